@@ -1,0 +1,31 @@
+// What a target offers the code generator: the operations it has (what it lacks is decomposed), its
+// dtypes, vector registers, memories and limits. Filled by each renderer (codegen/render) and
+// refined by the device (core/device); read by codegen/opt and codegen/lower.
+#pragma once
+
+#include <bitset>
+
+#include "core/dtype/dtype.h"
+#include "core/uop/op.h"
+
+namespace doorbell::codegen {
+
+struct Caps {
+  std::bitset<core::kOpCount> ops;                // elementwise ops rendered natively
+  std::bitset<core::kScalarCount> dtypes;         // arithmetic; the rest is computed in f32
+  std::bitset<core::kScalarCount> storage_dtypes; // loads and stores
+  bool masked_access = false;    // Load/Store with a per-lane gate
+  bool has_local = false;        // work groups with shared memory and barriers
+  bool host_threads = false;     // Special ThreadId split over worker threads
+  int vector_bytes = 16;         // the register a vector value should fill; 0: scalar only
+  int vector_registers = 16;     // how many of them
+  i64 l1_bytes = 32 << 10, l2_bytes = 512 << 10;
+  int threads = 1;               // workers behind ThreadId
+  int max_params = 31;           // buffers a kernel may name
+  i64 max_global[3] = {0, 0, 0}, max_local = 0, max_shared_bytes = 0;
+
+  bool has(core::Op op) const { return ops[static_cast<usize>(op)]; }
+  bool has(core::DType t) const { return dtypes[static_cast<usize>(t.scalar)]; }
+};
+
+}  // namespace doorbell::codegen

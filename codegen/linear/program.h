@@ -1,0 +1,52 @@
+// The linear program: what a renderer turns into source or IR. A list of UOps in execution order,
+// made by linearize.h after lowering. How a list is printed in a language is the renderers'.
+//
+// In the list (sources always earlier):
+//   Const            anywhere; rendered in place
+//   Param            args {slot, count}: base pointer of dtype elements (u8 in memory for Bool)
+//   Variable         a run-time i64 argument, dtype i32 or i64 after lowering
+//   Special          ThreadId (CPU), GroupId/LocalId (GPU)
+//   DefinePrivate, DefineLocal   args {id, count}: an array, 64-byte aligned
+//   DefineReg        a mutable scalar or vector register of the node's dtype
+//   Range ... End    for (i = 0; i < size; ++i) { ... }; End's srcs are {last effect or Group, Range}
+//   If ... EndIf     a guarded block
+//   Index            an address: src {memory, element index [, gate]}; element index is i32 or i64
+//   Load             Load(Index): dtype lanes are consecutive elements. With a gate: the gate is
+//                    Bool (scalar: all lanes) or Bool x lanes (per lane), and src[1] is the value
+//                    where it is false. Load(DefineReg) and Load(After(DefineReg)) read the register.
+//   Store            Store(Index, value) (gate as above: masked lanes are not written);
+//                    Store(DefineReg, value)
+//   After, Group     order only; After is its src[0]
+//   Vec, Splat, Lane, Ramp, Cast, Bitcast and the elementwise ops, scalar or vector
+// No node has dtype Index any more; Bool in memory is one byte, 0 or 1.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/uop/arena.h"
+
+namespace doorbell::codegen {
+
+struct ProgramParam {
+  core::DType dtype;
+  i64 count;      // elements
+  bool written;
+};
+
+struct LinearProgram {
+  std::string name;                     // a C identifier
+  std::vector<core::UOp> ops;           // borrowed from the kernel's arena
+  std::vector<ProgramParam> params;     // by slot
+  std::vector<i64> variables;           // interned names, in argument order
+  i64 threads = 1;                      // extent of Special ThreadId: host-parallel parts
+  i64 global_size[3] = {1, 1, 1}, local_size[3] = {1, 1, 1};  // GroupId and LocalId extents
+  // Estimates for DEBUG=2 and the profiler: arithmetic, and bytes touched at least once.
+  f64 flops = 0, bytes = 0;
+};
+
+// The entry point of a CPU kernel, both renderers: extern "C" symbol LinearProgram::name.
+//   args: by slot, the buffer addresses; variables: in order; thread: 0 .. threads-1.
+using CpuKernel = void (*)(void* const* args, const i64* variables, i64 thread);
+
+}  // namespace doorbell::codegen
