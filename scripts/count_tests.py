@@ -1,0 +1,50 @@
+"""Prints `N passed, N failed, N skipped` for a meson test run, counting the cases inside GoogleTest programs.
+
+usage: count_tests.py testlog.json
+
+Any other test counts as one. A program that dies counts as failed even when all the cases it reached passed, and the
+cases it never reached count as failed too. Exits 1 when something failed or nothing ran.
+"""
+import json
+import re
+import sys
+
+CASE = re.compile(r"\[\s*(OK|FAILED|SKIPPED)\s*\] .*\(\d+ ms\)")
+ANNOUNCED = re.compile(r"\[==========\] Running (\d+) tests? from")
+
+
+def count(lines):
+    """Sums (passed, failed, skipped) over the JSON lines of a test log."""
+    passed = failed = skipped = 0
+    for line in lines:
+        if not line.strip():
+            continue
+        test = json.loads(line)
+        fine = test["result"] in ("OK", "EXPECTEDFAIL")
+        output = test.get("stdout", "")
+        announced = ANNOUNCED.search(output)
+        if test["result"] == "SKIP":
+            skipped += 1
+        elif announced is None:
+            passed += fine
+            failed += not fine
+        else:
+            cases = [match.group(1) for match in CASE.finditer(output)]
+            passed += cases.count("OK")
+            skipped += cases.count("SKIPPED")
+            bad = cases.count("FAILED")
+            if not fine:
+                bad = max(1, bad + int(announced.group(1)) - len(cases))
+            failed += bad
+    return passed, failed, skipped
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as log:
+        passed, failed, skipped = count(log)
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed or passed == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

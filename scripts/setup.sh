@@ -1,0 +1,104 @@
+# Sourced by the other scripts: makes sure that what the build needs is installed (Debian 12 and 13, Ubuntu 24.04
+# and 26.04), and sets `setup_args`, the arguments for `meson setup`. When all is there, apt is not called at all.
+# shellcheck shell=bash
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+setup_args=()
+jobs=$(nproc)
+
+has_command() { command -v "$1" >/dev/null 2>&1; }
+has_library() { has_command pkg-config && pkg-config --exists "$1"; }
+
+# test | package | why
+needs() {
+  cat <<'EOF'
+has_command g++|g++|compiles the project
+has_command meson|meson|describes the build
+has_command ninja|ninja-build|runs the build
+has_command pkg-config|pkg-config|finds the libraries
+has_command python3|python3|runs tests/tidy and counts the tests
+has_library fmt|libfmt-dev|text formatting
+has_library spdlog|libspdlog-dev|the log
+has_library absl_flat_hash_map|libabsl-dev|hash maps, inlined vectors
+has_library sqlite3|libsqlite3-dev|the compile cache
+has_library CLI11|libcli11-dev|command line of the tools
+has_library nlohmann_json|nlohmann-json3-dev|JSON in and out
+has_library gtest_main|libgtest-dev|the tests
+has_library benchmark|libbenchmark-dev|the benchmarks
+has_clang|clang|the CLANG renderer of the CPU device
+EOF
+}
+
+has_clang() {
+  local version
+  for version in '' -22 -21 -20 -19; do has_command "clang$version" && return 0; done
+  return 1
+}
+
+# An LLVM to build with: headers and the shared library, not only llvm-config.
+has_llvm() {
+  local prefix
+  has_command "llvm-config-$1" || return 1
+  prefix=$("llvm-config-$1" --prefix)
+  [ -e "$prefix/include/llvm/Config/llvm-config.h" ] && compgen -G "$prefix/lib/libLLVM*.so" >/dev/null
+}
+
+any_llvm() {
+  local version
+  for version in 22 21 20 19; do has_llvm "$version" && return 0; done
+  return 1
+}
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"
+  elif has_command sudo; then sudo "$@"
+  else
+    echo "setup: these need root, and there is no sudo: $*" >&2
+    return 1
+  fi
+}
+
+install_packages() {
+  if ! has_command apt-get; then
+    echo "setup: no apt-get here; install by other means: $*" >&2
+    return 1
+  fi
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@" >&2
+}
+
+setup_doorbell() {
+  local test package why missing=() version updated=
+  while IFS='|' read -r test package why; do
+    $test && continue
+    echo "setup: installing $package: $why" >&2
+    missing+=("$package")
+  done < <(needs)
+
+  if [ ${#missing[@]} -gt 0 ] || ! any_llvm; then
+    if has_command apt-get; then as_root apt-get update -qq >&2 && updated=1; fi
+  fi
+  if [ ${#missing[@]} -gt 0 ]; then install_packages "${missing[@]}" || return 1; fi
+
+  # LLVM last, newest first; the project builds without it and then compiles with clang.
+  if ! any_llvm && [ -n "$updated" ]; then
+    for version in 22 21 20 19; do
+      apt-cache show "llvm-$version-dev" >/dev/null 2>&1 || continue
+      echo "setup: installing llvm-$version-dev: compilers in process" >&2
+      if install_packages "llvm-$version-dev" && has_llvm "$version"; then break; fi
+    done
+  fi
+  if ! any_llvm; then
+    echo "setup: no LLVM 19 to 22 here: building with -Dllvm=disabled, kernels compile with clang" >&2
+    setup_args+=(-Dllvm=disabled)
+  fi
+}
+
+# configure FOLDER ARGS...: meson setup, once; a folder configured before is left as it is.
+configure() {
+  local folder=$1
+  shift
+  [ -e "$root/$folder/build.ninja" ] && return 0
+  meson setup "$root/$folder" "$root" "${setup_args[@]}" "$@"
+}
+
+setup_doorbell || exit 1
