@@ -1,0 +1,169 @@
+// The sharded weak table of tensor-graph nodes and their iterative release.
+#include "core/uop/graph.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#include "base/util/check.h"
+#include "core/uop/arena.h"
+
+namespace doorbell::core {
+
+namespace {
+
+constexpr usize kShards = 64;
+
+struct alignas(64) Shard {
+  std::mutex mutex;
+  std::vector<Node*> table = std::vector<Node*>(64, nullptr);  // linear probing, power of two
+  usize used = 0;
+  i64 live = 0;
+  u32 next_id = 0;
+
+  void insert(Node* node);
+  void erase(const Node* node);
+};
+
+void Shard::insert(Node* node) {
+  if ((used + 1) * 2 > table.size()) {
+    std::vector<Node*> bigger(table.size() * 2, nullptr);
+    for (Node* n : table) {
+      if (!n) continue;
+      usize slot = (n->hash / kShards) & (bigger.size() - 1);
+      while (bigger[slot]) slot = (slot + 1) & (bigger.size() - 1);
+      bigger[slot] = n;
+    }
+    table = std::move(bigger);
+  }
+  usize slot = (node->hash / kShards) & (table.size() - 1);
+  while (table[slot]) slot = (slot + 1) & (table.size() - 1);
+  table[slot] = node;
+  ++used;
+}
+
+// Removes by backward shift, so the table needs no tombstones.
+void Shard::erase(const Node* node) {
+  usize mask = table.size() - 1, slot = (node->hash / kShards) & mask;
+  while (table[slot] != node) {
+    CHECK(table[slot], "node {} is not in its shard", node->id);
+    slot = (slot + 1) & mask;
+  }
+  for (usize next = (slot + 1) & mask; table[next]; next = (next + 1) & mask) {
+    usize home = (table[next]->hash / kShards) & mask;
+    if (((next - home) & mask) < ((next - slot) & mask)) continue;
+    table[slot] = table[next];
+    slot = next;
+  }
+  table[slot] = nullptr;
+  --used;
+}
+
+Shard* shards() {
+  static Shard* all = new Shard[kShards];  // never freed: tensors may die after static destructors
+  return all;
+}
+Shard& shard_of(u64 hash) { return shards()[hash % kShards]; }
+
+// A count on a node that may be dying: fails once the count has reached zero.
+bool try_ref(const Node* node) {
+  u32 refs = node->refs.load(std::memory_order_relaxed);
+  while (refs != 0) {
+    if (node->refs.compare_exchange_weak(refs, refs + 1, std::memory_order_acq_rel)) return true;
+  }
+  return false;
+}
+
+Node* new_node(u64 hash, u32 id, Op op, DType dtype, std::span<const UOp> srcs,
+               std::span<const i64> args, Payload* payload) {
+  Dim dims[kMaxRank];
+  usize rank = infer_shape(op, srcs, args, dims);
+  usize bytes = sizeof(Node) + srcs.size_bytes() + args.size_bytes() + rank * sizeof(u64);
+  void* memory = std::malloc(bytes);
+  if (!memory) throw std::bad_alloc();
+  Node* node = static_cast<Node*>(memory);
+  new (&node->refs) std::atomic<u32>(1);
+  new (&node->realized) std::atomic<const Node*>(nullptr);
+  detail::init_node(node, hash, id, op, dtype, srcs, args, payload);
+  node->flags = Node::kTensor;
+  node->ndim = static_cast<u8>(rank);
+  for (usize i = 0; i < rank; ++i) const_cast<u64*>(node->dims())[i] = dims[i].bits();
+  if (op == Op::Buffer) node->device = static_cast<u16>(args[2] + 1);
+  else if (op == Op::Copy) node->device = static_cast<u16>(args[0] + 1);
+  else for (UOp s : srcs) node->device = std::max(node->device, s.device());
+  for (UOp s : srcs) s.node()->refs.fetch_add(1, std::memory_order_relaxed);
+  if (payload) payload->ref();
+  return node;
+}
+
+}  // namespace
+
+UOpRef TensorGraph::make(Op op, DType dtype, std::span<const UOp> srcs, std::span<const i64> args,
+                         Payload* payload) {
+  u64 hash = detail::hash_parts(op, dtype, srcs, args, payload);
+  Shard& shard = shard_of(hash);
+  std::lock_guard lock(shard.mutex);
+  usize mask = shard.table.size() - 1;
+  for (usize slot = (hash / kShards) & mask; shard.table[slot]; slot = (slot + 1) & mask) {
+    Node* node = shard.table[slot];
+    if (node->hash == hash && detail::same_parts(*node, op, dtype, srcs, args, payload) &&
+        try_ref(node)) {
+      return UOpRef::adopt(UOp(node));
+    }
+  }
+  Node* node = new_node(hash, shard.next_id++, op, dtype, srcs, args, payload);
+  shard.insert(node);
+  ++shard.live;
+  return UOpRef::adopt(UOp(node));
+}
+
+// Frees the node and every source whose last owner it was, without recursion: a chain may be a
+// million nodes deep.
+void UOpRef::release() {
+  const Node* node = uop_.node();
+  if (node->refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  std::vector<const Node*> dead{node};
+  while (!dead.empty()) {
+    const Node* n = dead.back();
+    dead.pop_back();
+    {
+      Shard& shard = shard_of(n->hash);
+      std::lock_guard lock(shard.mutex);
+      shard.erase(n);
+      --shard.live;
+    }
+    auto drop = [&](const Node* s) {
+      if (s->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) dead.push_back(s);
+    };
+    for (usize i = 0; i < n->nsrc; ++i) drop(n->srcs()[i]);
+    if (const Node* r = n->realized.load(std::memory_order_acquire)) drop(r);
+    if (n->payload) n->payload->unref();
+    std::free(const_cast<Node*>(n));
+  }
+}
+
+UOp TensorGraph::set_realized(UOp value, UOp buffer) {
+  CHECK(buffer.is(Op::Buffer), "{} is not a Buffer", name_of(buffer.op()));
+  if (value.is(Op::Buffer)) return value;
+  const Node* expected = nullptr;
+  buffer.node()->refs.fetch_add(1, std::memory_order_relaxed);
+  if (value.node()->realized.compare_exchange_strong(expected, buffer.node(),
+                                                     std::memory_order_acq_rel)) {
+    return buffer;
+  }
+  buffer.node()->refs.fetch_sub(1, std::memory_order_relaxed);  // the caller holds a count too
+  return UOp(expected);
+}
+
+i64 TensorGraph::live_nodes() {
+  i64 total = 0;
+  for (usize i = 0; i < kShards; ++i) {
+    std::lock_guard lock(shards()[i].mutex);
+    total += shards()[i].live;
+  }
+  return total;
+}
+
+}  // namespace doorbell::core

@@ -1,0 +1,76 @@
+// Identity, bounds, range masks and order of arena nodes.
+#include "core/uop/arena.h"
+
+#include <gtest/gtest.h>
+
+namespace doorbell::core {
+namespace {
+
+TEST(Arena, EqualPartsAreOneNode) {
+  Arena a;
+  UOp x = a.index(3), y = a.index(4);
+  EXPECT_EQ(a.make(Op::Add, dtypes::index, {x, y}), a.make(Op::Add, dtypes::index, {x, y}));
+  EXPECT_NE(a.make(Op::Add, dtypes::index, {x, y}), a.make(Op::Add, dtypes::index, {y, x}));
+  EXPECT_NE(a.make(Op::Const, dtypes::i32, {}, {3}), x);
+}
+
+TEST(Arena, KeepsIdentityWhenItGrows) {
+  Arena a;
+  std::vector<UOp> nodes;
+  for (i64 i = 0; i < 10000; ++i) nodes.push_back(a.index(i));
+  for (i64 i = 0; i < 10000; ++i) ASSERT_EQ(a.index(i), nodes[static_cast<usize>(i)]);
+  EXPECT_EQ(a.node_count(), 10000u);
+}
+
+TEST(Arena, BoundsFollowTheArithmetic) {
+  Arena a;
+  UOp r = a.range(0, AxisType::Loop, 10);
+  EXPECT_EQ(r.vmin(), 0);
+  EXPECT_EQ(r.vmax(), 9);
+  UOp scaled = a.make(Op::Mul, dtypes::index, {r, a.index(-3)});
+  EXPECT_EQ(scaled.vmin(), -27);
+  EXPECT_EQ(scaled.vmax(), 0);
+  UOp floored = a.make(Op::FloorDiv, dtypes::index, {scaled, a.index(4)});
+  EXPECT_EQ(floored.vmin(), -7);  // floor(-27 / 4)
+  EXPECT_EQ(a.make(Op::CDiv, dtypes::index, {scaled, a.index(4)}).vmin(), -6);
+  UOp less = a.make(Op::CmpLt, dtypes::bool_, {r, a.index(10)});
+  EXPECT_EQ(less.vmin(), 1);
+}
+
+TEST(Arena, WrappingIntsThatMayOverflowAreUnbounded) {
+  Arena a;
+  UOp big = a.make(Op::Cast, dtypes::i32, {a.range(0, AxisType::Loop, i64{1} << 31)});
+  EXPECT_EQ(big.vmax(), 2147483647);
+  UOp doubled = a.make(Op::Add, dtypes::i32, {big, big});
+  EXPECT_EQ(doubled.vmin(), -2147483648);
+}
+
+TEST(Arena, IndexBoundsSaturate) {
+  Arena a;
+  UOp r = a.range(0, AxisType::Loop, i64{1} << 62);
+  UOp product = a.make(Op::Mul, dtypes::index, {r, a.index(8)});
+  EXPECT_EQ(product.vmin(), 0);
+  EXPECT_EQ(product.vmax(), kPlusInf);
+}
+
+TEST(Arena, ReduceClosesItsRanges) {
+  Arena a;
+  UOp i = a.range(0, AxisType::Loop, 4), k = a.range(1, AxisType::Reduce, 8);
+  UOp sum = a.make(Op::Add, dtypes::index, {i, k});
+  EXPECT_EQ(sum.range_mask(), 3u);
+  UOp reduced = a.make(Op::Reduce, dtypes::index, {sum, k}, {static_cast<i64>(Op::Add), 0});
+  EXPECT_EQ(reduced.range_mask(), 1u);
+}
+
+TEST(Arena, OrderPutsSourcesFirstOnADeepChain) {
+  Arena a;
+  UOp x = a.range(0, AxisType::Loop, 2);
+  for (int i = 0; i < 1000000; ++i) x = a.make(Op::Neg, dtypes::index, {x});
+  std::vector<UOp> order = topological_order(a, {&x, 1});
+  ASSERT_EQ(order.size(), 1000002u);
+  EXPECT_EQ(order.back(), x);
+  EXPECT_EQ(order[1].op(), Op::Range);
+}
+
+}  // namespace
+}  // namespace doorbell::core
