@@ -10,7 +10,8 @@ namespace doorbell::testing {
 
 namespace fs = std::filesystem;
 
-// meson names the root; a test program started by hand, anywhere below the root, looks upwards for it.
+// meson names the root; a test program started by hand, anywhere below the root, looks upwards for
+// it.
 static fs::path root() {
   if (const char* named = std::getenv("DOORBELL_SOURCE_ROOT")) return named;
   for (fs::path at = fs::current_path(); at != at.parent_path(); at = at.parent_path())

@@ -1,5 +1,5 @@
-// Golden files for tests: text kept under tests/ that a reviewer reads. UPDATE_GOLDEN=1 rewrites them; the diff is
-// the review.
+// Golden files for tests: text kept under tests/ that a reviewer reads. UPDATE_GOLDEN=1 rewrites
+// them; the diff is the review.
 //
 //   EXPECT_GOLDEN("tests/golden/schedule/softmax.txt", print(schedule));
 #pragma once

@@ -1,0 +1,78 @@
+// The doors to files and device nodes. Production passes os::host_system() (base/os/host.h), the
+// emulator and the tests pass their own; a tracer can stand in between. Paths are as the system's,
+// errors keep its errno.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/os/mapping.h"
+#include "base/util/result.h"
+#include "base/util/types.h"
+
+namespace doorbell::os {
+
+enum class Access : u8 {
+  Read,       // must exist
+  ReadWrite,  // must exist: device nodes
+  Create,     // new or emptied, for writing
+};
+
+struct MapRequest {
+  usize size = 0;
+  u64 offset = 0;        // in the file, or the cookie that a device gave out
+  bool readable = true;  // neither readable nor writable: address space only
+  bool writable = false;
+  bool executable = false;
+  bool shared = true;     // stores reach the file or device
+  bool populate = false;  // fault the pages in now
+  u8* at = nullptr;       // exactly there, replacing what was mapped; null: anywhere
+};
+
+// An open file or device node; closed by its destructor.
+// Thread safety: calls with an offset and ioctl from any thread; the rest from one at a time.
+class File {
+ public:
+  virtual ~File() = default;
+
+  // May return fewer bytes at the end of the file.
+  virtual Result<usize> read_at(u64 offset, std::span<u8> into) = 0;
+  virtual Result<void> write_at(u64 offset, std::span<const u8> bytes) = 0;
+  virtual Result<u64> size() = 0;
+  virtual Result<Mapping> map(const MapRequest& request) = 0;
+  // The argument's type is the request's; retried when a signal interrupts it.
+  virtual Result<int> ioctl(unsigned long request, void* argument) = 0;
+  // The number by which other doors know the file (dma-buf, drm); -1 when it has none.
+  virtual int descriptor() const = 0;
+};
+
+class Files {
+ public:
+  virtual ~Files() = default;
+
+  virtual Result<std::unique_ptr<File>> open(const std::string& path, Access access) = 0;
+  // Memory without a file: address space, host buffers.
+  virtual Result<Mapping> map_anonymous(const MapRequest& request) = 0;
+  virtual Result<void> rename(const std::string& from, const std::string& to) = 0;
+  virtual Result<void> remove(const std::string& path) = 0;
+  // With all the folders above; those that exist are fine.
+  virtual Result<void> make_folders(const std::string& path) = 0;
+  // Names, sorted, without "." and "..".
+  virtual Result<std::vector<std::string>> list(const std::string& path) = 0;
+  virtual bool exists(const std::string& path) = 0;
+};
+
+Result<std::vector<u8>> read_file(Files& files, const std::string& path);
+Result<std::string> read_text(Files& files, const std::string& path);
+
+// The whole file, read only and private: a model's weights, a library.
+Result<Mapping> map_file(Files& files, const std::string& path);
+
+// Readers see the old content or the new, never half of it, also when this process dies on the way.
+// `unique` tells writers of the same path apart: take it from Random.
+Result<void> replace_file(Files& files, const std::string& path, std::span<const u8> bytes,
+                          u64 unique);
+
+}  // namespace doorbell::os

@@ -1,0 +1,15 @@
+// The real doors: this machine's files, clock and randomness.
+#pragma once
+
+#include "base/os/system.h"
+
+namespace doorbell::os {
+
+// Stateless, so there is one for all; never destroyed.
+const System& host_system();
+
+Files& host_files();
+Clock& host_clock();
+Random& host_random();
+
+}  // namespace doorbell::os

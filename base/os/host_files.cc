@@ -1,0 +1,159 @@
+// Files, device nodes and mappings of Linux and macOS.
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "base/os/host.h"
+
+namespace doorbell::os {
+namespace {
+
+void unmap(void*, u8* data, usize size) { munmap(data, size); }
+
+Result<Mapping> map_descriptor(int descriptor, const MapRequest& request, const char* what) {
+  int protection = (request.readable ? PROT_READ : 0) | (request.writable ? PROT_WRITE : 0) |
+                   (request.executable ? PROT_EXEC : 0);
+  int flags = request.shared ? MAP_SHARED : MAP_PRIVATE;
+  if (descriptor < 0) flags |= MAP_ANONYMOUS;
+  if (request.at) flags |= MAP_FIXED;
+#ifdef MAP_POPULATE
+  if (request.populate) flags |= MAP_POPULATE;
+#endif
+#ifdef MAP_NORESERVE
+  if (protection == PROT_NONE) flags |= MAP_NORESERVE;
+#endif
+  void* data = mmap(request.at, request.size, protection, flags, descriptor,
+                    static_cast<off_t>(request.offset));
+  if (data == MAP_FAILED) return fail_errno(errno, "map {} bytes of {}", request.size, what);
+  return Mapping(static_cast<u8*>(data), request.size, unmap, nullptr);
+}
+
+class HostFile final : public File {
+ public:
+  HostFile(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
+  ~HostFile() override { ::close(descriptor_); }
+
+  Result<usize> read_at(u64 offset, std::span<u8> into) override {
+    for (;;) {
+      ssize_t got = pread(descriptor_, into.data(), into.size(), static_cast<off_t>(offset));
+      if (got >= 0) return static_cast<usize>(got);
+      if (errno != EINTR) return fail_errno(errno, "read {} at {}", path_, offset);
+    }
+  }
+
+  Result<void> write_at(u64 offset, std::span<const u8> bytes) override {
+    while (!bytes.empty()) {
+      ssize_t put = pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+      if (put < 0 && errno == EINTR) continue;
+      if (put < 0) return fail_errno(errno, "write {} bytes of {}", bytes.size(), path_);
+      bytes = bytes.subspan(static_cast<usize>(put));
+      offset += static_cast<u64>(put);
+    }
+    return {};
+  }
+
+  Result<u64> size() override {
+    struct stat status;
+    if (fstat(descriptor_, &status) != 0) return fail_errno(errno, "stat {}", path_);
+    return static_cast<u64>(status.st_size);
+  }
+
+  Result<Mapping> map(const MapRequest& request) override {
+    return map_descriptor(descriptor_, request, path_.c_str());
+  }
+
+  Result<int> ioctl(unsigned long request, void* argument) override {
+    for (;;) {
+      int answer = ::ioctl(descriptor_, request, argument);
+      if (answer >= 0) return answer;
+      if (errno != EINTR) return fail_errno(errno, "ioctl {:#x} of {}", request, path_);
+    }
+  }
+
+  int descriptor() const override { return descriptor_; }
+
+ private:
+  int descriptor_;
+  std::string path_;
+};
+
+class HostFiles final : public Files {
+ public:
+  Result<std::unique_ptr<File>> open(const std::string& path, Access access) override {
+    int flags = O_CLOEXEC;
+    switch (access) {
+      case Access::Read: flags |= O_RDONLY; break;
+      case Access::ReadWrite: flags |= O_RDWR; break;
+      case Access::Create: flags |= O_RDWR | O_CREAT | O_TRUNC; break;
+    }
+    int descriptor;
+    do descriptor = ::open(path.c_str(), flags, 0666);
+    while (descriptor < 0 && errno == EINTR);
+    if (descriptor < 0) return fail_errno(errno, "open {}", path);
+    return std::make_unique<HostFile>(descriptor, path);
+  }
+
+  Result<Mapping> map_anonymous(const MapRequest& request) override {
+    return map_descriptor(-1, request, "memory");
+  }
+
+  Result<void> rename(const std::string& from, const std::string& to) override {
+    if (std::rename(from.c_str(), to.c_str()) != 0)
+      return fail_errno(errno, "rename {} to {}", from, to);
+    return {};
+  }
+
+  Result<void> remove(const std::string& path) override {
+    if (std::remove(path.c_str()) != 0) return fail_errno(errno, "remove {}", path);
+    return {};
+  }
+
+  Result<void> make_folders(const std::string& path) override {
+    for (usize end = 1; end <= path.size(); ++end) {
+      if (end < path.size() && path[end] != '/') continue;
+      std::string folder = path.substr(0, end);
+      if (mkdir(folder.c_str(), 0777) == 0 || errno == EEXIST) continue;
+      // A folder above that we may not write in, but that is there, is fine.
+      int why = errno;
+      if (!exists(folder)) return fail_errno(why, "make folder {}", folder);
+    }
+    struct stat status;
+    if (stat(path.c_str(), &status) != 0) return fail_errno(errno, "make folder {}", path);
+    if (!S_ISDIR(status.st_mode)) return fail_errno(ENOTDIR, "make folder {}", path);
+    return {};
+  }
+
+  Result<std::vector<std::string>> list(const std::string& path) override {
+    DIR* folder = opendir(path.c_str());
+    if (!folder) return fail_errno(errno, "list {}", path);
+    std::vector<std::string> names;
+    while (const dirent* entry = readdir(folder))
+      if (std::strcmp(entry->d_name, ".") != 0 && std::strcmp(entry->d_name, "..") != 0)
+        names.emplace_back(entry->d_name);
+    closedir(folder);
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  bool exists(const std::string& path) override {
+    struct stat status;
+    return stat(path.c_str(), &status) == 0;
+  }
+};
+
+}  // namespace
+
+Files& host_files() {
+  static Files& files = *new HostFiles;
+  return files;
+}
+
+}  // namespace doorbell::os

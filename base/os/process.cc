@@ -1,0 +1,148 @@
+// Spawns, feeds and reads a process without deadlock: all three pipes are served by one poll loop.
+#include "base/os/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+extern char** environ;
+
+namespace doorbell::os {
+namespace {
+
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~Descriptor() { close(); }
+  void close() {
+    if (number_ >= 0) ::close(std::exchange(number_, -1));
+  }
+  int number() const { return number_; }
+
+ private:
+  int number_ = -1;
+};
+
+struct Pipe {
+  Descriptor read_end, write_end;
+};
+
+Result<Pipe> make_pipe() {
+  int ends[2];
+  if (::pipe(ends) != 0) return fail_errno(errno, "make a pipe");
+  for (int end : ends) fcntl(end, F_SETFD, FD_CLOEXEC);
+  return Pipe{Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+// Frees posix_spawn's list whichever way we leave.
+struct SpawnActions {
+  SpawnActions() { posix_spawn_file_actions_init(&actions); }
+  ~SpawnActions() { posix_spawn_file_actions_destroy(&actions); }
+  posix_spawn_file_actions_t actions;
+};
+
+Result<pid_t> spawn(std::span<const std::string> command, const Pipe& in, const Pipe& out,
+                    const Pipe& error) {
+  SpawnActions list;
+  posix_spawn_file_actions_adddup2(&list.actions, in.read_end.number(), 0);
+  posix_spawn_file_actions_adddup2(&list.actions, out.write_end.number(), 1);
+  posix_spawn_file_actions_adddup2(&list.actions, error.write_end.number(), 2);
+  std::vector<char*> arguments;
+  for (const std::string& argument : command)
+    arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  pid_t process;
+  int why = posix_spawnp(&process, arguments[0], &list.actions, nullptr, arguments.data(), environ);
+  if (why != 0) return fail_errno(why, "run {}", command[0]);
+  return process;
+}
+
+// Writes what fits; closes the pipe when all is written or nobody reads any more.
+void feed(Descriptor& to, std::string_view& input) {
+  ssize_t put = input.empty() ? 0 : ::write(to.number(), input.data(), input.size());
+  if (put > 0) input.remove_prefix(static_cast<usize>(put));
+  bool again = put < 0 && (errno == EINTR || errno == EAGAIN);
+  if (input.empty() || (put < 0 && !again)) to.close();
+}
+
+void drain(Descriptor& from, std::string& into) {
+  std::array<char, 16384> buffer;
+  ssize_t got = ::read(from.number(), buffer.data(), buffer.size());
+  if (got > 0)
+    into.append(buffer.data(), static_cast<usize>(got));
+  else if (got == 0 || errno != EINTR)
+    from.close();
+}
+
+// A program that stops reading early must not kill us with SIGPIPE: the signal is held back in this
+// thread, and one that came is taken away again.
+class HoldPipeSignal {
+ public:
+  HoldPipeSignal() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    sigset_t pending;
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~HoldPipeSignal() {
+    sigset_t pending;
+    sigpending(&pending);
+    int taken;
+    if (!was_pending_ && sigismember(&pending, SIGPIPE) == 1) sigwait(&pipe_, &taken);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+
+ private:
+  sigset_t pipe_, before_;
+  bool was_pending_;
+};
+
+}  // namespace
+
+Result<ProcessOutput> run_process(std::span<const std::string> command, std::string_view input) {
+  CHECK(!command.empty(), "no program named");
+  TRY(Pipe in, make_pipe());
+  TRY(Pipe out, make_pipe());
+  TRY(Pipe error, make_pipe());
+  fcntl(in.write_end.number(), F_SETFL, O_NONBLOCK);
+  TRY(pid_t process, spawn(command, in, out, error));
+  in.read_end.close();
+  out.write_end.close();
+  error.write_end.close();
+
+  HoldPipeSignal hold;
+  ProcessOutput output;
+  if (input.empty()) in.write_end.close();
+  while (out.read_end.number() >= 0 || error.read_end.number() >= 0 || in.write_end.number() >= 0) {
+    std::array<pollfd, 3> waiting{{{in.write_end.number(), POLLOUT, 0},
+                                   {out.read_end.number(), POLLIN, 0},
+                                   {error.read_end.number(), POLLIN, 0}}};
+    if (::poll(waiting.data(), waiting.size(), -1) < 0) continue;  // interrupted
+    if (waiting[0].revents) feed(in.write_end, input);
+    if (waiting[1].revents) drain(out.read_end, output.out);
+    if (waiting[2].revents) drain(error.read_end, output.error_out);
+  }
+
+  int status = 0;
+  while (waitpid(process, &status, 0) < 0)
+    if (errno != EINTR) return fail_errno(errno, "wait for {}", command[0]);
+  output.exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return output;
+}
+
+}  // namespace doorbell::os
