@@ -37,10 +37,10 @@ bool same_kernel(const KernelAst& a, const KernelAst& b);
 struct ScheduleBuffer {
   enum class Kind : u8 { Input, Output, Temporary };
   Kind kind;
-  u32 index;        // which input or output; for a temporary unused
+  u32 index;        // Input: in GraphKey::inputs; Output: which root; Temporary: unused
   DType dtype;
   i64 count;        // elements
-  u16 device;
+  u16 device;       // the Registry's number, here and below
   i64 offset = -1;  // temporary: byte offset in the device's one allocation for this schedule
 };
 
@@ -56,6 +56,8 @@ struct ScheduleItem {
 struct Schedule {
   std::vector<ScheduleBuffer> buffers;
   std::vector<ScheduleItem> items;       // an order that respects every dependency
+  std::vector<u32> results;              // by root: the buffer that then holds its value; an Input
+                                         // where it was assigned in place
   std::vector<i64> temporary_bytes;      // by device index: size of the planned allocation
 };
 

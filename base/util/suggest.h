@@ -1,0 +1,17 @@
+// "did you mean": the nearest of some words to a mistyped one, for error messages.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace doorbell {
+
+// The candidate nearest to `word` by edits (insert, drop, change, swap neighbours), if it is near
+// enough to be meant; letters' case does not count. Empty when none is.
+std::string_view nearest_word(std::string_view word, std::span<const std::string> candidates);
+
+// "; did you mean X?", or nothing.
+std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
+
+}  // namespace doorbell

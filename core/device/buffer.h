@@ -1,0 +1,56 @@
+// Buffer: the storage behind a Buffer node, owned and counted. Which node names which version of
+// its contents is the tensor graph's business; where memory comes from is the Allocator's.
+//
+// Thread safety: the description never changes; contents are ordered by whoever launches work.
+#pragma once
+
+#include <atomic>
+#include <functional>
+
+#include "core/device/allocator.h"
+#include "core/util/ref.h"
+
+namespace doorbell::core {
+
+class Device;
+
+class Buffer final : public Payload {
+ public:
+  // Fresh memory of a device; contents are undefined.
+  static Result<Ref<Buffer>> allocate(Device& device, i64 bytes);
+  // Memory of someone else, for from_blob: `release`, where there is one, runs when the last owner
+  // goes. `host` may be null for memory that only the device sees.
+  static Ref<Buffer> wrap(Device& device, const Allocation& memory,
+                          std::function<void()> release = {});
+
+  ~Buffer() override;
+
+  Device& device() const { return *device_; }
+  i64 bytes() const { return memory_.bytes; }
+  const Allocation& memory() const { return memory_; }
+  // Null where the host cannot see the memory.
+  void* host() const { return memory_.host; }
+
+  Result<void> copy_in(const void* from, i64 bytes, i64 offset = 0);
+  Result<void> copy_out(void* to, i64 bytes, i64 offset = 0) const;
+
+  // How often an Assign has replaced the contents. A Buffer node of an older version must not be
+  // read any more; the engine checks.
+  u32 version() const { return version_.load(std::memory_order_acquire); }
+  void set_version(u32 version) { version_.store(version, std::memory_order_release); }
+
+ private:
+  Buffer(Device& device, const Allocation& memory, bool owned, std::function<void()> release);
+
+  Device* device_;  // of the Registry, which never closes a device
+  Allocation memory_;
+  bool owned_;  // by our allocator; else `release_` ends it
+  std::atomic<u32> version_{0};
+  std::function<void()> release_;
+};
+
+// `bytes` at `offset` of one buffer to another's, on any two devices. Complete when it returns.
+Result<void> copy_between(Buffer& to, i64 to_offset, const Buffer& from, i64 from_offset,
+                          i64 bytes);
+
+}  // namespace doorbell::core

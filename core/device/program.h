@@ -1,0 +1,47 @@
+// Program: a kernel loaded on a device, ready to launch; and Binary, what a compiler hands to
+// Device::load. Making binaries is codegen's, placing and relocating them the driver's.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/device/buffer.h"
+
+namespace doorbell::core {
+
+// Code already in this process: an entry point and what keeps it mapped (a JIT's module, a library).
+// shared_ptr<void> because the driver must not know which of them it is.
+struct LoadedCode {
+  void* entry = nullptr;
+  std::shared_ptr<void> keep_alive;
+};
+
+struct Binary {
+  std::string name;       // the symbol of the entry point
+  std::vector<u8> image;  // an object for the device, or
+  LoadedCode code;        // code that is already loaded (CPU)
+  u32 param_count = 0;
+  u32 variable_count = 0;
+  i64 threads = 1;  // host-parallel parts
+  i64 global_size[3] = {1, 1, 1}, local_size[3] = {1, 1, 1};
+};
+
+// One argument: where in a buffer the kernel's memory begins. Borrowed for the launch.
+struct BufferView {
+  Buffer* buffer = nullptr;
+  i64 offset = 0;  // bytes
+};
+
+class Program {
+ public:
+  virtual ~Program() = default;
+  // Runs after all that was launched on this device before. `buffers` by slot, `variables` in the
+  // kernel's order; both are read before this returns. What the work itself gets wrong is reported
+  // by Device::synchronize.
+  virtual Result<void> launch(std::span<const BufferView> buffers,
+                              std::span<const i64> variables) = 0;
+};
+
+}  // namespace doorbell::core

@@ -1,0 +1,64 @@
+// Registry: all devices of the process, by name and by number, opened when first asked for. Which
+// kinds exist is told by explicit calls of runtime/; nothing registers itself.
+//
+// Thread safety: all functions may be called from any thread; at() takes no lock for a device that
+// is open. Devices are never closed: tensors that outlive main() may still free their memory.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/device/device.h"
+
+namespace doorbell::core {
+
+class Registry {
+ public:
+  using Factory = std::function<Result<std::unique_ptr<Device>>(DeviceSpec)>;
+  static constexpr u16 kMaxDevices = 256;
+
+  static Registry& instance();
+
+  // `kind` is a device name without number: "CPU". The factory fills in what the spec leaves open.
+  void add(std::string kind, Factory factory);
+  // Known by name, with the reason why it cannot be opened here.
+  void add_unavailable(std::string kind, std::string reason);
+
+  // The device of a name in any case, with or without number; "CPU:0" is "CPU".
+  Result<Device*> open(std::string_view name);
+  // The number of a name, without opening it. Fails for a kind that nobody added.
+  Result<u16> index_of(std::string_view name);
+  // The device of a number that index_of or Device::index gave out.
+  Result<Device*> at(u16 index);
+  std::string name_of(u16 index) const;
+
+  // Tried in order until one opens, and then kept. One name: no fallback.
+  void set_default_order(std::vector<std::string> names);
+  Result<Device*> default_device();
+
+ private:
+  struct Slot {
+    std::string name, kind;
+    int ordinal = 0;
+    std::mutex opening;
+    std::atomic<Device*> device{nullptr};
+  };
+  Result<Device*> open_slot(Slot& slot, u16 index);
+
+  mutable std::mutex mutex_;  // guards what follows, but not the slots' devices
+  std::map<std::string, Factory, std::less<>> factories_;
+  std::map<std::string, std::string, std::less<>> unavailable_;
+  std::vector<std::string> default_order_;
+  std::atomic<Device*> default_{nullptr};
+  std::array<Slot, kMaxDevices> slots_;
+  std::atomic<u16> slot_count_{0};
+};
+
+}  // namespace doorbell::core

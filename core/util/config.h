@@ -1,0 +1,45 @@
+// Config: the settings of the process as one plain struct, and Context, which overrides some of
+// them for a scope. Reading the environment is left to runtime/; nothing below it calls getenv.
+//
+//   Context context({.debug = 2});
+//
+// Thread safety: set_config before other threads read. A Context holds for its own thread only;
+// whoever hands work to another thread hands over config() and opens a Context there.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace doorbell::core {
+
+struct Config {
+#define SETTING(type, field, value, name, text) type field = value;
+#include "core/util/config.def"
+#undef SETTING
+};
+
+const Config& config();
+void set_config(Config config);
+
+struct Overrides {
+#define SETTING(type, field, value, name, text) std::optional<type> field = {};
+#include "core/util/config.def"
+#undef SETTING
+};
+
+class Context {
+ public:
+  explicit Context(const Overrides& overrides);
+  // All settings at once: those of another thread.
+  // All settings at once, copied: those of the thread that handed over work.
+  explicit Context(const Config* config);
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+ private:
+  Config config_;
+  const Config* outer_;
+};
+
+}  // namespace doorbell::core

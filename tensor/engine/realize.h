@@ -1,0 +1,46 @@
+// Realisation: from a lazy graph to values in memory. A graph seen before, in shape and sharing, is
+// found by its key and launched without making a node; a new one is scheduled, compiled and kept.
+// What a tensor is, and when it asks for its value, is tensor/api's.
+//
+// Thread safety: all functions may be called from any thread. Errors are thrown as Error.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "core/device/buffer.h"
+#include "core/uop/graph.h"
+
+namespace doorbell::engine {
+
+// Computes every one of `wanted` and says so to the graph (TensorGraph::set_realized). Returns
+// their Buffer nodes, in order; whoever owned the lazy nodes should own these instead, so that
+// what they were computed from can go. Work may still be running: read through read_bytes, or
+// synchronize first.
+std::vector<core::UOpRef> realize(std::span<const core::UOp> wanted);
+core::UOpRef realize(core::UOp wanted);
+
+// A Buffer node over `buffer`, as version 0 of a fresh id. The buffer holds at least the bytes of
+// the shape.
+core::UOpRef make_buffer_node(core::Ref<core::Buffer> buffer, core::DType dtype,
+                              std::span<const i64> shape);
+// Fresh memory on a device with the bytes of `data`, which may be empty: then it is undefined.
+core::UOpRef make_buffer_node(core::Device& device, core::DType dtype, std::span<const i64> shape,
+                              std::span<const std::byte> data);
+// The memory behind a Buffer node.
+core::Buffer& buffer_of(core::UOp node);
+
+// Waits for the node's device and copies its bytes out. `node` is a Buffer node.
+void read_bytes(core::UOp node, std::span<std::byte> out);
+
+// The device of a name ("CPU", "CPU:1"; empty: the default) or of a node. Starts the runtime if
+// nobody has.
+core::Device& device(std::string_view name = {});
+core::Device& device_of(core::UOp node);
+// Waits for everything launched on all open devices.
+void synchronize();
+
+// Forgets finished schedules and their programs; for tests and benchmarks.
+void clear_schedule_cache();
+
+}  // namespace doorbell::engine
