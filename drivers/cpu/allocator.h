@@ -1,0 +1,26 @@
+// Host memory for the CPU device: aligned for vectors, in huge pages where it pays. Keeping what is
+// released is core's CachingAllocator's.
+#pragma once
+
+#include <atomic>
+
+#include "core/device/allocator.h"
+
+namespace doorbell::cpu {
+
+class HostAllocator final : public core::Allocator {
+ public:
+  Result<core::Allocation> allocate(i64 bytes) override;
+  void release(const core::Allocation& allocation) override;
+  Result<void> copy_in(const core::Allocation& to, i64 offset, const void* from,
+                       i64 bytes) override;
+  Result<void> copy_out(void* to, const core::Allocation& from, i64 offset, i64 bytes) override;
+  Result<void> copy(const core::Allocation& to, i64 to_offset, const core::Allocation& from,
+                    i64 from_offset, i64 bytes) override;
+  core::MemoryStats stats() const override;
+
+ private:
+  std::atomic<i64> in_use_{0};
+};
+
+}  // namespace doorbell::cpu

@@ -1,0 +1,45 @@
+// The NULL device: everything up to the launch, and nothing after. Its memory has a size but no
+// contents, so it measures scheduling and compiling alone, for any renderer.
+#pragma once
+
+#include <atomic>
+
+#include "core/device/device.h"
+
+namespace doorbell::null {
+
+class NullAllocator final : public core::Allocator {
+ public:
+  explicit NullAllocator(std::string device) : device_(std::move(device)) {}
+
+  Result<core::Allocation> allocate(i64 bytes) override;
+  void release(const core::Allocation& allocation) override;
+  Result<void> copy_in(const core::Allocation&, i64, const void*, i64) override { return {}; }
+  Result<void> copy_out(void* to, const core::Allocation& from, i64 offset, i64 bytes) override;
+  Result<void> copy(const core::Allocation&, i64, const core::Allocation&, i64, i64) override {
+    return {};
+  }
+  core::MemoryStats stats() const override;
+
+ private:
+  const std::string device_;
+  std::atomic<i64> in_use_{0}, peak_{0};
+  std::atomic<u64> next_address_{u64{1} << 32};  // distinct, so that errors can name buffers
+};
+
+class NullDevice final : public core::Device {
+ public:
+  explicit NullDevice(core::DeviceSpec spec) : Device(std::move(spec)), allocator_(name()) {}
+
+  core::Allocator& allocator() override { return allocator_; }
+  // Takes any binary.
+  Result<std::unique_ptr<core::Program>> load(const core::Binary& binary) override;
+  Result<void> synchronize() override { return {}; }
+  bool runs() const override { return false; }
+  std::string description() const override { return "compiles, never runs"; }
+
+ private:
+  NullAllocator allocator_;
+};
+
+}  // namespace doorbell::null
