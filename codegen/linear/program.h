@@ -8,12 +8,12 @@
 //   Special          ThreadId (CPU), GroupId/LocalId (GPU)
 //   DefinePrivate, DefineLocal   args {id, count}: an array, 64-byte aligned
 //   DefineReg        a mutable scalar or vector register of the node's dtype
-//   Range ... End    for (i = 0; i < size; ++i) { ... }; End's srcs are {last effect or Group, Range}
+//   Range ... End    for (i = 0; i < size; ++i) {...}; End's srcs are {last effect or Group, Range}
 //   If ... EndIf     a guarded block
 //   Index            an address: src {memory, element index [, gate]}; element index is i32 or i64
 //   Load             Load(Index): dtype lanes are consecutive elements. With a gate: the gate is
 //                    Bool (scalar: all lanes) or Bool x lanes (per lane), and src[1] is the value
-//                    where it is false. Load(DefineReg) and Load(After(DefineReg)) read the register.
+//                    where it is false. Load(DefineReg) and Load(After(DefineReg)) read it.
 //   Store            Store(Index, value) (gate as above: masked lanes are not written);
 //                    Store(DefineReg, value)
 //   After, Group     order only; After is its src[0]

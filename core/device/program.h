@@ -11,8 +11,8 @@
 
 namespace doorbell::core {
 
-// Code already in this process: an entry point and what keeps it mapped (a JIT's module, a library).
-// shared_ptr<void> because the driver must not know which of them it is.
+// Code already in this process: an entry point and what keeps it mapped (a JIT's module, a
+// library). shared_ptr<void> because the driver must not know which of them it is.
 struct LoadedCode {
   void* entry = nullptr;
   std::shared_ptr<void> keep_alive;

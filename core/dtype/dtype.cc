@@ -43,7 +43,9 @@ DType promote_ints(DType a, DType b) {
 }  // namespace
 
 std::string_view name_of(Scalar scalar) { return kNames[static_cast<usize>(scalar)].short_name; }
-std::string_view long_name_of(Scalar scalar) { return kNames[static_cast<usize>(scalar)].long_name; }
+std::string_view long_name_of(Scalar scalar) {
+  return kNames[static_cast<usize>(scalar)].long_name;
+}
 
 std::string DType::str() const {
   std::string text(name_of(scalar));

@@ -2,9 +2,9 @@
 // folding, the fuzzers, the interpreter and the tests of generated code. Whole expressions are
 // graph_program.h's, kernels interpret.h's, the float formats float_format.h's.
 //
-// Float results are rounded to nearest even in the result's dtype; transcendental ones are libm's in
-// f64, rounded once more. Integers wrap. Index has no bound in meaning: where i64 cannot hold the
-// result there is none. Shifts by the width or more give 0, or the sign for an arithmetic right
+// Float results are rounded to nearest even in the result's dtype; transcendental ones are libm's
+// in f64, rounded once more. Integers wrap. Index has no bound in meaning: where i64 cannot hold
+// the result there is none. Shifts by the width or more give 0, or the sign for an arithmetic right
 // shift. Division and modulo by zero give 0.
 #pragma once
 
@@ -51,7 +51,8 @@ void store_scalar(ScalarValue value, void* address);
 // The identity of a reduction (Add, Mul, Max, And, Or, Xor): -inf or the least integer for Max.
 ScalarValue reduce_identity(Op op, DType dtype);
 
-// Threefry-2x32 with 20 rounds (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC11).
+// Threefry-2x32 with 20 rounds (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
+// SC11).
 u64 threefry2x32(u64 counter, u64 key);
 
 }  // namespace doorbell::core

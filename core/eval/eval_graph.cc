@@ -1,5 +1,5 @@
-// GraphProgram: every node gets a slot; every Reduce and End gets the list of nodes that vary with its
-// ranges. A node below two loops is in both lists, so a loop saves what it overwrites.
+// GraphProgram: every node gets a slot; every Reduce and End gets the list of nodes that vary with
+// its ranges. A node below two loops is in both lists, so a loop saves what it overwrites.
 #include "core/eval/eval_graph.h"
 
 #include <algorithm>
@@ -88,8 +88,8 @@ std::span<const u32> GraphProgram::children(u32 slot, std::vector<u32>* storage)
   return *storage;
 }
 
-// The nodes below `roots` that vary with a range of `varying` (all of them when it is ~0), in order.
-// With `boundary`: collects those met that do not.
+// The nodes below `roots` that vary with a range of `varying` (all of them when it is ~0), in
+// order. With `boundary`: collects those met that do not.
 std::vector<u32> GraphProgram::order_of(std::span<const u32> roots, u64 varying,
                                         std::vector<u32>* boundary) {
   std::vector<u32> order, storage;

@@ -1,13 +1,15 @@
-// GraphProgram: evaluates scalar graphs, given values of their leaves: index expressions, arithmetic,
-// Reduce and End as loops, Load and Store on real memory. Slow and right: the oracle of the fuzzers
-// and of interpret.h. The meaning of one op is eval.h's. Vectors and staged memory are not for it.
+// GraphProgram: evaluates scalar graphs, given values of their leaves: index expressions,
+// arithmetic, Reduce and End as loops, Load and Store on real memory. Slow and right: the oracle of
+// the fuzzers and of interpret.h. The meaning of one op is eval.h's. Vectors and staged memory are
+// not for it.
 #pragma once
 
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include <absl/container/flat_hash_map.h>
+
 #include "core/eval/eval.h"
 
 namespace doorbell::core {
@@ -18,8 +20,8 @@ class GraphProgram {
   explicit GraphProgram(std::span<const UOp> roots);
   explicit GraphProgram(UOp root) : GraphProgram(std::span(&root, 1)) {}
 
-  // The value of a leaf (Range, Variable, Special, or any Param read as a value) from now on. Leaves
-  // that the graph does not have are ignored.
+  // The value of a leaf (Range, Variable, Special, or any Param read as a value) from now on.
+  // Leaves that the graph does not have are ignored.
   void set(UOp leaf, ScalarValue value);
   void set(UOp leaf, i64 value) { set(leaf, ScalarValue::of_int(leaf.dtype(), value)); }
   // The memory behind Param `slot`; borrowed. Reads and writes outside `count` elements, or the
@@ -68,7 +70,7 @@ class GraphProgram {
 
   std::vector<UOp> nodes_;     // by slot, sources first
   std::vector<Slot> values_;   // by slot
-  std::vector<u64> varies_;    // by slot: bits of the Ranges (in order of first visit) it varies with
+  std::vector<u64> varies_;  // by slot: bits of the Ranges (in order of first visit) it varies with
   std::vector<i32> loop_of_;   // by slot: index into loops_, or -1
   std::vector<Loop> loops_;
   std::vector<u32> top_;       // what runs once

@@ -1,5 +1,5 @@
-// Runs a kernel on memory, one value at a time: the oracle for the code generator, and what tests of
-// the scheduler compute with. Loops and arithmetic are eval_graph.h's.
+// Runs a kernel on memory, one value at a time: the oracle for the code generator, and what tests
+// of the scheduler compute with. Loops and arithmetic are eval_graph.h's.
 #pragma once
 
 #include <span>

@@ -95,7 +95,8 @@ Arena::~Arena() {
 void* Arena::allocate(usize bytes) {
   constexpr usize kFirstBlock = 16 << 10, kMaxBlock = 1 << 20;
   if (static_cast<usize>(end_ - next_) < bytes) {
-    usize size = std::max(bytes, std::min(kMaxBlock, kFirstBlock << std::min<usize>(blocks_.size(), 6)));
+    usize size =
+        std::max(bytes, std::min(kMaxBlock, kFirstBlock << std::min<usize>(blocks_.size(), 6)));
     blocks_.emplace_back(new std::byte[size]);
     next_ = blocks_.back().get();
     end_ = next_ + size;

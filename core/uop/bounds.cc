@@ -1,6 +1,6 @@
 // Bounds of integer values, computed once when a node is made. Index bounds saturate to infinity;
-// a bound of a wrapping int that could leave its type is the whole type. Simplification by bounds is
-// core/rules'.
+// a bound of a wrapping int that could leave its type is the whole type. Simplification by bounds
+// is core/rules'.
 #include <algorithm>
 
 #include "core/uop/arena.h"

@@ -1,6 +1,6 @@
-// TensorGraph: the shared graph of lazy tensors. Nodes are counted and hash-consed in a sharded weak
-// table, know their shape and device, and are freed iteratively when the last UOpRef goes. What the
-// ops mean for shapes is shape.h's; scheduling imports a piece of it into an Arena.
+// TensorGraph: the shared graph of lazy tensors. Nodes are counted and hash-consed in a sharded
+// weak table, know their shape and device, and are freed iteratively when the last UOpRef goes.
+// What the ops mean for shapes is shape.h's; scheduling imports a piece of it into an Arena.
 //
 // Thread safety: all functions may be called from any thread.
 #pragma once

@@ -141,7 +141,8 @@ bool parse_const(Cursor& at, Line* line) {
 bool parse_line(std::string_view text, std::span<const UOp> nodes, Line* line) {
   Cursor at(text);
   usize number = 0;
-  if (!at.take("%") || !at.number(&number) || number != nodes.size() || !at.take(" = ")) return false;
+  if (!at.take("%") || !at.number(&number) || number != nodes.size() || !at.take(" = "))
+    return false;
   if (!parse_op(at.until(":"), &line->op) || !at.take(":")) return false;
   if (!parse_dtype(at.until("( "), &line->dtype)) return false;
   if (at.take("(")) {
@@ -197,7 +198,9 @@ std::string print_ops(std::span<const UOp> order) {
   return text;
 }
 
-std::string print(Arena& arena, UOp root) { return print_ops(topological_order(arena, {&root, 1})); }
+std::string print(Arena& arena, UOp root) {
+  return print_ops(topological_order(arena, {&root, 1}));
+}
 
 std::string print_tensor_graph(UOp root) {
   absl::flat_hash_map<const Node*, bool> seen;

@@ -15,7 +15,8 @@
 
 namespace doorbell::core {
 
-// Any graph: arena or tensor. `order` lists sources before users (topological_order, a linear program).
+// Any graph: arena or tensor. `order` lists sources before users (topological_order, a linear
+// program).
 std::string print_ops(std::span<const UOp> order);
 // The graph below `root`, an arena node.
 std::string print(Arena& arena, UOp root);

@@ -60,7 +60,7 @@ struct Node {
   mutable void* scratch;                        // a pass's mark, see Arena::new_epoch
   mutable u32 epoch;                            // `scratch` is meaningful when this is the arena's
   mutable u8 flags;                             // Flag bits below
-  mutable std::atomic<const Node*> realized;    // tensor graph: the Buffer node that holds this value
+  mutable std::atomic<const Node*> realized;  // tensor graph: the Buffer node that holds this value
 
   enum Flag : u8 { kCanonical = 1, kTensor = 2 };
 
@@ -119,8 +119,8 @@ class UOp {
   const Node* node_ = nullptr;
 };
 
-// A size: a constant, or an Index expression of a tensor graph (borrowed: it lives as long as a node
-// whose shape names it). Eight bytes: constants are stored as value * 2 + 1.
+// A size: a constant, or an Index expression of a tensor graph (borrowed: it lives as long as a
+// node whose shape names it). Eight bytes: constants are stored as value * 2 + 1.
 class Dim {
  public:
   constexpr Dim() : bits_(1) {}

@@ -94,8 +94,9 @@ TEST(CachingAllocator, SaysWhatIsHeldWhenThereIsNoMore) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::OutOfMemory);
   EXPECT_EQ(refused.error().device, "FAKE");
-  EXPECT_EQ(refused.error().message,
-            "FAKE has no memory for 500 bytes: 600 bytes are in use, 0 cached (limit is 1000 bytes)");
+  EXPECT_EQ(
+      refused.error().message,
+      "FAKE has no memory for 500 bytes: 600 bytes are in use, 0 cached (limit is 1000 bytes)");
   EXPECT_EQ(cache->stats().in_use, 600);
   cache->release(a);
   EXPECT_TRUE(cache->allocate(500));

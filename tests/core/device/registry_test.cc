@@ -47,7 +47,8 @@ TEST_F(RegistryTest, OpensOnceByAnySpelling) {
 TEST_F(RegistryTest, RefusesBadNames) {
   EXPECT_EQ(registry->open("FAEK").error().message, "unknown device FAEK; did you mean FAKE?");
   EXPECT_EQ(registry->open("ZZZZZZ").error().message, "unknown device ZZZZZZ");
-  EXPECT_EQ(registry->open("FAKE:x").error().message, "device 'FAKE:x': 'x' is not a device number");
+  EXPECT_EQ(registry->open("FAKE:x").error().message,
+            "device 'FAKE:x': 'x' is not a device number");
   EXPECT_EQ(registry->open("FAKE:-1").error().message,
             "device 'FAKE:-1': '-1' is not a device number");
   EXPECT_EQ(registry->open("").error().message, "device '' has no name");

@@ -19,7 +19,9 @@ struct Graph {
   UOp mul(UOp a, UOp b) { return arena.make(Op::Mul, a.dtype(), {a, b}); }
   UOp index(UOp p, UOp at) { return arena.make(Op::Index, p.dtype(), {p, at}); }
   UOp load(UOp p, UOp at) { return arena.make(Op::Load, p.dtype(), {index(p, at)}); }
-  UOp store(UOp p, UOp at, UOp v) { return arena.make(Op::Store, dtypes::void_, {index(p, at), v}); }
+  UOp store(UOp p, UOp at, UOp v) {
+    return arena.make(Op::Store, dtypes::void_, {index(p, at), v});
+  }
   UOp sum(UOp v, UOp r) {
     return arena.make(Op::Reduce, v.dtype(), {v, r}, {static_cast<i64>(Op::Add), 0});
   }
@@ -34,7 +36,8 @@ struct Graph {
 TEST(Interpret, MultipliesMatrices) {
   Graph g;
   UOp i = g.range(0, 2), j = g.range(1, 2), k = g.range(2, 3, AxisType::Reduce);
-  UOp a = g.param(1, dtypes::f32, 6), b = g.param(2, dtypes::f32, 6), c = g.param(0, dtypes::f32, 4);
+  UOp a = g.param(1, dtypes::f32, 6), b = g.param(2, dtypes::f32, 6),
+      c = g.param(0, dtypes::f32, 4);
   UOp product = g.mul(g.load(a, g.add(g.mul(i, g.arena.index(3)), k)),
                       g.load(b, g.add(g.mul(k, g.arena.index(2)), j)));
   UOp sink = g.sink({g.end(g.store(c, g.add(g.mul(i, g.arena.index(2)), j), g.sum(product, k)),

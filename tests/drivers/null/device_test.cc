@@ -32,8 +32,9 @@ TEST(NullDevice, RefusesToBeRead) {
   EXPECT_TRUE(buffer->copy_in(&word, 8));
   auto read = buffer->copy_out(&word, 8);
   ASSERT_FALSE(read);
-  EXPECT_EQ(read.error().message,
-            "8 bytes cannot be read from NULL: its kernels never run, so its memory has no contents");
+  EXPECT_EQ(
+      read.error().message,
+      "8 bytes cannot be read from NULL: its kernels never run, so its memory has no contents");
   EXPECT_EQ(read.error().device, "NULL");
   EXPECT_EQ(word, 7u);
 }
