@@ -1,0 +1,145 @@
+"""Tests of scripts/setup.sh on machines made of stubs: what it installs, what it leaves alone, and what it says."""
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SETUP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "setup.sh")
+BASICS = ("bash", "cat", "dirname", "env", "nproc")
+LIBRARIES = ("fmt", "spdlog", "absl_flat_hash_map", "sqlite3", "CLI11", "nlohmann_json", "gtest_main", "benchmark")
+COMMANDS = ("g++", "meson", "ninja", "python3", "clang")
+
+# Installing a package makes what it brings appear. $world is the machine's folder.
+APT_GET = """#!/bin/bash
+echo "$*" >> "$world/apt.log"
+for package in "$@"; do
+  case $package in
+    libfmt-dev) : > "$world/libraries/fmt" ;;
+    llvm-*-dev)
+      version=${package#llvm-}
+      version=${version%-dev}
+      printf '#!/bin/bash\\necho "$world/llvm-%s"\\n' "$version" > "$world/bin/llvm-config-$version"
+      /bin/chmod +x "$world/bin/llvm-config-$version"
+      /bin/mkdir -p "$world/llvm-$version/include/llvm/Config" "$world/llvm-$version/lib"
+      : > "$world/llvm-$version/include/llvm/Config/llvm-config.h"
+      : > "$world/llvm-$version/lib/libLLVM-$version.so" ;;
+  esac
+done
+"""
+
+
+class Machine:
+    """A folder of stubs that PATH is set to."""
+
+    def __init__(self, root, user=0, offered=("llvm-22-dev", "llvm-19-dev")):
+        self.root = root
+        for folder in ("bin", "libraries"):
+            os.mkdir(os.path.join(root, folder))
+        for name in BASICS:
+            os.symlink(shutil.which(name), os.path.join(root, "bin", name))
+        for name in COMMANDS:
+            self.command(name, "#!/bin/bash\n")
+        for name in LIBRARIES:
+            open(os.path.join(root, "libraries", name), "w", encoding="utf-8").close()
+        self.command("pkg-config", '#!/bin/bash\n[ -e "$world/libraries/$2" ]\n')
+        self.command("apt-get", APT_GET)
+        self.command("apt-cache", f'#!/bin/bash\n[[ " {" ".join(offered)} " == *" $2 "* ]]\n')
+        self.command("id", f"#!/bin/bash\necho {user}\n")
+
+    def command(self, name, text):
+        path = os.path.join(self.root, "bin", name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
+
+    def install_llvm(self, version):
+        subprocess.run([os.path.join(self.root, "bin", "apt-get"), f"llvm-{version}-dev"], check=True,
+                       env={"world": self.root})
+        os.remove(os.path.join(self.root, "apt.log"))
+
+    def lacks(self, *libraries):
+        for name in libraries:
+            os.remove(os.path.join(self.root, "libraries", name))
+
+    def setup(self):
+        """(exit status, what it said, the arguments for meson, the calls of apt-get)."""
+        script = f'set -euo pipefail; . "{SETUP}"; echo "args:${{setup_args[*]-}}"'
+        done = subprocess.run([os.path.join(self.root, "bin", "bash"), "-c", script], text=True, check=False,
+                              capture_output=True, env={"PATH": os.path.join(self.root, "bin"), "world": self.root})
+        log = os.path.join(self.root, "apt.log")
+        calls = []
+        if os.path.exists(log):
+            with open(log, encoding="utf-8") as file:
+                calls = file.read().splitlines()
+        arguments = done.stdout.partition("args:")[2].strip()
+        return done.returncode, done.stderr, arguments, calls
+
+
+class SetupTest(unittest.TestCase):
+    def machine(self, **settings):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        return Machine(folder.name, **settings)
+
+    def test_complete_machine_is_left_alone(self):
+        machine = self.machine()
+        machine.install_llvm(22)
+        self.assertEqual(machine.setup(), (0, "", "", []))
+
+    def test_older_llvm_will_do(self):
+        machine = self.machine()
+        machine.install_llvm(19)
+        self.assertEqual(machine.setup(), (0, "", "", []))
+
+    def test_missing_library_is_installed_and_explained(self):
+        machine = self.machine()
+        machine.install_llvm(22)
+        machine.lacks("fmt")
+        status, said, _, calls = machine.setup()
+        self.assertEqual(status, 0)
+        self.assertIn("installing libfmt-dev: text formatting", said)
+        self.assertEqual([call.split()[0] for call in calls], ["update", "install"])
+        self.assertTrue(calls[1].endswith(" libfmt-dev"), calls)
+
+    def test_newest_llvm_that_is_offered(self):
+        for offered, package in ((("llvm-19-dev", "llvm-22-dev", "llvm-14-dev"), "llvm-22-dev"),
+                                 (("llvm-19-dev", "llvm-20-dev"), "llvm-20-dev"), (("llvm-19-dev",), "llvm-19-dev")):
+            machine = self.machine(offered=offered)
+            status, said, arguments, calls = machine.setup()
+            self.assertEqual((status, arguments), (0, ""))
+            self.assertIn(f"installing {package}", said)
+            self.assertEqual(len(calls), 2, calls)
+            self.assertTrue(calls[1].endswith(" " + package), calls)
+
+    def test_without_llvm_it_builds_without(self):
+        status, said, arguments, _ = self.machine(offered=("llvm-14-dev",)).setup()
+        self.assertEqual((status, arguments), (0, "-Dllvm=disabled"))
+        self.assertIn("-Dllvm=disabled", said)
+
+    def test_user_without_sudo_is_told(self):
+        machine = self.machine(user=1000)
+        machine.install_llvm(22)
+        machine.lacks("fmt")
+        status, said, _, calls = machine.setup()
+        self.assertNotEqual(status, 0)
+        self.assertIn("libfmt-dev", said)
+        self.assertIn("no sudo", said)
+        self.assertEqual(calls, [])
+
+    def test_sudo_is_used(self):
+        machine = self.machine(user=1000)
+        machine.install_llvm(22)
+        machine.lacks("fmt")
+        machine.command("sudo", '#!/bin/bash\necho "sudo $*" >> "$world/apt.log"\nexec "$@"\n')
+        status, _, _, calls = machine.setup()
+        self.assertEqual(status, 0)
+        self.assertEqual([call.split()[0] for call in calls], ["sudo", "update", "sudo", "install"])
+
+
+if __name__ == "__main__":
+    if sys.platform != "linux":
+        sys.exit(77)  # meson's word for skipped: apt is Linux's
+    unittest.main()
