@@ -1,0 +1,192 @@
+// Making nodes from checked arguments, and the dtype and shape rules all operations share.
+#include "tensor/api/build.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "base/util/check.h"
+
+namespace doorbell::detail {
+
+namespace {
+
+void check_devices(UOp a, UOp b) {
+  if (a.device() == 0 || b.device() == 0 || a.device() == b.device()) return;
+  throw fail(ErrorKind::Invalid, "tensors are on devices {} and {}", a.device() - 1,
+             b.device() - 1);
+}
+
+bool gradients_flow(std::span<const Tensor* const> srcs) {
+  if (NoGradScope::active()) return false;
+  for (const Tensor* tensor : srcs) {
+    const Cell& cell = Access::cell(*tensor);
+    if (cell.tracked || cell.is_leaf) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Tensor make(Op op, DType dtype, std::span<const Tensor* const> srcs, std::span<const i64> args,
+            std::span<const UOpRef> sizes) {
+  absl::InlinedVector<UOpRef, 3> owned;
+  absl::InlinedVector<UOp, 8> nodes;
+  for (const Tensor* tensor : srcs) {
+    owned.push_back(tensor->uop());
+    nodes.push_back(*owned.back());
+    check_devices(nodes.front(), nodes.back());
+  }
+  for (const UOpRef& size : sizes) nodes.push_back(*size);
+  UOpRef node = TensorGraph::make(op, dtype, std::span<const UOp>(nodes), args);
+  return Tensor::from_uop(std::move(node), gradients_flow(srcs));
+}
+
+Tensor make(Op op, DType dtype, std::initializer_list<const Tensor*> srcs,
+            std::initializer_list<i64> args) {
+  return make(op, dtype, std::span<const Tensor* const>(srcs.begin(), srcs.size()),
+              std::span<const i64>(args.begin(), args.size()));
+}
+
+Tensor unary(Op op, const Tensor& x) { return make(op, x.dtype(), {&x}); }
+
+Tensor binary(Op op, const Tensor& a, const Tensor& b) {
+  broadcast_shapes(a.shape(), b.shape());
+  return make(op, core::is_comparison(op) ? dtypes::bool_ : a.dtype(), {&a, &b});
+}
+
+Tensor select(const Tensor& condition, const Tensor& yes, const Tensor& no) {
+  if (!condition.dtype().is_bool()) {
+    throw fail(ErrorKind::Invalid, "condition has dtype {}, expected bool",
+               core::long_name_of(condition.dtype().scalar));
+  }
+  broadcast_shapes(condition.shape(), broadcast_shapes(yes.shape(), no.shape()));
+  return make(Op::Where, yes.dtype(), {&condition, &yes, &no});
+}
+
+Tensor reduce_axes(Op op, const Tensor& x, i64 mask) {
+  const Shape shape = x.shape();
+  bool empty = false;
+  for (usize i = 0; i < shape.size(); ++i) {
+    if (!(mask >> i & 1)) continue;
+    if (shape[i].is(1)) mask &= ~(i64{1} << i);  // nothing to reduce
+    if (shape[i].is(0)) empty = true;
+  }
+  if (mask == 0) return x;
+  if (!empty) return make(Op::Reduce, x.dtype(), {&x}, {static_cast<i64>(op), mask});
+  Shape reduced = shape;
+  for (usize i = 0; i < shape.size(); ++i) {
+    if (mask >> i & 1) reduced[i] = 1;
+  }
+  Number identity = op == Op::Add ? Number(0) : op == Op::Mul ? Number(1) : lowest(x.dtype());
+  return constant(identity, x.dtype()).expand(reduced);
+}
+
+Tensor constant(Number value, DType dtype) {
+  i64 bits;
+  if (dtype.is_float()) {
+    f64 real = value.real();
+    if (dtype == dtypes::f32) real = static_cast<f32>(real);
+    bits = std::bit_cast<i64>(real);
+  } else if (dtype.is_bool()) {
+    bits = value.real() != 0;
+  } else {
+    bits = value.is_float() ? static_cast<i64>(value.real()) : value.integer();
+    const int unused = 64 - dtype.bits();  // wraps, as arithmetic does
+    bits = dtype.is_unsigned() ? static_cast<i64>(static_cast<u64>(bits) << unused >> unused)
+                               : static_cast<i64>(static_cast<u64>(bits) << unused) >> unused;
+  }
+  return Tensor::from_uop(
+      TensorGraph::make(Op::Const, dtype, std::span<const UOp>(), std::span<const i64>(&bits, 1)));
+}
+
+DType promote(DType tensor, Number number) {
+  switch (number.kind()) {
+    case Number::Kind::Bool: return tensor;
+    case Number::Kind::Int: return tensor.is_bool() ? number.dtype() : tensor;
+    case Number::Kind::Float: return float_dtype(tensor);
+  }
+  UNREACHABLE("number kind {}", static_cast<int>(number.kind()));
+}
+
+Tensor as_tensor(const Operand& x, DType dtype) {
+  return x.tensor == nullptr ? constant(x.number, dtype) : x.tensor->cast(dtype);
+}
+
+std::pair<Tensor, Tensor> promote(const Operand& a, const Operand& b) {
+  DType common;
+  if (a.tensor != nullptr && b.tensor != nullptr) {
+    common = core::promote(a.tensor->dtype(), b.tensor->dtype());
+  } else if (a.tensor != nullptr) {
+    common = promote(a.tensor->dtype(), b.number);
+  } else {
+    common = promote(b.tensor != nullptr ? b.tensor->dtype() : b.number.dtype(), a.number);
+  }
+  Tensor left = as_tensor(a, common);
+  Tensor right = as_tensor(b, common);
+  return {std::move(left), std::move(right)};
+}
+
+Tensor as_float(const Tensor& x) { return x.cast(float_dtype(x.dtype())); }
+
+Number lowest(DType dtype) {
+  if (dtype.is_float()) return -std::numeric_limits<f64>::infinity();
+  if (dtype.is_bool()) return false;
+  return dtype.is_unsigned() ? i64{0} : INT64_MIN >> (64 - dtype.bits());
+}
+
+Number highest(DType dtype) {
+  if (dtype.is_float()) return std::numeric_limits<f64>::infinity();
+  if (dtype.is_bool()) return true;
+  const u64 all = ~u64{0} >> (64 - dtype.bits());
+  return static_cast<i64>(dtype.is_unsigned() ? all : all >> 1);
+}
+
+i64 resolve_axis(i64 axis, i64 rank) {
+  const i64 resolved = axis < 0 ? axis + rank : axis;
+  if (resolved < 0 || resolved >= rank) {
+    throw fail(ErrorKind::Invalid, "axis {} of a tensor with {} axes", axis, rank);
+  }
+  return resolved;
+}
+
+std::vector<bool> resolve_axes(const Axes& axes, i64 rank) {
+  std::vector<bool> chosen(static_cast<usize>(rank), axes.all());
+  if (axes.all()) return chosen;
+  for (i64 axis : axes.axes()) {
+    // A scalar has an axis to reduce in name only, as in PyTorch.
+    if (rank == 0 && (axis == 0 || axis == -1)) continue;
+    const usize resolved = static_cast<usize>(resolve_axis(axis, rank));
+    if (chosen[resolved]) throw fail(ErrorKind::Invalid, "axis {} is named twice", axis);
+    chosen[resolved] = true;
+  }
+  return chosen;
+}
+
+Shape broadcast_shapes(const Shape& a, const Shape& b) {
+  const Shape& longer = a.size() >= b.size() ? a : b;
+  const Shape& shorter = a.size() >= b.size() ? b : a;
+  Shape result = longer;
+  const usize offset = longer.size() - shorter.size();
+  for (usize i = 0; i < shorter.size(); ++i) {
+    Size& size = result[offset + i];
+    if (size == shorter[i] || shorter[i].is(1)) continue;
+    if (!size.is(1)) {
+      throw fail(ErrorKind::Invalid, "cannot broadcast shapes {} and {}", a.str(), b.str());
+    }
+    size = shorter[i];
+  }
+  return result;
+}
+
+std::vector<i64> per_axis(const PerAxis& values, usize count, const char* what) {
+  if (values.values().size() == 1) return std::vector<i64>(count, values.values()[0]);
+  if (values.values().size() != count) {
+    throw fail(ErrorKind::Invalid, "{} names {} axes, expected {}", what, values.values().size(),
+               count);
+  }
+  return values.values();
+}
+
+}  // namespace doorbell::detail

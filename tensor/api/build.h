@@ -1,0 +1,98 @@
+// Inside the tensor API: the cell behind a Tensor, and the few functions through which every
+// operation makes its node. They check what the graph only asserts. Not for users.
+#pragma once
+
+#include <atomic>
+#include <span>
+#include <vector>
+
+#include <absl/container/inlined_vector.h>
+
+#include "tensor/api/tensor.h"
+
+namespace doorbell::detail {
+
+using core::Op;
+using core::TensorGraph;
+using core::UOp;
+using core::UOpRef;
+
+// Gives the node of a marked leaf an identity of its own, so that backward finds the cell. The cell
+// outlives nothing: it takes itself out when it dies, and so a gradient that mentions the leaf does
+// not keep it.
+struct LeafTag final : core::Payload {
+  std::atomic<Cell*> cell{nullptr};
+};
+
+// What a Tensor shares with its copies.
+struct Cell {
+  Cell(UOpRef value, bool tracked) : value(std::move(value)), tracked(tracked) {}
+  ~Cell();
+  void ref() { refs.fetch_add(1, std::memory_order_relaxed); }
+  void unref() {
+    if (refs.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+  void set_value(UOpRef new_value, bool new_tracked);
+
+  std::atomic<u32> refs{1};
+  UOpRef value;
+  bool tracked;            // backward from here reaches a marked leaf
+  bool is_leaf = false;    // marked by requires_grad
+  LeafTag* tag = nullptr;  // counted; made when first marked
+  UOpRef leaf_node;        // Detach(value) with the tag, made when first used
+  Tensor grad;
+};
+
+struct Access {
+  static Cell& cell(const Tensor& tensor) { return tensor.cell(); }
+};
+
+// ---- nodes
+// --------------------------------------------------------------------------------------- Checks
+// rank and devices, and remembers whether gradients flow.
+Tensor make(Op op, DType dtype, std::span<const Tensor* const> srcs, std::span<const i64> args = {},
+            std::span<const UOpRef> sizes = {});
+Tensor make(Op op, DType dtype, std::initializer_list<const Tensor*> srcs,
+            std::initializer_list<i64> args = {});
+
+Tensor unary(Op op, const Tensor& x);
+// Operands of one dtype; checks that the shapes broadcast. Comparisons give bool.
+Tensor binary(Op op, const Tensor& a, const Tensor& b);
+Tensor select(const Tensor& condition, const Tensor& yes, const Tensor& no);
+// Keeps reduced axes with size 1. Bit i of the mask: axis i.
+Tensor reduce_axes(Op op, const Tensor& x, i64 mask);
+// A 0-d constant; converted to what `dtype` can hold.
+Tensor constant(Number value, DType dtype);
+
+// ---- dtypes
+// --------------------------------------------------------------------------------------
+DType promote(DType tensor, Number number);
+Tensor as_tensor(const Operand& x, DType beside);
+// Both as tensors of the common dtype.
+std::pair<Tensor, Tensor> promote(const Operand& a, const Operand& b);
+// Ints and bools as f32; floats as they are.
+Tensor as_float(const Tensor& x);
+inline DType float_dtype(DType dtype) { return dtype.is_float() ? dtype : dtypes::f32; }
+Number lowest(DType dtype);   // the identity of max
+Number highest(DType dtype);  // the identity of min
+
+// ---- axes and shapes
+// ----------------------------------------------------------------------------- In 0..rank-1.
+// Throws Error for an axis that is not there.
+i64 resolve_axis(i64 axis, i64 rank);
+std::vector<bool> resolve_axes(const Axes& axes, i64 rank);
+Shape broadcast_shapes(const Shape& a, const Shape& b);
+// One value per spatial axis.
+std::vector<i64> per_axis(const PerAxis& values, usize count, const char* what);
+
+// ---- shared compositions
+// ------------------------------------------------------------------------- Pads the last
+// kernel.size() axes were it a pooling: x (..., spatial) gives (..., out, kernel).
+Tensor pool(const Tensor& x, std::span<const i64> kernel, std::span<const i64> stride,
+            std::span<const i64> dilation);
+// Pads with any value; an identity of a reduction, say.
+Tensor pad_value(const Tensor& x, const std::vector<std::pair<i64, i64>>& amounts, Number value);
+// Bool: where class numbers 0..classes-1 laid along `axis` equal x.
+Tensor one_hot_mask(const Tensor& x, i64 classes, i64 axis);
+
+}  // namespace doorbell::detail

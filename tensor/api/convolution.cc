@@ -1,0 +1,212 @@
+// Convolution, pooling and normalisation, over any number of spatial axes. A convolution is a
+// pooling, one multiplication and one sum over (channels, kernel).
+#include <algorithm>
+
+#include "tensor/api/build.h"
+
+namespace doorbell {
+
+namespace {
+
+using Amounts = std::vector<std::pair<i64, i64>>;
+
+// The same padding before and after each of the last axes.
+Amounts spatial_padding(const Tensor& x, const std::vector<i64>& padding) {
+  Amounts amounts(static_cast<usize>(x.ndim()) - padding.size(), {0, 0});
+  for (i64 amount : padding) {
+    if (amount < 0) throw fail(ErrorKind::Invalid, "padding of {}", amount);
+    amounts.emplace_back(amount, amount);
+  }
+  return amounts;
+}
+
+std::string misfit(const Tensor& x, const Tensor& weight, i64 groups) {
+  return fmt::format("input of shape {} does not match weights of shape {} in {} groups",
+                     x.shape().str(), weight.shape().str(), groups);
+}
+
+void check_convolution(const Tensor& x, const Tensor& weight, i64 groups) {
+  const bool ranks = x.ndim() >= 3 && weight.ndim() == x.ndim();
+  if (!ranks || groups < 1 || !(weight.size(1) * groups == x.size(1)) ||
+      weight.size(0).value() % groups != 0) {
+    throw fail(ErrorKind::Invalid, "{}", misfit(x, weight, groups));
+  }
+}
+
+Tensor add_bias(const Tensor& x, const Tensor& bias) {
+  if (bias.ndim() != 1 || !(bias.size(0) == x.size(1))) {
+    throw fail(ErrorKind::Invalid, "bias of shape {} for an output of shape {}", bias.shape().str(),
+               x.shape().str());
+  }
+  Shape channel(static_cast<usize>(x.ndim()), 1);
+  channel[1] = x.size(1);
+  return x + bias.reshape(channel);
+}
+
+}  // namespace
+
+Tensor Tensor::conv2d(const Tensor& weight, const Conv2dOptions& options) const {
+  const i64 groups = options.groups;
+  check_convolution(*this, weight, groups);
+  const Shape weights = weight.shape();
+  const usize spatial = weights.size() - 2;
+  const std::vector<i64> kernel = Shape(weights.begin() + 2, weights.end()).values();
+  const Amounts around =
+      spatial_padding(*this, detail::per_axis(options.padding, spatial, "padding"));
+  const Tensor windows =
+      detail::pool(pad(around), kernel, detail::per_axis(options.stride, spatial, "stride"),
+                   detail::per_axis(options.dilation, spatial, "dilation"));
+  const Size batch = size(0), in = weights[1], out = weights[0] / groups;
+  const Shape pooled = windows.shape();
+  const Shape places(pooled.begin() + 2, pooled.begin() + 2 + static_cast<i64>(spatial));
+  // (batch, groups, out / groups, places, in / groups, kernel) on both sides.
+  Shape apart{batch, groups, in, 1}, spread{batch, groups, in, out}, filter{1, groups, out};
+  std::vector<i64> order{0, 1, 3};
+  for (usize i = 0; i < spatial; ++i) order.push_back(static_cast<i64>(4 + i));
+  order.push_back(2);
+  for (usize i = 0; i < spatial; ++i) order.push_back(static_cast<i64>(4 + spatial + i));
+  for (const Shape* sizes : {&places}) {
+    apart.insert(apart.end(), sizes->begin(), sizes->end());
+    spread.insert(spread.end(), sizes->begin(), sizes->end());
+  }
+  filter.insert(filter.end(), spatial, Size(1));
+  filter.push_back(in);
+  for (i64 size : kernel) {
+    apart.push_back(size);
+    spread.push_back(size);
+    filter.push_back(size);
+  }
+  std::vector<i64> reduced;
+  for (usize i = 0; i <= spatial; ++i) reduced.push_back(-1 - static_cast<i64>(i));
+  Shape result{batch, weights[0]};
+  result.insert(result.end(), places.begin(), places.end());
+  const Tensor products =
+      windows.reshape(apart).expand(spread).permute(order) * weight.reshape(filter);
+  return products.sum(reduced).reshape(result);
+}
+
+Tensor Tensor::conv2d(const Tensor& weight, const Tensor& bias,
+                      const Conv2dOptions& options) const {
+  const Tensor result = conv2d(weight, options);
+  return bias.defined() ? add_bias(result, bias) : result;
+}
+
+// The convolution whose gradient this is: stride spreads the input, the kernel is flipped.
+Tensor Tensor::conv_transpose2d(const Tensor& weight, const ConvTranspose2dOptions& options) const {
+  const i64 groups = options.groups;
+  if (weight.ndim() != ndim() || ndim() < 3 || groups < 1 || !(weight.size(0) == size(1)) ||
+      weight.size(0).value() % groups != 0) {
+    throw fail(ErrorKind::Invalid, "{}", misfit(*this, weight, groups));
+  }
+  const usize spatial = static_cast<usize>(ndim()) - 2;
+  const auto stride = detail::per_axis(options.stride, spatial, "stride");
+  const auto dilation = detail::per_axis(options.dilation, spatial, "dilation");
+  const auto padding = detail::per_axis(options.padding, spatial, "padding");
+  const auto extra = detail::per_axis(options.output_padding, spatial, "output padding");
+  Tensor x = *this;
+  std::vector<i64> flipped;
+  for (usize i = 0; i < spatial; ++i) {
+    const i64 axis = static_cast<i64>(i) + 2;
+    flipped.push_back(axis + 1);
+    if (stride[i] == 1) continue;
+    Amounts gap(static_cast<usize>(x.ndim()) + 1, {0, 0});
+    gap[i + 3].second = stride[i] - 1;
+    x = x.unsqueeze(axis + 1).pad(gap).flatten(axis, axis + 1);
+    Amounts end(static_cast<usize>(x.ndim()), {0, 0});
+    end[i + 2].second = 1 - stride[i];
+    x = x.pad(end);
+  }
+  // (in, out / groups, ...) to (out, in / groups, ...).
+  const Tensor kernel =
+      weight.unflatten(0, {groups, -1}).transpose(1, 2).flip(flipped).flatten(0, 1);
+  Amounts around(2, {0, 0});
+  for (usize i = 0; i < spatial; ++i) {
+    const i64 reach = (kernel.size(static_cast<i64>(i) + 2).value() - 1) * dilation[i];
+    around.emplace_back(reach - padding[i], reach - padding[i] + extra[i]);
+  }
+  return x.pad(around).conv2d(kernel, {.dilation = dilation, .groups = groups});
+}
+
+namespace {
+
+struct PoolPlan {
+  std::vector<i64> kernel, stride, dilation;
+  Amounts around;  // padding asked for
+  Amounts beyond;  // further, for windows that end outside (ceil mode)
+  std::vector<i64> axes;
+};
+
+PoolPlan plan_pool(const Tensor& x, const std::vector<i64>& kernel, const PoolOptions& options) {
+  const usize spatial = kernel.size();
+  if (spatial == 0 || static_cast<usize>(x.ndim()) < spatial) {
+    throw fail(ErrorKind::Invalid, "pooling over {} axes of shape {}", spatial, x.shape().str());
+  }
+  PoolPlan plan{.kernel = kernel};
+  plan.stride = options.stride ? detail::per_axis(*options.stride, spatial, "stride") : kernel;
+  plan.dilation = detail::per_axis(options.dilation, spatial, "dilation");
+  const auto padding = detail::per_axis(options.padding, spatial, "padding");
+  plan.around = spatial_padding(x, padding);
+  plan.beyond.assign(static_cast<usize>(x.ndim()), {0, 0});
+  for (usize i = 0; i < spatial; ++i) {
+    plan.axes.push_back(static_cast<i64>(i) - static_cast<i64>(spatial));
+    if (!options.ceil_mode || plan.stride[i] < 1) continue;
+    const usize axis = static_cast<usize>(x.ndim()) - spatial + i;
+    const i64 length = x.size(static_cast<i64>(axis)).value() + 2 * padding[i];
+    const i64 reach = plan.dilation[i] * (kernel[i] - 1) + 1;
+    i64 out = (length - reach + plan.stride[i] - 1) / plan.stride[i] + 1;
+    // A window that starts beyond the input and its left padding does not count.
+    if ((out - 1) * plan.stride[i] >= length - padding[i]) --out;
+    plan.beyond[axis].second = std::max<i64>((out - 1) * plan.stride[i] + reach - length, 0);
+  }
+  return plan;
+}
+
+Tensor windows_of(const PoolPlan& plan, const Tensor& x) {
+  return detail::pool(x, plan.kernel, plan.stride, plan.dilation);
+}
+
+}  // namespace
+
+Tensor Tensor::max_pool2d(const std::vector<i64>& kernel, const PoolOptions& options) const {
+  const PoolPlan plan = plan_pool(*this, kernel, options);
+  const Number least = detail::lowest(dtype());
+  Amounts both = plan.around;
+  for (usize i = 0; i < both.size(); ++i) both[i].second += plan.beyond[i].second;
+  return windows_of(plan, detail::pad_value(*this, both, least)).max(plan.axes);
+}
+
+Tensor Tensor::avg_pool2d(const std::vector<i64>& kernel, const PoolOptions& options) const {
+  const PoolPlan plan = plan_pool(*this, kernel, options);
+  const Tensor x = detail::as_float(*this);
+  const Tensor padded = x.pad(plan.around).pad(plan.beyond);
+  if (!options.ceil_mode && options.count_include_pad)
+    return windows_of(plan, padded).mean(plan.axes);
+  // What counts is 1, what does not is 0.
+  const Tensor counted = options.count_include_pad
+                             ? x.pad(plan.around).ones_like().pad(plan.beyond)
+                             : x.ones_like().pad(plan.around).pad(plan.beyond);
+  return windows_of(plan, padded).sum(plan.axes) / windows_of(plan, counted).sum(plan.axes);
+}
+
+Tensor Tensor::layernorm(const Axes& axes, f64 eps) const {
+  const Tensor x = detail::as_float(*this);
+  const Tensor centred = x - x.mean(axes, {.keepdim = true});
+  const Tensor variance = centred.square().mean(axes, {.keepdim = true});
+  return centred * (variance + eps).rsqrt();
+}
+
+Tensor Tensor::batchnorm(const Tensor& weight, const Tensor& bias, const Tensor& mean,
+                         const Tensor& invstd) const {
+  if (ndim() < 2) {
+    throw fail(ErrorKind::Invalid, "batch norm of shape {}, expected a channel axis",
+               shape().str());
+  }
+  Shape channel(static_cast<usize>(ndim()), 1);
+  channel[1] = size(1);
+  Tensor x = *this - mean.reshape(channel);
+  if (weight.defined()) x = x * weight.reshape(channel);
+  x = x * invstd.reshape(channel);
+  return bias.defined() ? x + bias.reshape(channel) : x;
+}
+
+}  // namespace doorbell

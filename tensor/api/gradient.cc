@@ -1,0 +1,123 @@
+// Reverse differentiation: sources before users once, then back from the root, adding up what each
+// user passes to its sources. No recursion: a graph may be a million nodes deep.
+#include "tensor/api/gradient.h"
+
+#include <absl/container/flat_hash_map.h>
+
+#include "base/util/check.h"
+#include "tensor/api/build.h"
+
+namespace doorbell::detail {
+
+Tensor DerivativeStep::value() const { return Tensor::from_uop(UOpRef(node), differentiable); }
+Tensor DerivativeStep::src(usize i) const {
+  return Tensor::from_uop(UOpRef(node.src(i)), differentiable);
+}
+
+namespace {
+
+struct Visit {
+  UOp node;
+  bool is_wanted;
+  bool reaches = false;  // a wanted node is at or below it
+  Tensor gradient;
+};
+
+struct Walk {
+  std::vector<Visit> order;  // sources first
+  absl::flat_hash_map<const core::Node*, usize> place;
+};
+
+// What gradients may flow through: values of floats.
+bool carries(UOp node) { return node.dtype().is_float(); }
+
+Walk walk_below(UOp root, const std::function<bool(UOp)>& wanted) {
+  Walk walk;
+  struct Frame {
+    UOp node;
+    usize next = 0;
+  };
+  std::vector<Frame> stack;
+  constexpr usize kOpen = ~usize{0};
+  auto enter = [&](UOp node) {
+    if (!carries(node) || !walk.place.try_emplace(node.node(), kOpen).second) return;
+    stack.push_back({node});
+  };
+  enter(root);
+  while (!stack.empty()) {
+    Frame& frame = stack.back();
+    const UOp node = frame.node;
+    const usize sources = node.is(Op::Detach) ? 0 : node.nsrc();
+    if (frame.next < sources) {
+      enter(node.src(frame.next++));
+      continue;
+    }
+    Visit visit{.node = node, .is_wanted = wanted(node)};
+    visit.reaches = visit.is_wanted;
+    for (usize i = 0; i < sources; ++i) {
+      auto found = walk.place.find(node.src(i).node());
+      if (found != walk.place.end()) visit.reaches |= walk.order[found->second].reaches;
+    }
+    walk.place[node.node()] = walk.order.size();
+    walk.order.push_back(std::move(visit));
+    stack.pop_back();
+  }
+  return walk;
+}
+
+// Sums over the axes along which the source was repeated.
+Tensor sum_to(const Tensor& gradient, UOp source) {
+  const usize rank = static_cast<usize>(gradient.ndim()), kept = source.ndim();
+  CHECK_LE(kept, rank);
+  std::vector<i64> axes;
+  Shape shape;
+  for (usize i = 0; i < rank; ++i) {
+    const bool added = i < rank - kept;
+    const bool repeated = !added && source.dim(i - (rank - kept)) == core::Dim(1) &&
+                          !gradient.size(static_cast<i64>(i)).is(1);
+    if (added || repeated) axes.push_back(static_cast<i64>(i));
+  }
+  for (usize i = 0; i < kept; ++i) shape.push_back(Size(source.dim(i)));
+  return axes.empty() ? gradient : gradient.sum(axes).reshape(shape);
+}
+
+void pass_to_sources(Walk& walk, const Visit& visit, bool differentiable) {
+  const Derivative derivative = derivative_of(visit.node.op());
+  if (derivative == nullptr || visit.node.is(Op::Detach)) return;
+  const DerivativeStep step{visit.node, visit.gradient, differentiable};
+  for (usize i = 0; i < visit.node.nsrc(); ++i) {
+    const UOp source = visit.node.src(i);
+    auto found = walk.place.find(source.node());
+    if (found == walk.place.end() || !walk.order[found->second].reaches) continue;
+    Tensor passed = derivative(step, i);
+    if (!passed.defined()) continue;
+    passed = sum_to(passed, source).cast(source.dtype());
+    Tensor& total = walk.order[found->second].gradient;
+    total = total.defined() ? total + passed : passed;
+  }
+}
+
+}  // namespace
+
+std::vector<NodeGradient> differentiate(const UOpRef& root, const Tensor& upstream,
+                                        const std::function<bool(UOp)>& wanted,
+                                        bool differentiable) {
+  Walk walk = walk_below(*root, wanted);
+  std::vector<NodeGradient> results;
+  if (walk.order.empty() || !walk.order.back().reaches) return results;
+  walk.order.back().gradient = upstream;
+  for (usize i = walk.order.size(); i-- > 0;) {
+    Visit& visit = walk.order[i];
+    if (!visit.reaches) continue;
+    if (visit.gradient.defined()) pass_to_sources(walk, visit, differentiable);
+    if (visit.is_wanted) {
+      Tensor gradient = visit.gradient;
+      if (!gradient.defined()) gradient = Tensor::from_uop(UOpRef(visit.node)).zeros_like();
+      results.push_back({visit.node, std::move(gradient)});
+    }
+    visit.gradient = {};  // its sources have what they need
+  }
+  return results;
+}
+
+}  // namespace doorbell::detail

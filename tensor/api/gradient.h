@@ -1,0 +1,37 @@
+// Inside the tensor API: reverse differentiation over the tensor graph.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "tensor/api/tensor.h"
+
+namespace doorbell::detail {
+
+struct NodeGradient {
+  core::UOp node;
+  Tensor gradient;  // of the node's shape and dtype
+};
+
+// The gradients of `root` for every node below it that is `wanted`, in a fixed order. Nothing flows
+// through Detach; a wanted node that only a zero derivative reaches has a gradient of zeros. With
+// `differentiable` the results remember how they were computed.
+std::vector<NodeGradient> differentiate(const core::UOpRef& root, const Tensor& upstream,
+                                        const std::function<bool(core::UOp)>& wanted,
+                                        bool differentiable);
+
+// The derivative of `value` (the node) for its source `source`, times `gradient`. Undefined: zero
+// everywhere, or not differentiable. Shapes may still be those before broadcasting back.
+struct DerivativeStep {
+  core::UOp node;
+  const Tensor& gradient;
+  bool differentiable;
+
+  Tensor value() const;
+  Tensor src(usize i) const;
+};
+using Derivative = Tensor (*)(const DerivativeStep& step, usize source);
+// Null where the op stops gradients.
+Derivative derivative_of(core::Op op);
+
+}  // namespace doorbell::detail

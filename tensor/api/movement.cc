@@ -1,0 +1,258 @@
+// Movement: the six movement ops with their checks, and the methods that are one or two of them.
+// Joining and cutting (cat, split, repeat, ...) is join.cc's.
+#include <algorithm>
+#include <numeric>
+
+#include "base/util/check.h"
+#include "tensor/api/build.h"
+
+namespace doorbell {
+
+using core::Op;
+using core::UOpRef;
+
+namespace {
+
+// Sizes as args of a movement op: symbolic ones become sources.
+struct SizeArgs {
+  absl::InlinedVector<i64, 8> args;
+  absl::InlinedVector<UOpRef, 2> symbolic;
+
+  void add(const Size& size) {
+    if (size.is_const()) {
+      args.push_back(size.value());
+    } else {
+      args.push_back(core::kDynamicDim + static_cast<i64>(symbolic.size()));
+      symbolic.push_back(size.expression());
+    }
+  }
+};
+
+Tensor move(Op op, const Tensor& x, const SizeArgs& sizes) {
+  const Tensor* src = &x;
+  return detail::make(op, x.dtype(), std::span(&src, 1), sizes.args, sizes.symbolic);
+}
+
+void check_rank(const Shape& shape) {
+  if (shape.size() > core::kMaxRank) {
+    throw fail(ErrorKind::Unsupported, "shape {} has more than {} axes", shape.str(),
+               core::kMaxRank);
+  }
+}
+
+void check_same_rank(const Tensor& x, usize rank, const char* what) {
+  if (static_cast<usize>(x.ndim()) != rank) {
+    throw fail(ErrorKind::Invalid, "{} names {} axes of a tensor of shape {}", what, rank,
+               x.shape().str());
+  }
+}
+
+// The product of the sizes that are not -1.
+Size known_product(const Shape& shape) {
+  Size total = 1;
+  for (const Size& size : shape) {
+    if (!size.is(-1)) total = total * size;
+  }
+  return total;
+}
+
+Shape resolve_reshape(const Shape& from, const Shape& wanted) {
+  Shape shape = wanted;
+  const i64 unknown = std::count_if(shape.begin(), shape.end(), [](auto& s) { return s.is(-1); });
+  const bool negative =
+      std::any_of(shape.begin(), shape.end(), [](auto& s) { return s.is_const() && s.max() < -1; });
+  const Size total = from.numel();
+  const Size known = known_product(shape);
+  bool fits = !negative && unknown <= 1;
+  if (fits && unknown == 1) {
+    fits = !known.is(0) && (total % known).is(0);
+    const Size rest = fits ? total / known : 0;
+    for (Size& size : shape) {
+      if (size.is(-1)) size = rest;
+    }
+  } else if (fits) {
+    fits =
+        total == known || (!(total.is_const() && known.is_const()) && total.max() == known.max());
+  }
+  if (!fits) {
+    throw fail(ErrorKind::Invalid, "cannot reshape shape {} to {}", from.str(), wanted.str());
+  }
+  return shape;
+}
+
+}  // namespace
+
+Tensor Tensor::reshape(const Shape& shape) const {
+  const Shape from = this->shape();
+  const Shape to = resolve_reshape(from, shape);
+  check_rank(to);
+  if (from == to) return *this;
+  SizeArgs sizes;
+  for (const Size& size : to) sizes.add(size);
+  return move(Op::Reshape, *this, sizes);
+}
+
+Tensor Tensor::permute(const std::vector<i64>& axes) const {
+  check_same_rank(*this, axes.size(), "permute");
+  SizeArgs order;
+  std::vector<bool> seen(axes.size());
+  bool identity = true;
+  for (usize i = 0; i < axes.size(); ++i) {
+    const i64 axis = detail::resolve_axis(axes[i], ndim());
+    if (seen[static_cast<usize>(axis)]) {
+      throw fail(ErrorKind::Invalid, "permute names axis {} twice", axes[i]);
+    }
+    seen[static_cast<usize>(axis)] = true;
+    identity = identity && axis == static_cast<i64>(i);
+    order.add(axis);
+  }
+  return identity ? *this : move(Op::Permute, *this, order);
+}
+
+Tensor Tensor::transpose(i64 a, i64 b) const {
+  std::vector<i64> order(static_cast<usize>(ndim()));
+  std::iota(order.begin(), order.end(), 0);
+  std::swap(order[static_cast<usize>(detail::resolve_axis(a, ndim()))],
+            order[static_cast<usize>(detail::resolve_axis(b, ndim()))]);
+  return permute(order);
+}
+
+Tensor Tensor::expand(const Shape& shape) const {
+  const Shape from = this->shape();
+  check_rank(shape);
+  Shape to = shape;
+  bool fits = to.size() >= from.size();
+  const usize added = fits ? to.size() - from.size() : 0;
+  for (usize i = 0; fits && i < to.size(); ++i) {
+    if (i < added) {
+      fits = !(to[i].is_const() && to[i].max() < 0);
+      continue;
+    }
+    const Size& size = from[i - added];
+    if (to[i].is(-1)) to[i] = size;
+    fits = to[i] == size || (size.is(1) && to[i].min() >= 0);
+  }
+  if (!fits) {
+    throw fail(ErrorKind::Invalid, "cannot expand shape {} to {}", from.str(), shape.str());
+  }
+  if (from == to) return *this;
+  SizeArgs sizes;
+  for (const Size& size : to) sizes.add(size);
+  return move(Op::Expand, *this, sizes);
+}
+
+Tensor Tensor::flip(const Axes& axes) const {
+  const std::vector<bool> chosen = detail::resolve_axes(axes, ndim());
+  i64 mask = 0;
+  for (usize i = 0; i < chosen.size(); ++i) {
+    if (chosen[i] && !size(static_cast<i64>(i)).is(1)) mask |= i64{1} << i;
+  }
+  return mask == 0 ? *this : detail::make(Op::Flip, dtype(), {this}, {mask});
+}
+
+Tensor Tensor::shrink(const std::vector<std::pair<Size, Size>>& windows) const {
+  check_same_rank(*this, windows.size(), "shrink");
+  const Shape from = shape();
+  SizeArgs args;
+  bool whole = true;
+  for (usize i = 0; i < windows.size(); ++i) {
+    const auto& [start, stop] = windows[i];
+    const Size length = stop - start;
+    if (start.min() < 0 || length.min() < 0 || stop.max() > from[i].max()) {
+      throw fail(ErrorKind::Invalid, "window {}:{} of axis {} of shape {}", start.str(), stop.str(),
+                 i, from.str());
+    }
+    whole = whole && start.is(0) && length == from[i];
+    args.add(start);
+    args.add(length);
+  }
+  return whole ? *this : move(Op::Shrink, *this, args);
+}
+
+Tensor Tensor::pad(const std::vector<std::pair<i64, i64>>& amounts,
+                   const PadOptions& options) const {
+  return detail::pad_value(*this, amounts, options.value);
+}
+
+namespace {
+
+// Zeros around; the amounts are not negative.
+Tensor pad_zeros(const Tensor& x, const std::vector<std::pair<i64, i64>>& amounts) {
+  const Shape from = x.shape();
+  SizeArgs args;
+  bool nothing = true;
+  for (usize i = 0; i < amounts.size(); ++i) {
+    nothing = nothing && amounts[i].first == 0 && amounts[i].second == 0;
+    args.add(amounts[i].first);
+    args.add(from[i] + amounts[i].first + amounts[i].second);
+  }
+  return nothing ? x : move(Op::Pad, x, args);
+}
+
+}  // namespace
+
+Tensor detail::pad_value(const Tensor& x, const std::vector<std::pair<i64, i64>>& amounts,
+                         Number value) {
+  check_same_rank(x, amounts.size(), "pad");
+  const Shape from = x.shape();
+  std::vector<std::pair<Size, Size>> windows;
+  std::vector<std::pair<i64, i64>> added;
+  for (usize i = 0; i < amounts.size(); ++i) {
+    const auto [before, after] = amounts[i];
+    windows.emplace_back(std::max<i64>(-before, 0), from[i] + std::min<i64>(after, 0));
+    added.emplace_back(std::max<i64>(before, 0), std::max<i64>(after, 0));
+  }
+  const Tensor base = x.shrink(windows);
+  const Tensor padded = pad_zeros(base, added);
+  if (value.real() == 0 || padded.shape() == base.shape()) return padded;
+  // A mask of what is inside: the fill must not depend on what a pad holds.
+  const Tensor inside = pad_zeros(constant(true, dtypes::bool_).expand(base.shape()), added);
+  return select(inside, padded, constant(value, x.dtype()));
+}
+
+Tensor Tensor::squeeze() const {
+  Shape kept;
+  for (const Size& size : shape()) {
+    if (!size.is(1)) kept.push_back(size);
+  }
+  return reshape(kept);
+}
+
+Tensor Tensor::squeeze(i64 axis) const {
+  Shape kept = shape();
+  if (kept.empty() && (axis == 0 || axis == -1)) return *this;
+  const i64 resolved = detail::resolve_axis(axis, ndim());
+  if (!kept[static_cast<usize>(resolved)].is(1)) return *this;
+  kept.erase(kept.begin() + resolved);
+  return reshape(kept);
+}
+
+Tensor Tensor::unsqueeze(i64 axis) const {
+  Shape wider = shape();
+  wider.insert(wider.begin() + detail::resolve_axis(axis, ndim() + 1), Size(1));
+  return reshape(wider);
+}
+
+Tensor Tensor::flatten(i64 first, i64 last) const {
+  const Shape from = shape();
+  if (from.empty()) return reshape({1});
+  const i64 begin = detail::resolve_axis(first, ndim());
+  const i64 end = detail::resolve_axis(last, ndim()) + 1;
+  if (begin >= end) throw fail(ErrorKind::Invalid, "flatten from axis {} to {}", first, last);
+  Shape to(from.begin(), from.begin() + begin);
+  to.push_back(Shape(from.begin() + begin, from.begin() + end).numel());
+  to.insert(to.end(), from.begin() + end, from.end());
+  return reshape(to);
+}
+
+Tensor Tensor::unflatten(i64 axis, const Shape& sizes) const {
+  const Shape from = shape();
+  const i64 at = detail::resolve_axis(axis, ndim());
+  const Shape inner = resolve_reshape({from[static_cast<usize>(at)]}, sizes);
+  Shape to(from.begin(), from.begin() + at);
+  to.insert(to.end(), inner.begin(), inner.end());
+  to.insert(to.end(), from.begin() + at + 1, from.end());
+  return reshape(to);
+}
+
+}  // namespace doorbell

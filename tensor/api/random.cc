@@ -1,0 +1,181 @@
+// Random numbers: Threefry-2x32-20 in counter mode. Element i of the n-th draw on a device is
+// threefry(counter + i, key), where the key is made of the seed and the device, and the counter
+// moves on by the number of elements after each draw. So a stream depends on the seed and the sizes
+// drawn before, not on kernels, threads or time. {key, counter} is a buffer: the graph of a draw is
+// the same each time, and its kernel is compiled once.
+#include <cmath>
+#include <mutex>
+#include <numbers>
+#include <vector>
+
+#include "base/util/hash.h"
+#include "core/device/device.h"
+#include "tensor/api/build.h"
+#include "tensor/api/storage.h"
+#include "tensor/engine/realize.h"
+
+namespace doorbell {
+
+using core::Op;
+
+namespace {
+
+struct Streams {
+  std::mutex mutex;
+  u64 seed = 0;
+  std::vector<u64> counters;  // by device index
+};
+
+Streams& streams() {
+  static Streams all;
+  return all;
+}
+
+// {key, counter} of a draw of `count` elements.
+std::array<u64, 2> next_draw(u16 device, i64 count) {
+  Streams& all = streams();
+  std::lock_guard lock(all.mutex);
+  if (all.counters.size() <= device) all.counters.resize(device + 1u, 0);
+  const u64 counter = all.counters[device];
+  all.counters[device] += static_cast<u64>(count);
+  return {device == 0 ? all.seed : hash_of(all.seed, device), counter};
+}
+
+// 64 random bits per element.
+Tensor random_bits(const Shape& shape, const TensorOptions& options) {
+  const i64 count = shape.numel().value();
+  for (i64 size : shape.values()) {
+    if (size < 0) throw fail(ErrorKind::Invalid, "shape {} has a negative size", shape.str());
+  }
+  core::Device& device = engine::device(options.device);
+  const std::array<u64, 2> draw = next_draw(device.index(), count);
+  const Tensor state =
+      Tensor::from_data(std::span<const u64>(draw), {2}, {.device = device.name()});
+  const Tensor key = state[0], first = state[1];
+  const Tensor counters = Tensor::arange(count, {.dtype = dtypes::u64}) + first;
+  return detail::make(Op::Threefry, dtypes::u64, {&counters, &key}).reshape(shape);
+}
+
+// The upper bits of a word of `width` bits as a float in [0, 1): as many as the dtype holds
+// exactly.
+Tensor to_unit(const Tensor& bits, int width, DType dtype) {
+  const int digits = dtype == dtypes::f64    ? 53
+                     : dtype == dtypes::f16  ? 11
+                     : dtype == dtypes::bf16 ? 8
+                                             : 24;
+  const DType compute = dtype == dtypes::f64 ? dtypes::f64 : dtypes::f32;
+  const Tensor whole = shift_right(bits, width - digits);
+  return (whole.cast(compute) * std::ldexp(1.0, -digits)).cast(dtype);
+}
+
+DType float_option(const TensorOptions& options) {
+  const DType dtype = options.dtype.value_or(dtypes::f32);
+  if (!dtype.is_float()) {
+    throw fail(ErrorKind::Invalid, "random floats of {}, expected a float dtype",
+               core::long_name_of(dtype.scalar));
+  }
+  return dtype;
+}
+
+Tensor unit(const Shape& shape, const TensorOptions& options, DType dtype) {
+  const Tensor bits = random_bits(shape, options);
+  if (dtype == dtypes::f64) return to_unit(bits, 64, dtype);
+  return to_unit(bits.cast(dtypes::u32), 32, dtype);
+}
+
+// Stored, so that several users see one computation.
+Tensor stored(const Tensor& x, const TensorOptions& options) {
+  Tensor result = x.contiguous();
+  if (options.requires_grad) result.requires_grad();
+  return result;
+}
+
+f64 fan_in(const Shape& shape) {
+  f64 product = 1;
+  for (usize i = 1; i < shape.size(); ++i) product *= static_cast<f64>(shape[i].value());
+  return product;
+}
+
+constexpr f64 kKaimingSlope = 0.01;
+
+}  // namespace
+
+void Tensor::manual_seed(u64 seed) {
+  Streams& all = streams();
+  std::lock_guard lock(all.mutex);
+  all.seed = seed;
+  all.counters.clear();
+}
+
+Tensor Tensor::rand(const Shape& shape, const TensorOptions& options) {
+  return stored(unit(shape, options, float_option(options)), options);
+}
+
+// Box and Muller: both halves of one word, of which the first must not be 0.
+Tensor Tensor::randn(const Shape& shape, const TensorOptions& options) {
+  const DType dtype = float_option(options);
+  const Tensor bits = random_bits(shape, options);
+  const Tensor low = to_unit(bits.cast(dtypes::u32), 32, dtypes::f32);
+  const Tensor high = to_unit((bits >> 32).cast(dtypes::u32), 32, dtypes::f32);
+  const Tensor radius = ((1 - low).log() * -2).sqrt();
+  return stored((radius * (high * (2 * std::numbers::pi)).cos()).cast(dtype), options);
+}
+
+Tensor Tensor::randint(i64 low, i64 high, const Shape& shape, const TensorOptions& options) {
+  if (low >= high) throw fail(ErrorKind::Invalid, "randint from {} to {}", low, high);
+  const DType dtype = options.dtype.value_or(dtypes::i32);
+  if (!dtype.is_int()) {
+    throw fail(ErrorKind::Invalid, "randint of {}, expected integers",
+               core::long_name_of(dtype.scalar));
+  }
+  // The remainder of 64 bits is uneven by less than the range in 2^64.
+  const u64 range = static_cast<u64>(high) - static_cast<u64>(low);
+  const Tensor bits = random_bits(shape, options);
+  const Tensor offset = detail::binary(Op::FloorMod, bits, detail::constant(range, dtypes::u64));
+  TensorOptions rest = options;
+  return stored((offset.cast(dtypes::i64) + low).cast(dtype), rest);
+}
+
+Tensor Tensor::uniform(const Shape& shape, f64 low, f64 high, const TensorOptions& options) {
+  if (!(low <= high)) throw fail(ErrorKind::Invalid, "uniform from {} to {}", low, high);
+  return stored(unit(shape, options, float_option(options)) * (high - low) + low, options);
+}
+
+Tensor Tensor::normal(const Shape& shape, f64 mean, f64 std, const TensorOptions& options) {
+  if (!(std >= 0)) throw fail(ErrorKind::Invalid, "normal with a deviation of {}", std);
+  TensorOptions rest = options;
+  rest.requires_grad = false;
+  return stored(randn(shape, rest) * std + mean, options);
+}
+
+Tensor Tensor::glorot_uniform(const Shape& shape, const TensorOptions& options) {
+  const f64 out = shape.empty() ? 1 : static_cast<f64>(shape[0].value());
+  const f64 bound = std::sqrt(6 / (out + fan_in(shape)));
+  return uniform(shape, -bound, bound, options);
+}
+
+Tensor Tensor::kaiming_uniform(const Shape& shape, const TensorOptions& options) {
+  const f64 bound = std::sqrt(6 / (1 + kKaimingSlope * kKaimingSlope) / fan_in(shape));
+  return uniform(shape, -bound, bound, options);
+}
+
+Tensor Tensor::kaiming_normal(const Shape& shape, const TensorOptions& options) {
+  const f64 deviation = std::sqrt(2 / (1 + kKaimingSlope * kKaimingSlope) / fan_in(shape));
+  return normal(shape, 0, deviation, options);
+}
+
+Tensor Tensor::rand_like() const { return rand(shape(), {.dtype = dtype(), .device = device()}); }
+Tensor Tensor::randn_like() const { return randn(shape(), {.dtype = dtype(), .device = device()}); }
+
+Tensor Tensor::dropout(f64 probability) const {
+  if (!(probability >= 0 && probability <= 1)) {
+    throw fail(ErrorKind::Invalid, "dropout of {}, expected 0 to 1", probability);
+  }
+  if (!TrainingScope::active() || probability == 0) return *this;
+  if (probability == 1) return zeros_like();
+  const Tensor kept =
+      (unit(shape(), {.device = device()}, dtypes::f32) >= probability).contiguous();
+  return doorbell::where(kept, *this / (1 - probability), 0);
+}
+
+}  // namespace doorbell

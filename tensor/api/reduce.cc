@@ -1,0 +1,222 @@
+// Reductions, what is made of them (softmax, variance, arg max), and scans.
+#include <cmath>
+
+#include "tensor/api/build.h"
+
+namespace doorbell {
+
+using core::Op;
+using detail::constant;
+
+namespace {
+
+struct Reduced {
+  i64 mask = 0;
+  Shape kept;      // with size 1 where reduced
+  Shape dropped;   // without
+  Size count = 1;  // of elements under one result
+};
+
+Reduced plan(const Tensor& x, const Axes& axes) {
+  const std::vector<bool> chosen = detail::resolve_axes(axes, x.ndim());
+  const Shape shape = x.shape();
+  Reduced plan;
+  for (usize i = 0; i < chosen.size(); ++i) {
+    plan.kept.push_back(chosen[i] ? Size(1) : shape[i]);
+    if (!chosen[i]) plan.dropped.push_back(shape[i]);
+    if (chosen[i]) plan.mask |= i64{1} << i;
+    if (chosen[i]) plan.count = plan.count * shape[i];
+  }
+  return plan;
+}
+
+Tensor reduce(Op op, const Tensor& x, const Axes& axes, bool keepdim) {
+  const Reduced plan = doorbell::plan(x, axes);
+  return detail::reduce_axes(op, x, plan.mask).reshape(keepdim ? plan.kept : plan.dropped);
+}
+
+// Wide enough that a sum of many does not overflow or drown at once.
+DType accumulator(DType dtype) {
+  if (dtype.is_float()) return dtype.bytes() < 4 ? dtypes::f32 : dtype;
+  if (dtype.is_unsigned()) return dtype.bytes() < 4 ? dtypes::u32 : dtype;
+  return dtype.is_bool() || dtype.bytes() < 4 ? dtypes::i32 : dtype;
+}
+
+void refuse_empty(const Tensor& x, const Axes& axes, const char* what) {
+  if (plan(x, axes).count.is(0)) {
+    throw fail(ErrorKind::Invalid, "{} of no elements: shape {}", what, x.shape().str());
+  }
+}
+
+// A count as a float tensor, symbolic or not.
+Tensor count_tensor(const Size& count, DType dtype) {
+  if (count.is_const()) return constant(count.value(), dtype);
+  return Tensor::from_uop(core::TensorGraph::make(core::Op::Cast, dtype, {*count.expression()}));
+}
+
+Axes only(i64 axis) { return Axes(axis); }
+
+}  // namespace
+
+Tensor Tensor::sum(const Axes& axes, const ReduceOptions& options) const {
+  const DType wide = options.dtype.value_or(accumulator(dtype()));
+  const Tensor total = reduce(Op::Add, cast(wide), axes, options.keepdim);
+  return !options.dtype && dtype().is_float() ? total.cast(dtype()) : total;
+}
+
+Tensor Tensor::prod(const Axes& axes, const ReduceOptions& options) const {
+  const DType wide = options.dtype.value_or(accumulator(dtype()));
+  const Tensor total = reduce(Op::Mul, cast(wide), axes, options.keepdim);
+  return !options.dtype && dtype().is_float() ? total.cast(dtype()) : total;
+}
+
+Tensor Tensor::max(const Axes& axes, const ReduceOptions& options) const {
+  refuse_empty(*this, axes, "max");
+  return reduce(dtype().is_bool() ? Op::Or : Op::Max, *this, axes, options.keepdim);
+}
+
+Tensor Tensor::min(const Axes& axes, const ReduceOptions& options) const {
+  refuse_empty(*this, axes, "min");
+  if (dtype().is_float()) return neg().max(axes, options).neg();
+  return bitwise_not().max(axes, options).bitwise_not();
+}
+
+Tensor Tensor::mean(const Axes& axes, const ReduceOptions& options) const {
+  const DType result = options.dtype.value_or(detail::float_dtype(dtype()));
+  const Tensor total = cast(accumulator(result)).sum(axes, {.keepdim = options.keepdim});
+  return (total / count_tensor(plan(*this, axes).count, total.dtype())).cast(result);
+}
+
+Tensor Tensor::any(const Axes& axes, const ReduceOptions& options) const {
+  return reduce(Op::Or, cast(dtypes::bool_), axes, options.keepdim);
+}
+
+Tensor Tensor::all(const Axes& axes, const ReduceOptions& options) const {
+  return cast(dtypes::bool_).logical_not().any(axes, options).logical_not();
+}
+
+Tensor Tensor::var(const Axes& axes, const VarOptions& options) const {
+  const DType result = detail::float_dtype(dtype());
+  const Tensor x = cast(accumulator(result));
+  const Tensor squares = (x - x.mean(axes, {.keepdim = true})).square();
+  const Tensor count = count_tensor(plan(*this, axes).count, x.dtype());
+  const Tensor divisor = (count - options.correction).maximum(0.0);
+  return (squares.sum(axes, {.keepdim = options.keepdim}) / divisor).cast(result);
+}
+
+Tensor Tensor::std(const Axes& axes, const VarOptions& options) const {
+  return var(axes, options).sqrt();
+}
+
+Tensor Tensor::logsumexp(const Axes& axes, const ReduceOptions& options) const {
+  const Tensor x = detail::as_float(*this);
+  const Tensor most = x.max(axes, {.keepdim = true}).detach();
+  // An infinite maximum would give NaN; the logarithm gives the right infinity without it.
+  const Tensor base = doorbell::where(most.isinf(), 0.0, most);
+  const Tensor sum = (x - base).exp().sum(axes, {.keepdim = true}).log() + base;
+  return options.keepdim ? sum : sum.reshape(plan(*this, axes).dropped);
+}
+
+Tensor Tensor::argmax() const { return reshape({-1}).argmax(0); }
+Tensor Tensor::argmin() const { return reshape({-1}).argmin(0); }
+
+Tensor Tensor::argmax(i64 axis, const ReduceOptions& options) const {
+  if (ndim() == 0) return constant(0, dtypes::i32);
+  const i64 at = detail::resolve_axis(axis, ndim());
+  const i64 length = size(at).value();
+  refuse_empty(*this, at, "argmax");
+  Shape along(static_cast<usize>(ndim() - at), 1);
+  along[0] = length;
+  // Counting down, so that the largest count is at the first place. NaN is a maximum too.
+  const Tensor most = max(at, {.keepdim = true});
+  Tensor here = *this == most;
+  if (dtype().is_float()) here = here | isnan();
+  const Tensor countdown = Tensor::arange(length, 0, -1).reshape(along);
+  const Tensor found = doorbell::where(here, countdown, 0).max(at, options);
+  return length - found;
+}
+
+Tensor Tensor::argmin(i64 axis, const ReduceOptions& options) const {
+  const Tensor reversed = dtype().is_float() ? neg() : bitwise_not();
+  return reversed.argmax(axis, options);
+}
+
+namespace {
+
+struct Exponentials {
+  Tensor shifted, values, sum;
+};
+Exponentials exponentials(const Tensor& x, i64 axis) {
+  const Tensor value = detail::as_float(x);
+  const Tensor shifted = value - value.max(axis, {.keepdim = true}).detach();
+  const Tensor values = shifted.exp();
+  return {shifted, values, values.sum(axis, {.keepdim = true})};
+}
+
+}  // namespace
+
+Tensor Tensor::softmax(i64 axis) const {
+  if (numel() == 0) return detail::as_float(*this);
+  const Exponentials e = exponentials(*this, axis);
+  return e.values / e.sum;
+}
+
+Tensor Tensor::log_softmax(i64 axis) const {
+  if (numel() == 0) return detail::as_float(*this);
+  const Exponentials e = exponentials(*this, axis);
+  return e.shifted - e.sum.log();
+}
+
+namespace {
+
+Number identity_of(Op op, DType dtype) {
+  if (op == Op::Add) return 0;
+  return op == Op::Mul ? Number(1) : detail::lowest(dtype);
+}
+
+// Of the last axis: each element reduces the window that ends at it.
+Tensor scan_last(Op op, const Tensor& x) {
+  const i64 length = x.size(-1).value();
+  std::vector<std::pair<i64, i64>> amounts(static_cast<usize>(x.ndim()), {0, 0});
+  amounts.back().first = length - 1;
+  const i64 kernel[] = {length}, one[] = {1};
+  const Tensor windows =
+      detail::pool(detail::pad_value(x, amounts, identity_of(op, x.dtype())), kernel, one, one);
+  return reduce(op, windows, only(-1), false);
+}
+
+// Long axes in two stages: inside pieces, then over the pieces' totals.
+Tensor scan(Op op, const Tensor& x, i64 axis) {
+  constexpr i64 kPiece = 256;
+  if (x.ndim() == 0 || x.numel() == 0) return x;
+  const i64 at = detail::resolve_axis(axis, x.ndim());
+  const Tensor last = x.transpose(at, -1);
+  const i64 length = last.size(-1).value();
+  if (length <= 2 * kPiece) return scan_last(op, last).transpose(at, -1);
+  const i64 pieces = (length + kPiece - 1) / kPiece;
+  const Number identity = identity_of(op, x.dtype());
+  std::vector<std::pair<i64, i64>> front(static_cast<usize>(x.ndim()), {0, 0});
+  front.back().first = pieces * kPiece - length;
+  const Tensor inside =
+      scan_last(op, detail::pad_value(last, front, identity).unflatten(-1, {pieces, kPiece}));
+  std::vector<std::pair<i64, i64>> shifted(static_cast<usize>(x.ndim()), {0, 0});
+  shifted.back() = {1, -1};
+  const Tensor totals = scan_last(op, inside[{Ellipsis, -1}]);
+  const Tensor before = detail::pad_value(totals, shifted, identity);
+  const Tensor joined = detail::binary(op, inside, before.unsqueeze(-1)).flatten(-2, -1);
+  return joined[{Ellipsis, Slice(-length, None)}].transpose(at, -1);
+}
+
+}  // namespace
+
+Tensor Tensor::cumsum(i64 axis) const {
+  const Tensor total = scan(Op::Add, cast(accumulator(dtype())), axis);
+  return dtype().is_float() ? total.cast(dtype()) : total;
+}
+Tensor Tensor::cumprod(i64 axis) const {
+  const Tensor total = scan(Op::Mul, cast(accumulator(dtype())), axis);
+  return dtype().is_float() ? total.cast(dtype()) : total;
+}
+Tensor Tensor::cummax(i64 axis) const { return scan(Op::Max, *this, axis); }
+
+}  // namespace doorbell

@@ -1,0 +1,140 @@
+// Arithmetic and printing of sizes. Constants never touch the graph.
+#include "tensor/api/size.h"
+
+#include <ostream>
+
+#include "base/util/error.h"
+
+namespace doorbell {
+
+using core::Op;
+using core::TensorGraph;
+using core::UOpRef;
+
+namespace {
+
+UOpRef index_const(i64 value) {
+  return TensorGraph::make(Op::Const, core::dtypes::index, {}, {value});
+}
+
+Size combine(Op op, const Size& a, const Size& b) {
+  UOpRef left = a.expression();
+  UOpRef right = b.expression();
+  return Size(TensorGraph::make(op, core::dtypes::index, {*left, *right}));
+}
+
+i64 floor_div(i64 a, i64 b) {
+  i64 quotient = a / b;
+  return quotient - ((a % b != 0) && ((a < 0) != (b < 0)) ? 1 : 0);
+}
+
+}  // namespace
+
+Size::Size(core::Dim dim) {
+  if (dim.is_const())
+    value_ = dim.value();
+  else
+    expression_ = UOpRef(dim.expr());
+}
+
+Size::Size(UOpRef expression) {
+  if (expression->is_const())
+    value_ = expression->const_int();
+  else
+    expression_ = std::move(expression);
+}
+
+i64 Size::value() const {
+  if (!is_const()) {
+    throw fail(ErrorKind::Unsupported, "size {} is symbolic, expected a constant", str());
+  }
+  return value_;
+}
+
+UOpRef Size::expression() const { return is_const() ? index_const(value_) : expression_; }
+
+Size operator+(const Size& a, const Size& b) {
+  if (a.is_const() && b.is_const()) return a.value_ + b.value_;
+  if (a.is(0)) return b;
+  return b.is(0) ? a : combine(Op::Add, a, b);
+}
+
+Size operator-(const Size& a, const Size& b) {
+  if (a.is_const() && b.is_const()) return a.value_ - b.value_;
+  if (b.is(0)) return a;
+  if (a == b) return 0;
+  return b.is_const() ? combine(Op::Add, a, -b.value_) : combine(Op::Sub, a, b);
+}
+
+Size operator*(const Size& a, const Size& b) {
+  if (a.is_const() && b.is_const()) return a.value_ * b.value_;
+  if (a.is(1)) return b;
+  return b.is(1) ? a : combine(Op::Mul, a, b);
+}
+
+Size operator/(const Size& a, const Size& b) {
+  if (b.is(0)) throw fail(ErrorKind::Invalid, "size {} divided by 0", a.str());
+  if (a.is_const() && b.is_const()) return floor_div(a.value_, b.value_);
+  if (a == b) return 1;
+  return b.is(1) ? a : combine(Op::FloorDiv, a, b);
+}
+
+Size operator%(const Size& a, const Size& b) { return a - a / b * b; }
+
+Size ceil_div(const Size& a, const Size& b) { return (a + b - 1) / b; }
+
+std::string Size::str() const {
+  if (is_const()) return std::to_string(value_);
+  core::UOp node = *expression_;
+  if (node.is(Op::Bind)) node = node.src(0);
+  if (node.is(Op::Variable)) return std::string(core::interned_name(node.arg(0)));
+  return "<" + std::to_string(min()) + ".." + std::to_string(max()) + ">";
+}
+
+bool Shape::is_const() const {
+  for (const Size& size : *this) {
+    if (!size.is_const()) return false;
+  }
+  return true;
+}
+
+Size Shape::numel() const {
+  Size total = 1;
+  for (const Size& size : *this) total = total * size;
+  return total;
+}
+
+std::vector<i64> Shape::values() const {
+  std::vector<i64> values;
+  values.reserve(size());
+  for (const Size& size : *this) values.push_back(size.value());
+  return values;
+}
+
+std::string Shape::str() const {
+  std::string text = "(";
+  for (usize i = 0; i < size(); ++i) text += (i == 0 ? "" : ", ") + (*this)[i].str();
+  return text + ")";
+}
+
+std::ostream& operator<<(std::ostream& os, const Size& size) { return os << size.str(); }
+std::ostream& operator<<(std::ostream& os, const Shape& shape) { return os << shape.str(); }
+
+Variable::Variable(std::string_view name, i64 min, i64 max) : name_(name), min_(min), max_(max) {
+  if (min > max || min < 0) {
+    throw fail(ErrorKind::Invalid, "variable {} has bounds {} to {}", name, min, max);
+  }
+  node_ =
+      TensorGraph::make(Op::Variable, core::dtypes::index, {}, {core::intern_name(name), min, max});
+}
+
+Size Variable::bind(i64 value) const {
+  if (value < min_ || value > max_) {
+    throw fail(ErrorKind::Invalid, "{} is out of the bounds {} to {} of variable {}", value, min_,
+               max_, name_);
+  }
+  UOpRef constant = index_const(value);
+  return Size(TensorGraph::make(Op::Bind, core::dtypes::index, {*node_, *constant}));
+}
+
+}  // namespace doorbell

@@ -1,0 +1,252 @@
+// Data in and out: tensors over memory, realisation, reading, and the functions that change what a
+// handle holds. Memory and computing are the engine's.
+#include "tensor/api/storage.h"
+
+#include <cstring>
+
+#include "base/util/check.h"
+#include "core/device/device.h"
+#include "tensor/api/build.h"
+#include "tensor/engine/realize.h"
+
+namespace doorbell {
+
+using core::Op;
+using core::UOp;
+using core::UOpRef;
+
+namespace {
+
+void flatten_into(const Nested& nested, usize depth, std::vector<i64>& shape,
+                  std::vector<Number>& numbers) {
+  // Braces nest as deep as the source text: recursion is bounded by what someone typed.
+  if (nested.is_leaf()) {
+    if (depth != shape.size())
+      throw fail(ErrorKind::Invalid, "a number beside braces at depth {}", depth);
+    numbers.push_back(nested.number());
+    return;
+  }
+  const i64 count = static_cast<i64>(nested.items().size());
+  if (depth == shape.size() && numbers.empty()) {
+    shape.push_back(count);
+  } else if (depth >= shape.size() || shape[depth] != count) {
+    throw fail(ErrorKind::Invalid, "braces of {} items beside braces of {} at depth {}", count,
+               depth < shape.size() ? shape[depth] : 0, depth);
+  }
+  for (const Nested& item : nested.items()) flatten_into(item, depth + 1, shape, numbers);
+}
+
+DType common_dtype(const std::vector<Number>& numbers) {
+  DType dtype = dtypes::bool_;
+  for (const Number& number : numbers) {
+    if (number.is_float()) return dtypes::f32;
+    const DType own = number.dtype();
+    if (own.bytes() > dtype.bytes()) dtype = own;
+  }
+  return numbers.empty() ? dtypes::f32 : dtype;
+}
+
+Tensor from_buffer(UOpRef node) { return Tensor::from_uop(std::move(node)); }
+
+std::vector<i64> checked_sizes(const Shape& shape) {
+  std::vector<i64> sizes = shape.values();
+  for (i64 size : sizes) {
+    if (size < 0) throw fail(ErrorKind::Invalid, "shape {} has a negative size", shape.str());
+  }
+  if (sizes.size() > core::kMaxRank) {
+    throw fail(ErrorKind::Unsupported, "shape {} has more than {} axes", shape.str(),
+               core::kMaxRank);
+  }
+  return sizes;
+}
+
+// x's value in storage of its own on a device.
+Tensor stored_on(const Tensor& x, core::Device& device) {
+  const std::vector<i64> sizes = checked_sizes(x.shape());
+  const Tensor place = from_buffer(engine::make_buffer_node(device, x.dtype(), sizes, {}));
+  return detail::make(Op::Assign, x.dtype(), {&place, &x});
+}
+
+core::Device& device_of(const Tensor& x) {
+  const UOpRef node = x.uop();
+  return node->device() == 0 ? engine::device() : engine::device_of(*node);
+}
+
+}  // namespace
+
+Tensor detail::finish(Tensor tensor, const TensorOptions& options) {
+  if (!options.device.empty()) tensor = tensor.to(options.device);
+  if (options.requires_grad) tensor.requires_grad();
+  return tensor;
+}
+
+Tensor Tensor::of(const Nested& values, const TensorOptions& options) {
+  std::vector<i64> shape;
+  std::vector<Number> numbers;
+  flatten_into(values, 0, shape, numbers);
+  const DType dtype = common_dtype(numbers);
+  TensorOptions rest = options;
+  rest.dtype = options.dtype.value_or(dtype);
+  auto convert = [&]<class T>(T) {
+    std::vector<T> data;
+    for (const Number& n : numbers) {
+      data.push_back(n.is_float() ? static_cast<T>(n.real()) : static_cast<T>(n.integer()));
+    }
+    const DType layout = dtype.is_bool() ? dtypes::bool_ : dtype_of<T>();
+    return from_bytes(std::as_bytes(std::span<const T>(data)), layout, shape, rest);
+  };
+  // What the text says is exact in f64 and i64 too, where those are asked for.
+  if (rest.dtype == dtypes::f64) return convert(f64{});
+  if (rest.dtype->is_int() && rest.dtype->bytes() == 8 && !dtype.is_float()) return convert(i64{});
+  if (dtype == dtypes::f32) return convert(f32{});
+  if (dtype == dtypes::i32) return convert(i32{});
+  return dtype == dtypes::i64 ? convert(i64{}) : convert(u8{});
+}
+
+Tensor Tensor::from_bytes(std::span<const std::byte> bytes, DType dtype, const Shape& shape,
+                          const TensorOptions& options) {
+  const std::vector<i64> sizes = checked_sizes(shape);
+  const i64 expected = shape.numel().value() * dtype.bytes();
+  if (static_cast<i64>(bytes.size()) != expected) {
+    throw fail(ErrorKind::Invalid, "{} bytes of data, shape {} of {} has {}", bytes.size(),
+               shape.str(), core::long_name_of(dtype.scalar), expected);
+  }
+  core::Device& device = engine::device(options.device);
+  Tensor tensor = from_buffer(engine::make_buffer_node(device, dtype, sizes, bytes));
+  if (options.dtype) tensor = tensor.cast(*options.dtype);
+  if (options.requires_grad) tensor.requires_grad();
+  return tensor;
+}
+
+Tensor Tensor::from_blob(void* memory, DType dtype, const Shape& shape,
+                         const TensorOptions& options) {
+  if (options.dtype && *options.dtype != dtype) {
+    throw fail(ErrorKind::Invalid, "memory of {} as a tensor of {}; cast the tensor",
+               core::long_name_of(dtype.scalar), core::long_name_of(options.dtype->scalar));
+  }
+  const std::vector<i64> sizes = checked_sizes(shape);
+  core::Device& device = engine::device(options.device);
+  const core::Allocation allocation{.host = memory,
+                                    .address = reinterpret_cast<u64>(memory),
+                                    .bytes = shape.numel().value() * dtype.bytes()};
+  Tensor tensor =
+      from_buffer(engine::make_buffer_node(core::Buffer::wrap(device, allocation), dtype, sizes));
+  if (options.requires_grad) tensor.requires_grad();
+  return tensor;
+}
+
+Tensor Tensor::empty(const Shape& shape, const TensorOptions& options) {
+  const DType dtype = options.dtype.value_or(dtypes::f32);
+  core::Device& device = engine::device(options.device);
+  Tensor tensor = from_buffer(engine::make_buffer_node(device, dtype, checked_sizes(shape), {}));
+  if (options.requires_grad) tensor.requires_grad();
+  return tensor;
+}
+
+std::string Tensor::device() const { return device_of(*this).name(); }
+
+void Tensor::realize(std::span<const Tensor> tensors) {
+  std::vector<detail::Cell*> cells;
+  std::vector<UOp> wanted;
+  for (const Tensor& tensor : tensors) {
+    detail::Cell& cell = tensor.cell();
+    if (cell.value->is(Op::Buffer) || tensor.numel() == 0) continue;
+    cells.push_back(&cell);
+    wanted.push_back(*cell.value);
+  }
+  if (wanted.empty()) return;
+  std::vector<UOpRef> stored = engine::realize(wanted);
+  CHECK_EQ(stored.size(), wanted.size());
+  for (usize i = 0; i < cells.size(); ++i) {
+    // Where gradients flow the way here is still needed; what was symbolic has another shape.
+    const bool same =
+        Tensor::from_uop(stored[i]).shape() == Tensor::from_uop(cells[i]->value).shape();
+    if (same && !cells[i]->tracked) cells[i]->set_value(std::move(stored[i]), false);
+  }
+}
+
+const Tensor& Tensor::realize() const {
+  realize(std::span(this, 1));
+  return *this;
+}
+
+void Tensor::copy_to(std::span<std::byte> bytes) const {
+  for (const Size& size : shape()) size.value();  // a symbolic size is refused by name
+  if (static_cast<i64>(bytes.size()) != nbytes()) {
+    throw fail(ErrorKind::Invalid, "{} bytes to copy to, the tensor has {}", bytes.size(),
+               nbytes());
+  }
+  if (bytes.empty()) return;
+  realize();
+  engine::read_bytes(core::TensorGraph::realized(*cell().value), bytes);
+}
+
+std::vector<std::byte> Tensor::to_bytes() const {
+  std::vector<std::byte> bytes(static_cast<usize>(nbytes()));
+  copy_to(bytes);
+  return bytes;
+}
+
+Tensor Tensor::cast_for_reading(DType dtype) const {
+  if (this->dtype() == dtype) return *this;
+  NoGradScope no_grad;
+  realize();  // so that the value itself is kept, not only its conversion
+  return cast(dtype);
+}
+
+namespace {
+
+void check_assignable(const Tensor& place, const Tensor& x) {
+  if (place.shape() != x.shape() || place.dtype() != x.dtype()) {
+    throw fail(ErrorKind::Invalid, "cannot assign {} of shape {} to {} of shape {}",
+               core::long_name_of(x.dtype().scalar), x.shape().str(),
+               core::long_name_of(place.dtype().scalar), place.shape().str());
+  }
+  const u16 to = place.uop()->device(), from = x.uop()->device();
+  if (to != 0 && from != 0 && to != from) {
+    throw fail(ErrorKind::Invalid, "cannot assign from device {} to device {}", x.device(),
+               place.device());
+  }
+}
+
+}  // namespace
+
+Tensor& Tensor::replace(const Tensor& x) {
+  detail::Cell& from = x.cell();
+  const bool tracked = !NoGradScope::active() && (from.tracked || from.is_leaf);
+  cell().set_value(x.uop(), tracked);
+  return *this;
+}
+
+Tensor& Tensor::assign(const Tensor& x) {
+  check_assignable(*this, x);
+  return replace(x);
+}
+
+Tensor& Tensor::operator+=(const Operand& x) { return assign(add(x)); }
+Tensor& Tensor::operator-=(const Operand& x) { return assign(sub(x)); }
+Tensor& Tensor::operator*=(const Operand& x) { return assign(mul(x)); }
+Tensor& Tensor::operator/=(const Operand& x) { return assign(div(x)); }
+
+Tensor Tensor::to(const std::string& device) const {
+  core::Device& target = engine::device(device);
+  const u16 current = uop()->device();
+  if (current == target.index() + 1) return *this;
+  if (current == 0) return stored_on(*this, target);
+  return detail::make(Op::Copy, dtype(), {this}, {target.index()});
+}
+
+Tensor Tensor::clone() const { return stored_on(*this, device_of(*this)); }
+
+Tensor Tensor::contiguous() const {
+  const UOpRef node = uop();
+  if (node->is(Op::Buffer) || node->is(Op::Contiguous)) return *this;
+  return detail::make(Op::Contiguous, dtype(), {this});
+}
+
+Tensor Tensor::detach() const {
+  NoGradScope no_grad;
+  return detail::make(Op::Detach, dtype(), {this});
+}
+
+}  // namespace doorbell

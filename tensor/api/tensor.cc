@@ -1,0 +1,128 @@
+// The handle itself: its cell, what it is, the scopes of the thread.
+#include "tensor/api/tensor.h"
+
+#include "base/util/check.h"
+#include "tensor/api/build.h"
+
+namespace doorbell {
+
+using core::UOp;
+using core::UOpRef;
+
+namespace {
+
+// A symbolic shape is stored in a buffer of the largest shape, which cannot stand for the value.
+bool same_shape(UOp a, UOp b) {
+  if (a.ndim() != b.ndim()) return false;
+  for (usize i = 0; i < a.ndim(); ++i) {
+    if (a.dim(i) != b.dim(i)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+namespace detail {
+
+Cell::~Cell() {
+  if (tag == nullptr) return;
+  tag->cell.store(nullptr, std::memory_order_release);
+  tag->unref();
+}
+
+void Cell::set_value(UOpRef new_value, bool new_tracked) {
+  value = std::move(new_value);
+  tracked = new_tracked && !is_leaf;
+  leaf_node = {};
+}
+
+}  // namespace detail
+
+Tensor::Tensor(const Tensor& other) : cell_(other.cell_) {
+  if (cell_ != nullptr) cell_->ref();
+}
+
+Tensor& Tensor::operator=(const Tensor& other) {
+  Tensor copy(other);
+  std::swap(cell_, copy.cell_);
+  return *this;
+}
+
+Tensor& Tensor::operator=(Tensor&& other) noexcept {
+  std::swap(cell_, other.cell_);
+  return *this;
+}
+
+Tensor::~Tensor() {
+  if (cell_ != nullptr) cell_->unref();
+}
+
+Tensor Tensor::from_uop(UOpRef value, bool needs_grad) {
+  return Tensor(new detail::Cell(std::move(value), needs_grad));
+}
+
+detail::Cell& Tensor::cell() const {
+  if (cell_ == nullptr) throw fail(ErrorKind::Invalid, "the tensor is not defined");
+  return *cell_;
+}
+
+UOpRef Tensor::uop() const {
+  detail::Cell& cell = this->cell();
+  if (cell.is_leaf && !NoGradScope::active()) {
+    if (!cell.leaf_node) {
+      UOp source = *cell.value;
+      cell.leaf_node = core::TensorGraph::make(core::Op::Detach, source.dtype(),
+                                               std::span<const UOp>(&source, 1), {}, cell.tag);
+    }
+    return cell.leaf_node;
+  }
+  // A value that no gradient passes through may be forgotten once it is stored.
+  if (!cell.tracked) {
+    UOp stored = core::TensorGraph::realized(*cell.value);
+    if (stored && same_shape(stored, *cell.value)) return UOpRef(stored);
+  }
+  return cell.value;
+}
+
+Shape Tensor::shape() const {
+  UOp node = *cell().value;
+  Shape shape;
+  for (usize i = 0; i < node.ndim(); ++i) shape.push_back(Size(node.dim(i)));
+  return shape;
+}
+
+Size Tensor::size(i64 axis) const {
+  return Size(cell().value->dim(static_cast<usize>(detail::resolve_axis(axis, ndim()))));
+}
+
+i64 Tensor::ndim() const { return static_cast<i64>(cell().value->ndim()); }
+
+i64 Tensor::numel() const {
+  UOp node = *cell().value;
+  i64 total = 1;
+  for (usize i = 0; i < node.ndim(); ++i) total *= node.dim(i).max();
+  return total;
+}
+
+DType Tensor::dtype() const { return cell().value->dtype(); }
+
+bool Tensor::is_realized() const {
+  return static_cast<bool>(core::TensorGraph::realized(*cell().value));
+}
+
+Index::Index(const Tensor& tensor) : item_(std::make_shared<const Tensor>(tensor)) {}
+
+namespace {
+thread_local bool training = false;
+thread_local bool no_grad = false;
+}  // namespace
+
+TrainingScope::TrainingScope(bool on) : previous_(training) { training = on; }
+TrainingScope::~TrainingScope() { training = previous_; }
+bool TrainingScope::active() { return training; }
+
+NoGradScope::NoGradScope() : previous_(no_grad) { no_grad = true; }
+NoGradScope::~NoGradScope() { no_grad = previous_; }
+bool NoGradScope::active() { return no_grad; }
+
+}  // namespace doorbell
