@@ -40,6 +40,10 @@ Registry& Registry::instance() {
   return registry;
 }
 
+Registry::~Registry() {
+  for (Slot& slot : slots_) delete slot.device.load(std::memory_order_acquire);
+}
+
 void Registry::add(std::string kind, Factory factory) {
   std::lock_guard lock(mutex_);
   unavailable_.erase(kind);

@@ -2,7 +2,8 @@
 // kinds exist is told by explicit calls of runtime/; nothing registers itself.
 //
 // Thread safety: all functions may be called from any thread; at() takes no lock for a device that
-// is open. Devices are never closed: tensors that outlive main() may still free their memory.
+// is open. The devices of instance() are never closed: tensors that outlive main() may still free
+// memory.
 #pragma once
 
 #include <array>
@@ -25,6 +26,12 @@ class Registry {
   static constexpr u16 kMaxDevices = 256;
 
   static Registry& instance();
+
+  Registry() = default;
+  // Closes the devices. The one of instance() never is: see above.
+  ~Registry();
+  Registry(const Registry&) = delete;
+  Registry& operator=(const Registry&) = delete;
 
   // `kind` is a device name without number: "CPU". The factory fills in what the spec leaves open.
   void add(std::string kind, Factory factory);
