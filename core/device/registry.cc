@@ -122,6 +122,14 @@ std::string Registry::name_of(u16 index) const {
   return slots_[index].name;
 }
 
+std::vector<Device*> Registry::open_devices() const {
+  std::vector<Device*> open;
+  const u16 count = slot_count_.load(std::memory_order_acquire);
+  for (u16 i = 0; i < count; ++i)
+    if (Device* device = slots_[i].device.load(std::memory_order_acquire)) open.push_back(device);
+  return open;
+}
+
 void Registry::set_default_order(std::vector<std::string> names) {
   std::lock_guard lock(mutex_);
   default_order_ = std::move(names);

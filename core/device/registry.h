@@ -45,6 +45,7 @@ class Registry {
   // The device of a number that index_of or Device::index gave out.
   Result<Device*> at(u16 index);
   std::string name_of(u16 index) const;
+  std::vector<Device*> open_devices() const;  // by number
 
   // Tried in order until one opens, and then kept. One name: no fallback.
   void set_default_order(std::vector<std::string> names);
