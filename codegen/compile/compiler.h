@@ -1,0 +1,29 @@
+// Compiler: a linear program, or its source text, as bytes a device can load. Loading them is
+// load_object's on the CPU and the driver's elsewhere; keeping them on disk is compile_cache's.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/util/result.h"
+#include "codegen/linear/program.h"
+
+namespace doorbell::codegen {
+
+// Thread safety: all functions may be called from any thread.
+class Compiler {
+ public:
+  virtual ~Compiler() = default;
+  // All that decides the bytes besides the program: name, version, options, CPU.
+  virtual const std::string& key() const = 0;
+  // Whether compile() reads `source`, the renderer's text.
+  virtual bool wants_source() const = 0;
+  virtual Result<std::vector<u8>> compile(const LinearProgram& program,
+                                          std::string_view source) const = 0;
+  // The machine code as text, for DEBUG=7.
+  virtual Result<std::string> disassemble(std::span<const u8> binary) const = 0;
+};
+
+}  // namespace doorbell::codegen

@@ -1,0 +1,43 @@
+// Disassembly through LLVM's C interface, which has been stable across versions.
+#include "codegen/compile/llvm/disassemble.h"
+
+#include <fmt/format.h>
+#include <llvm-c/Disassembler.h>
+#include <llvm-c/Target.h>
+
+#include <vector>
+
+#include "base/elf/elf_file.h"
+
+namespace doorbell::codegen {
+
+Result<std::string> disassemble_object(std::span<const u8> object, const std::string& triple,
+                                       const std::string& cpu, const std::string& features) {
+  LLVMInitializeNativeDisassembler();
+  TRY(elf::ElfFile file, elf::ElfFile::parse(object));
+  const elf::Section* text = file.find_section(".text");
+  if (text == nullptr) return fail(ErrorKind::Corrupt, "the object has no .text");
+  LLVMDisasmContextRef context = LLVMCreateDisasmCPUFeatures(
+      triple.c_str(), cpu.c_str(), features.c_str(), nullptr, 0, nullptr, nullptr);
+  if (context == nullptr) return fail(ErrorKind::Unsupported, "no disassembler for {}", triple);
+  LLVMSetDisasmOptions(
+      context, LLVMDisassembler_Option_AsmPrinterVariant | LLVMDisassembler_Option_PrintImmHex);
+  std::vector<u8> bytes(text->data.begin(), text->data.end());
+  std::string result;
+  for (usize at = 0; at < bytes.size();) {
+    char line[256];
+    usize length =
+        LLVMDisasmInstruction(context, bytes.data() + at, bytes.size() - at, at, line, sizeof line);
+    if (length == 0) {
+      result += fmt::format("{:6x}: .byte {:#04x}\n", at, bytes[at]);
+      ++at;
+      continue;
+    }
+    result += fmt::format("{:6x}:{}\n", at, line);
+    at += length;
+  }
+  LLVMDisasmDispose(context);
+  return result;
+}
+
+}  // namespace doorbell::codegen

@@ -1,0 +1,30 @@
+// LlvmApi: what the LLVM module (libdoorbell_llvm.so) offers. The module alone links to LLVM and is
+// loaded at the first compile, so that a process whose kernels are all cached never pays for
+// loading LLVM (about 12 ms and 55 MB). Loading the module is codegen/compile/llvm_compiler's.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/util/result.h"
+#include "codegen/linear/program.h"
+
+namespace doorbell::codegen {
+
+// Thread safety: all functions may be called from any thread.
+class LlvmApi {
+ public:
+  virtual ~LlvmApi() = default;
+  // A relocatable object for this machine's CPU.
+  virtual Result<std::vector<u8>> compile(const LinearProgram& program) const = 0;
+  // The IR as it is handed to LLVM's passes.
+  virtual std::string print_ir(const LinearProgram& program) const = 0;
+  // The text section of such an object, one instruction a line.
+  virtual Result<std::string> disassemble(std::span<const u8> object) const = 0;
+};
+
+inline constexpr const char* kLlvmApiSymbol = "doorbell_llvm_api_1";
+using LlvmApiFunction = const LlvmApi* (*)();
+
+}  // namespace doorbell::codegen

@@ -1,0 +1,106 @@
+// Loading the LLVM module, and the thin classes over it.
+#include "codegen/compile/llvm_compiler.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <mutex>
+
+#include "base/os/library.h"
+#include "codegen/compile/llvm/llvm_api.h"
+#include "codegen/compile/llvm_build.h"
+#include "codegen/render/cpu_caps.h"
+
+namespace doorbell::codegen {
+
+namespace {
+
+// Where the file that holds this very function lies.
+std::string own_folder() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<void*>(&own_folder), &info) == 0 || !info.dli_fname) return ".";
+  std::string path = info.dli_fname;
+  usize slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+// Loaded once, never unloaded: LLVM's own statics would not survive a second time.
+class Module {
+ public:
+  explicit Module(std::string path) : path_(std::move(path)) {}
+
+  Result<const LlvmApi*> get() {
+    std::lock_guard lock(mutex_);
+    if (api_ != nullptr) return api_;
+    if (!has_llvm()) {
+      return fail(ErrorKind::Unsupported, "this build has no LLVM; use the CLANG renderer");
+    }
+    std::vector<std::string> names;
+    if (!path_.empty()) {
+      names = {path_};
+    } else {
+      std::string folder = own_folder();
+      names = {folder + "/libdoorbell_llvm.so", folder + "/../lib/libdoorbell_llvm.so",
+               kLlvmModulePath, "libdoorbell_llvm.so"};
+    }
+    TRY(os::Library library, os::Library::open(names));
+    auto* kept = new os::Library(std::move(library));
+    TRY(auto* function, kept->function<const LlvmApi*()>(kLlvmApiSymbol));
+    api_ = function();
+    return api_;
+  }
+
+ private:
+  std::mutex mutex_;
+  const std::string path_;
+  const LlvmApi* api_ = nullptr;
+};
+
+class LlvmRenderer final : public Renderer {
+ public:
+  LlvmRenderer(Caps caps, std::string path) : caps_(caps), module_(std::move(path)) {}
+  std::string_view name() const override { return "LLVM"; }
+  const Caps& caps() const override { return caps_; }
+  std::string render(const LinearProgram& program) const override {
+    auto api = module_.get();
+    return api ? (*api)->print_ir(program) : "; " + to_string(api.error());
+  }
+
+ private:
+  const Caps caps_;
+  mutable Module module_;
+};
+
+class LlvmCompiler final : public Compiler {
+ public:
+  explicit LlvmCompiler(std::string path)
+      : module_(std::move(path)), key_(fmt::format("LLVM {} {}", kLlvmVersion, cpu_identity())) {}
+  const std::string& key() const override { return key_; }
+  bool wants_source() const override { return false; }
+  Result<std::vector<u8>> compile(const LinearProgram& program, std::string_view) const override {
+    TRY(const LlvmApi* api, module_.get());
+    return api->compile(program);
+  }
+  Result<std::string> disassemble(std::span<const u8> binary) const override {
+    TRY(const LlvmApi* api, module_.get());
+    return api->disassemble(binary);
+  }
+
+ private:
+  mutable Module module_;
+  const std::string key_;
+};
+
+}  // namespace
+
+bool has_llvm() { return kLlvmVersion[0] != '\0'; }
+
+std::unique_ptr<Renderer> make_llvm_renderer(Caps caps, std::string module_path) {
+  return std::make_unique<LlvmRenderer>(caps, std::move(module_path));
+}
+
+std::unique_ptr<Compiler> make_llvm_compiler(std::string module_path) {
+  return std::make_unique<LlvmCompiler>(std::move(module_path));
+}
+
+}  // namespace doorbell::codegen

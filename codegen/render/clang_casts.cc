@@ -1,0 +1,207 @@
+// The helpers that convert. Float to int truncates and saturates, NaN gives 0; narrow floats go
+// through f32 by the recipe of narrow_float.h, written out as C.
+#include <fmt/format.h>
+
+#include "codegen/render/clang_helpers.h"
+#include "codegen/render/narrow_float.h"
+
+namespace doorbell::codegen {
+
+using core::DType;
+using core::Scalar;
+
+namespace {
+
+// The emitter of narrow_float.h that writes C: one statement per step.
+struct TextLane {
+  using Value = std::string;
+  using Mask = std::string;
+  std::string u32, as_float, as_bits;  // type and function names for the lane count
+  std::string statements;
+  int count = 0;
+
+  Value keep(const std::string& expression) {
+    std::string name = fmt::format("t{}", count++);
+    statements += fmt::format("  {} {} = {};\n", u32, name, expression);
+    return name;
+  }
+  Value constant(unsigned v) { return fmt::format("({})0x{:x}u", u32, v); }
+  Value band(const Value& a, const Value& b) { return keep(a + " & " + b); }
+  Value bor(const Value& a, const Value& b) { return keep(a + " | " + b); }
+  Value add(const Value& a, const Value& b) { return keep(a + " + " + b); }
+  Value shl(const Value& a, unsigned n) { return keep(fmt::format("{} << {}", a, n)); }
+  Value shr(const Value& a, unsigned n) { return keep(fmt::format("{} >> {}", a, n)); }
+  Value fadd(const Value& a, const Value& b) { return on_floats(a, '+', b); }
+  Value fmul(const Value& a, const Value& b) { return on_floats(a, '*', b); }
+  Mask less(const Value& a, const Value& b) { return fmt::format("({} < {})", a, b); }
+  Value select(const Mask& m, const Value& a, const Value& b) {
+    return keep(fmt::format("{} ? {} : {}", m, a, b));
+  }
+  Value on_floats(const Value& a, char op, const Value& b) {
+    return keep(fmt::format("{0}({1}({2}) {3} {1}({4}))", as_bits, as_float, a, op, b));
+  }
+};
+
+DType like(Scalar scalar, DType t) { return {scalar, t.lanes}; }
+
+std::string convert(const std::string& type, DType t, const std::string& expression) {
+  return t.lanes == 1 ? fmt::format("({})({})", type, expression)
+                      : fmt::format("__builtin_convertvector({}, {})", expression, type);
+}
+
+}  // namespace
+
+std::string ClangHelpers::cast(DType to, DType from) {
+  std::string result = type(to), value = type(from);
+  // Types of narrow floats share a C type, so the name says the dtype.
+  std::string name = fmt::format("cast_{}_{}", to.str(), from.str());
+  if (defined_.contains(name)) return name;
+  std::string body;
+  if (is_narrow_float(from)) {
+    body = from_narrow(to, from);
+  } else if (is_narrow_float(to)) {
+    body = to_narrow(to, from);
+  } else if (to.is_bool()) {
+    body = fmt::format("  return {};\n", convert(result, to, "a != 0"));
+  } else if (from.is_float() && to.is_int()) {
+    body = saturating(to, from);
+  } else {
+    // Lanes of Bool vectors are 0 or -1.
+    bool mask = from.is_bool() && from.lanes > 1;
+    body = fmt::format("  return {};\n", convert(result, to, mask ? "a & 1" : "a"));
+  }
+  if (begin(name)) define(fmt::format("FN {} {}({} a) {{\n{}}}\n", result, name, value, body));
+  return name;
+}
+
+std::string ClangHelpers::saturating(DType to, DType from) {
+  std::string result = type(to), value = type(from);
+  int bits = to.bits();
+  bool is_unsigned = to.is_unsigned();
+  std::string mask = type(int_of(to, true));
+  std::string low = is_unsigned ? "0.0" : fmt::format("-0x1p{}", bits - 1);
+  std::string high = fmt::format("0x1p{}", is_unsigned ? bits : bits - 1);
+  u64 greatest = (is_unsigned ? ~u64{0} : ~u64{0} >> 1) >> (64 - bits);
+  std::string most = fmt::format("({})0x{:x}ull", result, greatest);
+  std::string least = is_unsigned ? fmt::format("({})0", result)
+                                  : fmt::format("({0})(-0x{1:x}ll - 1)", result, greatest);
+  if (to.lanes == 1) {
+    return fmt::format(
+        "  if (a != a) return 0;\n  if (a < {}) return {};\n"
+        "  return a >= {} ? {} : ({})a;\n",
+        low, least, high, most, result);
+  }
+  // What does not fit must not reach the conversion.
+  return fmt::format(
+      "  {0} low = ({0}){1}, high = ({0}){2};\n"
+      "  {0} safe = a >= low ? (a < high ? a : ({0})0) : ({0})0;\n"
+      "  {3} r = __builtin_convertvector(safe, {3});\n"
+      "  r = __builtin_convertvector(a >= high, {4}) ? {5} : r;\n"
+      "  return __builtin_convertvector(a < low, {4}) ? {6} : r;\n",
+      value, low, high, result, mask, most, least);
+}
+
+// Rounds to odd, so that rounding the result once more is as good as rounding once.
+std::string ClangHelpers::round_to_odd(DType t) {
+  DType f32 = like(Scalar::F32, t), f64 = like(Scalar::F64, t), u32 = like(Scalar::U32, t);
+  std::string narrow = type(f32), wide = type(f64), word = type(u32);
+  std::string mask = type(like(Scalar::I32, t));
+  std::string name = "to_odd_" + narrow;
+  std::string to_bits = bits(u32, f32), to_float = bits(f32, u32);
+  if (!begin(name)) return name;
+  define(fmt::format(
+      "FN {0} {1}({2} a) {{\n  {0} near = {3};\n  {2} back = {4};\n  {5} n = {6}(near);\n"
+      "  {2} size = a < 0 ? -a : a, back_size = back < 0 ? -back : back;\n"
+      "  {5} odd = (n - ({7} ? ({5})1 : ({5})0)) | 1;\n"
+      "  {8} inexact = {9};\n"
+      "  return {10}(inexact ? odd : n);\n}}\n",
+      narrow, name, wide, convert(narrow, t, "a"), convert(wide, t, "near"), word, to_bits,
+      t.lanes == 1 ? "(back_size > size)"
+                   : fmt::format("__builtin_convertvector(back_size > size, {})", mask),
+      mask,
+      t.lanes == 1 ? "(back < a) | (back > a)"
+                   : fmt::format("__builtin_convertvector((back < a) | (back > a), {})", mask),
+      to_float));
+  return name;
+}
+
+// Of more than 53 bits only the upper are kept, the last of them set when others were lost.
+std::string ClangHelpers::int_to_odd(DType t) {
+  std::string value = type(t);
+  std::string name = "to_odd_" + value;
+  if (!begin(name)) return name;
+  define(
+      fmt::format("FN {0} {1}({0} a) {{\n"
+                  "  {0} lost = (a & 0x7ff) != 0 ? ({0})0x800 : ({0})0;\n"
+                  "  {0} odd = (a & ~({0})0x7ff) | lost;\n"
+                  "  return {2} ? a : odd;\n}}\n",
+                  value, name,
+                  t.is_unsigned() ? "(a < 0x20000000000000ull)"
+                                  : "((a > -0x20000000000000ll) & (a < 0x20000000000000ll))"));
+  return name;
+}
+
+std::string ClangHelpers::to_narrow(DType to, DType from) {
+  DType f32 = like(Scalar::F32, to), f64 = like(Scalar::F64, to), u32 = like(Scalar::U32, to);
+  std::string floats = type(f32);
+  TextLane lane{.u32 = type(u32), .as_float = bits(f32, u32), .as_bits = bits(u32, f32)};
+  std::string text, value = "a";
+  // Ints of up to 24 bits are exact in f32; wider ones go through f64.
+  if (from.is_int() && from.bits() > 16) {
+    if (from.bits() == 64) value = fmt::format("{}({})", int_to_odd(from), value);
+    text += fmt::format("  {} d = {};\n", type(f64), convert(type(f64), to, value));
+    value = "d";
+    from = f64;
+  }
+  if (from.scalar == Scalar::F64) {
+    text += fmt::format("  {} f = {}({});\n", floats, round_to_odd(to), value);
+  } else {
+    bool mask = from.is_bool() && from.lanes > 1;
+    text += fmt::format("  {} f = {};\n", floats, convert(floats, to, mask ? "a & 1" : "a"));
+  }
+  lane.statements = fmt::format("  {} x = {}(f);\n", lane.u32, lane.as_bits);
+  std::string result = narrow_from_f32(lane, std::string("x"), narrow_float(to.scalar));
+  std::string conversion = fmt::format("  return {};\n", convert(type(to), to, result));
+  if (to.scalar != Scalar::F16) return text + lane.statements + conversion;
+  // The machine converts f16 itself; clang 14 has no such type on x86.
+  std::string half = fmt::format("half_x{}", to.lanes);
+  if (to.lanes > 1 && begin(half)) {
+    define(
+        fmt::format("#ifdef HAVE_HALF\ntypedef _Float16 {} __attribute__((ext_vector_type({})));"
+                    "\n#endif\n",
+                    half, to.lanes));
+  }
+  if (to.lanes == 1) half = "_Float16";
+  return text + fmt::format(
+                    "#ifdef HAVE_HALF\n  {0} h = {1};\n  {2} r;\n"
+                    "  __builtin_memcpy(&r, &h, {3});\n  return r;\n#else\n{4}{5}#endif\n",
+                    half, convert(half, to, "f"), type(to), to.bytes(), lane.statements,
+                    conversion);
+}
+
+std::string ClangHelpers::from_narrow(DType to, DType from) {
+  DType f32 = like(Scalar::F32, from), u32 = like(Scalar::U32, from);
+  std::string then = "f", floats = type(f32);
+  if (to.scalar != Scalar::F32) then = fmt::format("{}(f)", cast(to, f32));
+  TextLane lane{.u32 = type(u32), .as_float = bits(f32, u32), .as_bits = bits(u32, f32)};
+  lane.statements = fmt::format("  {} x = {};\n", lane.u32, convert(lane.u32, from, "a"));
+  std::string result = f32_from_narrow(lane, std::string("x"), narrow_float(from.scalar));
+  std::string by_bits =
+      fmt::format("{}  {} f = {}({});\n", lane.statements, floats, lane.as_float, result);
+  std::string end = fmt::format("  return {};\n", then);
+  if (from.scalar != Scalar::F16) return by_bits + end;
+  std::string half = fmt::format("half_x{}", from.lanes);
+  if (from.lanes > 1 && begin(half)) {
+    define(
+        fmt::format("#ifdef HAVE_HALF\ntypedef _Float16 {} __attribute__((ext_vector_type({})));"
+                    "\n#endif\n",
+                    half, from.lanes));
+  }
+  if (from.lanes == 1) half = "_Float16";
+  return fmt::format(
+      "#ifdef HAVE_HALF\n  {0} h;\n  __builtin_memcpy(&h, &a, {1});\n"
+      "  {2} f = {3};\n#else\n{4}#endif\n{5}",
+      half, from.bytes(), floats, convert(floats, from, "h"), by_bits, end);
+}
+
+}  // namespace doorbell::codegen

@@ -1,0 +1,142 @@
+// The elementwise ops, scalar or vector alike.
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/Intrinsics.h>
+
+#include "base/util/check.h"
+#include "codegen/render/llvm/function_builder.h"
+#include "codegen/render/memory.h"
+
+namespace doorbell::codegen {
+
+using core::DType;
+using core::Op;
+using core::UOp;
+
+llvm::Value* FunctionBuilder::elementwise(UOp u) {
+  if (u.op() == Op::Where) {
+    return b_.CreateSelect(value(u.src(0)), value(u.src(1)), value(u.src(2)));
+  }
+  if (u.op() == Op::MulAcc) {
+    llvm::Value *x = value(u.src(0)), *y = value(u.src(1)), *z = value(u.src(2));
+    if (u.dtype().is_bool()) return b_.CreateOr(b_.CreateAnd(x, y), z);
+    if (!u.dtype().is_float()) return b_.CreateAdd(b_.CreateMul(x, y), z);
+    return b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {x->getType()}, {x, y, z});
+  }
+  llvm::Value* x = value(u.src(0));
+  return u.nsrc() == 1 ? unary(u, x) : binary(u, x, value(u.src(1)));
+}
+
+llvm::Value* FunctionBuilder::unary(UOp u, llvm::Value* x) {
+  bool is_float = u.dtype().is_float();
+  switch (u.op()) {
+    case Op::Cast: return cast(u, x);
+    case Op::Bitcast: return bitcast(u, x);
+    case Op::Neg:
+      if (u.dtype().is_bool()) return x;
+      return is_float ? b_.CreateFNeg(x) : b_.CreateNeg(x);
+    case Op::Sqrt: return b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x);
+    case Op::Trunc: return is_float ? b_.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, x) : x;
+    case Op::Recip: return b_.CreateFDiv(llvm::ConstantFP::get(x->getType(), 1.0), x);
+    default: UNREACHABLE("op {} on a CPU", core::name_of(u.op()));
+  }
+}
+
+llvm::Value* FunctionBuilder::binary(UOp u, llvm::Value* x, llvm::Value* y) {
+  if (core::is_comparison(u.op())) return compare(u, x, y);
+  if (!u.dtype().is_float()) return integer_binary(u, x, y);
+  switch (u.op()) {
+    case Op::Add: return b_.CreateFAdd(x, y);
+    case Op::Sub: return b_.CreateFSub(x, y);
+    case Op::Mul: return b_.CreateFMul(x, y);
+    case Op::FDiv: return b_.CreateFDiv(x, y);
+    case Op::Max: return float_max(x, y);
+    default: UNREACHABLE("op {} on floats of a CPU", core::name_of(u.op()));
+  }
+}
+
+llvm::Value* FunctionBuilder::integer_binary(UOp u, llvm::Value* x, llvm::Value* y) {
+  bool is_bool = u.dtype().is_bool(), exact = cannot_wrap(u);
+  switch (u.op()) {
+    case Op::Add: return is_bool ? b_.CreateOr(x, y) : b_.CreateAdd(x, y, "", false, exact);
+    case Op::Sub: return is_bool ? b_.CreateXor(x, y) : b_.CreateSub(x, y, "", false, exact);
+    case Op::Mul: return is_bool ? b_.CreateAnd(x, y) : b_.CreateMul(x, y, "", false, exact);
+    case Op::And: return b_.CreateAnd(x, y);
+    case Op::Or: return b_.CreateOr(x, y);
+    case Op::Xor: return b_.CreateXor(x, y);
+    case Op::Shl:
+    case Op::Shr: return shift(u, x, y);
+    case Op::CDiv:
+    case Op::CMod: return divide(u, x, y);
+    case Op::Max: {
+      if (is_bool) return b_.CreateOr(x, y);
+      bool is_unsigned = u.dtype().is_unsigned();
+      return b_.CreateBinaryIntrinsic(is_unsigned ? llvm::Intrinsic::umax : llvm::Intrinsic::smax,
+                                      x, y);
+    }
+    default: UNREACHABLE("op {} on integers of a CPU", core::name_of(u.op()));
+  }
+}
+
+llvm::Value* FunctionBuilder::compare(UOp u, llvm::Value* x, llvm::Value* y) {
+  DType t = u.src(0).dtype();
+  if (t.is_float()) {
+    if (u.op() == Op::CmpLt) return b_.CreateFCmpOLT(x, y);
+    return u.op() == Op::CmpEq ? b_.CreateFCmpOEQ(x, y) : b_.CreateFCmpUNE(x, y);
+  }
+  if (u.op() == Op::CmpEq) return b_.CreateICmpEQ(x, y);
+  if (u.op() == Op::CmpNe) return b_.CreateICmpNE(x, y);
+  bool is_unsigned = t.is_unsigned() || t.is_bool();
+  return is_unsigned ? b_.CreateICmpULT(x, y) : b_.CreateICmpSLT(x, y);
+}
+
+// Amounts of the width or more shift everything out: 0, or the sign.
+llvm::Value* FunctionBuilder::shift(UOp u, llvm::Value* x, llvm::Value* y) {
+  UOp amount = u.src(1);
+  bool is_left = u.op() == Op::Shl, is_signed = u.dtype().is_signed_int();
+  llvm::Value* in_range = nullptr;
+  if (amount.vmin() < 0 || amount.vmax() >= u.dtype().bits()) {
+    auto width = static_cast<u64>(u.dtype().bits());
+    in_range = b_.CreateICmpULT(y, llvm::ConstantInt::get(y->getType(), width));
+  }
+  llvm::Type* type = x->getType();
+  y = b_.CreateIntCast(y, type, false);  // the amount may be of another int type
+  auto last = static_cast<u64>(u.dtype().bits() - 1);
+  if (in_range) y = b_.CreateSelect(in_range, y, llvm::ConstantInt::get(type, last));
+  if (!is_left && is_signed) return b_.CreateAShr(x, y);
+  llvm::Value* shifted = is_left ? b_.CreateShl(x, y) : b_.CreateLShr(x, y);
+  if (!in_range) return shifted;
+  return b_.CreateSelect(in_range, shifted, llvm::ConstantInt::get(type, 0));
+}
+
+// Division and modulo by zero give 0; the least number by -1 wraps, where the machine would trap.
+llvm::Value* FunctionBuilder::divide(UOp u, llvm::Value* x, llvm::Value* y) {
+  DType t = u.dtype();
+  bool is_div = u.op() == Op::CDiv, is_signed = t.is_signed_int();
+  auto quotient = [&](llvm::Value* d) {
+    if (is_div) return is_signed ? b_.CreateSDiv(x, d) : b_.CreateUDiv(x, d);
+    return is_signed ? b_.CreateSRem(x, d) : b_.CreateURem(x, d);
+  };
+  UOp divisor = u.src(1);
+  if (divisor.vmin() > 0 || divisor.vmax() < -1) return quotient(y);
+  llvm::Type* type = x->getType();
+  llvm::Value *zero = llvm::ConstantInt::get(type, 0), *one = llvm::ConstantInt::get(type, 1);
+  llvm::Value* is_zero = b_.CreateICmpEQ(y, zero);
+  llvm::Value* unsafe = is_zero;
+  llvm::Value* is_minus_one = nullptr;
+  if (is_signed) {
+    is_minus_one = b_.CreateICmpEQ(y, llvm::ConstantInt::getAllOnesValue(type));
+    unsafe = b_.CreateOr(is_zero, is_minus_one);
+  }
+  llvm::Value* result = quotient(b_.CreateSelect(unsafe, one, y));
+  if (is_signed && is_div) result = b_.CreateSelect(is_minus_one, b_.CreateNeg(x), result);
+  return b_.CreateSelect(is_zero, zero, result);
+}
+
+// The machine's max gives its second operand where either is NaN. That is right unless only the
+// first is.
+llvm::Value* FunctionBuilder::float_max(llvm::Value* x, llvm::Value* y) {
+  llvm::Value* machine = b_.CreateSelect(b_.CreateFCmpOGT(x, y), x, y);
+  return b_.CreateSelect(b_.CreateFCmpUNO(x, x), x, machine);
+}
+
+}  // namespace doorbell::codegen

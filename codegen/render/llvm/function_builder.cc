@@ -1,0 +1,168 @@
+// The walk over a linear program: arguments, loops, guarded blocks. What one op computes is in
+// build_arithmetic.cc, build_cast.cc, build_vector.cc and build_memory.cc.
+#include "codegen/render/llvm/function_builder.h"
+
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/Instructions.h>
+
+#include <algorithm>
+
+#include "base/util/check.h"
+#include "codegen/render/constants.h"
+
+namespace doorbell::codegen {
+
+using core::Op;
+using core::UOp;
+
+FunctionBuilder::FunctionBuilder(llvm::Module& module, const LinearProgram& program)
+    : program_(program), module_(module), context_(module.getContext()), b_(context_) {
+  // a * b + c may become one instruction; nothing else is relaxed.
+  llvm::FastMathFlags flags;
+  flags.setAllowContract(true);
+  b_.setFastMathFlags(flags);
+}
+
+llvm::Function* FunctionBuilder::build() {
+  begin_function();
+  u32 ids = 0;
+  for (UOp u : program_.ops) {
+    ids = std::max(ids, u.id() + 1);
+    for (UOp s : u.srcs()) ids = std::max(ids, s.id() + 1);
+  }
+  values_.assign(ids, nullptr);
+  for (UOp u : program_.ops) add_op(u);
+  CHECK(loops_.empty() && if_exits_.empty(), "{} loops and {} blocks left open in {}",
+        loops_.size(), if_exits_.size(), program_.name);
+  b_.CreateRetVoid();
+  b_.SetInsertPoint(entry_);
+  b_.CreateBr(entry_->getNextNode());
+  return function_;
+}
+
+void FunctionBuilder::begin_function() {
+  llvm::Type* pointer = b_.getPtrTy();
+  auto* type = llvm::FunctionType::get(b_.getVoidTy(), {pointer, pointer, b_.getInt64Ty()}, false);
+  function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, program_.name, module_);
+  function_->addFnAttr(llvm::Attribute::NoUnwind);
+  function_->getArg(0)->setName("args");
+  function_->getArg(1)->setName("variables");
+  function_->getArg(2)->setName("thread");
+  entry_ = llvm::BasicBlock::Create(context_, "entry", function_);
+  b_.SetInsertPoint(llvm::BasicBlock::Create(context_, "body", function_));
+  make_alias_scopes();
+}
+
+void FunctionBuilder::add_op(UOp u) {
+  switch (u.op()) {
+    case Op::Const: return;  // made where it is used
+    case Op::Param: return add_param(u);
+    case Op::Variable: return add_variable(u);
+    case Op::Special: {
+      CHECK(static_cast<core::SpecialKind>(u.arg(0)) == core::SpecialKind::ThreadId,
+            "special index {} on a CPU", u.arg(0));
+      return set(u, b_.CreateTrunc(function_->getArg(2), value_type(u.dtype())));
+    }
+    case Op::DefinePrivate: return set(u, add_alloca(memory_type(u.dtype()), u.arg(1), 64));
+    case Op::DefineReg: return set(u, add_alloca(value_type(u.dtype()), 1, 0));
+    case Op::Range: return begin_range(u);
+    case Op::End: return end_range(u);
+    case Op::If: return begin_if(u);
+    case Op::EndIf: return end_if();
+    case Op::Index:
+    case Op::Group:
+    case Op::Sink: return;  // an Index is part of its access
+    case Op::After: return set(u, values_[u.src(0).id()]);
+    case Op::Load: return set(u, load(u));
+    case Op::Store: return store(u);
+    case Op::Vec: return set(u, vec(u));
+    case Op::Splat: return set(u, b_.CreateVectorSplat(u.dtype().lanes, value(u.src(0))));
+    case Op::Lane: return set(u, lane(u));
+    case Op::Ramp: return set(u, ramp(u));
+    default:
+      CHECK(core::is_elementwise(u.op()), "op {} in a CPU program", core::name_of(u.op()));
+      return set(u, elementwise(u));
+  }
+}
+
+void FunctionBuilder::add_param(UOp u) {
+  llvm::IRBuilder<> entry(entry_);
+  llvm::Value* slot = entry.CreateConstInBoundsGEP1_64(b_.getPtrTy(), function_->getArg(0),
+                                                       static_cast<u64>(u.arg(0)));
+  set(u, entry.CreateLoad(b_.getPtrTy(), slot, "param" + std::to_string(u.arg(0))));
+}
+
+void FunctionBuilder::add_variable(UOp u) {
+  auto it = std::find(program_.variables.begin(), program_.variables.end(), u.arg(0));
+  CHECK(it != program_.variables.end(), "variable {} is not an argument",
+        core::interned_name(u.arg(0)));
+  llvm::IRBuilder<> entry(entry_);
+  llvm::Value* slot = entry.CreateConstInBoundsGEP1_64(
+      b_.getInt64Ty(), function_->getArg(1), static_cast<u64>(it - program_.variables.begin()));
+  llvm::Value* wide = entry.CreateLoad(b_.getInt64Ty(), slot);
+  set(u, entry.CreateTrunc(wide, value_type(u.dtype())));
+}
+
+void FunctionBuilder::begin_range(UOp u) {
+  llvm::Value* size = value(u.src(0));
+  llvm::Type* type = value_type(u.dtype());
+  size = b_.CreateSExtOrTrunc(size, type);
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  auto* body = llvm::BasicBlock::Create(context_, "loop" + std::to_string(u.arg(0)), function_);
+  auto* exit = llvm::BasicBlock::Create(context_, "done" + std::to_string(u.arg(0)), function_);
+  if (u.src(0).vmin() >= 1) {
+    b_.CreateBr(body);
+  } else {
+    b_.CreateCondBr(b_.CreateICmpSGT(size, llvm::ConstantInt::get(type, 0)), body, exit);
+  }
+  b_.SetInsertPoint(body);
+  llvm::PHINode* index = b_.CreatePHI(type, 2, "i" + std::to_string(u.arg(0)));
+  index->addIncoming(llvm::ConstantInt::get(type, 0), before);
+  loops_.push_back({u, index, size, body, exit});
+  set(u, index);
+}
+
+void FunctionBuilder::end_range(UOp u) {
+  CHECK(!loops_.empty() && u.src(u.nsrc() - 1) == loops_.back().range,
+        "End does not close the innermost loop");
+  Loop loop = loops_.back();
+  loops_.pop_back();
+  llvm::Value* next = b_.CreateAdd(loop.index, llvm::ConstantInt::get(loop.index->getType(), 1), "",
+                                   /*HasNUW=*/true, /*HasNSW=*/true);
+  loop.index->addIncoming(next, b_.GetInsertBlock());
+  b_.CreateCondBr(b_.CreateICmpSLT(next, loop.size), loop.body, loop.exit);
+  b_.SetInsertPoint(loop.exit);
+}
+
+void FunctionBuilder::begin_if(UOp u) {
+  auto* then = llvm::BasicBlock::Create(context_, "then", function_);
+  auto* exit = llvm::BasicBlock::Create(context_, "endif", function_);
+  b_.CreateCondBr(value(u.src(0)), then, exit);
+  b_.SetInsertPoint(then);
+  if_exits_.push_back(exit);
+}
+
+void FunctionBuilder::end_if() {
+  CHECK(!if_exits_.empty(), "EndIf without If");
+  b_.CreateBr(if_exits_.back());
+  b_.SetInsertPoint(if_exits_.back());
+  if_exits_.pop_back();
+}
+
+llvm::Value* FunctionBuilder::value(UOp u) {
+  if (u.is_const()) return constant(u);
+  CHECK(u.id() < values_.size() && values_[u.id()] != nullptr, "op {} is used before it is listed",
+        core::name_of(u.op()));
+  return values_[u.id()];
+}
+
+llvm::Value* FunctionBuilder::constant(UOp u) {
+  llvm::Type* type = value_type(u.dtype());
+  switch (u.dtype().scalar) {
+    case core::Scalar::F32:
+    case core::Scalar::F64: return llvm::ConstantFP::get(type, u.const_float());
+    default: return llvm::ConstantInt::get(type, constant_bits(u));
+  }
+}
+
+}  // namespace doorbell::codegen

@@ -1,0 +1,98 @@
+// FunctionBuilder: a linear program as one LLVM function, through IRBuilder. The function is the
+// kernel's CPU entry point; making machine code of it is codegen/compile/llvm's.
+//
+// Values: Bool is i1 (one byte in memory); floats narrower than f32 are integers of their bits, and
+// only casts look inside. Registers are allocas, which the SROA pass turns into values.
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <vector>
+
+#include "codegen/linear/program.h"
+
+namespace doorbell::codegen {
+
+class FunctionBuilder {
+ public:
+  FunctionBuilder(llvm::Module& module, const LinearProgram& program);
+
+  // Builds the whole function. Once.
+  llvm::Function* build();
+
+ private:
+  struct Loop {
+    core::UOp range;
+    llvm::PHINode* index;
+    llvm::Value* size;
+    llvm::BasicBlock *body, *exit;
+  };
+
+  // function_builder.cc: the walk, arguments, blocks
+  void begin_function();
+  void add_op(core::UOp u);
+  void add_param(core::UOp u);
+  void add_variable(core::UOp u);
+  void begin_range(core::UOp u);
+  void end_range(core::UOp u);
+  void begin_if(core::UOp u);
+  void end_if();
+  llvm::Value* value(core::UOp u);
+  llvm::Value* constant(core::UOp u);
+  void set(core::UOp u, llvm::Value* v) { values_[u.id()] = v; }
+
+  // types.cc
+  llvm::Type* element_type(core::DType t);
+  llvm::Type* value_type(core::DType t);   // as computed with: Bool is i1
+  llvm::Type* memory_type(core::DType t);  // as stored: Bool is i8
+  llvm::Type* with_lanes(llvm::Type* element, core::DType like);
+
+  // build_memory.cc
+  llvm::AllocaInst* add_alloca(llvm::Type* type, i64 count, u64 align);
+  llvm::Value* address(core::UOp index);
+  llvm::Value* gate_of(core::UOp index, core::DType access);
+  llvm::Value* load(core::UOp u);
+  void store(core::UOp u);
+  llvm::Value* safe_address(llvm::Value* gate, llvm::Value* address, core::DType t);
+  void mark_access(llvm::Instruction* access, core::UOp memory);
+  void make_alias_scopes();
+
+  // build_vector.cc
+  llvm::Value* vec(core::UOp u);
+  llvm::Value* lane(core::UOp u);
+  llvm::Value* ramp(core::UOp u);
+
+  // build_arithmetic.cc
+  llvm::Value* elementwise(core::UOp u);
+  llvm::Value* unary(core::UOp u, llvm::Value* x);
+  llvm::Value* binary(core::UOp u, llvm::Value* x, llvm::Value* y);
+  llvm::Value* integer_binary(core::UOp u, llvm::Value* x, llvm::Value* y);
+  llvm::Value* divide(core::UOp u, llvm::Value* x, llvm::Value* y);
+  llvm::Value* compare(core::UOp u, llvm::Value* x, llvm::Value* y);
+  llvm::Value* shift(core::UOp u, llvm::Value* x, llvm::Value* y);
+  llvm::Value* float_max(llvm::Value* x, llvm::Value* y);
+
+  // build_cast.cc
+  llvm::Value* cast(core::UOp u, llvm::Value* x);
+  llvm::Value* bitcast(core::UOp u, llvm::Value* x);
+  llvm::Value* to_wide_float(llvm::Value* x, core::DType from);  // narrow -> f32
+  llvm::Value* to_narrow(llvm::Value* x, core::DType from, core::DType to);
+  llvm::Value* f64_to_f32_odd(llvm::Value* x);
+  llvm::Value* int_to_odd(llvm::Value* x, core::DType from);
+
+  const LinearProgram& program_;
+  llvm::Module& module_;
+  llvm::LLVMContext& context_;
+  llvm::IRBuilder<> b_;
+  llvm::Function* function_ = nullptr;
+  llvm::BasicBlock* entry_ =
+      nullptr;                    // argument loads and allocas, branches to the first body block
+  llvm::Value* dummy_ = nullptr;  // readable bytes for masked-out scalar loads
+  std::vector<llvm::Value*> values_;  // by UOp id
+  std::vector<Loop> loops_;
+  std::vector<llvm::BasicBlock*> if_exits_;
+  std::vector<llvm::MDNode*> own_scope_, other_scopes_;  // by param slot; empty: nothing to say
+};
+
+}  // namespace doorbell::codegen

@@ -1,0 +1,40 @@
+// Small questions about memory in a linear program that all renderers ask.
+#pragma once
+
+#include "core/uop/uop.h"
+
+namespace doorbell::codegen {
+
+// The Param, DefinePrivate, DefineLocal or DefineReg behind an Index, After or the memory itself.
+inline core::UOp memory_of(core::UOp u) {
+  while (u.is(core::Op::Index) || u.is(core::Op::After)) u = u.src(0);
+  return u;
+}
+
+// No value of `a op b` leaves the type by the bounds of the sources, so the sum cannot wrap.
+inline bool cannot_wrap(core::UOp u) {
+  core::DType t = u.dtype();
+  if (!t.is_signed_int() || u.nsrc() != 2) return false;
+  core::UOp a = u.src(0), b = u.src(1);
+  __extension__ using i128 = __int128;
+  i128 low, high;
+  switch (u.op()) {
+    case core::Op::Add: low = i128{a.vmin()} + b.vmin(), high = i128{a.vmax()} + b.vmax(); break;
+    case core::Op::Sub: low = i128{a.vmin()} - b.vmax(), high = i128{a.vmax()} - b.vmin(); break;
+    case core::Op::Mul: {
+      i128 p[4] = {i128{a.vmin()} * b.vmin(), i128{a.vmin()} * b.vmax(), i128{a.vmax()} * b.vmin(),
+                   i128{a.vmax()} * b.vmax()};
+      low = high = p[0];
+      for (i128 v : p) {
+        low = v < low ? v : low;
+        high = v > high ? v : high;
+      }
+      break;
+    }
+    default: return false;
+  }
+  i128 limit = i128{1} << (t.bits() - 1);
+  return low >= -limit && high < limit;
+}
+
+}  // namespace doorbell::codegen

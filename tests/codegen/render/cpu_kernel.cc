@@ -1,0 +1,46 @@
+// Compiling and running test kernels.
+#include "tests/codegen/render/cpu_kernel.h"
+
+#include <map>
+
+#include "codegen/compile/clang_compiler.h"
+#include "codegen/compile/llvm_compiler.h"
+#include "codegen/render/clang_renderer.h"
+#include "codegen/render/cpu_caps.h"
+
+namespace doorbell::codegen::testing {
+
+std::vector<std::string> cpu_targets() {
+  if (has_llvm()) return {"LLVM", "CLANG"};
+  return {"CLANG"};
+}
+
+const CpuTarget& cpu_target(const std::string& name) {
+  static auto* targets = new std::map<std::string, CpuTarget>;
+  auto [it, fresh] = targets->try_emplace(name);
+  CpuTarget& target = it->second;
+  if (!fresh) return target;
+  target.name = name;
+  if (name == "LLVM") {
+    target.renderer = make_llvm_renderer(cpu_caps());
+    target.compiler = make_llvm_compiler();
+  } else {
+    target.renderer = make_clang_renderer(cpu_caps());
+    auto compiler = make_clang_compiler();
+    CHECK(compiler.has_value(), "{}", to_string(compiler.error()));
+    target.compiler = std::move(*compiler);
+  }
+  return target;
+}
+
+RunningKernel compile_for(const CpuTarget& target, const LinearProgram& program) {
+  std::string source;
+  if (target.compiler->wants_source()) source = target.renderer->render(program);
+  auto object = target.compiler->compile(program, source);
+  CHECK(object.has_value(), "{}", to_string(object.error()));
+  auto code = load_object(*object, program.name);
+  CHECK(code.has_value(), "{}\n{}", to_string(code.error()), source);
+  return {std::move(*code)};
+}
+
+}  // namespace doorbell::codegen::testing
