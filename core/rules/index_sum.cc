@@ -1,0 +1,122 @@
+// Sums and products of Index: canonical order, merged factors, and quotients that meet their
+// remainders again.
+#include "core/rules/index_rules.h"
+
+namespace doorbell::core::rules {
+namespace {
+
+// q = A // m with a remainder f * (A % m) in the sum. Where the sum holds f * m * q, both are f * A.
+bool join_quotient(LinearForm& form, usize remainder, UOp quotient, i64 scale) {
+  LinearForm q = LinearForm::of(quotient);
+  if (!q.valid() || q.size() == 0) return false;
+  for (const LinearTerm& term : q.terms()) {
+    std::optional<i64> wanted = checked_mul(term.factor, scale);
+    if (!wanted || form.factor_of(term.base) != *wanted) return false;
+  }
+  LinearTerm mod = form[remainder];
+  form.add(q, -scale);
+  form.add_term(mod.base, -mod.factor);
+  form.add(mod.base.src(0), mod.factor);
+  return true;
+}
+
+// Where the sum holds f * m * (q % d): f * (A % (m * d)).
+bool join_remainder(Rewriter& rewriter, LinearForm& form, usize remainder, UOp quotient,
+                    i64 scale) {
+  for (usize i = 0; i < form.size(); ++i) {
+    LinearTerm other = form[i], mod = form[remainder];
+    if (other.factor != scale || !other.base.is(Op::FloorMod) ||
+        other.base.src(0) != quotient || !other.base.src(1).is_const())
+      continue;
+    std::optional<i64> modulus =
+        checked_mul(mod.base.src(1).const_int(), other.base.src(1).const_int());
+    if (!modulus || *modulus <= 0) return false;
+    form.add_term(other.base, -other.factor);
+    form.add_term(mod.base, -mod.factor);
+    UOp joined = rewriter.floormod(mod.base.src(0), *modulus);
+    form.add(joined, mod.factor);
+    return true;
+  }
+  return false;
+}
+
+bool join_divmod(Rewriter& rewriter, LinearForm& form) {
+  for (usize i = 0; i < form.size(); ++i) {
+    UOp base = form[i].base;
+    if (!base.is(Op::FloorMod) || !base.src(1).is_const() || base.src(1).const_int() <= 0) continue;
+    std::optional<i64> scale = checked_mul(form[i].factor, base.src(1).const_int());
+    if (!scale) continue;
+    // The factor must be there before the quotient is worth making.
+    bool possible = false;
+    for (const LinearTerm& term : form.terms())
+      possible |= term.base != base && term.factor % *scale == 0;
+    if (!possible) continue;
+    UOp quotient = rewriter.floordiv(base.src(0), base.src(1));
+    if (join_quotient(form, i, quotient, *scale) ||
+        join_remainder(rewriter, form, i, quotient, *scale))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+UOp simplify_sum(Rewriter& rewriter, LinearForm form) {
+  if (!form.valid()) return UOp();
+  while (form.size() > 1 && join_divmod(rewriter, form)) {
+    if (!form.valid()) return UOp();
+  }
+  return form.build(rewriter);
+}
+
+// Add, Sub, Neg and MulAcc.
+UOp sum_rule(const Match& match) {
+  UOp node = match.node();
+  Rewriter& rewriter = match.rewriter();
+  LinearForm form;
+  switch (node.op()) {
+    case Op::Neg: form.add(node.src(0), -1); break;
+    case Op::MulAcc: {
+      UOp product = rewriter.mul(node.src(0), node.src(1));
+      form.add(product);
+      form.add(node.src(2));
+      break;
+    }
+    default:
+      form.add(node.src(0));
+      form.add(node.src(1), node.is(Op::Sub) ? -1 : 1);
+  }
+  return simplify_sum(rewriter, std::move(form));
+}
+
+UOp product_rule(const Match& match) {
+  Rewriter& rewriter = match.rewriter();
+  LinearForm a = LinearForm::of(match.node().src(0)), b = LinearForm::of(match.node().src(1));
+  if (!a.valid() || !b.valid()) return UOp();
+  if (a.size() == 0) std::swap(a, b);
+  if (b.size() == 0) {  // a constant: (x + 2) * 3 is x * 3 + 6
+    LinearForm scaled;
+    scaled.add(a, b.constant());
+    return scaled.valid() ? scaled.build(rewriter) : UOp();
+  }
+  // Factors that are common to a whole operand go outside.
+  i64 ga = std::abs(a.gcd(a.constant())), gb = std::abs(b.gcd(b.constant()));
+  if (a.size() == 1 && a.constant() == 0 && a[0].factor < 0) ga = -ga;
+  if (b.size() == 1 && b.constant() == 0 && b[0].factor < 0) gb = -gb;
+  std::optional<i64> outside = checked_mul(ga, gb);
+  if (!outside) return UOp();
+  auto divided = [&](const LinearForm& form, i64 g) {
+    LinearForm r;
+    for (const LinearTerm& term : form.terms()) r.add_term(term.base, term.factor / g);
+    r.add_constant(form.constant() / g);
+    return r.build(rewriter);
+  };
+  UOp x = divided(a, ga), y = divided(b, gb);
+  if (ordered_before(y, x)) std::swap(x, y);
+  UOp product = rewriter.make_canonical(Op::Mul, dtypes::index, {x, y});
+  LinearForm result;
+  result.add_term(product, *outside);
+  return result.build(rewriter);
+}
+
+}  // namespace doorbell::core::rules
