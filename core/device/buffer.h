@@ -4,7 +4,6 @@
 // Thread safety: the description never changes; contents are ordered by whoever launches work.
 #pragma once
 
-#include <atomic>
 #include <functional>
 
 #include "core/device/allocator.h"
@@ -34,18 +33,12 @@ class Buffer final : public Payload {
   Result<void> copy_in(const void* from, i64 bytes, i64 offset = 0);
   Result<void> copy_out(void* to, i64 bytes, i64 offset = 0) const;
 
-  // How often an Assign has replaced the contents. A Buffer node of an older version must not be
-  // read any more; the engine checks.
-  u32 version() const { return version_.load(std::memory_order_acquire); }
-  void set_version(u32 version) { version_.store(version, std::memory_order_release); }
-
  private:
   Buffer(Device& device, const Allocation& memory, bool owned, std::function<void()> release);
 
   Device* device_;  // of the Registry, which never closes a device
   Allocation memory_;
   bool owned_;  // by our allocator; else `release_` ends it
-  std::atomic<u32> version_{0};
   std::function<void()> release_;
 };
 

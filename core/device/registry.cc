@@ -40,6 +40,10 @@ Registry& Registry::instance() {
   return registry;
 }
 
+Registry::~Registry() {
+  for (Slot& slot : slots_) delete slot.device.load(std::memory_order_acquire);
+}
+
 void Registry::add(std::string kind, Factory factory) {
   std::lock_guard lock(mutex_);
   unavailable_.erase(kind);
@@ -116,6 +120,14 @@ std::string Registry::name_of(u16 index) const {
   CHECK(index < slot_count_.load(std::memory_order_acquire), "device number {} was not given out",
         index);
   return slots_[index].name;
+}
+
+std::vector<Device*> Registry::open_devices() const {
+  std::vector<Device*> open;
+  const u16 count = slot_count_.load(std::memory_order_acquire);
+  for (u16 i = 0; i < count; ++i)
+    if (Device* device = slots_[i].device.load(std::memory_order_acquire)) open.push_back(device);
+  return open;
 }
 
 void Registry::set_default_order(std::vector<std::string> names) {

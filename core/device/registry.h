@@ -2,7 +2,8 @@
 // kinds exist is told by explicit calls of runtime/; nothing registers itself.
 //
 // Thread safety: all functions may be called from any thread; at() takes no lock for a device that
-// is open. Devices are never closed: tensors that outlive main() may still free their memory.
+// is open. The devices of instance() are never closed: tensors that outlive main() may still free
+// memory.
 #pragma once
 
 #include <array>
@@ -26,6 +27,12 @@ class Registry {
 
   static Registry& instance();
 
+  Registry() = default;
+  // Closes the devices. The one of instance() never is: see above.
+  ~Registry();
+  Registry(const Registry&) = delete;
+  Registry& operator=(const Registry&) = delete;
+
   // `kind` is a device name without number: "CPU". The factory fills in what the spec leaves open.
   void add(std::string kind, Factory factory);
   // Known by name, with the reason why it cannot be opened here.
@@ -38,6 +45,7 @@ class Registry {
   // The device of a number that index_of or Device::index gave out.
   Result<Device*> at(u16 index);
   std::string name_of(u16 index) const;
+  std::vector<Device*> open_devices() const;  // by number
 
   // Tried in order until one opens, and then kept. One name: no fallback.
   void set_default_order(std::vector<std::string> names);

@@ -1,8 +1,10 @@
 // A device for tests of core/device: host memory up to a limit, every driver call counted.
 #pragma once
 
-#include <cstdlib>
+#include <cstddef>
 #include <cstring>
+#include <memory>
+#include <vector>
 
 #include "core/device/caching_allocator.h"
 #include "core/device/device.h"
@@ -26,13 +28,14 @@ class FakeAllocator final : public Allocator {
     if (memory_->held + bytes > memory_->limit)
       return fail(ErrorKind::OutOfMemory, "limit is {} bytes", memory_->limit);
     memory_->held += bytes;
-    void* block = std::malloc(static_cast<usize>(bytes) + 1);
+    blocks_.push_back(std::make_unique<std::byte[]>(static_cast<usize>(bytes) + 1));
+    void* block = blocks_.back().get();
     return Allocation{host_visible_ ? block : nullptr, 0, block, bytes};
   }
   void release(const Allocation& allocation) override {
     ++memory_->releases;
     memory_->held -= allocation.bytes;
-    std::free(allocation.opaque);
+    std::erase_if(blocks_, [&](const auto& block) { return block.get() == allocation.opaque; });
   }
   Result<void> copy_in(const Allocation& to, i64 offset, const void* from, i64 bytes) override {
     std::memcpy(static_cast<u8*>(to.opaque) + offset, from, static_cast<usize>(bytes));
@@ -53,6 +56,7 @@ class FakeAllocator final : public Allocator {
  private:
   FakeMemory* memory_;
   bool host_visible_;
+  std::vector<std::unique_ptr<std::byte[]>> blocks_;  // tests may leave theirs to us
 };
 
 class FakeDevice final : public Device {

@@ -1,0 +1,49 @@
+// The rows, in the order of docs and of `doorbell devices`.
+#include "runtime/device_table.h"
+
+namespace doorbell::runtime {
+namespace {
+
+#ifdef DOORBELL_HAVE_LLVM
+constexpr bool kLlvm = true;
+#else
+constexpr bool kLlvm = false;
+#endif
+
+const std::vector<DeviceRow>& rows() {
+  static const std::vector<DeviceRow>& table = *new std::vector<DeviceRow>{
+      {"AMD",
+       {"KFD", "PCI", "USB", "EMUKFD", "EMUPCI", "EMUUSB"},
+       {{"LLVM", false}, {"HIP", false}},
+       false,
+       1},
+      {"NV", {"NVK", "PCI", "EMUNVK", "EMUPCI"}, {{"CUDA", false}, {"PTX", false}}, false, 2},
+      {"QCOM", {"KGSL", "EMUKGSL"}, {{"IR3", false}, {"CL", false}}, false, 3},
+      {"METAL", {}, {{"MSL", false}}, false, 4},
+      {"CUDA", {}, {{"CUDA", false}, {"PTX", false}}, false, 5},
+      {"CL", {}, {{"CL", false}}, false, 6},
+      {"CPU", {}, {{"LLVM", kLlvm}, {"CLANG", true}}, true, 7},
+      {"WEBGPU", {}, {{"WGSL", false}}, false, 0},
+      // Compiles for any renderer by name, and runs nothing.
+      {"NULL", {}, {{"LLVM", kLlvm}, {"CLANG", true}}, true, 0},
+  };
+  return table;
+}
+
+}  // namespace
+
+std::span<const DeviceRow> device_table() { return rows(); }
+
+const DeviceRow* find_device(std::string_view name) {
+  for (const DeviceRow& row : rows())
+    if (row.name == name) return &row;
+  return nullptr;
+}
+
+std::vector<std::string> device_names() {
+  std::vector<std::string> names;
+  for (const DeviceRow& row : rows()) names.push_back(row.name);
+  return names;
+}
+
+}  // namespace doorbell::runtime

@@ -1,0 +1,146 @@
+// Registers everything, once.
+#include "runtime/runtime.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/util/log.h"
+#include "core/device/registry.h"
+#include "drivers/cpu/device.h"
+#include "drivers/null/device.h"
+#include "runtime/compilers.h"
+#include "runtime/device_table.h"
+#include "runtime/environment.h"
+#include "runtime/target.h"
+#include "tensor/engine/kernel_compiler.h"
+
+namespace doorbell::runtime {
+namespace {
+
+using core::Config;
+using core::Device;
+using core::DeviceSpec;
+using core::Registry;
+using DeviceResult = Result<std::unique_ptr<Device>>;
+
+// Fills in what a target says about the device being opened.
+void apply_target(const std::vector<Target>& targets, const DeviceRow& row, DeviceSpec* spec) {
+  if (const Target* target = target_for(targets, row.name)) {
+    spec->iface = target->iface;
+    spec->indices = target->indices;
+    spec->renderer = target->renderer;
+    spec->arch = target->arch;
+  }
+  if (!spec->renderer.empty()) return;
+  for (const RendererRow& renderer : row.renderers) {
+    if (!renderer.built) continue;
+    spec->renderer = renderer.name;
+    return;
+  }
+}
+
+i64 physical_memory() {
+  return static_cast<i64>(sysconf(_SC_PHYS_PAGES)) * static_cast<i64>(sysconf(_SC_PAGE_SIZE));
+}
+
+// All CPU devices of a process share one pool: a processor has its threads once. It is made when
+// the first of them is opened.
+Registry::Factory cpu_factory(std::vector<Target> targets, const Config& config) {
+  struct Shared {
+    std::mutex mutex;
+    std::shared_ptr<cpu::WorkerPool> workers;
+  };
+  auto shared = std::make_shared<Shared>();  // by the copies of the factory
+  const int threads = config.cpu_threads;
+  const i64 max_cached = config.lru ? physical_memory() / 4 : 0;
+  return [=](DeviceSpec spec) -> DeviceResult {
+    apply_target(targets, *find_device("CPU"), &spec);
+    std::lock_guard lock(shared->mutex);
+    if (!shared->workers) shared->workers = cpu::make_workers(threads);
+    cpu::Options options;
+    options.workers = shared->workers;
+    options.max_cached = max_cached;
+    return std::make_unique<cpu::CpuDevice>(std::move(spec), options);
+  };
+}
+
+Registry::Factory null_factory(std::vector<Target> targets) {
+  return [targets = std::move(targets)](DeviceSpec spec) -> DeviceResult {
+    apply_target(targets, *find_device("NULL"), &spec);
+    return std::make_unique<null::NullDevice>(std::move(spec));
+  };
+}
+
+std::vector<std::string> default_order(const std::vector<Target>& targets) {
+  if (!targets.empty() && !targets[0].device.empty()) return {targets[0].device};
+  std::vector<const DeviceRow*> rows;
+  for (const DeviceRow& row : device_table())
+    if (row.built && row.fallback > 0) rows.push_back(&row);
+  std::stable_sort(rows.begin(), rows.end(), [](const DeviceRow* a, const DeviceRow* b) {
+    return a->fallback < b->fallback;
+  });
+  std::vector<std::string> names;
+  for (const DeviceRow* row : rows) names.push_back(row->name);
+  return names;
+}
+
+LogLevel log_level(int debug) { return debug >= 1 ? LogLevel::Debug : LogLevel::Off; }
+
+Result<void> start(const Config& config) {
+  TRY(std::vector<Target> targets, parse_targets(config.dev));
+  core::set_config(config);
+  if (config.debug >= 1) set_log_level(log_level(config.debug));
+  Registry& registry = Registry::instance();
+  for (const DeviceRow& row : device_table())
+    if (!row.built) registry.add_unavailable(row.name, std::string(kNotBuilt));
+  registry.add("CPU", cpu_factory(targets, config));
+  registry.add("NULL", null_factory(targets));
+  registry.set_default_order(default_order(targets));
+  engine::set_kernel_compiler(&compilers());
+  return {};
+}
+
+struct State {
+  std::mutex mutex;
+  bool started = false;
+};
+
+State& state() {
+  static State& state = *new State;  // never freed: the first tensor may be a late one
+  return state;
+}
+
+}  // namespace
+
+Result<void> initialize() {
+  State& once = state();
+  std::lock_guard lock(once.mutex);
+  if (once.started) return {};
+  TRY(Config config, read_environment(process_environment()));
+  TRY(start(config));
+  once.started = true;
+  return {};
+}
+
+Result<void> initialize(const Config& config) {
+  State& once = state();
+  std::lock_guard lock(once.mutex);
+  if (once.started)
+    return fail(ErrorKind::Busy, "the runtime has started already, with its own settings");
+  TRY(start(config));
+  once.started = true;
+  return {};
+}
+
+}  // namespace doorbell::runtime
+
+// Declared by the engine, so that no include points from tensor/ to runtime/.
+extern "C" void doorbell_bootstrap() {
+  doorbell::Result<void> started = doorbell::runtime::initialize();
+  if (!started) throw std::move(started).error();
+}

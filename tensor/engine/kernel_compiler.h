@@ -1,0 +1,40 @@
+// KernelCompiler: how the engine gets from a kernel's graph to a binary. The composition root
+// installs one, because only it knows which renderer and compiler serve which device.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/util/result.h"
+#include "core/device/device.h"
+#include "core/schedule/kernel.h"
+
+namespace doorbell::engine {
+
+struct CompiledKernel {
+  core::Binary binary;
+  std::vector<i64> variables;  // names, in the order of launch
+  f64 flops = 0, bytes = 0;    // estimates: arithmetic, and bytes touched at least once
+  std::string report;          // what DEBUG asks to see of it: optimisations, source, code
+};
+
+// Thread safety: kernels are compiled on several threads at once.
+class KernelCompiler {
+ public:
+  virtual ~KernelCompiler() = default;
+  virtual Result<CompiledKernel> compile(const core::KernelAst& kernel, core::Device& device) = 0;
+  // How many buffers a kernel of this device may name.
+  virtual u32 max_buffers(core::Device& device) = 0;
+};
+
+// `compiler` must live as long as the process. Replaces the one before.
+void set_kernel_compiler(KernelCompiler* compiler);
+KernelCompiler& kernel_compiler();
+
+// Starts the runtime once, so that a program needs no call of its own before its first tensor. The
+// engine only declares doorbell_bootstrap: runtime/, which every program links, defines it.
+void ensure_runtime();
+
+}  // namespace doorbell::engine
+
+extern "C" void doorbell_bootstrap();

@@ -1,0 +1,84 @@
+// Buffer nodes over memory, and the bytes behind them.
+#include <absl/container/inlined_vector.h>
+
+#include <atomic>
+
+#include "core/device/registry.h"
+#include "tensor/engine/kernel_compiler.h"
+#include "tensor/engine/must.h"
+#include "tensor/engine/plan.h"
+#include "tensor/engine/realize.h"
+
+namespace doorbell::engine {
+namespace {
+
+using core::Buffer;
+using core::Device;
+using core::Registry;
+using core::TensorGraph;
+using core::UOp;
+using core::UOpRef;
+
+i64 bytes_of(core::DType dtype, std::span<const i64> shape) {
+  i64 bytes = dtype.bytes();
+  for (i64 size : shape)
+    if (__builtin_mul_overflow(bytes, size, &bytes))
+      throw fail(ErrorKind::OutOfMemory, "the size of a tensor of rank {} overflows", shape.size());
+  return bytes;
+}
+
+}  // namespace
+
+i64 next_buffer_id() {
+  static constinit std::atomic<i64> next{0};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+UOpRef make_buffer_node(core::Ref<Buffer> buffer, core::DType dtype, std::span<const i64> shape) {
+  CHECK_GE(buffer->bytes(), bytes_of(dtype, shape));
+  absl::InlinedVector<i64, 8> args{next_buffer_id(), 0, buffer->device().index()};
+  args.insert(args.end(), shape.begin(), shape.end());
+  return TensorGraph::make(core::Op::Buffer, dtype, {}, args, buffer.get());
+}
+
+UOpRef make_buffer_node(Device& device, core::DType dtype, std::span<const i64> shape,
+                        std::span<const std::byte> data) {
+  const i64 bytes = bytes_of(dtype, shape);
+  CHECK(data.empty() || static_cast<i64>(data.size()) == bytes, "{} bytes for a value of {}",
+        data.size(), bytes);
+  core::Ref<Buffer> buffer = must(Buffer::allocate(device, bytes));
+  if (!data.empty()) must(buffer->copy_in(data.data(), bytes));
+  return make_buffer_node(std::move(buffer), dtype, shape);
+}
+
+Buffer& buffer_of(UOp node) {
+  const UOp holder = TensorGraph::realized(node);
+  CHECK(holder, "{} is not realised", name_of(node.op()));
+  CHECK(holder.payload() != nullptr, "buffer node {} has no memory", holder.id());
+  return *static_cast<Buffer*>(holder.payload());
+}
+
+void read_bytes(UOp node, std::span<std::byte> out) {
+  Buffer& buffer = buffer_of(node);
+  must(buffer.device().synchronize());
+  must(buffer.copy_out(out.data(), static_cast<i64>(out.size())));
+}
+
+Device& device(std::string_view name) {
+  ensure_runtime();
+  Registry& registry = Registry::instance();
+  return *must(name.empty() ? registry.default_device() : registry.open(name));
+}
+
+Device& device_of(UOp node) {
+  if (node.device() == 0) return device();
+  ensure_runtime();
+  return *must(Registry::instance().at(static_cast<u16>(node.device() - 1)));
+}
+
+void synchronize() {
+  ensure_runtime();
+  for (Device* open : Registry::instance().open_devices()) must(open->synchronize());
+}
+
+}  // namespace doorbell::engine

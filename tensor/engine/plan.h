@@ -1,0 +1,62 @@
+// Plan: a finished schedule, ready to run with other inputs: programs loaded, arguments laid out,
+// temporaries placed. Finding the plan of a graph is plan_cache.h's.
+//
+// Thread safety: a plan does not change; several threads may run it at once.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/schedule/graph_key.h"
+#include "core/schedule/kernel.h"
+#include "tensor/engine/kernel_cache.h"
+
+namespace doorbell::engine {
+
+struct PlanItem {
+  KernelRef kernel;               // null: a copy
+  core::Device* device;           // where it runs
+  u32 first_buffer, buffer_count;      // in Plan::arguments; a copy's are {to, from}
+  u32 first_variable, variable_count;  // in Plan::variables
+  i64 copy_bytes = 0;
+};
+
+// A Buffer node to make for a root.
+struct PlanResult {
+  u32 buffer;             // in Plan::buffers
+  core::DType dtype;
+  std::vector<i64> args;  // of the node; the buffer id is filled in at each run
+};
+
+struct PlanMemory {
+  core::Device* device;
+  i64 bytes;
+};
+
+struct Plan {
+  struct BufferPlace {
+    core::ScheduleBuffer::Kind kind;
+    u32 index;   // Input: in GraphKey::inputs; Output and Temporary: in the list below
+    i64 offset;  // Temporary
+  };
+  std::vector<BufferPlace> buffers;
+  std::vector<PlanMemory> outputs, temporaries;
+  std::vector<PlanItem> items;
+  std::vector<u32> arguments;  // places in `buffers`
+  std::vector<u32> variables;  // places in GraphKey::variables
+  std::vector<PlanResult> results;  // by root
+  i64 kernels = 0, copies = 0;
+  f64 flops = 0, bytes = 0;
+};
+
+// Schedules, compiles and lays out the graph of `key`, which was walked with its order. Throws.
+Plan make_plan(const core::GraphKey& key, std::span<const core::UOp> roots, KernelCache& kernels);
+
+// Launches everything; returns the roots' Buffer nodes. Throws.
+void run_plan(const Plan& plan, const core::GraphKey& key, std::vector<core::UOpRef>* results);
+
+// A buffer id that no node has yet.
+i64 next_buffer_id();
+
+}  // namespace doorbell::engine

@@ -1,0 +1,12 @@
+// The subcommands of `doorbell`. Each adds itself to the command line and runs when it is named;
+// what it prints is its own file's.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace doorbell::tools {
+
+// Each returns the exit status through `status` when its subcommand is run.
+void add_devices(CLI::App* app, int* status);
+
+}  // namespace doorbell::tools

@@ -1,0 +1,103 @@
+// `doorbell devices`: which devices this version knows, through which interfaces and renderers, and
+// which of them open on this machine.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/device/registry.h"
+#include "runtime/device_table.h"
+#include "runtime/runtime.h"
+#include "tools/doorbell/commands.h"
+
+namespace doorbell::tools {
+namespace {
+
+struct Line {
+  std::string device, interfaces, renderers, state;
+  bool available = false;
+};
+
+std::string join(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+Line describe(const runtime::DeviceRow& row) {
+  Line line;
+  line.device = row.name;
+  line.interfaces = row.interfaces.empty() ? "-" : join(row.interfaces);
+  std::vector<std::string> renderers;
+  // What is not built is in parentheses.
+  for (const runtime::RendererRow& renderer : row.renderers)
+    renderers.push_back(renderer.built ? renderer.name : "(" + renderer.name + ")");
+  line.renderers = join(renderers);
+  Result<core::Device*> device = core::Registry::instance().open(row.name);
+  line.available = device.has_value();
+  if (device) line.state = "available: " + (*device)->description();
+  else line.state = row.built ? device.error().message : std::string(runtime::kNotBuilt);
+  return line;
+}
+
+void print_table(const std::vector<Line>& lines, const std::string& chosen) {
+  usize device = 6, interfaces = 10, renderers = 9;
+  for (const Line& line : lines) {
+    device = std::max(device, line.device.size());
+    interfaces = std::max(interfaces, line.interfaces.size());
+    renderers = std::max(renderers, line.renderers.size());
+  }
+  const auto row = [&](char mark, const std::string& a, const std::string& b, const std::string& c,
+                       const std::string& d) {
+    fmt::print("{} {:<{}}  {:<{}}  {:<{}}  {}\n", mark, a, device, b, interfaces, c, renderers, d);
+  };
+  row(' ', "device", "interfaces", "renderers", "state");
+  for (const Line& line : lines)
+    row(line.device == chosen ? '*' : ' ', line.device, line.interfaces, line.renderers,
+        line.state);
+  fmt::print("\n* the default device; (X) is not part of this version; set DEV to choose\n");
+}
+
+void print_json(const std::vector<Line>& lines, const std::string& chosen) {
+  nlohmann::json devices = nlohmann::json::array();
+  usize at = 0;
+  for (const runtime::DeviceRow& row : runtime::device_table()) {
+    const Line& line = lines[at++];
+    nlohmann::json renderers = nlohmann::json::array();
+    for (const runtime::RendererRow& renderer : row.renderers)
+      renderers.push_back({{"name", renderer.name}, {"built", renderer.built}});
+    devices.push_back({{"device", row.name},
+                       {"interfaces", row.interfaces},
+                       {"renderers", renderers},
+                       {"available", line.available},
+                       {"default", row.name == chosen},
+                       {"state", line.state}});
+  }
+  fmt::print("{}\n", nlohmann::json{{"devices", devices}}.dump(2));
+}
+
+int run(bool json) {
+  if (Result<void> started = runtime::initialize(); !started) throw std::move(started).error();
+  std::vector<Line> lines;
+  for (const runtime::DeviceRow& row : runtime::device_table()) lines.push_back(describe(row));
+  Result<core::Device*> chosen = core::Registry::instance().default_device();
+  const std::string name = chosen ? (*chosen)->name() : "";
+  if (json) print_json(lines, name);
+  else print_table(lines, name);
+  return 0;
+}
+
+}  // namespace
+
+void add_devices(CLI::App* app, int* status) {
+  CLI::App* command = app->add_subcommand("devices", "List devices, interfaces and renderers");
+  auto json = std::make_shared<bool>(false);  // by the parser and the callback
+  command->add_flag("--json", *json, "Print JSON");
+  command->callback([json, status] { *status = run(*json); });
+}
+
+}  // namespace doorbell::tools
