@@ -1,16 +1,13 @@
 // The rows, in the order of docs and of `doorbell devices`.
 #include "runtime/device_table.h"
 
+#include "codegen/compile/llvm_compiler.h"
+
 namespace doorbell::runtime {
 namespace {
 
-#ifdef DOORBELL_HAVE_LLVM
-constexpr bool kLlvm = true;
-#else
-constexpr bool kLlvm = false;
-#endif
-
 const std::vector<DeviceRow>& rows() {
+  static const bool kLlvm = codegen::has_llvm();
   static const std::vector<DeviceRow>& table = *new std::vector<DeviceRow>{
       {"AMD",
        {"KFD", "PCI", "USB", "EMUKFD", "EMUPCI", "EMUUSB"},
