@@ -119,6 +119,11 @@ Bounds bounds_of(const Node& n) {
     case Op::Range: return {0, std::max<i64>(0, add_bound(src[0]->vmax, -1))};
     case Op::Special: return {0, n.args()[2] - 1};
     case Op::Bind: case Op::Splat: case Op::Lane: return {src[0]->vmin, src[0]->vmax};
+    case Op::Ramp: {
+      i64 last = mul_bound(n.args()[0], n.dtype.lanes - 1);
+      return {add_bound(src[0]->vmin, std::min<i64>(0, last)),
+              add_bound(src[0]->vmax, std::max<i64>(0, last))};
+    }
     case Op::Neg: return {negate_bound(src[0]->vmax), negate_bound(src[0]->vmin)};
     case Op::Where:
       return {std::min(src[1]->vmin, src[2]->vmin), std::max(src[1]->vmax, src[2]->vmax)};

@@ -1,0 +1,43 @@
+// Index expressions as sums: what an address is made of, range by range. Both the optimiser's
+// stride analysis and the expander's vector accesses ask this; simplifying is core/rules'.
+#pragma once
+
+#include <absl/container/inlined_vector.h>
+
+#include <optional>
+
+#include "core/rewrite/rewriter.h"
+
+namespace doorbell::codegen {
+
+// expr = constant + sum(coefficient * range) + sum(coefficient * other).
+struct Affine {
+  struct Term {
+    core::UOp value;
+    i64 coefficient;
+  };
+  i64 constant = 0;
+  absl::InlinedVector<Term, 6> ranges;  // Range nodes, each once
+  absl::InlinedVector<Term, 2> others;  // anything that is not a Range or constant
+  u64 nonlinear_mask = 0;               // ranges that occur inside `others`
+
+  // The factor of Range `id`; nothing where it occurs non-linearly.
+  std::optional<i64> coefficient(i64 id) const {
+    if (nonlinear_mask >> id & 1) return std::nullopt;
+    for (const Term& t : ranges) {
+      if (t.value.range_id() == id) return t.coefficient;
+    }
+    return 0;
+  }
+};
+
+Affine to_affine(core::UOp expr);
+
+// expr = base + stride * range, with base free of the range; nothing where it is not of that form.
+struct LinearIn {
+  core::UOp base;
+  i64 stride;
+};
+std::optional<LinearIn> linear_in(core::Rewriter& rewriter, core::UOp expr, core::UOp range);
+
+}  // namespace doorbell::codegen

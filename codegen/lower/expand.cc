@@ -1,0 +1,324 @@
+// One pass over the graph in topological order. A node that varies with unrolled ranges becomes one
+// instance for each combination of their values, in mixed radix of the ranges it varies with, so the
+// number of new nodes is the number of distinct values and nothing is made twice.
+#include "codegen/lower/expand.h"
+
+#include <absl/container/inlined_vector.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "base/util/check.h"
+#include "codegen/lower/lanes.h"
+#include "core/eval/eval.h"
+
+namespace doorbell::codegen {
+
+using core::Arena;
+using core::AxisType;
+using core::DType;
+using core::Op;
+using core::Rewriter;
+using core::UOp;
+using UOps = absl::InlinedVector<UOp, 8>;
+
+namespace {
+
+class Expander {
+ public:
+  Expander(Rewriter& rw, const Caps& caps) : rw_(rw), arena_(rw.arena()), lanes_(rw, caps) {}
+  UOp run(UOp sink);
+
+ private:
+  struct Instances {
+    UOps values;        // one for each combination of the unrolled ranges in `mask`
+    u64 mask = 0;       // unrolled ranges the node varies with
+    bool index = false; // index domain: scalar over the Vector range
+  };
+
+  void collect_ranges(std::span<const UOp> order);
+  i64 count(u64 mask) const;
+  // The position among the instances of `to` of combination `n` of `from`; to is a subset of from.
+  i64 project(i64 n, u64 from, u64 to) const;
+  const Instances& of(UOp u) const { return table_[slots_[u.id()]]; }
+  UOp at(UOp u, i64 n, u64 from) const {
+    const Instances& x = of(u);
+    return x.values[static_cast<usize>(project(n, from, x.mask))];
+  }
+  UOp vector_range(u64 mask) const;
+  UOp value(UOp u, i64 n, u64 from);
+  bool decide_domain(UOp u) const;
+  u64 unrolled(u64 mask) const { return mask & unrolled_mask_; }
+
+  Instances expand_node(UOp u);
+  Instances expand_load(UOp u);
+  Instances expand_store(UOp u);
+  Instances expand_end(UOp u);
+  Instances expand_order(UOp u);
+  Instances expand_reduce(UOp u);
+  Instances expand_elementwise(UOp u);
+  UOp closed_sum(UOp reduce, i64 n, u64 mask, u64 closed);
+
+  Rewriter& rw_;
+  Arena& arena_;
+  Lanes lanes_;
+  u64 unrolled_mask_ = 0, vector_mask_ = 0;
+  i64 sizes_[64] = {};
+  UOp ranges_[64];
+  std::vector<u32> slots_;        // by node id: index into table_
+  std::vector<Instances> table_;  // in topological order
+  i64 next_register_ = 0;
+};
+
+void Expander::collect_ranges(std::span<const UOp> order) {
+  u32 max_id = 0;
+  for (UOp u : order) {
+    max_id = std::max(max_id, u.id());
+    if (!u.is(Op::Range)) continue;
+    i64 id = u.range_id();
+    ranges_[id] = u;
+    AxisType t = u.axis_type();
+    if (t == AxisType::Upcast || t == AxisType::Unroll) unrolled_mask_ |= u64{1} << id;
+    if (t == AxisType::Vector) vector_mask_ |= u64{1} << id;
+    if (t == AxisType::Upcast || t == AxisType::Unroll || t == AxisType::Vector) {
+      sizes_[id] = u.range_size();
+    }
+  }
+  slots_.resize(max_id + 1);
+}
+
+i64 Expander::count(u64 mask) const {
+  i64 n = 1;
+  for (; mask; mask &= mask - 1) n *= sizes_[std::countr_zero(mask)];
+  return n;
+}
+
+i64 Expander::project(i64 n, u64 from, u64 to) const {
+  if (from == to) return n;
+  // The lowest range id is the most significant digit.
+  i64 result = 0, stride = 1;
+  while (from) {
+    int id = 63 - std::countl_zero(from);
+    from &= ~(u64{1} << id);
+    i64 digit = n % sizes_[id];
+    n /= sizes_[id];
+    if (to >> id & 1) {
+      result += digit * stride;
+      stride *= sizes_[id];
+    }
+  }
+  return result;
+}
+
+UOp Expander::vector_range(u64 mask) const {
+  mask &= vector_mask_;
+  if (!mask) return UOp();
+  CHECK((mask & (mask - 1)) == 0, "a node varies with two Vector ranges");
+  return ranges_[std::countr_zero(mask)];
+}
+
+// An instance as a value: index-domain expressions become vectors here.
+UOp Expander::value(UOp u, i64 n, u64 from) {
+  UOp v = at(u, n, from);
+  if (!of(u).index) return v;
+  UOp range = vector_range(v.range_mask());
+  return range ? lanes_.vectorize(v, range) : v;
+}
+
+// Index arithmetic, and the Bool arithmetic of its comparisons.
+bool Expander::decide_domain(UOp u) const {
+  if (u.dtype().is_index()) return true;
+  if (!u.dtype().is_bool()) return false;
+  if (u.is_const()) return true;
+  if (!core::is_elementwise(u.op()) || u.is(Op::Cast) || u.is(Op::Bitcast)) return false;
+  for (UOp s : u.srcs()) {
+    if (!of(s).index) return false;
+  }
+  return true;
+}
+
+Expander::Instances Expander::expand_elementwise(UOp u) {
+  Instances x{{}, unrolled(u.range_mask()), decide_domain(u)};
+  i64 n = count(x.mask);
+  x.values.reserve(static_cast<usize>(n));
+  UOps srcs;
+  for (i64 i = 0; i < n; ++i) {
+    srcs.clear();
+    for (UOp s : u.srcs()) srcs.push_back(x.index ? at(s, i, x.mask) : value(s, i, x.mask));
+    x.values.push_back(x.index ? rw_.make(u.op(), u.dtype(), srcs, u.args())
+                               : lanes_.elementwise(u.op(), u.dtype(), srcs));
+  }
+  return x;
+}
+
+Expander::Instances Expander::expand_load(UOp u) {
+  UOp place = u.src(0), gate = place.nsrc() > 2 ? place.src(2) : UOp();
+  Instances x{{}, unrolled(u.range_mask())};
+  UOp memory = of(place.src(0)).values[0];
+  for (i64 i = 0, n = count(x.mask); i < n; ++i) {
+    UOp index = at(place.src(1), i, x.mask);
+    UOp on = gate ? at(gate, i, x.mask) : UOp();
+    UOp alt = u.nsrc() > 1 ? at(u.src(1), i, x.mask) : UOp();
+    UOp v = vector_range(index.range_mask() | (on ? on.range_mask() : 0));
+    x.values.push_back(lanes_.load(memory, u.dtype(), index, on, alt, v));
+  }
+  return x;
+}
+
+Expander::Instances Expander::expand_store(UOp u) {
+  UOp place = u.src(0), gate = place.nsrc() > 2 ? place.src(2) : UOp();
+  Instances x{{}, unrolled(u.range_mask())};
+  UOp memory = of(place.src(0)).values[0];
+  UOp v = vector_range(u.range_mask());
+  for (i64 i = 0, n = count(x.mask); i < n; ++i) {
+    UOp on = gate ? at(gate, i, x.mask) : UOp();
+    x.values.push_back(lanes_.store(memory, at(place.src(1), i, x.mask), on,
+                                    value(u.src(1), i, x.mask), v));
+  }
+  return x;
+}
+
+Expander::Instances Expander::expand_end(UOp u) {
+  const UOps& effects = of(u.src(0)).values;
+  UOp effect = effects.size() == 1 ? effects[0] : arena_.make(Op::Group, core::dtypes::void_, effects);
+  UOps srcs{effect};
+  for (usize i = 1; i < u.nsrc(); ++i) {
+    UOp r = u.src(i);
+    if (!((unrolled_mask_ | vector_mask_) >> r.range_id() & 1)) srcs.push_back(r);
+  }
+  if (srcs.size() == 1) return {{effect}};
+  return {{arena_.make(Op::End, core::dtypes::void_, srcs)}};
+}
+
+// After, Group, Sink, and memory: one instance, over all instances of the sources.
+Expander::Instances Expander::expand_order(UOp u) {
+  if (u.nsrc() == 0) return {{u}};
+  absl::InlinedVector<UOp, 16> srcs;
+  for (UOp s : u.srcs()) {
+    for (UOp v : of(s).values) srcs.push_back(v);
+  }
+  return {{arena_.make(u.op(), u.dtype(), srcs, u.args())}};
+}
+
+// What one iteration of the reduced loops adds: all unrolled values of the body, combined.
+UOp Expander::closed_sum(UOp reduce, i64 n, u64 mask, u64 closed) {
+  u64 both = mask | closed;
+  UOp body = reduce.src(0);
+  u64 body_mask = of(body).mask;
+  UOp sum;
+  // Combination n of `mask` with each combination of `closed`: rebuild the joint number.
+  for (i64 c = 0, end = count(closed); c < end; ++c) {
+    i64 joint = 0, stride = 1, rest_n = n, rest_c = c;
+    for (u64 m = both; m;) {
+      int id = 63 - std::countl_zero(m);
+      m &= ~(u64{1} << id);
+      i64& rest = closed >> id & 1 ? rest_c : rest_n;
+      joint += rest % sizes_[id] * stride;
+      rest /= sizes_[id];
+      stride *= sizes_[id];
+    }
+    UOp v = value(body, project(joint, both, both & body_mask), body_mask);
+    UOp pair[2] = {sum, v};
+    sum = sum ? lanes_.elementwise(reduce.reduce_op(), reduce.dtype(), pair) : v;
+  }
+  return sum;
+}
+
+Expander::Instances Expander::expand_reduce(UOp u) {
+  u64 closed = 0;
+  UOps loops;
+  for (usize i = 1; i < u.nsrc(); ++i) {
+    u64 bit = u64{1} << u.src(i).range_id();
+    closed |= bit;
+    if (!(bit & (unrolled_mask_ | vector_mask_))) loops.push_back(u.src(i));
+  }
+  Op op = u.reduce_op();
+  Instances x{{}, unrolled(u.range_mask())};
+  i64 n = count(x.mask);
+  UOps parts;
+  for (i64 i = 0; i < n; ++i) parts.push_back(closed_sum(u, i, x.mask, unrolled(closed)));
+  // A value that is free of the reduced Vector range still counts once for each lane.
+  bool across = closed & vector_mask_;
+  u16 width = across ? static_cast<u16>(vector_range(closed).range_size()) : u16{1};
+  if (across) {
+    for (UOp& p : parts) p = lanes_.splat(p, width);
+  }
+  if (!loops.empty()) {
+    // Registers: set before the loops, once in each iteration of the loops around them.
+    UOps registers, updates;
+    UOps around;
+    for (u64 m = u.range_mask() & ~(unrolled_mask_ | vector_mask_); m; m &= m - 1) {
+      around.push_back(ranges_[std::countr_zero(m)]);
+    }
+    for (UOp part : parts) {
+      UOp reg = arena_.make(Op::DefineReg, part.dtype(), {}, {next_register_++});
+      UOps here{reg};
+      here.insert(here.end(), around.begin(), around.end());
+      UOp before = here.size() == 1 ? reg : arena_.make(Op::After, part.dtype(), here);
+      UOp identity = lanes_.splat(rw_.constant(u.dtype(), core::reduce_identity(op, u.dtype())), part.dtype().lanes);
+      UOp init = arena_.make(Op::Store, core::dtypes::void_, {before, identity});
+      UOps inside{before, init};
+      inside.insert(inside.end(), loops.begin(), loops.end());
+      UOp held = arena_.make(Op::After, part.dtype(), inside);
+      UOp old = arena_.make(Op::Load, part.dtype(), {held});
+      UOp sum = arena_.make(op, part.dtype(), {old, part});
+      updates.push_back(arena_.make(Op::Store, core::dtypes::void_, {held, sum}));
+      registers.push_back(before);
+    }
+    UOp effect = updates.size() == 1 ? updates[0]
+                                     : arena_.make(Op::Group, core::dtypes::void_, updates);
+    UOps srcs{effect};
+    srcs.insert(srcs.end(), loops.begin(), loops.end());
+    UOp end = arena_.make(Op::End, core::dtypes::void_, srcs);
+    for (usize i = 0; i < parts.size(); ++i) {
+      UOp done = arena_.make(Op::After, parts[i].dtype(), {registers[i], end});
+      parts[i] = arena_.make(Op::Load, parts[i].dtype(), {done});
+    }
+  }
+  for (UOp p : parts) x.values.push_back(across ? lanes_.horizontal(op, p) : p);
+  return x;
+}
+
+Expander::Instances Expander::expand_node(UOp u) {
+  switch (u.op()) {
+    case Op::Range: {
+      if (!(unrolled_mask_ >> u.range_id() & 1)) return {{u}, 0, true};
+      Instances x{{}, u64{1} << u.range_id(), true};
+      for (i64 i = 0; i < u.range_size(); ++i) x.values.push_back(rw_.index(i));
+      return x;
+    }
+    case Op::Const: case Op::Variable: case Op::Special:
+      return {{u}, 0, u.dtype().is_index() || u.dtype().is_bool()};
+    case Op::Index: return {};  // its Load or Store asks for its sources
+    case Op::Load: return expand_load(u);
+    case Op::Store: return expand_store(u);
+    case Op::End: return expand_end(u);
+    case Op::Reduce: return expand_reduce(u);
+    case Op::After: case Op::Group: case Op::Sink: case Op::Param: case Op::DefinePrivate:
+    case Op::DefineLocal:
+      return expand_order(u);
+    default:
+      CHECK(core::is_elementwise(u.op()), "{} in a kernel before expansion", core::name_of(u.op()));
+      return expand_elementwise(u);
+  }
+}
+
+UOp Expander::run(UOp sink) {
+  std::vector<UOp> order = core::topological_order(arena_, {&sink, 1});
+  collect_ranges(order);
+  table_.reserve(order.size());
+  for (UOp u : order) {
+    Instances x = expand_node(u);
+    slots_[u.id()] = static_cast<u32>(table_.size());
+    table_.push_back(std::move(x));
+  }
+  return of(sink).values[0];
+}
+
+}  // namespace
+
+UOp expand(Rewriter& rewriter, UOp sink, const Caps& caps) {
+  return Expander(rewriter, caps).run(sink);
+}
+
+}  // namespace doorbell::codegen

@@ -1,0 +1,177 @@
+// Lanes: splats, gathers, masks, horizontal reduction.
+#include "codegen/lower/lanes.h"
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/container/inlined_vector.h>
+
+#include "base/util/check.h"
+#include "codegen/lower/affine.h"
+
+namespace doorbell::codegen {
+
+using core::Arena;
+using core::DType;
+using core::Op;
+using core::UOp;
+using UOps = absl::InlinedVector<UOp, 16>;
+
+UOp Lanes::splat(UOp value, u16 lanes) {
+  if (value.dtype().lanes == lanes) return value;
+  CHECK(value.dtype().lanes == 1, "splat of {} to {} lanes", value.dtype().str(), lanes);
+  return rw_.arena().make(Op::Splat, value.dtype().with_lanes(lanes), {value});
+}
+
+UOp Lanes::lane(UOp value, u16 i) {
+  if (value.dtype().lanes == 1) return value;
+  if (value.is(Op::Splat)) return value.src(0);
+  if (value.is(Op::Vec)) return value.src(i);
+  return rw_.arena().make(Op::Lane, value.dtype().element(), {value}, {i});
+}
+
+UOp Lanes::vec(std::span<const UOp> scalars) {
+  bool equal = true;
+  for (UOp s : scalars) equal &= s == scalars[0];
+  DType t = scalars[0].dtype().with_lanes(static_cast<u16>(scalars.size()));
+  if (equal) return rw_.arena().make(Op::Splat, t, {scalars[0]});
+  return rw_.arena().make(Op::Vec, t, scalars);
+}
+
+UOp Lanes::elementwise(Op op, DType element, std::span<const UOp> srcs) {
+  u16 lanes = 1;
+  for (UOp s : srcs) lanes = std::max(lanes, s.dtype().lanes);
+  if (lanes == 1) return rw_.make(op, element, srcs);
+  if (op == Op::Where && srcs[0].is_const()) return splat(srcs[0].const_int() ? srcs[1] : srcs[2], lanes);
+  UOps wide;
+  for (UOp s : srcs) wide.push_back(splat(s, lanes));
+  return rw_.arena().make(op, element.with_lanes(lanes), wide);
+}
+
+UOp Lanes::at_lane(UOp expr, UOp v, i64 i) {
+  if (!(expr.range_mask() >> v.range_id() & 1)) return expr;
+  std::pair<UOp, UOp> replacement{v, rw_.index(i)};
+  return rw_.substitute(expr, {&replacement, 1});
+}
+
+UOp Lanes::vectorize(UOp expr, UOp v) {
+  u64 bit = u64{1} << v.range_id();
+  if (!(expr.range_mask() & bit)) return expr;
+  Arena& arena = rw_.arena();
+  u16 lanes = static_cast<u16>(v.range_size());
+  absl::flat_hash_map<const core::Node*, UOp> done;
+  struct Frame {
+    UOp node;
+    bool open;
+  };
+  absl::InlinedVector<Frame, 16> stack{{expr, false}};
+  while (!stack.empty()) {
+    auto [e, open] = stack.back();
+    stack.pop_back();
+    if (done.contains(e.node())) continue;
+    if (!(e.range_mask() & bit)) {
+      done[e.node()] = e;
+      continue;
+    }
+    if (!open && e.dtype().is_index()) {
+      if (auto linear = linear_in(rw_, e, v)) {
+        done[e.node()] = arena.make(Op::Ramp, e.dtype().with_lanes(lanes), {linear->base},
+                                    {linear->stride});
+        continue;
+      }
+    }
+    if (!open) {
+      stack.push_back({e, true});
+      for (UOp s : e.srcs()) stack.push_back({s, false});
+      continue;
+    }
+    UOps srcs;
+    for (UOp s : e.srcs()) srcs.push_back(done[s.node()]);
+    done[e.node()] = elementwise(e.op(), e.dtype(), srcs);
+  }
+  return done[expr.node()];
+}
+
+UOp Lanes::access(UOp memory, UOp index, UOp gate) {
+  if (gate && gate.is_const(1)) gate = UOp();
+  if (!gate) return rw_.arena().make(Op::Index, memory.dtype(), {memory, index});
+  return rw_.arena().make(Op::Index, memory.dtype(), {memory, index, gate});
+}
+
+namespace {
+
+bool varies(UOp u, UOp v) { return u && v && (u.range_mask() >> v.range_id() & 1); }
+
+}  // namespace
+
+UOp Lanes::load(UOp memory, DType element, UOp index, UOp gate, UOp alt, UOp v) {
+  Arena& arena = rw_.arena();
+  auto scalar = [&](UOp at, UOp on) {
+    if (on && on.is_const(0)) return alt;
+    UOp place = access(memory, at, on);
+    if (place.nsrc() < 3) return arena.make(Op::Load, element, {place});
+    return arena.make(Op::Load, element, {place, alt});
+  };
+  if (!varies(index, v) && !varies(gate, v)) return scalar(index, gate);
+  u16 lanes = static_cast<u16>(v.range_size());
+  DType wide = element.with_lanes(lanes);
+  std::optional<LinearIn> linear = linear_in(rw_, index, v);
+  bool masked = varies(gate, v);
+  if (linear && (linear->stride == 1 || linear->stride == -1) && (!masked || caps_.masked_access)) {
+    bool reversed = linear->stride == -1;
+    UOp base = reversed ? rw_.add(linear->base, rw_.index(1 - lanes)) : linear->base;
+    if (!masked || !reversed) {
+      UOp place = access(memory, base, gate ? vectorize(gate, v) : gate);
+      UOp loaded = place.nsrc() < 3 ? arena.make(Op::Load, wide, {place})
+                                    : arena.make(Op::Load, wide, {place, splat(alt, lanes)});
+      if (!reversed) return loaded;
+      UOps order;
+      for (u16 i = 0; i < lanes; ++i) order.push_back(lane(loaded, static_cast<u16>(lanes - 1 - i)));
+      return vec(order);
+    }
+  }
+  UOps parts;
+  for (i64 i = 0; i < lanes; ++i) {
+    parts.push_back(scalar(at_lane(index, v, i), gate ? at_lane(gate, v, i) : gate));
+  }
+  return vec(parts);
+}
+
+UOp Lanes::store(UOp memory, UOp index, UOp gate, UOp value, UOp v) {
+  Arena& arena = rw_.arena();
+  auto make_store = [&](UOp at, UOp on, UOp what) {
+    return arena.make(Op::Store, core::dtypes::void_, {access(memory, at, on), what});
+  };
+  if (!v || (!varies(index, v) && !varies(gate, v) && value.dtype().lanes == 1)) {
+    return make_store(index, gate, value);
+  }
+  u16 lanes = static_cast<u16>(v.range_size());
+  bool masked = varies(gate, v);
+  std::optional<LinearIn> linear = linear_in(rw_, index, v);
+  if (linear && linear->stride == 1 && (!masked || caps_.masked_access)) {
+    return make_store(linear->base, gate ? vectorize(gate, v) : gate, splat(value, lanes));
+  }
+  UOps parts;
+  for (i64 i = 0; i < lanes; ++i) {
+    UOp on = gate ? at_lane(gate, v, i) : gate;
+    if (on && on.is_const(0)) continue;
+    parts.push_back(make_store(at_lane(index, v, i), on, lane(value, static_cast<u16>(i))));
+  }
+  return arena.make(Op::Group, core::dtypes::void_, parts);
+}
+
+UOp Lanes::horizontal(Op op, UOp value) {
+  // Halves while they stay even, so that the tree is as deep as a hardware reduction's.
+  while (value.dtype().lanes > 1 && value.dtype().lanes % 2 == 0) {
+    u16 half = value.dtype().lanes / 2;
+    DType t = value.dtype().with_lanes(half);
+    UOp low = rw_.arena().make(Op::Lane, t, {value}, {0});
+    UOp high = rw_.arena().make(Op::Lane, t, {value}, {half});
+    value = rw_.arena().make(op, t, {low, high});
+  }
+  UOp result = lane(value, 0);
+  for (u16 i = 1; i < value.dtype().lanes; ++i) {
+    result = rw_.make(op, value.dtype().element(), {result, lane(value, i)});
+  }
+  return result;
+}
+
+}  // namespace doorbell::codegen

@@ -1,0 +1,114 @@
+// The pipeline, as one linear story.
+#include "codegen/lower/lower.h"
+
+#include <absl/container/flat_hash_map.h>
+
+#include "base/util/check.h"
+#include "base/util/format.h"
+#include "base/util/log.h"
+#include "codegen/linear/linearize.h"
+#include "codegen/lower/expand.h"
+#include "codegen/lower/lower_index.h"
+#include "codegen/opt/apply.h"
+#include "codegen/opt/heuristic.h"
+#include "codegen/opt/merge_ranges.h"
+#include "core/rules/rules.h"
+#include "core/uop/validate.h"
+
+namespace doorbell::codegen {
+
+using core::Arena;
+using core::Op;
+using core::Rewriter;
+using core::Stage;
+using core::UOp;
+
+namespace {
+
+// The graph below the sink of another arena, made again here in simplest form.
+UOp import(const core::KernelAst& ast, Rewriter& rewriter) {
+  std::vector<UOp> map(ast.arena->node_count());
+  struct Frame {
+    UOp node;
+    usize next;
+  };
+  std::vector<Frame> stack{{ast.sink, 0}};
+  std::vector<UOp> srcs;
+  while (!stack.empty()) {
+    Frame& top = stack.back();
+    if (top.next < top.node.nsrc()) {
+      UOp s = top.node.src(top.next++);
+      if (!map[s.id()]) stack.push_back({s, 0});
+      continue;
+    }
+    UOp node = top.node;
+    stack.pop_back();
+    if (map[node.id()]) continue;
+    srcs.clear();
+    for (UOp s : node.srcs()) srcs.push_back(map[s.id()]);
+    map[node.id()] = rewriter.make(node.op(), node.dtype(), srcs, node.args());
+  }
+  return map[ast.sink.id()];
+}
+
+// "r_64_32_k128": what kind of kernel, and its loops; unique names come from the caller's key.
+std::string kernel_name(const KernelInfo& info, u64 key) {
+  std::string name = info.reduces.empty() ? "e" : "r";
+  for (const RangeInfo& r : info.ranges) {
+    if (!r.range || name.size() > 40) continue;
+    name += r.reduce ? "_r" : "_";
+    name += r.size > 0 ? std::to_string(r.size) : "n";
+  }
+  return name + fmt::format("_{:08x}", static_cast<u32>(key));
+}
+
+void fill_arguments(const core::KernelAst& ast, const KernelInfo& info, LinearProgram* program) {
+  program->params.resize(ast.param_count);
+  for (UOp u : info.order) {
+    if (!u.is(Op::Param)) continue;
+    usize slot = static_cast<usize>(u.arg(0));
+    CHECK(slot < program->params.size(), "slot {} of {}", slot, program->params.size());
+    program->params[slot] = {u.dtype(), u.narg() > 1 ? u.arg(1) : 0, slot < ast.output_count};
+  }
+  program->variables = ast.variables;
+}
+
+}  // namespace
+
+LinearProgram lower(const core::KernelAst& ast, const Caps& caps, Arena& arena,
+                    const LowerOptions& options) {
+  Rewriter rewriter(arena, core::simplify_rules());
+  LinearProgram program;
+
+  // In simplest form, with as few loops as its accesses allow.
+  UOp sink = import(ast, rewriter);
+  core::validate(arena, sink, Stage::Kernel, "import");
+  sink = merge_ranges(rewriter, sink);
+  core::validate(arena, sink, Stage::Kernel, "merge_ranges");
+  KernelInfo info = analyse(arena, sink);
+  program.name = kernel_name(info, ast.key);
+  program.flops = info.flops;
+  program.bytes = info.bytes;
+  fill_arguments(ast, info, &program);
+
+  // Which loops are lanes, registers, blocks, threads. Ids become the nesting order.
+  Plan plan;
+  if (options.plan) plan = *options.plan;
+  else if (options.optimise) plan = choose_plan(info, caps);
+  if (!plan.empty()) log().debug("{}: {}", program.name, print(plan));
+  Applied applied = apply(rewriter, info, sink, plan);
+  program.threads = applied.threads;
+  core::validate(arena, applied.sink, Stage::Kernel, "apply");
+
+  // From here on only loops; what was marked is straight-line code over vectors.
+  sink = expand(rewriter, applied.sink, caps);
+  core::validate(arena, sink, Stage::Expanded, "expand");
+
+  // From here on every index is a machine integer.
+  sink = lower_index(arena, sink);
+  core::validate(arena, sink, Stage::Lowered, "lower_index");
+  program.ops = linearize(arena, sink);
+  return program;
+}
+
+}  // namespace doorbell::codegen

@@ -1,0 +1,15 @@
+// From unbounded index arithmetic to machine integers.
+//
+// Needs: an expanded kernel (expand.h). Guarantees: no node has dtype Index. Scalars become i64;
+// vector index arithmetic becomes i32 where every value provably fits, else i64. Floor division and
+// modulo become their C forms where the dividend is never negative, else get a correction. An index
+// whose bounds leave i64 is an error.
+#pragma once
+
+#include "core/rewrite/rewriter.h"
+
+namespace doorbell::codegen {
+
+core::UOp lower_index(core::Arena& arena, core::UOp sink);
+
+}  // namespace doorbell::codegen

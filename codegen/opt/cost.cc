@@ -1,0 +1,164 @@
+// The cost model: how often each access and operation is issued under a plan, in cycles of a core
+// that issues two of them a cycle. Caches are left to tile.cc's plans.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "codegen/opt/heuristic.h"
+
+namespace doorbell::codegen::detail {
+
+namespace {
+
+constexpr f64 kFmaLatency = 4, kLoopOverhead = 1;
+
+class CostModel {
+ public:
+  CostModel(const KernelInfo& info, const Caps& caps, const Plan& plan);
+  f64 cycles() const;
+
+ private:
+  // Executions of straight-line code that varies with `mask`: all loops around its innermost loop.
+  f64 executions(u64 mask) const;
+  f64 instances(u64 mask) const;
+  f64 vectors(i64 bytes) const {
+    return std::ceil(static_cast<f64>(lanes_ * bytes) / std::max(caps_.vector_bytes, 4));
+  }
+  f64 access_cost(const Access& a) const;
+  f64 work_cost(const Work& w) const;
+  f64 register_pressure(const ReduceInfo& r) const;
+  int reduce_of(u64 mask) const;
+
+  const KernelInfo& info_;
+  const Caps& caps_;
+  f64 loops_[64], copies_[64];  // by range: loop trips, unrolled copies
+  i64 vector_axis_ = -1, lanes_ = 1;
+};
+
+CostModel::CostModel(const KernelInfo& info, const Caps& caps, const Plan& plan)
+    : info_(info), caps_(caps) {
+  for (usize i = 0; i < info.ranges.size(); ++i) {
+    f64 n = info.ranges[i].size > 0 ? static_cast<f64>(info.ranges[i].size) : 16;
+    loops_[i] = info.ranges[i].range ? n : 1;
+    copies_[i] = 1;
+  }
+  for (const Opt& o : plan) {
+    usize axis = static_cast<usize>(o.axis);
+    if (o.op == OptOp::Vector) vector_axis_ = o.axis, lanes_ = o.amount;
+    if (o.op == OptOp::Upcast || o.op == OptOp::Unroll) copies_[axis] *= static_cast<f64>(o.amount);
+    if (o.op == OptOp::Vector || o.op == OptOp::Upcast || o.op == OptOp::Unroll) {
+      loops_[axis] /= static_cast<f64>(o.amount);
+    }
+  }
+}
+
+int CostModel::reduce_of(u64 mask) const {
+  for (usize i = 0; i < info_.reduces.size(); ++i) {
+    if (mask & info_.reduces[i].closed) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+f64 CostModel::executions(u64 mask) const {
+  int reduce = reduce_of(mask);
+  // The loops of a reduction stand inside every output loop that its result varies with.
+  u64 outer = info_.output_mask & (reduce < 0 ? mask : info_.reduces[static_cast<usize>(reduce)].mask);
+  f64 n = 1, prefix = 1;
+  auto walk = [&](u64 loops, u64 wanted) {
+    prefix = 1;
+    f64 running = 1;
+    for (; loops; loops &= loops - 1) {
+      int id = std::countr_zero(loops);
+      running *= loops_[id];
+      if (wanted >> id & 1 && loops_[id] > 1) prefix = running;
+    }
+    n *= prefix;
+  };
+  walk(info_.output_mask, outer);
+  if (reduce >= 0) walk(info_.reduces[static_cast<usize>(reduce)].closed, mask);
+  return n;
+}
+
+f64 CostModel::instances(u64 mask) const {
+  f64 n = 1;
+  for (; mask; mask &= mask - 1) n *= copies_[std::countr_zero(mask)];
+  return n;
+}
+
+f64 CostModel::access_cost(const Access& a) const {
+  f64 each = a.store ? 1 : 0.5;
+  bool lanes = vector_axis_ >= 0 && (a.mask >> vector_axis_ & 1);
+  bool by_lane = false;
+  if (lanes) {
+    std::optional<i64> stride = a.affine.coefficient(vector_axis_);
+    bool gated = a.gate_mask >> vector_axis_ & 1;
+    by_lane = !stride || *stride != 1 || (gated && !caps_.masked_access);
+    each *= by_lane ? static_cast<f64>(lanes_) * 2.5 : vectors(a.bytes) * (gated ? 2.5 : 1);
+  } else if (a.gate_mask) {
+    each *= 2;
+  }
+  return executions(a.mask) * instances(a.mask) * each;
+}
+
+f64 CostModel::work_cost(const Work& w) const {
+  bool lanes = vector_axis_ >= 0 && (w.mask >> vector_axis_ & 1);
+  return executions(w.mask) * instances(w.mask) * w.ops * 0.5 * (lanes ? vectors(4) : 1);
+}
+
+f64 CostModel::register_pressure(const ReduceInfo& r) const {
+  bool lanes = vector_axis_ >= 0 && (r.mask >> vector_axis_ & 1);
+  f64 held = instances(r.mask & ~r.closed) * (lanes ? vectors(r.reduce.dtype().bytes()) : 1);
+  f64 operands = 1;
+  for (const Access& a : info_.accesses) {
+    if (a.store || !(a.mask & r.closed) || vector_axis_ < 0 || !(a.mask >> vector_axis_ & 1)) continue;
+    operands = std::max(operands, instances(a.mask & ~r.closed) * vectors(a.bytes));
+  }
+  return (held + operands + 1) / caps_.vector_registers;
+}
+
+f64 CostModel::cycles() const {
+  std::vector<f64> bodies(info_.reduces.size(), 0);
+  f64 total = 0;
+  auto add = [&](u64 mask, f64 cost) {
+    int reduce = reduce_of(mask);
+    (reduce < 0 ? total : bodies[static_cast<usize>(reduce)]) += cost;
+  };
+  for (const Access& a : info_.accesses) add(a.mask, access_cost(a));
+  for (const Work& w : info_.work) add(w.mask, work_cost(w));
+  for (usize i = 0; i < bodies.size(); ++i) {
+    const ReduceInfo& r = info_.reduces[i];
+    f64 trips = executions(r.mask);
+    f64 chain = trips * kFmaLatency * instances(r.closed);
+    f64 cost = std::max(bodies[i], chain) + trips * kLoopOverhead;
+    f64 pressure = register_pressure(r);
+    if (pressure > 1) cost *= 1 + 2 * (pressure - 1) + 0.5;
+    // Lanes and copies of a reduction are combined once for each result.
+    bool across = vector_axis_ >= 0 && (r.closed >> vector_axis_ & 1);
+    f64 results = executions(r.mask & ~r.closed) * instances(r.mask & ~r.closed);
+    total += cost + results * (across ? 4 + 2 * vectors(4) : 1);
+  }
+  return total + executions(info_.output_mask) * kLoopOverhead;
+}
+
+}  // namespace
+
+f64 estimate_cycles(const KernelInfo& info, const Caps& caps, const Plan& plan) {
+  return CostModel(info, caps, plan).cycles();
+}
+
+std::vector<i64> divisors(i64 n, i64 limit) {
+  std::vector<i64> result;
+  for (i64 d = 2; d <= std::min(n, limit); ++d) {
+    if (n % d == 0) result.push_back(d);
+  }
+  return result;
+}
+
+i64 largest_divisor(i64 n, i64 limit, i64 step) {
+  for (i64 d = limit / step * step; d >= step; d -= step) {
+    if (n % d == 0) return d;
+  }
+  return 0;
+}
+
+}  // namespace doorbell::codegen::detail

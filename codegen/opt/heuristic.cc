@@ -1,0 +1,153 @@
+// The greedy walk: vector axis and lanes, then up to two register-tile axes, then unrolling of the
+// innermost reduced loop, then threads.
+#include "codegen/opt/heuristic.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace doorbell::codegen {
+
+namespace {
+
+constexpr i64 kMaxLanes = 64, kMaxUpcast = 16, kMaxUnroll = 9;
+constexpr f64 kCyclesWorthThreads = 60e3;
+
+struct Candidate {
+  Plan plan;
+  f64 cycles;
+};
+
+class Chooser {
+ public:
+  Chooser(const KernelInfo& info, const Caps& caps) : info_(info), caps_(caps) {}
+  Plan choose();
+
+ private:
+  Candidate evaluate(Plan plan) const {
+    f64 cycles = detail::estimate_cycles(info_, caps_, plan);
+    return {std::move(plan), cycles};
+  }
+  // Axes some access is contiguous along, as Vector opts with the widest lanes first.
+  std::vector<Plan> vector_starts() const;
+  Candidate with_upcasts(Candidate start) const;
+  Candidate with_unroll(Candidate start) const;
+  void add_threads(Candidate& best) const;
+  bool free_axis(const Plan& plan, i64 axis) const {
+    for (const Opt& o : plan) {
+      if (o.axis == axis) return false;
+    }
+    return true;
+  }
+
+  const KernelInfo& info_;
+  const Caps& caps_;
+};
+
+std::vector<Plan> Chooser::vector_starts() const {
+  std::vector<Plan> starts{Plan{}};
+  if (caps_.vector_bytes == 0) return starts;
+  const ReduceInfo* main = info_.main_reduce();
+  u64 allowed = info_.output_mask | (main ? main->closed : 0);
+  // A lane axis must not also be a loop of another reduction's body by itself: any closed range of
+  // the main reduction or any output range may be it.
+  for (usize id = 0; id < info_.ranges.size(); ++id) {
+    const RangeInfo& r = info_.ranges[id];
+    if (!(allowed >> id & 1) || r.size < 2) continue;
+    bool contiguous = false;
+    i64 bytes = 1;
+    for (const Access& a : info_.accesses) {
+      contiguous |= a.affine.coefficient(static_cast<i64>(id)).value_or(0) == 1;
+      bytes = std::max(bytes, a.bytes);
+    }
+    if (!contiguous) continue;
+    i64 widest = std::min<i64>(kMaxLanes, 4 * caps_.vector_bytes / bytes);
+    std::vector<i64> lanes = detail::divisors(r.size, widest);
+    usize keep = std::min<usize>(lanes.size(), 4);
+    for (usize i = lanes.size() - keep; i < lanes.size(); ++i) {
+      starts.push_back({{OptOp::Vector, static_cast<i64>(id), lanes[i]}});
+    }
+  }
+  return starts;
+}
+
+Candidate Chooser::with_upcasts(Candidate start) const {
+  const ReduceInfo* main = info_.main_reduce();
+  if (!main) return start;  // without a reduction there is nothing to reuse in registers
+  for (int step = 0; step < 2; ++step) {
+    Candidate best = start;
+    for (u64 m = info_.output_mask & main->mask; m; m &= m - 1) {
+      i64 axis = std::countr_zero(m);
+      if (!free_axis(start.plan, axis)) continue;
+      for (i64 n : detail::divisors(info_.size(axis), kMaxUpcast)) {
+        Plan plan = start.plan;
+        plan.push_back({OptOp::Upcast, axis, n});
+        Candidate c = evaluate(std::move(plan));
+        if (c.cycles < best.cycles * 0.97) best = std::move(c);
+      }
+    }
+    if (best.plan.size() == start.plan.size()) break;
+    start = std::move(best);
+  }
+  return start;
+}
+
+Candidate Chooser::with_unroll(Candidate start) const {
+  const ReduceInfo* main = info_.main_reduce();
+  if (!main) return start;
+  // The innermost loop of the reduction that is still a loop.
+  for (int id = 63; id >= 0; --id) {
+    if (!(main->closed >> id & 1) || info_.size(id) < 2 || !free_axis(start.plan, id)) continue;
+    Candidate best = start;
+    for (i64 n : detail::divisors(info_.size(id), kMaxUnroll)) {
+      Plan plan = start.plan;
+      plan.push_back({OptOp::Unroll, id, n});
+      Candidate c = evaluate(std::move(plan));
+      if (c.cycles < best.cycles * 0.98) best = std::move(c);
+    }
+    return best;
+  }
+  return start;
+}
+
+void Chooser::add_threads(Candidate& best) const {
+  if (!caps_.host_threads || caps_.threads < 2 || best.cycles < kCyclesWorthThreads) return;
+  i64 axis = -1, loops = 1;
+  for (u64 m = info_.output_mask; m; m &= m - 1) {
+    i64 id = std::countr_zero(m);
+    if (info_.size(id) == 0) continue;
+    i64 n = info_.size(id) / amount_of(best.plan, OptOp::Vector, id) /
+            amount_of(best.plan, OptOp::Upcast, id);
+    // The outermost axis with a part for every thread, else the longest.
+    if (axis < 0 ? n > 1 : (loops < caps_.threads && n > loops)) axis = id, loops = n;
+  }
+  if (axis < 0) return;
+  // A few parts a thread, so that uneven progress evens out.
+  i64 wanted = 4 * caps_.threads, parts = loops;
+  for (i64 d : detail::divisors(loops, loops)) {
+    if (d >= wanted) {
+      parts = d;
+      break;
+    }
+  }
+  if (parts > 64 * caps_.threads) parts = detail::largest_divisor(loops, 64 * caps_.threads, 1);
+  if (parts > 1) best.plan.push_back({OptOp::Thread, axis, parts});
+}
+
+Plan Chooser::choose() {
+  Candidate best{{}, 1e300};
+  for (Plan& start : vector_starts()) {
+    Candidate c = with_unroll(with_upcasts(evaluate(std::move(start))));
+    if (c.cycles < best.cycles) best = std::move(c);
+  }
+  add_threads(best);
+  return best.plan;
+}
+
+}  // namespace
+
+Plan choose_plan(const KernelInfo& info, const Caps& caps) {
+  Plan tiled = detail::tile_plan(info, caps);
+  return tiled.empty() ? Chooser(info, caps).choose() : tiled;
+}
+
+}  // namespace doorbell::codegen

@@ -1,0 +1,20 @@
+// Printing plans, for DEBUG=3 and goldens.
+#include "codegen/opt/opt.h"
+
+#include "base/util/format.h"
+
+namespace doorbell::codegen {
+
+std::string print(const Plan& plan) {
+  constexpr const char* kNames[] = {"VECTOR", "UPCAST", "UNROLL", "THREAD", "TILE", "STAGE"};
+  std::string text;
+  for (const Opt& o : plan) {
+    if (!text.empty()) text += ' ';
+    const char* name = kNames[static_cast<usize>(o.op)];
+    text += o.op == OptOp::Stage ? fmt::format("{}({})", name, o.axis)
+                                 : fmt::format("{}({},{})", name, o.axis, o.amount);
+  }
+  return text;
+}
+
+}  // namespace doorbell::codegen

@@ -1,0 +1,46 @@
+// OptOps: what can be done to the loops of a kernel, as data. A list of them is a kernel's plan;
+// heuristic.h proposes one, a search may propose others, apply.h carries one out.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/util/types.h"
+
+namespace doorbell::codegen {
+
+enum class OptOp : u8 {
+  Vector,  // `amount` values of the axis become the lanes of vector values (one axis per kernel)
+  Upcast,  // `amount` values of an output axis are computed at once, in registers
+  Unroll,  // `amount` values of a reduced axis per loop iteration
+  Thread,  // an output axis is split into `amount` parts, run by host threads
+  Tile,    // the loop runs over blocks of `amount`; the loops inside a block are innermost
+  Stage,   // the operand at Param slot `axis` is copied, tile by tile, to contiguous private memory
+};
+
+struct Opt {
+  OptOp op;
+  i64 axis;    // range id of the kernel before any opt; Stage: Param slot
+  i64 amount;  // Stage: unused
+  bool operator==(const Opt&) const = default;
+};
+
+using Plan = std::vector<Opt>;
+
+std::string print(const Plan& plan);  // "VECTOR(1,32) UPCAST(0,8)"
+
+// The amount of `op` on `axis`, or 1.
+inline i64 amount_of(const Plan& plan, OptOp op, i64 axis) {
+  for (const Opt& o : plan) {
+    if (o.op == op && o.axis == axis) return o.amount;
+  }
+  return 1;
+}
+inline bool has_opt(const Plan& plan, OptOp op) {
+  for (const Opt& o : plan) {
+    if (o.op == op) return true;
+  }
+  return false;
+}
+
+}  // namespace doorbell::codegen

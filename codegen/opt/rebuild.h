@@ -1,0 +1,41 @@
+// Rebuilding a kernel's graph over new ranges: every node again, with each old Range replaced by an
+// expression and each End and Reduce closing the new ranges instead. Which ranges is the caller's.
+#pragma once
+
+#include <absl/container/inlined_vector.h>
+
+#include <vector>
+
+#include "core/rewrite/rewriter.h"
+
+namespace doorbell::codegen {
+
+using RangeList = absl::InlinedVector<core::UOp, 4>;
+
+// What stands for one old range.
+struct RangeImage {
+  core::UOp value;   // Index expression; null: the range stays
+  RangeList ranges;  // the new Ranges in it, closed where the old one was closed
+};
+
+class Rebuilder {
+ public:
+  explicit Rebuilder(core::Rewriter& rewriter) : rewriter_(rewriter) {}
+
+  // By old range id.
+  void set(i64 range_id, RangeImage image);
+  // From now on `from` becomes `to`, which is not rebuilt itself.
+  void replace(core::UOp from, core::UOp to);
+
+  core::UOp operator()(core::UOp root);
+
+ private:
+  core::UOp rebuild(core::UOp node);
+  core::UOp& slot(core::UOp node);
+
+  core::Rewriter& rewriter_;
+  std::vector<RangeImage> images_;
+  std::vector<core::UOp> map_;  // by node id; null: not rebuilt yet
+};
+
+}  // namespace doorbell::codegen

@@ -1,0 +1,153 @@
+// The specification as code: which ops a stage has, and for each op its sources, dtypes and args.
+#include "core/uop/validate.h"
+
+#include "base/util/check.h"
+#include "base/util/format.h"
+
+namespace doorbell::core {
+
+namespace {
+
+bool allowed(Op op, Stage stage) {
+  switch (op) {
+    case Op::Const: case Op::Variable: return true;
+    case Op::Buffer: case Op::Contiguous: case Op::Detach: case Op::Copy: case Op::Assign:
+    case Op::Bind:
+      return stage == Stage::Tensor;
+    case Op::Reduce: return stage == Stage::Tensor || stage == Stage::Kernel;
+    case Op::Vec: case Op::Splat: case Op::Lane: case Op::Ramp: case Op::DefineReg: case Op::If:
+    case Op::EndIf: case Op::Wmma:
+      return stage == Stage::Expanded || stage == Stage::Lowered;
+    case Op::Stage: return false;  // the scheduler's own
+    default:
+      if (is_elementwise(op)) return true;
+      return is_movement(op) == (stage == Stage::Tensor);
+  }
+}
+
+std::string elementwise(UOp u) {
+  usize wanted = group_of(u.op()) == OpGroup::Unary ? 1 : group_of(u.op()) == OpGroup::Binary ? 2 : 3;
+  if (u.nsrc() != wanted) return fmt::format("{} sources, expected {}", u.nsrc(), wanted);
+  for (UOp s : u.srcs()) {
+    if (s.dtype().lanes != u.dtype().lanes) {
+      return fmt::format("a source of {} for {}", s.dtype().str(), u.dtype().str());
+    }
+  }
+  DType x = u.src(0).dtype();
+  if (u.is(Op::Cast)) return {};
+  if (u.is(Op::Bitcast)) {
+    bool same = x.bytes() == u.dtype().bytes();
+    return same ? "" : fmt::format("bits of {} as {}", x.str(), u.dtype().str());
+  }
+  if (u.is(Op::Where)) {
+    if (!x.is_bool()) return fmt::format("a condition of {}", x.str());
+    bool same = u.src(1).dtype() == u.dtype() && u.src(2).dtype() == u.dtype();
+    return same ? "" : fmt::format("{} and {} for {}", u.src(1).dtype().str(),
+                                   u.src(2).dtype().str(), u.dtype().str());
+  }
+  bool compares = is_comparison(u.op());
+  if (compares && !u.dtype().is_bool()) return fmt::format("a comparison of {}", u.dtype().str());
+  if (!compares && x != u.dtype()) return fmt::format("{} for {}", x.str(), u.dtype().str());
+  bool shift = u.is(Op::Shl) || u.is(Op::Shr);
+  if (!shift && wanted > 1 && u.src(1).dtype() != x) {
+    return fmt::format("operands {} and {}", x.str(), u.src(1).dtype().str());
+  }
+  return {};
+}
+
+bool is_memory(UOp u) {
+  while (u.is(Op::After)) u = u.src(0);
+  return u.is(Op::Param) || u.is(Op::DefineLocal) || u.is(Op::DefinePrivate);
+}
+
+bool is_register(UOp u) {
+  while (u.is(Op::After)) u = u.src(0);
+  return u.is(Op::DefineReg);
+}
+
+bool is_effect(UOp u) { return u.dtype().scalar == Scalar::Void; }
+
+std::string access(UOp u, Stage stage) {
+  if (u.nsrc() < 2 || u.nsrc() > 3) return fmt::format("{} sources", u.nsrc());
+  if (!is_memory(u.src(0))) return fmt::format("memory is {}", name_of(u.src(0).op()));
+  DType index = u.src(1).dtype();
+  bool lowered = stage == Stage::Lowered;
+  if (lowered ? !index.is_int() : !index.is_index()) return "an index of " + index.str();
+  if (u.nsrc() == 3 && !u.src(2).dtype().is_bool()) return "a gate of " + u.src(2).dtype().str();
+  return {};
+}
+
+std::string load_or_store(UOp u) {
+  UOp place = u.src(0);
+  if (is_register(place)) {
+    bool same = u.is(Op::Load) ? u.dtype() == place.dtype() : u.src(1).dtype() == place.dtype();
+    return same ? "" : fmt::format("register of {}", place.dtype().str());
+  }
+  if (!place.is(Op::Index)) return fmt::format("place is {}", name_of(place.op()));
+  DType value = u.is(Op::Load) ? u.dtype() : u.nsrc() > 1 ? u.src(1).dtype() : DType{};
+  if (value.element() != place.dtype().element()) {
+    return fmt::format("{} at memory of {}", value.str(), place.dtype().str());
+  }
+  bool gated = place.nsrc() > 2;
+  if (gated && place.src(2).dtype().lanes != 1 && place.src(2).dtype().lanes != value.lanes) {
+    return fmt::format("a gate of {} for {}", place.src(2).dtype().str(), value.str());
+  }
+  if (u.is(Op::Load) && gated != (u.nsrc() == 2)) return "a gate without the value of masked lanes";
+  return {};
+}
+
+std::string reduction(UOp u, Stage stage) {
+  if (u.narg() != 2 || u.nsrc() == 0) return fmt::format("{} args", u.narg());
+  if (u.src(0).dtype() != u.dtype()) return u.src(0).dtype().str() + " reduced to " + u.dtype().str();
+  if (stage == Stage::Tensor) return u.nsrc() == 1 ? "" : "sources beside the value";
+  for (usize i = 1; i < u.nsrc(); ++i) {
+    if (!u.src(i).is(Op::Range)) return fmt::format("reduces over {}", name_of(u.src(i).op()));
+  }
+  return {};
+}
+
+std::string closing(UOp u) {
+  if (u.nsrc() < 1 || !is_effect(u.src(0))) return "closes no effect";
+  for (usize i = 1; i < u.nsrc(); ++i) {
+    if (!u.src(i).is(Op::Range)) return fmt::format("closes {}", name_of(u.src(i).op()));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string invalid(UOp u, Stage stage) {
+  if (!allowed(u.op(), stage)) return "not an op of this stage";
+  if (u.dtype().is_index() && stage == Stage::Lowered) return "dtype index after lowering";
+  if (is_elementwise(u.op())) return elementwise(u);
+  switch (u.op()) {
+    case Op::Const: return u.narg() == 1 && u.nsrc() == 0 ? "" : "a constant of several values";
+    case Op::Range: return u.nsrc() == 1 && u.narg() == 2 ? "" : "a range without size";
+    case Op::Reduce: return reduction(u, stage);
+    case Op::Index: return access(u, stage);
+    case Op::Load: case Op::Store: return load_or_store(u);
+    case Op::End: return closing(u);
+    case Op::Group: case Op::Sink:
+      for (UOp s : u.srcs()) {
+        if (!is_effect(s)) return fmt::format("{} is no effect", name_of(s.op()));
+      }
+      return {};
+    case Op::Splat: return u.src(0).dtype() == u.dtype().element() ? "" : "lanes of another dtype";
+    case Op::Vec: return u.nsrc() == u.dtype().lanes ? "" : "not one source a lane";
+    case Op::Lane:
+      return u.arg(0) >= 0 && u.arg(0) + u.dtype().lanes <= u.src(0).dtype().lanes ? "" : "no such lane";
+    default: return {};
+  }
+}
+
+#ifndef NDEBUG
+void validate(Arena& arena, UOp root, Stage stage, const char* after_pass) {
+  for (UOp u : topological_order(arena, {&root, 1})) {
+    std::string reason = invalid(u, stage);
+    CHECK(reason.empty(), "after {}: {} of {}: {}", after_pass, name_of(u.op()), u.dtype().str(),
+          reason);
+  }
+}
+#endif
+
+}  // namespace doorbell::core

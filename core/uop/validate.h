@@ -1,0 +1,29 @@
+// What a well-formed graph is, stage by stage. Run between passes in debug builds and by tests; in
+// release builds nobody pays for it. The list form of a program has one more validator of its own
+// (codegen/linear/validate.h).
+#pragma once
+
+#include <string>
+
+#include "core/uop/arena.h"
+
+namespace doorbell::core {
+
+enum class Stage : u8 {
+  Tensor,    // lazy tensors: movement, elementwise, Reduce over axes
+  Kernel,    // a scheduled kernel: Ranges, Index, Load, Store, Reduce over Ranges, End
+  Expanded,  // after unrolling: vectors, registers, After; no Reduce
+  Lowered,   // as Expanded, without dtype Index
+};
+
+// What is wrong with one node, in words, or nothing. Looks at the node and its direct sources.
+std::string invalid(UOp u, Stage stage);
+
+// CHECKs every node below `root` of an arena in debug builds; free in release builds.
+#ifdef NDEBUG
+inline void validate(Arena&, UOp, Stage, const char*) {}
+#else
+void validate(Arena& arena, UOp root, Stage stage, const char* after_pass);
+#endif
+
+}  // namespace doorbell::core

@@ -1,0 +1,222 @@
+// Lowered programs compute what their kernels say: every kernel under the heuristic's plan, without
+// opts, and under forced plans, against plain loops.
+#include "codegen/lower/lower.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <random>
+
+#include "tests/codegen/support/kernels.h"
+#include "tests/codegen/support/run_linear.h"
+
+namespace doorbell::codegen {
+namespace {
+
+using core::KernelAst;
+using core::Op;
+using Floats = std::vector<f32>;
+
+Caps test_caps() {
+  Caps caps;
+  caps.ops.set();
+  caps.dtypes.set();
+  caps.storage_dtypes.set();
+  caps.masked_access = true;
+  caps.host_threads = true;
+  caps.threads = 2;
+  caps.vector_bytes = 64;
+  caps.vector_registers = 32;
+  caps.l1_bytes = 48 << 10;
+  caps.l2_bytes = 1 << 20;
+  return caps;
+}
+
+// Small integers, so that sums in any order are exact.
+Floats random_floats(usize n, u32 seed) {
+  std::mt19937 random(seed);
+  Floats x(n);
+  for (f32& v : x) v = static_cast<f32>(static_cast<int>(random() % 17) - 8);
+  return x;
+}
+
+struct Case {
+  const char* name;
+  std::function<KernelAst()> make;
+  std::function<Floats(const std::vector<Floats>&)> expected;
+};
+
+void expect_runs(const Case& c, const Caps& caps, const LowerOptions& options) {
+  KernelAst ast = c.make();
+  core::Arena arena;
+  LinearProgram program = lower(ast, caps, arena, options);
+  std::vector<Floats> buffers;
+  std::vector<void*> params;
+  for (usize i = 0; i < program.params.size(); ++i) {
+    usize n = static_cast<usize>(program.params[i].count);
+    buffers.push_back(i == 0 ? Floats(n, std::nanf("")) : random_floats(n, static_cast<u32>(i)));
+  }
+  for (Floats& b : buffers) params.push_back(b.data());
+  Floats expected = c.expected(buffers);
+  run_linear(program, params);
+  ASSERT_EQ(buffers[0].size(), expected.size()) << c.name;
+  for (usize i = 0; i < expected.size(); ++i) {
+    ASSERT_EQ(buffers[0][i], expected[i]) << c.name << " element " << i;
+  }
+}
+
+Floats matmul(const std::vector<Floats>& p, usize m, usize n, usize k, bool transposed) {
+  Floats out(m * n);
+  for (usize i = 0; i < m; ++i) {
+    for (usize j = 0; j < n; ++j) {
+      f32 sum = 0;
+      for (usize r = 0; r < k; ++r) sum += p[1][i * k + r] * p[2][transposed ? j * k + r : r * n + j];
+      out[i * n + j] = std::max(sum + p[3][j], 0.0f);
+    }
+  }
+  return out;
+}
+
+Floats conv(const std::vector<Floats>& p, int batch, int in, int out, int size, int kernel, int pad) {
+  int result = size + 2 * pad - kernel + 1;
+  Floats dst;
+  for (int b = 0; b < batch; ++b)
+    for (int o = 0; o < out; ++o)
+      for (int y = 0; y < result; ++y)
+        for (int x = 0; x < result; ++x) {
+          f32 sum = 0;
+          for (int i = 0; i < in; ++i)
+            for (int ky = 0; ky < kernel; ++ky)
+              for (int kx = 0; kx < kernel; ++kx) {
+                int sy = y + ky - pad, sx = x + kx - pad;
+                if (sy < 0 || sx < 0 || sy >= size || sx >= size) continue;
+                sum += p[1][static_cast<usize>(((b * in + i) * size + sy) * size + sx)] *
+                       p[2][static_cast<usize>(((o * in + i) * kernel + ky) * kernel + kx)];
+              }
+          dst.push_back(sum);
+        }
+  return dst;
+}
+
+std::vector<Case> cases() {
+  return {
+      {"add", [] { return add_kernel(96); },
+       [](const auto& p) {
+         Floats out;
+         for (usize i = 0; i < 96; ++i) out.push_back(p[1][i] + p[2][i]);
+         return out;
+       }},
+      {"add of a prime", [] { return add_kernel(13); },
+       [](const auto& p) {
+         Floats out;
+         for (usize i = 0; i < 13; ++i) out.push_back(p[1][i] + p[2][i]);
+         return out;
+       }},
+      {"matmul", [] { return matmul_kernel(32, 48, 40); },
+       [](const auto& p) { return matmul(p, 32, 48, 40, false); }},
+      {"tiled matmul", [] { return matmul_kernel(64, 128, 96); },
+       [](const auto& p) { return matmul(p, 64, 128, 96, false); }},
+      {"tiled matmul transposed", [] { return matmul_kernel(64, 96, 128, true); },
+       [](const auto& p) { return matmul(p, 64, 96, 128, true); }},
+      {"conv", [] { return conv_kernel(2, 3, 8, 12, 3, 0); },
+       [](const auto& p) { return conv(p, 2, 3, 8, 12, 3, 0); }},
+      {"padded conv", [] { return conv_kernel(1, 4, 8, 8, 3, 1); },
+       [](const auto& p) { return conv(p, 1, 4, 8, 8, 3, 1); }},
+      {"row sum", [] { return row_reduce_kernel(Op::Add, 5, 256); },
+       [](const auto& p) {
+         Floats out(5, 0);
+         for (usize i = 0; i < 5 * 256; ++i) out[i / 256] += p[1][i];
+         return out;
+       }},
+      {"row max of 7", [] { return row_reduce_kernel(Op::Max, 4, 7); },
+       [](const auto& p) {
+         Floats out(4, -INFINITY);
+         for (usize i = 0; i < 28; ++i) out[i / 7] = std::max(out[i / 7], p[1][i]);
+         return out;
+       }},
+      {"transpose", [] { return transpose_kernel(16, 32); },
+       [](const auto& p) {
+         Floats out;
+         for (usize j = 0; j < 32; ++j)
+           for (usize i = 0; i < 16; ++i) out.push_back(p[1][i * 32 + j]);
+         return out;
+       }},
+      {"reverse", [] { return reverse_kernel(64); },
+       [](const auto& p) { return Floats(p[1].rbegin(), p[1].rend()); }},
+      {"iota", [] { return iota_kernel(60, 10); },
+       [](const auto& p) {
+         Floats out;
+         for (usize i = 0; i < 60; ++i) out.push_back(static_cast<f32>(i) + p[1][i % 10]);
+         return out;
+       }},
+  };
+}
+
+TEST(Lower, WithoutOpts) {
+  for (const Case& c : cases()) expect_runs(c, test_caps(), {.optimise = false});
+}
+
+TEST(Lower, WithTheHeuristic) {
+  for (const Case& c : cases()) expect_runs(c, test_caps(), {});
+}
+
+TEST(Lower, WithTheHeuristicOfANarrowTargetWithoutMasks) {
+  Caps caps = test_caps();
+  caps.masked_access = false;
+  caps.vector_bytes = 16;
+  caps.vector_registers = 16;
+  caps.threads = 1;
+  for (const Case& c : cases()) expect_runs(c, caps, {});
+}
+
+TEST(Lower, WithScalarsOnly) {
+  Caps caps = test_caps();
+  caps.vector_bytes = 0;
+  for (const Case& c : cases()) expect_runs(c, caps, {});
+}
+
+TEST(Lower, ForcedPlans) {
+  std::vector<Case> all = cases();
+  struct Forced {
+    usize index;
+    Plan plan;
+  } forced[] = {
+      {0, {{OptOp::Vector, 0, 8}, {OptOp::Tile, 0, 48}, {OptOp::Thread, 0, 2}}},
+      {2, {{OptOp::Upcast, 0, 4}, {OptOp::Upcast, 1, 3}, {OptOp::Vector, 2, 8}, {OptOp::Unroll, 2, 5}}},
+      {3, {{OptOp::Tile, 2, 32}, {OptOp::Tile, 0, 16}, {OptOp::Tile, 1, 64}, {OptOp::Stage, 1, 1},
+           {OptOp::Stage, 2, 1}, {OptOp::Upcast, 0, 4}, {OptOp::Vector, 1, 32}, {OptOp::Thread, 0, 2}}},
+      {4, {{OptOp::Tile, 2, 64}, {OptOp::Tile, 0, 32}, {OptOp::Tile, 1, 48}, {OptOp::Stage, 1, 1},
+           {OptOp::Stage, 2, 1}, {OptOp::Upcast, 0, 8}, {OptOp::Vector, 1, 16}}},
+      {7, {{OptOp::Vector, 1, 16}, {OptOp::Unroll, 1, 4}, {OptOp::Upcast, 0, 5}}},
+  };
+  for (const Forced& f : forced) {
+    expect_runs(all[f.index], test_caps(), {.plan = &f.plan});
+  }
+}
+
+TEST(Lower, LargeMatmulIsTiledByTheHeuristic) {
+  KernelAst ast = matmul_kernel(512, 512, 512);
+  core::Arena arena;
+  LinearProgram program = lower(ast, test_caps(), arena, {});
+  int arrays = 0;
+  for (core::UOp u : program.ops) arrays += u.is(Op::DefinePrivate);
+  EXPECT_EQ(arrays, 3);  // sums, and a tile of each operand
+  EXPECT_GT(program.threads, 1);
+}
+
+TEST(Lower, ContiguousElementwiseIsOneLoop) {
+  KernelBuilder k;
+  core::UOp out = k.param(0, 600), x = k.param(1, 600);
+  core::UOp a = k.loop(10), b = k.loop(6), c = k.loop(10);
+  core::UOp at = k.add(k.mul(k.add(k.mul(a, 6), b), 10), c);
+  KernelAst ast = k.store(out, at, k.load(x, at), {a, b, c});
+  core::Arena arena;
+  LinearProgram program = lower(ast, test_caps(), arena, {.optimise = false});
+  int loops = 0;
+  for (core::UOp u : program.ops) loops += u.is(Op::Range);
+  EXPECT_EQ(loops, 1);
+}
+
+}  // namespace
+}  // namespace doorbell::codegen

@@ -1,0 +1,78 @@
+// The kernels' graphs.
+#include "tests/codegen/support/kernels.h"
+
+namespace doorbell::codegen {
+
+using core::KernelAst;
+using core::Op;
+using core::UOp;
+
+KernelAst add_kernel(i64 n) {
+  KernelBuilder k;
+  UOp out = k.param(0, n), a = k.param(1, n), b = k.param(2, n), i = k.loop(n);
+  return k.store(out, i, k.add(k.load(a, i), k.load(b, i)), {i});
+}
+
+KernelAst matmul_kernel(i64 m, i64 n, i64 kk, bool transposed) {
+  KernelBuilder k;
+  UOp out = k.param(0, m * n), a = k.param(1, m * kk), b = k.param(2, n * kk), bias = k.param(3, n);
+  UOp i = k.loop(m), j = k.loop(n), r = k.reduced(kk);
+  UOp b_at = transposed ? k.add(k.mul(j, kk), r) : k.add(k.mul(r, n), j);
+  UOp product = k.mul(k.load(a, k.add(k.mul(i, kk), r)), k.load(b, b_at));
+  UOp sum = k.add(k.reduce(Op::Add, product, {r}), k.load(bias, j));
+  UOp relu = k.op(Op::Max, sum, k.arena().const_of(core::dtypes::f32, 0));
+  return k.store(out, k.add(k.mul(i, n), j), relu, {i, j});
+}
+
+KernelAst conv_kernel(i64 batch, i64 in, i64 out, i64 size, i64 kernel, i64 pad) {
+  KernelBuilder k;
+  i64 result = size + 2 * pad - kernel + 1;
+  UOp dst = k.param(0, batch * out * result * result), src = k.param(1, batch * in * size * size);
+  UOp w = k.param(2, out * in * kernel * kernel);
+  UOp b = k.loop(batch), o = k.loop(out), y = k.loop(result), x = k.loop(result);
+  UOp i = k.reduced(in), ky = k.reduced(kernel), kx = k.reduced(kernel);
+  UOp sy = k.add(k.add(y, ky), -pad), sx = k.add(k.add(x, kx), -pad);
+  UOp gate;
+  if (pad > 0) {
+    UOp rows = k.op(Op::And, k.ge(sy, 0), k.lt(sy, size));
+    UOp columns = k.op(Op::And, k.ge(sx, 0), k.lt(sx, size));
+    gate = k.op(Op::And, rows, columns);
+  }
+  UOp plane = k.add(k.mul(b, in), i);
+  UOp s_at = k.add(k.mul(k.add(k.mul(plane, size), sy), size), sx);
+  UOp w_at = k.add(k.mul(k.add(k.mul(k.add(k.mul(o, in), i), kernel), ky), kernel), kx);
+  UOp product = k.mul(k.load(src, s_at, gate), k.load(w, w_at));
+  UOp d_plane = k.add(k.mul(b, out), o);
+  UOp d_at = k.add(k.mul(k.add(k.mul(d_plane, result), y), result), x);
+  return k.store(dst, d_at, k.reduce(Op::Add, product, {i, ky, kx}), {b, o, y, x});
+}
+
+KernelAst row_reduce_kernel(Op op, i64 rows, i64 columns) {
+  KernelBuilder k;
+  UOp out = k.param(0, rows), x = k.param(1, rows * columns);
+  UOp r = k.loop(rows), c = k.reduced(columns);
+  return k.store(out, r, k.reduce(op, k.load(x, k.add(k.mul(r, columns), c)), {c}), {r});
+}
+
+KernelAst transpose_kernel(i64 rows, i64 columns) {
+  KernelBuilder k;
+  UOp out = k.param(0, rows * columns), x = k.param(1, rows * columns);
+  UOp j = k.loop(columns), i = k.loop(rows);
+  return k.store(out, k.add(k.mul(j, rows), i), k.load(x, k.add(k.mul(i, columns), j)), {j, i});
+}
+
+KernelAst reverse_kernel(i64 n) {
+  KernelBuilder k;
+  UOp out = k.param(0, n), x = k.param(1, n), i = k.loop(n);
+  return k.store(out, i, k.load(x, k.add(k.mul(i, -1), n - 1)), {i});
+}
+
+KernelAst iota_kernel(i64 n, i64 period) {
+  KernelBuilder k;
+  UOp out = k.param(0, n), x = k.param(1, period), i = k.loop(n);
+  UOp wrapped = k.op(Op::FloorMod, i, k.arena().index(period));
+  UOp value = k.arena().make(Op::Cast, core::dtypes::f32, {i});
+  return k.store(out, i, k.add(value, k.load(x, wrapped)), {i});
+}
+
+}  // namespace doorbell::codegen
