@@ -45,7 +45,13 @@ UOp import(const core::KernelAst& ast, Rewriter& rewriter) {
     stack.pop_back();
     if (map[node.id()]) continue;
     srcs.clear();
-    for (UOp s : node.srcs()) srcs.push_back(map[s.id()]);
+    bool closes = node.is(Op::End) || node.is(Op::Reduce);
+    for (UOp s : node.srcs()) {
+      UOp made = map[s.id()];
+      // A range of one value has become the constant 0, which nothing need close.
+      if (closes && s.is(Op::Range) && !made.is(Op::Range)) continue;
+      srcs.push_back(made);
+    }
     map[node.id()] = rewriter.make(node.op(), node.dtype(), srcs, node.args());
   }
   return map[ast.sink.id()];
