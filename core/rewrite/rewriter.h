@@ -109,6 +109,7 @@ class Rewriter {
   static constexpr int kMaxDepth = 128;
 
  private:
+  friend class AssumptionScope;
   static DType bool_like(UOp a) { return dtypes::bool_.with_lanes(a.dtype().lanes); }
   UOp simplified(UOp candidate) {
     if (candidate.node()->flags & Node::kCanonical) return candidate;
@@ -137,9 +138,24 @@ class Rewriter {
   std::vector<std::unique_ptr<Marks>> marks_;
   usize open_marks_ = 0;
   int depth_ = 0;
+  i64 assumptions_ = 0;
   u64 visits_ = 0, firings_ = 0, depth_stops_ = 0;
   Trace trace_ = nullptr;
   void* trace_context_ = nullptr;
+};
+
+// While it lives, variables that stand for assumed expressions (core/rules/validity.h) are named by its
+// depth, so that those of nested simplifications differ.
+class AssumptionScope {
+ public:
+  explicit AssumptionScope(Rewriter& rewriter) : rewriter_(rewriter) { ++rewriter_.assumptions_; }
+  ~AssumptionScope() { --rewriter_.assumptions_; }
+  AssumptionScope(const AssumptionScope&) = delete;
+  AssumptionScope& operator=(const AssumptionScope&) = delete;
+  i64 depth() const { return rewriter_.assumptions_; }
+
+ private:
+  Rewriter& rewriter_;
 };
 
 // Why a rule does not apply to a node, in words; "applies" where it does.

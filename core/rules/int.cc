@@ -26,6 +26,33 @@ bool below_width(const Match& m) {
   return m.c(0) >= 0 && m.c(1) >= 0 && m.c(0) < bits && m.c(1) < bits && m.c(0) + m.c(1) < bits;
 }
 
+// An Index that a cast to int keeps the value of, or a constant as Index; null for anything else.
+UOp index_behind(Rewriter& rewriter, UOp uop) {
+  if (uop.is_const()) return rewriter.index(uop.const_int());
+  if (!uop.is(Op::Cast) || !uop.src(0).dtype().is_index()) return UOp();
+  UOp inner = uop.src(0);
+  bool kept = inner.vmin() == uop.vmin() && inner.vmax() == uop.vmax() &&
+              is_finite(inner.vmin()) && is_finite(inner.vmax());
+  return kept ? inner : UOp();
+}
+
+// Arithmetic on casts of Index is Index arithmetic, where more is known, as long as it cannot wrap.
+UOp index_under_cast(const Match& match) {
+  UOp node = match.node();
+  Rewriter& rewriter = match.rewriter();
+  DType t = node.src(0).dtype();
+  bool any_cast = node.src(0).is(Op::Cast) || node.src(1).is(Op::Cast);
+  if (!any_cast || t.lanes != 1 || t.scalar == Scalar::U64) return UOp();
+  UOp a = index_behind(rewriter, node.src(0));
+  UOp b = a ? index_behind(rewriter, node.src(1)) : UOp();
+  if (!b) return UOp();
+  if (is_comparison(node.op())) return rewriter.make(node.op(), node.dtype(), {a, b});
+  UOp result = rewriter.make(node.op(), dtypes::index, {a, b});
+  UOp cast = rewriter.cast(result, t);
+  bool kept = cast.vmin() == result.vmin() && cast.vmax() == result.vmax();
+  return kept && is_finite(cast.vmin()) && is_finite(cast.vmax()) ? cast : UOp();
+}
+
 constexpr Rule kRules[] = {
     rw("constant-by-bounds", any_elementwise, constant_by_bounds),
     rw("add-zero", x + 0, x),
@@ -78,6 +105,13 @@ constexpr Rule kRules[] = {
     rw("equal-sums", eq(x + c0, c1), eq(x, fold(c1 - c0))),
     rw("unequal-sums", ne(x + c0, c1), ne(x, fold(c1 - c0))),
     rw("truncation", trunc(x), x),
+    rw("sum-of-index", any(Op::Add), index_under_cast),
+    rw("difference-of-index", any(Op::Sub), index_under_cast),
+    rw("product-of-index", any(Op::Mul), index_under_cast),
+    rw("maximum-of-index", any(Op::Max), index_under_cast),
+    rw("order-of-index", any(Op::CmpLt), index_under_cast),
+    rw("equality-of-index", any(Op::CmpEq), index_under_cast),
+    rw("inequality-of-index", any(Op::CmpNe), index_under_cast),
 };
 
 }  // namespace
