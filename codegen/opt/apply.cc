@@ -46,6 +46,7 @@ namespace {
 // The parts of one axis, outermost first: thread, loop, tile loop, unrolled, lanes.
 struct Parts {
   i64 thread = 1, loop = 0, tile = 1, unrolled = 1, lanes = 1;  // loop 0: symbolic, never split
+  bool padded = false;  // the last vectors run past the axis and are masked
 };
 
 Parts parts_of(const RangeInfo& r, i64 id, const Plan& plan) {
@@ -63,8 +64,10 @@ Parts parts_of(const RangeInfo& r, i64 id, const Plan& plan) {
     p.tile = tile / inner;
   }
   i64 fixed = p.thread * p.tile * inner;
-  CHECK(r.size % fixed == 0, "axis {} of size {} does not split into {}", id, r.size, fixed);
-  p.loop = r.size / fixed;
+  p.padded = p.lanes > 1 && r.size % fixed != 0;
+  CHECK(p.padded || r.size % fixed == 0, "axis {} of size {} does not split into {}", id, r.size,
+        fixed);
+  p.loop = (r.size + fixed - 1) / fixed;
   return p;
 }
 
@@ -115,9 +118,10 @@ Applied apply(Rewriter& rewriter, const KernelInfo& info, UOp sink, const Plan& 
     AxisType type = r.reduce ? AxisType::Unroll : AxisType::Upcast;
     detail::append_part(rewriter, image, make_range(type, p.unrolled), p.unrolled);
   });
-  each([&](const RangeInfo&, Parts& p, RangeImage& image) {
+  each([&](const RangeInfo& r, Parts& p, RangeImage& image) {
     if (p.lanes == 1) return;
     detail::append_part(rewriter, image, make_range(AxisType::Vector, p.lanes), p.lanes);
+    if (p.padded) image.gate = rewriter.lt(image.value, r.size);
   });
   Rebuilder rebuild(rewriter);
   for (usize i = 0; i < n; ++i) {

@@ -15,7 +15,8 @@ struct Applied {
   i64 threads = 1;  // extent of Special ThreadId
 };
 
-// Needs: a plan whose amounts divide the sizes. Guarantees: range ids are the nesting order, a lower
+// Needs: a plan whose amounts divide the sizes, but for Vector, whose last vectors may be masked
+// (where caps.masked_access). Guarantees: range ids are the nesting order, a lower
 // id is an outer loop; every node varies with at most one Vector range; ThreadId replaces the
 // Thread part. Tiles over a reduced axis accumulate in private memory (see tile.h).
 Applied apply(core::Rewriter& rewriter, const KernelInfo& info, core::UOp sink, const Plan& plan);

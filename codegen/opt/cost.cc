@@ -33,6 +33,7 @@ class CostModel {
   const Caps& caps_;
   f64 loops_[64], copies_[64];  // by range: loop trips, unrolled copies
   i64 vector_axis_ = -1, lanes_ = 1;
+  bool padded_ = false;
 };
 
 CostModel::CostModel(const KernelInfo& info, const Caps& caps, const Plan& plan)
@@ -46,9 +47,12 @@ CostModel::CostModel(const KernelInfo& info, const Caps& caps, const Plan& plan)
     usize axis = static_cast<usize>(o.axis);
     if (o.op == OptOp::Vector) vector_axis_ = o.axis, lanes_ = o.amount;
     if (o.op == OptOp::Upcast || o.op == OptOp::Unroll) copies_[axis] *= static_cast<f64>(o.amount);
-    if (o.op == OptOp::Vector || o.op == OptOp::Upcast || o.op == OptOp::Unroll) {
-      loops_[axis] /= static_cast<f64>(o.amount);
+    if (o.op == OptOp::Vector) {
+      f64 vectors = std::ceil(loops_[axis] / static_cast<f64>(o.amount));
+      padded_ = vectors * static_cast<f64>(o.amount) != loops_[axis];
+      loops_[axis] = vectors;
     }
+    if (o.op == OptOp::Upcast || o.op == OptOp::Unroll) loops_[axis] /= static_cast<f64>(o.amount);
   }
 }
 
@@ -93,7 +97,8 @@ f64 CostModel::access_cost(const Access& a) const {
     std::optional<i64> stride = a.affine.coefficient(vector_axis_);
     bool gated = a.gate_mask >> vector_axis_ & 1;
     by_lane = !stride || *stride != 1 || (gated && !caps_.masked_access);
-    each *= by_lane ? static_cast<f64>(lanes_) * 2.5 : vectors(a.bytes) * (gated ? 2.5 : 1);
+    f64 mask = gated ? 2.5 : padded_ ? 1.2 : 1;
+    each *= by_lane ? static_cast<f64>(lanes_) * 2.5 : vectors(a.bytes) * mask;
   } else if (a.gate_mask) {
     each *= 2;
   }
@@ -144,6 +149,15 @@ f64 CostModel::cycles() const {
 
 f64 estimate_cycles(const KernelInfo& info, const Caps& caps, const Plan& plan) {
   return CostModel(info, caps, plan).cycles();
+}
+
+std::vector<i64> lane_counts(i64 n, i64 limit, bool masked) {
+  std::vector<i64> result;
+  for (i64 l = 2; l <= limit; l *= 2) {
+    bool useful = n % l == 0 || (masked && (n > l ? n >= 4 * l : l < 2 * n));
+    if (useful) result.push_back(l);
+  }
+  return result;
 }
 
 std::vector<i64> divisors(i64 n, i64 limit) {

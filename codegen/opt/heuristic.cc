@@ -31,12 +31,13 @@ class Chooser {
   std::vector<Plan> vector_starts() const;
   Candidate with_upcasts(Candidate start) const;
   Candidate with_unroll(Candidate start) const;
+  void add_tile(Candidate& best) const;
   void add_threads(Candidate& best) const;
-  bool free_axis(const Plan& plan, i64 axis) const {
-    for (const Opt& o : plan) {
-      if (o.axis == axis) return false;
-    }
-    return true;
+  // How far an axis may still be split: its size over its lanes, or 1 once it is unrolled.
+  i64 left(const Plan& plan, i64 axis) const {
+    if (amount_of(plan, OptOp::Upcast, axis) * amount_of(plan, OptOp::Unroll, axis) > 1) return 1;
+    i64 lanes = amount_of(plan, OptOp::Vector, axis), n = info_.size(axis);
+    return n % lanes == 0 ? n / lanes : 1;
   }
 
   const KernelInfo& info_;
@@ -61,7 +62,7 @@ std::vector<Plan> Chooser::vector_starts() const {
     }
     if (!contiguous) continue;
     i64 widest = std::min<i64>(kMaxLanes, 4 * caps_.vector_bytes / bytes);
-    std::vector<i64> lanes = detail::divisors(r.size, widest);
+    std::vector<i64> lanes = detail::lane_counts(r.size, widest, caps_.masked_access);
     usize keep = std::min<usize>(lanes.size(), 4);
     for (usize i = lanes.size() - keep; i < lanes.size(); ++i) {
       starts.push_back({{OptOp::Vector, static_cast<i64>(id), lanes[i]}});
@@ -77,8 +78,7 @@ Candidate Chooser::with_upcasts(Candidate start) const {
     Candidate best = start;
     for (u64 m = info_.output_mask & main->mask; m; m &= m - 1) {
       i64 axis = std::countr_zero(m);
-      if (!free_axis(start.plan, axis)) continue;
-      for (i64 n : detail::divisors(info_.size(axis), kMaxUpcast)) {
+      for (i64 n : detail::divisors(left(start.plan, axis), kMaxUpcast)) {
         Plan plan = start.plan;
         plan.push_back({OptOp::Upcast, axis, n});
         Candidate c = evaluate(std::move(plan));
@@ -96,9 +96,9 @@ Candidate Chooser::with_unroll(Candidate start) const {
   if (!main) return start;
   // The innermost loop of the reduction that is still a loop.
   for (int id = 63; id >= 0; --id) {
-    if (!(main->closed >> id & 1) || info_.size(id) < 2 || !free_axis(start.plan, id)) continue;
+    if (!(main->closed >> id & 1) || left(start.plan, id) < 2) continue;
     Candidate best = start;
-    for (i64 n : detail::divisors(info_.size(id), kMaxUnroll)) {
+    for (i64 n : detail::divisors(left(start.plan, id), kMaxUnroll)) {
       Plan plan = start.plan;
       plan.push_back({OptOp::Unroll, id, n});
       Candidate c = evaluate(std::move(plan));
@@ -109,14 +109,36 @@ Candidate Chooser::with_unroll(Candidate start) const {
   return start;
 }
 
+// Without a reduction: where an access steps along another axis than the lanes' (a transposition),
+// that axis is walked in short runs, so that each cache line is used while it is there.
+void Chooser::add_tile(Candidate& best) const {
+  if (info_.main_reduce()) return;
+  for (const Opt& o : best.plan) {
+    if (o.op != OptOp::Vector) continue;
+    i64 lanes_axis = o.axis;
+    for (const Access& a : info_.accesses) {
+      if (a.affine.coefficient(lanes_axis).value_or(0) <= 1) continue;
+      for (const Affine::Term& t : a.affine.ranges) {
+        i64 axis = t.value.range_id(), run = detail::largest_divisor(info_.size(axis), 16, 1);
+        if (t.coefficient != 1 || axis == lanes_axis || run < 2) continue;
+        best.plan[0].amount = std::min<i64>(o.amount, 16);
+        best.plan.push_back({OptOp::Tile, axis, run});
+        return;
+      }
+    }
+  }
+}
+
 void Chooser::add_threads(Candidate& best) const {
   if (!caps_.host_threads || caps_.threads < 2 || best.cycles < kCyclesWorthThreads) return;
   i64 axis = -1, loops = 1;
   for (u64 m = info_.output_mask; m; m &= m - 1) {
     i64 id = std::countr_zero(m);
     if (info_.size(id) == 0) continue;
-    i64 n = info_.size(id) / amount_of(best.plan, OptOp::Vector, id) /
-            amount_of(best.plan, OptOp::Upcast, id);
+    i64 lanes = amount_of(best.plan, OptOp::Vector, id);
+    if (info_.size(id) % lanes != 0) continue;  // a padded axis stays whole
+    i64 n = info_.size(id) / lanes / amount_of(best.plan, OptOp::Upcast, id) /
+            amount_of(best.plan, OptOp::Tile, id);
     // The outermost axis with a part for every thread, else the longest.
     if (axis < 0 ? n > 1 : (loops < caps_.threads && n > loops)) axis = id, loops = n;
   }
@@ -139,6 +161,7 @@ Plan Chooser::choose() {
     Candidate c = with_unroll(with_upcasts(evaluate(std::move(start))));
     if (c.cycles < best.cycles) best = std::move(c);
   }
+  add_tile(best);
   add_threads(best);
   return best.plan;
 }

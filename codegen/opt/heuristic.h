@@ -19,6 +19,9 @@ f64 estimate_cycles(const KernelInfo& info, const Caps& caps, const Plan& plan);
 // The blocking of a large contraction, or an empty plan where the kernel is not one.
 Plan tile_plan(const KernelInfo& info, const Caps& caps);
 
+// Lane counts worth trying for an axis of n: powers of two that divide it, or, with masks, that waste
+// little of it. Ascending.
+std::vector<i64> lane_counts(i64 n, i64 limit, bool masked);
 // The divisors of n in [2, limit], ascending.
 std::vector<i64> divisors(i64 n, i64 limit);
 // The largest divisor of n that is at most `limit` and a multiple of `step`, or 0.

@@ -1,6 +1,9 @@
 // Bottom-up rebuilding with a dense map by node id.
 #include "codegen/opt/rebuild.h"
 
+#include <bit>
+
+#include "core/eval/eval.h"
 #include "core/uop/arena.h"
 
 namespace doorbell::codegen {
@@ -21,8 +24,30 @@ UOp& Rebuilder::slot(UOp node) {
 
 void Rebuilder::replace(UOp from, UOp to) { slot(from) = to; }
 
+// The gates of all padded ranges in a mask, or null.
+UOp Rebuilder::gate_of(u64 range_mask) {
+  UOp gate;
+  for (; range_mask; range_mask &= range_mask - 1) {
+    usize id = static_cast<usize>(std::countr_zero(range_mask));
+    if (id >= images_.size() || !images_[id].gate) continue;
+    gate = gate ? rewriter_.land(gate, images_[id].gate) : images_[id].gate;
+  }
+  return gate;
+}
+
+UOp Rebuilder::rebuild_index(UOp node) {
+  UOp memory = map_[node.src(0).id()], index = map_[node.src(1).id()];
+  UOp old = node.nsrc() > 2 ? map_[node.src(2).id()] : UOp();
+  UOp gate = gate_of(node.src(1).range_mask() | (old ? node.src(2).range_mask() : 0));
+  if (gate && old) gate = rewriter_.land(gate, old);
+  if (!gate) gate = old;
+  if (!gate) return rewriter_.make(Op::Index, node.dtype(), {memory, index});
+  return rewriter_.make(Op::Index, node.dtype(), {memory, index, gate});
+}
+
 UOp Rebuilder::rebuild(UOp node) {
   if (node.nsrc() == 0) return node;
+  if (node.is(Op::Index)) return rebuild_index(node);
   absl::InlinedVector<UOp, 8> srcs;
   if (node.is(Op::Range)) {
     usize id = static_cast<usize>(node.range_id());
@@ -41,6 +66,17 @@ UOp Rebuilder::rebuild(UOp node) {
       continue;
     }
     srcs.push_back(map_[s.id()]);
+  }
+  if (node.is(Op::Load) && node.nsrc() == 1 && srcs[0].is(Op::Index) && srcs[0].nsrc() > 2) {
+    srcs.push_back(rewriter_.arena().const_of(node.dtype(), 0));  // it has become gated
+  }
+  if (node.is(Op::Reduce)) {
+    u64 closed = 0;
+    for (usize i = 1; i < node.nsrc(); ++i) closed |= u64{1} << node.src(i).range_id();
+    if (UOp gate = gate_of(closed)) {
+      core::ScalarValue identity = core::reduce_identity(node.reduce_op(), node.dtype());
+      srcs[0] = rewriter_.where(gate, srcs[0], rewriter_.constant(node.dtype(), identity));
+    }
   }
   return rewriter_.make(node.op(), node.dtype(), srcs, node.args());
 }

@@ -16,6 +16,9 @@ using RangeList = absl::InlinedVector<core::UOp, 4>;
 struct RangeImage {
   core::UOp value;   // Index expression; null: the range stays
   RangeList ranges;  // the new Ranges in it, closed where the old one was closed
+  // Where the new ranges run past the old one: Bool, whether `value` is inside. Accesses that vary
+  // with the old range are gated by it, reductions over it skip what is outside.
+  core::UOp gate;
 };
 
 class Rebuilder {
@@ -31,6 +34,8 @@ class Rebuilder {
 
  private:
   core::UOp rebuild(core::UOp node);
+  core::UOp rebuild_index(core::UOp node);
+  core::UOp gate_of(u64 range_mask);
   core::UOp& slot(core::UOp node);
 
   core::Rewriter& rewriter_;

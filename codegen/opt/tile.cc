@@ -181,7 +181,7 @@ UOp Tiled::run() {
   UOp a = operand(u64{1} << i | u64{1} << k), b = operand(u64{1} << j | u64{1} << k);
   i64 i_tiles = mt / upcast, j_tiles = nt / lanes;
   auto place = [&](UOp memory, UOp ti, UOp tj, UOp ui, UOp vj) {
-    UOp tile = mul_add(ti, j_tiles, tj);
+    UOp tile = mul_add(tj, i_tiles, ti);
     return rw.make(Op::Index, t, {memory, mul_add(mul_add(tile, upcast, ui), lanes, vj)});
   };
 

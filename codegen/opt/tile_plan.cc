@@ -77,7 +77,7 @@ Plan tile_plan(const KernelInfo& info, const Caps& caps) {
   // Register tile: `rows` broadcasts and `vectors` loads feed rows * vectors multiply-adds.
   i64 rows = 0, lanes = 0;
   f64 best = 0;
-  for (i64 l : divisors(n, 4 * width)) {
+  for (i64 l : lane_counts(n, 4 * width, false)) {
     i64 vectors = (l + width - 1) / width;
     f64 filled = static_cast<f64>(l) / static_cast<f64>(vectors * width);
     for (i64 r : divisors(m, 16)) {

@@ -189,6 +189,11 @@ TEST(Lower, ForcedPlans) {
       {4, {{OptOp::Tile, 2, 64}, {OptOp::Tile, 0, 32}, {OptOp::Tile, 1, 48}, {OptOp::Stage, 1, 1},
            {OptOp::Stage, 2, 1}, {OptOp::Upcast, 0, 8}, {OptOp::Vector, 1, 16}}},
       {7, {{OptOp::Vector, 1, 16}, {OptOp::Unroll, 1, 4}, {OptOp::Upcast, 0, 5}}},
+      // masked lanes: of the result, and of the reduced axis
+      {1, {{OptOp::Vector, 0, 8}}},
+      {8, {{OptOp::Vector, 1, 4}, {OptOp::Upcast, 0, 2}}},
+      {5, {{OptOp::Vector, 3, 16}, {OptOp::Upcast, 1, 4}}},
+      {2, {{OptOp::Vector, 2, 16}, {OptOp::Upcast, 0, 2}}},
   };
   for (const Forced& f : forced) {
     expect_runs(all[f.index], test_caps(), {.plan = &f.plan});
