@@ -2,3 +2,8 @@
 #pragma once
 
 #include "tensor/api/tensor.h"
+#include "tensor/io/idx.h"
+#include "tensor/io/safetensors.h"
+#include "tensor/nn/layers.h"
+#include "tensor/nn/module.h"
+#include "tensor/nn/optim.h"

@@ -81,7 +81,7 @@ Size operator/(const Size& a, const Size& b) {
 
 Size operator%(const Size& a, const Size& b) { return a - a / b * b; }
 
-Size ceil_div(const Size& a, const Size& b) { return (a + b - 1) / b; }
+Size ceil_div(const Size& a, const Size& b) { return b.is(1) ? a : (a + b - 1) / b; }
 
 std::string Size::str() const {
   if (is_const()) return std::to_string(value_);

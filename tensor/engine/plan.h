@@ -15,8 +15,8 @@
 namespace doorbell::engine {
 
 struct PlanItem {
-  KernelRef kernel;               // null: a copy
-  core::Device* device;           // where it runs
+  KernelRef kernel;                    // null: a copy
+  core::Device* device;                // where it runs
   u32 first_buffer, buffer_count;      // in Plan::arguments; a copy's are {to, from}
   u32 first_variable, variable_count;  // in Plan::variables
   i64 copy_bytes = 0;
@@ -24,7 +24,7 @@ struct PlanItem {
 
 // A Buffer node to make for a root.
 struct PlanResult {
-  u32 buffer;             // in Plan::buffers
+  u32 buffer;  // in Plan::buffers
   core::DType dtype;
   std::vector<i64> args;  // of the node; the buffer id is filled in at each run
 };
@@ -43,8 +43,8 @@ struct Plan {
   std::vector<BufferPlace> buffers;
   std::vector<PlanMemory> outputs, temporaries;
   std::vector<PlanItem> items;
-  std::vector<u32> arguments;  // places in `buffers`
-  std::vector<u32> variables;  // places in GraphKey::variables
+  std::vector<u32> arguments;       // places in `buffers`
+  std::vector<u32> variables;       // places in GraphKey::variables
   std::vector<PlanResult> results;  // by root
   i64 kernels = 0, copies = 0;
   f64 flops = 0, bytes = 0;

@@ -1,0 +1,108 @@
+// Layers. Weights are laid out, named and initialised as PyTorch does it, so that its checkpoints
+// load. What the layers compute is tensor/api's.
+#pragma once
+
+#include <vector>
+
+#include "tensor/nn/module.h"
+
+namespace doorbell::nn {
+
+struct LayerOptions {
+  bool bias = true;
+  std::string device;
+};
+
+struct Linear {
+  Linear(i64 in, i64 out, const LayerOptions& options = {});
+  Tensor operator()(const Tensor& x) const;
+  void visit(Visitor& visitor);
+
+  Tensor weight, bias;  // (out, in), (out)
+};
+
+// Over as many spatial axes as the kernel has sizes.
+struct Conv2d {
+  Conv2d(i64 in, i64 out, const std::vector<i64>& kernel, const Conv2dOptions& options = {},
+         const LayerOptions& layer = {});
+  Tensor operator()(const Tensor& x) const;
+  void visit(Visitor& visitor);
+
+  Conv2dOptions options;
+  Tensor weight, bias;  // (out, in / groups, kernel...), (out)
+};
+
+struct BatchNormOptions {
+  f64 eps = 1e-5;
+  f64 momentum = 0.1;
+  bool affine = true;
+  bool track_running_stats = true;
+  std::string device;
+};
+
+// Over axis 1. In a TrainingScope the statistics are the batch's, and the running ones follow.
+struct BatchNorm {
+  explicit BatchNorm(i64 features, const BatchNormOptions& options = {});
+  Tensor operator()(const Tensor& x);
+  void visit(Visitor& visitor);
+
+  BatchNormOptions options;
+  Tensor weight, bias, running_mean, running_var, num_batches_tracked;
+};
+using BatchNorm2d = BatchNorm;
+
+struct NormOptions {
+  f64 eps = 1e-5;
+  bool affine = true;
+  std::string device;
+};
+
+// Over the last axes, which have this shape.
+struct LayerNorm {
+  explicit LayerNorm(const Shape& shape, const NormOptions& options = {});
+  Tensor operator()(const Tensor& x) const;
+  void visit(Visitor& visitor);
+
+  Shape shape;
+  NormOptions options;
+  Tensor weight, bias;
+};
+
+// Channels (axis 1) in groups.
+struct GroupNorm {
+  GroupNorm(i64 groups, i64 channels, const NormOptions& options = {});
+  Tensor operator()(const Tensor& x) const;
+  void visit(Visitor& visitor);
+
+  i64 groups;
+  NormOptions options;
+  Tensor weight, bias;
+};
+
+struct RMSNorm {
+  explicit RMSNorm(i64 features, f64 eps = 1e-6);
+  Tensor operator()(const Tensor& x) const;
+  void visit(Visitor& visitor);
+
+  f64 eps;
+  Tensor weight;
+};
+
+// Rows of a table, by integers of any shape.
+struct Embedding {
+  Embedding(i64 count, i64 features, const std::string& device = {});
+  Tensor operator()(const Tensor& indices) const;
+  void visit(Visitor& visitor);
+
+  Tensor weight;  // (count, features)
+};
+
+struct Dropout {
+  explicit Dropout(f64 probability = 0.5) : probability(probability) {}
+  Tensor operator()(const Tensor& x) const { return x.dropout(probability); }
+  void visit(Visitor&) {}
+
+  f64 probability;
+};
+
+}  // namespace doorbell::nn

@@ -1,0 +1,85 @@
+// Models as plain structs: a layer, or a struct of layers, names its tensors in visit(), and
+// everything that needs them (optimisers, saving, moving to a device) walks them by name. There is
+// no base class.
+//
+//   struct Net {
+//     nn::Linear first{784, 128}, second{128, 10};
+//     Tensor operator()(const Tensor& x) const { return second(first(x).relu()); }
+//     void visit(nn::Visitor& v) { v("first", first), v("second", second); }
+//   };
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tensor/api/tensor.h"
+
+namespace doorbell::nn {
+
+class Visitor {
+ public:
+  using Take = std::function<void(const std::string& name, Tensor& tensor)>;
+  explicit Visitor(Take take) : take_(std::move(take)) {}
+
+  // Undefined tensors (a bias that is switched off) are passed over.
+  void operator()(const std::string& name, Tensor& tensor) {
+    if (tensor.defined()) take_(prefix_ + name, tensor);
+  }
+  template <class Module>
+    requires requires(Module& module, Visitor& visitor) { module.visit(visitor); }
+  void operator()(const std::string& name, Module& module) {
+    const std::string outer = prefix_;
+    prefix_ += name + ".";
+    module.visit(*this);
+    prefix_ = outer;
+  }
+  // Numbered from 0.
+  template <class Module>
+  void operator()(const std::string& name, std::vector<Module>& modules) {
+    for (usize i = 0; i < modules.size(); ++i) (*this)(name + "." + std::to_string(i), modules[i]);
+  }
+
+ private:
+  Take take_;
+  std::string prefix_;
+};
+
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+
+// All tensors by name ("first.weight"), in the order of visit(). The handles are shared with the
+// model.
+template <class Module>
+NamedTensors state_of(Module& module) {
+  NamedTensors state;
+  Visitor visitor(
+      [&](const std::string& name, Tensor& tensor) { state.emplace_back(name, tensor); });
+  module.visit(visitor);
+  return state;
+}
+
+// Those marked requires_grad: what an optimiser changes.
+template <class Module>
+std::vector<Tensor> parameters_of(Module& module) {
+  std::vector<Tensor> parameters;
+  for (auto& [name, tensor] : state_of(module)) {
+    if (tensor.is_leaf()) parameters.push_back(tensor);
+  }
+  return parameters;
+}
+
+struct LoadOptions {
+  bool strict = true;  // names missing on either side are an error
+};
+
+// Assigns by name, converting dtype and device; a wrong shape is an error that names the tensor.
+void load_into(const NamedTensors& into, const NamedTensors& from, const LoadOptions& options = {});
+
+template <class Module>
+void load_state(Module& module, const NamedTensors& state, const LoadOptions& options = {}) {
+  load_into(state_of(module), state, options);
+}
+
+}  // namespace doorbell::nn
