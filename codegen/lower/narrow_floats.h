@@ -1,0 +1,34 @@
+// Floats that a target has no arithmetic for: their values are computed as f32 and rounded after
+// every operation. A value has up to two forms, made when first asked for:
+//   wide    f32, equal to the value
+//   stored  what memory holds: the dtype itself where the target loads and stores it (then it casts
+//           it too), otherwise its bits as an unsigned integer
+// Which nodes need this is decompose.h's.
+#pragma once
+
+#include "codegen/lower/op_builder.h"
+#include "codegen/render/narrow_float.h"
+
+namespace doorbell::codegen {
+
+// Computed in f32 on this target.
+inline bool is_emulated(core::DType dtype, const Caps& caps) {
+  return is_narrow_float(dtype) && !caps.has(dtype);
+}
+// What a target's memory holds for elements of a dtype: itself, or an unsigned integer as wide.
+core::DType stored_dtype(core::DType dtype, const Caps& caps);
+
+// A value of a narrow dtype in one or both forms.
+struct NarrowValue {
+  core::UOp wide, stored;
+};
+
+// The f32 (any value) rounded to `dtype`, in stored form.
+core::UOp round_to_stored(OpBuilder& builder, core::DType dtype, core::UOp f32);
+// The stored form of an f32 that has a value of `dtype`, or the f32 of a stored form: both exact.
+core::UOp stored_from_wide(OpBuilder& builder, core::DType dtype, core::UOp wide);
+core::UOp wide_from_stored(OpBuilder& builder, core::DType dtype, core::UOp stored);
+// Cast of a value that is no narrow float, rounded once, in stored form.
+core::UOp cast_to_stored(OpBuilder& builder, core::DType dtype, core::UOp value);
+
+}  // namespace doorbell::codegen
