@@ -247,7 +247,10 @@ ScalarValue convert(DType result, ScalarValue value) {
 std::optional<ScalarValue> eval(Op op, DType result, std::span<const ScalarValue> args) {
   DCHECK(is_elementwise(op) && !args.empty());
   switch (op) {
-    case Op::Cast: return convert(result, args[0]);
+    case Op::Cast:
+      if (result.is_index() && args[0].scalar == Scalar::U64 && args[0].bits < 0)
+        return std::nullopt;
+      return convert(result, args[0]);
     case Op::Bitcast: {
       u64 bits = raw_bits(args[0]);
       if (!result.is_float()) return ScalarValue::of_int(result, static_cast<i64>(bits));

@@ -41,7 +41,7 @@ struct ScalarValue {
 // scalar type; lanes are ignored. None where an Index result does not fit i64.
 std::optional<ScalarValue> eval(Op op, DType result, std::span<const ScalarValue> args);
 
-// Conversion of a value, as Cast does it.
+// Conversion of a value, as Cast does it. A u64 beyond i64 wraps on its way to Index; eval refuses.
 ScalarValue convert(DType result, ScalarValue value);
 
 // Values in memory, little endian; Bool is one byte.

@@ -100,6 +100,9 @@ UOp cast_rule(const Match& match) {
   // A narrower wrap makes the first one irrelevant.
   bool wraps_again = ints && c.is_int() && (b.is_index() || c.bits() <= b.bits());
   bool kept = lossless(a.element(), b.element()) || (ints && fits(inner, b));
+  // Integers wrap, but saturate on their way back from floats.
+  bool may_saturate = b.is_float() && !a.is_float() && !c.is_float();
+  if (may_saturate && !lossless(a.element(), c.element()) && !fits(inner, c)) return UOp();
   return kept || wraps_again ? rewriter.cast(inner, c) : UOp();
 }
 

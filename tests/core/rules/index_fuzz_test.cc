@@ -23,8 +23,8 @@ class Generator {
     static constexpr i64 kSizes[] = {1, 2, 3, 4, 5, 7, 8, 12, 16, 30};
     for (i64 id = 0; id < 4; ++id)
       leaf(arena_.range(id, AxisType::Loop, kSizes[pick(10)]));
-    leaf(arena_.make(Op::Variable, dtypes::index, {}, {900, 1, 9}));
-    leaf(arena_.make(Op::Variable, dtypes::index, {}, {901, -6, 11}));
+    leaf(arena_.make(Op::Variable, dtypes::index, {}, {intern_name("m"), 1, 9}));
+    leaf(arena_.make(Op::Variable, dtypes::index, {}, {intern_name("n"), -6, 11}));
   }
 
   Pair index(int depth) {
