@@ -57,7 +57,8 @@ class Expander {
   Instances expand_order(UOp u);
   Instances expand_reduce(UOp u);
   Instances expand_elementwise(UOp u);
-  UOp closed_sum(UOp reduce, i64 n, u64 mask, u64 closed);
+  UOps closed_values(UOp reduce, i64 n, u64 mask, u64 closed);
+  UOp combine(UOp reduce, UOp start, const UOps& values);
 
   Rewriter& rw_;
   Arena& arena_;
@@ -200,12 +201,12 @@ Expander::Instances Expander::expand_order(UOp u) {
   return {{arena_.make(u.op(), u.dtype(), srcs, u.args())}};
 }
 
-// What one iteration of the reduced loops adds: all unrolled values of the body, combined.
-UOp Expander::closed_sum(UOp reduce, i64 n, u64 mask, u64 closed) {
+// What one iteration of the reduced loops adds: all unrolled values of the body.
+UOps Expander::closed_values(UOp reduce, i64 n, u64 mask, u64 closed) {
   u64 both = mask | closed;
   UOp body = reduce.src(0);
   u64 body_mask = of(body).mask;
-  UOp sum;
+  UOps values;
   // Combination n of `mask` with each combination of `closed`: rebuild the joint number.
   for (i64 c = 0, end = count(closed); c < end; ++c) {
     i64 joint = 0, stride = 1, rest_n = n, rest_c = c;
@@ -217,11 +218,18 @@ UOp Expander::closed_sum(UOp reduce, i64 n, u64 mask, u64 closed) {
       rest /= sizes_[id];
       stride *= sizes_[id];
     }
-    UOp v = value(body, project(joint, both, both & body_mask), body_mask);
-    UOp pair[2] = {sum, v};
-    sum = sum ? lanes_.elementwise(reduce.reduce_op(), reduce.dtype(), pair) : v;
+    values.push_back(value(body, project(joint, both, both & body_mask), body_mask));
   }
-  return sum;
+  return values;
+}
+
+// start op v0 op v1 ...: one after the other, so that products fuse into multiply-adds.
+UOp Expander::combine(UOp reduce, UOp start, const UOps& values) {
+  for (UOp v : values) {
+    UOp pair[2] = {start, v};
+    start = start ? lanes_.elementwise(reduce.reduce_op(), reduce.dtype(), pair) : v;
+  }
+  return start;
 }
 
 Expander::Instances Expander::expand_reduce(UOp u) {
@@ -235,14 +243,17 @@ Expander::Instances Expander::expand_reduce(UOp u) {
   Op op = u.reduce_op();
   Instances x{{}, unrolled(u.range_mask())};
   i64 n = count(x.mask);
-  UOps parts;
-  for (i64 i = 0; i < n; ++i) parts.push_back(closed_sum(u, i, x.mask, unrolled(closed)));
+  std::vector<UOps> parts;
+  for (i64 i = 0; i < n; ++i) parts.push_back(closed_values(u, i, x.mask, unrolled(closed)));
   // A value that is free of the reduced Vector range still counts once for each lane.
   bool across = closed & vector_mask_;
   u16 width = across ? static_cast<u16>(vector_range(closed).range_size()) : u16{1};
   if (across) {
-    for (UOp& p : parts) p = lanes_.splat(p, width);
+    for (UOps& p : parts) {
+      for (UOp& v : p) v = lanes_.splat(v, width);
+    }
   }
+  UOps results;
   if (!loops.empty()) {
     // Registers: set before the loops, once in each iteration of the loops around them.
     UOps registers, updates;
@@ -250,19 +261,22 @@ Expander::Instances Expander::expand_reduce(UOp u) {
     for (u64 m = u.range_mask() & ~(unrolled_mask_ | vector_mask_); m; m &= m - 1) {
       around.push_back(ranges_[std::countr_zero(m)]);
     }
-    for (UOp part : parts) {
-      UOp reg = arena_.make(Op::DefineReg, part.dtype(), {}, {next_register_++});
+    for (const UOps& values : parts) {
+      u16 lanes = 1;
+      for (UOp v : values) lanes = std::max(lanes, v.dtype().lanes);
+      DType t = u.dtype().with_lanes(lanes);
+      UOp reg = arena_.make(Op::DefineReg, t, {}, {next_register_++});
       UOps here{reg};
       here.insert(here.end(), around.begin(), around.end());
-      UOp before = here.size() == 1 ? reg : arena_.make(Op::After, part.dtype(), here);
-      UOp identity = lanes_.splat(rw_.constant(u.dtype(), core::reduce_identity(op, u.dtype())), part.dtype().lanes);
+      UOp before = here.size() == 1 ? reg : arena_.make(Op::After, t, here);
+      UOp identity = lanes_.splat(rw_.constant(u.dtype(), core::reduce_identity(op, u.dtype())), lanes);
       UOp init = arena_.make(Op::Store, core::dtypes::void_, {before, identity});
       UOps inside{before, init};
       inside.insert(inside.end(), loops.begin(), loops.end());
-      UOp held = arena_.make(Op::After, part.dtype(), inside);
-      UOp old = arena_.make(Op::Load, part.dtype(), {held});
-      UOp sum = arena_.make(op, part.dtype(), {old, part});
-      updates.push_back(arena_.make(Op::Store, core::dtypes::void_, {held, sum}));
+      UOp held = arena_.make(Op::After, t, inside);
+      UOp old = arena_.make(Op::Load, t, {held});
+      updates.push_back(
+          arena_.make(Op::Store, core::dtypes::void_, {held, combine(u, old, values)}));
       registers.push_back(before);
     }
     UOp effect = updates.size() == 1 ? updates[0]
@@ -270,12 +284,14 @@ Expander::Instances Expander::expand_reduce(UOp u) {
     UOps srcs{effect};
     srcs.insert(srcs.end(), loops.begin(), loops.end());
     UOp end = arena_.make(Op::End, core::dtypes::void_, srcs);
-    for (usize i = 0; i < parts.size(); ++i) {
-      UOp done = arena_.make(Op::After, parts[i].dtype(), {registers[i], end});
-      parts[i] = arena_.make(Op::Load, parts[i].dtype(), {done});
+    for (UOp reg : registers) {
+      UOp done = arena_.make(Op::After, reg.dtype(), {reg, end});
+      results.push_back(arena_.make(Op::Load, reg.dtype(), {done}));
     }
+  } else {
+    for (const UOps& values : parts) results.push_back(combine(u, UOp(), values));
   }
-  for (UOp p : parts) x.values.push_back(across ? lanes_.horizontal(op, p) : p);
+  for (UOp p : results) x.values.push_back(across ? lanes_.horizontal(op, p) : p);
   return x;
 }
 

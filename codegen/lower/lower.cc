@@ -7,6 +7,7 @@
 #include "base/util/format.h"
 #include "base/util/log.h"
 #include "codegen/linear/linearize.h"
+#include "codegen/lower/decompose.h"
 #include "codegen/lower/expand.h"
 #include "codegen/lower/lower_index.h"
 #include "codegen/opt/apply.h"
@@ -81,6 +82,12 @@ void fill_arguments(const core::KernelAst& ast, const KernelInfo& info, LinearPr
 
 }  // namespace
 
+KernelInfo merged_info(const core::KernelAst& ast, Arena& arena) {
+  Rewriter rewriter(arena, core::simplify_rules());
+  UOp imported = import(ast, rewriter);
+  return analyse(arena, merge_ranges(rewriter, imported));
+}
+
 LinearProgram lower(const core::KernelAst& ast, const Caps& caps, Arena& arena,
                     const LowerOptions& options) {
   Rewriter rewriter(arena, core::simplify_rules());
@@ -97,7 +104,12 @@ LinearProgram lower(const core::KernelAst& ast, const Caps& caps, Arena& arena,
   program.bytes = info.bytes;
   fill_arguments(ast, info, &program);
 
+  // From here on only operations and dtypes that the target has.
+  sink = decompose(rewriter, sink, caps);
+  core::validate(arena, sink, Stage::Kernel, "decompose");
+
   // Which loops are lanes, registers, blocks, threads. Ids become the nesting order.
+  info = analyse(arena, sink);
   Plan plan;
   if (options.plan) plan = *options.plan;
   else if (options.optimise) plan = choose_plan(info, caps);

@@ -3,6 +3,7 @@
 
 #include "codegen/caps.h"
 #include "codegen/linear/program.h"
+#include "codegen/opt/kernel_info.h"
 #include "codegen/opt/opt.h"
 #include "core/schedule/kernel.h"
 
@@ -17,5 +18,8 @@ struct LowerOptions {
 // failed CHECK; a program that `caps` cannot express is one too (the scheduler keeps to limits).
 LinearProgram lower(const core::KernelAst& ast, const Caps& caps, core::Arena& arena,
                     const LowerOptions& options = {});
+
+// The analysis that plans refer to: of the kernel after merge_ranges. For searches and tests.
+KernelInfo merged_info(const core::KernelAst& ast, core::Arena& arena);
 
 }  // namespace doorbell::codegen

@@ -48,7 +48,9 @@ class KernelBuilder {
     core::UOp store = arena().make(core::Op::Store, core::dtypes::void_, {place, value});
     std::vector<core::UOp> srcs{store};
     srcs.insert(srcs.end(), ranges);
-    core::UOp end = arena().make(core::Op::End, core::dtypes::void_, srcs);
+    return finish(arena().make(core::Op::End, core::dtypes::void_, srcs));
+  }
+  core::KernelAst finish(core::UOp end) {
     ast_.sink = arena().make(core::Op::Sink, core::dtypes::void_, {end});
     ast_.param_count = static_cast<u32>(params_);
     ast_.output_count = 1;

@@ -1,0 +1,215 @@
+// Random kernels under random plans against the interpreter of kernels (core/eval/interpret.h), which
+// shares nothing with lowering. Prints the seed of what fails.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "codegen/lower/lower.h"
+#include "core/eval/interpret.h"
+#include "core/uop/print.h"
+#include "tests/codegen/support/kernels.h"
+#include "tests/codegen/support/run_linear.h"
+
+namespace doorbell::codegen {
+namespace {
+
+using core::KernelAst;
+using core::Op;
+using core::UOp;
+
+Caps fuzz_caps(bool masked) {
+  Caps caps;
+  caps.ops.set();
+  caps.dtypes.set();
+  caps.storage_dtypes.set();
+  caps.masked_access = masked;
+  caps.host_threads = true;
+  caps.vector_bytes = 32;
+  return caps;
+}
+
+class RandomKernel {
+ public:
+  explicit RandomKernel(u32 seed) : random_(seed) {}
+
+  KernelAst make() {
+    usize loops = 1 + pick(3), reduced = pick(3);
+    UOp at = k_.arena().index(0);
+    i64 count = 1;
+    for (usize i = 0; i < loops; ++i) {
+      i64 n = size();
+      outputs_.push_back(k_.loop(n));
+      at = k_.add(k_.mul(at, n), outputs_.back());
+      count *= n;
+    }
+    std::vector<UOp> visible = outputs_, closed;
+    for (usize i = 0; i < reduced; ++i) closed.push_back(k_.reduced(size()));
+    visible.insert(visible.end(), closed.begin(), closed.end());
+    UOp value = expression(visible, 3);
+    if (!closed.empty()) {
+      std::vector<UOp> srcs{value};
+      srcs.insert(srcs.end(), closed.begin(), closed.end());
+      i64 args[2] = {static_cast<i64>(pick(2) ? Op::Add : Op::Max), 0};
+      value = k_.arena().make(Op::Reduce, value.dtype(), srcs, args);
+      value = k_.add(value, expression(outputs_, 1));
+    }
+    return finish(count, at, value);
+  }
+
+  // A plan that its axes allow; ids after merge_ranges are not known, so sizes are asked of `info`.
+  Plan plan(const KernelInfo& info, bool masked) {
+    Plan p;
+    u64 reduced = 0;
+    for (const ReduceInfo& r : info.reduces) reduced |= r.closed;
+    u64 inner = info.output_mask | reduced;
+    std::vector<i64> axes;
+    for (usize i = 0; i < info.ranges.size(); ++i) {
+      if (info.ranges[i].range && (inner >> i & 1)) axes.push_back(static_cast<i64>(i));
+    }
+    if (axes.empty()) return p;
+    i64 lanes_axis = axes[pick(axes.size())];
+    for (i64 axis : axes) {
+      i64 n = info.size(axis), left = n;
+      bool is_reduced = reduced >> axis & 1;
+      if (axis == lanes_axis && pick(4)) {
+        i64 lanes = i64{2} << pick(3);
+        if (n % lanes == 0 || masked) {
+          p.push_back({OptOp::Vector, axis, lanes});
+          left = n % lanes == 0 ? n / lanes : 1;
+        }
+      }
+      i64 unrolled = divisor(left, 6);
+      if (unrolled > 1) p.push_back({is_reduced ? OptOp::Unroll : OptOp::Upcast, axis, unrolled});
+      left /= unrolled;
+      i64 tile = divisor(left, 4);
+      if (!is_reduced && tile > 1 && pick(2)) {
+        p.push_back({OptOp::Tile, axis, n / left * tile});
+        left /= tile;
+      }
+      i64 parts = divisor(left, 4);
+      if (!is_reduced && parts > 1 && !has_opt(p, OptOp::Thread)) {
+        p.push_back({OptOp::Thread, axis, parts});
+      }
+    }
+    return p;
+  }
+
+ private:
+  usize pick(usize n) { return random_() % n; }
+  i64 size() {
+    constexpr i64 kSizes[] = {1, 2, 3, 4, 5, 6, 8, 12};
+    return kSizes[pick(8)];
+  }
+  i64 divisor(i64 n, i64 limit) {
+    i64 d = 1 + static_cast<i64>(pick(static_cast<usize>(limit)));
+    while (n % d) --d;
+    return d;
+  }
+  UOp leaf(const std::vector<UOp>& ranges) {
+    if (ranges.empty() || pick(8) == 0) return k_.arena().const_of(core::dtypes::f32, 2);
+    if (pick(8) == 0) {
+      return k_.arena().make(Op::Cast, core::dtypes::f32, {ranges[pick(ranges.size())]});
+    }
+    UOp at = k_.arena().index(0);
+    i64 count = 1;
+    UOp gate;
+    for (UOp r : ranges) {
+      if (pick(4) == 0) continue;
+      i64 n = r.range_size(), extent = n;
+      UOp x = r;
+      switch (pick(6)) {
+        case 0: x = k_.add(k_.mul(x, -1), n - 1); break;
+        case 1: x = k_.op(Op::FloorDiv, x, k_.arena().index(2)); break;
+        case 2: x = k_.op(Op::FloorMod, x, k_.arena().index(3)); break;
+        case 3: {
+          x = k_.add(x, -1);
+          UOp on = k_.ge(x, 0);
+          gate = gate ? k_.op(Op::And, gate, on) : on;
+          break;
+        }
+        case 4: x = k_.mul(x, 2), extent = 2 * n; break;
+        default: break;
+      }
+      at = k_.add(k_.mul(at, extent), x);
+      count *= extent;
+    }
+    UOp memory = k_.param(next_param_++, count);
+    counts.push_back(count);
+    return k_.load(memory, at, gate);
+  }
+  UOp expression(const std::vector<UOp>& ranges, int depth) {
+    if (depth == 0 || pick(4) == 0) return leaf(ranges);
+    UOp a = expression(ranges, depth - 1);
+    UOp b = expression(ranges, depth - 1);
+    switch (pick(4)) {
+      case 0: return k_.op(Op::Max, a, b);
+      case 1: {
+        if (ranges.empty()) return a;
+        UOp r = ranges[pick(ranges.size())];
+        UOp c = k_.lt(r, r.range_size() / 2);
+        return k_.arena().make(Op::Where, core::dtypes::f32, {c, a, b});
+      }
+      case 2: return k_.mul(a, b);
+      default: return k_.add(a, b);
+    }
+  }
+  KernelAst finish(i64 count, UOp at, UOp value) {
+    counts.insert(counts.begin(), count);
+    UOp out = k_.param(0, count);
+    UOp place = k_.arena().make(Op::Index, out.dtype(), {out, at});
+    UOp store = k_.arena().make(Op::Store, core::dtypes::void_, {place, value});
+    std::vector<UOp> srcs{store};
+    srcs.insert(srcs.end(), outputs_.begin(), outputs_.end());
+    return k_.finish(k_.arena().make(Op::End, core::dtypes::void_, srcs));
+  }
+
+  std::mt19937 random_;
+  KernelBuilder k_;
+  std::vector<UOp> outputs_;
+  i64 next_param_ = 1;
+
+ public:
+  std::vector<i64> counts;  // elements by slot
+};
+
+void run_one(u32 seed) {
+  RandomKernel kernel(seed);
+  KernelAst ast = kernel.make();
+  std::mt19937 random(seed);
+  std::vector<std::vector<f32>> buffers;
+  for (i64 n : kernel.counts) {
+    std::vector<f32> b(static_cast<usize>(n));
+    for (f32& v : b) v = static_cast<f32>(static_cast<int>(random() % 7) - 3);
+    buffers.push_back(std::move(b));
+  }
+  std::vector<std::vector<f32>> expected = buffers;
+  std::vector<void*> got_params, expected_params;
+  for (auto& b : buffers) got_params.push_back(b.data());
+  for (auto& b : expected) expected_params.push_back(b.data());
+  core::interpret(ast, expected_params, {});
+
+  bool masked = seed % 2;
+  core::Arena arena, merged_arena;
+  KernelInfo info = merged_info(ast, merged_arena);
+  Plan plan = kernel.plan(info, masked);
+  LowerOptions options;
+  if (seed % 4) options.plan = &plan;
+  LinearProgram program = lower(ast, fuzz_caps(masked), arena, options);
+  run_linear(program, got_params);
+  ASSERT_EQ(buffers[0], expected[0]) << "seed " << seed << " plan " << print(plan) << "\n"
+                                     << core::print(*ast.arena, ast.sink);
+}
+
+TEST(LowerFuzz, RandomKernelsUnderRandomPlans) {
+  for (u32 seed = 1; seed <= 1500; ++seed) {
+    try {
+      run_one(seed);
+    } catch (const std::exception& e) {
+      FAIL() << "seed " << seed << ": " << e.what();
+    }
+    if (HasFatalFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace doorbell::codegen

@@ -1,0 +1,75 @@
+// What each pass of lowering does to a small kernel, as text: the reviewer's view.
+#include <gtest/gtest.h>
+
+#include "codegen/linear/linearize.h"
+#include "codegen/lower/expand.h"
+#include "codegen/lower/lower_index.h"
+#include "codegen/opt/apply.h"
+#include "codegen/opt/merge_ranges.h"
+#include "core/rules/rules.h"
+#include "core/uop/print.h"
+#include "tests/codegen/support/kernels.h"
+#include "tests/support/golden.h"
+
+namespace doorbell::codegen {
+namespace {
+
+using core::Arena;
+using core::KernelAst;
+using core::Rewriter;
+using core::UOp;
+
+Caps caps_of_avx() {
+  Caps caps;
+  caps.vector_bytes = 32;
+  caps.masked_access = true;
+  return caps;
+}
+
+// The kernel in the Rewriter's arena, in simplest form.
+UOp simplest(const KernelAst& ast, Rewriter& rewriter) { return rewriter.rewrite(ast.sink); }
+
+TEST(PassGolden, MergeRanges) {
+  KernelBuilder k;
+  UOp out = k.param(0, 60), x = k.param(1, 60), bias = k.param(2, 5);
+  UOp a = k.loop(3), b = k.loop(4), c = k.loop(5);
+  UOp at = k.add(k.mul(k.add(k.mul(a, 4), b), 5), c);
+  KernelAst ast = k.store(out, at, k.add(k.load(x, at), k.load(bias, c)), {a, b, c});
+  Rewriter rewriter(*ast.arena, core::simplify_rules());
+  UOp before = simplest(ast, rewriter);
+  UOp after = merge_ranges(rewriter, before);
+  EXPECT_GOLDEN("tests/golden/codegen/merge_ranges.txt",
+                "before\n" + core::print(*ast.arena, before) + "after\n" + core::print(*ast.arena, after));
+}
+
+// A 4x8 matrix product over k = 6: rows in registers, columns in lanes, k unrolled by 2.
+TEST(PassGolden, ApplyExpandLowerLinearize) {
+  KernelAst ast = matmul_kernel(4, 8, 6);
+  Arena& arena = *ast.arena;
+  Rewriter rewriter(arena, core::simplify_rules());
+  UOp sink = merge_ranges(rewriter, simplest(ast, rewriter));
+  Plan plan{{OptOp::Upcast, 0, 2}, {OptOp::Vector, 1, 8}, {OptOp::Unroll, 2, 2}};
+  Applied applied = apply(rewriter, analyse(arena, sink), sink, plan);
+  EXPECT_GOLDEN("tests/golden/codegen/apply.txt",
+                "before\n" + core::print(arena, sink) + "after " + print(plan) + "\n" +
+                    core::print(arena, applied.sink));
+  UOp expanded = expand(rewriter, applied.sink, caps_of_avx());
+  EXPECT_GOLDEN("tests/golden/codegen/expand.txt", core::print(arena, expanded));
+  UOp lowered = lower_index(arena, expanded);
+  EXPECT_GOLDEN("tests/golden/codegen/lower_index.txt", core::print(arena, lowered));
+  EXPECT_GOLDEN("tests/golden/codegen/linearize.txt", core::print_ops(linearize(arena, lowered)));
+}
+
+TEST(PassGolden, ApplyTiled) {
+  KernelAst ast = matmul_kernel(8, 16, 8);
+  Rewriter rewriter(*ast.arena, core::simplify_rules());
+  UOp sink = merge_ranges(rewriter, simplest(ast, rewriter));
+  Plan plan{{OptOp::Tile, 2, 4},  {OptOp::Tile, 0, 4},  {OptOp::Tile, 1, 8},  {OptOp::Stage, 1, 1},
+            {OptOp::Stage, 2, 1}, {OptOp::Upcast, 0, 2}, {OptOp::Vector, 1, 4}};
+  Applied applied = apply(rewriter, analyse(*ast.arena, sink), sink, plan);
+  EXPECT_GOLDEN("tests/golden/codegen/apply_tiled.txt",
+                "after " + print(plan) + "\n" + core::print(*ast.arena, applied.sink));
+}
+
+}  // namespace
+}  // namespace doorbell::codegen
