@@ -74,7 +74,8 @@ class LlvmRenderer final : public Renderer {
 class LlvmCompiler final : public Compiler {
  public:
   explicit LlvmCompiler(std::string path)
-      : module_(std::move(path)), key_(fmt::format("LLVM {} {}", kLlvmVersion, cpu_identity())) {}
+      : module_(std::move(path)),
+        key_(fmt::format("LLVM {} {} {}", kLlvmVersion, kLlvmModuleHash, cpu_identity())) {}
   const std::string& key() const override { return key_; }
   bool wants_source() const override { return false; }
   Result<std::vector<u8>> compile(const LinearProgram& program, std::string_view) const override {

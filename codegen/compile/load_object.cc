@@ -213,6 +213,11 @@ class Loader {
       if (symbols_[i].name != entry || symbols_[i].type != STT_FUNC) continue;
       if (symbols_[i].section == SHN_UNDEF) break;
       TRY(u64 address, address_of(i));
+      const elf::Section& section = file_.sections()[symbols_[i].section];
+      if ((section.flags & SHF_EXECINSTR) == 0 || symbols_[i].value >= section.size) {
+        return fail(ErrorKind::Corrupt, "function {} at {} of section {} with {} bytes", entry,
+                    symbols_[i].value, section.name, section.size);
+      }
       return core::LoadedCode{reinterpret_cast<void*>(address), mapping_};
     }
     return fail(ErrorKind::NotFound, "the object has no function {}", entry);

@@ -1,0 +1,46 @@
+// compile_kernel: the one way from a kernel's graph to code, through lowering, renderer, compiler
+// and the cache on disk. Sharing compiled kernels within a process is the engine's; launching them
+// the device's.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "codegen/compile/compile_cache.h"
+#include "codegen/compile/compiler.h"
+#include "codegen/lower/lower.h"
+#include "codegen/render/renderer.h"
+#include "core/device/program.h"
+#include "core/schedule/kernel.h"
+
+namespace doorbell::codegen {
+
+// What serves one device. Borrowed pieces live as long as the process.
+struct Backend {
+  const Renderer* renderer = nullptr;
+  const Compiler* compiler = nullptr;  // null: kernels are rendered and never run
+  CompileCache* cache = nullptr;       // null: nothing is kept
+  Caps caps;                           // the renderer's, refined by the device
+  bool load = true;                    // into this process; false: the device takes the image
+};
+
+struct CompileOptions {
+  LowerOptions lower;  // with a plan of its own a kernel is not kept on disk
+  // What people want to see (CompiledKernel::source, ::linear, ::code). Lowers even what is cached.
+  bool keep_source = false, keep_linear = false, keep_code = false;
+};
+
+struct CompiledKernel {
+  core::Binary binary;
+  std::vector<ProgramParam> params;  // by slot
+  std::vector<i64> variables;        // interned names, in argument order
+  f64 flops = 0, bytes = 0;
+  bool from_cache = false;
+  std::string source, linear, code;
+};
+
+// Thread safety: from any thread; kernels compile in parallel.
+Result<CompiledKernel> compile_kernel(const core::KernelAst& kernel, const Backend& backend,
+                                      const CompileOptions& options = {});
+
+}  // namespace doorbell::codegen

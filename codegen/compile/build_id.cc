@@ -1,0 +1,65 @@
+// Finding our own build id among the notes of what is loaded.
+#include "codegen/compile/build_id.h"
+
+#include <link.h>
+
+#include <cstring>
+
+#include "base/util/types.h"
+
+namespace doorbell::codegen {
+
+namespace {
+
+struct Search {
+  std::string id;
+};
+
+// The NT_GNU_BUILD_ID note of a segment of notes. [elf(5), "Notes (Nhdr)"]
+std::string id_in(const u8* at, usize size) {
+  while (size >= sizeof(ElfW(Nhdr))) {
+    ElfW(Nhdr) note;
+    std::memcpy(&note, at, sizeof note);
+    usize name = (note.n_namesz + 3u) & ~3u, data = (note.n_descsz + 3u) & ~3u;
+    if (sizeof note + name + data > size) break;
+    const u8* text = at + sizeof note;
+    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(text, "GNU", 4) == 0) {
+      const char* bytes = reinterpret_cast<const char*>(text + name);
+      return std::string(bytes, note.n_descsz);
+    }
+    at += sizeof note + name + data;
+    size -= sizeof note + name + data;
+  }
+  return {};
+}
+
+int visit(dl_phdr_info* info, usize, void* context) {
+  auto own = reinterpret_cast<ElfW(Addr)>(&visit);
+  bool holds_us = false;
+  std::string id;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& p = info->dlpi_phdr[i];
+    ElfW(Addr) begin = info->dlpi_addr + p.p_vaddr;
+    if (p.p_type == PT_LOAD && own >= begin && own < begin + p.p_memsz) holds_us = true;
+    if (p.p_type == PT_NOTE && id.empty()) {
+      id = id_in(reinterpret_cast<const u8*>(begin), p.p_memsz);
+    }
+  }
+  if (!holds_us) return 0;
+  static_cast<Search*>(context)->id = id;
+  return 1;
+}
+
+}  // namespace
+
+const std::string& build_id() {
+  static const auto* id = [] {
+    Search search;
+    dl_iterate_phdr(visit, &search);
+    if (search.id.empty()) search.id = __DATE__ " " __TIME__;
+    return new std::string(search.id);
+  }();
+  return *id;
+}
+
+}  // namespace doorbell::codegen

@@ -1,0 +1,45 @@
+// CompileCache: compiled kernels on disk, shared by processes and kept between them. What an entry
+// means is kernel_binary.h's; what makes a key is backend.h's.
+//
+// It never makes a compile fail: a cache that cannot be opened, read or written says so in the log
+// and is left out from then on; a bad entry is logged, deleted, and reported as absent.
+//
+// Thread safety: all functions may be called from any thread.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/os/files.h"
+#include "codegen/compile/kernel_binary.h"
+
+namespace doorbell::codegen {
+
+// 128 bits, so that keys of different kernels do not meet.
+struct CacheKey {
+  u64 words[2];
+};
+CacheKey make_cache_key(std::string_view text);
+
+class CompileCache {
+ public:
+  // A database file; it and its folder are made at the first use. Beyond `max_bytes` the oldest
+  // entries go when the cache is opened.
+  CompileCache(os::Files& files, std::string path, i64 max_bytes = i64{256} << 20);
+  ~CompileCache();
+
+  std::optional<KernelBinary> find(const CacheKey& key);
+  void store(const CacheKey& key, const KernelBinary& kernel);
+  // False once it is left out.
+  bool usable();
+
+ private:
+  class Database;
+  Database* database();  // mutex held; null: left out
+  void give_up(std::string_view what, const std::string& why);
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace doorbell::codegen

@@ -1,0 +1,32 @@
+// KernelBinary: a compiled kernel with all that is needed to run it, and its form on disk. Loading
+// the code is load_object's or a driver's; where entries are kept is compile_cache's.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/util/result.h"
+#include "codegen/linear/program.h"
+
+namespace doorbell::codegen {
+
+struct KernelBinary {
+  std::string name;
+  std::vector<ProgramParam> params;  // by slot
+  std::vector<i64> variables;        // interned names, in argument order
+  i64 threads = 1;
+  i64 global_size[3] = {1, 1, 1}, local_size[3] = {1, 1, 1};
+  f64 flops = 0, bytes = 0;
+  std::vector<u8> image;  // what the compiler made
+};
+
+// All of a program but its code.
+KernelBinary describe(const LinearProgram& program);
+
+// Variables by name, numbers little endian, behind a header with length and checksum.
+std::vector<u8> encode(const KernelBinary& kernel);
+// Bytes that encode did not write, or that changed since, are refused with the reason.
+Result<KernelBinary> decode(std::span<const u8> bytes);
+
+}  // namespace doorbell::codegen
