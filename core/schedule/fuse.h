@@ -1,0 +1,71 @@
+// Fusion: goes over the values that may be stored, producers first, builds the kernel of each, and
+// keeps it or has its consumers compute the value again. Computing again is allowed while no kernel
+// does more than twice the work that it and what it took over would do apart, reads of few buffers
+// are involved, and no reduction of memory is repeated. Building one value is kernel_builder.h's.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <vector>
+
+#include "core/schedule/kernel.h"
+#include "core/schedule/kernel_builder.h"
+#include "core/schedule/sweep.h"
+
+namespace doorbell::core {
+
+class Fuser {
+ public:
+  Fuser(Arena& arena, Rewriter& rewriter, LazyGraph& graph, Moves& moves, Sweep& sweep,
+        const ScheduleOptions& options)
+      : arena_(arena),
+        graph_(graph),
+        moves_(moves),
+        sweep_(sweep),
+        options_(options),
+        builder_(arena, rewriter, graph, moves, options),
+        storage_(graph.size()),
+        unfused_(sweep.work) {}
+
+  Schedule run();
+
+ private:
+  // What computing one element of a value takes.
+  struct Cost {
+    f64 work = 0;
+    usize buffers = 0;
+    bool reduces_memory = false;
+  };
+
+  void place_inputs();
+  void decide(LazyId id);
+  void copy(LazyId id);
+  void fold(LazyId id, UOp value);
+  bool is_alias(LazyId id, const BuiltValue& built);
+  Cost cost_of(UOp value, usize buffers);
+  bool is_cheap(LazyId id, const Cost& cost);
+  void keep(LazyId id);
+  void emit(LazyId id, const BuiltValue& built);
+  u32 add_buffer(LazyId id, i64 count);
+  u16 device_of(LazyId id) const;
+
+  Arena& arena_;
+  LazyGraph& graph_;
+  Moves& moves_;
+  Sweep& sweep_;
+  const ScheduleOptions& options_;
+  KernelBuilder builder_;
+  std::vector<Storage> storage_;  // by node
+  std::vector<f64> unfused_;      // by stored node: work of what its kernel does, each done once
+
+  // Finished kernels by their expression in arena_, and by key; looked up, never iterated.
+  struct Finished {
+    std::shared_ptr<const KernelAst> ast;
+    std::vector<u32> slots;  // by Param slot of the finished kernel: the slot it was built with
+  };
+  absl::flat_hash_map<const Node*, Finished> finished_;
+  absl::flat_hash_map<u64, std::shared_ptr<const KernelAst>> kernels_;
+  Schedule schedule_;
+};
+
+}  // namespace doorbell::core

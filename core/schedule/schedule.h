@@ -1,0 +1,30 @@
+// Scheduling: a tensor graph becomes kernels and copies in an order that respects every dependency.
+// Ranges flow from consumers to producers; what must be stored is stored; the rest fuses while the
+// estimated work stays within bounds. Planning the temporaries' memory is memory_plan.h's, finding
+// a finished schedule again is graph_key.h's, running it is the engine's.
+#pragma once
+
+#include <span>
+
+#include "core/schedule/graph_key.h"
+#include "core/schedule/kernel.h"
+#include "core/uop/uop.h"
+
+namespace doorbell::core {
+
+struct ScheduleOptions {
+  u32 max_buffers = 31;        // Params of one kernel
+  u32 max_ops = 2000;          // tensor-graph nodes fused into one kernel, at most
+  u32 max_inline_buffers = 3;  // a value made from more than these is not computed twice
+  u16 default_device = 0;      // index, of what no Buffer or Copy places
+  bool split_reduce = true;    // a long reduction to few elements is done in two kernels
+};
+
+// Root i of `roots` becomes output i; inputs are numbered as GraphKey numbers them. No temporary
+// has memory yet. A kernel never reads memory that it writes.
+Schedule make_schedule(std::span<const UOp> roots, const ScheduleOptions& options = {});
+// The same, when the caller has walked the roots `with_order` already.
+Schedule make_schedule(const GraphKey& key, std::span<const UOp> roots,
+                       const ScheduleOptions& options = {});
+
+}  // namespace doorbell::core

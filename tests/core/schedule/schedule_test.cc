@@ -1,0 +1,236 @@
+// What the scheduler makes of small graphs: how many kernels, and that they compute the right
+// values.
+#include "core/schedule/schedule.h"
+
+#include <gtest/gtest.h>
+
+#include "core/uop/print.h"
+#include "tests/core/schedule/tensor_reference.h"
+
+namespace doorbell::core {
+namespace {
+using namespace test;  // NOLINT
+
+void expect_matches(std::initializer_list<UOpRef> roots, usize kernels,
+                    const ScheduleOptions& options = {}) {
+  Scheduled got = schedule_and_run(roots, options);
+  EXPECT_EQ(got.kernels, kernels);
+  ASSERT_EQ(got.outputs.size(), roots.size());
+  usize i = 0;
+  for (const UOpRef& root : roots) expect_equal(got.outputs[i++], reference(*root));
+}
+
+TEST(Schedule, ElementwiseIsOneKernel) {
+  UOpRef a = buffer({8, 4}), b = buffer({8, 4});
+  expect_matches({unary(Op::Neg, mul(add(a, b), a))}, 1);
+}
+
+TEST(Schedule, BroadcastsWithoutExpand) {
+  UOpRef a = buffer({8, 1}), b = buffer({4}), c = buffer({2, 8, 4});
+  expect_matches({add(mul(a, b), c)}, 1);
+}
+
+TEST(Schedule, ReductionWithEpilogue) {
+  UOpRef a = buffer({6, 10});
+  expect_matches({unary(Op::Neg, sum(a, 2))}, 1);
+  expect_matches({reduce(Op::Max, a, 1)}, 1);
+  expect_matches({sum(a, 3)}, 1);
+}
+
+TEST(Schedule, Matmul) {
+  UOpRef a = buffer({5, 7}), b = buffer({7, 6});
+  expect_matches({matmul(a, b)}, 1);
+}
+
+TEST(Schedule, SoftmaxIsThreeKernels) { expect_matches({softmax(buffer({4, 9}))}, 3); }
+
+TEST(Schedule, LayernormIsThreeKernels) {
+  UOpRef x = buffer({4, 16});
+  UOpRef mean = mul(sum(x, 2), constant(1.0 / 16));
+  UOpRef centred = binary(Op::Sub, x, mean);
+  UOpRef variance = mul(sum(mul(centred, centred), 2), constant(1.0 / 16));
+  UOpRef scale = unary(Op::Recip, unary(Op::Sqrt, add(variance, constant(1e-5))));
+  expect_matches({add(mul(mul(centred, scale), buffer({16})), buffer({16}))}, 3);
+}
+
+// 3x3 convolution with padding, spelled with movement ops only.
+UOpRef conv(const UOpRef& x, const UOpRef& w) {
+  Sizes s = shape_of(*x), k = shape_of(*w);  // [n, c, h, w], [o, c, 3, 3]
+  i64 n = s[0], c = s[1], h = s[2], v = s[3], o = k[0];
+  UOpRef p = pad(x, {{0, 0}, {0, 0}, {1, 1}, {1, 1}});
+  // Windows: repeat 3 times along each axis, cut so that every repeat is shifted by one more.
+  p = expand(reshape(p, {n, c, 1, h + 2, 1, v + 2}), {n, c, 3, h + 2, 3, v + 2});
+  p = reshape(p, {n, c, 3 * (h + 2), 3 * (v + 2)});
+  p = pad(p, {{0, 0}, {0, 0}, {0, 3}, {0, 3}});
+  p = shrink(p, {{0, n}, {0, c}, {0, 3 * (h + 3)}, {0, 3 * (v + 3)}});
+  p = reshape(p, {n, c, 3, h + 3, 3, v + 3});
+  p = shrink(p, {{0, n}, {0, c}, {0, 3}, {0, h}, {0, 3}, {0, v}});
+  p = reshape(permute(p, {0, 1, 3, 5, 2, 4}), {n, 1, c, h, v, 3, 3});
+  p = expand(p, {n, o, c, h, v, 3, 3});
+  UOpRef weights = expand(reshape(w, {1, o, c, 1, 1, 3, 3}), {n, o, c, h, v, 3, 3});
+  return reshape(sum(mul(p, weights), 1 << 2 | 1 << 5 | 1 << 6), {n, o, h, v});
+}
+
+TEST(Schedule, Convolution) {
+  UOpRef x = buffer({2, 3, 5, 4}), w = buffer({4, 3, 3, 3});
+  expect_matches({conv(x, w)}, 1);
+  // The activation goes with the first convolution; the second reads memory.
+  UOpRef w2 = buffer({2, 4, 3, 3});
+  expect_matches({conv(binary(Op::Max, conv(x, w), constant(0)), w2)}, 2);
+}
+
+TEST(Schedule, MovesFuse) {
+  UOpRef a = buffer({4, 6});
+  expect_matches({shrink(flip(permute(a, {1, 0}), 1), {{1, 5}, {0, 3}})}, 1);
+  expect_matches({add(pad(a, {{1, 2}, {0, 3}}), constant(1))}, 1);
+}
+
+TEST(Schedule, ConsumersThatReadAlikeShare) {
+  UOpRef a = buffer({4, 4});
+  UOpRef e = unary(Op::Exp2, mul(a, constant(0.125)));
+  expect_matches({add(e, mul(e, e))}, 1);
+}
+
+TEST(Schedule, ConsumersThatReadDifferentlyComputeCheapValuesAgain) {
+  UOpRef a = buffer({4, 4});
+  UOpRef d = add(a, a);
+  expect_matches({add(d, permute(d, {1, 0}))}, 1);
+}
+
+TEST(Schedule, ReductionWithTwoReadersIsStored) {
+  UOpRef a = buffer({6, 6, 5});
+  UOpRef s = reshape(sum(a, 4), {6, 6});
+  expect_matches({add(s, permute(s, {1, 0}))}, 2);
+}
+
+TEST(Schedule, ContiguousIsStored) {
+  UOpRef a = buffer({4, 4});
+  expect_matches({add(contiguous(add(a, a)), a)}, 2);
+  // What is stored already is not stored again.
+  expect_matches({add(contiguous(a), a)}, 1);
+  expect_matches({add(contiguous(reshape(a, {16})), constant(1))}, 1);
+}
+
+TEST(Schedule, SeveralRoots) {
+  UOpRef a = buffer({4, 4});
+  UOpRef d = add(a, a), e = mul(d, a);
+  expect_matches({d, e}, 2);
+  // The same node twice; a view of another root; an input; a constant.
+  expect_matches({d, d}, 2);
+  expect_matches({d, reshape(d, {16})}, 2);
+  expect_matches({a}, 1);
+  expect_matches({expand(reshape(constant(2), {1, 1}), {3, 2})}, 1);
+}
+
+TEST(Schedule, AssignIsAFreshValue) {
+  UOpRef a = buffer({4, 4}), b = buffer({4, 4});
+  UOpRef version = assign(a, add(permute(a, {1, 0}), b));
+  expect_matches({version, add(version, a)}, 2);
+}
+
+TEST(Schedule, CopiesReadMemory) {
+  UOpRef a = buffer({4, 4}), b = buffer({4, 4}, dtypes::f32, 1);
+  UOpRef moved = copy(add(a, a), 1);
+  Scheduled got = schedule_and_run({add(moved, b)});
+  EXPECT_EQ(got.kernels, 2u);
+  EXPECT_EQ(got.copies, 1u);
+  EXPECT_EQ(got.schedule.items[1].device, 1);
+  EXPECT_EQ(got.schedule.items[2].device, 1);
+  expect_equal(got.outputs[0], reference(*add(moved, b)));
+  // To where it is already, and of constants, nothing is copied.
+  EXPECT_EQ(schedule_and_run({add(copy(a, 0), constant(1))}).copies, 0u);
+  EXPECT_EQ(schedule_and_run({add(b, copy(constant(1), 1))}).copies, 0u);
+}
+
+TEST(Schedule, LongReductionIsSplit) {
+  UOpRef a = buffer({1 << 16});
+  expect_matches({sum(a, 1)}, 2);
+  ScheduleOptions whole;
+  whole.split_reduce = false;
+  expect_matches({sum(a, 1)}, 1, whole);
+  // Broadcast data is not worth splitting.
+  expect_matches({sum(expand(reshape(buffer({4}), {4, 1}), {4, 1 << 16}), 2)}, 1);
+}
+
+TEST(Schedule, EmptyValues) {
+  UOpRef a = buffer({4, 0}), b = buffer({4, 1});
+  expect_matches({add(a, constant(1))}, 0);
+  expect_matches({add(sum(a, 2), b)}, 1);
+}
+
+TEST(Schedule, EqualKernelsAreShared) {
+  UOpRef a = buffer({4, 9}), b = buffer({4, 9});
+  Scheduled got = schedule_and_run({softmax(a), softmax(b)});
+  ASSERT_EQ(got.kernels, 6u);
+  EXPECT_EQ(got.schedule.items[0].ast, got.schedule.items[3].ast);
+  EXPECT_EQ(got.schedule.items[2].ast, got.schedule.items[5].ast);
+  EXPECT_NE(got.schedule.items[0].ast, got.schedule.items[1].ast);
+}
+
+TEST(Schedule, KeysAreOfStructure) {
+  UOpRef a = buffer({4, 9}), b = buffer({4, 9}), c = buffer({9, 4});
+  auto first = [](const UOpRef& root) { return schedule_and_run({root}).schedule.items[0].ast; };
+  auto x = first(add(a, b)), y = first(add(b, a)), z = first(add(c, c));
+  EXPECT_EQ(x->key, y->key);
+  EXPECT_TRUE(same_kernel(*x, *y));
+  EXPECT_NE(x->key, z->key);
+  EXPECT_FALSE(same_kernel(*x, *z));
+}
+
+TEST(Schedule, SymbolicWindow) {
+  UOpRef a = buffer({10, 4}), n = variable("n", 6, 10), start = variable("start", 2, 4);
+  // Rows start .. start + n of a, doubled and summed over the rows.
+  UOp srcs[] = {*a, *start, *n};
+  i64 args[] = {kDynamicDim + 0, kDynamicDim + 1, 0, 4};
+  UOpRef window = TensorGraph::make(Op::Shrink, dtypes::f32, srcs, args);
+  UOpRef doubled = add(window, window);
+  UOpRef total = sum(doubled, 1);
+  Scheduled got = schedule_and_run({total});
+  EXPECT_EQ(got.kernels, 1u);
+  std::map<i64, i64> variables{{intern_name("n"), 6}, {intern_name("start"), 2}};
+  expect_equal(got.outputs[0], reference(*total, variables));
+  EXPECT_EQ(got.schedule.items[0].ast->variables.size(), 2u);
+}
+
+TEST(Schedule, ManyBuffersAreCut) {
+  UOpRef total = buffer({4});
+  for (int i = 0; i < 99; ++i) total = add(total, buffer({4}));
+  Scheduled got = schedule_and_run({total});
+  for (const ScheduleItem& item : got.schedule.items) EXPECT_LE(item.buffers.size(), 31u);
+  EXPECT_EQ(got.kernels, 4u);
+  expect_equal(got.outputs[0], reference(*total));
+}
+
+TEST(Schedule, KernelText) {
+  UOpRef a = buffer({4, 6});
+  Scheduled got = schedule_and_run({sum(mul(a, a), 2)});
+  EXPECT_EQ(print(*got.schedule.items[0].ast->arena, got.schedule.items[0].ast->sink),
+            "%0 = Param:f32 {0, 4}\n"
+            "%1 = Const:index 4\n"
+            "%2 = Range:index(%1) {0, loop}\n"
+            "%3 = Index:f32(%0, %2)\n"
+            "%4 = Param:f32 {1, 24}\n"
+            "%5 = Const:index 6\n"
+            "%6 = Mul:index(%2, %5)\n"
+            "%7 = Range:index(%5) {1, reduce}\n"
+            "%8 = Add:index(%6, %7)\n"
+            "%9 = Index:f32(%4, %8)\n"
+            "%10 = Load:f32(%9)\n"
+            "%11 = Mul:f32(%10, %10)\n"
+            "%12 = Reduce:f32(%11, %7) {Add, 0}\n"
+            "%13 = Store:void(%3, %12)\n"
+            "%14 = End:void(%13, %2)\n"
+            "%15 = Sink:void(%14)\n");
+}
+
+// A value read both inside and outside a reduction, at a place that does not vary with its loop,
+// but masked by a condition that does: the mask stays inside.
+TEST(Schedule, MaskStaysInsideItsLoop) {
+  UOpRef a = buffer({3});
+  UOpRef one = shrink(a, {{1, 2}});
+  UOpRef padded = pad(one, {{2, 3}});
+  expect_matches({binary(Op::Sub, sum(padded, 1), one)}, 1);
+}
+
+}  // namespace
+}  // namespace doorbell::core
