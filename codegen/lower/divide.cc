@@ -30,9 +30,8 @@ bool never_zero(UOp x) { return x.vmin() > 0 || x.vmax() < 0; }
 UOp floor_from_c(OpBuilder& b, Op op, UOp x, UOp y) {
   UOp remainder = b.make(Op::CMod, x.dtype(), {x, y});
   UOp zero = b.integer(x.dtype(), 0);
-  UOp off = y.vmin() > 0 ? b.less(remainder, zero)
-                         : b.bit_and(b.not_equal(remainder, zero),
-                                     b.less(b.bit_xor(remainder, y), zero));
+  UOp off = b.less(y.vmin() > 0 ? remainder : b.bit_xor(remainder, y), zero);
+  if (y.vmin() <= 0) off = b.bit_and(off, b.not_equal(remainder, zero));
   if (op == Op::FloorMod) return b.select(off, b.add(remainder, y), remainder);
   UOp quotient = b.make(Op::CDiv, x.dtype(), {x, y});
   return b.select(off, b.sub(quotient, b.integer(x.dtype(), 1)), quotient);

@@ -120,7 +120,8 @@ UOp exp2_parts(OpBuilder& b, const RoundedExponent& rounded, UOp fraction) {
   const FloatLayout layout = layout_of(t);
   std::span<const f64> coefficients = t == core::dtypes::f32 ? std::span<const f64>(kExp2F32)
                                                              : std::span<const f64>(kExp2F64);
-  UOp power = b.mul_add(polynomial(b, fraction, coefficients), fraction, b.number(t, 1));
+  UOp slope = polynomial(b, fraction, coefficients);
+  UOp power = b.mul_add(slope, fraction, b.number(t, 1));
   UOp bits = b.bitcast(rounded.carrier, layout.bits);
   UOp half = b.shr(bits, 1);
   UOp first = b.bitcast(b.shl(half, layout.mantissa_bits), t);
@@ -148,7 +149,8 @@ UOp log2(OpBuilder& b, UOp x) {
   UOp value = t == core::dtypes::f32 ? log2_f32(b, parts) : log2_f64(b, parts);
   UOp zero = b.number(t, 0);
   UOp finite = b.select(b.less(x, b.number(t, kInf)), value, x);
-  UOp special = b.select(b.equal(x, zero), b.number(t, -kInf), b.number(t, kNan));
+  UOp minus_infinity = b.number(t, -kInf), nan = b.number(t, kNan);
+  UOp special = b.select(b.equal(x, zero), minus_infinity, nan);
   return b.select(b.less(zero, x), finite, special);
 }
 

@@ -24,8 +24,14 @@ struct NodeLane {
   Value add(Value x, Value y) { return b.add(x, y); }
   Value shl(Value x, u32 n) { return b.shl(x, n); }
   Value shr(Value x, u32 n) { return b.shr(x, n); }
-  Value fadd(Value x, Value y) { return as_bits(b.add(as_float(x), as_float(y))); }
-  Value fmul(Value x, Value y) { return as_bits(b.mul(as_float(x), as_float(y))); }
+  Value fadd(Value x, Value y) {
+    Value first = as_float(x);
+    return as_bits(b.add(first, as_float(y)));
+  }
+  Value fmul(Value x, Value y) {
+    Value first = as_float(x);
+    return as_bits(b.mul(first, as_float(y)));
+  }
   Mask less(Value x, Value y) { return b.less(x, y); }
   Value select(Mask m, Value x, Value y) { return b.select(m, x, y); }
   Value as_float(Value x) { return b.bitcast(x, core::dtypes::f32); }
@@ -49,7 +55,8 @@ UOp cast_to_odd_f32(OpBuilder& b, UOp x) {
   UOp is_negative = b.less(x, zero);
   UOp away = b.cast(b.equal(is_below, is_negative), u32);  // from zero
   UOp bits = b.bitcast(nearest, u32);
-  UOp odd = b.bit_or(b.sub(bits, away), b.integer(u32, 1));
+  UOp toward_zero = b.sub(bits, away);
+  UOp odd = b.bit_or(toward_zero, b.integer(u32, 1));
   return b.bitcast(b.select(inexact, odd, bits), f32);
 }
 

@@ -63,7 +63,8 @@ Pair log2_pair(OpBuilder& b, UOp x) {
   UOp p_low = b.sub(v, b.sub(p_high, u));
   // Times 2 / (3 log 2), plus the exponent.
   UOp z_high = b.mul(p_high, b.number(t, scale.high));
-  UOp z_low = b.mul_add(p_high, b.number(t, scale.low), b.mul(p_low, b.number(t, scale.whole)));
+  UOp z_rest = b.mul(p_low, b.number(t, scale.whole));
+  UOp z_low = b.mul_add(p_high, b.number(t, scale.low), z_rest);
   UOp high = upper_half(b, b.add(b.add(z_high, z_low), parts.exponent));
   UOp low = b.sub(z_low, b.sub(b.sub(high, parts.exponent), z_high));
   return {high, low};
@@ -75,7 +76,8 @@ UOp finite_power(OpBuilder& b, UOp x, UOp y) {
   const FloatLayout layout = layout_of(t);
   Pair log = log2_pair(b, x);
   UOp y_high = upper_half(b, y);
-  UOp low = b.mul_add(b.sub(y, y_high), log.high, b.mul(y, log.low));
+  UOp y_low = b.sub(y, y_high);
+  UOp low = b.mul_add(y_low, log.high, b.mul(y, log.low));
   UOp high = b.mul(y_high, log.high);
   UOp sum = b.add(high, low);
   RoundedExponent rounded = round_exponent(b, clamp_exponent(b, sum));
@@ -101,9 +103,10 @@ UOp constant_power(OpBuilder& b, UOp x, f64 y) {
   if (y == -1) return b.make(Op::Recip, t, {x});
   if (y != 0.5) return UOp();
   // The root of -0 is -0 and of minus infinity NaN; their powers are 0 and infinity.
-  f64 inf = std::numeric_limits<f64>::infinity();
+  UOp infinity = b.number(t, std::numeric_limits<f64>::infinity());
+  UOp minus_infinity = b.number(t, -std::numeric_limits<f64>::infinity());
   UOp root = b.make(Op::Sqrt, t, {b.add(x, b.number(t, 0))});
-  return b.select(b.equal(x, b.number(t, -inf)), b.number(t, inf), root);
+  return b.select(b.equal(x, minus_infinity), infinity, root);
 }
 
 }  // namespace
@@ -122,10 +125,13 @@ UOp pow(OpBuilder& b, UOp x, UOp y) {
   UOp magnitude = b.bitcast(b.bit_xor(b.bitcast(x, bits), sign), t);
   UOp y_magnitude = b.bitcast(b.bit_and(b.bitcast(y, bits), sign_bit - 1), t);
   // A zero or infinite operand: infinity or zero, by whether |x| > 1 and y > 0 agree.
-  UOp infinite = b.bit_or(b.equal(magnitude, infinity), b.equal(y_magnitude, infinity));
-  UOp extreme = b.bit_or(infinite, b.equal(magnitude, zero));
-  UOp differ = b.not_equal(b.less(one, magnitude), b.less(zero, y));
-  UOp power = b.select(extreme, b.select(differ, zero, infinity), finite_power(b, magnitude, y));
+  UOp extreme = b.equal(magnitude, infinity);
+  extreme = b.bit_or(extreme, b.equal(y_magnitude, infinity));
+  extreme = b.bit_or(extreme, b.equal(magnitude, zero));
+  UOp above_one = b.less(one, magnitude);
+  UOp differ = b.not_equal(above_one, b.less(zero, y));
+  UOp power = finite_power(b, magnitude, y);
+  power = b.select(extreme, b.select(differ, zero, infinity), power);
   power = b.select(b.equal(magnitude, one), one, power);
   // The sign of a negative base, and of -0, shows in odd powers.
   UOp half = b.mul(y, b.number(t, 0.5));
@@ -133,11 +139,14 @@ UOp pow(OpBuilder& b, UOp x, UOp y) {
   UOp is_odd = b.bit_and(is_integer, b.not_equal(b.trunc(half), half));
   UOp kept_sign = b.select(is_odd, sign, b.integer(bits, 0));
   power = b.bitcast(b.bit_or(b.bitcast(power, bits), kept_sign), t);
-  UOp negative = b.bit_and(b.less(x, zero), b.less(minus_infinity, x));
+  UOp negative = b.less(x, zero);
+  negative = b.bit_and(negative, b.less(minus_infinity, x));
   UOp fails = b.bit_and(negative, b.not_equal(b.trunc(y), y));
-  UOp unordered = b.bit_or(b.is_nan(x), b.is_nan(y));
-  power = b.select(b.bit_or(fails, unordered), nan, power);
-  UOp always_one = b.bit_or(b.equal(x, one), b.equal(y, zero));
+  fails = b.bit_or(fails, b.is_nan(x));
+  fails = b.bit_or(fails, b.is_nan(y));
+  power = b.select(fails, nan, power);
+  UOp always_one = b.equal(x, one);
+  always_one = b.bit_or(always_one, b.equal(y, zero));
   return b.select(always_one, one, power);
 }
 

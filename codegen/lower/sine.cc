@@ -2,6 +2,8 @@
 // which gives the sign. Moderate arguments are reduced with a pi of several words (Cody and Waite,
 // "Software Manual for the Elementary Functions", 1980), larger ones by multiplying with the bits
 // of 1/pi that matter (Payne and Hanek, "Radian reduction for trigonometric functions", 1983).
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "base/util/check.h"
@@ -10,6 +12,7 @@
 namespace doorbell::codegen {
 
 using core::DType;
+using core::Op;
 using core::UOp;
 
 namespace {
@@ -88,10 +91,12 @@ Reduced fraction_times_pi(OpBuilder& b, UOp high, UOp low, UOp parity, f64 pi_hi
 // `magnitude` are the bits of |x|, at least 2^13. 24 bits of significand times 96 bits of 1/pi.
 Reduced reduce_large_f32(OpBuilder& b, UOp magnitude) {
   const u64* words = kInversePiF32;
-  UOp exponent = b.sub(b.shr(magnitude, 23), b.integer(kU32, kFirstExponentF32));
-  UOp significand = b.bit_or(b.bit_and(magnitude, 0x7fffff), b.integer(kU32, 0x800000));
-  UOp m = b.cast(significand, kU64);
-  UOp second_word = b.not_equal(b.bit_and(exponent, 64), b.integer(kU32, 0));
+  UOp field = b.shr(magnitude, 23);
+  UOp exponent = b.sub(field, b.integer(kU32, kFirstExponentF32));
+  UOp mantissa = b.bit_and(magnitude, 0x7fffff);
+  UOp m = b.cast(b.bit_or(mantissa, b.integer(kU32, 0x800000)), kU64);
+  UOp beyond_first = b.bit_and(exponent, 64);
+  UOp second_word = b.not_equal(beyond_first, b.integer(kU32, 0));
   UOp taken[3];
   for (usize i = 0; i < 3; ++i) {
     UOp later = b.integer(kU64, words[i + 1]);
@@ -123,14 +128,17 @@ UOp multiply_high(OpBuilder& b, UOp x, UOp y) {
   UOp y_low = b.bit_and(y, 0xffffffff), y_high = b.shr(y, 32);
   UOp low = b.shr(b.mul(x_low, y_low), 32);
   UOp middle = b.add(b.mul(x_high, y_low), low);
-  UOp other = b.add(b.mul(x_low, y_high), b.bit_and(middle, 0xffffffff));
-  UOp carries = b.add(b.shr(middle, 32), b.shr(other, 32));
+  UOp other = b.mul(x_low, y_high);
+  other = b.add(other, b.bit_and(middle, 0xffffffff));
+  UOp carries = b.shr(middle, 32);
+  carries = b.add(carries, b.shr(other, 32));
   return b.add(b.mul(x_high, y_high), carries);
 }
 
 // The same with 53 bits of significand times 192 bits of 1/pi; x is at least 2^24.
 Reduced reduce_large_f64(OpBuilder& b, UOp magnitude) {
-  UOp exponent = b.sub(b.shr(magnitude, 52), b.integer(kU64, kFirstExponentF64));
+  UOp field = b.shr(magnitude, 52);
+  UOp exponent = b.sub(field, b.integer(kU64, kFirstExponentF64));
   UOp hidden = b.integer(kU64, u64{1} << 52);
   UOp m = b.bit_or(b.bit_and(magnitude, (u64{1} << 52) - 1), hidden);
   // Words k to k + 3 of the table, k = exponent / 64, by the bits of k from the highest.
@@ -149,7 +157,8 @@ Reduced reduce_large_f64(OpBuilder& b, UOp magnitude) {
   UOp middle = b.mul(m, w[1]);
   UOp low = b.add(middle, multiply_high(b, m, w[2]));
   UOp carry = b.cast(b.less(low, middle), kU64);
-  UOp high = b.add(b.add(b.mul(m, w[0]), multiply_high(b, m, w[1])), carry);
+  UOp high = b.mul(m, w[0]);
+  high = b.add(b.add(high, multiply_high(b, m, w[1])), carry);
   constexpr u64 kLowBits = (u64{1} << 37) - 1;
   constexpr DType t = core::dtypes::f64;
   UOp moved = b.add(high, b.integer(kU64, u64{1} << 35));
@@ -165,32 +174,74 @@ Reduced reduce_large_f64(OpBuilder& b, UOp magnitude) {
   return fraction_times_pi(b, upper, lower, parity, 0x1.921fb5p+1, 0x1.110b4611a6263p-25);
 }
 
+// An upper bound of |x|, infinite where nothing is known. What is scaled and shifted by constants
+// from an integer has one: random angles, positions.
+f64 magnitude_bound(UOp x) {
+  f64 scale = 1, offset = 0;  // |root| <= scale * |x| + offset
+  for (;;) {
+    bool by_constant = x.nsrc() == 2 && x.src(1).is_const();
+    bool of_constant = x.nsrc() == 2 && x.src(0).is_const();
+    switch (x.op()) {
+      case Op::Const: return scale * std::fabs(x.const_float()) + offset;
+      case Op::Sin: return scale + offset;
+      case Op::Neg: break;
+      case Op::Mul:
+        if (!by_constant) return HUGE_VAL;
+        scale *= std::fabs(x.src(1).const_float());
+        break;
+      case Op::Add: case Op::Sub:
+        if (!by_constant && !of_constant) return HUGE_VAL;
+        offset += scale * std::fabs(x.src(by_constant ? 1 : 0).const_float());
+        break;
+      case Op::Cast: {
+        UOp from = x.src(0);
+        if (from.dtype().is_float()) break;
+        if (from.vmin() == core::kMinusInf || from.vmax() == core::kPlusInf) return HUGE_VAL;
+        f64 low = static_cast<f64>(from.vmin()), high = static_cast<f64>(from.vmax());
+        return scale * std::max(std::fabs(low), std::fabs(high)) + offset;
+      }
+      default: return HUGE_VAL;
+    }
+    x = x.src(by_constant || !of_constant ? 0 : 1);
+  }
+}
+
+// sin(r + rest) = sin(r) + rest cos(r); 1 - (2 r / pi)^2 is close enough to the cosine.
+UOp sin_reduced(OpBuilder& b, const Reduced& x) {
+  const DType t = x.r.dtype();
+  const bool is_f32 = t == core::dtypes::f32;
+  std::span<const f64> coefficients = is_f32 ? std::span<const f64>(kSinF32)
+                                             : std::span<const f64>(kSinF64);
+  UOp square = b.mul(x.r, x.r);
+  UOp cubic = b.mul(square, polynomial(b, square, coefficients));
+  UOp one = b.number(t, 1);
+  UOp slope = b.mul_add(square, b.number(t, -0x1.9f02f6p-2), one);
+  return b.add(x.r, b.mul_add(cubic, x.r, b.mul(x.rest, slope)));
+}
+
 }  // namespace
 
 UOp sin(OpBuilder& b, UOp x) {
   const DType t = x.dtype(), bits = unsigned_like(t);
   const bool is_f32 = t == core::dtypes::f32;
   CHECK(is_f32 || t == core::dtypes::f64, "sine of {}", t.str());
-  const u64 sign_bit = u64{1} << (t.bits() - 1);
   const PiParts& pi = is_f32 ? kPartsF32 : kPartsF64;
-  UOp sign = b.bit_and(b.bitcast(x, bits), sign_bit);
+  UOp sign = b.bit_and(b.bitcast(x, bits), u64{1} << (t.bits() - 1));
   UOp magnitude = b.bit_xor(b.bitcast(x, bits), sign);
   UOp positive = b.bitcast(magnitude, t);
-  Reduced moderate = reduce_moderate(b, positive, pi);
-  Reduced large = is_f32 ? reduce_large_f32(b, magnitude) : reduce_large_f64(b, magnitude);
-  UOp is_moderate = b.less(positive, b.number(t, pi.limit));
-  UOp r = b.select(is_moderate, moderate.r, large.r);
-  UOp rest = b.select(is_moderate, moderate.rest, large.rest);
-  UOp parity = b.select(is_moderate, moderate.sign, large.sign);
-  UOp square = b.mul(r, r);
-  std::span<const f64> coefficients = is_f32 ? std::span<const f64>(kSinF32)
-                                             : std::span<const f64>(kSinF64);
-  UOp cubic = b.mul(square, polynomial(b, square, coefficients));
-  // sin(r + rest) = sin(r) + rest cos(r); 1 - (2 r / pi)^2 is close enough to the cosine.
-  UOp slope = b.mul_add(square, b.number(t, -0x1.9f02f6p-2), b.number(t, 1));
-  UOp correction = b.mul_add(cubic, r, b.mul(rest, slope));
-  UOp value = b.bitcast(b.add(r, correction), bits);
-  UOp signed_value = b.bitcast(b.bit_xor(value, b.bit_xor(sign, parity)), t);
+  Reduced reduced = reduce_moderate(b, positive, pi);
+  const bool is_moderate = magnitude_bound(x) < pi.limit;
+  if (!is_moderate) {
+    Reduced large = is_f32 ? reduce_large_f32(b, magnitude) : reduce_large_f64(b, magnitude);
+    UOp choice = b.less(positive, b.number(t, pi.limit));
+    reduced.r = b.select(choice, reduced.r, large.r);
+    reduced.rest = b.select(choice, reduced.rest, large.rest);
+    reduced.sign = b.select(choice, reduced.sign, large.sign);
+  }
+  UOp value = b.bitcast(sin_reduced(b, reduced), bits);
+  UOp result_sign = b.bit_xor(sign, reduced.sign);
+  UOp signed_value = b.bitcast(b.bit_xor(value, result_sign), t);
+  if (is_moderate) return signed_value;
   UOp nan = b.number(t, std::numeric_limits<f64>::quiet_NaN());
   UOp infinity = b.number(t, std::numeric_limits<f64>::infinity());
   return b.select(b.less(positive, infinity), signed_value, nan);

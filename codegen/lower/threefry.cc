@@ -22,7 +22,8 @@ UOp threefry(OpBuilder& b, UOp counter, UOp key) {
   auto low = [&](UOp x) { return b.cast(x, kWord); };
   auto high = [&](UOp x) { return b.cast(b.shr(x, 32), kWord); };
   UOp k0 = low(key), k1 = high(key);
-  UOp keys[3] = {k0, k1, b.bit_xor(b.bit_xor(k0, k1), b.integer(kWord, kParity))};
+  UOp parity = b.bit_xor(k0, k1);
+  UOp keys[3] = {k0, k1, b.bit_xor(parity, b.integer(kWord, kParity))};
   UOp x0 = b.add(low(counter), k0);
   UOp x1 = b.add(high(counter), k1);
   for (u64 round = 0; round < 20; ++round) {

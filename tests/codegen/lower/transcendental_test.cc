@@ -42,7 +42,6 @@ f64 ulp_error(T value, long double expected) {
 struct Unary {
   core::Arena arena;
   UOp x, root;
-  usize ops = 0;
 };
 void build(Unary* graph, Op op, DType t, bool fused) {
   Caps caps = basic_caps();
@@ -51,9 +50,6 @@ void build(Unary* graph, Op op, DType t, bool fused) {
   OpBuilder builder(rewriter, caps);
   graph->x = operand(graph->arena, t);
   graph->root = builder.make(op, t, {graph->x});
-  for (UOp u : core::topological_order(graph->arena, {&graph->root, 1})) {
-    graph->ops += core::is_elementwise(u.op()) && !u.is(Op::Bitcast);
-  }
 }
 
 template <class T>
@@ -156,6 +152,52 @@ TEST(Transcendental, SinF64) {
   expect_within<f64>(Op::Sin, 2, patterns<f64>(kCount, 12), sin_of_f64);
   expect_within<f64>(Op::Sin, 2, uniform<f64>(kCount, -10, 10, 13), sin_of_f64);
   expect_within<f64>(Op::Sin, 2, uniform<f64>(kCount, -2e7, 2e7, 14), sin_of_f64);
+}
+
+usize count_ops(core::Arena& arena, UOp root) {
+  usize ops = 0;
+  for (UOp u : core::topological_order(arena, {&root, 1})) {
+    ops += core::is_elementwise(u.op()) && !u.is(Op::Bitcast);
+  }
+  return ops;
+}
+
+// What a vector unit has to do per value; bitcasts are free. A limit that is passed by accident
+// shows here.
+TEST(Transcendental, CostsFewOperations) {
+  const std::pair<Op, usize> limits[] = {
+      {Op::Exp2, 19}, {Op::Log2, 28}, {Op::Sin, 72}, {Op::Pow, 119}};
+  for (auto [op, limit] : limits) {
+    core::Arena arena;
+    core::Rewriter rewriter(arena, core::simplify_rules());
+    Caps caps = basic_caps();
+    OpBuilder builder(rewriter, caps);
+    UOp x = operand(arena, dtypes::f32, 0), y = operand(arena, dtypes::f32, 1);
+    bool binary = core::group_of(op) == core::OpGroup::Binary;
+    UOp root = binary ? builder.make(op, dtypes::f32, {x, y}) : builder.make(op, dtypes::f32, {x});
+    EXPECT_LE(count_ops(arena, root), limit) << core::name_of(op);
+  }
+}
+
+// An angle made from 24 random bits is small: no reduction of large arguments.
+TEST(Transcendental, SineOfABoundedAngleIsCheap) {
+  core::Arena arena;
+  core::Rewriter rewriter(arena, core::simplify_rules());
+  Caps caps = basic_caps();
+  OpBuilder b(rewriter, caps);
+  UOp bits = operand(arena, dtypes::u32);
+  UOp unit = b.mul(b.cast(b.shr(bits, 8), dtypes::f32), b.number(dtypes::f32, 0x1p-24));
+  UOp angle = b.mul(unit, b.number(dtypes::f32, 6.2831853));
+  UOp shifted = b.sub(b.number(dtypes::f32, 1.5707963), angle);
+  UOp root = b.make(Op::Sin, dtypes::f32, {shifted});
+  EXPECT_LE(count_ops(arena, root), 28u);
+  // u = 0, 1/4, 1/2 and 3/4 of a turn.
+  Batch turns = {0, u64{1} << 30, u64{1} << 31, u64{3} << 30};
+  Batch out = batch_eval(arena, root, {{bits.id(), turns}}, false);
+  const f32 cosines[] = {1, 0, -1, 0};
+  for (usize i = 0; i < turns.size(); ++i) {
+    EXPECT_NEAR(std::bit_cast<f32>(static_cast<u32>(out[i])), cosines[i], 1e-6) << i;
+  }
 }
 
 // Pow takes two operands, so it has a sweep of its own.
