@@ -34,6 +34,13 @@ struct Assumption {
   UOp variable;  // stands for the expression
 };
 
+// X of a clause X < c or c < X.
+UOp bounded_expression(UOp clause) {
+  if (!clause.is(Op::CmpLt)) return UOp();
+  if (clause.src(1).is_const()) return clause.src(0);
+  return clause.src(0).is_const() ? clause.src(1) : UOp();
+}
+
 void assume(std::vector<Assumption>* assumptions, UOp expression, i64 lo, i64 hi) {
   for (Assumption& known : *assumptions) {
     if (known.expression != expression) continue;
@@ -68,6 +75,7 @@ std::vector<Assumption> assumptions_of(UOp valid) {
 // Nodes below, with Loads as leaves; and the Loads.
 struct Extent {
   usize nodes = 0;
+  bool linear = true;  // sums and products only: bounds change nothing
   absl::flat_hash_set<const Node*> seen;
   std::vector<UOp> loads;
 };
@@ -83,6 +91,8 @@ Extent extent_of(UOp root) {
       extent.loads.push_back(node);
       continue;
     }
+    bool linear = group_of(node.op()) != OpGroup::Binary || node.is(Op::Add) || node.is(Op::Mul);
+    extent.linear &= linear && !node.is(Op::Where);
     for (UOp src : node.srcs()) stack.push_back(src);
   }
   return extent;
@@ -95,6 +105,7 @@ class Simplifier {
       : rewriter_(rewriter), expression_(expression), extent_(extent_of(expression)) {}
 
   UOp run(std::vector<Assumption> assumptions) {
+    if (extent_.linear) return expression_;
     AssumptionScope scope(rewriter_);
     for (usize i = 0; i < assumptions.size(); ++i) {
       Assumption& a = assumptions[i];
@@ -209,6 +220,11 @@ constexpr Rule kRules[] = {
 UOp simplify_given(Rewriter& rewriter, UOp expression, UOp valid) {
   if (expression.is_const()) return expression;
   std::vector<Assumption> assumptions = assumptions_of(valid);
+  // What shares no range with the expression says nothing about it.
+  std::erase_if(assumptions, [&](const Assumption& a) {
+    u64 mask = a.expression.range_mask();
+    return mask != 0 && !(mask & expression.range_mask());
+  });
   if (assumptions.empty()) return expression;
   return Simplifier(rewriter, expression).run(std::move(assumptions));
 }
@@ -217,9 +233,15 @@ UOp simplify_valid(Rewriter& rewriter, UOp valid) {
   if (!valid.is(Op::And) || valid.dtype().lanes != 1) return valid;
   Clauses clauses = clauses_of(valid);
   for (usize i = 0; i < clauses.size() && clauses.size() > 1;) {
-    UOp others = rewriter.boolean(true);
+    UOp others = rewriter.boolean(true), bounded = bounded_expression(clauses[i]);
     for (usize j = 0; j < clauses.size(); ++j) {
-      if (j != i) others = rewriter.land(others, clauses[j]);
+      // Bounds on one expression have been merged when the conjunction was made.
+      bool same = bounded && bounded_expression(clauses[j]) == bounded;
+      if (j != i && !same) others = rewriter.land(others, clauses[j]);
+    }
+    if (others.is_const()) {
+      ++i;
+      continue;
     }
     clauses[i] = simplify_given(rewriter, clauses[i], others);
     if (clauses[i].is_const(0)) return clauses[i];
