@@ -130,7 +130,7 @@ UOp logic_rule(const Match& match) {
   if (clauses.empty()) return rewriter.constant_int(node.dtype(), !absorbing);
   if (clauses.size() > 1 && has_complement(rewriter, clauses))
     return rewriter.constant_int(node.dtype(), absorbing);
-  std::stable_sort(clauses.begin(), clauses.end(), ordered_before);
+  std::sort(clauses.begin(), clauses.end(), ordered_before);
   UOp chain = clauses[0];
   for (UOp clause : std::span(clauses).subspan(1))
     chain = rewriter.make_canonical(node.op(), node.dtype(), {chain, clause});

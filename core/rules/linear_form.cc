@@ -104,7 +104,8 @@ i64 LinearForm::gcd(i64 with) const {
 }
 
 void LinearForm::sort() {
-  std::stable_sort(terms_.begin(), terms_.end(), [](const LinearTerm& a, const LinearTerm& b) {
+  // The order is total, so any sort gives the same.
+  std::sort(terms_.begin(), terms_.end(), [](const LinearTerm& a, const LinearTerm& b) {
     return ordered_before(a.base, b.base);
   });
 }
