@@ -1,5 +1,6 @@
-// Blocks: one for each loop and one for what is outside all loops. Nodes are appended to their block
-// in topological order, a whole loop where its End stands; so whatever a loop needs comes before it.
+// Blocks: one for each loop and one for what is outside all loops. Nodes are appended to their
+// block in topological order, a whole loop where its End stands; so whatever a loop needs comes
+// before it.
 #include "codegen/linear/linearize.h"
 
 #include <absl/container/inlined_vector.h>
@@ -51,7 +52,8 @@ void Linearizer::place_end(UOp end) {
   for (usize i = loops.size(); i-- > 0;) {
     int id = static_cast<int>(loops[i].range_id());
     CHECK(!ends_[id], "range {} is closed twice", id);
-    effect = loops.size() == 1 ? end : arena_.make(Op::End, core::dtypes::void_, {effect, loops[i]});
+    effect =
+        loops.size() == 1 ? end : arena_.make(Op::End, core::dtypes::void_, {effect, loops[i]});
     ends_[id] = effect;
     int parent = i > 0 ? static_cast<int>(loops[i - 1].range_id()) : innermost(end.range_mask());
     CHECK(parent < id, "loop {} inside loop {}", id, parent);

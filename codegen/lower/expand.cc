@@ -1,6 +1,6 @@
 // One pass over the graph in topological order. A node that varies with unrolled ranges becomes one
-// instance for each combination of their values, in mixed radix of the ranges it varies with, so the
-// number of new nodes is the number of distinct values and nothing is made twice.
+// instance for each combination of their values, in mixed radix of the ranges it varies with, so
+// the number of new nodes is the number of distinct values and nothing is made twice.
 #include "codegen/lower/expand.h"
 
 #include <absl/container/inlined_vector.h>
@@ -181,7 +181,8 @@ Expander::Instances Expander::expand_store(UOp u) {
 
 Expander::Instances Expander::expand_end(UOp u) {
   const UOps& effects = of(u.src(0)).values;
-  UOp effect = effects.size() == 1 ? effects[0] : arena_.make(Op::Group, core::dtypes::void_, effects);
+  UOp effect =
+      effects.size() == 1 ? effects[0] : arena_.make(Op::Group, core::dtypes::void_, effects);
   UOps srcs{effect};
   for (usize i = 1; i < u.nsrc(); ++i) {
     UOp r = u.src(i);
@@ -269,7 +270,8 @@ Expander::Instances Expander::expand_reduce(UOp u) {
       UOps here{reg};
       here.insert(here.end(), around.begin(), around.end());
       UOp before = here.size() == 1 ? reg : arena_.make(Op::After, t, here);
-      UOp identity = lanes_.splat(rw_.constant(u.dtype(), core::reduce_identity(op, u.dtype())), lanes);
+      UOp identity =
+          lanes_.splat(rw_.constant(u.dtype(), core::reduce_identity(op, u.dtype())), lanes);
       UOp init = arena_.make(Op::Store, core::dtypes::void_, {before, identity});
       UOps inside{before, init};
       inside.insert(inside.end(), loops.begin(), loops.end());

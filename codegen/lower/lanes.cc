@@ -40,7 +40,8 @@ UOp Lanes::elementwise(Op op, DType element, std::span<const UOp> srcs) {
   u16 lanes = 1;
   for (UOp s : srcs) lanes = std::max(lanes, s.dtype().lanes);
   if (lanes == 1) return rw_.make(op, element, srcs);
-  if (op == Op::Where && srcs[0].is_const()) return splat(srcs[0].const_int() ? srcs[1] : srcs[2], lanes);
+  if (op == Op::Where && srcs[0].is_const())
+    return splat(srcs[0].const_int() ? srcs[1] : srcs[2], lanes);
   UOps wide;
   for (UOp s : srcs) wide.push_back(splat(s, lanes));
   return rw_.arena().make(op, element.with_lanes(lanes), wide);
@@ -124,7 +125,8 @@ UOp Lanes::load(UOp memory, DType element, UOp index, UOp gate, UOp alt, UOp v) 
                                     : arena.make(Op::Load, wide, {place, splat(alt, lanes)});
       if (!reversed) return loaded;
       UOps order;
-      for (u16 i = 0; i < lanes; ++i) order.push_back(lane(loaded, static_cast<u16>(lanes - 1 - i)));
+      for (u16 i = 0; i < lanes; ++i)
+        order.push_back(lane(loaded, static_cast<u16>(lanes - 1 - i)));
       return vec(order);
     }
   }

@@ -14,8 +14,8 @@ struct LowerOptions {
   const Plan* plan = nullptr; // this plan instead of the heuristic's; range ids after merge_ranges
 };
 
-// The program's ops live in `arena`, which must be empty; `ast` is only read. A mistake of ours is a
-// failed CHECK; a program that `caps` cannot express is one too (the scheduler keeps to limits).
+// The program's ops live in `arena`, which must be empty; `ast` is only read. A mistake of ours is
+// a failed CHECK; a program that `caps` cannot express is one too (the scheduler keeps to limits).
 LinearProgram lower(const core::KernelAst& ast, const Caps& caps, core::Arena& arena,
                     const LowerOptions& options = {});
 

@@ -54,7 +54,8 @@ UOp IndexLowering::division(UOp u, UOp x, UOp y, DType t) {
   if (positive && old_y.is_const() && std::has_single_bit(static_cast<u64>(old_y.const_int()))) {
     i64 c = old_y.const_int();
     return mod ? arena_.make(Op::And, t, {x, arena_.const_of(t, c - 1)})
-               : arena_.make(Op::Shr, t, {x, arena_.const_of(t, std::countr_zero(static_cast<u64>(c)))});
+               : arena_.make(Op::Shr, t,
+                             {x, arena_.const_of(t, std::countr_zero(static_cast<u64>(c)))});
   }
   UOp rest = arena_.make(Op::CMod, t, {x, y}), quotient = arena_.make(Op::CDiv, t, {x, y});
   if (positive || !floors) return mod ? rest : quotient;

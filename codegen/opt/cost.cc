@@ -66,7 +66,8 @@ int CostModel::reduce_of(u64 mask) const {
 f64 CostModel::executions(u64 mask) const {
   int reduce = reduce_of(mask);
   // The loops of a reduction stand inside every output loop that its result varies with.
-  u64 outer = info_.output_mask & (reduce < 0 ? mask : info_.reduces[static_cast<usize>(reduce)].mask);
+  u64 outer =
+      info_.output_mask & (reduce < 0 ? mask : info_.reduces[static_cast<usize>(reduce)].mask);
   f64 n = 1, prefix = 1;
   auto walk = [&](u64 loops, u64 wanted) {
     prefix = 1;
@@ -115,7 +116,8 @@ f64 CostModel::register_pressure(const ReduceInfo& r) const {
   f64 held = instances(r.mask & ~r.closed) * (lanes ? vectors(r.reduce.dtype().bytes()) : 1);
   f64 operands = 1;
   for (const Access& a : info_.accesses) {
-    if (a.store || !(a.mask & r.closed) || vector_axis_ < 0 || !(a.mask >> vector_axis_ & 1)) continue;
+    if (a.store || !(a.mask & r.closed) || vector_axis_ < 0 || !(a.mask >> vector_axis_ & 1))
+      continue;
     operands = std::max(operands, instances(a.mask & ~r.closed) * vectors(a.bytes));
   }
   return (held + operands + 1) / caps_.vector_registers;

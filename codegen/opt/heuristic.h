@@ -1,6 +1,6 @@
 // Choosing a plan without running anything: a small cost model of issue slots, latency, registers
-// and lanes, and a greedy walk over vector axis, register tile and unrolling. Contractions big enough
-// to leave the caches get TILE and STAGE.
+// and lanes, and a greedy walk over vector axis, register tile and unrolling. Contractions big
+// enough to leave the caches get TILE and STAGE.
 #pragma once
 
 #include "codegen/caps.h"
@@ -19,8 +19,8 @@ f64 estimate_cycles(const KernelInfo& info, const Caps& caps, const Plan& plan);
 // The blocking of a large contraction, or an empty plan where the kernel is not one.
 Plan tile_plan(const KernelInfo& info, const Caps& caps);
 
-// Lane counts worth trying for an axis of n: powers of two that divide it, or, with masks, that waste
-// little of it. Ascending.
+// Lane counts worth trying for an axis of n: powers of two that divide it, or, with masks, that
+// waste little of it. Ascending.
 std::vector<i64> lane_counts(i64 n, i64 limit, bool masked);
 // The divisors of n in [2, limit], ascending.
 std::vector<i64> divisors(i64 n, i64 limit);

@@ -62,7 +62,8 @@ UOp merge_ranges(Rewriter& rewriter, UOp sink) {
   // One run: ranges [begin, end) of `closer` become one.
   auto merge_run = [&](UOp closer, usize begin, usize end) {
     i64 total = 1;
-    for (usize i = begin; i < end; ++i) total *= std::max<i64>(1, info.size(closer.src(i).range_id()));
+    for (usize i = begin; i < end; ++i)
+      total *= std::max<i64>(1, info.size(closer.src(i).range_id()));
     UOp first = closer.src(begin);
     UOp size = end - begin == 1 ? first.src(0) : rewriter.index(total);
     UOp merged = rewriter.arena().range(next_id++, first.axis_type(), size);

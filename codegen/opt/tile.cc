@@ -1,6 +1,6 @@
-// A contraction out[.., i, j] = sum over k of A[.., i, k] * B[.., k, j], blocked for the caches. The
-// classic nest of Goto and van de Geijn ("Anatomy of High-Performance Matrix Multiplication", 2008),
-// written as graph: what plan.h's TILE on a reduced axis and STAGE on both operands mean.
+// A contraction out[.., i, j] = sum over k of A[.., i, k] * B[.., k, j], blocked for the caches.
+// The classic nest of Goto and van de Geijn ("Anatomy of High-Performance Matrix Multiplication",
+// 2008), written as graph: what plan.h's TILE on a reduced axis and STAGE on both operands mean.
 //
 //   for outer loops and blocks of i (MT) and j (NT):
 //     acc[MT * NT] = 0
@@ -151,7 +151,8 @@ UOp Tiled::stage(UOp load, UOp memory, UOp tile_j, bool is_a, i64 width) {
     kk = mul_add(blocks, unroll, range(AxisType::Upcast, unroll));
   }
   UOp zero = rw.index(0);
-  Rebuilder rebuild = is_a ? mapping(tile, inner, zero, zero, kk) : mapping(zero, zero, tile, inner, kk);
+  Rebuilder rebuild =
+      is_a ? mapping(tile, inner, zero, zero, kk) : mapping(zero, zero, tile, inner, kk);
   UOp value = rebuild(load);
   UOp row = is_a ? mul_add(tile, kc, kk) : kk;
   UOp place = rw.make(Op::Index, memory.dtype(), {memory, mul_add(row, width, inner)});

@@ -1,5 +1,5 @@
-// Matcher: one rule against one node, and the building of its right side. Which rules are tried when
-// is rewriter.h's.
+// Matcher: one rule against one node, and the building of its right side. Which rules are tried
+// when is rewriter.h's.
 #pragma once
 
 #include <string>

@@ -1,15 +1,15 @@
-// Rewriter: makes nodes of an arena in simplest form. Simplification happens when a node is made, so
-// there are no passes to a fixpoint: `make` interns the candidate and tries the rules for its op; a
-// rule's replacement is itself made by `make`. What the rules are is core/rules' business.
+// Rewriter: makes nodes of an arena in simplest form. Simplification happens when a node is made,
+// so there are no passes to a fixpoint: `make` interns the candidate and tries the rules for its
+// op; a rule's replacement is itself made by `make`. What the rules are is core/rules' business.
 //
 // A node that no rule changes is flagged Node::kCanonical, one that was changed is remembered with
 // its simplified form, so making either again is a table look-up. Both marks are the arena's: all
-// Rewriters of one arena must have the same rules, or each a superset of the one before it (then what
-// was simplest for the smaller set is not tried again under the larger).
+// Rewriters of one arena must have the same rules, or each a superset of the one before it (then
+// what was simplest for the smaller set is not tried again under the larger).
 //
 // make calls itself through rules. A node being simplified counts as its own simplest form, so
-// rules that undo each other end; and beyond kMaxDepth nested makes a node is left as it is, which is
-// correct, if not simplest.
+// rules that undo each other end; and beyond kMaxDepth nested makes a node is left as it is, which
+// is correct, if not simplest.
 //
 // Thread safety: as the arena's, one thread at a time.
 #pragma once
@@ -90,10 +90,11 @@ class Rewriter {
   UOp lt(UOp a, i64 b) { return lt(a, constant_int(a.dtype(), b)); }
   UOp ge(UOp a, i64 b) { return ge(a, constant_int(a.dtype(), b)); }
 
-  // The whole graph below `root` in simplest form. One bottom-up walk: make leaves nothing to repeat.
+  // The whole graph below `root` in simplest form. One bottom-up walk: make leaves nothing to
+  // repeat.
   UOp rewrite(UOp root) { return substitute(root, {}); }
-  // Replaces nodes by nodes of the same dtype, everywhere below `root`, and simplifies what changes;
-  // what is not simplest yet is simplified too. Replacements are not searched themselves.
+  // Replaces nodes by nodes of the same dtype, everywhere below `root`, and simplifies what
+  // changes; what is not simplest yet is simplified too. Replacements are not searched themselves.
   UOp substitute(UOp root, std::span<const std::pair<UOp, UOp>> replacements);
 
   // Called at every firing: the rule, what it matched, what it gave.
@@ -144,8 +145,8 @@ class Rewriter {
   void* trace_context_ = nullptr;
 };
 
-// While it lives, variables that stand for assumed expressions (core/rules/validity.h) are named by its
-// depth, so that those of nested simplifications differ.
+// While it lives, variables that stand for assumed expressions (core/rules/validity.h) are named by
+// its depth, so that those of nested simplifications differ.
 class AssumptionScope {
  public:
   explicit AssumptionScope(Rewriter& rewriter) : rewriter_(rewriter) { ++rewriter_.assumptions_; }

@@ -1,6 +1,6 @@
-// Rules as data: a name, a left and a right side in the notation of pattern.h and conditions, or code
-// where the algebra does not say it; tables of them with the domain they hold in; and RuleSet, the
-// compiled form that finds the rules for a node. Applying them is rewriter.h's.
+// Rules as data: a name, a left and a right side in the notation of pattern.h and conditions, or
+// code where the algebra does not say it; tables of them with the domain they hold in; and RuleSet,
+// the compiled form that finds the rules for a node. Applying them is rewriter.h's.
 //
 //   constexpr Rule kRules[] = {
 //       rw("factor", x * c0 + x * c1, x * fold(c0 + c1)),
@@ -50,7 +50,8 @@ using Condition = bool (*)(const Match&);
 // The replacement of match.node(), built with match.rewriter(); a null handle: does not apply.
 using RuleCode = UOp (*)(const Match&);
 
-// The numbers a table's rules are true of. By the dtype of the node, of the operands for comparisons.
+// The numbers a table's rules are true of. By the dtype of the node, of the operands for
+// comparisons.
 enum class Domain : u8 { Index, Int, Float, Bool, Other, Any };
 std::string_view name_of(Domain domain);
 Domain domain_of(UOp node);
@@ -64,8 +65,8 @@ struct Rule {
   bool any_elementwise = false;
   // A float rule says what it changes, where it changes anything: "sign of zero", "rounding", ...
   std::string_view relaxes = {};
-  // Order in which sources are tried is written, not free: bit i set, cell i is commutative and both
-  // orders are worth trying. Filled by rw.
+  // Order in which sources are tried is written, not free: bit i set, cell i is commutative and
+  // both orders are worth trying. Filled by rw.
   u16 swappable = 0;
 
   constexpr Rule relaxing(std::string_view what) const {
@@ -149,8 +150,8 @@ consteval Rule rw(std::string_view name, pat::AnyNode root, RuleCode code) {
   return rule;
 }
 
-// Tables compiled: for each domain and op the rules in order, each with the ops that must be among a
-// node's sources. Immutable, shared by all Rewriters and threads.
+// Tables compiled: for each domain and op the rules in order, each with the ops that must be among
+// a node's sources. Immutable, shared by all Rewriters and threads.
 class RuleSet {
  public:
   explicit RuleSet(std::span<const RuleTable* const> tables);

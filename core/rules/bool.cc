@@ -1,6 +1,6 @@
-// The bool table: And and Or as sets of clauses, negation pushed into comparisons, and Bool arithmetic
-// as logic. Conditions over Index are simplified one by one by index_compare.cc; using one to simplify
-// another beyond equal expressions is validity.h's.
+// The bool table: And and Or as sets of clauses, negation pushed into comparisons, and Bool
+// arithmetic as logic. Conditions over Index are simplified one by one by index_compare.cc; using
+// one to simplify another beyond equal expressions is validity.h's.
 #include <algorithm>
 
 #include "core/rewrite/match.h"
@@ -50,7 +50,8 @@ std::optional<Bound> bound_of(UOp clause) {
 
 enum class Relation : u8 { None, FirstImplied, SecondImplied, Contradiction, Exhaustive };
 
-// How two bounds on one expression relate: one implies the other, both cannot hold, one always does.
+// How two bounds on one expression relate: one implies the other, both cannot hold, one always
+// does.
 Relation relate(const Bound& a, const Bound& b) {
   if (a.expression != b.expression) return Relation::None;
   if (a.upper == b.upper) {

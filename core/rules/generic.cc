@@ -90,7 +90,8 @@ UOp cast_rule(const Match& match) {
   if (x.dtype() == node.dtype()) return x;
   if (node.dtype().is_bool()) {
     UOp zero = rewriter.constant_int(x.dtype(), 0);
-    if (x.dtype().is_float()) zero = rewriter.constant(x.dtype(), ScalarValue::of_float(x.dtype(), 0));
+    if (x.dtype().is_float())
+      zero = rewriter.constant(x.dtype(), ScalarValue::of_float(x.dtype(), 0));
     return rewriter.ne(x, zero);
   }
   if (!x.is(Op::Cast)) return UOp();

@@ -1,6 +1,6 @@
-// The index table: integers without bound, so all of the algebra of the integers holds; what does not
-// fit i64 makes a rule decline. Sums, quotients and comparisons are normal forms worked out by code
-// (index_sum.cc, index_divmod.cc, index_compare.cc); here is what the notation says.
+// The index table: integers without bound, so all of the algebra of the integers holds; what does
+// not fit i64 makes a rule decline. Sums, quotients and comparisons are normal forms worked out by
+// code (index_sum.cc, index_divmod.cc, index_compare.cc); here is what the notation says.
 #include "core/rules/index_rules.h"
 #include "core/rules/rules.h"
 

@@ -135,7 +135,8 @@ UOp divide_by_constant(Rewriter& rewriter, UOp x, i64 c) {
   LinearForm form = LinearForm::of(x), quotient, rest;
   if (!form.valid()) return UOp();
   for (const LinearTerm& term : form.terms()) {
-    // What remains has the factor's sign: (5x) // 3 is x + (2x) // 3, (-5x) // 3 is -x + (-2x) // 3.
+    // What remains has the factor's sign:
+    // (5x) // 3 is x + (2x) // 3, (-5x) // 3 is -x + (-2x) // 3.
     quotient.add_term(term.base, term.factor / c);
     rest.add_term(term.base, term.factor % c);
   }

@@ -5,7 +5,8 @@
 namespace doorbell::core::rules {
 namespace {
 
-// q = A // m with a remainder f * (A % m) in the sum. Where the sum holds f * m * q, both are f * A.
+// q = A // m with a remainder f * (A % m) in the sum. Where the sum holds f * m * q, both are
+// f * A.
 bool join_quotient(LinearForm& form, usize remainder, UOp quotient, i64 scale) {
   LinearForm q = LinearForm::of(quotient);
   if (!q.valid() || q.size() == 0) return false;

@@ -7,7 +7,8 @@
 
 #include <span>
 
-#include "absl/container/inlined_vector.h"
+#include <absl/container/inlined_vector.h>
+
 #include "core/rewrite/rewriter.h"
 #include "core/rules/interval.h"
 

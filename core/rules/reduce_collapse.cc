@@ -1,10 +1,11 @@
-// collapse_sum. The value is seen as a product of factors, some of them conditions (Where(c, x, 0), a
-// Bool cast to a number). What does not vary with the range r goes outside the sum. Then
-//   a condition r == e leaves the one summand at e:   sum_r [r == e] g(r) = [0 <= e < n] g(e)
-//   bounds on r leave a count:                        sum_r [lo <= r < hi] x = x * |[lo, hi) n [0, n)|
+// collapse_sum. The value is seen as a product of factors, some of them conditions (Where(c, x, 0),
+// a Bool cast to a number). What does not vary with the range r goes outside the sum. Then
+//   a condition r == e leaves the one summand at e:  sum_r [r == e] g(r) = [0 <= e < n] g(e)
+//   bounds on r leave a count:  sum_r [lo <= r < hi] x = x * |[lo, hi) n [0, n)|
 #include <algorithm>
 
-#include "absl/container/flat_hash_set.h"
+#include <absl/container/flat_hash_set.h>
+
 #include "core/rewrite/match.h"
 #include "core/rules/index_rules.h"
 #include "core/rules/reduce.h"
@@ -119,8 +120,8 @@ void Collapse::factor(UOp root, Product* product) {
   }
 }
 
-// An integer as an Index of the same value; null where its own arithmetic varies with the range, for
-// that wraps.
+// An integer as an Index of the same value; null where its own arithmetic varies with the range,
+// for that wraps.
 UOp Collapse::as_index(UOp uop) {
   if (uop.dtype().is_index()) return uop;
   if (uop.dtype().lanes != 1 || !uop.dtype().is_int()) return UOp();

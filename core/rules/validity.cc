@@ -5,7 +5,8 @@
 
 #include <algorithm>
 
-#include "absl/container/flat_hash_set.h"
+#include <absl/container/flat_hash_set.h>
+
 #include "core/rules/linear_form.h"
 
 namespace doorbell::core {
@@ -117,8 +118,8 @@ class Simplifier {
       if (!a.expression.is(Op::Add) && !a.expression.is(Op::Mul)) simple.push_back(&a);
     }
     if (!simple.empty()) attempt(simple, nullptr, UOp());
-    // What one sum simplifies may be what another needed; each change makes the expression smaller or
-    // different, and a few rounds are enough for the gates that padding and shrinking make.
+    // What one sum simplifies may be what another needed; each change makes the expression smaller
+    // or different, and a few rounds are enough for the gates that padding and shrinking make.
     for (int round = 0; round < 4; ++round) {
       UOp before = expression_;
       for (const Assumption& a : assumptions) {
@@ -141,7 +142,8 @@ class Simplifier {
     }
   }
 
-  // Substitutes the simple assumptions' variables and `sum`'s: for the sum, or for its term `solved`.
+  // Substitutes the simple assumptions' variables and `sum`'s: for the sum, or for its term
+  // `solved`.
   bool attempt(const std::vector<const Assumption*>& simple, const Assumption* sum, UOp solved) {
     std::vector<std::pair<UOp, UOp>> there, back;
     for (UOp load : extent_.loads) there.push_back({load, load});

@@ -1,5 +1,6 @@
 // Simplifying expressions where a condition is known to hold: the gates of masked loads and stores.
-// A condition is a conjunction of bounds on Index expressions in the form index_compare.cc gives them.
+// A condition is a conjunction of bounds on Index expressions in the form index_compare.cc gives
+// them.
 #pragma once
 
 #include "core/rewrite/rewriter.h"
@@ -13,8 +14,8 @@ UOp simplify_given(Rewriter& rewriter, UOp expression, UOp valid);
 // The same condition with fewer or simpler clauses: each is simplified under the others.
 UOp simplify_valid(Rewriter& rewriter, UOp valid);
 
-// Gated Index: its condition and, under it, its element index. Loads lose gates that are always true,
-// and are their alternative where the gate is never true.
+// Gated Index: its condition and, under it, its element index. Loads lose gates that are always
+// true, and are their alternative where the gate is never true.
 extern const RuleTable kValidityRules;
 
 }  // namespace doorbell::core

@@ -26,7 +26,9 @@ bool allowed(Op op, Stage stage) {
 }
 
 std::string elementwise(UOp u) {
-  usize wanted = group_of(u.op()) == OpGroup::Unary ? 1 : group_of(u.op()) == OpGroup::Binary ? 2 : 3;
+  usize wanted = group_of(u.op()) == OpGroup::Unary    ? 1
+                 : group_of(u.op()) == OpGroup::Binary ? 2
+                                                       : 3;
   if (u.nsrc() != wanted) return fmt::format("{} sources, expected {}", u.nsrc(), wanted);
   for (UOp s : u.srcs()) {
     if (s.dtype().lanes != u.dtype().lanes) {
@@ -98,7 +100,8 @@ std::string load_or_store(UOp u) {
 
 std::string reduction(UOp u, Stage stage) {
   if (u.narg() != 2 || u.nsrc() == 0) return fmt::format("{} args", u.narg());
-  if (u.src(0).dtype() != u.dtype()) return u.src(0).dtype().str() + " reduced to " + u.dtype().str();
+  if (u.src(0).dtype() != u.dtype())
+    return u.src(0).dtype().str() + " reduced to " + u.dtype().str();
   if (stage == Stage::Tensor) return u.nsrc() == 1 ? "" : "sources beside the value";
   for (usize i = 1; i < u.nsrc(); ++i) {
     if (!u.src(i).is(Op::Range)) return fmt::format("reduces over {}", name_of(u.src(i).op()));
@@ -135,7 +138,8 @@ std::string invalid(UOp u, Stage stage) {
     case Op::Splat: return u.src(0).dtype() == u.dtype().element() ? "" : "lanes of another dtype";
     case Op::Vec: return u.nsrc() == u.dtype().lanes ? "" : "not one source a lane";
     case Op::Lane:
-      return u.arg(0) >= 0 && u.arg(0) + u.dtype().lanes <= u.src(0).dtype().lanes ? "" : "no such lane";
+      return u.arg(0) >= 0 && u.arg(0) + u.dtype().lanes <= u.src(0).dtype().lanes ? ""
+                                                                                   : "no such lane";
     default: return {};
   }
 }

@@ -1,5 +1,5 @@
-// Random kernels under random plans against the interpreter of kernels (core/eval/interpret.h), which
-// shares nothing with lowering. Prints the seed of what fails.
+// Random kernels under random plans against the interpreter of kernels (core/eval/interpret.h),
+// which shares nothing with lowering. Prints the seed of what fails.
 #include <gtest/gtest.h>
 
 #include <random>

@@ -71,14 +71,16 @@ Floats matmul(const std::vector<Floats>& p, usize m, usize n, usize k, bool tran
   for (usize i = 0; i < m; ++i) {
     for (usize j = 0; j < n; ++j) {
       f32 sum = 0;
-      for (usize r = 0; r < k; ++r) sum += p[1][i * k + r] * p[2][transposed ? j * k + r : r * n + j];
+      for (usize r = 0; r < k; ++r)
+        sum += p[1][i * k + r] * p[2][transposed ? j * k + r : r * n + j];
       out[i * n + j] = std::max(sum + p[3][j], 0.0f);
     }
   }
   return out;
 }
 
-Floats conv(const std::vector<Floats>& p, int batch, int in, int out, int size, int kernel, int pad) {
+Floats conv(const std::vector<Floats>& p, int batch, int in, int out, int size, int kernel,
+            int pad) {
   int result = size + 2 * pad - kernel + 1;
   Floats dst;
   for (int b = 0; b < batch; ++b)
@@ -183,11 +185,28 @@ TEST(Lower, ForcedPlans) {
     Plan plan;
   } forced[] = {
       {0, {{OptOp::Vector, 0, 8}, {OptOp::Tile, 0, 48}, {OptOp::Thread, 0, 2}}},
-      {2, {{OptOp::Upcast, 0, 4}, {OptOp::Upcast, 1, 3}, {OptOp::Vector, 2, 8}, {OptOp::Unroll, 2, 5}}},
-      {3, {{OptOp::Tile, 2, 32}, {OptOp::Tile, 0, 16}, {OptOp::Tile, 1, 64}, {OptOp::Stage, 1, 1},
-           {OptOp::Stage, 2, 1}, {OptOp::Upcast, 0, 4}, {OptOp::Vector, 1, 32}, {OptOp::Thread, 0, 2}}},
-      {4, {{OptOp::Tile, 2, 64}, {OptOp::Tile, 0, 32}, {OptOp::Tile, 1, 48}, {OptOp::Stage, 1, 1},
-           {OptOp::Stage, 2, 1}, {OptOp::Upcast, 0, 8}, {OptOp::Vector, 1, 16}}},
+      {2,
+       {{OptOp::Upcast, 0, 4},
+        {OptOp::Upcast, 1, 3},
+        {OptOp::Vector, 2, 8},
+        {OptOp::Unroll, 2, 5}}},
+      {3,
+       {{OptOp::Tile, 2, 32},
+        {OptOp::Tile, 0, 16},
+        {OptOp::Tile, 1, 64},
+        {OptOp::Stage, 1, 1},
+        {OptOp::Stage, 2, 1},
+        {OptOp::Upcast, 0, 4},
+        {OptOp::Vector, 1, 32},
+        {OptOp::Thread, 0, 2}}},
+      {4,
+       {{OptOp::Tile, 2, 64},
+        {OptOp::Tile, 0, 32},
+        {OptOp::Tile, 1, 48},
+        {OptOp::Stage, 1, 1},
+        {OptOp::Stage, 2, 1},
+        {OptOp::Upcast, 0, 8},
+        {OptOp::Vector, 1, 16}}},
       {7, {{OptOp::Vector, 1, 16}, {OptOp::Unroll, 1, 4}, {OptOp::Upcast, 0, 5}}},
       // masked lanes: of the result, and of the reduced axis
       {1, {{OptOp::Vector, 0, 8}}},

@@ -38,8 +38,9 @@ TEST(PassGolden, MergeRanges) {
   Rewriter rewriter(*ast.arena, core::simplify_rules());
   UOp before = simplest(ast, rewriter);
   UOp after = merge_ranges(rewriter, before);
-  EXPECT_GOLDEN("tests/golden/codegen/merge_ranges.txt",
-                "before\n" + core::print(*ast.arena, before) + "after\n" + core::print(*ast.arena, after));
+  EXPECT_GOLDEN(
+      "tests/golden/codegen/merge_ranges.txt",
+      "before\n" + core::print(*ast.arena, before) + "after\n" + core::print(*ast.arena, after));
 }
 
 // A 4x8 matrix product over k = 6: rows in registers, columns in lanes, k unrolled by 2.

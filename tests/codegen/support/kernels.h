@@ -31,7 +31,8 @@ class KernelBuilder {
   }
   core::UOp load(core::UOp memory, core::UOp index, core::UOp gate = {}) {
     core::DType t = memory.dtype();
-    if (!gate) return arena().make(core::Op::Load, t, {arena().make(core::Op::Index, t, {memory, index})});
+    if (!gate)
+      return arena().make(core::Op::Load, t, {arena().make(core::Op::Index, t, {memory, index})});
     core::UOp place = arena().make(core::Op::Index, t, {memory, index, gate});
     return arena().make(core::Op::Load, t, {place, arena().const_of(t, 0)});
   }

@@ -42,7 +42,8 @@ TEST_F(IndexRules, FlattenThenUnflattenGivesTheAxes) {
 
 TEST_F(IndexRules, UnflattenThenFlattenGivesTheIndex) {
   UOp i = range(0, 120);
-  for (std::vector<i64> sizes : {std::vector<i64>{4, 6, 5}, {120}, {2, 60}, {60, 2}, {2, 3, 4, 5}}) {
+  for (std::vector<i64> sizes :
+       {std::vector<i64>{4, 6, 5}, {120}, {2, 60}, {60, 2}, {2, 3, 4, 5}}) {
     std::vector<UOp> axes = unflatten(i, sizes);
     std::vector<std::pair<UOp, i64>> pairs;
     for (usize a = 0; a < axes.size(); ++a) pairs.push_back({axes[a], sizes[a]});

@@ -1,5 +1,5 @@
-// Reductions without loops: the shapes that arange, triangles, one-hot products and gathers have, and
-// random masked sums against the loop evaluated.
+// Reductions without loops: the shapes that arange, triangles, one-hot products and gathers have,
+// and random masked sums against the loop evaluated.
 #include "core/rules/reduce.h"
 
 #include <random>
@@ -169,7 +169,8 @@ TEST(ReduceFuzz, CollapsedSumsHaveTheSameValues) {
       return make(Op::CmpNe, dtypes::bool_, {c, arena.const_int(dtypes::bool_, 1)});
     };
     UOp condition = clause();
-    for (i64 n = pick(3); n > 0; --n) condition = make(Op::And, dtypes::bool_, {condition, clause()});
+    for (i64 n = pick(3); n > 0; --n)
+      condition = make(Op::And, dtypes::bool_, {condition, clause()});
     auto factor = [&] {
       if (pick(2)) return arena.const_int(dtypes::i32, pick(7) - 2);
       UOp at = pick(2) ? make(Op::Add, dtypes::index, {i, arena.index(3)})
@@ -187,9 +188,11 @@ TEST(ReduceFuzz, CollapsedSumsHaveTheSameValues) {
       }
     }
     if (pick(3) == 0) value = make(Op::Add, dtypes::i32, {value, factor()});
-    UOp written = arena.make(Op::Reduce, dtypes::i32, {value, k, m}, {static_cast<i64>(Op::Add), 0});
+    UOp written =
+        arena.make(Op::Reduce, dtypes::i32, {value, k, m}, {static_cast<i64>(Op::Add), 0});
     UOp simple = r.rewrite(written);
-    collapsed += !(simple.range_mask() & 6) && print(arena, simple).find("Reduce") == std::string::npos;
+    collapsed +=
+        !(simple.range_mask() & 6) && print(arena, simple).find("Reduce") == std::string::npos;
     doorbell::i32 memory[64];
     for (doorbell::i32& v : memory) v = static_cast<doorbell::i32>(pick(14) - 3);
     GraphProgram program(std::array{written, simple});

@@ -1,6 +1,6 @@
 // Every rule in the notation, by itself: its left side is built with random constants and leaves of
-// each dtype of its domain, the rule applied, and both sides evaluated. Rules that relax nothing must
-// agree to the bit (any NaN is any NaN); the others on ordinary values, nearly.
+// each dtype of its domain, the rule applied, and both sides evaluated. Rules that relax nothing
+// must agree to the bit (any NaN is any NaN); the others on ordinary values, nearly.
 #include <cmath>
 #include <random>
 
@@ -75,7 +75,8 @@ class Sides {
   }
 
   ScalarValue constant_value(DType t) {
-    if (t.is_float()) return ScalarValue::of_float(t, std::ldexp(pick(2) ? 1 : 3, static_cast<int>(pick(6)) - 3));
+    if (t.is_float())
+      return ScalarValue::of_float(t, std::ldexp(pick(2) ? 1 : 3, static_cast<int>(pick(6)) - 3));
     if (t.is_bool()) return ScalarValue::of_bool(pick(2));
     return pick(3) ? ScalarValue::of_int(t, pick(9)) : value(t);
   }

@@ -1,5 +1,5 @@
-// Simplification under gates: the clauses and indices that padded convolutions and gathers have, and
-// random conditions against evaluation.
+// Simplification under gates: the clauses and indices that padded convolutions and gathers have,
+// and random conditions against evaluation.
 #include "core/rules/validity.h"
 
 #include <random>
@@ -35,7 +35,8 @@ TEST_F(Validity, BoundsOfASumAreUsedInsideLargerSums) {
   EXPECT_EQ(simplify_given(r, r.floormod(sum, 12), valid), sum);
 }
 
-// A convolution of a 4 x 4 image padded by 1: the index divides into row and column only where valid.
+// A convolution of a 4 x 4 image padded by 1: the index divides into row and column only where
+// valid.
 TEST_F(Validity, PaddedConvolutionIndexIsLinear) {
   UOp oy = range(0, 4), ox = range(1, 4), ky = range(2, 3), kx = range(3, 3);
   UOp y = r.add(r.add(oy, ky), -1), x = r.add(r.add(ox, kx), -1);

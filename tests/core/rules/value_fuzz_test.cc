@@ -54,7 +54,8 @@ class Generator {
     Op op = operation(t);
     if (is_comparison(op)) {
       DType from = any_dtype();
-      Pair a = expression(from, depth - 1), b = pick(3) ? expression(from, depth - 1) : constant(from);
+      Pair a = expression(from, depth - 1),
+           b = pick(3) ? expression(from, depth - 1) : constant(from);
       return make(op, t, {a, b});
     }
     Pair a = expression(t, depth - 1);
@@ -84,8 +85,8 @@ class Generator {
     static constexpr Op kInt[] = {Op::Add, Op::Sub, Op::Mul, Op::FloorDiv, Op::FloorMod, Op::CDiv,
                                   Op::CMod, Op::Max, Op::And, Op::Or, Op::Xor, Op::Shl, Op::Shr,
                                   Op::Neg};
-    static constexpr Op kFloat[] = {Op::Add, Op::Sub, Op::Mul, Op::FDiv, Op::Max, Op::Neg, Op::Recip,
-                                    Op::Sqrt, Op::Trunc, Op::Mul};
+    static constexpr Op kFloat[] = {Op::Add, Op::Sub,   Op::Mul,  Op::FDiv,  Op::Max,
+                                    Op::Neg, Op::Recip, Op::Sqrt, Op::Trunc, Op::Mul};
     static constexpr Op kBool[] = {Op::And, Op::Or, Op::Xor, Op::CmpLt, Op::CmpEq, Op::CmpNe,
                                    Op::CmpLt, Op::Max, Op::Add, Op::Mul};
     static constexpr Op kIndex[] = {Op::Add, Op::Sub, Op::Mul, Op::FloorDiv, Op::FloorMod, Op::Max};
@@ -147,7 +148,8 @@ TEST(ValueFuzz, SimplifiedExpressionsHaveTheSameValues) {
   for (u64 seed = 1; seed <= 3000; ++seed) {
     Generator generator(seed);
     for (int i = 0; i < 30; ++i) {
-      Pair pair = generator.expression(generator.any_dtype(), 2 + static_cast<int>(generator.pick(3)));
+      Pair pair =
+          generator.expression(generator.any_dtype(), 2 + static_cast<int>(generator.pick(3)));
       ASSERT_TRUE(generator.agree(pair)) << "seed " << seed << " expression " << i;
     }
     firings += generator.rewriter().firings();

@@ -17,7 +17,9 @@ std::string last_node(const char* text, Stage stage) {
 
 TEST(Validate, NamesWhatIsWrong) {
   const char* f = "%0 = Const:f32 1\n%1 = Const:i32 2\n";
-  auto with = [&](const char* line) { return last_node((std::string(f) + line).c_str(), Stage::Kernel); };
+  auto with = [&](const char* line) {
+    return last_node((std::string(f) + line).c_str(), Stage::Kernel);
+  };
   EXPECT_EQ(with("%2 = Add:f32(%0, %1)\n"), "operands f32 and i32");
   EXPECT_EQ(with("%2 = Neg:f64(%0)\n"), "f32 for f64");
   EXPECT_EQ(with("%2 = CmpLt:f32(%0, %0)\n"), "a comparison of f32");
