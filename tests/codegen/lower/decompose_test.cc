@@ -197,6 +197,35 @@ TEST(Decompose, CopiesConvertNothing) {
   EXPECT_EQ(sink, kernel.sink());
 }
 
+// The text before and after: x * 2 + 1 of bf16 that the target stores.
+TEST(Decompose, RoundsThroughTheStoredDtype) {
+  const DType t = dtypes::bf16;
+  Kernel kernel(16, t, {t}, [&](core::Arena& a, std::span<const UOp> x) {
+    UOp doubled = a.make(Op::Mul, t, {x[0], a.const_float(t, 2)});
+    return a.make(Op::Add, t, {doubled, a.const_float(t, 1)});
+  });
+  UOp sink = kernel.decompose_for(narrow_caps(true));
+  EXPECT_EQ(core::print(kernel.arena(), sink), R"(%0 = Param:bf16 {0, 16}
+%1 = Const:index 16
+%2 = Range:index(%1) {0, loop}
+%3 = Index:bf16(%0, %2)
+%4 = Param:bf16 {1, 16}
+%5 = Index:bf16(%4, %2)
+%6 = Load:bf16(%5)
+%7 = Cast:f32(%6)
+%8 = Const:f32 2
+%9 = Mul:f32(%7, %8)
+%10 = Cast:bf16(%9)
+%11 = Cast:f32(%10)
+%12 = Const:f32 1
+%13 = Add:f32(%11, %12)
+%14 = Cast:bf16(%13)
+%15 = Store:void(%3, %14)
+%16 = End:void(%15, %2)
+%17 = Sink:void(%16)
+)");
+}
+
 TEST(Decompose, ReductionsOfNarrowFloatsAccumulateInF32) {
   constexpr i64 kRows = 8, kColumns = 64;
   for (Op op : {Op::Add, Op::Max}) {
