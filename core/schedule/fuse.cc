@@ -98,6 +98,10 @@ bool Fuser::is_alias(LazyId id, const BuiltValue& built) {
   return true;
 }
 
+namespace {
+constexpr f64 kGatherWork = 2;  // of a load from a place that had to be loaded, beyond the load
+}
+
 Fuser::Cost Fuser::cost_of(UOp value, usize buffers) {
   Cost cost;
   cost.buffers = buffers;
@@ -106,6 +110,7 @@ Fuser::Cost Fuser::cost_of(UOp value, usize buffers) {
   struct Mark {
     f64 times = 0;
     bool loads = false;
+    bool gathers = false;  // an Index whose place is read from memory
   };
   std::vector<Mark> marks(order.size());
   arena_.new_epoch();
@@ -113,6 +118,7 @@ Fuser::Cost Fuser::cost_of(UOp value, usize buffers) {
     UOp u = order[i];
     for (UOp s : u.srcs()) marks[i].loads |= static_cast<Mark*>(arena_.scratch(s))->loads;
     if (u.is(Op::Reduce) && marks[i].loads) cost.reduces_memory = true;
+    if (u.is(Op::Index) && marks[i].loads) marks[i].gathers = true;
     marks[i].loads |= u.is(Op::Load);
     arena_.set_scratch(u, &marks[i]);
   }
@@ -126,6 +132,7 @@ Fuser::Cost Fuser::cost_of(UOp value, usize buffers) {
     if (u.is(Op::Load) || ((is_elementwise(u.op()) || u.is(Op::Reduce)) && !u.dtype().is_index())) {
       cost.work += inside * work_of(u.op());
     }
+    if (marks[i].gathers) cost.work += inside * kGatherWork;
     for (usize s = 0; s < u.nsrc(); ++s) {
       Mark* mark = static_cast<Mark*>(arena_.scratch(u.src(s)));
       mark->times = std::max(mark->times, s == 0 ? inside : marks[i].times);
@@ -140,7 +147,9 @@ bool Fuser::is_cheap(LazyId id, const Cost& cost) {
   if (cost.buffers > options_.max_inline_buffers || cost.reduces_memory) return false;
   f64 users = 0;
   for (u32 use = sweep_.first_use[id]; use != kNoUse; use = sweep_.uses[use].next) ++users;
-  f64 share = unfused_[id] / users;
+  // The sweep did not know of loops that were simplified away.
+  f64 alone = std::min(unfused_[id], cost.work * static_cast<f64>(graph_.max_count(id)));
+  f64 share = alone / users;
   // A load is what the value costs where it is stored.
   f64 extra = cost.work - work_of(Op::Load);
   for (u32 use = sweep_.first_use[id]; use != kNoUse; use = sweep_.uses[use].next) {

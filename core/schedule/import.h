@@ -10,6 +10,7 @@
 
 #include "core/rewrite/rewriter.h"
 #include "core/schedule/graph_key.h"
+#include "core/schedule/kernel_builder.h"
 #include "core/schedule/lazy_graph.h"
 #include "core/schedule/moves.h"
 #include "core/schedule/schedule.h"
@@ -20,7 +21,12 @@ class Importer {
  public:
   Importer(Arena& arena, Rewriter& rewriter, Moves& moves, LazyGraph& graph,
            const ScheduleOptions& options)
-      : arena_(arena), rewriter_(rewriter), moves_(moves), graph_(graph), options_(options) {}
+      : arena_(arena),
+        rewriter_(rewriter),
+        moves_(moves),
+        graph_(graph),
+        options_(options),
+        probe_(arena, rewriter, graph, moves, probe_options_) {}
 
   // `key` is the walk from `roots`, with its order. Inputs are numbered as in the key.
   void run(const GraphKey& key, std::span<const UOp> roots);
@@ -56,12 +62,17 @@ class Importer {
   // results per element first. Returns kNoNode where that does not pay.
   LazyId split_reduce(LazyId src, Op op, u32 axes);
   u64 axes_with_data(LazyId id);
+  bool needs_loop(LazyId src, Op op, u32 axes);
 
   Arena& arena_;
   Rewriter& rewriter_;
   Moves& moves_;
   LazyGraph& graph_;
   const ScheduleOptions& options_;
+  ScheduleOptions probe_options_{.max_ops = 64};  // only what is near a reduction decides
+  KernelBuilder probe_;
+  std::vector<Storage> probe_storage_;  // by node: Buffers and forced values count as memory
+  std::vector<Stored> probe_stored_;    // nothing is
   std::vector<Place> places_;
   absl::flat_hash_map<const Node*, u32> places_by_node_;  // looked up, never iterated
 };

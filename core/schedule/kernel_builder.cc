@@ -13,6 +13,10 @@ namespace doorbell::core {
 BuiltValue KernelBuilder::build(LazyId root, std::span<const Storage> storage,
                                 std::span<const Stored> stored) {
   BuiltValue result;
+  if (seen_.size() < graph_.size()) {
+    seen_.resize(graph_.size(), 0);
+    first_entry_.resize(graph_.size());
+  }
   storage_ = storage;
   stored_ = stored;
   root_ = root;
@@ -32,13 +36,15 @@ BuiltValue KernelBuilder::build(LazyId root, std::span<const Storage> storage,
   result.tuple = graph_.tuples.intern({index.data(), shape.size()});
   reduce_mask_ = ~u64{0} << next_range_;
   demand(root, result.tuple, UOp());
+  usize values = 0;  // to compute; a node read in several ways has several
   for (usize i = order_.size(); i-- > 0;) {
     for (u32 e = first_entry_[order_[i]]; e != kNoEntry; e = entries_[e].next) {
       Entry entry = entries_[e];  // demand() may move the entries
       hand_down(order_[i], entry);
       entries_[e] = entry;
+      values += !is_movement(graph_[order_[i]].op);
     }
-    if (next_range_ > kMaxKernelRanges) return result;
+    if (next_range_ > kMaxKernelRanges || values > usize{options_.max_ops} * 4) return result;
   }
   // From here on every node knows all the ways in which it is read.
   for (LazyId id : order_) {

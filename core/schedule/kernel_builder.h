@@ -36,13 +36,7 @@ class KernelBuilder {
  public:
   KernelBuilder(Arena& arena, Rewriter& rewriter, LazyGraph& graph, Moves& moves,
                 const ScheduleOptions& options)
-      : arena_(arena),
-        rewriter_(rewriter),
-        graph_(graph),
-        moves_(moves),
-        options_(options),
-        seen_(graph.size(), 0),
-        first_entry_(graph.size()) {}
+      : arena_(arena), rewriter_(rewriter), graph_(graph), moves_(moves), options_(options) {}
 
   // By node: what is read where, and what could have been.
   BuiltValue build(LazyId root, std::span<const Storage> storage, std::span<const Stored> stored);

@@ -30,6 +30,22 @@ u64 Importer::axes_with_data(LazyId id) {
   return axes;
 }
 
+// A sum that only selects (an arange, a one-hot product) collapses and has no loop to split. Found
+// out by trying: its kernel is built from what is near.
+bool Importer::needs_loop(LazyId src, Op op, u32 axes) {
+  for (LazyId id = static_cast<LazyId>(probe_storage_.size()); id < graph_.size(); ++id) {
+    probe_storage_.emplace_back();
+    if (graph_[id].op == Op::Buffer || graph_[id].forced) probe_storage_[id] = {id, ~u32{0}, 1};
+  }
+  LazyId whole = add_reduce(src, op, axes);
+  probe_storage_.emplace_back();
+  probe_stored_.resize(graph_.size(), Stored::No);
+  BuiltValue built = probe_.build(whole, probe_storage_, probe_stored_);
+  if (!built.fits) return true;
+  std::vector<UOp> order = topological_order(arena_, {&built.value, 1});
+  return std::ranges::any_of(order, [](UOp u) { return u.is(Op::Reduce); });
+}
+
 LazyId Importer::split_reduce(LazyId src, Op op, u32 axes) {
   usize rank = graph_[src].rank;
   i64 outputs = 1, inputs = 1;
@@ -39,7 +55,9 @@ LazyId Importer::split_reduce(LazyId src, Op op, u32 axes) {
     inputs *= size.const_int();
     if (!(axes >> i & 1)) outputs *= size.const_int();
   }
-  if (inputs / outputs < kLeastRatio || rank == kMaxRank) return kNoNode;
+  if (inputs / outputs < kLeastRatio || rank == kMaxRank || !needs_loop(src, op, axes)) {
+    return kNoNode;
+  }
   u64 candidates = axes & axes_with_data(src);
   i64 most = std::min(kMostParts, kMostPartials / outputs);
   for (usize axis = 0; axis < rank; ++axis) {

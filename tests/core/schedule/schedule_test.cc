@@ -201,6 +201,22 @@ TEST(Schedule, ManyBuffersAreCut) {
   expect_equal(got.outputs[0], reference(*total));
 }
 
+// A table looked up by a one-hot product: the sum over all rows becomes one load, and no arange or
+// one-hot matrix is stored.
+TEST(Schedule, EmbeddingIsAGather) {
+  UOpRef table = buffer({32768, 4}), rows = buffer({3}, dtypes::i32);
+  UOpRef ids = reshape(arange(32768), {1, 32768, 1});
+  UOpRef hit = binary(Op::CmpEq, reshape(rows, {3, 1, 1}), ids);
+  UOpRef one_hot = where(hit, constant(1), constant(0));
+  UOpRef product = mul(one_hot, reshape(table, {1, 32768, 4}));
+  UOpRef found = reshape(sum(product, 2), {3, 4});
+  UOp root = *found;
+  Schedule schedule = make_schedule({&root, 1});
+  ASSERT_EQ(schedule.items.size(), 1u);
+  std::string text = print(*schedule.items[0].ast->arena, schedule.items[0].ast->sink);
+  EXPECT_EQ(text.find("Reduce"), std::string::npos) << text;
+}
+
 TEST(Schedule, KernelText) {
   UOpRef a = buffer({4, 6});
   Scheduled got = schedule_and_run({sum(mul(a, a), 2)});

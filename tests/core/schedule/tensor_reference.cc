@@ -89,14 +89,12 @@ UOpRef softmax(const UOpRef& a) {
   return mul(e, expand(unary(Op::Recip, sum(e, 2)), shape));
 }
 UOpRef arange(i64 count, DType dtype) {
-  // Row i of the triangle has i + 1 ones.
+  // Rows of as many zeros and ones, each shifted left by one more than the row above: the first
+  // `count` places of column j hold j ones.
   UOpRef ones = expand(reshape(constant(1, dtype), {1, 1}), {count, count});
-  UOpRef rows = pad(ones, {{0, 0}, {0, count}});  // [n, 2n]
-  UOpRef slanted = shrink(reshape(rows, {2 * count * count}), {{0, count * (2 * count - 1)}});
-  UOpRef triangle = shrink(reshape(slanted, {count, 2 * count - 1}), {{0, count}, {0, count}});
-  UOpRef total = sum(flip(triangle, 1), 2);
-  // Row i of the flipped triangle sums n - ... : counted from the top it is i + 1.
-  return reshape(binary(Op::Sub, total, reshape(constant(1, dtype), {1, 1})), {count});
+  UOpRef rows = reshape(pad(ones, {{0, 0}, {count, 0}}), {2 * count * count});
+  UOpRef slanted = reshape(pad(rows, {{0, count}}), {count, 2 * count + 1});
+  return reshape(sum(shrink(slanted, {{0, count}, {0, count}}), 1), {count});
 }
 
 Sizes shape_of(UOp node) {
