@@ -142,7 +142,8 @@ PoolPlan plan_pool(const Tensor& x, const std::vector<i64>& kernel, const PoolOp
     throw fail(ErrorKind::Invalid, "pooling over {} axes of shape {}", spatial, x.shape().str());
   }
   PoolPlan plan{.kernel = kernel};
-  plan.stride = options.stride ? detail::per_axis(*options.stride, spatial, "stride") : kernel;
+  plan.stride =
+      options.stride.given() ? detail::per_axis(options.stride, spatial, "stride") : kernel;
   plan.dilation = detail::per_axis(options.dilation, spatial, "dilation");
   const auto padding = detail::per_axis(options.padding, spatial, "padding");
   plan.around = spatial_padding(x, padding);

@@ -44,11 +44,13 @@ class Axes {
 // A number per spatial axis; one number means it for all of them.
 class PerAxis {
  public:
+  PerAxis() = default;  // not given
   template <class T>
     requires std::is_integral_v<T>
   PerAxis(T value) : values_{static_cast<i64>(value)} {}  // NOLINT(google-explicit-constructor)
   PerAxis(std::initializer_list<i64> values) : values_(values) {}
   PerAxis(std::vector<i64> values) : values_(std::move(values)) {}  // NOLINT
+  bool given() const { return !values_.empty(); }
   const std::vector<i64>& values() const { return values_; }
 
  private:
@@ -85,7 +87,7 @@ struct ConvTranspose2dOptions {
 };
 
 struct PoolOptions {
-  std::optional<PerAxis> stride{};  // none: the kernel size
+  PerAxis stride{};  // not given: the kernel size
   PerAxis padding = 0;
   PerAxis dilation = 1;
   bool ceil_mode = false;         // windows may start inside and end beyond the padded input

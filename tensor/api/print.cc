@@ -88,8 +88,16 @@ Shown format_cells(const Tensor& tensor) {
   }
   if (tensor.ndim() == 0) return shown;
   usize width = 0;
-  for (usize place : places) width = std::max(width, shown.cells[place].size());
-  for (usize place : places) shown.cells[place].insert(0, width - shown.cells[place].size(), ' ');
+  // Infinities and NaN do not set the width, as in PyTorch: they would spread the numbers apart.
+  for (usize place : places) {
+    const std::string& cell = shown.cells[place];
+    const bool is_number = !tensor.dtype().is_float() || cell.find_first_of("in") == cell.npos;
+    if (is_number) width = std::max(width, cell.size());
+  }
+  for (usize place : places) {
+    std::string& cell = shown.cells[place];
+    if (cell.size() < width) cell.insert(0, width - cell.size(), ' ');
+  }
   return shown;
 }
 

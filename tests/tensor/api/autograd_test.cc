@@ -1,0 +1,159 @@
+// Leaves, backward, and what assignment, realisation and lifetimes mean for them.
+#include "tests/tensor/reference.h"
+
+namespace doorbell::test {
+namespace {
+
+Tensor leaf(const Nested& values) { return Tensor::of(values, {.requires_grad = true}); }
+
+TEST(Autograd, BackwardFillsMarkedLeavesOnly) {
+  Tensor w = leaf({1.0, 2.0});
+  const Tensor x = Tensor::of({3.0, 4.0});
+  (w * x).sum().backward();
+  expect_values(w.grad(), {3, 4});
+  EXPECT_FALSE(x.grad().defined());
+  EXPECT_FALSE(w.grad().needs_grad());
+}
+
+TEST(Autograd, GradientsAddUp) {
+  Tensor w = leaf({1.0, 2.0});
+  (w * 2).sum().backward();
+  (w * 3).sum().backward();
+  expect_values(w.grad(), {5, 5});
+  w.zero_grad();
+  EXPECT_FALSE(w.grad().defined());
+  ((w + w) * w).sum().backward();
+  expect_values(w.grad(), {4, 8});
+}
+
+TEST(Autograd, EqualLeavesAreApart) {
+  Tensor a = Tensor::zeros({2}, {.requires_grad = true}),
+         b = Tensor::zeros({2}, {.requires_grad = true});
+  (a * 2 + b * 3).sum().backward();
+  expect_values(a.grad(), {2, 2});
+  expect_values(b.grad(), {3, 3});
+}
+
+TEST(Autograd, RealizingInBetweenChangesNothing) {
+  Tensor w = leaf({1.0, 2.0});
+  const Tensor hidden = w * w;
+  expect_values(hidden, {1, 4});
+  const Tensor loss = (hidden * hidden).sum();
+  loss.realize();
+  w.realize();
+  loss.backward();
+  expect_values(w.grad(), {4, 32});
+}
+
+TEST(Autograd, AssignmentAfterUseKeepsTheOldValueInTheGraph) {
+  Tensor w = leaf({1.0, 2.0});
+  const Tensor loss = (w * w).sum();
+  {
+    NoGradScope no_grad;
+    w.assign(Tensor::of({10.0, 20.0}));
+  }
+  loss.backward();
+  expect_values(w.grad(), {2, 4});
+  expect_values(w, {10, 20});
+  EXPECT_TRUE(w.is_leaf());
+  (w * 1).sum().backward();
+  expect_values(w.grad(), {3, 5});
+}
+
+TEST(Autograd, DetachAndNoGradForget) {
+  Tensor w = leaf({1.0, 2.0});
+  const Tensor held = w.detach() * 5;
+  EXPECT_FALSE(held.needs_grad());
+  (held * w).sum().backward();
+  expect_values(w.grad(), {5, 10});
+  {
+    NoGradScope no_grad;
+    EXPECT_FALSE((w * 2).needs_grad());
+  }
+  EXPECT_TRUE((w * 2).needs_grad());
+  EXPECT_EQ(message_of([&] { held.sum().backward(); }),
+            "backward from a tensor that no marked tensor leads to; mark with requires_grad");
+}
+
+TEST(Autograd, RefusalsSayWhy) {
+  Tensor w = leaf({1.0, 2.0});
+  EXPECT_EQ(message_of([&] { (w * 2).backward(); }),
+            "gradient of a tensor of shape (2), expected a scalar or an upstream gradient");
+  EXPECT_EQ(message_of([&] { (w * 2).requires_grad(); }),
+            "requires_grad of a tensor computed from marked ones; detach it first");
+  EXPECT_EQ(message_of([] { Tensor::of({1}).requires_grad(); }),
+            "requires_grad of int32, expected a float dtype");
+  EXPECT_EQ(message_of([&] { w.sum().gradient({Tensor::of({1.0})}); }),
+            "target 0 of shape (1) is not in the graph of this tensor of shape ()");
+  EXPECT_EQ(message_of([&] { w.set_grad(Tensor::of({1.0})); }),
+            "gradient of shape (1) for a tensor of shape (2)");
+}
+
+TEST(Autograd, GradientLeavesGradAlone) {
+  Tensor w = leaf({2.0});
+  expect_values((w * w).gradient({w})[0], {4});
+  EXPECT_FALSE(w.grad().defined());
+  const Tensor hidden = w * 3, y = hidden * hidden;
+  expect_values(y.gradient({hidden})[0], {12});
+  expect_values(y.gradient({hidden, w})[1], {36});
+}
+
+TEST(Autograd, DeadLeavesAreNoTrouble) {
+  Tensor loss;
+  {
+    const Tensor w = leaf({1.0, 2.0});
+    loss = (w * w).sum();
+  }
+  loss.backward();
+  expect_values(loss, {5});
+}
+
+TEST(Autograd, NothingIsLeaked) {
+  const i64 before = core::TensorGraph::live_nodes();
+  {
+    Tensor w = leaf({1.0, 2.0});
+    for (int i = 0; i < 3; ++i) {
+      (w * w).sum().backward();
+      NoGradScope no_grad;
+      w.assign(w - 0.1 * w.grad());
+      w.set_grad((w * w).detach());
+    }
+    Tensor self = leaf({1.0});
+    self.set_grad(self * 2);  // a gradient that mentions its leaf
+  }
+  EXPECT_EQ(core::TensorGraph::live_nodes(), before);
+}
+
+TEST(Autograd, DeepGraphs) {
+  constexpr int kDepth = 1'000'000;
+  Tensor w = Tensor::of(1.0, {.requires_grad = true});
+  Tensor x = w;
+  for (int i = 0; i < kDepth; ++i) x = x + 1;
+  x.backward();
+  EXPECT_TRUE(w.grad().uop()->is_const());  // one, passed down a million times
+}
+
+TEST(Assign, RefusesOtherShapesAndDtypes) {
+  Tensor x = Tensor::zeros({2});
+  EXPECT_EQ(message_of([&] { x.assign(Tensor::zeros({3})); }),
+            "cannot assign float32 of shape (3) to float32 of shape (2)");
+  EXPECT_EQ(message_of([&] { x.assign(Tensor::of({1, 2})); }),
+            "cannot assign int32 of shape (2) to float32 of shape (2)");
+  x += 1;
+  x *= Tensor::of({2.0, 3.0});
+  expect_values(x, {2, 3});
+  x.replace(Tensor::of({1, 2, 3}));
+  expect_values(x, {1, 2, 3});
+}
+
+TEST(Assign, LongChainsRealizedEachStepStayShort) {
+  Tensor x = Tensor::zeros({2});
+  x.realize();
+  const i64 before = core::TensorGraph::live_nodes();
+  for (int i = 0; i < 50; ++i) (x += 1).realize();
+  expect_values(x, {50, 50});
+  EXPECT_LE(core::TensorGraph::live_nodes(), before + 2);
+}
+
+}  // namespace
+}  // namespace doorbell::test
