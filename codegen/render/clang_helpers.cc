@@ -56,53 +56,86 @@ std::string ClangHelpers::type(DType t) {
 }
 
 std::string ClangHelpers::load(DType t, bool gated) {
-  std::string value = type(t);
-  std::string name = fmt::format("load_{}{}", value, gated ? "_gated" : "");
+  if (gated) return gated_load(t);
+  std::string value = type(t), name = "load_" + value;
   if (!begin(name)) return name;
-  if (gated) {
-    std::string gate = type(DType{Scalar::Bool, t.lanes});
-    define(
-        fmt::format("FN {0} {1}(const {2}* p, {3} gate, {0} v) {{\n"
-                    "  for (int i = 0; i < {4}; ++i) if (gate[i]) v[i] = {5}p[i];\n"
-                    "  return v;\n}}\n",
-                    value, name, memory_type(t), gate, t.lanes, t.is_bool() ? "-" : ""));
-  } else {
-    define(
-        fmt::format("FN {0} {1}(const {2}* p) {{\n"
-                    "  {0} v;\n  __builtin_memcpy(&v, p, {3});\n  return {4};\n}}\n",
-                    value, name, memory_type(t), t.bytes(), t.is_bool() ? "v != 0" : "v"));
-  }
+  define(
+      fmt::format("FN {0} {1}(const {2}* p) {{\n  {0} v;\n"
+                  "  __builtin_memcpy(&v, p, {3});\n  return {4};\n}}\n",
+                  value, name, memory_type(t), t.bytes(), t.is_bool() ? "v != 0" : "v"));
   return name;
 }
 
 std::string ClangHelpers::store(DType t, bool gated) {
-  std::string value = type(t);
-  std::string name = fmt::format("store_{}{}", value, gated ? "_gated" : "");
+  if (gated) return gated_store(t);
+  std::string value = type(t), name = "store_" + value;
   if (!begin(name)) return name;
-  std::string_view in_memory = t.is_bool() ? "v & 1" : "v";
-  if (gated) {
-    std::string gate = type(DType{Scalar::Bool, t.lanes});
+  define(
+      fmt::format("FN void {1}({2}* p, {0} v) {{\n  v = {4};\n"
+                  "  __builtin_memcpy(p, &v, {3});\n}}\n",
+                  value, name, memory_type(t), t.bytes(), t.is_bool() ? "v & 1" : "v"));
+  return name;
+}
+
+// The vector of _Bool that clang's masked accesses take; older versions have neither.
+std::string ClangHelpers::mask(DType t) {
+  std::string name = fmt::format("mask_x{}", t.lanes);
+  if (begin(name)) {
     define(
-        fmt::format("FN void {1}({2}* p, {0} v, {3} gate) {{\n  v = {5};\n"
-                    "  for (int i = 0; i < {4}; ++i) if (gate[i]) p[i] = v[i];\n}}\n",
-                    value, name, memory_type(t), gate, t.lanes, in_memory));
-  } else {
-    define(
-        fmt::format("FN void {1}({2}* p, {0} v) {{\n  v = {4};\n"
-                    "  __builtin_memcpy(p, &v, {3});\n}}\n",
-                    value, name, memory_type(t), t.bytes(), in_memory));
+        fmt::format("#ifdef HAVE_MASKED\n"
+                    "typedef _Bool {} __attribute__((ext_vector_type({})));\n#endif\n",
+                    name, t.lanes));
   }
   return name;
 }
 
-// NaN where either is: the machine's max gives its second operand then, wrong if only a is NaN.
+std::string ClangHelpers::gated_load(DType t) {
+  std::string value = type(t), gate = type(DType{Scalar::Bool, t.lanes}), lanes = mask(t);
+  std::string name = fmt::format("load_{}_gated", value);
+  if (!begin(name)) return name;
+  // In memory a Bool is 0 or 1.
+  std::string masked =
+      fmt::format("__builtin_masked_load(__builtin_convertvector(gate, {}), ({}*)p, {})", lanes,
+                  t.is_bool() ? "i8" : memory_type(t), t.is_bool() ? "v & 1" : "v");
+  if (t.is_bool()) masked += " != 0";
+  define(
+      fmt::format("FN {0} {1}(const {2}* p, {3} gate, {0} v) {{\n"
+                  "#ifdef HAVE_MASKED\n  return {4};\n#else\n"
+                  "  for (int i = 0; i < {5}; ++i) if (gate[i]) v[i] = {6}p[i];\n"
+                  "  return v;\n#endif\n}}\n",
+                  value, name, memory_type(t), gate, masked, t.lanes, t.is_bool() ? "-" : ""));
+  return name;
+}
+
+std::string ClangHelpers::gated_store(DType t) {
+  std::string value = type(t), gate = type(DType{Scalar::Bool, t.lanes}), lanes = mask(t);
+  std::string name = fmt::format("store_{}_gated", value);
+  if (!begin(name)) return name;
+  define(fmt::format(
+      "FN void {1}({2}* p, {0} v, {3} gate) {{\n  v = {4};\n#ifdef HAVE_MASKED\n"
+      "  __builtin_masked_store(__builtin_convertvector(gate, {5}), v, ({6}*)p);\n#else\n"
+      "  for (int i = 0; i < {7}; ++i) if (gate[i]) p[i] = v[i];\n#endif\n}}\n",
+      value, name, memory_type(t), gate, t.is_bool() ? "v & 1" : "v", lanes,
+      t.is_bool() ? "i8" : memory_type(t), t.lanes));
+  return name;
+}
+
+// The machine's max gives its second operand where either is NaN. Taken both ways round, the
+// results are the same number, or one of them is the NaN; its bits survive an "or" with any others.
 std::string ClangHelpers::max(DType t) {
   std::string value = type(t), name = "max_" + value;
-  if (!begin(name)) return name;
-  std::string_view body =
-      t.is_float() ? "{0} m = a > b ? a : b;\n  return a != a ? a : m;" : "return a > b ? a : b;";
-  define(fmt::format("FN {0} {1}({0} a, {0} b) {{\n  {2}\n}}\n", value, name,
-                     fmt::format(fmt::runtime(body), value)));
+  if (defined_.contains(name)) return name;
+  std::string text = "  return a > b ? a : b;\n";
+  if (t.is_float()) {
+    DType word = int_of(t, false);
+    std::string to_bits = bits(word, t), from_bits = bits(t, word);
+    text = fmt::format(
+        "  {0} keeps_a = b > a ? b : a, keeps_b = a > b ? a : b;\n"
+        "  return {1}({2}(keeps_a) | {2}(keeps_b));\n",
+        value, from_bits, to_bits);
+  }
+  begin(name);
+  define(fmt::format("FN {0} {1}({0} a, {0} b) {{\n{2}}}\n", value, name, text));
   return name;
 }
 

@@ -34,6 +34,9 @@ class ClangHelpers {
  private:
   bool begin(const std::string& name);  // false: it is there already
   void define(const std::string& text) { source_ += text; }
+  std::string gated_load(core::DType t);
+  std::string gated_store(core::DType t);
+  std::string mask(core::DType t);
   std::string saturating(core::DType to, core::DType from);
   std::string to_narrow(core::DType to, core::DType from);
   std::string from_narrow(core::DType to, core::DType from);

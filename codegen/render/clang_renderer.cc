@@ -29,7 +29,8 @@ constexpr std::string_view kPrelude =
     "typedef long i64; typedef unsigned long u64;\n"
     "typedef float f32; typedef double f64;\n"
     "#define FN static inline __attribute__((always_inline))\n"
-    "#if __clang_major__ >= 15 && defined(__F16C__)\n#define HAVE_HALF\n#endif\n";
+    "#if __clang_major__ >= 15 && defined(__F16C__)\n#define HAVE_HALF\n#endif\n"
+    "#if __has_builtin(__builtin_masked_load)\n#define HAVE_MASKED\n#endif\n";
 
 std::string float_text(DType t, f64 value) {
   bool is_f32 = t.scalar == Scalar::F32;
