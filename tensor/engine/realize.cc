@@ -1,0 +1,108 @@
+// The path from wanted nodes to their Buffers: walk, look up, run; schedule and compile on a miss.
+#include "tensor/engine/realize.h"
+
+#include <absl/container/inlined_vector.h>
+
+#include "base/util/hash.h"
+#include "core/device/counters.h"
+#include "core/device/registry.h"
+#include "core/util/config.h"
+#include "tensor/engine/must.h"
+#include "tensor/engine/plan_cache.h"
+
+namespace doorbell::engine {
+namespace {
+
+using core::GraphKey;
+using core::TensorGraph;
+using core::UOp;
+using core::UOpRef;
+
+constexpr usize kPlans = 8192, kKernels = 16384;
+
+// Never freed: a tensor may be realised while the process exits.
+PlanCache& plans() {
+  static PlanCache& cache = *new PlanCache(kPlans);
+  return cache;
+}
+KernelCache& kernels() {
+  static KernelCache& cache = *new KernelCache(kKernels);
+  return cache;
+}
+
+// What a plan depends on besides the graph.
+void add_settings(GraphKey* key) {
+  core::Device* device = must(core::Registry::instance().default_device());
+  const u64 word = settings_word() << 16 | device->index();
+  key->words.push_back(word);
+  key->hash = hash_mix(hash_combine(key->hash, word));
+}
+
+void refuse_conflict(const GraphKey& key) {
+  if (key.conflict >= 0) [[unlikely]]
+    throw fail(ErrorKind::Invalid, "variable {} has two values in one graph",
+               core::interned_name(key.conflict));
+}
+
+std::shared_ptr<const Plan> find_plan(GraphKey* key, std::span<const UOp> roots) {
+  key->walk(roots);
+  refuse_conflict(*key);
+  add_settings(key);
+  const bool keep = core::config().schedule_cache;
+  if (keep) {
+    if (std::shared_ptr<const Plan> plan = plans().find(*key)) [[likely]] {
+      core::counters.schedules_found.fetch_add(1, std::memory_order_relaxed);
+      return plan;
+    }
+  }
+  // Walked again for the order; another thread may have realised a node since, and then this key
+  // is the one that fits.
+  key->walk(roots, true);
+  add_settings(key);
+  Plan plan = make_plan(*key, roots, kernels());
+  if (!keep) return std::make_shared<const Plan>(std::move(plan));
+  return plans().insert(*key, std::move(plan));
+}
+
+bool has_constant_shape(UOp node) {
+  for (usize axis = 0; axis < node.ndim(); ++axis)
+    if (!node.dim(axis).is_const()) return false;
+  return true;
+}
+
+// What the owner of a realised node should hold: its Buffer, but a symbolic shape is only known to
+// the node itself.
+UOpRef held(UOp node) {
+  return UOpRef(has_constant_shape(node) ? TensorGraph::realized(node) : node);
+}
+
+}  // namespace
+
+std::vector<UOpRef> realize(std::span<const UOp> wanted) {
+  ensure_runtime();
+  absl::InlinedVector<UOp, 4> roots;
+  for (UOp node : wanted)
+    if (!TensorGraph::realized(node)) roots.push_back(node);
+  if (!roots.empty()) {
+    // Kept by the thread for its memory. Not re-entered: nothing below realises.
+    static thread_local GraphKey key;
+    std::vector<UOpRef> results;
+    results.reserve(roots.size());
+    const std::shared_ptr<const Plan> plan = find_plan(&key, roots);
+    run_plan(*plan, key, &results);
+    for (usize i = 0; i < roots.size(); ++i) TensorGraph::set_realized(roots[i], *results[i]);
+  }
+  std::vector<UOpRef> all;
+  all.reserve(wanted.size());
+  for (UOp node : wanted) all.push_back(held(node));
+  return all;
+}
+
+UOpRef realize(UOp wanted) { return std::move(realize(std::span(&wanted, 1))[0]); }
+
+void clear_schedule_cache() {
+  plans().clear();
+  kernels().clear();
+}
+
+}  // namespace doorbell::engine

@@ -1,0 +1,110 @@
+// Running a plan: memory, launches, and the nodes that hold the results. With DEBUG=2 each item is
+// waited for and timed; otherwise nothing waits.
+#include <absl/container/inlined_vector.h>
+
+#include <chrono>
+
+#include "base/util/log.h"
+#include "core/device/counters.h"
+#include "core/util/config.h"
+#include "tensor/engine/must.h"
+#include "tensor/engine/plan.h"
+
+namespace doorbell::engine {
+namespace {
+
+using core::Buffer;
+using core::BufferView;
+using core::Ref;
+using Kind = core::ScheduleBuffer::Kind;
+
+Ref<Buffer> allocate(const PlanMemory& memory) {
+  return must(Buffer::allocate(*memory.device, memory.bytes));
+}
+
+struct Run {
+  const Plan& plan;
+  const core::GraphKey& key;
+  absl::InlinedVector<Ref<Buffer>, 2> outputs, temporaries;
+  absl::InlinedVector<BufferView, 12> views;  // by Plan::buffers
+};
+
+void take_memory(Run* run) {
+  for (const PlanMemory& memory : run->plan.outputs) run->outputs.push_back(allocate(memory));
+  for (const PlanMemory& memory : run->plan.temporaries)
+    run->temporaries.push_back(allocate(memory));
+  for (const Plan::BufferPlace& place : run->plan.buffers) {
+    switch (place.kind) {
+      case Kind::Input:
+        // Every Buffer node of a lazy graph has a Buffer behind it: make_buffer_node sees to that.
+        run->views.push_back({static_cast<Buffer*>(run->key.inputs[place.index].payload()), 0});
+        break;
+      case Kind::Output: run->views.push_back({run->outputs[place.index].get(), 0}); break;
+      case Kind::Temporary:
+        run->views.push_back({run->temporaries.empty() ? nullptr
+                                                       : run->temporaries[place.index].get(),
+                              place.offset});
+        break;
+    }
+  }
+}
+
+void launch(const Run& run, const PlanItem& item) {
+  const u32* arguments = run.plan.arguments.data() + item.first_buffer;
+  if (!item.kernel) {
+    const BufferView &to = run.views[arguments[0]], &from = run.views[arguments[1]];
+    must(core::copy_between(*to.buffer, to.offset, *from.buffer, from.offset, item.copy_bytes));
+    return;
+  }
+  absl::InlinedVector<BufferView, 16> views(item.buffer_count);
+  for (u32 i = 0; i < item.buffer_count; ++i) views[i] = run.views[arguments[i]];
+  absl::InlinedVector<i64, 4> variables(item.variable_count);
+  for (u32 i = 0; i < item.variable_count; ++i)
+    variables[i] = run.key.variables[run.plan.variables[item.first_variable + i]].value;
+  must(item.kernel->program->launch(views, variables));
+}
+
+void launch_timed(const Run& run, const PlanItem& item) {
+  const auto start = std::chrono::steady_clock::now();
+  launch(run, item);
+  must(item.device->synchronize());
+  const std::chrono::duration<f64> spent = std::chrono::steady_clock::now() - start;
+  const f64 seconds = spent.count();
+  if (item.kernel)
+    log().debug("{:<7} {:<40} {:>10.2f} us {:>9.2f} GFLOPS {:>8.2f} GB/s", item.device->name(),
+                item.kernel->name, seconds * 1e6, item.kernel->flops / seconds * 1e-9,
+                item.kernel->bytes / seconds * 1e-9);
+  else
+    log().debug("{:<7} {:<40} {:>10.2f} us {:>9} {:>15.2f} GB/s", item.device->name(),
+                "copy " + std::to_string(item.copy_bytes) + " bytes", seconds * 1e6, "",
+                static_cast<f64>(item.copy_bytes) / seconds * 1e-9);
+}
+
+void count(const Plan& plan) {
+  using std::memory_order_relaxed;
+  core::counters.kernels.fetch_add(plan.kernels, memory_order_relaxed);
+  if (plan.copies != 0) core::counters.copies.fetch_add(plan.copies, memory_order_relaxed);
+  core::counters.flops.fetch_add(static_cast<i64>(plan.flops), memory_order_relaxed);
+  core::counters.bytes_accessed.fetch_add(static_cast<i64>(plan.bytes), memory_order_relaxed);
+}
+
+}  // namespace
+
+void run_plan(const Plan& plan, const core::GraphKey& key, std::vector<core::UOpRef>* results) {
+  Run run{plan, key, {}, {}, {}};
+  take_memory(&run);
+  if (core::config().debug >= 2) {
+    for (const PlanItem& item : plan.items) launch_timed(run, item);
+  } else {
+    for (const PlanItem& item : plan.items) launch(run, item);
+  }
+  count(plan);
+  for (const PlanResult& result : plan.results) {
+    absl::InlinedVector<i64, 8> args(result.args.begin(), result.args.end());
+    args[0] = next_buffer_id();
+    results->push_back(core::TensorGraph::make(core::Op::Buffer, result.dtype, {}, args,
+                                               run.views[result.buffer].buffer));
+  }
+}
+
+}  // namespace doorbell::engine
