@@ -15,6 +15,7 @@
 #include "codegen/opt/merge_ranges.h"
 #include "core/rules/rules.h"
 #include "core/uop/validate.h"
+#include "core/util/config.h"
 
 namespace doorbell::codegen {
 
@@ -113,7 +114,7 @@ LinearProgram lower(const core::KernelAst& ast, const Caps& caps, Arena& arena,
   Plan plan;
   if (options.plan) plan = *options.plan;
   else if (options.optimise) plan = choose_plan(info, caps);
-  if (!plan.empty()) log().debug("{}: {}", program.name, print(plan));
+  if (core::config().debug >= 3 && !plan.empty()) log().debug("{}: {}", program.name, print(plan));
   Applied applied = apply(rewriter, info, sink, plan);
   program.threads = applied.threads;
   core::validate(arena, applied.sink, Stage::Kernel, "apply");

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "base/util/log.h"
+#include "core/util/config.h"
+
 namespace doorbell::core {
 
 CachingAllocator::CachingAllocator(std::string device, std::unique_ptr<Allocator> driver,
@@ -32,6 +35,7 @@ Result<Allocation> CachingAllocator::allocate(i64 bytes) {
     flush();
     fresh = driver_->allocate(bytes);
   }
+  if (config().debug >= 7 && fresh) log().debug("{} allocates {} bytes", device_, bytes);
   if (fresh) return fresh;
   std::lock_guard lock(mutex_);
   stats_.in_use -= bytes;

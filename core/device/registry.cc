@@ -4,7 +4,9 @@
 #include <charconv>
 #include <utility>
 
+#include "base/util/log.h"
 #include "base/util/suggest.h"
+#include "core/util/config.h"
 
 namespace doorbell::core {
 namespace {
@@ -100,6 +102,7 @@ Result<Device*> Registry::open_slot(Slot& slot, u16 index) {
   }
   Device* device = made->release();
   slot.device.store(device, std::memory_order_release);
+  if (config().debug >= 1) log().debug("opened {}: {}", device->name(), device->description());
   return device;
 }
 
