@@ -1,8 +1,14 @@
 // Text to settings.
 #include "runtime/environment.h"
 
+#include <unistd.h>
+
 #include <charconv>
-#include <cstdlib>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "base/util/types.h"
 
 namespace doorbell::runtime {
 namespace {
@@ -26,34 +32,29 @@ Result<void> parse(const char*, const std::string& text, std::string* out) {
   return {};
 }
 
-// XDG Base Directory Specification: $XDG_CACHE_HOME, by default $HOME/.cache; relative paths are
-// ignored. Empty where there is neither: then nothing is kept.
-std::string cache_directory(const Environment& environment) {
-  const std::string cache = environment("XDG_CACHE_HOME").value_or("");
-  if (cache.starts_with('/')) return cache + "/doorbell";
-  const std::string home = environment("HOME").value_or("");
-  if (home.starts_with('/')) return home + "/.cache/doorbell";
-  return "";
-}
-
 }  // namespace
 
-Environment process_environment() {
-  return [](const char* name) -> std::optional<std::string> {
-    const char* text = std::getenv(name);
-    if (text == nullptr) return std::nullopt;
-    return std::string(text);
-  };
+os::Environment process_environment() {
+  std::map<std::string, std::string, std::less<>> variables;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const usize equals = text.find('=');
+    if (equals != std::string_view::npos)
+      variables.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return os::Environment(std::move(variables));
 }
 
-Result<core::Config> read_environment(const Environment& environment) {
+Result<core::Config> read_environment(const os::Environment& environment) {
   core::Config config;
-#define SETTING(type, field, value, name, text)                                         \
-  if (const std::optional<std::string> found = environment(name); found && *found != "") \
-    TRY(parse(name, *found, &config.field));
+#define SETTING(type, field, value, name, text)                               \
+  if (const std::string_view found = environment.get(name); !found.empty())   \
+    TRY(parse(name, std::string(found), &config.field));
 #include "core/util/config.def"
 #undef SETTING
-  if (config.cache_directory.empty()) config.cache_directory = cache_directory(environment);
+  // Without a home nothing is kept on disk, which is no reason to fail.
+  if (config.cache_directory.empty())
+    config.cache_directory = os::cache_folder(environment).value_or("");
   return config;
 }
 

@@ -8,11 +8,8 @@
 namespace doorbell::runtime {
 namespace {
 
-Result<core::Config> read(const std::map<std::string, std::string>& variables) {
-  return read_environment([&](const char* name) -> std::optional<std::string> {
-    auto at = variables.find(name);
-    return at == variables.end() ? std::nullopt : std::optional(at->second);
-  });
+Result<core::Config> read(std::map<std::string, std::string, std::less<>> variables) {
+  return read_environment(os::Environment(std::move(variables)));
 }
 
 TEST(Environment, LeavesDefaults) {
@@ -38,9 +35,11 @@ TEST(Environment, ReadsEachType) {
 TEST(Environment, FindsTheCacheDirectory) {
   EXPECT_EQ(read({{"HOME", "/home/a"}})->cache_directory, "/home/a/.cache/doorbell");
   EXPECT_EQ(read({{"HOME", "/home/a"}, {"XDG_CACHE_HOME", "/c"}})->cache_directory, "/c/doorbell");
-  EXPECT_EQ(read({{"HOME", "/home/a"}, {"XDG_CACHE_HOME", "c"}})->cache_directory,
-            "/home/a/.cache/doorbell");
-  EXPECT_EQ(read({{"HOME", "/home/a"}, {"DOORBELL_CACHE", "/d"}})->cache_directory, "/d");
+  EXPECT_EQ(read({{"HOME", "/home/a"}, {"CACHEDIR", "/d"}})->cache_directory, "/d");
+}
+
+TEST(Environment, TheProcessHasAPath) {
+  EXPECT_FALSE(process_environment().get("PATH").empty());
 }
 
 TEST(Environment, NamesWhatIsMalformed) {
