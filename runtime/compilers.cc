@@ -1,19 +1,18 @@
-// Lowers, renders, compiles and loads a kernel with the renderer and compiler that its device was
-// opened with. Each pair is made when it is first needed.
+// Backends by renderer: which renderer, compiler and cache serve a device. Each is made when it is
+// first needed; compiling with it is codegen's.
 #include "runtime/compilers.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 
+#include "base/os/host.h"
+#include "codegen/compile/backend.h"
 #include "codegen/compile/clang_compiler.h"
 #include "codegen/compile/llvm_compiler.h"
-#include "codegen/compile/load_object.h"
-#include "codegen/lower/lower.h"
 #include "codegen/render/clang_renderer.h"
 #include "codegen/render/cpu_caps.h"
 #include "core/uop/print.h"
@@ -22,90 +21,93 @@
 namespace doorbell::runtime {
 namespace {
 
-struct Pair {
+// A backend and what it borrows.
+struct Owned {
   std::unique_ptr<codegen::Renderer> renderer;
   std::unique_ptr<codegen::Compiler> compiler;
+  codegen::Backend backend;
 };
 
-Result<Pair> make_pair(const std::string& renderer, int threads) {
-  codegen::Caps caps = codegen::cpu_caps();
-  caps.threads = threads;
-  if (renderer == "CLANG") {
-    TRY(std::unique_ptr<codegen::Compiler> compiler, codegen::make_clang_compiler());
-    return Pair{codegen::make_clang_renderer(caps), std::move(compiler)};
-  }
-  CHECK(renderer == "LLVM", "renderer {} is in the table, but not made here", renderer);
-  return Pair{codegen::make_llvm_renderer(caps), codegen::make_llvm_compiler()};
+codegen::CompileCache* disk_cache() {
+  const core::Config& config = core::config();
+  if (config.cache_level < 1 || config.cache_directory.empty()) return nullptr;
+  // Never freed: kernels may compile while the process exits. The first caller's directory counts.
+  static codegen::CompileCache& cache =
+      *new codegen::CompileCache(os::host_system().files, config.cache_directory + "/kernels.db");
+  return &cache;
 }
 
-// The text that DEBUG asks for, levels 4 to 7.
-std::string report(const Pair& pair, const core::KernelAst& kernel,
-                   const codegen::LinearProgram& program, std::span<const u8> image) {
-  const int debug = core::config().debug;
-  std::string text;
-  if (debug >= 5) {
-    // Printing marks the arena's nodes, and a kernel may be compiled for two devices at once.
-    static std::mutex& mutex = *new std::mutex;
-    std::lock_guard lock(mutex);
-    text += core::print(*kernel.arena, kernel.sink) + "\n";
+Result<std::unique_ptr<Owned>> make_backend(const core::Device& device) {
+  auto owned = std::make_unique<Owned>();
+  codegen::Caps caps = codegen::cpu_caps();
+  caps.threads = device.threads();
+  const std::string& renderer = device.spec().renderer;
+  if (renderer == "CLANG") {
+    owned->renderer = codegen::make_clang_renderer(caps);
+    TRY(owned->compiler, codegen::make_clang_compiler());
+  } else {
+    CHECK(renderer == "LLVM", "renderer {} is in the table, but not made here", renderer);
+    owned->renderer = codegen::make_llvm_renderer(caps);
+    owned->compiler = codegen::make_llvm_compiler();
   }
-  if (debug >= 6) text += core::print_ops(program.ops) + "\n";
-  if (debug >= 4) text += pair.renderer->render(program) + "\n";
-  if (debug >= 7) {
-    Result<std::string> listing = pair.compiler->disassemble(image);
-    text += listing ? *listing : "no listing: " + listing.error().message;
-  }
-  return text;
+  owned->backend.renderer = owned->renderer.get();
+  owned->backend.compiler = owned->compiler.get();
+  owned->backend.caps = owned->renderer->caps();
+  owned->backend.load = device.runs();
+  return owned;
+}
+
+// The kernel's graph, for DEBUG=5. Printing marks the arena's nodes, and a kernel may be compiled
+// for two devices at once.
+std::string print_kernel(const core::KernelAst& kernel) {
+  static std::mutex& mutex = *new std::mutex;
+  std::lock_guard lock(mutex);
+  return core::print(*kernel.arena, kernel.sink);
 }
 
 class Compilers final : public engine::KernelCompiler {
  public:
   Result<engine::CompiledKernel> compile(const core::KernelAst& kernel,
                                          core::Device& device) override {
-    TRY(const Pair* pair, pair_of(device));
-    core::Arena arena;
-    codegen::LowerOptions options;
-    options.optimise = !core::config().noopt;
-    const codegen::LinearProgram program =
-        codegen::lower(kernel, pair->renderer->caps(), arena, options);
-    std::string source;
-    if (pair->compiler->wants_source()) source = pair->renderer->render(program);
-    TRY(std::vector<u8> image, pair->compiler->compile(program, source));
+    TRY(codegen::Backend backend, backend_of(device));
+    backend.cache = disk_cache();
+    const core::Config& config = core::config();
+    codegen::CompileOptions options;
+    options.lower.optimise = !config.noopt;
+    options.keep_source = config.debug >= 4;
+    options.keep_linear = config.debug >= 6;
+    options.keep_code = config.debug >= 7;
+    TRY(codegen::CompiledKernel made, codegen::compile_kernel(kernel, backend, options));
     engine::CompiledKernel compiled;
-    compiled.report = report(*pair, kernel, program, image);
-    compiled.variables = program.variables;
-    compiled.flops = program.flops;
-    compiled.bytes = program.bytes;
-    core::Binary& binary = compiled.binary;
-    binary.name = program.name;
-    binary.param_count = static_cast<u32>(program.params.size());
-    binary.variable_count = static_cast<u32>(program.variables.size());
-    binary.threads = program.threads;
-    std::copy_n(program.global_size, 3, binary.global_size);
-    std::copy_n(program.local_size, 3, binary.local_size);
-    if (device.runs()) {
-      TRY(binary.code, codegen::load_object(image, program.name));
-    }
-    binary.image = std::move(image);
+    if (config.debug >= 5) compiled.report += print_kernel(kernel) + "\n";
+    for (const std::string* part : {&made.linear, &made.source, &made.code})
+      if (!part->empty()) compiled.report += *part + "\n";
+    compiled.binary = std::move(made.binary);
+    compiled.variables = std::move(made.variables);
+    compiled.flops = made.flops;
+    compiled.bytes = made.bytes;
     return compiled;
   }
 
-  u32 max_buffers(core::Device&) override { return 31; }
-
- private:
-  Result<const Pair*> pair_of(core::Device& device) {
-    // The number of workers decides how loops are split, so it is part of the choice.
-    const std::string& renderer = device.spec().renderer;
-    const std::string key = fmt::format("{}:{}", renderer, device.threads());
-    std::lock_guard lock(mutex_);
-    const auto found = pairs_.find(key);
-    if (found != pairs_.end()) return &found->second;
-    TRY(Pair made, make_pair(renderer, device.threads()));
-    return &pairs_.emplace(key, std::move(made)).first->second;
+  u32 max_buffers(core::Device& device) override {
+    Result<codegen::Backend> backend = backend_of(device);
+    return backend ? static_cast<u32>(backend->caps.max_params) : 31;
   }
 
-  std::mutex mutex_;  // guards pairs_; a pair, once made, stays where it is
-  std::map<std::string, Pair> pairs_;
+ private:
+  Result<codegen::Backend> backend_of(core::Device& device) {
+    // The number of workers decides how loops are split; a device that does not run does not load.
+    const std::string key =
+        fmt::format("{}:{}:{}", device.spec().renderer, device.threads(), device.runs());
+    std::lock_guard lock(mutex_);
+    const auto found = backends_.find(key);
+    if (found != backends_.end()) return found->second->backend;
+    TRY(std::unique_ptr<Owned> made, make_backend(device));
+    return backends_.emplace(key, std::move(made)).first->second->backend;
+  }
+
+  std::mutex mutex_;  // guards backends_; what they own is never replaced
+  std::map<std::string, std::unique_ptr<Owned>> backends_;
 };
 
 }  // namespace

@@ -81,9 +81,9 @@ std::vector<std::string> default_order(const std::vector<Target>& targets) {
   std::vector<const DeviceRow*> rows;
   for (const DeviceRow& row : device_table())
     if (row.built && row.fallback > 0) rows.push_back(&row);
-  std::stable_sort(rows.begin(), rows.end(), [](const DeviceRow* a, const DeviceRow* b) {
-    return a->fallback < b->fallback;
-  });
+  // Places are distinct.
+  std::sort(rows.begin(), rows.end(),
+            [](const DeviceRow* a, const DeviceRow* b) { return a->fallback < b->fallback; });
   std::vector<std::string> names;
   for (const DeviceRow* row : rows) names.push_back(row->name);
   return names;

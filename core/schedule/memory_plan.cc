@@ -34,10 +34,11 @@ i64 tightest_gap(std::span<const PlannedBlock* const> neighbours, i64 bytes) {
 i64 place_blocks(std::span<PlannedBlock> blocks) {
   std::vector<usize> by_size(blocks.size());
   std::iota(by_size.begin(), by_size.end(), usize{0});
-  std::stable_sort(by_size.begin(), by_size.end(), [&](usize a, usize b) {
+  std::sort(by_size.begin(), by_size.end(), [&](usize a, usize b) {
     const i64 size_a = round_up(blocks[a].bytes), size_b = round_up(blocks[b].bytes);
     if (size_a != size_b) return size_a > size_b;
-    return blocks[a].first < blocks[b].first;
+    if (blocks[a].first != blocks[b].first) return blocks[a].first < blocks[b].first;
+    return a < b;
   });
   std::vector<const PlannedBlock*> placed, neighbours;  // both by offset
   i64 total = 0;
