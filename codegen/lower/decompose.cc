@@ -109,6 +109,9 @@ class Decomposer {
     if (u.is(Op::Bitcast)) return builder_.bitcast(stored(u.src(0)), u.dtype());
     Sources srcs = wides(u);
     if (!core::is_elementwise(u.op())) return rebuild(u, u.dtype(), srcs);
+    DType t = u.dtype();
+    CHECK(t.is_bool() || t.is_index() || caps_.has(t), "the target has no arithmetic on {}",
+          t.str());
     bool same = std::equal(srcs.begin(), srcs.end(), u.srcs().begin());
     UOp made = builder_.make(u.op(), u.dtype(), srcs);
     return same && made.op() == u.op() ? u : made;

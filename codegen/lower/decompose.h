@@ -7,6 +7,7 @@
 // - arithmetic is on dtypes of caps.dtypes (Bool and Index apart); narrower floats are f32, rounded
 //   after each operation, and exist only as operands of Load, Store, Cast and Bitcast;
 // - memory has elements of caps.storage_dtypes: Params of others are unsigned integers as wide.
+// Integers and f64 that caps.dtypes lacks have nothing to stand for them: they are failed CHECKs.
 // Shift amounts and divisors are not made safe: renderers give them the meaning of core/eval.
 #pragma once
 

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <random>
@@ -184,6 +186,42 @@ TEST(Decompose, ChoicesAndComparisonsOfNarrowFloats) {
       });
     }
   }
+}
+
+// Computed in f32 and rounded: next to exact arithmetic that differs only where the exact value is
+// all but in the middle of two numbers.
+TEST(Decompose, FunctionsOfNarrowFloatsAreF32s) {
+  for (DType t : {dtypes::f16, dtypes::bf16}) {
+    for (Op op : {Op::Exp2, Op::Log2, Op::Sin}) {
+      SCOPED_TRACE(std::string(core::name_of(op)) + " of " + t.str());
+      Kernel kernel(kCount, t, {t}, [&](core::Arena& a, std::span<const UOp> x) {
+        return a.make(op, t, {x[0]});
+      });
+      const usize bytes = static_cast<usize>(kCount * 2);
+      std::vector<std::vector<u8>> inputs = {random_bytes(bytes, 9)};
+      std::vector<u8> want = run(kernel.sink(), bytes, inputs);
+      std::vector<u8> got = run(kernel.decompose_for(narrow_caps(false)), bytes, inputs);
+      int different = 0;
+      for (usize at = 0; at < bytes; at += 2) {
+        int a = got[at] | got[at + 1] << 8, b = want[at] | want[at + 1] << 8;
+        bool both_nan = std::isnan(core::load_scalar(t, &got[at]).as_float()) &&
+                        std::isnan(core::load_scalar(t, &want[at]).as_float());
+        if (both_nan) continue;
+        different += a != b;
+        ASSERT_LE(std::abs(a - b), 1) << "element " << at / 2;
+      }
+      EXPECT_LE(different, 3);
+    }
+  }
+}
+
+TEST(Decompose, ADtypeWithoutArithmeticIsRefused) {
+  Caps caps = basic_caps();
+  caps.dtypes.reset(static_cast<usize>(Scalar::F64));
+  Kernel kernel(4, dtypes::f64, {dtypes::f64}, [](core::Arena& a, std::span<const UOp> x) {
+    return a.make(Op::Add, dtypes::f64, {x[0], x[0]});
+  });
+  EXPECT_THROW(kernel.decompose_for(caps), InternalError);
 }
 
 // A copy through Where needs no conversion, whatever the target stores.
