@@ -19,7 +19,7 @@ Schedule make_schedule(const GraphKey& key, std::span<const UOp> roots,
 
   Importer(arena, rewriter, moves, graph, options).run(key, roots);
   // From here on nodes are numbers, and what must be in memory is marked.
-  Sweep decisions = sweep(graph, moves, arena);
+  Sweep decisions = sweep(graph, moves, arena, options);
   // Every value has an owner: the stored value whose kernel computes it.
   cut_large_kernels(graph, options, &decisions);
   // Every kernel is within the limits, as long as no candidate is computed twice.

@@ -18,6 +18,10 @@ struct ScheduleOptions {
   u32 max_inline_buffers = 3;  // a value made from more than these is not computed twice
   u16 default_device = 0;      // index, of what no Buffer or Copy places
   bool split_reduce = true;    // a long reduction to few elements is done in two kernels
+  // The target runs output axes as nested loops, outermost first, and computes before an inner loop
+  // what does not vary with it (a CPU): softmax and its like are then one kernel. Not for targets
+  // that spread all output axes over parallel work items.
+  bool fuse_rows = false;
 };
 
 // Root i of `roots` becomes output i; inputs are numbered as GraphKey numbers them. No temporary

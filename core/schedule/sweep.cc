@@ -39,11 +39,13 @@ constexpr int kMaxUses = 16;
 // Index expressions grow with the movement ops they went through; after this many, a value is
 // stored.
 constexpr u16 kMaxMoves = 64;
+// Rows that a kernel with row reductions must have, to keep threads busy; unless it is this small.
+constexpr f64 kLeastRows = 16, kSmallKernel = 16384;
 
 class Sweeper {
  public:
-  Sweeper(LazyGraph& graph, Moves& moves, Arena& arena)
-      : graph_(graph), moves_(moves), arena_(arena), visits_(graph.size()) {
+  Sweeper(LazyGraph& graph, Moves& moves, Arena& arena, const ScheduleOptions& options)
+      : graph_(graph), moves_(moves), arena_(arena), options_(options), visits_(graph.size()) {
     result_.stored.assign(graph.size(), Stored::No);
     result_.owner.assign(graph.size(), kNoNode);
     result_.first_use.assign(graph.size(), kNoUse);
@@ -53,37 +55,56 @@ class Sweeper {
   Sweep run();
 
  private:
+  // How one kernel reads a value: in one way, or in two where both belong to one row.
+  struct Ways {
+    u32 tuples[2] = {};
+    u8 count = 0;
+    bool has(u32 tuple) const {
+      return (count > 0 && tuples[0] == tuple) || (count > 1 && tuples[1] == tuple);
+    }
+  };
   // What a node's consumers decided about it.
   struct Visit {
-    u32 out = 0, in = 0;  // how its own and its sources' elements are indexed
-    f64 evaluations = 0, in_evaluations = 0;
+    Ways out, in;                             // how its own and its sources' elements are indexed
+    f64 evaluations = 0, in_evaluations = 0;  // of all ways together
     u16 moves = 0;       // movement ops between its kernel's Ranges and its sources' indexes
-    u8 next_range = 0;   // of a stored node's kernel
+    u8 next_range = 0;   // of a stored node's kernel: Ranges so far,
+    u8 outputs = 0;      // and of these its axes
     bool mixed = false;  // a movement op that its consumers read differently: each reads through it
     bool ending = false;  // a loop that the node does not vary with is around it
+    bool row = false;     // below a row reduction
+    bool has_rows = false, has_loops = false;  // of a stored node's kernel: row reductions, others
   };
   // What the consumers of the node at hand say, taken together.
   struct Demand {
-    bool any = false, agreed = true, ending = false, broadcast_ending = false;
-    u32 tuple = 0;
+    bool any = false, ending = false, broadcast_ending = false, row = false;
+    bool one_kernel = true;  // all ways are in `ways`, and in the kernel of `owner`
+    Ways ways;
     LazyId owner = kNoNode;
     f64 evaluations = 0;
     u16 moves = 0;
     u32 first_use = kNoUse;
+    bool agreed() const { return one_kernel && ways.count == 1; }
   };
 
   void link_consumers();
   Demand ask_consumers(LazyId id);
   void ask_consumer(LazyId id, LazyId consumer, Demand* demand);
+  void ask_way(LazyId id, LazyId consumer, u32 tuple, Demand* demand);
   void add_use(LazyId owner, f64 reads, u32* first);
   void store(LazyId id, Stored how);
+  // Decides about a node with consumers that need not be stored. False where it must be.
+  bool stays_in_kernel(LazyId id, const Demand& demand, bool ending);
+  f64 rows_of(const Demand& demand) const;
   void pass_on(LazyId id, bool broadcast_ending);
+  u32 pass_way_on(LazyId id, u32 tuple);
   bool has_ranges(UOp index) const { return index.range_mask() != 0; }
   bool fits_ranges(LazyId id) const;
 
   LazyGraph& graph_;
   Moves& moves_;
   Arena& arena_;
+  const ScheduleOptions& options_;
   std::vector<Visit> visits_;
   std::vector<u32> consumer_starts_;
   std::vector<LazyId> consumers_;
@@ -121,7 +142,7 @@ void Sweeper::ask_consumer(LazyId id, LazyId consumer, Demand* demand) {
   demand->moves = std::max(demand->moves, visit.moves);
   if (visit.mixed) {
     demand->any = true;
-    demand->agreed = false;
+    demand->one_kernel = false;
     demand->ending |= visit.ending;
     for (u32 use = result_.first_use[consumer]; use != kNoUse; use = result_.uses[use].next) {
       Use copy = result_.uses[use];
@@ -130,28 +151,41 @@ void Sweeper::ask_consumer(LazyId id, LazyId consumer, Demand* demand) {
     return;
   }
   if (owner == kNoNode) return;  // dead
-  u32 tuple = visit.in;
+  if (!demand->any) demand->owner = owner;
+  if (demand->owner != owner) demand->one_kernel = false;
+  demand->any = true;
+  demand->ending |= visit.ending;
+  demand->row |= visit.row;
+  for (u8 way = 0; way < visit.in.count; ++way) {
+    ask_way(id, consumer, visit.in.tuples[way], demand);
+  }
+}
+
+void Sweeper::ask_way(LazyId id, LazyId consumer, u32 tuple, Demand* demand) {
+  const Visit& visit = visits_[consumer];
   if (is_elementwise(graph_[consumer].op)) {
-    u32 to = graph_[consumer].shape, from = graph_[id].shape;
-    tuple = moves_.broadcast(visit.in, to, from);
-    std::span<const UOp> index = graph_.tuples[visit.in], sizes = graph_.tuples[from];
+    u32 whole = tuple, to = graph_[consumer].shape, from = graph_[id].shape;
+    tuple = moves_.broadcast(whole, to, from);
+    std::span<const UOp> index = graph_.tuples[whole], sizes = graph_.tuples[from];
     usize skip = index.size() - sizes.size();
     for (usize i = 0; to != from && i < index.size(); ++i) {
       bool repeated = i < skip || sizes[i - skip].is_const(1);
       demand->broadcast_ending |= repeated && has_ranges(index[i]);
     }
   }
-  bool repeat = demand->any && demand->agreed && demand->owner == owner && demand->tuple == tuple;
-  if (!demand->any) {
-    demand->tuple = tuple;
-    demand->owner = owner;
-    demand->any = true;
-  } else if (!repeat) {
-    demand->agreed = false;
+  LazyId owner = result_.owner[consumer];
+  f64 evaluations = visit.in_evaluations / visit.in.count;
+  if (demand->one_kernel && demand->ways.has(tuple)) {
+    demand->evaluations = std::max(demand->evaluations, evaluations);
+    return;
   }
-  demand->evaluations = std::max(demand->evaluations, visit.in_evaluations);
-  demand->ending |= visit.ending;
-  if (!repeat) add_use(owner, visit.in_evaluations, &demand->first_use);
+  add_use(owner, evaluations, &demand->first_use);
+  if (demand->ways.count == 2) {
+    demand->one_kernel = false;
+    return;
+  }
+  demand->ways.tuples[demand->ways.count++] = tuple;
+  demand->evaluations += evaluations;
 }
 
 Sweeper::Demand Sweeper::ask_consumers(LazyId id) {
@@ -174,10 +208,10 @@ void Sweeper::store(LazyId id, Stored how) {
     index[i] = shape[i].is_const(1) ? arena_.index(0)
                                     : arena_.range(visit.next_range++, AxisType::Loop, shape[i]);
   }
-  visit.out = graph_.tuples.intern({index.data(), shape.size()});
+  visit.outputs = visit.next_range;
+  visit.out = {{graph_.tuples.intern({index.data(), shape.size()})}, 1};
   visit.moves = 0;
-  visit.ending = false;
-  visit.mixed = false;
+  visit.ending = visit.mixed = visit.row = false;
   result_.stored[id] = how;
   result_.owner[id] = id;
   result_.work[id] = visit.evaluations;  // the store
@@ -190,39 +224,91 @@ bool Sweeper::fits_ranges(LazyId id) const {
   return count <= kMaxKernelRanges;
 }
 
+// The output loops run one inside the other, in the order of the axes. A value that varies with the
+// outer ones only (a row of the output) is computed once for each of their iterations: it need not
+// be stored. Returns how often that is, or 0 where the value is not of that kind.
+f64 Sweeper::rows_of(const Demand& demand) const {
+  if (!options_.fuse_rows || !demand.agreed()) return 0;
+  const Visit& kernel = visits_[demand.owner];
+  u64 mask = 0;
+  f64 rows = 1, all = 1;
+  for (UOp at : graph_.tuples[demand.ways.tuples[0]]) {
+    if (!at.is(Op::Range) && !at.is_const()) return 0;
+    mask |= at.range_mask();
+  }
+  for (UOp at : graph_.tuples[kernel.out.tuples[0]]) {
+    if (!at.is(Op::Range)) continue;
+    f64 size = static_cast<f64>(at.src(0).vmax());
+    if (mask >> at.range_id() & 1) rows *= size;
+    all *= size;
+  }
+  // The loops of a row are the first so many, and not all.
+  bool prefix = (mask & (mask + 1)) == 0 && mask < (u64{1} << kernel.outputs) - 1;
+  return prefix && (rows >= kLeastRows || all <= kSmallKernel) ? rows : 0;
+}
+
+bool Sweeper::stays_in_kernel(LazyId id, const Demand& demand, bool ending) {
+  const LazyNode& node = graph_[id];
+  Visit& visit = visits_[id];
+  bool reduces = node.op == Op::Reduce;
+  f64 rows = rows_of(demand);
+  if (reduces) {
+    // A kernel has row reductions or a loop for every element, not both: that one is tiled.
+    Visit& kernel = visits_[demand.owner];
+    if (rows == 0 && (ending || !demand.agreed() || kernel.has_rows)) return false;
+    if (rows > 0 && kernel.has_loops) return false;
+    (rows > 0 ? kernel.has_rows : kernel.has_loops) = true;
+  } else if (is_elementwise(node.op)) {
+    bool twice = demand.one_kernel && demand.row;
+    if ((ending && rows == 0) || !(demand.agreed() || twice)) return false;
+  }
+  visit.out = demand.ways;
+  visit.evaluations = rows > 0 ? rows : demand.evaluations;
+  visit.moves = demand.moves;
+  visit.ending = ending && rows == 0;
+  visit.row = demand.row || (reduces && rows > 0);
+  result_.owner[id] = demand.owner;
+  return !reduces || fits_ranges(id);
+}
+
 // How the node's sources are indexed, given how the node is.
 void Sweeper::pass_on(LazyId id, bool broadcast_ending) {
   const LazyNode& node = graph_[id];
   Visit& visit = visits_[id];
-  visit.in = visit.out;
   visit.in_evaluations = visit.evaluations;
   visit.ending |= broadcast_ending;
-  if (is_movement(node.op)) {
-    ++visit.moves;
-    if (node.op == Op::Expand) {
-      std::span<const UOp> index = graph_.tuples[visit.out], from = graph_.shape(graph_.src(id));
-      usize skip = index.size() - from.size();
-      for (usize i = 0; i < index.size(); ++i) {
-        bool repeated =
-            i < skip || (from[i - skip].is_const(1) && !graph_.shape(id)[i].is_const(1));
-        visit.ending |= repeated && has_ranges(index[i]);
-      }
-    }
-    visit.in = moves_.through(id, visit.out).tuple;
-  } else if (node.op == Op::Reduce) {
-    std::array<UOp, kMaxRank> index;
-    std::ranges::copy(graph_.tuples[visit.out], index.begin());
-    Visit& kernel = visits_[result_.owner[id]];
-    for (usize i = 0; i < node.rank; ++i) {
-      if (!(graph_.number(id, 0) >> i & 1)) continue;
-      UOp size = graph_.shape(graph_.src(id))[i];
-      index[i] = arena_.range(kernel.next_range++, AxisType::Reduce, size);
-      visit.in_evaluations *= static_cast<f64>(size.vmax());
-    }
-    visit.in = graph_.tuples.intern({index.data(), node.rank});
+  if (is_movement(node.op)) ++visit.moves;
+  visit.in.count = visit.out.count;
+  for (u8 way = 0; way < visit.out.count; ++way) {
+    visit.in.tuples[way] = pass_way_on(id, visit.out.tuples[way]);
   }
   f64 evaluations = node.op == Op::Reduce ? visit.in_evaluations : visit.evaluations;
   result_.work[result_.owner[id]] += evaluations * work_of(node.op);
+}
+
+u32 Sweeper::pass_way_on(LazyId id, u32 tuple) {
+  const LazyNode& node = graph_[id];
+  Visit& visit = visits_[id];
+  if (node.op == Op::Expand) {
+    std::span<const UOp> index = graph_.tuples[tuple], from = graph_.shape(graph_.src(id));
+    usize skip = index.size() - from.size();
+    for (usize i = 0; i < index.size(); ++i) {
+      bool repeated = i < skip || (from[i - skip].is_const(1) && !graph_.shape(id)[i].is_const(1));
+      visit.ending |= repeated && has_ranges(index[i]);
+    }
+  }
+  if (is_movement(node.op)) return moves_.through(id, tuple).tuple;
+  if (node.op != Op::Reduce) return tuple;
+  std::array<UOp, kMaxRank> index;
+  std::ranges::copy(graph_.tuples[tuple], index.begin());
+  Visit& kernel = visits_[result_.owner[id]];
+  for (usize i = 0; i < node.rank; ++i) {
+    if (!(graph_.number(id, 0) >> i & 1)) continue;
+    UOp size = graph_.shape(graph_.src(id))[i];
+    index[i] = arena_.range(kernel.next_range++, AxisType::Reduce, size);
+    visit.in_evaluations *= static_cast<f64>(size.vmax());
+  }
+  return graph_.tuples.intern({index.data(), node.rank});
 }
 
 Sweep Sweeper::run() {
@@ -237,22 +323,16 @@ Sweep Sweeper::run() {
     Visit& visit = visits_[id];
     if (node.op == Op::Const) continue;
     if (node.op != Op::Buffer) {
+      bool read_together = demand.agreed() || (demand.one_kernel && demand.row);
       if (node.forced || demand.moves >= kMaxMoves) {
         store(id, Stored::Must);
-      } else if (computes && (ending || !demand.agreed)) {
-        store(id, Stored::Candidate);
-      } else if (!demand.agreed) {
+      } else if (!computes && !read_together) {
         visit.mixed = true;
         visit.moves = demand.moves + 1;
         visit.ending = ending || node.op == Op::Expand;
         continue;
-      } else {
-        visit.out = demand.tuple;
-        visit.evaluations = demand.evaluations;
-        visit.moves = demand.moves;
-        visit.ending = ending;
-        result_.owner[id] = demand.owner;
-        if (node.op == Op::Reduce && !fits_ranges(id)) store(id, Stored::Must);
+      } else if (!stays_in_kernel(id, demand, ending)) {
+        store(id, Stored::Candidate);
       }
       bool stored = result_.stored[id] != Stored::No;
       pass_on(id, !stored && demand.broadcast_ending);
@@ -267,8 +347,8 @@ Sweep Sweeper::run() {
 
 }  // namespace
 
-Sweep sweep(LazyGraph& graph, Moves& moves, Arena& arena) {
-  return Sweeper(graph, moves, arena).run();
+Sweep sweep(LazyGraph& graph, Moves& moves, Arena& arena, const ScheduleOptions& options) {
+  return Sweeper(graph, moves, arena, options).run();
 }
 
 }  // namespace doorbell::core

@@ -10,6 +10,7 @@
 
 #include "core/schedule/lazy_graph.h"
 #include "core/schedule/moves.h"
+#include "core/schedule/schedule.h"
 
 namespace doorbell::core {
 
@@ -38,6 +39,6 @@ struct Sweep {
 // How much one evaluation of `op` costs; a load and an addition cost 1.
 f64 work_of(Op op);
 
-Sweep sweep(LazyGraph& graph, Moves& moves, Arena& arena);
+Sweep sweep(LazyGraph& graph, Moves& moves, Arena& arena, const ScheduleOptions& options);
 
 }  // namespace doorbell::core

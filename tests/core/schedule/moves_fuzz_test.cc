@@ -128,7 +128,10 @@ void check_seed(u32 seed) {
   ScheduleOptions small;
   small.max_ops = 3;
   small.max_buffers = 4;
+  ScheduleOptions rows;
+  rows.fuse_rows = true;
   expect_equal(schedule_and_run({root}).outputs[0], want);
+  expect_equal(schedule_and_run({root}, rows).outputs[0], want);
   expect_equal(schedule_and_run({root}, small).outputs[0], want);
 }
 

@@ -44,13 +44,30 @@ TEST(Schedule, Matmul) {
 
 TEST(Schedule, SoftmaxIsThreeKernels) { expect_matches({softmax(buffer({4, 9}))}, 3); }
 
-TEST(Schedule, LayernormIsThreeKernels) {
-  UOpRef x = buffer({4, 16});
-  UOpRef mean = mul(sum(x, 2), constant(1.0 / 16));
+UOpRef layernorm(const UOpRef& x) {
+  i64 n = x->dim(1).value();
+  UOpRef mean = mul(sum(x, 2), constant(1.0 / static_cast<f64>(n)));
   UOpRef centred = binary(Op::Sub, x, mean);
-  UOpRef variance = mul(sum(mul(centred, centred), 2), constant(1.0 / 16));
+  UOpRef variance = mul(sum(mul(centred, centred), 2), constant(1.0 / static_cast<f64>(n)));
   UOpRef scale = unary(Op::Recip, unary(Op::Sqrt, add(variance, constant(1e-5))));
-  expect_matches({add(mul(mul(centred, scale), buffer({16})), buffer({16}))}, 3);
+  return add(mul(mul(centred, scale), buffer({n})), buffer({n}));
+}
+
+TEST(Schedule, LayernormIsThreeKernels) { expect_matches({layernorm(buffer({4, 16}))}, 3); }
+
+TEST(Schedule, RowsFuseWhereOutputLoopsNest) {
+  ScheduleOptions rows;
+  rows.fuse_rows = true;
+  expect_matches({softmax(buffer({20, 9}))}, 1, rows);
+  expect_matches({layernorm(buffer({20, 16}))}, 1, rows);
+  // Over the first axis, the rows are inner loops: every element would need its column's sum.
+  UOpRef a = buffer({20, 9});
+  expect_matches({mul(a, expand(sum(a, 1), {20, 9}))}, 2, rows);
+  // A matrix product keeps its loop to itself.
+  UOpRef b = buffer({20, 5}), c = buffer({5, 9});
+  UOpRef product = matmul(b, c);
+  expect_matches({softmax(product)}, 2, rows);
+  expect_matches({mul(product, expand(sum(b, 2), {20, 9}))}, 2, rows);
 }
 
 // 3x3 convolution with padding, spelled with movement ops only.
