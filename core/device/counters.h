@@ -17,6 +17,7 @@ struct Counters {
   std::atomic<i64> schedules_made{0};      // cache misses
   std::atomic<i64> schedules_found{0};     // cache hits
   std::atomic<i64> kernels_compiled{0};
+  std::atomic<i64> arena_nodes{0};         // in all arenas that are gone
 };
 
 inline constinit Counters counters;

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "base/util/check.h"
+#include "core/device/counters.h"
 
 namespace doorbell::core {
 
@@ -89,6 +90,7 @@ void init_node(Node* node, u64 hash, u32 id, Op op, DType dtype, std::span<const
 Arena::Arena() : table_(256, nullptr) {}
 
 Arena::~Arena() {
+  counters.arena_nodes.fetch_add(count_, std::memory_order_relaxed);
   for (Payload* p : payloads_) p->unref();
 }
 

@@ -166,4 +166,13 @@ i64 TensorGraph::live_nodes() {
   return total;
 }
 
+i64 TensorGraph::made_nodes() {
+  i64 total = 0;
+  for (usize i = 0; i < kShards; ++i) {
+    std::lock_guard lock(shards()[i].mutex);
+    total += shards()[i].next_id;
+  }
+  return total;
+}
+
 }  // namespace doorbell::core

@@ -35,6 +35,8 @@ class TensorGraph {
 
   // Live nodes, for tests and the memory report.
   static i64 live_nodes();
+  // All nodes that were ever made, for benchmarks.
+  static i64 made_nodes();
 };
 
 inline constexpr usize kMaxRank = 16;

@@ -2,6 +2,7 @@
 #include "tensor/engine/plan.h"
 
 #include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
 
 #include <chrono>
 
@@ -21,6 +22,16 @@ using core::Schedule;
 using core::ScheduleBuffer;
 using core::ScheduleItem;
 using Kind = core::ScheduleBuffer::Kind;
+
+using Moment = std::chrono::steady_clock::time_point;
+
+Moment now() { return std::chrono::steady_clock::now(); }
+
+i64 count_distinct(std::span<const KernelRef> kernels) {
+  absl::flat_hash_set<const LoadedKernel*> distinct;  // counted, never iterated
+  for (const KernelRef& kernel : kernels) distinct.insert(kernel.get());
+  return static_cast<i64>(distinct.size());
+}
 
 Device& device_at(u16 index) { return *must(core::Registry::instance().at(index)); }
 
@@ -133,13 +144,18 @@ void place_results(const Schedule& schedule, std::span<const core::UOp> roots, P
 
 Plan make_plan(const core::GraphKey& key, std::span<const core::UOp> roots, KernelCache& kernels) {
   refuse_unbound_variables(key);
+  const Moment start = now();
   const Schedule schedule = schedule_of(key, roots);
+  const Moment scheduled = now();
   std::vector<KernelRequest> requests;
   for (const ScheduleItem& item : schedule.items)
     if (item.kind == ScheduleItem::Kind::Kernel)
       requests.push_back({item.ast, &device_at(item.device)});
   std::vector<KernelRef> loaded = must(kernels.get(requests));
   Plan plan;
+  plan.schedule_seconds = std::chrono::duration<f64>(scheduled - start).count();
+  plan.compile_seconds = std::chrono::duration<f64>(now() - scheduled).count();
+  plan.distinct_kernels = count_distinct(loaded);
   place_buffers(schedule, &plan);
   usize next_kernel = 0;
   for (const ScheduleItem& item : schedule.items) {

@@ -48,6 +48,9 @@ struct Plan {
   std::vector<PlanResult> results;  // by root
   i64 kernels = 0, copies = 0;
   f64 flops = 0, bytes = 0;
+  // What making it took, and how many kernels are not equal to one before.
+  i64 distinct_kernels = 0;
+  f64 schedule_seconds = 0, compile_seconds = 0;
 };
 
 // Schedules, compiles and lays out the graph of `key`, which was walked with its order. Throws.

@@ -100,6 +100,18 @@ std::vector<UOpRef> realize(std::span<const UOp> wanted) {
 
 UOpRef realize(UOp wanted) { return std::move(realize(std::span(&wanted, 1))[0]); }
 
+Preparation prepare(std::span<const UOp> wanted) {
+  ensure_runtime();
+  std::vector<UOp> roots;
+  for (UOp node : wanted)
+    if (!TensorGraph::realized(node)) roots.push_back(node);
+  if (roots.empty()) return {};
+  GraphKey key;
+  const std::shared_ptr<const Plan> plan = find_plan(&key, roots);
+  return {plan->kernels, plan->distinct_kernels, plan->copies, plan->schedule_seconds,
+          plan->compile_seconds};
+}
+
 void clear_schedule_cache() {
   plans().clear();
   kernels().clear();

@@ -20,6 +20,14 @@ namespace doorbell::engine {
 std::vector<core::UOpRef> realize(std::span<const core::UOp> wanted);
 core::UOpRef realize(core::UOp wanted);
 
+// What realize would do first, and nothing else: schedule, compile, and keep both for the time when
+// it is called. For tools and benchmarks, and to have the compiling over with.
+struct Preparation {
+  i64 kernels = 0, distinct_kernels = 0, copies = 0;
+  f64 schedule_seconds = 0, compile_seconds = 0;  // when it was new
+};
+Preparation prepare(std::span<const core::UOp> wanted);
+
 // A Buffer node over `buffer`, as version 0 of a fresh id. The buffer holds at least the bytes of
 // the shape.
 core::UOpRef make_buffer_node(core::Ref<core::Buffer> buffer, core::DType dtype,
