@@ -33,7 +33,7 @@ std::vector<Tensor> Optimizer::zeros_like_parameters() const {
   return zeros;
 }
 
-void Optimizer::step() {
+std::vector<Tensor> Optimizer::lazy_step() {
   NoGradScope no_grad;
   advance();
   std::vector<Tensor> changed = state();
@@ -46,6 +46,12 @@ void Optimizer::step() {
     changed.push_back(parameters_[i]);
   }
   if (!any) throw fail(ErrorKind::Invalid, "step without gradients; call backward first");
+  return changed;
+}
+
+void Optimizer::step(std::span<const Tensor> also) {
+  std::vector<Tensor> changed = lazy_step();
+  changed.insert(changed.end(), also.begin(), also.end());
   Tensor::realize(changed);
 }
 

@@ -16,8 +16,12 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  // Changes every parameter that has a gradient. None has one: an error.
-  void step();
+  // Changes every parameter that has a gradient. None has one: an error. `also` is realized with
+  // them, which shares the work: the loss, the running statistics of norms.
+  void step(std::span<const Tensor> also = {});
+  void step(std::initializer_list<Tensor> also) { step(std::span(also.begin(), also.size())); }
+  // The change alone, lazily: what has to be realized for it.
+  std::vector<Tensor> lazy_step();
   void zero_grad();
   f64 learning_rate() const { return rate_; }
   void set_learning_rate(f64 rate);
