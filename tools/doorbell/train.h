@@ -1,0 +1,45 @@
+// Learning digits: batches drawn in an order that the seed decides, steps of Adam, and how many
+// held-out digits come out right. Printing is demo.cc's.
+#pragma once
+
+#include <random>
+#include <span>
+#include <vector>
+
+#include "tensor/nn/optim.h"
+#include "tools/doorbell/convnet.h"
+#include "tools/doorbell/digits.h"
+
+namespace doorbell::tools {
+
+// The order of one epoch after the other. The same for a seed on every machine, which std::shuffle
+// would not promise.
+class Shuffle {
+ public:
+  Shuffle(usize count, u64 seed);
+  std::span<const u32> next_epoch();
+
+ private:
+  std::vector<u32> order_;
+  std::mt19937_64 random_;
+};
+
+class Trainer {
+ public:
+  // Weights come from Tensor::manual_seed.
+  explicit Trainer(f64 rate);
+
+  // One step on these digits of the set; the loss, realized.
+  Tensor step(const DigitSet& set, std::span<const u32> batch);
+  void set_learning_rate(f64 rate) { optimizer_.set_learning_rate(rate); }
+  // How many of the set the network names.
+  i64 count_correct(const DigitSet& set);
+  i64 weight_count() const;
+
+ private:
+  ConvNet net_;
+  nn::Adam optimizer_;
+  std::vector<Tensor> statistics_;  // the running ones of the norms
+};
+
+}  // namespace doorbell::tools
