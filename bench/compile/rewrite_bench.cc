@@ -1,6 +1,6 @@
 // What making a node costs: interning alone, finding a node that exists, and index arithmetic with
-// simplification. items_per_second is nodes (make calls) a second; "visit" is the time per node whose
-// rules were tried.
+// simplification. items_per_second is nodes (make calls) a second; "visit" is the time per node
+// whose rules were tried.
 #include <benchmark/benchmark.h>
 
 #include "core/rules/reduce.h"
@@ -57,13 +57,13 @@ i64 convolution(Rewriter& r, i64 first_range) {
   };
   UOp n = range(0, 8), c = range(1, 16), oy = range(2, 32), ox = range(3, 32), ky = range(4, 3),
       kx = range(5, 3);
-  UOp y = r.add(r.add(oy, ky), -1), x = r.add(r.add(ox, kx), -1);                       // 4
+  UOp y = r.add(r.add(oy, ky), -1), x = r.add(r.add(ox, kx), -1);                        // 4
   UOp valid = r.land(r.land(r.ge(y, 0), r.lt(y, 32)), r.land(r.ge(x, 0), r.lt(x, 32)));  // 9
   UOp flat = r.add(r.mul(r.add(r.mul(r.add(r.mul(n, 16), c), 32), y), 32), x);           // 6
   UOp again = r.add(r.mul(r.floordiv(flat, 1024), 1024), r.floormod(flat, 1024));        // 4
   UOp row = r.floormod(r.floordiv(flat, 32), 32), column = r.floormod(flat, 32);         // 3
   benchmark::DoNotOptimize(again);
-  benchmark::DoNotOptimize(r.add(r.mul(row, 32), column));                               // 2
+  benchmark::DoNotOptimize(r.add(r.mul(row, 32), column));  // 2
   benchmark::DoNotOptimize(valid);
   return 28;
 }
@@ -110,7 +110,8 @@ void gated_index(benchmark::State& state) {
     Rewriter r(arena, kernel_rules());
     UOp p = arena.make(Op::Param, dtypes::f32, {}, {0, 1 << 20});
     for (i64 i = 0; i < 20; ++i) {
-      UOp oy = arena.range(i * 4, AxisType::Loop, 32), ky = arena.range(i * 4 + 1, AxisType::Loop, 3);
+      UOp oy = arena.range(i * 4, AxisType::Loop, 32),
+          ky = arena.range(i * 4 + 1, AxisType::Loop, 3);
       UOp ox = arena.range(i * 4 + 2, AxisType::Loop, 32);
       UOp y = r.add(r.add(oy, ky), -1);
       UOp gate = r.land(r.ge(y, 0), r.lt(y, 32));

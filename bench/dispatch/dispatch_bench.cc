@@ -1,5 +1,5 @@
-// What a repeated expression costs besides its kernels: building it, finding its schedule, launching
-// and making the result, on the NULL device; and a launch on the CPU.
+// What a repeated expression costs besides its kernels: building it, finding its schedule,
+// launching and making the result, on the NULL device; and a launch on the CPU.
 #include <benchmark/benchmark.h>
 
 #include <vector>

@@ -1,0 +1,45 @@
+// Lowering and rendering by codegen's own path, with no compiler behind it.
+#include "bench/compile/render_only.h"
+
+#include <memory>
+#include <utility>
+
+#include "codegen/compile/backend.h"
+#include "codegen/render/clang_renderer.h"
+#include "codegen/render/cpu_caps.h"
+
+namespace doorbell::bench {
+namespace {
+
+class RenderOnly final : public engine::KernelCompiler {
+ public:
+  explicit RenderOnly(int threads) {
+    codegen::Caps caps = codegen::cpu_caps();
+    caps.threads = threads;
+    renderer_ = codegen::make_clang_renderer(caps);
+    backend_.renderer = renderer_.get();
+    backend_.caps = renderer_->caps();
+    backend_.load = false;
+  }
+
+  Result<engine::CompiledKernel> compile(const core::KernelAst& kernel, core::Device&) override {
+    TRY(codegen::CompiledKernel made, codegen::compile_kernel(kernel, backend_));
+    engine::CompiledKernel compiled;
+    compiled.binary = std::move(made.binary);
+    compiled.variables = std::move(made.variables);
+    compiled.flops = made.flops;
+    compiled.bytes = made.bytes;
+    return compiled;
+  }
+  u32 max_buffers(core::Device&) override { return static_cast<u32>(backend_.caps.max_params); }
+
+ private:
+  std::unique_ptr<codegen::Renderer> renderer_;
+  codegen::Backend backend_;
+};
+
+}  // namespace
+
+engine::KernelCompiler& render_only_compiler(int threads) { return *new RenderOnly(threads); }
+
+}  // namespace doorbell::bench

@@ -1,0 +1,40 @@
+// OpenBLAS by dlopen: it is no dependency of ours.
+#include "bench/kernels/blas.h"
+
+#include <cstdlib>
+
+namespace doorbell::bench {
+namespace {
+
+// CBLAS's numbers for "row-major" and "not transposed".
+constexpr int kRowMajor = 101, kPlain = 111;
+
+}  // namespace
+
+Result<Blas> Blas::open(int threads) {
+  // A version older than the processor falls back to kernels for AVX2. Read while it loads.
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) setenv("OPENBLAS_CORETYPE", "SkylakeX", 0);
+#endif
+  const std::string names[] = {"libopenblas.so.0", "libopenblas.so"};
+  TRY(os::Library library, os::Library::open(names));
+  TRY(Sgemm * sgemm, library.function<Sgemm>("cblas_sgemm"));
+  TRY(auto* set_threads, library.function<void(int)>("openblas_set_num_threads"));
+  set_threads(threads);
+  return Blas(std::move(library), sgemm);
+}
+
+void Blas::multiply(i64 n, const float* a, const float* b, float* c) const {
+  const int size = static_cast<int>(n);
+  sgemm_(kRowMajor, kPlain, kPlain, size, size, size, 1, a, size, b, size, 0, c, size);
+}
+
+std::string Blas::description() const {
+  auto config = library_.function<char*()>("openblas_get_config");
+  auto core = library_.function<char*()>("openblas_get_corename");
+  std::string text = config ? (*config)() : "OpenBLAS";
+  text = text.substr(0, text.find(' ', text.find(' ') + 1));
+  return core ? text + ", kernels for " + (*core)() : text;
+}
+
+}  // namespace doorbell::bench

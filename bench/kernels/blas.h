@@ -1,0 +1,34 @@
+// OpenBLAS's sgemm, where this machine has the library, as the yardstick for matrix products.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/os/library.h"
+#include "base/util/result.h"
+#include "base/util/types.h"
+
+namespace doorbell::bench {
+
+class Blas {
+ public:
+  // For this many threads. Fails where no OpenBLAS is found.
+  static Result<Blas> open(int threads);
+
+  // c = a * b, all n x n and row-major.
+  void multiply(i64 n, const float* a, const float* b, float* c) const;
+  // "OpenBLAS 0.3.21, kernels for SkylakeX".
+  std::string description() const;
+
+ private:
+  using Sgemm = void(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha,
+                     const float* a, int lda, const float* b, int ldb, float beta, float* c,
+                     int ldc);
+  Blas(os::Library library, Sgemm* sgemm) : library_(std::move(library)), sgemm_(sgemm) {}
+
+  os::Library library_;
+  Sgemm* sgemm_;
+};
+
+}  // namespace doorbell::bench

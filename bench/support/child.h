@@ -1,0 +1,23 @@
+// A benchmark that starts itself again, so that each figure comes from a fresh process: settings
+// are read once per process, and a cold run is cold once. The child prints one line of JSON.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/util/result.h"
+#include "base/util/types.h"
+
+namespace doorbell::bench {
+
+// The JSON on the last line that a program printed. Its own words when it failed.
+Result<nlohmann::json> run_for_json(const std::vector<std::string>& command);
+
+// The same with this program and these arguments.
+Result<nlohmann::json> run_self(std::vector<std::string> arguments);
+
+// The number of this name, or NaN, which a table shows as "-".
+f64 number(const nlohmann::json& object, const char* name);
+
+}  // namespace doorbell::bench
