@@ -18,6 +18,18 @@ void check_devices(UOp a, UOp b) {
              b.device() - 1);
 }
 
+// As broadcast_shapes, for what every operation asks: no Shape is made unless to name it.
+void check_broadcast(const Tensor& x, const Tensor& y) {
+  const UOp a = *Access::cell(x).value, b = *Access::cell(y).value;
+  const usize shared = std::min(a.ndim(), b.ndim());
+  for (usize i = 1; i <= shared; ++i) {
+    const core::Dim left = a.dim(a.ndim() - i), right = b.dim(b.ndim() - i);
+    if (left == right || left == core::Dim(1) || right == core::Dim(1)) continue;
+    throw fail(ErrorKind::Invalid, "cannot broadcast shapes {} and {}", x.shape().str(),
+               y.shape().str());
+  }
+}
+
 bool gradients_flow(std::span<const Tensor* const> srcs) {
   if (NoGradScope::active()) return false;
   for (const Tensor* tensor : srcs) {
@@ -52,7 +64,7 @@ Tensor make(Op op, DType dtype, std::initializer_list<const Tensor*> srcs,
 Tensor unary(Op op, const Tensor& x) { return make(op, x.dtype(), {&x}); }
 
 Tensor binary(Op op, const Tensor& a, const Tensor& b) {
-  broadcast_shapes(a.shape(), b.shape());
+  check_broadcast(a, b);
   return make(op, core::is_comparison(op) ? dtypes::bool_ : a.dtype(), {&a, &b});
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <set>
+#include <tuple>
 
 #include <nlohmann/json.hpp>
 
@@ -150,8 +151,8 @@ Result<SafetensorsHeader> parse_safetensors(std::span<const u8> file) {
     TRY(SafetensorsEntry entry, parse_entry(name, value, data_start, data_bytes));
     header.entries.push_back(std::move(entry));
   }
-  std::stable_sort(header.entries.begin(), header.entries.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+  std::sort(header.entries.begin(), header.entries.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.begin, a.end, a.name) < std::tie(b.begin, b.end, b.name);
   });
   u64 next = data_start;
   for (const SafetensorsEntry& entry : header.entries) {
