@@ -15,8 +15,9 @@ namespace {
 
 // Another process holds the write lock for the length of one insert; longer than this it hangs.
 constexpr int kBusyMs = 250;
+// Nothing waits for the disk: what a power failure may lose or damage is compiled anew.
 constexpr const char* kSchema =
-    "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
+    "PRAGMA synchronous=OFF; PRAGMA journal_mode=WAL;"
     "CREATE TABLE IF NOT EXISTS kernels(key BLOB PRIMARY KEY, entry BLOB NOT NULL);";
 
 }  // namespace
@@ -69,11 +70,15 @@ class CompileCache::Database {
     return run(remove_);
   }
 
+  // The file is no database, or one with its insides out of order.
+  bool damaged() const { return damaged_; }
+
  private:
   Result<void> check(int code) {
     if (code == SQLITE_OK || code == SQLITE_DONE) return {};
     const char* words = connection_ ? sqlite3_errmsg(connection_) : sqlite3_errstr(code);
     bool busy = code == SQLITE_BUSY || code == SQLITE_LOCKED;
+    damaged_ |= code == SQLITE_CORRUPT || code == SQLITE_NOTADB;
     return fail(busy ? ErrorKind::Busy : ErrorKind::Corrupt, "{} (SQLite {})", words, code);
   }
   Result<void> prepare(const char* text, sqlite3_stmt** statement) {
@@ -104,6 +109,7 @@ class CompileCache::Database {
     return check(sqlite3_exec(connection_, kDropOlderHalf, nullptr, nullptr, nullptr));
   }
 
+  bool damaged_ = false;
   sqlite3* connection_ = nullptr;
   sqlite3_stmt *find_ = nullptr, *store_ = nullptr, *remove_ = nullptr;
 };
@@ -122,9 +128,14 @@ CompileCache::CompileCache(os::Files& files, std::string path, i64 max_bytes)
 CompileCache::~CompileCache() = default;
 
 void CompileCache::give_up(std::string_view what, const std::string& why) {
-  log().warn("compile cache {}: {}: {}; going on without it", state_->path, what, why);
-  state_->left_out = true;
-  state_->database.reset();
+  State& s = *state_;
+  log().warn("compile cache {}: {}: {}; going on without it", s.path, what, why);
+  bool damaged = s.database && s.database->damaged();
+  s.left_out = true;
+  s.database.reset();
+  if (!damaged) return;
+  // The next process begins a new one. Others that have it open keep their unlinked file.
+  for (const char* part : {"", "-wal", "-shm"}) (void)s.files.remove(s.path + part).has_value();
 }
 
 CompileCache::Database* CompileCache::database() {

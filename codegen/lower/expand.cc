@@ -47,6 +47,7 @@ class Expander {
   }
   UOp vector_range(u64 mask) const;
   UOp value(UOp u, i64 n, u64 from);
+  UOp symbolic(UOp u, i64 n, u64 from);
   bool decide_domain(UOp u) const;
   u64 unrolled(u64 mask) const { return mask & unrolled_mask_; }
 
@@ -126,6 +127,14 @@ UOp Expander::value(UOp u, i64 n, u64 from) {
   return range ? lanes_.vectorize(v, range) : v;
 }
 
+// An instance as a scalar expression of the Vector range: what addresses and gates are made of. A
+// value that is a vector already (a loaded index) is named lane by lane.
+UOp Expander::symbolic(UOp u, i64 n, u64 from) {
+  UOp v = at(u, n, from);
+  if (of(u).index || v.dtype().lanes == 1) return v;
+  return lanes_.lane_of(v, vector_range(u.range_mask()));
+}
+
 // Index arithmetic, and the Bool arithmetic of its comparisons.
 bool Expander::decide_domain(UOp u) const {
   if (u.dtype().is_index()) return true;
@@ -145,7 +154,7 @@ Expander::Instances Expander::expand_elementwise(UOp u) {
   UOps srcs;
   for (i64 i = 0; i < n; ++i) {
     srcs.clear();
-    for (UOp s : u.srcs()) srcs.push_back(x.index ? at(s, i, x.mask) : value(s, i, x.mask));
+    for (UOp s : u.srcs()) srcs.push_back(x.index ? symbolic(s, i, x.mask) : value(s, i, x.mask));
     x.values.push_back(x.index ? rw_.make(u.op(), u.dtype(), srcs, u.args())
                                : lanes_.elementwise(u.op(), u.dtype(), srcs));
   }
@@ -157,8 +166,8 @@ Expander::Instances Expander::expand_load(UOp u) {
   Instances x{{}, unrolled(u.range_mask())};
   UOp memory = of(place.src(0)).values[0];
   for (i64 i = 0, n = count(x.mask); i < n; ++i) {
-    UOp index = at(place.src(1), i, x.mask);
-    UOp on = gate ? at(gate, i, x.mask) : UOp();
+    UOp index = symbolic(place.src(1), i, x.mask);
+    UOp on = gate ? symbolic(gate, i, x.mask) : UOp();
     UOp alt = u.nsrc() > 1 ? at(u.src(1), i, x.mask) : UOp();
     UOp v = vector_range(index.range_mask() | (on ? on.range_mask() : 0));
     x.values.push_back(lanes_.load(memory, u.dtype(), index, on, alt, v));
@@ -172,8 +181,8 @@ Expander::Instances Expander::expand_store(UOp u) {
   UOp memory = of(place.src(0)).values[0];
   UOp v = vector_range(u.range_mask());
   for (i64 i = 0, n = count(x.mask); i < n; ++i) {
-    UOp on = gate ? at(gate, i, x.mask) : UOp();
-    x.values.push_back(lanes_.store(memory, at(place.src(1), i, x.mask), on,
+    UOp on = gate ? symbolic(gate, i, x.mask) : UOp();
+    x.values.push_back(lanes_.store(memory, symbolic(place.src(1), i, x.mask), on,
                                     value(u.src(1), i, x.mask), v));
   }
   return x;

@@ -4,6 +4,8 @@
 #include <absl/container/flat_hash_map.h>
 #include <absl/container/inlined_vector.h>
 
+#include <algorithm>
+
 #include "base/util/check.h"
 #include "codegen/lower/affine.h"
 
@@ -28,6 +30,14 @@ UOp Lanes::lane(UOp value, u16 i) {
   return rw_.arena().make(Op::Lane, value.dtype().element(), {value}, {i});
 }
 
+UOp Lanes::lane_of(UOp value, UOp v) {
+  UOp made = rw_.arena().make(Op::Lane, value.dtype().element(), {value, v}, {0});
+  if (std::find(lanes_of_.begin(), lanes_of_.end(), made) == lanes_of_.end()) {
+    lanes_of_.push_back(made);
+  }
+  return made;
+}
+
 UOp Lanes::vec(std::span<const UOp> scalars) {
   bool equal = true;
   for (UOp s : scalars) equal &= s == scalars[0];
@@ -49,8 +59,11 @@ UOp Lanes::elementwise(Op op, DType element, std::span<const UOp> srcs) {
 
 UOp Lanes::at_lane(UOp expr, UOp v, i64 i) {
   if (!(expr.range_mask() >> v.range_id() & 1)) return expr;
-  std::pair<UOp, UOp> replacement{v, rw_.index(i)};
-  return rw_.substitute(expr, {&replacement, 1});
+  absl::InlinedVector<std::pair<UOp, UOp>, 4> replacements{{v, rw_.index(i)}};
+  for (UOp l : lanes_of_) {
+    if (l.src(1) == v) replacements.push_back({l, lane(l.src(0), static_cast<u16>(i))});
+  }
+  return rw_.substitute(expr, replacements);
 }
 
 UOp Lanes::vectorize(UOp expr, UOp v) {
@@ -70,6 +83,10 @@ UOp Lanes::vectorize(UOp expr, UOp v) {
     if (done.contains(e.node())) continue;
     if (!(e.range_mask() & bit)) {
       done[e.node()] = e;
+      continue;
+    }
+    if (e.is(Op::Lane)) {
+      done[e.node()] = e.src(0);
       continue;
     }
     if (!open && e.dtype().is_index()) {

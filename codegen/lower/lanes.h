@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "codegen/caps.h"
 #include "core/rewrite/rewriter.h"
@@ -16,6 +17,9 @@ class Lanes {
   core::UOp splat(core::UOp value, u16 lanes);
   // Lane `i` of a value, or the scalar itself.
   core::UOp lane(core::UOp value, u16 i);
+  // Lane `v` of a vector value, as a scalar that varies with the Vector range. Only at_lane and
+  // vectorize, which end the range, understand it.
+  core::UOp lane_of(core::UOp value, core::UOp v);
   core::UOp vec(std::span<const core::UOp> scalars);
   // The elementwise op over sources of any lanes, splatting scalars.
   core::UOp elementwise(core::Op op, core::DType element, std::span<const core::UOp> srcs);
@@ -37,6 +41,7 @@ class Lanes {
 
   core::Rewriter& rw_;
   const Caps& caps_;
+  std::vector<core::UOp> lanes_of_;  // every node that lane_of made
 };
 
 }  // namespace doorbell::codegen

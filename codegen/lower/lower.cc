@@ -14,6 +14,7 @@
 #include "codegen/opt/heuristic.h"
 #include "codegen/opt/merge_ranges.h"
 #include "core/rules/rules.h"
+#include "core/uop/print.h"
 #include "core/uop/validate.h"
 #include "core/util/config.h"
 
@@ -89,8 +90,10 @@ KernelInfo merged_info(const core::KernelAst& ast, Arena& arena) {
   return analyse(arena, merge_ranges(rewriter, imported));
 }
 
-LinearProgram lower(const core::KernelAst& ast, const Caps& caps, Arena& arena,
-                    const LowerOptions& options) {
+namespace {
+
+LinearProgram run_pipeline(const core::KernelAst& ast, const Caps& caps, Arena& arena,
+                           const LowerOptions& options) {
   Rewriter rewriter(arena, core::simplify_rules());
   LinearProgram program;
 
@@ -128,6 +131,18 @@ LinearProgram lower(const core::KernelAst& ast, const Caps& caps, Arena& arena,
   core::validate(arena, sink, Stage::Lowered, "lower_index");
   program.ops = linearize(arena, sink);
   return program;
+}
+
+}  // namespace
+
+LinearProgram lower(const core::KernelAst& ast, const Caps& caps, Arena& arena,
+                    const LowerOptions& options) {
+  try {
+    return run_pipeline(ast, caps, arena, options);
+  } catch (InternalError& error) {
+    error.message += "\nin the kernel\n" + core::print_tensor_graph(ast.sink);
+    throw;
+  }
 }
 
 }  // namespace doorbell::codegen

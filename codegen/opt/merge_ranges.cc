@@ -98,10 +98,10 @@ UOp merge_ranges(Rewriter& rewriter, UOp sink) {
       begin = end;
     }
   };
-  // Output ranges get the lower ids, as everywhere.
+  // Ids are the nesting order: output ranges, then an outer reduction's before an inner one's.
   for (Op kind : {Op::End, Op::Reduce}) {
-    for (UOp u : info.order) {
-      if (u.is(kind)) merge_all(u);
+    for (auto u = info.order.rbegin(); u != info.order.rend(); ++u) {
+      if (u->is(kind)) merge_all(*u);
     }
   }
   Rebuilder rebuild(rewriter);

@@ -187,8 +187,18 @@ Tensor take(const Tensor& x, i64 axis, const Tensor& index) {
   return detail::reduce_axes(Op::Add, masked, i64{1} << reduced).squeeze(reduced).cast(x.dtype());
 }
 
+// 64-bit numbers as i32 where the size allows it, out of range still out of range: what is computed
+// from them stays within 64 bits.
+Tensor narrowed(const Tensor& index, i64 lowest, i64 size) {
+  if (index.dtype().bytes() < 8 || size >= INT32_MAX) return index;
+  const Tensor below = doorbell::minimum(index, size);
+  return (index.dtype().is_unsigned() ? below : doorbell::maximum(below, lowest)).cast(dtypes::i32);
+}
+
 Tensor from_front(const Tensor& index, i64 size) {
-  return doorbell::where(index < 0, index + size, index);
+  const Tensor narrow = narrowed(index, -size - 1, size);
+  if (narrow.dtype().is_unsigned()) return narrow;
+  return doorbell::where(narrow < 0, narrow + size, narrow);
 }
 
 // Tensor indices at `places` (axes of x), which broadcast with each other.
@@ -314,7 +324,7 @@ Tensor detail::one_hot_mask(const Tensor& x, i64 classes, i64 axis) {
   const i64 at = resolve_axis(axis, x.ndim());
   Shape along(static_cast<usize>(x.ndim() - at), 1);
   along[0] = classes;
-  return x == Tensor::arange(classes).reshape(along);
+  return narrowed(x, -1, classes) == Tensor::arange(classes).reshape(along);
 }
 
 Tensor Tensor::one_hot(i64 classes) const {

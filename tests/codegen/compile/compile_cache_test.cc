@@ -81,9 +81,14 @@ TEST_F(CompileCacheTest, GoesOnWithoutAFolderItMayWrite) {
 TEST_F(CompileCacheTest, GoesOnWithoutADatabaseThatIsNone) {
   mkdir((folder_ + "/deep").c_str(), 0700);
   std::ofstream(path()) << std::string(5000, 'x');
-  CompileCache cache(os::host_files(), path());
-  EXPECT_FALSE(cache.find(make_cache_key("a")));
-  EXPECT_FALSE(cache.usable());
+  {
+    CompileCache cache(os::host_files(), path());
+    EXPECT_FALSE(cache.find(make_cache_key("a")));
+    EXPECT_FALSE(cache.usable());
+  }
+  CompileCache next(os::host_files(), path());
+  next.store(make_cache_key("a"), kernel("first"));
+  EXPECT_TRUE(next.find(make_cache_key("a"))) << "the next process begins a new one";
 }
 
 TEST_F(CompileCacheTest, GoesOnWhenAnotherProcessHoldsTheLock) {

@@ -146,6 +146,15 @@ std::vector<Case> cases() {
        }},
       {"reverse", [] { return reverse_kernel(64); },
        [](const auto& p) { return Floats(p[1].rbegin(), p[1].rend()); }},
+      {"nested sums", [] { return nested_reduce_kernel(16, 6, 8); },
+       [](const auto& p) {
+         Floats out(16, 0);
+         for (usize at = 0; at < 16 * 6; ++at)
+           for (usize k = 0; k < 8; ++k) {
+             if (p[1][at] > 0) out[at / 6] += p[2][at * 8 + k];
+           }
+         return out;
+       }},
       {"iota", [] { return iota_kernel(60, 10); },
        [](const auto& p) {
          Floats out;
@@ -176,6 +185,28 @@ TEST(Lower, WithScalarsOnly) {
   Caps caps = test_caps();
   caps.vector_bytes = 0;
   for (const Case& c : cases()) expect_runs(c, caps, {});
+}
+
+// A loaded index over the lanes: every lane has an address of its own.
+TEST(Lower, GathersByLoadedIndices) {
+  constexpr usize kRows = 32, kColumns = 3, kTable = 7;
+  KernelAst ast = gather_kernel(kRows, kColumns, kTable);
+  Floats out(kRows * kColumns), table = random_floats(kTable * kColumns, 2);
+  std::vector<i32> rows;
+  for (usize i = 0; i < kRows; ++i) rows.push_back(static_cast<i32>(i * 5 % 9) - 1);  // -1 .. 7
+  void* params[3] = {out.data(), rows.data(), table.data()};
+  for (bool optimise : {false, true}) {
+    core::Arena arena;
+    Plan lanes{{OptOp::Vector, 1, 8}};
+    LowerOptions options{.optimise = optimise, .plan = optimise ? &lanes : nullptr};
+    run_linear(lower(ast, test_caps(), arena, options), params);
+    for (usize c = 0; c < kColumns; ++c)
+      for (usize i = 0; i < kRows; ++i) {
+        bool inside = rows[i] >= 0 && rows[i] < static_cast<i32>(kTable);
+        f32 expected = inside ? table[static_cast<usize>(rows[i]) * kColumns + c] : 0;
+        ASSERT_EQ(out[c * kRows + i], expected) << i << " " << c;
+      }
+  }
 }
 
 TEST(Lower, ForcedPlans) {

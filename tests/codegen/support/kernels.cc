@@ -67,6 +67,28 @@ KernelAst reverse_kernel(i64 n) {
   return k.store(out, i, k.load(x, k.add(k.mul(i, -1), n - 1)), {i});
 }
 
+KernelAst gather_kernel(i64 n, i64 columns, i64 table) {
+  KernelBuilder k;
+  UOp out = k.param(0, n * columns), rows = k.param(1, n, core::dtypes::i32);
+  UOp x = k.param(2, table * columns), c = k.loop(columns), i = k.loop(n);
+  UOp row = k.arena().make(Op::Cast, core::dtypes::index, {k.load(rows, i)});
+  UOp gate = k.op(Op::And, k.ge(row, 0), k.lt(row, table));
+  // The axis of the loaded index is the contiguous one of the result.
+  return k.store(out, k.add(k.mul(c, n), i), k.load(x, k.add(k.mul(row, columns), c), gate), {c, i});
+}
+
+KernelAst nested_reduce_kernel(i64 n, i64 rr, i64 kk) {
+  KernelBuilder k;
+  UOp out = k.param(0, n), x = k.param(1, n * rr), y = k.param(2, n * rr * kk);
+  UOp i = k.loop(n), inner = k.reduced(kk), outer = k.reduced(rr);  // ids against the nesting
+  UOp at = k.add(k.mul(i, rr), outer);
+  UOp sum = k.reduce(Op::Add, k.load(y, k.add(k.mul(at, kk), inner)), {inner});
+  UOp zero = k.arena().const_of(core::dtypes::f32, 0);
+  UOp positive = k.op(Op::CmpLt, zero, k.load(x, at));
+  UOp chosen = k.arena().make(Op::Where, core::dtypes::f32, {positive, sum, zero});
+  return k.store(out, i, k.reduce(Op::Add, chosen, {outer}), {i});
+}
+
 KernelAst iota_kernel(i64 n, i64 period) {
   KernelBuilder k;
   UOp out = k.param(0, n), x = k.param(1, period), i = k.loop(n);

@@ -75,6 +75,10 @@ core::KernelAst row_reduce_kernel(core::Op op, i64 rows, i64 columns);
 // out[j, i] = x[i, j], and out[i] = x[n-1-i]
 core::KernelAst transpose_kernel(i64 rows, i64 columns);
 core::KernelAst reverse_kernel(i64 n);
+// out[i, c] = x[rows[i], c], rows loaded as i32
+core::KernelAst gather_kernel(i64 n, i64 columns, i64 table);
+// out[i] = sum over r of where(x[i, r] > 0, sum over k of y[i, r, k], 0)
+core::KernelAst nested_reduce_kernel(i64 n, i64 r, i64 k);
 // out[i] = (f32) i + x[i % period]
 core::KernelAst iota_kernel(i64 n, i64 period);
 

@@ -73,22 +73,18 @@ TEST(Safetensors, RefusesWithTheOffset) {
             R"(tensor "a" starts at byte 63, expected 61)");
   EXPECT_EQ(refusal(R"({"a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]}})"),
             "the last tensor ends at byte 64, the file at 65");
-  EXPECT_EQ(
-      refusal(
-
-          R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},)"
-          R"("a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})"),
-      R"(header at byte 8 names "a" twice)");
+  EXPECT_EQ(refusal(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},)"
+                    R"("a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})"),
+            R"(header at byte 8 names "a" twice)");
   EXPECT_EQ(refusal(R"({"__metadata__":{"x":1}})", 0),
             "header at byte 8: __metadata__ must map names to texts");
 }
 
 TEST(Safetensors, DamagedFilesNeverCrash) {
-  const std::vector<u8> good = file_of(
-
-          R"({"a":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},)"
-          R"("b":{"dtype":"I64","shape":[1],"data_offsets":[16,24]}})",
-      24);
+  const std::vector<u8> good =
+      file_of(R"({"a":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},)"
+              R"("b":{"dtype":"I64","shape":[1],"data_offsets":[16,24]}})",
+              24);
   ASSERT_TRUE(io::parse_safetensors(good));
   for (usize length = 0; length < good.size(); ++length) {
     EXPECT_FALSE(io::parse_safetensors(std::span(good).first(length))) << length;
