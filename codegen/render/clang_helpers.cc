@@ -70,10 +70,8 @@ std::string ClangHelpers::store(DType t, bool gated) {
   if (gated) return gated_store(t);
   std::string value = type(t), name = "store_" + value;
   if (!begin(name)) return name;
-  define(
-      fmt::format("FN void {1}({2}* p, {0} v) {{\n  v = {4};\n"
-                  "  __builtin_memcpy(p, &v, {3});\n}}\n",
-                  value, name, memory_type(t), t.bytes(), t.is_bool() ? "v & 1" : "v"));
+  define(fmt::format("FN void {1}({2}* p, {0} v) {{\n{4}  __builtin_memcpy(p, &v, {3});\n}}\n",
+                     value, name, memory_type(t), t.bytes(), t.is_bool() ? "  v = v & 1;\n" : ""));
   return name;
 }
 
@@ -112,10 +110,10 @@ std::string ClangHelpers::gated_store(DType t) {
   std::string name = fmt::format("store_{}_gated", value);
   if (!begin(name)) return name;
   define(fmt::format(
-      "FN void {1}({2}* p, {0} v, {3} gate) {{\n  v = {4};\n#ifdef HAVE_MASKED\n"
+      "FN void {1}({2}* p, {0} v, {3} gate) {{\n{4}#ifdef HAVE_MASKED\n"
       "  __builtin_masked_store(__builtin_convertvector(gate, {5}), v, ({6}*)p);\n#else\n"
       "  for (int i = 0; i < {7}; ++i) if (gate[i]) p[i] = v[i];\n#endif\n}}\n",
-      value, name, memory_type(t), gate, t.is_bool() ? "v & 1" : "v", lanes,
+      value, name, memory_type(t), gate, t.is_bool() ? "  v = v & 1;\n" : "", lanes,
       t.is_bool() ? "i8" : memory_type(t), t.lanes));
   return name;
 }

@@ -46,10 +46,10 @@ std::string float_text(DType t, f64 value) {
 
 std::string int_text(DType t, u64 bits) {
   if (t.is_unsigned() || t.is_float()) {
-    return fmt::format("{}{}", bits, t.bits() == 64 ? "ull" : t.bits() == 32 ? "u" : "");
+    return fmt::format("{}{}", bits, t.bits() == 64 ? "ul" : t.bits() == 32 ? "u" : "");
   }
   auto value = static_cast<i64>(bits << (64 - t.bits())) >> (64 - t.bits());
-  std::string_view suffix = t.bits() == 64 ? "ll" : "";
+  std::string_view suffix = t.bits() == 64 ? "l" : "";
   // The least number has no literal: its digits alone are too large for the type.
   if (t.bits() >= 32 && value == INT64_MIN >> (64 - t.bits())) {
     return fmt::format("({}{} - 1)", value + 1, suffix);

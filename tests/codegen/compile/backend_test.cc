@@ -4,6 +4,7 @@
 #include <sqlite3.h>
 
 #include <cstdlib>
+#include <thread>
 
 #include "base/os/host.h"
 #include "codegen/compile/kernel_identity.h"
@@ -147,6 +148,22 @@ TEST_P(BackendTest, CompilesAnewWhatTheCacheHasButCannotBeLoaded) {
   ASSERT_TRUE(k) << to_string(k.error());
   EXPECT_FALSE(k->from_cache);
   check_runs(*k, 3);
+}
+
+TEST_P(BackendTest, CompilesOnSeveralThreadsAtOnce) {
+  CompileCache cache(os::host_files(), folder_ + "/compile.db");
+  backend_.cache = &cache;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([this, t] {
+      for (int i = 0; i < 2; ++i) {
+        auto k = compile_kernel(make_kernel(t / 2 + 2), backend_);
+        ASSERT_TRUE(k) << to_string(k.error());
+        check_runs(*k, static_cast<f32>(t / 2 + 2));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST_P(BackendTest, RendersOnlyWithoutACompiler) {
