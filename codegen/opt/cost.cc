@@ -32,7 +32,8 @@ class CostModel {
   const KernelInfo& info_;
   const Caps& caps_;
   f64 loops_[64], copies_[64];  // by range: loop trips, unrolled copies
-  i64 vector_axis_ = -1, lanes_ = 1;
+  u64 vector_mask_ = 0;         // at most one of these axes is in any node
+  i64 lanes_ = 1;
   bool padded_ = false;
 };
 
@@ -45,7 +46,7 @@ CostModel::CostModel(const KernelInfo& info, const Caps& caps, const Plan& plan)
   }
   for (const Opt& o : plan) {
     usize axis = static_cast<usize>(o.axis);
-    if (o.op == OptOp::Vector) vector_axis_ = o.axis, lanes_ = o.amount;
+    if (o.op == OptOp::Vector) vector_mask_ |= u64{1} << o.axis, lanes_ = o.amount;
     if (o.op == OptOp::Upcast || o.op == OptOp::Unroll) copies_[axis] *= static_cast<f64>(o.amount);
     if (o.op == OptOp::Vector) {
       f64 vectors = std::ceil(loops_[axis] / static_cast<f64>(o.amount));
@@ -92,11 +93,11 @@ f64 CostModel::instances(u64 mask) const {
 
 f64 CostModel::access_cost(const Access& a) const {
   f64 each = a.store ? 1 : 0.5;
-  bool lanes = vector_axis_ >= 0 && (a.mask >> vector_axis_ & 1);
+  u64 lanes = a.mask & vector_mask_;
   bool by_lane = false;
   if (lanes) {
-    std::optional<i64> stride = a.affine.coefficient(vector_axis_);
-    bool gated = a.gate_mask >> vector_axis_ & 1;
+    std::optional<i64> stride = a.affine.coefficient(std::countr_zero(lanes));
+    bool gated = a.gate_mask & lanes;
     by_lane = !stride || *stride != 1 || (gated && !caps_.masked_access);
     f64 mask = gated ? 2.5 : padded_ ? 1.2 : 1;
     each *= by_lane ? static_cast<f64>(lanes_) * 2.5 : vectors(a.bytes) * mask;
@@ -107,17 +108,16 @@ f64 CostModel::access_cost(const Access& a) const {
 }
 
 f64 CostModel::work_cost(const Work& w) const {
-  bool lanes = vector_axis_ >= 0 && (w.mask >> vector_axis_ & 1);
+  bool lanes = w.mask & vector_mask_;
   return executions(w.mask) * instances(w.mask) * w.ops * 0.5 * (lanes ? vectors(4) : 1);
 }
 
 f64 CostModel::register_pressure(const ReduceInfo& r) const {
-  bool lanes = vector_axis_ >= 0 && (r.mask >> vector_axis_ & 1);
+  bool lanes = r.mask & vector_mask_;
   f64 held = instances(r.mask & ~r.closed) * (lanes ? vectors(r.reduce.dtype().bytes()) : 1);
   f64 operands = 1;
   for (const Access& a : info_.accesses) {
-    if (a.store || !(a.mask & r.closed) || vector_axis_ < 0 || !(a.mask >> vector_axis_ & 1))
-      continue;
+    if (a.store || !(a.mask & r.closed) || !(a.mask & vector_mask_)) continue;
     operands = std::max(operands, instances(a.mask & ~r.closed) * vectors(a.bytes));
   }
   return (held + operands + 1) / caps_.vector_registers;
@@ -140,7 +140,7 @@ f64 CostModel::cycles() const {
     f64 pressure = register_pressure(r);
     if (pressure > 1) cost *= 1 + 2 * (pressure - 1) + 0.5;
     // Lanes and copies of a reduction are combined once for each result.
-    bool across = vector_axis_ >= 0 && (r.closed >> vector_axis_ & 1);
+    bool across = r.closed & vector_mask_;
     f64 results = executions(r.mask & ~r.closed) * instances(r.mask & ~r.closed);
     total += cost + results * (across ? 4 + 2 * vectors(4) : 1);
   }

@@ -29,6 +29,9 @@ class Chooser {
   }
   // Axes some access is contiguous along, as Vector opts with the widest lanes first.
   std::vector<Plan> vector_starts() const;
+  // Axes of the same size that walk the same rows in loops of their own, such as the sums over a
+  // row and the row's output: they take lanes together, as no node varies with two of them.
+  std::vector<i64> twins(i64 axis) const;
   Candidate with_upcasts(Candidate start) const;
   Candidate with_unroll(Candidate start) const;
   void add_tile(Candidate& best) const;
@@ -43,6 +46,28 @@ class Chooser {
   const KernelInfo& info_;
   const Caps& caps_;
 };
+
+std::vector<i64> Chooser::twins(i64 axis) const {
+  std::vector<i64> found;
+  u64 group = u64{1} << axis;
+  auto apart = [&](u64 mask) { return std::popcount(mask) <= 1; };
+  for (usize id = 0; id < info_.ranges.size() && info_.reduces.size() > 1; ++id) {
+    if (group >> id & 1 || info_.ranges[id].size != info_.size(axis)) continue;
+    u64 both = group | u64{1} << id;
+    bool fits = info_.ranges[id].range && info_.ranges[id].size > 1;
+    bool contiguous = false;
+    for (const Access& a : info_.accesses) {
+      fits = fits && apart((a.mask | a.gate_mask) & both);
+      contiguous |= a.affine.coefficient(static_cast<i64>(id)).value_or(0) == 1;
+    }
+    for (const Work& w : info_.work) fits = fits && apart(w.mask & both);
+    for (const ReduceInfo& r : info_.reduces) fits = fits && apart(r.mask & both);
+    if (!fits || !contiguous) continue;
+    group = both;
+    found.push_back(static_cast<i64>(id));
+  }
+  return found;
+}
 
 std::vector<Plan> Chooser::vector_starts() const {
   std::vector<Plan> starts{Plan{}};
@@ -64,8 +89,10 @@ std::vector<Plan> Chooser::vector_starts() const {
     i64 widest = std::min<i64>(kMaxLanes, 4 * caps_.vector_bytes / bytes);
     std::vector<i64> lanes = detail::lane_counts(r.size, widest, caps_.masked_access);
     usize keep = std::min<usize>(lanes.size(), 4);
+    std::vector<i64> same = twins(static_cast<i64>(id));
     for (usize i = lanes.size() - keep; i < lanes.size(); ++i) {
       starts.push_back({{OptOp::Vector, static_cast<i64>(id), lanes[i]}});
+      for (i64 twin : same) starts.back().push_back({OptOp::Vector, twin, lanes[i]});
     }
   }
   return starts;
@@ -74,6 +101,8 @@ std::vector<Plan> Chooser::vector_starts() const {
 Candidate Chooser::with_upcasts(Candidate start) const {
   const ReduceInfo* main = info_.main_reduce();
   if (!main) return start;  // without a reduction there is nothing to reuse in registers
+  // Where a row is walked several times, one row at a time stays in the cache.
+  if (start.plan.size() > 1) return start;
   for (int step = 0; step < 2; ++step) {
     Candidate best = start;
     for (u64 m = info_.output_mask & main->mask; m; m &= m - 1) {
@@ -98,9 +127,14 @@ Candidate Chooser::with_unroll(Candidate start) const {
   for (int id = 63; id >= 0; --id) {
     if (!(main->closed >> id & 1) || left(start.plan, id) < 2) continue;
     Candidate best = start;
+    std::vector<i64> same = twins(id);
     for (i64 n : detail::divisors(left(start.plan, id), kMaxUnroll)) {
       Plan plan = start.plan;
       plan.push_back({OptOp::Unroll, id, n});
+      for (i64 twin : same) {
+        bool reduced = info_.ranges[static_cast<usize>(twin)].reduce;
+        if (reduced) plan.push_back({OptOp::Unroll, twin, n});
+      }
       Candidate c = evaluate(std::move(plan));
       if (c.cycles < best.cycles * 0.98) best = std::move(c);
     }

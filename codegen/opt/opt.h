@@ -10,8 +10,9 @@
 namespace doorbell::codegen {
 
 enum class OptOp : u8 {
-  Vector,  // `amount` values of the axis become the lanes of vector values (one axis per kernel);
-           // a power of two. Where it does not divide the axis, the last vectors are masked
+  Vector,  // `amount` values of the axis become the lanes of vector values; a power of two. Several
+           // axes may have it, if no node varies with two of them. Where it does not divide the
+           // axis, the last vectors are masked
   Upcast,  // `amount` values of an output axis are computed at once, in registers
   Unroll,  // `amount` values of a reduced axis per loop iteration
   Thread,  // an output axis is split into `amount` parts, run by host threads

@@ -54,6 +54,17 @@ KernelAst row_reduce_kernel(Op op, i64 rows, i64 columns) {
   return k.store(out, r, k.reduce(op, k.load(x, k.add(k.mul(r, columns), c)), {c}), {r});
 }
 
+KernelAst two_row_sums_kernel(i64 rows, i64 columns) {
+  KernelBuilder k;
+  UOp out = k.param(0, rows * columns), x = k.param(1, rows * columns);
+  UOp r = k.loop(rows), c = k.loop(columns), c1 = k.reduced(columns), c2 = k.reduced(columns);
+  UOp row = k.mul(r, columns);
+  UOp top = k.reduce(Op::Max, k.load(x, k.add(row, c1)), {c1});
+  UOp sum = k.reduce(Op::Add, k.op(Op::Sub, k.load(x, k.add(row, c2)), top), {c2});
+  UOp centred = k.op(Op::Sub, k.load(x, k.add(row, c)), top);
+  return k.store(out, k.add(row, c), k.mul(centred, sum), {r, c});
+}
+
 KernelAst transpose_kernel(i64 rows, i64 columns) {
   KernelBuilder k;
   UOp out = k.param(0, rows * columns), x = k.param(1, rows * columns);

@@ -72,6 +72,8 @@ core::KernelAst matmul_kernel(i64 m, i64 n, i64 k, bool transposed = false);
 core::KernelAst conv_kernel(i64 batch, i64 in, i64 out, i64 size, i64 kernel, i64 pad);
 // out[r] = op over c of x[r, c]
 core::KernelAst row_reduce_kernel(core::Op op, i64 rows, i64 columns);
+// out[r, c] = (x[r, c] - max of row r) * (sum over c of x[r, c] - max of row r)
+core::KernelAst two_row_sums_kernel(i64 rows, i64 columns);
 // out[j, i] = x[i, j], and out[i] = x[n-1-i]
 core::KernelAst transpose_kernel(i64 rows, i64 columns);
 core::KernelAst reverse_kernel(i64 n);
