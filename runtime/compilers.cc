@@ -94,6 +94,11 @@ class Compilers final : public engine::KernelCompiler {
     return backend ? static_cast<u32>(backend->caps.max_params) : 31;
   }
 
+  bool nests_loops(core::Device& device) override {
+    Result<codegen::Backend> backend = backend_of(device);
+    return backend && backend->caps.host_threads;
+  }
+
  private:
   Result<codegen::Backend> backend_of(core::Device& device) {
     // The number of workers decides how loops are split; a device that does not run does not load.

@@ -19,6 +19,7 @@ Schedule Fuser::run() {
     else
       decide(id);
   }
+  for (LazyId root : graph_.roots) schedule_.results.push_back(storage_[root].buffer);
   return std::move(schedule_);
 }
 

@@ -223,14 +223,15 @@ LazyId Importer::import_copy(UOp node, LazyId src) {
   return add_reshape(copy, graph_[src].shape);
 }
 
+// A root that is a view of another shares its memory.
 LazyId Importer::import_root(LazyId id) {
   LazyId base = id;
   while (graph_[base].op == Op::Reshape) base = graph_.src(base);
-  if (!graph_.is_leaf(base) && graph_[base].output < 0) {
+  if (!graph_.is_leaf(base)) {
     graph_.nodes[base].forced = graph_.nodes[base].exposed = true;
     return base;
   }
-  // What has no memory of its own, or is another root's, is stored again.
+  // What has no memory of its own is stored.
   LazyId copy = add(Op::Contiguous, graph_[id].dtype, graph_[id].device, graph_[id].shape, {id});
   graph_.nodes[copy].forced = graph_.nodes[copy].exposed = true;
   return copy;

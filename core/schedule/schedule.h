@@ -24,8 +24,9 @@ struct ScheduleOptions {
   bool fuse_rows = false;
 };
 
-// Root i of `roots` becomes output i; inputs are numbered as GraphKey numbers them. No temporary
-// has memory yet. A kernel never reads memory that it writes.
+// Root i of `roots` is in buffer results[i] afterwards, an Output (of one of the roots, where
+// several are one value); inputs are numbered as GraphKey numbers them. No temporary has memory
+// yet. A kernel never reads memory that it writes.
 Schedule make_schedule(std::span<const UOp> roots, const ScheduleOptions& options = {});
 // The same, when the caller has walked the roots `with_order` already.
 Schedule make_schedule(const GraphKey& key, std::span<const UOp> roots,

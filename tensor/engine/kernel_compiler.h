@@ -25,6 +25,8 @@ class KernelCompiler {
   virtual Result<CompiledKernel> compile(const core::KernelAst& kernel, core::Device& device) = 0;
   // How many buffers a kernel of this device may name.
   virtual u32 max_buffers(core::Device& device) = 0;
+  // Do its kernels run output axes as nested loops (ScheduleOptions::fuse_rows)?
+  virtual bool nests_loops(core::Device&) { return false; }
 };
 
 // `compiler` must live as long as the process. Replaces the one before.

@@ -49,6 +49,7 @@ Schedule schedule_of(const core::GraphKey& key, std::span<const core::UOp> roots
   core::ScheduleOptions options;
   options.default_device = device.index();
   options.max_buffers = kernel_compiler().max_buffers(device);
+  options.fuse_rows = kernel_compiler().nests_loops(device);
   const auto start = std::chrono::steady_clock::now();
   Schedule schedule = core::make_schedule(key, roots, options);
   const bool reuse = !core::config().no_memory_planner;

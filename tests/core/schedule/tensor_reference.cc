@@ -323,11 +323,9 @@ f64 get_value(DType dtype, const std::byte* from) {
 
 std::vector<Values> run(const Schedule& schedule, const GraphKey& key) {
   std::vector<std::vector<std::byte>> memory;
-  usize outputs = 0;
   for (const ScheduleBuffer& b : schedule.buffers) {
     usize size = static_cast<usize>(b.dtype.bytes());
     memory.emplace_back(static_cast<usize>(b.count) * size, std::byte{0x5a});
-    if (b.kind == ScheduleBuffer::Kind::Output) ++outputs;
     if (b.kind != ScheduleBuffer::Kind::Input) continue;
     Values values = input_values(key.inputs[b.index]);
     for (usize i = 0; i < values.size(); ++i) {
@@ -349,12 +347,13 @@ std::vector<Values> run(const Schedule& schedule, const GraphKey& key) {
     }
     interpret(*item.ast, params, variables);
   }
-  std::vector<Values> results(outputs);
-  for (usize i = 0; i < schedule.buffers.size(); ++i) {
-    const ScheduleBuffer& b = schedule.buffers[i];
-    if (b.kind != ScheduleBuffer::Kind::Output) continue;
+  std::vector<Values> results;
+  for (u32 buffer : schedule.results) {
+    const ScheduleBuffer& b = schedule.buffers[buffer];
+    EXPECT_EQ(b.kind, ScheduleBuffer::Kind::Output);
+    results.emplace_back();
     for (i64 e = 0; e < b.count; ++e) {
-      results[b.index].push_back(get_value(b.dtype, memory[i].data() + e * b.dtype.bytes()));
+      results.back().push_back(get_value(b.dtype, memory[buffer].data() + e * b.dtype.bytes()));
     }
   }
   return results;
