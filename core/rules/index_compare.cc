@@ -87,6 +87,21 @@ UOp less_than(Rewriter& rewriter, LinearForm form, i64 c) {
   return rewriter.make_canonical(Op::CmpLt, dtypes::bool_, {bound, sum});
 }
 
+// Whether form < 0, where that follows from a Range being below its own symbolic size.
+std::optional<bool> known_by_sizes(Rewriter& rewriter, const LinearForm& form) {
+  bool symbolic = std::any_of(form.terms().begin(), form.terms().end(), [](const LinearTerm& t) {
+    UOp base = t.base.is(Op::FloorDiv) ? t.base.src(0) : t.base;
+    return base.is(Op::Range) && !base.src(0).is_const();
+  });
+  if (!symbolic) return std::nullopt;
+  LinearForm most = symbolic_limit(rewriter, form), negated;
+  if (most.valid() && most.bounds().hi < 0) return true;
+  negated.add(form, -1);
+  LinearForm least = symbolic_limit(rewriter, negated);
+  if (negated.valid() && least.valid() && least.bounds().hi <= 0) return false;
+  return std::nullopt;
+}
+
 // Bool cast to Index, compared with a constant.
 UOp equals_flag(Rewriter& rewriter, UOp flag, i64 value) {
   if (value == 1) return flag;
@@ -102,6 +117,8 @@ UOp less_rule(const Match& match) {
   std::optional<i64> c = checked_mul(form.constant(), -1);
   if (!form.valid() || !c) return UOp();
   if (form.size() == 0) return match.rewriter().boolean(0 < *c);
+  if (std::optional<bool> known = known_by_sizes(match.rewriter(), form))
+    return match.rewriter().boolean(*known);
   form.set_constant(0);
   return less_than(match.rewriter(), std::move(form), *c);
 }

@@ -1,7 +1,7 @@
 // Floor division and modulo of Index by constants, and what little holds for other denominators.
 // Each step is true of all integers, not only of those within bounds, unless it says so:
 //   (c*A + B) // c = A + B // c          (g*A + k) // (g*m) = (A + k//g) // m
-//   with x = d*A + S, 0 <= S < d:  x // (d*m) = A // m,  x % (d*m) = d * (A % m) + S
+//   with x = d*A + S, q = S // d:  x // (d*m) = (A + q) // m,  x % (d*m) = d * ((A + q) % m) + S - d*q
 #include <algorithm>
 #include <numeric>
 
@@ -31,23 +31,47 @@ LinearForm divided_exactly(const LinearForm& form, i64 g) {
   return r;
 }
 
-// Divisors of c that nest: the sum is d*A + S with floor(S / d) the same number everywhere.
+// A divisor d of c that nests: the sum is d*A + S, and S // d is a sum of what S has, most often one
+// number.
 struct Nesting {
-  i64 divisor = 0, quotient = 0;
+  i64 divisor = 0;
+  LinearForm quotient;  // S // d
   Split split;
 };
-std::optional<Nesting> find_nesting(const LinearForm& form, i64 c) {
+
+UOp divide_by_constant(Rewriter& rewriter, UOp x, i64 c);
+
+// S // d without a new division; invalid where there is none.
+LinearForm plain_quotient(Rewriter& rewriter, const LinearForm& rest, i64 d) {
+  LinearForm quotient;
+  if (std::optional<i64> constant = rest.bounds().only_quotient(d)) {
+    quotient.add_constant(*constant);
+    return quotient;
+  }
+  LinearForm numerator = rest;
+  UOp x = rest.size() > 3 ? UOp() : simplify_sum(rewriter, numerator);
+  UOp divided = x ? divide_by_constant(rewriter, x, d) : UOp();
+  if (divided) quotient.add(divided);
+  else quotient.invalidate();
+  for (const LinearTerm& term : quotient.terms()) {
+    if (rest.factor_of(term.base) == 0) quotient.invalidate();
+  }
+  return quotient;
+}
+
+std::optional<Nesting> find_nesting(Rewriter& rewriter, const LinearForm& form, i64 c) {
   absl::InlinedVector<i64, 8> divisors;
   for (const LinearTerm& term : form.terms()) {
     i64 d = std::gcd(term.factor, c);
-    if (d > 1 && d < c) divisors.push_back(d);
+    bool known = std::find(divisors.begin(), divisors.end(), d) != divisors.end();
+    if (d > 1 && d < c && !known) divisors.push_back(d);
   }
   std::sort(divisors.begin(), divisors.end(), std::greater<>());
   for (i64 d : divisors) {
     Split split = split_by(form, d);
     if (split.divided.size() == 0) continue;
-    std::optional<i64> quotient = split.rest.bounds().only_quotient(d);
-    if (quotient) return Nesting{d, *quotient, std::move(split)};
+    LinearForm quotient = plain_quotient(rewriter, split.rest, d);
+    if (quotient.valid()) return Nesting{d, std::move(quotient), std::move(split)};
   }
   return std::nullopt;
 }
@@ -122,8 +146,8 @@ UOp divide_rest(Rewriter& rewriter, LinearForm& rest, i64 c) {
     return x ? rewriter.floordiv(x, c / g) : UOp();
   }
   if (UOp nested = nested_quotient(rewriter, rest, c)) return nested;
-  if (std::optional<Nesting> nesting = find_nesting(rest, c)) {
-    nesting->split.divided.add_constant(nesting->quotient);
+  if (std::optional<Nesting> nesting = find_nesting(rewriter, rest, c)) {
+    nesting->split.divided.add(nesting->quotient);
     UOp x = simplify_sum(rewriter, std::move(nesting->split.divided));
     return x ? rewriter.floordiv(x, c / nesting->divisor) : UOp();
   }
@@ -181,16 +205,14 @@ UOp reduce_form(Rewriter& rewriter, LinearForm& form, i64 c) {
     result.add_constant(form.constant() % g);
     return simplify_sum(rewriter, std::move(result));
   }
-  if (std::optional<Nesting> nesting = find_nesting(form, c)) {
+  if (std::optional<Nesting> nesting = find_nesting(rewriter, form, c)) {
     i64 d = nesting->divisor;
-    std::optional<i64> shift = checked_mul(nesting->quotient, d);
-    if (!shift) return UOp();
-    nesting->split.divided.add_constant(nesting->quotient);
+    nesting->split.divided.add(nesting->quotient);
     UOp x = simplify_sum(rewriter, std::move(nesting->split.divided));
     if (!x) return UOp();
     UOp reduced = rewriter.floormod(x, c / d);
     LinearForm result = std::move(nesting->split.rest);
-    result.add_constant(-*shift);
+    result.add(nesting->quotient, -d);
     result.add(reduced, d);
     return simplify_sum(rewriter, std::move(result));
   }
@@ -235,28 +257,71 @@ UOp reduce_by_constant(Rewriter& rewriter, UOp x, i64 c) {
   }
 }
 
+// 0 <= form < y for all values.
+bool within(Rewriter& rewriter, const LinearForm& form, UOp y) {
+  if (form.bounds().lo < 0) return false;
+  LinearForm room = LinearForm::of(y);
+  room.add(symbolic_limit(rewriter, form), -1);
+  return room.valid() && room.bounds().lo > 0;
+}
+
+// The one quotient that all corners of the bounds have.
+std::optional<i64> only_quotient(UOp x, UOp y) {
+  bool finite = is_finite(x.vmin()) && is_finite(x.vmax()) && is_finite(y.vmax());
+  if (!finite || y.vmin() <= 0) return std::nullopt;
+  i64 q = floor_div(x.vmin(), y.vmin());
+  bool same = floor_div(x.vmin(), y.vmax()) == q && floor_div(x.vmax(), y.vmin()) == q &&
+              floor_div(x.vmax(), y.vmax()) == q;
+  return same ? std::optional(q) : std::nullopt;
+}
+
+// base * factor over y = b * f, exactly; null where it does not divide.
+UOp divided_term(Rewriter& rewriter, const LinearTerm& term, UOp b, i64 f) {
+  if (term.factor % f != 0) return UOp();
+  if (term.base == b) return rewriter.index(term.factor / f);
+  if (!term.base.is(Op::Mul)) return UOp();
+  for (usize i = 0; i < 2; ++i) {
+    if (term.base.src(i) == b) return rewriter.mul(term.base.src(1 - i), term.factor / f);
+  }
+  return UOp();
+}
+
 // Denominators that are no constants, known positive: a * y + b over y.
 UOp divide_by_expression(const Match& match, bool wants_quotient) {
   UOp x = match.node().src(0), y = match.node().src(1);
   Rewriter& rewriter = match.rewriter();
   if (y.vmin() <= 0) return UOp();
-  auto result = [&](UOp quotient, UOp remainder) { return wants_quotient ? quotient : remainder; };
-  if (x == y) return rewriter.index(wants_quotient ? 1 : 0);
-  bool within = x.vmin() >= 0 && x.vmax() < y.vmin();
-  // A range is below its own size.
-  if (within || (x.is(Op::Range) && x.src(0) == y)) return result(rewriter.index(0), x);
-  LinearForm form = LinearForm::of(x), quotient, rest;
-  if (!form.valid()) return UOp();
+  LinearForm form = LinearForm::of(x), denominator = LinearForm::of(y);
+  if (!form.valid() || !denominator.valid()) return UOp();
+  if (within(rewriter, form, y)) return wants_quotient ? rewriter.index(0) : x;
+  if (std::optional<i64> q = only_quotient(x, y)) {
+    form.add(y, -*q);
+    if (wants_quotient) return rewriter.index(*q);
+    return simplify_sum(rewriter, std::move(form));
+  }
+  // (g*A + k) // (g*B) = (A + k//g) // B, and the remainder times g, plus k % g.
+  i64 g = form.gcd(denominator.gcd(denominator.constant()));
+  if (g > 1) {
+    UOp a = simplify_sum(rewriter, divided_exactly(form, g));
+    UOp b = simplify_sum(rewriter, divided_exactly(denominator, g));
+    if (!a || !b) return UOp();
+    if (wants_quotient) return rewriter.floordiv(a, b);
+    UOp scaled = rewriter.mul(rewriter.floormod(a, b), g);
+    return rewriter.add(scaled, floor_mod(form.constant(), g));
+  }
+  bool single = denominator.size() == 1 && denominator.constant() == 0;
+  UOp b = single ? denominator[0].base : y;
+  i64 f = single ? denominator[0].factor : 1;
+  LinearForm quotient, rest;
   rest.add_constant(form.constant());
   for (const LinearTerm& term : form.terms()) {
-    UOp base = term.base;
-    if (base == y) quotient.add_constant(term.factor);
-    else if (base.is(Op::Mul) && base.src(0) == y) quotient.add(base.src(1), term.factor);
-    else if (base.is(Op::Mul) && base.src(1) == y) quotient.add(base.src(0), term.factor);
-    else rest.add_term(base, term.factor);
+    UOp divided = divided_term(rewriter, term, b, f);
+    if (divided) quotient.add(divided);
+    else rest.add_term(term.base, term.factor);
   }
   if (rest.size() == form.size() || !quotient.valid()) return UOp();
   UOp remaining = simplify_sum(rewriter, std::move(rest));
+  if (!remaining) return UOp();
   if (!wants_quotient) return rewriter.floormod(remaining, y);
   UOp below = rewriter.floordiv(remaining, y);
   quotient.add(below);

@@ -7,6 +7,8 @@ namespace doorbell::core::rules {
 
 // index_sum.cc
 UOp simplify_sum(Rewriter& rewriter, LinearForm form);  // null where the form is invalid
+// An upper limit of the sum that keeps symbolic sizes: a Range is at most its size minus one.
+LinearForm symbolic_limit(Rewriter& rewriter, const LinearForm& form);
 UOp sum_rule(const Match& match);
 UOp product_rule(const Match& match);
 

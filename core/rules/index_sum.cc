@@ -21,20 +21,35 @@ bool join_quotient(LinearForm& form, usize remainder, UOp quotient, i64 scale) {
   return true;
 }
 
-// Where the sum holds f * m * (q % d): f * (A % (m * d)).
+// For B = q + k: A + k*m, whose quotient by m is B. Null for any other B.
+UOp shifted_dividend(Rewriter& rewriter, UOp b, UOp quotient, UOp dividend, i64 m) {
+  LinearForm difference = LinearForm::of(b);
+  difference.add(quotient, -1);
+  if (!difference.valid() || difference.size() != 0) return UOp();
+  std::optional<i64> shift = checked_mul(difference.constant(), m);
+  if (!shift) return UOp();
+  LinearForm shifted = LinearForm::of(dividend);
+  shifted.add_constant(*shift);
+  return simplify_sum(rewriter, std::move(shifted));
+}
+
+// Where the sum holds f * m * ((q + k) % d): f * ((A + k*m) % (m * d)).
 bool join_remainder(Rewriter& rewriter, LinearForm& form, usize remainder, UOp quotient,
                     i64 scale) {
+  const LinearTerm mod = form[remainder];
+  const i64 m = mod.base.src(1).const_int();
   for (usize i = 0; i < form.size(); ++i) {
-    LinearTerm other = form[i], mod = form[remainder];
-    if (other.factor != scale || !other.base.is(Op::FloorMod) ||
-        other.base.src(0) != quotient || !other.base.src(1).is_const())
+    LinearTerm other = form[i];
+    if (other.factor != scale || !other.base.is(Op::FloorMod) || !other.base.src(1).is_const())
       continue;
-    std::optional<i64> modulus =
-        checked_mul(mod.base.src(1).const_int(), other.base.src(1).const_int());
-    if (!modulus || *modulus <= 0) return false;
+    UOp dividend = mod.base.src(0);
+    if (other.base.src(0) != quotient)
+      dividend = shifted_dividend(rewriter, other.base.src(0), quotient, dividend, m);
+    std::optional<i64> modulus = checked_mul(m, other.base.src(1).const_int());
+    if (!dividend || !modulus || *modulus <= 0) continue;
     form.add_term(other.base, -other.factor);
     form.add_term(mod.base, -mod.factor);
-    UOp joined = rewriter.floormod(mod.base.src(0), *modulus);
+    UOp joined = rewriter.floormod(dividend, *modulus);
     form.add(joined, mod.factor);
     return true;
   }
@@ -68,6 +83,24 @@ UOp simplify_sum(Rewriter& rewriter, LinearForm form) {
     if (!form.valid()) return UOp();
   }
   return form.build(rewriter);
+}
+
+LinearForm symbolic_limit(Rewriter& rewriter, const LinearForm& form) {
+  LinearForm limit;
+  limit.add_constant(form.constant());
+  for (const LinearTerm& term : form.terms()) {
+    UOp base = term.base;
+    bool quotient = base.is(Op::FloorDiv) && base.src(1).is_const() && base.src(1).const_int() > 0;
+    UOp range = quotient ? base.src(0) : base;
+    if (term.factor < 0 || !range.is(Op::Range) || range.src(0).is_const()) {
+      limit.add_term(base, term.factor);
+      continue;
+    }
+    UOp greatest = rewriter.add(range.src(0), -1);
+    if (quotient) greatest = rewriter.floordiv(greatest, base.src(1));
+    limit.add(greatest, term.factor);
+  }
+  return limit;
 }
 
 // Add, Sub, Neg and MulAcc.

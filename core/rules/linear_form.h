@@ -31,6 +31,7 @@ class LinearForm {
   void remove(usize term) { terms_.erase(terms_.begin() + static_cast<std::ptrdiff_t>(term)); }
 
   bool valid() const { return valid_; }
+  void invalidate() { valid_ = false; }
   std::span<const LinearTerm> terms() const { return terms_; }
   usize size() const { return terms_.size(); }
   const LinearTerm& operator[](usize i) const { return terms_[i]; }

@@ -23,7 +23,10 @@ class IndexGenerator {
     static constexpr i64 kSizes[] = {1, 2, 3, 4, 5, 7, 8, 12, 16, 30};
     for (i64 id = 0; id < 4; ++id)
       leaf(arena_.range(id, AxisType::Loop, kSizes[pick(10)]));
-    leaf(arena_.make(Op::Variable, dtypes::index, {}, {intern_name("m"), 1, 9}));
+    UOp m = arena_.make(Op::Variable, dtypes::index, {}, {intern_name("m"), 1, 9});
+    leaf(m);
+    leaf(arena_.range(4, AxisType::Loop, m));
+    leaf(arena_.range(5, AxisType::Loop, arena_.make(Op::Mul, dtypes::index, {m, arena_.index(4)})));
     leaf(arena_.make(Op::Variable, dtypes::index, {}, {intern_name("n"), -6, 11}));
   }
 
@@ -43,7 +46,8 @@ class IndexGenerator {
         if (pick(3) == 0) {
           Op op = std::array{Op::Mul, Op::FloorDiv, Op::FloorMod, Op::CDiv, Op::CMod}[
               static_cast<usize>(pick(5))];
-          return make(op, {index(depth - 1), index(depth - 1)});
+          Pair right = pick(2) ? index(depth - 1) : leaves_[4];  // the symbolic size
+          return make(op, {index(depth - 1), right});
         }
         return make(Op::Neg, {index(depth - 1)});
       default: return make(Op::Where, {condition(depth - 1), index(depth - 1), index(depth - 1)});
@@ -69,9 +73,13 @@ class IndexGenerator {
     GraphProgram program(std::array{pair.written, pair.simple});
     for (int point = 0; point < points; ++point) {
       std::string at;
+      i64 size = 0;  // of the symbolic ranges, which follow it
       for (const Pair& leaf : leaves_) {
         i64 low = leaf.written.vmin(), high = leaf.written.vmax();
+        if (leaf.written.is(Op::Range) && !leaf.written.src(0).is_const())
+          high = (leaf.written.src(0).is(Op::Mul) ? size * 4 : size) - 1;
         i64 value = point == 0 ? low : point == 1 ? high : low + pick(high - low + 1);
+        if (leaf.written.is(Op::Variable)) size = value;
         program.set(leaf.written, value);
         at += " " + std::to_string(value);
       }

@@ -29,6 +29,7 @@ class Prover {
       terms_.emplace(leaf.written.node(), term);
       solver_.add(term >= context_.int_val(static_cast<int64_t>(leaf.written.vmin())));
       solver_.add(term <= context_.int_val(static_cast<int64_t>(leaf.written.vmax())));
+      if (leaf.written.is(Op::Range)) solver_.add(term < term_of(leaf.written.src(0)));
     }
     solver_.add(term_of(pair.written) != term_of(pair.simple));
     return solver_.check();

@@ -113,6 +113,40 @@ TEST_F(IndexRules, QuotientAndRemainderMeet) {
   EXPECT_EQ(joined, r.floormod(b, 20));
 }
 
+TEST_F(IndexRules, QuotientAndRemainderMeetThoughShifted) {
+  UOp x = range(0, 101);
+  UOp y = r.add(x, -50), quotient = r.floordiv(y, 3);
+  // (x - 50) % 3 + ((x - 50) // 3 % 5) * 3 = (x - 50) % 15 = (x + 10) % 15
+  UOp joined = r.add(r.floormod(y, 3), r.mul(r.floormod(quotient, 5), 3));
+  EXPECT_EQ(joined, r.floormod(r.add(x, 10), 15));
+  EXPECT_EQ(r.add(r.floormod(y, 3), r.mul(quotient, 3)), y);
+}
+
+TEST_F(IndexRules, DividesByFactorsOfTheTerms) {
+  UOp a = range(0, 3), b = range(1, 32), c = range(2, 2);
+  // 160a + 5b + 4c + 1 over 60: over 5 it is 32a + b + c, as 4c + 1 < 5 or is 5.
+  UOp x = r.add(r.add(r.add(r.mul(a, 160), r.mul(b, 5)), r.mul(c, 4)), 1);
+  UOp inner = r.add(r.add(r.mul(a, 8), b), c);
+  EXPECT_EQ(r.floordiv(x, 60), r.add(r.mul(a, 2), r.floordiv(inner, 12)));
+}
+
+TEST_F(IndexRules, SymbolicDenominators) {
+  UOp n = variable(1, 1, 100), i = range(0, 8), j = arena.range(1, AxisType::Loop, n),
+      k = range(2, 4);
+  UOp row = r.mul(n, 4);
+  UOp flat = r.add(r.add(r.mul(i, row), r.mul(j, 4)), k);
+  EXPECT_EQ(r.floordiv(flat, row), i);
+  EXPECT_EQ(r.floormod(flat, row), r.add(r.mul(j, 4), k));
+  EXPECT_EQ(r.floormod(r.floordiv(flat, 4), n), j);
+  UOp whole = arena.range(3, AxisType::Loop, row);
+  EXPECT_TRUE(r.floordiv(r.floordiv(whole, 4), n).is_const(0));
+  EXPECT_TRUE(r.lt(j, n).is_const(1));
+  EXPECT_TRUE(r.lt(r.add(r.mul(j, 4), k), row).is_const(1));
+  EXPECT_FALSE(r.lt(r.add(j, 1), n).is_const());
+  UOp x = r.add(range(4, 4), 20), y = r.add(range(5, 3), 8);  // 20..23 over 8..10
+  EXPECT_TRUE(r.floordiv(x, y).is_const(2));
+}
+
 TEST_F(IndexRules, FlipsWithinOnePeriodLoseTheModulo) {
   UOp i = range(0, 4);
   EXPECT_EQ(r.floormod(r.add(r.mul(i, 3), 3), 4), r.add(r.mul(i, -1), 3));
