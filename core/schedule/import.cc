@@ -162,7 +162,7 @@ LazyId Importer::import_node(UOp node) {
   switch (node.op()) {
     case Op::Reduce: return import_reduce(node, data(node.src(0)));
     case Op::Copy: return import_copy(node, data(node.src(0)));
-    case Op::Detach: return data(node.src(0));
+    case Op::Detach: case Op::CustomGradient: return data(node.src(0));
     case Op::Contiguous: {
       LazyId id = data(node.src(0));
       force(id);

@@ -69,7 +69,7 @@ usize infer_shape(Op op, std::span<const UOp> srcs, std::span<const i64> args, D
       }
       return rank;
     }
-    case Op::Contiguous: case Op::Detach: case Op::Copy: case Op::Bind:
+    case Op::Contiguous: case Op::Detach: case Op::CustomGradient: case Op::Copy: case Op::Bind:
       return copy_shape(srcs[0], dims);
     case Op::Assign:
       return copy_shape(srcs[1], dims);

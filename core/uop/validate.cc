@@ -11,7 +11,8 @@ namespace {
 bool allowed(Op op, Stage stage) {
   switch (op) {
     case Op::Const: case Op::Variable: return true;
-    case Op::Buffer: case Op::Contiguous: case Op::Detach: case Op::Copy: case Op::Assign:
+    case Op::Buffer: case Op::Contiguous: case Op::Detach: case Op::CustomGradient: case Op::Copy:
+    case Op::Assign:
     case Op::Bind:
       return stage == Stage::Tensor;
     case Op::Reduce: return stage == Stage::Tensor || stage == Stage::Kernel;

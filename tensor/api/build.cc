@@ -42,7 +42,7 @@ bool gradients_flow(std::span<const Tensor* const> srcs) {
 }  // namespace
 
 Tensor make(Op op, DType dtype, std::span<const Tensor* const> srcs, std::span<const i64> args,
-            std::span<const UOpRef> sizes) {
+            std::span<const UOpRef> sizes, core::Payload* payload) {
   absl::InlinedVector<UOpRef, 3> owned;
   absl::InlinedVector<UOp, 8> nodes;
   for (const Tensor* tensor : srcs) {
@@ -51,7 +51,7 @@ Tensor make(Op op, DType dtype, std::span<const Tensor* const> srcs, std::span<c
     check_devices(nodes.front(), nodes.back());
   }
   for (const UOpRef& size : sizes) nodes.push_back(*size);
-  UOpRef node = TensorGraph::make(op, dtype, std::span<const UOp>(nodes), args);
+  UOpRef node = TensorGraph::make(op, dtype, std::span<const UOp>(nodes), args, payload);
   return Tensor::from_uop(std::move(node), gradients_flow(srcs));
 }
 

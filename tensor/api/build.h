@@ -51,7 +51,7 @@ struct Access {
 // --------------------------------------------------------------------------------------- Checks
 // rank and devices, and remembers whether gradients flow.
 Tensor make(Op op, DType dtype, std::span<const Tensor* const> srcs, std::span<const i64> args = {},
-            std::span<const UOpRef> sizes = {});
+            std::span<const UOpRef> sizes = {}, core::Payload* payload = nullptr);
 Tensor make(Op op, DType dtype, std::initializer_list<const Tensor*> srcs,
             std::initializer_list<i64> args = {});
 

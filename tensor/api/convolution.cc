@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tensor/api/build.h"
+#include "tensor/api/gradient.h"
 
 namespace doorbell {
 
@@ -45,31 +46,48 @@ Tensor add_bias(const Tensor& x, const Tensor& bias) {
 
 }  // namespace
 
-Tensor Tensor::conv2d(const Tensor& weight, const Conv2dOptions& options) const {
-  const i64 groups = options.groups;
-  check_convolution(*this, weight, groups);
+namespace {
+
+// The numbers of a convolution of one input shape.
+struct Convolution {
+  std::vector<i64> kernel, stride, dilation, padding;
+  i64 groups = 1;
+
+  Convolution(const Tensor& x, const Tensor& weight, const Conv2dOptions& options);
+  usize spatial() const { return kernel.size(); }
+  // (batch, channels, places, kernel)
+  Tensor windows(const Tensor& x) const {
+    return detail::pool(x.pad(spatial_padding(x, padding)), kernel, stride, dilation);
+  }
+  Tensor forward(const Tensor& x, const Tensor& weight) const;
+  Tensor input_gradient(const Tensor& gradient, const Tensor& x, const Tensor& weight) const;
+  Tensor weight_gradient(const Tensor& gradient, const Tensor& x, const Tensor& weight) const;
+};
+
+Convolution::Convolution(const Tensor& x, const Tensor& weight, const Conv2dOptions& options)
+    : groups(options.groups) {
+  check_convolution(x, weight, groups);
   const Shape weights = weight.shape();
-  const usize spatial = weights.size() - 2;
-  const std::vector<i64> kernel = Shape(weights.begin() + 2, weights.end()).values();
-  const Amounts around =
-      spatial_padding(*this, detail::per_axis(options.padding, spatial, "padding"));
-  const Tensor windows =
-      detail::pool(pad(around), kernel, detail::per_axis(options.stride, spatial, "stride"),
-                   detail::per_axis(options.dilation, spatial, "dilation"));
-  const Size batch = size(0), in = weights[1], out = weights[0] / groups;
-  const Shape pooled = windows.shape();
-  const Shape places(pooled.begin() + 2, pooled.begin() + 2 + static_cast<i64>(spatial));
+  kernel = Shape(weights.begin() + 2, weights.end()).values();
+  stride = detail::per_axis(options.stride, spatial(), "stride");
+  dilation = detail::per_axis(options.dilation, spatial(), "dilation");
+  padding = detail::per_axis(options.padding, spatial(), "padding");
+}
+
+Tensor Convolution::forward(const Tensor& x, const Tensor& weight) const {
+  const Tensor view = windows(x);
+  const Shape weights = weight.shape(), pooled = view.shape();
+  const Size batch = x.size(0), in = weights[1], out = weights[0] / groups;
+  const Shape places(pooled.begin() + 2, pooled.begin() + 2 + static_cast<i64>(spatial()));
   // (batch, groups, out / groups, places, in / groups, kernel) on both sides.
   Shape apart{batch, groups, in, 1}, spread{batch, groups, in, out}, filter{1, groups, out};
   std::vector<i64> order{0, 1, 3};
-  for (usize i = 0; i < spatial; ++i) order.push_back(static_cast<i64>(4 + i));
+  for (usize i = 0; i < spatial(); ++i) order.push_back(static_cast<i64>(4 + i));
   order.push_back(2);
-  for (usize i = 0; i < spatial; ++i) order.push_back(static_cast<i64>(4 + spatial + i));
-  for (const Shape* sizes : {&places}) {
-    apart.insert(apart.end(), sizes->begin(), sizes->end());
-    spread.insert(spread.end(), sizes->begin(), sizes->end());
-  }
-  filter.insert(filter.end(), spatial, Size(1));
+  for (usize i = 0; i < spatial(); ++i) order.push_back(static_cast<i64>(4 + spatial() + i));
+  apart.insert(apart.end(), places.begin(), places.end());
+  spread.insert(spread.end(), places.begin(), places.end());
+  filter.insert(filter.end(), spatial(), Size(1));
   filter.push_back(in);
   for (i64 size : kernel) {
     apart.push_back(size);
@@ -77,12 +95,78 @@ Tensor Tensor::conv2d(const Tensor& weight, const Conv2dOptions& options) const 
     filter.push_back(size);
   }
   std::vector<i64> reduced;
-  for (usize i = 0; i <= spatial; ++i) reduced.push_back(-1 - static_cast<i64>(i));
+  for (usize i = 0; i <= spatial(); ++i) reduced.push_back(-1 - static_cast<i64>(i));
   Shape result{batch, weights[0]};
   result.insert(result.end(), places.begin(), places.end());
   const Tensor products =
-      windows.reshape(apart).expand(spread).permute(order) * weight.reshape(filter);
+      view.reshape(apart).expand(spread).permute(order) * weight.reshape(filter);
   return products.sum(reduced).reshape(result);
+}
+
+// The transposed convolution, with whatever the stride left over at the end.
+Tensor Convolution::input_gradient(const Tensor& gradient, const Tensor& x,
+                                   const Tensor& weight) const {
+  std::vector<i64> rest;
+  for (usize i = 0; i < spatial(); ++i) {
+    const i64 axis = static_cast<i64>(i) + 2, reach = dilation[i] * (kernel[i] - 1) + 1;
+    const i64 covered = (gradient.size(axis).value() - 1) * stride[i] + reach - 2 * padding[i];
+    rest.push_back(x.size(axis).value() - covered);
+  }
+  return gradient.conv_transpose2d(weight, {.stride = stride,
+                                            .padding = padding,
+                                            .output_padding = rest,
+                                            .dilation = dilation,
+                                            .groups = groups});
+}
+
+// Every weight meets the inputs of its place in all windows: a sum over batch and places.
+Tensor Convolution::weight_gradient(const Tensor& gradient, const Tensor& x,
+                                    const Tensor& weight) const {
+  const Tensor view = windows(x);
+  const Shape weights = weight.shape(), pooled = view.shape();
+  const Size batch = x.size(0), in = weights[1], out = weights[0] / groups;
+  Shape inputs{batch, groups, 1, in}, outputs{batch, groups, out, 1};
+  inputs.insert(inputs.end(), pooled.begin() + 2, pooled.end());
+  const auto places = pooled.begin() + 2;
+  outputs.insert(outputs.end(), places, places + static_cast<i64>(spatial()));
+  outputs.insert(outputs.end(), spatial(), Size(1));
+  std::vector<i64> reduced{0};
+  for (usize i = 0; i < spatial(); ++i) reduced.push_back(static_cast<i64>(4 + i));
+  return (view.reshape(inputs) * gradient.reshape(outputs)).sum(reduced).reshape(weights);
+}
+
+class ConvolutionGradient final : public detail::GradientRule {
+ public:
+  explicit ConvolutionGradient(Convolution convolution) : convolution_(std::move(convolution)) {}
+  Tensor derivative(const Tensor& gradient, const std::vector<Tensor>& inputs,
+                    usize input) const override {
+    return input == 0 ? convolution_.input_gradient(gradient, inputs[0], inputs[1])
+                      : convolution_.weight_gradient(gradient, inputs[0], inputs[1]);
+  }
+
+ private:
+  Convolution convolution_;
+};
+
+// Whether the transposed convolution says it: floats of one dtype, sizes known, no padding that
+// reaches further than the kernel.
+bool has_transposed_form(const Convolution& c, const Tensor& x, const Tensor& weight) {
+  bool plain = x.dtype().is_float() && x.dtype() == weight.dtype();
+  for (usize i = 0; i < c.spatial(); ++i) {
+    plain &= c.padding[i] <= c.dilation[i] * (c.kernel[i] - 1);
+    plain &= x.size(static_cast<i64>(i) + 2).is_const();
+  }
+  return plain;
+}
+
+}  // namespace
+
+Tensor Tensor::conv2d(const Tensor& weight, const Conv2dOptions& options) const {
+  const Convolution convolution(*this, weight, options);
+  const Tensor result = convolution.forward(*this, weight);
+  if (!has_transposed_form(convolution, *this, weight)) return result;
+  return detail::with_gradient(result, {*this, weight},
+                               std::make_unique<ConvolutionGradient>(convolution));
 }
 
 Tensor Tensor::conv2d(const Tensor& weight, const Tensor& bias,

@@ -108,6 +108,13 @@ Tensor of_copy(Step step, usize) {
   return make(Op::Copy, step.gradient.dtype(), {&step.gradient}, {device - 1});
 }
 
+Tensor of_custom(Step step, usize source) {
+  std::vector<Tensor> inputs;
+  for (usize i = 1; i < step.node.nsrc(); ++i) inputs.push_back(step.src(i));
+  const auto* rule = static_cast<const GradientRule*>(step.node.payload());
+  return rule->derivative(step.gradient, inputs, source - 1);
+}
+
 struct Entry {
   Op op;
   Derivative derivative;
@@ -140,6 +147,7 @@ constexpr Entry kDerivatives[] = {
     {Op::Permute, of_permute},
     {Op::Flip,   of_flip},
     {Op::Contiguous, [](Step s, usize) { return s.gradient; }},
+    {Op::CustomGradient, of_custom},
     {Op::Copy,   of_copy},
     {Op::Assign, [](Step s, usize i) { return i == 1 ? s.gradient : Tensor(); }},
 };

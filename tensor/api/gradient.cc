@@ -28,6 +28,10 @@ struct Walk {
   absl::flat_hash_map<const core::Node*, usize> place;
 };
 
+// The sources that gradients flow to: none of Detach, the inputs of a CustomGradient.
+usize first_source(UOp node) { return node.is(Op::CustomGradient) ? 1 : 0; }
+usize end_source(UOp node) { return node.is(Op::Detach) ? 0 : node.nsrc(); }
+
 // What gradients may flow through: values of floats.
 bool carries(UOp node) { return node.dtype().is_float(); }
 
@@ -35,26 +39,25 @@ Walk walk_below(UOp root, const std::function<bool(UOp)>& wanted) {
   Walk walk;
   struct Frame {
     UOp node;
-    usize next = 0;
+    usize next;
   };
   std::vector<Frame> stack;
   constexpr usize kOpen = ~usize{0};
   auto enter = [&](UOp node) {
     if (!carries(node) || !walk.place.try_emplace(node.node(), kOpen).second) return;
-    stack.push_back({node});
+    stack.push_back({node, first_source(node)});
   };
   enter(root);
   while (!stack.empty()) {
     Frame& frame = stack.back();
     const UOp node = frame.node;
-    const usize sources = node.is(Op::Detach) ? 0 : node.nsrc();
-    if (frame.next < sources) {
+    if (frame.next < end_source(node)) {
       enter(node.src(frame.next++));
       continue;
     }
     Visit visit{.node = node, .is_wanted = wanted(node)};
     visit.reaches = visit.is_wanted;
-    for (usize i = 0; i < sources; ++i) {
+    for (usize i = first_source(node); i < end_source(node); ++i) {
       auto found = walk.place.find(node.src(i).node());
       if (found != walk.place.end()) visit.reaches |= walk.order[found->second].reaches;
     }
@@ -83,9 +86,9 @@ Tensor sum_to(const Tensor& gradient, UOp source) {
 
 void pass_to_sources(Walk& walk, const Visit& visit, bool differentiable) {
   const Derivative derivative = derivative_of(visit.node.op());
-  if (derivative == nullptr || visit.node.is(Op::Detach)) return;
+  if (derivative == nullptr) return;
   const DerivativeStep step{visit.node, visit.gradient, differentiable};
-  for (usize i = 0; i < visit.node.nsrc(); ++i) {
+  for (usize i = first_source(visit.node); i < end_source(visit.node); ++i) {
     const UOp source = visit.node.src(i);
     auto found = walk.place.find(source.node());
     if (found == walk.place.end() || !walk.order[found->second].reaches) continue;
@@ -98,6 +101,14 @@ void pass_to_sources(Walk& walk, const Visit& visit, bool differentiable) {
 }
 
 }  // namespace
+
+Tensor with_gradient(const Tensor& value, const std::vector<Tensor>& inputs,
+                     std::unique_ptr<const GradientRule> rule) {
+  std::vector<const Tensor*> srcs{&value};
+  for (const Tensor& input : inputs) srcs.push_back(&input);
+  return make(Op::CustomGradient, value.dtype(), srcs, {}, {},
+              const_cast<GradientRule*>(rule.release()));
+}
 
 std::vector<NodeGradient> differentiate(const UOpRef& root, const Tensor& upstream,
                                         const std::function<bool(UOp)>& wanted,

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <vector>
 
+#include "core/uop/uop.h"
 #include "tensor/api/tensor.h"
 
 namespace doorbell::detail {
@@ -30,6 +32,18 @@ struct DerivativeStep {
   Tensor value() const;
   Tensor src(usize i) const;
 };
+// A rule in place of the derivatives of the ops that a value is made of, where composing those gives
+// a poor graph: a convolution's gradient is a convolution. Kept by the CustomGradient node.
+class GradientRule : public core::Payload {
+ public:
+  // The gradient for inputs[input], of its shape, made differentiably if they are.
+  virtual Tensor derivative(const Tensor& gradient, const std::vector<Tensor>& inputs,
+                            usize input) const = 0;
+};
+// `value`, whose gradient the rule passes to `inputs`.
+Tensor with_gradient(const Tensor& value, const std::vector<Tensor>& inputs,
+                     std::unique_ptr<const GradientRule> rule);
+
 using Derivative = Tensor (*)(const DerivativeStep& step, usize source);
 // Null where the op stops gradients.
 Derivative derivative_of(core::Op op);
