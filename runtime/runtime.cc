@@ -95,6 +95,7 @@ Result<void> start(const Config& config) {
   TRY(std::vector<Target> targets, parse_targets(config.dev));
   core::set_config(config);
   if (config.debug >= 1) set_log_level(log_level(config.debug));
+  else if (config.rewrite_trace) set_log_level(LogLevel::Info);
   Registry& registry = Registry::instance();
   for (const DeviceRow& row : device_table())
     if (!row.built) registry.add_unavailable(row.name, std::string(kNotBuilt));

@@ -5,8 +5,14 @@
 
 #include "base/util/check.h"
 #include "core/rewrite/match.h"
+#include "core/rewrite/trace.h"
+#include "core/util/config.h"
 
 namespace doorbell::core {
+
+void Rewriter::trace_if_asked() {
+  if (config().rewrite_trace) trace_ = log_firing;
+}
 
 UOp Rewriter::make_canonical(Op op, DType dtype, std::initializer_list<UOp> srcs) {
   UOp made = arena_.make(op, dtype, srcs);

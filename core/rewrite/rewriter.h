@@ -26,10 +26,12 @@ namespace doorbell::core {
 class Rewriter {
  public:
   // `rules` is borrowed and usually static (core/rules/rules.h).
-  Rewriter(Arena& arena, const RuleSet& rules) : arena_(arena), rules_(&rules) {}
+  Rewriter(Arena& arena, const RuleSet& rules) : arena_(arena), rules_(&rules) { trace_if_asked(); }
   // Compiles the tables for itself.
   Rewriter(Arena& arena, std::span<const RuleTable* const> tables)
-      : arena_(arena), owned_(std::make_unique<RuleSet>(tables)), rules_(owned_.get()) {}
+      : arena_(arena), owned_(std::make_unique<RuleSet>(tables)), rules_(owned_.get()) {
+    trace_if_asked();
+  }
   Rewriter(const Rewriter&) = delete;
   Rewriter& operator=(const Rewriter&) = delete;
 
@@ -97,7 +99,8 @@ class Rewriter {
   // changes; what is not simplest yet is simplified too. Replacements are not searched themselves.
   UOp substitute(UOp root, std::span<const std::pair<UOp, UOp>> replacements);
 
-  // Called at every firing: the rule, what it matched, what it gave.
+  // Called at every firing: the rule, what it matched, what it gave. From the start it is
+  // core/rewrite/trace.h's where REWRITE_TRACE asks for it.
   using Trace = void (*)(void* context, const Rule& rule, UOp before, UOp after);
   void set_trace(Trace trace, void* context) {
     trace_ = trace;
@@ -111,6 +114,7 @@ class Rewriter {
 
  private:
   friend class AssumptionScope;
+  void trace_if_asked();
   static DType bool_like(UOp a) { return dtypes::bool_.with_lanes(a.dtype().lanes); }
   UOp simplified(UOp candidate) {
     if (candidate.node()->flags & Node::kCanonical) return candidate;

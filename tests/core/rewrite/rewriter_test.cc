@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/rewrite/match.h"
+#include "core/rewrite/trace.h"
 
 namespace doorbell::core {
 namespace {
@@ -132,6 +133,13 @@ TEST_F(RewriterTest, TracesFirings) {
   r.floordiv(sum, index(7));
   EXPECT_EQ(names, (std::vector<std::string>{"factor", "div-of-mul"}));
   EXPECT_EQ(r.firings(), 2u);
+}
+
+TEST_F(RewriterTest, FormulasAreShort) {
+  UOp sum = arena.make(Op::Add, dtypes::index, {range(0), index(4)});
+  EXPECT_EQ(formula(sum), "Add(r0, 4)");
+  for (int n = 0; n < 3; ++n) sum = arena.make(Op::Neg, dtypes::index, {sum});
+  EXPECT_EQ(formula(sum, 2), "Neg(Neg(Neg(...)))");
 }
 
 TEST_F(RewriterTest, ExplainsAMiss) {
