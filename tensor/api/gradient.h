@@ -32,8 +32,8 @@ struct DerivativeStep {
   Tensor value() const;
   Tensor src(usize i) const;
 };
-// A rule in place of the derivatives of the ops that a value is made of, where composing those gives
-// a poor graph: a convolution's gradient is a convolution. Kept by the CustomGradient node.
+// A rule in place of the derivatives of the ops that a value is made of, where composing those
+// gives a poor graph: a convolution's gradient is a convolution. Kept by the CustomGradient node.
 class GradientRule : public core::Payload {
  public:
   // The gradient for inputs[input], of its shape, made differentiably if they are.

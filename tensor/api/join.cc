@@ -186,6 +186,33 @@ Tensor Tensor::diagonal() const {
   return keep_first(skewed, first).squeeze(-1);
 }
 
+
+namespace {
+
+// Windows that do not overlap: every axis is cut into strides, of which the kernel's part is kept.
+Tensor windows_apart(const Tensor& x, std::span<const i64> kernel, std::span<const i64> stride,
+                     std::span<const i64> out) {
+  const usize axes = kernel.size(), first = static_cast<usize>(x.ndim()) - axes;
+  const Shape from = x.shape();
+  const Shape batch(from.begin(), from.begin() + static_cast<i64>(first));
+  Shape whole = batch, split = batch, kept = batch;
+  std::vector<std::pair<i64, i64>> after(first, {0, 0});
+  std::vector<i64> order = iota(static_cast<i64>(first));
+  for (usize i = 0; i < axes; ++i) {
+    const i64 in = from[first + i].value(), length = out[i] * stride[i];
+    after.push_back({0, std::max<i64>(length - in, 0)});
+    whole.push_back(length);
+    split.insert(split.end(), {out[i], stride[i]});
+    kept.insert(kept.end(), {out[i], kernel[i]});
+  }
+  for (usize i = 0; i < axes; ++i) order.push_back(static_cast<i64>(first + 2 * i));
+  for (usize i = 0; i < axes; ++i) order.push_back(static_cast<i64>(first + 2 * i + 1));
+  const Tensor strides = keep_first(x.pad(after), whole).reshape(split);
+  return keep_first(strides, kept).permute(order);
+}
+
+}  // namespace
+
 // Windows without overlap in memory: repeated rows cut one element off phase. The steps are chosen
 // so that every reshape folds into plain index arithmetic.
 Tensor detail::pool(const Tensor& x, std::span<const i64> kernel, std::span<const i64> stride,
@@ -194,6 +221,7 @@ Tensor detail::pool(const Tensor& x, std::span<const i64> kernel, std::span<cons
   const usize first = static_cast<usize>(x.ndim()) - axes;
   const Shape from = x.shape();
   std::vector<i64> out(axes), row(axes), repeats(first, 1);
+  bool apart = true;  // no two windows overlap
   for (usize i = 0; i < axes; ++i) {
     const i64 in = from[first + i].value(), k = kernel[i], s = stride[i], d = dilation[i];
     if (k < 1 || s < 1 || d < 1 || d * (k - 1) + 1 > in) {
@@ -206,7 +234,9 @@ Tensor detail::pool(const Tensor& x, std::span<const i64> kernel, std::span<cons
     const i64 factor = std::max<i64>(1, (out[i] * s - d + in - 1) / in);
     row[i] = in * factor + d;
     repeats.push_back((k * row[i] + in - 1) / in);
+    apart &= d == 1 && s >= k;
   }
+  if (apart) return windows_apart(x, kernel, stride, out);
   const Shape batch(from.begin(), from.begin() + static_cast<i64>(first));
   Shape flat = batch, rows = batch, strided = batch, split = batch, one = batch, pairs = batch;
   std::vector<i64> order = iota(static_cast<i64>(first));

@@ -85,7 +85,8 @@ KernelAst gather_kernel(i64 n, i64 columns, i64 table) {
   UOp row = k.arena().make(Op::Cast, core::dtypes::index, {k.load(rows, i)});
   UOp gate = k.op(Op::And, k.ge(row, 0), k.lt(row, table));
   // The axis of the loaded index is the contiguous one of the result.
-  return k.store(out, k.add(k.mul(c, n), i), k.load(x, k.add(k.mul(row, columns), c), gate), {c, i});
+  UOp value = k.load(x, k.add(k.mul(row, columns), c), gate);
+  return k.store(out, k.add(k.mul(c, n), i), value, {c, i});
 }
 
 KernelAst nested_reduce_kernel(i64 n, i64 rr, i64 kk) {
