@@ -8,6 +8,7 @@
 
 #include "base/util/check.h"
 #include "base/util/hash.h"
+#include "core/schedule/planned_kernel.h"
 
 namespace doorbell::core {
 
@@ -30,7 +31,10 @@ class Copier {
 
   FinishedKernel run(UOp sink) {
     std::vector<UOp> order = topological_order(from_, {&sink, 1});
-    for (UOp effect : sink.srcs()) param(effect.src(0).src(0).src(0));
+    UOp effect = sink.src(0).src(0);
+    for (UOp store : effect.is(Op::Group) ? effect.srcs() : sink.src(0).srcs().first(1)) {
+      param(store.src(0).src(0));
+    }
     result_.ast.output_count = static_cast<u32>(result_.slots.size());
     from_.new_epoch();
     u64 key = order.size();
@@ -50,7 +54,7 @@ class Copier {
 
  private:
   i64 param(UOp u) {
-    u32 slot = static_cast<u32>(u.arg(0));
+    i64 slot = u.arg(0);
     auto at = std::ranges::find(result_.slots, slot);
     if (at == result_.slots.end()) at = result_.slots.insert(at, slot);
     return at - result_.slots.begin();
@@ -91,6 +95,62 @@ class Copier {
 }  // namespace
 
 FinishedKernel finish_kernel(Arena& arena, UOp sink) { return Copier(arena).run(sink); }
+
+namespace {
+
+// The graph of a planned kernel, in the schedule's arena.
+UOp sink_of(Arena& arena, const PlannedKernel& kernel, const Schedule& schedule) {
+  std::vector<UOp> stores;
+  for (const PlannedStore& store : kernel.stores) {
+    DType dtype = store.value.dtype();
+    i64 slot = -static_cast<i64>(stores.size()), count = schedule.buffers[store.buffer].count;
+    UOp memory = arena.make(Op::Param, dtype, {}, {slot, count});
+    UOp place = arena.make(Op::Index, dtype, {memory, store.at});
+    stores.push_back(arena.make(Op::Store, dtypes::void_, {place, store.value}));
+  }
+  std::vector<UOp> end{stores[0]};
+  if (stores.size() > 1) end[0] = arena.make(Op::Group, dtypes::void_, stores);
+  end.insert(end.end(), kernel.ranges.begin(), kernel.ranges.end());
+  UOp effect = arena.make(Op::End, dtypes::void_, end);
+  return arena.make(Op::Sink, dtypes::void_, {effect});
+}
+
+struct Finished {
+  std::shared_ptr<const KernelAst> ast;
+  std::vector<i64> slots;
+};
+
+}  // namespace
+
+void finish_kernels(Arena& arena, std::span<const PlannedKernel> kernels, Schedule* schedule) {
+  // By expression in `arena`, and by key. Looked up, never iterated.
+  absl::flat_hash_map<const Node*, Finished> finished;
+  absl::flat_hash_map<u64, std::shared_ptr<const KernelAst>> shared;
+  for (const PlannedKernel& kernel : kernels) {
+    if (kernel.stores.empty()) continue;
+    ScheduleItem item{kernel.kind, kernel.device, nullptr, {}};
+    if (kernel.kind == ScheduleItem::Kind::Copy) {
+      item.buffers = {kernel.stores[0].buffer, kernel.reads[0]};
+      schedule->items.push_back(std::move(item));
+      continue;
+    }
+    UOp sink = sink_of(arena, kernel, *schedule);
+    auto [it, fresh] = finished.try_emplace(sink.node());
+    if (fresh) {
+      FinishedKernel made = finish_kernel(arena, sink);
+      auto [same, first] = shared.try_emplace(made.ast.key);
+      if (!first && !same_kernel(*same->second, made.ast)) first = true;  // the newer is kept
+      if (first) same->second = std::make_shared<const KernelAst>(std::move(made.ast));
+      it->second = {same->second, std::move(made.slots)};
+    }
+    item.ast = it->second.ast;
+    for (i64 slot : it->second.slots) {
+      item.buffers.push_back(slot <= 0 ? kernel.stores[static_cast<usize>(-slot)].buffer
+                                       : kernel.reads[static_cast<usize>(slot) - 1]);
+    }
+    schedule->items.push_back(std::move(item));
+  }
+}
 
 bool same_kernel(const KernelAst& a, const KernelAst& b) {
   if (a.key != b.key || a.param_count != b.param_count) return false;

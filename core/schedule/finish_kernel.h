@@ -10,10 +10,10 @@ namespace doorbell::core {
 
 struct FinishedKernel {
   KernelAst ast;
-  std::vector<u32> slots;  // by Param slot: the slot in the graph that was copied
+  std::vector<i64> slots;  // by Param slot: the slot in the graph that was copied
 };
 
-// `sink` is of `arena`; each of its sources is an End of a Store.
+// `sink` is of `arena`: Sink(End(Store or Group of Stores, ranges...)).
 FinishedKernel finish_kernel(Arena& arena, UOp sink);
 
 }  // namespace doorbell::core

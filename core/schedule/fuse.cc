@@ -5,7 +5,6 @@
 #include <array>
 
 #include "base/util/check.h"
-#include "core/schedule/finish_kernel.h"
 #include "core/uop/graph.h"
 
 namespace doorbell::core {
@@ -60,8 +59,12 @@ void Fuser::copy(LazyId id) {
   CHECK(source.exists(), "the source of copy {} is not stored", id);
   i64 count = graph_.max_count(id);
   storage_[id] = {add_buffer(id, count), ~u32{0}, count};
-  schedule_.items.push_back(
-      {ScheduleItem::Kind::Copy, device_of(id), nullptr, {storage_[id].buffer, source.buffer}});
+  PlannedKernel kernel;
+  kernel.kind = ScheduleItem::Kind::Copy;
+  kernel.device = device_of(id);
+  kernel.stores.push_back({storage_[id].buffer, UOp(), UOp()});
+  kernel.reads = {source.buffer};
+  kernels_.push_back(std::move(kernel));
 }
 
 void Fuser::decide(LazyId id) {
@@ -188,38 +191,24 @@ void Fuser::emit(LazyId id, const BuiltValue& built) {
   std::span<const UOp> shape = graph_.shape(id), index = graph_.tuples[built.tuple];
   u32 live = 0;
   i64 count = 1;
-  std::vector<UOp> end{UOp()};
+  std::vector<UOp> ranges;
   for (usize i = 0; i < shape.size(); ++i) {
     bool varies = index[i].is(Op::Range) && built.value.range_mask() >> index[i].range_id() & 1;
     if (!varies && !graph_[id].exposed) continue;
     live |= u32{1} << i;
     count *= shape[i].vmax();
-    if (index[i].is(Op::Range)) end.push_back(index[i]);
+    if (index[i].is(Op::Range)) ranges.push_back(index[i]);
   }
   storage_[id] = {add_buffer(id, count), live, count};
   if (count == 0) return;
 
-  DType dtype = graph_[id].dtype;
+  PlannedKernel kernel;
+  kernel.device = device_of(id);
+  kernel.ranges = std::move(ranges);
   UOp at = moves_.flat(built.tuple, graph_[id].shape, live);
-  UOp memory = arena_.make(Op::Param, dtype, {}, {0, count});
-  UOp place = arena_.make(Op::Index, dtype, {memory, at});
-  end[0] = arena_.make(Op::Store, dtypes::void_, {place, built.value});
-  UOp effect = arena_.make(Op::End, dtypes::void_, end);
-  UOp sink = arena_.make(Op::Sink, dtypes::void_, {effect});
-
-  auto [it, fresh] = finished_.try_emplace(sink.node());
-  if (fresh) {
-    FinishedKernel kernel = finish_kernel(arena_, sink);
-    auto [same, first] = kernels_.try_emplace(kernel.ast.key);
-    if (!first && !same_kernel(*same->second, kernel.ast)) first = true;  // the newer is kept
-    if (first) same->second = std::make_shared<const KernelAst>(std::move(kernel.ast));
-    it->second = {same->second, std::move(kernel.slots)};
-  }
-  ScheduleItem item{ScheduleItem::Kind::Kernel, device_of(id), it->second.ast, {}};
-  for (u32 slot : it->second.slots) {
-    item.buffers.push_back(slot == 0 ? storage_[id].buffer : built.buffers[slot - 1]);
-  }
-  schedule_.items.push_back(std::move(item));
+  kernel.stores.push_back({storage_[id].buffer, at, built.value});
+  kernel.reads = built.buffers;
+  kernels_.push_back(std::move(kernel));
 }
 
 }  // namespace doorbell::core

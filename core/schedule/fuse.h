@@ -4,12 +4,11 @@
 // are involved, and no reduction of memory is repeated. Building one value is kernel_builder.h's.
 #pragma once
 
-#include <absl/container/flat_hash_map.h>
-
 #include <vector>
 
 #include "core/schedule/kernel.h"
 #include "core/schedule/kernel_builder.h"
+#include "core/schedule/planned_kernel.h"
 #include "core/schedule/sweep.h"
 
 namespace doorbell::core {
@@ -27,7 +26,9 @@ class Fuser {
         storage_(graph.size()),
         unfused_(sweep.work) {}
 
+  // Afterwards kernels() are what is left to be done, in order; the schedule has no items yet.
   Schedule run();
+  std::vector<PlannedKernel>& kernels() { return kernels_; }
 
  private:
   // What computing one element of a value takes.
@@ -58,13 +59,7 @@ class Fuser {
   std::vector<Storage> storage_;  // by node
   std::vector<f64> unfused_;      // by stored node: work of what its kernel does, each done once
 
-  // Finished kernels by their expression in arena_, and by key; looked up, never iterated.
-  struct Finished {
-    std::shared_ptr<const KernelAst> ast;
-    std::vector<u32> slots;  // by Param slot of the finished kernel: the slot it was built with
-  };
-  absl::flat_hash_map<const Node*, Finished> finished_;
-  absl::flat_hash_map<u64, std::shared_ptr<const KernelAst>> kernels_;
+  std::vector<PlannedKernel> kernels_;
   Schedule schedule_;
 };
 

@@ -11,11 +11,12 @@
 namespace doorbell::core {
 
 // One kernel. In its private arena:
-//   Sink(End(Store(Index(Param, idx), value), ranges...)...)
+//   Sink(End(Store(Index(Param, idx), value), ranges...))
+// or, with several outputs, End(Group(Store...), ranges...).
 // - Params are numbered from 0 in order of first use in a fixed walk; args {slot, element count}.
 //   Stored ones come first. Element counts are maxima where a dim is symbolic.
 // - idx is one flat, row-major Index expression over Ranges (axis type Loop), Variables and Consts.
-// - Range ids are dense from 0, at most kMaxKernelRanges; Ranges of several Ends may be shared.
+// - Range ids are dense from 0, at most kMaxKernelRanges.
 // - Reads are Load(Index(Param, idx)) or, where idx may be out of bounds,
 //   Load(Index(Param, idx, gate), Const 0).
 // - Reduce(value, ranges...; args {op, 0}) closes its Ranges (axis type Reduce).

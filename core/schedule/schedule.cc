@@ -6,6 +6,7 @@
 #include "core/schedule/cut.h"
 #include "core/schedule/fuse.h"
 #include "core/schedule/import.h"
+#include "core/schedule/merge_kernels.h"
 #include "core/schedule/sweep.h"
 
 namespace doorbell::core {
@@ -23,7 +24,12 @@ Schedule make_schedule(const GraphKey& key, std::span<const UOp> roots,
   // Every value has an owner: the stored value whose kernel computes it.
   cut_large_kernels(graph, options, &decisions);
   // Every kernel is within the limits, as long as no candidate is computed twice.
-  return Fuser(arena, rewriter, graph, moves, decisions, options).run();
+  Fuser fuser(arena, rewriter, graph, moves, decisions, options);
+  Schedule schedule = fuser.run();
+  // Every kernel stores one value.
+  if (options.merge_kernels) merge_kernels(rewriter, schedule, options, &fuser.kernels());
+  finish_kernels(arena, fuser.kernels(), &schedule);
+  return schedule;
 }
 
 Schedule make_schedule(std::span<const UOp> roots, const ScheduleOptions& options) {

@@ -22,6 +22,7 @@ struct ScheduleOptions {
   // what does not vary with it (a CPU): softmax and its like are then one kernel. Not for targets
   // that spread all output axes over parallel work items.
   bool fuse_rows = false;
+  bool merge_kernels = true;  // elementwise kernels over the same memory become one
 };
 
 // Root i of `roots` is in buffer results[i] afterwards, an Output (of one of the roots, where
