@@ -92,6 +92,11 @@ Tensor pool(const Tensor& x, std::span<const i64> kernel, std::span<const i64> s
             std::span<const i64> dilation);
 // Pads with any value; an identity of a reduction, say.
 Tensor pad_value(const Tensor& x, const std::vector<std::pair<i64, i64>>& amounts, Number value);
+// 64-bit numbers as i32 where the size allows it; those out of lowest..size stay out of it.
+Tensor narrow_index(const Tensor& index, i64 lowest, i64 size);
+// Pads with elements of x: mirrored, repeated or wrapped around.
+Tensor pad_from_inside(const Tensor& x, const std::vector<std::pair<i64, i64>>& amounts,
+                       PadMode mode);
 // Bool: where class numbers 0..classes-1 laid along `axis` equal x.
 Tensor one_hot_mask(const Tensor& x, i64 classes, i64 axis);
 

@@ -171,6 +171,8 @@ Tensor Tensor::shrink(const std::vector<std::pair<Size, Size>>& windows) const {
 
 Tensor Tensor::pad(const std::vector<std::pair<i64, i64>>& amounts,
                    const PadOptions& options) const {
+  if (options.mode != PadMode::Constant)
+    return detail::pad_from_inside(*this, amounts, options.mode);
   return detail::pad_value(*this, amounts, options.value);
 }
 

@@ -67,8 +67,11 @@ struct VarOptions {
   i64 correction = 1;  // divides by n - correction
 };
 
+enum class PadMode : u8 { Constant, Reflect, Replicate, Circular };
+
 struct PadOptions {
-  Number value = 0.0;
+  Number value = 0.0;  // of Constant
+  PadMode mode = PadMode::Constant;
 };
 
 struct Conv2dOptions {
@@ -117,6 +120,14 @@ struct CloseOptions {
   bool equal_nan = false;
 };
 
+enum class Resample : u8 { Linear, Nearest, NearestExact };
+
+struct InterpolateOptions {
+  Resample mode = Resample::Linear;
+  bool align_corners = false;  // Linear: the outermost elements stay in place
+};
+
+enum class Combine : u8 { Sum, Product, Mean, Max, Min };
 enum class Rounding : u8 { None, Trunc, Floor };
 enum class Gelu : u8 { Exact, Tanh };
 

@@ -167,6 +167,12 @@ Tensor Tensor::log_softmax(i64 axis) const {
   return e.shifted - e.sum.log();
 }
 
+Tensor Tensor::normalize(f64 p, i64 axis, f64 eps) const {
+  const Tensor size = p == 0 ? (*this != 0).sum(axis, {.keepdim = true}).cast(dtype())
+                             : abs().pow(p).sum(axis, {.keepdim = true}).pow(1 / p);
+  return *this / size.maximum(eps);
+}
+
 namespace {
 
 Number identity_of(Op op, DType dtype) {

@@ -28,6 +28,7 @@ namespace doorbell {
 
 class Selection;
 struct Operand;
+struct Sorted;
 namespace detail {
 struct Cell;
 struct Access;
@@ -89,6 +90,7 @@ class Tensor {
   static Tensor glorot_uniform(const Shape& shape, const TensorOptions& options = {});
   static Tensor kaiming_uniform(const Shape& shape, const TensorOptions& options = {});
   static Tensor kaiming_normal(const Shape& shape, const TensorOptions& options = {});
+  static Tensor randperm(i64 count, const TensorOptions& options = {});
   Tensor rand_like() const;
   Tensor randn_like() const;
 
@@ -192,6 +194,8 @@ class Tensor {
   Tensor tril(i64 diagonal = 0) const;
   Tensor triu(i64 diagonal = 0) const;
   Tensor diagonal() const;  // of the last two axes
+  // Windows of `size` every `step` elements of an axis; a new last axis runs through each.
+  Tensor unfold(i64 axis, i64 size, i64 step) const;
 
   // ---- elements (index.cc) ----
   Tensor operator[](std::initializer_list<Index> indices) const;
@@ -204,7 +208,12 @@ class Tensor {
   // Elements of src go to the places named by index; where several do, the last stays.
   Tensor scatter(i64 axis, const Tensor& index, const Operand& src) const;
   Tensor scatter_add(i64 axis, const Tensor& index, const Tensor& src) const;
+  // Elements of src combine with what they meet; include_self: with this tensor's element too.
+  Tensor scatter_reduce(i64 axis, const Tensor& index, const Tensor& src, Combine combine,
+                        bool include_self = true) const;
   Tensor one_hot(i64 classes) const;
+  // The first `size` elements where mask holds, in order; `fill` where there are fewer.
+  Tensor masked_select(const Tensor& mask, i64 size, Number fill = 0) const;
 
   // ---- elementwise (elementwise.cc, functions.cc) ----
   Tensor cast(DType dtype) const;
@@ -303,12 +312,19 @@ class Tensor {
   Tensor cumsum(i64 axis = 0) const;
   Tensor cumprod(i64 axis = 0) const;
   Tensor cummax(i64 axis = 0) const;
+  // Stable; NaN is the largest.
+  Sorted sort(i64 axis = -1, bool descending = false) const;
+  Tensor argsort(i64 axis = -1, bool descending = false) const;
+  Sorted topk(i64 count, i64 axis = -1, bool largest = true) const;
+  Tensor normalize(f64 p = 2.0, i64 axis = 1, f64 eps = 1e-12) const;
   // Whether all elements are close, as a number.
   bool allclose(const Tensor& x, const CloseOptions& options = {}) const;
 
   // ---- products and layers (linear_algebra.cc, convolution.cc, loss.cc) ----
-  Tensor dot(const Tensor& x) const;          // 1-d: inner product; n-d: matmul
-  Tensor matmul(const Tensor& x) const;       // leading axes broadcast
+  Tensor dot(const Tensor& x) const;     // 1-d: inner product; n-d: matmul
+  Tensor matmul(const Tensor& x) const;  // leading axes broadcast
+  // "ij,jk->ik", "bii->b", "i,j": letters name axes; those not in the result are summed.
+  static Tensor einsum(std::string_view formula, std::initializer_list<Tensor> operands);
   Tensor linear(const Tensor& weight) const;  // weight (in, out), as dot
   Tensor linear(const Tensor& weight, const Tensor& bias) const;
   // Any number of spatial axes: x (n, c, ...), weight (out, c / groups, ...).
@@ -317,6 +333,8 @@ class Tensor {
   Tensor conv_transpose2d(const Tensor& weight, const ConvTranspose2dOptions& options = {}) const;
   Tensor max_pool2d(const std::vector<i64>& kernel = {2, 2}, const PoolOptions& options = {}) const;
   Tensor avg_pool2d(const std::vector<i64>& kernel = {2, 2}, const PoolOptions& options = {}) const;
+  // The last sizes.size() axes resampled to these sizes.
+  Tensor interpolate(const std::vector<i64>& sizes, const InterpolateOptions& options = {}) const;
   Tensor layernorm(const Axes& axes = -1, f64 eps = 1e-5) const;
   // mean and invstd per channel of axis 1; weight and bias may be undefined.
   Tensor batchnorm(const Tensor& weight, const Tensor& bias, const Tensor& mean,
@@ -360,6 +378,11 @@ struct Operand {
   Number number = 0;
 };
 
+// What sort and topk give: `indices` (i32) say where the values stood.
+struct Sorted {
+  Tensor values, indices;
+};
+
 // What x[{...}] gives where x can be changed: the elements, and on the left of = their place.
 class Selection : public Tensor {
  public:
@@ -378,6 +401,9 @@ class Selection : public Tensor {
   Tensor base_;
   std::vector<Index> indices_;
 };
+
+// One tensor per input, all of the shape that the inputs span; the first runs along axis 0.
+std::vector<Tensor> meshgrid(std::initializer_list<Tensor> axes);
 
 // "tensor([[1., 2.], [3., 4.]])", realized; large tensors are shortened.
 std::ostream& operator<<(std::ostream& os, const Tensor& tensor);

@@ -1,0 +1,146 @@
+// Gather, scatter and one-hot: masks of where class numbers equal places, and reductions over them.
+#include "tensor/api/build.h"
+
+namespace doorbell {
+
+using core::Op;
+using detail::constant;
+using detail::select;
+
+// 64-bit numbers as i32 where the size allows it, out of range still out of range: what is computed
+// from them stays within 64 bits.
+Tensor detail::narrow_index(const Tensor& index, i64 lowest, i64 size) {
+  if (index.dtype().bytes() < 8 || size >= INT32_MAX) return index;
+  const Tensor below = doorbell::minimum(index, size);
+  return (index.dtype().is_unsigned() ? below : doorbell::maximum(below, lowest)).cast(dtypes::i32);
+}
+
+Tensor detail::one_hot_mask(const Tensor& x, i64 classes, i64 axis) {
+  if (!x.dtype().is_int()) {
+    throw fail(ErrorKind::Invalid, "class numbers have dtype {}, expected integers",
+               core::long_name_of(x.dtype().scalar));
+  }
+  const i64 at = resolve_axis(axis, x.ndim());
+  Shape along(static_cast<usize>(x.ndim() - at), 1);
+  along[0] = classes;
+  return narrow_index(x, -1, classes) == Tensor::arange(classes).reshape(along);
+}
+
+Tensor Tensor::one_hot(i64 classes) const {
+  if (classes < 0) throw fail(ErrorKind::Invalid, "one_hot of {} classes", classes);
+  return detail::one_hot_mask(unsqueeze(-1), classes, -1).cast(dtypes::i32);
+}
+
+namespace {
+
+// Checks and lays out gather and scatter: index and values with the axis last.
+void check_index(const Tensor& x, i64 axis, const Tensor& index) {
+  if (index.ndim() != x.ndim()) {
+    throw fail(ErrorKind::Invalid, "index of shape {} into shape {}", index.shape().str(),
+               x.shape().str());
+  }
+  for (i64 i = 0; i < x.ndim(); ++i) {
+    if (i != axis && index.size(i).max() > x.size(i).max()) {
+      throw fail(ErrorKind::Invalid, "index of shape {} exceeds shape {} on axis {}",
+                 index.shape().str(), x.shape().str(), i);
+    }
+  }
+}
+
+Tensor keep(const Tensor& x, const Shape& sizes) {
+  std::vector<std::pair<Size, Size>> windows;
+  for (const Size& size : sizes) windows.emplace_back(0, size);
+  return x.shrink(windows);
+}
+
+}  // namespace
+
+Tensor Tensor::gather(i64 axis, const Tensor& index) const {
+  const i64 at = detail::resolve_axis(axis, ndim());
+  check_index(*this, at, index);
+  Shape window = index.shape();
+  window[static_cast<usize>(at)] = size(at);
+  const Tensor x = dtype().is_bool() ? cast(dtypes::u8) : *this;
+  const Tensor columns = keep(x, window).unsqueeze(-1).transpose(at, -1);
+  const Tensor here = detail::one_hot_mask(index.unsqueeze(-1), size(at).value(), -1);
+  const Tensor masked = select(here, columns, constant(0, x.dtype()));
+  return detail::reduce_axes(Op::Add, masked, i64{1} << ndim()).squeeze(-1).cast(dtype());
+}
+
+namespace {
+
+// What scatter works on: for each place of x a row of all index elements.
+struct Scattered {
+  Tensor here;    // Bool (shape of x, index length): does element j go here?
+  Tensor values;  // src, same layout
+};
+
+Scattered scattered(const Tensor& x, i64 axis, const Tensor& index, const Tensor& src) {
+  check_index(x, axis, index);
+  check_index(src, -1, index);
+  std::vector<std::pair<i64, i64>> around;
+  for (i64 i = 0; i < x.ndim(); ++i) {
+    around.emplace_back(0, i == axis ? 0 : x.size(i).value() - index.size(i).value());
+  }
+  around.emplace_back(0, 0);
+  const Tensor rows = index.unsqueeze(-1).transpose(axis, -1);
+  const Tensor here = detail::one_hot_mask(rows, x.size(axis).value(), axis);
+  return {here.pad(around), keep(src, index.shape()).unsqueeze(-1).transpose(axis, -1).pad(around)};
+}
+
+}  // namespace
+
+Tensor Tensor::scatter(i64 axis, const Tensor& index, const Operand& src) const {
+  const i64 at = detail::resolve_axis(axis, ndim());
+  const Tensor source = detail::as_tensor(src, dtype());
+  const Tensor values = source.ndim() == 0 && ndim() != 0 ? source.expand(index.shape()) : source;
+  const Scattered s = scattered(*this, at, index, values);
+  // The last element that goes to a place wins it; places are numbered from 1.
+  const i64 count = index.size(at).value();
+  if (count == 0) return *this;
+  const Tensor number = Tensor::arange(1, count + 1);
+  const Tensor winner = doorbell::where(s.here, number, 0).max(-1, {.keepdim = true});
+  const Tensor masked = doorbell::where(number == winner, s.values, 0);
+  const Tensor won = masked.sum(-1, {.dtype = dtype().is_bool() ? dtypes::u8 : dtype()});
+  return select(winner.squeeze(-1) > 0, won.cast(dtype()), *this);
+}
+
+Tensor Tensor::scatter_add(i64 axis, const Tensor& index, const Tensor& src) const {
+  const i64 at = detail::resolve_axis(axis, ndim());
+  const Scattered s = scattered(*this, at, index, src.cast(dtype()));
+  return *this + doorbell::where(s.here, s.values, 0).sum(-1, {.dtype = dtype()});
+}
+
+Tensor Tensor::scatter_reduce(i64 axis, const Tensor& index, const Tensor& src, Combine combine,
+                              bool include_self) const {
+  const i64 at = detail::resolve_axis(axis, ndim());
+  const Scattered s = scattered(*this, at, index, src.cast(dtype()));
+  const auto reduced = [&](Number identity, auto fold, auto join) {
+    const Tensor all = fold(select(s.here, s.values, constant(identity, dtype())));
+    if (include_self) return join(all, *this);
+    return select(s.here.any(-1), all, *this);
+  };
+  const auto sum = [&](const Tensor& x) { return x.sum(-1, {.dtype = dtype()}); };
+  const auto product = [&](const Tensor& x) { return x.prod(-1, {.dtype = dtype()}); };
+  switch (combine) {
+    case Combine::Sum:
+      return reduced(0, sum, [](const Tensor& a, const Tensor& b) { return a + b; });
+    case Combine::Product:
+      return reduced(1, product, [](const Tensor& a, const Tensor& b) { return a * b; });
+    case Combine::Max:
+      return reduced(
+          detail::lowest(dtype()), [](const Tensor& x) { return x.max(-1); },
+          [](const Tensor& a, const Tensor& b) { return a.maximum(b); });
+    case Combine::Min:
+      return reduced(
+          detail::highest(dtype()), [](const Tensor& x) { return x.min(-1); },
+          [](const Tensor& a, const Tensor& b) { return a.minimum(b); });
+    case Combine::Mean: break;
+  }
+  const Tensor total = reduced(0, sum, [](const Tensor& a, const Tensor& b) { return a + b; });
+  const Tensor count = s.here.sum(-1) + (include_self ? 1 : 0);
+  const Tensor safe = doorbell::maximum(count, 1).cast(dtype());
+  return dtype().is_float() ? total / safe : total.div(safe, Rounding::Floor);
+}
+
+}  // namespace doorbell

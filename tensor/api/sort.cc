@@ -1,0 +1,119 @@
+// Sorting, and what follows from it: top k, permutations at random. A network of comparisons, each
+// stage one elementwise kernel over pairs (value, place), so that it is stable and gives both.
+#include <bit>
+#include <limits>
+
+#include "tensor/api/build.h"
+#include "tensor/api/storage.h"
+
+namespace doorbell {
+
+using core::Op;
+
+namespace {
+
+// NaN is above all numbers.
+Tensor before(const Tensor& a, const Tensor& b) {
+  const Tensor less = a < b;
+  if (!a.dtype().is_float()) return less;
+  return less | (b.isnan() & a.isnan().logical_not());
+}
+
+struct Pairs {
+  Tensor values, places;
+};
+
+// Whether pair a goes before pair b.
+Tensor precedes(const Pairs& a, const Pairs& b, bool descending) {
+  const Tensor first = descending ? before(b.values, a.values) : before(a.values, b.values);
+  const Tensor second = descending ? before(a.values, b.values) : before(b.values, a.values);
+  return first | (second.logical_not() & (a.places < b.places));
+}
+
+// Compares elements `distance` apart; runs of `run` elements alternate in direction.
+Pairs compare_apart(const Pairs& pairs, i64 length, i64 distance, i64 run, bool descending) {
+  const i64 blocks = length / (2 * distance);
+  const auto split = [&](const Tensor& x) { return x.unflatten(-1, {blocks, 2, distance}); };
+  const auto join = [](const Tensor& x) { return x.flatten(-3, -1).contiguous(); };
+  const Pairs mine{split(pairs.values), split(pairs.places)};
+  const Pairs other{mine.values.flip(-2), mine.places.flip(-2)};
+  const Tensor block = Tensor::arange(blocks).reshape({blocks, 1, 1});
+  const Tensor forward = ((block * (2 * distance)) & run) == 0;
+  const Tensor is_first = Tensor::arange(2).reshape({2, 1}) == 0;
+  const Tensor wants_smaller = is_first == forward;
+  const Tensor take = doorbell::where(wants_smaller, precedes(other, mine, descending),
+                                      precedes(mine, other, descending));
+  return {join(doorbell::where(take, other.values, mine.values)),
+          join(doorbell::where(take, other.places, mine.places))};
+}
+
+// What stands behind every number of the tensor.
+Number last_value(DType dtype, bool descending) {
+  if (descending) return detail::lowest(dtype);
+  return dtype.is_float() ? Number(std::numeric_limits<f64>::quiet_NaN()) : detail::highest(dtype);
+}
+
+}  // namespace
+
+Sorted Tensor::sort(i64 axis, bool descending) const {
+  if (ndim() == 0) return {*this, zeros_like().cast(dtypes::i32)};
+  const i64 at = detail::resolve_axis(axis, ndim());
+  const i64 length = size(at).value();
+  const Tensor source = dtype().is_bool() ? cast(dtypes::u8) : *this;
+  const i64 padded = static_cast<i64>(std::bit_ceil(static_cast<u64>(std::max<i64>(length, 1))));
+  std::vector<std::pair<i64, i64>> after(static_cast<usize>(ndim()), {0, 0});
+  after.back().second = padded - length;
+  const Tensor last = source.transpose(at, -1);
+  Shape whole = last.shape();
+  whole.back() = padded;
+  Pairs pairs{detail::pad_value(last, after, last_value(source.dtype(), descending)),
+              Tensor::arange(padded).expand(whole)};
+  for (i64 run = 2; run <= padded; run *= 2) {
+    for (i64 distance = run / 2; distance > 0; distance /= 2) {
+      pairs = compare_apart(pairs, padded, distance, run, descending);
+    }
+  }
+  const auto finish = [&](const Tensor& x) {
+    return x[{Ellipsis, Slice(0, length)}].transpose(at, -1);
+  };
+  const Pairs& sorted = pairs;
+  return {finish(sorted.values).cast(dtype()), finish(sorted.places)};
+}
+
+Tensor Tensor::argsort(i64 axis, bool descending) const { return sort(axis, descending).indices; }
+
+Sorted Tensor::topk(i64 count, i64 axis, bool largest) const {
+  const i64 at = detail::resolve_axis(axis, ndim());
+  if (count < 0 || count > size(at).value()) {
+    throw fail(ErrorKind::Invalid, "top {} of axis {} of shape {}", count, axis, shape().str());
+  }
+  const Sorted all = sort(at, largest);
+  std::vector<std::pair<Size, Size>> windows;
+  for (const Size& size : shape()) windows.emplace_back(0, size);
+  windows[static_cast<usize>(at)] = {0, count};
+  return {all.values.shrink(windows), all.indices.shrink(windows)};
+}
+
+Tensor Tensor::randperm(i64 count, const TensorOptions& options) {
+  if (count < 0) throw fail(ErrorKind::Invalid, "a permutation of {}", count);
+  const Tensor order = rand({count}, {.device = options.device}).argsort();
+  return order.cast(options.dtype.value_or(dtypes::i32));
+}
+
+// Where mask holds for the n-th time, element n: counted by a running sum, placed by a scatter.
+Tensor Tensor::masked_select(const Tensor& mask, i64 size, Number fill) const {
+  if (!mask.dtype().is_bool() || size < 0) {
+    throw fail(ErrorKind::Invalid, "selection of {} by a mask of {}", size,
+               core::long_name_of(mask.dtype().scalar));
+  }
+  const Tensor chosen = mask.expand(shape()).reshape({-1});
+  const Tensor source = reshape({-1});
+  const Tensor rank = chosen.cast(dtypes::i32).cumsum();  // of a chosen element, from 1
+  const Tensor place = Tensor::arange(1, size + 1).unsqueeze(1);
+  const Tensor here = chosen & (rank == place);
+  const Tensor found = doorbell::where(here, source, 0).sum(1, {.dtype = dtype()});
+  const Tensor total = chosen.cast(dtypes::i32).sum();
+  return detail::select(place.squeeze(1) <= total, found, detail::constant(fill, dtype()));
+}
+
+}  // namespace doorbell
