@@ -96,7 +96,7 @@ class Compilers final : public engine::KernelCompiler {
 
   bool nests_loops(core::Device& device) override {
     Result<codegen::Backend> backend = backend_of(device);
-    return backend && backend->caps.host_threads;
+    return backend && !backend->caps.has_local;
   }
 
  private:

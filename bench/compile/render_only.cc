@@ -32,6 +32,7 @@ class RenderOnly final : public engine::KernelCompiler {
     return compiled;
   }
   u32 max_buffers(core::Device&) override { return static_cast<u32>(backend_.caps.max_params); }
+  bool nests_loops(core::Device&) override { return !backend_.caps.has_local; }
 
  private:
   std::unique_ptr<codegen::Renderer> renderer_;

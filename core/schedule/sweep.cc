@@ -73,6 +73,7 @@ class Sweeper {
     bool mixed = false;  // a movement op that its consumers read differently: each reads through it
     bool ending = false;  // a loop that the node does not vary with is around it
     bool row = false;     // below a row reduction
+    bool once_per_row = false;
     bool has_rows = false, has_loops = false;  // of a stored node's kernel: row reductions, others
   };
   // What the consumers of the node at hand say, taken together.
@@ -266,6 +267,7 @@ bool Sweeper::stays_in_kernel(LazyId id, const Demand& demand, bool ending) {
   visit.evaluations = rows > 0 ? rows : demand.evaluations;
   visit.moves = demand.moves;
   visit.ending = ending && rows == 0;
+  visit.once_per_row = rows > 0;
   visit.row = demand.row || (reduces && rows > 0);
   result_.owner[id] = demand.owner;
   return !reduces || fits_ranges(id);
@@ -335,7 +337,7 @@ Sweep Sweeper::run() {
         store(id, Stored::Candidate);
       }
       bool stored = result_.stored[id] != Stored::No;
-      pass_on(id, !stored && demand.broadcast_ending);
+      pass_on(id, !stored && demand.broadcast_ending && !visit.once_per_row);
       if (!stored) continue;
     }
     for (u32 use = demand.first_use; use != kNoUse; use = result_.uses[use].next) {

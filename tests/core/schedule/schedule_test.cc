@@ -60,6 +60,8 @@ TEST(Schedule, RowsFuseWhereOutputLoopsNest) {
   rows.fuse_rows = true;
   expect_matches({softmax(buffer({20, 9}))}, 1, rows);
   expect_matches({layernorm(buffer({20, 16}))}, 1, rows);
+  UOpRef e = unary(Op::Exp2, mul(buffer({20, 9}), constant(0.125)));
+  expect_matches({binary(Op::FDiv, e, sum(e, 2))}, 1, rows);
   // Over the first axis, the rows are inner loops: every element would need its column's sum.
   UOpRef a = buffer({20, 9});
   expect_matches({mul(a, expand(sum(a, 1), {20, 9}))}, 2, rows);
