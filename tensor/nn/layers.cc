@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "tensor/nn/deferred.h"
+
 namespace doorbell::nn {
 
 namespace {
@@ -92,6 +94,7 @@ Tensor BatchNorm::operator()(const Tensor& x) {
     running_mean.assign(keep * running_mean + options.momentum * mean.detach());
     running_var.assign(keep * running_var + options.momentum * unbiased * variance.detach());
     num_batches_tracked.assign(num_batches_tracked + 1);
+    for (const Tensor* state : {&running_mean, &running_var, &num_batches_tracked}) defer(*state);
   }
   return x.batchnorm(weight, bias, mean, (variance + options.eps).rsqrt());
 }

@@ -1,6 +1,8 @@
 // The update rules, as in PyTorch's documentation of each.
 #include "tensor/nn/optim.h"
 
+#include "tensor/nn/deferred.h"
+
 namespace doorbell::nn {
 
 Optimizer::Optimizer(std::span<const Tensor> parameters, f64 rate)
@@ -46,6 +48,7 @@ std::vector<Tensor> Optimizer::lazy_step() {
     changed.push_back(parameters_[i]);
   }
   if (!any) throw fail(ErrorKind::Invalid, "step without gradients; call backward first");
+  for (Tensor& state : take_deferred()) changed.push_back(std::move(state));
   return changed;
 }
 

@@ -16,8 +16,9 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  // Changes every parameter that has a gradient. None has one: an error. `also` is realized with
-  // them, which shares the work: the loss, the running statistics of norms.
+  // Changes every parameter that has a gradient. None has one: an error. What forward
+  // passes changed on this thread (running statistics of norms) and `also` (the loss, say) are
+  // realized with them, which shares the work.
   void step(std::span<const Tensor> also = {});
   void step(std::initializer_list<Tensor> also) { step(std::span(also.begin(), also.size())); }
   // The change alone, lazily: what has to be realized for it.

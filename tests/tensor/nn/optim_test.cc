@@ -1,6 +1,8 @@
 // Optimisers against their update rules written as loops over doubles.
 #include "tensor/nn/optim.h"
 
+#include "tensor/nn/layers.h"
+
 #include "tests/tensor/reference.h"
 
 namespace doorbell::test {
@@ -111,6 +113,23 @@ TEST(Optim, RefusesWhatCannotLearn) {
             "an optimiser of no parameters");
   EXPECT_EQ(message_of([] { nn::SGD(std::vector<Tensor>{Tensor::ones({2})}, 0.1); }),
             "a parameter of shape (2) is not marked requires_grad");
+}
+
+TEST(Optim, RunningStatisticsAreRealizedWithTheStep) {
+  nn::BatchNorm norm(2);
+  nn::SGD optimizer(nn::parameters_of(norm), 0.1);
+  TrainingScope training;
+  i64 nodes = 0;
+  for (int i = 0; i < 4; ++i) {
+    optimizer.zero_grad();
+    norm(Tensor::ones({3, 2})).sum().backward();
+    optimizer.step();
+    EXPECT_TRUE(norm.running_mean.is_realized());
+    optimizer.zero_grad();
+    if (i == 1) nodes = core::TensorGraph::live_nodes();
+  }
+  EXPECT_LE(core::TensorGraph::live_nodes(), nodes);  // steps leave nothing behind
+  EXPECT_EQ(norm.num_batches_tracked.item<int>(), 4);
 }
 
 TEST(Optim, LearnsALine) {
