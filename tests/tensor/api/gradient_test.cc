@@ -80,6 +80,26 @@ const std::vector<GradientCase>& cases() {
       {"matmul_batched",
        [](Ts t) { return t[0].matmul(t[1]); },
        {Array::noise({2, 1, 2, 3}, 1), Array::noise({2, 3, 2}, 2)}},
+      // Of stride 1: the input's gradient is found as a convolution.
+      {"conv2d_stride_1",
+       [](Ts t) { return t[0].conv2d(t[1], {.padding = {1, 0}, .dilation = {1, 2}, .groups = 2}); },
+       {Array::noise({2, 2, 4, 5}, 11), Array::noise({4, 1, 2, 3}, 12)}},
+      {"conv2d_1d_3d",
+       [](Ts t) {
+         const Tensor volume = t[0].reshape({1, 2, 2, 3, 4}).conv2d(t[2]);
+         return t[0].conv2d(t[1]).sum() * volume;
+       },
+       {Array::noise({1, 2, 24}, 11), Array::noise({1, 2, 3}, 12),
+        Array::noise({2, 2, 2, 2, 2}, 13)}},
+      {"conv2d_of_one_input_twice",
+       [](Ts t) { return t[0].conv2d(t[1]) * t[0].conv2d(t[1] * 2) + t[0].conv2d(t[1]).exp(); },
+       {Array::noise({1, 2, 3, 4}, 11), Array::noise({1, 2, 2, 3}, 12)}},
+      {"conv2d_of_its_own_output",
+       [](Ts t) { return t[0].conv2d(t[1]).conv2d(t[1]); },
+       {Array::noise({1, 1, 5, 5}, 11), Array::noise({1, 1, 2, 2}, 12)}},
+      {"conv2d_by_values_of_the_input",
+       [](Ts t) { return t[0].conv2d(t[0][{Slice(), Slice(), Slice(0, 2), Slice(0, 2)}]); },
+       {Array::noise({1, 1, 4, 4}, 11)}},
       {"conv2d",
        [](Ts t) { return t[0].conv2d(t[1], t[2], {.stride = {2, 1}, .padding = 1, .groups = 2}); },
        {Array::noise({1, 2, 4, 3}, 1), Array::noise({2, 1, 3, 2}, 2), Array::noise({2}, 3)}},
