@@ -1,8 +1,6 @@
 // OpenBLAS by dlopen: it is no dependency of ours.
 #include "bench/kernels/blas.h"
 
-#include <cstdlib>
-
 namespace doorbell::bench {
 namespace {
 
@@ -12,10 +10,6 @@ constexpr int kRowMajor = 101, kPlain = 111;
 }  // namespace
 
 Result<Blas> Blas::open(int threads) {
-  // A version older than the processor falls back to kernels for AVX2. Read while it loads.
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) setenv("OPENBLAS_CORETYPE", "SkylakeX", 0);
-#endif
   const std::string names[] = {"libopenblas.so.0", "libopenblas.so"};
   TRY(os::Library library, os::Library::open(names));
   TRY(Sgemm * sgemm, library.function<Sgemm>("cblas_sgemm"));

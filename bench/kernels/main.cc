@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -137,6 +138,20 @@ void add_rows(const json& child, int threads, Table* table) {
   }
 }
 
+std::vector<std::string> child_command(const Options& options, int threads) {
+  std::vector<std::string> command{"env"};
+#if defined(__x86_64__)
+  // An OpenBLAS older than the processor would fall back to its kernels for AVX2.
+  if (std::getenv("OPENBLAS_CORETYPE") == nullptr && __builtin_cpu_supports("avx512f"))
+    command.push_back("OPENBLAS_CORETYPE=SkylakeX");
+#endif
+  command.insert(command.end(),
+                 {own_path(), "--threads", std::to_string(threads), "--device", options.device});
+  if (!options.only.empty()) command.insert(command.end(), {"--only", options.only});
+  if (options.smoke) command.push_back("--smoke");
+  return command;
+}
+
 int run_parent(const Options& options) {
   const int all = static_cast<int>(std::thread::hardware_concurrency());
   std::vector<int> counts{1};
@@ -148,11 +163,7 @@ int run_parent(const Options& options) {
                    "GB/s",       "bound",   "% peak",  "sgemm GF", "% sgemm"};
   bool failed = false;
   for (int threads : counts) {
-    std::vector<std::string> arguments{"--threads", std::to_string(threads), "--device",
-                                       options.device};
-    if (!options.only.empty()) arguments.insert(arguments.end(), {"--only", options.only});
-    if (options.smoke) arguments.push_back("--smoke");
-    Result<json> child = run_self(arguments);
+    Result<json> child = run_for_json(child_command(options, threads));
     if (!child) {
       std::fprintf(stderr, "bench_kernels: %s\n", child.error().what());
       failed = true;
