@@ -1,5 +1,5 @@
-// What a well-formed graph is, stage by stage. Run between passes in debug builds and by tests; in
-// release builds nobody pays for it. The list form of a program has one more validator of its own
+// What a well-formed graph is, stage by stage. Run between passes in debug builds, and in others
+// where CHECK_GRAPHS=1 asks for it. The list form of a program has one more validator of its own
 // (codegen/linear/validate.h).
 #pragma once
 
@@ -19,11 +19,7 @@ enum class Stage : u8 {
 // What is wrong with one node, in words, or nothing. Looks at the node and its direct sources.
 std::string invalid(UOp u, Stage stage);
 
-// CHECKs every node below `root` of an arena in debug builds; free in release builds.
-#ifdef NDEBUG
-inline void validate(Arena&, UOp, Stage, const char*) {}
-#else
+// CHECKs every node below `root` of an arena, where config().check says so.
 void validate(Arena& arena, UOp root, Stage stage, const char* after_pass);
-#endif
 
 }  // namespace doorbell::core

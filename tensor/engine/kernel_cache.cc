@@ -64,8 +64,7 @@ usize compile_threads() {
 
 u64 settings_word() {
   const core::Config& config = core::config();
-  return u64{config.noopt} | u64{config.no_memory_planner} << 1 |
-         static_cast<u64>(static_cast<u32>(config.beam)) << 8;
+  return u64{config.noopt} | u64{config.no_memory_planner} << 1;
 }
 
 KernelRef KernelCache::find(const KernelRequest& request, u64 hash, u64 settings) const {

@@ -44,7 +44,7 @@ TEST(Environment, TheProcessHasAPath) {
 
 TEST(Environment, NamesWhatIsMalformed) {
   EXPECT_EQ(read({{"DEBUG", "two"}}).error().message, "DEBUG=two: 'two' is not a number");
-  EXPECT_EQ(read({{"BEAM", "4x"}}).error().message, "BEAM=4x: '4x' is not a number");
+  EXPECT_EQ(read({{"PARALLEL", "4x"}}).error().message, "PARALLEL=4x: '4x' is not a number");
   EXPECT_EQ(read({{"NOOPT", "yes"}}).error().message, "NOOPT=yes: 'yes' is neither 0 nor 1");
 }
 
