@@ -7,3 +7,4 @@
 #include "tensor/nn/layers.h"
 #include "tensor/nn/module.h"
 #include "tensor/nn/optim.h"
+#include "tensor/nn/schedule.h"

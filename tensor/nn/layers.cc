@@ -59,6 +59,35 @@ void Conv2d::visit(Visitor& visitor) {
   visitor("bias", bias);
 }
 
+ConvTranspose2d::ConvTranspose2d(i64 in, i64 out, const std::vector<i64>& kernel,
+                                 const ConvTranspose2dOptions& options, const LayerOptions& layer)
+    : options(options) {
+  if (options.groups < 1 || in % options.groups != 0 || out % options.groups != 0) {
+    throw fail(ErrorKind::Invalid, "{} to {} channels in {} groups", in, out, options.groups);
+  }
+  Shape shape{in, out / options.groups};
+  i64 inputs = out / options.groups;  // as PyTorch counts them here
+  for (i64 size : kernel) {
+    shape.push_back(size);
+    inputs *= size;
+  }
+  weight = initial(shape, inputs, layer.device);
+  if (layer.bias) bias = initial({out}, inputs, layer.device);
+}
+
+Tensor ConvTranspose2d::operator()(const Tensor& x) const {
+  const Tensor result = x.conv_transpose2d(weight, options);
+  if (!bias.defined()) return result;
+  Shape channel(static_cast<usize>(result.ndim()), 1);
+  channel[1] = result.size(1);
+  return result + bias.reshape(channel);
+}
+
+void ConvTranspose2d::visit(Visitor& visitor) {
+  visitor("weight", weight);
+  visitor("bias", bias);
+}
+
 BatchNorm::BatchNorm(i64 features, const BatchNormOptions& options) : options(options) {
   if (options.affine) {
     weight = Tensor::ones({features}, parameter(options.device));
@@ -157,6 +186,9 @@ void GroupNorm::visit(Visitor& visitor) {
   visitor("bias", bias);
 }
 
+InstanceNorm::InstanceNorm(i64 channels, const NormOptions& options)
+    : norm(channels, channels, options) {}
+
 RMSNorm::RMSNorm(i64 features, f64 eps)
     : eps(eps), weight(Tensor::ones({features}, {.requires_grad = true})) {}
 
@@ -174,5 +206,32 @@ Embedding::Embedding(i64 count, i64 features, const std::string& device)
 Tensor Embedding::operator()(const Tensor& indices) const { return weight[indices]; }
 
 void Embedding::visit(Visitor& visitor) { visitor("weight", weight); }
+
+LSTMCell::LSTMCell(i64 in, i64 hidden, const LayerOptions& options)
+    : size(hidden),
+      weight_ih(initial({4 * hidden, in}, hidden, options.device)),
+      weight_hh(initial({4 * hidden, hidden}, hidden, options.device)) {
+  if (!options.bias) return;
+  bias_ih = initial({4 * hidden}, hidden, options.device);
+  bias_hh = initial({4 * hidden}, hidden, options.device);
+}
+
+std::pair<Tensor, Tensor> LSTMCell::operator()(const Tensor& x, const Tensor& hidden,
+                                               const Tensor& cell) const {
+  Tensor sums = x.linear(weight_ih.transpose(0, 1));
+  if (bias_ih.defined()) sums = sums + bias_ih + bias_hh;
+  if (hidden.defined()) sums = sums + hidden.linear(weight_hh.transpose(0, 1));
+  const std::vector<Tensor> gates = sums.split(size, 1);
+  Tensor next = gates[0].sigmoid() * gates[2].tanh();
+  if (cell.defined()) next = next + gates[1].sigmoid() * cell;
+  return {gates[3].sigmoid() * next.tanh(), next};
+}
+
+void LSTMCell::visit(Visitor& visitor) {
+  visitor("weight_ih", weight_ih);
+  visitor("weight_hh", weight_hh);
+  visitor("bias_ih", bias_ih);
+  visitor("bias_hh", bias_hh);
+}
 
 }  // namespace doorbell::nn

@@ -32,6 +32,16 @@ struct Conv2d {
   Tensor weight, bias;  // (out, in / groups, kernel...), (out)
 };
 
+struct ConvTranspose2d {
+  ConvTranspose2d(i64 in, i64 out, const std::vector<i64>& kernel,
+                  const ConvTranspose2dOptions& options = {}, const LayerOptions& layer = {});
+  Tensor operator()(const Tensor& x) const;
+  void visit(Visitor& visitor);
+
+  ConvTranspose2dOptions options;
+  Tensor weight, bias;  // (in, out / groups, kernel...), (out)
+};
+
 struct BatchNormOptions {
   f64 eps = 1e-5;
   f64 momentum = 0.1;
@@ -79,6 +89,15 @@ struct GroupNorm {
   Tensor weight, bias;
 };
 
+// Each channel (axis 1) of each element by itself.
+struct InstanceNorm {
+  explicit InstanceNorm(i64 channels, const NormOptions& options = {});
+  Tensor operator()(const Tensor& x) const { return norm(x); }
+  void visit(Visitor& visitor) { norm.visit(visitor); }
+
+  GroupNorm norm;
+};
+
 struct RMSNorm {
   explicit RMSNorm(i64 features, f64 eps = 1e-6);
   Tensor operator()(const Tensor& x) const;
@@ -95,6 +114,18 @@ struct Embedding {
   void visit(Visitor& visitor);
 
   Tensor weight;  // (count, features)
+};
+
+// One step of a long short-term memory: (hidden, cell) of shape (batch, hidden size).
+struct LSTMCell {
+  LSTMCell(i64 in, i64 hidden, const LayerOptions& options = {});
+  // Undefined state: zeros.
+  std::pair<Tensor, Tensor> operator()(const Tensor& x, const Tensor& hidden = {},
+                                       const Tensor& cell = {}) const;
+  void visit(Visitor& visitor);
+
+  i64 size;
+  Tensor weight_ih, weight_hh, bias_ih, bias_hh;  // (4 hidden, in), (4 hidden, hidden), gates ifgo
 };
 
 struct Dropout {

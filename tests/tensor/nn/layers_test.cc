@@ -1,6 +1,8 @@
 // Layers, state by name, and what training changes.
 #include "tensor/nn/layers.h"
 
+#include <tuple>
+
 #include "tests/tensor/reference.h"
 
 namespace doorbell::test {
@@ -93,6 +95,37 @@ TEST(Layers, OtherNorms) {
   expect_values(nn::RMSNorm(2)(Tensor::of({3.0, 4.0})), {3 / std::sqrt(12.5), 4 / std::sqrt(12.5)});
   EXPECT_EQ(message_of([&] { nn::LayerNorm({3})(x); }),
             "layer norm over (3) of a tensor of shape (1, 4)");
+}
+
+TEST(Layers, TransposedConvolutionAndInstanceNorm) {
+  nn::ConvTranspose2d layer(1, 2, {2}, {.stride = 2});
+  NoGradScope no_grad;
+  layer.weight.assign(Tensor::of({{{1.0, 10.0}, {2.0, 0.0}}}));
+  layer.bias.assign(Tensor::of({0.0, 0.5}));
+  expect_values(layer(Tensor::of({{{1.0, 3.0}}})), {1, 10, 3, 30, 2.5, 0.5, 6.5, 0.5});
+  expect_values(nn::InstanceNorm(2)(Tensor::of({{{1.0, 3.0}, {10.0, 20.0}}})), {-1, 1, -1, 1},
+                1e-4);
+}
+
+TEST(Layers, LSTMCellFollowsItsEquations) {
+  nn::LSTMCell layer(1, 1);
+  NoGradScope no_grad;
+  layer.weight_ih.assign(Tensor::of({{0.5}, {-0.25}, {1.0}, {0.75}}));
+  layer.weight_hh.assign(Tensor::of({{0.1}, {0.2}, {0.3}, {0.4}}));
+  layer.bias_ih.assign(Tensor::of({0.01, 0.02, 0.03, 0.04}));
+  layer.bias_hh.assign(Tensor::zeros({4}));
+  const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
+  double h = 0, c = 0;
+  Tensor hidden, cell;
+  for (double x : {1.0, -2.0}) {
+    const double i = sigmoid(0.5 * x + 0.1 * h + 0.01), f = sigmoid(-0.25 * x + 0.2 * h + 0.02);
+    const double g = std::tanh(x + 0.3 * h + 0.03), o = sigmoid(0.75 * x + 0.4 * h + 0.04);
+    c = f * c + i * g;
+    h = o * std::tanh(c);
+    std::tie(hidden, cell) = layer(Tensor::full({1, 1}, x), hidden, cell);
+    expect_values(hidden, {h});
+    expect_values(cell, {c});
+  }
 }
 
 TEST(Layers, EmbeddingPicksRowsAndSpreadsGradients) {
