@@ -9,6 +9,7 @@
 #include "base/util/check.h"
 #include "base/util/hash.h"
 #include "core/schedule/planned_kernel.h"
+#include "core/uop/validate.h"
 
 namespace doorbell::core {
 
@@ -48,6 +49,7 @@ class Copier {
     }
     result_.ast.sink = UOp(static_cast<const Node*>(from_.scratch(sink)));
     result_.ast.key = hash_mix(key);
+    validate(*result_.ast.arena, result_.ast.sink, Stage::Kernel, "schedule");
     result_.ast.param_count = static_cast<u32>(result_.slots.size());
     return std::move(result_);
   }

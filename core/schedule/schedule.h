@@ -13,11 +13,12 @@
 namespace doorbell::core {
 
 struct ScheduleOptions {
-  u32 max_buffers = 31;        // Params of one kernel
-  u32 max_ops = 2000;          // tensor-graph nodes fused into one kernel, at most
-  u32 max_inline_buffers = 3;  // a value made from more than these is not computed twice
-  u16 default_device = 0;      // index, of what no Buffer or Copy places
-  bool split_reduce = true;    // a long reduction to few elements is done in two kernels
+  u32 max_buffers = 31;         // Params of one kernel
+  u32 max_ops = 2000;           // tensor-graph nodes fused into one kernel, at most
+  u32 max_inline_buffers = 3;   // a value made from more than these is not computed twice
+  u16 default_device = 0;       // index, of what no Buffer or Copy places
+  f64 max_nested_work = 65536;  // of a reduction inside another's loop, in additions
+  bool split_reduce = true;     // a long reduction to few elements is done in two kernels
   // The target runs output axes as nested loops, outermost first, and computes before an inner loop
   // what does not vary with it (a CPU): softmax and its like are then one kernel. Not for targets
   // that spread all output axes over parallel work items.

@@ -97,6 +97,7 @@ class Sweeper {
   // Decides about a node with consumers that need not be stored. False where it must be.
   bool stays_in_kernel(LazyId id, const Demand& demand, bool ending);
   f64 rows_of(const Demand& demand) const;
+  bool is_nested_work(LazyId id, const Demand& demand) const;
   void pass_on(LazyId id, bool broadcast_ending);
   u32 pass_way_on(LazyId id, u32 tuple);
   bool has_ranges(UOp index) const { return index.range_mask() != 0; }
@@ -248,6 +249,21 @@ f64 Sweeper::rows_of(const Demand& demand) const {
   return prefix && (rows >= kLeastRows || all <= kSmallKernel) ? rows : 0;
 }
 
+// A reduction inside the loop of another has only the outer one's results to run in parallel, and
+// its loops cannot be tiled. Where there is much to do, it is better stored.
+bool Sweeper::is_nested_work(LazyId id, const Demand& demand) const {
+  u64 outputs = (u64{1} << visits_[demand.owner].outputs) - 1;
+  f64 work = demand.evaluations;
+  bool nested = false;
+  for (UOp at : graph_.tuples[demand.ways.tuples[0]]) nested |= (at.range_mask() & ~outputs) != 0;
+  for (usize i = 0; i < graph_[id].rank; ++i) {
+    if (graph_.number(id, 0) >> i & 1) {
+      work *= static_cast<f64>(graph_.shape(graph_.src(id))[i].vmax());
+    }
+  }
+  return nested && work > options_.max_nested_work;
+}
+
 bool Sweeper::stays_in_kernel(LazyId id, const Demand& demand, bool ending) {
   const LazyNode& node = graph_[id];
   Visit& visit = visits_[id];
@@ -257,6 +273,7 @@ bool Sweeper::stays_in_kernel(LazyId id, const Demand& demand, bool ending) {
     // A kernel has row reductions or a loop for every element, not both: that one is tiled.
     Visit& kernel = visits_[demand.owner];
     if (rows == 0 && (ending || !demand.agreed() || kernel.has_rows)) return false;
+    if (is_nested_work(id, demand)) return false;
     if (rows > 0 && kernel.has_loops) return false;
     (rows > 0 ? kernel.has_rows : kernel.has_loops) = true;
   } else if (is_elementwise(node.op)) {

@@ -98,6 +98,16 @@ TEST(Schedule, Convolution) {
   expect_matches({conv(binary(Op::Max, conv(x, w), constant(0)), w2)}, 2);
 }
 
+// A pooled convolution: small ones stay one kernel, large ones keep their outputs in parallel.
+TEST(Schedule, LargeNestedReductionsAreStored) {
+  UOpRef x = buffer({2, 3, 5, 4}), w = buffer({4, 3, 3, 3});
+  UOpRef pooled = sum(binary(Op::Max, conv(x, w), constant(0)), 12);
+  expect_matches({pooled}, 1);
+  ScheduleOptions apart;
+  apart.max_nested_work = 100;
+  expect_matches({pooled}, 2, apart);
+}
+
 TEST(Schedule, MovesFuse) {
   UOpRef a = buffer({4, 6});
   expect_matches({shrink(flip(permute(a, {1, 0}), 1), {{1, 5}, {0, 3}})}, 1);
