@@ -1,7 +1,8 @@
 // Floor division and modulo of Index by constants, and what little holds for other denominators.
 // Each step is true of all integers, not only of those within bounds, unless it says so:
 //   (c*A + B) // c = A + B // c          (g*A + k) // (g*m) = (A + k//g) // m
-//   with x = d*A + S, q = S // d:  x // (d*m) = (A + q) // m,  x % (d*m) = d * ((A + q) % m) + S - d*q
+//   with x = d*A + S, q = S // d:
+//     x // (d*m) = (A + q) // m,  x % (d*m) = d * ((A + q) % m) + S - d*q
 #include <algorithm>
 #include <numeric>
 
@@ -31,8 +32,8 @@ LinearForm divided_exactly(const LinearForm& form, i64 g) {
   return r;
 }
 
-// A divisor d of c that nests: the sum is d*A + S, and S // d is a sum of what S has, most often one
-// number.
+// A divisor d of c that nests: the sum is d*A + S, and S // d is a sum of what S has, most often
+// one number.
 struct Nesting {
   i64 divisor = 0;
   LinearForm quotient;  // S // d

@@ -26,7 +26,8 @@ class IndexGenerator {
     UOp m = arena_.make(Op::Variable, dtypes::index, {}, {intern_name("m"), 1, 9});
     leaf(m);
     leaf(arena_.range(4, AxisType::Loop, m));
-    leaf(arena_.range(5, AxisType::Loop, arena_.make(Op::Mul, dtypes::index, {m, arena_.index(4)})));
+    UOp four = arena_.make(Op::Mul, dtypes::index, {m, arena_.index(4)});
+    leaf(arena_.range(5, AxisType::Loop, four));
     leaf(arena_.make(Op::Variable, dtypes::index, {}, {intern_name("n"), -6, 11}));
   }
 
