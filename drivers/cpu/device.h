@@ -1,12 +1,20 @@
-// The host processor as a device: kernels are functions of this process, run by a worker pool. What
-// the processor can do (its vector registers) is the renderer's to ask; this only describes it.
+// The host processor as a device: kernels are functions of this process, run by a worker pool, from
+// two hardware queues or at once. Several CPU devices share the processor and its memory. What the
+// processor can do (its vector registers) is the renderer's to ask; this only describes it.
 #pragma once
 
 #include <memory>
+#include <mutex>
+#include <set>
+#include <string>
 
 #include "core/device/caching_allocator.h"
-#include "core/device/device.h"
+#include "drivers/cpu/program.h"
+#include "drivers/cpu/queue.h"
+#include "drivers/cpu/signal_event.h"
 #include "drivers/cpu/worker_pool.h"
+#include "hcq/device.h"
+#include "hcq/memory/host_memory.h"
 
 namespace doorbell::cpu {
 
@@ -14,29 +22,52 @@ struct Options {
   int threads = 0;                      // 0: one per hardware thread
   i64 max_cached = INT64_MAX;           // bytes of released memory kept
   std::shared_ptr<WorkerPool> workers;  // shared by all CPU devices of a process; null: own
+  // Work that is known to be shorter is run by the submitter; 0: never.
+  u64 inline_ns = 10'000;
+  os::Clock* clock = nullptr;  // null: the host's
+  u64 timeline_limit = hcq::Timeline::kLimit;
 };
 
 // The workers that `threads` asks for.
 std::shared_ptr<WorkerPool> make_workers(int threads);
 
-class CpuDevice final : public core::Device {
+class CpuDevice final : public hcq::Device {
  public:
   CpuDevice(core::DeviceSpec spec, const Options& options);
 
   core::Allocator& allocator() override { return allocator_; }
   // Takes loaded code with an entry of the type KernelEntry.
   Result<std::unique_ptr<core::Program>> load(const core::Binary& binary) override;
-  // Kernels are done when launch returns; nothing is left to wait for.
-  Result<void> synchronize() override { return {}; }
+  // Kernels are done when launch returns; the queues are waited for.
+  Result<void> synchronize() override;
   int threads() const override { return workers_->threads(); }
   std::string description() const override;
+
+  hcq::HardwareQueue& compute_queue() override { return *compute_; }
+  hcq::HardwareQueue& copy_queue() override { return *copy_; }
+  // Any memory that the host sees, this device sees.
+  Result<hcq::GpuAddr> address_of(const core::Buffer& buffer) override;
+  hcq::SignalPool& signals() { return signals_; }
+
+  // As synchronize(), but costs almost nothing where the queues are done.
+  Result<void> drain() {
+    if (compute_->idle() && copy_->idle()) [[likely]]
+      return {};
+    return synchronize();
+  }
+  // The same text, for as long as the device lives.
+  const std::string& keep_name(const std::string& name);
 
  private:
   std::shared_ptr<WorkerPool> workers_;
   core::CachingAllocator allocator_;
+  hcq::HostMemory queue_memory_;  // of words and signals
+  hcq::SignalPool signals_{queue_memory_};
+  SignalEvent event_;
+  std::mutex names_mutex_;
+  std::set<std::string> names_;  // its nodes never move
+  // Last: their threads use all of the above.
+  std::unique_ptr<CpuQueue> compute_, copy_;
 };
-
-// What a kernel is here: buffer addresses by slot, variables in order, and which of the threads.
-using KernelEntry = void (*)(void* const* buffers, const i64* variables, i64 thread);
 
 }  // namespace doorbell::cpu

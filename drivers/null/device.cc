@@ -1,6 +1,8 @@
 // Sizes without bytes and launches without effect.
 #include "drivers/null/device.h"
 
+#include "base/os/host.h"
+
 namespace doorbell::null {
 namespace {
 
@@ -27,12 +29,11 @@ class NullProgram final : public core::Program {
 Result<core::Allocation> NullAllocator::allocate(i64 bytes) {
   const i64 in_use = in_use_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   i64 peak = peak_.load(std::memory_order_relaxed);
-  while (peak < in_use &&
-         !peak_.compare_exchange_weak(peak, in_use, std::memory_order_relaxed)) {
+  while (peak < in_use && !peak_.compare_exchange_weak(peak, in_use, std::memory_order_relaxed)) {
   }
   const u64 size = (static_cast<u64>(bytes) + 4096) / 4096 * 4096;
-  return core::Allocation{
-      nullptr, next_address_.fetch_add(size, std::memory_order_relaxed), nullptr, bytes};
+  return core::Allocation{nullptr, next_address_.fetch_add(size, std::memory_order_relaxed),
+                          nullptr, bytes};
 }
 
 void NullAllocator::release(const core::Allocation& allocation) {
@@ -50,6 +51,16 @@ Result<void> NullAllocator::copy_out(void*, const core::Allocation&, i64, i64 by
 
 core::MemoryStats NullAllocator::stats() const {
   return {in_use_.load(std::memory_order_relaxed), 0, peak_.load(std::memory_order_relaxed)};
+}
+
+NullDevice::NullDevice(core::DeviceSpec spec) : Device(std::move(spec)), allocator_(name()) {
+  hcq::HardwareQueue::Parts parts;
+  parts.device = name();
+  parts.name = "compute";
+  parts.memory = &queue_memory_;
+  parts.signals = &signals_;
+  parts.clock = &os::host_clock();
+  queue_ = *NullQueue::make(std::move(parts));
 }
 
 Result<std::unique_ptr<core::Program>> NullDevice::load(const core::Binary& binary) {

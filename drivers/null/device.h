@@ -4,7 +4,9 @@
 
 #include <atomic>
 
-#include "core/device/device.h"
+#include "drivers/null/queue.h"
+#include "hcq/device.h"
+#include "hcq/memory/host_memory.h"
 
 namespace doorbell::null {
 
@@ -27,19 +29,24 @@ class NullAllocator final : public core::Allocator {
   std::atomic<u64> next_address_{u64{1} << 32};  // distinct, so that errors can name buffers
 };
 
-class NullDevice final : public core::Device {
+class NullDevice final : public hcq::Device {
  public:
-  explicit NullDevice(core::DeviceSpec spec) : Device(std::move(spec)), allocator_(name()) {}
+  explicit NullDevice(core::DeviceSpec spec);
 
   core::Allocator& allocator() override { return allocator_; }
   // Takes any binary.
   Result<std::unique_ptr<core::Program>> load(const core::Binary& binary) override;
-  Result<void> synchronize() override { return {}; }
+  Result<void> synchronize() override { return queue_->synchronize(); }
   bool runs() const override { return false; }
   std::string description() const override { return "compiles, never runs"; }
+  hcq::HardwareQueue& compute_queue() override { return *queue_; }
+  hcq::HardwareQueue& copy_queue() override { return *queue_; }
 
  private:
   NullAllocator allocator_;
+  hcq::HostMemory queue_memory_;  // of signals
+  hcq::SignalPool signals_{queue_memory_};
+  std::unique_ptr<NullQueue> queue_;
 };
 
 }  // namespace doorbell::null

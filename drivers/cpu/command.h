@@ -1,0 +1,36 @@
+// The commands of the CPU's queues. A command is a header and operands, in 64-bit cells, so that
+// arguments lie in the words as a kernel takes them and a patched address is one store. Writing
+// them is command_queue.h's, running them executor.h's.
+//
+//   Exec       program, buffers by slot, variables in order
+//   Copy       to, from, bytes
+//   Write      address, value                   *address = value
+//   Wait       signal cell, value               until cell.value >= value
+//   Poll       address, value, mask             until (*address & mask) == value
+//   Signal     signal cell, value               cell.value = value, sleepers woken
+//   Timestamp  address                          *address = the host's clock, ns
+#pragma once
+
+#include "base/bits/record.h"
+
+namespace doorbell::cpu {
+
+enum class CommandKind : u8 { Exec, Copy, Write, Wait, Poll, Signal, Timestamp };
+
+struct CommandHeader {
+  static constexpr u32 kWords = 2;  // one cell
+  CommandKind kind = CommandKind::Exec;
+  u32 cells = 0;  // with the header
+  static constexpr void fields(auto& p, auto f) {
+    f("kind", word(0, 7, 0), p.kind);
+    f("cells", word(1), p.cells);
+  }
+};
+static_assert(sound<CommandHeader>());
+
+// Operands of Exec before the buffers.
+inline constexpr u32 kExecCells = 2;
+// A Signal command, which ends every submission.
+inline constexpr u32 kSignalCells = 3;
+
+}  // namespace doorbell::cpu

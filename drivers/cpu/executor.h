@@ -1,0 +1,47 @@
+// Executor: runs the commands of one queue, one after another, on the calling thread. Which thread
+// that is, and what happens at a wait whose time has not come, is queue.h's.
+//
+// Thread safety: run() by one thread at a time; running() by any.
+// Memory ordering: a Wait or Poll that passes acquires; Signal and Write release.
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "base/os/clock.h"
+#include "drivers/cpu/command.h"
+
+namespace doorbell::cpu {
+
+// A command, as its cells lie in memory.
+struct Command {
+  const u64* cells;
+
+  CommandHeader header() const;
+  u64 operand(u32 i) const { return cells[1 + i]; }
+  const u64* next() const { return cells + header().cells; }
+};
+
+// Whether a Wait or Poll may pass.
+bool may_pass(Command command);
+
+class Executor {
+ public:
+  explicit Executor(os::Clock& clock) : clock_(clock) {}
+
+  // From `at` to `end`. Returns `end`, or the Wait or Poll that may not pass yet. What a kernel
+  // throws is thrown.
+  const u64* run(const u64* at, const u64* end);
+
+  // The name of the kernel that runs, or null. Owned by the device.
+  const std::string* running() const { return running_.load(std::memory_order_relaxed); }
+  // Whether a wait passed because the queue that it was for has died; asked once.
+  bool take_dead_wait() { return std::exchange(dead_wait_, false); }
+
+ private:
+  os::Clock& clock_;
+  std::atomic<const std::string*> running_{nullptr};
+  bool dead_wait_ = false;
+};
+
+}  // namespace doorbell::cpu

@@ -1,0 +1,152 @@
+// The submitter's side of the ring. The thread's is queue_thread.cc's.
+#include "drivers/cpu/queue.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "drivers/cpu/command_queue.h"
+#include "drivers/cpu/device.h"
+#include "drivers/cpu/signal_event.h"
+
+namespace doorbell::cpu {
+namespace {
+
+const u64* cells_of(const hcq::BoundWords& bound) {
+  return static_cast<const u64*>(bound.memory.host);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<CpuQueue>> CpuQueue::make(Parts parts, const CpuDevice& device,
+                                                 u64 inline_ns, i64 ring_bytes) {
+  TRY(hcq::Timeline timeline, hcq::Timeline::make(*parts.signals, parts.timeline_limit));
+  std::unique_ptr<CpuQueue> queue(
+      new CpuQueue(std::move(parts), std::move(timeline), device, inline_ns));
+  TRY(queue->words_, hcq::ArgumentRing::make(*queue, ring_bytes));
+  return queue;
+}
+
+CpuQueue::CpuQueue(Parts parts, hcq::Timeline timeline, const CpuDevice& device, u64 inline_ns)
+    : HardwareQueue(std::move(parts), std::move(timeline)),
+      device_(device),
+      inline_ns_(inline_ns),
+      executor_(clock()) {}
+
+CpuQueue::~CpuQueue() {
+  stop_.store(true, std::memory_order_seq_cst);
+  wake_.fetch_add(1, std::memory_order_seq_cst);
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+  // Who waits for what was dropped must not wait for ever.
+  if (head_.load() != tail_.load())
+    raise(timeline().where(timeline().last()).signal.cell(), hcq::Signal::kDead);
+}
+
+std::unique_ptr<hcq::CommandQueue> CpuQueue::make_commands() {
+  return std::make_unique<CpuCommandQueue>(device_);
+}
+
+Result<void> CpuQueue::place(std::span<const hcq::Piece> pieces, hcq::Position end) {
+  if (failed_.load(std::memory_order_acquire)) [[unlikely]] {
+    std::lock_guard lock(failure_mutex_);
+    if (dead_) return *failure_;
+  }
+  if (pieces.size() == 1 && pieces[0].bound != nullptr && run_here(*pieces[0].bound, end))
+    return {};
+  Result<void> added = add_pieces(pieces, end);
+  if (!added) {
+    added_ = tail_.load(std::memory_order_relaxed);  // what was not published never was
+    return added;
+  }
+  words_->retire(end);
+  publish();
+  return {};
+}
+
+Result<void> CpuQueue::add_pieces(std::span<const hcq::Piece> pieces, hcq::Position end) {
+  for (const hcq::Piece& piece : pieces) {
+    Entry entry;
+    entry.position = end;
+    entry.bound = piece.bound;
+    if (piece.bound != nullptr) {
+      entry.begin = cells_of(*piece.bound);
+      entry.end = entry.begin + piece.bound->count / 2;
+    } else {
+      TRY(entry.begin, copy_words(piece.words));
+      entry.end = entry.begin + piece.words.size() / 2;
+    }
+    TRY(add(entry));
+  }
+  return {};
+}
+
+// False where the words belong to the queue's thread.
+bool CpuQueue::run_here(hcq::BoundWords& bound, hcq::Position end) {
+  // Only who holds the lock adds entries, so an empty ring stays empty meanwhile.
+  if (bound.cost_ns == 0 || bound.cost_ns > inline_ns_ ||
+      head_.load(std::memory_order_acquire) != added_)
+    return false;
+  constexpr u32 kMeasureEach = 16;
+  const bool measure = runs_here_++ % kMeasureEach == 0;
+  const u64 start = measure ? clock().now_ns() : 0;
+  const u64* at = cells_of(bound);
+  const u64 *last = at + bound.count / 2, *body = last - kSignalCells;
+  if (!survive(end, &at, body)) return true;  // told at the next synchronise
+  note_dead_wait(end);
+  if (at != body) {
+    // A wait whose time has not come: the thread takes over from there.
+    Result<void> added = add({at, last, nullptr, end});
+    CHECK(added.has_value(), "an empty ring is full");
+    publish();
+    return true;
+  }
+  if (measure) bound.cost_ns = std::max<u64>(1, clock().now_ns() - start);
+  executor_.run(body, last);
+  return true;
+}
+
+Result<const u64*> CpuQueue::copy_words(std::span<const u32> words) {
+  if (words.empty()) return nullptr;
+  TRY(const hcq::ArgumentRing::Place place, words_->allocate(words.size_bytes(), sizeof(u64)));
+  std::memcpy(place.host, words.data(), words.size_bytes());
+  return reinterpret_cast<const u64*>(place.host);
+}
+
+Result<void> CpuQueue::add(const Entry& entry) {
+  while (added_ - head_.load(std::memory_order_acquire) == kEntries) {
+    publish();
+    // The oldest entry's end, so that the entries pass while we wait.
+    TRY(wait(entries_[added_ % kEntries].position));
+    std::this_thread::yield();  // its signal comes a moment before head_
+  }
+  entries_[added_++ % kEntries] = entry;
+  return {};
+}
+
+void CpuQueue::publish() {
+  tail_.store(added_, std::memory_order_seq_cst);
+  if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+  if (!sleeping_.load(std::memory_order_seq_cst)) return;
+  wake_.fetch_add(1, std::memory_order_seq_cst);
+  wake_.notify_one();
+}
+
+Result<void> CpuQueue::failure() {
+  if (!failed_.load(std::memory_order_acquire)) [[likely]]
+    return {};
+  std::lock_guard lock(failure_mutex_);
+  if (failure_ == nullptr) return {};
+  Error error = *failure_;
+  if (!dead_) {
+    failure_.reset();
+    failed_.store(false, std::memory_order_relaxed);
+  }
+  return error;
+}
+
+std::string CpuQueue::running() {
+  const std::string* name = executor_.running();
+  return name == nullptr ? "" : "kernel " + *name;
+}
+
+}  // namespace doorbell::cpu

@@ -1,0 +1,92 @@
+// CpuQueue: a hardware queue of the CPU device. Submissions go into a ring; a thread of the queue
+// runs them in order, spinning a while and then sleeping when there are none. Adaptive: bound words
+// that are known to run for less than `inline_ns` are run by the submitter itself while the queue
+// is empty, because handing them over would cost more than they do. Kernels with several parts are
+// split by the worker pool either way.
+//
+// Thread safety: as HardwareQueue; the thread of the queue is started by the first submission that
+// needs it.
+// Memory ordering: the submitter publishes with one store of `tail_`, acquired by the queue's
+// thread; it publishes that it has passed an entry with `head_`. Both `tail_` and `sleeping_` are
+// sequentially consistent, so that either the thread sees the entry or the submitter the sleeper.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <thread>
+
+#include "drivers/cpu/executor.h"
+#include "hcq/memory/argument_ring.h"
+
+namespace doorbell::cpu {
+
+class CpuDevice;
+
+class CpuQueue final : public hcq::HardwareQueue {
+ public:
+  // `ring_bytes` hold the words of submissions that are not bound.
+  static Result<std::unique_ptr<CpuQueue>> make(Parts parts, const CpuDevice& device, u64 inline_ns,
+                                                i64 ring_bytes = 256 << 10);
+  // Ends after the command that runs now; what was submitted beyond it is dropped.
+  ~CpuQueue() override;
+
+  std::unique_ptr<hcq::CommandQueue> make_commands() override;
+
+ protected:
+  Result<void> place(std::span<const hcq::Piece> pieces, hcq::Position end) override;
+  Result<void> failure() override;
+  std::string running() override;
+
+ private:
+  struct Entry {
+    const u64 *begin = nullptr, *end = nullptr;
+    hcq::BoundWords* bound = nullptr;  // to learn its cost
+    hcq::Position position = 0;        // the last of its submission
+  };
+  static constexpr usize kEntries = 1024;
+
+  CpuQueue(Parts parts, hcq::Timeline timeline, const CpuDevice& device, u64 inline_ns);
+
+  // ---- the submitter, under the lock of the queue
+  // --------------------------------------------------
+  bool run_here(hcq::BoundWords& bound, hcq::Position end);
+  Result<void> add(const Entry& entry);
+  Result<void> add_pieces(std::span<const hcq::Piece> pieces, hcq::Position end);
+  Result<const u64*> copy_words(std::span<const u32> words);
+  void publish();
+
+  // ---- the thread
+  // -----------------------------------------------------------------------------------
+  void work();
+  void sleep(u64 head);
+  // False when the queue stops in it.
+  bool run(const Entry& entry);
+  bool await(Command command);
+  // Runs commands from `at`, which moves on. What a kernel throws is the death of the queue: false.
+  bool survive(hcq::Position position, const u64** at, const u64* end);
+  void die(hcq::Position position, const char* what);
+  void note_dead_wait(hcq::Position position);
+
+  const CpuDevice& device_;
+  const u64 inline_ns_;
+  Executor executor_;
+  std::unique_ptr<hcq::ArgumentRing> words_;
+  u64 added_ = 0;  // the submitter's tail, before it is published
+  u32 runs_here_ = 0;
+  std::array<Entry, kEntries> entries_;
+
+  alignas(64) std::atomic<u64> tail_{0};
+  std::atomic<bool> stop_{false};
+  alignas(64) std::atomic<u64> head_{0};
+  alignas(64) std::atomic<u32> wake_{0};
+  std::atomic<bool> sleeping_{false};
+
+  std::mutex failure_mutex_;  // guards the two
+  std::unique_ptr<Error> failure_;
+  bool dead_ = false;
+  std::atomic<bool> failed_{false};  // failure_ is set
+
+  std::thread thread_;  // last: it uses all of the above
+};
+
+}  // namespace doorbell::cpu

@@ -1,0 +1,134 @@
+// The thread of a queue: entries in order, waits, and dying with a reason.
+#include <cxxabi.h>
+
+#include <algorithm>
+
+#include "drivers/cpu/queue.h"
+#include "drivers/cpu/signal_event.h"
+
+namespace doorbell::cpu {
+namespace {
+
+// About 20 microseconds of pauses: replays follow each other faster than a thread wakes.
+constexpr int kSpins = 500;
+// A sleeper looks this often whether it should stop.
+constexpr u64 kSlice_ns = 20'000'000;
+
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace
+
+void CpuQueue::work() {
+  while (!stop_.load(std::memory_order_acquire)) {
+    const u64 head = head_.load(std::memory_order_relaxed);
+    if (tail_.load(std::memory_order_acquire) == head) {
+      sleep(head);
+      continue;
+    }
+    if (!run(entries_[head % kEntries])) return;
+    head_.store(head + 1, std::memory_order_release);
+  }
+}
+
+// Until there is an entry, or a while.
+void CpuQueue::sleep(u64 head) {
+  for (int spins = 0; spins < kSpins; ++spins) {
+    if (tail_.load(std::memory_order_acquire) != head) return;
+    pause();
+  }
+  const u32 seen = wake_.load(std::memory_order_seq_cst);
+  sleeping_.store(true, std::memory_order_seq_cst);
+  if (tail_.load(std::memory_order_seq_cst) == head && !stop_.load(std::memory_order_seq_cst))
+    wake_.wait(seen, std::memory_order_seq_cst);
+  sleeping_.store(false, std::memory_order_relaxed);
+}
+
+bool CpuQueue::run(const Entry& entry) {
+  // Bound words end with a signal; once it is raised they may be gone.
+  const u64 *at = entry.begin, *body = entry.end;
+  if (entry.bound != nullptr) body -= kSignalCells;
+  const u64 start = entry.bound != nullptr ? clock().now_ns() : 0;
+  bool waited = false;
+  while (true) {
+    if (!survive(entry.position, &at, body)) return false;
+    if (at == body) break;
+    waited = true;
+    if (!await({at})) return false;
+  }
+  note_dead_wait(entry.position);
+  if (entry.bound == nullptr) return true;
+  // Words that wait for others are for this thread, so their cost stays unknown.
+  if (!waited) entry.bound->cost_ns = std::max<u64>(1, clock().now_ns() - start);
+  executor_.run(body, entry.end);
+  return true;
+}
+
+bool CpuQueue::await(Command command) {
+  for (int turn = 0; !may_pass(command); ++turn) {
+    if (stop_.load(std::memory_order_acquire)) return false;
+    if (turn < kSpins) {
+      pause();
+      continue;
+    }
+    if (command.header().kind == CommandKind::Poll) {
+      clock().relax(static_cast<u32>(turn) * 10);  // anyone may write it, and nobody tells
+      continue;
+    }
+    auto& cell = *reinterpret_cast<hcq::SignalCell*>(command.operand(0));
+    const u64 seen = cell.value.load(std::memory_order_acquire);
+    if (seen < command.operand(1)) sleep_on(cell, seen, kSlice_ns);
+  }
+  return true;
+}
+
+bool CpuQueue::survive(hcq::Position position, const u64** at, const u64* end) {
+  try {
+    *at = executor_.run(*at, end);
+    return true;
+  } catch (const abi::__forced_unwind&) {
+    die(position, "its thread was ended");
+    throw;  // a thread that is ended must end
+  } catch (const std::exception& error) {
+    die(position, error.what());
+  } catch (...) {
+    die(position, "it threw what is no std::exception");
+  }
+  return false;
+}
+
+void CpuQueue::die(hcq::Position position, const char* what) {
+  const hcq::Signal signal = timeline().where(position).signal;
+  const std::string* kernel = executor_.running();
+  {
+    std::lock_guard lock(failure_mutex_);
+    dead_ = true;
+    failure_ = std::make_unique<Error>(
+        fail(ErrorKind::DeviceLost,
+             "{} died in kernel {} before position {} of {}: {}; its signal at {:#x} was {}",
+             title(), kernel == nullptr ? "-" : *kernel, position, timeline().last(), what,
+             signal.address().value, signal.value()));
+    failure_->device = device_name();
+  }
+  failed_.store(true, std::memory_order_release);
+  raise(signal.cell(), hcq::Signal::kDead);
+}
+
+void CpuQueue::note_dead_wait(hcq::Position position) {
+  if (!executor_.take_dead_wait()) [[likely]]
+    return;
+  std::lock_guard lock(failure_mutex_);
+  if (failure_ != nullptr) return;
+  failure_ = std::make_unique<Error>(fail(ErrorKind::DeviceLost,
+                                          "{} waited before position {} for a queue that had died",
+                                          title(), position));
+  failure_->device = device_name();
+  failed_.store(true, std::memory_order_release);
+}
+
+}  // namespace doorbell::cpu

@@ -1,0 +1,41 @@
+// NullQueue: accepts everything and is done at once, so that what a replay costs beside the words
+// can be measured. NullCommandQueue writes no words.
+#pragma once
+
+#include "hcq/queue/hardware_queue.h"
+
+namespace doorbell::null {
+
+class NullCommandQueue final : public hcq::CommandQueue {
+ public:
+  void wait(hcq::Operand, hcq::Operand) override {}
+  void signal(hcq::Operand, hcq::Operand) override {}
+  void timestamp(hcq::Operand) override {}
+  void memory_barrier() override {}
+  void exec(const hcq::Launch&) override {}
+  void copy(hcq::Operand, hcq::Operand, u64) override {}
+  void write(hcq::Operand, hcq::Operand) override {}
+  void poll(hcq::Operand, hcq::Operand, u64) override {}
+};
+
+class NullQueue final : public hcq::HardwareQueue {
+ public:
+  static Result<std::unique_ptr<NullQueue>> make(Parts parts) {
+    TRY(hcq::Timeline timeline, hcq::Timeline::make(*parts.signals, parts.timeline_limit));
+    return std::make_unique<NullQueue>(std::move(parts), std::move(timeline));
+  }
+  using HardwareQueue::HardwareQueue;
+
+  std::unique_ptr<hcq::CommandQueue> make_commands() override {
+    return std::make_unique<NullCommandQueue>();
+  }
+
+ protected:
+  Result<void> place(std::span<const hcq::Piece>, hcq::Position end) override {
+    const hcq::Timeline::Place place = timeline().where(end);
+    place.signal.cell().value.store(place.value, std::memory_order_release);
+    return {};
+  }
+};
+
+}  // namespace doorbell::null

@@ -1,0 +1,37 @@
+// hcq::Device: a device with hardware queues of its own, as graphs see it. Everything else about a
+// device is core::Device's.
+//
+// Thread safety: all functions may be called from any thread.
+#pragma once
+
+#include "core/device/device.h"
+#include "hcq/queue/hardware_queue.h"
+
+namespace doorbell::hcq {
+
+class Device : public core::Device {
+ public:
+  using core::Device::Device;
+
+  // Null where the device has none.
+  static Device* of(core::Device& device) { return dynamic_cast<Device*>(&device); }
+
+  virtual HardwareQueue& compute_queue() = 0;
+  // May be the same one.
+  virtual HardwareQueue& copy_queue() = 0;
+  // Where this device sees a buffer of any device; fails where it cannot.
+  virtual Result<GpuAddr> address_of(const core::Buffer& buffer) {
+    if (&buffer.device() != this)
+      return fail(ErrorKind::Unsupported, "{} cannot reach memory of {}", name(),
+                  buffer.device().name());
+    return GpuAddr{buffer.memory().address};
+  }
+  // Everything submitted to this device so far.
+  Fence fence() {
+    Fence all(compute_queue().last());
+    all.add(copy_queue().last());
+    return all;
+  }
+};
+
+}  // namespace doorbell::hcq

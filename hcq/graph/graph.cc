@@ -1,0 +1,162 @@
+// Recording, and writing the words of each queue. Running is replay.cc's.
+#include "hcq/graph/graph.h"
+
+#include <algorithm>
+
+namespace doorbell::hcq {
+
+Graph::~Graph() {
+  collect();
+  for (const Lane& lane : lanes_)
+    if (lane.stamps.host != nullptr)
+      lane.queue->release_after(lane.queue->last().position, lane.stamps);
+}
+
+Operand Graph::slot() {
+  CHECK(!bound_, "a slot for a graph that is bound");
+  return Operand::of_slot(slots_++);
+}
+
+u32 Graph::memory(u32 storage, u64 offset, u64 bytes, Operand address) {
+  CHECK_LT(storage, storages_);
+  memories_.push_back({storage, offset, bytes, address});
+  return static_cast<u32>(memories_.size() - 1);
+}
+
+u32 Graph::lane_of(HardwareQueue& queue) {
+  for (u32 i = 0; i < lanes_.size(); ++i)
+    if (lanes_[i].queue == &queue) return i;
+  Lane& lane = lanes_.emplace_back();
+  lane.queue = &queue;
+  return static_cast<u32>(lanes_.size() - 1);
+}
+
+void Graph::exec(HardwareQueue& queue, Exec exec) {
+  CHECK(!bound_ && exec.program != nullptr);
+  for (const Argument& argument : exec.buffers) CHECK_LT(argument.memory, memories_.size());
+  nodes_.push_back({lane_of(queue), std::move(exec)});
+}
+
+void Graph::copy(HardwareQueue& queue, u32 to, u32 from, u64 bytes) {
+  CHECK(!bound_ && to < memories_.size() && from < memories_.size());
+  CHECK(bytes <= memories_[to].bytes && bytes <= memories_[from].bytes,
+        "copy of {} bytes from {} to {}", bytes, memories_[from].bytes, memories_[to].bytes);
+  Exec both;
+  both.name = "copy";
+  both.buffers = {{to, Access::Write}, {from, Access::Read}};
+  nodes_.push_back({lane_of(queue), std::move(both), bytes});
+}
+
+// Queues are locked in the order of their numbers, so lanes are kept in it.
+void Graph::sort_lanes() {
+  std::vector<u32> by_id(lanes_.size()), place(lanes_.size());
+  for (u32 i = 0; i < by_id.size(); ++i) by_id[i] = i;
+  std::sort(by_id.begin(), by_id.end(),
+            [&](u32 a, u32 b) { return lanes_[a].queue->id() < lanes_[b].queue->id(); });
+  std::vector<Lane> sorted;
+  for (u32 i = 0; i < by_id.size(); ++i) {
+    place[by_id[i]] = i;
+    sorted.push_back(std::move(lanes_[by_id[i]]));
+  }
+  lanes_ = std::move(sorted);
+  for (Node& node : nodes_) node.lane = place[node.lane];
+}
+
+// The edges of two runs in a row: the second tells what it needs of the first.
+Order Graph::order() const {
+  Hazards hazards(static_cast<u32>(lanes_.size()));
+  std::vector<OrderNode> runs[2];
+  for (u32 run = 0; run < 2; ++run)
+    for (u32 n = 0; n < nodes_.size(); ++n) {
+      const Node& node = nodes_[n];
+      OrderNode& ordered = runs[run].emplace_back(OrderNode{node.lane, {}});
+      for (const Argument& argument : node.exec.buffers) {
+        const Memory& memory = memories_[argument.memory];
+        const u64 bytes = node.exec.program == nullptr ? node.copy_bytes : memory.bytes;
+        hazards.use({memory.storage, memory.offset, bytes, argument.access},
+                    run * static_cast<u32>(nodes_.size()) + n, node.lane, &ordered.after);
+      }
+    }
+  return make_order(runs[0], runs[1], static_cast<u32>(lanes_.size()));
+}
+
+Result<void> Graph::make_stamps() {
+  if (options_.trace == nullptr) return {};
+  for (Lane& lane : lanes_) {
+    TRY(lane.stamps, lane.queue->memory().allocate(static_cast<i64>(nodes_.size() * 16)));
+  }
+  return {};
+}
+
+Result<void> Graph::bind() {
+  CHECK(!bound_, "a graph is bound once");
+  sort_lanes();
+  order_ = order();
+  u32 slots = slots_;
+  for (u32 i = 0; i < lanes_.size(); ++i) {
+    lanes_[i].address_slot = slots;
+    lanes_[i].value_slot = slots + 1;
+    slots += 1 + order_.signals[i];
+  }
+  Result<void> made = make_stamps();
+  for (u32 i = 0; i < lanes_.size() && made; ++i) {
+    Lane& lane = lanes_[i];
+    const std::unique_ptr<CommandQueue> commands = lane.queue->make_commands();
+    emit(i, commands.get());
+    const int instances = options_.trace != nullptr ? 1 : options_.instances;
+    auto bound = BoundQueue::bind(*lane.queue, *commands, instances);
+    if (bound)
+      lane.bound = std::move(*bound);
+    else
+      made = std::move(bound).error();
+  }
+  if (!made) {
+    for (Lane& lane : lanes_) {
+      lane.bound.reset();
+      if (lane.stamps.host != nullptr) lane.queue->memory().release(lane.stamps);
+      lane.stamps = {};
+    }
+    return made;
+  }
+  table_.assign(slots, 0);
+  bound_ = true;
+  return {};
+}
+
+void Graph::emit(u32 lane, CommandQueue* commands) const {
+  commands->memory_barrier();  // after whatever the queue ran before
+  for (u32 n = 0; n < nodes_.size(); ++n)
+    if (nodes_[n].lane == lane) emit_node(n, commands);
+}
+
+Operand Graph::stamp(u32 node, bool end) const {
+  return GpuAddr{lanes_[nodes_[node].lane].stamps.address} + (node * u64{16} + (end ? 8 : 0));
+}
+
+void Graph::emit_node(u32 n, CommandQueue* commands) const {
+  const Node& node = nodes_[n];
+  const Order::Node& order = order_.nodes[n];
+  for (const OrderWait& wait : order.waits)
+    commands->wait(Operand::of_slot(lanes_[wait.queue].address_slot),
+                   Operand::of_slot(lanes_[wait.queue].value_slot + wait.signal - 1));
+  if (order.barrier) commands->memory_barrier();
+  if (options_.trace != nullptr) commands->timestamp(stamp(n, false));
+  if (node.exec.program == nullptr) {
+    commands->copy(memories_[node.exec.buffers[0].memory].address,
+                   memories_[node.exec.buffers[1].memory].address, node.copy_bytes);
+  } else {
+    std::vector<Operand> addresses;
+    for (const Argument& argument : node.exec.buffers)
+      addresses.push_back(memories_[argument.memory].address);
+    commands->exec(
+        {node.exec.program, addresses, node.exec.variables, node.exec.grid, node.exec.block});
+  }
+  if (options_.trace != nullptr) commands->timestamp(stamp(n, true));
+  if (order.signal != 0) {
+    const Lane& lane = lanes_[node.lane];
+    commands->signal(Operand::of_slot(lane.address_slot),
+                     Operand::of_slot(lane.value_slot + order.signal - 1));
+  }
+}
+
+}  // namespace doorbell::hcq

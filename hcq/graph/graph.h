@@ -1,0 +1,124 @@
+// Graph: work for several queues and devices, recorded once and replayed with other numbers.
+// Kernels and copies are recorded in an order that would be right on one queue; which of them wait
+// for each other across queues follows from the memory that they use. What the kernels are, which
+// queue takes which, and what the slots mean is decided by whoever records: an engine's plan, a
+// JIT.
+//
+//   Graph graph;
+//   Operand input = graph.slot();
+//   u32 x = graph.memory(graph.storage(), 0, 64, input);
+//   u32 y = graph.memory(graph.storage(), 0, 64, address_of_y);
+//   graph.exec(device.compute_queue(), {.program = p, .name = "scale",
+//                                       .buffers = {{y, Access::Write}, {x, Access::Read}}});
+//   TRY(graph.bind());
+//   TRY(Fence done, graph.replay({address_of_x}));
+//
+// Thread safety: recording by one thread; replay() from any, one replay after another. The lock of
+// each queue is held while a replay is submitted, so that two graphs over the same queues cannot
+// wait for each other.
+// Memory ordering: that of HardwareQueue; a replay follows the last one where memory demands it.
+#pragma once
+
+#include "hcq/graph/hazards.h"
+#include "hcq/graph/order.h"
+#include "hcq/queue/bound_queue.h"
+#include "hcq/trace/trace.h"
+
+namespace doorbell::hcq {
+
+class Graph {
+ public:
+  struct Options {
+    Trace* trace = nullptr;  // gets a span for each kernel and copy; outlives the graph
+    int instances = 2;       // runs that may be on their way at once; one while tracing
+  };
+  struct Argument {
+    u32 memory;
+    Access access;
+  };
+  struct Exec {
+    core::Program* program = nullptr;  // of the queue's device; outlives the graph's runs
+    std::string name;                  // for traces
+    std::vector<Argument> buffers;     // by slot of the kernel
+    std::vector<Operand> variables;
+    std::array<Operand, 3> grid{Operand(1), Operand(1), Operand(1)};
+    std::array<Operand, 3> block{Operand(1), Operand(1), Operand(1)};
+  };
+
+  Graph() : Graph(Options()) {}
+  explicit Graph(const Options& options) : options_(options) {}
+  // Neither waits nor gives back memory that is still read: its queues do later, and outlive it.
+  ~Graph();
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  // ---- recording --------------------------------------------------------------------------------
+  // The next of the numbers that replay() brings: an address, a variable, a size.
+  Operand slot();
+  // Something that overlaps no other storage. Memories that replays may make overlap (two inputs
+  // of which one is written) belong in one storage, at one offset.
+  u32 storage() { return storages_++; }
+  // Bytes of a storage, and where the devices see them.
+  u32 memory(u32 storage, u64 offset, u64 bytes, Operand address);
+  void exec(HardwareQueue& queue, Exec exec);
+  void copy(HardwareQueue& queue, u32 to, u32 from, u64 bytes);
+  // Writes the words. Once it succeeded, nothing can be recorded; where it failed, nothing is held.
+  Result<void> bind();
+
+  // ---- running ----------------------------------------------------------------------------------
+  // Starts a run, after `after` on all queues. Returns what is done when the run is. Errors of the
+  // work itself surface when its queues are synchronised.
+  Result<Fence> replay(std::span<const u64> values = {}, const Fence& after = {});
+  // Puts the spans of a finished last run into the trace. replay() does so for the run before.
+  void collect();
+
+  usize node_count() const { return nodes_.size(); }
+  // How queues will wait for each other; for tests and people.
+  Order order() const;
+
+ private:
+  struct Memory {
+    u32 storage;
+    u64 offset, bytes;
+    Operand address;
+  };
+  struct Node {
+    u32 lane;
+    Exec exec;           // a kernel, where it has a program
+    u64 copy_bytes = 0;  // a copy from buffers[1] to buffers[0]
+  };
+  // One queue's part.
+  struct Lane {
+    HardwareQueue* queue;
+    std::unique_ptr<BoundQueue> bound;
+    BoundQueue::Instance* instance = nullptr;  // of the run that is being submitted
+    u32 address_slot = 0, value_slot = 0;      // of its signals: value_slot + number - 1
+    Position base = 0, last_base = 0;          // before this run and the one before
+    core::Allocation stamps;                   // two u64 a node; only while tracing
+  };
+
+  u32 lane_of(HardwareQueue& queue);
+  void sort_lanes();
+  Result<void> make_stamps();
+  void emit(u32 lane, CommandQueue* commands) const;
+  void emit_node(u32 node, CommandQueue* commands) const;
+  Operand stamp(u32 node, bool end) const;
+  Result<void> submit(const Fence& after);
+  Result<void> reserve_all();
+  void fill_slots();
+  void collect_locked();
+
+  const Options options_;
+  u32 slots_ = 0, storages_ = 0;
+  std::vector<Memory> memories_;
+  std::vector<Node> nodes_;
+  std::vector<Lane> lanes_;  // after bind(), in the order of locking
+  Order order_;
+  bool bound_ = false;
+
+  std::mutex mutex_;  // guards what follows and the lanes' runs
+  std::vector<u64> table_;
+  bool has_run_ = false, stamps_pending_ = false;
+};
+
+}  // namespace doorbell::hcq

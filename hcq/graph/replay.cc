@@ -1,0 +1,96 @@
+// Running a graph: numbers into slots, slots into words, words to their queues.
+#include <algorithm>
+
+#include "hcq/graph/graph.h"
+
+namespace doorbell::hcq {
+
+Result<Fence> Graph::replay(std::span<const u64> values, const Fence& after) {
+  CHECK(bound_, "a graph is replayed after bind()");
+  CHECK(values.size() == slots_, "{} numbers for {} slots", values.size(), slots_);
+  std::lock_guard lock(mutex_);
+  // Before any lock of a queue is taken: this may wait for an earlier run.
+  for (Lane& lane : lanes_) {
+    TRY(lane.instance, lane.bound->next());
+  }
+  if (stamps_pending_) collect_locked();
+  std::copy(values.begin(), values.end(), table_.begin());
+  TRY(submit(after));
+  has_run_ = true;
+  stamps_pending_ = options_.trace != nullptr;
+  Fence done;
+  for (const Lane& lane : lanes_) done.add({lane.queue, lane.instance->last});
+  return done;
+}
+
+// All or nothing: a position that is reserved must be raised, or its queue would hang.
+Result<void> Graph::reserve_all() {
+  for (usize i = 0; i < lanes_.size(); ++i) {
+    Lane& lane = lanes_[i];
+    Result<Position> base = lane.queue->reserve(order_.signals[i]);
+    if (!base) {
+      for (usize j = 0; j < i; ++j) lanes_[j].queue->skip();
+      return std::move(base).error();
+    }
+    lane.last_base = lane.base;
+    lane.base = *base;
+  }
+  return {};
+}
+
+void Graph::fill_slots() {
+  for (usize i = 0; i < lanes_.size(); ++i) {
+    const Lane& lane = lanes_[i];
+    const Timeline::Place first = lane.queue->timeline().where(lane.base + 1);
+    table_[lane.address_slot] = first.signal.address().value;
+    for (u32 k = 0; k < order_.signals[i]; ++k) table_[lane.value_slot + k] = first.value + k;
+  }
+}
+
+Result<void> Graph::submit(const Fence& after) {
+  absl::InlinedVector<std::unique_lock<std::mutex>, 4> locks;
+  for (const Lane& lane : lanes_) locks.emplace_back(lane.queue->mutex());
+  TRY(reserve_all());
+  fill_slots();
+  Result<void> first_error;
+  for (usize i = 0; i < lanes_.size(); ++i) {
+    Lane& lane = lanes_[i];
+    lane.instance->last = lane.base + order_.signals[i];
+    lane.bound->patch(*lane.instance, table_);
+    const Piece piece{{}, &lane.instance->words};
+    Result<void> pushed;
+    if (order_.carried[i].empty() || !has_run_) {
+      pushed = lane.queue->push({&piece, 1}, after);
+    } else {
+      Fence all = after;
+      for (const OrderWait& wait : order_.carried[i])
+        all.add({lanes_[wait.queue].queue, lanes_[wait.queue].last_base + wait.signal});
+      pushed = lane.queue->push({&piece, 1}, all);
+    }
+    if (pushed) continue;
+    // The others go on: what waits for a dead queue learns that it is dead.
+    lane.queue->skip();
+    if (first_error) first_error = std::move(pushed);
+  }
+  return first_error;
+}
+
+void Graph::collect() {
+  std::lock_guard lock(mutex_);
+  for (const Lane& lane : lanes_)
+    if (lane.instance == nullptr || !lane.queue->done(lane.instance->last)) return;
+  if (stamps_pending_) collect_locked();
+}
+
+void Graph::collect_locked() {
+  stamps_pending_ = false;
+  for (u32 n = 0; n < nodes_.size(); ++n) {
+    const Lane& lane = lanes_[nodes_[n].lane];
+    const u64* stamps = static_cast<const u64*>(lane.stamps.host) + n * usize{2};
+    options_.trace->add({lane.queue->device_name(), lane.queue->name(), nodes_[n].exec.name,
+                         nodes_[n].exec.program == nullptr ? "copy" : "kernel",
+                         lane.queue->to_ns(stamps[0]), lane.queue->to_ns(stamps[1])});
+  }
+}
+
+}  // namespace doorbell::hcq

@@ -1,0 +1,45 @@
+// ArgumentRing: memory for what one queue reads only once: arguments of kernels, or words. A piece
+// is used again when the submission that it was retired with is done; a full ring waits for the
+// oldest one. How arguments lie in a piece is the vendor's.
+//
+// Thread safety: one thread at a time, under the lock of the queue.
+// Memory ordering: a piece is given out again only after the device's signal was acquired.
+#pragma once
+
+#include <memory>
+
+#include "hcq/memory/retire_ring.h"
+#include "hcq/queue/hardware_queue.h"
+
+namespace doorbell::hcq {
+
+class ArgumentRing {
+ public:
+  struct Place {
+    u8* host;
+    GpuAddr address;
+  };
+
+  // `bytes` of the queue's memory().
+  static Result<std::unique_ptr<ArgumentRing>> make(HardwareQueue& queue, i64 bytes);
+  // Gives the memory back; the queue has stopped or is done.
+  ~ArgumentRing();
+  ArgumentRing(const ArgumentRing&) = delete;
+  ArgumentRing& operator=(const ArgumentRing&) = delete;
+
+  u64 size() const { return ring_.size(); }
+  // May wait for the queue.
+  Result<Place> allocate(u64 bytes, u64 alignment);
+  // Everything allocated since the last call is read by then.
+  void retire(Position position) { ring_.retire(position); }
+
+ private:
+  ArgumentRing(HardwareQueue& queue, const core::Allocation& memory)
+      : queue_(queue), memory_(memory), ring_(static_cast<u64>(memory.bytes)) {}
+
+  HardwareQueue& queue_;
+  const core::Allocation memory_;
+  RetireRing ring_;
+};
+
+}  // namespace doorbell::hcq

@@ -1,0 +1,44 @@
+// RetireRing: offsets in a ring of bytes, given out in order and taken back in order, once the
+// position of a timeline that was told for them is done. What lies there, and waiting when the ring
+// is full, are argument_ring.h's and staging_ring.h's.
+//
+// Thread safety: one thread at a time.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "hcq/signal/timeline.h"
+
+namespace doorbell::hcq {
+
+class RetireRing {
+ public:
+  explicit RetireRing(u64 size) : size_(size) {}
+
+  u64 size() const { return size_; }
+  // An offset at a multiple of `alignment` (a power of two) with `bytes` contiguous after it, or
+  // nothing while too much is in flight. More than size() fails a CHECK.
+  std::optional<u64> allocate(u64 bytes, u64 alignment);
+  // What was allocated since the last call is free when `position` is done.
+  void retire(Position position);
+  // Takes back what is done.
+  void reclaim(const Timeline& timeline);
+  // What to wait for when allocate() has nothing. None: the caller has not retired what it holds.
+  std::optional<Position> oldest() const;
+
+ private:
+  struct Chunk {
+    Position position;
+    u64 end;
+  };
+  const u64 size_;
+  // Bytes ever given out and taken back; their difference is in use. They never wrap.
+  u64 head_ = 0, tail_ = 0;
+  u64 retired_ = 0;  // head_ at the last retire()
+  std::vector<Chunk>
+      chunks_;  // from first_ on; a vector, so that the steady state allocates nothing
+  usize first_ = 0;
+};
+
+}  // namespace doorbell::hcq

@@ -1,0 +1,75 @@
+// Moving bytes piece by piece, with pieces in flight on both sides.
+#include "hcq/memory/staging_ring.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace doorbell::hcq {
+namespace {
+
+constexpr u64 kPieces = 4, kAlignment = 256;
+
+}  // namespace
+
+Result<std::unique_ptr<StagingRing>> StagingRing::make(HardwareQueue& queue, i64 bytes) {
+  CHECK(bytes > 0 && static_cast<u64>(bytes) % (kPieces * kAlignment) == 0, "staging of {} bytes",
+        bytes);
+  TRY(std::unique_ptr<ArgumentRing> ring, ArgumentRing::make(queue, bytes));
+  return std::unique_ptr<StagingRing>(new StagingRing(queue, std::move(ring)));
+}
+
+Result<Point> StagingRing::submit_copy(GpuAddr to, GpuAddr from, u64 bytes, const Fence& after) {
+  commands_->clear();
+  commands_->copy(to, from, bytes);
+  return queue_.submit(*commands_, after);
+}
+
+Result<Point> StagingRing::copy_in(GpuAddr to, const void* from, u64 bytes, const Fence& after) {
+  std::lock_guard lock(mutex_);
+  const u64 piece = ring_->size() / kPieces;
+  Point last = queue_.last();
+  for (u64 done = 0; done < bytes; done += piece) {
+    const u64 now = std::min(piece, bytes - done);
+    TRY(const ArgumentRing::Place place, ring_->allocate(now, kAlignment));
+    std::memcpy(place.host, static_cast<const u8*>(from) + done, now);
+    // Later pieces follow the first on the queue.
+    Result<Point> point = submit_copy(to + done, place.address, now, done == 0 ? after : Fence());
+    ring_->retire(queue_.last().position);
+    TRY(last, std::move(point));
+  }
+  return last;
+}
+
+Result<void> StagingRing::copy_out(void* to, GpuAddr from, u64 bytes, const Fence& after) {
+  std::lock_guard lock(mutex_);
+  // All of the ring at once: a piece is free when the host has read it, not when the device wrote.
+  TRY(const ArgumentRing::Place whole, ring_->allocate(ring_->size(), kAlignment));
+  Result<void> copied = copy_out_through(whole, static_cast<u8*>(to), from, bytes, after);
+  ring_->retire(queue_.last().position);
+  return copied;
+}
+
+Result<void> StagingRing::copy_out_through(const ArgumentRing::Place& whole, u8* to, GpuAddr from,
+                                           u64 bytes, const Fence& after) {
+  const u64 piece = ring_->size() / kPieces, pieces = (bytes + piece - 1) / piece;
+  std::array<Position, kPieces> positions{};
+  for (u64 sent = 0, received = 0; received < pieces;) {
+    if (sent < pieces && sent - received < kPieces) {
+      const u64 place = sent % kPieces, offset = sent * piece;
+      TRY(const Point point,
+          submit_copy(whole.address + place * piece, from + offset, std::min(piece, bytes - offset),
+                      sent == 0 ? after : Fence()));
+      positions[place] = point.position;
+      ++sent;
+      continue;
+    }
+    const u64 place = received % kPieces, offset = received * piece;
+    TRY(queue_.wait(positions[place]));
+    std::memcpy(to + offset, whole.host + place * piece, std::min(piece, bytes - offset));
+    ++received;
+  }
+  return {};
+}
+
+}  // namespace doorbell::hcq

@@ -1,0 +1,35 @@
+// StagingRing: moves bytes between the host and memory that the host cannot see, in pieces through
+// a ring of memory that both see, with a copy queue. Pieces overlap: while the device copies one,
+// the host fills or empties the next.
+//
+// Thread safety: from any thread; transfers go one after another.
+// Memory ordering: copy_in has read the host's bytes when it returns, the device has them at the
+// point that it returns. copy_out has the device's bytes when it returns.
+#pragma once
+
+#include "hcq/memory/argument_ring.h"
+
+namespace doorbell::hcq {
+
+class StagingRing {
+ public:
+  // `bytes` of the copy queue's memory(); a piece is at most a quarter.
+  static Result<std::unique_ptr<StagingRing>> make(HardwareQueue& queue, i64 bytes);
+
+  Result<Point> copy_in(GpuAddr to, const void* from, u64 bytes, const Fence& after = {});
+  Result<void> copy_out(void* to, GpuAddr from, u64 bytes, const Fence& after = {});
+
+ private:
+  StagingRing(HardwareQueue& queue, std::unique_ptr<ArgumentRing> ring)
+      : queue_(queue), ring_(std::move(ring)), commands_(queue.make_commands()) {}
+  Result<void> copy_out_through(const ArgumentRing::Place& whole, u8* to, GpuAddr from, u64 bytes,
+                                const Fence& after);
+  Result<Point> submit_copy(GpuAddr to, GpuAddr from, u64 bytes, const Fence& after);
+
+  HardwareQueue& queue_;
+  std::mutex mutex_;  // guards what follows
+  std::unique_ptr<ArgumentRing> ring_;
+  std::unique_ptr<CommandQueue> commands_;
+};
+
+}  // namespace doorbell::hcq

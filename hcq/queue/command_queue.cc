@@ -1,0 +1,53 @@
+// Words, data and the places in them.
+#include "hcq/queue/command_queue.h"
+
+namespace doorbell::hcq {
+namespace {
+
+void put_operand(std::vector<u32>& words, std::vector<Patch>& patches, const Patch& place,
+                 Operand operand) {
+  if (operand.is_slot())
+    patches.push_back(place);
+  else
+    apply(place, operand.value, words);
+}
+
+}  // namespace
+
+void CommandQueue::clear() {
+  words_.clear();
+  data_.clear();
+  patches_.clear();
+  data_patches_.clear();
+  relocations_.clear();
+}
+
+void CommandQueue::relocate(std::span<u32> words, GpuAddr data) const {
+  for (const Patch& place : relocations_) apply(place, data.value + place.slot * u64{4}, words);
+}
+
+u32 CommandQueue::add_words(u32 count) {
+  const usize first = words_.size();
+  words_.resize(first + count);
+  return static_cast<u32>(first);
+}
+
+void CommandQueue::put(u32 word, Bits bits, Operand operand, u8 shift) {
+  put_operand(words_, patches_, {word, bits, shift, operand.slot}, operand);
+}
+
+u32 CommandQueue::add_data(u32 count, u32 alignment) {
+  const usize first = (data_.size() + alignment - 1) / alignment * alignment;
+  data_.resize(first + count);
+  return static_cast<u32>(first);
+}
+
+void CommandQueue::put_data(u32 word, Bits bits, Operand operand, u8 shift) {
+  put_operand(data_, data_patches_, {word, bits, shift, operand.slot}, operand);
+}
+
+void CommandQueue::put_data_address(u32 word, Bits bits, u32 target, u8 shift) {
+  relocations_.push_back({word, bits, shift, target});
+}
+
+}  // namespace doorbell::hcq

@@ -1,0 +1,74 @@
+// CommandQueue: a builder of the words of one hardware queue. Vendors implement whole operations;
+// the words, the places that replays patch and the arguments of kernels are kept here. Where words
+// go is hardware_queue.h's (once) and bound_queue.h's (again and again).
+//
+// Thread safety: one thread at a time.
+#pragma once
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "core/device/program.h"
+#include "hcq/queue/operand.h"
+#include "hcq/queue/patch.h"
+
+namespace doorbell::hcq {
+
+// A launch of a kernel. Spans are read before exec() returns; the program outlives all runs.
+struct Launch {
+  core::Program* program = nullptr;    // of the queue's device
+  std::span<const Operand> buffers;    // addresses by slot
+  std::span<const Operand> variables;  // in the kernel's order
+  // In blocks and in threads of a block. Devices whose kernels know their own size ignore them.
+  std::array<Operand, 3> grid{Operand(1), Operand(1), Operand(1)};
+  std::array<Operand, 3> block{Operand(1), Operand(1), Operand(1)};
+};
+
+class CommandQueue {
+ public:
+  virtual ~CommandQueue() = default;
+
+  // Stalls until the 64-bit signal at `address` is at least `value`.
+  virtual void wait(Operand address, Operand value) = 0;
+  // Raises it, after everything before is done and visible.
+  virtual void signal(Operand address, Operand value) = 0;
+  // Writes the device's time, in ticks of HardwareQueue::to_ns, after everything before is done.
+  virtual void timestamp(Operand address) = 0;
+  // What follows sees what was written before it.
+  virtual void memory_barrier() = 0;
+  virtual void exec(const Launch& launch) = 0;
+  virtual void copy(Operand to, Operand from, u64 bytes) = 0;
+  virtual void write(Operand address, Operand value) = 0;  // 64 bits
+  // Stalls until the 64 bits at `address`, masked, equal `value`.
+  virtual void poll(Operand address, Operand value, u64 mask) = 0;
+
+  std::span<const u32> words() const { return words_; }
+  std::span<const Patch> patches() const { return patches_; }
+  // Kernel arguments: placed after the words of a bound queue, or in an argument ring.
+  std::span<const u32> data() const { return data_; }
+  std::span<const Patch> data_patches() const { return data_patches_; }
+  void clear();
+
+  // Writes into `words` (a copy of words()) the addresses of data, once its place is known.
+  void relocate(std::span<u32> words, GpuAddr data) const;
+
+ protected:
+  // `count` zero words at the end; the index of the first.
+  u32 add_words(u32 count);
+  // A constant, or a patch.
+  void put(u32 word, Bits bits, Operand operand, u8 shift = 0);
+  void put_64(u32 word, Operand operand) { put(word, Bits{63, 0}, operand); }
+  // `count` zero words of data at a multiple of `alignment` words; the index of the first.
+  u32 add_data(u32 count, u32 alignment);
+  void put_data(u32 word, Bits bits, Operand operand, u8 shift = 0);
+  // The place will hold the address of data word `target`.
+  void put_data_address(u32 word, Bits bits, u32 target, u8 shift = 0);
+
+ private:
+  std::vector<u32> words_, data_;
+  std::vector<Patch> patches_, data_patches_;
+  std::vector<Patch> relocations_;  // of words; a slot is an index of data_
+};
+
+}  // namespace doorbell::hcq

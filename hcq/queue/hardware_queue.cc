@@ -1,0 +1,158 @@
+// Submitting, waiting, draining.
+#include "hcq/queue/hardware_queue.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace doorbell::hcq {
+namespace {
+
+// Turns of Clock::relax before the host blocks: some 20 us.
+constexpr u32 kSpins = 1000;
+// A sleeper looks again this often: an event may be lost with its device.
+constexpr u64 kSlice_ns = 100'000'000;
+
+constinit std::atomic<u32> next_id{0};
+
+}  // namespace
+
+HardwareQueue::HardwareQueue(Parts parts, Timeline timeline)
+    : parts_(std::move(parts)),
+      id_(next_id.fetch_add(1, std::memory_order_relaxed)),
+      timeline_(std::move(timeline)) {}
+
+HardwareQueue::~HardwareQueue() {
+  for (const Retired& retired : retired_) memory().release(retired.memory);
+}
+
+std::string HardwareQueue::title() const {
+  return fmt::format("{} {} queue", parts_.device, parts_.name);
+}
+
+Result<Position> HardwareQueue::reserve(u64 count) {
+  if (!timeline_.fits(count)) [[unlikely]] {
+    // Positions that other queues wait for are all submitted, so this ends.
+    TRY(wait(timeline_.last()));
+    TRY(timeline_.restart());
+  }
+  return timeline_.reserve(count);
+}
+
+Result<void> HardwareQueue::push(std::span<const Piece> pieces, const Fence& after) {
+  bool waits = false;
+  for (const Point& point : after) {
+    // Its own past is behind it; what is done needs no wait.
+    if (point.queue == this || point.queue->done(point.position)) continue;
+    if (!prefix_) prefix_ = make_commands();
+    if (!waits) prefix_->clear();
+    waits = true;
+    const Timeline::Place place = point.queue->timeline().where(point.position);
+    prefix_->wait(place.signal.address(), place.value);
+  }
+  const Position end = timeline_.last();
+  if (!waits) return place(pieces, end);
+  absl::InlinedVector<Piece, 4> all{Piece{prefix_->words()}};
+  all.insert(all.end(), pieces.begin(), pieces.end());
+  return place(all, end);
+}
+
+Result<Point> HardwareQueue::submit(const CommandQueue& commands, const Fence& after) {
+  CHECK(commands.patches().empty() && commands.data_patches().empty(),
+        "commands with slots are for a bound queue");
+  std::lock_guard lock(mutex_);
+  TRY(const Position before, reserve(1));
+  const Piece pieces[] = {{commands.words()}, {end_words()}};
+  Result<void> pushed = push(pieces, after);
+  if (!pushed) {
+    skip();
+    return std::move(pushed).error();
+  }
+  return Point{this, before + 1};
+}
+
+std::span<const u32> HardwareQueue::end_words() {
+  if (!suffix_) suffix_ = make_commands();
+  suffix_->clear();
+  const Timeline::Place end = timeline_.where(timeline_.last());
+  suffix_->signal(end.signal.address(), end.value);
+  return suffix_->words();
+}
+
+void HardwareQueue::skip() {
+  const Piece pieces[] = {{end_words()}};
+  (void)push(pieces, {});  // a dead queue has nobody to deceive
+}
+
+Result<void> HardwareQueue::wait(Position position, u64 timeout_ns) {
+  if (done(position)) return {};
+  return wait_slow(position, timeout_ns);
+}
+
+Result<void> HardwareQueue::wait_slow(Position position, u64 timeout_ns) {
+  u64 start = 0;
+  for (u32 turn = 0;; ++turn) {
+    const Timeline::Place place = timeline_.where(position);
+    const u64 seen = place.signal.value();
+    const Timeline::Reached reached = timeline_.reached(position);
+    if (reached == Timeline::Reached::Yes) return {};
+    if (reached == Timeline::Reached::Dead) return dead(position);
+    if (turn == 0) start = clock().now_ns();
+    if (turn < kSpins) {
+      clock().relax(turn);
+      continue;
+    }
+    const u64 passed = clock().now_ns() - start;
+    if (passed >= timeout_ns) return hang(position, timeout_ns);
+    if (parts_.event != nullptr)
+      parts_.event->block(place.signal, seen, std::min(kSlice_ns, timeout_ns - passed));
+    else
+      clock().relax(turn);
+  }
+}
+
+Result<void> HardwareQueue::synchronize(u64 timeout_ns) {
+  TRY(wait(timeline_.last(), timeout_ns));
+  sweep();
+  return failure();
+}
+
+Error HardwareQueue::dead(Position position) {
+  Result<void> why = failure();
+  Error error = why ? fail(ErrorKind::DeviceLost, "{} died before position {}", title(), position)
+                    : std::move(why).error();
+  error.device = parts_.device;
+  return error;
+}
+
+Error HardwareQueue::hang(Position position, u64 timeout_ns) {
+  const Timeline::Place place = timeline_.where(position);
+  std::string now = running();
+  if (!now.empty()) now = "; it runs " + now;
+  Error error = fail(ErrorKind::Timeout,
+                     "{} hangs: position {} of {} not reached in {} ms, its signal at {:#x} is {}, "
+                     "awaited {}{}",
+                     title(), position, timeline_.last(), timeout_ns / 1'000'000,
+                     place.signal.address().value, place.signal.value(), place.value, now);
+  error.device = parts_.device;
+  return error;
+}
+
+void HardwareQueue::release_after(Position position, const core::Allocation& memory) {
+  {
+    std::lock_guard lock(retired_mutex_);
+    retired_.push_back({position, memory});
+  }
+  sweep();
+}
+
+void HardwareQueue::sweep() {
+  std::lock_guard lock(retired_mutex_);
+  std::erase_if(retired_, [&](const Retired& retired) {
+    if (!done(retired.position)) return false;
+    memory().release(retired.memory);
+    return true;
+  });
+}
+
+}  // namespace doorbell::hcq

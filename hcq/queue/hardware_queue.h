@@ -1,0 +1,129 @@
+// HardwareQueue: one queue of a device, where words go, and its timeline. Order between queues,
+// waiting on the host, draining before the timeline wraps, and giving memory back once the queue
+// has passed it are done here; vendors place words and ring the doorbell.
+//
+// Thread safety: all functions may be called from any thread. Submissions of one queue go one after
+// another, under its lock; no lock is shared with other queues. Who holds several takes them in the
+// order of id().
+// Memory ordering: what the host wrote before a submission is seen by it; what it wrote is seen by
+// the host once wait() returns.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/os/clock.h"
+#include "hcq/queue/command_queue.h"
+#include "hcq/signal/event.h"
+#include "hcq/signal/fence.h"
+
+namespace doorbell::hcq {
+
+// Words in memory that the device reads, to run any number of times.
+struct BoundWords {
+  core::Allocation memory;  // seen by the host
+  u32 count = 0;            // words
+  u32 total = 0;            // words and data
+  u64 cost_ns = 0;          // of a run, as the queue measured it; 0: not yet. The queue's alone
+};
+
+// Part of a submission: words that are copied, or bound ones that are referred to.
+struct Piece {
+  std::span<const u32> words;
+  BoundWords* bound = nullptr;
+};
+
+class HardwareQueue {
+ public:
+  static constexpr u64 kTimeout_ns = 30'000'000'000;
+
+  // What a queue is made of, borrowed from its device.
+  struct Parts {
+    std::string device;       // name, for messages
+    std::string name;         // "compute", "copy"
+    core::Allocator* memory;  // for words and timestamps; the host sees it
+    SignalPool* signals;
+    os::Clock* clock;
+    Event* event;  // null: the host only polls
+    u64 timeline_limit = Timeline::kLimit;
+  };
+
+  HardwareQueue(Parts parts, Timeline timeline);
+  // Vendors have stopped the queue by then.
+  virtual ~HardwareQueue();
+  HardwareQueue(const HardwareQueue&) = delete;
+  HardwareQueue& operator=(const HardwareQueue&) = delete;
+
+  const std::string& device_name() const { return parts_.device; }
+  const std::string& name() const { return parts_.name; }
+  u32 id() const { return id_; }  // in order of making
+  core::Allocator& memory() const { return *parts_.memory; }
+
+  virtual std::unique_ptr<CommandQueue> make_commands() = 0;
+  // Nanoseconds of the host's clock from the ticks that timestamp() writes.
+  virtual u64 to_ns(u64 ticks) const { return ticks; }
+
+  // Runs `commands`, which hold no slots, after `after`. Returns where their end is.
+  Result<Point> submit(const CommandQueue& commands, const Fence& after = {});
+
+  Point last() { return {this, timeline_.last()}; }
+  bool done(Position position) const {
+    return timeline_.reached(position) == Timeline::Reached::Yes;
+  }
+  // Nothing runs, and nothing waits to.
+  bool idle() const { return done(timeline_.last()); }
+  // Spins, then blocks. Reports what went wrong on the queue, or that it hangs.
+  Result<void> wait(Position position, u64 timeout_ns = kTimeout_ns);
+  Result<void> synchronize(u64 timeout_ns = kTimeout_ns);
+  const Timeline& timeline() const { return timeline_; }
+  // Gives memory() back once `position` is done; never waits.
+  void release_after(Position position, const core::Allocation& memory);
+
+  // ---- for those who submit to several queues at once, in this order
+  // -----------------------------
+  std::mutex& mutex() { return mutex_; }
+  // The position before `count` new ones. Drains the queue where the timeline must start again.
+  Result<Position> reserve(u64 count);
+  // Places the waits for `after` and then `pieces`, whose last word raises last(). Where it fails,
+  // the caller skips.
+  Result<void> push(std::span<const Piece> pieces, const Fence& after);
+  // Raises last() without work, for who reserved and then cannot submit.
+  void skip();
+
+ protected:
+  // Makes the device run the pieces one after another; `end` is the last position they reach.
+  virtual Result<void> place(std::span<const Piece> pieces, Position end) = 0;
+  // What went wrong since it was asked last; why the queue is dead, where it is, each time.
+  virtual Result<void> failure() { return {}; }
+  // What it does now ("kernel r_16_4"), for the message of a hang; may be empty.
+  virtual std::string running() { return {}; }
+
+  os::Clock& clock() const { return *parts_.clock; }
+  // "CPU:1 copy queue".
+  std::string title() const;
+
+ private:
+  struct Retired {
+    Position position;
+    core::Allocation memory;
+  };
+  // Raises last(); valid until called again.
+  std::span<const u32> end_words();
+  Result<void> wait_slow(Position position, u64 timeout_ns);
+  Error hang(Position position, u64 timeout_ns);
+  Error dead(Position position);
+  void sweep();
+
+  const Parts parts_;
+  const u32 id_;
+  std::mutex mutex_;  // guards the timeline's end and what follows
+  Timeline timeline_;
+  std::unique_ptr<CommandQueue> prefix_, suffix_;  // made at first use
+
+  std::mutex retired_mutex_;  // guards what follows
+  std::vector<Retired> retired_;
+};
+
+}  // namespace doorbell::hcq

@@ -1,0 +1,20 @@
+// Whole 64-bit places, which the CPU's commands and most addresses are, take one store.
+#include "hcq/queue/patch.h"
+
+#include <cstring>
+
+namespace doorbell::hcq {
+
+void apply(const Patch& patch, u64 value, std::span<u32> words) {
+  value >>= patch.shift;
+  if (patch.bits.lo == 0 && patch.bits.hi == 63) {
+    CHECK(patch.word + 2 <= words.size(), "patch of word {} in {} words", patch.word, words.size());
+    // memcpy, because a command may be read as 64-bit numbers.
+    std::memcpy(words.data() + patch.word, &value, sizeof value);
+    return;
+  }
+  CHECK(patch.word < words.size(), "patch of word {} in {} words", patch.word, words.size());
+  deposit(words.subspan(patch.word), patch.bits, value & patch.bits.max());
+}
+
+}  // namespace doorbell::hcq

@@ -1,0 +1,85 @@
+// Positions never wrap; the numbers in memory start again on a fresh signal.
+#include "hcq/signal/timeline.h"
+
+#include <gtest/gtest.h>
+
+#include "hcq/memory/host_memory.h"
+
+namespace doorbell::hcq {
+namespace {
+
+using Reached = Timeline::Reached;
+
+struct TimelineTest : ::testing::Test {
+  HostMemory memory;
+  SignalPool pool{memory};
+};
+
+TEST_F(TimelineTest, NothingIsReachedBeforeItsSignal) {
+  Timeline timeline = *Timeline::make(pool, 8);
+  EXPECT_EQ(timeline.reached(0), Reached::Yes);
+  EXPECT_EQ(timeline.reserve(2), 0u);
+  EXPECT_EQ(timeline.last(), 2u);
+  EXPECT_EQ(timeline.reached(1), Reached::No);
+  const Timeline::Place second = timeline.where(2);
+  EXPECT_EQ(second.value, 2u);
+  second.signal.store(1);
+  EXPECT_EQ(timeline.reached(1), Reached::Yes);
+  EXPECT_EQ(timeline.reached(2), Reached::No);
+}
+
+TEST_F(TimelineTest, StartsAgainOnAFreshSignal) {
+  Timeline timeline = *Timeline::make(pool, 4);
+  EXPECT_EQ(timeline.reserve(3), 0u);
+  EXPECT_TRUE(timeline.fits(1));
+  EXPECT_FALSE(timeline.fits(2));
+  const Signal old = timeline.where(3).signal;
+  old.store(3);
+  ASSERT_TRUE(timeline.restart());
+  EXPECT_TRUE(timeline.fits(4));
+  EXPECT_EQ(timeline.reserve(2), 3u);
+  // What was before is done, and stays so for who still looks at the old signal.
+  EXPECT_EQ(timeline.reached(3), Reached::Yes);
+  EXPECT_EQ(timeline.where(3).value, 0u);
+  EXPECT_EQ(old.value(), 3u);
+  EXPECT_EQ(timeline.reached(4), Reached::No);
+  EXPECT_EQ(timeline.where(5).value, 2u);
+  EXPECT_NE(timeline.where(5).signal.address(), old.address());
+}
+
+TEST_F(TimelineTest, ADeadSignalReachesNothing) {
+  Timeline timeline = *Timeline::make(pool);
+  timeline.reserve(1);
+  timeline.where(1).signal.store(Signal::kDead);
+  EXPECT_EQ(timeline.reached(1), Reached::Dead);
+}
+
+TEST_F(TimelineTest, MoreThanTheLimitAtOnceIsRefused) {
+  Timeline timeline = *Timeline::make(pool, 4);
+  EXPECT_THROW((void)timeline.fits(5), InternalError);
+}
+
+TEST_F(TimelineTest, SignalsAreDistinctAndBeginAtZero) {
+  std::vector<Signal> signals;
+  for (int i = 0; i < 200; ++i) {
+    signals.push_back(*pool.make());
+    EXPECT_EQ(signals.back().value(), 0u);
+    signals.back().store(7);
+    for (int k = 0; k < i; ++k) ASSERT_NE(signals[k].address(), signals[i].address());
+  }
+  pool.release(signals[3]);
+  const Signal again = *pool.make();
+  EXPECT_EQ(again.address(), signals[3].address());
+  EXPECT_EQ(again.value(), 0u);
+}
+
+TEST(SignalPool, SaysThatMemoryIsOut) {
+  HostMemory memory(100);
+  SignalPool pool(memory);
+  auto refused = pool.make();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::OutOfMemory);
+}
+
+}  // namespace
+}  // namespace doorbell::hcq
