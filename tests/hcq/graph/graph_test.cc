@@ -188,7 +188,40 @@ TEST(Graph, TracesKernelsAndCopiesOnTheirQueues) {
   }
 }
 
-// Copy and compute that do not depend on each other run at once: each waits for the other to begin.
+// The kernel ends only when the copy queue has passed a copy: had they not run at once, it would
+// hang.
+TEST(Graph, CopyAndComputeOverlapInTheTrace) {
+  auto device = make_cpu(0, {.threads = 1});
+  static std::atomic<bool> copied;
+  copied = false;
+  auto waits = load(
+      *device, "waits",
+      [](void* const*, const i64*, i64) {
+        while (!copied) std::this_thread::yield();
+      },
+      1, 0);
+  auto tells = load(*device, "tells", [](void* const*, const i64*, i64) { copied = true; }, 1, 0);
+  i64 a = 0, b = 7, c = 0;
+  Trace trace;
+  Graph graph({.trace = &trace});
+  const u32 on_a = graph.memory(graph.storage(), 0, 8, address(&a));
+  const u32 on_b = graph.memory(graph.storage(), 0, 8, address(&b));
+  const u32 on_c = graph.memory(graph.storage(), 0, 8, address(&c));
+  graph.exec(device->compute_queue(), {waits.get(), "waits", {{on_a, Access::Write}}});
+  graph.copy(device->copy_queue(), on_c, on_b, 8);
+  graph.exec(device->copy_queue(), {tells.get(), "tells", {{on_c, Access::Write}}});
+  ASSERT_OK(graph.bind());
+  ASSERT_OK(graph.replay());
+  ASSERT_OK(device->synchronize());
+  graph.collect();
+  EXPECT_EQ(c, 7);
+  const std::vector<Trace::Span> spans = trace.spans();
+  ASSERT_EQ(spans.size(), 3u);
+  EXPECT_GE(spans[0].end_ns, spans[1].end_ns);    // the kernel outlasts the copy
+  EXPECT_GE(spans[0].end_ns, spans[2].begin_ns);  // and the next kernel of the copy queue
+}
+
+// Kernels that do not depend on each other run at once: each waits for the other to begin.
 TEST(Graph, IndependentQueuesOverlap) {
   auto device = make_cpu(0, {.threads = 1}), other = make_cpu(1, {.threads = 1});
   static std::atomic<int> arrived;
