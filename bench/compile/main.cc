@@ -106,6 +106,39 @@ Result<json> tinygrad_run(const Options& options, const Workload& workload) {
 
 Cell cell(f64 value) { return std::isnan(value) ? Cell() : Cell(value); }
 
+// The longest of the three parts, and its share: what a faster one would have to shorten.
+Cell longest_part(const json& run) {
+  const char* longest = nullptr;
+  f64 most = 0;
+  for (const char* name : {"build_ms", "schedule_ms", "compile_ms"}) {
+    if (!(number(run, name) > most)) continue;
+    most = number(run, name);
+    longest = name;
+  }
+  if (longest == nullptr) return {};
+  const std::string_view part = longest;
+  return fmt::format("{} {:.0f} %", part.substr(0, part.find('_')),
+                     100 * most / number(run, "total_ms"));
+}
+
+// The cost of a node and of a visit of the rules, from the program that measures parts.
+std::string parts_note(const Options& options) {
+  if (options.smoke) return "parts: not measured";
+  const Result<json> parts =
+      run_for_json({own_folder() + "/bench_compile_parts", "--benchmark_format=json",
+                    "--benchmark_filter=intern_new|intern_existing|index_arithmetic|float_visit"});
+  if (!parts) return "parts: " + parts.error().message;
+  std::string note = "parts:";
+  for (const json& part : (*parts)["benchmarks"]) {
+    const std::string name = part["name"].get<std::string>();
+    note += fmt::format(" {} {:.0f} ns a node;", name, 1e9 / number(part, "items_per_second"));
+    if (part.contains("visit"))
+      note += fmt::format(" {:.0f} ns a visit;", 1e9 * number(part, "visit"));
+  }
+  note.back() = '.';
+  return note;
+}
+
 // An error goes to stderr and leaves dashes: the other rows still stand.
 json value_or_nothing(Result<json> result, const std::string& what, bool* failed) {
   if (result) return std::move(result).value();
@@ -130,6 +163,7 @@ void add_row(const Options& options, const Workload& workload, const char* devic
   row.push_back(cell(number(one, "nodes") > 0 ? number(one, "total_ms") * 1e6 / number(one, "nodes")
                                               : std::numeric_limits<f64>::quiet_NaN()));
   row.push_back(cell(number(one, "peak_mib")));
+  row.push_back(longest_part(one));
   if (!options.tinygrad.empty() && workload.in_tinygrad && std::string(device) == "NULL") {
     const json theirs = value_or_nothing(tinygrad_run(options, workload), "tinygrad", failed);
     row.push_back(cell(number(theirs, "kernels")));
@@ -152,20 +186,13 @@ int run_parent(const Options& options) {
                  fmt::format("NULL renders and runs nothing; CPU:LLVM goes on to machine code; "
                              "milliseconds, cold processes, median of {}",
                              options.smoke ? 1 : options.repeats)};
-  table.columns = {"graph",
-                   "device",
-                   "kernels",
-                   "distinct",
-                   "build ms",
-                   "schedule ms",
-                   "compile ms",
-                   "total ms, 1 thread",
-                   fmt::format("total ms, {} threads", threads),
-                   "nodes",
-                   "ns/node",
-                   "peak MiB"};
+  table.columns = {"graph",    "device",      "kernels",
+                   "distinct", "build ms",    "schedule",
+                   "compile",  "1 thread ms", fmt::format("{} threads", threads),
+                   "nodes",    "ns/node",     "peak MiB",
+                   "mostly"};
   if (!options.tinygrad.empty())
-    table.columns.insert(table.columns.end(), {"tinygrad kernels", "tinygrad ms", "times faster"});
+    table.columns.insert(table.columns.end(), {"tinygrad: kernels", "ms", "times faster"});
   bool failed = false;
   for (const Workload& workload : workloads())
     if (wanted(options, workload.name))
@@ -173,13 +200,15 @@ int run_parent(const Options& options) {
   if (wanted(options, "resnet18") && !options.smoke)
     add_row(options, *find_workload("resnet18"), "CPU:LLVM", threads, &table, &failed);
   table.notes = {
-      "build: the tensor API makes the lazy graph. schedule: it is cut into kernels and memory is "
+      "build: the tensor API makes the lazy graph. schedule: it is cut into kernels, memory is "
       "planned.",
-      "compile: each distinct kernel is optimised, lowered and rendered. nodes: made in all arenas "
-      "and the tensor graph.",
-      "All of it is making and matching nodes, so ns/node is what bounds a figure: it holds the "
-      "cost of all rules tried on a node.",
-      "tinygrad: the same graph, PARALLEL=0 CACHELEVEL=0 CCACHE=0."};
+      "compile: each distinct kernel is optimised, lowered and rendered; on CPU:LLVM, compiled.",
+      "Build, schedule and compile are of one thread; compiling uses all. nodes: made in arenas "
+      "and "
+      "the tensor graph.",
+      "On NULL all of it is making nodes and trying rules on them; on CPU:LLVM it is LLVM.",
+      parts_note(options),
+      "tinygrad: the same graph, PARALLEL=0 CACHELEVEL=0 CCACHE=0; times faster: with 1 thread."};
   if (options.as_json)
     table.print_json();
   else

@@ -82,7 +82,7 @@ Build chain(bool smoke) {
 }
 
 Build many_kernels(bool smoke) {
-  auto model = std::make_shared<LinearStack>(smoke ? 10 : 1000, 64);
+  auto model = std::make_shared<LinearStack>(smoke ? 10 : 1250, 64);
   empty_weights(*model);
   auto optimizer = std::make_shared<nn::SGD>(nn::parameters_of(*model));
   return [model, optimizer, x = input({32, 64})] {
@@ -105,7 +105,7 @@ constexpr Workload kWorkloads[] = {
     {"gpt128", "GPT-2 small, 128 tokens", gpt128},
     {"gpt1", "GPT-2 small, 1 token, 127 cached", gpt1},
     {"mnist", "MNIST convnet step, Adam, bs 512", mnist},
-    {"many_kernels", "1,000 linear layers, SGD step", many_kernels, false},
+    {"many_kernels", "1,250 linear layers, SGD step", many_kernels, false},
     {"chain", "chain of 1,000,000 nodes", chain, false},
 };
 

@@ -184,7 +184,7 @@ int run(const Options& options) {
 int main(int argc, char** argv) {
   doorbell::bench::Options options;
   options.script = DOORBELL_SOURCE_ROOT "/bench/dispatch/tinygrad_dispatch.py";
-  options.hello = doorbell::bench::own_folder() + "/../examples/example_hello";
+  options.hello = doorbell::bench::own_folder() + "/../examples/hello";
   CLI::App app("Cost of repeating an eager expression, and of starting.");
   app.add_flag("--json", options.as_json, "Print JSON");
   app.add_flag("--smoke", options.smoke, "Once: does it run at all");

@@ -18,10 +18,12 @@ Result<nlohmann::json> run_for_json(const std::vector<std::string>& command) {
                 words);
   }
   std::string text = output.out;
+  nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_discarded()) return json;
   while (!text.empty() && text.back() == '\n') text.pop_back();
   const usize line = text.rfind('\n');
   const std::string last = line == std::string::npos ? text : text.substr(line + 1);
-  nlohmann::json json = nlohmann::json::parse(last, nullptr, false);
+  json = nlohmann::json::parse(last, nullptr, false);
   if (json.is_discarded())
     return fail(ErrorKind::Corrupt, "{} printed no JSON but: {}", command[0], last);
   return json;

@@ -11,7 +11,8 @@
 
 namespace doorbell::bench {
 
-// The JSON on the last line that a program printed. Its own words when it failed.
+// The JSON that a program printed: all of it, or the last line behind what else it said. Its own
+// words when it failed.
 Result<nlohmann::json> run_for_json(const std::vector<std::string>& command);
 
 // The same with this program and these arguments.

@@ -113,7 +113,7 @@ Schedule plan(const Options& options, const Digits& digits) {
     throw fail(ErrorKind::Invalid, "a batch of {} digits out of {}", schedule.batch,
                digits.train.size());
   schedule.steps_per_epoch = digits.train.size() / schedule.batch;
-  schedule.epochs = options.epochs != 0 ? options.epochs : 4;
+  schedule.epochs = options.epochs != 0 ? options.epochs : (is_full ? 2 : 4);
   schedule.steps = schedule.steps_per_epoch * static_cast<usize>(schedule.epochs);
   if (options.steps != 0) {
     schedule.steps = static_cast<usize>(options.steps);
