@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -89,14 +90,15 @@ class Compilers final : public engine::KernelCompiler {
     return compiled;
   }
 
-  u32 max_buffers(core::Device& device) override {
+  core::ScheduleOptions schedule_options(core::Device& device) override {
+    core::ScheduleOptions options;
     Result<codegen::Backend> backend = backend_of(device);
-    return backend ? static_cast<u32>(backend->caps.max_params) : 31;
-  }
-
-  bool nests_loops(core::Device& device) override {
-    Result<codegen::Backend> backend = backend_of(device);
-    return backend && !backend->caps.has_local;
+    if (!backend) return options;  // compile() will say why
+    options.max_buffers = static_cast<u32>(backend->caps.max_params);
+    options.fuse_rows = !backend->caps.has_local;
+    // Where nothing runs, nothing is slower: as few kernels as there can be.
+    if (!device.runs()) options.max_nested_work = std::numeric_limits<f64>::infinity();
+    return options;
   }
 
  private:

@@ -1,6 +1,7 @@
 // Lowering and rendering by codegen's own path, with no compiler behind it.
 #include "bench/compile/render_only.h"
 
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -31,8 +32,13 @@ class RenderOnly final : public engine::KernelCompiler {
     compiled.bytes = made.bytes;
     return compiled;
   }
-  u32 max_buffers(core::Device&) override { return static_cast<u32>(backend_.caps.max_params); }
-  bool nests_loops(core::Device&) override { return !backend_.caps.has_local; }
+  core::ScheduleOptions schedule_options(core::Device&) override {
+    core::ScheduleOptions options;
+    options.max_buffers = static_cast<u32>(backend_.caps.max_params);
+    options.fuse_rows = !backend_.caps.has_local;
+    options.max_nested_work = std::numeric_limits<f64>::infinity();  // as on NULL
+    return options;
+  }
 
  private:
   std::unique_ptr<codegen::Renderer> renderer_;

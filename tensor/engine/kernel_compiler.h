@@ -8,6 +8,7 @@
 #include "base/util/result.h"
 #include "core/device/device.h"
 #include "core/schedule/kernel.h"
+#include "core/schedule/schedule.h"
 
 namespace doorbell::engine {
 
@@ -23,10 +24,8 @@ class KernelCompiler {
  public:
   virtual ~KernelCompiler() = default;
   virtual Result<CompiledKernel> compile(const core::KernelAst& kernel, core::Device& device) = 0;
-  // How many buffers a kernel of this device may name.
-  virtual u32 max_buffers(core::Device& device) = 0;
-  // Do its kernels run output axes as nested loops (ScheduleOptions::fuse_rows)?
-  virtual bool nests_loops(core::Device&) { return false; }
+  // How the scheduler should cut kernels for this device.
+  virtual core::ScheduleOptions schedule_options(core::Device& device) = 0;
 };
 
 // `compiler` must live as long as the process. Replaces the one before.

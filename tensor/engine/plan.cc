@@ -46,10 +46,8 @@ i64 bytes_of(const ScheduleBuffer& buffer) { return buffer.count * buffer.dtype.
 
 Schedule schedule_of(const core::GraphKey& key, std::span<const core::UOp> roots) {
   Device& device = *must(core::Registry::instance().default_device());
-  core::ScheduleOptions options;
+  core::ScheduleOptions options = kernel_compiler().schedule_options(device);
   options.default_device = device.index();
-  options.max_buffers = kernel_compiler().max_buffers(device);
-  options.fuse_rows = kernel_compiler().nests_loops(device);
   const auto start = std::chrono::steady_clock::now();
   Schedule schedule = core::make_schedule(key, roots, options);
   const bool reuse = !core::config().no_memory_planner;

@@ -103,7 +103,7 @@ class InterpreterCompiler final : public KernelCompiler {
     result.variables = kernel.variables;
     return result;
   }
-  u32 max_buffers(core::Device&) override { return 31; }
+  core::ScheduleOptions schedule_options(core::Device&) override { return {}; }
 };
 
 // Installs both for a test, as the default device; the runtime's own come back at the end.
