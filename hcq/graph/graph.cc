@@ -96,7 +96,7 @@ Result<void> Graph::bind() {
   for (u32 i = 0; i < lanes_.size(); ++i) {
     lanes_[i].address_slot = slots;
     lanes_[i].value_slot = slots + 1;
-    slots += 1 + order_.signals[i];
+    slots += 1 + signal_count(i);
   }
   Result<void> made = make_stamps();
   for (u32 i = 0; i < lanes_.size() && made; ++i) {
@@ -127,6 +127,13 @@ void Graph::emit(u32 lane, CommandQueue* commands) const {
   commands->memory_barrier();  // after whatever the queue ran before
   for (u32 n = 0; n < nodes_.size(); ++n)
     if (nodes_[n].lane == lane) emit_node(n, commands);
+  if (signal_count(lane) > order_.signals[lane]) emit_join(lane, commands);
+}
+
+void Graph::emit_join(u32 lane, CommandQueue* commands) const {
+  for (u32 other = 0; other < lanes_.size(); ++other)
+    if (other != lane) commands->wait(address_of(other), value_of(other, order_.signals[other]));
+  commands->signal(address_of(lane), value_of(lane, signal_count(lane)));
 }
 
 Operand Graph::stamp(u32 node, bool end) const {
@@ -137,8 +144,7 @@ void Graph::emit_node(u32 n, CommandQueue* commands) const {
   const Node& node = nodes_[n];
   const Order::Node& order = order_.nodes[n];
   for (const OrderWait& wait : order.waits)
-    commands->wait(Operand::of_slot(lanes_[wait.queue].address_slot),
-                   Operand::of_slot(lanes_[wait.queue].value_slot + wait.signal - 1));
+    commands->wait(address_of(wait.queue), value_of(wait.queue, wait.signal));
   if (order.barrier) commands->memory_barrier();
   if (options_.trace != nullptr) commands->timestamp(stamp(n, false));
   if (node.exec.program == nullptr) {
@@ -152,11 +158,7 @@ void Graph::emit_node(u32 n, CommandQueue* commands) const {
         {node.exec.program, addresses, node.exec.variables, node.exec.grid, node.exec.block});
   }
   if (options_.trace != nullptr) commands->timestamp(stamp(n, true));
-  if (order.signal != 0) {
-    const Lane& lane = lanes_[node.lane];
-    commands->signal(Operand::of_slot(lane.address_slot),
-                     Operand::of_slot(lane.value_slot + order.signal - 1));
-  }
+  if (order.signal != 0) commands->signal(address_of(node.lane), value_of(node.lane, order.signal));
 }
 
 }  // namespace doorbell::hcq

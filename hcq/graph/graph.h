@@ -31,6 +31,9 @@ class Graph {
   struct Options {
     Trace* trace = nullptr;  // gets a span for each kernel and copy; outlives the graph
     int instances = 2;       // runs that may be on their way at once; one while tracing
+    // Every queue's part ends when all have ended, so that who waits for one of the devices, or
+    // submits to it, is after the whole run. Else only the fence of the run says that.
+    bool join = false;
   };
   struct Argument {
     u32 memory;
@@ -98,11 +101,21 @@ class Graph {
   };
 
   u32 lane_of(HardwareQueue& queue);
+  // How many signals a run raises on the lane's queue.
+  u32 signal_count(usize lane) const {
+    return order_.signals[lane] + (options_.join && lanes_.size() > 1 ? 1 : 0);
+  }
   void sort_lanes();
   Result<void> make_stamps();
   void emit(u32 lane, CommandQueue* commands) const;
+  void emit_join(u32 lane, CommandQueue* commands) const;
   void emit_node(u32 node, CommandQueue* commands) const;
   Operand stamp(u32 node, bool end) const;
+  // Of a signal of a lane's queue, numbered from 1.
+  Operand address_of(u32 lane) const { return Operand::of_slot(lanes_[lane].address_slot); }
+  Operand value_of(u32 lane, u32 signal) const {
+    return Operand::of_slot(lanes_[lane].value_slot + signal - 1);
+  }
   Result<void> submit(const Fence& after);
   Result<void> reserve_all();
   void fill_slots();

@@ -27,7 +27,7 @@ Result<Fence> Graph::replay(std::span<const u64> values, const Fence& after) {
 Result<void> Graph::reserve_all() {
   for (usize i = 0; i < lanes_.size(); ++i) {
     Lane& lane = lanes_[i];
-    Result<Position> base = lane.queue->reserve(order_.signals[i]);
+    Result<Position> base = lane.queue->reserve(signal_count(i));
     if (!base) {
       for (usize j = 0; j < i; ++j) lanes_[j].queue->skip();
       return std::move(base).error();
@@ -43,7 +43,7 @@ void Graph::fill_slots() {
     const Lane& lane = lanes_[i];
     const Timeline::Place first = lane.queue->timeline().where(lane.base + 1);
     table_[lane.address_slot] = first.signal.address().value;
-    for (u32 k = 0; k < order_.signals[i]; ++k) table_[lane.value_slot + k] = first.value + k;
+    for (u32 k = 0; k < signal_count(i); ++k) table_[lane.value_slot + k] = first.value + k;
   }
 }
 
@@ -55,7 +55,7 @@ Result<void> Graph::submit(const Fence& after) {
   Result<void> first_error;
   for (usize i = 0; i < lanes_.size(); ++i) {
     Lane& lane = lanes_[i];
-    lane.instance->last = lane.base + order_.signals[i];
+    lane.instance->last = lane.base + signal_count(i);
     lane.bound->patch(*lane.instance, table_);
     const Piece piece{{}, &lane.instance->words};
     Result<void> pushed;

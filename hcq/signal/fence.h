@@ -1,5 +1,7 @@
-// Fence: what has to be done before something may start, as points of timelines. Who waits, on the
-// host or on a queue, decides how.
+// Fence: what has to be done before something may start, as points of timelines. Queues wait for it
+// where they are given it with a submission.
+//
+// Thread safety: as a value; several threads may read one.
 #pragma once
 
 #include <absl/container/inlined_vector.h>
@@ -38,6 +40,10 @@ class Fence {
   auto begin() const { return points_.begin(); }
   auto end() const { return points_.end(); }
   usize size() const { return points_.size(); }
+
+  // On the host. wait() reports what went wrong on the queues.
+  bool done() const;
+  Result<void> wait() const;
 
  private:
   absl::InlinedVector<Point, 4> points_;

@@ -97,6 +97,30 @@ TEST(Graph, RunsAfterAFence) {
   EXPECT_EQ(result, 43);
 }
 
+// Two devices whose parts need nothing of each other: joined, waiting for one waits for both.
+TEST(Graph, JoinedPartsEndTogether) {
+  auto fast = make_cpu(0, {.threads = 1}), slow = make_cpu(1, {.threads = 1});
+  constexpr auto kSleep = [](void* const* buffers, const i64*, i64) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    ++*static_cast<i64*>(buffers[0]);
+  };
+  auto on_fast = load(*fast, "increment", testing::increment, 1, 0);
+  auto on_slow = load(*slow, "sleep", kSleep, 1, 0);
+  i64 a = 0, b = 0;
+  Graph graph({.join = true});
+  const u32 on_a = graph.memory(graph.storage(), 0, 8, address(&a));
+  const u32 on_b = graph.memory(graph.storage(), 0, 8, address(&b));
+  graph.exec(fast->compute_queue(), {on_fast.get(), "increment", {{on_a, Access::Write}}});
+  graph.exec(slow->compute_queue(), {on_slow.get(), "sleep", {{on_b, Access::Write}}});
+  ASSERT_OK(graph.bind());
+  for (i64 i = 1; i <= 5; ++i) {
+    ASSERT_OK(graph.replay());
+    ASSERT_OK(fast->synchronize());
+    EXPECT_EQ(a, i);
+    EXPECT_EQ(b, i);
+  }
+}
+
 TEST(Graph, TwoGraphsOverTheSameQueuesFromTwoThreads) {
   auto one = make_cpu(0, {.threads = 1}), two = make_cpu(1, {.threads = 1});
   auto on_one = load(*one, "increment", testing::increment, 1, 0);

@@ -1,0 +1,34 @@
+// A list that is swept whenever it grows; work ends soon, so that it stays short.
+#include "hcq/memory/keeper.h"
+
+#include <algorithm>
+
+namespace doorbell::hcq {
+
+void Keeper::keep(const Fence& until, std::span<const core::Ref<core::Buffer>> buffers) {
+  if (until.done()) return;
+  sweep();
+  std::lock_guard lock(mutex_);
+  kept_.push_back({until, {buffers.begin(), buffers.end()}});
+}
+
+void Keeper::sweep() {
+  // Freeing memory may take other locks.
+  const std::vector<Kept> done = take_done();
+}
+
+std::vector<Keeper::Kept> Keeper::take_done() {
+  std::lock_guard lock(mutex_);
+  const auto first = std::stable_partition(kept_.begin(), kept_.end(),
+                                           [](const Kept& kept) { return !kept.until.done(); });
+  std::vector<Kept> done(std::make_move_iterator(first), std::make_move_iterator(kept_.end()));
+  kept_.erase(first, kept_.end());
+  return done;
+}
+
+usize Keeper::count() const {
+  std::lock_guard lock(mutex_);
+  return kept_.size();
+}
+
+}  // namespace doorbell::hcq
