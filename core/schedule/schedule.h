@@ -4,6 +4,7 @@
 // a finished schedule again is graph_key.h's, running it is the engine's.
 #pragma once
 
+#include <limits>
 #include <span>
 
 #include "core/schedule/graph_key.h"
@@ -19,6 +20,8 @@ struct ScheduleOptions {
   u16 default_device = 0;       // index, of what no Buffer or Copy places
   f64 max_nested_work = 65536;  // of a reduction inside another's loop, in additions
   bool split_reduce = true;     // a long reduction to few elements is done in two kernels
+  // Those elements are fewer than this: from here on they keep a target busy by themselves.
+  i64 split_below = std::numeric_limits<i64>::max();
   // The target runs output axes as nested loops, outermost first, and computes before an inner loop
   // what does not vary with it (a CPU): softmax and its like are then one kernel. Not for targets
   // that spread all output axes over parallel work items.

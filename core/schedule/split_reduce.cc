@@ -55,7 +55,8 @@ LazyId Importer::split_reduce(LazyId src, Op op, u32 axes) {
     inputs *= size.const_int();
     if (!(axes >> i & 1)) outputs *= size.const_int();
   }
-  if (inputs / outputs < kLeastRatio || rank == kMaxRank || !needs_loop(src, op, axes)) {
+  if (outputs >= options_.split_below || inputs / outputs < kLeastRatio || rank == kMaxRank ||
+      !needs_loop(src, op, axes)) {
     return kNoNode;
   }
   u64 candidates = axes & axes_with_data(src);

@@ -209,6 +209,12 @@ TEST(Schedule, LongReductionIsSplit) {
   ScheduleOptions whole;
   whole.split_reduce = false;
   expect_matches({sum(a, 1)}, 1, whole);
+  // Enough results keep the target busy by themselves.
+  ScheduleOptions busy;
+  busy.split_below = 4;
+  UOpRef rows = buffer({4, 1 << 16});
+  expect_matches({sum(rows, 2)}, 2);
+  expect_matches({sum(rows, 2)}, 1, busy);
   // Broadcast data is not worth splitting.
   expect_matches({sum(expand(reshape(buffer({4}), {4, 1}), {4, 1 << 16}), 2)}, 1);
 }
