@@ -2,6 +2,8 @@
 // the processor may have; the widest that it has is run.
 #include "bench/kernels/probe.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <barrier>
 #include <functional>
@@ -20,7 +22,8 @@
 namespace doorbell::bench {
 namespace {
 
-constexpr usize kLanes = 16, kChains = 16;
+// Memory is walked in several places at once, which keeps more of it on its way to the processor.
+constexpr usize kLanes = 16, kChains = 16, kStreams = 4;
 typedef float Vector __attribute__((vector_size(kLanes * 4)));
 
 constexpr usize kFloats = usize{64} << 20;  // 256 MiB: far beyond any cache
@@ -54,19 +57,22 @@ void use(T& value) {
   }                                                                          \
   attribute void read_##suffix(const float* from, usize count) {             \
     Vector sum_0{}, sum_1{}, sum_2{}, sum_3{};                               \
+    const usize part = count / kLanes / kStreams;                            \
     const Vector* vectors = reinterpret_cast<const Vector*>(from);           \
-    for (usize i = 0; i < count / kLanes; i += 4) {                          \
-      sum_0 += vectors[i], sum_1 += vectors[i + 1];                          \
-      sum_2 += vectors[i + 2], sum_3 += vectors[i + 3];                      \
+    for (usize i = 0; i < part; ++i) {                                       \
+      sum_0 += vectors[i], sum_1 += vectors[part + i];                       \
+      sum_2 += vectors[2 * part + i], sum_3 += vectors[3 * part + i];        \
     }                                                                        \
     sum_0 += sum_1 + sum_2 + sum_3;                                          \
     use(sum_0);                                                              \
   }                                                                          \
   attribute void copy_##suffix(float* to, const float* from, usize count) {  \
+    const usize part = count / kLanes / kStreams;                            \
     const Vector* source = reinterpret_cast<const Vector*>(from);            \
     Vector* target = reinterpret_cast<Vector*>(to);                          \
-    for (usize i = 0; i < count / kLanes; ++i) {                             \
-      target[i] = source[i];                                                 \
+    for (usize i = 0; i < part; ++i) {                                       \
+      for (usize stream = 0; stream < kStreams; ++stream)                    \
+        target[stream * part + i] = source[stream * part + i];               \
       asm volatile(""); /* else it becomes a call of memcpy */               \
     }                                                                        \
   }
@@ -120,7 +126,11 @@ struct Free {
 using Floats = std::unique_ptr<float, Free>;
 
 Floats make_floats(usize count) {
-  Floats floats(static_cast<float*>(std::aligned_alloc(4096, count * sizeof(float))));
+  // Large pages where the system grants them: the peak is what the memory can do, not its tables.
+  constexpr usize kLargePage = usize{2} << 20;
+  const usize bytes = (count * sizeof(float) + kLargePage - 1) / kLargePage * kLargePage;
+  Floats floats(static_cast<float*>(std::aligned_alloc(kLargePage, bytes)));
+  madvise(floats.get(), bytes, MADV_HUGEPAGE);
   std::fill_n(floats.get(), count, 1.0f);  // touches every page
   return floats;
 }
