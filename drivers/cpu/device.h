@@ -23,7 +23,7 @@ struct Options {
   i64 max_cached = INT64_MAX;           // bytes of released memory kept
   std::shared_ptr<WorkerPool> workers;  // shared by all CPU devices of a process; null: own
   // Work that is known to be shorter is run by the submitter; 0: never.
-  u64 inline_ns = 10'000;
+  u64 inline_ns = 50'000;
   os::Clock* clock = nullptr;  // null: the host's
   u64 timeline_limit = hcq::Timeline::kLimit;
 };

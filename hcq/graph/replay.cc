@@ -57,7 +57,7 @@ Result<void> Graph::submit(const Fence& after) {
     Lane& lane = lanes_[i];
     lane.instance->last = lane.base + signal_count(i);
     lane.bound->patch(*lane.instance, table_);
-    const Piece piece{{}, &lane.instance->words};
+    const Piece piece{{}, lane.instance->words.get()};
     Result<void> pushed;
     if (order_.carried[i].empty() || !has_run_) {
       pushed = lane.queue->push({&piece, 1}, after);

@@ -24,8 +24,8 @@ Result<std::unique_ptr<BoundQueue>> BoundQueue::bind(HardwareQueue& queue,
 }
 
 BoundQueue::~BoundQueue() {
-  for (const Instance& instance : instances_)
-    queue_.release_after(instance.last, instance.words.memory);
+  for (Instance& instance : instances_)
+    queue_.release_after(instance.last, std::move(instance.words));
 }
 
 void BoundQueue::take_patches(const CommandQueue& commands, u32 data_start) {
@@ -53,7 +53,8 @@ Result<void> BoundQueue::add_instance(const CommandQueue& commands, u32 data_sta
   if (!data.empty()) std::memcpy(host + data_start, data.data(), data.size_bytes());
   commands.relocate({host, words.size()}, GpuAddr{memory.address + data_start * sizeof(u32)});
   Instance& instance = instances_.emplace_back();
-  instance.words = {memory, static_cast<u32>(words.size()), static_cast<u32>(total)};
+  instance.words = std::make_unique<BoundWords>(
+      BoundWords{memory, static_cast<u32>(words.size()), static_cast<u32>(total)});
   instance.applied.resize(uses_.size());
   return {};
 }
@@ -66,7 +67,7 @@ Result<BoundQueue::Instance*> BoundQueue::next() {
 }
 
 void BoundQueue::patch(Instance& instance, std::span<const u64> slots) const {
-  const std::span<u32> words{static_cast<u32*>(instance.words.memory.host), instance.words.total};
+  const std::span<u32> words{static_cast<u32*>(instance.words->memory.host), instance.words->total};
   for (usize i = 0; i < uses_.size(); ++i) {
     const Use& use = uses_[i];
     const u64 value = slots[use.slot];

@@ -17,7 +17,7 @@ namespace doorbell::hcq {
 class BoundQueue {
  public:
   struct Instance {
-    BoundWords words;
+    std::unique_ptr<BoundWords> words;
     std::vector<u64> applied;  // by `uses_`: the values in the words
     bool fresh = true;         // nothing is applied yet
     Position last = 0;         // of its last run; set by who submits

@@ -138,10 +138,10 @@ Error HardwareQueue::hang(Position position, u64 timeout_ns) {
   return error;
 }
 
-void HardwareQueue::release_after(Position position, const core::Allocation& memory) {
+void HardwareQueue::retire(Retired retired) {
   {
     std::lock_guard lock(retired_mutex_);
-    retired_.push_back({position, memory});
+    retired_.push_back(std::move(retired));
   }
   sweep();
 }

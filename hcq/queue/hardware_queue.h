@@ -79,7 +79,14 @@ class HardwareQueue {
   Result<void> synchronize(u64 timeout_ns = kTimeout_ns);
   const Timeline& timeline() const { return timeline_; }
   // Gives memory() back once `position` is done; never waits.
-  void release_after(Position position, const core::Allocation& memory);
+  void release_after(Position position, const core::Allocation& memory) {
+    retire({position, memory, nullptr});
+  }
+  // The same for words: until then the queue may also note what they cost.
+  void release_after(Position position, std::unique_ptr<BoundWords> words) {
+    const core::Allocation memory = words->memory;
+    retire({position, memory, std::move(words)});
+  }
 
   // ---- for those who submit to several queues at once, in this order
   // -----------------------------
@@ -108,7 +115,9 @@ class HardwareQueue {
   struct Retired {
     Position position;
     core::Allocation memory;
+    std::unique_ptr<BoundWords> words;  // whose memory it is, or null
   };
+  void retire(Retired retired);
   // Raises last(); valid until called again.
   std::span<const u32> end_words();
   Result<void> wait_slow(Position position, u64 timeout_ns);

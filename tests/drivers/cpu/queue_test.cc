@@ -281,7 +281,7 @@ TEST_F(CpuQueueTest, TinyBoundWordsRunOnTheSubmitter) {
       const auto place = queue.timeline().where(position);
       instance.last = position;
       bound->patch(instance, std::array<u64, 2>{place.signal.address().value, place.value});
-      const hcq::Piece piece{{}, &instance.words};
+      const hcq::Piece piece{{}, instance.words.get()};
       ASSERT_OK(queue.push({&piece, 1}, {}));
     }
     ASSERT_OK(queue.synchronize());

@@ -245,6 +245,33 @@ TEST(Graph, CopyAndComputeOverlapInTheTrace) {
   EXPECT_GE(spans[0].end_ns, spans[2].begin_ns);  // and the next kernel of the copy queue
 }
 
+// Words, and what the queue notes about them, outlive a graph that goes while it runs.
+TEST(Graph, MayGoWhileItRuns) {
+  auto device = make_cpu(0, {.threads = 1, .inline_ns = 0});
+  static std::atomic<bool> go;
+  go = false;
+  auto waits = load(
+      *device, "waits",
+      [](void* const* buffers, const i64*, i64) {
+        while (!go) std::this_thread::yield();
+        ++*static_cast<i64*>(buffers[0]);
+      },
+      1, 0);
+  i64 value = 0;
+  {
+    Graph graph;
+    const u32 v = graph.memory(graph.storage(), 0, 8, address(&value));
+    for (int i = 0; i < 3; ++i)
+      graph.exec(device->compute_queue(), {waits.get(), "waits", {{v, Access::Write}}});
+    ASSERT_OK(graph.bind());
+    ASSERT_OK(graph.replay());
+    ASSERT_OK(graph.replay());
+  }
+  go = true;
+  ASSERT_OK(device->synchronize());
+  EXPECT_EQ(value, 6);
+}
+
 // Kernels that do not depend on each other run at once: each waits for the other to begin.
 TEST(Graph, IndependentQueuesOverlap) {
   auto device = make_cpu(0, {.threads = 1}), other = make_cpu(1, {.threads = 1});

@@ -76,12 +76,12 @@ TEST_F(BoundQueueTest, PatchesWordsAndDataAndOnlyWhatChanged) {
   commands.signal(u64{0x1000}, Operand::of_slot(0));
   auto bound = *BoundQueue::bind(*queue, commands, 1);
   BoundQueue::Instance* instance = *bound->next();
-  auto* words = static_cast<u32*>(instance->words.memory.host);
+  auto* words = static_cast<u32*>(instance->words->memory.host);
   bound->patch(*instance, std::array<u64, 2>{9, 0x200000003});
   EXPECT_EQ(words[0], 5u);
   u64 data = 0;
   std::memcpy(&data, words + 1, 8);
-  EXPECT_EQ(data, instance->words.memory.address + 256);  // the next 64 words
+  EXPECT_EQ(data, instance->words->memory.address + 256);  // the next 64 words
   EXPECT_EQ(words[64], 3u);
   EXPECT_EQ(words[65], 2u);
   EXPECT_EQ(words[66], 0x70u);
@@ -99,7 +99,7 @@ TEST_F(BoundQueueTest, InstancesTakeTurnsAndWaitForTheirLastRun) {
   commands.memory_barrier();
   auto bound = *BoundQueue::bind(*queue, commands, 2);
   BoundQueue::Instance *first = *bound->next(), *second = *bound->next();
-  EXPECT_NE(first->words.memory.host, second->words.memory.host);
+  EXPECT_NE(first->words->memory.host, second->words->memory.host);
   {
     std::lock_guard lock(queue->mutex());
     ASSERT_TRUE(queue->reserve(1));
