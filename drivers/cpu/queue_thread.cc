@@ -9,18 +9,10 @@
 namespace doorbell::cpu {
 namespace {
 
-// About 20 microseconds of pauses: replays follow each other faster than a thread wakes.
-constexpr int kSpins = 500;
+// Turns of Clock::relax, about 20 us: replays follow each other faster than a thread wakes.
+constexpr u32 kSpins = 500;
 // A sleeper looks this often whether it should stop.
 constexpr u64 kSlice_ns = 20'000'000;
-
-void pause() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
 
 }  // namespace
 
@@ -38,9 +30,9 @@ void CpuQueue::work() {
 
 // Until there is an entry, or a while.
 void CpuQueue::sleep(u64 head) {
-  for (int spins = 0; spins < kSpins; ++spins) {
+  for (u32 turn = 0; turn < kSpins; ++turn) {
     if (tail_.load(std::memory_order_acquire) != head) return;
-    pause();
+    clock().relax(turn);
   }
   const u32 seen = wake_.load(std::memory_order_seq_cst);
   sleeping_.store(true, std::memory_order_seq_cst);
@@ -70,14 +62,11 @@ bool CpuQueue::run(const Entry& entry) {
 }
 
 bool CpuQueue::await(Command command) {
-  for (int turn = 0; !may_pass(command); ++turn) {
+  for (u32 turn = 0; !may_pass(command); ++turn) {
     if (stop_.load(std::memory_order_acquire)) return false;
-    if (turn < kSpins) {
-      pause();
-      continue;
-    }
-    if (command.header().kind == CommandKind::Poll) {
-      clock().relax(static_cast<u32>(turn) * 10);  // anyone may write it, and nobody tells
+    // What a Poll looks at anyone may write, and nobody tells.
+    if (turn < kSpins || command.header().kind == CommandKind::Poll) {
+      clock().relax(turn);
       continue;
     }
     auto& cell = *reinterpret_cast<hcq::SignalCell*>(command.operand(0));

@@ -12,7 +12,10 @@ namespace {
 // About 20 microseconds of pauses.
 constexpr int kSpins = 500;
 
-void pause() {
+// Now and then the processor is offered to others: on a busy machine the very thread that we wait
+// for may be queued behind us.
+void pause(int turn) {
+  if (turn % 32 == 31) return std::this_thread::yield();
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
@@ -60,7 +63,7 @@ void WorkerPool::work() {
     int spins = 0;
     u32 now;
     while ((now = wake_.load(std::memory_order_acquire)) == seen && spins < kSpins) {
-      pause();
+      pause(spins);
       ++spins;
     }
     if (now == seen) {
@@ -84,7 +87,7 @@ void WorkerPool::run_job(Part part, void* context, i64 count) {
   }
   for (int spins = 0; spins < kSpins; ++spins) {
     if (unfinished_.load(std::memory_order_acquire) == 0) return;
-    pause();
+    pause(spins);
   }
   while (const u32 left = unfinished_.load(std::memory_order_acquire))
     unfinished_.wait(left, std::memory_order_acquire);

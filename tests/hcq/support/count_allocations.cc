@@ -22,5 +22,11 @@ void* operator new(std::size_t bytes) {
   throw std::bad_alloc();
 }
 
+// The library's own would not be ours under the address sanitizer.
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  ++count;
+  return std::malloc(bytes == 0 ? 1 : bytes);
+}
+
 void operator delete(void* block) noexcept { std::free(block); }
 void operator delete(void* block, std::size_t) noexcept { std::free(block); }
