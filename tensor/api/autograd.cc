@@ -2,6 +2,7 @@
 // gradient.cc's.
 #include "base/util/check.h"
 #include "tensor/api/build.h"
+#include "tensor/api/capture.h"
 #include "tensor/api/gradient.h"
 
 namespace doorbell {
@@ -32,15 +33,42 @@ Tensor& Tensor::requires_grad(bool on) {
 
 bool Tensor::needs_grad() const { return cell().tracked || cell().is_leaf; }
 bool Tensor::is_leaf() const { return cell().is_leaf; }
-Tensor Tensor::grad() const { return cell().grad; }
-void Tensor::zero_grad() { cell().grad = {}; }
+
+void detail::Cell::set_gradient(Tensor new_gradient, bool lost) {
+  grad = std::move(new_gradient);
+  gradient_lost = lost;
+}
+
+const Tensor& detail::Cell::gradient() const {
+  if (gradient_lost) {
+    throw fail(ErrorKind::Invalid,
+               "a jitted function used the gradient of a tensor of shape {} itself and did not "
+               "keep it; return the gradient, or call zero_grad()",
+               Tensor::from_uop(value).shape().str());
+  }
+  return grad;
+}
+
+Tensor Tensor::grad() const {
+  detail::Cell& cell = this->cell();
+  if (detail::capture != nullptr) detail::capture->gradient_read(cell);
+  return cell.gradient();
+}
+
+void Tensor::zero_grad() {
+  detail::Cell& cell = this->cell();
+  if (detail::capture != nullptr) detail::capture->gradient_written(cell);
+  cell.set_gradient({});
+}
 
 void Tensor::set_grad(const Tensor& grad) {
   if (grad.shape() != shape()) {
     throw fail(ErrorKind::Invalid, "gradient of shape {} for a tensor of shape {}",
                grad.shape().str(), shape().str());
   }
-  cell().grad = grad;
+  detail::Cell& cell = this->cell();
+  if (detail::capture != nullptr) detail::capture->gradient_written(cell);
+  cell.set_gradient(grad);
 }
 
 namespace {
@@ -89,7 +117,10 @@ void Tensor::backward(const Tensor& upstream) const {
   for (const NodeGradient& found : gradients) {
     detail::Cell* leaf = tag_of(found.node)->cell.load(std::memory_order_acquire);
     if (leaf == nullptr || !leaf->is_leaf) continue;  // nobody is left to ask for it
-    leaf->grad = leaf->grad.defined() ? leaf->grad + found.gradient : found.gradient;
+    if (detail::capture != nullptr) detail::capture->gradient_read(*leaf);
+    const Tensor before = leaf->gradient();
+    if (detail::capture != nullptr) detail::capture->gradient_written(*leaf);
+    leaf->set_gradient(before.defined() ? before + found.gradient : found.gradient);
   }
 }
 

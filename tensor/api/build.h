@@ -8,6 +8,7 @@
 
 #include <absl/container/inlined_vector.h>
 
+#include "core/device/device.h"
 #include "tensor/api/tensor.h"
 
 namespace doorbell::detail {
@@ -24,15 +25,22 @@ struct LeafTag final : core::Payload {
   std::atomic<Cell*> cell{nullptr};
 };
 
+class Capture;
+// What jit() is writing down on this thread, or null (capture.h).
+extern constinit thread_local Capture* capture;
+
 // What a Tensor shares with its copies.
 struct Cell {
-  Cell(UOpRef value, bool tracked) : value(std::move(value)), tracked(tracked) {}
+  Cell(UOpRef value, bool tracked);
   ~Cell();
   void ref() { refs.fetch_add(1, std::memory_order_relaxed); }
   void unref() {
     if (refs.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
   void set_value(UOpRef new_value, bool new_tracked);
+  void set_gradient(Tensor new_gradient, bool lost = false);
+  // Throws where it was lost.
+  const Tensor& gradient() const;
 
   std::atomic<u32> refs{1};
   UOpRef value;
@@ -41,10 +49,19 @@ struct Cell {
   LeafTag* tag = nullptr;  // counted; made when first marked
   UOpRef leaf_node;        // Detach(value) with the tag, made when first used
   Tensor grad;
+  // It had a gradient that a jitted function used up and did not keep: asking for it is an error.
+  bool gradient_lost = false;
+  u64 born = 0;  // the number of the capture within which it was made, or 0
 };
 
 struct Access {
   static Cell& cell(const Tensor& tensor) { return tensor.cell(); }
+  // The same, unseen by a capture; null for no tensor.
+  static Cell* unseen(const Tensor& tensor) { return tensor.cell_; }
+  static Tensor handle(Cell& cell) {
+    cell.ref();
+    return Tensor(&cell);
+  }
 };
 
 // ---- nodes
@@ -63,6 +80,9 @@ Tensor select(const Tensor& condition, const Tensor& yes, const Tensor& no);
 Tensor reduce_axes(Op op, const Tensor& x, i64 mask);
 // A 0-d constant; converted to what `dtype` can hold.
 Tensor constant(Number value, DType dtype);
+
+// The buffer {key, counter} of the next draw of `count` random elements on a device.
+UOpRef next_draw(core::Device& device, i64 count);
 
 // ---- dtypes
 // --------------------------------------------------------------------------------------

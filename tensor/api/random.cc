@@ -11,6 +11,7 @@
 #include "base/util/hash.h"
 #include "core/device/device.h"
 #include "tensor/api/build.h"
+#include "tensor/api/capture.h"
 #include "tensor/api/storage.h"
 #include "tensor/engine/realize.h"
 
@@ -32,7 +33,7 @@ Streams& streams() {
 }
 
 // {key, counter} of a draw of `count` elements.
-std::array<u64, 2> next_draw(u16 device, i64 count) {
+std::array<u64, 2> advance(u16 device, i64 count) {
   Streams& all = streams();
   std::lock_guard lock(all.mutex);
   if (all.counters.size() <= device) all.counters.resize(device + 1u, 0);
@@ -48,9 +49,9 @@ Tensor random_bits(const Shape& shape, const TensorOptions& options) {
     if (size < 0) throw fail(ErrorKind::Invalid, "shape {} has a negative size", shape.str());
   }
   core::Device& device = engine::device(options.device);
-  const std::array<u64, 2> draw = next_draw(device.index(), count);
-  const Tensor state =
-      Tensor::from_data(std::span<const u64>(draw), {2}, {.device = device.name()});
+  core::UOpRef draw = detail::next_draw(device, count);
+  if (detail::capture != nullptr) detail::capture->draw(device, count, draw);
+  const Tensor state = Tensor::from_uop(std::move(draw));
   const Tensor key = state[0], first = state[1];
   const Tensor counters = Tensor::arange(count, {.dtype = dtypes::u64}) + first;
   return detail::make(Op::Threefry, dtypes::u64, {&counters, &key}).reshape(shape);
@@ -100,7 +101,15 @@ constexpr f64 kKaimingSlope = 0.01;
 
 }  // namespace
 
+core::UOpRef detail::next_draw(core::Device& device, i64 count) {
+  const std::array<u64, 2> draw = advance(device.index(), count);
+  const i64 shape[] = {2};
+  return engine::make_buffer_node(device, dtypes::u64, shape,
+                                  std::as_bytes(std::span<const u64>(draw)));
+}
+
 void Tensor::manual_seed(u64 seed) {
+  detail::refuse_in_capture("the random stream is seeded");
   Streams& all = streams();
   std::lock_guard lock(all.mutex);
   all.seed = seed;

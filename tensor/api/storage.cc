@@ -7,6 +7,7 @@
 #include "base/util/check.h"
 #include "core/device/device.h"
 #include "tensor/api/build.h"
+#include "tensor/api/capture.h"
 #include "tensor/engine/realize.h"
 
 namespace doorbell {
@@ -171,6 +172,7 @@ const Tensor& Tensor::realize() const {
 }
 
 void Tensor::copy_to(std::span<std::byte> bytes) const {
+  detail::refuse_in_capture("the values of a tensor are read");
   for (const Size& size : shape()) size.value();  // a symbolic size is refused by name
   if (static_cast<i64>(bytes.size()) != nbytes()) {
     throw fail(ErrorKind::Invalid, "{} bytes to copy to, the tensor has {}", bytes.size(),

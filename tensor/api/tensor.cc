@@ -3,6 +3,7 @@
 
 #include "base/util/check.h"
 #include "tensor/api/build.h"
+#include "tensor/api/capture.h"
 
 namespace doorbell {
 
@@ -24,7 +25,14 @@ bool same_shape(UOp a, UOp b) {
 
 namespace detail {
 
+constinit thread_local Capture* capture = nullptr;
+
+Cell::Cell(UOpRef value, bool tracked) : value(std::move(value)), tracked(tracked) {
+  if (capture != nullptr) [[unlikely]] born = capture->cell_born();
+}
+
 Cell::~Cell() {
+  if (born != 0 && capture != nullptr) [[unlikely]] capture->cell_gone(born);
   if (tag == nullptr) return;
   tag->cell.store(nullptr, std::memory_order_release);
   tag->unref();
@@ -63,6 +71,7 @@ Tensor Tensor::from_uop(UOpRef value, bool needs_grad) {
 
 detail::Cell& Tensor::cell() const {
   if (cell_ == nullptr) throw fail(ErrorKind::Invalid, "the tensor is not defined");
+  if (detail::capture != nullptr) [[unlikely]] detail::capture->touch(*cell_);
   return *cell_;
 }
 

@@ -9,6 +9,7 @@
 #include "core/util/config.h"
 #include "tensor/engine/must.h"
 #include "tensor/engine/plan_cache.h"
+#include "tensor/engine/recorder.h"
 
 namespace doorbell::engine {
 namespace {
@@ -90,6 +91,8 @@ std::vector<UOpRef> realize(std::span<const UOp> wanted) {
     results.reserve(roots.size());
     const std::shared_ptr<const Plan> plan = find_plan(&key, roots);
     run_plan(*plan, key, &results);
+    if (Recorder* recorder = Recorder::current()) [[unlikely]]
+      recorder->add(plan, key, results);
     for (usize i = 0; i < roots.size(); ++i) TensorGraph::set_realized(roots[i], *results[i]);
   }
   std::vector<UOpRef> all;

@@ -1,0 +1,317 @@
+// What a capture sees, computes and gives back.
+#include "tensor/api/capture.h"
+
+#include <atomic>
+#include <utility>
+
+#include "tensor/engine/realize.h"
+
+namespace doorbell::detail {
+
+namespace {
+
+u64 next_number() {
+  static constinit std::atomic<u64> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+// Within its life nothing is captured: for what the library itself does in between.
+struct Pause {
+  Capture* const previous = std::exchange(capture, nullptr);
+  engine::Recorder::Scope scope{nullptr};
+  ~Pause() { capture = previous; }
+};
+
+Tensor made_outside(UOpRef value) {
+  Pause pause;
+  return Tensor::from_uop(std::move(value));
+}
+
+// The same memory under a name of its own. Without elements there is none.
+UOpRef place_for(UOp stored) {
+  if (!stored.is(Op::Buffer)) return UOpRef(stored);
+  const Form form = Form::of(stored);
+  return engine::make_buffer_node(core::Ref<core::Buffer>(&engine::buffer_of(stored)),
+                                  stored.dtype(), form.shape);
+}
+
+}  // namespace
+
+void refuse_in_capture(const char* what) {
+  if (capture == nullptr) return;
+  throw fail(ErrorKind::Invalid,
+             "{} inside a function that jit captures, which later calls would not do again; do it "
+             "outside",
+             what);
+}
+
+UOpRef stored_value(const Tensor& tensor, const char* what) {
+  Cell& cell = *Access::unseen(tensor);
+  if (!tensor.shape().is_const()) {
+    throw fail(ErrorKind::Unsupported,
+               "{} of shape {}: a jitted function takes and gives constant shapes; pass the whole "
+               "tensor and the bound size",
+               what, tensor.shape().str());
+  }
+  if (tensor.numel() == 0) return cell.value;
+  if (!TensorGraph::realized(*cell.value)) tensor.realize();
+  return UOpRef(TensorGraph::realized(*cell.value));
+}
+
+Capture::Capture(std::span<const Tensor> arguments, std::span<const Size> sizes)
+    : number_(next_number()),
+      program_(std::make_unique<JitProgram>()),
+      arguments_(arguments.begin(), arguments.end()) {
+  program_->sizes_.assign(sizes.begin(), sizes.end());
+  program_->argument_count_ = arguments.size();
+  program_->training_ = TrainingScope::active();
+  std::vector<UOpRef> stored(arguments.size());
+  for (usize i = 0; i < arguments.size(); ++i)
+    if (arguments[i].defined()) stored[i] = stored_value(arguments[i], "an argument");
+  scope_ = std::make_unique<engine::Recorder::Scope>(&recorder_);
+  capture = this;
+  for (usize i = 0; i < arguments.size(); ++i) {
+    JitProgram::Holder holder;
+    holder.argument = static_cast<i32>(i);
+    if (!stored[i]) {
+      holder.is_defined = false;
+      held_.push_back({.cell = nullptr});
+      program_->holders_.push_back(std::move(holder));
+      stand_ins_.emplace_back();
+      continue;
+    }
+    UOpRef place = place_for(*stored[i]);
+    Tensor stand_in = Tensor::from_uop(place);
+    Cell* cell = Access::unseen(stand_in);
+    if (Access::unseen(arguments[i])->is_leaf) stand_in.requires_grad();
+    stand_ins_.push_back(stand_in);
+    Held held{.outside = arguments[i],
+              .cell = cell,
+              .stand_in = std::move(stand_in),
+              .before = std::move(stored[i]),
+              .place = std::move(place)};
+    hold(std::move(held), std::move(holder));
+  }
+}
+
+Capture::~Capture() {
+  if (capture != this) return;
+  for (Held& held : held_) {
+    if (held.cell == nullptr || held.stand_in.defined()) continue;
+    if (held.cell->value == held.place) held.cell->set_value(held.before, false);
+    if (held.gradient_in.defined() &&
+        Access::unseen(held.cell->grad) == Access::unseen(held.gradient_in))
+      held.cell->grad = held.gradient;
+  }
+  capture = nullptr;
+}
+
+u32 Capture::add_slot(JitProgram::Slot slot, UOpRef place) {
+  program_->slots_.push_back(std::move(slot));
+  places_.push_back(std::move(place));
+  return static_cast<u32>(places_.size()) - 1;
+}
+
+void Capture::hold(Held held, JitProgram::Holder holder) {
+  const u32 number = static_cast<u32>(held_.size());
+  Cell& outside = *Access::unseen(held.outside);
+  holder.form = Form::of(*held.place);
+  holder.is_leaf = outside.is_leaf;
+  add_slot({.kind = JitProgram::Slot::Kind::Value, .holder = number}, held.place);
+  held.gradient = outside.grad;
+  if (held.stand_in.defined()) held.cell->set_gradient(outside.grad, outside.gradient_lost);
+  holder_of_.emplace(held.cell, number);
+  held_.push_back(std::move(held));
+  program_->holders_.push_back(std::move(holder));
+}
+
+void Capture::touch_outside(Cell& cell) {
+  if (holder_of_.contains(&cell)) return;
+  Held held{.outside = Access::handle(cell), .cell = &cell};
+  {
+    Pause pause;
+    if (cell.tracked) {
+      throw fail(ErrorKind::Invalid,
+                 "a tensor of shape {} that a jitted function refers to was computed from marked "
+                 "tensors outside, and gradients do not flow there; detach it",
+                 held.outside.shape().str());
+    }
+    held.before = stored_value(held.outside, "a tensor");
+    held.place = place_for(*held.before);
+  }
+  JitProgram::Holder holder;
+  holder.tensor = held.outside;
+  const UOpRef place = held.place;
+  hold(std::move(held), std::move(holder));
+  cell.set_value(place, false);
+}
+
+void Capture::draw(core::Device& device, i64 count, const UOpRef& node) {
+  add_slot({.kind = JitProgram::Slot::Kind::Draw, .device = &device, .count = count}, node);
+}
+
+// Only when the function looks at it: most functions begin with zero_grad().
+void Capture::hold_gradient(u32 number) {
+  Held& held = held_[number];
+  UOpRef stored;
+  {
+    Pause pause;
+    stored = stored_value(held.gradient, "a gradient");
+  }
+  held.gradient_place = place_for(*stored);
+  held.gradient_in = Tensor::from_uop(held.gradient_place);
+  held.cell->grad = held.gradient_in;
+  add_slot({.kind = JitProgram::Slot::Kind::Gradient,
+            .holder = number,
+            .form = Form::of(*held.gradient_place)},
+           held.gradient_place);
+}
+
+void Capture::gradient_read(Cell& cell) {
+  const auto at = holder_of_.find(&cell);
+  if (at == holder_of_.end()) return;
+  Held& held = held_[at->second];
+  if (held.gradient_written) {
+    held.gradient_used = true;
+    return;
+  }
+  program_->holders_[at->second].gradient_defined = cell.grad.defined();
+  if (cell.grad.defined() && !held.gradient_in.defined()) hold_gradient(at->second);
+}
+
+void Capture::gradient_written(Cell& cell) {
+  const auto at = holder_of_.find(&cell);
+  if (at == holder_of_.end()) return;
+  held_[at->second].gradient_written = true;
+  held_[at->second].gradient_used = false;
+}
+
+// The number of the tensor's value among what has to be computed.
+i32 Capture::want(const Tensor& tensor) {
+  const Cell& cell = Access::cell(tensor);
+  const Shape shape = tensor.shape();
+  if (!shape.is_const()) {
+    throw fail(ErrorKind::Unsupported,
+               "a jitted function gives a tensor of shape {}, expected a constant shape",
+               shape.str());
+  }
+  wanted_.push_back(cell.value);
+  return static_cast<i32>(wanted_.size()) - 1;
+}
+
+// A gradient that the function used itself, in an optimiser's step, is not kept: storing it would
+// cost as much again. Where it adds to what was there before, the next call needs it.
+void Capture::want_gradient(u32 number) {
+  const Held& held = held_[number];
+  const Tensor gradient = held.cell->grad;
+  const Cell* cell = Access::unseen(gradient);
+  if (held.gradient_in.defined() && cell == Access::unseen(held.gradient_in)) {
+    if (cell->value == held.gradient_place) return;
+  } else if (!held.gradient_written) {
+    return;
+  }
+  const bool adds = program_->holders_[number].gradient_defined == 1;
+  i32 result = JitProgram::Write::kNone;
+  if (gradient.defined())
+    result = held.gradient_used && !adds ? JitProgram::Write::kLost : want(gradient);
+  program_->writes_.push_back({number, true, result});
+}
+
+// Wanting may touch more tensors, so by number.
+void Capture::want_changes() {
+  for (u32 i = 0; i < held_.size(); ++i) {
+    Cell* cell = held_[i].cell;
+    if (cell == nullptr) continue;
+    const usize writes = program_->writes_.size();
+    if (cell->value != held_[i].place)
+      program_->writes_.push_back({i, false, want(Access::handle(*cell))});
+    want_gradient(i);
+    if (program_->writes_.size() == writes) continue;
+    program_->holders_[i].is_written = true;
+    if (i < arguments_.size())
+      program_->writes_argument_ = true;
+    else
+      program_->written_state_.insert(cell);
+  }
+}
+
+std::vector<UOpRef> Capture::compute_wanted() {
+  std::vector<UOp> nodes;
+  std::vector<usize> at;
+  std::vector<UOpRef> results = wanted_;
+  for (usize i = 0; i < wanted_.size(); ++i) {
+    bool is_empty = false;
+    for (usize axis = 0; axis < wanted_[i]->ndim(); ++axis)
+      is_empty |= wanted_[i]->dim(axis).value() == 0;
+    if (is_empty) continue;
+    nodes.push_back(*wanted_[i]);
+    at.push_back(i);
+  }
+  std::vector<UOpRef> stored = engine::realize(nodes);
+  for (usize i = 0; i < at.size(); ++i) results[at[i]] = std::move(stored[i]);
+  return results;
+}
+
+void Capture::name_variables(std::vector<i64>* names) {
+  for (const Size& size : program_->sizes_) {
+    if (size.is_const()) {
+      program_->size_variable_.push_back(~u32{0});
+      continue;
+    }
+    const UOpRef node = size.expression();
+    if (!node->is(Op::Bind)) {
+      throw fail(ErrorKind::Unsupported,
+                 "size {} as an argument of a jitted function, expected a number or what "
+                 "Variable::bind gives",
+                 size.str());
+    }
+    program_->size_variable_.push_back(static_cast<u32>(names->size()));
+    names->push_back(node->src(0).arg(0));
+  }
+}
+
+// From here on everyone outside has the values that a plain call would have left.
+void Capture::give_back(std::span<const UOpRef> results) {
+  for (Held& held : held_) {
+    if (held.cell == nullptr || held.stand_in.defined()) continue;
+    held.cell->set_value(held.before, false);
+    if (held.gradient_in.defined()) held.cell->grad = held.gradient;
+  }
+  for (const JitProgram::Write& write : program_->writes_) {
+    Cell& cell = *Access::unseen(held_[write.holder].outside);
+    const Tensor replaced = cell.grad;  // it ends after the pause, so that its end is seen
+    Pause pause;
+    JitProgram::write(write, cell, results);
+  }
+}
+
+std::unique_ptr<JitProgram> Capture::finish(std::span<Tensor* const> outputs) {
+  for (const Tensor* output : outputs)
+    program_->outputs_.push_back(output->defined() ? want(*output) : -1);
+  want_changes();
+  program_->refuse_aliases(arguments_);
+  const std::vector<UOpRef> results = compute_wanted();
+  scope_.reset();
+  std::vector<i64> names;
+  name_variables(&names);
+  program_->replay_ =
+      std::make_unique<engine::Replay>(std::move(recorder_.runs), places_, names, results);
+  program_->variable_count_ = names.size();
+  give_back(results);
+  for (usize i = 0; i < outputs.size(); ++i)
+    if (program_->outputs_[i] >= 0)
+      *outputs[i] = made_outside(results[static_cast<usize>(program_->outputs_[i])]);
+  held_.clear();
+  stand_ins_.clear();
+  capture = nullptr;
+  if (alive_ != 0) {
+    throw fail(ErrorKind::Invalid,
+               "{} of the tensors that a jitted function made are still held outside it, where "
+               "later calls would not change them; return them, or assign() to a tensor that "
+               "exists before",
+               alive_);
+  }
+  return std::move(program_);
+}
+
+}  // namespace doorbell::detail

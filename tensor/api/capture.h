@@ -1,0 +1,157 @@
+// Capture: one call of a function as jit() sees it. Everything from outside that the function
+// touches gets, for the time of the call, a Buffer node of its own over the same memory, so that
+// the recorded graphs tell apart what happens to hold one value now and may not at the next call.
+// Laying out and replaying is engine/replay.h's; the calls in between are jit.h's.
+//
+// Not for users. One thread's: work that the function hands to other threads is not seen.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
+
+#include "tensor/api/build.h"
+#include "tensor/engine/recorder.h"
+#include "tensor/engine/replay.h"
+
+namespace doorbell::detail {
+
+// What a tensor must be to take the place of another.
+struct Form {
+  DType dtype;
+  u16 device = 0;  // index + 1
+  absl::InlinedVector<i64, 4> shape;
+
+  static Form of(UOp node);
+  bool fits(UOp node) const;
+  std::string str() const;  // "f32 of shape (2, 3) on CPU"
+};
+
+// A captured function: what it reads at each call, and what it changes.
+class JitProgram {
+ public:
+  // A tensor that is not made by the function: an argument, or one that it refers to.
+  struct Holder {
+    i32 argument = -1;
+    Tensor tensor;  // where it is no argument
+    Form form;
+    bool is_defined = true;
+    bool is_leaf = false;
+    bool is_written = false;   // the function assigns to it, or changes its gradient
+    i8 gradient_defined = -1;  // whether it had a gradient, where the function looked; -1: not
+  };
+  struct Slot {
+    enum class Kind : u8 { Value, Gradient, Draw } kind;
+    u32 holder = 0;
+    Form form = {};                  // of a gradient
+    core::Device* device = nullptr;  // of a draw
+    i64 count = 0;
+  };
+  struct Write {
+    u32 holder;
+    bool is_gradient;
+    i32 result;  // or one of these, of a gradient:
+    static constexpr i32 kNone = -1, kLost = -2;
+  };
+  // Runs it with these arguments; the outputs as new tensors. Throws before anything has changed.
+  void replay(std::span<const Tensor> arguments, std::span<const Size> sizes,
+              std::vector<Tensor>* outputs);
+  // Throws where one tensor has two parts in a call that changes one of them.
+  void refuse_aliases(std::span<const Tensor> arguments) const;
+
+  usize argument_count() const { return argument_count_; }
+  usize launches() const { return replay_->launches(); }
+  i64 arena_bytes() const { return replay_->arena_bytes(); }
+
+ private:
+  friend class Capture;
+  Cell& cell_of(const Holder& holder, std::span<const Tensor> arguments) const;
+  void check_arguments(std::span<const Tensor> arguments) const;
+  void check_sizes(std::span<const Size> sizes, std::span<i64> variables) const;
+  void check_state(std::span<const Tensor> arguments) const;
+  UOpRef value_of(usize slot, std::span<const Tensor> arguments) const;
+  static void write(const Write& write, Cell& cell, std::span<const UOpRef> results);
+
+  std::vector<Holder> holders_;     // the arguments first
+  std::vector<Size> sizes_;         // arguments too, as they were
+  std::vector<u32> size_variable_;  // by size: in the names given to the Replay, or ~0
+  usize argument_count_ = 0, variable_count_ = 0;
+  std::vector<Slot> slots_;
+  std::vector<Write> writes_;
+  std::vector<i32> outputs_;  // the result that each is; -1: not defined
+  bool training_ = false;
+  bool writes_argument_ = false;
+  absl::flat_hash_set<const Cell*> written_state_;  // looked up, never iterated
+  std::unique_ptr<engine::Replay> replay_;
+};
+
+class Capture {
+ public:
+  Capture(std::span<const Tensor> arguments, std::span<const Size> sizes);
+  // Without finish(): what the function assigned stays, the rest is as it was.
+  ~Capture();
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+
+  // What the function is called with in place of its arguments.
+  const std::vector<Tensor>& stand_ins() const { return stand_ins_; }
+  // Computes what the function left to do, gives everyone their values and replaces the outputs by
+  // new tensors.
+  std::unique_ptr<JitProgram> finish(std::span<Tensor* const> outputs);
+
+  // ---- told by Tensor, while this is the thread's `capture` ----
+  u64 cell_born() {
+    ++alive_;
+    return number_;
+  }
+  void cell_gone(u64 born) { alive_ -= born == number_; }
+  void touch(Cell& cell) {
+    if (cell.born != number_) touch_outside(cell);
+  }
+  void draw(core::Device& device, i64 count, const UOpRef& node);
+  void gradient_read(Cell& cell);
+  void gradient_written(Cell& cell);
+
+ private:
+  struct Held {
+    Tensor outside = {};   // the caller's
+    Cell* cell = nullptr;  // what the function sees: the same, or a stand-in
+    Tensor stand_in = {};
+    UOpRef before = {}, place = {};          // the value, and the node that stands for it
+    Tensor gradient = {}, gradient_in = {};  // likewise; undefined where there was none
+    UOpRef gradient_place = {};
+    bool gradient_written = false, gradient_used = false;  // used: read after the last writing
+  };
+
+  void touch_outside(Cell& cell);
+  void hold(Held held, JitProgram::Holder holder);
+  u32 add_slot(JitProgram::Slot slot, UOpRef place);
+  void hold_gradient(u32 holder);
+  i32 want(const Tensor& tensor);
+  void want_gradient(u32 holder);
+  void want_changes();
+  std::vector<UOpRef> compute_wanted();
+  void give_back(std::span<const UOpRef> results);
+  void name_variables(std::vector<i64>* names);
+
+  const u64 number_;
+  i64 alive_ = 0;
+  engine::Recorder recorder_;
+  std::unique_ptr<engine::Recorder::Scope> scope_;
+  std::unique_ptr<JitProgram> program_;
+  std::vector<Tensor> arguments_, stand_ins_;
+  std::vector<Held> held_;                           // by holder
+  absl::flat_hash_map<const Cell*, u32> holder_of_;  // looked up, never iterated
+  std::vector<UOpRef> places_;                       // by slot
+  std::vector<UOpRef> wanted_;
+};
+
+// Throws while this thread captures.
+void refuse_in_capture(const char* what);
+// A node as it is stored; computes it where nobody has. Throws for a symbolic shape.
+UOpRef stored_value(const Tensor& tensor, const char* what);
+
+}  // namespace doorbell::detail

@@ -1,0 +1,111 @@
+// The calls of a jitted function, apart from the function.
+#include "tensor/api/jit.h"
+
+#include "tensor/api/capture.h"
+#include "tensor/engine/realize.h"
+
+namespace doorbell::detail {
+
+namespace {
+
+// An untracked tensor of its own with the value, so that no output is a handle of an argument or of
+// state, and none leads gradients out of the function.
+Tensor settled(const Tensor& tensor) {
+  NoGradScope no_grad;
+  const Shape shape = tensor.shape();
+  if (!shape.is_const()) {
+    throw fail(ErrorKind::Unsupported,
+               "a jitted function gives a tensor of shape {}, expected a constant shape",
+               shape.str());
+  }
+  if (tensor.numel() == 0) return tensor.detach();
+  return Tensor::from_uop(core::UOpRef(TensorGraph::realized(*Access::cell(tensor).value)));
+}
+
+absl::InlinedVector<Tensor, 8> tensors_of(const JitParts& parts) {
+  absl::InlinedVector<Tensor, 8> tensors;
+  for (const Tensor* tensor : parts.tensors) tensors.push_back(*tensor);
+  return tensors;
+}
+
+template <class T>
+std::span<const T> view(const absl::InlinedVector<T, 8>& items) {
+  return {items.data(), items.size()};
+}
+
+std::span<const Size> sizes_of(const JitParts& parts) {
+  return {parts.sizes.data(), parts.sizes.size()};
+}
+
+}  // namespace
+
+JitState::JitState() = default;
+JitState::~JitState() = default;
+
+bool JitState::is_nested() { return capture != nullptr; }
+
+JitState::Step JitState::begin(const JitParts& arguments, const void* signature) {
+  for (usize i = 0; i < arguments.tensors.size(); ++i) {
+    const Tensor& argument = *arguments.tensors[i];
+    if (!argument.defined() || NoGradScope::active() || !Access::cell(argument).tracked) continue;
+    throw fail(
+        ErrorKind::Invalid,
+        "argument {} of a jitted function was computed from marked tensors, and gradients do "
+        "not flow into the function; detach it",
+        i);
+  }
+  if (!program_) return was_called_ ? Step::Capture : Step::Plain;
+  if (signature != signature_)
+    throw fail(ErrorKind::Invalid,
+               "a jitted function is called with other types than it was captured with");
+  if (arguments.lengths != lengths_)
+    throw fail(ErrorKind::Invalid,
+               "a jitted function is called with {} tensors, or other sizes of vectors, captured "
+               "with {}",
+               arguments.tensors.size(), program_->argument_count());
+  return Step::Replay;
+}
+
+void JitState::end_plain(const JitParts& outputs) {
+  std::vector<Tensor> defined;
+  for (const Tensor* output : outputs.tensors)
+    if (output->defined()) defined.push_back(*output);
+  Tensor::realize(defined);
+  for (Tensor* output : outputs.tensors)
+    if (output->defined()) *output = settled(*output);
+  was_called_ = true;
+}
+
+std::vector<Tensor> JitState::replay(const JitParts& arguments) {
+  std::vector<Tensor> outputs;
+  program_->replay(view(tensors_of(arguments)), sizes_of(arguments), &outputs);
+  return outputs;
+}
+
+void JitState::reset() {
+  program_.reset();
+  outputs.reset();
+  was_called_ = false;
+}
+
+usize JitState::launches() const { return program_ ? program_->launches() : 0; }
+i64 JitState::arena_bytes() const { return program_ ? program_->arena_bytes() : 0; }
+
+JitCall::JitCall(JitState& state, const JitParts& arguments, const void* signature)
+    : state_(state), signature_(signature), lengths_(arguments.lengths) {
+  capture_ = std::make_unique<Capture>(view(tensors_of(arguments)), sizes_of(arguments));
+  for (usize i = 0; i < arguments.tensors.size(); ++i)
+    *arguments.tensors[i] = capture_->stand_ins()[i];
+}
+
+JitCall::~JitCall() = default;
+
+void JitCall::finish(const JitParts& outputs) {
+  state_.program_ = capture_->finish({outputs.tensors.data(), outputs.tensors.size()});
+  state_.signature_ = signature_;
+  state_.lengths_ = lengths_;
+}
+
+Tensor jit_blank() { return Tensor::full({}, 0); }
+
+}  // namespace doorbell::detail

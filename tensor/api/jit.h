@@ -1,0 +1,263 @@
+// jit(f): a function of tensors that is recorded once and then replayed as launches prepared
+// beforehand.
+//
+//   auto step = jit([&](const Tensor& x, const Tensor& y) { ... return loss; });
+//
+// The first call runs f plainly, the second runs and records it, and all later calls only launch
+// what was recorded: f itself is not called again. What that means for arguments, for tensors that
+// f refers to, for random numbers and for plain C++ values is docs/api.md's section on it.
+// Recording is capture.h's, replaying engine/replay.h's.
+//
+// Thread safety: calls of one jitted function go one after another; different ones may be called
+// at once by different threads, as far as they change no tensor that the other uses.
+#pragma once
+
+#include <any>
+#include <array>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tensor/api/tensor.h"
+#include "tensor/nn/module.h"
+
+namespace doorbell {
+namespace detail {
+
+class JitProgram;
+
+// The tensors and sizes within a value, in a fixed order, and what else tells two values apart.
+struct JitParts {
+  absl::InlinedVector<Tensor*, 8> tensors;
+  absl::InlinedVector<Size, 2> sizes;
+  absl::InlinedVector<usize, 8> lengths;  // of vectors
+};
+
+template <class T>
+concept Visitable = requires(T& value, nn::Visitor& visitor) { value.visit(visitor); };
+
+template <class T>
+struct JitWalk {
+  static constexpr bool kKnown = Visitable<T>;
+  static void walk(T& value, JitParts& parts) {
+    nn::Visitor visitor(
+        [&](const std::string&, Tensor& tensor) { parts.tensors.push_back(&tensor); });
+    const usize before = parts.tensors.size();
+    value.visit(visitor);
+    parts.lengths.push_back(parts.tensors.size() - before);
+  }
+};
+template <>
+struct JitWalk<Tensor> {
+  static constexpr bool kKnown = true;
+  static void walk(Tensor& value, JitParts& parts) { parts.tensors.push_back(&value); }
+};
+template <>
+struct JitWalk<Size> {
+  static constexpr bool kKnown = true;
+  static void walk(Size& value, JitParts& parts) { parts.sizes.push_back(value); }
+};
+template <class T>
+struct JitWalk<std::vector<T>> {
+  static constexpr bool kKnown = JitWalk<T>::kKnown;
+  static void walk(std::vector<T>& value, JitParts& parts) {
+    parts.lengths.push_back(value.size());
+    for (T& item : value) JitWalk<T>::walk(item, parts);
+  }
+};
+template <class T, usize N>
+struct JitWalk<std::array<T, N>> {
+  static constexpr bool kKnown = JitWalk<T>::kKnown;
+  static void walk(std::array<T, N>& value, JitParts& parts) {
+    for (T& item : value) JitWalk<T>::walk(item, parts);
+  }
+};
+template <class... T>
+struct JitWalk<std::tuple<T...>> {
+  static constexpr bool kKnown = (JitWalk<T>::kKnown && ...);
+  static void walk(std::tuple<T...>& value, JitParts& parts) {
+    std::apply([&](T&... item) { (JitWalk<T>::walk(item, parts), ...); }, value);
+  }
+};
+template <class A, class B>
+struct JitWalk<std::pair<A, B>> {
+  static constexpr bool kKnown = JitWalk<A>::kKnown && JitWalk<B>::kKnown;
+  static void walk(std::pair<A, B>& value, JitParts& parts) {
+    JitWalk<A>::walk(value.first, parts);
+    JitWalk<B>::walk(value.second, parts);
+  }
+};
+
+// Values, and what x[...] gives as the tensor that it is.
+template <class T>
+using JitValue =
+    std::conditional_t<std::is_base_of_v<Tensor, std::decay_t<T>>, Tensor, std::decay_t<T>>;
+struct JitNothing {};
+template <>
+struct JitWalk<JitNothing> {
+  static constexpr bool kKnown = true;
+  static void walk(JitNothing&, JitParts&) {}
+};
+template <class T>
+using JitResult = std::conditional_t<std::is_void_v<T>, JitNothing, JitValue<T>>;
+
+template <class... T>
+inline constexpr char kJitSignature = 0;  // its address tells signatures apart
+
+// What does not depend on the types of the function.
+class JitState {
+ public:
+  enum class Step : u8 { Plain, Capture, Replay };
+
+  JitState();
+  ~JitState();
+  // A capture is open on this thread: the call is a part of it.
+  static bool is_nested();
+  // Refuses what does not go with the capture, where there is one.
+  Step begin(const JitParts& arguments, const void* signature);
+  // After a plain call: outputs as all later calls give them.
+  void end_plain(const JitParts& outputs);
+  std::vector<Tensor> replay(const JitParts& arguments);
+  void reset();
+  usize launches() const;
+  i64 arena_bytes() const;
+
+  std::mutex mutex;
+  std::any outputs;  // the result with tensors that mean nothing, to be filled by each replay
+
+ private:
+  friend class JitCall;
+  const void* signature_ = nullptr;
+  absl::InlinedVector<usize, 8> lengths_;
+  bool was_called_ = false;
+  std::unique_ptr<JitProgram> program_;
+};
+
+// The second call. The arguments' tensors are replaced by stand-ins until it is over.
+class Capture;
+class JitCall {
+ public:
+  JitCall(JitState& state, const JitParts& arguments, const void* signature);
+  ~JitCall();
+  void finish(const JitParts& outputs);
+
+ private:
+  JitState& state_;
+  const void* signature_;
+  absl::InlinedVector<usize, 8> lengths_;
+  std::unique_ptr<Capture> capture_;
+};
+
+// A tensor without memory, for JitState::outputs.
+Tensor jit_blank();
+
+}  // namespace detail
+
+template <class F>
+class Jit {
+ public:
+  explicit Jit(F function)
+      : function_(std::move(function)), state_(std::make_unique<detail::JitState>()) {}
+
+  template <class... Args>
+  auto operator()(const Args&... args) {
+    using Raw = std::invoke_result_t<F&, const detail::JitValue<Args>&...>;
+    using Result = detail::JitResult<Raw>;
+    using Values = std::tuple<detail::JitValue<Args>...>;
+    static_assert(detail::JitWalk<Values>::kKnown,
+                  "a jitted function takes tensors, bound sizes, vectors, tuples and structs with "
+                  "visit() of them; any other value would stay what it was when it was captured");
+    static_assert(detail::JitWalk<Result>::kKnown,
+                  "a jitted function returns tensors, and vectors, tuples and structs with visit() "
+                  "of them; any other value would stay what it was when it was captured");
+    Values values(args...);
+    Result result = run<Result>(values);
+    if constexpr (std::is_void_v<Raw>) {
+      (void)result;
+    } else {
+      return result;
+    }
+  }
+
+  // Forgets what was captured: the next call is a first call.
+  void reset() {
+    std::lock_guard lock(state_->mutex);
+    state_->reset();
+  }
+  bool is_captured() const { return state_->launches() != 0; }
+  // Of one replay: kernels and copies, and the memory kept for what lives only within it.
+  usize launches() const { return state_->launches(); }
+  i64 arena_bytes() const { return state_->arena_bytes(); }
+
+ private:
+  template <class T>
+  static detail::JitParts parts_of(T& value) {
+    detail::JitParts parts;
+    detail::JitWalk<T>::walk(value, parts);
+    return parts;
+  }
+
+  template <class Result, class Values>
+  Result call(const Values& values) {
+    return std::apply(
+        [&](const auto&... value) -> Result {
+          if constexpr (std::is_same_v<Result, detail::JitNothing>) {
+            function_(value...);
+            return {};
+          } else {
+            return function_(value...);
+          }
+        },
+        values);
+  }
+
+  template <class Result, class Values>
+  Result run(Values& values) {
+    using Step = detail::JitState::Step;
+    if (detail::JitState::is_nested()) return call<Result>(values);
+    std::lock_guard lock(state_->mutex);
+    const detail::JitParts arguments = parts_of(values);
+    const void* signature = &detail::kJitSignature<Values, Result>;
+    const Step step = state_->begin(arguments, signature);
+    if (step == Step::Replay) {
+      Result result = *std::any_cast<Result>(&state_->outputs);
+      std::vector<Tensor> outputs = state_->replay(arguments);
+      const detail::JitParts places = parts_of(result);
+      for (usize i = 0; i < outputs.size(); ++i) *places.tensors[i] = std::move(outputs[i]);
+      return result;
+    }
+    if (step == Step::Plain) {
+      Result result = call<Result>(values);
+      state_->end_plain(parts_of(result));
+      return result;
+    }
+    return captured<Result>(values, arguments, signature);
+  }
+
+  template <class Result, class Values>
+  Result captured(Values& values, const detail::JitParts& arguments, const void* signature) {
+    detail::JitCall call_now(*state_, arguments, signature);
+    Result result = call<Result>(values);
+    for (Tensor* stand_in : arguments.tensors) *stand_in = Tensor();
+    call_now.finish(parts_of(result));
+    Result blank = result;
+    for (Tensor* tensor : parts_of(blank).tensors)
+      if (tensor->defined()) *tensor = detail::jit_blank();
+    state_->outputs = std::move(blank);
+    return result;
+  }
+
+  F function_;
+  std::unique_ptr<detail::JitState> state_;  // it has a mutex, and a Jit can be moved
+};
+
+template <class F>
+Jit<std::decay_t<F>> jit(F&& function) {
+  return Jit<std::decay_t<F>>(std::forward<F>(function));
+}
+
+}  // namespace doorbell

@@ -1,0 +1,196 @@
+// A captured function at work: checks, replays, gives the results to their owners.
+#include "core/device/registry.h"
+#include "tensor/api/capture.h"
+
+namespace doorbell::detail {
+
+namespace {
+
+std::string form_text(DType dtype, u16 device, std::span<const i64> shape) {
+  std::string text = std::string(core::long_name_of(dtype.scalar)) + " of shape " +
+                     Shape(shape.begin(), shape.end()).str();
+  if (device != 0)
+    text += " on " + core::Registry::instance().name_of(static_cast<u16>(device - 1));
+  return text;
+}
+
+}  // namespace
+
+Form Form::of(UOp node) {
+  Form form{node.dtype(), node.device(), {}};
+  for (usize axis = 0; axis < node.ndim(); ++axis) form.shape.push_back(node.dim(axis).value());
+  return form;
+}
+
+bool Form::fits(UOp node) const {
+  if (node.dtype() != dtype || node.device() != device || node.ndim() != shape.size()) return false;
+  for (usize axis = 0; axis < shape.size(); ++axis)
+    if (!node.dim(axis).is_const() || node.dim(axis).value() != shape[axis]) return false;
+  return true;
+}
+
+std::string Form::str() const { return form_text(dtype, device, shape); }
+
+Cell& JitProgram::cell_of(const Holder& holder, std::span<const Tensor> arguments) const {
+  const Tensor& tensor =
+      holder.argument < 0 ? holder.tensor : arguments[static_cast<usize>(holder.argument)];
+  return *Access::unseen(tensor);
+}
+
+void JitProgram::refuse_aliases(std::span<const Tensor> arguments) const {
+  for (usize i = 0; i < arguments.size(); ++i) {
+    const Cell* cell = Access::unseen(arguments[i]);
+    if (cell == nullptr) continue;
+    if (written_state_.contains(cell)) {
+      throw fail(ErrorKind::Invalid,
+                 "argument {} of a jitted function is also a tensor that the function refers to "
+                 "and changes; pass a clone()",
+                 i);
+    }
+    if (!holders_[i].is_written) continue;
+    for (usize other = 0; other < arguments.size(); ++other) {
+      if (other != i && Access::unseen(arguments[other]) == cell) {
+        throw fail(ErrorKind::Invalid,
+                   "arguments {} and {} of a jitted function are one tensor, which the function "
+                   "changes; pass a clone()",
+                   i, other);
+      }
+    }
+    for (usize at = arguments.size(); at < holders_.size(); ++at) {
+      if (Access::unseen(holders_[at].tensor) != cell) continue;
+      throw fail(ErrorKind::Invalid,
+                 "argument {} of a jitted function, which changes it, is also a tensor that the "
+                 "function refers to; pass a clone()",
+                 i);
+    }
+  }
+}
+
+void JitProgram::check_arguments(std::span<const Tensor> arguments) const {
+  for (usize i = 0; i < arguments.size(); ++i) {
+    const Holder& holder = holders_[i];
+    const bool was_defined = holder.is_defined;
+    if (arguments[i].defined() != was_defined) {
+      throw fail(ErrorKind::Invalid, "argument {} of a jitted function is {}, captured {}", i,
+                 was_defined ? "not defined" : "a tensor", was_defined ? "as one" : "without");
+    }
+    if (!was_defined) continue;
+    const UOpRef value = stored_value(arguments[i], "an argument");
+    if (!holder.form.fits(*value)) {
+      throw fail(ErrorKind::Invalid, "argument {} of a jitted function is {}, captured with {}", i,
+                 Form::of(*value).str(), holder.form.str());
+    }
+    if (Access::unseen(arguments[i])->is_leaf != holder.is_leaf) {
+      throw fail(ErrorKind::Invalid,
+                 "argument {} of a jitted function is {}marked requires_grad, captured when it was "
+                 "{}",
+                 i, holder.is_leaf ? "not " : "", holder.is_leaf ? "" : "not");
+    }
+  }
+}
+
+void JitProgram::check_sizes(std::span<const Size> sizes, std::span<i64> variables) const {
+  for (usize i = 0; i < sizes.size(); ++i) {
+    const Size &now = sizes[i], &then = sizes_[i];
+    const bool is_variable = size_variable_[i] != ~u32{0};
+    bool fits = is_variable != now.is_const();
+    if (fits && is_variable) {
+      const UOpRef bind = now.expression();
+      fits = bind->is(Op::Bind) && bind->src(0) == then.expression()->src(0);
+      if (fits) variables[size_variable_[i]] = bind->src(1).const_int();
+    } else if (fits) {
+      fits = now.value() == then.value();
+    }
+    if (!fits) {
+      throw fail(ErrorKind::Invalid,
+                 "size argument {} of a jitted function is {}, captured with {}", i, now.str(),
+                 then.str());
+    }
+  }
+}
+
+void JitProgram::check_state(std::span<const Tensor> arguments) const {
+  if (TrainingScope::active() != training_) {
+    throw fail(ErrorKind::Invalid, "a jitted function is called {} a training scope, captured {}",
+               training_ ? "outside" : "within", training_ ? "within one" : "outside");
+  }
+  for (const Holder& holder : holders_) {
+    if (!holder.is_defined) continue;
+    if (holder.argument < 0) {
+      const UOpRef value = stored_value(holder.tensor, "a tensor");
+      if (!holder.form.fits(*value)) {
+        throw fail(ErrorKind::Invalid,
+                   "a tensor that a jitted function refers to is now {}, captured with {}",
+                   Form::of(*value).str(), holder.form.str());
+      }
+    }
+    if (holder.gradient_defined < 0) continue;
+    const Cell& cell = cell_of(holder, arguments);
+    const bool has_gradient = cell.grad.defined() || cell.gradient_lost;
+    if (has_gradient != (holder.gradient_defined == 1)) {
+      throw fail(ErrorKind::Invalid,
+                 "a tensor of shape {} has {} gradient when a jitted function reads it, captured "
+                 "with{}; call zero_grad() in the function, or before each call",
+                 Shape(holder.form.shape.begin(), holder.form.shape.end()).str(),
+                 holder.gradient_defined == 1 ? "no" : "a",
+                 holder.gradient_defined == 1 ? " one" : "out");
+    }
+  }
+}
+
+UOpRef JitProgram::value_of(usize at, std::span<const Tensor> arguments) const {
+  const Slot& slot = slots_[at];
+  if (slot.kind == Slot::Kind::Draw) return next_draw(*slot.device, slot.count);
+  if (!replay_->reads(at)) return {};
+  const Cell& cell = cell_of(holders_[slot.holder], arguments);
+  if (slot.kind == Slot::Kind::Value) {
+    const UOp stored = TensorGraph::realized(*cell.value);
+    return stored ? UOpRef(stored) : cell.value;
+  }
+  if (!cell.grad.defined())
+    throw fail(ErrorKind::Invalid, "a gradient that a jitted function reads is gone");
+  UOpRef value = stored_value(cell.grad, "a gradient");
+  if (!slot.form.fits(*value)) {
+    throw fail(ErrorKind::Invalid,
+               "a gradient that a jitted function reads is now {}, captured with {}",
+               Form::of(*value).str(), slot.form.str());
+  }
+  return value;
+}
+
+void JitProgram::write(const Write& write, Cell& cell, std::span<const UOpRef> results) {
+  if (!write.is_gradient)
+    cell.set_value(results[static_cast<usize>(write.result)], false);
+  else if (write.result < 0)
+    cell.set_gradient({}, write.result == Write::kLost);
+  else
+    cell.set_gradient(Tensor::from_uop(results[static_cast<usize>(write.result)]));
+}
+
+void JitProgram::replay(std::span<const Tensor> arguments, std::span<const Size> sizes,
+                        std::vector<Tensor>* outputs) {
+  absl::InlinedVector<i64, 4> variables(variable_count_);
+  check_arguments(arguments);
+  check_sizes(sizes, {variables.data(), variables.size()});
+  check_state(arguments);
+  if (writes_argument_ || !written_state_.empty()) refuse_aliases(arguments);
+  absl::InlinedVector<UOpRef, 16> owned;
+  absl::InlinedVector<UOp, 16> slots;
+  // Draws come last, so that nothing is drawn for a call that is refused.
+  for (const bool draws : {false, true}) {
+    owned.resize(slots_.size());
+    for (usize i = 0; i < slots_.size(); ++i)
+      if ((slots_[i].kind == Slot::Kind::Draw) == draws) owned[i] = value_of(i, arguments);
+  }
+  for (const UOpRef& node : owned) slots.push_back(*node);
+  std::vector<UOpRef> results;
+  results.reserve(writes_.size() + outputs_.size());
+  replay_->run({slots.data(), slots.size()}, {variables.data(), variables.size()}, &results);
+  for (const Write& change : writes_)
+    write(change, cell_of(holders_[change.holder], arguments), results);
+  for (const i32 output : outputs_)
+    outputs->push_back(output < 0 ? Tensor()
+                                  : Tensor::from_uop(results[static_cast<usize>(output)]));
+}
+
+}  // namespace doorbell::detail

@@ -1,0 +1,43 @@
+// Recorder: while one is open on a thread, realize() also writes down what it ran, with which
+// Buffers. Making a Replay of the record is replay.h's.
+//
+// Thread safety: one thread's; realisations of other threads are not recorded.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "tensor/engine/plan.h"
+
+namespace doorbell::engine {
+
+// One realisation as it ran.
+struct RecordedRun {
+  std::shared_ptr<const Plan> plan;  // shared with the cache, as everywhere
+  std::vector<core::UOpRef> inputs;  // Buffer nodes, as GraphKey numbers them
+  std::vector<core::BoundVariable> variables;
+  std::vector<core::UOpRef> results;  // by root
+};
+
+class Recorder {
+ public:
+  // Opens one for a scope; null closes for the scope what was open.
+  class Scope {
+   public:
+    explicit Scope(Recorder* recorder);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    Recorder* previous_;
+  };
+  static Recorder* current();
+
+  void add(const std::shared_ptr<const Plan>& plan, const core::GraphKey& key,
+           const std::vector<core::UOpRef>& results);
+
+  std::vector<RecordedRun> runs;
+};
+
+}  // namespace doorbell::engine
