@@ -2,6 +2,7 @@
 #include "drivers/cpu/program.h"
 
 #include <absl/container/inlined_vector.h>
+#include <cxxabi.h>
 
 #include <exception>
 
@@ -47,7 +48,8 @@ void CpuProgram::run(void* const* buffers, const i64* variables) const {
         Call& call = *static_cast<Call*>(context);
         try {
           call.entry(call.buffers, call.variables, part);
-        } catch (const std::exception&) {
+        } catch (...) {
+          if (abi::__cxa_current_exception_type() == nullptr) throw;  // the end of the thread
           // A worker must not die of it. The pool's end of the job orders the write.
           if (!call.failed.exchange(true)) call.error = std::current_exception();
         }

@@ -80,13 +80,13 @@ bool CpuQueue::survive(hcq::Position position, const u64** at, const u64* end) {
   try {
     *at = executor_.run(*at, end);
     return true;
-  } catch (const abi::__forced_unwind&) {
-    die(position, "its thread was ended");
-    throw;  // a thread that is ended must end
   } catch (const std::exception& error) {
     die(position, error.what());
   } catch (...) {
-    die(position, "it threw what is no std::exception");
+    // No type: not an exception, but the end of the thread, which must go on.
+    const bool ends = abi::__cxa_current_exception_type() == nullptr;
+    die(position, ends ? "its thread was ended" : "it threw what is no std::exception");
+    if (ends) throw;
   }
   return false;
 }

@@ -194,6 +194,16 @@ TEST_F(CpuQueueTest, DeathNamesKernelPositionAndSignalAtTheNextSynchronise) {
   EXPECT_FALSE(device->synchronize());
 }
 
+TEST_F(CpuQueueTest, AnythingMayBeThrown) {
+  auto bad = load(*device, "odd", [](void* const*, const i64*, i64) { throw 42; }, 0, 0, 4);
+  commands->exec({bad.get()});
+  ASSERT_OK(queue.submit(*commands));
+  auto lost = queue.synchronize();
+  ASSERT_FALSE(lost);
+  EXPECT_NE(lost.error().message.find("it threw what is no std::exception"), std::string::npos)
+      << lost.error().message;
+}
+
 TEST_F(CpuQueueTest, AKernelOfManyPartsMayThrowToo) {
   auto bad = load(*device, "unlucky", throws, 0, 0, 8);
   commands->exec({bad.get()});
