@@ -11,13 +11,16 @@
 #include <filesystem>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "base/os/process.h"
+#include "base/util/check.h"
 #include "bench/support/child.h"
 #include "bench/support/measure.h"
 #include "bench/support/table.h"
 #include "runtime/runtime.h"
+#include "tensor/api/jit.h"
 #include "tensor/api/tensor.h"
 #include "tensor/engine/realize.h"
 
@@ -73,12 +76,50 @@ std::function<void()> chain_of_ten(const std::string& device) {
   };
 }
 
+// A captured chain of `kernels`, replayed.
+template <int kernels>
+std::function<void()> replay(const std::string& device) {
+  auto body = [b = input(device)](const Tensor& x) {
+    Tensor result = x;
+    for (int i = 0; i < kernels; ++i) result = (result + b).realize();
+    return result;
+  };
+  // shared_ptr: what is measured is a std::function, which is copied.
+  const auto step = std::make_shared<Jit<decltype(body)>>(jit(body));
+  const Tensor a = input(device);
+  for (int i = 0; i < 2; ++i) (*step)(a);
+  CHECK_EQ(step->launches(), static_cast<usize>(kernels));
+  return [step, a] {
+    (*step)(a);
+    engine::synchronize();
+  };
+}
+
+std::function<void()> replay_with_variable(const std::string& device) {
+  const Variable length("dispatch_length", 1, 16);
+  auto body = [b = input(device)](const Tensor& x, const Size& n) {
+    return (x + b)[{Slice(0, n)}].sum();
+  };
+  const auto step = std::make_shared<Jit<decltype(body)>>(jit(body));
+  const Tensor a = input(device);
+  for (int i = 1; i < 3; ++i) (*step)(a, length.bind(i));
+  return [step, a, length, n = 0]() mutable {
+    n = n % 16 + 1;
+    (*step)(a, length.bind(n));
+    engine::synchronize();
+  };
+}
+
 constexpr Case kCases[] = {
     {"build a + b, not realized", "one node in the graph's table", 0, build_only},
     {"(a + b).realize()", "the key's walk, one launch, one buffer", 1, eager},
     {"same, among 10,000 live tensors", "the same: nothing walks the living", 1, eager_among_many},
     {"same, and wait for the device", "the worker's wake-up", 1, eager_waited},
     {"chain of 10 kernels, one realize", "launches: the rest is shared", 10, chain_of_ten},
+    {"jit: 1 kernel, and wait", "checks, one buffer, one node", 1, replay<1>},
+    {"jit: chain of 100 kernels, and wait", "launches", 100, replay<100>},
+    {"jit: 1 kernel with a variable, and wait", "two nodes for the bound size", 1,
+     replay_with_variable},
 };
 
 f64 measure_case(const Case& one, const std::string& device, bool smoke) {

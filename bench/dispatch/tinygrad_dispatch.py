@@ -6,7 +6,7 @@ import json
 import statistics
 import time
 
-from tinygrad import Device, Tensor
+from tinygrad import Device, Tensor, TinyJit, Variable
 
 
 def measure(body, samples=15, sample_seconds=0.05):
@@ -38,11 +38,43 @@ def main():
             x = (x + b).contiguous()
         x.realize()
 
+    def replay(kernels):
+        @TinyJit
+        def step(x):
+            for _ in range(kernels):
+                x = (x + b).realize()
+            return x
+        for _ in range(3):
+            step(a)
+
+        def body():
+            step(a)
+            device.synchronize()
+        return body
+
+    def replay_with_variable():
+        length = Variable("dispatch_length", 1, 16)
+
+        @TinyJit
+        def step(x, n):
+            return (x + b)[:n].sum().realize()
+        count = 0
+
+        def body():
+            nonlocal count
+            count = count % 16 + 1
+            step(a, length.bind(count))
+            device.synchronize()
+        return body
+
     figures = {
         "build a + b, not realized": measure(lambda: a + b),
         "(a + b).realize()": measure(lambda: (a + b).realize()),
         "same, and wait for the device": measure(waited),
         "chain of 10 kernels, one realize": measure(chain),
+        "jit: 1 kernel, and wait": measure(replay(1)),
+        "jit: chain of 100 kernels, and wait": measure(replay(100)),
+        "jit: 1 kernel with a variable, and wait": measure(replay_with_variable()),
     }
     alive = [Tensor.empty(16) + i for i in range(10000)]
     figures["same, among 10,000 live tensors"] = measure(lambda: (a + b).realize())
