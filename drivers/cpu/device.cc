@@ -40,6 +40,7 @@ CpuDevice::CpuDevice(core::DeviceSpec spec, const Options& options)
   parts.clock = options.clock != nullptr ? options.clock : &os::host_clock();
   parts.event = &event_;
   parts.timeline_limit = options.timeline_limit;
+  parts.timeout_ns = 600'000'000'000;  // a kernel on one thread may take minutes
   // A process without memory for a page cannot be helped by an error.
   parts.name = "compute";
   compute_ = *CpuQueue::make(parts, *this, options.inline_ns);

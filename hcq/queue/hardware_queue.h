@@ -37,6 +37,7 @@ struct Piece {
 
 class HardwareQueue {
  public:
+  // How long work may take before it counts as hanging, unless the device or the caller says else.
   static constexpr u64 kTimeout_ns = 30'000'000'000;
 
   // What a queue is made of, borrowed from its device.
@@ -48,6 +49,7 @@ class HardwareQueue {
     os::Clock* clock;
     Event* event;  // null: the host only polls
     u64 timeline_limit = Timeline::kLimit;
+    u64 timeout_ns = kTimeout_ns;
   };
 
   HardwareQueue(Parts parts, Timeline timeline);
@@ -75,8 +77,11 @@ class HardwareQueue {
   // Nothing runs, and nothing waits to.
   bool idle() const { return done(timeline_.last()); }
   // Spins, then blocks. Reports what went wrong on the queue, or that it hangs.
-  Result<void> wait(Position position, u64 timeout_ns = kTimeout_ns);
-  Result<void> synchronize(u64 timeout_ns = kTimeout_ns);
+  Result<void> wait(Position position, u64 timeout_ns);
+  Result<void> wait(Position position) { return wait(position, parts_.timeout_ns); }
+  // All that was submitted. Also reports what went wrong without stopping the queue.
+  Result<void> synchronize(u64 timeout_ns);
+  Result<void> synchronize() { return synchronize(parts_.timeout_ns); }
   const Timeline& timeline() const { return timeline_; }
   // Gives memory() back once `position` is done; never waits.
   void release_after(Position position, const core::Allocation& memory) {
