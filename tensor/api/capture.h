@@ -55,10 +55,15 @@ class JitProgram {
     bool is_gradient;
     i32 result;  // or one of these, of a gradient:
     static constexpr i32 kNone = -1, kLost = -2;
+    bool operator==(const Write&) const = default;
   };
   // Runs it with these arguments; the outputs as new tensors. Throws before anything has changed.
   void replay(std::span<const Tensor> arguments, std::span<const Size> sizes,
               std::vector<Tensor>* outputs);
+  // Throws where the arguments or the state are not as they were captured.
+  void check(std::span<const Tensor> arguments, std::span<const Size> sizes) const;
+  // In words, in what another capture did something else; empty where it did not.
+  std::string difference(const JitProgram& other) const;
   // Throws where one tensor has two parts in a call that changes one of them.
   void refuse_aliases(std::span<const Tensor> arguments) const;
 

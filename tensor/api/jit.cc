@@ -93,6 +93,7 @@ i64 JitState::arena_bytes() const { return program_ ? program_->arena_bytes() : 
 
 JitCall::JitCall(JitState& state, const JitParts& arguments, const void* signature)
     : state_(state), signature_(signature), lengths_(arguments.lengths) {
+  if (state.program_) state.program_->check(view(tensors_of(arguments)), sizes_of(arguments));
   capture_ = std::make_unique<Capture>(view(tensors_of(arguments)), sizes_of(arguments));
   for (usize i = 0; i < arguments.tensors.size(); ++i)
     *arguments.tensors[i] = capture_->stand_ins()[i];
@@ -101,7 +102,18 @@ JitCall::JitCall(JitState& state, const JitParts& arguments, const void* signatu
 JitCall::~JitCall() = default;
 
 void JitCall::finish(const JitParts& outputs) {
-  state_.program_ = capture_->finish({outputs.tensors.data(), outputs.tensors.size()});
+  std::unique_ptr<JitProgram> program =
+      capture_->finish({outputs.tensors.data(), outputs.tensors.size()});
+  if (state_.program_) {
+    const std::string difference = state_.program_->difference(*program);
+    if (difference.empty()) return;
+    throw fail(
+        ErrorKind::Invalid,
+        "a jitted function does not do what it did when it was captured: {}. What it depends "
+        "on besides tensors has changed; pass it as a tensor or a bound size",
+        difference);
+  }
+  state_.program_ = std::move(program);
   state_.signature_ = signature_;
   state_.lengths_ = lengths_;
 }

@@ -137,12 +137,14 @@ class JitState {
   std::unique_ptr<JitProgram> program_;
 };
 
-// The second call. The arguments' tensors are replaced by stand-ins until it is over.
+// The second call, or one that is compared with it. The arguments' tensors are replaced by
+// stand-ins until it is over.
 class Capture;
 class JitCall {
  public:
   JitCall(JitState& state, const JitParts& arguments, const void* signature);
   ~JitCall();
+  // Keeps what was captured, or where there is a capture compares the two.
   void finish(const JitParts& outputs);
 
  private:
@@ -157,11 +159,19 @@ Tensor jit_blank();
 
 }  // namespace detail
 
+struct JitOptions {
+  // Later calls run the function too, record it again and throw where it does not do what it did
+  // when it was captured: because a plain C++ value has changed, say. For finding mistakes.
+  bool check = false;
+};
+
 template <class F>
 class Jit {
  public:
-  explicit Jit(F function)
-      : function_(std::move(function)), state_(std::make_unique<detail::JitState>()) {}
+  explicit Jit(F function, const JitOptions& options = {})
+      : function_(std::move(function)),
+        options_(options),
+        state_(std::make_unique<detail::JitState>()) {}
 
   template <class... Args>
   auto operator()(const Args&... args) {
@@ -223,7 +233,7 @@ class Jit {
     const detail::JitParts arguments = parts_of(values);
     const void* signature = &detail::kJitSignature<Values, Result>;
     const Step step = state_->begin(arguments, signature);
-    if (step == Step::Replay) {
+    if (step == Step::Replay && !options_.check) {
       Result result = *std::any_cast<Result>(&state_->outputs);
       std::vector<Tensor> outputs = state_->replay(arguments);
       const detail::JitParts places = parts_of(result);
@@ -252,12 +262,13 @@ class Jit {
   }
 
   F function_;
+  JitOptions options_;
   std::unique_ptr<detail::JitState> state_;  // it has a mutex, and a Jit can be moved
 };
 
 template <class F>
-Jit<std::decay_t<F>> jit(F&& function) {
-  return Jit<std::decay_t<F>>(std::forward<F>(function));
+Jit<std::decay_t<F>> jit(F&& function, const JitOptions& options = {}) {
+  return Jit<std::decay_t<F>>(std::forward<F>(function), options);
 }
 
 }  // namespace doorbell

@@ -167,6 +167,30 @@ void JitProgram::write(const Write& write, Cell& cell, std::span<const UOpRef> r
     cell.set_gradient(Tensor::from_uop(results[static_cast<usize>(write.result)]));
 }
 
+void JitProgram::check(std::span<const Tensor> arguments, std::span<const Size> sizes) const {
+  absl::InlinedVector<i64, 4> variables(variable_count_);
+  check_arguments(arguments);
+  check_sizes(sizes, {variables.data(), variables.size()});
+  check_state(arguments);
+}
+
+std::string JitProgram::difference(const JitProgram& other) const {
+  bool same = holders_.size() == other.holders_.size() && slots_.size() == other.slots_.size();
+  for (usize i = 0; same && i < holders_.size(); ++i) {
+    const Cell* cell = Access::unseen(holders_[i].tensor);
+    same = cell == Access::unseen(other.holders_[i].tensor);
+  }
+  for (usize i = 0; same && i < slots_.size(); ++i) {
+    const Slot &a = slots_[i], &b = other.slots_[i];
+    same = a.kind == b.kind && a.holder == b.holder && a.device == b.device && a.count == b.count;
+  }
+  const std::string work = replay_->difference(*other.replay_);
+  if (!work.empty()) return work;
+  if (!same) return "it uses other tensors";
+  if (writes_ != other.writes_) return "it changes other tensors";
+  return outputs_ != other.outputs_ ? "it gives other results" : "";
+}
+
 void JitProgram::replay(std::span<const Tensor> arguments, std::span<const Size> sizes,
                         std::vector<Tensor>* outputs) {
   absl::InlinedVector<i64, 4> variables(variable_count_);

@@ -4,6 +4,8 @@
 
 #include <absl/container/flat_hash_map.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
@@ -11,6 +13,7 @@
 #include "core/schedule/memory_plan.h"
 #include "core/util/config.h"
 #include "tensor/engine/must.h"
+#include "tensor/engine/timed.h"
 
 namespace doorbell::engine {
 
@@ -253,19 +256,44 @@ i64 Replay::arena_bytes() const {
   return bytes;
 }
 
-void Replay::launch_all() {
-  BufferView* views = views_.data();
-  const i64* variables = variables_.data();
-  for (const Launch& launch : launches_) {
-    const BufferView* first = views + launch.first_view;
-    if (launch.program != nullptr) [[likely]] {
-      must(launch.program->launch({first, launch.view_count},
-                                  {variables + launch.first_variable, launch.variable_count}));
-    } else {
-      must(core::copy_between(*first[0].buffer, first[0].offset, *first[1].buffer, first[1].offset,
-                              launch.copy_bytes));
-    }
+inline void Replay::launch(const Launch& launch) {
+  const BufferView* first = views_.data() + launch.first_view;
+  if (launch.program != nullptr) [[likely]] {
+    must(
+        launch.program->launch({first, launch.view_count},
+                               {variables_.data() + launch.first_variable, launch.variable_count}));
+  } else {
+    must(core::copy_between(*first[0].buffer, first[0].offset, *first[1].buffer, first[1].offset,
+                            launch.copy_bytes));
   }
+}
+
+// With DEBUG=2 each item is waited for and timed, as outside of replays.
+void Replay::launch_timed() {
+  const Launch* next = launches_.data();
+  for (const std::shared_ptr<const Plan>& plan : plans_)
+    for (const PlanItem& item : plan->items) timed(item, [&] { launch(*next++); });
+}
+
+std::string Replay::difference(const Replay& other) const {
+  const usize count = launches_.size(), others = other.launches_.size();
+  for (usize i = 0; i < std::min(count, others); ++i)
+    if (launches_[i].program != other.launches_[i].program)
+      return fmt::format("launch {} of {} is another kernel", i, count);
+  if (count != others) return fmt::format("it makes {} launches, not {}", others, count);
+  if (patches_ != other.patches_ || variable_patches_ != other.variable_patches_)
+    return "its kernels read other tensors";
+  if (constants_.size() != other.constants_.size()) return "it makes other constants";
+  for (usize i = 0; i < constants_.size(); ++i) {
+    const Buffer &a = *constants_[i], &b = *other.constants_[i];
+    if (a.bytes() != b.bytes()) return "it makes constants of other sizes";
+    std::vector<u8> left(static_cast<usize>(a.bytes())), right(left.size());
+    must(a.device().synchronize());
+    // Where contents cannot be read (NULL) there is nothing to compare.
+    if (!a.copy_out(left.data(), a.bytes()) || !b.copy_out(right.data(), b.bytes())) continue;
+    if (left != right) return "it makes constants of other values";
+  }
+  return "";
 }
 
 void Replay::run(std::span<const UOp> slots, std::span<const i64> variables,
@@ -279,7 +307,11 @@ void Replay::run(std::span<const UOp> slots, std::span<const i64> variables,
                                     : fresh_now_[patch.source - slot_count].get();
   for (const VariablePatch& patch : variable_patches_)
     variables_[patch.at] = variables[patch.variable];
-  launch_all();
+  if (core::config().debug >= 2) [[unlikely]] {
+    launch_timed();
+  } else {
+    for (const Launch& item : launches_) launch(item);
+  }
   using std::memory_order_relaxed;
   core::counters.kernels.fetch_add(kernels_, memory_order_relaxed);
   if (copies_ != 0) core::counters.copies.fetch_add(copies_, memory_order_relaxed);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "tensor/engine/recorder.h"
@@ -26,6 +27,8 @@ class Replay {
   bool reads(usize slot) const { return reads_[slot]; }
   usize launches() const { return launches_.size(); }
   i64 arena_bytes() const;
+  // In words, in what this is not a recording of the same work; empty where it is.
+  std::string difference(const Replay& other) const;
 
   // Launches everything and appends the results' Buffer nodes, in memory of their own. Nothing is
   // launched when it throws for want of memory.
@@ -42,9 +45,11 @@ class Replay {
   // views_[view] gets the memory of a slot, or of fresh memory number source - slots.
   struct Patch {
     u32 view, source;
+    bool operator==(const Patch&) const = default;
   };
   struct VariablePatch {
     u32 at, variable;
+    bool operator==(const VariablePatch&) const = default;
   };
   struct Result {
     i32 slot = -1, fresh = -1;  // one of them, or `constant`
@@ -54,7 +59,8 @@ class Replay {
   };
   class Builder;
 
-  void launch_all();
+  void launch(const Launch& launch);
+  void launch_timed();
 
   std::vector<Launch> launches_;
   std::vector<core::BufferView> views_;

@@ -2,13 +2,11 @@
 // waited for and timed; otherwise nothing waits.
 #include <absl/container/inlined_vector.h>
 
-#include <chrono>
-
-#include "base/util/log.h"
 #include "core/device/counters.h"
 #include "core/util/config.h"
 #include "tensor/engine/must.h"
 #include "tensor/engine/plan.h"
+#include "tensor/engine/timed.h"
 
 namespace doorbell::engine {
 namespace {
@@ -41,9 +39,9 @@ void take_memory(Run* run) {
         break;
       case Kind::Output: run->views.push_back({run->outputs[place.index].get(), 0}); break;
       case Kind::Temporary:
-        run->views.push_back({run->temporaries.empty() ? nullptr
-                                                       : run->temporaries[place.index].get(),
-                              place.offset});
+        run->views.push_back(
+            {run->temporaries.empty() ? nullptr : run->temporaries[place.index].get(),
+             place.offset});
         break;
     }
   }
@@ -64,22 +62,6 @@ void launch(const Run& run, const PlanItem& item) {
   must(item.kernel->program->launch(views, variables));
 }
 
-void launch_timed(const Run& run, const PlanItem& item) {
-  const auto start = std::chrono::steady_clock::now();
-  launch(run, item);
-  must(item.device->synchronize());
-  const std::chrono::duration<f64> spent = std::chrono::steady_clock::now() - start;
-  const f64 seconds = spent.count();
-  if (item.kernel)
-    log().debug("{:<7} {:<40} {:>10.2f} us {:>9.2f} GFLOPS {:>8.2f} GB/s", item.device->name(),
-                item.kernel->name, seconds * 1e6, item.kernel->flops / seconds * 1e-9,
-                item.kernel->bytes / seconds * 1e-9);
-  else
-    log().debug("{:<7} {:<40} {:>10.2f} us {:>9} {:>15.2f} GB/s", item.device->name(),
-                "copy " + std::to_string(item.copy_bytes) + " bytes", seconds * 1e6, "",
-                static_cast<f64>(item.copy_bytes) / seconds * 1e-9);
-}
-
 void count(const Plan& plan) {
   using std::memory_order_relaxed;
   core::counters.kernels.fetch_add(plan.kernels, memory_order_relaxed);
@@ -94,7 +76,7 @@ void run_plan(const Plan& plan, const core::GraphKey& key, std::vector<core::UOp
   Run run{plan, key, {}, {}, {}};
   take_memory(&run);
   if (core::config().debug >= 2) {
-    for (const PlanItem& item : plan.items) launch_timed(run, item);
+    for (const PlanItem& item : plan.items) timed(item, [&] { launch(run, item); });
   } else {
     for (const PlanItem& item : plan.items) launch(run, item);
   }

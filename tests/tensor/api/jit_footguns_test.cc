@@ -236,6 +236,36 @@ TEST(JitFootguns, PlainConstantsAreReadWhenCaptured) {
   for (float i = 1; i < 5; ++i) EXPECT_EQ(g(numbers({10}), Tensor::of(i)).item<float>(), 10 * i);
 }
 
+// Who wants to know asks for a check.
+TEST(JitFootguns, ACheckFindsConstantsAndBranchesThatChange) {
+  float factor = 1;
+  auto scale = jit([&](const Tensor& x) { return x * factor; }, {.check = true});
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(scale(numbers({10})).item<float>(), 10);
+  factor = 2;
+  EXPECT_EQ(thrown([&] { scale(numbers({10})); }),
+            "a jitted function does not do what it did when it was captured: launch 0 of 1 is "
+            "another kernel. What it depends on besides tensors has changed; pass it as a tensor "
+            "or a bound size");
+  factor = 1;
+  EXPECT_EQ(scale(numbers({10})).item<float>(), 10);
+
+  Floats data = {1, 2};
+  auto add = jit([&](const Tensor& x) { return x + numbers(data); }, {.check = true});
+  for (int i = 0; i < 4; ++i) add(numbers({1, 1}));
+  data[1] = 3;
+  EXPECT_EQ(thrown([&] { add(numbers({1, 1})); }),
+            "a jitted function does not do what it did when it was captured: it makes constants of "
+            "other values. What it depends on besides tensors has changed; pass it as a tensor or "
+            "a bound size");
+
+  Tensor a = numbers({1}), b = numbers({2});
+  bool first = true;
+  auto pick = jit([&](const Tensor& x) { return x + (first ? a : b); }, {.check = true});
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(pick(numbers({1})).item<float>(), 2);
+  first = false;
+  EXPECT_THROW(pick(numbers({1})), Error);
+}
+
 TEST(JitFootguns, UnrealizedConstInput) {
   auto f = jit([](const Tensor& a, const Tensor& b) { return a * b; });
   for (int i = 1; i < 5; ++i) {

@@ -196,7 +196,7 @@ struct Trained {
   std::vector<Floats> losses, state;
 };
 
-Trained train(bool with_jit) {
+Trained train(bool with_jit, bool check = false) {
   Tensor::manual_seed(3);
   Net net;
   nn::Adam optimizer(nn::parameters_of(net), 0.01);
@@ -208,7 +208,7 @@ Trained train(bool with_jit) {
     optimizer.step();
     return loss.detach();
   };
-  auto step = jit(body);
+  auto step = jit(body, {.check = check});
   Trained result;
   for (int i = 0; i < 5; ++i) {
     const Tensor x = Tensor::rand({8, 1, 8, 8}).realize();
@@ -226,6 +226,9 @@ TEST(Jit, ATrainingStepGivesTheSameBits) {
   EXPECT_EQ(plain.losses, jitted.losses);
   EXPECT_NE(plain.losses[2], plain.losses[3]);
   EXPECT_EQ(plain.state, jitted.state);
+  const Trained checked = train(true, true);
+  EXPECT_EQ(checked.losses, plain.losses);
+  EXPECT_EQ(checked.state, plain.state);
 }
 
 // Gradients are state too: of captured tensors, and of arguments.
