@@ -44,6 +44,11 @@ JitState::~JitState() = default;
 
 bool JitState::is_nested() { return capture != nullptr; }
 
+void JitState::end_nested(const JitParts& outputs) {
+  for (Tensor* output : outputs.tensors)
+    if (output->defined()) *output = output->detach();
+}
+
 JitState::Step JitState::begin(const JitParts& arguments, const void* signature) {
   for (usize i = 0; i < arguments.tensors.size(); ++i) {
     const Tensor& argument = *arguments.tensors[i];

@@ -117,6 +117,8 @@ class JitState {
   ~JitState();
   // A capture is open on this thread: the call is a part of it.
   static bool is_nested();
+  // The outputs of such a call are new handles too.
+  static void end_nested(const JitParts& outputs);
   // Refuses what does not go with the capture, where there is one.
   Step begin(const JitParts& arguments, const void* signature);
   // After a plain call: outputs as all later calls give them.
@@ -228,7 +230,11 @@ class Jit {
   template <class Result, class Values>
   Result run(Values& values) {
     using Step = detail::JitState::Step;
-    if (detail::JitState::is_nested()) return call<Result>(values);
+    if (detail::JitState::is_nested()) {
+      Result result = call<Result>(values);
+      detail::JitState::end_nested(parts_of(result));
+      return result;
+    }
     std::lock_guard lock(state_->mutex);
     const detail::JitParts arguments = parts_of(values);
     const void* signature = &detail::kJitSignature<Values, Result>;

@@ -179,6 +179,21 @@ TEST(JitFootguns, NestedJit) {
   for (float i = 1; i < 6; ++i) EXPECT_EQ(inner(numbers({i})).item<float>(), i + 1);
 }
 
+// Part of another capture or not, a result is never a handle of an argument.
+TEST(JitFootguns, NestedJitGivesNewHandles) {
+  auto inner = jit([](const Tensor& t) { return t; });
+  auto outer = jit([&](const Tensor& t) {
+    Tensor same = inner(t);
+    same += 1;
+    return std::pair(same, t * 1);
+  });
+  for (float i = 1; i < 6; ++i) {
+    const auto [changed, kept] = outer(numbers({i}));
+    EXPECT_EQ(changed.item<float>(), i + 1);
+    EXPECT_EQ(kept.item<float>(), i);
+  }
+}
+
 TEST(JitFootguns, ImplicitInputsNeedNoRealize) {
   Tensor x = numbers({0});
   auto f = jit([&] { return x * 2; });
