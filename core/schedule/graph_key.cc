@@ -98,7 +98,12 @@ void GraphKey::visit(UOp node, bool shared, bool with_order) {
   shared = shared || node.node()->refs.load(std::memory_order_relaxed) != 1;
   Seen* seen = shared ? &find(node.node()) : nullptr;
   // Met before: what it was then counts, even if it has been realised since.
-  if (seen != nullptr && seen->epoch == epoch_) return back_reference(*seen);
+  if (seen != nullptr && seen->epoch == epoch_) {
+    // A Buffer may have been met through a value that it holds, and then it is not in the order.
+    if (with_order && node.is(Op::Buffer))
+      order.push_back({node, static_cast<i32>(seen->input), -1});
+    return back_reference(*seen);
+  }
   if (UOp buffer = TensorGraph::realized(node)) return visit_input(node, buffer, with_order);
   if (node.is(Op::Bind)) return visit_bind(node, with_order);
   if (seen != nullptr) remember(seen, node.node(), 0);

@@ -113,6 +113,19 @@ TEST_F(RealizeTest, ReadsWhatIsRealizedAlready) {
   EXPECT_EQ(value(use, 2), (std::vector<f32>{100, 400}));
 }
 
+// One user has the value from before it was stored, another from after.
+TEST_F(RealizeTest, AStoredValueAndItsBufferMeetInOneGraph) {
+  UOpRef a = vector({1, 2}), b = vector({3, 5});
+  UOpRef total = op(Op::Add, a, b);
+  UOpRef before = op(Op::Mul, total, a);
+  UOpRef held = realize(*total);
+  UOpRef after = op(Op::Mul, held, b);
+  UOpRef both = op(Op::Add, before, after);
+  EXPECT_EQ(value(both, 2), (std::vector<f32>{16, 49}));
+  UOpRef turned = op(Op::Sub, op(Op::Mul, held, a), op(Op::Add, total, b));
+  EXPECT_EQ(value(turned, 2), (std::vector<f32>{-3, 2}));
+}
+
 TEST_F(RealizeTest, BoundVariablesShareASchedule) {
   UOpRef a = vector({1, 2, 3, 4, 5, 6, 7, 8});
   auto head = [&](i64 size) {
