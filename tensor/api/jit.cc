@@ -89,6 +89,7 @@ std::vector<Tensor> JitState::replay(const JitParts& arguments) {
 
 void JitState::reset() {
   program_.reset();
+  signature_ = nullptr;
   outputs.reset();
   was_called_ = false;
 }

@@ -125,10 +125,11 @@ class JitState {
   void end_plain(const JitParts& outputs);
   std::vector<Tensor> replay(const JitParts& arguments);
   void reset();
+  bool is_captured() const { return signature_ != nullptr; }
   usize launches() const;
   i64 arena_bytes() const;
 
-  std::mutex mutex;
+  std::recursive_mutex mutex;  // a function may call itself
   std::any outputs;  // the result with tensors that mean nothing, to be filled by each replay
 
  private:
@@ -200,7 +201,7 @@ class Jit {
     std::lock_guard lock(state_->mutex);
     state_->reset();
   }
-  bool is_captured() const { return state_->launches() != 0; }
+  bool is_captured() const { return state_->is_captured(); }
   // Of one replay: kernels and copies, and the memory kept for what lives only within it.
   usize launches() const { return state_->launches(); }
   i64 arena_bytes() const { return state_->arena_bytes(); }

@@ -198,6 +198,7 @@ void JitProgram::replay(std::span<const Tensor> arguments, std::span<const Size>
   check_sizes(sizes, {variables.data(), variables.size()});
   check_state(arguments);
   if (writes_argument_ || !written_state_.empty()) refuse_aliases(arguments);
+  replay_->reserve();
   absl::InlinedVector<UOpRef, 16> owned;
   absl::InlinedVector<UOp, 16> slots;
   // Draws come last, so that nothing is drawn for a call that is refused.

@@ -296,10 +296,13 @@ std::string Replay::difference(const Replay& other) const {
   return "";
 }
 
-void Replay::run(std::span<const UOp> slots, std::span<const i64> variables,
-                 std::vector<UOpRef>* results) {
+void Replay::reserve() {
   for (usize i = 0; i < fresh_.size(); ++i)
     fresh_now_[i] = must(Buffer::allocate(*fresh_[i].device, fresh_[i].bytes));
+}
+
+void Replay::run(std::span<const UOp> slots, std::span<const i64> variables,
+                 std::vector<UOpRef>* results) {
   const usize slot_count = reads_.size();
   for (const Patch& patch : patches_)
     views_[patch.view].buffer = patch.source < slot_count

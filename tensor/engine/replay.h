@@ -30,8 +30,9 @@ class Replay {
   // In words, in what this is not a recording of the same work; empty where it is.
   std::string difference(const Replay& other) const;
 
-  // Launches everything and appends the results' Buffer nodes, in memory of their own. Nothing is
-  // launched when it throws for want of memory.
+  // Takes the memory of the results of the next run. Throws for want of it; all else is as before.
+  void reserve();
+  // Launches everything and appends the results' Buffer nodes, in the memory reserved.
   void run(std::span<const core::UOp> slots, std::span<const i64> variables,
            std::vector<core::UOpRef>* results);
 
