@@ -20,7 +20,12 @@ Optimizer::Optimizer(std::span<const Tensor> parameters, f64 rate)
 void Optimizer::set_learning_rate(f64 rate) {
   if (!(rate >= 0)) throw fail(ErrorKind::Invalid, "a learning rate of {}", rate);
   rate_ = rate;
-  rate_tensor_ = Tensor::of(rate, {.device = parameters_[0].device()});
+  const Tensor value = Tensor::of(rate, {.device = parameters_[0].device()});
+  // Assigned, so that a jitted step, which knows this tensor, sees it.
+  if (rate_tensor_.defined())
+    rate_tensor_.assign(value);
+  else
+    rate_tensor_ = value;
 }
 
 void Optimizer::zero_grad() {

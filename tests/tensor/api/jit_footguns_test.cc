@@ -69,18 +69,26 @@ TEST(JitFootguns, IntraKernelOutputInputAliasing) {
 
 TEST(JitFootguns, SliceAssignWorksWithoutRealize) {
   Tensor cache = Tensor::zeros({4, 4});
-  auto f = jit([&](const Tensor& mask) {
+  auto second_row = jit([&](const Tensor& row) {
+    cache[{1, Ellipsis}] = row;
+    return cache.sum();
+  });
+  auto masked = jit([&](const Tensor& mask) {
     cache.assign(doorbell::where(mask.reshape({4, 1}), 1.0, cache));
     return cache.sum();
   });
   for (i64 i = 0; i < 5; ++i) {
+    const float value = static_cast<float>(i);
+    cache.assign(Tensor::ones({4, 4}));
+    EXPECT_EQ(second_row(Tensor::full({4}, value)).item<float>(), 12 + 4 * value);
+    EXPECT_EQ((cache[{1, 2}].item<float>()), value);
+    EXPECT_EQ((cache[{2, 2}].item<float>()), 1);
     cache.assign(Tensor::zeros({4, 4}));
-    EXPECT_EQ(f(Tensor::arange(4) == i % 4).item<float>(), 4);
+    EXPECT_EQ(masked(Tensor::arange(4) == i % 4).item<float>(), 4);
   }
 }
 
-// A handle that is rebound, which x[...] = does, changes for nobody else: on a tensor from outside
-// that is a change that later calls would miss.
+// To rebind a handle from outside changes what nobody else can see: later calls would miss it.
 TEST(JitFootguns, ARebindingOfAHandleFromOutsideIsRefused) {
   Tensor state = numbers({1});
   auto f = jit([&](const Tensor& x) { state = state + x; });

@@ -256,6 +256,61 @@ TEST(Jit, GradientsAreFilledAndAccumulate) {
   }
 }
 
+TEST(Jit, TheLearningRateIsState) {
+  Tensor w = numbers({0}).requires_grad();
+  nn::SGD optimizer(std::vector<Tensor>{w}, 1);
+  auto f = jit([&] {
+    optimizer.zero_grad();
+    (w * 1).sum().backward();
+    optimizer.step();
+  });
+  float expected = 0;
+  for (const float rate : {1.f, 2.f, 4.f, 8.f, 16.f}) {
+    optimizer.set_learning_rate(rate);
+    f();
+    expected -= rate;
+    EXPECT_EQ(w.item<float>(), expected);
+  }
+}
+
+// Without zero_grad a step inside uses the sum of all gradients so far.
+TEST(Jit, AGradientThatIsAddedToIsKept) {
+  Floats values[2];
+  for (const bool with_jit : {false, true}) {
+    Tensor w = numbers({1, 2}).requires_grad();
+    nn::SGD optimizer(std::vector<Tensor>{w}, 0.5);
+    auto body = [&](const Tensor& x) {
+      (w * w * x).sum().backward();
+      optimizer.step();
+    };
+    auto f = jit(body);
+    for (float i = 1; i < 6; ++i)
+      with_jit ? f(numbers({i, 1}) * 0.125) : body(numbers({i, 1}) * 0.125);
+    values[with_jit] = w.to_vector<float>();
+    const Floats gradient = w.grad().to_vector<float>();
+    values[with_jit].insert(values[with_jit].end(), gradient.begin(), gradient.end());
+  }
+  EXPECT_EQ(values[0], values[1]);
+}
+
+TEST(Jit, AGradientFromOutsideIsReadAndStays) {
+  Tensor w = numbers({1, 2}).requires_grad();
+  auto descend = jit([&] {
+    NoGradScope no_grad;
+    w.assign(w - w.grad());
+  });
+  for (float i = 1; i < 6; ++i) {
+    w.zero_grad();
+    (w * i).sum().backward();
+    descend();
+    EXPECT_EQ(w.grad().to_vector<float>(), (Floats{i, i}));
+  }
+  EXPECT_EQ(w.to_vector<float>(), (Floats{-14, -13}));
+  w.set_grad(numbers({1, 1}));
+  descend();
+  EXPECT_EQ(w.to_vector<float>(), (Floats{-15, -14}));
+}
+
 // What an optimiser's step inside has used is not stored for nobody to read.
 TEST(Jit, AGradientUsedInsideIsNotKept) {
   Tensor w = numbers({1, 2}).requires_grad();
