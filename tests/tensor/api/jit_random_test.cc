@@ -11,7 +11,7 @@ namespace doorbell::test {
 namespace {
 
 using Floats = std::vector<float>;
-constexpr usize kStates = 3, kArguments = 2, kLocals = 4, kSteps = 8, kCalls = 5;
+constexpr usize kStates = 3, kLocals = 4, kSteps = 8, kCalls = 5;
 
 struct Step {
   int what;
