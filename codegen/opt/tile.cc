@@ -96,7 +96,9 @@ UOp Tiled::define(DType t, i64 count) {
 
 UOp Tiled::after(UOp memory, std::initializer_list<UOp> effects, bool outer_too) {
   absl::InlinedVector<UOp, 8> srcs{memory};
-  if (outer_too) srcs.insert(srcs.end(), outer_loops.begin(), outer_loops.end());
+  if (outer_too) {
+    for (UOp loop : outer_loops) srcs.push_back(loop);
+  }
   for (UOp e : effects) {
     if (!e.is_const()) srcs.push_back(e);
   }
