@@ -210,7 +210,8 @@ Tensor scan(Op op, const Tensor& x, i64 axis) {
   const Tensor totals = scan_last(op, inside[{Ellipsis, -1}]);
   const Tensor before = detail::pad_value(totals, shifted, identity);
   const Tensor joined = detail::binary(op, inside, before.unsqueeze(-1)).flatten(-2, -1);
-  return joined[{Ellipsis, Slice(-length, None)}].transpose(at, -1);
+  const Slice end(-length, None);
+  return joined[{Ellipsis, end}].transpose(at, -1);
 }
 
 }  // namespace
