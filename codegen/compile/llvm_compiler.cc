@@ -4,7 +4,9 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <memory>
 #include <mutex>
+#include <vector>
 
 #include "base/os/library.h"
 #include "codegen/compile/llvm/llvm_api.h"
@@ -44,13 +46,21 @@ class Module {
                kLlvmModulePath, "libdoorbell_llvm.so"};
     }
     TRY(os::Library library, os::Library::open(names));
-    auto* kept = new os::Library(std::move(library));
-    TRY(auto* function, kept->function<const LlvmApi*()>(kLlvmApiSymbol));
+    TRY(auto* function, keep(std::move(library)).function<const LlvmApi*()>(kLlvmApiSymbol));
     api_ = function();
     return api_;
   }
 
  private:
+  // Reachable for good, so that no leak checker minds.
+  static os::Library& keep(os::Library library) {
+    static std::mutex mutex;
+    static auto& kept = *new std::vector<std::unique_ptr<os::Library>>;
+    std::lock_guard lock(mutex);
+    kept.push_back(std::make_unique<os::Library>(std::move(library)));
+    return *kept.back();
+  }
+
   std::mutex mutex_;
   const std::string path_;
   const LlvmApi* api_ = nullptr;
