@@ -47,6 +47,8 @@ void refuse_in_capture(const char* what) {
 
 UOpRef stored_value(const Tensor& tensor, const char* what) {
   Cell& cell = *Access::unseen(tensor);
+  if (cell.value->is(Op::Buffer)) [[likely]]
+    return cell.value;
   if (!tensor.shape().is_const()) {
     throw fail(ErrorKind::Unsupported,
                "{} of shape {}: a jitted function takes and gives constant shapes; pass the whole "
