@@ -9,7 +9,8 @@ import unittest
 
 SETUP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "setup.sh")
 BASICS = ("bash", "cat", "dirname", "env", "nproc")
-LIBRARIES = ("fmt", "spdlog", "absl_flat_hash_map", "sqlite3", "CLI11", "nlohmann_json", "gtest_main", "benchmark")
+LIBRARIES = ("fmt", "spdlog", "absl_flat_hash_map", "sqlite3", "zlib", "CLI11", "nlohmann_json", "gtest_main",
+             "benchmark")
 COMMANDS = ("g++", "meson", "ninja", "python3", "clang")
 
 # Installing a package makes what it brings appear. $world is the machine's folder.
