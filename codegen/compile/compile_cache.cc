@@ -38,7 +38,7 @@ class CompileCache::Database {
     constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
     TRY(check(sqlite3_open_v2(path.c_str(), &connection_, kFlags, nullptr)));
     sqlite3_busy_timeout(connection_, kBusyMs);
-    TRY(check(sqlite3_exec(connection_, kSchema, nullptr, nullptr, nullptr)));
+    TRY(set_up());
     TRY(prepare("SELECT entry FROM kernels WHERE key = ?", &find_));
     TRY(prepare("INSERT OR REPLACE INTO kernels VALUES(?, ?)", &store_));
     TRY(prepare("DELETE FROM kernels WHERE key = ?", &remove_));
@@ -74,6 +74,15 @@ class CompileCache::Database {
   bool damaged() const { return damaged_; }
 
  private:
+  // SQLite does not wait by itself where two processes switch a new file to WAL at once.
+  Result<void> set_up() {
+    constexpr int kAttempts = 100, kPauseMs = 2;
+    for (int attempt = 1;; ++attempt) {
+      int code = sqlite3_exec(connection_, kSchema, nullptr, nullptr, nullptr);
+      if (code != SQLITE_BUSY || attempt == kAttempts) return check(code);
+      sqlite3_sleep(kPauseMs);
+    }
+  }
   Result<void> check(int code) {
     if (code == SQLITE_OK || code == SQLITE_DONE) return {};
     const char* words = connection_ ? sqlite3_errmsg(connection_) : sqlite3_errstr(code);

@@ -87,21 +87,64 @@ void init_node(Node* node, u64 hash, u32 id, Op op, DType dtype, std::span<const
 
 }  // namespace detail
 
-Arena::Arena() : table_(256, nullptr) {}
+namespace {
+
+// Memory of dead arenas, kept by the thread for its next ones: pages fresh from the system cost more
+// than the nodes in them. Not under the address sanitizer, which should see a use after free.
+constexpr usize kBlockBytes = 256 << 10, kFirstTable = 256, kLargestKeptTable = 8192;
+#if defined(__SANITIZE_ADDRESS__)
+constexpr usize kKeptBlocks = 0;
+#else
+constexpr usize kKeptBlocks = 32;
+#endif
+
+struct Kept {
+  std::vector<std::unique_ptr<std::byte[]>> blocks;  // of kBlockBytes each
+  std::vector<Node*> table;                          // all null
+  ~Kept();
+};
+thread_local bool kept_is_gone = false;  // an arena may outlive its thread's storage
+thread_local Kept kept;
+Kept::~Kept() { kept_is_gone = true; }
+
+// A block starts with its size, so that only those of the common size are kept.
+constexpr usize kBlockHeader = 16;
+
+}  // namespace
+
+Arena::Arena() {
+  if (!kept_is_gone) table_ = std::move(kept.table);
+  if (table_.empty()) table_.resize(kFirstTable, nullptr);
+}
 
 Arena::~Arena() {
-  counters.arena_nodes.fetch_add(count_, std::memory_order_relaxed);
   for (Payload* p : payloads_) p->unref();
+  if (kept_is_gone || kKeptBlocks == 0) return;
+  if (table_.size() <= kLargestKeptTable && kept.table.empty()) {
+    std::fill(table_.begin(), table_.end(), nullptr);
+    kept.table = std::move(table_);
+  }
+  for (std::unique_ptr<std::byte[]>& block : blocks_) {
+    usize size;
+    std::memcpy(&size, block.get(), sizeof size);
+    if (size == kBlockBytes && kept.blocks.size() < kKeptBlocks) {
+      kept.blocks.push_back(std::move(block));
+    }
+  }
 }
 
 void* Arena::allocate(usize bytes) {
-  constexpr usize kFirstBlock = 16 << 10, kMaxBlock = 1 << 20;
   if (static_cast<usize>(end_ - next_) < bytes) {
-    usize size =
-        std::max(bytes, std::min(kMaxBlock, kFirstBlock << std::min<usize>(blocks_.size(), 6)));
-    blocks_.emplace_back(new std::byte[size]);
-    next_ = blocks_.back().get();
-    end_ = next_ + size;
+    usize size = std::max(bytes + kBlockHeader, kBlockBytes);
+    if (size == kBlockBytes && !kept_is_gone && !kept.blocks.empty()) {
+      blocks_.push_back(std::move(kept.blocks.back()));
+      kept.blocks.pop_back();
+    } else {
+      blocks_.emplace_back(new std::byte[size]);
+      std::memcpy(blocks_.back().get(), &size, sizeof size);
+    }
+    next_ = blocks_.back().get() + kBlockHeader;
+    end_ = blocks_.back().get() + size;
   }
   void* result = next_;
   next_ += bytes;
