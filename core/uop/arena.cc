@@ -89,8 +89,8 @@ void init_node(Node* node, u64 hash, u32 id, Op op, DType dtype, std::span<const
 
 namespace {
 
-// Memory of dead arenas, kept by the thread for its next ones: pages fresh from the system cost more
-// than the nodes in them. Not under the address sanitizer, which should see a use after free.
+// Memory of dead arenas, kept by the thread for its next ones: pages fresh from the system cost
+// more than the nodes in them. Not under the address sanitizer, which should see a use after free.
 constexpr usize kBlockBytes = 256 << 10, kFirstTable = 256, kLargestKeptTable = 8192;
 #if defined(__SANITIZE_ADDRESS__)
 constexpr usize kKeptBlocks = 0;
