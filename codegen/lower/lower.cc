@@ -106,7 +106,6 @@ LinearProgram run_pipeline(const core::KernelAst& ast, const Caps& caps, Arena& 
   program.name = kernel_name(info, ast.key);
   program.flops = info.flops;
   program.bytes = info.bytes;
-  fill_arguments(ast, info, &program);
 
   // From here on only operations and dtypes that the target has.
   sink = decompose(rewriter, sink, caps);
@@ -114,6 +113,7 @@ LinearProgram run_pipeline(const core::KernelAst& ast, const Caps& caps, Arena& 
 
   // Which loops are lanes, registers, blocks, threads. Ids become the nesting order.
   info = analyse(arena, sink);
+  fill_arguments(ast, info, &program);
   Plan plan;
   if (options.plan) plan = *options.plan;
   else if (options.optimise) plan = choose_plan(info, caps);
