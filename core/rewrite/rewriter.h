@@ -71,8 +71,6 @@ class Rewriter {
   UOp max(UOp a, UOp b) { return make(Op::Max, a.dtype(), {a, b}); }
   UOp min(UOp a, UOp b);  // of Index: its bounds are those of a maximum
   UOp lt(UOp a, UOp b) { return make(Op::CmpLt, bool_like(a), {a, b}); }
-  UOp gt(UOp a, UOp b) { return lt(b, a); }
-  UOp le(UOp a, UOp b) { return lnot(lt(b, a)); }  // of integers: NaN is not ordered
   UOp ge(UOp a, UOp b) { return lnot(lt(a, b)); }  // of integers
   UOp eq(UOp a, UOp b) { return make(Op::CmpEq, bool_like(a), {a, b}); }
   UOp ne(UOp a, UOp b) { return make(Op::CmpNe, bool_like(a), {a, b}); }

@@ -223,7 +223,7 @@ bool Collapse::gate_loads(UOp root, UOp e, UOp gate,
         if (range.range_mask() & e.range_mask()) return false;
       }
     }
-    if (uop.is(Op::Store) || uop.is(Op::Stage) || uop.is(Op::End)) return false;
+    if (uop.is(Op::Store) || uop.is(Op::End)) return false;
     if (!uop.is(Op::Load) || gate.is_const(1)) continue;
     UOp index = uop.src(0);
     if (!index.is(Op::Index)) return false;

@@ -51,7 +51,7 @@ u64 mask_of(const Node& node) {
   if (node.op == Op::Range) return u64{1} << (node.args()[0] & 63);
   u64 mask = 0;
   const Node* const* srcs = node.srcs();
-  bool closes = node.op == Op::Reduce || node.op == Op::Stage || node.op == Op::End;
+  bool closes = node.op == Op::Reduce || node.op == Op::End;
   usize open = closes ? std::min<usize>(node.nsrc, 1) : node.nsrc;
   for (usize i = 0; i < open; ++i) mask |= srcs[i]->range_mask;
   // A closed Range's own size may vary with outer ranges, which stay open.

@@ -52,7 +52,6 @@ class Arena {
 
   u32 node_count() const { return count_; }
   usize bytes() const { return bytes_; }
-  const Node* const* begin_table() const { return table_.data(); }
 
  private:
   void* allocate(usize bytes);

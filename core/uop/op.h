@@ -72,7 +72,6 @@ enum class AxisType : u8 {
 };
 std::string_view name_of(AxisType type);
 
-enum class AddrSpace : u8 { Global, Local, Private, Reg };
 enum class SpecialKind : u8 { GroupId, LocalId, ThreadId };
 
 }  // namespace doorbell::core

@@ -54,7 +54,7 @@ struct Node {
   // Bounds of the value; exact meaning for Index, ints and Bool; floats have [-inf, inf].
   i64 vmin, vmax;
   // Ranges the value varies with: bit (range id & 63). Exact while all range ids are below 64.
-  // Reduce, Stage and End remove the Ranges they close.
+  // Reduce and End remove the Ranges they close.
   u64 range_mask;
   Payload* payload;                             // owned (counted) or null
   mutable void* scratch;                        // a pass's mark, see Arena::new_epoch

@@ -20,7 +20,6 @@ bool allowed(Op op, Stage stage) {
     case Op::Vec: case Op::Splat: case Op::Lane: case Op::Ramp: case Op::DefineReg: case Op::If:
     case Op::EndIf: case Op::Wmma:
       return stage == Stage::Expanded || stage == Stage::Lowered;
-    case Op::Stage: return false;  // the scheduler's own
     default:
       if (is_elementwise(op)) return true;
       return is_movement(op) == (stage == Stage::Tensor);
