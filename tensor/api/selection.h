@@ -1,0 +1,30 @@
+// Selection: what x[{...}] gives where x can be changed. Included by tensor.h, which declares what
+// it works on; which forms of index there are is slice.h's.
+#pragma once
+
+#include <vector>
+
+#include "tensor/api/tensor.h"
+
+namespace doorbell {
+
+// The elements, and on the left of = their place.
+class Selection : public Tensor {
+ public:
+  Selection(Tensor base, std::vector<Index> indices);
+  Selection(const Selection&) = default;
+  void operator=(const Selection& value) && { assign_to_base(static_cast<const Tensor&>(value)); }
+  void operator=(const Tensor& value) && { assign_to_base(value); }
+  void operator=(Number value) && { assign_to_base(value); }
+  void operator+=(const Operand& value) && { assign_to_base(add(value)); }
+  void operator-=(const Operand& value) && { assign_to_base(sub(value)); }
+  void operator*=(const Operand& value) && { assign_to_base(mul(value)); }
+  void operator/=(const Operand& value) && { assign_to_base(div(value)); }
+
+ private:
+  void assign_to_base(const Operand& value);
+  Tensor base_;
+  std::vector<Index> indices_;
+};
+
+}  // namespace doorbell
