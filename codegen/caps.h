@@ -15,14 +15,22 @@ struct Caps {
   std::bitset<core::kScalarCount> dtypes;         // arithmetic; the rest is computed in f32
   std::bitset<core::kScalarCount> storage_dtypes; // loads and stores
   bool masked_access = false;    // Load/Store with a per-lane gate
-  bool has_local = false;        // work groups with shared memory and barriers
+  bool has_local = false;        // work groups with shared memory and barriers: see below
   bool host_threads = false;     // Special ThreadId split over worker threads
   int vector_bytes = 16;         // the register a vector value should fill; 0: scalar only
   int vector_registers = 16;     // how many of them
   i64 l1_bytes = 32 << 10, l2_bytes = 512 << 10;
   int threads = 1;               // workers behind ThreadId
   int max_params = 31;           // buffers a kernel may name
-  i64 max_global[3] = {0, 0, 0}, max_local = 0, max_shared_bytes = 0;
+  bool narrow_index = false;     // i32 index arithmetic wherever it fits; else scalars are i64
+
+  // Where has_local: a kernel is a grid of work groups, each of work items that share DefineLocal
+  // memory and meet at Barriers. Output axes become GroupId x LocalId; nothing loops over groups,
+  // and host_threads means nothing. Limits of 0 are none.
+  i64 max_global[3] = {0, 0, 0};      // work groups by axis
+  i64 max_local = 0;                  // work items of a group
+  i64 max_local_axis[3] = {0, 0, 0};  // and by axis
+  i64 max_shared_bytes = 0;           // DefineLocal memory of a group
 
   bool has(core::Op op) const { return ops[static_cast<usize>(op)]; }
   bool has(core::DType t) const { return dtypes[static_cast<usize>(t.scalar)]; }

@@ -5,13 +5,17 @@
 //   Const            anywhere; rendered in place
 //   Param            args {slot, count}: base pointer of dtype elements (u8 in memory for Bool)
 //   Variable         a run-time i64 argument, dtype i32 or i64 after lowering
-//   Special          ThreadId (CPU), GroupId/LocalId (GPU)
-//   DefinePrivate, DefineLocal   args {id, count}: an array, 64-byte aligned
+//   Special          args {kind, axis 0..2, extent}. ThreadId: CPU. GroupId, LocalId: the work
+//                    group's and the work item's number on an axis, below global_size/local_size
+//   DefinePrivate, DefineLocal   args {id, count}: an array, 64-byte aligned. Local: one a group
+//   Barrier          work items of a group wait for each other here, and see each other's stores
+//                    to DefineLocal; every item of a group comes to the same barriers
 //   DefineReg        a mutable scalar or vector register of the node's dtype
 //   Range ... End    for (i = 0; i < size; ++i) {...}; End's srcs are {last effect or Group, Range}
 //   If ... EndIf     a guarded block
 //   Index            an address: src {memory, element index [, gate]}; element index is i32 or i64
-//   Load             Load(Index): dtype lanes are consecutive elements. With a gate: the gate is
+//   Load             Load(Index): dtype lanes are consecutive elements; the address is aligned to
+//                    one element, not to the vector. With a gate: the gate is
 //                    Bool (scalar: all lanes) or Bool x lanes (per lane), and src[1] is the value
 //                    where it is false. Load(DefineReg) and Load(After(DefineReg)) read it.
 //   Store            Store(Index, value) (gate as above: masked lanes are not written);
@@ -40,7 +44,8 @@ struct LinearProgram {
   std::vector<ProgramParam> params;     // by slot
   std::vector<i64> variables;           // interned names, in argument order
   i64 threads = 1;                      // extent of Special ThreadId: host-parallel parts
-  i64 global_size[3] = {1, 1, 1}, local_size[3] = {1, 1, 1};  // GroupId and LocalId extents
+  i64 global_size[3] = {1, 1, 1};       // work groups: GroupId extents
+  i64 local_size[3] = {1, 1, 1};        // work items of a group: LocalId extents
   // Estimates for DEBUG=2 and the profiler: arithmetic, and bytes touched at least once.
   f64 flops = 0, bytes = 0;
 };

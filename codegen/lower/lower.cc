@@ -1,6 +1,8 @@
 // The pipeline, as one linear story.
 #include "codegen/lower/lower.h"
 
+#include <algorithm>
+
 #include <absl/container/flat_hash_map.h>
 
 #include "base/util/check.h"
@@ -111,15 +113,20 @@ LinearProgram run_pipeline(const core::KernelAst& ast, const Caps& caps, Arena& 
   sink = decompose(rewriter, sink, caps);
   core::validate(arena, sink, Stage::Kernel, "decompose");
 
-  // Which loops are lanes, registers, blocks, threads. Ids become the nesting order.
+  // Which loops are lanes, registers, blocks, threads or work items. Ids become the nesting order.
   info = analyse(arena, sink);
   fill_arguments(ast, info, &program);
   Plan plan;
   if (options.plan) plan = *options.plan;
-  else if (options.optimise) plan = choose_plan(info, caps);
+  else if (options.optimise) {
+    plan = caps.has_local ? choose_group_plan(info, caps) : choose_plan(info, caps);
+  }
   if (core::config().debug >= 3 && !plan.empty()) log().debug("{}: {}", program.name, print(plan));
-  Applied applied = apply(rewriter, info, sink, plan);
+  Applied applied = caps.has_local ? apply_groups(rewriter, info, caps, sink, plan)
+                                   : apply(rewriter, info, sink, plan);
   program.threads = applied.threads;
+  std::copy_n(applied.groups, 3, program.global_size);
+  std::copy_n(applied.items, 3, program.local_size);
   core::validate(arena, applied.sink, Stage::Kernel, "apply");
 
   // From here on only loops; what was marked is straight-line code over vectors.
@@ -127,7 +134,7 @@ LinearProgram run_pipeline(const core::KernelAst& ast, const Caps& caps, Arena& 
   core::validate(arena, sink, Stage::Expanded, "expand");
 
   // From here on every index is a machine integer.
-  sink = lower_index(arena, sink);
+  sink = lower_index(arena, sink, caps.narrow_index);
   core::validate(arena, sink, Stage::Lowered, "lower_index");
   program.ops = linearize(arena, sink);
   return program;

@@ -22,15 +22,19 @@ bool fits_i32(UOp u) { return u.vmin() >= INT32_MIN && u.vmax() <= INT32_MAX; }
 
 class IndexLowering {
  public:
-  IndexLowering(Arena& arena, UOp sink)
-      : arena_(arena), order_(core::topological_order(arena, {&sink, 1})) {}
+  IndexLowering(Arena& arena, UOp sink, bool narrow)
+      : arena_(arena),
+        order_(core::topological_order(arena, {&sink, 1})),
+        narrow_scalars_(narrow) {}
   UOp run();
 
  private:
   UOp map(UOp u) const { return map_[u.id()]; }
   UOp convert(UOp u, DType t);
-  DType lowered(DType t) const {
-    return {t.lanes == 1 || !narrow_ ? core::Scalar::I64 : core::Scalar::I32, t.lanes};
+  bool fits(UOp u) const;
+  DType lowered(UOp u) const {
+    bool small = u.dtype().lanes == 1 ? narrow_scalars_ && fits(u) : narrow_;
+    return {small ? core::Scalar::I32 : core::Scalar::I64, u.dtype().lanes};
   }
   UOp division(UOp u, UOp x, UOp y, DType t);
   UOp lower(UOp u);
@@ -38,7 +42,19 @@ class IndexLowering {
   Arena& arena_;
   std::vector<UOp> order_, map_;
   bool narrow_ = true;  // vector index values fit i32
+  bool narrow_scalars_;
 };
+
+// A scalar that fits i32, and is computed from such (a remainder may be small where the dividend is
+// not). What is no index (a loaded value) is converted anyway.
+bool IndexLowering::fits(UOp u) const {
+  if (!fits_i32(u)) return false;
+  if (!core::is_elementwise(u.op()) || u.is(Op::Cast)) return true;
+  for (UOp s : u.srcs()) {
+    if (s.dtype().is_index() && map(s).dtype().scalar != core::Scalar::I32) return false;
+  }
+  return true;
+}
 
 UOp IndexLowering::convert(UOp u, DType t) {
   if (u.dtype() == t) return u;
@@ -70,7 +86,7 @@ UOp IndexLowering::division(UOp u, UOp x, UOp y, DType t) {
 
 UOp IndexLowering::lower(UOp u) {
   bool was_index = u.dtype().is_index();
-  DType t = was_index ? lowered(u.dtype()) : u.dtype();
+  DType t = was_index ? lowered(u) : u.dtype();
   if (was_index && !u.is_const()) {
     CHECK(u.vmin() != core::kMinusInf && u.vmax() != core::kPlusInf,
           "an index leaves 64 bits: bounds [{}, {}]", u.vmin(), u.vmax());
@@ -84,7 +100,16 @@ UOp IndexLowering::lower(UOp u) {
   switch (u.op()) {
     case Op::Const: return was_index ? arena_.const_int(t, u.const_int()) : u;
     case Op::FloorDiv: case Op::FloorMod: case Op::CDiv: case Op::CMod:
-      if (was_index) return division(u, srcs[0], srcs[1], t);
+      if (was_index) {
+        UOp x = convert(srcs[0], t), y = convert(srcs[1], t);
+        return division(u, x, y, t);
+      }
+      break;
+    case Op::Lane:
+      if (was_index) {
+        UOp lane = arena_.make(Op::Lane, srcs[0].dtype().element(), srcs, u.args());
+        return convert(lane, t);
+      }
       break;
     case Op::Cast:
       if (srcs[0].dtype() == t) return srcs[0];
@@ -98,6 +123,10 @@ UOp IndexLowering::lower(UOp u) {
     default:
       if (was_index && core::is_elementwise(u.op())) {
         for (usize i = u.is(Op::Where) ? 1 : 0; i < srcs.size(); ++i) srcs[i] = convert(srcs[i], t);
+      } else if (index_operands && core::is_comparison(u.op())) {
+        DType widest = srcs[0].dtype().bytes() > srcs[1].dtype().bytes() ? srcs[0].dtype()
+                                                                         : srcs[1].dtype();
+        for (UOp& s : srcs) s = convert(s, widest);
       }
   }
   if (!was_index && !index_operands && srcs.size() == u.nsrc()) {
@@ -121,6 +150,8 @@ UOp IndexLowering::run() {
 
 }  // namespace
 
-UOp lower_index(Arena& arena, UOp sink) { return IndexLowering(arena, sink).run(); }
+UOp lower_index(Arena& arena, UOp sink, bool narrow) {
+  return IndexLowering(arena, sink, narrow).run();
+}
 
 }  // namespace doorbell::codegen

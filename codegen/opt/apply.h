@@ -12,7 +12,9 @@ namespace doorbell::codegen {
 
 struct Applied {
   core::UOp sink;
-  i64 threads = 1;  // extent of Special ThreadId
+  i64 threads = 1;             // extent of Special ThreadId
+  i64 groups[3] = {1, 1, 1};   // extents of Special GroupId
+  i64 items[3] = {1, 1, 1};    // and of LocalId
 };
 
 // Needs: a plan whose amounts divide the sizes, but for Vector, whose last vectors may be masked
@@ -20,6 +22,12 @@ struct Applied {
 // id is an outer loop; every node varies with at most one Vector range; ThreadId replaces the
 // Thread part. Tiles over a reduced axis accumulate in private memory (see tile.h).
 Applied apply(core::Rewriter& rewriter, const KernelInfo& info, core::UOp sink, const Plan& plan);
+
+// The same for targets with work groups (caps.has_local): no output axis stays a loop but by a
+// Tile larger than what its items and registers take, or where its size has no bound. Axes need
+// not divide: accesses past the end are gated.
+Applied apply_groups(core::Rewriter& rewriter, const KernelInfo& info, const Caps& caps,
+                     core::UOp sink, const Plan& plan);
 
 namespace detail {
 

@@ -10,6 +10,8 @@
 namespace doorbell::codegen {
 
 Plan choose_plan(const KernelInfo& info, const Caps& caps);
+// The same for targets with work groups.
+Plan choose_group_plan(const KernelInfo& info, const Caps& caps);
 
 namespace detail {
 

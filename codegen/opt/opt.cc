@@ -6,7 +6,8 @@
 namespace doorbell::codegen {
 
 std::string print(const Plan& plan) {
-  constexpr const char* kNames[] = {"VECTOR", "UPCAST", "UNROLL", "THREAD", "TILE", "STAGE"};
+  constexpr const char* kNames[] = {"VECTOR", "UPCAST", "UNROLL", "THREAD",
+                                    "TILE",   "STAGE",  "LOCAL"};
   std::string text;
   for (const Opt& o : plan) {
     if (!text.empty()) text += ' ';

@@ -18,6 +18,9 @@ enum class OptOp : u8 {
   Thread,  // an output axis is split into `amount` parts, run by host threads
   Tile,    // the loop runs over blocks of `amount`; the loops inside a block are innermost
   Stage,   // the operand at Param slot `axis` is copied, tile by tile, to contiguous private memory
+  // Only where there are work groups. What of an output axis is not split otherwise goes to groups.
+  Local,   // `amount` neighbours of an output axis are work items of a group. The first Local of a
+           // plan is axis 0 of the work items, and so on
 };
 
 struct Opt {

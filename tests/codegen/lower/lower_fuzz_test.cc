@@ -2,11 +2,13 @@
 // which shares nothing with lowering. Prints the seed of what fails.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "codegen/lower/lower.h"
 #include "core/eval/interpret.h"
 #include "core/uop/print.h"
+#include "tests/codegen/support/group_caps.h"
 #include "tests/codegen/support/kernels.h"
 #include "tests/codegen/support/run_linear.h"
 
@@ -25,6 +27,15 @@ Caps fuzz_caps(bool masked) {
   caps.masked_access = masked;
   caps.host_threads = true;
   caps.vector_bytes = 32;
+  return caps;
+}
+
+bool is_local(const Opt& o) { return o.op == OptOp::Local; }
+
+Caps fuzz_group_caps(bool masked) {
+  Caps caps = group_caps();
+  caps.masked_access = masked;
+  if (masked) caps.max_global[0] = 8, caps.max_global[1] = caps.max_global[2] = 1 << 12;
   return caps;
 }
 
@@ -54,6 +65,29 @@ class RandomKernel {
       value = k_.add(value, expression(outputs_, 1));
     }
     return finish(count, at, value);
+  }
+
+  // Work items for some of the output axes, which need not divide them.
+  Plan group_plan(const KernelInfo& info) {
+    Plan p;
+    i64 items = 64;
+    for (usize i = 0; i < info.ranges.size(); ++i) {
+      if (!info.ranges[i].range) continue;
+      i64 axis = static_cast<i64>(i), left = info.size(axis);
+      bool reduced = info.ranges[i].reduce;
+      if (!has_opt(p, OptOp::Vector) && pick(4) == 0) p.push_back({OptOp::Vector, axis, 4});
+      if (pick(2)) {
+        p.push_back({reduced ? OptOp::Unroll : OptOp::Upcast, axis, i64(1 + pick(3))});
+      }
+      i64 amount = divisor(items, static_cast<i64>(1 + pick(9)));
+      bool small = left < 2 || std::count_if(p.begin(), p.end(), is_local) == 2;
+      if (reduced || small || amount == 1) continue;
+      p.push_back({OptOp::Local, axis, amount});
+      items /= amount;
+      i64 inner = amount * amount_of(p, OptOp::Vector, axis) * amount_of(p, OptOp::Upcast, axis);
+      if (pick(3) == 0) p.push_back({OptOp::Tile, axis, 2 * inner});
+    }
+    return p;
   }
 
   // A plan that its axes allow; ids after merge_ranges are not known, so sizes are asked of `info`.
@@ -172,7 +206,7 @@ class RandomKernel {
   std::vector<i64> counts;  // elements by slot
 };
 
-void run_one(u32 seed) {
+void run_one(u32 seed, bool groups) {
   RandomKernel kernel(seed);
   KernelAst ast = kernel.make();
   std::mt19937 random(seed);
@@ -191,25 +225,30 @@ void run_one(u32 seed) {
   bool masked = seed % 2;
   core::Arena arena, merged_arena;
   KernelInfo info = merged_info(ast, merged_arena);
-  Plan plan = kernel.plan(info, masked);
+  Plan plan = groups ? kernel.group_plan(info) : kernel.plan(info, masked);
   LowerOptions options;
   if (seed % 4) options.plan = &plan;
-  LinearProgram program = lower(ast, fuzz_caps(masked), arena, options);
+  LinearProgram program = lower(ast, groups ? fuzz_group_caps(masked) : fuzz_caps(masked), arena,
+                                options);
   run_linear(program, got_params);
   ASSERT_EQ(buffers[0], expected[0]) << "seed " << seed << " plan " << print(plan) << "\n"
                                      << core::print(*ast.arena, ast.sink);
 }
 
-TEST(LowerFuzz, RandomKernelsUnderRandomPlans) {
-  for (u32 seed = 1; seed <= 1500; ++seed) {
+void run_all(u32 seeds, bool groups) {
+  for (u32 seed = 1; seed <= seeds; ++seed) {
     try {
-      run_one(seed);
+      run_one(seed, groups);
     } catch (const std::exception& e) {
       FAIL() << "seed " << seed << ": " << e.what();
     }
-    if (HasFatalFailure()) return;
+    if (testing::Test::HasFatalFailure()) return;
   }
 }
+
+TEST(LowerFuzz, RandomKernelsUnderRandomPlans) { run_all(1500, false); }
+
+TEST(LowerFuzz, RandomKernelsInWorkGroups) { run_all(1000, true); }
 
 }  // namespace
 }  // namespace doorbell::codegen

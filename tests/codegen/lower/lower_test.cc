@@ -8,6 +8,7 @@
 #include <functional>
 #include <random>
 
+#include "tests/codegen/support/group_caps.h"
 #include "tests/codegen/support/kernels.h"
 #include "tests/codegen/support/run_linear.h"
 
@@ -185,6 +186,13 @@ TEST(Lower, WithScalarsOnly) {
   Caps caps = test_caps();
   caps.vector_bytes = 0;
   for (const Case& c : cases()) expect_runs(c, caps, {});
+}
+
+TEST(Lower, ToWorkGroups) {
+  for (const Case& c : cases()) {
+    expect_runs(c, group_caps(), {.optimise = false});
+    expect_runs(c, group_caps(), {});
+  }
 }
 
 // A loaded index over the lanes: every lane has an address of its own.

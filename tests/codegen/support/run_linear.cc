@@ -1,7 +1,13 @@
-// A program counter over the list, a value of lanes per node, arrays for private memory.
+// A program counter over the list, a value of lanes per node, arrays for private memory. Work items
+// of a group run one after another from barrier to barrier; what they share is SharedMemory's,
+// which finds races: hardware would run them in any order.
 #include "tests/codegen/support/run_linear.h"
 
 #include <absl/container/flat_hash_map.h>
+#include <absl/container/inlined_vector.h>
+
+#include <algorithm>
+#include <array>
 
 #include "base/util/check.h"
 #include "core/eval/eval.h"
@@ -11,19 +17,93 @@ namespace doorbell::codegen {
 using core::Op;
 using core::ScalarValue;
 using core::UOp;
-using Value = std::vector<ScalarValue>;
+using Value = absl::InlinedVector<ScalarValue, 2>;
 
 namespace {
+
+constexpr i64 kNobody = -1, kSeveral = -2;
+
+// What the work items of one group share, and, for the whole grid, who stored which element.
+class SharedMemory {
+ public:
+  // A read or write of element `at` of `memory`, by `item` of the group, between two barriers.
+  ScalarValue& at(UOp memory, i64 at, i64 item, bool writes);
+  void next_group() { arrays_.clear(); }
+  void barrier() { ++phase_; }
+  // Two work items that store one element of a buffer do so in any order.
+  void stores(UOp param, i64 at, i64 item_of_grid);
+
+ private:
+  struct Cell {
+    ScalarValue value;
+    i64 write_phase = -1, read_phase = -1;
+    i64 writer = kNobody, reader = kNobody;
+  };
+  absl::flat_hash_map<const core::Node*, std::vector<Cell>> arrays_;
+  absl::flat_hash_map<const core::Node*, std::vector<i64>> stored_by_;
+  i64 phase_ = 0;
+};
+
+ScalarValue& SharedMemory::at(UOp memory, i64 at, i64 item, bool writes) {
+  std::vector<Cell>& cells = arrays_[memory.node()];
+  if (cells.empty()) cells.resize(static_cast<usize>(memory.arg(1)));
+  CHECK(at >= 0 && at < memory.arg(1), "element {} of {}", at, memory.arg(1));
+  Cell& cell = cells[static_cast<usize>(at)];
+  bool written = cell.write_phase == phase_, read = cell.read_phase == phase_;
+  CHECK(!written || cell.writer == item, "items {} and {} race for local element {}", item,
+        cell.writer, at);
+  if (writes) {
+    CHECK(!read || cell.reader == item, "item {} stores local element {} that {} reads", item, at,
+          cell.reader);
+    cell.write_phase = phase_, cell.writer = item;
+  } else {
+    CHECK(cell.writer != kNobody, "item {} reads local element {}, which nobody stored", item, at);
+    cell.reader = read && cell.reader != item ? kSeveral : item;
+    cell.read_phase = phase_;
+  }
+  return cell.value;
+}
+
+void SharedMemory::stores(UOp param, i64 at, i64 item_of_grid) {
+  std::vector<i64>& by = stored_by_[param.node()];
+  if (by.empty()) by.resize(static_cast<usize>(param.arg(1)), kNobody);
+  i64& writer = by[static_cast<usize>(at)];
+  CHECK(writer == kNobody || writer == item_of_grid, "two work items store element {} of slot {}",
+        at, param.arg(0));
+  writer = item_of_grid;
+}
+
+// By node id: the node's position in the program.
+using Slots = std::vector<u32>;
+
+// Which part of a program a Machine runs: a host thread's, or a work item's.
+struct Place {
+  i64 thread = 0, group[3] = {0, 0, 0}, local[3] = {0, 0, 0};
+  i64 item = 0, item_of_grid = 0;
+};
 
 class Machine {
  public:
   Machine(const LinearProgram& program, std::span<void* const> params,
-          std::span<const i64> variables, i64 thread)
-      : program_(program), params_(params), variables_(variables), thread_(thread) {}
-  void run();
+          std::span<const i64> variables, const Slots& slots, const Place& place,
+          SharedMemory& shared)
+      : program_(program),
+        params_(params),
+        variables_(variables),
+        place_(place),
+        shared_(shared),
+        slots_(slots),
+        values_(program.ops.size()) {}
+  // To the next barrier, which it returns, or to the end: null.
+  UOp run();
 
  private:
-  const Value& of(UOp u) { return values_[u.node()]; }
+  struct Loop {
+    UOp range;
+    usize body;
+  };
+  Value& slot(UOp u) { return values_[slots_[u.id()]]; }
+  const Value& of(UOp u) { return slot(u); }
   static UOp memory_of(UOp u) {
     while (u.is(Op::After)) u = u.src(0);
     return u;
@@ -39,8 +119,12 @@ class Machine {
   const LinearProgram& program_;
   std::span<void* const> params_;
   std::span<const i64> variables_;
-  i64 thread_;
-  absl::flat_hash_map<const core::Node*, Value> values_;  // also registers and private arrays
+  Place place_;
+  SharedMemory& shared_;
+  usize pc_ = 0;
+  std::vector<Loop> loops_;
+  const Slots& slots_;
+  std::vector<Value> values_;  // also registers and private arrays
 };
 
 ScalarValue Machine::read(UOp memory, core::DType t, i64 element) {
@@ -49,7 +133,8 @@ ScalarValue Machine::read(UOp memory, core::DType t, i64 element) {
     auto* base = static_cast<const char*>(params_[static_cast<usize>(memory.arg(0))]);
     return core::load_scalar(t, base + element * t.element().bytes());
   }
-  Value& array = values_[memory.node()];
+  if (memory.is(Op::DefineLocal)) return shared_.at(memory, element, place_.item, false);
+  Value& array = slot(memory);
   CHECK(element >= 0 && element < static_cast<i64>(array.size()), "element {} of {}", element,
         array.size());
   return array[static_cast<usize>(element)];
@@ -60,9 +145,14 @@ void Machine::write(UOp memory, core::DType t, i64 element, ScalarValue value) {
     CHECK(element >= 0 && element < memory.arg(1), "element {} of {}", element, memory.arg(1));
     auto* base = static_cast<char*>(params_[static_cast<usize>(memory.arg(0))]);
     core::store_scalar(value, base + element * t.element().bytes());
+    shared_.stores(memory, element, place_.item_of_grid);
     return;
   }
-  Value& array = values_[memory.node()];
+  if (memory.is(Op::DefineLocal)) {
+    shared_.at(memory, element, place_.item, true) = value;
+    return;
+  }
+  Value& array = slot(memory);
   CHECK(element >= 0 && element < static_cast<i64>(array.size()), "element {} of {}", element,
         array.size());
   array[static_cast<usize>(element)] = value;
@@ -87,7 +177,7 @@ Value Machine::load(UOp u) {
 void Machine::store(UOp u) {
   Value value = of(u.src(1));
   if (!u.src(0).is(Op::Index)) {
-    values_[memory_of(u.src(0)).node()] = value;
+    slot(memory_of(u.src(0))) = value;
     return;
   }
   UOp place = u.src(0), memory = memory_of(place.src(0));
@@ -104,7 +194,7 @@ void Machine::store(UOp u) {
 Value Machine::elementwise(UOp u) {
   Value result;
   for (u16 lane = 0; lane < u.dtype().lanes; ++lane) {
-    std::vector<ScalarValue> args;
+    absl::InlinedVector<ScalarValue, 3> args;
     for (UOp s : u.srcs()) {
       CHECK_EQ(s.dtype().lanes, u.dtype().lanes);
       args.push_back(of(s)[lane]);
@@ -116,10 +206,19 @@ Value Machine::elementwise(UOp u) {
 
 void Machine::step(UOp u) {
   CHECK(!u.dtype().is_index(), "{} of dtype index in a linear program", core::name_of(u.op()));
-  Value& out = values_[u.node()];
+  Value& out = slot(u);
   switch (u.op()) {
     case Op::Const: out = {{u.dtype().scalar, u.arg(0)}}; return;
-    case Op::Special: out = {ScalarValue::of_int(u.dtype(), thread_)}; return;
+    case Op::Special: {
+      auto kind = static_cast<core::SpecialKind>(u.arg(0));
+      usize axis = static_cast<usize>(u.arg(1));
+      i64 number = kind == core::SpecialKind::ThreadId ? place_.thread
+                   : kind == core::SpecialKind::GroupId ? place_.group[axis]
+                                                        : place_.local[axis];
+      CHECK(number < u.arg(2), "{} of {}", number, u.arg(2));
+      out = {ScalarValue::of_int(u.dtype(), number)};
+      return;
+    }
     case Op::Variable: {
       for (usize i = 0; i < program_.variables.size(); ++i) {
         if (program_.variables[i] == u.arg(0)) {
@@ -131,9 +230,9 @@ void Machine::step(UOp u) {
       return;
     }
     case Op::DefinePrivate: out.assign(static_cast<usize>(u.arg(1)), {u.dtype().scalar, 0}); return;
-    case Op::Load: { Value v = load(u); values_[u.node()] = std::move(v); return; }
+    case Op::Load: { Value v = load(u); slot(u) = std::move(v); return; }
     case Op::Store: store(u); return;
-    case Op::Splat: { Value v(u.dtype().lanes, of(u.src(0))[0]); values_[u.node()] = v; return; }
+    case Op::Splat: { Value v(u.dtype().lanes, of(u.src(0))[0]); slot(u) = v; return; }
     case Op::Ramp: case Op::Vec: case Op::Lane: {
       Value v;
       for (i64 i = 0; i < u.dtype().lanes; ++i) {
@@ -141,11 +240,13 @@ void Machine::step(UOp u) {
         else if (u.is(Op::Lane)) v.push_back(of(u.src(0))[static_cast<usize>(u.arg(0) + i)]);
         else v.push_back(ScalarValue::of_int(u.dtype(), of(u.src(0))[0].as_int() + i * u.arg(0)));
       }
-      values_[u.node()] = std::move(v);
+      slot(u) = std::move(v);
       return;
     }
-    case Op::Param: case Op::DefineReg: case Op::Index: case Op::After: case Op::Group: return;
-    default: { Value v = elementwise(u); values_[u.node()] = std::move(v); }
+    case Op::Param: case Op::DefineReg: case Op::DefineLocal: case Op::Index: case Op::After:
+    case Op::Group:
+      return;
+    default: { Value v = elementwise(u); slot(u) = std::move(v); }
   }
 }
 
@@ -159,42 +260,83 @@ i64 Machine::find_end(usize at) const {
   return -1;
 }
 
-void Machine::run() {
-  struct Loop {
-    UOp range;
-    usize body;
-  };
-  std::vector<Loop> loops;
-  for (usize pc = 0; pc < program_.ops.size(); ++pc) {
+UOp Machine::run() {
+  while (pc_ < program_.ops.size()) {
+    usize pc = pc_++;
     UOp u = program_.ops[pc];
+    if (u.is(Op::Barrier)) return u;
     if (u.is(Op::Range)) {
       if (of(u.src(0))[0].as_int() <= 0) {
-        pc = static_cast<usize>(find_end(pc));
+        pc_ = static_cast<usize>(find_end(pc)) + 1;
         continue;
       }
-      values_[u.node()] = {ScalarValue::of_int(u.dtype(), 0)};
-      loops.push_back({u, pc});
+      slot(u) = {ScalarValue::of_int(u.dtype(), 0)};
+      loops_.push_back({u, pc + 1});
     } else if (u.is(Op::End)) {
-      CHECK(!loops.empty() && loops.back().range == u.src(1), "loops are not nested");
+      CHECK(!loops_.empty() && loops_.back().range == u.src(1), "loops are not nested");
       i64 next = of(u.src(1))[0].as_int() + 1;
       if (next < of(u.src(1).src(0))[0].as_int()) {
-        values_[u.src(1).node()] = {ScalarValue::of_int(u.src(1).dtype(), next)};
-        pc = loops.back().body;
+        slot(u.src(1)) = {ScalarValue::of_int(u.src(1).dtype(), next)};
+        pc_ = loops_.back().body;
       } else {
-        loops.pop_back();
+        loops_.pop_back();
       }
     } else {
       step(u);
     }
   }
-  CHECK(loops.empty(), "a loop is not closed");
+  CHECK(loops_.empty(), "a loop is not closed");
+  return UOp();
+}
+
+// Calls f(x, y, z) for all numbers below the sizes.
+void each_of(const i64 (&sizes)[3], auto&& f) {
+  for (i64 z = 0; z < sizes[2]; ++z) {
+    for (i64 y = 0; y < sizes[1]; ++y) {
+      for (i64 x = 0; x < sizes[0]; ++x) f(x, y, z);
+    }
+  }
+}
+
+void run_group(std::vector<Machine>& items, SharedMemory& shared) {
+  UOp barrier;
+  do {
+    barrier = items[0].run();
+    for (usize i = 1; i < items.size(); ++i) {
+      UOp other = items[i].run();
+      CHECK(other == barrier, "work items wait at different barriers");
+    }
+    shared.barrier();
+  } while (barrier);
+  shared.next_group();
 }
 
 }  // namespace
 
 void run_linear(const LinearProgram& program, std::span<void* const> params,
                 std::span<const i64> variables) {
-  for (i64 t = 0; t < program.threads; ++t) Machine(program, params, variables, t).run();
+  Slots slots;
+  for (usize i = 0; i < program.ops.size(); ++i) {
+    u32 id = program.ops[i].id();
+    if (slots.size() <= id) slots.resize(id + 1);
+    slots[id] = static_cast<u32>(i);
+  }
+  SharedMemory shared;
+  Place place;
+  for (place.thread = 0; place.thread < program.threads; ++place.thread) {
+    each_of(program.global_size, [&](i64 gx, i64 gy, i64 gz) {
+      std::vector<Machine> items;
+      place.item = 0;
+      each_of(program.local_size, [&](i64 x, i64 y, i64 z) {
+        std::copy_n(std::array{gx, gy, gz}.data(), 3, place.group);
+        std::copy_n(std::array{x, y, z}.data(), 3, place.local);
+        items.emplace_back(program, params, variables, slots, place, shared);
+        ++place.item;
+        ++place.item_of_grid;
+      });
+      run_group(items, shared);
+    });
+  }
 }
 
 }  // namespace doorbell::codegen

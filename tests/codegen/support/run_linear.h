@@ -8,7 +8,8 @@
 
 namespace doorbell::codegen {
 
-// `params` by slot, `variables` in order; all threads, one after another.
+// `params` by slot, `variables` in order; all threads and work groups, one after another. Fails
+// where two work items race for memory or do not meet at the same barriers.
 void run_linear(const LinearProgram& program, std::span<void* const> params,
                 std::span<const i64> variables = {});
 

@@ -1,0 +1,24 @@
+// The numbers of a work group as numbers of the parts that axes were split into: any count of
+// parts over at most three grid axes, each within the target's limit. Which parts there are is
+// apply_groups.cc's business.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "core/rewrite/rewriter.h"
+
+namespace doorbell::codegen {
+
+struct GroupIds {
+  std::vector<core::UOp> values;  // by part, an Index expression below its extent
+  core::UOp gate;                 // null, or Bool: false in groups that the grid has too many
+  i64 size[3] = {1, 1, 1};        // groups by grid axis
+};
+
+// `extents` from the outermost part to the innermost, which gets grid axis 0 (neighbours in it run
+// at the same time, so they should be neighbours in memory). A limit of 0 is none.
+GroupIds make_group_ids(core::Rewriter& rewriter, std::span<const i64> extents,
+                        const i64 (&limits)[3]);
+
+}  // namespace doorbell::codegen

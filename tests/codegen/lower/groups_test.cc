@@ -1,0 +1,193 @@
+// How output axes become work groups and work items, and that the grid keeps to its limits.
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "codegen/lower/lower.h"
+#include "codegen/opt/group_ids.h"
+#include "core/rules/rules.h"
+#include "core/uop/print.h"
+#include "tests/codegen/support/group_caps.h"
+#include "tests/codegen/support/kernels.h"
+#include "tests/codegen/support/run_linear.h"
+
+namespace doorbell::codegen {
+namespace {
+
+using core::Op;
+using core::UOp;
+
+int count(const LinearProgram& program, Op op) {
+  int n = 0;
+  for (UOp u : program.ops) n += u.is(op);
+  return n;
+}
+
+std::vector<i64> sizes(const LinearProgram& program) {
+  std::vector<i64> all(program.global_size, program.global_size + 3);
+  all.insert(all.end(), program.local_size, program.local_size + 3);
+  return all;
+}
+
+// out[a, b, c, d] = x[d, c, b, a]: no two axes walk as one.
+core::KernelAst reversed_axes_kernel(i64 a, i64 b, i64 c, i64 d) {
+  KernelBuilder k;
+  i64 n = a * b * c * d;
+  UOp out = k.param(0, n), x = k.param(1, n);
+  UOp i = k.loop(a), j = k.loop(b), l = k.loop(c), m = k.loop(d);
+  UOp to = k.add(k.mul(k.add(k.mul(k.add(k.mul(i, b), j), c), l), d), m);
+  UOp from = k.add(k.mul(k.add(k.mul(k.add(k.mul(m, c), l), b), j), a), i);
+  return k.store(out, to, k.load(x, from), {i, j, l, m});
+}
+
+void expect_reversed(const LinearProgram& program, i64 a, i64 b, i64 c, i64 d) {
+  std::vector<f32> x(static_cast<usize>(a * b * c * d)), out(x.size(), -1);
+  std::iota(x.begin(), x.end(), 0.0f);
+  void* params[2] = {out.data(), x.data()};
+  run_linear(program, params);
+  usize at = 0;
+  for (i64 i = 0; i < a; ++i)
+    for (i64 j = 0; j < b; ++j)
+      for (i64 l = 0; l < c; ++l)
+        for (i64 m = 0; m < d; ++m) {
+          ASSERT_EQ(out[at++], static_cast<f32>(((m * c + l) * b + j) * a + i));
+        }
+}
+
+TEST(Groups, WithoutOptsAreOneItemEach) {
+  core::Arena arena;
+  LinearProgram program = lower(matmul_kernel(6, 8, 4), group_caps(), arena, {.optimise = false});
+  EXPECT_EQ(sizes(program), (std::vector<i64>{8, 6, 1, 1, 1, 1}));
+  EXPECT_EQ(count(program, Op::Range), 1);  // the reduced axis alone
+}
+
+TEST(Groups, NeighbouringItemsAreOfTheInnermostAxis) {
+  core::Arena arena;
+  Plan plan{{OptOp::Local, 1, 16}, {OptOp::Local, 0, 2}};
+  LinearProgram program = lower(matmul_kernel(6, 32, 4), group_caps(), arena, {.plan = &plan});
+  EXPECT_EQ(sizes(program), (std::vector<i64>{2, 3, 1, 16, 2, 1}));
+}
+
+// 4 axes over a grid of 3, then over one with little room.
+TEST(Groups, AnyNumberOfAxesFitsTheGrid) {
+  Caps caps = group_caps();
+  core::KernelAst ast = reversed_axes_kernel(3, 4, 5, 6);
+  core::Arena arena;
+  LinearProgram program = lower(ast, caps, arena, {.optimise = false});
+  EXPECT_EQ(sizes(program), (std::vector<i64>{360, 1, 1, 1, 1, 1}));
+  expect_reversed(program, 3, 4, 5, 6);
+}
+
+TEST(Groups, AGridThatIsTooSmallIsSplit) {
+  Caps caps = group_caps();
+  caps.max_global[0] = caps.max_global[1] = caps.max_global[2] = 8;
+  for (auto [a, b, c, d] : {std::array<i64, 4>{3, 4, 5, 6}, {1, 1, 7, 67}, {2, 3, 1, 11}}) {
+    core::Arena arena;
+    LinearProgram program =
+        lower(reversed_axes_kernel(a, b, c, d), caps, arena, {.optimise = false});
+    for (i64 n : program.global_size) EXPECT_LE(n, 8);
+    expect_reversed(program, a, b, c, d);
+  }
+}
+
+TEST(Groups, MoreGroupsThanTheGridIsAnError) {
+  Caps caps = group_caps();
+  caps.max_global[0] = caps.max_global[1] = caps.max_global[2] = 2;
+  core::Arena arena;
+  EXPECT_THROW(lower(add_kernel(9), caps, arena, {.optimise = false}), InternalError);
+}
+
+TEST(Groups, TooManyItemsAreAnError) {
+  core::KernelAst ast = reversed_axes_kernel(8, 8, 8, 8);
+  for (const Plan& plan : {Plan{{OptOp::Local, 0, 128}},                       // on an axis
+                           Plan{{OptOp::Local, 0, 16}, {OptOp::Local, 1, 8}},  // together
+                           Plan{{OptOp::Local, 0, 1}, {OptOp::Local, 1, 1}, {OptOp::Local, 2, 8}},
+                           Plan{{OptOp::Local, 0, 1},
+                                {OptOp::Local, 1, 1},
+                                {OptOp::Local, 2, 1},
+                                {OptOp::Local, 3, 1}}}) {
+    core::Arena arena;
+    EXPECT_THROW(lower(ast, group_caps(), arena, {.plan = &plan}), InternalError) << print(plan);
+  }
+}
+
+// 13 elements in groups of 4 items: the last group has 3 too many.
+TEST(Groups, ItemsPastTheEndDoNothing) {
+  core::Arena arena;
+  Plan plan{{OptOp::Local, 0, 4}};
+  LinearProgram program = lower(add_kernel(13), group_caps(), arena, {.plan = &plan});
+  EXPECT_EQ(sizes(program), (std::vector<i64>{4, 1, 1, 4, 1, 1}));
+  std::vector<f32> a(13), b(13, 100), out(13, -1), expected;
+  std::iota(a.begin(), a.end(), 0.0f);
+  for (f32 x : a) expected.push_back(x + 100);
+  void* params[3] = {out.data(), a.data(), b.data()};
+  run_linear(program, params);  // itself fails outside of memory
+  EXPECT_EQ(out, expected);
+}
+
+// Vectors of an axis whose size they divide are whole vectors, gated as one.
+TEST(Groups, WholeVectorsHaveOneGate) {
+  core::Arena arena;
+  Plan plan{{OptOp::Local, 0, 8}, {OptOp::Vector, 0, 4}};
+  LinearProgram program = lower(add_kernel(40), group_caps(), arena, {.plan = &plan});
+  int stores = 0;
+  for (UOp u : program.ops) {
+    if (!u.is(Op::Store)) continue;
+    ++stores;
+    EXPECT_EQ(u.src(1).dtype().lanes, 4);
+    EXPECT_EQ(u.src(0).src(2).dtype().lanes, 1);
+  }
+  EXPECT_EQ(stores, 1);
+}
+
+// A row of a run-time length: groups for the longest, gated by the real one.
+TEST(Groups, SymbolicAxes) {
+  KernelBuilder k;
+  i64 name = core::intern_name("groups_test_n");
+  UOp n = k.arena().make(Op::Variable, core::dtypes::index, {}, {name, 1, 50});
+  UOp out = k.param(0, 100), x = k.param(1, 100);
+  UOp r = k.loop(2), c = k.arena().range(1, core::AxisType::Loop, n);
+  UOp at = k.add(k.mul(r, 50), c);
+  core::KernelAst ast = k.store(out, at, k.load(x, at), {r, c});
+  ast.variables = {name};
+  for (bool optimise : {false, true}) {
+    core::Arena arena;
+    LinearProgram program = lower(ast, group_caps(), arena, {.optimise = optimise});
+    for (i64 length : {1, 7, 50}) {
+      std::vector<f32> from(100, 3), to(100, 0);
+      void* params[2] = {to.data(), from.data()};
+      run_linear(program, params, {&length, 1});
+      for (i64 i = 0; i < 100; ++i) {
+        ASSERT_EQ(to[static_cast<usize>(i)], i % 50 < length ? 3 : 0) << i << " of " << length;
+      }
+    }
+  }
+}
+
+TEST(Groups, IndexesAreNarrowWhereTheyFit) {
+  core::Arena arena, wide_arena;
+  LinearProgram program = lower(matmul_kernel(64, 64, 64), group_caps(), arena);
+  for (UOp u : program.ops) EXPECT_NE(u.dtype().scalar, core::Scalar::I64) << core::name_of(u.op());
+  // 2^33 elements: the address needs 64 bits, the work item's number does not.
+  i64 big = i64{1} << 33;
+  program = lower(transpose_kernel(1 << 13, big >> 13), group_caps(), wide_arena);
+  bool wide_address = false;
+  for (UOp u : program.ops) {
+    if (u.is(Op::Special)) {
+      EXPECT_EQ(u.dtype().scalar, core::Scalar::I32);
+    }
+    if (u.is(Op::Index)) wide_address |= u.src(1).dtype().scalar == core::Scalar::I64;
+  }
+  EXPECT_TRUE(wide_address);
+}
+
+TEST(Groups, HostThreadsAreForTheHost) {
+  Caps caps = group_caps();
+  caps.host_threads = true;
+  caps.threads = 8;
+  core::Arena arena;
+  EXPECT_EQ(lower(matmul_kernel(256, 256, 64), caps, arena).threads, 1);
+}
+
+}  // namespace
+}  // namespace doorbell::codegen
