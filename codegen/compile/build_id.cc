@@ -1,6 +1,7 @@
-// Finding our own build id among the notes of what is loaded.
+// Finding a build id among the notes of what is loaded.
 #include "codegen/compile/build_id.h"
 
+#include <fmt/format.h>
 #include <link.h>
 
 #include <cstring>
@@ -12,6 +13,7 @@ namespace doorbell::codegen {
 namespace {
 
 struct Search {
+  ElfW(Addr) address;  // in what the id is of
   std::string id;
 };
 
@@ -34,32 +36,43 @@ std::string id_in(const u8* at, usize size) {
 }
 
 int visit(dl_phdr_info* info, usize, void* context) {
-  auto own = reinterpret_cast<ElfW(Addr)>(&visit);
-  bool holds_us = false;
+  auto* search = static_cast<Search*>(context);
+  bool holds_it = false;
   std::string id;
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     const ElfW(Phdr)& p = info->dlpi_phdr[i];
     ElfW(Addr) begin = info->dlpi_addr + p.p_vaddr;
-    if (p.p_type == PT_LOAD && own >= begin && own < begin + p.p_memsz) holds_us = true;
+    if (p.p_type == PT_LOAD && search->address >= begin && search->address < begin + p.p_memsz)
+      holds_it = true;
     if (p.p_type == PT_NOTE && id.empty()) {
       id = id_in(reinterpret_cast<const u8*>(begin), p.p_memsz);
     }
   }
-  if (!holds_us) return 0;
-  static_cast<Search*>(context)->id = id;
+  if (!holds_it) return 0;
+  search->id = id;
   return 1;
+}
+
+std::string find(const void* address) {
+  Search search{.address = reinterpret_cast<ElfW(Addr)>(address), .id = {}};
+  dl_iterate_phdr(visit, &search);
+  return search.id;
 }
 
 }  // namespace
 
 const std::string& build_id() {
   static const auto* id = [] {
-    Search search;
-    dl_iterate_phdr(visit, &search);
-    if (search.id.empty()) search.id = __DATE__ " " __TIME__;
-    return new std::string(search.id);
+    std::string found = find(reinterpret_cast<const void*>(&visit));
+    return new std::string(found.empty() ? __DATE__ " " __TIME__ : found);
   }();
   return *id;
+}
+
+std::string build_id_at(const void* address) {
+  std::string text;
+  for (char c : find(address)) text += fmt::format("{:02x}", static_cast<u8>(c));
+  return text;
 }
 
 }  // namespace doorbell::codegen

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/os/library.h"
+#include "codegen/compile/build_id.h"
 #include "codegen/compile/llvm/llvm_api.h"
 #include "codegen/compile/llvm_build.h"
 #include "codegen/render/cpu_caps.h"
@@ -37,28 +38,44 @@ class Module {
     if (!has_llvm()) {
       return fail(ErrorKind::Unsupported, "this build has no LLVM; use the CLANG renderer");
     }
-    std::vector<std::string> names;
-    if (!path_.empty()) {
-      names = {path_};
-    } else {
-      std::string folder = own_folder();
-      names = {folder + "/libdoorbell_llvm.so", folder + "/../lib/libdoorbell_llvm.so",
-               kLlvmModulePath, "libdoorbell_llvm.so"};
+    std::string tried;
+    for (const std::string& name : candidates()) {
+      Result<const LlvmApi*> api = open(name);
+      if (api) return api_ = *api;
+      tried += (tried.empty() ? "" : "; ") + api.error().message;
     }
-    TRY(os::Library library, os::Library::open(names));
-    TRY(auto* function, keep(std::move(library)).function<const LlvmApi*()>(kLlvmApiSymbol));
-    api_ = function();
-    return api_;
+    return fail(ErrorKind::NotFound, "no LLVM module of this build: {}", tried);
   }
 
  private:
+  // Beside the program, where programs install it, where it was installed, where it was built, and
+  // where the system looks.
+  std::vector<std::string> candidates() const {
+    if (!path_.empty()) return {path_};
+    const std::string name = "/libdoorbell_llvm.so", folder = own_folder();
+    return {folder + name, folder + "/../" + kLibraryFolder + name,
+            std::string(kPrefix) + "/" + kLibraryFolder + name, kLlvmModulePath, name.substr(1)};
+  }
+
+  // A module of another build is refused: what passes between the two has no fixed layout.
+  static Result<const LlvmApi*> open(const std::string& name) {
+    TRY(os::Library library, os::Library::open(std::span(&name, 1)));
+    TRY(auto* function, library.function<const LlvmApi*()>(kLlvmApiSymbol));
+    const std::string found = build_id_at(reinterpret_cast<const void*>(function));
+    if (found != kLlvmModuleBuildId) {
+      return fail(ErrorKind::Unsupported, "{} has build id {}, expected {}", name, found,
+                  kLlvmModuleBuildId);
+    }
+    keep(std::move(library));
+    return function();
+  }
+
   // Reachable for good, so that no leak checker minds.
-  static os::Library& keep(os::Library library) {
+  static void keep(os::Library library) {
     static std::mutex mutex;
     static auto& kept = *new std::vector<std::unique_ptr<os::Library>>;
     std::lock_guard lock(mutex);
     kept.push_back(std::make_unique<os::Library>(std::move(library)));
-    return *kept.back();
   }
 
   std::mutex mutex_;
@@ -85,7 +102,7 @@ class LlvmCompiler final : public Compiler {
  public:
   explicit LlvmCompiler(std::string path)
       : module_(std::move(path)),
-        key_(fmt::format("LLVM {} {} {}", kLlvmVersion, kLlvmModuleHash, cpu_identity())) {}
+        key_(fmt::format("LLVM {} {} {}", kLlvmVersion, kLlvmModuleBuildId, cpu_identity())) {}
   const std::string& key() const override { return key_; }
   bool wants_source() const override { return false; }
   Result<std::vector<u8>> compile(const LinearProgram& program, std::string_view) const override {

@@ -18,8 +18,8 @@ namespace doorbell {
 // Of the functions that make tensors. No dtype: that of the data, f32 for the rest. No device: the
 // default one.
 struct TensorOptions {
-  std::optional<DType> dtype;
-  std::string device;
+  std::optional<DType> dtype{};
+  std::string device{};
   bool requires_grad = false;
 };
 

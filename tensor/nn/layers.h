@@ -10,7 +10,7 @@ namespace doorbell::nn {
 
 struct LayerOptions {
   bool bias = true;
-  std::string device;
+  std::string device{};
 };
 
 struct Linear {
@@ -47,7 +47,7 @@ struct BatchNormOptions {
   f64 momentum = 0.1;
   bool affine = true;
   bool track_running_stats = true;
-  std::string device;
+  std::string device{};
 };
 
 // Over axis 1. In a TrainingScope the statistics are the batch's, and the running ones follow.
@@ -64,7 +64,7 @@ using BatchNorm2d = BatchNorm;
 struct NormOptions {
   f64 eps = 1e-5;
   bool affine = true;
-  std::string device;
+  std::string device{};
 };
 
 // Over the last axes, which have this shape.

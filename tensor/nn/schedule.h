@@ -15,7 +15,7 @@ namespace doorbell::nn {
 // Times `factor` at each milestone.
 struct MultiStep {
   f64 rate = 0.1;
-  std::vector<i64> milestones;
+  std::vector<i64> milestones{};
   f64 factor = 0.1;
   f64 operator()(i64 step) const;
 };
