@@ -14,15 +14,18 @@
 #include "bench/compile/render_only.h"
 #include "bench/compile/workloads.h"
 #include "bench/support/child.h"
-#include "bench/support/measure.h"
-#include "bench/support/table.h"
 #include "core/device/counters.h"
 #include "runtime/environment.h"
 #include "runtime/runtime.h"
 #include "tensor/engine/kernel_compiler.h"
 #include "tensor/engine/realize.h"
+#include "tools/measure/measure.h"
+#include "tools/measure/table.h"
 
 namespace doorbell::bench {
+
+using namespace tools;  // measuring and tables
+
 namespace {
 
 using nlohmann::json;

@@ -17,14 +17,17 @@
 #include "base/os/process.h"
 #include "base/util/check.h"
 #include "bench/support/child.h"
-#include "bench/support/measure.h"
-#include "bench/support/table.h"
 #include "runtime/runtime.h"
 #include "tensor/api/jit.h"
 #include "tensor/api/tensor.h"
 #include "tensor/engine/realize.h"
+#include "tools/measure/measure.h"
+#include "tools/measure/table.h"
 
 namespace doorbell::bench {
+
+using namespace tools;  // measuring and tables
+
 namespace {
 
 using nlohmann::json;

@@ -17,14 +17,17 @@
 #include "bench/kernels/probe.h"
 #include "bench/kernels/workloads.h"
 #include "bench/support/child.h"
-#include "bench/support/measure.h"
-#include "bench/support/table.h"
 #include "core/device/counters.h"
 #include "runtime/environment.h"
 #include "runtime/runtime.h"
 #include "tensor/engine/realize.h"
+#include "tools/measure/measure.h"
+#include "tools/measure/table.h"
 
 namespace doorbell::bench {
+
+using namespace tools;  // measuring and tables
+
 namespace {
 
 using nlohmann::json;

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "bench/support/measure.h"
+#include "tools/measure/measure.h"
 
 #if defined(__x86_64__)
 #define DOORBELL_WIDE __attribute__((target("avx512f"), noinline))
@@ -20,6 +20,9 @@
 #define DOORBELL_PLAIN __attribute__((noinline))
 
 namespace doorbell::bench {
+
+using namespace tools;  // measuring and tables
+
 namespace {
 
 // Memory is walked in several places at once, which keeps more of it on its way to the processor.

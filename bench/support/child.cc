@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "base/os/process.h"
-#include "bench/support/measure.h"
+#include "tools/measure/measure.h"
 
 namespace doorbell::bench {
 
@@ -30,7 +30,7 @@ Result<nlohmann::json> run_for_json(const std::vector<std::string>& command) {
 }
 
 Result<nlohmann::json> run_self(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), own_path());
+  arguments.insert(arguments.begin(), tools::own_path());
   return run_for_json(arguments);
 }
 

@@ -1,5 +1,5 @@
 // must(): the border between Result, below the tensor API, and exceptions, at it. Included by .cc
-// files of tensor/ only.
+// files of tensor/ and of programs.
 #pragma once
 
 #include <type_traits>

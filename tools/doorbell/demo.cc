@@ -4,17 +4,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <string>
 
 #include "core/device/counters.h"
-#include "core/device/registry.h"
-#include "runtime/environment.h"
-#include "runtime/runtime.h"
 #include "tools/doorbell/commands.h"
+#include "tools/doorbell/open_device.h"
 #include "tools/doorbell/train.h"
+#include "tools/measure/measure.h"
 
 namespace doorbell::tools {
 namespace {
@@ -26,25 +24,6 @@ struct Options {
   u64 seed = 1;
   f64 rate = 2e-3;
 };
-
-f64 now() {
-  const auto since = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration<f64>(since).count();
-}
-
-core::Device& open_device(const Options& options) {
-  Result<core::Config> config = runtime::read_environment(runtime::process_environment());
-  if (!config) throw std::move(config).error();
-  if (!options.device.empty()) config->dev = options.device;
-  if (Result<void> started = runtime::initialize(*config); !started)
-    throw std::move(started).error();
-  Result<core::Device*> device = core::Registry::instance().default_device();
-  if (!device) throw std::move(device).error();
-  if (!(*device)->runs())
-    throw fail(ErrorKind::Unsupported, "{} compiles and runs nothing, so nothing can be learnt",
-               (*device)->name());
-  return **device;
-}
 
 // On a terminal a bar that is drawn over; elsewhere a line per second, so that a log stays short.
 class Progress {
@@ -171,7 +150,10 @@ void train(const Options& options, const Schedule& schedule, const Digits& digit
 }
 
 int run(const Options& options) {
-  const core::Device& device = open_device(options);
+  const core::Device& device = open_device(options.device);
+  if (!device.runs())
+    throw fail(ErrorKind::Unsupported, "{} compiles and runs nothing, so nothing can be learnt",
+               device.name());
   const Digits digits =
       options.mnist.empty() ? load_shipped_digits() : load_all_digits(options.mnist);
   const Schedule schedule = plan(options, digits);

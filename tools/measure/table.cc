@@ -1,5 +1,5 @@
 // Layout of a table in columns as wide as their widest cell.
-#include "bench/support/table.h"
+#include "tools/measure/table.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-namespace doorbell::bench {
+namespace doorbell::tools {
 namespace {
 
 std::string text_of(const Cell& cell) {
@@ -85,4 +85,4 @@ void Table::print_json() const {
   fmt::print("{}\n", table.dump(2));
 }
 
-}  // namespace doorbell::bench
+}  // namespace doorbell::tools

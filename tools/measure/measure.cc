@@ -1,5 +1,5 @@
 // Medians, because a shared machine's noise is one-sided and bursty.
-#include "bench/support/measure.h"
+#include "tools/measure/measure.h"
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-namespace doorbell::bench {
+namespace doorbell::tools {
 namespace {
 
 f64 time_calls(const std::function<void()>& body, usize calls) {
@@ -73,4 +73,4 @@ std::string machine() {
 std::string own_path() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 std::string own_folder() { return std::filesystem::path(own_path()).parent_path().string(); }
 
-}  // namespace doorbell::bench
+}  // namespace doorbell::tools

@@ -8,7 +8,7 @@
 
 #include "base/util/types.h"
 
-namespace doorbell::bench {
+namespace doorbell::tools {
 
 // Nothing ("-"), words, or a number, which is shown with three significant digits and kept whole in
 // JSON.
@@ -28,4 +28,4 @@ struct Table {
 // "812", "81.2", "0.0812", "1,234,567".
 std::string figure(f64 value);
 
-}  // namespace doorbell::bench
+}  // namespace doorbell::tools

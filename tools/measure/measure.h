@@ -7,7 +7,7 @@
 
 #include "base/util/types.h"
 
-namespace doorbell::bench {
+namespace doorbell::tools {
 
 // Seconds since some moment.
 f64 now();
@@ -36,4 +36,4 @@ std::string machine();
 std::string own_path();
 std::string own_folder();
 
-}  // namespace doorbell::bench
+}  // namespace doorbell::tools

@@ -1,0 +1,133 @@
+// `doorbell bench latency`: the command line, and which groups are measured. What they measure is
+// latency/series.h's, what is made of it latency/report.h's and plot.h's.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "base/os/host.h"
+#include "tensor/engine/must.h"
+#include "tools/doorbell/commands.h"
+#include "tools/doorbell/latency/plot.h"
+#include "tools/doorbell/latency/report.h"
+#include "tools/doorbell/open_device.h"
+
+namespace doorbell::tools {
+namespace {
+
+struct Options {
+  std::string device, svg;
+  std::vector<std::string> only;
+  bool as_json = false, is_brief = false;
+  Sampling sampling;
+  u64 largest = u64{256} << 20;  // bytes of a copy
+};
+
+constexpr const char* kExplanation = R"(
+FIGURES
+  enqueue   what handing one kernel over costs the host: the launch of a program, as eager tensors
+            do it; the words of a launch; their submission to a hardware queue
+  signal    from a submission to the moment the host sees its signal, which includes the kernel;
+            once with a queue that is awake, once after a pause
+  gap       by the device's own clock, from the end of a kernel to the begin of the next on the same
+            queue, with two timestamps between them; and kernels in a row with none between
+  graph     hcq::Graph of 1, 10, 100 and 1000 kernels, each reading what the last one wrote: until
+            replay() returns, and until the run is done
+  jit       the same chains by jit(f), as users call it
+  copy      4 B, 4 KiB, 1 MiB and --largest: host to device, device to host, within the device, and
+            by the device's copy queue
+
+The kernel adds to one element. A figure that a device cannot have is listed with the reason.
+Percentiles are samples that were seen (nearest rank). With --json all times are nanoseconds.
+
+EXAMPLES
+  doorbell bench latency
+  doorbell bench latency --device NULL --only enqueue,graph --brief
+  doorbell bench latency --json --svg latency.svg > latency.json
+)";
+
+i64 physical_memory() {
+  return static_cast<i64>(sysconf(_SC_PHYS_PAGES)) * static_cast<i64>(sysconf(_SC_PAGE_SIZE));
+}
+
+void write_svg(const std::string& path, const latency::Report& report) {
+  const std::string text = latency::plot(report);
+  const std::span<const u8> bytes(reinterpret_cast<const u8*>(text.data()), text.size());
+  engine::must(os::replace_file(os::host_files(), path, bytes, os::host_random().next()));
+}
+
+// Minutes of measuring should not end in a folder that is not there.
+void refuse_bad_path(const std::string& path) {
+  if (path.empty()) return;
+  const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
+  if (std::filesystem::is_directory(folder) && !std::filesystem::is_directory(path)) return;
+  throw fail(ErrorKind::Invalid, "--svg {}: {}", path,
+             std::filesystem::is_directory(path) ? "it is a folder"
+                                                 : "there is no folder " + folder.string());
+}
+
+int run(const Options& options) {
+  refuse_bad_path(options.svg);
+  core::Device& device = open_device(options.device);
+  latency::Report report = latency::describe(device, options.sampling);
+  // Three pieces of this size, and what else the machine does.
+  const i64 largest = std::min(static_cast<i64>(options.largest), physical_memory() / 8);
+  const latency::Request request{device, options.sampling, largest};
+  for (const latency::Group& group : latency::kGroups) {
+    if (!options.only.empty() && std::find(options.only.begin(), options.only.end(), group.name) ==
+                                     options.only.end())
+      continue;
+    if (isatty(2)) fmt::print(stderr, "\r\033[Kmeasuring {}", group.name);
+    for (latency::Series& one : group.measure(request)) report.series.push_back(std::move(one));
+  }
+  if (isatty(2)) fmt::print(stderr, "\r\033[K");
+  if (options.as_json) fmt::print("{}\n", latency::to_json(report).dump(2));
+  else latency::print_text(report, options.is_brief);
+  if (!options.svg.empty()) write_svg(options.svg, report);
+  return 0;
+}
+
+void add_latency(CLI::App* app, int* status) {
+  CLI::App* command = app->add_subcommand(
+      "latency", "Dispatch latency of a device: launches, signals, graphs, copies");
+  auto options = std::make_shared<Options>();  // by the parser and the callback
+  std::vector<std::string> groups;
+  for (const latency::Group& group : latency::kGroups) groups.push_back(group.name);
+  command->add_option("--device", options->device, "Where to measure, as DEV says it: CPU:CLANG")
+      ->type_name("DEV");
+  command->add_option("--only", options->only, "These groups of figures, separated by commas")
+      ->delimiter(',')
+      ->check(CLI::IsMember(groups))
+      ->type_name("GROUP");
+  command->add_option("--runs", options->sampling.runs, "Samples per figure, 1000 by default")
+      ->check(CLI::Range(1, 1000000))
+      ->type_name("N");
+  command
+      ->add_option("--seconds", options->sampling.seconds,
+                   "No more samples of one figure after this, 0.5 by default")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->type_name("S");
+  command
+      ->add_option("--largest", options->largest,
+                   "The largest copy, such as 16MiB; 256MiB by default, less where memory is short")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::Range(u64{4}, u64{1} << 40))
+      ->type_name("BYTES");
+  command->add_flag("--brief", options->is_brief, "The table without the histograms");
+  command->add_flag("--json", options->as_json, "Print JSON, histograms included");
+  command->add_option("--svg", options->svg, "Draw the figures into this file")->type_name("FILE");
+  command->footer(kExplanation);
+  command->callback([options, status] { *status = run(*options); });
+}
+
+}  // namespace
+
+void add_bench(CLI::App* app, int* status) {
+  CLI::App* command = app->add_subcommand("bench", "Measure a device");
+  command->require_subcommand(1);
+  add_latency(command, status);
+}
+
+}  // namespace doorbell::tools

@@ -1,0 +1,183 @@
+// Figures of single kernels: handing one over, waiting for one, and what lies between two.
+#include <memory>
+
+#include "base/os/host.h"
+#include "tensor/engine/must.h"
+#include "tools/doorbell/latency/kernel.h"
+#include "tools/doorbell/latency/measured.h"
+
+namespace doorbell::tools::latency {
+namespace {
+
+using engine::must;
+
+// More submissions at once than this may find a queue's ring full, and wait.
+constexpr usize kMostSubmissions = 64;
+// Kernels of one submission of which the device tells the time.
+constexpr usize kStamped = 64;
+
+std::unique_ptr<hcq::CommandQueue> one_launch(hcq::Device& device, const TestKernel& kernel) {
+  std::unique_ptr<hcq::CommandQueue> commands = device.compute_queue().make_commands();
+  kernel.record(device, commands.get());
+  return commands;
+}
+
+// What the device writes its time into.
+class Stamps {
+ public:
+  Stamps(hcq::HardwareQueue& queue, usize count)
+      : queue_(queue), memory_(must(queue.memory().allocate(static_cast<i64>(count * 8)))) {}
+  ~Stamps() { queue_.memory().release(memory_); }
+  Stamps(const Stamps&) = delete;
+  Stamps& operator=(const Stamps&) = delete;
+
+  hcq::GpuAddr address(usize i) const { return {memory_.address + 8 * i}; }
+  f64 ns(usize i) const {
+    return static_cast<f64>(queue_.to_ns(static_cast<const u64*>(memory_.host)[i]));
+  }
+  f64 between(usize first, usize second) const { return ns(second) - ns(first); }
+
+ private:
+  hcq::HardwareQueue& queue_;
+  core::Allocation memory_;
+};
+
+void submit_and_wait(hcq::HardwareQueue& queue, const hcq::CommandQueue& commands) {
+  const hcq::Point end = must(queue.submit(commands));
+  must(queue.wait(end.position));
+}
+
+// Between the end of each kernel and the beginning of the next, of many submissions.
+Distribution stamped_gaps(hcq::Device& device, const Sampling& sampling) {
+  const TestKernel kernel(device);
+  hcq::HardwareQueue& queue = device.compute_queue();
+  const Stamps stamps(queue, 2 * kStamped);
+  const std::unique_ptr<hcq::CommandQueue> commands = queue.make_commands();
+  for (usize i = 0; i < kStamped; ++i) {
+    commands->timestamp(stamps.address(2 * i));
+    kernel.record(device, commands.get(), i);
+    commands->memory_barrier();
+    commands->timestamp(stamps.address(2 * i + 1));
+  }
+  std::vector<f64> gaps;
+  while (gaps.size() < sampling.runs) {
+    submit_and_wait(queue, *commands);
+    for (usize i = 1; i < kStamped && gaps.size() < sampling.runs; ++i)
+      gaps.push_back(stamps.between(2 * i - 1, 2 * i));
+  }
+  return {std::move(gaps), 1};
+}
+
+// A kernel and its gap, as the mean of many in one submission.
+Distribution kernel_periods(hcq::Device& device, const Sampling& sampling) {
+  const TestKernel kernel(device);
+  hcq::HardwareQueue& queue = device.compute_queue();
+  const Stamps stamps(queue, 2);
+  const std::unique_ptr<hcq::CommandQueue> commands = queue.make_commands();
+  commands->timestamp(stamps.address(0));
+  for (usize i = 0; i < kStamped; ++i) {
+    kernel.record(device, commands.get(), i);
+    commands->memory_barrier();
+  }
+  commands->timestamp(stamps.address(1));
+  std::vector<f64> periods;
+  while (periods.size() < sampling.runs) {
+    submit_and_wait(queue, *commands);
+    periods.push_back(stamps.between(0, 1) / kStamped);
+  }
+  return {std::move(periods), kStamped};
+}
+
+Distribution round_trips(hcq::Device& device, Sampling sampling, u64 pause_ns) {
+  const TestKernel kernel(device);
+  hcq::HardwareQueue& queue = device.compute_queue();
+  const std::unique_ptr<hcq::CommandQueue> commands = one_launch(device, kernel);
+  const auto body = [&] { submit_and_wait(queue, *commands); };
+  if (pause_ns == 0) return sample(body, sampling);
+  sampling.most_calls = 1;
+  os::Clock& clock = os::host_clock();
+  return sample(body, sampling, [&] { clock.sleep_until(clock.now_ns() + pause_ns); });
+}
+
+}  // namespace
+
+std::vector<Series> measure_enqueue(const Request& request) {
+  core::Device& device = request.device;
+  Sampling sampling = request.sampling;
+  sampling.most_calls = kMostSubmissions;
+  std::vector<Series> all;
+  all.push_back(measured(request, {"enqueue.launch", "enqueue", "launch of a program"}, [&] {
+    const TestKernel kernel(device);
+    return sample([&] { kernel.launch(); }, sampling, [&] { must(device.synchronize()); });
+  }));
+  const Series record{"enqueue.record", "enqueue", "words of a launch, into a queue builder"};
+  const Series submit{"enqueue.submit", "enqueue", "submit of these words"};
+  hcq::Device* queues = hcq::Device::of(device);
+  if (queues == nullptr) {
+    all.push_back(unmeasured(request, record, kNoQueues));
+    all.push_back(unmeasured(request, submit, kNoQueues));
+    return all;
+  }
+  all.push_back(measured(request, record, [&] {
+    const TestKernel kernel(device);
+    const std::unique_ptr<hcq::CommandQueue> commands = queues->compute_queue().make_commands();
+    return sample(
+        [&] {
+          commands->clear();
+          kernel.record(*queues, commands.get());
+        },
+        sampling);
+  }));
+  all.push_back(measured(request, submit, [&] {
+    const TestKernel kernel(device);
+    const std::unique_ptr<hcq::CommandQueue> commands = one_launch(*queues, kernel);
+    return sample([&] { must(queues->compute_queue().submit(*commands)); }, sampling,
+                  [&] { must(device.synchronize()); });
+  }));
+  return all;
+}
+
+std::vector<Series> measure_signal(const Request& request) {
+  core::Device& device = request.device;
+  std::vector<Series> all;
+  all.push_back(measured(request, {"signal.launch", "signal", "launch, and synchronize"}, [&] {
+    const TestKernel kernel(device);
+    return sample(
+        [&] {
+          kernel.launch();
+          must(device.synchronize());
+        },
+        request.sampling);
+  }));
+  const Series awake{"signal.submit", "signal", "submit, until its signal is seen"};
+  const Series asleep{"signal.idle", "signal", "the same after 1 ms of nothing"};
+  hcq::Device* queues = hcq::Device::of(device);
+  if (queues == nullptr) {
+    all.push_back(unmeasured(request, awake, kNoQueues));
+    all.push_back(unmeasured(request, asleep, kNoQueues));
+    return all;
+  }
+  constexpr u64 kPause_ns = 1'000'000;
+  all.push_back(
+      measured(request, awake, [&] { return round_trips(*queues, request.sampling, 0); }));
+  if (device.runs())
+    all.push_back(measured(request, asleep,
+                           [&] { return round_trips(*queues, request.sampling, kPause_ns); }));
+  else
+    all.push_back(unmeasured(request, asleep, "nothing runs there that could fall asleep"));
+  return all;
+}
+
+std::vector<Series> measure_gap(const Request& request) {
+  const Series gap{"gap.stamped", "gap", "end of a kernel to the next one's begin"};
+  const Series period{"gap.period", "gap", "kernel after kernel, each"};
+  hcq::Device* queues = hcq::Device::of(request.device);
+  const char* why = queues == nullptr         ? kNoQueues
+                    : !request.device.runs() ? "it runs nothing, so its queue writes no timestamps"
+                                              : nullptr;
+  if (why != nullptr) return {unmeasured(request, gap, why), unmeasured(request, period, why)};
+  return {measured(request, gap, [&] { return stamped_gaps(*queues, request.sampling); }),
+          measured(request, period, [&] { return kernel_periods(*queues, request.sampling); })};
+}
+
+}  // namespace doorbell::tools::latency

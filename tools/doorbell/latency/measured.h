@@ -1,0 +1,30 @@
+// One figure: its samples, or where taking them fails, why. For the groups' .cc files.
+#pragma once
+
+#include <utility>
+
+#include "base/util/error.h"
+#include "tools/doorbell/latency/series.h"
+
+namespace doorbell::tools::latency {
+
+template <class Measure>
+Series measured(const Request& request, Series series, const Measure& measure) {
+  try {
+    series.time = measure();
+  } catch (const Error& error) {
+    series.unavailable = unavailable_on(request.device, error.message);
+  }
+  return series;
+}
+
+inline Series unmeasured(const Request& request, Series series, const std::string& why) {
+  series.unavailable = unavailable_on(request.device, why);
+  return series;
+}
+
+// Why a figure of hardware queues is missing.
+inline constexpr const char* kNoQueues =
+    "it has no hardware queues of its own: its driver is not an hcq::Device";
+
+}  // namespace doorbell::tools::latency

@@ -1,0 +1,30 @@
+// What was measured, for people and for machines. The picture is plot.h's.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tools/doorbell/latency/series.h"
+
+namespace doorbell::tools::latency {
+
+struct Report {
+  std::string machine, device;       // "CPU", "CPU:1"
+  std::string description, renderer;  // "2 threads, AVX-512"; "LLVM"
+  int threads = 1;
+  bool has_queues = false, runs = true;
+  std::string clock;  // of the host and of the device's timestamps
+  f64 clock_read_ns = 0;
+  Sampling sampling;
+  std::vector<std::string> notes;  // how to read the figures of this device
+  std::vector<Series> series;
+};
+
+Report describe(const core::Device& device, const Sampling& sampling);
+
+// A table, and without `is_brief` a histogram of each figure.
+void print_text(const Report& report, bool is_brief);
+nlohmann::json to_json(const Report& report);
+
+}  // namespace doorbell::tools::latency
