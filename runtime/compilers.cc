@@ -18,6 +18,7 @@
 #include "codegen/render/cpu_caps.h"
 #include "core/uop/print.h"
 #include "core/util/config.h"
+#include "runtime/extension.h"
 
 namespace doorbell::runtime {
 namespace {
@@ -43,7 +44,12 @@ Result<std::unique_ptr<Owned>> make_backend(const core::Device& device) {
   codegen::Caps caps = codegen::cpu_caps();
   caps.threads = device.threads();
   const std::string& renderer = device.spec().renderer;
-  if (renderer == "CLANG") {
+  const DeviceKind* added = added_kind(renderer);
+  if (added != nullptr) {
+    TRY(Toolchain toolchain, added->make_toolchain(device));
+    owned->renderer = std::move(toolchain.renderer);
+    owned->compiler = std::move(toolchain.compiler);
+  } else if (renderer == "CLANG") {
     owned->renderer = codegen::make_clang_renderer(caps);
     TRY(owned->compiler, codegen::make_clang_compiler());
   } else {
@@ -54,7 +60,7 @@ Result<std::unique_ptr<Owned>> make_backend(const core::Device& device) {
   owned->backend.renderer = owned->renderer.get();
   owned->backend.compiler = owned->compiler.get();
   owned->backend.caps = owned->renderer->caps();
-  owned->backend.load = device.runs();
+  owned->backend.load = added == nullptr && device.runs();
   return owned;
 }
 

@@ -6,9 +6,9 @@
 namespace doorbell::runtime {
 namespace {
 
-const std::vector<DeviceRow>& rows() {
+std::vector<DeviceRow>& rows() {
   static const bool kLlvm = codegen::has_llvm();
-  static const std::vector<DeviceRow>& table = *new std::vector<DeviceRow>{
+  static std::vector<DeviceRow>& table = *new std::vector<DeviceRow>{
       {"AMD",
        {"KFD", "PCI", "USB", "EMUKFD", "EMUPCI", "EMUUSB"},
        {{"LLVM", false}, {"HIP", false}},
@@ -30,6 +30,8 @@ const std::vector<DeviceRow>& rows() {
 }  // namespace
 
 std::span<const DeviceRow> device_table() { return rows(); }
+
+void add_device_row(DeviceRow row) { rows().push_back(std::move(row)); }
 
 const DeviceRow* find_device(std::string_view name) {
   for (const DeviceRow& row : rows())

@@ -25,6 +25,8 @@ struct DeviceRow {
 std::span<const DeviceRow> device_table();
 const DeviceRow* find_device(std::string_view name);
 std::vector<std::string> device_names();
+// Before the runtime starts, and by one thread: see extension.h.
+void add_device_row(DeviceRow row);
 
 // Why a device or renderer of the table that is not built is refused.
 inline constexpr std::string_view kNotBuilt = "not part of this version of Doorbell yet";

@@ -47,8 +47,8 @@ os::Environment process_environment() {
 
 Result<core::Config> read_environment(const os::Environment& environment) {
   core::Config config;
-#define SETTING(type, field, value, name, text)                               \
-  if (const std::string_view found = environment.get(name); !found.empty())   \
+#define SETTING(type, field, value, name, text)                             \
+  if (const std::string_view found = environment.get(name); !found.empty()) \
     TRY(parse(name, std::string(found), &config.field));
 #include "core/util/config.def"
 #undef SETTING

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "runtime/compilers.h"
 #include "runtime/device_table.h"
 #include "runtime/environment.h"
+#include "runtime/extension.h"
 #include "runtime/target.h"
 #include "tensor/engine/kernel_compiler.h"
 
@@ -76,6 +78,19 @@ Registry::Factory null_factory(std::vector<Target> targets) {
   };
 }
 
+// Those of add_device_kind. A list, because others hold pointers into it.
+std::list<DeviceKind>& kinds() {
+  static std::list<DeviceKind>& kinds = *new std::list<DeviceKind>;  // devices outlive main()
+  return kinds;
+}
+
+Registry::Factory factory_of(const DeviceKind& kind, std::vector<Target> targets) {
+  return [&kind, targets = std::move(targets)](DeviceSpec spec) -> DeviceResult {
+    apply_target(targets, *find_device(kind.name), &spec);
+    return kind.open(std::move(spec));
+  };
+}
+
 std::vector<std::string> default_order(const std::vector<Target>& targets) {
   if (!targets.empty() && !targets[0].device.empty()) return {targets[0].device};
   std::vector<const DeviceRow*> rows;
@@ -94,13 +109,16 @@ LogLevel log_level(int debug) { return debug >= 1 ? LogLevel::Debug : LogLevel::
 Result<void> start(const Config& config) {
   TRY(std::vector<Target> targets, parse_targets(config.dev));
   core::set_config(config);
-  if (config.debug >= 1) set_log_level(log_level(config.debug));
-  else if (config.rewrite_trace) set_log_level(LogLevel::Info);
+  if (config.debug >= 1)
+    set_log_level(log_level(config.debug));
+  else if (config.rewrite_trace)
+    set_log_level(LogLevel::Info);
   Registry& registry = Registry::instance();
   for (const DeviceRow& row : device_table())
     if (!row.built) registry.add_unavailable(row.name, std::string(kNotBuilt));
   registry.add("CPU", cpu_factory(targets, config));
   registry.add("NULL", null_factory(targets));
+  for (const DeviceKind& kind : kinds()) registry.add(kind.name, factory_of(kind, targets));
   registry.set_default_order(default_order(targets));
   engine::set_kernel_compiler(&compilers());
   return {};
@@ -136,6 +154,29 @@ Result<void> initialize(const Config& config) {
   TRY(start(config));
   once.started = true;
   return {};
+}
+
+Result<void> add_device_kind(DeviceKind kind) {
+  State& once = state();
+  std::lock_guard lock(once.mutex);
+  if (once.started)
+    return fail(ErrorKind::Busy, "device {} comes too late: the runtime has started", kind.name);
+  for (const DeviceRow& row : device_table()) {
+    bool taken = row.name == kind.name;
+    for (const RendererRow& renderer : row.renderers) taken |= renderer.name == kind.renderer;
+    if (taken)
+      return fail(ErrorKind::Invalid, "device {} with renderer {}: {} has one of the names",
+                  kind.name, kind.renderer, row.name);
+  }
+  add_device_row({kind.name, {}, {{kind.renderer, true}}, true, 0});
+  kinds().push_back(std::move(kind));
+  return {};
+}
+
+const DeviceKind* added_kind(std::string_view renderer) {
+  for (const DeviceKind& kind : kinds())
+    if (kind.renderer == renderer) return &kind;
+  return nullptr;
 }
 
 }  // namespace doorbell::runtime

@@ -8,6 +8,7 @@
 
 #include "base/util/check.h"
 #include "codegen/lower/affine.h"
+#include "codegen/lower/op_builder.h"
 
 namespace doorbell::codegen {
 
@@ -49,12 +50,19 @@ UOp Lanes::vec(std::span<const UOp> scalars) {
 UOp Lanes::elementwise(Op op, DType element, std::span<const UOp> srcs) {
   u16 lanes = 1;
   for (UOp s : srcs) lanes = std::max(lanes, s.dtype().lanes);
-  if (lanes == 1) return rw_.make(op, element, srcs);
+  if (lanes == 1) return scalar(op, element, srcs);
   if (op == Op::Where && srcs[0].is_const())
     return splat(srcs[0].const_int() ? srcs[1] : srcs[2], lanes);
   UOps wide;
   for (UOp s : srcs) wide.push_back(splat(s, lanes));
   return rw_.arena().make(op, element.with_lanes(lanes), wide);
+}
+
+UOp Lanes::scalar(Op op, DType element, std::span<const UOp> srcs) {
+  UOp made = rw_.make(op, element, srcs);
+  bool lacking = core::is_elementwise(made.op()) && !made.dtype().is_index() &&
+                 !caps_.has(made.op());
+  return lacking ? OpBuilder(rw_, caps_).make(op, element, srcs) : made;
 }
 
 UOp Lanes::at_lane(UOp expr, UOp v, i64 i) {
@@ -188,7 +196,8 @@ UOp Lanes::horizontal(Op op, UOp value) {
   }
   UOp result = lane(value, 0);
   for (u16 i = 1; i < value.dtype().lanes; ++i) {
-    result = rw_.make(op, value.dtype().element(), {result, lane(value, i)});
+    UOp pair[] = {result, lane(value, i)};
+    result = scalar(op, value.dtype().element(), pair);
   }
   return result;
 }

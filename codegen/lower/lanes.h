@@ -38,6 +38,9 @@ class Lanes {
 
  private:
   core::UOp access(core::UOp memory, core::UOp index, core::UOp gate);
+  // In simplest form, but of ops that the target has: reductions are not decomposed before, and
+  // rules do not know what a target lacks.
+  core::UOp scalar(core::Op op, core::DType element, std::span<const core::UOp> srcs);
 
   core::Rewriter& rw_;
   const Caps& caps_;

@@ -134,7 +134,7 @@ LinearProgram run_pipeline(const core::KernelAst& ast, const Caps& caps, Arena& 
   core::validate(arena, sink, Stage::Expanded, "expand");
 
   // From here on every index is a machine integer.
-  sink = lower_index(arena, sink, caps.narrow_index);
+  sink = lower_index(rewriter, sink, caps);
   core::validate(arena, sink, Stage::Lowered, "lower_index");
   program.ops = linearize(arena, sink);
   return program;

@@ -6,7 +6,7 @@
 #include <bit>
 
 #include "base/util/check.h"
-#include "core/uop/arena.h"
+#include "codegen/lower/op_builder.h"
 
 namespace doorbell::codegen {
 
@@ -22,10 +22,11 @@ bool fits_i32(UOp u) { return u.vmin() >= INT32_MIN && u.vmax() <= INT32_MAX; }
 
 class IndexLowering {
  public:
-  IndexLowering(Arena& arena, UOp sink, bool narrow)
-      : arena_(arena),
-        order_(core::topological_order(arena, {&sink, 1})),
-        narrow_scalars_(narrow) {}
+  IndexLowering(core::Rewriter& rewriter, UOp sink, const Caps& caps)
+      : arena_(rewriter.arena()),
+        builder_(rewriter, caps),
+        order_(core::topological_order(arena_, {&sink, 1})),
+        narrow_scalars_(caps.narrow_index) {}
   UOp run();
 
  private:
@@ -38,8 +39,16 @@ class IndexLowering {
   }
   UOp division(UOp u, UOp x, UOp y, DType t);
   UOp lower(UOp u);
+  // Index arithmetic comes here as it is, so what the target lacks is taken apart here.
+  UOp make(Op op, DType t, std::span<const UOp> srcs) {
+    return builder_.caps().has(op) ? arena_.make(op, t, srcs) : builder_.make(op, t, srcs);
+  }
+  UOp make(Op op, DType t, std::initializer_list<UOp> srcs) {
+    return make(op, t, std::span(srcs.begin(), srcs.size()));
+  }
 
   Arena& arena_;
+  OpBuilder builder_;
   std::vector<UOp> order_, map_;
   bool narrow_ = true;  // vector index values fit i32
   bool narrow_scalars_;
@@ -69,19 +78,19 @@ UOp IndexLowering::division(UOp u, UOp x, UOp y, DType t) {
   bool positive = old_x.vmin() >= 0 && old_y.vmin() > 0;
   if (positive && old_y.is_const() && std::has_single_bit(static_cast<u64>(old_y.const_int()))) {
     i64 c = old_y.const_int();
-    return mod ? arena_.make(Op::And, t, {x, arena_.const_of(t, c - 1)})
-               : arena_.make(Op::Shr, t,
+    return mod ? make(Op::And, t, {x, arena_.const_of(t, c - 1)})
+               : make(Op::Shr, t,
                              {x, arena_.const_of(t, std::countr_zero(static_cast<u64>(c)))});
   }
-  UOp rest = arena_.make(Op::CMod, t, {x, y}), quotient = arena_.make(Op::CDiv, t, {x, y});
+  UOp rest = make(Op::CMod, t, {x, y}), quotient = make(Op::CDiv, t, {x, y});
   if (positive || !floors) return mod ? rest : quotient;
   CHECK(old_y.vmin() > 0, "floor division by a divisor that may be negative");
   UOp zero = arena_.const_of(t, 0);
-  UOp negative = arena_.make(Op::CmpLt, core::dtypes::bool_.with_lanes(t.lanes), {rest, zero});
-  UOp less_one = arena_.make(Op::Add, t, {quotient, arena_.const_of(t, -1)});
-  UOp plus_y = arena_.make(Op::Add, t, {rest, y});
-  return mod ? arena_.make(Op::Where, t, {negative, plus_y, rest})
-             : arena_.make(Op::Where, t, {negative, less_one, quotient});
+  UOp negative = make(Op::CmpLt, core::dtypes::bool_.with_lanes(t.lanes), {rest, zero});
+  UOp less_one = make(Op::Add, t, {quotient, arena_.const_of(t, -1)});
+  UOp plus_y = make(Op::Add, t, {rest, y});
+  return mod ? make(Op::Where, t, {negative, plus_y, rest})
+             : make(Op::Where, t, {negative, less_one, quotient});
 }
 
 UOp IndexLowering::lower(UOp u) {
@@ -134,7 +143,8 @@ UOp IndexLowering::lower(UOp u) {
     for (usize i = 0; i < srcs.size(); ++i) same &= srcs[i] == u.src(i);
     if (same) return u;
   }
-  return arena_.make(u.op(), t, srcs, u.args());
+  bool arithmetic = core::is_elementwise(u.op()) && (was_index || index_operands);
+  return arithmetic ? make(u.op(), t, srcs) : arena_.make(u.op(), t, srcs, u.args());
 }
 
 UOp IndexLowering::run() {
@@ -150,8 +160,8 @@ UOp IndexLowering::run() {
 
 }  // namespace
 
-UOp lower_index(Arena& arena, UOp sink, bool narrow) {
-  return IndexLowering(arena, sink, narrow).run();
+UOp lower_index(core::Rewriter& rewriter, UOp sink, const Caps& caps) {
+  return IndexLowering(rewriter, sink, caps).run();
 }
 
 }  // namespace doorbell::codegen

@@ -1,16 +1,17 @@
 // From unbounded index arithmetic to machine integers.
 //
-// Needs: an expanded kernel (expand.h). Guarantees: no node has dtype Index. Scalars become i64,
-// or, where `narrow` is asked for, i32 if they and what they are made of provably fit; vector index
-// arithmetic becomes i32 where every value provably fits, else i64. Floor division and
-// modulo become their C forms where the dividend is never negative, else get a correction. An index
-// whose bounds leave i64 is an error.
+// Needs: an expanded kernel (expand.h). Guarantees: no node has dtype Index, and index arithmetic
+// is of ops that the target has. Scalars become i64, or, where `caps.narrow_index` says so, i32 if
+// they and what they are made of provably fit; vector index arithmetic becomes i32 where every
+// value provably fits, else i64. Floor division and modulo become their C forms where the dividend
+// is never negative, else get a correction. An index whose bounds leave i64 is an error.
 #pragma once
 
+#include "codegen/caps.h"
 #include "core/rewrite/rewriter.h"
 
 namespace doorbell::codegen {
 
-core::UOp lower_index(core::Arena& arena, core::UOp sink, bool narrow = false);
+core::UOp lower_index(core::Rewriter& rewriter, core::UOp sink, const Caps& caps);
 
 }  // namespace doorbell::codegen

@@ -188,6 +188,23 @@ TEST(Lower, WithScalarsOnly) {
   for (const Case& c : cases()) expect_runs(c, caps, {});
 }
 
+// Reductions are decomposed where they are expanded, and no rule brings back what is lacking.
+TEST(Lower, ForATargetOfFewOps) {
+  Caps caps = test_caps();
+  caps.vector_bytes = 0;
+  for (Op lacking : {Op::Max, Op::MulAcc, Op::Neg, Op::Recip, Op::CmpEq, Op::FloorDiv,
+                     Op::FloorMod, Op::CMod})
+    caps.ops.reset(static_cast<usize>(lacking));
+  for (const Case& c : cases()) {
+    expect_runs(c, caps, {});
+    KernelAst ast = c.make();
+    core::Arena arena;
+    for (core::UOp u : lower(ast, caps, arena, {}).ops)
+      EXPECT_TRUE(!core::is_elementwise(u.op()) || caps.has(u.op()))
+          << core::name_of(u.op()) << " in " << c.name;
+  }
+}
+
 TEST(Lower, ToWorkGroups) {
   for (const Case& c : cases()) {
     expect_runs(c, group_caps(), {.optimise = false});

@@ -56,7 +56,7 @@ TEST(PassGolden, ApplyExpandLowerLinearize) {
                     core::print(arena, applied.sink));
   UOp expanded = expand(rewriter, applied.sink, caps_of_avx());
   EXPECT_GOLDEN("tests/golden/codegen/expand.txt", core::print(arena, expanded));
-  UOp lowered = lower_index(arena, expanded);
+  UOp lowered = lower_index(rewriter, expanded, caps_of_avx());
   EXPECT_GOLDEN("tests/golden/codegen/lower_index.txt", core::print(arena, lowered));
   EXPECT_GOLDEN("tests/golden/codegen/linearize.txt", core::print_ops(linearize(arena, lowered)));
 }
