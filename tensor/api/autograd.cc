@@ -85,7 +85,7 @@ void check_upstream(const Tensor& x, const Tensor& upstream) {
 }
 
 Tensor one_upstream(const Tensor& x) {
-  if (x.numel() != 1) {
+  if (!x.shape().numel().is(1)) {
     throw fail(ErrorKind::Invalid,
                "gradient of a tensor of shape {}, expected a scalar or an upstream gradient",
                x.shape().str());
@@ -137,7 +137,7 @@ bool stands_for(UOp node, const Tensor& target, UOp target_node) {
   const detail::LeafTag* tag = tag_of(node);
   if (tag != nullptr) return tag == detail::Access::cell(target).tag;
   UOp stored = core::TensorGraph::realized(node);
-  return stored && stored == target_node;
+  return stored && stored == core::TensorGraph::realized(target_node);
 }
 
 }  // namespace

@@ -155,6 +155,13 @@ Number highest(DType dtype) {
   return static_cast<i64>(dtype.is_unsigned() ? all : all >> 1);
 }
 
+bool is_always_empty(const Tensor& x) {
+  const UOp node = *Access::cell(x).value;
+  for (usize axis = 0; axis < node.ndim(); ++axis)
+    if (node.dim(axis).max() == 0) return true;
+  return false;
+}
+
 i64 resolve_axis(i64 axis, i64 rank) {
   const i64 resolved = axis < 0 ? axis + rank : axis;
   if (resolved < 0 || resolved >= rank) {

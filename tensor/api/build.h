@@ -102,6 +102,8 @@ Number highest(DType dtype);  // the identity of min
 i64 resolve_axis(i64 axis, i64 rank);
 std::vector<bool> resolve_axes(const Axes& axes, i64 rank);
 Shape broadcast_shapes(const Shape& a, const Shape& b);
+// Whatever its symbolic sizes are bound to.
+bool is_always_empty(const Tensor& x);
 // One value per spatial axis.
 std::vector<i64> per_axis(const PerAxis& values, usize count, const char* what);
 
@@ -112,6 +114,8 @@ Tensor pool(const Tensor& x, std::span<const i64> kernel, std::span<const i64> s
             std::span<const i64> dilation);
 // Pads with any value; an identity of a reduction, say.
 Tensor pad_value(const Tensor& x, const std::vector<std::pair<i64, i64>>& amounts, Number value);
+// x between zeros: `starts` of them before it on each axis, in a tensor of shape `whole`.
+Tensor pad_into(const Tensor& x, const Shape& starts, const Shape& whole);
 // 64-bit numbers as i32 where the size allows it; those out of lowest..size stay out of it.
 Tensor narrow_index(const Tensor& index, i64 lowest, i64 size);
 // Pads with elements of x: mirrored, repeated or wrapped around.

@@ -1,6 +1,7 @@
 // What a capture sees, computes and gives back.
 #include "tensor/api/capture.h"
 
+#include <algorithm>
 #include <atomic>
 #include <utility>
 
@@ -27,12 +28,22 @@ Tensor made_outside(UOpRef value) {
   return Tensor::from_uop(std::move(value));
 }
 
+absl::InlinedVector<core::Dim, 4> dims_of(UOp node) {
+  absl::InlinedVector<core::Dim, 4> dims;
+  for (usize axis = 0; axis < node.ndim(); ++axis) dims.push_back(node.dim(axis));
+  return dims;
+}
+
 // The same memory under a name of its own. Without elements there is none.
 UOpRef place_for(UOp stored) {
-  if (!stored.is(Op::Buffer)) return UOpRef(stored);
-  const Form form = Form::of(stored);
-  return engine::make_buffer_node(core::Ref<core::Buffer>(&engine::buffer_of(stored)),
-                                  stored.dtype(), form.shape);
+  const UOp buffer = TensorGraph::realized(stored);
+  if (!buffer) return UOpRef(stored);
+  absl::InlinedVector<i64, 4> largest;
+  for (const core::Dim size : dims_of(buffer)) largest.push_back(size.value());
+  UOpRef named = engine::make_buffer_node(core::Ref<core::Buffer>(&engine::buffer_of(buffer)),
+                                          stored.dtype(), largest);
+  if (Form::of(stored).is_symbolic) return engine::view_of_buffer(*named, dims_of(stored));
+  return named;
 }
 
 }  // namespace
@@ -45,19 +56,15 @@ void refuse_in_capture(const char* what) {
              what);
 }
 
-UOpRef stored_value(const Tensor& tensor, const char* what) {
+UOpRef stored_value(const Tensor& tensor) {
   Cell& cell = *Access::unseen(tensor);
   if (cell.value->is(Op::Buffer)) [[likely]]
     return cell.value;
-  if (!tensor.shape().is_const()) {
-    throw fail(ErrorKind::Unsupported,
-               "{} of shape {}: a jitted function takes and gives constant shapes; pass the whole "
-               "tensor and the bound size",
-               what, tensor.shape().str());
-  }
-  if (tensor.numel() == 0) return cell.value;
+  if (is_always_empty(tensor)) return cell.value;
   if (!TensorGraph::realized(*cell.value)) tensor.realize();
-  return UOpRef(TensorGraph::realized(*cell.value));
+  const UOp buffer = TensorGraph::realized(*cell.value);
+  // A symbolic shape is known to the value only.
+  return tensor.shape().is_const() ? UOpRef(buffer) : cell.value;
 }
 
 Capture::Capture(std::span<const Tensor> arguments, std::span<const Size> sizes)
@@ -69,7 +76,7 @@ Capture::Capture(std::span<const Tensor> arguments, std::span<const Size> sizes)
   program_->training_ = TrainingScope::active();
   std::vector<UOpRef> stored(arguments.size());
   for (usize i = 0; i < arguments.size(); ++i)
-    if (arguments[i].defined()) stored[i] = stored_value(arguments[i], "an argument");
+    if (arguments[i].defined()) stored[i] = stored_value(arguments[i]);
   scope_ = std::make_unique<engine::Recorder::Scope>(&recorder_);
   capture = this;
   for (usize i = 0; i < arguments.size(); ++i) {
@@ -110,7 +117,8 @@ Capture::~Capture() {
 
 u32 Capture::add_slot(JitProgram::Slot slot, UOpRef place) {
   program_->slots_.push_back(std::move(slot));
-  places_.push_back(std::move(place));
+  const UOp buffer = TensorGraph::realized(*place);
+  places_.push_back(buffer ? UOpRef(buffer) : std::move(place));
   return static_cast<u32>(places_.size()) - 1;
 }
 
@@ -138,7 +146,7 @@ void Capture::touch_outside(Cell& cell) {
                  "tensors outside, and gradients do not flow there; detach it",
                  held.outside.shape().str());
     }
-    held.before = stored_value(held.outside, "a tensor");
+    held.before = stored_value(held.outside);
     held.place = place_for(*held.before);
   }
   JitProgram::Holder holder;
@@ -158,7 +166,7 @@ void Capture::hold_gradient(u32 number) {
   UOpRef stored;
   {
     Pause pause;
-    stored = stored_value(held.gradient, "a gradient");
+    stored = stored_value(held.gradient);
   }
   held.gradient_place = place_for(*stored);
   held.gradient_in = Tensor::from_uop(held.gradient_place);
@@ -191,12 +199,14 @@ void Capture::gradient_written(Cell& cell) {
 // The number of the tensor's value among what has to be computed.
 i32 Capture::want(const Tensor& tensor) {
   const Cell& cell = Access::cell(tensor);
-  const Shape shape = tensor.shape();
-  if (!shape.is_const()) {
+  const Form form = Form::of(*cell.value);
+  if (form.is_symbolic && is_always_empty(tensor)) {
     throw fail(ErrorKind::Unsupported,
-               "a jitted function gives a tensor of shape {}, expected a constant shape",
-               shape.str());
+               "a jitted function gives a tensor of shape {}, which has no elements and a size "
+               "that changes from call to call",
+               form.shape.str());
   }
+  program_->result_shapes_.push_back(form.is_symbolic ? form.shape : Shape());
   wanted_.push_back(cell.value);
   return static_cast<i32>(wanted_.size()) - 1;
 }
@@ -244,7 +254,7 @@ std::vector<UOpRef> Capture::compute_wanted() {
   for (usize i = 0; i < wanted_.size(); ++i) {
     bool is_empty = false;
     for (usize axis = 0; axis < wanted_[i]->ndim(); ++axis)
-      is_empty |= wanted_[i]->dim(axis).value() == 0;
+      is_empty |= wanted_[i]->dim(axis).max() == 0;
     if (is_empty) continue;
     nodes.push_back(*wanted_[i]);
     at.push_back(i);
@@ -254,12 +264,11 @@ std::vector<UOpRef> Capture::compute_wanted() {
   return results;
 }
 
-void Capture::name_variables(std::vector<i64>* names) {
+// Variables are given by the sizes and by the shapes of what comes from outside.
+void Capture::name_variables() {
+  Bindings bound;
   for (const Size& size : program_->sizes_) {
-    if (size.is_const()) {
-      program_->size_variable_.push_back(~u32{0});
-      continue;
-    }
+    if (size.is_const()) continue;
     const UOpRef node = size.expression();
     if (!node->is(Op::Bind)) {
       throw fail(ErrorKind::Unsupported,
@@ -267,9 +276,43 @@ void Capture::name_variables(std::vector<i64>* names) {
                  "Variable::bind gives",
                  size.str());
     }
-    program_->size_variable_.push_back(static_cast<u32>(names->size()));
-    names->push_back(node->src(0).arg(0));
+    collect_bindings(core::Dim(*node), &bound);
   }
+  for (const Held& held : held_) {
+    if (!held.place) continue;
+    for (const core::Dim size : dims_of(*held.place)) collect_bindings(size, &bound);
+  }
+  for (const core::BoundVariable& binding : bound) {
+    std::vector<i64>& names = program_->variables_;
+    if (std::find(names.begin(), names.end(), binding.name) == names.end())
+      names.push_back(binding.name);
+  }
+  refuse_inner_bindings(bound);
+}
+
+// Later calls would give the variable one value everywhere.
+void Capture::refuse_inner_bindings(const Bindings& bound) const {
+  for (const engine::RecordedRun& run : recorder_.runs) {
+    for (const core::BoundVariable& inner : run.variables) {
+      for (const core::BoundVariable& outer : bound) {
+        if (outer.name != inner.name || outer.value == inner.value) continue;
+        throw fail(ErrorKind::Invalid,
+                   "variable {} is bound to {} inside a jitted function and to {} by its "
+                   "arguments; pass the bound size as an argument",
+                   core::interned_name(inner.name), inner.value, outer.value);
+      }
+    }
+  }
+}
+
+// As a Replay takes them.
+std::vector<UOpRef> Capture::buffers_of(std::span<const UOpRef> results) {
+  std::vector<UOpRef> buffers;
+  for (const UOpRef& result : results) {
+    const UOp buffer = TensorGraph::realized(*result);
+    buffers.push_back(buffer ? UOpRef(buffer) : result);
+  }
+  return buffers;
 }
 
 // From here on everyone outside has the values that a plain call would have left.
@@ -294,11 +337,9 @@ std::unique_ptr<JitProgram> Capture::finish(std::span<Tensor* const> outputs) {
   program_->refuse_aliases(arguments_);
   const std::vector<UOpRef> results = compute_wanted();
   scope_.reset();
-  std::vector<i64> names;
-  name_variables(&names);
-  program_->replay_ =
-      std::make_unique<engine::Replay>(std::move(recorder_.runs), places_, names, results);
-  program_->variable_count_ = names.size();
+  name_variables();
+  program_->replay_ = std::make_unique<engine::Replay>(
+      std::move(recorder_.runs), places_, program_->variables_, buffers_of(results));
   give_back(results);
   for (usize i = 0; i < outputs.size(); ++i)
     if (program_->outputs_[i] >= 0)

@@ -13,21 +13,24 @@
 #include <absl/container/flat_hash_map.h>
 #include <absl/container/flat_hash_set.h>
 
+#include "tensor/api/bound_size.h"
 #include "tensor/api/build.h"
 #include "tensor/engine/recorder.h"
 #include "tensor/engine/replay.h"
 
 namespace doorbell::detail {
 
-// What a tensor must be to take the place of another.
+// What a tensor must be to take the place of another. What its symbolic sizes are bound to may
+// differ.
 struct Form {
   DType dtype;
   u16 device = 0;  // index + 1
-  absl::InlinedVector<i64, 4> shape;
+  Shape shape;     // without bindings
+  bool is_symbolic = false;
 
   static Form of(UOp node);
   bool fits(UOp node) const;
-  std::string str() const;  // "f32 of shape (2, 3) on CPU"
+  std::string str() const;  // "f32 of shape (2, n) on CPU"
 };
 
 // A captured function: what it reads at each call, and what it changes.
@@ -74,19 +77,27 @@ class JitProgram {
  private:
   friend class Capture;
   Cell& cell_of(const Holder& holder, std::span<const Tensor> arguments) const;
-  void check_arguments(std::span<const Tensor> arguments) const;
-  void check_sizes(std::span<const Size> sizes, std::span<i64> variables) const;
-  void check_state(std::span<const Tensor> arguments) const;
+  // What the variables are bound to in this call, by place in `variables_`.
+  struct Values;
+  void check_all(std::span<const Tensor> arguments, std::span<const Size> sizes,
+                 Values* values) const;
+  void check_arguments(std::span<const Tensor> arguments, Values* values) const;
+  void check_sizes(std::span<const Size> sizes, Values* values) const;
+  void check_state(std::span<const Tensor> arguments, Values* values) const;
+  UOpRef result_as_bound(usize result, const UOpRef& buffer, const Values& values) const;
   UOpRef value_of(usize slot, std::span<const Tensor> arguments) const;
   static void write(const Write& write, Cell& cell, std::span<const UOpRef> results);
 
   std::vector<Holder> holders_;     // the arguments first
   std::vector<Size> sizes_;         // arguments too, as they were
-  std::vector<u32> size_variable_;  // by size: in the names given to the Replay, or ~0
-  usize argument_count_ = 0, variable_count_ = 0;
+  // Names of the variables that each call binds: by its sizes and by its tensors' shapes.
+  std::vector<i64> variables_;
+  usize argument_count_ = 0;
   std::vector<Slot> slots_;
   std::vector<Write> writes_;
   std::vector<i32> outputs_;  // the result that each is; -1: not defined
+  // By result: its shape without bindings where that is symbolic, else empty.
+  std::vector<Shape> result_shapes_;
   bool training_ = false;
   bool writes_argument_ = false;
   absl::flat_hash_set<const Cell*> written_state_;  // looked up, never iterated
@@ -125,7 +136,7 @@ class Capture {
     Tensor outside = {};   // the caller's
     Cell* cell = nullptr;  // what the function sees: the same, or a stand-in
     Tensor stand_in = {};
-    UOpRef before = {}, place = {};          // the value, and the node that stands for it
+    UOpRef before = {}, place = {};          // the value, and what stands for it
     Tensor gradient = {}, gradient_in = {};  // likewise; undefined where there was none
     UOpRef gradient_place = {};
     bool gradient_written = false, gradient_used = false;  // used: read after the last writing
@@ -140,7 +151,9 @@ class Capture {
   void want_changes();
   std::vector<UOpRef> compute_wanted();
   void give_back(std::span<const UOpRef> results);
-  void name_variables(std::vector<i64>* names);
+  void name_variables();
+  void refuse_inner_bindings(const Bindings& bound) const;
+  static std::vector<UOpRef> buffers_of(std::span<const UOpRef> results);
 
   const u64 number_;
   i64 alive_ = 0;
@@ -156,7 +169,7 @@ class Capture {
 
 // Throws while this thread captures.
 void refuse_in_capture(const char* what);
-// A node as it is stored; computes it where nobody has. Throws for a symbolic shape.
-UOpRef stored_value(const Tensor& tensor, const char* what);
+// A node as it is stored (engine::stored_form); computes it where nobody has.
+UOpRef stored_value(const Tensor& tensor);
 
 }  // namespace doorbell::detail

@@ -65,29 +65,27 @@ Tensor of_reduce(Step step, usize) {
   }
 }
 
-Tensor of_pad(Step step, usize) {
-  const Shape inner = step.src(0).shape();
-  std::vector<std::pair<Size, Size>> windows;
-  for (usize i = 0; i < inner.size(); ++i) {
-    const i64 before = step.node.arg(2 * i);
-    windows.emplace_back(before, inner[i] + before);
+// Of a Pad or Shrink: where its inner value begins on each axis.
+Shape starts_of(UOp node) {
+  Shape starts;
+  for (usize i = 0; i < node.ndim(); ++i) {
+    const i64 start = node.arg(2 * i);
+    starts.push_back(core::is_dynamic_dim(start)
+                         ? Size(core::Dim(node.src(1 + core::dynamic_dim_index(start))))
+                         : Size(start));
   }
+  return starts;
+}
+
+Tensor of_pad(Step step, usize) {
+  const Shape inner = step.src(0).shape(), starts = starts_of(step.node);
+  std::vector<std::pair<Size, Size>> windows;
+  for (usize i = 0; i < inner.size(); ++i) windows.emplace_back(starts[i], starts[i] + inner[i]);
   return step.gradient.shrink(windows);
 }
 
 Tensor of_shrink(Step step, usize) {
-  const Shape whole = step.src(0).shape(),
-              window = step.node.ndim() == 0 ? Shape() : step.value().shape();
-  std::vector<std::pair<i64, i64>> around;
-  for (usize i = 0; i < whole.size(); ++i) {
-    const i64 start = step.node.arg(2 * i);
-    if (core::is_dynamic_dim(start) || !window[i].is_const() || !whole[i].is_const()) {
-      throw fail(ErrorKind::Unsupported, "the gradient of a symbolic slice of shape {}",
-                 whole.str());
-    }
-    around.emplace_back(start, whole[i].value() - start - window[i].value());
-  }
-  return step.gradient.pad(around);
+  return pad_into(step.gradient, starts_of(step.node), step.src(0).shape());
 }
 
 Tensor of_permute(Step step, usize) {

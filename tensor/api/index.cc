@@ -148,25 +148,24 @@ Tensor read_axes(const Tensor& x, const View& view) {
 Tensor spread_axes(const Tensor& values, const View& view, const Shape& whole) {
   Tensor result = values;
   std::vector<i64> flipped;
-  std::vector<std::pair<i64, i64>> around;
+  Shape starts;
   for (usize i = 0; i < view.axes.size(); ++i) {
     const AxisView& axis_view = view.axes[i];
     const i64 axis = static_cast<i64>(i), stride = axis_view.stride;
-    const i64 start = axis_view.start.value(), stop = axis_view.stop.value();
     if (stride != 1) {
       std::vector<std::pair<i64, i64>> amounts(view.axes.size() + 1, {0, 0});
       amounts[i + 1].second = stride - 1;
       result = result.unsqueeze(axis + 1).pad(amounts).flatten(axis, axis + 1);
       std::vector<std::pair<Size, Size>> window;
       for (const Size& size : result.shape()) window.emplace_back(0, size);
-      window[i] = {0, stop - start};
+      window[i] = {0, axis_view.stop - axis_view.start};
       result = result.shrink(window);
     }
     if (axis_view.flipped) flipped.push_back(axis);
-    around.emplace_back(start, whole[i].value() - stop);
+    starts.push_back(axis_view.start);
   }
   if (!flipped.empty()) result = result.flip(flipped);
-  return result.pad(around);
+  return detail::pad_into(result, starts, whole);
 }
 
 // x (pre, n, post) at positions (index shape): (pre, index shape, post). Out of range gives 0.

@@ -12,14 +12,8 @@ namespace {
 // state, and none leads gradients out of the function.
 Tensor settled(const Tensor& tensor) {
   NoGradScope no_grad;
-  const Shape shape = tensor.shape();
-  if (!shape.is_const()) {
-    throw fail(ErrorKind::Unsupported,
-               "a jitted function gives a tensor of shape {}, expected a constant shape",
-               shape.str());
-  }
-  if (tensor.numel() == 0) return tensor.detach();
-  return Tensor::from_uop(core::UOpRef(TensorGraph::realized(*Access::cell(tensor).value)));
+  if (is_always_empty(tensor)) return tensor.detach();
+  return Tensor::from_uop(engine::stored_form(*Access::cell(tensor).value));
 }
 
 absl::InlinedVector<Tensor, 8> tensors_of(const JitParts& parts) {

@@ -1,35 +1,64 @@
 // A captured function at work: checks, replays, gives the results to their owners.
 #include "core/device/registry.h"
 #include "tensor/api/capture.h"
+#include "tensor/engine/realize.h"
 
 namespace doorbell::detail {
 
-namespace {
-
-std::string form_text(DType dtype, u16 device, std::span<const i64> shape) {
-  std::string text = std::string(core::long_name_of(dtype.scalar)) + " of shape " +
-                     Shape(shape.begin(), shape.end()).str();
-  if (device != 0)
-    text += " on " + core::Registry::instance().name_of(static_cast<u16>(device - 1));
-  return text;
-}
-
-}  // namespace
-
 Form Form::of(UOp node) {
   Form form{node.dtype(), node.device(), {}};
-  for (usize axis = 0; axis < node.ndim(); ++axis) form.shape.push_back(node.dim(axis).value());
+  for (usize axis = 0; axis < node.ndim(); ++axis) {
+    const core::Dim size = node.dim(axis);
+    form.is_symbolic |= !size.is_const();
+    form.shape.push_back(size.is_const() ? Size(size) : without_bindings(Size(size)));
+  }
   return form;
 }
 
 bool Form::fits(UOp node) const {
   if (node.dtype() != dtype || node.device() != device || node.ndim() != shape.size()) return false;
   for (usize axis = 0; axis < shape.size(); ++axis)
-    if (!node.dim(axis).is_const() || node.dim(axis).value() != shape[axis]) return false;
+    if (!same_unbound(node.dim(axis), shape[axis])) return false;
   return true;
 }
 
-std::string Form::str() const { return form_text(dtype, device, shape); }
+std::string Form::str() const {
+  std::string text = std::string(core::long_name_of(dtype.scalar)) + " of shape " + shape.str();
+  if (device != 0)
+    text += " on " + core::Registry::instance().name_of(static_cast<u16>(device - 1));
+  return text;
+}
+
+struct JitProgram::Values {
+  explicit Values(const JitProgram& program)
+      : names(program.variables_), value(names.size()), known(names.size()) {}
+
+  void set(i64 name, i64 given) {
+    for (usize i = 0; i < names.size(); ++i) {
+      if (names[i] != name) continue;
+      if (known[i] && value[i] != given) {
+        throw fail(ErrorKind::Invalid,
+                   "variable {} is bound to {} and to {} in one call of a jitted function",
+                   core::interned_name(name), value[i], given);
+      }
+      value[i] = given;
+      known[i] = true;
+      return;
+    }
+  }
+  // By the shape of a tensor that the call uses.
+  void take(const Form& form, UOp node) {
+    if (!form.is_symbolic) [[likely]]
+      return;
+    Bindings bindings;
+    for (usize axis = 0; axis < node.ndim(); ++axis) collect_bindings(node.dim(axis), &bindings);
+    for (const core::BoundVariable& binding : bindings) set(binding.name, binding.value);
+  }
+
+  const std::vector<i64>& names;
+  absl::InlinedVector<i64, 4> value;
+  absl::InlinedVector<bool, 4> known;
+};
 
 Cell& JitProgram::cell_of(const Holder& holder, std::span<const Tensor> arguments) const {
   const Tensor& tensor =
@@ -66,7 +95,7 @@ void JitProgram::refuse_aliases(std::span<const Tensor> arguments) const {
   }
 }
 
-void JitProgram::check_arguments(std::span<const Tensor> arguments) const {
+void JitProgram::check_arguments(std::span<const Tensor> arguments, Values* values) const {
   for (usize i = 0; i < arguments.size(); ++i) {
     const Holder& holder = holders_[i];
     const bool was_defined = holder.is_defined;
@@ -75,11 +104,12 @@ void JitProgram::check_arguments(std::span<const Tensor> arguments) const {
                  was_defined ? "not defined" : "a tensor", was_defined ? "as one" : "without");
     }
     if (!was_defined) continue;
-    const UOpRef value = stored_value(arguments[i], "an argument");
+    const UOpRef value = stored_value(arguments[i]);
     if (!holder.form.fits(*value)) {
       throw fail(ErrorKind::Invalid, "argument {} of a jitted function is {}, captured with {}", i,
                  Form::of(*value).str(), holder.form.str());
     }
+    values->take(holder.form, *value);
     if (Access::unseen(arguments[i])->is_leaf != holder.is_leaf) {
       throw fail(ErrorKind::Invalid,
                  "argument {} of a jitted function is {}marked requires_grad, captured when it was "
@@ -89,15 +119,14 @@ void JitProgram::check_arguments(std::span<const Tensor> arguments) const {
   }
 }
 
-void JitProgram::check_sizes(std::span<const Size> sizes, std::span<i64> variables) const {
+void JitProgram::check_sizes(std::span<const Size> sizes, Values* values) const {
   for (usize i = 0; i < sizes.size(); ++i) {
     const Size &now = sizes[i], &then = sizes_[i];
-    const bool is_variable = size_variable_[i] != ~u32{0};
-    bool fits = is_variable != now.is_const();
-    if (fits && is_variable) {
+    bool fits = then.is_const() == now.is_const();
+    if (fits && !now.is_const()) {
       const UOpRef bind = now.expression();
       fits = bind->is(Op::Bind) && bind->src(0) == then.expression()->src(0);
-      if (fits) variables[size_variable_[i]] = bind->src(1).const_int();
+      if (fits) values->set(bind->src(0).arg(0), bind->src(1).const_int());
     } else if (fits) {
       fits = now.value() == then.value();
     }
@@ -109,7 +138,7 @@ void JitProgram::check_sizes(std::span<const Size> sizes, std::span<i64> variabl
   }
 }
 
-void JitProgram::check_state(std::span<const Tensor> arguments) const {
+void JitProgram::check_state(std::span<const Tensor> arguments, Values* values) const {
   if (TrainingScope::active() != training_) {
     throw fail(ErrorKind::Invalid, "a jitted function is called {} a training scope, captured {}",
                training_ ? "outside" : "within", training_ ? "within one" : "outside");
@@ -117,12 +146,13 @@ void JitProgram::check_state(std::span<const Tensor> arguments) const {
   for (const Holder& holder : holders_) {
     if (!holder.is_defined) continue;
     if (holder.argument < 0) {
-      const UOpRef value = stored_value(holder.tensor, "a tensor");
+      const UOpRef value = stored_value(holder.tensor);
       if (!holder.form.fits(*value)) {
         throw fail(ErrorKind::Invalid,
                    "a tensor that a jitted function refers to is now {}, captured with {}",
                    Form::of(*value).str(), holder.form.str());
       }
+      values->take(holder.form, *value);
     }
     if (holder.gradient_defined < 0) continue;
     const Cell& cell = cell_of(holder, arguments);
@@ -131,8 +161,7 @@ void JitProgram::check_state(std::span<const Tensor> arguments) const {
       throw fail(ErrorKind::Invalid,
                  "a tensor of shape {} has {} gradient when a jitted function reads it, captured "
                  "with{}; call zero_grad() in the function, or before each call",
-                 Shape(holder.form.shape.begin(), holder.form.shape.end()).str(),
-                 holder.gradient_defined == 1 ? "no" : "a",
+                 holder.form.shape.str(), holder.gradient_defined == 1 ? "no" : "a",
                  holder.gradient_defined == 1 ? " one" : "out");
     }
   }
@@ -149,7 +178,7 @@ UOpRef JitProgram::value_of(usize at, std::span<const Tensor> arguments) const {
   }
   if (!cell.grad.defined())
     throw fail(ErrorKind::Invalid, "a gradient that a jitted function reads is gone");
-  UOpRef value = stored_value(cell.grad, "a gradient");
+  UOpRef value = stored_value(cell.grad);
   if (!slot.form.fits(*value)) {
     throw fail(ErrorKind::Invalid,
                "a gradient that a jitted function reads is now {}, captured with {}",
@@ -167,11 +196,31 @@ void JitProgram::write(const Write& write, Cell& cell, std::span<const UOpRef> r
     cell.set_gradient(Tensor::from_uop(results[static_cast<usize>(write.result)]));
 }
 
+void JitProgram::check_all(std::span<const Tensor> arguments, std::span<const Size> sizes,
+                           Values* values) const {
+  check_sizes(sizes, values);
+  check_arguments(arguments, values);
+  check_state(arguments, values);
+}
+
 void JitProgram::check(std::span<const Tensor> arguments, std::span<const Size> sizes) const {
-  absl::InlinedVector<i64, 4> variables(variable_count_);
-  check_arguments(arguments);
-  check_sizes(sizes, {variables.data(), variables.size()});
-  check_state(arguments);
+  Values values(*this);
+  check_all(arguments, sizes, &values);
+}
+
+// A Buffer as the value of a symbolic shape, of this call's size.
+UOpRef JitProgram::result_as_bound(usize result, const UOpRef& buffer,
+                                   const Values& values) const {
+  const Shape& unbound = result_shapes_[result];
+  if (unbound.empty()) return buffer;
+  Bindings bindings;
+  for (usize i = 0; i < variables_.size(); ++i)
+    bindings.push_back({variables_[i], values.value[i]});
+  const Shape shape = with_bindings(unbound, bindings);
+  absl::InlinedVector<core::Dim, 4> dims;
+  for (const Size& size : shape)
+    dims.push_back(size.is_const() ? core::Dim(size.value()) : core::Dim(*size.expression()));
+  return engine::view_of_buffer(*buffer, dims);
 }
 
 std::string JitProgram::difference(const JitProgram& other) const {
@@ -188,15 +237,14 @@ std::string JitProgram::difference(const JitProgram& other) const {
   if (!work.empty()) return work;
   if (!same) return "it uses other tensors";
   if (writes_ != other.writes_) return "it changes other tensors";
-  return outputs_ != other.outputs_ ? "it gives other results" : "";
+  const bool same_results = outputs_ == other.outputs_ && result_shapes_ == other.result_shapes_;
+  return same_results ? "" : "it gives other results";
 }
 
 void JitProgram::replay(std::span<const Tensor> arguments, std::span<const Size> sizes,
                         std::vector<Tensor>* outputs) {
-  absl::InlinedVector<i64, 4> variables(variable_count_);
-  check_arguments(arguments);
-  check_sizes(sizes, {variables.data(), variables.size()});
-  check_state(arguments);
+  Values values(*this);
+  check_all(arguments, sizes, &values);
   if (writes_argument_ || !written_state_.empty()) refuse_aliases(arguments);
   replay_->reserve();
   absl::InlinedVector<UOpRef, 16> owned;
@@ -209,8 +257,10 @@ void JitProgram::replay(std::span<const Tensor> arguments, std::span<const Size>
   }
   for (const UOpRef& node : owned) slots.push_back(*node);
   std::vector<UOpRef> results;
-  results.reserve(writes_.size() + outputs_.size());
-  replay_->run({slots.data(), slots.size()}, {variables.data(), variables.size()}, &results);
+  results.reserve(result_shapes_.size());
+  replay_->run({slots.data(), slots.size()}, {values.value.data(), values.value.size()},
+               &results);
+  for (usize i = 0; i < results.size(); ++i) results[i] = result_as_bound(i, results[i], values);
   for (const Write& change : writes_)
     write(change, cell_of(holders_[change.holder], arguments), results);
   for (const i32 output : outputs_)

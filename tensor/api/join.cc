@@ -90,15 +90,12 @@ Tensor Tensor::cat(std::span<const Tensor> tensors, i64 axis) {
     common = core::promote(common, tensor.dtype());
   }
   // Each part in zeros of the whole; the sum is the join, as no two parts overlap.
-  const i64 length = total.value();
+  to[static_cast<usize>(at)] = total;
   Tensor joined;
-  i64 before = 0;
+  Shape before(to.size(), 0);
   for (const Tensor& tensor : tensors) {
-    const i64 size = tensor.size(at).value();
-    std::vector<std::pair<i64, i64>> amounts(to.size(), {0, 0});
-    amounts[static_cast<usize>(at)] = {before, length - before - size};
-    Tensor part = tensor.cast(common).pad(amounts);
-    before += size;
+    const Tensor part = detail::pad_into(tensor.cast(common), before, to);
+    before[static_cast<usize>(at)] = before[static_cast<usize>(at)] + tensor.size(at);
     if (!joined.defined())
       joined = part;
     else

@@ -193,6 +193,15 @@ Tensor pad_zeros(const Tensor& x, const std::vector<std::pair<i64, i64>>& amount
 
 }  // namespace
 
+Tensor detail::pad_into(const Tensor& x, const Shape& starts, const Shape& whole) {
+  SizeArgs args;
+  for (usize i = 0; i < whole.size(); ++i) {
+    args.add(starts[i]);
+    args.add(whole[i]);
+  }
+  return x.shape() == whole ? x : move(Op::Pad, x, args);
+}
+
 Tensor detail::pad_value(const Tensor& x, const std::vector<std::pair<i64, i64>>& amounts,
                          Number value) {
   check_same_rank(x, amounts.size(), "pad");

@@ -6,7 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "tensor/api/build.h"
+#include "tensor/api/bound_size.h"
+#include "tensor/api/tensor.h"
 
 namespace doorbell {
 
@@ -62,7 +63,7 @@ std::string format_float(f64 value, const FloatStyle& style) {
 }
 
 Shown format_cells(const Tensor& tensor) {
-  Shown shown{.shape = tensor.shape().values()};
+  Shown shown{.shape = detail::bound_values(tensor.shape())};
   const bool shorten = tensor.numel() > kThreshold;
   const usize count = static_cast<usize>(tensor.numel());
   shown.cells.resize(count);
@@ -151,7 +152,7 @@ std::string Tensor::str() const {
   std::string text(kOpen);
   if (numel() == 0) {
     text += "[]";
-    if (shape() != Shape{0}) text += ", size=" + shape().str();
+    if (detail::bound_values(shape()) != std::vector<i64>{0}) text += ", size=" + shape().str();
   } else {
     text += format_axes(format_cells(*this), 0, 0, numel() > kThreshold, kOpen.size());
   }

@@ -156,13 +156,13 @@ Exponentials exponentials(const Tensor& x, i64 axis) {
 }  // namespace
 
 Tensor Tensor::softmax(i64 axis) const {
-  if (numel() == 0) return detail::as_float(*this);
+  if (detail::is_always_empty(*this)) return detail::as_float(*this);
   const Exponentials e = exponentials(*this, axis);
   return e.values / e.sum;
 }
 
 Tensor Tensor::log_softmax(i64 axis) const {
-  if (numel() == 0) return detail::as_float(*this);
+  if (detail::is_always_empty(*this)) return detail::as_float(*this);
   const Exponentials e = exponentials(*this, axis);
   return e.shifted - e.sum.log();
 }
@@ -194,7 +194,7 @@ Tensor scan_last(Op op, const Tensor& x) {
 // Long axes in two stages: inside pieces, then over the pieces' totals.
 Tensor scan(Op op, const Tensor& x, i64 axis) {
   constexpr i64 kPiece = 256;
-  if (x.ndim() == 0 || x.numel() == 0) return x;
+  if (x.ndim() == 0 || detail::is_always_empty(x)) return x;
   const i64 at = detail::resolve_axis(axis, x.ndim());
   const Tensor last = x.transpose(at, -1);
   const i64 length = last.size(-1).value();

@@ -23,6 +23,69 @@ Size combine(Op op, const Size& a, const Size& b) {
   return Size(TensorGraph::make(op, core::dtypes::index, {*left, *right}));
 }
 
+// A sum of products of a node and a number, in the order in which the nodes were met, so that
+// (n + 2) - n is 2.
+struct Sum {
+  struct Term {
+    UOpRef node;
+    i64 factor;
+  };
+  absl::InlinedVector<Term, 4> terms;
+  i64 constant = 0;
+
+  void add(const Size& size, i64 sign) {
+    if (size.is_const()) {
+      constant += sign * size.value();
+      return;
+    }
+    const UOpRef root = size.expression();
+    absl::InlinedVector<std::pair<core::UOp, i64>, 8> stack{{*root, sign}};
+    while (!stack.empty()) {
+      const auto [node, factor] = stack.back();
+      stack.pop_back();
+      if (node.is_const()) {
+        constant += factor * node.const_int();
+      } else if (node.is(Op::Add) || node.is(Op::Sub)) {
+        stack.push_back({node.src(1), node.is(Op::Add) ? factor : -factor});
+        stack.push_back({node.src(0), factor});
+      } else if (node.is(Op::Mul) && node.src(1).is_const()) {
+        stack.push_back({node.src(0), factor * node.src(1).const_int()});
+      } else {
+        add_term(node, factor);
+      }
+    }
+  }
+  void add_term(core::UOp node, i64 factor) {
+    for (Term& term : terms) {
+      if (*term.node != node) continue;
+      term.factor += factor;
+      return;
+    }
+    terms.push_back({UOpRef(node), factor});
+  }
+  Size size() const {
+    UOpRef total;
+    for (const Term& term : terms) {
+      if (term.factor == 0) continue;
+      UOpRef part = term.node;
+      if (term.factor != 1) part = node_of(Op::Mul, part, index_const(term.factor));
+      total = total ? node_of(Op::Add, total, part) : part;
+    }
+    if (!total) return constant;
+    return Size(constant == 0 ? total : node_of(Op::Add, total, index_const(constant)));
+  }
+  static UOpRef node_of(Op op, const UOpRef& a, const UOpRef& b) {
+    return TensorGraph::make(op, core::dtypes::index, {*a, *b});
+  }
+};
+
+Size sum_of(const Size& a, const Size& b, i64 sign) {
+  Sum sum;
+  sum.add(a, 1);
+  sum.add(b, sign);
+  return sum.size();
+}
+
 i64 floor_div(i64 a, i64 b) {
   i64 quotient = a / b;
   return quotient - ((a % b != 0) && ((a < 0) != (b < 0)) ? 1 : 0);
@@ -56,14 +119,13 @@ UOpRef Size::expression() const { return is_const() ? index_const(value_) : expr
 Size operator+(const Size& a, const Size& b) {
   if (a.is_const() && b.is_const()) return a.value_ + b.value_;
   if (a.is(0)) return b;
-  return b.is(0) ? a : combine(Op::Add, a, b);
+  return b.is(0) ? a : sum_of(a, b, 1);
 }
 
 Size operator-(const Size& a, const Size& b) {
   if (a.is_const() && b.is_const()) return a.value_ - b.value_;
   if (b.is(0)) return a;
-  if (a == b) return 0;
-  return b.is_const() ? combine(Op::Add, a, -b.value_) : combine(Op::Sub, a, b);
+  return a == b ? Size(0) : sum_of(a, b, -1);
 }
 
 Size operator*(const Size& a, const Size& b) {

@@ -151,7 +151,7 @@ void Tensor::realize(std::span<const Tensor> tensors) {
   std::vector<UOp> wanted;
   for (const Tensor& tensor : tensors) {
     detail::Cell& cell = tensor.cell();
-    if (cell.value->is(Op::Buffer) || tensor.numel() == 0) continue;
+    if (cell.value->is(Op::Buffer) || detail::is_always_empty(tensor)) continue;
     cells.push_back(&cell);
     wanted.push_back(*cell.value);
   }
@@ -159,10 +159,8 @@ void Tensor::realize(std::span<const Tensor> tensors) {
   std::vector<UOpRef> stored = engine::realize(wanted);
   CHECK_EQ(stored.size(), wanted.size());
   for (usize i = 0; i < cells.size(); ++i) {
-    // Where gradients flow the way here is still needed; what was symbolic has another shape.
-    const bool same =
-        Tensor::from_uop(stored[i]).shape() == Tensor::from_uop(cells[i]->value).shape();
-    if (same && !cells[i]->tracked) cells[i]->set_value(std::move(stored[i]), false);
+    // Where gradients flow the way here is still needed.
+    if (!cells[i]->tracked) cells[i]->set_value(std::move(stored[i]), false);
   }
 }
 
@@ -173,7 +171,6 @@ const Tensor& Tensor::realize() const {
 
 void Tensor::copy_to(std::span<std::byte> bytes) const {
   detail::refuse_in_capture("the values of a tensor are read");
-  for (const Size& size : shape()) size.value();  // a symbolic size is refused by name
   if (static_cast<i64>(bytes.size()) != nbytes()) {
     throw fail(ErrorKind::Invalid, "{} bytes to copy to, the tensor has {}", bytes.size(),
                nbytes());
@@ -238,7 +235,11 @@ Tensor Tensor::to(const std::string& device) const {
   return detail::make(Op::Copy, dtype(), {this}, {target.index()});
 }
 
-Tensor Tensor::clone() const { return stored_on(*this, device_of(*this)); }
+Tensor Tensor::clone() const {
+  // Storage of a symbolic shape is made by computing it.
+  if (!shape().is_const()) return detail::make(Op::Contiguous, dtype(), {this});
+  return stored_on(*this, device_of(*this));
+}
 
 Tensor Tensor::contiguous() const {
   const UOpRef node = uop();

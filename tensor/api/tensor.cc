@@ -2,6 +2,7 @@
 #include "tensor/api/tensor.h"
 
 #include "base/util/check.h"
+#include "tensor/api/bound_size.h"
 #include "tensor/api/build.h"
 #include "tensor/api/capture.h"
 
@@ -12,7 +13,7 @@ using core::UOpRef;
 
 namespace {
 
-// A symbolic shape is stored in a buffer of the largest shape, which cannot stand for the value.
+// A symbolic shape is stored in a Buffer of the largest shape, which cannot stand for the value.
 bool same_shape(UOp a, UOp b) {
   if (a.ndim() != b.ndim()) return false;
   for (usize i = 0; i < a.ndim(); ++i) {
@@ -109,7 +110,10 @@ i64 Tensor::ndim() const { return static_cast<i64>(cell().value->ndim()); }
 i64 Tensor::numel() const {
   UOp node = *cell().value;
   i64 total = 1;
-  for (usize i = 0; i < node.ndim(); ++i) total *= node.dim(i).max();
+  for (usize i = 0; i < node.ndim(); ++i) {
+    const core::Dim size = node.dim(i);
+    total *= size.is_const() ? size.value() : detail::bound_value(Size(size));
+  }
   return total;
 }
 

@@ -53,7 +53,7 @@ class Tensor {
   Shape shape() const;
   Size size(i64 axis) const;
   i64 ndim() const;
-  i64 numel() const;  // the largest it can be where a size is symbolic
+  i64 numel() const;  // with symbolic sizes as they are bound now
   i64 nbytes() const { return numel() * dtype().bytes(); }
   DType dtype() const;
   std::string device() const;

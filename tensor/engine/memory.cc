@@ -27,6 +27,33 @@ i64 bytes_of(core::DType dtype, std::span<const i64> shape) {
   return bytes;
 }
 
+// Args of a movement op, the symbolic ones as sources behind the first.
+struct Sizes {
+  absl::InlinedVector<UOp, 4> sources;
+  absl::InlinedVector<i64, 8> args;
+
+  explicit Sizes(UOp of) : sources{of} {}
+  void add(core::Dim size) {
+    if (size.is_const()) return args.push_back(size.value());
+    args.push_back(core::kDynamicDim + static_cast<i64>(sources.size()) - 1);
+    sources.push_back(size.expr());
+  }
+  UOpRef make(core::Op op) const {
+    return TensorGraph::make(op, sources[0].dtype(), sources, args);
+  }
+};
+
+UOpRef product(std::span<const core::Dim> shape) {
+  i64 constant = 1;
+  for (const core::Dim size : shape)
+    if (size.is_const()) constant *= size.value();
+  UOpRef total = TensorGraph::make(core::Op::Const, core::dtypes::index, {}, {constant});
+  for (const core::Dim size : shape)
+    if (!size.is_const())
+      total = TensorGraph::make(core::Op::Mul, core::dtypes::index, {*total, size.expr()});
+  return total;
+}
+
 }  // namespace
 
 i64 next_buffer_id() {
@@ -49,6 +76,34 @@ UOpRef make_buffer_node(Device& device, core::DType dtype, std::span<const i64> 
   core::Ref<Buffer> buffer = must(Buffer::allocate(device, bytes));
   if (!data.empty()) must(buffer->copy_in(data.data(), bytes));
   return make_buffer_node(std::move(buffer), dtype, shape);
+}
+
+UOpRef view_of_buffer(UOp buffer, std::span<const core::Dim> shape) {
+  i64 count = 1;
+  for (usize axis = 0; axis < buffer.ndim(); ++axis) count *= buffer.dim(axis).value();
+  Sizes flat(buffer);
+  flat.add(count);
+  const UOpRef all = flat.make(core::Op::Reshape), elements = product(shape);
+  Sizes part(*all);
+  part.add(0);
+  part.add(core::Dim(*elements));
+  const UOpRef used = part.make(core::Op::Shrink);
+  Sizes shaped(*used);
+  for (const core::Dim size : shape) shaped.add(size);
+  UOpRef view = shaped.make(core::Op::Reshape);
+  TensorGraph::set_realized(*view, buffer);
+  return view;
+}
+
+UOpRef stored_form(UOp realized) {
+  const UOp buffer = TensorGraph::realized(realized);
+  absl::InlinedVector<core::Dim, 4> shape;
+  bool is_const = true;
+  for (usize axis = 0; axis < realized.ndim(); ++axis) {
+    shape.push_back(realized.dim(axis));
+    is_const &= shape.back().is_const();
+  }
+  return is_const ? UOpRef(buffer) : view_of_buffer(buffer, shape);
 }
 
 Buffer& buffer_of(UOp node) {

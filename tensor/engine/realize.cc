@@ -65,18 +65,6 @@ std::shared_ptr<const Plan> find_plan(GraphKey* key, std::span<const UOp> roots)
   return plans().insert(*key, std::move(plan));
 }
 
-bool has_constant_shape(UOp node) {
-  for (usize axis = 0; axis < node.ndim(); ++axis)
-    if (!node.dim(axis).is_const()) return false;
-  return true;
-}
-
-// What the owner of a realised node should hold: its Buffer, but a symbolic shape is only known to
-// the node itself.
-UOpRef held(UOp node) {
-  return UOpRef(has_constant_shape(node) ? TensorGraph::realized(node) : node);
-}
-
 }  // namespace
 
 std::vector<UOpRef> realize(std::span<const UOp> wanted) {
@@ -97,7 +85,7 @@ std::vector<UOpRef> realize(std::span<const UOp> wanted) {
   }
   std::vector<UOpRef> all;
   all.reserve(wanted.size());
-  for (UOp node : wanted) all.push_back(held(node));
+  for (UOp node : wanted) all.push_back(stored_form(node));
   return all;
 }
 

@@ -14,9 +14,8 @@
 namespace doorbell::engine {
 
 // Computes every one of `wanted` and says so to the graph (TensorGraph::set_realized). Returns
-// their Buffer nodes, in order; whoever owned the lazy nodes should own these instead, so that
-// what they were computed from can go. Work may still be running: read through read_bytes, or
-// synchronize first.
+// what whoever owned the lazy nodes should own instead (stored_form), in order. Work may still be
+// running: read through read_bytes, or synchronize first.
 std::vector<core::UOpRef> realize(std::span<const core::UOp> wanted);
 core::UOpRef realize(core::UOp wanted);
 
@@ -27,6 +26,12 @@ struct Preparation {
   f64 schedule_seconds = 0, compile_seconds = 0;  // when it was new
 };
 Preparation prepare(std::span<const core::UOp> wanted);
+
+// What the owner of a realised node should hold, so that what it was computed from can go: its
+// Buffer, or where the shape is symbolic a view of its Buffer with that shape.
+core::UOpRef stored_form(core::UOp realized);
+// The value of a symbolic shape whose elements lie without gaps at the beginning of a Buffer node.
+core::UOpRef view_of_buffer(core::UOp buffer, std::span<const core::Dim> shape);
 
 // A Buffer node over `buffer`, as version 0 of a fresh id. The buffer holds at least the bytes of
 // the shape.

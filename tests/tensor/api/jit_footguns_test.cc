@@ -112,10 +112,12 @@ TEST(JitFootguns, AnArgumentKeptOutsideIsRefused) {
 TEST(JitFootguns, SymbolicPadViewFrozen) {
   const Variable n("jit_footgun_n", 1, 10);
   const Tensor a = Tensor::rand({3, 10});
+  const Tensor zeros = Tensor::zeros({3, 10});
   auto outside = jit([](const Tensor& x) { return x + 1; });
-  EXPECT_EQ(thrown([&] { outside(a[{Ellipsis, Slice(0, n.bind(2))}]); }),
-            "a jitted function gives a tensor of shape (3, jit_footgun_n), expected a constant "
-            "shape");
+  for (int i = 1; i < 6; ++i) {
+    const Tensor part = zeros[{Ellipsis, Slice(0, n.bind(i))}];
+    EXPECT_EQ(outside(part).sum(1).to_vector<float>(), Floats(3, static_cast<float>(i)));
+  }
   // The value of a variable is an argument; what is bound inside would be frozen.
   auto inside =
       jit([&](const Tensor& x, const Tensor&) { return x[{Ellipsis, Slice(0, n.bind(2))}].sum(); });

@@ -1,0 +1,34 @@
+// What the Variables of a size are bound to: the number that it is now, the size without it, and
+// the size bound anew. Readout needs the first, jit the others. Sizes themselves are size.h's.
+//
+// Not for users.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "core/schedule/graph_key.h"
+#include "tensor/api/size.h"
+
+namespace doorbell::detail {
+
+using Bindings = std::vector<core::BoundVariable>;
+
+// Throws Error where a Variable is not bound.
+i64 bound_value(const Size& size);
+std::vector<i64> bound_values(const Shape& shape);
+i64 bound_numel(const Shape& shape);
+
+// The same size over Variables that are bound to nothing: equal for two sizes that differ only in
+// what is bound.
+Size without_bindings(const Size& size);
+Shape without_bindings(const Shape& shape);
+// Whether without_bindings(Size(dim)) == unbound.
+bool same_unbound(core::Dim dim, const Size& unbound);
+// Each Variable of `unbound` bound to the value that `bindings` has under its name.
+Shape with_bindings(const Shape& unbound, std::span<const core::BoundVariable> bindings);
+
+// Appends each Variable that the size binds, once per place.
+void collect_bindings(core::Dim dim, Bindings* bindings);
+
+}  // namespace doorbell::detail
