@@ -109,7 +109,6 @@ class Compilers final : public engine::KernelCompiler {
     return options;
   }
 
- private:
   Result<codegen::Backend> backend_of(core::Device& device) {
     // The number of workers decides how loops are split; a device that does not run does not load.
     const std::string key =
@@ -121,15 +120,23 @@ class Compilers final : public engine::KernelCompiler {
     return backends_.emplace(key, std::move(made)).first->second->backend;
   }
 
+ private:
   std::mutex mutex_;  // guards backends_; what they own is never replaced
   std::map<std::string, std::unique_ptr<Owned>> backends_;
 };
 
-}  // namespace
-
-engine::KernelCompiler& compilers() {
+Compilers& all_compilers() {
   static Compilers& compilers = *new Compilers;  // never freed: kernels may compile while we exit
   return compilers;
+}
+
+}  // namespace
+
+engine::KernelCompiler& compilers() { return all_compilers(); }
+
+Result<codegen::Caps> caps_of(core::Device& device) {
+  TRY(codegen::Backend backend, all_compilers().backend_of(device));
+  return backend.caps;
 }
 
 }  // namespace doorbell::runtime

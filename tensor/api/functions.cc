@@ -94,8 +94,14 @@ Tensor Tensor::atan() const {
   const Tensor x = widened(*this);
   return narrowed((x / (1 + x * x).sqrt()).asin(), *this);
 }
-Tensor Tensor::sinh() const { return (exp() - neg().exp()) / 2; }
-Tensor Tensor::cosh() const { return (exp() + neg().exp()) / 2; }
+Tensor Tensor::sinh() const {
+  const Tensor x = as_float(*this);
+  return (x.exp() - x.neg().exp()) / 2;
+}
+Tensor Tensor::cosh() const {
+  const Tensor x = as_float(*this);
+  return (x.exp() + x.neg().exp()) / 2;
+}
 Tensor Tensor::asinh() const {
   const Tensor x = widened(*this);
   const Tensor size = x.abs();  // the negative half would cancel
@@ -178,8 +184,11 @@ Tensor Tensor::mish() const { return *this * softplus().tanh(); }
 Tensor Tensor::hardsigmoid() const { return (*this + 3).relu6() / 6.0; }
 Tensor Tensor::hardswish() const { return *this * hardsigmoid(); }
 Tensor Tensor::hardtanh(f64 min, f64 max) const { return clamp({.min = min, .max = max}); }
-Tensor Tensor::softsign() const { return *this / (1 + abs()); }
-Tensor Tensor::logsigmoid() const { return neg().softplus().neg(); }
+Tensor Tensor::softsign() const {
+  const Tensor x = as_float(*this);
+  return x / (1 + x.abs());
+}
+Tensor Tensor::logsigmoid() const { return as_float(*this).neg().softplus().neg(); }
 
 // max(x, 0) + log(1 + exp(-|x|)): never overflows.
 Tensor Tensor::softplus(f64 beta) const {

@@ -18,7 +18,7 @@ MAX_WIDTH = 100
 MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 70
 
-LIBRARY = ("base", "core", "codegen", "hcq", "drivers", "emulator", "tensor", "runtime")
+LIBRARY = ("base", "core", "codegen", "hcq", "drivers", "emulator", "tensor", "runtime", "conformance")
 ROOMS = LIBRARY + ("tools", "python", "examples", "bench", "tests", "scripts", "docs", "build-aux")
 CXX = (".h", ".cc", ".def")
 ALLOWED = "tests/tidy/allowed.txt"

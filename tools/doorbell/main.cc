@@ -10,6 +10,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   int status = 0;
   doorbell::tools::add_bench(&app, &status);
+  doorbell::tools::add_conformance(&app, &status);
   doorbell::tools::add_demo(&app, &status);
   doorbell::tools::add_devices(&app, &status);
   try {

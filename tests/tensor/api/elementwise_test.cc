@@ -304,6 +304,15 @@ TEST(Elementwise, LogAddExpSurvivesInfinities) {
   expect_values(inf.logaddexp(inf), {-kInf});
 }
 
+TEST(Elementwise, FunctionsOfBoolsAndOfTheLeastIntegerComputeInFloats) {
+  const Tensor flags = Tensor::of({true, false});
+  expect_values(flags.sinh(), {1.1752012, 0});
+  expect_values(flags.cosh(), {1.5430806, 1});
+  expect_values(flags.logsigmoid(), {-0.3132617, -0.6931472});
+  const Tensor edges = Tensor::of({-128, 127}, {.dtype = dtypes::i8});
+  expect_values(edges.softsign(), {-0.9922481, 0.9921875});
+}
+
 TEST(Elementwise, CloseMeansRelativeAndAbsolute) {
   const Tensor x = Tensor::of({1.0, 1e-9, 5.0}), y = Tensor::of({1.000001, 0.0, 6.0});
   expect_values(x.isclose(y), {1, 1, 0});

@@ -1,0 +1,206 @@
+// A batch is built case by case, realised as a whole, and compared. Where the whole fails to be
+// realised, or a value is wrong, the case is run again alone: that tells whose error it is, and
+// whether the company matters.
+#include "conformance/run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <regex>
+
+namespace doorbell::conformance {
+namespace {
+
+std::string group_of(const std::string& name) { return name.substr(0, name.find('/')); }
+
+// A name as a pattern: its dots and brackets match only themselves.
+std::string escaped(const std::string& name) {
+  std::string pattern;
+  for (char c : name) {
+    if (std::string_view(".[]()+*?|{}^$\\").find(c) != std::string_view::npos) pattern += '\\';
+    pattern += c;
+  }
+  return pattern;
+}
+
+// Keeps some of each group's batches, one at least, and some cases of each batch.
+std::vector<Batch> sample(const std::vector<Batch>& batches, u64 seed) {
+  constexpr u64 kOneIn = 6;
+  constexpr usize kCases = 10;
+  std::map<std::string, std::pair<u64, const Batch*>> first;  // of each group, by the seed's order
+  for (const Batch& batch : batches) {
+    const std::pair<u64, const Batch*> entry{seed_of(seed, batch.name), &batch};
+    auto [at, fresh] = first.emplace(group_of(batch.name), entry);
+    if (!fresh && entry.first < at->second.first) at->second = entry;
+  }
+  std::vector<Batch> kept;
+  for (const Batch& batch : batches) {
+    const bool is_first = first.at(group_of(batch.name)).second == &batch;
+    if (!is_first && seed_of(seed, batch.name) % kOneIn != 0) continue;
+    kept.push_back(batch);
+    std::vector<Case>& cases = kept.back().cases;
+    if (cases.size() <= kCases) continue;
+    std::stable_sort(cases.begin(), cases.end(), [&](const Case& a, const Case& b) {
+      return seed_of(seed, a.name) < seed_of(seed, b.name);
+    });
+    cases.resize(kCases);
+  }
+  return kept;
+}
+
+// Builds a case; an error is a failure of it.
+void build(const Case& one, Trial& trial) {
+  try {
+    one.run(trial);
+  } catch (const Error& error) {
+    trial.require(false, "error: " + error.message);
+  }
+}
+
+std::vector<Tensor> tensors_of(const Trial& trial) {
+  std::vector<Tensor> tensors;
+  for (const Expectation& expectation : trial.expectations()) tensors.push_back(expectation.got);
+  return tensors;
+}
+
+bool realize(const std::vector<Tensor>& tensors) {
+  try {
+    Tensor::realize(tensors);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+void settle(Trial& trial) {
+  try {
+    Tensor::realize(tensors_of(trial));
+    for (const Expectation& expectation : trial.expectations()) trial.settle(expectation);
+  } catch (const Error& error) {
+    trial.require(false, "error: " + error.message);
+  }
+}
+
+class Runner {
+ public:
+  Runner(const Target& target, const Options& options, const Progress& progress)
+      : target_(target), options_(options), progress_(progress) {}
+
+  void run(const Batch& batch) {
+    const auto start = std::chrono::steady_clock::now();
+    std::vector<const Case*> cases;
+    for (const Case& one : batch.cases) {
+      const std::optional<std::string> reason = target_.lacks(one.needs);
+      if (!reason) {
+        cases.push_back(&one);
+        continue;
+      }
+      ++report.skipped;
+      ++report.skips[*reason];
+      ++report.groups[group_of(one.name)].skipped;
+    }
+    if (!cases.empty()) run(batch, cases);
+    const std::chrono::duration<f64> took = std::chrono::steady_clock::now() - start;
+    report.groups[group_of(batch.name)].seconds += took.count();
+    if (progress_.batch) progress_.batch(batch, took.count());
+  }
+
+  Report report;
+
+ private:
+  void run(const Batch& batch, const std::vector<const Case*>& cases) {
+    Trial::Inputs inputs;
+    std::vector<Trial> trials;
+    std::vector<Tensor> together;
+    for (const Case* one : cases) {
+      trials.emplace_back(target_, seed_of(options_.seed, batch.name), &inputs);
+      build(*one, trials.back());
+      for (Tensor& tensor : tensors_of(trials.back())) together.push_back(std::move(tensor));
+    }
+    const bool realized = realize(together);
+    together.clear();
+    for (usize i = 0; i < cases.size(); ++i) {
+      if (realized) settle(trials[i]);
+      finish(batch, *cases[i], trials[i], !realized);
+    }
+  }
+
+  // What the case gave in its batch; `again`: nothing could be said yet.
+  void finish(const Batch& batch, const Case& one, const Trial& trial, bool again) {
+    if (trial.failures().empty() && !again) {
+      ++report.passed;
+      ++report.groups[group_of(one.name)].passed;
+      return;
+    }
+    Trial::Inputs inputs;
+    Trial alone(target_, trial.seed(), &inputs);
+    build(one, alone);
+    settle(alone);
+    const bool passes_alone = alone.failures().empty();
+    if (passes_alone && trial.failures().empty()) {  // another case has spoilt the realisation
+      ++report.passed;
+      ++report.groups[group_of(one.name)].passed;
+      return;
+    }
+    Failure failure{one.name, "", "^" + escaped(one.name) + "$"};
+    if (passes_alone) {
+      failure.filter = "^" + escaped(batch.name) + "/";
+      failure.text = "passes alone, and fails among the cases of its batch\n";
+    }
+    for (const std::string& line : (passes_alone ? trial : alone).failures())
+      failure.text += line + "\n";
+    ++report.failed;
+    ++report.groups[group_of(one.name)].failed;
+    if (progress_.failure) progress_.failure(failure);
+    report.failures.push_back(std::move(failure));
+  }
+
+  const Target& target_;
+  const Options& options_;
+  const Progress& progress_;
+};
+
+}  // namespace
+
+Result<std::vector<Batch>> choose(const Suite& suite, const Options& options) {
+  std::vector<Batch> chosen;
+  std::regex pattern;
+  try {
+    pattern = std::regex(options.filter, std::regex::ECMAScript | std::regex::optimize);
+  } catch (const std::regex_error& error) {
+    return fail(ErrorKind::Invalid, "'{}' is no regular expression: {}", options.filter,
+                error.what());
+  }
+  for (const std::unique_ptr<Batch>& batch : suite.batches()) {
+    Batch kept{batch->name, batch->needs, {}};
+    for (const Case& one : batch->cases)
+      if (options.filter.empty() || std::regex_search(one.name, pattern)) kept.cases.push_back(one);
+    if (!kept.cases.empty()) chosen.push_back(std::move(kept));
+  }
+  if (chosen.empty())
+    return fail(ErrorKind::NotFound, "no case has '{}' in its name; --list names them",
+                options.filter);
+  return options.sample ? sample(chosen, options.seed) : std::move(chosen);
+}
+
+Report run(const std::vector<Batch>& batches, const Target& target, const Options& options,
+           const Progress& progress) {
+  Runner runner(target, options, progress);
+  for (const Batch& batch : batches) runner.run(batch);
+  return std::move(runner.report);
+}
+
+std::string last_line(const Report& report, const Target& target) {
+  std::string line =
+      fmt::format("{} passed, {} failed, {} skipped", report.passed, report.failed, report.skipped);
+  const char* separator = ": ";
+  for (const auto& [reason, count] : report.skips) {
+    line += fmt::format("{}{} {}", separator, count, reason);
+    separator = "; ";
+  }
+  if (!target.device->runs()) line += " (planned and compiled only)";
+  return line;
+}
+
+}  // namespace doorbell::conformance

@@ -1,0 +1,88 @@
+// Collecting what cases expect, and the table of their parts.
+#include "conformance/suite.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace doorbell::conformance {
+
+Tensor Trial::tensor(const Array& values) const {
+  return Tensor::from_bytes(values.bytes(), values.dtype, Shape(values.shape), on(values.dtype));
+}
+
+const Input& Trial::input(const std::string& key, const std::function<Array()>& make) {
+  const auto found = inputs_->find(key);
+  if (found != inputs_->end()) return found->second;
+  Array values = make();
+  Tensor tensor = this->tensor(values);
+  return inputs_->emplace(key, Input{std::move(values), std::move(tensor)}).first->second;
+}
+
+void Trial::expect(std::string what, const Tensor& got, Array want, const Tolerance& tolerance,
+                   std::function<std::string(usize)> inputs) {
+  expectations_.push_back({std::move(what), got, std::move(want), tolerance, std::move(inputs)});
+}
+
+void Trial::check(std::string what, const Tensor& got, const Array& want,
+                  const Tolerance& tolerance) {
+  settle({std::move(what), got, want, tolerance, {}});
+}
+
+void Trial::settle(const Expectation& expectation) {
+  const Tensor& tensor = expectation.got;
+  tensor.realize();
+  Array got{tensor.dtype(), tensor.shape().values(), expectation.want.values};
+  // Shapes and dtypes hold even where nothing runs.
+  if (runs()) got = Array::from_bytes(got.dtype, got.shape, tensor.to_bytes());
+  const std::optional<Difference> difference =
+      compare(got, expectation.want, expectation.tolerance);
+  if (!difference) return;
+  std::string text = expectation.what + ": " + difference->text;
+  if (expectation.inputs) text += "\n    inputs: " + expectation.inputs(difference->element);
+  failures_.push_back(std::move(text));
+}
+
+void Trial::require(bool holds, const std::string& otherwise) {
+  if (!holds) failures_.push_back(otherwise);
+}
+
+void Trial::require_throws(const std::function<void()>& function, std::string_view part) {
+  try {
+    function();
+  } catch (const Error& error) {
+    require(error.message.find(part) != std::string::npos,
+            fmt::format("threw \"{}\", expected \"{}\" in it", error.message, part));
+    return;
+  }
+  failures_.push_back(fmt::format("nothing was thrown, expected an error with \"{}\"", part));
+}
+
+Batch& Suite::add(std::string name, Needs needs) {
+  batches_.push_back(std::make_unique<Batch>(Batch{std::move(name), std::move(needs), {}}));
+  return *batches_.back();
+}
+
+void Suite::add_alone(const std::string& name, const Needs& needs,
+                      std::function<void(Trial&)> run) {
+  const usize slash = name.rfind('/');
+  add(name.substr(0, slash), needs).add(name.substr(slash + 1), std::move(run));
+}
+
+Suite Suite::make() {
+  Suite suite;
+  add_elementwise_cases(suite);
+  add_binary_cases(suite);
+  add_cast_cases(suite);
+  return suite;
+}
+
+std::string summary_of(const std::string& name, const Array& array) {
+  constexpr usize kShown = 6;
+  std::string text = fmt::format("{} = {} {} [", name, array.dtype.str(), text_of(array.shape));
+  for (usize i = 0; i < std::min(kShown, array.values.size()); ++i)
+    text += (i == 0 ? "" : ", ") + text_of(array.values[i]);
+  return text + (array.values.size() > kShown ? ", ...]" : "]");
+}
+
+}  // namespace doorbell::conformance

@@ -1,0 +1,119 @@
+// The suite: cases by name, in batches that are realised together so that one kernel covers many.
+// What a case checks is said in the files cases_*.cc; running and reporting is run.h's.
+//
+//   suite.add("elementwise/f32/odd", {.dtypes = {dtypes::f32}}).add("exp", [](Trial& trial) {
+//     const Tensor x = trial.tensor(values);
+//     trial.expect("value", x.exp(), map(dtypes::f32, values, expl), {.ulps = 4});
+//   });
+//
+// A case's name is its batch's name and its own: elementwise/f32/odd/exp.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "conformance/compare.h"
+#include "conformance/target.h"
+
+namespace doorbell::conformance {
+
+// What a case wants to be true once its batch is realised.
+struct Expectation {
+  std::string what;
+  Tensor got;
+  Array want;
+  Tolerance tolerance;
+  std::function<std::string(usize element)> inputs;  // what led to that element; may be empty
+};
+
+struct Input {
+  Array values;
+  Tensor tensor;
+};
+
+// A case while it runs: what it may use, and what it found.
+class Trial {
+ public:
+  // Inputs by key, shared by the cases of a batch.
+  using Inputs = std::map<std::string, Input>;
+
+  Trial(const Target& target, u64 seed, Inputs* inputs)
+      : target_(target), seed_(seed), inputs_(inputs) {}
+
+  const Target& target() const { return target_; }
+  core::Device& device() const { return *target_.device; }
+  bool runs() const { return target_.device->runs(); }
+  u64 seed() const { return seed_; }  // of the batch
+  TensorOptions on(DType dtype) const { return {.dtype = dtype, .device = device().name()}; }
+
+  Tensor tensor(const Array& values) const;
+  // The same tensor for all cases of the batch that ask for this key.
+  const Input& input(const std::string& key, const std::function<Array()>& make);
+
+  // Compared when the batch has been realised.
+  void expect(std::string what, const Tensor& got, Array want, const Tolerance& tolerance = {},
+              std::function<std::string(usize)> inputs = {});
+  // Realises, reads and compares now.
+  void check(std::string what, const Tensor& got, const Array& want,
+             const Tolerance& tolerance = {});
+  void require(bool holds, const std::string& otherwise);
+  // The function must throw an Error of which the message has this part.
+  void require_throws(const std::function<void()>& function, std::string_view part);
+
+  const std::vector<Expectation>& expectations() const { return expectations_; }
+  const std::vector<std::string>& failures() const { return failures_; }
+  void settle(const Expectation& expectation);
+
+ private:
+  const Target& target_;
+  u64 seed_;
+  Inputs* inputs_;
+  std::vector<Expectation> expectations_;
+  std::vector<std::string> failures_;
+};
+
+struct Case {
+  std::string name;  // whole
+  Needs needs;
+  std::function<void(Trial&)> run;
+};
+
+struct Batch {
+  std::string name;
+  Needs needs;  // of all its cases
+  std::vector<Case> cases;
+
+  Batch& add(const std::string& name, std::function<void(Trial&)> run) {
+    return add(name, needs, std::move(run));
+  }
+  Batch& add(const std::string& name, Needs own, std::function<void(Trial&)> run) {
+    cases.push_back({this->name + "/" + name, std::move(own), std::move(run)});
+    return *this;
+  }
+};
+
+class Suite {
+ public:
+  // Every case there is.
+  static Suite make();
+  Batch& add(std::string name, Needs needs = {});
+  // A batch of one: for cases that change what others would see, or that are large.
+  void add_alone(const std::string& name, const Needs& needs, std::function<void(Trial&)> run);
+  const std::vector<std::unique_ptr<Batch>>& batches() const { return batches_; }
+
+ private:
+  std::vector<std::unique_ptr<Batch>> batches_;
+};
+
+// One line of words for the first values of an array.
+std::string summary_of(const std::string& name, const Array& array);
+
+// The parts, each in its own file.
+void add_elementwise_cases(Suite& suite);
+void add_binary_cases(Suite& suite);
+void add_cast_cases(Suite& suite);
+
+}  // namespace doorbell::conformance

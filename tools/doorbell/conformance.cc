@@ -1,0 +1,143 @@
+// `doorbell conformance`: runs the suite of conformance/ on a device and prints what came of it.
+// Which cases there are and what they check is the suite's.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "conformance/run.h"
+#include "core/util/config.h"
+#include "tools/doorbell/commands.h"
+#include "tools/doorbell/open_device.h"
+
+namespace doorbell::tools {
+namespace {
+
+using conformance::Batch;
+using conformance::Failure;
+using conformance::Report;
+using conformance::Target;
+
+struct Settings {
+  conformance::Options options;
+  std::string device;
+  bool list = false, json = false;
+  int jobs = 0;
+};
+
+template <class T>
+T must(Result<T> result) {
+  if (!result) throw std::move(result).error();
+  return std::move(result).value();
+}
+
+std::string again(const Settings& settings, const Failure& failure) {
+  std::string command = "doorbell conformance";
+  if (!settings.device.empty()) command += " --device '" + settings.device + "'";
+  return command + fmt::format(" --seed {} --filter '{}'", settings.options.seed, failure.filter);
+}
+
+void print_failure(const Settings& settings, const Failure& failure) {
+  fmt::print("FAILED {}\n", failure.name);
+  std::string line;
+  for (char c : failure.text) {
+    if (c != '\n') {
+      line += c;
+      continue;
+    }
+    fmt::print("    {}\n", line);
+    line.clear();
+  }
+  fmt::print("    again: {}\n", again(settings, failure));
+  std::fflush(stdout);
+}
+
+void print_text(const Report& report, const Target& target) {
+  fmt::print("\n{:<16} {:>7} {:>7} {:>8} {:>9}\n", "group", "passed", "failed", "skipped",
+             "seconds");
+  for (const auto& [name, count] : report.groups) {
+    fmt::print("{:<16} {:>7} {:>7} {:>8} {:>9.1f}\n", name, count.passed, count.failed,
+               count.skipped, count.seconds);
+  }
+  fmt::print("\n{}\n", last_line(report, target));
+}
+
+void print_json(const Settings& settings, const Report& report, const Target& target) {
+  nlohmann::json failures = nlohmann::json::array();
+  for (const Failure& failure : report.failures) {
+    failures.push_back(
+        {{"name", failure.name}, {"text", failure.text}, {"again", again(settings, failure)}});
+  }
+  nlohmann::json groups = nlohmann::json::object();
+  for (const auto& [name, count] : report.groups) {
+    groups[name] = {{"passed", count.passed},
+                    {"failed", count.failed},
+                    {"skipped", count.skipped},
+                    {"seconds", count.seconds}};
+  }
+  const nlohmann::json all = {{"device", target.device->name()},
+                              {"renderer", target.device->spec().renderer},
+                              {"description", target.device->description()},
+                              {"runs", target.device->runs()},
+                              {"seed", settings.options.seed},
+                              {"sample", settings.options.sample},
+                              {"passed", report.passed},
+                              {"failed", report.failed},
+                              {"skipped", report.skipped},
+                              {"skips", report.skips},
+                              {"groups", groups},
+                              {"failures", failures}};
+  fmt::print("{}\n", all.dump(2));
+}
+
+int run(const Settings& settings) {
+  const conformance::Suite suite = conformance::Suite::make();
+  const std::vector<Batch> batches = must(conformance::choose(suite, settings.options));
+  if (settings.list) {
+    for (const Batch& batch : batches)
+      for (const conformance::Case& one : batch.cases) fmt::print("{}\n", one.name);
+    return 0;
+  }
+  core::Device& device = open_device(settings.device);
+  core::Overrides overrides;
+  if (settings.jobs > 0) overrides.parallel = settings.jobs;
+  const core::Context context(overrides);
+  const Target target = must(Target::of(device));
+  conformance::Progress progress;
+  if (!settings.json) {
+    fmt::print("{}:{}, {}; seed {}{}\n", target.device->name(), target.device->spec().renderer,
+               target.device->description(), settings.options.seed,
+               settings.options.sample ? ", a sample" : "");
+    std::fflush(stdout);
+    progress.failure = [&](const Failure& failure) { print_failure(settings, failure); };
+  }
+  const Report report = conformance::run(batches, target, settings.options, progress);
+  if (settings.json)
+    print_json(settings, report, target);
+  else
+    print_text(report, target);
+  return report.failed == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+void add_conformance(CLI::App* app, int* status) {
+  CLI::App* command = app->add_subcommand(
+      "conformance", "Run the conformance suite on a device (docs/conformance.md)");
+  auto settings = std::make_shared<Settings>();  // by the parser and the callback
+  command->add_option("--device", settings->device, "As in DEV: CPU, CPU:CLANG, NULL, ...");
+  command->add_flag("--sample", settings->options.sample,
+                    "A part of each group, chosen by the seed");
+  command->add_option("--seed", settings->options.seed, "Of all random inputs, and of the sample");
+  command->add_option("--filter", settings->options.filter,
+                      "Only cases whose name contains this regular expression");
+  command->add_flag("--list", settings->list, "Name the cases and run none");
+  command->add_flag("--json", settings->json, "Print JSON");
+  command->add_option("--jobs", settings->jobs, "Threads that compile kernels")
+      ->check(CLI::PositiveNumber);
+  command->callback([settings, status] { *status = run(*settings); });
+}
+
+}  // namespace doorbell::tools
