@@ -322,7 +322,7 @@ Expander::Instances Expander::expand_node(UOp u) {
     case Op::End: return expand_end(u);
     case Op::Reduce: return expand_reduce(u);
     case Op::After: case Op::Group: case Op::Sink: case Op::Param: case Op::DefinePrivate:
-    case Op::DefineLocal:
+    case Op::DefineLocal: case Op::Barrier:
       return expand_order(u);
     default:
       CHECK(core::is_elementwise(u.op()), "{} in a kernel before expansion", core::name_of(u.op()));

@@ -1,13 +1,11 @@
-// Splitting ranges by a plan for targets with work groups. The value of an output axis is, from the
-// outermost part to the innermost,
-//   group, loop (within the block of a Tile), work item, registers, lanes
-// so that neighbouring items read neighbouring memory; that of a reduced axis
-//   loop, registers, lanes.
+// Splitting ranges by a plan for targets with work groups: which parts each axis has, and their
+// order (group_loops.h).
 #include <algorithm>
+#include <bit>
 
 #include "base/util/check.h"
-#include "codegen/opt/apply.h"
 #include "codegen/opt/group_ids.h"
+#include "codegen/opt/group_loops.h"
 
 namespace doorbell::codegen {
 
@@ -15,194 +13,317 @@ using core::AxisType;
 using core::Op;
 using core::Rewriter;
 using core::UOp;
+using detail::GroupParts;
+
+namespace detail {
+
+UOp GroupLoops::range(AxisType type, UOp size) {
+  UOp r = make_range(type, size);
+  if (r.is(Op::Range)) ranges.push_back(r);
+  return r;
+}
+
+UOp GroupLoops::item(i64 axis) {
+  if (item_count[axis] == 1) return rw.index(0);
+  return rw.make(Op::Special, core::dtypes::index, {},
+                 {static_cast<i64>(core::SpecialKind::LocalId), axis, item_count[axis]});
+}
+
+UOp GroupLoops::item_number(i64 but) {
+  UOp number = rw.index(0);
+  for (i64 axis = 3; axis-- > 0;) {
+    if (axis != but) number = mul_add(number, item_count[axis], item(axis));
+  }
+  return number;
+}
+
+UOp GroupLoops::define_local(core::DType t, i64 count) {
+  local_bytes += (count * t.bytes() + 63) / 64 * 64;
+  CHECK(caps.max_shared_bytes == 0 || local_bytes <= caps.max_shared_bytes,
+        "{} bytes of local memory, at most {}", local_bytes, caps.max_shared_bytes);
+  return rw.make(Op::DefineLocal, t, {}, {next_local++, count});
+}
+
+UOp GroupLoops::after(UOp memory, std::initializer_list<UOp> effects) {
+  absl::InlinedVector<UOp, 4> srcs{memory};
+  srcs.insert(srcs.end(), effects);
+  return rw.make(Op::After, memory.dtype(), srcs);
+}
+
+UOp GroupLoops::barrier(std::span<const UOp> after) {
+  return rw.make(Op::Barrier, core::dtypes::void_, after);
+}
+
+}  // namespace detail
 
 namespace {
-
-struct Parts {
-  i64 group = 1;  // 0: all of the axis is `loop`
-  i64 loop = 1;   // 0: symbolic and without bound, never split
-  i64 local = 1, unrolled = 1, lanes = 1;
-  i64 local_axis = -1;
-  bool padded = false;  // the parts run past the end of the axis, and are not gated yet
-};
 
 class GroupApplier {
  public:
   GroupApplier(Rewriter& rewriter, const KernelInfo& info, const Caps& caps, const Plan& plan)
-      : rw_(rewriter), info_(info), caps_(caps), plan_(plan), make_range_(rewriter) {}
+      : rw_(rewriter), info_(info), plan_(plan), loops_(rewriter, info, caps) {}
   Applied run(UOp sink);
 
  private:
-  Parts output_parts(i64 id) const;
-  Parts reduced_parts(i64 id) const;
+  void set_output_parts(i64 id);
+  void set_reduced_parts(i64 id);
+  UOp loop_of(i64 id, i64 block) const;
   void find_parts();
+  void place_items();
+  bool may_share(i64 output_axis) const;
   void add_groups();
-  void add_items();
   void add_loops(bool reduced);
-  void add_unrolled();
-  void add_lanes();
-  void append(usize id, UOp part, i64 size);
+  void add_inner();
+  void append(usize id, UOp part, i64 size, bool in_block);
+  void rebuild_reduces(Rebuilder& rebuild);
+  void rebuild_stores(Rebuilder& rebuild);
   UOp size_of(usize id) const { return info_.ranges[id].range.src(0); }
 
-  // Each pass appends one part to every axis.
+  // f(id, parts) for every axis, outer ones first.
   void each(auto&& f) {
-    for (usize id = 0; id < parts_.size(); ++id) {
-      if (info_.ranges[id].range) f(id, parts_[id]);
+    for (usize id = 0; id < loops_.parts.size(); ++id) {
+      if (info_.ranges[id].range) f(id, loops_.parts[id]);
     }
   }
 
   Rewriter& rw_;
   const KernelInfo& info_;
-  const Caps& caps_;
   const Plan& plan_;
-  detail::RangeMaker make_range_;
+  detail::GroupLoops loops_;
   Applied result_;
-  std::vector<Parts> parts_;
-  std::vector<RangeImage> images_;
-  std::vector<i64> rest_;  // by range: values that the parts not yet appended take
+  u64 grouped_ = 0;         // reduced axes with a Group
+  i64 group_axis_ = -1;     // of the work items that share their reductions
+  bool one_stores_ = true;  // those items hold the same results: the first stores them
 };
 
 i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
 
-Parts GroupApplier::output_parts(i64 id) const {
+// The loop over blocks of an axis, or null where there is one.
+UOp GroupApplier::loop_of(i64 id, i64 block) const {
   const RangeInfo& r = info_.ranges[static_cast<usize>(id)];
-  Parts p;
-  p.local = amount_of(plan_, OptOp::Local, id);
-  p.unrolled = amount_of(plan_, OptOp::Upcast, id);
-  p.lanes = amount_of(plan_, OptOp::Vector, id);
-  i64 inner = p.local * p.unrolled * p.lanes;
-  i64 block = std::max(inner, amount_of(plan_, OptOp::Tile, id));
-  CHECK(block % inner == 0, "tile {} is not a multiple of {}", block, inner);
-  i64 size = r.size > 0 ? r.size : r.range.src(0).vmax();
-  if (size == core::kPlusInf) {
-    CHECK(block == 1, "axis {} has no bound and cannot be split", id);
-    p.loop = 0;
-    return p;
+  if (r.size > 0) {
+    i64 n = ceil_div(r.size, block);
+    return n > 1 ? rw_.index(n) : UOp();
   }
-  p.loop = block / inner;
-  p.group = ceil_div(size, block);
-  p.padded = r.size == 0 || p.group * block != size;
-  return p;
+  UOp rounded = rw_.add(r.range.src(0), block - 1);
+  return rw_.floordiv(rounded, block);
 }
 
-Parts GroupApplier::reduced_parts(i64 id) const {
+void GroupApplier::set_output_parts(i64 id) {
   const RangeInfo& r = info_.ranges[static_cast<usize>(id)];
-  Parts p;
+  GroupParts& p = loops_.parts[static_cast<usize>(id)];
+  p.items = amount_of(plan_, OptOp::Local, id);
+  p.unrolled = amount_of(plan_, OptOp::Upcast, id);
+  p.lanes = amount_of(plan_, OptOp::Vector, id);
+  i64 inner = p.items * p.unrolled * p.lanes;
+  p.block = std::max(inner, amount_of(plan_, OptOp::Tile, id));
+  CHECK(p.block % inner == 0, "tile {} is not a multiple of {}", p.block, inner);
+  i64 size = r.size > 0 ? r.size : r.range.src(0).vmax();
+  if (size == core::kPlusInf) {
+    CHECK(p.block == 1, "axis {} has no bound and cannot be split", id);
+    p.loop = size_of(static_cast<usize>(id));
+    return;
+  }
+  if (p.block > inner) p.loop = rw_.index(p.block / inner);
+  p.group = ceil_div(size, p.block);
+  p.rest = p.group * p.block;
+  p.padded = r.size == 0 || p.rest != size;
+}
+
+void GroupApplier::set_reduced_parts(i64 id) {
+  const RangeInfo& r = info_.ranges[static_cast<usize>(id)];
+  GroupParts& p = loops_.parts[static_cast<usize>(id)];
+  p.items = amount_of(plan_, OptOp::Group, id);
   p.unrolled = amount_of(plan_, OptOp::Unroll, id);
   p.lanes = amount_of(plan_, OptOp::Vector, id);
-  i64 inner = p.unrolled * p.lanes;
-  if (r.size == 0) {
-    CHECK(inner == 1, "axis {} is symbolic and cannot be split", id);
-    p.loop = 0;
-    return p;
+  i64 inner = p.items * p.unrolled * p.lanes;
+  p.block = amount_of(plan_, OptOp::Tile, id);
+  if (p.block > 1) {
+    CHECK(p.block % inner == 0, "tile {} is not a multiple of {}", p.block, inner);
+    p.tile_loop = p.block / inner;
   }
-  p.loop = ceil_div(r.size, inner);
-  p.padded = p.loop * inner != r.size;
-  return p;
+  i64 once = std::max(p.block, inner);
+  p.loop = loop_of(id, once);
+  p.padded = once > 1 && (r.size == 0 || r.size % once);
+  p.rest = r.size == 0 ? once : ceil_div(r.size, once) * once;
+}
+
+// Items may count an output axis and the partials of a reduction at once where no such reduction
+// varies with the axis: over a row, its sums and its outputs.
+bool GroupApplier::may_share(i64 output_axis) const {
+  for (const ReduceInfo& r : info_.reduces) {
+    if (r.closed & grouped_ && r.mask >> output_axis & 1) return false;
+  }
+  return true;
+}
+
+void GroupApplier::place_items() {
+  for (const Opt& o : plan_) {
+    if (o.op == OptOp::Group && o.amount > 1) grouped_ |= u64{1} << o.axis;
+    if (o.op == OptOp::Stage) continue;
+    bool of_reduced = o.op == OptOp::Group || o.op == OptOp::Unroll;
+    bool either = o.op == OptOp::Vector || o.op == OptOp::Tile;
+    CHECK(either || info_.ranges[static_cast<usize>(o.axis)].reduce == of_reduced,
+          "an opt of the wrong kind of axis {} in {}", o.axis, print(plan_));
+  }
+  for (const ReduceInfo& r : info_.reduces) {
+    if (!(r.closed & grouped_)) continue;
+    CHECK(std::popcount(r.closed & grouped_) == 1, "a reduction with two Group opts");
+    CHECK((r.mask & ~r.closed & grouped_) == 0, "a Group inside another's reduction");
+  }
+  i64 next = 0, shared = 1;
+  auto take = [&](i64 amount) {
+    CHECK(next < 3, "more than three axes of work items");
+    loops_.item_count[next] = amount;
+    return next++;
+  };
+  for (const Opt& o : plan_) {
+    if (o.op == OptOp::Group) shared = std::max(shared, o.amount);
+  }
+  for (const Opt& o : plan_) {
+    GroupParts* p = o.op == OptOp::Local || o.op == OptOp::Group
+                        ? &loops_.parts[static_cast<usize>(o.axis)]
+                        : nullptr;
+    if (!p || (o.op == OptOp::Group && o.amount == 1)) continue;
+    bool with_group =
+        o.op == OptOp::Group || (one_stores_ && o.amount == shared && may_share(o.axis));
+    with_group = with_group && grouped_ != 0 && o.amount > 1;
+    if (with_group) {
+      CHECK(o.amount == shared, "Group opts of {} and {} items", o.amount, shared);
+      if (group_axis_ < 0) group_axis_ = take(o.amount);
+      p->item_axis = group_axis_;
+      if (o.op == OptOp::Local) one_stores_ = false;
+    } else {
+      p->item_axis = take(o.amount);
+    }
+  }
+  const Caps& caps = loops_.caps;
+  for (i64 axis = 0; axis < 3; ++axis) {
+    i64 limit = caps.max_local_axis[axis], n = loops_.item_count[axis];
+    CHECK(limit == 0 || n <= limit, "{} work items on axis {}, at most {}", n, axis, limit);
+  }
+  CHECK(caps.max_local == 0 || loops_.all_items() <= caps.max_local, "{} work items, at most {}",
+        loops_.all_items(), caps.max_local);
+  std::copy_n(loops_.item_count, 3, result_.items);
 }
 
 void GroupApplier::find_parts() {
-  parts_.resize(info_.ranges.size());
-  images_.resize(info_.ranges.size());
-  rest_.resize(info_.ranges.size(), 1);
-  for (usize id = 0; id < parts_.size(); ++id) {
-    if (!info_.ranges[id].range) continue;
+  loops_.parts.resize(info_.ranges.size());
+  loops_.images.resize(info_.ranges.size());
+  each([&](usize id, GroupParts&) {
     i64 axis = static_cast<i64>(id);
-    parts_[id] = info_.ranges[id].reduce ? reduced_parts(axis) : output_parts(axis);
-    const Parts& p = parts_[id];
-    rest_[id] = p.group * std::max<i64>(1, p.loop) * p.local * p.unrolled * p.lanes;
-  }
-  i64 items = 1, next = 0;
-  for (const Opt& o : plan_) {
-    if (o.op != OptOp::Local) continue;
-    CHECK(next < 3, "more than three axes of work items");
-    i64 limit = caps_.max_local_axis[next];
-    CHECK(limit == 0 || o.amount <= limit, "{} work items on axis {}, at most {}", o.amount, next,
-          limit);
-    items *= result_.items[next] = o.amount;
-    parts_[static_cast<usize>(o.axis)].local_axis = next++;
-  }
-  CHECK(caps_.max_local == 0 || items <= caps_.max_local, "{} work items, at most {}", items,
-        caps_.max_local);
+    info_.ranges[id].reduce ? set_reduced_parts(axis) : set_output_parts(axis);
+  });
+  place_items();
 }
 
 // A padded axis is gated as far out as may be: where all that is inside divides the size, whole
 // vectors and register tiles are in or out.
-void GroupApplier::append(usize id, UOp part, i64 size) {
-  RangeImage& image = images_[id];
+void GroupApplier::append(usize id, UOp part, i64 size, bool in_block) {
+  RangeImage& image = loops_.images[id];
+  GroupParts& p = loops_.parts[id];
   detail::append_part(rw_, image, part, size);
-  i64& rest = rest_[id];
-  if (size > 0) rest /= size;
+  if (in_block) p.inner = p.inner ? loops_.mul_add(p.inner, size, part) : part;
+  else p.outer = image.value;
+  p.rest = std::max<i64>(1, p.rest / std::max<i64>(1, size));
   i64 constant = info_.ranges[id].size;
-  bool divides = constant > 0 ? constant % rest == 0 : rest == 1;
-  if (!parts_[id].padded || !divides) return;
-  UOp limit = constant > 0 ? rw_.index(constant / rest) : size_of(id);
+  bool divides = constant > 0 ? constant % p.rest == 0 : p.rest == 1;
+  if (!p.padded || !divides) return;
+  UOp limit = constant > 0 ? rw_.index(constant / p.rest) : size_of(id);
   UOp inside = rw_.lt(image.value, limit);
   image.gate = image.gate ? rw_.land(image.gate, inside) : inside;
-  parts_[id].padded = false;
+  p.padded = false;
 }
 
 void GroupApplier::add_groups() {
   std::vector<i64> extents;
-  each([&](usize, Parts& p) { extents.push_back(p.group); });
-  GroupIds ids = make_group_ids(rw_, extents, caps_.max_global);
+  each([&](usize, GroupParts& p) { extents.push_back(p.group); });
+  GroupIds ids = make_group_ids(rw_, extents, loops_.caps.max_global);
   std::copy_n(ids.size, 3, result_.groups);
   usize next = 0;
-  each([&](usize id, Parts& p) {
+  each([&](usize id, GroupParts& p) {
     UOp part = ids.values[next++];
+    p.outer = rw_.index(0);
     // An axis of nothing but a gate needs a value too.
-    bool alone = rest_[id] == 1 && p.padded;
+    bool alone = p.rest == 1 && p.padded;
     if (p.group == 1 && !alone) return;
     // Stores vary with every output axis: it is enough that one is gated.
-    images_[id].gate = ids.gate;
+    loops_.images[id].gate = ids.gate;
     ids.gate = UOp();
-    append(id, part, p.group);
-  });
-}
-
-void GroupApplier::add_items() {
-  each([&](usize id, Parts& p) {
-    if (p.local == 1) return;
-    UOp item = rw_.make(Op::Special, core::dtypes::index, {},
-                        {static_cast<i64>(core::SpecialKind::LocalId), p.local_axis, p.local});
-    append(id, item, p.local);
+    append(id, part, p.group, false);
   });
 }
 
 void GroupApplier::add_loops(bool reduced) {
-  each([&](usize id, Parts& p) {
-    if (info_.ranges[id].reduce != reduced || p.loop == 1) return;
-    UOp size = p.loop == 0 ? size_of(id) : rw_.index(p.loop);
-    append(id, make_range_(reduced ? AxisType::Reduce : AxisType::Loop, size), p.loop);
+  each([&](usize id, GroupParts& p) {
+    if (info_.ranges[id].reduce != reduced || !p.loop) return;
+    i64 size = p.loop.is_const() ? p.loop.const_int() : 1;
+    UOp loop = loops_.range(reduced ? AxisType::Reduce : AxisType::Loop, p.loop);
+    append(id, loop, size, !reduced);
+  });
+  each([&](usize id, GroupParts& p) {
+    if (info_.ranges[id].reduce != reduced || p.tile_loop == 1) return;
+    append(id, loops_.range(AxisType::Reduce, p.tile_loop), p.tile_loop, true);
   });
 }
 
-void GroupApplier::add_unrolled() {
-  each([&](usize id, Parts& p) {
+// Items, registers, lanes.
+void GroupApplier::add_inner() {
+  each([&](usize id, GroupParts& p) {
+    if (p.items > 1) append(id, loops_.item(p.item_axis), p.items, true);
+  });
+  each([&](usize id, GroupParts& p) {
     if (p.unrolled == 1) return;
     AxisType type = info_.ranges[id].reduce ? AxisType::Unroll : AxisType::Upcast;
-    append(id, make_range_(type, p.unrolled), p.unrolled);
+    append(id, loops_.range(type, p.unrolled), p.unrolled, true);
+  });
+  each([&](usize id, GroupParts& p) {
+    if (p.lanes > 1) append(id, loops_.range(AxisType::Vector, p.lanes), p.lanes, true);
   });
 }
 
-void GroupApplier::add_lanes() {
-  each([&](usize id, Parts& p) {
-    if (p.lanes > 1) append(id, make_range_(AxisType::Vector, p.lanes), p.lanes);
-  });
+// Each grouped reduction is rebuilt and combined before what uses it.
+void GroupApplier::rebuild_reduces(Rebuilder& rebuild) {
+  std::vector<i64> slots;
+  for (const Opt& o : plan_) {
+    if (o.op == OptOp::Stage) slots.push_back(o.axis);
+  }
+  for (const ReduceInfo& r : info_.reduces) {
+    bool tiled = false;
+    for (u64 m = r.closed; m; m &= m - 1) {
+      tiled |= loops_.parts[static_cast<usize>(std::countr_zero(m))].block > 1;
+    }
+    if (tiled && !slots.empty()) detail::stage_operands(loops_, rebuild, r, slots);
+    if (!(r.closed & grouped_)) continue;
+    UOp partial = rebuild(r.reduce);
+    rebuild.replace(r.reduce, detail::combine_items(loops_, r.reduce, partial, group_axis_));
+  }
+}
+
+void GroupApplier::rebuild_stores(Rebuilder& rebuild) {
+  if (group_axis_ < 0 || !one_stores_) return;
+  UOp first = rw_.eq(loops_.item(group_axis_), rw_.index(0));
+  for (UOp u : info_.order) {
+    if (!u.is(Op::Store)) continue;
+    UOp place = rebuild(u.src(0)), value = rebuild(u.src(1));
+    UOp gate = place.nsrc() > 2 ? rw_.land(place.src(2), first) : first;
+    place = rw_.make(Op::Index, place.dtype(), {place.src(0), place.src(1), gate});
+    rebuild.replace(u, rw_.make(Op::Store, u.dtype(), {place, value}));
+  }
 }
 
 Applied GroupApplier::run(UOp sink) {
   find_parts();
   add_groups();
   add_loops(false);
-  add_items();
   add_loops(true);
-  add_unrolled();
-  add_lanes();
+  add_inner();
   Rebuilder rebuild(rw_);
-  for (usize id = 0; id < parts_.size(); ++id) {
-    if (images_[id].value) rebuild.set(static_cast<i64>(id), std::move(images_[id]));
+  for (usize id = 0; id < loops_.images.size(); ++id) {
+    if (loops_.images[id].value) rebuild.set(static_cast<i64>(id), loops_.images[id]);
   }
+  rebuild_reduces(rebuild);
+  rebuild_stores(rebuild);
   result_.sink = rebuild(sink);
   return result_;
 }

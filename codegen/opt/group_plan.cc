@@ -1,33 +1,288 @@
-// The plan of a kernel on a target with work groups: work items along the innermost output axes, so
-// that neighbours read neighbouring memory.
+// The plan of a kernel on a target with work groups. Neighbouring work items read neighbouring
+// memory; loads are as wide as the target's vectors; a reduction with too few results to keep the
+// target busy is split over the items of a group; the reductions of a row and the row's outputs are
+// a group's work.
+#include "codegen/opt/group_plan.h"
+
 #include <algorithm>
 #include <bit>
 
-#include "codegen/opt/heuristic.h"
-
 namespace doorbell::codegen {
+
+namespace detail {
+
+std::vector<i64> GroupAxes::outputs() const {
+  std::vector<i64> axes;
+  for (u64 m = info_.output_mask; m; m &= m - 1) axes.push_back(std::countr_zero(m));
+  const Access* store = nullptr;
+  for (const Access& a : info_.accesses) {
+    if (a.store && !store) store = &a;
+  }
+  auto step = [&](i64 axis) {
+    return store ? std::abs(store->affine.coefficient(axis).value_or(INT32_MAX)) : 0;
+  };
+  std::reverse(axes.begin(), axes.end());
+  std::stable_sort(axes.begin(), axes.end(), [&](i64 a, i64 b) { return step(a) < step(b); });
+  return axes;
+}
+
+f64 GroupAxes::values(u64 mask) const {
+  f64 n = 1;
+  for (; mask; mask &= mask - 1) {
+    i64 size = info_.size(std::countr_zero(mask));
+    n *= size > 0 ? static_cast<f64>(size) : 64;  // symbolic: some
+  }
+  return n;
+}
+
+i64 GroupAxes::lanes(i64 axis, const std::function<bool(const Access&)>& chosen) const {
+  i64 size = info_.size(axis), bytes = 1;
+  if (size == 0) return 1;
+  bool any = false;
+  for (const Access& a : info_.accesses) {
+    if (!chosen(a)) continue;
+    std::optional<i64> step = a.affine.coefficient(axis);
+    if (!step || *step > 1 || *step < 0 || a.gate_mask >> axis & 1) return 1;
+    any |= *step == 1;
+    bytes = std::max(bytes, a.bytes);
+  }
+  i64 lanes = any ? std::max<i64>(1, std::min<i64>(16, caps_.vector_bytes / bytes)) : 1;
+  while (size % lanes) lanes /= 2;
+  return lanes;
+}
+
+void GroupAxes::add_items(Plan& plan, i64 axis, i64* left, OptOp op) const {
+  i64 used = 0;
+  for (const Opt& o : plan) used += o.op == OptOp::Local || o.op == OptOp::Group;
+  i64 inner = amount_of(plan, OptOp::Vector, axis) * amount_of(plan, OptOp::Upcast, axis) *
+              amount_of(plan, OptOp::Unroll, axis);
+  i64 size = info_.size(axis) > 0 ? info_.size(axis) : kGroupItems;
+  i64 most = *left, wanted = (size + inner - 1) / inner;
+  if (used >= 3 || wanted < 2) return;
+  if (i64 limit = caps_.max_local_axis[used]; limit > 0) most = std::min(most, limit);
+  i64 amount = wanted;
+  if (wanted > most) {
+    amount = static_cast<i64>(std::bit_floor(static_cast<u64>(most)));
+    // Rather a size of group that leaves few items without work.
+    for (i64 smaller = amount; smaller >= 32 && smaller * 4 > most; smaller /= 2) {
+      i64 waste = (wanted + smaller - 1) / smaller * smaller - wanted;
+      i64 now = (wanted + amount - 1) / amount * amount - wanted;
+      if (waste < now) amount = smaller;
+    }
+  }
+  if (amount < 2) return;
+  plan.push_back({op, axis, amount});
+  *left /= amount;
+}
+
+}  // namespace detail
 
 namespace {
 
-constexpr i64 kWantedItems = 256;
+constexpr i64 kLeastGroup = 32, kMaxUnrolled = 16;
 
-i64 smaller_limit(i64 a, i64 limit) { return limit > 0 ? std::min(a, limit) : a; }
+i64 floor_power(i64 n) { return static_cast<i64>(std::bit_floor(static_cast<u64>(n))); }
+
+class GroupChooser {
+ public:
+  GroupChooser(const KernelInfo& info, const Caps& caps)
+      : info_(info), caps_(caps), axes_(info, caps), left_(axes_.all_items()) {
+    u64 inside = 0;
+    for (const ReduceInfo& r : info.reduces) inside |= r.closed;
+    for (const ReduceInfo& r : info.reduces) {
+      // A reduction within another's body is each item's own.
+      if (r.closed == 0 || r.mask & ~r.closed & inside) continue;
+      outer_.push_back(&r);
+      row_mask_ |= r.mask & ~r.closed;
+    }
+  }
+  Plan choose();
+
+ private:
+  void elementwise();
+  void rows();
+  void reduction();
+  void unroll(const ReduceInfo& r, i64 grouped);
+  i64 items_of(const ReduceInfo& r, i64 axis, i64 outputs_along) const;
+  i64 most_grouped() const {
+    i64 most = left_;
+    for (i64 limit : {caps_.max_local_axis[0], caps_.max_local_axis[1]}) {
+      if (limit > 0) most = std::min(most, limit);
+    }
+    return floor_power(most);
+  }
+  i64 grouped_axis(const ReduceInfo& r) const;
+  bool reads_along(const ReduceInfo& r, i64 axis) const;
+  i64 lanes_along(i64 axis) const;
+  void items_of_outputs() {
+    for (i64 axis : axes_.outputs()) axes_.add_items(plan_, axis, &left_);
+  }
+
+  const KernelInfo& info_;
+  const Caps& caps_;
+  detail::GroupAxes axes_;
+  std::vector<const ReduceInfo*> outer_;  // reductions that are in no other's body
+  u64 row_mask_ = 0;                      // output axes that their results vary with
+  i64 left_;                              // work items not yet handed out
+  Plan plan_;
+};
+
+void GroupChooser::elementwise() {
+  std::vector<i64> outputs = axes_.outputs();
+  if (outputs.empty()) return;
+  // A transposition: items along both contiguous axes, so that each side has whole cache lines.
+  for (const Access& a : info_.accesses) {
+    for (usize i = 1; i < outputs.size() && !a.store; ++i) {
+      bool steps = a.affine.coefficient(outputs[0]).value_or(0) > 1;
+      if (!steps || !axes_.contiguous(a, outputs[i])) continue;
+      i64 columns = std::min<i64>(left_, 16), rows = left_ / columns;
+      axes_.add_items(plan_, outputs[0], &columns);
+      axes_.add_items(plan_, outputs[i], &rows);
+      return;
+    }
+  }
+  i64 lanes = axes_.lanes(outputs[0], [](const Access&) { return true; });
+  f64 all = axes_.values(info_.output_mask);
+  while (lanes > 1 && all / static_cast<f64>(lanes) < detail::kBusyItems / 4) lanes /= 2;
+  if (lanes > 1) plan_.push_back({OptOp::Vector, outputs[0], lanes});
+  items_of_outputs();
+}
+
+bool GroupChooser::reads_along(const ReduceInfo& r, i64 axis) const {
+  for (const Access& a : info_.accesses) {
+    if (!a.store && a.mask & r.closed && axes_.contiguous(a, axis)) return true;
+  }
+  return false;
+}
+
+// The reduced axis to split over items: one that is contiguous in memory, else the longest.
+i64 GroupChooser::grouped_axis(const ReduceInfo& r) const {
+  i64 best = -1;
+  auto rank = [&](i64 axis) {
+    i64 size = info_.size(axis) > 0 ? info_.size(axis) : detail::kGroupItems;
+    return reads_along(r, axis) && size >= kLeastGroup ? size + (i64{1} << 32) : size;
+  };
+  for (u64 m = r.closed; m; m &= m - 1) {
+    i64 axis = std::countr_zero(m);
+    if (best < 0 || rank(axis) > rank(best)) best = axis;
+  }
+  return best;
+}
+
+i64 GroupChooser::lanes_along(i64 axis) const {
+  return axes_.lanes(axis, [&](const Access& a) { return a.mask >> axis & 1; });
+}
+
+// Small reduced axes as straight-line code, or some iterations of the innermost loop.
+void GroupChooser::unroll(const ReduceInfo& r, i64 grouped) {
+  i64 room = kMaxUnrolled;
+  for (i64 axis = 63; axis >= 0; --axis) {
+    if (!(r.closed >> axis & 1) || axis == grouped) continue;
+    i64 size = info_.size(axis);
+    i64 some = room == kMaxUnrolled ? detail::largest_divisor(size, 4, 1) : 1;
+    i64 amount = size <= room ? size : some;
+    if (size == 0 || amount < 2) return;
+    plan_.push_back({OptOp::Unroll, axis, amount});
+    room /= amount;
+    if (amount < size) return;
+  }
+}
+
+// Items that share a result: until the target is busy, and so that a row is read in order.
+i64 GroupChooser::items_of(const ReduceInfo& r, i64 axis, i64 outputs_along) const {
+  f64 results = axes_.values(info_.output_mask), terms = axes_.values(r.closed);
+  if (outer_.size() != 1 || terms < 2 * kLeastGroup) return 1;
+  i64 items = 1;
+  while (static_cast<f64>(items) * results < detail::kBusyItems && items < left_) items *= 2;
+  if (outputs_along < 0 && reads_along(r, axis)) items = std::max(items, kLeastGroup);
+  f64 longest = info_.size(axis) > 0 ? static_cast<f64>(info_.size(axis)) : terms;
+  while (items > 1 && static_cast<f64>(items) * 2 > longest) items /= 2;
+  return std::min(items, most_grouped());
+}
+
+void GroupChooser::reduction() {
+  const ReduceInfo* main = nullptr;
+  for (const ReduceInfo* r : outer_) {
+    if (!main || r->trips > main->trips) main = r;
+  }
+  i64 axis = grouped_axis(*main), along = -1;
+  for (i64 o : axes_.outputs()) {
+    if (along < 0 && info_.size(o) >= 16 && reads_along(*main, o)) along = o;
+  }
+  i64 items = items_of(*main, axis, along);
+  if (items > 1) {
+    if (along >= 0) {  // neighbours read along the output, a row of them each
+      i64 columns = std::min<i64>(16, left_);
+      left_ /= columns;
+      axes_.add_items(plan_, along, &columns);
+    } else {
+      i64 lanes = lanes_along(axis);
+      while (lanes > 1 && info_.size(axis) / lanes < items) lanes /= 2;
+      if (lanes > 1) plan_.push_back({OptOp::Vector, axis, lanes});
+    }
+    items = std::min(items, floor_power(left_));
+    if (items > 1) plan_.push_back({OptOp::Group, axis, items});
+    left_ /= items;
+  }
+  if (outer_.size() == 1) unroll(*main, items > 1 ? axis : -1);
+  if (items == 1 || axes_.values(info_.output_mask) > detail::kBusyItems) items_of_outputs();
+}
+
+// Reductions whose results serve a whole row of outputs: a group computes the row.
+void GroupChooser::rows() {
+  i64 items = 1;
+  for (const ReduceInfo* r : outer_) {
+    i64 axis = grouped_axis(*r), size = info_.size(axis) > 0 ? info_.size(axis) : 1024;
+    items = std::max(items, static_cast<i64>(std::bit_ceil(static_cast<u64>((size + 3) / 4))));
+  }
+  items = std::min(items, most_grouped());
+  for (const ReduceInfo* r : outer_) {
+    i64 axis = grouped_axis(*r), lanes = lanes_along(axis);
+    bool simple = info_.reduces.size() == outer_.size();
+    while (lanes > 1 && info_.size(axis) / lanes < items) lanes /= 2;
+    if (lanes > 1 && simple) plan_.push_back({OptOp::Vector, axis, lanes});
+    if (items > 1) plan_.push_back({OptOp::Group, axis, items});
+  }
+  bool first = true;
+  for (i64 axis : axes_.outputs()) {
+    i64 size = info_.size(axis), inner = 1;
+    if (row_mask_ >> axis & 1 || size == 0) continue;
+    if (first && items > 1) {
+      bool simple = info_.reduces.size() == outer_.size();
+      i64 lanes = simple ? lanes_along(axis) : 1;
+      while (lanes > 1 && size / lanes < items) lanes /= 2;
+      if (lanes > 1) plan_.push_back({OptOp::Vector, axis, lanes});
+      plan_.push_back({OptOp::Local, axis, items});
+      inner = items * lanes;
+    }
+    plan_.push_back({OptOp::Tile, axis, (size + inner - 1) / inner * inner});
+    first = false;
+  }
+  // Several short rows make a group.
+  for (i64 axis : axes_.outputs()) {
+    i64 rows = kLeastGroup * 2 / items;
+    if (row_mask_ >> axis & 1 && rows > 1 && items > 1) axes_.add_items(plan_, axis, &rows);
+  }
+}
+
+Plan GroupChooser::choose() {
+  bool has_rows = (info_.output_mask & ~row_mask_) != 0;
+  if (outer_.empty()) {
+    elementwise();
+  } else if (has_rows) {
+    rows();
+  } else {
+    Plan tiled = detail::group_tile_plan(info_, caps_);
+    if (!tiled.empty()) return tiled;
+    reduction();
+  }
+  return plan_;
+}
 
 }  // namespace
 
 Plan choose_group_plan(const KernelInfo& info, const Caps& caps) {
-  Plan plan;
-  i64 left = smaller_limit(kWantedItems, caps.max_local);
-  for (i64 id = static_cast<i64>(info.ranges.size()) - 1; id >= 0 && plan.size() < 3; --id) {
-    if (!(info.output_mask >> id & 1) || info.size(id) < 2) continue;
-    i64 most = smaller_limit(left, caps.max_local_axis[plan.size()]);
-    i64 covers = static_cast<i64>(std::bit_ceil(static_cast<u64>(info.size(id))));
-    i64 amount = std::min(covers, static_cast<i64>(std::bit_floor(static_cast<u64>(most))));
-    if (amount < 2) break;
-    plan.push_back({OptOp::Local, id, amount});
-    left /= amount;
-  }
-  return plan;
+  return GroupChooser(info, caps).choose();
 }
 
 }  // namespace doorbell::codegen

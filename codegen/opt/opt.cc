@@ -7,7 +7,7 @@ namespace doorbell::codegen {
 
 std::string print(const Plan& plan) {
   constexpr const char* kNames[] = {"VECTOR", "UPCAST", "UNROLL", "THREAD",
-                                    "TILE",   "STAGE",  "LOCAL"};
+                                    "TILE",   "STAGE",  "LOCAL",  "GROUP"};
   std::string text;
   for (const Opt& o : plan) {
     if (!text.empty()) text += ' ';

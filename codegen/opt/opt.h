@@ -17,10 +17,14 @@ enum class OptOp : u8 {
   Unroll,  // `amount` values of a reduced axis per loop iteration
   Thread,  // an output axis is split into `amount` parts, run by host threads
   Tile,    // the loop runs over blocks of `amount`; the loops inside a block are innermost
-  Stage,   // the operand at Param slot `axis` is copied, tile by tile, to contiguous private memory
+  Stage,   // the operand at Param slot `axis` is copied, tile by tile, to contiguous private
+           // memory; with work groups to local memory, by all items together
   // Only where there are work groups. What of an output axis is not split otherwise goes to groups.
   Local,   // `amount` neighbours of an output axis are work items of a group. The first Local of a
            // plan is axis 0 of the work items, and so on
+  Group,   // a reduced axis is split over `amount` work items, which combine what they have through
+           // local memory. All Group opts of a plan are of the same items; so is the first Local
+           // of the same amount whose axis no such reduction varies with. A power of two
 };
 
 struct Opt {

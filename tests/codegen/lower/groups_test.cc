@@ -181,6 +181,43 @@ TEST(Groups, IndexesAreNarrowWhereTheyFit) {
   EXPECT_TRUE(wide_address);
 }
 
+// Without any one of its barriers a program has a race, which the interpreter finds.
+TEST(Groups, EveryBarrierIsNeeded) {
+  struct Staged {
+    core::KernelAst ast;
+    Plan plan;
+    int barriers;
+  };
+  std::vector<Staged> all;
+  all.push_back({row_reduce_kernel(Op::Add, 3, 96), {{OptOp::Group, 1, 8}}, 1});
+  all.push_back({row_reduce_kernel(Op::Add, 3, 96), {{OptOp::Group, 1, 32}}, 2});
+  // In a loop over the rows of an item.
+  all.push_back(
+      {row_reduce_kernel(Op::Max, 8, 40), {{OptOp::Tile, 0, 4}, {OptOp::Group, 1, 8}}, 2});
+  all.push_back(
+      {row_reduce_kernel(Op::Max, 8, 40), {{OptOp::Tile, 0, 4}, {OptOp::Group, 1, 32}}, 2});
+  all.push_back({matmul_kernel(8, 8, 32),
+                 {{OptOp::Local, 1, 8}, {OptOp::Local, 0, 4}, {OptOp::Tile, 2, 8},
+                  {OptOp::Stage, 1, 1}, {OptOp::Stage, 2, 1}},
+                 2});
+  for (Staged& s : all) {
+    core::Arena arena;
+    const LinearProgram program = lower(s.ast, group_caps(), arena, {.plan = &s.plan});
+    EXPECT_EQ(count(program, Op::Barrier), s.barriers) << print(s.plan);
+    std::vector<std::vector<f32>> buffers;
+    std::vector<void*> params;
+    for (const ProgramParam& p : program.params) buffers.emplace_back(p.count, 1.0f);
+    for (auto& b : buffers) params.push_back(b.data());
+    run_linear(program, params);
+    for (usize i = 0; i < program.ops.size(); ++i) {
+      if (!program.ops[i].is(Op::Barrier)) continue;
+      LinearProgram broken = program;
+      broken.ops.erase(broken.ops.begin() + static_cast<i64>(i));
+      EXPECT_THROW(run_linear(broken, params), InternalError) << print(s.plan) << " op " << i;
+    }
+  }
+}
+
 TEST(Groups, HostThreadsAreForTheHost) {
   Caps caps = group_caps();
   caps.host_threads = true;

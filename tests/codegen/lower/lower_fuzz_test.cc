@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <random>
 
 #include "codegen/lower/lower.h"
@@ -35,6 +36,8 @@ bool is_local(const Opt& o) { return o.op == OptOp::Local; }
 Caps fuzz_group_caps(bool masked) {
   Caps caps = group_caps();
   caps.masked_access = masked;
+  caps.max_local_axis[2] = 64;
+  caps.max_shared_bytes = 256 << 10;
   if (masked) caps.max_global[0] = 8, caps.max_global[1] = caps.max_global[2] = 1 << 12;
   return caps;
 }
@@ -67,27 +70,47 @@ class RandomKernel {
     return finish(count, at, value);
   }
 
-  // Work items for some of the output axes, which need not divide them.
+  // Work items for some of the axes, which need not divide them. One axis of each reduction may be
+  // a Group's.
   Plan group_plan(const KernelInfo& info) {
     Plan p;
-    i64 items = 64;
+    i64 items = 64, grouped = 0;
+    bool lanes = false, staged = pick(2) && info.reduces.size() == 1;
     for (usize i = 0; i < info.ranges.size(); ++i) {
       if (!info.ranges[i].range) continue;
-      i64 axis = static_cast<i64>(i), left = info.size(axis);
+      i64 axis = static_cast<i64>(i);
       bool reduced = info.ranges[i].reduce;
-      if (!has_opt(p, OptOp::Vector) && pick(4) == 0) p.push_back({OptOp::Vector, axis, 4});
-      if (pick(2)) {
-        p.push_back({reduced ? OptOp::Unroll : OptOp::Upcast, axis, i64(1 + pick(3))});
+      if (!lanes && pick(4) == 0) p.push_back({OptOp::Vector, axis, 4}), lanes = true;
+      if (pick(2)) p.push_back({reduced ? OptOp::Unroll : OptOp::Upcast, axis, i64(1 + pick(3))});
+      if (reduced && !grouped && pick(2)) {
+        grouped = i64{1} << pick(6);
+        while (grouped > items) grouped /= 2;
+        items /= grouped;
+        p.push_back({OptOp::Group, axis, grouped});
       }
       i64 amount = divisor(items, static_cast<i64>(1 + pick(9)));
-      bool small = left < 2 || std::count_if(p.begin(), p.end(), is_local) == 2;
-      if (reduced || small || amount == 1) continue;
+      if (reduced || std::count_if(p.begin(), p.end(), is_local) == 2 || amount == 1) continue;
       p.push_back({OptOp::Local, axis, amount});
       items /= amount;
       i64 inner = amount * amount_of(p, OptOp::Vector, axis) * amount_of(p, OptOp::Upcast, axis);
-      if (pick(3) == 0) p.push_back({OptOp::Tile, axis, 2 * inner});
+      if (!staged && pick(3) == 0) p.push_back({OptOp::Tile, axis, 2 * inner});
     }
+    if (staged) stage(info, p);
     return p;
+  }
+
+  // Tiles of all reduced axes, and what is read with them through local memory.
+  void stage(const KernelInfo& info, Plan& p) {
+    for (u64 m = info.reduces[0].closed; m; m &= m - 1) {
+      i64 axis = std::countr_zero(m);
+      i64 inner = amount_of(p, OptOp::Vector, axis) * amount_of(p, OptOp::Unroll, axis) *
+                  amount_of(p, OptOp::Group, axis);
+      p.push_back({OptOp::Tile, axis, inner * static_cast<i64>(2 + pick(3))});
+    }
+    for (const Access& a : info.accesses) {
+      bool inside = !a.store && a.index.range_mask() & info.reduces[0].closed;
+      if (inside && pick(3)) p.push_back({OptOp::Stage, a.memory.arg(0), 1});
+    }
   }
 
   // A plan that its axes allow; ids after merge_ranges are not known, so sizes are asked of `info`.

@@ -1,0 +1,64 @@
+// A kernel's ranges as apply_groups.cc has split them between work groups, work items, loops,
+// registers and lanes; and the two things that work items do together through local memory: what
+// combines a reduction is group_reduce.cc, what stages operands is stage_local.cc.
+#pragma once
+
+#include <vector>
+
+#include "codegen/opt/apply.h"
+
+namespace doorbell::codegen::detail {
+
+// The value of an axis is, from the outermost part to the innermost,
+//   output axis    group, loop, item, registers, lanes
+//   reduced axis   loop, [loop within a Tile,] item, registers, lanes
+// so that neighbouring items read neighbouring memory.
+struct GroupParts {
+  i64 group = 1;
+  core::UOp loop;      // its size; null: no loop
+  i64 tile_loop = 1;   // reduced, with a Tile: iterations inside a tile
+  i64 items = 1, item_axis = -1;
+  i64 unrolled = 1, lanes = 1;
+  i64 rest = 1;         // values that the parts not yet appended take
+  bool padded = false;  // the parts run past the end of the axis, and are not gated yet
+  // What a tile of the axis holds, and value = outer * block + inner.
+  i64 block = 1;
+  core::UOp outer, inner;
+};
+
+struct GroupLoops {
+  GroupLoops(core::Rewriter& rewriter, const KernelInfo& kernel, const Caps& target)
+      : rw(rewriter), info(kernel), caps(target), make_range(rewriter) {}
+
+  core::Rewriter& rw;
+  const KernelInfo& info;
+  const Caps& caps;
+  RangeMaker make_range;
+  std::vector<GroupParts> parts;     // by range id
+  std::vector<RangeImage> images;    // the same
+  RangeList ranges;                  // all that were made
+  i64 item_count[3] = {1, 1, 1};
+  i64 next_local = 0, local_bytes = 0;
+
+  core::UOp range(core::AxisType type, core::UOp size);
+  core::UOp range(core::AxisType type, i64 size) { return range(type, rw.index(size)); }
+  core::UOp item(i64 axis);
+  i64 all_items() const { return item_count[0] * item_count[1] * item_count[2]; }
+  // The number of a work item in its group, without `but` (an axis): 0 .. all_items / that - 1.
+  core::UOp item_number(i64 but = -1);
+  core::UOp define_local(core::DType t, i64 count);
+  core::UOp after(core::UOp memory, std::initializer_list<core::UOp> effects);
+  core::UOp barrier(std::span<const core::UOp> after);
+  core::UOp mul_add(core::UOp a, i64 b, core::UOp c) { return rw.add(rw.mul(a, b), c); }
+};
+
+// What each item of item axis `axis` has in `partial`, combined over all of them; every item gets
+// the result. Costs one round through local memory, or two where there are many items.
+core::UOp combine_items(GroupLoops& loops, core::UOp reduce, core::UOp partial, i64 axis);
+
+// Makes `rebuild` read the operands at the Param slots from tiles in local memory, which all items
+// of a group fill together at each iteration of the loops over the tiles of `reduce`.
+void stage_operands(GroupLoops& loops, Rebuilder& rebuild, const ReduceInfo& reduce,
+                    std::span<const i64> slots);
+
+}  // namespace doorbell::codegen::detail
