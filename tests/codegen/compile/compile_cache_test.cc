@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 
@@ -143,6 +144,66 @@ TEST_F(CompileCacheTest, TwoProcessesWriteAtOnce) {
       EXPECT_EQ(found->name, name);
     }
   }
+}
+
+// What a kernel of this key holds, so that a reader sees whether it is whole and the right one.
+KernelBinary kernel_of(int key) {
+  KernelBinary k;
+  k.name = "kernel_" + std::to_string(key);
+  for (int i = 0; i < 3000 + 97 * key; ++i) k.image.push_back(static_cast<u8>(i * (key + 1)));
+  return k;
+}
+
+// A process that reads and writes keys that others read and write too. 0: it saw nothing wrong.
+int hammer(const std::string& path, int turns, u32 seed) {
+  CompileCache cache(os::host_files(), path);
+  for (int turn = 0; turn < turns; ++turn) {
+    seed = seed * 1664525 + 1013904223;
+    const int key = static_cast<int>(seed >> 16) % 24;
+    const KernelBinary expected = kernel_of(key);
+    const auto found = cache.find(make_cache_key(expected.name));
+    if (found && (found->name != expected.name || found->image != expected.image)) return 1;
+    if (!found || turn % 3 == 0) cache.store(make_cache_key(expected.name), expected);
+  }
+  return 0;
+}
+
+// Whoever dies while writing, the others neither hang nor see half of what it wrote.
+TEST_F(CompileCacheTest, ProcessesAreKilledWhileTheyHammerOneCache) {
+  constexpr int kRounds = 3, kSurvivors = 3;
+  for (u32 round = 0; round < kRounds; ++round) {
+    std::vector<pid_t> survivors;
+    const auto start = [&](int turns, u32 seed) {
+      const pid_t pid = fork();
+      if (pid != 0) return pid;
+      alarm(60);  // who hangs dies of it
+      _exit(hammer(path(), turns, seed));
+    };
+    const pid_t victim = start(1'000'000, 77 + round);
+    for (u32 i = 0; i < kSurvivors; ++i) survivors.push_back(start(150, 10 * round + i));
+    usleep(5'000 + 17'000 * round);
+    kill(victim, SIGKILL);
+    int status = 0;
+    ASSERT_EQ(waitpid(victim, &status, 0), victim);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
+    for (const pid_t pid : survivors) {
+      ASSERT_EQ(waitpid(pid, &status, 0), pid);
+      EXPECT_EQ(status, 0);
+    }
+  }
+  CompileCache cache(os::host_files(), path());
+  int kept = 0;
+  for (int key = 0; key < 24; ++key) {
+    const auto found = cache.find(make_cache_key(kernel_of(key).name));
+    if (!found) continue;
+    ++kept;
+    EXPECT_EQ(found->name, kernel_of(key).name);
+    EXPECT_EQ(found->image, kernel_of(key).image);
+  }
+  EXPECT_GT(kept, 0);
+  cache.store(make_cache_key("after"), kernel_of(5));
+  EXPECT_TRUE(cache.usable());
+  EXPECT_EQ(cache.find(make_cache_key("after"))->image, kernel_of(5).image);
 }
 
 }  // namespace
