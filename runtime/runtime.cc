@@ -18,6 +18,7 @@
 #include "runtime/device_table.h"
 #include "runtime/environment.h"
 #include "runtime/extension.h"
+#include "runtime/profile.h"
 #include "runtime/target.h"
 #include "tensor/engine/kernel_compiler.h"
 
@@ -113,6 +114,7 @@ Result<void> start(const Config& config) {
     set_log_level(log_level(config.debug));
   else if (config.rewrite_trace)
     set_log_level(LogLevel::Info);
+  if (config.profile) TRY(start_profile(config.profile_file));
   Registry& registry = Registry::instance();
   for (const DeviceRow& row : device_table())
     if (!row.built) registry.add_unavailable(row.name, std::string(kNotBuilt));

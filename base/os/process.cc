@@ -47,25 +47,28 @@ Result<Pipe> make_pipe() {
   return Pipe{Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
-// Frees posix_spawn's list whichever way we leave.
+// Frees posix_spawn's lists whichever way we leave.
 struct SpawnActions {
-  SpawnActions() { posix_spawn_file_actions_init(&actions); }
-  ~SpawnActions() { posix_spawn_file_actions_destroy(&actions); }
+  SpawnActions() {
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+  }
+  ~SpawnActions() {
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+  }
   posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
 };
 
-Result<pid_t> spawn(std::span<const std::string> command, const Pipe& in, const Pipe& out,
-                    const Pipe& error) {
-  SpawnActions list;
-  posix_spawn_file_actions_adddup2(&list.actions, in.read_end.number(), 0);
-  posix_spawn_file_actions_adddup2(&list.actions, out.write_end.number(), 1);
-  posix_spawn_file_actions_adddup2(&list.actions, error.write_end.number(), 2);
+Result<pid_t> spawn(std::span<const std::string> command, const SpawnActions& list) {
   std::vector<char*> arguments;
   for (const std::string& argument : command)
     arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   pid_t process;
-  int why = posix_spawnp(&process, arguments[0], &list.actions, nullptr, arguments.data(), environ);
+  int why = posix_spawnp(&process, arguments[0], &list.actions, &list.attributes,
+                         arguments.data(), environ);
   if (why != 0) return fail_errno(why, "run {}", command[0]);
   return process;
 }
@@ -112,6 +115,37 @@ class HoldPipeSignal {
   bool was_pending_;
 };
 
+// SIGINT and SIGQUIT of the terminal go to every process there; the one in front handles them.
+class IgnoreInterrupts {
+ public:
+  IgnoreInterrupts() {
+    sigemptyset(&signals_);
+    sigaddset(&signals_, SIGINT);
+    sigaddset(&signals_, SIGQUIT);
+    struct sigaction ignore = {};
+    ignore.sa_handler = SIG_IGN;
+    sigaction(SIGINT, &ignore, &interrupt_);
+    sigaction(SIGQUIT, &ignore, &quit_);
+  }
+  ~IgnoreInterrupts() {
+    sigaction(SIGINT, &interrupt_, nullptr);
+    sigaction(SIGQUIT, &quit_, nullptr);
+  }
+  const sigset_t& signals() const { return signals_; }
+
+ private:
+  sigset_t signals_;
+  struct sigaction interrupt_ = {}, quit_ = {};
+};
+
+// The exit status, or 128 + the signal's number.
+Result<int> wait_for(pid_t process, const std::string& name) {
+  int status = 0;
+  while (waitpid(process, &status, 0) < 0)
+    if (errno != EINTR) return fail_errno(errno, "wait for {}", name);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
 }  // namespace
 
 Result<ProcessOutput> run_process(std::span<const std::string> command, std::string_view input) {
@@ -120,7 +154,11 @@ Result<ProcessOutput> run_process(std::span<const std::string> command, std::str
   TRY(Pipe out, make_pipe());
   TRY(Pipe error, make_pipe());
   fcntl(in.write_end.number(), F_SETFL, O_NONBLOCK);
-  TRY(pid_t process, spawn(command, in, out, error));
+  SpawnActions list;
+  posix_spawn_file_actions_adddup2(&list.actions, in.read_end.number(), 0);
+  posix_spawn_file_actions_adddup2(&list.actions, out.write_end.number(), 1);
+  posix_spawn_file_actions_adddup2(&list.actions, error.write_end.number(), 2);
+  TRY(pid_t process, spawn(command, list));
   in.read_end.close();
   out.write_end.close();
   error.write_end.close();
@@ -138,11 +176,18 @@ Result<ProcessOutput> run_process(std::span<const std::string> command, std::str
     if (waiting[2].revents) drain(error.read_end, output.error_out);
   }
 
-  int status = 0;
-  while (waitpid(process, &status, 0) < 0)
-    if (errno != EINTR) return fail_errno(errno, "wait for {}", command[0]);
-  output.exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  TRY(output.exit_status, wait_for(process, command[0]));
   return output;
+}
+
+Result<int> run_attached(std::span<const std::string> command) {
+  CHECK(!command.empty(), "no program named");
+  const IgnoreInterrupts ignore;
+  SpawnActions list;
+  posix_spawnattr_setsigdefault(&list.attributes, &ignore.signals());
+  posix_spawnattr_setflags(&list.attributes, POSIX_SPAWN_SETSIGDEF);
+  TRY(pid_t process, spawn(command, list));
+  return wait_for(process, command[0]);
 }
 
 }  // namespace doorbell::os

@@ -24,4 +24,8 @@ struct ProcessOutput {
 Result<ProcessOutput> run_process(std::span<const std::string> command,
                                   std::string_view input = {});
 
+// The same with our own input and outputs, until it ends; returns its exit status as above. What
+// interrupts it from the terminal does not interrupt us. Thread safety: one thread at a time.
+Result<int> run_attached(std::span<const std::string> command);
+
 }  // namespace doorbell::os

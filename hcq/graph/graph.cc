@@ -5,13 +5,6 @@
 
 namespace doorbell::hcq {
 
-Graph::~Graph() {
-  collect();
-  for (const Lane& lane : lanes_)
-    if (lane.stamps.host != nullptr)
-      lane.queue->release_after(lane.queue->last().position, lane.stamps);
-}
-
 Operand Graph::slot() {
   CHECK(!bound_, "a slot for a graph that is bound");
   return Operand::of_slot(slots_++);
@@ -82,9 +75,12 @@ Order Graph::order() const {
 
 Result<void> Graph::make_stamps() {
   if (options_.trace == nullptr) return {};
-  for (Lane& lane : lanes_) {
-    TRY(lane.stamps, lane.queue->memory().allocate(static_cast<i64>(nodes_.size() * 16)));
-  }
+  auto stamps = std::make_shared<Stamps>();
+  for (const Node& node : nodes_)
+    stamps->add(*lanes_[node.lane].queue, node.exec.name,
+                node.exec.program == nullptr ? "copy" : "kernel");
+  TRY(stamps->allocate());
+  stamps_ = std::move(stamps);
   return {};
 }
 
@@ -103,7 +99,7 @@ Result<void> Graph::bind() {
     Lane& lane = lanes_[i];
     const std::unique_ptr<CommandQueue> commands = lane.queue->make_commands();
     emit(i, commands.get());
-    const int instances = options_.trace != nullptr ? 1 : options_.instances;
+    const int instances = stamps_ ? 1 : options_.instances;
     auto bound = BoundQueue::bind(*lane.queue, *commands, instances);
     if (bound)
       lane.bound = std::move(*bound);
@@ -111,13 +107,11 @@ Result<void> Graph::bind() {
       made = std::move(bound).error();
   }
   if (!made) {
-    for (Lane& lane : lanes_) {
-      lane.bound.reset();
-      if (lane.stamps.host != nullptr) lane.queue->memory().release(lane.stamps);
-      lane.stamps = {};
-    }
+    for (Lane& lane : lanes_) lane.bound.reset();
+    stamps_.reset();
     return made;
   }
+  if (stamps_) options_.trace->add_source(stamps_);
   table_.assign(slots, 0);
   bound_ = true;
   return {};
@@ -136,17 +130,13 @@ void Graph::emit_join(u32 lane, CommandQueue* commands) const {
   commands->signal(address_of(lane), value_of(lane, signal_count(lane)));
 }
 
-Operand Graph::stamp(u32 node, bool end) const {
-  return GpuAddr{lanes_[nodes_[node].lane].stamps.address} + (node * u64{16} + (end ? 8 : 0));
-}
-
 void Graph::emit_node(u32 n, CommandQueue* commands) const {
   const Node& node = nodes_[n];
   const Order::Node& order = order_.nodes[n];
   for (const OrderWait& wait : order.waits)
     commands->wait(address_of(wait.queue), value_of(wait.queue, wait.signal));
   if (order.barrier) commands->memory_barrier();
-  if (options_.trace != nullptr) commands->timestamp(stamp(n, false));
+  if (stamps_) commands->timestamp(stamps_->address(n, false));
   if (node.exec.program == nullptr) {
     commands->copy(memories_[node.exec.buffers[0].memory].address,
                    memories_[node.exec.buffers[1].memory].address, node.copy_bytes);
@@ -157,7 +147,7 @@ void Graph::emit_node(u32 n, CommandQueue* commands) const {
     commands->exec(
         {node.exec.program, addresses, node.exec.variables, node.exec.grid, node.exec.block});
   }
-  if (options_.trace != nullptr) commands->timestamp(stamp(n, true));
+  if (stamps_) commands->timestamp(stamps_->address(n, true));
   if (order.signal != 0) commands->signal(address_of(node.lane), value_of(node.lane, order.signal));
 }
 

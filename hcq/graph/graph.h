@@ -22,7 +22,7 @@
 #include "hcq/graph/hazards.h"
 #include "hcq/graph/order.h"
 #include "hcq/queue/bound_queue.h"
-#include "hcq/trace/trace.h"
+#include "hcq/trace/stamps.h"
 
 namespace doorbell::hcq {
 
@@ -51,7 +51,7 @@ class Graph {
   Graph() : Graph(Options()) {}
   explicit Graph(const Options& options) : options_(options) {}
   // Neither waits nor gives back memory that is still read: its queues do later, and outlive it.
-  ~Graph();
+  ~Graph() = default;
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
@@ -72,8 +72,6 @@ class Graph {
   // Starts a run, after `after` on all queues. Returns what is done when the run is. Errors of the
   // work itself surface when its queues are synchronised.
   Result<Fence> replay(std::span<const u64> values = {}, const Fence& after = {});
-  // Puts the spans of a finished last run into the trace. replay() does so for the run before.
-  void collect();
 
   usize node_count() const { return nodes_.size(); }
   // How queues will wait for each other; for tests and people.
@@ -97,7 +95,6 @@ class Graph {
     BoundQueue::Instance* instance = nullptr;  // of the run that is being submitted
     u32 address_slot = 0, value_slot = 0;      // of its signals: value_slot + number - 1
     Position base = 0, last_base = 0;          // before this run and the one before
-    core::Allocation stamps;                   // two u64 a node; only while tracing
   };
 
   u32 lane_of(HardwareQueue& queue);
@@ -110,7 +107,6 @@ class Graph {
   void emit(u32 lane, CommandQueue* commands) const;
   void emit_join(u32 lane, CommandQueue* commands) const;
   void emit_node(u32 node, CommandQueue* commands) const;
-  Operand stamp(u32 node, bool end) const;
   // Of a signal of a lane's queue, numbered from 1.
   Operand address_of(u32 lane) const { return Operand::of_slot(lanes_[lane].address_slot); }
   Operand value_of(u32 lane, u32 signal) const {
@@ -119,7 +115,6 @@ class Graph {
   Result<void> submit(const Fence& after);
   Result<void> reserve_all();
   void fill_slots();
-  void collect_locked();
 
   const Options options_;
   u32 slots_ = 0, storages_ = 0;
@@ -128,10 +123,12 @@ class Graph {
   std::vector<Lane> lanes_;  // after bind(), in the order of locking
   Order order_;
   bool bound_ = false;
+  // While tracing; shared_ptr: the trace asks for spans when we may be gone.
+  std::shared_ptr<Stamps> stamps_;
 
   std::mutex mutex_;  // guards what follows and the lanes' runs
   std::vector<u64> table_;
-  bool has_run_ = false, stamps_pending_ = false;
+  bool has_run_ = false;
 };
 
 }  // namespace doorbell::hcq

@@ -13,13 +13,13 @@ Result<Fence> Graph::replay(std::span<const u64> values, const Fence& after) {
   for (Lane& lane : lanes_) {
     TRY(lane.instance, lane.bound->next());
   }
-  if (stamps_pending_) collect_locked();
+  if (stamps_) stamps_->begin_run(*options_.trace);
   std::copy(values.begin(), values.end(), table_.begin());
   TRY(submit(after));
   has_run_ = true;
-  stamps_pending_ = options_.trace != nullptr;
   Fence done;
   for (const Lane& lane : lanes_) done.add({lane.queue, lane.instance->last});
+  if (stamps_) stamps_->end_run(done);
   return done;
 }
 
@@ -73,24 +73,6 @@ Result<void> Graph::submit(const Fence& after) {
     if (first_error) first_error = std::move(pushed);
   }
   return first_error;
-}
-
-void Graph::collect() {
-  std::lock_guard lock(mutex_);
-  for (const Lane& lane : lanes_)
-    if (lane.instance == nullptr || !lane.queue->done(lane.instance->last)) return;
-  if (stamps_pending_) collect_locked();
-}
-
-void Graph::collect_locked() {
-  stamps_pending_ = false;
-  for (u32 n = 0; n < nodes_.size(); ++n) {
-    const Lane& lane = lanes_[nodes_[n].lane];
-    const u64* stamps = static_cast<const u64*>(lane.stamps.host) + n * usize{2};
-    options_.trace->add({lane.queue->device_name(), lane.queue->name(), nodes_[n].exec.name,
-                         nodes_[n].exec.program == nullptr ? "copy" : "kernel",
-                         lane.queue->to_ns(stamps[0]), lane.queue->to_ns(stamps[1])});
-  }
 }
 
 }  // namespace doorbell::hcq

@@ -5,14 +5,27 @@
 
 namespace doorbell::hcq {
 
-void Keeper::keep(const Fence& until, std::span<const core::Ref<core::Buffer>> buffers) {
+void Keeper::keep(const Fence& until, std::span<const core::Ref<core::Buffer>> buffers,
+                  std::shared_ptr<const void> more) {
   if (until.done()) return;
   sweep();
   std::lock_guard lock(mutex_);
-  kept_.push_back({until, {buffers.begin(), buffers.end()}});
+  kept_.push_back({until, {buffers.begin(), buffers.end()}, std::move(more)});
+  holds_.store(true, std::memory_order_relaxed);
+}
+
+void Keeper::wait() {
+  std::vector<Fence> fences;
+  {
+    std::lock_guard lock(mutex_);
+    for (const Kept& kept : kept_) fences.push_back(kept.until);
+  }
+  for (const Fence& fence : fences) (void)fence.wait();
+  sweep();
 }
 
 void Keeper::sweep() {
+  if (!holds_.load(std::memory_order_relaxed)) return;
   // Freeing memory may take other locks.
   const std::vector<Kept> done = take_done();
 }
@@ -23,6 +36,7 @@ std::vector<Keeper::Kept> Keeper::take_done() {
                                            [](const Kept& kept) { return !kept.until.done(); });
   std::vector<Kept> done(std::make_move_iterator(first), std::make_move_iterator(kept_.end()));
   kept_.erase(first, kept_.end());
+  holds_.store(!kept_.empty(), std::memory_order_relaxed);
   return done;
 }
 

@@ -142,17 +142,20 @@ void HardwareQueue::retire(Retired retired) {
   {
     std::lock_guard lock(retired_mutex_);
     retired_.push_back(std::move(retired));
+    has_retired_.store(true, std::memory_order_relaxed);
   }
   sweep();
 }
 
 void HardwareQueue::sweep() {
+  if (!has_retired_.load(std::memory_order_relaxed)) return;
   std::lock_guard lock(retired_mutex_);
   std::erase_if(retired_, [&](const Retired& retired) {
     if (!done(retired.position)) return false;
     memory().release(retired.memory);
     return true;
   });
+  has_retired_.store(!retired_.empty(), std::memory_order_relaxed);
 }
 
 }  // namespace doorbell::hcq

@@ -9,6 +9,7 @@
 // the host once wait() returns.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -74,6 +75,10 @@ class HardwareQueue {
   bool done(Position position) const {
     return timeline_.reached(position) == Timeline::Reached::Yes;
   }
+  // It died, and takes nothing any more; wait() says why.
+  bool is_dead() const {
+    return timeline_.reached(timeline_.last()) == Timeline::Reached::Dead;
+  }
   // Nothing runs, and nothing waits to.
   bool idle() const { return done(timeline_.last()); }
   // Spins, then blocks. Reports what went wrong on the queue, or that it hangs.
@@ -138,6 +143,7 @@ class HardwareQueue {
 
   std::mutex retired_mutex_;  // guards what follows
   std::vector<Retired> retired_;
+  std::atomic<bool> has_retired_{false};  // so that sweeping nothing costs nothing
 };
 
 }  // namespace doorbell::hcq

@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
   doorbell::tools::add_conformance(&app, &status);
   doorbell::tools::add_demo(&app, &status);
   doorbell::tools::add_devices(&app, &status);
+  doorbell::tools::add_profile(&app, &status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

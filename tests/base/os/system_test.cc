@@ -125,6 +125,16 @@ TEST(Process, GivesOutputAndExitStatus) {
   EXPECT_EQ(run_process(command)->exit_status, 137);
 }
 
+// It shares our terminal, whose interrupts are its own affair.
+TEST(Process, AttachedIsNotInterruptedInOurStead) {
+  std::vector<std::string> command{"/bin/sh", "-c", "kill -INT $PPID; exit 4"};
+  EXPECT_EQ(*run_attached(command), 4);
+  command[2] = "kill -INT $$";
+  EXPECT_EQ(*run_attached(command), 130);
+  command[0] = "/no/such/program";
+  EXPECT_EQ(run_attached(command).error().kind, ErrorKind::NotFound);
+}
+
 // More than a pipe holds, both ways at once: writing all before reading would never end.
 TEST(Process, EchoesMegabytes) {
   std::string input(3'000'000, 'x');

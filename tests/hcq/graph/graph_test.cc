@@ -197,7 +197,6 @@ TEST(Graph, TracesKernelsAndCopiesOnTheirQueues) {
   ASSERT_OK(graph.replay());
   ASSERT_OK(graph.replay());
   ASSERT_OK(device->synchronize());
-  graph.collect();
   const std::vector<Trace::Span> spans = trace.spans();
   ASSERT_EQ(spans.size(), 4u);
   for (usize i = 0; i < 4; ++i) {
@@ -237,7 +236,6 @@ TEST(Graph, CopyAndComputeOverlapInTheTrace) {
   ASSERT_OK(graph.bind());
   ASSERT_OK(graph.replay());
   ASSERT_OK(device->synchronize());
-  graph.collect();
   EXPECT_EQ(c, 7);
   const std::vector<Trace::Span> spans = trace.spans();
   ASSERT_EQ(spans.size(), 3u);
@@ -270,6 +268,33 @@ TEST(Graph, MayGoWhileItRuns) {
   go = true;
   ASSERT_OK(device->synchronize());
   EXPECT_EQ(value, 6);
+}
+
+// The spans of its last run are told when that is done.
+TEST(Graph, MayGoWhileItIsTraced) {
+  auto device = make_cpu(0, {.threads = 1, .inline_ns = 0});
+  static std::atomic<bool> go;
+  go = false;
+  auto waits = load(
+      *device, "waits",
+      [](void* const*, const i64*, i64) {
+        while (!go) std::this_thread::yield();
+      },
+      1, 0);
+  i64 value = 0;
+  Trace trace;
+  {
+    Graph graph({.trace = &trace});
+    const u32 v = graph.memory(graph.storage(), 0, 8, address(&value));
+    graph.exec(device->compute_queue(), {waits.get(), "waits", {{v, Access::Write}}});
+    ASSERT_OK(graph.bind());
+    ASSERT_OK(graph.replay());
+  }
+  EXPECT_EQ(trace.spans().size(), 0u);
+  go = true;
+  ASSERT_OK(device->synchronize());
+  ASSERT_EQ(trace.spans().size(), 1u);
+  EXPECT_EQ(trace.spans()[0].name, "waits");
 }
 
 // Kernels that do not depend on each other run at once: each waits for the other to begin.

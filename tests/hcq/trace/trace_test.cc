@@ -29,5 +29,41 @@ TEST(Trace, MayBeEmpty) {
   EXPECT_EQ(Trace().json(), "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n]}\n");
 }
 
+// Told when asked, and let go once it is finished and nobody else's.
+TEST(Trace, AsksItsSources) {
+  struct Later final : Trace::Source {
+    int left = 2;
+    bool collect(Trace& trace) override {
+      trace.add({"CPU", "compute", "k", "kernel", 1, 2});
+      return --left == 0;
+    }
+  };
+  Trace trace;
+  auto source = std::make_shared<Later>();
+  const std::weak_ptr<Later> watched = source;
+  trace.add_source(source);
+  EXPECT_EQ(trace.spans().size(), 1u);
+  source.reset();
+  EXPECT_FALSE(watched.expired());
+  EXPECT_EQ(trace.spans().size(), 2u);
+  EXPECT_TRUE(watched.expired());
+  EXPECT_EQ(trace.spans().size(), 2u);
+}
+
+TEST(Trace, TheHostTellsWhatItsThreadsDo) {
+  Trace trace;
+  { const HostSpan nobody_asked("a", "schedule"); }
+  Trace::set_of_process(&trace);
+  {
+    HostSpan span("b", "compile");
+    span.rename("c");
+  }
+  Trace::set_of_process(nullptr);
+  ASSERT_EQ(trace.spans().size(), 1u);
+  const Trace::Span span = trace.spans()[0];
+  EXPECT_EQ(span.device + " " + span.name + " " + span.category, "host c compile");
+  EXPECT_LE(span.begin_ns, span.end_ns);
+}
+
 }  // namespace
 }  // namespace doorbell::hcq

@@ -1,0 +1,70 @@
+// Memory for stamps, and reading them.
+#include "hcq/trace/stamps.h"
+
+#include <cstring>
+
+namespace doorbell::hcq {
+
+Stamps::~Stamps() {
+  for (const Lane& lane : lanes_)
+    if (lane.memory.host != nullptr)
+      lane.queue->release_after(lane.queue->last().position, lane.memory);
+}
+
+void Stamps::add(HardwareQueue& queue, std::string name, std::string category) {
+  u32 lane = 0;
+  while (lane < lanes_.size() && lanes_[lane].queue != &queue) ++lane;
+  if (lane == lanes_.size()) lanes_.push_back({&queue});
+  nodes_.push_back({lane, lanes_[lane].nodes++, std::move(name), std::move(category)});
+}
+
+Result<void> Stamps::allocate() {
+  for (Lane& lane : lanes_) {
+    TRY(lane.memory, lane.queue->memory().allocate(lane.nodes * i64{16}));
+    CHECK(lane.memory.host != nullptr, "stamps in memory that the host cannot see");
+  }
+  return {};
+}
+
+GpuAddr Stamps::address(u32 node, bool end) const {
+  const Node& of = nodes_[node];
+  return GpuAddr{lanes_[of.lane].memory.address} + (of.place * u64{16} + (end ? 8 : 0));
+}
+
+u64* Stamps::stamps_of(const Node& node) const {
+  return static_cast<u64*>(lanes_[node.lane].memory.host) + node.place * usize{2};
+}
+
+void Stamps::begin_run(Trace& trace) {
+  std::lock_guard lock(mutex_);
+  if (pending_) add_spans(trace);
+  for (const Lane& lane : lanes_) std::memset(lane.memory.host, 0, lane.nodes * usize{16});
+}
+
+void Stamps::end_run(const Fence& done) {
+  std::lock_guard lock(mutex_);
+  last_ = done;
+  pending_ = true;
+}
+
+bool Stamps::collect(Trace& trace) {
+  std::lock_guard lock(mutex_);
+  if (!pending_) return true;
+  if (!last_.done()) return false;
+  add_spans(trace);
+  return true;
+}
+
+void Stamps::add_spans(Trace& trace) {
+  pending_ = false;
+  for (const Node& node : nodes_) {
+    const HardwareQueue& queue = *lanes_[node.lane].queue;
+    const u64* stamps = stamps_of(node);
+    // A device that never runs anything, or one that died before this node.
+    if (stamps[1] == 0) continue;
+    trace.add({queue.device_name(), queue.name(), node.name, node.category,
+               queue.to_ns(stamps[0]), queue.to_ns(stamps[1])});
+  }
+}
+
+}  // namespace doorbell::hcq

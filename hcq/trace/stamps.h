@@ -1,0 +1,55 @@
+// Stamps: where the devices of a graph write when each of its nodes began and ended, and how that
+// becomes spans. It may outlive the graph, until the last run is done.
+//
+// Thread safety: adding by one thread, before the first run; then all functions from any thread.
+// Memory ordering: stamps are read once the positions of the run are done, which acquires them.
+#pragma once
+
+#include <mutex>
+
+#include "hcq/queue/hardware_queue.h"
+#include "hcq/trace/trace.h"
+
+namespace doorbell::hcq {
+
+class Stamps final : public Trace::Source {
+ public:
+  Stamps() = default;
+  // Gives the memory back, to queues that outlive it.
+  ~Stamps() override;
+  Stamps(const Stamps&) = delete;
+  Stamps& operator=(const Stamps&) = delete;
+
+  // Room for one more node on this queue; numbered from 0, over all queues.
+  void add(HardwareQueue& queue, std::string name, std::string category);
+  // Memory for all; once, after the last add().
+  Result<void> allocate();
+  GpuAddr address(u32 node, bool end) const;
+
+  // Before a run is submitted: the run before is done. Adds its spans.
+  void begin_run(Trace& trace);
+  // It was submitted.
+  void end_run(const Fence& done);
+  bool collect(Trace& trace) override;
+
+ private:
+  struct Lane {
+    HardwareQueue* queue;  // outlives this
+    u32 nodes = 0;
+    core::Allocation memory = {};  // two u64 a node
+  };
+  struct Node {
+    u32 lane, place;
+    std::string name, category;
+  };
+  u64* stamps_of(const Node& node) const;
+  void add_spans(Trace& trace);
+
+  std::vector<Lane> lanes_;
+  std::vector<Node> nodes_;
+  std::mutex mutex_;  // guards what follows, and the stamps
+  bool pending_ = false;
+  Fence last_;
+};
+
+}  // namespace doorbell::hcq
