@@ -50,9 +50,9 @@ Result<void> copy_between(Buffer& to, i64 to_offset, const Buffer& from, i64 fro
                           i64 bytes) {
   TRY(check_bounds(to, to_offset, bytes));
   TRY(check_bounds(from, from_offset, bytes));
+  TRY(from.device().synchronize());
   if (&to.device() == &from.device())
     return to.device().allocator().copy(to.memory(), to_offset, from.memory(), from_offset, bytes);
-  TRY(from.device().synchronize());
   if (from.host() != nullptr)
     return to.copy_in(static_cast<const u8*>(from.host()) + from_offset, bytes, to_offset);
   if (to.host() != nullptr) {

@@ -125,8 +125,8 @@ std::string Registry::name_of(u16 index) const {
   return slots_[index].name;
 }
 
-std::vector<Device*> Registry::open_devices() const {
-  std::vector<Device*> open;
+absl::InlinedVector<Device*, 8> Registry::open_devices() const {
+  absl::InlinedVector<Device*, 8> open;
   const u16 count = slot_count_.load(std::memory_order_acquire);
   for (u16 i = 0; i < count; ++i)
     if (Device* device = slots_[i].device.load(std::memory_order_acquire)) open.push_back(device);

@@ -16,6 +16,8 @@
 #include <string_view>
 #include <vector>
 
+#include <absl/container/inlined_vector.h>
+
 #include "core/device/device.h"
 
 namespace doorbell::core {
@@ -45,7 +47,8 @@ class Registry {
   // The device of a number that index_of or Device::index gave out.
   Result<Device*> at(u16 index);
   std::string name_of(u16 index) const;
-  std::vector<Device*> open_devices() const;  // by number
+  // By number. Inlined, because each wait for all devices asks.
+  absl::InlinedVector<Device*, 8> open_devices() const;
 
   // Tried in order until one opens, and then kept. One name: no fallback.
   void set_default_order(std::vector<std::string> names);

@@ -26,13 +26,16 @@ Result<core::Allocation> HostAllocator::allocate(i64 bytes) {
   const bool huge = bytes >= kHugePage;
   const i64 alignment = huge ? kHugePage : kAlignment;
   void* block = nullptr;
-  if (bytes <= kMostBytes)
+  const i64 now = in_use_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  if (bytes <= kMostBytes && now <= limit_)
     block = std::aligned_alloc(static_cast<usize>(alignment),
                                static_cast<usize>(round_up(bytes + (bytes == 0), alignment)));
-  if (block == nullptr) return fail(ErrorKind::OutOfMemory, "the host refuses");
+  if (block == nullptr) {
+    in_use_.fetch_sub(bytes, std::memory_order_relaxed);
+    return fail(ErrorKind::OutOfMemory, "the host refuses");
+  }
   // Advice only: without huge pages the memory is as good, but slower to touch first.
   if (huge) madvise(block, static_cast<usize>(round_up(bytes, alignment)), MADV_HUGEPAGE);
-  in_use_.fetch_add(bytes, std::memory_order_relaxed);
   return core::Allocation{block, reinterpret_cast<u64>(block), nullptr, bytes};
 }
 

@@ -10,6 +10,9 @@ namespace doorbell::cpu {
 
 class HostAllocator final : public core::Allocator {
  public:
+  // Beyond `limit` bytes in use, allocations fail.
+  explicit HostAllocator(i64 limit = INT64_MAX) : limit_(limit) {}
+
   Result<core::Allocation> allocate(i64 bytes) override;
   void release(const core::Allocation& allocation) override;
   Result<void> copy_in(const core::Allocation& to, i64 offset, const void* from,
@@ -20,6 +23,7 @@ class HostAllocator final : public core::Allocator {
   core::MemoryStats stats() const override;
 
  private:
+  const i64 limit_;
   std::atomic<i64> in_use_{0};
 };
 

@@ -32,7 +32,7 @@ std::shared_ptr<WorkerPool> make_workers(int threads) {
 CpuDevice::CpuDevice(core::DeviceSpec spec, const Options& options)
     : Device(std::move(spec)),
       workers_(options.workers ? options.workers : make_workers(options.threads)),
-      allocator_(name(), std::make_unique<HostAllocator>(), options.max_cached) {
+      allocator_(name(), std::make_unique<HostAllocator>(options.max_bytes), options.max_cached) {
   hcq::HardwareQueue::Parts parts;
   parts.device = name();
   parts.memory = &queue_memory_;

@@ -21,6 +21,7 @@ namespace doorbell::cpu {
 struct Options {
   int threads = 0;                      // 0: one per hardware thread
   i64 max_cached = INT64_MAX;           // bytes of released memory kept
+  i64 max_bytes = INT64_MAX;            // of memory in use, as if the device had no more
   std::shared_ptr<WorkerPool> workers;  // shared by all CPU devices of a process; null: own
   // Work that is known to be shorter is run by the submitter; 0: never.
   u64 inline_ns = 50'000;

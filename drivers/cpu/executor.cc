@@ -34,10 +34,6 @@ void exec(Command command) {
 
 }  // namespace
 
-CommandHeader Command::header() const {
-  return decode<CommandHeader>(std::bit_cast<std::array<u32, 2>>(cells[0]));
-}
-
 bool may_pass(Command command) {
   return command.header().kind == CommandKind::Poll ? poll_passes(command)
                                                     : signal_value(command) >= command.operand(1);

@@ -5,8 +5,11 @@
 // Memory ordering: a Wait or Poll that passes acquires; Signal and Write release.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <bit>
 #include <string>
+#include <utility>
 
 #include "base/os/clock.h"
 #include "drivers/cpu/command.h"
@@ -17,7 +20,9 @@ namespace doorbell::cpu {
 struct Command {
   const u64* cells;
 
-  CommandHeader header() const;
+  CommandHeader header() const {
+    return decode<CommandHeader>(std::bit_cast<std::array<u32, 2>>(cells[0]));
+  }
   u64 operand(u32 i) const { return cells[1 + i]; }
   const u64* next() const { return cells + header().cells; }
 };

@@ -13,9 +13,8 @@
 //   TRY(graph.bind());
 //   TRY(Fence done, graph.replay({address_of_x}));
 //
-// Thread safety: recording by one thread; replay() from any, one replay after another. The lock of
-// each queue is held while a replay is submitted, so that two graphs over the same queues cannot
-// wait for each other.
+// Thread safety: one thread at a time. The lock of each queue is held while a replay is submitted,
+// so that two graphs over the same queues, used by two threads, cannot wait for each other.
 // Memory ordering: that of HardwareQueue; a replay follows the last one where memory demands it.
 #pragma once
 
@@ -126,7 +125,6 @@ class Graph {
   // While tracing; shared_ptr: the trace asks for spans when we may be gone.
   std::shared_ptr<Stamps> stamps_;
 
-  std::mutex mutex_;  // guards what follows and the lanes' runs
   std::vector<u64> table_;
   bool has_run_ = false;
 };

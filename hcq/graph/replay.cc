@@ -8,7 +8,6 @@ namespace doorbell::hcq {
 Result<Fence> Graph::replay(std::span<const u64> values, const Fence& after) {
   CHECK(bound_, "a graph is replayed after bind()");
   CHECK(values.size() == slots_, "{} numbers for {} slots", values.size(), slots_);
-  std::lock_guard lock(mutex_);
   // Before any lock of a queue is taken: this may wait for an earlier run.
   for (Lane& lane : lanes_) {
     TRY(lane.instance, lane.bound->next());

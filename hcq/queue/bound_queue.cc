@@ -60,8 +60,10 @@ Result<void> BoundQueue::add_instance(const CommandQueue& commands, u32 data_sta
 }
 
 Result<BoundQueue::Instance*> BoundQueue::next() {
-  Instance& instance = instances_[next_];
+  // The one that ran last, where it is done: most places hold what they should.
+  if (queue_.done(instances_[next_].last)) return &instances_[next_];
   if (++next_ == instances_.size()) next_ = 0;
+  Instance& instance = instances_[next_];
   if (!queue_.done(instance.last)) TRY(queue_.wait(instance.last));
   return &instance;
 }

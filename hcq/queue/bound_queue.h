@@ -31,7 +31,7 @@ class BoundQueue {
   BoundQueue& operator=(const BoundQueue&) = delete;
 
   HardwareQueue& queue() const { return queue_; }
-  // The instance after the one of the last call, done with its last run.
+  // An instance that is done with its last run.
   Result<Instance*> next();
   void patch(Instance& instance, std::span<const u64> slots) const;
 
@@ -47,7 +47,7 @@ class BoundQueue {
   std::vector<Patch> patches_;  // by slot
   std::vector<Use> uses_;
   std::vector<Instance> instances_;
-  usize next_ = 0;
+  usize next_ = 0;  // of the last call
 };
 
 }  // namespace doorbell::hcq

@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/util/check.h"
 #include "hcq/signal/signal.h"
 
 namespace doorbell::hcq {
@@ -33,13 +34,29 @@ class Timeline {
   static Result<Timeline> make(SignalPool& pool, u64 limit = kLimit);
 
   Position last() const { return last_->load(std::memory_order_acquire); }
-  Reached reached(Position position) const;
-  Place where(Position position) const;
+  Reached reached(Position position) const {
+    const Epoch& now = epoch();
+    const u64 value = now.signal.value();
+    if (value == Signal::kDead) [[unlikely]]
+      return Reached::Dead;
+    return position <= now.base + value ? Reached::Yes : Reached::No;
+  }
+  Place where(Position position) const {
+    const Epoch& now = epoch();
+    return {now.signal, position <= now.base ? 0 : position - now.base};
+  }
 
   // Whether `count` more positions fit on the current signal.
-  bool fits(u64 count) const;
+  bool fits(u64 count) const {
+    CHECK(count <= limit_, "{} signals in one submission, at most {}", count, limit_);
+    return last() - epoch().base + count <= limit_;
+  }
   // The position before the first of `count` new ones.
-  Position reserve(u64 count);
+  Position reserve(u64 count) {
+    const Position before = last_->load(std::memory_order_relaxed);
+    last_->store(before + count, std::memory_order_release);
+    return before;
+  }
   // Moves to a fresh signal; everything up to last() is done. The old signal keeps its last value,
   // because a queue elsewhere may not have looked at it yet.
   Result<void> restart();

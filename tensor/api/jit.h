@@ -1,4 +1,4 @@
-// jit(f): a function of tensors that is recorded once and then replayed as launches prepared
+// jit(f): a function of tensors that is recorded once and then replayed as queues prepared
 // beforehand.
 //
 //   auto step = jit([&](const Tensor& x, const Tensor& y) { ... return loss; });

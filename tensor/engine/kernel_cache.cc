@@ -11,17 +11,21 @@
 #include "base/util/log.h"
 #include "core/device/counters.h"
 #include "core/util/config.h"
+#include "hcq/trace/trace.h"
 
 namespace doorbell::engine {
 namespace {
 
 Result<KernelRef> compile(const KernelRequest& request) {
+  hcq::HostSpan span("compile", "compile");
   TRY(CompiledKernel compiled, kernel_compiler().compile(*request.ast, *request.device));
   core::counters.kernels_compiled.fetch_add(1, std::memory_order_relaxed);
+  span.rename(compiled.binary.name);
   if (!compiled.report.empty()) log().debug("{}\n{}", compiled.binary.name, compiled.report);
   auto kernel = std::make_shared<LoadedKernel>();
   TRY(kernel->program, request.device->load(compiled.binary));
   kernel->name = compiled.binary.name;
+  kernel->output_count = request.ast->output_count;
   kernel->variables = std::move(compiled.variables);
   kernel->flops = compiled.flops;
   kernel->bytes = compiled.bytes;

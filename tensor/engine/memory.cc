@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "core/device/registry.h"
+#include "tensor/engine/in_flight.h"
 #include "tensor/engine/kernel_compiler.h"
 #include "tensor/engine/must.h"
 #include "tensor/engine/plan.h"
@@ -57,8 +58,15 @@ UOpRef product(std::span<const core::Dim> shape) {
 }  // namespace
 
 i64 next_buffer_id() {
-  static constinit std::atomic<i64> next{0};
-  return next.fetch_add(1, std::memory_order_relaxed);
+  // Threads take them by the block: one number each would cost each replay a shared counter.
+  constexpr i64 kBlock = 256;
+  static constinit std::atomic<i64> next_block{0};
+  static constinit thread_local i64 next = 0, end = 0;
+  if (next == end) {
+    next = next_block.fetch_add(kBlock, std::memory_order_relaxed);
+    end = next + kBlock;
+  }
+  return next++;
 }
 
 UOpRef make_buffer_node(core::Ref<Buffer> buffer, core::DType dtype, std::span<const i64> shape) {
@@ -73,7 +81,7 @@ UOpRef make_buffer_node(Device& device, core::DType dtype, std::span<const i64> 
   const i64 bytes = bytes_of(dtype, shape);
   CHECK(data.empty() || static_cast<i64>(data.size()) == bytes, "{} bytes for a value of {}",
         data.size(), bytes);
-  core::Ref<Buffer> buffer = must(Buffer::allocate(device, bytes));
+  core::Ref<Buffer> buffer = take_memory(device, bytes);
   if (!data.empty()) must(buffer->copy_in(data.data(), bytes));
   return make_buffer_node(std::move(buffer), dtype, shape);
 }
@@ -116,6 +124,7 @@ Buffer& buffer_of(UOp node) {
 void read_bytes(UOp node, std::span<std::byte> out) {
   Buffer& buffer = buffer_of(node);
   must(buffer.device().synchronize());
+  in_flight().sweep();
   must(buffer.copy_out(out.data(), static_cast<i64>(out.size())));
 }
 
@@ -133,7 +142,14 @@ Device& device_of(UOp node) {
 
 void synchronize() {
   ensure_runtime();
-  for (Device* open : Registry::instance().open_devices()) must(open->synchronize());
+  Result<void> first_error;
+  // One that failed does not keep the others from being waited for.
+  for (Device* open : Registry::instance().open_devices()) {
+    Result<void> done = open->synchronize();
+    if (!done && first_error) first_error = std::move(done);
+  }
+  in_flight().sweep();
+  must(std::move(first_error));
 }
 
 }  // namespace doorbell::engine

@@ -12,6 +12,7 @@
 #include "core/schedule/memory_plan.h"
 #include "core/schedule/schedule.h"
 #include "core/util/config.h"
+#include "hcq/trace/trace.h"
 #include "tensor/engine/must.h"
 
 namespace doorbell::engine {
@@ -48,6 +49,7 @@ Schedule schedule_of(const core::GraphKey& key, std::span<const core::UOp> roots
   Device& device = *must(core::Registry::instance().default_device());
   core::ScheduleOptions options = kernel_compiler().schedule_options(device);
   options.default_device = device.index();
+  const hcq::HostSpan span("schedule", "schedule");
   const auto start = std::chrono::steady_clock::now();
   Schedule schedule = core::make_schedule(key, roots, options);
   const bool reuse = !core::config().no_memory_planner;
@@ -68,7 +70,7 @@ Schedule schedule_of(const core::GraphKey& key, std::span<const core::UOp> roots
 void place_buffers(const Schedule& schedule, Plan* plan) {
   absl::flat_hash_map<u16, u32> temporary_of;  // by device; looked up, never iterated
   for (const ScheduleBuffer& buffer : schedule.buffers) {
-    Plan::BufferPlace place{buffer.kind, buffer.index, 0};
+    Plan::BufferPlace place{buffer.kind, buffer.index, 0, bytes_of(buffer)};
     if (buffer.kind == Kind::Output) {
       place.index = static_cast<u32>(plan->outputs.size());
       plan->outputs.push_back({&device_at(buffer.device), bytes_of(buffer)});

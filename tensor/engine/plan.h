@@ -39,6 +39,7 @@ struct Plan {
     core::ScheduleBuffer::Kind kind;
     u32 index;   // Input: in GraphKey::inputs; Output and Temporary: in the list below
     i64 offset;  // Temporary
+    i64 bytes;   // of the value; the most that a symbolic shape may have
   };
   std::vector<BufferPlace> buffers;
   std::vector<PlanMemory> outputs, temporaries;

@@ -1,9 +1,9 @@
-// Running a plan: memory, launches, and the nodes that hold the results. With DEBUG=2 each item is
-// waited for and timed; otherwise nothing waits.
+// Running a plan: memory, launches, and the nodes that hold the results. Where DEBUG=2 or a
+// trace asks, each item is waited for and timed; otherwise nothing waits.
 #include <absl/container/inlined_vector.h>
 
 #include "core/device/counters.h"
-#include "core/util/config.h"
+#include "tensor/engine/in_flight.h"
 #include "tensor/engine/must.h"
 #include "tensor/engine/plan.h"
 #include "tensor/engine/timed.h"
@@ -16,10 +16,6 @@ using core::BufferView;
 using core::Ref;
 using Kind = core::ScheduleBuffer::Kind;
 
-Ref<Buffer> allocate(const PlanMemory& memory) {
-  return must(Buffer::allocate(*memory.device, memory.bytes));
-}
-
 struct Run {
   const Plan& plan;
   const core::GraphKey& key;
@@ -27,10 +23,11 @@ struct Run {
   absl::InlinedVector<BufferView, 12> views;  // by Plan::buffers
 };
 
-void take_memory(Run* run) {
-  for (const PlanMemory& memory : run->plan.outputs) run->outputs.push_back(allocate(memory));
+void take_all_memory(Run* run) {
+  for (const PlanMemory& memory : run->plan.outputs)
+    run->outputs.push_back(take_memory(*memory.device, memory.bytes));
   for (const PlanMemory& memory : run->plan.temporaries)
-    run->temporaries.push_back(allocate(memory));
+    run->temporaries.push_back(take_memory(*memory.device, memory.bytes));
   for (const Plan::BufferPlace& place : run->plan.buffers) {
     switch (place.kind) {
       case Kind::Input:
@@ -74,8 +71,8 @@ void count(const Plan& plan) {
 
 void run_plan(const Plan& plan, const core::GraphKey& key, std::vector<core::UOpRef>* results) {
   Run run{plan, key, {}, {}, {}};
-  take_memory(&run);
-  if (core::config().debug >= 2) {
+  take_all_memory(&run);
+  if (is_timed()) [[unlikely]] {
     for (const PlanItem& item : plan.items) timed(item, [&] { launch(run, item); });
   } else {
     for (const PlanItem& item : plan.items) launch(run, item);
