@@ -101,7 +101,7 @@ class Compilers final : public engine::KernelCompiler {
     Result<codegen::Backend> backend = backend_of(device);
     if (!backend) return options;  // compile() will say why
     options.max_buffers = static_cast<u32>(backend->caps.max_params);
-    options.fuse_rows = !backend->caps.has_local;
+    options.fuse_rows = true;
     // A worker has enough to do with a few results; splitting more would cost memory traffic.
     if (device.runs()) options.split_below = 16 * device.threads();
     // Where nothing runs, nothing is slower: as few kernels as there can be.

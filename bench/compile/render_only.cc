@@ -35,7 +35,7 @@ class RenderOnly final : public engine::KernelCompiler {
   core::ScheduleOptions schedule_options(core::Device&) override {
     core::ScheduleOptions options;
     options.max_buffers = static_cast<u32>(backend_.caps.max_params);
-    options.fuse_rows = !backend_.caps.has_local;
+    options.fuse_rows = true;
     options.max_nested_work = std::numeric_limits<f64>::infinity();  // as on NULL
     return options;
   }

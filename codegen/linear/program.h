@@ -15,7 +15,8 @@
 //   If ... EndIf     a guarded block
 //   Index            an address: src {memory, element index [, gate]}; element index is i32 or i64
 //   Load             Load(Index): dtype lanes are consecutive elements; the address is aligned to
-//                    one element, not to the vector. With a gate: the gate is
+//                    one element; to how many more, known_multiple (multiple.h) says of the index,
+//                    where the memory itself is aligned. With a gate: the gate is
 //                    Bool (scalar: all lanes) or Bool x lanes (per lane), and src[1] is the value
 //                    where it is false. Load(DefineReg) and Load(After(DefineReg)) read it.
 //   Store            Store(Index, value) (gate as above: masked lanes are not written);

@@ -12,6 +12,7 @@
 #include "codegen/lower/decompose.h"
 #include "codegen/lower/expand.h"
 #include "codegen/lower/lower_index.h"
+#include "codegen/lower/merge_loads.h"
 #include "codegen/opt/apply.h"
 #include "codegen/opt/heuristic.h"
 #include "codegen/opt/merge_ranges.h"
@@ -131,6 +132,7 @@ LinearProgram run_pipeline(const core::KernelAst& ast, const Caps& caps, Arena& 
 
   // From here on only loops; what was marked is straight-line code over vectors.
   sink = expand(rewriter, applied.sink, caps);
+  if (caps.has_local) sink = merge_loads(rewriter, sink, caps);
   core::validate(arena, sink, Stage::Expanded, "expand");
 
   // From here on every index is a machine integer.

@@ -22,9 +22,9 @@ struct ScheduleOptions {
   bool split_reduce = true;     // a long reduction to few elements is done in two kernels
   // Those elements are fewer than this: from here on they keep a target busy by themselves.
   i64 split_below = std::numeric_limits<i64>::max();
-  // The target runs output axes as nested loops, outermost first, and computes before an inner loop
-  // what does not vary with it (a CPU): softmax and its like are then one kernel. Not for targets
-  // that spread all output axes over parallel work items.
+  // The code generator computes what does not vary with the inner output axes before their loops (a
+  // CPU), or once for a work group that has the row (a GPU): softmax and its like are then one
+  // kernel. Not for targets that spread all output axes over parallel work items.
   bool fuse_rows = false;
   bool merge_kernels = true;  // elementwise kernels over the same memory become one
 };

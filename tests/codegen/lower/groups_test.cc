@@ -3,6 +3,7 @@
 
 #include <numeric>
 
+#include "codegen/linear/multiple.h"
 #include "codegen/lower/lower.h"
 #include "codegen/opt/group_ids.h"
 #include "core/rules/rules.h"
@@ -216,6 +217,32 @@ TEST(Groups, EveryBarrierIsNeeded) {
       EXPECT_THROW(run_linear(broken, params), InternalError) << print(s.plan) << " op " << i;
     }
   }
+}
+
+// The rows of a register tile are neighbours in the staged tile: one load, four lanes.
+TEST(Groups, NeighbouringLoadsAreVectors) {
+  core::Arena arena;
+  Plan plan{{OptOp::Local, 1, 8}, {OptOp::Local, 0, 8}, {OptOp::Upcast, 0, 4},
+            {OptOp::Tile, 2, 8}, {OptOp::Stage, 1, 1}};
+  LinearProgram program = lower(matmul_kernel(32, 32, 32), group_caps(), arena, {.plan = &plan});
+  int vectors = 0, scalars = 0;
+  for (UOp u : program.ops) {
+    if (!u.is(Op::Load) || !u.src(0).is(Op::Index) || u.src(0).src(0).is(Op::Param)) continue;
+    ++(u.dtype().lanes == 4 ? vectors : scalars);
+  }
+  EXPECT_EQ(vectors, 1);
+  EXPECT_EQ(scalars, 0);
+}
+
+TEST(KnownMultiple, OfSums) {
+  KernelBuilder k;
+  UOp r = k.loop(10), n = k.arena().make(Op::Variable, core::dtypes::index, {}, {1, 0, 9});
+  EXPECT_EQ(known_multiple(r), 1);
+  EXPECT_EQ(known_multiple(k.mul(r, 12)), 4);
+  EXPECT_EQ(known_multiple(k.add(k.mul(r, 8), 6)), 2);
+  EXPECT_EQ(known_multiple(k.add(k.mul(k.add(n, k.mul(r, 4)), 4), 16)), 4);
+  EXPECT_EQ(known_multiple(k.mul(k.add(k.mul(n, 6), -2), 2)), 4);
+  EXPECT_EQ(known_multiple(k.arena().index(0)), 64);
 }
 
 TEST(Groups, HostThreadsAreForTheHost) {

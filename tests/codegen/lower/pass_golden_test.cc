@@ -3,11 +3,13 @@
 
 #include "codegen/linear/linearize.h"
 #include "codegen/lower/expand.h"
+#include "codegen/lower/lower.h"
 #include "codegen/lower/lower_index.h"
 #include "codegen/opt/apply.h"
 #include "codegen/opt/merge_ranges.h"
 #include "core/rules/rules.h"
 #include "core/uop/print.h"
+#include "tests/codegen/support/group_caps.h"
 #include "tests/codegen/support/kernels.h"
 #include "tests/support/golden.h"
 
@@ -70,6 +72,33 @@ TEST(PassGolden, ApplyTiled) {
   Applied applied = apply(rewriter, analyse(*ast.arena, sink), sink, plan);
   EXPECT_GOLDEN("tests/golden/codegen/apply_tiled.txt",
                 "after " + print(plan) + "\n" + core::print(*ast.arena, applied.sink));
+}
+
+std::string program_text(const LinearProgram& p) {
+  std::string text;
+  for (i64 n : p.global_size) text += std::to_string(n) + " ";
+  text += "groups of";
+  for (i64 n : p.local_size) text += " " + std::to_string(n);
+  return text + "\n" + core::print_ops(p.ops);
+}
+
+// A sum of 48 values over 4 work items.
+TEST(PassGolden, GroupedReduction) {
+  Arena arena;
+  Plan plan{{OptOp::Group, 1, 4}, {OptOp::Vector, 1, 4}};
+  LinearProgram program =
+      lower(row_reduce_kernel(core::Op::Add, 3, 48), group_caps(), arena, {.plan = &plan});
+  EXPECT_GOLDEN("tests/golden/codegen/grouped_reduction.txt", program_text(program));
+}
+
+// A matrix product of 4x4 items with 2x2 results each, operands by way of local memory.
+TEST(PassGolden, StagedOperands) {
+  Arena arena;
+  Plan plan{{OptOp::Local, 1, 4},  {OptOp::Local, 0, 4}, {OptOp::Vector, 1, 2},
+            {OptOp::Upcast, 0, 2}, {OptOp::Tile, 2, 8},  {OptOp::Stage, 1, 1},
+            {OptOp::Stage, 2, 1}};
+  LinearProgram program = lower(matmul_kernel(8, 8, 16), group_caps(), arena, {.plan = &plan});
+  EXPECT_GOLDEN("tests/golden/codegen/staged_operands.txt", program_text(program));
 }
 
 }  // namespace

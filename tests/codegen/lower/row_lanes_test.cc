@@ -5,6 +5,7 @@
 
 #include "codegen/lower/lower.h"
 #include "codegen/opt/heuristic.h"
+#include "tests/codegen/support/group_caps.h"
 #include "tests/codegen/support/kernels.h"
 #include "tests/codegen/support/run_linear.h"
 
@@ -35,8 +36,8 @@ TEST(RowLanes, AllLoopsOverARowTakeThem) {
   EXPECT_EQ(amount_of(plan, OptOp::Vector, 0), 1);
 }
 
-TEST(RowLanes, ComputeTheSame) {
-  for (i64 columns : {128, 37, 8}) {
+void expect_rows(const Caps& caps, std::initializer_list<i64> widths) {
+  for (i64 columns : widths) {
     constexpr i64 kRows = 6;
     std::vector<f32> x, out(static_cast<usize>(kRows * columns), -1), expected;
     for (i64 i = 0; i < kRows * columns; ++i) x.push_back(static_cast<f32>(i * 7 % 23 - 11));
@@ -47,11 +48,29 @@ TEST(RowLanes, ComputeTheSame) {
       for (i64 c = 0; c < columns; ++c) expected.push_back((row[c] - top) * sum);
     }
     core::Arena arena;
-    LinearProgram program = lower(two_row_sums_kernel(kRows, columns), test_caps(), arena);
+    LinearProgram program = lower(two_row_sums_kernel(kRows, columns), caps, arena);
     void* params[2] = {out.data(), x.data()};
     run_linear(program, params);
     EXPECT_EQ(out, expected) << columns;
   }
+}
+
+TEST(RowLanes, ComputeTheSame) { expect_rows(test_caps(), {128, 37, 8}); }
+
+// Without a reduction for each element: a group has the row and its two sums.
+TEST(RowLanes, AreAGroupsWork) {
+  expect_rows(group_caps(), {1024, 500, 128, 37, 8, 1});
+  core::Arena arena;
+  LinearProgram program = lower(two_row_sums_kernel(50, 512), group_caps(), arena);
+  EXPECT_EQ(program.global_size[0], 50);
+  int vectors = 0, barriers = 0;
+  for (core::UOp u : program.ops) {
+    vectors += u.is(core::Op::Load) && u.src(0).is(core::Op::Index) && u.dtype().lanes == 4 &&
+               u.src(0).src(0).is(core::Op::Param);
+    barriers += u.is(core::Op::Barrier);
+  }
+  EXPECT_EQ(vectors, 3);   // the row is read three times
+  EXPECT_EQ(barriers, 4);  // and combined twice
 }
 
 }  // namespace
