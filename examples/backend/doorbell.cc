@@ -1,0 +1,14 @@
+// `doorbell` with one more device: everything the tool does, it does on Abacus too.
+//   abacus_doorbell conformance --device ABACUS
+#include <cstdio>
+
+#include "examples/backend/backend.h"
+#include "tools/doorbell/tool.h"
+
+int main(int argc, char** argv) {
+  if (doorbell::Result<void> added = doorbell::abacus::add_abacus(); !added) {
+    std::fprintf(stderr, "%s\n", to_string(added.error()).c_str());
+    return 1;
+  }
+  return doorbell::tools::run(argc, argv);
+}

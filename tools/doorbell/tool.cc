@@ -1,0 +1,32 @@
+// The command line: parses, dispatches, and turns errors into a line on stderr.
+#include "tools/doorbell/tool.h"
+
+#include <cstdio>
+
+#include "base/util/error.h"
+#include "tools/doorbell/commands.h"
+
+namespace doorbell::tools {
+
+int run(int argc, char** argv) {
+  CLI::App app("Doorbell: tensors on bare GPUs, and tools for those who bring them up.",
+               "doorbell");
+  app.require_subcommand(1);
+  int status = 0;
+  add_bench(&app, &status);
+  add_conformance(&app, &status);
+  add_demo(&app, &status);
+  add_devices(&app, &status);
+  add_profile(&app, &status);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error);
+  } catch (const Error& error) {
+    std::fprintf(stderr, "doorbell: %s\n", error.what());
+    return 1;
+  }
+  return status;
+}
+
+}  // namespace doorbell::tools
