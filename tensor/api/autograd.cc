@@ -137,7 +137,12 @@ bool stands_for(UOp node, const Tensor& target, UOp target_node) {
   const detail::LeafTag* tag = tag_of(node);
   if (tag != nullptr) return tag == detail::Access::cell(target).tag;
   UOp stored = core::TensorGraph::realized(node);
-  return stored && stored == core::TensorGraph::realized(target_node);
+  if (!stored || stored != core::TensorGraph::realized(target_node)) return false;
+  // A symbolic value and the larger Buffer that it lies in are two things.
+  bool same = node.ndim() == target_node.ndim();
+  for (usize axis = 0; same && axis < node.ndim(); ++axis)
+    same = node.dim(axis) == target_node.dim(axis);
+  return same;
 }
 
 }  // namespace

@@ -159,8 +159,10 @@ Tensor Tensor::shrink(const std::vector<std::pair<Size, Size>>& windows) const {
     const auto& [start, stop] = windows[i];
     const Size length = stop - start;
     if (start.min() < 0 || length.min() < 0 || stop.max() > from[i].max()) {
-      throw fail(ErrorKind::Invalid, "window {}:{} of axis {} of shape {}", start.str(), stop.str(),
-                 i, from.str());
+      const bool is_const = start.is_const() && stop.is_const() && from[i].is_const();
+      throw fail(ErrorKind::Invalid, "window {}:{} of axis {} of shape {}{}", start.str(),
+                 stop.str(), i, from.str(),
+                 is_const ? "" : ", which it may leave within the bounds of the variables");
     }
     whole = whole && start.is(0) && length == from[i];
     args.add(start);

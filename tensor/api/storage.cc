@@ -63,8 +63,16 @@ std::vector<i64> checked_sizes(const Shape& shape) {
 
 // x's value in storage of its own on a device.
 Tensor stored_on(const Tensor& x, core::Device& device) {
-  const std::vector<i64> sizes = checked_sizes(x.shape());
-  const Tensor place = from_buffer(engine::make_buffer_node(device, x.dtype(), sizes, {}));
+  const UOpRef node = x.uop();
+  std::vector<i64> largest;
+  absl::InlinedVector<core::Dim, 4> shape;
+  for (usize axis = 0; axis < node->ndim(); ++axis) {
+    shape.push_back(node->dim(axis));
+    largest.push_back(shape.back().max());
+  }
+  UOpRef memory = engine::make_buffer_node(device, x.dtype(), largest, {});
+  if (!x.shape().is_const()) memory = engine::view_of_buffer(*memory, shape);
+  const Tensor place = from_buffer(std::move(memory));
   return detail::make(Op::Assign, x.dtype(), {&place, &x});
 }
 
@@ -235,15 +243,11 @@ Tensor Tensor::to(const std::string& device) const {
   return detail::make(Op::Copy, dtype(), {this}, {target.index()});
 }
 
-Tensor Tensor::clone() const {
-  // Storage of a symbolic shape is made by computing it.
-  if (!shape().is_const()) return detail::make(Op::Contiguous, dtype(), {this});
-  return stored_on(*this, device_of(*this));
-}
+Tensor Tensor::clone() const { return stored_on(*this, device_of(*this)); }
 
 Tensor Tensor::contiguous() const {
   const UOpRef node = uop();
-  if (node->is(Op::Buffer) || node->is(Op::Contiguous)) return *this;
+  if (node->is(Op::Contiguous) || core::TensorGraph::realized(*node)) return *this;
   return detail::make(Op::Contiguous, dtype(), {this});
 }
 

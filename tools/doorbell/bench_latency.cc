@@ -96,28 +96,28 @@ void add_latency(CLI::App* app, int* status) {
   std::vector<std::string> groups;
   for (const latency::Group& group : latency::kGroups) groups.push_back(group.name);
   command->add_option("--device", options->device, "Where to measure, as DEV says it: CPU:CLANG")
-      ->type_name("DEV");
+      ->option_text("DEV");
   command->add_option("--only", options->only, "These groups of figures, separated by commas")
       ->delimiter(',')
       ->check(CLI::IsMember(groups))
-      ->type_name("GROUP");
+      ->option_text("GROUP,...");
   command->add_option("--runs", options->sampling.runs, "Samples per figure, 1000 by default")
       ->check(CLI::Range(1, 1000000))
-      ->type_name("N");
+      ->option_text("N");
   command
       ->add_option("--seconds", options->sampling.seconds,
                    "No more samples of one figure after this, 0.5 by default")
       ->check(CLI::Range(0.0, 3600.0))
-      ->type_name("S");
+      ->option_text("S");
   command
       ->add_option("--largest", options->largest,
                    "The largest copy, such as 16MiB; 256MiB by default, less where memory is short")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::Range(u64{4}, u64{1} << 40))
-      ->type_name("BYTES");
+      ->option_text("BYTES");
   command->add_flag("--brief", options->is_brief, "The table without the histograms");
   command->add_flag("--json", options->as_json, "Print JSON, histograms included");
-  command->add_option("--svg", options->svg, "Draw the figures into this file")->type_name("FILE");
+  command->add_option("--svg", options->svg, "Draw the figures into this file")->option_text("FILE");
   command->footer(kExplanation);
   command->callback([options, status] { *status = run(*options); });
 }

@@ -65,6 +65,22 @@ TEST(Symbolic, PrintsAndGivesItems) {
             "item() of a tensor of shape (symbolic_n), expected one element");
 }
 
+TEST(Symbolic, MovesToOtherDevices) {
+  const Variable n("symbolic_n", 1, 6);
+  const Tensor lazy = Tensor::arange(6)[to(n.bind(3))], stored = (lazy + 1).realize();
+  EXPECT_EQ(lazy.to("CPU:1").str(), "tensor([0, 1, 2])");
+  EXPECT_EQ((stored.to("CPU:1") * 2).str(), "tensor([2, 4, 6])");
+  EXPECT_EQ(stored.to("CPU:1").device(), "CPU:1");
+}
+
+TEST(Symbolic, WindowsThatMayLeaveTheTensorAreRefused) {
+  const Variable n("symbolic_n", 1, 6);
+  const Tensor part = Tensor::arange(6)[to(n.bind(3))];
+  EXPECT_EQ(thrown([&] { part[{Slice(2, None)}]; }),
+            "window 2:symbolic_n of axis 0 of shape (symbolic_n), which it may leave within the "
+            "bounds of the variables");
+}
+
 TEST(Symbolic, OneScheduleServesAllBoundSizes) {
   const Variable n("symbolic_n", 1, 10);
   const Tensor a = kA.tensor().realize();
@@ -369,6 +385,20 @@ TEST(SymbolicGradient, OfTheGradient) {
   expect_close(second, Array::make({10, 3}, [&](auto& at) {
                 return at[0] < 4 ? 6 * kA.at(at) : 0.0;
               }));
+}
+
+TEST(SymbolicGradient, WithRespectToASymbolicTensor) {
+  const Variable n("symbolic_n", 1, 10);
+  auto f = jit([](const Tensor& x) { return x.square().sum().gradient({x})[0]; });
+  for (i64 i = 1; i <= 5; ++i) {
+    const Array expected = Array::make({i, 3}, [](auto& at) { return 2 * kA.at(at); });
+    Tensor x = kA.tensor()[to(n.bind(i))].realize();
+    expect_bound(x.square().sum().gradient({x})[0], expected);
+    expect_bound(f(x), expected);
+    x.requires_grad();
+    x.square().sum().backward();
+    expect_bound(x.grad(), expected);
+  }
 }
 
 // A step over batches of a size that changes.
