@@ -124,6 +124,12 @@ void GroupApplier::set_output_parts(i64 id) {
     p.loop = size_of(static_cast<usize>(id));
     return;
   }
+  if (r.size == 0 && p.block > inner && p.block >= size) {  // all of the axis: as long as it is
+    p.loop = loop_of(id, inner);
+    p.rest = inner;
+    p.padded = inner > 1;
+    return;
+  }
   if (p.block > inner) p.loop = rw_.index(p.block / inner);
   p.group = ceil_div(size, p.block);
   p.rest = p.group * p.block;

@@ -246,7 +246,8 @@ void GroupChooser::rows() {
   bool first = true;
   for (i64 axis : axes_.outputs()) {
     i64 size = info_.size(axis), inner = 1;
-    if (row_mask_ >> axis & 1 || size == 0) continue;
+    if (size == 0) size = info_.ranges[static_cast<usize>(axis)].range.src(0).vmax();
+    if (row_mask_ >> axis & 1 || size == core::kPlusInf) continue;
     if (first && items > 1) {
       bool simple = info_.reduces.size() == outer_.size();
       i64 lanes = simple ? lanes_along(axis) : 1;
@@ -259,9 +260,9 @@ void GroupChooser::rows() {
     first = false;
   }
   // Several short rows make a group.
+  i64 rows = std::min(2 * kLeastGroup, left_) / items;
   for (i64 axis : axes_.outputs()) {
-    i64 rows = kLeastGroup * 2 / items;
-    if (row_mask_ >> axis & 1 && rows > 1 && items > 1) axes_.add_items(plan_, axis, &rows);
+    if (row_mask_ >> axis & 1 && rows > 1) axes_.add_items(plan_, axis, &rows);
   }
 }
 

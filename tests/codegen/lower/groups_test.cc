@@ -165,6 +165,36 @@ TEST(Groups, SymbolicAxes) {
   }
 }
 
+// Rows of a run-time length: x - the sum of its row.
+TEST(Groups, SymbolicRows) {
+  KernelBuilder k;
+  i64 name = core::intern_name("groups_test_n");
+  UOp n = k.arena().make(Op::Variable, core::dtypes::index, {}, {name, 1, 300});
+  UOp out = k.param(0, 1200), x = k.param(1, 1200), r = k.loop(4);
+  UOp c = k.arena().range(1, core::AxisType::Loop, n);
+  UOp t = k.arena().range(2, core::AxisType::Reduce, n), row = k.mul(r, 300);
+  UOp sum = k.reduce(Op::Add, k.load(x, k.add(row, t)), {t});
+  UOp at = k.add(row, c);
+  core::KernelAst ast = k.store(out, at, k.op(Op::Sub, k.load(x, at), sum), {r, c});
+  ast.variables = {name};
+  for (bool optimise : {false, true}) {
+    core::Arena arena;
+    LinearProgram program = lower(ast, group_caps(), arena, {.optimise = optimise});
+    if (optimise) {
+      EXPECT_EQ(sizes(program), (std::vector<i64>{4, 1, 1, 64, 1, 1}));
+    }
+    for (i64 length : {1, 5, 64, 299}) {
+      std::vector<f32> from(1200, 3), to(1200, -1);
+      void* params[2] = {to.data(), from.data()};
+      run_linear(program, params, {&length, 1});
+      for (i64 i = 0; i < 1200; ++i) {
+        f32 expected = i % 300 < length ? 3 - 3 * static_cast<f32>(length) : -1;
+        ASSERT_EQ(to[static_cast<usize>(i)], expected) << i << " of " << length;
+      }
+    }
+  }
+}
+
 TEST(Groups, IndexesAreNarrowWhereTheyFit) {
   core::Arena arena, wide_arena;
   LinearProgram program = lower(matmul_kernel(64, 64, 64), group_caps(), arena);
