@@ -32,8 +32,9 @@ void Importer::run(const GraphKey& key, std::span<const UOp> roots) {
     const WalkNode& entry = key.order[i];
     places_by_node_.try_emplace(entry.node.node(), static_cast<u32>(i));
     if (entry.input >= 0) {
-      LazyId id =
-          add(Op::Buffer, entry.node.dtype(), entry.node.device(), shape_of(entry.node), {});
+      // The Buffer's device: a value that belonged to none was realised on some.
+      const u16 device = key.inputs[static_cast<usize>(entry.input)].device();
+      LazyId id = add(Op::Buffer, entry.node.dtype(), device, shape_of(entry.node), {});
       graph_.nodes[id].input = entry.input;
       places_[i].id = id;
     } else if (UOp expr = import_expr(entry.node)) {
@@ -82,6 +83,9 @@ LazyId Importer::add(Op op, DType dtype, u16 device, u32 shape,
   node.op = op;
   node.dtype = dtype;
   node.device = device;
+  // What belongs to no device may be made of values that were realised on one.
+  for (LazyId src : srcs)
+    if (node.device == 0) node.device = graph_[src].device;
   node.shape = shape;
   node.rank = static_cast<u8>(graph_.tuples[shape].size());
   node.nsrc = static_cast<u16>(srcs.size());
@@ -151,7 +155,12 @@ LazyId Importer::import_node(UOp node) {
   if (is_empty(shape)) return add_const(arena_.const_of(node.dtype(), 0), shape);
   if (is_elementwise(node.op())) {
     LazyId srcs[3];
-    for (usize i = 0; i < node.nsrc(); ++i) srcs[i] = data(node.src(i));
+    u16 device = node.device();
+    for (usize i = 0; i < node.nsrc(); ++i) {
+      srcs[i] = data(node.src(i));
+      if (device == 0) device = graph_[srcs[i]].device;
+    }
+    for (usize i = 0; i < node.nsrc(); ++i) srcs[i] = on_device(srcs[i], device);
     switch (node.nsrc()) {
       case 1: return add(node.op(), node.dtype(), node.device(), shape, {srcs[0]});
       case 2: return add(node.op(), node.dtype(), node.device(), shape, {srcs[0], srcs[1]});
@@ -161,15 +170,16 @@ LazyId Importer::import_node(UOp node) {
   }
   switch (node.op()) {
     case Op::Reduce: return import_reduce(node, data(node.src(0)));
-    case Op::Copy: return import_copy(node, data(node.src(0)));
-    case Op::Detach: case Op::CustomGradient: return data(node.src(0));
+    case Op::Copy: return on_device(data(node.src(0)), node.device());
+    case Op::Detach:
+    case Op::CustomGradient: return data(node.src(0));
     case Op::Contiguous: {
       LazyId id = data(node.src(0));
       force(id);
       return id;
     }
     case Op::Assign: {
-      LazyId id = data(node.src(1));
+      LazyId id = on_device(data(node.src(1)), node.device());
       force(id);
       return id;
     }
@@ -213,12 +223,13 @@ LazyId Importer::import_reduce(UOp node, LazyId src) {
   return split != kNoNode ? split : add_reduce(src, op, axes);
 }
 
-LazyId Importer::import_copy(UOp node, LazyId src) {
-  u16 from = graph_[src].device;
-  if (from == 0 || from == node.device()) return src;
+// Copied where it is elsewhere; what belongs to no device is computed anywhere.
+LazyId Importer::on_device(LazyId src, u16 device) {
+  const u16 from = graph_[src].device;
+  if (from == 0 || device == 0 || from == device) return src;
   LazyId base = force(src);
   graph_.nodes[base].exposed = true;
-  LazyId copy = add(Op::Copy, node.dtype(), node.device(), graph_[base].shape, {base});
+  LazyId copy = add(Op::Copy, graph_[src].dtype, device, graph_[base].shape, {base});
   graph_.nodes[copy].forced = true;
   return add_reshape(copy, graph_[src].shape);
 }

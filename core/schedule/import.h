@@ -46,7 +46,7 @@ class Importer {
   UOp import_expr(UOp node);
   LazyId import_move(UOp node, LazyId src);
   LazyId import_reduce(UOp node, LazyId src);
-  LazyId import_copy(UOp node, LazyId src);
+  LazyId on_device(LazyId src, u16 device);
   LazyId import_root(LazyId id);
 
   u32 shape_of(UOp node);

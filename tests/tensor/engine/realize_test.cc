@@ -182,6 +182,17 @@ TEST_F(RealizeTest, CopiesBetweenDevices) {
   EXPECT_EQ(counters.copies, before + 1);
 }
 
+// A constant belongs to no device until it is stored on one; others then need a copy.
+TEST_F(RealizeTest, StoredConstantsAreCopiedToOtherDevices) {
+  const UOpRef four = op(Op::Add, constant(3), constant(1));
+  const UOpRef c = TensorGraph::make(Op::Reshape, dtypes::f32, {*four}, {1});
+  EXPECT_EQ(value(c, 1), (std::vector<f32>{4}));
+  const UOpRef sum = op(Op::Add, vector({1}, "INTERPRETER:1"), c);
+  EXPECT_EQ(prepare(std::vector<UOp>{*sum}).copies, 1);
+  EXPECT_EQ(value(sum, 1), (std::vector<f32>{5}));
+  EXPECT_EQ(buffer_of(*sum).device().name(), "INTERPRETER:1");
+}
+
 TEST_F(RealizeTest, NullComputesNothing) {
   UOpRef a = vector({1, 2}, "NULL");
   UOpRef held = realize(*op(Op::Add, a, a));
