@@ -1,5 +1,5 @@
-// The helpers that convert. Float to int truncates and saturates, NaN gives 0; narrow floats go
-// through f32 by the recipe of narrow_float.h, written out as C.
+// The helpers that convert narrow floats: through f32, by the recipe of narrow_float.h, written out
+// as C. Other conversions are cstyle_helpers.cc's.
 #include <fmt/format.h>
 
 #include "codegen/render/clang_helpers.h"
@@ -44,62 +44,9 @@ struct TextLane {
 
 DType like(Scalar scalar, DType t) { return {scalar, t.lanes}; }
 
-std::string convert(const std::string& type, DType t, const std::string& expression) {
-  return t.lanes == 1 ? fmt::format("({})({})", type, expression)
-                      : fmt::format("__builtin_convertvector({}, {})", expression, type);
-}
-
 }  // namespace
 
-std::string ClangHelpers::cast(DType to, DType from) {
-  std::string result = type(to), value = type(from);
-  // Types of narrow floats share a C type, so the name says the dtype.
-  std::string name = fmt::format("cast_{}_{}", to.str(), from.str());
-  if (defined_.contains(name)) return name;
-  std::string body;
-  if (is_narrow_float(from)) {
-    body = from_narrow(to, from);
-  } else if (is_narrow_float(to)) {
-    body = to_narrow(to, from);
-  } else if (to.is_bool()) {
-    body = fmt::format("  return {};\n", convert(result, to, "a != 0"));
-  } else if (from.is_float() && to.is_int()) {
-    body = saturating(to, from);
-  } else {
-    // Lanes of Bool vectors are 0 or -1.
-    bool mask = from.is_bool() && from.lanes > 1;
-    body = fmt::format("  return {};\n", convert(result, to, mask ? "a & 1" : "a"));
-  }
-  if (begin(name)) define(fmt::format("FN {} {}({} a) {{\n{}}}\n", result, name, value, body));
-  return name;
-}
-
-std::string ClangHelpers::saturating(DType to, DType from) {
-  std::string result = type(to), value = type(from);
-  int bits = to.bits();
-  bool is_unsigned = to.is_unsigned();
-  std::string mask = type(int_of(to, true));
-  std::string low = is_unsigned ? "0.0" : fmt::format("-0x1p{}", bits - 1);
-  std::string high = fmt::format("0x1p{}", is_unsigned ? bits : bits - 1);
-  u64 greatest = (is_unsigned ? ~u64{0} : ~u64{0} >> 1) >> (64 - bits);
-  std::string most = fmt::format("({})0x{:x}ull", result, greatest);
-  std::string least = is_unsigned ? fmt::format("({})0", result)
-                                  : fmt::format("({0})(-0x{1:x}ll - 1)", result, greatest);
-  if (to.lanes == 1) {
-    return fmt::format(
-        "  if (a != a) return 0;\n  if (a < {}) return {};\n"
-        "  return a >= {} ? {} : ({})a;\n",
-        low, least, high, most, result);
-  }
-  // What does not fit must not reach the conversion.
-  return fmt::format(
-      "  {0} low = ({0}){1}, high = ({0}){2};\n"
-      "  {0} safe = a >= low ? (a < high ? a : ({0})0) : ({0})0;\n"
-      "  {3} r = __builtin_convertvector(safe, {3});\n"
-      "  r = __builtin_convertvector(a >= high, {4}) ? {5} : r;\n"
-      "  return __builtin_convertvector(a < low, {4}) ? {6} : r;\n",
-      value, low, high, result, mask, most, least);
-}
+bool ClangHelpers::is_narrow(DType t) const { return is_narrow_float(t); }
 
 // Rounds to odd, so that rounding the result once more is as good as rounding once.
 std::string ClangHelpers::round_to_odd(DType t) {
@@ -115,7 +62,7 @@ std::string ClangHelpers::round_to_odd(DType t) {
       "  {5} odd = (n - ({7} ? ({5})1 : ({5})0)) | 1;\n"
       "  {8} inexact = {9};\n"
       "  return {10}(inexact ? odd : n);\n}}\n",
-      narrow, name, wide, convert(narrow, t, "a"), convert(wide, t, "near"), word, to_bits,
+      narrow, name, wide, convert(f32, "a"), convert(f64, "near"), word, to_bits,
       t.lanes == 1 ? "(back_size > size)"
                    : fmt::format("__builtin_convertvector(back_size > size, {})", mask),
       mask,
@@ -149,7 +96,7 @@ std::string ClangHelpers::to_narrow(DType to, DType from) {
   // Ints of up to 24 bits are exact in f32; wider ones go through f64.
   if (from.is_int() && from.bits() > 16) {
     if (from.bits() == 64) value = fmt::format("{}({})", int_to_odd(from), value);
-    text += fmt::format("  {} d = {};\n", type(f64), convert(type(f64), to, value));
+    text += fmt::format("  {} d = {};\n", type(f64), convert(f64, value));
     value = "d";
     from = f64;
   }
@@ -157,11 +104,11 @@ std::string ClangHelpers::to_narrow(DType to, DType from) {
     text += fmt::format("  {} f = {}({});\n", floats, round_to_odd(to), value);
   } else {
     bool mask = from.is_bool() && from.lanes > 1;
-    text += fmt::format("  {} f = {};\n", floats, convert(floats, to, mask ? "a & 1" : "a"));
+    text += fmt::format("  {} f = {};\n", floats, convert(f32, mask ? "a & 1" : "a"));
   }
   lane.statements = fmt::format("  {} x = {}(f);\n", lane.u32, lane.as_bits);
   std::string result = narrow_from_f32(lane, std::string("x"), narrow_float(to.scalar));
-  std::string conversion = fmt::format("  return {};\n", convert(type(to), to, result));
+  std::string conversion = fmt::format("  return {};\n", convert(to, result));
   if (to.scalar != Scalar::F16) return text + lane.statements + conversion;
   // The machine converts f16 itself; clang 14 has no such type on x86.
   std::string half = fmt::format("half_x{}", to.lanes);
@@ -172,11 +119,13 @@ std::string ClangHelpers::to_narrow(DType to, DType from) {
                     half, to.lanes));
   }
   if (to.lanes == 1) half = "_Float16";
-  return text + fmt::format(
-                    "#ifdef HAVE_HALF\n  {0} h = {1};\n  {2} r;\n"
-                    "  __builtin_memcpy(&r, &h, {3});\n  return r;\n#else\n{4}{5}#endif\n",
-                    half, convert(half, to, "f"), type(to), to.bytes(), lane.statements,
-                    conversion);
+  return text +
+         fmt::format(
+             "#ifdef HAVE_HALF\n  {0} h = {1};\n  {2} r;\n"
+             "  __builtin_memcpy(&r, &h, {3});\n  return r;\n#else\n{4}{5}#endif\n",
+             half,
+             to.lanes == 1 ? "(_Float16)(f)" : fmt::format("__builtin_convertvector(f, {})", half),
+             type(to), to.bytes(), lane.statements, conversion);
 }
 
 std::string ClangHelpers::from_narrow(DType to, DType from) {
@@ -184,7 +133,7 @@ std::string ClangHelpers::from_narrow(DType to, DType from) {
   std::string then = "f", floats = type(f32);
   if (to.scalar != Scalar::F32) then = fmt::format("{}(f)", cast(to, f32));
   TextLane lane{.u32 = type(u32), .as_float = bits(f32, u32), .as_bits = bits(u32, f32)};
-  lane.statements = fmt::format("  {} x = {};\n", lane.u32, convert(lane.u32, from, "a"));
+  lane.statements = fmt::format("  {} x = {};\n", lane.u32, convert(u32, "a"));
   std::string result = f32_from_narrow(lane, std::string("x"), narrow_float(from.scalar));
   std::string by_bits =
       fmt::format("{}  {} f = {}({});\n", lane.statements, floats, lane.as_float, result);
@@ -201,7 +150,7 @@ std::string ClangHelpers::from_narrow(DType to, DType from) {
   return fmt::format(
       "#ifdef HAVE_HALF\n  {0} h;\n  __builtin_memcpy(&h, &a, {1});\n"
       "  {2} f = {3};\n#else\n{4}#endif\n{5}",
-      half, from.bytes(), floats, convert(floats, from, "h"), by_bits, end);
+      half, from.bytes(), floats, convert(f32, "h"), by_bits, end);
 }
 
 }  // namespace doorbell::codegen

@@ -1,7 +1,4 @@
-// The helpers' texts: types, memory, arithmetic. Conversions are in clang_casts.cc.
-//
-// The same text serves scalars and vectors where it can: clang's ext_vector_type gives vectors C's
-// operators, a comparison gives lanes of 0 or -1, and `mask ? a : b` selects by lane.
+// The helpers' texts: types and memory. Conversions of narrow floats are in clang_casts.cc.
 #include "codegen/render/clang_helpers.h"
 
 #include <fmt/format.h>
@@ -9,7 +6,6 @@
 namespace doorbell::codegen {
 
 using core::DType;
-using core::Op;
 using core::Scalar;
 
 namespace {
@@ -32,18 +28,6 @@ std::string_view memory_type(DType t) { return t.is_bool() ? "u8" : scalar_type(
 
 }  // namespace
 
-DType ClangHelpers::int_of(DType t, bool is_signed) {
-  switch (t.bits()) {
-    case 1:
-    case 8: return {is_signed ? Scalar::I8 : Scalar::U8, t.lanes};
-    case 16: return {is_signed ? Scalar::I16 : Scalar::U16, t.lanes};
-    case 32: return {is_signed ? Scalar::I32 : Scalar::U32, t.lanes};
-    default: return {is_signed ? Scalar::I64 : Scalar::U64, t.lanes};
-  }
-}
-
-bool ClangHelpers::begin(const std::string& name) { return defined_.insert(name).second; }
-
 std::string ClangHelpers::type(DType t) {
   std::string_view scalar = scalar_type(t.scalar);
   if (t.lanes == 1) return std::string(scalar);
@@ -53,6 +37,11 @@ std::string ClangHelpers::type(DType t) {
                        t.is_bool() ? "i8" : scalar, name, t.lanes));
   }
   return name;
+}
+
+std::string ClangHelpers::convert(DType to, const std::string& expression) {
+  return to.lanes == 1 ? fmt::format("({})({})", type(to), expression)
+                       : fmt::format("__builtin_convertvector({}, {})", expression, type(to));
 }
 
 std::string ClangHelpers::load(DType t, bool gated) {
@@ -115,64 +104,6 @@ std::string ClangHelpers::gated_store(DType t) {
       "  for (int i = 0; i < {7}; ++i) if (gate[i]) p[i] = v[i];\n#endif\n}}\n",
       value, name, memory_type(t), gate, t.is_bool() ? "  v = v & 1;\n" : "", lanes,
       t.is_bool() ? "i8" : memory_type(t), t.lanes));
-  return name;
-}
-
-// The machine's max gives its second operand where either is NaN. Taken both ways round, the
-// results are the same number, or one of them is the NaN; its bits survive an "or" with any others.
-std::string ClangHelpers::max(DType t) {
-  std::string value = type(t), name = "max_" + value;
-  if (defined_.contains(name)) return name;
-  std::string text = "  return a > b ? a : b;\n";
-  if (t.is_float()) {
-    DType word = int_of(t, false);
-    std::string to_bits = bits(word, t), from_bits = bits(t, word);
-    text = fmt::format(
-        "  {0} keeps_a = b > a ? b : a, keeps_b = a > b ? a : b;\n"
-        "  return {1}({2}(keeps_a) | {2}(keeps_b));\n",
-        value, from_bits, to_bits);
-  }
-  begin(name);
-  define(fmt::format("FN {0} {1}({0} a, {0} b) {{\n{2}}}\n", value, name, text));
-  return name;
-}
-
-// Division and modulo by zero give 0; the least number by -1 wraps, where the machine would trap.
-std::string ClangHelpers::divide(Op op, DType t) {
-  std::string value = type(t);
-  bool is_div = op == Op::CDiv;
-  std::string name = fmt::format("{}_{}", is_div ? "div" : "mod", value);
-  if (!begin(name)) return name;
-  std::string text = fmt::format("FN {0} {1}({0} a, {0} b) {{\n", value, name);
-  bool is_signed = t.is_signed_int();
-  text += fmt::format("  {0} safe = b == 0 ? ({0})1 : b;\n", value);
-  if (is_signed) text += fmt::format("  safe = b == ({0})-1 ? ({0})1 : safe;\n", value);
-  text += fmt::format("  {0} r = a {1} safe;\n", value, is_div ? "/" : "%");
-  if (is_signed && is_div) text += fmt::format("  r = b == ({0})-1 ? ({0})-a : r;\n", value);
-  text += fmt::format("  return b == 0 ? ({0})0 : r;\n}}\n", value);
-  define(text);
-  return name;
-}
-
-// Amounts of the width or more shift everything out: 0, or the sign. A negative one is a large
-// unsigned one.
-std::string ClangHelpers::shift(Op op, DType t, DType amount) {
-  std::string value = type(t), given = type(amount);
-  bool is_left = op == Op::Shl, keeps_sign = !is_left && t.is_signed_int();
-  std::string name = fmt::format("{}_{}_{}", is_left ? "shl" : "shr", value, given);
-  if (defined_.contains(name)) return name;
-  std::string n = type(int_of(amount, false)), mask = type(int_of(t, true));
-  std::string text = fmt::format("FN {0} {1}({0} a, {2} amount) {{\n", value, name, given);
-  text += fmt::format("  {0} n = ({0})amount, safe = n < {1} ? n : ({0}){2};\n", n, t.bits(),
-                      t.bits() - 1);
-  std::string by = t.lanes == 1 ? "safe" : fmt::format("__builtin_convertvector(safe, {})", value);
-  text += fmt::format("  {0} r = ({0})(a {1} {2});\n", value, is_left ? "<<" : ">>", by);
-  std::string in_range = fmt::format("n < {}", t.bits());
-  if (t.lanes > 1) in_range = fmt::format("__builtin_convertvector({}, {})", in_range, mask);
-  text += keeps_sign ? "  return r;\n}\n"
-                     : fmt::format("  return {} ? r : ({})0;\n}}\n", in_range, value);
-  begin(name);
-  define(text);
   return name;
 }
 

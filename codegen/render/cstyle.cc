@@ -37,7 +37,7 @@ std::string CStyleWriter::write() {
   count_uses();
   for (UOp u : program_.ops) add_op(u);
   CHECK(blocks_.size() == 1, "{} blocks left open in {}", blocks_.size() - 1, program_.name);
-  return frame(body_);
+  return frame(locals_ + body_);
 }
 
 void CStyleWriter::count_uses() {
@@ -121,6 +121,12 @@ void CStyleWriter::add_op(UOp u) {
     case Op::DefinePrivate:
       text_[u.id()] = fmt::format("a{}", u.arg(0));
       return line(private_array(u, text_[u.id()]));
+    case Op::DefineLocal:
+      text_[u.id()] = fmt::format("l{}", u.arg(0));
+      // Shared memory belongs to the whole function, wherever the list mentions it.
+      locals_ += "  " + local_array(u, text_[u.id()]) + "\n";
+      return;
+    case Op::Barrier: return line(barrier());
     case Op::DefineReg:
       text_[u.id()] = fmt::format("r{}", u.arg(0));
       return line(fmt::format("{} {};", type_name(u.dtype()), text_[u.id()]));

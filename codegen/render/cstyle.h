@@ -1,7 +1,7 @@
 // CStyleWriter: the part of printing a linear program that all C-like languages share: the walk,
-// blocks, names, which values get a name and which are written where they are used, infix
-// arithmetic. Types, memory access, conversions and the function's frame are the language's: see
-// clang_renderer.cc.
+// blocks, names, which values get a name and which are written where they are used (cstyle.cc), and
+// arithmetic (cstyle_ops.cc). Vectors, memory access, conversions and the function's frame are the
+// language's: see clang_renderer.cc and opencl_renderer.cc.
 #pragma once
 
 #include <string>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "codegen/linear/program.h"
+#include "codegen/render/cstyle_helpers.h"
 
 namespace doorbell::codegen {
 
@@ -20,20 +21,36 @@ class CStyleWriter {
 
  protected:
   // What a language must say.
-  virtual std::string type_name(core::DType t) = 0;  // of a value
-  virtual std::string constant(core::UOp u) = 0;
-  virtual std::string elementwise(core::UOp u) = 0;  // operands by text()
-  virtual std::string vector(core::UOp u) = 0;       // Vec, Splat, Lane, Ramp
-  virtual std::string load(core::UOp u) = 0;         // not of a register
-  virtual std::string store(core::UOp u) = 0;        // not to a register; a statement
+  virtual CStyleHelpers& helpers() = 0;
+  virtual std::string special_float(core::DType t, f64 value) = 0;  // an infinity or NaN
+  virtual std::string math(core::Op op, core::DType t, const std::string& x) = 0;  // Sqrt, Trunc
+  // Lanes as a vector, and lanes out of a vector of at least two: `count` from `first` on.
+  virtual std::string vector_of(core::DType t, const std::string& lanes) = 0;
+  virtual std::string lanes_of(const std::string& vector, i64 first, i64 count) = 0;
+  // Of a vector, at address(index); where the index has a gate by lane, with it.
+  virtual std::string load_vector(core::UOp load) = 0;
+  virtual std::string store_vector(core::UOp store) = 0;  // a statement
   virtual std::string special(core::UOp u) = 0;
   virtual std::string private_array(core::UOp u, const std::string& name) = 0;  // a declaration
   virtual std::string frame(const std::string& body) = 0;  // the whole source around the body
+
+  // What a language may say otherwise.
+  // x op y of + - *, and x * y + z, of numbers or lanes. As written, where ints wrap.
+  virtual std::string arithmetic(core::UOp u, std::string_view op);
+  virtual std::string multiply_add(core::UOp u);
+  // Work groups.
+  virtual std::string local_array(core::UOp u, const std::string& name);  // a declaration
+  virtual std::string barrier();                                          // a statement
 
   // The text of an operand: a name, a constant, or an expression in parentheses.
   std::string text(core::UOp u);
   // base + index of an Index.
   std::string address(core::UOp index);
+  std::string type_name(core::DType t) { return helpers().type(t); }
+  std::string memory_type(core::DType t) { return type_name(t.is_bool() ? core::dtypes::u8 : t); }
+  // "(x op y)", cut to the type where C computes narrow scalars in int.
+  std::string infix(core::UOp u, std::string_view op);
+  std::string int_text(core::DType t, u64 bits);
   static std::string param_name(i64 slot) { return "p" + std::to_string(slot); }
   // A variable's position among the arguments.
   usize variable_position(core::UOp u) const;
@@ -41,6 +58,16 @@ class CStyleWriter {
   const LinearProgram& program_;
 
  private:
+  std::string constant(core::UOp u);
+  std::string float_text(core::DType t, f64 value);
+  std::string elementwise(core::UOp u);  // operands by text()
+  std::string unary(core::UOp u);
+  std::string binary(core::UOp u);
+  std::string compare(core::UOp u, std::string_view op);
+  std::string vector(core::UOp u);  // Vec, Splat, Lane, Ramp
+  std::string load(core::UOp u);    // not of a register
+  std::string store(core::UOp u);   // not to a register; a statement
+
   void count_uses();
   void add_op(core::UOp u);
   void add_value(core::UOp u, std::string expression);
@@ -49,6 +76,7 @@ class CStyleWriter {
   bool may_inline(core::UOp u) const;
 
   std::string body_;
+  std::string locals_;  // declarations of memory shared by the group: before the body
   int indent_ = 1;
   std::vector<std::string> text_;  // by UOp id
   std::vector<u32> uses_;          // by UOp id

@@ -1,0 +1,212 @@
+// OpenCL C 1.2: the frame, work groups, vectors and memory. Nothing is assumed about aliasing:
+// several arguments may lie in one buffer.
+#include "codegen/render/opencl_renderer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/util/check.h"
+#include "codegen/render/cstyle.h"
+#include "codegen/render/memory.h"
+#include "codegen/render/opencl_helpers.h"
+
+namespace doorbell::codegen {
+
+using core::DType;
+using core::Op;
+using core::Scalar;
+using core::UOp;
+
+namespace {
+
+// What is fused is said with fma, so nothing else may be.
+constexpr std::string_view kPrelude =
+    "#pragma OPENCL FP_CONTRACT OFF\n"
+    "#define FN static inline\n";
+
+class OpenClWriter final : public CStyleWriter {
+ public:
+  OpenClWriter(const LinearProgram& program, const Caps& caps)
+      : CStyleWriter(program), caps_(caps), helpers_(caps.has(core::dtypes::f16)) {}
+
+ private:
+  CStyleHelpers& helpers() override { return helpers_; }
+
+  std::string special_float(DType t, f64 value) override {
+    const std::string_view name = std::isnan(value) ? "NAN" : "INFINITY";
+    return fmt::format("(({}){}{})", type_name(t), value < 0 ? "-" : "", name);
+  }
+
+  std::string math(Op op, DType, const std::string& x) override {
+    return fmt::format("{}({})", op == Op::Sqrt ? "sqrt" : "trunc", x);
+  }
+
+  std::string vector_of(DType t, const std::string& lanes) override {
+    return fmt::format("({})({})", type_name(t), lanes);
+  }
+
+  std::string lanes_of(const std::string& vector, i64 first, i64 count) override {
+    std::string lanes = vector + ".s";
+    for (i64 i = first; i < first + count; ++i) lanes += "0123456789abcdef"[i];
+    return lanes;
+  }
+
+  std::string special(UOp u) override {
+    const auto kind = static_cast<core::SpecialKind>(u.arg(0));
+    CHECK(kind != core::SpecialKind::ThreadId, "a worker thread's number in OpenCL C");
+    return fmt::format("({})get_{}_id({})", type_name(u.dtype()),
+                       kind == core::SpecialKind::GroupId ? "group" : "local", u.arg(1));
+  }
+
+  std::string array(std::string_view space, UOp u, const std::string& name) {
+    return fmt::format("{}{} {}[{}] __attribute__((aligned(64)));", space, memory_type(u.dtype()),
+                       name, u.arg(1));
+  }
+  std::string private_array(UOp u, const std::string& name) override { return array("", u, name); }
+  std::string local_array(UOp u, const std::string& name) override {
+    return array("local ", u, name);
+  }
+  std::string barrier() override { return "barrier(CLK_LOCAL_MEM_FENCE);"; }
+
+  std::string arithmetic(UOp u, std::string_view op) override;
+  std::string multiply_add(UOp u) override;
+  std::string load_vector(UOp u) override;
+  std::string store_vector(UOp u) override;
+  std::string frame(const std::string& body) override;
+  // Ints that wrap, computed where wrapping is defined.
+  std::string wrapping(DType t, const std::string& expression);
+  std::string unwrapped(UOp u);
+
+  const Caps& caps_;
+  OpenClHelpers helpers_;
+};
+
+// The unsigned type that C computes a dtype in without promoting it to int.
+DType wrapping_type(DType t) {
+  if (t.lanes == 1 && t.bits() < 32) return core::dtypes::u32;
+  return CStyleHelpers::int_of(t, false);
+}
+
+std::string OpenClWriter::unwrapped(UOp u) {
+  const DType to = wrapping_type(u.dtype());
+  if (u.dtype() == to) return text(u);
+  if (to.lanes == 1) return fmt::format("({}){}", type_name(to), text(u));
+  return fmt::format("as_{}({})", type_name(to), text(u));
+}
+
+std::string OpenClWriter::wrapping(DType t, const std::string& expression) {
+  if (t == wrapping_type(t)) return expression;
+  if (t.lanes == 1) return fmt::format("(({}){})", type_name(t), expression);
+  return fmt::format("as_{}{}", type_name(t), expression);
+}
+
+std::string OpenClWriter::arithmetic(UOp u, std::string_view op) {
+  const DType t = u.dtype();
+  if (!t.is_int() || cannot_wrap(u)) return CStyleWriter::arithmetic(u, op);
+  if (u.nsrc() == 1) {
+    return wrapping(t,
+                    fmt::format("(({})0 - {})", type_name(wrapping_type(t)), unwrapped(u.src(0))));
+  }
+  return wrapping(t, fmt::format("({} {} {})", unwrapped(u.src(0)), op, unwrapped(u.src(1))));
+}
+
+std::string OpenClWriter::multiply_add(UOp u) {
+  const DType t = u.dtype();
+  if (t.is_float()) {
+    return fmt::format("fma({}, {}, {})", text(u.src(0)), text(u.src(1)), text(u.src(2)));
+  }
+  return wrapping(t, fmt::format("({} * {} + {})", unwrapped(u.src(0)), unwrapped(u.src(1)),
+                                 unwrapped(u.src(2))));
+}
+
+std::string OpenClWriter::load_vector(UOp u) {
+  const UOp index = u.src(0);
+  CHECK(index.nsrc() < 3 || index.src(2).dtype().lanes == 1, "lanes of a load have gates");
+  const DType t = u.dtype();
+  const std::string value = fmt::format("vload{}(0, {})", t.lanes, address(index));
+  return t.is_bool() ? fmt::format("({} != (uchar{})0)", value, t.lanes) : value;
+}
+
+std::string OpenClWriter::store_vector(UOp u) {
+  const UOp index = u.src(0), value = u.src(1);
+  CHECK(index.nsrc() < 3 || index.src(2).dtype().lanes == 1, "lanes of a store have gates");
+  const DType t = value.dtype();
+  std::string lanes = text(value);
+  if (t.is_bool()) lanes = fmt::format("as_uchar{0}({1} & (char{0})1)", t.lanes, lanes);
+  return fmt::format("vstore{}({}, 0, {});", t.lanes, lanes, address(index));
+}
+
+std::string OpenClWriter::frame(const std::string& body) {
+  std::string parameters, pointers;
+  for (usize i = 0; i < program_.params.size(); ++i) {
+    const ProgramParam& p = program_.params[i];
+    const std::string_view access = p.written ? "" : "const ";
+    const std::string type = memory_type(p.dtype.element());
+    const std::string name = param_name(static_cast<i64>(i));
+    parameters += fmt::format("{}global {}uchar* b{}, ulong o{}", i ? ", " : "", access, i, i);
+    pointers += fmt::format("  global {0}{1}* {2} = (global {0}{1}*)(b{3} + o{3});\n", access, type,
+                            name, i);
+  }
+  for (usize i = 0; i < program_.variables.size(); ++i)
+    parameters += fmt::format("{}long n{}", parameters.empty() ? "" : ", ", i);
+  const i64(&items)[3] = program_.local_size;
+  return fmt::format(
+      "{}{}{}kernel __attribute__((reqd_work_group_size({}, {}, {})))\nvoid {}({}) {{\n{}{}}}\n",
+      kPrelude,
+      caps_.has(core::dtypes::f16) ? "#pragma OPENCL EXTENSION cl_khr_fp16 : enable\n" : "",
+      helpers_.source(), items[0], items[1], items[2], program_.name, parameters, pointers, body);
+}
+
+class OpenClRenderer final : public Renderer {
+ public:
+  explicit OpenClRenderer(Caps caps) : caps_(caps) {}
+  std::string_view name() const override { return "CL"; }
+  const Caps& caps() const override { return caps_; }
+  std::string render(const LinearProgram& program) const override {
+    return OpenClWriter(program, caps_).write();
+  }
+
+ private:
+  const Caps caps_;
+};
+
+}  // namespace
+
+Caps opencl_caps(const OpenClTraits& traits) {
+  Caps caps;
+  for (Op op :
+       {Op::Cast, Op::Bitcast, Op::Neg,  Op::Sqrt, Op::Recip, Op::Trunc, Op::Add,   Op::Sub,
+        Op::Mul,  Op::FDiv,    Op::CDiv, Op::CMod, Op::Max,   Op::CmpLt, Op::CmpEq, Op::CmpNe,
+        Op::And,  Op::Or,      Op::Xor,  Op::Shl,  Op::Shr,   Op::Where}) {
+    caps.ops.set(static_cast<usize>(op));
+  }
+  if (traits.fma) caps.ops.set(static_cast<usize>(Op::MulAcc));
+  for (Scalar scalar : {Scalar::Bool, Scalar::I8, Scalar::U8, Scalar::I16, Scalar::U16, Scalar::I32,
+                        Scalar::U32, Scalar::I64, Scalar::U64, Scalar::F32}) {
+    caps.dtypes.set(static_cast<usize>(scalar));
+    caps.storage_dtypes.set(static_cast<usize>(scalar));
+  }
+  // Other narrow floats are integers in memory, converted by the lowered program itself.
+  caps.storage_dtypes.set(static_cast<usize>(Scalar::F16));
+  caps.dtypes.set(static_cast<usize>(Scalar::F16), traits.f16);
+  caps.dtypes.set(static_cast<usize>(Scalar::F64), traits.f64);
+  caps.storage_dtypes.set(static_cast<usize>(Scalar::F64), traits.f64);
+  caps.has_local = true;
+  caps.vector_bytes = 16;
+  caps.narrow_index = true;
+  caps.max_local = traits.group_items;
+  std::copy_n(traits.group_axis, 3, caps.max_local_axis);
+  caps.max_shared_bytes = traits.local_bytes;
+  // A buffer, an offset, and a few variables.
+  caps.max_params = static_cast<int>(std::clamp<i64>((traits.argument_bytes - 64) / 16, 4, 31));
+  for (i64& groups : caps.max_global) groups = INT32_MAX;
+  return caps;
+}
+
+std::unique_ptr<Renderer> make_opencl_renderer(Caps caps) {
+  return std::make_unique<OpenClRenderer>(caps);
+}
+
+}  // namespace doorbell::codegen

@@ -1,0 +1,27 @@
+// The OpenCL C renderer, and what OpenCL devices can do in the code generator's terms. Compiling
+// the text is the device's (drivers/cl), asking the device runtime/'s.
+#pragma once
+
+#include <memory>
+
+#include "codegen/render/renderer.h"
+
+namespace doorbell::codegen {
+
+// What a device said of itself.
+struct OpenClTraits {
+  bool f16 = false, f64 = false;  // arithmetic: cl_khr_fp16, cl_khr_fp64
+  bool fma = false;               // a fused multiply-add that is no function
+  i64 group_items = 1;            // in a work group, and by axis
+  i64 group_axis[3] = {1, 1, 1};
+  i64 local_bytes = 0;        // of its shared memory
+  i64 argument_bytes = 1024;  // of a kernel, all together
+};
+Caps opencl_caps(const OpenClTraits& traits);
+
+// A kernel's arguments: by slot, the buffer and the byte in it where the kernel's memory begins
+// (ulong), for a buffer may be used from anywhere, which OpenCL's own sub-buffers may not; then the
+// variables (long), in order. Groups and items are LinearProgram::global_size and local_size.
+std::unique_ptr<Renderer> make_opencl_renderer(Caps caps);
+
+}  // namespace doorbell::codegen
