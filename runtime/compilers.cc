@@ -16,8 +16,10 @@
 #include "codegen/compile/llvm_compiler.h"
 #include "codegen/render/clang_renderer.h"
 #include "codegen/render/cpu_caps.h"
+#include "codegen/render/opencl_renderer.h"
 #include "core/uop/print.h"
 #include "core/util/config.h"
+#include "runtime/cl_backend.h"
 #include "runtime/extension.h"
 
 namespace doorbell::runtime {
@@ -39,28 +41,38 @@ codegen::CompileCache* disk_cache() {
   return &cache;
 }
 
-Result<std::unique_ptr<Owned>> make_backend(const core::Device& device) {
-  auto owned = std::make_unique<Owned>();
+codegen::Caps cpu_caps_of(const core::Device& device) {
   codegen::Caps caps = codegen::cpu_caps();
   caps.threads = device.threads();
+  return caps;
+}
+
+Result<std::unique_ptr<Owned>> make_backend(core::Device& device) {
+  auto owned = std::make_unique<Owned>();
   const std::string& renderer = device.spec().renderer;
   const DeviceKind* added = added_kind(renderer);
+  bool is_host_code = false;
   if (added != nullptr) {
     TRY(Toolchain toolchain, added->make_toolchain(device));
     owned->renderer = std::move(toolchain.renderer);
     owned->compiler = std::move(toolchain.compiler);
+  } else if (renderer == "CL") {
+    owned->renderer = codegen::make_opencl_renderer(opencl_caps_of(device));
+    owned->compiler = make_opencl_compiler(device);
   } else if (renderer == "CLANG") {
-    owned->renderer = codegen::make_clang_renderer(caps);
+    is_host_code = true;
+    owned->renderer = codegen::make_clang_renderer(cpu_caps_of(device));
     TRY(owned->compiler, codegen::make_clang_compiler());
   } else {
     CHECK(renderer == "LLVM", "renderer {} is in the table, but not made here", renderer);
-    owned->renderer = codegen::make_llvm_renderer(caps);
+    is_host_code = true;
+    owned->renderer = codegen::make_llvm_renderer(cpu_caps_of(device));
     owned->compiler = codegen::make_llvm_compiler();
   }
   owned->backend.renderer = owned->renderer.get();
   owned->backend.compiler = owned->compiler.get();
   owned->backend.caps = owned->renderer->caps();
-  owned->backend.load = added == nullptr && device.runs();
+  owned->backend.load = is_host_code && device.runs();
   return owned;
 }
 
@@ -110,9 +122,12 @@ class Compilers final : public engine::KernelCompiler {
   }
 
   Result<codegen::Backend> backend_of(core::Device& device) {
-    // The number of workers decides how loops are split; a device that does not run does not load.
+    // The number of workers decides how loops are split; a device that does not run does not load;
+    // OpenCL devices have their own compilers.
+    const bool own = device.spec().renderer == "CL" && device.runs();
     const std::string key =
-        fmt::format("{}:{}:{}", device.spec().renderer, device.threads(), device.runs());
+        fmt::format("{}:{}:{}:{}", device.spec().renderer, device.threads(), device.runs(),
+                    own ? device.name() : "");
     std::lock_guard lock(mutex_);
     const auto found = backends_.find(key);
     if (found != backends_.end()) return found->second->backend;

@@ -2,6 +2,7 @@
 #include "runtime/device_table.h"
 
 #include "codegen/compile/llvm_compiler.h"
+#include "drivers/cl/device.h"
 
 namespace doorbell::runtime {
 namespace {
@@ -18,11 +19,11 @@ std::vector<DeviceRow>& rows() {
       {"QCOM", {"KGSL", "EMUKGSL"}, {{"IR3", false}, {"CL", false}}, false, 3},
       {"METAL", {}, {{"MSL", false}}, false, 4},
       {"CUDA", {}, {{"CUDA", false}, {"PTX", false}}, false, 5},
-      {"CL", {}, {{"CL", false}}, false, 6},
+      {"CL", {"ICD"}, {{"CL", cl::is_built()}}, cl::is_built(), 6},
       {"CPU", {}, {{"LLVM", kLlvm}, {"CLANG", true}}, true, 7},
       {"WEBGPU", {}, {{"WGSL", false}}, false, 0},
       // Compiles for any renderer by name, and runs nothing.
-      {"NULL", {}, {{"LLVM", kLlvm}, {"CLANG", true}}, true, 0},
+      {"NULL", {}, {{"LLVM", kLlvm}, {"CLANG", true}, {"CL", true}}, true, 0},
   };
   return table;
 }

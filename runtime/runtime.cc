@@ -10,10 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/os/host.h"
 #include "base/util/log.h"
 #include "core/device/registry.h"
+#include "drivers/cl/device.h"
 #include "drivers/cpu/device.h"
 #include "drivers/null/device.h"
+#include "runtime/cl_backend.h"
 #include "runtime/compilers.h"
 #include "runtime/device_table.h"
 #include "runtime/environment.h"
@@ -72,6 +75,17 @@ Registry::Factory cpu_factory(std::vector<Target> targets, const Config& config)
   };
 }
 
+Registry::Factory cl_factory(std::vector<Target> targets, const Config& config) {
+  cl::Options options;
+  options.platform = config.cl_platform;
+  options.max_cached = config.lru ? physical_memory() / 4 : 0;
+  return [=](DeviceSpec spec) -> DeviceResult {
+    apply_target(targets, *find_device("CL"), &spec);
+    TRY(std::unique_ptr<cl::ClDevice> device, cl::open_device(std::move(spec), options));
+    return device;
+  };
+}
+
 Registry::Factory null_factory(std::vector<Target> targets) {
   return [targets = std::move(targets)](DeviceSpec spec) -> DeviceResult {
     apply_target(targets, *find_device("NULL"), &spec);
@@ -92,11 +106,17 @@ Registry::Factory factory_of(const DeviceKind& kind, std::vector<Target> targets
   };
 }
 
-std::vector<std::string> default_order(const std::vector<Target>& targets) {
+// Our own CPU device beats an OpenCL implementation on the CPU.
+bool may_be_default_cl(const Config& config) {
+  return has_opencl_gpu(os::host_system().files, config.cl_platform);
+}
+
+std::vector<std::string> default_order(const std::vector<Target>& targets, const Config& config) {
   if (!targets.empty() && !targets[0].device.empty()) return {targets[0].device};
   std::vector<const DeviceRow*> rows;
   for (const DeviceRow& row : device_table())
-    if (row.built && row.fallback > 0) rows.push_back(&row);
+    if (row.built && row.fallback > 0 && (row.name != "CL" || may_be_default_cl(config)))
+      rows.push_back(&row);
   // Places are distinct.
   std::sort(rows.begin(), rows.end(),
             [](const DeviceRow* a, const DeviceRow* b) { return a->fallback < b->fallback; });
@@ -119,9 +139,10 @@ Result<void> start(const Config& config) {
   for (const DeviceRow& row : device_table())
     if (!row.built) registry.add_unavailable(row.name, std::string(kNotBuilt));
   registry.add("CPU", cpu_factory(targets, config));
+  if (cl::is_built()) registry.add("CL", cl_factory(targets, config));
   registry.add("NULL", null_factory(targets));
   for (const DeviceKind& kind : kinds()) registry.add(kind.name, factory_of(kind, targets));
-  registry.set_default_order(default_order(targets));
+  registry.set_default_order(default_order(targets, config));
   engine::set_kernel_compiler(&compilers());
   return {};
 }

@@ -28,6 +28,7 @@ has_library gtest_main|libgtest-dev|the tests
 has_library benchmark|libbenchmark-dev|the benchmarks
 has_command cmake|cmake|the test that builds against what is installed
 has_clang|clang|the CLANG renderer of the CPU device
+has_library OpenCL-Headers|opencl-c-headers|OpenCL devices
 EOF
 }
 
@@ -36,6 +37,9 @@ has_clang() {
   for version in '' -22 -21 -20 -19; do has_command "clang$version" && return 0; done
   return 1
 }
+
+# Some OpenCL implementation, as the ICD loader finds them.
+has_opencl() { compgen -G "${OCL_ICD_VENDORS:-/etc/OpenCL/vendors}/*.icd" >/dev/null; }
 
 # An LLVM to build with: headers and the shared library, not only llvm-config.
 has_llvm() {
@@ -76,10 +80,16 @@ setup_doorbell() {
     missing+=("$package")
   done < <(needs)
 
-  if [ ${#missing[@]} -gt 0 ] || ! any_llvm; then
+  if [ ${#missing[@]} -gt 0 ] || ! any_llvm || ! has_opencl; then
     if has_command apt-get; then as_root apt-get update -qq >&2 && updated=1; fi
   fi
   if [ ${#missing[@]} -gt 0 ]; then install_packages "${missing[@]}" || return 1; fi
+
+  # The tests of OpenCL skip without a device of it; nothing else needs one.
+  if ! has_opencl && [ -n "$updated" ]; then
+    echo "setup: installing pocl-opencl-icd: an OpenCL device for the tests" >&2
+    install_packages pocl-opencl-icd || echo "setup: the tests of OpenCL will be skipped" >&2
+  fi
 
   # LLVM last, newest first; the project builds without it and then compiles with clang.
   if ! any_llvm && [ -n "$updated" ]; then

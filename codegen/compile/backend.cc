@@ -34,6 +34,19 @@ CacheKey key_of(const core::KernelAst& kernel, const Backend& b, const LowerOpti
   return make_cache_key(text + kernel_identity(kernel));
 }
 
+// Narrow floats can be computed in f32; for other dtypes that a target lacks there is no way.
+Result<void> check_dtypes(const core::KernelAst& kernel, const Caps& caps) {
+  const std::bitset<core::kScalarCount> dtypes = kernel_dtypes(kernel);
+  for (usize i = 0; i < core::kScalarCount; ++i) {
+    const core::DType t{static_cast<core::Scalar>(i), 1};
+    if (!dtypes[i] || !(t.is_int() || t == core::dtypes::f64) || caps.has(t)) continue;
+    return fail(ErrorKind::Unsupported,
+                "this device has no {}: convert to another dtype, or compute on another device",
+                core::long_name_of(t.scalar));
+  }
+  return {};
+}
+
 // Code of the host is loaded here; other images are left to the device.
 Result<CompiledKernel> finish(KernelBinary made, const Backend& backend) {
   CompiledKernel k;
@@ -75,6 +88,7 @@ Result<CompiledKernel> compile_kernel(const core::KernelAst& kernel, const Backe
       log().warn("a cached kernel does not load: {}; compiling anew", loaded.error().message);
     }
   }
+  TRY(check_dtypes(kernel, backend.caps));
   core::Arena arena;
   LinearProgram program = lower(kernel, backend.caps, arena, options.lower);
   KernelBinary made = describe(program);

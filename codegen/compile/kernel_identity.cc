@@ -38,9 +38,9 @@ void append_node(std::string* bytes, UOp u, const std::vector<u32>& numbers) {
   }
 }
 
-}  // namespace
-
-std::string kernel_identity(const core::KernelAst& kernel) {
+// Calls visit(node, numbers) for each node after its sources; numbers are by id.
+template <class Visit>
+void for_each_node(const core::KernelAst& kernel, const Visit& visit) {
   struct Frame {
     UOp node;
     usize next;
@@ -48,7 +48,6 @@ std::string kernel_identity(const core::KernelAst& kernel) {
   constexpr u32 kUnseen = UINT32_MAX, kOpen = UINT32_MAX - 1;
   std::vector<u32> numbers(kernel.arena->node_count(), kUnseen);
   std::vector<Frame> stack = {{kernel.sink, 0}};
-  std::string bytes;
   u32 count = 0;
   numbers[kernel.sink.id()] = kOpen;
   while (!stack.empty()) {
@@ -60,11 +59,28 @@ std::string kernel_identity(const core::KernelAst& kernel) {
       stack.push_back({s, 0});
       continue;
     }
-    append_node(&bytes, top.node, numbers);
+    visit(top.node, numbers);
     numbers[top.node.id()] = count++;
     stack.pop_back();
   }
+}
+
+}  // namespace
+
+std::string kernel_identity(const core::KernelAst& kernel) {
+  std::string bytes;
+  for_each_node(kernel, [&](UOp u, const std::vector<u32>& numbers) {
+    append_node(&bytes, u, numbers);
+  });
   return bytes;
+}
+
+std::bitset<core::kScalarCount> kernel_dtypes(const core::KernelAst& kernel) {
+  std::bitset<core::kScalarCount> dtypes;
+  for_each_node(kernel, [&](UOp u, const std::vector<u32>&) {
+    dtypes.set(static_cast<usize>(u.dtype().scalar));
+  });
+  return dtypes;
 }
 
 }  // namespace doorbell::codegen

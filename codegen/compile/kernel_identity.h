@@ -1,7 +1,8 @@
 // The structure of a kernel as bytes, equal exactly for equal kernels, in this process and in
-// others: what cache keys are made of.
+// others: what cache keys are made of; and other questions to a whole kernel.
 #pragma once
 
+#include <bitset>
 #include <string>
 
 #include "core/schedule/kernel.h"
@@ -9,5 +10,8 @@
 namespace doorbell::codegen {
 
 std::string kernel_identity(const core::KernelAst& kernel);
+
+// The dtypes that some node has.
+std::bitset<core::kScalarCount> kernel_dtypes(const core::KernelAst& kernel);
 
 }  // namespace doorbell::codegen

@@ -198,6 +198,12 @@ Tensor Tensor::cast_for_reading(DType dtype) const {
   if (this->dtype() == dtype) return *this;
   NoGradScope no_grad;
   realize();  // so that the value itself is kept, not only its conversion
+  // What the host cannot see is brought over anyway, and its device may lack the dtype. Values
+  // without elements have no memory.
+  if (core::TensorGraph::realized(*cell().value)) {
+    const core::Buffer& buffer = engine::buffer_of(*cell().value);
+    if (buffer.host() == nullptr && buffer.device().runs()) return to("CPU").cast(dtype);
+  }
   return cast(dtype);
 }
 

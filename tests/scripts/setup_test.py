@@ -10,7 +10,7 @@ import unittest
 SETUP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "setup.sh")
 BASICS = ("bash", "cat", "dirname", "env", "nproc")
 LIBRARIES = ("fmt", "spdlog", "absl_flat_hash_map", "sqlite3", "zlib", "CLI11", "nlohmann_json", "gtest_main",
-             "benchmark")
+             "benchmark", "OpenCL-Headers")
 COMMANDS = ("g++", "meson", "ninja", "python3", "clang", "cmake")
 
 # Installing a package makes what it brings appear. $world is the machine's folder.
@@ -19,6 +19,7 @@ echo "$*" >> "$world/apt.log"
 for package in "$@"; do
   case $package in
     libfmt-dev) : > "$world/libraries/fmt" ;;
+    pocl-opencl-icd) : > "$world/vendors/pocl.icd" ;;
     llvm-*-dev)
       version=${package#llvm-}
       version=${version%-dev}
@@ -37,8 +38,9 @@ class Machine:
 
     def __init__(self, root, user=0, offered=("llvm-22-dev", "llvm-19-dev")):
         self.root = root
-        for folder in ("bin", "libraries"):
+        for folder in ("bin", "libraries", "vendors"):
             os.mkdir(os.path.join(root, folder))
+        open(os.path.join(root, "vendors", "mesa.icd"), "w", encoding="utf-8").close()
         for name in BASICS:
             os.symlink(shutil.which(name), os.path.join(root, "bin", name))
         for name in COMMANDS:
@@ -69,7 +71,8 @@ class Machine:
         """(exit status, what it said, the arguments for meson, the calls of apt-get)."""
         script = f'set -euo pipefail; . "{SETUP}"; echo "args:${{setup_args[*]-}}"'
         done = subprocess.run([os.path.join(self.root, "bin", "bash"), "-c", script], text=True, check=False,
-                              capture_output=True, env={"PATH": os.path.join(self.root, "bin"), "world": self.root})
+                              capture_output=True, env={"PATH": os.path.join(self.root, "bin"), "world": self.root,
+                                                   "OCL_ICD_VENDORS": os.path.join(self.root, "vendors")})
         log = os.path.join(self.root, "apt.log")
         calls = []
         if os.path.exists(log):
@@ -104,6 +107,16 @@ class SetupTest(unittest.TestCase):
         self.assertIn("installing libfmt-dev: text formatting", said)
         self.assertEqual([call.split()[0] for call in calls], ["update", "install"])
         self.assertTrue(calls[1].endswith(" libfmt-dev"), calls)
+
+    def test_opencl_device_is_installed_where_there_is_none(self):
+        machine = self.machine()
+        machine.install_llvm(22)
+        os.remove(os.path.join(machine.root, "vendors", "mesa.icd"))
+        status, said, _, calls = machine.setup()
+        self.assertEqual(status, 0)
+        self.assertIn("installing pocl-opencl-icd: an OpenCL device for the tests", said)
+        self.assertTrue(calls[1].endswith(" pocl-opencl-icd"), calls)
+        self.assertEqual(machine.setup()[1], "")
 
     def test_newest_llvm_that_is_offered(self):
         for offered, package in ((("llvm-19-dev", "llvm-22-dev", "llvm-14-dev"), "llvm-22-dev"),

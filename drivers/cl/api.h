@@ -1,0 +1,71 @@
+// The OpenCL functions that the driver calls, from the ICD loader, and what their answers mean. The
+// loader is opened once and kept: implementations have threads of their own.
+//
+// Thread safety: OpenCL's functions may be called from any thread, but for clSetKernelArg on one
+// kernel [OpenCL 3.0 appendix A.2].
+#pragma once
+
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/util/result.h"
+#include "base/util/types.h"
+
+namespace doorbell::cl {
+
+struct Api {
+#define DOORBELL_CL_FUNCTIONS(F)                                                                  \
+  F(clGetPlatformIDs)                                                                             \
+  F(clGetPlatformInfo) F(clGetDeviceIDs) F(clGetDeviceInfo) F(clCreateContext)                    \
+      F(clCreateCommandQueue) F(clReleaseContext) F(clReleaseCommandQueue) F(clCreateBuffer)      \
+          F(clReleaseMemObject) F(clEnqueueReadBuffer) F(clEnqueueWriteBuffer)                    \
+              F(clEnqueueCopyBuffer) F(clCreateProgramWithSource) F(clCreateProgramWithBinary)    \
+                  F(clBuildProgram) F(clGetProgramInfo) F(clGetProgramBuildInfo)                  \
+                      F(clReleaseProgram) F(clCreateKernel) F(clReleaseKernel) F(clSetKernelArg)  \
+                          F(clGetKernelWorkGroupInfo) F(clEnqueueNDRangeKernel) F(clGetEventInfo) \
+                              F(clGetEventProfilingInfo) F(clRetainEvent) F(clReleaseEvent)       \
+                                  F(clFlush) F(clFinish)
+#define F(name) decltype(&::name) name = nullptr;
+  DOORBELL_CL_FUNCTIONS(F)
+#undef F
+};
+
+// The loader's functions, or why there is no loader.
+Result<const Api*> load_api();
+
+// "CL_INVALID_KERNEL_ARGS", or "error -9999".
+std::string error_name(cl_int code);
+// The kind of an answer that is not CL_SUCCESS.
+ErrorKind error_kind(cl_int code);
+// "clEnqueueNDRangeKernel: CL_OUT_OF_RESOURCES: <what>"
+Error refusal(cl_int code, std::string_view call, std::string_view what);
+
+// An object with a release function.
+template <class T>
+class Owned {
+ public:
+  Owned() = default;
+  Owned(T object, cl_int (*release)(T)) : object_(object), release_(release) {}
+  Owned(Owned&& other) noexcept
+      : object_(std::exchange(other.object_, nullptr)), release_(other.release_) {}
+  Owned& operator=(Owned&& other) noexcept {
+    std::swap(object_, other.object_);
+    std::swap(release_, other.release_);
+    return *this;
+  }
+  ~Owned() {
+    if (object_ != nullptr) release_(object_);
+  }
+
+  T get() const { return object_; }
+
+ private:
+  T object_ = nullptr;
+  cl_int (*release_)(T) = nullptr;
+};
+
+}  // namespace doorbell::cl

@@ -1,0 +1,63 @@
+// OpenCL devices as the rest of the program sees them: finding, opening, and compiling OpenCL C for
+// them, which only the device can. No OpenCL header is needed to include this, and no library to
+// link: the ICD loader (libOpenCL.so.1) is opened when devices are first asked for. Making the text
+// of kernels is codegen's, keeping what build() returns too.
+//
+// Thread safety: all functions may be called from any thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/device/device.h"
+#include "hcq/trace/trace.h"
+
+namespace doorbell::cl {
+
+// What a device says of itself.
+struct DeviceInfo {
+  std::string platform, name, driver;  // "rusticl", "llvmpipe (LLVM 15.0.6, 256 bits)", "22.3.6"
+  std::string version;                 // of the platform, for cache keys
+  bool gpu = false;
+  bool f16 = false, f64 = false;  // cl_khr_fp16, cl_khr_fp64
+  bool fma = false;               // fused multiply-add of f32, exact
+  bool rounds_division = false;   // f32 division and square root, correctly
+  bool denormals = false;         // of f32
+  i64 compute_units = 1;
+  i64 group_items = 1;  // in a work group, and by axis
+  i64 group_axis[3] = {1, 1, 1};
+  i64 local_bytes = 0, max_allocation = 0, memory_bytes = 0;
+  i64 argument_bytes = 1024;  // of one kernel
+};
+
+struct Options {
+  std::string platform;         // part of the platform's name, in any case; empty: all platforms
+  i64 max_cached = INT64_MAX;   // bytes of released memory kept
+  hcq::Trace* trace = nullptr;  // gets a span for each kernel and copy; outlives the device
+};
+
+// False where the build had no OpenCL headers.
+bool is_built();
+
+// All devices of the platforms asked for: GPUs and accelerators, then others, each in the order of
+// the ICD loader.
+Result<std::vector<DeviceInfo>> find_devices(const std::string& platform = {});
+
+class ClDevice : public core::Device {
+ public:
+  using core::Device::Device;
+
+  virtual const DeviceInfo& info() const = 0;
+  // An image for load(): the program as the device compiled it, and its source, from which it is
+  // compiled again should the device refuse the former. What the compiler says is in the error.
+  virtual Result<std::vector<u8>> build(std::string_view name, std::string_view source) = 0;
+  // All that decides what build() makes besides the source.
+  virtual std::string build_key() const = 0;
+};
+
+// The spec's ordinal counts find_devices(), or the spec's indices into it where there are any.
+Result<std::unique_ptr<ClDevice>> open_device(core::DeviceSpec spec, const Options& options);
+
+}  // namespace doorbell::cl

@@ -1,0 +1,73 @@
+// Events in order: the first that is not done ends the search.
+#include "drivers/cl/event_log.h"
+
+#include <algorithm>
+
+namespace doorbell::cl {
+
+EventLog::~EventLog() {
+  for (const Entry& entry : entries_) api_.clReleaseEvent(entry.event);
+}
+
+u64 EventLog::add(cl_event event, std::string_view name, std::string_view category) {
+  std::lock_guard lock(mutex_);
+  entries_.push_back({event, name, category});
+  if (entries_.size() >= look_at_) {
+    forget_done();
+    look_at_ = entries_.size() + kLookAt;
+  }
+  return first_ + entries_.size() - 1;
+}
+
+Owned<cl_event> EventLog::pending(u64 number) {
+  std::lock_guard lock(mutex_);
+  if (number < first_) return {};
+  const cl_event event = entries_[number - first_].event;
+  api_.clRetainEvent(event);
+  return Owned<cl_event>(event, api_.clReleaseEvent);
+}
+
+Result<void> EventLog::collect() {
+  std::lock_guard lock(mutex_);
+  forget_done();
+  look_at_ = entries_.size() + kLookAt;
+  if (error_ == nullptr) return {};
+  return std::move(*std::exchange(error_, nullptr));
+}
+
+void EventLog::forget_done() {
+  while (!entries_.empty()) {
+    const Entry entry = entries_.front();
+    cl_int status = CL_COMPLETE;
+    if (api_.clGetEventInfo(entry.event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status,
+                            nullptr) != CL_SUCCESS)
+      status = CL_COMPLETE;
+    if (status > CL_COMPLETE) return;
+    note(entry, status);
+    api_.clReleaseEvent(entry.event);
+    entries_.pop_front();
+    ++first_;
+  }
+}
+
+void EventLog::note(const Entry& entry, cl_int status) {
+  if (status < 0) {
+    if (error_ != nullptr) return;
+    error_ = std::make_unique<Error>(fail(ErrorKind::DeviceLost, "{} {} ended with {}",
+                                          entry.category, entry.name, error_name(status)));
+    error_->device = target_.device;
+    return;
+  }
+  if (target_.trace == nullptr) return;
+  cl_ulong begin = 0, end = 0;
+  if (api_.clGetEventProfilingInfo(entry.event, CL_PROFILING_COMMAND_START, sizeof begin, &begin,
+                                   nullptr) != CL_SUCCESS ||
+      api_.clGetEventProfilingInfo(entry.event, CL_PROFILING_COMMAND_END, sizeof end, &end,
+                                   nullptr) != CL_SUCCESS)
+    return;
+  const u64 offset = static_cast<u64>(target_.clock_offset_ns);
+  target_.trace->add({target_.device, target_.queue, std::string(entry.name),
+                      std::string(entry.category), begin + offset, end + offset});
+}
+
+}  // namespace doorbell::cl
