@@ -117,7 +117,8 @@ void add_latency(CLI::App* app, int* status) {
       ->option_text("BYTES");
   command->add_flag("--brief", options->is_brief, "The table without the histograms");
   command->add_flag("--json", options->as_json, "Print JSON, histograms included");
-  command->add_option("--svg", options->svg, "Draw the figures into this file")->option_text("FILE");
+  command->add_option("--svg", options->svg, "Draw the figures into this file")
+      ->option_text("FILE");
   command->footer(kExplanation);
   command->callback([options, status] { *status = run(*options); });
 }
