@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "tensor/io/gzip.h"
+
 namespace doorbell::io {
 
 namespace {
@@ -13,8 +15,7 @@ Result<std::vector<u8>> read_maybe_packed(os::Files& files, const std::string& p
   const std::string packed = path + ".gz";
   const std::string& found = files.exists(path) || !files.exists(packed) ? path : packed;
   TRY(std::vector<u8> bytes, os::read_file(files, found));
-  const bool is_gzip = bytes.size() >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b;
-  if (!is_gzip) return bytes;
+  if (!is_gzip(bytes)) return bytes;
   return unpack_gzip(bytes, kMostBytes);
 }
 

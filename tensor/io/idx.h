@@ -17,7 +17,8 @@ struct Mnist {
   Tensor train_images, train_labels;  // (60000, 28, 28) and (60000), u8
   Tensor test_images, test_labels;    // (10000, 28, 28) and (10000), u8
 };
-// From a folder with the four files of their usual names.
+// From a folder with the four files of their usual names. Fashion-MNIST has the same names and
+// form.
 Mnist load_mnist(const std::string& folder, const std::string& device = {},
                  os::Files& files = os::host_files());
 

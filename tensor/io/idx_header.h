@@ -21,7 +21,4 @@ struct IdxHeader {
 // Of the bytes of a whole file, not compressed.
 Result<IdxHeader> parse_idx(std::span<const u8> file);
 
-// A gzip member, unpacked; at most `most` bytes.
-Result<std::vector<u8>> unpack_gzip(std::span<const u8> packed, usize most);
-
 }  // namespace doorbell::io

@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <span>
 
+#include "tensor/io/gzip.h"
 #include "tensor/io/idx_header.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const doorbell::u8* data, doorbell::usize size) {

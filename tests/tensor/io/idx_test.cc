@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "tensor/io/gzip.h"
 #include "tests/tensor/reference.h"
 
 namespace doorbell::test {

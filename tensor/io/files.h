@@ -1,0 +1,46 @@
+// Tensors of whole files: bytes, archives, PyTorch's files and the CIFAR-10 data set. Formats are
+// archive.h's, gzip.h's and torch_file.h's; safetensors are safetensors.h's, MNIST idx.h's.
+//
+// All throw Error, with the path in the message. Tensors are copies; the files may change
+// afterwards. Nothing is fetched from a network.
+#pragma once
+
+#include <string>
+
+#include "base/os/host.h"
+#include "tensor/api/tensor.h"
+#include "tensor/nn/module.h"
+
+namespace doorbell::io {
+
+struct FetchOptions {
+  bool gunzip = false;  // the bytes are packed by gzip
+  std::string device{};
+};
+
+// The bytes (u8) of a path or a file:// URL.
+Tensor from_url(const std::string& url, const FetchOptions& options = {},
+                os::Files& files = os::host_files());
+
+// The files inside by their names, u8. Tar may be packed by gzip, bzip2 or xz.
+nn::NamedTensors zip_extract(const std::string& path, const std::string& device = {},
+                             os::Files& files = os::host_files());
+nn::NamedTensors tar_extract(const std::string& path, const std::string& device = {},
+                             os::Files& files = os::host_files());
+
+// The tensors of a file that torch.save wrote (.pt, .pth), by name: nested containers join their
+// keys with dots. Nothing in the file is run; what is no tensor, number, text or container is
+// refused by its name.
+//   nn::load_state(model, io::torch_load("model.pth"));
+nn::NamedTensors torch_load(const std::string& path, const std::string& device = {},
+                            os::Files& files = os::host_files());
+
+struct Cifar {
+  Tensor train_images, train_labels;  // (50000, 3, 32, 32) and (50000), u8
+  Tensor test_images, test_labels;    // (10000, 3, 32, 32) and (10000), u8
+};
+// From the binary version: cifar-10-binary.tar.gz, or the folder with what it holds.
+Cifar load_cifar(const std::string& path, const std::string& device = {},
+                 os::Files& files = os::host_files());
+
+}  // namespace doorbell::io
