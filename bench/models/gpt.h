@@ -41,7 +41,7 @@ struct GptBlock {
       k = Tensor::cat({cache->keys, k}, 2);
       v = Tensor::cat({cache->values, v}, 2);
     }
-    const Tensor attended = q.scaled_dot_product_attention(k, v, {.causal = cache == nullptr});
+    const Tensor attended = q.scaled_dot_product_attention(k, v, {.is_causal = cache == nullptr});
     const Tensor y = x + projection(attended.transpose(1, 2).reshape({batch, length, width}));
     return y + narrow(widen(norm2(y)).gelu(Gelu::Tanh));
   }

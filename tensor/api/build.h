@@ -108,8 +108,11 @@ bool is_always_empty(const Tensor& x);
 std::vector<i64> per_axis(const PerAxis& values, usize count, const char* what);
 
 // ---- shared compositions
-// ------------------------------------------------------------------------- Pads the last
-// kernel.size() axes were it a pooling: x (..., spatial) gives (..., out, kernel).
+
+using Amounts = std::vector<std::pair<i64, i64>>;
+// The same padding before and after each of the last axes, as many as there are numbers.
+Amounts spatial_padding(const Tensor& x, const std::vector<i64>& padding);
+// The windows of the last kernel.size() axes: x (..., spatial) gives (..., out, kernel).
 Tensor pool(const Tensor& x, std::span<const i64> kernel, std::span<const i64> stride,
             std::span<const i64> dilation);
 // Pads with any value; an identity of a reduction, say.

@@ -1,5 +1,5 @@
-// Convolution, pooling and normalisation, over any number of spatial axes. A convolution is a
-// pooling, one multiplication and one sum over (channels, kernel).
+// Convolution over any number of spatial axes: windows (detail::pool), one multiplication and one
+// sum over (channels, kernel).
 #include <algorithm>
 
 #include "tensor/api/build.h"
@@ -9,17 +9,7 @@ namespace doorbell {
 
 namespace {
 
-using Amounts = std::vector<std::pair<i64, i64>>;
-
-// The same padding before and after each of the last axes.
-Amounts spatial_padding(const Tensor& x, const std::vector<i64>& padding) {
-  Amounts amounts(static_cast<usize>(x.ndim()) - padding.size(), {0, 0});
-  for (i64 amount : padding) {
-    if (amount < 0) throw fail(ErrorKind::Invalid, "padding of {}", amount);
-    amounts.emplace_back(amount, amount);
-  }
-  return amounts;
-}
+using detail::Amounts;
 
 std::string misfit(const Tensor& x, const Tensor& weight, i64 groups) {
   return fmt::format("input of shape {} does not match weights of shape {} in {} groups",
@@ -44,10 +34,6 @@ Tensor add_bias(const Tensor& x, const Tensor& bias) {
   return x + bias.reshape(channel);
 }
 
-}  // namespace
-
-namespace {
-
 // The numbers of a convolution of one input shape.
 struct Convolution {
   std::vector<i64> kernel, stride, dilation, padding;
@@ -57,7 +43,7 @@ struct Convolution {
   usize spatial() const { return kernel.size(); }
   // (batch, channels, places, kernel)
   Tensor windows(const Tensor& x) const {
-    return detail::pool(x.pad(spatial_padding(x, padding)), kernel, stride, dilation);
+    return detail::pool(x.pad(detail::spatial_padding(x, padding)), kernel, stride, dilation);
   }
   Tensor forward(const Tensor& x, const Tensor& weight) const;
   Tensor input_gradient(const Tensor& gradient, const Tensor& x, const Tensor& weight) const;
@@ -115,8 +101,8 @@ Tensor Convolution::input_gradient(const Tensor& gradient, const Tensor& x,
   return gradient.conv_transpose2d(weight, {.stride = stride,
                                             .padding = padding,
                                             .output_padding = rest,
-                                            .dilation = dilation,
-                                            .groups = groups});
+                                            .groups = groups,
+                                            .dilation = dilation});
 }
 
 // Every weight meets the inputs of its place in all windows: a sum over batch and places.
@@ -161,7 +147,32 @@ bool has_transposed_form(const Convolution& c, const Tensor& x, const Tensor& we
 
 }  // namespace
 
+namespace {
+
+// As much padding as keeps the sizes; the odd element stands behind.
+Tensor padded_to_same(const Tensor& x, const Tensor& weight, const Conv2dOptions& options) {
+  const usize spatial = static_cast<usize>(std::max<i64>(weight.ndim() - 2, 0));
+  const auto dilation = detail::per_axis(options.dilation, spatial, "dilation");
+  Amounts amounts(static_cast<usize>(x.ndim()), {0, 0});
+  for (usize i = 0; i < spatial && i + 2 < amounts.size(); ++i) {
+    const i64 all = dilation[i] * (weight.size(static_cast<i64>(i) + 2).value() - 1);
+    amounts[i + 2] = {all / 2, all - all / 2};
+  }
+  for (i64 stride : options.stride.values()) {
+    if (stride != 1) {
+      throw fail(ErrorKind::Invalid, "a convolution to the same sizes with stride {}", stride);
+    }
+  }
+  return x.pad(amounts);
+}
+
+}  // namespace
+
 Tensor Tensor::conv2d(const Tensor& weight, const Conv2dOptions& options) const {
+  if (options.same) {
+    return padded_to_same(*this, weight, options)
+        .conv2d(weight, {.dilation = options.dilation, .groups = options.groups});
+  }
   const Convolution convolution(*this, weight, options);
   const Tensor result = convolution.forward(*this, weight);
   if (!has_transposed_form(convolution, *this, weight)) return result;
@@ -191,6 +202,10 @@ Tensor Tensor::conv_transpose2d(const Tensor& weight, const ConvTranspose2dOptio
   std::vector<i64> flipped;
   for (usize i = 0; i < spatial; ++i) {
     const i64 axis = static_cast<i64>(i) + 2;
+    if (extra[i] >= std::max(stride[i], dilation[i])) {
+      throw fail(ErrorKind::Invalid, "output padding of {} with stride {} and dilation {}",
+                 extra[i], stride[i], dilation[i]);
+    }
     flipped.push_back(axis + 1);
     if (stride[i] == 1) continue;
     Amounts gap(static_cast<usize>(x.ndim()) + 1, {0, 0});
@@ -211,87 +226,10 @@ Tensor Tensor::conv_transpose2d(const Tensor& weight, const ConvTranspose2dOptio
   return x.pad(around).conv2d(kernel, {.dilation = dilation, .groups = groups});
 }
 
-namespace {
-
-struct PoolPlan {
-  std::vector<i64> kernel, stride, dilation;
-  Amounts around;  // padding asked for
-  Amounts beyond;  // further, for windows that end outside (ceil mode)
-  std::vector<i64> axes;
-};
-
-PoolPlan plan_pool(const Tensor& x, const std::vector<i64>& kernel, const PoolOptions& options) {
-  const usize spatial = kernel.size();
-  if (spatial == 0 || static_cast<usize>(x.ndim()) < spatial) {
-    throw fail(ErrorKind::Invalid, "pooling over {} axes of shape {}", spatial, x.shape().str());
-  }
-  PoolPlan plan{.kernel = kernel};
-  plan.stride =
-      options.stride.given() ? detail::per_axis(options.stride, spatial, "stride") : kernel;
-  plan.dilation = detail::per_axis(options.dilation, spatial, "dilation");
-  const auto padding = detail::per_axis(options.padding, spatial, "padding");
-  plan.around = spatial_padding(x, padding);
-  plan.beyond.assign(static_cast<usize>(x.ndim()), {0, 0});
-  for (usize i = 0; i < spatial; ++i) {
-    plan.axes.push_back(static_cast<i64>(i) - static_cast<i64>(spatial));
-    if (!options.ceil_mode || plan.stride[i] < 1) continue;
-    const usize axis = static_cast<usize>(x.ndim()) - spatial + i;
-    const i64 length = x.size(static_cast<i64>(axis)).value() + 2 * padding[i];
-    const i64 reach = plan.dilation[i] * (kernel[i] - 1) + 1;
-    i64 out = (length - reach + plan.stride[i] - 1) / plan.stride[i] + 1;
-    // A window that starts beyond the input and its left padding does not count.
-    if ((out - 1) * plan.stride[i] >= length - padding[i]) --out;
-    plan.beyond[axis].second = std::max<i64>((out - 1) * plan.stride[i] + reach - length, 0);
-  }
-  return plan;
-}
-
-Tensor windows_of(const PoolPlan& plan, const Tensor& x) {
-  return detail::pool(x, plan.kernel, plan.stride, plan.dilation);
-}
-
-}  // namespace
-
-Tensor Tensor::max_pool2d(const std::vector<i64>& kernel, const PoolOptions& options) const {
-  const PoolPlan plan = plan_pool(*this, kernel, options);
-  const Number least = detail::lowest(dtype());
-  Amounts both = plan.around;
-  for (usize i = 0; i < both.size(); ++i) both[i].second += plan.beyond[i].second;
-  return windows_of(plan, detail::pad_value(*this, both, least)).max(plan.axes);
-}
-
-Tensor Tensor::avg_pool2d(const std::vector<i64>& kernel, const PoolOptions& options) const {
-  const PoolPlan plan = plan_pool(*this, kernel, options);
-  const Tensor x = detail::as_float(*this);
-  const Tensor padded = x.pad(plan.around).pad(plan.beyond);
-  if (!options.ceil_mode && options.count_include_pad)
-    return windows_of(plan, padded).mean(plan.axes);
-  // What counts is 1, what does not is 0.
-  const Tensor counted = options.count_include_pad
-                             ? x.pad(plan.around).ones_like().pad(plan.beyond)
-                             : x.ones_like().pad(plan.around).pad(plan.beyond);
-  return windows_of(plan, padded).sum(plan.axes) / windows_of(plan, counted).sum(plan.axes);
-}
-
-Tensor Tensor::layernorm(const Axes& axes, f64 eps) const {
-  const Tensor x = detail::as_float(*this);
-  const Tensor centred = x - x.mean(axes, {.keepdim = true});
-  const Tensor variance = centred.square().mean(axes, {.keepdim = true});
-  return centred * (variance + eps).rsqrt();
-}
-
-Tensor Tensor::batchnorm(const Tensor& weight, const Tensor& bias, const Tensor& mean,
-                         const Tensor& invstd) const {
-  if (ndim() < 2) {
-    throw fail(ErrorKind::Invalid, "batch norm of shape {}, expected a channel axis",
-               shape().str());
-  }
-  Shape channel(static_cast<usize>(ndim()), 1);
-  channel[1] = size(1);
-  Tensor x = *this - mean.reshape(channel);
-  if (weight.defined()) x = x * weight.reshape(channel);
-  x = x * invstd.reshape(channel);
-  return bias.defined() ? x + bias.reshape(channel) : x;
+Tensor Tensor::conv_transpose2d(const Tensor& weight, const Tensor& bias,
+                                const ConvTranspose2dOptions& options) const {
+  const Tensor result = conv_transpose2d(weight, options);
+  return bias.defined() ? add_bias(result, bias) : result;
 }
 
 }  // namespace doorbell

@@ -1,8 +1,6 @@
-// Products of matrices, and attention. A product is one multiplication with axes spread apart and
+// Products of matrices. A product is one multiplication with axes spread apart and
 // one sum: the shape the scheduler and the code generator look for.
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "tensor/api/build.h"
 
@@ -39,32 +37,6 @@ Tensor Tensor::linear(const Tensor& weight) const {
 }
 Tensor Tensor::linear(const Tensor& weight, const Tensor& bias) const {
   return linear(weight).add(bias);
-}
-
-Tensor Tensor::scaled_dot_product_attention(const Tensor& key, const Tensor& value,
-                                            const AttentionOptions& options) const {
-  return scaled_dot_product_attention(key, value, Tensor(), options);
-}
-
-Tensor Tensor::scaled_dot_product_attention(const Tensor& key, const Tensor& value,
-                                            const Tensor& mask,
-                                            const AttentionOptions& options) const {
-  if (options.causal && mask.defined()) {
-    throw fail(ErrorKind::Invalid, "attention with a mask and causal = true, expected one of them");
-  }
-  const f64 scale =
-      options.scale ? *options.scale : 1.0 / std::sqrt(static_cast<f64>(size(-1).value()));
-  const Tensor wide = detail::as_float(*this);
-  const DType compute = wide.dtype().bytes() < 4 ? dtypes::f32 : wide.dtype();
-  Tensor scores = wide.cast(compute).matmul(key.transpose(-2, -1).cast(compute)) * scale;
-  constexpr f64 kNever = -std::numeric_limits<f64>::infinity();
-  if (options.causal) {
-    const Tensor allowed = Tensor::ones({size(-2), key.size(-2)}, {.dtype = dtypes::bool_}).tril();
-    scores = doorbell::where(allowed, scores, kNever);
-  } else if (mask.defined()) {
-    scores = mask.dtype().is_bool() ? doorbell::where(mask, scores, kNever) : scores + mask;
-  }
-  return scores.softmax(-1).cast(wide.dtype()).dropout(options.dropout).matmul(value);
 }
 
 }  // namespace doorbell

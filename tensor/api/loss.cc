@@ -15,22 +15,58 @@ Tensor reduced(const Tensor& loss, Reduction reduction) {
 }
 
 void check_smoothing(f64 smoothing) {
-  if (smoothing < 0 || smoothing > 1) {
+  if (!(smoothing >= 0 && smoothing <= 1)) {
     throw fail(ErrorKind::Invalid, "label smoothing of {}, expected 0 to 1", smoothing);
   }
 }
 
-void check_labels(const Tensor& x, const Shape& expected, const Tensor& labels) {
-  if (labels.shape() != expected) {
-    throw fail(ErrorKind::Invalid, "labels of shape {} for logits of shape {}, expected {}",
-               labels.shape().str(), x.shape().str(), expected.str());
+// Class weights, laid along an axis of x; undefined where there are none.
+Tensor along(const Tensor& weight, const Tensor& x, i64 axis) {
+  if (!weight.defined()) return weight;
+  if (weight.ndim() != 1 || !(weight.size(0) == x.size(axis))) {
+    throw fail(ErrorKind::Invalid, "class weights of shape {} for logits of shape {}",
+               weight.shape().str(), x.shape().str());
   }
+  Shape shape(static_cast<usize>(x.ndim()), 1);
+  shape[static_cast<usize>(axis)] = x.size(axis);
+  return weight.reshape(shape);
 }
 
-// The mean over the labels that count.
-Tensor reduce_masked(const Tensor& loss, const Tensor& counted, Reduction reduction) {
-  if (reduction != Reduction::Mean || !counted.defined()) return reduced(loss, reduction);
-  return loss.sum() / counted.cast(loss.dtype()).sum();
+// Bool: the labels that count; undefined where all do.
+Tensor counted_of(const Tensor& labels, const LossOptions& options) {
+  if (!options.ignore_index) return {};
+  if (labels.dtype().is_unsigned() && *options.ignore_index < 0) return {};
+  return labels != *options.ignore_index;
+}
+
+// What the losses of class numbers share; classes lie along `axis` of the log probabilities.
+Tensor class_loss(const Tensor& log_probabilities, i64 axis, const Tensor& labels,
+                  const Tensor& weight, const LossOptions& options) {
+  Shape expected = log_probabilities.shape();
+  expected.erase(expected.begin() + axis);
+  if (labels.shape() != expected) {
+    throw fail(ErrorKind::Invalid, "labels of shape {} for logits of shape {}, expected {}",
+               labels.shape().str(), log_probabilities.shape().str(), expected.str());
+  }
+  const i64 classes = log_probabilities.size(axis).value();
+  const Tensor chosen = detail::one_hot_mask(labels.unsqueeze(axis), classes, axis);
+  const Tensor counted = counted_of(labels, options),
+               weights = along(weight, log_probabilities, axis);
+  const Tensor weighted = weights.defined() ? log_probabilities * weights : log_probabilities;
+  const auto among_counted = [&](const Tensor& x) {
+    return counted.defined() ? doorbell::where(counted, x, 0) : x;
+  };
+  Tensor loss = among_counted(doorbell::where(chosen, weighted, 0).sum(axis).neg());
+  if (options.label_smoothing != 0) {
+    const f64 share = options.label_smoothing;
+    const Tensor uniform = among_counted(weighted.sum(axis).neg());
+    loss = (1 - share) * loss + share / static_cast<f64>(classes) * uniform;
+  }
+  if (options.reduction != Reduction::Mean) return reduced(loss, options.reduction);
+  if (weights.defined()) {
+    return loss.sum() / among_counted(doorbell::where(chosen, weights, 0).sum(axis)).sum();
+  }
+  return counted.defined() ? loss.sum() / counted.cast(loss.dtype()).sum() : loss.mean();
 }
 
 }  // namespace
@@ -39,73 +75,85 @@ Tensor Tensor::sparse_categorical_crossentropy(const Tensor& labels,
                                                const LossOptions& options) const {
   check_smoothing(options.label_smoothing);
   if (ndim() == 0) throw fail(ErrorKind::Invalid, "logits of shape (), expected classes");
-  Shape expected = shape();
-  expected.pop_back();
-  check_labels(*this, expected, labels);
-  const Tensor log_probabilities = log_softmax(-1);
-  const i64 classes = size(-1).value();
-  Tensor chosen = detail::one_hot_mask(labels.unsqueeze(-1), classes, -1);
-  Tensor counted;
-  if (options.ignore_index) {
-    counted = labels != *options.ignore_index;
-    chosen = chosen & counted.unsqueeze(-1);
-  }
-  Tensor loss = (log_probabilities * chosen.cast(log_probabilities.dtype())).sum(-1).neg();
-  if (options.label_smoothing != 0) {
-    Tensor uniform = log_probabilities.mean(-1).neg();
-    if (counted.defined()) uniform = doorbell::where(counted, uniform, 0.0);
-    loss = (1 - options.label_smoothing) * loss + options.label_smoothing * uniform;
-  }
-  return reduce_masked(loss, counted, options.reduction);
+  return class_loss(log_softmax(-1), ndim() - 1, labels, {}, options);
 }
 
 Tensor Tensor::cross_entropy(const Tensor& labels, const LossOptions& options) const {
+  return cross_entropy(labels, Tensor(), options);
+}
+
+Tensor Tensor::cross_entropy(const Tensor& labels, const Tensor& weight,
+                             const LossOptions& options) const {
   check_smoothing(options.label_smoothing);
   if (ndim() == 0) throw fail(ErrorKind::Invalid, "logits of shape (), expected classes");
   const i64 axis = ndim() == 1 ? 0 : 1;
-  const i64 classes = size(axis).value();
   const Tensor log_probabilities = log_softmax(axis);
+  if (labels.shape() != shape())
+    return class_loss(log_probabilities, axis, labels, weight, options);
   Tensor wanted = labels;
-  if (labels.shape() != shape()) {
-    Shape expected = shape();
-    expected.erase(expected.begin() + axis);
-    check_labels(*this, expected, labels);
-    wanted =
-        detail::one_hot_mask(labels.unsqueeze(axis), classes, axis).cast(log_probabilities.dtype());
-  }
   if (options.label_smoothing != 0) {
     wanted = (1 - options.label_smoothing) * wanted +
-             options.label_smoothing / static_cast<f64>(classes);
+             options.label_smoothing / static_cast<f64>(size(axis).value());
   }
-  return reduced((log_probabilities * wanted).sum(axis).neg(), options.reduction);
+  const Tensor weights = along(weight, *this, axis);
+  Tensor products = log_probabilities * wanted;
+  if (weights.defined()) products = products * weights;
+  return reduced(products.sum(axis).neg(), options.reduction);
 }
 
 Tensor Tensor::nll_loss(const Tensor& labels, const LossOptions& options) const {
-  if (ndim() < 2) {
-    throw fail(ErrorKind::Invalid, "log probabilities of shape {}, expected (n, classes, ...)",
-               shape().str());
-  }
-  Shape expected = shape();
-  expected.erase(expected.begin() + 1);
-  check_labels(*this, expected, labels);
-  Tensor loss = gather(1, labels.unsqueeze(1)).squeeze(1).neg();
-  Tensor counted;
-  if (options.ignore_index) {
-    counted = labels != *options.ignore_index;
-    loss = doorbell::where(counted, loss, 0.0);
-  }
-  return reduce_masked(loss, counted, options.reduction);
+  return nll_loss(labels, Tensor(), options);
 }
+
+Tensor Tensor::nll_loss(const Tensor& labels, const Tensor& weight,
+                        const LossOptions& options) const {
+  if (ndim() == 0) {
+    throw fail(ErrorKind::Invalid, "log probabilities of shape (), expected (n, classes, ...)");
+  }
+  if (options.label_smoothing != 0) {
+    throw fail(ErrorKind::Invalid, "nll_loss with label smoothing of {}, which it lacks",
+               options.label_smoothing);
+  }
+  return class_loss(*this, ndim() == 1 ? 0 : 1, labels, weight, options);
+}
+
+namespace {
+
+// At least -100, as PyTorch has it; the gradient at 0 is 0 rather than infinite.
+Tensor bounded_log(const Tensor& x) {
+  const Tensor positive = x > 0;
+  return doorbell::where(positive, doorbell::where(positive, x, 1).log().maximum(-100.0), -100.0);
+}
+
+}  // namespace
 
 Tensor Tensor::binary_crossentropy(const Tensor& labels, const LossOptions& options) const {
-  const Tensor loss = (labels * log() + (1 - labels) * (1 - *this).log()).neg();
-  return reduced(loss, options.reduction);
+  return binary_crossentropy(labels, Tensor(), options);
 }
 
-// max(x, 0) - x * y + log(1 + exp(-|x|)).
+Tensor Tensor::binary_crossentropy(const Tensor& labels, const Tensor& weight,
+                                   const LossOptions& options) const {
+  const Tensor loss = (labels * bounded_log(*this) + (1 - labels) * bounded_log(1 - *this)).neg();
+  return reduced(weight.defined() ? loss * weight : loss, options.reduction);
+}
+
 Tensor Tensor::binary_crossentropy_logits(const Tensor& labels, const LossOptions& options) const {
-  const Tensor loss = relu() - *this * labels + (abs().neg().exp() + 1).log();
-  return reduced(loss, options.reduction);
+  return binary_crossentropy_logits(labels, Tensor(), Tensor(), options);
+}
+
+// max(x, 0) - x * y + log(1 + exp(-|x|)), the last two parts weighted where 1s are.
+Tensor Tensor::binary_crossentropy_logits(const Tensor& labels, const Tensor& weight,
+                                          const Tensor& pos_weight,
+                                          const LossOptions& options) const {
+  const Tensor soft = (abs().neg().exp() + 1).log();  // log(1 + exp(-|x|))
+  Tensor loss;
+  if (pos_weight.defined()) {
+    const Tensor log_weight = (pos_weight - 1) * labels + 1;
+    loss = (1 - labels) * *this + log_weight * (soft + neg().relu());
+  } else {
+    loss = relu() - *this * labels + soft;
+  }
+  return reduced(weight.defined() ? loss * weight : loss, options.reduction);
 }
 
 }  // namespace doorbell

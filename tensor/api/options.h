@@ -1,6 +1,6 @@
 // The named arguments of the tensor API, written as designated initialisers at the call:
-//   x.conv2d(w, {.stride = {2, 2}});  x.sum(1, {.keepdim = true});
-// A default here is PyTorch's default.
+//   x.pad({{1, 1}}, {.value = 3});  x.sum(1, {.keepdim = true});
+// A default here is PyTorch's default. Those of networks' layers and losses are layer_options.h's.
 #pragma once
 
 #include <initializer_list>
@@ -41,22 +41,6 @@ class Axes {
   bool all_ = false;
 };
 
-// A number per spatial axis; one number means it for all of them.
-class PerAxis {
- public:
-  PerAxis() = default;  // not given
-  template <class T>
-    requires std::is_integral_v<T>
-  PerAxis(T value) : values_{static_cast<i64>(value)} {}  // NOLINT(google-explicit-constructor)
-  PerAxis(std::initializer_list<i64> values) : values_(values) {}
-  PerAxis(std::vector<i64> values) : values_(std::move(values)) {}  // NOLINT
-  bool given() const { return !values_.empty(); }
-  const std::vector<i64>& values() const { return values_; }
-
- private:
-  std::vector<i64> values_;
-};
-
 struct ReduceOptions {
   bool keepdim = false;          // reduced axes stay, with size 1
   std::optional<DType> dtype{};  // sum, prod: convert to this first; none: see Tensor::sum
@@ -74,57 +58,13 @@ struct PadOptions {
   PadMode mode = PadMode::Constant;
 };
 
-struct Conv2dOptions {
-  PerAxis stride = 1;
-  PerAxis padding = 0;  // zeros on both sides of each spatial axis
-  PerAxis dilation = 1;
-  i64 groups = 1;
-};
-
-struct ConvTranspose2dOptions {
-  PerAxis stride = 1;
-  PerAxis padding = 0;
-  PerAxis output_padding = 0;
-  PerAxis dilation = 1;
-  i64 groups = 1;
-};
-
-struct PoolOptions {
-  PerAxis stride{};  // not given: the kernel size
-  PerAxis padding = 0;
-  PerAxis dilation = 1;
-  bool ceil_mode = false;         // windows may start inside and end beyond the padded input
-  bool count_include_pad = true;  // avg_pool2d: padding counts in the divisor
-};
-
 struct ClampOptions {
   std::optional<Number> min{}, max{};
-};
-
-enum class Reduction : u8 { Mean, Sum, None };
-
-struct LossOptions {
-  Reduction reduction = Reduction::Mean;
-  f64 label_smoothing = 0.0;          // cross_entropy, sparse_categorical_crossentropy
-  std::optional<i64> ignore_index{};  // sparse_categorical_crossentropy: labels left out
-};
-
-struct AttentionOptions {
-  f64 dropout = 0.0;
-  bool causal = false;
-  std::optional<f64> scale{};  // none: 1 / sqrt(head size)
 };
 
 struct CloseOptions {
   f64 rtol = 1e-5, atol = 1e-8;
   bool equal_nan = false;
-};
-
-enum class Resample : u8 { Linear, Nearest, NearestExact };
-
-struct InterpolateOptions {
-  Resample mode = Resample::Linear;
-  bool align_corners = false;  // Linear: the outermost elements stay in place
 };
 
 enum class Combine : u8 { Sum, Product, Mean, Max, Min };

@@ -104,12 +104,14 @@ std::vector<Tensor> meshgrid(std::initializer_list<Tensor> axes) {
 
 namespace {
 
-struct Neighbours {
-  Tensor low, high, weight;  // of the high one
+// Where the elements of the result stand among those of x: the low one and the way to the next, for
+// each. Exact in integers up to the last division.
+struct Places {
+  Tensor low, weight;  // i32; f32, 0 <= weight < 1
 };
 
-// Exact in integers up to the last division.
-Neighbours linear_neighbours(i64 from, i64 to, bool align_corners) {
+// Within the elements (Linear), or as far out as the centres reach (cubic).
+Places places(i64 from, i64 to, bool align_corners, bool within) {
   const Tensor place = Tensor::arange(to);
   i64 denominator = align_corners ? to - 1 : to * 2;
   Tensor numerator = align_corners ? place * (from - 1) : (place * 2 + 1) * from - to;
@@ -117,11 +119,9 @@ Neighbours linear_neighbours(i64 from, i64 to, bool align_corners) {
     numerator = place * 0;
     denominator = 1;
   }
-  numerator = numerator.clamp({.min = 0, .max = (from - 1) * denominator});
+  if (within) numerator = numerator.clamp({.min = 0, .max = (from - 1) * denominator});
   const Tensor low = numerator.div(denominator, Rounding::Floor);
-  const Tensor high = (numerator + (denominator - 1)).div(denominator, Rounding::Floor);
-  const Tensor weight = (numerator % denominator).cast(dtypes::f32) / static_cast<f64>(denominator);
-  return {low, high, weight};
+  return {low, (numerator % denominator).cast(dtypes::f32) / static_cast<f64>(denominator)};
 }
 
 Tensor nearest(i64 from, i64 to, bool exact) {
@@ -130,37 +130,81 @@ Tensor nearest(i64 from, i64 to, bool exact) {
   return numerator.div(exact ? 2 * to : to, Rounding::Floor);
 }
 
-// x[..., index, ...] along an axis.
+// x[..., index, ...] along an axis; indices beyond the ends mean the end.
 Tensor pick(const Tensor& x, i64 axis, const Tensor& index) {
   std::vector<Index> indices(static_cast<usize>(axis), Index(Slice()));
-  indices.emplace_back(index);
+  indices.emplace_back(index.clamp({.min = 0, .max = x.size(axis).value() - 1}));
   return x.at(indices);
+}
+
+// A weight per element of an axis.
+Tensor laid_along(const Tensor& weight, const Tensor& x, i64 axis) {
+  Shape shape(static_cast<usize>(x.ndim() - axis), 1);
+  shape[0] = weight.size(0);
+  return weight.reshape(shape);
+}
+
+// The cubic convolution of four elements, by Keys; a = -0.75, as in PyTorch.
+Tensor cubic(const Tensor& x, i64 axis, i64 to, bool align_corners) {
+  constexpr f64 a = -0.75;
+  const Places p = places(x.size(axis).value(), to, align_corners, false);
+  const auto near = [&](const Tensor& d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };
+  const auto far = [&](const Tensor& d) { return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a; };
+  const Tensor t = p.weight;
+  const Tensor weights[] = {far(t + 1), near(t), near(1 - t), far(2 - t)};
+  Tensor sum;
+  for (i64 i = 0; i < 4; ++i) {
+    const Tensor part =
+        pick(x, axis, p.low + (i - 1)) * laid_along(weights[static_cast<usize>(i)], x, axis);
+    sum = sum.defined() ? sum + part : part;
+  }
+  return sum;
+}
+
+// The mean of the elements that a result overlaps.
+Tensor area(const Tensor& x, i64 axis, i64 to) {
+  const i64 from = x.size(axis).value();
+  const Tensor place = Tensor::arange(to).unsqueeze(-1), element = Tensor::arange(from);
+  const Tensor begin = (place * from).div(to, Rounding::Floor);
+  const Tensor end = ((place + 1) * from + (to - 1)).div(to, Rounding::Floor);
+  const Tensor inside = (element >= begin) & (element < end);  // (to, from)
+  const Tensor rows = x.transpose(axis, -1).unsqueeze(-2);
+  return (doorbell::where(inside, rows, 0).sum(-1) / (end - begin).squeeze(-1)).transpose(axis, -1);
+}
+
+Tensor resampled(const Tensor& x, i64 axis, i64 to, const InterpolateOptions& options) {
+  const i64 from = x.size(axis).value();
+  switch (options.mode) {
+    case Resample::Nearest: return pick(x, axis, nearest(from, to, false));
+    case Resample::NearestExact: return pick(x, axis, nearest(from, to, true));
+    case Resample::Linear: {
+      const Places p = places(from, to, options.align_corners, true);
+      return pick(x, axis, p.low).lerp(pick(x, axis, p.low + 1), laid_along(p.weight, x, axis));
+    }
+    case Resample::Bicubic: return cubic(x, axis, to, options.align_corners);
+    case Resample::Area: return area(x, axis, to);
+  }
+  throw fail(ErrorKind::Invalid, "interpolation mode {}", static_cast<int>(options.mode));
 }
 
 }  // namespace
 
 Tensor Tensor::interpolate(const std::vector<i64>& sizes, const InterpolateOptions& options) const {
-  if (static_cast<i64>(sizes.size()) > ndim() ||
-      (options.align_corners && options.mode != Resample::Linear)) {
+  const bool smooth = options.mode == Resample::Linear || options.mode == Resample::Bicubic;
+  if (static_cast<i64>(sizes.size()) > ndim() || (options.align_corners && !smooth)) {
     throw fail(ErrorKind::Invalid, "interpolation to {} axes of shape {}{}", sizes.size(),
                shape().str(), options.align_corners ? " with corners aligned" : "");
   }
-  Tensor x = *this;
+  const bool moves = options.mode == Resample::Nearest || options.mode == Resample::NearestExact;
+  Tensor x = moves ? *this : detail::as_float(*this);
+  if (!moves && x.dtype().bytes() < 4) x = x.cast(dtypes::f32);
   for (usize i = 0; i < sizes.size(); ++i) {
     const i64 axis = ndim() - static_cast<i64>(sizes.size() - i);
-    const i64 from = size(axis).value(), to = sizes[i];
-    if (from < 1 || to < 1) {
-      throw fail(ErrorKind::Invalid, "interpolation from {} to {} elements", from, to);
+    if (size(axis).value() < 1 || sizes[i] < 1) {
+      throw fail(ErrorKind::Invalid, "interpolation from {} to {} elements", size(axis).str(),
+                 sizes[i]);
     }
-    if (options.mode != Resample::Linear) {
-      x = pick(x, axis, nearest(from, to, options.mode == Resample::NearestExact));
-      continue;
-    }
-    const Neighbours n = linear_neighbours(from, to, options.align_corners);
-    Shape along(static_cast<usize>(ndim() - axis), 1);
-    along[0] = to;
-    const Tensor wide = detail::as_float(x);
-    x = pick(wide, axis, n.low).lerp(pick(wide, axis, n.high), n.weight.reshape(along));
+    x = resampled(x, axis, sizes[i], options);
   }
   return x.cast(dtype());
 }

@@ -20,6 +20,7 @@
 
 #include "base/util/error.h"
 #include "core/uop/graph.h"
+#include "tensor/api/layer_options.h"
 #include "tensor/api/number.h"
 #include "tensor/api/options.h"
 #include "tensor/api/scopes.h"
@@ -30,7 +31,10 @@ namespace doorbell {
 
 class Selection;
 struct Operand;
+struct Pooled;
+struct QR;
 struct Sorted;
+struct SVD;
 namespace detail {
 struct Cell;
 struct Access;
@@ -149,6 +153,19 @@ struct Operand {
 
   const Tensor* tensor = nullptr;
   Number number = 0;
+};
+
+// What max_pool2d_with_indices gives: `indices` (i32) count the elements of the spatial axes.
+struct Pooled {
+  Tensor values, indices;
+};
+
+// x = Q R; x = U diag(S) Vh.
+struct QR {
+  Tensor Q, R;
+};
+struct SVD {
+  Tensor U, S, Vh;
 };
 
 // What sort and topk give: `indices` (i32) say where the values stood.

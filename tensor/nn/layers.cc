@@ -1,9 +1,7 @@
-// Initial values and forward passes of the layers.
+// Initial values and forward passes of the layers; norms.cc has those of the norms.
 #include "tensor/nn/layers.h"
 
 #include <cmath>
-
-#include "tensor/nn/deferred.h"
 
 namespace doorbell::nn {
 
@@ -13,10 +11,6 @@ namespace {
 Tensor initial(const Shape& shape, i64 inputs, const std::string& device) {
   const f64 bound = 1.0 / std::sqrt(static_cast<f64>(inputs));
   return Tensor::uniform(shape, -bound, bound, {.device = device, .requires_grad = true});
-}
-
-TensorOptions parameter(const std::string& device) {
-  return {.device = device, .requires_grad = true};
 }
 
 }  // namespace
@@ -76,11 +70,7 @@ ConvTranspose2d::ConvTranspose2d(i64 in, i64 out, const std::vector<i64>& kernel
 }
 
 Tensor ConvTranspose2d::operator()(const Tensor& x) const {
-  const Tensor result = x.conv_transpose2d(weight, options);
-  if (!bias.defined()) return result;
-  Shape channel(static_cast<usize>(result.ndim()), 1);
-  channel[1] = result.size(1);
-  return result + bias.reshape(channel);
+  return x.conv_transpose2d(weight, bias, options);
 }
 
 void ConvTranspose2d::visit(Visitor& visitor) {
@@ -88,120 +78,8 @@ void ConvTranspose2d::visit(Visitor& visitor) {
   visitor("bias", bias);
 }
 
-BatchNorm::BatchNorm(i64 features, const BatchNormOptions& options) : options(options) {
-  if (options.affine) {
-    weight = Tensor::ones({features}, parameter(options.device));
-    bias = Tensor::zeros({features}, parameter(options.device));
-  }
-  if (options.track_running_stats) {
-    running_mean = Tensor::zeros({features}, {.device = options.device});
-    running_var = Tensor::ones({features}, {.device = options.device});
-    num_batches_tracked = Tensor::zeros({}, {.dtype = dtypes::i64, .device = options.device});
-  }
-}
-
-Tensor BatchNorm::operator()(const Tensor& x) {
-  if (!TrainingScope::active() && options.track_running_stats) {
-    return x.batchnorm(weight, bias, running_mean, (running_var + options.eps).rsqrt());
-  }
-  std::vector<i64> axes;
-  Size count = 1;
-  for (i64 axis = 0; axis < x.ndim(); ++axis) {
-    if (axis == 1) continue;
-    axes.push_back(axis);
-    count = count * x.size(axis);
-  }
-  Shape channel(static_cast<usize>(x.ndim()), 1);
-  channel[1] = x.size(1);
-  const Tensor mean = x.mean(axes);
-  const Tensor variance = (x - mean.reshape(channel)).square().mean(axes);
-  if (options.track_running_stats) {
-    NoGradScope no_grad;
-    const f64 n = static_cast<f64>(count.value());
-    const f64 unbiased = n > 1 ? n / (n - 1) : 1.0;
-    const f64 keep = 1 - options.momentum;
-    running_mean.assign(keep * running_mean + options.momentum * mean.detach());
-    running_var.assign(keep * running_var + options.momentum * unbiased * variance.detach());
-    num_batches_tracked.assign(num_batches_tracked + 1);
-    for (const Tensor* state : {&running_mean, &running_var, &num_batches_tracked}) defer(*state);
-  }
-  return x.batchnorm(weight, bias, mean, (variance + options.eps).rsqrt());
-}
-
-void BatchNorm::visit(Visitor& visitor) {
-  visitor("weight", weight);
-  visitor("bias", bias);
-  visitor("running_mean", running_mean);
-  visitor("running_var", running_var);
-  visitor("num_batches_tracked", num_batches_tracked);
-}
-
-LayerNorm::LayerNorm(const Shape& shape, const NormOptions& options)
-    : shape(shape), options(options) {
-  if (!options.affine) return;
-  weight = Tensor::ones(shape, parameter(options.device));
-  bias = Tensor::zeros(shape, parameter(options.device));
-}
-
-Tensor LayerNorm::operator()(const Tensor& x) const {
-  std::vector<i64> axes;
-  const i64 rank = static_cast<i64>(shape.size());
-  for (i64 axis = -rank; axis < 0; ++axis) {
-    if (x.ndim() < rank || !(x.size(axis) == shape[static_cast<usize>(axis + rank)])) {
-      throw fail(ErrorKind::Invalid, "layer norm over {} of a tensor of shape {}", shape.str(),
-                 x.shape().str());
-    }
-    axes.push_back(axis);
-  }
-  const Tensor normal = x.layernorm(axes, options.eps);
-  return weight.defined() ? normal * weight + bias : normal;
-}
-
-void LayerNorm::visit(Visitor& visitor) {
-  visitor("weight", weight);
-  visitor("bias", bias);
-}
-
-GroupNorm::GroupNorm(i64 groups, i64 channels, const NormOptions& options)
-    : groups(groups), options(options) {
-  if (groups < 1 || channels % groups != 0) {
-    throw fail(ErrorKind::Invalid, "{} channels in {} groups", channels, groups);
-  }
-  if (!options.affine) return;
-  weight = Tensor::ones({channels}, parameter(options.device));
-  bias = Tensor::zeros({channels}, parameter(options.device));
-}
-
-Tensor GroupNorm::operator()(const Tensor& x) const {
-  const Tensor normal =
-      x.reshape({x.size(0), groups, -1}).layernorm(-1, options.eps).reshape(x.shape());
-  if (!weight.defined()) return normal;
-  Shape channel(static_cast<usize>(x.ndim()), 1);
-  channel[1] = x.size(1);
-  return normal * weight.reshape(channel) + bias.reshape(channel);
-}
-
-void GroupNorm::visit(Visitor& visitor) {
-  visitor("weight", weight);
-  visitor("bias", bias);
-}
-
-InstanceNorm::InstanceNorm(i64 channels, const NormOptions& options)
-    : norm(channels, channels, options) {}
-
-RMSNorm::RMSNorm(i64 features, f64 eps)
-    : eps(eps), weight(Tensor::ones({features}, {.requires_grad = true})) {}
-
-Tensor RMSNorm::operator()(const Tensor& x) const {
-  const Tensor wide = x.cast(x.dtype().bytes() < 4 ? dtypes::f32 : x.dtype());
-  const Tensor scale = (wide.square().mean(-1, {.keepdim = true}) + eps).rsqrt();
-  return (wide * scale).cast(x.dtype()) * weight;
-}
-
-void RMSNorm::visit(Visitor& visitor) { visitor("weight", weight); }
-
 Embedding::Embedding(i64 count, i64 features, const std::string& device)
-    : weight(Tensor::randn({count, features}, parameter(device))) {}
+    : weight(Tensor::randn({count, features}, {.device = device, .requires_grad = true})) {}
 
 Tensor Embedding::operator()(const Tensor& indices) const { return weight[indices]; }
 

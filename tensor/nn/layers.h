@@ -1,7 +1,11 @@
 // Layers. Weights are laid out, named and initialised as PyTorch does it, so that its checkpoints
-// load. What the layers compute is tensor/api's.
+// load; options have its names and defaults. What the layers compute is tensor/api's, and so are
+// the errors for inputs that do not fit. Every tensor is f32 when made; assign or load others.
 #pragma once
 
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "tensor/nn/module.h"
@@ -32,6 +36,12 @@ struct Conv2d {
   Tensor weight, bias;  // (out, in / groups, kernel...), (out)
 };
 
+struct Conv1d : Conv2d {
+  Conv1d(i64 in, i64 out, i64 kernel, const Conv2dOptions& options = {},
+         const LayerOptions& layer = {})
+      : Conv2d(in, out, {kernel}, options, layer) {}
+};
+
 struct ConvTranspose2d {
   ConvTranspose2d(i64 in, i64 out, const std::vector<i64>& kernel,
                   const ConvTranspose2dOptions& options = {}, const LayerOptions& layer = {});
@@ -40,6 +50,12 @@ struct ConvTranspose2d {
 
   ConvTranspose2dOptions options;
   Tensor weight, bias;  // (in, out / groups, kernel...), (out)
+};
+
+struct ConvTranspose1d : ConvTranspose2d {
+  ConvTranspose1d(i64 in, i64 out, i64 kernel, const ConvTranspose2dOptions& options = {},
+                  const LayerOptions& layer = {})
+      : ConvTranspose2d(in, out, {kernel}, options, layer) {}
 };
 
 struct BatchNormOptions {
@@ -60,50 +76,79 @@ struct BatchNorm {
   Tensor weight, bias, running_mean, running_var, num_batches_tracked;
 };
 using BatchNorm2d = BatchNorm;
+using BatchNorm3d = BatchNorm;
 
-struct NormOptions {
+struct LayerNormOptions {
   f64 eps = 1e-5;
-  bool affine = true;
+  bool elementwise_affine = true;  // a weight, and a bias unless that is off
+  bool bias = true;
   std::string device{};
 };
 
 // Over the last axes, which have this shape.
 struct LayerNorm {
-  explicit LayerNorm(const Shape& shape, const NormOptions& options = {});
+  explicit LayerNorm(const Shape& shape, const LayerNormOptions& options = {});
   Tensor operator()(const Tensor& x) const;
   void visit(Visitor& visitor);
 
   Shape shape;
-  NormOptions options;
+  LayerNormOptions options;
   Tensor weight, bias;
+};
+
+// Over the channels (axis 1) of images, at every place by itself.
+struct LayerNorm2d : LayerNorm {
+  explicit LayerNorm2d(i64 channels, const LayerNormOptions& options = {})
+      : LayerNorm({channels}, options) {}
+  Tensor operator()(const Tensor& x) const;
+};
+
+struct GroupNormOptions {
+  f64 eps = 1e-5;
+  bool affine = true;
+  std::string device{};
 };
 
 // Channels (axis 1) in groups.
 struct GroupNorm {
-  GroupNorm(i64 groups, i64 channels, const NormOptions& options = {});
+  GroupNorm(i64 groups, i64 channels, const GroupNormOptions& options = {});
   Tensor operator()(const Tensor& x) const;
   void visit(Visitor& visitor);
 
   i64 groups;
-  NormOptions options;
+  GroupNormOptions options;
   Tensor weight, bias;
+};
+
+struct InstanceNormOptions {
+  f64 eps = 1e-5;
+  bool affine = false;
+  std::string device{};
 };
 
 // Each channel (axis 1) of each element by itself.
 struct InstanceNorm {
-  explicit InstanceNorm(i64 channels, const NormOptions& options = {});
+  explicit InstanceNorm(i64 channels, const InstanceNormOptions& options = {});
   Tensor operator()(const Tensor& x) const { return norm(x); }
   void visit(Visitor& visitor) { norm.visit(visitor); }
 
   GroupNorm norm;
 };
 
+struct RMSNormOptions {
+  std::optional<f64> eps{};  // none: the distance from 1 to the next number of x's dtype
+  bool elementwise_affine = true;
+  std::string device{};
+};
+
+// Over the last axes, which have this shape: x by the root of the mean of its squares.
 struct RMSNorm {
-  explicit RMSNorm(i64 features, f64 eps = 1e-6);
+  explicit RMSNorm(const Shape& shape, const RMSNormOptions& options = {});
   Tensor operator()(const Tensor& x) const;
   void visit(Visitor& visitor);
 
-  f64 eps;
+  Shape shape;
+  RMSNormOptions options;
   Tensor weight;
 };
 

@@ -1,4 +1,4 @@
-// The update rules, as in PyTorch's documentation of each.
+// What all optimisers share, and groups of them. The update rules are optim_rules.cc's.
 #include "tensor/nn/optim.h"
 
 #include "tensor/nn/deferred.h"
@@ -63,61 +63,28 @@ void Optimizer::step(std::span<const Tensor> also) {
   Tensor::realize(changed);
 }
 
-SGD::SGD(std::span<const Tensor> parameters, f64 rate, const SGDOptions& options)
-    : Optimizer(parameters, rate), options_(options) {
-  if (options.nesterov && options.momentum <= 0) {
-    throw fail(ErrorKind::Invalid, "nesterov with a momentum of {}", options.momentum);
+OptimizerGroup::OptimizerGroup(std::vector<Optimizer*> optimizers)
+    : optimizers_(std::move(optimizers)) {
+  if (optimizers_.empty()) throw fail(ErrorKind::Invalid, "a group of no optimisers");
+}
+
+void OptimizerGroup::zero_grad() {
+  for (Optimizer* optimizer : optimizers_) optimizer->zero_grad();
+}
+
+std::vector<Tensor> OptimizerGroup::lazy_step() {
+  std::vector<Tensor> changed;
+  for (Optimizer* optimizer : optimizers_) {
+    const std::vector<Tensor> part = optimizer->lazy_step();
+    changed.insert(changed.end(), part.begin(), part.end());
   }
-  if (options.momentum != 0) velocity_ = zeros_like_parameters();
+  return changed;
 }
 
-Tensor SGD::updated(usize i, const Tensor& value, const Tensor& gradient) {
-  Tensor slope = gradient;
-  if (options_.weight_decay != 0) slope = slope + options_.weight_decay * value;
-  if (options_.momentum != 0) {
-    velocity_[i].assign((options_.momentum * velocity_[i] + slope).cast(value.dtype()));
-    slope = options_.nesterov ? slope + options_.momentum * velocity_[i] : velocity_[i];
-  }
-  return value - rate() * slope;
-}
-
-Adam::Adam(std::span<const Tensor> parameters, f64 rate, const AdamOptions& options, bool decoupled)
-    : Optimizer(parameters, rate),
-      options_(options),
-      decoupled_(decoupled),
-      mean_(zeros_like_parameters()),
-      variance_(zeros_like_parameters()),
-      power1_(Tensor::of(1.0, {.device = parameters[0].device()})),
-      power2_(Tensor::of(1.0, {.device = parameters[0].device()})) {
-  for (f64 beta : {options.beta1, options.beta2}) {
-    if (!(beta >= 0 && beta < 1)) throw fail(ErrorKind::Invalid, "a beta of {}", beta);
-  }
-}
-
-void Adam::advance() {
-  power1_.assign(power1_ * options_.beta1);
-  power2_.assign(power2_ * options_.beta2);
-}
-
-Tensor Adam::updated(usize i, const Tensor& value, const Tensor& gradient) {
-  const f64 decay = options_.weight_decay;
-  const Tensor slope = decay != 0 && !decoupled_ ? gradient + decay * value : gradient;
-  const Tensor mean = options_.beta1 * mean_[i] + (1 - options_.beta1) * slope;
-  const Tensor variance = options_.beta2 * variance_[i] + (1 - options_.beta2) * slope.square();
-  mean_[i].assign(mean.cast(value.dtype()));
-  variance_[i].assign(variance.cast(value.dtype()));
-  const Tensor unbiased_mean = mean_[i] / (1 - power1_);
-  const Tensor unbiased_variance = variance_[i] / (1 - power2_);
-  const Tensor change = rate() * (unbiased_mean / (unbiased_variance.sqrt() + options_.eps));
-  const Tensor shrunk = decay != 0 && decoupled_ ? value - rate() * decay * value : value;
-  return shrunk - change;
-}
-
-std::vector<Tensor> Adam::state() const {
-  std::vector<Tensor> all{power1_, power2_};
-  all.insert(all.end(), mean_.begin(), mean_.end());
-  all.insert(all.end(), variance_.begin(), variance_.end());
-  return all;
+void OptimizerGroup::step(std::span<const Tensor> also) {
+  std::vector<Tensor> changed = lazy_step();
+  changed.insert(changed.end(), also.begin(), also.end());
+  Tensor::realize(changed);
 }
 
 }  // namespace doorbell::nn

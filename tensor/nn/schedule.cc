@@ -1,4 +1,4 @@
-// The formulas of the schedules. Steps beyond the end have the last rate.
+// The formulas of the schedules, in closed form: the rate is a function of the step count.
 #include "tensor/nn/schedule.h"
 
 #include <algorithm>
@@ -7,35 +7,119 @@
 
 namespace doorbell::nn {
 
-namespace {
-
-f64 between(f64 from, f64 to, f64 share) {
-  return from + (to - from) * std::min(std::max(share, 0.0), 1.0);
+void LRScheduler::step() {
+  optimizer_->set_learning_rate(rate_at(count_ + 1));
+  ++count_;
 }
 
-f64 share_of(i64 done, i64 all) {
-  return all <= 0 ? 1.0 : static_cast<f64>(done) / static_cast<f64>(all);
+MultiStepLR::MultiStepLR(Optimizer& optimizer, const MultiStepOptions& options)
+    : LRScheduler(optimizer), options_(options) {
+  start();
 }
 
-}  // namespace
-
-f64 MultiStep::operator()(i64 step) const {
-  const auto passed = std::count_if(milestones.begin(), milestones.end(),
-                                    [&](i64 milestone) { return milestone <= step; });
-  return rate * std::pow(factor, static_cast<f64>(passed));
+f64 MultiStepLR::rate_at(i64 count) const {
+  const auto passed = std::count_if(options_.milestones.begin(), options_.milestones.end(),
+                                    [&](i64 milestone) { return milestone <= count; });
+  return base() * std::pow(options_.gamma, static_cast<f64>(passed));
 }
 
-f64 CosineAnnealing::operator()(i64 step) const {
-  if (step < warm_up) return rate * share_of(step + 1, warm_up);
-  const f64 share = std::min(share_of(step - warm_up, steps - warm_up), 1.0);
-  return least + (rate - least) * (1 + std::cos(std::numbers::pi * share)) / 2;
+CosineAnnealingLR::CosineAnnealingLR(Optimizer& optimizer, const CosineAnnealingOptions& options)
+    : LRScheduler(optimizer), options_(options) {
+  if (options.T_max < 1 || options.warmup_steps < 0) {
+    throw fail(ErrorKind::Invalid, "a cosine over {} steps after {} of warm-up", options.T_max,
+               options.warmup_steps);
+  }
+  start();
 }
 
-f64 OneCycle::operator()(i64 step) const {
-  const f64 start = peak / start_divisor, end = start / final_divisor;
-  const i64 top = static_cast<i64>(rise * static_cast<f64>(steps));
-  if (step < top) return between(start, peak, share_of(step, top));
-  return between(peak, end, share_of(step - top, steps - 1 - top));
+f64 CosineAnnealingLR::rate_at(i64 count) const {
+  if (count < options_.warmup_steps) {
+    return base() * static_cast<f64>(count + 1) / static_cast<f64>(options_.warmup_steps);
+  }
+  const f64 share =
+      static_cast<f64>(count - options_.warmup_steps) / static_cast<f64>(options_.T_max);
+  return options_.eta_min +
+         (base() - options_.eta_min) * (1 + std::cos(std::numbers::pi * share)) / 2;
+}
+
+OneCycleLR::OneCycleLR(Optimizer& optimizer, const OneCycleOptions& options)
+    : LRScheduler(optimizer), options_(options) {
+  if (options.total_steps < 1 || !(options.pct_start >= 0 && options.pct_start <= 1)) {
+    throw fail(ErrorKind::Invalid, "a cycle of {} steps of which {} rise", options.total_steps,
+               options.pct_start);
+  }
+  start();
+}
+
+f64 OneCycleLR::rate_at(i64 count) const {
+  if (count > options_.total_steps) {
+    throw fail(ErrorKind::Invalid, "step {} of a cycle of {}", count, options_.total_steps);
+  }
+  const f64 initial = options_.max_lr / options_.div_factor;
+  const f64 last = initial / options_.final_div_factor;
+  struct Phase {
+    f64 end, from, to;
+  };
+  const f64 steps = static_cast<f64>(options_.total_steps), rise = options_.pct_start * steps - 1;
+  std::vector<Phase> phases{{rise, initial, options_.max_lr}};
+  if (options_.three_phase) {
+    phases.push_back({2 * options_.pct_start * steps - 2, options_.max_lr, initial});
+    phases.push_back({steps - 1, initial, last});
+  } else {
+    phases.push_back({steps - 1, options_.max_lr, last});
+  }
+  f64 begin = 0;
+  const f64 at = static_cast<f64>(count);
+  for (usize i = 0;; ++i) {
+    const Phase& phase = phases[i];
+    if (at > phase.end && i + 1 < phases.size()) {
+      begin = phase.end;
+      continue;
+    }
+    // The last step has no more way to go: PyTorch goes on, to below 0 on a line.
+    const f64 share = std::min((at - begin) / (phase.end - begin), 1.0);
+    const f64 weight = options_.anneal_strategy == Anneal::Linear
+                           ? share
+                           : (1 - std::cos(std::numbers::pi * share)) / 2;
+    return phase.from + (phase.to - phase.from) * weight;
+  }
+}
+
+ReduceLROnPlateau::ReduceLROnPlateau(Optimizer& optimizer, const ReduceLROnPlateauOptions& options)
+    : optimizer_(&optimizer),
+      options_(options),
+      best_(options.mode == PlateauMode::Min ? std::numeric_limits<f64>::infinity()
+                                             : -std::numeric_limits<f64>::infinity()) {
+  if (!(options.factor < 1)) {
+    throw fail(ErrorKind::Invalid, "a factor of {}, expected less than 1", options.factor);
+  }
+}
+
+bool ReduceLROnPlateau::is_better(f64 metric) const {
+  const f64 sign = options_.mode == PlateauMode::Min ? -1.0 : 1.0;
+  const f64 bound = options_.threshold_mode == Threshold::Relative
+                        ? best_ * (1 + sign * options_.threshold)
+                        : best_ + sign * options_.threshold;
+  return options_.mode == PlateauMode::Min ? metric < bound : metric > bound;
+}
+
+void ReduceLROnPlateau::step(f64 metric) {
+  if (is_better(metric)) {
+    best_ = metric;
+    bad_steps_ = 0;
+  } else {
+    ++bad_steps_;
+  }
+  if (cooling_ > 0) {
+    --cooling_;
+    bad_steps_ = 0;
+  }
+  if (bad_steps_ <= options_.patience) return;
+  const f64 rate = optimizer_->learning_rate();
+  const f64 reduced = std::max(rate * options_.factor, options_.min_lr);
+  if (rate - reduced > options_.eps) optimizer_->set_learning_rate(reduced);
+  cooling_ = options_.cooldown;
+  bad_steps_ = 0;
 }
 
 }  // namespace doorbell::nn

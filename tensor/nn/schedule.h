@@ -1,42 +1,145 @@
-// Learning rates over time: functions of the step, for Optimizer::set_learning_rate.
+// Learning rates over time, with PyTorch's names, arguments and defaults: a schedule sets its
+// optimiser's rate when it is made and at every step() after that.
 //
-//   nn::OneCycle rate{.peak = 0.1, .steps = 1000};
-//   for (i64 step = 0; step < 1000; ++step) {
-//     optimizer.set_learning_rate(rate(step));
+//   nn::SGD optimizer(parameters, 0.1);
+//   nn::CosineAnnealingLR schedule(optimizer, {.T_max = 1000});
+//   for (int i = 0; i < 1000; ++i) {
 //     ...
+//     optimizer.step();
+//     schedule.step();
+//   }
+// Inside a jitted function step() would be done only once: call it outside. Momentum stays as it
+// is: OneCycleLR does not cycle it.
 #pragma once
 
+#include <limits>
 #include <vector>
 
-#include "base/util/types.h"
+#include "tensor/nn/optim.h"
 
 namespace doorbell::nn {
 
-// Times `factor` at each milestone.
-struct MultiStep {
-  f64 rate = 0.1;
+class LRScheduler {
+ public:
+  virtual ~LRScheduler() = default;
+  LRScheduler(const LRScheduler&) = delete;
+  LRScheduler& operator=(const LRScheduler&) = delete;
+
+  void step();
+  f64 get_last_lr() const { return optimizer_->learning_rate(); }
+  i64 last_epoch() const { return count_; }  // the steps done
+
+ protected:
+  explicit LRScheduler(Optimizer& optimizer)
+      : optimizer_(&optimizer), base_(optimizer.learning_rate()) {}
+  // The rate after `count` steps.
+  virtual f64 rate_at(i64 count) const = 0;
+  f64 base() const { return base_; }  // the rate that the optimiser was made with
+  void start() { optimizer_->set_learning_rate(rate_at(0)); }
+
+ private:
+  Optimizer* optimizer_;  // the caller's
+  f64 base_;
+  i64 count_ = 0;
+};
+
+// Several schedules that step together. Borrows them.
+class LRSchedulerGroup {
+ public:
+  explicit LRSchedulerGroup(std::vector<LRScheduler*> schedulers)
+      : schedulers_(std::move(schedulers)) {}
+  void step() {
+    for (LRScheduler* scheduler : schedulers_) scheduler->step();
+  }
+
+ private:
+  std::vector<LRScheduler*> schedulers_;  // the caller's
+};
+
+struct MultiStepOptions {
   std::vector<i64> milestones{};
+  f64 gamma = 0.1;
+};
+
+// Times gamma at each milestone; one that is named twice counts twice.
+class MultiStepLR final : public LRScheduler {
+ public:
+  MultiStepLR(Optimizer& optimizer, const MultiStepOptions& options);
+
+ private:
+  f64 rate_at(i64 count) const override;
+  MultiStepOptions options_;
+};
+
+struct CosineAnnealingOptions {
+  i64 T_max = 1;
+  f64 eta_min = 0.0;
+  // Not PyTorch's: the rate first rises in a line, (step + 1) / warmup_steps of it, for this many
+  // steps; T_max counts from there.
+  i64 warmup_steps = 0;
+};
+
+// Half a cosine from the optimiser's rate to eta_min in T_max steps, and back if it goes on.
+class CosineAnnealingLR final : public LRScheduler {
+ public:
+  CosineAnnealingLR(Optimizer& optimizer, const CosineAnnealingOptions& options);
+
+ private:
+  f64 rate_at(i64 count) const override;
+  CosineAnnealingOptions options_;
+};
+
+enum class Anneal : u8 { Cos, Linear };
+
+struct OneCycleOptions {
+  f64 max_lr = 0.1;
+  i64 total_steps = 1;
+  f64 pct_start = 0.3;  // the share of steps on the way up
+  Anneal anneal_strategy = Anneal::Cos;
+  f64 div_factor = 25.0;       // begins at max_lr / div_factor
+  f64 final_div_factor = 1e4;  // ends at that divided by this
+  bool three_phase = false;    // down as long as up, then to the end
+};
+
+// Up to max_lr and down to nearly nothing. A step beyond total_steps is an error.
+class OneCycleLR final : public LRScheduler {
+ public:
+  OneCycleLR(Optimizer& optimizer, const OneCycleOptions& options);
+
+ private:
+  f64 rate_at(i64 count) const override;
+  OneCycleOptions options_;
+};
+
+enum class PlateauMode : u8 { Min, Max };
+enum class Threshold : u8 { Relative, Absolute };
+
+struct ReduceLROnPlateauOptions {
+  PlateauMode mode = PlateauMode::Min;  // what is better
   f64 factor = 0.1;
-  f64 operator()(i64 step) const;
+  i64 patience = 10;
+  f64 threshold = 1e-4;  // less than this is no improvement
+  Threshold threshold_mode = Threshold::Relative;
+  i64 cooldown = 0;
+  f64 min_lr = 0.0;
+  f64 eps = 1e-8;  // a smaller change of the rate is not made
 };
 
-// Half a cosine from `rate` to `least`, after a linear warm-up.
-struct CosineAnnealing {
-  f64 rate = 0.1;
-  i64 steps = 1;  // warm-up included
-  f64 least = 0.0;
-  i64 warm_up = 0;
-  f64 operator()(i64 step) const;
-};
+// Times `factor` when a metric has not become better for more than `patience` steps.
+class ReduceLROnPlateau {
+ public:
+  explicit ReduceLROnPlateau(Optimizer& optimizer, const ReduceLROnPlateauOptions& options = {});
+  void step(f64 metric);
+  f64 get_last_lr() const { return optimizer_->learning_rate(); }
 
-// Linear up to `peak`, then linear down to nearly nothing.
-struct OneCycle {
-  f64 peak = 0.1;
-  i64 steps = 1;
-  f64 rise = 0.3;            // the share of steps on the way up
-  f64 start_divisor = 25.0;  // begins at peak / start_divisor
-  f64 final_divisor = 1e4;   // ends at peak / start_divisor / final_divisor
-  f64 operator()(i64 step) const;
+ private:
+  bool is_better(f64 metric) const;
+
+  Optimizer* optimizer_;  // the caller's
+  ReduceLROnPlateauOptions options_;
+  f64 best_;
+  i64 bad_steps_ = 0;
+  i64 cooling_ = 0;
 };
 
 }  // namespace doorbell::nn

@@ -48,7 +48,7 @@ TEST(KernelCounts, Softmax) {
 TEST(KernelCounts, Norms) {
   Tensor x = memory({64, 128});
   nn::LayerNorm layer = filled(nn::LayerNorm({128}));
-  nn::RMSNorm rms = filled(nn::RMSNorm(128));
+  nn::RMSNorm rms = filled(nn::RMSNorm({128}));
   expect_kernels({.ours = 1, .tinygrads = 3}, [&] { return std::vector{layer(x)}; });
   expect_kernels({.ours = 1, .tinygrads = 2}, [&] { return std::vector{rms(x)}; });
 }
@@ -59,7 +59,7 @@ TEST(KernelCounts, Attention) {
   expect_kernels({.ours = 3, .tinygrads = 4},
                  [&] { return std::vector{q.scaled_dot_product_attention(k, v)}; });
   expect_kernels({.ours = 3, .tinygrads = 4}, [&] {
-    return std::vector{q.scaled_dot_product_attention(k, v, {.causal = true})};
+    return std::vector{q.scaled_dot_product_attention(k, v, {.is_causal = true})};
   });
 }
 

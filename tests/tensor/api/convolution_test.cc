@@ -124,8 +124,8 @@ TEST(ConvolutionTranspose, ScattersTheInput) {
   expect_close(x.tensor().conv_transpose2d(w.tensor(), {.stride = {2, 3},
                                                         .padding = {1, 0},
                                                         .output_padding = {1, 2},
-                                                        .dilation = {2, 1},
-                                                        .groups = 2}),
+                                                        .groups = 2,
+                                                        .dilation = {2, 1}}),
                expected, 1e-5, 1e-5);
 }
 

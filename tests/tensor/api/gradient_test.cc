@@ -111,7 +111,7 @@ const std::vector<GradientCase>& cases() {
        {Array::noise({1, 1, 3, 4}, 1)}},
       {"layernorm", [](Ts t) { return t[0].layernorm(-1); }, {kA}},
       {"attention",
-       [](Ts t) { return t[0].scaled_dot_product_attention(t[1], t[1], {.causal = true}); },
+       [](Ts t) { return t[0].scaled_dot_product_attention(t[1], t[1], {.is_causal = true}); },
        {Array::noise({1, 3, 2}, 1), Array::noise({1, 3, 2}, 2)}},
       {"cross_entropy",
        [](Ts t) { return t[0].cross_entropy(Tensor::of({2, 0}), {.label_smoothing = 0.1}); },

@@ -86,14 +86,14 @@ TEST(LinearAlgebra, Attention) {
   const auto all = [](i64, i64) { return true; };
   const auto before = [](i64 i, i64 j) { return j <= i; };
   expect_close(tq.scaled_dot_product_attention(tk, tv), attention(q, k, v, all));
-  expect_close(tq.scaled_dot_product_attention(tk, tv, {.causal = true}),
+  expect_close(tq.scaled_dot_product_attention(tk, tv, {.is_causal = true}),
                attention(q, k, v, before));
   const Tensor mask = Tensor::ones({3, 3}, {.dtype = dtypes::bool_}).tril();
   expect_close(tq.scaled_dot_product_attention(tk, tv, mask), attention(q, k, v, before));
   const Tensor added = doorbell::where(mask, 0.0, -INFINITY);
   expect_close(tq.scaled_dot_product_attention(tk, tv, added), attention(q, k, v, before));
-  EXPECT_EQ(message_of([&] { tq.scaled_dot_product_attention(tk, tv, mask, {.causal = true}); }),
-            "attention with a mask and causal = true, expected one of them");
+  EXPECT_EQ(message_of([&] { tq.scaled_dot_product_attention(tk, tv, mask, {.is_causal = true}); }),
+            "attention with a mask and is_causal = true, expected one of them");
 }
 
 }  // namespace

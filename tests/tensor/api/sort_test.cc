@@ -92,7 +92,7 @@ TEST(Einsum, MatchesLoops) {
   EXPECT_EQ(message_of([&] { Tensor::einsum("ij->z", {a.tensor()}); }),
             "einsum \"ij->z\": the result names an axis that no operand has, or one twice");
   EXPECT_EQ(message_of([&] { Tensor::einsum("i.j", {a.tensor()}); }),
-            "einsum \"i.j\": expected letters, commas and one ->");
+            "einsum \"i.j\": expected letters, commas, ... and one ->");
 }
 
 TEST(Resample, PadsFromInside) {
@@ -117,12 +117,15 @@ TEST(Resample, WindowsAndGrids) {
 // Expected values are PyTorch's torch.nn.functional.interpolate.
 TEST(Resample, Interpolates) {
   const Tensor x = Tensor::of({1.0, 2.0, 3.0, 4.0}).reshape({1, 1, 4});
-  expect_values(x.interpolate({8}), {1, 1.25, 1.75, 2.25, 2.75, 3.25, 3.75, 4});
-  expect_values(x.interpolate({7}, {.align_corners = true}), {1, 1.5, 2, 2.5, 3, 3.5, 4});
-  expect_values(x.interpolate({6}, {.mode = Resample::Nearest}), {1, 1, 2, 3, 3, 4});
+  expect_values(x.interpolate({8}, {.mode = Resample::Linear}),
+                {1, 1.25, 1.75, 2.25, 2.75, 3.25, 3.75, 4});
+  expect_values(x.interpolate({7}, {.mode = Resample::Linear, .align_corners = true}),
+                {1, 1.5, 2, 2.5, 3, 3.5, 4});
+  expect_values(x.interpolate({6}), {1, 1, 2, 3, 3, 4});
   expect_values(x.interpolate({2}, {.mode = Resample::NearestExact}), {2, 4});
-  expect_values(Tensor::of({{1.0, 2.0}, {3.0, 4.0}}).interpolate({4, 2}),
-                {1, 2, 1.5, 2.5, 2.5, 3.5, 3, 4});
+  expect_values(
+      Tensor::of({{1.0, 2.0}, {3.0, 4.0}}).interpolate({4, 2}, {.mode = Resample::Linear}),
+      {1, 2, 1.5, 2.5, 2.5, 3.5, 3, 4});
 }
 
 TEST(ScatterReduce, CombinesWhatMeets) {

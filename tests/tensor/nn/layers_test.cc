@@ -92,7 +92,8 @@ TEST(Layers, OtherNorms) {
   const Tensor x = Tensor::of({{1.0, 3.0, 10.0, 20.0}});
   expect_values(nn::LayerNorm({2})(x.reshape({2, 2})), {-1, 1, -1, 1}, 1e-4);
   expect_values(nn::GroupNorm(2, 4)(x), {-1, 1, -1, 1}, 1e-4);
-  expect_values(nn::RMSNorm(2)(Tensor::of({3.0, 4.0})), {3 / std::sqrt(12.5), 4 / std::sqrt(12.5)});
+  expect_values(nn::RMSNorm({2})(Tensor::of({3.0, 4.0})),
+                {3 / std::sqrt(12.5), 4 / std::sqrt(12.5)});
   EXPECT_EQ(message_of([&] { nn::LayerNorm({3})(x); }),
             "layer norm over (3) of a tensor of shape (1, 4)");
 }

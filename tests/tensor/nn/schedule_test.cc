@@ -1,37 +1,50 @@
-// Learning-rate schedules at their corners.
+// Schedules where PyTorch says nothing: warm-up, groups, refusals. The rest is
+// optim_torch_test.cc's.
 #include "tensor/nn/schedule.h"
 
-#include <gtest/gtest.h>
+#include "tests/tensor/reference.h"
 
 namespace doorbell::test {
 namespace {
 
-TEST(Schedule, MultiStepDropsAtMilestones) {
-  const nn::MultiStep rate{.rate = 1.0, .milestones = {10, 20}, .factor = 0.5};
-  EXPECT_DOUBLE_EQ(rate(0), 1);
-  EXPECT_DOUBLE_EQ(rate(9), 1);
-  EXPECT_DOUBLE_EQ(rate(10), 0.5);
-  EXPECT_DOUBLE_EQ(rate(25), 0.25);
-}
+std::vector<Tensor> one() { return {Tensor::ones({1}, {.requires_grad = true})}; }
 
 TEST(Schedule, CosineFallsAfterTheWarmUp) {
-  const nn::CosineAnnealing rate{.rate = 2.0, .steps = 14, .least = 1.0, .warm_up = 4};
-  EXPECT_DOUBLE_EQ(rate(0), 0.5);
-  EXPECT_DOUBLE_EQ(rate(3), 2);
-  EXPECT_DOUBLE_EQ(rate(4), 2);
-  EXPECT_DOUBLE_EQ(rate(9), 1.5);
-  EXPECT_DOUBLE_EQ(rate(14), 1);
-  EXPECT_DOUBLE_EQ(rate(99), 1);
+  nn::SGD optimizer(one(), 2.0);
+  nn::CosineAnnealingLR schedule(optimizer, {.T_max = 10, .eta_min = 1.0, .warmup_steps = 4});
+  const double expected[] = {0.5, 1, 1.5, 2, 2};
+  for (double rate : expected) {
+    EXPECT_DOUBLE_EQ(optimizer.learning_rate(), rate);
+    schedule.step();
+  }
+  while (schedule.last_epoch() < 9) schedule.step();
+  EXPECT_DOUBLE_EQ(optimizer.learning_rate(), 1.5);
+  while (schedule.last_epoch() < 14) schedule.step();
+  EXPECT_DOUBLE_EQ(optimizer.learning_rate(), 1);
 }
 
-TEST(Schedule, OneCycleRisesAndFalls) {
-  const nn::OneCycle rate{
-      .peak = 1.0, .steps = 101, .rise = 0.5, .start_divisor = 10, .final_divisor = 100};
-  EXPECT_DOUBLE_EQ(rate(0), 0.1);
-  EXPECT_DOUBLE_EQ(rate(25), 0.55);
-  EXPECT_DOUBLE_EQ(rate(50), 1);
-  EXPECT_NEAR(rate(75), 0.5005, 1e-12);
-  EXPECT_NEAR(rate(100), 0.001, 1e-12);
+TEST(Schedule, GroupsStepTogether) {
+  nn::SGD first(one(), 1.0), second(one(), 2.0);
+  nn::MultiStepLR a(first, {.milestones = {1}}), b(second, {.milestones = {2}, .gamma = 0.5});
+  nn::LRSchedulerGroup both({&a, &b});
+  both.step();
+  both.step();
+  EXPECT_DOUBLE_EQ(first.learning_rate(), 0.1);
+  EXPECT_DOUBLE_EQ(second.learning_rate(), 1);
+}
+
+TEST(Schedule, RefusesSettings) {
+  nn::SGD optimizer(one(), 1.0);
+  nn::OneCycleLR cycle(optimizer, {.max_lr = 1, .total_steps = 2});
+  cycle.step();
+  cycle.step();
+  EXPECT_EQ(message_of([&] { cycle.step(); }), "step 3 of a cycle of 2");
+  EXPECT_EQ(message_of([&] { nn::CosineAnnealingLR(optimizer, {.T_max = 0}); }),
+            "a cosine over 0 steps after 0 of warm-up");
+  EXPECT_EQ(message_of([&] { nn::OneCycleLR(optimizer, {.total_steps = 5, .pct_start = 2}); }),
+            "a cycle of 5 steps of which 2 rise");
+  EXPECT_EQ(message_of([&] { nn::ReduceLROnPlateau(optimizer, {.factor = 1}); }),
+            "a factor of 1, expected less than 1");
 }
 
 }  // namespace

@@ -1,0 +1,136 @@
+// Pooling over any number of axes: reductions over the windows of detail::pool.
+#include <algorithm>
+
+#include "tensor/api/build.h"
+
+namespace doorbell {
+
+using detail::Amounts;
+
+Amounts detail::spatial_padding(const Tensor& x, const std::vector<i64>& padding) {
+  Amounts amounts(static_cast<usize>(x.ndim()) - padding.size(), {0, 0});
+  for (i64 amount : padding) {
+    if (amount < 0) throw fail(ErrorKind::Invalid, "padding of {}", amount);
+    amounts.emplace_back(amount, amount);
+  }
+  return amounts;
+}
+
+namespace {
+
+struct PoolPlan {
+  std::vector<i64> kernel, stride, dilation;
+  Amounts around;  // padding asked for
+  Amounts beyond;  // further, for windows that end outside (ceil mode)
+  std::vector<i64> axes;
+};
+
+PoolPlan plan_pool(const Tensor& x, const std::vector<i64>& kernel, const PoolOptions& options) {
+  const usize spatial = kernel.size();
+  if (spatial == 0 || static_cast<usize>(x.ndim()) < spatial) {
+    throw fail(ErrorKind::Invalid, "pooling over {} axes of shape {}", spatial, x.shape().str());
+  }
+  PoolPlan plan{.kernel = kernel};
+  plan.stride =
+      options.stride.given() ? detail::per_axis(options.stride, spatial, "stride") : kernel;
+  plan.dilation = detail::per_axis(options.dilation, spatial, "dilation");
+  const auto padding = detail::per_axis(options.padding, spatial, "padding");
+  plan.around = detail::spatial_padding(x, padding);
+  plan.beyond.assign(static_cast<usize>(x.ndim()), {0, 0});
+  for (usize i = 0; i < spatial; ++i) {
+    plan.axes.push_back(static_cast<i64>(i) - static_cast<i64>(spatial));
+    if (!options.ceil_mode || plan.stride[i] < 1) continue;
+    const usize axis = static_cast<usize>(x.ndim()) - spatial + i;
+    const i64 length = x.size(static_cast<i64>(axis)).value() + 2 * padding[i];
+    const i64 reach = plan.dilation[i] * (kernel[i] - 1) + 1;
+    i64 out = (length - reach + plan.stride[i] - 1) / plan.stride[i] + 1;
+    // A window that starts beyond the input and its left padding does not count.
+    if ((out - 1) * plan.stride[i] >= length - padding[i]) --out;
+    plan.beyond[axis].second = std::max<i64>((out - 1) * plan.stride[i] + reach - length, 0);
+  }
+  return plan;
+}
+
+Tensor windows_of(const PoolPlan& plan, const Tensor& x) {
+  return detail::pool(x, plan.kernel, plan.stride, plan.dilation);
+}
+
+}  // namespace
+
+Tensor Tensor::max_pool2d(const std::vector<i64>& kernel, const PoolOptions& options) const {
+  const PoolPlan plan = plan_pool(*this, kernel, options);
+  const Number least = detail::lowest(dtype());
+  Amounts both = plan.around;
+  for (usize i = 0; i < both.size(); ++i) both[i].second += plan.beyond[i].second;
+  return windows_of(plan, detail::pad_value(*this, both, least)).max(plan.axes);
+}
+
+// Places count down from the last, so that the largest among those of the maximum is the first.
+Pooled Tensor::max_pool2d_with_indices(const std::vector<i64>& kernel,
+                                       const PoolOptions& options) const {
+  const PoolPlan plan = plan_pool(*this, kernel, options);
+  Amounts both = plan.around;
+  for (usize i = 0; i < both.size(); ++i) both[i].second += plan.beyond[i].second;
+  const Tensor windows = windows_of(plan, detail::pad_value(*this, both, detail::lowest(dtype())));
+  const Tensor largest = windows.max(plan.axes, {.keepdim = true});
+  Tensor here = windows == largest;
+  if (dtype().is_float()) here = here | windows.isnan();
+  const Shape whole = shape();
+  const Shape spatial(whole.end() - static_cast<i64>(kernel.size()), whole.end());
+  i64 count = 1;
+  for (const Size& size : spatial) count *= size.value();
+  const Tensor places = Tensor::arange(count, 0, -1).reshape(spatial);
+  const Amounts inner(both.end() - static_cast<i64>(kernel.size()), both.end());
+  const Tensor counted = windows_of(plan, places.pad(inner));
+  const Tensor first = doorbell::where(here, counted, 0).max(plan.axes);
+  return {largest.reshape(first.shape()), count - first};
+}
+
+Tensor Tensor::max_unpool2d(const Tensor& indices, const std::vector<i64>& kernel,
+                            const UnpoolOptions& options) const {
+  const usize spatial = kernel.size();
+  if (indices.shape() != shape() || static_cast<usize>(ndim()) < spatial) {
+    throw fail(ErrorKind::Invalid, "indices of shape {} to unpool shape {} over {} axes",
+               indices.shape().str(), shape().str(), spatial);
+  }
+  const auto stride =
+      options.stride.given() ? detail::per_axis(options.stride, spatial, "stride") : kernel;
+  const auto padding = detail::per_axis(options.padding, spatial, "padding");
+  if (!options.output_size.empty() && options.output_size.size() != spatial) {
+    throw fail(ErrorKind::Invalid, "{} output sizes for {} axes", options.output_size.size(),
+               spatial);
+  }
+  const i64 first = ndim() - static_cast<i64>(spatial);
+  const Shape from = shape();
+  Shape to(from.begin(), from.begin() + first), flat = to;
+  i64 count = 1;
+  for (usize i = 0; i < spatial; ++i) {
+    const i64 least =
+        (from[static_cast<usize>(first) + i].value() - 1) * stride[i] - 2 * padding[i] + kernel[i];
+    to.push_back(options.output_size.empty() ? least : options.output_size[i]);
+    count *= to.back().value();
+  }
+  flat.push_back(count);
+  return Tensor::zeros(flat, {.dtype = dtype(), .device = device()})
+      .scatter(-1, indices.flatten(first), flatten(first))
+      .reshape(to);
+}
+
+Tensor Tensor::avg_pool2d(const std::vector<i64>& kernel, const PoolOptions& options) const {
+  const PoolPlan plan = plan_pool(*this, kernel, options);
+  const Tensor x = detail::as_float(*this);
+  const Tensor padded = x.pad(plan.around).pad(plan.beyond);
+  if (options.divisor_override) {
+    if (*options.divisor_override == 0) throw fail(ErrorKind::Invalid, "a divisor of 0");
+    return windows_of(plan, padded).sum(plan.axes) / *options.divisor_override;
+  }
+  if (!options.ceil_mode && options.count_include_pad)
+    return windows_of(plan, padded).mean(plan.axes);
+  // What counts is 1, what does not is 0.
+  const Tensor counted = options.count_include_pad
+                             ? x.pad(plan.around).ones_like().pad(plan.beyond)
+                             : x.ones_like().pad(plan.around).pad(plan.beyond);
+  return windows_of(plan, padded).sum(plan.axes) / windows_of(plan, counted).sum(plan.axes);
+}
+
+}  // namespace doorbell
