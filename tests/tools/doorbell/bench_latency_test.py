@@ -1,7 +1,7 @@
 """Runs `doorbell bench latency` as a user does: the table, the JSON's shape, the picture, and what it refuses. How long
 anything takes is not a test.
 
-usage: bench_latency_test.py PATH_OF_DOORBELL
+usage: bench_latency_test.py PATH_OF_DOORBELL PATH_OF_ABACUS_DOORBELL    the second knows a device without queues
 """
 
 import json
@@ -12,14 +12,14 @@ import tempfile
 import unittest
 import xml.etree.ElementTree
 
-TOOL = sys.argv.pop(1)
+TOOL, ABACUS_TOOL = sys.argv.pop(1), sys.argv.pop(1)
 GROUPS = ["enqueue", "signal", "gap", "graph", "jit", "copy"]
 QUICK = ("--runs", "20", "--seconds", "0.02", "--largest", "64KiB")
 
 
-def run(*args, **environment):
+def run(*args, tool=TOOL, **environment):
     clean = {k: v for k, v in os.environ.items() if k not in ("DEV", "DEBUG", "CPU_THREADS")}
-    return subprocess.run([TOOL, "bench", "latency", *args], env={**clean, **environment}, capture_output=True,
+    return subprocess.run([tool, "bench", "latency", *args], env={**clean, **environment}, capture_output=True,
                           text=True)
 
 
@@ -106,6 +106,18 @@ class Latency(unittest.TestCase):
             self.assertTrue(reason.startswith("not available on NULL, because "), reason)
         self.assertIn("no timestamps", missing["gap.stamped"])
         self.assertIn("no contents", missing["copy.device_to_host.4"])
+
+    def test_a_device_without_queues_has_the_rest(self):
+        report = self.report(run("--device", "ABACUS", "--json", *QUICK, tool=ABACUS_TOOL))
+        self.assertFalse(report["device"]["has_queues"])
+        self.assertTrue(any("no queues of hcq/" in note for note in report["notes"]))
+        available = {one["id"] for one in report["series"] if one["available"]}
+        self.assertEqual({name.rsplit(".", 1)[0] if name.count(".") == 2 else name for name in available},
+                         {"enqueue.launch", "signal.launch", "jit.launch", "jit.run", "copy.host_to_device",
+                          "copy.device_to_host", "copy.device_to_device"})
+        for one in report["series"]:
+            if not one["available"]:
+                self.assertTrue(one["reason"].startswith("not available on ABACUS, because it has no hardware queues"))
 
     def test_table_and_histograms(self):
         result = run("--device", "NULL", "--only", "enqueue,gap", *QUICK)

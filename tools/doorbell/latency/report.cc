@@ -31,7 +31,8 @@ std::vector<std::string> notes_for(const core::Device& device, bool has_queues) 
         "its timestamps are reads of the host's clock");
   } else if (!has_queues) {
     notes.push_back(
-        "a device driven by its vendor's runtime: what a launch costs includes that runtime");
+        "this device's driver has no queues of hcq/: what a launch costs is all the driver's, and "
+        "that of a vendor's runtime below it");
   }
   notes.push_back(
       "copies repeat on the same memory, small ones within caches; host memory is pageable");
