@@ -7,6 +7,8 @@
 #include <new>
 #include <vector>
 
+#include <absl/container/inlined_vector.h>
+
 #include "base/util/check.h"
 #include "core/uop/arena.h"
 
@@ -124,7 +126,7 @@ UOpRef TensorGraph::make(Op op, DType dtype, std::span<const UOp> srcs, std::spa
 void UOpRef::release() {
   const Node* node = uop_.node();
   if (node->refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  std::vector<const Node*> dead{node};
+  absl::InlinedVector<const Node*, 8> dead{node};  // most nodes die alone
   while (!dead.empty()) {
     const Node* n = dead.back();
     dead.pop_back();

@@ -56,27 +56,26 @@ void refuse_in_capture(const char* what) {
              what);
 }
 
-UOpRef stored_value(const Tensor& tensor) {
+UOp stored_value(const Tensor& tensor) {
   Cell& cell = *Access::unseen(tensor);
   if (cell.value->is(Op::Buffer)) [[likely]]
-    return cell.value;
-  if (is_always_empty(tensor)) return cell.value;
+    return *cell.value;
+  if (is_always_empty(tensor)) return *cell.value;
   if (!TensorGraph::realized(*cell.value)) tensor.realize();
   const UOp buffer = TensorGraph::realized(*cell.value);
   // A symbolic shape is known to the value only.
-  return tensor.shape().is_const() ? UOpRef(buffer) : cell.value;
+  return tensor.shape().is_const() ? buffer : *cell.value;
 }
 
-Capture::Capture(std::span<const Tensor> arguments, std::span<const Size> sizes)
-    : number_(next_number()),
-      program_(std::make_unique<JitProgram>()),
-      arguments_(arguments.begin(), arguments.end()) {
+Capture::Capture(Arguments arguments, std::span<const Size> sizes)
+    : number_(next_number()), program_(std::make_unique<JitProgram>()) {
+  for (const Tensor* argument : arguments) arguments_.push_back(*argument);
   program_->sizes_.assign(sizes.begin(), sizes.end());
   program_->argument_count_ = arguments.size();
   program_->training_ = TrainingScope::active();
   std::vector<UOpRef> stored(arguments.size());
   for (usize i = 0; i < arguments.size(); ++i)
-    if (arguments[i].defined()) stored[i] = stored_value(arguments[i]);
+    if (arguments_[i].defined()) stored[i] = UOpRef(stored_value(arguments_[i]));
   scope_ = std::make_unique<engine::Recorder::Scope>(&recorder_);
   capture = this;
   for (usize i = 0; i < arguments.size(); ++i) {
@@ -92,9 +91,9 @@ Capture::Capture(std::span<const Tensor> arguments, std::span<const Size> sizes)
     UOpRef place = place_for(*stored[i]);
     Tensor stand_in = Tensor::from_uop(place);
     Cell* cell = Access::unseen(stand_in);
-    if (Access::unseen(arguments[i])->is_leaf) stand_in.requires_grad();
+    if (Access::unseen(arguments_[i])->is_leaf) stand_in.requires_grad();
     stand_ins_.push_back(stand_in);
-    Held held{.outside = arguments[i],
+    Held held{.outside = arguments_[i],
               .cell = cell,
               .stand_in = std::move(stand_in),
               .before = std::move(stored[i]),
@@ -146,7 +145,7 @@ void Capture::touch_outside(Cell& cell) {
                  "tensors outside, and gradients do not flow there; detach it",
                  held.outside.shape().str());
     }
-    held.before = stored_value(held.outside);
+    held.before = UOpRef(stored_value(held.outside));
     held.place = place_for(*held.before);
   }
   JitProgram::Holder holder;
@@ -166,7 +165,7 @@ void Capture::hold_gradient(u32 number) {
   UOpRef stored;
   {
     Pause pause;
-    stored = stored_value(held.gradient);
+    stored = UOpRef(stored_value(held.gradient));
   }
   held.gradient_place = place_for(*stored);
   held.gradient_in = Tensor::from_uop(held.gradient_place);
@@ -334,7 +333,9 @@ std::unique_ptr<JitProgram> Capture::finish(std::span<Tensor* const> outputs) {
   for (const Tensor* output : outputs)
     program_->outputs_.push_back(output->defined() ? want(*output) : -1);
   want_changes();
-  program_->refuse_aliases(arguments_);
+  std::vector<Tensor*> borrowed;
+  for (Tensor& argument : arguments_) borrowed.push_back(&argument);
+  program_->refuse_aliases(borrowed);
   const std::vector<UOpRef> results = compute_wanted();
   scope_.reset();
   name_variables();

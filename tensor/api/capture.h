@@ -15,6 +15,7 @@
 
 #include "tensor/api/bound_size.h"
 #include "tensor/api/build.h"
+#include "tensor/api/jit.h"
 #include "tensor/engine/recorder.h"
 #include "tensor/engine/replay.h"
 
@@ -32,6 +33,9 @@ struct Form {
   bool fits(UOp node) const;
   std::string str() const;  // "f32 of shape (2, n) on CPU"
 };
+
+// Borrowed for a call.
+using Arguments = std::span<Tensor* const>;
 
 // A captured function: what it reads at each call, and what it changes.
 class JitProgram {
@@ -61,14 +65,13 @@ class JitProgram {
     bool operator==(const Write&) const = default;
   };
   // Runs it with these arguments; the outputs as new tensors. Throws before anything has changed.
-  void replay(std::span<const Tensor> arguments, std::span<const Size> sizes,
-              std::vector<Tensor>* outputs);
+  void replay(Arguments arguments, std::span<const Size> sizes, JitOutputs* outputs);
   // Throws where the arguments or the state are not as they were captured.
-  void check(std::span<const Tensor> arguments, std::span<const Size> sizes) const;
+  void check(Arguments arguments, std::span<const Size> sizes) const;
   // In words, in what another capture did something else; empty where it did not.
   std::string difference(const JitProgram& other) const;
   // Throws where one tensor has two parts in a call that changes one of them.
-  void refuse_aliases(std::span<const Tensor> arguments) const;
+  void refuse_aliases(Arguments arguments) const;
 
   usize argument_count() const { return argument_count_; }
   usize launches() const { return replay_->launches(); }
@@ -76,16 +79,16 @@ class JitProgram {
 
  private:
   friend class Capture;
-  Cell& cell_of(const Holder& holder, std::span<const Tensor> arguments) const;
+  Cell& cell_of(const Holder& holder, Arguments arguments) const;
   // What the variables are bound to in this call, by place in `variables_`.
   struct Values;
-  void check_all(std::span<const Tensor> arguments, std::span<const Size> sizes,
+  void check_all(Arguments arguments, std::span<const Size> sizes,
                  Values* values) const;
-  void check_arguments(std::span<const Tensor> arguments, Values* values) const;
+  void check_arguments(Arguments arguments, Values* values) const;
   void check_sizes(std::span<const Size> sizes, Values* values) const;
-  void check_state(std::span<const Tensor> arguments, Values* values) const;
-  UOpRef result_as_bound(usize result, const UOpRef& buffer, const Values& values) const;
-  UOpRef value_of(usize slot, std::span<const Tensor> arguments) const;
+  void check_state(Arguments arguments, Values* values) const;
+  UOpRef result_as_bound(usize result, UOp buffer, const Values& values) const;
+  UOp value_of(usize slot, Arguments arguments) const;
   static void write(const Write& write, Cell& cell, std::span<const UOpRef> results);
 
   std::vector<Holder> holders_;     // the arguments first
@@ -106,7 +109,7 @@ class JitProgram {
 
 class Capture {
  public:
-  Capture(std::span<const Tensor> arguments, std::span<const Size> sizes);
+  Capture(Arguments arguments, std::span<const Size> sizes);
   // Without finish(): what the function assigned stays, the rest is as it was.
   ~Capture();
   Capture(const Capture&) = delete;
@@ -169,7 +172,8 @@ class Capture {
 
 // Throws while this thread captures.
 void refuse_in_capture(const char* what);
-// A node as it is stored (engine::stored_form); computes it where nobody has.
-UOpRef stored_value(const Tensor& tensor);
+// A tensor's node as it is stored (engine::stored_form); computes it where nobody has. Owned by the
+// tensor.
+UOp stored_value(const Tensor& tensor);
 
 }  // namespace doorbell::detail

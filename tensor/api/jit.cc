@@ -16,15 +16,8 @@ Tensor settled(const Tensor& tensor) {
   return Tensor::from_uop(engine::stored_form(*Access::cell(tensor).value));
 }
 
-absl::InlinedVector<Tensor, 8> tensors_of(const JitParts& parts) {
-  absl::InlinedVector<Tensor, 8> tensors;
-  for (const Tensor* tensor : parts.tensors) tensors.push_back(*tensor);
-  return tensors;
-}
-
-template <class T>
-std::span<const T> view(const absl::InlinedVector<T, 8>& items) {
-  return {items.data(), items.size()};
+Arguments tensors_of(const JitParts& parts) {
+  return {parts.tensors.data(), parts.tensors.size()};
 }
 
 std::span<const Size> sizes_of(const JitParts& parts) {
@@ -75,9 +68,9 @@ void JitState::end_plain(const JitParts& outputs) {
   was_called_ = true;
 }
 
-std::vector<Tensor> JitState::replay(const JitParts& arguments) {
-  std::vector<Tensor> outputs;
-  program_->replay(view(tensors_of(arguments)), sizes_of(arguments), &outputs);
+JitOutputs JitState::replay(const JitParts& arguments) {
+  JitOutputs outputs;
+  program_->replay(tensors_of(arguments), sizes_of(arguments), &outputs);
   return outputs;
 }
 
@@ -93,8 +86,8 @@ i64 JitState::arena_bytes() const { return program_ ? program_->arena_bytes() : 
 
 JitCall::JitCall(JitState& state, const JitParts& arguments, const void* signature)
     : state_(state), signature_(signature), lengths_(arguments.lengths) {
-  if (state.program_) state.program_->check(view(tensors_of(arguments)), sizes_of(arguments));
-  capture_ = std::make_unique<Capture>(view(tensors_of(arguments)), sizes_of(arguments));
+  if (state.program_) state.program_->check(tensors_of(arguments), sizes_of(arguments));
+  capture_ = std::make_unique<Capture>(tensors_of(arguments), sizes_of(arguments));
   for (usize i = 0; i < arguments.tensors.size(); ++i)
     *arguments.tensors[i] = capture_->stand_ins()[i];
 }

@@ -37,6 +37,9 @@ struct JitParts {
   absl::InlinedVector<usize, 8> lengths;  // of vectors
 };
 
+// Inlined, because a call costs less than a few allocations.
+using JitOutputs = absl::InlinedVector<Tensor, 4>;
+
 template <class T>
 concept Visitable = requires(T& value, nn::Visitor& visitor) { value.visit(visitor); };
 
@@ -123,7 +126,7 @@ class JitState {
   Step begin(const JitParts& arguments, const void* signature);
   // After a plain call: outputs as all later calls give them.
   void end_plain(const JitParts& outputs);
-  std::vector<Tensor> replay(const JitParts& arguments);
+  JitOutputs replay(const JitParts& arguments);
   void reset();
   bool is_captured() const { return signature_ != nullptr; }
   usize launches() const;
@@ -242,7 +245,7 @@ class Jit {
     const Step step = state_->begin(arguments, signature);
     if (step == Step::Replay && !options_.check) {
       Result result = *std::any_cast<Result>(&state_->outputs);
-      std::vector<Tensor> outputs = state_->replay(arguments);
+      detail::JitOutputs outputs = state_->replay(arguments);
       const detail::JitParts places = parts_of(result);
       for (usize i = 0; i < outputs.size(); ++i) *places.tensors[i] = std::move(outputs[i]);
       return result;

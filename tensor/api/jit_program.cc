@@ -60,15 +60,15 @@ struct JitProgram::Values {
   absl::InlinedVector<bool, 4> known;
 };
 
-Cell& JitProgram::cell_of(const Holder& holder, std::span<const Tensor> arguments) const {
+Cell& JitProgram::cell_of(const Holder& holder, Arguments arguments) const {
   const Tensor& tensor =
-      holder.argument < 0 ? holder.tensor : arguments[static_cast<usize>(holder.argument)];
+      holder.argument < 0 ? holder.tensor : *arguments[static_cast<usize>(holder.argument)];
   return *Access::unseen(tensor);
 }
 
-void JitProgram::refuse_aliases(std::span<const Tensor> arguments) const {
+void JitProgram::refuse_aliases(Arguments arguments) const {
   for (usize i = 0; i < arguments.size(); ++i) {
-    const Cell* cell = Access::unseen(arguments[i]);
+    const Cell* cell = Access::unseen(*arguments[i]);
     if (cell == nullptr) continue;
     if (written_state_.contains(cell)) {
       throw fail(ErrorKind::Invalid,
@@ -78,7 +78,7 @@ void JitProgram::refuse_aliases(std::span<const Tensor> arguments) const {
     }
     if (!holders_[i].is_written) continue;
     for (usize other = 0; other < arguments.size(); ++other) {
-      if (other != i && Access::unseen(arguments[other]) == cell) {
+      if (other != i && Access::unseen(*arguments[other]) == cell) {
         throw fail(ErrorKind::Invalid,
                    "arguments {} and {} of a jitted function are one tensor, which the function "
                    "changes; pass a clone()",
@@ -95,22 +95,22 @@ void JitProgram::refuse_aliases(std::span<const Tensor> arguments) const {
   }
 }
 
-void JitProgram::check_arguments(std::span<const Tensor> arguments, Values* values) const {
+void JitProgram::check_arguments(Arguments arguments, Values* values) const {
   for (usize i = 0; i < arguments.size(); ++i) {
     const Holder& holder = holders_[i];
     const bool was_defined = holder.is_defined;
-    if (arguments[i].defined() != was_defined) {
+    if (arguments[i]->defined() != was_defined) {
       throw fail(ErrorKind::Invalid, "argument {} of a jitted function is {}, captured {}", i,
                  was_defined ? "not defined" : "a tensor", was_defined ? "as one" : "without");
     }
     if (!was_defined) continue;
-    const UOpRef value = stored_value(arguments[i]);
-    if (!holder.form.fits(*value)) {
+    const UOp value = stored_value(*arguments[i]);
+    if (!holder.form.fits(value)) {
       throw fail(ErrorKind::Invalid, "argument {} of a jitted function is {}, captured with {}", i,
-                 Form::of(*value).str(), holder.form.str());
+                 Form::of(value).str(), holder.form.str());
     }
-    values->take(holder.form, *value);
-    if (Access::unseen(arguments[i])->is_leaf != holder.is_leaf) {
+    values->take(holder.form, value);
+    if (Access::unseen(*arguments[i])->is_leaf != holder.is_leaf) {
       throw fail(ErrorKind::Invalid,
                  "argument {} of a jitted function is {}marked requires_grad, captured when it was "
                  "{}",
@@ -138,7 +138,7 @@ void JitProgram::check_sizes(std::span<const Size> sizes, Values* values) const 
   }
 }
 
-void JitProgram::check_state(std::span<const Tensor> arguments, Values* values) const {
+void JitProgram::check_state(Arguments arguments, Values* values) const {
   if (TrainingScope::active() != training_) {
     throw fail(ErrorKind::Invalid, "a jitted function is called {} a training scope, captured {}",
                training_ ? "outside" : "within", training_ ? "within one" : "outside");
@@ -146,13 +146,13 @@ void JitProgram::check_state(std::span<const Tensor> arguments, Values* values) 
   for (const Holder& holder : holders_) {
     if (!holder.is_defined) continue;
     if (holder.argument < 0) {
-      const UOpRef value = stored_value(holder.tensor);
-      if (!holder.form.fits(*value)) {
+      const UOp value = stored_value(holder.tensor);
+      if (!holder.form.fits(value)) {
         throw fail(ErrorKind::Invalid,
                    "a tensor that a jitted function refers to is now {}, captured with {}",
-                   Form::of(*value).str(), holder.form.str());
+                   Form::of(value).str(), holder.form.str());
       }
-      values->take(holder.form, *value);
+      values->take(holder.form, value);
     }
     if (holder.gradient_defined < 0) continue;
     const Cell& cell = cell_of(holder, arguments);
@@ -167,22 +167,22 @@ void JitProgram::check_state(std::span<const Tensor> arguments, Values* values) 
   }
 }
 
-UOpRef JitProgram::value_of(usize at, std::span<const Tensor> arguments) const {
+// Of the tensor that owns it.
+UOp JitProgram::value_of(usize at, Arguments arguments) const {
   const Slot& slot = slots_[at];
-  if (slot.kind == Slot::Kind::Draw) return next_draw(*slot.device, slot.count);
   if (!replay_->reads(at)) return {};
   const Cell& cell = cell_of(holders_[slot.holder], arguments);
   if (slot.kind == Slot::Kind::Value) {
     const UOp stored = TensorGraph::realized(*cell.value);
-    return stored ? UOpRef(stored) : cell.value;
+    return stored ? stored : *cell.value;
   }
   if (!cell.grad.defined())
     throw fail(ErrorKind::Invalid, "a gradient that a jitted function reads is gone");
-  UOpRef value = stored_value(cell.grad);
-  if (!slot.form.fits(*value)) {
+  const UOp value = stored_value(cell.grad);
+  if (!slot.form.fits(value)) {
     throw fail(ErrorKind::Invalid,
                "a gradient that a jitted function reads is now {}, captured with {}",
-               Form::of(*value).str(), slot.form.str());
+               Form::of(value).str(), slot.form.str());
   }
   return value;
 }
@@ -196,31 +196,28 @@ void JitProgram::write(const Write& write, Cell& cell, std::span<const UOpRef> r
     cell.set_gradient(Tensor::from_uop(results[static_cast<usize>(write.result)]));
 }
 
-void JitProgram::check_all(std::span<const Tensor> arguments, std::span<const Size> sizes,
+void JitProgram::check_all(Arguments arguments, std::span<const Size> sizes,
                            Values* values) const {
   check_sizes(sizes, values);
   check_arguments(arguments, values);
   check_state(arguments, values);
 }
 
-void JitProgram::check(std::span<const Tensor> arguments, std::span<const Size> sizes) const {
+void JitProgram::check(Arguments arguments, std::span<const Size> sizes) const {
   Values values(*this);
   check_all(arguments, sizes, &values);
 }
 
 // A Buffer as the value of a symbolic shape, of this call's size.
-UOpRef JitProgram::result_as_bound(usize result, const UOpRef& buffer,
-                                   const Values& values) const {
-  const Shape& unbound = result_shapes_[result];
-  if (unbound.empty()) return buffer;
+UOpRef JitProgram::result_as_bound(usize result, UOp buffer, const Values& values) const {
   Bindings bindings;
   for (usize i = 0; i < variables_.size(); ++i)
     bindings.push_back({variables_[i], values.value[i]});
-  const Shape shape = with_bindings(unbound, bindings);
+  const Shape shape = with_bindings(result_shapes_[result], bindings);
   absl::InlinedVector<core::Dim, 4> dims;
   for (const Size& size : shape)
     dims.push_back(size.is_const() ? core::Dim(size.value()) : core::Dim(*size.expression()));
-  return engine::view_of_buffer(*buffer, dims);
+  return engine::view_of_buffer(buffer, dims);
 }
 
 std::string JitProgram::difference(const JitProgram& other) const {
@@ -241,28 +238,28 @@ std::string JitProgram::difference(const JitProgram& other) const {
   return same_results ? "" : "it gives other results";
 }
 
-void JitProgram::replay(std::span<const Tensor> arguments, std::span<const Size> sizes,
-                        std::vector<Tensor>* outputs) {
+void JitProgram::replay(Arguments arguments, std::span<const Size> sizes, JitOutputs* outputs) {
   Values values(*this);
   check_all(arguments, sizes, &values);
   if (writes_argument_ || !written_state_.empty()) refuse_aliases(arguments);
   replay_->reserve();
-  absl::InlinedVector<UOpRef, 16> owned;
-  absl::InlinedVector<UOp, 16> slots;
+  absl::InlinedVector<UOp, 16> slots(slots_.size());
+  for (usize i = 0; i < slots_.size(); ++i)
+    if (slots_[i].kind != Slot::Kind::Draw) slots[i] = value_of(i, arguments);
   // Draws come last, so that nothing is drawn for a call that is refused.
-  for (const bool draws : {false, true}) {
-    owned.resize(slots_.size());
-    for (usize i = 0; i < slots_.size(); ++i)
-      if ((slots_[i].kind == Slot::Kind::Draw) == draws) owned[i] = value_of(i, arguments);
+  absl::InlinedVector<UOpRef, 4> draws;
+  for (usize i = 0; i < slots_.size(); ++i) {
+    if (slots_[i].kind != Slot::Kind::Draw) continue;
+    draws.push_back(next_draw(*slots_[i].device, slots_[i].count));
+    slots[i] = *draws.back();
   }
-  for (const UOpRef& node : owned) slots.push_back(*node);
-  std::vector<UOpRef> results;
-  results.reserve(result_shapes_.size());
+  engine::Replay::Results results;
   replay_->run({slots.data(), slots.size()}, {values.value.data(), values.value.size()},
                &results);
-  for (usize i = 0; i < results.size(); ++i) results[i] = result_as_bound(i, results[i], values);
+  for (usize i = 0; i < results.size(); ++i)
+    if (!result_shapes_[i].empty()) results[i] = result_as_bound(i, *results[i], values);
   for (const Write& change : writes_)
-    write(change, cell_of(holders_[change.holder], arguments), results);
+    write(change, cell_of(holders_[change.holder], arguments), {results.data(), results.size()});
   for (const i32 output : outputs_)
     outputs->push_back(output < 0 ? Tensor()
                                   : Tensor::from_uop(results[static_cast<usize>(output)]));

@@ -82,8 +82,7 @@ void Replay::reserve() {
     fresh_now_[i] = take_memory(*layout_->fresh[i].device, layout_->fresh[i].bytes);
 }
 
-void Replay::run(std::span<const UOp> slots, std::span<const i64> variables,
-                 std::vector<UOpRef>* results) {
+void Replay::run(std::span<const UOp> slots, std::span<const i64> variables, Results* results) {
   const ReplayLayout& layout = *layout_;
   Buffer** memory = memory_.data();
   for (UOp slot : slots) *memory++ = slot ? memory_of(slot) : nullptr;

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include <absl/container/inlined_vector.h>
+
 #include "tensor/engine/replay_executor.h"
 
 namespace doorbell::engine {
@@ -39,8 +41,8 @@ class Replay {
   void reserve();
   // Launches everything and appends the results' Buffer nodes, in the memory reserved. Work may
   // still be running; what goes wrong in it is reported when its devices are synchronised.
-  void run(std::span<const core::UOp> slots, std::span<const i64> variables,
-           std::vector<core::UOpRef>* results);
+  using Results = absl::InlinedVector<core::UOpRef, 8>;
+  void run(std::span<const core::UOp> slots, std::span<const i64> variables, Results* results);
 
  private:
   ReplayExecutor& executor();
