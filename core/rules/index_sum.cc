@@ -75,6 +75,41 @@ bool join_divmod(Rewriter& rewriter, LinearForm& form) {
   return false;
 }
 
+// What a term varies with, where it stands as LinearForm::build writes it and nothing can be said of
+// its value; else null.
+UOp base_of_term(UOp term) {
+  UOp base = term;
+  if (term.is(Op::Mul) && term.src(1).is_const()) {
+    const i64 factor = term.src(1).const_int();
+    if (factor == 0 || factor == 1) return UOp();
+    base = term.src(0);
+    if (base.is(Op::Mul) && base.src(1).is_const()) return UOp();
+  }
+  const bool is_bare = !base.is(Op::Add) && !base.is_const() && base.vmin() != base.vmax();
+  return is_bare ? base : UOp();
+}
+
+// Whether node = x + y is what simplify_sum would make of it, seen without taking it apart: x is in
+// order, y comes after it, and no remainder could meet its quotient. Most sums grow like this.
+bool is_sum_in_order(UOp node) {
+  const UOp x = node.src(0), y = node.src(1);
+  const UOp last = x.is(Op::Add) ? x.src(1) : x;
+  if (x.is(Op::Add) && !(x.node()->flags & Node::kCanonical)) return false;
+  const UOp before = base_of_term(last);
+  if (!before) return false;  // a constant is last
+  if (y.is_const()) {
+    if (y.const_int() == 0) return false;
+  } else {
+    const UOp after = base_of_term(y);
+    if (!after || after.is(Op::FloorMod) || !ordered_before(before, after)) return false;
+  }
+  for (UOp rest = x;; rest = rest.src(0)) {
+    const UOp base = base_of_term(rest.is(Op::Add) ? rest.src(1) : rest);
+    if (!base || base.is(Op::FloorMod)) return false;
+    if (!rest.is(Op::Add)) return true;
+  }
+}
+
 }  // namespace
 
 UOp simplify_sum(Rewriter& rewriter, LinearForm form) {
@@ -117,6 +152,7 @@ UOp sum_rule(const Match& match) {
       break;
     }
     default:
+      if (node.is(Op::Add) && is_sum_in_order(node)) return UOp();
       form.add(node.src(0));
       form.add(node.src(1), node.is(Op::Sub) ? -1 : 1);
   }
@@ -125,6 +161,7 @@ UOp sum_rule(const Match& match) {
 
 UOp product_rule(const Match& match) {
   Rewriter& rewriter = match.rewriter();
+  if (match.node().src(1).is_const() && base_of_term(match.node())) return UOp();  // a term as it is
   LinearForm a = LinearForm::of(match.node().src(0)), b = LinearForm::of(match.node().src(1));
   if (!a.valid() || !b.valid()) return UOp();
   if (a.size() == 0) std::swap(a, b);

@@ -16,7 +16,7 @@ namespace doorbell::core {
 
 struct LinearTerm {
   UOp base;  // neither Const nor Add nor Mul by a Const
-  i64 factor;
+  i64 factor = 0;
 };
 
 class LinearForm {
@@ -24,7 +24,7 @@ class LinearForm {
   LinearForm() = default;
   static LinearForm of(UOp uop);
 
-  void add(UOp uop, i64 factor = 1);
+  void add(UOp node, i64 scale = 1);
   void add(const LinearForm& other, i64 factor = 1);
   void add_term(UOp base, i64 factor);  // merges with a term of the same base
   void add_constant(i64 value);

@@ -34,6 +34,35 @@ struct IndexRules : ::testing::Test {
   }
 };
 
+// Sums grow term by term without being taken apart where they are in order (a, then b, then
+// constants); a difference always is taken apart. Both give one node.
+TEST_F(IndexRules, ASumInOrderIsWhatTakingItApartGives) {
+  UOp i = range(0, 12), j = range(1, 8), one = range(2, 1);
+  const std::vector<UOp> terms = {i,
+                                  j,
+                                  one,
+                                  index(0),
+                                  index(7),
+                                  r.mul(i, 3),
+                                  r.mul(j, -2),
+                                  r.mul(i, j),
+                                  r.mul(r.mul(i, j), 5),
+                                  r.floormod(i, 4),
+                                  r.floordiv(i, 4),
+                                  r.mul(r.floordiv(i, 4), 4),
+                                  r.mul(r.floormod(j, 2), 4),
+                                  r.add(i, j),
+                                  r.add(r.mul(j, 4), -7)};
+  const usize count = terms.size();
+  for (usize at = 0; at < count * count * count; ++at) {
+    const UOp a = terms[at % count], b = terms[at / count % count], c = terms[at / count / count];
+    const UOp grown = r.add(r.add(a, b), c);
+    const UOp apart = r.sub(r.sub(a, r.mul(b, -1)), r.mul(c, -1));
+    EXPECT_EQ(grown, apart) << at;
+  }
+  EXPECT_EQ(r.add(r.floormod(i, 4), r.mul(r.floordiv(i, 4), 4)), i);
+}
+
 TEST_F(IndexRules, FlattenThenUnflattenGivesTheAxes) {
   UOp i = range(0, 4), j = range(1, 6), k = range(2, 5);
   UOp flat = flatten({{i, 4}, {j, 6}, {k, 5}});
