@@ -37,7 +37,7 @@ std::vector<Batch> sample(const std::vector<Batch>& batches, u64 seed) {
   std::vector<Batch> kept;
   for (const Batch& batch : batches) {
     const bool is_first = first.at(group_of(batch.name)).second == &batch;
-    if (!is_first && seed_of(seed, batch.name) % kOneIn != 0) continue;
+    if (!batch.always && !is_first && seed_of(seed, batch.name) % kOneIn != 0) continue;
     kept.push_back(batch);
     std::vector<Case>& cases = kept.back().cases;
     if (cases.size() <= kCases) continue;
@@ -173,7 +173,7 @@ Result<std::vector<Batch>> choose(const Suite& suite, const Options& options) {
                 error.what());
   }
   for (const std::unique_ptr<Batch>& batch : suite.batches()) {
-    Batch kept{batch->name, batch->needs, {}};
+    Batch kept{batch->name, batch->needs, {}, batch->always};
     for (const Case& one : batch->cases)
       if (options.filter.empty() || std::regex_search(one.name, pattern)) kept.cases.push_back(one);
     if (!kept.cases.empty()) chosen.push_back(std::move(kept));

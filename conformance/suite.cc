@@ -59,14 +59,16 @@ void Trial::require_throws(const std::function<void()>& function, std::string_vi
 }
 
 Batch& Suite::add(std::string name, Needs needs) {
-  batches_.push_back(std::make_unique<Batch>(Batch{std::move(name), std::move(needs), {}}));
+  batches_.push_back(std::make_unique<Batch>(Batch{std::move(name), std::move(needs), {}, false}));
   return *batches_.back();
 }
 
 void Suite::add_alone(const std::string& name, const Needs& needs,
                       std::function<void(Trial&)> run) {
   const usize slash = name.rfind('/');
-  add(name.substr(0, slash), needs).add(name.substr(slash + 1), std::move(run));
+  Batch& batch = add(name.substr(0, slash), needs);
+  batch.always = true;
+  batch.add(name.substr(slash + 1), std::move(run));
 }
 
 Suite Suite::make() {
@@ -74,6 +76,15 @@ Suite Suite::make() {
   add_elementwise_cases(suite);
   add_binary_cases(suite);
   add_cast_cases(suite);
+  add_reduce_cases(suite);
+  add_reference_cases(suite);
+  add_graph_cases(suite);
+  add_kernel_cases(suite);
+  add_memory_cases(suite);
+  add_jit_cases(suite);
+  add_random_cases(suite);
+  add_device_cases(suite);
+  add_queue_cases(suite);
   return suite;
 }
 

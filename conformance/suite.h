@@ -85,6 +85,7 @@ struct Batch {
   std::string name;
   Needs needs;  // of all its cases
   std::vector<Case> cases;
+  bool always = false;  // in every sample
 
   Batch& add(const std::string& name, std::function<void(Trial&)> run) {
     return add(name, needs, std::move(run));
@@ -100,7 +101,8 @@ class Suite {
   // Every case there is.
   static Suite make();
   Batch& add(std::string name, Needs needs = {});
-  // A batch of one: for cases that change what others would see, or that are large.
+  // A batch of one, in every sample: for cases that change what others would see, or are alone of
+  // their kind.
   void add_alone(const std::string& name, const Needs& needs, std::function<void(Trial&)> run);
   const std::vector<std::unique_ptr<Batch>>& batches() const { return batches_; }
 
@@ -115,5 +117,14 @@ std::string summary_of(const std::string& name, const Array& array);
 void add_elementwise_cases(Suite& suite);
 void add_binary_cases(Suite& suite);
 void add_cast_cases(Suite& suite);
+void add_reduce_cases(Suite& suite);
+void add_reference_cases(Suite& suite);
+void add_graph_cases(Suite& suite);
+void add_kernel_cases(Suite& suite);
+void add_memory_cases(Suite& suite);
+void add_jit_cases(Suite& suite);
+void add_random_cases(Suite& suite);
+void add_device_cases(Suite& suite);
+void add_queue_cases(Suite& suite);
 
 }  // namespace doorbell::conformance

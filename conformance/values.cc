@@ -189,8 +189,10 @@ std::vector<i64> broadcast_shape(const std::vector<i64>& a, const std::vector<i6
 
 std::string text_of(Real value) {
   if (std::isnan(value)) return "nan";
-  if (value == std::trunc(value) && std::fabs(value) < 1e6L && !(value == 0 && std::signbit(value)))
-    return fmt::format("{}", static_cast<i64>(value));
+  const bool negative_zero = value == 0 && std::signbit(value);
+  if (value == std::trunc(value) && std::fabs(value) < 0x1p64L && !negative_zero) {
+    return fmt::format("{}{}", value < 0 ? "-" : "", static_cast<u64>(std::fabs(value)));
+  }
   return fmt::format("{} ({:a})", static_cast<f64>(value), static_cast<f64>(value));
 }
 std::string text_of(const std::vector<i64>& shape) {

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/util/check.h"
+#include "core/device/registry.h"
 
 namespace doorbell::detail {
 
@@ -14,8 +15,10 @@ namespace {
 
 void check_devices(UOp a, UOp b) {
   if (a.device() == 0 || b.device() == 0 || a.device() == b.device()) return;
-  throw fail(ErrorKind::Invalid, "tensors are on devices {} and {}", a.device() - 1,
-             b.device() - 1);
+  const core::Registry& registry = core::Registry::instance();
+  throw fail(ErrorKind::Invalid, "tensors are on devices {} and {}",
+             registry.name_of(static_cast<u16>(a.device() - 1)),
+             registry.name_of(static_cast<u16>(b.device() - 1)));
 }
 
 // As broadcast_shapes, for what every operation asks: no Shape is made unless to name it.

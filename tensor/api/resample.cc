@@ -107,11 +107,12 @@ namespace {
 // Where the elements of the result stand among those of x: the low one and the way to the next, for
 // each. Exact in integers up to the last division.
 struct Places {
-  Tensor low, weight;  // i32; f32, 0 <= weight < 1
+  Tensor low, weight;  // i32; f32 or f64 as x is, 0 <= weight < 1
 };
 
 // Within the elements (Linear), or as far out as the centres reach (cubic).
-Places places(i64 from, i64 to, bool align_corners, bool within) {
+Places places(const Tensor& x, i64 axis, i64 to, bool align_corners, bool within) {
+  const i64 from = x.size(axis).value();
   const Tensor place = Tensor::arange(to);
   i64 denominator = align_corners ? to - 1 : to * 2;
   Tensor numerator = align_corners ? place * (from - 1) : (place * 2 + 1) * from - to;
@@ -121,7 +122,7 @@ Places places(i64 from, i64 to, bool align_corners, bool within) {
   }
   if (within) numerator = numerator.clamp({.min = 0, .max = (from - 1) * denominator});
   const Tensor low = numerator.div(denominator, Rounding::Floor);
-  return {low, (numerator % denominator).cast(dtypes::f32) / static_cast<f64>(denominator)};
+  return {low, (numerator % denominator).cast(x.dtype()) / static_cast<f64>(denominator)};
 }
 
 Tensor nearest(i64 from, i64 to, bool exact) {
@@ -147,7 +148,7 @@ Tensor laid_along(const Tensor& weight, const Tensor& x, i64 axis) {
 // The cubic convolution of four elements, by Keys; a = -0.75, as in PyTorch.
 Tensor cubic(const Tensor& x, i64 axis, i64 to, bool align_corners) {
   constexpr f64 a = -0.75;
-  const Places p = places(x.size(axis).value(), to, align_corners, false);
+  const Places p = places(x, axis, to, align_corners, false);
   const auto near = [&](const Tensor& d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };
   const auto far = [&](const Tensor& d) { return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a; };
   const Tensor t = p.weight;
@@ -178,7 +179,7 @@ Tensor resampled(const Tensor& x, i64 axis, i64 to, const InterpolateOptions& op
     case Resample::Nearest: return pick(x, axis, nearest(from, to, false));
     case Resample::NearestExact: return pick(x, axis, nearest(from, to, true));
     case Resample::Linear: {
-      const Places p = places(from, to, options.align_corners, true);
+      const Places p = places(x, axis, to, options.align_corners, true);
       return pick(x, axis, p.low).lerp(pick(x, axis, p.low + 1), laid_along(p.weight, x, axis));
     }
     case Resample::Bicubic: return cubic(x, axis, to, options.align_corners);

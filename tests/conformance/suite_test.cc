@@ -157,5 +157,16 @@ TEST(Suite, NamesAreUnique) {
   EXPECT_GT(names.size(), 5000u);
 }
 
+// On the default device, so that the thread sanitizer sees what its queues do.
+TEST(Suite, CasesThatStandAlonePass) {
+  const Options options{.filter = "^(queue|memory|jit|devices)/"};
+  const Suite suite = Suite::make();
+  const Target here = target();
+  const Report report = run(*choose(suite, options), here, options);
+  EXPECT_GT(report.passed + report.skipped, 20);
+  for (const Failure& failure : report.failures)
+    ADD_FAILURE() << failure.name << "\n" << failure.text;
+}
+
 }  // namespace
 }  // namespace doorbell::conformance

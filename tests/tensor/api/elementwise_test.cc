@@ -337,6 +337,10 @@ TEST(Elementwise, WrongOperandsAreRefusedWithBothValues) {
             "condition has dtype float32, expected bool");
   EXPECT_EQ(message_of([&] { x & x; }), "and of float32, expected integers or bool");
   EXPECT_EQ(message_of([&] { Tensor() + x; }), "the tensor is not defined");
+  // Devices are named as users know them.
+  const TensorOptions there{.device = "CPU:1"}, here{.device = "CPU"};
+  EXPECT_EQ(message_of([&] { Tensor::empty({3}, here) + Tensor::empty({3}, there); }),
+            "tensors are on devices CPU and CPU:1");
 }
 
 }  // namespace

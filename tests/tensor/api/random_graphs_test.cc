@@ -3,86 +3,20 @@
 // that one alone.
 #include <cstdlib>
 
+#include "conformance/graph_oracle.h"
+#include "conformance/random_graph.h"
 #include "core/eval/eval.h"
 #include "core/uop/print.h"
-#include "tests/tensor/graph_oracle.h"
 #include "tests/tensor/reference.h"
 
 namespace doorbell::test {
 namespace {
 
-class Maker {
- public:
-  explicit Maker(u32 seed) : state_(seed * 747796405u + 1) {}
-
-  Tensor make(int steps) {
-    for (u32 i = 0; i < 3; ++i) pool_.push_back(Array::noise(shape(), state_ + i).tensor());
-    for (int i = 0; i < steps; ++i) pool_.push_back(step());
-    // What nobody used stays out of the graph: join the last few.
-    Tensor sum = pool_.back().sum();
-    for (usize i = 2; i <= 4; ++i) sum = sum + pool_[pool_.size() - i].mean();
-    return Tensor::cat({sum.reshape({1}), pool_.back().reshape({-1})});
-  }
-
- private:
-  u32 below(u32 bound) {
-    state_ = state_ * 1664525u + 1013904223u;
-    return (state_ >> 8) % bound;
-  }
-  std::vector<i64> shape() {
-    std::vector<i64> sizes;
-    for (u32 i = 0, rank = below(4); i < rank; ++i) sizes.push_back(1 + below(5));
-    return sizes;
-  }
-  Tensor pick() {
-    return pool_[pool_.size() - 1 - below(std::min<u32>(4, static_cast<u32>(pool_.size())))];
-  }
-  i64 axis(const Tensor& x) { return below(static_cast<u32>(x.ndim())); }
-
-  Tensor step() {
-    const Tensor x = pick();
-    if (x.ndim() == 0 || x.numel() > 400) return x.sum().expand({1 + below(3), 2}).tanh();
-    switch (below(16)) {
-      case 0: return combine(x, pick());
-      case 1: return x.sum(axis(x)).tanh();
-      case 2: return x.max(axis(x), {.keepdim = true}) * 0.5;
-      case 3: return x.transpose(axis(x), axis(x)).contiguous();
-      case 4: return x.reshape({-1}).flip(0);
-      case 5: return x.ndim() < 3 ? Tensor::stack({x, x * 0.5}, axis(x)) : x.mean(0);
-      case 6: return padded(x);
-      case 7: return x[{Ellipsis, Slice(None, None, below(2) ? -1 : 2)}];
-      case 8: return x.cumsum(axis(x)).sin();
-      case 9: return doorbell::where(x < 0.1, x * 2, 0.25).exp2() - 1;
-      case 10: return x.softmax(axis(x));
-      case 11: return (x * 8).cast(dtypes::i32).mod(5).cast(dtypes::f32) * 0.2;
-      case 12: return x.gather(axis(x), x.full_like(0).cast(dtypes::i32));
-      case 13: return x.unsqueeze(-1).matmul(x.unsqueeze(-2)).sum(-1).tanh();
-      case 14: return Tensor::arange(x.size(-1).value()) * 0.125 + x;
-      default: return x.relu() - x.detach().abs() * 0.3;
-    }
-  }
-  Tensor combine(const Tensor& x, const Tensor& y) {
-    const Tensor other = x.shape() == y.shape() ? y : y.sum();
-    return below(2) ? (x + other) * 0.5 : x.maximum(other * x);
-  }
-  Tensor padded(const Tensor& x) {
-    std::vector<std::pair<i64, i64>> amounts;
-    for (i64 i = 0; i < x.ndim(); ++i) {
-      const i64 cut = x.size(i).value() > 2 ? -1 : 0;
-      amounts.emplace_back(below(2) ? 1 : cut, below(2));
-    }
-    return x.pad(amounts, {.value = below(2) ? 0.0 : 0.75});
-  }
-
-  u32 state_;
-  std::vector<Tensor> pool_;
-};
-
 void check(u32 seed) {
   SCOPED_TRACE("seed " + std::to_string(seed));
-  const Tensor tensor = Maker(seed).make(3 + static_cast<int>(seed % 12));
+  const Tensor tensor = conformance::random_graph(seed, 3 + static_cast<int>(seed % 12), "");
   std::vector<double> expected;
-  for (const core::ScalarValue& value : evaluate_tensor_graph(*tensor.uop())) {
+  for (const core::ScalarValue& value : conformance::evaluate_tensor_graph(*tensor.uop())) {
     expected.push_back(value.as_float());
   }
   expect_values(tensor, expected, 1e-4, 1e-5);

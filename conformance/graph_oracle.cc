@@ -1,12 +1,13 @@
 // The movement ops as copies of elements, reductions as loops.
-#include "tests/tensor/graph_oracle.h"
+#include "conformance/graph_oracle.h"
 
 #include <absl/container/flat_hash_map.h>
 
 #include "base/util/check.h"
 #include "core/device/buffer.h"
+#include "core/device/device.h"
 
-namespace doorbell::test {
+namespace doorbell::conformance {
 
 using core::Op;
 using core::ScalarValue;
@@ -145,10 +146,13 @@ Values Oracle::evaluate(UOp node) {
     case Op::Bind: return done.at(node.src(1).node());
     case Op::Buffer: {
       const auto* buffer = static_cast<const core::Buffer*>(node.payload());
-      const auto* bytes = static_cast<const std::byte*>(buffer->host());
+      std::vector<std::byte> bytes(static_cast<usize>(product(shape(node)) * node.dtype().bytes()));
+      Result<void> ready = buffer->device().synchronize();
+      if (ready) ready = buffer->copy_out(bytes.data(), static_cast<i64>(bytes.size()));
+      if (!ready) throw std::move(ready).error();
       Values values;
       for (i64 i = 0; i < product(shape(node)); ++i) {
-        values.push_back(core::load_scalar(node.dtype(), bytes + i * node.dtype().bytes()));
+        values.push_back(core::load_scalar(node.dtype(), bytes.data() + i * node.dtype().bytes()));
       }
       return values;
     }
@@ -179,4 +183,4 @@ std::vector<ScalarValue> evaluate_tensor_graph(UOp root) {
   return oracle.done.at(root.node());
 }
 
-}  // namespace doorbell::test
+}  // namespace doorbell::conformance

@@ -8,9 +8,9 @@
 #include "core/eval/eval.h"
 #include "core/uop/graph.h"
 
-namespace doorbell::test {
+namespace doorbell::conformance {
 
-// The elements of `root` in row-major order. Buffers must be visible to the host.
+// The elements of `root` in row-major order. Buffers are read from their devices; throws Error.
 std::vector<core::ScalarValue> evaluate_tensor_graph(core::UOp root);
 
-}  // namespace doorbell::test
+}  // namespace doorbell::conformance

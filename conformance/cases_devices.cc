@@ -1,0 +1,121 @@
+// Several devices of a kind: copies of all sizes, work on each, and operations on a device that is
+// not the default one.
+#include <fmt/format.h>
+
+#include "conformance/inputs.h"
+
+namespace doorbell::conformance {
+namespace {
+
+void copies(Trial& trial) {
+  const std::string here = trial.device().name(), there = trial.target().second->name();
+  Random random(seed_of(trial.seed(), "copies"));
+  for (i64 size : {0, 1, 3, 4096, 100003}) {
+    const Array values = random_array(random, dtypes::u8, {size}, Domain::Any);
+    const Tensor x = trial.tensor(values);
+    trial.check(fmt::format("{} bytes there and back", size), x.to(there).to(here), values);
+    trial.check(fmt::format("{} bytes there", size), x.to(there), values);
+  }
+}
+
+// A value wanders, changed by each device in turn.
+void back_and_forth(Trial& trial) {
+  const std::string here = trial.device().name(), there = trial.target().second->name();
+  Array want{dtypes::i32, {1001}, std::vector<Real>(1001, 1)};
+  Tensor x = trial.tensor(want);
+  for (int i = 0; i < 20; ++i) {
+    x = (x * 3 + i).to(i % 2 == 0 ? there : here);
+    for (Real& value : want.values) value = wrap(dtypes::i32, static_cast<__int128>(value) * 3 + i);
+  }
+  trial.check("after 20 steps", x, want);
+}
+
+// Whatever makes constants, ranges or random numbers of its own must make them where its operand
+// is.
+void not_the_default(Trial& trial) {
+  const std::string here = trial.device().name(), there = trial.target().second->name();
+  Random random(seed_of(trial.seed(), "there"));
+  const Array values = random_array(random, dtypes::f32, {4, 6}, Domain::Small);
+  const Array places{dtypes::i32, {4, 1}, {5, 0, 3, 3}};
+  struct Form {
+    const char* name;
+    std::function<Tensor(const Tensor& x, const Tensor& index)> apply;
+  };
+  using T = const Tensor&;
+  const Form forms[] = {
+      {"sort", [](T x, T) { return x.sort().values; }},
+      {"argmax", [](T x, T) { return x.argmax(1); }},
+      {"topk", [](T x, T) { return x.topk(2).values; }},
+      {"tril", [](T x, T) { return x.tril(); }},
+      {"gather", [](T x, T i) { return x.gather(1, i); }},
+      {"scatter", [](T x, T i) { return x.scatter(1, i, 2.0); }},
+      {"one_hot", [](T, T i) { return i.one_hot(6); }},
+      {"rows", [](T x, T i) { return x[i % 4]; }},
+      {"cumsum", [](T x, T) { return x.cumsum(1); }},
+      {"interpolate",
+       [](T x, T) {
+         return x.unsqueeze(0).interpolate({5, 5});
+       }},
+      {"pad",
+       [](T x, T) {
+         return x.pad({{1, 1}, {2, 0}}, {.value = 3.0});
+       }},
+      {"cross_entropy", [](T x, T i) { return x.cross_entropy(i.reshape({4})); }},
+      {"like", [](T x, T) { return x.ones_like() * x + x.full_like(2) + 1; }},
+      {"set",
+       [](T x, T) {
+         Tensor y = x.clone();
+         y[{1, Slice(2, 4)}] = 9;
+         return y;
+       }},
+      {"attention",
+       [](T x, T) { return x.scaled_dot_product_attention(x, x, {.is_causal = true}); }},
+      {"gradient", [](T x, T) { return x.softmax(1).square().sum().gradient({x})[0]; }},
+  };
+  const Tensor x = trial.tensor(values), index = trial.tensor(places);
+  const Tensor other_x = x.to(there).realize(), other_index = index.to(there).realize();
+  for (const Form& form : forms) {
+    try {
+      const Tensor want = form.apply(x, index), got = form.apply(other_x, other_index);
+      trial.require(got.device() == there,
+                    fmt::format("{} of a tensor on {} is on {}", form.name, there, got.device()));
+      trial.check(form.name, got,
+                  Array::from_bytes(want.dtype(), want.shape().values(), want.to_bytes()));
+    } catch (const Error& error) {
+      trial.require(false, fmt::format("{} on {}: {}", form.name, there, error.message));
+    }
+  }
+}
+
+void refuses_mixing(Trial& trial) {
+  const Tensor x = Tensor::ones({2}, trial.on(dtypes::f32)),
+               y = x.to(trial.target().second->name());
+  trial.require_throws([&] { (x + y).realize(); }, trial.target().second->name());
+}
+
+// Draws on two devices do not disturb each other, and differ.
+void random_streams(Trial& trial) {
+  const TensorOptions there{.device = trial.target().second->name()};
+  Tensor::manual_seed(5);
+  const auto alone = Tensor::rand({64}, trial.on(dtypes::f32)).to_vector<float>();
+  Tensor::manual_seed(5);
+  const auto other = Tensor::rand({64}, there).to_vector<float>();
+  const auto beside = Tensor::rand({64}, trial.on(dtypes::f32)).to_vector<float>();
+  trial.require(alone == beside, "a draw on another device changed this one's");
+  trial.require(alone != other, "two devices draw the same numbers");
+}
+
+}  // namespace
+
+void add_device_cases(Suite& suite) {
+  const Needs two{.runs = true, .second_device = true};
+  suite.add_alone("devices/copies/sizes",
+                  {.dtypes = {dtypes::u8}, .runs = true, .second_device = true}, copies);
+  suite.add_alone("devices/copies/wander", two, back_and_forth);
+  suite.add_alone("devices/work/not_the_default", two, not_the_default);
+  suite.add_alone("devices/work/refuses_mixing", {.second_device = true}, refuses_mixing);
+  suite.add_alone("devices/work/random",
+                  {.dtypes = {dtypes::u64}, .runs = true, .second_device = true}, random_streams);
+}
+
+}  // namespace doorbell::conformance

@@ -1,0 +1,178 @@
+// Kernels at the ends of what devices take: many buffers, many results, thousands of operations,
+// more live values than registers, more groups than one dimension holds; and the same bits again.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "conformance/inputs.h"
+
+namespace doorbell::conformance {
+namespace {
+
+using Int = __int128;
+
+Array counting(DType dtype, std::vector<i64> shape, i64 factor, i64 modulus) {
+  i64 next = 0;
+  return Array::make(dtype, std::move(shape),
+                     [&](const Place&) { return Real(next++ * factor % modulus); });
+}
+
+void many_inputs(Trial& trial, i64 count) {
+  Array want = counting(dtypes::i32, {33}, 0, 1);
+  Tensor total;
+  for (i64 i = 0; i < count; ++i) {
+    const Array values = counting(dtypes::i32, {33}, i + 1, 1009);
+    for (usize e = 0; e < want.values.size(); ++e) want.values[e] += values.values[e];
+    const Tensor x = trial.tensor(values);
+    total = total.defined() ? total + x : x;
+  }
+  trial.check("sum", total, want);
+}
+
+void many_outputs(Trial& trial, i64 count) {
+  const Array values = counting(dtypes::i32, {257}, 7, 1009);
+  const Tensor x = trial.tensor(values);
+  for (i64 i = 0; i < count; ++i)
+    trial.expect(fmt::format("result {}", i), x * i + (i % 3),
+                 map(dtypes::i32, values, [i](Real v) { return v * Real(i) + Real(i % 3); }));
+}
+
+// Alternating operations that no rule can fold, thousands of them.
+void long_chain(Trial& trial, i64 steps) {
+  const Array values = counting(dtypes::u32, {129}, 2654435761, 4294967296);
+  Array want = values;
+  Tensor x = trial.tensor(values);
+  for (i64 i = 0; i < steps; ++i) {
+    x = (x * 1664525u + 1013904223u) ^ (x >> 7);
+    for (Real& value : want.values) {
+      const u32 v = static_cast<u32>(value);
+      value = (v * 1664525u + 1013904223u) ^ (v >> 7);
+    }
+  }
+  trial.check("value", x, want);
+}
+
+// All products are alive before the first is used up: they are paired from the outside in.
+void many_live_values(Trial& trial, i64 count) {
+  const Array values = counting(dtypes::i32, {67}, 5, 101);
+  const Tensor x = trial.tensor(values);
+  std::vector<Tensor> live;
+  for (i64 i = 0; i < count; ++i) live.push_back((x + i) ^ (x * (2 * i + 1)));
+  Tensor total;
+  for (i64 i = 0; i < count / 2; ++i) {
+    const Tensor pair = live[static_cast<usize>(i)] * live[static_cast<usize>(count - 1 - i)];
+    total = total.defined() ? (total ^ pair) + live[static_cast<usize>(i)] : pair;
+  }
+  Array want = map(dtypes::i32, values, [&](Real value) {
+    const u32 v = static_cast<u32>(value);
+    const auto at = [&](i64 i) {
+      return (v + static_cast<u32>(i)) ^ (v * static_cast<u32>(2 * i + 1));
+    };
+    u32 sum = at(0) * at(count - 1);
+    for (i64 i = 1; i < count / 2; ++i) sum = (sum ^ (at(i) * at(count - 1 - i))) + at(i);
+    return wrap(dtypes::i32, static_cast<Int>(sum));
+  });
+  trial.check("value", total, want);
+}
+
+// More than 65,535 of whatever one dimension counts.
+void large_grid(Trial& trial, const std::vector<i64>& shape, bool turned) {
+  const i64 count = count_of(shape);
+  Tensor x = (Tensor::arange(count, trial.on(dtypes::i32)) * 3 + 1).reshape(Shape(shape));
+  if (turned) x = x.transpose(0, -1);
+  Array want = Array::make(dtypes::i32, shape,
+                           [i = i64{0}](const Place&) mutable { return Real(i++ * 3 + 1); });
+  if (turned) {
+    std::vector<i64> order(shape.size());
+    for (usize i = 0; i < order.size(); ++i) order[i] = static_cast<i64>(i);
+    std::swap(order.front(), order.back());
+    want = permute(want, order);
+  }
+  trial.check("value", x.contiguous(), want);
+}
+
+// One result for each of many groups, each a loop of its own.
+void many_reductions(Trial& trial) {
+  constexpr i64 kRows = 70003, kColumns = 5;
+  const Tensor x =
+      Tensor::arange(kRows * kColumns, trial.on(dtypes::i32)).reshape({kRows, kColumns});
+  trial.check("sums", x.sum(1), Array::make(dtypes::i32, {kRows}, [](const Place& at) {
+                return Real(at[0] * 25 + 10);
+              }));
+  trial.check("maxima", x.max(0), Array::make(dtypes::i32, {kColumns}, [](const Place& at) {
+                return Real((kRows - 1) * kColumns + at[0]);
+              }));
+}
+
+// A product whose sizes divide nothing, exact in f32.
+void odd_matmul(Trial& trial, i64 m, i64 k, i64 n) {
+  Random random(seed_of(trial.seed(), "matmul"));
+  const auto whole = [&](std::vector<i64> shape) {
+    return Array::make(dtypes::f32, std::move(shape),
+                       [&](const Place&) { return Real(random.below(9)) - 4; });
+  };
+  const Array a = whole({m, k}), b = whole({k, n});
+  const Array want = Array::make(dtypes::f32, {m, n}, [&](const Place& at) {
+    Real sum = 0;
+    for (i64 i = 0; i < k; ++i)
+      sum +=
+          a.values[static_cast<usize>(at[0] * k + i)] * b.values[static_cast<usize>(i * n + at[1])];
+    return sum;
+  });
+  trial.check("product", trial.tensor(a).matmul(trial.tensor(b)), want);
+  trial.check("product of turned operands",
+              trial.tensor(permute(a, {1, 0})).t().matmul(trial.tensor(permute(b, {1, 0})).t()),
+              want);
+}
+
+void same_bits_again(Trial& trial) {
+  Random random(seed_of(trial.seed(), "bits"));
+  const Array a = random_array(random, dtypes::f32, {61, 67}, Domain::Any);
+  const Array b = random_array(random, dtypes::f32, {67, 53}, Domain::Any);
+  std::vector<std::vector<std::byte>> first;
+  for (int run = 0; run < 4; ++run) {
+    const Tensor x = trial.tensor(a), y = trial.tensor(b);
+    const Tensor results[] = {x.matmul(y), x.sum(), x.softmax(-1), y.exp().mean(0), x.cumsum(1)};
+    Tensor::realize(results);
+    for (usize i = 0; i < std::size(results); ++i) {
+      std::vector<std::byte> bytes = results[i].to_bytes();
+      if (run == 0)
+        first.push_back(std::move(bytes));
+      else
+        trial.require(bytes == first[i], fmt::format("result {} of run {} has other bits", i, run));
+    }
+  }
+}
+
+}  // namespace
+
+void add_kernel_cases(Suite& suite) {
+  const Needs ints{.dtypes = {dtypes::i32}};
+  for (i64 count : {20, 40, 150})
+    suite.add_alone(fmt::format("kernel/buffers/{}", count), ints,
+                    [=](Trial& t) { many_inputs(t, count); });
+  suite.add_alone("kernel/results/40", ints, [](Trial& t) { many_outputs(t, 40); });
+  for (i64 steps : {100, 1000})
+    suite.add_alone(fmt::format("kernel/operations/{}", steps), {.dtypes = {dtypes::u32}},
+                    [=](Trial& t) { long_chain(t, steps); });
+  for (i64 count : {32, 128})
+    suite.add_alone(fmt::format("kernel/live_values/{}", count), ints,
+                    [=](Trial& t) { many_live_values(t, count); });
+  for (const std::vector<i64>& shape :
+       {std::vector<i64>{70001, 3}, {3, 70001}, {65537}, {1, 66000, 1, 2}, {131, 17, 211}}) {
+    for (const bool turned : {false, true}) {
+      if (turned && shape.size() < 2) continue;
+      suite.add_alone(
+          fmt::format("kernel/grid/{}{}", fmt::join(shape, "x"), turned ? "_turned" : ""), ints,
+          [=](Trial& t) { large_grid(t, shape, turned); });
+    }
+  }
+  suite.add_alone("kernel/grid/reductions", ints, many_reductions);
+  for (const std::vector<i64>& s :
+       {std::vector<i64>{1, 1, 1}, {1, 129, 1}, {33, 65, 17}, {128, 64, 96}, {7, 300, 130}})
+    suite.add_alone(fmt::format("kernel/matmul/{}", fmt::join(s, "x")), {},
+                    [=](Trial& t) { odd_matmul(t, s[0], s[1], s[2]); });
+  suite.add_alone("kernel/determinism/bits", {.runs = true}, same_bits_again);
+}
+
+}  // namespace doorbell::conformance

@@ -1,0 +1,150 @@
+// Memory: its end is reported and survived, much of it is kept apart, views begin at any byte,
+// caches are given back, and old values stay while somebody has them.
+#include <fmt/format.h>
+
+#include "conformance/inputs.h"
+#include "core/device/buffer.h"
+
+namespace doorbell::conformance {
+namespace {
+
+using core::Buffer;
+using core::Ref;
+
+Array numbered(i64 number, i64 count) {
+  i64 next = 0;
+  return Array::make(dtypes::i32, {count},
+                     [&](const Place&) { return Real(number * 1000 + next++); });
+}
+
+void out_of_memory(Trial& trial) {
+  const Tensor before = trial.tensor(numbered(1, 100)).realize();
+  constexpr i64 kTooMany = i64{1} << 50;
+  bool refused = false;
+  try {
+    Tensor::zeros({kTooMany}, trial.on(dtypes::u8)).contiguous().realize();
+  } catch (const Error& error) {
+    refused = error.kind == ErrorKind::OutOfMemory;
+    trial.require(refused, "the error is \"" + to_string(error) + "\", expected one of memory");
+  }
+  trial.require(refused, fmt::format("{} bytes were allocated", kTooMany));
+  trial.check("what was there", before, numbered(1, 100));
+  trial.check("what comes after", before + 1000, numbered(2, 100));
+}
+
+void many_allocations(Trial& trial) {
+  constexpr i64 kCount = 1500;
+  std::vector<Tensor> held;
+  for (i64 i = 0; i < kCount; ++i) held.push_back(trial.tensor(numbered(i, 1 + i % 61)));
+  for (i64 i = 0; i < kCount; i += 2) held[static_cast<usize>(i)] = Tensor();
+  for (i64 i = 0; i < kCount; i += 4)
+    held[static_cast<usize>(i)] = trial.tensor(numbered(-i, 1 + i % 37));
+  for (i64 i = 0; i < kCount; ++i) {
+    if (!held[static_cast<usize>(i)].defined()) continue;
+    const bool again = i % 4 == 0;
+    trial.check(fmt::format("allocation {}", i), held[static_cast<usize>(i)],
+                numbered(again ? -i : i, 1 + (again ? i % 37 : i % 61)));
+  }
+}
+
+void flush(Trial& trial) {
+  const Tensor kept = trial.tensor(numbered(3, 5000));
+  for (i64 i = 0; i < 20; ++i) trial.tensor(numbered(i, 3000 + i)).realize();
+  core::Allocator& allocator = trial.device().allocator();
+  allocator.flush();
+  const core::MemoryStats stats = allocator.stats();
+  trial.require(stats.cached == 0, fmt::format("{} bytes are cached after a flush", stats.cached));
+  trial.require(stats.in_use >= 5000 * 4,
+                fmt::format("{} bytes in use, expected 20000 at least", stats.in_use));
+  trial.check("what was kept", kept, numbered(3, 5000));
+}
+
+// Bytes at odd places, in, out and between two buffers.
+void odd_bytes(Trial& trial) {
+  core::Device& device = trial.device();
+  Result<Ref<Buffer>> first = Buffer::allocate(device, 1021),
+                      second = Buffer::allocate(device, 1021);
+  trial.require(first && second, "1021 bytes cannot be allocated");
+  if (!first || !second) return;
+  std::vector<u8> wanted(1021), got(1021);
+  for (usize i = 0; i < wanted.size(); ++i) wanted[i] = static_cast<u8>(i * 37 + i / 256);
+  bool fine = true;
+  for (i64 at = 0, size = 1; at < 1021; at += size, size = std::min<i64>(size * 2 + 1, 1021 - at))
+    fine = fine && (*first)->copy_in(wanted.data() + at, size, at);
+  const core::Allocation &from = (*first)->memory(), &to = (*second)->memory();
+  fine = fine && device.allocator().copy(to, 0, from, 0, 1021);
+  fine = fine && device.allocator().copy(to, 7, from, 301, 13);  // 13 bytes of the middle, early
+  std::copy_n(wanted.begin() + 301, 13, wanted.begin() + 7);
+  for (i64 at = 0, size = 3; at < 1021; at += size, size = std::min<i64>(size + 8, 1021 - at))
+    fine = fine && (*second)->copy_out(got.data() + at, size, at);
+  trial.require(fine, "a copy failed");
+  for (usize i = 0; i < got.size() && fine; ++i) {
+    if (got[i] == wanted[i]) continue;
+    trial.require(false, fmt::format("byte {}: got {}, expected {}", i, got[i], wanted[i]));
+    return;
+  }
+}
+
+// Parts of a stored tensor that begin at every offset of a vector.
+void offset_views(Trial& trial, DType dtype) {
+  Random random(seed_of(trial.seed(), dtype.str()));
+  const Array values = random_array(random, dtype, {257}, Domain::Small);
+  const Tensor x = trial.tensor(values).realize();
+  for (i64 start = 0; start < 17; ++start) {
+    const Array want = slice(values, 0, start, 1, 200);
+    const Tensor view = x[{Slice(start, start + 200)}];
+    trial.expect(fmt::format("from {}", start), view.contiguous(), want);
+    trial.expect(
+        fmt::format("from {}, behind another", start), Tensor::cat({x[{Slice(0, 3)}], view}), [&] {
+          Array joined = slice(values, 0, 0, 1, 3);
+          joined.values.insert(joined.values.end(), want.values.begin(), want.values.end());
+          joined.shape = {203};
+          return joined;
+        }());
+  }
+}
+
+void old_values_stay(Trial& trial) {
+  Tensor x = trial.tensor(numbered(0, 50));
+  const Tensor doubled = x * 2, same = x.clone();
+  x.assign(trial.tensor(numbered(5, 50)));
+  x[{Slice(10, 20)}] = 7;
+  trial.check("computed before", doubled,
+              map(dtypes::i32, numbered(0, 50), [](Real v) { return v * 2; }));
+  trial.check("copied before", same, numbered(0, 50));
+  Array want = numbered(5, 50);
+  std::fill(want.values.begin() + 10, want.values.begin() + 20, 7);
+  trial.check("assigned", x, want);
+  for (int i = 0; i < 30; ++i) x += 1;
+  for (Real& value : want.values) value += 30;
+  trial.check("added to", x, want);
+}
+
+void large_copy(Trial& trial) {
+  constexpr i64 kCount = (8 << 20) + 5;
+  std::vector<u32> values(kCount);
+  for (usize i = 0; i < values.size(); ++i) values[i] = static_cast<u32>(i * 2654435761u);
+  const Tensor x = Tensor::from_data(values, {kCount}, trial.on(dtypes::u32));
+  trial.require(x.to_bytes().size() == kCount * 4u && x.to_vector<u32>() == values,
+                "what comes back is not what went in");
+  for (u32& value : values) value ^= 1;
+  trial.require((x ^ 1u).to_vector<u32>() == values, "what was computed is not what was to be");
+}
+
+}  // namespace
+
+void add_memory_cases(Suite& suite) {
+  const Needs values{.runs = true};
+  suite.add_alone("memory/end/reported", values, out_of_memory);
+  suite.add_alone("memory/many/apart", values, many_allocations);
+  suite.add_alone("memory/cache/flushed", values, flush);
+  suite.add_alone("memory/bytes/odd", values, odd_bytes);
+  suite.add_alone("memory/bytes/large", {.dtypes = {dtypes::u32}, .runs = true}, large_copy);
+  suite.add_alone("memory/versions/kept", values, old_values_stay);
+  for (DType dtype : all_dtypes()) {
+    suite.add_alone("memory/offsets/" + dtype.str(), {.dtypes = {dtype}},
+                    [dtype](Trial& t) { offset_views(t, dtype); });
+  }
+}
+
+}  // namespace doorbell::conformance

@@ -1,0 +1,35 @@
+// The values that PyTorch computed (tests/conformance/generate.py), as they lie in the program.
+// What each operation is called here is operations.h's.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "conformance/values.h"
+
+namespace doorbell::conformance {
+
+struct ExpectedGradient {
+  usize input;
+  Array values;
+};
+
+struct ExpectedCase {
+  std::string name, operation;
+  nlohmann::json arguments;
+  bool moved = false;  // elements are only moved: any map of them may be applied to both sides
+  f64 depth = 0;       // how many roundings may add up
+  std::vector<Array> inputs, outputs;
+  std::vector<ExpectedGradient> gradients;
+};
+
+// Decompressed and read once. Shared by the cases, which outlive the suite that made them.
+std::shared_ptr<const std::vector<ExpectedCase>> expected_cases();
+
+// gzip; made by embed.py.
+std::span<const unsigned char> expected_bytes();
+
+}  // namespace doorbell::conformance

@@ -1,0 +1,227 @@
+// The table of operations. Arguments that a case leaves out have PyTorch's defaults.
+#include "conformance/operations.h"
+
+#include "base/util/check.h"
+
+namespace doorbell::conformance {
+namespace {
+
+struct Call {
+  const nlohmann::json& arguments;
+  const std::vector<Tensor>& in;
+
+  bool has(const char* name) const { return arguments.contains(name); }
+  i64 integer(const char* name) const { return arguments.at(name).get<i64>(); }
+  bool flag(const char* name) const { return arguments.value(name, false); }
+  std::string word(const char* name) const { return arguments.at(name).get<std::string>(); }
+  std::vector<i64> integers(const char* name) const {
+    return arguments.at(name).get<std::vector<i64>>();
+  }
+  PerAxis per_axis(const char* name, const PerAxis& otherwise) const {
+    if (!has(name)) return otherwise;
+    if (arguments.at(name).is_array()) return integers(name);
+    return integer(name);
+  }
+  const Tensor& x() const { return in[0]; }
+  ReduceOptions reduce() const { return {.keepdim = flag("keepdim")}; }
+};
+
+using Results = std::vector<Tensor>;
+
+PoolOptions pool_options(const Call& c) {
+  PoolOptions options;
+  options.stride = c.per_axis("stride", {});
+  options.padding = c.per_axis("padding", 0);
+  options.ceil_mode = c.flag("ceil_mode");
+  options.count_include_pad = c.arguments.value("count_include_pad", true);
+  return options;
+}
+
+Results conv(const Call& c) {
+  Conv2dOptions options;
+  options.stride = c.per_axis("stride", 1);
+  options.padding = c.per_axis("padding", 0);
+  options.dilation = c.per_axis("dilation", 1);
+  options.groups = c.arguments.value("groups", 1);
+  return {c.x().conv2d(c.in[1], c.in[2], options)};
+}
+
+Results conv_transpose(const Call& c) {
+  ConvTranspose2dOptions options;
+  options.stride = c.per_axis("stride", 1);
+  options.padding = c.per_axis("padding", 0);
+  options.output_padding = c.per_axis("output_padding", 0);
+  options.dilation = c.per_axis("dilation", 1);
+  options.groups = c.arguments.value("groups", 1);
+  return {c.x().conv_transpose2d(c.in[1], options) + c.in[2].reshape({-1, 1, 1})};
+}
+
+Results attention(const Call& c) {
+  AttentionOptions options;
+  options.is_causal = c.flag("causal");
+  if (c.has("scale")) options.scale = c.arguments.at("scale").get<f64>();
+  if (c.in.size() > 3)
+    return {c.x().scaled_dot_product_attention(c.in[1], c.in[2], c.in[3], options)};
+  return {c.x().scaled_dot_product_attention(c.in[1], c.in[2], options)};
+}
+
+LossOptions loss_options(const Call& c) {
+  LossOptions options;
+  const std::string reduction = c.arguments.value("reduction", "mean");
+  if (reduction == "sum") options.reduction = Reduction::Sum;
+  if (reduction == "none") options.reduction = Reduction::None;
+  options.label_smoothing = c.arguments.value("label_smoothing", 0.0);
+  return options;
+}
+
+Results interpolate(const Call& c) {
+  InterpolateOptions options;
+  const std::string mode = c.word("mode");
+  options.mode = Resample::Linear;
+  if (mode == "nearest") options.mode = Resample::Nearest;
+  if (mode == "nearest-exact") options.mode = Resample::NearestExact;
+  options.align_corners = c.flag("align");
+  return {c.x().interpolate(c.integers("sizes"), options)};
+}
+
+Results pad(const Call& c) {
+  const std::string mode = c.word("mode");
+  PadOptions options;
+  options.value = 0;
+  if (mode == "reflect") options.mode = PadMode::Reflect;
+  if (mode == "replicate") options.mode = PadMode::Replicate;
+  if (mode == "circular") options.mode = PadMode::Circular;
+  return {c.x().pad(c.arguments.at("amounts").get<std::vector<std::pair<i64, i64>>>(), options)};
+}
+
+Results scatter_reduce(const Call& c) {
+  const std::string combine = c.word("combine");
+  const Combine how = combine == "sum"       ? Combine::Sum
+                      : combine == "product" ? Combine::Product
+                      : combine == "mean"    ? Combine::Mean
+                      : combine == "max"     ? Combine::Max
+                                             : Combine::Min;
+  return {c.x().scatter_reduce(c.integer("axis"), c.in[1], c.in[2], how, c.flag("include_self"))};
+}
+
+Results einsum(const Call& c) {
+  const std::string formula = c.word("formula");
+  if (c.in.size() == 1) return {Tensor::einsum(formula, {c.in[0]})};
+  return {Tensor::einsum(formula, {c.in[0], c.in[1]})};
+}
+
+// Movement of all kinds in a row, which must fold into one index expression.
+Results chain(const Call& c) {
+  const Tensor windows = c.x().t().flip(0).reshape({3, 8})[{Slice(1, None), Slice(None, None, 3)}];
+  return {windows.pad({{0, 2}, {1, 0}}).unsqueeze(1).expand({4, 2, 4})};
+}
+
+Results set(const Call& c) {
+  Tensor x = c.x().clone();
+  x[{Ellipsis, 1}] = c.in[1][{Ellipsis, 0}];
+  x[{Ellipsis, 4}] = c.in[1][{Ellipsis, 1}];
+  return {x};
+}
+
+Results slice(const Call& c) {
+  const Slice part(c.integer("start"), c.integer("stop"), c.integer("step"));
+  return {c.x()[{Ellipsis, part}]};
+}
+
+Results sorted(const Sorted& sorted) { return {sorted.values, sorted.indices}; }
+Results sort(const Call& c) { return sorted(c.x().sort(c.integer("axis"), c.flag("descending"))); }
+Results topk(const Call& c) {
+  return sorted(c.x().topk(c.integer("count"), c.integer("axis"), c.flag("largest")));
+}
+
+struct Entry {
+  std::string_view name;
+  Results (*apply)(const Call&);
+};
+
+#define GIVES(expression) [](const Call& c) -> Results { return {expression}; }
+
+// clang-format off
+constexpr Entry kStatistics[] = {
+    {"softmax", GIVES(c.x().softmax(c.integer("axis")))},
+    {"log_softmax", GIVES(c.x().log_softmax(c.integer("axis")))},
+    {"logsumexp", GIVES(c.x().logsumexp(c.integers("axes"), c.reduce()))},
+    {"cumsum", GIVES(c.x().cumsum(c.integer("axis")))},
+    {"cumprod", GIVES(c.x().cumprod(c.integer("axis")))},
+    {"cummax", GIVES(c.x().cummax(c.integer("axis")))},
+    {"mean", GIVES(c.x().mean(c.integers("axes"), c.reduce()))},
+    {"prod", GIVES(c.x().prod(c.integers("axes"), c.reduce()))},
+    {"max", GIVES(c.x().max(c.integers("axes"), c.reduce()))},
+    {"min", GIVES(c.x().min(c.integers("axes"), c.reduce()))},
+    {"var", GIVES(c.x().var(c.integers("axes"), {.correction = c.integer("correction")}))},
+    {"std", GIVES(c.x().std(c.integers("axes"), {.correction = c.integer("correction")}))},
+    {"normalize", GIVES(c.x().normalize(c.arguments.at("p").get<f64>(), c.integer("axis")))},
+    {"layernorm", GIVES(c.x().layernorm(c.integers("axes")))},
+    {"batchnorm", GIVES(c.x().batchnorm(c.in[1], c.in[2], c.in[3], c.in[4]))},
+};
+constexpr Entry kProducts[] = {
+    {"matmul", GIVES(c.x().matmul(c.in[1]))},
+    {"matmul_transposed", GIVES(c.x().t().matmul(c.in[1].t()))},
+    {"linear", GIVES(c.x().linear(c.in[1], c.in[2]))},
+    {"einsum", einsum},
+    {"conv", conv},
+    {"conv_transpose", conv_transpose},
+    {"max_pool", GIVES(c.x().max_pool2d(c.integers("kernel"), pool_options(c)))},
+    {"avg_pool", GIVES(c.x().avg_pool2d(c.integers("kernel"), pool_options(c)))},
+    {"interpolate", interpolate},
+    {"attention", attention},
+    {"cross_entropy", GIVES(c.x().cross_entropy(c.in[1], loss_options(c)))},
+    {"nll_loss", GIVES(c.x().nll_loss(c.in[1], loss_options(c)))},
+    {"bce_logits", GIVES(c.x().binary_crossentropy_logits(c.in[1], loss_options(c)))},
+    {"bce", GIVES(c.x().binary_crossentropy(c.in[1], loss_options(c)))},
+};
+constexpr Entry kMovements[] = {
+    {"reshape", GIVES(c.x().reshape(Shape(c.integers("shape"))))},
+    {"permute", GIVES(c.x().permute(c.integers("axes")))},
+    {"expand", GIVES(c.x().expand(Shape(c.integers("shape"))))},
+    {"flip", GIVES(c.x().flip(c.integers("axes")))},
+    {"roll", GIVES(c.x().roll(c.integer("shift"), c.integer("axis")))},
+    {"repeat", GIVES(c.x().repeat(c.integers("counts")))},
+    {"repeat_interleave", GIVES(c.x().repeat_interleave(c.integer("count"), c.integer("axis")))},
+    {"unfold", GIVES(c.x().unfold(c.integer("axis"), c.integer("size"), c.integer("step")))},
+    {"diagonal", GIVES(c.x().diagonal())},
+    {"flatten", GIVES(c.x().flatten(c.integer("first")))},
+    {"cat", GIVES(Tensor::cat(c.in, c.integer("axis")))},
+    {"stack", GIVES(Tensor::stack(c.in, c.integer("axis")))},
+    {"chain", chain},
+    {"tril", GIVES(c.x().tril(c.integer("diagonal")))},
+    {"triu", GIVES(c.x().triu(c.integer("diagonal")))},
+    {"pad", pad},
+    {"slice", slice},
+};
+constexpr Entry kIndexing[] = {
+    {"gather", GIVES(c.x().gather(c.integer("axis"), c.in[1]))},
+    {"rows", GIVES(c.x()[c.in[1]])},
+    {"pairs", GIVES((c.x()[{c.in[1], c.in[2]}]))},
+    {"scatter", GIVES(c.x().scatter(c.integer("axis"), c.in[1], c.in[2]))},
+    {"scatter_add", GIVES(c.x().scatter_add(c.integer("axis"), c.in[1], c.in[2]))},
+    {"scatter_reduce", scatter_reduce},
+    {"masked_select", GIVES(c.x().masked_select(c.in[1], c.integer("size")))},
+    {"set", set},
+    {"one_hot", GIVES(c.x().one_hot(c.integer("classes")))},
+    {"sort", sort},
+    {"sort_values", GIVES(c.x().sort(c.integer("axis")).values)},
+    {"argsort", GIVES(c.x().argsort(c.integer("axis")))},
+    {"topk", topk},
+};
+// clang-format on
+
+#undef GIVES
+
+}  // namespace
+
+std::vector<Tensor> apply_operation(std::string_view name, const nlohmann::json& arguments,
+                                    const std::vector<Tensor>& inputs) {
+  const std::span<const Entry> tables[] = {kStatistics, kProducts, kMovements, kIndexing};
+  for (std::span<const Entry> table : tables)
+    for (const Entry& entry : table)
+      if (entry.name == name) return entry.apply({arguments, inputs});
+  UNREACHABLE("no operation {}", name);
+}
+
+}  // namespace doorbell::conformance

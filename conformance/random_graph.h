@@ -1,0 +1,14 @@
+// Random tensor graphs of all kinds of operations, from a seed. Evaluating them independently is
+// graph_oracle.h's.
+#pragma once
+
+#include <string>
+
+#include "tensor/api/tensor.h"
+
+namespace doorbell::conformance {
+
+// Lazy, f32, of one axis; from f32 tensors on the device. The same for the same arguments.
+Tensor random_graph(u32 seed, int steps, const std::string& device);
+
+}  // namespace doorbell::conformance
