@@ -267,7 +267,13 @@ void GroupChooser::rows() {
 }
 
 Plan GroupChooser::choose() {
+  // Several reductions of a row, with or without outputs along it.
   bool has_rows = (info_.output_mask & ~row_mask_) != 0;
+  if (outer_.size() > 1) {
+    has_rows |= std::any_of(outer_.begin(), outer_.end(), [&](const ReduceInfo* r) {
+      return axes_.values(r->closed) >= kLeastGroup && reads_along(*r, grouped_axis(*r));
+    });
+  }
   if (outer_.empty()) {
     elementwise();
   } else if (has_rows) {
