@@ -33,6 +33,7 @@ struct Caps {
   i64 max_local_axis[3] = {0, 0, 0};  // and by axis
   i64 max_shared_bytes = 0;           // DefineLocal memory of a group
   bool fast_shared = true;            // it is nearer than the caches: staging operands in it pays
+  i64 busy_items = 32768;             // work items of a kernel that keep the target busy
 
   bool has(core::Op op) const { return ops[static_cast<usize>(op)]; }
   bool has(core::DType t) const { return dtypes[static_cast<usize>(t.scalar)]; }

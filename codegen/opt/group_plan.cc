@@ -143,7 +143,7 @@ void GroupChooser::elementwise() {
   }
   i64 lanes = axes_.lanes(outputs[0], [](const Access&) { return true; });
   f64 all = axes_.values(info_.output_mask);
-  while (lanes > 1 && all / static_cast<f64>(lanes) < detail::kBusyItems / 4) lanes /= 2;
+  while (lanes > 1 && all / static_cast<f64>(lanes) < axes_.busy_items() / 4) lanes /= 2;
   if (lanes > 1) plan_.push_back({OptOp::Vector, outputs[0], lanes});
   items_of_outputs();
 }
@@ -193,7 +193,7 @@ i64 GroupChooser::items_of(const ReduceInfo& r, i64 axis, i64 outputs_along) con
   f64 results = axes_.values(info_.output_mask), terms = axes_.values(r.closed);
   if (outer_.size() != 1 || terms < 2 * kLeastGroup) return 1;
   i64 items = 1;
-  while (static_cast<f64>(items) * results < detail::kBusyItems && items < left_) items *= 2;
+  while (static_cast<f64>(items) * results < axes_.busy_items() && items < left_) items *= 2;
   if (outputs_along < 0 && reads_along(r, axis)) items = std::max(items, kLeastGroup);
   f64 longest = info_.size(axis) > 0 ? static_cast<f64>(info_.size(axis)) : terms;
   while (items > 1 && static_cast<f64>(items) * 2 > longest) items /= 2;
@@ -225,7 +225,7 @@ void GroupChooser::reduction() {
     left_ /= items;
   }
   if (outer_.size() == 1) unroll(*main, items > 1 ? axis : -1);
-  if (items == 1 || axes_.values(info_.output_mask) > detail::kBusyItems) items_of_outputs();
+  if (items == 1 || axes_.values(info_.output_mask) > axes_.busy_items()) items_of_outputs();
 }
 
 // Reductions whose results serve a whole row of outputs: a group computes the row.

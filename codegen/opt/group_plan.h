@@ -9,8 +9,7 @@
 
 namespace doorbell::codegen::detail {
 
-constexpr i64 kGroupItems = 256;        // work items of a group, where there is work for them
-constexpr f64 kBusyItems = 32768;       // work items that keep a large GPU busy
+constexpr i64 kGroupItems = 256;  // work items of a group, where there is work for them
 
 class GroupAxes {
  public:
@@ -19,6 +18,7 @@ class GroupAxes {
   // Output axes by their step in what is stored, the contiguous one first.
   std::vector<i64> outputs() const;
   f64 values(u64 mask) const;  // product of the sizes
+  f64 busy_items() const { return static_cast<f64>(caps_.busy_items); }
   bool contiguous(const Access& a, i64 axis) const {
     return a.affine.coefficient(axis).value_or(0) == 1;
   }

@@ -95,7 +95,6 @@ bool Contraction::recognise() {
   }
   lanes_ = axes_.lanes(columns_[0], [](const Access& a) { return a.store; });
   if (!contiguous_loads) lanes_ = 1;
-  lanes_ = std::min<i64>(lanes_, 4);
   return true;
 }
 
@@ -165,7 +164,7 @@ f64 Contraction::time(const Shape& s, bool staged, i64 deep) const {
   f64 items = static_cast<f64>(s.columns * s.rows);
   f64 reads = static_cast<f64>(s.across + s.down) /
               static_cast<f64>(s.lanes * s.across * s.down);  // of a vector and of rows
-  f64 busy = std::min(1.0, groups * items / kBusyItems);
+  f64 busy = std::min(1.0, groups * items / axes_.busy_items());
   // A group of few items waits for each of its tiles alone.
   f64 compute = (1 + reads + (staged ? 16 / items : 0.5)) / busy;
   // What is not staged the caches serve in part.
@@ -233,7 +232,7 @@ Plan Contraction::plan() {
   }
   // Few results of long sums are better shared by items: a reduction.
   f64 items = results / static_cast<f64>(chosen.lanes * chosen.across * chosen.down);
-  if (best == 1e300 || (items < kBusyItems / 16 && axes_.values(reduce_->closed) > 4 * results)) {
+  if (best == 1e300 || (items < axes_.busy_items() / 16 && axes_.values(reduce_->closed) > 4 * results)) {
     return {};
   }
   return build(chosen, chosen_staged);
