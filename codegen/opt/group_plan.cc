@@ -210,6 +210,12 @@ void GroupChooser::reduction() {
     if (along < 0 && info_.size(o) >= 16 && reads_along(*main, o)) along = o;
   }
   i64 items = items_of(*main, axis, along);
+  if (along >= 0) {
+    i64 lanes = lanes_along(along);
+    f64 threads = axes_.values(info_.output_mask) * static_cast<f64>(items);
+    while (lanes > 1 && threads / static_cast<f64>(lanes) < axes_.busy_items()) lanes /= 2;
+    if (lanes > 1) plan_.push_back({OptOp::Vector, along, lanes});
+  }
   if (items > 1) {
     if (along >= 0) {  // neighbours read along the output, a row of them each
       i64 columns = std::min<i64>(16, left_);

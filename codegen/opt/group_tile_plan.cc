@@ -232,7 +232,8 @@ Plan Contraction::plan() {
   }
   // Few results of long sums are better shared by items: a reduction.
   f64 items = results / static_cast<f64>(chosen.lanes * chosen.across * chosen.down);
-  if (best == 1e300 || (items < axes_.busy_items() / 16 && axes_.values(reduce_->closed) > 4 * results)) {
+  bool idle = items < axes_.busy_items() / 16;
+  if (best == 1e300 || (idle && axes_.values(reduce_->closed) > 4 * results)) {
     return {};
   }
   return build(chosen, chosen_staged);
