@@ -8,18 +8,36 @@
 
 namespace doorbell::io {
 
-Safetensors load_safetensors(const std::string& path, const std::string& device, os::Files& files) {
+namespace {
+
+struct Opened {
+  os::Mapping mapping;
+  SafetensorsHeader header;
+};
+
+Opened open_safetensors(const std::string& path, os::Files& files) {
   Result<os::Mapping> mapping = os::map_file(files, path);
   if (!mapping) throw std::move(mapping).error();
-  const std::span<const u8> bytes = mapping->bytes();
-  Result<SafetensorsHeader> header = parse_safetensors(bytes);
+  Result<SafetensorsHeader> header = parse_safetensors(mapping->bytes());
   if (!header) {
     Error error = std::move(header).error();
     error.message = path + ": " + error.message;
     throw error;
   }
-  Safetensors loaded{.metadata = std::move(header->metadata)};
-  for (const SafetensorsEntry& entry : header->entries) {
+  return {std::move(mapping).value(), std::move(header).value()};
+}
+
+}  // namespace
+
+SafetensorsHeader load_safetensors_header(const std::string& path, os::Files& files) {
+  return open_safetensors(path, files).header;
+}
+
+Safetensors load_safetensors(const std::string& path, const std::string& device, os::Files& files) {
+  Opened opened = open_safetensors(path, files);
+  const std::span<const u8> bytes = opened.mapping.bytes();
+  Safetensors loaded{.metadata = std::move(opened.header.metadata)};
+  for (const SafetensorsEntry& entry : opened.header.entries) {
     const auto data = std::as_bytes(bytes.subspan(entry.begin, entry.end - entry.begin));
     loaded.tensors.emplace_back(
         entry.name, Tensor::from_bytes(data, entry.dtype, entry.shape, {.device = device}));

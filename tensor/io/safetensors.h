@@ -21,6 +21,9 @@ struct Safetensors {
 // Throw Error. The tensors are copies; the file may change afterwards.
 Safetensors load_safetensors(const std::string& path, const std::string& device = {},
                              os::Files& files = os::host_files());
+// Names, dtypes, shapes and metadata alone; the tensors stay on the disk.
+SafetensorsHeader load_safetensors_header(const std::string& path,
+                                          os::Files& files = os::host_files());
 // Replaces the file in one step. Tensors are realized and written in the order given.
 void save_safetensors(const std::string& path, const nn::NamedTensors& tensors,
                       const std::map<std::string, std::string>& metadata = {},

@@ -33,11 +33,8 @@ TEST(QR, AgreesWithPyTorchSignsIncluded) {
 }
 
 TEST(SVD, TakesApartAndPutsTogether) {
-  const std::pair<const char*, std::vector<i64>> cases[] = {{"square", {4, 4}},
-                                                            {"tall", {2, 5, 3}},
-                                                            {"wide", {3, 5}},
-                                                            {"column", {3, 1}},
-                                                            {"row", {1, 3}}};
+  const std::pair<const char*, std::vector<i64>> cases[] = {
+      {"square", {4, 4}}, {"tall", {2, 5, 3}}, {"wide", {3, 5}}};
   for (const auto& [name, shape] : cases) {
     SCOPED_TRACE(name);
     const Tensor x = Array::noise(shape, 40).tensor();

@@ -25,6 +25,7 @@ TEST(LossTorch, CrossEntropy) {
     for (const char* smoothing : {"0.0", "0.2"}) {
       for (bool weighted : {false, true}) {
         for (i64 ignored : {-100, 4}) {
+          if (ignored == 4 && reduction != Reduction::Mean) continue;
           const std::vector<Tensor> x = noise_tensors({{{4, 5, 3}, 14}});
           const LossOptions options{.reduction = reduction,
                                     .label_smoothing = std::strtod(smoothing, nullptr),

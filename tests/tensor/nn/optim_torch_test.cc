@@ -1,5 +1,6 @@
 // Optimisers, schedules and layers against PyTorch, and LAMB and LARS against their papers
 // (tests/tensor/torch/make_values.py).
+#include "tensor/api/jit.h"
 #include "tensor/nn/layers.h"
 #include "tensor/nn/optim.h"
 #include "tensor/nn/schedule.h"
@@ -74,6 +75,39 @@ TEST(OptimTorch, Muon) {
           0.1,
           nn::MuonOptions{.weight_decay = 0, .momentum = 0.5, .nesterov = false, .ns_steps = 3}),
       matrices);
+}
+
+// Steps that jit replays are the steps that are run, and see the rate change.
+template <class T>
+void expect_same_when_replayed(const auto& options) {
+  SCOPED_TRACE(__PRETTY_FUNCTION__);
+  std::vector<std::vector<double>> results;
+  for (bool replayed : {false, true}) {
+    std::vector<Tensor> w{Array::noise({3, 4}, 50).tensor()};
+    w[0].requires_grad();
+    T optimizer(w, 0.1, options);
+    nn::MultiStepLR schedule(optimizer, {.milestones = {3}});
+    const auto run_step = [&](const Tensor& x) {
+      optimizer.zero_grad();
+      (w[0] * x - 1).square().sum().backward();
+      optimizer.step();
+    };
+    auto step = jit(run_step);
+    for (int i = 0; i < 5; ++i) {
+      const Tensor x = Array::noise({3, 4}, static_cast<u32>(i)).tensor().realize();
+      replayed ? step(x) : run_step(x);
+      schedule.step();
+    }
+    results.push_back(w[0].to_vector<double>());
+  }
+  EXPECT_EQ(results[0], results[1]);
+}
+
+TEST(Optim, StepsAreReplayed) {
+  expect_same_when_replayed<nn::SGD>(nn::SGDOptions{.momentum = 0.9, .classic = true});
+  expect_same_when_replayed<nn::LARS>(nn::LARSOptions{});
+  expect_same_when_replayed<nn::LAMB>(nn::LAMBOptions{.weight_decay = 0.1});
+  expect_same_when_replayed<nn::Muon>(nn::MuonOptions{});
 }
 
 // A velocity that holds the rate: v = 0.9 v + rate g; x -= v.

@@ -91,6 +91,8 @@ def resampling():
     for to in ((3, 4), (8, 11), (5, 7), (1, 1)):
         for mode in ("nearest", "nearest-exact", "area", "bilinear", "bicubic"):
             for corners in ((False, True) if mode.startswith("bi") else (None,)):
+                if to == ((5, 7) if corners else (1, 1)):
+                    continue
                 x = leaf((1, 2, 5, 7), 6)
                 result = F.interpolate(x, size=to, mode=mode, align_corners=corners)
                 put_with_gradients(f"interpolate/{mode}{'/corners' if corners else ''}/{to[0]}x{to[1]}", result, [x])
@@ -118,7 +120,7 @@ def losses():
     for reduction in ("mean", "sum", "none"):
         for smoothing in (0.0, 0.2):
             for weighted in (False, True):
-                for ignored in (-100, 4):
+                for ignored in (-100, 4) if reduction == "mean" else (-100,):
                     x = leaf((4, 5, 3), 14)
                     kept = labels if ignored == -100 else labels.clamp(min=0)
                     result = F.cross_entropy(x, kept, weight=weight if weighted else None, ignore_index=ignored,
