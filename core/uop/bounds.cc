@@ -70,8 +70,26 @@ Bounds compare_bounds(Op op, Bounds a, Bounds b) {
   }
 }
 
+// Where the divisor is known to be positive and no more: a Variable.
+Bounds div_mod_by_positive(Op op, Bounds a, Bounds b) {
+  const bool floors = op == Op::FloorDiv || op == Op::FloorMod;
+  if (op == Op::FloorDiv || op == Op::CDiv) {
+    // The smallest divisor brings furthest from zero, the largest nearest to it.
+    const auto furthest = [&](i64 v) { return floors ? floor_div(v, b.lo) : trunc_div(v, b.lo); };
+    const auto nearest = [&](i64 v) {
+      if (!finite(b.hi)) return i64{floors && v < 0 ? -1 : 0};
+      return floors ? floor_div(v, b.hi) : trunc_div(v, b.hi);
+    };
+    return {a.lo < 0 ? furthest(a.lo) : nearest(a.lo), a.hi < 0 ? nearest(a.hi) : furthest(a.hi)};
+  }
+  const i64 most = add_bound(b.hi, -1);
+  if (floors) return {0, a.lo >= 0 ? std::min(a.hi, most) : most};
+  return {a.lo >= 0 ? 0 : std::max(a.lo, negate_bound(most)), a.hi <= 0 ? 0 : std::min(a.hi, most)};
+}
+
 Bounds div_mod_bounds(Op op, Bounds a, Bounds b, Bounds whole) {
-  if (b.lo != b.hi || b.lo <= 0 || !finite(b.lo)) return whole;
+  if (b.lo <= 0 || !finite(b.lo)) return whole;
+  if (b.lo != b.hi) return div_mod_by_positive(op, a, b);
   i64 d = b.lo;
   bool floors = op == Op::FloorDiv || op == Op::FloorMod;
   auto div = [&](i64 v) { return floors ? floor_div(v, d) : trunc_div(v, d); };

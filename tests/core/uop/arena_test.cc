@@ -1,6 +1,8 @@
 // Identity, bounds, range masks and order of arena nodes.
 #include "core/uop/arena.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 namespace doorbell::core {
@@ -43,6 +45,43 @@ TEST(Arena, WrappingIntsThatMayOverflowAreUnbounded) {
   EXPECT_EQ(big.vmax(), 2147483647);
   UOp doubled = a.make(Op::Add, dtypes::i32, {big, big});
   EXPECT_EQ(doubled.vmin(), -2147483648);
+}
+
+// All small ranges of both operands: bounds hold what division gives, and are met at both ends
+// where the quotient is concerned.
+TEST(Arena, BoundsOfDivisionByAVariable) {
+  Arena a;
+  const i64 x_name = intern_name("bounds_x"), y_name = intern_name("bounds_y");
+  const auto variable = [&](i64 name, i64 lo, i64 hi) {
+    return a.make(Op::Variable, dtypes::index, {}, {name, lo, hi});
+  };
+  for (const Op op : {Op::FloorDiv, Op::CDiv, Op::FloorMod, Op::CMod})
+    for (i64 x_lo = -7; x_lo <= 7; ++x_lo)
+      for (i64 x_hi = x_lo; x_hi <= 7; ++x_hi)
+        for (i64 y_lo = 1; y_lo <= 3; ++y_lo)
+          for (i64 y_hi = y_lo + 1; y_hi <= 5; ++y_hi) {
+            i64 least = 100, most = -100;
+            for (i64 x = x_lo; x <= x_hi; ++x)
+              for (i64 y = y_lo; y <= y_hi; ++y) {
+                i64 value = op == Op::CDiv || op == Op::FloorDiv ? x / y : x % y;
+                if (op == Op::FloorDiv && x % y < 0) --value;
+                if (op == Op::FloorMod && x % y < 0) value += y;
+                least = std::min(least, value);
+                most = std::max(most, value);
+              }
+            const UOp node = a.make(op, dtypes::index,
+                                    {variable(x_name, x_lo, x_hi), variable(y_name, y_lo, y_hi)});
+            const bool is_quotient = op == Op::FloorDiv || op == Op::CDiv;
+            ASSERT_LE(node.vmin(), least) << name_of(op) << x_lo << ".." << x_hi << " " << y_hi;
+            ASSERT_GE(node.vmax(), most) << name_of(op) << x_lo << ".." << x_hi << " " << y_hi;
+            ASSERT_GE(node.vmin(), is_quotient ? least : -y_hi) << name_of(op);
+            ASSERT_LE(node.vmax(), is_quotient ? most : y_hi) << name_of(op);
+          }
+  const UOp open = a.make(Op::Mul, dtypes::index, {variable(x_name, 1, kPlusInf - 1),
+                                                   variable(y_name, 1, 9)});
+  EXPECT_EQ(a.make(Op::FloorDiv, dtypes::index, {a.index(-5), open}).vmin(), -5);
+  EXPECT_EQ(a.make(Op::FloorDiv, dtypes::index, {a.index(-5), open}).vmax(), -1);
+  EXPECT_EQ(a.make(Op::FloorMod, dtypes::index, {a.index(5), open}).vmax(), 5);
 }
 
 TEST(Arena, IndexBoundsSaturate) {
