@@ -75,8 +75,8 @@ bool join_divmod(Rewriter& rewriter, LinearForm& form) {
   return false;
 }
 
-// What a term varies with, where it stands as LinearForm::build writes it and nothing can be said of
-// its value; else null.
+// What a term varies with, where it stands as LinearForm::build writes it and nothing can be said
+// of its value; else null.
 UOp base_of_term(UOp term) {
   UOp base = term;
   if (term.is(Op::Mul) && term.src(1).is_const()) {
@@ -161,7 +161,8 @@ UOp sum_rule(const Match& match) {
 
 UOp product_rule(const Match& match) {
   Rewriter& rewriter = match.rewriter();
-  if (match.node().src(1).is_const() && base_of_term(match.node())) return UOp();  // a term as it is
+  // A term as it should be.
+  if (match.node().src(1).is_const() && base_of_term(match.node())) return UOp();
   LinearForm a = LinearForm::of(match.node().src(0)), b = LinearForm::of(match.node().src(1));
   if (!a.valid() || !b.valid()) return UOp();
   if (a.size() == 0) std::swap(a, b);

@@ -75,6 +75,10 @@ class Graph {
   usize node_count() const { return nodes_.size(); }
   // How queues will wait for each other; for tests and people.
   Order order() const;
+  // The same in words, a line for each node, once bound:
+  //   CPU:1 copy: copy 4096 bytes -> 1; after CPU compute 2
+  // "-> 1": raises its queue's signal 1; "|": a barrier before it.
+  std::string str() const;
 
  private:
   struct Memory {

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "base/util/log.h"
+#include "core/util/config.h"
 #include "hcq/device.h"
 #include "hcq/graph/graph.h"
 #include "tensor/engine/in_flight.h"
@@ -88,6 +90,10 @@ QueueGraph::QueueGraph(std::shared_ptr<const ReplayLayout> layout,
   given_ = graph_.storage();
   for (usize i = 0; i < placements.size(); ++i) record(layout_->items[i], placements[i]);
   must(graph_.bind());
+  const int debug = core::config().debug;
+  if (debug >= 1)
+    log().debug("graph: {} nodes, {} slots{}", graph_.node_count(), values_.size(),
+                debug >= 2 ? "\n" + graph_.str() : "");
 }
 
 // A run that is under way needs arenas, constants and programs.

@@ -64,6 +64,26 @@ TEST(Graph, DevicesWaitForEachOther) {
   }
 }
 
+TEST(Graph, SaysWhoWaitsForWhom) {
+  auto one = make_cpu(0, {.threads = 1}), two = make_cpu(1, {.threads = 1});
+  auto on_one = load(*one, "k", testing::increment, 1, 0);
+  auto on_two = load(*two, "k", testing::increment, 1, 0);
+  i64 a = 0, b = 0;
+  Graph graph;
+  const u32 on_a = graph.memory(graph.storage(), 0, 8, address(&a));
+  const u32 on_b = graph.memory(graph.storage(), 0, 8, address(&b));
+  graph.exec(one->compute_queue(), {on_one.get(), "first", {{on_a, Access::Write}}});
+  graph.exec(one->compute_queue(), {on_one.get(), "second", {{on_a, Access::Write}}});
+  graph.copy(two->copy_queue(), on_b, on_a, 8);
+  graph.exec(two->compute_queue(), {on_two.get(), "third", {{on_b, Access::Write}}});
+  ASSERT_OK(graph.bind());
+  EXPECT_EQ(graph.str(),
+            "CPU compute: first\n"
+            "CPU compute: | second -> 1\n"
+            "CPU:1 copy: copy 8 bytes -> 1; after CPU compute 1\n"
+            "CPU:1 compute: third -> 1; after CPU:1 copy 1\n");
+}
+
 TEST(Graph, RunsAfterAFence) {
   auto one = make_cpu(0, {.threads = 1, .inline_ns = 0});
   auto two = make_cpu(1, {.threads = 1, .inline_ns = 0});

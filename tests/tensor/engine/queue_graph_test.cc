@@ -5,11 +5,12 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstring>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 
 #include "core/device/registry.h"
+#include "core/util/config.h"
 #include "drivers/cpu/device.h"
 #include "hcq/device.h"
 #include "hcq/trace/trace.h"
@@ -77,6 +78,16 @@ TEST(QueueGraph, SeveralDevicesGiveWhatTheyWouldOneByOne) {
     EXPECT_EQ(difference.to_vector<float>(), (Floats{2 * i + 4, i + 1, 10})) << i;
     const float x = 2 * i + 5, y = 2 + i, z = 11;
     EXPECT_EQ(total.item<float>(), x * x + y * y + z * z) << i;
+  }
+}
+
+// With DEBUG=2 the same layout runs launch by launch.
+TEST(QueueGraph, CallsMayBeTimedOneByOne) {
+  auto f = jit([](const Tensor& a) { return ((a * 2).to("CPU:11") + 1).realize() * 3; });
+  for (float i = 0; i < 6; ++i) {
+    std::optional<core::Context> context;
+    if (i == 3 || i == 4) context.emplace(core::Overrides{.debug = 2});
+    EXPECT_EQ(f(numbers({i, 1}, "CPU:10")).to_vector<float>(), (Floats{6 * i + 3, 9})) << i;
   }
 }
 
