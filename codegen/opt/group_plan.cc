@@ -52,8 +52,8 @@ i64 GroupAxes::lanes(i64 axis, const std::function<bool(const Access&)>& chosen)
 }
 
 void GroupAxes::add_items(Plan& plan, i64 axis, i64* left, OptOp op) const {
-  i64 used = 0;
-  for (const Opt& o : plan) used += o.op == OptOp::Local || o.op == OptOp::Group;
+  i64 used = has_opt(plan, OptOp::Group) ? 1 : 0;  // all of them share their items
+  for (const Opt& o : plan) used += o.op == OptOp::Local;
   i64 inner = amount_of(plan, OptOp::Vector, axis) * amount_of(plan, OptOp::Upcast, axis) *
               amount_of(plan, OptOp::Unroll, axis);
   i64 size = info_.size(axis) > 0 ? info_.size(axis) : kGroupItems;
@@ -294,8 +294,33 @@ Plan GroupChooser::choose() {
 
 }  // namespace
 
+namespace {
+
+// An upper bound of the local memory that grouped reductions take (group_reduce.cc) among `items`.
+i64 partial_bytes(const KernelInfo& info, const Plan& plan, i64 items) {
+  i64 values = 1, bytes = 0;
+  u64 grouped = 0;
+  for (const Opt& o : plan) {
+    if (o.op == OptOp::Group) grouped |= u64{1} << o.axis;
+    bool of_output = info.output_mask >> o.axis & 1;
+    if (o.op == OptOp::Upcast || (o.op == OptOp::Vector && of_output)) values *= o.amount;
+  }
+  for (const ReduceInfo& r : info.reduces) {
+    if (r.closed & grouped) bytes += items * values * r.reduce.dtype().bytes() * 3 / 2 + 128;
+  }
+  return bytes;
+}
+
+}  // namespace
+
 Plan choose_group_plan(const KernelInfo& info, const Caps& caps) {
-  return GroupChooser(info, caps).choose();
+  Plan plan = GroupChooser(info, caps).choose();
+  // Without room to combine in, each item has its own reductions.
+  i64 items = detail::GroupAxes(info, caps).all_items();
+  if (caps.max_shared_bytes > 0 && partial_bytes(info, plan, items) > caps.max_shared_bytes) {
+    std::erase_if(plan, [](const Opt& o) { return o.op == OptOp::Group; });
+  }
+  return plan;
 }
 
 }  // namespace doorbell::codegen

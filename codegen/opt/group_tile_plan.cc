@@ -44,6 +44,8 @@ class Contraction {
   std::vector<Share> spread(const std::vector<i64>& side, i64 items, i64 upcast, i64 lanes) const;
   std::vector<std::pair<i64, i64>> depth() const;  // reduced axes and their tiles
   f64 padding(const std::vector<Share>& shares, f64* groups, i64* block) const;
+  bool is_staged(const Access& a) const;
+  i64 tile_bytes(i64 wide, i64 tall, i64 deep) const;
   f64 time(const Shape& s, bool staged, i64 deep) const;
   Plan build(const Shape& s, bool staged) const;
 
@@ -53,7 +55,8 @@ class Contraction {
   const ReduceInfo* reduce_ = nullptr;
   std::vector<i64> columns_, rows_;  // output axes of the two sides
   u64 others_ = 0;                   // of both: batches
-  std::vector<i64> slots_;
+  u64 column_mask_ = 0, row_mask_ = 0;
+  std::vector<const Access*> operands_;  // what the reduction reads
   i64 bytes_ = 4, lanes_ = 1;
 };
 
@@ -70,28 +73,23 @@ bool Contraction::recognise() {
     if (a.store || !(a.mask & reduce_->closed)) continue;
     all &= a.mask, some |= a.mask;
     bytes_ = std::max(bytes_, a.bytes);
-    if (std::find(slots_.begin(), slots_.end(), a.memory.arg(0)) == slots_.end()) {
-      slots_.push_back(a.memory.arg(0));
-    }
+    operands_.push_back(&a);
   }
-  if (slots_.size() < 2) return false;
+  if (operands_.size() < 2) return false;
   u64 shared = some & ~all & info_.output_mask;  // axes that some operand does not vary with
   others_ = info_.output_mask & ~shared;
   // The axis the result is contiguous along is a column; with it what always comes with it.
   for (i64 axis : axes_.outputs()) {
     if (!(shared >> axis & 1)) continue;
-    bool with = true;
-    for (const Access& a : info_.accesses) {
-      if (a.store || !(a.mask & reduce_->closed) || columns_.empty()) continue;
-      with &= (a.mask >> axis & 1) == (a.mask >> columns_[0] & 1);
-    }
+    bool with = columns_.empty() || std::all_of(operands_.begin(), operands_.end(), [&](auto* a) {
+      return (a->mask >> axis & 1) == (a->mask >> columns_[0] & 1);
+    });
     (with ? columns_ : rows_).push_back(axis);
+    (with ? column_mask_ : row_mask_) |= u64{1} << axis;
   }
   if (columns_.empty() || rows_.empty()) return false;
-  for (const Access& a : info_.accesses) {
-    bool inside = !a.store && a.mask & reduce_->closed;
-    if (!inside || !(a.mask >> columns_[0] & 1)) continue;
-    contiguous_loads &= a.affine.coefficient(columns_[0]).has_value();
+  for (const Access* a : operands_) {
+    contiguous_loads &= a->affine.coefficient(columns_[0]).has_value();
   }
   lanes_ = axes_.lanes(columns_[0], [](const Access& a) { return a.store; });
   if (!contiguous_loads) lanes_ = 1;
@@ -149,6 +147,20 @@ f64 Contraction::padding(const std::vector<Share>& shares, f64* groups, i64* blo
   return waste;
 }
 
+// What varies with both sides is read as it is.
+bool Contraction::is_staged(const Access& a) const {
+  return !(a.mask & column_mask_) || !(a.mask & row_mask_);
+}
+
+i64 Contraction::tile_bytes(i64 wide, i64 tall, i64 deep) const {
+  i64 bytes = 0;
+  for (const Access* a : operands_) {
+    i64 extent = a->mask & column_mask_ ? wide : a->mask & row_mask_ ? tall : 1;
+    if (is_staged(*a)) bytes += (extent + 8) * deep * a->bytes;
+  }
+  return bytes;
+}
+
 // In units of a multiply-add of one item on a full target.
 f64 Contraction::time(const Shape& s, bool staged, i64 deep) const {
   constexpr f64 kByte = 4;  // of global memory, among multiply-adds
@@ -157,10 +169,9 @@ f64 Contraction::time(const Shape& s, bool staged, i64 deep) const {
   std::vector<Share> columns = spread(columns_, s.columns, s.across, s.lanes);
   std::vector<Share> rows = spread(rows_, s.rows, s.down, 1);
   f64 waste = padding(columns, &groups, &wide) * padding(rows, &groups, &tall);
-  if (staged && caps_.max_shared_bytes > 0 &&
-      (wide + tall + 8) * deep * bytes_ > caps_.max_shared_bytes / 2) {
-    return 1e300;
-  }
+  // Two groups should fit, or more.
+  i64 most = caps_.max_shared_bytes > 0 ? caps_.max_shared_bytes / 2 : INT32_MAX;
+  if (staged && tile_bytes(wide, tall, deep) > most) return 1e300;
   f64 items = static_cast<f64>(s.columns * s.rows);
   f64 reads = static_cast<f64>(s.across + s.down) /
               static_cast<f64>(s.lanes * s.across * s.down);  // of a vector and of rows
@@ -199,8 +210,13 @@ Plan Contraction::build(const Shape& s, bool staged) const {
     if (unroll > 1) plan.push_back({OptOp::Unroll, axis, unroll});
     deep *= unroll;
   }
-  for (i64 slot : slots_) {
-    if (staged) plan.push_back({OptOp::Stage, slot, 1});
+  for (const Access* a : operands_) {
+    Opt stage{OptOp::Stage, a->memory.arg(0), 1};
+    bool all = std::all_of(operands_.begin(), operands_.end(), [&](const Access* other) {
+      return other->memory != a->memory || is_staged(*other);
+    });
+    bool listed = std::find(plan.begin(), plan.end(), stage) != plan.end();
+    if (staged && all && !listed) plan.push_back(stage);
   }
   return plan;
 }

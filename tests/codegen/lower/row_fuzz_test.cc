@@ -86,6 +86,8 @@ Caps RowKernel::caps() {
   caps.masked_access = pick(2) != 0;
   caps.fast_shared = pick(2) != 0;
   caps.narrow_index = pick(4) != 0;
+  caps.busy_items = one_of({1, 64, 32768});
+  caps.max_shared_bytes = one_of({256, 2048, 16384});
   return caps;
 }
 
