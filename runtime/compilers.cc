@@ -89,23 +89,17 @@ class Compilers final : public engine::KernelCompiler {
   Result<engine::CompiledKernel> compile(const core::KernelAst& kernel,
                                          core::Device& device) override {
     TRY(codegen::Backend backend, backend_of(device));
-    backend.cache = disk_cache();
-    const core::Config& config = core::config();
-    codegen::CompileOptions options;
-    options.lower.optimise = !config.noopt;
-    options.keep_source = config.debug >= 4;
-    options.keep_linear = config.debug >= 6;
-    options.keep_code = config.debug >= 7;
-    TRY(codegen::CompiledKernel made, codegen::compile_kernel(kernel, backend, options));
-    engine::CompiledKernel compiled;
-    if (config.debug >= 5) compiled.report += print_kernel(kernel) + "\n";
-    for (const std::string* part : {&made.linear, &made.source, &made.code})
-      if (!part->empty()) compiled.report += *part + "\n";
-    compiled.binary = std::move(made.binary);
-    compiled.variables = std::move(made.variables);
-    compiled.flops = made.flops;
-    compiled.bytes = made.bytes;
-    return compiled;
+    return compile_with(backend, kernel);
+  }
+
+  Result<engine::CompiledKernel> compile_object(const core::KernelAst& kernel,
+                                                core::Device& device) override {
+    TRY(codegen::Backend backend, backend_of(device));
+    if (!backend.load)
+      return fail(ErrorKind::Unsupported, "code for {} cannot be linked into a program of the host",
+                  device.name());
+    backend.load = false;
+    return compile_with(backend, kernel);
   }
 
   core::ScheduleOptions schedule_options(core::Device& device) override {
@@ -136,6 +130,27 @@ class Compilers final : public engine::KernelCompiler {
   }
 
  private:
+  static Result<engine::CompiledKernel> compile_with(codegen::Backend& backend,
+                                                     const core::KernelAst& kernel) {
+    backend.cache = disk_cache();
+    const core::Config& config = core::config();
+    codegen::CompileOptions options;
+    options.lower.optimise = !config.noopt;
+    options.keep_source = config.debug >= 4;
+    options.keep_linear = config.debug >= 6;
+    options.keep_code = config.debug >= 7;
+    TRY(codegen::CompiledKernel made, codegen::compile_kernel(kernel, backend, options));
+    engine::CompiledKernel compiled;
+    if (config.debug >= 5) compiled.report += print_kernel(kernel) + "\n";
+    for (const std::string* part : {&made.linear, &made.source, &made.code})
+      if (!part->empty()) compiled.report += *part + "\n";
+    compiled.binary = std::move(made.binary);
+    compiled.variables = std::move(made.variables);
+    compiled.flops = made.flops;
+    compiled.bytes = made.bytes;
+    return compiled;
+  }
+
   std::mutex mutex_;  // guards backends_; what they own is never replaced
   std::map<std::string, std::unique_ptr<Owned>> backends_;
 };

@@ -18,6 +18,7 @@
 #include "tensor/api/jit.h"
 #include "tensor/engine/recorder.h"
 #include "tensor/engine/replay.h"
+#include "tensor/export/export.h"
 
 namespace doorbell::detail {
 
@@ -72,6 +73,9 @@ class JitProgram {
   std::string difference(const JitProgram& other) const;
   // Throws where one tensor has two parts in a call that changes one of them.
   void refuse_aliases(Arguments arguments) const;
+
+  // Throws for what ahead-of-time code cannot do.
+  ExportedFunction exported(const ExportOptions& options) const;
 
   usize argument_count() const { return argument_count_; }
   usize launches() const { return replay_->launches(); }

@@ -1,8 +1,14 @@
 // The calls of a jitted function, apart from the function.
 #include "tensor/api/jit.h"
 
+#include <fmt/format.h>
+
+#include <atomic>
+
+#include "core/util/config.h"
 #include "tensor/api/capture.h"
 #include "tensor/engine/realize.h"
+#include "tensor/export/function.h"
 
 namespace doorbell::detail {
 
@@ -16,9 +22,7 @@ Tensor settled(const Tensor& tensor) {
   return Tensor::from_uop(engine::stored_form(*Access::cell(tensor).value));
 }
 
-Arguments tensors_of(const JitParts& parts) {
-  return {parts.tensors.data(), parts.tensors.size()};
-}
+Arguments tensors_of(const JitParts& parts) { return {parts.tensors.data(), parts.tensors.size()}; }
 
 std::span<const Size> sizes_of(const JitParts& parts) {
   return {parts.sizes.data(), parts.sizes.size()};
@@ -82,6 +86,27 @@ void JitState::reset() {
 }
 
 usize JitState::launches() const { return program_ ? program_->launches() : 0; }
+void JitState::export_c(const ExportOptions& options) const {
+  if (!program_)
+    throw fail(ErrorKind::Invalid,
+               "export of a jitted function that is not captured yet: the second call does that");
+  detail::export_c(program_->exported(options), options);
+}
+// The program goes on whatever comes of it; whoever asked finds the reason in the folder.
+void JitState::export_if_asked() const {
+  const std::string& folder = core::config().export_folder;
+  if (folder.empty()) return;
+  static constinit std::atomic<int> count{0};
+  const int number = count.fetch_add(1, std::memory_order_relaxed);
+  const ExportOptions options{.folder = folder,
+                              .name = name.empty() ? fmt::format("function{}", number) : name};
+  try {
+    export_c(options);
+  } catch (const Error& error) {
+    export_refused(options, error.message);
+  }
+}
+
 i64 JitState::arena_bytes() const { return program_ ? program_->arena_bytes() : 0; }
 
 JitCall::JitCall(JitState& state, const JitParts& arguments, const void* signature)
@@ -109,6 +134,7 @@ void JitCall::finish(const JitParts& outputs) {
   state_.program_ = std::move(program);
   state_.signature_ = signature_;
   state_.lengths_ = lengths_;
+  state_.export_if_asked();
 }
 
 Tensor jit_blank() { return Tensor::full({}, 0); }

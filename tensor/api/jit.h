@@ -17,12 +17,14 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "tensor/api/tensor.h"
+#include "tensor/export/export.h"
 #include "tensor/nn/module.h"
 
 namespace doorbell {
@@ -131,7 +133,12 @@ class JitState {
   bool is_captured() const { return signature_ != nullptr; }
   usize launches() const;
   i64 arena_bytes() const;
+  void export_c(const ExportOptions& options) const;
 
+  // Where the process was asked to export what it captures (setting EXPORT).
+  void export_if_asked() const;
+
+  std::string name;            // JitOptions'
   std::recursive_mutex mutex;  // a function may call itself
   std::any outputs;  // the result with tensors that mean nothing, to be filled by each replay
 
@@ -169,6 +176,9 @@ struct JitOptions {
   // Later calls run the function too, record it again and throw where it does not do what it did
   // when it was captured: because a plain C++ value has changed, say. For finding mistakes.
   bool check = false;
+  // What it is called where it is exported by `doorbell export`; a C identifier. Not given:
+  // function0, function1, ... in the order of capture.
+  std::string name{};
 };
 
 template <class F>
@@ -177,7 +187,9 @@ class Jit {
   explicit Jit(F function, const JitOptions& options = {})
       : function_(std::move(function)),
         options_(options),
-        state_(std::make_unique<detail::JitState>()) {}
+        state_(std::make_unique<detail::JitState>()) {
+    state_->name = options.name;
+  }
 
   template <class... Args>
   auto operator()(const Args&... args) {
@@ -208,6 +220,12 @@ class Jit {
   // Of one replay: kernels and copies, and the memory kept for what lives only within it.
   usize launches() const { return state_->launches(); }
   i64 arena_bytes() const { return state_->arena_bytes(); }
+  // Writes what was captured as C: see tensor/export/export.h. Throws Error before it is captured,
+  // and for what C cannot do: random numbers, gradients that stay, results of symbolic shapes.
+  void export_c(const ExportOptions& options) const {
+    std::lock_guard lock(state_->mutex);
+    state_->export_c(options);
+  }
 
  private:
   template <class T>

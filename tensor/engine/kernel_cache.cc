@@ -25,6 +25,7 @@ Result<KernelRef> compile(const KernelRequest& request) {
   auto kernel = std::make_shared<LoadedKernel>();
   TRY(kernel->program, request.device->load(compiled.binary));
   kernel->name = compiled.binary.name;
+  kernel->ast = request.ast;
   kernel->output_count = request.ast->output_count;
   kernel->variables = std::move(compiled.variables);
   kernel->flops = compiled.flops;

@@ -19,6 +19,7 @@ namespace doorbell::engine {
 struct LoadedKernel {
   std::string name;
   std::unique_ptr<core::Program> program;
+  std::shared_ptr<const core::KernelAst> ast;  // what it was made from
   u32 output_count = 0;  // of its buffers, the first: those that it writes
   std::vector<i64> variables;
   f64 flops = 0, bytes = 0;

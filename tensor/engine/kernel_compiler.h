@@ -24,6 +24,12 @@ class KernelCompiler {
  public:
   virtual ~KernelCompiler() = default;
   virtual Result<CompiledKernel> compile(const core::KernelAst& kernel, core::Device& device) = 0;
+  // The same as bytes that a linker takes, for export; where a device has such code.
+  virtual Result<CompiledKernel> compile_object(const core::KernelAst& kernel,
+                                                core::Device& device) {
+    (void)kernel;
+    return fail(ErrorKind::Unsupported, "code for {} cannot be linked", device.name());
+  }
   // How the scheduler should cut kernels for this device.
   virtual core::ScheduleOptions schedule_options(core::Device& device) = 0;
 };

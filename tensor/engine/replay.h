@@ -31,6 +31,7 @@ class Replay {
   // Whether a run looks at this slot; other slots may be null.
   bool reads(usize slot) const { return layout_->reads[slot]; }
   usize launches() const { return layout_->items.size(); }
+  const ReplayLayout& layout() const { return *layout_; }
   // One graph of hardware queues runs it.
   bool is_graph() const { return graph_ != nullptr; }
   i64 arena_bytes() const;

@@ -11,6 +11,7 @@ void add_bench(CLI::App* app, int* status);
 void add_conformance(CLI::App* app, int* status);
 void add_demo(CLI::App* app, int* status);
 void add_devices(CLI::App* app, int* status);
+void add_export(CLI::App* app, int* status);
 void add_profile(CLI::App* app, int* status);
 
 }  // namespace doorbell::tools

@@ -17,6 +17,7 @@ int run(int argc, char** argv) {
   add_conformance(&app, &status);
   add_demo(&app, &status);
   add_devices(&app, &status);
+  add_export(&app, &status);
   add_profile(&app, &status);
   try {
     app.parse(argc, argv);

@@ -1,0 +1,32 @@
+// The C of an exported function: its header, and the source that calls the kernels. Compiling it,
+// and the kernels, are export.cc's.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tensor/export/function.h"
+
+namespace doorbell::detail {
+
+struct CSource {
+  std::string header, source;
+};
+
+// A constant of the layout that results or kernels need, as the weights file calls it.
+struct ExportedConstant {
+  std::string name;
+  const core::Buffer* buffer;
+};
+
+struct CSourceInput {
+  const ExportedFunction& function;
+  const std::string& name;
+  const std::vector<std::string>& kernels;  // entry points, by item of the layout; "": a copy
+  const std::vector<i64>& threads;          // by item: parts of a kernel
+  const std::vector<ExportedConstant>& constants;
+  const std::string& cpu_features;  // as __builtin_cpu_supports knows them, separated by spaces
+};
+CSource write_c(const CSourceInput& input);
+
+}  // namespace doorbell::detail

@@ -1,0 +1,75 @@
+// `doorbell export -- COMMAND`: runs a program and writes the functions that it jits as C. The
+// writing is done by the program itself (tensor/export, setting EXPORT).
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/os/host.h"
+#include "base/os/process.h"
+#include "tools/doorbell/commands.h"
+
+namespace doorbell::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string folder = "export";
+  std::vector<std::string> command;
+};
+
+// Names without ending, sorted, of the folder's files with an ending.
+std::set<std::string> names_with(const fs::path& folder, const char* ending) {
+  std::set<std::string> names;
+  std::error_code none;  // no folder: no names
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, none))
+    if (entry.path().extension() == ending) names.insert(entry.path().stem().string());
+  return names;
+}
+
+int run(const Options& options) {
+  const fs::path folder = fs::absolute(options.folder);
+  // What an earlier run left would pass for this one's.
+  for (const char* ending : {".h", ".refused"})
+    for (const std::string& name : names_with(folder, ending)) fs::remove(folder / (name + ending));
+  setenv("EXPORT", folder.c_str(), 1);
+  std::fflush(stdout);
+  Result<int> status = os::run_attached(options.command);
+  if (!status) throw std::move(status).error();
+  const std::set<std::string> made = names_with(folder, ".h"),
+                              refused = names_with(folder, ".refused");
+  for (const std::string& name : made)
+    fmt::print("exported {0}: {1}/{0}.h, lib{0}.a, {0}.safetensors\n", name, folder.string());
+  for (const std::string& name : refused) {
+    Result<std::string> reason =
+        os::read_text(os::host_files(), (folder / (name + ".refused")).string());
+    std::fprintf(stderr, "doorbell: %s is not exported: %s\n", name.c_str(),
+                 reason ? reason->c_str() : "and the reason cannot be read");
+  }
+  if (made.empty() && refused.empty())
+    std::fprintf(stderr, "doorbell: %s ended with status %d and captured no function\n",
+                 options.command[0].c_str(), *status);
+  if (*status != 0) return *status;
+  return made.empty() || !refused.empty() ? 1 : 0;
+}
+
+}  // namespace
+
+void add_export(CLI::App* app, int* status) {
+  CLI::App* command = app->add_subcommand(
+      "export", "Run a program; write the functions that it jits as C header, library and weights");
+  auto options = std::make_shared<Options>();  // by the parser and the callback
+  command->add_option("--folder", options->folder, "Where to; made where there is none")
+      ->capture_default_str();
+  command->add_option("command", options->command, "The program and its arguments, after --")
+      ->required();
+  command->callback([options, status] { *status = run(*options); });
+}
+
+}  // namespace doorbell::tools
