@@ -27,6 +27,7 @@ has_library CLI11|libcli11-dev|command line of the tools
 has_library nlohmann_json|nlohmann-json3-dev|JSON in and out
 has_library gtest_main|libgtest-dev|the tests
 has_library benchmark|libbenchmark-dev|the benchmarks
+has_command doxygen|doxygen|the reference of the public headers
 has_command cmake|cmake|the test that builds against what is installed
 has_clang|clang|the CLANG renderer of the CPU device
 has_library OpenCL-Headers|opencl-c-headers|OpenCL devices
