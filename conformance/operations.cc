@@ -128,7 +128,7 @@ Results slice(const Call& c) {
   return {c.x()[{Ellipsis, part}]};
 }
 
-Results sorted(const Sorted& sorted) { return {sorted.values, sorted.indices}; }
+Results sorted(const Picked& sorted) { return {sorted.values, sorted.indices}; }
 Results sort(const Call& c) { return sorted(c.x().sort(c.integer("axis"), c.flag("descending"))); }
 Results topk(const Call& c) {
   return sorted(c.x().topk(c.integer("count"), c.integer("axis"), c.flag("largest")));
@@ -148,7 +148,7 @@ constexpr Entry kStatistics[] = {
     {"logsumexp", GIVES(c.x().logsumexp(c.integers("axes"), c.reduce()))},
     {"cumsum", GIVES(c.x().cumsum(c.integer("axis")))},
     {"cumprod", GIVES(c.x().cumprod(c.integer("axis")))},
-    {"cummax", GIVES(c.x().cummax(c.integer("axis")))},
+    {"cummax", GIVES(c.x().cummax(c.integer("axis")).values)},
     {"mean", GIVES(c.x().mean(c.integers("axes"), c.reduce()))},
     {"prod", GIVES(c.x().prod(c.integers("axes"), c.reduce()))},
     {"max", GIVES(c.x().max(c.integers("axes"), c.reduce()))},
@@ -184,7 +184,7 @@ constexpr Entry kMovements[] = {
     {"repeat", GIVES(c.x().repeat(c.integers("counts")))},
     {"repeat_interleave", GIVES(c.x().repeat_interleave(c.integer("count"), c.integer("axis")))},
     {"unfold", GIVES(c.x().unfold(c.integer("axis"), c.integer("size"), c.integer("step")))},
-    {"diagonal", GIVES(c.x().diagonal())},
+    {"diagonal", GIVES(c.x().diagonal(0, -2, -1))},
     {"flatten", GIVES(c.x().flatten(c.integer("first")))},
     {"cat", GIVES(Tensor::cat(c.in, c.integer("axis")))},
     {"stack", GIVES(Tensor::stack(c.in, c.integer("axis")))},

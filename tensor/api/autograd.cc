@@ -11,6 +11,21 @@ using core::Op;
 using core::UOp;
 using detail::NodeGradient;
 
+namespace {
+
+class StoreGradient final : public detail::GradientRule {
+ public:
+  Tensor derivative(const Tensor& gradient, const std::vector<Tensor>&, usize) const override {
+    return gradient.contiguous();
+  }
+};
+
+}  // namespace
+
+Tensor Tensor::contiguous_backward() const {
+  return detail::with_gradient(*this, {*this}, std::make_unique<StoreGradient>());
+}
+
 Tensor& Tensor::requires_grad(bool on) {
   detail::Cell& cell = this->cell();
   if (on && !dtype().is_float()) {

@@ -116,6 +116,11 @@ Tensor constant(Number value, DType dtype) {
       TensorGraph::make(Op::Const, dtype, std::span<const UOp>(), std::span<const i64>(&bits, 1)));
 }
 
+Tensor size_tensor(const Size& size, DType dtype) {
+  if (size.is_const()) return constant(size.value(), dtype);
+  return Tensor::from_uop(TensorGraph::make(Op::Cast, dtype, {*size.expression()}));
+}
+
 DType promote(DType tensor, Number number) {
   switch (number.kind()) {
     case Number::Kind::Bool: return tensor;
@@ -144,6 +149,19 @@ std::pair<Tensor, Tensor> promote(const Operand& a, const Operand& b) {
 }
 
 Tensor as_float(const Tensor& x) { return x.cast(float_dtype(x.dtype())); }
+
+Tensor widened(const Tensor& x) {
+  const Tensor value = as_float(x);
+  return value.dtype().bytes() < 4 ? value.cast(dtypes::f32) : value;
+}
+
+Tensor narrowed(const Tensor& value, const Tensor& x) { return value.cast(float_dtype(x.dtype())); }
+
+DType accumulator(DType dtype) {
+  if (dtype.is_float()) return dtype.bytes() < 4 ? dtypes::f32 : dtype;
+  if (dtype.is_unsigned()) return dtype.bytes() < 4 ? dtypes::u32 : dtype;
+  return dtype.is_bool() || dtype.bytes() < 4 ? dtypes::i32 : dtype;
+}
 
 Number lowest(DType dtype) {
   if (dtype.is_float()) return -std::numeric_limits<f64>::infinity();

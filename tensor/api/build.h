@@ -3,6 +3,8 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -49,6 +51,10 @@ struct Cell {
   LeafTag* tag = nullptr;  // counted; made when first marked
   UOpRef leaf_node;        // Detach(value) with the tag, made when first used
   Tensor grad;
+  // Gives the value when it is first asked for: of a read through a mask, which may only be meant
+  // as the place of an assignment. `value` is empty until then.
+  std::unique_ptr<std::function<Tensor()>> deferred;
+  void resolve();
   // It had a gradient that a jitted function used up and did not keep: asking for it is an error.
   bool gradient_lost = false;
   u64 born = 0;  // the number of the capture within which it was made, or 0
@@ -57,7 +63,15 @@ struct Cell {
 struct Access {
   static Cell& cell(const Tensor& tensor) { return tensor.cell(); }
   // The same, unseen by a capture; null for no tensor.
-  static Cell* unseen(const Tensor& tensor) { return tensor.cell_; }
+  static Cell* unseen(const Tensor& tensor) {
+    if (tensor.cell_ != nullptr && tensor.cell_->deferred) tensor.cell_->resolve();
+    return tensor.cell_;
+  }
+  static Tensor deferred(std::function<Tensor()> read) {
+    auto* cell = new Cell({}, false);
+    cell->deferred = std::make_unique<std::function<Tensor()>>(std::move(read));
+    return Tensor(cell);
+  }
   static Tensor handle(Cell& cell) {
     cell.ref();
     return Tensor(&cell);
@@ -81,6 +95,9 @@ Tensor reduce_axes(Op op, const Tensor& x, i64 mask);
 // A 0-d constant; converted to what `dtype` can hold.
 Tensor constant(Number value, DType dtype);
 
+// A size, symbolic or not, as a 0-d tensor.
+Tensor size_tensor(const Size& size, DType dtype);
+
 // The buffer {key, counter} of the next draw of `count` random elements on a device.
 UOpRef next_draw(core::Device& device, i64 count);
 
@@ -92,7 +109,11 @@ Tensor as_tensor(const Operand& x, DType beside);
 std::pair<Tensor, Tensor> promote(const Operand& a, const Operand& b);
 // Ints and bools as f32; floats as they are.
 Tensor as_float(const Tensor& x);
+Tensor widened(const Tensor& x);                        // at least f32
+Tensor narrowed(const Tensor& value, const Tensor& x);  // as the dtype of a float function of x
 inline DType float_dtype(DType dtype) { return dtype.is_float() ? dtype : dtypes::f32; }
+// Wide enough that a sum of many does not overflow or drown at once.
+DType accumulator(DType dtype);
 Number lowest(DType dtype);   // the identity of max
 Number highest(DType dtype);  // the identity of min
 

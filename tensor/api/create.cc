@@ -36,7 +36,9 @@ Tensor Tensor::ones(const Shape& shape, const TensorOptions& options) {
   return full(shape, 1, chosen);
 }
 
-Tensor Tensor::full_like(Number value) const { return constant(value, dtype()).expand(shape()); }
+Tensor Tensor::full_like(Number value, const TensorOptions& options) const {
+  return detail::finish(constant(value, options.dtype.value_or(dtype())).expand(shape()), options);
+}
 
 Tensor Tensor::arange(Number stop, const TensorOptions& options) {
   return arange(stop.is_float() ? Number(0.0) : Number(0), stop, 1, options);

@@ -128,7 +128,7 @@ Term without_repeats(Tensor x, std::string letters) {
     }
     order.push_back(static_cast<i64>(i));
     order.push_back(static_cast<i64>(again));
-    x = x.permute(order).diagonal();
+    x = x.permute(order).diagonal(0, -2, -1);
     const char letter = letters[i];
     letters.erase(again, 1);
     letters.erase(i, 1);

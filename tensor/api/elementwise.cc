@@ -1,6 +1,7 @@
 // Arithmetic, comparison and conversion: one op each, or the few that PyTorch's meaning takes.
 // Functions of calculus and activations are functions.cc's.
 #include <cmath>
+#include <numbers>
 
 #include "base/util/check.h"
 #include "tensor/api/build.h"
@@ -46,13 +47,50 @@ Tensor Tensor::cast(DType to) const {
   return make(Op::Cast, to, {this});
 }
 
+namespace {
+
+DType unsigned_of(i64 bytes) {
+  switch (bytes) {
+    case 1: return dtypes::u8;
+    case 2: return dtypes::u16;
+    case 4: return dtypes::u32;
+    case 8: return dtypes::u64;
+  }
+  UNREACHABLE("{} bytes", bytes);
+}
+
+// x, unsigned, as `parts` narrower words of each element along the last axis, the lowest first.
+Tensor split_words(const Tensor& x, i64 parts) {
+  const i64 bits = x.dtype().bits() / parts;
+  const Tensor shift = (Tensor::arange(parts) * bits).cast(x.dtype());
+  return shift_right(x.unsqueeze(-1), shift).cast(unsigned_of(bits / 8)).flatten(-2, -1);
+}
+
+// The reverse: each `parts` neighbours of the last axis as one word.
+Tensor join_words(const Tensor& x, i64 parts) {
+  const DType wide = unsigned_of(x.element_size() * parts);
+  const Tensor shift = (Tensor::arange(parts) * x.dtype().bits()).cast(wide);
+  const Tensor words = x.unflatten(-1, {x.size(-1) / parts, parts}).cast(wide);
+  return shift_left(words, shift).sum(-1, {.dtype = wide});
+}
+
+}  // namespace
+
 Tensor Tensor::bitcast(DType to) const {
   if (to == dtype()) return *this;
-  if (to.bytes() != dtype().bytes() || to.is_bool() || dtype().is_bool()) {
-    throw fail(ErrorKind::Invalid, "cannot bitcast {} to {}", core::long_name_of(dtype().scalar),
-               core::long_name_of(to.scalar));
+  const i64 from_bytes = dtype().bytes(), to_bytes = to.bytes();
+  const bool widens = to_bytes > from_bytes;
+  const bool fits = from_bytes == to_bytes ||
+                    (ndim() > 0 && (!widens || size(-1).value() % (to_bytes / from_bytes) == 0));
+  if (to.is_bool() || dtype().is_bool() || !fits) {
+    throw fail(ErrorKind::Invalid, "cannot bitcast {} of shape {} to {}",
+               core::long_name_of(dtype().scalar), shape().str(), core::long_name_of(to.scalar));
   }
-  return make(Op::Bitcast, to, {this});
+  if (from_bytes == to_bytes) return make(Op::Bitcast, to, {this});
+  const Tensor words = bitcast(unsigned_of(from_bytes));
+  return (widens ? join_words(words, to_bytes / from_bytes)
+                 : split_words(words, from_bytes / to_bytes))
+      .bitcast(to);
 }
 
 Tensor Tensor::neg() const {
@@ -106,13 +144,16 @@ Tensor Tensor::div(const Operand& x, Rounding rounding) const {
 Tensor mod(const Operand& a, const Operand& b) {
   auto [x, y] = promote(a, b);
   if (x.dtype().is_int()) return binary(Op::FloorMod, x, y);
-  return x - x.div(y, Rounding::Floor) * y;
+  const Tensor rest = x.fmod(y);
+  return select((rest != 0) & ((rest < 0) != (y < 0)), rest + y, rest);
 }
 
 Tensor Tensor::fmod(const Operand& x) const {
   auto [a, b] = promote(*this, x);
   if (a.dtype().is_int()) return binary(Op::CMod, a, b);
-  return a - a.div(b, Rounding::Trunc) * b;
+  // Without a multiple to take off, the divisor may be infinite.
+  const Tensor multiple = a.div(b, Rounding::Trunc);
+  return select(multiple == 0, a, a - multiple * b);
 }
 
 namespace {
@@ -210,12 +251,42 @@ Tensor Tensor::mod(const Operand& x) const { return doorbell::mod(*this, x); }
 Tensor Tensor::pow(const Operand& x) const { return doorbell::pow(*this, x); }
 Tensor Tensor::maximum(const Operand& x) const { return doorbell::maximum(*this, x); }
 Tensor Tensor::minimum(const Operand& x) const { return doorbell::minimum(*this, x); }
+Tensor Tensor::bitwise_and(const Operand& x) const { return doorbell::bitwise_and(*this, x); }
+Tensor Tensor::bitwise_or(const Operand& x) const { return doorbell::bitwise_or(*this, x); }
+Tensor Tensor::bitwise_xor(const Operand& x) const { return doorbell::bitwise_xor(*this, x); }
+Tensor Tensor::lshift(const Operand& x) const { return shift_left(*this, x); }
+Tensor Tensor::rshift(const Operand& x) const { return shift_right(*this, x); }
+Tensor Tensor::eq(const Operand& x) const { return equal(*this, x); }
+Tensor Tensor::ne(const Operand& x) const { return not_equal(*this, x); }
+Tensor Tensor::lt(const Operand& x) const { return less(*this, x); }
+Tensor Tensor::le(const Operand& x) const { return less_equal(*this, x); }
+Tensor Tensor::gt(const Operand& x) const { return less(x, *this); }
+Tensor Tensor::ge(const Operand& x) const { return less_equal(x, *this); }
 Tensor Tensor::where(const Operand& yes, const Operand& no) const {
   return doorbell::where(*this, yes, no);
 }
 
-Tensor Tensor::masked_fill(const Tensor& mask, Number value) const {
-  return doorbell::where(mask, value, *this);
+Tensor Tensor::masked_fill(const Tensor& mask, const Operand& value) const {
+  return select(mask, detail::as_tensor(value, dtype()), *this);
+}
+
+Tensor Tensor::usum(std::initializer_list<Operand> others) const {
+  Tensor sum = *this;
+  for (const Operand& x : others) sum = sum.add(x);
+  return sum;
+}
+Tensor Tensor::uprod(std::initializer_list<Operand> others) const {
+  Tensor product = *this;
+  for (const Operand& x : others) product = product.mul(x);
+  return product;
+}
+
+Tensor Tensor::threefry(const Tensor& key) const {
+  if (dtype() != dtypes::u64 || key.dtype() != dtypes::u64) {
+    throw fail(ErrorKind::Invalid, "threefry of {} under a key of {}, expected uint64",
+               core::long_name_of(dtype().scalar), core::long_name_of(key.dtype().scalar));
+  }
+  return binary(Op::Threefry, *this, key);
 }
 
 Tensor Tensor::clamp(const ClampOptions& options) const {
@@ -228,8 +299,11 @@ Tensor Tensor::clamp(const ClampOptions& options) const {
   return result;
 }
 
-Tensor Tensor::lerp(const Tensor& end, const Operand& weight) const {
-  return *this + (end - *this).mul(weight);
+// From the nearer end, so that weight 1 gives the end exactly.
+Tensor Tensor::lerp(const Operand& end, const Operand& weight) const {
+  const Tensor way = doorbell::sub(end, *this);
+  const Tensor part = detail::as_tensor(weight, way.dtype());
+  return select(part < 0.5, *this + way * part, doorbell::sub(end, way * (1 - part)));
 }
 
 Tensor Tensor::copysign(const Operand& x) const {
@@ -240,21 +314,25 @@ Tensor Tensor::copysign(const Operand& x) const {
   return select(negative, magnitude.neg(), magnitude);
 }
 
+// max + log(1 + exp(-|a - b|)); of equals, infinities too, without the difference.
 Tensor Tensor::logaddexp(const Operand& x) const {
   auto [a, b] = promote_to_float(*this, x);
-  const Tensor most = doorbell::maximum(a, b).detach();
-  // Equal infinities would give NaN.
-  const Tensor base = select(most.isinf(), constant(0, most.dtype()), most);
-  return ((a - base).exp() + (b - base).exp()).log() + base;
+  const Tensor same = a == b;
+  const Tensor apart = select(same, constant(0, a.dtype()), a - b).abs();
+  const Tensor most = doorbell::maximum(a, b);
+  return select(same, most + std::numbers::ln2, most + apart.neg().exp().log1p());
 }
 
 Tensor Tensor::isnan() const {
   if (!dtype().is_float()) return full_like(0).cast(dtypes::bool_);
   return binary(Op::CmpNe, *this, *this);
 }
-Tensor Tensor::isinf() const {
-  if (!dtype().is_float()) return full_like(0).cast(dtypes::bool_);
-  return abs() == INFINITY;
+Tensor Tensor::isinf(bool detect_positive, bool detect_negative) const {
+  if (!dtype().is_float() || !(detect_positive || detect_negative)) {
+    return full_like(0).cast(dtypes::bool_);
+  }
+  const Tensor sided = detect_positive ? (detect_negative ? abs() : *this) : neg();
+  return sided == INFINITY;
 }
 Tensor Tensor::isfinite() const {
   if (!dtype().is_float()) return full_like(1).cast(dtypes::bool_);

@@ -1,32 +1,22 @@
-// Indexing: x[{...}] as movement ops and, for tensors of integers, as a masked sum that the
-// scheduler turns into a gather. Writing x[{...}] = v is a select between v, spread, and x.
+// Indexing: x[{...}] as movement ops and, for what picks elements, as a masked sum that the
+// scheduler turns into a gather. Assigning through brackets is index_assign.cc's.
+#include "tensor/api/index_view.h"
+
 #include <algorithm>
-#include <numeric>
 
 #include "tensor/api/build.h"
+#include "tensor/api/select.h"
 
 namespace doorbell {
 
 using core::Op;
+using detail::AxisView;
 using detail::constant;
+using detail::Picks;
 using detail::select;
+using detail::View;
 
 namespace {
-
-// How one axis of x is read.
-struct AxisView {
-  Size start = 0, stop = 0;  // window before flip and stride
-  i64 stride = 1;
-  bool flipped = false;
-  bool dropped = false;  // an int: the axis goes
-  const Tensor* index = nullptr;
-};
-
-struct View {
-  std::vector<AxisView> axes;  // one per axis of x
-  std::vector<i64> result;     // axes of the result: an axis of x, or -1 for None
-  usize tensors = 0;
-};
 
 i64 clip(i64 value, i64 low, i64 high) { return std::min(std::max(value, low), high); }
 
@@ -62,30 +52,62 @@ AxisView view_of_slice(const Slice& slice, const Size& size) {
   return view;
 }
 
-AxisView view_of(const Index& index, const Size& size, i64 axis, const Tensor& x) {
-  if (const Slice* slice = index.slice()) return view_of_slice(*slice, size);
-  if (const Tensor* tensor = index.tensor()) {
-    if (!tensor->dtype().is_int()) {
-      throw fail(ErrorKind::Invalid, "index tensor has dtype {}, expected integers",
-                 core::long_name_of(tensor->dtype().scalar));
-    }
-    return {.start = 0, .stop = size, .index = tensor};
-  }
-  const Size& position = *index.integer();
+Size position_on_axis(const Size& position, const Size& size, i64 axis, const Tensor& x) {
   if (position.is_const() && size.is_const() &&
       (position.value() < -size.value() || position.value() >= size.value())) {
     throw fail(ErrorKind::Invalid, "index {} is out of range for axis {} of shape {}",
                position.value(), axis, x.shape().str());
   }
-  const Size start = position.max() < 0 ? position + size : position;
+  return position.max() < 0 ? position + size : position;
+}
+
+AxisView view_of(const Index& index, const Size& size, i64 axis, const Tensor& x) {
+  if (const Slice* slice = index.slice()) return view_of_slice(*slice, size);
+  if (const Tensor* tensor = index.tensor()) {
+    if (!tensor->dtype().is_int()) {
+      throw fail(ErrorKind::Invalid, "index tensor has dtype {}, expected integers or bool",
+                 core::long_name_of(tensor->dtype().scalar));
+    }
+    return {.start = 0, .stop = size, .index = *tensor};
+  }
+  if (const std::vector<i64>* list = index.list()) {
+    std::vector<i64> places;
+    for (i64 place : *list) places.push_back(position_on_axis(place, size, axis, x).value());
+    const Tensor picked =
+        Tensor::from_data(places, {static_cast<i64>(places.size())}, {.device = x.device()});
+    return {.start = 0, .stop = size, .index = detail::narrow_index(picked, 0, size.max())};
+  }
+  const Size start = position_on_axis(*index.integer(), size, axis, x);
   return {.start = start, .stop = start + 1, .dropped = true};
 }
 
-View parse(const Tensor& x, std::span<const Index> indices) {
+}  // namespace
+
+i64 detail::width_of(const Index& index) {
+  if (index.is_none() || index.is_ellipsis()) return 0;
+  return is_mask(index) ? index.tensor()->ndim() : 1;
+}
+
+bool detail::is_mask(const Index& index) {
+  return index.tensor() != nullptr && index.tensor()->dtype().is_bool();
+}
+
+bool detail::picks(const Index& index) {
+  return index.tensor() != nullptr || index.list() != nullptr;
+}
+
+void detail::check_mask(const Tensor& mask, i64 axis, const Tensor& x) {
+  bool fits = mask.ndim() > 0;
+  for (i64 i = 0; fits && i < mask.ndim(); ++i) fits = mask.size(i) == x.size(axis + i);
+  if (fits) return;
+  throw fail(ErrorKind::Invalid, "mask of shape {} on axis {} of shape {}", mask.shape().str(),
+             axis, x.shape().str());
+}
+
+View detail::parse_index(const Tensor& x, std::span<const Index> indices) {
   const i64 rank = x.ndim();
-  const i64 named = std::count_if(indices.begin(), indices.end(), [](const Index& index) {
-    return !index.is_none() && !index.is_ellipsis();
-  });
+  i64 named = 0;
+  for (const Index& index : indices) named += detail::width_of(index);
   if (named > rank) {
     throw fail(ErrorKind::Invalid, "{} indices for a tensor of shape {}", named, x.shape().str());
   }
@@ -104,11 +126,18 @@ View parse(const Tensor& x, std::span<const Index> indices) {
       if (filled) throw fail(ErrorKind::Invalid, "an index may hold one Ellipsis");
       filled = true;
       keep_whole(rank - named);
+    } else if (detail::is_mask(index)) {
+      const i64 axis = static_cast<i64>(view.axes.size());
+      detail::check_mask(*index.tensor(), axis, x);
+      const std::vector<Tensor> places = detail::places_of(*index.tensor());
+      keep_whole(index.tensor()->ndim());
+      for (usize i = 0; i < places.size(); ++i) {
+        view.axes[static_cast<usize>(axis) + i].index = places[i];
+      }
     } else {
       const i64 axis = static_cast<i64>(view.axes.size());
       AxisView axis_view = view_of(index, x.size(axis), axis, x);
       if (!axis_view.dropped) view.result.push_back(axis);
-      if (axis_view.index != nullptr) ++view.tensors;
       view.axes.push_back(std::move(axis_view));
     }
   }
@@ -116,7 +145,11 @@ View parse(const Tensor& x, std::span<const Index> indices) {
   return view;
 }
 
-Size length_of(const AxisView& axis) { return ceil_div(axis.stop - axis.start, axis.stride); }
+Size detail::length_of(const AxisView& axis) {
+  return ceil_div(axis.stop - axis.start, axis.stride);
+}
+
+namespace {
 
 Tensor read_axes(const Tensor& x, const View& view) {
   std::vector<std::pair<Size, Size>> windows;
@@ -144,32 +177,9 @@ Tensor read_axes(const Tensor& x, const View& view) {
   return result;
 }
 
-// The reverse of read_axes: elements at their places, zeros elsewhere.
-Tensor spread_axes(const Tensor& values, const View& view, const Shape& whole) {
-  Tensor result = values;
-  std::vector<i64> flipped;
-  Shape starts;
-  for (usize i = 0; i < view.axes.size(); ++i) {
-    const AxisView& axis_view = view.axes[i];
-    const i64 axis = static_cast<i64>(i), stride = axis_view.stride;
-    if (stride != 1) {
-      std::vector<std::pair<i64, i64>> amounts(view.axes.size() + 1, {0, 0});
-      amounts[i + 1].second = stride - 1;
-      result = result.unsqueeze(axis + 1).pad(amounts).flatten(axis, axis + 1);
-      std::vector<std::pair<Size, Size>> window;
-      for (const Size& size : result.shape()) window.emplace_back(0, size);
-      window[i] = {0, axis_view.stop - axis_view.start};
-      result = result.shrink(window);
-    }
-    if (axis_view.flipped) flipped.push_back(axis);
-    starts.push_back(axis_view.start);
-  }
-  if (!flipped.empty()) result = result.flip(flipped);
-  return detail::pad_into(result, starts, whole);
-}
+}  // namespace
 
-// x (pre, n, post) at positions (index shape): (pre, index shape, post). Out of range gives 0.
-Tensor take(const Tensor& x, i64 axis, const Tensor& index) {
+Tensor detail::take(const Tensor& x, i64 axis, const Tensor& index) {
   const Shape from = x.shape(), picked = index.shape();
   const i64 n = from[static_cast<usize>(axis)].value();
   Shape column(picked);  // the index over (n, post)
@@ -186,111 +196,68 @@ Tensor take(const Tensor& x, i64 axis, const Tensor& index) {
   return detail::reduce_axes(Op::Add, masked, i64{1} << reduced).squeeze(reduced).cast(x.dtype());
 }
 
+namespace {
+
 Tensor from_front(const Tensor& index, i64 size) {
   const Tensor narrow = detail::narrow_index(index, -size - 1, size);
   if (narrow.dtype().is_unsigned()) return narrow;
   return doorbell::where(narrow < 0, narrow + size, narrow);
 }
 
-// Tensor indices at `places` (axes of x), which broadcast with each other.
-Tensor take_all(const Tensor& x, std::vector<i64> places, const std::vector<const Tensor*>& picks) {
-  Tensor source = x;
-  const i64 count = static_cast<i64>(places.size());
-  if (places.back() - places.front() != count - 1) {
-    // Apart from each other: their axes come first in the result.
-    std::vector<i64> order = places;
-    for (i64 axis = 0; axis < x.ndim(); ++axis) {
-      if (std::find(places.begin(), places.end(), axis) == places.end()) order.push_back(axis);
-    }
-    source = x.permute(order);
-    std::iota(places.begin(), places.end(), 0);
-  }
-  if (count == 1) {
-    return take(source, places[0], from_front(*picks[0], source.size(places[0]).value()));
-  }
-  // One position in the axes joined. A part out of range must not land in a neighbour.
-  Tensor position, valid;
-  for (usize i = 0; i < places.size(); ++i) {
-    const i64 size = source.size(places[i]).value();
-    const Tensor index = from_front(*picks[i], size);
-    const Tensor inside = (index >= 0) & (index < size);
-    position = position.defined() ? position * size + index : index;
-    valid = valid.defined() ? valid & inside : inside;
-  }
-  return take(source.flatten(places.front(), places.back()), places.front(),
-              doorbell::where(valid, position, -1));
-}
-
 }  // namespace
 
-Tensor Tensor::at(std::span<const Index> indices) const {
-  const View view = parse(*this, indices);
-  Tensor x = read_axes(*this, view);
-  Shape to;
+Picks detail::join_picks(const Tensor& x, const View& view) {
   std::vector<i64> places;
-  std::vector<const Tensor*> picks;
-  for (i64 axis : view.result) {
-    if (axis >= 0 && view.axes[static_cast<usize>(axis)].index != nullptr) {
-      places.push_back(static_cast<i64>(to.size()));
-      picks.push_back(view.axes[static_cast<usize>(axis)].index);
+  std::vector<Tensor> indices;
+  for (usize i = 0; i < view.result.size(); ++i) {
+    const i64 axis = view.result[i];
+    if (axis < 0 || !view.axes[static_cast<usize>(axis)].index.defined()) continue;
+    places.push_back(static_cast<i64>(i));
+    indices.push_back(view.axes[static_cast<usize>(axis)].index);
+  }
+  Picks picks;
+  const i64 count = static_cast<i64>(places.size());
+  const bool adjacent = places.back() - places.front() == count - 1;
+  picks.axis = adjacent ? places.front() : 0;
+  if (!adjacent) picks.order = places;
+  for (i64 axis = 0; axis < x.ndim(); ++axis) {
+    const bool picked = std::find(places.begin(), places.end(), axis) != places.end();
+    if (adjacent || !picked) picks.order.push_back(axis);
+  }
+  const Tensor source = x.permute(picks.order);
+  picks.apart = source.shape();
+  // A part out of range must not land in a neighbour.
+  Tensor valid;
+  for (i64 i = 0; i < count; ++i) {
+    const i64 size = source.size(picks.axis + i).value();
+    const Tensor index = from_front(indices[static_cast<usize>(i)], size);
+    if (count == 1) {
+      picks.position = index;
+      break;
     }
+    const Tensor inside = (index >= 0) & (index < size);
+    picks.position = i == 0 ? index : picks.position * size + index;
+    valid = i == 0 ? inside : valid & inside;
+  }
+  if (count > 1) picks.position = doorbell::where(valid, picks.position, -1);
+  picks.source = source.flatten(picks.axis, picks.axis + count - 1);
+  return picks;
+}
+
+Tensor detail::read_view(const Tensor& x, const View& view) {
+  Shape to;
+  for (i64 axis : view.result) {
     to.push_back(axis < 0 ? Size(1) : length_of(view.axes[static_cast<usize>(axis)]));
   }
-  x = x.reshape(to);
-  return places.empty() ? x : take_all(x, std::move(places), picks);
+  return read_axes(x, view).reshape(to);
 }
 
-namespace {
-
-// x with the rows that `index` names along `axis` replaced; values (pre, index shape, post).
-Tensor put(const Tensor& x, i64 axis, const Tensor& index, const Tensor& values) {
-  Shape wanted = x.shape();
-  const i64 n = wanted[static_cast<usize>(axis)].value();
-  const Tensor flat = from_front(index, n).reshape({-1});
-  const i64 count = flat.size(0).value();
-  Shape spread(wanted.begin(), wanted.begin() + axis);
-  const Shape picked = index.shape();
-  spread.insert(spread.end(), picked.begin(), picked.end());
-  spread.insert(spread.end(), wanted.begin() + axis + 1, wanted.end());
-  wanted[static_cast<usize>(axis)] = count;
-  const Tensor rows = values.expand(spread).reshape(wanted);
-  // Scatter wants an index as large as the values.
-  Shape column(static_cast<usize>(x.ndim()), 1);
-  column[static_cast<usize>(axis)] = count;
-  return x.scatter(axis, flat.reshape(column).expand(wanted), rows);
-}
-
-}  // namespace
-
-void Tensor::set_at(std::span<const Index> indices, const Operand& value) {
-  const View view = parse(*this, indices);
-  const Tensor base = *this;
-  const Tensor values = detail::as_tensor(value, dtype());
-  if (view.tensors > 0) {
-    const bool plain =
-        view.tensors == 1 && static_cast<i64>(view.result.size()) == ndim() &&
-        std::all_of(view.axes.begin(), view.axes.end(), [&](const AxisView& axis) {
-          const usize i = static_cast<usize>(&axis - view.axes.data());
-          return !axis.flipped && axis.stride == 1 && axis.start.is(0) && axis.stop == shape()[i];
-        });
-    if (!plain) {
-      throw fail(ErrorKind::Unsupported,
-                 "assignment through an index tensor beside slices; use scatter");
-    }
-    for (usize i = 0; i < view.axes.size(); ++i) {
-      if (view.axes[i].index == nullptr) continue;
-      assign(put(base, static_cast<i64>(i), *view.axes[i].index, values));
-    }
-    return;
-  }
-  Shape selected, axes;
-  for (i64 axis : view.result) {
-    selected.push_back(axis < 0 ? Size(1) : length_of(view.axes[static_cast<usize>(axis)]));
-  }
-  for (const AxisView& axis : view.axes) axes.push_back(axis.dropped ? Size(1) : length_of(axis));
-  const Tensor placed = spread_axes(values.expand(selected).reshape(axes), view, shape());
-  const Tensor mask = spread_axes(constant(true, dtypes::bool_).expand(axes), view, shape());
-  assign(select(mask, placed, base));
+Tensor Tensor::at(std::span<const Index> indices) const {
+  const View view = detail::parse_index(*this, indices);
+  const Tensor x = detail::read_view(*this, view);
+  if (!view.picks()) return x;
+  const Picks picks = detail::join_picks(x, view);
+  return detail::take(picks.source, picks.axis, picks.position);
 }
 
 Tensor Tensor::operator[](std::initializer_list<Index> indices) const {
@@ -302,8 +269,26 @@ Selection Tensor::operator[](std::initializer_list<Index> indices) {
 }
 Selection Tensor::operator[](const Index& index) { return Selection(*this, {index}); }
 
+namespace {
+
+// The value of x now, whatever is assigned to it later.
+Tensor present(const Tensor& x) { return Tensor::from_uop(x.uop(), x.needs_grad()); }
+
+// What a selection reads as. The count of a mask is read only if the selection is: on the left of =
+// it is not.
+Tensor read(const Tensor& base, const std::vector<Index>& indices) {
+  if (std::none_of(indices.begin(), indices.end(), detail::is_mask)) return base.at(indices);
+  std::vector<Index> now;
+  for (const Index& index : indices) {
+    now.push_back(index.tensor() == nullptr ? index : Index(present(*index.tensor())));
+  }
+  return detail::Access::deferred([x = present(base), now = std::move(now)] { return x.at(now); });
+}
+
+}  // namespace
+
 Selection::Selection(Tensor base, std::vector<Index> indices)
-    : Tensor(base.at(indices)), base_(std::move(base)), indices_(std::move(indices)) {}
+    : Tensor(read(base, indices)), base_(std::move(base)), indices_(std::move(indices)) {}
 
 void Selection::assign_to_base(const Operand& value) { base_.set_at(indices_, value); }
 

@@ -17,13 +17,6 @@ std::vector<std::pair<Size, Size>> whole_windows(const Shape& shape) {
   return windows;
 }
 
-// The first `sizes[i]` elements of each axis.
-Tensor keep_first(const Tensor& x, const Shape& sizes) {
-  std::vector<std::pair<Size, Size>> windows;
-  for (const Size& size : sizes) windows.emplace_back(0, size);
-  return x.shrink(windows);
-}
-
 std::vector<i64> iota(i64 count) {
   std::vector<i64> values(static_cast<usize>(count));
   std::iota(values.begin(), values.end(), 0);
@@ -62,14 +55,36 @@ Tensor Tensor::repeat_interleave(i64 count, i64 axis) const {
   return unsqueeze(at + 1).expand(to).flatten(at, at + 1);
 }
 
-Tensor Tensor::roll(i64 shift, i64 axis) const {
+Tensor Tensor::repeat_interleave(const std::vector<i64>& counts, i64 axis) const {
   const i64 at = detail::resolve_axis(axis, ndim());
-  const i64 length = size(at).value();
-  if (length == 0) return *this;
-  const i64 moved = ((shift % length) + length) % length;
-  if (moved == 0) return *this;
-  std::vector<Tensor> parts = split({length - moved, moved}, at);
-  return cat({parts[1], parts[0]}, at);
+  if (static_cast<i64>(counts.size()) != size(at).value()) {
+    throw fail(ErrorKind::Invalid, "{} counts for axis {} of shape {}", counts.size(), axis,
+               shape().str());
+  }
+  std::vector<i32> rows;
+  for (usize i = 0; i < counts.size(); ++i) {
+    if (counts[i] < 0) throw fail(ErrorKind::Invalid, "repeat {} times", counts[i]);
+    rows.insert(rows.end(), static_cast<usize>(counts[i]), static_cast<i32>(i));
+  }
+  std::vector<Index> indices(static_cast<usize>(at), Slice());
+  indices.push_back(from_data(rows, {static_cast<i64>(rows.size())}, {.device = device()}));
+  return this->at(indices);
+}
+
+Tensor Tensor::roll(const std::vector<i64>& shifts, const std::vector<i64>& axes) const {
+  if (shifts.size() != axes.size()) {
+    throw fail(ErrorKind::Invalid, "roll by {} shifts along {} axes", shifts.size(), axes.size());
+  }
+  Tensor rolled = *this;
+  for (usize i = 0; i < axes.size(); ++i) {
+    const i64 at = detail::resolve_axis(axes[i], ndim());
+    const i64 length = size(at).value();
+    const i64 moved = length == 0 ? 0 : ((shifts[i] % length) + length) % length;
+    if (moved == 0) continue;
+    std::vector<Tensor> parts = rolled.split({length - moved, moved}, at);
+    rolled = cat({parts[1], parts[0]}, at);
+  }
+  return rolled;
 }
 
 Tensor Tensor::cat(std::span<const Tensor> tensors, i64 axis) {
@@ -108,6 +123,26 @@ Tensor Tensor::stack(std::span<const Tensor> tensors, i64 axis) {
   std::vector<Tensor> parts;
   for (const Tensor& tensor : tensors) parts.push_back(tensor.unsqueeze(axis));
   return cat(parts, axis);
+}
+
+std::vector<Tensor> meshgrid(std::initializer_list<Tensor> axes, Indexing indexing) {
+  Shape whole;
+  for (const Tensor& axis : axes) {
+    if (axis.ndim() > 1) {
+      throw fail(ErrorKind::Invalid, "grid along a tensor of shape {}, expected one axis",
+                 axis.shape().str());
+    }
+    whole.push_back(axis.reshape({-1}).size(0));
+  }
+  const bool swapped = indexing == Indexing::Xy && whole.size() > 1;
+  std::vector<Tensor> grid;
+  for (const Tensor& axis : axes) {
+    Shape along(whole.size(), 1);
+    along[grid.size()] = whole[grid.size()];
+    const Tensor filled = axis.reshape(along).expand(whole);
+    grid.push_back(swapped ? filled.transpose(0, 1) : filled);
+  }
+  return grid;
 }
 
 std::vector<Tensor> Tensor::split(const std::vector<i64>& sizes, i64 axis) const {
@@ -169,20 +204,50 @@ Tensor triangle(const Tensor& x, i64 diagonal, bool upper) {
 Tensor Tensor::triu(i64 diagonal) const { return triangle(*this, diagonal, true); }
 Tensor Tensor::tril(i64 diagonal) const { return triangle(*this, diagonal, false); }
 
-Tensor Tensor::diagonal() const {
-  if (ndim() < 2 || !(size(-1) == size(-2))) {
-    throw fail(ErrorKind::Invalid, "diagonal of shape {}, expected square matrices", shape().str());
+// The window of the two axes that the diagonal runs through is square; its rows made one longer,
+// the diagonal is the first column.
+Tensor Tensor::diagonal(i64 offset, i64 axis1, i64 axis2) const {
+  const i64 first = detail::resolve_axis(axis1, ndim()),
+            second = detail::resolve_axis(axis2, ndim());
+  if (first == second) {
+    throw fail(ErrorKind::Invalid, "diagonal of axes {} and {} of shape {}", axis1, axis2,
+               shape().str());
   }
-  // Rows of n + 1: the diagonal is the first column.
-  const i64 n = size(-1).value();
-  std::vector<std::pair<i64, i64>> amounts(static_cast<usize>(ndim()) - 1, {0, 0});
+  std::vector<i64> order;
+  for (i64 axis = 0; axis < ndim(); ++axis) {
+    if (axis != first && axis != second) order.push_back(axis);
+  }
+  order.insert(order.end(), {first, second});
+  const Tensor last = permute(order);
+  const i64 rows = last.size(-2).value(), columns = last.size(-1).value();
+  const i64 row = std::min(std::max<i64>(-offset, 0), rows);
+  const i64 column = std::min(std::max<i64>(offset, 0), columns);
+  const i64 n = std::min(rows - row, columns - column);
+  auto windows = whole_windows(last.shape());
+  windows[order.size() - 2] = {row, row + n};
+  windows[order.size() - 1] = {column, column + n};
+  const Tensor square = last.shrink(windows);
+  if (n == 0) return square.flatten(-2, -1);
+  std::vector<std::pair<i64, i64>> amounts(order.size() - 1, {0, 0});
   amounts.back().second = n;
-  Tensor skewed = flatten(-2, -1).pad(amounts).unflatten(-1, {n, n + 1});
-  Shape first = skewed.shape();
-  first.back() = 1;
-  return keep_first(skewed, first).squeeze(-1);
+  Tensor skewed = square.flatten(-2, -1).pad(amounts).unflatten(-1, {n, n + 1});
+  Shape column_only = skewed.shape();
+  column_only.back() = 1;
+  return skewed.shrink_to(column_only).squeeze(-1);
 }
 
+Tensor Tensor::diag(i64 diagonal) const {
+  if (ndim() == 2) return this->diagonal(diagonal);
+  if (ndim() != 1) {
+    throw fail(ErrorKind::Invalid, "diag of shape {}, expected one axis or two", shape().str());
+  }
+  const i64 n = size(0).value();
+  const i64 before = std::max<i64>(diagonal, 0), above = std::max<i64>(-diagonal, 0);
+  // Each element and n zeros: cut into rows of n, it moves on by one a row.
+  const Tensor square =
+      unsqueeze(1).pad({{0, 0}, {0, n}}).flatten().shrink({{0, n * n}}).reshape({n, n});
+  return square.pad({{above, before}, {before, above}});
+}
 
 namespace {
 
@@ -204,8 +269,8 @@ Tensor windows_apart(const Tensor& x, std::span<const i64> kernel, std::span<con
   }
   for (usize i = 0; i < axes; ++i) order.push_back(static_cast<i64>(first + 2 * i));
   for (usize i = 0; i < axes; ++i) order.push_back(static_cast<i64>(first + 2 * i + 1));
-  const Tensor strides = keep_first(x.pad(after), whole).reshape(split);
-  return keep_first(strides, kept).permute(order);
+  const Tensor strides = x.pad(after).shrink_to(whole).reshape(split);
+  return strides.shrink_to(kept).permute(order);
 }
 
 }  // namespace
@@ -247,9 +312,9 @@ Tensor detail::pool(const Tensor& x, std::span<const i64> kernel, std::span<cons
   }
   for (usize i = 0; i < axes; ++i) order.push_back(static_cast<i64>(first + 2 * i + 1));
   for (usize i = 0; i < axes; ++i) order.push_back(static_cast<i64>(first + 2 * i));
-  Tensor windows = keep_first(x.repeat(repeats), flat).reshape(rows);
-  windows = keep_first(windows, strided).reshape(split);
-  return keep_first(windows, one).reshape(pairs).permute(order);
+  Tensor windows = x.repeat(repeats).shrink_to(flat).reshape(rows);
+  windows = windows.shrink_to(strided).reshape(split);
+  return windows.shrink_to(one).reshape(pairs).permute(order);
 }
 
 }  // namespace doorbell

@@ -117,6 +117,19 @@ Tensor Tensor::transpose(i64 a, i64 b) const {
   return permute(order);
 }
 
+Tensor Tensor::t() const {
+  if (ndim() > 2) {
+    throw fail(ErrorKind::Invalid, "t() of shape {}, expected two axes or fewer", shape().str());
+  }
+  return ndim() < 2 ? *this : transpose(0, 1);
+}
+
+Tensor Tensor::T() const {
+  std::vector<i64> order(static_cast<usize>(ndim()));
+  std::iota(order.rbegin(), order.rend(), 0);
+  return permute(order);
+}
+
 Tensor Tensor::expand(const Shape& shape) const {
   const Shape from = this->shape();
   check_rank(shape);
@@ -171,6 +184,29 @@ Tensor Tensor::shrink(const std::vector<std::pair<Size, Size>>& windows) const {
   return whole ? *this : move(Op::Shrink, *this, args);
 }
 
+Tensor Tensor::shrink_to(const Shape& shape) const {
+  check_same_rank(*this, shape.size(), "shrink_to");
+  std::vector<std::pair<Size, Size>> windows;
+  for (usize i = 0; i < shape.size(); ++i) {
+    windows.emplace_back(0, shape[i].is(-1) ? size(static_cast<i64>(i)) : shape[i]);
+  }
+  return shrink(windows);
+}
+
+Tensor Tensor::pad_to(const Shape& shape, Number value) const {
+  check_same_rank(*this, shape.size(), "pad_to");
+  std::vector<std::pair<i64, i64>> amounts;
+  for (usize i = 0; i < shape.size(); ++i) {
+    const i64 from = size(static_cast<i64>(i)).value();
+    const i64 to = shape[i].is(-1) ? from : shape[i].value();
+    if (to < from) {
+      throw fail(ErrorKind::Invalid, "cannot pad shape {} to {}", this->shape().str(), shape.str());
+    }
+    amounts.emplace_back(0, to - from);
+  }
+  return pad(amounts, {.value = value});
+}
+
 Tensor Tensor::pad(const std::vector<std::pair<i64, i64>>& amounts,
                    const PadOptions& options) const {
   if (options.mode != PadMode::Constant)
@@ -223,20 +259,15 @@ Tensor detail::pad_value(const Tensor& x, const std::vector<std::pair<i64, i64>>
   return select(inside, padded, constant(value, x.dtype()));
 }
 
-Tensor Tensor::squeeze() const {
-  Shape kept;
-  for (const Size& size : shape()) {
-    if (!size.is(1)) kept.push_back(size);
-  }
-  return reshape(kept);
-}
+Tensor Tensor::squeeze() const { return squeeze(Axes()); }
 
-Tensor Tensor::squeeze(i64 axis) const {
-  Shape kept = shape();
-  if (kept.empty() && (axis == 0 || axis == -1)) return *this;
-  const i64 resolved = detail::resolve_axis(axis, ndim());
-  if (!kept[static_cast<usize>(resolved)].is(1)) return *this;
-  kept.erase(kept.begin() + resolved);
+Tensor Tensor::squeeze(const Axes& axes) const {
+  const std::vector<bool> chosen = detail::resolve_axes(axes, ndim());
+  const Shape from = shape();
+  Shape kept;
+  for (usize i = 0; i < from.size(); ++i) {
+    if (!chosen[i] || !from[i].is(1)) kept.push_back(from[i]);
+  }
   return reshape(kept);
 }
 

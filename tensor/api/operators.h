@@ -100,14 +100,14 @@ template <class A, class B>
 Tensor operator!=(const A& a, const B& b) {
   return not_equal(a, b);
 }
-template <class B>
-  requires OperandPair<Tensor, B>
-Tensor operator<<(const Tensor& a, const B& b) {
+template <class A, class B>
+  requires OperandPair<A, B>
+Tensor operator<<(const A& a, const B& b) {
   return shift_left(a, b);
 }
-template <class B>
-  requires OperandPair<Tensor, B>
-Tensor operator>>(const Tensor& a, const B& b) {
+template <class A, class B>
+  requires OperandPair<A, B>
+Tensor operator>>(const A& a, const B& b) {
   return shift_right(a, b);
 }
 inline Tensor operator-(const Tensor& a) { return a.neg(); }

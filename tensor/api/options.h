@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "tensor/api/number.h"
@@ -67,6 +68,10 @@ struct CloseOptions {
   bool equal_nan = false;
 };
 
+// Names and sizes of axes in a formula.
+using AxisSizes = std::vector<std::pair<std::string, i64>>;
+
+enum class Indexing : u8 { Ij, Xy };
 enum class Combine : u8 { Sum, Product, Mean, Max, Min };
 enum class Rounding : u8 { None, Trunc, Floor };
 enum class Gelu : u8 { Exact, Tanh };

@@ -12,6 +12,7 @@
 #include "core/device/device.h"
 #include "tensor/api/build.h"
 #include "tensor/api/capture.h"
+#include "tensor/api/dtype_info.h"
 #include "tensor/api/storage.h"
 #include "tensor/engine/realize.h"
 
@@ -43,7 +44,7 @@ std::array<u64, 2> advance(u16 device, i64 count) {
 }
 
 // 64 random bits per element.
-Tensor random_bits(const Shape& shape, const TensorOptions& options) {
+Tensor random_words(const Shape& shape, const TensorOptions& options) {
   const i64 count = shape.numel().value();
   for (i64 size : shape.values()) {
     if (size < 0) throw fail(ErrorKind::Invalid, "shape {} has a negative size", shape.str());
@@ -60,10 +61,7 @@ Tensor random_bits(const Shape& shape, const TensorOptions& options) {
 // The upper bits of a word of `width` bits as a float in [0, 1): as many as the dtype holds
 // exactly.
 Tensor to_unit(const Tensor& bits, int width, DType dtype) {
-  const int digits = dtype == dtypes::f64    ? 53
-                     : dtype == dtypes::f16  ? 11
-                     : dtype == dtypes::bf16 ? 8
-                                             : 24;
+  const int digits = 1 - std::ilogb(finfo(dtype).eps);
   const DType compute = dtype == dtypes::f64 ? dtypes::f64 : dtypes::f32;
   const Tensor whole = shift_right(bits, width - digits);
   return (whole.cast(compute) * std::ldexp(1.0, -digits)).cast(dtype);
@@ -79,7 +77,7 @@ DType float_option(const TensorOptions& options) {
 }
 
 Tensor unit(const Shape& shape, const TensorOptions& options, DType dtype) {
-  const Tensor bits = random_bits(shape, options);
+  const Tensor bits = random_words(shape, options);
   if (dtype == dtypes::f64) return to_unit(bits, 64, dtype);
   return to_unit(bits.cast(dtypes::u32), 32, dtype);
 }
@@ -96,8 +94,6 @@ f64 fan_in(const Shape& shape) {
   for (usize i = 1; i < shape.size(); ++i) product *= static_cast<f64>(shape[i].value());
   return product;
 }
-
-constexpr f64 kKaimingSlope = 0.01;
 
 }  // namespace
 
@@ -123,7 +119,7 @@ Tensor Tensor::rand(const Shape& shape, const TensorOptions& options) {
 // Box and Muller: both halves of one word, of which the first must not be 0.
 Tensor Tensor::randn(const Shape& shape, const TensorOptions& options) {
   const DType dtype = float_option(options);
-  const Tensor bits = random_bits(shape, options);
+  const Tensor bits = random_words(shape, options);
   const Tensor low = to_unit(bits.cast(dtypes::u32), 32, dtypes::f32);
   const Tensor high = to_unit((bits >> 32).cast(dtypes::u32), 32, dtypes::f32);
   const Tensor radius = ((1 - low).log() * -2).sqrt();
@@ -139,7 +135,7 @@ Tensor Tensor::randint(i64 low, i64 high, const Shape& shape, const TensorOption
   }
   // The remainder of 64 bits is uneven by less than the range in 2^64.
   const u64 range = static_cast<u64>(high) - static_cast<u64>(low);
-  const Tensor bits = random_bits(shape, options);
+  const Tensor bits = random_words(shape, options);
   const Tensor offset = detail::binary(Op::FloorMod, bits, detail::constant(range, dtypes::u64));
   TensorOptions rest = options;
   return stored((offset.cast(dtypes::i64) + low).cast(dtype), rest);
@@ -163,18 +159,71 @@ Tensor Tensor::glorot_uniform(const Shape& shape, const TensorOptions& options) 
   return uniform(shape, -bound, bound, options);
 }
 
-Tensor Tensor::kaiming_uniform(const Shape& shape, const TensorOptions& options) {
-  const f64 bound = std::sqrt(6 / (1 + kKaimingSlope * kKaimingSlope) / fan_in(shape));
+Tensor Tensor::scaled_uniform(const Shape& shape, const TensorOptions& options) {
+  const f64 bound = 1 / std::sqrt(static_cast<f64>(std::max<i64>(shape.numel().value(), 1)));
   return uniform(shape, -bound, bound, options);
 }
 
-Tensor Tensor::kaiming_normal(const Shape& shape, const TensorOptions& options) {
-  const f64 deviation = std::sqrt(2 / (1 + kKaimingSlope * kKaimingSlope) / fan_in(shape));
-  return normal(shape, 0, deviation, options);
+Tensor Tensor::kaiming_uniform(const Shape& shape, f64 a, const TensorOptions& options) {
+  const f64 bound = std::sqrt(6 / (1 + a * a) / fan_in(shape));
+  return uniform(shape, -bound, bound, options);
 }
 
-Tensor Tensor::rand_like() const { return rand(shape(), {.dtype = dtype(), .device = device()}); }
-Tensor Tensor::randn_like() const { return randn(shape(), {.dtype = dtype(), .device = device()}); }
+Tensor Tensor::kaiming_normal(const Shape& shape, f64 a, const TensorOptions& options) {
+  return normal(shape, 0, std::sqrt(2 / (1 + a * a) / fan_in(shape)), options);
+}
+
+Tensor Tensor::random_bits(const Shape& shape, const TensorOptions& options) {
+  const DType dtype = options.dtype.value_or(dtypes::u32);
+  if (!dtype.is_unsigned()) {
+    throw fail(ErrorKind::Invalid, "random bits of {}, expected unsigned integers",
+               core::long_name_of(dtype.scalar));
+  }
+  return stored(random_words(shape, options).cast(dtype), options);
+}
+
+Tensor Tensor::rand_like(const TensorOptions& options) const {
+  return rand(shape(), detail::options_like(*this, options));
+}
+Tensor Tensor::randn_like(const TensorOptions& options) const {
+  return randn(shape(), detail::options_like(*this, options));
+}
+Tensor Tensor::randint_like(i64 low, i64 high, const TensorOptions& options) const {
+  return randint(low, high, shape(), detail::options_like(*this, options));
+}
+
+namespace {
+
+// The first of `weights` (rows, n) whose running sum exceeds the draw (rows, count).
+Tensor pick_by_running_sum(const Tensor& weights, const Tensor& draws) {
+  const Tensor sums = weights.cumsum(1);
+  const Tensor level = draws * sums[{Slice(), Slice(-1, None)}];
+  return (sums.unsqueeze(1) <= level.unsqueeze(2)).sum(2);
+}
+
+}  // namespace
+
+// Without replacement: the largest of log(u) / weight are the draws of successive lotteries
+// (Efraimidis and Spirakis, "Weighted random sampling with a reservoir", 2006).
+Tensor Tensor::multinomial(i64 count, bool replacement) const {
+  const bool is_row = ndim() == 1;
+  if ((!is_row && ndim() != 2) || !dtype().is_float() || count < 1 || size(-1).is(0) ||
+      (!replacement && count > size(-1).value())) {
+    throw fail(ErrorKind::Invalid,
+               "multinomial of {} draws {} replacement from {} weights of shape {}", count,
+               replacement ? "with" : "without", core::long_name_of(dtype().scalar), shape().str());
+  }
+  const Tensor weights = (is_row ? unsqueeze(0) : *this).detach().cast(dtypes::f32);
+  const TensorOptions options{.device = device()};
+  const Shape drawn = replacement ? Shape{weights.size(0), count} : weights.shape();
+  const Tensor draws = unit(drawn, options, dtypes::f32).contiguous();
+  const Tensor places = replacement
+                            ? pick_by_running_sum(weights, draws).minimum(size(-1).value() - 1)
+                            : doorbell::where(0 < weights, (1 - draws).log() / weights, -INFINITY)
+                                  .topk(count, 1)
+                                  .indices;
+  return is_row ? places.squeeze(0) : places;
+}
 
 Tensor Tensor::dropout(f64 probability) const {
   if (!(probability >= 0 && probability <= 1)) {

@@ -1,4 +1,4 @@
-// Reductions, what is made of them (softmax, variance, arg max), and scans.
+// Reductions and what is made of them: softmax, variance, arg max. Scans are scan.cc's.
 #include <cmath>
 
 #include "tensor/api/build.h"
@@ -35,37 +35,22 @@ Tensor reduce(Op op, const Tensor& x, const Axes& axes, bool keepdim) {
   return detail::reduce_axes(op, x, plan.mask).reshape(keepdim ? plan.kept : plan.dropped);
 }
 
-// Wide enough that a sum of many does not overflow or drown at once.
-DType accumulator(DType dtype) {
-  if (dtype.is_float()) return dtype.bytes() < 4 ? dtypes::f32 : dtype;
-  if (dtype.is_unsigned()) return dtype.bytes() < 4 ? dtypes::u32 : dtype;
-  return dtype.is_bool() || dtype.bytes() < 4 ? dtypes::i32 : dtype;
-}
-
 void refuse_empty(const Tensor& x, const Axes& axes, const char* what) {
   if (plan(x, axes).count.is(0)) {
     throw fail(ErrorKind::Invalid, "{} of no elements: shape {}", what, x.shape().str());
   }
 }
 
-// A count as a float tensor, symbolic or not.
-Tensor count_tensor(const Size& count, DType dtype) {
-  if (count.is_const()) return constant(count.value(), dtype);
-  return Tensor::from_uop(core::TensorGraph::make(core::Op::Cast, dtype, {*count.expression()}));
-}
-
-Axes only(i64 axis) { return Axes(axis); }
-
 }  // namespace
 
 Tensor Tensor::sum(const Axes& axes, const ReduceOptions& options) const {
-  const DType wide = options.dtype.value_or(accumulator(dtype()));
+  const DType wide = options.dtype.value_or(detail::accumulator(dtype()));
   const Tensor total = reduce(Op::Add, cast(wide), axes, options.keepdim);
   return !options.dtype && dtype().is_float() ? total.cast(dtype()) : total;
 }
 
 Tensor Tensor::prod(const Axes& axes, const ReduceOptions& options) const {
-  const DType wide = options.dtype.value_or(accumulator(dtype()));
+  const DType wide = options.dtype.value_or(detail::accumulator(dtype()));
   const Tensor total = reduce(Op::Mul, cast(wide), axes, options.keepdim);
   return !options.dtype && dtype().is_float() ? total.cast(dtype()) : total;
 }
@@ -83,8 +68,8 @@ Tensor Tensor::min(const Axes& axes, const ReduceOptions& options) const {
 
 Tensor Tensor::mean(const Axes& axes, const ReduceOptions& options) const {
   const DType result = options.dtype.value_or(detail::float_dtype(dtype()));
-  const Tensor total = cast(accumulator(result)).sum(axes, {.keepdim = options.keepdim});
-  return (total / count_tensor(plan(*this, axes).count, total.dtype())).cast(result);
+  const Tensor total = cast(detail::accumulator(result)).sum(axes, {.keepdim = options.keepdim});
+  return (total / detail::size_tensor(plan(*this, axes).count, total.dtype())).cast(result);
 }
 
 Tensor Tensor::any(const Axes& axes, const ReduceOptions& options) const {
@@ -97,15 +82,22 @@ Tensor Tensor::all(const Axes& axes, const ReduceOptions& options) const {
 
 Tensor Tensor::var(const Axes& axes, const VarOptions& options) const {
   const DType result = detail::float_dtype(dtype());
-  const Tensor x = cast(accumulator(result));
+  const Tensor x = cast(detail::accumulator(result));
   const Tensor squares = (x - x.mean(axes, {.keepdim = true})).square();
-  const Tensor count = count_tensor(plan(*this, axes).count, x.dtype());
+  const Tensor count = detail::size_tensor(plan(*this, axes).count, x.dtype());
   const Tensor divisor = (count - options.correction).maximum(0.0);
   return (squares.sum(axes, {.keepdim = options.keepdim}) / divisor).cast(result);
 }
 
 Tensor Tensor::std(const Axes& axes, const VarOptions& options) const {
   return var(axes, options).sqrt();
+}
+
+std::pair<Tensor, Tensor> Tensor::var_mean(const Axes& axes, const VarOptions& options) const {
+  return {var(axes, options), mean(axes, {.keepdim = options.keepdim})};
+}
+std::pair<Tensor, Tensor> Tensor::std_mean(const Axes& axes, const VarOptions& options) const {
+  return {std(axes, options), mean(axes, {.keepdim = options.keepdim})};
 }
 
 Tensor Tensor::logsumexp(const Axes& axes, const ReduceOptions& options) const {
@@ -155,16 +147,22 @@ Exponentials exponentials(const Tensor& x, i64 axis) {
 
 }  // namespace
 
-Tensor Tensor::softmax(i64 axis) const {
+Tensor Tensor::softmax(i64 axis, std::optional<DType> dtype) const {
+  if (dtype) return cast(*dtype).softmax(axis);
   if (detail::is_always_empty(*this)) return detail::as_float(*this);
   const Exponentials e = exponentials(*this, axis);
   return e.values / e.sum;
 }
 
-Tensor Tensor::log_softmax(i64 axis) const {
+Tensor Tensor::log_softmax(i64 axis, std::optional<DType> dtype) const {
+  if (dtype) return cast(*dtype).log_softmax(axis);
   if (detail::is_always_empty(*this)) return detail::as_float(*this);
   const Exponentials e = exponentials(*this, axis);
   return e.shifted - e.sum.log();
+}
+
+Tensor Tensor::softmin(i64 axis, std::optional<DType> dtype) const {
+  return detail::as_float(*this).neg().softmax(axis, dtype);
 }
 
 Tensor Tensor::normalize(f64 p, i64 axis, f64 eps) const {
@@ -172,58 +170,5 @@ Tensor Tensor::normalize(f64 p, i64 axis, f64 eps) const {
                              : abs().pow(p).sum(axis, {.keepdim = true}).pow(1 / p);
   return *this / size.maximum(eps);
 }
-
-namespace {
-
-Number identity_of(Op op, DType dtype) {
-  if (op == Op::Add) return 0;
-  return op == Op::Mul ? Number(1) : detail::lowest(dtype);
-}
-
-// Of the last axis: each element reduces the window that ends at it.
-Tensor scan_last(Op op, const Tensor& x) {
-  const i64 length = x.size(-1).value();
-  std::vector<std::pair<i64, i64>> amounts(static_cast<usize>(x.ndim()), {0, 0});
-  amounts.back().first = length - 1;
-  const i64 kernel[] = {length}, one[] = {1};
-  const Tensor windows =
-      detail::pool(detail::pad_value(x, amounts, identity_of(op, x.dtype())), kernel, one, one);
-  return reduce(op, windows, only(-1), false);
-}
-
-// Long axes in two stages: inside pieces, then over the pieces' totals.
-Tensor scan(Op op, const Tensor& x, i64 axis) {
-  constexpr i64 kPiece = 256;
-  if (x.ndim() == 0 || detail::is_always_empty(x)) return x;
-  const i64 at = detail::resolve_axis(axis, x.ndim());
-  const Tensor last = x.transpose(at, -1);
-  const i64 length = last.size(-1).value();
-  if (length <= 2 * kPiece) return scan_last(op, last).transpose(at, -1);
-  const i64 pieces = (length + kPiece - 1) / kPiece;
-  const Number identity = identity_of(op, x.dtype());
-  std::vector<std::pair<i64, i64>> front(static_cast<usize>(x.ndim()), {0, 0});
-  front.back().first = pieces * kPiece - length;
-  const Tensor inside =
-      scan_last(op, detail::pad_value(last, front, identity).unflatten(-1, {pieces, kPiece}));
-  std::vector<std::pair<i64, i64>> shifted(static_cast<usize>(x.ndim()), {0, 0});
-  shifted.back() = {1, -1};
-  const Tensor totals = scan_last(op, inside[{Ellipsis, -1}]);
-  const Tensor before = detail::pad_value(totals, shifted, identity);
-  const Tensor joined = detail::binary(op, inside, before.unsqueeze(-1)).flatten(-2, -1);
-  const Slice end(-length, None);
-  return joined[{Ellipsis, end}].transpose(at, -1);
-}
-
-}  // namespace
-
-Tensor Tensor::cumsum(i64 axis) const {
-  const Tensor total = scan(Op::Add, cast(accumulator(dtype())), axis);
-  return dtype().is_float() ? total.cast(dtype()) : total;
-}
-Tensor Tensor::cumprod(i64 axis) const {
-  const Tensor total = scan(Op::Mul, cast(accumulator(dtype())), axis);
-  return dtype().is_float() ? total.cast(dtype()) : total;
-}
-Tensor Tensor::cummax(i64 axis) const { return scan(Op::Max, *this, axis); }
 
 }  // namespace doorbell

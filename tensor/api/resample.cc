@@ -84,24 +84,6 @@ Tensor Tensor::unfold(i64 axis, i64 size, i64 step) const {
   return windows.permute(back);
 }
 
-std::vector<Tensor> meshgrid(std::initializer_list<Tensor> axes) {
-  Shape whole;
-  for (const Tensor& axis : axes) {
-    if (axis.ndim() != 1) {
-      throw fail(ErrorKind::Invalid, "grid along a tensor of shape {}, expected one axis",
-                 axis.shape().str());
-    }
-    whole.push_back(axis.size(0));
-  }
-  std::vector<Tensor> grid;
-  for (const Tensor& axis : axes) {
-    Shape along(whole.size(), 1);
-    along[grid.size()] = axis.size(0);
-    grid.push_back(axis.reshape(along).expand(whole));
-  }
-  return grid;
-}
-
 namespace {
 
 // Where the elements of the result stand among those of x: the low one and the way to the next, for

@@ -27,6 +27,10 @@ Tensor detail::one_hot_mask(const Tensor& x, i64 classes, i64 axis) {
 }
 
 Tensor Tensor::one_hot(i64 classes) const {
+  if (classes == -1) {
+    if (numel() == 0) throw fail(ErrorKind::Invalid, "one_hot of no elements, without classes");
+    classes = max().item<i64>() + 1;
+  }
   if (classes < 0) throw fail(ErrorKind::Invalid, "one_hot of {} classes", classes);
   return detail::one_hot_mask(unsqueeze(-1), classes, -1).cast(dtypes::i32);
 }
@@ -47,12 +51,6 @@ void check_index(const Tensor& x, i64 axis, const Tensor& index) {
   }
 }
 
-Tensor keep(const Tensor& x, const Shape& sizes) {
-  std::vector<std::pair<Size, Size>> windows;
-  for (const Size& size : sizes) windows.emplace_back(0, size);
-  return x.shrink(windows);
-}
-
 }  // namespace
 
 Tensor Tensor::gather(i64 axis, const Tensor& index) const {
@@ -61,7 +59,7 @@ Tensor Tensor::gather(i64 axis, const Tensor& index) const {
   Shape window = index.shape();
   window[static_cast<usize>(at)] = size(at);
   const Tensor x = dtype().is_bool() ? cast(dtypes::u8) : *this;
-  const Tensor columns = keep(x, window).unsqueeze(-1).transpose(at, -1);
+  const Tensor columns = x.shrink_to(window).unsqueeze(-1).transpose(at, -1);
   const Tensor here = detail::one_hot_mask(index.unsqueeze(-1), size(at).value(), -1);
   const Tensor masked = select(here, columns, constant(0, x.dtype()));
   return detail::reduce_axes(Op::Add, masked, i64{1} << ndim()).squeeze(-1).cast(dtype());
@@ -85,7 +83,8 @@ Scattered scattered(const Tensor& x, i64 axis, const Tensor& index, const Tensor
   around.emplace_back(0, 0);
   const Tensor rows = index.unsqueeze(-1).transpose(axis, -1);
   const Tensor here = detail::one_hot_mask(rows, x.size(axis).value(), axis);
-  return {here.pad(around), keep(src, index.shape()).unsqueeze(-1).transpose(axis, -1).pad(around)};
+  return {here.pad(around),
+          src.shrink_to(index.shape()).unsqueeze(-1).transpose(axis, -1).pad(around)};
 }
 
 }  // namespace
@@ -103,6 +102,15 @@ Tensor Tensor::scatter(i64 axis, const Tensor& index, const Operand& src) const 
   const Tensor masked = doorbell::where(number == winner, s.values, 0);
   const Tensor won = masked.sum(-1, {.dtype = dtype().is_bool() ? dtypes::u8 : dtype()});
   return select(winner.squeeze(-1) > 0, won.cast(dtype()), *this);
+}
+
+Tensor Tensor::scatter(i64 axis, const Tensor& index, const Operand& src, Combine combine) const {
+  if (combine != Combine::Sum && combine != Combine::Product) {
+    throw fail(ErrorKind::Invalid, "scatter takes a sum or a product; use scatter_reduce");
+  }
+  const Tensor source = detail::as_tensor(src, dtype());
+  const Tensor values = source.ndim() == 0 && ndim() != 0 ? source.expand(index.shape()) : source;
+  return scatter_reduce(axis, index, values, combine);
 }
 
 Tensor Tensor::scatter_add(i64 axis, const Tensor& index, const Tensor& src) const {

@@ -20,6 +20,12 @@ class Selection : public Tensor {
   void operator-=(const Operand& value) && { assign_to_base(sub(value)); }
   void operator*=(const Operand& value) && { assign_to_base(mul(value)); }
   void operator/=(const Operand& value) && { assign_to_base(div(value)); }
+  void operator%=(const Operand& value) && { assign_to_base(mod(value)); }
+  void operator&=(const Operand& value) && { assign_to_base(bitwise_and(value)); }
+  void operator|=(const Operand& value) && { assign_to_base(bitwise_or(value)); }
+  void operator^=(const Operand& value) && { assign_to_base(bitwise_xor(value)); }
+  void operator<<=(const Operand& value) && { assign_to_base(lshift(value)); }
+  void operator>>=(const Operand& value) && { assign_to_base(rshift(value)); }
 
  private:
   void assign_to_base(const Operand& value);

@@ -1,11 +1,17 @@
 // What stands in the brackets of x[{...}]: an int drops an axis, a Slice keeps part of it, None
-// adds an axis of size 1, Ellipsis stands for all axes not named, a Tensor of integers picks
-// elements. Applying them is tensor/api/index.cc's.
+// adds an axis of size 1, Ellipsis stands for all axes not named. A list or a Tensor of integers
+// picks elements; a Tensor of bool stands for the axes of its shape and picks where it holds.
+//
+// Several that pick are one: they broadcast with each other, and their axes take the place of the
+// first, or come first where slices stand between them (PyTorch's rule). An int, and a number of a
+// list, out of range is an error. A Tensor's is not looked at: reading gives 0 there, and
+// assigning does nothing. Applying all this is tensor/api/index.cc's.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <variant>
+#include <vector>
 
 #include "tensor/api/size.h"
 
@@ -42,14 +48,17 @@ class Index {
     requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
   // NOLINTNEXTLINE(google-explicit-constructor): all of these are what brackets hold.
   Index(T value) : item_(Size(value)) {}
-  Index(Size value) : item_(std::move(value)) {}   // NOLINT(google-explicit-constructor)
-  Index(Slice slice) : item_(std::move(slice)) {}  // NOLINT(google-explicit-constructor)
-  Index(NoneType) : item_(None) {}                 // NOLINT(google-explicit-constructor)
-  Index(EllipsisType) : item_(Ellipsis) {}         // NOLINT(google-explicit-constructor)
-  Index(const Tensor& tensor);                     // NOLINT(google-explicit-constructor)
+  Index(Size value) : item_(std::move(value)) {}            // NOLINT(google-explicit-constructor)
+  Index(Slice slice) : item_(std::move(slice)) {}           // NOLINT(google-explicit-constructor)
+  Index(NoneType) : item_(None) {}                          // NOLINT(google-explicit-constructor)
+  Index(EllipsisType) : item_(Ellipsis) {}                  // NOLINT(google-explicit-constructor)
+  Index(const Tensor& tensor);                              // NOLINT(google-explicit-constructor)
+  Index(std::vector<i64> list) : item_(std::move(list)) {}  // NOLINT(google-explicit-constructor)
+  Index(std::initializer_list<i64> list) : item_(std::vector<i64>(list)) {}
 
   const Size* integer() const { return std::get_if<Size>(&item_); }
   const Slice* slice() const { return std::get_if<Slice>(&item_); }
+  const std::vector<i64>* list() const { return std::get_if<std::vector<i64>>(&item_); }
   bool is_none() const { return std::holds_alternative<NoneType>(item_); }
   bool is_ellipsis() const { return std::holds_alternative<EllipsisType>(item_); }
   const Tensor* tensor() const {
@@ -59,7 +68,8 @@ class Index {
 
  private:
   // The pointer is shared only because Tensor is incomplete here and Index must be copyable.
-  std::variant<Size, Slice, NoneType, EllipsisType, std::shared_ptr<const Tensor>> item_;
+  std::variant<Size, Slice, NoneType, EllipsisType, std::vector<i64>, std::shared_ptr<const Tensor>>
+      item_;
 };
 
 }  // namespace doorbell

@@ -55,7 +55,7 @@ Number last_value(DType dtype, bool descending) {
 
 }  // namespace
 
-Sorted Tensor::sort(i64 axis, bool descending) const {
+Picked Tensor::sort(i64 axis, bool descending) const {
   if (ndim() == 0) return {*this, zeros_like().cast(dtypes::i32)};
   const i64 at = detail::resolve_axis(axis, ndim());
   const i64 length = size(at).value();
@@ -82,38 +82,21 @@ Sorted Tensor::sort(i64 axis, bool descending) const {
 
 Tensor Tensor::argsort(i64 axis, bool descending) const { return sort(axis, descending).indices; }
 
-Sorted Tensor::topk(i64 count, i64 axis, bool largest) const {
+Picked Tensor::topk(i64 count, i64 axis, bool largest) const {
   const i64 at = detail::resolve_axis(axis, ndim());
   if (count < 0 || count > size(at).value()) {
     throw fail(ErrorKind::Invalid, "top {} of axis {} of shape {}", count, axis, shape().str());
   }
-  const Sorted all = sort(at, largest);
-  std::vector<std::pair<Size, Size>> windows;
-  for (const Size& size : shape()) windows.emplace_back(0, size);
-  windows[static_cast<usize>(at)] = {0, count};
-  return {all.values.shrink(windows), all.indices.shrink(windows)};
+  const Picked all = sort(at, largest);
+  Shape window = shape();
+  if (ndim() > 0) window[static_cast<usize>(at)] = count;
+  return {all.values.shrink_to(window), all.indices.shrink_to(window)};
 }
 
 Tensor Tensor::randperm(i64 count, const TensorOptions& options) {
   if (count < 0) throw fail(ErrorKind::Invalid, "a permutation of {}", count);
   const Tensor order = rand({count}, {.device = options.device}).argsort();
   return order.cast(options.dtype.value_or(dtypes::i32));
-}
-
-// Where mask holds for the n-th time, element n: counted by a running sum, placed by a scatter.
-Tensor Tensor::masked_select(const Tensor& mask, i64 size, Number fill) const {
-  if (!mask.dtype().is_bool() || size < 0) {
-    throw fail(ErrorKind::Invalid, "selection of {} by a mask of {}", size,
-               core::long_name_of(mask.dtype().scalar));
-  }
-  const Tensor chosen = mask.expand(shape()).reshape({-1});
-  const Tensor source = reshape({-1});
-  const Tensor rank = chosen.cast(dtypes::i32).cumsum();  // of a chosen element, from 1
-  const Tensor place = Tensor::arange(1, size + 1).unsqueeze(1);
-  const Tensor here = chosen & (rank == place);
-  const Tensor found = doorbell::where(here, source, 0).sum(1, {.dtype = dtype()});
-  const Tensor total = chosen.cast(dtypes::i32).sum();
-  return detail::select(place.squeeze(1) <= total, found, detail::constant(fill, dtype()));
 }
 
 }  // namespace doorbell

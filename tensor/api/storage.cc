@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "base/os/host.h"
 #include "base/util/check.h"
 #include "core/device/device.h"
 #include "tensor/api/build.h"
@@ -89,6 +90,13 @@ Tensor detail::finish(Tensor tensor, const TensorOptions& options) {
   return tensor;
 }
 
+TensorOptions detail::options_like(const Tensor& x, const TensorOptions& options) {
+  TensorOptions chosen = options;
+  if (!chosen.dtype) chosen.dtype = x.dtype();
+  if (chosen.device.empty()) chosen.device = x.device();
+  return chosen;
+}
+
 Tensor Tensor::of(const Nested& values, const TensorOptions& options) {
   std::vector<i64> shape;
   std::vector<Number> numbers;
@@ -127,6 +135,19 @@ Tensor Tensor::from_bytes(std::span<const std::byte> bytes, DType dtype, const S
   return tensor;
 }
 
+Tensor Tensor::from_file(const std::string& path, const TensorOptions& options) {
+  Result<os::Mapping> mapping = os::map_file(os::host_files(), path);
+  if (!mapping) throw std::move(mapping).error();
+  const std::span<const std::byte> bytes = std::as_bytes(mapping->bytes());
+  const DType dtype = options.dtype.value_or(dtypes::u8);
+  const i64 size = static_cast<i64>(bytes.size());
+  if (size % dtype.bytes() != 0) {
+    throw fail(ErrorKind::Invalid, "{} has {} bytes, not a multiple of the {} of {}", path, size,
+               dtype.bytes(), core::long_name_of(dtype.scalar));
+  }
+  return from_bytes(bytes, dtype, {size / dtype.bytes()}, options);
+}
+
 Tensor Tensor::from_blob(void* memory, DType dtype, const Shape& shape,
                          const TensorOptions& options) {
   if (options.dtype && *options.dtype != dtype) {
@@ -150,6 +171,10 @@ Tensor Tensor::empty(const Shape& shape, const TensorOptions& options) {
   Tensor tensor = from_buffer(engine::make_buffer_node(device, dtype, checked_sizes(shape), {}));
   if (options.requires_grad) tensor.requires_grad();
   return tensor;
+}
+
+Tensor Tensor::empty_like(const TensorOptions& options) const {
+  return empty(shape(), detail::options_like(*this, options));
 }
 
 std::string Tensor::device() const { return device_of(*this).name(); }
@@ -240,6 +265,12 @@ Tensor& Tensor::operator+=(const Operand& x) { return assign(add(x)); }
 Tensor& Tensor::operator-=(const Operand& x) { return assign(sub(x)); }
 Tensor& Tensor::operator*=(const Operand& x) { return assign(mul(x)); }
 Tensor& Tensor::operator/=(const Operand& x) { return assign(div(x)); }
+Tensor& Tensor::operator%=(const Operand& x) { return assign(mod(x)); }
+Tensor& Tensor::operator&=(const Operand& x) { return assign(bitwise_and(x)); }
+Tensor& Tensor::operator|=(const Operand& x) { return assign(bitwise_or(x)); }
+Tensor& Tensor::operator^=(const Operand& x) { return assign(bitwise_xor(x)); }
+Tensor& Tensor::operator<<=(const Operand& x) { return assign(lshift(x)); }
+Tensor& Tensor::operator>>=(const Operand& x) { return assign(rshift(x)); }
 
 Tensor Tensor::to(const std::string& device) const {
   core::Device& target = engine::device(device);

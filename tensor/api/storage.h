@@ -8,4 +8,7 @@ namespace doorbell::detail {
 // Puts a tensor of no device where the options say, and marks it where they ask.
 Tensor finish(Tensor tensor, const TensorOptions& options);
 
+// The options with the dtype and device of x where they name none.
+TensorOptions options_like(const Tensor& x, const TensorOptions& options);
+
 }  // namespace doorbell::detail

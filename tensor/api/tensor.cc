@@ -29,14 +29,22 @@ namespace detail {
 constinit thread_local Capture* capture = nullptr;
 
 Cell::Cell(UOpRef value, bool tracked) : value(std::move(value)), tracked(tracked) {
-  if (capture != nullptr) [[unlikely]] born = capture->cell_born();
+  if (capture != nullptr) [[unlikely]]
+    born = capture->cell_born();
 }
 
 Cell::~Cell() {
-  if (born != 0 && capture != nullptr) [[unlikely]] capture->cell_gone(born);
+  if (born != 0 && capture != nullptr) [[unlikely]]
+    capture->cell_gone(born);
   if (tag == nullptr) return;
   tag->cell.store(nullptr, std::memory_order_release);
   tag->unref();
+}
+
+void Cell::resolve() {
+  const Tensor made = (*deferred)();
+  set_value(made.uop(), made.needs_grad());
+  deferred.reset();
 }
 
 void Cell::set_value(UOpRef new_value, bool new_tracked) {
@@ -72,7 +80,10 @@ Tensor Tensor::from_uop(UOpRef value, bool needs_grad) {
 
 detail::Cell& Tensor::cell() const {
   if (cell_ == nullptr) throw fail(ErrorKind::Invalid, "the tensor is not defined");
-  if (detail::capture != nullptr) [[unlikely]] detail::capture->touch(*cell_);
+  if (cell_->deferred) [[unlikely]]
+    cell_->resolve();
+  if (detail::capture != nullptr) [[unlikely]]
+    detail::capture->touch(*cell_);
   return *cell_;
 }
 
@@ -115,6 +126,12 @@ i64 Tensor::numel() const {
     total *= size.is_const() ? size.value() : detail::bound_value(Size(size));
   }
   return total;
+}
+
+Shape Tensor::max_shape() const {
+  Shape largest = shape();
+  for (Size& size : largest) size = size.max();
+  return largest;
 }
 
 DType Tensor::dtype() const { return cell().value->dtype(); }

@@ -31,9 +31,9 @@ namespace doorbell {
 
 class Selection;
 struct Operand;
+struct Picked;
 struct Pooled;
 struct QR;
-struct Sorted;
 struct SVD;
 namespace detail {
 struct Cell;
@@ -57,9 +57,12 @@ class Tensor {
   Shape shape() const;
   Size size(i64 axis) const;
   i64 ndim() const;
-  i64 numel() const;  // with symbolic sizes as they are bound now
+  i64 numel() const;        // with symbolic sizes as they are bound now
+  Shape max_shape() const;  // with the largest that each symbolic size can be
   i64 nbytes() const { return numel() * dtype().bytes(); }
   DType dtype() const;
+  i64 element_size() const { return dtype().bytes(); }
+  bool is_floating_point() const { return dtype().is_float(); }
   std::string device() const;
 
   // ---- computing and reading (storage.cc) ----
@@ -91,10 +94,18 @@ class Tensor {
   Tensor& operator-=(const Operand& x);
   Tensor& operator*=(const Operand& x);
   Tensor& operator/=(const Operand& x);
+  Tensor& operator%=(const Operand& x);
+  Tensor& operator&=(const Operand& x);
+  Tensor& operator|=(const Operand& x);
+  Tensor& operator^=(const Operand& x);
+  Tensor& operator<<=(const Operand& x);
+  Tensor& operator>>=(const Operand& x);
   Tensor to(const std::string& device) const;
-  Tensor clone() const;       // own storage
-  Tensor contiguous() const;  // stored in row-major order where it is computed
-  Tensor detach() const;      // the value; gradients stop here
+  Tensor& to_(const std::string& device) { return replace(to(device)); }
+  Tensor clone() const;                // own storage
+  Tensor contiguous() const;           // stored in row-major order where it is computed
+  Tensor detach() const;               // the value; gradients stop here
+  Tensor contiguous_backward() const;  // the gradient is stored where it is computed
 
   // ---- gradients (autograd.cc, gradient.cc) ----
   // Marks a leaf whose grad() backward fills.
@@ -168,13 +179,14 @@ struct SVD {
   Tensor U, S, Vh;
 };
 
-// What sort and topk give: `indices` (i32) say where the values stood.
-struct Sorted {
+// Values taken from a tensor, and where along the axis they stood (i32).
+struct Picked {
   Tensor values, indices;
 };
 
-// One tensor per input, all of the shape that the inputs span; the first runs along axis 0.
-std::vector<Tensor> meshgrid(std::initializer_list<Tensor> axes);
+// One tensor per input (vectors or scalars), all of the shape that the inputs span. Ij: the first
+// runs along axis 0; Xy: along axis 1, the second along axis 0.
+std::vector<Tensor> meshgrid(std::initializer_list<Tensor> axes, Indexing indexing = Indexing::Ij);
 
 // "tensor([[1., 2.], [3., 4.]])", realized; large tensors are shortened.
 std::ostream& operator<<(std::ostream& os, const Tensor& tensor);

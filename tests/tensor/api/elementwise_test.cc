@@ -284,7 +284,8 @@ TEST(Elementwise, CastsTruncateAndTestForZero) {
   expect_values(x.cast(dtypes::bool_), {1, 0, 1, 1});
   expect_values(x.cast(dtypes::f16), {-1.7, 0, 0.3, 2.9}, 1e-3);
   expect_values(Tensor::of({1.0}).bitcast(dtypes::u32), {1065353216});
-  EXPECT_EQ(message_of([&] { x.bitcast(dtypes::u8); }), "cannot bitcast float32 to uint8");
+  EXPECT_EQ(message_of([&] { x.bitcast(dtypes::bool_); }),
+            "cannot bitcast float32 of shape " + x.shape().str() + " to bool");
 }
 
 TEST(Elementwise, ClampLerpAndFill) {

@@ -61,7 +61,7 @@ TEST(Index, TensorsPickElements) {
       x[{Tensor::of({0, 2, 3}), Slice(), Tensor::of({5})}],
       Array::make({3, 5}, [&](auto& at) { return kX.at({at[0] == 0 ? 0 : at[0] + 1, at[1], 5}); }));
   EXPECT_EQ(message_of([&] { x[Tensor::of({0.5})]; }),
-            "index tensor has dtype float32, expected integers");
+            "index tensor has dtype float32, expected integers or bool");
 }
 
 TEST(Index, AssignmentChangesTheNamedPlaceOnly) {

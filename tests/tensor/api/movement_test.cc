@@ -78,7 +78,7 @@ TEST(Movement, RepeatRollAndDiagonal) {
   expect_exact(x.roll(1, 1), {{2, 3}, {2, 0, 1, 5, 3, 4}});
   expect_exact(x.roll(-4, 1), {{2, 3}, {1, 2, 0, 4, 5, 3}});
   const Array squares = Array::noise({2, 3, 3}, 3);
-  expect_exact(squares.tensor().diagonal(), Array::make({2, 3}, [&](const Place& at) {
+  expect_exact(squares.tensor().diagonal(0, 1, 2), Array::make({2, 3}, [&](const Place& at) {
                  return squares.at({at[0], at[1], at[1]});
                }));
 }

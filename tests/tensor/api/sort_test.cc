@@ -25,7 +25,7 @@ TEST(Sort, MatchesStableSort) {
           places.values.push_back(static_cast<double>(i));
         }
       }
-      const Sorted sorted = x.tensor().sort(-1, descending);
+      const Picked sorted = x.tensor().sort(-1, descending);
       expect_exact(sorted.values, values);
       expect_exact(sorted.indices, places);
     }
@@ -46,7 +46,7 @@ TEST(Sort, OtherAxesDtypesAndNaN) {
 
 TEST(Sort, TopKAndPermutations) {
   const Tensor x = Tensor::of({5.0, 1.0, 9.0, 3.0});
-  const Sorted top = x.topk(2);
+  const Picked top = x.topk(2);
   expect_values(top.values, {9, 5});
   expect_values(top.indices, {2, 0});
   expect_values(x.topk(1, 0, false).values, {1});
