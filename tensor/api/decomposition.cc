@@ -122,7 +122,7 @@ SVD Tensor::svd(bool full_matrices) const {
   const auto rows = [](const Tensor& x, i64 begin, i64 end) {
     return x.at({{Index(Ellipsis), Index(Slice(begin, end)), Index(Slice())}});
   };
-  const Sorted sorted = rows(both, 0, m).square().sum(-2).sqrt().sort(-1, true);
+  const Picked sorted = rows(both, 0, m).square().sum(-2).sqrt().sort(-1, true);
   both = both.gather(-1, sorted.indices.unsqueeze(-2).expand(both.shape())).contiguous();
   // The columns of W by their sizes are U, as far as there are sizes; QR finds the rest.
   const QR split = rows(both, 0, m).qr(full_matrices ? QrMode::Complete : QrMode::Reduced);

@@ -10,8 +10,12 @@ namespace doorbell {
 
 namespace {
 
+using Names = std::vector<std::string>;
 // One axis of a side: the names that its bracket joins, or the one name. "1" has no names.
-using Group = std::vector<std::string>;
+struct Group {
+  Names names;
+  bool is_bracket = false;
+};
 constexpr std::string_view kEllipsis = "...";
 
 [[noreturn]] void refuse(std::string_view formula, std::string_view why) {
@@ -44,12 +48,12 @@ std::vector<Group> parse_side(std::string_view formula, std::string_view text) {
     } else if (c == '(' || c == ')') {
       if (inside == (c == '(')) refuse(formula, "brackets do not match");
       inside = c == '(';
-      if (inside) groups.emplace_back();
+      if (inside) groups.push_back({.is_bracket = true});
       text.remove_prefix(1);
     } else {
       const std::string word(next_word(formula, text));
       if (!inside) groups.emplace_back();
-      if (word != "1") groups.back().push_back(word);
+      if (word != "1") groups.back().names.push_back(word);
     }
   }
   if (inside) refuse(formula, "brackets do not match");
@@ -60,31 +64,34 @@ std::vector<Group> parse_side(std::string_view formula, std::string_view text) {
 std::vector<Group> without_ellipsis(const std::vector<Group>& groups, i64 count) {
   std::vector<Group> result;
   for (const Group& group : groups) {
-    const bool alone = group.size() == 1;
-    if (!alone) result.emplace_back();
-    for (const std::string& name : group) {
-      if (name != kEllipsis) {
-        if (alone) result.emplace_back();
-        result.back().push_back(name);
-        continue;
-      }
-      for (i64 i = 0; i < count; ++i) {
-        if (alone) result.emplace_back();
-        result.back().push_back(std::string(kEllipsis) + std::to_string(i));
+    Group whole{.is_bracket = group.is_bracket};
+    for (const std::string& name : group.names) {
+      if (name != kEllipsis) whole.names.push_back(name);
+      for (i64 i = 0; name == kEllipsis && i < count; ++i) {
+        const std::string axis = std::string(kEllipsis) + std::to_string(i);
+        if (group.is_bracket) {
+          whole.names.push_back(axis);
+        } else {
+          result.push_back({{axis}});
+        }
       }
     }
+    const bool stood_alone = !group.is_bracket && group.names == Names{std::string(kEllipsis)};
+    if (!stood_alone) result.push_back(std::move(whole));
   }
   return result;
 }
 
-Group flat(const std::vector<Group>& groups) {
-  Group names;
-  for (const Group& group : groups) names.insert(names.end(), group.begin(), group.end());
+Names flat(const std::vector<Group>& groups) {
+  Names names;
+  for (const Group& group : groups) {
+    names.insert(names.end(), group.names.begin(), group.names.end());
+  }
   return names;
 }
 
 // The sizes of the names of one axis of x; at most one of them is not given.
-void add_sizes(std::string_view formula, const Group& group, const Size& whole,
+void add_sizes(std::string_view formula, const Names& group, const Size& whole,
                const AxisSizes& given, Shape& sizes) {
   Shape inner;
   for (const std::string& name : group) {
@@ -115,7 +122,7 @@ Tensor Tensor::rearrange(std::string_view formula, const AxisSizes& sizes) const
   if (arrow == formula.npos) refuse(formula, "no ->");
   std::vector<Group> from = parse_side(formula, formula.substr(0, arrow));
   std::vector<Group> to = parse_side(formula, formula.substr(arrow + 2));
-  const Group names = flat(from);
+  const Names names = flat(from);
   const i64 ellipses = std::count(names.begin(), names.end(), kEllipsis);
   const i64 named = static_cast<i64>(from.size()) - ellipses;
   if (ellipses > 1 || (ellipses == 0 ? named != ndim() : named > ndim())) {
@@ -123,8 +130,8 @@ Tensor Tensor::rearrange(std::string_view formula, const AxisSizes& sizes) const
   }
   from = without_ellipsis(from, ndim() - named);
   to = without_ellipsis(to, ndim() - named);
-  const Group source = flat(from), target = flat(to);
-  Group left = source, right = target;
+  const Names source = flat(from), target = flat(to);
+  Names left = source, right = target;
   std::sort(left.begin(), left.end());
   std::sort(right.begin(), right.end());
   if (left != right || std::adjacent_find(left.begin(), left.end()) != left.end()) {
@@ -135,7 +142,7 @@ Tensor Tensor::rearrange(std::string_view formula, const AxisSizes& sizes) const
   }
   Shape apart, joined;
   for (usize i = 0; i < from.size(); ++i) {
-    add_sizes(formula, from[i], size(static_cast<i64>(i)), sizes, apart);
+    add_sizes(formula, from[i].names, size(static_cast<i64>(i)), sizes, apart);
   }
   const auto place = [&](const std::string& name) {
     return std::find(source.begin(), source.end(), name) - source.begin();
@@ -144,7 +151,8 @@ Tensor Tensor::rearrange(std::string_view formula, const AxisSizes& sizes) const
   for (const std::string& name : target) order.push_back(place(name));
   for (const Group& group : to) {
     Size size = 1;
-    for (const std::string& name : group) size = size * apart[static_cast<usize>(place(name))];
+    for (const std::string& name : group.names)
+      size = size * apart[static_cast<usize>(place(name))];
     joined.push_back(size);
   }
   return reshape(apart).permute(order).reshape(joined);
