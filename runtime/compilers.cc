@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <memory>
@@ -108,8 +109,10 @@ class Compilers final : public engine::KernelCompiler {
     if (!backend) return options;  // compile() will say why
     options.max_buffers = static_cast<u32>(backend->caps.max_params);
     options.fuse_rows = true;
-    // A worker has enough to do with a few results; splitting more would cost memory traffic.
-    if (device.runs()) options.split_below = 16 * device.threads();
+    // A worker has enough to do with a few results, a work group of 256 items with one; splitting
+    // more would cost memory traffic.
+    const i64 groups = backend->caps.has_local ? backend->caps.busy_items / 256 : 0;
+    if (device.runs()) options.split_below = std::max<i64>(groups, 16 * device.threads());
     // Where nothing runs, nothing is slower: as few kernels as there can be.
     if (!device.runs()) options.max_nested_work = std::numeric_limits<f64>::infinity();
     return options;
