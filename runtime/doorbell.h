@@ -3,6 +3,7 @@
 
 #include "tensor/api/jit.h"
 #include "tensor/api/tensor.h"
+#include "tensor/io/files.h"
 #include "tensor/io/idx.h"
 #include "tensor/io/safetensors.h"
 #include "tensor/nn/layers.h"
