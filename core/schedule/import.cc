@@ -170,7 +170,7 @@ LazyId Importer::import_node(UOp node) {
   }
   switch (node.op()) {
     case Op::Reduce: return import_reduce(node, data(node.src(0)));
-    case Op::Copy: return on_device(data(node.src(0)), node.device());
+    case Op::Copy: return placed_on(data(node.src(0)), node.device());
     case Op::Detach:
     case Op::CustomGradient: return data(node.src(0));
     case Op::Contiguous: {
@@ -179,7 +179,7 @@ LazyId Importer::import_node(UOp node) {
       return id;
     }
     case Op::Assign: {
-      LazyId id = on_device(data(node.src(1)), node.device());
+      LazyId id = placed_on(data(node.src(1)), node.device());
       force(id);
       return id;
     }
@@ -232,6 +232,13 @@ LazyId Importer::on_device(LazyId src, u16 device) {
   LazyId copy = add(Op::Copy, graph_[src].dtype, device, graph_[base].shape, {base});
   graph_.nodes[copy].forced = true;
   return add_reshape(copy, graph_[src].shape);
+}
+
+// The same for who wants the value there and nowhere else: what belongs to no device is computed
+// there, and belongs there from then on.
+LazyId Importer::placed_on(LazyId src, u16 device) {
+  if (graph_[src].device != 0 || device == 0) return on_device(src, device);
+  return add(Op::Contiguous, graph_[src].dtype, device, graph_[src].shape, {src});
 }
 
 // A root that is a view of another shares its memory.

@@ -47,6 +47,7 @@ class Importer {
   LazyId import_move(UOp node, LazyId src);
   LazyId import_reduce(UOp node, LazyId src);
   LazyId on_device(LazyId src, u16 device);
+  LazyId placed_on(LazyId src, u16 device);
   LazyId import_root(LazyId id);
 
   u32 shape_of(UOp node);

@@ -171,6 +171,23 @@ TEST_F(RealizeTest, ConstantsGoToTheDefaultDevice) {
   EXPECT_EQ(read(held, 4), (std::vector<f32>{3, 3, 3, 3}));
 }
 
+// Where somebody says which device, they are computed there and stay there.
+TEST_F(RealizeTest, ConstantsGoWhereTheyAreWanted) {
+  const std::string name = "INTERPRETER:1";
+  const UOpRef three = TensorGraph::make(Op::Expand, dtypes::f32, {*constant(3)}, {4});
+  const UOpRef copy = TensorGraph::make(Op::Copy, dtypes::f32, {*three}, {device(name).index()});
+  const UOpRef assigned =
+      TensorGraph::make(Op::Assign, dtypes::f32, {*vector({0, 0, 0, 0}, name), *three});
+  const i64 before = counters.copies;
+  for (const UOpRef& wanted : {copy, assigned}) {
+    const UOpRef stored = TensorGraph::make(Op::Contiguous, dtypes::f32, {*wanted});
+    const UOpRef held = realize(*stored);
+    EXPECT_EQ(device_of(*held).name(), name);
+    EXPECT_EQ(read(held, 4), (std::vector<f32>{3, 3, 3, 3}));
+  }
+  EXPECT_EQ(counters.copies, before);
+}
+
 TEST_F(RealizeTest, CopiesBetweenDevices) {
   UOpRef a = vector({1, 2}), b = vector({3, 4}, "INTERPRETER:1");
   UOpRef moved = TensorGraph::make(Op::Copy, dtypes::f32, {*op(Op::Add, a, a)},
