@@ -142,11 +142,13 @@ std::string plot(const Report& report) {
   const Axis axis(report);
   Svg svg(width, height, "Latency of " + report.device);
   svg.text(kMargin, 32, "Latency of " + report.device, Svg::Align::Begin, 20, kInk, true);
-  svg.text(kMargin, 52, report.machine, Svg::Align::Begin, 12, kFaint);
-  svg.text(kMargin, 69,
-           fmt::format("device {}: {}, renderer {}; clock {}, a read costs {}", report.device,
-                       report.description, report.renderer, report.clock,
+  svg.text(kMargin, 52,
+           fmt::format("{}; clock {}, a read costs {}", report.machine, report.clock,
                        time_text(report.clock_read_ns)),
+           Svg::Align::Begin, 12, kFaint);
+  svg.text(kMargin, 69,
+           fmt::format("device {}: {}, renderer {}", report.device, report.description,
+                       report.renderer),
            Svg::Align::Begin, 12, kFaint);
   draw_legend(svg, 94);
   svg.text(kMargin + kLabels + kPlot + 70, 98, "median", Svg::Align::End, 11, kFaint);
