@@ -90,18 +90,16 @@ void offset_views(Trial& trial, DType dtype) {
   Random random(seed_of(trial.seed(), dtype.str()));
   const Array values = random_array(random, dtype, {257}, Domain::Small);
   const Tensor x = trial.tensor(values).realize();
-  for (i64 start = 0; start < 17; ++start) {
-    const Array want = slice(values, 0, start, 1, 200);
+  for (i64 start : {0, 1, 2, 3, 5, 8, 13, 16}) {
     const Tensor view = x[{Slice(start, start + 200)}];
-    trial.expect(fmt::format("from {}", start), view.contiguous(), want);
-    trial.expect(
-        fmt::format("from {}, behind another", start), Tensor::cat({x[{Slice(0, 3)}], view}), [&] {
-          Array joined = slice(values, 0, 0, 1, 3);
-          joined.values.insert(joined.values.end(), want.values.begin(), want.values.end());
-          joined.shape = {203};
-          return joined;
-        }());
+    trial.expect(fmt::format("from {}", start), view.contiguous(), slice(values, 0, start, 1, 200));
   }
+  // Written behind another part, at an odd place.
+  Array joined = slice(values, 0, 0, 1, 3);
+  const Array rest = slice(values, 0, 5, 1, 200);
+  joined.values.insert(joined.values.end(), rest.values.begin(), rest.values.end());
+  joined.shape = {203};
+  trial.expect("joined", Tensor::cat({x[{Slice(0, 3)}], x[{Slice(5, 205)}]}), joined);
 }
 
 void old_values_stay(Trial& trial) {
@@ -142,8 +140,9 @@ void add_memory_cases(Suite& suite) {
   suite.add_alone("memory/bytes/large", {.dtypes = {dtypes::u32}, .runs = true}, large_copy);
   suite.add_alone("memory/versions/kept", values, old_values_stay);
   for (DType dtype : all_dtypes()) {
-    suite.add_alone("memory/offsets/" + dtype.str(), {.dtypes = {dtype}},
-                    [dtype](Trial& t) { offset_views(t, dtype); });
+    suite.add("memory/offsets/" + dtype.str(), {.dtypes = {dtype}}).add("views", [dtype](Trial& t) {
+      offset_views(t, dtype);
+    });
   }
 }
 

@@ -25,9 +25,8 @@ std::string escaped(const std::string& name) {
 }
 
 // Keeps some of each group's batches, one at least, and some cases of each batch.
-std::vector<Batch> sample(const std::vector<Batch>& batches, u64 seed) {
-  constexpr u64 kOneIn = 6;
-  constexpr usize kCases = 10;
+std::vector<Batch> sample(const std::vector<Batch>& batches, u64 seed, u64 one_in) {
+  const usize most_cases = std::clamp<usize>(60 / one_in, 3, 10);
   std::map<std::string, std::pair<u64, const Batch*>> first;  // of each group, by the seed's order
   for (const Batch& batch : batches) {
     const std::pair<u64, const Batch*> entry{seed_of(seed, batch.name), &batch};
@@ -37,14 +36,14 @@ std::vector<Batch> sample(const std::vector<Batch>& batches, u64 seed) {
   std::vector<Batch> kept;
   for (const Batch& batch : batches) {
     const bool is_first = first.at(group_of(batch.name)).second == &batch;
-    if (!batch.always && !is_first && seed_of(seed, batch.name) % kOneIn != 0) continue;
+    if (!batch.always && !is_first && seed_of(seed, batch.name) % one_in != 0) continue;
     kept.push_back(batch);
     std::vector<Case>& cases = kept.back().cases;
-    if (cases.size() <= kCases) continue;
+    if (cases.size() <= most_cases) continue;
     std::stable_sort(cases.begin(), cases.end(), [&](const Case& a, const Case& b) {
       return seed_of(seed, a.name) < seed_of(seed, b.name);
     });
-    cases.resize(kCases);
+    cases.resize(most_cases);
   }
   return kept;
 }
@@ -181,7 +180,8 @@ Result<std::vector<Batch>> choose(const Suite& suite, const Options& options) {
   if (chosen.empty())
     return fail(ErrorKind::NotFound, "no case has '{}' in its name; --list names them",
                 options.filter);
-  return options.sample ? sample(chosen, options.seed) : std::move(chosen);
+  return options.sample_one_in > 0 ? sample(chosen, options.seed, options.sample_one_in)
+                                   : std::move(chosen);
 }
 
 Report run(const std::vector<Batch>& batches, const Target& target, const Options& options,

@@ -12,8 +12,9 @@ namespace doorbell::conformance {
 
 struct Options {
   u64 seed = 1;
-  std::string filter;   // a regular expression that a case's name must contain
-  bool sample = false;  // a part of each group, chosen by the seed
+  std::string filter;  // a regular expression that a case's name must contain
+  // Keeps one batch in so many of each group, chosen by the seed, and few cases of it; 0: all.
+  u64 sample_one_in = 0;
 };
 
 struct Failure {

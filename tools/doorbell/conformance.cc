@@ -82,7 +82,7 @@ void print_json(const Settings& settings, const Report& report, const Target& ta
                               {"description", target.device->description()},
                               {"runs", target.device->runs()},
                               {"seed", settings.options.seed},
-                              {"sample", settings.options.sample},
+                              {"sample_one_in", settings.options.sample_one_in},
                               {"passed", report.passed},
                               {"failed", report.failed},
                               {"skipped", report.skipped},
@@ -109,7 +109,7 @@ int run(const Settings& settings) {
   if (!settings.json) {
     fmt::print("{}:{}, {}; seed {}{}\n", target.device->name(), target.device->spec().renderer,
                target.device->description(), settings.options.seed,
-               settings.options.sample ? ", a sample" : "");
+               settings.options.sample_one_in > 0 ? ", a sample" : "");
     std::fflush(stdout);
     progress.failure = [&](const Failure& failure) { print_failure(settings, failure); };
   }
@@ -128,8 +128,8 @@ void add_conformance(CLI::App* app, int* status) {
       "conformance", "Run the conformance suite on a device (docs/conformance.md)");
   auto settings = std::make_shared<Settings>();  // by the parser and the callback
   command->add_option("--device", settings->device, "As in DEV: CPU, CPU:CLANG, NULL, ...");
-  command->add_flag("--sample", settings->options.sample,
-                    "A part of each group, chosen by the seed");
+  command->add_flag("--sample{6}", settings->options.sample_one_in,
+                    "One batch in 6 of each group, chosen by the seed; --sample=40: one in 40");
   command->add_option("--seed", settings->options.seed, "Of all random inputs, and of the sample");
   command->add_option("--filter", settings->options.filter,
                       "Only cases whose name contains this regular expression");
