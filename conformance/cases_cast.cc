@@ -13,28 +13,12 @@ namespace {
 // Ties, halfway cases of narrower formats, powers of two around every width.
 std::vector<Real> awkward_values(DType dtype) {
   std::vector<Real> values = special_values(dtype);
-  for (Real base : {0.75L,
-                    1.5L,
-                    2.5L,
-                    127.5L,
-                    128.0L,
-                    255.5L,
-                    256.0L,
-                    448.0L,
-                    464.0L,
-                    32767.5L,
-                    65504.0L,
-                    65520.0L,
-                    65536.0L,
-                    2147483648.0L,
-                    4294967296.0L,
-                    16777217.0L,
-                    9223372036854775808.0L,
-                    1.0625L,
-                    1.1875L,
-                    257.0L,
-                    0.001953125L,
-                    0.0009765625L}) {
+  for (Real base : {0.75L, 1.5L, 2.5L, 127.5L, 128.0L, 255.5L, 256.0L, 448.0L, 464.0L, 32767.5L,
+                    65504.0L, 65520.0L, 65536.0L, 2147483648.0L, 4294967296.0L, 16777217.0L,
+                    9223372036854775808.0L, 1.0625L, 1.1875L, 257.0L, 0.001953125L, 0.0009765625L,
+                    // Just above a tie of bf16, f16 and fp8, where rounding twice goes wrong.
+                    1 + 0x1p-8L + 0x1p-40L, 1 + 0x1p-11L + 0x1p-40L, 1 + 0x1p-4L + 0x1p-40L,
+                    1 + 0x1p-3L + 0x1p-40L, 257 * 0x1p20L + 1, 257 * 0x1p52L + 1}) {
     for (Real sign : {1.0L, -1.0L}) {
       if (dtype.is_float())
         values.push_back(round_to(dtype, sign * base));
