@@ -210,6 +210,15 @@ TEST_F(RealizeTest, StoredConstantsAreCopiedToOtherDevices) {
   EXPECT_EQ(buffer_of(*sum).device().name(), "INTERPRETER:1");
 }
 
+TEST_F(RealizeTest, ConstantsAreStoredOnTheDeviceOfTheirPlace) {
+  const UOpRef place = vector({0}, "INTERPRETER:1");
+  const UOpRef four =
+      TensorGraph::make(Op::Reshape, dtypes::f32, {*op(Op::Add, constant(3), constant(1))}, {1});
+  const UOpRef stored = TensorGraph::make(Op::Assign, dtypes::f32, {*place, *four});
+  EXPECT_EQ(value(stored, 1), (std::vector<f32>{4}));
+  EXPECT_EQ(buffer_of(*stored).device().name(), "INTERPRETER:1");
+}
+
 TEST_F(RealizeTest, NullComputesNothing) {
   UOpRef a = vector({1, 2}, "NULL");
   UOpRef held = realize(*op(Op::Add, a, a));
