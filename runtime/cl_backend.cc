@@ -48,6 +48,7 @@ codegen::Caps opencl_caps_of(const core::Device& device) {
     traits.f16 = info.f16;
     traits.f64 = info.f64;
     traits.fma = info.fma;
+    traits.subnormals = info.denormals;
     traits.group_items = info.group_items;
     std::copy_n(info.group_axis, 3, traits.group_axis);
     traits.local_bytes = info.local_bytes;

@@ -80,8 +80,10 @@ Registry::Factory cl_factory(std::vector<Target> targets, const Config& config) 
   options.platform = config.cl_platform;
   options.max_cached = config.lru ? physical_memory() / 4 : 0;
   return [=](DeviceSpec spec) -> DeviceResult {
+    cl::Options traced = options;
+    traced.trace = hcq::Trace::of_process();
     apply_target(targets, *find_device("CL"), &spec);
-    TRY(std::unique_ptr<cl::ClDevice> device, cl::open_device(std::move(spec), options));
+    TRY(std::unique_ptr<cl::ClDevice> device, cl::open_device(std::move(spec), traced));
     return device;
   };
 }

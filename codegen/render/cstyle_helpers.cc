@@ -57,11 +57,16 @@ std::string CStyleHelpers::saturating(DType to, DType from) {
   std::string most = fmt::format("({})0x{:x}ul", result, greatest);
   std::string least = is_unsigned ? fmt::format("({})0", result)
                                   : fmt::format("({0})(-0x{1:x}l - 1)", result, greatest);
+  // Narrow ints by way of i32, which processors convert to: LLVM 15 crashes over vectors of i8.
+  const DType word{Scalar::I32, to.lanes};
+  const auto truncate = [&](const std::string& x) {
+    return convert(to, bits < 32 ? convert(word, x) : x);
+  };
   if (to.lanes == 1) {
     return fmt::format(
         "  if (a != a) return 0;\n  if (a < {}) return {};\n"
-        "  return a >= {} ? {} : ({})a;\n",
-        low, least, high, most, result);
+        "  return a >= {} ? {} : {};\n",
+        low, least, high, most, truncate("a"));
   }
   // What does not fit must not reach the conversion.
   return fmt::format(
@@ -70,7 +75,7 @@ std::string CStyleHelpers::saturating(DType to, DType from) {
       "  {3} r = {4};\n"
       "  r = {5} ? {6} : r;\n"
       "  return {7} ? {8} : r;\n",
-      value, low, high, result, convert(to, "safe"), convert(mask, "a >= high"), most,
+      value, low, high, result, truncate("safe"), convert(mask, "a >= high"), most,
       convert(mask, "a < low"), least);
 }
 

@@ -195,6 +195,7 @@ Caps opencl_caps(const OpenClTraits& traits) {
   caps.storage_dtypes.set(static_cast<usize>(Scalar::F64), traits.f64);
   caps.has_local = true;
   caps.vector_bytes = 16;
+  caps.flushes_subnormals = !traits.subnormals;
   caps.narrow_index = true;
   caps.max_local = traits.group_items;
   std::copy_n(traits.group_axis, 3, caps.max_local_axis);

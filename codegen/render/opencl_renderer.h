@@ -12,6 +12,7 @@ namespace doorbell::codegen {
 struct OpenClTraits {
   bool f16 = false, f64 = false;  // arithmetic: cl_khr_fp16, cl_khr_fp64
   bool fma = false;               // a fused multiply-add that is no function
+  bool subnormals = true;         // of f32
   i64 group_items = 1;            // in a work group, and by axis
   i64 group_axis[3] = {1, 1, 1};
   i64 local_bytes = 0;        // of its shared memory

@@ -42,6 +42,8 @@ class Device {
   virtual Result<void> synchronize() = 0;
   // False where programs are compiled but never run, so that contents mean nothing.
   virtual bool runs() const { return true; }
+  // True where it puts what runs into the process's trace itself, with its own times.
+  virtual bool traces() const { return false; }
   // Workers behind a kernel's threads.
   virtual int threads() const { return 1; }
   // "2 threads, AVX-512": for people.

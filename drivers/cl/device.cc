@@ -35,6 +35,7 @@ class Opened final : public ClDevice {
   Result<std::unique_ptr<core::Program>> load(const core::Binary& binary) override;
   Result<void> synchronize() override;
   std::string description() const override;
+  bool traces() const override { return trace_ != nullptr; }
 
  private:
   Result<Owned<cl_program>> compile(cl_program created, std::string_view name,
@@ -48,6 +49,7 @@ class Opened final : public ClDevice {
   const Api& api_;
   const Found found_;
   const Handles handles_;
+  hcq::Trace* const trace_;
   std::mutex order_;
   EventLog computing_, transferring_;
   core::CachingAllocator memory_;
@@ -64,6 +66,7 @@ Opened::Opened(core::DeviceSpec spec, const Api& api, Found found, Handles handl
       api_(api),
       found_(std::move(found)),
       handles_(std::move(handles)),
+      trace_(options.trace),
       computing_(api, {options.trace, name(), "compute", clock_offset_ns}),
       transferring_(api, {options.trace, name(), "copy", clock_offset_ns}),
       memory_(name(), std::make_unique<ClAllocator>(api, found_.info, name(), queues()),

@@ -3,18 +3,27 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/device/device.h"
 
 namespace doorbell::cl {
 namespace {
 
-// The most items that a group of this kernel may have, with the registers it came to use.
-usize group_limit(const Api& api, cl_kernel kernel, cl_device_id id) {
-  usize items = 0;
-  if (api.clGetKernelWorkGroupInfo(kernel, id, CL_KERNEL_WORK_GROUP_SIZE, sizeof items, &items,
+// Whether the device runs groups of this size. A kernel that was compiled for it
+// (reqd_work_group_size) says so, whatever the general limit is: rusticl 22.3 gives 32.
+bool runs_groups(const Api& api, cl_kernel kernel, cl_device_id id, const usize (&local)[3],
+                 usize* limit) {
+  usize compiled[3] = {};
+  if (api.clGetKernelWorkGroupInfo(kernel, id, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof compiled,
+                                   compiled, nullptr) == CL_SUCCESS &&
+      std::equal(compiled, compiled + 3, local))
+    return true;
+  // The most items that a group of this kernel may have, with the registers it came to use.
+  if (api.clGetKernelWorkGroupInfo(kernel, id, CL_KERNEL_WORK_GROUP_SIZE, sizeof *limit, limit,
                                    nullptr) != CL_SUCCESS)
-    return SIZE_MAX;
-  return items;
+    return true;
+  return local[0] * local[1] * local[2] <= *limit;
 }
 
 }  // namespace
@@ -28,9 +37,9 @@ Result<std::unique_ptr<core::Program>> ClProgram::make(const Api& api, const cor
   Owned<cl_kernel> kernel(api.clCreateKernel(program.get(), binary.name.c_str(), &code),
                           api.clReleaseKernel);
   if (code != CL_SUCCESS) return refusal(code, "clCreateKernel", name);
-  const usize limit = group_limit(api, kernel.get(), id);
-  const i64(&local)[3] = binary.local_size;
-  if (static_cast<usize>(local[0] * local[1] * local[2]) > limit)
+  usize local[3], limit = 0;
+  std::copy(binary.local_size, binary.local_size + 3, local);
+  if (!runs_groups(api, kernel.get(), id, local, &limit))
     return fail(ErrorKind::Unsupported,
                 "kernel {} has groups of {} x {} x {} items, {} runs at most {} of it (NOOPT=1 "
                 "makes smaller ones)",

@@ -20,6 +20,8 @@ inline bool is_timed() {
 
 template <class Launch>
 void timed(const PlanItem& item, const Launch& launch) {
+  const bool traces_itself = item.device->traces();
+  if (traces_itself && core::config().debug < 2) return launch();
   const std::string& device = item.device->name();
   must(item.device->synchronize());
   const u64 begin_ns = os::host_clock().now_ns();
@@ -27,7 +29,7 @@ void timed(const PlanItem& item, const Launch& launch) {
   must(item.device->synchronize());
   const u64 end_ns = os::host_clock().now_ns();
   const bool is_kernel = item.kernel != nullptr;
-  if (hcq::Trace* trace = hcq::Trace::of_process())
+  if (hcq::Trace* trace = hcq::Trace::of_process(); trace != nullptr && !traces_itself)
     trace->add({device, is_kernel ? "compute" : "copy", is_kernel ? item.kernel->name : "copy",
                 is_kernel ? "kernel" : "copy", begin_ns, end_ns});
   if (core::config().debug < 2) return;
