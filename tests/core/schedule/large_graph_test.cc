@@ -1,7 +1,5 @@
-// Graphs that are deep or wide: scheduling takes no recursion, keeps kernels within limits, and
-// takes time in proportion to the graph.
-#include <chrono>
-
+// Graphs that are deep or wide: scheduling takes no recursion, keeps kernels within limits, and does
+// not compute again and again. How long it takes is bench/compile's.
 #include <gtest/gtest.h>
 
 #include "tests/core/schedule/tensor_reference.h"
@@ -10,12 +8,6 @@ namespace doorbell::core {
 namespace {
 using namespace test;  // NOLINT
 
-f64 milliseconds_to_schedule(const UOpRef& root, usize* kernels) {
-  auto start = std::chrono::steady_clock::now();
-  *kernels = kernel_count({root});
-  return std::chrono::duration<f64, std::milli>(std::chrono::steady_clock::now() - start).count();
-}
-
 UOpRef chain_of_sines(int length) {
   UOpRef x = buffer({4});
   for (int i = 0; i < length; ++i) x = unary(Op::Sin, x);
@@ -23,11 +15,10 @@ UOpRef chain_of_sines(int length) {
 }
 
 TEST(LargeGraph, DeepChainIsCut) {
-  usize kernels = 0;
   ScheduleOptions options;
   options.max_ops = 1000;
   EXPECT_EQ(kernel_count({chain_of_sines(3500)}, options), 4u);
-  milliseconds_to_schedule(chain_of_sines(1'000'000), &kernels);
+  const usize kernels = kernel_count({chain_of_sines(1'000'000)});
   EXPECT_GE(kernels, 1'000'000u / ScheduleOptions{}.max_ops);
   EXPECT_LE(kernels, 2'000'000u / ScheduleOptions{}.max_ops);
 }
@@ -39,15 +30,10 @@ UOpRef chain_of_reductions(int length) {
   return x;
 }
 
-TEST(LargeGraph, ManyKernelsTakeLinearTime) {
-  usize kernels = 0;
-  milliseconds_to_schedule(chain_of_reductions(100), &kernels);  // warms up
-  f64 small = milliseconds_to_schedule(chain_of_reductions(625), &kernels);
-  EXPECT_GE(kernels, 625u);
-  f64 large = milliseconds_to_schedule(chain_of_reductions(5000), &kernels);
+TEST(LargeGraph, ThousandsOfKernels) {
+  const usize kernels = kernel_count({chain_of_reductions(5000)});
   EXPECT_GE(kernels, 5000u);
-  // Eight times the graph; quadratic time would be 64 times as long.
-  EXPECT_LT(large, 24 * small + 20);
+  EXPECT_LE(kernels, 10'000u);  // at most one more for what is added to each
 }
 
 // Every value is read in two ways that do not cancel: unlimited recomputation would double the work
