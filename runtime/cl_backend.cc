@@ -43,6 +43,8 @@ bool has_opencl_gpu(os::Files& files, const std::string& platform) {
 
 codegen::Caps opencl_caps_of(const core::Device& device) {
   codegen::OpenClTraits traits;
+  bool is_cpu = false;
+  i64 units = 0;
   if (const auto* opened = dynamic_cast<const cl::ClDevice*>(&device)) {
     const cl::DeviceInfo& info = opened->info();
     traits.f16 = info.f16;
@@ -53,13 +55,25 @@ codegen::Caps opencl_caps_of(const core::Device& device) {
     std::copy_n(info.group_axis, 3, traits.group_axis);
     traits.local_bytes = info.local_bytes;
     traits.argument_bytes = info.argument_bytes;
+    is_cpu = !info.gpu;
+    units = info.compute_units;
   } else {
     traits.f64 = traits.fma = true;
     traits.group_items = 256;
     for (i64& items : traits.group_axis) items = 256;
     traits.local_bytes = 32 << 10;
   }
-  return codegen::opencl_caps(traits);
+  codegen::Caps caps = codegen::opencl_caps(traits);
+  if (is_cpu) {
+    // Work items are iterations of a loop, a group's memory is memory like any other, and vectors
+    // are the host's: few items with much to do each.
+    caps.fast_shared = false;
+    caps.busy_items = 32 * units;
+    caps.vector_bytes = 64;
+  } else if (units > 0) {
+    caps.busy_items = std::max<i64>(2048, 256 * units);
+  }
+  return caps;
 }
 
 std::unique_ptr<codegen::Compiler> make_opencl_compiler(core::Device& device) {

@@ -78,7 +78,7 @@ void Stager::find_dims() {
   const Dim& first = dims_[0];
   i64 size = loops_.info.ranges[static_cast<usize>(first.axis)].size, tile = 1;
   for (const Dim& d : dims_) tile *= d.extent;
-  i64 wide = std::max<i64>(1, loops_.caps.vector_bytes / load_.dtype().bytes());
+  i64 wide = std::clamp<i64>(loops_.caps.vector_bytes / load_.dtype().bytes(), 1, 16);
   bool vectors = first.stride == 1 && size > 0 && !(gates >> first.axis & 1);
   while (wide > 1 && (!vectors || first.extent % wide || size % wide ||
                       tile / wide < loops_.all_items())) {
