@@ -102,7 +102,7 @@ std::pair<Tensor, Tensor> Tensor::std_mean(const Axes& axes, const VarOptions& o
 
 Tensor Tensor::logsumexp(const Axes& axes, const ReduceOptions& options) const {
   const Tensor x = detail::as_float(*this);
-  const Tensor most = x.max(axes, {.keepdim = true}).detach();
+  const Tensor most = reduce(Op::Max, x, axes, true).detach();
   // An infinite maximum would give NaN; the logarithm gives the right infinity without it.
   const Tensor base = doorbell::where(most.isinf(), 0.0, most);
   const Tensor sum = (x - base).exp().sum(axes, {.keepdim = true}).log() + base;

@@ -9,6 +9,7 @@
 #include "core/device/device.h"
 #include "tensor/api/build.h"
 #include "tensor/api/capture.h"
+#include "tensor/engine/must.h"
 #include "tensor/engine/realize.h"
 
 namespace doorbell {
@@ -148,6 +149,21 @@ Tensor Tensor::from_file(const std::string& path, const TensorOptions& options) 
   return from_bytes(bytes, dtype, {size / dtype.bytes()}, options);
 }
 
+namespace {
+
+// A device whose own memory lies where the host sees it uses the host's too.
+void check_shares_memory(core::Device& device) {
+  const core::Ref<core::Buffer> probe = engine::must(core::Buffer::allocate(device, 1));
+  const void* host = probe->host();
+  const bool shared = host != nullptr && probe->memory().address == reinterpret_cast<u64>(host);
+  if (shared || !device.runs()) return;
+  throw fail(ErrorKind::Unsupported,
+             "device {} cannot use the host's memory in place; copy it with from_bytes",
+             device.name());
+}
+
+}  // namespace
+
 Tensor Tensor::from_blob(void* memory, DType dtype, const Shape& shape,
                          const TensorOptions& options) {
   if (options.dtype && *options.dtype != dtype) {
@@ -156,6 +172,7 @@ Tensor Tensor::from_blob(void* memory, DType dtype, const Shape& shape,
   }
   const std::vector<i64> sizes = checked_sizes(shape);
   core::Device& device = engine::device(options.device);
+  check_shares_memory(device);
   const core::Allocation allocation{.host = memory,
                                     .address = reinterpret_cast<u64>(memory),
                                     .bytes = shape.numel().value() * dtype.bytes()};

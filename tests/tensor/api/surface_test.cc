@@ -44,6 +44,8 @@ Tensor input(char name) {
     case 'u': return numbers({3, 4}) / 4;
     case 'g': return numbers({3, 4}) / 4 + 2;
     case 't': return Tensor::of({1e-6, -1e-4, 0.01, -0.3, 20.0, -30.0, 80.0, -100.0});
+    case 'e': return numbers({0, 3});
+    case 'o': return numbers({1, 1});
     case 'i': return whole({3, 4});
     case 'j': return whole({3, 4}).abs() + 1;
     case 'b': return whole({3, 4}) % 3 == 0;
@@ -259,6 +261,60 @@ std::vector<Case> index_cases() {
   };
 }
 
+std::vector<Case> edge_cases() {
+  return {
+      {"empty cumsum!", 'e', [](T x) { return x.cumsum(); }},
+      {"empty sort!", 'e', [](T x) { return x.sort().values; }},
+      {"empty rows sort!", 'e', [](T x) { return x.sort(0).indices; }},
+      {"empty roll!", 'e', [](T x) { return x.roll(1, 0); }},
+      {"empty sum!", 'e', [](T x) { return x.sum(); }},
+      {"empty sum of rows!", 'e', [](T x) { return x.sum(0); }},
+      {"empty prod!", 'e', [](T x) { return x.prod(0); }},
+      {"empty any!", 'e', [](T x) { return x.any(); }},
+      {"empty all!", 'e', [](T x) { return x.all(1); }},
+      {"empty mean!", 'e', [](T x) { return x.mean(0); }},
+      {"empty argmax!", 'e', [](T x) { return x.argmax(1); }},
+      {"empty softmax!", 'e', [](T x) { return x.softmax(0); }},
+      {"empty cat!", 'e', [](T x) { return Tensor::cat({x, x}); }},
+      {"empty nonzero!", 'e', [](T x) { return x.nonzero(); }},
+      {"empty masked_select!", 'e', [](T x) { return x.masked_select(x > 0); }},
+      {"empty repeat_interleave!", 'e', [](T x) { return x.repeat_interleave(3, 1); }},
+      {"empty diag!", 'e', [](T x) { return x[{kAll, 0}].diag(); }},
+      {"empty diagonal!", 'e', [](T x) { return x.diagonal(1); }},
+      {"empty pad!", 'e', [](T x) { return x.pad({{1, 1}, {0, 0}}, {.value = 2}); }},
+      {"empty read!", 'e', [](T x) { return x[{kAll, {2, 0}}]; }},
+      {"empty write!", 'e', [](T x) { return assigned(x, {kAll, {2, 0}}, 1.0); }},
+      {"empty logsumexp!", 'e', [](T x) { return x.logsumexp(0); }},
+      {"empty flip!", 'e', [](T x) { return x.flip(0); }},
+      {"empty cummax!", 'e', [](T x) { return x.cummax().values; }},
+      {"empty isin!", 'e', [](T x) { return x.isin(x); }},
+      {"one var!", 'o', [](T x) { return x.var(); }},
+      {"one var of all", 'o', [](T x) { return x.var({}, {.correction = 0}); }},
+      {"one std of rows", 'o', [](T x) { return Tensor::cat({x, x + 1}).std(0); }},
+      {"one softmax", 'o', [](T x) { return x.softmax(0); }},
+      {"one topk", 'o', [](T x) { return x.topk(1).values; }},
+      {"one unfold", 'o', [](T x) { return x.unfold(0, 1, 1); }},
+      {"one roll", 'o', [](T x) { return x.roll(3, 0); }},
+      {"one diagonal", 'o', [](T x) { return x.diagonal(); }},
+      {"one logcumsumexp", 'o', [](T x) { return x.logcumsumexp(); }},
+      {"one squeeze", 'o', [](T x) { return x.squeeze(); }},
+      {"scalar softmax", 's', [](T x) { return x.softmax(0); }},
+      {"scalar sum", 's', [](T x) { return x.sum(0); }},
+      {"scalar max", 's', [](T x) { return x.max(); }},
+      {"scalar var!", 's', [](T x) { return x.var(); }},
+      {"scalar cummax", 's', [](T x) { return x.cummax().values; }},
+      {"scalar sort", 's', [](T x) { return x.sort().values; }},
+      {"scalar logsumexp", 's', [](T x) { return x.logsumexp(0); }},
+      {"scalar flatten", 's', [](T x) { return x.flatten(); }},
+      {"scalar logcumsumexp", 's', [](T x) { return x.logcumsumexp(); }},
+      {"scalar argmax!", 's', [](T x) { return x.argmax(); }},
+      {"scalar none", 's', [](T x) { return x[None]; }},
+      {"scalar where", 's', [](T x) { return (x > 0).where(x, y()); }},
+      {"scalar broadcast", 's', [](T x) { return x * y(); }},
+      {"scalar T", 's', [](T x) { return x.t(); }},
+  };
+}
+
 // The weights of surface_values.py.
 Tensor weights(const Tensor& like) {
   i64 i = 0;
@@ -303,10 +359,12 @@ TEST(Surface, Operands) { expect_as_in_pytorch(operand_cases()); }
 TEST(Surface, ReductionsAndChoices) { expect_as_in_pytorch(reduce_cases()); }
 TEST(Surface, Indexing) { expect_as_in_pytorch(index_cases()); }
 
+TEST(Surface, Edges) { expect_as_in_pytorch(edge_cases()); }
+
 TEST(Surface, EveryExpectedValueIsAsked) {
   usize asked = 0;
-  for (auto cases :
-       {movement_cases(), elementwise_cases(), operand_cases(), reduce_cases(), index_cases()}) {
+  for (auto cases : {movement_cases(), elementwise_cases(), operand_cases(), reduce_cases(),
+                     index_cases(), edge_cases()}) {
     asked += cases.size();
   }
   EXPECT_EQ(asked, expected_of_pytorch().size());
