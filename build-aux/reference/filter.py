@@ -2,18 +2,21 @@
 
 usage: filter.py HEADER
 
-Where the guide docs/api.md uses a function, its block is shown as the example: those blocks are compiled and run. The
-house style has no markup in comments. A comment before a declaration, behind it, or at a file's head documents it;
-"// ---- text ----" begins a group; lines indented further are an example.
+Where a page of the guide uses a function or a class, its lines are shown as the example: those blocks are compiled
+and run. The house style has no markup in comments. A comment before a declaration, behind it, or at a file's head
+documents it; "// ---- text ----" begins a group, and so does "// ---- text" with the lines after it; lines indented
+further are an example.
 """
 import os
 import re
 import sys
 
-GROUP = re.compile(r"^\s*// ---- (.*?)(?: \([^)]*\))? ----$")
+PAGES = ("docs/api.md", "docs/functions.md", "docs/quickstart.md")
+GROUP = re.compile(r"^\s*// ---- (.*?)(?: \([^)]*\))?( ----)?$")
 BEFORE = re.compile(r"^(\s*)//( ?)(.*)$")
 BEHIND = re.compile(r"^(\s*[^\s/].*[;,{}\]]\s*)// (.*)$")
 FUNCTION = re.compile(r"^(?:  )?(?:static |explicit |virtual )*[\w:<>&*, ]*?[ &*](\w+)\(")
+TYPE = re.compile(r"^(?:class|struct) (\w+)(?: final)?(?: : [^{;]*)? \{")
 PART = re.compile(r'^\s*#include "(.*/methods/.*)"$')
 
 
@@ -24,9 +27,33 @@ def document(text):
 
 
 def guide_blocks(root):
-    """The guide's blocks of C++, in order."""
-    with open(os.path.join(root, "docs/api.md"), encoding="utf-8") as file:
-        return re.findall(r"```cpp\n(.*?)```", file.read(), re.DOTALL)
+    """The blocks of C++ of the guide's pages, in order."""
+    blocks = []
+    for page in PAGES:
+        with open(os.path.join(root, page), encoding="utf-8") as file:
+            blocks += re.findall(r"```cpp\n(.*?)```", file.read(), re.DOTALL)
+    return blocks
+
+
+def excerpt(block, name):
+    """The lines that show `name` in use: of those that print or throw only its own. None where there is no use."""
+    use = re.compile(rf"(?<![\w]){name}(?:[(<>{{;]|[&*]? \w)")
+    if not any(use.search(row.split("  //")[0]) for row in block.split("\n")):
+        return None
+    rows, keep, checks = [], True, False
+    for row in block.rstrip().split("\n"):
+        if not (checks and re.match(r"\s{8,}// ", row)):  # what is printed goes on
+            checks = row.lstrip().startswith("std::cout") or "// throws: " in row
+            keep = not checks or use.search(row.split("  //")[0])
+        if keep:
+            rows.append(row)
+    return rows
+
+
+def shortest_example(blocks, name):
+    """The shortest excerpt, as lines."""
+    found = [rows for rows in (excerpt(block, name) for block in blocks) if rows]
+    return min(found, key=lambda rows: sum(map(len, rows)), default=None)
 
 
 class Filter:
@@ -35,6 +62,7 @@ class Filter:
         self.out = []
         self.blocks = guide_blocks(root)
         self.shown = set()
+        self.open_group = ""
         self.in_group = self.after_behind = self.in_example = False
 
     def end_group(self):
@@ -42,9 +70,12 @@ class Filter:
             self.out.append("/// @}")
         self.in_group = False
 
-    def group(self, title):
+    def group(self, text):
+        """A group's title is its first sentence, the rest what is said of it."""
         self.end_group()
-        self.out += [f"/// @name {document(title)}", "/// @{"]
+        title, _, rest = text.partition(". ")
+        self.out.append(f"/// @name {document(title.rstrip('.'))}")
+        self.out += [f"/// {document(rest)}"] * bool(rest) + ["/// @{"]
         self.in_group = True
 
     def comment(self, indent, text, mark):
@@ -60,27 +91,39 @@ class Filter:
         self.in_example = False
 
     def example(self, line):
-        """Before the first declaration of a function: the shortest block of the guide that calls it."""
-        function = FUNCTION.match(line)
-        if not function or function[1] in self.shown or line.lstrip().startswith(("return", "throw", "if")):
+        """Before the first declaration of a function or a class: the shortest excerpt of the guide that uses it."""
+        declared = TYPE.match(line) or FUNCTION.match(line)
+        if not declared or line.lstrip().startswith(("return", "throw", "if")):
             return
-        self.shown.add(function[1])
-        uses = [block for block in self.blocks if re.search(rf"\b{function[1]}[(<]", block)]
-        if not uses:
+        if declared[1] in self.shown | {"operator"}:
+            return
+        self.shown.add(declared[1])
+        rows = shortest_example(self.blocks, declared[1])
+        if not rows:
             return
         example = ["/// @par Example", "/// @code{.cpp}"]
-        example += [f"/// {row}" for row in min(uses, key=len).rstrip().split("\n")] + ["/// @endcode"]
+        example += [f"/// {row}" for row in rows] + ["/// @endcode"]
         # Before the whole declaration, which may have begun with a template's parameters.
         at = len(self.out) - (1 if self.out and self.out[-1].lstrip().startswith("template") else 0)
         self.out[at:at] = example
 
     def line(self, line):
+        before = BEFORE.match(line)
+        if self.open_group and before:
+            self.open_group += " " + before[3]
+            return
+        if self.open_group:
+            self.group(self.open_group)
+            self.open_group = ""
         if group := GROUP.match(line):
             self.close_example()
-            self.group(group[1])
+            if group[2]:
+                self.group(group[1])
+            else:
+                self.open_group = group[1]
         elif part := PART.match(line):
             self.part(part[1])
-        elif before := BEFORE.match(line):
+        elif before:
             # Lines under a comment behind a declaration go on with it.
             mark = "///<" if self.after_behind else "///"
             self.comment(before[1], before[3], mark)
@@ -105,8 +148,7 @@ class Filter:
         head = []
         while lines and lines[0].startswith("//"):
             head.append(lines.pop(0)[2:].strip())
-        title = " ".join(head).split("includes this: ")[-1].split(". ")[0].rstrip(".")
-        self.group(re.sub(r" \([^)]*\.cc\)", "", title))
+        self.group(re.sub(r"\s*\([^)]*\.cc\)", "", " ".join(head).split("includes this: ")[-1]))
         for line in lines:
             self.line(line)
 

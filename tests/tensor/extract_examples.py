@@ -5,6 +5,7 @@
     STATEMENT;  // throws: MESSAGE        checks the error
 Usage: extract_examples.py PAGE.md OUT.cc
 """
+import os
 import re
 import sys
 
@@ -37,6 +38,7 @@ def convert(lines):
 
 def main():
     page, target = sys.argv[1:]
+    suite = os.path.basename(page).split('.')[0].capitalize() + 'Page'
     includes, tests, block, start = [], [], None, 0
     with open(page, encoding='utf-8') as file:
         for number, line in enumerate(file.read().splitlines(), 1):
@@ -55,7 +57,7 @@ def main():
         out.write('\n'.join(dict.fromkeys(includes)) + '\n#include "tests/tensor/examples.h"\n')
         out.write('using namespace doorbell;  // NOLINT\n')
         for start, body in tests:
-            out.write(f'TEST(ApiPage, Line{start}) {{\n' + '\n'.join(convert(body)) + '\n}\n')
+            out.write(f'TEST({suite}, Line{start}) {{\n' + '\n'.join(convert(body)) + '\n}\n')
 
 
 main()
