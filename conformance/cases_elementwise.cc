@@ -266,9 +266,8 @@ void add_specials(Suite& suite, DType dtype) {
       Tolerance tolerance = tolerance_for(op, dtype, 1);
       // The argument is multiplied by log2(e), which counts by its size.
       if (op.bound.ulps_per_x > 0) tolerance.ulps += op.bound.ulps_per_x * 4;
-      // The larger of 0 and -0 may be either, and these are one.
-      const bool is_maximum =
-          op.name == std::string_view("abs") || op.name == std::string_view("relu");
+      // The larger of 0 and -0 may be either, and this is one.
+      const bool is_maximum = op.name == std::string_view("relu");
       tolerance.zero_sign = op.single && !format_of(dtype).fnuz && !is_maximum;
       Array want = map(dtype, x.values, op.reference);
       // Narrow floats are computed in f32, which may end before the reference does.

@@ -135,6 +135,9 @@ class Decomposer {
     CHECK(core::is_elementwise(u.op()), "{} of {} cannot be computed in f32",
           core::name_of(u.op()), t.str());
     Sources srcs = wides(u);
+    // The absolute value stays one: the negation may have been rounded on its own.
+    if (u.is(Op::Max) && u.src(1).is(Op::Neg) && u.src(1).src(0) == u.src(0))
+      srcs[1] = builder_.neg(srcs[0]);
     UOp value = builder_.make(u.op(), f32, srcs);
     if (is_exact(u.op(), t)) return {value, {}};
     return {{}, round_to_stored(builder_, t, value)};

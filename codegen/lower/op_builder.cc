@@ -122,6 +122,10 @@ UOp OpBuilder::make_int(Op op, DType dtype, std::span<const UOp> srcs) {
 }
 
 UOp OpBuilder::make_float(Op op, DType dtype, std::span<const UOp> srcs) {
+  if (op == Op::Max) {
+    if (negates(srcs[1], srcs[0])) return float_abs(srcs[0]);
+    if (negates(srcs[0], srcs[1])) return float_abs(srcs[1]);
+  }
   if (caps_.has(op)) return native(op, dtype, srcs);
   switch (op) {
     case Op::Exp2: return exp2(*this, srcs[0]);
@@ -155,6 +159,17 @@ UOp OpBuilder::make_float(Op op, DType dtype, std::span<const UOp> srcs) {
 UOp OpBuilder::float_neg(UOp x) {
   if (caps_.has(Op::Sub)) return sub(number(x.dtype(), -0.0), x);
   return mul(x, number(x.dtype(), -1));
+}
+
+// The larger of x and -x is x without its sign, and that of two zeros is 0.
+bool OpBuilder::negates(UOp x, UOp y) {
+  if (x.is(Op::Neg)) return x.src(0) == y;
+  return x.is(Op::Sub) && x.src(1) == y && x.src(0).is_const() && x.src(0).const_float() == 0;
+}
+UOp OpBuilder::float_abs(UOp x) {
+  DType bits = unsigned_like(x.dtype());
+  UOp mask = integer(bits, (u64{1} << (x.dtype().bits() - 1)) - 1);
+  return bitcast(bit_and(bitcast(x, bits), mask), x.dtype());
 }
 
 // NaN if either is. Which of two zeros is the larger is left open.

@@ -62,6 +62,8 @@ class OpBuilder {
   core::UOp make_float(core::Op op, core::DType dtype, std::span<const core::UOp> srcs);
   core::UOp make_comparison(core::Op op, core::DType dtype, std::span<const core::UOp> srcs);
   core::UOp float_max(core::UOp x, core::UOp y);
+  static bool negates(core::UOp x, core::UOp y);  // x is -y
+  core::UOp float_abs(core::UOp x);
   core::UOp float_trunc(core::UOp x);
   core::UOp float_neg(core::UOp x);
 

@@ -15,7 +15,7 @@ using detail::select;
 Tensor Tensor::rsqrt() const { return sqrt().reciprocal(); }
 Tensor Tensor::square() const { return *this * *this; }
 
-// Max rather than a select: NaN stays, and the gradient at 0 is 0.
+// Max rather than a select: NaN stays, and the gradient at 0 is 0. Lowering clears the sign bit.
 Tensor Tensor::abs() const {
   if (dtype().is_bool() || dtype().is_unsigned()) return *this;
   const Tensor size = detail::binary(Op::Max, *this, neg());

@@ -1,5 +1,5 @@
-// Graphs that are deep or wide: scheduling takes no recursion, keeps kernels within limits, and does
-// not compute again and again. How long it takes is bench/compile's.
+// Graphs that are deep or wide: scheduling takes no recursion, keeps kernels within limits, and
+// does not compute again and again. How long it takes is bench/compile's.
 #include <gtest/gtest.h>
 
 #include "tests/core/schedule/tensor_reference.h"

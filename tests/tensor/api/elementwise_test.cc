@@ -344,5 +344,14 @@ TEST(Elementwise, WrongOperandsAreRefusedWithBothValues) {
             "tensors are on devices CPU and CPU:1");
 }
 
+TEST(Elementwise, AnAbsoluteValueHasNoSign) {
+  for (DType dtype : {dtypes::f64, dtypes::f32, dtypes::f16, dtypes::bf16, dtypes::f8e5m2}) {
+    const Tensor x = Tensor::of({0.0, -0.0, -2.0, -INFINITY}, {.dtype = dtypes::f64});
+    for (f64 value : x.cast(dtype).realize().abs().to_vector<f64>())
+      EXPECT_FALSE(std::signbit(value)) << dtype.str();
+  }
+  EXPECT_TRUE(std::isnan(Tensor::of({-NAN}).realize().abs().item<f32>()));
+}
+
 }  // namespace
 }  // namespace doorbell::test

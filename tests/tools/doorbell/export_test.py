@@ -10,9 +10,9 @@ import sys
 import tempfile
 import unittest
 
-HELLO = sys.argv.pop(3)
-CLASSIFIER = sys.argv.pop(2)
-TOOL = sys.argv.pop(1)
+HELLO = os.path.abspath(sys.argv.pop(3))
+CLASSIFIER = os.path.abspath(sys.argv.pop(2))
+TOOL = os.path.abspath(sys.argv.pop(1))
 
 PROGRAM = """
 #include <stdio.h>

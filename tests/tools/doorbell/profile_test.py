@@ -11,8 +11,8 @@ import sys
 import tempfile
 import unittest
 
-HELLO = sys.argv.pop(2)
-TOOL = sys.argv.pop(1)
+HELLO = os.path.abspath(sys.argv.pop(2))
+TOOL = os.path.abspath(sys.argv.pop(1))
 
 
 class Profile(unittest.TestCase):
