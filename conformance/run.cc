@@ -90,7 +90,8 @@ class Runner {
     const auto start = std::chrono::steady_clock::now();
     std::vector<const Case*> cases;
     for (const Case& one : batch.cases) {
-      const std::optional<std::string> reason = target_.lacks(one.needs);
+      std::optional<std::string> reason = target_.lacks(one.needs);
+      if (!reason && !one.exception.empty()) reason = one.exception;
       if (!reason) {
         cases.push_back(&one);
         continue;

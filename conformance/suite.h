@@ -79,6 +79,7 @@ struct Case {
   std::string name;  // whole
   Needs needs;
   std::function<void(Trial&)> run;
+  std::string exception{};  // why it is not run here (exceptions.h); empty: it is
 };
 
 struct Batch {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <set>
 
+#include "conformance/exceptions.h"
 #include "conformance/run.h"
 #include "core/device/registry.h"
 #include "runtime/runtime.h"
@@ -118,6 +119,36 @@ TEST(Run, CountsAndNamesWhatHappens) {
   EXPECT_NE(report.failures[1].text.find("cannot broadcast shapes (2) and (3)"), std::string::npos);
   EXPECT_EQ(last_line(report, here),
             "1 passed, 2 failed, 1 skipped: 1 the device declares no float64");
+}
+
+TEST(Exceptions, AreSkippedWithTheirReasons) {
+  Suite suite;
+  Batch& batch = suite.add("group/a");
+  batch.add("good", passes);
+  batch.add("div", [](Trial&) { FAIL() << "it was to be skipped"; });
+  batch.add("lacking", {.dtypes = {dtypes::f64}}, [](Trial&) { FAIL() << "so was this"; });
+  const std::string_view text = "# one\n\n^group/a/(div|lacking)$ \t its LLVM crashes \n";
+  const auto marked = except(&suite, text, "f");
+  ASSERT_TRUE(marked) << marked.error().message;
+  Target here = target();
+  here.caps.dtypes.reset(static_cast<usize>(dtypes::f64.scalar));
+  const Report report = run(*choose(suite, {}), here, {});
+  EXPECT_EQ(last_line(report, here),
+            "1 passed, 0 failed, 2 skipped: 1 its LLVM crashes; 1 the device declares no float64");
+}
+
+TEST(Exceptions, BadLinesAreNamed) {
+  Suite suite;
+  suite.add("group/a").add("div", passes);
+  for (const auto& [text, message] : {
+           std::pair{"/div$ crashes\n/mod$ crashes", "f:2: no case has '/mod$' in its name"},
+           std::pair{"\n# a\n/div$", "f:3: no reason after '/div$'"},
+           std::pair{"( crashes", "f:1: '(' is no regular expression"},
+       }) {
+    const auto marked = except(&suite, text, "f");
+    ASSERT_FALSE(marked);
+    EXPECT_EQ(marked.error().message.find(message), 0u) << marked.error().message;
+  }
 }
 
 TEST(Choose, FilterAndSample) {

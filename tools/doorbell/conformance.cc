@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/os/host.h"
+#include "conformance/exceptions.h"
 #include "conformance/run.h"
 #include "core/util/config.h"
 #include "tools/doorbell/commands.h"
@@ -23,6 +25,7 @@ using conformance::Target;
 struct Settings {
   conformance::Options options;
   std::string device;
+  std::string exceptions;  // a file
   bool list = false, json = false;
   int jobs = 0;
 };
@@ -92,8 +95,16 @@ void print_json(const Settings& settings, const Report& report, const Target& ta
   fmt::print("{}\n", all.dump(2));
 }
 
+Result<conformance::Suite> suite_of(const Settings& settings) {
+  conformance::Suite suite = conformance::Suite::make();
+  if (settings.exceptions.empty()) return suite;
+  TRY(const std::string text, os::read_text(os::host_system().files, settings.exceptions));
+  TRY(conformance::except(&suite, text, settings.exceptions));
+  return suite;
+}
+
 int run(const Settings& settings) {
-  const conformance::Suite suite = conformance::Suite::make();
+  const conformance::Suite suite = must(suite_of(settings));
   const std::vector<Batch> batches = must(conformance::choose(suite, settings.options));
   if (settings.list) {
     for (const Batch& batch : batches)
@@ -133,6 +144,8 @@ void add_conformance(CLI::App* app, int* status) {
   command->add_option("--seed", settings->options.seed, "Of all random inputs, and of the sample");
   command->add_option("--filter", settings->options.filter,
                       "Only cases whose name contains this regular expression");
+  command->add_option("--except", settings->exceptions,
+                      "A file of cases not to run: on each line a regular expression and a reason");
   command->add_flag("--list", settings->list, "Name the cases and run none");
   command->add_flag("--json", settings->json, "Print JSON");
   command->add_option("--jobs", settings->jobs, "Threads that compile kernels")

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 
 TOOL = sys.argv.pop(1)
@@ -40,6 +41,16 @@ class Conformance(unittest.TestCase):
     def test_a_device_that_runs_nothing_says_so(self):
         last = run("--device", "NULL", "--filter", FEW).stdout.splitlines()[-1]
         self.assertTrue(last.endswith("(planned and compiled only)"), last)
+
+    def test_exceptions_are_skipped_with_their_reason(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            file.write("# why\n^cast/i8/bf16$  a reason\n")
+            file.flush()
+            last = run("--device", "CPU", "--filter", FEW, "--except", file.name).stdout.splitlines()[-1]
+            self.assertTrue(last.endswith(" passed, 0 failed, 1 skipped: 1 a reason"), last)
+            file.write("^no/such/case$  a reason\n")
+            file.flush()
+            self.assertIn(f"{file.name}:3: no case has", run("--list", "--except", file.name).stderr)
 
     def test_bad_requests_are_one_line(self):
         for args, message in (

@@ -1,0 +1,23 @@
+"""Runs a sample of the conformance suite on one OpenCL implementation; skips where this machine does not have it.
+
+usage: opencl_sample.py PATH_OF_DOORBELL PLATFORM [ARGUMENTS OF doorbell conformance...]
+"""
+
+import os
+import subprocess
+import sys
+
+SKIPPED = 77  # what meson takes for it
+tool, platform, *arguments = sys.argv[1:]
+environment = dict(os.environ, CL_PLATFORM=platform)
+environment.pop("DEV", None)
+if platform == "rusticl":
+    environment["RUSTICL_ENABLE"] = "llvmpipe"  # its drivers show nothing unless asked
+result = subprocess.run([tool, "conformance", "--device", "CL", *arguments],
+                        env=environment, stderr=subprocess.PIPE, text=True)
+sys.stderr.write(result.stderr)
+# No headers, no loader, no platform, or not this one.
+if result.returncode == 1 and "no OpenCL" in result.stderr:
+    print(f"skipped: there is no {platform} here")
+    sys.exit(SKIPPED)
+sys.exit(result.returncode)
