@@ -68,6 +68,37 @@ Result<CompiledKernel> finish(KernelBinary made, const Backend& backend) {
   return k;
 }
 
+// A kernel on its way to code.
+struct Draft {
+  core::Arena arena;
+  LinearProgram program;
+  std::string source;
+  std::vector<u8> image;
+};
+
+// Lowered again for smaller groups when the compiler says that this kernel needs them. Each try
+// lowers the limit, so groups of a few items are reached soon; what then still does not fit is
+// left to the device to refuse.
+Result<std::unique_ptr<Draft>> draft_kernel(const core::KernelAst& kernel, const Backend& backend,
+                                            const CompileOptions& options) {
+  constexpr int kTries = 4;
+  const Compiler* compiler = backend.compiler;
+  Caps caps = backend.caps;
+  for (int tried = 1;; ++tried) {
+    auto draft = std::make_unique<Draft>();
+    draft->program = lower(kernel, caps, draft->arena, options.lower);
+    if (compiler == nullptr || compiler->wants_source() || options.keep_source)
+      draft->source = backend.renderer->render(draft->program);
+    if (compiler == nullptr) return draft;
+    TRY(draft->image, compiler->compile(draft->program, draft->source));
+    TRY(const i64 most, compiler->most_items(draft->program, draft->image));
+    const i64(&local)[3] = draft->program.local_size;
+    const bool fits = most <= 0 || local[0] * local[1] * local[2] <= most;
+    if (fits || tried == kTries || options.lower.plan != nullptr) return draft;
+    caps.max_local = most;
+  }
+}
+
 }  // namespace
 
 Result<CompiledKernel> compile_kernel(const core::KernelAst& kernel, const Backend& backend,
@@ -89,23 +120,18 @@ Result<CompiledKernel> compile_kernel(const core::KernelAst& kernel, const Backe
     }
   }
   TRY(check_dtypes(kernel, backend.caps));
-  core::Arena arena;
-  LinearProgram program = lower(kernel, backend.caps, arena, options.lower);
-  KernelBinary made = describe(program);
-  std::string source, code;
-  bool wants_source = backend.compiler == nullptr || backend.compiler->wants_source();
-  if (wants_source || options.keep_source) source = backend.renderer->render(program);
-  if (backend.compiler != nullptr) {
-    TRY(made.image, backend.compiler->compile(program, source));
-    if (use_cache) backend.cache->store(key, made);
-  }
+  TRY(std::unique_ptr<Draft> draft, draft_kernel(kernel, backend, options));
+  KernelBinary made = describe(draft->program);
+  made.image = std::move(draft->image);
+  if (use_cache) backend.cache->store(key, made);
+  std::string code;
   if (options.keep_code && backend.compiler != nullptr) {
     auto text = backend.compiler->disassemble(made.image);
     code = text ? *text : to_string(text.error());
   }
   TRY(CompiledKernel k, finish(std::move(made), backend));
-  if (options.keep_source || backend.compiler == nullptr) k.source = std::move(source);
-  if (options.keep_linear) k.linear = core::print_ops(program.ops);
+  if (options.keep_source || backend.compiler == nullptr) k.source = std::move(draft->source);
+  if (options.keep_linear) k.linear = core::print_ops(draft->program.ops);
   k.code = std::move(code);
   return k;
 }

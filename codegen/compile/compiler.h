@@ -22,6 +22,9 @@ class Compiler {
   virtual bool wants_source() const = 0;
   virtual Result<std::vector<u8>> compile(const LinearProgram& program,
                                           std::string_view source) const = 0;
+  // Work items of a group with which the device runs what compile() made of the program, at most,
+  // when it needs more of something than larger groups have; 0: any number within Caps::max_local.
+  virtual Result<i64> most_items(const LinearProgram&, std::span<const u8>) const { return 0; }
   // The machine code as text, for DEBUG=7.
   virtual Result<std::string> disassemble(std::span<const u8> binary) const = 0;
 };

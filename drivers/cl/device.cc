@@ -31,6 +31,7 @@ class Opened final : public ClDevice {
   const DeviceInfo& info() const override { return found_.info; }
   core::Allocator& allocator() override { return memory_; }
   Result<std::vector<u8>> build(std::string_view name, std::string_view source) override;
+  Result<i64> most_items(const std::string& name, std::span<const u8> image) override;
   std::string build_key() const override;
   Result<std::unique_ptr<core::Program>> load(const core::Binary& binary) override;
   Result<void> synchronize() override;
@@ -41,7 +42,8 @@ class Opened final : public ClDevice {
   Result<Owned<cl_program>> compile(cl_program created, std::string_view name,
                                     std::string_view source);
   Result<Owned<cl_program>> compile_source(std::string_view name, std::string_view source);
-  Result<Owned<cl_program>> program_of(const core::Binary& binary);
+  Result<Owned<cl_program>> program_of(const std::string& name, std::span<const u8> image);
+  void keep_built(std::span<const u8> image, Owned<cl_program> program);
   std::string build_log(cl_program program) const;
   const char* build_options() const;
   Queues queues();
@@ -145,22 +147,38 @@ Result<std::vector<u8>> Opened::build(std::string_view name, std::string_view so
       binary.clear();
   }
   std::vector<u8> image = encode({source, binary});
-  std::lock_guard lock(mutex_);
-  built_.insert_or_assign(hash_bytes(image), std::move(program));
+  keep_built(image, std::move(program));
   return image;
 }
 
-Result<Owned<cl_program>> Opened::program_of(const core::Binary& binary) {
+void Opened::keep_built(std::span<const u8> image, Owned<cl_program> program) {
+  std::lock_guard lock(mutex_);
+  built_.insert_or_assign(hash_bytes(image), std::move(program));
+}
+
+Result<i64> Opened::most_items(const std::string& name, std::span<const u8> image) {
+  TRY(Owned<cl_program> program, program_of(name, image));
+  i64 most = 0;
+  {
+    TRY(const Owned<cl_kernel> kernel, make_kernel(api_, program.get(), name));
+    most = most_items_of(api_, kernel.get(), found_.device).value_or(found_.info.group_items);
+  }
+  keep_built(image, std::move(program));
+  return most;
+}
+
+Result<Owned<cl_program>> Opened::program_of(const std::string& name,
+                                             std::span<const u8> image_bytes) {
   {
     std::lock_guard lock(mutex_);
-    const auto found = built_.find(hash_bytes(binary.image));
+    const auto found = built_.find(hash_bytes(image_bytes));
     if (found != built_.end()) {
       Owned<cl_program> program = std::move(found->second);
       built_.erase(found);
       return program;
     }
   }
-  TRY(Image image, decode(binary.image));
+  TRY(Image image, decode(image_bytes));
   if (!image.binary.empty()) {
     const u8* bytes = image.binary.data();
     const usize size = image.binary.size();
@@ -168,15 +186,15 @@ Result<Owned<cl_program>> Opened::program_of(const core::Binary& binary) {
     cl_program created = api_.clCreateProgramWithBinary(handles_.context.get(), 1, &found_.device,
                                                         &size, &bytes, nullptr, &code);
     if (code == CL_SUCCESS) {
-      Result<Owned<cl_program>> program = compile(created, binary.name, image.source);
+      Result<Owned<cl_program>> program = compile(created, name, image.source);
       if (program) return program;
     }
   }
-  return compile_source(binary.name, image.source);
+  return compile_source(name, image.source);
 }
 
 Result<std::unique_ptr<core::Program>> Opened::load(const core::Binary& binary) {
-  TRY(Owned<cl_program> program, program_of(binary));
+  TRY(Owned<cl_program> program, program_of(binary.name, binary.image));
   std::string_view kept;
   {
     std::lock_guard lock(mutex_);

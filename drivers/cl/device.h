@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,6 +54,8 @@ class ClDevice : public core::Device {
   // An image for load(): the program as the device compiled it, and its source, from which it is
   // compiled again should the device refuse the former. What the compiler says is in the error.
   virtual Result<std::vector<u8>> build(std::string_view name, std::string_view source) = 0;
+  // The most work items of a group with which the device runs a kernel of what build() gave.
+  virtual Result<i64> most_items(const std::string& name, std::span<const u8> image) = 0;
   // All that decides what build() makes besides the source.
   virtual std::string build_key() const = 0;
 };

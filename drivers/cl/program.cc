@@ -10,40 +10,49 @@
 namespace doorbell::cl {
 namespace {
 
-// Whether the device runs groups of this size. A kernel that was compiled for it
-// (reqd_work_group_size) says so, whatever the general limit is: rusticl 22.3 gives 32.
-bool runs_groups(const Api& api, cl_kernel kernel, cl_device_id id, const usize (&local)[3],
-                 usize* limit) {
+// Whether the device may run groups of this size. A kernel that was compiled for it
+// (reqd_work_group_size) is worth a try, whatever the general limit is.
+bool may_run_groups(const Api& api, cl_kernel kernel, cl_device_id id, const usize (&local)[3],
+                    std::optional<i64> limit) {
   usize compiled[3] = {};
   if (api.clGetKernelWorkGroupInfo(kernel, id, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof compiled,
                                    compiled, nullptr) == CL_SUCCESS &&
       std::equal(compiled, compiled + 3, local))
     return true;
-  // The most items that a group of this kernel may have, with the registers it came to use.
-  if (api.clGetKernelWorkGroupInfo(kernel, id, CL_KERNEL_WORK_GROUP_SIZE, sizeof *limit, limit,
-                                   nullptr) != CL_SUCCESS)
-    return true;
-  return local[0] * local[1] * local[2] <= *limit;
+  return !limit || static_cast<i64>(local[0] * local[1] * local[2]) <= *limit;
 }
 
 }  // namespace
+
+Result<Owned<cl_kernel>> make_kernel(const Api& api, cl_program program, const std::string& name) {
+  cl_int code = CL_SUCCESS;
+  Owned<cl_kernel> kernel(api.clCreateKernel(program, name.c_str(), &code), api.clReleaseKernel);
+  if (code != CL_SUCCESS) return refusal(code, "clCreateKernel", name);
+  return kernel;
+}
+
+std::optional<i64> most_items_of(const Api& api, cl_kernel kernel, cl_device_id id) {
+  usize limit = 0;
+  if (api.clGetKernelWorkGroupInfo(kernel, id, CL_KERNEL_WORK_GROUP_SIZE, sizeof limit, &limit,
+                                   nullptr) != CL_SUCCESS)
+    return std::nullopt;
+  return static_cast<i64>(limit);
+}
 
 Result<std::unique_ptr<core::Program>> ClProgram::make(const Api& api, const core::Device& device,
                                                        cl_device_id id, std::string_view name,
                                                        const Queues& queues,
                                                        Owned<cl_program> program,
                                                        const core::Binary& binary) {
-  cl_int code = CL_SUCCESS;
-  Owned<cl_kernel> kernel(api.clCreateKernel(program.get(), binary.name.c_str(), &code),
-                          api.clReleaseKernel);
-  if (code != CL_SUCCESS) return refusal(code, "clCreateKernel", name);
-  usize local[3], limit = 0;
+  TRY(Owned<cl_kernel> kernel, make_kernel(api, program.get(), binary.name));
+  usize local[3];
   std::copy(binary.local_size, binary.local_size + 3, local);
-  if (!runs_groups(api, kernel.get(), id, local, &limit))
+  const std::optional<i64> limit = most_items_of(api, kernel.get(), id);
+  if (!may_run_groups(api, kernel.get(), id, local, limit))
     return fail(ErrorKind::Unsupported,
                 "kernel {} has groups of {} x {} x {} items, {} runs at most {} of it (NOOPT=1 "
                 "makes smaller ones)",
-                name, local[0], local[1], local[2], device.name(), limit);
+                name, local[0], local[1], local[2], device.name(), limit.value_or(0));
   return std::unique_ptr<core::Program>(
       new ClProgram(api, device, name, queues, std::move(program), std::move(kernel), binary));
 }

@@ -5,11 +5,17 @@
 // Thread safety: launch() from any thread; launches of a device go one after another.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "drivers/cl/allocator.h"
 
 namespace doorbell::cl {
+
+Result<Owned<cl_kernel>> make_kernel(const Api& api, cl_program program, const std::string& name);
+// The most items that a group of this kernel may have, with the registers it came to use; none
+// where the device does not say.
+std::optional<i64> most_items_of(const Api& api, cl_kernel kernel, cl_device_id id);
 
 class ClProgram final : public core::Program {
  public:

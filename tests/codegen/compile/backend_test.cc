@@ -3,12 +3,14 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <thread>
 
 #include "base/os/host.h"
 #include "codegen/compile/kernel_identity.h"
 #include "codegen/render/cpu_caps.h"
+#include "codegen/render/opencl_renderer.h"
 #include "tests/codegen/render/cpu_kernel.h"
 
 namespace doorbell::codegen {
@@ -176,6 +178,67 @@ TEST_P(BackendTest, RendersOnlyWithoutACompiler) {
 
 INSTANTIATE_TEST_SUITE_P(Targets, BackendTest, ::testing::ValuesIn(testing::cpu_targets()),
                          [](const auto& info) { return info.param; });
+
+// Compiles nothing, and finds that groups may have a part of the items that they have, or `most`.
+class ReluctantCompiler final : public Compiler {
+ public:
+  explicit ReluctantCompiler(i64 most, i64 part = 1) : most_(most), part_(part) {}
+  const std::string& key() const override { return key_; }
+  bool wants_source() const override { return true; }
+  Result<std::vector<u8>> compile(const LinearProgram& program,
+                                  std::string_view source) const override {
+    items.push_back(program.local_size[0] * program.local_size[1] * program.local_size[2]);
+    sources.emplace_back(source);
+    return std::vector<u8>{1};
+  }
+  Result<i64> most_items(const LinearProgram&, std::span<const u8>) const override {
+    return std::min(most_, items.back() / part_);
+  }
+  Result<std::string> disassemble(std::span<const u8>) const override { return std::string(); }
+
+  mutable std::vector<i64> items;
+  mutable std::vector<std::string> sources;
+
+ private:
+  const std::string key_ = "reluctant";
+  const i64 most_, part_;
+};
+
+Result<CompiledKernel> compile_reluctantly(const ReluctantCompiler& compiler) {
+  OpenClTraits traits;
+  traits.group_items = 256;
+  for (i64& items : traits.group_axis) items = 256;
+  const std::unique_ptr<Renderer> renderer = make_opencl_renderer(opencl_caps(traits));
+  Backend backend;
+  backend.renderer = renderer.get();
+  backend.compiler = &compiler;
+  backend.caps = renderer->caps();
+  backend.load = false;
+  return compile_kernel(make_kernel(3, 4096), backend);
+}
+
+// 4096 results, one to an item.
+TEST(GroupSizes, ShrinkWhenTheCompilerFindsThemTooLarge) {
+  const ReluctantCompiler compiler(24);
+  const auto k = compile_reluctantly(compiler);
+  ASSERT_TRUE(k) << to_string(k.error());
+  EXPECT_EQ(compiler.items, (std::vector<i64>{256, 16}));
+  EXPECT_EQ(k->binary.local_size[0], 16);
+  EXPECT_EQ(k->binary.global_size[0], 256);
+  EXPECT_NE(compiler.sources.back().find("reqd_work_group_size(16, 1, 1)"), std::string::npos);
+}
+
+TEST(GroupSizes, StayWhenTheyFit) {
+  const ReluctantCompiler compiler(256);
+  ASSERT_TRUE(compile_reluctantly(compiler));
+  EXPECT_EQ(compiler.items, (std::vector<i64>{256}));
+}
+
+TEST(GroupSizes, AreTriedAFewTimes) {
+  const ReluctantCompiler compiler(256, 2);
+  ASSERT_TRUE(compile_reluctantly(compiler));
+  EXPECT_EQ(compiler.items, (std::vector<i64>{256, 128, 64, 32}));
+}
 
 TEST(KernelIdentity, TellsKernelsApart) {
   std::string identity = kernel_identity(make_kernel(3));

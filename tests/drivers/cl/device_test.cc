@@ -157,6 +157,18 @@ TEST_P(ClDeviceTest, EmptyMemoryIsMemory) {
   EXPECT_TRUE((*none)->copy_out(nullptr, 0));
 }
 
+TEST_P(ClDeviceTest, KernelsSayHowLargeTheirGroupsMayBe) {
+  std::unique_ptr<ClDevice> device = open();
+  const std::vector<u8> image = *device->build("scale", kScale);
+  const auto most = device->most_items("scale", image);
+  ASSERT_TRUE(most) << most.error().message;
+  EXPECT_GE(*most, 1);
+  EXPECT_LE(*most, device->info().group_items);
+  const auto none = device->most_items("other", image);
+  ASSERT_FALSE(none);
+  EXPECT_NE(none.error().message.find("CL_INVALID_KERNEL_NAME: other"), std::string::npos);
+}
+
 TEST_P(ClDeviceTest, GroupsLargerThanTheDevicesAreRefused) {
   std::unique_ptr<ClDevice> device = open();
   Binary large = binary(*device->build("scale", kScale), 1);
