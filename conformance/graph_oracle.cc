@@ -30,6 +30,7 @@ struct Oracle {
   Values elementwise(UOp node);
   Values move(UOp node);
   Values reduce(UOp node);
+  Values join(UOp node);
 };
 
 i64 product(const Sizes& sizes) {
@@ -132,6 +133,21 @@ Values Oracle::reduce(UOp node) {
   return result;
 }
 
+// Of parts along an axis, or of copies.
+Values Oracle::join(UOp node) {
+  const Sizes whole = shape(node), part = shape(node.src(0));
+  if (node.arg(0) < 0) return done.at(node.src(0).node());
+  const usize axis = static_cast<usize>(node.arg(0));
+  Values values;
+  for (i64 i = 0; i < product(whole); ++i) {
+    Sizes at = unflatten(i, whole);
+    const UOp source = node.src(static_cast<usize>(at[axis] / part[axis]));
+    at[axis] %= part[axis];
+    values.push_back(done.at(source.node())[static_cast<usize>(flatten(at, part))]);
+  }
+  return values;
+}
+
 Values Oracle::evaluate(UOp node) {
   if (core::is_elementwise(node.op())) return elementwise(node);
   if (core::is_movement(node.op())) return move(node);
@@ -142,9 +158,11 @@ Values Oracle::evaluate(UOp node) {
     case Op::Contiguous:
     case Op::Detach:
     case Op::CustomGradient:
-    case Op::Copy: return done.at(node.src(0).node());
+    case Op::Copy:
+    case Op::Shard: return done.at(node.src(0).node());
     case Op::Assign:
     case Op::Bind: return done.at(node.src(1).node());
+    case Op::Multi: return join(node);
     case Op::Buffer: {
       const auto* buffer = static_cast<const core::Buffer*>(node.payload());
       std::vector<std::byte> bytes(static_cast<usize>(product(shape(node)) * node.dtype().bytes()));

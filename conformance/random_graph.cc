@@ -13,8 +13,11 @@ class Maker {
   Maker(u32 seed, const std::string& device) : device_(device), state_(seed * 747796405u + 1) {}
 
   Tensor make(int steps) {
-    for (u32 i = 0; i < 3; ++i) pool_.push_back(noise(shape()));
-    for (int i = 0; i < steps; ++i) pool_.push_back(step());
+    for (u32 i = 0; i < 3; ++i) pool_.push_back(laid_out(noise(shape())));
+    for (int i = 0; i < steps; ++i) {
+      const Tensor next = step();
+      pool_.push_back(next.devices().size() > 1 && below(4) == 0 ? laid_out(next) : next);
+    }
     // What nobody used stays out of the graph: join the last few.
     Tensor sum = pool_.back().sum();
     for (usize i = 2; i <= 4; ++i) sum = sum + pool_[pool_.size() - i].mean();
@@ -40,6 +43,13 @@ class Maker {
   }
   Tensor pick() {
     return pool_[pool_.size() - 1 - below(std::min<u32>(4, static_cast<u32>(pool_.size())))];
+  }
+  // On several devices: along an axis that they can share, or as copies.
+  Tensor laid_out(const Tensor& x) {
+    const i64 count = static_cast<i64>(Devices(device_).names().size());
+    if (count == 1 || x.ndim() == 0) return x;
+    const i64 along = axis(x);
+    return x.size(along).value() % count == 0 ? x.shard(device_, along) : x.to(device_);
   }
   i64 axis(const Tensor& x) { return below(static_cast<u32>(x.ndim())); }
 

@@ -103,6 +103,10 @@ class Compilers final : public engine::KernelCompiler {
     return compile_with(backend, kernel);
   }
 
+  bool share_binaries(core::Device& a, core::Device& b) override {
+    return a.spec().arch == b.spec().arch && key_of(a) == key_of(b);
+  }
+
   core::ScheduleOptions schedule_options(core::Device& device) override {
     core::ScheduleOptions options;
     Result<codegen::Backend> backend = backend_of(device);
@@ -118,13 +122,15 @@ class Compilers final : public engine::KernelCompiler {
     return options;
   }
 
-  Result<codegen::Backend> backend_of(core::Device& device) {
-    // The number of workers decides how loops are split; a device that does not run does not load;
-    // OpenCL devices have their own compilers.
+  // The number of workers decides how loops are split; a device that does not run does not load;
+  // OpenCL devices have their own compilers.
+  static std::string key_of(core::Device& device) {
     const bool own = device.spec().renderer == "CL" && device.runs();
-    const std::string key =
-        fmt::format("{}:{}:{}:{}", device.spec().renderer, device.threads(), device.runs(),
-                    own ? device.name() : "");
+    return fmt::format("{}:{}:{}:{}", device.spec().renderer, device.threads(), device.runs(),
+                       own ? device.name() : "");
+  }
+  Result<codegen::Backend> backend_of(core::Device& device) {
+    const std::string key = key_of(device);
     std::lock_guard lock(mutex_);
     const auto found = backends_.find(key);
     if (found != backends_.end()) return found->second->backend;

@@ -96,7 +96,7 @@ void GraphKey::visit(UOp node, bool shared, bool with_order) {
   // it needs no entry in the table; not even when another thread takes a count meanwhile, because
   // that adds no edge to this graph.
   shared = shared || node.node()->refs.load(std::memory_order_relaxed) != 1;
-  Seen* seen = shared ? &find(node.node()) : nullptr;
+  const Seen* seen = shared ? &find(node.node()) : nullptr;
   // Met before: what it was then counts, even if it has been realised since.
   if (seen != nullptr && seen->epoch == epoch_) {
     // A Buffer may have been met through a value that it holds, and then it is not in the order.
@@ -104,9 +104,17 @@ void GraphKey::visit(UOp node, bool shared, bool with_order) {
       order.push_back({node, static_cast<i32>(seen->input), -1});
     return back_reference(*seen);
   }
-  if (UOp buffer = TensorGraph::realized(node)) return visit_input(node, buffer, with_order);
+  const UOp stored = TensorGraph::realized(node);
+  if (stored && stored.is(Op::Buffer)) return visit_input(node, stored, with_order);
+  if (!stored || stored == node) return visit_new(node, shared, with_order);
+  if (with_order) order.push_back({node, -1, -1, stored});
+  if (const Seen& held = find(stored.node()); held.epoch == epoch_) return back_reference(held);
+  visit_new(stored, true, with_order);
+}
+
+void GraphKey::visit_new(UOp node, bool shared, bool with_order) {
   if (node.is(Op::Bind)) return visit_bind(node, with_order);
-  if (seen != nullptr) remember(seen, node.node(), 0);
+  if (shared) remember(&find(node.node()), node.node(), 0);
   ++count_;
   words.push_back(header(node.op(), node.dtype(), node.nsrc(), node.narg()));
   for (i64 arg : node.args()) words.push_back(static_cast<u64>(arg));
@@ -167,6 +175,10 @@ void GraphKey::sort_order(std::span<const UOp> roots) {
         for (usize axis = entry.node.ndim(); axis-- > 0;)
           if (!entry.node.dim(axis).is_const())
             stack.push_back(place.at(entry.node.dim(axis).expr().node()));
+        continue;
+      }
+      if (entry.stored) {
+        stack.push_back(place.at(entry.stored.node()));
         continue;
       }
       for (usize i = entry.node.nsrc(); i-- > 0;)

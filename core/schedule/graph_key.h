@@ -4,8 +4,9 @@
 // keeping finished schedules by key is the engine's.
 //
 // Order: depth first from the roots in order, sources from left to right. A node that the graph
-// holds in a Buffer (TensorGraph::realized) stands for that Buffer and is not entered. Inputs and
-// variables are numbered when first met.
+// holds in a Buffer (TensorGraph::realized) stands for that Buffer and is not entered; one held in
+// a Multi stands for that Multi, whose Buffers are inputs. Inputs and variables are numbered when
+// first met.
 //
 // Thread safety: one thread per GraphKey; other threads may realise nodes meanwhile. Each node's
 // realisation is read once per walk, so a walk is consistent in itself; two walks may differ.
@@ -28,6 +29,7 @@ struct WalkNode {
   UOp node;
   i32 input = -1;     // >= 0: its value is inputs[input]; its sources are not part of the walk
   i32 variable = -1;  // >= 0: a Bind of variables[variable]; likewise
+  UOp stored = {};    // the Multi that holds its value; likewise
 };
 
 class GraphKey {
@@ -60,6 +62,7 @@ class GraphKey {
   void visit(UOp node, bool shared, bool with_order);
   void visit_input(UOp node, UOp buffer, bool with_order);
   void visit_bind(UOp bind, bool with_order);
+  void visit_new(UOp node, bool shared, bool with_order);
   void sort_order(std::span<const UOp> roots);
 
   std::vector<Seen> seen_;  // open addressing; entries of older epochs are free

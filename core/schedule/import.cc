@@ -44,7 +44,7 @@ void Importer::run(const GraphKey& key, std::span<const UOp> roots) {
     }
   }
   for (UOp root : roots) {
-    LazyId id = import_root(data(root));
+    LazyId id = import_root(data(root), root.device());
     if (graph_.nodes[id].output < 0) {
       graph_.nodes[id].output = static_cast<i32>(graph_.roots.size());
     }
@@ -242,7 +242,7 @@ LazyId Importer::placed_on(LazyId src, u16 device) {
 }
 
 // A root that is a view of another shares its memory.
-LazyId Importer::import_root(LazyId id) {
+LazyId Importer::import_root(LazyId id, u16 device) {
   LazyId base = id;
   while (graph_[base].op == Op::Reshape) base = graph_.src(base);
   if (!graph_.is_leaf(base)) {
@@ -250,7 +250,7 @@ LazyId Importer::import_root(LazyId id) {
     return base;
   }
   // What has no memory of its own is stored.
-  LazyId copy = add(Op::Contiguous, graph_[id].dtype, graph_[id].device, graph_[id].shape, {id});
+  LazyId copy = add(Op::Contiguous, graph_[id].dtype, device, graph_[id].shape, {id});
   graph_.nodes[copy].forced = graph_.nodes[copy].exposed = true;
   return copy;
 }

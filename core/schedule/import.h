@@ -48,7 +48,7 @@ class Importer {
   LazyId import_reduce(UOp node, LazyId src);
   LazyId on_device(LazyId src, u16 device);
   LazyId placed_on(LazyId src, u16 device);
-  LazyId import_root(LazyId id);
+  LazyId import_root(LazyId id, u16 device);
 
   u32 shape_of(UOp node);
   LazyId add(Op op, DType dtype, u16 device, u32 shape, std::initializer_list<LazyId> srcs);

@@ -11,6 +11,7 @@
 
 #include "base/util/check.h"
 #include "core/uop/arena.h"
+#include "core/uop/placement.h"
 
 namespace doorbell::core {
 
@@ -92,9 +93,7 @@ Node* new_node(u64 hash, u32 id, Op op, DType dtype, std::span<const UOp> srcs,
   node->flags = Node::kTensor;
   node->ndim = static_cast<u8>(rank);
   for (usize i = 0; i < rank; ++i) const_cast<u64*>(node->dims())[i] = dims[i].bits();
-  if (op == Op::Buffer) node->device = static_cast<u16>(args[2] + 1);
-  else if (op == Op::Copy) node->device = static_cast<u16>(args[0] + 1);
-  else for (UOp s : srcs) node->device = std::max(node->device, s.device());
+  node->device = infer_device(op, srcs, args, {dims, rank});
   for (UOp s : srcs) s.node()->refs.fetch_add(1, std::memory_order_relaxed);
   if (payload) payload->ref();
   return node;
@@ -147,8 +146,8 @@ void UOpRef::release() {
 }
 
 UOp TensorGraph::set_realized(UOp value, UOp buffer) {
-  CHECK(buffer.is(Op::Buffer), "{} is not a Buffer", name_of(buffer.op()));
-  if (value.is(Op::Buffer)) return value;
+  CHECK(is_stored(buffer), "{} is not a Buffer", name_of(buffer.op()));
+  if (is_stored(value)) return value;
   const Node* expected = nullptr;
   buffer.node()->refs.fetch_add(1, std::memory_order_relaxed);
   if (value.node()->realized.compare_exchange_strong(expected, buffer.node(),

@@ -24,12 +24,14 @@ class TensorGraph {
                 std::span(args.begin(), args.size()));
   }
 
-  // Says that `value` is now held by the Buffer node `buffer`: later schedules read it there. First
-  // caller wins; returns the node that holds it.
+  // Buffer, or the Multi of several.
+  static bool is_stored(UOp node) { return node.is(Op::Buffer) || node.is(Op::Multi); }
+  // Says that `value` is now held by the Buffer or Multi node `buffer`: later schedules read it
+  // there. First caller wins; returns the node that holds it.
   static UOp set_realized(UOp value, UOp buffer);
-  // The Buffer node that holds `value`, or a null handle. `value` itself when it is a Buffer.
+  // The Buffer or Multi that holds `value`, or a null handle. `value` itself when it is one.
   static UOp realized(UOp value) {
-    if (value.is(Op::Buffer)) return value;
+    if (is_stored(value)) return value;
     return UOp(value.node()->realized.load(std::memory_order_acquire));
   }
 

@@ -69,7 +69,13 @@ usize infer_shape(Op op, std::span<const UOp> srcs, std::span<const i64> args, D
       }
       return rank;
     }
+    case Op::Multi: {
+      usize rank = copy_shape(srcs[0], dims);
+      if (args[0] >= 0) dims[args[0]] = dims[args[0]].value() * static_cast<i64>(srcs.size());
+      return rank;
+    }
     case Op::Contiguous: case Op::Detach: case Op::CustomGradient: case Op::Copy: case Op::Bind:
+    case Op::Shard:
       return copy_shape(srcs[0], dims);
     case Op::Assign:
       return copy_shape(srcs[1], dims);

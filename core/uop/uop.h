@@ -50,7 +50,7 @@ struct Node {
   Op op;
   u8 ndim;     // tensor graph: rank of the value
   u16 nsrc, narg;
-  u16 device;  // tensor graph: device index + 1, or 0 where none is fixed (constants)
+  u16 device;  // tensor graph: see placement.h; 0 where none is fixed (constants)
   // Bounds of the value; exact meaning for Index, ints and Bool; floats have [-inf, inf].
   i64 vmin, vmax;
   // Ranges the value varies with: bit (range id & 63). Exact while all range ids are below 64.

@@ -13,8 +13,7 @@ bool allowed(Op op, Stage stage) {
   switch (op) {
     case Op::Const: case Op::Variable: return true;
     case Op::Buffer: case Op::Contiguous: case Op::Detach: case Op::CustomGradient: case Op::Copy:
-    case Op::Assign:
-    case Op::Bind:
+    case Op::Shard: case Op::Multi: case Op::Assign: case Op::Bind:
       return stage == Stage::Tensor;
     case Op::Reduce: return stage == Stage::Tensor || stage == Stage::Kernel;
     case Op::Vec: case Op::Splat: case Op::Lane: case Op::Ramp: case Op::DefineReg: case Op::If:
@@ -110,6 +109,20 @@ std::string reduction(UOp u, Stage stage) {
   return {};
 }
 
+// Parts along an axis, or copies: -1.
+std::string several_devices(UOp u) {
+  const bool stored = u.is(Op::Multi);
+  if (u.narg() == 0 || u.arg(0) < -1 || u.arg(0) >= i64{64}) return "no axis";
+  const usize count = stored ? u.nsrc() : u.narg() - 1;
+  if (count < 2) return fmt::format("{} devices, expected several", count);
+  if (!stored) return u.nsrc() == 1 ? "" : fmt::format("{} sources", u.nsrc());
+  for (UOp part : u.srcs()) {
+    if (!part.is(Op::Buffer)) return fmt::format("a part is {}", name_of(part.op()));
+    if (part.dtype() != u.dtype()) return part.dtype().str() + " in a value of " + u.dtype().str();
+  }
+  return {};
+}
+
 std::string closing(UOp u) {
   if (u.nsrc() < 1 || !is_effect(u.src(0))) return "closes no effect";
   for (usize i = 1; i < u.nsrc(); ++i) {
@@ -128,6 +141,7 @@ std::string invalid(UOp u, Stage stage) {
     case Op::Const: return u.narg() == 1 && u.nsrc() == 0 ? "" : "a constant of several values";
     case Op::Range: return u.nsrc() == 1 && u.narg() == 2 ? "" : "a range without size";
     case Op::Reduce: return reduction(u, stage);
+    case Op::Shard: case Op::Multi: return several_devices(u);
     case Op::Index: return access(u, stage);
     case Op::Load: case Op::Store: return load_or_store(u);
     case Op::End: return closing(u);

@@ -7,18 +7,18 @@
 #include <limits>
 
 #include "base/util/check.h"
-#include "core/device/registry.h"
+#include "core/uop/placement.h"
+#include "tensor/engine/realize.h"
 
 namespace doorbell::detail {
 
 namespace {
 
-void check_devices(UOp a, UOp b) {
-  if (a.device() == 0 || b.device() == 0 || a.device() == b.device()) return;
-  const core::Registry& registry = core::Registry::instance();
-  throw fail(ErrorKind::Invalid, "tensors are on devices {} and {}",
-             registry.name_of(static_cast<u16>(a.device() - 1)),
-             registry.name_of(static_cast<u16>(b.device() - 1)));
+void check_devices(u16 a, u16 b) {
+  if (core::go_together(a, b)) [[likely]]
+    return;
+  throw fail(ErrorKind::Invalid, "tensors are on devices {} and {}; move one with to() or "
+             "shard_like()", engine::device_name(a), engine::device_name(b));
 }
 
 // As broadcast_shapes, for what every operation asks: no Shape is made unless to name it.
@@ -48,10 +48,12 @@ Tensor make(Op op, DType dtype, std::span<const Tensor* const> srcs, std::span<c
             std::span<const UOpRef> sizes, core::Payload* payload) {
   absl::InlinedVector<UOpRef, 3> owned;
   absl::InlinedVector<UOp, 8> nodes;
+  u16 device = 0;
   for (const Tensor* tensor : srcs) {
     owned.push_back(tensor->uop());
     nodes.push_back(*owned.back());
-    check_devices(nodes.front(), nodes.back());
+    check_devices(device, nodes.back().device());
+    if (device == 0) device = nodes.back().device();
   }
   for (const UOpRef& size : sizes) nodes.push_back(*size);
   UOpRef node = TensorGraph::make(op, dtype, std::span<const UOp>(nodes), args, payload);

@@ -98,6 +98,22 @@ Tensor constant(Number value, DType dtype);
 // A size, symbolic or not, as a 0-d tensor.
 Tensor size_tensor(const Size& size, DType dtype);
 
+// ---- places: see Node::device
+// --------------------------------------------------------------------
+// Of named devices; copies where they are several.
+u16 place_named(const Devices& devices);
+// Where a tensor is; the default device where nothing says.
+u16 place_of(const Tensor& x);
+// The value at another place; as it is for place 0, and on one device where it is nowhere yet.
+Tensor moved_to(const Tensor& x, u16 at);
+// Fresh memory, with the bytes of `data` on each device or undefined.
+UOpRef make_storage(u16 at, DType dtype, const std::vector<i64>& sizes,
+                    std::span<const std::byte> data);
+// The value in memory of its own.
+Tensor stored_at(const Tensor& x, u16 at);
+// Throws where a value on several devices could not be stored.
+void refuse_symbolic(const Tensor& tensor);
+
 // The buffer {key, counter} of the next draw of `count` random elements on a device.
 UOpRef next_draw(core::Device& device, i64 count);
 

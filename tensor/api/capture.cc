@@ -5,6 +5,7 @@
 #include <atomic>
 #include <utility>
 
+#include "core/uop/placement.h"
 #include "tensor/engine/realize.h"
 
 namespace doorbell::detail {
@@ -34,14 +35,27 @@ absl::InlinedVector<core::Dim, 4> dims_of(UOp node) {
   return dims;
 }
 
-// The same memory under a name of its own. Without elements there is none.
-UOpRef place_for(UOp stored) {
-  const UOp buffer = TensorGraph::realized(stored);
-  if (!buffer) return UOpRef(stored);
+UOpRef name_buffer(UOp buffer, DType dtype) {
   absl::InlinedVector<i64, 4> largest;
   for (const core::Dim size : dims_of(buffer)) largest.push_back(size.value());
-  UOpRef named = engine::make_buffer_node(core::Ref<core::Buffer>(&engine::buffer_of(buffer)),
-                                          stored.dtype(), largest);
+  return engine::make_buffer_node(core::Ref<core::Buffer>(&engine::buffer_of(buffer)), dtype,
+                                  largest);
+}
+
+// The same memory under a name of its own. Without elements there is none.
+UOpRef place_for(UOp stored) {
+  const UOp holder = TensorGraph::realized(stored);
+  if (!holder) return UOpRef(stored);
+  if (holder.is(Op::Multi)) {
+    std::vector<UOpRef> owned;
+    std::vector<UOp> parts;
+    for (UOp part : holder.srcs()) {
+      owned.push_back(name_buffer(part, stored.dtype()));
+      parts.push_back(*owned.back());
+    }
+    return TensorGraph::make(Op::Multi, stored.dtype(), parts, holder.args());
+  }
+  UOpRef named = name_buffer(holder, stored.dtype());
   if (Form::of(stored).is_symbolic) return engine::view_of_buffer(*named, dims_of(stored));
   return named;
 }
@@ -58,7 +72,7 @@ void refuse_in_capture(const char* what) {
 
 UOp stored_value(const Tensor& tensor) {
   Cell& cell = *Access::unseen(tensor);
-  if (cell.value->is(Op::Buffer)) [[likely]]
+  if (TensorGraph::is_stored(*cell.value)) [[likely]]
     return *cell.value;
   if (is_always_empty(tensor)) return *cell.value;
   if (!TensorGraph::realized(*cell.value)) tensor.realize();
@@ -114,11 +128,13 @@ Capture::~Capture() {
   capture = nullptr;
 }
 
-u32 Capture::add_slot(JitProgram::Slot slot, UOpRef place) {
-  program_->slots_.push_back(std::move(slot));
-  const UOp buffer = TensorGraph::realized(*place);
-  places_.push_back(buffer ? UOpRef(buffer) : std::move(place));
-  return static_cast<u32>(places_.size()) - 1;
+// One for each part of a value on several devices.
+void Capture::add_slots(JitProgram::Slot slot, const UOpRef& place) {
+  const UOp holder = TensorGraph::realized(*place), held = holder ? holder : *place;
+  for (const u32 count = part_count(held); slot.part < count; ++slot.part) {
+    program_->slots_.push_back(slot);
+    places_.emplace_back(part_of(held, slot.part));
+  }
 }
 
 void Capture::hold(Held held, JitProgram::Holder holder) {
@@ -126,7 +142,7 @@ void Capture::hold(Held held, JitProgram::Holder holder) {
   Cell& outside = *Access::unseen(held.outside);
   holder.form = Form::of(*held.place);
   holder.is_leaf = outside.is_leaf;
-  add_slot({.kind = JitProgram::Slot::Kind::Value, .holder = number}, held.place);
+  add_slots({.kind = JitProgram::Slot::Kind::Value, .holder = number}, held.place);
   held.gradient = outside.grad;
   if (held.stand_in.defined()) held.cell->set_gradient(outside.grad, outside.gradient_lost);
   holder_of_.emplace(held.cell, number);
@@ -156,7 +172,7 @@ void Capture::touch_outside(Cell& cell) {
 }
 
 void Capture::draw(core::Device& device, i64 count, const UOpRef& node) {
-  add_slot({.kind = JitProgram::Slot::Kind::Draw, .device = &device, .count = count}, node);
+  add_slots({.kind = JitProgram::Slot::Kind::Draw, .device = &device, .count = count}, node);
 }
 
 // Only when the function looks at it: most functions begin with zero_grad().
@@ -170,7 +186,7 @@ void Capture::hold_gradient(u32 number) {
   held.gradient_place = place_for(*stored);
   held.gradient_in = Tensor::from_uop(held.gradient_place);
   held.cell->grad = held.gradient_in;
-  add_slot({.kind = JitProgram::Slot::Kind::Gradient,
+  add_slots({.kind = JitProgram::Slot::Kind::Gradient,
             .holder = number,
             .form = Form::of(*held.gradient_place)},
            held.gradient_place);
@@ -308,8 +324,13 @@ void Capture::refuse_inner_bindings(const Bindings& bound) const {
 std::vector<UOpRef> Capture::buffers_of(std::span<const UOpRef> results) {
   std::vector<UOpRef> buffers;
   for (const UOpRef& result : results) {
-    const UOp buffer = TensorGraph::realized(*result);
-    buffers.push_back(buffer ? UOpRef(buffer) : result);
+    const UOp holder = TensorGraph::realized(*result), held = holder ? holder : *result;
+    const bool several = held.is(Op::Multi);
+    program_->has_parts_ |= several;
+    program_->results_.push_back({.first = static_cast<u32>(buffers.size()),
+                                  .count = part_count(held),
+                                  .axis = several ? held.arg(0) : core::kReplicated});
+    for (u32 i = 0; i < part_count(held); ++i) buffers.emplace_back(part_of(held, i));
   }
   return buffers;
 }

@@ -54,6 +54,7 @@ class JitProgram {
   struct Slot {
     enum class Kind : u8 { Value, Gradient, Draw } kind;
     u32 holder = 0;
+    u32 part = 0;                    // of a value on several devices
     Form form = {};                  // of a gradient
     core::Device* device = nullptr;  // of a draw
     i64 count = 0;
@@ -102,6 +103,8 @@ class JitProgram {
   usize argument_count_ = 0;
   std::vector<Slot> slots_;
   std::vector<Write> writes_;
+  std::vector<core::PlacedRoot> results_;  // which of the Replay's, which are Buffers
+  bool has_parts_ = false;                 // otherwise they are the same
   std::vector<i32> outputs_;  // the result that each is; -1: not defined
   // By result: its shape without bindings where that is symbolic, else empty.
   std::vector<Shape> result_shapes_;
@@ -151,7 +154,7 @@ class Capture {
 
   void touch_outside(Cell& cell);
   void hold(Held held, JitProgram::Holder holder);
-  u32 add_slot(JitProgram::Slot slot, UOpRef place);
+  void add_slots(JitProgram::Slot slot, const UOpRef& place);
   void hold_gradient(u32 holder);
   i32 want(const Tensor& tensor);
   void want_gradient(u32 holder);
@@ -160,7 +163,7 @@ class Capture {
   void give_back(std::span<const UOpRef> results);
   void name_variables();
   void refuse_inner_bindings(const Bindings& bound) const;
-  static std::vector<UOpRef> buffers_of(std::span<const UOpRef> results);
+  std::vector<UOpRef> buffers_of(std::span<const UOpRef> results);
 
   const u64 number_;
   i64 alive_ = 0;
@@ -173,6 +176,14 @@ class Capture {
   std::vector<UOpRef> places_;                       // by slot
   std::vector<UOpRef> wanted_;
 };
+
+// A stored value as the Buffers on its devices.
+inline u32 part_count(UOp stored) {
+  return stored.is(Op::Multi) ? static_cast<u32>(stored.nsrc()) : 1;
+}
+inline UOp part_of(UOp stored, u32 part) {
+  return stored.is(Op::Multi) ? stored.src(part) : stored;
+}
 
 // Throws while this thread captures.
 void refuse_in_capture(const char* what);

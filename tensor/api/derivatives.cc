@@ -100,11 +100,8 @@ Tensor of_flip(Step step, usize) {
   return make(Op::Flip, step.gradient.dtype(), {&step.gradient}, {step.node.arg(0)});
 }
 
-Tensor of_copy(Step step, usize) {
-  const u16 device = step.node.src(0).device();
-  if (device == 0 || step.gradient.uop()->device() == 0) return step.gradient;
-  return make(Op::Copy, step.gradient.dtype(), {&step.gradient}, {device - 1});
-}
+// Back to where the source is.
+Tensor of_copy(Step step, usize) { return moved_to(step.gradient, step.node.src(0).device()); }
 
 Tensor of_custom(Step step, usize source) {
   std::vector<Tensor> inputs;
@@ -147,6 +144,7 @@ constexpr Entry kDerivatives[] = {
     {Op::Contiguous, [](Step s, usize) { return s.gradient; }},
     {Op::CustomGradient, of_custom},
     {Op::Copy,   of_copy},
+    {Op::Shard,  of_copy},
     {Op::Assign, [](Step s, usize i) { return i == 1 ? s.gradient : Tensor(); }},
 };
 // clang-format on

@@ -1,5 +1,5 @@
 // A captured function at work: checks, replays, gives the results to their owners.
-#include "core/device/registry.h"
+#include "core/uop/placement.h"
 #include "tensor/api/capture.h"
 #include "tensor/engine/realize.h"
 
@@ -24,8 +24,10 @@ bool Form::fits(UOp node) const {
 
 std::string Form::str() const {
   std::string text = std::string(core::long_name_of(dtype.scalar)) + " of shape " + shape.str();
-  if (device != 0)
-    text += " on " + core::Registry::instance().name_of(static_cast<u16>(device - 1));
+  if (device == 0) return text;
+  text += " on " + engine::device_name(device);
+  if (core::is_placement(device) && core::placement_of(device).is_split())
+    text += " along axis " + std::to_string(core::placement_of(device).axis);
   return text;
 }
 
@@ -174,7 +176,7 @@ UOp JitProgram::value_of(usize at, Arguments arguments) const {
   const Cell& cell = cell_of(holders_[slot.holder], arguments);
   if (slot.kind == Slot::Kind::Value) {
     const UOp stored = TensorGraph::realized(*cell.value);
-    return stored ? stored : *cell.value;
+    return stored ? part_of(stored, slot.part) : *cell.value;
   }
   if (!cell.grad.defined())
     throw fail(ErrorKind::Invalid, "a gradient that a jitted function reads is gone");
@@ -184,7 +186,7 @@ UOp JitProgram::value_of(usize at, Arguments arguments) const {
                "a gradient that a jitted function reads is now {}, captured with {}",
                Form::of(value).str(), slot.form.str());
   }
-  return value;
+  return part_of(value, slot.part);
 }
 
 void JitProgram::write(const Write& write, Cell& cell, std::span<const UOpRef> results) {
@@ -228,7 +230,8 @@ std::string JitProgram::difference(const JitProgram& other) const {
   }
   for (usize i = 0; same && i < slots_.size(); ++i) {
     const Slot &a = slots_[i], &b = other.slots_[i];
-    same = a.kind == b.kind && a.holder == b.holder && a.device == b.device && a.count == b.count;
+    same = a.kind == b.kind && a.holder == b.holder && a.part == b.part && a.device == b.device &&
+           a.count == b.count;
   }
   const std::string work = replay_->difference(*other.replay_);
   if (!work.empty()) return work;
@@ -256,6 +259,12 @@ void JitProgram::replay(Arguments arguments, std::span<const Size> sizes, JitOut
   engine::Replay::Results results;
   replay_->run({slots.data(), slots.size()}, {values.value.data(), values.value.size()},
                &results);
+  if (has_parts_) {
+    const engine::Replay::Results parts = std::move(results);
+    results.clear();
+    for (const core::PlacedRoot& result : results_)
+      results.push_back(engine::holder_of(result, {parts.data(), parts.size()}));
+  }
   for (usize i = 0; i < results.size(); ++i)
     if (!result_shapes_[i].empty()) results[i] = result_as_bound(i, *results[i], values);
   for (const Write& change : writes_)

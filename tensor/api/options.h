@@ -17,7 +17,7 @@
 namespace doorbell {
 
 // Of the functions that make tensors. No dtype: that of the data, f32 for the rest. No device: the
-// default one.
+// default one; several names with commas between them: a copy on each.
 struct TensorOptions {
   std::optional<DType> dtype{};
   std::string device{};

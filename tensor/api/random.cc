@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "base/util/hash.h"
-#include "core/device/device.h"
+#include "core/device/registry.h"
+#include "core/uop/placement.h"
 #include "tensor/api/build.h"
 #include "tensor/api/capture.h"
 #include "tensor/api/dtype_info.h"
@@ -43,19 +44,25 @@ std::array<u64, 2> advance(u16 device, i64 count) {
   return {device == 0 ? all.seed : hash_of(all.seed, device), counter};
 }
 
-// 64 random bits per element.
-Tensor random_words(const Shape& shape, const TensorOptions& options) {
+// 64 random bits per element. Several devices draw from the first one's stream, each the elements
+// that it has: what is drawn is what one device would draw.
+Tensor random_words(const Shape& shape, u16 at) {
   const i64 count = shape.numel().value();
   for (i64 size : shape.values()) {
     if (size < 0) throw fail(ErrorKind::Invalid, "shape {} has a negative size", shape.str());
   }
-  core::Device& device = engine::device(options.device);
+  const bool several = core::is_placement(at);
+  const u16 number = several ? core::placement_of(at).devices[0] : static_cast<u16>(at - 1);
+  core::Device& device = engine::device(core::Registry::instance().name_of(number));
   core::UOpRef draw = detail::next_draw(device, count);
   if (detail::capture != nullptr) detail::capture->draw(device, count, draw);
-  const Tensor state = Tensor::from_uop(std::move(draw));
+  Tensor state = Tensor::from_uop(std::move(draw));
+  if (several) state = detail::moved_to(state, core::with_axis(at, core::kReplicated));
   const Tensor key = state[0], first = state[1];
-  const Tensor counters = Tensor::arange(count, {.dtype = dtypes::u64}) + first;
-  return detail::make(Op::Threefry, dtypes::u64, {&counters, &key}).reshape(shape);
+  Tensor numbers = Tensor::arange(count, {.dtype = dtypes::u64}).reshape(shape);
+  if (several) numbers = detail::moved_to(numbers, at);
+  const Tensor counters = numbers + first;
+  return detail::make(Op::Threefry, dtypes::u64, {&counters, &key});
 }
 
 // The upper bits of a word of `width` bits as a float in [0, 1): as many as the dtype holds
@@ -76,8 +83,8 @@ DType float_option(const TensorOptions& options) {
   return dtype;
 }
 
-Tensor unit(const Shape& shape, const TensorOptions& options, DType dtype) {
-  const Tensor bits = random_words(shape, options);
+Tensor unit(const Shape& shape, u16 at, DType dtype) {
+  const Tensor bits = random_words(shape, at);
   if (dtype == dtypes::f64) return to_unit(bits, 64, dtype);
   return to_unit(bits.cast(dtypes::u32), 32, dtype);
 }
@@ -113,37 +120,55 @@ void Tensor::manual_seed(u64 seed) {
 }
 
 Tensor Tensor::rand(const Shape& shape, const TensorOptions& options) {
-  return stored(unit(shape, options, float_option(options)), options);
+  return stored(unit(shape, detail::place_named(options.device), float_option(options)), options);
 }
 
+namespace {
+
 // Box and Muller: both halves of one word, of which the first must not be 0.
-Tensor Tensor::randn(const Shape& shape, const TensorOptions& options) {
-  const DType dtype = float_option(options);
-  const Tensor bits = random_words(shape, options);
+Tensor gaussian(const Shape& shape, u16 at, DType dtype) {
+  const Tensor bits = random_words(shape, at);
   const Tensor low = to_unit(bits.cast(dtypes::u32), 32, dtypes::f32);
   const Tensor high = to_unit((bits >> 32).cast(dtypes::u32), 32, dtypes::f32);
   const Tensor radius = ((1 - low).log() * -2).sqrt();
-  return stored((radius * (high * (2 * std::numbers::pi)).cos()).cast(dtype), options);
+  return (radius * (high * (2 * std::numbers::pi)).cos()).cast(dtype);
 }
 
-Tensor Tensor::randint(i64 low, i64 high, const Shape& shape, const TensorOptions& options) {
+Tensor whole_numbers(i64 low, i64 high, const Shape& shape, u16 at, DType dtype) {
   if (low >= high) throw fail(ErrorKind::Invalid, "randint from {} to {}", low, high);
-  const DType dtype = options.dtype.value_or(dtypes::i32);
   if (!dtype.is_int()) {
     throw fail(ErrorKind::Invalid, "randint of {}, expected integers",
                core::long_name_of(dtype.scalar));
   }
   // The remainder of 64 bits is uneven by less than the range in 2^64.
   const u64 range = static_cast<u64>(high) - static_cast<u64>(low);
-  const Tensor bits = random_words(shape, options);
+  const Tensor bits = random_words(shape, at);
   const Tensor offset = detail::binary(Op::FloorMod, bits, detail::constant(range, dtypes::u64));
-  TensorOptions rest = options;
-  return stored((offset.cast(dtypes::i64) + low).cast(dtype), rest);
+  return (offset.cast(dtypes::i64) + low).cast(dtype);
+}
+
+// Where a tensor is that is made like another.
+u16 place_like(const Tensor& x, const TensorOptions& options) {
+  return options.device.empty() ? detail::place_of(x) : detail::place_named(options.device);
+}
+
+}  // namespace
+
+Tensor Tensor::randn(const Shape& shape, const TensorOptions& options) {
+  const u16 at = detail::place_named(options.device);
+  return stored(gaussian(shape, at, float_option(options)), options);
+}
+
+Tensor Tensor::randint(i64 low, i64 high, const Shape& shape, const TensorOptions& options) {
+  const DType dtype = options.dtype.value_or(dtypes::i32);
+  return stored(whole_numbers(low, high, shape, detail::place_named(options.device), dtype),
+                options);
 }
 
 Tensor Tensor::uniform(const Shape& shape, f64 low, f64 high, const TensorOptions& options) {
   if (!(low <= high)) throw fail(ErrorKind::Invalid, "uniform from {} to {}", low, high);
-  return stored(unit(shape, options, float_option(options)) * (high - low) + low, options);
+  const u16 at = detail::place_named(options.device);
+  return stored(unit(shape, at, float_option(options)) * (high - low) + low, options);
 }
 
 Tensor Tensor::normal(const Shape& shape, f64 mean, f64 std, const TensorOptions& options) {
@@ -179,20 +204,27 @@ Tensor Tensor::random_bits(const Shape& shape, const TensorOptions& options) {
     throw fail(ErrorKind::Invalid, "random bits of {}, expected unsigned integers",
                core::long_name_of(dtype.scalar));
   }
-  return stored(random_words(shape, options).cast(dtype), options);
+  return stored(random_words(shape, detail::place_named(options.device)).cast(dtype), options);
 }
 
 Tensor Tensor::rand_like(const TensorOptions& options) const {
-  return rand(shape(), detail::options_like(*this, options));
+  const TensorOptions all = detail::options_like(*this, options);
+  return stored(unit(shape(), place_like(*this, options), float_option(all)), all);
 }
 Tensor Tensor::randn_like(const TensorOptions& options) const {
-  return randn(shape(), detail::options_like(*this, options));
+  const TensorOptions all = detail::options_like(*this, options);
+  return stored(gaussian(shape(), place_like(*this, options), float_option(all)), all);
 }
 Tensor Tensor::randint_like(i64 low, i64 high, const TensorOptions& options) const {
-  return randint(low, high, shape(), detail::options_like(*this, options));
+  const TensorOptions all = detail::options_like(*this, options);
+  return stored(whole_numbers(low, high, shape(), place_like(*this, options), *all.dtype), all);
 }
 
 namespace {
+
+u16 with_copies(u16 at) {
+  return core::is_placement(at) ? core::with_axis(at, core::kReplicated) : at;
+}
 
 // The first of `weights` (rows, n) whose running sum exceeds the draw (rows, count).
 Tensor pick_by_running_sum(const Tensor& weights, const Tensor& draws) {
@@ -214,9 +246,8 @@ Tensor Tensor::multinomial(i64 count, bool replacement) const {
                replacement ? "with" : "without", core::long_name_of(dtype().scalar), shape().str());
   }
   const Tensor weights = (is_row ? unsqueeze(0) : *this).detach().cast(dtypes::f32);
-  const TensorOptions options{.device = device()};
   const Shape drawn = replacement ? Shape{weights.size(0), count} : weights.shape();
-  const Tensor draws = unit(drawn, options, dtypes::f32).contiguous();
+  const Tensor draws = unit(drawn, with_copies(detail::place_of(*this)), dtypes::f32).contiguous();
   const Tensor places = replacement
                             ? pick_by_running_sum(weights, draws).minimum(size(-1).value() - 1)
                             : doorbell::where(0 < weights, (1 - draws).log() / weights, -INFINITY)
@@ -232,7 +263,7 @@ Tensor Tensor::dropout(f64 probability) const {
   if (!TrainingScope::active() || probability == 0) return *this;
   if (probability == 1) return zeros_like();
   const Tensor kept =
-      (unit(shape(), {.device = device()}, dtypes::f32) >= probability).contiguous();
+      (unit(shape(), detail::place_of(*this), dtypes::f32) >= probability).contiguous();
   return doorbell::where(kept, *this / (1 - probability), 0);
 }
 

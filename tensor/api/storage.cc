@@ -7,6 +7,7 @@
 #include "base/os/host.h"
 #include "base/util/check.h"
 #include "core/device/device.h"
+#include "core/uop/placement.h"
 #include "tensor/api/build.h"
 #include "tensor/api/capture.h"
 #include "tensor/engine/must.h"
@@ -63,26 +64,6 @@ std::vector<i64> checked_sizes(const Shape& shape) {
   return sizes;
 }
 
-// x's value in storage of its own on a device.
-Tensor stored_on(const Tensor& x, core::Device& device) {
-  const UOpRef node = x.uop();
-  std::vector<i64> largest;
-  absl::InlinedVector<core::Dim, 4> shape;
-  for (usize axis = 0; axis < node->ndim(); ++axis) {
-    shape.push_back(node->dim(axis));
-    largest.push_back(shape.back().max());
-  }
-  UOpRef memory = engine::make_buffer_node(device, x.dtype(), largest, {});
-  if (!x.shape().is_const()) memory = engine::view_of_buffer(*memory, shape);
-  const Tensor place = from_buffer(std::move(memory));
-  return detail::make(Op::Assign, x.dtype(), {&place, &x});
-}
-
-core::Device& device_of(const Tensor& x) {
-  const UOpRef node = x.uop();
-  return node->device() == 0 ? engine::device() : engine::device_of(*node);
-}
-
 }  // namespace
 
 Tensor detail::finish(Tensor tensor, const TensorOptions& options) {
@@ -129,8 +110,8 @@ Tensor Tensor::from_bytes(std::span<const std::byte> bytes, DType dtype, const S
     throw fail(ErrorKind::Invalid, "{} bytes of data, shape {} of {} has {}", bytes.size(),
                shape.str(), core::long_name_of(dtype.scalar), expected);
   }
-  core::Device& device = engine::device(options.device);
-  Tensor tensor = from_buffer(engine::make_buffer_node(device, dtype, sizes, bytes));
+  const u16 at = detail::place_named(options.device);
+  Tensor tensor = Tensor::from_uop(detail::make_storage(at, dtype, sizes, bytes));
   if (options.dtype) tensor = tensor.cast(*options.dtype);
   if (options.requires_grad) tensor.requires_grad();
   return tensor;
@@ -184,8 +165,8 @@ Tensor Tensor::from_blob(void* memory, DType dtype, const Shape& shape,
 
 Tensor Tensor::empty(const Shape& shape, const TensorOptions& options) {
   const DType dtype = options.dtype.value_or(dtypes::f32);
-  core::Device& device = engine::device(options.device);
-  Tensor tensor = from_buffer(engine::make_buffer_node(device, dtype, checked_sizes(shape), {}));
+  const u16 at = detail::place_named(options.device);
+  Tensor tensor = Tensor::from_uop(detail::make_storage(at, dtype, checked_sizes(shape), {}));
   if (options.requires_grad) tensor.requires_grad();
   return tensor;
 }
@@ -194,14 +175,13 @@ Tensor Tensor::empty_like(const TensorOptions& options) const {
   return empty(shape(), detail::options_like(*this, options));
 }
 
-std::string Tensor::device() const { return device_of(*this).name(); }
-
 void Tensor::realize(std::span<const Tensor> tensors) {
   std::vector<detail::Cell*> cells;
   std::vector<UOp> wanted;
   for (const Tensor& tensor : tensors) {
     detail::Cell& cell = tensor.cell();
-    if (cell.value->is(Op::Buffer) || detail::is_always_empty(tensor)) continue;
+    if (core::TensorGraph::is_stored(*cell.value) || detail::is_always_empty(tensor)) continue;
+    if (core::is_placement(cell.value->device())) detail::refuse_symbolic(tensor);
     cells.push_back(&cell);
     wanted.push_back(*cell.value);
   }
@@ -242,8 +222,8 @@ Tensor Tensor::cast_for_reading(DType dtype) const {
   realize();  // so that the value itself is kept, not only its conversion
   // What the host cannot see is brought over anyway, and its device may lack the dtype. Values
   // without elements have no memory.
-  if (core::TensorGraph::realized(*cell().value)) {
-    const core::Buffer& buffer = engine::buffer_of(*cell().value);
+  if (const UOp holder = core::TensorGraph::realized(*cell().value)) {
+    const core::Buffer& buffer = engine::buffer_of(holder.is(Op::Multi) ? holder.src(0) : holder);
     if (buffer.host() == nullptr && buffer.device().runs()) return to("CPU").cast(dtype);
   }
   return cast(dtype);
@@ -258,7 +238,7 @@ void check_assignable(const Tensor& place, const Tensor& x) {
                core::long_name_of(place.dtype().scalar), place.shape().str());
   }
   const u16 to = place.uop()->device(), from = x.uop()->device();
-  if (to != 0 && from != 0 && to != from) {
+  if (!core::go_together(to, from)) {
     throw fail(ErrorKind::Invalid, "cannot assign from device {} to device {}", x.device(),
                place.device());
   }
@@ -275,7 +255,8 @@ Tensor& Tensor::replace(const Tensor& x) {
 
 Tensor& Tensor::assign(const Tensor& x) {
   check_assignable(*this, x);
-  return replace(x);
+  const u16 at = uop()->device();
+  return replace(core::is_placement(at) ? detail::moved_to(x, at) : x);
 }
 
 Tensor& Tensor::operator+=(const Operand& x) { return assign(add(x)); }
@@ -288,16 +269,6 @@ Tensor& Tensor::operator|=(const Operand& x) { return assign(bitwise_or(x)); }
 Tensor& Tensor::operator^=(const Operand& x) { return assign(bitwise_xor(x)); }
 Tensor& Tensor::operator<<=(const Operand& x) { return assign(lshift(x)); }
 Tensor& Tensor::operator>>=(const Operand& x) { return assign(rshift(x)); }
-
-Tensor Tensor::to(const std::string& device) const {
-  core::Device& target = engine::device(device);
-  const u16 current = uop()->device();
-  if (current == target.index() + 1) return *this;
-  if (current == 0) return stored_on(*this, target);
-  return detail::make(Op::Copy, dtype(), {this}, {target.index()});
-}
-
-Tensor Tensor::clone() const { return stored_on(*this, device_of(*this)); }
 
 Tensor Tensor::contiguous() const {
   const UOpRef node = uop();

@@ -13,6 +13,7 @@
 #include <array>
 #include <functional>
 #include <iosfwd>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -20,6 +21,7 @@
 
 #include "base/util/error.h"
 #include "core/uop/graph.h"
+#include "tensor/api/devices.h"
 #include "tensor/api/layer_options.h"
 #include "tensor/api/number.h"
 #include "tensor/api/options.h"
@@ -63,7 +65,10 @@ class Tensor {
   DType dtype() const;
   i64 element_size() const { return dtype().bytes(); }
   bool is_floating_point() const { return dtype().is_float(); }
-  std::string device() const;
+  std::string device() const;  // "CPU"; "CPU,CPU:1" where it is on both
+  std::vector<std::string> devices() const;
+  // The axis along which the devices share it; none where it is on one, or on all of them.
+  std::optional<i64> shard_axis() const;
 
   // ---- computing and reading (storage.cc) ----
   // Computes now; the value is kept. Several at once share work.
@@ -100,8 +105,15 @@ class Tensor {
   Tensor& operator^=(const Operand& x);
   Tensor& operator<<=(const Operand& x);
   Tensor& operator>>=(const Operand& x);
-  Tensor to(const std::string& device) const;
-  Tensor& to_(const std::string& device) { return replace(to(device)); }
+
+  // ---- where it is (devices.cc)
+  Tensor to(const Devices& devices) const;  // a copy on each
+  // Even parts along an axis, one on each device; without an axis a copy on each. Operations work
+  // on the parts, and give what they would give on one device.
+  Tensor shard(const Devices& devices, std::optional<i64> axis = {}) const;
+  Tensor shard_like(const Tensor& other) const;  // where and as other is
+  Tensor& to_(const Devices& devices);           // this handle and its copies; a leaf stays one
+  Tensor& shard_(const Devices& devices, std::optional<i64> axis = {});
   Tensor clone() const;                // own storage
   Tensor contiguous() const;           // stored in row-major order where it is computed
   Tensor detach() const;               // the value; gradients stop here

@@ -16,21 +16,29 @@
 namespace doorbell::engine {
 namespace {
 
-Result<KernelRef> compile(const KernelRequest& request) {
+Result<CompiledKernel> compile(const KernelRequest& request) {
   hcq::HostSpan span("compile", "compile");
   TRY(CompiledKernel compiled, kernel_compiler().compile(*request.ast, *request.device));
   core::counters.kernels_compiled.fetch_add(1, std::memory_order_relaxed);
   span.rename(compiled.binary.name);
   if (!compiled.report.empty()) log().debug("{}\n{}", compiled.binary.name, compiled.report);
+  return compiled;
+}
+
+Result<KernelRef> load(const CompiledKernel& compiled, const KernelRequest& request) {
   auto kernel = std::make_shared<LoadedKernel>();
   TRY(kernel->program, request.device->load(compiled.binary));
   kernel->name = compiled.binary.name;
   kernel->ast = request.ast;
   kernel->output_count = request.ast->output_count;
-  kernel->variables = std::move(compiled.variables);
+  kernel->variables = compiled.variables;
   kernel->flops = compiled.flops;
   kernel->bytes = compiled.bytes;
   return KernelRef(std::move(kernel));
+}
+
+bool same_code(const KernelRequest& a, const KernelRequest& b) {
+  return a.ast == b.ast || core::same_kernel(*a.ast, *b.ast);
 }
 
 // Calls body(0 .. count-1) on up to `threads` threads, this one among them, each with this thread's
@@ -69,7 +77,8 @@ usize compile_threads() {
 
 u64 settings_word() {
   const core::Config& config = core::config();
-  return u64{config.noopt} | u64{config.no_memory_planner} << 1;
+  return u64{config.noopt} | u64{config.no_memory_planner} << 1 |
+         static_cast<u64>(config.allreduce) << 2;
 }
 
 KernelRef KernelCache::find(const KernelRequest& request, u64 hash, u64 settings) const {
@@ -77,7 +86,7 @@ KernelRef KernelCache::find(const KernelRequest& request, u64 hash, u64 settings
   if (at == entries_.end()) return nullptr;
   for (const Entry& entry : at->second) {
     if (entry.settings == settings && entry.request.device == request.device &&
-        (entry.request.ast == request.ast || core::same_kernel(*entry.request.ast, *request.ast)))
+        same_code(entry.request, request))
       return entry.kernel;
   }
   return nullptr;
@@ -93,43 +102,80 @@ void KernelCache::insert(const KernelRequest& request, u64 hash, u64 settings, K
   ++count_;
 }
 
+namespace {
+
+// The new kernels of some requests: what is compiled, and what is loaded from it, once per device.
+class Fresh {
+ public:
+  explicit Fresh(std::span<const KernelRequest> requests) : requests_(requests) {}
+
+  // The number of the kernel that request i asks for.
+  usize add(usize i) {
+    const KernelRequest& request = requests_[i];
+    std::vector<usize>& alike = by_hash_[request.ast->key];
+    usize binary = compiled_.size();
+    for (usize other : alike) {
+      const KernelRequest& earlier = requests_[loads_[other].request];
+      if (!same_code(earlier, request)) continue;
+      if (earlier.device == request.device) return other;
+      if (kernel_compiler().share_binaries(*earlier.device, *request.device))
+        binary = loads_[other].binary;
+    }
+    if (binary == compiled_.size()) compiled_.push_back(i);
+    alike.push_back(loads_.size());
+    loads_.push_back({i, binary});
+    return loads_.size() - 1;
+  }
+  // By number; the first error in the requests' order is returned.
+  Result<std::vector<KernelRef>> make() const {
+    std::vector<std::optional<Result<CompiledKernel>>> made(compiled_.size());
+    parallel_for(made.size(), compile_threads(),
+                 [&](usize i) { made[i].emplace(compile(requests_[compiled_[i]])); });
+    std::vector<KernelRef> kernels;
+    for (const Load& one : loads_) {
+      if (!*made[one.binary]) return std::move(*made[one.binary]).error();
+      TRY(KernelRef kernel, load(**made[one.binary], requests_[one.request]));
+      kernels.push_back(std::move(kernel));
+    }
+    return kernels;
+  }
+  usize request_of(usize kernel) const { return loads_[kernel].request; }
+
+ private:
+  struct Load {
+    usize request, binary;
+  };
+  std::span<const KernelRequest> requests_;
+  std::vector<usize> compiled_;  // requests
+  std::vector<Load> loads_;
+  absl::flat_hash_map<u64, std::vector<usize>> by_hash_;  // into loads_; looked up, never iterated
+};
+
+}  // namespace
+
 Result<std::vector<KernelRef>> KernelCache::get(std::span<const KernelRequest> requests) {
   const u64 settings = settings_word();
   std::vector<KernelRef> kernels(requests.size());
   std::vector<u64> hashes(requests.size());
-  // The first request of each new kernel, and for every request which of those it equals.
-  std::vector<usize> fresh, same_as(requests.size(), ~usize{0});
-  absl::flat_hash_map<u64, std::vector<usize>> fresh_by_hash;  // looked up, never iterated
+  std::vector<usize> number(requests.size());  // of a new kernel
+  Fresh fresh(requests);
   {
     std::lock_guard lock(mutex_);
     for (usize i = 0; i < requests.size(); ++i) {
       const KernelRequest& request = requests[i];
       hashes[i] = hash_of(request.ast->key, request.device->index(), settings);
       kernels[i] = find(request, hashes[i], settings);
-      if (kernels[i]) continue;
-      std::vector<usize>& alike = fresh_by_hash[hashes[i]];
-      for (usize other : alike) {
-        const KernelRequest& earlier = requests[fresh[other]];
-        if (earlier.device == request.device &&
-            (earlier.ast == request.ast || core::same_kernel(*earlier.ast, *request.ast)))
-          same_as[i] = other;
-      }
-      if (same_as[i] != ~usize{0}) continue;
-      same_as[i] = fresh.size();
-      alike.push_back(fresh.size());
-      fresh.push_back(i);
+      if (!kernels[i]) number[i] = fresh.add(i);
     }
   }
-  std::vector<std::optional<Result<KernelRef>>> made(fresh.size());
-  parallel_for(fresh.size(), compile_threads(),
-               [&](usize i) { made[i].emplace(compile(requests[fresh[i]])); });
+  TRY(std::vector<KernelRef> made, fresh.make());
   std::lock_guard lock(mutex_);
-  for (usize i = 0; i < fresh.size(); ++i) {
-    if (!*made[i]) return std::move(*made[i]).error();
-    insert(requests[fresh[i]], hashes[fresh[i]], settings, **made[i]);
+  for (usize i = 0; i < made.size(); ++i) {
+    const usize request = fresh.request_of(i);
+    insert(requests[request], hashes[request], settings, made[i]);
   }
   for (usize i = 0; i < requests.size(); ++i)
-    if (!kernels[i]) kernels[i] = **made[same_as[i]];
+    if (!kernels[i]) kernels[i] = made[number[i]];
   return kernels;
 }
 

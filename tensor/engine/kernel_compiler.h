@@ -30,6 +30,8 @@ class KernelCompiler {
     (void)kernel;
     return fail(ErrorKind::Unsupported, "code for {} cannot be linked", device.name());
   }
+  // Whether a binary for one device loads on the other.
+  virtual bool share_binaries(core::Device& a, core::Device& b) { return &a == &b; }
   // How the scheduler should cut kernels for this device.
   virtual core::ScheduleOptions schedule_options(core::Device& device) = 0;
 };

@@ -2,8 +2,11 @@
 #include <absl/container/inlined_vector.h>
 
 #include <atomic>
+#include <cstring>
+#include <vector>
 
 #include "core/device/registry.h"
+#include "core/uop/placement.h"
 #include "tensor/engine/in_flight.h"
 #include "tensor/engine/kernel_compiler.h"
 #include "tensor/engine/must.h"
@@ -121,11 +124,44 @@ Buffer& buffer_of(UOp node) {
   return *static_cast<Buffer*>(holder.payload());
 }
 
-void read_bytes(UOp node, std::span<std::byte> out) {
+namespace {
+
+void read_buffer(UOp node, std::span<std::byte> out) {
   Buffer& buffer = buffer_of(node);
   must(buffer.device().synchronize());
   in_flight().sweep();
   must(buffer.copy_out(out.data(), static_cast<i64>(out.size())));
+}
+
+// Rows of the parts, one part after the other in each row of the whole.
+void read_split(UOp node, usize axis, std::span<std::byte> out) {
+  usize rows = 1;
+  for (usize i = 0; i < axis; ++i) rows *= static_cast<usize>(node.dim(i).value());
+  const usize share = out.size() / node.nsrc(), row = share / rows;
+  std::vector<std::byte> part(share);
+  for (usize i = 0; i < node.nsrc(); ++i) {
+    read_buffer(node.src(i), part);
+    for (usize r = 0; r < rows; ++r)
+      std::memcpy(out.data() + (r * node.nsrc() + i) * row, part.data() + r * row, row);
+  }
+}
+
+}  // namespace
+
+void read_bytes(UOp node, std::span<std::byte> out) {
+  if (!node.is(core::Op::Multi)) return read_buffer(node, out);
+  const i64 axis = node.arg(0);
+  if (axis == core::kReplicated) return read_buffer(node.src(0), out);
+  read_split(node, static_cast<usize>(axis), out);
+}
+
+std::string device_name(u16 device) {
+  const Registry& registry = Registry::instance();
+  if (!core::is_placement(device)) return registry.name_of(static_cast<u16>(device - 1));
+  std::string names;
+  for (u16 one : core::placement_of(device).devices)
+    names += (names.empty() ? "" : ",") + registry.name_of(one);
+  return names;
 }
 
 Device& device(std::string_view name) {

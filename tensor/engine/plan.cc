@@ -10,6 +10,7 @@
 #include "core/device/counters.h"
 #include "core/device/registry.h"
 #include "core/schedule/memory_plan.h"
+#include "core/uop/placement.h"
 #include "core/schedule/schedule.h"
 #include "core/util/config.h"
 #include "hcq/trace/trace.h"
@@ -141,10 +142,9 @@ void place_results(const Schedule& schedule, std::span<const core::UOp> roots, P
   }
 }
 
-}  // namespace
-
-Plan make_plan(const core::GraphKey& key, std::span<const core::UOp> roots, KernelCache& kernels) {
-  refuse_unbound_variables(key);
+// Of a graph in which every value is on one device.
+Plan plan_placed(const core::GraphKey& key, std::span<const core::UOp> roots,
+                 KernelCache& kernels) {
   const Moment start = now();
   const Schedule schedule = schedule_of(key, roots);
   const Moment scheduled = now();
@@ -166,6 +166,29 @@ Plan make_plan(const core::GraphKey& key, std::span<const core::UOp> roots, Kern
   }
   place_results(schedule, roots, &plan);
   return plan;
+}
+
+}  // namespace
+
+Plan make_plan(const core::GraphKey& key, std::span<const core::UOp> roots, KernelCache& kernels) {
+  refuse_unbound_variables(key);
+  if (core::needs_placing(key, must(core::Registry::instance().default_device())->index())) {
+    const core::PlacedGraph placed = core::place(key, roots);
+    Plan plan = plan_placed(placed.key, placed.roots, kernels);
+    plan.roots = placed.by_root;
+    return plan;
+  }
+  Plan plan = plan_placed(key, roots, kernels);
+  for (u32 i = 0; i < roots.size(); ++i) plan.roots.push_back({i, 1, core::kReplicated});
+  return plan;
+}
+
+core::UOpRef holder_of(const core::PlacedRoot& root, std::span<const core::UOpRef> buffers) {
+  if (root.count == 1) return buffers[root.first];
+  std::vector<core::UOp> parts;
+  for (const core::UOpRef& buffer : buffers.subspan(root.first, root.count))
+    parts.push_back(*buffer);
+  return core::TensorGraph::make(core::Op::Multi, parts[0].dtype(), parts, {&root.axis, 1});
 }
 
 }  // namespace doorbell::engine

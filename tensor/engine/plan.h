@@ -10,6 +10,7 @@
 
 #include "core/schedule/graph_key.h"
 #include "core/schedule/kernel.h"
+#include "core/schedule/place.h"
 #include "tensor/engine/kernel_cache.h"
 
 namespace doorbell::engine {
@@ -46,7 +47,8 @@ struct Plan {
   std::vector<PlanItem> items;
   std::vector<u32> arguments;       // places in `buffers`
   std::vector<u32> variables;       // places in GraphKey::variables
-  std::vector<PlanResult> results;  // by root
+  std::vector<PlanResult> results;  // Buffers; of each root in order one, or one per device
+  std::vector<core::PlacedRoot> roots;  // which of them
   i64 kernels = 0, copies = 0;
   f64 flops = 0, bytes = 0;
   // What making it took, and how many kernels are not equal to one before.
@@ -57,8 +59,10 @@ struct Plan {
 // Schedules, compiles and lays out the graph of `key`, which was walked with its order. Throws.
 Plan make_plan(const core::GraphKey& key, std::span<const core::UOp> roots, KernelCache& kernels);
 
-// Launches everything; returns the roots' Buffer nodes. Throws.
+// Launches everything; returns the Buffer nodes of Plan::results. Throws.
 void run_plan(const Plan& plan, const core::GraphKey& key, std::vector<core::UOpRef>* results);
+// What holds a root: its Buffer, or the Multi of its Buffers.
+core::UOpRef holder_of(const core::PlacedRoot& root, std::span<const core::UOpRef> buffers);
 
 // A buffer id that no node has yet.
 i64 next_buffer_id();

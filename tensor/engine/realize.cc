@@ -76,12 +76,13 @@ std::vector<UOpRef> realize(std::span<const UOp> wanted) {
     // Kept by the thread for its memory. Not re-entered: nothing below realises.
     static thread_local GraphKey key;
     std::vector<UOpRef> results;
-    results.reserve(roots.size());
     const std::shared_ptr<const Plan> plan = find_plan(&key, roots);
+    results.reserve(plan->results.size());
     run_plan(*plan, key, &results);
     if (Recorder* recorder = Recorder::current()) [[unlikely]]
       recorder->add(plan, key, results);
-    for (usize i = 0; i < roots.size(); ++i) TensorGraph::set_realized(roots[i], *results[i]);
+    for (usize i = 0; i < roots.size(); ++i)
+      TensorGraph::set_realized(roots[i], *holder_of(plan->roots[i], results));
   }
   std::vector<UOpRef> all;
   all.reserve(wanted.size());

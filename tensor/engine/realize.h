@@ -43,13 +43,16 @@ core::UOpRef make_buffer_node(core::Device& device, core::DType dtype, std::span
 // The memory behind a Buffer node.
 core::Buffer& buffer_of(core::UOp node);
 
-// Waits for the node's device and copies its bytes out. `node` is a Buffer node.
+// Waits for the node's device and copies its bytes out. `node` is a Buffer node, or the Multi of
+// several: its parts are put together.
 void read_bytes(core::UOp node, std::span<std::byte> out);
 
 // The device of a name ("CPU", "CPU:1"; empty: the default) or of a node. Starts the runtime if
 // nobody has.
 core::Device& device(std::string_view name = {});
 core::Device& device_of(core::UOp node);
+// "CPU", or "CPU,CPU:1" for a placement: of Node::device, which is not 0.
+std::string device_name(u16 device);
 // Waits for everything launched on all open devices.
 void synchronize();
 

@@ -1,6 +1,7 @@
 // What all optimisers share, and groups of them. The update rules are optim_rules.cc's.
 #include "tensor/nn/optim.h"
 
+#include "tensor/api/build.h"
 #include "tensor/nn/deferred.h"
 
 namespace doorbell::nn {
@@ -36,7 +37,8 @@ std::vector<Tensor> Optimizer::zeros_like_parameters() const {
   NoGradScope no_grad;
   std::vector<Tensor> zeros;
   // In storage of their own, so that the first step runs the kernels of all others.
-  for (const Tensor& parameter : parameters_) zeros.push_back(parameter.zeros_like().clone());
+  for (const Tensor& parameter : parameters_)
+    zeros.push_back(detail::stored_at(parameter.zeros_like(), detail::place_of(parameter)));
   return zeros;
 }
 

@@ -18,7 +18,7 @@ namespace doorbell::tools {
 namespace {
 
 struct Options {
-  std::string mnist, device;
+  std::string mnist, device, devices;
   int epochs = 0, steps = 0;  // 0: not given
   usize batch = 0;
   u64 seed = 1;
@@ -158,15 +158,16 @@ int run(const Options& options) {
       options.mnist.empty() ? load_shipped_digits() : load_all_digits(options.mnist);
   const Schedule schedule = plan(options, digits);
   Tensor::manual_seed(options.seed);
-  Trainer trainer(options.rate);
+  const Devices devices(options.devices.empty() ? device.name() : options.devices);
+  Trainer trainer(options.rate, devices);
   fmt::print(
       "A convolutional network of {} weights learns handwritten digits.\n"
       "  device  {}: {}\n"
       "  digits  {} to learn from, {} held out; {}\n"
       "  steps   {} of {} digits, {} epochs, Adam at {} falling to 0, seed {}\n\n",
-      trainer.weight_count(), device.name(), device.description(), digits.train.size(),
-      digits.held_out.size(), digits.folder, schedule.steps, schedule.batch, schedule.epochs,
-      options.rate, options.seed);
+      trainer.weight_count(), fmt::join(devices.names(), ", "), device.description(),
+      digits.train.size(), digits.held_out.size(), digits.folder, schedule.steps, schedule.batch,
+      schedule.epochs, options.rate, options.seed);
   std::fflush(stdout);
   train(options, schedule, digits, trainer);
   return 0;
@@ -189,6 +190,8 @@ void add_demo(CLI::App* app, int* status) {
       ->check(CLI::Range(0.0, 1.0));
   command->add_option("--seed", options->seed, "The same seed gives the same run");
   command->add_option("--device", options->device, "Where to run, as DEV says it: CPU:CLANG");
+  command->add_option("--devices", options->devices,
+                      "Several that share each batch: CPU,CPU:1,CPU:2,CPU:3");
   command->callback([options, status] { *status = run(*options); });
 }
 

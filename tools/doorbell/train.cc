@@ -12,7 +12,13 @@ struct Batch {
   Tensor images, labels;
 };
 
-Batch make_batch(const DigitSet& set, std::span<const u32> digits) {
+// In parts where the devices can share it evenly, otherwise whole on each.
+Tensor spread(const Tensor& x, const Devices& devices) {
+  const i64 count = static_cast<i64>(devices.names().size());
+  return x.size(0).value() % count == 0 ? x.shard(devices, 0) : x.to(devices);
+}
+
+Batch make_batch(const DigitSet& set, std::span<const u32> digits, const Devices& devices) {
   std::vector<u8> pixels;
   std::vector<i32> labels;
   pixels.reserve(digits.size() * kDigitPixels);
@@ -22,8 +28,13 @@ Batch make_batch(const DigitSet& set, std::span<const u32> digits) {
     labels.push_back(set.labels[digit]);
   }
   const i64 count = static_cast<i64>(digits.size());
-  return {Tensor::from_data(pixels, {count, 1, 28, 28}).cast(dtypes::f32) / 255,
-          Tensor::from_data(labels, {count})};
+  const Tensor bytes = spread(Tensor::from_data(pixels, {count, 1, 28, 28}), devices);
+  return {bytes.cast(dtypes::f32) / 255, spread(Tensor::from_data(labels, {count}), devices)};
+}
+
+std::vector<Tensor> parameters_on(ConvNet& net, const Devices& devices) {
+  for (auto& [name, tensor] : nn::state_of(net)) tensor.to_(devices);
+  return nn::parameters_of(net);
 }
 
 }  // namespace
@@ -37,14 +48,15 @@ std::span<const u32> Shuffle::next_epoch() {
   return order_;
 }
 
-Trainer::Trainer(f64 rate) : optimizer_(nn::parameters_of(net_), rate) {
+Trainer::Trainer(f64 rate, const Devices& devices)
+    : devices_(devices), optimizer_(parameters_on(net_, devices), rate) {
   for (auto& [name, tensor] : nn::state_of(net_))
     if (!tensor.is_leaf()) statistics_.push_back(tensor);
 }
 
 Tensor Trainer::step(const DigitSet& set, std::span<const u32> batch) {
   TrainingScope training;
-  const Batch digits = make_batch(set, batch);
+  const Batch digits = make_batch(set, batch, devices_);
   optimizer_.zero_grad();
   const Tensor loss = net_(digits.images).sparse_categorical_crossentropy(digits.labels);
   loss.backward();
@@ -62,7 +74,7 @@ i64 Trainer::count_correct(const DigitSet& set) {
   i64 correct = 0;
   for (usize begin = 0; begin < all.size(); begin += kBatch) {
     const usize count = std::min(kBatch, all.size() - begin);
-    const Batch batch = make_batch(set, std::span(all).subspan(begin, count));
+    const Batch batch = make_batch(set, std::span(all).subspan(begin, count), devices_);
     correct += (net_(batch.images).argmax(1) == batch.labels).sum().item<i32>();
   }
   return correct;

@@ -26,8 +26,8 @@ class Shuffle {
 
 class Trainer {
  public:
-  // Weights come from Tensor::manual_seed.
-  explicit Trainer(f64 rate);
+  // Weights come from Tensor::manual_seed. Several devices share each batch.
+  Trainer(f64 rate, const Devices& devices);
 
   // One step on these digits of the set; the loss, realized.
   Tensor step(const DigitSet& set, std::span<const u32> batch);
@@ -37,6 +37,7 @@ class Trainer {
   i64 weight_count() const;
 
  private:
+  Devices devices_;
   ConvNet net_;
   nn::Adam optimizer_;
   std::vector<Tensor> statistics_;  // the running ones of the norms

@@ -30,6 +30,20 @@ TEST(Validate, NamesWhatIsWrong) {
   EXPECT_EQ(with("%2 = Sink:void(%0)\n"), "Const is no effect");
 }
 
+TEST(Validate, ChecksSeveralDevices) {
+  const char* f = "%0 = Buffer:f32 {1, 0, 0, 4}\n%1 = Buffer:i32 {2, 0, 1, 4}\n";
+  auto with = [&](const char* line) {
+    return last_node((std::string(f) + line).c_str(), Stage::Tensor);
+  };
+  EXPECT_EQ(with("%2 = Multi:f32(%0, %0) {-1}\n"), "");
+  EXPECT_EQ(with("%2 = Shard:f32(%0) {0, 0, 1}\n"), "");
+  EXPECT_EQ(with("%2 = Multi:f32(%0) {0}\n"), "1 devices, expected several");
+  EXPECT_EQ(with("%2 = Multi:f32(%0, %1) {0}\n"), "i32 in a value of f32");
+  EXPECT_EQ(with("%2 = Neg:f32(%0)\n%3 = Multi:f32(%0, %2) {0}\n"), "a part is Neg");
+  EXPECT_EQ(with("%2 = Multi:f32(%0, %0) {-2}\n"), "no axis");
+  EXPECT_EQ(with("%2 = Shard:f32(%0) {0, 3}\n"), "1 devices, expected several");
+}
+
 TEST(Validate, ChecksAccesses) {
   const char* f = "%0 = Param:f32 {0, 8}\n%1 = Const:index 2\n";
   auto with = [&](const char* line, Stage s) {

@@ -341,7 +341,7 @@ TEST(Elementwise, WrongOperandsAreRefusedWithBothValues) {
   // Devices are named as users know them.
   const TensorOptions there{.device = "CPU:1"}, here{.device = "CPU"};
   EXPECT_EQ(message_of([&] { Tensor::empty({3}, here) + Tensor::empty({3}, there); }),
-            "tensors are on devices CPU and CPU:1");
+            "tensors are on devices CPU and CPU:1; move one with to() or shard_like()");
 }
 
 TEST(Elementwise, AnAbsoluteValueHasNoSign) {

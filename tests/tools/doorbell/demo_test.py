@@ -60,6 +60,9 @@ class Demo(unittest.TestCase):
             self.refused("--mnist", self.folder.name),
             f"doorbell: {self.folder.name}: not a folder of MNIST files, it lacks {NAMES[0]}, {NAMES[3]} (or .gz)")
 
+    def test_refuses_a_device_twice(self):
+        self.assertEqual(self.refused("--devices", "CPU,CPU", "--steps", "1"), "doorbell: device CPU is named twice")
+
     def test_refuses_damaged_files_with_path_and_offset(self):
         path = os.path.join(self.folder.name, NAMES[0])
         for content in (images(4)[:100], b"PK\x03\x04" + bytes(100), gzip.compress(images(4))[:-9]):

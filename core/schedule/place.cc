@@ -1,0 +1,400 @@
+// Placing, node by node in the order of the walk.
+#include "core/schedule/place.h"
+
+#include <absl/container/flat_hash_map.h>
+
+#include <algorithm>
+
+#include "base/util/check.h"
+#include "core/schedule/allreduce.h"
+#include "core/schedule/place_builder.h"
+
+namespace doorbell::core {
+
+namespace {
+
+using Srcs = std::vector<UOp>;
+using Args = std::vector<i64>;
+
+class Placer {
+ public:
+  Placer(const GraphKey& key, PlacedGraph* graph) : key_(key), graph_(*graph), builder_(*graph) {}
+
+  void run(std::span<const UOp> roots);
+
+ private:
+  Parts& parts_of(UOp node) { return parts_[index_.at(node.node())]; }
+  void place(usize at);
+  UOp place_single(const WalkNode& entry);
+  Parts place_several(UOp node);
+  Parts place_elementwise(UOp node);
+  Parts place_reduce(UOp node);
+  Parts place_movement(UOp node);
+  Parts place_moved(UOp node, const Placement& from, const Placement& to);
+  Parts place_cut(UOp node, const Placement& from, const Placement& to);
+  Parts place_padded(UOp node, const Placement& from, const Placement& to);
+  Parts place_copied(UOp node);
+
+  // A value without a device, as it is computed on one.
+  UOp on_device(UOp node, u16 device);
+  bool is_leaf(UOp node) const;
+  // The value on one device, where it is or is needed.
+  UOp single(UOp node, u16 device) {
+    return node.device() == 0 ? on_device(node, device) : parts_of(node)[0];
+  }
+  // The value as `placement` (a number) has it.
+  const Parts& laid_out(UOp node, u16 placement);
+  Parts move(UOp node, const Placement& to);
+  UOp piece(UOp node, const Placement& to, usize part);
+  Parts each(UOp node, const Parts& srcs, std::span<const i64> args);
+
+  void finish(std::span<const UOp> roots);
+  void prune();
+
+  const GraphKey& key_;
+  PlacedGraph& graph_;
+  PlaceBuilder builder_;
+  std::vector<Parts> parts_;  // by place in the order; none of what has no device
+  // Looked up, never iterated.
+  absl::flat_hash_map<const Node*, usize> index_;
+  absl::flat_hash_map<std::pair<const Node*, u16>, UOp> local_;
+  absl::flat_hash_map<std::pair<const Node*, u16>, Parts> moved_;
+};
+
+i64 size_of(UOp node, i64 axis) { return node.dim(static_cast<usize>(axis)).value(); }
+
+void Placer::run(std::span<const UOp> roots) {
+  parts_.resize(key_.order.size());
+  for (usize at = 0; at < key_.order.size(); ++at) {
+    index_.try_emplace(key_.order[at].node.node(), at);
+    place(at);
+  }
+  finish(roots);
+  prune();
+}
+
+void Placer::place(usize at) {
+  const WalkNode& entry = key_.order[at];
+  const UOp node = entry.node;
+  if (entry.stored) {
+    const Parts held = parts_of(entry.stored);
+    parts_[at] = held;
+  } else if (entry.input >= 0 || node.device() == 0) {
+    builder_.keep(entry);
+    if (node.device() != 0) parts_[at] = {node};
+  } else if (!is_placement(node.device())) {
+    const UOp placed = place_single(entry);
+    parts_[at] = {placed};
+  } else {
+    Parts placed = place_several(node);
+    parts_[at] = std::move(placed);
+  }
+}
+
+UOp Placer::place_single(const WalkNode& entry) {
+  const UOp node = entry.node;
+  const u16 device = static_cast<u16>(node.device() - 1);
+  if (node.is(Op::Copy)) {
+    if (is_placement(node.src(0).device())) return place_copied(node)[0];
+    if (node.src(0).device() == 0) return on_device(node.src(0), device);
+    const UOp src = parts_of(node.src(0))[0];
+    return builder_.with(node, {&src, 1});
+  }
+  if (node.is(Op::Detach) || node.is(Op::CustomGradient)) return single(node.src(0), device);
+  Srcs srcs(node.srcs().begin(), node.srcs().end());
+  const usize values = is_elementwise(node.op()) || node.is(Op::Assign) ? srcs.size() : 1;
+  bool same = true;
+  for (usize i = 0; i < values; ++i) {
+    srcs[i] = single(node.src(i), device);
+    same &= srcs[i] == node.src(i);
+  }
+  if (!same) return builder_.with(node, srcs);
+  builder_.keep(entry);
+  return node;
+}
+
+bool Placer::is_leaf(UOp node) const {
+  if (node.is(Op::Const) || node.is(Op::Variable) || node.is(Op::Bind)) return true;
+  // Index arithmetic is for sizes; it has no memory anywhere.
+  if (node.dtype().is_index() && node.ndim() == 0) return true;
+  return key_.order[index_.at(node.node())].input >= 0;
+}
+
+UOp Placer::on_device(UOp root, u16 device) {
+  std::vector<UOp> open{root};
+  auto find = [&](UOp node) {
+    const auto at = local_.find({node.node(), device});
+    return at == local_.end() ? UOp() : at->second;
+  };
+  while (!open.empty()) {
+    const UOp node = open.back();
+    if (find(node)) {
+      open.pop_back();
+      continue;
+    }
+    if (is_leaf(node)) {
+      local_[{node.node(), device}] = builder_.copy(node, device);
+      continue;
+    }
+    Srcs srcs(node.srcs().begin(), node.srcs().end());
+    const usize values = is_elementwise(node.op()) ? srcs.size() : 1;
+    const usize before = open.size();
+    for (usize i = 0; i < values; ++i) {
+      srcs[i] = find(node.src(i));
+      if (!srcs[i]) open.push_back(node.src(i));
+    }
+    if (open.size() > before) continue;
+    const bool passes = node.is(Op::Detach) || node.is(Op::CustomGradient);
+    local_[{node.node(), device}] = passes ? srcs[0] : builder_.with(node, srcs);
+  }
+  return find(root);
+}
+
+// Part number `part` of a value that is in one piece: without a device, on one, or copied to each.
+UOp Placer::piece(UOp node, const Placement& to, usize part) {
+  const u16 device = to.devices[part];
+  UOp value;
+  if (node.device() == 0) {
+    value = on_device(node, device);
+  } else {
+    const Parts& copies = parts_of(node);
+    value = copies[part % copies.size()];
+    for (UOp copy : copies)
+      if (copy.device() == device + 1) value = copy;
+  }
+  if (to.is_split()) {
+    const i64 size = size_of(node, to.axis) / to.count();
+    value = builder_.window(value, to.axis, static_cast<i64>(part) * size, size);
+  }
+  return builder_.copy(value, device);
+}
+
+Parts Placer::move(UOp node, const Placement& to) {
+  Parts results;
+  const bool split = is_placement(node.device()) && placement_of(node.device()).is_split();
+  if (!split) {
+    for (usize i = 0; i < to.devices.size(); ++i) results.push_back(piece(node, to, i));
+    return results;
+  }
+  const Placement from = placement_of(node.device());
+  const Parts parts = parts_of(node);
+  const i64 total = size_of(node, from.axis), share = total / to.count();
+  for (i64 i = 0; i < to.count(); ++i) {
+    const u16 device = to.devices[static_cast<usize>(i)];
+    if (to.axis == from.axis) {
+      results.push_back(builder_.window_of(parts, from, i * share, share, device));
+      continue;
+    }
+    Parts cut = parts;
+    if (to.is_split()) {
+      const i64 size = size_of(node, to.axis) / to.count();
+      for (UOp& part : cut) part = builder_.window(part, to.axis, i * size, size);
+    }
+    results.push_back(builder_.window_of(cut, from, 0, total, device));
+  }
+  return results;
+}
+
+const Parts& Placer::laid_out(UOp node, u16 placement) {
+  if (node.device() == placement) return parts_of(node);
+  const std::pair<const Node*, u16> at{node.node(), placement};
+  const auto found = moved_.find(at);
+  if (found != moved_.end()) return found->second;
+  Parts moved = move(node, placement_of(placement));
+  return moved_[at] = std::move(moved);
+}
+
+Parts Placer::each(UOp node, const Parts& values, std::span<const i64> args) {
+  Parts results;
+  Srcs srcs(node.srcs().begin(), node.srcs().end());
+  for (UOp value : values) {
+    srcs[0] = value;
+    results.push_back(builder_.with(node, srcs, args));
+  }
+  return results;
+}
+
+Parts Placer::place_several(UOp node) {
+  switch (node.op()) {
+    case Op::Multi: return {node.srcs().begin(), node.srcs().end()};
+    case Op::Shard: return laid_out(node.src(0), node.device());
+    case Op::Detach:
+    case Op::CustomGradient: return laid_out(node.src(0), node.device());
+    case Op::Contiguous: return each(node, parts_of(node.src(0)), node.args());
+    case Op::Reduce: return place_reduce(node);
+    case Op::Assign: {
+      const Parts values = laid_out(node.src(1), node.device());
+      Parts results;
+      for (usize i = 0; i < values.size(); ++i) {
+        const UOp srcs[] = {node.src(0).src(i), values[i]};
+        results.push_back(builder_.with(node, srcs));
+      }
+      return results;
+    }
+    default: break;
+  }
+  return is_elementwise(node.op()) ? place_elementwise(node) : place_movement(node);
+}
+
+Parts Placer::place_elementwise(UOp node) {
+  const Placement to = placement_of(node.device());
+  std::vector<Parts> values;
+  for (UOp src : node.srcs()) {
+    const i64 axis = source_axis(src, node.ndim(), to.axis);
+    values.push_back(laid_out(src, with_axis(node.device(), axis)));
+  }
+  Parts results;
+  for (usize i = 0; i < to.devices.size(); ++i) {
+    Srcs srcs;
+    for (const Parts& value : values) srcs.push_back(value[i]);
+    results.push_back(builder_.with(node, srcs));
+  }
+  return results;
+}
+
+Parts Placer::place_reduce(UOp node) {
+  const UOp src = node.src(0);
+  const Placement from = placement_of(src.device());
+  const Parts results = each(node, parts_of(src), node.args());
+  const bool across = from.is_split() && (node.arg(1) >> from.axis & 1);
+  return across ? allreduce(builder_, node.reduce_op(), results, from) : results;
+}
+
+Parts Placer::place_movement(UOp node) {
+  const UOp src = node.src(0);
+  const Placement from = placement_of(src.device()), to = placement_of(node.device());
+  if (!from.is_split()) return each(node, parts_of(src), node.args());
+  std::vector<Dim> dims;
+  for (usize i = 0; i < node.ndim(); ++i) dims.push_back(node.dim(i));
+  const i64 axis = local_axis(node.op(), src, node.args(), dims, from);
+  if (axis == kReplicated) return place_moved(node, from, to);
+  Args args(node.args().begin(), node.args().end());
+  const usize at = static_cast<usize>(axis);
+  const i64 share = size_of(node, axis) / from.count();
+  if (node.is(Op::Reshape) || node.is(Op::Expand)) args[at] = share;
+  if (node.is(Op::Pad) || node.is(Op::Shrink)) args[2 * at + 1] = share;
+  return each(node, parts_of(src), args);
+}
+
+// Ops on the split axis itself.
+Parts Placer::place_moved(UOp node, const Placement& from, const Placement& to) {
+  const usize axis = static_cast<usize>(from.axis);
+  if (node.is(Op::Flip)) {
+    Parts mirrored;
+    const Parts& parts = parts_of(node.src(0));
+    for (usize i = 0; i < parts.size(); ++i)
+      mirrored.push_back(builder_.copy(parts[parts.size() - 1 - i], from.devices[i]));
+    return each(node, mirrored, node.args());
+  }
+  const bool is_window = node.is(Op::Shrink) || node.is(Op::Pad);
+  if (is_window && !is_dynamic_dim(node.arg(2 * axis)) && node.dim(axis).is_const()) {
+    if (node.is(Op::Shrink)) return place_cut(node, from, to);
+    if (to.is_split()) return place_padded(node, from, to);
+  }
+  const Parts all = laid_out(node.src(0), with_axis(node.src(0).device(), kReplicated));
+  return each(node, all, node.args());
+}
+
+// Only what is asked for travels.
+Parts Placer::place_cut(UOp node, const Placement& from, const Placement& to) {
+  const usize axis = static_cast<usize>(from.axis);
+  Args args(node.args().begin(), node.args().end());
+  Parts parts = parts_of(node.src(0));
+  args[2 * axis] = 0;
+  args[2 * axis + 1] = size_of(parts[0], from.axis);
+  bool cuts_others = false;
+  for (usize i = 0; i < node.ndim(); ++i)
+    cuts_others |= i != axis && node.dim(i) != node.src(0).dim(i);
+  if (cuts_others) parts = each(node, parts, args);
+  const i64 start = node.arg(2 * axis);
+  const i64 size = size_of(node, from.axis) / (to.is_split() ? to.count() : 1);
+  Parts results;
+  for (i64 i = 0; i < to.count(); ++i) {
+    const i64 at = to.is_split() ? start + i * size : start;
+    results.push_back(builder_.window_of(parts, from, at, size, to.devices[static_cast<usize>(i)]));
+  }
+  return results;
+}
+
+Parts Placer::place_padded(UOp node, const Placement& from, const Placement& to) {
+  const usize axis = static_cast<usize>(from.axis);
+  const i64 before = node.arg(2 * axis), inner = size_of(node.src(0), from.axis);
+  const i64 size = size_of(node, from.axis) / to.count();
+  Parts values;
+  for (i64 i = 0; i < to.count(); ++i) {
+    // This part of the result, as places in the source.
+    const i64 low = i * size - before, high = low + size;
+    const i64 first = std::clamp<i64>(low, 0, inner), last = std::clamp<i64>(high, 0, inner);
+    const u16 device = to.devices[static_cast<usize>(i)];
+    const UOp window = builder_.window_of(parts_of(node.src(0)), from, first, last - first, device);
+    values.push_back(last == first ? builder_.zeros(window, from.axis, size, device)
+                                   : builder_.surround(window, from.axis, first - low, size));
+  }
+  Args args(node.args().begin(), node.args().end());
+  args[2 * axis] = 0;
+  args[2 * axis + 1] = size;
+  return each(node, values, args);
+}
+
+Parts Placer::place_copied(UOp node) {
+  const UOp src = node.src(0);
+  const Placement from = placement_of(src.device());
+  const u16 device = static_cast<u16>(node.device() - 1);
+  if (!from.is_split()) return {piece(src, {{&device, 1}, kReplicated}, 0)};
+  return {builder_.window_of(parts_of(src), from, 0, size_of(src, from.axis), device)};
+}
+
+void Placer::finish(std::span<const UOp> roots) {
+  for (UOp root : roots) {
+    PlacedRoot placed{static_cast<u32>(graph_.roots.size()), 1, kReplicated};
+    if (root.device() == 0) {
+      graph_.roots.push_back(root);
+    } else {
+      const Parts& parts = parts_of(root);
+      graph_.roots.insert(graph_.roots.end(), parts.begin(), parts.end());
+      placed.count = static_cast<u32>(parts.size());
+      if (is_placement(root.device())) placed.axis = placement_of(root.device()).axis;
+    }
+    graph_.by_root.push_back(placed);
+  }
+}
+
+// What no root needs would be stored where an op says so.
+void Placer::prune() {
+  std::vector<WalkNode>& order = graph_.key.order;
+  absl::flat_hash_set<const Node*> needed;  // looked up, never iterated
+  for (UOp root : graph_.roots) needed.insert(root.node());
+  std::vector<bool> keep(order.size());
+  for (usize at = order.size(); at-- > 0;) {
+    const WalkNode& entry = order[at];
+    keep[at] = needed.contains(entry.node.node());
+    if (!keep[at]) continue;
+    for (usize axis = 0; axis < entry.node.ndim(); ++axis)
+      if (!entry.node.dim(axis).is_const()) needed.insert(entry.node.dim(axis).expr().node());
+    if (entry.input >= 0 || entry.variable >= 0) continue;
+    for (UOp src : entry.node.srcs()) needed.insert(src.node());
+  }
+  usize kept = 0;
+  for (usize at = 0; at < order.size(); ++at)
+    if (keep[at]) order[kept++] = order[at];
+  order.resize(kept);
+}
+
+}  // namespace
+
+bool needs_placing(const GraphKey& key, u16 default_device) {
+  const auto elsewhere = [&](u16 device) { return device != 0 && device != default_device + 1; };
+  for (const WalkNode& entry : key.order)
+    if (elsewhere(entry.node.device())) return true;
+  return std::ranges::any_of(key.inputs, [&](UOp input) { return elsewhere(input.device()); });
+}
+
+PlacedGraph place(const GraphKey& key, std::span<const UOp> roots) {
+  PlacedGraph graph;
+  graph.key.inputs = key.inputs;
+  graph.key.variables = key.variables;
+  Placer(key, &graph).run(roots);
+  return graph;
+}
+
+}  // namespace doorbell::core

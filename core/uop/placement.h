@@ -1,0 +1,47 @@
+// Placement: the devices of a value that is on several, and how it lies on them: split evenly along
+// one axis, or as equal copies. A Node says where its value is by one number: 0 where nothing fixes
+// it, the Registry's number of a device plus one, or the number of a Placement. The rules here say
+// where the value of an op is, given its sources; core/schedule/place.h makes the parts.
+//
+// Thread safety: all functions may be called from any thread.
+#pragma once
+
+#include <span>
+
+#include "core/uop/uop.h"
+
+namespace doorbell::core {
+
+inline constexpr i64 kReplicated = -1;
+inline constexpr u16 kFirstPlacement = 0x8000;
+
+struct Placement {
+  std::span<const u16> devices;  // the Registry's numbers; two at least
+  i64 axis;                      // along which part i is on devices[i]; kReplicated: copies
+
+  i64 count() const { return static_cast<i64>(devices.size()); }
+  bool is_split() const { return axis != kReplicated; }
+};
+
+constexpr bool is_placement(u16 device) { return device >= kFirstPlacement; }
+// The number of a placement; the same for equal ones. Kept for the life of the process.
+u16 intern_placement(std::span<const u16> devices, i64 axis);
+Placement placement_of(u16 number);
+// The same devices, otherwise laid out.
+u16 with_axis(u16 number, i64 axis);
+// Whether an op may have sources at both: one of them is nowhere, or they are on the same devices.
+bool go_together(u16 a, u16 b);
+
+// Where the value of a node with these parts is; `dims` is its shape.
+u16 infer_device(Op op, std::span<const UOp> srcs, std::span<const i64> args,
+                 std::span<const Dim> dims);
+
+// The axis of the result along which its parts lie when a movement op or Reduce is done on each
+// part of `src` by itself; kReplicated where the parts do not make up the result.
+i64 local_axis(Op op, UOp src, std::span<const i64> args, std::span<const Dim> dims,
+               const Placement& from);
+// The axis of a source that broadcasts to `rank` axes which lies along `axis` of the result;
+// kReplicated where every part needs all of the source.
+i64 source_axis(UOp src, usize rank, i64 axis);
+
+}  // namespace doorbell::core

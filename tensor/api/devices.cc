@@ -1,0 +1,188 @@
+// Where tensors are: moving them to a device or to several, and storage there. What ops do with
+// values on several devices is core's: core/uop/placement.h, core/schedule/place.h.
+#include "tensor/api/devices.h"
+
+#include <algorithm>
+
+#include "core/device/registry.h"
+#include "core/uop/placement.h"
+#include "tensor/api/build.h"
+#include "tensor/engine/realize.h"
+
+namespace doorbell {
+
+using core::Op;
+using core::UOp;
+using core::UOpRef;
+
+Devices::Devices(std::string_view names) {
+  while (true) {
+    const usize comma = std::min(names.find(','), names.size());
+    names_.emplace_back(names.substr(0, comma));
+    if (comma == names.size()) return;
+    names.remove_prefix(comma + 1);
+  }
+}
+
+namespace {
+
+std::vector<u16> open(const Devices& devices) {
+  if (devices.names().empty()) throw fail(ErrorKind::Invalid, "no devices to put a tensor on");
+  std::vector<u16> numbers;
+  for (const std::string& name : devices.names()) {
+    const core::Device& device = engine::device(name);
+    if (std::ranges::find(numbers, device.index()) != numbers.end())
+      throw fail(ErrorKind::Invalid, "device {} is named twice", device.name());
+    numbers.push_back(device.index());
+  }
+  return numbers;
+}
+
+std::vector<u16> devices_at(u16 at) {
+  if (!core::is_placement(at)) return {static_cast<u16>(at - 1)};
+  const core::Placement placement = core::placement_of(at);
+  return {placement.devices.begin(), placement.devices.end()};
+}
+
+void check_split(const Tensor& x, i64 axis, usize devices) {
+  const Size size = x.size(axis);
+  if (!size.is_const()) {
+    throw fail(ErrorKind::Unsupported,
+               "axis {} of shape {} to be split over {} devices has no "
+               "constant size",
+               axis, x.shape().str(), devices);
+  }
+  if (size.value() % static_cast<i64>(devices) != 0) {
+    throw fail(ErrorKind::Invalid,
+               "axis {} of shape {} has {} elements, which {} devices cannot share evenly", axis,
+               x.shape().str(), size.value(), devices);
+  }
+}
+
+Tensor shard_at(const Tensor& x, u16 at) {
+  const core::Placement placement = core::placement_of(at);
+  if (placement.is_split()) check_split(x, placement.axis, placement.devices.size());
+  std::vector<i64> args{placement.axis};
+  args.insert(args.end(), placement.devices.begin(), placement.devices.end());
+  const Tensor* src = &x;
+  return detail::make(Op::Shard, x.dtype(), {&src, 1}, args);
+}
+
+}  // namespace
+
+u16 detail::place_of(const Tensor& x) {
+  const u16 at = x.uop()->device();
+  return at != 0 ? at : static_cast<u16>(engine::device().index() + 1);
+}
+
+u16 detail::place_named(const Devices& devices) {
+  const std::vector<u16> numbers = open(devices);
+  if (numbers.size() == 1) return static_cast<u16>(numbers[0] + 1);
+  return core::intern_placement(numbers, core::kReplicated);
+}
+
+Tensor detail::moved_to(const Tensor& x, u16 at) {
+  const u16 current = x.uop()->device();
+  if (current == at || at == 0) return x;
+  if (core::is_placement(at)) return shard_at(x, at);
+  if (current == 0) return x;
+  return make(Op::Copy, x.dtype(), {&x}, {at - 1});
+}
+
+UOpRef detail::make_storage(u16 at, DType dtype, const std::vector<i64>& sizes,
+                            std::span<const std::byte> data) {
+  std::vector<i64> own = sizes;
+  i64 axis = core::kReplicated;
+  if (core::is_placement(at)) axis = core::placement_of(at).axis;
+  if (axis != core::kReplicated) own[static_cast<usize>(axis)] /= core::placement_of(at).count();
+  CHECK(axis == core::kReplicated || data.empty(), "data for a value in parts");
+  std::vector<UOpRef> owners;
+  std::vector<UOp> parts;
+  for (u16 number : devices_at(at)) {
+    core::Device& device = engine::device(core::Registry::instance().name_of(number));
+    owners.push_back(engine::make_buffer_node(device, dtype, own, data));
+    parts.push_back(*owners.back());
+  }
+  if (!core::is_placement(at)) return owners[0];
+  return TensorGraph::make(Op::Multi, dtype, parts, {&axis, 1});
+}
+
+Tensor detail::stored_at(const Tensor& x, u16 at) {
+  const UOpRef node = x.uop();
+  std::vector<i64> largest;
+  absl::InlinedVector<core::Dim, 4> shape;
+  for (usize axis = 0; axis < node->ndim(); ++axis) {
+    shape.push_back(node->dim(axis));
+    largest.push_back(shape.back().max());
+  }
+  if (core::is_placement(at)) refuse_symbolic(x);
+  UOpRef memory = make_storage(at, x.dtype(), largest, {});
+  if (!x.shape().is_const()) memory = engine::view_of_buffer(*memory, shape);
+  const Tensor place = Tensor::from_uop(std::move(memory));
+  return make(Op::Assign, x.dtype(), {&place, &x});
+}
+
+// A symbolic shape is stored in memory of the largest shape, which parts have no common form of.
+void detail::refuse_symbolic(const Tensor& tensor) {
+  if (tensor.shape().is_const()) return;
+  throw fail(ErrorKind::Unsupported, "a tensor of shape {} on devices {} cannot be stored",
+             tensor.shape().str(), tensor.device());
+}
+
+std::string Tensor::device() const { return engine::device_name(detail::place_of(*this)); }
+
+std::vector<std::string> Tensor::devices() const {
+  std::vector<std::string> names;
+  for (u16 number : devices_at(detail::place_of(*this)))
+    names.push_back(core::Registry::instance().name_of(number));
+  return names;
+}
+
+std::optional<i64> Tensor::shard_axis() const {
+  const u16 at = uop()->device();
+  if (!core::is_placement(at) || !core::placement_of(at).is_split()) return std::nullopt;
+  return core::placement_of(at).axis;
+}
+
+Tensor Tensor::to(const Devices& devices) const {
+  const u16 at = detail::place_named(devices), current = uop()->device();
+  if (current == at) return *this;
+  if (core::is_placement(at)) return shard_at(*this, at);
+  if (current == 0) return detail::stored_at(*this, at);
+  return detail::make(Op::Copy, dtype(), {this}, {at - 1});
+}
+
+Tensor Tensor::shard(const Devices& devices, std::optional<i64> axis) const {
+  const u16 at = detail::place_named(devices);
+  if (!core::is_placement(at)) return to(devices);
+  const u16 split = axis ? core::with_axis(at, detail::resolve_axis(*axis, ndim())) : at;
+  return uop()->device() == split ? *this : shard_at(*this, split);
+}
+
+Tensor Tensor::shard_like(const Tensor& other) const {
+  const u16 at = other.uop()->device();
+  if (!core::is_placement(at)) return to(other.device());
+  const core::Placement placement = core::placement_of(at);
+  if (uop()->device() == at) return *this;
+  if (placement.is_split() && ndim() != other.ndim()) {
+    throw fail(ErrorKind::Invalid, "shape {} cannot be split as shape {} is along axis {}",
+               shape().str(), other.shape().str(), placement.axis);
+  }
+  return shard_at(*this, at);
+}
+
+Tensor& Tensor::shard_(const Devices& devices, std::optional<i64> axis) {
+  detail::Cell& cell = this->cell();
+  if (!cell.is_leaf) return replace(shard(devices, axis));
+  NoGradScope no_grad;  // a leaf stays one, with its gradient
+  const Tensor gradient = cell.grad, moved = shard(devices, axis);
+  cell.set_value(moved.uop(), false);
+  if (gradient.defined()) cell.set_gradient(gradient.shard(devices, axis));
+  return *this;
+}
+
+Tensor& Tensor::to_(const Devices& devices) { return shard_(devices); }
+
+Tensor Tensor::clone() const { return detail::stored_at(*this, detail::place_of(*this)); }
+
+}  // namespace doorbell

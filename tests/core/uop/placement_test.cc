@@ -1,0 +1,107 @@
+// Where values on several devices are: the rules, op by op, as literals.
+#include "core/uop/placement.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/core/schedule/tensor_reference.h"
+
+namespace doorbell::core {
+namespace {
+using namespace test;  // NOLINT
+
+const u16 kDevices[] = {0, 1};
+
+// A value of this shape over devices 0 and 1.
+UOpRef split(const Sizes& shape, i64 axis) {
+  Sizes own = shape;
+  if (axis >= 0) own[static_cast<usize>(axis)] /= 2;
+  const UOpRef a = buffer(own, dtypes::f32, 0), b = buffer(own, dtypes::f32, 1);
+  return TensorGraph::make(Op::Multi, dtypes::f32, {*a, *b}, {axis});
+}
+i64 axis_of(const UOpRef& x) {
+  EXPECT_TRUE(is_placement(x->device()));
+  return placement_of(x->device()).axis;
+}
+
+TEST(Placement, IsInternedByDevicesAndAxis) {
+  const u16 other[] = {1, 0};
+  const u16 rows = intern_placement(kDevices, 0);
+  EXPECT_EQ(intern_placement(kDevices, 0), rows);
+  EXPECT_NE(intern_placement(kDevices, 1), rows);
+  EXPECT_NE(intern_placement(other, 0), rows);
+  EXPECT_EQ(with_axis(rows, kReplicated), intern_placement(kDevices, kReplicated));
+  EXPECT_TRUE(go_together(rows, with_axis(rows, 2)));
+  EXPECT_TRUE(go_together(rows, 0));
+  EXPECT_FALSE(go_together(rows, 1));
+  EXPECT_FALSE(go_together(rows, intern_placement(other, 0)));
+  EXPECT_FALSE(go_together(1, 2));
+}
+
+TEST(Placement, OfStoredParts) {
+  const UOpRef x = split({6, 4}, 0);
+  EXPECT_EQ(shape_of(*x), (Sizes{6, 4}));
+  EXPECT_EQ(x->device(), intern_placement(kDevices, 0));
+  EXPECT_EQ(shape_of(*split({6, 4}, kReplicated)), (Sizes{6, 4}));
+}
+
+TEST(Placement, OfElementwise) {
+  const UOpRef rows = split({4, 6}, 0), columns = split({6}, 0), copies = split({6}, kReplicated);
+  EXPECT_EQ(axis_of(add(rows, constant(1))), 0);
+  EXPECT_EQ(axis_of(add(copies, rows)), 0);
+  EXPECT_EQ(axis_of(add(copies, copies)), kReplicated);
+  EXPECT_EQ(axis_of(add(copies, columns)), 0);
+  // Along axis 1 of the result; the larger source stays where it is.
+  EXPECT_EQ(axis_of(add(columns, split({4, 6}, kReplicated))), 1);
+  EXPECT_EQ(axis_of(add(columns, rows)), 0);
+  EXPECT_EQ(axis_of(add(split({4, 1}, 0), columns)), 1);
+}
+
+TEST(Placement, OfReductions) {
+  const UOpRef x = split({4, 6}, 0);
+  EXPECT_EQ(axis_of(sum(x, 1)), kReplicated);
+  EXPECT_EQ(axis_of(sum(x, 2)), 0);
+  EXPECT_EQ(axis_of(sum(x, 3)), kReplicated);
+}
+
+TEST(Placement, OfReshapes) {
+  const auto reshaped = [](i64 axis, const Sizes& to) {
+    return axis_of(reshape(split({4, 6, 8}, axis), to));
+  };
+  EXPECT_EQ(reshaped(0, {24, 8}), 0);
+  EXPECT_EQ(reshaped(0, {2, 2, 6, 8}), 0);
+  EXPECT_EQ(reshaped(0, {1, 4, 48}), 1);
+  EXPECT_EQ(reshaped(1, {4, 48}), 1);
+  EXPECT_EQ(reshaped(1, {4, 2, 3, 8}), 1);
+  EXPECT_EQ(reshaped(2, {24, 4, 2}), 1);
+  // Elements of a part would lie apart, or the axis that begins there cannot be halved.
+  EXPECT_EQ(reshaped(1, {24, 8}), kReplicated);
+  EXPECT_EQ(reshaped(1, {4, 3, 2, 8}), kReplicated);
+  EXPECT_EQ(reshaped(2, {192}), kReplicated);
+}
+
+TEST(Placement, OfOtherMovements) {
+  const UOpRef x = split({4, 6}, 0);
+  EXPECT_EQ(axis_of(permute(x, {1, 0})), 1);
+  EXPECT_EQ(axis_of(expand(x, {3, 4, 6})), 1);
+  EXPECT_EQ(axis_of(pad(x, {{0, 0}, {1, 1}})), 0);
+  EXPECT_EQ(axis_of(pad(x, {{1, 1}, {0, 0}})), 0);
+  EXPECT_EQ(axis_of(pad(x, {{1, 0}, {0, 0}})), kReplicated);
+  EXPECT_EQ(axis_of(shrink(x, {{0, 4}, {1, 2}})), 0);
+  EXPECT_EQ(axis_of(shrink(x, {{1, 3}, {0, 6}})), 0);
+  EXPECT_EQ(axis_of(shrink(x, {{1, 2}, {0, 6}})), kReplicated);
+  EXPECT_EQ(axis_of(flip(x, 1)), 0);
+  EXPECT_EQ(axis_of(contiguous(x)), 0);
+  EXPECT_EQ(axis_of(cast(x, dtypes::i32)), 0);
+}
+
+TEST(Placement, OfMoves) {
+  const UOpRef x = buffer({4, 6});
+  const UOpRef rows = TensorGraph::make(Op::Shard, dtypes::f32, {*x}, {0, 0, 1});
+  EXPECT_EQ(rows->device(), intern_placement(kDevices, 0));
+  EXPECT_EQ(shape_of(*rows), (Sizes{4, 6}));
+  EXPECT_EQ(copy(rows, 1)->device(), 2);
+  EXPECT_EQ(axis_of(assign(split({4, 6}, 1), rows)), 1);
+}
+
+}  // namespace
+}  // namespace doorbell::core
