@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace doorbell {
@@ -18,7 +19,7 @@ class Devices {
   Devices(std::initializer_list<std::string_view> names) : names_(names.begin(), names.end()) {}
   Devices(std::vector<std::string> names) : names_(std::move(names)) {}  // NOLINT
 
-  const std::vector<std::string>& names() const { return names_; }
+  const std::vector<std::string>& names() const { return names_; }  // empty: the default device
 
  private:
   std::vector<std::string> names_;

@@ -18,9 +18,7 @@ Tensor Tensor::square() const { return *this * *this; }
 // Max rather than a select: NaN stays, and the gradient at 0 is 0. Lowering clears the sign bit.
 Tensor Tensor::abs() const {
   if (dtype().is_bool() || dtype().is_unsigned()) return *this;
-  const Tensor size = detail::binary(Op::Max, *this, neg());
-  // Of 0 and -0 Max may give either.
-  return dtype().is_float() ? select(*this == 0, constant(0, dtype()), size) : size;
+  return detail::binary(Op::Max, *this, neg());
 }
 
 Tensor Tensor::sign() const {

@@ -181,6 +181,8 @@ struct JitOptions {
   std::string name{};
 };
 
+// What jit() gives: it is called as the function is. Arguments that do not match those of the
+// capture throw Error, and so does what a captured function must not do.
 template <class F>
 class Jit {
  public:

@@ -21,7 +21,7 @@ class PerAxis {
   PerAxis(T value) : values_{static_cast<i64>(value)} {}  // NOLINT(google-explicit-constructor)
   PerAxis(std::initializer_list<i64> values) : values_(values) {}
   PerAxis(std::vector<i64> values) : values_(std::move(values)) {}  // NOLINT
-  bool given() const { return !values_.empty(); }
+  bool given() const { return !values_.empty(); }  // otherwise the function's default
   const std::vector<i64>& values() const { return values_; }
 
  private:

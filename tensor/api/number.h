@@ -14,6 +14,7 @@ namespace doorbell {
 using core::DType;
 namespace dtypes = core::dtypes;
 
+// A bool, an integer or a floating-point number of C++, with its kind.
 class Number {
  public:
   enum class Kind : u8 { Bool, Int, Float };
@@ -27,10 +28,10 @@ class Number {
         integer_(std::is_floating_point_v<T> ? 0 : static_cast<i64>(value)),
         real_(static_cast<f64>(value)) {}
 
-  constexpr Kind kind() const { return kind_; }
-  constexpr bool is_float() const { return kind_ == Kind::Float; }
-  constexpr i64 integer() const { return integer_; }  // meaningless for a Float
-  constexpr f64 real() const { return real_; }
+  constexpr Kind kind() const { return kind_; }                     // of the C++ type
+  constexpr bool is_float() const { return kind_ == Kind::Float; }  // float or double
+  constexpr i64 integer() const { return integer_; }                // meaningless for a Float
+  constexpr f64 real() const { return real_; }                      // of every kind
   // The dtype of this number on its own: bool, i32 (i64 where it does not fit) or f32.
   constexpr DType dtype() const {
     if (kind_ == Kind::Bool) return dtypes::bool_;
@@ -54,8 +55,8 @@ class Nested {
   Nested(std::initializer_list<Nested> items) : items_(items) {}
 
   bool is_leaf() const { return is_leaf_; }
-  Number number() const { return number_; }
-  const std::vector<Nested>& items() const { return items_; }
+  Number number() const { return number_; }                    // of a leaf
+  const std::vector<Nested>& items() const { return items_; }  // of the others
 
  private:
   Number number_ = 0;

@@ -34,8 +34,8 @@ class Axes {
   Axes(std::initializer_list<i64> axes) : axes_(axes) {}
   Axes(std::vector<i64> axes) : axes_(std::move(axes)) {}  // NOLINT(google-explicit-constructor)
 
-  bool all() const { return all_; }
-  const std::vector<i64>& axes() const { return axes_; }
+  bool all() const { return all_; }                       // then there is no list
+  const std::vector<i64>& axes() const { return axes_; }  // as given
 
  private:
   std::vector<i64> axes_;

@@ -56,6 +56,7 @@ class Index {
   Index(std::vector<i64> list) : item_(std::move(list)) {}  // NOLINT(google-explicit-constructor)
   Index(std::initializer_list<i64> list) : item_(std::vector<i64>(list)) {}
 
+  // What it holds; null where it is something else.
   const Size* integer() const { return std::get_if<Size>(&item_); }
   const Slice* slice() const { return std::get_if<Slice>(&item_); }
   const std::vector<i64>* list() const { return std::get_if<std::vector<i64>>(&item_); }

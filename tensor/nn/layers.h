@@ -17,6 +17,7 @@ struct LayerOptions {
   std::string device{};
 };
 
+// (..., in) to (..., out): x by the weight turned over, and the bias.
 struct Linear {
   Linear(i64 in, i64 out, const LayerOptions& options = {});
   Tensor operator()(const Tensor& x) const;
@@ -25,7 +26,7 @@ struct Linear {
   Tensor weight, bias;  // (out, in), (out)
 };
 
-// Over as many spatial axes as the kernel has sizes.
+// (n, in, ...) to (n, out, ...), over as many spatial axes as the kernel has sizes.
 struct Conv2d {
   Conv2d(i64 in, i64 out, const std::vector<i64>& kernel, const Conv2dOptions& options = {},
          const LayerOptions& layer = {});
@@ -42,6 +43,7 @@ struct Conv1d : Conv2d {
       : Conv2d(in, out, {kernel}, options, layer) {}
 };
 
+// (n, in, ...) to (n, out, ...): what Conv2d makes small becomes large.
 struct ConvTranspose2d {
   ConvTranspose2d(i64 in, i64 out, const std::vector<i64>& kernel,
                   const ConvTranspose2dOptions& options = {}, const LayerOptions& layer = {});
@@ -66,7 +68,8 @@ struct BatchNormOptions {
   std::string device{};
 };
 
-// Over axis 1. In a TrainingScope the statistics are the batch's, and the running ones follow.
+// Over axis 1; the shape stays, as in all norms. In a TrainingScope the statistics are the batch's,
+// and the running ones follow.
 struct BatchNorm {
   explicit BatchNorm(i64 features, const BatchNormOptions& options = {});
   Tensor operator()(const Tensor& x);
@@ -152,7 +155,7 @@ struct RMSNorm {
   Tensor weight;
 };
 
-// Rows of a table, by integers of any shape.
+// Rows of a table, by integers of any shape: (...) to (..., features).
 struct Embedding {
   Embedding(i64 count, i64 features, const std::string& device = {});
   Tensor operator()(const Tensor& indices) const;
@@ -173,6 +176,7 @@ struct LSTMCell {
   Tensor weight_ih, weight_hh, bias_ih, bias_hh;  // (4 hidden, in), (4 hidden, hidden), gates ifgo
 };
 
+// Tensor::dropout: in a TrainingScope only.
 struct Dropout {
   explicit Dropout(f64 probability = 0.5) : probability(probability) {}
   Tensor operator()(const Tensor& x) const { return x.dropout(probability); }

@@ -14,6 +14,7 @@
 
 namespace doorbell::nn {
 
+// What all have in common: the parameters and the rate.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -73,6 +74,7 @@ struct SGDOptions {
   bool classic = false;
 };
 
+// The gradient times the rate, or the momentum of gradients.
 class SGD final : public Optimizer {
  public:
   SGD(std::span<const Tensor> parameters, f64 rate = 1e-3, const SGDOptions& options = {});
@@ -117,10 +119,10 @@ class Moments {
  public:
   Moments(const Tensor& first, std::vector<Tensor> zeros, std::vector<Tensor> more_zeros,
           const std::array<f64, 2>& betas);
-  void advance();
+  void advance();  // the powers of beta go on by a step
   // mean / (sqrt(variance) + eps), both without the bias of their start.
   Tensor direction(usize i, const Tensor& gradient, f64 eps);
-  std::vector<Tensor> state() const;
+  std::vector<Tensor> state() const;  // all of it, for realizing
 
  private:
   std::array<f64, 2> betas_;

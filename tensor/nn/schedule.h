@@ -19,6 +19,7 @@
 
 namespace doorbell::nn {
 
+// What those that count steps have in common.
 class LRScheduler {
  public:
   virtual ~LRScheduler() = default;
