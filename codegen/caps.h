@@ -23,6 +23,7 @@ struct Caps {
   i64 l1_bytes = 32 << 10, l2_bytes = 512 << 10;
   int threads = 1;               // workers behind ThreadId
   int max_params = 31;           // buffers a kernel may name
+  i64 image_texels = 0;          // of an image over a buffer, where they are wanted; 0: none
   bool narrow_index = false;     // i32 index arithmetic wherever it fits; else scalars are i64
 
   // Where has_local: a kernel is a grid of work groups, each of work items that share DefineLocal

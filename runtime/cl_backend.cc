@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/render/opencl_renderer.h"
+#include "core/util/config.h"
 #include "drivers/cl/device.h"
 
 namespace doorbell::runtime {
@@ -59,6 +60,7 @@ codegen::Caps opencl_caps_of(const core::Device& device) {
     std::copy_n(info.group_axis, 3, traits.group_axis);
     traits.local_bytes = info.local_bytes;
     traits.argument_bytes = info.argument_bytes;
+    if (core::config().image) traits.image_texels = info.image_texels;
     is_cpu = !info.gpu;
     units = info.compute_units;
   } else {

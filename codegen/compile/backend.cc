@@ -14,13 +14,13 @@ namespace doorbell::codegen {
 namespace {
 
 std::string describe_caps(const Caps& c) {
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", c.ops.to_string(),
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", c.ops.to_string(),
                      c.dtypes.to_string(), c.storage_dtypes.to_string(), c.masked_access,
                      c.has_local, c.narrow_index, c.host_threads, c.vector_bytes,
                      c.vector_registers, c.l1_bytes, c.l2_bytes, c.threads, c.max_params,
                      fmt::join(c.max_global, " "), c.max_local,
                      fmt::join(c.max_local_axis, " "), c.max_shared_bytes,
-                     c.fast_shared, c.busy_items);
+                     c.fast_shared, c.busy_items, c.image_texels);
 }
 
 // Everything that decides the result. Each part ends in a NUL so that parts do not run together.
@@ -54,6 +54,8 @@ Result<CompiledKernel> finish(KernelBinary made, const Backend& backend) {
   k.binary.param_count = static_cast<u32>(made.params.size());
   k.binary.variable_count = static_cast<u32>(made.variables.size());
   k.binary.threads = made.threads;
+  for (usize slot = 0; slot < made.params.size(); ++slot)
+    if (made.params[slot].image) k.binary.image_params |= u64{1} << slot;
   std::copy(made.global_size, made.global_size + 3, k.binary.global_size);
   std::copy(made.local_size, made.local_size + 3, k.binary.local_size);
   if (backend.compiler != nullptr && backend.load) {

@@ -12,7 +12,7 @@ namespace doorbell::codegen {
 namespace {
 
 constexpr u64 kMagic = 0x31'4c'45'4e'52'45'4b'44;  // "DKERNEL1"
-constexpr u64 kVersion = 1;
+constexpr u64 kVersion = 2;
 constexpr usize kHeaderBytes = 4 * sizeof(u64);
 
 class Writer {
@@ -80,19 +80,21 @@ Result<ProgramParam> get_param(Reader* in) {
   TRY(param.dtype.lanes, in->get<u16>("lanes"));
   TRY(param.count, in->get<i64>("an element count"));
   TRY(u8 written, in->get<u8>("a written flag"));
-  if (scalar >= core::kScalarCount || written > 1) {
-    return fail(ErrorKind::Corrupt, "dtype {} and written flag {} before byte {}", scalar, written,
-                in->at());
+  TRY(u8 image, in->get<u8>("an image flag"));
+  if (scalar >= core::kScalarCount || written > 1 || image > 1) {
+    return fail(ErrorKind::Corrupt, "dtype {}, written flag {} and image flag {} before byte {}",
+                scalar, written, image, in->at());
   }
   param.dtype.scalar = static_cast<core::Scalar>(scalar);
   param.written = written != 0;
+  param.image = image != 0;
   return param;
 }
 
 Result<KernelBinary> get_payload(Reader in) {
   KernelBinary k;
   TRY(k.name, in.get_text("name"));
-  TRY(u64 params, in.get_count("params", 12));
+  TRY(u64 params, in.get_count("params", 13));
   for (u64 i = 0; i < params; ++i) {
     TRY(ProgramParam param, get_param(&in));
     k.params.push_back(param);
@@ -144,6 +146,7 @@ std::vector<u8> encode(const KernelBinary& k) {
     payload.put(p.dtype.lanes);
     payload.put(p.count);
     payload.put<u8>(p.written);
+    payload.put<u8>(p.image);
   }
   payload.put<u64>(k.variables.size());
   for (i64 name : k.variables) payload.put(core::interned_name(name));

@@ -37,6 +37,7 @@ struct ProgramParam {
   core::DType dtype;
   i64 count;      // elements
   bool written;
+  bool image = false;  // may be read as an image of four elements a texel (lower/mark_images.h)
 };
 
 struct LinearProgram {

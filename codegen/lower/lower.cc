@@ -12,6 +12,7 @@
 #include "codegen/lower/decompose.h"
 #include "codegen/lower/expand.h"
 #include "codegen/lower/lower_index.h"
+#include "codegen/lower/mark_images.h"
 #include "codegen/lower/merge_loads.h"
 #include "codegen/opt/apply.h"
 #include "codegen/opt/heuristic.h"
@@ -139,6 +140,7 @@ LinearProgram run_pipeline(const core::KernelAst& ast, const Caps& caps, Arena& 
   sink = lower_index(rewriter, sink, caps);
   core::validate(arena, sink, Stage::Lowered, "lower_index");
   program.ops = linearize(arena, sink);
+  mark_images(caps, &program);
   return program;
 }
 

@@ -28,8 +28,12 @@ constexpr std::string_view kPrelude =
 
 class OpenClWriter final : public CStyleWriter {
  public:
-  OpenClWriter(const LinearProgram& program, const Caps& caps)
-      : CStyleWriter(program), caps_(caps), helpers_(caps.has(core::dtypes::f16)) {}
+  // `images`: the second kernel alone, which has the helpers of the first.
+  OpenClWriter(const LinearProgram& program, const Caps& caps, bool images)
+      : CStyleWriter(program),
+        caps_(caps),
+        images_(images),
+        helpers_(caps.has(core::dtypes::f16)) {}
 
  private:
   CStyleHelpers& helpers() override { return helpers_; }
@@ -80,6 +84,7 @@ class OpenClWriter final : public CStyleWriter {
   std::string unwrapped(UOp u);
 
   const Caps& caps_;
+  const bool images_;
   OpenClHelpers helpers_;
 };
 
@@ -125,6 +130,12 @@ std::string OpenClWriter::load_vector(UOp u) {
   const UOp index = u.src(0);
   CHECK(index.nsrc() < 3 || index.src(2).dtype().lanes == 1, "lanes of a load have gates");
   const DType t = u.dtype();
+  const UOp memory = memory_of(index);
+  if (images_ && memory.is(Op::Param) &&
+      program_.params[static_cast<usize>(memory.arg(0))].image) {
+    return fmt::format("read_imagef(b{0}, t{0} + (int)({1}) / 4)", memory.arg(0),
+                       text(index.src(1)));
+  }
   const std::string value = fmt::format("vload{}(0, {})", t.lanes, address(index));
   return t.is_bool() ? fmt::format("({} != (uchar{})0)", value, t.lanes) : value;
 }
@@ -145,6 +156,11 @@ std::string OpenClWriter::frame(const std::string& body) {
     const std::string_view access = p.written ? "" : "const ";
     const std::string type = memory_type(p.dtype.element());
     const std::string name = param_name(static_cast<i64>(i));
+    if (images_ && p.image) {
+      parameters += fmt::format("{}read_only image1d_buffer_t b{}, ulong o{}", i ? ", " : "", i, i);
+      pointers += fmt::format("  const int t{0} = (int)(o{0} >> 4);\n", i);
+      continue;
+    }
     parameters += fmt::format("{}global {}uchar* b{}, ulong o{}", i ? ", " : "", access, i, i);
     pointers += fmt::format("  global {0}{1}* {2} = (global {0}{1}*)(b{3} + o{3});\n", access, type,
                             name, i);
@@ -152,11 +168,15 @@ std::string OpenClWriter::frame(const std::string& body) {
   for (usize i = 0; i < program_.variables.size(); ++i)
     parameters += fmt::format("{}long n{}", parameters.empty() ? "" : ", ", i);
   const i64(&items)[3] = program_.local_size;
+  const std::string kernel = fmt::format(
+      "kernel __attribute__((reqd_work_group_size({}, {}, {})))\nvoid {}{}({}) {{\n{}{}}}\n",
+      items[0], items[1], items[2], program_.name, images_ ? "_images" : "", parameters, pointers,
+      body);
+  if (images_) return "\n" + kernel;
   return fmt::format(
-      "{}{}{}kernel __attribute__((reqd_work_group_size({}, {}, {})))\nvoid {}({}) {{\n{}{}}}\n",
-      kPrelude,
+      "{}{}{}{}", kPrelude,
       caps_.has(core::dtypes::f16) ? "#pragma OPENCL EXTENSION cl_khr_fp16 : enable\n" : "",
-      helpers_.source(), items[0], items[1], items[2], program_.name, parameters, pointers, body);
+      helpers_.source(), kernel);
 }
 
 class OpenClRenderer final : public Renderer {
@@ -165,7 +185,11 @@ class OpenClRenderer final : public Renderer {
   std::string_view name() const override { return "CL"; }
   const Caps& caps() const override { return caps_; }
   std::string render(const LinearProgram& program) const override {
-    return OpenClWriter(program, caps_).write();
+    std::string text = OpenClWriter(program, caps_, false).write();
+    const bool has_images = std::any_of(program.params.begin(), program.params.end(),
+                                        [](const ProgramParam& p) { return p.image; });
+    if (has_images) text += OpenClWriter(program, caps_, true).write();
+    return text;
   }
 
  private:
@@ -200,6 +224,8 @@ Caps opencl_caps(const OpenClTraits& traits) {
   caps.max_local = traits.group_items;
   std::copy_n(traits.group_axis, 3, caps.max_local_axis);
   caps.max_shared_bytes = traits.local_bytes;
+  // Elements of an image are numbered by int.
+  caps.image_texels = std::min<i64>(traits.image_texels, INT32_MAX / 4);
   // A buffer, an offset, and a few variables.
   caps.max_params = static_cast<int>(std::clamp<i64>((traits.argument_bytes - 64) / 16, 4, 31));
   for (i64& groups : caps.max_global) groups = INT32_MAX;

@@ -17,12 +17,16 @@ struct OpenClTraits {
   i64 group_axis[3] = {1, 1, 1};
   i64 local_bytes = 0;        // of its shared memory
   i64 argument_bytes = 1024;  // of a kernel, all together
+  i64 image_texels = 0;       // of an image over a buffer; 0: read none
 };
 Caps opencl_caps(const OpenClTraits& traits);
 
 // A kernel's arguments: by slot, the buffer and the byte in it where the kernel's memory begins
 // (ulong), for a buffer may be used from anywhere, which OpenCL's own sub-buffers may not; then the
 // variables (long), in order. Groups and items are LinearProgram::global_size and local_size.
+// Where ProgramParam::image says that something may be an image, the text has a second kernel,
+// name + "_images", of which those arguments are images over the whole buffer (image1d_buffer_t,
+// RGBA of f32) and the byte, a multiple of 16.
 std::unique_ptr<Renderer> make_opencl_renderer(Caps caps);
 
 }  // namespace doorbell::codegen

@@ -25,6 +25,8 @@ struct Binary {
   u32 param_count = 0;
   u32 variable_count = 0;
   i64 threads = 1;  // host-parallel parts
+  // Slots that a second entry point, name + "_images", reads as images; 0: there is none.
+  u64 image_params = 0;
   i64 global_size[3] = {1, 1, 1}, local_size[3] = {1, 1, 1};
 };
 

@@ -33,7 +33,8 @@ Result<core::Allocation> ClAllocator::allocate(i64 bytes) {
   if (code != CL_SUCCESS) return out_of_memory(bytes, "clCreateBuffer: " + error_name(code));
   in_use_.fetch_add(bytes, std::memory_order_relaxed);
   // release() deletes it.
-  auto* memory = new Memory{Owned<cl_mem>(mem, api_.clReleaseMemObject), ++ids_};
+  auto* memory =
+      new Memory{Owned<cl_mem>(mem, api_.clReleaseMemObject), ++ids_, static_cast<i64>(size)};
   return core::Allocation{nullptr, 0, memory, bytes};
 }
 

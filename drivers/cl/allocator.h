@@ -17,8 +17,12 @@ namespace doorbell::cl {
 struct Memory {
   Owned<cl_mem> mem;
   u64 id;  // from 1, never used again, as a handle is
+  i64 bytes;
   // The last work of the compute queue on it, as EventLog numbers it. Written under Queues::order.
   std::atomic<u64> last_use{0};
+  // The whole of it as RGBA of f32, made when a kernel first reads it so; under Queues::order.
+  Owned<cl_mem> image{};
+  bool image_tried = false;
 };
 
 inline Memory& memory_of(const core::Allocation& allocation) {

@@ -22,6 +22,7 @@ struct Api {
   F(clGetPlatformIDs)                                                                             \
   F(clGetPlatformInfo) F(clGetDeviceIDs) F(clGetDeviceInfo) F(clCreateContext)                    \
       F(clCreateCommandQueue) F(clReleaseContext) F(clReleaseCommandQueue) F(clCreateBuffer)      \
+      F(clCreateImage)                                                                            \
           F(clReleaseMemObject) F(clEnqueueReadBuffer) F(clEnqueueWriteBuffer)                    \
               F(clEnqueueCopyBuffer) F(clCreateProgramWithSource) F(clCreateProgramWithBinary)    \
                   F(clBuildProgram) F(clGetProgramInfo) F(clGetProgramBuildInfo)                  \

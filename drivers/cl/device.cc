@@ -200,7 +200,8 @@ Result<std::unique_ptr<core::Program>> Opened::load(const core::Binary& binary) 
     std::lock_guard lock(mutex_);
     kept = *names_.insert(binary.name).first;
   }
-  return ClProgram::make(api_, *this, found_.device, kept, queues(), std::move(program), binary);
+  return ClProgram::make(api_, *this, found_.device, kept, queues(), std::move(program), binary,
+                         found_.info.image_texels);
 }
 
 Result<void> Opened::synchronize() {

@@ -31,6 +31,7 @@ struct DeviceInfo {
   i64 group_axis[3] = {1, 1, 1};
   i64 local_bytes = 0, max_allocation = 0, memory_bytes = 0;
   i64 argument_bytes = 1024;  // of one kernel
+  i64 image_texels = 0;       // of an image over a buffer; 0: no images
 };
 
 struct Options {

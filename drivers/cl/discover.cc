@@ -68,6 +68,9 @@ DeviceInfo describe(const Api& api, cl_platform_id platform, cl_device_id device
   info.memory_bytes = static_cast<i64>(number_of<cl_ulong>(api, device, CL_DEVICE_GLOBAL_MEM_SIZE));
   info.argument_bytes =
       static_cast<i64>(number_of<usize>(api, device, CL_DEVICE_MAX_PARAMETER_SIZE));
+  if (number_of<cl_bool>(api, device, CL_DEVICE_IMAGE_SUPPORT) == CL_TRUE)
+    info.image_texels =
+        static_cast<i64>(number_of<usize>(api, device, CL_DEVICE_IMAGE_MAX_BUFFER_SIZE));
   return info;
 }
 

@@ -10,6 +10,8 @@
 namespace doorbell::cl {
 namespace {
 
+constexpr i64 kTexelBytes = 16;  // four f32
+
 // Whether the device may run groups of this size. A kernel that was compiled for it
 // (reqd_work_group_size) is worth a try, whatever the general limit is.
 bool may_run_groups(const Api& api, cl_kernel kernel, cl_device_id id, const usize (&local)[3],
@@ -43,7 +45,8 @@ Result<std::unique_ptr<core::Program>> ClProgram::make(const Api& api, const cor
                                                        cl_device_id id, std::string_view name,
                                                        const Queues& queues,
                                                        Owned<cl_program> program,
-                                                       const core::Binary& binary) {
+                                                       const core::Binary& binary,
+                                                       i64 image_texels) {
   TRY(Owned<cl_kernel> kernel, make_kernel(api, program.get(), binary.name));
   usize local[3];
   std::copy(binary.local_size, binary.local_size + 3, local);
@@ -53,8 +56,16 @@ Result<std::unique_ptr<core::Program>> ClProgram::make(const Api& api, const cor
                 "kernel {} has groups of {} x {} x {} items, {} runs at most {} of it (NOOPT=1 "
                 "makes smaller ones)",
                 name, local[0], local[1], local[2], device.name(), limit.value_or(0));
-  return std::unique_ptr<core::Program>(
+  std::unique_ptr<ClProgram> made(
       new ClProgram(api, device, name, queues, std::move(program), std::move(kernel), binary));
+  if (binary.image_params == 0) return made;
+  TRY(made->images_.kernel, make_kernel(api, made->program_.get(), binary.name + "_images"));
+  if (may_run_groups(api, made->images_.kernel.get(), id, local,
+                     most_items_of(api, made->images_.kernel.get(), id))) {
+    made->image_params_ = binary.image_params;
+    made->image_texels_ = image_texels;
+  }
+  return made;
 }
 
 ClProgram::ClProgram(const Api& api, const core::Device& device, std::string_view name,
@@ -64,10 +75,12 @@ ClProgram::ClProgram(const Api& api, const core::Device& device, std::string_vie
       device_(device),
       name_(name),
       queues_(queues),
-      program_(std::move(program)),
-      kernel_(std::move(kernel)),
-      buffers_(binary.param_count),
-      variables_(binary.variable_count) {
+      program_(std::move(program)) {
+  plain_.kernel = std::move(kernel);
+  for (Entry* entry : {&plain_, &images_}) {
+    entry->buffers.resize(binary.param_count);
+    entry->variables.resize(binary.variable_count);
+  }
   for (int axis = 0; axis < 3; ++axis) {
     local_[axis] = static_cast<usize>(binary.local_size[axis]);
     global_[axis] = static_cast<usize>(binary.global_size[axis]) * local_[axis];
@@ -80,47 +93,83 @@ Error ClProgram::refuse(cl_int code, std::string_view call, std::string_view wha
   return error;
 }
 
-Result<void> ClProgram::set_arguments(std::span<const core::BufferView> buffers,
+cl_mem ClProgram::image_of(Memory& memory) {
+  if (!memory.image_tried) {
+    memory.image_tried = true;
+    const cl_image_format format = {CL_RGBA, CL_FLOAT};
+    cl_image_desc shape{};
+    shape.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER;
+    shape.image_width = static_cast<usize>(memory.bytes / kTexelBytes);
+    shape.buffer = memory.mem.get();
+    cl_int code = CL_SUCCESS;
+    // What is refused is read as a buffer.
+    if (memory.bytes >= kTexelBytes && memory.bytes / kTexelBytes <= image_texels_) {
+      cl_mem made = api_.clCreateImage(queues_.context, CL_MEM_READ_ONLY, &format, &shape, nullptr,
+                                       &code);
+      if (code == CL_SUCCESS) memory.image = Owned<cl_mem>(made, api_.clReleaseMemObject);
+    }
+  }
+  return memory.image.get();
+}
+
+// Reading an image while its buffer is written is undefined, however far apart [OpenCL 1.2 5.3.1].
+bool ClProgram::reads_images(std::span<const core::BufferView> buffers) {
+  if (image_params_ == 0) return false;
+  const auto is_image = [&](usize slot) { return (image_params_ >> slot & 1) != 0; };
+  for (usize i = 0; i < buffers.size(); ++i) {
+    if (!is_image(i)) continue;
+    Memory& memory = memory_of(buffers[i].buffer->memory());
+    if (buffers[i].offset % kTexelBytes != 0 || image_of(memory) == nullptr) return false;
+    for (usize j = 0; j < buffers.size(); ++j)
+      if (!is_image(j) && memory_of(buffers[j].buffer->memory()).id == memory.id) return false;
+  }
+  return true;
+}
+
+Result<void> ClProgram::set_arguments(Entry& entry, std::span<const core::BufferView> buffers,
                                       std::span<const i64> variables) {
+  const cl_kernel kernel = entry.kernel.get();
   cl_uint index = 0;
   for (usize i = 0; i < buffers.size(); ++i, index += 2) {
     const Memory& memory = memory_of(buffers[i].buffer->memory());
-    Buffer& set = buffers_[i];
+    Entry::Buffer& set = entry.buffers[i];
     if (set.memory != memory.id) {
-      const cl_mem mem = memory.mem.get();
-      const cl_int code = api_.clSetKernelArg(kernel_.get(), index, sizeof mem, &mem);
+      const bool image = &entry == &images_ && (image_params_ >> i & 1) != 0;
+      const cl_mem mem = image ? memory.image.get() : memory.mem.get();
+      const cl_int code = api_.clSetKernelArg(kernel, index, sizeof mem, &mem);
       if (code != CL_SUCCESS) return refuse(code, "clSetKernelArg", fmt::format("buffer {}", i));
       set.memory = memory.id;
     }
     if (set.offset != buffers[i].offset) {
       const cl_ulong offset = static_cast<cl_ulong>(buffers[i].offset);
-      const cl_int code = api_.clSetKernelArg(kernel_.get(), index + 1, sizeof offset, &offset);
+      const cl_int code = api_.clSetKernelArg(kernel, index + 1, sizeof offset, &offset);
       if (code != CL_SUCCESS) return refuse(code, "clSetKernelArg", fmt::format("offset {}", i));
       set.offset = buffers[i].offset;
     }
   }
   for (usize i = 0; i < variables.size(); ++i, ++index) {
-    if (variables_set_ && variables_[i] == variables[i]) continue;
-    const cl_int code = api_.clSetKernelArg(kernel_.get(), index, sizeof(i64), &variables[i]);
+    if (entry.variables_set && entry.variables[i] == variables[i]) continue;
+    const cl_int code = api_.clSetKernelArg(kernel, index, sizeof(i64), &variables[i]);
     if (code != CL_SUCCESS) return refuse(code, "clSetKernelArg", fmt::format("variable {}", i));
-    variables_[i] = variables[i];
+    entry.variables[i] = variables[i];
   }
-  variables_set_ = true;
+  entry.variables_set = true;
   return {};
 }
 
 Result<void> ClProgram::launch(std::span<const core::BufferView> buffers,
                                std::span<const i64> variables) {
-  CHECK(buffers.size() == buffers_.size() && variables.size() == variables_.size(),
+  CHECK(buffers.size() == plain_.buffers.size() && variables.size() == plain_.variables.size(),
         "kernel {} with {} buffers and {} variables, expected {} and {}", name_, buffers.size(),
-        variables.size(), buffers_.size(), variables_.size());
+        variables.size(), plain_.buffers.size(), plain_.variables.size());
   for (const core::BufferView& view : buffers)
     CHECK(&view.buffer->device() == &device_, "kernel {} of {} with a buffer of {}", name_,
           device_.name(), view.buffer->device().name());
   std::lock_guard lock(*queues_.order);
-  TRY(set_arguments(buffers, variables));
+  Entry& entry = reads_images(buffers) ? images_ : plain_;
+  TRY(set_arguments(entry, buffers, variables));
   cl_event event = nullptr;
-  const cl_int code = api_.clEnqueueNDRangeKernel(queues_.compute, kernel_.get(), 3, nullptr,
+  const cl_int code = api_.clEnqueueNDRangeKernel(queues_.compute, entry.kernel.get(), 3, nullptr,
                                                   global_, local_, 0, nullptr, &event);
   if (code != CL_SUCCESS)
     return refuse(code, "clEnqueueNDRangeKernel",

@@ -1,6 +1,7 @@
 // A kernel on an OpenCL device. Compiling it is device.cc's; what its arguments are is said by the
 // renderer (codegen/render/opencl_renderer.h): for each buffer its memory and a byte in it (ulong),
-// then the variables (long).
+// then the variables (long). A binary with image_params has a second kernel, which runs where the
+// arguments of a launch allow it (reads_images) and gives the same results.
 //
 // Thread safety: launch() from any thread; launches of a device go one after another.
 #pragma once
@@ -25,15 +26,33 @@ class ClProgram final : public core::Program {
                                                      cl_device_id id, std::string_view name,
                                                      const Queues& queues,
                                                      Owned<cl_program> program,
-                                                     const core::Binary& binary);
+                                                     const core::Binary& binary,
+                                                     i64 image_texels);
 
   Result<void> launch(std::span<const core::BufferView> buffers,
                       std::span<const i64> variables) override;
 
  private:
+  // A kernel, and what its arguments are now: most launches change few. Guarded by Queues::order.
+  struct Entry {
+    struct Buffer {
+      u64 memory = 0;  // Memory::id
+      i64 offset = -1;
+    };
+    Owned<cl_kernel> kernel;
+    std::vector<Buffer> buffers;
+    std::vector<i64> variables;
+    bool variables_set = false;
+  };
+
   ClProgram(const Api& api, const core::Device& device, std::string_view name, const Queues& queues,
             Owned<cl_program> program, Owned<cl_kernel> kernel, const core::Binary& binary);
-  Result<void> set_arguments(std::span<const core::BufferView> buffers,
+  // Whether this launch can read images: each of its image arguments begins at a texel, and nothing
+  // that the kernel may write lies in the same memory.
+  bool reads_images(std::span<const core::BufferView> buffers);
+  // Null where there is none.
+  cl_mem image_of(Memory& memory);
+  Result<void> set_arguments(Entry& entry, std::span<const core::BufferView> buffers,
                              std::span<const i64> variables);
   Error refuse(cl_int code, std::string_view call, std::string_view what) const;
 
@@ -42,16 +61,10 @@ class ClProgram final : public core::Program {
   const std::string_view name_;
   const Queues queues_;
   const Owned<cl_program> program_;
-  const Owned<cl_kernel> kernel_;
   usize global_[3], local_[3];
-  // What the kernel's arguments are now: most launches change few. Guarded by Queues::order.
-  struct Buffer {
-    u64 memory = 0;  // Memory::id
-    i64 offset = -1;
-  };
-  std::vector<Buffer> buffers_;
-  std::vector<i64> variables_;
-  bool variables_set_ = false;
+  u64 image_params_ = 0;  // by slot, where images_ has a kernel
+  i64 image_texels_ = 0;  // of the device
+  Entry plain_, images_;
 };
 
 }  // namespace doorbell::cl

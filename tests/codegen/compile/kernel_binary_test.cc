@@ -9,7 +9,7 @@ namespace {
 KernelBinary sample() {
   KernelBinary k;
   k.name = "E_4_8";
-  k.params = {{core::dtypes::f32, 32, true}, {core::dtypes::bool_, 7, false}};
+  k.params = {{core::dtypes::f32, 32, true}, {core::dtypes::bool_, 7, false, true}};
   k.variables = {core::intern_name("rows"), core::intern_name("start_pos")};
   k.threads = 4;
   k.global_size[1] = 5;
@@ -42,7 +42,7 @@ TEST(KernelBinary, SaysWhatIsWrong) {
   auto decoded = decode(bytes);
   ASSERT_FALSE(decoded);
   EXPECT_EQ(decoded.error().message,
-            "magic 0x314c454e52454b44 version 9, expected 0x314c454e52454b44 version 1");
+            "magic 0x314c454e52454b44 version 9, expected 0x314c454e52454b44 version 2");
 }
 
 TEST(KernelBinary, ComesBackAsItWas) {
@@ -56,6 +56,8 @@ TEST(KernelBinary, ComesBackAsItWas) {
   EXPECT_TRUE(decoded->params[0].written);
   EXPECT_EQ(decoded->params[1].dtype, core::dtypes::bool_);
   EXPECT_FALSE(decoded->params[1].written);
+  EXPECT_FALSE(decoded->params[0].image);
+  EXPECT_TRUE(decoded->params[1].image);
   EXPECT_EQ(decoded->variables, expected.variables);
   EXPECT_EQ(decoded->threads, 4);
   EXPECT_EQ(decoded->global_size[1], 5);

@@ -60,8 +60,7 @@ UOp special(ProgramBuilder& b, SpecialKind kind, i64 axis, i64 extent) {
 }
 
 // out[i] = max(sum over j < n of in[i, j], 0), four rows at a time, by vloads.
-TEST(OpenClSource, ReductionOfVectors) {
-  ProgramBuilder b("reduce_relu");
+void fill_reduction(ProgramBuilder& b) {
   DType v = dt::f32.with_lanes(4);
   i64 name = core::intern_name("n");
   b.program.variables = {name};
@@ -79,7 +78,21 @@ TEST(OpenClSource, ReductionOfVectors) {
   UOp sum = b.op(Op::Load, v, {b.op(Op::After, v, {reg, inner})});
   UOp zero = b.op(Op::Splat, v, {b.real(0)});
   b.end(b.store(b.index(out, at), b.op(Op::Max, v, {sum, zero})), i);
+}
+
+TEST(OpenClSource, ReductionOfVectors) {
+  ProgramBuilder b("reduce_relu");
+  fill_reduction(b);
   EXPECT_GOLDEN("tests/golden/codegen/opencl_reduction.txt", source_of(b));
+  expect_compiles(source_of(b));
+}
+
+// The same kernel twice: of buffers, and with its input as an image.
+TEST(OpenClSource, ReadsImages) {
+  ProgramBuilder b("reduce_relu");
+  fill_reduction(b);
+  b.program.params[1].image = true;
+  EXPECT_GOLDEN("tests/golden/codegen/opencl_images.txt", source_of(b));
   expect_compiles(source_of(b));
 }
 

@@ -137,6 +137,54 @@ TEST_P(ClDeviceTest, CopiesWithinTheDeviceFollowKernels) {
   EXPECT_EQ(read(*z), (std::vector<i32>{9, 11, 17, 23, 9, 9}));
 }
 
+// A second kernel that says, by a thousand, that it is the one that ran.
+constexpr std::string_view kImages =
+    "kernel void scale(global uchar* b0, ulong o0, global const uchar* b1, ulong o1, long n) {\n"
+    "  global float* y = (global float*)(b0 + o0);\n"
+    "  global const float* x = (global const float*)(b1 + o1);\n"
+    "  int i = (int)get_global_id(0);\n"
+    "  y[i] = x[i] * (int)n;\n"
+    "}\n"
+    "kernel void scale_images(global uchar* b0, ulong o0, read_only image1d_buffer_t b1,\n"
+    "                         ulong o1, long n) {\n"
+    "  global float* y = (global float*)(b0 + o0);\n"
+    "  int i = (int)get_global_id(0);\n"
+    "  float4 x = read_imagef(b1, (int)(o1 >> 4) + i / 4);\n"
+    "  y[i] = (i % 4 == 0 ? x.x : i % 4 == 1 ? x.y : i % 4 == 2 ? x.z : x.w) * (int)n + 1000;\n"
+    "}\n";
+
+TEST_P(ClDeviceTest, ImagesAreReadWhereALaunchAllowsIt) {
+  std::unique_ptr<ClDevice> device = open();
+  if (device->info().image_texels == 0) GTEST_SKIP() << "no images here";
+  Binary both = binary(*device->build("scale", kImages), 1);
+  both.image_params = 2;  // slot 1
+  auto program = device->load(both);
+  ASSERT_TRUE(program) << program.error().message;
+  const auto floats = [&](std::vector<f32> values) {
+    const i64 bytes = static_cast<i64>(values.size() * sizeof(f32));
+    Ref<Buffer> made = *Buffer::allocate(*device, bytes);
+    EXPECT_TRUE(made->copy_in(values.data(), bytes));
+    return made;
+  };
+  const auto launch = [&](Buffer& out, i64 to, Buffer& in, i64 from) {
+    const BufferView views[] = {{&out, to}, {&in, from}};
+    EXPECT_TRUE((*program)->launch(views, std::vector<i64>{2}));
+    std::vector<f32> result(4);
+    EXPECT_TRUE(device->synchronize());
+    EXPECT_TRUE(out.copy_out(result.data(), 16, to));
+    return result;
+  };
+  const Ref<Buffer> y = floats({0, 0, 0, 0});
+  const Ref<Buffer> x = floats({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  EXPECT_EQ(launch(*y, 0, *x, 0), (std::vector<f32>{1002, 1004, 1006, 1008}));
+  EXPECT_EQ(launch(*y, 0, *x, 32), (std::vector<f32>{1018, 1020, 1022, 1024}));
+  EXPECT_EQ(launch(*y, 0, *x, 4), (std::vector<f32>{4, 6, 8, 10}));  // within a texel
+  // The memory that it writes.
+  EXPECT_EQ(launch(*x, 32, *x, 0), (std::vector<f32>{2, 4, 6, 8}));
+  // The image sees what was written.
+  EXPECT_EQ(launch(*y, 0, *x, 32), (std::vector<f32>{1004, 1008, 1012, 1016}));
+}
+
 TEST_P(ClDeviceTest, TooMuchMemoryIsRefusedWithBothSizes) {
   std::unique_ptr<ClDevice> device = open();
   const i64 most = device->info().max_allocation;
