@@ -155,8 +155,9 @@ TEST_F(Abacus, MultipliesMatrices) {
 TEST_F(Abacus, MovesToTheCpuAndBack) {
   std::vector<i32> numbers(1000);
   std::iota(numbers.begin(), numbers.end(), 0);
-  Tensor x = Tensor::from_data(numbers, {1000}).to("ABACUS:1");
-  EXPECT_EQ((x * 2).to("CPU").sum().item<i64>(), 999000);
+  const Tensor x = Tensor::from_data(numbers, {1000}), computed = Tensor::arange(1000);
+  for (const Tensor& there : {x.to("ABACUS:1"), computed.to("ABACUS:1")})
+    EXPECT_EQ((there * 2).to("CPU").sum().item<i64>(), 999000);
 }
 
 TEST_F(Abacus, FullMemoryIsAnError) {
