@@ -7,6 +7,7 @@
 
 #include "base/util/check.h"
 #include "tensor/export/c_weights.h"
+#include "tensor/io/safetensors_header.h"
 
 namespace doorbell::detail {
 
@@ -30,30 +31,6 @@ const char* c_type(core::DType dtype) {
     case core::Scalar::F32: return "float";
     case core::Scalar::F64: return "double";
     default: return "uint8_t";  // bool, u8, fp8
-  }
-}
-
-// As a safetensors file names it.
-const char* file_type(core::DType dtype) {
-  switch (dtype.scalar) {
-    case core::Scalar::Bool: return "BOOL";
-    case core::Scalar::I8: return "I8";
-    case core::Scalar::U8: return "U8";
-    case core::Scalar::I16: return "I16";
-    case core::Scalar::U16: return "U16";
-    case core::Scalar::I32: return "I32";
-    case core::Scalar::U32: return "U32";
-    case core::Scalar::I64: return "I64";
-    case core::Scalar::U64: return "U64";
-    case core::Scalar::F16: return "F16";
-    case core::Scalar::BF16: return "BF16";
-    case core::Scalar::F32: return "F32";
-    case core::Scalar::F64: return "F64";
-    case core::Scalar::F8E4M3: return "F8_E4M3";
-    case core::Scalar::F8E5M2: return "F8_E5M2";
-    default:
-      throw fail(ErrorKind::Unsupported, "export of state of dtype {}, which safetensors lacks",
-                 dtype.str());
   }
 }
 
@@ -212,7 +189,7 @@ void Writer::open() {
   const auto get = [&](const std::string& member, i64 bytes) {
     line("  if (allocate(&self->{}, {}) != 0) return -1;", member, bytes);
   };
-  const auto read = [&](const std::string& member, const std::string& name, const char* dtype,
+  const auto read = [&](const std::string& member, const std::string& name, std::string_view dtype,
                         i64 bytes) {
     get(member, bytes);
     line(
@@ -226,7 +203,7 @@ void Writer::open() {
     read(fmt::format("constant{}", i), in_.constants[i].name, "U8",
          in_.constants[i].buffer->bytes());
   for (usize i = 0; i < f_.states.size(); ++i)
-    read(fmt::format("state{}", i), f_.states[i].name, file_type(f_.states[i].dtype),
+    read(fmt::format("state{}", i), f_.states[i].name, io::safetensors_name(f_.states[i].dtype),
          f_.states[i].bytes());
   for (usize i = 0; i < layout_.fresh.size(); ++i)
     if (direct_[i] < 0) get(fmt::format("fresh{}", i), layout_.fresh[i].bytes);
