@@ -10,8 +10,8 @@
 #include "core/device/counters.h"
 #include "core/device/registry.h"
 #include "core/schedule/memory_plan.h"
-#include "core/uop/placement.h"
 #include "core/schedule/schedule.h"
+#include "core/uop/placement.h"
 #include "core/util/config.h"
 #include "hcq/trace/trace.h"
 #include "tensor/engine/must.h"
@@ -47,9 +47,12 @@ void refuse_unbound_variables(const core::GraphKey& key) {
 i64 bytes_of(const ScheduleBuffer& buffer) { return buffer.count * buffer.dtype.bytes(); }
 
 Schedule schedule_of(const core::GraphKey& key, std::span<const core::UOp> roots) {
-  Device& device = *must(core::Registry::instance().default_device());
+  Device& usual = *must(core::Registry::instance().default_device());
+  // Kernels are cut as the device of the first result wants them; few graphs have several kinds.
+  const u16 place = roots.empty() ? 0 : roots[0].device();
+  Device& device = place == 0 ? usual : device_at(static_cast<u16>(place - 1));
   core::ScheduleOptions options = kernel_compiler().schedule_options(device);
-  options.default_device = device.index();
+  options.default_device = usual.index();
   const hcq::HostSpan span("schedule", "schedule");
   const auto start = std::chrono::steady_clock::now();
   Schedule schedule = core::make_schedule(key, roots, options);

@@ -103,7 +103,11 @@ class InterpreterCompiler final : public KernelCompiler {
     result.variables = kernel.variables;
     return result;
   }
-  core::ScheduleOptions schedule_options(core::Device&) override { return {}; }
+  core::ScheduleOptions schedule_options(core::Device& device) override {
+    cut_for = device.name();
+    return {};
+  }
+  std::string cut_for;  // the device of the last schedule
 };
 
 // Installs both for a test, as the default device; the runtime's own come back at the end.

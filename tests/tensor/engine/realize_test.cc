@@ -69,6 +69,14 @@ TEST_F(RealizeTest, TheSameGraphOverOtherInputsIsNotScheduledAgain) {
   EXPECT_EQ(made(), made_before + 1);
 }
 
+TEST_F(RealizeTest, KernelsAreCutAsTheirDeviceWantsThem) {
+  for (const char* name : {"INTERPRETER", "INTERPRETER:1"}) {
+    UOpRef a = vector({1, 2}, name);
+    EXPECT_EQ(value(op(Op::Add, a, a), 2), (std::vector<f32>{2, 4}));
+    EXPECT_EQ(scope.compiler.cut_for, name);
+  }
+}
+
 TEST_F(RealizeTest, LeavesNothingBehind) {
   UOpRef a = vector({1, 2, 3}), b = vector({4, 5, 6});
   (void)value(op(Op::Add, a, b), 3);
