@@ -1,9 +1,15 @@
-// Whole-file helpers on top of the doors.
+// Whole-file helpers on top of the doors, and what a door does unless it says otherwise.
 #include "base/os/files.h"
 
 #include <fmt/format.h>
 
 namespace doorbell::os {
+
+Result<MappedRegisters> File::map_registers(const MapRequest& request) {
+  TRY(Mapping mapping, map(request));
+  Mmio mmio(mapping.data(), mapping.size());
+  return MappedRegisters{std::move(mapping), mmio};
+}
 
 Result<std::vector<u8>> read_file(Files& files, const std::string& path) {
   TRY(std::unique_ptr<File> file, files.open(path, Access::Read));

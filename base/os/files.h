@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/os/mapping.h"
+#include "base/os/mmio.h"
 #include "base/util/result.h"
 #include "base/util/types.h"
 
@@ -31,6 +32,13 @@ struct MapRequest {
   u8* at = nullptr;       // exactly there, replacing what was mapped; null: anywhere
 };
 
+// Registers or doorbells of a device, for as long as `mapping` lives. A door that traps accesses
+// returns a mapping without memory, whose release ends the trap.
+struct MappedRegisters {
+  Mapping mapping;
+  Mmio mmio;
+};
+
 // An open file or device node; closed by its destructor.
 // Thread safety: calls with an offset and ioctl from any thread; the rest from one at a time.
 class File {
@@ -42,6 +50,9 @@ class File {
   virtual Result<void> write_at(u64 offset, std::span<const u8> bytes) = 0;
   virtual Result<u64> size() = 0;
   virtual Result<Mapping> map(const MapRequest& request) = 0;
+  // What is mapped are registers, to be accessed through the door that comes back only: mapped
+  // memory, unless the device is one that wants to see each access.
+  virtual Result<MappedRegisters> map_registers(const MapRequest& request);
   // The argument's type is the request's; retried when a signal interrupts it.
   virtual Result<int> ioctl(unsigned long request, void* argument) = 0;
   // The number by which other doors know the file (dma-buf, drm); -1 when it has none.

@@ -83,6 +83,15 @@ TEST_P(FilesTest, ReadsAtOffsetsUntilTheEnd) {
   EXPECT_EQ(file->ioctl(0x1234, nullptr).error().os_errno, ENOTTY);
 }
 
+TEST_P(FilesTest, RegistersAreMappedMemoryWhereNobodyTraps) {
+  ASSERT_TRUE(replace_file(*files_, folder_ + "/one", bytes_of("0123456789"), 1));
+  std::unique_ptr<File> file = std::move(*files_->open(folder_ + "/one", Access::Read));
+  MappedRegisters registers = std::move(*file->map_registers({.size = 8, .shared = false}));
+  EXPECT_TRUE(registers.mmio.is_mapped());
+  EXPECT_EQ(registers.mmio.size(), 8u);
+  EXPECT_EQ(registers.mmio.read32(4), 0x37363534u) << "\"4567\"";
+}
+
 TEST_P(FilesTest, MakesAndListsFolders) {
   ASSERT_TRUE(files_->make_folders(folder_ + "/a/b"));
   ASSERT_TRUE(files_->make_folders(folder_ + "/a/b")) << "those that exist are fine";
