@@ -1,0 +1,76 @@
+// One emulated GPU: its queues, what they have in flight, and who lets them go on. Packets are for
+// the queues' processors (compute_queue.h, sdma_queue.h), waves for emulator/amd/compute, ioctls
+// and events for emulator/amd/kfd, which calls in here.
+//
+// Free-running, a thread of the GPU's own works while a doorbell announces work, and sleeps
+// otherwise. In lockstep there is no thread: the doors call run_until_idle(), and a seed decides
+// every choice that hardware leaves open, so that a run repeats exactly.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "base/util/result.h"
+#include "emulator/amd/cp/queue_description.h"
+
+namespace doorbell::emulator {
+class AddressSpace;
+class Checks;
+class Trace;
+}  // namespace doorbell::emulator
+
+namespace doorbell::emulator::amd {
+
+struct Chip;
+class PacketHook;
+
+struct GpuOptions {
+  const Chip* chip = nullptr;            // borrowed, static
+  const AddressSpace* memory = nullptr;  // borrowed: outlives the Gpu
+  Interrupts* interrupts = nullptr;      // borrowed: outlives the Gpu
+  Checks* checks = nullptr;              // borrowed: outlives the Gpu
+  Trace* trace = nullptr;                // borrowed, or null: nobody listens
+  PacketHook* hook = nullptr;            // borrowed, or null: packets run as written
+  bool lockstep = false;                 // no thread; run_until_idle() does the work
+  bool adversarial = false;              // the weakest legal hardware: see caches.h, pipeline.h
+  u64 seed = 0;
+};
+
+// Thread safety: every function may be called from any thread.
+// Memory ordering: what a client wrote before it stored the doorbell's value is seen by the queue.
+class Gpu {
+ public:
+  explicit Gpu(const GpuOptions& options);
+  ~Gpu();
+  Gpu(const Gpu&) = delete;
+  Gpu& operator=(const Gpu&) = delete;
+
+  Result<QueueId> add_queue(const QueueDescription& description);
+  // Waits for nothing: what the queue has in flight is abandoned, as the kernel's preemption does.
+  Result<void> remove_queue(QueueId id);
+  // UPDATE_QUEUE: a new ring, percentage or priority; position and state stay.
+  Result<void> update_queue(QueueId id, const QueueDescription& description);
+
+  // The client stored `value` at the queue's doorbell, with a store of `bytes`. A doorbell of no
+  // queue (removed, never made) is a broken rule, which is reported, and no error.
+  void ring(QueueId id, u64 value, unsigned bytes = 8);
+  // Memory that a queue may be polling has changed behind the GPU's back (the host, another GPU).
+  void poke();
+
+  // Lockstep: goes on until every queue is empty, stopped, or waits for somebody else. True if any
+  // of them moved.
+  bool run_until_idle();
+
+  // The address space changed: a translation or decoded code may be stale, and what is unmapped
+  // while a queue uses it is a fault. Returns when no access to the old mapping is under way.
+  void quiesce();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Lockstep with several GPUs: until none of them moves.
+void run_until_idle(std::span<Gpu* const> gpus);
+
+}  // namespace doorbell::emulator::amd
