@@ -52,14 +52,8 @@ void not_the_default(Trial& trial) {
       {"one_hot", [](T, T i) { return i.one_hot(6); }},
       {"rows", [](T x, T i) { return x[i % 4]; }},
       {"cumsum", [](T x, T) { return x.cumsum(1); }},
-      {"interpolate",
-       [](T x, T) {
-         return x.unsqueeze(0).interpolate({5, 5});
-       }},
-      {"pad",
-       [](T x, T) {
-         return x.pad({{1, 1}, {2, 0}}, {.value = 3.0});
-       }},
+      {"interpolate", [](T x, T) { return x.unsqueeze(0).interpolate({5, 5}); }},
+      {"pad", [](T x, T) { return x.pad({{1, 1}, {2, 0}}, {.value = 3.0}); }},
       {"cross_entropy", [](T x, T i) { return x.cross_entropy(i.reshape({4})); }},
       {"like", [](T x, T) { return x.ones_like() * x + x.full_like(2) + 1; }},
       {"set",
@@ -105,6 +99,63 @@ void random_streams(Trial& trial) {
   trial.require(alone != other, "two devices draw the same numbers");
 }
 
+// A tensor in parts on both devices against the same tensor on one: values, places and gradients.
+// On one device they are what the other groups check.
+void shards(Trial& trial) {
+  const Devices both{trial.device().name(), trial.target().second->name()};
+  Random random(seed_of(trial.seed(), "shards"));
+  const Tensor x = trial.tensor(random_array(random, dtypes::f32, {6, 8}, Domain::Small)),
+               w = trial.tensor(random_array(random, dtypes::f32, {8, 4}, Domain::Small));
+  struct Form {
+    const char* name;
+    std::function<Tensor(const Tensor& x, const Tensor& w)> apply;
+  };
+  using T = const Tensor&;
+  const Form forms[] = {
+      {"elementwise", [](T x, T) { return (x * 3 + 1).relu(); }},
+      {"sum of rows", [](T x, T) { return x.sum(1); }},
+      {"sum of columns", [](T x, T) { return x.sum(0); }},
+      {"sum", [](T x, T) { return x.sum(); }},
+      {"max", [](T x, T) { return x.max(0); }},
+      {"product", [](T x, T w) { return x.matmul(w); }},
+      {"transposed", [](T x, T) { return x.t().contiguous(); }},
+      {"flipped", [](T x, T) { return x.flip({0, 1}); }},
+      {"softmax of rows", [](T x, T) { return x.softmax(1); }},
+      {"softmax of columns", [](T x, T) { return x.softmax(0); }},
+      {"joined", [](T x, T) { return Tensor::cat({x, x * 2}, 1); }},
+  };
+  const Tolerance sums{.absolute = 1e-4};  // in another order
+  for (const std::optional<i64> axis : {std::optional<i64>(0), std::optional<i64>(1), {}}) {
+    const std::string split = axis ? fmt::format("split along axis {}", *axis) : "copied";
+    const Tensor parts = x.shard(both, axis);
+    const Tensor weights = axis == 1 ? w.shard(both, 0) : w.shard(both);
+    for (const Form& form : forms) {
+      const Tensor want = form.apply(x, w);
+      trial.check(fmt::format("{}, {}", form.name, split), form.apply(parts, weights),
+                  Array::from_bytes(want.dtype(), want.shape().values(), want.to_bytes()), sums);
+    }
+    const Tensor want = x.matmul(w).square().sum().gradient({w})[0];
+    trial.check(fmt::format("gradient, {}", split),
+                parts.matmul(weights).square().sum().gradient({weights})[0],
+                Array::from_bytes(want.dtype(), want.shape().values(), want.to_bytes()),
+                {.absolute = 1e-2});
+  }
+}
+
+// The state of a training loop on two devices: assigned in place, step after step.
+void shards_assigned(Trial& trial) {
+  const Devices both{trial.device().name(), trial.target().second->name()};
+  Tensor total = Tensor::zeros({4, 3}, trial.on(dtypes::i32)).shard(both, 0).realize();
+  Array want{dtypes::i32, {4, 3}, std::vector<Real>(12, 0)};
+  for (int step = 1; step <= 5; ++step) {
+    total.assign(total * 2 + step).realize();
+    for (Real& value : want.values) value = value * 2 + step;
+  }
+  trial.check("after 5 steps", total, want);
+  trial.check("on one device", total.to(trial.device().name()), want);
+  trial.require_throws([&] { Tensor::zeros({3}).shard(both, 0).realize(); }, "3");
+}
+
 }  // namespace
 
 void add_device_cases(Suite& suite) {
@@ -113,6 +164,8 @@ void add_device_cases(Suite& suite) {
                   {.dtypes = {dtypes::u8}, .runs = true, .second_device = true}, copies);
   suite.add_alone("devices/copies/wander", two, back_and_forth);
   suite.add_alone("devices/work/not_the_default", two, not_the_default);
+  suite.add_alone("devices/shards/forms", two, shards);
+  suite.add_alone("devices/shards/assigned", two, shards_assigned);
   suite.add_alone("devices/work/refuses_mixing", {.second_device = true}, refuses_mixing);
   suite.add_alone("devices/work/random",
                   {.dtypes = {dtypes::u64}, .runs = true, .second_device = true}, random_streams);

@@ -2,6 +2,9 @@
 // caches are given back, and old values stay while somebody has them.
 #include <fmt/format.h>
 
+#include <array>
+#include <numeric>
+
 #include "conformance/inputs.h"
 #include "core/device/buffer.h"
 
@@ -129,6 +132,35 @@ void large_copy(Trial& trial) {
   trial.require((x ^ 1u).to_vector<u32>() == values, "what was computed is not what was to be");
 }
 
+// Memory of the host in place: what it holds when a kernel runs counts, results do not disturb it.
+// A device that cannot see it says so.
+void foreign_memory(Trial& trial) {
+  alignas(64) std::array<i32, 33> memory{};
+  const auto wrapped = [&] {
+    return Tensor::from_blob(memory.data() + 1, dtypes::i32, {4, 8}, trial.on(dtypes::i32));
+  };
+  try {
+    wrapped();
+  } catch (const Error& error) {
+    trial.require(error.kind == ErrorKind::Unsupported &&
+                      error.message.find(trial.device().name()) != std::string::npos,
+                  "the error is \"" + to_string(error) + "\", expected one that names the device");
+    return;
+  }
+  const Tensor x = wrapped();
+  std::iota(memory.begin(), memory.end(), -1);
+  i64 next = 0;
+  trial.check("as written later", x + 0,
+              Array::make(dtypes::i32, {4, 8}, [&](const Place&) { return Real(next++); }));
+  next = 0;
+  const Array shifted = Array::make(dtypes::i32, {8, 4},
+                                    [&](const Place& at) { return Real(at[1] * 8 + at[0] + 5); });
+  const Tensor moved = (x.t() + 5).realize();
+  memory.fill(9);
+  trial.check("computed before", moved, shifted);
+  trial.check("written again", x.sum(), Array{dtypes::i32, {}, {9 * 32}});
+}
+
 }  // namespace
 
 void add_memory_cases(Suite& suite) {
@@ -138,6 +170,7 @@ void add_memory_cases(Suite& suite) {
   suite.add_alone("memory/cache/flushed", values, flush);
   suite.add_alone("memory/bytes/odd", values, odd_bytes);
   suite.add_alone("memory/bytes/large", {.dtypes = {dtypes::u32}, .runs = true}, large_copy);
+  suite.add_alone("memory/foreign/in_place", values, foreign_memory);
   suite.add_alone("memory/versions/kept", values, old_values_stay);
   for (DType dtype : all_dtypes()) {
     suite.add("memory/offsets/" + dtype.str(), {.dtypes = {dtype}}).add("views", [dtype](Trial& t) {

@@ -47,6 +47,7 @@ ExpectedCase case_of(const nlohmann::json& entry, std::string_view elements) {
   made.operation = entry.at("op");
   made.arguments = entry.at("args");
   made.moved = entry.at("moved");
+  made.wide = entry.at("wide");
   made.depth = entry.at("depth");
   for (const auto& input : entry.at("inputs")) made.inputs.push_back(array_of(input, elements));
   for (const auto& output : entry.at("outputs")) made.outputs.push_back(array_of(output, elements));

@@ -21,6 +21,7 @@ struct ExpectedCase {
   std::string name, operation;
   nlohmann::json arguments;
   bool moved = false;  // elements are only moved: any map of them may be applied to both sides
+  bool wide = false;   // only for floats of 32 bits and more: what half floats give says nothing
   f64 depth = 0;       // how many roundings may add up
   std::vector<Array> inputs, outputs;
   std::vector<ExpectedGradient> gradients;

@@ -34,6 +34,8 @@ PoolOptions pool_options(const Call& c) {
   options.padding = c.per_axis("padding", 0);
   options.ceil_mode = c.flag("ceil_mode");
   options.count_include_pad = c.arguments.value("count_include_pad", true);
+  options.dilation = c.per_axis("dilation", 1);
+  if (c.has("divisor")) options.divisor_override = c.integer("divisor");
   return options;
 }
 
@@ -59,6 +61,7 @@ Results conv_transpose(const Call& c) {
 Results attention(const Call& c) {
   AttentionOptions options;
   options.is_causal = c.flag("causal");
+  options.enable_gqa = c.flag("grouped");
   if (c.has("scale")) options.scale = c.arguments.at("scale").get<f64>();
   if (c.in.size() > 3)
     return {c.x().scaled_dot_product_attention(c.in[1], c.in[2], c.in[3], options)};
@@ -80,6 +83,8 @@ Results interpolate(const Call& c) {
   options.mode = Resample::Linear;
   if (mode == "nearest") options.mode = Resample::Nearest;
   if (mode == "nearest-exact") options.mode = Resample::NearestExact;
+  if (mode == "bicubic") options.mode = Resample::Bicubic;
+  if (mode == "area") options.mode = Resample::Area;
   options.align_corners = c.flag("align");
   return {c.x().interpolate(c.integers("sizes"), options)};
 }
@@ -134,6 +139,35 @@ Results topk(const Call& c) {
   return sorted(c.x().topk(c.integer("count"), c.integer("axis"), c.flag("largest")));
 }
 
+Results pair(const std::pair<Tensor, Tensor>& both) { return {both.first, both.second}; }
+
+Results max_pool_places(const Call& c) {
+  const Pooled pooled = c.x().max_pool2d_with_indices(c.integers("kernel"), pool_options(c));
+  return {pooled.values, pooled.indices};
+}
+Results max_unpool(const Call& c) {
+  const Pooled pooled = c.x().max_pool2d_with_indices(c.integers("kernel"), pool_options(c));
+  return {pooled.values.max_unpool2d(pooled.indices, c.integers("kernel"))};
+}
+
+Results svd_product(const Call& c) {
+  const SVD svd = c.x().svd(false);
+  return {(svd.U * svd.S.unsqueeze(-2)).matmul(svd.Vh)};
+}
+Results qr_product(const Call& c) {
+  const QR qr = c.x().qr();
+  return {qr.Q.matmul(qr.R)};
+}
+Results qr_orthonormal(const Call& c) {
+  const Tensor q = c.x().qr().Q;
+  return {q.t().matmul(q)};
+}
+
+Results diagonal_of(const Call& c) {
+  const std::vector<i64> axes = c.integers("axes");
+  return {c.x().diagonal(c.integer("offset"), axes[0], axes[1])};
+}
+
 struct Entry {
   std::string_view name;
   Results (*apply)(const Call&);
@@ -156,6 +190,11 @@ constexpr Entry kStatistics[] = {
     {"var", GIVES(c.x().var(c.integers("axes"), {.correction = c.integer("correction")}))},
     {"std", GIVES(c.x().std(c.integers("axes"), {.correction = c.integer("correction")}))},
     {"normalize", GIVES(c.x().normalize(c.arguments.at("p").get<f64>(), c.integer("axis")))},
+    {"softmin", GIVES(c.x().softmin(c.integer("axis")))},
+    {"logcumsumexp", GIVES(c.x().logcumsumexp(c.integer("axis")))},
+    {"cummin", [](const Call& c) { return sorted(c.x().cummin(c.integer("axis"))); }},
+    {"var_mean", [](const Call& c) { return pair(c.x().var_mean(c.integers("axes"))); }},
+    {"std_mean", [](const Call& c) { return pair(c.x().std_mean(c.integers("axes"))); }},
     {"layernorm", GIVES(c.x().layernorm(c.integers("axes")))},
     {"batchnorm", GIVES(c.x().batchnorm(c.in[1], c.in[2], c.in[3], c.in[4]))},
 };
@@ -166,6 +205,14 @@ constexpr Entry kProducts[] = {
     {"einsum", einsum},
     {"conv", conv},
     {"conv_transpose", conv_transpose},
+    {"conv_same", GIVES(c.x().conv2d(c.in[1], {.same = true}))},
+    {"svd_values", GIVES(c.x().svd(false).S)},
+    {"svd_product", svd_product},
+    {"qr_product", qr_product},
+    {"qr_triangle", GIVES(c.x().qr().R.abs())},
+    {"qr_orthonormal", qr_orthonormal},
+    {"max_pool_places", max_pool_places},
+    {"max_unpool", max_unpool},
     {"max_pool", GIVES(c.x().max_pool2d(c.integers("kernel"), pool_options(c)))},
     {"avg_pool", GIVES(c.x().avg_pool2d(c.integers("kernel"), pool_options(c)))},
     {"interpolate", interpolate},
@@ -173,6 +220,11 @@ constexpr Entry kProducts[] = {
     {"cross_entropy", GIVES(c.x().cross_entropy(c.in[1], loss_options(c)))},
     {"nll_loss", GIVES(c.x().nll_loss(c.in[1], loss_options(c)))},
     {"bce_logits", GIVES(c.x().binary_crossentropy_logits(c.in[1], loss_options(c)))},
+    {"cross_entropy_weighted", GIVES(c.x().cross_entropy(c.in[1], c.in[2], loss_options(c)))},
+    {"nll_loss_weighted", GIVES(c.x().nll_loss(c.in[1], c.in[2], loss_options(c)))},
+    {"bce_weighted", GIVES(c.x().binary_crossentropy(c.in[1], c.in[2], loss_options(c)))},
+    {"bce_logits_weighted",
+     GIVES(c.x().binary_crossentropy_logits(c.in[1], c.in[2], c.in[3], loss_options(c)))},
     {"bce", GIVES(c.x().binary_crossentropy(c.in[1], loss_options(c)))},
 };
 constexpr Entry kMovements[] = {
@@ -185,6 +237,13 @@ constexpr Entry kMovements[] = {
     {"repeat_interleave", GIVES(c.x().repeat_interleave(c.integer("count"), c.integer("axis")))},
     {"unfold", GIVES(c.x().unfold(c.integer("axis"), c.integer("size"), c.integer("step")))},
     {"diagonal", GIVES(c.x().diagonal(0, -2, -1))},
+    {"unflatten", GIVES(c.x().unflatten(c.integer("axis"), Shape(c.integers("shape"))))},
+    {"diagonal_of", diagonal_of},
+    {"diag", GIVES(c.x().diag(c.integer("diagonal")))},
+    {"split", [](const Call& c) { return c.x().split(c.integer("size"), c.integer("axis")); }},
+    {"chunk", [](const Call& c) { return c.x().chunk(c.integer("count"), c.integer("axis")); }},
+    {"rearrange", GIVES(c.x().rearrange(c.word("formula"), {{"a", c.integer("a")}}))},
+    {"repeat_each", GIVES(c.x().repeat_interleave(c.integers("counts"), c.integer("axis")))},
     {"flatten", GIVES(c.x().flatten(c.integer("first")))},
     {"cat", GIVES(Tensor::cat(c.in, c.integer("axis")))},
     {"stack", GIVES(Tensor::stack(c.in, c.integer("axis")))},
@@ -203,6 +262,8 @@ constexpr Entry kIndexing[] = {
     {"scatter_reduce", scatter_reduce},
     {"masked_select", GIVES(c.x().masked_select(c.in[1], c.integer("size")))},
     {"set", set},
+    {"nonzero", GIVES(c.x().nonzero(c.integer("size")))},
+    {"isin", GIVES(c.x().isin(c.in[1]))},
     {"one_hot", GIVES(c.x().one_hot(c.integer("classes")))},
     {"sort", sort},
     {"sort_values", GIVES(c.x().sort(c.integer("axis")).values)},

@@ -68,6 +68,12 @@ std::string CStyleHelpers::saturating(DType to, DType from) {
         "  return a >= {} ? {} : {};\n",
         low, least, high, most, truncate("a"));
   }
+  // The mask of a comparison has the width of what was compared. Mesa 22.3 widens one without its
+  // sign, by which lanes are chosen, so that it is compared again.
+  const auto lanes = [&](const std::string& comparison) {
+    const std::string widened = convert(mask, comparison);
+    return to.bits() > from.bits() ? fmt::format("({} != ({})0)", widened, type(mask)) : widened;
+  };
   // What does not fit must not reach the conversion.
   return fmt::format(
       "  {0} low = ({0})({1}), high = ({0})({2});\n"
@@ -75,8 +81,8 @@ std::string CStyleHelpers::saturating(DType to, DType from) {
       "  {3} r = {4};\n"
       "  r = {5} ? {6} : r;\n"
       "  return {7} ? {8} : r;\n",
-      value, low, high, result, truncate("safe"), convert(mask, "a >= high"), most,
-      convert(mask, "a < low"), least);
+      value, low, high, result, truncate("safe"), lanes("a >= high"), most,
+      lanes("a < low"), least);
 }
 
 // The machine's max gives its second operand where either is NaN. Taken both ways round, the

@@ -65,8 +65,8 @@ def pack(tensor):
     return {"dtype": name, "shape": list(array.shape), "at": at}
 
 
-def case(name, op, inputs, function, gradients=(), moved=False, depth=16, **args):
-    """`gradients`: which inputs get one. `depth`: how many roundings may add up."""
+def case(name, op, inputs, function, gradients=(), moved=False, wide=False, depth=16, **args):
+    """`gradients`: which inputs get one. `depth`: how many roundings may add up. `wide`: not for half floats."""
     inputs = [tensor.clone() for tensor in inputs]
     for i in gradients:
         inputs[i].requires_grad_()
@@ -79,7 +79,7 @@ def case(name, op, inputs, function, gradients=(), moved=False, depth=16, **args
             total = total + (output * weight.reshape(output.shape)).sum()
     slopes = torch.autograd.grad(total, [inputs[i] for i in gradients]) if gradients else []
     cases.append({
-        "name": name, "op": op, "args": args, "moved": moved, "depth": depth,
+        "name": name, "op": op, "args": args, "moved": moved, "wide": wide, "depth": depth,
         "inputs": [pack(tensor) for tensor in inputs],
         "outputs": [pack(output) for output in outputs],
         "gradients": [{"input": i, **pack(slope)} for i, slope in zip(gradients, slopes)],
@@ -107,6 +107,12 @@ def statistics():
     case("max_1", "max", [x], lambda t: t.amax(1), [0], axes=[1], depth=4)
     case("min_2", "min", [x], lambda t: t.amin(2), [0], axes=[2], depth=4)
     case("normalize", "normalize", [x], lambda t: F.normalize(t, p=2.0, dim=1), [0], depth=32, p=2.0, axis=1)
+    for axis in (0, -1):
+        case(f"softmin_{axis}", "softmin", [x], lambda t: F.softmin(t, axis), [0], axis=axis)
+        case(f"logcumsumexp_{axis}", "logcumsumexp", [x], lambda t: t.logcumsumexp(axis), [0], depth=32, axis=axis)
+        case(f"cummin_{axis}", "cummin", [x], lambda t: t.cummin(axis), depth=0, axis=axis)
+    case("var_mean", "var_mean", [x], lambda t: torch.var_mean(t, 1), depth=32, axes=[1])
+    case("std_mean", "std_mean", [x], lambda t: torch.std_mean(t, (0, 2)), depth=32, axes=[0, 2])
     far = reals(2, 33) * 16
     case("softmax_far", "softmax", [far], lambda t: t.softmax(-1), axis=-1)
     case("logsumexp_far", "logsumexp", [far], lambda t: t.logsumexp(-1), axes=[-1])
@@ -131,6 +137,17 @@ def products():
                             ("nhqd,nhkd->nhqk", ((2, 2, 3, 4), (2, 2, 5, 4))), ("ijk->", ((2, 3, 4),))):
         case(f"einsum_{formula}", "einsum", [reals(*shape) for shape in shapes],
              lambda *t: torch.einsum(formula, *t), depth=64, formula=formula)
+
+
+def decompositions():
+    """What has one answer: singular values, and what the factors multiply to."""
+    for rows, columns in ((5, 3), (3, 5), (4, 4)):
+        x = reals(rows, columns)
+        case(f"svd_values_{rows}x{columns}", "svd_values", [x], torch.linalg.svdvals, wide=True, depth=128)
+        case(f"svd_product_{rows}x{columns}", "svd_product", [x], lambda t: t.clone(), wide=True, depth=128)
+        case(f"qr_product_{rows}x{columns}", "qr_product", [x], lambda t: t.clone(), wide=True, depth=128)
+        case(f"qr_triangle_{rows}x{columns}", "qr_triangle", [x], lambda t: torch.linalg.qr(t).R.abs(), wide=True, depth=128)
+    case("qr_orthonormal", "qr_orthonormal", [reals(6, 4)], lambda t: torch.eye(4, dtype=torch.float64), wide=True, depth=128)
 
 
 def convolutions():
@@ -163,7 +180,18 @@ def convolutions():
     case("avg_pool2d_uncounted", "avg_pool", [x],
          lambda t: F.avg_pool2d(t, 3, stride=2, padding=1, count_include_pad=False), [0],
          kernel=(3, 3), stride=2, padding=1, count_include_pad=False)
-    for mode, align in (("nearest", None), ("nearest-exact", None), ("bilinear", False), ("bilinear", True)):
+    case("max_pool2d_dilated", "max_pool", [x], lambda t: F.max_pool2d(t, (2, 2), stride=1, dilation=2), [0], depth=4,
+         kernel=(2, 2), stride=1, dilation=2)
+    case("avg_pool2d_divided", "avg_pool", [x], lambda t: F.avg_pool2d(t, (2, 3), divisor_override=5), [0],
+         kernel=(2, 3), divisor=5)
+    case("max_pool2d_places", "max_pool_places", [x],
+         lambda t: F.max_pool2d(t, (2, 2), return_indices=True), depth=0, kernel=(2, 2))
+    case("max_unpool2d", "max_unpool", [x[:, :, :6]],
+         lambda t: F.max_unpool2d(*F.max_pool2d(t, (2, 2), return_indices=True), (2, 2)), depth=0, kernel=(2, 2))
+    case("conv2d_same", "conv_same", [reals(1, 2, 5, 6), reals(3, 2, 3, 4)],
+         lambda t, k: F.conv2d(t, k, padding="same"), [0, 1], depth=64)
+    for mode, align in (("nearest", None), ("nearest-exact", None), ("bilinear", False), ("bilinear", True),
+                        ("bicubic", False), ("bicubic", True), ("area", None)):
         for sizes in ((9, 4), (3, 11)):
             case(f"interpolate_{mode}_{align}_{sizes[0]}", "interpolate", [reals(1, 2, 5, 6)],
                  lambda t: F.interpolate(t, sizes, mode=mode, align_corners=align), [0], depth=64,
@@ -181,6 +209,8 @@ def attention():
     keep = bools(5, 7)
     keep[:, 0] = True
     case("attention_kept", "attention", [q, k, v, keep], sdpa, [0, 1, 2], depth=64)
+    case("attention_grouped", "attention", [reals(2, 6, 5, 4), k, v], lambda *t: sdpa(*t, enable_gqa=True), [0, 1, 2],
+         depth=64, grouped=True)
 
 
 def losses():
@@ -195,6 +225,19 @@ def losses():
     case("nll_loss", "nll_loss", [x, labels], F.nll_loss, [0], depth=16)
     truth = bools(6, 5).double()
     case("bce_logits", "bce_logits", [x, truth], F.binary_cross_entropy_with_logits, [0], depth=32)
+    some = labels.clone()
+    some[::2] = -100
+    case("cross_entropy_ignored", "cross_entropy", [x, some], F.cross_entropy, [0], depth=32)
+    case("cross_entropy_probabilities", "cross_entropy", [x, reals(6, 5).softmax(1)], F.cross_entropy, [0], depth=32)
+    for reduction in ("mean", "sum", "none"):
+        case(f"cross_entropy_weighted_{reduction}", "cross_entropy_weighted", [x, labels, positives(5)],
+             lambda t, y, w: F.cross_entropy(t, y, w, reduction=reduction), [0], depth=32, reduction=reduction)
+    case("nll_loss_weighted", "nll_loss_weighted", [x, some, positives(5)],
+         lambda t, y, w: F.nll_loss(t, y, w), [0], depth=32)
+    case("bce_weighted", "bce_weighted", [positives(6, 5) / 4, truth, positives(5)],
+         lambda t, y, w: F.binary_cross_entropy(t, y, w), [0], depth=64)
+    case("bce_logits_weighted", "bce_logits_weighted", [x, truth, positives(6, 5), positives(5)],
+         lambda t, y, w, p: F.binary_cross_entropy_with_logits(t, y, w, pos_weight=p), [0], depth=64)
     case("bce", "bce", [positives(6, 5) / 4, truth], F.binary_cross_entropy, [0], depth=64)
 
 
@@ -215,6 +258,18 @@ def movements():
         ("stack", "stack", [x, wholes(2, 3, 4), wholes(2, 3, 4)], lambda *t: torch.stack(t, -1), {"axis": -1}),
         ("chain", "chain", [wholes(4, 6)],
          lambda t: F.pad(t.t().flip(0).reshape(3, 8)[1:, ::3], (1, 0, 0, 2)).unsqueeze(1).expand(4, 2, 4), {}),
+    ]
+    moves += [
+        ("unflatten", "unflatten", [wholes(3, 8)], lambda t: t.unflatten(1, (2, 4)), {"axis": 1, "shape": [2, -1]}),
+        ("diagonal_offset", "diagonal_of", [wholes(3, 4, 5)], lambda t: t.diagonal(1, 0, 2),
+         {"offset": 1, "axes": [0, 2]}),
+        ("diag", "diag", [small], lambda t: t.diag(-1), {"diagonal": -1}),
+        ("split", "split", [wholes(7, 3)], lambda t: t.split(3), {"size": 3, "axis": 0}),
+        ("chunk", "chunk", [wholes(7, 3)], lambda t: t.chunk(3), {"count": 3, "axis": 0}),
+        ("rearrange", "rearrange", [wholes(4, 6)], lambda t: t.reshape(2, 2, 6).permute(2, 0, 1).reshape(12, 2),
+         {"formula": "(a b) c -> (c a) b", "a": 2}),
+        ("repeat_each", "repeat_each", [wholes(3, 4)],
+         lambda t: t.repeat_interleave(torch.tensor([2, 0, 3]), 0), {"counts": [2, 0, 3], "axis": 0}),
     ]
     for tag in (-1, 0, 2):
         moves.append((f"tril_{tag}", "tril", [wholes(4, 5)], lambda t, d=tag: t.tril(d), {"diagonal": tag}))
@@ -252,6 +307,9 @@ def indexing():
     case("index_set", "set", [x, wholes(5, 2)], lambda t, v: torch.cat([t[:, :1], v[:, :1], t[:, 2:4], v[:, 1:],
                                                                        t[:, 5:]], 1), moved=True, depth=0)
     case("index_one_hot", "one_hot", [integers(4, 3, 2)], lambda i: F.one_hot(i, 4), depth=0, classes=4)
+    case("index_nonzero", "nonzero", [bools(4, 5).double()],
+         lambda t: F.pad(t.nonzero(), (0, 0, 0, 20))[:20], depth=0, size=20)
+    case("index_isin", "isin", [integers(9, 4, 5), integers(9, 4)], torch.isin, depth=0)
     y, places = reals(4, 5), integers(4, 6, 5)
     case("index_scatter_add", "scatter_add", [y, places, reals(6, 5)], lambda t, i, s: t.scatter_add(0, i, s), [0, 2],
          axis=0)
@@ -280,7 +338,7 @@ def sorting():
 
 
 def main():
-    for part in (statistics, products, convolutions, attention, losses, movements, indexing, sorting):
+    for part in (statistics, products, decompositions, convolutions, attention, losses, movements, indexing, sorting):
         part()
     text = json.dumps({"pytorch": torch.__version__.split("+")[0], "cases": cases}, separators=(",", ":"))
     with open(sys.argv[1], "wb") as file:

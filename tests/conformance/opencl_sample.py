@@ -1,6 +1,8 @@
 """Runs a sample of the conformance suite on one OpenCL implementation; skips where this machine does not have it.
 
-usage: opencl_sample.py PATH_OF_DOORBELL PLATFORM [ARGUMENTS OF doorbell conformance...]
+usage: opencl_sample.py PATH_OF_DOORBELL PLATFORM [--images] [ARGUMENTS OF doorbell conformance...]
+
+--images has kernels read through images where they can.
 """
 
 import os
@@ -13,6 +15,9 @@ environment = dict(os.environ, CL_PLATFORM=platform)
 environment.pop("DEV", None)
 if platform == "rusticl":
     environment["RUSTICL_ENABLE"] = "llvmpipe"  # its drivers show nothing unless asked
+if arguments[:1] == ["--images"]:
+    environment["IMAGE"] = "1"
+    del arguments[0]
 result = subprocess.run([tool, "conformance", "--device", "CL", *arguments],
                         env=environment, stderr=subprocess.PIPE, text=True)
 sys.stderr.write(result.stderr)
