@@ -146,8 +146,10 @@ def decompositions():
         case(f"svd_values_{rows}x{columns}", "svd_values", [x], torch.linalg.svdvals, wide=True, depth=128)
         case(f"svd_product_{rows}x{columns}", "svd_product", [x], lambda t: t.clone(), wide=True, depth=128)
         case(f"qr_product_{rows}x{columns}", "qr_product", [x], lambda t: t.clone(), wide=True, depth=128)
-        case(f"qr_triangle_{rows}x{columns}", "qr_triangle", [x], lambda t: torch.linalg.qr(t).R.abs(), wide=True, depth=128)
-    case("qr_orthonormal", "qr_orthonormal", [reals(6, 4)], lambda t: torch.eye(4, dtype=torch.float64), wide=True, depth=128)
+        case(f"qr_triangle_{rows}x{columns}", "qr_triangle", [x], lambda t: torch.linalg.qr(t).R.abs(), wide=True,
+             depth=128)
+    case("qr_orthonormal", "qr_orthonormal", [reals(6, 4)], lambda t: torch.eye(4, dtype=torch.float64), wide=True,
+         depth=128)
 
 
 def convolutions():
