@@ -1,0 +1,89 @@
+// Levels by prefix, counts and reports.
+#include "emulator/core/checks.h"
+
+#include <array>
+
+#include <fmt/format.h>
+
+namespace doorbell::emulator {
+namespace {
+
+constexpr usize kKept = 1000;
+constexpr std::array<std::string_view, 3> kNames = {"off", "warn", "error"};
+
+Result<Level> parse_level(std::string_view text) {
+  for (usize i = 0; i < kNames.size(); ++i)
+    if (text == kNames[i]) return static_cast<Level>(i);
+  return fail(ErrorKind::Invalid, "level {:?} of checks is none of off, warn, error",
+              std::string(text));
+}
+
+}  // namespace
+
+std::string_view name(Level level) { return kNames.at(static_cast<usize>(level)); }
+
+std::string to_string(const Report& report) {
+  return fmt::format("{} {}: {}", name(report.level), report.check->id, report.message);
+}
+
+Result<void> Checks::configure(std::string_view text) {
+  while (!text.empty()) {
+    std::string_view part = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), part.size() + 1));
+    usize equals = part.find('=');
+    if (equals == part.npos) {
+      TRY(Level all, parse_level(part));
+      rules_.push_back({"", all});
+      continue;
+    }
+    if (equals == 0) return fail(ErrorKind::Invalid, "{:?} names no check", std::string(part));
+    TRY(Level level, parse_level(part.substr(equals + 1)));
+    rules_.push_back({std::string(part.substr(0, equals)), level});
+  }
+  return {};
+}
+
+Level Checks::level(const Check& check) const {
+  for (auto rule = rules_.rbegin(); rule != rules_.rend(); ++rule)
+    if (std::string_view(check.id).starts_with(rule->prefix)) return rule->level;
+  return standard_;
+}
+
+Level Checks::report(const Check& check, std::string message) {
+  Level found = level(check);
+  if (found == Level::Off) return found;
+  Report report{&check, found, std::move(message)};
+  {
+    std::lock_guard lock(mutex_);
+    ++counts_[check.id];
+    if (found == Level::Error) ++errors_;
+    if (reports_.size() < kKept) reports_.push_back(report);
+  }
+  if (listener_) listener_(report);
+  return found;
+}
+
+u64 Checks::count(const Check& check) const {
+  std::lock_guard lock(mutex_);
+  auto found = counts_.find(std::string_view(check.id));
+  return found == counts_.end() ? 0 : found->second;
+}
+
+u64 Checks::errors() const {
+  std::lock_guard lock(mutex_);
+  return errors_;
+}
+
+std::vector<Report> Checks::reports() const {
+  std::lock_guard lock(mutex_);
+  return reports_;
+}
+
+void Checks::clear() {
+  std::lock_guard lock(mutex_);
+  counts_.clear();
+  reports_.clear();
+  errors_ = 0;
+}
+
+}  // namespace doorbell::emulator

@@ -1,0 +1,51 @@
+// Named checks: levels, counts, reports.
+#include "emulator/core/checks.h"
+
+#include <gtest/gtest.h>
+
+namespace doorbell::emulator {
+namespace {
+
+constexpr Check kFirst{"AMD-VM-001", "an access is mapped", "here"};
+constexpr Check kSecond{"AMD-VM-002", "a write is allowed", "here"};
+constexpr Check kOther{"AMD-CP-001", "a packet is known", "there"};
+
+TEST(Checks, TheLastThatFitsDecides) {
+  Checks checks(Level::Warn);
+  EXPECT_EQ(checks.level(kFirst), Level::Warn);
+  ASSERT_TRUE(checks.configure("error,AMD-VM=off,AMD-VM-002=warn"));
+  EXPECT_EQ(checks.level(kOther), Level::Error);
+  EXPECT_EQ(checks.level(kFirst), Level::Off);
+  EXPECT_EQ(checks.level(kSecond), Level::Warn);
+}
+
+TEST(Checks, NamesWhatItDoesNotUnderstand) {
+  Checks checks;
+  EXPECT_NE(checks.configure("eror").error().message.find("\"eror\""), std::string::npos);
+  EXPECT_NE(checks.configure("AMD=loud").error().message.find("\"loud\""), std::string::npos);
+  EXPECT_FALSE(checks.configure("=warn"));
+}
+
+TEST(Checks, CountsAndTellsWhatIsNotOff) {
+  Checks checks(Level::Error);
+  ASSERT_TRUE(checks.configure("AMD-VM-002=off,AMD-CP=warn"));
+  std::vector<std::string> heard;
+  checks.listen([&](const Report& report) { heard.push_back(to_string(report)); });
+  EXPECT_EQ(checks.report(kFirst, "0x10 is not mapped"), Level::Error);
+  EXPECT_EQ(checks.report(kSecond, "never seen"), Level::Off);
+  EXPECT_EQ(checks.report(kOther, "opcode 3"), Level::Warn);
+  EXPECT_EQ(checks.report(kOther, "opcode 4"), Level::Warn);
+  EXPECT_EQ(heard,
+            (std::vector<std::string>{"error AMD-VM-001: 0x10 is not mapped",
+                                      "warn AMD-CP-001: opcode 3", "warn AMD-CP-001: opcode 4"}));
+  EXPECT_EQ(checks.count(kFirst), 1u);
+  EXPECT_EQ(checks.count(kSecond), 0u);
+  EXPECT_EQ(checks.count(kOther), 2u);
+  EXPECT_EQ(checks.errors(), 1u);
+  EXPECT_EQ(checks.reports().size(), 3u);
+  checks.clear();
+  EXPECT_EQ(checks.errors() + checks.count(kOther) + checks.reports().size(), 0u);
+}
+
+}  // namespace
+}  // namespace doorbell::emulator
