@@ -1,0 +1,29 @@
+// User SGPRs as the packet processor sets them up for an AQL dispatch.
+// Bits: [LLVM AMDGPUUsage, "code object v3 kernel descriptor", KERNEL_CODE_PROPERTIES]; order:
+// [same, table "SGPR register set up order"].
+#include "emulator/amd/compute/dispatch.h"
+
+namespace doorbell::emulator::amd {
+
+std::vector<u32> user_sgprs(u16 kernel_code_properties, const UserSgprSources& sources,
+                            const std::vector<u32>& preload) {
+  std::vector<u32> words;
+  auto enabled = [&](u32 bit) { return (kernel_code_properties >> bit & 1) != 0; };
+  auto put = [&](u64 value) {
+    words.push_back(static_cast<u32>(value));
+    words.push_back(static_cast<u32>(value >> 32));
+  };
+  if (enabled(0))
+    words.insert(words.end(), sources.private_segment_buffer.begin(),
+                 sources.private_segment_buffer.end());
+  if (enabled(1)) put(sources.dispatch_packet);
+  if (enabled(2)) put(sources.queue);
+  if (enabled(3)) put(sources.kernel_arguments);
+  if (enabled(4)) put(sources.dispatch_id);
+  if (enabled(5)) put(sources.flat_scratch_init);
+  if (enabled(6)) words.push_back(sources.private_segment_bytes);
+  words.insert(words.end(), preload.begin(), preload.end());
+  return words;
+}
+
+}  // namespace doorbell::emulator::amd
