@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/os/fetch.h"
 #include "tensor/io/archive.h"
 #include "tensor/io/gzip.h"
 #include "tensor/io/torch_file.h"
@@ -39,11 +40,13 @@ nn::NamedTensors extract(const std::string& path, ArchiveFormat format, const st
 Tensor from_url(const std::string& url, const FetchOptions& options, os::Files& files) {
   constexpr std::string_view kFile = "file://";
   const bool is_file = url.starts_with(kFile);
-  if (!is_file && url.find("://") != std::string::npos) {
-    throw fail(ErrorKind::Unsupported, "{}: expected a path or file://; fetch it first", url);
+  const bool is_remote = url.starts_with("http://") || url.starts_with("https://");
+  if (!is_file && !is_remote && url.find("://") != std::string::npos) {
+    throw fail(ErrorKind::Unsupported, "{}: expected a path, file://, http:// or https://", url);
   }
   const std::string path = is_file ? url.substr(kFile.size()) : url;
-  std::vector<u8> bytes = value_of(os::read_file(files, path), path);
+  std::vector<u8> bytes =
+      value_of(is_remote ? os::fetch_url(url, kMostBytes) : os::read_file(files, path), path);
   if (options.gunzip) bytes = value_of(unpack_gzip(bytes, kMostBytes), path);
   return bytes_tensor(bytes, options.device);
 }

@@ -2,7 +2,7 @@
 // archive.h's, gzip.h's and torch_file.h's; safetensors are safetensors.h's, MNIST idx.h's.
 //
 // All throw Error, with the path in the message. Tensors are copies; the files may change
-// afterwards. Nothing is fetched from a network.
+// afterwards. Only from_url fetches from a network, and only where its URL says so.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct FetchOptions {
   std::string device{};
 };
 
-// The bytes (u8) of a path or a file:// URL.
+// The bytes (u8) of a path or a file://, http:// or https:// URL.
 Tensor from_url(const std::string& url, const FetchOptions& options = {},
                 os::Files& files = os::host_files());
 

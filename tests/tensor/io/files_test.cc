@@ -151,8 +151,8 @@ TEST(FromUrl, ReadsPathsAndFileUrls) {
   const std::string path = data_path("files.tar.gz");
   EXPECT_EQ(io::from_url("file://" + path).numel(), io::from_url(path).numel());
   EXPECT_EQ(io::from_url(path, {.gunzip = true}).numel() % 512, 0);  // tar's blocks
-  EXPECT_EQ(message_of([] { io::from_url("https://example.org/x"); }),
-            "https://example.org/x: expected a path or file://; fetch it first");
+  EXPECT_EQ(message_of([] { io::from_url("ftp://example.org/x"); }),
+            "ftp://example.org/x: expected a path, file://, http:// or https://");
 }
 
 TEST(Cifar, LoadsRecords) {
