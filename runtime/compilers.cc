@@ -20,11 +20,19 @@
 #include "codegen/render/opencl_renderer.h"
 #include "core/uop/print.h"
 #include "core/util/config.h"
+#include "runtime/amd_toolchain.h"
 #include "runtime/cl_backend.h"
 #include "runtime/extension.h"
 
 namespace doorbell::runtime {
 namespace {
+
+// What makes code for the device, by the name that NULL, which takes any, has for it: the same
+// renderer's name may mean another compiler on another device.
+std::string toolchain_name(const core::Device& device) {
+  const std::string kind = device.name().substr(0, device.name().find(':'));
+  return kind == "AMD" ? "AMD_" + device.spec().renderer : device.spec().renderer;
+}
 
 // A backend and what it borrows.
 struct Owned {
@@ -50,11 +58,15 @@ codegen::Caps cpu_caps_of(const core::Device& device) {
 
 Result<std::unique_ptr<Owned>> make_backend(core::Device& device) {
   auto owned = std::make_unique<Owned>();
-  const std::string& renderer = device.spec().renderer;
+  const std::string renderer = toolchain_name(device);
   const DeviceKind* added = added_kind(renderer);
   bool is_host_code = false;
   if (added != nullptr) {
     TRY(Toolchain toolchain, added->make_toolchain(device));
+    owned->renderer = std::move(toolchain.renderer);
+    owned->compiler = std::move(toolchain.compiler);
+  } else if (is_amd_toolchain(renderer)) {
+    TRY(Toolchain toolchain, make_amd_toolchain(renderer, device.spec().arch));
     owned->renderer = std::move(toolchain.renderer);
     owned->compiler = std::move(toolchain.compiler);
   } else if (renderer == "CL") {
@@ -126,8 +138,8 @@ class Compilers final : public engine::KernelCompiler {
   // OpenCL devices have their own compilers.
   static std::string key_of(core::Device& device) {
     const bool own = device.spec().renderer == "CL" && device.runs();
-    return fmt::format("{}:{}:{}:{}", device.spec().renderer, device.threads(), device.runs(),
-                       own ? device.name() : "");
+    return fmt::format("{}:{}:{}:{}:{}", toolchain_name(device), device.spec().arch,
+                       device.threads(), device.runs(), own ? device.name() : "");
   }
   Result<codegen::Backend> backend_of(core::Device& device) {
     const std::string key = key_of(device);

@@ -12,7 +12,7 @@ std::vector<DeviceRow>& rows() {
   static std::vector<DeviceRow>& table = *new std::vector<DeviceRow>{
       {"AMD",
        {"KFD", "PCI", "USB", "EMUKFD", "EMUPCI", "EMUUSB"},
-       {{"LLVM", false}, {"HIP", false}},
+       {{"LLVM", kLlvm}, {"HIP", false}},
        false,
        1},
       {"NV", {"NVK", "PCI", "EMUNVK", "EMUPCI"}, {{"CUDA", false}, {"PTX", false}}, false, 2},
@@ -22,8 +22,12 @@ std::vector<DeviceRow>& rows() {
       {"CL", {"ICD"}, {{"CL", cl::is_built()}}, cl::is_built(), 6},
       {"CPU", {}, {{"LLVM", kLlvm}, {"CLANG", true}}, true, 7},
       {"WEBGPU", {}, {{"WGSL", false}}, false, 0},
-      // Compiles for any renderer by name, and runs nothing.
-      {"NULL", {}, {{"LLVM", kLlvm}, {"CLANG", true}, {"CL", true}}, true, 0},
+      // Compiles for any renderer by name, and runs nothing. LLVM by itself is the host's.
+      {"NULL",
+       {},
+       {{"LLVM", kLlvm}, {"CLANG", true}, {"CL", true}, {"AMD_LLVM", kLlvm}},
+       true,
+       0},
   };
   return table;
 }

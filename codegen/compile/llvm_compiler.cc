@@ -85,36 +85,41 @@ class Module {
 
 class LlvmRenderer final : public Renderer {
  public:
-  LlvmRenderer(Caps caps, std::string path) : caps_(caps), module_(std::move(path)) {}
+  LlvmRenderer(Caps caps, LlvmTarget target, std::string path)
+      : caps_(caps), target_(std::move(target)), module_(std::move(path)) {}
   std::string_view name() const override { return "LLVM"; }
   const Caps& caps() const override { return caps_; }
   std::string render(const LinearProgram& program) const override {
     auto api = module_.get();
-    return api ? (*api)->print_ir(program) : "; " + to_string(api.error());
+    return api ? (*api)->print_ir(target_, program) : "; " + to_string(api.error());
   }
 
  private:
   const Caps caps_;
+  const LlvmTarget target_;
   mutable Module module_;
 };
 
 class LlvmCompiler final : public Compiler {
  public:
-  explicit LlvmCompiler(std::string path)
-      : module_(std::move(path)),
-        key_(fmt::format("LLVM {} {} {}", kLlvmVersion, kLlvmModuleBuildId, cpu_identity())) {}
+  LlvmCompiler(LlvmTarget target, std::string path)
+      : target_(std::move(target)),
+        module_(std::move(path)),
+        key_(fmt::format("LLVM {} {} {}", kLlvmVersion, kLlvmModuleBuildId,
+                         target_.chip.empty() ? cpu_identity() : target_.chip)) {}
   const std::string& key() const override { return key_; }
   bool wants_source() const override { return false; }
   Result<std::vector<u8>> compile(const LinearProgram& program, std::string_view) const override {
     TRY(const LlvmApi* api, module_.get());
-    return api->compile(program);
+    return api->compile(target_, program);
   }
   Result<std::string> disassemble(std::span<const u8> binary) const override {
     TRY(const LlvmApi* api, module_.get());
-    return api->disassemble(binary);
+    return api->disassemble(target_, binary);
   }
 
  private:
+  const LlvmTarget target_;
   mutable Module module_;
   const std::string key_;
 };
@@ -123,12 +128,13 @@ class LlvmCompiler final : public Compiler {
 
 bool has_llvm() { return kLlvmVersion[0] != '\0'; }
 
-std::unique_ptr<Renderer> make_llvm_renderer(Caps caps, std::string module_path) {
-  return std::make_unique<LlvmRenderer>(caps, std::move(module_path));
+std::unique_ptr<Renderer> make_llvm_renderer(Caps caps, LlvmTarget target,
+                                             std::string module_path) {
+  return std::make_unique<LlvmRenderer>(caps, std::move(target), std::move(module_path));
 }
 
-std::unique_ptr<Compiler> make_llvm_compiler(std::string module_path) {
-  return std::make_unique<LlvmCompiler>(std::move(module_path));
+std::unique_ptr<Compiler> make_llvm_compiler(LlvmTarget target, std::string module_path) {
+  return std::make_unique<LlvmCompiler>(std::move(target), std::move(module_path));
 }
 
 }  // namespace doorbell::codegen

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "codegen/compile/compiler.h"
+#include "codegen/compile/llvm/llvm_api.h"
 #include "codegen/render/renderer.h"
 
 namespace doorbell::codegen {
@@ -14,7 +15,8 @@ namespace doorbell::codegen {
 bool has_llvm();
 
 // `module_path`: the module's file; empty: beside this library or program, or where it was built.
-std::unique_ptr<Renderer> make_llvm_renderer(Caps caps, std::string module_path = {});
-std::unique_ptr<Compiler> make_llvm_compiler(std::string module_path = {});
+std::unique_ptr<Renderer> make_llvm_renderer(Caps caps, LlvmTarget target = {},
+                                             std::string module_path = {});
+std::unique_ptr<Compiler> make_llvm_compiler(LlvmTarget target = {}, std::string module_path = {});
 
 }  // namespace doorbell::codegen

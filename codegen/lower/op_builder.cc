@@ -3,6 +3,8 @@
 // has one op of each family (Add; Mul; FDiv or Recip; CmpLt; CmpEq or CmpNe; Where).
 #include "codegen/lower/op_builder.h"
 
+#include <absl/container/inlined_vector.h>
+
 #include <array>
 
 #include "base/util/check.h"
@@ -62,7 +64,9 @@ UOp OpBuilder::make(Op op, DType dtype, std::span<const UOp> srcs) {
       if (dtype == srcs[0].dtype()) return srcs[0];
       return native(op, dtype, srcs);
     case Op::Where: return native(op, dtype, srcs);
-    case Op::CmpLt: case Op::CmpEq: case Op::CmpNe: return make_comparison(op, dtype, srcs);
+    case Op::CmpLt:
+    case Op::CmpEq:
+    case Op::CmpNe: return make_comparison(op, dtype, srcs);
     default: break;
   }
   if (dtype.is_bool()) return make_bool(op, dtype, srcs);
@@ -82,10 +86,12 @@ UOp OpBuilder::make_comparison(Op op, DType dtype, std::span<const UOp> srcs) {
 // Bool arithmetic is logic: Add and Max are or, Mul is and, Sub is exclusive or (core/eval).
 UOp OpBuilder::make_bool(Op op, DType dtype, std::span<const UOp> srcs) {
   switch (op) {
-    case Op::Add: case Op::Max: return native(Op::Or, dtype, srcs);
+    case Op::Add:
+    case Op::Max: return native(Op::Or, dtype, srcs);
     case Op::Mul: return native(Op::And, dtype, srcs);
     case Op::Sub: return native(Op::Xor, dtype, srcs);
-    case Op::Neg: case Op::Trunc: return srcs[0];
+    case Op::Neg:
+    case Op::Trunc: return srcs[0];
     case Op::MulAcc: return bit_or(bit_and(srcs[0], srcs[1]), srcs[2]);
     default: return native(op, dtype, srcs);
   }
@@ -97,7 +103,10 @@ UOp OpBuilder::make_int(Op op, DType dtype, std::span<const UOp> srcs) {
       if (caps_.has(op)) break;
       return threefry(*this, srcs[0], srcs[1]);
     case Op::Trunc: return srcs[0];
-    case Op::FloorDiv: case Op::FloorMod: case Op::CDiv: case Op::CMod:
+    case Op::FloorDiv:
+    case Op::FloorMod:
+    case Op::CDiv:
+    case Op::CMod:
       if (UOp done = decompose_division(*this, op, srcs[0], srcs[1])) return done;
       break;
     case Op::Mul:
@@ -127,6 +136,8 @@ UOp OpBuilder::make_float(Op op, DType dtype, std::span<const UOp> srcs) {
     if (negates(srcs[0], srcs[1])) return float_abs(srcs[1]);
   }
   if (caps_.has(op)) return native(op, dtype, srcs);
+  const bool is_transcendental = op == Op::Exp2 || op == Op::Log2 || op == Op::Sin || op == Op::Pow;
+  if (is_transcendental && dtype.bits() < 32) return make_in_f32(op, dtype, srcs);
   switch (op) {
     case Op::Exp2: return exp2(*this, srcs[0]);
     case Op::Log2: return log2(*this, srcs[0]);
@@ -153,6 +164,14 @@ UOp OpBuilder::make_float(Op op, DType dtype, std::span<const UOp> srcs) {
     }
     default: UNREACHABLE("the target has no {} and nothing stands for it", core::name_of(op));
   }
+}
+
+// Of a float that the target computes with, and that f32 holds with digits to spare.
+UOp OpBuilder::make_in_f32(Op op, DType dtype, std::span<const UOp> srcs) {
+  const DType f32 = core::dtypes::f32.with_lanes(dtype.lanes);
+  absl::InlinedVector<UOp, 2> wide;
+  for (UOp s : srcs) wide.push_back(cast(s, f32));
+  return cast(make_float(op, f32, wide), dtype);
 }
 
 // Flipping the sign bit is right for zeros and NaNs too.

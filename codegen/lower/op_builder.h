@@ -60,6 +60,7 @@ class OpBuilder {
   core::UOp make_bool(core::Op op, core::DType dtype, std::span<const core::UOp> srcs);
   core::UOp make_int(core::Op op, core::DType dtype, std::span<const core::UOp> srcs);
   core::UOp make_float(core::Op op, core::DType dtype, std::span<const core::UOp> srcs);
+  core::UOp make_in_f32(core::Op op, core::DType dtype, std::span<const core::UOp> srcs);
   core::UOp make_comparison(core::Op op, core::DType dtype, std::span<const core::UOp> srcs);
   core::UOp float_max(core::UOp x, core::UOp y);
   static bool negates(core::UOp x, core::UOp y);  // x is -y

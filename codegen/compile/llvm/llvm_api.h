@@ -12,16 +12,25 @@
 
 namespace doorbell::codegen {
 
+// What code is made for.
+struct LlvmTarget {
+  enum class Family : u8 { Host, Amd };
+  Family family = Family::Host;
+  std::string chip;  // as LLVM calls it: "gfx1100"; of the host: empty, this machine's CPU
+};
+
 // Thread safety: all functions may be called from any thread.
 class LlvmApi {
  public:
   virtual ~LlvmApi() = default;
-  // A relocatable object for this machine's CPU.
-  virtual Result<std::vector<u8>> compile(const LinearProgram& program) const = 0;
+  // A relocatable object for the target.
+  virtual Result<std::vector<u8>> compile(const LlvmTarget& target,
+                                          const LinearProgram& program) const = 0;
   // The IR as it is handed to LLVM's passes.
-  virtual std::string print_ir(const LinearProgram& program) const = 0;
+  virtual std::string print_ir(const LlvmTarget& target, const LinearProgram& program) const = 0;
   // The text section of such an object, one instruction a line.
-  virtual Result<std::string> disassemble(std::span<const u8> object) const = 0;
+  virtual Result<std::string> disassemble(const LlvmTarget& target,
+                                          std::span<const u8> object) const = 0;
 };
 
 inline constexpr const char* kLlvmApiSymbol = "doorbell_llvm_api_1";

@@ -10,13 +10,10 @@
 #include <llvm/IR/PassInstrumentation.h>
 #include <llvm/IR/PassManager.h>
 #include <llvm/IR/Verifier.h>
-#include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/SmallVectorMemoryBuffer.h>
-#include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
-#include <llvm/TargetParser/Host.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/SROA.h>
 
@@ -24,6 +21,7 @@
 
 #include "codegen/compile/llvm/disassemble.h"
 #include "codegen/compile/llvm/llvm_api.h"
+#include "codegen/compile/llvm/target_machine.h"
 #include "codegen/render/llvm/function_builder.h"
 
 namespace doorbell::codegen {
@@ -33,6 +31,11 @@ namespace {
 // LLVM ends the process on what it calls fatal; the library never does.
 void on_fatal_error(void*, const char* reason, bool) {
   throw fail(ErrorKind::Compile, "LLVM gave up: {}", std::string(reason));
+}
+
+void catch_fatal_errors() {
+  static std::once_flag once;
+  std::call_once(once, [] { llvm::install_fatal_error_handler(on_fatal_error); });
 }
 
 // Collects errors that LLVM would print before ending the process.
@@ -48,67 +51,18 @@ struct Diagnostics : llvm::DiagnosticHandler {
   std::string* errors;
 };
 
-struct Host {
-  std::string triple, cpu, features;
-  const llvm::Target* target = nullptr;
-};
-
-const Host& host() {
-  static const Host* found = [] {
-    llvm::InitializeNativeTarget();
-    llvm::InitializeNativeTargetAsmPrinter();
-    llvm::install_fatal_error_handler(on_fatal_error);
-    auto* h = new Host;
-    h->triple = llvm::sys::getProcessTriple();
-    h->cpu = llvm::sys::getHostCPUName().str();
-    for (const auto& feature : llvm::sys::getHostCPUFeatures()) {
-      h->features += (h->features.empty() ? "" : ",") + std::string(feature.second ? "+" : "-") +
-                     feature.first().str();
-    }
-    std::string error;
-#if LLVM_VERSION_MAJOR >= 22
-    h->target = llvm::TargetRegistry::lookupTarget(llvm::Triple(h->triple), error);
-#else
-    h->target = llvm::TargetRegistry::lookupTarget(h->triple, error);
-#endif
-    CHECK(h->target != nullptr, "LLVM has no target for {}: {}", h->triple, error);
-    return h;
-  }();
-  return *found;
+std::unique_ptr<KernelFrame> make_frame(const LlvmTarget& target, const LinearProgram& program) {
+  switch (target.family) {
+    case LlvmTarget::Family::Host: return make_cpu_frame(program);
+    case LlvmTarget::Family::Amd: return make_amd_frame(program);
+  }
+  UNREACHABLE("LLVM target {}", static_cast<int>(target.family));
 }
 
-std::unique_ptr<llvm::TargetMachine> make_target_machine() {
-  llvm::TargetOptions options;
-  options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
-  options.NoTrappingFPMath = true;
-  const Host& h = host();
-#if LLVM_VERSION_MAJOR >= 21
-  llvm::Triple triple(h.triple);
-#else
-  const std::string& triple = h.triple;
-#endif
-  return std::unique_ptr<llvm::TargetMachine>(
-      h.target->createTargetMachine(triple, h.cpu, h.features, options, llvm::Reloc::PIC_,
-                                    llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
-}
-
-void set_target(llvm::Module& module, const llvm::TargetMachine& machine) {
-#if LLVM_VERSION_MAJOR >= 21
-  module.setTargetTriple(machine.getTargetTriple());
-#else
-  module.setTargetTriple(machine.getTargetTriple().str());
-#endif
-  module.setDataLayout(machine.createDataLayout());
-  // Read-only data is reached relative to the code: the loader places both in one mapping.
-  module.setPICLevel(llvm::PICLevel::SmallPIC);
-}
-
-llvm::Function* build_function(llvm::Module& module, const LinearProgram& program) {
-  llvm::Function* function = FunctionBuilder(module, program).build();
-  // Kernels are the place for wide registers, whatever the CPU's default is.
-  function->addFnAttr("prefer-vector-width", "512");
-  function->addFnAttr("no-trapping-math", "true");
-  return function;
+llvm::Function* build_function(llvm::Module& module, const LlvmTarget& target,
+                               const LinearProgram& program) {
+  const std::unique_ptr<KernelFrame> frame = make_frame(target, program);
+  return FunctionBuilder(module, program, *frame).build();
 }
 
 // The linear program comes optimised; what is left is to turn registers into values and to merge
@@ -128,14 +82,16 @@ void optimise(llvm::Function& function, llvm::TargetMachine& machine) {
 
 class Api : public LlvmApi {
  public:
-  Result<std::vector<u8>> compile(const LinearProgram& program) const override try {
+  Result<std::vector<u8>> compile(const LlvmTarget& target,
+                                  const LinearProgram& program) const override try {
+    catch_fatal_errors();
     std::string errors;
     llvm::LLVMContext context;
     context.setDiagnosticHandler(std::make_unique<Diagnostics>(&errors));
-    std::unique_ptr<llvm::TargetMachine> machine = make_target_machine();
+    TRY(std::unique_ptr<llvm::TargetMachine> machine, make_target_machine(target));
     llvm::Module module(program.name, context);
     set_target(module, *machine);
-    llvm::Function* function = build_function(module, program);
+    llvm::Function* function = build_function(module, target, program);
 #ifndef NDEBUG
     llvm::raw_string_ostream complaints(errors);
     CHECK(!llvm::verifyFunction(*function, &complaints), "LLVM IR of {}: {}", program.name, errors);
@@ -146,7 +102,8 @@ class Api : public LlvmApi {
     llvm::legacy::PassManager emit;
     if (machine->addPassesToEmitFile(emit, stream, nullptr, llvm::CodeGenFileType::ObjectFile,
                                      /*DisableVerify=*/true)) {
-      return fail(ErrorKind::Compile, "LLVM cannot emit objects for {}", host().triple);
+      return fail(ErrorKind::Compile, "LLVM cannot emit objects for {}",
+                  target_names(target).triple);
     }
     emit.run(module);
     if (!errors.empty()) return fail(ErrorKind::Compile, "kernel {}: {}", program.name, errors);
@@ -157,19 +114,23 @@ class Api : public LlvmApi {
     return Error(error);
   }
 
-  std::string print_ir(const LinearProgram& program) const override {
+  std::string print_ir(const LlvmTarget& target, const LinearProgram& program) const override {
     llvm::LLVMContext context;
     llvm::Module module(program.name, context);
-    set_target(module, *make_target_machine());
-    build_function(module, program);
+    auto machine = make_target_machine(target);
+    if (!machine) return "; " + to_string(machine.error());
+    set_target(module, **machine);
+    build_function(module, target, program);
     std::string text;
     llvm::raw_string_ostream stream(text);
     module.print(stream, nullptr);
     return text;
   }
 
-  Result<std::string> disassemble(std::span<const u8> object) const override {
-    return disassemble_object(object, host().triple, host().cpu, host().features);
+  Result<std::string> disassemble(const LlvmTarget& target,
+                                  std::span<const u8> object) const override {
+    const TargetNames names = target_names(target);
+    return disassemble_object(object, names.triple, names.cpu, names.features);
   }
 };
 

@@ -37,7 +37,7 @@ llvm::Value* FunctionBuilder::unary(UOp u, llvm::Value* x) {
     case Op::Sqrt: return b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x);
     case Op::Trunc: return is_float ? b_.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, x) : x;
     case Op::Recip: return b_.CreateFDiv(llvm::ConstantFP::get(x->getType(), 1.0), x);
-    default: UNREACHABLE("op {} on a CPU", core::name_of(u.op()));
+    default: UNREACHABLE("op {} in a linear program", core::name_of(u.op()));
   }
 }
 
@@ -50,7 +50,7 @@ llvm::Value* FunctionBuilder::binary(UOp u, llvm::Value* x, llvm::Value* y) {
     case Op::Mul: return b_.CreateFMul(x, y);
     case Op::FDiv: return b_.CreateFDiv(x, y);
     case Op::Max: return float_max(x, y);
-    default: UNREACHABLE("op {} on floats of a CPU", core::name_of(u.op()));
+    default: UNREACHABLE("op {} on floats in a linear program", core::name_of(u.op()));
   }
 }
 
@@ -73,7 +73,7 @@ llvm::Value* FunctionBuilder::integer_binary(UOp u, llvm::Value* x, llvm::Value*
       return b_.CreateBinaryIntrinsic(is_unsigned ? llvm::Intrinsic::umax : llvm::Intrinsic::smax,
                                       x, y);
     }
-    default: UNREACHABLE("op {} on integers of a CPU", core::name_of(u.op()));
+    default: UNREACHABLE("op {} on integers in a linear program", core::name_of(u.op()));
   }
 }
 
@@ -132,11 +132,13 @@ llvm::Value* FunctionBuilder::divide(UOp u, llvm::Value* x, llvm::Value* y) {
   return b_.CreateSelect(is_zero, zero, result);
 }
 
-// The machine's max gives its second operand where either is NaN. Taken both ways round, the
+// A CPU's max gives its second operand where either is NaN. Taken both ways round, the
 // results are the same number, or one of them is the NaN; its bits survive an "or" with any others.
 // That is quicker than a comparison and a masked move, and shorter in a reduction's chain.
 llvm::Value* FunctionBuilder::float_max(llvm::Value* x, llvm::Value* y) {
   if (llvm::isa<llvm::Constant>(x)) std::swap(x, y);
+  if (frame_.traits().native_maximum)
+    return b_.CreateBinaryIntrinsic(llvm::Intrinsic::maximum, x, y);
   llvm::Value* keeps_x = b_.CreateSelect(b_.CreateFCmpOGT(y, x), y, x);
   auto* constant = llvm::dyn_cast<llvm::Constant>(y);
   if (constant != nullptr && !constant->isNaN()) return keeps_x;

@@ -82,8 +82,9 @@ llvm::Value* FunctionBuilder::int_to_odd(llvm::Value* x, DType from) {
 llvm::Value* FunctionBuilder::to_narrow(llvm::Value* x, DType from, DType to) {
   llvm::Type* f32 = with_lanes(b_.getFloatTy(), to);
   llvm::Type* i32 = with_lanes(b_.getInt32Ty(), to);
-  // Ints of up to 24 bits are exact in f32; wider ones go through f64.
-  if (from.is_int() && from.bits() > 16) {
+  // Ints of up to 24 bits are exact in f32; wider ones go through f64, unless all that f32 would
+  // round is too large for the type anyway.
+  if (from.is_int() && from.bits() > 16 && to.scalar != Scalar::F16) {
     if (from.bits() == 64) x = int_to_odd(x, from);
     llvm::Type* f64 = with_lanes(b_.getDoubleTy(), to);
     x = from.is_unsigned() ? b_.CreateUIToFP(x, f64) : b_.CreateSIToFP(x, f64);

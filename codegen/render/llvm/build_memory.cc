@@ -1,12 +1,17 @@
 // Loads, stores and addresses, plain and gated.
 //
-// Gates: a gate per lane, or one gate of a vector access, is a masked load or store. A scalar load
-// reads from a dummy where its gate is false, so that no branch is taken; a scalar store branches.
+// Gates: a gate per lane, and on targets that have masked vectors one gate of a vector access, is a
+// masked load or store. Any other load reads the memory's beginning where its gate is false, so
+// that no branch is taken; a store branches.
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/MDBuilder.h>
 
+#include <algorithm>
+#include <bit>
+
 #include "base/util/check.h"
+#include "codegen/linear/multiple.h"
 #include "codegen/render/llvm/function_builder.h"
 #include "codegen/render/memory.h"
 
@@ -50,92 +55,99 @@ void FunctionBuilder::mark_access(llvm::Instruction* access, UOp memory) {
   access->setMetadata(llvm::LLVMContext::MD_noalias, other_scopes_[slot]);
 }
 
-llvm::Value* FunctionBuilder::address(UOp index) {
-  UOp memory = memory_of(index);
+// With a gate: of the memory's beginning where it is false. `inside`: the element is there, or the
+// gate is given.
+llvm::Value* FunctionBuilder::address(UOp index, llvm::Value* gate, bool inside) {
+  UOp memory = memory_of(index), at = index.src(1);
   llvm::Value* base = value(index.src(0));
-  llvm::Value* element = value(index.src(1));
-  element = b_.CreateSExtOrTrunc(element, b_.getInt64Ty());
-  // A gated index may point outside; the pointer must still be no poison.
-  bool gated = index.nsrc() > 2;
-  return b_.CreateGEP(memory_type(memory.dtype().element()), base, element, "",
-                      gated ? llvm::GEPNoWrapFlags::none() : llvm::GEPNoWrapFlags::inBounds());
-}
-
-// The gate of an access of type `access` as one bit or one per lane; null where there is none.
-llvm::Value* FunctionBuilder::gate_of(UOp index, DType access) {
-  if (index.nsrc() < 3) return nullptr;
-  llvm::Value* gate = value(index.src(2));
-  bool scalar = index.src(2).dtype().lanes == 1;
-  return scalar && access.lanes > 1 ? b_.CreateVectorSplat(access.lanes, gate) : gate;
-}
-
-llvm::Value* FunctionBuilder::safe_address(llvm::Value* gate, llvm::Value* address, DType t) {
-  if (dummy_ == nullptr) {
-    auto* type = llvm::ArrayType::get(b_.getInt8Ty(), 64);
-    auto* zeros = new llvm::GlobalVariable(module_, type, true, llvm::GlobalValue::PrivateLinkage,
-                                           llvm::ConstantAggregateZero::get(type), "masked");
-    zeros->setAlignment(llvm::Align(64));
-    dummy_ = zeros;
+  llvm::Value* element = value(at);
+  if (gate) {
+    element = b_.CreateSelect(gate, element, llvm::Constant::getNullValue(element->getType()));
   }
-  CHECK(t.bytes() <= 64, "a scalar of {} bytes", t.bytes());
-  return b_.CreateSelect(gate, address, dummy_);
+  llvm::Type* type = memory_type(memory.dtype().element());
+  i64 bytes = memory.dtype().element().bytes();
+  bool fits = at.vmin() >= 0 && at.vmax() < INT32_MAX / bytes;
+  if (frame_.traits().offset_addresses && memory.is(Op::Param) && fits && inside) {
+    llvm::Value* offset = b_.CreateZExtOrTrunc(element, b_.getInt32Ty());
+    offset = b_.CreateShl(offset, static_cast<u64>(std::countr_zero(static_cast<u64>(bytes))), "",
+                          true, true);
+    return b_.CreateInBoundsGEP(b_.getInt8Ty(), base, b_.CreateZExt(offset, b_.getInt64Ty()));
+  }
+  element = b_.CreateSExtOrTrunc(element, b_.getInt64Ty());
+  // What points outside must still be no poison.
+  return b_.CreateGEP(type, base, element, "",
+                      inside ? llvm::GEPNoWrapFlags::inBounds() : llvm::GEPNoWrapFlags::none());
+}
+
+// Arguments may begin at any element of a buffer; arrays of the kernel's own begin aligned.
+llvm::Align FunctionBuilder::alignment(UOp index, DType access) const {
+  u64 bytes = static_cast<u64>(access.element().bytes());
+  if (memory_of(index).is(Op::Param)) return llvm::Align(bytes);
+  u64 elements = std::min<u64>(static_cast<u64>(known_multiple(index.src(1))), 64 / bytes);
+  return llvm::Align(bytes * std::max<u64>(1, elements));
+}
+
+llvm::Value* FunctionBuilder::gate_of(UOp index) {
+  return index.nsrc() < 3 ? nullptr : value(index.src(2));
+}
+
+bool FunctionBuilder::is_masked(UOp index, DType access) const {
+  if (index.nsrc() < 3 || access.lanes == 1) return false;
+  bool by_lane = index.src(2).dtype().lanes > 1;
+  CHECK(!by_lane || frame_.traits().masked_vectors, "a gate per lane of a target without");
+  return frame_.traits().masked_vectors;
 }
 
 llvm::Value* FunctionBuilder::load(UOp u) {
   DType t = u.dtype();
-  UOp memory = memory_of(u.src(0));
-  if (memory.is(Op::DefineReg)) return b_.CreateLoad(value_type(t), value(u.src(0)));
-  UOp index = u.src(0);
-  llvm::Value* pointer = address(index);
-  llvm::Value* gate = gate_of(index, t);
-  llvm::Align align(static_cast<u64>(t.element().bytes()));
+  UOp index = u.src(0), memory = memory_of(index);
+  if (memory.is(Op::DefineReg)) return b_.CreateLoad(value_type(t), value(index));
+  llvm::Align align = alignment(index, t);
   llvm::Type* type = memory_type(t);
+  llvm::Value* gate = gate_of(index);
+  llvm::Value* otherwise = gate ? value(u.src(1)) : nullptr;
+  if (gate && t.is_bool()) otherwise = b_.CreateZExt(otherwise, type);
   llvm::Instruction* access;
   llvm::Value* result;
-  if (gate == nullptr) {
-    result = access = b_.CreateAlignedLoad(type, pointer, align);
-    mark_access(access, memory);
+  if (is_masked(index, t)) {
+    if (index.src(2).dtype().lanes == 1) gate = b_.CreateVectorSplat(t.lanes, gate);
+    llvm::Value* pointer = address(index, nullptr, false);
+    result = access = b_.CreateMaskedLoad(type, pointer, align, gate, otherwise);
   } else {
-    llvm::Value* otherwise = value(u.src(1));
-    if (t.is_bool()) otherwise = b_.CreateZExt(otherwise, type);
-    if (t.lanes == 1) {
-      // Not marked: the dummy belongs to no Param.
-      llvm::Value* read = b_.CreateAlignedLoad(type, safe_address(gate, pointer, t), align);
-      result = b_.CreateSelect(gate, read, otherwise);
-    } else {
-      result = access = b_.CreateMaskedLoad(type, pointer, align, gate, otherwise);
-      mark_access(access, memory);
-    }
+    result = access = b_.CreateAlignedLoad(type, address(index, gate, true), align);
+    if (gate) result = b_.CreateSelect(gate, result, otherwise);
   }
+  mark_access(access, memory);
   return t.is_bool() ? b_.CreateTrunc(result, value_type(t)) : result;
 }
 
 void FunctionBuilder::store(UOp u) {
-  UOp memory = memory_of(u.src(0));
+  UOp index = u.src(0), memory = memory_of(index);
   llvm::Value* v = value(u.src(1));
   if (memory.is(Op::DefineReg)) {
-    b_.CreateStore(v, value(u.src(0)));
+    b_.CreateStore(v, value(index));
     return;
   }
-  UOp index = u.src(0);
   DType t = u.src(1).dtype();
-  llvm::Align align(static_cast<u64>(t.element().bytes()));
+  llvm::Align align = alignment(index, t);
   if (t.is_bool()) v = b_.CreateZExt(v, memory_type(t));
-  llvm::Value* pointer = address(index);
-  llvm::Value* gate = gate_of(index, t);
-  if (gate == nullptr) {
-    mark_access(b_.CreateAlignedStore(v, pointer, align), memory);
-  } else if (t.lanes > 1) {
-    mark_access(b_.CreateMaskedStore(v, pointer, align, gate), memory);
-  } else {
+  llvm::Value* gate = gate_of(index);
+  if (is_masked(index, t)) {
+    if (index.src(2).dtype().lanes == 1) gate = b_.CreateVectorSplat(t.lanes, gate);
+    mark_access(b_.CreateMaskedStore(v, address(index, nullptr, false), align, gate), memory);
+    return;
+  }
+  llvm::BasicBlock* exit = nullptr;
+  if (gate) {
     auto* then = llvm::BasicBlock::Create(context_, "store", function_);
-    auto* exit = llvm::BasicBlock::Create(context_, "stored", function_);
+    exit = llvm::BasicBlock::Create(context_, "stored", function_);
     b_.CreateCondBr(gate, then, exit);
     b_.SetInsertPoint(then);
-    mark_access(b_.CreateAlignedStore(v, pointer, align), memory);
-    b_.CreateBr(exit);
-    b_.SetInsertPoint(exit);
   }
+  mark_access(b_.CreateAlignedStore(v, address(index, nullptr, true), align), memory);
+  if (!exit) return;
+  b_.CreateBr(exit);
+  b_.SetInsertPoint(exit);
 }
 
 }  // namespace doorbell::codegen

@@ -15,8 +15,13 @@ namespace doorbell::codegen {
 using core::Op;
 using core::UOp;
 
-FunctionBuilder::FunctionBuilder(llvm::Module& module, const LinearProgram& program)
-    : program_(program), module_(module), context_(module.getContext()), b_(context_) {
+FunctionBuilder::FunctionBuilder(llvm::Module& module, const LinearProgram& program,
+                                 KernelFrame& frame)
+    : program_(program),
+      frame_(frame),
+      module_(module),
+      context_(module.getContext()),
+      b_(context_) {
   // a * b + c may become one instruction; nothing else is relaxed.
   llvm::FastMathFlags flags;
   flags.setAllowContract(true);
@@ -41,13 +46,9 @@ llvm::Function* FunctionBuilder::build() {
 }
 
 void FunctionBuilder::begin_function() {
-  llvm::Type* pointer = b_.getPtrTy();
-  auto* type = llvm::FunctionType::get(b_.getVoidTy(), {pointer, pointer, b_.getInt64Ty()}, false);
-  function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, program_.name, module_);
+  function_ = frame_.make_function(module_);
   function_->addFnAttr(llvm::Attribute::NoUnwind);
-  function_->getArg(0)->setName("args");
-  function_->getArg(1)->setName("variables");
-  function_->getArg(2)->setName("thread");
+  function_->addFnAttr("no-trapping-math", "true");
   entry_ = llvm::BasicBlock::Create(context_, "entry", function_);
   b_.SetInsertPoint(llvm::BasicBlock::Create(context_, "body", function_));
   make_alias_scopes();
@@ -58,12 +59,11 @@ void FunctionBuilder::add_op(UOp u) {
     case Op::Const: return;  // made where it is used
     case Op::Param: return add_param(u);
     case Op::Variable: return add_variable(u);
-    case Op::Special: {
-      CHECK(static_cast<core::SpecialKind>(u.arg(0)) == core::SpecialKind::ThreadId,
-            "special index {} on a CPU", u.arg(0));
-      return set(u, b_.CreateTrunc(function_->getArg(2), value_type(u.dtype())));
-    }
+    case Op::Special: return add_special(u);
     case Op::DefinePrivate: return set(u, add_alloca(memory_type(u.dtype()), u.arg(1), 64));
+    case Op::DefineLocal:
+      return set(u, frame_.local_array(module_, memory_type(u.dtype()), u.arg(1)));
+    case Op::Barrier: return frame_.barrier(b_);
     case Op::DefineReg: return set(u, add_alloca(value_type(u.dtype()), 1, 0));
     case Op::Range: return begin_range(u);
     case Op::End: return end_range(u);
@@ -80,16 +80,14 @@ void FunctionBuilder::add_op(UOp u) {
     case Op::Lane: return set(u, lane(u));
     case Op::Ramp: return set(u, ramp(u));
     default:
-      CHECK(core::is_elementwise(u.op()), "op {} in a CPU program", core::name_of(u.op()));
+      CHECK(core::is_elementwise(u.op()), "op {} in a linear program", core::name_of(u.op()));
       return set(u, elementwise(u));
   }
 }
 
 void FunctionBuilder::add_param(UOp u) {
   llvm::IRBuilder<> entry(entry_);
-  llvm::Value* slot = entry.CreateConstInBoundsGEP1_64(b_.getPtrTy(), function_->getArg(0),
-                                                       static_cast<u64>(u.arg(0)));
-  set(u, entry.CreateLoad(b_.getPtrTy(), slot, "param" + std::to_string(u.arg(0))));
+  set(u, frame_.param(entry, static_cast<usize>(u.arg(0))));
 }
 
 void FunctionBuilder::add_variable(UOp u) {
@@ -97,10 +95,15 @@ void FunctionBuilder::add_variable(UOp u) {
   CHECK(it != program_.variables.end(), "variable {} is not an argument",
         core::interned_name(u.arg(0)));
   llvm::IRBuilder<> entry(entry_);
-  llvm::Value* slot = entry.CreateConstInBoundsGEP1_64(
-      b_.getInt64Ty(), function_->getArg(1), static_cast<u64>(it - program_.variables.begin()));
-  llvm::Value* wide = entry.CreateLoad(b_.getInt64Ty(), slot);
+  llvm::Value* wide = frame_.variable(entry, static_cast<usize>(it - program_.variables.begin()));
   set(u, entry.CreateTrunc(wide, value_type(u.dtype())));
+}
+
+void FunctionBuilder::add_special(UOp u) {
+  llvm::IRBuilder<> entry(entry_);
+  llvm::Value* index =
+      frame_.special(entry, static_cast<core::SpecialKind>(u.arg(0)), u.arg(1), u.arg(2));
+  set(u, entry.CreateZExtOrTrunc(index, value_type(u.dtype())));
 }
 
 void FunctionBuilder::begin_range(UOp u) {
@@ -161,8 +164,11 @@ llvm::Value* FunctionBuilder::constant(UOp u) {
   switch (u.dtype().scalar) {
     case core::Scalar::F32:
     case core::Scalar::F64: return llvm::ConstantFP::get(type, u.const_float());
-    default: return llvm::ConstantInt::get(type, constant_bits(u));
+    default: break;
   }
+  if (!type->isFPOrFPVectorTy()) return llvm::ConstantInt::get(type, constant_bits(u));
+  const llvm::APInt bits(16, constant_bits(u));
+  return llvm::ConstantFP::get(type, llvm::APFloat(llvm::APFloat::IEEEhalf(), bits));
 }
 
 }  // namespace doorbell::codegen

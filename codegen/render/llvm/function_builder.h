@@ -1,8 +1,9 @@
-// FunctionBuilder: a linear program as one LLVM function, through IRBuilder. The function is the
-// kernel's CPU entry point; making machine code of it is codegen/compile/llvm's.
+// FunctionBuilder: a linear program as one LLVM function, through IRBuilder. What differs between
+// targets is KernelFrame's; making machine code of the function is codegen/compile/llvm's.
 //
 // Values: Bool is i1 (one byte in memory); floats narrower than f32 are integers of their bits, and
-// only casts look inside. Registers are allocas, which the SROA pass turns into values.
+// only casts look inside, but for f16 where the target computes with it. Registers are allocas,
+// which the SROA pass turns into values.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -11,12 +12,13 @@
 #include <vector>
 
 #include "codegen/linear/program.h"
+#include "codegen/render/llvm/kernel_frame.h"
 
 namespace doorbell::codegen {
 
 class FunctionBuilder {
  public:
-  FunctionBuilder(llvm::Module& module, const LinearProgram& program);
+  FunctionBuilder(llvm::Module& module, const LinearProgram& program, KernelFrame& frame);
 
   // Builds the whole function. Once.
   llvm::Function* build();
@@ -34,6 +36,7 @@ class FunctionBuilder {
   void add_op(core::UOp u);
   void add_param(core::UOp u);
   void add_variable(core::UOp u);
+  void add_special(core::UOp u);
   void begin_range(core::UOp u);
   void end_range(core::UOp u);
   void begin_if(core::UOp u);
@@ -50,11 +53,12 @@ class FunctionBuilder {
 
   // build_memory.cc
   llvm::AllocaInst* add_alloca(llvm::Type* type, i64 count, u64 align);
-  llvm::Value* address(core::UOp index);
-  llvm::Value* gate_of(core::UOp index, core::DType access);
+  llvm::Value* address(core::UOp index, llvm::Value* gate, bool inside);
+  llvm::Align alignment(core::UOp index, core::DType access) const;
+  llvm::Value* gate_of(core::UOp index);
+  bool is_masked(core::UOp index, core::DType access) const;
   llvm::Value* load(core::UOp u);
   void store(core::UOp u);
-  llvm::Value* safe_address(llvm::Value* gate, llvm::Value* address, core::DType t);
   void mark_access(llvm::Instruction* access, core::UOp memory);
   void make_alias_scopes();
 
@@ -82,13 +86,13 @@ class FunctionBuilder {
   llvm::Value* int_to_odd(llvm::Value* x, core::DType from);
 
   const LinearProgram& program_;
+  KernelFrame& frame_;  // borrowed from the constructor's caller
   llvm::Module& module_;
   llvm::LLVMContext& context_;
   llvm::IRBuilder<> b_;
   llvm::Function* function_ = nullptr;
-  llvm::BasicBlock* entry_ =
-      nullptr;                    // argument loads and allocas, branches to the first body block
-  llvm::Value* dummy_ = nullptr;  // readable bytes for masked-out scalar loads
+  // Argument loads and allocas; branches to the first body block.
+  llvm::BasicBlock* entry_ = nullptr;
   std::vector<llvm::Value*> values_;  // by UOp id
   std::vector<Loop> loops_;
   std::vector<llvm::BasicBlock*> if_exits_;

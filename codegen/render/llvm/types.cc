@@ -18,6 +18,7 @@ llvm::Type* FunctionBuilder::element_type(DType t) {
     case Scalar::Bool: return b_.getInt1Ty();
     case Scalar::F32: return b_.getFloatTy();
     case Scalar::F64: return b_.getDoubleTy();
+    case Scalar::F16: return frame_.traits().native_f16 ? b_.getHalfTy() : b_.getInt16Ty();
     case Scalar::Void:
     case Scalar::Index: UNREACHABLE("a value of dtype {} in a linear program", t.str());
     default: return b_.getIntNTy(static_cast<unsigned>(t.bits()));

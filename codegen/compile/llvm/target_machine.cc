@@ -1,0 +1,111 @@
+// The host as LLVM found it, and AMD's GPUs by name.
+#include "codegen/compile/llvm/target_machine.h"
+
+#include <llvm-c/Target.h>
+#include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/CommandLine.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/TargetParser/Host.h>
+
+#include <mutex>
+
+#include "base/util/check.h"
+
+namespace doorbell::codegen {
+namespace {
+
+TargetNames find_host() {
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+  llvm::InitializeNativeTargetDisassembler();
+  TargetNames names;
+  names.triple = llvm::sys::getProcessTriple();
+  names.cpu = llvm::sys::getHostCPUName().str();
+  for (const auto& feature : llvm::sys::getHostCPUFeatures()) {
+    names.features += (names.features.empty() ? "" : ",") +
+                      std::string(feature.second ? "+" : "-") + feature.first().str();
+  }
+  return names;
+}
+
+const TargetNames& host() {
+  static const TargetNames& names = *new TargetNames(find_host());
+  return names;
+}
+
+// Private arrays stay out of the group's memory: what a kernel takes of it is what its plan says,
+// and LLVM would ask for the dispatch packet to find an item's own part.
+void keep_private_arrays() {
+  auto& options = llvm::cl::getRegisteredOptions();
+  const auto found = options.find("disable-promote-alloca-to-lds");
+  if (found == options.end()) return;
+  static_cast<llvm::cl::opt<bool>*>(found->second)->setValue(true);
+}
+
+void start_amd() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeAMDGPUTargetInfo();
+    LLVMInitializeAMDGPUTarget();
+    LLVMInitializeAMDGPUTargetMC();
+    LLVMInitializeAMDGPUAsmPrinter();
+    LLVMInitializeAMDGPUDisassembler();
+    keep_private_arrays();
+  });
+}
+
+}  // namespace
+
+TargetNames target_names(const LlvmTarget& target) {
+  if (target.family == LlvmTarget::Family::Host) return host();
+  start_amd();
+  return {"amdgcn-amd-amdhsa", target.chip, ""};
+}
+
+Result<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const LlvmTarget& target) {
+  const TargetNames names = target_names(target);
+  std::string error;
+#if LLVM_VERSION_MAJOR >= 21
+  const llvm::Triple triple(names.triple);
+#else
+  const std::string& triple = names.triple;
+#endif
+#if LLVM_VERSION_MAJOR >= 22
+  const llvm::Target* found = llvm::TargetRegistry::lookupTarget(triple, error);
+#else
+  const llvm::Target* found = llvm::TargetRegistry::lookupTarget(names.triple, error);
+#endif
+  if (found == nullptr)
+    return fail(ErrorKind::Unsupported, "this LLVM ({}) has no target {}: {}", LLVM_VERSION_STRING,
+                names.triple, error);
+  // Asked of a chip that it does not know, LLVM would write to the error stream and take another.
+#if LLVM_VERSION_MAJOR >= 22
+  const std::unique_ptr<llvm::MCSubtargetInfo> chips(found->createMCSubtargetInfo(triple, "", ""));
+#else
+  const std::unique_ptr<llvm::MCSubtargetInfo> chips(
+      found->createMCSubtargetInfo(names.triple, "", ""));
+#endif
+  if (!chips->isCPUStringValid(names.cpu))
+    return fail(ErrorKind::Unsupported, "this LLVM ({}) does not know {}", LLVM_VERSION_STRING,
+                names.cpu);
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
+  options.NoTrappingFPMath = true;
+  return std::unique_ptr<llvm::TargetMachine>(
+      found->createTargetMachine(triple, names.cpu, names.features, options, llvm::Reloc::PIC_,
+                                 llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+}
+
+void set_target(llvm::Module& module, const llvm::TargetMachine& machine) {
+#if LLVM_VERSION_MAJOR >= 21
+  module.setTargetTriple(machine.getTargetTriple());
+#else
+  module.setTargetTriple(machine.getTargetTriple().str());
+#endif
+  module.setDataLayout(machine.createDataLayout());
+  // Read-only data is reached relative to the code: the loader places both in one mapping.
+  module.setPICLevel(llvm::PICLevel::SmallPIC);
+}
+
+}  // namespace doorbell::codegen

@@ -1,0 +1,47 @@
+// KernelFrame: what each target does its own way when a linear program becomes an LLVM function:
+// the entry point, where arguments and hardware indices come from, the memory of a work group. All
+// else is FunctionBuilder's, which asks a frame while it walks.
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <memory>
+
+#include "codegen/linear/program.h"
+
+namespace doorbell::codegen {
+
+struct FrameTraits {
+  bool native_f16 = false;        // half is computed with; else f16 are integers of their bits
+  bool masked_vectors = false;    // masked loads and stores of vectors are instructions
+  bool native_maximum = false;    // llvm.maximum is as good as it gets
+  bool offset_addresses = false;  // base in scalar registers + 32-bit unsigned bytes is a form
+};
+
+class KernelFrame {
+ public:
+  explicit KernelFrame(const LinearProgram& program) : program_(program) {}
+  virtual ~KernelFrame() = default;
+
+  virtual const FrameTraits& traits() const = 0;
+  virtual llvm::Function* make_function(llvm::Module& module) = 0;
+  // In the entry block: the base of a Param, a variable as i64, and an index as an i32 or i64.
+  virtual llvm::Value* param(llvm::IRBuilder<>& entry, usize slot) = 0;
+  virtual llvm::Value* variable(llvm::IRBuilder<>& entry, usize position) = 0;
+  virtual llvm::Value* special(llvm::IRBuilder<>& entry, core::SpecialKind kind, i64 axis,
+                               i64 extent) = 0;
+  // `count` elements shared by a work group, 64-byte aligned.
+  virtual llvm::Value* local_array(llvm::Module& module, llvm::Type* element, i64 count) = 0;
+  virtual void barrier(llvm::IRBuilder<>& b) = 0;
+
+ protected:
+  const LinearProgram& program_;
+};
+
+// The entry point of program.h: CpuKernel.
+std::unique_ptr<KernelFrame> make_cpu_frame(const LinearProgram& program);
+// A kernel of amdgcn-amd-amdhsa: see amd_frame.cc.
+std::unique_ptr<KernelFrame> make_amd_frame(const LinearProgram& program);
+
+}  // namespace doorbell::codegen

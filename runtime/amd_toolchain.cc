@@ -1,0 +1,27 @@
+// By name and chip.
+#include "runtime/amd_toolchain.h"
+
+#include "codegen/compile/llvm_compiler.h"
+#include "codegen/render/amd_chips.h"
+
+namespace doorbell::runtime {
+
+bool is_amd_toolchain(std::string_view name) { return name == "AMD_LLVM"; }
+
+Result<Toolchain> make_amd_toolchain(std::string_view name, const std::string& arch) {
+  if (arch.empty())
+    return fail(ErrorKind::Invalid,
+                "{} compiles for a chip, as in DEV=NULL:{}:gfx1100; chips are {}", name, name,
+                codegen::amd_chip_names());
+  const codegen::AmdChip* chip = codegen::find_amd_chip(arch);
+  if (chip == nullptr)
+    return fail(ErrorKind::Unsupported, "no code for the chip {}; chips are {}", arch,
+                codegen::amd_chip_names());
+  const codegen::LlvmTarget target{codegen::LlvmTarget::Family::Amd, arch};
+  Toolchain made;
+  made.renderer = codegen::make_llvm_renderer(codegen::amd_caps(*chip), target);
+  made.compiler = codegen::make_llvm_compiler(target);
+  return made;
+}
+
+}  // namespace doorbell::runtime

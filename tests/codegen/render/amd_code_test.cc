@@ -1,0 +1,306 @@
+// What LLVM makes of kernels for AMD's chips: relocatable objects as the driver expects them, read
+// here by base/elf and by the layout of the kernel descriptor, and instructions by disassembly.
+// That the code computes the right thing is the conformance suite's to show, on the emulator.
+#include <cstring>
+
+#include "base/elf/elf_file.h"
+#include "codegen/compile/llvm_compiler.h"
+#include "codegen/lower/lower.h"
+#include "codegen/render/amd_chips.h"
+#include "tests/codegen/render/cpu_kernel.h"
+#include "tests/codegen/support/kernels.h"
+
+namespace doorbell::codegen::testing {
+namespace {
+
+using core::DType;
+using core::Op;
+using core::Scalar;
+using core::UOp;
+namespace dt = core::dtypes;
+
+// The 64 bytes of a kernel descriptor that tests look at.
+// [LLVM AMDGPUUsage, "Kernel Descriptor", the table for code object V3 and later]
+struct Descriptor {
+  u32 local_bytes, private_bytes, argument_bytes;
+  i64 entry_offset;
+  u32 resources3, resources1, resources2;
+  u16 properties;
+};
+
+template <class T>
+T read_at(std::span<const u8> bytes, usize at) {
+  T value;
+  std::memcpy(&value, bytes.data() + at, sizeof value);
+  return value;
+}
+
+Descriptor descriptor_of(std::span<const u8> bytes) {
+  return {read_at<u32>(bytes, 0),  read_at<u32>(bytes, 4),  read_at<u32>(bytes, 8),
+          read_at<i64>(bytes, 16), read_at<u32>(bytes, 44), read_at<u32>(bytes, 48),
+          read_at<u32>(bytes, 52), read_at<u16>(bytes, 56)};
+}
+
+struct Code {
+  LinearProgram program;
+  std::vector<u8> image;
+  std::string text;
+  Descriptor descriptor;
+  u16 machine = 0;
+  u8 os_abi = 0, abi_version = 0;
+  u32 flags = 0;
+  std::vector<elf::Relocation> relocations;  // of .rodata
+};
+
+bool contains(const Code& code, std::string_view text) {
+  return code.text.find(text) != std::string::npos;
+}
+
+UOp special(ProgramBuilder& b, core::SpecialKind kind, i64 axis, i64 extent) {
+  return b.op(Op::Special, dt::i32, {}, {static_cast<i64>(kind), axis, extent});
+}
+
+LlvmTarget target_of(std::string_view chip) { return {LlvmTarget::Family::Amd, std::string(chip)}; }
+
+Code compile_program(LinearProgram program, std::string_view chip) {
+  Code code;
+  code.program = std::move(program);
+  const std::unique_ptr<Compiler> compiler = make_llvm_compiler(target_of(chip));
+  Result<std::vector<u8>> image = compiler->compile(code.program, "");
+  EXPECT_TRUE(image) << chip << ": " << to_string(image.error());
+  if (!image) return code;
+  code.image = std::move(*image);
+  auto file = elf::ElfFile::parse(code.image);
+  EXPECT_TRUE(file);
+  code.machine = file->machine();
+  code.os_abi = file->os_abi();
+  code.abi_version = code.image[EI_ABIVERSION];
+  code.flags = file->flags();
+  const elf::Section* data = file->find_section(".rodata");
+  const elf::Section* table = file->find_section(".symtab");
+  const elf::Section* patches = file->find_section(".rela.rodata");
+  EXPECT_TRUE(data && table && patches);
+  const std::string name = code.program.name + ".kd";
+  const std::vector<elf::Symbol> symbols = *file->symbols(*table);
+  for (const elf::Symbol& symbol : symbols) {
+    if (symbol.name != name) continue;
+    EXPECT_EQ(symbol.size, 64u);
+    code.descriptor = descriptor_of(data->data.subspan(symbol.value, 64));
+  }
+  code.relocations = *file->relocations(*patches);
+  code.text = *compiler->disassemble(code.image);
+  return code;
+}
+
+Code compile_kernel_for(const core::KernelAst& kernel, std::string_view chip) {
+  core::Arena arena;
+  LinearProgram program = lower(kernel, amd_caps(*find_amd_chip(chip)), arena);
+  return compile_program(std::move(program), chip);
+}
+
+struct ChipFacts {
+  const char* name;
+  u32 elf_machine;  // EF_AMDGPU_MACH [LLVM AMDGPUUsage, "ELF Header"]
+  bool wave32;
+};
+constexpr ChipFacts kChips[] = {
+    {"gfx1030", 0x36, true}, {"gfx1100", 0x41, true}, {"gfx1101", 0x46, true},
+    {"gfx1102", 0x47, true}, {"gfx1103", 0x44, true}, {"gfx1150", 0x43, true},
+    {"gfx1151", 0x4a, true}, {"gfx1200", 0x48, true}, {"gfx1201", 0x4e, true},
+    {"gfx942", 0x4c, false}, {"gfx950", 0x4f, false},
+};
+
+TEST(AmdCode, KnowsTheChips) {
+  ASSERT_EQ(amd_chips().size(), std::size(kChips));
+  for (const ChipFacts& facts : kChips) {
+    const AmdChip* chip = find_amd_chip(facts.name);
+    ASSERT_NE(chip, nullptr) << facts.name;
+    EXPECT_EQ(chip->wave_size, facts.wave32 ? 32 : 64) << facts.name;
+  }
+  EXPECT_EQ(find_amd_chip("gfx90c"), nullptr);
+}
+
+TEST(AmdCode, ObjectsAreWhatTheDriverExpects) {
+  constexpr u16 kPrivateBuffer = 1 << 0, kArgumentPointer = 1 << 3, kWave32 = 1 << 10;
+  constexpr u32 kRel64 = 5;  // R_AMDGPU_REL64
+  for (const ChipFacts& chip : kChips) {
+    SCOPED_TRACE(chip.name);
+    const Code c = compile_kernel_for(add_kernel(4096), chip.name);
+    EXPECT_EQ(c.os_abi, 64);      // ELFOSABI_AMDGPU_HSA
+    EXPECT_EQ(c.abi_version, 3);  // code object V5
+    EXPECT_EQ(c.machine, 224);    // EM_AMDGPU
+    EXPECT_EQ(c.flags & 0xff, chip.elf_machine);
+    ASSERT_EQ(c.relocations.size(), 1u);
+    EXPECT_EQ(c.relocations[0].type, kRel64);
+    EXPECT_EQ(c.relocations[0].offset, 16u);
+    // Three addresses and nothing hidden behind them.
+    EXPECT_EQ(c.descriptor.argument_bytes, 24u);
+    EXPECT_EQ(c.descriptor.local_bytes, 0u);
+    EXPECT_EQ(c.descriptor.private_bytes, 0u);
+    const int wave = chip.wave32 ? kWave32 : 0;
+    EXPECT_EQ(c.descriptor.properties & ~kPrivateBuffer, kArgumentPointer | wave);
+  }
+}
+
+TEST(AmdCode, VariablesAreArgumentsOfEightBytes) {
+  ProgramBuilder b("iota");
+  const i64 name = core::intern_name("n");
+  b.program.variables = {name};
+  UOp out = b.param(dt::i32, 64, true);
+  UOp n = b.op(Op::Variable, dt::i32, {}, {name, 1, 10});
+  UOp item = special(b, core::SpecialKind::LocalId, 0, 64);
+  b.program.local_size[0] = 64;
+  b.store(b.index(out, item), b.op(Op::Add, dt::i32, {item, n}));
+  const Code c = compile_program(b.program, "gfx1100");
+  EXPECT_EQ(c.descriptor.argument_bytes, 16u);
+  EXPECT_TRUE(contains(c, "s_load_b128")) << c.text;
+  EXPECT_TRUE(contains(c, "v_add_nc_u32_e32")) << c.text;
+}
+
+// Items of a group in x and y, groups in x and y: what the kernel asks the hardware for.
+TEST(AmdCode, GroupsShareMemoryAndMeet) {
+  for (const char* chip : {"gfx1030", "gfx1100", "gfx1201", "gfx942", "gfx950"}) {
+    SCOPED_TRACE(chip);
+    const Code c = compile_kernel_for(matmul_kernel(256, 256, 256), chip);
+    const i64(&items)[3] = c.program.local_size;
+    EXPECT_GT(items[0] * items[1] * items[2], 64);
+    // TGID_X_EN, TGID_Y_EN, TGID_Z_EN of COMPUTE_PGM_RSRC2
+    EXPECT_EQ(c.descriptor.resources2 >> 7 & 7, 3u);
+    EXPECT_GT(c.descriptor.local_bytes, 4096u);
+    EXPECT_EQ(c.descriptor.argument_bytes, 32u);
+    const bool split = std::string_view(chip) == "gfx1201";
+    EXPECT_TRUE(contains(c, split ? "s_barrier_signal" : "s_barrier")) << c.text;
+    const bool old = std::string_view(chip) == "gfx1030" || std::string_view(chip).size() == 6;
+    EXPECT_TRUE(contains(c, old ? "ds_read_b128" : "ds_load_b128")) << c.text;
+    EXPECT_TRUE(contains(c, old ? "global_load_dwordx4" : "global_load_b128")) << c.text;
+    // Only local memory is waited for at a barrier: loads may stay on their way.
+    EXPECT_FALSE(contains(c, "gl0_inv")) << c.text;
+  }
+}
+
+// Addresses are a scalar base and an offset of 32 bits.
+TEST(AmdCode, AddressesNeedNo64BitArithmetic) {
+  const Code c = compile_kernel_for(add_kernel(1 << 20), "gfx1100");
+  EXPECT_TRUE(contains(c, "global_load_b128 v[")) << c.text;
+  EXPECT_TRUE(contains(c, ", s[")) << c.text;
+  EXPECT_FALSE(contains(c, "v_add_co")) << c.text;
+}
+
+TEST(AmdCode, HalfIsComputedInPairs) {
+  for (const char* chip : {"gfx1030", "gfx1100", "gfx1201", "gfx942"}) {
+    ProgramBuilder b("halves");
+    UOp out = b.param(dt::f16, 64, true), in = b.param(dt::f16, 64);
+    UOp x = b.load(b.index(in, b.number(0, dt::i32)), 4);
+    b.store(b.index(out, b.number(0, dt::i32)), b.op(Op::Add, x.dtype(), {x, x}));
+    const Code c = compile_program(b.program, chip);
+    EXPECT_TRUE(contains(c, "v_pk_add_f16")) << chip << c.text;
+  }
+}
+
+constexpr Op kOfAll[] = {Op::Neg,   Op::Add,   Op::Sub,   Op::Mul,   Op::Max,
+                         Op::CmpLt, Op::CmpEq, Op::CmpNe, Op::Where, Op::MulAcc};
+constexpr Op kOfFloats[] = {Op::Sqrt, Op::Recip, Op::Trunc, Op::FDiv};
+constexpr Op kOfBits[] = {Op::And, Op::Or, Op::Xor};
+constexpr Op kOfInts[] = {Op::CDiv, Op::CMod, Op::Shl, Op::Shr};
+
+std::vector<Op> ops_of(DType t) {
+  std::vector<Op> ops(std::begin(kOfAll), std::end(kOfAll));
+  auto add = [&](std::span<const Op> more) { ops.insert(ops.end(), more.begin(), more.end()); };
+  if (t.is_float()) add(kOfFloats);
+  if (!t.is_float()) add(kOfBits);
+  if (t.is_int()) add(kOfInts);
+  return ops;
+}
+
+// Every op on loaded values of the dtype, and a cast to every other dtype; all stored.
+void add_ops(ProgramBuilder& b, const Caps& caps, DType t) {
+  UOp item = special(b, core::SpecialKind::LocalId, 0, 32);
+  UOp at = b.op(Op::Mul, dt::i32, {item, b.number(t.lanes, dt::i32)});
+  UOp in = b.param(t.element(), 1024);
+  auto read = [&](i64 from) {
+    UOp place = b.op(Op::Add, dt::i32, {at, b.number(from, dt::i32)});
+    return b.load(b.index(in, place), t.lanes);
+  };
+  UOp x = read(0), y = read(128), z = read(256);
+  UOp less = b.op(Op::CmpLt, dt::bool_.with_lanes(t.lanes), {x, y});
+  auto write = [&](UOp value) {
+    b.store(b.index(b.param(value.dtype().element(), 1024, true), at), value);
+  };
+  if (caps.has(t)) {
+    for (Op op : ops_of(t)) {
+      const DType made = core::is_comparison(op) ? dt::bool_.with_lanes(t.lanes) : t;
+      if (op == Op::Where)
+        write(b.op(op, made, {less, x, y}));
+      else if (op == Op::MulAcc)
+        write(b.op(op, made, {x, y, z}));
+      else if (core::group_of(op) == core::OpGroup::Unary)
+        write(b.op(op, made, {x}));
+      else
+        write(b.op(op, made, {x, y}));
+    }
+  }
+  for (usize i = static_cast<usize>(Scalar::Bool); i <= static_cast<usize>(Scalar::F64); ++i)
+    write(b.op(Op::Cast, DType{static_cast<Scalar>(i), t.lanes}, {x}));
+}
+
+// Nothing that a kernel may hold makes LLVM give up.
+TEST(AmdCode, EveryOpOfEveryDtypeCompiles) {
+  // One chip of each generation; the others differ in what no op shows.
+  for (const char* chip : {"gfx1030", "gfx1100", "gfx1201", "gfx942", "gfx950"}) {
+    const Caps caps = amd_caps(*find_amd_chip(chip));
+    for (usize i = static_cast<usize>(Scalar::Bool); i <= static_cast<usize>(Scalar::F64); ++i) {
+      const u16 lanes = i % 2 ? 1 : 4;
+      ProgramBuilder b("ops");
+      b.program.local_size[0] = 32;
+      add_ops(b, caps, DType{static_cast<Scalar>(i), lanes});
+      SCOPED_TRACE(std::string(chip) + " " + std::to_string(i));
+      const Code c = compile_program(b.program, chip);
+      EXPECT_TRUE(contains(c, "s_endpgm"));
+    }
+  }
+}
+
+// out[i] = table[in[i]] of a private array that the item fills first: it cannot live in registers.
+LinearProgram dynamic_array(ProgramBuilder& b, i64 count) {
+  b.program.local_size[0] = 64;
+  UOp out = b.param(dt::f32, 64, true), in = b.param(dt::i32, 64);
+  UOp item = special(b, core::SpecialKind::LocalId, 0, 64);
+  UOp table = b.op(Op::DefinePrivate, dt::f32, {}, {0, count});
+  UOp j = b.range(0, b.number(count, dt::i32));
+  UOp number = b.op(Op::Add, dt::i32, {item, j});
+  UOp fill = b.end(b.store(b.index(table, j), b.op(Op::Cast, dt::f32, {number})), j);
+  UOp filled = b.op(Op::After, dt::f32, {table, fill});
+  b.store(b.index(out, item), b.load(b.index(filled, b.load(b.index(in, item)))));
+  return b.program;
+}
+
+// What a launcher must set up for scratch: docs/hw/amd-code-objects.md.
+TEST(AmdCode, PrivateArraysTakeScratch) {
+  constexpr u16 kPrivateBuffer = 1 << 0, kFlatScratchInit = 1 << 5;
+  for (const ChipFacts& chip : kChips) {
+    SCOPED_TRACE(chip.name);
+    const bool by_buffer = std::string_view(chip.name) == "gfx1030";
+    ProgramBuilder b("dynamic");
+    const Code c = compile_program(dynamic_array(b, 200), chip.name);
+    EXPECT_GE(c.descriptor.private_bytes, 800u);
+    EXPECT_LT(c.descriptor.private_bytes, 1024u);
+    EXPECT_EQ(c.descriptor.local_bytes, 0u);
+    EXPECT_EQ(c.descriptor.resources2 & 1, 1u);  // ENABLE_PRIVATE_SEGMENT
+    EXPECT_EQ(c.descriptor.properties & (kPrivateBuffer | kFlatScratchInit),
+              by_buffer ? kPrivateBuffer : 0);
+    EXPECT_TRUE(contains(c, by_buffer ? "buffer_store_dword" : "scratch_store_")) << c.text;
+    EXPECT_TRUE(contains(c, by_buffer ? "buffer_load_dword" : "scratch_load_")) << c.text;
+  }
+}
+
+TEST(AmdCode, SaysWhichChipsThereAre) {
+  ProgramBuilder b("none");
+  Result<std::vector<u8>> image = make_llvm_compiler(target_of("gfx12345"))->compile(b.program, "");
+  ASSERT_FALSE(image);
+  EXPECT_EQ(image.error().kind, ErrorKind::Unsupported);
+  EXPECT_NE(image.error().message.find("does not know gfx12345"), std::string::npos)
+      << image.error().message;
+}
+
+}  // namespace
+}  // namespace doorbell::codegen::testing
