@@ -31,6 +31,7 @@ has_library benchmark|libbenchmark-dev|the benchmarks
 has_command doxygen|doxygen|the reference of the public headers
 has_command cmake|cmake|the test that builds against what is installed
 has_clang|clang|the CLANG renderer of the CPU device
+has_library libdrm_amdgpu|libdrm-dev|the kernel's headers of AMD GPUs, for tests
 has_library OpenCL-Headers|opencl-c-headers|OpenCL devices
 EOF
 }

@@ -1,6 +1,6 @@
 // Prints a record of base/bits/record.h: "WaitRegMem func=GreaterEqual addr=0x100002000 poll=4".
-// Numbers above 9 print in hex. An enumerator prints by its name_of(E), found by argument, or else
-// as a number.
+// Numbers above 9 print in hex. An enumerator prints by its name_of(E), found by argument, or else,
+// also when that gives an empty name, as a number.
 #pragma once
 
 #include <string>
@@ -29,9 +29,11 @@ constexpr std::string_view type_name() {
 
 template <class V>
 void print_value(std::string& out, const char* name, const V& value) {
-  if constexpr (requires { static_cast<std::string_view>(name_of(value)); })
-    print_field(out, name, static_cast<std::string_view>(name_of(value)));
-  else if constexpr (BitClass<V>)
+  if constexpr (requires { static_cast<std::string_view>(name_of(value)); }) {
+    const auto text = static_cast<std::string_view>(name_of(value));
+    if (!text.empty()) return print_field(out, name, text);
+  }
+  if constexpr (BitClass<V>)
     print_field(out, name, value.bits());
   else if constexpr (std::is_same_v<V, f32>)
     print_field(out, name, value);

@@ -10,7 +10,7 @@ import unittest
 SETUP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "setup.sh")
 BASICS = ("bash", "cat", "dirname", "env", "nproc")
 LIBRARIES = ("fmt", "spdlog", "absl_flat_hash_map", "sqlite3", "zlib", "libarchive", "libcurl", "CLI11",
-             "nlohmann_json", "gtest_main", "benchmark", "OpenCL-Headers")
+             "nlohmann_json", "gtest_main", "benchmark", "libdrm_amdgpu", "OpenCL-Headers")
 COMMANDS = ("g++", "meson", "ninja", "python3", "clang", "cmake", "doxygen")
 
 # Installing a package makes what it brings appear. $world is the machine's folder.

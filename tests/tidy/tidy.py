@@ -193,7 +193,7 @@ def record_citation(source):
         for comment in reversed(source.lines[: number - 1]):
             if not comment.strip().startswith("//"):
                 break
-            above.append(comment)
+            above.insert(0, comment)
         if not re.search(r"\[[^\]]{4,}\]|https?://", "\n".join(above)):
             yield source.find("citation", "a hardware record without [document, place] above it", number)
 

@@ -1,0 +1,39 @@
+// Which family of AMD graphics cores a layout belongs to, and Register: where one register lies in
+// each. Tables are indexed by the family, so that no sequence asks for a version. What a chip can
+// do is for drivers/amd/caps.h and the emulator's own chip tables.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "base/util/types.h"
+
+namespace doorbell::amd::hw {
+
+// Gfx9 stands for CDNA3 and CDNA4 (gfx942, gfx950), Gfx10 for RDNA2 (gfx103x), Gfx11 for RDNA3 and
+// 3.5, Gfx12 for RDNA4.
+enum class Generation : u8 { Gfx9, Gfx10, Gfx11, Gfx12 };
+inline constexpr usize kGenerations = 4;
+
+constexpr std::string_view name_of(Generation generation) {
+  constexpr std::array<std::string_view, kGenerations> kNames{"gfx9", "gfx10", "gfx11", "gfx12"};
+  return kNames[static_cast<usize>(generation)];
+}
+
+// Absolute addresses in 32-bit words, as the command processor counts them.
+struct Register {
+  std::string_view name;
+  u32 gfx9 = 0, gfx10 = 0, gfx11 = 0, gfx12 = 0;  // 0: the generation has none
+
+  constexpr u32 at(Generation generation) const {
+    const std::array<u32, kGenerations> addresses{gfx9, gfx10, gfx11, gfx12};
+    return addresses[static_cast<usize>(generation)];
+  }
+};
+
+// A register at the same place everywhere.
+constexpr Register everywhere(std::string_view name, u32 address) {
+  return {name, address, address, address, address};
+}
+
+}  // namespace doorbell::amd::hw

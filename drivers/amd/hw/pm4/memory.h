@@ -1,0 +1,162 @@
+// PM4 packets that read, write, compare and copy words of memory and registers.
+#pragma once
+
+#include "base/bits/record.h"
+#include "drivers/amd/hw/pm4/opcode.h"
+
+namespace doorbell::amd::hw {
+
+// [nvd.h PACKET3_*__CACHE_POLICY; gfx12 calls them temporal hints RT, NT, HT, LU]
+enum class CachePolicy : u8 { Lru, Stream, Noa, Bypass };
+std::string_view name_of(CachePolicy policy);
+
+// [nvd.h WAIT_REG_MEM_FUNCTION]
+enum class Compare : u8 { Always, Less, LessEqual, Equal, NotEqual, GreaterEqual, Greater };
+std::string_view name_of(Compare compare);
+
+enum class WaitSpace : u8 { Register, Memory };
+std::string_view name_of(WaitSpace space);
+
+// [nvd.h WAIT_REG_MEM_OPERATION; soc15d.h PACKET3_WAIT_REG_MEM__OPERATION__WAIT_MEM_PREEMPTABLE]
+enum class WaitOperation : u8 { Wait, WriteWaitWrite, unk_2, WaitPreemptable };
+std::string_view name_of(WaitOperation operation);
+
+// WAIT_REG_MEM on memory: the command processor stalls until (*addr & mask) <function> reference.
+//   while (!function(load32(addr) & mask, reference)) delay(16 * poll_interval clocks);
+// [nvd.h PACKET3_WAIT_REG_MEM, WAIT_REG_MEM_*; soc15d.h PACKET3_WAIT_REG_MEM__*]
+struct WaitRegMem {
+  static constexpr u32 kWords = 7, kHeader = packet3(Opcode::WaitRegMem, kWords);
+
+  Compare function = Compare::GreaterEqual;
+  WaitSpace space = WaitSpace::Memory;
+  WaitOperation operation = WaitOperation::Wait;
+  bool engine_pfp = false;  // graphics rings
+  CachePolicy cache_policy = CachePolicy::Lru;
+  u64 addr = 0;
+  u32 reference = 0, mask = ~u32{0};
+  u16 poll_interval = 4;
+  bool optimize_ace_offload_mode = false;
+
+  static constexpr void fields(auto& p, auto f) {
+    f("function", word(1, 2, 0), p.function);
+    f("space", word(1, 5, 4), p.space);
+    f("operation", word(1, 7, 6), p.operation);
+    f("engine_pfp", word(1, 8, 8), p.engine_pfp);
+    f("cache_policy", word(1, 26, 25), p.cache_policy);
+    f("addr", Bits{127, 66}, p.addr, Shift{2});
+    f("reference", word(4), p.reference);
+    f("mask", word(5), p.mask);
+    f("poll_interval", word(6, 15, 0), p.poll_interval);
+    f("optimize_ace_offload_mode", word(6, 31, 31), p.optimize_ace_offload_mode);
+  }
+};
+static_assert(sound<WaitRegMem>());
+
+// WAIT_REG_MEM on a register: the same with a register's address in words. With WriteWaitWrite the
+// reference is first written to `reg`, then `done_reg` is compared: a flush and its
+// acknowledgement. [nvd.h PACKET3_WAIT_REG_MEM, WAIT_REG_MEM_OPERATION 1; torvalds/linux
+// gfx_v10_0.c gfx_v10_0_wait_reg_mem, gfx_v10_0_ring_emit_hdp_flush]
+struct WaitReg {
+  static constexpr u32 kWords = 7, kHeader = packet3(Opcode::WaitRegMem, kWords);
+
+  Compare function = Compare::Equal;
+  WaitSpace space = WaitSpace::Register;
+  WaitOperation operation = WaitOperation::Wait;
+  bool engine_pfp = false;
+  u32 reg = 0, done_reg = 0;
+  u32 reference = 0, mask = ~u32{0};
+  u16 poll_interval = 4;
+
+  static constexpr void fields(auto& p, auto f) {
+    f("function", word(1, 2, 0), p.function);
+    f("space", word(1, 5, 4), p.space);
+    f("operation", word(1, 7, 6), p.operation);
+    f("engine_pfp", word(1, 8, 8), p.engine_pfp);
+    f("reg", word(2, 17, 0), p.reg);
+    f("done_reg", word(3, 17, 0), p.done_reg);
+    f("reference", word(4), p.reference);
+    f("mask", word(5), p.mask);
+    f("poll_interval", word(6, 15, 0), p.poll_interval);
+  }
+};
+static_assert(sound<WaitReg>());
+
+// [soc15d.h PACKET3_COPY_DATA__SRC_SEL, __DST_SEL; 1 and 5 are obsolete names of L2]
+enum class CopySource : u8 {
+  Register,
+  Memory,
+  Tcl2,
+  Gds,
+  PerfCounters,
+  Immediate,
+  AtomicReturn,
+  GdsAtomicReturn0,
+  GdsAtomicReturn1,
+  GpuClockCount,
+  SystemClockCount
+};
+std::string_view name_of(CopySource source);
+enum class CopyTarget : u8 { Register, unk_1, Tcl2, Gds, PerfCounters, Memory, RegisterDc };
+std::string_view name_of(CopyTarget target);
+
+// COPY_DATA: *dst = *src, 32 or 64 bits; with wr_confirm the next packet waits for the write.
+// [soc15d.h PACKET3_COPY_DATA__*]
+struct CopyData {
+  static constexpr u32 kWords = 6, kHeader = packet3(Opcode::CopyData, kWords);
+
+  CopySource src_sel = CopySource::Memory;
+  CopyTarget dst_sel = CopyTarget::Tcl2;
+  CachePolicy src_cache_policy = CachePolicy::Lru;
+  bool count_sel_64 = false;
+  bool wr_confirm = false;
+  CachePolicy dst_cache_policy = CachePolicy::Lru;
+  bool pq_exe_status = false;
+  u64 src = 0;  // address, register's address in words, or the immediate value, by src_sel
+  u64 dst = 0;
+
+  static constexpr void fields(auto& p, auto f) {
+    f("src_sel", word(1, 3, 0), p.src_sel);
+    f("dst_sel", word(1, 11, 8), p.dst_sel);
+    f("src_cache_policy", word(1, 14, 13), p.src_cache_policy);
+    f("count_sel_64", word(1, 16, 16), p.count_sel_64);
+    f("wr_confirm", word(1, 20, 20), p.wr_confirm);
+    f("dst_cache_policy", word(1, 26, 25), p.dst_cache_policy);
+    f("pq_exe_status", word(1, 29, 29), p.pq_exe_status);
+    f("src", Bits{127, 64}, p.src);
+    f("dst", Bits{191, 128}, p.dst);
+  }
+};
+static_assert(sound<CopyData>());
+
+// [nvd.h WRITE_DATA_DST_SEL]
+enum class WriteTarget : u8 { Register, MemorySync, Tcl2, Gds, unk_4, Memory, RegisterAdc };
+std::string_view name_of(WriteTarget target);
+
+// WRITE_DATA: the words of the payload to consecutive words from addr on (to one word over and over
+// with one_addr); with wr_confirm the next packet waits for the writes.
+// [nvd.h PACKET3_WRITE_DATA, WRITE_DATA_*; soc15d.h PACKET3_WRITE_DATA__*]
+struct WriteData {
+  static constexpr u32 kWords = 4, kHeader = packet3(Opcode::WriteData);
+  static constexpr bool kVariable = true;
+
+  u16 count = count_of(5);  // with one word of payload
+  WriteTarget dst_sel = WriteTarget::Memory;
+  bool one_addr = false;
+  bool wr_confirm = false;
+  CachePolicy cache_policy = CachePolicy::Lru;
+  u8 engine_sel = 0;  // graphics rings: 0 ME, 1 PFP, 2 CE
+  u64 addr = 0;       // or a register's address in words
+
+  static constexpr void fields(auto& p, auto f) {
+    f("count", kPacketCount, p.count);
+    f("dst_sel", word(1, 11, 8), p.dst_sel);
+    f("one_addr", word(1, 16, 16), p.one_addr);
+    f("wr_confirm", word(1, 20, 20), p.wr_confirm);
+    f("cache_policy", word(1, 26, 25), p.cache_policy);
+    f("engine_sel", word(1, 31, 30), p.engine_sel);
+    f("addr", Bits{127, 64}, p.addr);
+  }
+};
+static_assert(sound<WriteData>());
+
+}  // namespace doorbell::amd::hw
