@@ -20,8 +20,7 @@ u32 fetch_window(CodeReader& memory, u64 pc, u8* window) {
 
 }  // namespace
 
-Result<std::unique_ptr<CodeCache>> CodeCache::create(const Chip& chip,
-                                                     const HandlerSet& handlers) {
+Result<std::unique_ptr<CodeCache>> CodeCache::create(const Chip& chip, const HandlerSet& handlers) {
   std::unique_ptr<CodeCache> cache(new CodeCache(chip, handlers));
   TRY(const InstructionSources* sources, instruction_sources());
   for (u32 i = 0; i < 2; ++i) {

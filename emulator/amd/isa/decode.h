@@ -25,7 +25,22 @@ constexpr i64 sign_extend(u32 value, u32 bits) {
 }
 
 enum class Format : u8 {
-  Sop2, Sop1, Sopk, Sopc, Sopp, Smem, Vop1, Vop2, Vopc, Vop3, Vop3p, Vopd, Ds, Flat, Buffer, Other,
+  Sop2,
+  Sop1,
+  Sopk,
+  Sopc,
+  Sopp,
+  Smem,
+  Vop1,
+  Vop2,
+  Vopc,
+  Vop3,
+  Vop3p,
+  Vopd,
+  Ds,
+  Flat,
+  Buffer,
+  Other,
 };
 Format format_of(const Chip& chip, u32 word);
 
@@ -53,7 +68,7 @@ class Decoder {
  private:
   void decode_scalar(Format format, Operation& op) const;
   void decode_smem(Operation& op) const;
-  void decode_vector(Format format, Operation& op) const;   // decode_vector.cc
+  void decode_vector(Format format, Operation& op) const;  // decode_vector.cc
   void decode_vop3(Operation& op) const;
   void decode_vop3p(Operation& op) const;
   void decode_dpp(u32 word, u32 kind, Operation& op) const;

@@ -163,8 +163,8 @@ void Decoder::finish_vector(Operation& op) const {
     op.src[count - 1] = {.kind = Source::Kind::Scalar, .index = kVccLo};
   }
   // Results of 16 bits: gfx9 zeroes the other half, except in VOP3's three-operand forms.
-  if (is_half(shape.dst) && (chip_.generation >= Generation::Gfx10 ||
-                             ((op.flags & kVop3) && source_count(shape) == 3))) {
+  if (is_half(shape.dst) &&
+      (chip_.generation >= Generation::Gfx10 || ((op.flags & kVop3) && source_count(shape) == 3))) {
     op.flags |= kKeepHigh;
   }
   const u32 changed = kClamp | kOmodMask | kDstHigh | kDpp16 | kDpp8 | kSdwa | kKeepHigh;

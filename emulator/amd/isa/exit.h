@@ -10,16 +10,16 @@ namespace doorbell::emulator::amd {
 struct Exit {
   enum class Kind : u8 {
     EndProgram,
-    Barrier,  // signals the group's barrier and waits at it
+    Barrier,        // signals the group's barrier and waits at it
     BarrierSignal,  // gfx12: signals `barrier` and goes on; with `value` 1 SCC is to be set to
                     // whether this wave was the first to
     BarrierWait,    // gfx12: waits at `barrier`
-    Budget,   // as many instructions as were asked for: run again
-    Sleep,    // s_sleep and its like: others may go first
-    Fault,    // a memory access that may not be: pc, lane, address
-    Illegal,  // an instruction that the chip, or this emulator, does not have: pc, name
-    Trap,     // s_trap: `value` is its number
-    Message,  // s_sendmsg, s_sendmsg_rtn: `value` is the message
+    Budget,         // as many instructions as were asked for: run again
+    Sleep,          // s_sleep and its like: others may go first
+    Fault,          // a memory access that may not be: pc, lane, address
+    Illegal,        // an instruction that the chip, or this emulator, does not have: pc, name
+    Trap,           // s_trap: `value` is its number
+    Message,        // s_sendmsg, s_sendmsg_rtn: `value` is the message
   };
   Kind kind = Kind::Budget;
   // Of the instruction that stopped. The wave's own pc is where it goes on: behind the instruction,

@@ -10,11 +10,11 @@ namespace {
 
 // Appended to say which chip, encoding or form of address: decoding sees those in the words.
 constexpr std::string_view kSuffixes[] = {
-    "vi",     "ci",     "si",      "e32",    "e64",   "e96",       "dpp",    "dpp8",   "sdwa",
-    "t16",    "fake16", "w32",     "w64",    "opsel", "nosdst",    "alt",    "acd",    "vcd",
-    "IMM",    "SGPR",   "SADDR",   "SVS",    "ST",    "OFFSET",    "OFFEN",  "IDXEN",  "BOTHEN",
-    "ADDR64", "RTN",    "twoaddr", "mac",    "pad",   "s",         "nop",    "vgpr",   "agpr",
-    "BO",     "VBUFFER", "lds",    "format", "noTFE", "threeaddr", "agpr_s", "exact",
+    "vi",     "ci",      "si",      "e32",    "e64",   "e96",       "dpp",    "dpp8",  "sdwa",
+    "t16",    "fake16",  "w32",     "w64",    "opsel", "nosdst",    "alt",    "acd",   "vcd",
+    "IMM",    "SGPR",    "SADDR",   "SVS",    "ST",    "OFFSET",    "OFFEN",  "IDXEN", "BOTHEN",
+    "ADDR64", "RTN",     "twoaddr", "mac",    "pad",   "s",         "nop",    "vgpr",  "agpr",
+    "BO",     "VBUFFER", "lds",     "format", "noTFE", "threeaddr", "agpr_s", "exact",
 };
 
 bool is_suffix(std::string_view token) {
@@ -73,12 +73,24 @@ constexpr std::string_view kNum = "_NUM_";
 
 // Names of widths in memory instructions, longest first.
 constexpr Alias kWidths[] = {
-    {"DWORDX16", "B512"},        {"DWORDX8", "B256"},         {"DWORDX4", "B128"},
-    {"DWORDX3", "B96"},          {"DWORDX2", "B64"},          {"DWORD", "B32"},
-    {"UBYTE_D16_HI", "D16_HI_U8"}, {"SBYTE_D16_HI", "D16_HI_I8"}, {"UBYTE_D16", "D16_U8"},
-    {"SBYTE_D16", "D16_I8"},     {"SHORT_D16_HI", "D16_HI_B16"}, {"SHORT_D16", "D16_B16"},
-    {"BYTE_D16_HI", "D16_HI_B8"}, {"UBYTE", "U8"},             {"SBYTE", "I8"},
-    {"USHORT", "U16"},           {"SSHORT", "I16"},           {"BYTE", "B8"},
+    {"DWORDX16", "B512"},
+    {"DWORDX8", "B256"},
+    {"DWORDX4", "B128"},
+    {"DWORDX3", "B96"},
+    {"DWORDX2", "B64"},
+    {"DWORD", "B32"},
+    {"UBYTE_D16_HI", "D16_HI_U8"},
+    {"SBYTE_D16_HI", "D16_HI_I8"},
+    {"UBYTE_D16", "D16_U8"},
+    {"SBYTE_D16", "D16_I8"},
+    {"SHORT_D16_HI", "D16_HI_B16"},
+    {"SHORT_D16", "D16_B16"},
+    {"BYTE_D16_HI", "D16_HI_B8"},
+    {"UBYTE", "U8"},
+    {"SBYTE", "I8"},
+    {"USHORT", "U16"},
+    {"SSHORT", "I16"},
+    {"BYTE", "B8"},
     {"SHORT", "B16"},
 };
 
@@ -91,8 +103,8 @@ void replace_first(std::string& name, std::string_view from, std::string_view to
 void rename_memory(std::string& name) {
   replace_first(name, "DS_READ", "DS_LOAD");
   replace_first(name, "DS_WRITE", "DS_STORE");
-  const bool moves = name.find("_LOAD_") != std::string::npos ||
-                     name.find("_STORE_") != std::string::npos;
+  const bool moves =
+      name.find("_LOAD_") != std::string::npos || name.find("_STORE_") != std::string::npos;
   if (!moves || name.starts_with("DS_")) return;
   for (const Alias& width : kWidths) {
     if (name.find(width.from) == std::string::npos) continue;

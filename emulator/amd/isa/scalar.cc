@@ -20,15 +20,15 @@ i32 extract_i32(i32 a, u32 b) {
   const u32 width = b >> 16 & 127;
   if (width == 0) return 0;
   const i32 shifted = a >> (b & 31);
-  return width >= 32 ? shifted : static_cast<i32>(static_cast<u32>(shifted) << (32 - width)) >>
-                                     (32 - width);
+  return width >= 32 ? shifted
+                     : static_cast<i32>(static_cast<u32>(shifted) << (32 - width)) >> (32 - width);
 }
 i64 extract_i64(i64 a, u32 b) {
   const u32 width = b >> 16 & 127;
   if (width == 0) return 0;
   const i64 shifted = a >> (b & 63);
-  return width >= 64 ? shifted : static_cast<i64>(static_cast<u64>(shifted) << (64 - width)) >>
-                                     (64 - width);
+  return width >= 64 ? shifted
+                     : static_cast<i64>(static_cast<u64>(shifted) << (64 - width)) >> (64 - width);
 }
 
 template <u32 shift>
@@ -76,10 +76,10 @@ constexpr Entry kArithmetic[] = {
     scalar<[](bool& scc, i32 a, i32 b) {
       i32 r; scc = __builtin_sub_overflow(a, b, &r); return r; }>("S_SUB_I32"),
     scalar<[](bool& scc, u32 a, u32 b) {
-      u64 r = u64{a} + b + (scc ? 1 : 0); scc = r >> 32 != 0; return static_cast<u32>(r);
+      u64 r = u64{a} + b + (scc ? 1 : 0); scc = (r >> 32) != 0; return static_cast<u32>(r);
     }>("S_ADDC_U32"),
     scalar<[](bool& scc, u32 a, u32 b) {
-      u64 r = u64{a} - b - (scc ? 1 : 0); scc = r >> 32 != 0; return static_cast<u32>(r);
+      u64 r = u64{a} - b - (scc ? 1 : 0); scc = (r >> 32) != 0; return static_cast<u32>(r);
     }>("S_SUBB_U32"),
     scalar<[](u64 a, u64 b) { return a + b; }>("S_ADD_U64"),
     scalar<[](u64 a, u64 b) { return a - b; }>("S_SUB_U64"),
@@ -93,8 +93,8 @@ constexpr Entry kArithmetic[] = {
     scalar<[](bool& scc, i32 a, i32 b) { scc = a >= b; return a >= b ? a : b; }>("S_MAX_I32"),
     scalar<[](bool& scc, u32 a, u32 b) { scc = a >= b; return a >= b ? a : b; }>("S_MAX_U32"),
     scalar<[](u32 a, u32 b) { return a * b; }>("S_MUL_I32"),
-    scalar<[](u32 a, u32 b) { return static_cast<u32>(u64{a} * b >> 32); }>("S_MUL_HI_U32"),
-    scalar<[](i32 a, i32 b) { return static_cast<u32>(i64{a} * b >> 32); }>("S_MUL_HI_I32"),
+    scalar<[](u32 a, u32 b) { return static_cast<u32>((u64{a} * b >> 32)); }>("S_MUL_HI_U32"),
+    scalar<[](i32 a, i32 b) { return static_cast<u32>((i64{a} * b >> 32)); }>("S_MUL_HI_I32"),
     scalar<[](bool& scc, u32 a, u32 b) { return shift_add<1>(scc, a, b); }>("S_LSHL1_ADD_U32"),
     scalar<[](bool& scc, u32 a, u32 b) { return shift_add<2>(scc, a, b); }>("S_LSHL2_ADD_U32"),
     scalar<[](bool& scc, u32 a, u32 b) { return shift_add<3>(scc, a, b); }>("S_LSHL3_ADD_U32"),
@@ -122,17 +122,17 @@ constexpr Entry kBits[] = {
     scalar_bits<[](u64 a) { return ~a; }>("S_NOT_B64"),
     scalar_bits<[](u32 a, u32 b) { return a << (b & 31); }>("S_LSHL_B32"),
     scalar_bits<[](u64 a, u32 b) { return a << (b & 63); }>("S_LSHL_B64"),
-    scalar_bits<[](u32 a, u32 b) { return a >> (b & 31); }>("S_LSHR_B32"),
-    scalar_bits<[](u64 a, u32 b) { return a >> (b & 63); }>("S_LSHR_B64"),
-    scalar_bits<[](i32 a, u32 b) { return a >> (b & 31); }>("S_ASHR_I32"),
-    scalar_bits<[](i64 a, u32 b) { return a >> (b & 63); }>("S_ASHR_I64"),
+    scalar_bits<[](u32 a, u32 b) { return (a >> (b & 31)); }>("S_LSHR_B32"),
+    scalar_bits<[](u64 a, u32 b) { return (a >> (b & 63)); }>("S_LSHR_B64"),
+    scalar_bits<[](i32 a, u32 b) { return (a >> (b & 31)); }>("S_ASHR_I32"),
+    scalar_bits<[](i64 a, u32 b) { return (a >> (b & 63)); }>("S_ASHR_I64"),
     scalar_bits<[](u32 a, u32 b) { return extract_u32(a, b); }>("S_BFE_U32"),
     scalar_bits<[](i32 a, u32 b) { return extract_i32(a, b); }>("S_BFE_I32"),
     scalar_bits<[](u64 a, u32 b) { return extract_u64(a, b); }>("S_BFE_U64"),
     scalar_bits<[](i64 a, u32 b) { return extract_i64(a, b); }>("S_BFE_I64"),
     scalar<[](u32 a, u32 b) { return ((1u << (a & 31)) - 1) << (b & 31); }>("S_BFM_B32"),
     scalar<[](u32 a, u32 b) { return ((u64{1} << (a & 63)) - 1) << (b & 63); }>("S_BFM_B64"),
-    scalar<[](u32 a) { return static_cast<u32>(reverse(a) >> 32); }>("S_BREV_B32"),
+    scalar<[](u32 a) { return static_cast<u32>((reverse(a) >> 32)); }>("S_BREV_B32"),
     scalar<[](u64 a) { return reverse(a); }>("S_BREV_B64"),
     scalar_bits<[](u32 a) { return 32 - std::popcount(a); }>("S_BCNT0_I32_B32"),
     scalar_bits<[](u64 a) { return 64 - std::popcount(a); }>("S_BCNT0_I32_B64"),
@@ -168,20 +168,20 @@ constexpr Entry kMoves[] = {
     scalar<[](u32 a) { return static_cast<i32>(static_cast<i16>(a)); }>("S_SEXT_I32_I16"),
     scalar<[](u32 a, u32 b) { return (a & 0xffff) | b << 16; }>("S_PACK_LL_B32_B16"),
     scalar<[](u32 a, u32 b) { return (a & 0xffff) | (b & 0xffff0000); }>("S_PACK_LH_B32_B16"),
-    scalar<[](u32 a, u32 b) { return a >> 16 | (b & 0xffff0000); }>("S_PACK_HH_B32_B16"),
-    scalar<[](u32 a, u32 b) { return a >> 16 | b << 16; }>("S_PACK_HL_B32_B16"),
+    scalar<[](u32 a, u32 b) { return ((a >> 16) | (b & 0xffff0000)); }>("S_PACK_HH_B32_B16"),
+    scalar<[](u32 a, u32 b) { return ((a >> 16) | b << 16); }>("S_PACK_HL_B32_B16"),
 };
 
 constexpr Entry kCompares[] = {
     scalar_compare<[](u32 a, u32 b) { return a == b; }>("S_CMP_EQ_U32"),
     scalar_compare<[](u32 a, u32 b) { return a != b; }>("S_CMP_LG_U32"),
-    scalar_compare<[](u32 a, u32 b) { return a > b; }>("S_CMP_GT_U32"),
+    scalar_compare<[](u32 a, u32 b) { return (a > b); }>("S_CMP_GT_U32"),
     scalar_compare<[](u32 a, u32 b) { return a >= b; }>("S_CMP_GE_U32"),
     scalar_compare<[](u32 a, u32 b) { return a < b; }>("S_CMP_LT_U32"),
     scalar_compare<[](u32 a, u32 b) { return a <= b; }>("S_CMP_LE_U32"),
     scalar_compare<[](i32 a, i32 b) { return a == b; }>("S_CMP_EQ_I32"),
     scalar_compare<[](i32 a, i32 b) { return a != b; }>("S_CMP_LG_I32"),
-    scalar_compare<[](i32 a, i32 b) { return a > b; }>("S_CMP_GT_I32"),
+    scalar_compare<[](i32 a, i32 b) { return (a > b); }>("S_CMP_GT_I32"),
     scalar_compare<[](i32 a, i32 b) { return a >= b; }>("S_CMP_GE_I32"),
     scalar_compare<[](i32 a, i32 b) { return a < b; }>("S_CMP_LT_I32"),
     scalar_compare<[](i32 a, i32 b) { return a <= b; }>("S_CMP_LE_I32"),
@@ -235,13 +235,13 @@ constexpr Entry kConstants[] = {
     {"S_MULK_I32", {Type::B32, {Type::B32}, 0}, &multiply_constant},
     constant_compare<[](u32 a, u32 k) { return a == k; }>("S_CMPK_EQ_I32"),
     constant_compare<[](u32 a, u32 k) { return a != k; }>("S_CMPK_LG_I32"),
-    constant_compare<[](u32 a, u32 k) { return as_signed(a) > as_signed(k); }>("S_CMPK_GT_I32"),
+    constant_compare<[](u32 a, u32 k) { return (as_signed(a) > as_signed(k)); }>("S_CMPK_GT_I32"),
     constant_compare<[](u32 a, u32 k) { return as_signed(a) >= as_signed(k); }>("S_CMPK_GE_I32"),
     constant_compare<[](u32 a, u32 k) { return as_signed(a) < as_signed(k); }>("S_CMPK_LT_I32"),
     constant_compare<[](u32 a, u32 k) { return as_signed(a) <= as_signed(k); }>("S_CMPK_LE_I32"),
     constant_compare<[](u32 a, u32 k) { return a == k; }, false>("S_CMPK_EQ_U32"),
     constant_compare<[](u32 a, u32 k) { return a != k; }, false>("S_CMPK_LG_U32"),
-    constant_compare<[](u32 a, u32 k) { return a > k; }, false>("S_CMPK_GT_U32"),
+    constant_compare<[](u32 a, u32 k) { return (a > k); }, false>("S_CMPK_GT_U32"),
     constant_compare<[](u32 a, u32 k) { return a >= k; }, false>("S_CMPK_GE_U32"),
     constant_compare<[](u32 a, u32 k) { return a < k; }, false>("S_CMPK_LT_U32"),
     constant_compare<[](u32 a, u32 k) { return a <= k; }, false>("S_CMPK_LE_U32"),

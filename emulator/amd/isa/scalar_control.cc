@@ -157,9 +157,7 @@ void set_hardware_register(Wave& wave, u32 id, u32 value) {
       wave.mode_rest = value;
       set_host_float_mode(wave);
       break;
-    case kFlatScratchLow:
-      wave.flat_scratch = (wave.flat_scratch & ~u64{0xffffffff}) | value;
-      break;
+    case kFlatScratchLow: wave.flat_scratch = (wave.flat_scratch & ~u64{0xffffffff}) | value; break;
     case kFlatScratchHigh:
       wave.flat_scratch = (wave.flat_scratch & 0xffffffff) | u64{value} << 32;
       break;
@@ -198,8 +196,8 @@ Flow set_register_constant(Wave& wave, const Operation& op) {
 }
 template <u32 shift>
 Flow set_mode_bits(Wave& wave, const Operation& op) {
-  const u32 bits = (wave.float_mode() & ~(15u << shift)) |
-                   (static_cast<u32>(op.immediate) & 15) << shift;
+  const u32 bits = (wave.float_mode() & ~(15u << shift)) | (static_cast<u32>(op.immediate) & 15)
+                                                               << shift;
   wave.set_float_mode(bits);
   set_host_float_mode(wave);
   return Flow::Next;

@@ -16,8 +16,10 @@ inline CachePolicy scalar_policy(const Wave& wave, const Operation& op) {
   const u32 word = op.words[0];
   switch (wave.chip->generation) {
     case Generation::Gfx9: return static_cast<CachePolicy>(word >> 16 & 1);
-    case Generation::Gfx10: return static_cast<CachePolicy>((word >> 16 & 1) | (word >> 14 & 1) << 2);
-    case Generation::Gfx11: return static_cast<CachePolicy>((word >> 14 & 1) | (word >> 13 & 1) << 2);
+    case Generation::Gfx10:
+      return static_cast<CachePolicy>((word >> 16 & 1) | (word >> 14 & 1) << 2);
+    case Generation::Gfx11:
+      return static_cast<CachePolicy>((word >> 14 & 1) | (word >> 13 & 1) << 2);
     default: return static_cast<CachePolicy>((word >> 23 & 3) | (word >> 21 & 3) << 3);
   }
 }
@@ -47,8 +49,8 @@ Flow scalar_load_from(Wave& wave, const Operation& op, u64 address) {
 
 template <class Memory, u32 bytes, bool is_signed>
 Flow scalar_load(Wave& wave, const Operation& op) {
-  const u64 address = wave.pair(op.src[0].index) + static_cast<u64>(op.immediate) +
-                      read_32(wave, op.src[1]);
+  const u64 address =
+      wave.pair(op.src[0].index) + static_cast<u64>(op.immediate) + read_32(wave, op.src[1]);
   return scalar_load_from<Memory, bytes, is_signed>(wave, op, address);
 }
 
@@ -87,8 +89,8 @@ constexpr Entry scalar_load_entry(std::string_view name) {
 }
 template <class Memory, u32 bytes, bool is_signed = false>
 constexpr Entry scalar_buffer_entry(std::string_view name) {
-  return {name, {Type::B32, {Type::B64, Type::B32}, 0},
-          &scalar_buffer_load<Memory, bytes, is_signed>};
+  return {
+      name, {Type::B32, {Type::B64, Type::B32}, 0}, &scalar_buffer_load<Memory, bytes, is_signed>};
 }
 
 template <class Memory>

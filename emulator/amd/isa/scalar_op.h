@@ -34,8 +34,7 @@ inline u32 read_32(const Wave& wave, const Source& source) {
   return static_cast<u32>(scalar_value(wave, source));
 }
 inline u64 read_64(const Wave& wave, const Source& source) {
-  return source.kind == Source::Kind::Scalar ? wave.pair(source.index)
-                                             : scalar_value(wave, source);
+  return source.kind == Source::Kind::Scalar ? wave.pair(source.index) : scalar_value(wave, source);
 }
 
 // Denormals as MODE says: 0 where they are flushed. keep is MODE's bit.

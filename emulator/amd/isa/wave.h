@@ -29,8 +29,9 @@ enum ScalarRegister : u16 {
 
 // The MODE register's floating-point part. [RDNA3 ISA, "Mode register"]
 struct FloatMode {
-  u8 round_32 = 0, round_64 = 0;    // 0 nearest even, 1 up, 2 down, 3 towards zero
-  u8 denorm_32 = 3, denorm_64 = 3;  // bit 0: inputs are kept, bit 1: results are; 64 is 16-bit's too
+  u8 round_32 = 0, round_64 = 0;  // 0 nearest even, 1 up, 2 down, 3 towards zero
+  u8 denorm_32 = 3,
+     denorm_64 = 3;  // bit 0: inputs are kept, bit 1: results are; 64 is 16-bit's too
 };
 
 struct Wave {
@@ -57,18 +58,18 @@ struct Wave {
   u32 index_mode = 0;       // gfx9's s_set_gpr_idx_on: which operands M0 moves; 0: off
 
   // ---- what the launch gave it; amd/compute sets it ----
-  u32 vgpr_count, sgpr_count;          // as the kernel descriptor allocates
-  u8* lds = nullptr;                   // the work group's, borrowed from it
+  u32 vgpr_count, sgpr_count;  // as the kernel descriptor allocates
+  u8* lds = nullptr;           // the work group's, borrowed from it
   u32 lds_bytes = 0;
-  u64 scratch_base = 0;                // of this wave, in device addresses
+  u64 scratch_base = 0;  // of this wave, in device addresses
   u32 scratch_bytes_per_lane = 0;
   u64 shared_aperture = 0, private_aperture = 0;  // as src_shared_base, src_private_base read
-  u64 flat_scratch = 0;                // the base that SCRATCH and FLAT use on every chip
-  u64 clock = 0;                       // instructions executed; what s_memtime and the like read
+  u64 flat_scratch = 0;  // the base that SCRATCH and FLAT use on every chip
+  u64 clock = 0;         // instructions executed; what s_memtime and the like read
   u32 hardware_id = 0;
   u32 wave_in_group = 0;
-  void* memory = nullptr;              // the policy object that run() was given
-  void* group = nullptr;               // amd/compute's work group, for its own use
+  void* memory = nullptr;  // the policy object that run() was given
+  void* group = nullptr;   // amd/compute's work group, for its own use
 
   Exit exit;  // filled in by the handler that returns Flow::Stop
 

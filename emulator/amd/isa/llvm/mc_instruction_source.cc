@@ -63,8 +63,8 @@ class McSource final : public InstructionSource {
     context_ = std::make_unique<llvm::MCContext>(triple_, assembly_.get(), registers_.get(),
                                                  subtarget_.get());
     disassembler_.reset(target.createMCDisassembler(*subtarget_, *context_));
-    printer_.reset(target.createMCInstPrinter(triple_, assembly_->getAssemblerDialect(),
-                                              *assembly_, *instructions_, *registers_));
+    printer_.reset(target.createMCInstPrinter(triple_, assembly_->getAssemblerDialect(), *assembly_,
+                                              *instructions_, *registers_));
   }
 
   bool usable() const { return disassembler_ != nullptr && printer_ != nullptr; }
@@ -108,12 +108,11 @@ class McSource final : public InstructionSource {
 
 class McSources final : public InstructionSources {
  public:
-  Result<std::unique_ptr<InstructionSource>> open(std::string_view chip,
-                                                  u32 lanes) const override {
+  Result<std::unique_ptr<InstructionSource>> open(std::string_view chip, u32 lanes) const override {
     const llvm::Target* target = amdgpu();
     if (target == nullptr) return fail(ErrorKind::Unsupported, "this LLVM has no AMD GPUs");
-    const char* features = lanes == 64 ? "+wavefrontsize64,-wavefrontsize32"
-                                       : "+wavefrontsize32,-wavefrontsize64";
+    const char* features =
+        lanes == 64 ? "+wavefrontsize64,-wavefrontsize32" : "+wavefrontsize32,-wavefrontsize64";
     if (chip.starts_with("gfx9")) features = "";
     auto source = std::make_unique<McSource>(*target, std::string(chip), features);
     if (!source->usable()) {
