@@ -1,6 +1,263 @@
+// The scheduler of an emulated GPU (gpu.h).
 #include "emulator/amd/cp/gpu.h"
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "emulator/amd/cp/caches.h"
+#include "emulator/amd/cp/make_queue.h"
+#include "emulator/amd/cp/rules.h"
+
 namespace doorbell::emulator::amd {
+
+namespace {
+
+void spin() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace
+
+class Gpu::Impl {
+ public:
+  explicit Impl(const GpuOptions& options)
+      : options_(options),
+        caches_(options.adversarial
+                    ? std::make_unique<Caches>(cache_shape(options.generation, options.xccs),
+                                               *options.checks)
+                    : nullptr),
+        context_(*options.memory, caches_.get()) {
+    context_.generation = options.generation;
+    context_.xccs = options.xccs;
+    context_.lds_unit = options.lds_unit;
+    context_.index = options.index;
+    context_.launcher = options.launcher;
+    context_.checks = options.checks;
+    context_.trace = options.trace;
+    context_.hook = options.hook;
+    context_.adversarial = options.adversarial;
+    context_.random.seed(options.seed);
+    if (options.lockstep) {
+      context_.clock = [this] { return virtual_time_; };
+    } else {
+      context_.clock = [] {
+        return static_cast<u64>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                    std::chrono::steady_clock::now().time_since_epoch())
+                                    .count()) /
+               10;
+      };
+      thread_ = std::thread([this] { run(); });
+    }
+  }
+
+  ~Impl() {
+    quit_.store(true);
+    wake();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  Result<QueueId> add(const QueueDescription& description) {
+    QueueId id = next_id_.fetch_add(1);
+    std::unique_ptr<Queue> queue = make_queue(id, description, context_);
+    Visit visit(*this);
+    std::lock_guard doors(doors_);
+    queues_.push_back(std::move(queue));
+    if (description.polled_doorbell) polled_.store(true);
+    wake();
+    return id;
+  }
+
+  Result<void> remove(QueueId id) {
+    Visit visit(*this);
+    std::lock_guard doors(doors_);
+    usize removed = std::erase_if(queues_, [&](const auto& queue) { return queue->id() == id; });
+    if (removed == 0) return fail(ErrorKind::NotFound, "no queue {}", id);
+    return {};
+  }
+
+  Result<void> update(QueueId id, const QueueDescription& description) {
+    Visit visit(*this);
+    std::lock_guard doors(doors_);
+    Queue* queue = find(id);
+    if (!queue) return fail(ErrorKind::NotFound, "no queue {}", id);
+    queue->update(description);
+    wake();
+    return {};
+  }
+
+  void ring(QueueId id, u64 value, unsigned bytes) {
+    {
+      std::lock_guard doors(doors_);
+      if (options_.hook && !options_.hook->doorbell(id, value)) return;
+      Queue* queue = find(id);
+      if (queue)
+        queue->announce(value, bytes);
+      else
+        options_.checks->report(kDoorbellOfNobody,
+                                fmt::format("{:#x} stored at the doorbell of queue {}, which is "
+                                            "none",
+                                            value, id));
+    }
+    wake();
+  }
+
+  void wake() {
+    wakes_.fetch_add(1, std::memory_order_release);
+    wakes_.notify_one();
+  }
+
+  void quiesce() { Visit visit(*this); }
+
+  void unmapped(u64 start, u64 end) {
+    Visit visit(*this);
+    if (caches_) caches_->forget(start, end);
+  }
+
+  bool run_until_idle() {
+    bool moved = false, again = true;
+    while (again) {
+      again = pass().moved;
+      moved |= again;
+    }
+    return moved;
+  }
+
+  Caches* caches() { return caches_.get(); }
+
+ private:
+  // Whoever is not the GPU's thread and wants its state. Keeps the thread from taking the lock
+  // again at once, for mutexes are not fair.
+  class Visit {
+   public:
+    explicit Visit(Impl& gpu) : gpu_(gpu) {
+      gpu_.visitors_.fetch_add(1);
+      gpu_.running_.lock();
+    }
+    ~Visit() {
+      gpu_.running_.unlock();
+      gpu_.visitors_.fetch_sub(1);
+    }
+
+   private:
+    Impl& gpu_;
+  };
+
+  struct Pass {
+    bool moved = false;
+    bool waiting = false;  // some queue polls memory
+  };
+
+  Queue* find(QueueId id) {
+    auto found = std::ranges::find(queues_, id, [](const auto& queue) { return queue->id(); });
+    return found == queues_.end() ? nullptr : found->get();
+  }
+
+  // Every queue has its turn once; then interrupts, with no lock held.
+  Pass pass() {
+    Pass result;
+    std::vector<Interrupt> interrupts;
+    {
+      std::lock_guard lock(running_);
+      usize first = context_.adversarial ? context_.random() : next_;
+      for (usize i = 0; i < queues_.size(); ++i) {
+        ++virtual_time_;
+        next_ = first + i + 1;
+        Step step = queues_[(first + i) % queues_.size()]->step();
+        result.moved |= step == Step::Moved;
+        result.waiting |= step == Step::Waiting;
+        // A stop is an event, and happens once: its interrupt is waiting to be delivered.
+        if (!context_.interrupts.empty()) break;
+      }
+      interrupts.swap(context_.interrupts);
+    }
+    for (const Interrupt& interrupt : interrupts) deliver(interrupt);
+    result.moved |= !interrupts.empty();
+    return result;
+  }
+
+  void deliver(const Interrupt& interrupt) {
+    if (auto* event = std::get_if<EventInterrupt>(&interrupt))
+      options_.interrupts->signal(event->context_id, event->valid_bits);
+    else if (auto* fault = std::get_if<MemoryFault>(&interrupt))
+      options_.interrupts->memory_fault(*fault);
+    else
+      options_.interrupts->hw_exception(std::get<HwException>(interrupt));
+  }
+
+  void run() {
+    u32 turn = 0;
+    while (!quit_.load(std::memory_order_acquire)) {
+      u32 wakes = wakes_.load(std::memory_order_acquire);
+      while (visitors_.load(std::memory_order_acquire) > 0) std::this_thread::yield();
+      Pass done = pass();
+      if (done.moved)
+        turn = 0;
+      else if (done.waiting || polled_.load(std::memory_order_relaxed))
+        relax(turn++);
+      else
+        sleep(wakes, turn);
+    }
+  }
+
+  // While memory is polled that nobody tells us about: quick at first, for a fence or a doorbell is
+  // mostly near; after a while the processor is somebody else's.
+  static void relax(u32 turn) {
+    if (turn < 1000)
+      spin();
+    else if (turn < 1500)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(std::chrono::microseconds(turn < 5000 ? 20 : 100));
+  }
+
+  // Until a doorbell or a change of the queues.
+  void sleep(u32 wakes, u32& turn) {
+    if (turn < 1000) {
+      spin();
+      ++turn;
+      return;
+    }
+    wakes_.wait(wakes, std::memory_order_acquire);
+    turn = 0;
+  }
+
+  const GpuOptions options_;
+  std::unique_ptr<Caches> caches_;
+  GpuContext context_;                          // under running_
+  std::mutex running_;                          // one pass at a time
+  std::mutex doors_;                            // queues_, which changes under running_ too
+  std::vector<std::unique_ptr<Queue>> queues_;  // by id
+  usize next_ = 0;                              // whose turn it is; under running_
+  std::atomic<QueueId> next_id_{0};
+  std::atomic<int> visitors_{0};
+  std::atomic<u32> wakes_{0};
+  std::atomic<bool> quit_{false}, polled_{false};
+  u64 virtual_time_ = 0;  // lockstep's, in ticks of the clock; under running_
+  std::thread thread_;
+};
+
+Gpu::Gpu(const GpuOptions& options) : impl_(std::make_unique<Impl>(options)) {}
+Gpu::~Gpu() = default;
+
+Result<QueueId> Gpu::add_queue(const QueueDescription& description) {
+  return impl_->add(description);
+}
+Result<void> Gpu::remove_queue(QueueId id) { return impl_->remove(id); }
+Result<void> Gpu::update_queue(QueueId id, const QueueDescription& description) {
+  return impl_->update(id, description);
+}
+void Gpu::ring(QueueId id, u64 value, unsigned bytes) { impl_->ring(id, value, bytes); }
+void Gpu::poke() { impl_->wake(); }
+bool Gpu::run_until_idle() { return impl_->run_until_idle(); }
+void Gpu::quiesce() { impl_->quiesce(); }
+void Gpu::unmapped(u64 start, u64 end) { impl_->unmapped(start, end); }
+Caches* Gpu::caches() { return impl_->caches(); }
 
 void run_until_idle(std::span<Gpu* const> gpus) {
   bool moved = true;

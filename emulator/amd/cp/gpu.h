@@ -11,6 +11,7 @@
 #include <span>
 
 #include "base/util/result.h"
+#include "drivers/amd/hw/generation.h"
 #include "emulator/amd/cp/queue_description.h"
 
 namespace doorbell::emulator {
@@ -21,18 +22,23 @@ class Trace;
 
 namespace doorbell::emulator::amd {
 
-struct Chip;
+class Caches;
+class Launcher;
 class PacketHook;
 
 struct GpuOptions {
-  const Chip* chip = nullptr;            // borrowed, static
-  const AddressSpace* memory = nullptr;  // borrowed: outlives the Gpu
-  Interrupts* interrupts = nullptr;      // borrowed: outlives the Gpu
-  Checks* checks = nullptr;              // borrowed: outlives the Gpu
-  Trace* trace = nullptr;                // borrowed, or null: nobody listens
-  PacketHook* hook = nullptr;            // borrowed, or null: packets run as written
-  bool lockstep = false;                 // no thread; run_until_idle() does the work
-  bool adversarial = false;              // the weakest legal hardware: see caches.h, pipeline.h
+  ::doorbell::amd::hw::Generation generation = ::doorbell::amd::hw::Generation::Gfx11;
+  u32 xccs = 1;                          // of the partition
+  u32 lds_unit = 512;                    // bytes per unit of RSRC2's LDS_SIZE
+  int index = 0;                         // of this GPU in the trace
+  const AddressSpace* memory = nullptr;  // all borrowed, and outlive the Gpu
+  Interrupts* interrupts = nullptr;
+  Checks* checks = nullptr;
+  Launcher* launcher = nullptr;  // runs the grids
+  Trace* trace = nullptr;        // or null: nobody listens
+  PacketHook* hook = nullptr;    // or null: packets run as written
+  bool lockstep = false;         // no thread; run_until_idle() does the work
+  bool adversarial = false;      // the weakest legal hardware: see caches.h, pipeline.h
   u64 seed = 0;
 };
 
@@ -64,6 +70,11 @@ class Gpu {
   // The address space changed: a translation or decoded code may be stale, and what is unmapped
   // while a queue uses it is a fault. Returns when no access to the old mapping is under way.
   void quiesce();
+  // As quiesce(), and [start, end) is mapped no more: caches hold nothing of it.
+  void unmapped(u64 start, u64 end);
+
+  // The caches of the adversarial mode, for the launcher; null in the fast one.
+  Caches* caches();
 
  private:
   class Impl;

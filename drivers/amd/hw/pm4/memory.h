@@ -81,6 +81,35 @@ struct WaitReg {
 };
 static_assert(sound<WaitReg>());
 
+// WAIT_REG_MEM64: the same on 64 bits of memory, which lie at a multiple of 8.
+// [nvd.h PACKET3_WAIT_REG_MEM64; GPUOpen-Drivers/pal gfx9_f32_mec_pm4_packets.h
+// PM4_MEC_WAIT_REG_MEM64]
+struct WaitRegMem64 {
+  static constexpr u32 kWords = 9, kHeader = packet3(Opcode::WaitRegMem64, kWords);
+
+  Compare function = Compare::GreaterEqual;
+  WaitSpace space = WaitSpace::Memory;
+  WaitOperation operation = WaitOperation::Wait;
+  CachePolicy cache_policy = CachePolicy::Lru;
+  u64 addr = 0;
+  u64 reference = 0, mask = ~u64{0};
+  u16 poll_interval = 4;
+  bool optimize_ace_offload_mode = false;
+
+  static constexpr void fields(auto& p, auto f) {
+    f("function", word(1, 2, 0), p.function);
+    f("space", word(1, 5, 4), p.space);
+    f("operation", word(1, 7, 6), p.operation);
+    f("cache_policy", word(1, 26, 25), p.cache_policy);
+    f("addr", Bits{127, 67}, p.addr, Shift{3});
+    f("reference", Bits{191, 128}, p.reference);
+    f("mask", Bits{255, 192}, p.mask);
+    f("poll_interval", word(8, 15, 0), p.poll_interval);
+    f("optimize_ace_offload_mode", word(8, 31, 31), p.optimize_ace_offload_mode);
+  }
+};
+static_assert(sound<WaitRegMem64>());
+
 // [soc15d.h PACKET3_COPY_DATA__SRC_SEL, __DST_SEL; 1 and 5 are obsolete names of L2]
 enum class CopySource : u8 {
   Register,

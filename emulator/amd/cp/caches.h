@@ -1,0 +1,158 @@
+// The caches of one emulated GPU as the weakest hardware that the documents allow: a line stays,
+// stale, until the invalidate that covers it; what a kernel wrote stays in the L2 until a
+// write-back does. Used in adversarial mode only; there is no capacity, so that chance never hides
+// a missing bit. AdversarialMemory (adversarial_memory.h) is the waves' door to it, GuestMemory
+// (guest_memory.h) that of the command processors.
+//
+//   vector  V$  one per unit (a CU of gfx9, a WGP later): written through, its own stores update it
+//   scalar  K$, instructions I$  one per unit: read only
+//   GL1     gfx10 and gfx11, one per shader array: read only, stores pass it; V$ and K$ fill from
+//   it L2      one per XCC: written back. Serves waves; whether the command processor and SDMA too
+//   is
+//           the chip's.
+//
+// Memory that is Coherent or Uncached passes the L2 by, never the caches above it: their
+// invalidation at a kernel's start is what makes a ring of kernel arguments in uncached memory
+// work. [LLVM AMDGPUUsage "Memory Model gfx942/gfx10-gfx11/gfx12"; Mesa radv_cmd_buffer.c and
+// ac_cmdbuf, *_cs_emit_cache_flush: which bits go together]
+#pragma once
+
+#include <array>
+#include <functional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "drivers/amd/hw/generation.h"
+#include "emulator/amd/cp/guest_memory.h"
+#include "emulator/core/address_space.h"
+#include "emulator/core/checks.h"
+
+namespace doorbell::emulator::amd {
+
+struct CacheShape {
+  u32 xccs = 1;
+  u32 units = 2;            // of each XCC
+  u32 units_per_array = 2;  // that share a GL1
+  bool gl1 = true;
+  // gfx9's SDMA is no client of the L2 (it sits on the other memory hub); that of gfx10 and gfx11
+  // reads through it without filling it, and its writes go past and take the line along
+  // [linux amdgpu_sdma.h CACHE_READ_POLICY_L2__NOA, CACHE_WRITE_POLICY_L2__BYPASS]; gfx12's neither
+  // [Mesa ac_gpu_info.h cp_sdma_ge_use_system_memory_scope].
+  bool l2_serves_sdma = true;
+  // The command processor of gfx9 to gfx11 is a client of the L2; gfx12's is not [the same].
+  bool l2_serves_cp = true;
+};
+CacheShape cache_shape(::doorbell::amd::hw::Generation generation, u32 xccs);
+
+// What one packet or instruction asks of the caches.
+struct CacheActions {
+  bool vector = false, scalar = false, instructions = false, gl1 = false;
+  bool l2_invalidate = false, l2_write_back = false;
+  u64 start = 0, end = ~u64{0};  // of addresses
+
+  bool any() const {
+    return vector || scalar || instructions || gl1 || l2_invalidate || l2_write_back;
+  }
+};
+
+// Which cache a wave's access enters.
+enum class Door : u8 { Vector, Scalar, Instructions };
+// How far an access must go to see, or be seen: past the caches of the unit, of the device.
+enum class Reach : u8 { Unit, Device, System };
+
+// Thread safety: none; the GPU's thread.
+class Caches {
+ public:
+  static constexpr u32 kLine = 64;
+
+  Caches(const CacheShape& shape, Checks& checks)
+      : shape_(shape), checks_(checks), xccs_(shape.xccs) {
+    for (Xcc& xcc : xccs_) {
+      xcc.units.resize(shape.units);
+      xcc.gl1.resize((shape.units + shape.units_per_array - 1) / shape.units_per_array);
+    }
+  }
+
+  // A launch: lines filled before it that no longer match are the driver's to invalidate. Who asks
+  // is named in reports.
+  u64 begin_dispatch() { return ++now_; }
+
+  struct Reader {
+    u32 xcc = 0, unit = 0;
+    Door door = Door::Vector;
+    Reach reach = Reach::Unit;
+    u64 dispatch = 0;  // of begin_dispatch()
+    const std::string* kernel = nullptr;
+  };
+  // [va, va + size) lies in the range.
+  void load(const Reader& reader, const Range& range, u64 va, std::span<u8> to);
+  void store(const Reader& reader, const Range& range, u64 va, std::span<const u8> from);
+  // An atomic acts in the L2, or in memory where the L2 is passed by: `update` gets the host's
+  // bytes with the newest value in them.
+  void atomic(const Reader& reader, const Range& range, u64 va, u32 bytes,
+              const std::function<void(u8* host)>& update);
+
+  void act(u32 xcc, const CacheActions& actions);
+  // An instruction of a wave: its own unit's caches, and the L2 of its XCC.
+  void act_unit(u32 xcc, u32 unit, const CacheActions& actions);
+
+  // What other clients see and leave behind; client_write() is called before the bytes change.
+  void client_read(Client client, const Range& range, u64 va, std::span<u8> to);
+  void client_write(Client client, const Range& range, u64 va, std::span<const u8> from);
+  // The L2's newer bytes go to memory, and its lines are gone.
+  void evict(const Range& range, u64 va, u64 bytes);
+  // Memory is being unmapped: what is dirty goes there now, as the kernel's flush has it, and no
+  // line of it is left.
+  void forget(u64 start, u64 end);
+
+  usize dirty_lines() const;
+
+ private:
+  struct Line {
+    std::array<u8, kLine> bytes;
+    u64 valid = 0;       // a bit a byte
+    u64 dirty = 0;       // L2 only
+    u64 filled = 0;      // begin_dispatch() at the time
+    u8* host = nullptr;  // of the line's first byte; dirty bytes go there
+  };
+  using Lines =
+      std::unordered_map<u64, Line>;  // by address / kLine; iterated in no order that shows
+  struct Unit {
+    Lines vector, scalar, instructions;
+  };
+  struct Xcc {
+    std::vector<Unit> units;
+    std::vector<Lines> gl1;
+    Lines l2;
+  };
+
+  static u64 mask(u32 first, u32 count) {
+    return (count == 64 ? ~u64{0} : (u64{1} << count) - 1) << first;
+  }
+  bool uses_l2(const Range& range) const { return range.type.caching == Caching::Cached; }
+  bool serves(Client client) const {
+    return client == Client::Sdma ? shape_.l2_serves_sdma : shape_.l2_serves_cp;
+  }
+  template <class Each>
+  static void for_lines(u64 va, u64 bytes, Each&& each);
+
+  void read_l2(const Reader& reader, const Range& range, u64 line, u32 first, std::span<u8> to);
+  void read_gl1(const Reader& reader, const Range& range, u64 line, u32 first, std::span<u8> to);
+  void read_top(const Reader& reader, const Range& range, u64 line, u32 first, std::span<u8> to);
+  // What the bytes are beyond the GL1: of the L2 if it has them, else of memory.
+  void truth(u32 xcc, const Range& range, u64 line, u32 first, std::span<u8> to) const;
+  void judge(const Check& check, const Reader& reader, const Line& cached, u64 va, u32 first,
+             std::span<const u8> is, std::span<const u8> should, const char* bit);
+  void write_back(Line& line);
+  static void drop(Lines& lines, u64 start, u64 end);
+  Lines& top(const Reader& reader);
+
+  CacheShape shape_;
+  Checks& checks_;
+  std::vector<Xcc> xccs_;
+  u64 now_ = 0;
+};
+
+}  // namespace doorbell::emulator::amd

@@ -1,0 +1,217 @@
+// Whose turn it is within a compute queue, and indirect buffers (compute_queue.h). The packets are
+// in pm4_memory.cc, pm4_sync.cc and pm4_dispatch.cc.
+#include "emulator/amd/cp/compute_queue.h"
+
+#include "emulator/amd/cp/pm4_packet.h"
+#include "emulator/amd/cp/rules.h"
+
+namespace doorbell::emulator::amd {
+
+namespace hw = ::doorbell::amd::hw;
+
+namespace {
+
+// A ring calls IB1, IB1 calls IB2.
+constexpr usize kDeepest = 2;
+// So many packets before other queues have their turn.
+constexpr int kPacketsAtATime = 64;
+
+}  // namespace
+
+ComputeQueue::ComputeQueue(QueueId id, const QueueDescription& description, GpuContext& gpu)
+    : Queue(id, description, gpu),
+      mask_(gpu.xcc_mask()),
+      sh_(gpu.xccs),
+      pipeline_(gpu),
+      last_entry_(gpu.xccs, 0) {}
+
+Step ComputeQueue::run_pipeline() {
+  switch (pipeline_.step()) {
+    case Pipeline::State::Empty: return Step::Idle;
+    case Pipeline::State::Waiting: return Step::Waiting;
+    case Pipeline::State::Failed: {
+      Pipeline::Failure failure = pipeline_.failure();
+      pipeline_.abandon();
+      if (auto* fault = std::get_if<MemoryFault>(&failure)) return stop(std::move(*fault));
+      return stop(std::get<HwException>(failure).what);
+    }
+    case Pipeline::State::Moved: break;
+  }
+  if (auto changed = pipeline_.take_changed();
+      changed &&
+      broke(kArgumentChanged, fmt::format("{} at {:#x}, {} bytes, changed while the "
+                                          "dispatch that uses them was in flight",
+                                          changed->what, changed->va, changed->bytes.size())))
+    return Step::Stopped;
+  return Step::Moved;
+}
+
+// Fast: what is in flight first, so that the least memory is live. Adversarial: by chance either,
+// so that the command processor may be far ahead of the waves, or right behind them.
+Step ComputeQueue::advance() {
+  bool processor_first = gpu_.adversarial && gpu_.chance(2);
+  if (!processor_first && !pipeline_.empty()) {
+    Step step = run_pipeline();
+    if (step == Step::Moved || step == Step::Stopped) return step;
+  }
+  Step step = Step::Moved;
+  int packets = gpu_.adversarial ? 1 : kPacketsAtATime;
+  bool moved = false;
+  while (packets-- > 0 && step == Step::Moved) {
+    step = advance_processor();
+    moved |= step == Step::Moved;
+    if (!gpu_.adversarial && pipeline_.has_grids()) break;
+  }
+  if (step == Step::Stopped || moved) return moved && step != Step::Stopped ? Step::Moved : step;
+  if (pipeline_.empty()) return step;
+  Step pipe = run_pipeline();
+  return pipe == Step::Idle ? step : pipe;
+}
+
+Step ComputeQueue::advance_processor() {
+  if (pending_) {
+    // Nothing between the fetch and the end of the wait is read again.
+    Outcome outcome = execute();
+    if (outcome == Outcome::Wait) return Step::Waiting;
+    pending_ = false;
+    if (outcome == Outcome::Stop) return Step::Stopped;
+    if (frames_.empty()) ring_packet_done();
+    return Step::Moved;
+  }
+  return frames_.empty() ? advance_ring() : advance_frame();
+}
+
+ComputeQueue::Outcome ComputeQueue::pass_hook(unsigned depth) {
+  if (gpu_.trace && gpu_.trace->enabled()) trace("packet", describe());
+  if (gpu_.hook && !gpu_.hook->packet(id_, QueueKind::Pm4, depth, words_)) return Outcome::Done;
+  return execute();
+}
+
+Step ComputeQueue::run_packet(unsigned depth) {
+  usize frames = frames_.size();
+  Outcome outcome = pass_hook(depth);
+  pending_ = outcome == Outcome::Wait;
+  if (outcome == Outcome::Stop) return Step::Stopped;
+  if (pending_) return Step::Waiting;
+  if (frames_.empty() && frames == 0) ring_packet_done();
+  return Step::Moved;
+}
+
+Step ComputeQueue::advance_frame() {
+  Frame& frame = frames_.back();
+  if (frame.next >= frame.words.size()) {
+    frames_.pop_back();
+    if (frames_.empty()) ring_packet_done();
+    return Step::Moved;
+  }
+  place_ = fmt::format("IB {:#x} word {}", frame.base, frame.next);
+  u32 words = words_of(frame.words[frame.next]),
+      left = static_cast<u32>(frame.words.size()) - frame.next;
+  if (words == 0)
+    return stop(fmt::format("no packet begins with {:#010x}", frame.words[frame.next]));
+  if (words > left) {
+    if (broke(kPacketCut,
+              fmt::format("a packet of {} words, {} left in the indirect buffer", words, left)))
+      return Step::Stopped;
+    words = left;
+  }
+  words_.assign(frame.words.begin() + frame.next, frame.words.begin() + frame.next + words);
+  std::vector<u32> now(words);
+  if (auto fault = gpu_.memory.read(Client::CommandProcessor, frame.base + u64{frame.next} * 4,
+                                    std::span(reinterpret_cast<u8*>(now.data()), now.size() * 4)))
+    return stop(std::move(*fault));
+  if (now != words_ && broke(kIbChanged, fmt::format("{:#010x}... when it was called, {:#010x}... "
+                                                     "now",
+                                                     words_[0], now[0])))
+    return Step::Stopped;
+  mask_ = frame.next < frame.predicated_until ? frame.mask : gpu_.xcc_mask();
+  frame.next += words;
+  if (mask_ == 0) return Step::Moved;  // no XCC of this partition executes it
+  return run_packet(static_cast<unsigned>(frames_.size()));
+}
+
+ComputeQueue::Outcome ComputeQueue::pred_exec(const hw::PredExec& packet) {
+  if (frames_.empty()) {
+    if (broke(kPredInRing, "PRED_EXEC in the ring")) return Outcome::Stop;
+    return Outcome::Done;  // without effect there
+  }
+  Frame& frame = frames_.back();
+  if (packet.count > frame.words.size() - frame.next &&
+      broke(kPacketCut, fmt::format("PRED_EXEC over {} words, {} left in the indirect buffer",
+                                    u32{packet.count}, frame.words.size() - frame.next)))
+    return Outcome::Stop;
+  frame.predicated_until = frame.next + packet.count;
+  frame.mask = packet.xcc_mask & gpu_.xcc_mask();
+  return Outcome::Done;
+}
+
+ComputeQueue::Outcome ComputeQueue::call(const hw::IndirectBuffer& packet) {
+  if ((!packet.valid || packet.words == 0) &&
+      broke(kIbValid, fmt::format("valid={}, {} words at {:#x}", packet.valid, u32{packet.words},
+                                  u64{packet.addr})))
+    return Outcome::Stop;
+  if (!packet.valid) return Outcome::Done;
+  usize depth = packet.chain && !frames_.empty() ? frames_.size() - 1 : frames_.size();
+  if (depth >= kDeepest &&
+      broke(kIbNesting, fmt::format("an indirect buffer at {:#x}, called from the {}. level",
+                                    u64{packet.addr}, depth)))
+    return Outcome::Stop;
+  u64 bytes = u64{packet.words} * 4;
+  if (!gpu_.memory.in_one_mapping(packet.addr, bytes) && gpu_.memory.is_mapped(packet.addr) &&
+      broke(kIbMapping, fmt::format("{} bytes at {:#x}: {}", bytes, u64{packet.addr},
+                                    gpu_.memory.space().describe(packet.addr))))
+    return Outcome::Stop;
+  Frame frame{.base = packet.addr, .words = std::vector<u32>(packet.words)};
+  if (auto fault = gpu_.memory.read(Client::CommandProcessor, packet.addr,
+                                    std::span(reinterpret_cast<u8*>(frame.words.data()), bytes)))
+    return stopped(std::move(*fault));
+  if (packet.chain && !frames_.empty()) frames_.pop_back();
+  frames_.push_back(std::move(frame));
+  return Outcome::Done;
+}
+
+u32 ComputeQueue::words_of(u32 header) {
+  if (header == hw::kPacket2) return 1;
+  std::array<u32, 1> words{header};
+  if (extract(words, hw::kPacketType) != 3) return 0;
+  u64 count = extract(words, hw::kPacketCount);
+  auto opcode = static_cast<hw::Opcode>(extract(words, hw::kPacketOpcode));
+  if (opcode == hw::Opcode::Nop && count == hw::Nop::kOneWord) return 1;
+  return static_cast<u32>(count) + 2;
+}
+
+std::string ComputeQueue::describe() const {
+  std::string_view known = name_of(opcode_of(words_[0]));
+  return known.empty() ? fmt::format("packet {:#010x}", words_[0]) : std::string(known);
+}
+
+ComputeQueue::Outcome ComputeQueue::execute() {
+  if (words_[0] == hw::kPacket2) return Outcome::Done;
+  switch (opcode_of(words_[0])) {
+    case hw::Opcode::Nop: return Outcome::Done;
+    case hw::Opcode::PredExec: return with<hw::PredExec>(&ComputeQueue::pred_exec);
+    case hw::Opcode::SetShReg: return set_sh_reg();
+    case hw::Opcode::SetUconfigReg: return set_uconfig_reg();
+    case hw::Opcode::AcquireMem: return acquire_mem();
+    case hw::Opcode::ReleaseMem: return release_mem();
+    case hw::Opcode::WaitRegMem: return wait_reg_mem();
+    case hw::Opcode::WaitRegMem64: return wait_reg_mem64();
+    case hw::Opcode::CopyData: return with<hw::CopyData>(&ComputeQueue::copy_data);
+    case hw::Opcode::WriteData: return write_data();
+    case hw::Opcode::IndirectBuffer: return with<hw::IndirectBuffer>(&ComputeQueue::call);
+    case hw::Opcode::DispatchDirect:
+      return with<hw::DispatchDirect>(&ComputeQueue::dispatch_direct);
+    case hw::Opcode::DispatchIndirect:
+      return with<hw::DispatchIndirect>(&ComputeQueue::dispatch_indirect);
+    case hw::Opcode::EventWrite: return with<hw::EventWrite>(&ComputeQueue::event_write);
+    default: break;
+  }
+  std::string_view known = name_of(opcode_of(words_[0]));
+  return stopped(
+      fmt::format("the compute engine does not execute packet {:#x}{}{} ({:#010x}, {} "
+                  "words)",
+                  static_cast<unsigned>(opcode_of(words_[0])), known.empty() ? "" : " ", known,
+                  words_[0], words_.size()));
+}
+
+}  // namespace doorbell::emulator::amd

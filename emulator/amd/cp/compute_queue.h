@@ -1,0 +1,138 @@
+// A compute queue of either kind: the PM4 packets that its command processor executes, from the
+// ring or from indirect buffers, the registers they set, and the grids they launch. Which words
+// come next in the ring is for pm4_queue.h and aql_queue.h.
+//
+// A partition of several XCCs is one queue here: every XCC has registers and caches of its own and
+// executes every packet that PRED_EXEC does not take from it, in step with the others.
+// [linux kfd_mqd_manager_v9.c: one MQD per XCC, one ring]
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "drivers/amd/hw/abi/kernel_descriptor.h"
+#include "drivers/amd/hw/compute_registers.h"
+#include "drivers/amd/hw/pm4/flow.h"
+#include "drivers/amd/hw/pm4/memory.h"
+#include "drivers/amd/hw/pm4/release.h"
+#include "drivers/amd/hw/pm4/sync.h"
+#include "emulator/amd/cp/caches.h"
+#include "emulator/amd/cp/pipeline.h"
+#include "emulator/amd/cp/queue.h"
+
+namespace doorbell::emulator::amd {
+
+class ComputeQueue : public Queue {
+ public:
+  ComputeQueue(QueueId id, const QueueDescription& description, GpuContext& gpu);
+
+ protected:
+  enum class Outcome : u8 { Done, Wait, Stop };
+
+  Step advance() final;
+  // Executes what comes next: a packet of the innermost indirect buffer, or of the ring.
+  Step advance_processor();
+  // words_ holds a packet of the ring (depth 0) or of an indirect buffer.
+  Step run_packet(unsigned depth);
+  // The next packet of the ring.
+  virtual Step advance_ring() = 0;
+  // A ring's packet and all that it called have been executed.
+  virtual void ring_packet_done() = 0;
+
+  // Executes words_, a whole PM4 packet, on the XCCs of mask_.
+  Outcome execute();
+  // INDIRECT_BUFFER, from the ring or an IB.
+  Outcome call(const ::doorbell::amd::hw::IndirectBuffer& packet);
+  bool in_indirect_buffer() const { return !frames_.empty(); }
+
+  // How many words the packet at this header has; 0: no packet begins so.
+  static u32 words_of(u32 header);
+  // "ACQUIRE_MEM ..." for traces and reports.
+  std::string describe() const;
+
+  Outcome launch(const Dispatch& dispatch, std::vector<Snapshot> snapshots);
+  std::optional<::doorbell::amd::hw::KernelDescriptor> read_descriptor(u64 va) const;
+  // The descriptor whose code this is, if the buffer around it has one.
+  std::optional<::doorbell::amd::hw::KernelDescriptor> find_descriptor(u64 entry);
+  std::optional<Snapshot> snapshot(const char* what, u64 va, u64 bytes) const;
+  // Each is false when the queue has stopped over it.
+  bool check_group(const Dispatch& dispatch);
+  bool check_arguments(u64 va, u32 bytes);
+  bool check_scratch(const Dispatch& dispatch,
+                     const ::doorbell::amd::hw::KernelDescriptor& descriptor);
+  void act_on_caches(u32 xcc, const CacheActions& actions);
+
+  Outcome stopped(MemoryFault fault) {
+    stop(std::move(fault));
+    return Outcome::Stop;
+  }
+  Outcome stopped(std::string why) {
+    stop(std::move(why));
+    return Outcome::Stop;
+  }
+  bool wave32_possible() const { return gpu_.generation != ::doorbell::amd::hw::Generation::Gfx9; }
+
+  std::vector<u32> words_;  // the packet at hand
+  u32 mask_ = 1;            // the XCCs that execute it
+  std::vector<ShRegisters> sh_;
+  Pipeline pipeline_;
+
+ private:
+  struct Frame {
+    u64 base = 0;
+    std::vector<u32> words;  // as they were when the buffer was called
+    u32 next = 0;
+    u32 predicated_until = 0;  // PRED_EXEC reaches so far
+    u32 mask = 0;              // and leaves these
+  };
+
+  Step advance_frame();
+  Step run_pipeline();
+  Outcome pass_hook(unsigned depth);
+
+  template <class Packet>
+  std::optional<Packet> take();
+  template <class Packet>
+  Outcome with(Outcome (ComputeQueue::*execute)(const Packet&));
+
+  // flow
+  Outcome pred_exec(const ::doorbell::amd::hw::PredExec& packet);
+  Outcome dispatch_direct(const ::doorbell::amd::hw::DispatchDirect& packet);
+  Outcome dispatch_indirect(const ::doorbell::amd::hw::DispatchIndirect& packet);
+  Outcome dispatch(std::array<u32, 3> size, u32 initiator);
+  Outcome dispatch_xcc(u32 xcc, u32 xccs, std::array<u32, 3> size,
+                       const ::doorbell::amd::hw::DispatchInitiator& initiator);
+  bool check_dispatch(const Dispatch& dispatch, u32 xcc,
+                      const std::optional<::doorbell::amd::hw::KernelDescriptor>& descriptor);
+  // memory
+  Outcome set_sh_reg();
+  Outcome set_uconfig_reg();
+  Outcome wait_reg_mem();
+  Outcome wait_reg_mem64();
+  Outcome copy_data(const ::doorbell::amd::hw::CopyData& packet);
+  Outcome write_data();
+  std::optional<u32> read_register(u32 xcc, u32 address);
+  bool write_register(u32 xcc, u32 address, u32 value);
+  // sync
+  Outcome acquire_mem();
+  Outcome release_mem();
+  struct Release;
+  Outcome release(const Release& release);
+  std::optional<MemoryFault> end_of_pipe(const Release& release, u32 xcc);
+  Outcome event_write(const ::doorbell::amd::hw::EventWrite& packet);
+  bool check_release(const Release& release);
+
+  std::vector<Frame> frames_;
+  bool pending_ = false;  // words_ waits to be executed again
+  // Where the descriptor of an entry was found; 0: not in the mappings of that generation.
+  struct DescriptorPlace {
+    u64 va = 0, generation = 0;
+  };
+  std::unordered_map<u64, DescriptorPlace> descriptors_;
+  std::vector<u64> last_entry_;  // of each XCC's last dispatch
+};
+
+}  // namespace doorbell::emulator::amd

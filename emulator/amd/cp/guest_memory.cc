@@ -1,0 +1,108 @@
+// The command processors' way to memory (guest_memory.h).
+#include "emulator/amd/cp/guest_memory.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/util/check.h"
+#include "base/util/format.h"
+#include "emulator/amd/cp/caches.h"
+
+namespace doorbell::emulator::amd {
+
+std::optional<MemoryFault> GuestMemory::translate(u64 va, u64 bytes, bool write,
+                                                  const Range*& range) const {
+  range = space_.find(va);
+  MemoryFault fault{.va = va};
+  if (!range || !range->host)
+    fault.not_present = true;
+  else if (write && !range->writable)
+    fault.read_only = true;
+  else
+    return std::nullopt;
+  fault.what = fmt::format("{} of {} bytes at {:#x}: {}", write ? "write" : "read", bytes, va,
+                           space_.describe(va));
+  return fault;
+}
+
+std::optional<MemoryFault> GuestMemory::read(Client client, u64 va, std::span<u8> to) const {
+  while (!to.empty()) {
+    const Range* range = nullptr;
+    if (auto fault = translate(va, to.size(), false, range)) return fault;
+    u64 bytes = std::min<u64>(to.size(), range->end - va);
+    if (caches_)
+      caches_->client_read(client, *range, va, to.first(bytes));
+    else
+      std::memcpy(to.data(), range->host + (va - range->start), bytes);
+    va += bytes;
+    to = to.subspan(bytes);
+  }
+  return std::nullopt;
+}
+
+std::optional<MemoryFault> GuestMemory::write(Client client, u64 va, std::span<const u8> from) {
+  while (!from.empty()) {
+    const Range* range = nullptr;
+    if (auto fault = translate(va, from.size(), true, range)) return fault;
+    u64 bytes = std::min<u64>(from.size(), range->end - va);
+    if (caches_) caches_->client_write(client, *range, va, from.first(bytes));
+    std::memcpy(range->host + (va - range->start), from.data(), bytes);
+    va += bytes;
+    from = from.subspan(bytes);
+  }
+  return std::nullopt;
+}
+
+std::optional<MemoryFault> GuestMemory::load_word(Client client, u64 va, unsigned bytes,
+                                                  u64& value) const {
+  CHECK(va % bytes == 0, "{} bytes at {:#x}", bytes, va);
+  const Range* range = nullptr;
+  if (auto fault = translate(va, bytes, false, range)) return fault;
+  if (caches_) {
+    u8 word[8] = {};
+    caches_->client_read(client, *range, va, std::span(word).first(bytes));
+    std::memcpy(&value, word, sizeof value);
+    return std::nullopt;
+  }
+  const u8* host = range->host + (va - range->start);
+  value = bytes == 8 ? __atomic_load_n(reinterpret_cast<const u64*>(host), __ATOMIC_ACQUIRE)
+                     : __atomic_load_n(reinterpret_cast<const u32*>(host), __ATOMIC_ACQUIRE);
+  return std::nullopt;
+}
+
+std::optional<MemoryFault> GuestMemory::store_word(Client client, u64 va, unsigned bytes,
+                                                   u64 value) {
+  CHECK(va % bytes == 0, "{} bytes at {:#x}", bytes, va);
+  const Range* range = nullptr;
+  if (auto fault = translate(va, bytes, true, range)) return fault;
+  if (caches_) {
+    u8 word[8];
+    std::memcpy(word, &value, sizeof word);
+    caches_->client_write(client, *range, va, std::span<const u8>(word).first(bytes));
+  }
+  u8* host = range->host + (va - range->start);
+  if (bytes == 8)
+    __atomic_store_n(reinterpret_cast<u64*>(host), value, __ATOMIC_RELEASE);
+  else
+    __atomic_store_n(reinterpret_cast<u32*>(host), static_cast<u32>(value), __ATOMIC_RELEASE);
+  return std::nullopt;
+}
+
+std::optional<MemoryFault> GuestMemory::add(Client client, u64 va, u64 addend, u64& before) {
+  CHECK(va % 8 == 0, "8 bytes at {:#x}", va);
+  const Range* range = nullptr;
+  if (auto fault = translate(va, 8, true, range)) return fault;
+  u64* host = reinterpret_cast<u64*>(range->host + (va - range->start));
+  // What the L2 holds of the cell goes to memory first, so that the sum is of the newest value.
+  if (caches_) caches_->evict(*range, va, 8);
+  before = __atomic_fetch_add(host, addend, __ATOMIC_ACQ_REL);
+  static_cast<void>(client);
+  return std::nullopt;
+}
+
+bool GuestMemory::in_one_mapping(u64 va, u64 bytes) const {
+  const Range* range = space_.find(va);
+  return range && range->contains(va, bytes);
+}
+
+}  // namespace doorbell::emulator::amd

@@ -1,0 +1,61 @@
+// How the command processors and copy engines touch memory: through the GPU's page tables, word by
+// word where others may be polling, and past the caches that their accesses do not see. Waves have
+// their own way (emulator/amd/isa/memory.h).
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "emulator/amd/cp/queue_description.h"
+#include "emulator/core/address_space.h"
+
+namespace doorbell::emulator::amd {
+
+class Caches;
+
+// Whose access it is: the L2 serves some of them and not others, by chip (caches.h).
+enum class Client : u8 { CommandProcessor, Sdma };
+
+// Thread safety: used by the GPU's thread only; the bytes are everybody's.
+// Memory ordering: loads of 4 and 8 aligned bytes acquire, stores release, as a fence's data does.
+class GuestMemory {
+ public:
+  // Both borrowed; `caches` is null unless the mode is adversarial.
+  GuestMemory(const AddressSpace& space, Caches* caches) : space_(space), caches_(caches) {}
+
+  // Each returns what the page tables refused, or nothing.
+  [[nodiscard]] std::optional<MemoryFault> read(Client client, u64 va, std::span<u8> to) const;
+  [[nodiscard]] std::optional<MemoryFault> write(Client client, u64 va, std::span<const u8> from);
+
+  // 4 or 8 bytes, aligned to as many.
+  template <class T>
+  [[nodiscard]] std::optional<MemoryFault> load(Client client, u64 va, T& value) const {
+    u64 wide = 0;
+    auto fault = load_word(client, va, sizeof(T), wide);
+    value = static_cast<T>(wide);
+    return fault;
+  }
+  template <class T>
+  [[nodiscard]] std::optional<MemoryFault> store(Client client, u64 va, T value) {
+    return store_word(client, va, sizeof(T), static_cast<u64>(value));
+  }
+  // *va += addend, as one; `before` is what was there.
+  [[nodiscard]] std::optional<MemoryFault> add(Client client, u64 va, u64 addend, u64& before);
+
+  // Whether all of it is mapped, and in one buffer.
+  bool in_one_mapping(u64 va, u64 bytes) const;
+  bool is_mapped(u64 va) const { return space_.find(va) != nullptr; }
+  const AddressSpace& space() const { return space_; }
+
+ private:
+  std::optional<MemoryFault> load_word(Client client, u64 va, unsigned bytes, u64& value) const;
+  std::optional<MemoryFault> store_word(Client client, u64 va, unsigned bytes, u64 value);
+  // The host's bytes from `va` on, at most `bytes` of them, or what is wrong.
+  std::optional<MemoryFault> translate(u64 va, u64 bytes, bool write, const Range*& range) const;
+
+  const AddressSpace& space_;
+  Caches* caches_;
+};
+
+}  // namespace doorbell::emulator::amd

@@ -1,0 +1,36 @@
+// The way from a command processor to the shader engines: it hands over a Dispatch and gets a grid
+// that runs in slices. Gpu's launcher makes grids of emulator/amd/compute; tests make their own.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "emulator/amd/compute/dispatch.h"
+#include "emulator/amd/cp/queue_description.h"
+
+namespace doorbell::emulator::amd {
+
+enum class GridState : u8 {
+  Running,  // more to do
+  Waiting,  // its waves only wait for memory that somebody else writes
+  Done,     // all waves have retired
+  Failed,   // fault() or exception() says why
+};
+
+class RunningGrid {
+ public:
+  virtual ~RunningGrid() = default;
+  // At most about `budget` wave instructions.
+  virtual GridState run(u64 budget) = 0;
+  // After Failed, exactly one of them.
+  virtual std::optional<MemoryFault> fault() const { return std::nullopt; }
+  virtual std::optional<HwException> exception() const { return std::nullopt; }
+};
+
+class Launcher {
+ public:
+  virtual ~Launcher() = default;
+  virtual std::unique_ptr<RunningGrid> launch(const Dispatch& dispatch) = 0;
+};
+
+}  // namespace doorbell::emulator::amd

@@ -1,0 +1,18 @@
+// Which processor reads which queue (make_queue.h).
+#include "emulator/amd/cp/make_queue.h"
+
+#include "emulator/amd/cp/pm4_queue.h"
+
+namespace doorbell::emulator::amd {
+
+std::unique_ptr<Queue> make_queue(QueueId id, const QueueDescription& description,
+                                  GpuContext& gpu) {
+  switch (description.kind) {
+    case QueueKind::Pm4: return std::make_unique<Pm4Queue>(id, description, gpu);
+    case QueueKind::Aql: break;
+    case QueueKind::Sdma: break;
+  }
+  UNREACHABLE("queue kind {}", static_cast<unsigned>(description.kind));
+}
+
+}  // namespace doorbell::emulator::amd

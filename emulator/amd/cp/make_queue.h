@@ -1,0 +1,12 @@
+// The one table from the kind of a queue to its processor.
+#pragma once
+
+#include <memory>
+
+#include "emulator/amd/cp/queue.h"
+
+namespace doorbell::emulator::amd {
+
+std::unique_ptr<Queue> make_queue(QueueId id, const QueueDescription& description, GpuContext& gpu);
+
+}  // namespace doorbell::emulator::amd

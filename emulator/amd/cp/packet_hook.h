@@ -1,0 +1,28 @@
+// Where a test stands between a queue's memory and its processor: each packet passes here after it
+// was fetched and before it is read, so that a driver's every barrier, wait and bit can be dropped
+// or corrupted without touching the driver.
+#pragma once
+
+#include <vector>
+
+#include "emulator/amd/cp/queue_description.h"
+
+namespace doorbell::emulator::amd {
+
+// Thread safety: called from the GPU's thread.
+class PacketHook {
+ public:
+  virtual ~PacketHook() = default;
+  // A PM4 or SDMA packet with its header, or the 16 words of an AQL packet; `words` may be changed
+  // but not resized. `ib_depth` is 0 in the ring. False: the packet is dropped, as a NOP of its
+  // size would be.
+  virtual bool packet(QueueId queue, QueueKind kind, unsigned ib_depth,
+                      std::vector<u32>& words) = 0;
+  // A value that the client stored at the doorbell; false: the store is lost.
+  virtual bool doorbell(QueueId queue, u64& value) {
+    static_cast<void>(queue), static_cast<void>(value);
+    return true;
+  }
+};
+
+}  // namespace doorbell::emulator::amd

@@ -1,0 +1,74 @@
+// Grids in flight and the events behind them (pipeline.h).
+#include "emulator/amd/cp/pipeline.h"
+
+#include <algorithm>
+
+namespace doorbell::emulator::amd {
+
+namespace {
+
+// Long enough that the scheduler costs little, short enough that no queue starves: about a
+// millisecond.
+constexpr u64 kSlice = 1 << 15;
+constexpr u64 kAdversarialSlice = 64;
+
+}  // namespace
+
+void Pipeline::launch(std::unique_ptr<RunningGrid> grid, std::vector<Snapshot> snapshots) {
+  items_.push_back({std::move(grid), std::move(snapshots), nullptr});
+  ++grids_;
+}
+
+void Pipeline::abandon() {
+  items_.clear();
+  grids_ = 0;
+}
+
+// The index of the grid that runs next; there is one.
+usize Pipeline::choose() const {
+  usize nth = gpu_.adversarial ? gpu_.random() % grids_ : 0;
+  for (usize i = 0; i < items_.size(); ++i)
+    if (items_[i].grid && nth-- == 0) return i;
+  UNREACHABLE("no grid among {} items", items_.size());
+}
+
+bool Pipeline::still_same(const Snapshot& snapshot) const {
+  const u8* now = gpu_.memory.space().at(snapshot.va, snapshot.bytes.size(), false);
+  return now != nullptr &&
+         std::ranges::equal(snapshot.bytes, std::span(now, snapshot.bytes.size()));
+}
+
+Pipeline::State Pipeline::step() {
+  if (items_.empty()) return State::Empty;
+  if (!items_.front().grid) {
+    EndOfPipe event = std::move(items_.front().event);
+    items_.pop_front();
+    auto fault = event();
+    if (!fault) return State::Moved;
+    failure_ = *fault;
+    return State::Failed;
+  }
+  usize index = choose();
+  Item& item = items_[index];
+  u64 budget = gpu_.adversarial ? 1 + gpu_.random() % kAdversarialSlice : kSlice;
+  switch (item.grid->run(budget)) {
+    case GridState::Running: return State::Moved;
+    case GridState::Waiting: return State::Waiting;
+    case GridState::Failed:
+      if (auto fault = item.grid->fault())
+        failure_ = *fault;
+      else
+        failure_ = item.grid->exception().value_or(HwException{.what = "a wave failed"});
+      return State::Failed;
+    case GridState::Done: break;
+  }
+  for (Snapshot& snapshot : item.snapshots)
+    if (!changed_ && !still_same(snapshot)) changed_ = std::move(snapshot);
+  items_.erase(items_.begin() + static_cast<std::ptrdiff_t>(index));
+  --grids_;
+  return State::Moved;
+}
+
+std::optional<Snapshot> Pipeline::take_changed() { return std::exchange(changed_, std::nullopt); }
+
+}  // namespace doorbell::emulator::amd

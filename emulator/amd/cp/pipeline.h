@@ -1,0 +1,69 @@
+// What a compute queue has in flight: grids whose waves are still running, and the end-of-pipe
+// events behind them. The command processor launches and goes on; a grid retires when it does, and
+// an event acts when all before it has retired. [Mesa src/amd/common/sid.h RELEASE_MEM; AMD, "PM4
+// packets", EVENT_WRITE_EOP]
+//
+// In adversarial mode any grid in flight may be next, so that a missing wait shows: slices of grids
+// that nothing orders interleave, and the command processor runs ahead of them all.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "emulator/amd/cp/gpu_context.h"
+#include "emulator/amd/cp/launcher.h"
+
+namespace doorbell::emulator::amd {
+
+// Bytes that a dispatch uses until it retires: kernel arguments, its AQL packet. Whoever changes
+// them meanwhile has broken a rule.
+struct Snapshot {
+  const char* what = "";
+  u64 va = 0;
+  std::vector<u8> bytes;
+};
+
+class Pipeline {
+ public:
+  using Failure = std::variant<MemoryFault, HwException>;
+  using EndOfPipe = std::function<std::optional<MemoryFault>()>;
+
+  explicit Pipeline(GpuContext& gpu) : gpu_(gpu) {}
+
+  void launch(std::unique_ptr<RunningGrid> grid, std::vector<Snapshot> snapshots);
+  // Acts when all that was launched before has retired.
+  void at_end(EndOfPipe event) { items_.push_back({nullptr, {}, std::move(event)}); }
+
+  bool empty() const { return items_.empty(); }
+  bool has_grids() const { return grids_ > 0; }
+  void abandon();
+
+  enum class State : u8 { Empty, Moved, Waiting, Failed };
+  // One slice of one grid, or the events whose turn has come.
+  State step();
+  const Failure& failure() const { return *failure_; }
+  // A snapshot that no longer matches, found when its grid retired; asked once.
+  std::optional<Snapshot> take_changed();
+
+ private:
+  struct Item {
+    std::unique_ptr<RunningGrid> grid;  // or null: an event
+    std::vector<Snapshot> snapshots;
+    EndOfPipe event;
+  };
+
+  usize choose() const;
+  bool still_same(const Snapshot& snapshot) const;
+
+  GpuContext& gpu_;
+  std::deque<Item> items_;
+  usize grids_ = 0;
+  std::optional<Failure> failure_;
+  std::optional<Snapshot> changed_;
+};
+
+}  // namespace doorbell::emulator::amd

@@ -1,0 +1,192 @@
+// PM4 packets that read, write, wait for and copy registers and memory (compute_queue.h).
+// [nvd.h and soc15d.h, the lists beside the opcodes; kfd_pm4_headers_ai.h; Mesa
+// src/amd/common/sid.h]
+#include <algorithm>
+#include <cstring>
+
+#include "drivers/amd/hw/pm4/set_register.h"
+#include "emulator/amd/cp/pm4_packet.h"
+
+namespace doorbell::emulator::amd {
+
+namespace hw = ::doorbell::amd::hw;
+
+namespace {
+
+bool holds(hw::Compare function, u64 value, u64 reference) {
+  switch (function) {
+    case hw::Compare::Always: return true;
+    case hw::Compare::Less: return value < reference;
+    case hw::Compare::LessEqual: return value <= reference;
+    case hw::Compare::Equal: return value == reference;
+    case hw::Compare::NotEqual: return value != reference;
+    case hw::Compare::GreaterEqual: return value >= reference;
+    case hw::Compare::Greater: return value > reference;
+  }
+  return true;  // 7 is reserved, and refused before
+}
+
+bool known(hw::Compare function) { return function <= hw::Compare::Greater; }
+
+}  // namespace
+
+std::optional<u32> ComputeQueue::read_register(u32 xcc, u32 address) {
+  if (address >= hw::kShRegStart && address < hw::kShRegEnd) return sh_[xcc].read(address);
+  if (address >= hw::kUconfigRegStart && address < hw::kUconfigRegEnd)
+    return gpu_.uconfig.read(address);
+  stop(fmt::format("read of register {:#x}, which is not emulated", address));
+  return std::nullopt;
+}
+
+bool ComputeQueue::write_register(u32 xcc, u32 address, u32 value) {
+  if (address >= hw::kShRegStart && address < hw::kShRegEnd)
+    sh_[xcc].write(address, value);
+  else if (address >= hw::kUconfigRegStart && address < hw::kUconfigRegEnd)
+    gpu_.uconfig.write(address, value);
+  else
+    return stop(fmt::format("write of {:#x} to register {:#x}, which is not emulated", value,
+                            address)),
+           false;
+  return true;
+}
+
+ComputeQueue::Outcome ComputeQueue::set_sh_reg() {
+  auto packet = take<hw::SetShReg>();
+  if (!packet) return Outcome::Stop;
+  u32 first = hw::kShRegStart + packet->offset;
+  u32 count = static_cast<u32>(words_.size()) - hw::SetShReg::kWords;
+  if (first + count > hw::kShRegEnd)
+    return stopped(fmt::format("SET_SH_REG of {} registers at {:#x}, beyond {:#x}", count, first,
+                               hw::kShRegEnd));
+  for (u32 xcc = 0; xcc < gpu_.xccs; ++xcc) {
+    if (!(mask_ >> xcc & 1)) continue;
+    for (u32 i = 0; i < count; ++i) sh_[xcc].write(first + i, words_[hw::SetShReg::kWords + i]);
+  }
+  return Outcome::Done;
+}
+
+ComputeQueue::Outcome ComputeQueue::set_uconfig_reg() {
+  auto packet = take<hw::SetUconfigReg>();
+  if (!packet) return Outcome::Stop;
+  u32 first = hw::kUconfigRegStart + packet->offset;
+  for (usize i = hw::SetUconfigReg::kWords; i < words_.size(); ++i)
+    gpu_.uconfig.write(first + static_cast<u32>(i) - hw::SetUconfigReg::kWords, words_[i]);
+  return Outcome::Done;
+}
+
+ComputeQueue::Outcome ComputeQueue::wait_reg_mem() {
+  auto packet = take<hw::WaitRegMem>();
+  if (!packet) return Outcome::Stop;
+  if (!known(packet->function))
+    return stopped(fmt::format("{}: function {} is reserved", describe(),
+                               static_cast<unsigned>(packet->function)));
+  if (packet->space == hw::WaitSpace::Memory) {
+    if (packet->operation != hw::WaitOperation::Wait &&
+        packet->operation != hw::WaitOperation::WaitPreemptable)
+      return stopped(describe() + ": memory has no such operation");
+    u32 value = 0;
+    if (auto fault = gpu_.memory.load(Client::CommandProcessor, packet->addr, value))
+      return stopped(std::move(*fault));
+    return holds(packet->function, value & packet->mask, packet->reference) ? Outcome::Done
+                                                                            : Outcome::Wait;
+  }
+  auto registers = take<hw::WaitReg>();
+  if (!registers) return Outcome::Stop;
+  if (registers->operation == hw::WaitOperation::WriteWaitWrite) {
+    // A request and its acknowledgement: of the host data path's flush, which is done at once here,
+    // since there is no such buffer between host and memory. [gfx_v11_0.c ring_emit_hdp_flush]
+    return holds(registers->function, registers->reference & registers->mask, registers->reference)
+               ? Outcome::Done
+               : stopped(describe() + ": the acknowledgement never satisfies the comparison");
+  }
+  auto value = read_register(0, registers->reg);
+  if (!value) return Outcome::Stop;
+  return holds(registers->function, *value & registers->mask, registers->reference) ? Outcome::Done
+                                                                                    : Outcome::Wait;
+}
+
+ComputeQueue::Outcome ComputeQueue::wait_reg_mem64() {
+  auto packet = take<hw::WaitRegMem64>();
+  if (!packet) return Outcome::Stop;
+  if (packet->space != hw::WaitSpace::Memory || !known(packet->function) ||
+      packet->operation != hw::WaitOperation::Wait)
+    return stopped(describe() + ": only a wait on memory is defined for compute");
+  u64 value = 0;
+  if (auto fault = gpu_.memory.load(Client::CommandProcessor, packet->addr, value))
+    return stopped(std::move(*fault));
+  return holds(packet->function, value & packet->mask, packet->reference) ? Outcome::Done
+                                                                          : Outcome::Wait;
+}
+
+ComputeQueue::Outcome ComputeQueue::copy_data(const hw::CopyData& packet) {
+  unsigned bytes = packet.count_sel_64 ? 8 : 4;
+  bool in_memory =
+      packet.src_sel == hw::CopySource::Memory || packet.src_sel == hw::CopySource::Tcl2;
+  bool to_memory =
+      packet.dst_sel == hw::CopyTarget::Memory || packet.dst_sel == hw::CopyTarget::Tcl2;
+  bool to_register = packet.dst_sel == hw::CopyTarget::Register;
+  u64 alignment = bytes;
+  if ((in_memory && packet.src % alignment != 0) || (to_memory && packet.dst % alignment != 0))
+    if (broke(kEopAlignment, describe())) return Outcome::Stop;
+  if (!to_memory && !to_register) return stopped(describe() + ": this target is not emulated");
+
+  for (u32 xcc = 0; xcc < gpu_.xccs; ++xcc) {
+    if (!(mask_ >> xcc & 1)) continue;
+    u64 value = 0;
+    if (in_memory) {
+      if (auto fault = gpu_.memory.read(Client::CommandProcessor, packet.src,
+                                        std::span(reinterpret_cast<u8*>(&value), bytes)))
+        return stopped(std::move(*fault));
+    } else if (packet.src_sel == hw::CopySource::Immediate) {
+      value = packet.src;
+    } else if (packet.src_sel == hw::CopySource::GpuClockCount) {
+      value = gpu_.clock();
+    } else if (packet.src_sel == hw::CopySource::Register ||
+               packet.src_sel == hw::CopySource::PerfCounters) {
+      for (unsigned i = 0; i < bytes / 4; ++i) {
+        auto word = read_register(xcc, static_cast<u32>(packet.src) + i);
+        if (!word) return Outcome::Stop;
+        value |= u64{*word} << (32 * i);
+      }
+    } else {
+      return stopped(describe() + ": this source is not emulated");
+    }
+    if (to_register) {
+      for (unsigned i = 0; i < bytes / 4; ++i)
+        if (!write_register(xcc, static_cast<u32>(packet.dst) + i,
+                            static_cast<u32>(value >> (32 * i))))
+          return Outcome::Stop;
+    } else if (auto fault = gpu_.memory.write(
+                   Client::CommandProcessor, packet.dst,
+                   std::span<const u8>(reinterpret_cast<const u8*>(&value), bytes))) {
+      return stopped(std::move(*fault));
+    }
+  }
+  return Outcome::Done;
+}
+
+ComputeQueue::Outcome ComputeQueue::write_data() {
+  auto packet = take<hw::WriteData>();
+  if (!packet) return Outcome::Stop;
+  std::span<const u32> payload = std::span<const u32>(words_).subspan(hw::WriteData::kWords);
+  if (payload.empty() && broke(kPacketSize, "WRITE_DATA without data")) return Outcome::Stop;
+  if (packet->dst_sel == hw::WriteTarget::Register) {
+    for (u32 xcc = 0; xcc < gpu_.xccs; ++xcc)
+      for (usize i = 0; i < payload.size() && (mask_ >> xcc & 1); ++i)
+        if (!write_register(xcc, static_cast<u32>(packet->addr + (packet->one_addr ? 0 : i)),
+                            payload[i]))
+          return Outcome::Stop;
+    return Outcome::Done;
+  }
+  if (packet->dst_sel != hw::WriteTarget::Memory && packet->dst_sel != hw::WriteTarget::Tcl2)
+    return stopped(describe() + ": this target is not emulated");
+  if (packet->addr % 4 != 0 && broke(kEopAlignment, describe())) return Outcome::Stop;
+  for (usize i = 0; i < payload.size(); ++i)
+    if (auto fault = gpu_.memory.store(Client::CommandProcessor,
+                                       (packet->addr & ~u64{3}) + (packet->one_addr ? 0 : i * 4),
+                                       payload[i]))
+      return stopped(std::move(*fault));
+  return Outcome::Done;
+}
+
+}  // namespace doorbell::emulator::amd

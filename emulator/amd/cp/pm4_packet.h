@@ -1,0 +1,50 @@
+// How the command processor takes a packet's record out of its words, and what is wrong with them.
+// Inline parts of ComputeQueue, included by the files that execute packets.
+#pragma once
+
+#include "base/bits/print.h"
+#include "emulator/amd/cp/compute_queue.h"
+#include "emulator/amd/cp/rules.h"
+
+namespace doorbell::emulator::amd {
+
+inline ::doorbell::amd::hw::Opcode opcode_of(u32 header) {
+  std::array<u32, 1> words{header};
+  return static_cast<::doorbell::amd::hw::Opcode>(
+      extract(words, ::doorbell::amd::hw::kPacketOpcode));
+}
+
+// The shader type bit: set by some clients, ignored by the compute engines. [nvd.h PACKET3_COMPUTE]
+inline constexpr u32 kShaderType = 2;
+
+// The record at the head of words_; nothing when the queue has stopped over it.
+template <class Packet>
+std::optional<Packet> ComputeQueue::take() {
+  constexpr bool kVariable = requires { Packet::kVariable; };
+  constexpr usize kWords = Packet::kWords;
+  bool fits = kVariable ? words_.size() >= kWords : words_.size() == kWords;
+  if (!fits && (broke(kPacketSize, fmt::format("{} has {} words, expected {}", describe(),
+                                               words_.size(), kWords)) ||
+                words_.size() < kWords)) {
+    // Short packets cannot be read at any level.
+    if (!Queue::stopped()) stop(fmt::format("{} words are no {}", words_.size(), describe()));
+    return std::nullopt;
+  }
+  std::array<u32, kWords> words{};
+  std::copy_n(words_.begin(), kWords, words.begin());
+  words[0] &= ~kShaderType;
+  auto stray = stray_bits<Packet>(words);
+  for (usize i = 0; i < kWords; ++i)
+    if (stray[i] != 0 &&
+        broke(kReservedBits, fmt::format("{} has {:#x} in word {}", describe(), stray[i], i)))
+      return std::nullopt;
+  return decode<Packet>(words);
+}
+
+template <class Packet>
+ComputeQueue::Outcome ComputeQueue::with(Outcome (ComputeQueue::*run)(const Packet&)) {
+  auto packet = take<Packet>();
+  return packet ? (this->*run)(*packet) : Outcome::Stop;
+}
+
+}  // namespace doorbell::emulator::amd

@@ -1,0 +1,61 @@
+// The ring of a PM4 queue (pm4_queue.h).
+#include "emulator/amd/cp/pm4_queue.h"
+
+#include <algorithm>
+
+#include "emulator/amd/cp/rules.h"
+
+namespace doorbell::emulator::amd {
+
+std::optional<MemoryFault> Pm4Queue::fetch(u64 at, std::span<u32> words) const {
+  u64 ring = description_.ring_bytes / 4;
+  while (!words.empty()) {
+    u64 index = at % ring;
+    usize run = static_cast<usize>(std::min<u64>(words.size(), ring - index));
+    if (auto fault = gpu_.memory.read(Client::CommandProcessor, description_.ring + index * 4,
+                                      std::span(reinterpret_cast<u8*>(words.data()), run * 4)))
+      return fault;
+    at += run;
+    words = words.subspan(run);
+  }
+  return std::nullopt;
+}
+
+void Pm4Queue::report_read(u64 at) {
+  u32 wrapped = static_cast<u32>(at % (description_.ring_bytes / 4));
+  if (auto fault = gpu_.memory.store(Client::CommandProcessor, description_.read_pointer, wrapped))
+    stop(std::move(*fault));
+}
+
+Step Pm4Queue::advance_ring() {
+  u64 left = announced() - read_;
+  if (left == 0) return Step::Idle;
+  place_ = fmt::format("ring word {}", read_ % (description_.ring_bytes / 4));
+  u32 header = 0;
+  if (auto fault = fetch(read_, std::span(&header, 1))) return stop(std::move(*fault));
+  u32 words = words_of(header);
+  if (words == 0) return stop(fmt::format("no packet begins with {:#010x}", header));
+  if (words > left) {
+    // Hardware waits for the rest, which a client that counts right never leaves out.
+    if (cut_ != read_ + 1 &&
+        broke(kPacketCut, fmt::format("{:#010x} begins a packet of {} words, {} are announced",
+                                      header, words, left)))
+      return Step::Stopped;
+    cut_ = read_ + 1;
+    return Step::Waiting;
+  }
+  words_.resize(words);
+  if (auto fault = fetch(read_, words_)) return stop(std::move(*fault));
+  mask_ = gpu_.xcc_mask();
+  packet_end_ = read_ + words;
+  // What is fetched may be overwritten: the processor need not have executed it.
+  if (gpu_.adversarial) report_read(packet_end_);
+  return run_packet(0);
+}
+
+void Pm4Queue::ring_packet_done() {
+  read_ = packet_end_;
+  report_read(read_);
+}
+
+}  // namespace doorbell::emulator::amd

@@ -1,0 +1,189 @@
+// PM4 packets that order a queue's work and move its caches: ACQUIRE_MEM, RELEASE_MEM, EVENT_WRITE
+// (compute_queue.h). [nvd.h, soc15d.h; kfd_pm4_headers_ai.h pm4_mec_release_mem; Mesa
+// src/amd/common/ac_cmdbuf* ac_emit_cp_release_mem, ac_emit_cp_acquire_mem]
+#include "emulator/amd/cp/pm4_packet.h"
+
+namespace doorbell::emulator::amd {
+
+namespace hw = ::doorbell::amd::hw;
+
+// RELEASE_MEM of any generation.
+struct ComputeQueue::Release {
+  hw::Event event = hw::Event::CacheFlushAndInvTs;
+  hw::EventIndex index = hw::EventIndex::EndOfPipe;
+  hw::ReleaseTarget target = hw::ReleaseTarget::MemoryController;
+  hw::ReleaseInterrupt interrupt = hw::ReleaseInterrupt::None;
+  hw::ReleaseData select = hw::ReleaseData::None;
+  u64 addr = 0, data = 0;
+  u32 context_id = 0;
+  CacheActions caches;
+
+  bool writes() const { return select != hw::ReleaseData::None; }
+  unsigned bytes() const { return select == hw::ReleaseData::Low32 ? 4 : 8; }
+  bool interrupts() const {
+    return interrupt == hw::ReleaseInterrupt::Only ||
+           interrupt == hw::ReleaseInterrupt::AfterWriteConfirm ||
+           interrupt == hw::ReleaseInterrupt::Unconditional;
+  }
+};
+
+namespace {
+
+// [base, base + size) in units of 256 bytes, as the packets give it.
+void set_range(CacheActions& actions, u64 base, u64 size) {
+  constexpr u64 kUnits = u64{1} << 56;
+  actions.start = base >= kUnits ? ~u64{0} : base << 8;
+  u64 bytes = size >= kUnits - 1 ? ~u64{0} : size << 8;
+  actions.end = bytes > ~u64{0} - actions.start ? ~u64{0} : actions.start + bytes;
+}
+
+template <class Release, class Packet>
+Release common(const Packet& packet) {
+  Release release;
+  release.event = packet.event;
+  release.index = packet.index;
+  release.target = packet.dst_sel;
+  release.interrupt = packet.int_sel;
+  release.select = packet.data_sel;
+  release.addr = packet.addr;
+  release.data = packet.data;
+  release.context_id = packet.int_ctxid;
+  return release;
+}
+
+}  // namespace
+
+void ComputeQueue::act_on_caches(u32 xcc, const CacheActions& actions) {
+  if (gpu_.caches && actions.any()) gpu_.caches->act(xcc, actions);
+}
+
+ComputeQueue::Outcome ComputeQueue::acquire_mem() {
+  CacheActions upper, l2;
+  if (gpu_.generation == hw::Generation::Gfx9) {
+    auto packet = take<hw::AcquireMemGfx9>();
+    if (!packet) return Outcome::Stop;
+    upper = {.vector = packet->tcl1_action_ena,
+             .scalar = packet->sh_kcache_action_ena,
+             .instructions = packet->sh_icache_action_ena};
+    l2 = {.l2_invalidate = packet->tc_action_ena, .l2_write_back = packet->tc_wb_action_ena};
+    set_range(upper, packet->base, packet->size);
+    set_range(l2, packet->base, packet->size);
+  } else {
+    auto packet = take<hw::AcquireMem>();
+    if (!packet) return Outcome::Stop;
+    if (packet->gl2_discard) return stopped(describe() + ": GL2_DISCARD is not emulated");
+    upper = {.vector = packet->glv_inv,
+             .scalar = packet->glk_inv,
+             .instructions = packet->gli_inv != 0,
+             .gl1 = packet->gl1_inv};
+    l2 = {.l2_invalidate = packet->gl2_inv, .l2_write_back = packet->gl2_wb};
+    // A range field of 0 means all, whatever base and size say. [Mesa sid.h V_586_GL2_ALL]
+    if (packet->gl1_range != 0) set_range(upper, packet->base, packet->size);
+    if (packet->gl2_range != 0) set_range(l2, packet->base, packet->size);
+  }
+  for (u32 xcc = 0; xcc < gpu_.xccs; ++xcc) {
+    if (!(mask_ >> xcc & 1)) continue;
+    // What is dirty below a cache that is invalidated must not be lost: L2 first.
+    act_on_caches(xcc, l2);
+    act_on_caches(xcc, upper);
+  }
+  return Outcome::Done;
+}
+
+ComputeQueue::Outcome ComputeQueue::release_mem() {
+  if (gpu_.generation == hw::Generation::Gfx9) {
+    auto packet = take<hw::ReleaseMemGfx9>();
+    if (!packet) return Outcome::Stop;
+    auto normal = common<Release>(*packet);
+    normal.caches = {.vector = packet->tcl1_action_ena,
+                     .l2_invalidate = packet->tc_action_ena,
+                     .l2_write_back = packet->tc_wb_action_ena};
+    return release(normal);
+  }
+  auto packet = take<hw::ReleaseMem>();
+  if (!packet) return Outcome::Stop;
+  if (packet->gl2_discard || packet->pws_enable)
+    return stopped(describe() + ": GL2_DISCARD and PWS are not emulated");
+  auto normal = common<Release>(*packet);
+  normal.caches = {.vector = packet->glv_inv,
+                   .scalar = packet->glk_inv,
+                   .gl1 = packet->gl1_inv,
+                   .l2_invalidate = packet->gl2_inv,
+                   .l2_write_back = packet->gl2_wb};
+  return release(normal);
+}
+
+// False: the queue has stopped.
+bool ComputeQueue::check_release(const Release& release) {
+  if (description_.eop == 0 && broke(kEopBuffer, describe())) return false;
+  bool end_of_pipe =
+      release.index == hw::EventIndex::EndOfPipe &&
+      (release.event == hw::Event::CacheFlushAndInvTs || release.event == hw::Event::CacheFlushTs ||
+       release.event == hw::Event::BottomOfPipeTs);
+  bool shader_done =
+      release.index == hw::EventIndex::ShaderDone && release.event == hw::Event::CsDone;
+  if (!end_of_pipe && !shader_done && broke(kEopEvent, describe())) return false;
+  bool only = release.interrupt == hw::ReleaseInterrupt::Only;
+  bool confirmed = release.interrupt == hw::ReleaseInterrupt::AfterWriteConfirm ||
+                   release.interrupt == hw::ReleaseInterrupt::DataAfterWriteConfirm;
+  if (((only && release.writes()) || (confirmed && !release.writes())) &&
+      broke(kEopSelect, describe()))
+    return false;
+  if (release.writes() && release.addr % release.bytes() != 0 && broke(kEopAlignment, describe()))
+    return false;
+  bool several = (mask_ & (mask_ - 1)) != 0;
+  return !(several && (release.writes() || release.interrupts()) &&
+           broke(kEopOncePerXcc, fmt::format("{} on XCCs {:#x}", describe(), mask_)));
+}
+
+ComputeQueue::Outcome ComputeQueue::release(const Release& release) {
+  if (!check_release(release)) return Outcome::Stop;
+  bool known_data = release.select <= hw::ReleaseData::GpuClockCounter;
+  bool known_interrupt = release.interrupt <= hw::ReleaseInterrupt::Unconditional;
+  bool known_target = release.target == hw::ReleaseTarget::MemoryController ||
+                      release.target == hw::ReleaseTarget::Tcl2;
+  if (!known_data || !known_interrupt || !known_target)
+    return stopped(describe() + ": this selection is not emulated");
+  for (u32 xcc = 0; xcc < gpu_.xccs; ++xcc) {
+    if (!(mask_ >> xcc & 1)) continue;
+    if (pipeline_.empty() && !gpu_.adversarial) {
+      if (auto fault = end_of_pipe(release, xcc)) return stopped(std::move(*fault));
+    } else {
+      // The command processor goes on.
+      pipeline_.at_end([this, release, xcc] { return end_of_pipe(release, xcc); });
+    }
+  }
+  return Outcome::Done;
+}
+
+std::optional<MemoryFault> ComputeQueue::end_of_pipe(const Release& release, u32 xcc) {
+  act_on_caches(xcc, release.caches);
+  std::optional<MemoryFault> fault;
+  constexpr Client kCp = Client::CommandProcessor;
+  u64 addr = release.addr & ~u64{release.bytes() - 1};
+  switch (release.select) {
+    case hw::ReleaseData::Low32:
+      fault = gpu_.memory.store(kCp, addr, static_cast<u32>(release.data));
+      break;
+    case hw::ReleaseData::Data64: fault = gpu_.memory.store(kCp, addr, release.data); break;
+    case hw::ReleaseData::GpuClockCounter:
+      fault = gpu_.memory.store(kCp, addr, gpu_.clock());
+      break;
+    default: break;
+  }
+  if (!fault && release.interrupts())
+    gpu_.interrupts.emplace_back(EventInterrupt{release.context_id, 32});
+  return fault;
+}
+
+ComputeQueue::Outcome ComputeQueue::event_write(const hw::EventWrite& packet) {
+  bool flush = packet.event == hw::Event::CsPartialFlush;
+  if (flush != (packet.index == hw::EventIndex::PartialFlush) && broke(kEventIndex, describe()))
+    return Outcome::Stop;
+  if (flush) return pipeline_.has_grids() ? Outcome::Wait : Outcome::Done;
+  if (name_of(packet.event).empty()) return stopped(describe() + ": this event is not emulated");
+  // Counters and thread traces: nothing here counts.
+  return Outcome::Done;
+}
+
+}  // namespace doorbell::emulator::amd

@@ -1,0 +1,112 @@
+// Doorbells and stops, which all kinds of queues share (queue.h).
+#include "emulator/amd/cp/queue.h"
+
+#include "emulator/amd/cp/rules.h"
+
+namespace doorbell::emulator::amd {
+
+std::string Queue::name() const {
+  constexpr const char* kKinds[] = {"PM4", "AQL", "SDMA"};
+  return fmt::format("queue {} ({})", id_, kKinds[static_cast<usize>(description_.kind)]);
+}
+
+void Queue::trace(std::string_view kind, std::string_view text, std::string_view fields) const {
+  if (gpu_.trace && gpu_.trace->enabled())
+    gpu_.trace->write({.kind = kind,
+                       .gpu = gpu_.index,
+                       .queue = static_cast<int>(id_),
+                       .text = text,
+                       .fields = fields});
+}
+
+bool Queue::broke(const Check& check, std::string message) {
+  std::string where = place_.empty() ? name() : name() + ", " + place_;
+  std::string full = fmt::format("{}: {}", where, message);
+  if (gpu_.checks->report(check, full) != Level::Error) return false;
+  stop(fmt::format("{} ({}): {}", check.id, check.rule, message));
+  return true;
+}
+
+Step Queue::stop(MemoryFault fault) {
+  stopped_ = true;
+  fault.queue = id_;
+  fault.what = fmt::format("{}, {}: {}", name(), place_, fault.what);
+  trace("fault", fault.what);
+  gpu_.interrupts.emplace_back(std::move(fault));
+  return Step::Stopped;
+}
+
+Step Queue::stop(std::string why) {
+  if (stopped_) return Step::Stopped;
+  stopped_ = true;
+  HwException exception{.queue = id_, .what = fmt::format("{}, {}: {}", name(), place_, why)};
+  trace("fault", exception.what);
+  gpu_.interrupts.emplace_back(std::move(exception));
+  return Step::Stopped;
+}
+
+Step Queue::step() {
+  if (stopped_) return Step::Stopped;
+  if (description_.percentage == 0 || description_.ring == 0) return Step::Idle;
+  if (description_.polled_doorbell) {
+    u64 value =
+        __atomic_load_n(const_cast<const u64*>(description_.polled_doorbell), __ATOMIC_ACQUIRE);
+    if (value != polled_) {
+      polled_ = value;
+      announce(value, 8);
+    }
+  }
+  if (broken_doorbell_.load(std::memory_order_acquire)) {
+    std::string why;
+    {
+      std::lock_guard lock(broken_mutex_);
+      why = broken_why_;
+    }
+    return stop(why);
+  }
+  Step step = advance();
+  read_shared_.store(read_, std::memory_order_release);
+  return stopped_ ? Step::Stopped : step;
+}
+
+void Queue::break_doorbell(const Check& check, std::string message) {
+  std::string full = fmt::format("{}: {}", name(), message);
+  if (gpu_.checks->report(check, full) != Level::Error) return;
+  std::lock_guard lock(broken_mutex_);
+  broken_why_ = fmt::format("{} ({}): {}", check.id, check.rule, message);
+  broken_doorbell_.store(true, std::memory_order_release);
+}
+
+void Queue::announce(u64 value, unsigned bytes) {
+  u64 end = end_of(value), before = announced();
+  if (bytes != 8)
+    break_doorbell(kDoorbellStore, fmt::format("a store of {} bytes, value {:#x}", bytes, value));
+  if (end < before) {
+    break_doorbell(kDoorbellBackwards,
+                   fmt::format("{:#x} after {:#x}", value, value + (before - end)));
+    return;
+  }
+  check_doorbell(value, end);
+  announced_.store(end, std::memory_order_release);
+}
+
+void Queue::check_doorbell(u64 value, u64 end) {
+  if (const char* why = wrong_unit(value))
+    break_doorbell(kDoorbellUnits, fmt::format("{:#x} {}", value, why));
+  u64 read = read_shared_.load(std::memory_order_acquire);
+  if (end - read > capacity())
+    break_doorbell(kDoorbellOverrun,
+                   fmt::format("{:#x} announced while {:#x} is being read: {:#x} in a ring that "
+                               "holds {:#x}",
+                               end, read, end - read, capacity()));
+  u64 pointer = 0;
+  const u8* host = gpu_.memory.space().at(description_.write_pointer, 8, false);
+  if (host == nullptr) return;  // the kernel has judged the address at CREATE_QUEUE
+  pointer = __atomic_load_n(reinterpret_cast<const u64*>(host), __ATOMIC_ACQUIRE);
+  if (pointer < end)
+    break_doorbell(
+        kDoorbellWritePointer,
+        fmt::format("the doorbell announces {:#x}, the write pointer holds {:#x}", end, pointer));
+}
+
+}  // namespace doorbell::emulator::amd

@@ -1,0 +1,89 @@
+// One queue of an emulated GPU, of any kind: where it reads, how far it may, and how it stops. What
+// the words mean is for the three kinds (pm4_queue.h, aql_queue.h, sdma_queue.h); whose turn it is,
+// for gpu.h.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <string>
+
+#include "emulator/amd/cp/gpu_context.h"
+#include "emulator/amd/cp/queue_description.h"
+
+namespace doorbell::emulator::amd {
+
+enum class Step : u8 {
+  Moved,    // did something, and may go on
+  Waiting,  // for memory that somebody else writes
+  Idle,     // has read all that was announced, and nothing is in flight
+  Stopped,  // for good, after a fault or an exception
+};
+
+// Thread safety: announce() and announced() from any thread, all else from the GPU's.
+class Queue {
+ public:
+  Queue(QueueId id, const QueueDescription& description, GpuContext& gpu)
+      : id_(id), description_(description), gpu_(gpu) {}
+  virtual ~Queue() = default;
+  Queue(const Queue&) = delete;
+  Queue& operator=(const Queue&) = delete;
+
+  // A packet, or a slice of what is in flight.
+  Step step();
+  // UPDATE_QUEUE.
+  void update(const QueueDescription& description) { description_ = description; }
+
+  // The doorbell's value arrived, by a store of `bytes`: judged here, against the write pointer and
+  // what the queue still holds.
+  void announce(u64 value, unsigned bytes);
+  // In words (PM4), bytes (SDMA) or packets (AQL): one past the last that may be read.
+  u64 announced() const { return announced_.load(std::memory_order_acquire); }
+
+  QueueId id() const { return id_; }
+  const QueueDescription& description() const { return description_; }
+  bool stopped() const { return stopped_; }
+
+ protected:
+  virtual Step advance() = 0;
+  // The doorbell's value in the units of announced(), and how far behind the queue may be.
+  virtual u64 end_of(u64 doorbell) const { return doorbell; }
+  virtual u64 capacity() const = 0;
+  // Why a doorbell's value cannot be in this queue's units, or null.
+  virtual const char* wrong_unit(u64 doorbell) const {
+    static_cast<void>(doorbell);
+    return nullptr;
+  }
+
+  // The queue stops; the client hears of it through the kernel.
+  Step stop(MemoryFault fault);
+  Step stop(std::string why);
+  // A rule was broken: reported, and true if the queue must stop for it, which it then has.
+  bool broke(const Check& check, std::string message);
+
+  // Of the queue in reports: "queue 3 (PM4)".
+  std::string name() const;
+  void trace(std::string_view kind, std::string_view text, std::string_view fields = {}) const;
+
+  const QueueId id_;
+  QueueDescription description_;
+  GpuContext& gpu_;
+  // How far it has read, in the units of announced().
+  u64 read_ = 0;
+  // Where it is, for reports: "ring word 17", "IB 0x1000 word 3".
+  std::string place_;
+
+ private:
+  void check_doorbell(u64 value, u64 end);
+  // As broke(), from any thread: the queue stops at its next step.
+  void break_doorbell(const Check& check, std::string message);
+
+  std::atomic<u64> announced_{0};
+  std::atomic<u64> read_shared_{0};  // read_, for announce()
+  std::atomic<bool> broken_doorbell_{false};
+  std::mutex broken_mutex_;  // broken_why_
+  std::string broken_why_;
+  u64 polled_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace doorbell::emulator::amd

@@ -1,0 +1,174 @@
+// The rules that the command processors judge, each with where it is written. `trapped` and
+// `polled` say how surely the two doors to a doorbell see it broken.
+#pragma once
+
+#include "emulator/core/checks.h"
+
+namespace doorbell::emulator::amd {
+
+// ---- doorbells: what a client announces
+inline constexpr Check kDoorbellStore{
+    "AMD-DB-001", "a doorbell is rung with one 64-bit store",
+    "linux kfd_doorbell.c kfd_doorbell_process_slice (8 bytes each since gfx9); ROCr kfdtest "
+    "PM4Queue::SubmitPacket",
+    Power::Full, Power::None};
+inline constexpr Check kDoorbellWritePointer{
+    "AMD-DB-002",
+    "the write pointer in memory holds what the doorbell announces, written before it",
+    "ROCr amd_blit_sdma.cpp UpdateWriteAndDoorbellRegister; kfdtest PM4Queue::SubmitPacket; the "
+    "scheduler reads the pointer in memory when it maps the queue again "
+    "(linux kfd_mqd_manager_v11.c, cp_hqd_pq_wptr_poll_addr)",
+    Power::Full, Power::Partial};
+inline constexpr Check kDoorbellBackwards{"AMD-DB-003", "doorbell values do not go back",
+                                          "HSA runtime 1.2, 2.8.3 User Mode Queue", Power::Full,
+                                          Power::Partial};
+inline constexpr Check kDoorbellOverrun{
+    "AMD-DB-004", "packets not yet read are not overwritten",
+    "kfdtest BaseQueue::PlacePacket; ROCr amd_blit_sdma.cpp CanWriteUpto (full when all but one "
+    "byte is written); HSA runtime 1.2, 2.8.3"};
+inline constexpr Check kDoorbellOfNobody{
+    "AMD-DB-005", "only a live queue's doorbell is rung",
+    "linux kfd_doorbell.c: the doorbell belongs to the queue until DESTROY_QUEUE", Power::Full,
+    Power::Partial};
+inline constexpr Check kDoorbellUnits{
+    "AMD-DB-006", "a copy queue's doorbell is in bytes, whole words of them",
+    "kfdtest SDMAQueue::SubmitPacket (write pointers are saved in bytes)"};
+
+// ---- rings and indirect buffers
+inline constexpr Check kPacketCut{"AMD-RING-001",
+                                  "a packet ends within what the doorbell announced",
+                                  "nvd.h PACKET3: count is the words after the header, less one"};
+inline constexpr Check kPacketSize{"AMD-RING-002", "a packet has the words that its opcode needs",
+                                   "nvd.h, soc15d.h: the lists of words beside the opcodes"};
+inline constexpr Check kReservedBits{
+    "AMD-RING-003", "reserved bits are zero",
+    "nvd.h, soc15d.h, sdma_v6_0_0_pkt_open.h: the fields; all else is reserved"};
+inline constexpr Check kPredInRing{
+    "AMD-RING-004", "PRED_EXEC stands in indirect buffers only",
+    "tinygrad ops_amd.py AMDComputeQueue._submit; ROCr amd_aql_queue.cpp ExecutePM4"};
+inline constexpr Check kIbMapping{"AMD-IB-001", "an indirect buffer lies in one mapping",
+                                  "linux amdgpu_cs.c amdgpu_cs_p2_ib, amdgpu_cs_patch_ibs"};
+inline constexpr Check kIbNesting{
+    "AMD-IB-002", "indirect buffers nest once: a ring calls IB1, IB1 calls IB2",
+    "Mesa src/amd/common/ac_cmdbuf; kfd_mqd: CP_HQD_IB_CONTROL has one level below"};
+inline constexpr Check kIbSdmaSize{
+    "AMD-IB-003",
+    "an SDMA indirect buffer has a multiple of 8 words, and so has where it is called",
+    "linux sdma_v6_0.c sdma_v6_0_ring_emit_ib (IB packet must end on a 8 DW boundary), "
+    "sdma_v6_0_ring_pad_ib"};
+inline constexpr Check kIbChanged{
+    "AMD-IB-004", "an indirect buffer stays as it is until the packets behind it have run",
+    "linux amdgpu_ib.c: an IB is reused after its fence"};
+inline constexpr Check kIbValid{"AMD-IB-005", "INDIRECT_BUFFER has its VALID bit and a size",
+                                "nvd.h INDIRECT_BUFFER_VALID"};
+
+// ---- end of pipe
+inline constexpr Check kEopBuffer{
+    "AMD-EOP-001", "a queue that releases memory has an end-of-pipe buffer",
+    "linux kfd_queue.c kfd_queue_acquire_buffers; tinygrad ops_amd.py AMDComputeQueue.signal"};
+inline constexpr Check kEopEvent{
+    "AMD-EOP-002", "RELEASE_MEM has a timestamp event with index 5, or CS_DONE with index 6",
+    "kfd_pm4_headers_ai.h mec_release_mem_event_index_enum; Mesa sid.h EVENT_INDEX"};
+inline constexpr Check kEopSelect{
+    "AMD-EOP-003", "an interrupt without data has DATA_SEL 0, one after the write has data",
+    "nvd.h PACKET3_RELEASE_MEM_INT_SEL (1: interrupt only, DATA_SEL = 0)"};
+inline constexpr Check kEopAlignment{
+    "AMD-EOP-004", "data of 4 bytes goes to a multiple of 4, of 8 bytes to one of 8",
+    "kfd_pm4_headers_ai.h pm4_mec_release_mem address_lo_32b, address_lo_64b"};
+inline constexpr Check kEopOncePerXcc{
+    "AMD-EOP-005", "a partition of several XCCs releases once, under PRED_EXEC",
+    "tinygrad ops_amd.py AMDComputeQueue.signal (pred_exec); soc15d.h "
+    "PACKET3_PRED_EXEC__VIRTUAL_XCC_ID_SELECT"};
+inline constexpr Check kEventIndex{"AMD-EOP-006", "an event has the index that its kind needs",
+                                   "nvd.h EVENT_INDEX (4: *S_PARTIAL_FLUSH)"};
+
+// ---- copy engines
+inline constexpr Check kSdmaCount{
+    "AMD-SDMA-001", "a copy or fill is not longer than the engine's count allows",
+    "linux amdgpu_sdma funcs copy_max_bytes (0x400000 before 5.2, 1 << 30 since); "
+    "sdma_v6_0_0_pkt_open.h COPY_LINEAR_COUNT"};
+inline constexpr Check kSdmaAlignment{
+    "AMD-SDMA-002", "fences, polls and writes go to whole words, timestamps to 8 bytes",
+    "sdma_v6_0_0_pkt_open.h FENCE_ADDR_LO, POLL_REGMEM_ADDR_LO"};
+inline constexpr Check kSdmaPoll{"AMD-SDMA-003", "a poll compares memory, and its mask lets it end",
+                                 "sdma_v6_0_0_pkt_open.h POLL_REGMEM_HEADER mem_poll, func"};
+inline constexpr Check kSdmaTrap{"AMD-SDMA-004", "a trap names an event",
+                                 "linux kfd_int_process_v11.c: 28 bits of context id"};
+inline constexpr Check kSdmaOverlap{"AMD-SDMA-005", "source and target of a copy do not overlap",
+                                    "linux amdgpu_ttm_copy_mem_to_mem: buffers differ; the "
+                                    "engine's order within a copy is its own"};
+
+// ---- dispatches
+inline constexpr Check kDispatchEntry{
+    "AMD-DISP-001", "a kernel starts at a multiple of 256",
+    "COMPUTE_PGM_LO holds address >> 8; LLVM AMDGPUUsage kernel_code_entry_byte_offset"};
+inline constexpr Check kDispatchGroup{
+    "AMD-DISP-002", "a work group has 1 to 1024 items in each dimension and in all",
+    "HSA PRM 1.2, 4.2.5 workgroup size; Mesa radv max_workgroup_invocations"};
+inline constexpr Check kDispatchRsrc{
+    "AMD-DISP-003", "RSRC1, 2 and 3 are the kernel descriptor's, but for LDS size and PRIV",
+    "LLVM AMDGPUUsage, compute_pgm_rsrc1/2/3"};
+inline constexpr Check kDispatchUserData{
+    "AMD-DISP-004", "the user SGPRs of another kernel than the last were written for it",
+    "COMPUTE_USER_DATA_* persist: what is not written is the previous kernel's"};
+inline constexpr Check kDispatchWave{
+    "AMD-DISP-005", "CS_W32_EN is what the kernel descriptor enables",
+    "LLVM AMDGPUUsage ENABLE_WAVEFRONT_SIZE32; gc_11_0_0_sh_mask.h COMPUTE_DISPATCH_INITIATOR"};
+inline constexpr Check kDispatchInherited{
+    "AMD-DISP-006", "program, resources and group size were written before the first dispatch",
+    "the queue's registers start undefined: linux kfd_mqd_manager_v11.c init_mqd"};
+inline constexpr Check kDispatchScratch{
+    "AMD-DISP-007", "a kernel with private memory has a scratch ring that covers it",
+    "COMPUTE_TMPRING_SIZE WAVESIZE, WAVES; ROCr amd_aql_queue.cpp FillComputeTmpRingSize"};
+inline constexpr Check kDispatchEnable{"AMD-DISP-008", "DISPATCH_INITIATOR has COMPUTE_SHADER_EN",
+                                       "gc_11_0_0_sh_mask.h COMPUTE_DISPATCH_INITIATOR"};
+inline constexpr Check kDispatchLds{
+    "AMD-DISP-009", "LDS is at least what the descriptor says",
+    "LLVM AMDGPUUsage group_segment_fixed_size, GRANULATED_LDS_SIZE"};
+
+// ---- AQL packets
+inline constexpr Check kAqlHeader{
+    "AMD-AQL-001", "a packet has a known type, defined fence scopes and zero reserved fields",
+    "HSA runtime 1.2, 2.9 AQL packets"};
+inline constexpr Check kAqlSetup{"AMD-AQL-002",
+                                 "a dispatch has 1 to 3 dimensions, unused sizes are 1",
+                                 "HSA runtime 1.2, hsa_kernel_dispatch_packet_t"};
+inline constexpr Check kAqlSegments{
+    "AMD-AQL-003", "private and group segments are at least what the descriptor says",
+    "LLVM AMDGPUUsage kernel descriptor; HSA runtime 1.2, hsa_kernel_dispatch_packet_t"};
+
+// ---- kernel arguments
+inline constexpr Check kArgumentAlignment{"AMD-ARG-001",
+                                          "kernel arguments start at a multiple of 16",
+                                          "HSA runtime 1.2, kernarg_address (at least 16)"};
+inline constexpr Check kArgumentMapped{
+    "AMD-ARG-002", "kernel arguments are mapped as far as the descriptor's kernarg_size",
+    "LLVM AMDGPUUsage kernarg_size"};
+inline constexpr Check kArgumentChanged{
+    "AMD-ARG-003", "kernel arguments stay as they are until the dispatch has retired",
+    "HSA runtime 1.2, kernarg_address: must not change until completion"};
+
+// ---- caches, judged in adversarial mode (caches.h)
+inline constexpr Check kStaleVector{
+    "AMD-CACHE-001", "a kernel invalidates the vector cache before it loads what others wrote",
+    "LLVM AMDGPUUsage memory model; Mesa si_gfx_cs/radv gfx10_cs_emit_cache_flush GLV_INV, "
+    "TCL1_ACTION_ENA"};
+inline constexpr Check kStaleGl1{"AMD-CACHE-002",
+                                 "a kernel invalidates GL1 before it loads what others wrote",
+                                 "Mesa gfx10_cs_emit_cache_flush GL1_INV"};
+inline constexpr Check kStaleScalar{
+    "AMD-CACHE-003", "a kernel invalidates the scalar cache before it loads what others wrote",
+    "Mesa gfx10_cs_emit_cache_flush GLK_INV, SH_KCACHE_ACTION_ENA"};
+inline constexpr Check kStaleInstructions{
+    "AMD-CACHE-004", "new code is run after the instruction cache is invalidated",
+    "Mesa gfx10_cs_emit_cache_flush GLI_INV, SH_ICACHE_ACTION_ENA"};
+inline constexpr Check kStaleL2{
+    "AMD-CACHE-005",
+    "the L2 is invalidated before a kernel loads what host, copy engine or another "
+    "GPU wrote behind it",
+    "Mesa gfx10_cs_emit_cache_flush GL2_INV, TC_ACTION_ENA"};
+inline constexpr Check kDirtyL2{
+    "AMD-CACHE-006", "the L2 is written back before another client reads what a kernel wrote",
+    "Mesa gfx10_cs_emit_cache_flush GL2_WB, TC_WB_ACTION_ENA"};
+
+}  // namespace doorbell::emulator::amd
