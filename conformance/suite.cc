@@ -80,6 +80,7 @@ Suite Suite::make() {
   add_reference_cases(suite);
   add_graph_cases(suite);
   add_kernel_cases(suite);
+  add_scratch_cases(suite);
   add_memory_cases(suite);
   add_jit_cases(suite);
   add_random_cases(suite);

@@ -124,6 +124,7 @@ void add_graph_cases(Suite& suite);
 void add_kernel_cases(Suite& suite);
 void add_memory_cases(Suite& suite);
 void add_jit_cases(Suite& suite);
+void add_scratch_cases(Suite& suite);
 void add_random_cases(Suite& suite);
 void add_device_cases(Suite& suite);
 void add_queue_cases(Suite& suite);

@@ -190,4 +190,9 @@ Result<codegen::Caps> caps_of(core::Device& device) {
   return backend.caps;
 }
 
+Result<core::Binary> compile_linear(const codegen::LinearProgram& program, core::Device& device) {
+  TRY(codegen::Backend backend, all_compilers().backend_of(device));
+  return codegen::compile_linear(program, backend);
+}
+
 }  // namespace doorbell::runtime

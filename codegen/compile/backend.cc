@@ -138,4 +138,15 @@ Result<CompiledKernel> compile_kernel(const core::KernelAst& kernel, const Backe
   return k;
 }
 
+Result<core::Binary> compile_linear(const LinearProgram& program, const Backend& backend) {
+  KernelBinary made = describe(program);
+  if (backend.compiler != nullptr) {
+    const bool wants = backend.compiler->wants_source();
+    const std::string source = wants ? backend.renderer->render(program) : "";
+    TRY(made.image, backend.compiler->compile(program, source));
+  }
+  TRY(CompiledKernel kernel, finish(std::move(made), backend));
+  return std::move(kernel.binary);
+}
+
 }  // namespace doorbell::codegen

@@ -43,4 +43,7 @@ struct CompiledKernel {
 Result<CompiledKernel> compile_kernel(const core::KernelAst& kernel, const Backend& backend,
                                       const CompileOptions& options = {});
 
+// A linear program as it is, without lowering and cache: for those who write one by hand.
+Result<core::Binary> compile_linear(const LinearProgram& program, const Backend& backend);
+
 }  // namespace doorbell::codegen

@@ -293,6 +293,34 @@ TEST(AmdCode, PrivateArraysTakeScratch) {
   }
 }
 
+// 220 values alive at once, in groups whose 1024 items leave none of them so many registers: as in
+// the conformance suite, which shows that they come back.
+TEST(AmdCode, TooManyValuesSpill) {
+  constexpr i64 kValues = 220;
+  for (const char* chip : {"gfx1030", "gfx1201", "gfx942"}) {
+    ProgramBuilder b("spilled");
+    b.program.local_size[0] = 1024;
+    UOp out = b.param(dt::i32, 1024, true), in = b.param(dt::i32, 1024 * kValues);
+    UOp item = special(b, core::SpecialKind::LocalId, 0, 1024);
+    std::vector<UOp> values;
+    for (i64 i = 0; i < kValues; ++i) {
+      UOp at = b.op(Op::Add, dt::i32, {item, b.number(1024 * i, dt::i32)});
+      values.push_back(b.load(b.index(in, at)));
+    }
+    UOp sum = values[0];
+    const auto step = [&](i64 i, UOp value) {
+      sum = b.op(i % 2 ? Op::Mul : Op::Add, dt::i32, {sum, value});
+    };
+    for (i64 i = 1; i < kValues; ++i) step(i, values[static_cast<usize>(i)]);
+    for (i64 i = kValues; i-- > 0;) step(i + 1, values[static_cast<usize>(i)]);
+    b.store(b.index(out, item), sum);
+    const Code c = compile_program(b.program, chip);
+    EXPECT_GT(c.descriptor.private_bytes, 0u) << chip;
+    const bool by_buffer = std::string_view(chip) == "gfx1030";
+    EXPECT_TRUE(contains(c, by_buffer ? "buffer_store_dword" : "scratch_store_")) << chip;
+  }
+}
+
 TEST(AmdCode, SaysWhichChipsThereAre) {
   ProgramBuilder b("none");
   Result<std::vector<u8>> image = make_llvm_compiler(target_of("gfx12345"))->compile(b.program, "");
