@@ -1,6 +1,7 @@
-"""Writes a C++ source that tells the library about its LLVM module.
+"""Writes a C++ source that tells the library about a module of its that links to LLVM.
 
-usage: describe_module.py OUTPUT PREFIX LIBRARY_FOLDER LLVM_VERSION MODULE, or ... - where LLVM is left out
+usage: describe_module.py OUTPUT HEADER NAMESPACE PREFIX LIBRARY_FOLDER LLVM_VERSION MODULE
+       ... - instead of the last two where LLVM is left out
 
 The module's build id takes part in cache keys, because a changed code generator must not find its old kernels, and
 the library refuses a module of any other build. That the library needs this source also sees to it that the module
@@ -34,15 +35,15 @@ def build_id(path):
 
 
 def main():
-    output, prefix, folder, version, *module = sys.argv[1:]
+    output, header, namespace, prefix, folder, version, *module = sys.argv[1:]
     path = build = ""
     if version == "-":
         version = ""
     else:
         path, build = os.path.abspath(module[0]), build_id(module[0])
     with open(output, "w", encoding="utf-8") as file:
-        file.write('#include "codegen/compile/llvm_build.h"\n'
-                   "namespace doorbell::codegen {\n"
+        file.write(f'#include "{header}"\n'
+                   f"namespace {namespace} {{\n"
                    f'const char* const kLlvmVersion = "{version}";\n'
                    f'const char* const kLlvmModulePath = "{path}";\n'
                    f'const char* const kLlvmModuleBuildId = "{build}";\n'

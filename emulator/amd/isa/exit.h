@@ -1,0 +1,36 @@
+// Exit: why a wave stopped, as isa/run.h tells it to whoever schedules waves (amd/compute).
+#pragma once
+
+#include <string>
+
+#include "base/util/types.h"
+
+namespace doorbell::emulator::amd {
+
+struct Exit {
+  enum class Kind : u8 {
+    EndProgram,
+    Barrier,        // signals the group's barrier and waits at it
+    BarrierSignal,  // gfx12: signals `barrier` and goes on; with `value` 1 SCC is to be set to
+                    // whether this wave was the first to
+    BarrierWait,    // gfx12: waits at `barrier`
+    Budget,         // as many instructions as were asked for: run again
+    Sleep,          // s_sleep and its like: others may go first
+    Fault,          // a memory access that may not be: pc, lane, address
+    Illegal,        // an instruction that the chip, or this emulator, does not have: pc, name
+    Trap,           // s_trap: `value` is its number
+    Message,        // s_sendmsg, s_sendmsg_rtn: `value` is the message
+  };
+  Kind kind = Kind::Budget;
+  // Of the instruction that stopped. The wave's own pc is where it goes on: behind the instruction,
+  // but for Fault and Illegal, where it is the instruction's.
+  u64 pc = 0;
+  u64 address = 0;  // Fault
+  u32 lane = 0;     // Fault
+  bool write = false;
+  u32 value = 0;     // Trap, Message, BarrierSignal
+  i32 barrier = -1;  // -1 the group's, -2 the trap handler's, else a named one
+  std::string name;  // Illegal, Fault: the instruction's
+};
+
+}  // namespace doorbell::emulator::amd

@@ -1,0 +1,38 @@
+// The list of tables that do not depend on the memory policy.
+#include "emulator/amd/isa/handlers.h"
+
+#include "base/util/check.h"
+#include "emulator/amd/isa/tables.h"
+
+namespace doorbell::emulator::amd {
+
+namespace {
+
+bool cpu_is_fast() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+         __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c");
+}
+
+}  // namespace
+
+std::span<const HandlerTable> register_tables() {
+  static const HandlerTable tables[] = {
+      scalar_arithmetic_table(), scalar_bits_table(),     scalar_moves_table(),
+      scalar_compare_table(),    scalar_constant_table(), scalar_control_table(),
+      scalar_exec_table(),
+  };
+  return tables;
+}
+
+HandlerSet::HandlerSet(std::span<const HandlerTable> memory) : fast_(cpu_is_fast()) {
+  for (HandlerTable table : register_tables()) add(table);
+  for (HandlerTable table : memory) add(table);
+}
+
+void HandlerSet::add(HandlerTable table) {
+  for (const Entry& entry : table) {
+    CHECK(entries_.emplace(entry.name, &entry).second, "two handlers for {}", entry.name);
+  }
+}
+
+}  // namespace doorbell::emulator::amd

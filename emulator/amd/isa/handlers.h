@@ -1,0 +1,42 @@
+// HandlerSet: the instructions that an interpreter can execute, by normal name: the join of the
+// handler files' tables. A handler file adds its table to the list in handlers.cc, or, when its
+// handlers depend on the memory policy, to the one in memory_handlers.h.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <span>
+#include <string_view>
+
+#include "emulator/amd/isa/operation.h"
+
+namespace doorbell::emulator::amd {
+
+using HandlerTable = std::span<const Entry>;
+
+// The tables of all that never touches memory.
+std::span<const HandlerTable> register_tables();
+
+class HandlerSet {
+ public:
+  // The tables are constants of the program. `memory` are those for one memory policy.
+  explicit HandlerSet(std::span<const HandlerTable> memory);
+  // Null for a name that no table has.
+  const Entry* find(std::string_view name) const {
+    auto found = entries_.find(name);
+    return found == entries_.end() ? nullptr : found->second;
+  }
+  // What to call: `fast` where this CPU can.
+  Handler handler(const Entry& entry) const {
+    return fast_ && entry.fast != nullptr ? entry.fast : entry.handler;
+  }
+  usize size() const { return entries_.size(); }
+
+ private:
+  void add(HandlerTable table);
+
+  absl::flat_hash_map<std::string_view, const Entry*> entries_;
+  bool fast_;
+};
+
+}  // namespace doorbell::emulator::amd

@@ -1,0 +1,21 @@
+// The host's MXCSR. Its rounding field has the order nearest, down, up, towards zero; MODE's has
+// nearest, up, down, towards zero. Denormals are kept: handlers flush where MODE says.
+#include "emulator/amd/isa/host_float.h"
+
+#include <xmmintrin.h>
+
+namespace doorbell::emulator::amd {
+
+void set_host_float_mode(const Wave& wave) {
+  constexpr u32 kRounding[] = {0, 2, 1, 3};
+  constexpr u32 kMaskExceptions = 0x1f80;
+  _mm_setcsr(kMaskExceptions | kRounding[wave.mode.round_32 & 3] << 13);
+}
+
+HostFloatMode::HostFloatMode(const Wave& wave) : before_(_mm_getcsr()) {
+  set_host_float_mode(wave);
+}
+
+HostFloatMode::~HostFloatMode() { _mm_setcsr(before_); }
+
+}  // namespace doorbell::emulator::amd

@@ -1,0 +1,71 @@
+// Conversions between the number formats of AMD's vector ALU that C++ has no types for: 16-bit
+// floats, bfloat16 and the two 8-bit formats. Free of branches, so that loops over lanes
+// vectorise. Rounding is to nearest even unless the name says else.
+#pragma once
+
+#include <bit>
+
+#include "base/util/types.h"
+
+namespace doorbell::emulator::amd {
+
+inline f32 half_to_float(u32 half) {
+  const u32 sign = (half & 0x8000) << 16, magnitude = half & 0x7fff;
+  // The exponent's bias differs by 112; the product is exact for denormal halves too.
+  const f32 scaled = std::bit_cast<f32>(magnitude << 13) * 0x1p112f;
+  const u32 finite = std::bit_cast<u32>(scaled);
+  const u32 bits = magnitude >= 0x7c00 ? magnitude << 13 | 0x7f800000 : finite;
+  return std::bit_cast<f32>(bits | sign);
+}
+
+// NaNs stay NaNs, quiet; what exceeds 65504 by half a step or more becomes infinite.
+inline u32 float_to_half(f32 value) {
+  const u32 bits = std::bit_cast<u32>(value), sign = bits >> 16 & 0x8000;
+  const u32 magnitude = bits & 0x7fffffff;
+  // A half below 2^-14 has the step 2^-24: adding 0.5 puts its bits at the bottom of a float.
+  const u32 small =
+      std::bit_cast<u32>(std::bit_cast<f32>(magnitude) + 0.5f) - std::bit_cast<u32>(0.5f);
+  const u32 normal = (magnitude + 0xfff + (magnitude >> 13 & 1) - (112u << 23)) >> 13;
+  u32 result = magnitude < (113u << 23) ? small : normal;
+  result = magnitude >= (143u << 23) - 0x1000 ? 0x7c00 : result;
+  result = magnitude > 0x7f800000 ? 0x7e00 | (magnitude >> 13 & 0x1ff) : result;
+  return result | sign;
+}
+
+inline u32 float_to_half_towards_zero(f32 value) {
+  const u32 bits = std::bit_cast<u32>(value), sign = bits >> 16 & 0x8000;
+  const u32 magnitude = bits & 0x7fffffff;
+  const u32 exponent = magnitude >> 23;
+  const u32 mantissa = (magnitude & 0x7fffff) | 0x800000;
+  const u32 shift = exponent < 113 ? 126 - exponent : 13;
+  const u32 small = shift > 24 ? 0 : mantissa >> (shift & 31);
+  u32 result = exponent < 113 ? small : (magnitude - (112u << 23)) >> 13;
+  result = exponent >= 143 ? 0x7bff : result;  // the largest finite one
+  result = magnitude == 0x7f800000 ? 0x7c00 : result;
+  result = magnitude > 0x7f800000 ? 0x7e00 | (magnitude >> 13 & 0x1ff) : result;
+  return result | sign;
+}
+
+// From a double in one rounding: what fused 16-bit operations need.
+inline u32 double_to_half(f64 value) {
+  // Rounded to odd in float, so that the second rounding sees whether anything was lost.
+  const f32 near = static_cast<f32>(value);
+  const f64 back = near;
+  const u32 bits = std::bit_cast<u32>(near);
+  const u64 value_bits = std::bit_cast<u64>(value), back_bits = std::bit_cast<u64>(back);
+  const u64 value_size = value_bits & ~(u64{1} << 63), back_size = back_bits & ~(u64{1} << 63);
+  const u32 truncated = back_size > value_size ? bits - 1 : bits;
+  const u32 odd = value_size != back_size ? truncated | 1 : bits;
+  const bool finite = (bits & 0x7f800000) != 0x7f800000;
+  return float_to_half(std::bit_cast<f32>(finite ? odd : bits));
+}
+
+inline f32 bfloat_to_float(u32 bfloat) { return std::bit_cast<f32>(bfloat << 16); }
+
+inline u32 float_to_bfloat(f32 value) {
+  const u32 bits = std::bit_cast<u32>(value);
+  const u32 rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  return (bits & 0x7fffffff) > 0x7f800000 ? (bits >> 16 | 0x40) : rounded;
+}
+
+}  // namespace doorbell::emulator::amd

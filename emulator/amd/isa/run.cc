@@ -1,0 +1,36 @@
+// The loop over blocks and their operations. It is the same for all memory policies: the handlers
+// of memory instructions know theirs.
+#include "emulator/amd/isa/run.h"
+
+#include "emulator/amd/isa/host_float.h"
+
+namespace doorbell::emulator::amd::detail {
+
+Exit run(Wave& wave, CodeCache& cache, CodeReader& reader, u64 budget) {
+  HostFloatMode mode(wave);
+  u64 executed = 0;
+  do {
+    const Block* block = cache.find(wave.pc, wave.lanes, reader);
+    if (block == nullptr) {
+      Exit exit{.kind = Exit::Kind::Fault, .pc = wave.pc, .address = wave.pc};
+      exit.name = "instruction fetch";
+      return exit;
+    }
+    const Operation* op = block->operations.data();
+    const Operation* const end = op + block->operations.size();
+    Flow flow = Flow::Next;
+    for (; op != end; ++op) {
+      flow = op->handler(wave, *op);
+      if (flow != Flow::Next) [[unlikely]]
+        break;
+    }
+    const u64 done = static_cast<u64>(op - block->operations.data()) + (op != end ? 1 : 0);
+    executed += done;
+    wave.clock += done;
+    if (flow == Flow::Stop) return wave.exit;
+    if (flow == Flow::Next) wave.pc = block->end;
+  } while (executed < budget);
+  return {.kind = Exit::Kind::Budget, .pc = wave.pc};
+}
+
+}  // namespace doorbell::emulator::amd::detail

@@ -1,0 +1,316 @@
+// Scalar control: branches, the end, barriers, messages, the mode and the hardware registers. What
+// only waits or hints is a no-op: an instruction's results are there when the next one runs.
+// [RDNA3, RDNA4 and CDNA3 ISA documents, chapters "Program flow control" and "Instructions"]
+#include "emulator/amd/isa/host_float.h"
+#include "emulator/amd/isa/scalar_op.h"
+#include "emulator/amd/isa/tables.h"
+
+namespace doorbell::emulator::amd {
+
+namespace {
+
+Flow nothing(Wave&, const Operation&) { return Flow::Next; }
+
+u64 next_pc(const Operation& op) { return op.pc + op.size; }
+u64 target(const Operation& op) { return op.pc + 4 + static_cast<u64>(op.immediate * 4); }
+
+Flow stop(Wave& wave, const Operation& op, Exit::Kind kind) {
+  wave.exit = {.kind = kind, .pc = op.pc};
+  wave.pc = next_pc(op);
+  return Flow::Stop;
+}
+template <Exit::Kind kind>
+Flow stop_for(Wave& wave, const Operation& op) {
+  return stop(wave, op, kind);
+}
+
+template <auto condition>
+Flow branch(Wave& wave, const Operation& op) {
+  wave.pc = condition(wave) ? target(op) : next_pc(op);
+  return Flow::Jump;
+}
+template <auto condition>
+constexpr Entry branch_if(std::string_view name) {
+  return {name, {Type::None, {}, kEndsBlock}, &branch<condition>};
+}
+
+Flow set_pc(Wave& wave, const Operation& op) {
+  wave.pc = read_64(wave, op.src[0]);
+  return Flow::Jump;
+}
+Flow get_pc(Wave& wave, const Operation& op) {
+  wave.set_pair(op.dst, next_pc(op));
+  return Flow::Next;
+}
+Flow swap_pc(Wave& wave, const Operation& op) {
+  const u64 to = read_64(wave, op.src[0]);
+  wave.set_pair(op.dst, next_pc(op));
+  wave.pc = to;
+  return Flow::Jump;
+}
+Flow call(Wave& wave, const Operation& op) {
+  wave.set_pair(op.dst, next_pc(op));
+  wave.pc = target(op);
+  return Flow::Jump;
+}
+Flow add_pc(Wave& wave, const Operation& op) {
+  wave.pc = next_pc(op) + read_64(wave, op.src[0]);
+  return Flow::Jump;
+}
+
+Flow trap(Wave& wave, const Operation& op) {
+  stop(wave, op, Exit::Kind::Trap);
+  wave.exit.value = static_cast<u32>(op.immediate) & 0xff;
+  return Flow::Stop;
+}
+
+// Message 3 of gfx11 and gfx12 gives registers back early, which changes nothing here.
+// [RDNA3 ISA, "Messages": MSG_INTERRUPT 1, MSG_DEALLOC_VGPRS 3]
+Flow send_message(Wave& wave, const Operation& op) {
+  const u32 message = static_cast<u32>(op.immediate) & 0xffff;
+  if (message == 3 && wave.chip->generation >= Generation::Gfx11) return Flow::Next;
+  stop(wave, op, Exit::Kind::Message);
+  wave.exit.value = message;
+  return Flow::Stop;
+}
+
+// s_sendmsg_rtn: the real time counter is the one whose answer is this wave's own business.
+template <bool wide>
+Flow ask(Wave& wave, const Operation& op) {
+  constexpr u32 kGetRealTime = 0x83;
+  const u32 message = op.words[0] & 0xff;
+  if (message != kGetRealTime) {
+    wave.exit = {.kind = Exit::Kind::Illegal, .pc = op.pc};
+    wave.exit.name = op.name;
+    wave.pc = op.pc;
+    return Flow::Stop;
+  }
+  if (wide) {
+    wave.set_pair(op.dst, wave.clock);
+  } else {
+    wave.s[op.dst] = static_cast<u32>(wave.clock);
+  }
+  return Flow::Next;
+}
+
+// ---- barriers of gfx12 ----
+
+// The barrier's number: the operand, a constant, or M0's low bits.
+i32 barrier_number(const Wave& wave, const Operation& op) {
+  if (op.src[0].kind == Source::Kind::Constant) return static_cast<i32>(op.src[0].value);
+  return static_cast<i32>(wave.s[kM0] & 0x1f);
+}
+template <bool asks_first>
+Flow barrier_signal(Wave& wave, const Operation& op) {
+  stop(wave, op, Exit::Kind::BarrierSignal);
+  wave.exit.barrier = barrier_number(wave, op);
+  wave.exit.value = asks_first ? 1 : 0;
+  return Flow::Stop;
+}
+Flow barrier_wait(Wave& wave, const Operation& op) {
+  stop(wave, op, Exit::Kind::BarrierWait);
+  wave.exit.barrier = static_cast<i32>(op.immediate);
+  return Flow::Stop;
+}
+
+// ---- hardware registers ----
+
+// [LLVM SIDefines.h, namespace Hwreg]
+enum HardwareRegister : u32 {
+  kMode = 1,
+  kStatus = 2,
+  kTrapStatus = 3,
+  kHardwareId = 4,
+  kGprAllocation = 5,
+  kLdsAllocation = 6,
+  kInstructionBuffer = 7,
+  kMemoryBases = 15,
+  kFlatScratchLow = 20,
+  kFlatScratchHigh = 21,
+  kHardwareId1 = 23,
+  kHardwareId2 = 24,
+  kShaderCyclesLow = 29,
+  kShaderCyclesHigh = 30,
+};
+
+u32 hardware_register(const Wave& wave, u32 id) {
+  switch (id) {
+    case kMode: return wave.float_mode() | (wave.mode_rest & ~0xffu);
+    case kStatus: return wave.scc;
+    case kHardwareId:
+    case kHardwareId1: return wave.hardware_id;
+    case kLdsAllocation: return wave.lds_bytes / wave.chip->lds_granule << 12;
+    case kMemoryBases:
+      return static_cast<u32>(wave.shared_aperture >> 48 << 16 | wave.private_aperture >> 48);
+    case kFlatScratchLow: return static_cast<u32>(wave.flat_scratch);
+    case kFlatScratchHigh: return static_cast<u32>(wave.flat_scratch >> 32);
+    case kShaderCyclesLow: return static_cast<u32>(wave.clock);
+    case kShaderCyclesHigh: return static_cast<u32>(wave.clock >> 32);
+    default: return 0;
+  }
+}
+
+void set_hardware_register(Wave& wave, u32 id, u32 value) {
+  switch (id) {
+    case kMode:
+      wave.set_float_mode(value);
+      wave.mode_rest = value;
+      set_host_float_mode(wave);
+      break;
+    case kFlatScratchLow: wave.flat_scratch = (wave.flat_scratch & ~u64{0xffffffff}) | value; break;
+    case kFlatScratchHigh:
+      wave.flat_scratch = (wave.flat_scratch & 0xffffffff) | u64{value} << 32;
+      break;
+    default: break;  // the rest is read-only to kernels, or of no effect here
+  }
+}
+
+struct RegisterField {
+  u32 id, offset, mask;
+};
+// simm16: register in bits 5 to 0, offset in 10 to 6, width less one in 15 to 11.
+RegisterField register_field(const Operation& op) {
+  const u32 word = static_cast<u32>(op.immediate);
+  const u32 width = (word >> 11 & 31) + 1;
+  return {word & 63, word >> 6 & 31, width == 32 ? ~0u : (1u << width) - 1};
+}
+
+Flow get_register(Wave& wave, const Operation& op) {
+  const RegisterField at = register_field(op);
+  wave.s[op.dst] = hardware_register(wave, at.id) >> at.offset & at.mask;
+  return Flow::Next;
+}
+void set_register(Wave& wave, const Operation& op, u32 value) {
+  const RegisterField at = register_field(op);
+  const u32 before = hardware_register(wave, at.id);
+  const u32 mask = at.mask << at.offset;
+  set_hardware_register(wave, at.id, (before & ~mask) | (value << at.offset & mask));
+}
+Flow set_register_from(Wave& wave, const Operation& op) {
+  set_register(wave, op, read_32(wave, op.src[0]));
+  return Flow::Next;
+}
+Flow set_register_constant(Wave& wave, const Operation& op) {
+  set_register(wave, op, static_cast<u32>(op.src[1].value));
+  return Flow::Next;
+}
+template <u32 shift>
+Flow set_mode_bits(Wave& wave, const Operation& op) {
+  const u32 bits = (wave.float_mode() & ~(15u << shift)) | (static_cast<u32>(op.immediate) & 15)
+                                                               << shift;
+  wave.set_float_mode(bits);
+  set_host_float_mode(wave);
+  return Flow::Next;
+}
+
+// ---- gfx9's vector register indexing ----
+template <bool from_register>
+Flow index_on(Wave& wave, const Operation& op) {
+  // The modes are the second operand's own code: four bits.
+  const u32 modes = op.words[0] >> 8 & 15;
+  if (from_register) wave.s[kM0] = (wave.s[kM0] & ~0xffu) | (read_32(wave, op.src[0]) & 0xff);
+  wave.s[kM0] = (wave.s[kM0] & ~0xf000u) | modes << 12;
+  wave.index_mode = modes;
+  wave.pc = next_pc(op);
+  return Flow::Jump;
+}
+Flow index_mode(Wave& wave, const Operation& op) {
+  const u32 modes = static_cast<u32>(op.immediate) & 15;
+  wave.s[kM0] = (wave.s[kM0] & ~0xf000u) | modes << 12;
+  wave.index_mode = modes;
+  wave.pc = next_pc(op);
+  return Flow::Jump;
+}
+Flow index_off(Wave& wave, const Operation& op) {
+  wave.index_mode = 0;
+  wave.pc = next_pc(op);
+  return Flow::Jump;
+}
+Flow index_value(Wave& wave, const Operation& op) {
+  wave.s[kM0] = (wave.s[kM0] & ~0xffu) | (read_32(wave, op.src[0]) & 0xff);
+  return Flow::Next;
+}
+
+constexpr Shape kNothing{}, kEnd{Type::None, {}, kEndsBlock};
+
+constexpr Entry kTable[] = {
+    branch_if<[](const Wave&) { return true; }>("S_BRANCH"),
+    branch_if<[](const Wave& w) { return w.scc == 0; }>("S_CBRANCH_SCC0"),
+    branch_if<[](const Wave& w) { return w.scc != 0; }>("S_CBRANCH_SCC1"),
+    branch_if<[](const Wave& w) { return w.vcc() == 0; }>("S_CBRANCH_VCCZ"),
+    branch_if<[](const Wave& w) { return w.vcc() != 0; }>("S_CBRANCH_VCCNZ"),
+    branch_if<[](const Wave& w) { return w.exec() == 0; }>("S_CBRANCH_EXECZ"),
+    branch_if<[](const Wave& w) { return w.exec() != 0; }>("S_CBRANCH_EXECNZ"),
+    // Taken when a debugger asks, which none does.
+    branch_if<[](const Wave&) { return false; }>("S_CBRANCH_CDBGSYS"),
+    branch_if<[](const Wave&) { return false; }>("S_CBRANCH_CDBGUSER"),
+    branch_if<[](const Wave&) { return false; }>("S_CBRANCH_CDBGSYS_OR_USER"),
+    branch_if<[](const Wave&) { return false; }>("S_CBRANCH_CDBGSYS_AND_USER"),
+    {"S_SETPC_B64", {Type::None, {Type::B64}, kEndsBlock}, &set_pc},
+    {"S_GETPC_B64", {Type::B64, {}, 0}, &get_pc},
+    {"S_SWAPPC_B64", {Type::B64, {Type::B64}, kEndsBlock}, &swap_pc},
+    {"S_CALL_B64", {Type::B64, {}, kEndsBlock}, &call},
+    {"S_ADD_PC_I64", {Type::None, {Type::I64}, kEndsBlock}, &add_pc},
+    {"S_ENDPGM", kEnd, &stop_for<Exit::Kind::EndProgram>},
+    {"S_ENDPGM_SAVED", kEnd, &stop_for<Exit::Kind::EndProgram>},
+    {"S_BARRIER", kEnd, &stop_for<Exit::Kind::Barrier>},
+    {"S_BARRIER_SIGNAL", {Type::None, {Type::B32}, kEndsBlock}, &barrier_signal<false>},
+    {"S_BARRIER_SIGNAL_M0", kEnd, &barrier_signal<false>},
+    {"S_BARRIER_SIGNAL_ISFIRST", {Type::None, {Type::B32}, kEndsBlock}, &barrier_signal<true>},
+    {"S_BARRIER_SIGNAL_ISFIRST_M0", kEnd, &barrier_signal<true>},
+    {"S_BARRIER_WAIT", kEnd, &barrier_wait},
+    {"S_SLEEP", kEnd, &stop_for<Exit::Kind::Sleep>},
+    {"S_SLEEP_VAR", {Type::None, {Type::B32}, kEndsBlock}, &stop_for<Exit::Kind::Sleep>},
+    {"S_MONITOR_SLEEP", kEnd, &stop_for<Exit::Kind::Sleep>},
+    {"S_TRAP", kEnd, &trap},
+    {"S_SENDMSG", kEnd, &send_message},
+    {"S_SENDMSGHALT", kEnd, &send_message},
+    {"S_SENDMSG_RTN_B32", {Type::B32, {}, 0}, &ask<false>},
+    {"S_SENDMSG_RTN_B64", {Type::B64, {}, 0}, &ask<true>},
+    {"S_GETREG_B32", {Type::B32, {}, 0}, &get_register},
+    {"S_SETREG_B32", {Type::B32, {Type::B32}, 0}, &set_register_from},
+    {"S_SETREG_IMM32_B32", kNothing, &set_register_constant},
+    {"S_ROUND_MODE", kNothing, &set_mode_bits<0>},
+    {"S_DENORM_MODE", kNothing, &set_mode_bits<4>},
+    {"S_SET_GPR_IDX_ON", {Type::None, {Type::B32}, kEndsBlock}, &index_on<true>},
+    {"S_SET_GPR_IDX_MODE", kEnd, &index_mode},
+    {"S_SET_GPR_IDX_OFF", kEnd, &index_off},
+    {"S_SET_GPR_IDX_IDX", {Type::None, {Type::B32}, 0}, &index_value},
+    {"S_NOP", kNothing, &nothing},
+    {"S_CLAUSE", kNothing, &nothing},
+    {"S_DELAY_ALU", kNothing, &nothing},
+    {"S_VERSION", kNothing, &nothing},
+    {"S_SETPRIO", kNothing, &nothing},
+    {"S_SETPRIO_INC_WG", kNothing, &nothing},
+    {"S_SETHALT", kNothing, &nothing},
+    {"S_WAKEUP", kNothing, &nothing},
+    {"S_INST_PREFETCH", kNothing, &nothing},
+    {"S_TTRACEDATA", kNothing, &nothing},
+    {"S_TTRACEDATA_IMM", kNothing, &nothing},
+    {"S_INCPERFLEVEL", kNothing, &nothing},
+    {"S_DECPERFLEVEL", kNothing, &nothing},
+    {"S_WAITCNT", kNothing, &nothing},
+    {"S_WAITCNT_DEPCTR", kNothing, &nothing},
+    {"S_WAITCNT_EXPCNT", kNothing, &nothing},
+    {"S_WAITCNT_LGKMCNT", kNothing, &nothing},
+    {"S_WAITCNT_VMCNT", kNothing, &nothing},
+    {"S_WAITCNT_VSCNT", kNothing, &nothing},
+    {"S_WAIT_EVENT", kNothing, &nothing},
+    {"S_WAIT_IDLE", kNothing, &nothing},
+    {"S_WAIT_ALU", kNothing, &nothing},
+    {"S_WAIT_LOADCNT", kNothing, &nothing},
+    {"S_WAIT_STORECNT", kNothing, &nothing},
+    {"S_WAIT_SAMPLECNT", kNothing, &nothing},
+    {"S_WAIT_BVHCNT", kNothing, &nothing},
+    {"S_WAIT_EXPCNT", kNothing, &nothing},
+    {"S_WAIT_DSCNT", kNothing, &nothing},
+    {"S_WAIT_KMCNT", kNothing, &nothing},
+    {"S_WAIT_LOADCNT_DSCNT", kNothing, &nothing},
+    {"S_WAIT_STORECNT_DSCNT", kNothing, &nothing},
+};
+
+}  // namespace
+
+HandlerTable scalar_control_table() { return kTable; }
+
+}  // namespace doorbell::emulator::amd

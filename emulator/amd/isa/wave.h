@@ -1,0 +1,111 @@
+// Wave: the registers of one wave and what it knows of its work group. It executes nothing:
+// handlers change it, isa/run.h drives them. Work groups, and who makes waves, are amd/compute's.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstring>
+#include <memory>
+
+#include "base/util/check.h"
+#include "base/util/types.h"
+#include "emulator/amd/isa/chip.h"
+#include "emulator/amd/isa/exit.h"
+
+namespace doorbell::emulator::amd {
+
+// Indices in Wave::s. They are the codes of scalar operands, but for M0 and NULL, whose codes
+// differ among chips: decoding makes them these.
+enum ScalarRegister : u16 {
+  kVccLo = 106,
+  kVccHi = 107,
+  kTtmp0 = 108,
+  kM0 = 124,
+  kExecLo = 126,
+  kExecHi = 127,
+  kSink = 128,  // where writes to NULL go; never read
+  kScalarRegisters = 160,
+};
+
+// The MODE register's floating-point part. [RDNA3 ISA, "Mode register"]
+struct FloatMode {
+  u8 round_32 = 0, round_64 = 0;  // 0 nearest even, 1 up, 2 down, 3 towards zero
+  u8 denorm_32 = 3,
+     denorm_64 = 3;  // bit 0: inputs are kept, bit 1: results are; 64 is 16-bit's too
+};
+
+struct Wave {
+  Wave(const Chip& chip, u32 lanes) : chip(&chip), lanes(lanes) {
+    CHECK(lanes == 32 || lanes == 64, "a wave of {} lanes", lanes);
+    const usize words = usize(chip.vgprs + kSpareRows) * lanes;
+    vector_storage_ = std::make_unique<u32[]>(words + 16);
+    auto address = reinterpret_cast<std::uintptr_t>(vector_storage_.get());
+    v = reinterpret_cast<u32*>((address + 63) & ~std::uintptr_t{63});
+    vgpr_count = chip.vgprs;
+    sgpr_count = chip.sgprs;
+  }
+
+  // ---- registers ----
+  alignas(64) std::array<u32, kScalarRegisters> s{};
+  u64 pc = 0;
+  u32 scc = 0;  // 0 or 1
+  u32* v;       // v[register * lanes + lane]; accumulation register n is register 256 + n
+  const Chip* chip;
+  u32 lanes;
+  FloatMode mode;
+  u32 mode_rest = 0;        // MODE's other bits, as s_setreg wrote them
+  bool float_plain = true;  // mode is the default one: what handlers look at first
+  u32 index_mode = 0;       // gfx9's s_set_gpr_idx_on: which operands M0 moves; 0: off
+
+  // ---- what the launch gave it; amd/compute sets it ----
+  u32 vgpr_count, sgpr_count;  // as the kernel descriptor allocates
+  u8* lds = nullptr;           // the work group's, borrowed from it
+  u32 lds_bytes = 0;
+  u64 scratch_base = 0;  // of this wave, in device addresses
+  u32 scratch_bytes_per_lane = 0;
+  u64 shared_aperture = 0, private_aperture = 0;  // as src_shared_base, src_private_base read
+  u64 flat_scratch = 0;  // the base that SCRATCH and FLAT use on every chip
+  u64 clock = 0;         // instructions executed; what s_memtime and the like read
+  u32 hardware_id = 0;
+  u32 wave_in_group = 0;
+  void* memory = nullptr;  // the policy object that run() was given
+  void* group = nullptr;   // amd/compute's work group, for its own use
+
+  Exit exit;  // filled in by the handler that returns Flow::Stop
+
+  // ---- access ----
+  u32* row(u32 index) { return v + usize(index) * lanes; }
+  u64 pair(u32 index) const { return s[index] | u64(s[index + 1]) << 32; }
+  void set_pair(u32 index, u64 value) {
+    s[index] = static_cast<u32>(value);
+    s[index + 1] = static_cast<u32>(value >> 32);
+  }
+  // A mask of lanes: one register in waves of 32, two in waves of 64.
+  u64 mask(u32 index) const { return lanes == 32 ? s[index] : pair(index); }
+  void set_mask(u32 index, u64 value) {
+    s[index] = static_cast<u32>(value);
+    if (lanes == 64) s[index + 1] = static_cast<u32>(value >> 32);
+  }
+  u64 exec() const { return mask(kExecLo); }
+  u64 vcc() const { return mask(kVccLo); }
+  u64 all_lanes() const { return lanes == 32 ? 0xffffffffu : ~u64{0}; }
+
+  // MODE as the kernel descriptor's FLOAT_MODE and s_setreg give it, bits 0 to 7.
+  void set_float_mode(u32 bits) {
+    mode = {static_cast<u8>(bits & 3), static_cast<u8>(bits >> 2 & 3),
+            static_cast<u8>(bits >> 4 & 3), static_cast<u8>(bits >> 6 & 3)};
+    float_plain = (bits & 0xff) == 0xf0;
+  }
+  u32 float_mode() const {
+    return mode.round_32 | mode.round_64 << 2 | mode.denorm_32 << 4 | mode.denorm_64 << 6;
+  }
+
+  // Rows that no instruction can name, for operations made of several.
+  static constexpr u32 kSpareRows = 8;
+  u32 spare_row(u32 i) const { return chip->vgprs + i; }
+
+ private:
+  std::unique_ptr<u32[]> vector_storage_;
+};
+
+}  // namespace doorbell::emulator::amd
