@@ -17,6 +17,7 @@ struct Exit {
     Budget,         // as many instructions as were asked for: run again
     Sleep,          // s_sleep and its like: others may go first
     Fault,          // a memory access that may not be: pc, lane, address
+    Bounds,         // LDS, scratch or registers that the kernel was not given: pc, lane, name
     Illegal,        // an instruction that the chip, or this emulator, does not have: pc, name
     Trap,           // s_trap: `value` is its number
     Message,        // s_sendmsg, s_sendmsg_rtn: `value` is the message

@@ -14,7 +14,7 @@ constexpr std::string_view kSuffixes[] = {
     "t16",    "fake16",  "w32",     "w64",    "opsel", "nosdst",    "alt",    "acd",   "vcd",
     "IMM",    "SGPR",    "SADDR",   "SVS",    "ST",    "OFFSET",    "OFFEN",  "IDXEN", "BOTHEN",
     "ADDR64", "RTN",     "twoaddr", "mac",    "pad",   "s",         "nop",    "vgpr",  "agpr",
-    "BO",     "VBUFFER", "lds",     "format", "noTFE", "threeaddr", "agpr_s", "exact",
+    "BO",     "VBUFFER", "lds",     "format", "noTFE", "threeaddr", "agpr_s", "exact", "VE",
 };
 
 bool is_suffix(std::string_view token) {

@@ -1,0 +1,240 @@
+// Admitting groups, choosing waves, and telling why they stopped.
+#include "emulator/amd/compute/grid.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/util/check.h"
+#include "emulator/amd/isa/run.h"
+
+namespace doorbell::emulator::amd {
+
+namespace {
+
+// Plain: how long a wave that does not wait keeps the others of its group from running; a loop that
+// polls memory is left after as many.
+constexpr u64 kPlainBudget = 1 << 16;
+// Groups under way at once, with a seed, or while all that have started poll.
+constexpr usize kMostResident = 4;
+constexpr u64 kSeededBudget = 64;
+constexpr u32 kMostWorkItems = 1024;
+
+}  // namespace
+
+Grid::Grid(const Chip& chip, CodeCache& code, Memory& memory, Dispatch dispatch,
+           const GridOptions& options)
+    : chip_(chip),
+      code_(code),
+      memory_(memory),
+      dispatch_(std::move(dispatch)),
+      options_(options),
+      resources_(amd::resources(chip, dispatch_)),
+      lanes_(dispatch_.wave32 ? 32 : 64),
+      random_(options.seed) {
+  code_.begin_dispatch();
+  groups_ = u64{dispatch_.groups[0]} * dispatch_.groups[1] * dispatch_.groups[2];
+  next_group_ = dispatch_.xcc;
+  const std::array<u32, 3>& size = dispatch_.group_size;
+  const u64 items = u64{size[0]} * size[1] * size[2];
+  waves_per_group_ = static_cast<u32>((items + lanes_ - 1) / lanes_);
+  if (dispatch_.scratch_wave_bytes == 0 || waves_per_group_ == 0) return;
+  // Slots of whole groups, the first on top of the stack.
+  for (u32 runs = dispatch_.scratch_waves / waves_per_group_; runs > 0; --runs) {
+    free_slots_.push_back((runs - 1) * waves_per_group_);
+  }
+}
+
+bool Grid::fits(GridStop& why) const {
+  const std::array<u32, 3>& size = dispatch_.group_size;
+  const u64 items = u64{size[0]} * size[1] * size[2];
+  if (items == 0 || items > kMostWorkItems) {
+    why = refuse(GridStop::Kind::Size, fmt::format("a group of {}x{}x{} work items, at most {}",
+                                                   size[0], size[1], size[2], kMostWorkItems));
+    return false;
+  }
+  if (dispatch_.lds_bytes > chip_.lds_bytes) {
+    why =
+        refuse(GridStop::Kind::Size, fmt::format("{} bytes of LDS, {} has {}", dispatch_.lds_bytes,
+                                                 chip_.name, chip_.lds_bytes));
+    return false;
+  }
+  if (resources_.user_sgprs > dispatch_.user_sgprs.size()) {
+    why = refuse(GridStop::Kind::Size,
+                 fmt::format("the kernel wants {} user SGPRs, the dispatch sets {}",
+                             resources_.user_sgprs, dispatch_.user_sgprs.size()));
+    return false;
+  }
+  if (resources_.scratch && dispatch_.scratch_wave_bytes > 0 &&
+      dispatch_.scratch_waves < waves_per_group_) {
+    why = refuse(GridStop::Kind::Scratch,
+                 fmt::format("a group has {} waves, scratch has slots for {}", waves_per_group_,
+                             dispatch_.scratch_waves));
+    return false;
+  }
+  return true;
+}
+
+GridStop Grid::run(u64 instructions) {
+  GridStop why;
+  if (next_group_ < groups_ && !fits(why)) return why;
+  return options_.seed != 0 ? run_seeded(instructions) : run_plain(instructions);
+}
+
+bool Grid::admit() {
+  if (next_group_ >= groups_) return false;
+  const bool scratch = resources_.scratch && dispatch_.scratch_wave_bytes > 0;
+  if (scratch && free_slots_.empty()) return false;
+  GroupPlace place{.number = next_group_};
+  next_group_ += dispatch_.xcc_count;
+  u64 rest = place.number;
+  for (u32 i = 0; i < 3; ++i) {
+    const u32 at = static_cast<u32>(rest % dispatch_.groups[i]);
+    rest /= dispatch_.groups[i];
+    place.id[i] = dispatch_.first_group[i] + at;
+    const bool partial = dispatch_.partial_size[i] != 0 && at == dispatch_.groups[i] - 1;
+    place.size[i] = partial ? dispatch_.partial_size[i] : dispatch_.group_size[i];
+  }
+  place.compute_unit = static_cast<u32>(options_.seed != 0 ? random_.below(options_.compute_units)
+                                                           : place.number % options_.compute_units);
+  if (scratch) {
+    place.scratch_slot = free_slots_.back();
+    free_slots_.pop_back();
+  }
+  if (spare_.empty()) spare_.push_back(std::make_unique<WorkGroup>(chip_, lanes_));
+  resident_.push_back(std::move(spare_.back()));
+  spare_.pop_back();
+  const u64 poison = options_.poison ? options_.seed * 2 + 1 : 0;
+  resident_.back()->start(dispatch_, resources_, place, memory_, poison);
+  return true;
+}
+
+void Grid::retire_ended() {
+  for (usize i = 0; i < resident_.size();) {
+    if (!resident_[i]->ended()) {
+      ++i;
+      continue;
+    }
+    if (resources_.scratch && dispatch_.scratch_wave_bytes > 0) {
+      free_slots_.push_back(resident_[i]->place().scratch_slot);
+    }
+    spare_.push_back(std::move(resident_[i]));
+    resident_.erase(resident_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+// One wave, until it waits, ends, stops or has used its budget.
+GridStop Grid::step(WorkGroup& group, usize index, u64 budget) {
+  Wave& wave = *group.member(index).wave;
+  memory_.select(group.place().compute_unit);
+  const u64 before = wave.clock;
+  GridStop result;
+  for (u64 used = 0; used < budget; used = wave.clock - before) {
+    const Exit exit = amd::run(wave, memory_, code_, budget - used);
+    switch (exit.kind) {
+      case Exit::Kind::EndProgram: group.end(index); break;
+      case Exit::Kind::Barrier: group.wait_at_barrier(index, exit.pc); break;
+      case Exit::Kind::BarrierSignal: {
+        const bool first = group.signal_barrier(index);
+        if (exit.value != 0) wave.scc = first ? 1 : 0;
+        continue;
+      }
+      case Exit::Kind::BarrierWait: group.wait_for_barrier(index, exit.pc); break;
+      case Exit::Kind::Message: continue;
+      case Exit::Kind::Budget:
+      case Exit::Kind::Sleep: break;
+      case Exit::Kind::Fault:
+        result = stop(GridStop::Kind::Fault, group, index, exit,
+                      fmt::format("{} {} {:#x}", exit.name, exit.write ? "writes to" : "reads from",
+                                  exit.address));
+        break;
+      case Exit::Kind::Bounds:
+        result = stop(GridStop::Kind::Bounds, group, index, exit, exit.name);
+        break;
+      case Exit::Kind::Illegal:
+        result = stop(GridStop::Kind::Illegal, group, index, exit,
+                      fmt::format("illegal instruction {}", exit.name));
+        break;
+      case Exit::Kind::Trap:
+        result = stop(GridStop::Kind::Trap, group, index, exit, fmt::format("trap {}", exit.value));
+        break;
+    }
+    // A wave that waited for a barrier that is complete goes on.
+    if (exit.kind == Exit::Kind::BarrierWait &&
+        group.member(index).state == WorkGroup::State::Ready) {
+      continue;
+    }
+    break;
+  }
+  instructions_ += wave.clock - before;
+  return result;
+}
+
+GridStop Grid::run_plain(u64 instructions) {
+  const u64 end = instructions_ + std::min(instructions, ~u64{0} - instructions_);
+  for (;;) {
+    retire_ended();
+    if (resident_.empty() && !admit()) return {.kind = GridStop::Kind::Done};
+    bool all_poll = true;
+    for (usize g = 0; g < resident_.size(); ++g) {
+      WorkGroup& group = *resident_[g];
+      for (usize i = 0; i < group.waves(); ++i) {
+        if (group.member(i).state != WorkGroup::State::Ready) continue;
+        GridStop result = step(group, i, kPlainBudget);
+        if (result.kind != GridStop::Kind::Running) return result;
+        all_poll &= group.member(i).state == WorkGroup::State::Ready;
+      }
+      if (std::string where = group.deadlock(); !group.ended() && !where.empty()) {
+        return stop(GridStop::Kind::Deadlock, group, 0, {}, "deadlock at barriers: " + where);
+      }
+    }
+    // They may wait for a group that has not started.
+    if (all_poll && resident_.size() < kMostResident) admit();
+    if (instructions_ >= end) return {.kind = GridStop::Kind::Running};
+  }
+}
+
+GridStop Grid::run_seeded(u64 instructions) {
+  const u64 end = instructions_ + std::min(instructions, ~u64{0} - instructions_);
+  for (;;) {
+    retire_ended();
+    while (resident_.size() < kMostResident && admit()) {
+    }
+    if (resident_.empty()) return {.kind = GridStop::Kind::Done};
+    std::vector<std::pair<usize, usize>> ready;
+    for (usize g = 0; g < resident_.size(); ++g) {
+      WorkGroup& group = *resident_[g];
+      for (usize i = 0; i < group.waves(); ++i) {
+        if (group.member(i).state == WorkGroup::State::Ready) ready.emplace_back(g, i);
+      }
+      if (std::string where = group.deadlock(); !group.ended() && !where.empty()) {
+        return stop(GridStop::Kind::Deadlock, group, 0, {}, "deadlock at barriers: " + where);
+      }
+    }
+    const auto [g, i] = ready[random_.below(ready.size())];
+    const u64 budget = 1 + random_.below(kSeededBudget);
+    order_hash_ =
+        (order_hash_ ^ (resident_[g]->place().number << 16 | i << 8 | budget)) * 0x9e3779b97f4a7c15;
+    GridStop result = step(*resident_[g], i, budget);
+    if (result.kind != GridStop::Kind::Running) return result;
+    if (instructions_ >= end) return {.kind = GridStop::Kind::Running};
+  }
+}
+
+GridStop Grid::stop(GridStop::Kind kind, const WorkGroup& group, usize wave, const Exit& exit,
+                    std::string_view what) const {
+  const std::array<u32, 3>& id = group.place().id;
+  GridStop result{.kind = kind, .group = id, .wave = static_cast<u32>(wave), .exit = exit};
+  if (kind == GridStop::Kind::Fault) result.fault = memory_.fault();
+  const std::string_view kernel = dispatch_.kernel.empty() ? "the kernel" : dispatch_.kernel;
+  result.what = fmt::format("{} at {:#x}, group {},{},{}, wave {}, pc {:#x}, lane {}: {}", kernel,
+                            dispatch_.code, id[0], id[1], id[2], wave, exit.pc, exit.lane, what);
+  return result;
+}
+
+GridStop Grid::refuse(GridStop::Kind kind, std::string what) const {
+  const std::string_view kernel = dispatch_.kernel.empty() ? "the kernel" : dispatch_.kernel;
+  return {.kind = kind, .what = fmt::format("{} at {:#x}: {}", kernel, dispatch_.code, what)};
+}
+
+}  // namespace doorbell::emulator::amd

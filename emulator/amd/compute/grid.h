@@ -1,0 +1,92 @@
+// Grid: the work groups of one dispatch, from the first to the last, on one thread of the host.
+// What a dispatch says comes from the command processor (emulator/amd/cp), which also decides how
+// far a grid runs before something else does; what instructions do is isa's.
+//
+// Plain, a group runs to its end before the next starts, and waves change only where they wait.
+// With a seed, several groups are under way, and the seed chooses which wave runs how many
+// instructions: the same seed gives the same order and the same result.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/util/types.h"
+#include "emulator/amd/compute/dispatch.h"
+#include "emulator/amd/compute/random.h"
+#include "emulator/amd/compute/work_group.h"
+#include "emulator/amd/isa/code_cache.h"
+#include "emulator/amd/isa/memory.h"
+
+namespace doorbell::emulator::amd {
+
+struct GridOptions {
+  u64 seed = 0;         // 0: plain
+  bool poison = false;  // registers and LDS that the launch leaves undefined hold noise (check 11)
+  u32 compute_units = 8;
+};
+
+// Why a grid stopped, or paused.
+struct GridStop {
+  enum class Kind : u8 {
+    Running,  // the budget is used up: run again
+    Done,
+    Fault,     // wave.address, wave.write; `fault` says which kind
+    Bounds,    // LDS, scratch or registers that the kernel was not given
+    Illegal,   // wave.name
+    Trap,      // wave.value
+    Deadlock,  // all waves wait at barriers that nobody will signal
+    Scratch,   // no slots for a group's waves: it never starts
+    Size,      // a group that the chip cannot hold
+  };
+  Kind kind = Kind::Running;
+  std::array<u32, 3> group{};  // where it happened, and what else is of the wave
+  u32 wave = 0;
+  Exit exit;
+  AccessFault fault;
+  std::string what;  // one sentence: kernel, group, wave, pc, lane
+};
+
+// Thread safety: one thread at a time.
+class Grid {
+ public:
+  // All are borrowed; the code cache is the thread's.
+  Grid(const Chip& chip, CodeCache& code, Memory& memory, Dispatch dispatch,
+       const GridOptions& options = {});
+
+  // Goes on until the end, a stop, or about `instructions` more of all waves together.
+  GridStop run(u64 instructions = ~u64{0});
+
+  const Dispatch& dispatch() const { return dispatch_; }
+  u64 instructions() const { return instructions_; }  // executed so far
+  // What ran where, as one number: equal for equal interleavings.
+  u64 order_hash() const { return order_hash_; }
+
+ private:
+  // Starts the next group, if there is one and room for it.
+  bool admit();
+  GridStop step(WorkGroup& group, usize wave, u64 budget);
+  GridStop run_plain(u64 instructions);
+  GridStop run_seeded(u64 instructions);
+  void retire_ended();
+  GridStop stop(GridStop::Kind kind, const WorkGroup& group, usize wave, const Exit& exit,
+                std::string_view what) const;
+  GridStop refuse(GridStop::Kind kind, std::string what) const;
+  bool fits(GridStop& why) const;
+
+  const Chip& chip_;
+  CodeCache& code_;
+  Memory& memory_;
+  const Dispatch dispatch_;
+  const GridOptions options_;
+  const Resources resources_;
+  const u32 lanes_;
+  Random random_;
+  u64 next_group_ = 0, groups_ = 0;  // numbers in the whole grid
+  u64 instructions_ = 0, order_hash_ = 0;
+  std::vector<std::unique_ptr<WorkGroup>> resident_, spare_;
+  std::vector<u32> free_slots_;  // starts of runs of scratch slots
+  u32 waves_per_group_ = 0;
+};
+
+}  // namespace doorbell::emulator::amd

@@ -1,0 +1,124 @@
+// Barriers: [RDNA4 ISA, "Work-group barriers"]: a signal counts; when all of the group's waves have
+// signalled, the count starts again and every wave's next wait is satisfied. The old s_barrier is
+// both in one. Waves that have ended are not waited for.
+#include "emulator/amd/compute/work_group.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "base/util/check.h"
+#include "emulator/amd/compute/random.h"
+
+namespace doorbell::emulator::amd {
+
+namespace {
+
+void fill_random(u32* words, usize count, Random& random) {
+  for (usize i = 0; i < count; ++i) words[i] = static_cast<u32>(random.next());
+}
+
+}  // namespace
+
+void WorkGroup::start(const Dispatch& dispatch, const Resources& resources, const GroupPlace& place,
+                      Memory& memory, u64 poison_seed) {
+  place_ = place;
+  const usize items = usize{place.size[0]} * place.size[1] * place.size[2];
+  count_ = live_ = (items + lanes_ - 1) / lanes_;
+  signalled_ = 0;
+  split_ = false;
+  while (members_.size() < count_) {
+    members_.push_back({.wave = std::make_unique<Wave>(*chip_, lanes_)});
+  }
+  if (dispatch.lds_bytes > lds_capacity_) {
+    // Behind the end: room for handlers that read more than they use.
+    lds_ = std::make_unique<u8[]>(dispatch.lds_bytes + 64);
+    lds_capacity_ = dispatch.lds_bytes;
+  }
+  lds_bytes_ = dispatch.lds_bytes;
+  if (poison_seed != 0) poison(poison_seed);
+  for (usize i = 0; i < count_; ++i) {
+    Member& member = members_[i];
+    member.state = State::Ready;
+    member.barrier_complete = false;
+    Wave& wave = *member.wave;
+    wave.memory = &memory;
+    wave.group = this;
+    wave.lds = lds_.get();
+    wave.lds_bytes = dispatch.lds_bytes;
+    start_wave(wave, dispatch, resources,
+               {.group = place.id,
+                .group_size = place.size,
+                .wave = static_cast<u32>(i),
+                .waves = static_cast<u32>(count_),
+                .scratch_slot = place.scratch_slot + static_cast<u32>(i)});
+  }
+}
+
+void WorkGroup::poison(u64 seed) {
+  Random random(seed + place_.number);
+  for (usize i = 0; i < count_; ++i) {
+    Wave& wave = *members_[i].wave;
+    fill_random(wave.v, usize{wave.chip->vgprs} * wave.lanes, random);
+    fill_random(wave.s.data(), kVccHi + 1, random);
+  }
+  fill_random(reinterpret_cast<u32*>(lds_.get()), lds_bytes_ / 4, random);
+}
+
+void WorkGroup::wait_at_barrier(usize i, u64 pc) {
+  members_[i].state = State::AtBarrier;
+  members_[i].barrier_pc = pc;
+  ++signalled_;
+  release();
+}
+
+bool WorkGroup::signal_barrier(usize i) {
+  CHECK_LT(i, count_);
+  split_ = true;
+  const bool first = signalled_++ == 0;
+  release();
+  return first;
+}
+
+void WorkGroup::wait_for_barrier(usize i, u64 pc) {
+  Member& member = members_[i];
+  split_ = true;
+  if (member.barrier_complete) {
+    member.barrier_complete = false;
+    return;
+  }
+  member.state = State::AtBarrier;
+  member.barrier_pc = pc;
+}
+
+void WorkGroup::end(usize i) {
+  members_[i].state = State::Ended;
+  --live_;
+  release();
+}
+
+void WorkGroup::release() {
+  if (signalled_ == 0 || signalled_ < live_) return;
+  signalled_ = 0;
+  for (usize i = 0; i < count_; ++i) {
+    Member& member = members_[i];
+    if (member.state == State::AtBarrier) {
+      member.state = State::Ready;
+    } else if (member.state == State::Ready && split_) {
+      member.barrier_complete = true;
+    }
+  }
+}
+
+std::string WorkGroup::deadlock() const {
+  std::string text;
+  for (usize i = 0; i < count_; ++i) {
+    const Member& member = members_[i];
+    if (member.state == State::Ready) return {};
+    if (member.state == State::Ended) continue;
+    text += fmt::format("{}wave {} at {:#x}", text.empty() ? "" : ", ", i, member.barrier_pc);
+  }
+  return text;
+}
+
+}  // namespace doorbell::emulator::amd

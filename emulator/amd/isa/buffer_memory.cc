@@ -1,0 +1,219 @@
+// Untyped buffer loads and stores (MUBUF, VBUFFER), buffer atomics, loads into LDS, and the cache
+// instructions in the buffers' and global memory's formats.
+#include "emulator/amd/isa/atomic_updates.h"
+#include "emulator/amd/isa/buffer_address.h"
+#include "emulator/amd/isa/decode_memory.h"
+#include "emulator/amd/isa/private_access.h"
+#include "emulator/amd/isa/tables.h"
+
+namespace doorbell::emulator::amd {
+
+namespace {
+
+template <Element e>
+Flow load(Wave& wave, const Operation& op) {
+  const u64 active = wave.exec();
+  if (active == 0) return Flow::Next;
+  const BufferAddresses buffer(wave, op);
+  const u64 within = buffer.within(active, bytes_of(e));
+  u32* dst = wave.v + op.dst_row;
+  static constexpr u8 kZero[16] = {};
+  for_each_lane(active & ~within, [&](u32 lane) { put_lane<e>(dst + lane, wave.lanes, kZero); });
+  if (within == 0) return Flow::Next;
+  LaneAddresses addresses;
+  if (!buffer.swizzled() || rows_of(e) == 1) {
+    buffer.fill(within, 0, addresses);
+    return load_lanes<e>(wave, op, within, addresses, dst);
+  }
+  for (u32 row = 0; row < rows_of(e); ++row) {
+    buffer.fill(within, row * 4, addresses);
+    u32* to = dst + row * wave.lanes;
+    if (load_lanes<Element::B32>(wave, op, within, addresses, to) == Flow::Stop) return Flow::Stop;
+  }
+  return Flow::Next;
+}
+
+template <Element e>
+Flow store(Wave& wave, const Operation& op) {
+  const u64 active = wave.exec();
+  if (active == 0) return Flow::Next;
+  const BufferAddresses buffer(wave, op);
+  const u64 within = buffer.within(active, bytes_of(e));
+  if (within == 0) return Flow::Next;
+  const u32* src = wave.v + op.src[kData].row;
+  LaneAddresses addresses;
+  if (!buffer.swizzled() || rows_of(e) == 1) {
+    buffer.fill(within, 0, addresses);
+    return store_lanes<e>(wave, op, within, addresses, src);
+  }
+  for (u32 row = 0; row < rows_of(e); ++row) {
+    buffer.fill(within, row * 4, addresses);
+    const u32* from = src + row * wave.lanes;
+    if (store_lanes<Element::B32>(wave, op, within, addresses, from) == Flow::Stop) {
+      return Flow::Stop;
+    }
+  }
+  return Flow::Next;
+}
+
+// Each lane's value, extended to a dword, goes to LDS behind M0 and the offset, a dword per lane.
+// [CDNA3 ISA, "Memory buffer load to LDS"]
+template <Element e>
+Flow to_lds(Wave& wave, const Operation& op, u64 active, const LaneAddresses& addresses,
+            u32 offset) {
+  constexpr u32 kBytes = rows_of(e) * 4;
+  alignas(64) u32 values[4 * 64] = {};
+  if (load_lanes<e>(wave, op, active, addresses, values) == Flow::Stop) return Flow::Stop;
+  alignas(64) u32 at[64];
+  const u32 base = (wave.s[kM0] & 0xffff) + offset;
+  for (u32 lane = 0; lane < wave.lanes; ++lane) at[lane] = base + lane * kBytes;
+  constexpr Element kStored = rows_of(e) == 1 ? Element::B32 : e;
+  return store_lds<kStored>(wave, op, active, at, values);
+}
+
+template <Element e>
+Flow buffer_to_lds(Wave& wave, const Operation& op) {
+  const u64 active = wave.exec();
+  if (active == 0) return Flow::Next;
+  const BufferAddresses buffer(wave, op);
+  LaneAddresses addresses;
+  buffer.fill(active, 0, addresses);
+  return to_lds<e>(wave, op, active, addresses, static_cast<u32>(op.immediate));
+}
+
+template <Element e>
+Flow global_to_lds(Wave& wave, const Operation& op) {
+  const u64 active = wave.exec();
+  if (active == 0) return Flow::Next;
+  LaneAddresses addresses;
+  global_addresses(wave, op, active, addresses);
+  return to_lds<e>(wave, op, active, addresses, static_cast<u32>(op.immediate));
+}
+
+template <Element e>
+Flow load_or_to_lds(Wave& wave, const Operation& op) {
+  return (op.flags & kMemoryToLds) != 0 ? buffer_to_lds<e>(wave, op) : load<e>(wave, op);
+}
+
+u64 lane_value(const u32* lane, usize pitch, u32 bytes) {
+  return bytes == 8 ? lane[0] | u64{lane[pitch]} << 32 : lane[0];
+}
+
+Flow atomic(Wave& wave, const Operation& op, u32 bytes, AtomicUpdate update, bool compares) {
+  const u64 active = wave.exec();
+  if (active == 0) return Flow::Next;
+  const BufferAddresses buffer(wave, op);
+  const u64 within = buffer.within(active, bytes);
+  if (within == 0) return Flow::Next;
+  LaneAddresses addresses;
+  buffer.fill(within, 0, addresses);
+  const u32* data = wave.v + op.src[kData].row;
+  const usize pitch = wave.lanes;
+  u64 before[64];
+  Memory& memory = memory_of(wave);
+  for (u64 left = within; left != 0; left &= left - 1) {
+    const u32 lane = static_cast<u32>(std::countr_zero(left));
+    const u64 operand = lane_value(data + lane, pitch, bytes);
+    const u64 compare = compares ? lane_value(data + lane + pitch * (bytes / 4), pitch, bytes) : 0;
+    if (!memory.atomic(addresses.at(lane), bytes, update, operand, compare, before[lane],
+                       static_cast<CachePolicy>(op.control))) {
+      return stop_at_fault(wave, op, memory.fault(), lane);
+    }
+  }
+  if ((op.flags & kMemoryReturns) == 0) return Flow::Next;
+  u32* dst = wave.v + op.dst_row;
+  for_each_lane(within, [&](u32 lane) {
+    dst[lane] = static_cast<u32>(before[lane]);
+    if (bytes == 8) dst[lane + pitch] = static_cast<u32>(before[lane] >> 32);
+  });
+  return Flow::Next;
+}
+
+template <u32 kBytes, AtomicUpdate kUpdate, bool kCompares = false>
+Flow run(Wave& wave, const Operation& op) {
+  return atomic(wave, op, kBytes, kUpdate, kCompares);
+}
+
+template <CacheOperation kOperation>
+Flow cache(Wave& wave, const Operation& op) {
+  memory_of(wave).cache(kOperation, static_cast<CachePolicy>(op.control));
+  return Flow::Next;
+}
+
+constexpr Shape kShape{.flags = kMemory};
+
+// clang-format off
+constexpr Entry kTable[] = {
+    {"BUFFER_LOAD_U8", kShape, &load_or_to_lds<Element::U8>},
+    {"BUFFER_LOAD_I8", kShape, &load_or_to_lds<Element::I8>},
+    {"BUFFER_LOAD_U16", kShape, &load_or_to_lds<Element::U16>},
+    {"BUFFER_LOAD_I16", kShape, &load_or_to_lds<Element::I16>},
+    {"BUFFER_LOAD_D16_U8", kShape, &load<Element::D16U8>},
+    {"BUFFER_LOAD_D16_I8", kShape, &load<Element::D16I8>},
+    {"BUFFER_LOAD_D16_B16", kShape, &load<Element::D16B16>},
+    {"BUFFER_LOAD_D16_HI_U8", kShape, &load<Element::D16HiU8>},
+    {"BUFFER_LOAD_D16_HI_I8", kShape, &load<Element::D16HiI8>},
+    {"BUFFER_LOAD_D16_HI_B16", kShape, &load<Element::D16HiB16>},
+    {"BUFFER_LOAD_B32", kShape, &load_or_to_lds<Element::B32>},
+    {"BUFFER_LOAD_B64", kShape, &load<Element::B64>},
+    {"BUFFER_LOAD_B96", kShape, &load<Element::B96>},
+    {"BUFFER_LOAD_B128", kShape, &load<Element::B128>},
+    {"BUFFER_STORE_B8", kShape, &store<Element::U8>},
+    {"BUFFER_STORE_B16", kShape, &store<Element::U16>},
+    {"BUFFER_STORE_D16_HI_B8", kShape, &store<Element::D16HiU8>},
+    {"BUFFER_STORE_D16_HI_B16", kShape, &store<Element::D16HiB16>},
+    {"BUFFER_STORE_B32", kShape, &store<Element::B32>},
+    {"BUFFER_STORE_B64", kShape, &store<Element::B64>},
+    {"BUFFER_STORE_B96", kShape, &store<Element::B96>},
+    {"BUFFER_STORE_B128", kShape, &store<Element::B128>},
+    {"BUFFER_LOAD_U8_LDS", kShape, &buffer_to_lds<Element::U8>},
+    {"BUFFER_LOAD_I8_LDS", kShape, &buffer_to_lds<Element::I8>},
+    {"BUFFER_LOAD_U16_LDS", kShape, &buffer_to_lds<Element::U16>},
+    {"BUFFER_LOAD_I16_LDS", kShape, &buffer_to_lds<Element::I16>},
+    {"BUFFER_LOAD_B32_LDS", kShape, &buffer_to_lds<Element::B32>},
+    {"BUFFER_LOAD_B96_LDS", kShape, &buffer_to_lds<Element::B96>},
+    {"BUFFER_LOAD_B128_LDS", kShape, &buffer_to_lds<Element::B128>},
+    {"GLOBAL_LOAD_LDS_U8", kShape, &global_to_lds<Element::U8>},
+    {"GLOBAL_LOAD_LDS_I8", kShape, &global_to_lds<Element::I8>},
+    {"GLOBAL_LOAD_LDS_U16", kShape, &global_to_lds<Element::U16>},
+    {"GLOBAL_LOAD_LDS_I16", kShape, &global_to_lds<Element::I16>},
+    {"GLOBAL_LOAD_LDS_B32", kShape, &global_to_lds<Element::B32>},
+    {"GLOBAL_LOAD_LDS_B96", kShape, &global_to_lds<Element::B96>},
+    {"GLOBAL_LOAD_LDS_B128", kShape, &global_to_lds<Element::B128>},
+    {"BUFFER_ATOMIC_SWAP", kShape, &run<4, update::swap<u32>>},
+    {"BUFFER_ATOMIC_SWAP_X2", kShape, &run<8, update::swap<u64>>},
+    {"BUFFER_ATOMIC_CMPSWAP", kShape, &run<4, update::compare_swap<u32>, true>},
+    {"BUFFER_ATOMIC_CMPSWAP_X2", kShape, &run<8, update::compare_swap<u64>, true>},
+    {"BUFFER_ATOMIC_ADD", kShape, &run<4, update::add<u32>>},
+    {"BUFFER_ATOMIC_ADD_X2", kShape, &run<8, update::add<u64>>},
+    {"BUFFER_ATOMIC_SUB", kShape, &run<4, update::subtract<u32>>},
+    {"BUFFER_ATOMIC_SUB_X2", kShape, &run<8, update::subtract<u64>>},
+    {"BUFFER_ATOMIC_SMIN", kShape, &run<4, update::minimum<i32>>},
+    {"BUFFER_ATOMIC_UMIN", kShape, &run<4, update::minimum<u32>>},
+    {"BUFFER_ATOMIC_SMAX", kShape, &run<4, update::maximum<i32>>},
+    {"BUFFER_ATOMIC_UMAX", kShape, &run<4, update::maximum<u32>>},
+    {"BUFFER_ATOMIC_AND", kShape, &run<4, update::bit_and<u32>>},
+    {"BUFFER_ATOMIC_OR", kShape, &run<4, update::bit_or<u32>>},
+    {"BUFFER_ATOMIC_XOR", kShape, &run<4, update::bit_xor<u32>>},
+    {"BUFFER_ATOMIC_ADD_F32", kShape, &run<4, update::add_float<f32>>},
+    {"BUFFER_ATOMIC_ADD_F64", kShape, &run<8, update::add_float<f64>>},
+    {"BUFFER_ATOMIC_PK_ADD_F16", kShape, &run<4, update::add_halves>},
+    {"BUFFER_ATOMIC_PK_ADD_BF16", kShape, &run<4, update::add_bfloats>},
+    {"BUFFER_GL0_INV", kShape, &cache<CacheOperation::Gl0Invalidate>},
+    {"BUFFER_GL1_INV", kShape, &cache<CacheOperation::Gl1Invalidate>},
+    {"BUFFER_WBINVL1", kShape, &cache<CacheOperation::Gl0Invalidate>},
+    {"BUFFER_WBINVL1_VOL", kShape, &cache<CacheOperation::Gl0Invalidate>},
+    {"BUFFER_INV", kShape, &cache<CacheOperation::Invalidate>},
+    {"BUFFER_INVL2", kShape, &cache<CacheOperation::Invalidate>},
+    {"BUFFER_WBL2", kShape, &cache<CacheOperation::WriteBack>},
+    {"GLOBAL_INV", kShape, &cache<CacheOperation::Invalidate>},
+    {"GLOBAL_WB", kShape, &cache<CacheOperation::WriteBack>},
+    {"GLOBAL_WBINV", kShape, &cache<CacheOperation::WriteBackInvalidate>},
+};
+// clang-format on
+
+}  // namespace
+
+HandlerTable buffer_memory_table() { return kTable; }
+
+}  // namespace doorbell::emulator::amd

@@ -1,0 +1,23 @@
+// How a wave stops at an access that may not be.
+#include "emulator/amd/isa/lane_access.h"
+
+namespace doorbell::emulator::amd {
+
+Flow stop_at_fault(Wave& wave, const Operation& op, const AccessFault& fault, u32 lane) {
+  wave.pc = op.pc;
+  wave.exit = {.kind = Exit::Kind::Fault, .pc = op.pc, .address = fault.address, .lane = lane};
+  wave.exit.write = fault.write;
+  wave.exit.name = op.name;
+  return Flow::Stop;
+}
+
+Flow stop_out_of_bounds(Wave& wave, const Operation& op, u64 address, u32 lane, std::string what,
+                        bool write) {
+  wave.pc = op.pc;
+  wave.exit = {.kind = Exit::Kind::Bounds, .pc = op.pc, .address = address, .lane = lane};
+  wave.exit.write = write;
+  wave.exit.name = std::string(op.name) + ": " + std::move(what);
+  return Flow::Stop;
+}
+
+}  // namespace doorbell::emulator::amd

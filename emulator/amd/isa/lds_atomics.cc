@@ -1,0 +1,140 @@
+// DS atomics, with and without the value before. Waves of a group run one at a time, so that plain
+// loads and stores of LDS are atomic.
+#include "emulator/amd/isa/atomic_updates.h"
+#include "emulator/amd/isa/decode_memory.h"
+#include "emulator/amd/isa/private_access.h"
+#include "emulator/amd/isa/tables.h"
+
+namespace doorbell::emulator::amd {
+
+namespace {
+
+u64 lane_value(const u32* lane, usize pitch, u32 bytes) {
+  return bytes == 8 ? lane[0] | u64{lane[pitch]} << 32 : lane[0];
+}
+
+struct LdsAtomic {
+  u32 bytes = 4;
+  AtomicUpdate update = nullptr;
+  bool returns = false;
+};
+
+// At `offset` of each lane's address; `data` is the operand's row, the second operand is data1.
+Flow atomic(Wave& wave, const Operation& op, const LdsAtomic& what, u32 offset, const u32* data,
+            const u32* address, u32* dst) {
+  const u64 active = wave.exec();
+  alignas(64) u32 at[64];
+  for (u32 lane = 0; lane < wave.lanes; ++lane) at[lane] = address[lane] + offset;
+  if (check_lds(wave, op, active, at, what.bytes, true) == Flow::Stop) return Flow::Stop;
+  const u32* data1 = wave.v + op.src[kData1].row;
+  const usize pitch = wave.lanes;
+  for (u64 left = active; left != 0; left &= left - 1) {
+    const u32 lane = static_cast<u32>(std::countr_zero(left));
+    if (at[lane] % what.bytes != 0) {
+      return stop_out_of_bounds(wave, op, at[lane], lane,
+                                "an atomic operation at an unaligned address", true);
+    }
+    u64 before = 0;
+    std::memcpy(&before, wave.lds + at[lane], what.bytes);
+    const u64 after = what.update(before, lane_value(data + lane, pitch, what.bytes),
+                                  lane_value(data1 + lane, pitch, what.bytes));
+    std::memcpy(wave.lds + at[lane], &after, what.bytes);
+    if (!what.returns) continue;
+    // The destination may be an operand of this lane, which has been read.
+    dst[lane] = static_cast<u32>(before);
+    if (what.bytes == 8) dst[lane + pitch] = static_cast<u32>(before >> 32);
+  }
+  return Flow::Next;
+}
+
+template <u32 kBytes, AtomicUpdate kUpdate, bool kReturns>
+Flow run(Wave& wave, const Operation& op) {
+  return atomic(wave, op, {kBytes, kUpdate, kReturns}, static_cast<u32>(op.immediate),
+                wave.v + op.src[kData].row, wave.v + op.src[kAddress].row, wave.v + op.dst_row);
+}
+
+// Two elements, each with its offset in elements, or 64 of them.
+template <u32 kBytes, u32 kStride>
+Flow exchange_two(Wave& wave, const Operation& op) {
+  const LdsAtomic what{kBytes, update::swap<u64>, true};
+  const u32 first = op.immediate & 0xff, second = op.immediate >> 8 & 0xff;
+  const u32 scale = kBytes * kStride, rows = kBytes / 4;
+  // The destination may be what the second half reads.
+  u32 address[64], data1[128];
+  std::memcpy(address, wave.v + op.src[kAddress].row, wave.lanes * 4);
+  std::memcpy(data1, wave.v + op.src[kData1].row, wave.lanes * 4 * rows);
+  u32* dst = wave.v + op.dst_row;
+  const u32* data = wave.v + op.src[kData].row;
+  if (atomic(wave, op, what, first * scale, data, address, dst) == Flow::Stop) return Flow::Stop;
+  return atomic(wave, op, what, second * scale, data1, address, dst + rows * wave.lanes);
+}
+
+constexpr Shape kShape{.flags = kMemory};
+
+#define BOTH(name, type, ...)                                \
+  {"DS_" name "_" type, kShape, &run<__VA_ARGS__, false>}, { \
+    "DS_" name "_RTN_" type, kShape, &run<__VA_ARGS__, true> \
+  }
+
+// clang-format off
+constexpr Entry kTable[] = {
+    BOTH("ADD", "U32", 4, update::add<u32>),
+    BOTH("ADD", "U64", 8, update::add<u64>),
+    BOTH("SUB", "U32", 4, update::subtract<u32>),
+    BOTH("SUB", "U64", 8, update::subtract<u64>),
+    BOTH("RSUB", "U32", 4, update::subtract_from<u32>),
+    BOTH("RSUB", "U64", 8, update::subtract_from<u64>),
+    BOTH("INC", "U32", 4, update::increment<u32>),
+    BOTH("INC", "U64", 8, update::increment<u64>),
+    BOTH("DEC", "U32", 4, update::decrement<u32>),
+    BOTH("DEC", "U64", 8, update::decrement<u64>),
+    BOTH("MIN", "I32", 4, update::minimum<i32>),
+    BOTH("MIN", "I64", 8, update::minimum<i64>),
+    BOTH("MIN", "U32", 4, update::minimum<u32>),
+    BOTH("MIN", "U64", 8, update::minimum<u64>),
+    BOTH("MAX", "I32", 4, update::maximum<i32>),
+    BOTH("MAX", "I64", 8, update::maximum<i64>),
+    BOTH("MAX", "U32", 4, update::maximum<u32>),
+    BOTH("MAX", "U64", 8, update::maximum<u64>),
+    BOTH("AND", "B32", 4, update::bit_and<u32>),
+    BOTH("AND", "B64", 8, update::bit_and<u64>),
+    BOTH("OR", "B32", 4, update::bit_or<u32>),
+    BOTH("OR", "B64", 8, update::bit_or<u64>),
+    BOTH("XOR", "B32", 4, update::bit_xor<u32>),
+    BOTH("XOR", "B64", 8, update::bit_xor<u64>),
+    BOTH("MSKOR", "B32", 4, update::mask_or<u32>),
+    BOTH("MSKOR", "B64", 8, update::mask_or<u64>),
+    BOTH("CMPST", "B32", 4, update::compare_store<u32>),
+    BOTH("CMPST", "B64", 8, update::compare_store<u64>),
+    BOTH("CMPST", "F32", 4, update::compare_store_float<f32>),
+    BOTH("CMPST", "F64", 8, update::compare_store_float<f64>),
+    BOTH("CMPSTORE", "B32", 4, update::compare_swap<u32>),
+    BOTH("CMPSTORE", "B64", 8, update::compare_swap<u64>),
+    BOTH("CMPSTORE", "F32", 4, update::compare_swap_float<f32>),
+    BOTH("CMPSTORE", "F64", 8, update::compare_swap_float<f64>),
+    BOTH("ADD", "F32", 4, update::add_float<f32>),
+    BOTH("ADD", "F64", 8, update::add_float<f64>),
+    BOTH("MIN", "F32", 4, update::min_float<f32>),
+    BOTH("MIN", "F64", 8, update::min_float<f64>),
+    BOTH("MAX", "F32", 4, update::max_float<f32>),
+    BOTH("MAX", "F64", 8, update::max_float<f64>),
+    BOTH("PK_ADD", "F16", 4, update::add_halves),
+    BOTH("PK_ADD", "BF16", 4, update::add_bfloats),
+    BOTH("COND_SUB", "U32", 4, update::subtract_if_fits<u32>),
+    BOTH("SUB_CLAMP", "U32", 4, update::subtract_clamped<u32>),
+    {"DS_WRXCHG_RTN_B32", kShape, &run<4, update::swap<u32>, true>},
+    {"DS_WRXCHG_RTN_B64", kShape, &run<8, update::swap<u64>, true>},
+    {"DS_WRXCHG2_RTN_B32", kShape, &exchange_two<4, 1>},
+    {"DS_WRXCHG2_RTN_B64", kShape, &exchange_two<8, 1>},
+    {"DS_WRXCHG2ST64_RTN_B32", kShape, &exchange_two<4, 64>},
+    {"DS_WRXCHG2ST64_RTN_B64", kShape, &exchange_two<8, 64>},
+    {"DS_WRAP_RTN_B32", kShape, &run<4, update::wrap<u32>, true>},
+};
+// clang-format on
+#undef BOTH
+
+}  // namespace
+
+HandlerTable lds_atomics_table() { return kTable; }
+
+}  // namespace doorbell::emulator::amd

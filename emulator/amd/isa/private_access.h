@@ -1,0 +1,83 @@
+// Loads and stores of the two memories that are not addressed like the others: a work group's LDS
+// and the lanes' scratch. Their instructions (lds_memory.cc, scratch_memory.cc) and FLAT with
+// addresses in their apertures share this. Both are checked against what the kernel was given.
+#pragma once
+
+#include "emulator/amd/isa/lane_access.h"
+
+namespace doorbell::emulator::amd {
+
+// Stop, when a lane's access is beyond the group's LDS or the lane's scratch; else Next.
+Flow check_lds(Wave& wave, const Operation& op, u64 active, const u32* address, u32 bytes,
+               bool write);
+Flow check_scratch(Wave& wave, const Operation& op, u64 active, const u32* offset, u32 bytes,
+                   bool write);
+
+template <Element e>
+Flow load_lds(Wave& wave, const Operation& op, u64 active, const u32* address, u32* dst) {
+  if (check_lds(wave, op, active, address, bytes_of(e), false) == Flow::Stop) return Flow::Stop;
+  gather<e>(wave, active, wave.lds, address, dst);
+  return Flow::Next;
+}
+
+template <Element e>
+Flow store_lds(Wave& wave, const Operation& op, u64 active, const u32* address, const u32* src) {
+  if (check_lds(wave, op, active, address, bytes_of(e), true) == Flow::Stop) return Flow::Stop;
+  scatter<e>(wave, active, wave.lds, address, src);
+  return Flow::Next;
+}
+
+// The addresses of the dword (or a part of it) at `offset` in each lane's scratch, plus `more`
+// bytes.
+void scratch_addresses(const Wave& wave, u64 active, const u32* offset, u32 more,
+                       LaneAddresses& out);
+// Whether no lane's access crosses from one dword into the next where it may not.
+bool is_scratch_aligned(u64 active, const u32* offset, u32 bytes);
+// Byte by byte, for those that do.
+Flow load_scratch_bytes(Wave& wave, const Operation& op, u64 active, const u32* offset, u32 bytes,
+                        u8 (*values)[16]);
+Flow store_scratch_bytes(Wave& wave, const Operation& op, u64 active, const u32* offset, u32 bytes,
+                         const u8 (*values)[16]);
+
+template <Element e>
+Flow load_scratch(Wave& wave, const Operation& op, u64 active, const u32* offset, u32* dst) {
+  if (check_scratch(wave, op, active, offset, bytes_of(e), false) == Flow::Stop) return Flow::Stop;
+  if (!is_scratch_aligned(active, offset, bytes_of(e))) [[unlikely]] {
+    u8 values[64][16];
+    if (load_scratch_bytes(wave, op, active, offset, bytes_of(e), values) == Flow::Stop) {
+      return Flow::Stop;
+    }
+    for_each_lane(active, [&](u32 lane) { put_lane<e>(dst + lane, wave.lanes, values[lane]); });
+    return Flow::Next;
+  }
+  constexpr Element kPart = rows_of(e) > 1 ? Element::B32 : e;
+  for (u32 row = 0; row < rows_of(e); ++row) {
+    LaneAddresses addresses;
+    scratch_addresses(wave, active, offset, row * 4, addresses);
+    if (load_lanes<kPart>(wave, op, active, addresses, dst + row * wave.lanes) == Flow::Stop) {
+      return Flow::Stop;
+    }
+  }
+  return Flow::Next;
+}
+
+template <Element e>
+Flow store_scratch(Wave& wave, const Operation& op, u64 active, const u32* offset, const u32* src) {
+  if (check_scratch(wave, op, active, offset, bytes_of(e), true) == Flow::Stop) return Flow::Stop;
+  if (!is_scratch_aligned(active, offset, bytes_of(e))) [[unlikely]] {
+    u8 values[64][16];
+    for_each_lane(active, [&](u32 lane) { take_lane<e>(src + lane, wave.lanes, values[lane]); });
+    return store_scratch_bytes(wave, op, active, offset, bytes_of(e), values);
+  }
+  constexpr Element kPart = rows_of(e) > 1 ? Element::B32 : e;
+  for (u32 row = 0; row < rows_of(e); ++row) {
+    LaneAddresses addresses;
+    scratch_addresses(wave, active, offset, row * 4, addresses);
+    if (store_lanes<kPart>(wave, op, active, addresses, src + row * wave.lanes) == Flow::Stop) {
+      return Flow::Stop;
+    }
+  }
+  return Flow::Next;
+}
+
+}  // namespace doorbell::emulator::amd
