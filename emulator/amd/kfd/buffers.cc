@@ -1,0 +1,345 @@
+// Allocation, mapping and freeing, refused as amdgpu_amdkfd_gpuvm.c and kfd_chardev.c refuse.
+#include "emulator/amd/kfd/buffers.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include <fmt/format.h>
+
+#include "drivers/amd/hw/kfd.h"
+#include "emulator/amd/kfd/kfd_checks.h"
+
+namespace doorbell::emulator::amd {
+namespace {
+
+using namespace ::doorbell::amd::hw;
+
+constexpr u64 kPage = 4096;
+constexpr u64 kDoorbellBytes = 8192;  // kfd_doorbell_process_slice(): 1024 of 8 bytes
+constexpr u32 kPlaces =
+    kKfdMemVram | kKfdMemGtt | kKfdMemUserptr | kKfdMemDoorbell | kKfdMemMmioRemap;
+
+const char* kind(u32 flags) {
+  if (flags & kKfdMemVram) return "VRAM";
+  if (flags & kKfdMemGtt) return "GTT";
+  if (flags & kKfdMemUserptr) return "userptr";
+  if (flags & kKfdMemDoorbell) return "doorbell";
+  return "registers";
+}
+
+u64 pages(u64 bytes) { return (bytes + kPage - 1) & ~(kPage - 1); }
+
+u64 inode(int descriptor) {
+  struct stat status;
+  return fstat(descriptor, &status) == 0 ? static_cast<u64>(status.st_ino) : 0;
+}
+
+}  // namespace
+
+int Buffers::refuse(const Check& check, int why, std::string message) const {
+  checks_.report(check, std::move(message));
+  return why;
+}
+
+Buffer* Buffers::find(u64 handle) const {
+  auto found = buffers_.find(handle);
+  return found == buffers_.end() ? nullptr : found->second.get();
+}
+
+bool Buffers::exists(u64 handle) const {
+  Lock lock(mutex_);
+  return find(handle) != nullptr;
+}
+
+usize Buffers::count() const {
+  Lock lock(mutex_);
+  return buffers_.size();
+}
+
+u64 Buffers::available(u32 gpu) const {
+  Lock lock(mutex_);
+  const Device& device = *devices_[gpu];
+  return device.slot.node->vram_bytes - device.vram_used;
+}
+
+// Finds memory for a request that was judged.
+int Buffers::place(const AllocateRequest& request, Buffer& buffer) {
+  Device& device = *devices_[request.gpu];
+  if (request.flags & kKfdMemUserptr) {
+    buffer.offset = request.user_va;
+    buffer.host = reinterpret_cast<u8*>(request.user_va);
+    return 0;
+  }
+  if (request.flags & kKfdMemDoorbell) {
+    buffer.offset = device.doorbells;
+    return 0;
+  }
+  bool vram = (request.flags & kKfdMemVram) != 0;
+  u64 limit = vram ? device.slot.node->vram_bytes : gtt_limit_;
+  u64& used = vram ? device.vram_used : device.gtt_used;
+  if (buffer.bytes > limit - used) return ENOMEM;
+  // Large buffers get large pages, as they would.
+  u64 alignment = buffer.bytes >= u64{2} << 20 ? u64{2} << 20 : kPage;
+  Result<u64> offset = device.memory->allocate(buffer.bytes, alignment);
+  if (!offset) return ENOMEM;
+  used += buffer.bytes;
+  buffer.offset = *offset;
+  buffer.host = device.memory->at(*offset);
+  shares_[{request.gpu, *offset}] = 1;
+  return 0;
+}
+
+u64 Buffers::insert(std::unique_ptr<Buffer> buffer, u64 ioctl) {
+  buffer->mapped.resize(devices_.size());
+  buffer->history.assign(devices_.size(), Buffer::kNone);
+  buffer->history[buffer->gpu] =
+      devices_[buffer->gpu]->space.add_buffer({.va = buffer->va,
+                                               .bytes = buffer->bytes,
+                                               .kind = kind(buffer->flags),
+                                               .allocated_at = ioctl});
+  // The lowest number that is free, as idr_alloc() gives.
+  u32 gpu_id = devices_[buffer->gpu]->slot.gpu_id();
+  Numbers& numbers = numbers_[buffer->gpu];
+  u32 number = numbers.free.empty() ? numbers.next++ : *numbers.free.begin();
+  numbers.free.erase(number);
+  buffer->number = number;
+  u64 handle = make_handle(gpu_id, number);
+  buffers_.emplace(handle, std::move(buffer));
+  return handle;
+}
+
+// [kfd_ioctl_alloc_memory_of_gpu(), amdgpu_amdkfd_gpuvm_alloc_memory_of_gpu()]
+int Buffers::allocate(const AllocateRequest& request, u64& handle, u64& mmap_offset) {
+  Lock lock(mutex_);
+  u32 flags = request.flags;
+  if (request.bytes == 0) return refuse(kVmAlloc, EINVAL, "0 bytes are asked for");
+  if ((flags & kKfdMemDoorbell) && request.bytes != kDoorbellBytes)
+    return refuse(
+        kVmAlloc, EINVAL,
+        fmt::format("doorbells of {:#x} bytes, expected {:#x}", request.bytes, kDoorbellBytes));
+  if ((flags & kKfdMemMmioRemap) && request.bytes != kPage)
+    return refuse(
+        kVmAlloc, EINVAL,
+        fmt::format("remapped registers of {:#x} bytes, expected {:#x}", request.bytes, kPage));
+  if (!(flags & kPlaces))
+    return refuse(kVmAlloc, EINVAL, fmt::format("flags {:#x} name no kind of memory", flags));
+  if (flags & kKfdMemAqlQueue)
+    return refuse(kVmAlloc, EINVAL, "rings that are mapped twice are for gfx8, which is not here");
+  if ((flags & kKfdMemUserptr) && request.user_va == 0)
+    return refuse(kVmAlloc, EINVAL, "a userptr without an address");
+  if (request.va % kPage)
+    return refuse(kVmAlloc, EINVAL,
+                  fmt::format("address {:#x} is no multiple of {:#x}", request.va, kPage));
+  auto buffer = std::make_unique<Buffer>();
+  buffer->gpu = buffer->origin_gpu = request.gpu;
+  buffer->va = request.va;
+  buffer->bytes = pages(request.bytes);
+  buffer->flags = flags;
+  if (int why = place(request, *buffer)) return why;
+  mmap_offset = buffer->offset;
+  handle = insert(std::move(buffer), request.ioctl);
+  return 0;
+}
+
+void Buffers::give_back(Buffer& buffer) {
+  auto share = shares_.find({buffer.origin_gpu, buffer.offset});
+  if (share == shares_.end() || !buffer.host || (buffer.flags & kKfdMemUserptr)) return;
+  if (--share->second > 0) return;
+  shares_.erase(share);
+  Device& origin = *devices_[buffer.origin_gpu];
+  ((buffer.flags & kKfdMemVram) ? origin.vram_used : origin.gtt_used) -= buffer.bytes;
+  origin.memory->free(buffer.offset);
+}
+
+// [amdgpu_amdkfd_gpuvm_free_memory_of_gpu()]
+int Buffers::free(u64 handle, u64 ioctl) {
+  Lock lock(mutex_);
+  Buffer* buffer = find(handle);
+  if (!buffer)
+    return refuse(kVmAlloc, EINVAL, fmt::format("handle {:#x} to free does not exist", handle));
+  for (u32 gpu = 0; gpu < devices_.size(); ++gpu)
+    if (buffer->mapped[gpu])
+      return refuse(kVmFreeMapped, EBUSY,
+                    fmt::format("buffer [{:#x}, {:#x}) is freed and still mapped to GPU {}",
+                                buffer->va, buffer->va + buffer->bytes, gpu));
+  for (u32 gpu = 0; gpu < devices_.size(); ++gpu)
+    if (buffer->history[gpu] != Buffer::kNone)
+      devices_[gpu]->space.note_freed(buffer->history[gpu], ioctl);
+  give_back(*buffer);
+  numbers_[buffer->gpu].free.insert(buffer->number);
+  buffers_.erase(handle);
+  return 0;
+}
+
+// From gfx10 on every kind of coherence is one: uncached. gfx9 of the data centre snoops its own
+// memory. [gmc_v10_0.c, gmc_v11_0.c, gmc_v12_0.c: get_vm_pte(); gmc_v9_0.c
+// gmc_v9_0_get_coherence_flags()]
+MemoryType Buffers::type_for(const Buffer& buffer, const Device& device) const {
+  MemoryType type;
+  if (buffer.flags & (kKfdMemDoorbell | kKfdMemMmioRemap)) return {Place::Io, Caching::Uncached};
+  if (!(buffer.flags & kKfdMemVram))
+    type.place = Place::Host;
+  else
+    type.place = devices_[buffer.origin_gpu].get() == &device ? Place::Local : Place::Peer;
+  bool local = type.place == Place::Local;
+  if (device.slot.node->target_version >= 100000) {
+    if (buffer.flags & (kKfdMemCoherent | kKfdMemExtCoherent | kKfdMemUncached))
+      type.caching = Caching::Uncached;
+  } else if (buffer.flags & kKfdMemUncached) {
+    type.caching = Caching::Uncached;
+  } else if (buffer.flags & kKfdMemExtCoherent) {
+    type.caching = local ? Caching::Coherent : Caching::Uncached;
+  } else if (!local) {
+    type.caching = Caching::Coherent;
+  }
+  return type;
+}
+
+// [kfd_ioctl_map_memory_to_gpu(), amdgpu_vm_bo_map()]: what is mapped already stays so.
+int Buffers::map(u64 handle, u32 gpu, u64 ioctl) {
+  Lock lock(mutex_);
+  Buffer* buffer = find(handle);
+  if (!buffer)
+    return refuse(kVmMap, ENOMEM, fmt::format("handle {:#x} to map does not exist", handle));
+  if (buffer->mapped[gpu]) return 0;
+  Device& device = *devices_[gpu];
+  if (buffer->history[gpu] == Buffer::kNone)
+    buffer->history[gpu] = device.space.add_buffer({.va = buffer->va,
+                                                    .bytes = buffer->bytes,
+                                                    .kind = kind(buffer->flags),
+                                                    .allocated_at = ioctl});
+  Result<const Range*> range = device.space.map(
+      buffer->va, buffer->bytes, buffer->host, (buffer->flags & kKfdMemWritable) != 0,
+      (buffer->flags & kKfdMemExecutable) != 0, type_for(*buffer, device), buffer->history[gpu]);
+  if (!range) return refuse(kVmMap, EINVAL, fmt::format("GPU {}: {}", gpu, range.error().message));
+  buffer->mapped[gpu] = *range;
+  return 0;
+}
+
+// [unmap_bo_from_gpuvm()]: not while a queue uses it; [amdgpu_amdkfd_gpuvm_unmap_memory_from_gpu()]
+int Buffers::unmap(u64 handle, u32 gpu, u64 ioctl) {
+  Device& device = *devices_[gpu];
+  {
+    Lock lock(mutex_);
+    Buffer* buffer = find(handle);
+    if (!buffer)
+      return refuse(kVmMap, ENOMEM, fmt::format("handle {:#x} to unmap does not exist", handle));
+    if (!buffer->mapped[gpu])
+      return refuse(kVmMap, EINVAL,
+                    fmt::format("buffer [{:#x}, {:#x}) is unmapped from GPU {}, to which it is "
+                                "not mapped",
+                                buffer->va, buffer->va + buffer->bytes, gpu));
+    if (buffer->queues && gpu == buffer->gpu)
+      return refuse(kVmFreeInUse, EBUSY,
+                    fmt::format("buffer [{:#x}, {:#x}) is unmapped while {} queues use it",
+                                buffer->va, buffer->va + buffer->bytes, buffer->queues));
+    device.space.note_unmapped(buffer->history[gpu], ioctl);
+    device.space.unmap(buffer->mapped[gpu]);
+    buffer->mapped[gpu] = nullptr;
+  }
+  // The kernel flushes the TLB: no access goes to the old pages any more.
+  if (device.engine) device.engine->quiesce();
+  return 0;
+}
+
+int Buffers::event_page(u64 handle, u8*& host, u64& bytes) {
+  Lock lock(mutex_);
+  Buffer* buffer = find(handle);
+  if (!buffer || !(buffer->flags & kKfdMemGtt))
+    return refuse(kEventPage, EINVAL,
+                  fmt::format("handle {:#x} of the page of event slots {}", handle,
+                              buffer ? "is no GTT buffer" : "does not exist"));
+  host = buffer->host;
+  bytes = buffer->bytes;
+  return 0;
+}
+
+int Buffers::acquire_for_queue(u32 gpu, u64 va, u64 bytes, const char* what, std::string& why) {
+  Lock lock(mutex_);
+  u64 page = va & ~(kPage - 1);
+  for (auto& [handle, buffer] : buffers_) {
+    const Range* range = buffer->mapped[gpu];
+    if (!range || page < range->start || page >= range->end) continue;
+    if (page != range->start || (bytes && range->end - range->start != pages(bytes))) {
+      why = fmt::format("{} [{:#x}, {:#x}) is not the whole buffer [{:#x}, {:#x})", what, page,
+                        page + pages(bytes), range->start, range->end);
+      return EINVAL;
+    }
+    ++buffer->queues;
+    return 0;
+  }
+  why = fmt::format("{} at {:#x} is not mapped: {}", what, va, devices_[gpu]->space.describe(va));
+  return EINVAL;
+}
+
+void Buffers::release_from_queue(u32 gpu, u64 va) {
+  Lock lock(mutex_);
+  for (auto& [handle, buffer] : buffers_)
+    if (buffer->queues && buffer->mapped[gpu] && va >= buffer->va &&
+        va - buffer->va < buffer->bytes) {
+      --buffer->queues;
+      return;
+    }
+}
+
+// ---- dma-buf: a descriptor whose inode names the memory
+// ------------------------------------------
+
+int Buffers::export_descriptor(u64 handle, u32 flags, int& descriptor) {
+  Lock lock(mutex_);
+  Buffer* buffer = find(handle);
+  if (!buffer || !buffer->host || (buffer->flags & kKfdMemUserptr))
+    return refuse(kVmMap, EINVAL,
+                  fmt::format("handle {:#x} to export {}", handle,
+                              buffer ? "is no VRAM or GTT buffer" : "does not exist"));
+  descriptor = memfd_create("doorbell-dmabuf", (flags & O_CLOEXEC) ? MFD_CLOEXEC : 0);
+  if (descriptor < 0) return errno;
+  exported_[inode(descriptor)] = {buffer->origin_gpu, buffer->offset, buffer->bytes, buffer->flags};
+  // The descriptor keeps the memory, and we cannot see it being closed.
+  ++shares_[{buffer->origin_gpu, buffer->offset}];
+  return 0;
+}
+
+int Buffers::import_descriptor(int descriptor, u32 gpu, u64 va, u64 ioctl, u64& handle) {
+  Lock lock(mutex_);
+  auto found = exported_.find(inode(descriptor));
+  if (found == exported_.end()) return EINVAL;
+  const Exported& exported = found->second;
+  auto buffer = std::make_unique<Buffer>();
+  buffer->gpu = gpu;
+  buffer->origin_gpu = exported.gpu;
+  buffer->va = va;
+  buffer->bytes = exported.bytes;
+  buffer->offset = exported.offset;
+  buffer->host = devices_[exported.gpu]->memory->at(exported.offset);
+  buffer->flags = exported.flags | kKfdMemWritable | kKfdMemExecutable;
+  ++shares_[{exported.gpu, exported.offset}];
+  handle = insert(std::move(buffer), ioctl);
+  return 0;
+}
+
+int Buffers::descriptor_info(int descriptor, u32& gpu, u64& bytes, u32& flags) {
+  Lock lock(mutex_);
+  auto found = exported_.find(inode(descriptor));
+  if (found == exported_.end()) return EINVAL;
+  gpu = found->second.gpu;
+  bytes = found->second.bytes;
+  flags = found->second.flags & (kKfdMemVram | kKfdMemGtt | kKfdMemPublic);
+  return 0;
+}
+
+bool Buffers::mappable(u32 gpu, u64 offset, u64 bytes) const {
+  Lock lock(mutex_);
+  for (const auto& [handle, buffer] : buffers_)
+    if (buffer->origin_gpu == gpu && buffer->host && !(buffer->flags & kKfdMemUserptr) &&
+        offset >= buffer->offset && offset - buffer->offset < buffer->bytes &&
+        bytes <= buffer->bytes - (offset - buffer->offset))
+      return true;
+  return false;
+}
+
+}  // namespace doorbell::emulator::amd

@@ -1,0 +1,104 @@
+// Memory of the process on its GPUs: allocation, mapping to each GPU, and the refusals of
+// drivers/gpu/drm/amd/amdgpu/amdgpu_amdkfd_gpuvm.c. The structs of the ioctls are for ioctls.cc.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "emulator/amd/kfd/device.h"
+#include "emulator/core/checks.h"
+
+namespace doorbell::emulator::amd {
+
+struct AllocateRequest {
+  u32 gpu = 0;  // index
+  u64 va = 0, bytes = 0;
+  u32 flags = 0;    // kKfdMem*
+  u64 user_va = 0;  // of a userptr
+  u64 ioctl = 0;    // its number, for the history
+};
+
+struct Buffer {
+  u32 gpu = 0;  // whose handle it is
+  u32 number = 0;
+  u64 va = 0, bytes = 0;  // whole pages
+  u32 flags = 0;
+  u8* host = nullptr;
+  u64 offset = 0;                    // in the GPU's memory, for mmap; else the client's own address
+  std::vector<const Range*> mapped;  // per GPU, or null
+  std::vector<u32> history;          // per GPU: its number in that GPU's history, or kNone
+  u32 queues = 0;                    // that use it
+  u32 origin_gpu = 0;                // whose memory it is: another's when imported
+  static constexpr u32 kNone = ~u32{0};
+};
+
+// Thread safety: from any thread. Functions that return int give 0 or an errno.
+class Buffers {
+ public:
+  // `devices` is borrowed, and of a fixed size.
+  Buffers(std::span<const std::unique_ptr<Device>> devices, Checks& checks)
+      : devices_(devices), checks_(checks) {}
+
+  int allocate(const AllocateRequest& request, u64& handle, u64& mmap_offset);
+  int free(u64 handle, u64 ioctl);
+  int map(u64 handle, u32 gpu, u64 ioctl);
+  int unmap(u64 handle, u32 gpu, u64 ioctl);
+  // Null: there is none.
+  bool exists(u64 handle) const;
+  // Host memory of a GTT buffer, for the page of event slots.
+  int event_page(u64 handle, u8*& host, u64& bytes);
+
+  // A queue uses the buffer that is mapped at `va`: it must begin there (in its first page) and,
+  // unless `bytes` is 0, have that size in pages. [kfd_queue_buffer_get()]
+  int acquire_for_queue(u32 gpu, u64 va, u64 bytes, const char* what, std::string& why);
+  void release_from_queue(u32 gpu, u64 va);
+
+  // A descriptor that stands for the buffer, and back.
+  int export_descriptor(u64 handle, u32 flags, int& descriptor);
+  int import_descriptor(int descriptor, u32 gpu, u64 va, u64 ioctl, u64& handle);
+  int descriptor_info(int descriptor, u32& gpu, u64& bytes, u32& flags);
+
+  u64 available(u32 gpu) const;
+  // Handles that were never freed.
+  usize count() const;
+  // Whose buffer begins in this page of its device's memory: for mmap of a render node.
+  bool mappable(u32 gpu, u64 offset, u64 bytes) const;
+
+  static u64 make_handle(u32 gpu_id, u32 number) { return u64{gpu_id} << 32 | number; }
+
+ private:
+  using Lock = std::lock_guard<std::mutex>;
+
+  Buffer* find(u64 handle) const;
+  int refuse(const Check& check, int why, std::string message) const;
+  int place(const AllocateRequest& request, Buffer& buffer);
+  u64 insert(std::unique_ptr<Buffer> buffer, u64 ioctl);
+  MemoryType type_for(const Buffer& buffer, const Device& device) const;
+  void give_back(Buffer& buffer);
+
+  std::span<const std::unique_ptr<Device>> devices_;
+  Checks& checks_;
+  mutable std::mutex mutex_;                        // the rest
+  std::map<u64, std::unique_ptr<Buffer>> buffers_;  // by handle
+  struct Numbers {
+    u32 next = 0;
+    std::set<u32> free;
+  };
+  std::map<u32, Numbers> numbers_;  // of handles, by GPU
+  struct Exported {
+    u32 gpu = 0;
+    u64 offset = 0, bytes = 0;
+    u32 flags = 0;
+  };
+  std::map<u64, Exported> exported_;           // by the inode of the descriptor
+  std::map<std::pair<u32, u64>, u32> shares_;  // of memory at (GPU, offset) by buffers and exports
+  u64 gtt_limit_ = u64{64} << 30;
+};
+
+}  // namespace doorbell::emulator::amd

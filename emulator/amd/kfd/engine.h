@@ -1,0 +1,22 @@
+// What runs the queues of one GPU, as the kernel's door needs it: emulator/amd/cp's Gpu in a
+// machine, a fake in tests.
+#pragma once
+
+#include "base/util/result.h"
+#include "emulator/amd/cp/queue_description.h"
+
+namespace doorbell::emulator::amd {
+
+// Thread safety: from any thread.
+class Engine {
+ public:
+  virtual ~Engine() = default;
+  virtual Result<QueueId> add_queue(const QueueDescription& description) = 0;
+  virtual Result<void> remove_queue(QueueId id) = 0;
+  virtual Result<void> update_queue(QueueId id, const QueueDescription& description) = 0;
+  virtual void ring(QueueId id, u64 value, unsigned bytes) = 0;
+  // Returns when no access through an old mapping is under way.
+  virtual void quiesce() = 0;
+};
+
+}  // namespace doorbell::emulator::amd

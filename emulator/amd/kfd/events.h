@@ -1,0 +1,114 @@
+// The process's events: slots that GPUs write, waits that block, and the payloads of faults, as
+// drivers/gpu/drm/amd/amdkfd/kfd_events.c has them. The structs of the ioctls are for ioctls.cc.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/util/types.h"
+#include "emulator/core/checks.h"
+
+namespace doorbell::emulator::amd {
+
+// [uapi/linux/kfd_ioctl.h KFD_IOC_EVENT_*]
+enum class EventType : u32 { Signal = 0, HwException = 3, Debug = 5, Memory = 8 };
+
+struct MemoryException {
+  u32 gpu_id = 0;
+  u64 va = 0;
+  bool not_present = false, read_only = false, no_execute = false, imprecise = false;
+};
+
+struct HardwareException {
+  u32 gpu_id = 0;
+  u32 reset_type = 0;   // 0: the whole GPU
+  u32 reset_cause = 0;  // 0: it hung
+  bool memory_lost = false;
+};
+
+// One event of a wait.
+struct EventWait {
+  u32 id = 0;
+  u64 last_age = 0;  // in: 0, or the age that was seen; out: the age now, unless 0 came in
+  // Out:
+  bool activated = false;
+  EventType type = EventType::Signal;
+  MemoryException memory;
+  HardwareException hardware;
+};
+
+// [uapi/linux/kfd_ioctl.h KFD_IOC_WAIT_RESULT_*]
+enum class WaitResult : u32 { Complete = 0, Timeout = 1, Fail = 2 };
+
+// Thread safety: from any thread. Functions that return int give 0 or an errno.
+class Events {
+ public:
+  static constexpr u32 kSlots = 4096;  // KFD_SIGNAL_EVENT_LIMIT
+  static constexpr u64 kUnsignaled = ~u64{0};
+
+  explicit Events(Checks& checks) : checks_(checks) {}
+
+  // The client's own buffer for the slots, instead of the kernel's page.
+  int set_page(u8* host, u64 bytes);
+  // The page that is there, or the kernel's, of kSlots * 8 bytes, on first use.
+  bool has_page() const;
+
+  int create(u32 type, bool auto_reset, u32& id);
+  int destroy(u32 id);
+  int set(u32 id);
+  int reset(u32 id);
+  int wait(std::span<EventWait> waits, bool all, u32 timeout_ms, WaitResult& result);
+
+  // From GPUs.
+  void interrupt(u32 partial_id, unsigned valid_bits);
+  void memory_exception(const MemoryException& exception);
+  void hardware_exception(const HardwareException& exception);
+
+  // Lockstep: instead of blocking, waits call this until it says that nothing moved.
+  void set_advance(std::function<bool()> advance) { advance_ = std::move(advance); }
+  // The process goes: every wait ends and fails.
+  void shut_down();
+
+ private:
+  struct Event {
+    u32 id = 0;
+    EventType type = EventType::Signal;
+    bool auto_reset = false, signaled = false;
+    u64 age = 1;
+    u32 waiters = 0;
+    MemoryException memory;
+    HardwareException hardware;
+  };
+  struct Waiter;
+
+  void signal(Event& event);
+  void from_interrupt(Event& event);
+  bool slot_signaled(u32 id) const;
+  Event* find(u32 id);
+  int start(std::span<EventWait> waits, std::vector<Waiter>& waiters);
+  WaitResult judge(const std::vector<Waiter>& waiters, bool all) const;
+  int finish(std::span<EventWait> waits, std::vector<Waiter>& waiters, WaitResult result);
+  WaitResult block(std::unique_lock<std::mutex>& lock, const std::vector<Waiter>& waiters, bool all,
+                   u32 timeout_ms);
+  void report(const Check& check, std::string message);
+
+  Checks& checks_;
+  std::function<bool()> advance_;
+  mutable std::mutex mutex_;  // the rest
+  std::condition_variable changed_;
+  std::map<u32, std::unique_ptr<Event>> events_;
+  std::vector<std::vector<Waiter>*> waiting_;  // of threads in wait()
+  u64* slots_ = nullptr;
+  u64 slot_count_ = 0;
+  std::unique_ptr<u64[]> own_slots_;
+  u32 signal_events_ = 1;  // slot 0 belongs to nobody
+  bool gone_ = false;
+};
+
+}  // namespace doorbell::emulator::amd

@@ -1,0 +1,136 @@
+// Putting the process together, and interrupts on their way to events.
+#include "emulator/amd/kfd/kfd.h"
+
+#include <sys/stat.h>
+
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "emulator/amd/kfd/kfd_checks.h"
+
+namespace doorbell::emulator::amd {
+namespace {
+
+constexpr u64 kDoorbellBytes = 8192;
+
+u64 inode_of(int descriptor) {
+  struct stat status;
+  return fstat(descriptor, &status) == 0 ? static_cast<u64>(status.st_ino) : 0;
+}
+
+}  // namespace
+
+class Kfd::GpuInterrupts final : public Interrupts {
+ public:
+  GpuInterrupts(Kfd& kfd, u32 gpu) : kfd_(kfd), gpu_(gpu) {}
+
+  void signal(u32 context_id, unsigned valid_bits) override {
+    write("interrupt", ~QueueId{0}, fmt::format("context_id={:#x}", context_id));
+    kfd_.events_->interrupt(context_id, valid_bits);
+  }
+
+  // The process's queues on the GPU are taken off, then the event comes.
+  // [kfd_int_process_v11.c event_interrupt_wq_v11(): kfd_dqm_evict_pasid(),
+  //  kfd_signal_vm_fault_event()]
+  void memory_fault(const MemoryFault& fault) override {
+    Device& device = *kfd_.devices_[gpu_];
+    std::string message = fmt::format(
+        "GPU {}, queue {}: {} at {:#x}{}: {}; {}", gpu_, queue_name(fault.queue),
+        fault.not_present ? "nothing is mapped" : "the mapping does not allow it", fault.va,
+        fault.read_only    ? ", a write"
+        : fault.no_execute ? ", a fetch"
+                           : "",
+        fault.what, device.space.describe(fault.va));
+    write("fault", fault.queue, message);
+    kfd_.checks().report(kVmAccess, std::move(message));
+    kfd_.queues_->evict(gpu_);
+    kfd_.events_->memory_exception({.gpu_id = device.slot.gpu_id(),
+                                    .va = fault.va & ~u64{4095},
+                                    .not_present = fault.not_present,
+                                    .read_only = fault.read_only,
+                                    .no_execute = fault.no_execute,
+                                    .imprecise = fault.imprecise});
+  }
+
+  // The scheduler cannot take the queue off the hardware, and resets the GPU.
+  // [kfd_events.c kfd_signal_reset_event()]
+  void hw_exception(const HwException& exception) override {
+    Device& device = *kfd_.devices_[gpu_];
+    write("fault", exception.queue,
+          fmt::format("queue {} stopped: {}", queue_name(exception.queue), exception.what));
+    kfd_.queues_->evict(gpu_);
+    kfd_.events_->hardware_exception({.gpu_id = device.slot.gpu_id(), .memory_lost = true});
+  }
+
+ private:
+  std::string queue_name(QueueId id) const {
+    u32 number = kfd_.queues_->id_of(gpu_, id);
+    return number == ~u32{0} ? "?" : std::to_string(number);
+  }
+
+  void write(std::string_view kind, QueueId queue, std::string_view text) {
+    if (!kfd_.trace() || !kfd_.trace()->enabled()) return;
+    u32 number = queue == ~QueueId{0} ? ~u32{0} : kfd_.queues_->id_of(gpu_, queue);
+    kfd_.trace()->write({.kind = kind,
+                         .gpu = static_cast<int>(gpu_),
+                         .queue = static_cast<int>(number),
+                         .text = text});
+  }
+
+  Kfd& kfd_;
+  u32 gpu_;
+};
+
+Kfd::Kfd(KfdOptions options) : options_(std::move(options)) {}
+
+Result<std::unique_ptr<Kfd>> Kfd::create(KfdOptions options) {
+  CHECK(options.checks, "a machine has checks");
+  if (options.nodes.empty()) return fail(ErrorKind::Invalid, "a machine needs a GPU");
+  if (options.nodes.size() > 31)
+    return fail(ErrorKind::Invalid, "{} GPUs, at most 31", options.nodes.size());
+  std::unique_ptr<Kfd> kfd(new Kfd(std::move(options)));
+  TRY(kfd->doorbell_memory_, Backing::create(u64{1} << 24));
+  for (const Node* node : kfd->options_.nodes) {
+    auto device = std::make_unique<Device>();
+    device->slot = {node, static_cast<u32>(kfd->devices_.size())};
+    TRY(device->memory, Backing::create());
+    TRY(device->doorbells, kfd->doorbell_memory_->allocate(kDoorbellBytes, kDoorbellBytes));
+    kfd->inodes_.push_back(inode_of(device->memory->descriptor()));
+    kfd->devices_.push_back(std::move(device));
+  }
+  kfd->inodes_.push_back(inode_of(kfd->doorbell_memory_->descriptor()));
+  kfd->events_ = std::make_unique<Events>(kfd->checks());
+  kfd->buffers_ = std::make_unique<Buffers>(kfd->devices_, kfd->checks());
+  kfd->queues_ = std::make_unique<Queues>(kfd->devices_, *kfd->buffers_, kfd->checks(),
+                                          *kfd->doorbell_memory_, kfd->options_.polled_doorbells);
+  for (u32 gpu = 0; gpu < kfd->devices_.size(); ++gpu)
+    kfd->interrupts_.push_back(std::make_unique<GpuInterrupts>(*kfd, gpu));
+  return kfd;
+}
+
+Kfd::~Kfd() {
+  if (events_) events_->shut_down();
+}
+
+Interrupts& Kfd::interrupts(u32 gpu) { return *interrupts_.at(gpu); }
+
+u64 Kfd::now_ns() const {
+  if (options_.now_ns) return options_.now_ns();
+  return static_cast<u64>(std::chrono::steady_clock::now().time_since_epoch().count());
+}
+
+int Kfd::node_of(int descriptor) const {
+  u64 inode = inode_of(descriptor);
+  for (usize i = 0; inode && i < inodes_.size(); ++i)
+    if (inodes_[i] == inode) return i < devices_.size() ? static_cast<int>(i) : kKfdNode;
+  return kNoNode;
+}
+
+int Kfd::gpu_index(u32 gpu_id) const {
+  for (usize i = 0; i < devices_.size(); ++i)
+    if (devices_[i]->slot.gpu_id() == gpu_id) return static_cast<int>(i);
+  return -1;
+}
+
+}  // namespace doorbell::emulator::amd

@@ -1,0 +1,76 @@
+// The process as the KFD driver keeps it: its GPUs, memory, queues and events behind ioctls of
+// /dev/kfd and of the render nodes, and the interrupts that come back from the GPUs. Paths and
+// descriptors are for kfd_files.h and the preload shim; running queues is for an Engine.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "emulator/amd/kfd/buffers.h"
+#include "emulator/amd/kfd/events.h"
+#include "emulator/amd/kfd/queues.h"
+#include "emulator/core/trace.h"
+
+namespace doorbell::emulator::amd {
+
+struct KfdOptions {
+  std::vector<const Node*> nodes;  // one GPU each
+  Checks* checks = nullptr;        // borrowed: outlives the Kfd
+  Trace* trace = nullptr;          // borrowed, or null
+  bool polled_doorbells = false;   // stores to doorbells cannot be trapped: preload
+  std::function<u64()> now_ns;     // null: the machine's
+};
+
+// Thread safety: from any thread. Functions that return int give 0 or an errno.
+class Kfd {
+ public:
+  static Result<std::unique_ptr<Kfd>> create(KfdOptions options);
+  ~Kfd();
+  Kfd(const Kfd&) = delete;
+  Kfd& operator=(const Kfd&) = delete;
+
+  int ioctl(u32 request, u64 argument);
+  int render_ioctl(u32 gpu, u32 request, u64 argument);
+
+  std::span<const std::unique_ptr<Device>> devices() const { return devices_; }
+  // What /dev/kfd maps: the doorbells of each GPU.
+  Backing& doorbell_memory() { return *doorbell_memory_; }
+  Buffers& buffers() { return *buffers_; }
+  Queues& queues() { return *queues_; }
+  Events& events() { return *events_; }
+  Checks& checks() { return *options_.checks; }
+  Trace* trace() { return options_.trace; }
+  u64 now_ns() const;
+
+  // For the engine of each GPU.
+  Interrupts& interrupts(u32 gpu);
+
+  // Which device this descriptor is a node of: a GPU's index, kKfdNode, or kNoNode.
+  static constexpr int kKfdNode = -1, kNoNode = -2;
+  int node_of(int descriptor) const;
+
+  // Index of the GPU with KFD's number, or -1.
+  int gpu_index(u32 gpu_id) const;
+  u64 next_ioctl() { return ++ioctls_; }
+  u64 ioctl_number() const { return ioctls_; }
+
+  std::atomic<bool> runtime_enabled{false};  // RUNTIME_ENABLE was called
+
+ private:
+  class GpuInterrupts;
+  explicit Kfd(KfdOptions options);
+
+  KfdOptions options_;
+  std::vector<std::unique_ptr<Device>> devices_;
+  std::unique_ptr<Backing> doorbell_memory_;
+  std::unique_ptr<Events> events_;
+  std::unique_ptr<Buffers> buffers_;
+  std::unique_ptr<Queues> queues_;
+  std::vector<std::unique_ptr<GpuInterrupts>> interrupts_;
+  std::vector<u64> inodes_;  // of each GPU's memory, then of the doorbells
+  std::atomic<u64> ioctls_{0};
+};
+
+}  // namespace doorbell::emulator::amd

@@ -1,0 +1,266 @@
+// Files of an emulated machine: device nodes with ioctl and map, texts, folders.
+#include "emulator/amd/kfd/kfd_files.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace doorbell::emulator::amd {
+namespace {
+
+constexpr u64 kDoorbellBytes = 8192;
+
+class TextFile final : public os::File {
+ public:
+  TextFile(std::string path, const std::string& text) : path_(std::move(path)), text_(text) {}
+
+  Result<usize> read_at(u64 offset, std::span<u8> into) override {
+    if (offset >= text_.size()) return usize{0};
+    usize count = std::min(into.size(), text_.size() - static_cast<usize>(offset));
+    std::copy_n(text_.begin() + static_cast<i64>(offset), count, into.begin());
+    return count;
+  }
+  Result<void> write_at(u64, std::span<const u8>) override {
+    return fail_errno(EACCES, "write {}", path_);
+  }
+  Result<u64> size() override { return u64{4096}; }  // as sysfs says of every file
+  Result<os::Mapping> map(const os::MapRequest&) override {
+    return fail_errno(ENODEV, "map {}", path_);
+  }
+  Result<int> ioctl(unsigned long request, void*) override {
+    return fail_errno(ENOTTY, "ioctl {:#x} of {}", request, path_);
+  }
+  int descriptor() const override { return -1; }
+
+ private:
+  std::string path_;
+  const std::string& text_;
+};
+
+// A store to the doorbells of one GPU, from where the mapping begins.
+class DoorbellTrap final : public os::MmioTrap {
+ public:
+  DoorbellTrap(Kfd& kfd, u32 gpu, u64 base) : kfd_(kfd), gpu_(gpu), base_(base) {}
+  u64 read(u64 offset, unsigned) override { return kfd_.queues().doorbell(gpu_, base_ + offset); }
+  void write(u64 offset, unsigned bytes, u64 value) override {
+    kfd_.queues().ring(gpu_, base_ + offset, bytes, value);
+  }
+
+ private:
+  Kfd& kfd_;
+  u32 gpu_;
+  u64 base_;
+};
+
+void unmap(void*, u8* data, usize size) { munmap(data, size); }
+
+class DeviceFile final : public os::File {
+ public:
+  // `gpu` < 0: /dev/kfd.
+  DeviceFile(Kfd& kfd, int gpu, std::string path)
+      : kfd_(kfd),
+        gpu_(gpu),
+        path_(std::move(path)),
+        descriptor_(fcntl(memory().descriptor(), F_DUPFD_CLOEXEC, 3)) {}
+  ~DeviceFile() override {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+
+  Result<usize> read_at(u64 offset, std::span<u8>) override {
+    return fail_errno(EINVAL, "read {} at {}", path_, offset);
+  }
+  Result<void> write_at(u64, std::span<const u8> bytes) override {
+    return fail_errno(EINVAL, "write {} bytes of {}", bytes.size(), path_);
+  }
+  Result<u64> size() override { return u64{0}; }
+  int descriptor() const override { return descriptor_; }
+
+  Result<int> ioctl(unsigned long request, void* argument) override {
+    u64 user = reinterpret_cast<u64>(argument);
+    int why = gpu_ < 0 ? kfd_.ioctl(static_cast<u32>(request), user)
+                       : kfd_.render_ioctl(static_cast<u32>(gpu_), static_cast<u32>(request), user);
+    if (why) return fail_errno(why, "ioctl {:#x} of {}", request, path_);
+    return 0;
+  }
+
+  Result<os::Mapping> map(const os::MapRequest& request) override {
+    if (gpu_ < 0)
+      return fail_errno(EINVAL, "map {:#x} bytes of {} at {:#x}: doorbells are registers",
+                        request.size, path_, request.offset);
+    if (!kfd_.buffers().mappable(static_cast<u32>(gpu_), request.offset, request.size))
+      return fail_errno(EINVAL, "map {:#x} bytes of {} at {:#x}, which is no buffer", request.size,
+                        path_, request.offset);
+    int protection = (request.readable ? PROT_READ : 0) | (request.writable ? PROT_WRITE : 0) |
+                     (request.executable ? PROT_EXEC : 0);
+    int flags = (request.shared ? MAP_SHARED : MAP_PRIVATE) | (request.at ? MAP_FIXED : 0) |
+                (request.populate ? MAP_POPULATE : 0);
+    void* data = mmap(request.at, request.size, protection, flags, descriptor_,
+                      static_cast<off_t>(request.offset));
+    if (data == MAP_FAILED) return fail_errno(errno, "map {:#x} bytes of {}", request.size, path_);
+    return os::Mapping(static_cast<u8*>(data), request.size, unmap, nullptr);
+  }
+
+  Result<os::MappedRegisters> map_registers(const os::MapRequest& request) override {
+    if (gpu_ >= 0) return os::File::map_registers(request);
+    for (u32 gpu = 0; gpu < kfd_.devices().size(); ++gpu) {
+      u64 base = kfd_.devices()[gpu]->doorbells;
+      if (request.offset < base || request.offset - base >= kDoorbellBytes) continue;
+      u64 inside = request.offset - base;
+      if (request.offset % 4096 || request.size == 0 || request.size > kDoorbellBytes - inside)
+        break;
+      auto* trap = new DoorbellTrap(kfd_, gpu, inside);
+      os::Mapping mapping(nullptr, request.size, release, trap);
+      return os::MappedRegisters{std::move(mapping), os::Mmio(*trap, request.size)};
+    }
+    return fail_errno(EINVAL, "map {:#x} bytes of {} at {:#x}, which are no doorbells",
+                      request.size, path_, request.offset);
+  }
+
+ private:
+  static void release(void* trap, u8*, usize) { delete static_cast<DoorbellTrap*>(trap); }
+  Backing& memory() {
+    return gpu_ < 0 ? kfd_.doorbell_memory() : *kfd_.devices()[static_cast<usize>(gpu_)]->memory;
+  }
+
+  Kfd& kfd_;
+  int gpu_;
+  std::string path_;
+  int descriptor_;
+};
+
+constexpr const char* kRenderPrefix = "/dev/dri/renderD";
+// Folders that are the emulated machine's alone.
+constexpr const char* kOwned[] = {
+    "/dev/kfd",       "/dev/dri",           "/sys/class/kfd",    "/sys/devices/virtual/kfd",
+    "/sys/class/drm", "/sys/module/amdgpu", "/sys/dev/char/226:"};
+
+bool below(const std::string& path, const std::string& folder) {
+  return path.starts_with(folder) &&
+         (path.size() == folder.size() || path[folder.size()] == '/' || folder.ends_with(':'));
+}
+
+}  // namespace
+
+std::string SystemTree::resolve(std::string path) const {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  for (int turn = 0; turn < 8; ++turn) {
+    bool changed = false;
+    for (const auto& [from, to] : files_.links)
+      if (below(path, from)) {
+        path = to + path.substr(from.size());
+        changed = true;
+        break;
+      }
+    if (!changed) break;
+  }
+  return path;
+}
+
+bool SystemTree::owns(const std::string& resolved) const {
+  for (const char* folder : kOwned)
+    if (below(resolved, folder)) return true;
+  return find(resolved) || is_folder(resolved);
+}
+
+const std::string* SystemTree::find(const std::string& resolved) const {
+  auto found = files_.files.find(resolved);
+  return found == files_.files.end() ? nullptr : &found->second;
+}
+
+// A folder of the host that holds some of our files is not ours: /sys, /sys/devices/pci0000:00.
+bool SystemTree::is_folder(const std::string& resolved) const {
+  static constexpr const char* kHost[] = {"/",
+                                          "/sys",
+                                          "/sys/class",
+                                          "/sys/devices",
+                                          "/sys/devices/virtual",
+                                          "/sys/devices/pci0000:00",
+                                          "/sys/module",
+                                          "/sys/dev",
+                                          "/sys/dev/char"};
+  for (const char* folder : kHost)
+    if (resolved == folder) return false;
+  auto inside = files_.files.lower_bound(resolved + "/");
+  if (inside != files_.files.end() && inside->first.starts_with(resolved + "/")) return true;
+  auto link = files_.links.lower_bound(resolved + "/");
+  return link != files_.links.end() && link->first.starts_with(resolved + "/");
+}
+
+std::vector<std::string> SystemTree::list(const std::string& resolved) const {
+  std::set<std::string> names;
+  auto collect = [&](const auto& map) {
+    for (auto entry = map.lower_bound(resolved + "/");
+         entry != map.end() && entry->first.starts_with(resolved + "/"); ++entry) {
+      std::string rest = entry->first.substr(resolved.size() + 1);
+      names.insert(rest.substr(0, rest.find('/')));
+    }
+  };
+  collect(files_.files);
+  collect(files_.links);
+  return {names.begin(), names.end()};
+}
+
+SystemTree make_system_tree(const Kfd& kfd) {
+  std::vector<Slot> slots;
+  for (const auto& device : kfd.devices()) slots.push_back(device->slot);
+  HostProperties host;
+  host.cores = static_cast<u32>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN)));
+  host.memory_bytes = static_cast<u64>(sysconf(_SC_PHYS_PAGES)) * 4096;
+  SystemFiles files = system_files(slots, host);
+  // Device nodes, so that they are found and listed; opening them is not reading them.
+  files.files["/dev/kfd"] = "";
+  for (const Slot& slot : slots)
+    files.files[kRenderPrefix + std::to_string(slot.render_minor())] = "";
+  return SystemTree(std::move(files));
+}
+
+KfdFiles::KfdFiles(Kfd& kfd, os::Files& host)
+    : kfd_(kfd), host_(host), tree_(make_system_tree(kfd)) {}
+
+Result<std::unique_ptr<os::File>> KfdFiles::open(const std::string& path, os::Access access) {
+  std::string resolved = tree_.resolve(path);
+  if (!tree_.owns(resolved)) return host_.open(path, access);
+  const std::string* text = tree_.find(resolved);
+  if (!text) return fail_errno(tree_.is_folder(resolved) ? EISDIR : ENOENT, "open {}", path);
+  if (resolved == "/dev/kfd") return std::make_unique<DeviceFile>(kfd_, -1, path);
+  if (resolved.starts_with(kRenderPrefix))
+    for (const auto& device : kfd_.devices())
+      if (resolved == kRenderPrefix + std::to_string(device->slot.render_minor()))
+        return std::make_unique<DeviceFile>(kfd_, static_cast<int>(device->slot.index), path);
+  if (access != os::Access::Read) return fail_errno(EACCES, "open {}", path);
+  return std::make_unique<TextFile>(path, *text);
+}
+
+Result<os::Mapping> KfdFiles::map_anonymous(const os::MapRequest& request) {
+  return host_.map_anonymous(request);
+}
+
+Result<void> KfdFiles::rename(const std::string& from, const std::string& to) {
+  return host_.rename(from, to);
+}
+
+Result<void> KfdFiles::remove(const std::string& path) { return host_.remove(path); }
+
+Result<void> KfdFiles::make_folders(const std::string& path) { return host_.make_folders(path); }
+
+Result<std::vector<std::string>> KfdFiles::list(const std::string& path) {
+  std::string resolved = tree_.resolve(path);
+  if (!tree_.owns(resolved)) return host_.list(path);
+  if (!tree_.is_folder(resolved))
+    return fail_errno(tree_.find(resolved) ? ENOTDIR : ENOENT, "list {}", path);
+  return tree_.list(resolved);
+}
+
+bool KfdFiles::exists(const std::string& path) {
+  std::string resolved = tree_.resolve(path);
+  if (!tree_.owns(resolved)) return host_.exists(path);
+  return tree_.find(resolved) || tree_.is_folder(resolved);
+}
+
+}  // namespace doorbell::emulator::amd

@@ -1,0 +1,56 @@
+// The emulated machine as files: /dev/kfd, the render nodes, the topology under /sys; every other
+// path is the host's. This is the door that a driver of ours is handed; other programs come in
+// through emulator/preload.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/os/files.h"
+#include "emulator/amd/kfd/kfd.h"
+#include "emulator/amd/kfd/topology.h"
+
+namespace doorbell::emulator::amd {
+
+// Paths of an emulated machine. Real GPUs of the host are hidden: their folders are ours.
+class SystemTree {
+ public:
+  explicit SystemTree(SystemFiles files) : files_(std::move(files)) {}
+
+  // With the links on the way followed.
+  std::string resolve(std::string path) const;
+  // Ours, whether something is there or not.
+  bool owns(const std::string& resolved) const;
+  // Null: no file there.
+  const std::string* find(const std::string& resolved) const;
+  bool is_folder(const std::string& resolved) const;
+  std::vector<std::string> list(const std::string& resolved) const;
+  const SystemFiles& files() const { return files_; }
+
+ private:
+  SystemFiles files_;
+};
+
+class KfdFiles final : public os::Files {
+ public:
+  // Both are borrowed and outlive every file that was opened.
+  KfdFiles(Kfd& kfd, os::Files& host);
+
+  Result<std::unique_ptr<os::File>> open(const std::string& path, os::Access access) override;
+  Result<os::Mapping> map_anonymous(const os::MapRequest& request) override;
+  Result<void> rename(const std::string& from, const std::string& to) override;
+  Result<void> remove(const std::string& path) override;
+  Result<void> make_folders(const std::string& path) override;
+  Result<std::vector<std::string>> list(const std::string& path) override;
+  bool exists(const std::string& path) override;
+
+ private:
+  Kfd& kfd_;
+  os::Files& host_;
+  SystemTree tree_;
+};
+
+// The files of the machine's devices as a tree, on a host like this one.
+SystemTree make_system_tree(const Kfd& kfd);
+
+}  // namespace doorbell::emulator::amd

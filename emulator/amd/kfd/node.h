@@ -1,0 +1,58 @@
+// What the kernel knows of each GPU that the emulator can be: the columns of the topology, the
+// sizes it wants save areas to have, versions of the blocks. How the chip executes is for
+// emulator/amd/isa/chip.h.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "base/util/types.h"
+
+namespace doorbell::emulator::amd {
+
+struct IpVersion {
+  u32 major = 0, minor = 0, revision = 0;
+};
+
+// Values of a real card of that kind; where each stands is in node.cc.
+struct Node {
+  std::string_view name;            // "gfx1100", as LLVM calls it
+  std::string_view marketing_name;  // "AMD Radeon RX 7900 XTX"
+  u32 target_version;               // 110000
+  u32 device_id;
+  u32 family;         // AMDGPU_FAMILY_* of amdgpu_drm.h
+  u32 compute_units;  // that work, of all XCCs
+  u32 simds_per_cu;
+  u32 arrays, arrays_per_engine;  // shader arrays of all XCCs; per shader engine
+  u32 cus_per_array;              // that are there, working or not
+  u32 waves_per_simd;
+  u32 wave_size;
+  u32 xccs;
+  u32 sdma_engines, sdma_xgmi_engines, sdma_queues_per_engine;
+  u32 cp_queues;
+  u32 clock_mhz;
+  u32 firmware, sdma_firmware;
+  u32 capability, debug_properties;
+  u64 vram_bytes;
+  u32 memory_width, memory_clock_mhz;
+  u32 l1_kb, gl1_kb, l2_kb, l3_kb;  // gl1_kb 0: there is none
+  u32 cache_line;
+  u32 lds_kb;
+  bool xgmi;  // reaches its like by XGMI, not PCIe
+  IpVersion gc, sdma, nbif;
+};
+
+std::span<const Node> nodes();
+// Null for a name that is none of them.
+const Node* find_node(std::string_view name);
+
+// What CREATE_QUEUE wants of a compute queue's save area, per XCC.
+struct SaveAreaSizes {
+  u32 control_stack_bytes = 0;
+  u32 bytes = 0;        // control stack included: cwsr_size
+  u32 debug_bytes = 0;  // for all waves; lies behind the save area
+  u32 eop_bytes = 4096;
+};
+SaveAreaSizes save_area_sizes(const Node& node);
+
+}  // namespace doorbell::emulator::amd

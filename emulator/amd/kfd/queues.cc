@@ -1,0 +1,350 @@
+// CREATE_QUEUE and what follows, refused as the kernel refuses.
+#include "emulator/amd/kfd/queues.h"
+
+#include <bit>
+#include <cerrno>
+
+#include <fmt/format.h>
+
+#include "emulator/amd/kfd/kfd_checks.h"
+#include "emulator/amd/kfd/user_memory.h"
+
+namespace doorbell::emulator::amd {
+namespace {
+
+using namespace ::doorbell::amd::hw;
+
+constexpr u64 kPage = 4096;
+constexpr u32 kMaxQueues = 1024;         // KFD_MAX_NUM_OF_QUEUES_PER_PROCESS
+constexpr u32 kFirstSdmaDoorbell = 256;  // AMDGPU_NAVI10_DOORBELL_sDMA_ENGINE0 * 2
+constexpr u32 kSdmaDoorbells = 16;       // of one engine, in each half of the pages
+constexpr u32 kMirror = 512;             // KFD_QUEUE_DOORBELL_MIRROR_OFFSET
+
+bool is_compute(u32 type) { return type == kKfdQueueCompute || type == kKfdQueueComputeAql; }
+
+QueueKind kind_of(u32 type) {
+  if (type == kKfdQueueCompute) return QueueKind::Pm4;
+  return type == kKfdQueueComputeAql ? QueueKind::Aql : QueueKind::Sdma;
+}
+
+}  // namespace
+
+Queues::Queues(std::span<const std::unique_ptr<Device>> devices, Buffers& buffers, Checks& checks,
+               Backing& doorbells, bool polled)
+    : devices_(devices),
+      buffers_(buffers),
+      checks_(checks),
+      doorbells_(doorbells),
+      polled_(polled) {
+  for (usize i = 0; i < devices.size(); ++i) {
+    bells_.push_back(std::make_unique<Bells>());
+    for (std::atomic<i64>& bell : bells_.back()->queue) bell.store(-1, std::memory_order_relaxed);
+  }
+}
+
+Queues::~Queues() { destroy_all(); }
+
+int Queues::refuse(const Check& check, int why, std::string message) const {
+  checks_.report(check, std::move(message));
+  return why;
+}
+
+bool Queues::exists(u32 id) const {
+  Lock lock(mutex_);
+  return queues_.contains(id);
+}
+
+u32 Queues::id_of(u32 gpu, QueueId engine_id) const {
+  Lock lock(mutex_);
+  for (auto& [id, queue] : queues_)
+    if (queue->gpu == gpu && queue->engine_id == engine_id) return id;
+  return ~u32{0};
+}
+
+// [set_queue_properties_from_user()]
+int Queues::judge(const KfdCreateQueue& arguments) const {
+  u32 percentage = arguments.queue_percentage & 0xff;  // bits 15:8 choose an XCC
+  if (percentage > kKfdMaxQueuePercentage)
+    return refuse(
+        kQueueArguments, EINVAL,
+        fmt::format("percentage {} of a queue, at most {}", percentage, kKfdMaxQueuePercentage));
+  if (arguments.queue_priority > kKfdMaxQueuePriority)
+    return refuse(kQueueArguments, EINVAL,
+                  fmt::format("priority {} of a queue, at most {}", arguments.queue_priority,
+                              kKfdMaxQueuePriority));
+  if (arguments.ring_size && !std::has_single_bit(arguments.ring_size))
+    return refuse(
+        kQueueArguments, EINVAL,
+        fmt::format("ring of {:#x} bytes, which is no power of two", arguments.ring_size));
+  struct Pointer {
+    u64 va;
+    u64 bytes;
+    const char* what;
+    bool needed;
+  };
+  for (const Pointer& pointer :
+       {Pointer{arguments.ring_base_address, 8, "ring", false},
+        Pointer{arguments.read_pointer_address, 4, "read pointer", true},
+        Pointer{arguments.write_pointer_address, 4, "write pointer", true},
+        Pointer{arguments.eop_buffer_address, 4, "end-of-pipe buffer", false},
+        Pointer{arguments.ctx_save_restore_address, 4, "save area", false}})
+    if ((pointer.needed || pointer.va) && !access_ok(pointer.va, pointer.bytes))
+      return refuse(
+          kQueueArguments, EFAULT,
+          fmt::format("{} at {:#x} is no address a process can have", pointer.what, pointer.va));
+  if (arguments.queue_type > kKfdQueueSdmaByEngine)
+    return refuse(kQueueArguments, EOPNOTSUPP,
+                  fmt::format("queue type {} does not exist", arguments.queue_type));
+  return 0;
+}
+
+// [kfd_queue_acquire_buffers(): sizes]. Off stands for kernels before 6.12, which did not ask.
+int Queues::judge_sizes(u32 gpu, const KfdCreateQueue& arguments) const {
+  if (!is_compute(arguments.queue_type) || checks_.level(kQueueSizes) == Level::Off) return 0;
+  SaveAreaSizes sizes = save_area_sizes(*devices_[gpu]->slot.node);
+  if (arguments.eop_buffer_address && arguments.eop_buffer_size != sizes.eop_bytes)
+    return refuse(kQueueSizes, EINVAL,
+                  fmt::format("end-of-pipe buffer of {:#x} bytes, the node's is {:#x}",
+                              arguments.eop_buffer_size, sizes.eop_bytes));
+  if (arguments.ctl_stack_size != sizes.control_stack_bytes)
+    return refuse(kQueueSizes, EINVAL,
+                  fmt::format("control stack of {:#x} bytes, the node's is {:#x}",
+                              arguments.ctl_stack_size, sizes.control_stack_bytes));
+  if (arguments.ctx_save_restore_size < sizes.bytes)
+    return refuse(kQueueSizes, EINVAL,
+                  fmt::format("save area of {:#x} bytes, the node wants {:#x}",
+                              arguments.ctx_save_restore_size, sizes.bytes));
+  return 0;
+}
+
+int Queues::hold(Queue& queue, u64 va, u64 bytes, const char* what) {
+  std::string why;
+  if (int failed = buffers_.acquire_for_queue(queue.gpu, va, bytes, what, why)) {
+    if (checks_.level(kQueueBuffers) == Level::Off) return 0;
+    return refuse(kQueueBuffers, failed, std::move(why));
+  }
+  queue.held.push_back(va);
+  return 0;
+}
+
+// [kfd_queue_acquire_buffers(): buffers]
+int Queues::hold_buffers(Queue& queue, const KfdCreateQueue& arguments) {
+  if (int why = hold(queue, arguments.write_pointer_address, kPage, "write pointer")) return why;
+  if (int why = hold(queue, arguments.read_pointer_address, kPage, "read pointer")) return why;
+  if (int why = hold(queue, arguments.ring_base_address, queue.description.ring_bytes, "ring"))
+    return why;
+  if (!is_compute(arguments.queue_type)) return 0;
+  if (arguments.eop_buffer_address)
+    if (int why = hold(queue, arguments.eop_buffer_address, arguments.eop_buffer_size,
+                       "end-of-pipe buffer"))
+      return why;
+  const Node& node = *devices_[queue.gpu]->slot.node;
+  u64 all = (u64{arguments.ctx_save_restore_size} + save_area_sizes(node).debug_bytes) * node.xccs;
+  return hold(queue, arguments.ctx_save_restore_address, all, "save area");
+}
+
+// The engine that has most room, as allocate_sdma_queue() spreads them; or the one asked for.
+int Queues::choose_sdma(Queue& queue, const KfdCreateQueue& arguments) {
+  const Node& node = *devices_[queue.gpu]->slot.node;
+  queue.sdma = true;
+  queue.xgmi = arguments.queue_type == kKfdQueueSdmaXgmi;
+  u32 first = queue.xgmi ? node.sdma_engines : 0;
+  u32 engines = queue.xgmi ? node.sdma_xgmi_engines : node.sdma_engines;
+  if (arguments.queue_type == kKfdQueueSdmaByEngine) {
+    u32 all = node.sdma_engines + node.sdma_xgmi_engines;
+    if (arguments.sdma_engine_id >= all)
+      return refuse(kQueueArguments, EINVAL,
+                    fmt::format("SDMA engine {} of {}", arguments.sdma_engine_id, all));
+    first = arguments.sdma_engine_id;
+    engines = 1;
+  }
+  std::map<u32, bool> taken;
+  for (auto& [id, other] : queues_)
+    if (other->gpu == queue.gpu && other->sdma) taken[other->sdma_number] = true;
+  for (u32 turn = 0; turn < node.sdma_queues_per_engine; ++turn)
+    for (u32 engine = first; engine < first + engines; ++engine) {
+      u32 number = engine * 16 + turn;
+      if (taken.contains(number)) continue;
+      queue.sdma_number = number;
+      return 0;
+    }
+  return refuse(kQueueLife, ENOMEM,
+                fmt::format("all {} SDMA queues are taken", engines * node.sdma_queues_per_engine));
+}
+
+// [allocate_doorbell()]: compute queues get the lowest that is free and no copy engine's, copy
+// queues the one that is routed to their engine.
+int Queues::choose_doorbell(Queue& queue) const {
+  const Bells& bells = *bells_[queue.gpu];
+  if (queue.sdma) {
+    u32 engine = queue.sdma_number / 16, number = queue.sdma_number % 16;
+    queue.doorbell =
+        kFirstSdmaDoorbell + engine * kSdmaDoorbells / 2 + number / 2 + (number & 1 ? kMirror : 0);
+    return 0;
+  }
+  for (u32 slot = 0; slot < kDoorbells; ++slot) {
+    u32 half = slot % kMirror;
+    if (half >= kFirstSdmaDoorbell) continue;
+    if (bells.queue[slot].load(std::memory_order_relaxed) >= 0) continue;
+    queue.doorbell = slot;
+    return 0;
+  }
+  return ENOMEM;
+}
+
+void Queues::release(Queue& queue) {
+  for (u64 va : queue.held) buffers_.release_from_queue(queue.gpu, va);
+  queue.held.clear();
+}
+
+int Queues::create(u32 gpu, KfdCreateQueue& arguments) {
+  if (int why = judge(arguments)) return why;
+  Lock lock(mutex_);
+  if (queues_.size() >= kMaxQueues)
+    return refuse(kQueueLife, ENOMEM, fmt::format("{} queues exist already", queues_.size()));
+  Device& device = *devices_[gpu];
+  Queue queue;
+  queue.gpu = gpu;
+  u32 ring_bytes = arguments.ring_size;
+  if (ring_bytes && ring_bytes < kKfdMinQueueRingSize) ring_bytes = kKfdMinQueueRingSize;
+  QueueDescription& description = queue.description;
+  description.kind = kind_of(arguments.queue_type);
+  description.ring = arguments.ring_base_address;
+  description.ring_bytes = ring_bytes;
+  description.read_pointer = arguments.read_pointer_address;
+  description.write_pointer = arguments.write_pointer_address;
+  description.eop = arguments.eop_buffer_address;
+  description.eop_bytes = arguments.eop_buffer_size;
+  description.context_save = arguments.ctx_save_restore_address;
+  description.context_save_bytes = arguments.ctx_save_restore_size;
+  description.control_stack_bytes = arguments.ctl_stack_size;
+  description.priority = arguments.queue_priority;
+  description.percentage = arguments.queue_percentage & 0xff;
+  int why = judge_sizes(gpu, arguments);
+  if (!why) why = hold_buffers(queue, arguments);
+  if (!why && !is_compute(arguments.queue_type)) why = choose_sdma(queue, arguments);
+  if (!why) why = choose_doorbell(queue);
+  if (why) {
+    release(queue);
+    return why;
+  }
+  u64 place = device.doorbells + queue.doorbell * u64{8};
+  auto* bell = reinterpret_cast<u64*>(doorbells_.at(place));
+  std::atomic_ref(*bell).store(0, std::memory_order_release);
+  if (polled_) description.polled_doorbell = bell;
+  CHECK(device.engine, "GPU {} has no engine", gpu);
+  Result<QueueId> engine_id = device.engine->add_queue(description);
+  if (!engine_id) {
+    release(queue);
+    return refuse(kQueueArguments, EINVAL, engine_id.error().message);
+  }
+  queue.engine_id = *engine_id;
+  // The lowest number that is free. [find_available_queue_slot()]
+  for (auto taken = queues_.begin(); taken != queues_.end() && taken->first == queue.id; ++taken)
+    ++queue.id;
+  arguments.queue_id = queue.id;
+  arguments.doorbell_offset = place;
+  bells_[gpu]->queue[queue.doorbell].store(queue.engine_id, std::memory_order_release);
+  queues_.emplace(queue.id, std::make_unique<Queue>(std::move(queue)));
+  return 0;
+}
+
+int Queues::destroy(u32 id) {
+  Lock lock(mutex_);
+  auto found = queues_.find(id);
+  if (found == queues_.end())
+    return refuse(kQueueLife, EINVAL, fmt::format("queue {} to destroy does not exist", id));
+  Queue& queue = *found->second;
+  bells_[queue.gpu]->queue[queue.doorbell].store(-1, std::memory_order_release);
+  Result<void> removed = devices_[queue.gpu]->engine->remove_queue(queue.engine_id);
+  CHECK(removed.has_value(), "queue {}: {}", id, removed.error().message);
+  release(queue);
+  queues_.erase(found);
+  return 0;
+}
+
+// [kfd_ioctl_update_queue(), pqm_update_queue()]
+int Queues::update(const KfdUpdateQueue& arguments) {
+  u32 percentage = arguments.queue_percentage & 0xff;
+  if (percentage > kKfdMaxQueuePercentage || arguments.queue_priority > kKfdMaxQueuePriority)
+    return refuse(
+        kQueueArguments, EINVAL,
+        fmt::format("percentage {} and priority {} of a queue, at most {} and {}", percentage,
+                    arguments.queue_priority, kKfdMaxQueuePercentage, kKfdMaxQueuePriority));
+  if (arguments.ring_size && !std::has_single_bit(arguments.ring_size))
+    return refuse(
+        kQueueArguments, EINVAL,
+        fmt::format("ring of {:#x} bytes, which is no power of two", arguments.ring_size));
+  Lock lock(mutex_);
+  auto found = queues_.find(arguments.queue_id);
+  if (found == queues_.end())
+    return refuse(kQueueLife, EFAULT,
+                  fmt::format("queue {} to update does not exist", arguments.queue_id));
+  Queue& queue = *found->second;
+  QueueDescription changed = queue.description;
+  bool disabled = arguments.ring_base_address == 0 || arguments.ring_size == 0;
+  if (!disabled) {
+    if (arguments.ring_base_address != changed.ring || arguments.ring_size != changed.ring_bytes) {
+      u64 old = changed.ring;
+      if (int why = hold(queue, arguments.ring_base_address, arguments.ring_size, "ring"))
+        return why;
+      buffers_.release_from_queue(queue.gpu, old);
+      std::erase(queue.held, old);
+    }
+    changed.ring = arguments.ring_base_address;
+    changed.ring_bytes = arguments.ring_size;
+  }
+  changed.percentage = disabled ? 0 : percentage;
+  changed.priority = arguments.queue_priority;
+  Result<void> updated = devices_[queue.gpu]->engine->update_queue(queue.engine_id, changed);
+  if (!updated) return EINVAL;
+  queue.description = changed;
+  return 0;
+}
+
+int Queues::set_cu_mask(u32 id) {
+  if (exists(id)) return 0;
+  return refuse(kQueueLife, EFAULT, fmt::format("queue {} to mask does not exist", id));
+}
+
+void Queues::evict(u32 gpu) {
+  Lock lock(mutex_);
+  for (auto& [id, queue] : queues_) {
+    if (queue->gpu != gpu) continue;
+    queue->description.percentage = 0;
+    // What cannot be stopped has stopped by itself.
+    static_cast<void>(devices_[gpu]->engine->update_queue(queue->engine_id, queue->description));
+  }
+}
+
+usize Queues::destroy_all() {
+  std::vector<u32> left;
+  {
+    Lock lock(mutex_);
+    for (auto& [id, queue] : queues_) left.push_back(id);
+  }
+  for (u32 id : left) destroy(id);
+  return left.size();
+}
+
+u64 Queues::doorbell(u32 gpu, u64 offset) const {
+  const auto* bell =
+      reinterpret_cast<u64*>(doorbells_.at(devices_[gpu]->doorbells + (offset & ~u64{7})));
+  return std::atomic_ref(*const_cast<u64*>(bell)).load(std::memory_order_acquire);
+}
+
+void Queues::ring(u32 gpu, u64 offset, unsigned bytes, u64 value) {
+  u64 slot = offset / 8;
+  i64 queue = slot < kDoorbells ? bells_[gpu]->queue[slot].load(std::memory_order_acquire) : -1;
+  if (queue < 0) {
+    checks_.report(kDoorbell, fmt::format("doorbell at {:#x} of GPU {} belongs to no queue, {:#x} "
+                                          "is stored",
+                                          offset, gpu, value));
+    return;
+  }
+  auto* bell = reinterpret_cast<u64*>(doorbells_.at(devices_[gpu]->doorbells + slot * 8));
+  std::atomic_ref(*bell).store(value, std::memory_order_release);
+  devices_[gpu]->engine->ring(static_cast<QueueId>(queue), value, bytes);
+}
+
+}  // namespace doorbell::emulator::amd

@@ -1,0 +1,84 @@
+// Queues of the process: what CREATE_QUEUE may ask for, doorbells, and which engine runs what, as
+// drivers/gpu/drm/amd/amdkfd/kfd_queue.c and kfd_process_queue_manager.c have it.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "drivers/amd/hw/kfd.h"
+#include "emulator/amd/kfd/buffers.h"
+
+namespace doorbell::emulator::amd {
+
+// Thread safety: from any thread; ring() takes no lock. Functions that return int give 0 or an
+// errno.
+class Queues {
+ public:
+  static constexpr u32 kDoorbells = 1024;  // of 8 bytes, in two pages per GPU
+
+  // `doorbells` is the memory of KFD's node, in which each device has its pages; polled: the
+  // engines look there, because stores cannot be trapped.
+  Queues(std::span<const std::unique_ptr<Device>> devices, Buffers& buffers, Checks& checks,
+         Backing& doorbells, bool polled);
+  ~Queues();
+
+  int create(u32 gpu, ::doorbell::amd::hw::KfdCreateQueue& arguments);
+  int destroy(u32 id);
+  int update(const ::doorbell::amd::hw::KfdUpdateQueue& arguments);
+  int set_cu_mask(u32 id);
+  bool exists(u32 id) const;
+
+  // A store to the doorbell pages of this GPU.
+  void ring(u32 gpu, u64 offset, unsigned bytes, u64 value);
+  u64 doorbell(u32 gpu, u64 offset) const;
+
+  // The process's queues on this GPU stand still from now on, as after a fault.
+  // [kfd_dqm_evict_pasid()]
+  void evict(u32 gpu);
+  // At the end of the process; the number of queues that were left.
+  usize destroy_all();
+
+  // Which of the process's queues an engine means: for reports. ~0: none.
+  u32 id_of(u32 gpu, QueueId engine_id) const;
+
+ private:
+  using Lock = std::lock_guard<std::mutex>;
+  struct Queue {
+    u32 gpu = 0, id = 0;
+    QueueId engine_id = 0;
+    QueueDescription description;
+    u32 doorbell = 0;     // slot
+    u32 sdma_number = 0;  // SDMA: engine and queue in it
+    bool sdma = false, xgmi = false;
+    std::vector<u64> held;  // addresses of the buffers it uses
+  };
+  struct Bells {
+    std::array<std::atomic<i64>, kDoorbells> queue;  // the engine's number, or -1
+  };
+
+  int refuse(const Check& check, int why, std::string message) const;
+  int judge(const ::doorbell::amd::hw::KfdCreateQueue& arguments) const;
+  int judge_sizes(u32 gpu, const ::doorbell::amd::hw::KfdCreateQueue& arguments) const;
+  int hold(Queue& queue, u64 va, u64 bytes, const char* what);
+  int hold_buffers(Queue& queue, const ::doorbell::amd::hw::KfdCreateQueue& arguments);
+  int choose_sdma(Queue& queue, const ::doorbell::amd::hw::KfdCreateQueue& arguments);
+  int choose_doorbell(Queue& queue) const;
+  void release(Queue& queue);
+
+  std::span<const std::unique_ptr<Device>> devices_;
+  Buffers& buffers_;
+  Checks& checks_;
+  Backing& doorbells_;
+  bool polled_;
+  std::vector<std::unique_ptr<Bells>> bells_;  // per GPU
+  mutable std::mutex mutex_;                   // the rest
+  std::map<u32, std::unique_ptr<Queue>> queues_;
+};
+
+}  // namespace doorbell::emulator::amd

@@ -1,0 +1,16 @@
+// The client's memory as the kernel reaches it: a bad pointer is EFAULT, never a crash.
+#pragma once
+
+#include <span>
+
+#include "base/util/types.h"
+
+namespace doorbell::emulator::amd {
+
+// False when any byte cannot be read or written. [copy_from_user(), copy_to_user()]
+bool copy_in(void* into, u64 user, usize bytes);
+bool copy_out(u64 user, const void* from, usize bytes);
+// The range is one a process can have at all. [access_ok()]
+bool access_ok(u64 user, u64 bytes);
+
+}  // namespace doorbell::emulator::amd

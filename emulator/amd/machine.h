@@ -1,0 +1,61 @@
+// An emulated machine with AMD GPUs: what a driver of ours opens as EMUKFD, and what `doorbell emu`
+// puts under another program. Puts together the kernel's door (emulator/amd/kfd) and the GPUs
+// (emulator/amd/cp); the environment is read by runtime/ and the preload shim.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/os/system.h"
+#include "base/util/result.h"
+#include "emulator/core/checks.h"
+#include "emulator/core/trace.h"
+
+namespace doorbell::emulator::amd {
+
+class Kfd;
+
+struct MachineOptions {
+  std::vector<std::string> gpus = {"gfx1100"};
+  std::string checks = "error";   // as Checks::configure() takes it
+  bool adversarial = false;       // the weakest legal hardware, instead of the fastest
+  bool lockstep = false;          // no threads: the doors move the machine, the same for a seed
+  u64 seed = 0;                   // for lockstep and adversarial
+  bool polled_doorbells = false;  // stores cannot be trapped: preload
+  Trace::Sink trace;              // null: nobody listens
+  Trace::Format trace_format = Trace::Format::Text;
+};
+
+// Thread safety: from any thread; destroyed after all files opened through it.
+class Machine {
+ public:
+  // Names of GPUs and checks that are not known are Invalid, with those that are.
+  static Result<std::unique_ptr<Machine>> create(MachineOptions options);
+  ~Machine();
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+
+  // The host's files with the machine's devices among them; `host` is borrowed.
+  std::unique_ptr<os::Files> files(os::Files& host);
+  // The clock by which the machine's time passes: in lockstep, time goes on when somebody asks or
+  // waits, and the GPUs move meanwhile; else the host's. `host` is borrowed.
+  std::unique_ptr<os::Clock> clock(os::Clock& host);
+
+  Checks& checks();
+  Kfd& kfd();
+  // Lockstep: until no queue of any GPU can go on. True if any moved.
+  bool run_until_idle();
+
+ private:
+  struct State;
+  explicit Machine(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// Names that MachineOptions::gpus takes, "gfx1030, gfx1100": for messages.
+std::string known_gpus();
+
+}  // namespace doorbell::emulator::amd

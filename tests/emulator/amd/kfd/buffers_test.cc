@@ -1,0 +1,183 @@
+// Memory through the ioctls: what is given, what is refused with which errno, what is remembered.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "tests/emulator/amd/kfd/client.h"
+
+namespace doorbell::emulator::amd::testing {
+
+using namespace ::doorbell::amd::hw;
+namespace {
+
+class BuffersTest : public ClientTest {
+ protected:
+  void SetUp() override {
+    acquire(0);
+    acquire(1);
+  }
+  int allocate_raw(KfdAllocMemory arguments) {
+    if (!arguments.gpu_id) arguments.gpu_id = id();
+    return call(arguments);
+  }
+};
+
+TEST_F(BuffersTest, HostAndGpuSeeTheSameBytes) {
+  Memory memory = allocate(0x3000);
+  memory.mapping.data()[0x2fff] = 42;
+  EXPECT_EQ(*space().at(memory.va + 0x2fff, 1, false), 42);
+  *space().at(memory.va, 1, true) = 7;
+  EXPECT_EQ(memory.mapping.data()[0], 7);
+}
+
+TEST_F(BuffersTest, UserMemoryIsTheProcessesOwn) {
+  os::Mapping own = std::move(*files_->map_anonymous({.size = 8192, .writable = true}));
+  u64 va = reinterpret_cast<u64>(own.data());
+  KfdAllocMemory arguments{.va_addr = va,
+                           .size = 8192,
+                           .mmap_offset = va,
+                           .gpu_id = id(),
+                           .flags = kAll | kKfdMemUserptr};
+  ASSERT_EQ(call(arguments), 0);
+  Memory memory{.handle = arguments.handle, .va = va, .bytes = 8192, .offset = 0, .mapping = {}};
+  ASSERT_EQ(map(memory), 0);
+  EXPECT_EQ(space().at(va + 100, 4, true), own.data() + 100);
+  EXPECT_EQ(space().find(va)->type.place, Place::Host);
+  ASSERT_EQ(unmap(memory), 0);
+  ASSERT_EQ(call(KfdFreeMemory{.handle = memory.handle}), 0);
+}
+
+TEST_F(BuffersTest, RefusesWhatTheKernelRefuses) {
+  constexpr u64 kVa = 0x7000'0000'0000;
+  u32 vram = kAll | kKfdMemVram;
+  EXPECT_EQ(allocate_raw({.va_addr = kVa, .size = 0, .flags = vram}), EINVAL);
+  EXPECT_EQ(allocate_raw({.va_addr = kVa, .size = 4096, .flags = kAll}), EINVAL) << "no place";
+  EXPECT_EQ(allocate_raw({.va_addr = kVa, .size = 4096, .gpu_id = 12345, .flags = vram}), EINVAL);
+  EXPECT_EQ(allocate_raw({.va_addr = kVa + 8, .size = 4096, .flags = vram}), EINVAL);
+  EXPECT_EQ(allocate_raw({.va_addr = kVa, .size = 4096, .flags = kAll | kKfdMemUserptr}), EINVAL);
+  EXPECT_EQ(allocate_raw({.va_addr = kVa, .size = 4096, .flags = kAll | kKfdMemDoorbell}), EINVAL);
+  EXPECT_EQ(allocate_raw({.va_addr = kVa, .size = 8192, .flags = kAll | kKfdMemMmioRemap}), EINVAL);
+  EXPECT_GE(checks().count(kVmAlloc), 5u);
+  EXPECT_EQ(allocate_raw({.va_addr = kVa, .size = u64{1} << 40, .flags = vram}), ENOMEM)
+      << "more than there is";
+}
+
+TEST_F(BuffersTest, VramIsCounted) {
+  KfdAvailableMemory before{.gpu_id = id()};
+  ASSERT_EQ(call(before), 0);
+  EXPECT_EQ(before.available, 25753026560u);
+  Memory memory = allocate(0x200000, kAll | kKfdMemVram);
+  KfdAvailableMemory after{.gpu_id = id()};
+  ASSERT_EQ(call(after), 0);
+  EXPECT_EQ(before.available - after.available, 0x200000u);
+  ASSERT_EQ(unmap(memory), 0);
+  ASSERT_EQ(call(KfdFreeMemory{.handle = memory.handle}), 0);
+  ASSERT_EQ(call(after), 0);
+  EXPECT_EQ(after.available, before.available);
+}
+
+TEST_F(BuffersTest, MappedMemoryIsNotFreed) {
+  Memory memory = allocate(0x1000);
+  EXPECT_EQ(call(KfdFreeMemory{.handle = memory.handle}), EBUSY);
+  EXPECT_EQ(checks().count(kVmFreeMapped), 1u);
+  EXPECT_EQ(unmap(memory), 0);
+  EXPECT_EQ(engine().quiesced, 1) << "nobody reads the old pages any more";
+  EXPECT_EQ(space().find(memory.va), nullptr);
+  EXPECT_EQ(call(KfdFreeMemory{.handle = memory.handle}), 0);
+  EXPECT_EQ(call(KfdFreeMemory{.handle = memory.handle}), EINVAL) << "twice";
+  EXPECT_NE(space().describe(memory.va + 4).find(", freed by ioctl"), std::string::npos);
+}
+
+TEST_F(BuffersTest, MapsToEachGpuByItself) {
+  Memory memory = allocate(0x1000, kAll | kKfdMemVram);
+  EXPECT_EQ(space(1).find(memory.va), nullptr);
+  ASSERT_EQ(map(memory, 1), 0);
+  EXPECT_EQ(space(0).find(memory.va)->type.place, Place::Local);
+  EXPECT_EQ(space(1).find(memory.va)->type.place, Place::Peer);
+  EXPECT_EQ(space(1).at(memory.va, 1, false), space(0).at(memory.va, 1, false));
+  ASSERT_EQ(unmap(memory, 0), 0);
+  EXPECT_EQ(call(KfdFreeMemory{.handle = memory.handle}), EBUSY);
+  ASSERT_EQ(unmap(memory, 1), 0);
+  EXPECT_EQ(unmap(memory, 1), EINVAL) << "twice";
+  EXPECT_EQ(checks().count(kVmMap), 1u);
+}
+
+TEST_F(BuffersTest, OneAddressHoldsOneBuffer) {
+  Memory memory = allocate(0x2000);
+  KfdAllocMemory second{
+      .va_addr = memory.va + 0x1000, .size = 0x1000, .gpu_id = id(), .flags = kUncachedGtt};
+  ASSERT_EQ(call(second), 0) << "the address is judged when it is mapped";
+  EXPECT_EQ(map({.handle = second.handle, .mapping = {}}), EINVAL);
+  EXPECT_EQ(checks().count(kVmMap), 1u);
+}
+
+TEST_F(BuffersTest, MappingCountsItsSuccesses) {
+  Memory memory = allocate(0x1000);
+  u32 ids[] = {id(0), id(1), 999};
+  KfdMapMemory map{
+      .handle = memory.handle, .device_ids_array_ptr = reinterpret_cast<u64>(ids), .n_devices = 3};
+  EXPECT_EQ(call(map), EINVAL);
+  EXPECT_EQ(map.n_success, 2u);
+  map.n_success = 4;
+  EXPECT_EQ(call(map), EINVAL);
+  map = {.handle = memory.handle, .device_ids_array_ptr = 8, .n_devices = 1};
+  EXPECT_EQ(call(map), EFAULT);
+  map = {.handle = memory.handle, .device_ids_array_ptr = reinterpret_cast<u64>(ids)};
+  EXPECT_EQ(call(map), EINVAL) << "to nobody";
+  map = {.handle = memory.handle + 77,
+         .device_ids_array_ptr = reinterpret_cast<u64>(ids),
+         .n_devices = 1};
+  EXPECT_EQ(call(map), ENOMEM) << "as the kernel says of handles it does not know";
+}
+
+// [gmc_v11_0.c gmc_v11_0_get_vm_pte()]
+TEST_F(BuffersTest, CachingFollowsTheFlags) {
+  std::vector<Memory> kept;  // addresses are not used again
+  auto type = [&](u32 flags) {
+    return space().find(kept.emplace_back(allocate(0x1000, flags)).va)->type;
+  };
+  EXPECT_EQ(type(kAll | kKfdMemVram), (MemoryType{Place::Local, Caching::Cached}));
+  EXPECT_EQ(type(kAll | kKfdMemGtt), (MemoryType{Place::Host, Caching::Cached}));
+  EXPECT_EQ(type(kAll | kKfdMemGtt | kKfdMemCoherent),
+            (MemoryType{Place::Host, Caching::Uncached}));
+  EXPECT_EQ(type(kUncachedGtt), (MemoryType{Place::Host, Caching::Uncached}));
+}
+
+TEST_F(BuffersTest, PermissionsFollowTheFlags) {
+  Memory memory = allocate(0x1000, kKfdMemVram);
+  EXPECT_FALSE(space().find(memory.va)->writable);
+  EXPECT_FALSE(space().find(memory.va)->executable);
+  EXPECT_EQ(space().at(memory.va, 4, true), nullptr);
+}
+
+TEST_F(BuffersTest, DescriptorsCarryMemoryFromGpuToGpu) {
+  Memory memory = allocate(0x2000, kAll | kKfdMemVram);
+  KfdExportDmabuf exported{.handle = memory.handle, .flags = O_CLOEXEC};
+  ASSERT_EQ(call(exported), 0);
+  KfdGetDmabufInfo info{.dmabuf_fd = exported.dmabuf_fd};
+  ASSERT_EQ(call(info), 0);
+  EXPECT_EQ(info.size, 0x2000u);
+  EXPECT_EQ(info.gpu_id, id(0));
+  KfdImportDmabuf imported{
+      .va_addr = 0x7000'0000'0000, .gpu_id = id(1), .dmabuf_fd = exported.dmabuf_fd};
+  ASSERT_EQ(call(imported), 0);
+  close(static_cast<int>(exported.dmabuf_fd));
+  ASSERT_EQ(map({.handle = imported.handle, .mapping = {}}, 1), 0);
+  memory.mapping.data()[5] = 99;
+  EXPECT_EQ(*space(1).at(0x7000'0000'0005, 1, false), 99);
+  imported.dmabuf_fd = 0;
+  EXPECT_EQ(call(imported), EINVAL) << "no buffer's descriptor";
+}
+
+TEST_F(BuffersTest, HandlesAreUsedAgain) {
+  Memory first = allocate(0x1000), second = allocate(0x1000);
+  EXPECT_EQ(first.handle >> 32, id());
+  EXPECT_NE(first.handle, second.handle);
+  ASSERT_EQ(unmap(first), 0);
+  ASSERT_EQ(call(KfdFreeMemory{.handle = first.handle}), 0);
+  EXPECT_EQ(allocate(0x1000).handle, first.handle);
+}
+
+}  // namespace
+}  // namespace doorbell::emulator::amd::testing

@@ -1,0 +1,215 @@
+// Events: ids, slots, waits, auto-reset, ages, payloads.
+#include "emulator/amd/kfd/events.h"
+
+#include <cerrno>
+#include <chrono>
+#include <thread>
+
+#include "tests/emulator/amd/kfd/client.h"
+
+namespace doorbell::emulator::amd::testing {
+
+using namespace ::doorbell::amd::hw;
+namespace {
+
+class EventsTest : public ClientTest {
+ protected:
+  void SetUp() override {
+    acquire();
+    page_ = allocate(0x8000);
+    slots_ = reinterpret_cast<u64*>(page_.mapping.data());
+  }
+
+  KfdCreateEvent create(u32 type = kKfdEventSignal, bool auto_reset = true) {
+    KfdCreateEvent event{.event_page_offset = kfd().events().has_page() ? 0 : page_.handle,
+                         .event_type = type,
+                         .auto_reset = auto_reset};
+    EXPECT_EQ(call(event), 0);
+    return event;
+  }
+
+  // The result, or minus the errno.
+  int wait(std::vector<KfdEventData> events, bool all, u32 timeout_ms) {
+    KfdWaitEvents wait{.events_ptr = reinterpret_cast<u64>(events.data()),
+                       .num_events = static_cast<u32>(events.size()),
+                       .wait_for_all = all,
+                       .timeout = timeout_ms};
+    int why = call(wait);
+    last_ = events;
+    return why ? -why : static_cast<int>(wait.wait_result);
+  }
+  static KfdEventData of(u32 id, u64 age = 0) {
+    KfdEventData data;
+    data.event_id = id;
+    data.last_event_age = age;
+    return data;
+  }
+  // What the GPU does at the end of a pipe: writes the slot, then interrupts.
+  void signal(u32 id) {
+    std::atomic_ref(slots_[id]).store(id);
+    kfd().interrupts(0).signal(id, 32);
+  }
+
+  Memory page_;
+  u64* slots_ = nullptr;
+  std::vector<KfdEventData> last_;
+};
+
+constexpr int kComplete = 0, kTimeout = 1;
+
+TEST_F(EventsTest, IdsAreSlotsFromOneAndOthersAreFarAway) {
+  KfdCreateEvent first = create(), second = create();
+  EXPECT_EQ(first.event_id, 1u) << "slot 0 is nobody's";
+  EXPECT_EQ(first.event_slot_index, 1u);
+  EXPECT_EQ(first.event_trigger_data, 1u);
+  EXPECT_EQ(second.event_id, 2u);
+  EXPECT_EQ(slots_[1], ~u64{0});
+  KfdCreateEvent memory = create(kKfdEventMemory);
+  EXPECT_EQ(memory.event_id, 0x40000000u);
+  ASSERT_EQ(call(KfdDestroyEvent{.event_id = 1}), 0);
+  EXPECT_EQ(create().event_id, 1u) << "the lowest that is free";
+  EXPECT_EQ(call(KfdDestroyEvent{.event_id = 77}), EINVAL);
+  EXPECT_EQ(checks().count(kEventId), 1u);
+}
+
+TEST_F(EventsTest, ThePageIsJudged) {
+  Memory small = allocate(0x4000), vram = allocate(0x8000, kAll | kKfdMemVram);
+  EXPECT_EQ(call(KfdCreateEvent{.event_page_offset = small.handle}), EINVAL) << "too small";
+  EXPECT_EQ(call(KfdCreateEvent{.event_page_offset = vram.handle}), EINVAL) << "not GTT";
+  EXPECT_EQ(call(KfdCreateEvent{.event_page_offset = 12}), EINVAL) << "no buffer";
+  create();
+  EXPECT_EQ(call(KfdCreateEvent{.event_page_offset = page_.handle}), EINVAL) << "set already";
+  EXPECT_EQ(checks().count(kEventPage), 4u);
+}
+
+TEST_F(EventsTest, ThereAreSoManySlots) {
+  for (u32 i = 1; i < 4096; ++i) ASSERT_EQ(create().event_id, i);
+  EXPECT_EQ(call(KfdCreateEvent{}), ENOSPC);
+}
+
+TEST_F(EventsTest, AnInterruptWakesAndResetsTheSlot) {
+  u32 event = create().event_id;
+  EXPECT_EQ(wait({of(event)}, true, 0), kTimeout);
+  signal(event);
+  EXPECT_EQ(slots_[event], ~u64{0}) << "acknowledged";
+  EXPECT_EQ(wait({of(event)}, true, 0), kComplete);
+  EXPECT_EQ(wait({of(event)}, true, 0), kTimeout) << "reset by the wait";
+}
+
+TEST_F(EventsTest, ManualEventsStay) {
+  u32 event = create(kKfdEventSignal, false).event_id;
+  ASSERT_EQ(call(KfdSetEvent{.event_id = event}), 0);
+  EXPECT_EQ(wait({of(event)}, true, 0), kComplete);
+  EXPECT_EQ(wait({of(event)}, true, 0), kComplete);
+  ASSERT_EQ(call(KfdResetEvent{.event_id = event}), 0);
+  EXPECT_EQ(wait({of(event)}, true, 0), kTimeout);
+  u32 memory = create(kKfdEventMemory).event_id;
+  EXPECT_EQ(call(KfdSetEvent{.event_id = memory}), EINVAL) << "the kernel's alone";
+  EXPECT_EQ(call(KfdResetEvent{.event_id = 99}), EINVAL);
+}
+
+TEST_F(EventsTest, AWaitBlocksUntilTheInterrupt) {
+  u32 event = create().event_id;
+  std::thread gpu([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    signal(event);
+  });
+  EXPECT_EQ(wait({of(event)}, true, 30000), kComplete);
+  gpu.join();
+  EXPECT_EQ(wait({of(event)}, true, 0), kTimeout) << "handed to the waiter alone";
+  auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(wait({of(event)}, true, 30), kTimeout);
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(30));
+}
+
+TEST_F(EventsTest, AllOrAny) {
+  u32 a = create(kKfdEventSignal, false).event_id, b = create(kKfdEventSignal, false).event_id;
+  signal(b);
+  EXPECT_EQ(wait({of(a), of(b)}, false, 0), kComplete);
+  EXPECT_EQ(wait({of(a), of(b)}, true, 0), kTimeout);
+  signal(a);
+  EXPECT_EQ(wait({of(a), of(b)}, true, 0), kComplete);
+  EXPECT_EQ(wait({}, true, 0), kComplete) << "nothing to wait for";
+  EXPECT_EQ(wait({of(a), of(55)}, false, 0), -EINVAL);
+}
+
+// [uapi/linux/kfd_ioctl.h kfd_hsa_signal_event_data]: a signal between two waits is not lost.
+TEST_F(EventsTest, AnOlderAgeReturnsAtOnce) {
+  u32 event = create().event_id;
+  EXPECT_EQ(wait({of(event, 1)}, true, 0), kTimeout);
+  signal(event);
+  EXPECT_EQ(wait({of(event)}, true, 0), kComplete) << "somebody else took the signal";
+  EXPECT_EQ(wait({of(event, 1)}, true, 0), kComplete);
+  EXPECT_EQ(last_[0].last_event_age, 2u);
+  EXPECT_EQ(wait({of(event, 2)}, true, 0), kTimeout);
+}
+
+TEST_F(EventsTest, DestroyingWhatIsWaitedForFailsTheWait) {
+  u32 event = create().event_id;
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    KfdDestroyEvent destroy{.event_id = event};
+    call(destroy);
+  });
+  EXPECT_EQ(wait({of(event)}, true, 30000), -EIO);
+  other.join();
+}
+
+TEST_F(EventsTest, AnInterruptWithoutASlotSearchesAll) {
+  u32 a = create().event_id, b = create().event_id;
+  std::atomic_ref(slots_[b]).store(1);
+  kfd().interrupts(0).signal(0, 32);
+  EXPECT_EQ(wait({of(b)}, true, 0), kComplete) << "the one that was written";
+  EXPECT_EQ(checks().count(kEventMailbox), 0u);
+  kfd().interrupts(0).signal(a, 32);
+  EXPECT_EQ(wait({of(a)}, true, 0), kTimeout) << "its slot was not written";
+  EXPECT_EQ(checks().count(kEventMailbox), 1u);
+}
+
+TEST_F(EventsTest, PartialIdsFindTheirEvent) {
+  for (int i = 1; i < 40; ++i) create();
+  std::atomic_ref(slots_[37]).store(1);
+  kfd().interrupts(0).signal(37 % 16, 4);  // four bits of the id arrive
+  EXPECT_EQ(wait({of(37)}, true, 0), kComplete);
+}
+
+TEST_F(EventsTest, HangsAreTold) {
+  u32 event = create(kKfdEventHwException).event_id;
+  kfd().interrupts(0).hw_exception({.queue = 0, .what = "opcode 0x7f"});
+  ASSERT_EQ(wait({of(event)}, true, 0), kComplete);
+  EXPECT_EQ(last_[0].hw_exception.gpu_id, id(0));
+  EXPECT_EQ(last_[0].hw_exception.memory_lost, 1u);
+  EXPECT_EQ(last_[0].hw_exception.reset_cause, kKfdResetGpuHang);
+}
+
+TEST_F(EventsTest, BadPointersAreFaults) {
+  u32 event = create().event_id;
+  KfdWaitEvents wait{.events_ptr = 64, .num_events = 1, .timeout = 0};
+  EXPECT_EQ(call(wait), EFAULT);
+  EXPECT_EQ(wait.wait_result, kKfdWaitFail);
+  static_cast<void>(event);
+}
+
+}  // namespace
+
+TEST(LockstepEvents, AWaitMovesTheMachineInsteadOfTime) {
+  Checks checks(Level::Warn);
+  Events events(checks);
+  u32 id = 0;
+  ASSERT_EQ(events.create(0, true, id), 0);
+  int turns = 0;
+  events.set_advance([&] {
+    if (++turns == 3) events.set(id);
+    return turns < 5;
+  });
+  EventWait wait[] = {{.id = id}};
+  WaitResult result;
+  EXPECT_EQ(events.wait(wait, true, ~0u, result), 0);
+  EXPECT_EQ(result, WaitResult::Complete);
+  EXPECT_EQ(turns, 3);
+  EXPECT_EQ(events.wait(wait, true, ~0u, result), 0);
+  EXPECT_EQ(result, WaitResult::Timeout);
+  EXPECT_EQ(checks.count(kEventForever), 1u) << "nobody is left to signal it";
+}
+
+}  // namespace doorbell::emulator::amd::testing

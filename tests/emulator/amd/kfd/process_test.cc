@@ -1,0 +1,114 @@
+// The process's ioctls: version, apertures, clocks, and what comes before ACQUIRE_VM.
+#include <cerrno>
+
+#include "tests/emulator/amd/kfd/client.h"
+
+namespace doorbell::emulator::amd::testing {
+
+using namespace ::doorbell::amd::hw;
+namespace {
+
+using ProcessTest = ClientTest;
+
+TEST_F(ProcessTest, VersionIsOneThatClientsKnow) {
+  KfdGetVersion version;
+  ASSERT_EQ(call(version), 0);
+  EXPECT_EQ(version.major_version, 1u);
+  EXPECT_GE(version.minor_version, 14u);
+}
+
+TEST_F(ProcessTest, NothingWorksBeforeItsAddressSpace) {
+  EXPECT_EQ(call(KfdAllocMemory{
+                .va_addr = 0x10000, .size = 4096, .gpu_id = id(), .flags = kAll | kKfdMemVram}),
+            ENODEV);
+  EXPECT_EQ(call(KfdCreateQueue{.gpu_id = id()}), ESRCH);
+  EXPECT_EQ(call(KfdSetTrapHandler{.gpu_id = id()}), ESRCH);
+  EXPECT_GE(checks().count(kProcess), 3u);
+  acquire();
+  EXPECT_EQ(call(KfdSetTrapHandler{.gpu_id = id()}), 0);
+}
+
+TEST_F(ProcessTest, AcquiresWithTheGpusOwnNode) {
+  u32 other = static_cast<u32>(render_[1]->descriptor());
+  EXPECT_EQ(call(KfdAcquireVm{.drm_fd = other, .gpu_id = id(0)}), EINVAL);
+  EXPECT_EQ(call(KfdAcquireVm{.drm_fd = ~0u, .gpu_id = id(0)}), EINVAL);
+  EXPECT_EQ(call(KfdAcquireVm{.drm_fd = 0, .gpu_id = 3}), EINVAL);
+  acquire(0);
+  acquire(1);
+}
+
+TEST_F(ProcessTest, AperturesAreCountedThenFilled) {
+  KfdGetProcessAperturesNew count;
+  ASSERT_EQ(call(count), 0);
+  EXPECT_EQ(count.num_of_nodes, 2u);
+  KfdProcessDeviceApertures entries[2];
+  count.kfd_process_device_apertures_ptr = reinterpret_cast<u64>(entries);
+  ASSERT_EQ(call(count), 0);
+  EXPECT_EQ(entries[0].gpu_id, id(0));
+  EXPECT_EQ(entries[1].gpu_id, id(1));
+  // [amdkfd/kfd_flat_memory.c: LDS and scratch of gfx9 and later]
+  EXPECT_EQ(entries[0].lds_base, 0x1'0000'0000'0000u);
+  EXPECT_EQ(entries[0].scratch_base, 0x2'0000'0000'0000u);
+  EXPECT_EQ(entries[0].scratch_limit, 0x2'0000'ffff'ffffu);
+  count.kfd_process_device_apertures_ptr = 16;
+  EXPECT_EQ(call(count), EFAULT);
+}
+
+TEST_F(ProcessTest, ClocksGoOn) {
+  KfdGetClockCounters first{.gpu_id = id()}, second{.gpu_id = id()};
+  ASSERT_EQ(call(first), 0);
+  ASSERT_EQ(call(second), 0);
+  EXPECT_EQ(first.system_clock_freq, 1'000'000'000u);
+  EXPECT_GT(first.gpu_clock_counter, 0u);
+  EXPECT_GE(second.system_clock_counter, first.system_clock_counter);
+}
+
+TEST_F(ProcessTest, UnknownIoctlsAreRefusedAndNamed) {
+  KfdGetVersion version;
+  EXPECT_EQ(kfd_->ioctl(0x40044b7f, &version).error().os_errno, EINVAL);
+  EXPECT_NE(checks().reports().back().message.find("0x40044b7f"), std::string::npos);
+  EXPECT_EQ(kfd_->ioctl(kRequest<KfdGetVersion>, nullptr).error().os_errno, EFAULT);
+}
+
+// As clients before 1.17 call it: without the last two words.
+TEST_F(ProcessTest, OlderSizesOfArgumentsWork) {
+  acquire();
+  std::vector<u8> bytes(kKfdCreateQueueOldBytes + 8, 0xab);
+  u32 request = (kRequest<KfdCreateQueue> & ~(0x3fffu << 16)) | kKfdCreateQueueOldBytes << 16;
+  EXPECT_FALSE(kfd_->ioctl(request, bytes.data()));
+  EXPECT_EQ(bytes[kKfdCreateQueueOldBytes], 0xab) << "nothing is written behind";
+}
+
+TEST_F(ProcessTest, RuntimeIsEnabledOnce) {
+  EXPECT_EQ(call(KfdRuntimeEnable{.mode_mask = 0}), 0);
+  EXPECT_EQ(call(KfdRuntimeEnable{.mode_mask = 1}), 0);
+  EXPECT_EQ(call(KfdRuntimeEnable{.mode_mask = 1}), EBUSY);
+  EXPECT_EQ(call(KfdRuntimeEnable{.mode_mask = 0}), 0);
+  EXPECT_EQ(call(KfdSetXnackMode{.xnack_enabled = 1}), EPERM);
+  EXPECT_EQ(call(KfdSetXnackMode{.xnack_enabled = -1}), 0);
+}
+
+TEST(Machine, NamesWhatItDoesNotKnow) {
+  Result<std::unique_ptr<Machine>> machine = Machine::create({.gpus = {"gfx803"}});
+  ASSERT_FALSE(machine);
+  EXPECT_NE(machine.error().message.find("gfx803"), std::string::npos);
+  EXPECT_NE(machine.error().message.find("gfx1030, gfx1100"), std::string::npos);
+  EXPECT_FALSE(Machine::create({.gpus = {}}));
+  EXPECT_FALSE(Machine::create({.checks = "sometimes"}));
+}
+
+TEST(Machine, TracesIoctls) {
+  std::string lines;
+  auto machine = std::move(
+      *Machine::create({.checks = "warn", .trace = [&](std::string_view line) { lines += line; }}));
+  auto files = machine->files(os::host_files());
+  auto kfd = std::move(*files->open("/dev/kfd", os::Access::ReadWrite));
+  KfdAllocMemory wrong{.size = 4096, .gpu_id = 5};
+  EXPECT_FALSE(kfd->ioctl(kRequest<KfdAllocMemory>, &wrong));
+  EXPECT_NE(lines.find("check"), std::string::npos) << lines;
+  EXPECT_NE(lines.find("ALLOC_MEMORY_OF_GPU va_addr=0x0 size=0x1000"), std::string::npos) << lines;
+  EXPECT_NE(lines.find("-> -22 (Invalid argument)"), std::string::npos) << lines;
+}
+
+}  // namespace
+}  // namespace doorbell::emulator::amd::testing

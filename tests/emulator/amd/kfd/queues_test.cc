@@ -1,0 +1,207 @@
+// CREATE_QUEUE and its rules; doorbells.
+#include <cerrno>
+
+#include "tests/emulator/amd/kfd/client.h"
+
+namespace doorbell::emulator::amd::testing {
+
+using namespace ::doorbell::amd::hw;
+namespace {
+
+class QueuesTest : public ClientTest {
+ protected:
+  void SetUp() override {
+    acquire(0);
+    acquire(1);
+  }
+  // What is the errno when this is changed?
+  template <class Change>
+  int refused(const QueueMemory& memory, Change change) {
+    KfdCreateQueue arguments = memory.arguments;
+    change(arguments);
+    return call(arguments);
+  }
+};
+
+TEST_F(QueuesTest, APm4QueueReachesItsEngine) {
+  QueueMemory memory = queue_memory();
+  ASSERT_EQ(call(memory.arguments), 0);
+  ASSERT_EQ(engine().queues.size(), 1u);
+  const QueueDescription& queue = engine().queues[0];
+  EXPECT_EQ(queue.kind, QueueKind::Pm4);
+  EXPECT_EQ(queue.ring, memory.ring.va);
+  EXPECT_EQ(queue.ring_bytes, 0x10000u);
+  EXPECT_EQ(queue.read_pointer, memory.pointers.va + 8);
+  EXPECT_EQ(queue.write_pointer, memory.pointers.va);
+  EXPECT_EQ(queue.eop, memory.eop.va);
+  EXPECT_EQ(queue.context_save, memory.save.va);
+  EXPECT_EQ(queue.polled_doorbell, nullptr) << "stores are trapped";
+  EXPECT_TRUE(engine(1).queues.empty());
+}
+
+TEST_F(QueuesTest, DoorbellsAreTrapped) {
+  QueueMemory memory = queue_memory();
+  ASSERT_EQ(call(memory.arguments), 0);
+  u64 page = memory.arguments.doorbell_offset & ~u64{0x1fff};
+  auto doorbells = std::move(*kfd_->map_registers({.size = 0x2000, .offset = page}));
+  u64 mine = memory.arguments.doorbell_offset - page;
+  doorbells.mmio.write64(mine, 0x123);
+  doorbells.mmio.write32(mine, 0x124);
+  EXPECT_EQ(engine().rings, (std::vector<FakeEngine::Ring>{{0, 0x123, 8}, {0, 0x124, 4}}));
+  EXPECT_EQ(doorbells.mmio.read64(mine), 0x124u);
+  doorbells.mmio.write64(mine + 8, 1);
+  EXPECT_EQ(engine().rings.size(), 2u);
+  EXPECT_EQ(checks().count(kDoorbell), 1u) << "nobody's doorbell";
+  ASSERT_EQ(call(KfdDestroyQueue{.queue_id = memory.arguments.queue_id}), 0);
+  EXPECT_EQ(engine().removed, std::vector<QueueId>{0});
+  doorbells.mmio.write64(mine, 0x125);
+  EXPECT_EQ(checks().count(kDoorbell), 2u) << "the queue is gone";
+}
+
+TEST_F(QueuesTest, EveryQueueHasADoorbellOfItsOwn) {
+  QueueMemory memory = queue_memory();
+  std::set<u64> doorbells;
+  for (int i = 0; i < 8; ++i) {
+    KfdCreateQueue arguments = memory.arguments;
+    if (i % 2) arguments.queue_type = kKfdQueueSdma;
+    ASSERT_EQ(call(arguments), 0);
+    EXPECT_EQ(arguments.queue_id, static_cast<u32>(i));
+    doorbells.insert(arguments.doorbell_offset);
+  }
+  EXPECT_EQ(doorbells.size(), 8u);
+}
+
+// [set_queue_properties_from_user()]
+TEST_F(QueuesTest, RefusesWrongArguments) {
+  QueueMemory memory = queue_memory();
+  using Q = KfdCreateQueue;
+  EXPECT_EQ(refused(memory, [](Q& q) { q.queue_percentage = 101; }), EINVAL);
+  EXPECT_EQ(refused(memory, [](Q& q) { q.queue_priority = 16; }), EINVAL);
+  EXPECT_EQ(refused(memory, [](Q& q) { q.ring_size = 0x18000; }), EINVAL) << "no power of two";
+  EXPECT_EQ(refused(memory, [](Q& q) { q.queue_type = 9; }), EOPNOTSUPP);
+  EXPECT_EQ(refused(memory, [](Q& q) { q.write_pointer_address = u64{1} << 60; }), EFAULT);
+  EXPECT_EQ(checks().count(kQueueArguments), 5u);
+  EXPECT_EQ(refused(memory, [](Q& q) { q.gpu_id = 1; }), EINVAL);
+  EXPECT_TRUE(engine().queues.empty());
+}
+
+// [kfd_queue_acquire_buffers()]
+TEST_F(QueuesTest, RefusesWrongSizes) {
+  QueueMemory memory = queue_memory();
+  using Q = KfdCreateQueue;
+  EXPECT_EQ(refused(memory, [](Q& q) { q.eop_buffer_size = 0x2000; }), EINVAL);
+  EXPECT_EQ(refused(memory, [](Q& q) { q.ctl_stack_size = 0x1000; }), EINVAL);
+  EXPECT_EQ(refused(memory, [](Q& q) { q.ctx_save_restore_size -= 4096; }), EINVAL);
+  EXPECT_EQ(checks().count(kQueueSizes), 3u);
+  EXPECT_NE(checks().reports().back().message.find("the node wants"), std::string::npos);
+}
+
+TEST_F(QueuesTest, RefusesBuffersThatDoNotFit) {
+  QueueMemory memory = queue_memory();
+  using Q = KfdCreateQueue;
+  EXPECT_EQ(refused(memory, [](Q& q) { q.ring_size = 0x8000; }), EINVAL) << "half of the buffer";
+  EXPECT_EQ(refused(memory, [](Q& q) { q.ring_base_address += 0x1000; }), EINVAL);
+  EXPECT_EQ(refused(memory, [](Q& q) { q.read_pointer_address = q.ring_base_address; }), EINVAL)
+      << "a page of a larger buffer";
+  EXPECT_EQ(refused(memory, [](Q& q) { q.eop_buffer_address += 0x1000000000; }), EINVAL);
+  EXPECT_EQ(refused(memory, [](Q& q) { q.gpu_id = 0; }), EINVAL);
+  EXPECT_EQ(refused(memory, [this](Q& q) { q.gpu_id = id(1); }), EINVAL) << "mapped to the other";
+  EXPECT_GE(checks().count(kQueueBuffers), 5u);
+  // After so many refusals nothing is held.
+  EXPECT_EQ(unmap(memory.ring), 0);
+}
+
+TEST_F(QueuesTest, OlderKernelsDoNotAsk) {
+  auto machine = std::move(*Machine::create({.checks = "warn,AMD-QUE-002=off,AMD-QUE-003=off"}));
+  FakeEngine engine;
+  Engine* real = machine->kfd().devices()[0]->engine;
+  machine->kfd().devices()[0]->engine = &engine;
+  machine->kfd().devices()[0]->acquired = true;
+  KfdCreateQueue arguments{.ring_base_address = 0x1000,
+                           .write_pointer_address = 0x2000,
+                           .read_pointer_address = 0x2008,
+                           .ring_size = 0x1000,
+                           .gpu_id = machine->kfd().devices()[0]->slot.gpu_id()};
+  EXPECT_EQ(machine->kfd().ioctl(kRequest<KfdCreateQueue>, reinterpret_cast<u64>(&arguments)), 0);
+  machine->kfd().queues().destroy_all();
+  machine->kfd().devices()[0]->engine = real;
+}
+
+TEST_F(QueuesTest, AQueuesMemoryStaysMapped) {
+  QueueMemory memory = queue_memory();
+  ASSERT_EQ(call(memory.arguments), 0);
+  EXPECT_EQ(unmap(memory.ring), EBUSY);
+  EXPECT_EQ(unmap(memory.save), EBUSY);
+  EXPECT_EQ(checks().count(kVmFreeInUse), 2u);
+  ASSERT_EQ(call(KfdDestroyQueue{.queue_id = memory.arguments.queue_id}), 0);
+  EXPECT_EQ(unmap(memory.ring), 0);
+}
+
+TEST_F(QueuesTest, CopyEnginesHaveSoManyQueues) {
+  QueueMemory memory = queue_memory();
+  memory.arguments.queue_type = kKfdQueueSdma;
+  for (int i = 0; i < 12; ++i) {  // two engines of six
+    KfdCreateQueue arguments = memory.arguments;
+    ASSERT_EQ(call(arguments), 0) << i;
+  }
+  EXPECT_EQ(refused(memory, [](auto&) {}), ENOMEM);
+  EXPECT_EQ(checks().count(kQueueLife), 1u);
+  EXPECT_EQ(refused(memory, [](auto& q) { q.queue_type = kKfdQueueSdmaXgmi; }), ENOMEM)
+      << "a 7900 XTX has no XGMI";
+  EXPECT_EQ(refused(memory,
+                    [](auto& q) {
+                      q.queue_type = kKfdQueueSdmaByEngine;
+                      q.sdma_engine_id = 2;
+                    }),
+            EINVAL);
+}
+
+TEST_F(QueuesTest, UpdatesChangeWhatTheEngineRuns) {
+  QueueMemory memory = queue_memory();
+  ASSERT_EQ(call(memory.arguments), 0);
+  u32 queue = memory.arguments.queue_id;
+  ASSERT_EQ(call(KfdUpdateQueue{.ring_base_address = memory.ring.va,
+                                .queue_id = queue,
+                                .ring_size = 0x10000,
+                                .queue_percentage = 0,
+                                .queue_priority = 1}),
+            0);
+  EXPECT_EQ(engine().queues[0].percentage, 0u);
+  EXPECT_EQ(engine().queues[0].priority, 1u);
+  EXPECT_EQ(call(KfdUpdateQueue{.queue_id = queue + 9, .queue_percentage = 100}), EFAULT);
+  EXPECT_EQ(call(KfdUpdateQueue{.queue_id = queue, .queue_percentage = 120}), EINVAL);
+  EXPECT_EQ(call(KfdDestroyQueue{.queue_id = queue + 9}), EINVAL);
+  EXPECT_EQ(call(KfdUpdateQueue{.ring_base_address = memory.pointers.va,
+                                .queue_id = queue,
+                                .ring_size = 0x10000,
+                                .queue_percentage = 100}),
+            EINVAL)
+      << "a ring that is not mapped";
+}
+
+TEST_F(QueuesTest, AFaultStopsEveryQueueOfTheGpu) {
+  QueueMemory memory = queue_memory();
+  KfdCreateQueue second = memory.arguments;
+  ASSERT_EQ(call(memory.arguments), 0);
+  ASSERT_EQ(call(second), 0);
+  KfdCreateEvent event{.event_type = kKfdEventMemory};
+  ASSERT_EQ(call(event), 0);
+  kfd().interrupts(0).memory_fault(
+      {.queue = 1, .va = 0xdead'0123, .not_present = true, .what = "kernel E, lane 3"});
+  EXPECT_EQ(engine().queues[0].percentage, 0u);
+  EXPECT_EQ(engine().queues[1].percentage, 0u);
+  EXPECT_EQ(checks().count(kVmAccess), 1u);
+  EXPECT_NE(checks().reports().back().message.find("kernel E, lane 3"), std::string::npos);
+
+  KfdEventData data;
+  data.event_id = event.event_id;
+  KfdWaitEvents wait{.events_ptr = reinterpret_cast<u64>(&data), .num_events = 1, .timeout = 0};
+  ASSERT_EQ(call(wait), 0);
+  EXPECT_EQ(wait.wait_result, kKfdWaitComplete);
+  EXPECT_EQ(data.memory_exception.va, 0xdead'0000u) << "the page";
+  EXPECT_EQ(data.memory_exception.not_present, 1u);
+  EXPECT_EQ(data.memory_exception.gpu_id, id(0));
+}
+
+}  // namespace
+}  // namespace doorbell::emulator::amd::testing

@@ -1,0 +1,130 @@
+// The topology of an emulated machine against values of real ones.
+#include "emulator/amd/kfd/topology.h"
+
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include "emulator/amd/kfd/node.h"
+
+namespace doorbell::emulator::amd {
+namespace {
+
+std::map<std::string, u64> parse(const std::string& text) {
+  std::map<std::string, u64> values;
+  std::istringstream lines(text);
+  std::string line;
+  while (std::getline(lines, line)) {
+    std::istringstream words(line);
+    std::string name;
+    u64 value = 0;
+    if (words >> name >> value) values[name] = value;
+  }
+  return values;
+}
+
+SystemFiles machine_of(std::initializer_list<const char*> names) {
+  std::vector<Slot> slots;
+  for (const char* name : names) slots.push_back({find_node(name), static_cast<u32>(slots.size())});
+  return system_files(slots, {.cores = 8, .memory_bytes = u64{32} << 30});
+}
+
+std::string node_file(const SystemFiles& files, int node, const char* name) {
+  auto found = files.files.find(std::string(kTopologyFolder) + "/nodes/" + std::to_string(node) +
+                                "/" + name);
+  return found == files.files.end() ? "(missing)" : found->second;
+}
+
+// Save areas as kernels print them: an R9700's [riding along in a topology quoted by
+// github.com users of 6.17: cwsr_size 30699520, ctl_stack_size 28672, 64 units].
+TEST(Topology, SaveAreasAreThoseOfARealKernel) {
+  SaveAreaSizes r9700 = save_area_sizes(*find_node("gfx1201"));
+  EXPECT_EQ(r9700.bytes, 30699520u);
+  EXPECT_EQ(r9700.control_stack_bytes, 28672u);
+  EXPECT_EQ(r9700.debug_bytes, 65536u);
+  // gfx10's control stack ends at 0x7000, whatever the waves.
+  EXPECT_EQ(save_area_sizes(*find_node("gfx1030")).control_stack_bytes, 0x7000u);
+}
+
+// [tinygrad test/mockgpu/amd/amdgpu.py gpu_props: a 7900 XTX]
+TEST(Topology, A7900XtxIsPrintedAsTheKernelPrintsIt) {
+  SystemFiles files = machine_of({"gfx1100"});
+  std::map<std::string, u64> properties = parse(node_file(files, 1, "properties"));
+  std::map<std::string, u64> expected = {{"cpu_cores_count", 0},
+                                         {"simd_count", 192},
+                                         {"mem_banks_count", 1},
+                                         {"caches_count", 206},
+                                         {"io_links_count", 1},
+                                         {"max_waves_per_simd", 16},
+                                         {"lds_size_in_kb", 64},
+                                         {"num_gws", 64},
+                                         {"wave_front_size", 32},
+                                         {"array_count", 12},
+                                         {"simd_arrays_per_engine", 2},
+                                         {"cu_per_simd_array", 8},
+                                         {"simd_per_cu", 2},
+                                         {"max_slots_scratch_cu", 32},
+                                         {"gfx_target_version", 110000},
+                                         {"vendor_id", 4098},
+                                         {"device_id", 29772},
+                                         {"domain", 0},
+                                         {"num_sdma_engines", 2},
+                                         {"num_sdma_xgmi_engines", 0},
+                                         {"num_sdma_queues_per_engine", 6},
+                                         {"num_cp_queues", 8},
+                                         {"max_engine_clk_fcompute", 2482},
+                                         {"local_mem_size", 0},
+                                         {"fw_version", 2140},
+                                         {"capability", 671588992},
+                                         {"debug_prop", 1495},
+                                         {"sdma_fw_version", 20},
+                                         {"num_xcc", 1},
+                                         {"drm_render_minor", 128}};
+  for (const auto& [name, value] : expected) {
+    ASSERT_TRUE(properties.contains(name)) << name;
+    EXPECT_EQ(properties[name], value) << name;
+  }
+}
+
+// [626 caches, 1216 SIMDs in 8 XCCs: topology of an MI300X]
+TEST(Topology, AnMi300XHasEightDies) {
+  std::map<std::string, u64> properties = parse(node_file(machine_of({"gfx942"}), 1, "properties"));
+  EXPECT_EQ(properties["caches_count"], 626u);
+  EXPECT_EQ(properties["simd_count"], 1216u);
+  EXPECT_EQ(properties["num_xcc"], 8u);
+  EXPECT_EQ(properties["array_count"], 32u);
+}
+
+TEST(Topology, CountsAreThoseOfTheFolders) {
+  for (const Node& node : nodes()) {
+    std::string name(node.name);
+    SystemFiles files = machine_of({name.c_str(), name.c_str()});
+    std::map<std::string, u64> properties = parse(node_file(files, 1, "properties"));
+    u64 caches = 0, io = 0, peers = 0;
+    std::string folder = std::string(kTopologyFolder) + "/nodes/1/";
+    for (const auto& [path, text] : files.files) {
+      caches += path.starts_with(folder + "caches/");
+      io += path.starts_with(folder + "io_links/");
+      peers += path.starts_with(folder + "p2p_links/");
+    }
+    EXPECT_EQ(properties["caches_count"], caches) << name;
+    EXPECT_EQ(properties["io_links_count"], io) << name;
+    EXPECT_EQ(properties["p2p_links_count"], peers) << name;
+    EXPECT_EQ(io + peers, 2u) << name << ": the CPU and the other";
+  }
+}
+
+TEST(Topology, GpusAreToldApart) {
+  SystemFiles files = machine_of({"gfx1030", "gfx1100", "gfx942"});
+  EXPECT_EQ(node_file(files, 0, "gpu_id"), "0\n");
+  std::set<std::string> ids;
+  for (int node : {1, 2, 3}) ids.insert(node_file(files, node, "gpu_id"));
+  EXPECT_EQ(ids.size(), 3u);
+  EXPECT_FALSE(ids.contains("0\n"));
+  EXPECT_EQ(parse(node_file(files, 3, "properties"))["drm_render_minor"], 130u);
+  EXPECT_EQ(parse(node_file(files, 2, "mem_banks/0/properties"))["size_in_bytes"], 25753026560u);
+  EXPECT_EQ(parse(node_file(files, 0, "properties"))["cpu_cores_count"], 8u);
+}
+
+}  // namespace
+}  // namespace doorbell::emulator::amd
