@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "drivers/amd/hw/pm4/set_register.h"
+#include "emulator/amd/cp/compare.h"
 #include "emulator/amd/cp/pm4_packet.h"
 
 namespace doorbell::emulator::amd {
@@ -12,19 +13,6 @@ namespace doorbell::emulator::amd {
 namespace hw = ::doorbell::amd::hw;
 
 namespace {
-
-bool holds(hw::Compare function, u64 value, u64 reference) {
-  switch (function) {
-    case hw::Compare::Always: return true;
-    case hw::Compare::Less: return value < reference;
-    case hw::Compare::LessEqual: return value <= reference;
-    case hw::Compare::Equal: return value == reference;
-    case hw::Compare::NotEqual: return value != reference;
-    case hw::Compare::GreaterEqual: return value >= reference;
-    case hw::Compare::Greater: return value > reference;
-  }
-  return true;  // 7 is reserved, and refused before
-}
 
 bool known(hw::Compare function) { return function <= hw::Compare::Greater; }
 

@@ -85,16 +85,15 @@ inline constexpr Check kEventIndex{"AMD-EOP-006", "an event has the index that i
 // ---- copy engines
 inline constexpr Check kSdmaCount{
     "AMD-SDMA-001", "a copy or fill is not longer than the engine's count allows",
-    "linux amdgpu_sdma funcs copy_max_bytes (0x400000 before 5.2, 1 << 30 since); "
-    "sdma_v6_0_0_pkt_open.h COPY_LINEAR_COUNT"};
+    "vega10_sdma_pkt_open.h COPY_LINEAR_COUNT (22 bits, 4.x), sdma_v6_0_0_pkt_open.h (30 bits); "
+    "tinygrad ops_amd.py max_copy_size (0x400000 before 5.0)"};
 inline constexpr Check kSdmaAlignment{
     "AMD-SDMA-002", "fences, polls and writes go to whole words, timestamps to 8 bytes",
     "sdma_v6_0_0_pkt_open.h FENCE_ADDR_LO, POLL_REGMEM_ADDR_LO"};
-inline constexpr Check kSdmaPoll{"AMD-SDMA-003", "a poll compares memory, and its mask lets it end",
-                                 "sdma_v6_0_0_pkt_open.h POLL_REGMEM_HEADER mem_poll, func"};
-inline constexpr Check kSdmaTrap{"AMD-SDMA-004", "a trap names an event",
-                                 "linux kfd_int_process_v11.c: 28 bits of context id"};
-inline constexpr Check kSdmaOverlap{"AMD-SDMA-005", "source and target of a copy do not overlap",
+inline constexpr Check kSdmaPoll{
+    "AMD-SDMA-003", "a poll waits as long as it takes: its retry count is 0xfff",
+    "linux sdma_v6_0.c sdma_v6_0_wait_reg_mem; sdma_v6_0_0_pkt_open.h POLL_REGMEM_DW5"};
+inline constexpr Check kSdmaOverlap{"AMD-SDMA-004", "source and target of a copy do not overlap",
                                     "linux amdgpu_ttm_copy_mem_to_mem: buffers differ; the "
                                     "engine's order within a copy is its own"};
 

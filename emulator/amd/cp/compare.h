@@ -1,0 +1,23 @@
+// The comparisons of WAIT_REG_MEM and POLL_REGMEM, which are the same. [nvd.h
+// WAIT_REG_MEM_FUNCTION; sdma_v6_0_0_pkt_open.h POLL_REGMEM_HEADER func]
+#pragma once
+
+#include "drivers/amd/hw/pm4/memory.h"
+
+namespace doorbell::emulator::amd {
+
+inline bool holds(::doorbell::amd::hw::Compare function, u64 value, u64 reference) {
+  using ::doorbell::amd::hw::Compare;
+  switch (function) {
+    case Compare::Always: return true;
+    case Compare::Less: return value < reference;
+    case Compare::LessEqual: return value <= reference;
+    case Compare::Equal: return value == reference;
+    case Compare::NotEqual: return value != reference;
+    case Compare::GreaterEqual: return value >= reference;
+    case Compare::Greater: return value > reference;
+  }
+  return true;  // 7 is reserved, and refused before
+}
+
+}  // namespace doorbell::emulator::amd

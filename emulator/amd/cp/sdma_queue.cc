@@ -1,0 +1,149 @@
+// The ring and the indirect buffers of a copy engine's queue (sdma_queue.h); its packets are in
+// sdma_packets.cc.
+#include "emulator/amd/cp/sdma_queue.h"
+
+#include <algorithm>
+
+#include "emulator/amd/cp/rules.h"
+
+namespace doorbell::emulator::amd {
+
+namespace hw = ::doorbell::amd::hw;
+
+namespace {
+
+constexpr int kPacketsAtATime = 64;
+// Enough of a packet to know how long it is: WRITE has its count in the fourth word.
+constexpr u32 kHead = 4;
+
+}  // namespace
+
+std::optional<MemoryFault> SdmaQueue::fetch(u64 at, std::span<u32> words) const {
+  u64 ring = description_.ring_bytes;
+  while (!words.empty()) {
+    usize run = static_cast<usize>(std::min<u64>(words.size(), (ring - at % ring) / 4));
+    if (auto fault = gpu_.memory.read(Client::Sdma, description_.ring + at % ring,
+                                      std::span(reinterpret_cast<u8*>(words.data()), run * 4)))
+      return fault;
+    at += run * 4;
+    words = words.subspan(run);
+  }
+  return std::nullopt;
+}
+
+Step SdmaQueue::advance() {
+  Step step = Step::Moved;
+  bool moved = false;
+  for (int i = gpu_.adversarial ? 1 : kPacketsAtATime; i > 0 && step == Step::Moved; --i) {
+    if (pending_)
+      step = run_packet();
+    else
+      step = buffer_ ? advance_buffer() : advance_ring();
+    moved |= step == Step::Moved;
+  }
+  return moved && step != Step::Stopped ? Step::Moved : step;
+}
+
+Step SdmaQueue::advance_ring() {
+  u64 left = (announced() - read_) / 4;
+  if (left == 0) return Step::Idle;
+  place_ = fmt::format("ring byte {:#x}", read_ % description_.ring_bytes);
+  words_.resize(std::min<u64>(left, kHead));
+  if (auto fault = fetch(read_, words_)) return stop(std::move(*fault));
+  u32 words = words_of(words_);
+  if (words == 0)
+    return stop(fmt::format("the copy engine does not execute packet {:#010x}", words_[0]));
+  if (words > left) {
+    if (cut_ != read_ + 1 &&
+        broke(kPacketCut, fmt::format("{:#010x} begins a packet of {} words, {} are announced",
+                                      words_[0], words, left)))
+      return Step::Stopped;
+    cut_ = read_ + 1;
+    return Step::Waiting;
+  }
+  words_.resize(words);
+  if (auto fault = fetch(read_, words_)) return stop(std::move(*fault));
+  packet_end_ = read_ + u64{words} * 4;
+  if (gpu_.trace && gpu_.trace->enabled()) trace("packet", describe());
+  if (gpu_.hook && !gpu_.hook->packet(id_, QueueKind::Sdma, 0, words_)) {
+    packet_done();
+    return Step::Moved;
+  }
+  return run_packet();
+}
+
+Step SdmaQueue::run_packet() {
+  bool in_buffer = buffer_.has_value();
+  Outcome outcome = execute();
+  pending_ = outcome == Outcome::Wait;
+  if (outcome == Outcome::Stop) return Step::Stopped;
+  // A copy in pieces is work, a poll is a wait.
+  if (pending_) return copied_ != 0 ? Step::Moved : Step::Waiting;
+  if (!in_buffer && !buffer_) packet_done();
+  return Step::Moved;
+}
+
+void SdmaQueue::packet_done() {
+  read_ = packet_end_;
+  if (auto fault = gpu_.memory.store(Client::Sdma, description_.read_pointer, read_))
+    stop(std::move(*fault));
+}
+
+Step SdmaQueue::advance_buffer() {
+  Buffer& buffer = *buffer_;
+  if (buffer.next >= buffer.words.size()) {
+    buffer_.reset();
+    packet_done();
+    return Step::Moved;
+  }
+  place_ = fmt::format("IB {:#x} word {}", buffer.base, buffer.next);
+  u32 left = static_cast<u32>(buffer.words.size()) - buffer.next;
+  words_.assign(buffer.words.begin() + buffer.next,
+                buffer.words.begin() + buffer.next + std::min(left, kHead));
+  u32 words = words_of(words_);
+  if (words == 0)
+    return stop(fmt::format("the copy engine does not execute packet {:#010x}", words_[0]));
+  if (words > left)
+    return broke(kPacketCut,
+                 fmt::format("a packet of {} words, {} left in the indirect buffer", words, left))
+               ? Step::Stopped
+               : stop("a packet is cut by the end of its indirect buffer");
+  words_.assign(buffer.words.begin() + buffer.next, buffer.words.begin() + buffer.next + words);
+  std::vector<u32> now(words);
+  if (auto fault = gpu_.memory.read(Client::Sdma, buffer.base + u64{buffer.next} * 4,
+                                    std::span(reinterpret_cast<u8*>(now.data()), now.size() * 4)))
+    return stop(std::move(*fault));
+  if (now != words_ &&
+      broke(kIbChanged,
+            fmt::format("{:#010x}... when it was called, {:#010x}... now", words_[0], now[0])))
+    return Step::Stopped;
+  buffer.next += words;
+  if (gpu_.trace && gpu_.trace->enabled()) trace("packet", describe());
+  if (gpu_.hook && !gpu_.hook->packet(id_, QueueKind::Sdma, 1, words_)) return Step::Moved;
+  return run_packet();
+}
+
+SdmaQueue::Outcome SdmaQueue::indirect(const hw::SdmaIndirect& packet) {
+  if (buffer_) return stopped("an indirect buffer calls another, which copy engines do not do");
+  if (packet.vmid != 0 &&
+      broke(kReservedBits, fmt::format("{} has VMID {}", describe(), unsigned{packet.vmid})))
+    return Outcome::Stop;
+  u64 end = packet_end_ / 4;
+  if ((packet.words % hw::kSdmaIbAlignment != 0 || end % hw::kSdmaIbAlignment != 0) &&
+      broke(kIbSdmaSize, fmt::format("{} words at {:#x}, called by a packet that ends at word {}",
+                                     u32{packet.words}, u64{packet.addr}, end)))
+    return Outcome::Stop;
+  u64 bytes = u64{packet.words} * 4;
+  if (!gpu_.memory.in_one_mapping(packet.addr, bytes) && gpu_.memory.is_mapped(packet.addr) &&
+      broke(kIbMapping, fmt::format("{} bytes at {:#x}: {}", bytes, u64{packet.addr},
+                                    gpu_.memory.space().describe(packet.addr))))
+    return Outcome::Stop;
+  Buffer buffer{.base = packet.addr, .words = std::vector<u32>(packet.words)};
+  if (auto fault = gpu_.memory.read(Client::Sdma, packet.addr,
+                                    std::span(reinterpret_cast<u8*>(buffer.words.data()), bytes)))
+    return stopped(std::move(*fault));
+  buffer_ = std::move(buffer);
+  return Outcome::Done;
+}
+
+}  // namespace doorbell::emulator::amd

@@ -1,0 +1,85 @@
+// A queue of a copy engine: SDMA 4.4 (gfx9), 5.2 (gfx10), 6.0 (gfx11) or 7.0 (gfx12). Doorbell,
+// read and write pointer count bytes and never wrap. The engine works in order; only a fence, a
+// trap or a poll orders it with anybody else. In adversarial mode a copy is done piece by piece, so
+// that whoever does not wait sees half of it. [linux vega10_sdma_pkt_open.h,
+// navi10_sdma_pkt_open.h, sdma_v6_0_0_pkt_open.h and the emitters of sdma_v*.c; ROCr
+// sdma_registers.h; kfdtest SDMAPacket.cpp, SDMAQueue.cpp]
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "drivers/amd/hw/sdma/copy.h"
+#include "drivers/amd/hw/sdma/sync.h"
+#include "emulator/amd/cp/queue.h"
+
+namespace doorbell::emulator::amd {
+
+class SdmaQueue final : public Queue {
+ public:
+  using Queue::Queue;
+
+ protected:
+  Step advance() override;
+  // All but one byte, in whole words. [ROCr amd_blit_sdma.cpp AcquireWriteAddress]
+  u64 capacity() const override { return description_.ring_bytes - 4; }
+  const char* wrong_unit(u64 doorbell) const override {
+    return doorbell % 4 != 0 ? "is no multiple of 4 bytes" : nullptr;
+  }
+
+ private:
+  enum class Outcome : u8 { Done, Wait, Stop };
+
+  Step advance_ring();
+  Step advance_buffer();
+  Step run_packet();
+  void packet_done();
+  Outcome execute();
+  std::optional<MemoryFault> fetch(u64 at, std::span<u32> words) const;
+  // Words of the packet that begins so; `known(i)` is its i-th word, or nothing when it is cut. 0:
+  // no packet of this engine.
+  u32 words_of(const std::vector<u32>& head) const;
+  std::string describe() const;
+
+  template <class Packet>
+  std::optional<Packet> take();
+  template <class Packet>
+  Outcome with(Outcome (SdmaQueue::*run)(const Packet&));
+
+  Outcome copy(const ::doorbell::amd::hw::SdmaCopyLinear& packet);
+  Outcome write(const ::doorbell::amd::hw::SdmaWrite& packet);
+  Outcome fill(const ::doorbell::amd::hw::SdmaConstFill& packet);
+  Outcome fence(const ::doorbell::amd::hw::SdmaFence& packet);
+  Outcome trap(const ::doorbell::amd::hw::SdmaTrap& packet);
+  Outcome poll(const ::doorbell::amd::hw::SdmaPollRegmem& packet);
+  Outcome timestamp(const ::doorbell::amd::hw::SdmaTimestamp& packet);
+  Outcome gcr(const ::doorbell::amd::hw::SdmaGcr& packet);
+  Outcome atomic(const ::doorbell::amd::hw::SdmaAtomic& packet);
+  Outcome indirect(const ::doorbell::amd::hw::SdmaIndirect& packet);
+
+  bool check_count(u64 bytes);
+  Outcome stopped(MemoryFault fault) {
+    stop(std::move(fault));
+    return Outcome::Stop;
+  }
+  Outcome stopped(std::string why) {
+    stop(std::move(why));
+    return Outcome::Stop;
+  }
+  u64 most_bytes() const;
+
+  std::vector<u32> words_;  // the packet at hand
+  u64 packet_end_ = 0;      // in the ring
+  bool pending_ = false;    // words_ waits to be executed again
+  u64 copied_ = 0;          // of the copy at hand
+  u64 cut_ = 0;
+
+  struct Buffer {
+    u64 base = 0;
+    std::vector<u32> words;
+    u32 next = 0;
+  };
+  std::optional<Buffer> buffer_;  // the indirect buffer at hand; they do not nest
+};
+
+}  // namespace doorbell::emulator::amd

@@ -1,0 +1,197 @@
+// Packets of copy engines: words by hand from sdma_v6_0_0_pkt_open.h and the emitters of
+// sdma_v6_0.c (torvalds/linux, drivers/gpu/drm/amd/amdgpu) and from kfdtest's SDMAPacket.cpp.
+#include "tests/emulator/amd/cp/test_gpu.h"
+
+namespace doorbell::emulator::amd {
+namespace {
+
+class SdmaTest : public TestGpu {
+ protected:
+  void open_sdma(hw::Generation generation = hw::Generation::Gfx11, Level level = Level::Error) {
+    open({.generation = generation}, QueueKind::Sdma, level);
+  }
+  // SDMA's doorbell counts bytes.
+  void submit_bytes(const std::vector<u32>& words) {
+    for (u32 word : words) {
+      poke(kRing + put_ % kRingBytes, word);
+      put_ += 4;
+    }
+    poke<u64>(kWritePointer, put_);
+    gpu_->ring(queue_, put_);
+    gpu_->run_until_idle();
+  }
+};
+
+std::vector<u32> copy(u64 to, u64 from, u32 bytes) {
+  return {1, bytes - 1, 0, lo(from), hi(from), lo(to), hi(to)};
+}
+
+// mtype 3, uncached. [sdma_v5_2_ring_emit_fence]
+std::vector<u32> fence(u64 va, u32 value) { return {5 | 3 << 16, lo(va), hi(va), value}; }
+
+std::vector<u32> operator+(std::vector<u32> a, const std::vector<u32>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+TEST_F(SdmaTest, CopiesExactlyItsCount) {
+  open_sdma();
+  for (u32 i = 0; i < 16; ++i) poke<u8>(kData + i, static_cast<u8>(i + 1));
+  submit_bytes(copy(kData + 0x100, kData, 7));
+  EXPECT_EQ(peek<u64>(kData + 0x100), 0x00'07'06'05'04'03'02'01u);
+  EXPECT_EQ(peek<u64>(kReadPointer), 28u);  // bytes
+  EXPECT_EQ(checks_->errors(), 0u);
+}
+
+TEST_F(SdmaTest, FencesWriteFourBytesAfterTheCopy) {
+  open_sdma();
+  poke<u64>(kData + 0x200, ~u64{0});
+  submit_bytes(copy(kData + 0x100, kData, 64) + fence(kData + 0x200, 5));
+  EXPECT_EQ(peek<u64>(kData + 0x200), 0xffffffff'00000005u);
+}
+
+TEST_F(SdmaTest, TrapsCarryTheirContext) {
+  open_sdma();
+  submit_bytes({6, 0x123});
+  ASSERT_EQ(interrupts_.events.size(), 1u);
+  EXPECT_EQ(interrupts_.events[0].context_id, 0x123u);
+  EXPECT_EQ(interrupts_.events[0].valid_bits, 28u);
+}
+
+TEST_F(SdmaTest, PollsUntilTheHostWrites) {
+  open_sdma();
+  // func 5 (>=), mem_poll; interval 4, retry 0xfff. [tinygrad AMDCopyQueue.wait]
+  submit_bytes(std::vector<u32>{8 | 5u << 28 | 1u << 31, lo(kData), hi(kData), 3, 0xffffffff,
+                                4 | 0xfff << 16} +
+               fence(kData + 64, 1));
+  EXPECT_EQ(peek<u32>(kData + 64), 0u);
+  poke<u32>(kData, 3);
+  gpu_->run_until_idle();
+  EXPECT_EQ(peek<u32>(kData + 64), 1u);
+  EXPECT_EQ(checks_->errors(), 0u);
+}
+
+TEST_F(SdmaTest, WritesWordsAndFills) {
+  open_sdma();
+  submit_bytes({2, lo(kData), hi(kData), 1, 0xaa, 0xbb});  // two words, less one
+  EXPECT_EQ(peek<u64>(kData), 0xbb'000000aau);
+  submit_bytes({11 | 2u << 30, lo(kData + 16), hi(kData + 16), 0x01020304, 8 - 1});
+  EXPECT_EQ(peek<u64>(kData + 16), 0x0102030401020304u);
+  EXPECT_EQ(peek<u64>(kData + 24), 0u);
+  submit_bytes({11, lo(kData + 33), hi(kData + 33), 0x77, 3 - 1});  // bytes
+  EXPECT_EQ(peek<u64>(kData + 32), 0x77777700u);
+}
+
+TEST_F(SdmaTest, TimestampsAdvance) {
+  open_sdma();
+  submit_bytes({13 | 2 << 8, lo(kData), hi(kData)});
+  u64 first = peek<u64>(kData);
+  submit_bytes({13 | 2 << 8, lo(kData), hi(kData)});
+  EXPECT_GT(peek<u64>(kData), first);
+}
+
+TEST_F(SdmaTest, NopsSkipTheirCountAndPacketsWrap) {
+  open_sdma();
+  submit_bytes(std::vector<u32>{3 << 16, 0xdead, 0xdead, 0xdead} + fence(kData, 1));
+  EXPECT_EQ(peek<u32>(kData), 1u);
+  while (kRingBytes - put_ % kRingBytes > 8) submit_bytes({0});
+  submit_bytes(fence(kData, 2));
+  EXPECT_EQ(peek<u32>(kData), 2u);
+  EXPECT_EQ(peek<u64>(kReadPointer), put_);
+}
+
+TEST_F(SdmaTest, IndirectBuffersRun) {
+  open_sdma();
+  put_words(kIb, fence(kData, 7) + std::vector<u32>{0, 0, 0, 0});
+  // two NOPs, so that the packet ends at a multiple of 8 words
+  submit_bytes({0, 0, 4, lo(kIb), hi(kIb), 8, 0, 0});
+  EXPECT_EQ(peek<u32>(kData), 7u);
+  EXPECT_EQ(checks_->errors(), 0u);
+}
+
+TEST_F(SdmaTest, AddsToSignals) {
+  open_sdma();
+  poke<u64>(kData, 5);
+  submit_bytes({10 | 47u << 25, lo(kData), hi(kData), 0xffffffff, 0xffffffff, 0, 0, 0});
+  EXPECT_EQ(peek<u64>(kData), 4u);
+}
+
+TEST_F(SdmaTest, TheHostDataPathIsFlushedAsRocrDoes) {
+  open_sdma();
+  submit_bytes(std::vector<u32>{8, 0, 0x80000000, 0, 0, 0} + fence(kData, 1));
+  EXPECT_EQ(peek<u32>(kData), 1u);
+}
+
+TEST_F(SdmaTest, OldEnginesHaveNoGcr) {
+  std::vector<u32> gcr{17 | 1 << 8, 0, 0xc0000000, 0, 0};
+  open_sdma(hw::Generation::Gfx10);
+  submit_bytes(gcr);
+  EXPECT_EQ(stopped(), "");
+  open_sdma(hw::Generation::Gfx9);
+  put_ = 0;
+  submit_bytes(gcr);
+  EXPECT_NE(stopped().find("0x00000111"), std::string::npos) << stopped();
+}
+
+TEST_F(SdmaTest, CopiesFromNowhereAreAFault) {
+  open_sdma();
+  submit_bytes(copy(kData, kUnmapped, 4));
+  ASSERT_EQ(interrupts_.faults.size(), 1u);
+  EXPECT_EQ(interrupts_.faults[0].va, kUnmapped);
+}
+
+TEST_F(SdmaTest, CopiesBeyondTheEnginesCount) {
+  // Two buffers of 8 MiB, apart.
+  std::vector<u8> big(16 << 20);
+  constexpr u64 kBig = 0x7e00'0000'0000;
+  u32 buffer = space_.add_buffer({.va = kBig, .bytes = big.size(), .kind = "VRAM"});
+  space_.map(kBig, big.size(), big.data(), true, false, {Place::Local, Caching::Uncached}, buffer)
+      .value();
+  big[0x400000] = 1;
+  open_sdma(hw::Generation::Gfx9);
+  submit_bytes(copy(kBig + (8 << 20), kBig, 0x400001));
+  EXPECT_EQ(count("AMD-SDMA-001"), 1u);
+  EXPECT_NE(stopped(), "");
+  open_sdma(hw::Generation::Gfx11);
+  put_ = 0;
+  submit_bytes(copy(kBig + (8 << 20), kBig, 0x400001));
+  EXPECT_EQ(checks_->errors(), 0u);
+  EXPECT_EQ(big[0xc00000], 1);
+}
+
+TEST_F(SdmaTest, BreaksOfItsRulesAreNamed) {
+  struct {
+    const char* id;
+    std::vector<u32> words;
+  } const kCases[] = {
+      {"AMD-SDMA-002", {11 | 2u << 30, lo(kData + 2), hi(kData), 0, 7}},
+      {"AMD-SDMA-003", {8 | 5u << 28 | 1u << 31, lo(kData), hi(kData), 0, 0, 4 | 10 << 16}},
+      {"AMD-SDMA-004", copy(kData + 4, kData, 8)},
+      {"AMD-IB-003", {4, lo(kIb), hi(kIb), 8, 0, 0}},             // ends at word 6
+      {"AMD-IB-003", {0, 0, 4, lo(kIb), hi(kIb), 7, 0, 0}},       // 7 words
+      {"AMD-RING-003", {5 | 1u << 31, lo(kData), hi(kData), 0}},  // a bit that no fence has
+      {"AMD-RING-001", {1, 3, 0}},                                // a copy without its end
+  };
+  for (const auto& test : kCases) {
+    open_sdma();
+    put_ = 0;
+    submit_bytes(test.words);
+    EXPECT_EQ(count(test.id), 1u) << test.id;
+    EXPECT_NE(stopped().find(test.id), std::string::npos) << stopped();
+  }
+  open_sdma(hw::Generation::Gfx9);
+  put_ = 0;
+  submit_bytes(fence(kData, 1));  // 4.x has no memory type
+  EXPECT_EQ(count("AMD-RING-003"), 1u);
+}
+
+TEST_F(SdmaTest, DoorbellsAreWholeWords) {
+  open_sdma();
+  poke<u64>(kWritePointer, 6);
+  gpu_->ring(queue_, 6);
+  gpu_->run_until_idle();
+  EXPECT_EQ(count("AMD-DB-006"), 1u);
+}
+
+}  // namespace
+}  // namespace doorbell::emulator::amd
