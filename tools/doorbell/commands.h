@@ -9,6 +9,7 @@ namespace doorbell::tools {
 // Each returns the exit status through `status` when its subcommand is run.
 void add_bench(CLI::App* app, int* status);
 void add_conformance(CLI::App* app, int* status);
+void add_decode(CLI::App* app, int* status);
 void add_demo(CLI::App* app, int* status);
 void add_devices(CLI::App* app, int* status);
 void add_export(CLI::App* app, int* status);

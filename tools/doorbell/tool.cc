@@ -15,6 +15,7 @@ int run(int argc, char** argv) {
   int status = 0;
   add_bench(&app, &status);
   add_conformance(&app, &status);
+  add_decode(&app, &status);
   add_demo(&app, &status);
   add_devices(&app, &status);
   add_export(&app, &status);

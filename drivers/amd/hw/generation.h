@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string_view>
 
 #include "base/util/types.h"
@@ -19,6 +20,10 @@ constexpr std::string_view name_of(Generation generation) {
   constexpr std::array<std::string_view, kGenerations> kNames{"gfx9", "gfx10", "gfx11", "gfx12"};
   return kNames[static_cast<usize>(generation)];
 }
+
+// Of a chip's name as LLVM and the kernel have it: "gfx942" is Gfx9, "gfx1100" Gfx11. Nothing for a
+// family that this project does not know.
+std::optional<Generation> generation_of(std::string_view chip);
 
 // Absolute addresses in 32-bit words, as the command processor counts them.
 struct Register {
