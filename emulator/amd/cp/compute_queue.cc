@@ -82,7 +82,7 @@ Step ComputeQueue::advance_processor() {
 }
 
 ComputeQueue::Outcome ComputeQueue::pass_hook(unsigned depth) {
-  if (gpu_.trace && gpu_.trace->enabled()) trace("packet", describe());
+  trace_packet(hw::StreamKind::Pm4, words_);
   if (gpu_.hook && !gpu_.hook->packet(id_, QueueKind::Pm4, depth, words_)) return Outcome::Done;
   return execute();
 }

@@ -5,6 +5,8 @@
 
 namespace doorbell::emulator::amd {
 
+namespace hw = ::doorbell::amd::hw;
+
 std::string Queue::name() const {
   constexpr const char* kKinds[] = {"PM4", "AQL", "SDMA"};
   return fmt::format("queue {} ({})", id_, kKinds[static_cast<usize>(description_.kind)]);
@@ -17,6 +19,12 @@ void Queue::trace(std::string_view kind, std::string_view text, std::string_view
                        .queue = static_cast<int>(id_),
                        .text = text,
                        .fields = fields});
+}
+
+void Queue::trace_packet(hw::StreamKind kind, std::span<const u32> words) const {
+  if (!gpu_.trace || !gpu_.trace->enabled()) return;
+  const hw::StreamPacket packet = hw::read_packet(kind, gpu_.generation, words);
+  trace("packet", to_text(packet), to_json(packet));
 }
 
 bool Queue::broke(const Check& check, std::string message) {

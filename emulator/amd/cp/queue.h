@@ -5,8 +5,10 @@
 
 #include <atomic>
 #include <mutex>
+#include <span>
 #include <string>
 
+#include "drivers/amd/hw/stream/stream.h"
 #include "emulator/amd/cp/gpu_context.h"
 #include "emulator/amd/cp/queue_description.h"
 
@@ -63,6 +65,8 @@ class Queue {
   // Of the queue in reports: "queue 3 (PM4)".
   std::string name() const;
   void trace(std::string_view kind, std::string_view text, std::string_view fields = {}) const;
+  // A packet by name and fields, where somebody listens.
+  void trace_packet(::doorbell::amd::hw::StreamKind kind, std::span<const u32> words) const;
 
   const QueueId id_;
   QueueDescription description_;

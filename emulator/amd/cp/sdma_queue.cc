@@ -64,7 +64,7 @@ Step SdmaQueue::advance_ring() {
   words_.resize(words);
   if (auto fault = fetch(read_, words_)) return stop(std::move(*fault));
   packet_end_ = read_ + u64{words} * 4;
-  if (gpu_.trace && gpu_.trace->enabled()) trace("packet", describe());
+  trace_packet(hw::StreamKind::Sdma, words_);
   if (gpu_.hook && !gpu_.hook->packet(id_, QueueKind::Sdma, 0, words_)) {
     packet_done();
     return Step::Moved;
@@ -118,7 +118,7 @@ Step SdmaQueue::advance_buffer() {
             fmt::format("{:#010x}... when it was called, {:#010x}... now", words_[0], now[0])))
     return Step::Stopped;
   buffer.next += words;
-  if (gpu_.trace && gpu_.trace->enabled()) trace("packet", describe());
+  trace_packet(hw::StreamKind::Sdma, words_);
   if (gpu_.hook && !gpu_.hook->packet(id_, QueueKind::Sdma, 1, words_)) return Step::Moved;
   return run_packet();
 }
