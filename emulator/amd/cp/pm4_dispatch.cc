@@ -5,6 +5,7 @@
 
 #include "drivers/amd/hw/program_registers.h"
 #include "emulator/amd/cp/pm4_packet.h"
+#include "emulator/amd/cp/scratch_ring.h"
 
 namespace doorbell::emulator::amd {
 
@@ -17,26 +18,6 @@ R read_record(const ShRegisters& registers, hw::Generation generation) {
   std::array<u32, R::kWords> words{};
   for (u32 i = 0; i < R::kWords; ++i) words[i] = registers.read(R::kRegister.at(generation) + i);
   return decode<R>(words);
-}
-
-struct ScratchRing {
-  u32 waves = 0, wave_bytes = 0;
-};
-
-template <class Tmpring>
-ScratchRing scratch_of(const ShRegisters& registers, hw::Generation generation) {
-  auto ring = read_record<Tmpring>(registers, generation);
-  return {ring.waves, ring.wave_size * Tmpring::kUnit};
-}
-
-ScratchRing scratch_ring(const ShRegisters& registers, hw::Generation generation) {
-  switch (generation) {
-    case hw::Generation::Gfx11:
-      return scratch_of<hw::ComputeTmpringSizeGfx11>(registers, generation);
-    case hw::Generation::Gfx12:
-      return scratch_of<hw::ComputeTmpringSizeGfx12>(registers, generation);
-    default: return scratch_of<hw::ComputeTmpringSizeGfx9>(registers, generation);
-  }
 }
 
 // What a driver may add to the compiler's RSRC1 and RSRC2: PRIV, which keeps a debugger's context
@@ -122,7 +103,7 @@ ComputeQueue::Outcome ComputeQueue::dispatch_xcc(u32 xcc, u32 xccs, std::array<u
       dispatch.partial_size[i] = partial[i];
   }
   dispatch.lds_bytes = rsrc2.lds_size * gpu_.lds_unit;
-  auto ring = scratch_ring(registers, generation);
+  auto ring = scratch_ring(generation, registers.read(hw::kComputeTmpringSize.at(generation)));
   dispatch.scratch_base = read_record<hw::ComputeDispatchScratchBase>(registers, generation).base;
   dispatch.scratch_wave_bytes = ring.wave_bytes;
   dispatch.scratch_waves = ring.waves;

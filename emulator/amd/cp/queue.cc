@@ -59,7 +59,9 @@ Step Queue::step() {
   if (description_.polled_doorbell) {
     u64 value =
         __atomic_load_n(const_cast<const u64*>(description_.polled_doorbell), __ATOMIC_ACQUIRE);
-    if (value != polled_) {
+    // A first packet numbered 0 leaves the doorbell as it was created: the write pointer tells.
+    bool first = value == 0 && announced() == 0 && end_of(0) != 0 && written() != 0;
+    if (value != polled_ || first) {
       polled_ = value;
       announce(value, 8);
     }
@@ -90,12 +92,19 @@ void Queue::announce(u64 value, unsigned bytes) {
   if (bytes != 8)
     break_doorbell(kDoorbellStore, fmt::format("a store of {} bytes, value {:#x}", bytes, value));
   if (end < before) {
+    if (!doorbells_rise()) return;
     break_doorbell(kDoorbellBackwards,
                    fmt::format("{:#x} after {:#x}", value, value + (before - end)));
     return;
   }
   check_doorbell(value, end);
   announced_.store(end, std::memory_order_release);
+}
+
+// The write pointer in memory; the kernel has judged its address at CREATE_QUEUE.
+u64 Queue::written() const {
+  const u8* host = gpu_.memory.space().at(description_.write_pointer, 8, false);
+  return host ? __atomic_load_n(reinterpret_cast<const u64*>(host), __ATOMIC_ACQUIRE) : 0;
 }
 
 void Queue::check_doorbell(u64 value, u64 end) {
@@ -107,10 +116,7 @@ void Queue::check_doorbell(u64 value, u64 end) {
                    fmt::format("{:#x} announced while {:#x} is being read: {:#x} in a ring that "
                                "holds {:#x}",
                                end, read, end - read, capacity()));
-  u64 pointer = 0;
-  const u8* host = gpu_.memory.space().at(description_.write_pointer, 8, false);
-  if (host == nullptr) return;  // the kernel has judged the address at CREATE_QUEUE
-  pointer = __atomic_load_n(reinterpret_cast<const u64*>(host), __ATOMIC_ACQUIRE);
+  u64 pointer = written();
   if (pointer < end)
     break_doorbell(
         kDoorbellWritePointer,

@@ -50,6 +50,8 @@ class Queue {
   // The doorbell's value in the units of announced(), and how far behind the queue may be.
   virtual u64 end_of(u64 doorbell) const { return doorbell; }
   virtual u64 capacity() const = 0;
+  // Whether a lower value than the last is a broken rule.
+  virtual bool doorbells_rise() const { return true; }
   // Why a doorbell's value cannot be in this queue's units, or null.
   virtual const char* wrong_unit(u64 doorbell) const {
     static_cast<void>(doorbell);
@@ -78,6 +80,7 @@ class Queue {
 
  private:
   void check_doorbell(u64 value, u64 end);
+  u64 written() const;
   // As broke(), from any thread: the queue stops at its next step.
   void break_doorbell(const Check& check, std::string message);
 

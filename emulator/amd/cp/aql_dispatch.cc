@@ -1,0 +1,186 @@
+// AQL kernel dispatch: from packet, kernel descriptor and the queue's structure to a Dispatch
+// (aql_queue.h). [LLVM AMDGPUUsage "Kernel Descriptor", "Initial Kernel Execution State"; ROCr
+// amd_aql_queue.cpp InitScratchSRD, HandleInsufficientScratch, DynamicQueueEventsHandler]
+#include <cstddef>
+#include <cstring>
+
+#include "drivers/amd/hw/program_registers.h"
+#include "emulator/amd/cp/aql_packet.h"
+#include "emulator/amd/cp/scratch_ring.h"
+
+namespace doorbell::emulator::amd {
+
+namespace hw = ::doorbell::amd::hw;
+
+namespace {
+
+// Codes in queue_inactive_signal. [amd_aql_queue.cpp DynamicQueueEventsHandler]
+constexpr i64 kShortOfScratch64 = 1, kInvalidDimensions = 2, kShortOfScratch32 = 0x400;
+
+u32 round_up(u32 value, u32 unit) { return (value + unit - 1) / unit * unit; }
+
+}  // namespace
+
+std::optional<hw::AmdQueue> AqlQueue::read_queue(u64& va) {
+  // Right behind the read index lies how far it is from the structure's start.
+  constexpr u64 kOffset = offsetof(hw::AmdQueue, read_dispatch_id_field_base_byte_offset) -
+                          offsetof(hw::AmdQueue, read_dispatch_id);
+  u32 offset = 0;
+  auto fault =
+      gpu_.memory.load(Client::CommandProcessor, description_.read_pointer + kOffset, offset);
+  hw::AmdQueue queue;
+  va = description_.read_pointer - offset;
+  if (!fault)
+    fault = gpu_.memory.read(Client::CommandProcessor, va,
+                             std::span(reinterpret_cast<u8*>(&queue), sizeof queue));
+  if (!fault) return queue;
+  stop(std::move(*fault));
+  return std::nullopt;
+}
+
+// False: there is nobody to tell.
+bool AqlQueue::report_inactive(const hw::AmdQueue& queue, i64 code) {
+  u64 signal = queue.queue_inactive_signal;
+  hw::AmdSignal now;
+  if (signal == 0 || gpu_.memory.read(Client::CommandProcessor, signal,
+                                      std::span(reinterpret_cast<u8*>(&now), sizeof now)))
+    return false;
+  if (gpu_.memory.store(Client::CommandProcessor, signal + offsetof(hw::AmdSignal, value),
+                        static_cast<u64>(code)))
+    return false;
+  if (now.event_mailbox != 0 &&
+      !gpu_.memory.store(Client::CommandProcessor, now.event_mailbox, u64{now.event_id}))
+    gpu_.interrupts.emplace_back(EventInterrupt{now.event_id, 32});
+  return true;
+}
+
+bool AqlQueue::check_dispatch(const hw::KernelDispatchPacket& packet,
+                              const hw::KernelDescriptor& descriptor) {
+  const u32 kGroup[] = {packet.workgroup_size_x, packet.workgroup_size_y, packet.workgroup_size_z};
+  const u32 kGrid[] = {packet.grid_size_x, packet.grid_size_y, packet.grid_size_z};
+  bool sound = packet.dimensions >= 1 && packet.dimensions <= 3;
+  for (u32 i = 0; i < 3; ++i) {
+    sound &= kGroup[i] != 0 && kGrid[i] != 0;
+    if (i >= packet.dimensions) sound &= kGroup[i] == 1 && kGrid[i] == 1;
+  }
+  if (!sound && broke(kAqlSetup, fmt::format("{} dimensions, groups of {} x {} x {}, a grid of {} "
+                                             "x {} x {}",
+                                             unsigned{packet.dimensions}, kGroup[0], kGroup[1],
+                                             kGroup[2], kGrid[0], kGrid[1], kGrid[2])))
+    return false;
+  u64 entry = packet.kernel_object + static_cast<u64>(descriptor.entry_offset);
+  if (entry % hw::kCodeAlignment != 0 &&
+      broke(kDispatchEntry, fmt::format("{:#x}, the entry of the descriptor at {:#x}", entry,
+                                        u64{packet.kernel_object})))
+    return false;
+  if (packet.group_segment_size < descriptor.group_segment_fixed_size &&
+      broke(kAqlSegments,
+            fmt::format("{} bytes of LDS, the descriptor has {}", packet.group_segment_size,
+                        descriptor.group_segment_fixed_size)))
+    return false;
+  if (packet.private_segment_size < descriptor.private_segment_fixed_size &&
+      broke(kAqlSegments,
+            fmt::format("{} bytes of scratch a work item, the descriptor has {}",
+                        packet.private_segment_size, descriptor.private_segment_fixed_size)))
+    return false;
+  return !descriptor.enable_sgpr_kernarg_segment_ptr ||
+         check_arguments(packet.kernarg_address, descriptor.kernarg_size);
+}
+
+AqlQueue::Outcome AqlQueue::kernel_dispatch(const hw::KernelDispatchPacket& packet) {
+  u64 queue_va = 0;
+  auto queue = read_queue(queue_va);
+  if (!queue) return Outcome::Stop;
+  if (short_of_scratch_) {
+    u64 value = 0;
+    if (auto fault =
+            gpu_.memory.load(Client::CommandProcessor,
+                             queue->queue_inactive_signal + offsetof(hw::AmdSignal, value), value))
+      return stopped(std::move(*fault));
+    if (value != 0) return Outcome::Wait;
+    short_of_scratch_ = false;
+  }
+  std::array<u32, hw::KernelDescriptor::kWords> words{};
+  if (auto fault = gpu_.memory.read(Client::CommandProcessor, packet.kernel_object,
+                                    std::span(reinterpret_cast<u8*>(words.data()), sizeof words)))
+    return stopped(std::move(*fault));
+  auto descriptor = decode<hw::KernelDescriptor>(words);
+  if (!check_dispatch(packet, descriptor)) {
+    report_inactive(*queue, kInvalidDimensions);
+    return Outcome::Stop;
+  }
+
+  Dispatch dispatch;
+  dispatch.code = packet.kernel_object + static_cast<u64>(descriptor.entry_offset);
+  dispatch.rsrc1 = descriptor.rsrc1;
+  dispatch.rsrc3 = descriptor.rsrc3;
+  dispatch.wave32 = descriptor.enable_wavefront_size32 && wave32_possible();
+  dispatch.group_size = {packet.workgroup_size_x, packet.workgroup_size_y, packet.workgroup_size_z};
+  const std::array<u32, 3> kGrid{packet.grid_size_x, packet.grid_size_y, packet.grid_size_z};
+  for (usize i = 0; i < 3; ++i) {
+    u32 group = std::max<u32>(dispatch.group_size[i], 1);
+    dispatch.groups[i] = (kGrid[i] + group - 1) / group;
+    dispatch.partial_size[i] = kGrid[i] % group;
+  }
+  if (!check_group(dispatch)) return Outcome::Stop;
+  dispatch.lds_bytes = round_up(packet.group_segment_size, gpu_.lds_unit);
+  auto rsrc2 = decode<hw::ComputePgmRsrc2>(std::array<u32, 1>{descriptor.rsrc2});
+  rsrc2.lds_size = static_cast<u16>(dispatch.lds_bytes / gpu_.lds_unit);
+
+  ScratchRing ring = scratch_ring(gpu_.generation, queue->compute_tmpring_size);
+  u64 lanes = dispatch.wave32 ? 32 : 64;
+  u64 needed = lanes * packet.private_segment_size;
+  if (needed != 0) {
+    if (ring.waves == 0 || ring.wave_bytes < needed) {
+      // The client allocates, updates its structure, and lets the queue go on.
+      i64 code = dispatch.wave32 ? kShortOfScratch32 : kShortOfScratch64;
+      if (report_inactive(*queue, code)) {
+        short_of_scratch_ = true;
+        return Outcome::Wait;
+      }
+      if (broke(kDispatchScratch, fmt::format("{} waves of {} bytes, a wave needs {}", ring.waves,
+                                              ring.wave_bytes, needed)))
+        return Outcome::Stop;
+    }
+    rsrc2.scratch_en = true;
+  }
+  dispatch.rsrc2 = encode(rsrc2)[0];
+  dispatch.scratch_wave_bytes = ring.wave_bytes;
+  dispatch.scratch_waves = ring.waves;
+
+  UserSgprSources sources{.dispatch_packet = slot(),
+                          .queue = queue_va,
+                          .kernel_arguments = packet.kernarg_address,
+                          .dispatch_id = read_,
+                          .private_segment_bytes = packet.private_segment_size};
+  std::copy_n(queue->scratch_resource_descriptor, 4, sources.private_segment_buffer.begin());
+  // INDEX_STRIDE is the processor's to fill in: 2 for waves of 32, 3 for waves of 64.
+  // [FillBufRsrcWord3_Gfx10: "filled in by CP"]
+  if (gpu_.generation != hw::Generation::Gfx9)
+    sources.private_segment_buffer[3] |= (dispatch.wave32 ? 2u : 3u) << 21;
+  std::vector<u32> preload(descriptor.kernarg_preload_length);
+  if (!preload.empty())
+    if (auto fault =
+            gpu_.memory.read(Client::CommandProcessor,
+                             packet.kernarg_address + u64{descriptor.kernarg_preload_offset} * 4,
+                             std::span(reinterpret_cast<u8*>(preload.data()), preload.size() * 4)))
+      return stopped(std::move(*fault));
+
+  u64 start = gpu_.clock();
+  u64 share = queue->scratch_backing_memory_byte_size / gpu_.xccs;
+  for (u32 xcc = 0; xcc < gpu_.xccs; ++xcc) {
+    std::vector<Snapshot> snapshots;
+    if (auto taken =
+            snapshot("the kernel's arguments", packet.kernarg_address, descriptor.kernarg_size))
+      snapshots.push_back(std::move(*taken));
+    dispatch.scratch_base = queue->scratch_backing_memory_location + xcc * share;
+    sources.flat_scratch_init = dispatch.scratch_base;
+    dispatch.user_sgprs = user_sgprs(static_cast<u16>(words[14]), sources, preload);
+    dispatch.xcc = xcc, dispatch.xcc_count = gpu_.xccs;
+    if (launch(dispatch, std::move(snapshots)) == Outcome::Stop) return Outcome::Stop;
+  }
+  complete_at_end(packet.release, packet.completion_signal, start);
+  return Outcome::Done;
+}
+
+}  // namespace doorbell::emulator::amd

@@ -1,0 +1,161 @@
+// The ring of an AQL queue: headers, fences, barriers, completion (aql_queue.h). Kernel dispatches
+// are in aql_dispatch.cc.
+#include "emulator/amd/cp/aql_queue.h"
+
+#include <cstddef>
+
+#include "emulator/amd/cp/aql_packet.h"
+#include "emulator/amd/cp/pm4_packet.h"
+
+namespace doorbell::emulator::amd {
+
+namespace hw = ::doorbell::amd::hw;
+
+Step AqlQueue::advance_ring() {
+  if (announced() == read_) return Step::Idle;
+  place_ = fmt::format("packet {}", read_);
+  if (!fetched_) {
+    u32 header = 0;
+    if (auto fault = gpu_.memory.load(Client::CommandProcessor, slot(), header))
+      return stop(std::move(*fault));
+    auto type = decode<hw::AqlHeader>(std::array<u32, 1>{header & 0xffff}).type;
+    // Announced, but not yet handed over by its producer.
+    if (type == hw::AqlType::Invalid) return Step::Waiting;
+    packet_.resize(hw::kAqlPacketBytes / 4);
+    if (auto fault =
+            gpu_.memory.read(Client::CommandProcessor, slot(),
+                             std::span(reinterpret_cast<u8*>(packet_.data()), hw::kAqlPacketBytes)))
+      return stop(std::move(*fault));
+    fetched_ = true, begun_ = false;
+    if (gpu_.trace && gpu_.trace->enabled()) trace("packet", fmt::format("{}", name_of(type)));
+    if (gpu_.hook && !gpu_.hook->packet(id_, QueueKind::Aql, 0, packet_)) {
+      ring_packet_done();
+      return Step::Moved;
+    }
+    if (!check_header()) return Step::Stopped;
+  }
+  auto header = decode<hw::AqlHeader>(std::array<u32, 1>{packet_[0] & 0xffff});
+  if (header.barrier && !begun_ && !pipeline_.empty()) return Step::Waiting;
+  if (!begun_) acquire(header.acquire);
+  begun_ = true;
+  return execute_packet();
+}
+
+bool AqlQueue::check_header() {
+  auto header = decode<hw::AqlHeader>(std::array<u32, 1>{packet_[0] & 0xffff});
+  bool known = header.type <= hw::AqlType::BarrierOr && header.acquire <= hw::FenceScope::System &&
+               header.release <= hw::FenceScope::System;
+  return known || !broke(kAqlHeader, fmt::format("header {:#06x}", packet_[0] & 0xffff));
+}
+
+Step AqlQueue::execute_packet() {
+  auto header = decode<hw::AqlHeader>(std::array<u32, 1>{packet_[0] & 0xffff});
+  Outcome outcome = Outcome::Stop;
+  switch (header.type) {
+    case hw::AqlType::KernelDispatch:
+      if (auto packet = take_aql<hw::KernelDispatchPacket>()) outcome = kernel_dispatch(*packet);
+      break;
+    case hw::AqlType::BarrierAnd:
+    case hw::AqlType::BarrierOr:
+      if (auto packet = take_aql<hw::BarrierPacket>()) outcome = barrier(*packet);
+      break;
+    case hw::AqlType::VendorSpecific:
+      if (auto packet = take_aql<hw::Pm4IbPacket>()) outcome = vendor(*packet);
+      break;
+    default:
+      stop(fmt::format("the packet processor does not execute a packet of type {} (header {:#06x})",
+                       static_cast<unsigned>(header.type), packet_[0] & 0xffff));
+  }
+  if (outcome == Outcome::Stop) return Step::Stopped;
+  if (outcome == Outcome::Wait) return Step::Waiting;
+  // The vendor's packet is done when its buffer is.
+  if (!in_indirect_buffer()) ring_packet_done();
+  return Step::Moved;
+}
+
+// The slot is the producer's again: its header says so, then the read index.
+// [HSA Runtime 1.2, 2.9.1 and 2.9.2]
+void AqlQueue::ring_packet_done() {
+  if (completion_ != 0 || release_ != hw::FenceScope::None)
+    complete_at_end(release_, completion_, gpu_.clock());
+  completion_ = 0, release_ = hw::FenceScope::None;
+  fetched_ = begun_ = false;
+  u16 invalid = static_cast<u16>(hw::AqlType::Invalid);
+  auto fault = gpu_.memory.write(Client::CommandProcessor, slot(),
+                                 std::span(reinterpret_cast<const u8*>(&invalid), sizeof invalid));
+  ++read_;
+  if (!fault) fault = gpu_.memory.store(Client::CommandProcessor, description_.read_pointer, read_);
+  if (fault) stop(std::move(*fault));
+}
+
+// Agent scope: what this GPU wrote is seen; system scope: what anybody wrote. Several L2s are no
+// agent's one memory. Code is not covered: new code is announced by PM4.
+// [HSA Runtime 1.2, 2.9.2; ROCr amd_gpu_agent.cpp InvalidateCodeCaches; LLVM AMDGPUUsage memory
+// models: "acquire fence of a kernel dispatch packet"]
+void AqlQueue::acquire(hw::FenceScope scope) {
+  if (scope == hw::FenceScope::None) return;
+  bool past_l2 = scope == hw::FenceScope::System || gpu_.xccs > 1;
+  for (u32 xcc = 0; xcc < gpu_.xccs; ++xcc)
+    act_on_caches(xcc, {.vector = true, .scalar = true, .gl1 = true, .l2_invalidate = past_l2});
+}
+
+void AqlQueue::complete_at_end(hw::FenceScope release, u64 signal, u64 start) {
+  pipeline_.at_end([this, release, signal, start] { return complete(release, signal, start); });
+}
+
+std::optional<MemoryFault> AqlQueue::complete(hw::FenceScope release, u64 signal, u64 start) {
+  bool past_l2 =
+      release == hw::FenceScope::System || (release == hw::FenceScope::Agent && gpu_.xccs > 1);
+  for (u32 xcc = 0; xcc < gpu_.xccs && past_l2; ++xcc) act_on_caches(xcc, {.l2_write_back = true});
+  if (signal == 0) return std::nullopt;
+
+  constexpr Client kCp = Client::CommandProcessor;
+  hw::AmdSignal now;
+  if (auto fault =
+          gpu_.memory.read(kCp, signal, std::span(reinterpret_cast<u8*>(&now), sizeof now)))
+    return fault;
+  if (auto fault = gpu_.memory.store(kCp, signal + offsetof(hw::AmdSignal, start_ts), start))
+    return fault;
+  if (auto fault = gpu_.memory.store(kCp, signal + offsetof(hw::AmdSignal, end_ts), gpu_.clock()))
+    return fault;
+  u64 before = 0;
+  if (auto fault = gpu_.memory.add(kCp, signal + offsetof(hw::AmdSignal, value), ~u64{0}, before))
+    return fault;
+  if (now.event_mailbox == 0) return std::nullopt;
+  // The mailbox tells the kernel's handler which events the interrupt is for.
+  if (auto fault = gpu_.memory.store(kCp, now.event_mailbox, u64{now.event_id})) return fault;
+  gpu_.interrupts.emplace_back(EventInterrupt{now.event_id, 32});
+  return std::nullopt;
+}
+
+AqlQueue::Outcome AqlQueue::barrier(const hw::BarrierPacket& packet) {
+  bool all = packet.type == hw::AqlType::BarrierAnd;
+  bool any_done = false, any_open = false;
+  for (u64 signal : packet.dep) {
+    if (signal == 0) continue;
+    u64 value = 0;
+    if (auto fault = gpu_.memory.load(Client::CommandProcessor,
+                                      signal + offsetof(hw::AmdSignal, value), value))
+      return stopped(std::move(*fault));
+    (value == 0 ? any_done : any_open) = true;
+  }
+  if (all ? any_open : any_open && !any_done) return Outcome::Wait;
+  acquire(packet.acquire);  // of what the signals announced
+  complete_at_end(packet.release, packet.completion_signal, gpu_.clock());
+  return Outcome::Done;
+}
+
+AqlQueue::Outcome AqlQueue::vendor(const hw::Pm4IbPacket& packet) {
+  if (packet.vendor_header != hw::Pm4IbPacket::kPm4Ib)
+    return stopped(fmt::format("vendor packet of format {:#x}", unsigned{packet.vendor_header}));
+  words_.assign(packet.ib_jump.begin(), packet.ib_jump.end());
+  if (opcode_of(words_[0]) != hw::Opcode::IndirectBuffer || words_of(words_[0]) != words_.size())
+    return stopped(
+        fmt::format("a vendor packet jumps by {:#010x}, expected INDIRECT_BUFFER", words_[0]));
+  mask_ = gpu_.xcc_mask();
+  Outcome outcome = execute();
+  if (outcome == Outcome::Done) release_ = packet.release, completion_ = packet.completion_signal;
+  return outcome;
+}
+
+}  // namespace doorbell::emulator::amd

@@ -1,0 +1,63 @@
+// A compute queue whose ring holds AQL packets of 64 bytes. The doorbell names the last packet by
+// its number; a packet is read when its header says what it is, and not before. Read and write
+// pointer count packets, never wrap, and lie in the amd_queue_t that the client shares with the
+// packet processor. [HSA Runtime 1.2, 2.8 and 2.9; ROCr amd_hsa_queue.h, amd_hsa_signal.h,
+// amd_aql_queue.cpp]
+#pragma once
+
+#include "drivers/amd/hw/aql.h"
+#include "emulator/amd/cp/compute_queue.h"
+
+namespace doorbell::emulator::amd {
+
+class AqlQueue final : public ComputeQueue {
+ public:
+  using ComputeQueue::ComputeQueue;
+
+ protected:
+  Step advance_ring() override;
+  void ring_packet_done() override;
+  u64 end_of(u64 doorbell) const override { return doorbell + 1; }
+  u64 capacity() const override {
+    return description_.ring_bytes / ::doorbell::amd::hw::kAqlPacketBytes;
+  }
+  // Several producers ring in any order. [HSA Runtime 1.2, 2.8.3]
+  bool doorbells_rise() const override { return false; }
+
+ private:
+  Step execute_packet();
+  Outcome kernel_dispatch(const ::doorbell::amd::hw::KernelDispatchPacket& packet);
+  Outcome barrier(const ::doorbell::amd::hw::BarrierPacket& packet);
+  Outcome vendor(const ::doorbell::amd::hw::Pm4IbPacket& packet);
+
+  bool check_header();
+  bool check_dispatch(const ::doorbell::amd::hw::KernelDispatchPacket& packet,
+                      const ::doorbell::amd::hw::KernelDescriptor& descriptor);
+  // The queue's own structure, as it is now; nothing when the queue has stopped over it.
+  std::optional<::doorbell::amd::hw::AmdQueue> read_queue(u64& va);
+  // Tells the client why the queue does not go on, and for 1 and 0x400 waits until it may again.
+  bool report_inactive(const ::doorbell::amd::hw::AmdQueue& queue, i64 code);
+  // Begins what ends with complete(): the acquire fence now, the rest behind what is in flight.
+  void acquire(::doorbell::amd::hw::FenceScope scope);
+  void complete_at_end(::doorbell::amd::hw::FenceScope release, u64 signal, u64 start);
+  std::optional<MemoryFault> complete(::doorbell::amd::hw::FenceScope release, u64 signal,
+                                      u64 start);
+
+  template <class Packet>
+  std::optional<Packet> take_aql();
+
+  u64 slot() const {
+    return description_.ring +
+           read_ * ::doorbell::amd::hw::kAqlPacketBytes % description_.ring_bytes;
+  }
+
+  std::vector<u32> packet_;  // the AQL packet at hand
+  bool begun_ = false;       // its fences and barrier are behind it
+  bool fetched_ = false;     // packet_ holds it
+  bool short_of_scratch_ = false;
+  // Of a vendor packet whose indirect buffer is running.
+  ::doorbell::amd::hw::FenceScope release_ = ::doorbell::amd::hw::FenceScope::None;
+  u64 completion_ = 0;
+};
+
+}  // namespace doorbell::emulator::amd

@@ -1,0 +1,257 @@
+// AQL packets: words by hand from the HSA runtime specification 1.2 (2.9) and hsa.h; the queue's
+// and the signals' structures from ROCr's amd_hsa_queue.h and amd_hsa_signal.h.
+#include "tests/emulator/amd/cp/test_gpu.h"
+
+namespace doorbell::emulator::amd {
+namespace {
+
+class AqlTest : public TestGpu {
+ protected:
+  static constexpr u64 kQueue = kBase + 0x2000;     // amd_queue_t
+  static constexpr u64 kSignal = kBase + 0x5000;    // amd_signal_t: value at 8, mailbox 16, id 24
+  static constexpr u64 kInactive = kBase + 0x5040;  // queue_inactive_signal
+  static constexpr u64 kCode = kBase + 0x6000, kDescriptor = kCode - 0x40;
+  static constexpr u64 kArguments = kBase + 0x7000;
+
+  void open_aql(GpuOptions options = {.generation = hw::Generation::Gfx10},
+                Level level = Level::Error) {
+    std::memset(host(kRing), 0, kRingBytes);
+    for (u64 va = kRing; va < kRing + kRingBytes; va += 64) poke<u16>(va, 1);  // INVALID
+    open(options, QueueKind::Aql, level);
+    // write_dispatch_id at 56, read_dispatch_id at 128 with its offset behind it.
+    gpu_->remove_queue(queue_).value();
+    description_.read_pointer = kQueue + 128, description_.write_pointer = kQueue + 56;
+    poke<u32>(kQueue + 136, 128);
+    poke<u64>(kQueue + 128, 0);
+    poke<u64>(kQueue + 56, 0);
+    poke<u64>(kQueue + 192, kInactive);  // queue_inactive_signal
+    queue_ = gpu_->add_queue(description_).value();
+    put_ = 0;
+
+    // The descriptor: 16 bytes of arguments, entry 0x40 behind it, RSRC2 with 2 user SGPRs, kernarg
+    // pointer enabled, waves of 32. [LLVM AMDGPUUsage "Code Object V3 Kernel Descriptor"]
+    poke<u32>(kDescriptor + 8, 16);
+    poke<u64>(kDescriptor + 16, 0x40);
+    poke<u32>(kDescriptor + 48, 0x600f0000);
+    poke<u32>(kDescriptor + 52, 2 << 1);
+    poke<u16>(kDescriptor + 56, 1 << 3 | 1 << 10);
+  }
+
+  void put(const std::vector<u32>& packet) {
+    for (u32 i = 0; i < 16; ++i) poke<u32>(kRing + put_ * 64 % kRingBytes + i * 4, packet[i]);
+    ++put_;
+    poke<u64>(kQueue + 56, put_);
+  }
+  void ring() {
+    gpu_->ring(queue_, put_ - 1);
+    gpu_->run_until_idle();
+  }
+
+  // Type 2, barrier bit 8, fences of system scope; a grid of 100 x 3 in groups of 32.
+  static std::vector<u32> dispatch(u64 signal, bool barrier = false) {
+    u32 header = 2 | (barrier ? 1 << 8 : 0) | 2 << 9 | 2 << 11;
+    return {header | 2u << 16,
+            32 | 1 << 16,
+            1,
+            100,
+            3,
+            1,
+            0,
+            0,
+            lo(kDescriptor),
+            hi(kDescriptor),
+            lo(kArguments),
+            hi(kArguments),
+            0,
+            0,
+            lo(signal),
+            hi(signal)};
+  }
+  static std::vector<u32> barrier(u32 type, u64 a, u64 b, u64 signal) {
+    return {type, 0, lo(a), hi(a), lo(b), hi(b), 0, 0, 0, 0, 0, 0, 0, 0, lo(signal), hi(signal)};
+  }
+};
+
+TEST_F(AqlTest, DispatchesAndCompletes) {
+  open_aql();
+  poke<i64>(kSignal + 8, 1);
+  put(dispatch(kSignal));
+  ring();
+  ASSERT_EQ(launcher_.dispatches.size(), 1u) << stopped();
+  const Dispatch& d = launcher_.dispatches[0];
+  EXPECT_EQ(d.code, kCode);
+  EXPECT_TRUE(d.wave32);
+  EXPECT_EQ(d.groups, (std::array<u32, 3>{4, 3, 1}));
+  EXPECT_EQ(d.group_size, (std::array<u32, 3>{32, 1, 1}));
+  EXPECT_EQ(d.partial_size, (std::array<u32, 3>{4, 0, 0}));
+  EXPECT_EQ(d.user_sgprs, (std::vector<u32>{lo(kArguments), hi(kArguments)}));
+  EXPECT_EQ(peek<i64>(kSignal + 8), 0);
+  EXPECT_GE(peek<u64>(kSignal + 40), peek<u64>(kSignal + 32));  // end_ts, start_ts
+  EXPECT_EQ(peek<u64>(kQueue + 128), 1u);
+  EXPECT_EQ(peek<u16>(kRing), 1);  // the slot is the producer's
+  EXPECT_TRUE(interrupts_.events.empty());
+  EXPECT_EQ(checks_->errors(), 0u);
+}
+
+TEST_F(AqlTest, CompletionRaisesTheSignalsEvent) {
+  open_aql();
+  poke<i64>(kSignal + 8, 1);
+  poke<u64>(kSignal + 16, kData);
+  poke<u32>(kSignal + 24, 0x55);
+  put(dispatch(kSignal));
+  ring();
+  ASSERT_EQ(interrupts_.events.size(), 1u);
+  EXPECT_EQ(interrupts_.events[0].context_id, 0x55u);
+  EXPECT_EQ(peek<u64>(kData), 0x55u);
+}
+
+TEST_F(AqlTest, WaitsForAHeaderThatComesLate) {
+  open_aql();
+  put(dispatch(0));
+  poke<u16>(kRing, 1);  // INVALID yet
+  ring();
+  EXPECT_TRUE(launcher_.dispatches.empty());
+  poke<u16>(kRing, 2 | 2 << 9 | 2 << 11);
+  gpu_->run_until_idle();
+  EXPECT_EQ(launcher_.dispatches.size(), 1u);
+  EXPECT_EQ(checks_->errors(), 0u);
+}
+
+TEST_F(AqlTest, TheBarrierBitWaitsForWhatIsInFlight) {
+  for (bool barrier : {false, true}) {
+    open_aql({.generation = hw::Generation::Gfx10, .adversarial = true, .seed = 5});
+    launcher_.dispatches.clear();
+    launcher_.slices = 100;
+    usize at_end = 0;
+    launcher_.effect = [&] {
+      if (at_end == 0) at_end = launcher_.dispatches.size();
+    };
+    put(dispatch(0));
+    put(dispatch(0, barrier));
+    ring();
+    EXPECT_EQ(launcher_.dispatches.size(), 2u);
+    // Without the bit the second is launched while the first runs.
+    EXPECT_EQ(at_end, barrier ? 1u : 2u);
+  }
+}
+
+TEST_F(AqlTest, BarrierAndWaitsForAllBarrierOrForOne) {
+  for (u32 type : {3u, 5u}) {
+    open_aql();
+    poke<i64>(kSignal + 8, 1);
+    poke<i64>(kData + 8, 1), poke<i64>(kData + 72, 1);
+    put(barrier(type, kData, kData + 64, kSignal));
+    ring();
+    EXPECT_EQ(peek<i64>(kSignal + 8), 1);
+    poke<i64>(kData + 72, 0);
+    gpu_->run_until_idle();
+    EXPECT_EQ(peek<i64>(kSignal + 8), type == 3 ? 1 : 0);
+    poke<i64>(kData + 8, 0);
+    gpu_->run_until_idle();
+    EXPECT_EQ(peek<i64>(kSignal + 8), 0);
+    EXPECT_EQ(checks_->errors(), 0u);
+  }
+}
+
+TEST_F(AqlTest, VendorPacketsRunPm4) {
+  open_aql();
+  poke<i64>(kSignal + 8, 1);
+  // WRITE_DATA to memory, then the vendor packet as tinygrad's _pm4_pkt has it
+  put_words(kIb, {0xc0033700, 5 << 8, lo(kData), hi(kData), 77});
+  std::vector<u32> packet{0x1500 | 1 << 16, 0xc0023f00, lo(kIb), hi(kIb), 5 | 1 << 23, 10};
+  packet.resize(16);
+  packet[14] = lo(kSignal), packet[15] = hi(kSignal);
+  put(packet);
+  put(dispatch(0));
+  ring();
+  EXPECT_EQ(peek<u32>(kData), 77u);
+  EXPECT_EQ(peek<i64>(kSignal + 8), 0);
+  EXPECT_EQ(launcher_.dispatches.size(), 1u);
+  EXPECT_EQ(peek<u64>(kQueue + 128), 2u);
+  EXPECT_EQ(checks_->errors(), 0u);
+}
+
+TEST_F(AqlTest, AsksForScratchAndGoesOnWhenItIsThere) {
+  open_aql();
+  poke<i64>(kInactive + 8, 0);
+  auto packet = dispatch(0);
+  packet[6] = 64;  // private_segment_size
+  put(packet);
+  ring();
+  EXPECT_TRUE(launcher_.dispatches.empty());
+  // wave32 is short: 0x400. [ROCr DynamicQueueEventsHandler]
+  EXPECT_EQ(peek<i64>(kInactive + 8), 0x400);
+  poke<u32>(kQueue + 140, 32 | 2 << 12);  // compute_tmpring_size: 32 waves of 2 KiB
+  poke<u64>(kQueue + 160, kData);         // scratch_backing_memory_location
+  poke<i64>(kInactive + 8, 0);
+  gpu_->run_until_idle();
+  ASSERT_EQ(launcher_.dispatches.size(), 1u) << stopped();
+  EXPECT_EQ(launcher_.dispatches[0].scratch_base, kData);
+  EXPECT_EQ(launcher_.dispatches[0].scratch_waves, 32u);
+  EXPECT_EQ(launcher_.dispatches[0].scratch_wave_bytes, 2048u);
+  EXPECT_EQ(launcher_.dispatches[0].rsrc2 & 1, 1u);
+}
+
+TEST_F(AqlTest, XccsShareTheGrid) {
+  open_aql({.generation = hw::Generation::Gfx9, .xccs = 2});
+  poke<u16>(kDescriptor + 56, 1 << 3);
+  poke<i64>(kSignal + 8, 1);
+  put(dispatch(kSignal));
+  ring();
+  ASSERT_EQ(launcher_.dispatches.size(), 2u) << stopped();
+  EXPECT_EQ(launcher_.dispatches[1].xcc, 1u);
+  EXPECT_FALSE(launcher_.dispatches[1].wave32);
+  EXPECT_EQ(peek<i64>(kSignal + 8), 0);  // once
+}
+
+TEST_F(AqlTest, BreaksOfItsRulesAreNamed) {
+  struct {
+    const char* id;
+    std::function<void(std::vector<u32>&)> change;
+  } const kCases[] = {
+      {"AMD-AQL-001", [](auto& packet) { packet[0] = (packet[0] & ~0xffu) | 9; }},
+      {"AMD-AQL-001", [](auto& packet) { packet[0] |= 3 << 9; }},
+      {"AMD-AQL-001", [](auto& packet) { packet[12] = 1; }},
+      {"AMD-AQL-002", [](auto& packet) { packet[0] = (packet[0] & 0xffff) | 1 << 16; }},
+      {"AMD-AQL-002", [](auto& packet) { packet[3] = 0; }},
+      {"AMD-DISP-002", [](auto& packet) { packet[1] = 2048 | 1 << 16; }},
+      {"AMD-ARG-001", [](auto& packet) { packet[10] += 8; }},
+      {"AMD-ARG-002", [](auto& packet) { packet[11] = 0x6000; }},
+  };
+  for (const auto& test : kCases) {
+    open_aql();
+    auto packet = dispatch(0);
+    test.change(packet);
+    put(packet);
+    ring();
+    EXPECT_EQ(count(test.id), 1u) << test.id;
+    EXPECT_NE(stopped(), "") << test.id;
+  }
+  open_aql();
+  poke<u64>(kDescriptor + 16, 0x44);
+  put(dispatch(0));
+  ring();
+  EXPECT_EQ(count("AMD-DISP-001"), 1u);
+  open_aql();
+  poke<u32>(kDescriptor, 1024);  // group_segment_fixed_size
+  put(dispatch(0));
+  ring();
+  EXPECT_EQ(count("AMD-AQL-003"), 1u);
+  poke<u32>(kDescriptor, 0);
+}
+
+TEST_F(AqlTest, ArgumentsThatChangeInFlightAreFound) {
+  open_aql({.generation = hw::Generation::Gfx10}, Level::Warn);
+  launcher_.slices = 3;
+  launcher_.effect = [this] { poke<u32>(kArguments + 12, 1); };  // the last of 16 bytes
+  put(dispatch(0));
+  ring();
+  EXPECT_EQ(count("AMD-ARG-003"), 1u);
+  launcher_.effect = [this] { poke<u32>(kArguments + 16, 1); };  // beyond them
+  put(dispatch(0));
+  ring();
+  EXPECT_EQ(count("AMD-ARG-003"), 1u);
+}
+
+}  // namespace
+}  // namespace doorbell::emulator::amd
