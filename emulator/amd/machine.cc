@@ -7,7 +7,11 @@
 
 #include <fmt/format.h>
 
+#include "base/util/hash.h"
 #include "base/util/log.h"
+#include "emulator/amd/cp/gpu.h"
+#include "emulator/amd/grid_launcher.h"
+#include "emulator/amd/isa/chip.h"
 #include "emulator/amd/kfd/kfd.h"
 #include "emulator/amd/kfd/kfd_checks.h"
 #include "emulator/amd/kfd/kfd_files.h"
@@ -15,17 +19,54 @@
 namespace doorbell::emulator::amd {
 namespace {
 
-// Queues stand still.
-class IdleEngine final : public Engine {
+// A GPU behind its kernel's door.
+class GpuEngine final : public Engine {
  public:
-  Result<QueueId> add_queue(const QueueDescription&) override { return next_++; }
-  Result<void> remove_queue(QueueId) override { return {}; }
-  Result<void> update_queue(QueueId, const QueueDescription&) override { return {}; }
-  void ring(QueueId, u64, unsigned) override {}
-  void quiesce() override {}
+  GpuEngine(const Chip& chip, Kfd& kfd, u32 index, const MachineOptions& options,
+            std::function<void()> rung)
+      : lockstep_(options.lockstep),
+        rung_(std::move(rung)),
+        launcher_({.chip = &chip,
+                   .space = &kfd.devices()[index]->space,
+                   .seed = options.adversarial || options.lockstep ? seed(options, index) : 0,
+                   .poison = options.adversarial}),
+        gpu_({.generation = static_cast<::doorbell::amd::hw::Generation>(chip.generation),
+              .xccs = kfd.devices()[index]->slot.node->xccs,
+              .lds_unit = chip.lds_granule,
+              .index = static_cast<int>(index),
+              .memory = &kfd.devices()[index]->space,
+              .interrupts = &kfd.interrupts(index),
+              .checks = &kfd.checks(),
+              .launcher = &launcher_,
+              .trace = kfd.trace(),
+              .lockstep = options.lockstep,
+              .adversarial = options.adversarial,
+              .seed = seed(options, index)}) {}
+
+  Result<QueueId> add_queue(const QueueDescription& description) override {
+    return gpu_.add_queue(description);
+  }
+  Result<void> remove_queue(QueueId id) override { return gpu_.remove_queue(id); }
+  Result<void> update_queue(QueueId id, const QueueDescription& description) override {
+    return gpu_.update_queue(id, description);
+  }
+  void ring(QueueId id, u64 value, unsigned bytes) override {
+    gpu_.ring(id, value, bytes);
+    if (lockstep_) rung_();
+  }
+  void unmapped(u64 start, u64 end) override { gpu_.unmapped(start, end); }
+
+  Gpu& gpu() { return gpu_; }
 
  private:
-  std::atomic<QueueId> next_{0};
+  static u64 seed(const MachineOptions& options, u32 index) {
+    return hash_combine(options.seed + 1, index) | 1;
+  }
+
+  bool lockstep_;
+  std::function<void()> rung_;  // a doorbell moves the machine
+  GridLauncher launcher_;
+  Gpu gpu_;
 };
 
 // Time that passes when somebody asks, and in which the GPUs move.
@@ -71,7 +112,8 @@ struct Machine::State {
   Trace trace;
   std::atomic<u64> now_ns{1'000'000'000};  // lockstep
   std::unique_ptr<Kfd> kfd;
-  std::vector<std::unique_ptr<Engine>> engines;  // go before the Kfd that they interrupt
+  std::vector<std::unique_ptr<GpuEngine>> engines;  // go before the Kfd that they interrupt
+  std::mutex moving;                                // lockstep: one mover at a time
 };
 
 std::string known_gpus() {
@@ -86,7 +128,7 @@ Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
   KfdOptions kfd;
   for (const std::string& name : state->options.gpus) {
     const Node* node = find_node(name);
-    if (!node)
+    if (!node || !find_chip(name))
       return fail(ErrorKind::Invalid, "no emulated GPU is called {:?}; there are {}", name,
                   known_gpus());
     kfd.nodes.push_back(node);
@@ -102,12 +144,15 @@ Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
   kfd.polled_doorbells = state->options.polled_doorbells;
   if (state->options.lockstep) kfd.now_ns = [now = &state->now_ns] { return now->fetch_add(100); };
   TRY(state->kfd, Kfd::create(std::move(kfd)));
-  for (const auto& device : state->kfd->devices()) {
-    state->engines.push_back(std::make_unique<IdleEngine>());
-    device->engine = state->engines.back().get();
-  }
   std::unique_ptr<Machine> machine(new Machine(std::move(state)));
-  if (machine->state_->options.lockstep)
+  State& parts = *machine->state_;
+  for (const auto& device : parts.kfd->devices()) {
+    parts.engines.push_back(std::make_unique<GpuEngine>(
+        *find_chip(device->slot.node->name), *parts.kfd, device->slot.index, parts.options,
+        [m = machine.get()] { m->run_until_idle(); }));
+    device->engine = parts.engines.back().get();
+  }
+  if (parts.options.lockstep)
     machine->kfd().events().set_advance([m = machine.get()] { return m->run_until_idle(); });
   return machine;
 }
@@ -136,6 +181,17 @@ std::unique_ptr<os::Clock> Machine::clock(os::Clock& host) {
 Checks& Machine::checks() { return state_->checks; }
 Kfd& Machine::kfd() { return *state_->kfd; }
 
-bool Machine::run_until_idle() { return false; }
+// Whoever comes while another moves the machine, or from within an interrupt, leaves it to them.
+bool Machine::run_until_idle() {
+  std::unique_lock lock(state_->moving, std::try_to_lock);
+  if (!lock) return false;
+  bool moved = false;
+  for (bool again = true; again;) {
+    again = false;
+    for (const auto& engine : state_->engines) again |= engine->gpu().run_until_idle();
+    moved |= again;
+  }
+  return moved;
+}
 
 }  // namespace doorbell::emulator::amd

@@ -223,6 +223,7 @@ int Buffers::map(u64 handle, u32 gpu, u64 ioctl) {
 // [unmap_bo_from_gpuvm()]: not while a queue uses it; [amdgpu_amdkfd_gpuvm_unmap_memory_from_gpu()]
 int Buffers::unmap(u64 handle, u32 gpu, u64 ioctl) {
   Device& device = *devices_[gpu];
+  u64 start = 0, end = 0;
   {
     Lock lock(mutex_);
     Buffer* buffer = find(handle);
@@ -238,11 +239,13 @@ int Buffers::unmap(u64 handle, u32 gpu, u64 ioctl) {
                     fmt::format("buffer [{:#x}, {:#x}) is unmapped while {} queues use it",
                                 buffer->va, buffer->va + buffer->bytes, buffer->queues));
     device.space.note_unmapped(buffer->history[gpu], ioctl);
+    start = buffer->mapped[gpu]->start;
+    end = buffer->mapped[gpu]->end;
     device.space.unmap(buffer->mapped[gpu]);
     buffer->mapped[gpu] = nullptr;
   }
   // The kernel flushes the TLB: no access goes to the old pages any more.
-  if (device.engine) device.engine->quiesce();
+  if (device.engine) device.engine->unmapped(start, end);
   return 0;
 }
 

@@ -15,8 +15,8 @@ class Engine {
   virtual Result<void> remove_queue(QueueId id) = 0;
   virtual Result<void> update_queue(QueueId id, const QueueDescription& description) = 0;
   virtual void ring(QueueId id, u64 value, unsigned bytes) = 0;
-  // Returns when no access through an old mapping is under way.
-  virtual void quiesce() = 0;
+  // [start, end) is mapped no more: returns when no access to it is under way.
+  virtual void unmapped(u64 start, u64 end) = 0;
 };
 
 }  // namespace doorbell::emulator::amd

@@ -36,7 +36,7 @@ class FakeEngine final : public Engine {
     return {};
   }
   void ring(QueueId id, u64 value, unsigned bytes) override { rings.push_back({id, value, bytes}); }
-  void quiesce() override { ++quiesced; }
+  void unmapped(u64 start, u64) override { unmaps.push_back(start); }
 
   struct Ring {
     QueueId queue;
@@ -47,7 +47,7 @@ class FakeEngine final : public Engine {
   std::vector<QueueDescription> queues;
   std::vector<QueueId> removed;
   std::vector<Ring> rings;
-  int quiesced = 0;
+  std::vector<u64> unmaps;
 };
 
 struct Memory {

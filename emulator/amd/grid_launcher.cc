@@ -1,0 +1,78 @@
+// Grids as the command processor sees them, and what their stops are called in the kernel.
+#include "emulator/amd/grid_launcher.h"
+
+#include <fmt/format.h>
+
+#include "base/util/hash.h"
+#include "emulator/amd/isa/memory_handlers.h"
+
+namespace doorbell::emulator::amd {
+namespace {
+
+class LaunchedGrid final : public RunningGrid {
+ public:
+  LaunchedGrid(const Chip& chip, CodeCache& code, Memory& memory, const Dispatch& dispatch,
+               const GridOptions& options)
+      : grid_(chip, code, memory, dispatch, options) {}
+
+  GridState run(u64 budget) override {
+    stop_ = grid_.run(budget);
+    switch (stop_.kind) {
+      case GridStop::Kind::Running: return GridState::Running;
+      case GridStop::Kind::Done: return GridState::Done;
+      default: return GridState::Failed;
+    }
+  }
+
+  std::optional<MemoryFault> fault() const override {
+    if (stop_.kind != GridStop::Kind::Fault) return std::nullopt;
+    return MemoryFault{.va = stop_.fault.address,
+                       .not_present = stop_.fault.kind == AccessFault::Kind::NotPresent,
+                       .read_only = stop_.fault.kind == AccessFault::Kind::ReadOnly,
+                       .no_execute = stop_.fault.kind == AccessFault::Kind::NoExecute,
+                       .what = stop_.what};
+  }
+
+  std::optional<HwException> exception() const override {
+    if (stop_.kind == GridStop::Kind::Fault) return std::nullopt;
+    return HwException{.what = stop_.what};
+  }
+
+ private:
+  Grid grid_;
+  GridStop stop_;
+};
+
+// A grid that cannot even start.
+class RefusedGrid final : public RunningGrid {
+ public:
+  explicit RefusedGrid(std::string why) : why_(std::move(why)) {}
+  GridState run(u64) override { return GridState::Failed; }
+  std::optional<HwException> exception() const override { return HwException{.what = why_}; }
+
+ private:
+  std::string why_;
+};
+
+}  // namespace
+
+GridLauncher::GridLauncher(const GridLauncherOptions& options)
+    : options_(options), memory_(*options.space) {}
+
+GridLauncher::~GridLauncher() = default;
+
+std::unique_ptr<RunningGrid> GridLauncher::launch(const Dispatch& dispatch) {
+  if (!code_) {
+    auto code = CodeCache::create(*options_.chip, handler_set<Memory>());
+    if (!code)
+      return std::make_unique<RefusedGrid>("no instruction can be decoded: " +
+                                           code.error().message);
+    code_ = std::move(*code);
+  }
+  code_->begin_dispatch();
+  GridOptions options{.poison = options_.poison};
+  if (options_.seed) options.seed = hash_combine(options_.seed, ++launches_) | 1;
+  return std::make_unique<LaunchedGrid>(*options_.chip, *code_, memory_, dispatch, options);
+}
+
+}  // namespace doorbell::emulator::amd

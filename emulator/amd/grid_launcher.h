@@ -1,0 +1,35 @@
+// From the command processor to the shaders: a Launcher whose grids are emulator/amd/compute's.
+#pragma once
+
+#include <memory>
+
+#include "emulator/amd/compute/grid.h"
+#include "emulator/amd/cp/launcher.h"
+#include "emulator/amd/isa/chip.h"
+#include "emulator/core/address_space.h"
+
+namespace doorbell::emulator::amd {
+
+struct GridLauncherOptions {
+  const Chip* chip = nullptr;           // borrowed, static
+  const AddressSpace* space = nullptr;  // borrowed: outlives the launcher
+  u64 seed = 0;                         // of the order of waves; 0: the fastest one
+  bool poison = false;                  // what a launch leaves undefined is noise
+};
+
+// Thread safety: used by the GPU's thread only.
+class GridLauncher final : public Launcher {
+ public:
+  explicit GridLauncher(const GridLauncherOptions& options);
+  ~GridLauncher() override;
+
+  std::unique_ptr<RunningGrid> launch(const Dispatch& dispatch) override;
+
+ private:
+  GridLauncherOptions options_;
+  std::unique_ptr<CodeCache> code_;  // made at the first launch, when the decoder is opened
+  DirectMemory memory_;
+  u64 launches_ = 0;
+};
+
+}  // namespace doorbell::emulator::amd
