@@ -61,23 +61,30 @@ class ClientTest : public ::testing::Test {
   static constexpr u32 kUncachedGtt =
       kAll | hw::kKfdMemGtt | hw::kKfdMemCoherent | hw::kKfdMemUncached;
 
-  explicit ClientTest(std::vector<std::string> gpus = {"gfx1100", "gfx1100"}) {
-    machine_ = std::move(*Machine::create({.gpus = std::move(gpus), .checks = "warn"}));
+  ClientTest() {
+    open({.gpus = {"gfx1100", "gfx1100"}, .checks = "warn"});
     for (const auto& device : machine_->kfd().devices()) {
       engines_.push_back(std::make_unique<FakeEngine>());
       real_engines_.push_back(device->engine);
       device->engine = engines_.back().get();
     }
+  }
+  ~ClientTest() override {
+    kfd().queues().destroy_all();
+    for (usize i = 0; i < real_engines_.size(); ++i)
+      machine_->kfd().devices()[i]->engine = real_engines_[i];
+  }
+
+  // With the machine's own engines.
+  explicit ClientTest(MachineOptions options) { open(std::move(options)); }
+
+  void open(MachineOptions options) {
+    machine_ = std::move(*Machine::create(std::move(options)));
     files_ = machine_->files(os::host_files());
     kfd_ = std::move(*files_->open("/dev/kfd", os::Access::ReadWrite));
     for (u32 gpu = 0; gpu < machine_->kfd().devices().size(); ++gpu)
       render_.push_back(std::move(
           *files_->open("/dev/dri/renderD" + std::to_string(128 + gpu), os::Access::ReadWrite)));
-  }
-  ~ClientTest() override {
-    machine_->kfd().queues().destroy_all();
-    for (usize i = 0; i < real_engines_.size(); ++i)
-      machine_->kfd().devices()[i]->engine = real_engines_[i];
   }
 
   // 0 or the errno.
