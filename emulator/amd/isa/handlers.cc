@@ -17,11 +17,11 @@ bool cpu_is_fast() {
 
 std::span<const HandlerTable> register_tables() {
   static const HandlerTable tables[] = {
-      buffer_memory_table(),  global_atomics_table(),    global_memory_table(),
-      lds_atomics_table(),    lds_lanes_table(),         lds_memory_table(),
-      scratch_memory_table(), scalar_arithmetic_table(), scalar_bits_table(),
-      scalar_moves_table(),   scalar_compare_table(),    scalar_constant_table(),
-      scalar_control_table(), scalar_exec_table(),
+      buffer_memory_table(),   global_atomics_table(), global_memory_table(),
+      lds_atomics_table(),     lds_lanes_table(),      lds_memory_table(),
+      matrix_table(),          scratch_memory_table(), scalar_arithmetic_table(),
+      scalar_bits_table(),     scalar_moves_table(),   scalar_compare_table(),
+      scalar_constant_table(), scalar_control_table(), scalar_exec_table(),
   };
   return tables;
 }
