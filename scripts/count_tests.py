@@ -1,4 +1,5 @@
-"""Prints `N passed, N failed, N skipped` for a meson test run, counting the cases inside GoogleTest programs.
+"""Prints `N passed, N failed, N skipped` for a meson test run, counting the cases inside GoogleTest programs and
+those of pytest.
 
 usage: count_tests.py testlog.json
 
@@ -11,6 +12,15 @@ import sys
 
 CASE = re.compile(r"\[\s*(OK|FAILED|SKIPPED)\s*\] .*\(\d+ ms\)")
 ANNOUNCED = re.compile(r"\[==========\] Running (\d+) tests? from")
+# The last line of pytest: "== 3 failed, 12 passed, 1 skipped in 0.12s ==", with or without the frame.
+PYTEST = re.compile(r"^(?:=+ )?((?:\d+ \w+(?:, )?)+) in \d[\d.]*s", re.MULTILINE)
+
+
+def count_pytest(summary):
+    """(passed, failed, skipped) of pytest's own count."""
+    words = {word: int(number) for number, word in re.findall(r"(\d+) (\w+)", summary)}
+    failed = sum(words.get(word, 0) for word in ("failed", "error", "errors", "xpassed"))
+    return words.get("passed", 0), failed, sum(words.get(word, 0) for word in ("skipped", "xfailed"))
 
 
 def count(lines):
@@ -23,8 +33,14 @@ def count(lines):
         fine = test["result"] in ("OK", "EXPECTEDFAIL")
         output = test.get("stdout", "")
         announced = ANNOUNCED.search(output)
+        pytest = PYTEST.search(output)
         if test["result"] == "SKIP":
             skipped += 1
+        elif pytest is not None:
+            good, bad, left_out = count_pytest(pytest.group(1))
+            passed += good
+            skipped += left_out
+            failed += bad if fine else max(1, bad)
         elif announced is None:
             passed += fine
             failed += not fine

@@ -29,6 +29,9 @@ has_library nlohmann_json|nlohmann-json3-dev|JSON in and out
 has_library gtest_main|libgtest-dev|the tests
 has_library benchmark|libbenchmark-dev|the benchmarks
 has_command doxygen|doxygen|the reference of the public headers
+has_command ccache|ccache|compiles once what pip builds again
+has_python_headers|python3-dev|the Python module
+has_venv|python3-venv|the Python module
 has_command cmake|cmake|the test that builds against what is installed
 has_clang|clang|the CLANG renderer of the CPU device
 has_library libdrm_amdgpu|libdrm-dev|the kernel's headers of AMD GPUs, for tests
@@ -41,6 +44,11 @@ has_clang() {
   for version in '' -22 -21 -20 -19; do has_command "clang$version" && return 0; done
   return 1
 }
+
+has_python_headers() {
+  python3 -c 'import os, sysconfig; os.stat(sysconfig.get_path("include") + "/Python.h")' 2>/dev/null
+}
+has_venv() { python3 -c 'import ensurepip' 2>/dev/null; }
 
 # Some OpenCL implementation, as the ICD loader finds them.
 has_opencl() { compgen -G "${OCL_ICD_VENDORS:-/etc/OpenCL/vendors}/*.icd" >/dev/null; }
@@ -107,6 +115,26 @@ setup_doorbell() {
     echo "setup: no LLVM 19 to 22 here: building with -Dllvm=disabled, kernels compile with clang" >&2
     setup_args+=(-Dllvm=disabled)
   fi
+}
+
+# setup_python FILES...: a virtual environment with the packages of these lists, and the arguments that build the Python
+# module for it. Several copies of the project share it. Without PyPI the module is not built.
+setup_python() {
+  local env=${DOORBELL_PYTHON_ENV:-${XDG_CACHE_HOME:-$HOME/.cache}/doorbell/python} list lists=() new=
+  for list in "$@"; do
+    lists+=(-r "$list")
+    cmp -s "$list" "$env/$(basename "$list")" || new=$list
+  done
+  if [ -n "$new" ]; then
+    echo "setup: installing the packages of $(basename -a "$@" | paste -sd ' ') in $env" >&2
+    if python3 -m venv "$env" >&2 && "$env/bin/pip" install --quiet --no-cache-dir "${lists[@]}" >&2; then
+      cp "$@" "$env"
+    else
+      echo "setup: no packages from PyPI: building without the Python module, its tests are skipped" >&2
+      return 0
+    fi
+  fi
+  setup_args+=("-Dpython_program=$env/bin/python" -Dpython=enabled)
 }
 
 # configure FOLDER ARGS...: meson setup, once; a folder configured before is left as it is.

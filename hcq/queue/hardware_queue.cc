@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "hcq/queue/interrupt.h"
+
 namespace doorbell::hcq {
 namespace {
 
@@ -108,6 +110,8 @@ Result<void> HardwareQueue::wait_slow(Position position, u64 timeout_ns) {
       parts_.event->block(place.signal, seen, std::min(kSlice_ns, timeout_ns - passed));
     else
       clock().relax(turn);
+    if (is_interrupted())
+      return fail(ErrorKind::Timeout, "the wait for the {} was interrupted", title());
   }
 }
 

@@ -145,20 +145,25 @@ void check_shares_memory(core::Device& device) {
 
 }  // namespace
 
+Tensor detail::wrap_memory(void* memory, DType dtype, const Shape& shape,
+                           const std::string& device_name, std::function<void()> release) {
+  const std::vector<i64> sizes = checked_sizes(shape);
+  core::Device& device = engine::device(device_name);
+  check_shares_memory(device);
+  const core::Allocation allocation{.host = memory,
+                                    .address = reinterpret_cast<u64>(memory),
+                                    .bytes = shape.numel().value() * dtype.bytes()};
+  return from_buffer(engine::make_buffer_node(
+      core::Buffer::wrap(device, allocation, std::move(release)), dtype, sizes));
+}
+
 Tensor Tensor::from_blob(void* memory, DType dtype, const Shape& shape,
                          const TensorOptions& options) {
   if (options.dtype && *options.dtype != dtype) {
     throw fail(ErrorKind::Invalid, "memory of {} as a tensor of {}; cast the tensor",
                core::long_name_of(dtype.scalar), core::long_name_of(options.dtype->scalar));
   }
-  const std::vector<i64> sizes = checked_sizes(shape);
-  core::Device& device = engine::device(options.device);
-  check_shares_memory(device);
-  const core::Allocation allocation{.host = memory,
-                                    .address = reinterpret_cast<u64>(memory),
-                                    .bytes = shape.numel().value() * dtype.bytes()};
-  Tensor tensor =
-      from_buffer(engine::make_buffer_node(core::Buffer::wrap(device, allocation), dtype, sizes));
+  Tensor tensor = detail::wrap_memory(memory, dtype, shape, options.device);
   if (options.requires_grad) tensor.requires_grad();
   return tensor;
 }

@@ -1,12 +1,20 @@
 // Inside the tensor API: the last step of every function that makes a tensor.
 #pragma once
 
+#include <functional>
+#include <string>
+
 #include "tensor/api/tensor.h"
 
 namespace doorbell::detail {
 
 // Puts a tensor of no device where the options say, and marks it where they ask.
 Tensor finish(Tensor tensor, const TensorOptions& options);
+
+// Memory of someone else as a tensor, not copied, on a device that uses the host's memory in place;
+// `release`, where there is one, runs on any thread when the last user goes.
+Tensor wrap_memory(void* memory, DType dtype, const Shape& shape, const std::string& device,
+                   std::function<void()> release = {});
 
 // The options with the dtype and device of x where they name none.
 TensorOptions options_like(const Tensor& x, const TensorOptions& options);

@@ -39,6 +39,15 @@ class CountTest(unittest.TestCase):
     def test_a_program_that_fails_after_its_cases(self):
         self.assertEqual(count_tests.count([log("FAIL", gtest(1, "ok"))]), (1, 1, 0))
 
+    def test_cases_of_pytest_count(self):
+        framed = "FAILED test_x.py::test_y\n===== 2 failed, 12 passed, 3 skipped, 1 error in 1.20s (0:00:01) ====="
+        self.assertEqual(count_tests.count([log("FAIL", framed)]), (12, 3, 3))
+        self.assertEqual(count_tests.count([log("OK", "....\n4 passed, 1 warning in 0.02s\n")]), (4, 0, 0))
+        # Something after the last test went wrong.
+        self.assertEqual(count_tests.count([log("FAIL", "4 passed in 0.02s")]), (4, 1, 0))
+        # It died before the end: there is no count.
+        self.assertEqual(count_tests.count([log("FAIL", "....")]), (0, 1, 0))
+
 
 if __name__ == "__main__":
     unittest.main()

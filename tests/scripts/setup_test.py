@@ -8,10 +8,18 @@ import tempfile
 import unittest
 
 SETUP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scripts", "setup.sh")
-BASICS = ("bash", "cat", "dirname", "env", "nproc")
+BASICS = ("basename", "bash", "cat", "cmp", "cp", "dirname", "env", "mkdir", "nproc", "paste")
 LIBRARIES = ("fmt", "spdlog", "absl_flat_hash_map", "sqlite3", "zlib", "libarchive", "libcurl", "CLI11",
              "nlohmann_json", "gtest_main", "benchmark", "libdrm_amdgpu", "OpenCL-Headers")
-COMMANDS = ("g++", "meson", "ninja", "python3", "clang", "cmake", "doxygen")
+COMMANDS = ("g++", "meson", "ninja", "python3", "ccache", "clang", "cmake", "doxygen")
+
+# Making a virtual environment makes its pip, which notes what it is asked for and fails in a world without PyPI.
+PYTHON = """#!/bin/bash
+[ "$1 $2" = '-m venv' ] || exit 0
+mkdir -p "$3/bin"
+printf '#!/bin/bash\\necho "$*" >> "$world/pip.log"\\n[ ! -e "$world/no-pypi" ]\\n' > "$3/bin/pip"
+/bin/chmod +x "$3/bin/pip"
+"""
 
 # Installing a package makes what it brings appear. $world is the machine's folder.
 APT_GET = """#!/bin/bash
@@ -47,6 +55,7 @@ class Machine:
             self.command(name, "#!/bin/bash\n")
         for name in LIBRARIES:
             open(os.path.join(root, "libraries", name), "w", encoding="utf-8").close()
+        self.command("python3", PYTHON)
         self.command("pkg-config", '#!/bin/bash\n[ -e "$world/libraries/$2" ]\n')
         self.command("apt-get", APT_GET)
         self.command("apt-cache", f'#!/bin/bash\n[[ " {" ".join(offered)} " == *" $2 "* ]]\n')
@@ -67,11 +76,12 @@ class Machine:
         for name in libraries:
             os.remove(os.path.join(self.root, "libraries", name))
 
-    def setup(self):
+    def setup(self, then=":"):
         """(exit status, what it said, the arguments for meson, the calls of apt-get)."""
-        script = f'set -euo pipefail; . "{SETUP}"; echo "args:${{setup_args[*]-}}"'
+        script = f'set -euo pipefail; . "{SETUP}"; {then}; echo "args:${{setup_args[*]-}}"'
         done = subprocess.run([os.path.join(self.root, "bin", "bash"), "-c", script], text=True, check=False,
                               capture_output=True, env={"PATH": os.path.join(self.root, "bin"), "world": self.root,
+                                                   "DOORBELL_PYTHON_ENV": os.path.join(self.root, "venv"),
                                                    "OCL_ICD_VENDORS": os.path.join(self.root, "vendors")})
         log = os.path.join(self.root, "apt.log")
         calls = []
@@ -132,6 +142,36 @@ class SetupTest(unittest.TestCase):
         status, said, arguments, _ = self.machine(offered=("llvm-14-dev",)).setup()
         self.assertEqual((status, arguments), (0, "-Dllvm=disabled"))
         self.assertIn("-Dllvm=disabled", said)
+
+    def test_packages_of_python_are_installed_once(self):
+        machine = self.machine()
+        machine.install_llvm(22)
+        lists = os.path.join(machine.root, "first.txt"), os.path.join(machine.root, "second.txt")
+        for path in lists:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("something\n")
+        status, said, arguments, _ = machine.setup(f"setup_python {lists[0]} {lists[1]}")
+        self.assertEqual(status, 0, said)
+        self.assertIn("installing the packages of first.txt second.txt", said)
+        python = os.path.join(machine.root, "venv", "bin", "python")
+        self.assertEqual(arguments, f"-Dpython_program={python} -Dpython=enabled")
+        _, said, again, _ = machine.setup(f"setup_python {lists[0]} {lists[1]}")
+        self.assertEqual((said, again), ("", arguments))
+        with open(lists[1], "a", encoding="utf-8") as file:
+            file.write("more\n")
+        machine.setup(f"setup_python {lists[0]} {lists[1]}")
+        with open(os.path.join(machine.root, "pip.log"), encoding="utf-8") as file:
+            self.assertEqual(file.read().count(f"-r {lists[0]} -r {lists[1]}"), 2)
+
+    def test_without_pypi_it_builds_without_the_python_module(self):
+        machine = self.machine()
+        machine.install_llvm(22)
+        path = os.path.join(machine.root, "list.txt")
+        for name in ("list.txt", "no-pypi"):
+            open(os.path.join(machine.root, name), "w", encoding="utf-8").close()
+        status, said, arguments, _ = machine.setup(f"setup_python {path}")
+        self.assertEqual((status, arguments), (0, ""))
+        self.assertIn("building without the Python module", said)
 
     def test_user_without_sudo_is_told(self):
         machine = self.machine(user=1000)

@@ -1,0 +1,240 @@
+// Tensors as arrays of others, without a copy where the host sees their memory.
+#include "python/binding/array.h"
+
+#include <fmt/format.h>
+
+#include <mutex>
+
+#include "core/device/device.h"
+#include "python/binding/create.h"
+#include "python/binding/lists.h"
+#include "tensor/api/bound_size.h"
+#include "tensor/api/build.h"
+#include "tensor/api/capture.h"
+#include "tensor/engine/realize.h"
+
+namespace doorbell::python {
+
+namespace {
+
+using dlpack_code = nb::dlpack::dtype_code;
+
+struct Pairing {
+  DType dtype;
+  dlpack_code code;
+};
+constexpr Pairing kPairings[] = {
+    {dtypes::bool_, dlpack_code::Bool},
+    {dtypes::i8, dlpack_code::Int},
+    {dtypes::i16, dlpack_code::Int},
+    {dtypes::i32, dlpack_code::Int},
+    {dtypes::i64, dlpack_code::Int},
+    {dtypes::u8, dlpack_code::UInt},
+    {dtypes::u16, dlpack_code::UInt},
+    {dtypes::u32, dlpack_code::UInt},
+    {dtypes::u64, dlpack_code::UInt},
+    {dtypes::f16, dlpack_code::Float},
+    {dtypes::bf16, dlpack_code::Bfloat},
+    {dtypes::f32, dlpack_code::Float},
+    {dtypes::f64, dlpack_code::Float},
+    {dtypes::f8e4m3, dlpack_code::Float8_E4M3FN},
+    {dtypes::f8e5m2, dlpack_code::Float8_E5M2},
+    {dtypes::f8e4m3fnuz, dlpack_code::Float8_E4M3FNUZ},
+    {dtypes::f8e5m2fnuz, dlpack_code::Float8_E5M2FNUZ},
+};
+
+// What release_later() was given, until the interpreter comes by.
+struct Graveyard {
+  std::mutex mutex;
+  std::vector<nb::ndarray<nb::ro>*> dead;
+  bool called = false;
+};
+Graveyard& graveyard() {
+  static Graveyard& graveyard = *new Graveyard;
+  return graveyard;
+}
+
+int bury(void*) {
+  std::vector<nb::ndarray<nb::ro>*> dead;
+  {
+    std::lock_guard lock(graveyard().mutex);
+    dead.swap(graveyard().dead);
+    graveyard().called = false;
+  }
+  for (auto* keeper : dead) delete keeper;
+  return 0;
+}
+
+}  // namespace
+
+void release_later(nb::ndarray<nb::ro>* keeper) {
+  if (Py_IsInitialized() == 0) return;  // the process ends, and its arrays with it
+  Graveyard& grave = graveyard();
+  std::lock_guard lock(grave.mutex);
+  grave.dead.push_back(keeper);
+  if (!grave.called) grave.called = Py_AddPendingCall(&bury, nullptr) == 0;
+}
+
+bool dtype_of_dlpack(nb::dlpack::dtype given, DType* dtype) {
+  for (const Pairing& pairing : kPairings) {
+    if (static_cast<u8>(pairing.code) != given.code || given.lanes != 1 ||
+        pairing.dtype.bytes() * 8 != given.bits)
+      continue;
+    *dtype = pairing.dtype;
+    return true;
+  }
+  return false;
+}
+
+bool dlpack_of_dtype(DType dtype, nb::dlpack::dtype* given) {
+  for (const Pairing& pairing : kPairings) {
+    if (pairing.dtype != dtype) continue;
+    *given = {static_cast<u8>(pairing.code), static_cast<u8>(dtype.bytes() * 8), 1};
+    return true;
+  }
+  return false;
+}
+
+std::string device_of_dlpack(int type, int number) {
+  const bool is_host = type == nb::device::cpu::value || type == nb::device::cuda_host::value;
+  if (!is_host)
+    throw nb::value_error(fmt::format("memory of DLPack device type {} (number {}) cannot be "
+                                      "shared with a device here; copy it to the host first",
+                                      type, number)
+                              .c_str());
+  return "CPU";
+}
+
+void realize(std::span<const Tensor> tensors) {
+  if (detail::JitState::is_nested()) return Tensor::realize(tensors);  // computes nothing yet
+  // Handles of our own, because other threads may use these while the lock is given away.
+  std::vector<Tensor> ours;
+  std::vector<std::pair<detail::Cell*, core::UOp>> waiting;
+  for (const Tensor& tensor : tensors) {
+    detail::Cell& cell = detail::Access::cell(tensor);
+    if (core::TensorGraph::is_stored(*cell.value)) continue;
+    ours.push_back(Tensor::from_uop(cell.value));
+    waiting.emplace_back(&cell, *cell.value);
+  }
+  if (ours.empty()) return;
+  {
+    nb::gil_scoped_release unlocked;
+    Tensor::realize(ours);
+  }
+  for (usize i = 0; i < ours.size(); ++i) {
+    auto [cell, node] = waiting[i];
+    // Where gradients flow the way here is still needed.
+    if (!cell->tracked && *cell->value == node) cell->set_value(ours[i].uop(), false);
+  }
+}
+
+void realize(const Tensor& tensor) { realize(std::span(&tensor, 1)); }
+
+HostMemory host_memory(const Tensor& tensor) {
+  detail::refuse_in_capture("the values of a tensor are read");
+  HostMemory memory;
+  if (tensor.numel() == 0) return memory;
+  realize(tensor);
+  const Tensor ours = Tensor::from_uop(detail::Access::cell(tensor).value);
+  const core::UOp holder = core::TensorGraph::realized(*detail::Access::cell(ours).value);
+  nb::gil_scoped_release unlocked;
+  if (holder.is(core::Op::Buffer) && engine::buffer_of(holder).host() != nullptr) {
+    memory.buffer = core::Ref<core::Buffer>(&engine::buffer_of(holder));
+    Result<void> done = memory.buffer->device().synchronize();
+    if (!done) throw std::move(done).error();
+    memory.data = memory.buffer->host();
+    return memory;
+  }
+  memory.copy = ours.to_bytes();
+  memory.data = memory.copy.data();
+  return memory;
+}
+
+namespace {
+
+// nanobind's array over the tensor's memory, which it keeps alive.
+template <class Array>
+Array array_of(const Tensor& tensor) {
+  nb::dlpack::dtype dtype;
+  if (!dlpack_of_dtype(tensor.dtype(), &dtype))
+    throw nb::type_error(
+        fmt::format("{} has no dtype of DLPack", core::long_name_of(tensor.dtype().scalar))
+            .c_str());
+  auto memory = std::make_unique<HostMemory>(host_memory(tensor));
+  const std::vector<i64> sizes = detail::bound_values(tensor.shape());
+  const std::vector<usize> shape(sizes.begin(), sizes.end());
+  void* data = memory->data;
+  nb::capsule owner(memory.get(),
+                    [](void* held) noexcept { delete static_cast<HostMemory*>(held); });
+  memory.release();
+  return Array(data, shape.size(), shape.data(), owner, nullptr, dtype, nb::device::cpu::value, 0);
+}
+
+// NumPy has none of bfloat16 and the 8-bit floats: these become float32, exactly.
+nb::object to_numpy(const Tensor& tensor) {
+  const DType dtype = tensor.dtype();
+  const bool has = !dtype.is_float() || (dtype.bytes() > 1 && dtype != dtypes::bf16);
+  const Tensor shown = has ? tensor : tensor.detach().cast(dtypes::f32);
+  return nb::cast(array_of<nb::ndarray<nb::numpy>>(shown));
+}
+
+nb::object to_array(const Tensor& tensor, nb::object dtype, nb::object copy) {
+  nb::object array = to_numpy(tensor);
+  if (!dtype.is_none()) array = array.attr("astype")(dtype, nb::arg("copy") = false);
+  if (!copy.is_none() && nb::cast<bool>(copy)) array = array.attr("copy")();
+  return array;
+}
+
+nb::object to_dlpack(nb::handle self, const nb::kwargs&) {
+  if (as_tensor(self).needs_grad())
+    throw nb::type_error("a tensor that needs gradients does not give its memory away; detach it");
+  nb::object array = nb::cast(array_of<nb::ndarray<nb::array_api>>(as_tensor(self)));
+  return array.attr("__dlpack__")();
+}
+
+int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+  try {
+    nb::object array = to_numpy(as_tensor(self));
+    if (PyObject_GetBuffer(array.ptr(), view, flags) != 0) return -1;
+    return 0;  // the view holds the array, which holds the memory
+  } catch (nb::python_error& error) {
+    error.restore();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_BufferError, error.what());
+  }
+  return -1;
+}
+
+}  // namespace
+
+PyType_Slot buffer_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(&get_buffer)},
+                              {0, nullptr}};
+
+void define_array(nb::class_<Tensor>& tensor) {
+  tensor.def(
+      "numpy", &to_numpy, nb::sig("def numpy(self) -> numpy.ndarray"),
+      "The values as an array of NumPy, over the tensor's own memory where the host sees it: "
+      "writing to one\nis writing to the other. bfloat16 and 8-bit floats, which NumPy "
+      "lacks, become float32.\n\n"
+      "Computes, and waits for, the tensor.\n\n"
+      ">>> (Tensor([1, 2]) * 3).numpy()\narray([3, 6], dtype=int32)");
+  tensor.def("__array__", &to_array, nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none(),
+             nb::sig("def __array__(self, dtype: object = None, copy: bool | None = None) -> "
+                     "numpy.ndarray"));
+  tensor.def("__dlpack__", &to_dlpack, nb::sig("def __dlpack__(self, **kwargs: object) -> object"),
+             "The values as a DLPack capsule, over the tensor's own memory where the host sees "
+             "it.\n\n>>> import numpy\n>>> numpy.from_dlpack(Tensor([1, 2]))\n"
+             "array([1, 2], dtype=int32)");
+  tensor.def(
+      "__dlpack_device__", [](const Tensor&) { return nb::make_tuple(nb::device::cpu::value, 0); },
+      nb::sig("def __dlpack_device__(self) -> tuple[int, int]"));
+  tensor.def("tolist", &to_list, nb::sig("def tolist(self) -> object"),
+             "The values as nested lists of numbers; of a tensor without axes the number.\n\n"
+             "Computes, and waits for, the tensor.\n\n"
+             ">>> Tensor([[1, 2], [3, 4]]).tolist()\n[[1, 2], [3, 4]]");
+  tensor.def("item", &to_item, nb::sig("def item(self) -> bool | int | float"),
+             "The only element, as a number.\n\nRaises ValueError where there are others or none."
+             "\n\n>>> Tensor([1.5]).item()\n1.5");
+}
+
+}  // namespace doorbell::python

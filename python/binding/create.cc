@@ -1,0 +1,252 @@
+// Tensors out of numbers, lists, bytes and arrays. Arrays are read by nanobind's ndarray, which
+// speaks DLPack and the buffer protocol.
+#include "python/binding/create.h"
+
+#include <fmt/format.h>
+#include <nanobind/ndarray.h>
+
+#include <memory>
+
+#include "python/binding/array.h"
+#include "tensor/api/storage.h"
+
+namespace doorbell::python {
+
+namespace {
+
+using HostArray = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
+
+// numbers and what they are, gathered from nested lists
+struct Leaves {
+  std::vector<Number> numbers;
+  std::vector<Tensor> tensors;  // instead of numbers, where the leaves are tensors or arrays
+  std::vector<i64> shape;       // of the lists
+};
+
+bool is_list(nb::handle object) {
+  return PyList_Check(object.ptr()) != 0 || PyTuple_Check(object.ptr()) != 0;
+}
+
+// Python's own limit of nesting is met before ours.
+void gather(nb::handle item, usize depth, Leaves& leaves) {
+  if (!is_list(item)) {
+    Number number = 0;
+    Tensor tensor;
+    if (is_tensor(item)) {
+      leaves.tensors.push_back(as_tensor(item));
+    } else if (read_number(item, &number)) {
+      leaves.numbers.push_back(number);
+    } else if (is_array(item) && tensor_of_array(item, &tensor)) {
+      leaves.tensors.push_back(tensor);
+    } else {
+      throw nb::type_error(fmt::format("{} within the data of a tensor, expected numbers",
+                                       nb::repr(item.type()).c_str())
+                               .c_str());
+    }
+    if (depth != leaves.shape.size())
+      throw nb::value_error(
+          fmt::format("a number at depth {} of nested lists, expected a list", depth).c_str());
+    return;
+  }
+  const i64 count = PySequence_Size(item.ptr());
+  const bool is_first = leaves.numbers.empty() && leaves.tensors.empty();
+  if (depth == leaves.shape.size() && is_first) {
+    leaves.shape.push_back(count);
+  } else if (depth >= leaves.shape.size() || leaves.shape[depth] != count) {
+    throw nb::value_error(fmt::format("a list of {} items beside lists of {} at depth {}", count,
+                                      depth < leaves.shape.size() ? leaves.shape[depth] : 0, depth)
+                              .c_str());
+  }
+  for (i64 i = 0; i < count; ++i)
+    gather(nb::handle(PySequence_Fast_GET_ITEM(item.ptr(), i)), depth + 1, leaves);
+}
+
+DType common_dtype(const std::vector<Number>& numbers) {
+  if (numbers.empty()) return dtypes::f32;
+  DType dtype = dtypes::bool_;
+  for (const Number& number : numbers) {
+    if (number.is_float()) return dtypes::f32;
+    const DType own = number.dtype();
+    if (own.bytes() > dtype.bytes()) dtype = own;
+  }
+  return dtype;
+}
+
+template <class T>
+Tensor tensor_of_numbers(const Leaves& leaves, DType layout, const TensorOptions& options) {
+  std::vector<T> data;
+  data.reserve(leaves.numbers.size());
+  for (const Number& n : leaves.numbers)
+    data.push_back(n.is_float() ? static_cast<T>(n.real()) : static_cast<T>(n.integer()));
+  return Tensor::from_bytes(std::as_bytes(std::span<const T>(data)), layout, leaves.shape, options);
+}
+
+Tensor tensor_of_leaves(const Leaves& leaves, const TensorOptions& options) {
+  if (!leaves.tensors.empty()) {
+    if (!leaves.numbers.empty())
+      throw nb::value_error("numbers beside tensors in one list; make them tensors too");
+    const Tensor all = Tensor::stack(leaves.tensors);
+    Shape shape(leaves.shape);
+    for (usize i = 1; i < static_cast<usize>(all.ndim()); ++i) shape.push_back(all.shape()[i]);
+    Tensor result = all.reshape(shape);
+    if (options.dtype) result = result.cast(*options.dtype);
+    return detail::finish(result, options);
+  }
+  const DType own = common_dtype(leaves.numbers);
+  TensorOptions rest = options;
+  rest.dtype = options.dtype.value_or(own);
+  // What the text says is exact in f64 and 64-bit integers too, where those are asked for.
+  if (*rest.dtype == dtypes::f64) return tensor_of_numbers<f64>(leaves, dtypes::f64, rest);
+  if (rest.dtype->is_int() && rest.dtype->bytes() == 8 && !own.is_float())
+    return tensor_of_numbers<i64>(leaves, dtypes::i64, rest);
+  if (own == dtypes::f32) return tensor_of_numbers<f32>(leaves, dtypes::f32, rest);
+  if (own == dtypes::i32) return tensor_of_numbers<i32>(leaves, dtypes::i32, rest);
+  return own == dtypes::i64 ? tensor_of_numbers<i64>(leaves, dtypes::i64, rest)
+                            : tensor_of_numbers<u8>(leaves, dtypes::bool_, rest);
+}
+
+std::vector<i64> shape_of(const auto& array) {
+  std::vector<i64> shape;
+  for (usize i = 0; i < array.ndim(); ++i) shape.push_back(static_cast<i64>(array.shape(i)));
+  return shape;
+}
+
+Tensor copy_of(const HostArray& array, const TensorOptions& options) {
+  DType dtype;
+  if (!dtype_of_dlpack(array.dtype(), &dtype))
+    throw nb::type_error("an array of a dtype that tensors do not have");
+  const std::span bytes(static_cast<const std::byte*>(array.data()), array.nbytes());
+  return Tensor::from_bytes(bytes, dtype, shape_of(array), options);
+}
+
+// Those that only know __array__ become arrays of NumPy.
+nb::object as_exchangeable(nb::handle object) {
+  if (nb::hasattr(object, "__dlpack__") || PyObject_CheckBuffer(object.ptr()) != 0)
+    return nb::borrow(object);
+  return nb::module_::import_("numpy").attr("asarray")(object);
+}
+
+Tensor tensor_of_bytes(nb::handle data, const TensorOptions& options) {
+  Py_buffer view;
+  if (PyObject_GetBuffer(data.ptr(), &view, PyBUF_SIMPLE) != 0) throw nb::python_error();
+  struct Release {
+    Py_buffer* view;
+    ~Release() { PyBuffer_Release(view); }
+  } release{&view};
+  const DType dtype = options.dtype.value_or(dtypes::u8);
+  if (view.len % dtype.bytes() != 0)
+    throw nb::value_error(fmt::format("{} bytes, not a multiple of the {} of {}", view.len,
+                                      dtype.bytes(), core::long_name_of(dtype.scalar))
+                              .c_str());
+  const std::span bytes(static_cast<const std::byte*>(view.buf), static_cast<usize>(view.len));
+  return Tensor::from_bytes(bytes, dtype, {static_cast<i64>(view.len) / dtype.bytes()}, options);
+}
+
+}  // namespace
+
+bool is_array(nb::handle object) {
+  return nb::hasattr(object, "__dlpack__") || nb::hasattr(object, "__array__") ||
+         (PyObject_CheckBuffer(object.ptr()) != 0 && PyBytes_Check(object.ptr()) == 0 &&
+          PyByteArray_Check(object.ptr()) == 0);
+}
+
+bool tensor_of_array(nb::handle object, Tensor* tensor) noexcept {
+  try {
+    *tensor = copy_of(nb::cast<HostArray>(as_exchangeable(object)), {});
+    return true;
+  } catch (...) {
+    PyErr_Clear();
+    return false;
+  }
+}
+
+Tensor make_tensor(nb::handle data, const TensorOptions& options) {
+  PyObject* object = data.ptr();
+  if (is_tensor(data)) {
+    Tensor copy = as_tensor(data).detach();
+    if (options.dtype) copy = copy.cast(*options.dtype);
+    return detail::finish(copy.clone(), options);
+  }
+  if (PyBytes_Check(object) != 0 || PyByteArray_Check(object) != 0)
+    return tensor_of_bytes(data, options);
+  if (data.is_none()) return Tensor::empty({0}, options);
+  if (nb::hasattr(data, "__fspath__") && !PyUnicode_Check(object))
+    return Tensor::from_file(nb::cast<std::string>(data.attr("__fspath__")()), options);
+  Leaves leaves;
+  if (!is_list(data) && !PyFloat_Check(object) && !PyLong_Check(object) && is_array(data)) {
+    HostArray array;
+    if (nb::try_cast(as_exchangeable(data), array)) return copy_of(array, options);
+    throw nb::type_error(fmt::format("{}: an array that is on another device, or of a dtype that "
+                                     "tensors do not have; copy it to the host first",
+                                     nb::repr(data.type()).c_str())
+                             .c_str());
+  }
+  if (PyUnicode_Check(object) || PyDict_Check(object))
+    throw nb::type_error(fmt::format("data of {}, expected numbers, lists, bytes or an array",
+                                     nb::repr(data.type()).c_str())
+                             .c_str());
+  if (PySequence_Check(object) && !is_list(data)) {  // range(3), say
+    const nb::object list = nb::steal(PySequence_List(object));
+    if (!list.is_valid()) throw nb::python_error();
+    gather(list, 0, leaves);
+  } else {
+    gather(data, 0, leaves);
+  }
+  return tensor_of_leaves(leaves, options);
+}
+
+Tensor share_array(nb::handle object) {
+  nb::ndarray<nb::ro> array;
+  if (is_tensor(object)) return as_tensor(object);
+  if (!nb::try_cast(as_exchangeable(object), array))
+    throw nb::type_error(fmt::format("{} shares no memory: it has neither __dlpack__ nor a buffer",
+                                     nb::repr(object.type()).c_str())
+                             .c_str());
+  DType dtype;
+  if (!dtype_of_dlpack(array.dtype(), &dtype))
+    throw nb::type_error("an array of a dtype that tensors do not have");
+  const std::string device = device_of_dlpack(array.device_type(), array.device_id());
+  i64 expected = 1;
+  for (usize i = array.ndim(); i-- > 0; expected *= static_cast<i64>(array.shape(i))) {
+    if (array.shape(i) != 1 && array.size() != 0 && array.stride(i) != expected)
+      throw nb::value_error(
+          "memory with strides cannot be shared; make it contiguous, or copy it "
+          "with Tensor(...)");
+  }
+  auto keeper = std::make_unique<nb::ndarray<nb::ro>>(array);
+  Tensor tensor = detail::wrap_memory(const_cast<void*>(array.data()), dtype, shape_of(array),
+                                      device, [held = keeper.get()] { release_later(held); });
+  keeper.release();
+  return tensor;
+}
+
+bool dtype_of_name(std::string_view name, DType* dtype) {
+  struct Alias {
+    std::string_view name;
+    DType dtype;
+  };
+  static constexpr Alias kAliases[] = {
+      {"bool_", dtypes::bool_},
+      {"half", dtypes::f16},
+      {"float", dtypes::f32},
+      {"double", dtypes::f64},
+      {"char", dtypes::i8},
+      {"short", dtypes::i16},
+      {"int", dtypes::i32},
+      {"long", dtypes::i64},
+      {"uchar", dtypes::u8},
+      {"ushort", dtypes::u16},
+      {"uint", dtypes::u32},
+      {"ulong", dtypes::u64},
+      {"fp8e4m3", dtypes::f8e4m3},
+      {"fp8e5m2", dtypes::f8e5m2},
+      {"fp8e4m3fnuz", dtypes::f8e4m3fnuz},
+      {"fp8e5m2fnuz", dtypes::f8e5m2fnuz},
+      {"float8_e4m3", dtypes::f8e4m3},
+  };
+  for (const Alias& alias : kAliases)
+    if (alias.name == name) return *dtype = alias.dtype, true;
+  return core::parse_dtype(name, dtype) && *dtype != dtypes::void_ && !dtype->is_index();
+}
+
+}  // namespace doorbell::python

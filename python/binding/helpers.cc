@@ -1,0 +1,266 @@
+// Python's forms of calls as C++'s. What they compute is the tensor API's.
+#include "python/binding/helpers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace doorbell::python {
+
+std::vector<Tensor> joined_tensors(nb::handle self, const nb::args& others) {
+  if (!is_tensor(self)) {
+    if (others.size() != 0) throw nb::type_error("either tensors or a list of tensors");
+    return tensors_of(nb::borrow<nb::args>(nb::make_tuple(self)));
+  }
+  std::vector<Tensor> tensors{as_tensor(self)};
+  if (others.size() != 0)
+    for (const Tensor& other : tensors_of(others)) tensors.push_back(other);
+  return tensors;
+}
+
+std::vector<Value> values_of(const nb::args& given) {
+  std::vector<Value> values(given.size());
+  for (usize i = 0; i < values.size(); ++i)
+    if (!read_value(given[i], &values[i]))
+      throw nb::type_error(
+          fmt::format("{}, expected tensors or numbers", nb::repr(given[i]).c_str()).c_str());
+  return values;
+}
+
+Tensor add_all(const Tensor& self, std::span<const Value> others) {
+  Tensor sum = self;
+  for (const Value& other : others) sum = sum.add(other);
+  return sum;
+}
+
+Tensor multiply_all(const Tensor& self, std::span<const Value> others) {
+  Tensor product = self;
+  for (const Value& other : others) product = product.mul(other);
+  return product;
+}
+
+Tensor arg_reduce(const Tensor& self, std::optional<i64> axis, bool keepdim, bool largest) {
+  if (axis) {
+    const ReduceOptions options{.keepdim = keepdim};
+    return largest ? self.argmax(*axis, options) : self.argmin(*axis, options);
+  }
+  const Tensor place = largest ? self.argmax() : self.argmin();
+  return keepdim ? place.reshape(Shape(static_cast<usize>(self.ndim()), 1)) : place;
+}
+
+namespace {
+
+// (a, b) of integers or sizes.
+std::pair<Size, Size> pair_of(nb::handle item, const char* what) {
+  Shape pair;
+  if (!read_shape(item, &pair) || pair.size() != 2)
+    throw nb::type_error(
+        fmt::format("{} of {}, expected two integers", what, nb::repr(item).c_str()).c_str());
+  return {pair[0], pair[1]};
+}
+
+void check_count(usize given, const Tensor& self, const char* what) {
+  if (given != static_cast<usize>(self.ndim()))
+    throw fail(ErrorKind::Invalid, "{} {} for shape {}", given, what, self.shape().str());
+}
+
+}  // namespace
+
+std::vector<std::pair<Size, Size>> windows_of(nb::handle windows, const Tensor& self) {
+  std::vector<std::pair<Size, Size>> result;
+  const nb::object items = nb::borrow(windows);
+  for (nb::handle item : items) {
+    if (item.is_none() && result.size() < static_cast<usize>(self.ndim()))
+      result.emplace_back(0, self.size(static_cast<i64>(result.size())));
+    else
+      result.push_back(pair_of(item, "a window"));
+  }
+  check_count(result.size(), self, "windows");
+  return result;
+}
+
+std::vector<std::pair<i64, i64>> padding_of(nb::handle padding, const Tensor& self) {
+  std::vector<std::pair<i64, i64>> result;
+  Ints flat;
+  if (read_ints(padding, &flat) && !flat.is_one) {  // PyTorch's: from the last axis on
+    const usize axes = flat.values.size() / 2;
+    if (flat.values.size() % 2 != 0 || axes > static_cast<usize>(self.ndim()))
+      throw fail(ErrorKind::Invalid, "{} amounts of padding for shape {}, expected two per axis",
+                 flat.values.size(), self.shape().str());
+    result.assign(static_cast<usize>(self.ndim()), {0, 0});
+    for (usize i = 0; i < axes; ++i)
+      result[result.size() - 1 - i] = {flat.values[2 * i], flat.values[2 * i + 1]};
+    return result;
+  }
+  if (flat.is_one) {
+    result.assign(static_cast<usize>(self.ndim()), {flat.values[0], flat.values[0]});
+    return result;
+  }
+  const nb::object items = nb::borrow(padding);
+  for (nb::handle item : items) {
+    if (item.is_none()) {
+      result.emplace_back(0, 0);
+      continue;
+    }
+    const auto [before, after] = pair_of(item, "padding");
+    result.emplace_back(before.value(), after.value());
+  }
+  check_count(result.size(), self, "pairs of padding");
+  return result;
+}
+
+AxisSizes axis_sizes(const nb::kwargs& sizes) {
+  AxisSizes result;
+  for (auto [name, size] : sizes)
+    result.emplace_back(nb::cast<std::string>(name), nb::cast<i64>(size));
+  return result;
+}
+
+Tensor repeat_each(const Tensor& self, const Ints& repeats, std::optional<i64> axis) {
+  if (repeats.is_one)
+    return axis ? self.repeat_interleave(repeats.values[0], *axis)
+                : self.repeat_interleave(repeats.values[0]);
+  if (axis) return self.repeat_interleave(repeats.values, *axis);
+  return self.flatten().repeat_interleave(repeats.values, 0);
+}
+
+Tensor roll_by(const Tensor& self, const Ints& shifts, const Axes& axes) {
+  if (!axes.all()) return self.roll(shifts.values, axes.axes());
+  if (shifts.values.size() != 1)
+    throw fail(ErrorKind::Invalid, "roll by {} shifts along no axes", shifts.values.size());
+  return self.roll(shifts.values[0]);
+}
+
+nb::tuple grid_of(const Tensor& self, std::span<const Tensor> others, const std::string& indexing) {
+  std::vector<Tensor> axes{self};
+  axes.insert(axes.end(), others.begin(), others.end());
+  const bool swapped = choose<bool>(indexing, {{"ij", false}, {"xy", true}}) && axes.size() > 1;
+  if (swapped) std::swap(axes[0], axes[1]);
+  Shape shape;
+  for (const Tensor& axis : axes) {
+    if (axis.ndim() > 1)
+      throw fail(ErrorKind::Invalid, "meshgrid of shape {}, expected vectors", axis.shape().str());
+    shape.push_back(axis.numel());
+  }
+  for (usize i = 0; i < axes.size(); ++i) {
+    Shape own(axes.size(), 1);
+    own[i] = shape[i];
+    axes[i] = axes[i].reshape(own).expand(shape);
+  }
+  if (swapped) std::swap(axes[0], axes[1]);
+  return tuple_of(axes);
+}
+
+nb::tuple unbound(const Tensor& self, i64 axis) {
+  std::vector<Tensor> parts;
+  for (const Tensor& part : self.split(1, axis)) parts.push_back(part.squeeze(axis));
+  return tuple_of(parts);
+}
+
+Tensor move_axis(const Tensor& self, i64 source, i64 destination) {
+  const i64 rank = self.ndim();
+  (void)self.size(source), (void)self.size(destination);  // throw for axes that are not there
+  std::vector<i64> order;
+  for (i64 axis = 0; axis < rank; ++axis)
+    if (axis != (source + rank) % rank) order.push_back(axis);
+  order.insert(order.begin() + (destination + rank) % rank, (source + rank) % rank);
+  return self.permute(order);
+}
+
+Tensor moved(const Tensor& self, nb::handle target) {
+  DType dtype;
+  DevicesArg devices;
+  const bool is_dtype = PyUnicode_Check(target.ptr())
+                            ? dtype_of_name(nb::cast<std::string>(target), &dtype)
+                            : !PyList_Check(target.ptr()) && !PyTuple_Check(target.ptr()) &&
+                                  !target.is_none() && read_dtype(target, &dtype);
+  if (is_dtype) return self.cast(dtype);
+  if (!read_devices(target, &devices))
+    throw nb::type_error(
+        fmt::format("to({}), expected a device or a dtype", nb::repr(target).c_str()).c_str());
+  return self.to(devices);
+}
+
+Tensor range_of(Number start, const std::optional<Num>& stop, Number step,
+                const TensorOptions& options) {
+  return stop ? Tensor::arange(start, stop->value, step, options)
+              : Tensor::arange(0, start, step, options);
+}
+
+Tensor bytes_as(nb::handle bytes, DType dtype, const Shape& shape, const DevicesArg& device) {
+  const TensorOptions options{.dtype = dtypes::u8, .device = device.joined()};
+  const Tensor all = make_tensor(bytes, options);
+  std::vector<std::byte> copy = all.to_bytes();
+  return Tensor::from_bytes(copy, dtype, shape, {.device = device.joined()});
+}
+
+Tensor convolve(const Tensor& self, const Tensor& weight, const Tensor& bias, i64 groups,
+                const Ints& stride, const Ints& dilation, nb::handle padding) {
+  Conv2dOptions options{.stride = stride.values, .dilation = dilation.values, .groups = groups};
+  if (PyUnicode_Check(padding.ptr())) {
+    options.same = choose<bool>(nb::cast<std::string>(padding), {{"same", true}, {"valid", false}});
+  } else {
+    Ints amounts;
+    if (!read_ints(padding, &amounts))
+      throw nb::type_error("padding of a convolution: integers, \"same\" or \"valid\"");
+    options.padding = amounts.values;
+  }
+  return self.conv2d(weight, bias, options);
+}
+
+PoolOptions pool_options(const std::optional<Ints>& stride, const Ints& dilation,
+                         const Ints& padding, bool ceil_mode) {
+  PoolOptions options{
+      .padding = padding.values, .dilation = dilation.values, .ceil_mode = ceil_mode};
+  if (stride) options.stride = stride->values;
+  return options;
+}
+
+nb::object max_pool(const Tensor& self, const std::vector<i64>& kernel, const PoolOptions& options,
+                    bool return_indices) {
+  if (return_indices) return to_python(self.max_pool2d_with_indices(kernel, options));
+  return nb::cast(self.max_pool2d(kernel, options));
+}
+
+Tensor average_pool(const Tensor& self, const std::vector<i64>& kernel, PoolOptions options,
+                    bool count_include_pad, std::optional<i64> divisor) {
+  options.count_include_pad = count_include_pad;
+  options.divisor_override = divisor;
+  return self.avg_pool2d(kernel, options);
+}
+
+std::vector<i64> spatial_size(const std::vector<i64>& size, usize axes) {
+  return {size.end() - static_cast<std::ptrdiff_t>(std::min(axes, size.size())), size.end()};
+}
+
+Resample resample_of(std::string_view mode) {
+  return choose<Resample>(mode, {{"nearest", Resample::Nearest},
+                                 {"nearest-exact", Resample::NearestExact},
+                                 {"linear", Resample::Linear},
+                                 {"bilinear", Resample::Linear},
+                                 {"trilinear", Resample::Linear},
+                                 {"bicubic", Resample::Bicubic},
+                                 {"area", Resample::Area}});
+}
+
+Tensor batch_norm(const Tensor& self, const Tensor& weight, const Tensor& bias, const Tensor& mean,
+                  const Tensor& invstd, i64 axis) {
+  if (axis == 1) return self.batchnorm(weight, bias, mean, invstd);
+  const Tensor front = move_axis(self, axis, 1);
+  return move_axis(front.batchnorm(weight, bias, mean, invstd), 1, axis);
+}
+
+Tensor attend(const Tensor& self, const Tensor& key, const Tensor& value, const Tensor& mask,
+              const AttentionOptions& options) {
+  return mask.defined() ? self.scaled_dot_product_attention(key, value, mask, options)
+                        : self.scaled_dot_product_attention(key, value, options);
+}
+
+Tensor run_all(const Tensor& self, nb::handle functions) {
+  nb::object x = nb::cast(self);
+  const nb::object all = nb::borrow(functions);
+  for (nb::handle function : all) x = function(x);
+  return nb::cast<Tensor>(x);
+}
+
+}  // namespace doorbell::python

@@ -1,0 +1,58 @@
+// What the entries of python/surface call where Python's form of a call is not C++'s: lists of
+// pairs, several functions under one name, results as tuples.
+#pragma once
+
+#include "python/binding/create.h"
+#include "python/binding/module.h"
+
+namespace doorbell::python {
+
+inline std::optional<Number> number_or_none(const std::optional<Num>& number) {
+  return number ? std::optional<Number>(number->value) : std::nullopt;
+}
+template <class List>
+nb::tuple tuple_of(const List& tensors) {
+  return nb::tuple(nb::cast(tensors));
+}
+// f(a, b), f([a, b]) and a.f(b).
+std::vector<Tensor> joined_tensors(nb::handle self, const nb::args& others);
+
+std::vector<Value> values_of(const nb::args& given);
+
+Tensor add_all(const Tensor& self, std::span<const Value> others);
+Tensor multiply_all(const Tensor& self, std::span<const Value> others);
+Tensor arg_reduce(const Tensor& self, std::optional<i64> axis, bool keepdim, bool largest);
+
+std::vector<std::pair<Size, Size>> windows_of(nb::handle windows, const Tensor& self);
+std::vector<std::pair<i64, i64>> padding_of(nb::handle padding, const Tensor& self);
+AxisSizes axis_sizes(const nb::kwargs& sizes);
+Tensor repeat_each(const Tensor& self, const Ints& repeats, std::optional<i64> axis);
+Tensor roll_by(const Tensor& self, const Ints& shifts, const Axes& axes);
+nb::tuple grid_of(const Tensor& self, std::span<const Tensor> others, const std::string& indexing);
+nb::tuple unbound(const Tensor& self, i64 axis);
+Tensor move_axis(const Tensor& self, i64 source, i64 destination);
+// To a device or a dtype.
+Tensor moved(const Tensor& self, nb::handle target);
+
+Tensor range_of(Number start, const std::optional<Num>& stop, Number step,
+                const TensorOptions& options);
+Tensor bytes_as(nb::handle bytes, DType dtype, const Shape& shape, const DevicesArg& device);
+
+Tensor convolve(const Tensor& self, const Tensor& weight, const Tensor& bias, i64 groups,
+                const Ints& stride, const Ints& dilation, nb::handle padding);
+PoolOptions pool_options(const std::optional<Ints>& stride, const Ints& dilation,
+                         const Ints& padding, bool ceil_mode);
+nb::object max_pool(const Tensor& self, const std::vector<i64>& kernel, const PoolOptions& options,
+                    bool return_indices);
+Tensor average_pool(const Tensor& self, const std::vector<i64>& kernel, PoolOptions options,
+                    bool count_include_pad, std::optional<i64> divisor);
+// The last of a whole shape, as many as a kernel has.
+std::vector<i64> spatial_size(const std::vector<i64>& size, usize axes);
+Resample resample_of(std::string_view mode);
+Tensor batch_norm(const Tensor& self, const Tensor& weight, const Tensor& bias, const Tensor& mean,
+                  const Tensor& invstd, i64 axis);
+Tensor attend(const Tensor& self, const Tensor& key, const Tensor& value, const Tensor& mask,
+              const AttentionOptions& options);
+Tensor run_all(const Tensor& self, nb::handle functions);
+
+}  // namespace doorbell::python

@@ -1,0 +1,29 @@
+// What module.cc puts together: each function adds one part of the module `_doorbell`.
+#pragma once
+
+#include "python/binding/arguments.h"
+
+namespace doorbell::python {
+
+using TensorClass = nb::class_<Tensor>;
+
+void define_errors(nb::module_& module);
+void define_dtypes(nb::module_& module);
+void define_sizes(nb::module_& module);
+TensorClass define_tensor(nb::module_& module);
+void define_operators(TensorClass& tensor);
+void define_indexing(TensorClass& tensor);
+void define_scopes(nb::module_& module);
+void define_devices(nb::module_& module);
+void define_jit(nb::module_& module);
+void define_layers(nb::module_& nn);
+void define_norms(nb::module_& nn);
+void define_optimizers(nb::module_& optim);
+void define_files(nb::module_& module);
+// Generated from tensor/api/methods and python/surface.
+void define_surface(TensorClass& tensor);
+
+// In place of Tensor's own str(), which cannot be called while jit captures.
+std::string text_of(const Tensor& tensor);
+
+}  // namespace doorbell::python

@@ -1,0 +1,266 @@
+// The class Tensor: making one, its properties, computing, changing, gradients. Methods that the
+// tables of tensor/api/methods declare come from python/surface; operators, brackets and arrays
+// have files of their own.
+#include <nanobind/nanobind.h>
+
+#include "python/binding/array.h"
+#include "python/binding/create.h"
+#include "python/binding/module.h"
+#include "tensor/api/build.h"
+#include "tensor/api/jit.h"
+
+namespace doorbell::python {
+
+extern PyType_Slot buffer_slots[];
+
+std::string text_of(const Tensor& tensor) {
+  const bool hidden = !tensor.defined() || detail::JitState::is_nested();
+  if (hidden)
+    return "<Tensor " + tensor.shape().str() + " of " +
+           std::string(core::long_name_of(tensor.dtype().scalar)) + ", being captured>";
+  (void)host_memory(tensor);  // computed and waited for without the lock
+  return tensor.str();
+}
+
+namespace {
+
+void construct(Tensor* self, nb::handle data, const std::optional<DTypeArg>& dtype,
+               const DevicesArg& device, bool requires_grad) {
+  new (self) Tensor(make_tensor(data, options_of(dtype, device, requires_grad)));
+}
+
+bool truth(const Tensor& self) {
+  if (self.numel() != 1)
+    throw fail(ErrorKind::Invalid,
+               "the truth of a tensor of shape {}: ask for any() or all() of it",
+               self.shape().str());
+  return self.cast(dtypes::bool_).item<bool>();
+}
+
+nb::object only(const Tensor& self, const char* what) {
+  return nb::cast(self).attr("item")().attr(what)();
+}
+
+nb::object format(nb::handle self, const nb::str& spec) {
+  const bool scalar = as_tensor(self).ndim() == 0;
+  const nb::object shown = scalar ? nb::object(self.attr("item")()) : nb::object(nb::str(self));
+  return shown.attr("__format__")(spec);
+}
+
+void backward(const Tensor& self, const MaybeTensor& gradient) {
+  nb::gil_scoped_release unlocked;
+  if (gradient.tensor.defined())
+    self.backward(gradient.tensor);
+  else
+    self.backward();
+}
+
+std::vector<Tensor> gradient_of(const Tensor& self, const nb::args& targets,
+                                const MaybeTensor& gradient) {
+  const std::vector<Tensor> wanted = tensors_of(targets);
+  nb::gil_scoped_release unlocked;
+  if (gradient.tensor.defined()) return self.gradient(wanted, gradient.tensor);
+  return self.gradient(wanted);
+}
+
+nb::object assign(nb::handle self, nb::handle given) {
+  Tensor& place = as_tensor(self);
+  if (is_tensor(given)) {
+    place.assign(as_tensor(given));
+    return nb::borrow(self);
+  }
+  Number number = 0;
+  const TensorOptions options{.dtype = place.dtype(), .device = place.device()};
+  if (read_number(given, &number))
+    place.assign(place.full_like(number));
+  else
+    place.assign(make_tensor(given, options));
+  return nb::borrow(self);
+}
+
+nb::object requires_grad_(nb::handle self, bool on) {
+  as_tensor(self).requires_grad(on);
+  return nb::borrow(self);
+}
+
+nb::object realize_all(nb::handle self, const nb::args& others) {
+  std::vector<Tensor> tensors = tensors_of(others);
+  tensors.insert(tensors.begin(), as_tensor(self));
+  realize(tensors);
+  return nb::borrow(self);
+}
+
+// By value: bytes, what they mean, and where they were.
+nb::tuple state_of(const Tensor& self) {
+  const HostMemory memory = host_memory(self);
+  return nb::make_tuple(
+      nb::bytes(static_cast<const char*>(memory.data), static_cast<usize>(self.nbytes())),
+      std::string(core::long_name_of(self.dtype().scalar)), to_python(self.max_shape()),
+      self.device(), self.is_leaf());
+}
+
+void set_state(Tensor* self, const nb::tuple& state) {
+  const nb::bytes bytes = nb::cast<nb::bytes>(state[0]);
+  DType dtype;
+  Shape shape;
+  if (!dtype_of_name(nb::cast<std::string>(state[1]), &dtype) || !read_shape(state[2], &shape))
+    throw nb::value_error("a pickle that no tensor was written to");
+  const std::span data(reinterpret_cast<const std::byte*>(bytes.c_str()), bytes.size());
+  const bool leaf = nb::cast<bool>(state[4]);
+  TensorOptions options{.device = nb::cast<std::string>(state[3]), .requires_grad = leaf};
+  try {
+    new (self) Tensor(Tensor::from_bytes(data, dtype, shape, options));
+  } catch (const Error&) {  // a device that this machine does not have
+    options.device.clear();
+    new (self) Tensor(Tensor::from_bytes(data, dtype, shape, options));
+  }
+}
+
+void define_properties(TensorClass& tensor) {
+  tensor
+      .def_prop_ro(
+          "shape", [](const Tensor& self) { return to_python(self.shape()); },
+          nb::sig("def shape(self) -> tuple[int, ...]"),
+          "The sizes of its axes.\n\n>>> Tensor.zeros(2, 3).shape\n(2, 3)")
+      .def_prop_ro(
+          "max_shape", [](const Tensor& self) { return to_python(self.max_shape()); },
+          nb::sig("def max_shape(self) -> tuple[int, ...]"),
+          "The shape with the largest that each size can be.")
+      .def_prop_ro("dtype", &Tensor::dtype,
+                   "The type of its elements.\n\n"
+                   ">>> Tensor([1.5]).dtype\ndtypes.float32")
+      .def_prop_ro("device", &Tensor::device,
+                   "The device it is on, or several with commas between them.\n\n"
+                   ">>> Tensor([1], device=\"CPU\").device\n'CPU'")
+      .def_prop_ro(
+          "devices", [](const Tensor& self) { return nb::tuple(nb::cast(self.devices())); },
+          nb::sig("def devices(self) -> tuple[str, ...]"), "The devices it is on.")
+      .def_prop_ro("shard_axis", &Tensor::shard_axis,
+                   "The axis along which its devices share it; None where it is on one, or on "
+                   "all of them.")
+      .def_prop_ro("ndim", &Tensor::ndim,
+                   "How many axes it has.\n\n"
+                   ">>> Tensor.zeros(2, 3).ndim\n2")
+      .def_prop_ro("nbytes", &Tensor::nbytes,
+                   "Bytes of all elements.\n\n"
+                   ">>> Tensor.zeros(2, 3).nbytes\n24")
+      .def_prop_ro("itemsize", &Tensor::element_size, "Bytes of an element.")
+      .def_prop_ro("T", &Tensor::T, "All axes reversed.\n\n>>> Tensor.zeros(2, 3).T.shape\n(3, 2)")
+      .def_prop_ro(
+          "mT", [](const Tensor& self) { return self.transpose(-2, -1); },
+          "The last two axes exchanged.")
+      .def_prop_ro("is_leaf", &Tensor::is_leaf, "Whether it is marked: backward() fills its grad.")
+      .def_prop_rw(
+          "requires_grad", &Tensor::needs_grad,
+          [](Tensor& self, bool on) { self.requires_grad(on); },
+          "Marked, or computed from what is. Setting it marks a leaf.\n\n"
+          ">>> w = Tensor([1.0], requires_grad=True)\n>>> (w * 2).requires_grad\nTrue")
+      .def_prop_rw(
+          "grad", [](const Tensor& self) { return to_python(self.grad()); },
+          [](Tensor& self, const MaybeTensor& grad) {
+            if (grad.tensor.defined())
+              self.set_grad(grad.tensor);
+            else
+              self.zero_grad();
+          },
+          nb::for_setter(nb::arg("grad").none()),
+          nb::for_getter(nb::sig("def grad(self) -> Tensor | None")),
+          nb::for_setter(nb::sig("def grad(self, grad: Tensor | None, /) -> None")),
+          "The gradient that backward() left; None before.");
+}
+
+void define_values(TensorClass& tensor) {
+  tensor
+      .def("realize", &realize_all, nb::sig("def realize(self, *others: Tensor) -> Tensor"),
+           "Computes it now, and others with it, which shares work; gives itself. Another thread "
+           "may run meanwhile.\n\n>>> (Tensor([1, 2]) * 2).realize()\ntensor([2, 4])")
+      .def("is_realized", &Tensor::is_realized, "Whether its value is in memory.")
+      .def("__repr__", &text_of)
+      .def("__str__", &text_of)
+      .def("__format__", &format, nb::sig("def __format__(self, spec: str, /) -> str"))
+      .def("__bool__", &truth, nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "__int__", [](const Tensor& self) { return only(self, "__int__"); },
+          nb::sig("def __int__(self) -> int"))
+      .def(
+          "__float__", [](const Tensor& self) { return only(self, "__float__"); },
+          nb::sig("def __float__(self) -> float"))
+      .def(
+          "__index__", [](const Tensor& self) { return only(self, "__index__"); },
+          nb::sig("def __index__(self) -> int"))
+      .def("__hash__",
+           [](const Tensor& self) {
+             return reinterpret_cast<std::uintptr_t>(detail::Access::unseen(self)) >> 4;
+           })
+      .def("__getstate__", &state_of, nb::sig("def __getstate__(self) -> tuple[object, ...]"))
+      .def("__setstate__", &set_state, nb::arg("state"),
+           nb::sig("def __setstate__(self, state: tuple[object, ...], /) -> None"))
+      .def("assign", &assign, nb::arg("x"),
+           nb::sig("def assign(self, x: Tensor | float | numpy.typing.ArrayLike) -> Tensor"),
+           "Gives it, and every other handle of it, another value of the same shape, dtype and "
+           "device; what was computed\nfrom the old one keeps that. Gives itself.\n\n"
+           "Raises ValueError for a value that does not fit.\n\n"
+           ">>> x = Tensor([1.0, 2.0])\n>>> y = x + 1\n>>> x.assign(Tensor([5.0, 6.0]))\n"
+           "tensor([5., 6.])\n>>> y\ntensor([2., 3.])")
+      .def(
+          "replace",
+          [](nb::handle self, const Tensor& x) {
+            as_tensor(self).replace(x);
+            return nb::borrow(self);
+          },
+          nb::arg("x"), nb::sig("def replace(self, x: Tensor) -> Tensor"),
+          "As assign, with any shape, dtype and device.\n\n>>> Tensor([1]).replace("
+          "Tensor([1.0, 2.0]))\ntensor([1., 2.])");
+}
+
+void define_gradients(TensorClass& tensor) {
+  tensor
+      .def("requires_grad_", &requires_grad_, nb::arg("requires_grad") = true,
+           nb::sig("def requires_grad_(self, requires_grad: bool = True) -> Tensor"),
+           "Marks a leaf, whose grad backward() fills; gives itself.")
+      .def("backward", &backward, nb::arg("gradient").none() = nb::none(),
+           nb::sig("def backward(self, gradient: Tensor | None = None) -> None"),
+           "Adds the gradient of this tensor to `grad` of every marked leaf it was computed from. "
+           "Without a gradient from\nabove it must be a scalar, or ValueError is raised.\n\n"
+           ">>> w = Tensor([1.0, 2.0], requires_grad=True)\n>>> (w * w).sum().backward()\n"
+           ">>> w.grad\ntensor([2., 4.])")
+      .def(
+          "gradient", &gradient_of, nb::arg("targets"), nb::arg("gradient").none() = nb::none(),
+          nb::sig("def gradient(self, *targets: Tensor, gradient: Tensor | None = None) -> "
+                  "list[Tensor]"),
+          "The gradients with respect to the targets; nothing is marked or filled, and they can "
+          "be differentiated again.\n\nRaises ValueError for a target it was not computed from.\n\n"
+          ">>> x = Tensor([2.0])\n>>> (x * x * x).gradient(x)\n[tensor([12.])]")
+      .def("zero_grad", &Tensor::zero_grad, "Forgets the gradient.")
+      .def(
+          "__deepcopy__",
+          [](const Tensor& self, nb::handle) {
+            return self.detach().clone().requires_grad(self.is_leaf());
+          },
+          nb::arg("memo"), nb::sig("def __deepcopy__(self, memo: object, /) -> Tensor"));
+}
+
+}  // namespace
+
+TensorClass define_tensor(nb::module_& module) {
+  TensorClass tensor(module, "Tensor", nb::type_slots(buffer_slots), nb::is_weak_referenceable(),
+                     "A lazy n-dimensional array: operations build a graph, and values are "
+                     "computed when they are asked for.\n\n"
+                     "Tensor(data, dtype=None, device=None, requires_grad=False): of numbers, "
+                     "nested lists, bytes, arrays, paths of\nfiles. Numbers without a fraction "
+                     "are int32 (int64 where they need it), others float32.\n\n"
+                     ">>> Tensor([[1, 2], [3, 4]]) * 2 + 1\ntensor([[3, 5],\n        [7, 9]])");
+  tensor_type = reinterpret_cast<PyTypeObject*>(tensor.ptr());
+  tensor.def("__init__", &construct, nb::arg("data").none(), nb::arg("dtype") = nb::none(),
+             nb::arg("device") = nb::none(), nb::arg("requires_grad") = false,
+             nb::sig("def __init__(self, data: object, dtype: DType | str | type | None = None, "
+                     "device: str | collections.abc.Sequence[str] | None = None, requires_grad: "
+                     "bool = False) -> None"));
+  define_properties(tensor);
+  define_values(tensor);
+  define_gradients(tensor);
+  define_array(tensor);
+  return tensor;
+}
+
+}  // namespace doorbell::python

@@ -1,0 +1,29 @@
+"""Named tuples that some methods of Tensor give."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from doorbell import Tensor
+
+
+class Picked(NamedTuple):
+    """Values taken from a tensor, and where they stood."""
+
+    values: Tensor
+    indices: Tensor
+
+
+class QR(NamedTuple):
+    """x = Q R."""
+
+    Q: Tensor
+    R: Tensor
+
+
+class SVD(NamedTuple):
+    """x = U diag(S) Vh."""
+
+    U: Tensor
+    S: Tensor
+    Vh: Tensor

@@ -1,0 +1,38 @@
+"""Writes the type stubs of the compiled module: nanobind's, with names that Tensor's methods hide made clear.
+
+usage: stub.py FOLDER OUTPUT        FOLDER is where the package doorbell can be imported from
+"""
+import re
+import subprocess
+import sys
+
+# Tensor has methods of these names, which within its class would stand for the types.
+HIDDEN = re.compile(r"(?<![\w.\"])(int|float|bool|type)\b(?!\()")
+
+
+def spelled_out(line):
+    """A line of a class with the builtin types by their full names."""
+    head, bracket, rest = line.partition("(")
+    return head + bracket + HIDDEN.sub(r"builtins.\1", rest)
+
+
+def main():
+    folder, output = sys.argv[1:]
+    subprocess.run([sys.executable, "-m", "nanobind.stubgen", "-q", "-P", "-i", folder, "-m", "doorbell._doorbell",
+                    "-o", output], check=True)
+    with open(output, encoding="utf-8") as file:
+        lines = file.read().split("\n")
+    within = False
+    for number, line in enumerate(lines):
+        if line and not line.startswith((" ", ")")):
+            within = line.startswith("class Tensor")
+        if within and line.startswith("    def "):
+            lines[number] = spelled_out(line)
+    first = next(i for i, line in enumerate(lines) if line.startswith(("from ", "import ")))
+    lines.insert(first, "import builtins")
+    with open(output, "w", encoding="utf-8") as file:
+        file.write("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()
