@@ -6,10 +6,12 @@ namespace {
 
 void put_operand(std::vector<u32>& words, std::vector<Patch>& patches, const Patch& place,
                  Operand operand) {
-  if (operand.is_slot())
+  if (operand.is_slot()) {
     patches.push_back(place);
-  else
+    patches.back().addend = operand.value;
+  } else {
     apply(place, operand.value, words);
+  }
 }
 
 }  // namespace

@@ -56,11 +56,20 @@ class CommandQueue {
  protected:
   // `count` zero words at the end; the index of the first.
   u32 add_words(u32 count);
+  u32 add_words(std::span<const u32> words) {
+    words_.insert(words_.end(), words.begin(), words.end());
+    return static_cast<u32>(words_.size() - words.size());
+  }
   // A constant, or a patch.
   void put(u32 word, Bits bits, Operand operand, u8 shift = 0);
   void put_64(u32 word, Operand operand) { put(word, Bits{63, 0}, operand); }
   // `count` zero words of data at a multiple of `alignment` words; the index of the first.
   u32 add_data(u32 count, u32 alignment);
+  // Right behind what is there.
+  u32 add_data(std::span<const u32> words) {
+    data_.insert(data_.end(), words.begin(), words.end());
+    return static_cast<u32>(data_.size() - words.size());
+  }
   void put_data(u32 word, Bits bits, Operand operand, u8 shift = 0);
   // The place will hold the address of data word `target`.
   void put_data_address(u32 word, Bits bits, u32 target, u8 shift = 0);

@@ -54,7 +54,7 @@ Result<void> HardwareQueue::push(std::span<const Piece> pieces, const Fence& aft
   }
   const Position end = timeline_.last();
   if (!waits) return place(pieces, end);
-  absl::InlinedVector<Piece, 4> all{Piece{prefix_->words()}};
+  absl::InlinedVector<Piece, 4> all{Piece::of(*prefix_)};
   all.insert(all.end(), pieces.begin(), pieces.end());
   return place(all, end);
 }
@@ -64,7 +64,7 @@ Result<Point> HardwareQueue::submit(const CommandQueue& commands, const Fence& a
         "commands with slots are for a bound queue");
   std::lock_guard lock(mutex_);
   TRY(const Position before, reserve(1));
-  const Piece pieces[] = {{commands.words()}, {end_words()}};
+  const Piece pieces[] = {Piece::of(commands), end_piece()};
   Result<void> pushed = push(pieces, after);
   if (!pushed) {
     skip();
@@ -73,16 +73,16 @@ Result<Point> HardwareQueue::submit(const CommandQueue& commands, const Fence& a
   return Point{this, before + 1};
 }
 
-std::span<const u32> HardwareQueue::end_words() {
+Piece HardwareQueue::end_piece() {
   if (!suffix_) suffix_ = make_commands();
   suffix_->clear();
   const Timeline::Place end = timeline_.where(timeline_.last());
   suffix_->signal(end.signal.address(), end.value);
-  return suffix_->words();
+  return Piece::of(*suffix_);
 }
 
 void HardwareQueue::skip() {
-  const Piece pieces[] = {{end_words()}};
+  const Piece pieces[] = {end_piece()};
   (void)push(pieces, {});  // a dead queue has nobody to deceive
 }
 

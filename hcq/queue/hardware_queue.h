@@ -34,6 +34,10 @@ struct BoundWords {
 struct Piece {
   std::span<const u32> words;
   BoundWords* bound = nullptr;
+  // What the words came from, where its data must be placed and its words relocated.
+  const CommandQueue* commands = nullptr;
+
+  static Piece of(const CommandQueue& commands) { return {commands.words(), nullptr, &commands}; }
 };
 
 class HardwareQueue {
@@ -76,9 +80,7 @@ class HardwareQueue {
     return timeline_.reached(position) == Timeline::Reached::Yes;
   }
   // It died, and takes nothing any more; wait() says why.
-  bool is_dead() const {
-    return timeline_.reached(timeline_.last()) == Timeline::Reached::Dead;
-  }
+  bool is_dead() const { return timeline_.reached(timeline_.last()) == Timeline::Reached::Dead; }
   // Nothing runs, and nothing waits to.
   bool idle() const { return done(timeline_.last()); }
   // Spins, then blocks. Reports what went wrong on the queue, or that it hangs.
@@ -129,7 +131,7 @@ class HardwareQueue {
   };
   void retire(Retired retired);
   // Raises last(); valid until called again.
-  std::span<const u32> end_words();
+  Piece end_piece();
   Result<void> wait_slow(Position position, u64 timeout_ns);
   Error hang(Position position, u64 timeout_ns);
   Error dead(Position position);

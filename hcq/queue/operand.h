@@ -18,7 +18,7 @@ struct GpuAddr {
 struct Operand {
   static constexpr u32 kNoSlot = ~u32{0};
 
-  u64 value = 0;       // where there is no slot
+  u64 value = 0;       // what is added to the slot's, where there is one
   u32 slot = kNoSlot;  // in the table that a replay brings
 
   Operand() = default;
@@ -33,6 +33,11 @@ struct Operand {
   }
 
   constexpr bool is_slot() const { return slot != kNoSlot; }
+  constexpr Operand operator+(u64 more) const {
+    Operand sum = *this;
+    sum.value += more;
+    return sum;
+  }
 };
 
 }  // namespace doorbell::hcq

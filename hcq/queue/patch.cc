@@ -6,7 +6,7 @@
 namespace doorbell::hcq {
 
 void apply(const Patch& patch, u64 value, std::span<u32> words) {
-  value >>= patch.shift;
+  value = (value + patch.addend) >> patch.shift;
   if (patch.bits.lo == 0 && patch.bits.hi == 63) {
     CHECK(patch.word + 2 <= words.size(), "patch of word {} in {} words", patch.word, words.size());
     // memcpy, because a command may be read as 64-bit numbers.

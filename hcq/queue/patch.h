@@ -1,5 +1,6 @@
 // Patch: a place in recorded words that is written anew before a replay: the bits `bits` after
-// `word` get the slot's value shifted right. Which slot holds what is decided by whoever records.
+// `word` get the slot's value, with `addend`, shifted right. Which slot holds what is decided by
+// whoever records.
 #pragma once
 
 #include <span>
@@ -13,6 +14,7 @@ struct Patch {
   Bits bits;  // at most 64
   u8 shift;   // the place holds value >> shift, cut to its width: two patches make a split address
   u32 slot;
+  u64 addend = 0;
 };
 
 // Writes one place. Other bits stay.

@@ -145,4 +145,37 @@ struct ScratchResource {
 };
 static_assert(sound<ScratchResource>());
 
+// [torvalds/linux gc_10_3_0_sh_mask.h SQ_BUF_RSRC_WORD3__INDEX_STRIDE]
+enum class IndexStride : u8 { Items8, Items16, Items32, Items64 };
+
+// The format word of a ScratchResource on gfx10. With add_tid_enable an item's offset counts in
+// elements of one word, of which `index_stride` items' lie side by side.
+// [torvalds/linux gc_10_3_0_sh_mask.h SQ_BUF_RSRC_WORD3; Mesa src/amd/compiler
+// aco_instruction_selection.cpp, get_scratch_resource()]
+struct ScratchFormatGfx10 {
+  static constexpr u32 kWords = 1;
+  static constexpr u8 kFormat32Float = 0x16;
+  static constexpr u8 kOutOfBoundsRaw = 3;
+  u8 dst_sel_x = 0, dst_sel_y = 0, dst_sel_z = 0, dst_sel_w = 0;
+  u8 format = kFormat32Float;
+  IndexStride index_stride = IndexStride::Items32;
+  bool add_tid_enable = true;
+  bool resource_level = true;
+  u8 oob_select = kOutOfBoundsRaw;
+  u8 type = 0;
+  static constexpr void fields(auto& p, auto f) {
+    f("dst_sel_x", word(0, 2, 0), p.dst_sel_x);
+    f("dst_sel_y", word(0, 5, 3), p.dst_sel_y);
+    f("dst_sel_z", word(0, 8, 6), p.dst_sel_z);
+    f("dst_sel_w", word(0, 11, 9), p.dst_sel_w);
+    f("format", word(0, 18, 12), p.format);
+    f("index_stride", word(0, 22, 21), p.index_stride);
+    f("add_tid_enable", word(0, 23, 23), p.add_tid_enable);
+    f("resource_level", word(0, 24, 24), p.resource_level);
+    f("oob_select", word(0, 29, 28), p.oob_select);
+    f("type", word(0, 31, 30), p.type);
+  }
+};
+static_assert(sound<ScratchFormatGfx10>());
+
 }  // namespace doorbell::amd::hw

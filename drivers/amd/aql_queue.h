@@ -1,0 +1,30 @@
+// AqlQueue: an AQL queue. Packets go into the ring, bound ones too, since an AQL ring has no jumps
+// of its own; what they refer to lies in the argument ring, or behind the bound words.
+#pragma once
+
+#include "drivers/amd/queue.h"
+#include "drivers/amd/scratch.h"
+
+namespace doorbell::amd {
+
+class AqlQueue final : public AmdQueue {
+ public:
+  static Result<std::unique_ptr<AmdQueue>> make(Parts parts, AmdDevice& device);
+
+  std::unique_ptr<hcq::CommandQueue> make_commands() override;
+  // The command processor takes the place of private memory from the queue's descriptor.
+  void set_scratch(const Scratch& scratch);
+
+ protected:
+  Result<void> assemble(std::span<const hcq::Piece> pieces) override;
+
+ private:
+  using AmdQueue::AmdQueue;
+  Result<void> make_fixed_packets();
+
+  // The packets that end a submission and the one for fresh code; their buffers never change.
+  std::vector<u32> code_words_, interrupt_words_;
+  u64 code_epoch_ = 0;
+};
+
+}  // namespace doorbell::amd

@@ -1,0 +1,133 @@
+// The table of chips.
+#include "drivers/amd/caps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace doorbell::amd {
+namespace {
+
+constexpr Caps gfx9(std::string_view arch, u64 target) {
+  Caps caps;
+  caps.arch = arch;
+  caps.target = target;
+  caps.generation = hw::Generation::Gfx9;
+  caps.cache_control = CacheControl::Coher;
+  caps.has_wave32 = false;
+  caps.sdma_fence_mtype = false;
+  caps.scratch_ring = ScratchRing::Gfx9;
+  caps.sdma_copy_bytes = u64{1} << 22;
+  caps.scratch_granule = 1024;
+  caps.scratch_waves_per_engine = false;
+  caps.saved_vgpr_bytes = 0x80000;
+  caps.saved_unit_waves = 40;
+  caps.saved_engine_waves = 512;
+  caps.control_stack_wave_bytes = 8;
+  return caps;
+}
+
+constexpr Caps gfx10(std::string_view arch, u64 target) {
+  Caps caps;
+  caps.arch = arch;
+  caps.target = target;
+  caps.generation = hw::Generation::Gfx10;
+  caps.scratch_ring = ScratchRing::Gfx9;
+  caps.sdma_copy_bytes = u64{1} << 30;
+  caps.architected_scratch = false;
+  caps.scratch_granule = 1024;
+  caps.scratch_waves_per_engine = false;
+  caps.saved_vgpr_bytes = 0x40000;
+  caps.control_stack_limit = 0x7000;
+  return caps;
+}
+
+// `vgpr_bytes` is 0x60000 where a compute unit has one and a half times the registers.
+constexpr Caps gfx11(std::string_view arch, u64 target, u32 vgpr_bytes) {
+  Caps caps;
+  caps.arch = arch;
+  caps.target = target;
+  caps.generation = hw::Generation::Gfx11;
+  caps.sdma_copy_bytes = u64{1} << 30;
+  caps.privileged_waves = true;
+  caps.saved_vgpr_bytes = vgpr_bytes;
+  return caps;
+}
+
+constexpr Caps gfx12(std::string_view arch, u64 target) {
+  Caps caps = gfx11(arch, target, 0x60000);
+  caps.generation = hw::Generation::Gfx12;
+  caps.scratch_ring = ScratchRing::Gfx12;
+  caps.privileged_waves = false;
+  return caps;
+}
+
+// Register files, control stacks and the limit of gfx10's: Linux kfd_queue.c,
+// kfd_get_vgpr_size_per_cu() and kfd_queue_ctx_save_restore_size(). Privileged waves and the
+// scratch granules: tinygrad ops_amd.py, AMDProgram and _ensure_has_local_memory(). Copy limits:
+// Linux sdma_v4_4_2.c, sdma_v5_2.c, sdma_v6_0.c, sdma_v7_0.c, copy_max_bytes.
+constexpr Caps kTable[] = {
+    gfx9("gfx942", 90402),
+    gfx9("gfx950", 90500),
+    gfx10("gfx1030", 100300),
+    gfx11("gfx1100", 110000, 0x60000),
+    gfx11("gfx1101", 110001, 0x60000),
+    gfx11("gfx1102", 110002, 0x40000),
+    gfx11("gfx1103", 110003, 0x40000),
+    gfx11("gfx1150", 110500, 0x40000),
+    gfx11("gfx1151", 110501, 0x60000),
+    gfx12("gfx1200", 120000),
+    gfx12("gfx1201", 120001),
+};
+
+constexpr u64 kPage = 4096;
+constexpr u64 kSaveHeaderBytes = 40;    // kfd_queue.c: SIZEOF_HSA_USER_CONTEXT_SAVE_AREA_HEADER
+constexpr u64 kDebugBytesPerWave = 32;  // kfd_queue.c: DEBUGGER_BYTES_PER_WAVE
+
+constexpr u64 round_up(u64 value, u64 to) { return (value + to - 1) / to * to; }
+
+}  // namespace
+
+const Caps* find_caps(u64 gfx_target_version) {
+  const auto* found = std::find_if(std::begin(kTable), std::end(kTable), [&](const Caps& caps) {
+    return caps.target == gfx_target_version;
+  });
+  return found == std::end(kTable) ? nullptr : found;
+}
+
+std::string known_archs() {
+  std::string names;
+  for (const Caps& caps : kTable)
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", caps.arch);
+  return names;
+}
+
+std::string arch_name(u64 gfx_target_version) {
+  return fmt::format("gfx{}{:x}{:x}", gfx_target_version / 10000, gfx_target_version / 100 % 100,
+                     gfx_target_version % 100);
+}
+
+SaveArea save_area_of(const Caps& caps, const NodeProperties& properties) {
+  const u64 units = properties.compute_units(), engines = properties.shader_engines();
+  const u64 waves = std::min<u64>(units * caps.saved_unit_waves, engines * caps.saved_engine_waves);
+  constexpr u64 kLeastLocalBytes = 0x10000;
+  const u64 local = std::max<u64>(kLeastLocalBytes, properties.lds_size_in_kb << 10);
+  const u64 group_data = round_up(
+      units * (caps.saved_vgpr_bytes + caps.saved_sgpr_bytes + local + caps.saved_hardware_bytes),
+      kPage);
+  const u64 stack =
+      std::min<u64>(round_up(kSaveHeaderBytes + waves * caps.control_stack_wave_bytes + 8, kPage),
+                    caps.control_stack_limit);
+  SaveArea area;
+  // What the kernel tells counts; what it does not, it computes as above.
+  area.control_stack_bytes =
+      static_cast<u32>(properties.ctl_stack_size != 0 ? properties.ctl_stack_size : stack);
+  area.context_bytes = static_cast<u32>(
+      properties.cwsr_size != 0 ? properties.cwsr_size : area.control_stack_bytes + group_data);
+  const u64 debug = round_up(waves * kDebugBytesPerWave, 64);
+  area.total_bytes = round_up((area.context_bytes + debug) * properties.num_xcc, kPage);
+  return area;
+}
+
+}  // namespace doorbell::amd

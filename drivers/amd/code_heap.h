@@ -1,0 +1,57 @@
+// CodeHeap: executable memory of a device, in pieces of large buffer objects: most kernels are a
+// few hundred bytes. Writing code there is the program's.
+//
+// Thread safety: all functions may be called from any thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "drivers/amd/kernel/kfd_gpu.h"
+#include "hcq/memory/tlsf.h"
+#include "hcq/signal/fence.h"
+
+namespace doorbell::amd {
+
+class CodeHeap {
+ public:
+  struct Place {
+    u64 address = 0;  // 0: none
+    u64 bytes = 0;
+  };
+
+  explicit CodeHeap(KfdGpu& gpu) : gpu_(gpu) {}
+
+  Result<Place> allocate(u64 bytes, u64 alignment, const std::string& kernel);
+  // Given to others once `until` is done; never waits.
+  void release(const Place& place, hcq::Fence until);
+  // The kernel whose code lies at `address`, or empty.
+  std::string name_at(u64 address) const;
+
+ private:
+  struct Chunk {
+    std::unique_ptr<KfdMemory> memory;
+    hcq::Tlsf free;
+  };
+  struct Kernel {
+    u64 bytes;
+    std::string name;
+  };
+  struct Retired {
+    Place place;
+    hcq::Fence until;
+  };
+  Result<u64> allocate_in_chunk(u64 bytes, u64 alignment);
+  void sweep();
+
+  KfdGpu& gpu_;
+  mutable std::mutex mutex_;  // guards what follows
+  std::vector<Chunk> chunks_;
+  std::map<u64, Kernel> kernels_;  // by address
+  std::vector<Retired> retired_;
+};
+
+}  // namespace doorbell::amd

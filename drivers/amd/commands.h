@@ -1,0 +1,78 @@
+// Commands: the part that AMD's command queues share: records of hw/ become words at the end of the
+// words or of the data, and their fields take operands. Sequences are pm4_commands.h's,
+// aql_commands.h's and sdma_commands.h's.
+#pragma once
+
+#include <string_view>
+
+#include "base/bits/record.h"
+#include "hcq/queue/command_queue.h"
+
+namespace doorbell::amd {
+
+// Where a field lies in its record's words, as a patch wants it.
+struct Place {
+  u32 word = 0;
+  Bits bits{0, 0};
+  u8 shift = 0;
+};
+
+template <class T>
+consteval Place place_of(std::string_view name) {
+  Place found;
+  bool known = false;
+  T record{};
+  T::fields(record, [&](const char* field, Bits bits, const auto&, Shift shift = {}) {
+    if (name != field) return;
+    known = true;
+    const unsigned word = bits.lo / 32 * 32;
+    found = {word / 32, Bits{bits.hi - word, bits.lo - word}, static_cast<u8>(shift.count)};
+    // An aligned address that fills two words is one 64-bit store.
+    if (found.shift == found.bits.lo && found.bits.hi == 63) found = {word / 32, Bits{63, 0}, 0};
+  });
+  CHECK(known);
+  return found;
+}
+
+class Commands : public hcq::CommandQueue {
+ protected:
+  enum class Area : u8 { Words, Data };
+
+  explicit Commands(Area area) : area_(area) {}
+
+  // Words at the end of the area; the index of the first.
+  u32 append(std::span<const u32> words) {
+    if (area_ == Area::Words) return add_words(words);
+    const u32 at = add_data(words);
+    data_appended();
+    return at;
+  }
+  virtual void data_appended() {}
+  template <class T>
+  u32 emit(const T& record) {
+    return append(encode(record));
+  }
+  // A field of a record that was emitted at `at`.
+  void set(u32 at, const Place& place, hcq::Operand value) {
+    if (area_ == Area::Words)
+      put(at + place.word, place.bits, value, place.shift);
+    else
+      put_data(at + place.word, place.bits, value, place.shift);
+  }
+  // The same for half of a 64-bit value in a field of 32 bits.
+  void set_half(u32 at, Place place, hcq::Operand value, bool high) {
+    if (value.is_slot())
+      place.shift = high ? 32 : 0;
+    else
+      value.value = high ? value.value >> 32 : value.value & ~u32{0};
+    set(at, place, value);
+  }
+  u32 area_size() const {
+    return static_cast<u32>(area_ == Area::Words ? words().size() : data().size());
+  }
+
+ private:
+  const Area area_;
+};
+
+}  // namespace doorbell::amd

@@ -1,0 +1,29 @@
+// ComputeQueue: a PM4 queue. Bound words are jumped to; others lie in the ring, or, where there are
+// many or several XCCs that predicates tell apart, in the argument ring and are jumped to as well.
+#pragma once
+
+#include "drivers/amd/queue.h"
+
+namespace doorbell::amd {
+
+class ComputeQueue final : public AmdQueue {
+ public:
+  static Result<std::unique_ptr<AmdQueue>> make(Parts parts, AmdDevice& device);
+
+  std::unique_ptr<hcq::CommandQueue> make_commands() override;
+
+ protected:
+  Result<void> assemble(std::span<const hcq::Piece> pieces) override;
+
+ private:
+  using AmdQueue::AmdQueue;
+  void make_fixed_words();
+  Result<void> jump(u64 address, u64 count);
+  // Moves what lies in words_ from `first` on into the argument ring, if it must not be in a ring.
+  Result<void> move_out(usize first);
+
+  std::vector<u32> code_words_, barrier_words_, interrupt_words_;
+  u64 code_epoch_ = 0;  // of the device's code that this queue's caches have seen
+};
+
+}  // namespace doorbell::amd

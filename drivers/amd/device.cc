@@ -1,0 +1,211 @@
+// Opening a device, and its death.
+#include "drivers/amd/device.h"
+
+#include <fmt/format.h>
+
+#include "base/os/host.h"
+#include "drivers/amd/aql_queue.h"
+#include "drivers/amd/compute_queue.h"
+#include "drivers/amd/program.h"
+#include "drivers/amd/sdma_queue.h"
+
+namespace doorbell::amd {
+namespace {
+
+Result<usize> pick(const core::DeviceSpec& spec, const Kfd& kfd) {
+  const usize count = kfd.nodes().size();
+  usize index = static_cast<usize>(spec.ordinal);
+  if (!spec.indices.empty()) {
+    if (index >= spec.indices.size())
+      return fail(ErrorKind::NotFound, "{}: DEV shows {} GPUs of this interface", spec.name,
+                  spec.indices.size());
+    index = static_cast<usize>(spec.indices[index]);
+  }
+  if (count == 0)
+    return fail(ErrorKind::NotFound,
+                "the kernel's topology has no AMD GPU that this process may "
+                "use");
+  if (index >= count)
+    return fail(ErrorKind::NotFound, "{}: GPU {} of {} that the kernel shows", spec.name, index,
+                count);
+  return index;
+}
+
+bool wants_aql(const Options& options, const Node& node) {
+  if (options.packets == Options::Packets::ByChip) return node.properties.num_xcc > 1;
+  return options.packets == Options::Packets::Aql;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<AmdDevice>> AmdDevice::open(core::DeviceSpec spec, std::shared_ptr<Kfd> kfd,
+                                                   const Options& options) {
+  TRY(const usize index, pick(spec, *kfd));
+  const Node& node = kfd->nodes()[index];
+  const u64 target = node.properties.gfx_target_version;
+  const Caps* caps = find_caps(target);
+  if (caps == nullptr)
+    return fail(ErrorKind::Unsupported,
+                "GPU {} is a {}, which this driver does not know; it "
+                "knows {}",
+                index, arch_name(target), known_archs());
+  if (!spec.arch.empty() && spec.arch != caps->arch)
+    return fail(ErrorKind::Invalid, "GPU {} is a {}, DEV wants {}", index, caps->arch, spec.arch);
+  spec.arch = caps->arch;
+  TRY(KfdGpu * gpu, kfd->gpu(index));
+  std::unique_ptr<AmdDevice> device(
+      new AmdDevice(std::move(spec), std::move(kfd), *gpu, *caps, options));
+  TRY(device->start(options));
+  return device;
+}
+
+AmdDevice::AmdDevice(core::DeviceSpec spec, std::shared_ptr<Kfd> kfd, KfdGpu& gpu, const Caps& caps,
+                     const Options& options)
+    : Device(std::move(spec)),
+      kfd_(std::move(kfd)),
+      gpu_(gpu),
+      caps_(caps),
+      clock_(options.clock != nullptr ? *options.clock : os::host_clock()),
+      queue_memory_(gpu),
+      code_(gpu),
+      scratch_(gpu, caps),
+      vram_(new VramAllocator(gpu, *this, options.sdma)),
+      allocator_(name(), std::unique_ptr<core::Allocator>(vram_), options.max_cached) {}
+
+Result<void> AmdDevice::start(const Options& options) {
+  TRY(base_ticks_, gpu_.clock_ticks());
+  base_ns_ = clock_.now_ns();
+  hcq::HardwareQueue::Parts parts;
+  parts.device = name();
+  parts.memory = &queue_memory_;
+  parts.signals = &kfd_->signals();
+  parts.clock = &clock_;
+  parts.event = &kfd_->events();
+  parts.timeline_limit = options.timeline_limit;
+  parts.timeout_ns = options.timeout_ns;
+  parts.name = "compute";
+  if (wants_aql(options, gpu_.node())) {
+    TRY(compute_, AqlQueue::make(parts, *this));
+  } else {
+    TRY(compute_, ComputeQueue::make(parts, *this));
+  }
+  if (options.sdma) {
+    parts.name = "copy";
+    TRY(copy_, SdmaQueue::make(parts, *this));
+  }
+  launch_ = compute_->make_commands();
+  kfd_->events().add_listener(gpu_.id(), *this);
+  return {};
+}
+
+// Memory goes only when no queue may use it any more.
+AmdDevice::~AmdDevice() {
+  kfd_->events().remove_listener(*this);
+  launch_.reset();
+  allocator_.flush();
+  vram_->close();
+  compute_.reset();
+  copy_.reset();
+}
+
+Result<std::unique_ptr<core::Program>> AmdDevice::load(const core::Binary& binary) {
+  Result<std::unique_ptr<core::Program>> program = AmdProgram::make(binary, *this);
+  if (!program) program.error().device = name();
+  return program;
+}
+
+Result<void> AmdDevice::synchronize() {
+  Result<void> compute = compute_->synchronize();
+  if (copy_ == nullptr) return compute;
+  Result<void> copy = copy_->synchronize();
+  return compute ? std::move(copy) : std::move(compute);
+}
+
+std::string AmdDevice::description() const {
+  const NodeProperties& properties = gpu_.node().properties;
+  const u64 units = properties.compute_units() * properties.num_xcc;
+  return fmt::format("{}, {} compute units{}", caps_.arch, units,
+                     xccs() > 1 ? fmt::format(" on {} XCCs", xccs()) : "");
+}
+
+u32 AmdDevice::local_bytes() const {
+  return static_cast<u32>(gpu_.node().properties.lds_size_in_kb << 10);
+}
+
+Result<hcq::GpuAddr> AmdDevice::address_of(const core::Buffer& buffer) {
+  const core::Allocation& memory = buffer.memory();
+  if (&buffer.device() == this) return hcq::GpuAddr{memory.address};
+  const auto* peer = dynamic_cast<const AmdDevice*>(&buffer.device());
+  if (peer == nullptr || &peer->kfd() != kfd_.get() || memory.opaque == nullptr)
+    return fail(ErrorKind::Unsupported, "{} cannot reach memory of {}", name(),
+                buffer.device().name());
+  TRY(static_cast<KfdMemory*>(memory.opaque)->map_to(gpu_));
+  return hcq::GpuAddr{memory.address};
+}
+
+Result<void> AmdDevice::write_code(u64 address, std::span<const u8> bytes) {
+  TRY(vram_->write(address, bytes.data(), bytes.size()));
+  code_epoch_.fetch_add(1, std::memory_order_release);
+  return {};
+}
+
+Result<Scratch> AmdDevice::scratch(u32 item_bytes) {
+  TRY(const Scratch scratch, scratch_.get(item_bytes));
+  if (auto* aql = dynamic_cast<AqlQueue*>(compute_.get()); aql != nullptr && scratch.address != 0)
+    aql->set_scratch(scratch);
+  return scratch;
+}
+
+Result<void> AmdDevice::launch(const hcq::Launch& launch, const std::string& name) {
+  std::lock_guard lock(launch_mutex_);
+  launch_->clear();
+  launch_->exec(launch);
+  const bool copies = copy_ != nullptr && !copy_->idle();
+  TRY(const hcq::Point point,
+      compute_->submit(*launch_, copies ? hcq::Fence(copy_->last()) : hcq::Fence()));
+  compute_->note_launch(point.position, name);
+  return {};
+}
+
+const std::string& AmdDevice::keep_name(const std::string& name) {
+  std::lock_guard lock(names_mutex_);
+  return *names_.insert(name).first;
+}
+
+u64 AmdDevice::to_ns(u64 ticks) const {
+  const f64 ns_per_tick = 1e9 / static_cast<f64>(caps_.timestamp_hz);
+  const i64 passed = static_cast<i64>(ticks - base_ticks_);
+  return base_ns_ + static_cast<u64>(static_cast<i64>(static_cast<f64>(passed) * ns_per_tick));
+}
+
+// ---- faults
+// ----------------------------------------------------------------------------------------
+
+void AmdDevice::on_memory_exception(const hw::KfdMemoryException& exception) {
+  std::string why;
+  const auto add = [&](bool is, const char* what) {
+    if (is) why += fmt::format("{}{}", why.empty() ? "" : ", ", what);
+  };
+  add(exception.not_present != 0, "no page is there");
+  add(exception.read_only != 0, "it may not be written");
+  add(exception.no_execute != 0, "it may not be executed");
+  add(exception.error_type == hw::kKfdMemSramEcc, "its bits were corrupt (ECC)");
+  add(exception.error_type == hw::kKfdMemPoisonConsumed, "it was poisoned");
+  die(fail(ErrorKind::DeviceLost, "{}: memory fault at {:#x}{}, {}: {}", name(), exception.va,
+           exception.imprecise != 0 ? " or near it" : "", kfd_->describe(exception.va),
+           why.empty() ? "the kernel does not say why" : why));
+}
+
+void AmdDevice::on_hw_exception(const hw::KfdHwException& exception) {
+  die(fail(ErrorKind::DeviceLost, "{}: the GPU {}; {} was reset{}", name(),
+           exception.reset_cause == hw::kKfdResetEcc ? "has corrupt memory (ECC)" : "hangs",
+           exception.reset_type == hw::kKfdResetWholeGpu ? "all of it" : "the engine",
+           exception.memory_lost != 0 ? ", and its memory is lost" : ""));
+}
+
+void AmdDevice::die(const Error& why) {
+  compute_->die(why);
+  if (copy_ != nullptr) copy_->die(why);
+}
+
+}  // namespace doorbell::amd

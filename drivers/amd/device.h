@@ -1,0 +1,98 @@
+// AmdDevice: a GPU that this process drives through /dev/kfd: a compute queue, a copy queue, memory
+// of its own, code, private memory of kernels. What chips differ in is caps.h's, what the kernel is
+// told is kernel/'s.
+//
+// Thread safety: all functions may be called from any thread.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "base/os/clock.h"
+#include "core/device/caching_allocator.h"
+#include "drivers/amd/allocator.h"
+#include "drivers/amd/caps.h"
+#include "drivers/amd/code_heap.h"
+#include "drivers/amd/kernel/kfd_events.h"
+#include "drivers/amd/queue.h"
+#include "drivers/amd/queue_memory.h"
+#include "drivers/amd/scratch.h"
+#include "hcq/device.h"
+
+namespace doorbell::amd {
+
+struct Options {
+  // Queue packets: PM4 where there is one XCC, AQL where there are several, unless said.
+  enum class Packets : u8 { ByChip, Pm4, Aql } packets = Packets::ByChip;
+  bool sdma = true;            // false: no copy engine; buffers are the host's memory
+  i64 max_cached = INT64_MAX;  // bytes of released memory kept
+  u64 timeline_limit = hcq::Timeline::kLimit;
+  u64 timeout_ns = hcq::HardwareQueue::kTimeout_ns;
+  os::Clock* clock = nullptr;  // null: the host's
+};
+
+class AmdDevice final : public hcq::Device, private KfdEvents::Listener {
+ public:
+  // The spec's ordinal counts the GPUs of `kfd`, or the spec's indices into them where there are
+  // any. shared_ptr: all AMD devices of the process share one.
+  static Result<std::unique_ptr<AmdDevice>> open(core::DeviceSpec spec, std::shared_ptr<Kfd> kfd,
+                                                 const Options& options);
+  ~AmdDevice() override;
+
+  core::Allocator& allocator() override { return allocator_; }
+  Result<std::unique_ptr<core::Program>> load(const core::Binary& binary) override;
+  Result<void> synchronize() override;
+  std::string description() const override;
+  hcq::HardwareQueue& compute_queue() override { return *compute_; }
+  hcq::HardwareQueue& copy_queue() override { return copy_ ? *copy_ : *compute_; }
+  // Also of memory of another AMD device, which is mapped here then.
+  Result<hcq::GpuAddr> address_of(const core::Buffer& buffer) override;
+
+  // ---- for programs and queues
+  // ---------------------------------------------------------------------
+  Kfd& kfd() const { return *kfd_; }
+  KfdGpu& gpu() const { return gpu_; }
+  const Caps& caps() const { return caps_; }
+  u32 xccs() const { return static_cast<u32>(gpu_.node().properties.num_xcc); }
+  u32 local_bytes() const;
+  CodeHeap& code() { return code_; }
+  const CodeHeap& code() const { return code_; }
+  // Puts code where it will run; queues drop what their caches held there.
+  Result<void> write_code(u64 address, std::span<const u8> bytes);
+  u64 code_epoch() const { return code_epoch_.load(std::memory_order_acquire); }
+  Result<Scratch> scratch(u32 item_bytes);
+  // After all that was launched and copied here before.
+  Result<void> launch(const hcq::Launch& launch, const std::string& name);
+  // The same text, for as long as the device lives.
+  const std::string& keep_name(const std::string& name);
+  u64 to_ns(u64 ticks) const;
+
+ private:
+  AmdDevice(core::DeviceSpec spec, std::shared_ptr<Kfd> kfd, KfdGpu& gpu, const Caps& caps,
+            const Options& options);
+  Result<void> start(const Options& options);
+  void on_memory_exception(const hw::KfdMemoryException& exception) override;
+  void on_hw_exception(const hw::KfdHwException& exception) override;
+  void die(const Error& why);
+
+  const std::shared_ptr<Kfd> kfd_;
+  KfdGpu& gpu_;  // kfd_'s
+  const Caps& caps_;
+  os::Clock& clock_;
+  u64 base_ticks_ = 0, base_ns_ = 0;  // the same moment
+  QueueMemory queue_memory_;
+  CodeHeap code_;
+  std::atomic<u64> code_epoch_{0};
+  ScratchPool scratch_;
+  std::mutex names_mutex_;
+  std::set<std::string> names_;  // its nodes never move
+  std::unique_ptr<AmdQueue> compute_, copy_;
+  VramAllocator* vram_;  // behind the cache
+  core::CachingAllocator allocator_;
+  std::mutex launch_mutex_;  // guards launch_
+  std::unique_ptr<hcq::CommandQueue> launch_;
+};
+
+}  // namespace doorbell::amd

@@ -1,0 +1,152 @@
+// Opening /dev/kfd, and the map of addresses.
+#include "drivers/amd/kernel/kfd.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+
+#include "drivers/amd/kernel/kfd_events.h"
+#include "drivers/amd/kernel/kfd_gpu.h"
+#include "drivers/amd/kernel/shared_memory.h"
+
+namespace doorbell::amd {
+namespace {
+
+constexpr const char* kNode = "/dev/kfd";
+// Inside the 47 bits that every GPU translates, far from what the host's kernel hands out.
+constexpr u64 kFirstAddress = u64{1} << 45, kAddresses = u64{1} << 44;
+constexpr u64 kPage = 4096, kHugePage = u64{2} << 20;
+constexpr usize kRemembered = 256;
+
+Error why_not_open(const Error& error) {
+  switch (error.kind) {
+    case ErrorKind::NotFound:
+      return fail(ErrorKind::NotFound,
+                  "{} is not there: no AMD GPU, or the kernel module amdgpu is not loaded "
+                  "(modprobe amdgpu); in a container, pass --device {} --device /dev/dri",
+                  kNode, kNode);
+    case ErrorKind::Permission:
+      return fail(ErrorKind::Permission,
+                  "{} may not be opened: add the user to the groups render and video "
+                  "(usermod -aG render,video USER), and log in again",
+                  kNode);
+    default: return error;
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Kfd>> Kfd::open(os::Files& files) {
+  Result<std::unique_ptr<os::File>> file = files.open(kNode, os::Access::ReadWrite);
+  if (!file) return why_not_open(file.error());
+  hw::KfdGetVersion version;
+  if (Result<int> answer = (*file)->ioctl(hw::kRequest<hw::KfdGetVersion>, &version); !answer)
+    return fail(answer.error().kind, "{} does not tell its version: {}", kNode,
+                answer.error().message);
+  if (version.major_version != hw::kKfdMajor || version.minor_version < hw::kKfdOldestMinor)
+    return fail(ErrorKind::Unsupported,
+                "{} has interface {}.{}, expected {}.{} or later: Linux 6.6 has it, as has AMD's "
+                "amdgpu-dkms for older kernels",
+                kNode, version.major_version, version.minor_version, hw::kKfdMajor,
+                hw::kKfdOldestMinor);
+  TRY(std::vector<Node> nodes, read_topology(files));
+  return std::unique_ptr<Kfd>(
+      new Kfd(files, std::move(*file), version.minor_version, std::move(nodes)));
+}
+
+Kfd::Kfd(os::Files& files, std::unique_ptr<os::File> file, u32 minor_version,
+         std::vector<Node> nodes)
+    : files_(files),
+      file_(std::move(file)),
+      minor_version_(minor_version),
+      nodes_(std::move(nodes)),
+      addresses_(kFirstAddress, kAddresses, kPage),
+      gpus_(nodes_.size()),
+      shared_(std::make_unique<SharedMemory>()),
+      signals_(std::make_unique<hcq::SignalPool>(*shared_)),
+      events_(std::make_unique<KfdEvents>(*this)) {
+  // Debuggers want it, and trap temporaries that tell a saved wave's place. A process that also
+  // runs ROCm has it already, which is as good.
+  hw::KfdRuntimeEnable enable;
+  enable.mode_mask = hw::kKfdRuntimeEnable | hw::kKfdRuntimeTtmpSave;
+  (void)file_->ioctl(hw::kRequest<hw::KfdRuntimeEnable>, &enable);
+}
+
+Kfd::~Kfd() = default;
+
+Result<KfdGpu*> Kfd::gpu(usize index) {
+  CHECK(index < nodes_.size(), "GPU {} of {}", index, nodes_.size());
+  std::lock_guard lock(gpus_mutex_);
+  if (gpus_[index] == nullptr) {
+    TRY(gpus_[index], KfdGpu::open(*this, nodes_[index]));
+    Result<void> joined = shared_->add_gpu(*gpus_[index]);
+    if (joined) joined = events_->open();
+    if (!joined) {
+      gpus_[index].reset();
+      return std::move(joined).error();
+    }
+  }
+  return gpus_[index].get();
+}
+
+void Kfd::add_field(std::string* text, const char* name, u64 value) {
+  *text += fmt::format("{}{}={:#x}", text->empty() ? "" : " ", name, value);
+}
+
+Error Kfd::refusal(const Error& error, const char* call, const std::string& given) {
+  Error refused = fail(error.kind, "{} is refused: {} ({})", call, error.message, given);
+  refused.os_errno = error.os_errno;
+  return refused;
+}
+
+Result<u64> Kfd::reserve(u64 bytes) {
+  std::lock_guard lock(mutex_);
+  const std::optional<u64> va = addresses_.allocate(bytes, bytes >= kHugePage ? kHugePage : kPage);
+  if (!va) return fail(ErrorKind::OutOfMemory, "no GPU addresses are left for {} bytes", bytes);
+  return *va;
+}
+
+void Kfd::unreserve(u64 va) {
+  std::lock_guard lock(mutex_);
+  addresses_.release(va);
+}
+
+void Kfd::note_mapped(u64 va, u64 bytes, std::string what) {
+  std::lock_guard lock(mutex_);
+  mapped_[va] = {bytes, std::move(what)};
+}
+
+void Kfd::note_unmapped(u64 va) {
+  std::lock_guard lock(mutex_);
+  const auto found = mapped_.find(va);
+  if (found == mapped_.end()) return;
+  if (unmapped_.size() < kRemembered) unmapped_.emplace_back();
+  unmapped_[next_unmapped_ % kRemembered] = {va, std::move(found->second)};
+  ++next_unmapped_;
+  mapped_.erase(found);
+}
+
+std::string Kfd::describe(u64 va) const {
+  const auto line = [&](const char* state, u64 start, const Span& span) {
+    return fmt::format("{} {} ({:#x}, {} bytes), {} bytes in", state, span.what, start, span.bytes,
+                       va - start);
+  };
+  std::lock_guard lock(mutex_);
+  auto after = mapped_.upper_bound(va);
+  const bool has_before = after != mapped_.begin();
+  const auto before = has_before ? std::prev(after) : mapped_.end();
+  if (has_before && va - before->first < before->second.bytes)
+    return line("in", before->first, before->second);
+  // The youngest of those that are gone.
+  for (usize i = 0; i < unmapped_.size(); ++i) {
+    const auto& [start, span] = unmapped_[(next_unmapped_ - 1 - i) % kRemembered];
+    if (va >= start && va - start < span.bytes) return line("in what was", start, span);
+  }
+  if (has_before)
+    return fmt::format("{} bytes behind the end of {} ({:#x}, {} bytes)",
+                       va - before->first - before->second.bytes, before->second.what,
+                       before->first, before->second.bytes);
+  return "where nothing ever was";
+}
+
+}  // namespace doorbell::amd

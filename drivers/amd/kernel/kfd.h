@@ -1,0 +1,104 @@
+// Kfd: the process's side of /dev/kfd: the open node, its version, the GPUs of the topology, the
+// addresses that all of them share, and what lies where. Memory is kfd_memory.h's, queues are
+// kfd_queue.h's, events kfd_events.h's. What is sent is hw/kfd.h's.
+//
+// GPU addresses are a range of our own, the same on every GPU of the process, and never those of
+// the host: whoever mixes the two up faults at once.
+//
+// Refused, because nothing here needs them: XNACK (retried page faults), SVM ranges, and IPC
+// handles; memory goes to other processes as dma-bufs.
+//
+// Thread safety: all functions may be called from any thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/os/files.h"
+#include "drivers/amd/hw/kfd.h"
+#include "drivers/amd/topology.h"
+#include "hcq/memory/tlsf.h"
+#include "hcq/signal/signal.h"
+
+namespace doorbell::amd {
+
+class KfdEvents;
+class KfdGpu;
+class SharedMemory;
+
+class Kfd {
+ public:
+  // Opens the node and reads the topology. Errors say what to do about them. `files` outlives it.
+  static Result<std::unique_ptr<Kfd>> open(os::Files& files);
+  ~Kfd();
+  Kfd(const Kfd&) = delete;
+  Kfd& operator=(const Kfd&) = delete;
+
+  const std::vector<Node>& nodes() const { return nodes_; }
+  u32 minor_version() const { return minor_version_; }
+  os::Files& files() const { return files_; }
+  os::File& file() const { return *file_; }
+  // Memory that every GPU of the process sees, now and later: signals, events' mailboxes.
+  SharedMemory& shared_memory() const { return *shared_; }
+  hcq::SignalPool& signals() const { return *signals_; }
+  KfdEvents& events() const { return *events_; }
+
+  // The `index`-th of nodes(): opened when first asked for, and kept, because the kernel binds a
+  // process to the render node that it came with first.
+  Result<KfdGpu*> gpu(usize index);
+
+  // The error names the call and what it was given.
+  template <class T>
+  Result<void> call(T& arguments) {
+    Result<int> answer = file_->ioctl(hw::kRequest<T>, &arguments);
+    if (answer) [[likely]]
+      return {};
+    std::string given;
+    T::fields(arguments, [&](const char* name, const auto& value) {
+      add_field(&given, name, static_cast<u64>(value));
+    });
+    return refusal(answer.error(), T::kName, given);
+  }
+
+  // GPU addresses.
+  Result<u64> reserve(u64 bytes);
+  void unreserve(u64 va);
+
+  // ---- what lies where, for reports
+  // ----------------------------------------------------------------
+  void note_mapped(u64 va, u64 bytes, std::string what);
+  void note_unmapped(u64 va);
+  // "in 'weights' (0x2000000000, 4096 bytes)", "in freed ...", "4 bytes behind ..."
+  std::string describe(u64 va) const;
+
+ private:
+  struct Span {
+    u64 bytes;
+    std::string what;
+  };
+  Kfd(os::Files& files, std::unique_ptr<os::File> file, u32 minor_version, std::vector<Node> nodes);
+  static void add_field(std::string* text, const char* name, u64 value);
+  static Error refusal(const Error& error, const char* call, const std::string& given);
+
+  os::Files& files_;
+  const std::unique_ptr<os::File> file_;
+  const u32 minor_version_;
+  const std::vector<Node> nodes_;
+
+  std::mutex gpus_mutex_;     // guards gpus_
+  mutable std::mutex mutex_;  // guards what follows, but not the events and GPUs
+  hcq::Tlsf addresses_;
+  std::map<u64, Span> mapped_;                  // by address
+  std::vector<std::pair<u64, Span>> unmapped_;  // the last few; a ring
+  usize next_unmapped_ = 0;
+  // In this order: signals and events lie in shared memory, which a GPU gave.
+  std::vector<std::unique_ptr<KfdGpu>> gpus_;
+  std::unique_ptr<SharedMemory> shared_;
+  std::unique_ptr<hcq::SignalPool> signals_;
+  std::unique_ptr<KfdEvents> events_;
+};
+
+}  // namespace doorbell::amd

@@ -1,0 +1,77 @@
+// KfdEvents: how the host sleeps until a GPU interrupts, and learns of faults. One thread at a time
+// waits in the kernel, for the events of all queues and for faults; the others wait for it.
+//
+// A queue raises its event by writing the event's number into its mailbox and interrupting with
+// that number. [Linux kfd_events.c, kfd_signal_event_interrupt()]
+//
+// Thread safety: all functions may be called from any thread.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "core/device/allocator.h"
+#include "drivers/amd/hw/kfd.h"
+#include "hcq/signal/event.h"
+
+namespace doorbell::amd {
+
+class Kfd;
+
+class KfdEvents final : public hcq::Event {
+ public:
+  // What a queue writes and sends.
+  struct Interrupt {
+    u32 event_id = 0;
+    u64 mailbox = 0;
+  };
+  // Told by whichever thread learns of it, without a lock held.
+  class Listener {
+   public:
+    virtual ~Listener() = default;
+    virtual void on_memory_exception(const hw::KfdMemoryException& exception) = 0;
+    virtual void on_hw_exception(const hw::KfdHwException& exception) = 0;
+  };
+
+  explicit KfdEvents(Kfd& kfd) : kfd_(kfd) {}
+  ~KfdEvents() override;
+
+  // The event page and the events of faults; once there is shared memory. Later calls do nothing.
+  Result<void> open();
+  Result<Interrupt> make_interrupt();
+  void release_interrupt(const Interrupt& interrupt);
+  // The listener is told of what happens on its GPU, until it is forgotten.
+  void add_listener(u32 gpu_id, Listener& listener);
+  // Returns when nobody tells it anything any more.
+  void remove_listener(Listener& listener);
+
+  void block(const hcq::Signal& signal, u64 seen, u64 timeout_ns) override;
+  void notify(const hcq::Signal& signal) override;
+  // Tells listeners what has happened, without waiting.
+  void look() { (void)wait_once(0); }
+
+ private:
+  struct Heard {
+    u32 gpu_id;
+    Listener* listener;
+  };
+  Result<hw::KfdCreateEvent> create(u32 type);
+  void destroy(u32 event_id);
+  // In the kernel, for the events of the moment.
+  bool wait_once(u32 timeout_ms);
+  void tell(std::span<const hw::KfdEventData> events);
+
+  Kfd& kfd_;
+  std::mutex mutex_;                  // guards what follows
+  std::condition_variable returned_;  // of the thread that waits in the kernel
+  bool is_open_ = false, waiting_ = false;
+  core::Allocation page_;
+  u32 memory_event_ = 0, hw_event_ = 0;
+  std::vector<u32> signal_events_;
+  std::mutex listeners_mutex_;  // guards listeners_; held while they are told
+  std::vector<Heard> listeners_;
+};
+
+}  // namespace doorbell::amd

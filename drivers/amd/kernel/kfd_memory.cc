@@ -1,0 +1,140 @@
+// ALLOC, MAP, UNMAP, FREE; and dma-bufs.
+#include "drivers/amd/kernel/kfd_memory.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "drivers/amd/kernel/kfd_gpu.h"
+
+namespace doorbell::amd {
+namespace {
+
+constexpr u64 kPage = 4096;
+
+u32 flags_of(const MemoryRequest& request) {
+  u32 flags = hw::kKfdMemWritable | hw::kKfdMemNoSubstitute;
+  if (request.executable) flags |= hw::kKfdMemExecutable;
+  if (request.aql_ring) flags |= hw::kKfdMemAqlQueue;
+  switch (request.kind) {
+    case MemoryKind::Vram: return flags | hw::kKfdMemVram;
+    case MemoryKind::VisibleVram: return flags | hw::kKfdMemVram | hw::kKfdMemPublic;
+    case MemoryKind::Host:
+      return flags | hw::kKfdMemGtt | hw::kKfdMemPublic | hw::kKfdMemCoherent | hw::kKfdMemUncached;
+    case MemoryKind::User:
+      return flags | hw::kKfdMemUserptr | hw::kKfdMemPublic | hw::kKfdMemCoherent;
+  }
+  UNREACHABLE("memory kind {}", static_cast<int>(request.kind));
+}
+
+Error why_not(const Error& error, const MemoryRequest& request, const KfdGpu& gpu) {
+  if (error.os_errno == ENOMEM || error.os_errno == ENOSPC)
+    return fail(ErrorKind::OutOfMemory, "GPU {} has no memory for {} bytes of {}", gpu.id(),
+                request.bytes, request.what);
+  if (error.os_errno == EINVAL && request.kind == MemoryKind::VisibleVram)
+    return fail(ErrorKind::Unsupported,
+                "GPU {} gives no memory that the host sees: enable \"resizable BAR\" (\"smart "
+                "access memory\") in the firmware's settings: {}",
+                gpu.id(), error.message);
+  return error;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<KfdMemory>> KfdGpu::allocate(const MemoryRequest& request) {
+  const u64 bytes = (std::max<u64>(request.bytes, 1) + kPage - 1) / kPage * kPage;
+  CHECK(request.kind != MemoryKind::User || reinterpret_cast<u64>(request.user) % kPage == 0,
+        "memory of the process at {:#x} does not begin a page",
+        reinterpret_cast<u64>(request.user));
+  TRY(const u64 address, kfd_.reserve(bytes));
+  // From here on its destructor gives back what it has.
+  std::unique_ptr<KfdMemory> memory(new KfdMemory(kfd_, address, bytes));
+  hw::KfdAllocMemory arguments;
+  arguments.va_addr = address;
+  arguments.size = bytes;
+  arguments.gpu_id = id();
+  arguments.flags = flags_of(request);
+  arguments.mmap_offset = reinterpret_cast<u64>(request.user);
+  if (Result<void> allocated = kfd_.call(arguments); !allocated)
+    return why_not(allocated.error(), request, *this);
+  memory->handle_ = arguments.handle;
+  TRY(memory->map_to(*this));
+  if (request.kind == MemoryKind::User) {
+    memory->host_ = static_cast<u8*>(request.user);
+  } else if (request.kind != MemoryKind::Vram) {
+    os::MapRequest map;
+    map.size = bytes;
+    map.offset = arguments.mmap_offset;
+    map.writable = true;
+    TRY(memory->mapping_, render_->map(map));
+    memory->host_ = memory->mapping_.data();
+  }
+  kfd_.note_mapped(address, bytes, request.what);
+  memory->is_noted_ = true;
+  return memory;
+}
+
+Result<std::unique_ptr<KfdMemory>> KfdGpu::import_dmabuf(int descriptor, std::string what) {
+  hw::KfdGetDmabufInfo info;
+  info.dmabuf_fd = static_cast<u32>(descriptor);
+  TRY(kfd_.call(info));
+  const u64 bytes = (info.size + kPage - 1) / kPage * kPage;
+  TRY(const u64 address, kfd_.reserve(bytes));
+  std::unique_ptr<KfdMemory> memory(new KfdMemory(kfd_, address, bytes));
+  hw::KfdImportDmabuf arguments;
+  arguments.va_addr = address;
+  arguments.gpu_id = id();
+  arguments.dmabuf_fd = static_cast<u32>(descriptor);
+  TRY(kfd_.call(arguments));
+  memory->handle_ = arguments.handle;
+  TRY(memory->map_to(*this));
+  kfd_.note_mapped(address, bytes, std::move(what));
+  memory->is_noted_ = true;
+  return memory;
+}
+
+Result<void> KfdMemory::map_to(const KfdGpu& gpu) {
+  std::lock_guard lock(mutex_);
+  if (std::find(gpus_.begin(), gpus_.end(), gpu.id()) != gpus_.end()) return {};
+  u32 id = gpu.id();
+  hw::KfdMapMemory arguments;
+  arguments.handle = handle_;
+  arguments.device_ids_array_ptr = reinterpret_cast<u64>(&id);
+  arguments.n_devices = 1;
+  TRY(kfd_.call(arguments));
+  gpus_.push_back(id);
+  return {};
+}
+
+Result<int> KfdMemory::export_dmabuf() {
+  constexpr u32 kCloseOnExec = 02000000, kReadWrite = 2;
+  hw::KfdExportDmabuf arguments;
+  arguments.handle = handle_;
+  arguments.flags = kCloseOnExec | kReadWrite;
+  TRY(kfd_.call(arguments));
+  return static_cast<int>(arguments.dmabuf_fd);
+}
+
+Result<void> KfdMemory::unmap() {
+  std::lock_guard lock(mutex_);
+  if (gpus_.empty()) return {};
+  hw::KfdUnmapMemory arguments;
+  arguments.handle = handle_;
+  arguments.device_ids_array_ptr = reinterpret_cast<u64>(gpus_.data());
+  arguments.n_devices = static_cast<u32>(gpus_.size());
+  return kfd_.call(arguments);
+}
+
+KfdMemory::~KfdMemory() {
+  if (is_noted_) kfd_.note_unmapped(address_);
+  // What the kernel keeps although it was told to free it, keeps its address too.
+  if (!unmap()) return;
+  mapping_ = os::Mapping();
+  if (handle_ != 0) {
+    hw::KfdFreeMemory arguments;
+    arguments.handle = handle_;
+    if (!kfd_.call(arguments)) return;
+  }
+  kfd_.unreserve(address_);
+}
+
+}  // namespace doorbell::amd

@@ -1,0 +1,127 @@
+// CREATE_QUEUE and what it wants.
+#include "drivers/amd/kernel/kfd_queue.h"
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstring>
+
+#include "drivers/amd/hw/aql.h"
+
+namespace doorbell::amd {
+namespace {
+
+// Where the pointers lie in their page: as in hw::AmdQueue, for queues of every type.
+constexpr u64 kWritePointer = offsetof(hw::AmdQueue, write_dispatch_id);
+constexpr u64 kReadPointer = offsetof(hw::AmdQueue, read_dispatch_id);
+constexpr u64 kPage = 4096;
+constexpr u32 kPriority = 7;  // of 15, in the middle
+
+std::atomic_ref<u64> cell(const KfdMemory& memory, u64 offset) {
+  return std::atomic_ref<u64>(*reinterpret_cast<u64*>(memory.host() + offset));
+}
+
+u32 kernel_type(QueueType type) {
+  switch (type) {
+    case QueueType::Pm4: return hw::kKfdQueueCompute;
+    case QueueType::Aql: return hw::kKfdQueueComputeAql;
+    case QueueType::Sdma: return hw::kKfdQueueSdma;
+  }
+  UNREACHABLE("queue type {}", static_cast<int>(type));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<KfdQueue>> KfdQueue::make(KfdGpu& gpu, const Caps& caps, QueueType type,
+                                                 u64 ring_bytes) {
+  CHECK(std::has_single_bit(ring_bytes) && ring_bytes >= kPage, "ring of {} bytes", ring_bytes);
+  std::unique_ptr<KfdQueue> queue(new KfdQueue(gpu, type));
+  const SaveArea area = save_area_of(caps, gpu.node().properties);
+  TRY(queue->allocate(caps, ring_bytes, area));
+  TRY(queue->create(caps, area));
+  return queue;
+}
+
+// The kernel compares each buffer's size with the mapping it lies in, so each has its own.
+// [Linux kfd_queue.c, kfd_queue_acquire_buffers()]
+Result<void> KfdQueue::allocate(const Caps& caps, u64 ring_bytes, const SaveArea& area) {
+  MemoryRequest request;
+  request.kind = MemoryKind::Host;
+  request.bytes = ring_bytes;
+  request.executable = true;
+  request.what = type_ == QueueType::Sdma ? "the copy queue's ring" : "the compute queue's ring";
+  TRY(ring_, gpu_.allocate(request));
+  std::memset(ring_->host(), 0, ring_bytes);
+  request.executable = false;
+  request.bytes = kPage;
+  request.what = "a queue's pointers";
+  TRY(pointers_, gpu_.allocate(request));
+  std::memset(pointers_->host(), 0, kPage);
+  if (type_ == QueueType::Sdma) return {};
+  // The host reads it when the queue hangs.
+  request.bytes = area.total_bytes;
+  request.what = "a queue's saved waves";
+  TRY(save_area_, gpu_.allocate(request));
+  request.kind = MemoryKind::Vram;
+  request.bytes = caps.eop_buffer_bytes;
+  request.what = "a queue's end-of-pipe events";
+  TRY(eop_, gpu_.allocate(request));
+  return {};
+}
+
+Result<void> KfdQueue::create(const Caps& caps, const SaveArea& area) {
+  hw::KfdCreateQueue arguments;
+  arguments.ring_base_address = ring_->address();
+  arguments.ring_size = static_cast<u32>(ring_->bytes());
+  arguments.write_pointer_address = pointers_->address() + kWritePointer;
+  arguments.read_pointer_address = pointers_->address() + kReadPointer;
+  arguments.gpu_id = gpu_.id();
+  arguments.queue_type = kernel_type(type_);
+  arguments.queue_percentage = hw::kKfdMaxQueuePercentage;
+  arguments.queue_priority = kPriority;
+  if (type_ != QueueType::Sdma) {
+    arguments.eop_buffer_address = eop_->address();
+    arguments.eop_buffer_size = caps.eop_buffer_bytes;
+    arguments.ctx_save_restore_address = save_area_->address();
+    arguments.ctx_save_restore_size = area.context_bytes;
+    arguments.ctl_stack_size = area.control_stack_bytes;
+  }
+  TRY(gpu_.kfd().call(arguments));
+  id_ = arguments.queue_id;
+  is_created_ = true;
+  TRY(doorbell_, gpu_.doorbell(arguments.doorbell_offset));
+  return {};
+}
+
+KfdQueue::~KfdQueue() {
+  if (!is_created_) return;
+  hw::KfdDestroyQueue arguments;
+  arguments.queue_id = id_;
+  (void)gpu_.kfd().call(arguments);
+}
+
+void KfdQueue::ring_doorbell(u64 write_pointer, u64 doorbell) {
+  cell(*pointers_, kWritePointer).store(write_pointer, std::memory_order_release);
+  os::fence_writes();
+  doorbell_.write64(0, doorbell);
+}
+
+u64 KfdQueue::read_pointer() const {
+  return cell(*pointers_, kReadPointer).load(std::memory_order_acquire);
+}
+
+u64 KfdQueue::write_pointer() const {
+  return cell(*pointers_, kWritePointer).load(std::memory_order_relaxed);
+}
+
+Result<void> KfdQueue::stop() {
+  hw::KfdUpdateQueue arguments;
+  arguments.queue_id = id_;
+  arguments.ring_base_address = ring_->address();
+  arguments.ring_size = static_cast<u32>(ring_->bytes());
+  arguments.queue_percentage = 0;
+  arguments.queue_priority = kPriority;
+  return gpu_.kfd().call(arguments);
+}
+
+}  // namespace doorbell::amd

@@ -1,0 +1,62 @@
+// KfdQueue: a hardware queue as the kernel makes it: ring, pointers, end-of-pipe buffer, the area
+// into which waves are saved, the doorbell. What is written into the ring is compute_queue.h's and
+// sdma_queue.h's.
+//
+// Queues may outnumber the hardware's: the kernel then maps them in turn, and a doorbell of one
+// that is not mapped is seen when it is.
+//
+// Thread safety: one thread at a time, but for stop(), which may be called from any.
+#pragma once
+
+#include <memory>
+
+#include "base/os/mmio.h"
+#include "drivers/amd/caps.h"
+#include "drivers/amd/hw/aql.h"
+#include "drivers/amd/kernel/kfd_gpu.h"
+
+namespace doorbell::amd {
+
+enum class QueueType : u8 { Pm4, Aql, Sdma };
+
+class KfdQueue {
+ public:
+  // `ring_bytes` is a power of two.
+  static Result<std::unique_ptr<KfdQueue>> make(KfdGpu& gpu, const Caps& caps, QueueType type,
+                                                u64 ring_bytes);
+  // Destroys the queue: what it runs is given up.
+  ~KfdQueue();
+  KfdQueue(const KfdQueue&) = delete;
+  KfdQueue& operator=(const KfdQueue&) = delete;
+
+  u32 id() const { return id_; }
+  QueueType type() const { return type_; }
+  std::span<u32> ring() const {
+    return {reinterpret_cast<u32*>(ring_->host()), ring_->bytes() / sizeof(u32)};
+  }
+  // Of an AQL queue: the structure that holds the pointers and tells of scratch memory.
+  hw::AmdQueue& descriptor() const { return *reinterpret_cast<hw::AmdQueue*>(pointers_->host()); }
+  const KfdMemory* save_area() const { return save_area_.get(); }
+
+  // Announces that the ring is written up to `write_pointer` and rings with `doorbell`, in the
+  // units of its type. What was written to memory before is seen first.
+  void ring_doorbell(u64 write_pointer, u64 doorbell);
+  u64 read_pointer() const;
+  u64 write_pointer() const;
+  // Takes the queue off the hardware: its waves are saved, nothing of it runs any more.
+  Result<void> stop();
+
+ private:
+  KfdQueue(KfdGpu& gpu, QueueType type) : gpu_(gpu), type_(type) {}
+  Result<void> allocate(const Caps& caps, u64 ring_bytes, const SaveArea& area);
+  Result<void> create(const Caps& caps, const SaveArea& area);
+
+  KfdGpu& gpu_;
+  const QueueType type_;
+  std::unique_ptr<KfdMemory> ring_, pointers_, eop_, save_area_;
+  u32 id_ = 0;
+  bool is_created_ = false;
+  os::Mmio doorbell_;
+};
+
+}  // namespace doorbell::amd

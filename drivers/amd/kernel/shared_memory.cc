@@ -1,0 +1,72 @@
+// A buffer object for each allocation.
+#include "drivers/amd/kernel/shared_memory.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "drivers/amd/kernel/kfd_gpu.h"
+
+namespace doorbell::amd {
+namespace {
+
+u8* at(const core::Allocation& allocation, i64 offset) {
+  return static_cast<u8*>(allocation.host) + offset;
+}
+
+}  // namespace
+
+Result<void> SharedMemory::add_gpu(KfdGpu& gpu) {
+  std::lock_guard lock(mutex_);
+  for (const std::unique_ptr<KfdMemory>& memory : memory_) TRY(memory->map_to(gpu));
+  gpus_.push_back(&gpu);
+  return {};
+}
+
+Result<core::Allocation> SharedMemory::allocate(i64 bytes) {
+  std::lock_guard lock(mutex_);
+  CHECK(!gpus_.empty(), "shared memory before a GPU is open");
+  MemoryRequest request;
+  request.bytes = static_cast<u64>(bytes);
+  request.kind = MemoryKind::Host;
+  request.what = "signals";
+  TRY(std::unique_ptr<KfdMemory> memory, gpus_.front()->allocate(request));
+  for (KfdGpu* gpu : gpus_) TRY(memory->map_to(*gpu));
+  std::memset(memory->host(), 0, memory->bytes());
+  const core::Allocation allocation{memory->host(), memory->address(), memory.get(), bytes};
+  memory_.push_back(std::move(memory));
+  return allocation;
+}
+
+void SharedMemory::release(const core::Allocation& allocation) {
+  std::lock_guard lock(mutex_);
+  std::erase_if(memory_, [&](const std::unique_ptr<KfdMemory>& memory) {
+    return memory.get() == allocation.opaque;
+  });
+}
+
+Result<void> SharedMemory::copy_in(const core::Allocation& to, i64 offset, const void* from,
+                                   i64 bytes) {
+  std::memcpy(at(to, offset), from, static_cast<usize>(bytes));
+  return {};
+}
+
+Result<void> SharedMemory::copy_out(void* to, const core::Allocation& from, i64 offset, i64 bytes) {
+  std::memcpy(to, at(from, offset), static_cast<usize>(bytes));
+  return {};
+}
+
+Result<void> SharedMemory::copy(const core::Allocation& to, i64 to_offset,
+                                const core::Allocation& from, i64 from_offset, i64 bytes) {
+  std::memmove(at(to, to_offset), at(from, from_offset), static_cast<usize>(bytes));
+  return {};
+}
+
+core::MemoryStats SharedMemory::stats() const {
+  std::lock_guard lock(mutex_);
+  i64 bytes = 0;
+  for (const std::unique_ptr<KfdMemory>& memory : memory_)
+    bytes += static_cast<i64>(memory->bytes());
+  return {bytes, 0, bytes};
+}
+
+}  // namespace doorbell::amd

@@ -1,0 +1,210 @@
+// From a kernel descriptor to the packets of a launch.
+#include "drivers/amd/program.h"
+
+#include <absl/container/inlined_vector.h>
+
+#include <algorithm>
+
+#include "drivers/amd/device.h"
+#include "drivers/amd/hw/abi/kernel_args.h"
+#include "drivers/amd/hw/compute_registers.h"
+#include "drivers/amd/hw/pm4/flow.h"
+#include "drivers/amd/hw/pm4/set_register.h"
+#include "drivers/amd/hw/program_registers.h"
+
+namespace doorbell::amd {
+namespace {
+
+constexpr u32 kMostItems = 1024;  // in a group
+constexpr u32 kLocalUnit = 512;   // of COMPUTE_PGM_RSRC2.LDS_SIZE
+
+u32 round_up(u32 value, u32 to) { return (value + to - 1) / to * to; }
+
+// A register whose bits are not ours to know.
+template <const hw::Register& kWhich>
+struct Raw {
+  static constexpr u32 kWords = 1;
+  static constexpr const hw::Register& kRegister = kWhich;
+  u32 value = 0;
+  static constexpr void fields(auto& p, auto f) { f("value", word(0), p.value); }
+};
+
+}  // namespace
+
+AmdProgram::AmdProgram(const core::Binary& binary, AmdDevice& device)
+    : device_(device),
+      caps_(device.caps()),
+      name_(device.keep_name(binary.name)),
+      params_(binary.param_count),
+      variables_(binary.variable_count) {}
+
+AmdProgram::~AmdProgram() { device_.code().release(code_, device_.fence()); }
+
+Result<std::unique_ptr<core::Program>> AmdProgram::make(const core::Binary& binary,
+                                                        AmdDevice& device) {
+  TRY(CodeObject object, CodeObject::load(binary.image, binary.name));
+  std::unique_ptr<AmdProgram> program(new AmdProgram(binary, device));
+  program->descriptor_ = object.descriptor;
+  TRY(program->check(binary));
+  TRY(program->code_, device.code().allocate(object.image.size(), object.alignment, binary.name));
+  object.relocate(program->code_.address);
+  TRY(device.write_code(program->code_.address, object.image));
+  program->entry_ = program->code_.address + object.entry_offset;
+  program->descriptor_address_ = program->code_.address + object.descriptor_offset;
+  TRY(const Scratch scratch, device.scratch(object.descriptor.private_segment_fixed_size));
+  program->make_packet(binary);
+  TRY(program->make_dispatch(binary, scratch));
+  return std::unique_ptr<core::Program>(std::move(program));
+}
+
+// What would otherwise hang or fault.
+Result<void> AmdProgram::check(const core::Binary& binary) {
+  const i64 items = binary.local_size[0] * binary.local_size[1] * binary.local_size[2];
+  if (items < 1 || items > kMostItems)
+    return fail(ErrorKind::Unsupported,
+                "kernel {} has groups of {} x {} x {} items, {} runs at "
+                "most {}",
+                name_, binary.local_size[0], binary.local_size[1], binary.local_size[2],
+                device_.name(), kMostItems);
+  if (descriptor_.group_segment_fixed_size > device_.local_bytes())
+    return fail(ErrorKind::Unsupported, "kernel {} wants {} bytes of local memory, {} has {}",
+                name_, descriptor_.group_segment_fixed_size, device_.name(), device_.local_bytes());
+  if (descriptor_.enable_wavefront_size32 && !caps_.has_wave32)
+    return fail(ErrorKind::Invalid, "kernel {} has waves of 32, {} only those of 64", name_,
+                caps_.arch);
+  if (descriptor_.enable_sgpr_queue_ptr || descriptor_.enable_sgpr_dispatch_id)
+    return fail(ErrorKind::Unsupported, "kernel {} asks for its queue, which it is not told",
+                name_);
+  const u32 given = static_cast<u32>(params_ + variables_) * hw::kArgumentBytes;
+  const u32 taken = std::max(descriptor_.kernarg_size, given);
+  argument_words_ = round_up(taken, kArgumentAlignmentWords * 4) / 4;
+  return {};
+}
+
+void AmdProgram::make_packet(const core::Binary& binary) {
+  hw::KernelDispatchPacket packet;
+  packet.barrier = false;
+  packet.acquire = hw::FenceScope::Agent;
+  packet.release = hw::FenceScope::Agent;
+  packet.workgroup_size_x = static_cast<u16>(binary.local_size[0]);
+  packet.workgroup_size_y = static_cast<u16>(binary.local_size[1]);
+  packet.workgroup_size_z = static_cast<u16>(binary.local_size[2]);
+  packet.grid_size_x = static_cast<u32>(binary.global_size[0] * binary.local_size[0]);
+  packet.grid_size_y = static_cast<u32>(binary.global_size[1] * binary.local_size[1]);
+  packet.grid_size_z = static_cast<u32>(binary.global_size[2] * binary.local_size[2]);
+  packet.private_segment_size = descriptor_.private_segment_fixed_size;
+  packet.group_segment_size = descriptor_.group_segment_fixed_size;
+  packet.kernel_object = descriptor_address_;
+  packet_ = encode(packet);
+  if (descriptor_.enable_sgpr_dispatch_ptr) packet_words_.assign(packet_.begin(), packet_.end());
+}
+
+// The words of a SET_SH_REG; the index of the value's first.
+template <class R>
+u32 AmdProgram::set_register(const R& value) {
+  const auto words = hw::set_sh_reg(caps_.generation, value);
+  dispatch_words_.insert(dispatch_words_.end(), words.begin(), words.end());
+  return static_cast<u32>(dispatch_words_.size()) - R::kWords;
+}
+
+Result<void> AmdProgram::make_dispatch(const core::Binary& binary, const Scratch& scratch) {
+  auto rsrc1 = decode<hw::ComputePgmRsrc1>(std::array{descriptor_.rsrc1});
+  auto rsrc2 = decode<hw::ComputePgmRsrc2>(std::array{descriptor_.rsrc2});
+  if (caps_.privileged_waves) rsrc1.priv = true;
+  rsrc2.lds_size = static_cast<u16>(
+      round_up(descriptor_.group_segment_fixed_size, caps_.local_granule) / kLocalUnit);
+  set_register(hw::ComputePgm{.entry = entry_});
+  set_register(rsrc1);
+  set_register(rsrc2);
+  // Its bits differ by chip; the compiler knows them.
+  set_register(Raw<hw::kComputePgmRsrc3>{descriptor_.rsrc3});
+  set_register(Raw<hw::kComputeTmpringSize>{scratch.ring_size});
+  if (caps_.architected_scratch) add_scratch_base(scratch);
+  set_register(hw::ComputeRestart{});
+  TRY(add_user_data(scratch));
+  set_register(hw::ComputeResourceLimits{});
+  set_register(hw::ComputeStart{});
+  set_register(hw::ComputeNumThread{.x = static_cast<u16>(binary.local_size[0]),
+                                    .y = static_cast<u16>(binary.local_size[1]),
+                                    .z = static_cast<u16>(binary.local_size[2])});
+  const u32 initiator =
+      encode(hw::DispatchInitiator{.cs_w32_en = descriptor_.enable_wavefront_size32})[0];
+  const auto launch = encode(hw::DispatchDirect{.x = static_cast<u32>(binary.global_size[0]),
+                                                .y = static_cast<u32>(binary.global_size[1]),
+                                                .z = static_cast<u32>(binary.global_size[2]),
+                                                .initiator = initiator});
+  dispatch_words_.insert(dispatch_words_.end(), launch.begin(), launch.end());
+  return {};
+}
+
+// Each XCC has its own part.
+void AmdProgram::add_scratch_base(const Scratch& scratch) {
+  const u32 xccs = device_.xccs();
+  for (u32 xcc = 0; xcc < xccs; ++xcc) {
+    if (xccs > 1) {
+      const auto words = encode(hw::PredExec{.count = 2 + hw::ComputeDispatchScratchBase::kWords,
+                                             .xcc_mask = static_cast<u8>(1u << xcc)});
+      dispatch_words_.insert(dispatch_words_.end(), words.begin(), words.end());
+    }
+    set_register(
+        hw::ComputeDispatchScratchBase{.base = scratch.address + xcc * scratch.bytes_per_xcc});
+  }
+}
+
+// In the order of the kernel descriptor's bits.
+// [LLVM AMDGPUUsage, "Initial Kernel Execution State"]
+Result<void> AmdProgram::add_user_data(const Scratch& scratch) {
+  std::vector<u32> values;
+  std::vector<DataAddress> addresses;  // a word counts in `values`
+  const auto add_address = [&](u64 address) {
+    values.push_back(static_cast<u32>(address));
+    values.push_back(static_cast<u32>(address >> 32));
+  };
+  if (descriptor_.enable_sgpr_private_segment_buffer) {
+    const auto resource = encode(scratch_resource(scratch, descriptor_.enable_wavefront_size32));
+    values.insert(values.end(), resource.begin(), resource.end());
+  }
+  if (descriptor_.enable_sgpr_dispatch_ptr) {
+    addresses.push_back({static_cast<u32>(values.size()), argument_words_});
+    add_address(0);
+  }
+  if (descriptor_.enable_sgpr_kernarg_segment_ptr) {
+    addresses.push_back({static_cast<u32>(values.size()), 0});
+    add_address(0);
+  }
+  if (descriptor_.enable_sgpr_flat_scratch_init) add_address(scratch.address);
+  if (descriptor_.enable_sgpr_private_segment_size)
+    values.push_back(descriptor_.private_segment_fixed_size);
+  // A compiler may have more loaded than the kernel uses.
+  const auto rsrc2 = decode<hw::ComputePgmRsrc2>(std::array{descriptor_.rsrc2});
+  if (rsrc2.user_sgpr < values.size() || rsrc2.user_sgpr > hw::kUserDataRegisters)
+    return fail(ErrorKind::Corrupt, "kernel {} loads {} user registers, its descriptor names {}",
+                name_, rsrc2.user_sgpr, values.size());
+  values.resize(rsrc2.user_sgpr);
+  if (values.empty()) return {};
+  const u32 count = static_cast<u32>(values.size());
+  const auto header = encode(hw::SetShReg{
+      .count = hw::count_of(hw::SetShReg::kWords + count),
+      .offset = static_cast<u16>(hw::kComputeUserData0.at(caps_.generation) - hw::kShRegStart)});
+  dispatch_words_.insert(dispatch_words_.end(), header.begin(), header.end());
+  const u32 first = static_cast<u32>(dispatch_words_.size());
+  dispatch_words_.insert(dispatch_words_.end(), values.begin(), values.end());
+  for (const DataAddress& address : addresses)
+    data_addresses_.push_back({first + address.word, address.offset_words});
+  return {};
+}
+
+Result<void> AmdProgram::launch(std::span<const core::BufferView> buffers,
+                                std::span<const i64> variables) {
+  absl::InlinedVector<hcq::Operand, 16> addresses(buffers.size());
+  absl::InlinedVector<hcq::Operand, 8> values(variables.size());
+  for (usize i = 0; i < buffers.size(); ++i) {
+    CHECK(&buffers[i].buffer->device() == &device_, "kernel {} of {} with a buffer of {}", name_,
+          device_.name(), buffers[i].buffer->device().name());
+    addresses[i] = buffers[i].buffer->memory().address + static_cast<u64>(buffers[i].offset);
+  }
+  for (usize i = 0; i < variables.size(); ++i) values[i] = static_cast<u64>(variables[i]);
+  return device_.launch({this, addresses, values}, name_);
+}
+
+}  // namespace doorbell::amd

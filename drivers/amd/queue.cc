@@ -1,0 +1,167 @@
+// The ring: room, words, pointer, doorbell.
+#include "drivers/amd/queue.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "drivers/amd/device.h"
+#include "drivers/amd/hang_report.h"
+
+namespace doorbell::amd {
+namespace {
+
+// A queue counts what it is rung with in these: PM4 in words, AQL in packets, SDMA in bytes.
+u64 in_units(QueueType type, u64 words) {
+  constexpr u64 kAqlWords = 16;
+  switch (type) {
+    case QueueType::Pm4: return words;
+    case QueueType::Aql: return words / kAqlWords;
+    case QueueType::Sdma: return words * sizeof(u32);
+  }
+  UNREACHABLE("queue type {}", static_cast<int>(type));
+}
+
+}  // namespace
+
+AmdQueue::AmdQueue(Parts parts, hcq::Timeline timeline, AmdDevice& device,
+                   std::unique_ptr<KfdQueue> hardware, KfdEvents::Interrupt interrupt)
+    : HardwareQueue(std::move(parts), std::move(timeline)),
+      device_(device),
+      interrupt_(interrupt),
+      hardware_(std::move(hardware)),
+      type_(hardware_->type()) {}
+
+AmdQueue::~AmdQueue() {
+  hardware_.reset();
+  device_.kfd().events().release_interrupt(interrupt_);
+  // Who waits for what was given up must not wait for ever.
+  const hcq::Timeline::Place last = timeline().where(timeline().last());
+  if (last.signal.value() < last.value) last.signal.store(hcq::Signal::kDead);
+}
+
+Result<void> AmdQueue::make_rings(i64 argument_bytes) {
+  TRY(arguments_, hcq::ArgumentRing::make(*this, argument_bytes));
+  return {};
+}
+
+u64 AmdQueue::to_ns(u64 ticks) const { return device_.to_ns(ticks); }
+
+// ---- placing
+// ---------------------------------------------------------------------------------------
+
+Result<void> AmdQueue::place(std::span<const hcq::Piece> pieces, hcq::Position end) {
+  TRY(failure());
+  words_.clear();
+  Result<void> assembled = assemble(pieces);
+  if (assembled) assembled = make_room(words_.size());
+  // Arguments that were placed and not used are free when the queue is done with the rest.
+  arguments_->retire(assembled ? end : timeline().last());
+  TRY(std::move(assembled));
+  write_ring(words_);
+  chunks_.push_back({end, put_});
+  publish();
+  return {};
+}
+
+Result<void> AmdQueue::make_room(u64 count) {
+  const u64 size = hardware_->ring().size();
+  // The copy engine's packets do not go round the end.
+  if (type_ == QueueType::Sdma && put_ % size + count > size) count += size - put_ % size;
+  if (count > size)
+    return fail(ErrorKind::Unsupported, "{}: {} words in one submission, at most {}", title(),
+                count, size);
+  while (put_ + count - taken_back_ > size) {
+    while (first_chunk_ < chunks_.size() && done(chunks_[first_chunk_].position))
+      taken_back_ = chunks_[first_chunk_++].end;
+    if (first_chunk_ * 2 > chunks_.size()) {
+      chunks_.erase(chunks_.begin(), chunks_.begin() + static_cast<i64>(first_chunk_));
+      first_chunk_ = 0;
+    }
+    if (put_ + count - taken_back_ <= size) break;
+    TRY(wait(chunks_[first_chunk_].position));
+  }
+  return {};
+}
+
+void AmdQueue::write_ring(std::span<const u32> words) {
+  const std::span<u32> ring = hardware_->ring();
+  const u64 size = ring.size();
+  if (type_ == QueueType::Sdma && put_ % size + words.size() > size) {
+    // Zeros are NOPs.
+    std::fill(ring.begin() + static_cast<i64>(put_ % size), ring.end(), 0);
+    put_ += size - put_ % size;
+  }
+  const u64 at = put_ % size, first = std::min<u64>(words.size(), size - at);
+  std::memcpy(ring.data() + at, words.data(), first * sizeof(u32));
+  std::memcpy(ring.data(), words.data() + first, (words.size() - first) * sizeof(u32));
+  put_ += words.size();
+}
+
+void AmdQueue::publish() {
+  const u64 pointer = in_units(type_, put_);
+  // AQL queues are rung with the last packet's number, the others with the pointer.
+  hardware_->ring_doorbell(pointer, type_ == QueueType::Aql ? pointer - 1 : pointer);
+}
+
+Result<hcq::GpuAddr> AmdQueue::place_data(const hcq::CommandQueue& commands) {
+  const std::span<const u32> data = commands.data();
+  if (data.empty()) return hcq::GpuAddr{};
+  constexpr u64 kAlignment = 256;
+  TRY(const hcq::ArgumentRing::Place place, arguments_->allocate(data.size_bytes(), kAlignment));
+  std::memcpy(place.host, data.data(), data.size_bytes());
+  return place.address;
+}
+
+Result<void> AmdQueue::append_piece(const hcq::Piece& piece) {
+  const usize first = words_.size();
+  words_.insert(words_.end(), piece.words.begin(), piece.words.end());
+  if (piece.commands == nullptr) return {};
+  TRY(const hcq::GpuAddr data, place_data(*piece.commands));
+  if (data.value != 0) piece.commands->relocate(std::span(words_).subspan(first), data);
+  return {};
+}
+
+// ---- what goes wrong
+// -------------------------------------------------------------------------------
+
+void AmdQueue::die(const Error& why) {
+  {
+    std::lock_guard lock(failure_mutex_);
+    if (failure_ != nullptr) return;
+    failure_ = std::make_unique<Error>(why);
+    failure_->device = device_name();
+  }
+  dead_.store(true, std::memory_order_release);
+  timeline().where(timeline().last()).signal.store(hcq::Signal::kDead);
+}
+
+Result<void> AmdQueue::failure() {
+  if (!dead_.load(std::memory_order_acquire)) [[likely]]
+    return {};
+  std::lock_guard lock(failure_mutex_);
+  return *failure_;
+}
+
+void AmdQueue::note_launch(hcq::Position position, const std::string& name) {
+  Launched& launched = launches_[position % kRemembered];
+  launched.name.store(&name, std::memory_order_relaxed);
+  launched.position.store(position, std::memory_order_release);
+}
+
+std::string AmdQueue::running() {
+  const std::string* oldest = nullptr;
+  hcq::Position position = 0;
+  for (const Launched& launched : launches_) {
+    const hcq::Position at = launched.position.load(std::memory_order_acquire);
+    if (at == 0 || done(at) || (oldest != nullptr && at > position)) continue;
+    oldest = launched.name.load(std::memory_order_relaxed);
+    position = at;
+  }
+  std::string text = oldest == nullptr ? std::string()
+                                       : fmt::format("kernel {} of position {}", *oldest, position);
+  return text + describe_hang(*hardware_, device_.code());
+}
+
+}  // namespace doorbell::amd

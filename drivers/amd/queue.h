@@ -1,0 +1,87 @@
+// AmdQueue: what AMD's queues share: words go into the ring behind each other, room is taken back
+// as the timeline advances, the pointer and the doorbell follow, each submission ends with an
+// interrupt, and a fault is the queue's death. Which words make up a submission is
+// compute_queue.h's, aql_queue.h's and sdma_queue.h's.
+//
+// Thread safety: that of HardwareQueue; die() from any thread.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "drivers/amd/kernel/kfd_events.h"
+#include "drivers/amd/kernel/kfd_queue.h"
+#include "hcq/memory/argument_ring.h"
+#include "hcq/queue/hardware_queue.h"
+
+namespace doorbell::amd {
+
+class AmdDevice;
+
+class AmdQueue : public hcq::HardwareQueue {
+ public:
+  ~AmdQueue() override;
+
+  u64 to_ns(u64 ticks) const override;
+  // Nothing that was submitted will be done any more; waits report `why`.
+  void die(const Error& why);
+  // The kernel of a launch that ended at `position`; the name lives as long as the device.
+  void note_launch(hcq::Position position, const std::string& name);
+  const KfdQueue& hardware() const { return *hardware_; }
+
+ protected:
+  AmdQueue(Parts parts, hcq::Timeline timeline, AmdDevice& device,
+           std::unique_ptr<KfdQueue> hardware, KfdEvents::Interrupt interrupt);
+  // Interrupt and ring, which all queues want.
+  Result<void> make_rings(i64 argument_bytes);
+
+  Result<void> place(std::span<const hcq::Piece> pieces, hcq::Position end) final;
+  // Adds the pieces' words, as they go into the ring, to words_. Uses arguments_.
+  virtual Result<void> assemble(std::span<const hcq::Piece> pieces) = 0;
+  Result<void> failure() override;
+  std::string running() override;
+
+  // The data of commands in arguments_, and the address of that; 0 without data.
+  Result<hcq::GpuAddr> place_data(const hcq::CommandQueue& commands);
+  void append(std::span<const u32> words) {
+    words_.insert(words_.end(), words.begin(), words.end());
+  }
+  // The words of a piece, relocated, at the end of words_.
+  Result<void> append_piece(const hcq::Piece& piece);
+
+  AmdDevice& device_;
+  std::vector<u32> words_;  // of the submission that is being placed
+  const KfdEvents::Interrupt interrupt_;
+
+  std::unique_ptr<hcq::ArgumentRing> arguments_;
+
+ private:
+  // In words since the beginning.
+  struct Chunk {
+    hcq::Position position;
+    u64 end;
+  };
+  Result<void> make_room(u64 count);
+  void write_ring(std::span<const u32> words);
+  void publish();
+
+  std::unique_ptr<KfdQueue> hardware_;
+  const QueueType type_;
+  u64 put_ = 0, taken_back_ = 0;
+  std::vector<Chunk> chunks_;  // from first_chunk_ on
+  usize first_chunk_ = 0;
+
+  std::mutex failure_mutex_;  // guards failure_
+  std::unique_ptr<Error> failure_;
+  std::atomic<bool> dead_{false};  // failure_ is set
+
+  struct Launched {
+    std::atomic<hcq::Position> position{0};
+    std::atomic<const std::string*> name{nullptr};
+  };
+  static constexpr usize kRemembered = 64;
+  std::array<Launched, kRemembered> launches_;
+};
+
+}  // namespace doorbell::amd

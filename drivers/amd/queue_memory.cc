@@ -1,0 +1,71 @@
+// Blocks of host memory, each with a TLSF of its own.
+#include "drivers/amd/queue_memory.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace doorbell::amd {
+namespace {
+
+constexpr u64 kBlockBytes = u64{4} << 20, kGranule = 256;
+
+u8* at(const core::Allocation& allocation, i64 offset) {
+  return static_cast<u8*>(allocation.host) + offset;
+}
+
+}  // namespace
+
+core::Allocation QueueMemory::take(Block& block, u64 address, i64 bytes) {
+  in_use_ += bytes;
+  return {block.memory->host() + (address - block.memory->address()), address, &block, bytes};
+}
+
+Result<core::Allocation> QueueMemory::allocate(i64 bytes) {
+  CHECK_GE(bytes, 0);
+  const u64 size = static_cast<u64>(bytes);
+  std::lock_guard lock(mutex_);
+  for (const std::unique_ptr<Block>& block : blocks_)
+    if (const std::optional<u64> address = block->free.allocate(size))
+      return take(*block, *address, bytes);
+  MemoryRequest request;
+  request.bytes = (std::max<u64>(size, 1) + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+  request.kind = MemoryKind::Host;
+  request.executable = true;  // the command processor jumps into words
+  request.what = "words and arguments";
+  TRY(std::unique_ptr<KfdMemory> memory, gpu_.allocate(request));
+  hcq::Tlsf free(memory->address(), memory->bytes(), kGranule);
+  blocks_.push_back(std::make_unique<Block>(Block{std::move(memory), std::move(free)}));
+  const std::optional<u64> address = blocks_.back()->free.allocate(size);
+  CHECK(address.has_value(), "a fresh block of {} bytes has no room for {}", request.bytes, bytes);
+  return take(*blocks_.back(), *address, bytes);
+}
+
+void QueueMemory::release(const core::Allocation& allocation) {
+  std::lock_guard lock(mutex_);
+  static_cast<Block*>(allocation.opaque)->free.release(allocation.address);
+  in_use_ -= allocation.bytes;
+}
+
+Result<void> QueueMemory::copy_in(const core::Allocation& to, i64 offset, const void* from,
+                                  i64 bytes) {
+  std::memcpy(at(to, offset), from, static_cast<usize>(bytes));
+  return {};
+}
+
+Result<void> QueueMemory::copy_out(void* to, const core::Allocation& from, i64 offset, i64 bytes) {
+  std::memcpy(to, at(from, offset), static_cast<usize>(bytes));
+  return {};
+}
+
+Result<void> QueueMemory::copy(const core::Allocation& to, i64 to_offset,
+                               const core::Allocation& from, i64 from_offset, i64 bytes) {
+  std::memmove(at(to, to_offset), at(from, from_offset), static_cast<usize>(bytes));
+  return {};
+}
+
+core::MemoryStats QueueMemory::stats() const {
+  std::lock_guard lock(mutex_);
+  return {in_use_, 0, 0};
+}
+
+}  // namespace doorbell::amd

@@ -1,0 +1,82 @@
+// FakeKfd: /dev/kfd of a test: writes down every ioctl with its arguments, gives out memory of the
+// host, and runs what a copy queue is rung for, so that bytes get where they should. What compute
+// queues are rung for is for the test to look at.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/os/mmio.h"
+#include "drivers/amd/hw/kfd.h"
+#include "tests/support/fake_system.h"
+
+namespace doorbell::testing {
+
+class FakeKfd final : public os::Files, private os::MmioTrap {
+ public:
+  static constexpr u32 kGpuId = 0x4d5a;
+
+  struct Memory {
+    amd::hw::KfdAllocMemory arguments;
+    std::vector<u64> storage;  // of the host
+    u64 host_address = 0;
+  };
+  struct Queue {
+    amd::hw::KfdCreateQueue arguments;
+    u64 doorbell = 0, rings = 0, read = 0;
+  };
+
+  // One GPU, of a usual gfx1100, as node 1.
+  FakeKfd();
+
+  FakeFiles files;  // of /sys; and what is not there is not there
+  u32 major = 1, minor = 17;
+  // The next call of this name fails so.
+  std::map<std::string, int> fail;
+  // What WAIT_EVENTS tells once, by event id.
+  std::map<u32, amd::hw::KfdEventData> events;
+
+  std::vector<std::string> calls;  // "MAP_MEMORY_TO_GPU handle=0x3 ..."
+  std::map<u64, Memory> memory;    // by handle
+  std::map<u32, Queue> queues;     // by id
+  std::map<u32, u32> event_types;  // by id
+
+  // Where the host sees an address of the GPU; fails the test where nothing is.
+  u8* at(u64 va);
+  u64& cell(u64 va) { return *reinterpret_cast<u64*>(at(va)); }
+  // The calls of one name.
+  std::vector<std::string> calls_of(const std::string& name) const;
+  // The ring of a queue, from where it was read to where it was rung.
+  std::vector<u32> take_words(u32 queue);
+
+  Result<std::unique_ptr<os::File>> open(const std::string& path, os::Access access) override;
+  Result<os::Mapping> map_anonymous(const os::MapRequest& request) override {
+    return files.map_anonymous(request);
+  }
+  Result<void> rename(const std::string& from, const std::string& to) override {
+    return files.rename(from, to);
+  }
+  Result<void> remove(const std::string& path) override { return files.remove(path); }
+  Result<void> make_folders(const std::string& path) override { return files.make_folders(path); }
+  Result<std::vector<std::string>> list(const std::string& path) override {
+    return files.list(path);
+  }
+  bool exists(const std::string& path) override { return files.exists(path); }
+
+  Result<int> ioctl(unsigned long request, void* argument);
+  Result<os::Mapping> map(const os::MapRequest& request);
+  os::MappedRegisters registers(u64 size) { return {{}, os::Mmio(*this, size)}; }
+
+ private:
+  u64 read(u64, unsigned) override { return 0; }
+  void write(u64 offset, unsigned bytes, u64 value) override;
+  void run_copies(Queue& queue);
+  int answer(const std::string& name, void* argument);
+
+  u64 next_handle_ = 0;
+  u32 next_queue_ = 0, next_event_ = 0;
+};
+
+}  // namespace doorbell::testing

@@ -1,0 +1,223 @@
+// What /dev/kfd is told, call by call, and what its refusals become.
+#include "drivers/amd/kernel/kfd.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "drivers/amd/kernel/kfd_events.h"
+#include "drivers/amd/kernel/kfd_queue.h"
+#include "drivers/amd/kernel/shared_memory.h"
+#include "tests/drivers/amd/fake_kfd.h"
+
+namespace doorbell::amd {
+namespace {
+
+using testing::FakeKfd;
+
+std::string why_not(os::Files& files) {
+  Result<std::unique_ptr<Kfd>> kfd = Kfd::open(files);
+  return kfd ? "opened" : kfd.error().message;
+}
+
+TEST(KfdTest, SaysWhatToDoWhereItCannotBeOpened) {
+  FakeKfd fake;
+  fake.files.read_only.insert("/dev/kfd");
+  EXPECT_NE(why_not(fake).find("usermod -aG render,video"), std::string::npos);
+  EXPECT_EQ(Kfd::open(fake).error().kind, ErrorKind::Permission);
+  fake.files.read_only.clear();
+  fake.minor = 13;
+  EXPECT_EQ(why_not(fake),
+            "/dev/kfd has interface 1.13, expected 1.14 or later: Linux 6.6 has it, as has AMD's "
+            "amdgpu-dkms for older kernels");
+  fake.major = 2;
+  EXPECT_EQ(Kfd::open(fake).error().kind, ErrorKind::Unsupported);
+  fake.files.files.erase("/dev/kfd");
+  EXPECT_EQ(Kfd::open(fake).error().kind, ErrorKind::NotFound);
+  EXPECT_NE(why_not(fake).find("modprobe amdgpu"), std::string::npos);
+}
+
+struct OpenTest : ::testing::Test {
+  FakeKfd fake;
+  std::unique_ptr<Kfd> kfd = *Kfd::open(fake);
+};
+
+TEST_F(OpenTest, BindsTheRenderNodeAndItsEvents) {
+  ASSERT_TRUE(kfd->gpu(0));
+  EXPECT_EQ(fake.calls_of("RUNTIME_ENABLE"),
+            std::vector<std::string>{"RUNTIME_ENABLE r_debug=0x0 mode_mask=0x3 "
+                                     "capabilities_mask=0x0"});
+  EXPECT_EQ(fake.calls_of("ACQUIRE_VM"),
+            std::vector<std::string>{"ACQUIRE_VM drm_fd=0x8 gpu_id=0x4d5a"});
+  // The page of 4096 mailboxes comes with the first event; then memory faults (8) and hangs (3).
+  const std::vector<std::string> events = fake.calls_of("CREATE_EVENT");
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[0],
+            "CREATE_EVENT event_page_offset=0x1 event_trigger_data=0x0 event_type=0x8 "
+            "auto_reset=0x1 node_id=0x0 event_id=0x0 event_slot_index=0x0");
+  EXPECT_NE(events[1].find("event_page_offset=0x0 event_trigger_data=0x0 event_type=0x3"),
+            std::string::npos);
+  EXPECT_EQ(fake.memory.at(1).arguments.size, 32768u);
+  // Opened once.
+  EXPECT_EQ(*kfd->gpu(0), *kfd->gpu(0));
+  EXPECT_EQ(fake.calls_of("ACQUIRE_VM").size(), 1u);
+}
+
+TEST_F(OpenTest, SaysThatTheRenderNodeMayNotBeOpened) {
+  fake.files.read_only.insert("/dev/dri/renderD128");
+  Result<KfdGpu*> gpu = kfd->gpu(0);
+  ASSERT_FALSE(gpu);
+  EXPECT_EQ(gpu.error().kind, ErrorKind::Permission);
+  EXPECT_NE(gpu.error().message.find("group render"), std::string::npos);
+}
+
+struct GpuTest : OpenTest {
+  KfdGpu& gpu = **kfd->gpu(0);
+};
+
+TEST_F(GpuTest, AllocatesEachKindWithItsFlags) {
+  // [linux/kfd_ioctl.h KFD_IOC_ALLOC_MEM_FLAGS_*]
+  constexpr u32 kWritable = 1u << 31, kExecutable = 1 << 30, kPublic = 1 << 29,
+                kNoSubstitute = 1 << 28, kCoherent = 1 << 26, kUncached = 1 << 25;
+  const auto flags = [&](MemoryRequest request) {
+    request.bytes = 100;
+    auto memory = gpu.allocate(request);
+    EXPECT_TRUE(memory) << memory.error().message;
+    const FakeKfd::Memory& made = fake.memory.at((*memory)->handle());
+    EXPECT_EQ(made.arguments.size, 4096u);
+    EXPECT_EQ(made.arguments.va_addr, (*memory)->address());
+    return made.arguments.flags;
+  };
+  EXPECT_EQ(flags({.kind = MemoryKind::Vram}), 1 | kWritable | kNoSubstitute);
+  EXPECT_EQ(flags({.kind = MemoryKind::Vram, .executable = true}),
+            1 | kWritable | kNoSubstitute | kExecutable);
+  EXPECT_EQ(flags({.kind = MemoryKind::VisibleVram}), 1 | kWritable | kNoSubstitute | kPublic);
+  EXPECT_EQ(flags({.kind = MemoryKind::Host}),
+            2 | kWritable | kNoSubstitute | kPublic | kCoherent | kUncached);
+  alignas(4096) static u8 page[4096];
+  EXPECT_EQ(flags({.kind = MemoryKind::User, .user = page}),
+            4 | kWritable | kNoSubstitute | kPublic | kCoherent);
+}
+
+TEST_F(GpuTest, MapsAndFreesInOrder) {
+  fake.calls.clear();
+  auto memory = *gpu.allocate({.bytes = 5000, .kind = MemoryKind::Host, .what = "a test"});
+  ASSERT_NE(memory->host(), nullptr);
+  EXPECT_EQ(memory->bytes(), 8192u);
+  const u64 address = memory->address();
+  EXPECT_EQ(fake.at(address + 4), memory->host() + 4);
+  EXPECT_EQ(kfd->describe(address + 16),
+            fmt::format("in a test ({:#x}, 8192 bytes), 16 bytes in", address));
+  memory.reset();
+  ASSERT_EQ(fake.calls.size(), 4u);
+  const char* names[] = {"ALLOC_MEMORY_OF_GPU", "MAP_MEMORY_TO_GPU", "UNMAP_MEMORY_FROM_GPU",
+                         "FREE_MEMORY_OF_GPU"};
+  for (usize i = 0; i < 4; ++i) EXPECT_TRUE(fake.calls[i].starts_with(names[i])) << fake.calls[i];
+  EXPECT_EQ(kfd->describe(address + 16),
+            fmt::format("in what was a test ({:#x}, 8192 bytes), 16 bytes in", address));
+  // The address is free again.
+  EXPECT_EQ((*gpu.allocate({.bytes = 1}))->address(), address);
+}
+
+TEST_F(GpuTest, TellsLackOfMemoryFromOtherRefusals) {
+  fake.fail["ALLOC_MEMORY_OF_GPU"] = ENOMEM;
+  EXPECT_EQ(gpu.allocate({.bytes = 1 << 20, .what = "a buffer"}).error().message,
+            "GPU 19802 has no memory for 1048576 bytes of a buffer");
+  fake.fail["ALLOC_MEMORY_OF_GPU"] = EINVAL;
+  Result<std::unique_ptr<KfdMemory>> refused =
+      gpu.allocate({.bytes = 1, .kind = MemoryKind::VisibleVram});
+  EXPECT_NE(refused.error().message.find("resizable BAR"), std::string::npos);
+  fake.fail["MAP_MEMORY_TO_GPU"] = EINVAL;
+  refused = gpu.allocate({.bytes = 1});
+  ASSERT_FALSE(refused);
+  // The refusal says what the kernel was given.
+  EXPECT_NE(refused.error().message.find("MAP_MEMORY_TO_GPU is refused"), std::string::npos);
+  EXPECT_NE(refused.error().message.find("n_devices=0x1"), std::string::npos);
+}
+
+TEST_F(GpuTest, MakesQueuesOfTheSizesThatTheKernelChecks) {
+  const Caps& caps = *find_caps(110000);
+  auto queue = *KfdQueue::make(gpu, caps, QueueType::Pm4, 1 << 16);
+  const hw::KfdCreateQueue& arguments = fake.queues.at(queue->id()).arguments;
+  EXPECT_EQ(arguments.queue_type, 0u);
+  EXPECT_EQ(arguments.ring_size, 65536u);
+  EXPECT_EQ(arguments.queue_percentage, 100u);
+  EXPECT_EQ(arguments.eop_buffer_size, 4096u);
+  EXPECT_EQ(arguments.ctl_stack_size, 40960u);
+  EXPECT_EQ(arguments.ctx_save_restore_size, 40960u + 96u * 0x75000u);
+  // The pointers' page is theirs alone, and each buffer is mapped whole.
+  const auto size_at = [&](u64 address) {
+    for (const auto& [handle, one] : fake.memory)
+      if (one.arguments.va_addr == address) return one.arguments.size;
+    return u64{0};
+  };
+  EXPECT_EQ(size_at(arguments.write_pointer_address / 4096 * 4096), 4096u);
+  EXPECT_EQ(arguments.write_pointer_address / 4096, arguments.read_pointer_address / 4096);
+  EXPECT_EQ(size_at(arguments.ring_base_address), 65536u);
+  EXPECT_EQ(size_at(arguments.eop_buffer_address), 4096u);
+  EXPECT_EQ(size_at(arguments.ctx_save_restore_address), 40960u + 96u * 0x75000u + 3072u * 32u);
+
+  queue->ring_doorbell(12, 11);
+  EXPECT_EQ(fake.queues.at(queue->id()).doorbell, 11u);
+  EXPECT_EQ(fake.cell(arguments.write_pointer_address), 12u);
+  fake.cell(arguments.read_pointer_address) = 7;
+  EXPECT_EQ(queue->read_pointer(), 7u);
+  ASSERT_TRUE(queue->stop());
+  EXPECT_NE(fake.calls.back().find("queue_percentage=0x0"), std::string::npos);
+  queue.reset();
+  EXPECT_EQ(fake.calls_of("DESTROY_QUEUE").size(), 1u);
+
+  auto copies = *KfdQueue::make(gpu, caps, QueueType::Sdma, 1 << 16);
+  EXPECT_EQ(fake.queues.at(copies->id()).arguments.queue_type, 1u);
+  EXPECT_EQ(fake.queues.at(copies->id()).arguments.eop_buffer_address, 0u);
+}
+
+TEST_F(GpuTest, WakesWhoeverWaitsAndTellsFaults) {
+  struct Ear final : KfdEvents::Listener {
+    std::vector<u64> heard;
+    void on_memory_exception(const hw::KfdMemoryException& exception) override {
+      heard.push_back(exception.va);
+    }
+    void on_hw_exception(const hw::KfdHwException&) override { heard.push_back(0); }
+  } ear, other;
+  KfdEvents& events = kfd->events();
+  events.add_listener(FakeKfd::kGpuId, ear);
+  events.add_listener(FakeKfd::kGpuId + 1, other);
+  const KfdEvents::Interrupt interrupt = *events.make_interrupt();
+  // Mailboxes are 8 bytes each, in the order of events.
+  EXPECT_EQ(interrupt.mailbox, fake.memory.at(1).arguments.va_addr + interrupt.event_id * 8);
+  const hcq::Signal signal = *kfd->signals().make();
+  events.block(signal, 0, 2'000'000);
+  EXPECT_NE(fake.calls.back().find("num_events=0x3 wait_for_all=0x0 timeout=0x2"),
+            std::string::npos)
+      << fake.calls.back();
+  const usize calls = fake.calls.size();
+  events.block(signal, 1, 2'000'000);  // it has changed already
+  EXPECT_EQ(fake.calls.size(), calls);
+  for (const auto& [id, type] : fake.event_types) {
+    if (type != hw::kKfdEventMemory) continue;
+    hw::KfdEventData data;
+    data.memory_exception.va = 0x1234;
+    data.memory_exception.gpu_id = FakeKfd::kGpuId;
+    fake.events[id] = data;
+  }
+  events.look();
+  EXPECT_EQ(ear.heard, std::vector<u64>{0x1234});
+  EXPECT_TRUE(other.heard.empty());
+  events.remove_listener(ear);
+  events.remove_listener(other);
+}
+
+TEST_F(GpuTest, SharesMemoryAsDmaBuffers) {
+  auto memory = *gpu.allocate({.bytes = 1 << 16});
+  ASSERT_TRUE(memory->export_dmabuf());
+  EXPECT_TRUE(fake.calls.back().starts_with("EXPORT_DMABUF handle=0x")) << fake.calls.back();
+  auto imported = gpu.import_dmabuf(5, "somebody's frame");
+  ASSERT_TRUE(imported) << imported.error().message;
+  EXPECT_EQ((*imported)->bytes(), 8192u);
+  EXPECT_NE(fake.calls_of("IMPORT_DMABUF")[0].find("dmabuf_fd=0x5"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace doorbell::amd
