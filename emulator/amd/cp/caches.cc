@@ -83,7 +83,7 @@ void Caches::judge(const Check& check, const Reader& reader, const Line& cached,
 void Caches::read_l2(const Reader& reader, const Range& range, u64 line, u32 first,
                      std::span<u8> to) {
   const u8* host = host_of(range, line, first);
-  if (!uses_l2(range) || reader.reach == Reach::System) {
+  if (past_l2(reader, range)) {
     truth(reader.xcc, range, line, first, to);
     return;
   }
@@ -106,7 +106,7 @@ void Caches::read_l2(const Reader& reader, const Range& range, u64 line, u32 fir
 
 void Caches::read_gl1(const Reader& reader, const Range& range, u64 line, u32 first,
                       std::span<u8> to) {
-  bool passes = !shape_.gl1 || reader.door == Door::Instructions || reader.reach != Reach::Unit;
+  bool passes = !shape_.gl1 || reader.door == Door::Instructions || reader.reach >= Reach::Device;
   if (passes) {
     read_l2(reader, range, line, first, to);
     return;
@@ -175,8 +175,7 @@ void Caches::store(const Reader& reader, const Range& range, u64 va, std::span<c
       found->second.valid |= mask(first, count);
     }
     if (shape_.gl1) xcc.gl1[reader.unit % shape_.units / shape_.units_per_array].erase(line);
-    bool past = !uses_l2(range) || reader.reach == Reach::System;
-    if (!past) {
+    if (!past_l2(reader, range)) {
       Line& cached = xcc.l2[line];
       std::memcpy(&cached.bytes[first], bytes.data(), count);
       cached.valid |= mask(first, count);
@@ -202,7 +201,7 @@ void Caches::atomic(const Reader& reader, const Range& range, u64 va, u32 bytes,
   for (Lines* lines : {&xcc.units[reader.unit % shape_.units].vector})
     if (auto found = lines->find(line); found != lines->end())
       found->second.valid &= ~mask(first, bytes);
-  if (uses_l2(range) && reader.reach != Reach::System) {
+  if (!past_l2(reader, range)) {
     Line& cached = xcc.l2[line];
     u64 wanted = mask(first, bytes);
     for (u32 i = first; i < first + bytes; ++i)
@@ -232,30 +231,38 @@ void Caches::drop(Lines& lines, u64 start, u64 end) {
 }
 
 void Caches::act(u32 xcc, const CacheActions& actions) {
-  for (u32 unit = 0; unit < shape_.units; ++unit) act_unit(xcc, unit, actions);
+  act_l2(xccs_[xcc].l2, actions);
+  for (u32 unit = 0; unit < shape_.units; ++unit) act_above(xccs_[xcc], unit, actions);
 }
 
 void Caches::act_unit(u32 xcc, u32 unit, const CacheActions& actions) {
-  Xcc& here = xccs_[xcc];
+  act_l2(xccs_[xcc].l2, actions);
+  act_above(xccs_[xcc], unit, actions);
+}
+
+void Caches::act_l2(Lines& l2, const CacheActions& actions) {
   auto touches = [&](u64 line) {
     return line * kLine < actions.end && line * kLine + kLine > actions.start;
   };
   if (actions.l2_write_back)
-    for (auto& [line, cached] : here.l2)
+    for (auto& [line, cached] : l2)
       if (touches(line)) write_back(cached);
   // An invalidate alone loses no dirty byte: that is another bit, DISCARD.
-  if (actions.l2_invalidate)
-    for (auto at = here.l2.begin(); at != here.l2.end();) {
-      Line& cached = at->second;
-      if (touches(at->first)) cached.valid = cached.dirty;
-      at = cached.valid == 0 ? here.l2.erase(at) : std::next(at);
-    }
-  Unit& caches = here.units[unit % shape_.units];
+  if (!actions.l2_invalidate) return;
+  for (auto at = l2.begin(); at != l2.end();) {
+    Line& cached = at->second;
+    if (touches(at->first)) cached.valid = cached.dirty;
+    at = cached.valid == 0 ? l2.erase(at) : std::next(at);
+  }
+}
+
+void Caches::act_above(Xcc& xcc, u32 unit, const CacheActions& actions) {
+  Unit& caches = xcc.units[unit % shape_.units];
   if (actions.vector) drop(caches.vector, actions.start, actions.end);
   if (actions.scalar) drop(caches.scalar, actions.start, actions.end);
   if (actions.instructions) drop(caches.instructions, actions.start, actions.end);
   if (actions.gl1)
-    drop(here.gl1[unit % shape_.units / shape_.units_per_array], actions.start, actions.end);
+    drop(xcc.gl1[unit % shape_.units / shape_.units_per_array], actions.start, actions.end);
 }
 
 void Caches::client_read(Client client, const Range& range, u64 va, std::span<u8> to) {

@@ -33,8 +33,8 @@ namespace doorbell::emulator::amd {
 
 struct CacheShape {
   u32 xccs = 1;
-  u32 units = 2;            // of each XCC
-  u32 units_per_array = 2;  // that share a GL1
+  u32 units = 8;            // of each XCC
+  u32 units_per_array = 4;  // that share a GL1
   bool gl1 = true;
   // gfx9's SDMA is no client of the L2 (it sits on the other memory hub); that of gfx10 and gfx11
   // reads through it without filling it, and its writes go past and take the line along
@@ -59,8 +59,9 @@ struct CacheActions {
 
 // Which cache a wave's access enters.
 enum class Door : u8 { Vector, Scalar, Instructions };
-// How far an access must go to see, or be seen: past the caches of the unit, of the device.
-enum class Reach : u8 { Unit, Device, System };
+// How far an access goes to see, or be seen: the unit's caches, past them to GL1, past that to the
+// L2, past all.
+enum class Reach : u8 { Unit, Array, Device, System };
 
 // Thread safety: none; the GPU's thread.
 class Caches {
@@ -108,6 +109,7 @@ class Caches {
   void forget(u64 start, u64 end);
 
   usize dirty_lines() const;
+  const CacheShape& shape() const { return shape_; }
 
  private:
   struct Line {
@@ -132,6 +134,11 @@ class Caches {
     return (count == 64 ? ~u64{0} : (u64{1} << count) - 1) << first;
   }
   bool uses_l2(const Range& range) const { return range.type.caching == Caching::Cached; }
+  // The device's scope is past the L2 where there are several.
+  bool past_l2(const Reader& reader, const Range& range) const {
+    return !uses_l2(range) || reader.reach == Reach::System ||
+           (reader.reach == Reach::Device && shape_.xccs > 1);
+  }
   bool serves(Client client) const {
     return client == Client::Sdma ? shape_.l2_serves_sdma : shape_.l2_serves_cp;
   }
@@ -146,6 +153,8 @@ class Caches {
   void judge(const Check& check, const Reader& reader, const Line& cached, u64 va, u32 first,
              std::span<const u8> is, std::span<const u8> should, const char* bit);
   void write_back(Line& line);
+  void act_l2(Lines& l2, const CacheActions& actions);
+  void act_above(Xcc& xcc, u32 unit, const CacheActions& actions);
   static void drop(Lines& lines, u64 start, u64 end);
   Lines& top(const Reader& reader);
 
