@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/util/hash.h"
+#include "emulator/amd/cp/adversarial_memory.h"
 #include "emulator/amd/isa/memory_handlers.h"
 
 namespace doorbell::emulator::amd {
@@ -11,9 +12,12 @@ namespace {
 
 class LaunchedGrid final : public RunningGrid {
  public:
-  LaunchedGrid(const Chip& chip, CodeCache& code, Memory& memory, const Dispatch& dispatch,
+  // Waves go through `own`, if there is one, else straight to memory.
+  LaunchedGrid(const Chip& chip, CodeCache& code, DirectMemory& direct,
+               std::unique_ptr<AdversarialMemory> own, const Dispatch& dispatch,
                const GridOptions& options)
-      : grid_(chip, code, memory, dispatch, options) {}
+      : own_(std::move(own)),
+        grid_(chip, code, own_ ? static_cast<Memory&>(*own_) : direct, dispatch, options) {}
 
   GridState run(u64 budget) override {
     stop_ = grid_.run(budget);
@@ -39,6 +43,7 @@ class LaunchedGrid final : public RunningGrid {
   }
 
  private:
+  std::unique_ptr<AdversarialMemory> own_;
   Grid grid_;
   GridStop stop_;
 };
@@ -61,7 +66,7 @@ GridLauncher::GridLauncher(const GridLauncherOptions& options)
 
 GridLauncher::~GridLauncher() = default;
 
-std::unique_ptr<RunningGrid> GridLauncher::launch(const Dispatch& dispatch) {
+std::unique_ptr<RunningGrid> GridLauncher::launch(const Dispatch& dispatch, Caches* caches) {
   if (!code_) {
     auto code = CodeCache::create(*options_.chip, handler_set<Memory>());
     if (!code)
@@ -72,7 +77,17 @@ std::unique_ptr<RunningGrid> GridLauncher::launch(const Dispatch& dispatch) {
   code_->begin_dispatch();
   GridOptions options{.poison = options_.poison};
   if (options_.seed) options.seed = hash_combine(options_.seed, ++launches_) | 1;
-  return std::make_unique<LaunchedGrid>(*options_.chip, *code_, memory_, dispatch, options);
+  std::unique_ptr<AdversarialMemory> own;
+  if (caches) {
+    // Both name the generations in their order.
+    auto generation = static_cast<::doorbell::amd::hw::Generation>(options_.chip->generation);
+    std::string kernel =
+        dispatch.kernel.empty() ? fmt::format("at {:#x}", dispatch.code) : dispatch.kernel;
+    own = std::make_unique<AdversarialMemory>(*options_.space, *caches, generation, dispatch.xcc,
+                                              std::move(kernel));
+  }
+  return std::make_unique<LaunchedGrid>(*options_.chip, *code_, memory_, std::move(own), dispatch,
+                                        options);
 }
 
 }  // namespace doorbell::emulator::amd

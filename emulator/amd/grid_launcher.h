@@ -23,7 +23,7 @@ class GridLauncher final : public Launcher {
   explicit GridLauncher(const GridLauncherOptions& options);
   ~GridLauncher() override;
 
-  std::unique_ptr<RunningGrid> launch(const Dispatch& dispatch) override;
+  std::unique_ptr<RunningGrid> launch(const Dispatch& dispatch, Caches* caches) override;
 
  private:
   GridLauncherOptions options_;

@@ -112,8 +112,6 @@ class Gpu::Impl {
     wakes_.notify_one();
   }
 
-  void quiesce() { Visit visit(*this); }
-
   void unmapped(u64 start, u64 end) {
     Visit visit(*this);
     if (caches_) caches_->forget(start, end);
@@ -255,7 +253,6 @@ Result<void> Gpu::update_queue(QueueId id, const QueueDescription& description) 
 void Gpu::ring(QueueId id, u64 value, unsigned bytes) { impl_->ring(id, value, bytes); }
 void Gpu::poke() { impl_->wake(); }
 bool Gpu::run_until_idle() { return impl_->run_until_idle(); }
-void Gpu::quiesce() { impl_->quiesce(); }
 void Gpu::unmapped(u64 start, u64 end) { impl_->unmapped(start, end); }
 Caches* Gpu::caches() { return impl_->caches(); }
 

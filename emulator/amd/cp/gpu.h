@@ -67,13 +67,11 @@ class Gpu {
   // of them moved.
   bool run_until_idle();
 
-  // The address space changed: a translation or decoded code may be stale, and what is unmapped
-  // while a queue uses it is a fault. Returns when no access to the old mapping is under way.
-  void quiesce();
-  // As quiesce(), and [start, end) is mapped no more: caches hold nothing of it.
+  // [start, end) is mapped no more. Returns when no access to the old mapping is under way, and no
+  // cache holds anything of it.
   void unmapped(u64 start, u64 end);
 
-  // The caches of the adversarial mode, for the launcher; null in the fast one.
+  // The caches of the adversarial mode, for tests; null in the fast one.
   Caches* caches();
 
  private:

@@ -10,6 +10,8 @@
 
 namespace doorbell::emulator::amd {
 
+class Caches;
+
 enum class GridState : u8 {
   Running,  // more to do
   Waiting,  // its waves only wait for memory that somebody else writes
@@ -30,7 +32,9 @@ class RunningGrid {
 class Launcher {
  public:
   virtual ~Launcher() = default;
-  virtual std::unique_ptr<RunningGrid> launch(const Dispatch& dispatch) = 0;
+  // `caches`: what the waves' accesses go through, in adversarial mode; else null. Borrowed for as
+  // long as the grid lives.
+  virtual std::unique_ptr<RunningGrid> launch(const Dispatch& dispatch, Caches* caches) = 0;
 };
 
 }  // namespace doorbell::emulator::amd

@@ -220,7 +220,7 @@ ComputeQueue::Outcome ComputeQueue::launch(const Dispatch& dispatch,
                                   dispatch.group_size[2], dispatch.xcc));
   if (dispatch.groups[0] == 0 || dispatch.groups[1] == 0 || dispatch.groups[2] == 0)
     return Outcome::Done;
-  pipeline_.launch(gpu_.launcher->launch(dispatch), std::move(snapshots));
+  pipeline_.launch(gpu_.launcher->launch(dispatch, gpu_.caches), std::move(snapshots));
   return Outcome::Done;
 }
 

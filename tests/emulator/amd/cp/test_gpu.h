@@ -39,7 +39,7 @@ class FakeGrid final : public RunningGrid {
 
 class FakeLauncher final : public Launcher {
  public:
-  std::unique_ptr<RunningGrid> launch(const Dispatch& dispatch) override {
+  std::unique_ptr<RunningGrid> launch(const Dispatch& dispatch, Caches*) override {
     dispatches.push_back(dispatch);
     return std::make_unique<FakeGrid>(slices, effect);
   }
