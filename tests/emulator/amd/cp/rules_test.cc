@@ -1,0 +1,395 @@
+// Every rule that the command processors judge, broken by hand: the report carries its id, and at
+// level error the queue stops. Packets as in pm4_test.cc, registers from gc_11_0_0_offset.h.
+#include "emulator/amd/cp/rules.h"
+
+#include <thread>
+
+#include "tests/emulator/amd/cp/test_gpu.h"
+
+namespace doorbell::emulator::amd {
+namespace {
+
+constexpr u32 packet3(u32 opcode, u32 payload) {
+  return 0xc0000000u | (payload - 1) << 16 | opcode << 8;
+}
+
+std::vector<u32> operator+(std::vector<u32> a, const std::vector<u32>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+std::vector<u32> release(u32 event, u32 index, u32 data_sel, u32 int_sel, u64 va) {
+  return {packet3(0x49, 7),
+          event | index << 8,
+          data_sel << 29 | int_sel << 24,
+          lo(va),
+          hi(va),
+          1,
+          0,
+          0};
+}
+
+class RulesTest : public TestGpu {
+ protected:
+  static constexpr u64 kCode = kBase + 0x6000, kDescriptor = kCode - 0x40;
+  static constexpr u64 kArguments = kBase + 0x7000;
+
+  // Submits `words` at level error; the rule of `id` is broken once, and the queue has stopped.
+  void expect_broken(const char* id, const std::vector<u32>& words,
+                     GpuOptions options = {.generation = hw::Generation::Gfx11}) {
+    open(options, QueueKind::Pm4);
+    put_ = 0;
+    submit(words);
+    EXPECT_EQ(count(id), 1u) << id;
+    EXPECT_NE(stopped().find(id), std::string::npos) << id << ": " << stopped();
+    // As a warning hardware goes on, or stops for a reason of its own.
+    checks_.reset();
+    open(options, QueueKind::Pm4, Level::Warn);
+    put_ = 0;
+    submit(words);
+    EXPECT_EQ(count(id), 1u) << id << " as a warning";
+  }
+};
+
+// ---- doorbells
+
+TEST_F(RulesTest, DoorbellsAreOne64BitStore) {
+  open_pm4();
+  poke<u64>(kWritePointer, 1);
+  gpu_->ring(queue_, 1, 4);
+  EXPECT_EQ(count("AMD-DB-001"), 1u);
+}
+
+TEST_F(RulesTest, DoorbellsFollowTheWritePointer) {
+  open_pm4();
+  poke<u64>(kWritePointer, 1);
+  gpu_->ring(queue_, 2);
+  EXPECT_EQ(count("AMD-DB-002"), 1u);
+}
+
+TEST_F(RulesTest, DoorbellsDoNotGoBack) {
+  open_pm4();
+  submit({0xffff1000, 0xffff1000});
+  gpu_->ring(queue_, 1);
+  EXPECT_EQ(count("AMD-DB-003"), 1u);
+}
+
+TEST_F(RulesTest, DoorbellsDoNotOverrunTheRing) {
+  open_pm4();
+  poke<u64>(kWritePointer, 1024);
+  gpu_->ring(queue_, 1024);  // a full ring would look empty
+  EXPECT_EQ(count("AMD-DB-004"), 1u);
+}
+
+TEST_F(RulesTest, DoorbellsOfRemovedQueues) {
+  open_pm4();
+  ASSERT_TRUE(gpu_->remove_queue(queue_));
+  gpu_->ring(queue_, 1);
+  EXPECT_EQ(count("AMD-DB-005"), 1u);
+  EXPECT_FALSE(gpu_->remove_queue(queue_));
+}
+
+// ---- rings and indirect buffers
+
+TEST_F(RulesTest, PacketsEndWithTheirAnnouncement) {
+  expect_broken("AMD-RING-001", {packet3(0x37, 4), 5 << 8});
+}
+
+TEST_F(RulesTest, PacketsHaveTheirSize) {
+  expect_broken("AMD-RING-002", {packet3(0x46, 2), 7 | 4 << 8, 0});
+  expect_broken("AMD-RING-002", {packet3(0x49, 3), 0x14 | 5 << 8, 0, 0});
+}
+
+TEST_F(RulesTest, ReservedBitsAreZero) {
+  expect_broken("AMD-RING-003", {packet3(0x46, 1), 7 | 4 << 8 | 1 << 20});
+  // gfx9's CP_COHER_CNTL bits do not exist in gfx11's GCR_CNTL
+  expect_broken("AMD-RING-003", {packet3(0x58, 7), 0, ~0u, 0xff, 0, 0, 0, 1 << 29});
+}
+
+TEST_F(RulesTest, PredicationIsForIndirectBuffers) {
+  expect_broken("AMD-RING-004", {packet3(0x23, 1), 2 | 1 << 24, 0xffff1000, 0xffff1000},
+                {.generation = hw::Generation::Gfx9, .xccs = 2});
+}
+
+TEST_F(RulesTest, IndirectBuffersLieInOneMapping) {
+  // A second mapping right behind the first.
+  std::vector<u8> more(4096);
+  u32 buffer = space_.add_buffer({.va = kBase + kBytes, .bytes = 4096, .kind = "GTT"});
+  space_
+      .map(kBase + kBytes, 4096, more.data(), true, true, {Place::Host, Caching::Uncached}, buffer)
+      .value();
+  put_words(kBase + kBytes - 4, {0xffff1000});
+  std::memcpy(more.data(), "\x00\x10\xff\xff", 4);
+  u64 ib = kBase + kBytes - 4;
+  expect_broken("AMD-IB-001", {packet3(0x3f, 3), lo(ib), hi(ib), 2 | 1 << 23});
+}
+
+TEST_F(RulesTest, IndirectBuffersNestOnce) {
+  put_words(kIb, {packet3(0x3f, 3), lo(kIb + 0x100), hi(kIb), 4 | 1 << 23});
+  put_words(kIb + 0x100, {packet3(0x3f, 3), lo(kIb + 0x200), hi(kIb), 1 | 1 << 23});
+  put_words(kIb + 0x200, {0xffff1000});
+  expect_broken("AMD-IB-002", {packet3(0x3f, 3), lo(kIb), hi(kIb), 4 | 1 << 23});
+}
+
+TEST_F(RulesTest, IndirectBuffersStayAsTheyAre) {
+  // The first packet of the buffer overwrites the second.
+  put_words(kIb, {packet3(0x37, 4), 5 << 8, lo(kIb + 20), hi(kIb), 0xffff1001, 0xffff1000});
+  open_pm4();
+  submit({packet3(0x3f, 3), lo(kIb), hi(kIb), 6 | 1 << 23});
+  EXPECT_EQ(count("AMD-IB-004"), 1u);
+  EXPECT_NE(stopped(), "");
+}
+
+TEST_F(RulesTest, IndirectBuffersAreValid) {
+  put_words(kIb, {0xffff1000});
+  expect_broken("AMD-IB-005", {packet3(0x3f, 3), lo(kIb), hi(kIb), 1});
+  expect_broken("AMD-IB-005", {packet3(0x3f, 3), lo(kIb), hi(kIb), 1 << 23});
+}
+
+// ---- end of pipe
+
+TEST_F(RulesTest, EndOfPipeNeedsItsBuffer) {
+  open_pm4();
+  description_.eop = 0;
+  description_.ring = kBase + 0x10000, description_.read_pointer = kBase + 0x11000;
+  description_.write_pointer = kBase + 0x11008;
+  QueueId bare = gpu_->add_queue(description_).value();
+  put_words(description_.ring, release(0x14, 5, 1, 0, kData));
+  poke<u64>(description_.write_pointer, 8);
+  gpu_->ring(bare, 8);
+  gpu_->run_until_idle();
+  EXPECT_EQ(count("AMD-EOP-001"), 1u);
+}
+
+TEST_F(RulesTest, EndOfPipeEventsHaveTheirIndex) {
+  expect_broken("AMD-EOP-002", release(0x14, 0, 1, 0, kData));
+  expect_broken("AMD-EOP-002", release(7, 5, 1, 0, kData));
+  expect_broken("AMD-EOP-002", release(0x14, 6, 1, 0, kData));
+}
+
+TEST_F(RulesTest, InterruptsFitTheirData) {
+  expect_broken("AMD-EOP-003", release(0x14, 5, 1, 1, kData));
+  expect_broken("AMD-EOP-003", release(0x14, 5, 0, 2, kData));
+}
+
+TEST_F(RulesTest, WideDataIsAligned) {
+  expect_broken("AMD-EOP-004", release(0x14, 5, 2, 0, kData + 4));
+  expect_broken("AMD-EOP-004", release(0x14, 5, 3, 0, kData + 4));
+}
+
+TEST_F(RulesTest, XccsReleaseOnce) {
+  std::vector<u32> words{packet3(0x49, 7), 0x14 | 5 << 8, 1u << 29, lo(kData), hi(kData), 1, 0, 0};
+  expect_broken("AMD-EOP-005", words, {.generation = hw::Generation::Gfx9, .xccs = 2});
+  // Under PRED_EXEC, in a buffer, it is right.
+  put_words(kIb, std::vector<u32>{packet3(0x23, 1), 8 | 1 << 24} + words);
+  open({.generation = hw::Generation::Gfx9, .xccs = 2}, QueueKind::Pm4);
+  put_ = 0;
+  submit({packet3(0x3f, 3), lo(kIb), hi(kIb), 10 | 1 << 23});
+  EXPECT_EQ(checks_->errors(), 0u);
+  EXPECT_EQ(peek<u32>(kData), 1u);
+}
+
+TEST_F(RulesTest, EventsHaveTheirIndex) { expect_broken("AMD-EOP-006", {packet3(0x46, 1), 7}); }
+
+// ---- dispatches
+
+class DispatchRulesTest : public RulesTest {
+ protected:
+  struct State {
+    u32 rsrc1 = 0x600f0000, rsrc2 = 2 << 1, rsrc3 = 0;
+    u32 threads = 32;
+    u32 initiator = 1 | 1 << 2 | 1 << 15;
+    u32 tmpring = 0;
+    u64 arguments = kArguments;
+    std::vector<u32> dispatch(u64 entry = kCode) const {
+      return std::vector<u32>{packet3(0x76, 4), 0x207, threads, 1, 1} +
+             std::vector<u32>{packet3(0x76, 3), 0x20c, lo(entry >> 8), hi(entry >> 8)} +
+             std::vector<u32>{packet3(0x76, 3), 0x212, rsrc1, rsrc2} +
+             std::vector<u32>{packet3(0x76, 2), 0x228, rsrc3} +
+             std::vector<u32>{packet3(0x76, 2), 0x218, tmpring} +
+             std::vector<u32>{packet3(0x76, 3), 0x210, lo(kData >> 8), hi(kData >> 8)} +
+             std::vector<u32>{packet3(0x76, 3), 0x240, lo(arguments), hi(arguments)} + go();
+    }
+    std::vector<u32> go() const { return {packet3(0x15, 4), 1, 1, 1, initiator}; }
+  };
+
+  DispatchRulesTest() {
+    poke<u32>(kDescriptor + 8, 16);
+    poke<u64>(kDescriptor + 16, 0x40);
+    poke<u32>(kDescriptor + 48, 0x600f0000);
+    poke<u32>(kDescriptor + 52, 2 << 1);
+    poke<u16>(kDescriptor + 56, 1 << 3 | 1 << 10);
+  }
+};
+
+TEST_F(DispatchRulesTest, ASoundDispatchBreaksNone) {
+  open_pm4();
+  submit(State{}.dispatch());
+  submit(State{}.go());  // a kernel may follow itself with the arguments it had
+  // PRIV and the LDS are the driver's.
+  submit(State{.rsrc1 = 0x601f0000, .rsrc2 = 2 << 1 | 1 << 15}.dispatch());
+  EXPECT_EQ(launcher_.dispatches.size(), 3u);
+  EXPECT_TRUE(checks_->reports().empty()) << stopped();
+}
+
+TEST_F(DispatchRulesTest, GroupsHaveTheirLimits) {
+  expect_broken("AMD-DISP-002", State{.threads = 0}.dispatch());
+  expect_broken("AMD-DISP-002", State{.threads = 1025}.dispatch());
+}
+
+TEST_F(DispatchRulesTest, ResourcesAreTheDescriptors) {
+  expect_broken("AMD-DISP-003", State{.rsrc1 = 0x600f0001}.dispatch());
+  expect_broken("AMD-DISP-003", State{.rsrc2 = 2 << 1 | 1 << 7}.dispatch());
+  expect_broken("AMD-DISP-003", State{.rsrc3 = 1}.dispatch());
+}
+
+TEST_F(DispatchRulesTest, AnotherKernelsArgumentsAreWritten) {
+  // A second kernel, whose user data nobody writes.
+  poke<u64>(kDescriptor + 0x400 + 16, 0x40);
+  poke<u32>(kDescriptor + 0x400 + 48, 0x600f0000);
+  poke<u32>(kDescriptor + 0x400 + 52, 2 << 1);
+  poke<u16>(kDescriptor + 0x400 + 56, 1 << 3 | 1 << 10);
+  u64 other = kCode + 0x400;
+  expect_broken("AMD-DISP-004",
+                State{}.dispatch() +
+                    std::vector<u32>{packet3(0x76, 3), 0x20c, lo(other >> 8), hi(other >> 8)} +
+                    State{}.go());
+}
+
+TEST_F(DispatchRulesTest, WaveSizeIsTheDescriptors) {
+  expect_broken("AMD-DISP-005", State{.initiator = 1 | 1 << 2}.dispatch());
+}
+
+TEST_F(DispatchRulesTest, NothingIsInheritedFromNobody) {
+  open_pm4();
+  submit(State{}.go());
+  EXPECT_EQ(count("AMD-DISP-006"), 1u);
+  EXPECT_NE(stopped().find("COMPUTE_PGM_LO"), std::string::npos) << stopped();
+}
+
+TEST_F(DispatchRulesTest, ScratchCoversItsWaves) {
+  poke<u32>(kDescriptor + 4, 64);                                           // 64 bytes a work item
+  expect_broken("AMD-DISP-007", State{}.dispatch());                        // none
+  expect_broken("AMD-DISP-007", State{.tmpring = 8 | 7 << 12}.dispatch());  // 1792 of 2048
+  expect_broken("AMD-DISP-007", State{.tmpring = 0x400 | 8 << 12}.dispatch());  // beyond the buffer
+  open_pm4();
+  put_ = 0;
+  submit(State{.tmpring = 8 | 8 << 12}.dispatch());
+  EXPECT_TRUE(checks_->reports().empty()) << stopped();
+}
+
+TEST_F(DispatchRulesTest, TheShaderIsEnabled) {
+  expect_broken("AMD-DISP-008", State{.initiator = 1 << 2 | 1 << 15}.dispatch());
+}
+
+TEST_F(DispatchRulesTest, LdsCoversTheDescriptors) {
+  poke<u32>(kDescriptor, 1024);
+  expect_broken("AMD-DISP-009", State{.rsrc2 = 2 << 1 | 1 << 15}.dispatch());
+  open_pm4();
+  put_ = 0;
+  submit(State{.rsrc2 = 2 << 1 | 2 << 15}.dispatch());
+  EXPECT_TRUE(checks_->reports().empty()) << stopped();
+}
+
+TEST_F(DispatchRulesTest, ArgumentsAreAlignedAndMapped) {
+  expect_broken("AMD-ARG-001", State{.arguments = kArguments + 8}.dispatch());
+  expect_broken("AMD-ARG-002", State{.arguments = kBase + kBytes}.dispatch());
+}
+
+TEST_F(DispatchRulesTest, ArgumentsStayUntilTheDispatchRetires) {
+  launcher_.slices = 3;
+  launcher_.effect = [this] { poke<u32>(kArguments, peek<u32>(kArguments) + 1); };
+  open_pm4(hw::Generation::Gfx11, Level::Warn);
+  submit(State{}.dispatch());
+  EXPECT_EQ(count("AMD-ARG-003"), 1u);
+}
+
+// ---- the hook of the mutation suite
+
+class DropEvents final : public PacketHook {
+ public:
+  bool packet(QueueId, QueueKind, unsigned depth, std::vector<u32>& words) override {
+    ++seen;
+    deepest = std::max(deepest, depth);
+    if ((words[0] >> 8 & 0xff) == 0x46) return false;
+    if ((words[0] >> 8 & 0xff) == 0x37) words[4] ^= 1;
+    return true;
+  }
+  bool doorbell(QueueId, u64&) override { return !deaf; }
+  int seen = 0;
+  unsigned deepest = 0;
+  bool deaf = false;
+};
+
+TEST_F(DispatchRulesTest, HooksDropAndCorruptPackets) {
+  DropEvents hook;
+  put_words(kIb, {packet3(0x46, 1), 7 | 4 << 8, packet3(0x37, 4), 5 << 8, lo(kData), hi(kData), 6});
+  open({.generation = hw::Generation::Gfx11, .hook = &hook}, QueueKind::Pm4);
+  submit({packet3(0x3f, 3), lo(kIb), hi(kIb), 7 | 1 << 23});
+  EXPECT_EQ(peek<u32>(kData), 7u);
+  EXPECT_EQ(hook.seen, 3);
+  EXPECT_EQ(hook.deepest, 1u);
+  EXPECT_EQ(peek<u32>(kReadPointer), 4u);
+  hook.deaf = true;
+  submit({0xffff1000});
+  EXPECT_EQ(peek<u32>(kReadPointer), 4u);
+}
+
+// ---- the GPU's own thread
+
+TEST_F(RulesTest, AFreeGpuRunsByItself) {
+  checks_ = std::make_unique<Checks>(Level::Error);
+  GpuOptions options{.generation = hw::Generation::Gfx11};
+  options.memory = &space_, options.interrupts = &interrupts_, options.checks = checks_.get();
+  options.launcher = &launcher_;
+  gpu_ = std::make_unique<Gpu>(options);
+  description_ = {.kind = QueueKind::Pm4,
+                  .ring = kRing,
+                  .ring_bytes = kRingBytes,
+                  .read_pointer = kReadPointer,
+                  .write_pointer = kWritePointer,
+                  .eop = kEop};
+  queue_ = gpu_->add_queue(description_).value();
+  auto at = [&](u64 va) { return std::atomic_ref<u32>(*reinterpret_cast<u32*>(host(va))); };
+  for (u32 i = 1; i <= 200; ++i) {
+    // Waits for the host, then answers.
+    u64 start = put_;
+    for (u32 word :
+         std::vector<u32>{packet3(0x3c, 6), 3 | 1 << 4, lo(kData), hi(kData), i, ~0u, 4} +
+             std::vector<u32>{packet3(0x37, 4), 5 << 8, lo(kData + 64), hi(kData + 64), i})
+      poke(kRing + put_++ % (kRingBytes / 4) * 4, word);
+    EXPECT_EQ(put_ - start, 12u);
+    std::atomic_ref<u64>(*reinterpret_cast<u64*>(host(kWritePointer))).store(put_);
+    gpu_->ring(queue_, put_);
+    at(kData).store(i);
+    while (at(kData + 64).load() != i) std::this_thread::yield();
+  }
+  gpu_.reset();
+  EXPECT_EQ(checks_->errors(), 0u);
+}
+
+TEST_F(RulesTest, AFreeGpuPollsDoorbellsThatNobodyTraps) {
+  checks_ = std::make_unique<Checks>(Level::Error);
+  GpuOptions options{.generation = hw::Generation::Gfx11};
+  options.memory = &space_, options.interrupts = &interrupts_, options.checks = checks_.get();
+  options.launcher = &launcher_;
+  gpu_ = std::make_unique<Gpu>(options);
+  u64 doorbell = 0;
+  description_ = {.kind = QueueKind::Sdma,
+                  .ring = kRing,
+                  .ring_bytes = kRingBytes,
+                  .read_pointer = kReadPointer,
+                  .write_pointer = kWritePointer,
+                  .polled_doorbell = &doorbell};
+  queue_ = gpu_->add_queue(description_).value();
+  put_words(kRing, {5 | 3 << 16, lo(kData), hi(kData), 9});
+  std::atomic_ref<u64>(*reinterpret_cast<u64*>(host(kWritePointer))).store(16);
+  std::atomic_ref<u64>(doorbell).store(16);
+  while (std::atomic_ref<u32>(*reinterpret_cast<u32*>(host(kData))).load() != 9)
+    std::this_thread::yield();
+  gpu_.reset();
+  EXPECT_EQ(checks_->errors(), 0u);
+}
+
+}  // namespace
+}  // namespace doorbell::emulator::amd
