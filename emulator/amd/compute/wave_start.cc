@@ -104,6 +104,7 @@ void start_wave(Wave& wave, const Dispatch& dispatch, const Resources& resources
   wave.mode_rest = resources.mode & ~0xffu;
   wave.index_mode = 0;
   wave.vgpr_count = resources.vgprs;
+  wave.accumulator_count = resources.accumulators;
   wave.sgpr_count = resources.sgprs;
   wave.scratch_base = dispatch.scratch_base + slot_offset;
   wave.scratch_bytes_per_lane = dispatch.scratch_wave_bytes / wave.lanes;

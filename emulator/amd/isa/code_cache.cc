@@ -66,6 +66,7 @@ void CodeCache::decode_block(Block& block, Decoder& decoder, CodeReader& memory)
     if (last.entry == nullptr || (last.entry->shape.flags & kEndsBlock)) break;
   }
   block.end = pc;
+  block.needs = register_needs(block.operations);
 }
 
 bool CodeCache::unchanged(const Block& block, CodeReader& memory) const {

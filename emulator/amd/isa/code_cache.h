@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "emulator/amd/isa/decode.h"
+#include "emulator/amd/isa/register_bounds.h"
 
 namespace doorbell::emulator::amd {
 
@@ -20,6 +21,7 @@ struct Block {
   u64 generation = 0;
   std::vector<Operation> operations;
   std::vector<u8> bytes;  // as they were decoded
+  RegisterNeeds needs;
 };
 
 // What reads instructions: MemoryPolicy::fetch, for any policy.

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/util/types.h"
+#include "emulator/amd/isa/operation.h"
 
 namespace doorbell::emulator::amd {
 
@@ -46,6 +47,23 @@ constexpr u32 bytes_of(Element element) {
 }
 constexpr u32 rows_of(Element element) {
   return bytes_of(element) <= 4 ? 1 : bytes_of(element) / 4;
+}
+
+// Shapes of memory instructions: registers that they load to, take the data from.
+constexpr Shape load_shape(Element element, u32 count = 1) {
+  return {.flags = kMemory, .wide = {static_cast<u8>(rows_of(element) * count), 1, 0, 0, 0}};
+}
+constexpr Shape store_shape(Element element) {
+  return {.flags = kMemory, .wide = {0, 1, static_cast<u8>(rows_of(element)), 0, 0}};
+}
+constexpr Shape store_two_shape(Element element) {
+  const u8 rows = static_cast<u8>(rows_of(element));
+  return {.flags = kMemory, .wide = {0, 1, rows, 0, rows}};
+}
+// Those that do not return name register 0 as the destination.
+constexpr Shape atomic_shape(u32 bytes, u32 operands) {
+  const u8 rows = static_cast<u8>(bytes / 4);
+  return {.flags = kMemory, .wide = {rows, 1, static_cast<u8>(rows * operands), 0, 0}};
 }
 
 template <class T>

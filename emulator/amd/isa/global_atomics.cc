@@ -81,13 +81,14 @@ Flow run(Wave& wave, const Operation& op) {
   return atomic(wave, op, kBytes, kUpdate, kCompares);
 }
 
-constexpr Shape kShape{.flags = kMemory};
+template <u32 kBytes, AtomicUpdate kUpdate, bool kCompares = false>
+constexpr Entry entry(std::string_view name) {
+  return {name, atomic_shape(kBytes, kCompares ? 2 : 1), &run<kBytes, kUpdate, kCompares>};
+}
 
 // Both families have the same instructions.
-#define BOTH(name, ...)                                 \
-  {"GLOBAL_ATOMIC_" name, kShape, &run<__VA_ARGS__>}, { \
-    "FLAT_ATOMIC_" name, kShape, &run<__VA_ARGS__>      \
-  }
+#define BOTH(name, ...) \
+  entry<__VA_ARGS__>("GLOBAL_ATOMIC_" name), entry<__VA_ARGS__>("FLAT_ATOMIC_" name)
 
 // clang-format off
 constexpr Entry kTable[] = {
@@ -130,8 +131,8 @@ constexpr Entry kTable[] = {
     BOTH("PK_ADD_F16", 4, update::add_halves),
     BOTH("PK_ADD_BF16", 4, update::add_bfloats),
     BOTH("COND_SUB_U32", 4, update::subtract_if_fits<u32>),
-    {"GLOBAL_ATOMIC_CSUB", kShape, &run<4, update::subtract_clamped<u32>>},
-    {"FLAT_ATOMIC_CSUB_U32", kShape, &run<4, update::subtract_clamped<u32>>},
+    entry<4, update::subtract_clamped<u32>>("GLOBAL_ATOMIC_CSUB"),
+    entry<4, update::subtract_clamped<u32>>("FLAT_ATOMIC_CSUB_U32"),
 };
 // clang-format on
 #undef BOTH

@@ -69,12 +69,18 @@ Flow exchange_two(Wave& wave, const Operation& op) {
   return atomic(wave, op, what, second * scale, data1, address, dst + rows * wave.lanes);
 }
 
-constexpr Shape kShape{.flags = kMemory};
+// What takes a second operand has it in data1: its register is not counted.
+template <u32 kBytes, AtomicUpdate kUpdate, bool kReturns>
+constexpr Entry entry(std::string_view name) {
+  return {name, atomic_shape(kBytes, 1), &run<kBytes, kUpdate, kReturns>};
+}
+constexpr Shape two_shape(u8 rows) {
+  return {.flags = kMemory, .wide = {static_cast<u8>(2 * rows), 1, rows, 0, rows}};
+}
 
-#define BOTH(name, type, ...)                                \
-  {"DS_" name "_" type, kShape, &run<__VA_ARGS__, false>}, { \
-    "DS_" name "_RTN_" type, kShape, &run<__VA_ARGS__, true> \
-  }
+#define BOTH(name, type, ...)                                                                \
+  entry<__VA_ARGS__, false>("DS_" name "_" type), entry<__VA_ARGS__, true>("DS_" name "_RTN" \
+                                                                                      "_" type)
 
 // clang-format off
 constexpr Entry kTable[] = {
@@ -122,13 +128,13 @@ constexpr Entry kTable[] = {
     BOTH("PK_ADD", "BF16", 4, update::add_bfloats),
     BOTH("COND_SUB", "U32", 4, update::subtract_if_fits<u32>),
     BOTH("SUB_CLAMP", "U32", 4, update::subtract_clamped<u32>),
-    {"DS_WRXCHG_RTN_B32", kShape, &run<4, update::swap<u32>, true>},
-    {"DS_WRXCHG_RTN_B64", kShape, &run<8, update::swap<u64>, true>},
-    {"DS_WRXCHG2_RTN_B32", kShape, &exchange_two<4, 1>},
-    {"DS_WRXCHG2_RTN_B64", kShape, &exchange_two<8, 1>},
-    {"DS_WRXCHG2ST64_RTN_B32", kShape, &exchange_two<4, 64>},
-    {"DS_WRXCHG2ST64_RTN_B64", kShape, &exchange_two<8, 64>},
-    {"DS_WRAP_RTN_B32", kShape, &run<4, update::wrap<u32>, true>},
+    entry<4, update::swap<u32>, true>("DS_WRXCHG_RTN_B32"),
+    entry<8, update::swap<u64>, true>("DS_WRXCHG_RTN_B64"),
+    {"DS_WRXCHG2_RTN_B32", two_shape(1), &exchange_two<4, 1>},
+    {"DS_WRXCHG2_RTN_B64", two_shape(2), &exchange_two<8, 1>},
+    {"DS_WRXCHG2ST64_RTN_B32", two_shape(1), &exchange_two<4, 64>},
+    {"DS_WRXCHG2ST64_RTN_B64", two_shape(2), &exchange_two<8, 64>},
+    entry<4, update::wrap<u32>, true>("DS_WRAP_RTN_B32"),
 };
 // clang-format on
 #undef BOTH

@@ -103,15 +103,17 @@ Flow count_lanes(Wave& wave, const Operation& op) {
   return Flow::Next;
 }
 
-constexpr Shape kShape{.flags = kMemory};
+constexpr Shape kShape{.flags = kMemory, .wide = {1, 1, 0, 0, 0}};
+constexpr Shape kResult{.flags = kMemory, .wide = {1, 0, 0, 0, 0}};
+constexpr Shape kTwoOperands{.flags = kMemory, .wide = {1, 1, 1, 0, 0}};
 
 constexpr Entry kTable[] = {
     {"DS_SWIZZLE_B32", kShape, &swizzle},
-    {"DS_BPERMUTE_B32", kShape, &bpermute<false>},
-    {"DS_BPERMUTE_FI_B32", kShape, &bpermute<true>},
-    {"DS_PERMUTE_B32", kShape, &permute},
-    {"DS_APPEND", kShape, &count_lanes<true>},
-    {"DS_CONSUME", kShape, &count_lanes<false>},
+    {"DS_BPERMUTE_B32", kTwoOperands, &bpermute<false>},
+    {"DS_BPERMUTE_FI_B32", kTwoOperands, &bpermute<true>},
+    {"DS_PERMUTE_B32", kTwoOperands, &permute},
+    {"DS_APPEND", kResult, &count_lanes<true>},
+    {"DS_CONSUME", kResult, &count_lanes<false>},
 };
 
 }  // namespace

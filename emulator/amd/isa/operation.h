@@ -52,6 +52,8 @@ struct Shape {
   Type dst = Type::None;
   std::array<Type, 4> src{};
   u32 flags = 0;
+  // Registers of what is Wide, and of all operands of memory instructions: dst, then src.
+  std::array<u8, 5> wide{};
 };
 enum ShapeFlag : u32 {
   kEndsBlock = 1 << 0,       // may jump or stop: nothing is decoded behind it
@@ -66,6 +68,7 @@ enum ShapeFlag : u32 {
   kLiteralMiddle = 1 << 9,   // VOP2: the literal K is the second source (v_fmamk)
   kLiteralLast = 1 << 10,    // VOP2: it is the third (v_fmaak)
   kRegisterPairs = 1 << 11,  // VOP3P: operands are pairs of registers (v_pk_fma_f32)
+  kAccumulators = 1 << 16,   // VOP3P: bits of the words choose accumulation registers (MFMA)
 };
 
 // One record of a handler file's table. `handler` is for any x86-64, `fast` for CPUs with AVX2, FMA

@@ -6,6 +6,24 @@
 
 namespace doorbell::emulator::amd::detail {
 
+namespace {
+
+// Nothing of the block is executed.
+Exit beyond_registers(const Wave& wave, const Block& block) {
+  for (const Operation& op : block.operations) {
+    const RegisterNeeds needs = register_needs(op);
+    if (needs.within(wave.vgpr_count, wave.accumulator_count)) continue;
+    Exit exit{.kind = Exit::Kind::Bounds, .pc = op.pc};
+    exit.name =
+        fmt::format("{}: {} vector and {} accumulation registers, the wave has {} and {}", op.name,
+                    needs.vgprs, needs.accumulators, wave.vgpr_count, wave.accumulator_count);
+    return exit;
+  }
+  return {.kind = Exit::Kind::Bounds, .pc = block.pc};
+}
+
+}  // namespace
+
 Exit run(Wave& wave, CodeCache& cache, CodeReader& reader, u64 budget) {
   HostFloatMode mode(wave);
   u64 executed = 0;
@@ -16,6 +34,8 @@ Exit run(Wave& wave, CodeCache& cache, CodeReader& reader, u64 budget) {
       exit.name = "instruction fetch";
       return exit;
     }
+    if (!block->needs.within(wave.vgpr_count, wave.accumulator_count)) [[unlikely]]
+      return beyond_registers(wave, *block);
     const Operation* op = block->operations.data();
     const Operation* const end = op + block->operations.size();
     Flow flow = Flow::Next;

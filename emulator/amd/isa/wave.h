@@ -2,6 +2,7 @@
 // handlers change it, isa/run.h drives them. Work groups, and who makes waves, are amd/compute's.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
@@ -41,7 +42,8 @@ struct Wave {
     vector_storage_ = std::make_unique<u32[]>(words + 16);
     auto address = reinterpret_cast<std::uintptr_t>(vector_storage_.get());
     v = reinterpret_cast<u32*>((address + 63) & ~std::uintptr_t{63});
-    vgpr_count = chip.vgprs;
+    vgpr_count = std::min(chip.vgprs, 256u);
+    accumulator_count = chip.vgprs - vgpr_count;
     sgpr_count = chip.sgprs;
   }
 
@@ -59,7 +61,8 @@ struct Wave {
 
   // ---- what the launch gave it; amd/compute sets it ----
   u32 vgpr_count, sgpr_count;  // as the kernel descriptor allocates
-  u8* lds = nullptr;           // the work group's, borrowed from it
+  u32 accumulator_count = 0;
+  u8* lds = nullptr;  // the work group's, borrowed from it
   u32 lds_bytes = 0;
   u64 scratch_base = 0;  // of this wave, in device addresses
   u32 scratch_bytes_per_lane = 0;

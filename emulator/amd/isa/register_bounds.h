@@ -1,0 +1,22 @@
+// How many vector registers instructions name: what a wave must have been given to execute them. The
+// count is the decoder's knowledge; run.cc compares it with the wave's once per block.
+#pragma once
+
+#include <span>
+
+#include "emulator/amd/isa/operation.h"
+
+namespace doorbell::emulator::amd {
+
+struct RegisterNeeds {
+  u32 vgprs = 0, accumulators = 0;  // one more than the highest index
+  void include(const RegisterNeeds& other);
+  bool within(u32 vgpr_limit, u32 accumulator_limit) const {
+    return vgprs <= vgpr_limit && accumulators <= accumulator_limit;
+  }
+};
+
+RegisterNeeds register_needs(const Operation& op);
+RegisterNeeds register_needs(std::span<const Operation> ops);
+
+}  // namespace doorbell::emulator::amd
