@@ -5,6 +5,7 @@
 
 #include <bitset>
 
+#include "codegen/tensor_core.h"
 #include "core/dtype/dtype.h"
 #include "core/uop/op.h"
 
@@ -35,6 +36,8 @@ struct Caps {
   i64 max_shared_bytes = 0;           // DefineLocal memory of a group
   bool fast_shared = true;            // it is nearer than the caches: staging operands in it pays
   i64 busy_items = 32768;             // work items of a kernel that keep the target busy
+  // Matrix instructions, by number in tensor_cores(). All are of waves of the same size.
+  std::bitset<kTensorCoreCount> tensor_cores;
 
   bool has(core::Op op) const { return ops[static_cast<usize>(op)]; }
   bool has(core::DType t) const { return dtypes[static_cast<usize>(t.scalar)]; }

@@ -58,6 +58,7 @@ class Expander {
   Instances expand_order(UOp u);
   Instances expand_reduce(UOp u);
   Instances expand_elementwise(UOp u);
+  Instances expand_wmma(UOp u);
   UOps closed_values(UOp reduce, i64 n, u64 mask, u64 closed);
   UOp combine(UOp reduce, UOp start, const UOps& values);
 
@@ -161,6 +162,24 @@ Expander::Instances Expander::expand_elementwise(UOp u) {
   return x;
 }
 
+// Of vectors now, and with a sum to add to, zero as yet.
+Expander::Instances Expander::expand_wmma(UOp u) {
+  const TensorCore& core = tensor_core(u.arg(0));
+  const DType made = u.dtype().with_lanes(static_cast<u16>(core.result_elements));
+  UOp zero = lanes_.splat(arena_.const_float(u.dtype(), 0), made.lanes);
+  Instances x{{}, unrolled(u.range_mask())};
+  for (i64 i = 0, n = count(x.mask); i < n; ++i) {
+    UOp operands[2];
+    for (usize s = 0; s < 2; ++s) {
+      UOp v = value(u.src(s), i, x.mask);
+      operands[s] = lanes_.splat(v, static_cast<u16>(core.operand_elements));
+    }
+    x.values.push_back(
+        arena_.make(Op::Wmma, made, {operands[0], operands[1], zero}, {u.arg(0)}));
+  }
+  return x;
+}
+
 Expander::Instances Expander::expand_load(UOp u) {
   UOp place = u.src(0), gate = place.nsrc() > 2 ? place.src(2) : UOp();
   Instances x{{}, unrolled(u.range_mask())};
@@ -236,6 +255,11 @@ UOps Expander::closed_values(UOp reduce, i64 n, u64 mask, u64 closed) {
 // start op v0 op v1 ...: one after the other, so that products fuse into multiply-adds.
 UOp Expander::combine(UOp reduce, UOp start, const UOps& values) {
   for (UOp v : values) {
+    if (v.is(Op::Wmma)) {
+      if (start) v = arena_.make(Op::Wmma, v.dtype(), {v.src(0), v.src(1), start}, {v.arg(0)});
+      start = v;
+      continue;
+    }
     UOp pair[2] = {start, v};
     start = start ? lanes_.elementwise(reduce.reduce_op(), reduce.dtype(), pair) : v;
   }
@@ -321,6 +345,7 @@ Expander::Instances Expander::expand_node(UOp u) {
     case Op::Store: return expand_store(u);
     case Op::End: return expand_end(u);
     case Op::Reduce: return expand_reduce(u);
+    case Op::Wmma: return expand_wmma(u);
     case Op::After: case Op::Group: case Op::Sink: case Op::Param: case Op::DefinePrivate:
     case Op::DefineLocal: case Op::Barrier:
       return expand_order(u);

@@ -14,6 +14,7 @@
 #include "codegen/lower/lower_index.h"
 #include "codegen/lower/mark_images.h"
 #include "codegen/lower/merge_loads.h"
+#include "codegen/lower/widen_products.h"
 #include "codegen/opt/apply.h"
 #include "codegen/opt/heuristic.h"
 #include "codegen/opt/merge_ranges.h"
@@ -110,6 +111,9 @@ LinearProgram run_pipeline(const core::KernelAst& ast, const Caps& caps, Arena& 
   program.name = kernel_name(info, ast.key);
   program.flops = info.flops;
   program.bytes = info.bytes;
+
+  sink = widen_products(rewriter, sink, caps);
+  core::validate(arena, sink, Stage::Kernel, "widen_products");
 
   // From here on only operations and dtypes that the target has.
   sink = decompose(rewriter, sink, caps);

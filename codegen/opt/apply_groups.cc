@@ -6,6 +6,7 @@
 #include "base/util/check.h"
 #include "codegen/opt/group_ids.h"
 #include "codegen/opt/group_loops.h"
+#include "codegen/opt/tensor_core_plan.h"
 
 namespace doorbell::codegen {
 
@@ -69,13 +70,16 @@ class GroupApplier {
   void set_reduced_parts(i64 id);
   UOp loop_of(i64 id, i64 block) const;
   void find_parts();
+  void find_matrix();
   void place_items();
   bool may_share(i64 output_axis) const;
   void add_groups();
   void add_loops(bool reduced);
   void add_inner();
+  void add_matrix();
   void append(usize id, UOp part, i64 size, bool in_block);
   void rebuild_reduces(Rebuilder& rebuild);
+  UOp matrix_product(const ReduceInfo& r, std::span<const i64> staged);
   void rebuild_stores(Rebuilder& rebuild);
   UOp size_of(usize id) const { return info_.ranges[id].range.src(0); }
 
@@ -94,6 +98,12 @@ class GroupApplier {
   u64 grouped_ = 0;         // reduced axes with a Group
   i64 group_axis_ = -1;     // of the work items that share their reductions
   bool one_stores_ = true;  // those items hold the same results: the first stores them
+  // With a tensor core: the axes, the image of the rows as operand A has them, and the ranges of an
+  // item's results and of its operands.
+  const TensorCore* core_ = nullptr;
+  i64 core_number_ = -1, rows_ = -1, columns_ = -1, depth_ = -1;
+  RangeImage operand_rows_;
+  UOp results_, operands_;
 };
 
 i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
@@ -115,7 +125,9 @@ void GroupApplier::set_output_parts(i64 id) {
   p.items = amount_of(plan_, OptOp::Local, id);
   p.unrolled = amount_of(plan_, OptOp::Upcast, id);
   p.lanes = amount_of(plan_, OptOp::Vector, id);
-  i64 inner = p.items * p.unrolled * p.lanes;
+  if (id == rows_) p.matrix = core_->rows;
+  if (id == columns_) p.matrix = core_->columns;
+  i64 inner = p.items * p.unrolled * p.lanes * p.matrix;
   p.block = std::max(inner, amount_of(plan_, OptOp::Tile, id));
   CHECK(p.block % inner == 0, "tile {} is not a multiple of {}", p.block, inner);
   i64 size = r.size > 0 ? r.size : r.range.src(0).vmax();
@@ -142,7 +154,8 @@ void GroupApplier::set_reduced_parts(i64 id) {
   p.items = amount_of(plan_, OptOp::Group, id);
   p.unrolled = amount_of(plan_, OptOp::Unroll, id);
   p.lanes = amount_of(plan_, OptOp::Vector, id);
-  i64 inner = p.items * p.unrolled * p.lanes;
+  if (id == depth_) p.matrix = core_->depth;
+  i64 inner = p.items * p.unrolled * p.lanes * p.matrix;
   p.block = amount_of(plan_, OptOp::Tile, id);
   if (p.block > 1) {
     CHECK(p.block % inner == 0, "tile {} is not a multiple of {}", p.block, inner);
@@ -163,11 +176,27 @@ bool GroupApplier::may_share(i64 output_axis) const {
   return true;
 }
 
+void GroupApplier::find_matrix() {
+  const Opt* rows = find_opt(plan_, OptOp::Rows);
+  if (!rows) return;
+  const Opt *columns = find_opt(plan_, OptOp::Columns), *depth = find_opt(plan_, OptOp::Depth);
+  CHECK(columns && depth && columns->amount == rows->amount && depth->amount == rows->amount,
+        "a tensor core without all of its axes in {}", print(plan_));
+  core_number_ = rows->amount;
+  core_ = &tensor_core(core_number_);
+  rows_ = rows->axis, columns_ = columns->axis, depth_ = depth->axis;
+  for (auto [axis, step] : {std::pair{rows_, core_->rows}, {columns_, core_->columns},
+                            {depth_, core_->depth}}) {
+    CHECK(info_.size(axis) > 0 && info_.size(axis) % step == 0,
+          "axis {} of {} is not a multiple of {}", axis, info_.size(axis), step);
+  }
+}
+
 void GroupApplier::place_items() {
   for (const Opt& o : plan_) {
     if (o.op == OptOp::Group && o.amount > 1) grouped_ |= u64{1} << o.axis;
     if (o.op == OptOp::Stage) continue;
-    bool of_reduced = o.op == OptOp::Group || o.op == OptOp::Unroll;
+    bool of_reduced = o.op == OptOp::Group || o.op == OptOp::Unroll || o.op == OptOp::Depth;
     bool either = o.op == OptOp::Vector || o.op == OptOp::Tile;
     CHECK(either || info_.ranges[static_cast<usize>(o.axis)].reduce == of_reduced,
           "an opt of the wrong kind of axis {} in {}", o.axis, print(plan_));
@@ -183,6 +212,7 @@ void GroupApplier::place_items() {
     loops_.item_count[next] = amount;
     return next++;
   };
+  if (core_) take(core_->items());
   for (const Opt& o : plan_) {
     if (o.op == OptOp::Group) shared = std::max(shared, o.amount);
   }
@@ -216,6 +246,7 @@ void GroupApplier::place_items() {
 void GroupApplier::find_parts() {
   loops_.parts.resize(info_.ranges.size());
   loops_.images.resize(info_.ranges.size());
+  find_matrix();
   each([&](usize id, GroupParts&) {
     i64 axis = static_cast<i64>(id);
     info_.ranges[id].reduce ? set_reduced_parts(axis) : set_output_parts(axis);
@@ -288,6 +319,57 @@ void GroupApplier::add_inner() {
   });
 }
 
+// What is an instruction's, innermost of all: see codegen/tensor_core.h.
+void GroupApplier::add_matrix() {
+  if (!core_) return;
+  results_ = loops_.range(AxisType::Vector, core_->result_elements);
+  operands_ = loops_.range(AxisType::Vector, core_->operand_elements);
+  UOp item = loops_.item(0);
+  UOp column = rw_.floormod(item, core_->columns), part = rw_.floordiv(item, core_->columns);
+  UOp operand_row = rw_.floormod(item, core_->rows);
+  UOp first_row = rw_.mul(part, rw_.index(core_->next_item));
+  UOp result_row = loops_.mul_add(results_, core_->next_element, first_row);
+  UOp first_depth = rw_.mul(rw_.floordiv(item, core_->rows), rw_.index(core_->operand_elements));
+  UOp depth = rw_.add(rw_.floormod(first_depth, core_->depth), operands_);
+
+  append(static_cast<usize>(columns_), column, core_->columns, true);
+  append(static_cast<usize>(depth_), depth, core_->depth, true);
+  GroupParts& rows = loops_.parts[static_cast<usize>(rows_)];
+  RangeImage& image = loops_.images[static_cast<usize>(rows_)];
+  operand_rows_ = image;
+  UOp inner = rows.inner;
+  append(static_cast<usize>(rows_), result_row, core_->rows, true);
+  if (image.ranges.empty() || image.ranges.back() != results_) image.ranges.push_back(results_);
+  detail::append_part(rw_, operand_rows_, operand_row, core_->rows);
+  operand_rows_.gate = image.gate;
+  rows.inner = inner ? loops_.mul_add(inner, core_->rows, operand_row) : operand_row;
+}
+
+// The reduction by matrix instructions. What the operands read is staged at the Param slots.
+UOp GroupApplier::matrix_product(const ReduceInfo& r, std::span<const i64> staged) {
+  std::optional<detail::Product> product = detail::find_product(info_);
+  CHECK(product && product->x.dtype().scalar == core_->operand, "no product for a tensor core");
+  Rebuilder inside(rw_);
+  for (usize id = 0; id < loops_.images.size(); ++id) {
+    const bool rows = static_cast<i64>(id) == rows_;
+    const RangeImage& image = rows ? operand_rows_ : loops_.images[id];
+    if (image.value) inside.set(static_cast<i64>(id), image);
+  }
+  if (!staged.empty()) detail::stage_operands(loops_, inside, r, staged);
+  UOp x = inside(product->x), y = inside(product->y);
+  const bool x_has_rows = product->x.range_mask() >> rows_ & 1;
+  UOp made = rw_.make(Op::Wmma, r.reduce.dtype(),
+                      {x_has_rows ? x : y, x_has_rows ? y : x, results_, operands_},
+                      {core_number_});
+  absl::InlinedVector<UOp, 4> srcs{made};
+  for (u64 m = r.closed; m; m &= m - 1) {
+    for (UOp loop : loops_.images[static_cast<usize>(std::countr_zero(m))].ranges)
+      if (loop != operands_) srcs.push_back(loop);
+  }
+  return srcs.size() == 1 ? made
+                          : rw_.make(Op::Reduce, r.reduce.dtype(), srcs, r.reduce.args());
+}
+
 // Each grouped reduction is rebuilt and combined before what uses it.
 void GroupApplier::rebuild_reduces(Rebuilder& rebuild) {
   std::vector<i64> slots;
@@ -298,6 +380,10 @@ void GroupApplier::rebuild_reduces(Rebuilder& rebuild) {
     bool tiled = false;
     for (u64 m = r.closed; m; m &= m - 1) {
       tiled |= loops_.parts[static_cast<usize>(std::countr_zero(m))].block > 1;
+    }
+    if (core_) {
+      rebuild.replace(r.reduce, matrix_product(r, tiled ? slots : std::vector<i64>{}));
+      continue;
     }
     if (tiled && !slots.empty()) detail::stage_operands(loops_, rebuild, r, slots);
     if (!(r.closed & grouped_)) continue;
@@ -324,6 +410,7 @@ Applied GroupApplier::run(UOp sink) {
   add_loops(false);
   add_loops(true);
   add_inner();
+  add_matrix();
   Rebuilder rebuild(rw_);
   for (usize id = 0; id < loops_.images.size(); ++id) {
     if (loops_.images[id].value) rebuild.set(static_cast<i64>(id), loops_.images[id]);

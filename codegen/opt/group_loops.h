@@ -12,16 +12,18 @@ namespace doorbell::codegen::detail {
 // The value of an axis is, from the outermost part to the innermost,
 //   output axis    group, loop, item, registers, lanes
 //   reduced axis   loop, [loop within a Tile,] item, registers, lanes
-// so that neighbouring items read neighbouring memory.
+// so that neighbouring items read neighbouring memory. Of an axis with Rows, Columns or Depth the
+// items are waves, and the last part is a matrix instruction's.
 struct GroupParts {
   i64 group = 1;
   core::UOp loop;      // its size; null: no loop
   i64 tile_loop = 1;   // reduced, with a Tile: iterations inside a tile
   i64 items = 1, item_axis = -1;
   i64 unrolled = 1, lanes = 1;
+  i64 matrix = 1;      // rows, columns or depth of the instruction
   i64 rest = 1;         // values that the parts not yet appended take
   bool padded = false;  // the parts run past the end of the axis, and are not gated yet
-  // What a tile of the axis holds, and value = outer * block + inner.
+  // What a tile of the axis holds, and value = outer * block + inner. Of Rows: as operand A has it.
   i64 block = 1;
   core::UOp outer, inner;
 };

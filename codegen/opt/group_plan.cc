@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "codegen/opt/tensor_core_plan.h"
+
 namespace doorbell::codegen {
 
 namespace detail {
@@ -285,7 +287,8 @@ Plan GroupChooser::choose() {
   } else if (has_rows) {
     rows();
   } else {
-    Plan tiled = detail::group_tile_plan(info_, caps_);
+    Plan tiled = detail::tensor_core_plan(info_, caps_);
+    if (tiled.empty()) tiled = detail::group_tile_plan(info_, caps_);
     if (!tiled.empty()) return tiled;
     reduction();
   }

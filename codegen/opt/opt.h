@@ -25,6 +25,11 @@ enum class OptOp : u8 {
   Group,   // a reduced axis is split over `amount` work items, which combine what they have through
            // local memory. All Group opts of a plan are of the same items; so is the first Local
            // of the same amount whose axis no such reduction varies with. A power of two
+  // A contraction by matrix instructions: `amount` is the number of the tensor core, for all three.
+  // Items are waves of it, and the first axis of items is a wave's; Local opts count waves. Upcast
+  // and Unroll count instructions.
+  Rows, Columns,  // the output axes of operands A and B
+  Depth,          // the reduced axis
 };
 
 struct Opt {
@@ -45,11 +50,13 @@ inline i64 amount_of(const Plan& plan, OptOp op, i64 axis) {
   }
   return 1;
 }
-inline bool has_opt(const Plan& plan, OptOp op) {
+// The first opt of the kind, or null.
+inline const Opt* find_opt(const Plan& plan, OptOp op) {
   for (const Opt& o : plan) {
-    if (o.op == op) return true;
+    if (o.op == op) return &o;
   }
-  return false;
+  return nullptr;
 }
+inline bool has_opt(const Plan& plan, OptOp op) { return find_opt(plan, op) != nullptr; }
 
 }  // namespace doorbell::codegen

@@ -7,8 +7,8 @@
 //     for k in the tile: sum += a_tile[k][i] * b_tile[k][j]
 //
 // A tile holds what the operand needs for all items and registers of the group. Its rows run along
-// an output axis, as items read them; a row is longer than that where the copy would transpose, so
-// that items writing a column do not queue for one bank.
+// an output axis, as items read them, or along the depth of matrix instructions; a row is longer
+// than that where items would otherwise queue for one bank.
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
@@ -62,7 +62,7 @@ void Stager::find_dims() {
   for (u64 m = load_.src(0).src(1).range_mask() | gates; m; m &= m - 1) {
     i64 axis = std::countr_zero(m);
     const GroupParts& p = loops_.parts[static_cast<usize>(axis)];
-    i64 taken = p.items * p.unrolled * p.lanes;
+    i64 taken = p.items * p.unrolled * p.lanes * p.matrix;
     CHECK(p.block >= taken, "a staged operand varies with axis {}, which is not tiled", axis);
     CHECK(!p.loop || loops_.info.ranges[static_cast<usize>(axis)].reduce,
           "a staged operand varies with axis {}, which is a loop", axis);
@@ -93,15 +93,19 @@ void Stager::lay_out() {
   // Outputs run inside reduced axes; of the outputs, what an item has in lanes or registers.
   auto rank = [&](usize i) {
     const GroupParts& p = parts(dims_[i]);
-    return dims_[i].reduced ? 0 : p.lanes > 1 ? 3 : p.unrolled > 1 ? 2 : 1;
+    if (dims_[i].reduced) return p.matrix > 1 ? 4 : 0;  // an operand of an instruction, whole
+    return p.lanes > 1 ? 3 : p.unrolled > 1 ? 2 : 1;
   };
   std::stable_sort(rows_.begin(), rows_.end(), [&](usize a, usize b) { return rank(a) < rank(b); });
   i64 pitch = 1;
   for (usize i = rows_.size(); i-- > 0;) {
     dims_[rows_[i]].pitch = pitch;
     pitch *= dims_[rows_[i]].extent;
-    bool transposes = i + 1 == rows_.size() && rows_[i] != 0 && i > 0;
-    if (transposes) pitch += std::max<i64>(1, 16 / load_.dtype().bytes());
+    // Longer where the copy transposes, and where each item reads a row: a matrix instruction's.
+    const Dim& d = dims_[rows_[i]];
+    bool longer = rows_[i] != 0 || (d.reduced && parts(d).matrix > 1);
+    if (i + 1 < rows_.size() || i == 0 || !longer) continue;
+    pitch += std::max<i64>(1, 16 / load_.dtype().bytes());
   }
 }
 

@@ -11,6 +11,9 @@ using core::Scalar;
 
 namespace {
 
+// Numbers in tensor_cores().
+constexpr u32 kRdna3 = 0x03, kRdna4 = 0x0c, kCdna3 = 0x30, kCdna4 = 0xf0;
+
 // Registers, granules and waves: LLVM, llvm/lib/Target/AMDGPU/Utils/AMDGPUBaseInfo.cpp
 // (getTotalNumVGPRs, getVGPRAllocGranule, getMaxWavesPerEU) and the features of each chip in
 // AMDGPU.td; local memory: FeatureAddressableLocalMemorySize. A group of gfx10 and later runs on
@@ -19,18 +22,18 @@ namespace {
 // RX 9060 XT, RX 9070 XT, MI300X, MI355X.
 // clang-format off
 constexpr AmdChip kChips[] = {
-//  name      wave CUs  group_lds   lds         simds vgprs granule most waves
-  {"gfx1030", 32,  80,  64 << 10,   128 << 10,  4,    1024, 16,     256, 16},
-  {"gfx1100", 32,  96,  64 << 10,   128 << 10,  4,    1536, 24,     256, 16},
-  {"gfx1101", 32,  60,  64 << 10,   128 << 10,  4,    1536, 24,     256, 16},
-  {"gfx1102", 32,  32,  64 << 10,   128 << 10,  4,    1024, 16,     256, 16},
-  {"gfx1103", 32,  12,  64 << 10,   128 << 10,  4,    1024, 16,     256, 16},
-  {"gfx1150", 32,  16,  64 << 10,   128 << 10,  4,    1024, 16,     256, 16},
-  {"gfx1151", 32,  40,  64 << 10,   128 << 10,  4,    1536, 24,     256, 16},
-  {"gfx1200", 32,  32,  64 << 10,   128 << 10,  4,    1536, 24,     256, 16},
-  {"gfx1201", 32,  64,  64 << 10,   128 << 10,  4,    1536, 24,     256, 16},
-  {"gfx942",  64,  304, 64 << 10,   64 << 10,   4,    512,  8,      512, 8},
-  {"gfx950",  64,  256, 160 << 10,  160 << 10,  4,    512,  8,      512, 8},
+//  name      wave CUs  group_lds   lds         simds vgprs granule most waves tensor cores
+  {"gfx1030", 32,  80,  64 << 10,   128 << 10,  4,    1024, 16,     256, 16, 0},
+  {"gfx1100", 32,  96,  64 << 10,   128 << 10,  4,    1536, 24,     256, 16, kRdna3},
+  {"gfx1101", 32,  60,  64 << 10,   128 << 10,  4,    1536, 24,     256, 16, kRdna3},
+  {"gfx1102", 32,  32,  64 << 10,   128 << 10,  4,    1024, 16,     256, 16, kRdna3},
+  {"gfx1103", 32,  12,  64 << 10,   128 << 10,  4,    1024, 16,     256, 16, kRdna3},
+  {"gfx1150", 32,  16,  64 << 10,   128 << 10,  4,    1024, 16,     256, 16, kRdna3},
+  {"gfx1151", 32,  40,  64 << 10,   128 << 10,  4,    1536, 24,     256, 16, kRdna3},
+  {"gfx1200", 32,  32,  64 << 10,   128 << 10,  4,    1536, 24,     256, 16, kRdna4},
+  {"gfx1201", 32,  64,  64 << 10,   128 << 10,  4,    1536, 24,     256, 16, kRdna4},
+  {"gfx942",  64,  304, 64 << 10,   64 << 10,   4,    512,  8,      512, 8,  kCdna3},
+  {"gfx950",  64,  256, 160 << 10,  160 << 10,  4,    512,  8,      512, 8,  kCdna4},
 };
 // clang-format on
 
@@ -76,6 +79,7 @@ Caps amd_caps(const AmdChip& chip) {
   caps.max_global[0] = (i64{1} << 32) / 1024 - 1;
   caps.max_global[1] = caps.max_global[2] = 65535;
   caps.max_shared_bytes = chip.group_lds;
+  caps.tensor_cores = chip.tensor_cores;
   caps.busy_items = i64{256} * chip.compute_units;
   return caps;
 }

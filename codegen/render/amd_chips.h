@@ -21,6 +21,7 @@ struct AmdChip {
   int vgpr_granule;       // they are handed out by so many
   int most_vgprs;         // a wave can have
   int waves;              // a SIMD holds
+  u32 tensor_cores;       // bits by number in tensor_cores()
 };
 
 std::span<const AmdChip> amd_chips();

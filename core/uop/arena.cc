@@ -51,8 +51,11 @@ u64 mask_of(const Node& node) {
   if (node.op == Op::Range) return u64{1} << (node.args()[0] & 63);
   u64 mask = 0;
   const Node* const* srcs = node.srcs();
-  bool closes = node.op == Op::Reduce || node.op == Op::End;
-  usize open = closes ? std::min<usize>(node.nsrc, 1) : node.nsrc;
+  // Before expansion a Wmma names the range of its result's elements, and closes its operands'.
+  usize kept = node.nsrc;
+  if (node.op == Op::Reduce || node.op == Op::End) kept = 1;
+  if (node.op == Op::Wmma) kept = 3;
+  usize open = std::min<usize>(node.nsrc, kept);
   for (usize i = 0; i < open; ++i) mask |= srcs[i]->range_mask;
   // A closed Range's own size may vary with outer ranges, which stay open.
   u64 closed = 0, sizes = 0;

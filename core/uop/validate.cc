@@ -17,8 +17,9 @@ bool allowed(Op op, Stage stage) {
       return stage == Stage::Tensor;
     case Op::Reduce: return stage == Stage::Tensor || stage == Stage::Kernel;
     case Op::Vec: case Op::Splat: case Op::Lane: case Op::Ramp: case Op::DefineReg: case Op::If:
-    case Op::EndIf: case Op::Wmma:
+    case Op::EndIf:
       return stage == Stage::Expanded || stage == Stage::Lowered;
+    case Op::Wmma: return stage != Stage::Tensor;
     default:
       if (is_elementwise(op)) return true;
       return is_movement(op) == (stage == Stage::Tensor);
@@ -123,6 +124,16 @@ std::string several_devices(UOp u) {
   return {};
 }
 
+// Operands A and B, then in a kernel the Range of an item's results and that of its operands; after
+// expansion, vectors of them and C.
+std::string matrix(UOp u, Stage stage) {
+  const bool ranges = stage == Stage::Kernel;
+  if (u.narg() != 1 || u.nsrc() != (ranges ? 4u : 3u)) return fmt::format("{} sources", u.nsrc());
+  if (u.src(0).dtype() != u.src(1).dtype()) return "operands of different dtypes";
+  if (ranges) return u.src(2).is(Op::Range) && u.src(3).is(Op::Range) ? "" : "no ranges";
+  return u.src(2).dtype() == u.dtype() ? "" : "a sum of " + u.src(2).dtype().str();
+}
+
 std::string closing(UOp u) {
   if (u.nsrc() < 1 || !is_effect(u.src(0))) return "closes no effect";
   for (usize i = 1; i < u.nsrc(); ++i) {
@@ -145,6 +156,7 @@ std::string invalid(UOp u, Stage stage) {
     case Op::Index: return access(u, stage);
     case Op::Load: case Op::Store: return load_or_store(u);
     case Op::End: return closing(u);
+    case Op::Wmma: return matrix(u, stage);
     case Op::Group: case Op::Sink:
       for (UOp s : u.srcs()) {
         if (!is_effect(s)) return fmt::format("{} is no effect", name_of(s.op()));

@@ -50,6 +50,10 @@ class CpuFrame final : public KernelFrame {
     UNREACHABLE("memory of a work group on a CPU");
   }
   void barrier(llvm::IRBuilder<>&) override { UNREACHABLE("a barrier on a CPU"); }
+  llvm::Value* matrix(llvm::IRBuilder<>&, const TensorCore&, llvm::Value*, llvm::Value*,
+                      llvm::Value*) override {
+    UNREACHABLE("a tensor core on a CPU");
+  }
 
  private:
   llvm::Function* function_ = nullptr;

@@ -79,6 +79,10 @@ void FunctionBuilder::add_op(UOp u) {
     case Op::Splat: return set(u, b_.CreateVectorSplat(u.dtype().lanes, value(u.src(0))));
     case Op::Lane: return set(u, lane(u));
     case Op::Ramp: return set(u, ramp(u));
+    case Op::Wmma: {
+      llvm::Value *x = value(u.src(0)), *y = value(u.src(1)), *sum = value(u.src(2));
+      return set(u, frame_.matrix(b_, tensor_core(u.arg(0)), x, y, sum));
+    }
     default:
       CHECK(core::is_elementwise(u.op()), "op {} in a linear program", core::name_of(u.op()));
       return set(u, elementwise(u));

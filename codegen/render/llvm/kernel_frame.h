@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "codegen/linear/program.h"
+#include "codegen/tensor_core.h"
 
 namespace doorbell::codegen {
 
@@ -34,6 +35,9 @@ class KernelFrame {
   // `count` elements shared by a work group, 64-byte aligned.
   virtual llvm::Value* local_array(llvm::Module& module, llvm::Type* element, i64 count) = 0;
   virtual void barrier(llvm::IRBuilder<>& b) = 0;
+  // a * b + c by a tensor core; vectors of an item's elements.
+  virtual llvm::Value* matrix(llvm::IRBuilder<>& b, const TensorCore& core, llvm::Value* x,
+                              llvm::Value* y, llvm::Value* sum) = 0;
 
  protected:
   const LinearProgram& program_;

@@ -260,6 +260,26 @@ TEST(AmdCode, EveryOpOfEveryDtypeCompiles) {
   }
 }
 
+TEST(AmdCode, ContractionsOfNarrowFloatsUseTensorCores) {
+  struct Case {
+    const char *chip, *instruction;
+    DType t;
+  };
+  for (const Case& x : {Case{"gfx1100", "v_wmma_f32_16x16x16_f16 v[", dt::f16},
+                        {"gfx1100", "v_wmma_f32_16x16x16_bf16 v[", dt::bf16},
+                        {"gfx1201", "v_wmma_f32_16x16x16_f16 v[", dt::f16},
+                        {"gfx1201", "v_wmma_f32_16x16x16_bf16 v[", dt::bf16},
+                        {"gfx942", "v_mfma_f32_16x16x16_f16 ", dt::f16},
+                        {"gfx942", "v_mfma_f32_16x16x16_bf16 ", dt::bf16},
+                        {"gfx950", "v_mfma_f32_16x16x32_f16 ", dt::f16},
+                        {"gfx950", "v_mfma_f32_16x16x32_bf16 ", dt::bf16}}) {
+    SCOPED_TRACE(std::string(x.chip) + " " + x.t.str());
+    const Code c = compile_kernel_for(narrow_product_kernel(x.t, {1, 512, 512, 512}), x.chip);
+    EXPECT_TRUE(contains(c, x.instruction)) << c.text;
+    EXPECT_EQ(c.descriptor.private_bytes, 0u);
+  }
+}
+
 // out[i] = table[in[i]] of a private array that the item fills first: it cannot live in registers.
 LinearProgram dynamic_array(ProgramBuilder& b, i64 count) {
   b.program.local_size[0] = 64;

@@ -68,6 +68,12 @@ class KernelBuilder {
 core::KernelAst add_kernel(i64 n);
 // out[m, n] = relu(sum over k of a[m, k] * b[k, n] + bias[n]); b is [n, k] when transposed
 core::KernelAst matmul_kernel(i64 m, i64 n, i64 k, bool transposed = false);
+// out[b, m, n] = f32 sum over k of x[b, m, k] * y[b, k, n] (y[b, n, k] when transposed), the
+// product in the narrow dtype, then cast, as the tensor API makes it.
+struct ProductSizes {
+  i64 batch, m, n, k;
+};
+core::KernelAst narrow_product_kernel(core::DType t, ProductSizes s, bool transposed = false);
 // out[b, o, y, x] = sum over i, ky, kx of in[b, i, y+ky-pad, x+kx-pad] * w[o, i, ky, kx]
 core::KernelAst conv_kernel(i64 batch, i64 in, i64 out, i64 size, i64 kernel, i64 pad);
 // out[r] = op over c of x[r, c]

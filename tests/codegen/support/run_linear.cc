@@ -10,6 +10,7 @@
 #include <array>
 
 #include "base/util/check.h"
+#include "codegen/tensor_core.h"
 #include "core/eval/eval.h"
 
 namespace doorbell::codegen {
@@ -94,8 +95,10 @@ class Machine {
         shared_(shared),
         slots_(slots),
         values_(program.ops.size()) {}
-  // To the next barrier, which it returns, or to the end: null.
+  // To the next barrier or tensor core, which it returns, or to the end: null.
   UOp run();
+  const Value& value(UOp u) { return slot(u); }
+  void set(UOp u, Value value) { slot(u) = std::move(value); }
 
  private:
   struct Loop {
@@ -264,7 +267,7 @@ UOp Machine::run() {
   while (pc_ < program_.ops.size()) {
     usize pc = pc_++;
     UOp u = program_.ops[pc];
-    if (u.is(Op::Barrier)) return u;
+    if (u.is(Op::Barrier) || u.is(Op::Wmma)) return u;
     if (u.is(Op::Range)) {
       if (of(u.src(0))[0].as_int() <= 0) {
         pc_ = static_cast<usize>(find_end(pc)) + 1;
@@ -298,6 +301,45 @@ void each_of(const i64 (&sizes)[3], auto&& f) {
   }
 }
 
+// What the items of each wave have, as matrices (codegen/tensor_core.h), multiplied and added.
+void run_tensor_core(std::vector<Machine>& items, UOp u) {
+  const TensorCore& core = tensor_core(u.arg(0));
+  const usize wave = static_cast<usize>(core.items());
+  CHECK(items.size() % wave == 0, "{} items in waves of {}", items.size(), wave);
+  auto matrix = [](i64 rows, i64 columns) {
+    return std::vector<std::vector<f64>>(static_cast<usize>(rows),
+                                         std::vector<f64>(static_cast<usize>(columns)));
+  };
+  for (usize first = 0; first < items.size(); first += wave) {
+    auto a = matrix(core.rows, core.depth), b = matrix(core.depth, core.columns);
+    for (usize l = 0; l < wave; ++l) {
+      const Value &x = items[first + l].value(u.src(0)), &y = items[first + l].value(u.src(1));
+      const i64 item = static_cast<i64>(l);
+      for (i64 e = 0; e < core.operand_elements; ++e) {
+        const auto element = static_cast<usize>(e);
+        const auto at_a = item / core.rows * core.operand_elements % core.depth + e;
+        const auto at_b = item / core.columns * core.operand_elements % core.depth + e;
+        a[static_cast<usize>(item % core.rows)][static_cast<usize>(at_a)] = x[element].as_float();
+        b[static_cast<usize>(at_b)][static_cast<usize>(item % core.columns)] =
+            y[element].as_float();
+      }
+    }
+    for (usize l = 0; l < wave; ++l) {
+      const i64 item = static_cast<i64>(l);
+      Value result = items[first + l].value(u.src(2));
+      for (i64 e = 0; e < core.result_elements; ++e) {
+        const auto row = static_cast<usize>(item / core.columns * core.next_item +
+                                            e * core.next_element);
+        const auto column = static_cast<usize>(item % core.columns);
+        f64 sum = result[static_cast<usize>(e)].as_float();
+        for (usize k = 0; k < static_cast<usize>(core.depth); ++k) sum += a[row][k] * b[k][column];
+        result[static_cast<usize>(e)] = ScalarValue::of_float(u.dtype().element(), sum);
+      }
+      items[first + l].set(u, std::move(result));
+    }
+  }
+}
+
 void run_group(std::vector<Machine>& items, SharedMemory& shared) {
   UOp barrier;
   do {
@@ -306,7 +348,8 @@ void run_group(std::vector<Machine>& items, SharedMemory& shared) {
       UOp other = items[i].run();
       CHECK(other == barrier, "work items wait at different barriers");
     }
-    shared.barrier();
+    if (barrier && barrier.is(Op::Wmma)) run_tensor_core(items, barrier);
+    else shared.barrier();
   } while (barrier);
   shared.next_group();
 }

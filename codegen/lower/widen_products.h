@@ -1,0 +1,15 @@
+// Products of narrow floats that are only summed, in f32: left as they are, each would be rounded
+// to the narrow dtype, which matrix instructions do not do.
+#pragma once
+
+#include "codegen/caps.h"
+#include "core/rewrite/rewriter.h"
+
+namespace doorbell::codegen {
+
+// sum of f32(x * y) becomes sum of f32(x) * f32(y), where the target has a tensor core of the
+// dtype. Relaxes rounding: the result is nearer to the exact one. Needs a kernel before
+// decomposition.
+core::UOp widen_products(core::Rewriter& rewriter, core::UOp sink, const Caps& caps);
+
+}  // namespace doorbell::codegen

@@ -1,0 +1,194 @@
+// Waves compute blocks of whole instructions from operands that the group stages in local memory.
+// How many instructions a wave has in registers, and how many waves a group, is a matter of time:
+// instructions, reads of local memory, traffic of global memory, blocks that run past the end,
+// groups too few to fill the target.
+#include "codegen/opt/tensor_core_plan.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "codegen/opt/group_plan.h"
+
+namespace doorbell::codegen::detail {
+
+using core::Op;
+using core::UOp;
+
+std::optional<Product> find_product(const KernelInfo& info) {
+  if (info.reduces.size() != 1) return std::nullopt;
+  const ReduceInfo& r = info.reduces[0];
+  UOp product = r.reduce.src(0);
+  if (r.reduce.reduce_op() != Op::Add || r.reduce.dtype() != core::dtypes::f32) return std::nullopt;
+  if (!product.is(Op::Mul)) return std::nullopt;
+  UOp x = product.src(0), y = product.src(1);
+  if (!x.is(Op::Cast) || !y.is(Op::Cast) || x.src(0).dtype() != y.src(0).dtype())
+    return std::nullopt;
+  return Product{&r, x.src(0), y.src(0)};
+}
+
+namespace {
+
+constexpr f64 kWorthTensorCores = 1 << 14;  // multiply-adds
+constexpr i64 kTileDepth = 32;              // of the reduced axis, in local memory
+constexpr i64 kRegisters = 128;             // 32-bit ones for sums and operands of a wave's item
+
+// Axes and what of them a group has.
+struct Block {
+  i64 row_waves, column_waves, row_tiles, column_tiles;
+};
+
+class TensorCorePlan {
+ public:
+  TensorCorePlan(const KernelInfo& info, const Caps& caps)
+      : info_(info), caps_(caps), axes_(info, caps) {}
+  Plan choose();
+
+ private:
+  bool find_core(const Product& product);
+  bool find_axes(const Product& product);
+  i64 longest(u64 mask, i64 step) const;
+  i64 tile_depth() const;
+  i64 bytes(const Block& b) const;
+  f64 time(const Block& b) const;
+  Plan build(const Block& b) const;
+
+  const KernelInfo& info_;
+  const Caps& caps_;
+  GroupAxes axes_;
+  i64 number_ = -1;
+  const TensorCore* core_ = nullptr;
+  i64 rows_ = -1, columns_ = -1, depth_ = -1;  // axes
+};
+
+bool TensorCorePlan::find_core(const Product& product) {
+  for (usize i = kTensorCoreCount; i-- > 0;) {  // the deepest first
+    const TensorCore& core = tensor_cores()[i];
+    if (!caps_.tensor_cores[i] || core.operand != product.x.dtype().scalar) continue;
+    if (longest(product.reduce->closed, core.depth) < 0) continue;
+    number_ = static_cast<i64>(i), core_ = &core;
+    return true;
+  }
+  return false;
+}
+
+// The longest axis of the mask of which `step` divides the size, or -1.
+i64 TensorCorePlan::longest(u64 mask, i64 step) const {
+  i64 best = -1;
+  for (; mask; mask &= mask - 1) {
+    i64 axis = std::countr_zero(mask), size = info_.size(axis);
+    if (size > 0 && size % step == 0 && (best < 0 || size > info_.size(best))) best = axis;
+  }
+  return best;
+}
+
+bool TensorCorePlan::find_axes(const Product& product) {
+  const u64 x = product.x.range_mask() & info_.output_mask;
+  const u64 y = product.y.range_mask() & info_.output_mask;
+  const u64 of_x = x & ~y, of_y = y & ~x;
+  depth_ = longest(product.reduce->closed, core_->depth);
+  // The axis along which results are contiguous, and one of the other operand.
+  i64 across = -1;
+  for (i64 axis : axes_.outputs()) {
+    const bool fits = (of_x | of_y) >> axis & 1 && info_.size(axis) > 0 &&
+                      info_.size(axis) % std::max(core_->rows, core_->columns) == 0;
+    if (fits && across < 0) across = axis;
+  }
+  if (across < 0) return false;
+  const i64 other =
+      longest(of_x >> across & 1 ? of_y : of_x, std::max(core_->rows, core_->columns));
+  if (other < 0) return false;
+  // An item's results are stored at once where they are neighbours.
+  const bool neighbours = core_->next_element == 1;
+  rows_ = neighbours ? across : other;
+  columns_ = neighbours ? other : across;
+  return true;
+}
+
+i64 TensorCorePlan::tile_depth() const {
+  i64 tile = std::max(kTileDepth, core_->depth);
+  while (info_.size(depth_) % tile) tile -= core_->depth;
+  return tile;
+}
+
+i64 TensorCorePlan::bytes(const Block& b) const {
+  const i64 rows = b.row_waves * b.row_tiles * core_->rows;
+  const i64 columns = b.column_waves * b.column_tiles * core_->columns;
+  return (rows + columns) * (tile_depth() + 8) * 2 + 128;
+}
+
+// In units of an instruction on a full target.
+f64 TensorCorePlan::time(const Block& b) const {
+  const i64 waves = b.row_waves * b.column_waves, tiles = b.row_tiles * b.column_tiles;
+  const i64 operands = b.row_tiles + b.column_tiles;
+  const i64 registers = tiles * core_->result_elements + operands * core_->operand_elements / 2;
+  if (registers > kRegisters) return 1e300;
+  if (waves * core_->items() > axes_.all_items()) return 1e300;
+  if (caps_.max_shared_bytes > 0 && bytes(b) > caps_.max_shared_bytes / 2) return 1e300;
+  const f64 high = static_cast<f64>(b.row_waves * b.row_tiles * core_->rows);
+  const f64 wide = static_cast<f64>(b.column_waves * b.column_tiles * core_->columns);
+  const f64 down = std::ceil(static_cast<f64>(info_.size(rows_)) / high);
+  const f64 across = std::ceil(static_cast<f64>(info_.size(columns_)) / wide);
+  const f64 waste = down * high / static_cast<f64>(info_.size(rows_)) * across * wide /
+                    static_cast<f64>(info_.size(columns_));
+  const u64 both = u64{1} << rows_ | u64{1} << columns_;
+  const f64 groups = down * across * axes_.values(info_.output_mask & ~both);
+  const f64 busy =
+      std::min(1.0, groups * static_cast<f64>(waves * core_->items()) * 2 / axes_.busy_items());
+  // Reads of local memory beside the instructions, and the group's wait for its tiles.
+  const f64 local = static_cast<f64>(operands) / static_cast<f64>(tiles);
+  const f64 compute = (1 + local / 2 + 0.5 / static_cast<f64>(waves)) / busy;
+  const f64 memory = 32 * (1 / high + 1 / wide) / std::sqrt(busy);
+  return waste * (compute + memory);
+}
+
+Plan TensorCorePlan::build(const Block& b) const {
+  Plan plan{{OptOp::Rows, rows_, number_},
+            {OptOp::Columns, columns_, number_},
+            {OptOp::Depth, depth_, number_}};
+  auto add = [&](OptOp op, i64 axis, i64 amount) {
+    if (amount > 1) plan.push_back({op, axis, amount});
+  };
+  add(OptOp::Local, columns_, b.column_waves);
+  add(OptOp::Local, rows_, b.row_waves);
+  add(OptOp::Upcast, columns_, b.column_tiles);
+  add(OptOp::Upcast, rows_, b.row_tiles);
+  const i64 tile = tile_depth();
+  add(OptOp::Unroll, depth_, tile / core_->depth);
+  if (!caps_.fast_shared) return plan;
+  plan.push_back({OptOp::Tile, depth_, tile});
+  for (const Access& a : info_.accesses) {
+    if (a.store || !(a.mask >> depth_ & 1) || !a.memory.is(Op::Param)) continue;
+    const Opt stage{OptOp::Stage, a.memory.arg(0), 1};
+    if (std::find(plan.begin(), plan.end(), stage) == plan.end()) plan.push_back(stage);
+  }
+  return plan;
+}
+
+Plan TensorCorePlan::choose() {
+  const std::optional<Product> product = find_product(info_);
+  if (!product || product->reduce->trips < kWorthTensorCores) return {};
+  if (!find_core(*product) || !find_axes(*product)) return {};
+  f64 best = 1e300;
+  Block chosen{};
+  for (i64 row_waves : {1, 2, 4}) {
+    for (i64 column_waves : {1, 2, 4}) {
+      for (i64 row_tiles : {1, 2, 4}) {
+        for (i64 column_tiles : {1, 2, 4}) {
+          const Block b{row_waves, column_waves, row_tiles, column_tiles};
+          const f64 t = time(b);
+          if (t < best) best = t, chosen = b;
+        }
+      }
+    }
+  }
+  return best < 1e300 ? build(chosen) : Plan{};
+}
+
+}  // namespace
+
+Plan tensor_core_plan(const KernelInfo& info, const Caps& caps) {
+  return caps.tensor_cores.none() ? Plan{} : TensorCorePlan(info, caps).choose();
+}
+
+}  // namespace doorbell::codegen::detail

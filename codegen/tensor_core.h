@@ -1,0 +1,34 @@
+// Matrix instructions as data: D = A * B + C over the items of a wave, with where in their
+// registers the elements lie. A kernel's plan names one by its number (Op::Wmma); which a target
+// has is said in Caps; which instruction it is, is the renderer's.
+#pragma once
+
+#include <span>
+
+#include "core/dtype/dtype.h"
+
+namespace doorbell::codegen {
+
+// Of item l and its element e:
+//   A  row l % rows,        depth (l / rows * operand_elements) % depth + e
+//   B  column l % columns,  depth likewise
+//   C, D (f32)  column l % columns,  row (l / columns) * next_item + e * next_element
+// Where an instruction's own order along the depth is another, it is so for A and B alike, and the
+// sum is the same.
+struct TensorCore {
+  const char* name;  // of the instruction, as vendors write it
+  core::Scalar operand;
+  i64 rows, columns, depth;
+  i64 operand_elements, result_elements;  // an item holds
+  i64 next_item, next_element;
+
+  i64 items() const { return rows * columns / result_elements; }
+};
+
+inline constexpr usize kTensorCoreCount = 8;
+
+// By number.
+std::span<const TensorCore> tensor_cores();
+const TensorCore& tensor_core(i64 number);
+
+}  // namespace doorbell::codegen

@@ -1,0 +1,154 @@
+// Contractions by matrix instructions, run by the definition of linear programs: the right numbers,
+// whichever tensor core, layout and plan; and which kernels get one at all.
+#include "codegen/tensor_core.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "codegen/lower/lower.h"
+#include "codegen/render/amd_chips.h"
+#include "core/eval/eval.h"
+#include "tests/codegen/support/kernels.h"
+#include "tests/codegen/support/run_linear.h"
+
+namespace doorbell::codegen {
+namespace {
+
+using core::DType;
+using core::Op;
+using core::UOp;
+namespace dt = core::dtypes;
+
+int count(const LinearProgram& program, Op op) {
+  int n = 0;
+  for (UOp u : program.ops) n += u.is(op);
+  return n;
+}
+
+// Small whole numbers are exact in every dtype, and so are their sums.
+std::vector<u16> numbers(DType t, i64 count, i64 seed) {
+  std::vector<u16> values(static_cast<usize>(count));
+  for (i64 i = 0; i < count; ++i) {
+    const f64 value = static_cast<f64>((i * 7 + i / 16 * 5 + seed) % 9 - 4);
+    core::store_scalar(core::ScalarValue::of_float(t, value), &values[static_cast<usize>(i)]);
+  }
+  return values;
+}
+
+f64 number(DType t, const std::vector<u16>& values, i64 at) {
+  return core::load_scalar(t, &values[static_cast<usize>(at)]).as_float();
+}
+
+void expect_product(const LinearProgram& program, DType t, ProductSizes s, bool transposed) {
+  const std::vector<u16> x = numbers(t, s.batch * s.m * s.k, 1),
+                         y = numbers(t, s.batch * s.k * s.n, 2);
+  std::vector<f32> out(static_cast<usize>(s.batch * s.m * s.n), -1);
+  void* params[] = {out.data(), const_cast<u16*>(x.data()), const_cast<u16*>(y.data())};
+  run_linear(program, params);
+  for (i64 b = 0; b < s.batch; ++b) {
+    for (i64 i = 0; i < s.m; ++i) {
+      for (i64 j = 0; j < s.n; ++j) {
+        f64 want = 0;
+        for (i64 d = 0; d < s.k; ++d) {
+          const i64 at_y = transposed ? (b * s.n + j) * s.k + d : (b * s.k + d) * s.n + j;
+          want += number(t, x, (b * s.m + i) * s.k + d) * number(t, y, at_y);
+        }
+        ASSERT_EQ(out[static_cast<usize>((b * s.m + i) * s.n + j)], want)
+            << b << ", " << i << ", " << j;
+      }
+    }
+  }
+}
+
+void check(std::string_view chip, DType t, ProductSizes s, bool transposed) {
+  SCOPED_TRACE(std::string(chip) + " " + t.str() + (transposed ? " transposed" : ""));
+  core::Arena arena;
+  const LinearProgram program =
+      lower(narrow_product_kernel(t, s, transposed), amd_caps(*find_amd_chip(chip)), arena);
+  EXPECT_GT(count(program, Op::Wmma), 0);
+  expect_product(program, t, s, transposed);
+}
+
+TEST(TensorCores, MultiplyOnEveryGeneration) {
+  for (const char* chip : {"gfx1100", "gfx1201", "gfx942", "gfx950"}) {
+    for (const DType t : {dt::f16, dt::bf16}) {
+      for (const bool transposed : {false, true}) check(chip, t, {1, 64, 32, 64}, transposed);
+    }
+  }
+}
+
+TEST(TensorCores, BlocksMayRunPastTheEnd) {
+  for (const char* chip : {"gfx1100", "gfx1201", "gfx942"})
+    check(chip, dt::f16, {3, 80, 48, 48}, false);
+}
+
+TEST(TensorCores, WholeInstructionsOnly) {
+  for (const ProductSizes s : {ProductSizes{1, 40, 64, 64}, {1, 64, 40, 64}, {1, 64, 64, 40}}) {
+    core::Arena arena;
+    const LinearProgram program =
+        lower(narrow_product_kernel(dt::f16, s, false), amd_caps(*find_amd_chip("gfx1100")), arena);
+    EXPECT_EQ(count(program, Op::Wmma), 0);
+    expect_product(program, dt::f16, s, false);
+  }
+}
+
+TEST(TensorCores, OnlyWhereTheChipHasThem) {
+  core::Arena arena;
+  const LinearProgram program = lower(narrow_product_kernel(dt::f16, {1, 64, 64, 64}, false),
+                                      amd_caps(*find_amd_chip("gfx1030")), arena);
+  EXPECT_EQ(count(program, Op::Wmma), 0);
+}
+
+// A plan by hand: several waves, each with several instructions, with and without local memory.
+TEST(TensorCores, PlansByHand) {
+  const ProductSizes s{1, 64, 128, 64};
+  const Caps caps = amd_caps(*find_amd_chip("gfx1100"));
+  const Plan direct{{OptOp::Rows, 0, 0},
+                    {OptOp::Columns, 1, 0},
+                    {OptOp::Depth, 2, 0},
+                    {OptOp::Local, 1, 2},
+                    {OptOp::Upcast, 0, 2}};
+  Plan staged = direct;
+  staged.insert(staged.end(), {{OptOp::Upcast, 1, 2},
+                               {OptOp::Unroll, 2, 2},
+                               {OptOp::Tile, 2, 32},
+                               {OptOp::Stage, 1, 1},
+                               {OptOp::Stage, 2, 1}});
+  for (const Plan& plan : {direct, staged}) {
+    SCOPED_TRACE(print(plan));
+    core::Arena arena;
+    const LinearProgram program =
+        lower(narrow_product_kernel(dt::f16, s, false), caps, arena, {.plan = &plan});
+    EXPECT_EQ(program.local_size[0] * program.local_size[1], 64);
+    EXPECT_EQ(count(program, Op::DefineLocal), plan == staged ? 2 : 0);
+    expect_product(program, dt::f16, s, false);
+  }
+}
+
+// Every instruction's layout names each element of the result, and of the operands, the same
+// number of times.
+TEST(TensorCores, LayoutsAreWhole) {
+  for (const TensorCore& core : tensor_cores()) {
+    SCOPED_TRACE(core.name);
+    std::vector<int> results(static_cast<usize>(core.rows * core.columns));
+    std::vector<int> operands(static_cast<usize>(core.rows * core.depth));
+    for (i64 l = 0; l < core.items(); ++l) {
+      for (i64 e = 0; e < core.result_elements; ++e) {
+        const i64 row = l / core.columns * core.next_item + e * core.next_element;
+        ++results[static_cast<usize>(row * core.columns + l % core.columns)];
+      }
+      for (i64 e = 0; e < core.operand_elements; ++e) {
+        const i64 at = l / core.rows * core.operand_elements % core.depth + e;
+        ++operands[static_cast<usize>(l % core.rows * core.depth + at)];
+      }
+    }
+    for (int n : results) EXPECT_EQ(n, 1);
+    for (int n : operands) EXPECT_EQ(n, operands[0]);
+    EXPECT_EQ(core.items(),
+              std::string_view(core.name).find("wmma") != std::string::npos ? 32 : 64);
+  }
+}
+
+}  // namespace
+}  // namespace doorbell::codegen
