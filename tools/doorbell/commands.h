@@ -12,7 +12,9 @@ void add_conformance(CLI::App* app, int* status);
 void add_decode(CLI::App* app, int* status);
 void add_demo(CLI::App* app, int* status);
 void add_devices(CLI::App* app, int* status);
+void add_disasm(CLI::App* app, int* status);
 void add_export(CLI::App* app, int* status);
 void add_profile(CLI::App* app, int* status);
+void add_trace(CLI::App* app, int* status);
 
 }  // namespace doorbell::tools

@@ -18,8 +18,10 @@ int run(int argc, char** argv) {
   add_decode(&app, &status);
   add_demo(&app, &status);
   add_devices(&app, &status);
+  add_disasm(&app, &status);
   add_export(&app, &status);
   add_profile(&app, &status);
+  add_trace(&app, &status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -15,4 +15,15 @@ std::optional<Generation> generation_of(std::string_view chip) {
   return std::nullopt;
 }
 
+// [torvalds/linux kfd_device.c gfx_target_version: major * 10000 + minor * 100 + stepping]
+std::optional<Generation> generation_of_version(u64 version) {
+  switch (version / 10000) {
+    case 9: return Generation::Gfx9;
+    case 10: return Generation::Gfx10;
+    case 11: return Generation::Gfx11;
+    case 12: return Generation::Gfx12;
+    default: return std::nullopt;
+  }
+}
+
 }  // namespace doorbell::amd::hw

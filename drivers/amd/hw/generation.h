@@ -24,6 +24,8 @@ constexpr std::string_view name_of(Generation generation) {
 // Of a chip's name as LLVM and the kernel have it: "gfx942" is Gfx9, "gfx1100" Gfx11. Nothing for a
 // family that this project does not know.
 std::optional<Generation> generation_of(std::string_view chip);
+// Of the kernel's gfx_target_version: 110003 is gfx1103, 90402 gfx942.
+std::optional<Generation> generation_of_version(u64 version);
 
 // Absolute addresses in 32-bit words, as the command processor counts them.
 struct Register {

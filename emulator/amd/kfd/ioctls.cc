@@ -1,11 +1,11 @@
 // The ioctls of /dev/kfd: arguments in, the process's objects called, arguments out. Errnos and
 // their order follow the function of the same name in drivers/gpu/drm/amd/amdkfd/kfd_chardev.c.
 #include <cerrno>
-#include <cstring>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "drivers/amd/hw/ioctl_text.h"
 #include "drivers/amd/hw/kfd.h"
 #include "emulator/amd/kfd/kfd.h"
 #include "emulator/amd/kfd/kfd_checks.h"
@@ -316,15 +316,8 @@ class Handlers {
 template <class T>
 void trace_call(Kfd& kfd, const T& arguments, int why) {
   if (!kfd.trace() || !kfd.trace()->enabled()) return;
-  std::string text = T::kName, fields = "{";
-  T copy = arguments;
-  T::fields(copy, [&](const char* name, auto value) {
-    text += fmt::format(" {}={:#x}", name, static_cast<u64>(value));
-    fields += fmt::format("\"{}\": {}, ", name, static_cast<u64>(value));
-  });
-  text += why ? fmt::format(" -> {} ({})", -why, std::strerror(why)) : std::string(" -> 0");
-  fields += fmt::format("\"result\": {}}}", -why);
-  kfd.trace()->write({.kind = "ioctl", .text = text, .fields = fields});
+  const IoctlText call = ioctl_text(arguments, why);
+  kfd.trace()->write({.kind = "ioctl", .text = call.text, .fields = call.fields});
 }
 
 // [kfd_ioctl(): as many bytes as the request says, the rest zero]

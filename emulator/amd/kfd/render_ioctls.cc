@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "drivers/amd/hw/drm.h"
+#include "drivers/amd/hw/ioctl_text.h"
 #include "emulator/amd/kfd/kfd.h"
 #include "emulator/amd/kfd/kfd_checks.h"
 #include "emulator/amd/kfd/user_memory.h"
@@ -137,10 +138,13 @@ int Kfd::render_ioctl(u32 gpu, u32 request, u64 argument) {
       return;
     }
     why = Handlers(*this, *devices_.at(gpu))(arguments);
-    if (trace() && trace()->enabled())
+    if (trace() && trace()->enabled()) {
+      const IoctlText call = ioctl_text(arguments, why);
       trace()->write({.kind = "ioctl",
                       .gpu = static_cast<int>(gpu),
-                      .text = fmt::format("DRM {} -> {}", T::kName, -why)});
+                      .text = call.text,
+                      .fields = call.fields});
+    }
     if (T::kDirection == IoctlDirection::ReadWrite && !copy_out(argument, &arguments, size))
       why = EFAULT;
   });

@@ -1,4 +1,5 @@
-// How a record becomes the fields of a StreamPacket. Only for the files beside it.
+// How a record becomes the fields of a StreamPacket: for the files beside it, and for tools that
+// print records as packets are printed.
 #pragma once
 
 #include <algorithm>

@@ -123,6 +123,11 @@ TEST(Stream, GenerationsOfChips) {
   EXPECT_EQ(generation_of("gfx700"), std::nullopt);
   EXPECT_EQ(generation_of("gfx9"), std::nullopt);
   EXPECT_EQ(generation_of("RTX"), std::nullopt);
+  EXPECT_EQ(generation_of_version(90402), Generation::Gfx9);
+  EXPECT_EQ(generation_of_version(100300), Generation::Gfx10);
+  EXPECT_EQ(generation_of_version(110501), Generation::Gfx11);
+  EXPECT_EQ(generation_of_version(120001), Generation::Gfx12);
+  EXPECT_EQ(generation_of_version(80003), std::nullopt);
 }
 
 }  // namespace

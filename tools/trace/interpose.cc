@@ -1,0 +1,126 @@
+// libdoorbell_trace.so: stands before a client's ioctl and mmap (LD_PRELOAD), passes each on, and
+// tells the recorder. Set by `doorbell trace`, it reads
+//   DOORBELL_TRACE_FILE  where lines are added; standard error when not set
+//   DOORBELL_TRACE_JSON  1: JSON
+// Thread safety: as the functions that it stands before. A forked child is not recorded: the thread
+// that looks at the queues is not in it.
+// Both names of mmap are needed, so neither may be made into the other.
+#undef _FILE_OFFSET_BITS
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdarg>
+#include <cstdlib>
+#include <string_view>
+#include <thread>
+
+#include "drivers/amd/hw/ioctl_text.h"
+#include "tools/trace/recorder.h"
+
+namespace {
+
+using doorbell::emulator::Trace;
+using doorbell::tools::Recorder;
+
+// How long between two looks at the queues.
+constexpr auto kBetweenLooks = std::chrono::microseconds(50);
+
+int open_output() {
+  const char* file = std::getenv("DOORBELL_TRACE_FILE");
+  const int descriptor = file ? open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
+  return descriptor >= 0 ? descriptor : STDERR_FILENO;
+}
+
+struct Session {
+  const int output = open_output();
+  const pid_t process = getpid();
+  Trace trace{[this](std::string_view line) {
+                // A line that cannot be written is lost, not the client's program.
+                if (write(output, line.data(), line.size()) < 0) errno = 0;
+              },
+              std::getenv("DOORBELL_TRACE_JSON") ? Trace::Format::Json : Trace::Format::Text};
+  Recorder recorder{&trace, doorbell::tools::generation_of_gpu};
+  std::atomic<bool> watching{false};
+};
+
+// Made by the first call that matters, never destroyed: clients use GPUs until the very end.
+std::atomic<Session*> g_session{nullptr};
+
+Session& session() {
+  static Session* const made = new Session;
+  g_session.store(made, std::memory_order_release);
+  return *made;
+}
+
+void watch() {
+  while (session().recorder.poll()) std::this_thread::sleep_for(kBetweenLooks);
+  session().watching.store(false);
+}
+
+void record_ioctl(int descriptor, unsigned long request, const void* argument, int error) {
+  Session& one = session();
+  if (one.process != getpid()) return;
+  one.recorder.ioctl(descriptor, static_cast<doorbell::u32>(request), argument, error);
+  if (one.recorder.poll() && !one.watching.exchange(true)) std::thread(watch).detach();
+}
+
+// What the client wrote last, also when it ends without destroying its queues.
+[[gnu::destructor]] void record_end() {
+  Session* const one = g_session.load(std::memory_order_acquire);
+  if (one != nullptr && one->process == getpid()) one->recorder.poll();
+}
+
+bool matters(unsigned long request) {
+  // The keyboard's ioctls have KFD's letter, but no size.
+  return request <= ~doorbell::u32{0} && _IOC_SIZE(request) > 0 &&
+         doorbell::amd::hw::is_known_ioctl(static_cast<doorbell::u32>(request));
+}
+
+void* map(void* at, size_t bytes, int protection, int flags, int descriptor, off_t offset) {
+  // Past the next library's mmap on purpose: it may not be there yet when the first is called.
+  const long result = syscall(SYS_mmap, at, bytes, protection, flags, descriptor, offset);
+  Session* const one = g_session.load(std::memory_order_acquire);
+  if (one == nullptr || descriptor < 0 || result == -1 || one->process != getpid())
+    return reinterpret_cast<void*>(result);
+  one->recorder.mapped(descriptor, static_cast<doorbell::u64>(result), bytes,
+                       static_cast<doorbell::u64>(offset));
+  return reinterpret_cast<void*>(result);
+}
+
+}  // namespace
+
+extern "C" {
+
+[[gnu::visibility("default")]] int ioctl(int descriptor, unsigned long request, ...) noexcept {
+  va_list list;
+  va_start(list, request);
+  void* const argument = va_arg(list, void*);
+  va_end(list);
+  using Ioctl = int (*)(int, unsigned long, void*);
+  static const auto next = reinterpret_cast<Ioctl>(dlsym(RTLD_NEXT, "ioctl"));
+  const int result = next(descriptor, request, argument);
+  if (!matters(request)) return result;
+  const int before = errno;
+  record_ioctl(descriptor, request, argument, result < 0 ? before : 0);
+  errno = before;
+  return result;
+}
+
+[[gnu::visibility("default")]] void* mmap(void* at, size_t bytes, int protection, int flags,
+                                          int descriptor, off_t offset) noexcept {
+  return map(at, bytes, protection, flags, descriptor, offset);
+}
+
+[[gnu::visibility("default")]] void* mmap64(void* at, size_t bytes, int protection, int flags,
+                                            int descriptor, off64_t offset) noexcept {
+  return map(at, bytes, protection, flags, descriptor, offset);
+}
+
+}  // extern "C"
