@@ -87,6 +87,47 @@ bool AqlQueue::check_dispatch(const hw::KernelDispatchPacket& packet,
          check_arguments(packet.kernarg_address, descriptor.kernarg_size);
 }
 
+// Whether the queue's scratch serves the packet. Done: it does, or needs none.
+AqlQueue::Outcome AqlQueue::find_scratch(const hw::KernelDispatchPacket& packet,
+                                         const hw::AmdQueue& queue, Dispatch& dispatch) {
+  ScratchRing ring = scratch_ring(gpu_.generation, queue.compute_tmpring_size);
+  dispatch.scratch_wave_bytes = ring.wave_bytes;
+  dispatch.scratch_waves = ring.waves;
+  u64 needed = (dispatch.wave32 ? u64{32} : u64{64}) * packet.private_segment_size;
+  if (needed == 0 || (ring.waves != 0 && ring.wave_bytes >= needed)) return Outcome::Done;
+  // The client allocates, updates its structure, and lets the queue go on.
+  if (report_inactive(queue, dispatch.wave32 ? kShortOfScratch32 : kShortOfScratch64)) {
+    short_of_scratch_ = true;
+    return Outcome::Wait;
+  }
+  bool stop = broke(kDispatchScratch, fmt::format("{} waves of {} bytes, a wave needs {}",
+                                                  ring.waves, ring.wave_bytes, needed));
+  return stop ? Outcome::Stop : Outcome::Done;
+}
+
+// What the packet and the descriptor say of every XCC's part.
+Dispatch AqlQueue::describe_dispatch(const hw::KernelDispatchPacket& packet,
+                                     const hw::KernelDescriptor& descriptor) const {
+  Dispatch dispatch;
+  dispatch.code = packet.kernel_object + static_cast<u64>(descriptor.entry_offset);
+  dispatch.rsrc1 = descriptor.rsrc1;
+  dispatch.rsrc3 = descriptor.rsrc3;
+  dispatch.wave32 = descriptor.enable_wavefront_size32 && wave32_possible();
+  dispatch.group_size = {packet.workgroup_size_x, packet.workgroup_size_y, packet.workgroup_size_z};
+  const std::array<u32, 3> kGrid{packet.grid_size_x, packet.grid_size_y, packet.grid_size_z};
+  for (usize i = 0; i < 3; ++i) {
+    u32 group = std::max<u32>(dispatch.group_size[i], 1);
+    dispatch.groups[i] = (kGrid[i] + group - 1) / group;
+    dispatch.partial_size[i] = kGrid[i] % group;
+  }
+  dispatch.lds_bytes = round_up(packet.group_segment_size, gpu_.lds_unit);
+  auto rsrc2 = decode<hw::ComputePgmRsrc2>(std::array<u32, 1>{descriptor.rsrc2});
+  rsrc2.lds_size = static_cast<u16>(dispatch.lds_bytes / gpu_.lds_unit);
+  rsrc2.scratch_en = rsrc2.scratch_en || packet.private_segment_size != 0;
+  dispatch.rsrc2 = encode(rsrc2)[0];
+  return dispatch;
+}
+
 AqlQueue::Outcome AqlQueue::kernel_dispatch(const hw::KernelDispatchPacket& packet) {
   u64 queue_va = 0;
   auto queue = read_queue(queue_va);
@@ -105,48 +146,19 @@ AqlQueue::Outcome AqlQueue::kernel_dispatch(const hw::KernelDispatchPacket& pack
                                     std::span(reinterpret_cast<u8*>(words.data()), sizeof words)))
     return stopped(std::move(*fault));
   auto descriptor = decode<hw::KernelDescriptor>(words);
-  if (!check_dispatch(packet, descriptor)) {
+  Dispatch dispatch = describe_dispatch(packet, descriptor);
+  if (!check_dispatch(packet, descriptor) || !check_group(dispatch)) {
     report_inactive(*queue, kInvalidDimensions);
     return Outcome::Stop;
   }
-
-  Dispatch dispatch;
-  dispatch.code = packet.kernel_object + static_cast<u64>(descriptor.entry_offset);
-  dispatch.rsrc1 = descriptor.rsrc1;
-  dispatch.rsrc3 = descriptor.rsrc3;
-  dispatch.wave32 = descriptor.enable_wavefront_size32 && wave32_possible();
-  dispatch.group_size = {packet.workgroup_size_x, packet.workgroup_size_y, packet.workgroup_size_z};
-  const std::array<u32, 3> kGrid{packet.grid_size_x, packet.grid_size_y, packet.grid_size_z};
-  for (usize i = 0; i < 3; ++i) {
-    u32 group = std::max<u32>(dispatch.group_size[i], 1);
-    dispatch.groups[i] = (kGrid[i] + group - 1) / group;
-    dispatch.partial_size[i] = kGrid[i] % group;
-  }
-  if (!check_group(dispatch)) return Outcome::Stop;
-  dispatch.lds_bytes = round_up(packet.group_segment_size, gpu_.lds_unit);
-  auto rsrc2 = decode<hw::ComputePgmRsrc2>(std::array<u32, 1>{descriptor.rsrc2});
-  rsrc2.lds_size = static_cast<u16>(dispatch.lds_bytes / gpu_.lds_unit);
-
-  ScratchRing ring = scratch_ring(gpu_.generation, queue->compute_tmpring_size);
-  u64 lanes = dispatch.wave32 ? 32 : 64;
-  u64 needed = lanes * packet.private_segment_size;
-  if (needed != 0) {
-    if (ring.waves == 0 || ring.wave_bytes < needed) {
-      // The client allocates, updates its structure, and lets the queue go on.
-      i64 code = dispatch.wave32 ? kShortOfScratch32 : kShortOfScratch64;
-      if (report_inactive(*queue, code)) {
-        short_of_scratch_ = true;
-        return Outcome::Wait;
-      }
-      if (broke(kDispatchScratch, fmt::format("{} waves of {} bytes, a wave needs {}", ring.waves,
-                                              ring.wave_bytes, needed)))
-        return Outcome::Stop;
-    }
-    rsrc2.scratch_en = true;
-  }
-  dispatch.rsrc2 = encode(rsrc2)[0];
-  dispatch.scratch_wave_bytes = ring.wave_bytes;
-  dispatch.scratch_waves = ring.waves;
+  Outcome scratch = find_scratch(packet, *queue, dispatch);
+  if (scratch != Outcome::Done) return scratch;
+  std::vector<u32> preload(descriptor.kernarg_preload_length);
+  if (auto fault =
+          gpu_.memory.read(Client::CommandProcessor,
+                           packet.kernarg_address + u64{descriptor.kernarg_preload_offset} * 4,
+                           std::span(reinterpret_cast<u8*>(preload.data()), preload.size() * 4)))
+    return stopped(std::move(*fault));
 
   UserSgprSources sources{.dispatch_packet = slot(),
                           .queue = queue_va,
@@ -158,13 +170,6 @@ AqlQueue::Outcome AqlQueue::kernel_dispatch(const hw::KernelDispatchPacket& pack
   // [FillBufRsrcWord3_Gfx10: "filled in by CP"]
   if (gpu_.generation != hw::Generation::Gfx9)
     sources.private_segment_buffer[3] |= (dispatch.wave32 ? 2u : 3u) << 21;
-  std::vector<u32> preload(descriptor.kernarg_preload_length);
-  if (!preload.empty())
-    if (auto fault =
-            gpu_.memory.read(Client::CommandProcessor,
-                             packet.kernarg_address + u64{descriptor.kernarg_preload_offset} * 4,
-                             std::span(reinterpret_cast<u8*>(preload.data()), preload.size() * 4)))
-      return stopped(std::move(*fault));
 
   u64 start = gpu_.clock();
   u64 share = queue->scratch_backing_memory_byte_size / gpu_.xccs;

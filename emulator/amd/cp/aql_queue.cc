@@ -13,7 +13,7 @@ namespace hw = ::doorbell::amd::hw;
 
 Step AqlQueue::advance_ring() {
   if (announced() == read_) return Step::Idle;
-  place_ = fmt::format("packet {}", read_);
+  place_ = {"packet {}", read_};
   if (!fetched_) {
     u32 header = 0;
     if (auto fault = gpu_.memory.load(Client::CommandProcessor, slot(), header))

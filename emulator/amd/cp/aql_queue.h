@@ -30,6 +30,11 @@ class AqlQueue final : public ComputeQueue {
   Outcome barrier(const ::doorbell::amd::hw::BarrierPacket& packet);
   Outcome vendor(const ::doorbell::amd::hw::Pm4IbPacket& packet);
 
+  Dispatch describe_dispatch(const ::doorbell::amd::hw::KernelDispatchPacket& packet,
+                             const ::doorbell::amd::hw::KernelDescriptor& descriptor) const;
+  Outcome find_scratch(const ::doorbell::amd::hw::KernelDispatchPacket& packet,
+                       const ::doorbell::amd::hw::AmdQueue& queue, Dispatch& dispatch);
+
   bool check_header();
   bool check_dispatch(const ::doorbell::amd::hw::KernelDispatchPacket& packet,
                       const ::doorbell::amd::hw::KernelDescriptor& descriptor);

@@ -104,7 +104,7 @@ Step ComputeQueue::advance_frame() {
     if (frames_.empty()) ring_packet_done();
     return Step::Moved;
   }
-  place_ = fmt::format("IB {:#x} word {}", frame.base, frame.next);
+  place_ = {"IB {1:#x} word {0}", frame.next, frame.base};
   u32 words = words_of(frame.words[frame.next]),
       left = static_cast<u32>(frame.words.size()) - frame.next;
   if (words == 0)

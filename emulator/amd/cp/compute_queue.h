@@ -111,6 +111,8 @@ class ComputeQueue : public Queue {
   Outcome set_sh_reg();
   Outcome set_uconfig_reg();
   Outcome wait_reg_mem();
+  Outcome wait_memory(const ::doorbell::amd::hw::WaitRegMem& packet);
+  Outcome wait_register(const ::doorbell::amd::hw::WaitReg& packet);
   Outcome wait_reg_mem64();
   Outcome copy_data(const ::doorbell::amd::hw::CopyData& packet);
   Outcome write_data();

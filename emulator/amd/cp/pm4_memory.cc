@@ -63,34 +63,45 @@ ComputeQueue::Outcome ComputeQueue::set_uconfig_reg() {
 }
 
 ComputeQueue::Outcome ComputeQueue::wait_reg_mem() {
-  auto packet = take<hw::WaitRegMem>();
-  if (!packet) return Outcome::Stop;
-  if (!known(packet->function))
-    return stopped(fmt::format("{}: function {} is reserved", describe(),
-                               static_cast<unsigned>(packet->function)));
-  if (packet->space == hw::WaitSpace::Memory) {
-    if (packet->operation != hw::WaitOperation::Wait &&
-        packet->operation != hw::WaitOperation::WaitPreemptable)
-      return stopped(describe() + ": memory has no such operation");
-    u32 value = 0;
-    if (auto fault = gpu_.memory.load(Client::CommandProcessor, packet->addr, value))
-      return stopped(std::move(*fault));
-    return holds(packet->function, value & packet->mask, packet->reference) ? Outcome::Done
-                                                                            : Outcome::Wait;
+  // Which of its two forms it is: MEM_SPACE, bits 5:4 of the second word.
+  constexpr Bits kSpace = word(1, 5, 4);
+  bool memory = words_.size() < 2 || extract(words_, kSpace) != 0;
+  return memory ? with<hw::WaitRegMem>(&ComputeQueue::wait_memory)
+                : with<hw::WaitReg>(&ComputeQueue::wait_register);
+}
+
+ComputeQueue::Outcome ComputeQueue::wait_memory(const hw::WaitRegMem& packet) {
+  bool waits = packet.operation == hw::WaitOperation::Wait ||
+               packet.operation == hw::WaitOperation::WaitPreemptable;
+  if (!known(packet.function) || !waits || packet.space != hw::WaitSpace::Memory)
+    return stopped(describe() + ": its function, operation or space is reserved");
+  u32 value = 0;
+  if (auto fault = gpu_.memory.load(Client::CommandProcessor, packet.addr, value))
+    return stopped(std::move(*fault));
+  return holds(packet.function, value & packet.mask, packet.reference) ? Outcome::Done
+                                                                       : Outcome::Wait;
+}
+
+ComputeQueue::Outcome ComputeQueue::wait_register(const hw::WaitReg& packet) {
+  if (!known(packet.function)) return stopped(describe() + ": its function is reserved");
+  if (packet.operation == hw::WaitOperation::Wait) {
+    auto value = read_register(0, packet.reg);
+    if (!value) return Outcome::Stop;
+    return holds(packet.function, *value & packet.mask, packet.reference) ? Outcome::Done
+                                                                          : Outcome::Wait;
   }
-  auto registers = take<hw::WaitReg>();
-  if (!registers) return Outcome::Stop;
-  if (registers->operation == hw::WaitOperation::WriteWaitWrite) {
-    // A request and its acknowledgement: of the host data path's flush, which is done at once here,
-    // since there is no such buffer between host and memory. [gfx_v11_0.c ring_emit_hdp_flush]
-    return holds(registers->function, registers->reference & registers->mask, registers->reference)
-               ? Outcome::Done
-               : stopped(describe() + ": the acknowledgement never satisfies the comparison");
-  }
-  auto value = read_register(0, registers->reg);
-  if (!value) return Outcome::Stop;
-  return holds(registers->function, *value & registers->mask, registers->reference) ? Outcome::Done
-                                                                                    : Outcome::Wait;
+  // A request and its acknowledgement: of the host data path's flush, which is done at once here,
+  // since there is no such buffer between host and memory. [gfx_v11_0.c ring_emit_hdp_flush]
+  if (packet.operation != hw::WaitOperation::WriteWaitWrite ||
+      packet.reg != hw::kHdpFlushReq.at(gpu_.generation) ||
+      packet.done_reg != hw::kHdpFlushDone.at(gpu_.generation))
+    return stopped(
+        fmt::format("write of {:#x} to register {:#x} and wait for {:#x}, which are not "
+                    "emulated",
+                    packet.reference, u32{packet.reg}, u32{packet.done_reg}));
+  return holds(packet.function, packet.reference & packet.mask, packet.reference)
+             ? Outcome::Done
+             : stopped(describe() + ": the acknowledgement never satisfies the comparison");
 }
 
 ComputeQueue::Outcome ComputeQueue::wait_reg_mem64() {

@@ -30,7 +30,7 @@ void Pm4Queue::report_read(u64 at) {
 Step Pm4Queue::advance_ring() {
   u64 left = announced() - read_;
   if (left == 0) return Step::Idle;
-  place_ = fmt::format("ring word {}", read_ % (description_.ring_bytes / 4));
+  place_ = {"ring word {}", read_ % (description_.ring_bytes / 4)};
   u32 header = 0;
   if (auto fault = fetch(read_, std::span(&header, 1))) return stop(std::move(*fault));
   u32 words = words_of(header);

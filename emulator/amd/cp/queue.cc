@@ -12,6 +12,11 @@ std::string Queue::name() const {
   return fmt::format("queue {} ({})", id_, kKinds[static_cast<usize>(description_.kind)]);
 }
 
+std::string Queue::where() const {
+  if (!place_.what) return name();
+  return name() + ", " + fmt::format(fmt::runtime(place_.what), place_.index, place_.base);
+}
+
 void Queue::trace(std::string_view kind, std::string_view text, std::string_view fields) const {
   if (gpu_.trace && gpu_.trace->enabled())
     gpu_.trace->write({.kind = kind,
@@ -28,8 +33,7 @@ void Queue::trace_packet(hw::StreamKind kind, std::span<const u32> words) const 
 }
 
 bool Queue::broke(const Check& check, std::string message) {
-  std::string where = place_.empty() ? name() : name() + ", " + place_;
-  std::string full = fmt::format("{}: {}", where, message);
+  std::string full = fmt::format("{}: {}", where(), message);
   if (gpu_.checks->report(check, full) != Level::Error) return false;
   stop(fmt::format("{} ({}): {}", check.id, check.rule, message));
   return true;
@@ -38,7 +42,7 @@ bool Queue::broke(const Check& check, std::string message) {
 Step Queue::stop(MemoryFault fault) {
   stopped_ = true;
   fault.queue = id_;
-  fault.what = fmt::format("{}, {}: {}", name(), place_, fault.what);
+  fault.what = fmt::format("{}: {}", where(), fault.what);
   trace("fault", fault.what);
   gpu_.interrupts.emplace_back(std::move(fault));
   return Step::Stopped;
@@ -47,7 +51,7 @@ Step Queue::stop(MemoryFault fault) {
 Step Queue::stop(std::string why) {
   if (stopped_) return Step::Stopped;
   stopped_ = true;
-  HwException exception{.queue = id_, .what = fmt::format("{}, {}: {}", name(), place_, why)};
+  HwException exception{.queue = id_, .what = fmt::format("{}: {}", where(), why)};
   trace("fault", exception.what);
   gpu_.interrupts.emplace_back(std::move(exception));
   return Step::Stopped;

@@ -66,6 +66,7 @@ class Queue {
 
   // Of the queue in reports: "queue 3 (PM4)".
   std::string name() const;
+  std::string where() const;  // the same and its place
   void trace(std::string_view kind, std::string_view text, std::string_view fields = {}) const;
   // A packet by name and fields, where somebody listens.
   void trace_packet(::doorbell::amd::hw::StreamKind kind, std::span<const u32> words) const;
@@ -75,8 +76,12 @@ class Queue {
   GpuContext& gpu_;
   // How far it has read, in the units of announced().
   u64 read_ = 0;
-  // Where it is, for reports: "ring word 17", "IB 0x1000 word 3".
-  std::string place_;
+  // Where it is, for reports.
+  struct Place {
+    const char* what = nullptr;  // "ring word {}", "IB {1:#x} word {0}"; a literal
+    u64 index = 0, base = 0;
+  };
+  Place place_;
 
  private:
   void check_doorbell(u64 value, u64 end);

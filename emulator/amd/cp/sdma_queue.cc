@@ -47,7 +47,7 @@ Step SdmaQueue::advance() {
 Step SdmaQueue::advance_ring() {
   u64 left = (announced() - read_) / 4;
   if (left == 0) return Step::Idle;
-  place_ = fmt::format("ring byte {:#x}", read_ % description_.ring_bytes);
+  place_ = {"ring byte {:#x}", read_ % description_.ring_bytes};
   words_.resize(std::min<u64>(left, kHead));
   if (auto fault = fetch(read_, words_)) return stop(std::move(*fault));
   u32 words = words_of(words_);
@@ -96,7 +96,7 @@ Step SdmaQueue::advance_buffer() {
     packet_done();
     return Step::Moved;
   }
-  place_ = fmt::format("IB {:#x} word {}", buffer.base, buffer.next);
+  place_ = {"IB {1:#x} word {0}", buffer.next, buffer.base};
   u32 left = static_cast<u32>(buffer.words.size()) - buffer.next;
   words_.assign(buffer.words.begin() + buffer.next,
                 buffer.words.begin() + buffer.next + std::min(left, kHead));

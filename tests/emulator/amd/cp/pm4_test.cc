@@ -158,10 +158,21 @@ TEST_F(Pm4Test, WaitRegMem64SeesTheUpperWord) {
 
 TEST_F(Pm4Test, FlushesTheHostDataPath) {
   open_pm4();
-  // operation 1: write, wait, as tinygrad's memory_barrier has it
-  submit(std::vector<u32>{packet3(0x3c, 6), 5 | 1 << 6, 0x1240, 0x1241, 0xffffffff, 0xffffffff, 4} +
+  // operation 1: write, wait, as tinygrad's memory_barrier has it, GPU_HDP_FLUSH_REQ and _DONE
+  // (nbio_4_3_0_offset.h: 0x106, 0x107 behind 0xd20)
+  submit(std::vector<u32>{packet3(0x3c, 6), 5 | 1 << 6, 0xe26, 0xe27, 0xffffffff, 0xffffffff, 4} +
          write_data(kData, {1}));
   EXPECT_EQ(peek<u32>(kData), 1u);
+}
+
+TEST_F(Pm4Test, RegistersThatAreNotThereStopTheQueue) {
+  open_pm4();
+  submit({packet3(0x3c, 6), 5 | 1 << 6, 0xe27, 0xe26, 0xffffffff, 0xffffffff, 4});
+  EXPECT_NE(stopped().find("0xe27"), std::string::npos) << stopped();
+  open_pm4();
+  put_ = 0;
+  submit({packet3(0x40, 5), 0 | 5 << 8, 0x1234, 0, lo(kData), hi(kData)});
+  EXPECT_NE(stopped().find("0x1234"), std::string::npos) << stopped();
 }
 
 TEST_F(Pm4Test, AWaitHoldsUpNoOtherQueue) {
