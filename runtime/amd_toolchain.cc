@@ -1,12 +1,14 @@
 // By name and chip.
 #include "runtime/amd_toolchain.h"
 
+#include "codegen/compile/comgr_compiler.h"
 #include "codegen/compile/llvm_compiler.h"
 #include "codegen/render/amd_chips.h"
+#include "codegen/render/hip_renderer.h"
 
 namespace doorbell::runtime {
 
-bool is_amd_toolchain(std::string_view name) { return name == "AMD_LLVM"; }
+bool is_amd_toolchain(std::string_view name) { return name == "AMD_LLVM" || name == "AMD_HIP"; }
 
 Result<Toolchain> make_amd_toolchain(std::string_view name, const std::string& arch) {
   if (arch.empty())
@@ -17,6 +19,12 @@ Result<Toolchain> make_amd_toolchain(std::string_view name, const std::string& a
   if (chip == nullptr)
     return fail(ErrorKind::Unsupported, "no code for the chip {}; chips are {}", arch,
                 codegen::amd_chip_names());
+  if (name == "AMD_HIP") {
+    Toolchain made;
+    made.renderer = codegen::make_hip_renderer(codegen::hip_caps(*chip));
+    TRY(made.compiler, codegen::make_comgr_compiler(arch));
+    return made;
+  }
   const codegen::LlvmTarget target{codegen::LlvmTarget::Family::Amd, arch};
   Toolchain made;
   made.renderer = codegen::make_llvm_renderer(codegen::amd_caps(*chip), target);

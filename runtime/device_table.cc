@@ -12,7 +12,7 @@ std::vector<DeviceRow>& rows() {
   static std::vector<DeviceRow>& table = *new std::vector<DeviceRow>{
       {"AMD",
        {"KFD", "PCI", "USB", "EMUKFD", "EMUPCI", "EMUUSB"},
-       {{"LLVM", kLlvm}, {"HIP", false}},
+       {{"LLVM", kLlvm}, {"HIP", true}},
        false,
        1},
       {"NV", {"NVK", "PCI", "EMUNVK", "EMUPCI"}, {{"CUDA", false}, {"PTX", false}}, false, 2},
@@ -25,7 +25,7 @@ std::vector<DeviceRow>& rows() {
       // Compiles for any renderer by name, and runs nothing. LLVM by itself is the host's.
       {"NULL",
        {},
-       {{"LLVM", kLlvm}, {"CLANG", true}, {"CL", true}, {"AMD_LLVM", kLlvm}},
+       {{"LLVM", kLlvm}, {"CLANG", true}, {"CL", true}, {"AMD_LLVM", kLlvm}, {"AMD_HIP", true}},
        true,
        0},
   };

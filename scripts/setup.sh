@@ -53,6 +53,12 @@ has_venv() { python3 -c 'import ensurepip' 2>/dev/null; }
 # Some OpenCL implementation, as the ICD loader finds them.
 has_opencl() { compgen -G "${OCL_ICD_VENDORS:-/etc/OpenCL/vendors}/*.icd" >/dev/null; }
 
+# AMD's compiler as a library.
+has_comgr() {
+  compgen -G "${COMGR_FOLDER:-/usr/lib/*-linux-gnu}/libamd_comgr.so.*" >/dev/null ||
+    [ -e /opt/rocm/lib/libamd_comgr.so ]
+}
+
 # An LLVM to build with: headers and the shared library, not only llvm-config.
 has_llvm() {
   local prefix
@@ -92,7 +98,7 @@ setup_doorbell() {
     missing+=("$package")
   done < <(needs)
 
-  if [ ${#missing[@]} -gt 0 ] || ! any_llvm || ! has_opencl; then
+  if [ ${#missing[@]} -gt 0 ] || ! any_llvm || ! has_opencl || ! has_comgr; then
     if has_command apt-get; then as_root apt-get update -qq >&2 && updated=1; fi
   fi
   if [ ${#missing[@]} -gt 0 ]; then install_packages "${missing[@]}" || return 1; fi
@@ -101,6 +107,16 @@ setup_doorbell() {
   if ! has_opencl && [ -n "$updated" ]; then
     echo "setup: installing pocl-opencl-icd: an OpenCL device for the tests" >&2
     install_packages pocl-opencl-icd || echo "setup: the tests of OpenCL will be skipped" >&2
+  fi
+
+  # So for the HIP renderer's.
+  if ! has_comgr && [ -n "$updated" ]; then
+    for package in libamd-comgr3 libamd-comgr2; do
+      apt-cache show "$package" >/dev/null 2>&1 || continue
+      echo "setup: installing $package: the HIP renderer of AMD" >&2
+      if install_packages "$package"; then break; fi
+      echo "setup: the tests of HIP will be skipped" >&2
+    done
   fi
 
   # LLVM last, newest first; the project builds without it and then compiles with clang.

@@ -6,8 +6,7 @@
 #include <cmath>
 
 #include "base/util/check.h"
-#include "codegen/render/clang_helpers.h"
-#include "codegen/render/cstyle.h"
+#include "codegen/render/clang_writer.h"
 
 namespace doorbell::codegen {
 
@@ -29,54 +28,42 @@ constexpr std::string_view kPrelude =
     "#if __clang_major__ >= 15 && defined(__F16C__)\n#define HAVE_HALF\n#endif\n"
     "#if __has_builtin(__builtin_masked_load)\n#define HAVE_MASKED\n#endif\n";
 
-class ClangWriter final : public CStyleWriter {
- public:
-  using CStyleWriter::CStyleWriter;
-
- private:
-  CStyleHelpers& helpers() override { return helpers_; }
-
-  std::string special_float(DType t, f64 value) override {
-    bool is_f32 = t.scalar == Scalar::F32;
-    if (std::isnan(value)) return is_f32 ? "__builtin_nanf(\"\")" : "__builtin_nan(\"\")";
-    return fmt::format("({}__builtin_inf{}())", value < 0 ? "-" : "", is_f32 ? "f" : "");
-  }
-
-  std::string math(Op op, DType t, const std::string& x) override {
-    std::string builtin = fmt::format("__builtin_{}{}", op == Op::Sqrt ? "sqrt" : "trunc",
-                                      t.scalar == Scalar::F32 ? "f" : "");
-    return fmt::format("{}({})", t.lanes == 1 ? builtin : helpers_.by_lane(builtin, t), x);
-  }
-
-  std::string vector_of(DType t, const std::string& lanes) override {
-    return fmt::format("({}){{{}}}", type_name(t), lanes);
-  }
-
-  std::string lanes_of(const std::string& vector, i64 first, i64 count) override {
-    if (count == 1) return fmt::format("{}[{}]", vector, first);
-    std::string lanes;
-    for (i64 i = 0; i < count; ++i) lanes += fmt::format(", {}", first + i);
-    return fmt::format("__builtin_shufflevector({0}, {0}{1})", vector, lanes);
-  }
-
-  std::string special(UOp u) override {
-    CHECK(static_cast<core::SpecialKind>(u.arg(0)) == core::SpecialKind::ThreadId,
-          "special index {} on a CPU", u.arg(0));
-    return fmt::format("({})thread", type_name(u.dtype()));
-  }
-
-  std::string private_array(UOp u, const std::string& name) override {
-    return fmt::format("_Alignas(64) {} {}[{}];", memory_type(u.dtype()), name, u.arg(1));
-  }
-
-  std::string load_vector(UOp u) override;
-  std::string store_vector(UOp u) override;
-  std::string frame(const std::string& body) override;
-
-  ClangHelpers helpers_;
-};
-
 bool has_lane_gate(UOp index) { return index.nsrc() > 2 && index.src(2).dtype().lanes > 1; }
+
+}  // namespace
+
+std::string ClangWriter::special_float(DType t, f64 value) {
+  bool is_f32 = t.scalar == Scalar::F32;
+  if (std::isnan(value)) return is_f32 ? "__builtin_nanf(\"\")" : "__builtin_nan(\"\")";
+  return fmt::format("({}__builtin_inf{}())", value < 0 ? "-" : "", is_f32 ? "f" : "");
+}
+
+std::string ClangWriter::math(Op op, DType t, const std::string& x) {
+  std::string builtin = fmt::format("__builtin_{}{}", op == Op::Sqrt ? "sqrt" : "trunc",
+                                    t.scalar == Scalar::F32 ? "f" : "");
+  return fmt::format("{}({})", t.lanes == 1 ? builtin : helpers_.by_lane(builtin, t), x);
+}
+
+std::string ClangWriter::vector_of(DType t, const std::string& lanes) {
+  return fmt::format("({}){{{}}}", type_name(t), lanes);
+}
+
+std::string ClangWriter::lanes_of(const std::string& vector, i64 first, i64 count) {
+  if (count == 1) return fmt::format("{}[{}]", vector, first);
+  std::string lanes;
+  for (i64 i = 0; i < count; ++i) lanes += fmt::format(", {}", first + i);
+  return fmt::format("__builtin_shufflevector({0}, {0}{1})", vector, lanes);
+}
+
+std::string ClangWriter::special(UOp u) {
+  CHECK(static_cast<core::SpecialKind>(u.arg(0)) == core::SpecialKind::ThreadId,
+        "special index {} on a CPU", u.arg(0));
+  return fmt::format("({})thread", type_name(u.dtype()));
+}
+
+std::string ClangWriter::private_array(UOp u, const std::string& name) {
+  return fmt::format("_Alignas(64) {} {}[{}];", memory_type(u.dtype()), name, u.arg(1));
+}
 
 std::string ClangWriter::load_vector(UOp u) {
   UOp index = u.src(0);
@@ -114,6 +101,8 @@ std::string ClangWriter::frame(const std::string& body) {
       "  {2}_body({5}thread);\n}}\n",
       kPrelude, helpers_.source(), program_.name, parameters, body, arguments);
 }
+
+namespace {
 
 class ClangRenderer final : public Renderer {
  public:

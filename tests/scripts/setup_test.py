@@ -28,6 +28,7 @@ for package in "$@"; do
   case $package in
     libfmt-dev) : > "$world/libraries/fmt" ;;
     pocl-opencl-icd) : > "$world/vendors/pocl.icd" ;;
+    libamd-comgr*) : > "$world/vendors/libamd_comgr.so.2" ;;
     llvm-*-dev)
       version=${package#llvm-}
       version=${version%-dev}
@@ -48,7 +49,8 @@ class Machine:
         self.root = root
         for folder in ("bin", "libraries", "vendors"):
             os.mkdir(os.path.join(root, folder))
-        open(os.path.join(root, "vendors", "mesa.icd"), "w", encoding="utf-8").close()
+        for name in ("mesa.icd", "libamd_comgr.so.2"):
+            open(os.path.join(root, "vendors", name), "w", encoding="utf-8").close()
         for name in BASICS:
             os.symlink(shutil.which(name), os.path.join(root, "bin", name))
         for name in COMMANDS:
@@ -82,7 +84,8 @@ class Machine:
         done = subprocess.run([os.path.join(self.root, "bin", "bash"), "-c", script], text=True, check=False,
                               capture_output=True, env={"PATH": os.path.join(self.root, "bin"), "world": self.root,
                                                    "DOORBELL_PYTHON_ENV": os.path.join(self.root, "venv"),
-                                                   "OCL_ICD_VENDORS": os.path.join(self.root, "vendors")})
+                                                   "OCL_ICD_VENDORS": os.path.join(self.root, "vendors"),
+                                                   "COMGR_FOLDER": os.path.join(self.root, "vendors")})
         log = os.path.join(self.root, "apt.log")
         calls = []
         if os.path.exists(log):
@@ -126,6 +129,16 @@ class SetupTest(unittest.TestCase):
         self.assertEqual(status, 0)
         self.assertIn("installing pocl-opencl-icd: an OpenCL device for the tests", said)
         self.assertTrue(calls[1].endswith(" pocl-opencl-icd"), calls)
+        self.assertEqual(machine.setup()[1], "")
+
+    def test_comgr_is_installed_where_it_is_offered(self):
+        machine = self.machine(offered=("libamd-comgr2",))
+        machine.install_llvm(22)
+        os.remove(os.path.join(machine.root, "vendors", "libamd_comgr.so.2"))
+        status, said, _, calls = machine.setup()
+        self.assertEqual(status, 0)
+        self.assertIn("installing libamd-comgr2: the HIP renderer of AMD", said)
+        self.assertTrue(calls[1].endswith(" libamd-comgr2"), calls)
         self.assertEqual(machine.setup()[1], "")
 
     def test_newest_llvm_that_is_offered(self):

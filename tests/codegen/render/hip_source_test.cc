@@ -1,0 +1,110 @@
+// HIP as people see it with DEBUG=4, and that comgr makes of it what the driver expects. Without
+// comgr the latter is skipped; the conformance suite runs what it makes on the emulator.
+#include "codegen/render/hip_renderer.h"
+
+#include "base/elf/elf_file.h"
+#include "codegen/compile/comgr_compiler.h"
+#include "codegen/lower/lower.h"
+#include "tests/codegen/render/cpu_kernel.h"
+#include "tests/codegen/support/kernels.h"
+#include "tests/support/golden.h"
+
+namespace doorbell::codegen::testing {
+namespace {
+
+using core::Op;
+using core::UOp;
+namespace dt = core::dtypes;
+
+Caps caps() { return hip_caps(*find_amd_chip("gfx1030")); }
+
+UOp item(ProgramBuilder& b, core::SpecialKind kind, i64 extent) {
+  return b.op(Op::Special, dt::i32, {}, {static_cast<i64>(kind), 0, extent});
+}
+
+// out[i] = sqrt(in of the neighbour in the group), through local memory, n times over.
+void fill_neighbours(ProgramBuilder& b) {
+  const i64 name = core::intern_name("n");
+  b.program.variables = {name};
+  b.program.global_size[0] = 4, b.program.local_size[0] = 64;
+  UOp out = b.param(dt::f32, 256, true), in = b.param(dt::f32, 256);
+  UOp n = b.op(Op::Variable, dt::i32, {}, {name, 1, 10});
+  UOp group = item(b, core::SpecialKind::GroupId, 4),
+      local = item(b, core::SpecialKind::LocalId, 64);
+  UOp first = b.op(Op::Mul, dt::i32, {group, b.number(64, dt::i32)});
+  UOp at = b.op(Op::Add, dt::i32, {first, local});
+  UOp tile = b.op(Op::DefineLocal, dt::f32, {}, {0, 64});
+  UOp barrier =
+      b.op(Op::Barrier, dt::void_, {b.store(b.index(tile, local), b.load(b.index(in, at)))});
+  UOp filled = b.op(Op::After, dt::f32, {tile, barrier});
+  UOp other = b.op(Op::Xor, dt::i32, {local, b.number(1, dt::i32)});
+  UOp i = b.range(0, n);
+  UOp root = b.op(Op::Sqrt, dt::f32, {b.load(b.index(filled, other))});
+  b.end(b.store(b.index(out, at), root), i);
+}
+
+TEST(HipSource, GroupsItemsAndArguments) {
+  ProgramBuilder b("neighbours");
+  fill_neighbours(b);
+  EXPECT_GOLDEN("tests/golden/codegen/hip_neighbours.txt", make_hip_renderer(caps())->render(b.program));
+}
+
+TEST(HipSource, IsAllScalars) {
+  core::Arena arena;
+  const LinearProgram program = lower(matmul_kernel(128, 128, 128), caps(), arena);
+  for (UOp u : program.ops) EXPECT_EQ(u.dtype().lanes, 1);
+}
+
+TEST(Comgr, SaysWhatToDoWhereItIsNot) {
+  auto compiler = make_comgr_compiler("gfx1030", {"libno_such_comgr.so"});
+  ASSERT_FALSE(compiler);
+  EXPECT_EQ(compiler.error().kind, ErrorKind::NotFound);
+  for (const char* part : {"libamd-comgr2", "DEV=AMD:LLVM", "libno_such_comgr.so"})
+    EXPECT_NE(compiler.error().message.find(part), std::string::npos) << compiler.error().message;
+}
+
+TEST(Comgr, MakesRelocatableCodeObjects) {
+  auto compiler = make_comgr_compiler("gfx1030");
+  if (!compiler) GTEST_SKIP() << compiler.error().message;
+  ProgramBuilder b("neighbours");
+  fill_neighbours(b);
+  const std::string source = make_hip_renderer(caps())->render(b.program);
+  Result<std::vector<u8>> image = (*compiler)->compile(b.program, source);
+  ASSERT_TRUE(image) << to_string(image.error());
+  auto file = elf::ElfFile::parse(*image);
+  ASSERT_TRUE(file);
+  EXPECT_EQ(file->type(), ET_REL);
+  EXPECT_EQ(file->machine(), 224);         // EM_AMDGPU
+  EXPECT_EQ(file->flags() & 0xff, 0x36u);  // EF_AMDGPU_MACH_AMDGCN_GFX1030
+  const elf::Section* table = file->find_section(".symtab");
+  ASSERT_NE(table, nullptr);
+  const std::vector<elf::Symbol> symbols = *file->symbols(*table);
+  bool found = false;
+  for (const elf::Symbol& symbol : symbols)
+    found |= symbol.name == "neighbours.kd" && symbol.size == 64;
+  EXPECT_TRUE(found);
+  const std::string text = *(*compiler)->disassemble(*image);
+  EXPECT_NE(text.find("s_barrier"), std::string::npos) << text;
+}
+
+TEST(Comgr, SaysWhatIsWrongWithASource) {
+  auto compiler = make_comgr_compiler("gfx1030");
+  if (!compiler) GTEST_SKIP() << compiler.error().message;
+  ProgramBuilder b("broken");
+  Result<std::vector<u8>> image = (*compiler)->compile(b.program, "this is no program");
+  ASSERT_FALSE(image);
+  EXPECT_EQ(image.error().kind, ErrorKind::Compile);
+  for (const char* part : {"kernel broken", "error:", "this is no program"})
+    EXPECT_NE(image.error().message.find(part), std::string::npos) << image.error().message;
+}
+
+TEST(Comgr, SaysWhichChipItDoesNotKnow) {
+  auto compiler = make_comgr_compiler("gfx1030");
+  if (!compiler) GTEST_SKIP() << compiler.error().message;
+  auto other = make_comgr_compiler("gfx12345");
+  ASSERT_FALSE(other);
+  EXPECT_NE(other.error().message.find("does not know gfx12345"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace doorbell::codegen::testing
