@@ -39,6 +39,7 @@ class GpuEngine final : public Engine {
               .checks = &kfd.checks(),
               .launcher = &launcher_,
               .trace = kfd.trace(),
+              .hook = options.hook,
               .lockstep = options.lockstep,
               .adversarial = options.adversarial,
               .seed = seed(options, index)}) {}

@@ -17,6 +17,7 @@
 namespace doorbell::emulator::amd {
 
 class Kfd;
+class PacketHook;
 
 struct MachineOptions {
   std::vector<std::string> gpus = {"gfx1100"};
@@ -25,7 +26,8 @@ struct MachineOptions {
   bool lockstep = false;          // no threads: the doors move the machine, the same for a seed
   u64 seed = 0;                   // for lockstep and adversarial
   bool polled_doorbells = false;  // stores cannot be trapped: preload
-  Trace::Sink trace;              // null: nobody listens
+  PacketHook* hook = nullptr;  // tests that drop and corrupt packets (cp/packet_hook.h); borrowed
+  Trace::Sink trace;           // null: nobody listens
   Trace::Format trace_format = Trace::Format::Text;
 };
 

@@ -226,14 +226,14 @@ GridStop Grid::stop(GridStop::Kind kind, const WorkGroup& group, usize wave, con
   const std::array<u32, 3>& id = group.place().id;
   GridStop result{.kind = kind, .group = id, .wave = static_cast<u32>(wave), .exit = exit};
   if (kind == GridStop::Kind::Fault) result.fault = memory_.fault();
-  const std::string_view kernel = dispatch_.kernel.empty() ? "the kernel" : dispatch_.kernel;
+  const std::string kernel = dispatch_.kernel.empty() ? "the kernel" : dispatch_.kernel;
   result.what = fmt::format("{} at {:#x}, group {},{},{}, wave {}, pc {:#x}, lane {}: {}", kernel,
                             dispatch_.code, id[0], id[1], id[2], wave, exit.pc, exit.lane, what);
   return result;
 }
 
 GridStop Grid::refuse(GridStop::Kind kind, std::string what) const {
-  const std::string_view kernel = dispatch_.kernel.empty() ? "the kernel" : dispatch_.kernel;
+  const std::string kernel = dispatch_.kernel.empty() ? "the kernel" : dispatch_.kernel;
   return {.kind = kind, .what = fmt::format("{} at {:#x}: {}", kernel, dispatch_.code, what)};
 }
 

@@ -181,6 +181,10 @@ AqlQueue::Outcome AqlQueue::kernel_dispatch(const hw::KernelDispatchPacket& pack
     dispatch.scratch_base = queue->scratch_backing_memory_location + xcc * share;
     sources.flat_scratch_init = dispatch.scratch_base;
     dispatch.user_sgprs = user_sgprs(static_cast<u16>(words[14]), sources, preload);
+    // A descriptor may count more than it has values for: gfx1100 starts no wave with fewer than 16
+    // SGPRs. [LLVM AMDGPU.td FeatureUserSGPRInit16Bug]
+    auto counted = decode<hw::ComputePgmRsrc2>(std::array<u32, 1>{dispatch.rsrc2}).user_sgpr;
+    if (dispatch.user_sgprs.size() < counted) dispatch.user_sgprs.resize(counted);
     dispatch.xcc = xcc, dispatch.xcc_count = gpu_.xccs;
     if (launch(dispatch, std::move(snapshots)) == Outcome::Stop) return Outcome::Stop;
   }

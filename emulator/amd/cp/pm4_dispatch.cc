@@ -36,6 +36,17 @@ u32 compilers_rsrc2(u32 rsrc2) {
   return encode(record)[0];
 }
 
+// User SGPRs that the kernel finds something in. [LLVM AMDGPUUsage KERNEL_CODE_PROPERTIES]
+u32 values_of(const hw::KernelDescriptor& descriptor) {
+  return (descriptor.enable_sgpr_private_segment_buffer ? 4 : 0) +
+         (descriptor.enable_sgpr_dispatch_ptr ? 2 : 0) +
+         (descriptor.enable_sgpr_queue_ptr ? 2 : 0) +
+         (descriptor.enable_sgpr_kernarg_segment_ptr ? 2 : 0) +
+         (descriptor.enable_sgpr_dispatch_id ? 2 : 0) +
+         (descriptor.enable_sgpr_flat_scratch_init ? 2 : 0) +
+         (descriptor.enable_sgpr_private_segment_size ? 1 : 0) + descriptor.kernarg_preload_length;
+}
+
 }  // namespace
 
 ComputeQueue::Outcome ComputeQueue::dispatch_direct(const hw::DispatchDirect& packet) {
@@ -159,12 +170,14 @@ bool ComputeQueue::check_dispatch(const Dispatch& dispatch, u32 xcc,
         broke(kDispatchInherited, fmt::format("{} was never written", needed->name)))
       return false;
   if (!check_group(dispatch)) return false;
-  // A kernel that follows itself may keep its arguments: a bound queue does.
-  for (u32 i = 0; i < dispatch.user_sgprs.size() && last_entry_[xcc] != dispatch.code; ++i)
+  // A kernel that follows itself may keep its arguments: a bound queue does. A descriptor may count
+  // more user SGPRs than it has values for. [LLVM AMDGPU.td FeatureUserSGPRInit16Bug]
+  u32 read = static_cast<u32>(dispatch.user_sgprs.size());
+  if (descriptor) read = std::min(read, values_of(*descriptor));
+  for (u32 i = 0; i < read && last_entry_[xcc] != dispatch.code; ++i)
     if (!registers.is_fresh(hw::kComputeUserData0.at(generation) + i)) {
       if (broke(kDispatchUserData,
-                fmt::format("COMPUTE_USER_DATA_{} of {} is of the dispatch before", i,
-                            dispatch.user_sgprs.size())))
+                fmt::format("COMPUTE_USER_DATA_{} of {} is of the dispatch before", i, read)))
         return false;
       break;
     }
