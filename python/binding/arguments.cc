@@ -11,6 +11,11 @@ namespace doorbell::python {
 
 PyTypeObject* tensor_type = nullptr;
 
+void refuse_as_tensor(nb::handle object) {
+  throw nb::type_error(
+      fmt::format("{}, expected a tensor", nb::repr(object.type()).c_str()).c_str());
+}
+
 namespace {
 
 // NumPy's scalars know __index__ or __float__, and have no length.

@@ -7,6 +7,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
@@ -26,7 +27,13 @@ extern PyTypeObject* tensor_type;
 inline bool is_tensor(nb::handle object) {
   return Py_TYPE(object.ptr()) == tensor_type || PyObject_TypeCheck(object.ptr(), tensor_type) != 0;
 }
-inline Tensor& as_tensor(nb::handle object) { return *nb::inst_ptr<Tensor>(object); }
+// Throws TypeError for what is none: Tensor.realize([a, b]) calls a method with a list.
+[[noreturn]] void refuse_as_tensor(nb::handle object);
+inline Tensor& as_tensor(nb::handle object) {
+  if (!is_tensor(object)) [[unlikely]]
+    refuse_as_tensor(object);
+  return *nb::inst_ptr<Tensor>(object);
+}
 
 // A tensor or a number; arrays and numbers of NumPy count as such.
 struct Value {

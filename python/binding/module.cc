@@ -6,6 +6,7 @@
 
 NB_MODULE(_doorbell, module) {
   using namespace doorbell::python;  // NOLINT(google-build-using-namespace)
+  nb::set_leak_warnings(false);      // what a script still has when it ends is its own affair
   module.doc() = "The compiled part of doorbell.";
   define_errors(module);
   define_dtypes(module);
@@ -16,4 +17,9 @@ NB_MODULE(_doorbell, module) {
   define_surface(tensor);
   define_scopes(module);
   define_devices(module);
+  define_jit(module);
+  define_layers(module);
+  define_norms(module);
+  define_optimizers(module);
+  define_files(module);
 }

@@ -16,9 +16,9 @@ void define_indexing(TensorClass& tensor);
 void define_scopes(nb::module_& module);
 void define_devices(nb::module_& module);
 void define_jit(nb::module_& module);
-void define_layers(nb::module_& nn);
-void define_norms(nb::module_& nn);
-void define_optimizers(nb::module_& optim);
+void define_layers(nb::module_& module);
+void define_norms(nb::module_& module);
+void define_optimizers(nb::module_& module);
 void define_files(nb::module_& module);
 // Generated from tensor/api/methods and python/surface.
 void define_surface(TensorClass& tensor);

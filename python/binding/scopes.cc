@@ -16,11 +16,17 @@ namespace doorbell::python {
 
 namespace {
 
+void read_setting(nb::handle value, bool* setting) { *setting = PyObject_IsTrue(value.ptr()) == 1; }
+void read_setting(nb::handle value, int* setting) { *setting = nb::cast<int>(nb::int_(value)); }
+void read_setting(nb::handle value, std::string* setting) {
+  *setting = nb::cast<std::string>(value);
+}
+
 // A setting by the name of its environment variable. Throws for one that there is not.
 void override_setting(core::Overrides& overrides, std::string_view name, nb::handle value) {
 #define SETTING(type, field, default_value, setting, text) \
   if (name == setting) {                                   \
-    overrides.field = nb::cast<type>(value);               \
+    read_setting(value, &overrides.field.emplace());       \
     return;                                                \
   }
 #include "core/util/config.def"
@@ -49,7 +55,6 @@ class Context {
                              : nb::borrow(value));
     }
   }
-  Context(std::optional<bool> training, bool no_grad) : training_(training), no_grad_(no_grad) {}
 
   void enter() {
     if (entered_) throw nb::value_error("the context is entered already");
@@ -100,12 +105,6 @@ void define_scopes(nb::module_& module) {
       .def(
           "__exit__", [](Context& self, const nb::args&) { self.leave(); },
           nb::sig("def __exit__(self, *exception: object) -> None"));
-  module.def(
-      "_scope",
-      [](std::optional<bool> training, bool no_grad) {
-        return std::make_unique<Context>(training, no_grad);
-      },
-      nb::arg("training").none(), nb::arg("no_grad"));
   module.def("is_training", &TrainingScope::active, "Whether this thread is in a training scope.");
   module.def(
       "is_grad_enabled", [] { return !NoGradScope::active(); },

@@ -5,8 +5,23 @@
 12.0
 """
 from doorbell import dtypes, errors
-from doorbell._doorbell import (Context, DType, Size, Tensor, Variable, default_device, device_names, finfo,
-                                iinfo, is_grad_enabled, is_training, open_device, promote_types, synchronize)
+from doorbell._doorbell import (Context, DType, FloatInfo, IntInfo, Jit, Size, Tensor, Variable, default_device,
+                                device_names, finfo, iinfo, is_grad_enabled, is_training, open_device, promote_types,
+                                synchronize)
+from doorbell.capture import TinyJit, jit
+from doorbell.device import Device
 from doorbell.errors import Error
+from doorbell.scopes import no_grad, train
+
+from doorbell import nn  # after all that it uses
 
 __version__ = "0.1.0"
+__all__ = ["Context", "DType", "Device", "Error", "FloatInfo", "IntInfo", "Jit", "Size", "Tensor", "TinyJit",
+           "Variable", "default_device", "device_names", "dtypes", "errors", "finfo", "from_dlpack", "iinfo",
+           "is_grad_enabled", "is_training", "jit", "manual_seed", "nn", "no_grad", "open_device", "promote_types",
+           "synchronize", "tensor", "train"]
+
+# As PyTorch's users look for them.
+tensor = Tensor
+from_dlpack = Tensor.from_dlpack
+manual_seed = Tensor.manual_seed

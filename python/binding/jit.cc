@@ -1,0 +1,227 @@
+// jit for Python's functions: the steps of tensor/api/jit.h, with values of Python in the place of
+// C++'s types. Arguments and results are walked by tree.h.
+#include <fmt/format.h>
+#include <nanobind/nanobind.h>
+
+#include "python/binding/module.h"
+#include "python/binding/tree.h"
+#include "tensor/api/jit.h"
+
+namespace doorbell::python {
+
+namespace {
+
+detail::JitParts parts_of(Leaves& leaves) {
+  detail::JitParts parts;
+  for (Tensor& tensor : leaves.tensors) parts.tensors.push_back(&tensor);
+  for (const Size& size : leaves.sizes) parts.sizes.push_back(size);
+  return parts;
+}
+
+class Jit {
+ public:
+  Jit(nb::object function, bool check, const std::string& name)
+      : function_(std::move(function)), check_(check) {
+    state_.name = name;
+  }
+
+  nb::object call(const nb::args& args, const nb::kwargs& kwargs) {
+    if (detail::JitState::is_nested()) return call_nested(args, kwargs);
+    Lock lock(state_.mutex);
+    Leaves given;
+    Tree arguments;
+    arguments.kind = Tree::Kind::Tuple;
+    arguments.items.push_back(flatten(args, given));
+    arguments.items.push_back(flatten(sorted(kwargs), given));
+    if (state_.is_captured()) refuse_other(arguments);
+    const detail::JitParts parts = parts_of(given);
+    using Step = detail::JitState::Step;
+    const Step step = state_.begin(parts, this);
+    if (step == Step::Replay && !check_) return replay(parts);
+    if (step == Step::Plain) return call_plain(args, kwargs);
+    return capture(arguments, given, parts);
+  }
+
+  // For Python's collector: a function may refer to what holds it.
+  int traverse(visitproc visit, void* arg) const {
+    Py_VISIT(function_.ptr());
+    return 0;
+  }
+  void clear() { function_ = nb::none(); }
+
+  void reset() {
+    Lock lock(state_.mutex);
+    state_.reset();
+  }
+  bool is_captured() const { return state_.is_captured(); }
+  usize launches() const { return state_.launches(); }
+  i64 arena_bytes() const { return state_.arena_bytes(); }
+  nb::object function() const { return function_; }
+
+  void export_c(const std::string& folder, const std::string& name,
+                const std::vector<std::string>& arguments, const std::vector<std::string>& results,
+                const nb::dict& weights) {
+    ExportOptions options{
+        .folder = folder, .name = name, .arguments = arguments, .results = results};
+    for (auto [key, tensor] : weights)
+      options.weights.emplace_back(nb::cast<std::string>(key), nb::cast<Tensor>(tensor));
+    Lock lock(state_.mutex);
+    nb::gil_scoped_release unlocked;
+    state_.export_c(options);
+  }
+
+ private:
+  // Waits without the interpreter's lock, which the call that it waits for needs.
+  class Lock {
+   public:
+    explicit Lock(std::recursive_mutex& mutex) : mutex_(mutex) {
+      if (mutex_.try_lock()) return;
+      nb::gil_scoped_release unlocked;
+      mutex_.lock();
+    }
+    ~Lock() { mutex_.unlock(); }
+
+   private:
+    std::recursive_mutex& mutex_;
+  };
+
+  // Keywords are the same in any order.
+  static nb::dict sorted(const nb::kwargs& kwargs) {
+    nb::dict result;
+    if (kwargs.size() == 0) return result;
+    nb::list keys(kwargs.keys());
+    keys.attr("sort")();
+    for (nb::handle key : keys) result[key] = kwargs[key];
+    return result;
+  }
+
+  void refuse_other(const Tree& arguments) const {
+    std::string found = difference(arguments.items[0], captured_.items[0], "argument ");
+    if (found.empty())
+      found = difference(arguments.items[1], captured_.items[1], "the keyword arguments");
+    if (found.empty()) return;
+    throw fail(ErrorKind::Invalid,
+               "{}; a jitted function keeps what is no tensor and no bound size", found);
+  }
+
+  // Results as all later calls give them.
+  Tree flatten_result(nb::handle result, Leaves& leaves) const {
+    Tree tree = flatten(result, leaves);
+    if (const Tree* constant = first_constant(tree))
+      throw nb::type_error(
+          fmt::format("a jitted function gave {}, which later calls would not compute again: it "
+                      "gives tensors, and lists, tuples and dicts of them",
+                      nb::repr(constant->object.type()).c_str())
+              .c_str());
+    return tree;
+  }
+
+  nb::object call_nested(const nb::args& args, const nb::kwargs& kwargs) {
+    Leaves outputs;
+    const Tree tree = flatten_result(function_(*args, **kwargs), outputs);
+    detail::JitState::end_nested(parts_of(outputs));
+    return rebuild(tree, outputs);
+  }
+
+  nb::object call_plain(const nb::args& args, const nb::kwargs& kwargs) {
+    Leaves outputs;
+    const Tree tree = flatten_result(function_(*args, **kwargs), outputs);
+    {
+      nb::gil_scoped_release unlocked;
+      state_.end_plain(parts_of(outputs));
+    }
+    return rebuild(tree, outputs);
+  }
+
+  nb::object replay(const detail::JitParts& parts) {
+    Leaves outputs;
+    {
+      nb::gil_scoped_release unlocked;
+      for (Tensor& output : state_.replay(parts)) outputs.tensors.push_back(std::move(output));
+    }
+    return rebuild(result_, outputs);
+  }
+
+  nb::object capture(Tree& arguments, Leaves& given, const detail::JitParts& parts) {
+    std::unique_ptr<detail::JitCall> now;
+    {
+      nb::gil_scoped_release unlocked;
+      now = std::make_unique<detail::JitCall>(state_, parts, this);
+    }
+    Leaves outputs;
+    Tree tree;
+    {
+      // `given` are stand-ins now, and nobody may keep one.
+      const nb::object values = rebuild(arguments, given);
+      const auto args = nb::cast<nb::tuple>(values[0]);
+      const auto kwargs = nb::cast<nb::dict>(values[1]);
+      tree = flatten_result(function_(*args, **kwargs), outputs);
+    }
+    for (Tensor& stand_in : given.tensors) stand_in = Tensor();
+    // Tensors in cycles of Python's objects would look as if someone kept them.
+    nb::module_::import_("gc").attr("collect")();
+    {
+      nb::gil_scoped_release unlocked;
+      now->finish(parts_of(outputs));
+    }
+    captured_ = std::move(arguments);
+    result_ = tree;
+    return rebuild(tree, outputs);
+  }
+
+  nb::object function_;
+  const bool check_;
+  detail::JitState state_;
+  Tree captured_, result_;  // of the call that was captured
+};
+
+int traverse_jit(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  return nb::inst_ready(self) ? nb::inst_ptr<Jit>(self)->traverse(visit, arg) : 0;
+}
+
+int clear_jit(PyObject* self) {
+  nb::inst_ptr<Jit>(self)->clear();
+  return 0;
+}
+
+PyType_Slot jit_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&traverse_jit)},
+                           {Py_tp_clear, reinterpret_cast<void*>(&clear_jit)},
+                           {0, nullptr}};
+
+}  // namespace
+
+void define_jit(nb::module_& module) {
+  nb::class_<Jit>(module, "Jit", nb::is_weak_referenceable(), nb::type_slots(jit_slots),
+                  "A function that is recorded once and then replayed: see doorbell.jit.")
+      .def(nb::init<nb::object, bool, const std::string&>(), nb::arg("function"),
+           nb::arg("check") = false, nb::arg("name") = "")
+      .def("__call__", &Jit::call, nb::arg("args"), nb::arg("kwargs"),
+           nb::sig("def __call__(self, *args: object, **kwargs: object) -> typing.Any"))
+      .def(
+          "__get__",
+          [](nb::handle self, nb::handle instance, nb::handle) {
+            if (instance.is_none()) return nb::borrow(self);
+            return nb::module_::import_("types").attr("MethodType")(self, instance);
+          },
+          nb::arg("instance").none(), nb::arg("owner").none() = nb::none(),
+          nb::sig("def __get__(self, instance: object, owner: object = None) -> typing.Any"))
+      .def("reset", &Jit::reset, "Forgets what was captured: the next call is a first call.")
+      .def_prop_ro("is_captured", &Jit::is_captured)
+      .def_prop_ro("launches", &Jit::launches, "Kernels and copies of one replay.")
+      .def_prop_ro("arena_bytes", &Jit::arena_bytes,
+                   "Bytes of the memory for what lives only within a replay.")
+      .def_prop_ro("__wrapped__", &Jit::function, nb::sig("def __wrapped__(self) -> typing.Any"))
+      .def_prop_ro("function", &Jit::function, nb::sig("def function(self) -> typing.Any"))
+      .def("export_c", &Jit::export_c, nb::arg("folder"), nb::arg("name") = "model",
+           nb::arg("arguments") = nb::list(), nb::arg("results") = nb::list(),
+           nb::arg("weights") = nb::dict(),
+           nb::sig("def export_c(self, folder: str, name: str = 'model', arguments: "
+                   "collections.abc.Sequence[str] = (), results: collections.abc.Sequence[str] = "
+                   "(), weights: dict[str, Tensor] = {}) -> None"),
+           "Writes what was captured as a C header, a static library and its weights, for "
+           "programs without Doorbell.\n\nRaises ValueError before it is captured, and "
+           "UnsupportedError for what C cannot do.");
+}
+
+}  // namespace doorbell::python

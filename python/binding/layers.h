@@ -1,0 +1,41 @@
+// What the bindings of layers and optimisers share.
+#pragma once
+
+#include "python/binding/module.h"
+#include "tensor/nn/layers.h"
+
+namespace doorbell::python {
+
+// A tensor of a layer as an attribute; None where the layer has none.
+template <class Class, class Layer>
+void tensor_attribute(Class& type, const char* name, Tensor Layer::* member) {
+  type.def_prop_rw(
+      name, [member](const Layer& self) { return to_python(self.*member); },
+      [member](Layer& self, const MaybeTensor& tensor) { self.*member = tensor.tensor; },
+      nb::for_setter(nb::arg("tensor").none()), nb::for_getter(nb::sig("def _(self) -> Tensor")),
+      nb::for_setter(nb::sig("def _(self, tensor: Tensor | None, /) -> None")));
+}
+
+// The names and tensors of a layer, for doorbell.nn.state.
+template <class Layer>
+nb::list named_tensors(Layer& layer) {
+  nb::list result;
+  for (const auto& [name, tensor] : nn::state_of(layer))
+    result.append(nb::make_tuple(name, tensor));
+  return result;
+}
+
+// What every layer has: a call, and its tensors by name.
+template <class Layer>
+nb::class_<Layer> define_layer(nb::module_& module, const char* name, const char* text) {
+  nb::class_<Layer> type(module, name, nb::dynamic_attr(), text);
+  type.def("__call__", [](Layer& self, const Tensor& x) { return self(x); }, nb::arg("x"));
+  type.def("_tensors", &named_tensors<Layer>,
+           nb::sig("def _tensors(self) -> list[tuple[str, "
+                   "Tensor]]"));
+  return type;
+}
+
+inline PerAxis per_axis(const Ints& values) { return values.values; }
+
+}  // namespace doorbell::python

@@ -1,0 +1,69 @@
+"""The tensors of a model by name, and files of them.
+
+>>> model = [nn.Linear(2, 1), {"scale": Tensor([1.0])}]
+>>> list(nn.state.get_state_dict(model))
+['0.weight', '0.bias', '1.scale']
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from doorbell._doorbell import (Tensor, _load_into, safe_load, safe_load_metadata, safe_save, tar_extract, torch_load,
+                                zip_extract)
+
+__all__ = ["get_parameters", "get_state_dict", "load_state_dict", "safe_load", "safe_load_metadata", "safe_save",
+           "tar_extract", "torch_load", "zip_extract"]
+
+
+def _parts(value: Any) -> list[tuple[str, Any]]:
+    """What a container, a layer or an object is made of, by name."""
+    if isinstance(value, dict):
+        return [(str(key), item) for key, item in value.items()]
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return list(value._asdict().items())
+    if isinstance(value, (list, tuple)):
+        return [(str(i), item) for i, item in enumerate(value)]
+    layer = list(value._tensors()) if hasattr(value, "_tensors") else []
+    return layer + list(getattr(value, "__dict__", {}).items())
+
+
+def get_state_dict(obj: Any, prefix: str = "") -> dict[str, Tensor]:
+    """All tensors of a model by name, as PyTorch's state_dict(): of attributes, lists, tuples and dicts, as deep as
+    they go. The tensors are the model's own: assigning to them changes it."""
+    found: dict[str, Tensor] = {}
+    seen: set[int] = set()
+    waiting = [(prefix, obj)]
+    while waiting:
+        name, value = waiting.pop()
+        if isinstance(value, Tensor):
+            found[name.strip(".")] = value
+        elif isinstance(value, (dict, list, tuple)) or hasattr(value, "__dict__") or hasattr(value, "_tensors"):
+            if id(value) in seen or isinstance(value, type):
+                continue
+            seen.add(id(value))
+            start = f"{name}." if name and not name.endswith(".") else name
+            waiting += [(start + part, item) for part, item in reversed(_parts(value))]
+    return found
+
+
+def get_parameters(obj: Any) -> list[Tensor]:
+    """The tensors of a model that are marked requires_grad: what an optimizer changes.
+
+    >>> len(nn.state.get_parameters(nn.BatchNorm(3)))
+    2
+    """
+    return [tensor for tensor in get_state_dict(obj).values() if tensor.is_leaf]
+
+
+def load_state_dict(model: Any, state_dict: dict[str, Tensor], strict: bool = True) -> None:
+    """Gives the tensors of a model the values of these names, converting dtype and device.
+
+    Raises ValueError for a wrong shape, which it names, and if strict for names on one side only; nothing is changed
+    then.
+
+    >>> model = nn.Linear(2, 1)
+    >>> nn.state.load_state_dict(model, {"weight": Tensor([[1.0, 2.0]]), "bias": Tensor([3.0])})
+    >>> model(Tensor([1.0, 1.0]))
+    tensor([6.])
+    """
+    _load_into(get_state_dict(model), dict(state_dict), strict)
