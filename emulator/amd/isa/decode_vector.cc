@@ -16,11 +16,6 @@ bool is_moved(u32 code) {
   return code == kDpp8Code || code == kDpp8FetchCode || code == kSdwaCode || code == kDpp16Code;
 }
 
-bool is_packed(Type type) {
-  return type == Type::PackedB16 || type == Type::PackedF16 || type == Type::PackedBF16 ||
-         type == Type::PackedF32;
-}
-
 u32 source_count(const Shape& shape) {
   u32 count = 0;
   while (count < shape.src.size() && shape.src[count] != Type::None) ++count;
@@ -58,6 +53,7 @@ void Decoder::decode_vector(Format format, Operation& op) const {
     const bool high = halves && is_half(shape.src[i]) && code >= kFirstVector + 128;
     op.src[i] = source(high ? code - 128 : code, shape.src[i], next);
     if (high) op.src[i].modifiers |= Source::kHigh;
+    if (is_packed(shape.src[i])) op.src[i].modifiers |= Source::kHighHigh;
   }
   if (codes[0] == kSdwaCode) {
     decode_sdwa(next, format, op);
@@ -141,9 +137,13 @@ void Decoder::decode_vop3p(Operation& op) const {
     if (neg_high >> i & 1) modifiers |= Source::kNegHigh;
     if (op_sel >> i & 1) modifiers |= Source::kHigh;
     if (op_sel_high >> i & 1) modifiers |= Source::kHighHigh;
+    // A 32-bit operand, v_dot's last, has no halves to choose.
+    const bool halves = is_packed(shape.src[i]) || shape.src[i] == Type::Mixed;
+    if (!halves) modifiers &= Source::kNeg;
     op.src[i].modifiers |= modifiers;
   }
   if (field(low, 15, 15)) op.flags |= kClamp;
+  if (shape.flags & kHighResult) op.flags |= kDstHigh;
   set_vector_dst(field(low, 7, 0), op);
   finish_vector(op);
 }
@@ -178,6 +178,9 @@ void Decoder::decode_dpp(u32 word, u32 kind, Operation& op) const {
                     is_half(op.entry->shape.src[0]) && index >= 128;
   op.src[0] = vector_source(high ? index - 128 : index);
   op.src[0].modifiers = static_cast<u8>(Source::kMoved | (high ? Source::kHigh : 0));
+  if (is_packed(op.entry->shape.src[0]) && !(op.flags & kVop3)) {
+    op.src[0].modifiers |= Source::kHighHigh;
+  }
   op.control = word;
   if (kind != kDpp16Code) {
     op.flags |= kDpp8;
@@ -267,12 +270,15 @@ u32 Decoder::append_dual(std::string_view name, Operation op, std::vector<Operat
     Operation copy = op;
     set_entry("V_MOV_B32", copy);
     copy.src[0] = vector_source(dst[0]);
-    const u32 spare = chip_.vgprs;  // Wave::spare_row(0)
-    set_vector_dst(spare, copy);
+    // The first of Wave::kSpareRows.
+    Source spare = vector_source(chip_.vgprs);
+    spare.index = kSpareRegister;
+    set_vector_dst(chip_.vgprs, copy);
+    copy.dst = kSpareRegister;
     copy.flags = kDirect;
     for (Source& source : half[1].src) {
       if (source.kind == Source::Kind::Vector && source.index == dst[0]) {
-        source = vector_source(spare);
+        source = spare;
       }
     }
     out.insert(out.end(), {copy, half[0], half[1]});

@@ -6,10 +6,12 @@
 
 namespace doorbell::emulator::amd {
 
-void set_host_float_mode(const Wave& wave) {
+void set_host_float_mode(const Wave& wave) { set_host_rounding(wave.mode.round_32); }
+
+void set_host_rounding(u32 mode) {
   constexpr u32 kRounding[] = {0, 2, 1, 3};
   constexpr u32 kMaskExceptions = 0x1f80;
-  _mm_setcsr(kMaskExceptions | kRounding[wave.mode.round_32 & 3] << 13);
+  _mm_setcsr(kMaskExceptions | kRounding[mode & 3] << 13);
 }
 
 HostFloatMode::HostFloatMode(const Wave& wave) : before_(_mm_getcsr()) {

@@ -6,6 +6,8 @@
 namespace doorbell::emulator::amd {
 
 void set_host_float_mode(const Wave& wave);
+// A mode as MODE's fields have it: 0 nearest even, 1 up, 2 down, 3 towards zero.
+void set_host_rounding(u32 mode);
 
 // For as long as it lives; the mode before is restored behind it.
 class HostFloatMode {

@@ -24,6 +24,7 @@ enum class Type : u8 {
   None,
   B32,
   F32,  // 32 bits; float modifiers and constants for F, the same constants for B
+  M32,  // B32 to which float modifiers apply all the same (v_cndmask)
   B64,
   F64,
   I64,  // two registers; literals: zero-extended, the high half, sign-extended
@@ -34,6 +35,7 @@ enum class Type : u8 {
   PackedF16,
   PackedBF16,  // both halves, chosen one by one (VOP3P)
   PackedF32,   // two registers of f32 (VOP3P)
+  Mixed,       // a float, or a half where op_sel_hi says so (v_fma_mix)
   Wide,        // more than two registers: the handler knows (WMMA, MFMA, memory)
   Mask,        // one bit per lane in scalar registers
   Scalar,      // a 32-bit value that is the same for all lanes, from a scalar register
@@ -42,6 +44,10 @@ enum class Type : u8 {
 constexpr u32 registers_of(Type type) {
   return type == Type::B64 || type == Type::F64 || type == Type::I64 || type == Type::PackedF32 ? 2
                                                                                                 : 1;
+}
+constexpr bool is_packed(Type type) {
+  return type == Type::PackedB16 || type == Type::PackedF16 || type == Type::PackedBF16 ||
+         type == Type::PackedF32;
 }
 constexpr bool is_half(Type type) {
   return type == Type::B16 || type == Type::F16 || type == Type::BF16;
@@ -56,19 +62,19 @@ struct Shape {
   std::array<u8, 5> wide{};
 };
 enum ShapeFlag : u32 {
-  kEndsBlock = 1 << 0,       // may jump or stop: nothing is decoded behind it
-  kReadsDst = 1 << 1,        // the destination is the last source too (v_fmac)
-  kCarryOut = 1 << 2,        // VOP3: has an SGPR destination in place of abs and op_sel; else VCC
-  kCompare = 1 << 3,         // writes a mask: VCC, or the SGPRs that VOP3's vdst names
-  kCompareExec = 1 << 4,     // v_cmpx
-  kScalarDst = 1 << 5,       // VOP3 or VOP1 whose vdst is an SGPR (v_readlane, v_s_*)
-  kVccIn = 1 << 6,           // the last source is a mask: VCC outside VOP3
-  kNoModifiers = 1 << 7,     // VOP3's neg and abs bits mean something else to the handler
-  kMemory = 1 << 8,          // decoded by decode_memory
-  kLiteralMiddle = 1 << 9,   // VOP2: the literal K is the second source (v_fmamk)
-  kLiteralLast = 1 << 10,    // VOP2: it is the third (v_fmaak)
-  kRegisterPairs = 1 << 11,  // VOP3P: operands are pairs of registers (v_pk_fma_f32)
-  kAccumulators = 1 << 16,   // VOP3P: bits of the words choose accumulation registers (MFMA)
+  kEndsBlock = 1 << 0,      // may jump or stop: nothing is decoded behind it
+  kReadsDst = 1 << 1,       // the destination is the last source too (v_fmac)
+  kCarryOut = 1 << 2,       // VOP3: has an SGPR destination in place of abs and op_sel; else VCC
+  kCompare = 1 << 3,        // writes a mask: VCC, or the SGPRs that VOP3's vdst names
+  kCompareExec = 1 << 4,    // v_cmpx
+  kScalarDst = 1 << 5,      // VOP3 or VOP1 whose vdst is an SGPR (v_readlane, v_s_*)
+  kVccIn = 1 << 6,          // the last source is a mask: VCC outside VOP3
+  kNoModifiers = 1 << 7,    // VOP3's neg and abs bits mean something else to the handler
+  kMemory = 1 << 8,         // decoded by decode_memory
+  kLiteralMiddle = 1 << 9,  // VOP2: the literal K is the second source (v_fmamk)
+  kLiteralLast = 1 << 10,   // VOP2: it is the third (v_fmaak)
+  kHighResult = 1 << 11,    // a 16-bit result goes to the high half (v_fma_mixhi)
+  kAccumulators = 1 << 16,  // VOP3P: bits of the words choose accumulation registers (MFMA)
 };
 
 // One record of a handler file's table. `handler` is for any x86-64, `fast` for CPUs with AVX2, FMA
@@ -97,6 +103,9 @@ struct Source {
   u32 row = 0;    // Vector: of its lane 0 in Wave::v, in words
   u64 value = 0;  // Constant: the bits as the operand's type reads them
 };
+
+// The number of registers that no instruction can name (Wave::kSpareRows), as nobody's.
+inline constexpr u16 kSpareRegister = 512;
 
 enum OperationFlag : u32 {
   kClamp = 1 << 0,

@@ -17,7 +17,7 @@ u32 count_of(const Shape& shape, Type type, usize wide) {
 }
 
 void add(RegisterNeeds& needs, u32 index, u32 count) {
-  if (count == 0) return;
+  if (count == 0 || index >= kSpareRegister) return;
   u32& limit = index < kFirstAccumulator ? needs.vgprs : needs.accumulators;
   limit = std::max(limit, index % kFirstAccumulator + count);
 }

@@ -18,7 +18,32 @@ HandlerTable scalar_bits_table();
 HandlerTable scalar_moves_table();
 HandlerTable scalar_compare_table();
 HandlerTable scalar_constant_table();
-HandlerTable scalar_control_table();  // scalar_control.cc
-HandlerTable scalar_exec_table();     // scalar_exec.cc
+HandlerTable scalar_control_table();         // scalar_control.cc
+HandlerTable scalar_exec_table();            // scalar_exec.cc
+HandlerTable vector_f32_arithmetic_table();  // vector_float.cc
+HandlerTable vector_f32_selection_table();
+HandlerTable vector_f32_unary_table();
+HandlerTable vector_f32_division_table();
+HandlerTable vector_f32_division_end_table();
+HandlerTable vector_f64_table();  // vector_double.cc
+HandlerTable vector_f64_division_end_table();
+HandlerTable vector_f16_arithmetic_table();  // vector_half.cc
+HandlerTable vector_f16_selection_table();
+HandlerTable vector_f16_unary_table();
+HandlerTable vector_compare_floats_table();  // vector_compare.cc
+HandlerTable vector_compare_integers_table();
+HandlerTable vector_u32_arithmetic_table();  // vector_integer.cc
+HandlerTable vector_u32_selection_table();
+HandlerTable vector_u32_bits_table();
+HandlerTable vector_u32_differences_table();
+HandlerTable vector_carries_table();
+HandlerTable vector_u16_table();            // vector_short.cc
+HandlerTable vector_packed_floats_table();  // vector_packed.cc
+HandlerTable vector_packed_integers_table();
+HandlerTable vector_dots_table();
+HandlerTable vector_lane_table();     // vector_lane.cc
+HandlerTable vector_convert_table();  // vector_convert.cc
+HandlerTable vector_convert_packed_table();
+HandlerTable vector_convert_bytes_table();
 
 }  // namespace doorbell::emulator::amd

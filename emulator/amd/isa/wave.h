@@ -105,7 +105,6 @@ struct Wave {
 
   // Rows that no instruction can name, for operations made of several.
   static constexpr u32 kSpareRows = 8;
-  u32 spare_row(u32 i) const { return chip->vgprs + i; }
 
  private:
   std::unique_ptr<u32[]> vector_storage_;
