@@ -34,6 +34,7 @@ has_python_headers|python3-dev|the Python module
 has_venv|python3-venv|the Python module
 has_command cmake|cmake|the test that builds against what is installed
 has_clang|clang|the CLANG renderer of the CPU device
+has_command rocminfo|rocminfo|a client of AMD GPUs that is not ours, for a test of the emulator
 has_library libdrm_amdgpu|libdrm-dev|the kernel's headers of AMD GPUs, for tests
 has_library OpenCL-Headers|opencl-c-headers|OpenCL devices
 EOF

@@ -117,10 +117,13 @@ struct Machine::State {
   std::mutex moving;                                // lockstep: one mover at a time
 };
 
-std::string known_gpus() {
+Result<const Node*> require_node(std::string_view name) {
+  const Node* found = find_node(name);
+  if (found && find_chip(name)) return found;
   std::string names;
   for (const Node& node : nodes()) names += (names.empty() ? "" : ", ") + std::string(node.name);
-  return names;
+  return fail(ErrorKind::Invalid, "no emulated GPU is called {:?}; there are {}", std::string(name),
+              names);
 }
 
 Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
@@ -128,16 +131,14 @@ Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
   TRY(state->checks.configure(state->options.checks));
   KfdOptions kfd;
   for (const std::string& name : state->options.gpus) {
-    const Node* node = find_node(name);
-    if (!node || !find_chip(name))
-      return fail(ErrorKind::Invalid, "no emulated GPU is called {:?}; there are {}", name,
-                  known_gpus());
+    TRY(const Node* node, require_node(name));
     kfd.nodes.push_back(node);
   }
   Trace* trace = &state->trace;
-  state->checks.listen([trace](const Report& report) {
+  state->checks.listen([trace, told = state->options.report](const Report& report) {
     std::string text = to_string(report);
     log().warn("emulator: {}", text);
+    if (told) told(report);
     trace->write({.kind = "check", .text = text});
   });
   kfd.checks = &state->checks;

@@ -18,6 +18,7 @@ namespace doorbell::emulator::amd {
 
 class Kfd;
 class PacketHook;
+struct Node;
 
 struct MachineOptions {
   std::vector<std::string> gpus = {"gfx1100"};
@@ -27,7 +28,8 @@ struct MachineOptions {
   u64 seed = 0;                   // for lockstep and adversarial
   bool polled_doorbells = false;  // stores cannot be trapped: preload
   PacketHook* hook = nullptr;  // tests that drop and corrupt packets (cp/packet_hook.h); borrowed
-  Trace::Sink trace;           // null: nobody listens
+  std::function<void(const Report&)> report;  // each broken rule; null: only the log has them
+  Trace::Sink trace;                          // null: nobody listens
   Trace::Format trace_format = Trace::Format::Text;
 };
 
@@ -57,7 +59,7 @@ class Machine {
   std::unique_ptr<State> state_;
 };
 
-// Names that MachineOptions::gpus takes, "gfx1030, gfx1100": for messages.
-std::string known_gpus();
+// A name that MachineOptions::gpus takes; Invalid otherwise, with those that are.
+Result<const Node*> require_node(std::string_view name);
 
 }  // namespace doorbell::emulator::amd

@@ -11,7 +11,7 @@ SETUP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "sc
 BASICS = ("basename", "bash", "cat", "cmp", "cp", "dirname", "env", "mkdir", "nproc", "paste")
 LIBRARIES = ("fmt", "spdlog", "absl_flat_hash_map", "sqlite3", "zlib", "libarchive", "libcurl", "CLI11",
              "nlohmann_json", "gtest_main", "benchmark", "libdrm_amdgpu", "OpenCL-Headers")
-COMMANDS = ("g++", "meson", "ninja", "python3", "ccache", "clang", "cmake", "doxygen")
+COMMANDS = ("g++", "meson", "ninja", "python3", "ccache", "clang", "cmake", "doxygen", "rocminfo")
 
 # Making a virtual environment makes its pip, which notes what it is asked for and fails in a world without PyPI.
 PYTHON = """#!/bin/bash

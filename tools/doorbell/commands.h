@@ -13,6 +13,7 @@ void add_decode(CLI::App* app, int* status);
 void add_demo(CLI::App* app, int* status);
 void add_devices(CLI::App* app, int* status);
 void add_disasm(CLI::App* app, int* status);
+void add_emu(CLI::App* app, int* status);
 void add_export(CLI::App* app, int* status);
 void add_profile(CLI::App* app, int* status);
 void add_trace(CLI::App* app, int* status);

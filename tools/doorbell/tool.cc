@@ -19,6 +19,7 @@ int run(int argc, char** argv) {
   add_demo(&app, &status);
   add_devices(&app, &status);
   add_disasm(&app, &status);
+  add_emu(&app, &status);
   add_export(&app, &status);
   add_profile(&app, &status);
   add_trace(&app, &status);

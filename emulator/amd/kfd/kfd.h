@@ -35,6 +35,11 @@ class Kfd {
   int render_ioctl(u32 gpu, u32 request, u64 argument);
 
   std::span<const std::unique_ptr<Device>> devices() const { return devices_; }
+  std::vector<Slot> slots() const {
+    std::vector<Slot> slots;
+    for (const auto& device : devices_) slots.push_back(device->slot);
+    return slots;
+  }
   // What /dev/kfd maps: the doorbells of each GPU.
   Backing& doorbell_memory() { return *doorbell_memory_; }
   Buffers& buffers() { return *buffers_; }

@@ -206,9 +206,7 @@ std::vector<std::string> SystemTree::list(const std::string& resolved) const {
   return {names.begin(), names.end()};
 }
 
-SystemTree make_system_tree(const Kfd& kfd) {
-  std::vector<Slot> slots;
-  for (const auto& device : kfd.devices()) slots.push_back(device->slot);
+SystemTree make_system_tree(std::span<const Slot> slots) {
   HostProperties host;
   host.cores = static_cast<u32>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN)));
   host.memory_bytes = static_cast<u64>(sysconf(_SC_PHYS_PAGES)) * 4096;
@@ -221,7 +219,7 @@ SystemTree make_system_tree(const Kfd& kfd) {
 }
 
 KfdFiles::KfdFiles(Kfd& kfd, os::Files& host)
-    : kfd_(kfd), host_(host), tree_(make_system_tree(kfd)) {}
+    : kfd_(kfd), host_(host), tree_(make_system_tree(kfd.slots())) {}
 
 Result<std::unique_ptr<os::File>> KfdFiles::open(const std::string& path, os::Access access) {
   std::string resolved = tree_.resolve(path);

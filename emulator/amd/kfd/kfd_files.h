@@ -50,7 +50,7 @@ class KfdFiles final : public os::Files {
   SystemTree tree_;
 };
 
-// The files of the machine's devices as a tree, on a host like this one.
-SystemTree make_system_tree(const Kfd& kfd);
+// The files of a machine with these GPUs as a tree, on a host like this one.
+SystemTree make_system_tree(std::span<const Slot> slots);
 
 }  // namespace doorbell::emulator::amd

@@ -98,6 +98,19 @@ class Handlers {
         DrmHeapInfo gtt{u64{64} << 30, u64{64} << 30, device_.gtt_used, u64{64} << 30};
         return answer(a, DrmMemoryInfo{vram, vram, gtt});
       }
+      case kDrmInfoReadMmrReg: {
+        // How memory is laid out in tiles, which libdrm asks for; compute has no tiles.
+        u32 count = std::min(a.argument[1], 32u);
+        u32 zeros[32] = {};
+        u32 bytes = std::min<u32>(a.return_size, count * 4);
+        return copy_out(a.return_pointer, zeros, bytes) ? 0 : EFAULT;
+      }
+      case kDrmInfoFwVersion: {
+        struct {
+          u32 version, feature;
+        } firmware{node.firmware, 0};
+        return answer(a, firmware);
+      }
       default: return missing(fmt::format("query {:#x} of AMDGPU_INFO", a.query));
     }
   }

@@ -26,9 +26,8 @@ class Properties {
 
 constexpr u32 kSimdIdBase = 0x80001000;  // kfd_crat.c gpu_processor_id_low
 
-// [kfd_crat.h CRAT_CACHE_FLAGS_*]
-constexpr u32 kDataCache = 1 << 1 | 1 << 0, kInstructionCache = 1 << 2 | 1 << 0;
-constexpr u32 kSimdCache = 1 << 4;
+// [kfd_topology.h HSA_CACHE_TYPE_*]
+constexpr u32 kDataCache = 1, kInstructionCache = 2, kSimdCache = 8;
 
 struct Cache {
   u32 processor = 0, level = 0, kilobytes = 0, line = 0, type = 0;

@@ -95,6 +95,22 @@ TEST(Topology, AnMi300XHasEightDies) {
   EXPECT_EQ(properties["array_count"], 32u);
 }
 
+// [kfd_topology.h HSA_CACHE_TYPE_DATA 1, _INSTRUCTION 2, _HSACU 8]
+TEST(Topology, CachesAreOfComputeUnits) {
+  SystemFiles files = machine_of({"gfx1100"});
+  std::map<std::string, u64> first = parse(node_file(files, 1, "caches/0/properties"));
+  EXPECT_EQ(first["level"], 1u);
+  EXPECT_EQ(first["size"], 32u);
+  EXPECT_EQ(first["type"], 9u);
+  EXPECT_EQ(parse(node_file(files, 1, "caches/96/properties"))["type"], 10u);
+  std::map<std::string, u64> last = parse(node_file(files, 1, "caches/205/properties"));
+  EXPECT_EQ(last["level"], 3u);
+  EXPECT_EQ(last["size"], 98304u);
+  std::string text = node_file(files, 1, "caches/0/properties");
+  EXPECT_NE(text.find("sibling_map 1,0,0,"), std::string::npos);
+  EXPECT_EQ(text.back(), '\n');
+}
+
 TEST(Topology, CountsAreThoseOfTheFolders) {
   for (const Node& node : nodes()) {
     std::string name(node.name);

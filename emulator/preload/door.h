@@ -1,0 +1,31 @@
+// What the preload shim and the emulator's library say to each other: a C interface, so that the
+// shim needs nothing of ours and no C++ runtime of its own.
+#pragma once
+
+extern "C" {
+
+struct DoorbellEmulatorOptions {
+  const char* gpus;    // "gfx1100,gfx1100"
+  const char* checks;  // as Checks::configure() takes it
+  const char* seed;    // a number, or empty
+  const char* trace;   // a file, appended to, or empty; JSON when its name ends so
+  const char* root;    // where the machine's files lie; errors are noted in it
+  int adversarial;
+};
+
+// Nodes are numbered: -1 is /dev/kfd, others the render node of that GPU.
+struct DoorbellEmulatorDoor {
+  // A descriptor, or -1 with errno.
+  int (*open_node)(int node, int flags);
+  // 0, or an errno.
+  int (*ioctl)(int node, unsigned long request, void* argument);
+  // Which node a descriptor is of, however it came to be; -2: none.
+  int (*node_of)(int descriptor);
+};
+
+// The machine, made on the first call; null when it cannot be, which was said on stderr.
+using DoorbellEmulatorFunction = const DoorbellEmulatorDoor* (*)(const DoorbellEmulatorOptions*);
+
+}  // extern "C"
+
+inline constexpr const char* kDoorbellEmulatorSymbol = "doorbell_emulator_door_1";

@@ -1,0 +1,122 @@
+// The emulated machine inside another program: made when the preload shim first opens a device of
+// it, never destroyed, because the program's own destructors may still use it.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <mutex>
+
+#include <fmt/format.h>
+
+#include "emulator/amd/kfd/kfd.h"
+#include "emulator/amd/machine.h"
+#include "emulator/preload/door.h"
+
+namespace doorbell::emulator {
+namespace {
+
+amd::Machine* machine = nullptr;
+
+void write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    ssize_t put = ::write(descriptor, text.data(), text.size());
+    if (put <= 0) return;  // nobody reads any more
+    text.remove_prefix(static_cast<usize>(put));
+  }
+}
+
+void say(const std::string& text) { write_all(STDERR_FILENO, "doorbell emu: " + text + "\n"); }
+
+Result<u64> parse_seed(std::string_view text) {
+  u64 seed = 0;
+  auto [end, why] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  if (why != std::errc() || end != text.data() + text.size())
+    return fail(ErrorKind::Invalid, "seed {:?} is no number", std::string(text));
+  return seed;
+}
+
+Result<amd::MachineOptions> machine_options(const DoorbellEmulatorOptions& given) {
+  amd::MachineOptions options{.gpus = {}, .checks = given.checks};
+  std::string_view gpus = given.gpus;
+  while (!gpus.empty()) {
+    std::string_view name = gpus.substr(0, gpus.find(','));
+    gpus.remove_prefix(std::min(gpus.size(), name.size() + 1));
+    options.gpus.emplace_back(name);
+  }
+  options.adversarial = given.adversarial != 0;
+  options.polled_doorbells = true;
+  if (*given.seed) {
+    TRY(options.seed, parse_seed(given.seed));
+  }
+  if (*given.trace) {
+    int file = ::open(given.trace, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (file < 0) return fail_errno(errno, "open {}", given.trace);
+    options.trace = [file](std::string_view line) { write_all(file, line); };
+    if (std::string_view(given.trace).ends_with(".json"))
+      options.trace_format = Trace::Format::Json;
+  }
+  // Read by `doorbell emu` when the program has ended.
+  std::string errors = std::string(given.root) + "/errors";
+  int file = ::open(errors.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  options.report = [file](const Report& report) {
+    std::string text = to_string(report);
+    say(text);
+    if (report.level == Level::Error && file >= 0) write_all(file, text + "\n");
+  };
+  return options;
+}
+
+Result<amd::Machine*> make_machine(const DoorbellEmulatorOptions& given) {
+  TRY(amd::MachineOptions options, machine_options(given));
+  TRY(std::unique_ptr<amd::Machine> made, amd::Machine::create(std::move(options)));
+  return made.release();
+}
+
+int open_node(int node, int flags) {
+  amd::Kfd& kfd = machine->kfd();
+  Backing& memory =
+      node < 0 ? kfd.doorbell_memory() : *kfd.devices()[static_cast<usize>(node)]->memory;
+  return fcntl(memory.descriptor(), (flags & O_CLOEXEC) ? F_DUPFD_CLOEXEC : F_DUPFD, 3);
+}
+
+int node_ioctl(int node, unsigned long request, void* argument) {
+  amd::Kfd& kfd = machine->kfd();
+  u64 user = reinterpret_cast<u64>(argument);
+  // Nothing may unwind into a program that is not ours.
+  try {
+    return node < 0 ? kfd.ioctl(static_cast<u32>(request), user)
+                    : kfd.render_ioctl(static_cast<u32>(node), static_cast<u32>(request), user);
+  } catch (const std::exception& error) {
+    say(std::string("internal error: ") + error.what());
+    return EIO;
+  }
+}
+
+int node_of(int descriptor) { return machine->kfd().node_of(descriptor); }
+
+constexpr DoorbellEmulatorDoor kDoor{open_node, node_ioctl, node_of};
+
+}  // namespace
+}  // namespace doorbell::emulator
+
+extern "C" [[gnu::visibility("default")]] const DoorbellEmulatorDoor* doorbell_emulator_door_1(
+    const DoorbellEmulatorOptions* options) {
+  using namespace doorbell::emulator;  // NOLINT: the interface is C
+  static std::mutex mutex;
+  std::lock_guard lock(mutex);
+  if (machine) return &kDoor;
+  try {
+    doorbell::Result<amd::Machine*> made = make_machine(*options);
+    if (!made) {
+      say(made.error().message);
+      return nullptr;
+    }
+    machine = *made;
+    return &kDoor;
+  } catch (const std::exception& error) {
+    say(std::string("internal error: ") + error.what());
+    return nullptr;
+  }
+}

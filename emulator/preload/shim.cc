@@ -1,0 +1,152 @@
+// The shim's ground: the C library's functions, paths, and loading the emulator.
+#include "emulator/preload/shim.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace doorbell::preload {
+namespace {
+
+std::atomic<const DoorbellEmulatorDoor*> door{nullptr};
+std::atomic<bool> is_child{false};
+pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
+
+const char* root() {
+  const char* set = getenv("DOORBELL_EMU_ROOT");
+  return set && *set ? set : nullptr;
+}
+
+void say(const char* what, const char* detail) {
+  char text[1024];
+  int length = snprintf(text, sizeof text, "doorbell emu: %s%s\n", what, detail);
+  if (length > 0 && write(STDERR_FILENO, text, static_cast<size_t>(length)) < 0) return;
+}
+
+const char* variable(const char* name, const char* otherwise) {
+  const char* set = getenv(name);
+  return set && *set ? set : otherwise;
+}
+
+// The emulator's library lies beside this one.
+void* open_library() {
+  Dl_info info;
+  char path[kPathMax] = "";
+  if (dladdr(reinterpret_cast<void*>(&open_library), &info) && info.dli_fname) {
+    const char* slash = strrchr(info.dli_fname, '/');
+    int folder = slash ? static_cast<int>(slash - info.dli_fname) + 1 : 0;
+    snprintf(path, sizeof path, "%.*slibdoorbell_emulator.so", folder, info.dli_fname);
+  }
+  void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!library) say("cannot load the emulator: ", dlerror());
+  return library;
+}
+
+const DoorbellEmulatorDoor* load() {
+  void* library = open_library();
+  if (!library) return nullptr;
+  auto make = reinterpret_cast<DoorbellEmulatorFunction>(dlsym(library, kDoorbellEmulatorSymbol));
+  if (!make) {
+    say("the emulator's library is of another version: ", dlerror());
+    return nullptr;
+  }
+  const char* adversarial = variable("EMU_ADVERSARIAL", "0");
+  DoorbellEmulatorOptions options{variable("EMU_GPU", "gfx1100"),
+                                  variable("EMU_CHECKS", "warn"),
+                                  variable("EMU_SEED", ""),
+                                  variable("EMU_TRACE", ""),
+                                  root(),
+                                  strcmp(adversarial, "0") != 0};
+  // A child has no thread that runs its GPUs: the kernel refuses there too.
+  pthread_atfork(nullptr, nullptr, [] { is_child = true; });
+  return make(&options);
+}
+
+bool starts(const char* path, const char* prefix) {
+  return strncmp(path, prefix, strlen(prefix)) == 0;
+}
+
+// Is `path` this folder, or in it?
+bool inside(const char* path, const char* folder) {
+  size_t length = strlen(folder);
+  return strncmp(path, folder, length) == 0 && (path[length] == 0 || path[length] == '/');
+}
+
+// The machine's alone, whether the host has something there or not.
+bool owned(const char* path) {
+  return strcmp(path, "/dev/kfd") == 0 || inside(path, "/dev/dri") ||
+         inside(path, "/sys/class/kfd") || inside(path, "/sys/devices/virtual/kfd") ||
+         inside(path, "/sys/class/drm") || inside(path, "/sys/module/amdgpu") ||
+         strcmp(path, "/proc/modules") == 0 || starts(path, "/sys/dev/char/226:");
+}
+
+int node_of_path(const char* path) {
+  if (strcmp(path, "/dev/kfd") == 0) return -1;
+  constexpr const char* kRender = "/dev/dri/renderD";
+  if (!starts(path, kRender)) return -2;
+  char* end = nullptr;
+  long minor = strtol(path + strlen(kRender), &end, 10);
+  return *end == 0 && minor >= 128 && minor < 192 ? static_cast<int>(minor - 128) : -2;
+}
+
+}  // namespace
+
+void* next(const char* name) { return dlsym(RTLD_NEXT, name); }
+
+Path::Path(const char* path) : path_(path) {
+  const char* prefix = path && path[0] == '/' ? root() : nullptr;
+  if (!prefix || !(starts(path, "/dev/") || starts(path, "/sys/") || starts(path, "/proc/modules")))
+    return;
+  int length = snprintf(buffer_, sizeof buffer_, "%s%s", prefix, path);
+  if (length < 0 || length >= kPathMax) return;
+  rewritten_ = owned(path) || real<int(const char*, int)>("access")(buffer_, F_OK) == 0;
+  node_ = node_of_path(path);
+  // A node that the machine has not is a path like any other, and leads nowhere.
+  if (node_ != -2 && real<int(const char*, int)>("access")(buffer_, F_OK) != 0) node_ = -2;
+}
+
+long unrewrite(char* path, long length) {
+  const char* prefix = root();
+  long cut = prefix ? static_cast<long>(strlen(prefix)) : 0;
+  if (!prefix || length <= cut || strncmp(path, prefix, static_cast<size_t>(cut)) != 0 ||
+      path[cut] != '/')
+    return length;
+  memmove(path, path + cut, static_cast<size_t>(length - cut));
+  return length - cut;
+}
+
+void make_device(struct stat* status, int node) {
+  constexpr unsigned kDrm = 226, kKfd = 511;
+  status->st_mode = (status->st_mode & ~static_cast<unsigned>(S_IFMT)) | S_IFCHR | 0666;
+  status->st_rdev = node < 0 ? makedev(kKfd, 0) : makedev(kDrm, 128 + static_cast<unsigned>(node));
+  status->st_size = 0;
+}
+
+bool forked() { return is_child; }
+
+const DoorbellEmulatorDoor* opened_emulator() { return door.load(std::memory_order_acquire); }
+
+const DoorbellEmulatorDoor* emulator() {
+  if (is_child) {
+    say("a forked child has no GPUs; start the program anew, or open devices after the fork", "");
+    return nullptr;
+  }
+  const DoorbellEmulatorDoor* opened = opened_emulator();
+  if (opened) return opened;
+  pthread_mutex_lock(&loading);
+  opened = opened_emulator();
+  if (!opened) {
+    opened = load();
+    door.store(opened, std::memory_order_release);
+  }
+  pthread_mutex_unlock(&loading);
+  return opened;
+}
+
+}  // namespace doorbell::preload

@@ -1,0 +1,52 @@
+// Folders, texts and links, as emulator/amd/kfd/topology.h has them.
+#include "emulator/preload/system_root.h"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "emulator/amd/kfd/kfd_files.h"
+#include "emulator/amd/machine.h"
+
+namespace doorbell::emulator {
+namespace {
+
+namespace fs = std::filesystem;
+
+// With amdgpu among the modules, which clients look for.
+std::string modules() {
+  std::stringstream text;
+  if (std::ifstream host("/proc/modules"); host) text << host.rdbuf();
+  return text.str() + "amdgpu 19718144 0 - Live 0x0000000000000000\n";
+}
+
+}  // namespace
+
+Result<void> write_system_root(const std::string& root, std::span<const std::string> gpus) {
+  std::vector<amd::Slot> slots;
+  for (const std::string& name : gpus) {
+    TRY(const amd::Node* node, amd::require_node(name));
+    slots.push_back({node, static_cast<u32>(slots.size())});
+  }
+  amd::SystemFiles files = amd::make_system_tree(slots).files();
+  files.files["/proc/modules"] = modules();
+  std::error_code why;
+  for (const auto& [path, text] : files.files) {
+    fs::path file = root + path;
+    fs::create_directories(file.parent_path(), why);
+    std::ofstream out(file, std::ios::binary);
+    out << text;
+    if (!out.flush()) return fail(ErrorKind::Os, "cannot write {}", file.string());
+  }
+  for (const auto& [from, to] : files.links) {
+    fs::path link = root + from;
+    fs::create_directories(link.parent_path(), why);
+    // Targets of ours lie below the root; others are the host's.
+    fs::path target = fs::exists(root + to) ? root + to : to;
+    fs::create_symlink(target, link, why);
+    if (why) return fail_errno(why.value(), "link {} to {}", link.string(), target.string());
+  }
+  return {};
+}
+
+}  // namespace doorbell::emulator

@@ -1,0 +1,15 @@
+// The files of an emulated machine as files on disk, for programs that cannot be handed an
+// os::Files: `doorbell emu` makes the folder, the preload shim leads paths into it.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "base/util/result.h"
+
+namespace doorbell::emulator {
+
+// Below `root`, which exists: "/sys/..." becomes "<root>/sys/...". Unknown GPUs are Invalid.
+Result<void> write_system_root(const std::string& root, std::span<const std::string> gpus);
+
+}  // namespace doorbell::emulator

@@ -1,0 +1,132 @@
+// `doorbell emu -- COMMAND`: runs any program that drives AMD GPUs through /dev/kfd on emulated
+// ones. The program gets the preload shim (emulator/preload), and a folder that holds what the
+// machine's /sys and /dev look like.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/os/process.h"
+#include "emulator/core/checks.h"
+#include "emulator/preload/system_root.h"
+#include "tools/doorbell/commands.h"
+
+namespace doorbell::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string gpus = "gfx1100", checks = "warn", trace, seed;
+  bool adversarial = false;
+  std::vector<std::string> command;
+};
+
+// Gone when the command has ended, whichever way.
+class Root {
+ public:
+  Root() {
+    std::string name = (fs::temp_directory_path() / "doorbell-emu-XXXXXX").string();
+    if (!mkdtemp(name.data())) throw fail_errno(errno, "make a folder {}", name);
+    path_ = name;
+  }
+  ~Root() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  Root(const Root&) = delete;
+  Root& operator=(const Root&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+std::string preload_library() {
+  std::string tried;
+  std::string folders = DOORBELL_EMULATOR_FOLDERS;
+  while (!folders.empty()) {
+    std::string folder = folders.substr(0, folders.find(':'));
+    folders.erase(0, folder.size() + 1);
+    fs::path path = fs::path(folder) / "libdoorbell_preload.so";
+    if (fs::exists(path)) return path.string();
+    tried += (tried.empty() ? "" : ", ") + path.string();
+  }
+  throw fail(ErrorKind::NotFound, "the preload library is at none of {}", tried);
+}
+
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> parts;
+  for (usize at = 0; at <= list.size();) {
+    usize comma = std::min(list.find(',', at), list.size());
+    if (comma > at) parts.push_back(list.substr(at, comma - at));
+    at = comma + 1;
+  }
+  return parts;
+}
+
+int count_lines(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  int lines = 0;
+  while (std::getline(file, line)) ++lines;
+  return lines;
+}
+
+int run(const Options& options) {
+  Result<void> understood = emulator::Checks().configure(options.checks);
+  if (!understood) throw std::move(understood).error();
+  std::string library = preload_library();
+  Root root;
+  Result<void> written = emulator::write_system_root(root.path(), split(options.gpus));
+  if (!written) throw std::move(written).error();
+
+  const char* others = std::getenv("LD_PRELOAD");
+  setenv("LD_PRELOAD", (library + (others && *others ? std::string(":") + others : "")).c_str(), 1);
+  setenv("DOORBELL_EMU_ROOT", root.path().c_str(), 1);
+  setenv("EMU_GPU", options.gpus.c_str(), 1);
+  setenv("EMU_CHECKS", options.checks.c_str(), 1);
+  setenv("EMU_ADVERSARIAL", options.adversarial ? "1" : "0", 1);
+  setenv("EMU_SEED", options.seed.c_str(), 1);
+  if (!options.trace.empty()) {
+    std::string trace = fs::absolute(options.trace).string();
+    fs::remove(trace);
+    setenv("EMU_TRACE", trace.c_str(), 1);
+  }
+  std::fflush(stdout);
+  Result<int> status = os::run_attached(options.command);
+  if (!status) throw std::move(status).error();
+  int errors = count_lines(root.path() + "/errors");
+  if (errors)
+    std::fprintf(stderr, "doorbell: %d broken rules in %s\n", errors, options.command[0].c_str());
+  // A program that did not notice has failed all the same.
+  return *status == 0 && errors ? 1 : *status;
+}
+
+}  // namespace
+
+void add_emu(CLI::App* app, int* status) {
+  CLI::App* command = app->add_subcommand("emu", "Run a program on emulated AMD GPUs");
+  auto options = std::make_shared<Options>();  // by the parser and the callback
+  command->add_option("--gpu", options->gpus, "GPUs, in order: gfx1100,gfx1100")
+      ->capture_default_str();
+  command
+      ->add_option("--check", options->checks,
+                   "off, warn or error for all rules, or a list: warn,AMD-QUE=error")
+      ->capture_default_str();
+  command->add_option("--trace", options->trace,
+                      "A file for ioctls, packets, faults; JSON lines when its name ends in .json");
+  command->add_option("--seed", options->seed, "Of the order in which waves and queues run");
+  command->add_flag("--adversarial", options->adversarial,
+                    "The weakest legal hardware: stale caches, late waves, poison");
+  command->add_option("command", options->command, "The program and its arguments, after --")
+      ->required();
+  command->callback([options, status] { *status = run(*options); });
+}
+
+}  // namespace doorbell::tools
