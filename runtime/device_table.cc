@@ -13,7 +13,7 @@ std::vector<DeviceRow>& rows() {
       {"AMD",
        {"KFD", "PCI", "USB", "EMUKFD", "EMUPCI", "EMUUSB"},
        {{"LLVM", kLlvm}, {"HIP", true}},
-       false,
+       true,
        1},
       {"NV", {"NVK", "PCI", "EMUNVK", "EMUPCI"}, {{"CUDA", false}, {"PTX", false}}, false, 2},
       {"QCOM", {"KGSL", "EMUKGSL"}, {{"IR3", false}, {"CL", false}}, false, 3},

@@ -16,6 +16,7 @@
 #include "drivers/cl/device.h"
 #include "drivers/cpu/device.h"
 #include "drivers/null/device.h"
+#include "runtime/amd_backend.h"
 #include "runtime/cl_backend.h"
 #include "runtime/compilers.h"
 #include "runtime/device_table.h"
@@ -88,6 +89,14 @@ Registry::Factory cl_factory(std::vector<Target> targets, const Config& config) 
   };
 }
 
+Registry::Factory amd_factory(std::vector<Target> targets, const Config& config) {
+  return [targets = std::move(targets),
+          backend = AmdBackend(process_environment(), config)](DeviceSpec spec) mutable {
+    apply_target(targets, *find_device("AMD"), &spec);
+    return backend.open(std::move(spec));
+  };
+}
+
 Registry::Factory null_factory(std::vector<Target> targets) {
   return [targets = std::move(targets)](DeviceSpec spec) -> DeviceResult {
     apply_target(targets, *find_device("NULL"), &spec);
@@ -142,6 +151,7 @@ Result<void> start(const Config& config) {
     if (!row.built) registry.add_unavailable(row.name, std::string(kNotBuilt));
   registry.add("CPU", cpu_factory(targets, config));
   if (cl::is_built()) registry.add("CL", cl_factory(targets, config));
+  if (find_device("AMD")->built) registry.add("AMD", amd_factory(targets, config));
   registry.add("NULL", null_factory(targets));
   for (const DeviceKind& kind : kinds()) registry.add(kind.name, factory_of(kind, targets));
   registry.set_default_order(default_order(targets, config));

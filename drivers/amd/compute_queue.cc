@@ -27,11 +27,11 @@ Result<std::unique_ptr<AmdQueue>> ComputeQueue::make(Parts parts, AmdDevice& dev
   std::unique_ptr<ComputeQueue> queue(new ComputeQueue(std::move(parts), std::move(timeline),
                                                        device, std::move(hardware), interrupt));
   TRY(queue->make_rings(kArgumentBytes));
-  queue->make_fixed_words();
+  TRY(queue->make_fixed_words());
   return std::unique_ptr<AmdQueue>(std::move(queue));
 }
 
-void ComputeQueue::make_fixed_words() {
+Result<void> ComputeQueue::make_fixed_words() {
   const auto words_of = [&](auto record) {
     Pm4Commands commands(device_, device_.caps(), device_.xccs());
     record(commands);
@@ -41,6 +41,15 @@ void ComputeQueue::make_fixed_words() {
   barrier_words_ = words_of([](Pm4Commands& commands) { commands.memory_barrier(); });
   interrupt_words_ = words_of(
       [&](Pm4Commands& commands) { commands.interrupt(interrupt_.mailbox, interrupt_.event_id); });
+  if (device_.xccs() == 1) return {};
+  // Predicates do not work in a ring.
+  TRY(const core::Allocation memory,
+      this->memory().allocate(static_cast<i64>(interrupt_words_.size() * sizeof(u32))));
+  std::memcpy(memory.host, interrupt_words_.data(), interrupt_words_.size() * sizeof(u32));
+  const auto words = encode(hw::IndirectBuffer{.addr = memory.address,
+                                               .words = static_cast<u32>(interrupt_words_.size())});
+  interrupt_words_.assign(words.begin(), words.end());
+  return {};
 }
 
 std::unique_ptr<hcq::CommandQueue> ComputeQueue::make_commands() {
@@ -83,8 +92,10 @@ Result<void> ComputeQueue::assemble(std::span<const hcq::Piece> pieces) {
     if (piece.commands != nullptr && !piece.commands->data().empty()) append(barrier_words_);
     TRY(append_piece(piece));
   }
+  TRY(move_out(first));
+  // Never in the argument ring, whose room is free when the signal before it is seen.
   append(interrupt_words_);
-  return move_out(first);
+  return {};
 }
 
 }  // namespace doorbell::amd

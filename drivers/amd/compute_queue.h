@@ -17,7 +17,7 @@ class ComputeQueue final : public AmdQueue {
 
  private:
   using AmdQueue::AmdQueue;
-  void make_fixed_words();
+  Result<void> make_fixed_words();
   Result<void> jump(u64 address, u64 count);
   // Moves what lies in words_ from `first` on into the argument ring, if it must not be in a ring.
   Result<void> move_out(usize first);

@@ -23,6 +23,8 @@ u64 in_units(QueueType type, u64 words) {
   UNREACHABLE("queue type {}", static_cast<int>(type));
 }
 
+constexpr u64 kLeastFree = 16;  // words; an AQL packet
+
 }  // namespace
 
 AmdQueue::AmdQueue(Parts parts, hcq::Timeline timeline, AmdDevice& device,
@@ -59,27 +61,33 @@ Result<void> AmdQueue::place(std::span<const hcq::Piece> pieces, hcq::Position e
   // Arguments that were placed and not used are free when the queue is done with the rest.
   arguments_->retire(assembled ? end : timeline().last());
   TRY(std::move(assembled));
-  write_ring(words_);
+  // Behind the signal of `end` lies its interrupt: only what was before this submission is read
+  // for sure when `end` is done.
   chunks_.push_back({end, put_});
+  write_ring(words_);
   publish();
   return {};
 }
 
 Result<void> AmdQueue::make_room(u64 count) {
   const u64 size = hardware_->ring().size();
+  // The last submission may not be read yet, and a ring that is full looks empty.
+  const u64 most = size / 4, room = size - kLeastFree;
+  if (count > most)
+    return fail(ErrorKind::Unsupported, "{}: {} words in one submission, at most {}", title(),
+                count, most);
   // The copy engine's packets do not go round the end.
   if (type_ == QueueType::Sdma && put_ % size + count > size) count += size - put_ % size;
-  if (count > size)
-    return fail(ErrorKind::Unsupported, "{}: {} words in one submission, at most {}", title(),
-                count, size);
-  while (put_ + count - taken_back_ > size) {
+  while (put_ + count - taken_back_ > room) {
     while (first_chunk_ < chunks_.size() && done(chunks_[first_chunk_].position))
       taken_back_ = chunks_[first_chunk_++].end;
     if (first_chunk_ * 2 > chunks_.size()) {
       chunks_.erase(chunks_.begin(), chunks_.begin() + static_cast<i64>(first_chunk_));
       first_chunk_ = 0;
     }
-    if (put_ + count - taken_back_ <= size) break;
+    if (put_ + count - taken_back_ <= room) break;
+    CHECK(first_chunk_ < chunks_.size(), "an idle ring of {} words has no room for {}", size,
+          count);
     TRY(wait(chunks_[first_chunk_].position));
   }
   return {};

@@ -57,10 +57,9 @@ class AmdQueue : public hcq::HardwareQueue {
   std::unique_ptr<hcq::ArgumentRing> arguments_;
 
  private:
-  // In words since the beginning.
   struct Chunk {
     hcq::Position position;
-    u64 end;
+    u64 end;  // words since the beginning that are read when the position is done
   };
   Result<void> make_room(u64 count);
   void write_ring(std::span<const u32> words);

@@ -83,7 +83,7 @@ void AqlQueue::ring_packet_done() {
   u16 invalid = static_cast<u16>(hw::AqlType::Invalid);
   auto fault = gpu_.memory.write(Client::CommandProcessor, slot(),
                                  std::span(reinterpret_cast<const u8*>(&invalid), sizeof invalid));
-  ++read_;
+  read_up_to(read_ + 1);
   if (!fault) fault = gpu_.memory.store(Client::CommandProcessor, description_.read_pointer, read_);
   if (fault) stop(std::move(*fault));
 }

@@ -54,7 +54,7 @@ Step Pm4Queue::advance_ring() {
 }
 
 void Pm4Queue::ring_packet_done() {
-  read_ = packet_end_;
+  read_up_to(packet_end_);
   report_read(read_);
 }
 

@@ -79,7 +79,6 @@ Step Queue::step() {
     return stop(why);
   }
   Step step = advance();
-  read_shared_.store(read_, std::memory_order_release);
   return stopped_ ? Step::Stopped : step;
 }
 

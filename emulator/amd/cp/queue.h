@@ -74,8 +74,12 @@ class Queue {
   const QueueId id_;
   QueueDescription description_;
   GpuContext& gpu_;
-  // How far it has read, in the units of announced().
+  // How far it has read, in the units of announced(). Whoever announces more compares with it.
   u64 read_ = 0;
+  void read_up_to(u64 read) {
+    read_ = read;
+    read_shared_.store(read, std::memory_order_release);
+  }
   // Where it is, for reports.
   struct Place {
     const char* what = nullptr;  // "ring word {}", "IB {1:#x} word {0}"; a literal

@@ -84,7 +84,7 @@ Step SdmaQueue::run_packet() {
 }
 
 void SdmaQueue::packet_done() {
-  read_ = packet_end_;
+  read_up_to(packet_end_);
   if (auto fault = gpu_.memory.store(Client::Sdma, description_.read_pointer, read_))
     stop(std::move(*fault));
 }

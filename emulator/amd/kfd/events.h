@@ -80,6 +80,7 @@ class Events {
     u32 id = 0;
     EventType type = EventType::Signal;
     bool auto_reset = false, signaled = false;
+    bool slot_seen = false;  // written when an interrupt came
     u64 age = 1;
     u32 waiters = 0;
     MemoryException memory;

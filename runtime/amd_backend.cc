@@ -1,0 +1,139 @@
+// The kernel's door and the emulated machine's, each opened once for all devices behind it.
+#include "runtime/amd_backend.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <mutex>
+
+#include "base/os/host.h"
+#include "drivers/amd/device.h"
+#include "emulator/amd/machine.h"
+#include "runtime/device_table.h"
+
+namespace doorbell::runtime {
+namespace {
+
+// "0", "1", or `otherwise` where the variable is not set.
+Result<int> flag(const os::Environment& environment, const char* name, int otherwise) {
+  const std::string_view text = environment.get(name);
+  if (text.empty()) return otherwise;
+  if (text == "0" || text == "1") return text == "1" ? 1 : 0;
+  return fail(ErrorKind::Invalid, "{}={}: '{}' is neither 0 nor 1", name, text, text);
+}
+
+std::vector<std::string> split(std::string_view text) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const usize comma = text.find(',');
+    parts.emplace_back(text.substr(0, comma));
+    text = comma == std::string_view::npos ? std::string_view() : text.substr(comma + 1);
+  }
+  return parts;
+}
+
+Result<amd::Options> driver_options(const os::Environment& environment,
+                                    const core::Config& config) {
+  amd::Options options;
+  TRY(const int aql, flag(environment, "AMD_AQL", -1));
+  if (aql >= 0)
+    options.packets = aql == 1 ? amd::Options::Packets::Aql : amd::Options::Packets::Pm4;
+  TRY(const int no_sdma, flag(environment, "AMD_DISABLE_SDMA", 0));
+  options.sdma = no_sdma == 0;
+  if (!config.lru) options.max_cached = 0;
+  return options;
+}
+
+Result<emulator::amd::MachineOptions> machine_options(const os::Environment& environment) {
+  emulator::amd::MachineOptions options;
+  if (const std::string_view gpus = environment.get("EMU_GPU"); !gpus.empty())
+    options.gpus = split(gpus);
+  if (const std::string_view checks = environment.get("EMU_CHECKS"); !checks.empty())
+    options.checks = checks;
+  TRY(const int adversarial, flag(environment, "EMU_ADVERSARIAL", 0));
+  options.adversarial = adversarial == 1;
+  if (const std::string_view seed = environment.get("EMU_SEED"); !seed.empty()) {
+    const auto [end, error] = std::from_chars(seed.data(), seed.data() + seed.size(), options.seed);
+    if (error != std::errc() || end != seed.data() + seed.size())
+      return fail(ErrorKind::Invalid, "EMU_SEED={}: '{}' is not a number", seed, seed);
+    options.lockstep = true;
+  }
+  return options;
+}
+
+// Lines as they come: a crash must not take the last ones with it. Called by one at a time.
+Result<emulator::Trace::Sink> trace_to(const std::string& path) {
+  TRY(std::unique_ptr<os::File> opened, os::host_files().open(path, os::Access::Create));
+  const std::shared_ptr<os::File> file = std::move(opened);  // by the copies of the sink
+  return emulator::Trace::Sink([file, end = u64{0}](std::string_view line) mutable {
+    (void)file->write_at(end, {reinterpret_cast<const u8*>(line.data()), line.size()});
+    end += line.size();
+  });
+}
+
+}  // namespace
+
+struct AmdBackend::State {
+  os::Environment environment;
+  core::Config config;
+  std::mutex mutex;  // guards what follows
+  std::shared_ptr<amd::Kfd> host;
+  // Of the emulated machine, in the order in which they are built on each other.
+  std::unique_ptr<emulator::amd::Machine> machine;
+  std::unique_ptr<os::Files> files;
+  std::unique_ptr<os::Clock> clock;
+  std::shared_ptr<amd::Kfd> emulated;
+
+  Result<std::shared_ptr<amd::Kfd>> open_host();
+  Result<std::shared_ptr<amd::Kfd>> open_emulated();
+};
+
+AmdBackend::AmdBackend(const os::Environment& environment, const core::Config& config)
+    : state_(std::make_shared<State>()) {
+  state_->environment = environment;
+  state_->config = config;
+}
+
+Result<std::shared_ptr<amd::Kfd>> AmdBackend::State::open_host() {
+  if (host == nullptr) {
+    TRY(std::unique_ptr<amd::Kfd> opened, amd::Kfd::open(os::host_files()));
+    host = std::move(opened);
+  }
+  return host;
+}
+
+Result<std::shared_ptr<amd::Kfd>> AmdBackend::State::open_emulated() {
+  if (emulated != nullptr) return emulated;
+  TRY(emulator::amd::MachineOptions options, machine_options(environment));
+  if (const std::string_view path = environment.get("EMU_TRACE"); !path.empty()) {
+    TRY(options.trace, trace_to(std::string(path)));
+    if (path.ends_with(".json")) options.trace_format = emulator::Trace::Format::Json;
+  }
+  TRY(machine, emulator::amd::Machine::create(std::move(options)));
+  files = machine->files(os::host_files());
+  clock = machine->clock(os::host_clock());
+  TRY(std::unique_ptr<amd::Kfd> opened, amd::Kfd::open(*files));
+  emulated = std::move(opened);
+  return emulated;
+}
+
+Result<std::unique_ptr<core::Device>> AmdBackend::open(core::DeviceSpec spec) {
+  State& state = *state_;
+  std::lock_guard lock(state.mutex);
+  TRY(amd::Options options, driver_options(state.environment, state.config));
+  std::shared_ptr<amd::Kfd> kfd;
+  if (spec.iface.empty() || spec.iface == "KFD") {
+    TRY(kfd, state.open_host());
+    spec.iface = "KFD";
+  } else if (spec.iface == "EMUKFD") {
+    TRY(kfd, state.open_emulated());
+    options.clock = state.clock.get();
+  } else {
+    return fail(ErrorKind::Unsupported, "AMD's interface {} is {}", spec.iface, kNotBuilt);
+  }
+  TRY(std::unique_ptr<amd::AmdDevice> device,
+      amd::AmdDevice::open(std::move(spec), std::move(kfd), options));
+  return device;
+}
+
+}  // namespace doorbell::runtime

@@ -1,0 +1,27 @@
+// AMD in the composition root: which interface opens a device, on this machine's kernel or on an
+// emulated one, and the settings of both. The devices are drivers/amd's, the emulated machine is
+// emulator/amd's, code for them amd_toolchain.h's.
+#pragma once
+
+#include "base/os/environment.h"
+#include "core/device/device.h"
+#include "core/util/config.h"
+
+namespace doorbell::runtime {
+
+// Opens devices of the spec's interface: KFD where it names none. Malformed settings, and an
+// interface that this version has not, are told when a device is opened. docs/env.md lists the
+// settings.
+//
+// Thread safety: may be called from any thread.
+class AmdBackend {
+ public:
+  AmdBackend(const os::Environment& environment, const core::Config& config);
+  Result<std::unique_ptr<core::Device>> open(core::DeviceSpec spec);
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;  // by the copies in a std::function
+};
+
+}  // namespace doorbell::runtime

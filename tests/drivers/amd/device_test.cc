@@ -1,0 +1,316 @@
+// A device on a /dev/kfd of the test: what lies in its rings and what its doorbells are rung with.
+#include "drivers/amd/device.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "drivers/amd/hw/pm4/release.h"
+#include "drivers/amd/program.h"
+#include "hcq/queue/bound_queue.h"
+#include "tests/drivers/amd/fake_kfd.h"
+
+namespace doorbell::amd {
+namespace {
+
+using core::Buffer;
+using testing::FakeKfd;
+using Words = std::vector<u32>;
+
+constexpr u32 kCompute = 1, kCopy = 2;  // the queues, in the order of making
+
+struct DeviceTest : ::testing::Test {
+  FakeKfd fake;
+  std::shared_ptr<Kfd> kfd = *Kfd::open(fake);
+  std::unique_ptr<AmdDevice> device;
+
+  AmdDevice& open(Options options = {}) {
+    core::DeviceSpec spec;
+    spec.name = "AMD";
+    Result<std::unique_ptr<AmdDevice>> opened = AmdDevice::open(spec, kfd, options);
+    EXPECT_TRUE(opened) << opened.error().message;
+    device = std::move(*opened);
+    return *device;
+  }
+  // What a compute queue would do last: raise its signal.
+  void finish(hcq::HardwareQueue& queue) {
+    const hcq::Timeline::Place last = queue.timeline().where(queue.last().position);
+    last.signal.store(last.value);
+  }
+  // b[i] = a[i] + 7 for the items of one group, by llc 22 -mcpu=gfx1100 from
+  //   define amdgpu_kernel void @kernel(ptr addrspace(1) %a, ptr addrspace(1) %b)
+  core::Binary kernel() {
+    const std::string path = std::string(std::getenv("DOORBELL_SOURCE_ROOT")) +
+                             "/tests/fuzz/corpus/amd_code_object/gfx1100";
+    std::ifstream file(path, std::ios::binary);
+    core::Binary binary;
+    binary.name = "kernel";
+    binary.image.assign(std::istreambuf_iterator<char>(file), {});
+    EXPECT_FALSE(binary.image.empty()) << path;
+    binary.param_count = 2;
+    binary.global_size[0] = 3;
+    binary.local_size[0] = 32;
+    return binary;
+  }
+};
+
+Words slice(const Words& words, usize first, usize count) {
+  return {words.begin() + static_cast<i64>(first), words.begin() + static_cast<i64>(first + count)};
+}
+
+u32 low(u64 value) { return static_cast<u32>(value); }
+u32 high(u64 value) { return static_cast<u32>(value >> 32); }
+
+TEST_F(DeviceTest, RefusesWhatItDoesNotKnow) {
+  core::DeviceSpec spec;
+  spec.name = "AMD:3";
+  spec.ordinal = 3;
+  EXPECT_EQ(AmdDevice::open(spec, kfd, {}).error().message,
+            "AMD:3: GPU 3 of 1 that the kernel shows");
+  spec = {};
+  spec.name = "AMD";
+  spec.arch = "gfx1201";
+  EXPECT_EQ(AmdDevice::open(spec, kfd, {}).error().message,
+            "GPU 0 is a gfx1100, DEV wants gfx1201");
+}
+
+TEST_F(DeviceTest, CopiesThroughItsCopyQueue) {
+  AmdDevice& amd = open();
+  EXPECT_EQ(amd.description(), "gfx1100, 96 compute units");
+  std::vector<u32> in(100'000), out(100'000);
+  for (usize i = 0; i < in.size(); ++i) in[i] = static_cast<u32>(i * 2654435761u);
+  core::Ref<Buffer> a = *Buffer::allocate(amd, 400'000), b = *Buffer::allocate(amd, 400'000);
+  EXPECT_EQ(a->host(), nullptr);
+  ASSERT_TRUE(a->copy_in(in.data(), 400'000));
+  ASSERT_TRUE(core::copy_between(*b, 4, *a, 0, 399'996));
+  ASSERT_TRUE(b->copy_out(out.data(), 400'000));
+  EXPECT_EQ(Words(out.begin() + 1, out.end()), Words(in.begin(), in.end() - 1));
+}
+
+// Words of tinygrad (runtime/ops_amd.py at 2026-08, AMDCopyQueue for SDMA 6.0: copy, signal, wait,
+// timestamp) for the same operations, with the addresses put in.
+TEST_F(DeviceTest, WritesTheCopyPacketsThatTinygradDoes) {
+  AmdDevice& amd = open();
+  hcq::HardwareQueue& queue = amd.copy_queue();
+  auto commands = queue.make_commands();
+  commands->copy(u64{0x200000002000}, u64{0x200000001000}, 256);
+  EXPECT_EQ(Words(commands->words().begin(), commands->words().end()),
+            (Words{0x1, 255, 0, 0x1000, 0x2000, 0x2000, 0x2000}));
+  commands->clear();
+  commands->signal(u64{0x200000003000}, 9);
+  commands->wait(u64{0x200000003040}, 5);
+  commands->timestamp(u64{0x200000003008});
+  EXPECT_EQ(Words(commands->words().begin(), commands->words().end()),
+            (Words{0x30005, 0x3000, 0x2000, 9,                             //
+                   0xd0000008, 0x3040, 0x2000, 5, 0xffffffff, 0x0fff0004,  //
+                   0x20d, 0x3008, 0x2000}));
+  // Copies beyond what one packet takes go in several, of slots too.
+  commands->clear();
+  commands->copy(hcq::Operand::of_slot(0), u64{0x10000}, (u64{1} << 30) + 8);
+  ASSERT_EQ(commands->words().size(), 14u);
+  EXPECT_EQ(commands->words()[1], 0x3fffffffu);
+  EXPECT_EQ(commands->words()[8], 7u);
+  ASSERT_EQ(commands->patches().size(), 2u);
+  EXPECT_EQ(commands->patches()[1].word, 12u);
+  EXPECT_EQ(commands->patches()[1].addend, u64{1} << 30);
+}
+
+// The same from AMDComputeQueue for gfx11: wait, and the release of a signal, whose cache bits are
+// ours (L2 written back, not invalidated) and whose data is 64 bits.
+TEST_F(DeviceTest, WritesThePm4PacketsThatTinygradDoes) {
+  AmdDevice& amd = open();
+  auto commands = amd.compute_queue().make_commands();
+  commands->wait(u64{0x200000003040}, 5);
+  Words words(commands->words().begin(), commands->words().end());
+  EXPECT_EQ(slice(words, 0, 7), (Words{0xc0053c00, 0x15, 0x3040, 0x2000, 5, 0xffffffff, 4}));
+  EXPECT_EQ(slice(words, 7, 8), (Words{0xc0065800, 0, 0xffffffff, 0xffffff, 0, 0, 0, 0xc3f0}));
+  commands->clear();
+  commands->signal(u64{0x200000003000}, u64{0x1'0000'0009});
+  words.assign(commands->words().begin(), commands->words().end());
+  ASSERT_EQ(words.size(), 8u);
+  EXPECT_EQ(words[0], 0xc0064900u);
+  EXPECT_EQ(words[1] & 0xfff, 0x514u);  // CACHE_FLUSH_AND_INV_TS, end of pipe
+  EXPECT_EQ(words[2], 2u << 29);        // 64 bits of data, no interrupt
+  EXPECT_EQ(slice(words, 3, 5), (Words{0x3000, 0x2000, 9, 1, 0}));
+  commands->clear();
+  commands->memory_barrier();
+  words.assign(commands->words().begin(), commands->words().end());
+  EXPECT_EQ(slice(words, 0, 2), (Words{0xc0004600, 0x407}));
+  EXPECT_EQ(words[9], 0xc3f0u);  // the first: whatever came from outside
+  commands->memory_barrier();
+  EXPECT_EQ(commands->words()[19], 0x3c0u);  // then: what was done here, behind the L2
+}
+
+TEST_F(DeviceTest, LaunchesAKernel) {
+  AmdDevice& amd = open();
+  Result<std::unique_ptr<core::Program>> loaded = amd.load(kernel());
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  core::Ref<Buffer> a = *Buffer::allocate(amd, 384), b = *Buffer::allocate(amd, 384);
+  const core::BufferView views[] = {{a.get(), 0}, {b.get(), 64}};
+  ASSERT_TRUE((*loaded)->launch(views, {}));
+  const FakeKfd::Queue& queue = fake.queues.at(kCompute);
+  EXPECT_EQ(queue.rings, 1u);
+  EXPECT_EQ(fake.cell(queue.arguments.write_pointer_address), queue.doorbell);
+  const Words words = fake.take_words(kCompute);
+  // DISPATCH_DIRECT of 3 groups; waves of 32, from group 0 on.
+  const Words dispatch = {0xc0031500, 3, 1, 1, 0x8005};
+  const auto at = std::search(words.begin(), words.end(), dispatch.begin(), dispatch.end());
+  ASSERT_NE(at, words.end());
+  // Fresh code: caches of instructions are dropped first.
+  EXPECT_EQ(words[7] & 3, 1u);
+  // COMPUTE_PGM_LO and HI: the code, of which the object's first word was copied there.
+  const Words program = {0xc0027600, 0x20c};
+  const auto code = std::search(words.begin(), at, program.begin(), program.end());
+  ASSERT_NE(code, at);
+  const u64 entry = (u64{code[3]} << 32 | code[2]) << 8;
+  u32 first = 0;
+  std::memcpy(&first, kernel().image.data() + 0x100, 4);
+  EXPECT_EQ(*reinterpret_cast<u32*>(fake.at(entry)), first);
+  // NUM_THREAD x, y, z.
+  const Words threads = {0xc0037600, 0x207, 32, 1, 1};
+  EXPECT_NE(std::search(words.begin(), at, threads.begin(), threads.end()), at);
+  // COMPUTE_USER_DATA_0 and 1: where the arguments lie.
+  const auto user = std::find(words.begin(), at, 0x240u);
+  ASSERT_NE(user, at);
+  const u64 arguments = u64{user[2]} << 32 | user[1];
+  EXPECT_EQ(fake.cell(arguments), a->memory().address);
+  EXPECT_EQ(fake.cell(arguments + 8), b->memory().address + 64);
+  // Behind it the timeline's signal, then the kernel's event with an interrupt.
+  const hcq::Timeline::Place end = amd.compute_queue().timeline().where(1);
+  const Words tail = slice(words, words.size() - 16, 16);
+  EXPECT_EQ(slice(tail, 3, 4), (Words{low(end.signal.address().value),
+                                      high(end.signal.address().value), low(end.value), 0}));
+  EXPECT_EQ(tail[10], 1u << 29 | 3u << 24);  // 32 bits of data, interrupt when written
+  const u32 event = tail[13];
+  EXPECT_EQ(fake.event_types.at(event), hw::kKfdEventSignal);
+  EXPECT_EQ(tail[15], event);
+  EXPECT_EQ(tail[11], low(fake.memory.at(1).arguments.va_addr + event * 8));
+  finish(amd.compute_queue());
+  EXPECT_TRUE(amd.synchronize());
+}
+
+TEST_F(DeviceTest, GoesRoundItsRings) {
+  AmdDevice& amd = open();
+  for (hcq::HardwareQueue* queue : {&amd.compute_queue(), &amd.copy_queue()}) {
+    auto commands = queue->make_commands();
+    for (int i = 0; i < 600; ++i)
+      commands->write(u64{fake.memory.begin()->second.arguments.va_addr} + 2048, 1);
+    const u64 ring =
+        fake.queues.at(queue == &amd.compute_queue() ? kCompute : kCopy).arguments.ring_size;
+    for (u64 sent = 0; sent < ring * 3; sent += commands->words().size_bytes()) {
+      ASSERT_TRUE(queue->submit(*commands));
+      if (queue == &amd.compute_queue()) finish(*queue);
+    }
+  }
+}
+
+TEST_F(DeviceTest, WaitsForRoomAndTellsAHang) {
+  AmdDevice& amd = open({.timeout_ns = 2'000'000});
+  hcq::HardwareQueue& queue = amd.compute_queue();
+  auto commands = queue.make_commands();
+  for (int i = 0; i < 500; ++i) commands->memory_barrier();
+  Result<hcq::Point> sent = hcq::Point{};
+  for (int i = 0; i < 1000 && sent; ++i) sent = queue.submit(*commands);
+  ASSERT_FALSE(sent);
+  EXPECT_EQ(sent.error().kind, ErrorKind::Timeout);
+  EXPECT_NE(sent.error().message.find("AMD compute queue hangs: position 1 of"), std::string::npos)
+      << sent.error().message;
+}
+
+TEST_F(DeviceTest, DiesOfAMemoryFaultAndSaysWhere) {
+  AmdDevice& amd = open();
+  core::Ref<Buffer> buffer = *Buffer::allocate(amd, 4096);
+  auto commands = amd.compute_queue().make_commands();
+  commands->memory_barrier();
+  ASSERT_TRUE(amd.compute_queue().submit(*commands));
+  for (const auto& [id, type] : fake.event_types) {
+    if (type != hw::kKfdEventMemory) continue;
+    hw::KfdEventData data;
+    data.memory_exception.va = buffer->memory().address + 4096 + 16;
+    data.memory_exception.gpu_id = FakeKfd::kGpuId;
+    data.memory_exception.not_present = 1;
+    fake.events[id] = data;
+  }
+  Result<void> waited = amd.synchronize();
+  ASSERT_FALSE(waited);
+  EXPECT_EQ(waited.error().kind, ErrorKind::DeviceLost);
+  EXPECT_EQ(waited.error().device, "AMD");
+  EXPECT_EQ(waited.error().message,
+            fmt::format("AMD: memory fault at {:#x}, 16 bytes behind the end of a buffer ({:#x}, "
+                        "4096 bytes): no page is there",
+                        buffer->memory().address + 4112, buffer->memory().address));
+  // And takes nothing any more.
+  EXPECT_FALSE(amd.compute_queue().submit(*commands));
+}
+
+TEST_F(DeviceTest, RecordsGraphsInMemoryThatItJumpsTo) {
+  AmdDevice& amd = open();
+  auto program = *amd.load(kernel());
+  hcq::HardwareQueue& queue = amd.compute_queue();
+  auto commands = queue.make_commands();
+  const hcq::Operand buffers[] = {hcq::Operand::of_slot(0), u64{0x5000}};
+  commands->memory_barrier();
+  commands->exec({program.get(), buffers, {}});
+  auto bound = *hcq::BoundQueue::bind(queue, *commands, 1);
+  hcq::BoundQueue::Instance& instance = **bound->next();
+  const u64 slots[] = {0x7000};
+  bound->patch(instance, slots);
+  const u64 words = instance.words->memory.address;
+  const auto* host = static_cast<const u32*>(instance.words->memory.host);
+  fake.take_words(kCompute);
+  const hcq::Piece piece{{}, instance.words.get()};
+  {
+    std::lock_guard lock(queue.mutex());
+    ASSERT_TRUE(queue.reserve(1));
+    ASSERT_TRUE(queue.push({&piece, 1}, {}));
+  }
+  // Fresh code, then INDIRECT_BUFFER, then the interrupt.
+  const Words ring = fake.take_words(kCompute);
+  ASSERT_EQ(ring.size(), 8u + 4u + 8u);
+  EXPECT_EQ(slice(ring, 8, 4),
+            (Words{0xc0023f00, low(words), high(words), instance.words->count | 1u << 23}));
+  // Arguments lie behind the words, the slot's among them.
+  const u32* user = std::find(host, host + instance.words->count, 0x240u);
+  const u64 arguments = u64{user[2]} << 32 | user[1];
+  EXPECT_EQ(fake.cell(arguments), 0x7000u);
+  EXPECT_EQ(fake.cell(arguments + 8), 0x5000u);
+  finish(queue);
+}
+
+TEST_F(DeviceTest, SpeaksAql) {
+  AmdDevice& amd = open({.packets = Options::Packets::Aql});
+  EXPECT_EQ(fake.queues.at(kCompute).arguments.queue_type, 2u);
+  auto program = *amd.load(kernel());
+  core::Ref<Buffer> a = *Buffer::allocate(amd, 384), b = *Buffer::allocate(amd, 384);
+  const core::BufferView views[] = {{a.get(), 0}, {b.get(), 0}};
+  ASSERT_TRUE(program->launch(views, {}));
+  const FakeKfd::Queue& queue = fake.queues.at(kCompute);
+  // Fresh code, the kernel, its signal, the interrupt: four packets, the last of which is number 3.
+  EXPECT_EQ(queue.doorbell, 3u);
+  EXPECT_EQ(fake.cell(queue.arguments.write_pointer_address), 4u);
+  const Words words = fake.take_words(kCompute);
+  ASSERT_EQ(words.size(), 64u);
+  // [HSA 2.9.6 kernel dispatch: type 2, barrier 8, acquire 10:9, release 12:11; tinygrad
+  // ops_amd.py AQL_HDR]
+  EXPECT_EQ(words[16] & 0xff, 2u);
+  EXPECT_EQ(words[16] >> 8 & 1, 1u);
+  EXPECT_EQ(words[16] >> 9 & 3, 2u);
+  EXPECT_EQ(words[16] >> 16, 3u);
+  EXPECT_EQ(words[17] & 0xffff, 32u);
+  EXPECT_EQ(slice(words, 19, 3), (Words{96, 1, 1}));
+  const u64 arguments = u64{words[27]} << 32 | words[26];
+  EXPECT_EQ(fake.cell(arguments + 8), b->memory().address);
+  // The vendor packet: type 0, AQL PM4 (1), INDIRECT_BUFFER of the signal's 8 words, 10 left.
+  EXPECT_EQ(words[32] & 0xff, 0u);
+  EXPECT_EQ(words[32] >> 16, 1u);
+  EXPECT_EQ(words[33], 0xc0023f00u);
+  EXPECT_EQ(words[36], 8u | 1u << 23);
+  EXPECT_EQ(words[37], 10u);
+  const u64 buffer = u64{words[35]} << 32 | words[34];
+  EXPECT_EQ(low(fake.cell(buffer)), 0xc0064900u);
+  finish(amd.compute_queue());
+}
+
+}  // namespace
+}  // namespace doorbell::amd
