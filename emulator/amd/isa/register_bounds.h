@@ -1,4 +1,4 @@
-// How many vector registers instructions name: what a wave must have been given to execute them. The
+// How many vector registers instructions name: what a wave must have been given to run them. The
 // count is the decoder's knowledge; run.cc compares it with the wave's once per block.
 #pragma once
 
