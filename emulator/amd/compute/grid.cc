@@ -59,12 +59,6 @@ bool Grid::fits(GridStop& why) const {
                                                  chip_.name, chip_.lds_bytes));
     return false;
   }
-  if (resources_.user_sgprs > dispatch_.user_sgprs.size()) {
-    why = refuse(GridStop::Kind::Size,
-                 fmt::format("the kernel wants {} user SGPRs, the dispatch sets {}",
-                             resources_.user_sgprs, dispatch_.user_sgprs.size()));
-    return false;
-  }
   if (resources_.scratch && dispatch_.scratch_wave_bytes > 0 &&
       dispatch_.scratch_waves < waves_per_group_) {
     why = refuse(GridStop::Kind::Scratch,

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "base/util/check.h"
-
 namespace doorbell::emulator::amd {
 
 namespace {
@@ -79,8 +77,10 @@ Resources resources(const Chip& chip, const Dispatch& dispatch) {
 
 void start_wave(Wave& wave, const Dispatch& dispatch, const Resources& resources,
                 const WaveStart& start) {
-  CHECK_LE(resources.user_sgprs, dispatch.user_sgprs.size());
-  std::copy_n(dispatch.user_sgprs.begin(), resources.user_sgprs, wave.s.begin());
+  // Kernels of gfx11 count user registers that nobody sets: the hardware wants 16 at least.
+  // [LLVM, FeatureUserSGPRInit16Bug]
+  const usize set = std::min<usize>(resources.user_sgprs, dispatch.user_sgprs.size());
+  std::copy_n(dispatch.user_sgprs.begin(), set, wave.s.begin());
   u32 next = resources.user_sgprs;
   for (u32 i = 0; i < 3; ++i) {
     if (resources.group_id[i]) wave.s[next++] = start.group[i];
