@@ -22,7 +22,8 @@ class LaunchedGrid final : public RunningGrid {
   GridState run(u64 budget) override {
     stop_ = grid_.run(budget);
     switch (stop_.kind) {
-      case GridStop::Kind::Running: return GridState::Running;
+      case GridStop::Kind::Running:
+        return stop_.waiting ? GridState::Waiting : GridState::Running;
       case GridStop::Kind::Done: return GridState::Done;
       default: return GridState::Failed;
     }

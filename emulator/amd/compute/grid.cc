@@ -19,6 +19,8 @@ constexpr u64 kPlainBudget = 1 << 16;
 constexpr usize kMostResident = 4;
 constexpr u64 kSeededBudget = 64;
 constexpr u32 kMostWorkItems = 1024;
+// Instructions without any other reason to stop than s_sleep, after which waves count as waiting.
+constexpr u64 kPolling = 1024;
 
 }  // namespace
 
@@ -72,7 +74,9 @@ bool Grid::fits(GridStop& why) const {
 GridStop Grid::run(u64 instructions) {
   GridStop why;
   if (next_group_ < groups_ && !fits(why)) return why;
-  return options_.seed != 0 ? run_seeded(instructions) : run_plain(instructions);
+  why = options_.seed != 0 ? run_seeded(instructions) : run_plain(instructions);
+  why.waiting = why.kind == GridStop::Kind::Running && instructions_ - awake_at_ > kPolling;
+  return why;
 }
 
 bool Grid::admit() {
@@ -125,6 +129,7 @@ GridStop Grid::step(WorkGroup& group, usize index, u64 budget) {
   GridStop result;
   for (u64 used = 0; used < budget; used = wave.clock - before) {
     const Exit exit = amd::run(wave, memory_, code_, budget - used);
+    if (exit.kind != Exit::Kind::Sleep) awake_at_ = instructions_ + (wave.clock - before);
     switch (exit.kind) {
       case Exit::Kind::EndProgram: group.end(index); break;
       case Exit::Kind::Barrier: group.wait_at_barrier(index, exit.pc); break;

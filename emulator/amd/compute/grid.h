@@ -40,6 +40,7 @@ struct GridStop {
     Size,      // a group that the chip cannot hold
   };
   Kind kind = Kind::Running;
+  bool waiting = false;        // Running: for long the waves have only polled, with s_sleep
   std::array<u32, 3> group{};  // where it happened, and what else is of the wave
   u32 wave = 0;
   Exit exit;
@@ -87,6 +88,7 @@ class Grid {
   std::vector<std::unique_ptr<WorkGroup>> resident_, spare_;
   std::vector<u32> free_slots_;  // starts of runs of scratch slots
   u32 waves_per_group_ = 0;
+  u64 awake_at_ = 0;  // instructions_, when a wave last stopped for anything but s_sleep
 };
 
 }  // namespace doorbell::emulator::amd

@@ -13,16 +13,16 @@ BufferResource read_resource(const Chip& chip, const u32* words) {
   r.base = words[0] | u64{words[1] & 0xffff} << 32;
   r.stride = field(words[1], 29, 16);
   r.records = words[2];
-  r.index_stride = 8u << field(words[3], 22, 21);
+  r.index_shift = 3 + field(words[3], 22, 21);
   r.add_thread_id = field(words[3], 23, 23) != 0;
   r.out_of_bounds = field(words[3], 29, 28);
   if (chip.generation >= Generation::Gfx11) {
     const u32 mode = field(words[1], 31, 30);
     r.swizzle = mode != 0;
-    r.element_bytes = 2u << mode;
+    r.element_shift = 1 + mode;
   } else {
     r.swizzle = field(words[1], 31, 31) != 0;
-    r.element_bytes = chip.generation == Generation::Gfx9 ? 2u << field(words[3], 20, 19) : 4;
+    r.element_shift = chip.generation == Generation::Gfx9 ? 1 + field(words[3], 20, 19) : 2;
   }
   return r;
 }
@@ -56,26 +56,31 @@ bool BufferAddresses::is_within(u32 lane, u32 bytes) const {
 }
 
 u64 BufferAddresses::within(u64 active, u32 bytes) const {
+  // What compilers make for scratch has no end.
+  const bool gfx9 = wave_.chip->generation == Generation::Gfx9;
+  if (resource_.records == ~0u && (gfx9 || resource_.out_of_bounds != 0)) return active;
   u64 result = 0;
   for_each_lane(active, [&](u32 lane) { result |= u64{is_within(lane, bytes)} << lane; });
   return result;
 }
 
-void BufferAddresses::fill(u64 active, u32 more, LaneAddresses& out) const {
+u64 BufferAddresses::place(u32 lane, u32 more) const {
   const BufferResource& r = resource_;
-  out.base = r.base + scalar_offset_;
+  const u64 index = index_[lane], offset = u64{offset_[lane]} + more;
+  if (!r.swizzle) return index * r.stride + offset;
+  const u64 in_element = (u64{1} << r.element_shift) - 1, in_row = (u64{1} << r.index_shift) - 1;
+  const u64 rows = (index >> r.index_shift) * r.stride + (offset & ~in_element);
+  return (rows << r.index_shift) + ((index & in_row) << r.element_shift) + (offset & in_element);
+}
+
+void BufferAddresses::fill(u64 active, u32 more, LaneAddresses& out) const {
+  out.base = resource_.base + scalar_offset_;
   u64 largest = 0;
   for (u32 lane = 0; lane < wave_.lanes; ++lane) {
-    const u64 index = index_[lane], offset = offset_[lane] + more;
-    u64 at = index * r.stride + offset;
-    if (r.swizzle) {
-      const u64 whole = offset / r.element_bytes * r.element_bytes;
-      at = (index / r.index_stride * r.stride + whole) * r.index_stride +
-           index % r.index_stride * r.element_bytes + offset % r.element_bytes;
-    }
+    const u64 at = place(lane, more);
     out.offset[lane] = static_cast<u32>(at);
     out.wide[lane] = out.base + at;
-    if ((active >> lane & 1) != 0) largest |= at;
+    largest |= (active >> lane & 1) != 0 ? at : 0;
   }
   out.compact = largest >> 32 == 0;
   if (out.compact) out.find_ends(active, wave_.lanes);

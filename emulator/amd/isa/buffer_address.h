@@ -13,7 +13,7 @@ struct BufferResource {
   u64 base = 0;
   u32 stride = 0, records = 0;
   bool swizzle = false, add_thread_id = false;
-  u32 element_bytes = 4, index_stride = 8;  // of a swizzled buffer
+  u32 element_shift = 2, index_shift = 3;  // of a swizzled buffer: log2 of bytes, of indices
   u32 out_of_bounds = 0;  // OOB_SELECT, gfx10 on: 0 index or offset, 1 index, 2 empty, 3 raw
 };
 BufferResource read_resource(const Chip& chip, const u32* words);
@@ -32,6 +32,7 @@ class BufferAddresses {
 
  private:
   bool is_within(u32 lane, u32 bytes) const;
+  u64 place(u32 lane, u32 more) const;
 
   const Wave& wave_;
   BufferResource resource_;
