@@ -95,10 +95,6 @@ Flow load_or_to_lds(Wave& wave, const Operation& op) {
   return (op.flags & kMemoryToLds) != 0 ? buffer_to_lds<e>(wave, op) : load<e>(wave, op);
 }
 
-u64 lane_value(const u32* lane, usize pitch, u32 bytes) {
-  return bytes == 8 ? lane[0] | u64{lane[pitch]} << 32 : lane[0];
-}
-
 Flow atomic(Wave& wave, const Operation& op, u32 bytes, AtomicUpdate update, bool compares) {
   const u64 active = wave.exec();
   if (active == 0) return Flow::Next;
@@ -194,12 +190,33 @@ constexpr Entry kTable[] = {
     entry<4, update::subtract<u32>>("BUFFER_ATOMIC_SUB"),
     entry<8, update::subtract<u64>>("BUFFER_ATOMIC_SUB_X2"),
     entry<4, update::minimum<i32>>("BUFFER_ATOMIC_SMIN"),
+    entry<8, update::minimum<i64>>("BUFFER_ATOMIC_SMIN_X2"),
     entry<4, update::minimum<u32>>("BUFFER_ATOMIC_UMIN"),
+    entry<8, update::minimum<u64>>("BUFFER_ATOMIC_UMIN_X2"),
     entry<4, update::maximum<i32>>("BUFFER_ATOMIC_SMAX"),
+    entry<8, update::maximum<i64>>("BUFFER_ATOMIC_SMAX_X2"),
     entry<4, update::maximum<u32>>("BUFFER_ATOMIC_UMAX"),
+    entry<8, update::maximum<u64>>("BUFFER_ATOMIC_UMAX_X2"),
     entry<4, update::bit_and<u32>>("BUFFER_ATOMIC_AND"),
+    entry<8, update::bit_and<u64>>("BUFFER_ATOMIC_AND_X2"),
     entry<4, update::bit_or<u32>>("BUFFER_ATOMIC_OR"),
+    entry<8, update::bit_or<u64>>("BUFFER_ATOMIC_OR_X2"),
     entry<4, update::bit_xor<u32>>("BUFFER_ATOMIC_XOR"),
+    entry<8, update::bit_xor<u64>>("BUFFER_ATOMIC_XOR_X2"),
+    entry<4, update::increment<u32>>("BUFFER_ATOMIC_INC"),
+    entry<8, update::increment<u64>>("BUFFER_ATOMIC_INC_X2"),
+    entry<4, update::decrement<u32>>("BUFFER_ATOMIC_DEC"),
+    entry<8, update::decrement<u64>>("BUFFER_ATOMIC_DEC_X2"),
+    entry<4, update::subtract_clamped<u32>>("BUFFER_ATOMIC_CSUB"),
+    entry<4, update::subtract_if_fits<u32>>("BUFFER_ATOMIC_COND_SUB_U32"),
+    entry<4, update::compare_swap_float<f32>, true>("BUFFER_ATOMIC_FCMPSWAP"),
+    entry<8, update::compare_swap_float<f64>, true>("BUFFER_ATOMIC_FCMPSWAP_X2"),
+    entry<4, update::min_float<f32>>("BUFFER_ATOMIC_FMIN"),
+    entry<8, update::min_float<f64>>("BUFFER_ATOMIC_FMIN_X2"),
+    entry<4, update::max_float<f32>>("BUFFER_ATOMIC_FMAX"),
+    entry<8, update::max_float<f64>>("BUFFER_ATOMIC_FMAX_X2"),
+    entry<8, update::min_float<f64>>("BUFFER_ATOMIC_MIN_F64"),
+    entry<8, update::max_float<f64>>("BUFFER_ATOMIC_MAX_F64"),
     entry<4, update::add_float<f32>>("BUFFER_ATOMIC_ADD_F32"),
     entry<8, update::add_float<f64>>("BUFFER_ATOMIC_ADD_F64"),
     entry<4, update::add_halves>("BUFFER_ATOMIC_PK_ADD_F16"),

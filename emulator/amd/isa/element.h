@@ -105,4 +105,9 @@ void take_lane(const u32* lane, usize pitch, u8* to) {
   }
 }
 
+// A lane's operand of an atomic operation.
+inline u64 lane_value(const u32* lane, usize pitch, u32 bytes) {
+  return bytes == 8 ? lane[0] | u64{lane[pitch]} << 32 : lane[0];
+}
+
 }  // namespace doorbell::emulator::amd

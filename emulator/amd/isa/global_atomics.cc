@@ -8,10 +8,6 @@ namespace doorbell::emulator::amd {
 
 namespace {
 
-u64 lane_value(const u32* lane, usize pitch, u32 bytes) {
-  return bytes == 8 ? lane[0] | u64{lane[pitch]} << 32 : lane[0];
-}
-
 bool update_lds(Wave& wave, u32 address, u32 bytes, AtomicUpdate update, u64 operand, u64 compare,
                 u64& before) {
   before = 0;

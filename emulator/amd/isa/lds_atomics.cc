@@ -9,10 +9,6 @@ namespace doorbell::emulator::amd {
 
 namespace {
 
-u64 lane_value(const u32* lane, usize pitch, u32 bytes) {
-  return bytes == 8 ? lane[0] | u64{lane[pitch]} << 32 : lane[0];
-}
-
 struct LdsAtomic {
   u32 bytes = 4;
   AtomicUpdate update = nullptr;
