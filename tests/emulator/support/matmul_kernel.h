@@ -1,5 +1,5 @@
-// A 256 x 256 x 256 product of f32 in LLVM IR: groups of 64 work items, each group a tile of 32 x 32
-// by way of LDS, each work item 4 x 4 of it. Made by clang from this and its loops' obvious meaning:
+// A 256 x 256 x 256 product of f32 in LLVM IR: groups of 64 work items, each a tile of 32 by 32
+// through LDS, each work item 4 by 4 of it. What clang made of:
 //
 //   local float as[8][32], bs[8][32];
 //   for (k = 0; k < 256; k += 8) {
@@ -23,7 +23,8 @@ declare float @llvm.fma.f32(float, float, float)
 declare void @llvm.memset.p5.i64(ptr addrspace(5), i8, i64, i1)
 @as = internal addrspace(3) global [8 x [32 x float]] poison, align 4
 @bs = internal addrspace(3) global [8 x [32 x float]] poison, align 4
-define amdgpu_kernel void @kernel(ptr addrspace(1) %0, ptr addrspace(1) align 4 %1, ptr addrspace(1) align 4 %2) #0 {
+define amdgpu_kernel void @kernel(ptr addrspace(1) %0, ptr addrspace(1) align 4 %1,
+                                  ptr addrspace(1) align 4 %2) #0 {
   %4 = alloca [4 x [4 x float]], align 4, addrspace(5)
   %5 = call i32 @llvm.amdgcn.workitem.id.x()
   %6 = call i32 @llvm.amdgcn.workgroup.id.x()
