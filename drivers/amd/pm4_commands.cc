@@ -83,6 +83,12 @@ void Pm4Commands::poll(Operand address, Operand value, u64 mask) {
 }
 
 void Pm4Commands::signal(Operand address, Operand value) {
+  // The one that signals writes back its own L2 only.
+  if (xccs_ > 1) {
+    begin();
+    emit(hw::EventWrite{});
+    acquire(Scope::System);
+  }
   const u32 once = begin_once();
   u32 at = 0;
   if (caps_.cache_control == CacheControl::Coher)
@@ -104,7 +110,7 @@ void Pm4Commands::signal(Operand address, Operand value) {
 
 void Pm4Commands::interrupt(u64 mailbox, u32 event_id) {
   const u32 once = begin_once();
-  emit(hw::ReleaseMem{.int_sel = hw::ReleaseInterrupt::DataAfterWriteConfirm,
+  emit(hw::ReleaseMem{.int_sel = hw::ReleaseInterrupt::AfterWriteConfirm,
                       .data_sel = hw::ReleaseData::Low32,
                       .addr = mailbox,
                       .data = event_id,
