@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "base/os/process.h"
 #include "emulator/core/checks.h"
 #include "emulator/preload/system_root.h"
 #include "tools/doorbell/commands.h"
+#include "tools/doorbell/preload.h"
 
 namespace doorbell::tools {
 namespace {
@@ -47,19 +47,6 @@ class Root {
   std::string path_;
 };
 
-std::string preload_library() {
-  std::string tried;
-  std::string folders = DOORBELL_EMULATOR_FOLDERS;
-  while (!folders.empty()) {
-    std::string folder = folders.substr(0, folders.find(':'));
-    folders.erase(0, folder.size() + 1);
-    fs::path path = fs::path(folder) / "libdoorbell_preload.so";
-    if (fs::exists(path)) return path.string();
-    tried += (tried.empty() ? "" : ", ") + path.string();
-  }
-  throw fail(ErrorKind::NotFound, "the preload library is at none of {}", tried);
-}
-
 std::vector<std::string> split(const std::string& list) {
   std::vector<std::string> parts;
   for (usize at = 0; at <= list.size();) {
@@ -81,13 +68,11 @@ int count_lines(const std::string& path) {
 int run(const Options& options) {
   Result<void> understood = emulator::Checks().configure(options.checks);
   if (!understood) throw std::move(understood).error();
-  std::string library = preload_library();
+  const std::string library = find_preload("libdoorbell_preload.so");
   Root root;
   Result<void> written = emulator::write_system_root(root.path(), split(options.gpus));
   if (!written) throw std::move(written).error();
 
-  const char* others = std::getenv("LD_PRELOAD");
-  setenv("LD_PRELOAD", (library + (others && *others ? std::string(":") + others : "")).c_str(), 1);
   setenv("DOORBELL_EMU_ROOT", root.path().c_str(), 1);
   setenv("EMU_GPU", options.gpus.c_str(), 1);
   setenv("EMU_CHECKS", options.checks.c_str(), 1);
@@ -98,14 +83,12 @@ int run(const Options& options) {
     fs::remove(trace);
     setenv("EMU_TRACE", trace.c_str(), 1);
   }
-  std::fflush(stdout);
-  Result<int> status = os::run_attached(options.command);
-  if (!status) throw std::move(status).error();
+  const int status = run_preloaded(library, options.command);
   int errors = count_lines(root.path() + "/errors");
   if (errors)
     std::fprintf(stderr, "doorbell: %d broken rules in %s\n", errors, options.command[0].c_str());
   // A program that did not notice has failed all the same.
-  return *status == 0 && errors ? 1 : *status;
+  return status == 0 && errors ? 1 : status;
 }
 
 }  // namespace

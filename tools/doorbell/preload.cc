@@ -12,17 +12,20 @@ namespace doorbell::tools {
 namespace fs = std::filesystem;
 
 std::string find_preload(const std::string& name) {
-  const fs::path beside = fs::read_symlink("/proc/self/exe").parent_path() / name;
-  const fs::path installed = fs::path(DOORBELL_PRELOAD_FOLDER) / name;
-  for (const fs::path& path : {beside, installed})
+  std::string tried, folders = DOORBELL_PRELOAD_FOLDERS;
+  while (!folders.empty()) {
+    const std::string folder = folders.substr(0, folders.find(':'));
+    folders.erase(0, folder.size() + 1);
+    const fs::path path = fs::path(folder) / name;
     if (fs::exists(path)) return path.string();
-  throw fail(ErrorKind::NotFound, "{} is neither beside this program nor in {}", name,
-             DOORBELL_PRELOAD_FOLDER);
+    tried += (tried.empty() ? "" : ", ") + folder;
+  }
+  throw fail(ErrorKind::NotFound, "{} is in none of {}", name, tried);
 }
 
 int run_preloaded(const std::string& library, std::span<const std::string> command) {
   const char* before = std::getenv("LD_PRELOAD");
-  const std::string all = before && *before ? library + ' ' + before : library;
+  const std::string all = before && *before ? library + ':' + before : library;
   setenv("LD_PRELOAD", all.c_str(), 1);
   std::fflush(stdout);
   Result<int> status = os::run_attached(command);

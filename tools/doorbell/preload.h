@@ -7,11 +7,12 @@
 
 namespace doorbell::tools {
 
-// The path of a library of ours, "libdoorbell_trace.so": beside this program, or installed. Throws
+// The path of a library of ours, "libdoorbell_trace.so": where it was built, or installed. Throws
 // when it is nowhere.
 std::string find_preload(const std::string& name);
 
-// Until it ends; its exit status. Libraries that were to be preloaded already come after ours.
+// Until it ends; its exit status. Libraries that were to be preloaded already come after ours, so
+// that what is traced may be an emulated machine.
 int run_preloaded(const std::string& library, std::span<const std::string> command);
 
 }  // namespace doorbell::tools

@@ -92,6 +92,9 @@ void Recorder::queue_call(u32 request, const void* argument) {
   if (extract(words, word(0, 15, 8)) != static_cast<u8>(KfdCreateQueue::kType)) return;
   const u64 number = extract(words, word(0, 7, 0));
   if (number == KfdCreateQueue::kNumber) return create(argument);
+  // Buffers are mapped through the render node, which may take no call of its own.
+  if (number == KfdAcquireVm::kNumber)
+    descriptors_.push_back(static_cast<int>(argument_of<KfdAcquireVm>(argument).drm_fd));
   if (number == KfdUpdateQueue::kNumber) {
     const auto update = argument_of<KfdUpdateQueue>(argument);
     for (Queue& queue : queues_)

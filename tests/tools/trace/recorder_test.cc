@@ -69,6 +69,11 @@ TEST_F(RecorderTest, MappingsOfDescriptorsThatCallsWereSeenOf) {
   recorder_.mapped(5, 0x7f00'0000'0000, 0x2000, 0x10000);
   EXPECT_NE(text_.find("map"), std::string::npos);
   EXPECT_NE(text_.find("offset=0x10000 bytes=0x2000 -> 0x7f0000000000\n"), std::string::npos);
+  KfdAcquireVm render{.drm_fd = 6};
+  recorder_.ioctl(5, kRequest<KfdAcquireVm>, &render, 0);
+  text_.clear();
+  recorder_.mapped(6, 0x7f00'0000'0000, 0x2000, 0x10000);
+  EXPECT_NE(text_, "");
 }
 
 TEST_F(RecorderTest, PacketsUpToTheWritePointer) {
