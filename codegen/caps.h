@@ -36,6 +36,17 @@ struct Caps {
   i64 max_shared_bytes = 0;           // DefineLocal memory of a group
   bool fast_shared = true;            // it is nearer than the caches: staging operands in it pays
   i64 busy_items = 32768;             // work items of a kernel that keep the target busy
+  // What bounds the waves at work, where it is known (opt/occupancy.h); else 0 waves.
+  struct Simd {
+    i64 waves = 0;             // that a SIMD holds
+    i64 wave_items = 32;       // items of a wave,
+    i64 items_a_cycle = 32;    // and how many of them an instruction takes in a cycle
+    i64 registers = 0;         // of a SIMD, 32 bits by item: its waves share them
+    i64 register_granule = 1;  // they are handed out by so many
+    i64 local_bytes = 0;       // of local memory, for the groups on `sharing` SIMDs
+    i64 sharing = 1;
+  };
+  Simd simd;
   // Matrix instructions, by number in tensor_cores(). All are of waves of the same size.
   std::bitset<kTensorCoreCount> tensor_cores;
 

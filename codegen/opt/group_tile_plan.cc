@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "codegen/opt/group_plan.h"
+#include "codegen/opt/occupancy.h"
 
 namespace doorbell::codegen::detail {
 
@@ -178,6 +179,15 @@ f64 Contraction::time(const Shape& s, bool staged, i64 deep) const {
   f64 busy = std::min(1.0, groups * items / axes_.busy_items());
   // A group of few items waits for each of its tiles alone.
   f64 compute = (1 + reads + (staged ? 16 / items : 0.5)) / busy;
+  if (caps_.simd.waves > 0) {
+    // Sums, a step's operands, and what addresses and the copies take.
+    const i64 sums = s.lanes * s.across * s.down, step = s.lanes * s.across + s.down;
+    const Demand demand{sums + 4 * step + 24, staged ? tile_bytes(wide, tall, deep) : 0,
+                        s.columns * s.rows};
+    const f64 waves = waves_of_simd(caps_, demand);
+    const f64 work = static_cast<f64>(sums) * static_cast<f64>(staged ? deep : 4);
+    compute = (1 + reads) * stall_factor(caps_, waves, work) / busy;
+  }
   // What is not staged the caches serve in part.
   f64 fetched = staged ? 1.0 / static_cast<f64>(wide) + 1.0 / static_cast<f64>(tall) : reads / 4;
   f64 memory = fetched * static_cast<f64>(bytes_) * kByte / std::sqrt(busy);

@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "codegen/opt/group_plan.h"
+#include "codegen/opt/occupancy.h"
 
 namespace doorbell::codegen::detail {
 
@@ -32,6 +33,7 @@ namespace {
 constexpr f64 kWorthTensorCores = 1 << 14;  // multiply-adds
 constexpr i64 kTileDepth = 32;              // of the reduced axis, in local memory
 constexpr i64 kRegisters = 128;             // 32-bit ones for sums and operands of a wave's item
+constexpr f64 kInstructionCycles = 16;      // of a SIMD
 
 // Axes and what of them a group has.
 struct Block {
@@ -137,7 +139,12 @@ f64 TensorCorePlan::time(const Block& b) const {
       std::min(1.0, groups * static_cast<f64>(waves * core_->items()) * 2 / axes_.busy_items());
   // Reads of local memory beside the instructions, and the group's wait for its tiles.
   const f64 local = static_cast<f64>(operands) / static_cast<f64>(tiles);
-  const f64 compute = (1 + local / 2 + 0.5 / static_cast<f64>(waves)) / busy;
+  const f64 at_once = waves_of_simd(caps_, {registers + 24, bytes(b), waves * core_->items()});
+  const f64 work = static_cast<f64>(tiles * tile_depth() / core_->depth) * kInstructionCycles;
+  const f64 items_a_cycle = static_cast<f64>(caps_.simd.items_a_cycle);
+  const f64 stall =
+      stall_factor(caps_, at_once, work * items_a_cycle / static_cast<f64>(caps_.simd.wave_items));
+  const f64 compute = (1 + local / 2) * stall / busy;
   const f64 memory = 32 * (1 / high + 1 / wide) / std::sqrt(busy);
   return waste * (compute + memory);
 }

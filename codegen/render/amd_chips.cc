@@ -80,6 +80,14 @@ Caps amd_caps(const AmdChip& chip) {
   caps.max_global[1] = caps.max_global[2] = 65535;
   caps.max_shared_bytes = chip.group_lds;
   caps.tensor_cores = chip.tensor_cores;
+  caps.simd = {.waves = chip.waves,
+               .wave_items = chip.wave_size,
+               .items_a_cycle = chip.wave_size == 64 ? 16 : 32,
+               .registers = chip.vgprs,
+               .register_granule = chip.vgpr_granule,
+               .local_bytes = chip.lds,
+               .sharing = chip.simds};
+  caps.vector_registers = 64;  // an item's, of four: register tiles are bounded by occupancy
   caps.busy_items = i64{256} * chip.compute_units;
   return caps;
 }

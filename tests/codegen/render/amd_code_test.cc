@@ -280,6 +280,18 @@ TEST(AmdCode, ContractionsOfNarrowFloatsUseTensorCores) {
   }
 }
 
+// What the plan of a large product takes in registers leaves room for several waves of a SIMD.
+TEST(AmdCode, PlansLeaveRoomForWaves) {
+  for (const char* chip : {"gfx1030", "gfx1100", "gfx1201", "gfx942"}) {
+    const Code c = compile_kernel_for(matmul_kernel(4096, 4096, 4096), chip);
+    // GRANULATED_WORKITEM_VGPR_COUNT of COMPUTE_PGM_RSRC1: by 8, less one
+    const i64 registers = ((c.descriptor.resources1 & 63) + 1) * 8;
+    EXPECT_GE(registers, 72) << chip;
+    EXPECT_LE(registers, 168) << chip;  // 3 waves of a CDNA SIMD's 512, 6 of 1024
+    EXPECT_EQ(c.descriptor.private_bytes, 0u) << chip;
+  }
+}
+
 // out[i] = table[in[i]] of a private array that the item fills first: it cannot live in registers.
 LinearProgram dynamic_array(ProgramBuilder& b, i64 count) {
   b.program.local_size[0] = 64;

@@ -46,7 +46,8 @@ void fill_neighbours(ProgramBuilder& b) {
 TEST(HipSource, GroupsItemsAndArguments) {
   ProgramBuilder b("neighbours");
   fill_neighbours(b);
-  EXPECT_GOLDEN("tests/golden/codegen/hip_neighbours.txt", make_hip_renderer(caps())->render(b.program));
+  const std::string source = make_hip_renderer(caps())->render(b.program);
+  EXPECT_GOLDEN("tests/golden/codegen/hip_neighbours.txt", source);
 }
 
 TEST(HipSource, IsAllScalars) {

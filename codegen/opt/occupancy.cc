@@ -1,0 +1,41 @@
+// Registers, local memory and the hardware's own limit, whichever is the least.
+#include "codegen/opt/occupancy.h"
+
+#include <algorithm>
+
+namespace doorbell::codegen {
+
+namespace {
+
+constexpr f64 kMemoryCycles = 600;  // until a load from global memory is back, about
+
+i64 round_up(i64 n, i64 step) { return (n + step - 1) / step * step; }
+
+}  // namespace
+
+f64 waves_of_simd(const Caps& caps, const Demand& demand) {
+  const Caps::Simd& simd = caps.simd;
+  if (simd.waves == 0) return 0;
+  i64 waves = simd.waves;
+  const i64 registers = round_up(std::max<i64>(demand.registers, 1), simd.register_granule);
+  waves = std::min(waves, std::max<i64>(1, simd.registers / registers));
+  // Whole groups, spread over the SIMDs that share the memory.
+  const i64 of_group = round_up(demand.items, simd.wave_items) / simd.wave_items;
+  f64 most = static_cast<f64>(waves);
+  if (demand.local_bytes > 0) {
+    const i64 groups = std::max<i64>(1, simd.local_bytes / demand.local_bytes);
+    most = std::min(most, static_cast<f64>(groups * of_group) / static_cast<f64>(simd.sharing));
+  }
+  const i64 groups = std::max<i64>(1, waves * simd.sharing / of_group);
+  return std::min(most, static_cast<f64>(groups * of_group) / static_cast<f64>(simd.sharing));
+}
+
+f64 stall_factor(const Caps& caps, f64 waves, f64 work) {
+  if (waves <= 0 || work <= 0) return 1;
+  const f64 cycles =
+      work * static_cast<f64>(caps.simd.wave_items) / static_cast<f64>(caps.simd.items_a_cycle);
+  const f64 others = std::max(0.0, waves - 1) * cycles;
+  return 1 + std::max(0.0, kMemoryCycles - others) / (std::max(1.0, waves) * cycles);
+}
+
+}  // namespace doorbell::codegen

@@ -1,0 +1,77 @@
+// Waves of a SIMD by what a kernel takes, and that plans for AMD's chips leave room for several.
+#include "codegen/opt/occupancy.h"
+
+#include <gtest/gtest.h>
+
+#include <tuple>
+
+#include "codegen/lower/lower.h"
+#include "codegen/opt/heuristic.h"
+#include "codegen/render/amd_chips.h"
+#include "tests/codegen/support/kernels.h"
+
+namespace doorbell::codegen {
+namespace {
+
+Caps caps_of(std::string_view chip) { return amd_caps(*find_amd_chip(chip)); }
+
+// 1536 registers of an RDNA3 SIMD by 24; 1024 of others by 16; 512 of CDNA's by 8.
+TEST(Occupancy, RegistersBoundWaves) {
+  for (auto [chip, registers, waves] : {std::tuple{"gfx1100", 24, 16.0},
+                                        {"gfx1100", 96, 16.0},
+                                        {"gfx1100", 97, 12.0},
+                                        {"gfx1100", 256, 5.0},
+                                        {"gfx1102", 96, 10.0},
+                                        {"gfx1030", 128, 8.0},
+                                        {"gfx942", 64, 8.0},
+                                        {"gfx942", 128, 4.0},
+                                        {"gfx942", 512, 1.0}}) {
+    const Demand demand{registers, 0, find_amd_chip(chip)->wave_size};
+    EXPECT_EQ(waves_of_simd(caps_of(chip), demand), waves) << chip << " " << registers;
+  }
+}
+
+// 128 KiB for the four SIMDs of a WGP: groups of 8 waves, 4 of them where each takes 32 KiB.
+TEST(Occupancy, LocalMemoryBoundsGroups) {
+  EXPECT_EQ(waves_of_simd(caps_of("gfx1100"), {32, 32 << 10, 256}), 8.0);
+  EXPECT_EQ(waves_of_simd(caps_of("gfx1100"), {32, 64 << 10, 256}), 4.0);
+  EXPECT_EQ(waves_of_simd(caps_of("gfx942"), {32, 64 << 10, 256}), 1.0);
+  EXPECT_EQ(waves_of_simd(caps_of("gfx950"), {32, 64 << 10, 256}), 2.0);
+}
+
+// 10 waves a SIMD hold two groups of 16 waves on four SIMDs, not two and a half.
+TEST(Occupancy, GroupsAreWhole) { EXPECT_EQ(waves_of_simd(caps_of("gfx1102"), {96, 0, 512}), 8.0); }
+
+TEST(Occupancy, UnknownWhereTheTargetDoesNotSay) {
+  EXPECT_EQ(waves_of_simd(Caps(), {32, 1024, 256}), 0.0);
+  EXPECT_EQ(stall_factor(Caps(), 0, 100), 1.0);
+}
+
+TEST(Occupancy, OthersHideWaits) {
+  const Caps caps = caps_of("gfx1100");
+  EXPECT_EQ(stall_factor(caps, 16, 1000), 1.0);
+  EXPECT_GT(stall_factor(caps, 1, 1000), 1.5);
+  EXPECT_GT(stall_factor(caps, 2, 100), stall_factor(caps, 8, 100));
+}
+
+std::string plan_of(std::string_view chip, const core::KernelAst& kernel) {
+  core::Arena arena;
+  return print(choose_group_plan(merged_info(kernel, arena), caps_of(chip)));
+}
+
+// Large products get an item's 8 x 8 sums, which leave room for several waves; products too small
+// to fill a chip smaller tiles.
+TEST(Occupancy, PlansOfProducts) {
+  for (const char* chip : {"gfx1030", "gfx1100", "gfx1201", "gfx942"}) {
+    EXPECT_EQ(plan_of(chip, matmul_kernel(4096, 4096, 4096)),
+              "LOCAL(1,16) LOCAL(0,16) VECTOR(1,4) UPCAST(1,2) UPCAST(0,8) TILE(2,16) UNROLL(2,4) "
+              "STAGE(1) STAGE(2)")
+        << chip;
+    EXPECT_EQ(plan_of(chip, matmul_kernel(256, 256, 256)),
+              "LOCAL(1,16) LOCAL(0,16) VECTOR(1,4) TILE(2,16) UNROLL(2,4) STAGE(1) STAGE(2)")
+        << chip;
+  }
+}
+
+}  // namespace
+}  // namespace doorbell::codegen
