@@ -175,7 +175,8 @@ void Decoder::decode_scalar(Format format, Operation& op) const {
   } else if (shape.flags & kLiteralLast) {
     op.src[2] = {.kind = Source::Kind::Constant, .value = literal};
   } else if (shape.flags & kReadsDst) {
-    op.src[shape.src[1] == Type::None ? 1 : 2] = source(field(word, 22, 16), shape.dst, 0);
+    // The destination is the last source: the second of SOP1's, the third of SOP2's.
+    op.src[format == Format::Sop1 ? 1 : 2] = source(field(word, 22, 16), shape.dst, 0);
   }
 }
 

@@ -30,6 +30,8 @@ std::span<const HandlerTable> register_tables() {
       scalar_moves_table(),
       scalar_compare_table(),
       scalar_constant_table(),
+      scalar_float_table(),
+      scalar_float_compare_table(),
       scalar_control_table(),
       scalar_exec_table(),
       vector_f32_arithmetic_table(),

@@ -22,6 +22,34 @@ Exit beyond_registers(const Wave& wave, const Block& block) {
   return {.kind = Exit::Kind::Bounds, .pc = block.pc};
 }
 
+// gfx9, after s_set_gpr_idx_on: M0's low byte is added to the numbers of the vector registers that
+// the mode's bits name: 1 the first source, 2 the second, 4 the third, 8 the destination.
+// [CDNA3 ISA, "VGPR indexing"]
+Flow run_indexed(Wave& wave, const Operation& op) {
+  Operation moved = op;
+  const u32 offset = wave.s[kM0] & 0xff;
+  for (u32 i = 0; i < 3; ++i) {
+    Source& source = moved.src[i];
+    if (!(wave.index_mode >> i & 1) || source.kind != Source::Kind::Vector) continue;
+    source.index = static_cast<u16>(source.index + offset);
+    source.row += offset * wave.lanes;
+  }
+  const Shape* shape = op.entry != nullptr ? &op.entry->shape : nullptr;
+  const bool to_vector = shape != nullptr && shape->dst != Type::None &&
+                         !(shape->flags & (kCompare | kScalarDst)) && op.name.starts_with("V_");
+  if ((wave.index_mode & 8) && to_vector) {
+    moved.dst = static_cast<u16>(moved.dst + offset);
+    moved.dst_row += offset * wave.lanes;
+  }
+  if (!register_needs(moved).within(wave.vgpr_count, wave.accumulator_count)) {
+    wave.exit = {.kind = Exit::Kind::Bounds, .pc = op.pc};
+    wave.exit.name = fmt::format("{} with index {}", op.name, offset);
+    wave.pc = op.pc;
+    return Flow::Stop;
+  }
+  return moved.handler(wave, moved);
+}
+
 }  // namespace
 
 Exit run(Wave& wave, CodeCache& cache, CodeReader& reader, u64 budget) {
@@ -40,7 +68,7 @@ Exit run(Wave& wave, CodeCache& cache, CodeReader& reader, u64 budget) {
     const Operation* const end = op + block->operations.size();
     Flow flow = Flow::Next;
     for (; op != end; ++op) {
-      flow = op->handler(wave, *op);
+      flow = wave.index_mode == 0 ? op->handler(wave, *op) : run_indexed(wave, *op);
       if (flow != Flow::Next) [[unlikely]]
         break;
     }

@@ -93,6 +93,15 @@ Flow ask(Wave& wave, const Operation& op) {
   return Flow::Next;
 }
 
+Flow read_clock(Wave& wave, const Operation& op) {
+  wave.set_pair(op.dst, wave.clock);
+  return Flow::Next;
+}
+Flow read_wave_in_group(Wave& wave, const Operation& op) {
+  wave.s[op.dst] = wave.wave_in_group;
+  return Flow::Next;
+}
+
 // ---- barriers of gfx12 ----
 
 // The barrier's number: the operand, a constant, or M0's low bits.
@@ -276,6 +285,8 @@ constexpr Entry kTable[] = {
     {"S_SET_GPR_IDX_MODE", kEnd, &index_mode},
     {"S_SET_GPR_IDX_OFF", kEnd, &index_off},
     {"S_SET_GPR_IDX_IDX", {Type::None, {Type::B32}, 0}, &index_value},
+    {"S_GET_SHADER_CYCLES_U64", {Type::B64, {}, 0}, &read_clock},
+    {"S_GET_WAVEID_IN_WORKGROUP", {Type::B32, {}, 0}, &read_wave_in_group},
     {"S_NOP", kNothing, &nothing},
     {"S_CLAUSE", kNothing, &nothing},
     {"S_DELAY_ALU", kNothing, &nothing},

@@ -18,6 +18,8 @@ HandlerTable scalar_bits_table();
 HandlerTable scalar_moves_table();
 HandlerTable scalar_compare_table();
 HandlerTable scalar_constant_table();
+HandlerTable scalar_float_table();  // scalar_float.cc
+HandlerTable scalar_float_compare_table();
 HandlerTable scalar_control_table();         // scalar_control.cc
 HandlerTable scalar_exec_table();            // scalar_exec.cc
 HandlerTable vector_f32_arithmetic_table();  // vector_float.cc
