@@ -90,8 +90,10 @@ class McSource final : public InstructionSource {
  private:
   bool disassemble(std::span<const u8> bytes, u64 address, llvm::MCInst& instruction, u64& size) {
     llvm::ArrayRef<u8> view(bytes.data(), bytes.size());
-    return disassembler_->getInstruction(instruction, size, view, address, llvm::nulls()) ==
-               llvm::MCDisassembler::Success &&
+    // A soft failure is a field that hardware ignores and the newest assembler fills otherwise:
+    // LLVM before 16 left the destination of gfx10's V_CMPX zero, and its code runs.
+    return disassembler_->getInstruction(instruction, size, view, address, llvm::nulls()) !=
+               llvm::MCDisassembler::Fail &&
            size != 0;
   }
 

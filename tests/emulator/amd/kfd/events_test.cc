@@ -164,6 +164,11 @@ TEST_F(EventsTest, AnInterruptWithoutASlotSearchesAll) {
   kfd().interrupts(0).signal(a, 32);
   EXPECT_EQ(wait({of(a)}, true, 0), kTimeout) << "its slot was not written";
   EXPECT_EQ(checks().count(kEventMailbox), 1u);
+  signal(a);
+  kfd().interrupts(0).signal(a, 32);
+  EXPECT_EQ(checks().count(kEventMailbox), 1u) << "two queues, one acknowledgement";
+  kfd().interrupts(0).signal(99, 32);
+  EXPECT_EQ(checks().count(kEventMailbox), 2u) << "no such event";
 }
 
 TEST_F(EventsTest, PartialIdsFindTheirEvent) {

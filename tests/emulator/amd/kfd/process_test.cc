@@ -90,6 +90,34 @@ TEST_F(ProcessTest, RuntimeIsEnabledOnce) {
   EXPECT_EQ(call(KfdSetXnackMode{.xnack_enabled = -1}), 0);
 }
 
+TEST(Machine, TellsWhatAProcessLeft) {
+  std::vector<std::string> told;
+  auto machine = std::move(*Machine::create({.checks = "warn", .report = [&](const Report& report) {
+                                               told.push_back(to_string(report));
+                                             }}));
+  auto files = machine->files(os::host_files());
+  auto kfd = std::move(*files->open("/dev/kfd", os::Access::ReadWrite));
+  machine->kfd().devices()[0]->acquired = true;
+  KfdAllocMemory memory{.va_addr = 0x7e00'0000'0000,
+                        .size = 4096,
+                        .gpu_id = machine->kfd().devices()[0]->slot.gpu_id(),
+                        .flags = kKfdMemVram};
+  ASSERT_TRUE(kfd->ioctl(kRequest<KfdAllocMemory>, &memory));
+  kfd.reset();
+  files.reset();
+  machine.reset();
+  EXPECT_EQ(told, std::vector<std::string>{
+                      "warn AMD-QUE-005: the process ends with 0 queues and 1 buffers"});
+}
+
+TEST(Checks, HaveNamesOfTheirOwn) {
+  std::set<std::string> ids;
+  for (const Check* check : kKfdChecks) {
+    EXPECT_TRUE(ids.insert(check->id).second) << check->id;
+    EXPECT_NE(std::string(check->cites), "") << check->id;
+  }
+}
+
 TEST(Machine, NamesWhatItDoesNotKnow) {
   Result<std::unique_ptr<Machine>> machine = Machine::create({.gpus = {"gfx803"}});
   ASSERT_FALSE(machine);

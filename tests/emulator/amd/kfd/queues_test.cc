@@ -103,7 +103,7 @@ TEST_F(QueuesTest, RefusesBuffersThatDoNotFit) {
   EXPECT_EQ(refused(memory, [](Q& q) { q.ring_base_address += 0x1000; }), EINVAL);
   EXPECT_EQ(refused(memory, [](Q& q) { q.read_pointer_address = q.ring_base_address; }), EINVAL)
       << "a page of a larger buffer";
-  EXPECT_EQ(refused(memory, [](Q& q) { q.eop_buffer_address += 0x1000000000; }), EINVAL);
+  EXPECT_EQ(refused(memory, [](Q& q) { q.eop_buffer_address -= 0x1000000000; }), EINVAL);
   EXPECT_EQ(refused(memory, [](Q& q) { q.gpu_id = 0; }), EINVAL);
   EXPECT_EQ(refused(memory, [this](Q& q) { q.gpu_id = id(1); }), EINVAL) << "mapped to the other";
   EXPECT_GE(checks().count(kQueueBuffers), 5u);
