@@ -82,39 +82,56 @@ Flow nothing(Wave&, const Operation&) { return Flow::Next; }
 
 constexpr Shape kShape{.flags = kMemory};
 
+template <Element e>
+constexpr Entry load_entry(std::string_view name) {
+  return {name, load_shape(e), &load<e>, &fast_memory<load<e>>};
+}
+template <Element e>
+constexpr Entry store_entry(std::string_view name) {
+  return {name, store_shape(e), &store<e>, &fast_memory<store<e>>};
+}
+template <Element e, u32 kStride>
+constexpr Entry load_two_entry(std::string_view name) {
+  return {name, load_shape(e, 2), &load_two<e, kStride>, &fast_memory<load_two<e, kStride>>};
+}
+template <Element e, u32 kStride>
+constexpr Entry store_two_entry(std::string_view name) {
+  return {name, store_two_shape(e), &store_two<e, kStride>, &fast_memory<store_two<e, kStride>>};
+}
+
 // clang-format off
 constexpr Entry kTable[] = {
-    {"DS_LOAD_U8", load_shape(Element::U8), &load<Element::U8>},
-    {"DS_LOAD_I8", load_shape(Element::I8), &load<Element::I8>},
-    {"DS_LOAD_U16", load_shape(Element::U16), &load<Element::U16>},
-    {"DS_LOAD_I16", load_shape(Element::I16), &load<Element::I16>},
-    {"DS_LOAD_U8_D16", load_shape(Element::D16U8), &load<Element::D16U8>},
-    {"DS_LOAD_I8_D16", load_shape(Element::D16I8), &load<Element::D16I8>},
-    {"DS_LOAD_U16_D16", load_shape(Element::D16B16), &load<Element::D16B16>},
-    {"DS_LOAD_U8_D16_HI", load_shape(Element::D16HiU8), &load<Element::D16HiU8>},
-    {"DS_LOAD_I8_D16_HI", load_shape(Element::D16HiI8), &load<Element::D16HiI8>},
-    {"DS_LOAD_U16_D16_HI", load_shape(Element::D16HiB16), &load<Element::D16HiB16>},
-    {"DS_LOAD_B32", load_shape(Element::B32), &load<Element::B32>},
-    {"DS_LOAD_B64", load_shape(Element::B64), &load<Element::B64>},
-    {"DS_LOAD_B96", load_shape(Element::B96), &load<Element::B96>},
-    {"DS_LOAD_B128", load_shape(Element::B128), &load<Element::B128>},
-    {"DS_LOAD2_B32", load_shape(Element::B32, 2), &load_two<Element::B32, 1>},
-    {"DS_LOAD2_B64", load_shape(Element::B64, 2), &load_two<Element::B64, 1>},
-    {"DS_LOAD2ST64_B32", load_shape(Element::B32, 2), &load_two<Element::B32, 64>},
-    {"DS_LOAD2ST64_B64", load_shape(Element::B64, 2), &load_two<Element::B64, 64>},
+    load_entry<Element::U8>("DS_LOAD_U8"),
+    load_entry<Element::I8>("DS_LOAD_I8"),
+    load_entry<Element::U16>("DS_LOAD_U16"),
+    load_entry<Element::I16>("DS_LOAD_I16"),
+    load_entry<Element::D16U8>("DS_LOAD_U8_D16"),
+    load_entry<Element::D16I8>("DS_LOAD_I8_D16"),
+    load_entry<Element::D16B16>("DS_LOAD_U16_D16"),
+    load_entry<Element::D16HiU8>("DS_LOAD_U8_D16_HI"),
+    load_entry<Element::D16HiI8>("DS_LOAD_I8_D16_HI"),
+    load_entry<Element::D16HiB16>("DS_LOAD_U16_D16_HI"),
+    load_entry<Element::B32>("DS_LOAD_B32"),
+    load_entry<Element::B64>("DS_LOAD_B64"),
+    load_entry<Element::B96>("DS_LOAD_B96"),
+    load_entry<Element::B128>("DS_LOAD_B128"),
+    load_two_entry<Element::B32, 1>("DS_LOAD2_B32"),
+    load_two_entry<Element::B64, 1>("DS_LOAD2_B64"),
+    load_two_entry<Element::B32, 64>("DS_LOAD2ST64_B32"),
+    load_two_entry<Element::B64, 64>("DS_LOAD2ST64_B64"),
     {"DS_LOAD_ADDTID_B32", kShape, &add_thread_id<false>},
-    {"DS_STORE_B8", store_shape(Element::U8), &store<Element::U8>},
-    {"DS_STORE_B16", store_shape(Element::U16), &store<Element::U16>},
-    {"DS_STORE_B8_D16_HI", store_shape(Element::D16HiU8), &store<Element::D16HiU8>},
-    {"DS_STORE_B16_D16_HI", store_shape(Element::D16HiB16), &store<Element::D16HiB16>},
-    {"DS_STORE_B32", store_shape(Element::B32), &store<Element::B32>},
-    {"DS_STORE_B64", store_shape(Element::B64), &store<Element::B64>},
-    {"DS_STORE_B96", store_shape(Element::B96), &store<Element::B96>},
-    {"DS_STORE_B128", store_shape(Element::B128), &store<Element::B128>},
-    {"DS_STORE2_B32", store_two_shape(Element::B32), &store_two<Element::B32, 1>},
-    {"DS_STORE2_B64", store_two_shape(Element::B64), &store_two<Element::B64, 1>},
-    {"DS_STORE2ST64_B32", store_two_shape(Element::B32), &store_two<Element::B32, 64>},
-    {"DS_STORE2ST64_B64", store_two_shape(Element::B64), &store_two<Element::B64, 64>},
+    store_entry<Element::U8>("DS_STORE_B8"),
+    store_entry<Element::U16>("DS_STORE_B16"),
+    store_entry<Element::D16HiU8>("DS_STORE_B8_D16_HI"),
+    store_entry<Element::D16HiB16>("DS_STORE_B16_D16_HI"),
+    store_entry<Element::B32>("DS_STORE_B32"),
+    store_entry<Element::B64>("DS_STORE_B64"),
+    store_entry<Element::B96>("DS_STORE_B96"),
+    store_entry<Element::B128>("DS_STORE_B128"),
+    store_two_entry<Element::B32, 1>("DS_STORE2_B32"),
+    store_two_entry<Element::B64, 1>("DS_STORE2_B64"),
+    store_two_entry<Element::B32, 64>("DS_STORE2ST64_B32"),
+    store_two_entry<Element::B64, 64>("DS_STORE2ST64_B64"),
     {"DS_STORE_ADDTID_B32", kShape, &add_thread_id<true>},
     {"DS_NOP", kShape, &nothing},
 };

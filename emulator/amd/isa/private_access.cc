@@ -5,47 +5,19 @@
 
 namespace doorbell::emulator::amd {
 
-namespace {
-
-// The first active lane whose [address, address + bytes) is not below the limit, or 64.
-u32 first_beyond(u64 active, const u32* address, u32 lanes, u32 bytes, u32 limit) {
-  if (bytes <= limit) {
-    const u32 last = limit - bytes;
-    u32 largest = 0;
-    for (u32 lane = 0; lane < lanes; ++lane) {
-      const u32 value = (active >> lane & 1) != 0 ? address[lane] : 0;
-      largest = value > largest ? value : largest;
-    }
-    if (largest <= last) return 64;
-  }
-  for (u64 left = active; left != 0; left &= left - 1) {
-    const u32 lane = static_cast<u32>(std::countr_zero(left));
-    if (u64{address[lane]} + bytes > limit) return lane;
-  }
-  return 64;
+Flow stop_beyond_lds(Wave& wave, const Operation& op, u32 address, u32 lane, u32 bytes,
+                     bool write) {
+  return stop_out_of_bounds(
+      wave, op, address, lane,
+      fmt::format("{} bytes at {:#x} of LDS, the group has {:#x}", bytes, address, wave.lds_bytes),
+      write);
 }
 
-}  // namespace
-
-Flow check_lds(Wave& wave, const Operation& op, u64 active, const u32* address, u32 bytes,
-               bool write) {
-  const u32 lane = first_beyond(active, address, wave.lanes, bytes, wave.lds_bytes);
-  if (lane == 64) [[likely]]
-    return Flow::Next;
-  return stop_out_of_bounds(wave, op, address[lane], lane,
-                            fmt::format("{} bytes at {:#x} of LDS, the group has {:#x}", bytes,
-                                        address[lane], wave.lds_bytes),
-                            write);
-}
-
-Flow check_scratch(Wave& wave, const Operation& op, u64 active, const u32* offset, u32 bytes,
-                   bool write) {
-  const u32 lane = first_beyond(active, offset, wave.lanes, bytes, wave.scratch_bytes_per_lane);
-  if (lane == 64) [[likely]]
-    return Flow::Next;
-  return stop_out_of_bounds(wave, op, offset[lane], lane,
+Flow stop_beyond_scratch(Wave& wave, const Operation& op, u32 offset, u32 lane, u32 bytes,
+                         bool write) {
+  return stop_out_of_bounds(wave, op, offset, lane,
                             fmt::format("{} bytes at {:#x} of scratch, a lane has {:#x}", bytes,
-                                        offset[lane], wave.scratch_bytes_per_lane),
+                                        offset, wave.scratch_bytes_per_lane),
                             write);
 }
 

@@ -7,11 +7,43 @@
 
 namespace doorbell::emulator::amd {
 
+// The first active lane whose [address, address + bytes) is not below the limit; 64: none.
+inline u32 first_beyond(u64 active, const u32* address, u32 lanes, u32 bytes, u32 limit) {
+  if (active == (lanes == 64 ? ~u64{0} : 0xffffffffu)) {
+    u32 largest = 0;
+    for (u32 first = 0; first < lanes; first += kLaneStep) {
+      for (u32 i = 0; i < kLaneStep; ++i) largest = std::max(largest, address[first + i]);
+    }
+    if (u64{largest} + bytes <= limit) [[likely]]
+      return 64;
+  }
+  for (u64 left = active; left != 0; left &= left - 1) {
+    const u32 lane = static_cast<u32>(std::countr_zero(left));
+    if (u64{address[lane]} + bytes > limit) return lane;
+  }
+  return 64;
+}
+
+[[gnu::cold]] Flow stop_beyond_lds(Wave& wave, const Operation& op, u32 address, u32 lane,
+                                   u32 bytes, bool write);
+[[gnu::cold]] Flow stop_beyond_scratch(Wave& wave, const Operation& op, u32 offset, u32 lane,
+                                       u32 bytes, bool write);
+
 // Stop, when a lane's access is beyond the group's LDS or the lane's scratch; else Next.
-Flow check_lds(Wave& wave, const Operation& op, u64 active, const u32* address, u32 bytes,
-               bool write);
-Flow check_scratch(Wave& wave, const Operation& op, u64 active, const u32* offset, u32 bytes,
-                   bool write);
+inline Flow check_lds(Wave& wave, const Operation& op, u64 active, const u32* address, u32 bytes,
+                      bool write) {
+  const u32 lane = first_beyond(active, address, wave.lanes, bytes, wave.lds_bytes);
+  if (lane == 64) [[likely]]
+    return Flow::Next;
+  return stop_beyond_lds(wave, op, address[lane], lane, bytes, write);
+}
+inline Flow check_scratch(Wave& wave, const Operation& op, u64 active, const u32* offset, u32 bytes,
+                          bool write) {
+  const u32 lane = first_beyond(active, offset, wave.lanes, bytes, wave.scratch_bytes_per_lane);
+  if (lane == 64) [[likely]]
+    return Flow::Next;
+  return stop_beyond_scratch(wave, op, offset[lane], lane, bytes, write);
+}
 
 template <Element e>
 Flow load_lds(Wave& wave, const Operation& op, u64 active, const u32* address, u32* dst) {

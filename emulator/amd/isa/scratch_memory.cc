@@ -25,30 +25,39 @@ Flow store(Wave& wave, const Operation& op) {
   return store_scratch<e>(wave, op, active, offset, wave.v + op.src[kData].row);
 }
 
+template <Element e>
+constexpr Entry load_entry(std::string_view name) {
+  return {name, load_shape(e), &load<e>, &fast_memory<load<e>>};
+}
+template <Element e>
+constexpr Entry store_entry(std::string_view name) {
+  return {name, store_shape(e), &store<e>, &fast_memory<store<e>>};
+}
+
 // clang-format off
 constexpr Entry kTable[] = {
-    {"SCRATCH_LOAD_U8", load_shape(Element::U8), &load<Element::U8>},
-    {"SCRATCH_LOAD_I8", load_shape(Element::I8), &load<Element::I8>},
-    {"SCRATCH_LOAD_U16", load_shape(Element::U16), &load<Element::U16>},
-    {"SCRATCH_LOAD_I16", load_shape(Element::I16), &load<Element::I16>},
-    {"SCRATCH_LOAD_D16_U8", load_shape(Element::D16U8), &load<Element::D16U8>},
-    {"SCRATCH_LOAD_D16_I8", load_shape(Element::D16I8), &load<Element::D16I8>},
-    {"SCRATCH_LOAD_D16_B16", load_shape(Element::D16B16), &load<Element::D16B16>},
-    {"SCRATCH_LOAD_D16_HI_U8", load_shape(Element::D16HiU8), &load<Element::D16HiU8>},
-    {"SCRATCH_LOAD_D16_HI_I8", load_shape(Element::D16HiI8), &load<Element::D16HiI8>},
-    {"SCRATCH_LOAD_D16_HI_B16", load_shape(Element::D16HiB16), &load<Element::D16HiB16>},
-    {"SCRATCH_LOAD_B32", load_shape(Element::B32), &load<Element::B32>},
-    {"SCRATCH_LOAD_B64", load_shape(Element::B64), &load<Element::B64>},
-    {"SCRATCH_LOAD_B96", load_shape(Element::B96), &load<Element::B96>},
-    {"SCRATCH_LOAD_B128", load_shape(Element::B128), &load<Element::B128>},
-    {"SCRATCH_STORE_B8", store_shape(Element::U8), &store<Element::U8>},
-    {"SCRATCH_STORE_B16", store_shape(Element::U16), &store<Element::U16>},
-    {"SCRATCH_STORE_D16_HI_B8", store_shape(Element::D16HiU8), &store<Element::D16HiU8>},
-    {"SCRATCH_STORE_D16_HI_B16", store_shape(Element::D16HiB16), &store<Element::D16HiB16>},
-    {"SCRATCH_STORE_B32", store_shape(Element::B32), &store<Element::B32>},
-    {"SCRATCH_STORE_B64", store_shape(Element::B64), &store<Element::B64>},
-    {"SCRATCH_STORE_B96", store_shape(Element::B96), &store<Element::B96>},
-    {"SCRATCH_STORE_B128", store_shape(Element::B128), &store<Element::B128>},
+    load_entry<Element::U8>("SCRATCH_LOAD_U8"),
+    load_entry<Element::I8>("SCRATCH_LOAD_I8"),
+    load_entry<Element::U16>("SCRATCH_LOAD_U16"),
+    load_entry<Element::I16>("SCRATCH_LOAD_I16"),
+    load_entry<Element::D16U8>("SCRATCH_LOAD_D16_U8"),
+    load_entry<Element::D16I8>("SCRATCH_LOAD_D16_I8"),
+    load_entry<Element::D16B16>("SCRATCH_LOAD_D16_B16"),
+    load_entry<Element::D16HiU8>("SCRATCH_LOAD_D16_HI_U8"),
+    load_entry<Element::D16HiI8>("SCRATCH_LOAD_D16_HI_I8"),
+    load_entry<Element::D16HiB16>("SCRATCH_LOAD_D16_HI_B16"),
+    load_entry<Element::B32>("SCRATCH_LOAD_B32"),
+    load_entry<Element::B64>("SCRATCH_LOAD_B64"),
+    load_entry<Element::B96>("SCRATCH_LOAD_B96"),
+    load_entry<Element::B128>("SCRATCH_LOAD_B128"),
+    store_entry<Element::U8>("SCRATCH_STORE_B8"),
+    store_entry<Element::U16>("SCRATCH_STORE_B16"),
+    store_entry<Element::D16HiU8>("SCRATCH_STORE_D16_HI_B8"),
+    store_entry<Element::D16HiB16>("SCRATCH_STORE_D16_HI_B16"),
+    store_entry<Element::B32>("SCRATCH_STORE_B32"),
+    store_entry<Element::B64>("SCRATCH_STORE_B64"),
+    store_entry<Element::B96>("SCRATCH_STORE_B96"),
+    store_entry<Element::B128>("SCRATCH_STORE_B128"),
 };
 // clang-format on
 
