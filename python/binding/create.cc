@@ -119,8 +119,10 @@ Tensor copy_of(const HostArray& array, const TensorOptions& options) {
   return Tensor::from_bytes(bytes, dtype, shape_of(array), options);
 }
 
-// Those that only know __array__ become arrays of NumPy.
+// Those that only know __array__ become arrays of NumPy; of PyTorch's leaves the value is taken.
 nb::object as_exchangeable(nb::handle object) {
+  if (nb::hasattr(object, "requires_grad") && nb::hasattr(object, "detach"))
+    return object.attr("detach")();
   if (nb::hasattr(object, "__dlpack__") || PyObject_CheckBuffer(object.ptr()) != 0)
     return nb::borrow(object);
   return nb::module_::import_("numpy").attr("asarray")(object);

@@ -159,7 +159,8 @@ void define_lstm(nb::module_& module) {
           nb::arg("x"), nb::arg("hc").none() = nb::none(),
           nb::sig("def __call__(self, x: Tensor, hc: tuple[Tensor, Tensor] | None = None) -> "
                   "tuple[Tensor, Tensor]"))
-      .def("_tensors", &named_tensors<nn::LSTMCell>);
+      .def("_tensors", &named_tensors<nn::LSTMCell>,
+           nb::sig("def _tensors(self) -> list[tuple[str, Tensor]]"));
   tensor_attribute(cell, "weight_ih", &nn::LSTMCell::weight_ih);
   tensor_attribute(cell, "weight_hh", &nn::LSTMCell::weight_hh);
   tensor_attribute(cell, "bias_ih", &nn::LSTMCell::bias_ih);

@@ -6,14 +6,19 @@
 
 namespace doorbell::python {
 
+// Signatures of attributes, which nanobind does not copy.
+inline const char* kept(std::string text) { return (new std::string(std::move(text)))->c_str(); }
+
 // A tensor of a layer as an attribute; None where the layer has none.
 template <class Class, class Layer>
 void tensor_attribute(Class& type, const char* name, Tensor Layer::* member) {
+  const std::string head = std::string("def ") + name;
   type.def_prop_rw(
       name, [member](const Layer& self) { return to_python(self.*member); },
       [member](Layer& self, const MaybeTensor& tensor) { self.*member = tensor.tensor; },
-      nb::for_setter(nb::arg("tensor").none()), nb::for_getter(nb::sig("def _(self) -> Tensor")),
-      nb::for_setter(nb::sig("def _(self, tensor: Tensor | None, /) -> None")));
+      nb::for_setter(nb::arg("tensor").none()),
+      nb::for_getter(nb::sig(kept(head + "(self) -> Tensor"))),
+      nb::for_setter(nb::sig(kept(head + "(self, tensor: Tensor | None, /) -> None"))));
 }
 
 // The names and tensors of a layer, for doorbell.nn.state.

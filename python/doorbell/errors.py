@@ -1,5 +1,4 @@
 """What goes wrong, as Python's own kinds of exceptions; each is a doorbell.Error too, with the kind and the device."""
-import os
 
 
 class Error(Exception):
@@ -65,7 +64,7 @@ class InternalError(Error, RuntimeError):
     """A mistake inside Doorbell: please report it."""
 
 
-_KINDS = {
+_KINDS: dict[str, type[Error]] = {
     "invalid": InvalidError, "not found": NotFoundError, "permission": RefusedFileError,
     "unsupported": UnsupportedError, "out of memory": OutOfMemoryError, "corrupt": CorruptError,
     "compile": CompileError, "timeout": DeadlineError, "busy": BusyError, "device lost": DeviceLostError,
@@ -73,18 +72,14 @@ _KINDS = {
 }
 
 
-def make(kind, message, device, os_errno):
+def make(kind: str, message: str, device: str, os_errno: int) -> Error:
     """The exception for an error of the library; the compiled part calls it."""
     cls = _KINDS.get(kind, Error)
     if kind == "invalid" and message.startswith("axis ") and " of a tensor with " in message:
         cls = AxisError
     if kind == "not found" and os_errno:
         cls = MissingFileError
-    if issubclass(cls, OSError):
-        error = cls(os_errno, message) if os_errno else cls(message)
-        # OSError's text is "[Errno 2] message": ours has the system's words already.
-        error.strerror = message if os_errno else os.strerror(os_errno)
-    else:
-        error = cls(message)
+    # OSError with a number says "[Errno 2] message".
+    error = cls(os_errno, message) if issubclass(cls, OSError) and os_errno else cls(message)
     error.kind, error.device = kind, device
     return error

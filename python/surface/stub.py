@@ -13,7 +13,10 @@ HIDDEN = re.compile(r"(?<![\w.\"])(int|float|bool|type)\b(?!\()")
 def spelled_out(line):
     """A line of a class with the builtin types by their full names."""
     head, bracket, rest = line.partition("(")
-    return head + bracket + HIDDEN.sub(r"builtins.\1", rest)
+    line = head + bracket + HIDDEN.sub(r"builtins.\1", rest)
+    line = line.replace("numpy.typing.ArrayLike", "_ArrayLike").replace("numpy.ndarray", "_Array")
+    # Comparisons give tensors, as everywhere with arrays.
+    return line + "  # type: ignore[override]" if re.match(r"    def __(eq|ne)__", line) else line
 
 
 def main():
@@ -29,7 +32,9 @@ def main():
         if within and line.startswith("    def "):
             lines[number] = spelled_out(line)
     first = next(i for i, line in enumerate(lines) if line.startswith(("from ", "import ")))
-    lines.insert(first, "import builtins")
+    lines[first:first] = ["import builtins"]
+    after = max(i for i, line in enumerate(lines[:40]) if line.startswith(("from ", "import ")))
+    lines[after + 1:after + 1] = ["", "_ArrayLike = numpy.typing.ArrayLike", "_Array = numpy.typing.NDArray[Any]"]
     with open(output, "w", encoding="utf-8") as file:
         file.write("\n".join(lines))
 
