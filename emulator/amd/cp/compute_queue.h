@@ -129,9 +129,10 @@ class ComputeQueue : public Queue {
 
   std::vector<Frame> frames_;
   bool pending_ = false;  // words_ waits to be executed again
-  // Where the descriptor of an entry was found; 0: not in the mappings of that generation.
+  // An entry without a descriptor in the mappings of that generation.
   struct DescriptorPlace {
-    u64 va = 0, generation = 0;
+    bool none = false;
+    u64 generation = 0;
   };
   std::unordered_map<u64, DescriptorPlace> descriptors_;
   std::vector<u64> last_entry_;  // of each XCC's last dispatch

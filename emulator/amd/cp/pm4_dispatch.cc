@@ -264,22 +264,19 @@ std::optional<hw::KernelDescriptor> ComputeQueue::find_descriptor(u64 entry) {
   const AddressSpace& space = gpu_.memory.space();
   DescriptorPlace& known = descriptors_[entry];
   u64 generation = space.generation();
-  if (known.va != 0) {
-    const u8* host = space.at(known.va, kStep, false);
-    if (host && names_entry(host, known.va)) return read_descriptor(known.va);
-  } else if (known.generation == generation) {
-    return std::nullopt;
-  }
-  known = {.va = 0, .generation = generation};
+  if (known.none && known.generation == generation) return std::nullopt;
+  known = {.none = true, .generation = generation};
   const Range* range = space.find(entry);
   if (!range || !range->host) return std::nullopt;
-  u64 start = std::max(range->start, entry > kNear ? entry - kNear : 0);
-  u64 end = std::min(range->end, entry + kNear);
-  for (u64 va = (start + kStep - 1) / kStep * kStep; va + kStep <= end; va += kStep)
-    if (names_entry(range->host + (va - range->start), va)) {
-      known.va = va;
-      return read_descriptor(va);
-    }
+  // The nearest: what code that was here before has left behind lies beyond this code's end.
+  u64 middle = entry / kStep * kStep;
+  for (u64 away = 0; away <= kNear; away += kStep)
+    for (u64 va : {middle + away, middle - away})
+      if (va >= range->start && va + kStep <= range->end &&
+          names_entry(range->host + (va - range->start), va)) {
+        known.none = false;
+        return read_descriptor(va);
+      }
   return std::nullopt;
 }
 
