@@ -132,10 +132,12 @@ void graph_over_two_devices(Trial& trial) {
   const Ref<Buffer> back = make(device, kZero);
   Graph graph;
   const u32 h = graph.memory(graph.storage(), 0, sizeof(Contents), address(peer, *here));
-  const u32 t = graph.memory(graph.storage(), 0, sizeof(Contents), address(peer, *there));
+  const u32 middle = graph.storage();  // as each of the two sees it
+  const u32 t = graph.memory(middle, 0, sizeof(Contents), address(peer, *there));
+  const u32 from = graph.memory(middle, 0, sizeof(Contents), address(device, *there));
   graph.copy(peer.copy_queue(), t, h, sizeof(Contents));
   const u32 b = graph.memory(graph.storage(), 0, sizeof(Contents), address(device, *back));
-  graph.copy(device.copy_queue(), b, t, sizeof(Contents));
+  graph.copy(device.copy_queue(), b, from, sizeof(Contents));
   must(graph.bind());
   Fence last;
   for (int i = 0; i < 50; ++i) last = must(graph.replay());

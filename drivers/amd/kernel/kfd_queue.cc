@@ -57,6 +57,7 @@ Result<void> KfdQueue::allocate(const Caps& caps, u64 ring_bytes, const SaveArea
   request.what = "a queue's pointers";
   TRY(pointers_, gpu_.allocate(request));
   std::memset(pointers_->host(), 0, kPage);
+  if (type_ == QueueType::Aql) describe();
   if (type_ == QueueType::Sdma) return {};
   // The host reads it when the queue hangs.
   request.bytes = area.total_bytes;
@@ -67,6 +68,17 @@ Result<void> KfdQueue::allocate(const Caps& caps, u64 ring_bytes, const SaveArea
   request.what = "a queue's end-of-pipe events";
   TRY(eop_, gpu_.allocate(request));
   return {};
+}
+
+// What the command processor wants to know of an AQL queue beyond CREATE_QUEUE's arguments.
+void KfdQueue::describe() {
+  const NodeProperties& properties = gpu_.node().properties;
+  hw::AmdQueue& queue = descriptor();
+  queue.queue_properties = hw::kQueueIsPtr64 | hw::kQueueEnableProfiling;
+  queue.read_dispatch_id_field_base_byte_offset = kReadPointer;
+  queue.max_cu_id = static_cast<u32>(properties.compute_units() * properties.num_xcc - 1);
+  queue.max_wave_id =
+      static_cast<u32>(properties.max_waves_per_simd * properties.simd_per_cu - 1);
 }
 
 Result<void> KfdQueue::create(const Caps& caps, const SaveArea& area) {

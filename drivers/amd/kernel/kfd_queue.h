@@ -49,6 +49,7 @@ class KfdQueue {
  private:
   KfdQueue(KfdGpu& gpu, QueueType type) : gpu_(gpu), type_(type) {}
   Result<void> allocate(const Caps& caps, u64 ring_bytes, const SaveArea& area);
+  void describe();
   Result<void> create(const Caps& caps, const SaveArea& area);
 
   KfdGpu& gpu_;

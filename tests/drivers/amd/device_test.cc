@@ -181,7 +181,7 @@ TEST_F(DeviceTest, LaunchesAKernel) {
   const Words tail = slice(words, words.size() - 16, 16);
   EXPECT_EQ(slice(tail, 3, 4), (Words{low(end.signal.address().value),
                                       high(end.signal.address().value), low(end.value), 0}));
-  EXPECT_EQ(tail[10], 1u << 29 | 3u << 24);  // 32 bits of data, interrupt when written
+  EXPECT_EQ(tail[10], 1u << 29 | 2u << 24);  // 32 bits of data, interrupt when written
   const u32 event = tail[13];
   EXPECT_EQ(fake.event_types.at(event), hw::kKfdEventSignal);
   EXPECT_EQ(tail[15], event);
