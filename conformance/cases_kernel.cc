@@ -125,6 +125,28 @@ void odd_matmul(Trial& trial, i64 m, i64 k, i64 n) {
               want);
 }
 
+// Products of narrow floats summed in f32, exact, in batches and sizes that matrix instructions take
+// whole.
+void narrow_matmul(Trial& trial, DType dtype, i64 batch, i64 m, i64 k, i64 n) {
+  Random random(seed_of(trial.seed(), "narrow matmul"));
+  const auto whole = [&](std::vector<i64> shape) {
+    return Array::make(dtype, std::move(shape),
+                       [&](const Place&) { return Real(random.below(9)) - 4; });
+  };
+  const Array a = whole({batch, m, k}), b = whole({batch, k, n});
+  const Array want = Array::make(dtypes::f32, {batch, m, n}, [&](const Place& at) {
+    Real sum = 0;
+    for (i64 i = 0; i < k; ++i)
+      sum += a.values[static_cast<usize>((at[0] * m + at[1]) * k + i)] *
+             b.values[static_cast<usize>((at[0] * k + i) * n + at[2])];
+    return sum;
+  });
+  const Tensor x = trial.tensor(a).cast(dtypes::f32), y = trial.tensor(b).cast(dtypes::f32);
+  trial.check("product", x.matmul(y), want);
+  const Tensor turned = trial.tensor(permute(b, {0, 2, 1})).transpose(1, 2).cast(dtypes::f32);
+  trial.check("product of a turned operand", x.matmul(turned), want);
+}
+
 void same_bits_again(Trial& trial) {
   Random random(seed_of(trial.seed(), "bits"));
   const Array a = random_array(random, dtypes::f32, {61, 67}, Domain::Any);
@@ -172,6 +194,11 @@ void add_kernel_cases(Suite& suite) {
        {std::vector<i64>{1, 1, 1}, {1, 129, 1}, {33, 65, 17}, {128, 64, 96}, {7, 300, 130}})
     suite.add_alone(fmt::format("kernel/matmul/{}", fmt::join(s, "x")), {},
                     [=](Trial& t) { odd_matmul(t, s[0], s[1], s[2]); });
+  for (const DType dtype : {dtypes::f16, dtypes::bf16}) {
+    for (const std::vector<i64>& s : {std::vector<i64>{1, 64, 64, 48}, {3, 80, 32, 112}})
+      suite.add_alone(fmt::format("kernel/matmul/{}/{}", dtype.str(), fmt::join(s, "x")), {},
+                      [=](Trial& t) { narrow_matmul(t, dtype, s[0], s[1], s[2], s[3]); });
+  }
   suite.add_alone("kernel/determinism/bits", {.runs = true}, same_bits_again);
 }
 
