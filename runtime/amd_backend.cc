@@ -41,6 +41,7 @@ Result<amd::Options> driver_options(const os::Environment& environment,
   TRY(const int no_sdma, flag(environment, "AMD_DISABLE_SDMA", 0));
   options.sdma = no_sdma == 0;
   if (!config.lru) options.max_cached = 0;
+  options.log_packets = config.debug >= 7;
   return options;
 }
 

@@ -66,6 +66,7 @@ AmdDevice::AmdDevice(core::DeviceSpec spec, std::shared_ptr<Kfd> kfd, KfdGpu& gp
       gpu_(gpu),
       caps_(caps),
       clock_(options.clock != nullptr ? *options.clock : os::host_clock()),
+      log_packets_(options.log_packets),
       queue_memory_(gpu),
       code_(gpu),
       scratch_(gpu, caps),

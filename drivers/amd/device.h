@@ -31,6 +31,7 @@ struct Options {
   u64 timeline_limit = hcq::Timeline::kLimit;
   u64 timeout_ns = hcq::HardwareQueue::kTimeout_ns;
   os::Clock* clock = nullptr;  // null: the host's
+  bool log_packets = false;    // what is submitted goes to the log
 };
 
 class AmdDevice final : public hcq::Device, private KfdEvents::Listener {
@@ -61,6 +62,7 @@ class AmdDevice final : public hcq::Device, private KfdEvents::Listener {
   const CodeHeap& code() const { return code_; }
   // Puts code where it will run; queues drop what their caches held there.
   Result<void> write_code(u64 address, std::span<const u8> bytes);
+  bool logs_packets() const { return log_packets_; }
   u64 code_epoch() const { return code_epoch_.load(std::memory_order_acquire); }
   Result<Scratch> scratch(u32 item_bytes);
   // After all that was launched and copied here before.
@@ -81,6 +83,7 @@ class AmdDevice final : public hcq::Device, private KfdEvents::Listener {
   KfdGpu& gpu_;  // kfd_'s
   const Caps& caps_;
   os::Clock& clock_;
+  const bool log_packets_;
   u64 base_ticks_ = 0, base_ns_ = 0;  // the same moment
   QueueMemory queue_memory_;
   CodeHeap code_;

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/util/log.h"
 #include "drivers/amd/device.h"
 #include "drivers/amd/hang_report.h"
+#include "drivers/amd/packet_log.h"
 
 namespace doorbell::amd {
 namespace {
@@ -64,6 +66,9 @@ Result<void> AmdQueue::place(std::span<const hcq::Piece> pieces, hcq::Position e
   // Behind the signal of `end` lies its interrupt: only what was before this submission is read
   // for sure when `end` is done.
   chunks_.push_back({end, put_});
+  if (device_.logs_packets()) [[unlikely]]
+    log().debug("{}, position {}:\n{}", title(), end,
+                packets_text(type_, device_.caps().generation, words_, pieces));
   write_ring(words_);
   publish();
   return {};

@@ -1,0 +1,38 @@
+// Finding what jumps lead to.
+#include "drivers/amd/packet_log.h"
+
+#include "drivers/amd/hw/stream/stream.h"
+
+namespace doorbell::amd {
+
+namespace {
+
+hw::StreamKind kind_of(QueueType type) {
+  switch (type) {
+    case QueueType::Pm4: return hw::StreamKind::Pm4;
+    case QueueType::Aql: return hw::StreamKind::Aql;
+    case QueueType::Sdma: return hw::StreamKind::Sdma;
+  }
+  UNREACHABLE("queue type {}", static_cast<int>(type));
+}
+
+}  // namespace
+
+std::string packets_text(QueueType type, hw::Generation generation, std::span<const u32> words,
+                         std::span<const hcq::Piece> pieces) {
+  const auto bound_words = [&](u64 address, u32 count) -> std::optional<std::vector<u32>> {
+    for (const hcq::Piece& piece : pieces) {
+      if (piece.bound == nullptr || piece.bound->memory.host == nullptr) continue;
+      const u64 first = piece.bound->memory.address, bytes = piece.bound->total * sizeof(u32);
+      if (address < first || address - first > bytes) continue;
+      if (count > (bytes - (address - first)) / sizeof(u32)) continue;
+      const auto* there = reinterpret_cast<const u32*>(
+          static_cast<const u8*>(piece.bound->memory.host) + (address - first));
+      return std::vector<u32>(there, there + count);
+    }
+    return std::nullopt;
+  };
+  return hw::stream_text(kind_of(type), generation, words, bound_words);
+}
+
+}  // namespace doorbell::amd

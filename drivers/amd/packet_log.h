@@ -1,0 +1,18 @@
+// Submissions as text, packet by packet, for DEBUG=7: printed by hw/stream, as the emulator's trace
+// and `doorbell decode` are.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "drivers/amd/hw/generation.h"
+#include "drivers/amd/kernel/kfd_queue.h"
+#include "hcq/queue/hardware_queue.h"
+
+namespace doorbell::amd {
+
+// `words` are what goes into the ring; jumps into bound words of the pieces are followed.
+std::string packets_text(QueueType type, hw::Generation generation, std::span<const u32> words,
+                         std::span<const hcq::Piece> pieces);
+
+}  // namespace doorbell::amd
