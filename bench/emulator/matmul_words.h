@@ -1,5 +1,5 @@
-// The product of tests/emulator/support/matmul_kernel.h as LLVM 22 compiles it for gfx1100, in waves of
-// 32 lanes: 8 x 8 groups of 64 work items, arguments c, a, b.
+// The product of tests/emulator/support/matmul_kernel.h as LLVM 22 compiles it for gfx1100: waves
+// of 32 lanes, 8 x 8 groups of 64 work items, arguments c, a, b.
 #pragma once
 
 #include "base/util/types.h"

@@ -3,8 +3,10 @@
 
 namespace doorbell::emulator::amd {
 
-[[gnu::target_clones("avx2", "default")]] void wide_addresses(const Wave& wave, const Operation& op,
-                                                              u64 active, LaneAddresses& out) {
+namespace {
+
+[[gnu::target_clones("avx2", "default")]] void add_wide(const Wave& wave, const Operation& op,
+                                                        u64 active, LaneAddresses& out) {
   const u32* low = wave.v + op.src[kAddress].row;
   const u32* high = low + wave.lanes;
   const u64 more = static_cast<u64>(op.immediate);
@@ -23,6 +25,12 @@ namespace doorbell::emulator::amd {
   }
   out.compact = outside == 0;
   if (out.compact) out.find_ends(active, wave.lanes);
+}
+
+}  // namespace
+
+void wide_addresses(const Wave& wave, const Operation& op, u64 active, LaneAddresses& out) {
+  add_wide(wave, op, active, out);
 }
 
 void scratch_offsets(const Wave& wave, const Operation& op, u32* out) {

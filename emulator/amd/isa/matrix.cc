@@ -272,11 +272,11 @@ constexpr Type constant_type(Number number) {
 }
 
 // In waves of 64 lanes: the least that any wave needs.
-constexpr u8 input_registers(const MatrixShape& shape, Number number) {
+[[maybe_unused]] constexpr u8 input_registers(const MatrixShape& shape, Number number) {
   const u32 bits = u32{shape.m} * shape.k * shape.blocks * bits_of(number);
   return static_cast<u8>(std::max(1u, bits / 64 / 32));
 }
-constexpr u8 result_registers(const MatrixShape& shape) {
+[[maybe_unused]] constexpr u8 result_registers(const MatrixShape& shape) {
   const u32 bits = u32{shape.m} * shape.n * shape.blocks * bits_of(shape.result);
   return static_cast<u8>(std::max(1u, bits / 64 / 32));
 }
