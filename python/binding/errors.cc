@@ -30,9 +30,12 @@ void translate(const std::exception_ptr& caught, void*) {
   }
 }
 
-// Between the slices of a long wait, on any thread; Python looks at signals on its main thread.
+unsigned long main_thread = 0;
+
+// Between the slices of a long wait. Python looks at signals on its main thread only, so others do
+// not ask for the interpreter's lock: whoever has it may wait for a lock that they hold.
 bool is_interrupted() {
-  if (Py_IsInitialized() == 0) return false;
+  if (Py_IsInitialized() == 0 || PyThread_get_thread_ident() != main_thread) return false;
   nb::gil_scoped_acquire locked;
   return PyErr_CheckSignals() != 0;
 }
@@ -41,6 +44,8 @@ bool is_interrupted() {
 
 void define_errors(nb::module_&) {
   nb::register_exception_translator(&translate);
+  main_thread = nb::cast<unsigned long>(
+      nb::module_::import_("threading").attr("main_thread")().attr("ident"));
   hcq::set_interrupt_check(&is_interrupted);
 }
 

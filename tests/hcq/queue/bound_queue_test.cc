@@ -5,6 +5,7 @@
 
 #include "base/os/host.h"
 #include "hcq/memory/host_memory.h"
+#include "hcq/queue/interrupt.h"
 
 namespace doorbell::hcq {
 namespace {
@@ -175,6 +176,22 @@ TEST_F(BoundQueueTest, AHangNamesQueuePositionSignalAndKernel) {
   EXPECT_EQ(message.substr(0, message.find("0x")),
             "TOY compute queue hangs: position 2 of 2 not reached in 3 ms, its signal at ");
   EXPECT_EQ(message.substr(message.find(" is ")), " is 1, awaited 2; it runs kernel toy");
+}
+
+TEST_F(BoundQueueTest, AWaitEndsWhereTheProgramIsInterrupted) {
+  auto queue = make_queue(memory);
+  ToyCommands commands;
+  ASSERT_TRUE(queue->submit(commands));
+  static int asked = 0;
+  set_interrupt_check([] { return ++asked == 2; });
+  Result<void> waited = queue->wait(1);
+  set_interrupt_check(nullptr);
+  ASSERT_FALSE(waited);
+  EXPECT_EQ(waited.error().message, "the wait for the TOY compute queue was interrupted");
+  EXPECT_EQ(asked, 2);
+  EXPECT_FALSE(is_interrupted());
+  queue->finish(1);  // the queue goes on
+  EXPECT_TRUE(queue->wait(1));
 }
 
 TEST_F(BoundQueueTest, ARefusedSubmissionIsReported) {
