@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "emulator/amd/all_checks.h"
 #include "emulator/core/checks.h"
 #include "emulator/preload/system_root.h"
 #include "tools/doorbell/commands.h"
@@ -23,7 +24,7 @@ namespace fs = std::filesystem;
 
 struct Options {
   std::string gpus = "gfx1100", checks = "warn", trace, seed;
-  bool adversarial = false;
+  bool adversarial = false, rules = false;
   std::vector<std::string> command;
 };
 
@@ -65,7 +66,26 @@ int count_lines(const std::string& path) {
   return lines;
 }
 
+std::string_view name(emulator::Power power) {
+  switch (power) {
+    case emulator::Power::Full: return "always";
+    case emulator::Power::Partial: return "mostly";
+    default: return "never";
+  }
+}
+
+int print_rules() {
+  fmt::print("{:<14} {:<8} {:<8} {}\n", "rule", "EMUKFD", "emu",
+             "what must hold [where it stands]");
+  for (const emulator::Check* check : emulator::amd::all_checks())
+    fmt::print("{:<14} {:<8} {:<8} {} [{}]\n", check->id, name(check->trapped), name(check->polled),
+               check->rule, check->cites);
+  return 0;
+}
+
 int run(const Options& options) {
+  if (options.rules) return print_rules();
+  if (options.command.empty()) throw fail(ErrorKind::Invalid, "no program is named");
   Result<void> understood = emulator::Checks().configure(options.checks);
   if (!understood) throw std::move(understood).error();
   const std::string library = find_preload("libdoorbell_preload.so");
@@ -107,8 +127,9 @@ void add_emu(CLI::App* app, int* status) {
   command->add_option("--seed", options->seed, "Of the order in which waves and queues run");
   command->add_flag("--adversarial", options->adversarial,
                     "The weakest legal hardware: stale caches, late waves, poison");
-  command->add_option("command", options->command, "The program and its arguments, after --")
-      ->required();
+  command->add_flag("--rules", options->rules,
+                    "List the rules, and whether each door sees them broken");
+  command->add_option("command", options->command, "The program and its arguments, after --");
   command->callback([options, status] { *status = run(*options); });
 }
 

@@ -285,8 +285,7 @@ void Events::interrupt(u32 partial_id, unsigned valid_bits) {
   if (partial_id && !(named && named->slot_seen))
     report(kEventMailbox,
            fmt::format("an interrupt names event {}, {}; {} other slots were signalled", partial_id,
-                       named ? "whose slot was not written" : "which does not exist",
-                       found));
+                       named ? "whose slot was not written" : "which does not exist", found));
 }
 
 // [kfd_signal_vm_fault_event()]

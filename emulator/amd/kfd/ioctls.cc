@@ -351,8 +351,7 @@ int Kfd::ioctl(u32 request, u64 argument) {
   // What the kernel has and we have not is told; what no kernel has is refused as it does.
   constexpr u32 kEnd = 0x27;  // AMDKFD_COMMAND_END
   if (!found && (request & 0xff) < kEnd)
-    checks().report(kProcess, fmt::format("ioctl {:#x} of /dev/kfd is not emulated",
-                                          request));
+    checks().report(kProcess, fmt::format("ioctl {:#x} of /dev/kfd is not emulated", request));
   return why;
 }
 

@@ -44,6 +44,9 @@ inline constexpr Check kDoorbell{"AMD-QUE-006",
     "a doorbell that is rung belongs to a queue that lives",
     "kfd_doorbell.c; under MES and HWS the doorbell range of a queue is the queue's alone",
     Power::Full, Power::None};
+inline constexpr Check kQueueBusy{"AMD-QUE-007",
+    "a queue has read all that was written before it is destroyed",
+    "kfd_device_queue_manager.c destroy_queue_cpsch(): what is left in the ring is dropped"};
 inline constexpr Check kQueueLeft{"AMD-QUE-005",
     "a process destroys its queues, frees its memory and ends without work in flight",
     "kfd_process.c kfd_process_notifier_release(): the driver cleans up what is left",
@@ -61,9 +64,9 @@ inline constexpr Check kEventForever{"AMD-EVT-004",
     "somebody is left who can signal an event that is waited for without end",
     "kfd_events.c kfd_wait_on_events(): waits until a signal ends the process"};
 
-inline constexpr std::array<const Check*, 16> kKfdChecks = {
+inline constexpr std::array<const Check*, 17> kKfdChecks = {
     &kVmAccess, &kVmAlloc, &kVmMap, &kVmFreeMapped, &kVmFreeInUse, &kProcess, &kQueueArguments,
-    &kQueueBuffers, &kQueueSizes, &kQueueLife, &kDoorbell, &kQueueLeft, &kEventPage, &kEventId,
+    &kQueueBuffers, &kQueueSizes, &kQueueLife, &kDoorbell, &kQueueBusy, &kQueueLeft, &kEventPage, &kEventId,
     &kEventMailbox, &kEventForever};
 // clang-format on
 

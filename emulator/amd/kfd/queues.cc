@@ -249,12 +249,29 @@ int Queues::create(u32 gpu, KfdCreateQueue& arguments) {
   return 0;
 }
 
+// A queue that a fault stopped, or the client, may have anything left.
+void Queues::judge_end(const Queue& queue) const {
+  const QueueDescription& description = queue.description;
+  if (description.percentage == 0) return;
+  const AddressSpace& space = devices_[queue.gpu]->space;
+  auto load = [&](u64 va) {
+    u8* host = va % 8 ? nullptr : space.at(va, 8, false);
+    return host ? std::atomic_ref(*reinterpret_cast<u64*>(host)).load() : 0;
+  };
+  u64 read = load(description.read_pointer), written = load(description.write_pointer);
+  if (read != written)
+    checks_.report(kQueueBusy, fmt::format("queue {} of GPU {} is destroyed with {:#x} read of "
+                                           "{:#x} written",
+                                           queue.id, queue.gpu, read, written));
+}
+
 int Queues::destroy(u32 id) {
   Lock lock(mutex_);
   auto found = queues_.find(id);
   if (found == queues_.end())
     return refuse(kQueueLife, EINVAL, fmt::format("queue {} to destroy does not exist", id));
   Queue& queue = *found->second;
+  judge_end(queue);
   bells_[queue.gpu]->queue[queue.doorbell].store(-1, std::memory_order_release);
   Result<void> removed = devices_[queue.gpu]->engine->remove_queue(queue.engine_id);
   CHECK(removed.has_value(), "queue {}: {}", id, removed.error().message);

@@ -70,6 +70,7 @@ class Queues {
   int choose_sdma(Queue& queue, const ::doorbell::amd::hw::KfdCreateQueue& arguments);
   int choose_doorbell(Queue& queue) const;
   void release(Queue& queue);
+  void judge_end(const Queue& queue) const;
 
   std::span<const std::unique_ptr<Device>> devices_;
   Buffers& buffers_;

@@ -117,7 +117,14 @@ class Emu(unittest.TestCase):
         self.assertIn("gfx_target_version 100300", done.stdout)
         self.assertEqual(done.stdout.splitlines()[-1], "1")
 
+    def test_rules_are_listed(self):
+        lines = self.emu("--rules").stdout.splitlines()
+        self.assertGreater(len(lines), 60)
+        self.assertTrue(any(line.startswith("AMD-QUE-006    always   never") for line in lines), "doorbells of nobody")
+        self.assertTrue(all("[" in line for line in lines))
+
     def test_mistakes_are_named(self):
+        self.assertIn("no program", self.emu().stderr)
         done = self.emu("--gpu", "gfx803", "--", "true")
         self.assertEqual(done.returncode, 1)
         self.assertIn("gfx803", done.stderr)

@@ -1,6 +1,9 @@
 // The process's ioctls: version, apertures, clocks, and what comes before ACQUIRE_VM.
 #include <cerrno>
+#include <cstdlib>
+#include <filesystem>
 
+#include "emulator/amd/all_checks.h"
 #include "tests/emulator/amd/kfd/client.h"
 
 namespace doorbell::emulator::amd::testing {
@@ -110,12 +113,23 @@ TEST(Machine, TellsWhatAProcessLeft) {
                       "warn AMD-QUE-005: the process ends with 0 queues and 1 buffers"});
 }
 
-TEST(Checks, HaveNamesOfTheirOwn) {
+TEST(Checks, AreAllInTheListUnderNamesOfTheirOwn) {
   std::set<std::string> ids;
-  for (const Check* check : kKfdChecks) {
+  for (const Check* check : all_checks()) {
     EXPECT_TRUE(ids.insert(check->id).second) << check->id;
     EXPECT_NE(std::string(check->cites), "") << check->id;
   }
+  const char* root = std::getenv("DOORBELL_SOURCE_ROOT");
+  if (!root) GTEST_SKIP() << "no DOORBELL_SOURCE_ROOT";
+  usize defined = 0;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(std::string(root) + "/emulator/amd")) {
+    if (entry.path().extension() != ".h") continue;
+    std::string text = *os::read_text(os::host_files(), entry.path().string());
+    for (usize at = 0; (at = text.find("inline constexpr Check k", at)) != text.npos; ++at)
+      ++defined;
+  }
+  EXPECT_EQ(ids.size(), defined) << "emulator/amd/all_checks.cc";
 }
 
 TEST(Machine, NamesWhatItDoesNotKnow) {

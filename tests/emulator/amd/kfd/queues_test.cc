@@ -58,6 +58,21 @@ TEST_F(QueuesTest, DoorbellsAreTrapped) {
   EXPECT_EQ(checks().count(kDoorbell), 2u) << "the queue is gone";
 }
 
+TEST_F(QueuesTest, AQueueIsDestroyedWhenItHasReadAll) {
+  QueueMemory memory = queue_memory();
+  auto* pointers = reinterpret_cast<u64*>(memory.pointers.mapping.data());
+  pointers[0] = pointers[1] = 64;
+  KfdCreateQueue second = memory.arguments;
+  ASSERT_EQ(call(memory.arguments), 0);
+  ASSERT_EQ(call(second), 0);
+  ASSERT_EQ(call(KfdDestroyQueue{.queue_id = memory.arguments.queue_id}), 0);
+  EXPECT_EQ(checks().count(kQueueBusy), 0u);
+  pointers[0] = 96;
+  ASSERT_EQ(call(KfdDestroyQueue{.queue_id = second.queue_id}), 0) << "and it is gone all the same";
+  EXPECT_EQ(checks().count(kQueueBusy), 1u);
+  EXPECT_NE(checks().reports()[0].message.find("0x40 read of 0x60 written"), std::string::npos);
+}
+
 TEST_F(QueuesTest, EveryQueueHasADoorbellOfItsOwn) {
   QueueMemory memory = queue_memory();
   std::set<u64> doorbells;

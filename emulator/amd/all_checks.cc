@@ -1,0 +1,47 @@
+// The list of rules; a test compares it with the headers that define them.
+#include "emulator/amd/all_checks.h"
+
+#include <vector>
+
+#include "emulator/amd/cp/rules.h"
+#include "emulator/amd/kfd/kfd_checks.h"
+
+namespace doorbell::emulator::amd {
+namespace {
+
+constexpr const Check* kCommandProcessorChecks[] = {&kDoorbellStore,     &kDoorbellWritePointer,
+                                                    &kDoorbellBackwards, &kDoorbellOverrun,
+                                                    &kDoorbellOfNobody,  &kDoorbellUnits,
+                                                    &kPacketCut,         &kPacketSize,
+                                                    &kReservedBits,      &kPredInRing,
+                                                    &kIbMapping,         &kIbNesting,
+                                                    &kIbSdmaSize,        &kIbChanged,
+                                                    &kIbValid,           &kEopBuffer,
+                                                    &kEopEvent,          &kEopSelect,
+                                                    &kEopAlignment,      &kEopOncePerXcc,
+                                                    &kEventIndex,        &kSdmaCount,
+                                                    &kSdmaAlignment,     &kSdmaPoll,
+                                                    &kSdmaOverlap,       &kDispatchEntry,
+                                                    &kDispatchGroup,     &kDispatchRsrc,
+                                                    &kDispatchUserData,  &kDispatchWave,
+                                                    &kDispatchInherited, &kDispatchScratch,
+                                                    &kDispatchEnable,    &kDispatchLds,
+                                                    &kAqlHeader,         &kAqlSetup,
+                                                    &kAqlSegments,       &kArgumentAlignment,
+                                                    &kArgumentMapped,    &kArgumentChanged,
+                                                    &kStaleVector,       &kStaleGl1,
+                                                    &kStaleScalar,       &kStaleInstructions,
+                                                    &kStaleL2,           &kDirtyL2};
+
+}  // namespace
+
+std::span<const Check* const> all_checks() {
+  static const std::vector<const Check*>& all = *new std::vector<const Check*>([] {
+    std::vector<const Check*> list(kKfdChecks.begin(), kKfdChecks.end());
+    list.insert(list.end(), std::begin(kCommandProcessorChecks), std::end(kCommandProcessorChecks));
+    return list;
+  }());
+  return all;
+}
+
+}  // namespace doorbell::emulator::amd
