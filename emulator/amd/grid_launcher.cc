@@ -22,8 +22,7 @@ class LaunchedGrid final : public RunningGrid {
   GridState run(u64 budget) override {
     stop_ = grid_.run(budget);
     switch (stop_.kind) {
-      case GridStop::Kind::Running:
-        return stop_.waiting ? GridState::Waiting : GridState::Running;
+      case GridStop::Kind::Running: return stop_.waiting ? GridState::Waiting : GridState::Running;
       case GridStop::Kind::Done: return GridState::Done;
       default: return GridState::Failed;
     }
@@ -77,6 +76,7 @@ std::unique_ptr<RunningGrid> GridLauncher::launch(const Dispatch& dispatch, Cach
   }
   code_->begin_dispatch();
   GridOptions options{.poison = options_.poison};
+  if (caches) options.compute_units = caches->shape().units;
   if (options_.seed) options.seed = hash_combine(options_.seed, ++launches_) | 1;
   std::unique_ptr<AdversarialMemory> own;
   if (caches) {

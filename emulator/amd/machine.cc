@@ -4,6 +4,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <random>
 
 #include <fmt/format.h>
 
@@ -83,7 +84,7 @@ class LockstepClock final : public os::Clock {
   }
   void relax(u32) override {
     now_ += 1000;
-    machine_.run_until_idle();
+    machine_.run_some();
   }
 
  private:
@@ -106,7 +107,9 @@ class HostClock final : public os::Clock {
 
 struct Machine::State {
   explicit State(MachineOptions given)
-      : options(std::move(given)), trace(options.trace, options.trace_format) {}
+      : options(std::move(given)),
+        trace(options.trace, options.trace_format),
+        random(options.seed) {}
 
   MachineOptions options;
   Checks checks{Level::Error};
@@ -115,6 +118,7 @@ struct Machine::State {
   std::unique_ptr<Kfd> kfd;
   std::vector<std::unique_ptr<GpuEngine>> engines;  // go before the Kfd that they interrupt
   std::mutex moving;                                // lockstep: one mover at a time
+  std::mt19937_64 random;                           // of who moves; under moving
 };
 
 Result<const Node*> require_node(std::string_view name) {
@@ -151,7 +155,7 @@ Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
   for (const auto& device : parts.kfd->devices()) {
     parts.engines.push_back(std::make_unique<GpuEngine>(
         *find_chip(device->slot.node->name), *parts.kfd, device->slot.index, parts.options,
-        [m = machine.get()] { m->run_until_idle(); }));
+        [m = machine.get()] { m->run_some(); }));
     device->engine = parts.engines.back().get();
   }
   if (parts.options.lockstep)
@@ -184,6 +188,21 @@ Checks& Machine::checks() { return state_->checks; }
 Kfd& Machine::kfd() { return *state_->kfd; }
 
 // Whoever comes while another moves the machine, or from within an interrupt, leaves it to them.
+bool Machine::run_some() {
+  if (!state_->options.adversarial) return run_until_idle();
+  std::unique_lock lock(state_->moving, std::try_to_lock);
+  if (!lock) return false;
+  // Mostly a little; now and then nothing at all, or far.
+  constexpr u64 kMost[] = {0, 4, 32, 256, 4096};
+  u64 most = kMost[state_->random() % std::size(kMost)];
+  bool moved = false;
+  for (u64 turns = most == 0 ? 0 : state_->random() % most; turns > 0; --turns) {
+    const auto& engine = state_->engines[state_->random() % state_->engines.size()];
+    moved |= engine->gpu().run_once();
+  }
+  return moved;
+}
+
 bool Machine::run_until_idle() {
   std::unique_lock lock(state_->moving, std::try_to_lock);
   if (!lock) return false;

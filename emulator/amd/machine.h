@@ -52,6 +52,9 @@ class Machine {
   Kfd& kfd();
   // Lockstep: until no queue of any GPU can go on. True if any moved.
   bool run_until_idle();
+  // Lockstep: until idle; in adversarial mode only as far as the seed says, so that the host may be
+  // ahead of the GPUs, and they of each other. True if any moved.
+  bool run_some();
 
  private:
   struct State;

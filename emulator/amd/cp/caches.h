@@ -33,8 +33,10 @@ namespace doorbell::emulator::amd {
 
 struct CacheShape {
   u32 xccs = 1;
-  u32 units = 8;            // of each XCC
-  u32 units_per_array = 4;  // that share a GL1
+  // Few, so that a kernel often meets the lines of the one before; two of each, so that it often
+  // does not.
+  u32 units = 4;            // of each XCC
+  u32 units_per_array = 2;  // that share a GL1
   bool gl1 = true;
   // gfx9's SDMA is no client of the L2 (it sits on the other memory hub); that of gfx10 and gfx11
   // reads through it without filling it, and its writes go past and take the line along

@@ -46,11 +46,21 @@ Step ComputeQueue::run_pipeline() {
   return Step::Moved;
 }
 
-// Fast: what is in flight first, so that the least memory is live. Adversarial: by chance either,
-// so that the command processor may be far ahead of the waves, or right behind them.
+// Who goes first: fast, what is in flight, so that the least memory is live. Adversarial, for a
+// while the waves, for a while the command processor, which may get far ahead of them, for a while
+// either by chance.
+bool ComputeQueue::processor_first() {
+  if (!gpu_.adversarial) return false;
+  if (phase_left_-- == 0) {
+    constexpr u32 kLongest = 128;
+    phase_ = static_cast<Phase>(gpu_.random() % 3);
+    phase_left_ = static_cast<u32>(gpu_.random() % kLongest);
+  }
+  return phase_ == Phase::Processor || (phase_ == Phase::Either && gpu_.chance(2));
+}
+
 Step ComputeQueue::advance() {
-  bool processor_first = gpu_.adversarial && gpu_.chance(2);
-  if (!processor_first && !pipeline_.empty()) {
+  if (!processor_first() && !pipeline_.empty()) {
     Step step = run_pipeline();
     if (step == Step::Moved || step == Step::Stopped) return step;
   }

@@ -91,6 +91,7 @@ class ComputeQueue : public Queue {
 
   Step advance_frame();
   Step run_pipeline();
+  bool processor_first();
   Outcome pass_hook(unsigned depth);
 
   template <class Packet>
@@ -128,6 +129,9 @@ class ComputeQueue : public Queue {
   bool check_release(const Release& release);
 
   std::vector<Frame> frames_;
+  enum class Phase : u8 { Waves, Processor, Either };
+  Phase phase_ = Phase::Either;
+  u32 phase_left_ = 0;
   bool pending_ = false;  // words_ waits to be executed again
   // An entry without a descriptor in the mappings of that generation.
   struct DescriptorPlace {

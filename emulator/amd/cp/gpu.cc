@@ -117,6 +117,8 @@ class Gpu::Impl {
     if (caches_) caches_->forget(start, end);
   }
 
+  bool run_once() { return pass().moved; }
+
   bool run_until_idle() {
     bool moved = false, again = true;
     while (again) {
@@ -252,6 +254,7 @@ Result<void> Gpu::update_queue(QueueId id, const QueueDescription& description) 
 }
 void Gpu::ring(QueueId id, u64 value, unsigned bytes) { impl_->ring(id, value, bytes); }
 void Gpu::poke() { impl_->wake(); }
+bool Gpu::run_once() { return impl_->run_once(); }
 bool Gpu::run_until_idle() { return impl_->run_until_idle(); }
 void Gpu::unmapped(u64 start, u64 end) { impl_->unmapped(start, end); }
 Caches* Gpu::caches() { return impl_->caches(); }

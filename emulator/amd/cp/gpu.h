@@ -66,6 +66,8 @@ class Gpu {
   // Lockstep: goes on until every queue is empty, stopped, or waits for somebody else. True if any
   // of them moved.
   bool run_until_idle();
+  // Lockstep: every queue has one turn.
+  bool run_once();
 
   // [start, end) is mapped no more. Returns when no access to the old mapping is under way, and no
   // cache holds anything of it.

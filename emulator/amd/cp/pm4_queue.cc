@@ -48,8 +48,10 @@ Step Pm4Queue::advance_ring() {
   if (auto fault = fetch(read_, words_)) return stop(std::move(*fault));
   mask_ = gpu_.xcc_mask();
   packet_end_ = read_ + words;
-  // What is fetched may be overwritten: the processor need not have executed it.
-  if (gpu_.adversarial) report_read(packet_end_);
+  if (gpu_.adversarial) {
+    free_up_to(packet_end_);
+    report_read(packet_end_);
+  }
   return run_packet(0);
 }
 

@@ -78,8 +78,10 @@ class Queue {
   u64 read_ = 0;
   void read_up_to(u64 read) {
     read_ = read;
-    read_shared_.store(read, std::memory_order_release);
+    free_up_to(read);
   }
+  // What is fetched may be overwritten, executed or not.
+  void free_up_to(u64 fetched) { read_shared_.store(fetched, std::memory_order_release); }
   // Where it is, for reports.
   struct Place {
     const char* what = nullptr;  // "ring word {}", "IB {1:#x} word {0}"; a literal
@@ -94,7 +96,7 @@ class Queue {
   void break_doorbell(const Check& check, std::string message);
 
   std::atomic<u64> announced_{0};
-  std::atomic<u64> read_shared_{0};  // read_, for announce()
+  std::atomic<u64> read_shared_{0};  // read_ or a little ahead, for announce()
   std::atomic<bool> broken_doorbell_{false};
   std::mutex broken_mutex_;  // broken_why_
   std::string broken_why_;

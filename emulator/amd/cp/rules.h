@@ -115,7 +115,7 @@ inline constexpr Check kDispatchWave{
     "LLVM AMDGPUUsage ENABLE_WAVEFRONT_SIZE32; gc_11_0_0_sh_mask.h COMPUTE_DISPATCH_INITIATOR"};
 inline constexpr Check kDispatchInherited{
     "AMD-DISP-006", "program, resources and group size were written before the first dispatch",
-    "the queue's registers start undefined: linux kfd_mqd_manager_v11.c init_mqd"};
+    "the queue's registers start as zeros: linux kfd_mqd_manager_v11.c init_mqd"};
 inline constexpr Check kDispatchScratch{
     "AMD-DISP-007", "a kernel with private memory has a scratch ring that covers it",
     "COMPUTE_TMPRING_SIZE WAVESIZE, WAVES; ROCr amd_aql_queue.cpp FillComputeTmpRingSize"};

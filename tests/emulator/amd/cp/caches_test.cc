@@ -144,7 +144,7 @@ TEST_F(CachesTest, StoresStayInTheL2UntilTheyAreWrittenBack) {
   auto k = kernel();
   store(*k, kVram + 8, 7);
   EXPECT_EQ(cell(8), 0u);
-  EXPECT_EQ(load(*kernel(5), kVram + 8), 7u);  // another unit of the same L2
+  EXPECT_EQ(load(*kernel(3), kVram + 8), 7u);  // another unit of the same L2
   acquire(kGl2Inv);                            // loses nothing that is dirty
   EXPECT_EQ(cell(8), 0u);
   // RELEASE_MEM with GL2_WB 21 and SEQ 22
@@ -209,7 +209,7 @@ TEST_F(CachesTest, CopiesIntoCachedMemoryNeedAnInvalidate) {
     poke<u64>(kWritePointer, 28);
     gpu_->ring(queue_, 28);
     gpu_->run_until_idle();
-    EXPECT_EQ(load(*kernel(7), kVram), served ? 2u : 1u);
+    EXPECT_EQ(load(*kernel(3), kVram), served ? 2u : 1u);
     EXPECT_EQ(count("AMD-CACHE-005"), served ? 0u : 1u);
   }
 }
@@ -229,7 +229,7 @@ TEST_F(CachesTest, InstructionsReachAsFarAsTheirBitsSay) {
   for (const auto& test : kCases) {
     open_adversarial(test.generation);
     cell(0) = 1;
-    auto a = kernel(0), b = kernel(7);  // of another array
+    auto a = kernel(0), b = kernel(3);  // of another array
     EXPECT_EQ(load(*a, kVram), 1u);
     store(*b, kVram, 2);
     EXPECT_EQ(load(*a, kVram, test.policy), test.sees ? 2u : 1u)
@@ -239,7 +239,7 @@ TEST_F(CachesTest, InstructionsReachAsFarAsTheirBitsSay) {
 
 TEST_F(CachesTest, AtomicsMeetInTheL2) {
   open_adversarial(hw::Generation::Gfx11);
-  auto a = kernel(0), b = kernel(7);
+  auto a = kernel(0), b = kernel(3);
   EXPECT_EQ(load(*a, kVram), 0u);
   u64 before = 0;
   auto add = [](u64 old, u64 operand, u64) { return old + operand; };
@@ -258,7 +258,7 @@ TEST_F(CachesTest, InstructionsOnCachesActOnTheirOwnUnit) {
   auto a = kernel(0), b = kernel(1);
   EXPECT_EQ(load(*a, kVram), 0u);
   EXPECT_EQ(load(*b, kVram), 0u);
-  store(*kernel(7), kVram, 9);
+  store(*kernel(3), kVram, 9);
   a->cache(CacheOperation::Gl0Invalidate, 0);
   EXPECT_EQ(load(*a, kVram), 0u);  // GL1 still has it
   a->cache(CacheOperation::Gl0Invalidate, 0);

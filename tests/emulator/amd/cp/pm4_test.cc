@@ -338,6 +338,7 @@ TEST_F(Pm4Test, SameSeedSameCourse) {
     open({.generation = hw::Generation::Gfx11, .adversarial = true, .seed = 17}, QueueKind::Pm4);
     put_ = 0;
     std::string course;
+    poke<u32>(kData, 0);
     launcher_.slices = 20;
     launcher_.effect = [&] { course += std::to_string(peek<u32>(kData)) + " "; };
     for (u32 i = 0; i < 5; ++i)
