@@ -8,6 +8,7 @@
 
 #include "base/os/host.h"
 #include "drivers/amd/device.h"
+#include "emulator/amd/kfd/kfd.h"
 #include "emulator/amd/machine.h"
 #include "runtime/device_table.h"
 
@@ -129,6 +130,12 @@ Result<std::unique_ptr<core::Device>> AmdBackend::open(core::DeviceSpec spec) {
   } else if (spec.iface == "EMUKFD") {
     TRY(kfd, state.open_emulated());
     options.clock = state.clock.get();
+    options.explain = [machine = state.machine.get()](u32 gpu_id) {
+      return machine->kfd().last_fault(gpu_id);
+    };
+    // What takes a GPU a moment takes it minutes.
+    constexpr u64 kHour_ns = 3'600'000'000'000;
+    options.timeout_ns = kHour_ns;
   } else {
     return fail(ErrorKind::Unsupported, "AMD's interface {} is {}", spec.iface, kNotBuilt);
   }

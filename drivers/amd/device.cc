@@ -67,6 +67,7 @@ AmdDevice::AmdDevice(core::DeviceSpec spec, std::shared_ptr<Kfd> kfd, KfdGpu& gp
       caps_(caps),
       clock_(options.clock != nullptr ? *options.clock : os::host_clock()),
       log_packets_(options.log_packets),
+      explain_(options.explain),
       queue_memory_(gpu),
       code_(gpu),
       scratch_(gpu, caps),
@@ -204,7 +205,12 @@ void AmdDevice::on_hw_exception(const hw::KfdHwException& exception) {
            exception.memory_lost != 0 ? ", and its memory is lost" : ""));
 }
 
-void AmdDevice::die(const Error& why) {
+void AmdDevice::die(Error why) {
+  for (AmdQueue* queue : {compute_.get(), copy_.get()})
+    if (queue != nullptr && !queue->idle()) why.message += "; " + queue->busy_with();
+  if (explain_)
+    if (const std::string more = explain_(gpu_.id()); !more.empty())
+      why.message += "; the emulator: " + more;
   compute_->die(why);
   if (copy_ != nullptr) copy_->die(why);
 }

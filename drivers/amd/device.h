@@ -5,6 +5,7 @@
 // Thread safety: all functions may be called from any thread.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -32,6 +33,8 @@ struct Options {
   u64 timeout_ns = hcq::HardwareQueue::kTimeout_ns;
   os::Clock* clock = nullptr;  // null: the host's
   bool log_packets = false;    // what is submitted goes to the log
+  // What the door knows of a GPU that died, by its id, beyond what a kernel tells; null: nothing.
+  std::function<std::string(u32 gpu_id)> explain;
 };
 
 class AmdDevice final : public hcq::Device, private KfdEvents::Listener {
@@ -77,13 +80,14 @@ class AmdDevice final : public hcq::Device, private KfdEvents::Listener {
   Result<void> start(const Options& options);
   void on_memory_exception(const hw::KfdMemoryException& exception) override;
   void on_hw_exception(const hw::KfdHwException& exception) override;
-  void die(const Error& why);
+  void die(Error why);
 
   const std::shared_ptr<Kfd> kfd_;
   KfdGpu& gpu_;  // kfd_'s
   const Caps& caps_;
   os::Clock& clock_;
   const bool log_packets_;
+  const std::function<std::string(u32)> explain_;
   u64 base_ticks_ = 0, base_ns_ = 0;  // the same moment
   QueueMemory queue_memory_;
   CodeHeap code_;

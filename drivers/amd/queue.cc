@@ -163,17 +163,33 @@ void AmdQueue::note_launch(hcq::Position position, const std::string& name) {
   launched.position.store(position, std::memory_order_release);
 }
 
-std::string AmdQueue::running() {
-  const std::string* oldest = nullptr;
-  hcq::Position position = 0;
+const std::string* AmdQueue::first_kernel(hcq::Position* position) const {
+  const std::string* first = nullptr;
   for (const Launched& launched : launches_) {
     const hcq::Position at = launched.position.load(std::memory_order_acquire);
-    if (at == 0 || done(at) || (oldest != nullptr && at > position)) continue;
-    oldest = launched.name.load(std::memory_order_relaxed);
-    position = at;
+    if (at == 0 || done(at) || (first != nullptr && at > *position)) continue;
+    first = launched.name.load(std::memory_order_relaxed);
+    *position = at;
   }
-  std::string text = oldest == nullptr ? std::string()
-                                       : fmt::format("kernel {} of position {}", *oldest, position);
+  return first;
+}
+
+std::string AmdQueue::busy_with() {
+  hcq::Position position = 0;
+  const std::string* kernel = first_kernel(&position);
+  const std::string what = kernel == nullptr ? "" : fmt::format(", kernel {}", *kernel);
+  const hcq::Position last = timeline().last();
+  const hcq::Timeline::Place place = timeline().where(last);
+  const u64 left = place.value - std::min(place.value, place.signal.value());
+  return fmt::format("{} at position {} of {}{}", title(), last - left + 1, last, what);
+}
+
+std::string AmdQueue::running() {
+  hcq::Position position = 0;
+  const std::string* kernel = first_kernel(&position);
+  const std::string text = kernel == nullptr
+                               ? std::string("something")
+                               : fmt::format("kernel {} of position {}", *kernel, position);
   return text + describe_hang(*hardware_, device_.code());
 }
 

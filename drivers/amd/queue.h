@@ -28,6 +28,8 @@ class AmdQueue : public hcq::HardwareQueue {
   void die(const Error& why);
   // The kernel of a launch that ended at `position`; the name lives as long as the device.
   void note_launch(hcq::Position position, const std::string& name);
+  // "AMD compute queue at position 3 of 8, kernel r_16": where it stands, for messages.
+  std::string busy_with();
   const KfdQueue& hardware() const { return *hardware_; }
 
  protected:
@@ -80,6 +82,8 @@ class AmdQueue : public hcq::HardwareQueue {
     std::atomic<const std::string*> name{nullptr};
   };
   static constexpr usize kRemembered = 64;
+  // The first launch that is not done, as far as it is remembered.
+  const std::string* first_kernel(hcq::Position* position) const;
   std::array<Launched, kRemembered> launches_;
 };
 

@@ -43,6 +43,7 @@ class Kfd::GpuInterrupts final : public Interrupts {
                            : "",
         fault.what, device.space.describe(fault.va));
     write("fault", fault.queue, message);
+    keep(message);
     kfd_.checks().report(kVmAccess, std::move(message));
     kfd_.queues_->evict(gpu_);
     kfd_.events_->memory_exception({.gpu_id = device.slot.gpu_id(),
@@ -57,13 +58,20 @@ class Kfd::GpuInterrupts final : public Interrupts {
   // [kfd_events.c kfd_signal_reset_event()]
   void hw_exception(const HwException& exception) override {
     Device& device = *kfd_.devices_[gpu_];
-    write("fault", exception.queue,
-          fmt::format("queue {} stopped: {}", queue_name(exception.queue), exception.what));
+    const std::string message =
+        fmt::format("queue {} stopped: {}", queue_name(exception.queue), exception.what);
+    write("fault", exception.queue, message);
+    keep(message);
     kfd_.queues_->evict(gpu_);
     kfd_.events_->hardware_exception({.gpu_id = device.slot.gpu_id(), .memory_lost = true});
   }
 
  private:
+  void keep(std::string message) {
+    std::lock_guard lock(kfd_.faults_mutex_);
+    kfd_.faults_[gpu_] = std::move(message);
+  }
+
   std::string queue_name(QueueId id) const {
     u32 number = kfd_.queues_->id_of(gpu_, id);
     return number == ~u32{0} ? "?" : std::to_string(number);
@@ -82,7 +90,13 @@ class Kfd::GpuInterrupts final : public Interrupts {
   u32 gpu_;
 };
 
-Kfd::Kfd(KfdOptions options) : options_(std::move(options)) {}
+Kfd::Kfd(KfdOptions options) : options_(std::move(options)), faults_(options_.nodes.size()) {}
+
+std::string Kfd::last_fault(u32 gpu_id) const {
+  const int gpu = gpu_index(gpu_id);
+  std::lock_guard lock(faults_mutex_);
+  return gpu < 0 ? std::string() : faults_[static_cast<usize>(gpu)];
+}
 
 Result<std::unique_ptr<Kfd>> Kfd::create(KfdOptions options) {
   CHECK(options.checks, "a machine has checks");

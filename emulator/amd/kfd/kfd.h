@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -51,6 +52,8 @@ class Kfd {
 
   // For the engine of each GPU.
   Interrupts& interrupts(u32 gpu);
+  // What stopped the GPU last, in more words than the kernel has for it; empty: nothing did.
+  std::string last_fault(u32 gpu_id) const;
 
   // Which device this descriptor is a node of: a GPU's index, kKfdNode, or kNoNode.
   static constexpr int kKfdNode = -1, kNoNode = -2;
@@ -76,6 +79,8 @@ class Kfd {
   std::vector<std::unique_ptr<GpuInterrupts>> interrupts_;
   std::vector<u64> inodes_;  // of each GPU's memory, then of the doorbells
   std::atomic<u64> ioctls_{0};
+  mutable std::mutex faults_mutex_;  // guards faults_
+  std::vector<std::string> faults_;  // by GPU
 };
 
 }  // namespace doorbell::emulator::amd

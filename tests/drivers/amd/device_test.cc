@@ -238,7 +238,7 @@ TEST_F(DeviceTest, DiesOfAMemoryFaultAndSaysWhere) {
   EXPECT_EQ(waited.error().device, "AMD");
   EXPECT_EQ(waited.error().message,
             fmt::format("AMD: memory fault at {:#x}, 16 bytes behind the end of a buffer ({:#x}, "
-                        "4096 bytes): no page is there",
+                        "4096 bytes): no page is there; AMD compute queue at position 1 of 1",
                         buffer->memory().address + 4112, buffer->memory().address));
   // And takes nothing any more.
   EXPECT_FALSE(amd.compute_queue().submit(*commands));
