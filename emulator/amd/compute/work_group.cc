@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/util/check.h"
@@ -36,7 +37,7 @@ void WorkGroup::start(const Dispatch& dispatch, const Resources& resources, cons
     lds_capacity_ = dispatch.lds_bytes;
   }
   lds_bytes_ = dispatch.lds_bytes;
-  if (poison_seed != 0) poison(poison_seed);
+  if (poison_seed != 0) poison(dispatch, memory, poison_seed);
   for (usize i = 0; i < count_; ++i) {
     Member& member = members_[i];
     member.state = State::Ready;
@@ -55,12 +56,25 @@ void WorkGroup::start(const Dispatch& dispatch, const Resources& resources, cons
   }
 }
 
-void WorkGroup::poison(u64 seed) {
+void WorkGroup::poison(const Dispatch& dispatch, Memory& memory, u64 seed) {
+  // Of scratch only the start: that is where small arrays and spilled registers are.
+  constexpr u32 kScratchBytes = 8192;
   Random random(seed + place_.number);
   for (usize i = 0; i < count_; ++i) {
     Wave& wave = *members_[i].wave;
     fill_random(wave.v, usize{wave.chip->vgprs} * wave.lanes, random);
     fill_random(wave.s.data(), kVccHi + 1, random);
+    wave.s[kM0] = static_cast<u32>(random.next());
+    // Where the dispatch does not say where scratch is, only the kernel knows.
+    if (dispatch.scratch_base == 0) continue;
+    const u32 bytes = std::min(dispatch.scratch_wave_bytes, kScratchBytes);
+    const u64 slot =
+        dispatch.scratch_base + (place_.scratch_slot + i) * dispatch.scratch_wave_bytes;
+    u32 words[16];
+    for (u32 at = 0; at + sizeof words <= bytes; at += sizeof words) {
+      fill_random(words, std::size(words), random);
+      if (!memory.store(slot + at, sizeof words, words, 0)) break;  // the kernel will find out
+    }
   }
   fill_random(reinterpret_cast<u32*>(lds_.get()), lds_bytes_ / 4, random);
 }

@@ -57,7 +57,7 @@ class WorkGroup {
 
  private:
   void release();
-  void poison(u64 seed);
+  void poison(const Dispatch& dispatch, Memory& memory, u64 seed);
 
   const Chip* chip_;
   u32 lanes_;

@@ -40,5 +40,35 @@ TEST(Grid, StopsAtRegistersThatTheKernelWasNotGiven) {
   }
 }
 
+// Uninitialised registers, LDS and scratch hold noise, which a seed repeats.
+TEST(Grid, PoisonsWhatALaunchLeavesUndefined) {
+  TestGpu gpu("gfx1100");
+  TestKernel kernel = gpu.assemble(R"(
+    s_load_b64 s[0:1], s[0:1], 0x0
+    v_mov_b32 v1, 0
+    ds_load_b32 v2, v1 offset:16
+    scratch_load_b32 v3, off, off offset:4
+    v_mov_b32 v4, s20
+    s_waitcnt vmcnt(0) lgkmcnt(0)
+    global_store_b128 v1, v[2:5], s[0:1]
+    s_endpgm
+  )",
+                                   {.vgprs = 8, .lds_bytes = 64, .scratch_bytes = 16});
+  const u64 out = gpu.allocate(16);
+  const auto run = [&](u64 seed) {
+    const GridOptions options{.seed = seed, .poison = true};
+    GridStop stop =
+        gpu.launch(kernel, {.group_size = {1, 1, 1}, .options = options}, Arguments().add(out));
+    EXPECT_EQ(stop.kind, GridStop::Kind::Done) << stop.what;
+    return gpu.read<u32>(out, 4);
+  };
+  const std::vector<u32> first = run(1), again = run(1), other = run(2);
+  EXPECT_EQ(first, again);
+  for (u32 i = 0; i < 4; ++i) {
+    EXPECT_NE(first[i], 0u) << i;
+    EXPECT_NE(first[i], other[i]) << i;
+  }
+}
+
 }  // namespace
 }  // namespace doorbell::emulator::amd

@@ -197,7 +197,8 @@ TEST_P(Kernel, KeepsScratchOfWavesApart) {
   const u64 out = gpu.allocate(256 * 4);
   for (u64 seed : {0, 5}) {
     std::memset(gpu.host(out), 0, 256 * 4);
-    expect_done(gpu.launch(kernel, {.group_size = {256, 1, 1}, .options = {.seed = seed}},
+    const GridOptions options{.seed = seed, .poison = seed != 0};
+    expect_done(gpu.launch(kernel, {.group_size = {256, 1, 1}, .options = options},
                            Arguments().add(out).add(u32{40})));
     const std::vector<u32> values = gpu.read<u32>(out, 256);
     for (u32 lane = 0; lane < 256; ++lane) {

@@ -117,6 +117,16 @@ const Case kMfma[] = {
      [](u32 block, u32 i, u32 j) { return At{16 * (i % 4) + 4 * block + j, 0}; }},
 };
 
+const Case kMfma950[] = {
+    {"v_mfma_f32_32x32x16_f16", 32, 16, 1, F16, F16, F32, input<32, 8>, rows_32},
+    {"v_mfma_f32_16x16x32_f16", 16, 32, 1, F16, F16, F32, input<16, 8>, rows_16},
+    {"v_mfma_f32_32x32x16_bf16", 32, 16, 1, Bf16, Bf16, F32, input<32, 8>, rows_32},
+    {"v_mfma_f32_16x16x32_bf16", 16, 32, 1, Bf16, Bf16, F32, input<16, 8>, rows_16},
+    {"v_mfma_i32_32x32x32_i8", 32, 32, 1, I8, I8, I32, input<32, 16>, rows_32},
+    {"v_mfma_i32_16x16x64_i8", 16, 64, 1, I8, I8, I32, input<16, 16>, rows_16},
+    {"v_mfma_f32_16x16x32_fp8_bf8", 16, 32, 1, Fp8, Bf8, F32, input<16, 8>, rows_16},
+};
+
 const char* const kSigned = " neg_lo:[1,1,0]";
 const Case kWmma11Wave32[] = {
     {"v_wmma_f32_16x16x16_f16", 16, 16, 1, F16, F16, F32, input<0, 16>,
@@ -279,6 +289,7 @@ void run_all(const char* chip, u32 lanes, const Case (&cases)[n]) {
 }
 
 TEST(Matrix, Mfma) { run_all("gfx942", 64, kMfma); }
+TEST(Matrix, MfmaOfGfx950) { run_all("gfx950", 64, kMfma950); }
 TEST(Matrix, WmmaOfGfx11InWavesOf32) { run_all("gfx1100", 32, kWmma11Wave32); }
 TEST(Matrix, WmmaOfGfx11InWavesOf64) { run_all("gfx1100", 64, kWmma11Wave64); }
 TEST(Matrix, WmmaOfGfx12InWavesOf32) { run_all("gfx1201", 32, kWmma12Wave32); }
