@@ -53,9 +53,9 @@ Flow div_fmas(Wave& wave, const Operation& op) {
     alignas(64) u32 low[kStep], high[kStep];
     for (u32 i = 0; i < kStep; ++i) {
       const u32 lane = base + i;
-      const f64 sum =
-          std::fma(load_lane<f64>(a, lane), load_lane<f64>(b, lane), load_lane<f64>(c, lane));
-      const u64 bits = std::bit_cast<u64>(vcc >> lane & 1 ? sum * 0x1p64 : sum);
+      const f64 addend = load_lane<f64>(c, lane);
+      const f64 sum = std::fma(load_lane<f64>(a, lane), load_lane<f64>(b, lane), addend);
+      const u64 bits = std::bit_cast<u64>(vcc >> lane & 1 ? sum * div_unscale(addend) : sum);
       low[i] = static_cast<u32>(bits);
       high[i] = static_cast<u32>(bits >> 32);
     }

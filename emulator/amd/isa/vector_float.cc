@@ -140,9 +140,14 @@ Flow div_fmas(Wave& wave, const Operation& op) {
     alignas(64) u32 out[kStep];
     for (u32 i = 0; i < kStep; ++i) {
       const u32 lane = base + i;
-      const f32 sum =
-          std::fma(load_lane<f32>(a, lane), load_lane<f32>(b, lane), load_lane<f32>(c, lane));
-      out[i] = std::bit_cast<u32>(vcc >> lane & 1 ? sum * 0x1p32f : sum);
+      const f32 addend = load_lane<f32>(c, lane);
+      f32 sum = std::fma(load_lane<f32>(a, lane), load_lane<f32>(b, lane), addend);
+      if (vcc >> lane & 1) {
+        // In double, so that a denormal quotient is rounded once.
+        const f64 product = f64{load_lane<f32>(a, lane)} * load_lane<f32>(b, lane);
+        sum = static_cast<f32>((product + addend) * div_unscale(addend));
+      }
+      out[i] = std::bit_cast<u32>(sum);
     }
     store_result(wave, op, Type::F32, out, nullptr, base, static_cast<u32>(exec >> base));
   }
