@@ -11,9 +11,11 @@
 
 namespace doorbell::amd::hw {
 
-// Adds the fields of the record in `words`, of which there are enough; prefix ends names' parents.
+// Adds the fields of the record in `words`, of which there are enough and which are the packet's
+// from its word `first` on; prefix ends names' parents.
 template <class T>
-void describe_fields(std::span<const u32> words, std::string_view prefix, StreamPacket* packet) {
+void describe_fields(std::span<const u32> words, std::string_view prefix, StreamPacket* packet,
+                     u32 first = 0) {
   const T record = decode<T>(words.template first<T::kWords>());
   T::fields(record, [&](const char* name, Bits bits, const auto& value, Shift = {}) {
     using Value = std::remove_cvref_t<decltype(value)>;
@@ -21,6 +23,7 @@ void describe_fields(std::span<const u32> words, std::string_view prefix, Stream
     field.name = std::string(prefix) + name;
     field.value = static_cast<u64>(value);
     field.is_flag = std::is_same_v<Value, bool> && bits.width() == 1;
+    field.place = Bits{bits.hi + first * 32u, bits.lo + first * 32u};
     if constexpr (requires { static_cast<std::string_view>(name_of(value)); })
       field.enumerator = name_of(value);
     packet->fields.push_back(std::move(field));

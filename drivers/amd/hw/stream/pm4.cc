@@ -49,7 +49,7 @@ void describe_wait(std::span<const u32> words, StreamPacket* packet) {
 
 void describe_dispatch(std::span<const u32> words, StreamPacket* packet) {
   describe_record<DispatchDirect, kAnyPacketBits>(words, packet);
-  describe_fields<DispatchInitiator>(words.subspan(4), "initiator.", packet);
+  describe_fields<DispatchInitiator>(words.subspan(4), "initiator.", packet, 4);
 }
 
 void describe_jump(std::span<const u32> words, StreamPacket* packet) {
@@ -73,23 +73,24 @@ constexpr Row kRows[] = {
     row<ReleaseMem>(Opcode::ReleaseMem, On::Gfx10Up),
 };
 
-// Registers whose single word has parts.
+// Registers whose single word has parts. `first` is that word of the packet.
+using DescribeParts = void (*)(std::span<const u32> words, StreamPacket* packet, u32 first);
 struct RegisterRow {
   const Register* which;
-  std::array<DescribePacket, kGenerations> describe;
+  std::array<DescribeParts, kGenerations> describe;
 };
 
 template <class T, const char* kPrefix>
-void describe_parts(std::span<const u32> words, StreamPacket* packet) {
-  describe_fields<T>(words, kPrefix, packet);
+void describe_parts(std::span<const u32> words, StreamPacket* packet, u32 first) {
+  describe_fields<T>(words, kPrefix, packet, first);
 }
 
 constexpr char kRsrc1[] = "COMPUTE_PGM_RSRC1.", kRsrc2[] = "COMPUTE_PGM_RSRC2.",
                kRsrc3[] = "COMPUTE_PGM_RSRC3.", kTmpring[] = "COMPUTE_TMPRING_SIZE.";
 
 template <class T, const char* kPrefix>
-constexpr std::array<DescribePacket, kGenerations> everywhere_parts() {
-  constexpr DescribePacket kOne = describe_parts<T, kPrefix>;
+constexpr std::array<DescribeParts, kGenerations> everywhere_parts() {
+  constexpr DescribeParts kOne = describe_parts<T, kPrefix>;
   return {kOne, kOne, kOne, kOne};
 }
 
@@ -113,9 +114,11 @@ void describe_registers(Generation generation, u32 first, std::span<const u32> v
     const std::string_view name = register_name(generation, address);
     packet->fields.push_back(
         {name.empty() ? fmt::format("reg_{:#x}", address) : std::string(name), values[i], {}});
+    const u32 at = SetShReg::kWords + static_cast<u32>(i);
+    packet->fields.back().place = word(at);
     for (const RegisterRow& one : kRegisterRows)
       if (one.which->at(generation) == address)
-        one.describe[static_cast<usize>(generation)](values.subspan(i), packet);
+        one.describe[static_cast<usize>(generation)](values.subspan(i), packet, at);
   }
 }
 

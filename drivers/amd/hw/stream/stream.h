@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/bits/bits.h"
 #include "drivers/amd/hw/generation.h"
 
 namespace doorbell::amd::hw {
@@ -22,6 +23,8 @@ struct PacketField {
   u64 value = 0;
   std::string_view enumerator;  // where the value has a name
   bool is_flag = false;         // one bit; text shows it when set
+  // Where it lies in the packet's words.
+  std::optional<Bits> place = std::nullopt;
 };
 
 // A jump into an indirect buffer.

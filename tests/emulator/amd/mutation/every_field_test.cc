@@ -1,0 +1,106 @@
+// The run without mutants is clean, and each mutant of it is caught: by a rule that the emulator
+// saw broken, by an error of the driver (a fault, a hang), or by a wrong result. Those that are not
+// are in survivors.txt, each with the reason, and no other.
+#include <algorithm>
+#include <sstream>
+
+#include <fnmatch.h>
+#include <gtest/gtest.h>
+
+#include "tests/emulator/amd/mutation/field_mutants.h"
+#include "tests/emulator/amd/mutation/workload.h"
+#include "tests/support/golden.h"
+
+namespace doorbell::testing {
+namespace {
+
+struct Survivor {
+  std::string pattern, reason;
+  bool named = false;  // some mutant
+};
+
+std::vector<Survivor> read_survivors() {
+  std::istringstream text(read_source("tests/emulator/amd/mutation/survivors.txt"));
+  std::vector<Survivor> survivors;
+  for (std::string line; std::getline(text, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    const usize bar = line.find(" | ");
+    EXPECT_NE(bar, std::string::npos) << "no reason: " << line;
+    if (bar != std::string::npos) survivors.push_back({line.substr(0, bar), line.substr(bar + 3)});
+  }
+  return survivors;
+}
+
+struct Configuration {
+  const char* chip;
+  amd::hw::Generation generation;
+  bool aql;
+};
+
+std::string name_of(const Configuration& one) {
+  return std::string(one.chip) + (one.aql ? "_aql" : "_pm4");
+}
+
+constexpr Configuration kConfigurations[] = {
+    {"gfx1100", amd::hw::Generation::Gfx11, false}, {"gfx942", amd::hw::Generation::Gfx9, false},
+    {"gfx1030", amd::hw::Generation::Gfx10, false}, {"gfx1201", amd::hw::Generation::Gfx12, false},
+    {"gfx1100", amd::hw::Generation::Gfx11, true},  {"gfx942", amd::hw::Generation::Gfx9, true},
+    {"gfx1030", amd::hw::Generation::Gfx10, true},  {"gfx1201", amd::hw::Generation::Gfx12, true},
+};
+
+TEST(Mutants, TheRunItselfIsClean) {
+  for (const Configuration& one : kConfigurations)
+    for (bool adversarial : {false, true}) {
+      auto code = compile_workload(one.chip);
+      ASSERT_TRUE(code) << to_string(code.error());
+      std::string lines;
+      Workload workload{.chip = one.chip, .aql = one.aql, .adversarial = adversarial};
+      workload.trace = [&](std::string_view line) { lines += line; };
+      const Outcome outcome = run_workload(workload, *code, nullptr);
+      EXPECT_TRUE(outcome.clean())
+          << name_of(one) << (adversarial ? " adversarial: " : ": ") << outcome.why() << "\n"
+          << lines.substr(lines.size() - std::min<usize>(lines.size(), 1500));
+    }
+}
+
+constexpr u64 kSeeds = 12;
+
+TEST(Mutants, AreCaught) {
+  std::vector<Survivor> survivors = read_survivors();
+  const Configuration& one = kConfigurations[0];
+  auto code = compile_workload(one.chip);
+  ASSERT_TRUE(code) << to_string(code.error());
+  Workload workload{.chip = one.chip, .aql = one.aql};
+  Recording recording;
+  ASSERT_TRUE(run_workload(workload, *code, &recording).clean());
+  usize caught = 0;
+  const std::vector<Mutant> mutants = mutants_of(recording.passed(), one.generation);
+  for (const Mutant& mutant : mutants) {
+    const auto names = [&](const Survivor& survivor) {
+      return fnmatch(survivor.pattern.c_str(), mutant.name().c_str(), 0) == 0;
+    };
+    const auto found = std::find_if(survivors.begin(), survivors.end(), names);
+    for (Survivor& survivor : survivors) survivor.named |= names(survivor);
+    // Whether waves are late enough to show a missing wait is a matter of luck.
+    const u64 seeds = mutant.all && found == survivors.end() ? kSeeds : 1;
+    bool survives = true;
+    for (u64 seed = 1; seed <= seeds && survives; ++seed) {
+      Mutation mutation(mutant, one.generation);
+      workload.seed = seed;
+      survives = run_workload(workload, *code, &mutation).clean();
+      EXPECT_TRUE(mutation.happened()) << mutant.name();
+    }
+    caught += survives ? 0 : 1;
+    EXPECT_TRUE(!survives || found != survivors.end())
+        << mutant.name() << ", number " << mutant.at << ", survives";
+  }
+  for (const Survivor& survivor : survivors)
+    EXPECT_TRUE(survivor.named) << "no mutant is called " << survivor.pattern;
+  // So that a workload which does nothing is no success.
+  EXPECT_GT(caught, 120u) << "of " << mutants.size();
+  RecordProperty("mutants", static_cast<int>(mutants.size()));
+  RecordProperty("caught", static_cast<int>(caught));
+}
+
+}  // namespace
+}  // namespace doorbell::testing

@@ -1,0 +1,42 @@
+// What the mutants are tried on: the shipping driver on an emulated GPU in lockstep, doing a little
+// of everything: copies by the copy engine, two kernels (one with local memory and a private
+// array), each launched by itself and in a recorded graph, two rounds with other numbers. A run
+// tells every way in which a mistake can show.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/util/result.h"
+#include "base/util/types.h"
+#include "emulator/amd/cp/packet_hook.h"
+#include "emulator/core/trace.h"
+
+namespace doorbell::testing {
+
+struct Workload {
+  std::string chip = "gfx1100";
+  bool aql = false;
+  bool adversarial = true;
+  u64 seed = 1;
+  emulator::Trace::Sink trace;  // may be null
+};
+
+struct Outcome {
+  std::string error;                // of the driver: a refusal, a fault, a hang; empty: none
+  std::vector<std::string> broken;  // ids of the rules that the emulator saw broken
+  std::string wrong;                // what the results got wrong, or empty
+
+  bool clean() const { return error.empty() && broken.empty() && wrong.empty(); }
+  // "AMD-CP-004", "fault ...", "wrong result ...".
+  std::string why() const;
+};
+
+// Kernels of the workload for a chip; compiled once.
+Result<std::vector<u8>> compile_workload(const std::string& chip);
+
+// `hook` stands before the queues; may be null.
+Outcome run_workload(const Workload& workload, const std::vector<u8>& code,
+                     emulator::amd::PacketHook* hook);
+
+}  // namespace doorbell::testing
