@@ -1,6 +1,7 @@
 // Levels by prefix, counts and reports.
 #include "emulator/core/checks.h"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -49,8 +50,8 @@ Level Checks::level(const Check& check) const {
   return standard_;
 }
 
-Level Checks::report(const Check& check, std::string message) {
-  Level found = level(check);
+Level Checks::report(const Check& check, std::string message, Level at_most) {
+  Level found = std::min(level(check), at_most);
   if (found == Level::Off) return found;
   Report report{&check, found, std::move(message)};
   {

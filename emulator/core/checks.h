@@ -52,8 +52,8 @@ class Checks {
 
   // The rule is broken. Counts, keeps the report, tells the listener; Off does nothing. The caller
   // acts on what comes back: at Error the queue stops or the call fails, even where hardware would
-  // go on.
-  Level report(const Check& check, std::string message);
+  // go on. `at_most` is for what is no fault of the program's.
+  Level report(const Check& check, std::string message, Level at_most = Level::Error);
 
   // Called with each report, from the thread that found it; set before there are other threads.
   void listen(std::function<void(const Report&)> listener) { listener_ = std::move(listener); }

@@ -244,7 +244,10 @@ class Handlers {
     return why;
   }
   int no_gpu(u32 gpu_id) { return refuse(EINVAL, fmt::format("no GPU has id {:#x}", gpu_id)); }
-  int missing(const char* name) { return refuse(EINVAL, fmt::format("{} is not emulated", name)); }
+  int missing(const char* name) {
+    kfd_.checks().report(kNotEmulated, fmt::format("{} is not emulated", name), Level::Warn);
+    return EINVAL;
+  }
 
   // [kfd_bind_process_to_device()]
   int bound(u32 gpu_id, int unbound) {
@@ -351,7 +354,8 @@ int Kfd::ioctl(u32 request, u64 argument) {
   // What the kernel has and we have not is told; what no kernel has is refused as it does.
   constexpr u32 kEnd = 0x27;  // AMDKFD_COMMAND_END
   if (!found && (request & 0xff) < kEnd)
-    checks().report(kProcess, fmt::format("ioctl {:#x} of /dev/kfd is not emulated", request));
+    checks().report(kNotEmulated, fmt::format("ioctl {:#x} of /dev/kfd is not emulated", request),
+                    Level::Warn);
   return why;
 }
 

@@ -28,6 +28,9 @@ inline constexpr Check kVmFreeInUse{"AMD-VM-005",
 inline constexpr Check kProcess{"AMD-KFD-001",
     "an ioctl is one that the driver has, on a GPU that exists and whose VM was acquired",
     "kfd_chardev.c kfd_ioctl(), kfd_process.c kfd_bind_process_to_device()"};
+inline constexpr Check kNotEmulated{"AMD-KFD-002",
+    "a program asks for nothing that only the real driver has: a warning at most",
+    "docs/emulator.md \"What differs\""};
 inline constexpr Check kQueueArguments{"AMD-QUE-001",
     "percentage, priority, type and a ring that is a power of two",
     "kfd_chardev.c set_queue_properties_from_user()"};
@@ -64,9 +67,11 @@ inline constexpr Check kEventForever{"AMD-EVT-004",
     "somebody is left who can signal an event that is waited for without end",
     "kfd_events.c kfd_wait_on_events(): waits until a signal ends the process"};
 
-inline constexpr std::array<const Check*, 17> kKfdChecks = {
-    &kVmAccess, &kVmAlloc, &kVmMap, &kVmFreeMapped, &kVmFreeInUse, &kProcess, &kQueueArguments,
-    &kQueueBuffers, &kQueueSizes, &kQueueLife, &kDoorbell, &kQueueBusy, &kQueueLeft, &kEventPage, &kEventId,
+inline constexpr std::array<const Check*, 18> kKfdChecks = {
+    &kVmAccess, &kVmAlloc, &kVmMap, &kVmFreeMapped,
+    &kVmFreeInUse, &kProcess, &kNotEmulated, &kQueueArguments,
+    &kQueueBuffers, &kQueueSizes, &kQueueLife, &kDoorbell,
+    &kQueueBusy, &kQueueLeft, &kEventPage, &kEventId,
     &kEventMailbox, &kEventForever};
 // clang-format on
 

@@ -126,7 +126,7 @@ class Handlers {
   }
 
   int missing(const std::string& what) {
-    kfd_.checks().report(kProcess, what + " is not emulated");
+    kfd_.checks().report(kNotEmulated, what + " is not emulated", Level::Warn);
     return EINVAL;
   }
 
@@ -162,9 +162,10 @@ int Kfd::render_ioctl(u32 gpu, u32 request, u64 argument) {
       why = EFAULT;
   });
   if (!found)
-    checks().report(kProcess, fmt::format("ioctl {:#x} of the render node of GPU {} is not "
-                                          "emulated",
-                                          request, gpu));
+    checks().report(
+        kNotEmulated,
+        fmt::format("ioctl {:#x} of the render node of GPU {} is not emulated", request, gpu),
+        Level::Warn);
   return why;
 }
 

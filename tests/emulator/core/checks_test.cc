@@ -38,11 +38,13 @@ TEST(Checks, CountsAndTellsWhatIsNotOff) {
   EXPECT_EQ(heard,
             (std::vector<std::string>{"error AMD-VM-001: 0x10 is not mapped",
                                       "warn AMD-CP-001: opcode 3", "warn AMD-CP-001: opcode 4"}));
-  EXPECT_EQ(checks.count(kFirst), 1u);
+  EXPECT_EQ(checks.report(kFirst, "nobody's fault", Level::Warn), Level::Warn);
+  EXPECT_EQ(heard.back(), "warn AMD-VM-001: nobody's fault");
+  EXPECT_EQ(checks.count(kFirst), 2u);
   EXPECT_EQ(checks.count(kSecond), 0u);
   EXPECT_EQ(checks.count(kOther), 2u);
   EXPECT_EQ(checks.errors(), 1u);
-  EXPECT_EQ(checks.reports().size(), 3u);
+  EXPECT_EQ(checks.reports().size(), 4u);
   checks.clear();
   EXPECT_EQ(checks.errors() + checks.count(kOther) + checks.reports().size(), 0u);
 }

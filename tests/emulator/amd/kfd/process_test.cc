@@ -72,6 +72,7 @@ TEST_F(ProcessTest, UnknownIoctlsAreRefusedAndNamed) {
   EXPECT_EQ(checks().count(kProcess), 0u) << "no kernel has it";
   EXPECT_EQ(kfd_->ioctl(0xc0184b20, &version).error().os_errno, EINVAL);
   EXPECT_NE(checks().reports().back().message.find("0xc0184b20"), std::string::npos) << "SVM";
+  EXPECT_EQ(checks().count(kNotEmulated), 1u);
   EXPECT_EQ(kfd_->ioctl(kRequest<KfdGetVersion>, nullptr).error().os_errno, EFAULT);
 }
 
