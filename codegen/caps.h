@@ -13,6 +13,7 @@ namespace doorbell::codegen {
 
 struct Caps {
   std::bitset<core::kOpCount> ops;                // elementwise ops rendered natively
+  std::bitset<core::kOpCount> not_of_f64;         // of these, those that are of f32 and narrower
   std::bitset<core::kScalarCount> dtypes;         // arithmetic; the rest is computed in f32
   std::bitset<core::kScalarCount> storage_dtypes; // loads and stores
   bool masked_access = false;    // Load/Store with a per-lane gate
@@ -51,6 +52,9 @@ struct Caps {
   std::bitset<kTensorCoreCount> tensor_cores;
 
   bool has(core::Op op) const { return ops[static_cast<usize>(op)]; }
+  bool has(core::Op op, core::DType t) const {
+    return has(op) && !(t.scalar == core::Scalar::F64 && not_of_f64[static_cast<usize>(op)]);
+  }
   bool has(core::DType t) const { return dtypes[static_cast<usize>(t.scalar)]; }
 };
 

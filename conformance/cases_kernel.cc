@@ -125,8 +125,8 @@ void odd_matmul(Trial& trial, i64 m, i64 k, i64 n) {
               want);
 }
 
-// Products of narrow floats summed in f32, exact, in batches and sizes that matrix instructions take
-// whole.
+// Products of narrow floats summed in f32, exact, in batches and sizes that matrix instructions
+// take whole.
 void narrow_matmul(Trial& trial, DType dtype, i64 batch, i64 m, i64 k, i64 n) {
   Random random(seed_of(trial.seed(), "narrow matmul"));
   const auto whole = [&](std::vector<i64> shape) {

@@ -135,9 +135,9 @@ UOp OpBuilder::make_float(Op op, DType dtype, std::span<const UOp> srcs) {
     if (negates(srcs[1], srcs[0])) return float_abs(srcs[0]);
     if (negates(srcs[0], srcs[1])) return float_abs(srcs[1]);
   }
-  if (caps_.has(op)) return native(op, dtype, srcs);
   const bool is_transcendental = op == Op::Exp2 || op == Op::Log2 || op == Op::Sin || op == Op::Pow;
   if (is_transcendental && dtype.bits() < 32) return make_in_f32(op, dtype, srcs);
+  if (caps_.has(op, dtype)) return native(op, dtype, srcs);
   switch (op) {
     case Op::Exp2: return exp2(*this, srcs[0]);
     case Op::Log2: return log2(*this, srcs[0]);

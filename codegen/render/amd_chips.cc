@@ -61,6 +61,11 @@ std::string amd_chip_names() {
 Caps amd_caps(const AmdChip& chip) {
   Caps caps;
   for (Op op : kOps) caps.ops.set(static_cast<usize>(op));
+  // Instructions to one unit in the last place. [AMD "RDNA3 ISA", 16.8: V_EXP_F32, V_LOG_F32]
+  for (Op op : {Op::Exp2, Op::Log2}) {
+    caps.ops.set(static_cast<usize>(op));
+    caps.not_of_f64.set(static_cast<usize>(op));
+  }
   // Arithmetic of bf16 and narrower is f32's; conversions are the renderer's.
   for (usize scalar = static_cast<usize>(Scalar::Bool); scalar <= static_cast<usize>(Scalar::F64);
        ++scalar) {

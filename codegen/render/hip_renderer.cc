@@ -135,6 +135,7 @@ Caps hip_caps(const AmdChip& chip) {
   caps.vector_bytes = 0;
   caps.vector_registers = 64;
   caps.tensor_cores.reset();
+  for (Op op : {Op::Exp2, Op::Log2}) caps.ops.reset(static_cast<usize>(op));
   return caps;
 }
 

@@ -35,6 +35,8 @@ llvm::Value* FunctionBuilder::unary(UOp u, llvm::Value* x) {
       if (u.dtype().is_bool()) return x;
       return is_float ? b_.CreateFNeg(x) : b_.CreateNeg(x);
     case Op::Sqrt: return b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x);
+    case Op::Exp2: return b_.CreateUnaryIntrinsic(llvm::Intrinsic::exp2, x);
+    case Op::Log2: return b_.CreateUnaryIntrinsic(llvm::Intrinsic::log2, x);
     case Op::Trunc: return is_float ? b_.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, x) : x;
     case Op::Recip: return b_.CreateFDiv(llvm::ConstantFP::get(x->getType(), 1.0), x);
     default: UNREACHABLE("op {} in a linear program", core::name_of(u.op()));

@@ -280,6 +280,22 @@ TEST(AmdCode, ContractionsOfNarrowFloatsUseTensorCores) {
   }
 }
 
+// Of f32; of f16 through f32. What there is none of for f64 is decomposed.
+TEST(AmdCode, PowersAndLogarithmsAreInstructions) {
+  for (const char* chip : {"gfx1030", "gfx1201", "gfx942"}) {
+    for (const Op op : {Op::Exp2, Op::Log2}) {
+      for (const DType t : {dt::f16, dt::f32, dt::f64}) {
+        KernelBuilder k;
+        UOp out = k.param(0, 256, t), in = k.param(1, 256, t), i = k.loop(256);
+        UOp value = k.arena().make(op, t, {k.load(in, i)});
+        const Code c = compile_kernel_for(k.store(out, i, value, {i}), chip);
+        EXPECT_EQ(contains(c, op == Op::Exp2 ? "v_exp_f32" : "v_log_f32"), t != dt::f64)
+            << chip << " " << t.str() << c.text;
+      }
+    }
+  }
+}
+
 // What the plan of a large product takes in registers leaves room for several waves of a SIMD.
 TEST(AmdCode, PlansLeaveRoomForWaves) {
   for (const char* chip : {"gfx1030", "gfx1100", "gfx1201", "gfx942"}) {
