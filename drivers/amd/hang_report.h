@@ -1,16 +1,16 @@
-// What a queue that stands still is doing, for messages: how far it has read, and where its waves
-// are, by the kernels whose code they run.
+// What a queue that stands still is doing, for messages: how far it has read, and the first wait
+// from there on that is not over. Where its waves are is not told: the save area's layout is the
+// trap handler's.
 #pragma once
 
 #include <string>
 
-#include "drivers/amd/code_heap.h"
+#include "drivers/amd/hw/generation.h"
 #include "drivers/amd/kernel/kfd_queue.h"
 
 namespace doorbell::amd {
 
-// "; read up to 128 of 160 written; 4 waves at kernel r_16 +0x40 ..." The queue is taken off the
-// hardware for that, and stays so.
-std::string describe_hang(KfdQueue& queue, const CodeHeap& code);
+// "; of its ring 0x80 is read, 0xa0 written; it waits until 0x2000 is 5, and that is 0"
+std::string describe_hang(const KfdQueue& queue, const Kfd& kfd, hw::Generation generation);
 
 }  // namespace doorbell::amd

@@ -190,7 +190,7 @@ std::string AmdQueue::running() {
   const std::string text = kernel == nullptr
                                ? std::string("something")
                                : fmt::format("kernel {} of position {}", *kernel, position);
-  return text + describe_hang(*hardware_, device_.code());
+  return text + describe_hang(*hardware_, device_.kfd(), device_.caps().generation);
 }
 
 }  // namespace doorbell::amd

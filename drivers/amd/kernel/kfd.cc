@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "drivers/amd/kernel/kfd_events.h"
 #include "drivers/amd/kernel/kfd_gpu.h"
@@ -111,9 +112,9 @@ void Kfd::unreserve(u64 va) {
   addresses_.release(va);
 }
 
-void Kfd::note_mapped(u64 va, u64 bytes, std::string what) {
+void Kfd::note_mapped(u64 va, u64 bytes, std::string what, const u8* host) {
   std::lock_guard lock(mutex_);
-  mapped_[va] = {bytes, std::move(what)};
+  mapped_[va] = {bytes, std::move(what), host};
 }
 
 void Kfd::note_unmapped(u64 va) {
@@ -124,6 +125,19 @@ void Kfd::note_unmapped(u64 va) {
   unmapped_[next_unmapped_ % kRemembered] = {va, std::move(found->second)};
   ++next_unmapped_;
   mapped_.erase(found);
+}
+
+std::optional<std::vector<u32>> Kfd::peek(u64 va, u32 words) const {
+  std::lock_guard lock(mutex_);
+  const auto after = mapped_.upper_bound(va);
+  if (after == mapped_.begin()) return std::nullopt;
+  const auto& [start, span] = *std::prev(after);
+  const u64 offset = va - start, bytes = words * u64{4};
+  if (span.host == nullptr || offset > span.bytes || bytes > span.bytes - offset)
+    return std::nullopt;
+  std::vector<u32> read(words);
+  std::memcpy(read.data(), span.host + offset, bytes);
+  return read;
 }
 
 std::string Kfd::describe(u64 va) const {

@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -69,15 +70,19 @@ class Kfd {
 
   // ---- what lies where, for reports
   // ----------------------------------------------------------------
-  void note_mapped(u64 va, u64 bytes, std::string what);
+  // `host`: where the host sees it, or null.
+  void note_mapped(u64 va, u64 bytes, std::string what, const u8* host);
   void note_unmapped(u64 va);
   // "in 'weights' (0x2000000000, 4096 bytes)", "in freed ...", "4 bytes behind ..."
   std::string describe(u64 va) const;
+  // The words at an address, where the host sees all of them.
+  std::optional<std::vector<u32>> peek(u64 va, u32 words) const;
 
  private:
   struct Span {
     u64 bytes;
     std::string what;
+    const u8* host = nullptr;
   };
   Kfd(os::Files& files, std::unique_ptr<os::File> file, u32 minor_version, std::vector<Node> nodes);
   static void add_field(std::string* text, const char* name, u64 value);

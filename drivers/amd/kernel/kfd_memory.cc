@@ -68,7 +68,7 @@ Result<std::unique_ptr<KfdMemory>> KfdGpu::allocate(const MemoryRequest& request
     TRY(memory->mapping_, render_->map(map));
     memory->host_ = memory->mapping_.data();
   }
-  kfd_.note_mapped(address, bytes, request.what);
+  kfd_.note_mapped(address, bytes, request.what, memory->host_);
   memory->is_noted_ = true;
   return memory;
 }
@@ -87,7 +87,7 @@ Result<std::unique_ptr<KfdMemory>> KfdGpu::import_dmabuf(int descriptor, std::st
   TRY(kfd_.call(arguments));
   memory->handle_ = arguments.handle;
   TRY(memory->map_to(*this));
-  kfd_.note_mapped(address, bytes, std::move(what));
+  kfd_.note_mapped(address, bytes, std::move(what), nullptr);
   memory->is_noted_ = true;
   return memory;
 }
