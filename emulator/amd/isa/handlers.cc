@@ -24,6 +24,7 @@ std::span<const HandlerTable> register_tables() {
       lds_lanes_table(),
       lds_memory_table(),
       matrix_table(),
+      vector_bitop_table(),
       scratch_memory_table(),
       scalar_arithmetic_table(),
       scalar_bits_table(),

@@ -12,6 +12,7 @@ HandlerTable lds_atomics_table();        // lds_atomics.cc
 HandlerTable lds_lanes_table();          // lds_lanes.cc
 HandlerTable lds_memory_table();         // lds_memory.cc
 HandlerTable matrix_table();             // matrix.cc
+HandlerTable vector_bitop_table();       // vector_bitop.cc
 HandlerTable scratch_memory_table();     // scratch_memory.cc
 HandlerTable scalar_arithmetic_table();  // scalar.cc
 HandlerTable scalar_bits_table();

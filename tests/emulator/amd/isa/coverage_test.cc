@@ -91,7 +91,6 @@ const Missing kMissing[] = {
     {"V_CVT_SR_BF16_F32", "gfx950"},
     {"V_CVT_SR_F16_F32", "gfx950"},
     {"V_ASHR_PK_", "gfx950"},
-    {"V_BITOP3_", "gfx950 and gfx1250"},
     {"V_PRNG_B32", "gfx950"},
     {"V_MFMA_", "matrices of gfx950, and of bf16 as gfx908 had them"},
     {"V_SMFMAC_", "sparse matrices"},
