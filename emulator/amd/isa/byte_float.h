@@ -41,7 +41,14 @@ namespace detail {
 inline u32 largest_byte(const ByteFormat& format) {
   return format.fnuz ? 0x7f : format.infinities ? 0x7b : 0x7e;
 }
-inline u32 nan_byte(const ByteFormat& format) { return format.fnuz ? 0x80 : 0x7f; }
+inline u32 nan_byte(u32 sign, const ByteFormat& format) { return format.fnuz ? 0x80 : sign | 0x7f; }
+
+// Beyond the largest: that one where results are held, else infinite, or NaN where there is no
+// infinity.
+inline u32 overflow_byte(u32 sign, const ByteFormat& format, bool held) {
+  if (held) return largest_byte(format) | sign;
+  return format.infinities ? 0x7c | sign : nan_byte(sign, format);
+}
 
 // value in steps of the format at its size, as a magnitude and the step's exponent.
 struct Steps {
@@ -57,36 +64,36 @@ inline Steps in_steps(f32 value, const ByteFormat& format) {
   const i32 step = biased - format.bias - static_cast<i32>(format.mantissa_bits);
   return {std::ldexp(magnitude, -step), biased};
 }
-inline u32 byte_of_steps(u32 steps, i32 biased, u32 sign, const ByteFormat& format) {
+inline u32 byte_of_steps(u32 steps, i32 biased, u32 sign, const ByteFormat& format, bool held) {
   const u32 one = 1u << format.mantissa_bits;
   // A carry out of the mantissa lands in the exponent.
   const u32 byte =
       steps < one ? steps : ((static_cast<u32>(biased) << format.mantissa_bits) + steps - one);
-  const u32 held = byte > largest_byte(format) ? largest_byte(format) : byte;
-  return held == 0 && format.fnuz ? 0 : held | sign;
+  if (byte > largest_byte(format)) return overflow_byte(sign, format, held);
+  return byte == 0 && format.fnuz ? 0 : byte | sign;
 }
 
 }  // namespace detail
 
-// To nearest even; what is too large is held to the largest.
-inline u32 float_to_byte(f32 value, const ByteFormat& format) {
+// To nearest even. `held`: MODE's FP16_OVFL, for which what is too large becomes the largest.
+inline u32 float_to_byte(f32 value, const ByteFormat& format, bool held) {
   const u32 sign = std::bit_cast<u32>(value) >> 24 & 0x80;
-  if (value != value) return format.fnuz ? 0x80 : detail::nan_byte(format) | sign;
-  if (std::isinf(value)) return detail::largest_byte(format) | sign;
+  if (value != value) return detail::nan_byte(sign, format);
+  if (std::isinf(value)) return detail::overflow_byte(sign, format, held);
   const detail::Steps steps = detail::in_steps(value, format);
-  if (steps.exponent > 64) return detail::largest_byte(format) | sign;
+  if (steps.exponent > 64) return detail::overflow_byte(sign, format, held);
   return detail::byte_of_steps(static_cast<u32>(__builtin_roundeven(steps.count)), steps.exponent,
-                               sign, format);
+                               sign, format, held);
 }
 
 // Random bits are added below the last one that stays; then the rest is cut off.
-inline u32 float_to_byte_random(f32 value, u32 random, const ByteFormat& format) {
+inline u32 float_to_byte_random(f32 value, u32 random, const ByteFormat& format, bool held) {
   const u32 sign = std::bit_cast<u32>(value) >> 24 & 0x80;
-  if (value != value || std::isinf(value)) return float_to_byte(value, format);
+  if (value != value || std::isinf(value)) return float_to_byte(value, format, held);
   const detail::Steps steps = detail::in_steps(value, format);
-  if (steps.exponent > 64) return detail::largest_byte(format) | sign;
+  if (steps.exponent > 64) return detail::overflow_byte(sign, format, held);
   const f64 sum = steps.count + std::ldexp(static_cast<f64>(random), -32);
-  return detail::byte_of_steps(static_cast<u32>(sum), steps.exponent, sign, format);
+  return detail::byte_of_steps(static_cast<u32>(sum), steps.exponent, sign, format, held);
 }
 
 }  // namespace doorbell::emulator::amd

@@ -28,8 +28,8 @@ u32 normal_unsigned(f32 value) {
 // Byte `selector` of c replaced.
 u32 pack_byte(f32 a, u32 selector, u32 c) {
   const u32 shift = 8 * (selector & 3);
-  const f32 rounded = __builtin_roundevenf(a);
-  const u32 byte = is_nan(a) ? 0 : static_cast<u32>(std::clamp(rounded, 0.0f, 255.0f));
+  const f32 whole = std::trunc(a);
+  const u32 byte = is_nan(a) ? 0 : static_cast<u32>(std::clamp(whole, 0.0f, 255.0f));
   return (c & ~(0xffu << shift)) | byte << shift;
 }
 u32 held_signed(u32 value) {
@@ -102,6 +102,9 @@ constexpr Entry kPacked[] = {
 ByteFormat fp8_of(const Wave& wave) { return wave.chip->name == "gfx942" ? kFp8Fnuz : kFp8; }
 ByteFormat bf8_of(const Wave& wave) { return wave.chip->name == "gfx942" ? kBf8Fnuz : kBf8; }
 
+// MODE's FP16_OVFL. [CDNA3 ISA, "Mode register"]
+bool holds_overflow(const Wave& wave) { return (wave.mode_rest >> 23 & 1) != 0; }
+
 // Which byte a VOP3 conversion reads: op_sel bits 1 and 0. gfx12's order is the reverse of what
 // one reads: bit 0 of op_sel is the byte's bit 1. [RDNA4 ISA, V_CVT_F32_FP8]
 u32 byte_selected(const Operation& op) {
@@ -153,14 +156,15 @@ Flow to_two_bytes(Wave& wave, const Operation& op) {
   alignas(64) u32 buffers[2][2 * kMaxLanes];
   const Row a = fetch<f32>(wave, op, 0, buffers[0]), b = fetch<f32>(wave, op, 1, buffers[1]);
   const ByteFormat f = format(wave);
+  const bool held = holds_overflow(wave);
   const u32 shift = op.words[0] >> 14 & 1 ? 16 : 0;
   const u64 active = active_lanes(wave, op);
   for (u32 base = 0; base < wave.lanes; base += kStep) {
     const u32* before = wave.v + op.dst_row + base;
     alignas(64) u32 out[kStep];
     for (u32 i = 0; i < kStep; ++i) {
-      const u32 bytes = float_to_byte(load_lane<f32>(a, base + i), f) |
-                        float_to_byte(load_lane<f32>(b, base + i), f) << 8;
+      const u32 bytes = float_to_byte(load_lane<f32>(a, base + i), f, held) |
+                        float_to_byte(load_lane<f32>(b, base + i), f, held) << 8;
       out[i] = (before[i] & ~(0xffffu << shift)) | bytes << shift;
     }
     store_result(wave, op, Type::B32, out, nullptr, base, static_cast<u32>(active >> base));
@@ -174,13 +178,14 @@ Flow to_byte_random(Wave& wave, const Operation& op) {
   alignas(64) u32 buffers[2][2 * kMaxLanes];
   const Row a = fetch<f32>(wave, op, 0, buffers[0]), b = fetch<u32>(wave, op, 1, buffers[1]);
   const ByteFormat f = format(wave);
+  const bool held = holds_overflow(wave);
   const u32 shift = 8 * (op.words[0] >> 13 & 3);
   const u64 active = active_lanes(wave, op);
   for (u32 base = 0; base < wave.lanes; base += kStep) {
     const u32* before = wave.v + op.dst_row + base;
     alignas(64) u32 out[kStep];
     for (u32 i = 0; i < kStep; ++i) {
-      const u32 byte = float_to_byte_random(load_lane<f32>(a, base + i), b.low[base + i], f);
+      const u32 byte = float_to_byte_random(load_lane<f32>(a, base + i), b.low[base + i], f, held);
       out[i] = (before[i] & ~(0xffu << shift)) | byte << shift;
     }
     store_result(wave, op, Type::B32, out, nullptr, base, static_cast<u32>(active >> base));
