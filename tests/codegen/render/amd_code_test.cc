@@ -1,12 +1,14 @@
 // What LLVM makes of kernels for AMD's chips: relocatable objects as the driver expects them, read
 // here by base/elf and by the layout of the kernel descriptor, and instructions by disassembly.
 // That the code computes the right thing is the conformance suite's to show, on the emulator.
+#include <array>
 #include <cstring>
 
 #include "base/elf/elf_file.h"
 #include "codegen/compile/llvm_compiler.h"
 #include "codegen/lower/lower.h"
 #include "codegen/render/amd_chips.h"
+#include "drivers/amd/hw/abi/kernel_descriptor.h"
 #include "tests/codegen/render/cpu_kernel.h"
 #include "tests/codegen/support/kernels.h"
 
@@ -19,33 +21,13 @@ using core::Scalar;
 using core::UOp;
 namespace dt = core::dtypes;
 
-// The 64 bytes of a kernel descriptor that tests look at.
-// [LLVM AMDGPUUsage, "Kernel Descriptor", the table for code object V3 and later]
-struct Descriptor {
-  u32 local_bytes, private_bytes, argument_bytes;
-  i64 entry_offset;
-  u32 resources3, resources1, resources2;
-  u16 properties;
-};
-
-template <class T>
-T read_at(std::span<const u8> bytes, usize at) {
-  T value;
-  std::memcpy(&value, bytes.data() + at, sizeof value);
-  return value;
-}
-
-Descriptor descriptor_of(std::span<const u8> bytes) {
-  return {read_at<u32>(bytes, 0),  read_at<u32>(bytes, 4),  read_at<u32>(bytes, 8),
-          read_at<i64>(bytes, 16), read_at<u32>(bytes, 44), read_at<u32>(bytes, 48),
-          read_at<u32>(bytes, 52), read_at<u16>(bytes, 56)};
-}
+using amd::hw::KernelDescriptor;
 
 struct Code {
   LinearProgram program;
   std::vector<u8> image;
   std::string text;
-  Descriptor descriptor;
+  KernelDescriptor descriptor;
   u16 machine = 0;
   u8 os_abi = 0, abi_version = 0;
   u32 flags = 0;
@@ -85,7 +67,9 @@ Code compile_program(LinearProgram program, std::string_view chip) {
   for (const elf::Symbol& symbol : symbols) {
     if (symbol.name != name) continue;
     EXPECT_EQ(symbol.size, 64u);
-    code.descriptor = descriptor_of(data->data.subspan(symbol.value, 64));
+    std::array<u32, KernelDescriptor::kWords> words{};
+    std::memcpy(words.data(), data->data.data() + symbol.value, sizeof words);
+    code.descriptor = decode<KernelDescriptor>(words);
   }
   code.relocations = *file->relocations(*patches);
   code.text = *compiler->disassemble(code.image);
@@ -121,8 +105,6 @@ TEST(AmdCode, KnowsTheChips) {
 }
 
 TEST(AmdCode, ObjectsAreWhatTheDriverExpects) {
-  constexpr u16 kPrivateBuffer = 1 << 0, kArgumentPointer = 1 << 3, kWave32 = 1 << 10;
-  constexpr u32 kRel64 = 5;  // R_AMDGPU_REL64
   for (const ChipFacts& chip : kChips) {
     SCOPED_TRACE(chip.name);
     const Code c = compile_kernel_for(add_kernel(4096), chip.name);
@@ -131,14 +113,19 @@ TEST(AmdCode, ObjectsAreWhatTheDriverExpects) {
     EXPECT_EQ(c.machine, 224);    // EM_AMDGPU
     EXPECT_EQ(c.flags & 0xff, chip.elf_machine);
     ASSERT_EQ(c.relocations.size(), 1u);
-    EXPECT_EQ(c.relocations[0].type, kRel64);
+    EXPECT_EQ(c.relocations[0].type, 5u);  // R_AMDGPU_REL64
     EXPECT_EQ(c.relocations[0].offset, 16u);
     // Three addresses and nothing hidden behind them.
-    EXPECT_EQ(c.descriptor.argument_bytes, 24u);
-    EXPECT_EQ(c.descriptor.local_bytes, 0u);
-    EXPECT_EQ(c.descriptor.private_bytes, 0u);
-    const int wave = chip.wave32 ? kWave32 : 0;
-    EXPECT_EQ(c.descriptor.properties & ~kPrivateBuffer, kArgumentPointer | wave);
+    EXPECT_EQ(c.descriptor.kernarg_size, 24u);
+    EXPECT_EQ(c.descriptor.group_segment_fixed_size, 0u);
+    EXPECT_EQ(c.descriptor.private_segment_fixed_size, 0u);
+    EXPECT_TRUE(c.descriptor.enable_sgpr_kernarg_segment_ptr);
+    EXPECT_FALSE(c.descriptor.enable_sgpr_dispatch_ptr || c.descriptor.enable_sgpr_queue_ptr ||
+                 c.descriptor.enable_sgpr_dispatch_id ||
+                 c.descriptor.enable_sgpr_flat_scratch_init ||
+                 c.descriptor.enable_sgpr_private_segment_size);
+    EXPECT_EQ(c.descriptor.enable_wavefront_size32, chip.wave32);
+    EXPECT_EQ(c.descriptor.kernarg_preload_length, 0);
   }
 }
 
@@ -152,7 +139,7 @@ TEST(AmdCode, VariablesAreArgumentsOfEightBytes) {
   b.program.local_size[0] = 64;
   b.store(b.index(out, item), b.op(Op::Add, dt::i32, {item, n}));
   const Code c = compile_program(b.program, "gfx1100");
-  EXPECT_EQ(c.descriptor.argument_bytes, 16u);
+  EXPECT_EQ(c.descriptor.kernarg_size, 16u);
   EXPECT_TRUE(contains(c, "s_load_b128")) << c.text;
   EXPECT_TRUE(contains(c, "v_add_nc_u32_e32")) << c.text;
 }
@@ -165,9 +152,9 @@ TEST(AmdCode, GroupsShareMemoryAndMeet) {
     const i64(&items)[3] = c.program.local_size;
     EXPECT_GT(items[0] * items[1] * items[2], 64);
     // TGID_X_EN, TGID_Y_EN, TGID_Z_EN of COMPUTE_PGM_RSRC2
-    EXPECT_EQ(c.descriptor.resources2 >> 7 & 7, 3u);
-    EXPECT_GT(c.descriptor.local_bytes, 4096u);
-    EXPECT_EQ(c.descriptor.argument_bytes, 32u);
+    EXPECT_EQ(c.descriptor.rsrc2 >> 7 & 7, 3u);
+    EXPECT_GT(c.descriptor.group_segment_fixed_size, 4096u);
+    EXPECT_EQ(c.descriptor.kernarg_size, 32u);
     const bool split = std::string_view(chip) == "gfx1201";
     EXPECT_TRUE(contains(c, split ? "s_barrier_signal" : "s_barrier")) << c.text;
     const bool old = std::string_view(chip) == "gfx1030" || std::string_view(chip).size() == 6;
@@ -276,7 +263,7 @@ TEST(AmdCode, ContractionsOfNarrowFloatsUseTensorCores) {
     SCOPED_TRACE(std::string(x.chip) + " " + x.t.str());
     const Code c = compile_kernel_for(narrow_product_kernel(x.t, {1, 512, 512, 512}), x.chip);
     EXPECT_TRUE(contains(c, x.instruction)) << c.text;
-    EXPECT_EQ(c.descriptor.private_bytes, 0u);
+    EXPECT_EQ(c.descriptor.private_segment_fixed_size, 0u);
   }
 }
 
@@ -301,10 +288,10 @@ TEST(AmdCode, PlansLeaveRoomForWaves) {
   for (const char* chip : {"gfx1030", "gfx1100", "gfx1201", "gfx942"}) {
     const Code c = compile_kernel_for(matmul_kernel(4096, 4096, 4096), chip);
     // GRANULATED_WORKITEM_VGPR_COUNT of COMPUTE_PGM_RSRC1: by 8, less one
-    const i64 registers = ((c.descriptor.resources1 & 63) + 1) * 8;
+    const i64 registers = ((c.descriptor.rsrc1 & 63) + 1) * 8;
     EXPECT_GE(registers, 72) << chip;
     EXPECT_LE(registers, 168) << chip;  // 3 waves of a CDNA SIMD's 512, 6 of 1024
-    EXPECT_EQ(c.descriptor.private_bytes, 0u) << chip;
+    EXPECT_EQ(c.descriptor.private_segment_fixed_size, 0u) << chip;
   }
 }
 
@@ -324,18 +311,17 @@ LinearProgram dynamic_array(ProgramBuilder& b, i64 count) {
 
 // What a launcher must set up for scratch: docs/hw/amd-code-objects.md.
 TEST(AmdCode, PrivateArraysTakeScratch) {
-  constexpr u16 kPrivateBuffer = 1 << 0, kFlatScratchInit = 1 << 5;
   for (const ChipFacts& chip : kChips) {
     SCOPED_TRACE(chip.name);
     const bool by_buffer = std::string_view(chip.name) == "gfx1030";
     ProgramBuilder b("dynamic");
     const Code c = compile_program(dynamic_array(b, 200), chip.name);
-    EXPECT_GE(c.descriptor.private_bytes, 800u);
-    EXPECT_LT(c.descriptor.private_bytes, 1024u);
-    EXPECT_EQ(c.descriptor.local_bytes, 0u);
-    EXPECT_EQ(c.descriptor.resources2 & 1, 1u);  // ENABLE_PRIVATE_SEGMENT
-    EXPECT_EQ(c.descriptor.properties & (kPrivateBuffer | kFlatScratchInit),
-              by_buffer ? kPrivateBuffer : 0);
+    EXPECT_GE(c.descriptor.private_segment_fixed_size, 800u);
+    EXPECT_LT(c.descriptor.private_segment_fixed_size, 1024u);
+    EXPECT_EQ(c.descriptor.group_segment_fixed_size, 0u);
+    EXPECT_EQ(c.descriptor.rsrc2 & 1, 1u);  // ENABLE_PRIVATE_SEGMENT
+    EXPECT_EQ(c.descriptor.enable_sgpr_private_segment_buffer, by_buffer);
+    EXPECT_FALSE(c.descriptor.enable_sgpr_flat_scratch_init);
     EXPECT_TRUE(contains(c, by_buffer ? "buffer_store_dword" : "scratch_store_")) << c.text;
     EXPECT_TRUE(contains(c, by_buffer ? "buffer_load_dword" : "scratch_load_")) << c.text;
   }
@@ -363,7 +349,7 @@ TEST(AmdCode, TooManyValuesSpill) {
     for (i64 i = kValues; i-- > 0;) step(i + 1, values[static_cast<usize>(i)]);
     b.store(b.index(out, item), sum);
     const Code c = compile_program(b.program, chip);
-    EXPECT_GT(c.descriptor.private_bytes, 0u) << chip;
+    EXPECT_GT(c.descriptor.private_segment_fixed_size, 0u) << chip;
     const bool by_buffer = std::string_view(chip) == "gfx1030";
     EXPECT_TRUE(contains(c, by_buffer ? "buffer_store_dword" : "scratch_store_")) << chip;
   }
