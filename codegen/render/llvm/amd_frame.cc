@@ -5,6 +5,7 @@
 //   registers   what the kernel descriptor enables, and nothing else: the kernel argument pointer,
 //               the group ids in use, and where there is scratch what docs/hw/amd-code-objects.md
 //               says of each chip
+#include <llvm/Config/llvm-config.h>
 #include <llvm/IR/ConstantRange.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/IntrinsicsAMDGPU.h>
@@ -116,6 +117,7 @@ class AmdFrame final : public KernelFrame {
       return b.CreateIntrinsic(id, {sum->getType(), x->getType()}, {x, y, sum});
     }
     llvm::Intrinsic::ID id = bf16 ? amdgcn_mfma_f32_16x16x16bf16_1k : amdgcn_mfma_f32_16x16x16f16;
+#if LLVM_VERSION_MAJOR >= 20
     if (core.operand_elements == 8) {
       id = bf16 ? amdgcn_mfma_f32_16x16x32_bf16 : amdgcn_mfma_f32_16x16x32_f16;
       if (bf16) {
@@ -123,6 +125,9 @@ class AmdFrame final : public KernelFrame {
         x = b.CreateBitCast(x, type), y = b.CreateBitCast(y, type);
       }
     }
+#else
+    CHECK(core.operand_elements == 4, "{} by LLVM {}", core.name, LLVM_VERSION_STRING);
+#endif
     // No broadcast of blocks, no permutation of lanes.
     llvm::Value* zero = b.getInt32(0);
     return b.CreateIntrinsic(id, llvm::ArrayRef<llvm::Type*>(),
