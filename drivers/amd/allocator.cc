@@ -12,8 +12,12 @@ KfdMemory& memory_of(const core::Allocation& allocation) {
   return *static_cast<KfdMemory*>(allocation.opaque);
 }
 
-u8* at(const core::Allocation& allocation, i64 offset) {
-  return static_cast<u8*>(allocation.host) + offset;
+// Null where the host does not see it.
+u8* host_of(const core::Allocation& allocation, i64 offset) {
+  // Memory that is not ours has no buffer object.
+  u8* host = allocation.opaque == nullptr ? static_cast<u8*>(allocation.host)
+                                          : memory_of(allocation).host();
+  return host == nullptr ? nullptr : host + offset;
 }
 
 hcq::GpuAddr address(const core::Allocation& allocation, i64 offset) {
@@ -41,7 +45,9 @@ Result<core::Allocation> VramAllocator::allocate(i64 bytes) {
   if (!memory) return std::move(memory).error();
   in_use_.fetch_add(bytes, std::memory_order_relaxed);
   KfdMemory* held = memory->release();  // until release()
-  return core::Allocation{held->host(), held->address(), held, bytes};
+  // Others are not told of a host pointer even where there is one: queues of the host's own would
+  // have to wait for ours, and cannot.
+  return core::Allocation{nullptr, held->address(), held, bytes};
 }
 
 void VramAllocator::release(const core::Allocation& allocation) {
@@ -80,30 +86,34 @@ Result<void> VramAllocator::write(u64 to, const void* from, u64 bytes) {
 Result<void> VramAllocator::copy_in(const core::Allocation& to, i64 offset, const void* from,
                                     i64 bytes) {
   if (bytes == 0) return {};
-  if (to.host == nullptr) return write(address(to, offset).value, from, static_cast<u64>(bytes));
+  u8* const host = host_of(to, offset);
+  if (host == nullptr) return write(address(to, offset).value, from, static_cast<u64>(bytes));
   TRY(device_.fence().wait());
-  std::memcpy(at(to, offset), from, static_cast<usize>(bytes));
+  std::memcpy(host, from, static_cast<usize>(bytes));
   return {};
 }
 
 Result<void> VramAllocator::copy_out(void* to, const core::Allocation& from, i64 offset,
                                      i64 bytes) {
   if (bytes == 0) return {};
-  if (from.host == nullptr) {
+  const u8* const host = host_of(from, offset);
+  if (host == nullptr) {
     TRY(hcq::StagingRing * staging, this->staging());
     return staging->copy_out(to, address(from, offset), static_cast<u64>(bytes), device_.fence());
   }
   TRY(device_.fence().wait());
-  std::memcpy(to, at(from, offset), static_cast<usize>(bytes));
+  std::memcpy(to, host, static_cast<usize>(bytes));
   return {};
 }
 
 Result<void> VramAllocator::copy(const core::Allocation& to, i64 to_offset,
                                  const core::Allocation& from, i64 from_offset, i64 bytes) {
   if (bytes == 0) return {};
-  if (to.host != nullptr && from.host != nullptr) {
+  u8* const into = host_of(to, to_offset);
+  const u8* const out_of = host_of(from, from_offset);
+  if (into != nullptr && out_of != nullptr) {
     TRY(device_.fence().wait());
-    std::memmove(at(to, to_offset), at(from, from_offset), static_cast<usize>(bytes));
+    std::memmove(into, out_of, static_cast<usize>(bytes));
     return {};
   }
   hcq::HardwareQueue& queue = device_.copy_queue();
