@@ -135,7 +135,7 @@ setup_doorbell() {
 }
 
 # setup_python FILES...: a virtual environment with the packages of these lists, and the arguments that build the Python
-# module for it. Several copies of the project share it. Without PyPI the module is not built.
+# module for it. Several copies of the project share it. Fails without PyPI; then the module is not built.
 setup_python() {
   local env=${DOORBELL_PYTHON_ENV:-${XDG_CACHE_HOME:-$HOME/.cache}/doorbell/python} list lists=() new=
   for list in "$@"; do
@@ -147,8 +147,8 @@ setup_python() {
     if python3 -m venv "$env" >&2 && "$env/bin/pip" install --quiet --no-cache-dir "${lists[@]}" >&2; then
       cp "$@" "$env"
     else
-      echo "setup: no packages from PyPI: building without the Python module, its tests are skipped" >&2
-      return 0
+      echo "setup: $(basename -a "$@" | paste -sd ' ') cannot be had from PyPI: the Python module lacks them" >&2
+      return 1
     fi
   fi
   setup_args+=("-Dpython_program=$env/bin/python" -Dpython=enabled)

@@ -141,16 +141,6 @@ void define_files(nb::module_& module) {
       nb::sig("def _load_cifar(path: str | os.PathLike[str], device: str | None) -> "
               "tuple[Tensor, Tensor, Tensor, Tensor]"));
   module.def(
-      "from_url",
-      [](const std::string& url, bool gunzip, const DevicesArg& device) {
-        const std::string place = device.joined();
-        return without_lock([&] { return io::from_url(url, {.gunzip = gunzip, .device = place}); });
-      },
-      nb::arg("url"), nb::arg("gunzip") = false, nb::arg("device").none() = nb::none(),
-      nb::sig("def from_url(url: str, gunzip: bool = False, device: str | None = None) -> "
-              "Tensor"),
-      "The bytes of a path or of a file://, http:// or https:// URL.");
-  module.def(
       "_load_into",
       [](const nb::dict& into, const nb::dict& from, bool strict) {
         const nn::NamedTensors places = tensors_of_dict(into), values = tensors_of_dict(from);

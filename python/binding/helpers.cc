@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "tensor/io/files.h"
+
 namespace doorbell::python {
 
 std::vector<Tensor> joined_tensors(nb::handle self, const nb::args& others) {
@@ -192,6 +194,11 @@ Tensor bytes_as(nb::handle bytes, DType dtype, const Shape& shape, const Devices
   const Tensor all = make_tensor(bytes, options);
   std::vector<std::byte> copy = all.to_bytes();
   return Tensor::from_bytes(copy, dtype, shape, {.device = device.joined()});
+}
+
+Tensor bytes_of_url(const std::string& url, bool gunzip, const DevicesArg& device) {
+  nb::gil_scoped_release unlocked;
+  return io::from_url(url, {.gunzip = gunzip, .device = device.joined()});
 }
 
 Tensor convolve(const Tensor& self, const Tensor& weight, const Tensor& bias, i64 groups,

@@ -38,6 +38,8 @@ Tensor range_of(Number start, const std::optional<Num>& stop, Number step,
                 const TensorOptions& options);
 Tensor bytes_as(nb::handle bytes, DType dtype, const Shape& shape, const DevicesArg& device);
 
+Tensor bytes_of_url(const std::string& url, bool gunzip, const DevicesArg& device);
+
 Tensor convolve(const Tensor& self, const Tensor& weight, const Tensor& bias, i64 groups,
                 const Ints& stride, const Ints& dilation, nb::handle padding);
 PoolOptions pool_options(const std::optional<Ints>& stride, const Ints& dilation,

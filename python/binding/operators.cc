@@ -104,6 +104,16 @@ void define_operators(TensorClass& tensor) {
           return nb::borrow(self);
         },
         nb::is_operator(), typed(op.name));
+  for (const auto& [name, apply] :
+       {std::pair("__ifloordiv__", &floor_div), std::pair("__ipow__", static_cast<Function>(&pow)),
+        std::pair("__imatmul__", &matmul)})
+    tensor.def(
+        name,
+        [apply = apply](nb::handle self, const Value& x) {
+          as_tensor(self).assign(apply(as_tensor(self), x));
+          return nb::borrow(self);
+        },
+        nb::is_operator(), typed(name));
   tensor.def("__neg__", &Tensor::neg)
       .def("__pos__", [](const Tensor& x) { return x; })
       .def("__abs__", &Tensor::abs)

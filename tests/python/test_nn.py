@@ -1,7 +1,8 @@
 """Layers, optimizers, schedules, models and files from Python."""
+import copy
 import gzip
-import pathlib
 import os
+import pathlib
 import pickle
 
 import numpy as np
@@ -70,6 +71,28 @@ def test_attributes_and_subclasses_of_layers():
     assert layer.bias is None and layer(Tensor([[1.0, 2.0]])).tolist() == [[2.0, 4.0]]
     assert list(nn.state.get_state_dict(layer)) == ["weight", "scale"]
     assert nn.Linear(2, 1, bias=False).bias is None
+
+
+def test_models_are_copied_with_their_tensors():
+    net = Net()
+    other = copy.deepcopy(net)
+    assert list(nn.state.get_state_dict(other)) == list(nn.state.get_state_dict(net))
+    x = Tensor.rand(1, 1, 7, 7)
+    before = net(x).numpy().copy()
+    np.testing.assert_array_equal(other(x).numpy(), before)
+    for tensor in nn.state.get_parameters(other):
+        tensor.assign(tensor * 0)
+    np.testing.assert_array_equal(net(x).numpy(), before)
+    assert other(x).abs().sum().item() == 0 and other.owner is other
+    cell = copy.deepcopy(nn.LSTMCell(2, 3))
+    assert cell.weight_ih.is_leaf and cell.weight_ih.shape == (12, 2)
+
+    class Named(nn.Linear):
+        def __init__(self, name):
+            super().__init__(2, 1)
+            self.name = name
+
+    assert type(copy.deepcopy(Named("a"))) is Named and copy.deepcopy(Named("a")).name == "a"
 
 
 def test_batch_norm_learns_in_training_only():

@@ -121,6 +121,12 @@ def test_operators_in_place_change_every_handle():
     x -= Tensor([1.0, 1.0])
     x /= 2
     assert same is x and x.tolist() == [2.5, 4.0]
+    x **= 2
+    x //= 3
+    assert same.tolist() == [2.0, 5.0]
+    m = Tensor([[1.0, 1.0], [0.0, 1.0]])
+    m @= m
+    assert m.tolist() == [[1.0, 2.0], [0.0, 1.0]]
     assert before.tolist() == [1.0, 2.0]
     with pytest.raises(ValueError, match="cannot assign"):
         x += Tensor([[1.0, 2.0]])
@@ -251,6 +257,29 @@ def test_buffer_protocol_and_dlpack():
     assert Tensor([1.5], dtype=dtypes.bfloat16).numpy().dtype == np.float32
     with pytest.raises(TypeError, match="detach"):
         Tensor([1.0], requires_grad=True).__dlpack__()
+
+
+def test_numpy_is_the_tensors_own_memory():
+    x = (Tensor([1.0, 2.0]) + 1).realize()
+    assert np.shares_memory(x.numpy(), x.numpy())
+    x.numpy()[0] = 9
+    assert x.tolist() == [9.0, 3.0] and (x + 0).tolist() == [9.0, 3.0]
+    kept = (x * 2).numpy()
+    del x
+    gc.collect()
+    assert kept.tolist() == [18.0, 6.0]
+    assert x_of_subclass().numpy().tolist() == [1.0]
+
+
+class Special(Tensor):
+    """A subclass is a tensor, with attributes of its own."""
+
+
+def x_of_subclass():
+    x = Special([1.0])
+    x.note = "mine"
+    assert isinstance(x, Tensor) and (x + Tensor([1.0])).tolist() == [2.0] and x.note == "mine"
+    return x
 
 
 def test_memory_at_an_address():
