@@ -46,8 +46,11 @@ Result<amd::Options> driver_options(const os::Environment& environment,
   return options;
 }
 
-Result<emulator::amd::MachineOptions> machine_options(const os::Environment& environment) {
+// `arch`: the GPU that DEV asks for, or empty.
+Result<emulator::amd::MachineOptions> machine_options(const os::Environment& environment,
+                                                      const std::string& arch) {
   emulator::amd::MachineOptions options;
+  if (!arch.empty()) options.gpus = {arch};
   if (const std::string_view gpus = environment.get("EMU_GPU"); !gpus.empty())
     options.gpus = split(gpus);
   if (const std::string_view checks = environment.get("EMU_CHECKS"); !checks.empty())
@@ -87,7 +90,7 @@ struct AmdBackend::State {
   std::shared_ptr<amd::Kfd> emulated;
 
   Result<std::shared_ptr<amd::Kfd>> open_host();
-  Result<std::shared_ptr<amd::Kfd>> open_emulated();
+  Result<std::shared_ptr<amd::Kfd>> open_emulated(const std::string& arch);
 };
 
 AmdBackend::AmdBackend(const os::Environment& environment, const core::Config& config)
@@ -104,9 +107,9 @@ Result<std::shared_ptr<amd::Kfd>> AmdBackend::State::open_host() {
   return host;
 }
 
-Result<std::shared_ptr<amd::Kfd>> AmdBackend::State::open_emulated() {
+Result<std::shared_ptr<amd::Kfd>> AmdBackend::State::open_emulated(const std::string& arch) {
   if (emulated != nullptr) return emulated;
-  TRY(emulator::amd::MachineOptions options, machine_options(environment));
+  TRY(emulator::amd::MachineOptions options, machine_options(environment, arch));
   if (const std::string_view path = environment.get("EMU_TRACE"); !path.empty()) {
     TRY(options.trace, trace_to(std::string(path)));
     if (path.ends_with(".json")) options.trace_format = emulator::Trace::Format::Json;
@@ -128,7 +131,7 @@ Result<std::unique_ptr<core::Device>> AmdBackend::open(core::DeviceSpec spec) {
     TRY(kfd, state.open_host());
     spec.iface = "KFD";
   } else if (spec.iface == "EMUKFD") {
-    TRY(kfd, state.open_emulated());
+    TRY(kfd, state.open_emulated(spec.arch));
     options.clock = state.clock.get();
     options.explain = [machine = state.machine.get()](u32 gpu_id) {
       return machine->kfd().last_fault(gpu_id);

@@ -29,6 +29,13 @@ TEST(Patch, ShiftsAndKeepsOtherBits) {
   EXPECT_EQ(words[0], 0xf000ab0fu);
 }
 
+TEST(Patch, AddsBeforeItShifts) {
+  std::vector<u32> words(3, 0);
+  apply({0, Bits{63, 0}, 0, 0, 0x100}, 0xffffff80, words);
+  apply({2, Bits{31, 0}, 32, 0, 0x100}, 0xffffff80, words);
+  EXPECT_EQ(words, (std::vector<u32>{0x80, 1, 1}));
+}
+
 TEST(Patch, BeyondTheWordsIsRefused) {
   std::vector<u32> words(2, 0);
   EXPECT_THROW(apply({1, Bits{63, 0}, 0, 0}, 1, words), InternalError);
