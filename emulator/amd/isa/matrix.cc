@@ -272,19 +272,24 @@ constexpr Type constant_type(Number number) {
 }
 
 // In waves of 64 lanes: the least that any wave needs.
-[[maybe_unused]] constexpr u8 input_registers(const MatrixShape& shape, Number number) {
+constexpr u8 input_registers(const MatrixShape& shape, Number number) {
   const u32 bits = u32{shape.m} * shape.k * shape.blocks * bits_of(number);
   return static_cast<u8>(std::max(1u, bits / 64 / 32));
 }
-[[maybe_unused]] constexpr u8 result_registers(const MatrixShape& shape) {
+constexpr u8 result_registers(const MatrixShape& shape) {
   const u32 bits = u32{shape.m} * shape.n * shape.blocks * bits_of(shape.result);
   return static_cast<u8>(std::max(1u, bits / 64 / 32));
 }
 
 template <MatrixShape kMatrix>
 constexpr Entry entry(std::string_view name) {
-  return {
-      name, {Type::Wide, {Type::Wide, Type::Wide, constant_type(kMatrix.result)}}, &run<kMatrix>};
+  return {.name = name,
+          .shape = {.dst = Type::Wide,
+                    .src = {Type::Wide, Type::Wide, constant_type(kMatrix.result)},
+                    .flags = kMatrix.family == MatrixFamily::Mfma ? u32{kAccumulators} : 0,
+                    .wide = {result_registers(kMatrix), input_registers(kMatrix, kMatrix.a),
+                             input_registers(kMatrix, kMatrix.b)}},
+          .handler = &run<kMatrix>};
 }
 
 constexpr MatrixShape mfma(u8 m, u8 k, u8 blocks, Number ab, Number result = Number::F32) {
@@ -299,10 +304,12 @@ constexpr MatrixShape wmma(u8 k, Number a, Number b, Number result) {
 
 using enum Number;
 // clang-format off
-constexpr Shape kMove{Type::B32, {Type::B32}};
+constexpr Shape kRead{Type::B32, {Type::B32}, kAccumulatorSrc};
+constexpr Shape kWrite{Type::B32, {Type::B32}, kAccumulatorDst};
+constexpr Shape kMove{Type::B32, {Type::B32}, kAccumulatorSrc | kAccumulatorDst};
 constexpr Entry kTable[] = {
-    {"V_ACCVGPR_READ_B32", kMove, &move_accumulator<true, false>},
-    {"V_ACCVGPR_WRITE_B32", kMove, &move_accumulator<false, true>},
+    {"V_ACCVGPR_READ_B32", kRead, &move_accumulator<true, false>},
+    {"V_ACCVGPR_WRITE_B32", kWrite, &move_accumulator<false, true>},
     {"V_ACCVGPR_MOV_B32", kMove, &move_accumulator<true, true>},
     entry<wmma(16, F16, F16, F32)>("V_WMMA_F32_16X16X16_F16"),
     entry<wmma(16, Bf16, Bf16, F32)>("V_WMMA_F32_16X16X16_BF16"),

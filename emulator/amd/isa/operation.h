@@ -62,19 +62,21 @@ struct Shape {
   std::array<u8, 5> wide{};
 };
 enum ShapeFlag : u32 {
-  kEndsBlock = 1 << 0,      // may jump or stop: nothing is decoded behind it
-  kReadsDst = 1 << 1,       // the destination is the last source too (v_fmac)
-  kCarryOut = 1 << 2,       // VOP3: has an SGPR destination in place of abs and op_sel; else VCC
-  kCompare = 1 << 3,        // writes a mask: VCC, or the SGPRs that VOP3's vdst names
-  kCompareExec = 1 << 4,    // v_cmpx
-  kScalarDst = 1 << 5,      // VOP3 or VOP1 whose vdst is an SGPR (v_readlane, v_s_*)
-  kVccIn = 1 << 6,          // the last source is a mask: VCC outside VOP3
-  kNoModifiers = 1 << 7,    // VOP3's neg and abs bits mean something else to the handler
-  kMemory = 1 << 8,         // decoded by decode_memory
-  kLiteralMiddle = 1 << 9,  // VOP2: the literal K is the second source (v_fmamk)
-  kLiteralLast = 1 << 10,   // VOP2: it is the third (v_fmaak)
-  kHighResult = 1 << 11,    // a 16-bit result goes to the high half (v_fma_mixhi)
-  kAccumulators = 1 << 16,  // VOP3P: bits of the words choose accumulation registers (MFMA)
+  kEndsBlock = 1 << 0,        // may jump or stop: nothing is decoded behind it
+  kReadsDst = 1 << 1,         // the destination is the last source too (v_fmac)
+  kCarryOut = 1 << 2,         // VOP3: has an SGPR destination in place of abs and op_sel; else VCC
+  kCompare = 1 << 3,          // writes a mask: VCC, or the SGPRs that VOP3's vdst names
+  kCompareExec = 1 << 4,      // v_cmpx
+  kScalarDst = 1 << 5,        // VOP3 or VOP1 whose vdst is an SGPR (v_readlane, v_s_*)
+  kVccIn = 1 << 6,            // the last source is a mask: VCC outside VOP3
+  kNoModifiers = 1 << 7,      // VOP3's neg and abs bits mean something else to the handler
+  kMemory = 1 << 8,           // decoded by decode_memory
+  kLiteralMiddle = 1 << 9,    // VOP2: the literal K is the second source (v_fmamk)
+  kLiteralLast = 1 << 10,     // VOP2: it is the third (v_fmaak)
+  kHighResult = 1 << 11,      // a 16-bit result goes to the high half (v_fma_mixhi)
+  kAccumulators = 1 << 16,    // VOP3P: bits of the words choose accumulation registers (MFMA)
+  kAccumulatorDst = 1 << 17,  // the destination is one (v_accvgpr_write)
+  kAccumulatorSrc = 1 << 18,  // the source is one (v_accvgpr_read)
 };
 
 // One record of a handler file's table. `handler` is for any x86-64, `fast` for CPUs with AVX2, FMA

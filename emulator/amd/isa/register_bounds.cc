@@ -37,7 +37,9 @@ RegisterNeeds register_needs(const Operation& op) {
   const bool matrix = (shape.flags & kAccumulators) != 0;
   const u32 acc = matrix ? field(op.words[1], 28, 27) : 0;
   const u32 acc_cd = matrix ? field(op.words[0], 15, 15) : 0;
-  const u32 banks[] = {acc & 1, acc >> 1 & 1, acc_cd, 0};
+  const bool source = (shape.flags & kAccumulatorSrc) != 0;
+  const u32 banks[] = {source ? 1 : acc & 1, acc >> 1 & 1, acc_cd, 0};
+  const u32 dst_bank = (shape.flags & kAccumulatorDst) != 0 ? 1 : acc_cd;
   for (usize i = 0; i < op.src.size(); ++i) {
     if (op.src[i].kind != Source::Kind::Vector) continue;
     add(needs, op.src[i].index + banks[i] * kFirstAccumulator,
@@ -45,7 +47,7 @@ RegisterNeeds register_needs(const Operation& op) {
   }
   // Scalar destinations have no row. Register 0 is nobody's last one.
   if (op.dst_row != 0 || (shape.flags & kMemory) != 0) {
-    add(needs, op.dst + acc_cd * kFirstAccumulator, count_of(shape, shape.dst, 0));
+    add(needs, op.dst + dst_bank * kFirstAccumulator, count_of(shape, shape.dst, 0));
   }
   return needs;
 }

@@ -40,6 +40,29 @@ TEST(Grid, StopsAtRegistersThatTheKernelWasNotGiven) {
   }
 }
 
+TEST(Grid, CountsAccumulationRegistersApart) {
+  TestGpu gpu("gfx942");
+  constexpr const char* kBody = R"(
+    v_accvgpr_write_b32 a20, v1
+    v_accvgpr_mov_b32 a21, a20
+    v_accvgpr_read_b32 v2, a21
+    v_mfma_f32_16x16x4_f32 a[24:27], v1, v2, a[20:23]
+    global_load_dwordx4 a[28:31], v0, s[0:1]
+    s_endpgm
+  )";
+  // 8 vector registers, and 32 for accumulation behind them.
+  TestKernel kernel = gpu.assemble(kBody, {.vgprs = 8});
+  kernel.rsrc1 = (kernel.rsrc1 & ~0x3fu) | 4;  // 40 registers in all
+  Arguments arguments;
+  arguments.add(gpu.allocate(4096));
+  GridStop stop = gpu.launch(kernel, {}, arguments);
+  EXPECT_EQ(stop.kind, GridStop::Kind::Done) << stop.what;
+  kernel.rsrc1 -= 1;  // 24 for accumulation
+  stop = gpu.launch(kernel, {}, arguments);
+  EXPECT_EQ(stop.kind, GridStop::Kind::Bounds);
+  EXPECT_NE(stop.what.find("V_MFMA"), std::string::npos) << stop.what;
+}
+
 // Uninitialised registers, LDS and scratch hold noise, which a seed repeats.
 TEST(Grid, PoisonsWhatALaunchLeavesUndefined) {
   TestGpu gpu("gfx1100");
