@@ -89,7 +89,7 @@ TEST(Run, FaultsWhereNothingIsMapped) {
 }
 
 TEST(Run, FaultsOnFetchingWhatIsNoCode) {
-  Machine machine({});
+  Machine machine({0xBF800000});  // s_nop 0
   machine.wave.pc = kData;
   const Exit exit = machine.run();
   EXPECT_EQ(exit.kind, Exit::Kind::Fault);
