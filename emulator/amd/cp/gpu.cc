@@ -216,9 +216,11 @@ class Gpu::Impl {
       std::this_thread::sleep_for(std::chrono::microseconds(turn < 5000 ? 20 : 100));
   }
 
-  // Until a doorbell or a change of the queues.
+  // Until a doorbell or a change of the queues. Submissions follow each other within microseconds,
+  // and waking a thread may cost forty: so it looks for some 100 us first.
   void sleep(u32 wakes, u32& turn) {
-    if (turn < 1000) {
+    constexpr u32 kSpins = 8000;
+    if (turn < kSpins) {
       spin();
       ++turn;
       return;
