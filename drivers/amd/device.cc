@@ -158,13 +158,18 @@ Result<Scratch> AmdDevice::scratch(u32 item_bytes) {
   return scratch;
 }
 
+hcq::Fence AmdDevice::unfinished_copies() {
+  hcq::Fence fence;
+  if (copy_ != nullptr && !copy_->idle()) fence.add(copy_->last());
+  return fence;
+}
+
 Result<void> AmdDevice::launch(const hcq::Launch& launch, const std::string& name) {
   std::lock_guard lock(launch_mutex_);
   launch_->clear();
   launch_->exec(launch);
-  const bool copies = copy_ != nullptr && !copy_->idle();
-  TRY(const hcq::Point point,
-      compute_->submit(*launch_, copies ? hcq::Fence(copy_->last()) : hcq::Fence()));
+  const hcq::Fence copies = unfinished_copies();
+  TRY(const hcq::Point point, compute_->submit(*launch_, copies));
   compute_->note_launch(point.position, name);
   return {};
 }

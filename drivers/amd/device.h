@@ -81,6 +81,8 @@ class AmdDevice final : public hcq::Device, private KfdEvents::Listener {
   void on_memory_exception(const hw::KfdMemoryException& exception) override;
   void on_hw_exception(const hw::KfdHwException& exception) override;
   void die(Error why);
+  // Apart and not inlined: g++ 12 with sanitizers takes it for uninitialised.
+  [[gnu::noinline]] hcq::Fence unfinished_copies();
 
   const std::shared_ptr<Kfd> kfd_;
   KfdGpu& gpu_;  // kfd_'s
