@@ -14,6 +14,19 @@
 
 namespace doorbell::testing {
 
+// A T at any address: lanes reach memory where no host type may lie.
+template <class T>
+struct [[gnu::packed]] Unaligned {
+  T value;
+
+  // NOLINTNEXTLINE(google-explicit-constructor): it is a T.
+  operator T() const { return value; }
+  Unaligned& operator=(T other) {
+    value = other;
+    return *this;
+  }
+};
+
 class TestWave {
  public:
   static constexpr u64 kCode = 0x10000;
@@ -41,16 +54,16 @@ class TestWave {
   }
 
   template <class T>
-  T& data(u64 offset) {
-    return *reinterpret_cast<T*>(data_.data() + offset);
+  Unaligned<T>& data(u64 offset) {
+    return *reinterpret_cast<Unaligned<T>*>(data_.data() + offset);
   }
   template <class T>
-  T& lds(u64 offset) {
-    return *reinterpret_cast<T*>(lds_.data() + offset);
+  Unaligned<T>& lds(u64 offset) {
+    return *reinterpret_cast<Unaligned<T>*>(lds_.data() + offset);
   }
   template <class T>
-  T& scratch(u64 offset) {
-    return *reinterpret_cast<T*>(scratch_.data() + offset);
+  Unaligned<T>& scratch(u64 offset) {
+    return *reinterpret_cast<Unaligned<T>*>(scratch_.data() + offset);
   }
 
   emulator::amd::Wave wave;
