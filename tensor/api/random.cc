@@ -1,7 +1,8 @@
 // Random numbers: Threefry-2x32-20 in counter mode. Element i of the n-th draw on a device is
-// threefry(counter + i, key), where the key is made of the seed and the device, and the counter
-// moves on by the number of elements after each draw. So a stream depends on the seed and the sizes
-// drawn before, not on kernels, threads or time. {key, counter} is a buffer: the graph of a draw is
+// threefry(counter + i, key), where the key is made of the seed and the device's number among those
+// of its kind, and the counter moves on by the number of elements after each draw. So a stream
+// depends on the seed and the sizes drawn before, not on kernels, threads or time, nor on which
+// kinds of devices a machine has. {key, counter} is a buffer: the graph of a draw is
 // the same each time, and its kernel is compiled once.
 #include <cmath>
 #include <mutex>
@@ -35,13 +36,14 @@ Streams& streams() {
 }
 
 // {key, counter} of a draw of `count` elements.
-std::array<u64, 2> advance(u16 device, i64 count) {
+std::array<u64, 2> advance(const core::Device& device, i64 count) {
   Streams& all = streams();
   std::lock_guard lock(all.mutex);
-  if (all.counters.size() <= device) all.counters.resize(device + 1u, 0);
-  const u64 counter = all.counters[device];
-  all.counters[device] += static_cast<u64>(count);
-  return {device == 0 ? all.seed : hash_of(all.seed, device), counter};
+  if (all.counters.size() <= device.index()) all.counters.resize(device.index() + 1u, 0);
+  const u64 counter = all.counters[device.index()];
+  all.counters[device.index()] += static_cast<u64>(count);
+  const int ordinal = device.spec().ordinal;
+  return {ordinal == 0 ? all.seed : hash_of(all.seed, ordinal), counter};
 }
 
 // 64 random bits per element. Several devices draw from the first one's stream, each the elements
@@ -105,7 +107,7 @@ f64 fan_in(const Shape& shape) {
 }  // namespace
 
 core::UOpRef detail::next_draw(core::Device& device, i64 count) {
-  const std::array<u64, 2> draw = advance(device.index(), count);
+  const std::array<u64, 2> draw = advance(device, count);
   const i64 shape[] = {2};
   return engine::make_buffer_node(device, dtypes::u64, shape,
                                   std::as_bytes(std::span<const u64>(draw)));
