@@ -179,7 +179,13 @@ Result<void> ComgrCompiler::act(int action, std::span<const char* const> options
   TRY(check(comgr_->action_isa(info.handle, isa_.c_str()), "set_isa_name"));
   TRY(check(comgr_->action_logging(info.handle, true), "set_logging"));
   TRY(check(comgr_->action_options(info.handle, list.data(), list.size()), "set_option_list"));
-  const Status status = comgr_->do_action(action, info.handle, from, to);
+  // One at a time: -mllvm sets options that all of comgr's LLVM shares, and two threads in it
+  // crash.
+  static std::mutex& mutex = *new std::mutex;
+  const Status status = [&] {
+    std::lock_guard lock(mutex);
+    return comgr_->do_action(action, info.handle, from, to);
+  }();
   if (status == 0) return {};
   Result<std::vector<u8>> log = data_of(to, kLog);
   const std::string text = log ? std::string(log->begin(), log->end()) : to_string(log.error());
