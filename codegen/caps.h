@@ -19,6 +19,7 @@ struct Caps {
   bool masked_access = false;    // Load/Store with a per-lane gate
   bool has_local = false;        // work groups with shared memory and barriers: see below
   bool flushes_subnormals = false;  // of f32: they may be taken and given as zeros
+  bool private_arrays = true;    // DefinePrivate: memory of one thread or work item
   bool host_threads = false;     // Special ThreadId split over worker threads
   int vector_bytes = 16;         // the register a vector value should fill; 0: scalar only
   int vector_registers = 16;     // how many of them

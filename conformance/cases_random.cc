@@ -35,7 +35,8 @@ struct Stream {
 };
 
 Stream stream_of(const core::Device& device, u64 seed) {
-  return {device.index() == 0 ? seed : hash_of(seed, device.index())};
+  const int ordinal = device.spec().ordinal;
+  return {ordinal == 0 ? seed : hash_of(seed, ordinal)};
 }
 
 constexpr u64 kSeed = 0x123456789abcdef0u;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "conformance/inputs.h"
 #include "core/uop/arena.h"
@@ -53,7 +54,11 @@ class ItemKernel {
     return program.ops.back();
   }
   UOp binary(Op o, UOp x, UOp y) { return op(o, dt::i32, {x, y}); }
-  UOp number(i64 value) { return arena_.const_int(dt::i32, value); }
+  UOp number(i64 value) {
+    UOp made = arena_.const_int(dt::i32, value);
+    if (numbers_.insert(value).second) program.ops.push_back(made);
+    return made;
+  }
   UOp range(i64 id, i64 size) {
     return op(Op::Range, dt::i32, {number(size)}, {id, static_cast<i64>(core::AxisType::Loop)});
   }
@@ -75,6 +80,7 @@ class ItemKernel {
   }
 
   core::Arena arena_;
+  std::set<i64> numbers_;  // that are among the ops
   const i64 count_;
   const bool has_groups_;
   UOp out_, in_, item_;
@@ -172,7 +178,8 @@ void private_array(Trial& trial) {
 void add_scratch_cases(Suite& suite) {
   const Needs ints{.dtypes = {dtypes::i32}};
   suite.add_alone("kernel/spilled_values", ints, spilled_values);
-  suite.add_alone("kernel/private_array", ints, private_array);
+  suite.add_alone("kernel/private_array", {.dtypes = {dtypes::i32}, .private_arrays = true},
+                  private_array);
 }
 
 }  // namespace doorbell::conformance

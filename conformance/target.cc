@@ -42,6 +42,8 @@ std::optional<std::string> Target::lacks(const Needs& needs) const {
   if (needs.queues && queues == nullptr) return "the device has no hardware queues";
   if (needs.queues && needs.second_device && second_queues == nullptr)
     return "the second device has no hardware queues";
+  if (needs.private_arrays && !caps.private_arrays)
+    return "the device declares no arrays of a work item's own";
   if (needs.subnormals && caps.flushes_subnormals)
     return "the device declares that it flushes subnormal float32";
   return std::nullopt;

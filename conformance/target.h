@@ -20,6 +20,7 @@ struct Needs {
   bool second_device = false;
   bool queues = false;
   bool subnormals = false;  // of f32
+  bool private_arrays = false;
 };
 
 struct Target {

@@ -69,7 +69,8 @@ bool recognise(const KernelInfo& info, Contraction* c) {
 
 Plan tile_plan(const KernelInfo& info, const Caps& caps) {
   Contraction c;
-  if (caps.vector_bytes == 0 || caps.has_local || !recognise(info, &c)) return {};
+  if (caps.vector_bytes == 0 || !caps.private_arrays || caps.has_local || !recognise(info, &c))
+    return {};
   i64 m = info.size(c.i), n = info.size(c.j), k = info.size(c.k);
   f64 macs = static_cast<f64>(m) * static_cast<f64>(n) * static_cast<f64>(k);
   if (m < 8 || n < 16 || k < 16 || macs < kWorthTiling) return {};

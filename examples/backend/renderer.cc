@@ -41,6 +41,7 @@ Caps abacus_caps() {
     caps.storage_dtypes.set(static_cast<usize>(scalar));
   }
   caps.vector_bytes = 0;  // a scalar machine
+  caps.private_arrays = false;
   return caps;
 }
 
