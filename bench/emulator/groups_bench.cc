@@ -9,7 +9,7 @@
 
 #include "bench/emulator/matmul_words.h"
 #include "emulator/amd/compute/grid.h"
-#include "emulator/amd/isa/memory_handlers.h"
+#include "emulator/amd/isa/handlers.h"
 
 namespace doorbell::emulator::amd {
 namespace {
@@ -41,7 +41,7 @@ struct Machine {
 void matmul(benchmark::State& state) {
   Machine machine;
   const Chip& chip = *find_chip("gfx1100");
-  auto cache = CodeCache::create(chip, handler_set<Memory>());
+  auto cache = CodeCache::create(chip, handler_set());
   if (!cache) {
     state.SkipWithError(cache.error().message.c_str());
     return;

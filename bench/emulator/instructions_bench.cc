@@ -6,8 +6,8 @@
 #include <cstring>
 #include <vector>
 
+#include "emulator/amd/isa/handlers.h"
 #include "emulator/amd/isa/memory.h"
-#include "emulator/amd/isa/memory_handlers.h"
 #include "emulator/amd/isa/run.h"
 
 namespace doorbell::emulator::amd {
@@ -36,7 +36,7 @@ void run_loop(benchmark::State& state, const std::vector<u32>& words, u64 inacti
   std::memcpy(code.data(), words.data(), words.size() * 4);
   AddressSpace space;
   auto mapped = space.map(kCode, code.size(), code.data(), false, true, {}, 0);
-  auto cache = CodeCache::create(*find_chip("gfx1100"), handler_set<DirectMemory>());
+  auto cache = CodeCache::create(*find_chip("gfx1100"), handler_set());
   if (!mapped || !cache) {
     state.SkipWithError(cache ? "no memory" : cache.error().message.c_str());
     return;

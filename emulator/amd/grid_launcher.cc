@@ -5,7 +5,7 @@
 
 #include "base/util/hash.h"
 #include "emulator/amd/cp/adversarial_memory.h"
-#include "emulator/amd/isa/memory_handlers.h"
+#include "emulator/amd/isa/handlers.h"
 
 namespace doorbell::emulator::amd {
 namespace {
@@ -68,7 +68,7 @@ GridLauncher::~GridLauncher() = default;
 
 std::unique_ptr<RunningGrid> GridLauncher::launch(const Dispatch& dispatch, Caches* caches) {
   if (!code_) {
-    auto code = CodeCache::create(*options_.chip, handler_set<Memory>());
+    auto code = CodeCache::create(*options_.chip, handler_set());
     if (!code)
       return std::make_unique<RefusedGrid>("no instruction can be decoded: " +
                                            code.error().message);

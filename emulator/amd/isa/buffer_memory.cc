@@ -1,5 +1,6 @@
 // Untyped buffer loads and stores (MUBUF, VBUFFER), buffer atomics, loads into LDS, and the cache
 // instructions in the buffers' and global memory's formats.
+#include "emulator/amd/isa/access_table.h"
 #include "emulator/amd/isa/atomic_updates.h"
 #include "emulator/amd/isa/buffer_address.h"
 #include "emulator/amd/isa/decode_memory.h"
@@ -11,7 +12,7 @@ namespace doorbell::emulator::amd {
 namespace {
 
 template <Element e>
-Flow load(Wave& wave, const Operation& op) {
+Flow load_buffer(Wave& wave, const Operation& op) {
   const u64 active = wave.exec();
   if (active == 0) return Flow::Next;
   const BufferAddresses buffer(wave, op);
@@ -34,7 +35,7 @@ Flow load(Wave& wave, const Operation& op) {
 }
 
 template <Element e>
-Flow store(Wave& wave, const Operation& op) {
+Flow store_buffer(Wave& wave, const Operation& op) {
   const u64 active = wave.exec();
   if (active == 0) return Flow::Next;
   const BufferAddresses buffer(wave, op);
@@ -90,10 +91,18 @@ Flow global_to_lds(Wave& wave, const Operation& op) {
   return to_lds<e>(wave, op, active, addresses, static_cast<u32>(op.immediate));
 }
 
-template <Element e>
-Flow load_or_to_lds(Wave& wave, const Operation& op) {
-  return (op.flags & kMemoryToLds) != 0 ? buffer_to_lds<e>(wave, op) : load<e>(wave, op);
-}
+struct Buffer {
+  static constexpr std::string_view kPrefix = "BUFFER_";
+
+  template <Element e>
+  static Flow load(Wave& wave, const Operation& op) {
+    return (op.flags & kMemoryToLds) != 0 ? buffer_to_lds<e>(wave, op) : load_buffer<e>(wave, op);
+  }
+  template <Element e>
+  static Flow store(Wave& wave, const Operation& op) {
+    return store_buffer<e>(wave, op);
+  }
+};
 
 Flow atomic(Wave& wave, const Operation& op, u32 bytes, AtomicUpdate update, bool compares) {
   const u64 active = wave.exec();
@@ -106,7 +115,7 @@ Flow atomic(Wave& wave, const Operation& op, u32 bytes, AtomicUpdate update, boo
   const u32* data = wave.v + op.src[kData].row;
   const usize pitch = wave.lanes;
   u64 before[64];
-  Memory& memory = memory_of(wave);
+  Memory& memory = *wave.memory;
   for (u64 left = within; left != 0; left &= left - 1) {
     const u32 lane = static_cast<u32>(std::countr_zero(left));
     const u64 operand = lane_value(data + lane, pitch, bytes);
@@ -137,45 +146,14 @@ constexpr Entry entry(std::string_view name) {
 
 template <CacheOperation kOperation>
 Flow cache(Wave& wave, const Operation& op) {
-  memory_of(wave).cache(kOperation, static_cast<CachePolicy>(op.control));
+  wave.memory->cache(kOperation, static_cast<CachePolicy>(op.control));
   return Flow::Next;
 }
 
 constexpr Shape kShape{.flags = kMemory};  // of those without data
 
-template <Element e>
-constexpr Entry load_entry(std::string_view name) {
-  return {name, load_shape(e), &load_or_to_lds<e>, &fast_memory<load_or_to_lds<e>>};
-}
-template <Element e>
-constexpr Entry store_entry(std::string_view name) {
-  return {name, store_shape(e), &store<e>, &fast_memory<store<e>>};
-}
-
 // clang-format off
 constexpr Entry kTable[] = {
-    load_entry<Element::U8>("BUFFER_LOAD_U8"),
-    load_entry<Element::I8>("BUFFER_LOAD_I8"),
-    load_entry<Element::U16>("BUFFER_LOAD_U16"),
-    load_entry<Element::I16>("BUFFER_LOAD_I16"),
-    load_entry<Element::D16U8>("BUFFER_LOAD_D16_U8"),
-    load_entry<Element::D16I8>("BUFFER_LOAD_D16_I8"),
-    load_entry<Element::D16B16>("BUFFER_LOAD_D16_B16"),
-    load_entry<Element::D16HiU8>("BUFFER_LOAD_D16_HI_U8"),
-    load_entry<Element::D16HiI8>("BUFFER_LOAD_D16_HI_I8"),
-    load_entry<Element::D16HiB16>("BUFFER_LOAD_D16_HI_B16"),
-    load_entry<Element::B32>("BUFFER_LOAD_B32"),
-    load_entry<Element::B64>("BUFFER_LOAD_B64"),
-    load_entry<Element::B96>("BUFFER_LOAD_B96"),
-    load_entry<Element::B128>("BUFFER_LOAD_B128"),
-    store_entry<Element::U8>("BUFFER_STORE_B8"),
-    store_entry<Element::U16>("BUFFER_STORE_B16"),
-    store_entry<Element::D16HiU8>("BUFFER_STORE_D16_HI_B8"),
-    store_entry<Element::D16HiB16>("BUFFER_STORE_D16_HI_B16"),
-    store_entry<Element::B32>("BUFFER_STORE_B32"),
-    store_entry<Element::B64>("BUFFER_STORE_B64"),
-    store_entry<Element::B96>("BUFFER_STORE_B96"),
-    store_entry<Element::B128>("BUFFER_STORE_B128"),
     {"BUFFER_LOAD_U8_LDS", kShape, &buffer_to_lds<Element::U8>},
     {"BUFFER_LOAD_I8_LDS", kShape, &buffer_to_lds<Element::I8>},
     {"BUFFER_LOAD_U16_LDS", kShape, &buffer_to_lds<Element::U16>},
@@ -245,6 +223,7 @@ constexpr Entry kTable[] = {
 
 }  // namespace
 
-HandlerTable buffer_memory_table() { return kTable; }
+HandlerTable buffer_memory_table() { return AccessTable<Buffer>::kEntries; }
+HandlerTable buffer_operations_table() { return kTable; }
 
 }  // namespace doorbell::emulator::amd

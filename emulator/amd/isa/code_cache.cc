@@ -11,7 +11,7 @@ constexpr usize kMaxOperations = 128;
 constexpr u32 kMaxBytes = 20;  // of one instruction
 
 // As many of the next bytes as can be fetched, in words.
-u32 fetch_window(CodeReader& memory, u64 pc, u8* window) {
+u32 fetch_window(Memory& memory, u64 pc, u8* window) {
   if (memory.fetch(pc, kMaxBytes, window)) return kMaxBytes;
   u32 size = 0;
   while (size < kMaxBytes && memory.fetch(pc + size, 4, window + size)) size += 4;
@@ -32,7 +32,7 @@ Result<std::unique_ptr<CodeCache>> CodeCache::create(const Chip& chip, const Han
   return cache;
 }
 
-const Block* CodeCache::look_up(u64 pc, u32 lanes, CodeReader& memory, Slot& slot) {
+const Block* CodeCache::look_up(u64 pc, u32 lanes, Memory& memory, Slot& slot) {
   const u32 which = lanes == 64 ? 1 : 0;
   CHECK(decoders_[which] != nullptr, "{} has no waves of {} lanes", chip_.name, lanes);
   std::unique_ptr<Block>& block = blocks_[which][pc];
@@ -51,7 +51,7 @@ const Block* CodeCache::look_up(u64 pc, u32 lanes, CodeReader& memory, Slot& slo
   return block.get();
 }
 
-void CodeCache::decode_block(Block& block, Decoder& decoder, CodeReader& memory) const {
+void CodeCache::decode_block(Block& block, Decoder& decoder, Memory& memory) const {
   block.operations.clear();
   block.bytes.clear();
   u64 pc = block.pc;
@@ -69,7 +69,7 @@ void CodeCache::decode_block(Block& block, Decoder& decoder, CodeReader& memory)
   block.needs = register_needs(block.operations);
 }
 
-bool CodeCache::unchanged(const Block& block, CodeReader& memory) const {
+bool CodeCache::unchanged(const Block& block, Memory& memory) const {
   std::vector<u8> now(block.bytes.size());
   return memory.fetch(block.pc, static_cast<u32>(now.size()), now.data()) && now == block.bytes;
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "emulator/amd/isa/decode.h"
+#include "emulator/amd/isa/memory.h"
 #include "emulator/amd/isa/register_bounds.h"
 
 namespace doorbell::emulator::amd {
@@ -24,14 +25,6 @@ struct Block {
   RegisterNeeds needs;
 };
 
-// What reads instructions: MemoryPolicy::fetch, for any policy.
-class CodeReader {
- public:
-  virtual ~CodeReader() = default;
-  // False when the bytes may not be executed.
-  virtual bool fetch(u64 va, u32 bytes, void* out) = 0;
-};
-
 class CodeCache {
  public:
   static Result<std::unique_ptr<CodeCache>> create(const Chip& chip, const HandlerSet& handlers);
@@ -40,7 +33,7 @@ class CodeCache {
   void begin_dispatch() { ++generation_; }
 
   // The block at pc; null when no instruction can be fetched there. Borrowed until the next call.
-  const Block* find(u64 pc, u32 lanes, CodeReader& memory) {
+  const Block* find(u64 pc, u32 lanes, Memory& memory) {
     Slot& slot = recent_[(pc >> 2 ^ (lanes == 64 ? 1 : 0)) % recent_.size()];
     if (slot.pc == pc && slot.lanes == lanes && slot.generation == generation_) [[likely]]
       return slot.block;
@@ -59,9 +52,9 @@ class CodeCache {
   };
 
   CodeCache(const Chip& chip, const HandlerSet& handlers) : chip_(chip), handlers_(handlers) {}
-  const Block* look_up(u64 pc, u32 lanes, CodeReader& memory, Slot& slot);
-  void decode_block(Block& block, Decoder& decoder, CodeReader& memory) const;
-  bool unchanged(const Block& block, CodeReader& memory) const;
+  const Block* look_up(u64 pc, u32 lanes, Memory& memory, Slot& slot);
+  void decode_block(Block& block, Decoder& decoder, Memory& memory) const;
+  bool unchanged(const Block& block, Memory& memory) const;
 
   const Chip& chip_;
   const HandlerSet& handlers_;

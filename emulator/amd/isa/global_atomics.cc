@@ -37,7 +37,7 @@ bool update_lane(Wave& wave, const Operation& op, u32 lane, u64 va, u32 bytes, A
     stop_out_of_bounds(wave, op, va, lane, "an atomic operation at an unaligned address", true);
     return false;
   }
-  Memory& memory = memory_of(wave);
+  Memory& memory = *wave.memory;
   if (memory.atomic(va, bytes, update, operand, compare, before,
                     static_cast<CachePolicy>(op.control))) {
     return true;

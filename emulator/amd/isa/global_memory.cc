@@ -1,5 +1,6 @@
 // GLOBAL and FLAT loads and stores. FLAT addresses whose high half is an aperture's are LDS's or
 // scratch's. [RDNA3 ISA, "Flat memory instructions"]
+#include "emulator/amd/isa/access_table.h"
 #include "emulator/amd/isa/decode_memory.h"
 #include "emulator/amd/isa/private_access.h"
 #include "emulator/amd/isa/tables.h"
@@ -32,45 +33,51 @@ FlatLanes split_flat(const Wave& wave, u64 active, LaneAddresses& addresses) {
   return split;
 }
 
-template <Element e>
-Flow load(Wave& wave, const Operation& op) {
+// Calls what is for each memory with the lanes that mean it; LDS and scratch get offsets too.
+template <class Global, class Lds, class Scratch>
+Flow for_each_memory(Wave& wave, const Operation& op, Global&& global, Lds&& lds,
+                     Scratch&& scratch) {
   const u64 active = wave.exec();
   if (active == 0) return Flow::Next;
-  u32* dst = wave.v + op.dst_row;
   LaneAddresses addresses;
   global_addresses(wave, op, active, addresses);
-  if ((op.flags & kMemoryFlat) == 0) return load_lanes<e>(wave, op, active, addresses, dst);
+  if ((op.flags & kMemoryFlat) == 0) return global(active, addresses);
   const FlatLanes split = split_flat(wave, active, addresses);
   Flow flow = Flow::Next;
-  if (split.global != 0) flow = load_lanes<e>(wave, op, split.global, addresses, dst);
-  if (flow == Flow::Next && split.lds != 0) {
-    flow = load_lds<e>(wave, op, split.lds, split.offset, dst);
-  }
-  if (flow == Flow::Next && split.scratch != 0) {
-    flow = load_scratch<e>(wave, op, split.scratch, split.offset, dst);
-  }
+  if (split.global != 0) flow = global(split.global, addresses);
+  if (flow == Flow::Next && split.lds != 0) flow = lds(split.lds, split.offset);
+  if (flow == Flow::Next && split.scratch != 0) flow = scratch(split.scratch, split.offset);
   return flow;
 }
 
-template <Element e>
-Flow store(Wave& wave, const Operation& op) {
-  const u64 active = wave.exec();
-  if (active == 0) return Flow::Next;
-  const u32* src = wave.v + op.src[kData].row;
-  LaneAddresses addresses;
-  global_addresses(wave, op, active, addresses);
-  if ((op.flags & kMemoryFlat) == 0) return store_lanes<e>(wave, op, active, addresses, src);
-  const FlatLanes split = split_flat(wave, active, addresses);
-  Flow flow = Flow::Next;
-  if (split.global != 0) flow = store_lanes<e>(wave, op, split.global, addresses, src);
-  if (flow == Flow::Next && split.lds != 0) {
-    flow = store_lds<e>(wave, op, split.lds, split.offset, src);
+struct Access {
+  template <Element e>
+  static Flow load(Wave& wave, const Operation& op) {
+    u32* dst = wave.v + op.dst_row;
+    return for_each_memory(
+        wave, op,
+        [&](u64 lanes, const LaneAddresses& at) { return load_lanes<e>(wave, op, lanes, at, dst); },
+        [&](u64 lanes, const u32* at) { return load_lds<e>(wave, op, lanes, at, dst); },
+        [&](u64 lanes, const u32* at) { return load_scratch<e>(wave, op, lanes, at, dst); });
   }
-  if (flow == Flow::Next && split.scratch != 0) {
-    flow = store_scratch<e>(wave, op, split.scratch, split.offset, src);
+  template <Element e>
+  static Flow store(Wave& wave, const Operation& op) {
+    const u32* src = wave.v + op.src[kData].row;
+    return for_each_memory(
+        wave, op,
+        [&](u64 lanes, const LaneAddresses& at) {
+          return store_lanes<e>(wave, op, lanes, at, src);
+        },
+        [&](u64 lanes, const u32* at) { return store_lds<e>(wave, op, lanes, at, src); },
+        [&](u64 lanes, const u32* at) { return store_scratch<e>(wave, op, lanes, at, src); });
   }
-  return flow;
-}
+};
+struct Global : Access {
+  static constexpr std::string_view kPrefix = "GLOBAL_";
+};
+struct Flat : Access {
+  static constexpr std::string_view kPrefix = "FLAT_";
+};
 
 // The lane's own dword behind an address that all lanes share.
 template <bool kStore>
@@ -92,68 +99,15 @@ Flow add_thread_id(Wave& wave, const Operation& op) {
 
 constexpr Shape kShape{.flags = kMemory};
 
-template <Element e>
-constexpr Entry load_entry(std::string_view name) {
-  return {name, load_shape(e), &load<e>, &fast_memory<load<e>>};
-}
-template <Element e>
-constexpr Entry store_entry(std::string_view name) {
-  return {name, store_shape(e), &store<e>, &fast_memory<store<e>>};
-}
-
-// clang-format off
-constexpr Entry kTable[] = {
-    load_entry<Element::U8>("GLOBAL_LOAD_U8"),
-    load_entry<Element::I8>("GLOBAL_LOAD_I8"),
-    load_entry<Element::U16>("GLOBAL_LOAD_U16"),
-    load_entry<Element::I16>("GLOBAL_LOAD_I16"),
-    load_entry<Element::D16U8>("GLOBAL_LOAD_D16_U8"),
-    load_entry<Element::D16I8>("GLOBAL_LOAD_D16_I8"),
-    load_entry<Element::D16B16>("GLOBAL_LOAD_D16_B16"),
-    load_entry<Element::D16HiU8>("GLOBAL_LOAD_D16_HI_U8"),
-    load_entry<Element::D16HiI8>("GLOBAL_LOAD_D16_HI_I8"),
-    load_entry<Element::D16HiB16>("GLOBAL_LOAD_D16_HI_B16"),
-    load_entry<Element::B32>("GLOBAL_LOAD_B32"),
-    load_entry<Element::B64>("GLOBAL_LOAD_B64"),
-    load_entry<Element::B96>("GLOBAL_LOAD_B96"),
-    load_entry<Element::B128>("GLOBAL_LOAD_B128"),
-    store_entry<Element::U8>("GLOBAL_STORE_B8"),
-    store_entry<Element::U16>("GLOBAL_STORE_B16"),
-    store_entry<Element::D16HiU8>("GLOBAL_STORE_D16_HI_B8"),
-    store_entry<Element::D16HiB16>("GLOBAL_STORE_D16_HI_B16"),
-    store_entry<Element::B32>("GLOBAL_STORE_B32"),
-    store_entry<Element::B64>("GLOBAL_STORE_B64"),
-    store_entry<Element::B96>("GLOBAL_STORE_B96"),
-    store_entry<Element::B128>("GLOBAL_STORE_B128"),
+constexpr Entry kAddThreadId[] = {
     {"GLOBAL_LOAD_B32_ADDTID", kShape, &add_thread_id<false>},
     {"GLOBAL_STORE_B32_ADDTID", kShape, &add_thread_id<true>},
-    load_entry<Element::U8>("FLAT_LOAD_U8"),
-    load_entry<Element::I8>("FLAT_LOAD_I8"),
-    load_entry<Element::U16>("FLAT_LOAD_U16"),
-    load_entry<Element::I16>("FLAT_LOAD_I16"),
-    load_entry<Element::D16U8>("FLAT_LOAD_D16_U8"),
-    load_entry<Element::D16I8>("FLAT_LOAD_D16_I8"),
-    load_entry<Element::D16B16>("FLAT_LOAD_D16_B16"),
-    load_entry<Element::D16HiU8>("FLAT_LOAD_D16_HI_U8"),
-    load_entry<Element::D16HiI8>("FLAT_LOAD_D16_HI_I8"),
-    load_entry<Element::D16HiB16>("FLAT_LOAD_D16_HI_B16"),
-    load_entry<Element::B32>("FLAT_LOAD_B32"),
-    load_entry<Element::B64>("FLAT_LOAD_B64"),
-    load_entry<Element::B96>("FLAT_LOAD_B96"),
-    load_entry<Element::B128>("FLAT_LOAD_B128"),
-    store_entry<Element::U8>("FLAT_STORE_B8"),
-    store_entry<Element::U16>("FLAT_STORE_B16"),
-    store_entry<Element::D16HiU8>("FLAT_STORE_D16_HI_B8"),
-    store_entry<Element::D16HiB16>("FLAT_STORE_D16_HI_B16"),
-    store_entry<Element::B32>("FLAT_STORE_B32"),
-    store_entry<Element::B64>("FLAT_STORE_B64"),
-    store_entry<Element::B96>("FLAT_STORE_B96"),
-    store_entry<Element::B128>("FLAT_STORE_B128"),
 };
-// clang-format on
 
 }  // namespace
 
-HandlerTable global_memory_table() { return kTable; }
+HandlerTable global_memory_table() { return AccessTable<Global>::kEntries; }
+HandlerTable flat_memory_table() { return AccessTable<Flat>::kEntries; }
+HandlerTable global_thread_id_table() { return kAddThreadId; }
 
 }  // namespace doorbell::emulator::amd

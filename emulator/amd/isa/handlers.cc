@@ -1,4 +1,4 @@
-// The list of tables that do not depend on the memory policy.
+// The list of tables, and the set that is made of them.
 #include "emulator/amd/isa/handlers.h"
 
 #include "base/util/check.h"
@@ -13,13 +13,14 @@ bool cpu_is_fast() {
          __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c");
 }
 
-}  // namespace
-
-std::span<const HandlerTable> register_tables() {
+std::span<const HandlerTable> all_tables() {
   static const HandlerTable tables[] = {
       buffer_memory_table(),
+      buffer_operations_table(),
       global_atomics_table(),
       global_memory_table(),
+      flat_memory_table(),
+      global_thread_id_table(),
       lds_atomics_table(),
       lds_lanes_table(),
       lds_memory_table(),
@@ -33,6 +34,7 @@ std::span<const HandlerTable> register_tables() {
       scalar_constant_table(),
       scalar_float_table(),
       scalar_float_compare_table(),
+      scalar_memory_table(),
       scalar_control_table(),
       scalar_exec_table(),
       vector_f32_arithmetic_table(),
@@ -64,15 +66,21 @@ std::span<const HandlerTable> register_tables() {
   return tables;
 }
 
-HandlerSet::HandlerSet(std::span<const HandlerTable> memory) : fast_(cpu_is_fast()) {
-  for (HandlerTable table : register_tables()) add(table);
-  for (HandlerTable table : memory) add(table);
+}  // namespace
+
+HandlerSet::HandlerSet() : fast_(cpu_is_fast()) {
+  for (HandlerTable table : all_tables()) add(table);
 }
 
 void HandlerSet::add(HandlerTable table) {
   for (const Entry& entry : table) {
     CHECK(entries_.emplace(entry.name, &entry).second, "two handlers for {}", entry.name);
   }
+}
+
+const HandlerSet& handler_set() {
+  static const HandlerSet set;
+  return set;
 }
 
 }  // namespace doorbell::emulator::amd

@@ -1,6 +1,5 @@
 // HandlerSet: the instructions that an interpreter can execute, by normal name: the join of the
-// handler files' tables. A handler file adds its table to the list in handlers.cc, or, when its
-// handlers depend on the memory policy, to the one in memory_handlers.h.
+// handler files' tables. A handler file adds its table to the list in handlers.cc.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -14,13 +13,10 @@ namespace doorbell::emulator::amd {
 
 using HandlerTable = std::span<const Entry>;
 
-// The tables of all that never touches memory.
-std::span<const HandlerTable> register_tables();
-
 class HandlerSet {
  public:
-  // The tables are constants of the program. `memory` are those for one memory policy.
-  explicit HandlerSet(std::span<const HandlerTable> memory);
+  // Of all tables, which are constants of the program.
+  HandlerSet();
   // Null for a name that no table has.
   const Entry* find(std::string_view name) const {
     auto found = entries_.find(name);
@@ -38,5 +34,8 @@ class HandlerSet {
   absl::flat_hash_map<std::string_view, const Entry*> entries_;
   bool fast_;
 };
+
+// One set for all interpreters.
+const HandlerSet& handler_set();
 
 }  // namespace doorbell::emulator::amd

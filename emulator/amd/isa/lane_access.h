@@ -18,8 +18,6 @@ namespace doorbell::emulator::amd {
 [[gnu::cold]] Flow stop_out_of_bounds(Wave& wave, const Operation& op, u64 address, u32 lane,
                                       std::string what, bool write);
 
-inline Memory& memory_of(Wave& wave) { return *static_cast<Memory*>(wave.memory); }
-
 // The same handler for CPUs with AVX2, in one piece: its loops over lanes become vectors.
 template <Handler kHandler>
 [[gnu::target("avx2,bmi,bmi2,lzcnt,popcnt"), gnu::flatten, gnu::noinline]] Flow fast_memory(
@@ -98,7 +96,7 @@ inline u8* host_bytes(DirectMemory& direct, const LaneAddresses& addresses, u32 
 template <Element e>
 Flow load_lanes(Wave& wave, const Operation& op, u64 active, const LaneAddresses& addresses,
                 u32* dst) {
-  Memory& memory = memory_of(wave);
+  Memory& memory = *wave.memory;
   if (DirectMemory* direct = memory.direct()) {
     if (const u8* host = host_bytes(*direct, addresses, bytes_of(e), false)) [[likely]] {
       gather<e>(wave, active, host, addresses.offset, dst);
@@ -121,7 +119,7 @@ Flow load_lanes(Wave& wave, const Operation& op, u64 active, const LaneAddresses
 template <Element e>
 Flow store_lanes(Wave& wave, const Operation& op, u64 active, const LaneAddresses& addresses,
                  const u32* src) {
-  Memory& memory = memory_of(wave);
+  Memory& memory = *wave.memory;
   if (DirectMemory* direct = memory.direct()) {
     if (u8* host = host_bytes(*direct, addresses, bytes_of(e), true)) [[likely]] {
       scatter<e>(wave, active, host, addresses.offset, src);

@@ -43,7 +43,7 @@ bool is_scratch_aligned(u64 active, const u32* offset, u32 bytes) {
 
 Flow load_scratch_bytes(Wave& wave, const Operation& op, u64 active, const u32* offset, u32 bytes,
                         u8 (*values)[16]) {
-  Memory& memory = memory_of(wave);
+  Memory& memory = *wave.memory;
   for (u64 left = active; left != 0; left &= left - 1) {
     const u32 lane = static_cast<u32>(std::countr_zero(left));
     for (u32 i = 0; i < bytes; ++i) {
@@ -58,7 +58,7 @@ Flow load_scratch_bytes(Wave& wave, const Operation& op, u64 active, const u32* 
 
 Flow store_scratch_bytes(Wave& wave, const Operation& op, u64 active, const u32* offset, u32 bytes,
                          const u8 (*values)[16]) {
-  Memory& memory = memory_of(wave);
+  Memory& memory = *wave.memory;
   for (u64 left = active; left != 0; left &= left - 1) {
     const u32 lane = static_cast<u32>(std::countr_zero(left));
     for (u32 i = 0; i < bytes; ++i) {

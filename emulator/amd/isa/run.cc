@@ -1,10 +1,9 @@
-// The loop over blocks and their operations. It is the same for all memory policies: the handlers
-// of memory instructions know theirs.
+// The loop over blocks and their operations.
 #include "emulator/amd/isa/run.h"
 
 #include "emulator/amd/isa/host_float.h"
 
-namespace doorbell::emulator::amd::detail {
+namespace doorbell::emulator::amd {
 
 namespace {
 
@@ -52,11 +51,12 @@ Flow run_indexed(Wave& wave, const Operation& op) {
 
 }  // namespace
 
-Exit run(Wave& wave, CodeCache& cache, CodeReader& reader, u64 budget) {
+Exit run(Wave& wave, Memory& memory, CodeCache& cache, u64 budget) {
+  wave.memory = &memory;
   HostFloatMode mode(wave);
   u64 executed = 0;
   do {
-    const Block* block = cache.find(wave.pc, wave.lanes, reader);
+    const Block* block = cache.find(wave.pc, wave.lanes, memory);
     if (block == nullptr) {
       Exit exit{.kind = Exit::Kind::Fault, .pc = wave.pc, .address = wave.pc};
       exit.name = "instruction fetch";
@@ -81,4 +81,4 @@ Exit run(Wave& wave, CodeCache& cache, CodeReader& reader, u64 budget) {
   return {.kind = Exit::Kind::Budget, .pc = wave.pc};
 }
 
-}  // namespace doorbell::emulator::amd::detail
+}  // namespace doorbell::emulator::amd

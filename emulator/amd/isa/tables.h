@@ -5,9 +5,12 @@
 
 namespace doorbell::emulator::amd {
 
-HandlerTable buffer_memory_table();      // buffer_memory.cc
-HandlerTable global_atomics_table();     // global_atomics.cc
-HandlerTable global_memory_table();      // global_memory.cc
+HandlerTable buffer_memory_table();  // buffer_memory.cc
+HandlerTable buffer_operations_table();
+HandlerTable global_atomics_table();  // global_atomics.cc
+HandlerTable global_memory_table();   // global_memory.cc
+HandlerTable flat_memory_table();
+HandlerTable global_thread_id_table();
 HandlerTable lds_atomics_table();        // lds_atomics.cc
 HandlerTable lds_lanes_table();          // lds_lanes.cc
 HandlerTable lds_memory_table();         // lds_memory.cc
@@ -21,6 +24,7 @@ HandlerTable scalar_compare_table();
 HandlerTable scalar_constant_table();
 HandlerTable scalar_float_table();  // scalar_float.cc
 HandlerTable scalar_float_compare_table();
+HandlerTable scalar_memory_table();          // scalar_memory.cc
 HandlerTable scalar_control_table();         // scalar_control.cc
 HandlerTable scalar_exec_table();            // scalar_exec.cc
 HandlerTable vector_f32_arithmetic_table();  // vector_float.cc

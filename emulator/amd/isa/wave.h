@@ -15,6 +15,8 @@
 
 namespace doorbell::emulator::amd {
 
+class Memory;
+
 // Indices in Wave::s. They are the codes of scalar operands, but for M0 and NULL, whose codes
 // differ among chips: decoding makes them these.
 enum ScalarRegister : u16 {
@@ -71,7 +73,7 @@ struct Wave {
   u64 clock = 0;         // instructions executed; what s_memtime and the like read
   u32 hardware_id = 0;
   u32 wave_in_group = 0;
-  void* memory = nullptr;  // the policy object that run() was given
+  Memory* memory = nullptr;  // borrowed from whoever runs the wave
   void* group = nullptr;   // amd/compute's work group, for its own use
 
   Exit exit;  // filled in by the handler that returns Flow::Stop

@@ -2,7 +2,7 @@
 // scratch buffer's: [RDNA2 ISA, "Buffer resource descriptor"].
 #include "tests/emulator/support/test_gpu.h"
 
-#include "emulator/amd/isa/memory_handlers.h"
+#include "emulator/amd/isa/handlers.h"
 #include "tests/emulator/support/code_object.h"
 
 namespace doorbell::testing {
@@ -39,7 +39,7 @@ std::vector<u8> dispatch_packet(const TestLaunch& launch) {
 
 TestGpu::TestGpu(const std::string& chip) : chip_(find_chip(chip)), memory_(space_) {
   CHECK(chip_ != nullptr, "no chip {}", chip);
-  auto cache = CodeCache::create(*chip_, handler_set<Memory>());
+  auto cache = CodeCache::create(*chip_, handler_set());
   CHECK(cache, "{}", cache.error().message);
   cache_ = std::move(*cache);
 }

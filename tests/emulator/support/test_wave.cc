@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/elf/elf_file.h"
-#include "emulator/amd/isa/memory_handlers.h"
+#include "emulator/amd/isa/handlers.h"
 #include "tests/emulator/support/compile_amdgpu.h"
 
 namespace doorbell::testing {
@@ -21,7 +21,7 @@ TestWave::TestWave(std::string_view chip, u32 lanes)
   map(kCode, code_, false, true);
   map(kData, data_, true, false);
   map(kScratch, scratch_, true, false);
-  auto cache = CodeCache::create(*wave.chip, handler_set<Memory>());
+  auto cache = CodeCache::create(*wave.chip, handler_set());
   CHECK(cache, "{}", cache.error().message);
   cache_ = std::move(*cache);
   wave.set_mask(kExecLo, wave.all_lanes());
@@ -53,8 +53,7 @@ Exit TestWave::run(std::string_view assembly) {
   std::copy(bytes.begin(), bytes.end(), code_.begin());
   cache_->begin_dispatch();
   wave.pc = kCode;
-  Memory& memory = memory_;
-  return emulator::amd::run(wave, memory, *cache_, 100'000);
+  return emulator::amd::run(wave, memory_, *cache_, 100'000);
 }
 
 }  // namespace doorbell::testing

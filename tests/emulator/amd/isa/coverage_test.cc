@@ -5,9 +5,8 @@
 #include <array>
 #include <set>
 
+#include "emulator/amd/isa/handlers.h"
 #include "emulator/amd/isa/instruction_source.h"
-#include "emulator/amd/isa/memory.h"
-#include "emulator/amd/isa/memory_handlers.h"
 #include "emulator/amd/isa/normal_name.h"
 
 namespace doorbell::emulator::amd {
@@ -115,7 +114,7 @@ bool is_emulated(std::string_view name) {
 TEST(Coverage, EveryInstructionHasAHandlerOrAReason) {
   const auto sources = instruction_sources();
   ASSERT_TRUE(sources) << sources.error().message;
-  const HandlerSet& handlers = handler_set<DirectMemory>();
+  const HandlerSet& handlers = handler_set();
   std::set<std::string> unknown, checked;
   std::set<const Missing*> used;
   for (const std::string& name : (*sources)->names()) {

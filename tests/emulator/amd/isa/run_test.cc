@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "emulator/amd/isa/memory_handlers.h"
+#include "emulator/amd/isa/handlers.h"
 
 namespace doorbell::emulator::amd {
 namespace {
@@ -20,7 +20,7 @@ struct Machine {
     std::memcpy(code.data(), words.data(), words.size() * 4);
     map(kCode, code, false, true);
     map(kData, data, true, false);
-    auto made = CodeCache::create(*wave.chip, handler_set<DirectMemory>());
+    auto made = CodeCache::create(*wave.chip, handler_set());
     CHECK(made, "{}", made.error().message);
     cache = std::move(*made);
     wave.pc = kCode;

@@ -1,18 +1,15 @@
-// SMEM: scalar loads, and the instructions on the scalar and instruction caches, for any memory
-// policy (the concept is isa/memory.h's).
+// SMEM: scalar loads, and the instructions on the scalar and instruction caches.
 // [RDNA3, RDNA4 and CDNA3 ISA documents, chapter "Scalar memory operations"]
-#pragma once
-
-#include "emulator/amd/isa/handlers.h"
 #include "emulator/amd/isa/memory.h"
 #include "emulator/amd/isa/scalar_op.h"
+#include "emulator/amd/isa/tables.h"
 
 namespace doorbell::emulator::amd {
 
-namespace detail {
+namespace {
 
 // The cache bits of the word, as isa/memory.h's CachePolicy has them.
-inline CachePolicy scalar_policy(const Wave& wave, const Operation& op) {
+CachePolicy scalar_policy(const Wave& wave, const Operation& op) {
   const u32 word = op.words[0];
   switch (wave.chip->generation) {
     case Generation::Gfx9: return static_cast<CachePolicy>(word >> 16 & 1);
@@ -24,7 +21,7 @@ inline CachePolicy scalar_policy(const Wave& wave, const Operation& op) {
   }
 }
 
-inline Flow scalar_fault(Wave& wave, const Operation& op, u64 address) {
+Flow scalar_fault(Wave& wave, const Operation& op, u64 address) {
   wave.exit = {.kind = Exit::Kind::Fault, .pc = op.pc, .address = address};
   wave.exit.name = op.name;
   wave.pc = op.pc;
@@ -32,9 +29,9 @@ inline Flow scalar_fault(Wave& wave, const Operation& op, u64 address) {
 }
 
 // Loads `bytes` to the destination's registers; those of 1 and 2 bytes are extended.
-template <class Memory, u32 bytes, bool is_signed>
+template <u32 bytes, bool is_signed>
 Flow scalar_load_from(Wave& wave, const Operation& op, u64 address) {
-  auto& memory = *static_cast<Memory*>(wave.memory);
+  Memory& memory = *wave.memory;
   u32 loaded[bytes < 4 ? 1 : bytes / 4] = {};
   if (bytes >= 4) address &= ~u64{3};
   if (!memory.scalar_load(address, bytes, loaded, scalar_policy(wave, op))) {
@@ -47,16 +44,16 @@ Flow scalar_load_from(Wave& wave, const Operation& op, u64 address) {
   return Flow::Next;
 }
 
-template <class Memory, u32 bytes, bool is_signed>
+template <u32 bytes, bool is_signed>
 Flow scalar_load(Wave& wave, const Operation& op) {
   const u64 address =
       wave.pair(op.src[0].index) + static_cast<u64>(op.immediate) + read_32(wave, op.src[1]);
-  return scalar_load_from<Memory, bytes, is_signed>(wave, op, address);
+  return scalar_load_from<bytes, is_signed>(wave, op, address);
 }
 
 // Through a buffer descriptor: base in bits 47 to 0, stride in 61 to 48, number of records in the
 // third word, in bytes when the stride is 0. What lies beyond reads as 0.
-template <class Memory, u32 bytes, bool is_signed>
+template <u32 bytes, bool is_signed>
 Flow scalar_buffer_load(Wave& wave, const Operation& op) {
   const u32* words = &wave.s[op.src[0].index];
   const u64 base = words[0] | u64{words[1] & 0xffff} << 32;
@@ -67,59 +64,57 @@ Flow scalar_buffer_load(Wave& wave, const Operation& op) {
     for (u32 i = 0; i < (bytes + 3) / 4; ++i) wave.s[op.dst + i] = 0;
     return Flow::Next;
   }
-  return scalar_load_from<Memory, bytes, is_signed>(wave, op, base + offset);
+  return scalar_load_from<bytes, is_signed>(wave, op, base + offset);
 }
 
-template <class Memory, CacheOperation operation>
+template <CacheOperation operation>
 Flow scalar_cache(Wave& wave, const Operation&) {
-  static_cast<Memory*>(wave.memory)->cache(operation, CachePolicy{});
+  wave.memory->cache(operation, CachePolicy{});
   return Flow::Next;
 }
-inline Flow scalar_prefetch(Wave&, const Operation&) { return Flow::Next; }
+Flow scalar_prefetch(Wave&, const Operation&) { return Flow::Next; }
 
 // Instructions executed stand for time.
-inline Flow scalar_time(Wave& wave, const Operation& op) {
+Flow scalar_time(Wave& wave, const Operation& op) {
   wave.set_pair(op.dst, wave.clock);
   return Flow::Next;
 }
 
-template <class Memory, u32 bytes, bool is_signed = false>
+template <u32 bytes, bool is_signed = false>
 constexpr Entry scalar_load_entry(std::string_view name) {
-  return {name, {Type::B32, {Type::B64, Type::B32}, 0}, &scalar_load<Memory, bytes, is_signed>};
+  return {name, {Type::B32, {Type::B64, Type::B32}, 0}, &scalar_load<bytes, is_signed>};
 }
-template <class Memory, u32 bytes, bool is_signed = false>
+template <u32 bytes, bool is_signed = false>
 constexpr Entry scalar_buffer_entry(std::string_view name) {
-  return {
-      name, {Type::B32, {Type::B64, Type::B32}, 0}, &scalar_buffer_load<Memory, bytes, is_signed>};
+  return {name, {Type::B32, {Type::B64, Type::B32}, 0}, &scalar_buffer_load<bytes, is_signed>};
 }
 
-template <class Memory>
-inline constexpr Entry kScalarMemory[] = {
-    scalar_load_entry<Memory, 4>("S_LOAD_B32"),
-    scalar_load_entry<Memory, 8>("S_LOAD_B64"),
-    scalar_load_entry<Memory, 12>("S_LOAD_B96"),
-    scalar_load_entry<Memory, 16>("S_LOAD_B128"),
-    scalar_load_entry<Memory, 32>("S_LOAD_B256"),
-    scalar_load_entry<Memory, 64>("S_LOAD_B512"),
-    scalar_load_entry<Memory, 1>("S_LOAD_U8"),
-    scalar_load_entry<Memory, 1, true>("S_LOAD_I8"),
-    scalar_load_entry<Memory, 2>("S_LOAD_U16"),
-    scalar_load_entry<Memory, 2, true>("S_LOAD_I16"),
-    scalar_buffer_entry<Memory, 4>("S_BUFFER_LOAD_B32"),
-    scalar_buffer_entry<Memory, 8>("S_BUFFER_LOAD_B64"),
-    scalar_buffer_entry<Memory, 12>("S_BUFFER_LOAD_B96"),
-    scalar_buffer_entry<Memory, 16>("S_BUFFER_LOAD_B128"),
-    scalar_buffer_entry<Memory, 32>("S_BUFFER_LOAD_B256"),
-    scalar_buffer_entry<Memory, 64>("S_BUFFER_LOAD_B512"),
-    scalar_buffer_entry<Memory, 1>("S_BUFFER_LOAD_U8"),
-    scalar_buffer_entry<Memory, 1, true>("S_BUFFER_LOAD_I8"),
-    scalar_buffer_entry<Memory, 2>("S_BUFFER_LOAD_U16"),
-    scalar_buffer_entry<Memory, 2, true>("S_BUFFER_LOAD_I16"),
-    {"S_DCACHE_INV", {}, &scalar_cache<Memory, CacheOperation::ScalarInvalidate>},
-    {"S_DCACHE_INV_VOL", {}, &scalar_cache<Memory, CacheOperation::ScalarInvalidate>},
-    {"S_DCACHE_WB", {}, &scalar_cache<Memory, CacheOperation::ScalarWriteBack>},
-    {"S_GL1_INV", {}, &scalar_cache<Memory, CacheOperation::Gl1Invalidate>},
-    {"S_ICACHE_INV", {}, &scalar_cache<Memory, CacheOperation::InstructionInvalidate>},
+constexpr Entry kTable[] = {
+    scalar_load_entry<4>("S_LOAD_B32"),
+    scalar_load_entry<8>("S_LOAD_B64"),
+    scalar_load_entry<12>("S_LOAD_B96"),
+    scalar_load_entry<16>("S_LOAD_B128"),
+    scalar_load_entry<32>("S_LOAD_B256"),
+    scalar_load_entry<64>("S_LOAD_B512"),
+    scalar_load_entry<1>("S_LOAD_U8"),
+    scalar_load_entry<1, true>("S_LOAD_I8"),
+    scalar_load_entry<2>("S_LOAD_U16"),
+    scalar_load_entry<2, true>("S_LOAD_I16"),
+    scalar_buffer_entry<4>("S_BUFFER_LOAD_B32"),
+    scalar_buffer_entry<8>("S_BUFFER_LOAD_B64"),
+    scalar_buffer_entry<12>("S_BUFFER_LOAD_B96"),
+    scalar_buffer_entry<16>("S_BUFFER_LOAD_B128"),
+    scalar_buffer_entry<32>("S_BUFFER_LOAD_B256"),
+    scalar_buffer_entry<64>("S_BUFFER_LOAD_B512"),
+    scalar_buffer_entry<1>("S_BUFFER_LOAD_U8"),
+    scalar_buffer_entry<1, true>("S_BUFFER_LOAD_I8"),
+    scalar_buffer_entry<2>("S_BUFFER_LOAD_U16"),
+    scalar_buffer_entry<2, true>("S_BUFFER_LOAD_I16"),
+    {"S_DCACHE_INV", {}, &scalar_cache<CacheOperation::ScalarInvalidate>},
+    {"S_DCACHE_INV_VOL", {}, &scalar_cache<CacheOperation::ScalarInvalidate>},
+    {"S_DCACHE_WB", {}, &scalar_cache<CacheOperation::ScalarWriteBack>},
+    {"S_GL1_INV", {}, &scalar_cache<CacheOperation::Gl1Invalidate>},
+    {"S_ICACHE_INV", {}, &scalar_cache<CacheOperation::InstructionInvalidate>},
     {"S_PREFETCH_INST", {}, &scalar_prefetch},
     {"S_PREFETCH_INST_PC_REL", {}, &scalar_prefetch},
     {"S_PREFETCH_DATA", {}, &scalar_prefetch},
@@ -129,11 +124,8 @@ inline constexpr Entry kScalarMemory[] = {
     {"S_MEMREALTIME", {}, &scalar_time},
 };
 
-}  // namespace detail
+}  // namespace
 
-template <class Memory>
-constexpr HandlerTable scalar_memory_table() {
-  return detail::kScalarMemory<Memory>;
-}
+HandlerTable scalar_memory_table() { return kTable; }
 
 }  // namespace doorbell::emulator::amd
