@@ -1,6 +1,8 @@
 // One function for each operation.
 #include "drivers/amd/pm4_commands.h"
 
+#include <algorithm>
+
 #include "drivers/amd/hw/pm4/flow.h"
 #include "drivers/amd/hw/pm4/memory.h"
 #include "drivers/amd/hw/pm4/release.h"
@@ -138,19 +140,14 @@ void Pm4Commands::write(Operand address, Operand value) {
 }
 
 void Pm4Commands::copy(Operand to, Operand from, u64 bytes) {
-  CHECK(bytes % 4 == 0, "copy of {} bytes on a compute queue, expected a multiple of 4", bytes);
+  if (bytes == 0) return;
   const u32 once = begin_once();
   for (u64 done = 0; done < bytes;) {
-    const bool eight = bytes - done >= 8;
-    const u32 at = emit(hw::CopyData{
-        .src_sel = hw::CopySource::Memory,
-        .dst_sel = hw::CopyTarget::Memory,
-        .count_sel_64 = eight,
-        .wr_confirm = true,
-    });
-    set(at, place_of<hw::CopyData>("src"), from + done);
-    set(at, place_of<hw::CopyData>("dst"), to + done);
-    done += eight ? 8 : 4;
+    const u64 now = std::min(bytes - done, hw::DmaData::kMostBytes);
+    const u32 at = emit(hw::DmaData{.byte_count = static_cast<u32>(now)});
+    set(at, place_of<hw::DmaData>("src"), from + done);
+    set(at, place_of<hw::DmaData>("dst"), to + done);
+    done += now;
   }
   end_once(once);
 }

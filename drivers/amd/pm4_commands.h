@@ -28,7 +28,7 @@ class Pm4Commands : public Commands {
   void timestamp(hcq::Operand address) override;
   void memory_barrier() override;
   void exec(const hcq::Launch& launch) override;
-  // In steps of 8 and 4 bytes: a multiple of 4.
+  // By the command processor itself, for devices without a copy engine: slow.
   void copy(hcq::Operand to, hcq::Operand from, u64 bytes) override;
   void write(hcq::Operand address, hcq::Operand value) override;
   void poll(hcq::Operand address, hcq::Operand value, u64 mask) override;

@@ -207,6 +207,7 @@ ComputeQueue::Outcome ComputeQueue::execute() {
     case hw::Opcode::WaitRegMem: return wait_reg_mem();
     case hw::Opcode::WaitRegMem64: return wait_reg_mem64();
     case hw::Opcode::CopyData: return with<hw::CopyData>(&ComputeQueue::copy_data);
+    case hw::Opcode::DmaData: return with<hw::DmaData>(&ComputeQueue::dma_data);
     case hw::Opcode::WriteData: return write_data();
     case hw::Opcode::IndirectBuffer: return with<hw::IndirectBuffer>(&ComputeQueue::call);
     case hw::Opcode::DispatchDirect:

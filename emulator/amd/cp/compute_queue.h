@@ -116,6 +116,8 @@ class ComputeQueue : public Queue {
   Outcome wait_register(const ::doorbell::amd::hw::WaitReg& packet);
   Outcome wait_reg_mem64();
   Outcome copy_data(const ::doorbell::amd::hw::CopyData& packet);
+  Outcome dma_data(const ::doorbell::amd::hw::DmaData& packet);
+  std::optional<MemoryFault> copy_bytes(const ::doorbell::amd::hw::DmaData& packet);
   Outcome write_data();
   std::optional<u32> read_register(u32 xcc, u32 address);
   bool write_register(u32 xcc, u32 address, u32 value);

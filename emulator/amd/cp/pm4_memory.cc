@@ -2,6 +2,7 @@
 // [nvd.h and soc15d.h, the lists beside the opcodes; kfd_pm4_headers_ai.h; Mesa
 // src/amd/common/sid.h]
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "drivers/amd/hw/pm4/set_register.h"
@@ -161,6 +162,36 @@ ComputeQueue::Outcome ComputeQueue::copy_data(const hw::CopyData& packet) {
       return stopped(std::move(*fault));
     }
   }
+  return Outcome::Done;
+}
+
+// In blocks, so that a fault is found where it is and overlapping ranges are as bad as they are.
+std::optional<MemoryFault> ComputeQueue::copy_bytes(const hw::DmaData& packet) {
+  std::array<u8, 4096> block;
+  for (u64 done = 0; done < packet.byte_count;) {
+    u64 now = std::min<u64>(block.size(), packet.byte_count - done);
+    std::span<u8> bytes = std::span(block).first(now);
+    if (packet.src_sel == hw::DmaSource::Data) {
+      for (u64 i = 0; i < now; ++i) bytes[i] = static_cast<u8>(packet.src >> 8 * ((done + i) % 4));
+    } else if (auto fault = gpu_.memory.read(Client::CommandProcessor, packet.src + done, bytes)) {
+      return fault;
+    }
+    if (packet.dst_sel != hw::DmaTarget::Nowhere)
+      if (auto fault = gpu_.memory.write(Client::CommandProcessor, packet.dst + done, bytes))
+        return fault;
+    done += now;
+  }
+  return std::nullopt;
+}
+
+ComputeQueue::Outcome ComputeQueue::dma_data(const hw::DmaData& packet) {
+  if (packet.src_sel == hw::DmaSource::Gds || packet.dst_sel == hw::DmaTarget::Gds ||
+      packet.src_is_register || packet.dst_is_register || packet.src_stays || packet.dst_stays)
+    return stopped(describe() + ": only copies and fills of memory are emulated");
+  // Each XCC that executes it copies.
+  for (u32 xcc = 0; xcc < gpu_.xccs; ++xcc)
+    if (mask_ >> xcc & 1)
+      if (auto fault = copy_bytes(packet)) return stopped(std::move(*fault));
   return Outcome::Done;
 }
 

@@ -1,50 +1,8 @@
 // The driver on an emulated machine: what faults, hangs and peers look like from a program.
-#include <gtest/gtest.h>
-
-#include <fmt/format.h>
-
-#include <cstdlib>
-#include <fstream>
-
-#include "base/os/host.h"
-#include "drivers/amd/device.h"
-#include "emulator/amd/kfd/kfd.h"
-#include "emulator/amd/machine.h"
+#include "tests/drivers/amd_emulated/emulated_test.h"
 
 namespace doorbell::amd {
 namespace {
-
-using core::Buffer;
-using core::Ref;
-
-struct EmulatedTest : ::testing::Test {
-  std::unique_ptr<emulator::amd::Machine> machine =
-      *emulator::amd::Machine::create({.gpus = {"gfx1100", "gfx1100"}});
-  std::unique_ptr<os::Files> files = machine->files(os::host_files());
-  std::shared_ptr<Kfd> kfd = *Kfd::open(*files);
-
-  std::unique_ptr<AmdDevice> open(int ordinal, Options options = {}) {
-    core::DeviceSpec spec;
-    spec.name = ordinal == 0 ? "AMD" : fmt::format("AMD:{}", ordinal);
-    spec.ordinal = ordinal;
-    options.explain = [&](u32 gpu_id) { return machine->kfd().last_fault(gpu_id); };
-    return *AmdDevice::open(spec, kfd, options);
-  }
-
-  // b[i] = a[i] + 7 for 32 items, by llc 22 from IR.
-  static core::Binary kernel() {
-    const std::string path = std::string(std::getenv("DOORBELL_SOURCE_ROOT")) +
-                             "/tests/fuzz/corpus/amd_code_object/gfx1100";
-    std::ifstream file(path, std::ios::binary);
-    core::Binary binary;
-    binary.name = "kernel";
-    binary.image.assign(std::istreambuf_iterator<char>(file), {});
-    EXPECT_FALSE(binary.image.empty()) << path;
-    binary.param_count = 2;
-    binary.local_size[0] = 32;
-    return binary;
-  }
-};
 
 using Values = std::array<u32, 32>;
 
@@ -53,6 +11,8 @@ Values counting() {
   for (u32 i = 0; i < values.size(); ++i) values[i] = i;
   return values;
 }
+
+using FaultsTest = EmulatedTest;
 
 void expect_works(AmdDevice& device) {
   const Values in = counting();
@@ -67,9 +27,9 @@ void expect_works(AmdDevice& device) {
   for (u32 i = 0; i < out.size(); ++i) ASSERT_EQ(out[i], i + 7);
 }
 
-TEST_F(EmulatedTest, RunsAKernelOfAnotherCompiler) { expect_works(*open(0)); }
+TEST_F(FaultsTest, RunsAKernelOfAnotherCompiler) { expect_works(*open(0)); }
 
-TEST_F(EmulatedTest, NamesKernelAndBufferOfAFaultAndLetsOthersGoOn) {
+TEST_F(FaultsTest, NamesKernelAndBufferOfAFaultAndLetsOthersGoOn) {
   std::unique_ptr<AmdDevice> first = open(0), second = open(1);
   auto program = *first->load(kernel());
   Ref<Buffer> a = *Buffer::allocate(*first, 4096);
@@ -102,7 +62,7 @@ TEST_F(EmulatedTest, NamesKernelAndBufferOfAFaultAndLetsOthersGoOn) {
   expect_works(*second);
 }
 
-TEST_F(EmulatedTest, TellsWhatAHangingQueueWaitsFor) {
+TEST_F(FaultsTest, TellsWhatAHangingQueueWaitsFor) {
   std::unique_ptr<AmdDevice> device = open(0, {.timeout_ns = 50'000'000});
   const hcq::Signal never = *kfd->signals().make();
   hcq::HardwareQueue& queue = device->compute_queue();
@@ -123,7 +83,7 @@ TEST_F(EmulatedTest, TellsWhatAHangingQueueWaitsFor) {
   EXPECT_TRUE(queue.synchronize());
 }
 
-TEST_F(EmulatedTest, CopiesBetweenPeersOnTheirQueues) {
+TEST_F(FaultsTest, CopiesBetweenPeersOnTheirQueues) {
   std::unique_ptr<AmdDevice> first = open(0), second = open(1);
   const Values in = counting();
   Values out{};

@@ -157,6 +157,58 @@ struct CopyData {
 };
 static_assert(sound<CopyData>());
 
+// [soc15d.h PACKET3_DMA_DATA_SRC_SEL, _DST_SEL. The compute engines take no others, nor GDS on
+// gfx12: GPUOpen-Drivers/pal, PM4_MEC_DMA_DATA]
+enum class DmaSource : u8 { Memory, Gds, Data, L2 };
+std::string_view name_of(DmaSource source);
+enum class DmaTarget : u8 { Memory, Gds, Nowhere, L2 };
+std::string_view name_of(DmaTarget target);
+
+// DMA_DATA: the command processor's own copy of bytes, at any alignment:
+//   for (i = 0; i < byte_count; ++i) dst8[i] = src8[i], or byte i % 4 of the data;
+// with cp_sync the next packet waits for it; with raw_wait it waits for the one before.
+// [soc15d.h PACKET3_DMA_DATA*; gfx_v9_0.c gfx_v9_0_do_edc_gds_workarounds, on a compute ring;
+// libdrm tests/amdgpu/basic_tests.c, amdgpu_command_submission_copy_linear_helper, on compute
+// rings too]
+struct DmaData {
+  static constexpr u32 kWords = 7, kHeader = packet3(Opcode::DmaData, kWords);
+  // The field would take 0x3ffffff, which leaves what follows unaligned.
+  static constexpr u64 kMostBytes = u64{1} << 25;
+
+  bool engine_pfp = false;  // graphics rings
+  CachePolicy src_cache_policy = CachePolicy::Lru;
+  DmaTarget dst_sel = DmaTarget::L2;
+  CachePolicy dst_cache_policy = CachePolicy::Lru;
+  DmaSource src_sel = DmaSource::L2;
+  bool cp_sync = true;
+  u64 src = 0;  // or the data, in its lower half
+  u64 dst = 0;
+  u32 byte_count = 0;
+  bool src_is_register = false, dst_is_register = false;
+  bool src_stays = false, dst_stays = false;  // the same address over and over
+  bool raw_wait = false;
+  bool no_write_confirm = false;
+
+  static constexpr void fields(auto& p, auto f) {
+    f("engine_pfp", word(1, 0, 0), p.engine_pfp);
+    f("src_cache_policy", word(1, 14, 13), p.src_cache_policy);
+    f("dst_sel", word(1, 21, 20), p.dst_sel);
+    f("dst_cache_policy", word(1, 26, 25), p.dst_cache_policy);
+    f("src_sel", word(1, 30, 29), p.src_sel);
+    f("cp_sync", word(1, 31, 31), p.cp_sync);
+    f("src", Bits{127, 64}, p.src);
+    f("dst", Bits{191, 128}, p.dst);
+    f("byte_count", word(6, 25, 0), p.byte_count);
+    f("src_is_register", word(6, 26, 26), p.src_is_register);
+    f("dst_is_register", word(6, 27, 27), p.dst_is_register);
+    f("src_stays", word(6, 28, 28), p.src_stays);
+    f("dst_stays", word(6, 29, 29), p.dst_stays);
+    f("raw_wait", word(6, 30, 30), p.raw_wait);
+    f("no_write_confirm", word(6, 31, 31), p.no_write_confirm);
+  }
+};
+static_assert(sound<DmaData>());
+
 // [nvd.h WRITE_DATA_DST_SEL]
 enum class WriteTarget : u8 { Register, MemorySync, Tcl2, Gds, unk_4, Memory, RegisterAdc };
 std::string_view name_of(WriteTarget target);

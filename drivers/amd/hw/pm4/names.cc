@@ -53,6 +53,16 @@ std::string_view name_of(CopyTarget target) {
   return in_table<CopyTarget>(kNames, target);
 }
 
+std::string_view name_of(DmaSource source) {
+  static constexpr std::string_view kNames[] = {"Memory", "Gds", "Data", "L2"};
+  return in_table<DmaSource>(kNames, source);
+}
+
+std::string_view name_of(DmaTarget target) {
+  static constexpr std::string_view kNames[] = {"Memory", "Gds", "Nowhere", "L2"};
+  return in_table<DmaTarget>(kNames, target);
+}
+
 std::string_view name_of(WriteTarget target) {
   static constexpr std::string_view kNames[] = {"Register", "MemorySync", "Tcl2",       "Gds",
                                                 "",         "Memory",     "RegisterAdc"};

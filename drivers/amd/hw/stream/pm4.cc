@@ -65,6 +65,7 @@ constexpr Row kRows[] = {
     row<DispatchIndirect>(Opcode::DispatchIndirect),
     {Opcode::WaitRegMem, On::All, WaitRegMem::kWords, false, describe_wait},
     row<CopyData>(Opcode::CopyData),
+    row<DmaData>(Opcode::DmaData),
     row<WriteData>(Opcode::WriteData),
     row<EventWrite>(Opcode::EventWrite),
     row<AcquireMemGfx9>(Opcode::AcquireMem, On::Gfx9),

@@ -123,6 +123,18 @@ static_assert(encode(CopyData{.src_sel = CopySource::PerfCounters,
                               .src = 0x1234,
                               .dst = 0x7f00'0000'1000}) ==
               Words<CopyData>{0xc0044000, 0x100204, 0x1234, 0, 0x1000, 0x7f00});
+// The kernel's fill of GDS on a compute ring, of 0x1000 bytes. [gfx_v9_0.c
+// gfx_v9_0_do_edc_gds_workarounds: PACKET3(PACKET3_DMA_DATA, 5), CP_SYNC | DST_SEL(1) | SRC_SEL(2)
+// | ENGINE(0), 0, 0, 0, 0, CMD_RAW_WAIT | size]
+static_assert(encode(DmaData{.dst_sel = DmaTarget::Gds,
+                             .src_sel = DmaSource::Data,
+                             .byte_count = 0x1000,
+                             .raw_wait = true}) ==
+              Words<DmaData>{0xc0055000, 0xc0100000, 0, 0, 0, 0, 0x40001000});
+// A copy through the L2, where Mesa has V_411_SRC_ADDR_TC_L2 and V_411_DST_ADDR_TC_L2.
+static_assert(
+    encode(DmaData{.src = 0x7f11'2233'4441, .dst = 0x7f12'3456'0083, .byte_count = 0x123}) ==
+    Words<DmaData>{0xc0055000, 0xe0300000, 0x22334441, 0x7f11, 0x34560083, 0x7f12, 0x123});
 static_assert(encode(IndirectBuffer{.addr = 0x7f11'2233'4440, .words = 0x123}) ==
               Words<IndirectBuffer>{0xc0023f00, 0x22334440, 0x7f11, 0x800123});
 static_assert(encode(PredExec{.count = 3, .xcc_mask = 2}) ==

@@ -107,6 +107,38 @@ TEST_F(Pm4Test, ReleaseMemInterruptsWithItsContext) {
   EXPECT_EQ(checks_->errors(), 0u);
 }
 
+// DMA_DATA 0x50: cp_sync bit 31, sources and targets 3 (through the L2), at any alignment.
+std::vector<u32> dma_data(u64 to, u64 from, u32 bytes, u32 control = 0xe0300000) {
+  return {packet3(0x50, 6), control, lo(from), hi(from), lo(to), hi(to), bytes};
+}
+
+TEST_F(Pm4Test, DmaDataCopiesBytesAtAnyAlignment) {
+  open_pm4();
+  for (u32 i = 0; i < 16; ++i) poke<u8>(kData + i, static_cast<u8>(i + 1));
+  poke<u64>(kData + 64, ~u64{0});
+  submit(dma_data(kData + 67, kData + 1, 3));
+  EXPECT_EQ(peek<u64>(kData + 64), 0xffff'0403'02ff'ffffu);
+  submit(dma_data(kData + 64, kData, 0));
+  EXPECT_EQ(peek<u64>(kData + 64), 0xffff'0403'02ff'ffffu);
+  // Filled with data, of which the first byte goes to the first address.
+  submit(dma_data(kData + 65, 0x44332211, 6, 0xc0300000));
+  EXPECT_EQ(peek<u64>(kData + 64), 0xff22'1144'3322'11ffu);
+  EXPECT_EQ(checks_->errors(), 0u);
+}
+
+TEST_F(Pm4Test, DmaDataFaultsWhereNothingIsMapped) {
+  open_pm4();
+  submit(dma_data(kUnmapped, kData, 5));
+  ASSERT_EQ(interrupts_.faults.size(), 1u);
+  EXPECT_EQ(interrupts_.faults[0].va, kUnmapped);
+}
+
+TEST_F(Pm4Test, DmaDataOfRegistersStops) {
+  open_pm4();
+  submit(dma_data(kData + 64, kData, 4 | 1 << 26));
+  EXPECT_NE(stopped().find("only copies and fills of memory"), std::string::npos) << stopped();
+}
+
 TEST_F(Pm4Test, WaitRegMemWaitsForTheHost) {
   open_pm4();
   // function 5 (>=), memory space

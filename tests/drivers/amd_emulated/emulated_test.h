@@ -1,0 +1,60 @@
+// Devices of the driver on an emulated machine, for the tests of this folder.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "base/os/host.h"
+#include "drivers/amd/device.h"
+#include "emulator/amd/kfd/kfd.h"
+#include "emulator/amd/machine.h"
+
+namespace doorbell::amd {
+
+using core::Buffer;
+using core::Ref;
+
+struct EmulatedTest : ::testing::Test {
+  std::unique_ptr<emulator::amd::Machine> machine;
+  std::unique_ptr<os::Files> files;
+  std::shared_ptr<Kfd> kfd;
+
+  EmulatedTest() { boot({.gpus = {"gfx1100", "gfx1100"}}); }
+
+  // Another machine than two of gfx1100; no device may be open.
+  void boot(emulator::amd::MachineOptions options) {
+    kfd.reset();
+    files.reset();
+    machine = *emulator::amd::Machine::create(std::move(options));
+    files = machine->files(os::host_files());
+    kfd = *Kfd::open(*files);
+  }
+
+  std::unique_ptr<AmdDevice> open(int ordinal, Options options = {}) {
+    core::DeviceSpec spec;
+    spec.name = ordinal == 0 ? "AMD" : fmt::format("AMD:{}", ordinal);
+    spec.ordinal = ordinal;
+    options.explain = [&](u32 gpu_id) { return machine->kfd().last_fault(gpu_id); };
+    return *AmdDevice::open(spec, kfd, options);
+  }
+
+  // b[i] = a[i] + 7 for 32 items of a gfx1100, by llc 22 from IR.
+  static core::Binary kernel() {
+    const std::string path = std::string(std::getenv("DOORBELL_SOURCE_ROOT")) +
+                             "/tests/fuzz/corpus/amd_code_object/gfx1100";
+    std::ifstream file(path, std::ios::binary);
+    core::Binary binary;
+    binary.name = "kernel";
+    binary.image.assign(std::istreambuf_iterator<char>(file), {});
+    EXPECT_FALSE(binary.image.empty()) << path;
+    binary.param_count = 2;
+    binary.local_size[0] = 32;
+    return binary;
+  }
+};
+
+}  // namespace doorbell::amd
