@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "conformance/inputs.h"
+#include "tensor/api/jit.h"
 
 namespace doorbell::conformance {
 namespace {
@@ -156,6 +157,70 @@ void shards_assigned(Trial& trial) {
   trial.require_throws([&] { Tensor::zeros({3}).shard(both, 0).realize(); }, "3");
 }
 
+// A captured function whose kernels run on both devices in turn, with other inputs each time.
+void graph_wanders(Trial& trial) {
+  const std::string here = trial.device().name(), there = trial.target().second->name();
+  Tensor seen = Tensor::zeros({1001}, trial.on(dtypes::i32)).realize();
+  auto f = jit([&](const Tensor& x) {
+    const Tensor far = (x * 3).to(there);
+    const Tensor back = (far + far.sum()).to(here);
+    seen.assign(seen + back);
+    return back - x;
+  });
+  std::vector<Real> total(1001, 0);
+  for (i64 call = 0; call < 6; ++call) {
+    const Array x = Array::make(dtypes::i32, {1001},
+                                [&](const Place& at) { return Real((at[0] * 7 + call) % 101); });
+    Real sum = 0;
+    for (Real value : x.values) sum += 3 * value;
+    Array want = x;
+    for (usize i = 0; i < total.size(); ++i) {
+      want.values[i] = 2 * x.values[i] + sum;
+      total[i] += 3 * x.values[i] + sum;
+    }
+    trial.check(fmt::format("call {}", call), f(trial.tensor(x)), want);
+  }
+  trial.check("what was seen", seen, {dtypes::i32, {1001}, total});
+}
+
+// Captured descent of a sum of squares, its rows on two devices and its weights on both: the
+// gradients meet in every step.
+void graph_trained(Trial& trial) {
+  constexpr i64 kRows = 6, kColumns = 5;
+  constexpr Real kRate = 1.0L / 64;
+  const Devices both{trial.device().name(), trial.target().second->name()};
+  const Array x = Array::make(dtypes::f32, {kRows, kColumns}, [](const Place& at) {
+    return Real((at[0] * 3 + at[1] * 5) % 7 - 3);
+  });
+  const Array y =
+      Array::make(dtypes::f32, {kRows, 1}, [](const Place& at) { return Real(at[0] - 2); });
+  const Tensor rows = trial.tensor(x).shard(both, 0).realize(),
+               wanted = trial.tensor(y).shard(both, 0).realize();
+  Tensor w = Tensor::zeros({kColumns, 1}, trial.on(dtypes::f32)).shard(both).realize();
+  auto step = jit([&](const Tensor& a, const Tensor& b) {
+    const Tensor miss = a.matmul(w) - b;
+    w.assign(w - a.t().matmul(miss) * static_cast<double>(kRate));
+    return miss.square().sum();
+  });
+  std::vector<Real> weights(kColumns, 0);
+  for (int call = 0; call < 6; ++call) {
+    std::vector<Real> slope(kColumns, 0);
+    Real loss = 0;
+    for (i64 i = 0; i < kRows; ++i) {
+      const Real* row = x.values.data() + i * kColumns;
+      Real miss = -y.values[static_cast<usize>(i)];
+      for (usize j = 0; j < kColumns; ++j) miss += row[j] * weights[j];
+      for (usize j = 0; j < kColumns; ++j) slope[j] += row[j] * miss;
+      loss += miss * miss;
+    }
+    for (usize j = 0; j < kColumns; ++j) weights[j] -= kRate * slope[j];
+    trial.check(fmt::format("loss of step {}", call), step(rows, wanted), {dtypes::f32, {}, {loss}},
+                {.absolute = 1e-3});
+    trial.check(fmt::format("weights after step {}", call), w,
+                {dtypes::f32, {kColumns, 1}, weights}, {.absolute = 1e-3});
+  }
+}
+
 }  // namespace
 
 void add_device_cases(Suite& suite) {
@@ -166,6 +231,8 @@ void add_device_cases(Suite& suite) {
   suite.add_alone("devices/work/not_the_default", two, not_the_default);
   suite.add_alone("devices/shards/forms", two, shards);
   suite.add_alone("devices/shards/assigned", two, shards_assigned);
+  suite.add_alone("devices/graph/wanders", two, graph_wanders);
+  suite.add_alone("devices/graph/trained", two, graph_trained);
   suite.add_alone("devices/work/refuses_mixing", {.second_device = true}, refuses_mixing);
   suite.add_alone("devices/work/random",
                   {.dtypes = {dtypes::u64}, .runs = true, .second_device = true}, random_streams);
