@@ -1,11 +1,6 @@
 // Allocation, mapping and freeing, refused as amdgpu_amdkfd_gpuvm.c and kfd_chardev.c refuse.
 #include "emulator/amd/kfd/buffers.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
 
 #include <fmt/format.h>
@@ -33,11 +28,6 @@ const char* kind(u32 flags) {
 
 u64 pages(u64 bytes) { return (bytes + kPage - 1) & ~(kPage - 1); }
 
-u64 inode(int descriptor) {
-  struct stat status;
-  return fstat(descriptor, &status) == 0 ? static_cast<u64>(status.st_ino) : 0;
-}
-
 }  // namespace
 
 int Buffers::refuse(const Check& check, int why, std::string message) const {
@@ -60,8 +50,9 @@ usize Buffers::count() const {
   return buffers_.size();
 }
 
-u64 Buffers::available(u32 gpu) const {
+u64 Buffers::available(u32 gpu) {
   Lock lock(mutex_);
+  forget_closed();
   const Device& device = *devices_[gpu];
   return device.slot.node->vram_bytes - device.vram_used;
 }
@@ -115,6 +106,7 @@ u64 Buffers::insert(std::unique_ptr<Buffer> buffer, u64 ioctl) {
 // [kfd_ioctl_alloc_memory_of_gpu(), amdgpu_amdkfd_gpuvm_alloc_memory_of_gpu()]
 int Buffers::allocate(const AllocateRequest& request, u64& handle, u64& mmap_offset) {
   Lock lock(mutex_);
+  forget_closed();
   u32 flags = request.flags;
   if (request.bytes == 0) return refuse(kVmAlloc, EINVAL, "0 bytes are asked for");
   if ((flags & kKfdMemDoorbell) && request.bytes != kDoorbellBytes)
@@ -146,13 +138,18 @@ int Buffers::allocate(const AllocateRequest& request, u64& handle, u64& mmap_off
 }
 
 void Buffers::give_back(Buffer& buffer) {
-  auto share = shares_.find({buffer.origin_gpu, buffer.offset});
-  if (share == shares_.end() || !buffer.host || (buffer.flags & kKfdMemUserptr)) return;
+  if (!buffer.host || (buffer.flags & kKfdMemUserptr)) return;
+  drop_share(buffer.origin_gpu, buffer.offset, buffer.bytes, buffer.flags);
+}
+
+void Buffers::drop_share(u32 gpu, u64 offset, u64 bytes, u32 flags) {
+  auto share = shares_.find({gpu, offset});
+  CHECK(share != shares_.end(), "nobody has memory at {:#x} of GPU {}", offset, gpu);
   if (--share->second > 0) return;
   shares_.erase(share);
-  Device& origin = *devices_[buffer.origin_gpu];
-  ((buffer.flags & kKfdMemVram) ? origin.vram_used : origin.gtt_used) -= buffer.bytes;
-  origin.memory->free(buffer.offset);
+  Device& origin = *devices_[gpu];
+  ((flags & kKfdMemVram) ? origin.vram_used : origin.gtt_used) -= bytes;
+  origin.memory->free(offset);
 }
 
 // [amdgpu_amdkfd_gpuvm_free_memory_of_gpu()]
@@ -287,52 +284,6 @@ void Buffers::release_from_queue(u32 gpu, u64 va) {
       --buffer->queues;
       return;
     }
-}
-
-// ---- dma-buf: a descriptor whose inode names the memory
-// ------------------------------------------
-
-int Buffers::export_descriptor(u64 handle, u32 flags, int& descriptor) {
-  Lock lock(mutex_);
-  Buffer* buffer = find(handle);
-  if (!buffer || !buffer->host || (buffer->flags & kKfdMemUserptr))
-    return refuse(kVmMap, EINVAL,
-                  fmt::format("handle {:#x} to export {}", handle,
-                              buffer ? "is no VRAM or GTT buffer" : "does not exist"));
-  descriptor = memfd_create("doorbell-dmabuf", (flags & O_CLOEXEC) ? MFD_CLOEXEC : 0);
-  if (descriptor < 0) return errno;
-  exported_[inode(descriptor)] = {buffer->origin_gpu, buffer->offset, buffer->bytes, buffer->flags};
-  // The descriptor keeps the memory, and we cannot see it being closed.
-  ++shares_[{buffer->origin_gpu, buffer->offset}];
-  return 0;
-}
-
-int Buffers::import_descriptor(int descriptor, u32 gpu, u64 va, u64 ioctl, u64& handle) {
-  Lock lock(mutex_);
-  auto found = exported_.find(inode(descriptor));
-  if (found == exported_.end()) return EINVAL;
-  const Exported& exported = found->second;
-  auto buffer = std::make_unique<Buffer>();
-  buffer->gpu = gpu;
-  buffer->origin_gpu = exported.gpu;
-  buffer->va = va;
-  buffer->bytes = exported.bytes;
-  buffer->offset = exported.offset;
-  buffer->host = devices_[exported.gpu]->memory->at(exported.offset);
-  buffer->flags = exported.flags | kKfdMemWritable | kKfdMemExecutable;
-  ++shares_[{exported.gpu, exported.offset}];
-  handle = insert(std::move(buffer), ioctl);
-  return 0;
-}
-
-int Buffers::descriptor_info(int descriptor, u32& gpu, u64& bytes, u32& flags) {
-  Lock lock(mutex_);
-  auto found = exported_.find(inode(descriptor));
-  if (found == exported_.end()) return EINVAL;
-  gpu = found->second.gpu;
-  bytes = found->second.bytes;
-  flags = found->second.flags & (kKfdMemVram | kKfdMemGtt | kKfdMemPublic);
-  return 0;
 }
 
 bool Buffers::mappable(u32 gpu, u64 offset, u64 bytes) const {

@@ -44,6 +44,7 @@ class Buffers {
   // `devices` is borrowed, and of a fixed size.
   Buffers(std::span<const std::unique_ptr<Device>> devices, Checks& checks)
       : devices_(devices), checks_(checks) {}
+  ~Buffers();
 
   int allocate(const AllocateRequest& request, u64& handle, u64& mmap_offset);
   int free(u64 handle, u64 ioctl);
@@ -59,12 +60,13 @@ class Buffers {
   int acquire_for_queue(u32 gpu, u64 va, u64 bytes, const char* what, std::string& why);
   void release_from_queue(u32 gpu, u64 va);
 
-  // A descriptor that stands for the buffer, and back.
+  // A descriptor that stands for the buffer's memory and keeps it, also without the buffer, until
+  // its last copy is closed; and back.
   int export_descriptor(u64 handle, u32 flags, int& descriptor);
   int import_descriptor(int descriptor, u32 gpu, u64 va, u64 ioctl, u64& handle);
   int descriptor_info(int descriptor, u32& gpu, u64& bytes, u32& flags);
 
-  u64 available(u32 gpu) const;
+  u64 available(u32 gpu);
   // Handles that were never freed.
   usize count() const;
   // Whose buffer begins in this page of its device's memory: for mmap of a render node.
@@ -81,6 +83,8 @@ class Buffers {
   u64 insert(std::unique_ptr<Buffer> buffer, u64 ioctl);
   MemoryType type_for(const Buffer& buffer, const Device& device) const;
   void give_back(Buffer& buffer);
+  // A buffer or an export has this memory no more; with the last it is free.
+  void drop_share(u32 gpu, u64 offset, u64 bytes, u32 flags);
 
   std::span<const std::unique_ptr<Device>> devices_;
   Checks& checks_;
@@ -92,11 +96,16 @@ class Buffers {
   };
   std::map<u32, Numbers> numbers_;  // of handles, by GPU
   struct Exported {
+    int guard = -1;  // our end of the pipe whose other end was given out
     u32 gpu = 0;
     u64 offset = 0, bytes = 0;
     u32 flags = 0;
   };
-  std::map<u64, Exported> exported_;           // by the inode of the descriptor
+  using FileId = std::pair<u64, u64>;  // device and inode
+  static FileId file_id(int descriptor);
+  // Drops the exports of which no descriptor is left.
+  void forget_closed();
+  std::map<FileId, Exported> exported_;
   std::map<std::pair<u32, u64>, u32> shares_;  // of memory at (GPU, offset) by buffers and exports
   u64 gtt_limit_ = u64{64} << 30;
 };

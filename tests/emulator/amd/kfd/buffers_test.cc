@@ -170,6 +170,34 @@ TEST_F(BuffersTest, DescriptorsCarryMemoryFromGpuToGpu) {
   EXPECT_EQ(call(imported), EINVAL) << "no buffer's descriptor";
 }
 
+TEST_F(BuffersTest, DescriptorsKeepMemoryUntilTheLastIsClosed) {
+  const u64 before = kfd().buffers().available(0);
+  Memory memory = allocate(0x20'0000, kAll | kKfdMemVram);
+  KfdExportDmabuf exported{.handle = memory.handle, .flags = O_CLOEXEC};
+  ASSERT_EQ(call(exported), 0);
+  const int descriptor = static_cast<int>(exported.dmabuf_fd);
+  EXPECT_EQ(fcntl(descriptor, F_GETFD), FD_CLOEXEC);
+  memory.mapping.data()[5] = 99;
+  ASSERT_EQ(unmap(memory), 0);
+  ASSERT_EQ(call(KfdFreeMemory{.handle = memory.handle}), 0);
+  EXPECT_EQ(kfd().buffers().available(0), before - 0x20'0000) << "the descriptor keeps it";
+  const int copy = dup(descriptor);
+  close(descriptor);
+  EXPECT_EQ(kfd().buffers().available(0), before - 0x20'0000) << "so does a copy of it";
+  KfdImportDmabuf imported{
+      .va_addr = 0x7000'0000'0000, .gpu_id = id(1), .dmabuf_fd = static_cast<u32>(copy)};
+  ASSERT_EQ(call(imported), 0);
+  close(copy);
+  EXPECT_EQ(kfd().buffers().available(0), before - 0x20'0000) << "and who imported it";
+  Memory there{.handle = imported.handle, .mapping = {}};
+  ASSERT_EQ(map(there, 1), 0);
+  EXPECT_EQ(*space(1).at(0x7000'0000'0005, 1, false), 99);
+  EXPECT_EQ(space(1).find(0x7000'0000'0005)->type.place, Place::Peer);
+  ASSERT_EQ(unmap(there, 1), 0);
+  ASSERT_EQ(call(KfdFreeMemory{.handle = imported.handle}), 0);
+  EXPECT_EQ(kfd().buffers().available(0), before);
+}
+
 TEST_F(BuffersTest, HandlesAreUsedAgain) {
   Memory first = allocate(0x1000), second = allocate(0x1000);
   EXPECT_EQ(first.handle >> 32, id());
