@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/util/result.h"
 #include "base/util/types.h"
@@ -34,8 +33,6 @@ class InstructionSources {
   virtual ~InstructionSources() = default;
   virtual Result<std::unique_ptr<InstructionSource>> open(std::string_view chip,
                                                           u32 lanes) const = 0;
-  // All of LLVM's instruction names for AMD GPUs, of every chip.
-  virtual std::vector<std::string> names() const = 0;
 };
 
 inline constexpr const char* kInstructionSourcesSymbol = "doorbell_amd_decoder_1";

@@ -122,17 +122,6 @@ class McSources final : public InstructionSources {
     }
     return std::unique_ptr<InstructionSource>(std::move(source));
   }
-
-  std::vector<std::string> names() const override {
-    std::vector<std::string> names;
-    const llvm::Target* target = amdgpu();
-    if (target == nullptr) return names;
-    std::unique_ptr<llvm::MCInstrInfo> instructions(target->createMCInstrInfo());
-    for (unsigned i = 0; i < instructions->getNumOpcodes(); ++i) {
-      names.push_back(instructions->getName(i).str());
-    }
-    return names;
-  }
 };
 
 }  // namespace
