@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -128,6 +129,8 @@ u32 Decoder::decode(std::span<const u8> bytes, u64 pc, std::vector<Operation>& o
   op.name = found.name;
   op.size = static_cast<u16>(found.size == 0 ? 4 : found.size);
   op.handler = &stop_illegal;
+  // V_MFMA_SCALE_*: the scales come first, then the multiplication with all other operands.
+  if (found.size == 16) std::rotate(op.words.begin(), op.words.begin() + 2, op.words.end());
   const Format format = found.size == 0 ? Format::Other : format_of(chip_, op.words[0]);
   if (format == Format::Vopd) return append_dual(found.name, op, out);
   if (found.size != 0) set_entry(normal_name(found.name), op);

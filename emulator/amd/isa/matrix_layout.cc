@@ -1,35 +1,40 @@
 // Places of elements in registers.
 #include "emulator/amd/isa/matrix_layout.h"
 
+#include <algorithm>
+
 namespace doorbell::emulator::amd {
 
-u32 MatrixLayout::inputs_per_lane() const {
-  const u32 elements = u32{shape_.m} * shape_.k * shape_.blocks;
-  if (shape_.family == MatrixFamily::Mfma) return elements / lanes_;
-  return elements / input_lanes();
+u32 MatrixLayout::inputs_per_lane(u32 operand) const {
+  const u32 elements = shape_.rows(operand) * shape_.columns(operand) * shape_.blocks;
+  return elements / input_lanes(operand);
 }
 
-u32 MatrixLayout::input_lanes() const {
+u32 MatrixLayout::input_lanes(u32 operand) const {
   if (shape_.family == MatrixFamily::Mfma) return lanes_;
   if (!gfx12_) return 16;  // the other lanes hold the same
   // Four bits times sixteen fill a register in half of a wave of 64.
-  return shape_.a == Number::I4 && shape_.k == 16 ? 32 : lanes_;
+  return shape_.input(operand) == Number::I4 && shape_.columns(operand) == 16 ? 32 : lanes_;
 }
 
-u32 MatrixLayout::wmma_k(u32 lane, u32 e) const {
+u32 MatrixLayout::wmma_column(u32 lane, u32 e, u32 operand) const {
   if (!gfx12_) return e;
   const u32 group = lane / 16, half = group % 2, upper = group / 2;
-  if (bits_of(shape_.a) == 16) {
-    return lanes_ == 32 ? e / 4 * 8 + half * 4 + e % 4 : group * 4 + e;
+  const u32 columns = shape_.columns(operand);
+  if (bits_of(shape_.input(operand)) == 16) {
+    const u32 piece = columns / 4;
+    return lanes_ == 32 ? (e / piece * 2 + half) * piece + e % piece : group * piece + e;
   }
-  const u32 per_lane = inputs_per_lane();
-  return half * (shape_.k / 2) + upper * per_lane + e;
+  return half * (columns / 2) + upper * inputs_per_lane(operand) + e;
 }
 
-MatrixPlace MatrixLayout::input(u32 lane, u32 e, u32 rows) const {
-  if (shape_.family == MatrixFamily::Wmma) return {0, lane % 16, wmma_k(lane, e)};
-  const u32 rest = lane / rows;
-  return {rest % shape_.blocks, lane % rows, rest / shape_.blocks * inputs_per_lane() + e};
+MatrixPlace MatrixLayout::input(u32 lane, u32 e, u32 operand) const {
+  if (shape_.family == MatrixFamily::Wmma) return {0, lane % 16, wmma_column(lane, e, operand)};
+  const u32 rows = shape_.rows(operand), bits = bits_of(shape_.input(operand));
+  const u32 rest = lane / rows, group = rest / shape_.blocks;
+  const u32 groups = lanes_ / rows / shape_.blocks, count = inputs_per_lane(operand);
+  const u32 piece = bits == 6 ? count : std::min(count, 128 / bits);
+  return {rest % shape_.blocks, lane % rows, (e / piece * groups + group) * piece + e % piece};
 }
 
 MatrixPlace MatrixLayout::result(u32 lane, u32 r) const {

@@ -10,11 +10,12 @@ namespace {
 
 // Appended to say which chip, encoding or form of address: decoding sees those in the words.
 constexpr std::string_view kSuffixes[] = {
-    "vi",     "ci",      "si",      "e32",    "e64",   "e96",       "dpp",    "dpp8",  "sdwa",
-    "t16",    "fake16",  "w32",     "w64",    "opsel", "nosdst",    "alt",    "acd",   "vcd",
-    "IMM",    "SGPR",    "SADDR",   "SVS",    "ST",    "OFFSET",    "OFFEN",  "IDXEN", "BOTHEN",
-    "ADDR64", "RTN",     "twoaddr", "mac",    "pad",   "s",         "nop",    "vgpr",  "agpr",
-    "BO",     "VBUFFER", "lds",     "format", "noTFE", "threeaddr", "agpr_s", "exact", "VE",
+    "vi",    "ci",        "si",     "e32",    "e64",   "e96",     "dpp",    "dpp8",
+    "sdwa",  "t16",       "fake16", "w32",    "w64",   "opsel",   "nosdst", "alt",
+    "acd",   "vcd",       "IMM",    "SGPR",   "SADDR", "SVS",     "ST",     "OFFSET",
+    "OFFEN", "IDXEN",     "BOTHEN", "ADDR64", "RTN",   "twoaddr", "mac",    "pad",
+    "s",     "nop",       "vgpr",   "agpr",   "BO",    "VBUFFER", "lds",    "format",
+    "noTFE", "threeaddr", "agpr_s", "exact",  "VE",    "f4",      "f6",     "f8",
 };
 
 bool is_suffix(std::string_view token) {

@@ -133,7 +133,7 @@ struct Operation {
   u16 dst = 0;                 // Vector: register; scalar: index in Wave::s
   u16 sdst = 0;                // the second, scalar destination (carries), index in Wave::s
   i64 immediate = 0;           // SOPK, SOPP: sign-extended; memory: the offset; literals K
-  std::array<u32, 3> words{};  // the instruction itself, for what only its handler knows
+  std::array<u32, 4> words{};  // the instruction itself, for what only its handler knows
   u16 size = 0;                // bytes
   u16 offset = 0;              // from the block's start
   u64 pc = 0;

@@ -38,7 +38,9 @@ RegisterNeeds register_needs(const Operation& op) {
   const u32 acc = matrix ? field(op.words[1], 28, 27) : 0;
   const u32 acc_cd = matrix ? field(op.words[0], 15, 15) : 0;
   const bool source = (shape.flags & kAccumulatorSrc) != 0;
-  const u32 banks[] = {source ? 1 : acc & 1, acc >> 1 & 1, acc_cd, 0};
+  // The third operand is C, or what a sparse A's elements stand for, with C the fourth.
+  const u32 sparse = matrix && (shape.flags & kReadsDst) != 0 ? 1 : 0;
+  const u32 banks[] = {source ? 1 : acc & 1, acc >> 1 & 1, sparse ? 0 : acc_cd, acc_cd};
   const u32 dst_bank = (shape.flags & kAccumulatorDst) != 0 ? 1 : acc_cd;
   for (usize i = 0; i < op.src.size(); ++i) {
     if (op.src[i].kind != Source::Kind::Vector) continue;

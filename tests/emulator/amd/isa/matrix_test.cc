@@ -9,55 +9,20 @@
 #include <functional>
 #include <random>
 
-#include "tests/emulator/support/test_wave.h"
+#include "tests/emulator/amd/isa/matrix_elements.h"
 
 namespace doorbell::emulator::amd {
 namespace {
 
+using testing::At;
+using testing::bits_of;
+using testing::encode;
+using testing::Kind;
 using testing::TestWave;
+using testing::vector_registers;
 
-// Where an element is: the lane, and which of the lane's elements it is.
-struct At {
-  u32 lane, element;
-};
 using Input = At (*)(u32 block, u32 i, u32 k);
 using Result = At (*)(u32 block, u32 i, u32 j);
-
-enum class Kind { F64, F32, F16, Bf16, Fp8Fnuz, Bf8Fnuz, Fp8, Bf8, I32, I8, I4 };
-
-u32 bits_of(Kind kind) {
-  switch (kind) {
-    case Kind::F64: return 64;
-    case Kind::F32:
-    case Kind::I32: return 32;
-    case Kind::F16:
-    case Kind::Bf16: return 16;
-    case Kind::I4: return 4;
-    default: return 8;
-  }
-}
-
-// -3 to 3 in each format, from the formats' definitions.
-u64 encode(int value, Kind kind) {
-  const u32 index = static_cast<u32>(std::abs(value));
-  const auto of = [&](u32 sign, std::array<u32, 4> codes) {
-    return u64{codes[index] | (value < 0 ? sign : 0)};
-  };
-  switch (kind) {
-    case Kind::F64: return std::bit_cast<u64>(static_cast<double>(value));
-    case Kind::F32: return std::bit_cast<u32>(static_cast<float>(value));
-    case Kind::F16: return of(0x8000, {0, 0x3c00, 0x4000, 0x4200});
-    case Kind::Bf16: return of(0x8000, {0, 0x3f80, 0x4000, 0x4040});
-    case Kind::Fp8Fnuz: return of(0x80, {0, 0x40, 0x48, 0x4c});
-    case Kind::Bf8Fnuz: return of(0x80, {0, 0x40, 0x44, 0x46});
-    case Kind::Fp8: return of(0x80, {0, 0x38, 0x40, 0x44});
-    case Kind::Bf8: return of(0x80, {0, 0x3c, 0x40, 0x42});
-    case Kind::I32: return static_cast<u32>(value);
-    case Kind::I8: return static_cast<u8>(value);
-    case Kind::I4: return static_cast<u32>(value) & 15;
-  }
-  return 0;
-}
 
 struct Case {
   const char* name;
@@ -200,9 +165,10 @@ class MatrixTest {
     }
     const u32 inputs = count(case_.input, k, case_.a), inputs_b = count(case_.input, k, case_.b);
     const u32 results = count(case_.output, m, case_.result);
-    const Exit exit = test_.run(std::string(case_.name) + " " + registers(kD, results) + ", " +
-                                registers(kA, inputs) + ", " + registers(kB, inputs_b) + ", " +
-                                registers(kC, results) + case_.modifiers);
+    const Exit exit =
+        test_.run(std::string(case_.name) + " " + vector_registers(kD, results) + ", " +
+                  vector_registers(kA, inputs) + ", " + vector_registers(kB, inputs_b) + ", " +
+                  vector_registers(kC, results) + case_.modifiers);
     ASSERT_EQ(exit.kind, Exit::Kind::EndProgram) << exit.name;
     check();
   }
@@ -217,10 +183,6 @@ class MatrixTest {
   void fill(u32, u32 elements, std::vector<int>& values) {
     values.resize(elements);
     for (int& value : values) value = static_cast<int>(random_() % 7) - 3;
-  }
-  static std::string registers(u32 first, u32 words) {
-    if (words == 1) return "v" + std::to_string(first);
-    return "v[" + std::to_string(first) + ":" + std::to_string(first + words - 1) + "]";
   }
   // Registers of a matrix: the largest element of any lane decides.
   u32 count(At (*place)(u32, u32, u32), u32 columns, Kind kind) const {
@@ -238,30 +200,12 @@ class MatrixTest {
   void put(u32 base, At at, u64 bits, Kind kind) {
     const u32 width = base == kC && case_.low_halves ? 32 : bits_of(kind);
     for (u32 copy = 0; copy < (base == kC ? 1 : case_.copies); ++copy) {
-      const u32 lane = at.lane + copy * 16, position = at.element * width;
-      u32* word = &test_.wave.row(base + position / 32)[lane];
-      *word |= static_cast<u32>(bits << position % 32);
-      if (width == 64) test_.wave.row(base + position / 32 + 1)[lane] = bits >> 32;
+      put_element(test_, base, {at.lane + copy * 16, at.element}, bits, width);
     }
   }
   double get(At at) {
     const u32 width = case_.low_halves ? 32 : bits_of(case_.result);
-    const u32 position = at.element * width;
-    const u32 word = test_.wave.row(kD + position / 32)[at.lane];
-    switch (case_.result) {
-      case Kind::F64:
-        return std::bit_cast<double>(word | u64{test_.wave.row(kD + position / 32 + 1)[at.lane]}
-                                                << 32);
-      case Kind::I32: return static_cast<i32>(word);
-      case Kind::F32: return std::bit_cast<float>(word);
-      case Kind::Bf16: return std::bit_cast<float>((word >> position % 32 & 0xffff) << 16);
-      default: {
-        _Float16 half;
-        const u16 bits = static_cast<u16>(word >> position % 32);
-        std::memcpy(&half, &bits, 2);
-        return static_cast<double>(half);
-      }
-    }
+    return get_element(test_, kD, at, case_.result, width);
   }
   void check() {
     for (u32 block = 0; block < case_.blocks; ++block) {
