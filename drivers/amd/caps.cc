@@ -9,7 +9,7 @@
 namespace doorbell::amd {
 namespace {
 
-constexpr Caps gfx9(std::string_view arch, u64 target) {
+constexpr Caps gfx9(std::string_view arch, u64 target, u32 local_granule) {
   Caps caps;
   caps.arch = arch;
   caps.target = target;
@@ -21,6 +21,7 @@ constexpr Caps gfx9(std::string_view arch, u64 target) {
   caps.sdma_copy_bytes = u64{1} << 22;
   caps.scratch_granule = 1024;
   caps.scratch_waves_per_engine = false;
+  caps.local_granule = local_granule;
   caps.saved_vgpr_bytes = 0x80000;
   caps.saved_unit_waves = 40;
   caps.saved_engine_waves = 512;
@@ -66,18 +67,14 @@ constexpr Caps gfx12(std::string_view arch, u64 target) {
 // Register files, control stacks and the limit of gfx10's: Linux kfd_queue.c,
 // kfd_get_vgpr_size_per_cu() and kfd_queue_ctx_save_restore_size(). Privileged waves and the
 // scratch granules: tinygrad ops_amd.py, AMDProgram and _ensure_has_local_memory(). Copy limits:
-// Linux sdma_v4_4_2.c, sdma_v5_2.c, sdma_v6_0.c, sdma_v7_0.c, copy_max_bytes.
+// Linux sdma_v4_4_2.c, sdma_v5_2.c, sdma_v6_0.c, sdma_v7_0.c, copy_max_bytes. Units of LDS: LLVM
+// AMDGPUUsage GRANULATED_LDS_SIZE ("GFX950: roundup(lds-size / (320 * 4))").
 constexpr Caps kTable[] = {
-    gfx9("gfx942", 90402),
-    gfx9("gfx950", 90500),
-    gfx10("gfx1030", 100300),
-    gfx11("gfx1100", 110000, 0x60000),
-    gfx11("gfx1101", 110001, 0x60000),
-    gfx11("gfx1102", 110002, 0x40000),
-    gfx11("gfx1103", 110003, 0x40000),
-    gfx11("gfx1150", 110500, 0x40000),
-    gfx11("gfx1151", 110501, 0x60000),
-    gfx12("gfx1200", 120000),
+    gfx9("gfx942", 90402, 512),        gfx9("gfx950", 90500, 1280),
+    gfx10("gfx1030", 100300),          gfx11("gfx1100", 110000, 0x60000),
+    gfx11("gfx1101", 110001, 0x60000), gfx11("gfx1102", 110002, 0x40000),
+    gfx11("gfx1103", 110003, 0x40000), gfx11("gfx1150", 110500, 0x40000),
+    gfx11("gfx1151", 110501, 0x60000), gfx12("gfx1200", 120000),
     gfx12("gfx1201", 120001),
 };
 

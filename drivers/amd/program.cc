@@ -16,7 +16,6 @@ namespace doorbell::amd {
 namespace {
 
 constexpr u32 kMostItems = 1024;  // in a group
-constexpr u32 kLocalUnit = 512;   // of COMPUTE_PGM_RSRC2.LDS_SIZE
 
 u32 round_up(u32 value, u32 to) { return (value + to - 1) / to * to; }
 
@@ -112,7 +111,7 @@ Result<void> AmdProgram::make_dispatch(const core::Binary& binary, const Scratch
   auto rsrc2 = decode<hw::ComputePgmRsrc2>(std::array{descriptor_.rsrc2});
   if (caps_.privileged_waves) rsrc1.priv = true;
   rsrc2.lds_size = static_cast<u16>(
-      round_up(descriptor_.group_segment_fixed_size, caps_.local_granule) / kLocalUnit);
+      round_up(descriptor_.group_segment_fixed_size, caps_.local_granule) / caps_.local_granule);
   set_register(hw::ComputePgm{.entry = entry_});
   set_register(rsrc1);
   set_register(rsrc2);

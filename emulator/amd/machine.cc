@@ -34,6 +34,7 @@ class GpuEngine final : public Engine {
         gpu_({.generation = static_cast<::doorbell::amd::hw::Generation>(chip.generation),
               .xccs = kfd.devices()[index]->slot.node->xccs,
               .lds_unit = chip.lds_granule,
+              .lds_bytes = chip.lds_bytes,
               .index = static_cast<int>(index),
               .memory = &kfd.devices()[index]->space,
               .interrupts = &kfd.interrupts(index),

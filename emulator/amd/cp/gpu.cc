@@ -36,6 +36,7 @@ class Gpu::Impl {
     context_.generation = options.generation;
     context_.xccs = options.xccs;
     context_.lds_unit = options.lds_unit;
+    context_.lds_bytes = options.lds_bytes;
     context_.index = options.index;
     context_.launcher = options.launcher;
     context_.checks = options.checks;

@@ -30,6 +30,7 @@ struct GpuOptions {
   ::doorbell::amd::hw::Generation generation = ::doorbell::amd::hw::Generation::Gfx11;
   u32 xccs = 1;                          // of the partition
   u32 lds_unit = 512;                    // bytes per unit of RSRC2's LDS_SIZE
+  u32 lds_bytes = 65536;                 // that a work group may have
   int index = 0;                         // of this GPU in the trace
   const AddressSpace* memory = nullptr;  // all borrowed, and outlive the Gpu
   Interrupts* interrupts = nullptr;

@@ -155,8 +155,13 @@ bool ComputeQueue::check_group(const Dispatch& dispatch) {
   const auto& size = dispatch.group_size;
   u64 items = u64{size[0]} * size[1] * size[2];
   bool fits = items >= 1 && items <= 1024 && std::ranges::max(size) <= 1024;
-  return fits ||
-         !broke(kDispatchGroup, fmt::format("a group of {} x {} x {}", size[0], size[1], size[2]));
+  if (!fits &&
+      broke(kDispatchGroup, fmt::format("a group of {} x {} x {}", size[0], size[1], size[2])))
+    return false;
+  // No compute unit ever has room for such a group, so it would be waited for without end.
+  return dispatch.lds_bytes <= gpu_.lds_bytes ||
+         !broke(kDispatchLdsLimit, fmt::format("{} bytes of LDS, a group may have {}",
+                                               dispatch.lds_bytes, gpu_.lds_bytes));
 }
 
 bool ComputeQueue::check_dispatch(const Dispatch& dispatch, u32 xcc,

@@ -124,6 +124,10 @@ inline constexpr Check kDispatchEnable{"AMD-DISP-008", "DISPATCH_INITIATOR has C
 inline constexpr Check kDispatchLds{
     "AMD-DISP-009", "LDS is at least what the descriptor says",
     "LLVM AMDGPUUsage group_segment_fixed_size, GRANULATED_LDS_SIZE"};
+inline constexpr Check kDispatchLdsLimit{
+    "AMD-DISP-010", "LDS is at most what a compute unit gives a work group",
+    "LLVM AMDGPUUsage GRANULATED_LDS_SIZE: units of 512 bytes, 1280 on gfx950; "
+    "AMDGPU.td FeatureAddressableLocalMemorySize"};
 
 // ---- AQL packets
 inline constexpr Check kAqlHeader{

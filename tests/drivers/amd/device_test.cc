@@ -190,6 +190,28 @@ TEST_F(DeviceTest, LaunchesAKernel) {
   EXPECT_TRUE(amd.synchronize());
 }
 
+// LLVM AMDGPUUsage GRANULATED_LDS_SIZE, "GFX950: roundup(lds-size / (320 * 4))": 100,000 bytes are
+// 79 units, where other chips have 196 of 512 bytes.
+TEST_F(DeviceTest, CountsLocalMemoryInTheChipsUnit) {
+  fake.set_property("gfx_target_version", 90500);
+  fake.set_property("lds_size_in_kb", 160);
+  kfd = *Kfd::open(fake);
+  AmdDevice& amd = open();
+  core::Binary binary = kernel();
+  binary.image[0x30] = 0x4f;  // e_flags: EF_AMDGPU_MACH_AMDGCN_GFX950
+  const u32 local = 100'000;
+  constexpr usize kDescriptor = 0x300;  // .rodata
+  std::memcpy(&binary.image[kDescriptor], &local, 4);
+  binary.image[kDescriptor + 57] &= 0xfb;  // ENABLE_WAVEFRONT_SIZE32, bit 10 of byte 56
+  Result<std::unique_ptr<core::Program>> loaded = amd.load(binary);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  const std::span<const u32> words = static_cast<AmdProgram&>(**loaded).dispatch_words();
+  const Words resources = {0xc0017600, 0x213};  // SET_SH_REG of COMPUTE_PGM_RSRC2
+  const auto at = std::search(words.begin(), words.end(), resources.begin(), resources.end());
+  ASSERT_NE(at, words.end());
+  EXPECT_EQ(at[2] >> 15 & 0x1ff, 79u);
+}
+
 TEST_F(DeviceTest, GoesRoundItsRings) {
   AmdDevice& amd = open();
   for (hcq::HardwareQueue* queue : {&amd.compute_queue(), &amd.copy_queue()}) {

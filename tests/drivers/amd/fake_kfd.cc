@@ -57,6 +57,14 @@ FakeKfd::FakeKfd() {
   files.add("/dev/dri/renderD128", "");
 }
 
+void FakeKfd::set_property(const std::string& name, u64 value) {
+  const std::string path = "/sys/devices/virtual/kfd/kfd/topology/nodes/1/properties";
+  std::string text = files.text(path), line = fmt::format("{} ", name);
+  if (const usize at = text.find(line); at != std::string::npos)
+    text.erase(at, text.find('\n', at) + 1 - at);
+  files.add(path, text + fmt::format("{} {}\n", name, value));
+}
+
 Result<std::unique_ptr<os::File>> FakeKfd::open(const std::string& path, os::Access access) {
   TRY(std::unique_ptr<os::File> file, files.open(path, access));
   if (path == "/dev/kfd") return std::make_unique<FakeNode>(*this, 7);

@@ -43,6 +43,8 @@ class FakeKfd final : public os::Files, private os::MmioTrap {
   std::map<u32, Queue> queues;     // by id
   std::map<u32, u32> event_types;  // by id
 
+  // Changes what the topology tells of the GPU.
+  void set_property(const std::string& name, u64 value);
   // Where the host sees an address of the GPU; fails the test where nothing is.
   u8* at(u64 va);
   u64& cell(u64 va) { return *reinterpret_cast<u64*>(at(va)); }

@@ -291,6 +291,28 @@ TEST_F(DispatchRulesTest, LdsCoversTheDescriptors) {
   EXPECT_TRUE(checks_->reports().empty()) << stopped();
 }
 
+// 100,000 bytes are 79 units of gfx950, which are 196 of other chips.
+TEST_F(DispatchRulesTest, LdsIsWhatAComputeUnitHas) {
+  expect_broken("AMD-DISP-010", State{.rsrc2 = 2 << 1 | 129 << 15}.dispatch());
+  const GpuOptions kGfx950{
+      .generation = hw::Generation::Gfx9, .lds_unit = 1280, .lds_bytes = 160 * 1024};
+  poke<u16>(kDescriptor + 56, 1 << 3);
+  poke<u32>(kDescriptor, 100'000);
+  for (const auto& [units, id] :
+       {std::pair{79u, ""}, {196u, "AMD-DISP-010"}, {78u, "AMD-DISP-009"}}) {
+    open(kGfx950, QueueKind::Pm4);
+    put_ = 0;
+    State state{.rsrc2 = 2 << 1 | units << 15, .initiator = 1 | 1 << 2};
+    std::vector<u32> words = state.dispatch();
+    for (u32& word : words)
+      if (word == 0x228) word = 0x22d;  // COMPUTE_PGM_RSRC3 of gfx9
+    submit(words);
+    const bool sound = id[0] == 0;
+    EXPECT_EQ(checks_->reports().size(), sound ? 0u : 1u) << units << ": " << stopped();
+    EXPECT_EQ(count(id), sound ? 0u : 1u) << units << ": " << stopped();
+  }
+}
+
 TEST_F(DispatchRulesTest, ArgumentsAreAlignedAndMapped) {
   expect_broken("AMD-ARG-001", State{.arguments = kArguments + 8}.dispatch());
   expect_broken("AMD-ARG-002", State{.arguments = kBase + kBytes}.dispatch());
