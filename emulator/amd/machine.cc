@@ -35,6 +35,7 @@ class GpuEngine final : public Engine {
               .xccs = kfd.devices()[index]->slot.node->xccs,
               .lds_unit = chip.lds_granule,
               .lds_bytes = chip.lds_bytes,
+              .compute_slots = kfd.devices()[index]->slot.node->cp_queues,
               .index = static_cast<int>(index),
               .memory = &kfd.devices()[index]->space,
               .interrupts = &kfd.interrupts(index),

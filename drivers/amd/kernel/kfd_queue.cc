@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <bit>
+#include <cerrno>
 #include <cstddef>
 #include <cstring>
 
@@ -15,7 +16,8 @@ namespace {
 constexpr u64 kWritePointer = offsetof(hw::AmdQueue, write_dispatch_id);
 constexpr u64 kReadPointer = offsetof(hw::AmdQueue, read_dispatch_id);
 constexpr u64 kPage = 4096;
-constexpr u32 kPriority = 7;  // of 15, in the middle
+constexpr u32 kPriority = 7;       // of 15, in the middle
+constexpr u32 kMostQueues = 1024;  // KFD_MAX_NUM_OF_QUEUES_PER_PROCESS [Linux kfd_priv.h]
 
 std::atomic_ref<u64> cell(const KfdMemory& memory, u64 offset) {
   return std::atomic_ref<u64>(*reinterpret_cast<u64*>(memory.host() + offset));
@@ -28,6 +30,25 @@ u32 kernel_type(QueueType type) {
     case QueueType::Sdma: return hw::kKfdQueueSdma;
   }
   UNREACHABLE("queue type {}", static_cast<int>(type));
+}
+
+// Compute queues beyond the hardware's slots share them in turns; what there is no more of is a
+// number of the process, a doorbell, or a copy engine's queue.
+// [Linux kfd_process_queue_manager.c find_available_queue_slot(), kfd_doorbell.c, and
+// kfd_device_queue_manager.c allocate_sdma_queue(), create_queue_cpsch(): ENOMEM, and EPERM beyond
+// max_num_of_queues_per_device]
+Error why_not(const Error& error, QueueType type, const KfdGpu& gpu) {
+  const NodeProperties& node = gpu.node().properties;
+  if (error.os_errno == ENOMEM && type == QueueType::Sdma)
+    return fail(ErrorKind::Busy,
+                "GPU {} has no copy queue left: its {} engines have {} each, for all processes",
+                gpu.id(), node.num_sdma_engines, node.num_sdma_queues_per_engine);
+  if (error.os_errno == ENOMEM || error.os_errno == EPERM)
+    return fail(ErrorKind::Busy,
+                "GPU {} has no compute queue left: the kernel gives a process {} queues at most, "
+                "and doorbells for fewer",
+                gpu.id(), kMostQueues);
+  return error;
 }
 
 }  // namespace
@@ -77,8 +98,7 @@ void KfdQueue::describe() {
   queue.queue_properties = hw::kQueueIsPtr64 | hw::kQueueEnableProfiling;
   queue.read_dispatch_id_field_base_byte_offset = kReadPointer;
   queue.max_cu_id = static_cast<u32>(properties.compute_units() * properties.num_xcc - 1);
-  queue.max_wave_id =
-      static_cast<u32>(properties.max_waves_per_simd * properties.simd_per_cu - 1);
+  queue.max_wave_id = static_cast<u32>(properties.max_waves_per_simd * properties.simd_per_cu - 1);
 }
 
 Result<void> KfdQueue::create(const Caps& caps, const SaveArea& area) {
@@ -98,7 +118,8 @@ Result<void> KfdQueue::create(const Caps& caps, const SaveArea& area) {
     arguments.ctx_save_restore_size = area.context_bytes;
     arguments.ctl_stack_size = area.control_stack_bytes;
   }
-  TRY(gpu_.kfd().call(arguments));
+  if (Result<void> created = gpu_.kfd().call(arguments); !created)
+    return why_not(created.error(), type_, gpu_);
   id_ = arguments.queue_id;
   is_created_ = true;
   TRY(doorbell_, gpu_.doorbell(arguments.doorbell_offset));

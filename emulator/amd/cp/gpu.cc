@@ -11,6 +11,7 @@
 #include "emulator/amd/cp/caches.h"
 #include "emulator/amd/cp/make_queue.h"
 #include "emulator/amd/cp/rules.h"
+#include "emulator/amd/cp/runlist.h"
 
 namespace doorbell::emulator::amd {
 
@@ -32,7 +33,8 @@ class Gpu::Impl {
                     ? std::make_unique<Caches>(cache_shape(options.generation, options.xccs),
                                                *options.checks)
                     : nullptr),
-        context_(*options.memory, caches_.get()) {
+        context_(*options.memory, caches_.get()),
+        runlist_(options.compute_slots, context_) {
     context_.generation = options.generation;
     context_.xccs = options.xccs;
     context_.lds_unit = options.lds_unit;
@@ -68,7 +70,7 @@ class Gpu::Impl {
     std::unique_ptr<Queue> queue = make_queue(id, description, context_);
     Visit visit(*this);
     std::lock_guard doors(doors_);
-    queues_.push_back(std::move(queue));
+    runlist_.add(std::move(queue));
     if (description.polled_doorbell) polled_.store(true);
     wake();
     return id;
@@ -77,15 +79,14 @@ class Gpu::Impl {
   Result<void> remove(QueueId id) {
     Visit visit(*this);
     std::lock_guard doors(doors_);
-    usize removed = std::erase_if(queues_, [&](const auto& queue) { return queue->id() == id; });
-    if (removed == 0) return fail(ErrorKind::NotFound, "no queue {}", id);
+    if (!runlist_.remove(id)) return fail(ErrorKind::NotFound, "no queue {}", id);
     return {};
   }
 
   Result<void> update(QueueId id, const QueueDescription& description) {
     Visit visit(*this);
     std::lock_guard doors(doors_);
-    Queue* queue = find(id);
+    Queue* queue = runlist_.find(id);
     if (!queue) return fail(ErrorKind::NotFound, "no queue {}", id);
     queue->update(description);
     wake();
@@ -96,7 +97,7 @@ class Gpu::Impl {
     {
       std::lock_guard doors(doors_);
       if (options_.hook && !options_.hook->doorbell(id, value)) return;
-      Queue* queue = find(id);
+      Queue* queue = runlist_.find(id);
       if (queue)
         queue->announce(value, bytes);
       else
@@ -109,6 +110,7 @@ class Gpu::Impl {
   }
 
   void wake() {
+    stirred_.store(true, std::memory_order_release);
     wakes_.fetch_add(1, std::memory_order_release);
     wakes_.notify_one();
   }
@@ -118,13 +120,19 @@ class Gpu::Impl {
     if (caches_) caches_->forget(start, end);
   }
 
-  bool run_once() { return pass().moved; }
+  bool run_once() {
+    Pass done = pass();
+    return done.moved || done.unsettled;
+  }
 
   bool run_until_idle() {
-    bool moved = false, again = true;
-    while (again) {
-      again = pass().moved;
-      moved |= again;
+    // Memory that a queue without a slot polls may have changed.
+    stirred_.store(true, std::memory_order_relaxed);
+    Pass done{.unsettled = true};
+    bool moved = false;
+    while (done.moved || done.unsettled) {
+      done = pass();
+      moved |= done.moved;
     }
     return moved;
   }
@@ -151,30 +159,33 @@ class Gpu::Impl {
 
   struct Pass {
     bool moved = false;
-    bool waiting = false;  // some queue polls memory
+    bool unsettled = false;  // somebody has not had a turn since anything moved
+    bool waiting = false;    // some queue polls memory
   };
 
-  Queue* find(QueueId id) {
-    auto found = std::ranges::find(queues_, id, [](const auto& queue) { return queue->id(); });
-    return found == queues_.end() ? nullptr : found->get();
-  }
-
-  // Every queue has its turn once; then interrupts, with no lock held.
+  // Every queue that has a slot has its turn once; then interrupts, with no lock held.
   Pass pass() {
     Pass result;
     std::vector<Interrupt> interrupts;
     {
       std::lock_guard lock(running_);
+      if (stirred_.exchange(false, std::memory_order_acquire)) runlist_.stir();
+      runlist_.begin_turn();
+      std::vector<Runlist::Member>& members = runlist_.members();
       usize first = context_.adversarial ? context_.random() : next_;
-      for (usize i = 0; i < queues_.size(); ++i) {
+      for (usize i = 0; i < members.size(); ++i) {
         ++virtual_time_;
         next_ = first + i + 1;
-        Step step = queues_[(first + i) % queues_.size()]->step();
+        Runlist::Member& member = members[(first + i) % members.size()];
+        if (!member.mapped) continue;
+        Step step = member.queue->step();
+        runlist_.stepped(member, step);
         result.moved |= step == Step::Moved;
-        result.waiting |= step == Step::Waiting;
         // A stop is an event, and happens once: its interrupt is waiting to be delivered.
         if (!context_.interrupts.empty()) break;
       }
+      result.waiting = runlist_.is_waiting();
+      result.unsettled = runlist_.is_unsettled();
       interrupts.swap(context_.interrupts);
     }
     for (const Interrupt& interrupt : interrupts) deliver(interrupt);
@@ -197,7 +208,7 @@ class Gpu::Impl {
       u32 wakes = wakes_.load(std::memory_order_acquire);
       while (visitors_.load(std::memory_order_acquire) > 0) std::this_thread::yield();
       Pass done = pass();
-      if (done.moved)
+      if (done.moved || done.unsettled)
         turn = 0;
       else if (done.waiting || polled_.load(std::memory_order_relaxed))
         relax(turn++);
@@ -232,16 +243,17 @@ class Gpu::Impl {
 
   const GpuOptions options_;
   std::unique_ptr<Caches> caches_;
-  GpuContext context_;                          // under running_
-  std::mutex running_;                          // one pass at a time
-  std::mutex doors_;                            // queues_, which changes under running_ too
-  std::vector<std::unique_ptr<Queue>> queues_;  // by id
-  usize next_ = 0;                              // whose turn it is; under running_
+  GpuContext context_;  // under running_
+  std::mutex running_;  // one pass at a time
+  std::mutex doors_;    // who is in runlist_, under running_ too
+  Runlist runlist_;     // under running_
+  usize next_ = 0;      // whose turn it is; under running_
   std::atomic<QueueId> next_id_{0};
   std::atomic<int> visitors_{0};
   std::atomic<u32> wakes_{0};
   std::atomic<bool> quit_{false}, polled_{false};
-  u64 virtual_time_ = 0;  // lockstep's, in ticks of the clock; under running_
+  std::atomic<bool> stirred_{false};  // a doorbell or a change since the last pass
+  u64 virtual_time_ = 0;              // lockstep's, in ticks of the clock; under running_
   std::thread thread_;
 };
 

@@ -31,6 +31,7 @@ struct GpuOptions {
   u32 xccs = 1;                          // of the partition
   u32 lds_unit = 512;                    // bytes per unit of RSRC2's LDS_SIZE
   u32 lds_bytes = 65536;                 // that a work group may have
+  u32 compute_slots = ~u32{0};           // compute queues that are mapped at a time
   int index = 0;                         // of this GPU in the trace
   const AddressSpace* memory = nullptr;  // all borrowed, and outlive the Gpu
   Interrupts* interrupts = nullptr;

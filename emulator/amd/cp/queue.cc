@@ -91,7 +91,7 @@ void Queue::break_doorbell(const Check& check, std::string message) {
 }
 
 void Queue::announce(u64 value, unsigned bytes) {
-  u64 end = end_of(value), before = announced();
+  u64 end = end_of(value), before = rung_.load(std::memory_order_relaxed);
   if (bytes != 8)
     break_doorbell(kDoorbellStore, fmt::format("a store of {} bytes, value {:#x}", bytes, value));
   if (end < before) {
@@ -101,7 +101,15 @@ void Queue::announce(u64 value, unsigned bytes) {
     return;
   }
   check_doorbell(value, end);
-  announced_.store(end, std::memory_order_release);
+  rung_.store(end, std::memory_order_relaxed);
+  raise(end);
+}
+
+void Queue::raise(u64 end) {
+  u64 before = announced_.load(std::memory_order_relaxed);
+  while (before < end &&
+         !announced_.compare_exchange_weak(before, end, std::memory_order_release)) {
+  }
 }
 
 // The write pointer in memory; the kernel has judged its address at CREATE_QUEUE.
@@ -114,7 +122,7 @@ void Queue::check_doorbell(u64 value, u64 end) {
   if (const char* why = wrong_unit(value))
     break_doorbell(kDoorbellUnits, fmt::format("{:#x} {}", value, why));
   u64 read = read_shared_.load(std::memory_order_acquire);
-  if (end - read > capacity())
+  if (end > read && end - read > capacity())
     break_doorbell(kDoorbellOverrun,
                    fmt::format("{:#x} announced while {:#x} is being read: {:#x} in a ring that "
                                "holds {:#x}",

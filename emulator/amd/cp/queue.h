@@ -35,6 +35,11 @@ class Queue {
   // UPDATE_QUEUE.
   void update(const QueueDescription& description) { description_ = description; }
 
+  // It got or lost its slot in the hardware (runlist.h).
+  void note_slot(bool mapped) const { trace("slot", mapped ? "mapped" : "unmapped"); }
+  // What was written while it had none: doorbells of unmapped queues may go unheard.
+  void poll_write_pointer() { raise(written()); }
+
   // The doorbell's value arrived, by a store of `bytes`: judged here, against the write pointer and
   // what the queue still holds.
   void announce(u64 value, unsigned bytes);
@@ -91,11 +96,14 @@ class Queue {
 
  private:
   void check_doorbell(u64 value, u64 end);
+  // announced() is at least this from now on.
+  void raise(u64 end);
   u64 written() const;
   // As broke(), from any thread: the queue stops at its next step.
   void break_doorbell(const Check& check, std::string message);
 
   std::atomic<u64> announced_{0};
+  std::atomic<u64> rung_{0};         // the last doorbell, in the same units
   std::atomic<u64> read_shared_{0};  // read_ or a little ahead, for announce()
   std::atomic<bool> broken_doorbell_{false};
   std::mutex broken_mutex_;  // broken_why_

@@ -1,0 +1,90 @@
+// Many queues of one process on one emulated GPU: more than the hardware has slots for, and more
+// than the kernel gives.
+#include "tests/drivers/amd_emulated/emulated_test.h"
+
+namespace doorbell::amd {
+namespace {
+
+struct QueuesTest : EmulatedTest, ::testing::WithParamInterface<bool> {
+  // 40 compute queues on 8 slots, and 16 copy queues, as many devices of one GPU.
+  void open_many() {
+    for (int i = 0; i < 40; ++i) devices.push_back(open(0, {.sdma = i < 16, .clock = clock.get()}));
+  }
+  std::unique_ptr<os::Clock> clock;
+  std::vector<std::unique_ptr<AmdDevice>> devices;
+};
+
+// Each queue waits for the next one's, and the first comes last: without turns nobody would end.
+TEST_P(QueuesTest, ShareTheSlotsAndAllEnd) {
+  boot({.gpus = {"gfx1030"}, .adversarial = GetParam(), .seed = 7});
+  clock = machine->clock(os::host_clock());
+  open_many();
+  const hcq::Signal start = *kfd->signals().make();
+  std::vector<hcq::Signal> reached;
+  for (usize i = 0; i < devices.size(); ++i) reached.push_back(*kfd->signals().make());
+  for (usize i = 0; i < devices.size(); ++i) {
+    auto commands = devices[i]->compute_queue().make_commands();
+    const hcq::Signal& before = i + 1 < devices.size() ? reached[i + 1] : start;
+    commands->wait(before.address(), 1);
+    commands->signal(reached[i].address(), 1);
+    ASSERT_TRUE(devices[i]->compute_queue().submit(*commands));
+  }
+  EXPECT_FALSE(devices[0]->compute_queue().idle());
+  // The copy queue of the first starts the last compute queue.
+  auto commands = devices[0]->copy_queue().make_commands();
+  commands->signal(start.address(), 1);
+  ASSERT_TRUE(devices[0]->copy_queue().submit(*commands));
+  for (const auto& device : devices) {
+    const Result<void> done = device->synchronize();
+    ASSERT_TRUE(done) << done.error().message;
+  }
+  EXPECT_EQ(reached[0].value(), 1u);
+}
+
+TEST_P(QueuesTest, EachWorksOnItsOwnData) {
+  boot({.gpus = {"gfx1030"}, .adversarial = GetParam(), .seed = 8});
+  clock = machine->clock(os::host_clock());
+  open_many();
+  std::vector<Ref<Buffer>> from, to;
+  std::vector<std::vector<u8>> bytes;
+  constexpr i64 kBytes = 5000;
+  for (usize i = 0; i < devices.size(); ++i) {
+    bytes.emplace_back(kBytes, static_cast<u8>(i + 1));
+    from.push_back(*Buffer::allocate(*devices[i], kBytes));
+    to.push_back(*Buffer::allocate(*devices[i], kBytes));
+    ASSERT_TRUE(from[i]->copy_in(bytes[i].data(), kBytes));
+    auto commands = devices[i]->compute_queue().make_commands();
+    commands->copy(to[i]->memory().address, from[i]->memory().address, kBytes);
+    ASSERT_TRUE(devices[i]->compute_queue().submit(*commands));
+  }
+  for (usize i = 0; i < devices.size(); ++i) {
+    std::vector<u8> got(kBytes);
+    ASSERT_TRUE(to[i]->copy_out(got.data(), kBytes));
+    EXPECT_EQ(got, bytes[i]);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Machines, QueuesTest, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "Adversarial" : "Fast"; });
+
+// 2 engines of a gfx1100 with 6 queues each; compute queues have turns, and no such limit.
+TEST_F(EmulatedTest, CopyQueuesEndWhereTheKernelsDo) {
+  std::vector<std::unique_ptr<AmdDevice>> devices;
+  for (int i = 0; i < 12; ++i) devices.push_back(open(0));
+  core::DeviceSpec spec;
+  spec.name = "AMD";
+  Result<std::unique_ptr<AmdDevice>> refused = AmdDevice::open(spec, kfd, {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::Busy);
+  EXPECT_NE(refused.error().message.find("has no copy queue left: its 2 engines have 6 each"),
+            std::string::npos)
+      << refused.error().message;
+  devices.push_back(open(0, {.sdma = false}));
+  // One that goes makes room for another.
+  devices.erase(devices.begin());
+  devices.push_back(open(0));
+  EXPECT_TRUE(devices.back()->synchronize());
+}
+
+}  // namespace
+}  // namespace doorbell::amd
