@@ -40,9 +40,9 @@ void round_trip_all(std::span<const u32> words) {
 
 void records(std::span<const u32> words) {
   round_trip_all<Nop, PredExec, IndirectBuffer, DispatchInitiator, DispatchDirect, DispatchIndirect,
-                 WaitRegMem, WaitReg, CopyData, DmaData, WriteData, SetShReg, SetUconfigReg,
-                 SetContextReg, EventWrite, AcquireMemGfx9, AcquireMem, ReleaseMemGfx9, ReleaseMem>(
-      words);
+                 WaitRegMem, WaitRegMem64, WaitReg, CopyData, DmaData, WriteData, SetShReg,
+                 SetUconfigReg, SetContextReg, EventWrite, AcquireMemGfx9, AcquireMem,
+                 ReleaseMemGfx9, ReleaseMem>(words);
   round_trip_all<ComputeStart, ComputeNumThread, ComputePgm, ComputeDispatchPktAddr,
                  ComputeDispatchScratchBase, ComputeResourceLimits, ComputeTmpringSizeGfx9,
                  ComputeTmpringSizeGfx11, ComputeTmpringSizeGfx12, ComputeRestart, ComputePgmRsrc1,

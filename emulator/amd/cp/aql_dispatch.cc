@@ -15,7 +15,12 @@ namespace hw = ::doorbell::amd::hw;
 namespace {
 
 // Codes in queue_inactive_signal. [amd_aql_queue.cpp DynamicQueueEventsHandler]
-constexpr i64 kShortOfScratch64 = 1, kInvalidDimensions = 2, kShortOfScratch32 = 0x400;
+constexpr i64 kShortOfScratch64 = 1, kInvalidDimensions = 2, kInvalidGroupMemory = 4,
+              kShortOfScratch32 = 0x400;
+
+// Of LDS that a group has at most, in units of RSRC2's LDS_SIZE: 64 KiB, on gfx950 160 KiB.
+// [LLVM AMDGPUUsage GRANULATED_LDS_SIZE; AMDGPU.td FeatureAddressableLocalMemorySize*]
+constexpr u32 kMostLdsUnits = 128;
 
 u32 round_up(u32 value, u32 unit) { return (value + unit - 1) / unit * unit; }
 
@@ -42,13 +47,14 @@ std::optional<hw::AmdQueue> AqlQueue::read_queue(u64& va) {
 bool AqlQueue::report_inactive(const hw::AmdQueue& queue, i64 code) {
   u64 signal = queue.queue_inactive_signal;
   hw::AmdSignal now;
-  if (signal == 0 || gpu_.memory.read(Client::CommandProcessor, signal,
-                                      std::span(reinterpret_cast<u8*>(&now), sizeof now)))
+  if (signal == 0 || !check_signal(signal) ||
+      gpu_.memory.read(Client::CommandProcessor, signal,
+                       std::span(reinterpret_cast<u8*>(&now), sizeof now)))
     return false;
   if (gpu_.memory.store(Client::CommandProcessor, signal + offsetof(hw::AmdSignal, value),
                         static_cast<u64>(code)))
     return false;
-  if (now.event_mailbox != 0 &&
+  if (now.event_mailbox != 0 && check_mailbox(now.event_mailbox) &&
       !gpu_.memory.store(Client::CommandProcessor, now.event_mailbox, u64{now.event_id}))
     gpu_.interrupts.emplace_back(EventInterrupt{now.event_id, 32});
   return true;
@@ -146,6 +152,11 @@ AqlQueue::Outcome AqlQueue::kernel_dispatch(const hw::KernelDispatchPacket& pack
                                     std::span(reinterpret_cast<u8*>(words.data()), sizeof words)))
     return stopped(std::move(*fault));
   auto descriptor = decode<hw::KernelDescriptor>(words);
+  if (u32 most = kMostLdsUnits * gpu_.lds_unit; packet.group_segment_size > most) {
+    report_inactive(*queue, kInvalidGroupMemory);
+    return stopped(
+        fmt::format("{} bytes of LDS, a group has at most {}", packet.group_segment_size, most));
+  }
   Dispatch dispatch = describe_dispatch(packet, descriptor);
   if (!check_dispatch(packet, descriptor) || !check_group(dispatch)) {
     report_inactive(*queue, kInvalidDimensions);

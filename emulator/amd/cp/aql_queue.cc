@@ -2,6 +2,7 @@
 // are in aql_dispatch.cc.
 #include "emulator/amd/cp/aql_queue.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "emulator/amd/cp/aql_packet.h"
@@ -45,7 +46,23 @@ bool AqlQueue::check_header() {
   auto header = decode<hw::AqlHeader>(std::array<u32, 1>{packet_[0] & 0xffff});
   bool known = header.type <= hw::AqlType::BarrierOr && header.acquire <= hw::FenceScope::System &&
                header.release <= hw::FenceScope::System;
-  return known || !broke(kAqlHeader, fmt::format("header {:#06x}", packet_[0] & 0xffff));
+  if (!known && broke(kAqlHeader, fmt::format("header {:#06x}", packet_[0] & 0xffff))) return false;
+  // Every type has its completion signal at the same place. [HSA Runtime 1.2, 2.9]
+  std::array<u32, hw::BarrierPacket::kWords> words{};
+  std::copy_n(packet_.begin(), words.size(), words.begin());
+  auto packet = decode<hw::BarrierPacket>(words);
+  if (!check_signal(packet.completion_signal)) return false;
+  bool waits = header.type == hw::AqlType::BarrierAnd || header.type == hw::AqlType::BarrierOr;
+  return !waits || std::ranges::all_of(packet.dep, [&](u64 dep) { return check_signal(dep); });
+}
+
+bool AqlQueue::check_signal(u64 signal) {
+  return signal % alignof(hw::AmdSignal) == 0 ||
+         !broke(kAqlSignal, fmt::format("a signal at {:#x}", signal));
+}
+
+bool AqlQueue::check_mailbox(u64 mailbox) {
+  return mailbox % 8 == 0 || !broke(kAqlSignal, fmt::format("an event mailbox at {:#x}", mailbox));
 }
 
 Step AqlQueue::execute_packet() {
@@ -121,7 +138,7 @@ std::optional<MemoryFault> AqlQueue::complete(hw::FenceScope release, u64 signal
   u64 before = 0;
   if (auto fault = gpu_.memory.add(kCp, signal + offsetof(hw::AmdSignal, value), ~u64{0}, before))
     return fault;
-  if (now.event_mailbox == 0) return std::nullopt;
+  if (now.event_mailbox == 0 || !check_mailbox(now.event_mailbox)) return std::nullopt;
   // The mailbox tells the kernel's handler which events the interrupt is for.
   if (auto fault = gpu_.memory.store(kCp, now.event_mailbox, u64{now.event_id})) return fault;
   gpu_.interrupts.emplace_back(EventInterrupt{now.event_id, 32});

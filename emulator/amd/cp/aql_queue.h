@@ -35,7 +35,10 @@ class AqlQueue final : public ComputeQueue {
   Outcome find_scratch(const ::doorbell::amd::hw::KernelDispatchPacket& packet,
                        const ::doorbell::amd::hw::AmdQueue& queue, Dispatch& dispatch);
 
+  // Of packet_, once: what all packets have, and the signals that they name.
   bool check_header();
+  bool check_signal(u64 signal);
+  bool check_mailbox(u64 mailbox);
   bool check_dispatch(const ::doorbell::amd::hw::KernelDispatchPacket& packet,
                       const ::doorbell::amd::hw::KernelDescriptor& descriptor);
   // The queue's own structure, as it is now; nothing when the queue has stopped over it.

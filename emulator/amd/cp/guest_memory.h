@@ -28,7 +28,8 @@ class GuestMemory {
   [[nodiscard]] std::optional<MemoryFault> read(Client client, u64 va, std::span<u8> to) const;
   [[nodiscard]] std::optional<MemoryFault> write(Client client, u64 va, std::span<const u8> from);
 
-  // 4 or 8 bytes, aligned to as many.
+  // 4 or 8 bytes at a multiple of 4, to which the address is rounded down; 8 bytes at no multiple
+  // of 8 are two accesses. That an address is rounded may break a rule, which is for the caller.
   template <class T>
   [[nodiscard]] std::optional<MemoryFault> load(Client client, u64 va, T& value) const {
     u64 wide = 0;
@@ -40,7 +41,7 @@ class GuestMemory {
   [[nodiscard]] std::optional<MemoryFault> store(Client client, u64 va, T value) {
     return store_word(client, va, sizeof(T), static_cast<u64>(value));
   }
-  // *va += addend, as one; `before` is what was there.
+  // *va += addend, as one, at a multiple of 8; `before` is what was there.
   [[nodiscard]] std::optional<MemoryFault> add(Client client, u64 va, u64 addend, u64& before);
 
   // Whether all of it is mapped, and in one buffer.

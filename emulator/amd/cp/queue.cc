@@ -1,11 +1,21 @@
 // Doorbells and stops, which all kinds of queues share (queue.h).
 #include "emulator/amd/cp/queue.h"
 
+#include "base/util/error.h"
 #include "emulator/amd/cp/rules.h"
 
 namespace doorbell::emulator::amd {
 
 namespace hw = ::doorbell::amd::hw;
+
+// The kernel puts a client's addresses into registers as they are, and those have no low bits.
+// [asic_reg CP_HQD_PQ_RPTR_REPORT_ADDR 31:2, CP_HQD_PQ_WPTR_POLL_ADDR 31:3, SDMA0_QUEUE0_RB_RPTR_
+// ADDR_LO 31:2; kfd_mqd_manager_v11.c update_mqd]
+QueueDescription Queue::as_registers(QueueDescription description) {
+  description.read_pointer &= ~u64{3};
+  description.write_pointer &= ~u64{7};
+  return description;
+}
 
 std::string Queue::name() const {
   constexpr const char* kKinds[] = {"PM4", "AQL", "SDMA"};
@@ -78,8 +88,14 @@ Step Queue::step() {
     }
     return stop(why);
   }
-  Step step = advance();
-  return stopped_ ? Step::Stopped : step;
+  // What a client writes must never end the process that the emulator runs in, not even by a
+  // mistake of ours: this is a thread with nobody above it.
+  try {
+    Step step = advance();
+    return stopped_ ? Step::Stopped : step;
+  } catch (const InternalError& error) {
+    return stop(fmt::format("the emulator failed: {}", error.what()));
+  }
 }
 
 void Queue::break_doorbell(const Check& check, std::string message) {

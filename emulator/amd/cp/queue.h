@@ -25,7 +25,7 @@ enum class Step : u8 {
 class Queue {
  public:
   Queue(QueueId id, const QueueDescription& description, GpuContext& gpu)
-      : id_(id), description_(description), gpu_(gpu) {}
+      : id_(id), description_(as_registers(description)), gpu_(gpu) {}
   virtual ~Queue() = default;
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
@@ -33,7 +33,7 @@ class Queue {
   // A packet, or a slice of what is in flight.
   Step step();
   // UPDATE_QUEUE.
-  void update(const QueueDescription& description) { description_ = description; }
+  void update(const QueueDescription& description) { description_ = as_registers(description); }
 
   // It got or lost its slot in the hardware (runlist.h).
   void note_slot(bool mapped) const { trace("slot", mapped ? "mapped" : "unmapped"); }
@@ -95,6 +95,7 @@ class Queue {
   Place place_;
 
  private:
+  static QueueDescription as_registers(QueueDescription description);
   void check_doorbell(u64 value, u64 end);
   // announced() is at least this from now on.
   void raise(u64 end);

@@ -139,6 +139,9 @@ inline constexpr Check kAqlSetup{"AMD-AQL-002",
 inline constexpr Check kAqlSegments{
     "AMD-AQL-003", "private and group segments are at least what the descriptor says",
     "LLVM AMDGPUUsage kernel descriptor; HSA runtime 1.2, hsa_kernel_dispatch_packet_t"};
+inline constexpr Check kAqlSignal{
+    "AMD-AQL-004", "a signal lies at a multiple of 64, and its event mailbox at one of 8",
+    "ROCr amd_hsa_signal.h AMD_SIGNAL_ALIGN_BYTES, event_mailbox_ptr"};
 
 // ---- kernel arguments
 inline constexpr Check kArgumentAlignment{"AMD-ARG-001",

@@ -25,6 +25,8 @@ u64 sub_op_of(u32 header) {
 
 // In adversarial mode a copy advances by so much.
 constexpr u64 kPiece = 1024;
+// Of the host's memory at a time, however long the copy or fill.
+constexpr u64 kBlock = u64{1} << 20;
 
 }  // namespace
 
@@ -127,7 +129,6 @@ SdmaQueue::Outcome SdmaQueue::copy(const hw::SdmaCopyLinear& packet) {
     // Beyond the engine's count are bits that it does not have.
     bytes = std::min(bytes, most_bytes());
   }
-  constexpr u64 kBlock = u64{1} << 20;
   std::vector<u8> block(std::min(bytes, gpu_.adversarial ? kPiece : kBlock));
   u64 until = gpu_.adversarial ? std::min(bytes, copied_ + kPiece) : bytes;
   while (copied_ < until) {
@@ -162,11 +163,15 @@ SdmaQueue::Outcome SdmaQueue::fill(const hw::SdmaConstFill& packet) {
       broke(kSdmaAlignment, fmt::format("{}: {} bytes at {:#x} in units of {}", describe(), bytes,
                                         u64{packet.dst}, unit)))
     return Outcome::Stop;
-  std::vector<u8> block(std::min(bytes, most_bytes()));
+  bytes = std::min(bytes, most_bytes());
+  std::vector<u8> block(std::min(bytes, kBlock));
   for (usize i = 0; i < block.size(); ++i)
     block[i] = static_cast<u8>(packet.data >> (i % unit * 8));
-  if (auto fault = gpu_.memory.write(Client::Sdma, packet.dst, block))
-    return stopped(std::move(*fault));
+  for (u64 done = 0; done < bytes; done += block.size())
+    if (auto fault =
+            gpu_.memory.write(Client::Sdma, packet.dst + done,
+                              std::span(block).first(std::min<u64>(block.size(), bytes - done))))
+      return stopped(std::move(*fault));
   return Outcome::Done;
 }
 

@@ -240,6 +240,63 @@ TEST_F(AqlTest, BreaksOfItsRulesAreNamed) {
   poke<u32>(kDescriptor, 0);
 }
 
+// amd_hsa_signal.h AMD_SIGNAL_ALIGN_BYTES is 64. Below the level error the queue goes on, at the
+// words around the address.
+TEST_F(AqlTest, SignalsAtOddAddressesBreakARule) {
+  for (Level level : {Level::Error, Level::Warn}) {
+    open_aql({.generation = hw::Generation::Gfx10}, level);
+    put(barrier(3, kData + 3, kData + 64, 0));
+    ring();
+    EXPECT_EQ(count("AMD-AQL-004"), 1u);
+    EXPECT_EQ(stopped() != "", level == Level::Error) << stopped();
+
+    open_aql({.generation = hw::Generation::Gfx10}, level);
+    launcher_.dispatches.clear();
+    put(dispatch(kSignal + 1));
+    ring();
+    EXPECT_EQ(count("AMD-AQL-004"), 1u);
+    EXPECT_EQ(launcher_.dispatches.size(), level == Level::Error ? 0u : 1u);
+
+    open_aql({.generation = hw::Generation::Gfx10}, level);
+    poke<u64>(kSignal + 16, kData + 5);  // event_mailbox
+    poke<u32>(kSignal + 24, 0x55);
+    put(dispatch(kSignal));
+    ring();
+    EXPECT_EQ(count("AMD-AQL-004"), 1u);
+
+    interrupts_.exceptions.clear();
+  }
+}
+
+TEST_F(AqlTest, AnInactiveSignalAtAnOddAddressIsNotWritten) {
+  open_aql();
+  poke<u64>(kQueue + 192, kInactive + 2);
+  auto packet = dispatch(0);
+  packet[6] = 64;  // private_segment_size, and no scratch
+  put(packet);
+  ring();
+  EXPECT_EQ(count("AMD-AQL-004"), 1u);
+  EXPECT_EQ(peek<u64>(kInactive + 8), 0u);
+  EXPECT_NE(stopped(), "");
+}
+
+// [ROCr amd_aql_queue.cpp DynamicQueueEventsHandler: 4, invalid group memory]
+TEST_F(AqlTest, MoreLdsThanAGroupHasStopsTheQueue) {
+  open_aql();
+  auto packet = dispatch(0);
+  packet[7] = 0x10000;  // group_segment_size
+  put(packet);
+  ring();
+  EXPECT_EQ(stopped(), "");
+  ASSERT_EQ(launcher_.dispatches.size(), 1u);
+  packet[7] = 0x10001;
+  put(packet);
+  ring();
+  EXPECT_NE(stopped().find("65537 bytes of LDS, a group has at most 65536"), std::string::npos)
+      << stopped();
+  EXPECT_EQ(peek<i64>(kInactive + 8), 4);
+}
+
 TEST_F(AqlTest, ArgumentsThatChangeInFlightAreFound) {
   open_aql({.generation = hw::Generation::Gfx10}, Level::Warn);
   launcher_.slices = 3;

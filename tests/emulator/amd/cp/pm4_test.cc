@@ -50,6 +50,20 @@ TEST_F(Pm4Test, ReadPointerWrapsWithTheRing) {
   EXPECT_EQ(checks_->errors(), 0u);
 }
 
+// CP_HQD_PQ_RPTR_REPORT_ADDR has bits 31:2, CP_HQD_PQ_WPTR_POLL_ADDR bits 31:3; the kernel puts
+// there what CREATE_QUEUE was given. [gc_11_0_0_sh_mask.h; kfd_mqd_manager_v11.c update_mqd]
+TEST_F(Pm4Test, PointersLoseTheirLowBits) {
+  open_pm4();
+  gpu_->remove_queue(queue_).value();
+  description_.read_pointer += 3, description_.write_pointer += 5;
+  queue_ = gpu_->add_queue(description_).value();
+  submit(write_data(kData, {0x11, 0x22}));
+  EXPECT_EQ(peek<u32>(kData), 0x11u);
+  EXPECT_EQ(peek<u32>(kReadPointer), 6u);
+  EXPECT_EQ(checks_->errors(), 0u);
+  EXPECT_EQ(stopped(), "");
+}
+
 TEST_F(Pm4Test, NopsOfOneWordAndOfMany) {
   open_pm4();
   // 0xffff1000: count 0x3fff, no payload. [gfx_v10_0.c .nop = PACKET3(PACKET3_NOP, 0x3FFF)]

@@ -43,6 +43,33 @@ TEST_F(SdmaTest, CopiesExactlyItsCount) {
   EXPECT_EQ(checks_->errors(), 0u);
 }
 
+// SDMA0_QUEUE0_RB_RPTR_ADDR_LO has bits 31:2. [gc_11_0_0_sh_mask.h]
+TEST_F(SdmaTest, TheReadPointerLosesItsLowBits) {
+  open_sdma();
+  gpu_->remove_queue(queue_).value();
+  for (u64 low : {1, 4, 7}) {
+    description_.read_pointer = kReadPointer + 0x10 + low;
+    queue_ = gpu_->add_queue(description_).value();
+    put_ = 0;
+    submit_bytes(copy(kData + 0x100, kData, 7));
+    EXPECT_EQ(peek<u32>(kReadPointer + 0x10 + low / 4 * 4), 28u);
+    EXPECT_EQ(stopped(), "");
+    gpu_->remove_queue(queue_).value();
+    poke<u64>(kReadPointer + 0x10, 0), poke<u64>(kReadPointer + 0x18, 0);
+  }
+}
+
+TEST_F(SdmaTest, FillsAcrossTheHostsBlocks) {
+  open_sdma();
+  // CONST_FILL of words, 0x8000 bytes and then of bytes, 5 of them. [sdma_v6_0_0_pkt_open.h]
+  submit_bytes({11 | 2u << 30, lo(kData), hi(kData), 0x04030201, 0x7fff});
+  submit_bytes({11, lo(kData + 0x8000), hi(kData + 0x8000), 0xaa, 4});
+  EXPECT_EQ(peek<u32>(kData), 0x04030201u);
+  EXPECT_EQ(peek<u32>(kData + 0x7ffc), 0x04030201u);
+  EXPECT_EQ(peek<u64>(kData + 0x8000), 0xaaaaaaaaaau);
+  EXPECT_EQ(checks_->errors(), 0u);
+}
+
 TEST_F(SdmaTest, FencesWriteFourBytesAfterTheCopy) {
   open_sdma();
   poke<u64>(kData + 0x200, ~u64{0});
