@@ -33,6 +33,7 @@ class GpuEngine final : public Engine {
                    .poison = options.adversarial}),
         gpu_({.generation = static_cast<::doorbell::amd::hw::Generation>(chip.generation),
               .xccs = kfd.devices()[index]->slot.node->xccs,
+              .engines = engines(*kfd.devices()[index]->slot.node),
               .lds_unit = chip.lds_granule,
               .lds_bytes = chip.lds_bytes,
               .compute_slots = kfd.devices()[index]->slot.node->cp_queues,

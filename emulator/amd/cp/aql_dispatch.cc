@@ -18,10 +18,6 @@ namespace {
 constexpr i64 kShortOfScratch64 = 1, kInvalidDimensions = 2, kInvalidGroupMemory = 4,
               kShortOfScratch32 = 0x400;
 
-// Of LDS that a group has at most, in units of RSRC2's LDS_SIZE: 64 KiB, on gfx950 160 KiB.
-// [LLVM AMDGPUUsage GRANULATED_LDS_SIZE; AMDGPU.td FeatureAddressableLocalMemorySize*]
-constexpr u32 kMostLdsUnits = 128;
-
 u32 round_up(u32 value, u32 unit) { return (value + unit - 1) / unit * unit; }
 
 }  // namespace
@@ -96,11 +92,25 @@ bool AqlQueue::check_dispatch(const hw::KernelDispatchPacket& packet,
 // Whether the queue's scratch serves the packet. Done: it does, or needs none.
 AqlQueue::Outcome AqlQueue::find_scratch(const hw::KernelDispatchPacket& packet,
                                          const hw::AmdQueue& queue, Dispatch& dispatch) {
-  ScratchRing ring = scratch_ring(gpu_.generation, queue.compute_tmpring_size);
+  ScratchRing ring = scratch_ring(gpu_.generation, gpu_.engines, queue.compute_tmpring_size);
   dispatch.scratch_wave_bytes = ring.wave_bytes;
   dispatch.scratch_waves = ring.waves;
   u64 needed = (dispatch.wave32 ? u64{32} : u64{64}) * packet.private_segment_size;
-  if (needed == 0 || (ring.waves != 0 && ring.wave_bytes >= needed)) return Outcome::Done;
+  if (needed == 0) return Outcome::Done;
+  if (ring.waves != 0 && ring.wave_bytes >= needed) {
+    // Each XCC has its part of the area. [amd_aql_queue.cpp FillComputeTmpRingSize]
+    u64 base = queue.scratch_backing_memory_location, bytes = ring.bytes() * gpu_.xccs;
+    bool covered =
+        bytes <= queue.scratch_backing_memory_byte_size && gpu_.memory.in_one_mapping(base, bytes);
+    bool stop = !covered &&
+                broke(kDispatchScratch,
+                      fmt::format("{} XCCs with {} waves of {:#x} bytes, {:#x} bytes of memory at "
+                                  "{:#x}: {}",
+                                  gpu_.xccs, ring.waves, ring.wave_bytes,
+                                  queue.scratch_backing_memory_byte_size, base,
+                                  gpu_.memory.space().describe(base)));
+    return stop ? Outcome::Stop : Outcome::Done;
+  }
   // The client allocates, updates its structure, and lets the queue go on.
   if (report_inactive(queue, dispatch.wave32 ? kShortOfScratch32 : kShortOfScratch64)) {
     short_of_scratch_ = true;
@@ -152,10 +162,12 @@ AqlQueue::Outcome AqlQueue::kernel_dispatch(const hw::KernelDispatchPacket& pack
                                     std::span(reinterpret_cast<u8*>(words.data()), sizeof words)))
     return stopped(std::move(*fault));
   auto descriptor = decode<hw::KernelDescriptor>(words);
-  if (u32 most = kMostLdsUnits * gpu_.lds_unit; packet.group_segment_size > most) {
+  // Nothing ever has room for such a group, whatever the rule's level.
+  if (packet.group_segment_size > gpu_.lds_bytes) {
     report_inactive(*queue, kInvalidGroupMemory);
-    return stopped(
-        fmt::format("{} bytes of LDS, a group has at most {}", packet.group_segment_size, most));
+    std::string why = fmt::format("{} bytes of LDS, a group may have {}",
+                                  packet.group_segment_size, gpu_.lds_bytes);
+    return broke(kDispatchLdsLimit, why) ? Outcome::Stop : stopped(why);
   }
   Dispatch dispatch = describe_dispatch(packet, descriptor);
   if (!check_dispatch(packet, descriptor) || !check_group(dispatch)) {

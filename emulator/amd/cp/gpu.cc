@@ -37,6 +37,7 @@ class Gpu::Impl {
         runlist_(options.compute_slots, context_) {
     context_.generation = options.generation;
     context_.xccs = options.xccs;
+    context_.engines = options.engines;
     context_.lds_unit = options.lds_unit;
     context_.lds_bytes = options.lds_bytes;
     context_.index = options.index;

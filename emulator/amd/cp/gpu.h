@@ -29,6 +29,7 @@ class PacketHook;
 struct GpuOptions {
   ::doorbell::amd::hw::Generation generation = ::doorbell::amd::hw::Generation::Gfx11;
   u32 xccs = 1;                          // of the partition
+  u32 engines = 1;                       // shader engines of each XCC
   u32 lds_unit = 512;                    // bytes per unit of RSRC2's LDS_SIZE
   u32 lds_bytes = 65536;                 // that a work group may have
   u32 compute_slots = ~u32{0};           // compute queues that are mapped at a time

@@ -32,6 +32,7 @@ struct GpuContext {
   ::doorbell::amd::hw::Generation generation = ::doorbell::amd::hw::Generation::Gfx11;
   u32 xccs = 1;
   u32 xcc_mask() const { return (u32{1} << xccs) - 1; }
+  u32 engines = 1;        // shader engines of each
   u32 lds_unit = 512;     // bytes per unit of RSRC2's LDS_SIZE
   u32 lds_bytes = 65536;  // that a work group may have
   int index = 0;          // for the trace

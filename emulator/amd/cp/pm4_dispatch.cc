@@ -36,6 +36,21 @@ u32 compilers_rsrc2(u32 rsrc2) {
   return encode(record)[0];
 }
 
+// Where the kernel is told that its private memory lies, or 0: gfx10 has no register for it, and
+// the values stand in user SGPRs. [LLVM AMDGPUUsage "Initial Kernel Execution State"]
+u64 scratch_in_sgprs(const Dispatch& dispatch, const hw::KernelDescriptor& descriptor) {
+  const std::vector<u32>& sgprs = dispatch.user_sgprs;
+  if (descriptor.enable_sgpr_private_segment_buffer && sgprs.size() >= 4)
+    return sgprs[0] | u64{sgprs[1] & 0xffff} << 32;
+  usize at = (descriptor.enable_sgpr_dispatch_ptr ? 2 : 0) +
+             (descriptor.enable_sgpr_queue_ptr ? 2 : 0) +
+             (descriptor.enable_sgpr_kernarg_segment_ptr ? 2 : 0) +
+             (descriptor.enable_sgpr_dispatch_id ? 2 : 0);
+  if (descriptor.enable_sgpr_flat_scratch_init && sgprs.size() >= at + 2)
+    return sgprs[at] | u64{sgprs[at + 1]} << 32;
+  return 0;
+}
+
 // User SGPRs that the kernel finds something in. [LLVM AMDGPUUsage KERNEL_CODE_PROPERTIES]
 u32 values_of(const hw::KernelDescriptor& descriptor) {
   return (descriptor.enable_sgpr_private_segment_buffer ? 4 : 0) +
@@ -114,7 +129,8 @@ ComputeQueue::Outcome ComputeQueue::dispatch_xcc(u32 xcc, u32 xccs, std::array<u
       dispatch.partial_size[i] = partial[i];
   }
   dispatch.lds_bytes = rsrc2.lds_size * gpu_.lds_unit;
-  auto ring = scratch_ring(generation, registers.read(hw::kComputeTmpringSize.at(generation)));
+  auto ring = scratch_ring(generation, gpu_.engines,
+                           registers.read(hw::kComputeTmpringSize.at(generation)));
   dispatch.scratch_base = read_record<hw::ComputeDispatchScratchBase>(registers, generation).base;
   dispatch.scratch_wave_bytes = ring.wave_bytes;
   dispatch.scratch_waves = ring.waves;
@@ -222,11 +238,13 @@ bool ComputeQueue::check_scratch(const Dispatch& dispatch, const hw::KernelDescr
                         dispatch.scratch_wave_bytes, needed)))
     return false;
   u64 ring = u64{dispatch.scratch_waves} * dispatch.scratch_wave_bytes;
-  return gpu_.generation == hw::Generation::Gfx10 ||
-         gpu_.memory.in_one_mapping(dispatch.scratch_base, ring) ||
+  u64 base = gpu_.generation == hw::Generation::Gfx10 ? scratch_in_sgprs(dispatch, descriptor)
+                                                      : dispatch.scratch_base;
+  return gpu_.memory.in_one_mapping(base, ring) ||
          !broke(kDispatchScratch,
-                fmt::format("a ring of {:#x} bytes at {:#x}: {}", ring, dispatch.scratch_base,
-                            gpu_.memory.space().describe(dispatch.scratch_base)));
+                fmt::format("a ring of {:#x} bytes at {:#x}, {} waves of {:#x}: {}", ring, base,
+                            dispatch.scratch_waves, dispatch.scratch_wave_bytes,
+                            gpu_.memory.space().describe(base)));
 }
 
 ComputeQueue::Outcome ComputeQueue::launch(const Dispatch& dispatch,

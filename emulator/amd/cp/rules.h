@@ -118,7 +118,8 @@ inline constexpr Check kDispatchInherited{
     "the queue's registers start as zeros: linux kfd_mqd_manager_v11.c init_mqd"};
 inline constexpr Check kDispatchScratch{
     "AMD-DISP-007", "a kernel with private memory has a scratch ring that covers it",
-    "COMPUTE_TMPRING_SIZE WAVESIZE, WAVES; ROCr amd_aql_queue.cpp FillComputeTmpRingSize"};
+    "COMPUTE_TMPRING_SIZE WAVESIZE, WAVES; ROCr amd_aql_queue.cpp FillComputeTmpRingSize, "
+    "FillComputeTmpRingSize_Gfx11 (WAVES of each shader engine)"};
 inline constexpr Check kDispatchEnable{"AMD-DISP-008", "DISPATCH_INITIATOR has COMPUTE_SHADER_EN",
                                        "gc_11_0_0_sh_mask.h COMPUTE_DISPATCH_INITIATOR"};
 inline constexpr Check kDispatchLds{

@@ -1,5 +1,6 @@
-// COMPUTE_TMPRING_SIZE as each generation counts it. [gc_*_sh_mask.h COMPUTE_TMPRING_SIZE; Mesa
-// ac_gpu_info.c scratch_wavesize_granularity]
+// COMPUTE_TMPRING_SIZE as each generation counts it: up to gfx10 the waves of an XCC, from gfx11 on
+// those of each of its shader engines. [gc_*_sh_mask.h COMPUTE_TMPRING_SIZE; Mesa ac_gpu_info.c
+// scratch_wavesize_granularity; ROCr amd_aql_queue.cpp FillComputeTmpRingSize_Gfx11]
 #pragma once
 
 #include <array>
@@ -9,19 +10,23 @@
 namespace doorbell::emulator::amd {
 
 struct ScratchRing {
-  u32 waves = 0, wave_bytes = 0;
+  u32 waves = 0, wave_bytes = 0;  // of an XCC
+  u64 bytes() const { return u64{waves} * wave_bytes; }
 };
 
-inline ScratchRing scratch_ring(::doorbell::amd::hw::Generation generation, u32 tmpring_size) {
+// `engines` of an XCC.
+inline ScratchRing scratch_ring(::doorbell::amd::hw::Generation generation, u32 engines,
+                                u32 tmpring_size) {
   namespace hw = ::doorbell::amd::hw;
   std::array<u32, 1> words{tmpring_size};
-  auto ring = [](const auto& record) {
-    return ScratchRing{record.waves, record.wave_size * std::decay_t<decltype(record)>::kUnit};
+  auto ring = [](const auto& record, u32 counts) {
+    return ScratchRing{record.waves * counts,
+                       record.wave_size * std::decay_t<decltype(record)>::kUnit};
   };
   switch (generation) {
-    case hw::Generation::Gfx11: return ring(decode<hw::ComputeTmpringSizeGfx11>(words));
-    case hw::Generation::Gfx12: return ring(decode<hw::ComputeTmpringSizeGfx12>(words));
-    default: return ring(decode<hw::ComputeTmpringSizeGfx9>(words));
+    case hw::Generation::Gfx11: return ring(decode<hw::ComputeTmpringSizeGfx11>(words), engines);
+    case hw::Generation::Gfx12: return ring(decode<hw::ComputeTmpringSizeGfx12>(words), engines);
+    default: return ring(decode<hw::ComputeTmpringSizeGfx9>(words), 1);
   }
 }
 

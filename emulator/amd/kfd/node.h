@@ -42,6 +42,9 @@ struct Node {
   IpVersion gc, sdma, nbif;
 };
 
+// Shader engines of each XCC.
+constexpr u32 engines(const Node& node) { return node.arrays / node.arrays_per_engine / node.xccs; }
+
 std::span<const Node> nodes();
 // Null for a name that is none of them.
 const Node* find_node(std::string_view name);

@@ -278,6 +278,39 @@ TEST_F(DispatchRulesTest, ScratchCoversItsWaves) {
   EXPECT_TRUE(checks_->reports().empty()) << stopped();
 }
 
+// From gfx11 on WAVES counts for each shader engine: an area for 82 waves of 2 KiB, six times, fits
+// behind kData (0xf8000 bytes), for 83 it does not. [ROCr FillComputeTmpRingSize_Gfx11]
+TEST_F(DispatchRulesTest, ScratchCoversEveryShaderEngine) {
+  poke<u32>(kDescriptor + 4, 64);
+  for (u32 waves : {82u, 83u}) {
+    open({.generation = hw::Generation::Gfx11, .engines = 6}, QueueKind::Pm4);
+    put_ = 0;
+    submit(State{.tmpring = waves | 8 << 12}.dispatch());
+    EXPECT_EQ(count("AMD-DISP-007"), waves == 83 ? 1u : 0u) << stopped();
+  }
+  EXPECT_EQ(launcher_.dispatches.at(0).scratch_waves, 492u);
+}
+
+// gfx10 counts all waves and has no register for the area's place: it stands in user SGPRs 0 and 1.
+TEST_F(DispatchRulesTest, ScratchOfGfx10IsWhereItsSgprsSay) {
+  poke<u32>(kDescriptor + 4, 64);
+  poke<u32>(kDescriptor + 52, 6 << 1);
+  poke<u16>(kDescriptor + 56, 1 | 1 << 3 | 1 << 10);
+  for (u32 waves : {248u, 249u, 8u}) {
+    open({.generation = hw::Generation::Gfx10, .engines = 4}, QueueKind::Pm4);
+    put_ = 0;
+    u64 area = waves == 8 ? kUnmapped : kData;
+    State state{.rsrc2 = 6 << 1, .tmpring = waves | 4 << 12};
+    std::vector<u32> words = state.dispatch();
+    words.resize(words.size() - 9);  // its arguments and the launch
+    words = words +
+            std::vector<u32>{packet3(0x76, 7), 0x240,         lo(area), hi(area) | 0xa0000, 0, 0,
+                             lo(kArguments),   hi(kArguments)};
+    submit(words + state.go());
+    EXPECT_EQ(count("AMD-DISP-007"), waves == 248 ? 0u : 1u) << waves << stopped();
+  }
+}
+
 TEST_F(DispatchRulesTest, TheShaderIsEnabled) {
   expect_broken("AMD-DISP-008", State{.initiator = 1 << 2 | 1 << 15}.dispatch());
 }
