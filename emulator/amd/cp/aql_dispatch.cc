@@ -165,8 +165,8 @@ AqlQueue::Outcome AqlQueue::kernel_dispatch(const hw::KernelDispatchPacket& pack
   // Nothing ever has room for such a group, whatever the rule's level.
   if (packet.group_segment_size > gpu_.lds_bytes) {
     report_inactive(*queue, kInvalidGroupMemory);
-    std::string why = fmt::format("{} bytes of LDS, a group may have {}",
-                                  packet.group_segment_size, gpu_.lds_bytes);
+    std::string why = fmt::format("{} bytes of LDS, a group may have {}", packet.group_segment_size,
+                                  gpu_.lds_bytes);
     return broke(kDispatchLdsLimit, why) ? Outcome::Stop : stopped(why);
   }
   Dispatch dispatch = describe_dispatch(packet, descriptor);
