@@ -147,4 +147,9 @@ Result<std::unique_ptr<core::Device>> AmdBackend::open(core::DeviceSpec spec) {
   return device;
 }
 
+i64 amd_compute_units(const core::Device& device) {
+  const auto* opened = dynamic_cast<const amd::AmdDevice*>(&device);
+  return opened == nullptr ? 0 : static_cast<i64>(opened->compute_units());
+}
+
 }  // namespace doorbell::runtime

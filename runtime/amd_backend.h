@@ -24,4 +24,7 @@ class AmdBackend {
   std::shared_ptr<State> state_;  // by the copies in a std::function
 };
 
+// Of the GPU that an AMD device drives; 0 for every other device.
+i64 amd_compute_units(const core::Device& device);
+
 }  // namespace doorbell::runtime

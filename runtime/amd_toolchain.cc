@@ -10,7 +10,8 @@ namespace doorbell::runtime {
 
 bool is_amd_toolchain(std::string_view name) { return name == "AMD_LLVM" || name == "AMD_HIP"; }
 
-Result<Toolchain> make_amd_toolchain(std::string_view name, const std::string& arch) {
+Result<Toolchain> make_amd_toolchain(std::string_view name, const std::string& arch,
+                                     i64 compute_units) {
   if (arch.empty())
     return fail(ErrorKind::Invalid,
                 "{} compiles for a chip, as in DEV=NULL:{}:gfx1100; chips are {}", name, name,
@@ -21,13 +22,13 @@ Result<Toolchain> make_amd_toolchain(std::string_view name, const std::string& a
                 codegen::amd_chip_names());
   if (name == "AMD_HIP") {
     Toolchain made;
-    made.renderer = codegen::make_hip_renderer(codegen::hip_caps(*chip));
+    made.renderer = codegen::make_hip_renderer(codegen::hip_caps(*chip, compute_units));
     TRY(made.compiler, codegen::make_comgr_compiler(arch));
     return made;
   }
   const codegen::LlvmTarget target{codegen::LlvmTarget::Family::Amd, arch};
   Toolchain made;
-  made.renderer = codegen::make_llvm_renderer(codegen::amd_caps(*chip), target);
+  made.renderer = codegen::make_llvm_renderer(codegen::amd_caps(*chip, compute_units), target);
   made.compiler = codegen::make_llvm_compiler(target);
   return made;
 }

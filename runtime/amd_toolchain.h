@@ -13,6 +13,7 @@ namespace doorbell::runtime {
 bool is_amd_toolchain(std::string_view name);
 
 // `arch` is the chip, "gfx1100"; of a device that was opened, the one it found.
-Result<Toolchain> make_amd_toolchain(std::string_view name, const std::string& arch);
+Result<Toolchain> make_amd_toolchain(std::string_view name, const std::string& arch,
+                                     i64 compute_units);
 
 }  // namespace doorbell::runtime

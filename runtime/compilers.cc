@@ -20,6 +20,7 @@
 #include "codegen/render/opencl_renderer.h"
 #include "core/uop/print.h"
 #include "core/util/config.h"
+#include "runtime/amd_backend.h"
 #include "runtime/amd_toolchain.h"
 #include "runtime/cl_backend.h"
 #include "runtime/extension.h"
@@ -66,7 +67,8 @@ Result<std::unique_ptr<Owned>> make_backend(core::Device& device) {
     owned->renderer = std::move(toolchain.renderer);
     owned->compiler = std::move(toolchain.compiler);
   } else if (is_amd_toolchain(renderer)) {
-    TRY(Toolchain toolchain, make_amd_toolchain(renderer, device.spec().arch));
+    TRY(Toolchain toolchain,
+        make_amd_toolchain(renderer, device.spec().arch, amd_compute_units(device)));
     owned->renderer = std::move(toolchain.renderer);
     owned->compiler = std::move(toolchain.compiler);
   } else if (renderer == "CL") {
@@ -134,12 +136,14 @@ class Compilers final : public engine::KernelCompiler {
     return options;
   }
 
-  // The number of workers decides how loops are split; a device that does not run does not load;
-  // OpenCL devices have their own compilers.
+  // The number of workers decides how loops are split, that of compute units how many work items
+  // there should be; a device that does not run does not load; OpenCL devices have their own
+  // compilers.
   static std::string key_of(core::Device& device) {
     const bool own = device.spec().renderer == "CL" && device.runs();
-    return fmt::format("{}:{}:{}:{}:{}", toolchain_name(device), device.spec().arch,
-                       device.threads(), device.runs(), own ? device.name() : "");
+    return fmt::format("{}:{}:{}:{}:{}:{}", toolchain_name(device), device.spec().arch,
+                       device.threads(), amd_compute_units(device), device.runs(),
+                       own ? device.name() : "");
   }
   Result<codegen::Backend> backend_of(core::Device& device) {
     const std::string key = key_of(device);

@@ -58,7 +58,7 @@ std::string amd_chip_names() {
   return names;
 }
 
-Caps amd_caps(const AmdChip& chip) {
+Caps amd_caps(const AmdChip& chip, i64 compute_units) {
   Caps caps;
   for (Op op : kOps) caps.ops.set(static_cast<usize>(op));
   // Instructions to one unit in the last place. [AMD "RDNA3 ISA", 16.8: V_EXP_F32, V_LOG_F32]
@@ -93,7 +93,7 @@ Caps amd_caps(const AmdChip& chip) {
                .local_bytes = chip.lds,
                .sharing = chip.simds};
   caps.vector_registers = 64;  // an item's, of four: register tiles are bounded by occupancy
-  caps.busy_items = i64{256} * chip.compute_units;
+  caps.busy_items = 256 * (compute_units > 0 ? compute_units : i64{chip.compute_units});
   return caps;
 }
 

@@ -30,7 +30,8 @@ const AmdChip* find_amd_chip(std::string_view name);
 // "gfx1030, gfx1100, ..."
 std::string amd_chip_names();
 
-// What the chip offers, whichever compiler makes the code.
-Caps amd_caps(const AmdChip& chip);
+// What the chip offers, whichever compiler makes the code. `compute_units` are those of the GPU at
+// hand, of which a smaller part or a partition has fewer; 0: the chip's.
+Caps amd_caps(const AmdChip& chip, i64 compute_units = 0);
 
 }  // namespace doorbell::codegen

@@ -129,8 +129,8 @@ class HipRenderer final : public Renderer {
 
 }  // namespace
 
-Caps hip_caps(const AmdChip& chip) {
-  Caps caps = amd_caps(chip);
+Caps hip_caps(const AmdChip& chip, i64 compute_units) {
+  Caps caps = amd_caps(chip, compute_units);
   caps.dtypes.reset(static_cast<usize>(Scalar::F16));
   caps.vector_bytes = 0;
   caps.vector_registers = 64;

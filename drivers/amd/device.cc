@@ -124,10 +124,13 @@ Result<void> AmdDevice::synchronize() {
 }
 
 std::string AmdDevice::description() const {
-  const NodeProperties& properties = gpu_.node().properties;
-  const u64 units = properties.compute_units() * properties.num_xcc;
-  return fmt::format("{}, {} compute units{}", caps_.arch, units,
+  return fmt::format("{}, {} compute units{}", caps_.arch, compute_units(),
                      xccs() > 1 ? fmt::format(" on {} XCCs", xccs()) : "");
+}
+
+u64 AmdDevice::compute_units() const {
+  const NodeProperties& properties = gpu_.node().properties;
+  return properties.compute_units() * properties.num_xcc;
 }
 
 u32 AmdDevice::local_bytes() const {

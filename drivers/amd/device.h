@@ -60,6 +60,7 @@ class AmdDevice final : public hcq::Device, private KfdEvents::Listener {
   KfdGpu& gpu() const { return gpu_; }
   const Caps& caps() const { return caps_; }
   u32 xccs() const { return static_cast<u32>(gpu_.node().properties.num_xcc); }
+  u64 compute_units() const;  // of all XCCs, those that the kernel gives us
   u32 local_bytes() const;
   CodeHeap& code() { return code_; }
   const CodeHeap& code() const { return code_; }

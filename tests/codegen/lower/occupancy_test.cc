@@ -73,5 +73,18 @@ TEST(Occupancy, PlansOfProducts) {
   }
 }
 
+// A partition of an MI300X has fewer items to keep busy: a sum of a row is split over fewer.
+TEST(Occupancy, PlansAreForTheComputeUnitsAtHand) {
+  const auto plan = [](i64 units) {
+    core::Arena arena;
+    return print(choose_group_plan(merged_info(row_reduce_kernel(core::Op::Add, 1024, 4096), arena),
+                                   amd_caps(*find_amd_chip("gfx942"), units)));
+  };
+  EXPECT_EQ(amd_caps(*find_amd_chip("gfx942")).busy_items, 304 * 256);
+  EXPECT_EQ(amd_caps(*find_amd_chip("gfx942"), 38).busy_items, 38 * 256);
+  EXPECT_EQ(plan(0), "VECTOR(1,4) GROUP(1,128)");  // 1024 x 128 items > 77824
+  EXPECT_EQ(plan(38), "VECTOR(1,4) GROUP(1,32)");  // 1024 x 32 > 9728
+}
+
 }  // namespace
 }  // namespace doorbell::codegen

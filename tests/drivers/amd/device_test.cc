@@ -75,6 +75,23 @@ TEST_F(DeviceTest, RefusesWhatItDoesNotKnow) {
             "GPU 0 is a gfx1100, DEV wants gfx1201");
 }
 
+// A smaller part or a partition of the same chip: plans are for what is there.
+TEST(PartOfAChip, CountsItsComputeUnits) {
+  FakeKfd fake;
+  fake.files.add("/sys/devices/virtual/kfd/kfd/topology/nodes/1/properties",
+                 "cpu_cores_count 0\nsimd_count 304\nmax_waves_per_simd 8\nlds_size_in_kb 64\n"
+                 "array_count 8\nsimd_arrays_per_engine 1\ncu_per_simd_array 10\nsimd_per_cu 4\n"
+                 "max_slots_scratch_cu 32\ngfx_target_version 90402\ndrm_render_minor 128\n"
+                 "num_sdma_engines 2\nnum_xcc 2\n");
+  const std::shared_ptr<Kfd> kfd = *Kfd::open(fake);
+  core::DeviceSpec spec;
+  spec.name = "AMD";
+  Result<std::unique_ptr<AmdDevice>> device = AmdDevice::open(spec, kfd, {});
+  ASSERT_TRUE(device) << device.error().message;
+  EXPECT_EQ((*device)->compute_units(), 76u);
+  EXPECT_EQ((*device)->description(), "gfx942, 76 compute units on 2 XCCs");
+}
+
 TEST_F(DeviceTest, CopiesThroughItsCopyQueue) {
   AmdDevice& amd = open();
   EXPECT_EQ(amd.description(), "gfx1100, 96 compute units");
