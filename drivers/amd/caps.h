@@ -35,7 +35,7 @@ struct Caps {
   bool scratch_waves_per_engine = true;  // the limit on waves is for each shader engine
   // A trap handler of the kernel driver saves waves only from privileged code.
   bool privileged_waves = false;
-  u32 local_granule = 512;  // bytes; what COMPUTE_PGM_RSRC2.LDS_SIZE counts a group's memory in
+  u32 local_granule = 512;  // bytes; what COMPUTE_PGM_RSRC2.LDS_SIZE counts in; saved waves, too
 
   u64 timestamp_hz = 100'000'000;
 

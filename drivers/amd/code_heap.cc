@@ -1,7 +1,10 @@
 // Chunks of executable memory, each with a TLSF of its own.
 #include "drivers/amd/code_heap.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstdlib>
 
 namespace doorbell::amd {
 namespace {
@@ -26,11 +29,12 @@ Result<u64> CodeHeap::allocate_in_chunk(u64 bytes, u64 alignment) {
   return *address;
 }
 
-Result<CodeHeap::Place> CodeHeap::allocate(u64 bytes, u64 alignment, const std::string& kernel) {
+Result<CodeHeap::Place> CodeHeap::allocate(u64 bytes, u64 alignment, const std::string& kernel,
+                                           u64 entry) {
   std::lock_guard lock(mutex_);
   sweep();
   TRY(const u64 address, allocate_in_chunk(bytes, std::max(alignment, kGranule)));
-  kernels_[address] = {bytes, kernel};
+  kernels_[address] = {bytes, kernel, entry};
   return Place{address, bytes};
 }
 
@@ -57,7 +61,10 @@ std::string CodeHeap::name_at(u64 address) const {
   auto after = kernels_.upper_bound(address);
   if (after == kernels_.begin()) return {};
   const auto& [start, kernel] = *std::prev(after);
-  return address - start < kernel.bytes ? kernel.name : std::string();
+  if (address - start >= kernel.bytes) return {};
+  // What it calls, and constants, may lie before it.
+  const i64 offset = static_cast<i64>(address - start) - static_cast<i64>(kernel.entry);
+  return fmt::format("{}{}{:#x}", kernel.name, offset < 0 ? '-' : '+', std::abs(offset));
 }
 
 }  // namespace doorbell::amd

@@ -25,10 +25,12 @@ class CodeHeap {
 
   explicit CodeHeap(KfdGpu& gpu) : gpu_(gpu) {}
 
-  Result<Place> allocate(u64 bytes, u64 alignment, const std::string& kernel);
+  // `entry`: of the kernel's first instruction, from the place's beginning.
+  Result<Place> allocate(u64 bytes, u64 alignment, const std::string& kernel, u64 entry);
   // Given to others once `until` is done; never waits.
   void release(const Place& place, hcq::Fence until);
-  // The kernel whose code lies at `address`, or empty.
+  // "r_16+0x40": the kernel whose code lies at `address`, and how far from its first instruction;
+  // "" where none does.
   std::string name_at(u64 address) const;
 
  private:
@@ -39,6 +41,7 @@ class CodeHeap {
   struct Kernel {
     u64 bytes;
     std::string name;
+    u64 entry;
   };
   struct Retired {
     Place place;

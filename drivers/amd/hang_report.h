@@ -1,6 +1,5 @@
 // What a queue that stands still is doing, for messages: how far it has read, and the first wait
-// from there on that is not over. Where its waves are is not told: the save area's layout is the
-// trap handler's.
+// from there on that is not over. Where its waves are is wave_report.h's.
 #pragma once
 
 #include <string>

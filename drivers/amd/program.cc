@@ -45,7 +45,8 @@ Result<std::unique_ptr<core::Program>> AmdProgram::make(const core::Binary& bina
   std::unique_ptr<AmdProgram> program(new AmdProgram(binary, device));
   program->descriptor_ = object.descriptor;
   TRY(program->check(binary));
-  TRY(program->code_, device.code().allocate(object.image.size(), object.alignment, binary.name));
+  TRY(program->code_, device.code().allocate(object.image.size(), object.alignment, binary.name,
+                                             object.entry_offset));
   object.relocate(program->code_.address);
   TRY(device.write_code(program->code_.address, object.image));
   program->entry_ = program->code_.address + object.entry_offset;

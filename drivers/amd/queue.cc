@@ -10,6 +10,7 @@
 #include "drivers/amd/device.h"
 #include "drivers/amd/hang_report.h"
 #include "drivers/amd/packet_log.h"
+#include "drivers/amd/wave_report.h"
 
 namespace doorbell::amd {
 namespace {
@@ -181,7 +182,16 @@ std::string AmdQueue::busy_with() {
   const hcq::Position last = timeline().last();
   const hcq::Timeline::Place place = timeline().where(last);
   const u64 left = place.value - std::min(place.value, place.signal.value());
-  return fmt::format("{} at position {} of {}{}", title(), last - left + 1, last, what);
+  return fmt::format("{} at position {} of {}{}{}", title(), last - left + 1, last, what,
+                     waves(false));
+}
+
+std::string AmdQueue::waves(bool is_running) {
+  if (type_ == QueueType::Sdma) return {};
+  std::lock_guard lock(waves_mutex_);
+  const auto describe = is_running ? describe_running_waves : describe_waves;
+  return describe(*hardware_, device_.code(), device_.caps().generation,
+                  device_.kfd().has_trap_registers());
 }
 
 std::string AmdQueue::running() {
@@ -190,7 +200,7 @@ std::string AmdQueue::running() {
   const std::string text = kernel == nullptr
                                ? std::string("something")
                                : fmt::format("kernel {} of position {}", *kernel, position);
-  return text + describe_hang(*hardware_, device_.kfd(), device_.caps().generation);
+  return text + describe_hang(*hardware_, device_.kfd(), device_.caps().generation) + waves(true);
 }
 
 }  // namespace doorbell::amd

@@ -28,7 +28,8 @@ class AmdQueue : public hcq::HardwareQueue {
   void die(const Error& why);
   // The kernel of a launch that ended at `position`; the name lives as long as the device.
   void note_launch(hcq::Position position, const std::string& name);
-  // "AMD compute queue at position 3 of 8, kernel r_16": where it stands, for messages.
+  // "AMD compute queue at position 3 of 8, kernel r_16; 2 waves: ...": where it stands, for
+  // messages, when the kernel has stopped it.
   std::string busy_with();
   const KfdQueue& hardware() const { return *hardware_; }
 
@@ -66,6 +67,7 @@ class AmdQueue : public hcq::HardwareQueue {
   Result<void> make_room(u64 count);
   void write_ring(std::span<const u32> words);
   void publish();
+  std::string waves(bool is_running);
 
   std::unique_ptr<KfdQueue> hardware_;
   const QueueType type_;
@@ -73,6 +75,7 @@ class AmdQueue : public hcq::HardwareQueue {
   std::vector<Chunk> chunks_;  // from first_chunk_ on
   usize first_chunk_ = 0;
 
+  std::mutex waves_mutex_;    // one report at a time
   std::mutex failure_mutex_;  // guards failure_
   std::unique_ptr<Error> failure_;
   std::atomic<bool> dead_{false};  // failure_ is set

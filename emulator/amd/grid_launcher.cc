@@ -37,6 +37,11 @@ class LaunchedGrid final : public RunningGrid {
                        .what = stop_.what};
   }
 
+  void save_waves(const SaveOptions& options, std::span<SavedContext> xccs) const override {
+    const u32 xcc = grid_.dispatch().xcc;
+    if (xcc < xccs.size()) grid_.save_waves(options, xccs[xcc]);
+  }
+
   std::optional<HwException> exception() const override {
     if (stop_.kind == GridStop::Kind::Fault) return std::nullopt;
     return HwException{.what = stop_.what};

@@ -55,6 +55,9 @@ class GpuEngine final : public Engine {
   Result<void> update_queue(QueueId id, const QueueDescription& description) override {
     return gpu_.update_queue(id, description);
   }
+  Result<std::vector<SavedContext>> save_waves(QueueId id, const SaveOptions& options) override {
+    return gpu_.save_waves(id, options);
+  }
   void ring(QueueId id, u64 value, unsigned bytes) override {
     gpu_.ring(id, value, bytes);
     if (lockstep_) rung_();

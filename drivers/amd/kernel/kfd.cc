@@ -70,7 +70,7 @@ Kfd::Kfd(os::Files& files, std::unique_ptr<os::File> file, u32 minor_version,
   // runs ROCm has it already, which is as good.
   hw::KfdRuntimeEnable enable;
   enable.mode_mask = hw::kKfdRuntimeEnable | hw::kKfdRuntimeTtmpSave;
-  (void)file_->ioctl(hw::kRequest<hw::KfdRuntimeEnable>, &enable);
+  has_trap_registers_ = file_->ioctl(hw::kRequest<hw::KfdRuntimeEnable>, &enable).has_value();
 }
 
 Kfd::~Kfd() = default;

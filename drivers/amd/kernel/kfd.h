@@ -40,6 +40,8 @@ class Kfd {
 
   const std::vector<Node>& nodes() const { return nodes_; }
   u32 minor_version() const { return minor_version_; }
+  // Saved waves tell their place in the grid.
+  bool has_trap_registers() const { return has_trap_registers_; }
   os::Files& files() const { return files_; }
   os::File& file() const { return *file_; }
   // Memory that every GPU of the process sees, now and later: signals, events' mailboxes.
@@ -91,6 +93,7 @@ class Kfd {
   os::Files& files_;
   const std::unique_ptr<os::File> file_;
   const u32 minor_version_;
+  bool has_trap_registers_ = false;
   const std::vector<Node> nodes_;
 
   std::mutex gpus_mutex_;     // guards gpus_

@@ -56,16 +56,18 @@ Error why_not(const Error& error, QueueType type, const KfdGpu& gpu) {
 Result<std::unique_ptr<KfdQueue>> KfdQueue::make(KfdGpu& gpu, const Caps& caps, QueueType type,
                                                  u64 ring_bytes) {
   CHECK(std::has_single_bit(ring_bytes) && ring_bytes >= kPage, "ring of {} bytes", ring_bytes);
-  std::unique_ptr<KfdQueue> queue(new KfdQueue(gpu, type));
-  const SaveArea area = save_area_of(caps, gpu.node().properties);
-  TRY(queue->allocate(caps, ring_bytes, area));
-  TRY(queue->create(caps, area));
+  std::unique_ptr<KfdQueue> queue(new KfdQueue(gpu, caps, type));
+  TRY(queue->allocate(ring_bytes));
+  TRY(queue->create());
   return queue;
 }
 
+KfdQueue::KfdQueue(KfdGpu& gpu, const Caps& caps, QueueType type)
+    : gpu_(gpu), caps_(caps), type_(type), area_(save_area_of(caps, gpu.node().properties)) {}
+
 // The kernel compares each buffer's size with the mapping it lies in, so each has its own.
 // [Linux kfd_queue.c, kfd_queue_acquire_buffers()]
-Result<void> KfdQueue::allocate(const Caps& caps, u64 ring_bytes, const SaveArea& area) {
+Result<void> KfdQueue::allocate(u64 ring_bytes) {
   MemoryRequest request;
   request.kind = MemoryKind::Host;
   request.bytes = ring_bytes;
@@ -81,11 +83,11 @@ Result<void> KfdQueue::allocate(const Caps& caps, u64 ring_bytes, const SaveArea
   if (type_ == QueueType::Aql) describe();
   if (type_ == QueueType::Sdma) return {};
   // The host reads it when the queue hangs.
-  request.bytes = area.total_bytes;
+  request.bytes = area_.total_bytes;
   request.what = "a queue's saved waves";
   TRY(save_area_, gpu_.allocate(request));
   request.kind = MemoryKind::Vram;
-  request.bytes = caps.eop_buffer_bytes;
+  request.bytes = caps_.eop_buffer_bytes;
   request.what = "a queue's end-of-pipe events";
   TRY(eop_, gpu_.allocate(request));
   return {};
@@ -101,7 +103,7 @@ void KfdQueue::describe() {
   queue.max_wave_id = static_cast<u32>(properties.max_waves_per_simd * properties.simd_per_cu - 1);
 }
 
-Result<void> KfdQueue::create(const Caps& caps, const SaveArea& area) {
+Result<void> KfdQueue::create() {
   hw::KfdCreateQueue arguments;
   arguments.ring_base_address = ring_->address();
   arguments.ring_size = static_cast<u32>(ring_->bytes());
@@ -113,10 +115,10 @@ Result<void> KfdQueue::create(const Caps& caps, const SaveArea& area) {
   arguments.queue_priority = kPriority;
   if (type_ != QueueType::Sdma) {
     arguments.eop_buffer_address = eop_->address();
-    arguments.eop_buffer_size = caps.eop_buffer_bytes;
+    arguments.eop_buffer_size = caps_.eop_buffer_bytes;
     arguments.ctx_save_restore_address = save_area_->address();
-    arguments.ctx_save_restore_size = area.context_bytes;
-    arguments.ctl_stack_size = area.control_stack_bytes;
+    arguments.ctx_save_restore_size = area_.context_bytes;
+    arguments.ctl_stack_size = area_.control_stack_bytes;
   }
   if (Result<void> created = gpu_.kfd().call(arguments); !created)
     return why_not(created.error(), type_, gpu_);
@@ -147,14 +149,34 @@ u64 KfdQueue::write_pointer() const {
   return cell(*pointers_, kWritePointer).load(std::memory_order_relaxed);
 }
 
-Result<void> KfdQueue::stop() {
+Result<void> KfdQueue::set_percentage(u32 percentage) {
   hw::KfdUpdateQueue arguments;
   arguments.queue_id = id_;
   arguments.ring_base_address = ring_->address();
   arguments.ring_size = static_cast<u32>(ring_->bytes());
-  arguments.queue_percentage = 0;
+  arguments.queue_percentage = percentage;
   arguments.queue_priority = kPriority;
   return gpu_.kfd().call(arguments);
+}
+
+// The kernel writes each XCC's header, and on gfx9 the control stack, to where the host sees the
+// area; the rest is there. [Linux kfd_mqd_manager_v9.c get_wave_state_v9_4_3()]
+Result<std::vector<hw::SavedWave>> KfdQueue::saved_waves() {
+  CHECK(save_area_ != nullptr, "waves of a copy queue");
+  hw::KfdGetQueueWaveState arguments;
+  arguments.ctl_stack_address = reinterpret_cast<u64>(save_area_->host());
+  arguments.queue_id = id_;
+  TRY(gpu_.kfd().call(arguments));
+  const std::span<const u8> all(save_area_->host(), save_area_->bytes());
+  std::vector<hw::SavedWave> waves;
+  for (u32 xcc = 0; xcc < gpu_.node().properties.num_xcc; ++xcc) {
+    const std::span<const u8> part =
+        all.subspan(u64{xcc} * area_.context_bytes, area_.context_bytes);
+    TRY(const std::vector<hw::SavedWave> some,
+        hw::read_saved_waves(caps_.generation, part, caps_.local_granule));
+    waves.insert(waves.end(), some.begin(), some.end());
+  }
+  return waves;
 }
 
 }  // namespace doorbell::amd

@@ -5,14 +5,17 @@
 // Queues may outnumber the hardware's: the kernel then maps them in turn, and a doorbell of one
 // that is not mapped is seen when it is.
 //
-// Thread safety: one thread at a time, but for stop(), which may be called from any.
+// Thread safety: one thread at a time, but for stop(), resume() and saved_waves(), which another
+// may call.
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "base/os/mmio.h"
 #include "drivers/amd/caps.h"
 #include "drivers/amd/hw/aql.h"
+#include "drivers/amd/hw/saved_waves.h"
 #include "drivers/amd/kernel/kfd_gpu.h"
 
 namespace doorbell::amd {
@@ -44,16 +47,24 @@ class KfdQueue {
   u64 read_pointer() const;
   u64 write_pointer() const;
   // Takes the queue off the hardware: its waves are saved, nothing of it runs any more.
-  Result<void> stop();
+  Result<void> stop() { return set_percentage(0); }
+  // Puts it back: its waves go on from where they were.
+  Result<void> resume() { return set_percentage(hw::kKfdMaxQueuePercentage); }
+  // The waves of a compute queue that stands still, stopped or evicted by the kernel, of all XCCs.
+  // Their registers are borrowed from the save area, which the next stop() changes.
+  Result<std::vector<hw::SavedWave>> saved_waves();
 
  private:
-  KfdQueue(KfdGpu& gpu, QueueType type) : gpu_(gpu), type_(type) {}
-  Result<void> allocate(const Caps& caps, u64 ring_bytes, const SaveArea& area);
+  KfdQueue(KfdGpu& gpu, const Caps& caps, QueueType type);
+  Result<void> allocate(u64 ring_bytes);
   void describe();
-  Result<void> create(const Caps& caps, const SaveArea& area);
+  Result<void> create();
+  Result<void> set_percentage(u32 percentage);
 
   KfdGpu& gpu_;
+  const Caps& caps_;
   const QueueType type_;
+  const SaveArea area_;
   std::unique_ptr<KfdMemory> ring_, pointers_, eop_, save_area_;
   u32 id_ = 0;
   bool is_created_ = false;

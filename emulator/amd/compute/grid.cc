@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/util/check.h"
+#include "emulator/amd/compute/wave_save.h"
 #include "emulator/amd/isa/run.h"
 
 namespace doorbell::emulator::amd {
@@ -76,7 +77,20 @@ GridStop Grid::run(u64 instructions) {
   if (next_group_ < groups_ && !fits(why)) return why;
   why = options_.seed != 0 ? run_seeded(instructions) : run_plain(instructions);
   why.waiting = why.kind == GridStop::Kind::Running && instructions_ - awake_at_ > kPolling;
+  if (why.kind != GridStop::Kind::Running && why.kind != GridStop::Kind::Done) stopped_ = why;
   return why;
+}
+
+void Grid::save_waves(const SaveOptions& options, SavedContext& to) const {
+  const bool fault = stopped_.kind == GridStop::Kind::Fault;
+  const bool illegal = stopped_.kind == GridStop::Kind::Illegal;
+  for (const std::unique_ptr<WorkGroup>& group : resident_) {
+    std::optional<StoppedWave> stopped;
+    if ((fault || illegal) && group->place().id == stopped_.group)
+      stopped = StoppedWave{
+          .wave = stopped_.wave, .memory_violation = fault, .illegal_instruction = illegal};
+    save_group(*group, dispatch_, options, stopped, to);
+  }
 }
 
 bool Grid::admit() {

@@ -14,6 +14,7 @@
 #include "base/util/types.h"
 #include "emulator/amd/compute/dispatch.h"
 #include "emulator/amd/compute/random.h"
+#include "emulator/amd/compute/saved_context.h"
 #include "emulator/amd/compute/work_group.h"
 #include "emulator/amd/isa/code_cache.h"
 #include "emulator/amd/isa/memory.h"
@@ -58,6 +59,10 @@ class Grid {
   // Goes on until the end, a stop, or about `instructions` more of all waves together.
   GridStop run(u64 instructions = ~u64{0});
 
+  // What a preemption saves of the waves that are under way, which go on from where they are. A
+  // wave that stopped the grid is among them.
+  void save_waves(const SaveOptions& options, SavedContext& to) const;
+
   const Dispatch& dispatch() const { return dispatch_; }
   u64 instructions() const { return instructions_; }  // executed so far
   // What ran where, as one number: equal for equal interleavings.
@@ -88,6 +93,7 @@ class Grid {
   std::vector<std::unique_ptr<WorkGroup>> resident_, spare_;
   std::vector<u32> free_slots_;  // starts of runs of scratch slots
   u32 waves_per_group_ = 0;
+  GridStop stopped_;  // the last run's, unless it may go on
   u64 awake_at_ = 0;  // instructions_, when a wave last stopped for anything but s_sleep
 };
 

@@ -30,8 +30,8 @@ Step ComputeQueue::run_pipeline() {
     case Pipeline::State::Empty: return Step::Idle;
     case Pipeline::State::Waiting: return Step::Waiting;
     case Pipeline::State::Failed: {
+      // What is in flight stays, for whoever asks where the waves were.
       Pipeline::Failure failure = pipeline_.failure();
-      pipeline_.abandon();
       if (auto* fault = std::get_if<MemoryFault>(&failure)) return stop(std::move(*fault));
       return stop(std::get<HwException>(failure).what);
     }

@@ -29,6 +29,10 @@ class ComputeQueue : public Queue {
  public:
   ComputeQueue(QueueId id, const QueueDescription& description, GpuContext& gpu);
 
+  void save_waves(const SaveOptions& options, std::span<SavedContext> xccs) const override {
+    pipeline_.save_waves(options, xccs);
+  }
+
  protected:
   enum class Outcome : u8 { Done, Wait, Stop };
 

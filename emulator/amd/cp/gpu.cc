@@ -94,6 +94,24 @@ class Gpu::Impl {
     return {};
   }
 
+  Result<std::vector<SavedContext>> save_waves(QueueId id, const SaveOptions& options) {
+    Visit visit(*this);
+    std::lock_guard doors(doors_);
+    const Queue* queue = find(id);
+    if (!queue) return fail(ErrorKind::NotFound, "no queue {}", id);
+    const QueueDescription& description = queue->description();
+    std::vector<SavedContext> contexts(context_.xccs);
+    for (SavedContext& context : contexts) {
+      // The header, the stack and the state share it.
+      const u64 header = sizeof(::doorbell::amd::hw::ContextSaveHeader);
+      const u64 stack = description.control_stack_bytes, all = description.context_save_bytes;
+      context.stack_room = stack - std::min(stack, header);
+      context.state_room = all - std::min(all, stack);
+    }
+    queue->save_waves(options, contexts);
+    return contexts;
+  }
+
   void ring(QueueId id, u64 value, unsigned bytes) {
     {
       std::lock_guard doors(doors_);
@@ -267,6 +285,9 @@ Result<QueueId> Gpu::add_queue(const QueueDescription& description) {
 Result<void> Gpu::remove_queue(QueueId id) { return impl_->remove(id); }
 Result<void> Gpu::update_queue(QueueId id, const QueueDescription& description) {
   return impl_->update(id, description);
+}
+Result<std::vector<SavedContext>> Gpu::save_waves(QueueId id, const SaveOptions& options) const {
+  return impl_->save_waves(id, options);
 }
 void Gpu::ring(QueueId id, u64 value, unsigned bytes) { impl_->ring(id, value, bytes); }
 void Gpu::poke() { impl_->wake(); }

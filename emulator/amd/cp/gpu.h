@@ -12,6 +12,7 @@
 
 #include "base/util/result.h"
 #include "drivers/amd/hw/generation.h"
+#include "emulator/amd/compute/saved_context.h"
 #include "emulator/amd/cp/queue_description.h"
 
 namespace doorbell::emulator {
@@ -59,6 +60,10 @@ class Gpu {
   Result<void> remove_queue(QueueId id);
   // UPDATE_QUEUE: a new ring, percentage or priority; position and state stay.
   Result<void> update_queue(QueueId id, const QueueDescription& description);
+
+  // What a queue that stands still has of waves, by XCC, in areas of the given sizes: its control
+  // stack and its waves' state.
+  Result<std::vector<SavedContext>> save_waves(QueueId id, const SaveOptions& options) const;
 
   // The client stored `value` at the queue's doorbell, with a store of `bytes`. A doorbell of no
   // queue (removed, never made) is a broken rule, which is reported, and no error.

@@ -4,8 +4,10 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "emulator/amd/compute/dispatch.h"
+#include "emulator/amd/compute/saved_context.h"
 #include "emulator/amd/cp/queue_description.h"
 
 namespace doorbell::emulator::amd {
@@ -27,6 +29,11 @@ class RunningGrid {
   // After Failed, exactly one of them.
   virtual std::optional<MemoryFault> fault() const { return std::nullopt; }
   virtual std::optional<HwException> exception() const { return std::nullopt; }
+  // Its waves as a preemption saves them, into the context of their XCC.
+  virtual void save_waves(const SaveOptions& options, std::span<SavedContext> xccs) const {
+    static_cast<void>(options);
+    static_cast<void>(xccs);
+  }
 };
 
 class Launcher {

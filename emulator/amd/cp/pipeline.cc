@@ -19,9 +19,9 @@ void Pipeline::launch(std::unique_ptr<RunningGrid> grid, std::vector<Snapshot> s
   ++grids_;
 }
 
-void Pipeline::abandon() {
-  items_.clear();
-  grids_ = 0;
+void Pipeline::save_waves(const SaveOptions& options, std::span<SavedContext> xccs) const {
+  for (const Item& item : items_)
+    if (item.grid) item.grid->save_waves(options, xccs);
 }
 
 // The index of the grid that runs next; there is one.

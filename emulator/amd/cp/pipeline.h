@@ -40,7 +40,8 @@ class Pipeline {
 
   bool empty() const { return items_.empty(); }
   bool has_grids() const { return grids_ > 0; }
-  void abandon();
+  // What is in flight, as a preemption saves it; it stays in flight.
+  void save_waves(const SaveOptions& options, std::span<SavedContext> xccs) const;
 
   enum class State : u8 { Empty, Moved, Waiting, Failed };
   // One slice of one grid, or the events whose turn has come.

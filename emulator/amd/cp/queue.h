@@ -40,6 +40,13 @@ class Queue {
   // What was written while it had none: doorbells of unmapped queues may go unheard.
   void poll_write_pointer() { raise(written()); }
 
+  // What a preemption saves of its waves, one context per XCC: the queue goes on from its own state
+  // when it is active again.
+  virtual void save_waves(const SaveOptions& options, std::span<SavedContext> xccs) const {
+    static_cast<void>(options);
+    static_cast<void>(xccs);
+  }
+
   // The doorbell's value arrived, by a store of `bytes`: judged here, against the write pointer and
   // what the queue still holds.
   void announce(u64 value, unsigned bytes);

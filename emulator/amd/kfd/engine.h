@@ -2,7 +2,10 @@
 // machine, a fake in tests.
 #pragma once
 
+#include <vector>
+
 #include "base/util/result.h"
+#include "emulator/amd/compute/saved_context.h"
 #include "emulator/amd/cp/queue_description.h"
 
 namespace doorbell::emulator::amd {
@@ -14,6 +17,8 @@ class Engine {
   virtual Result<QueueId> add_queue(const QueueDescription& description) = 0;
   virtual Result<void> remove_queue(QueueId id) = 0;
   virtual Result<void> update_queue(QueueId id, const QueueDescription& description) = 0;
+  // What a queue that stands still has of waves, by XCC.
+  virtual Result<std::vector<SavedContext>> save_waves(QueueId id, const SaveOptions& options) = 0;
   virtual void ring(QueueId id, u64 value, unsigned bytes) = 0;
   // [start, end) is mapped no more: returns when no access to it is under way.
   virtual void unmapped(u64 start, u64 end) = 0;

@@ -45,6 +45,7 @@ class Handlers {
     bool enable = (a.mode_mask & kKfdRuntimeEnable) != 0;
     if (enable && kfd_.runtime_enabled.exchange(true)) return EBUSY;
     if (!enable) kfd_.runtime_enabled = false;
+    kfd_.queues().trap_registers = enable && (a.mode_mask & kKfdRuntimeTtmpSave) != 0;
     return 0;
   }
 
@@ -113,9 +114,7 @@ class Handlers {
   }
 
   int operator()(KfdSmiEvents&) { return missing("SMI_EVENTS"); }
-  int operator()(KfdGetQueueWaveState& a) {
-    return kfd_.queues().exists(a.queue_id) ? missing("GET_QUEUE_WAVE_STATE") : EINVAL;
-  }
+  int operator()(KfdGetQueueWaveState& a) { return kfd_.queues().wave_state(a); }
   int operator()(KfdAllocQueueGws& a) {
     return kfd_.queues().exists(a.queue_id) ? missing("ALLOC_QUEUE_GWS") : EINVAL;
   }

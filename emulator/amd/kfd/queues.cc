@@ -316,7 +316,30 @@ int Queues::update(const KfdUpdateQueue& arguments) {
   Result<void> updated = devices_[queue.gpu]->engine->update_queue(queue.engine_id, changed);
   if (!updated) return EINVAL;
   queue.description = changed;
+  if (changed.percentage == 0) save_waves(queue);
   return 0;
+}
+
+void Queues::save_waves(Queue& queue) {
+  if (queue.sdma) return;
+  Device& device = *devices_[queue.gpu];
+  Result<std::vector<SavedContext>> saved =
+      device.engine->save_waves(queue.engine_id, {.trap_registers = trap_registers});
+  CHECK(saved.has_value(), "queue {}: {}", queue.id, saved.error().message);
+  const bool is_gfx9 = device.slot.node->target_version < 100000;
+  queue.waves.save(device.space, queue.description, is_gfx9, *saved);
+}
+
+// [pqm_get_wave_state(), kfd_device_queue_manager.c get_wave_state()]
+int Queues::wave_state(KfdGetQueueWaveState& arguments) const {
+  Lock lock(mutex_);
+  auto found = queues_.find(arguments.queue_id);
+  if (found == queues_.end())
+    return refuse(kQueueLife, EFAULT,
+                  fmt::format("queue {} to look at does not exist", arguments.queue_id));
+  const Queue& queue = *found->second;
+  if (queue.sdma || queue.description.percentage > 0) return EINVAL;
+  return queue.waves.tell(queue.description, arguments);
 }
 
 int Queues::set_cu_mask(u32 id) {
@@ -331,6 +354,7 @@ void Queues::evict(u32 gpu) {
     queue->description.percentage = 0;
     // What cannot be stopped has stopped by itself.
     static_cast<void>(devices_[gpu]->engine->update_queue(queue->engine_id, queue->description));
+    save_waves(*queue);
   }
 }
 

@@ -13,6 +13,7 @@
 
 #include "drivers/amd/hw/kfd.h"
 #include "emulator/amd/kfd/buffers.h"
+#include "emulator/amd/kfd/wave_state.h"
 
 namespace doorbell::emulator::amd {
 
@@ -32,6 +33,8 @@ class Queues {
   int destroy(u32 id);
   int update(const ::doorbell::amd::hw::KfdUpdateQueue& arguments);
   int set_cu_mask(u32 id);
+  // GET_QUEUE_WAVE_STATE, of a queue that is not active.
+  int wave_state(::doorbell::amd::hw::KfdGetQueueWaveState& arguments) const;
   bool exists(u32 id) const;
 
   // A store to the doorbell pages of this GPU.
@@ -43,6 +46,8 @@ class Queues {
   void evict(u32 gpu);
   // At the end of the process; the number of queues that were left.
   usize destroy_all();
+
+  std::atomic<bool> trap_registers{false};  // RUNTIME_ENABLE asked for them
 
   // Which of the process's queues an engine means: for reports. ~0: none.
   u32 id_of(u32 gpu, QueueId engine_id) const;
@@ -56,6 +61,7 @@ class Queues {
     u32 doorbell = 0;     // slot
     u32 sdma_number = 0;  // SDMA: engine and queue in it
     bool sdma = false, xgmi = false;
+    WaveState waves;        // saved by the last preemption
     std::vector<u64> held;  // addresses of the buffers it uses
   };
   struct Bells {
@@ -70,6 +76,8 @@ class Queues {
   int choose_sdma(Queue& queue, const ::doorbell::amd::hw::KfdCreateQueue& arguments);
   int choose_doorbell(Queue& queue) const;
   void release(Queue& queue);
+  // The queue was taken off the hardware.
+  void save_waves(Queue& queue);
   void judge_end(const Queue& queue) const;
 
   std::span<const std::unique_ptr<Device>> devices_;

@@ -257,6 +257,62 @@ TEST_F(DeviceTest, WaitsForRoomAndTellsAHang) {
       << sent.error().message;
 }
 
+// The save area is one that tests/drivers/amd/hw/data/make_saved_waves.py laid out, with a wave in
+// the kernel's code.
+TEST_F(DeviceTest, TellsWhereTheWavesOfAHangStandAndPutsTheQueueBack) {
+  AmdDevice& amd = open({.timeout_ns = 2'000'000});
+  auto program = *amd.load(kernel());
+  core::Ref<Buffer> a = *Buffer::allocate(amd, 4096), b = *Buffer::allocate(amd, 4096);
+  const core::BufferView views[] = {{a.get(), 0}, {b.get(), 0}};
+  ASSERT_TRUE(program->launch(views, {}));
+  const hw::KfdCreateQueue& queue = fake.queues.at(kCompute).arguments;
+  std::ifstream file(std::string(std::getenv("DOORBELL_SOURCE_ROOT")) +
+                         "/tests/fuzz/corpus/amd_saved_waves/gfx1100",
+                     std::ios::binary);
+  const std::string area(std::istreambuf_iterator<char>(file), {});
+  ASSERT_GT(area.size(), 0x1000u);
+  u8* saved = fake.at(queue.ctx_save_restore_address);
+  std::memcpy(saved, area.data() + 1, area.size() - 1);
+  // The lone wave's state is the last, and its registers are 128 bytes before its end.
+  const u64 entry = amd.code().allocate(256, 256, "other", 0x40)->address + 0x40;
+  const u64 pc = entry + 0x24;
+  std::memcpy(saved + area.size() - 1 - 128 + 4, &pc, sizeof pc);
+
+  Result<void> waited = amd.synchronize();
+  ASSERT_FALSE(waited);
+  const std::string& message = waited.error().message;
+  EXPECT_NE(message.find(fmt::format(
+                "; 3 waves: 1 at other+0x24 ({:#x}), which faulted, exec 0x1, group 9,8,7; "
+                "1 at 0x7f0000002000, which is no kernel, waiting at a barrier, exec 0xffffffff, "
+                "group 1,2,3; 1 at 0x7f0000002040, which is no kernel, exec 0xf0, group 1,2,3",
+                pc)),
+            std::string::npos)
+      << message;
+  EXPECT_NE(message.find("it runs kernel kernel of position 1"), std::string::npos) << message;
+  const std::vector<std::string> updates = fake.calls_of("UPDATE_QUEUE");
+  ASSERT_EQ(updates.size(), 2u);
+  EXPECT_NE(updates[0].find("queue_id=0x1"), std::string::npos) << updates[0];
+  EXPECT_NE(updates[0].find("queue_percentage=0x0"), std::string::npos) << updates[0];
+  EXPECT_NE(updates[1].find("queue_percentage=0x64"), std::string::npos) << updates[1];
+  EXPECT_EQ(fake.calls_of("GET_QUEUE_WAVE_STATE").size(), 1u);
+
+  // Another time the kernel does not answer; another, the area makes no sense.
+  fake.fail["GET_QUEUE_WAVE_STATE"] = EINVAL;
+  waited = amd.synchronize();
+  EXPECT_NE(waited.error().message.find("where its waves are is not known: GET_QUEUE_WAVE_STATE"),
+            std::string::npos)
+      << waited.error().message;
+  saved[4] = 0xff;
+  waited = amd.synchronize();
+  EXPECT_NE(waited.error().message.find("does not end where the waves begin"), std::string::npos)
+      << waited.error().message;
+  fake.fail["UPDATE_QUEUE"] = EIO;
+  waited = amd.synchronize();
+  EXPECT_NE(waited.error().message.find("it cannot be taken off the hardware: UPDATE_QUEUE"),
+            std::string::npos)
+      << waited.error().message;
+}
+
 TEST_F(DeviceTest, DiesOfAMemoryFaultAndSaysWhere) {
   AmdDevice& amd = open();
   core::Ref<Buffer> buffer = *Buffer::allocate(amd, 4096);
@@ -277,7 +333,8 @@ TEST_F(DeviceTest, DiesOfAMemoryFaultAndSaysWhere) {
   EXPECT_EQ(waited.error().device, "AMD");
   EXPECT_EQ(waited.error().message,
             fmt::format("AMD: memory fault at {:#x}, 16 bytes behind the end of a buffer ({:#x}, "
-                        "4096 bytes): no page is there; AMD compute queue at position 1 of 1",
+                        "4096 bytes): no page is there; AMD compute queue at position 1 of 1; it "
+                        "has no waves",
                         buffer->memory().address + 4112, buffer->memory().address));
   // And takes nothing any more.
   EXPECT_FALSE(amd.compute_queue().submit(*commands));

@@ -35,6 +35,10 @@ class FakeEngine final : public Engine {
     queues.at(id) = description;
     return {};
   }
+  Result<std::vector<SavedContext>> save_waves(QueueId, const SaveOptions& options) override {
+    saves.push_back(options);
+    return saved;
+  }
   void ring(QueueId id, u64 value, unsigned bytes) override { rings.push_back({id, value, bytes}); }
   void unmapped(u64 start, u64) override { unmaps.push_back(start); }
 
@@ -48,6 +52,8 @@ class FakeEngine final : public Engine {
   std::vector<QueueId> removed;
   std::vector<Ring> rings;
   std::vector<u64> unmaps;
+  std::vector<SaveOptions> saves;
+  std::vector<SavedContext> saved;
 };
 
 struct Memory {

@@ -194,6 +194,59 @@ TEST_F(QueuesTest, UpdatesChangeWhatTheEngineRuns) {
       << "a ring that is not mapped";
 }
 
+// Two words of the control stack and 96 bytes of state, of a gfx1100: both are in the save area.
+TEST_F(QueuesTest, TellsWhatAQueueThatStandsStillSaved) {
+  QueueMemory memory = queue_memory();
+  ASSERT_EQ(call(memory.arguments), 0);
+  const u32 queue = memory.arguments.queue_id;
+  std::vector<u32> stack(48, 0x77777777);
+  KfdGetQueueWaveState ask{.ctl_stack_address = reinterpret_cast<u64>(stack.data()),
+                           .queue_id = queue};
+  EXPECT_EQ(call(ask), EINVAL) << "it is active";
+  EXPECT_EQ(call(KfdGetQueueWaveState{.queue_id = queue + 9}), EFAULT);
+
+  SavedContext context;
+  context.pushed = {0x11, 0x22};
+  context.state.assign(96, 0xab);
+  engine().saved = {context};
+  ASSERT_EQ(call(KfdRuntimeEnable{.mode_mask = kKfdRuntimeEnable | kKfdRuntimeTtmpSave}), 0);
+  KfdUpdateQueue halt{.ring_base_address = memory.ring.va, .queue_id = queue, .ring_size = 0x10000};
+  ASSERT_EQ(call(halt), 0);
+  ASSERT_EQ(engine().saves.size(), 1u);
+  EXPECT_TRUE(engine().saves[0].trap_registers);
+  KfdGetQueueWaveState answer = ask;
+  ASSERT_EQ(call(answer), 0);
+  EXPECT_EQ(answer.ctl_stack_used_size, 16u) << "two words are the command processor's";
+  EXPECT_EQ(answer.save_area_used_size, 96u);
+  EXPECT_EQ(stack[0], 40960u - 16);
+  EXPECT_EQ(stack[1], 16u);
+  EXPECT_EQ(stack[2], 40960u + 96);
+  EXPECT_EQ(stack[3], 96u);
+  EXPECT_EQ(stack[4], 0x77777777u) << "the client's part of the header";
+  // The stack grew down to where it begins, the state up.
+  const u8* saved = space().at(memory.save.va + 40960 - 8, 8 + 96, false);
+  ASSERT_NE(saved, nullptr);
+  u32 words[2];
+  std::memcpy(words, saved, sizeof words);
+  EXPECT_EQ(words[0], 0x22u);
+  EXPECT_EQ(words[1], 0x11u);
+  EXPECT_EQ(saved[8 + 95], 0xab);
+
+  answer.ctl_stack_address = 16;  // nobody's memory
+  EXPECT_EQ(call(answer), EFAULT);
+  KfdUpdateQueue go_on = halt;
+  go_on.queue_percentage = 100;
+  ASSERT_EQ(call(go_on), 0);
+  EXPECT_EQ(call(ask), EINVAL) << "it is active again";
+
+  KfdCreateQueue copies = memory.arguments;
+  copies.queue_type = kKfdQueueSdma;
+  copies.queue_percentage = 0;
+  ASSERT_EQ(call(copies), 0);
+  EXPECT_EQ(call(KfdGetQueueWaveState{.queue_id = copies.queue_id}), EINVAL)
+      << "a copy queue has no waves";
+}
+
 TEST_F(QueuesTest, AFaultStopsEveryQueueOfTheGpu) {
   QueueMemory memory = queue_memory();
   KfdCreateQueue second = memory.arguments;

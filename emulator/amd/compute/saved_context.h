@@ -1,0 +1,43 @@
+// SavedContext: what a preempted queue's waves leave in one XCC's part of the save area, before it
+// is there: the control stack and the waves' state, each as it grows. The layout is
+// drivers/amd/hw/context_save.h's; waves are laid out by wave_save.h, and the kernel's door
+// (emulator/amd/kfd) puts them into the area.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "base/util/types.h"
+#include "drivers/amd/hw/context_save.h"
+
+namespace doorbell::emulator::amd {
+
+struct SavedContext {
+  // What the area has room for. Hardware never has more waves than that; a grid here may.
+  u64 stack_room = 0, state_room = 0;  // bytes
+  std::vector<u32> pushed;             // the control stack, first word first
+  std::vector<u8> state;
+
+  bool has_room(usize words, usize bytes) const {
+    const usize header = ::doorbell::amd::hw::kStackHeaderWords;
+    return (pushed.size() + words + header) * sizeof(u32) <= stack_room &&
+           state.size() + bytes <= state_room;
+  }
+  // The stack as it lies in memory: it grew down, and the command processor's own words are last.
+  // What they are is not known; readers skip them.
+  std::vector<u32> stack() const {
+    if (pushed.empty()) return {};
+    constexpr u32 kNop = 0xffff1000;  // of one word
+    std::vector<u32> words(::doorbell::amd::hw::kStackHeaderWords, kNop);
+    words.insert(words.end(), pushed.rbegin(), pushed.rend());
+    return words;
+  }
+};
+
+// How registers that a launch does not say are found in a saved wave.
+struct SaveOptions {
+  bool trap_registers = false;  // RUNTIME_ENABLE: the SPI left the group's ids there
+};
+
+}  // namespace doorbell::emulator::amd

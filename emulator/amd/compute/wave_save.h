@@ -1,0 +1,24 @@
+// A work group's waves as the kernel driver's trap handler saves them when their queue is taken off
+// the hardware: registers in the order and places of the save area. Which groups are under way is
+// grid.h's; waves are not changed, and go on from their own registers when the queue comes back.
+#pragma once
+
+#include <optional>
+
+#include "emulator/amd/compute/dispatch.h"
+#include "emulator/amd/compute/saved_context.h"
+#include "emulator/amd/compute/work_group.h"
+
+namespace doorbell::emulator::amd {
+
+// What stopped one wave of the group.
+struct StoppedWave {
+  usize wave = 0;
+  bool memory_violation = false, illegal_instruction = false;
+};
+
+// The group's waves that have not ended, if there is room for all of them.
+void save_group(const WorkGroup& group, const Dispatch& dispatch, const SaveOptions& options,
+                const std::optional<StoppedWave>& stopped, SavedContext& to);
+
+}  // namespace doorbell::emulator::amd
