@@ -100,8 +100,7 @@ void start_wave(Wave& wave, const Dispatch& dispatch, const Resources& resources
 
   wave.pc = dispatch.code;
   wave.scc = 0;
-  wave.set_float_mode(resources.mode & 0xff);
-  wave.mode_rest = resources.mode & ~0xffu;
+  wave.set_mode(resources.mode);
   wave.index_mode = 0;
   wave.vgpr_count = resources.vgprs;
   wave.accumulator_count = resources.accumulators;

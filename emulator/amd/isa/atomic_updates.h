@@ -140,4 +140,10 @@ inline u64 add_bfloats(u64 before, u64 operand, u64) {
   return sum(0) | sum(16) << 16;
 }
 
+// Whether the update rounds. By what, when MODE asks for another rounding than to nearest, no
+// document says of LDS and caches: such an instruction stops.
+template <u64 (*kUpdate)(u64, u64, u64)>
+constexpr bool kRounds = kUpdate == &add_float<f32> || kUpdate == &add_float<f64> ||
+                         kUpdate == &add_halves || kUpdate == &add_bfloats;
+
 }  // namespace doorbell::emulator::amd::update

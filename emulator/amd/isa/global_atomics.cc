@@ -74,6 +74,9 @@ Flow atomic(Wave& wave, const Operation& op, u32 bytes, AtomicUpdate update, boo
 
 template <u32 kBytes, AtomicUpdate kUpdate, bool kCompares = false>
 Flow run(Wave& wave, const Operation& op) {
+  if constexpr (update::kRounds<kUpdate>) {
+    if (!rounds_to_nearest(wave)) return stop_undocumented(wave, op, "rounding not to nearest");
+  }
   return atomic(wave, op, kBytes, kUpdate, kCompares);
 }
 

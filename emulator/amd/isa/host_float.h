@@ -9,6 +9,31 @@ void set_host_float_mode(const Wave& wave);
 // A mode as MODE's fields have it: 0 nearest even, 1 up, 2 down, 3 towards zero.
 void set_host_rounding(u32 mode);
 
+// By which of MODE's fields an instruction rounds, or that it rounds to nearest whatever they say.
+// Conversions round as their result's width does. Of gfx1201 it was measured that transcendental
+// functions ignore MODE's rounding. [RDNA3 ISA, "Mode register"; rocjitsu conversion.h and its
+// pseudo-scalar transcendentals, measured on an RX 9070 XT]
+enum class Rounds : u8 { Single, Double, Nearest };  // Double: 16-bit floats too
+
+// The host's rounding for one instruction, where it is not that of 32-bit floats.
+template <Rounds kRounds>
+class InstructionRounding {
+ public:
+  explicit InstructionRounding(const Wave& wave) : wave_(wave) {
+    if (kRounds != Rounds::Single && !wave.float_plain) [[unlikely]]
+      set_host_rounding(kRounds == Rounds::Double ? wave.mode.round_64 : 0u);
+  }
+  ~InstructionRounding() {
+    if (kRounds != Rounds::Single && !wave_.float_plain) [[unlikely]]
+      set_host_rounding(wave_.mode.round_32);
+  }
+  InstructionRounding(const InstructionRounding&) = delete;
+  InstructionRounding& operator=(const InstructionRounding&) = delete;
+
+ private:
+  const Wave& wave_;
+};
+
 // For as long as it lives; the mode before is restored behind it.
 class HostFloatMode {
  public:

@@ -1,4 +1,4 @@
-// How a wave stops at an access that may not be.
+// How a wave stops at an access that may not be, or at what no document describes.
 #include "emulator/amd/isa/lane_access.h"
 
 namespace doorbell::emulator::amd {
@@ -8,6 +8,13 @@ Flow stop_at_fault(Wave& wave, const Operation& op, const AccessFault& fault, u3
   wave.exit = {.kind = Exit::Kind::Fault, .pc = op.pc, .address = fault.address, .lane = lane};
   wave.exit.write = fault.write;
   wave.exit.name = op.name;
+  return Flow::Stop;
+}
+
+Flow stop_undocumented(Wave& wave, const Operation& op, std::string_view what) {
+  wave.pc = op.pc;
+  wave.exit = {.kind = Exit::Kind::Illegal, .pc = op.pc};
+  wave.exit.name = std::string(op.name) + " " + std::string(what);
   return Flow::Stop;
 }
 

@@ -14,6 +14,12 @@ namespace doorbell::emulator::amd {
 // Stops the wave at an access that memory refused.
 [[gnu::cold]] Flow stop_at_fault(Wave& wave, const Operation& op, const AccessFault& fault,
                                  u32 lane);
+// Stops the wave at an instruction of which the documents do not say what it does here; `what` is
+// the circumstance.
+[[gnu::cold]] Flow stop_undocumented(Wave& wave, const Operation& op, std::string_view what);
+inline bool rounds_to_nearest(const Wave& wave) {
+  return wave.float_plain || (wave.mode.round_32 | wave.mode.round_64) == 0;
+}
 // Stops the wave at an access beyond what the kernel was given; `what` names both.
 [[gnu::cold]] Flow stop_out_of_bounds(Wave& wave, const Operation& op, u64 address, u32 lane,
                                       std::string what, bool write);

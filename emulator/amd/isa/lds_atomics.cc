@@ -45,6 +45,9 @@ Flow atomic(Wave& wave, const Operation& op, const LdsAtomic& what, u32 offset, 
 
 template <u32 kBytes, AtomicUpdate kUpdate, bool kReturns>
 Flow run(Wave& wave, const Operation& op) {
+  if constexpr (update::kRounds<kUpdate>) {
+    if (!rounds_to_nearest(wave)) return stop_undocumented(wave, op, "rounding not to nearest");
+  }
   return atomic(wave, op, {kBytes, kUpdate, kReturns}, static_cast<u32>(op.immediate),
                 wave.v + op.src[kData].row, wave.v + op.src[kAddress].row, wave.v + op.dst_row);
 }
@@ -74,9 +77,10 @@ constexpr Shape two_shape(u8 rows) {
   return {.flags = kMemory, .wide = {static_cast<u8>(2 * rows), 1, rows, 0, rows}};
 }
 
-#define BOTH(name, type, ...)                                                                \
-  entry<__VA_ARGS__, false>("DS_" name "_" type), entry<__VA_ARGS__, true>("DS_" name "_RTN" \
-                                                                                      "_" type)
+#define BOTH(name, type, ...)                                                         \
+  entry<__VA_ARGS__, false>("DS_" name "_" type), entry<__VA_ARGS__, true>("DS_" name \
+                                                                           "_RTN"     \
+                                                                           "_" type)
 
 // clang-format off
 constexpr Entry kTable[] = {

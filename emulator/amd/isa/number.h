@@ -1,6 +1,7 @@
 // Conversions between the number formats of AMD's vector ALU that C++ has no types for: 16-bit
 // floats, bfloat16 and the two 8-bit formats. Free of branches, so that loops over lanes
-// vectorise. Rounding is to nearest even unless the name says else.
+// vectorise. Rounding is to nearest even unless the name or an argument says else; where it is to
+// nearest, the host's rounding must be so too.
 #pragma once
 
 #include <bit>
@@ -46,9 +47,37 @@ inline u32 float_to_half_towards_zero(f32 value) {
   return result | sign;
 }
 
-// From a double in one rounding: what fused 16-bit operations need.
-inline u32 double_to_half(f64 value) {
-  // Rounded to odd in float, so that the second rounding sees whether anything was lost.
+// How a 16-bit result is rounded: 0 nearest even, 1 up, 2 down, 3 towards zero, as MODE has it.
+// Where it is held (MODE's FP16_OVFL), what overflows is the largest finite number.
+struct HalfRounding {
+  u32 mode = 0;
+  bool held = false;
+};
+
+// With integers only: the host may round as it likes.
+inline u32 float_to_half(f32 value, HalfRounding rounding) {
+  const u32 bits = std::bit_cast<u32>(value), sign = bits >> 16 & 0x8000;
+  const u32 magnitude = bits & 0x7fffffff, exponent = magnitude >> 23;
+  if (magnitude > 0x7f800000) return sign | 0x7e00 | (magnitude >> 13 & 0x1ff);
+  if (magnitude == 0x7f800000) return sign | 0x7c00;
+  const bool up = rounding.mode == 1 && sign == 0, down = rounding.mode == 2 && sign != 0;
+  if (exponent < 143) {
+    const bool small = exponent < 113;
+    const u32 distance = small ? 126 - exponent : 13, shift = distance < 31 ? distance : 31;
+    const u32 mantissa = (magnitude & 0x7fffff) | (exponent == 0 ? 0 : 0x800000);
+    const u32 kept = small ? mantissa >> shift : (magnitude - (112u << 23)) >> 13;
+    const u32 rest = mantissa & ((1u << shift) - 1), half = 1u << (shift - 1);
+    const bool nearest_up = rounding.mode == 0 && (rest > half || (rest == half && (kept & 1)));
+    const u32 result = kept + (nearest_up || (rest != 0 && (up || down)) ? 1 : 0);
+    if (result < 0x7c00) return sign | result;
+  }
+  const bool infinite = !rounding.held && (rounding.mode == 0 || up || down);
+  return sign | (infinite ? 0x7c00 : 0x7bff);
+}
+
+// A float that rounds to any 16-bit format as the double does: where something is lost, its last
+// bit is set ("rounded to odd").
+inline f32 double_to_odd(f64 value) {
   const f32 near = static_cast<f32>(value);
   const f64 back = near;
   const u32 bits = std::bit_cast<u32>(near);
@@ -56,8 +85,15 @@ inline u32 double_to_half(f64 value) {
   const u64 value_size = value_bits & ~(u64{1} << 63), back_size = back_bits & ~(u64{1} << 63);
   const u32 truncated = back_size > value_size ? bits - 1 : bits;
   const u32 odd = value_size != back_size ? truncated | 1 : bits;
+  const bool beyond = (bits & 0x7fffffff) == 0x7f800000 && value_size < 0x7ff0000000000000;
   const bool finite = (bits & 0x7f800000) != 0x7f800000;
-  return float_to_half(std::bit_cast<f32>(finite ? odd : bits));
+  return std::bit_cast<f32>(beyond ? bits - 1 : finite ? odd : bits);
+}
+
+// From a double in one rounding: what fused 16-bit operations need.
+inline u32 double_to_half(f64 value) { return float_to_half(double_to_odd(value)); }
+inline u32 double_to_half(f64 value, HalfRounding rounding) {
+  return float_to_half(double_to_odd(value), rounding);
 }
 
 inline f32 bfloat_to_float(u32 bfloat) { return std::bit_cast<f32>(bfloat << 16); }

@@ -144,7 +144,7 @@ enum HardwareRegister : u32 {
 
 u32 hardware_register(const Wave& wave, u32 id) {
   switch (id) {
-    case kMode: return wave.float_mode() | (wave.mode_rest & ~0xffu);
+    case kMode: return wave.mode_bits();
     case kStatus: return wave.scc;
     case kHardwareId:
     case kHardwareId1: return wave.hardware_id;
@@ -162,8 +162,7 @@ u32 hardware_register(const Wave& wave, u32 id) {
 void set_hardware_register(Wave& wave, u32 id, u32 value) {
   switch (id) {
     case kMode:
-      wave.set_float_mode(value);
-      wave.mode_rest = value;
+      wave.set_mode(value);
       set_host_float_mode(wave);
       break;
     case kFlatScratchLow: wave.flat_scratch = (wave.flat_scratch & ~u64{0xffffffff}) | value; break;
@@ -205,9 +204,8 @@ Flow set_register_constant(Wave& wave, const Operation& op) {
 }
 template <u32 shift>
 Flow set_mode_bits(Wave& wave, const Operation& op) {
-  const u32 bits = (wave.float_mode() & ~(15u << shift)) | (static_cast<u32>(op.immediate) & 15)
-                                                               << shift;
-  wave.set_float_mode(bits);
+  wave.set_mode((wave.mode_bits() & ~(15u << shift)) | (static_cast<u32>(op.immediate) & 15)
+                                                           << shift);
   set_host_float_mode(wave);
   return Flow::Next;
 }

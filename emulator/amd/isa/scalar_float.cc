@@ -14,7 +14,7 @@ f32 least(f32 a, f32 b) { return minimum_number(a, b); }
 f32 most(f32 a, f32 b) { return maximum_number(a, b); }
 f32 least_any(f32 a, f32 b) { return minimum_any(a, b); }
 f32 most_any(f32 a, f32 b) { return maximum_any(a, b); }
-u32 fused_half(Half a, Half b, Half c) { return double_to_half(f64{a.value} * b.value + c.value); }
+HalfOfDouble fused_half(Half a, Half b, Half c) { return {f64{a.value} * b.value + c.value}; }
 
 constexpr Entry kTable[] = {
     scalar<[](f32 a, f32 b) { return a + b; }>("S_ADD_F32"),

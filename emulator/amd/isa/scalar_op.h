@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "emulator/amd/isa/host_float.h"
 #include "emulator/amd/isa/number.h"
 #include "emulator/amd/isa/operation.h"
 #include "emulator/amd/isa/wave.h"
@@ -15,6 +16,10 @@ namespace doorbell::emulator::amd {
 // A 16-bit float, held exactly in a float.
 struct Half {
   f32 value;
+};
+// A 16-bit result that was computed in double, to be rounded once.
+struct HalfOfDouble {
+  f64 value;
 };
 
 // ---- reading ----
@@ -42,6 +47,9 @@ inline f32 flush_32(f32 value, bool keep) {
   const u32 bits = std::bit_cast<u32>(value);
   return keep || (bits & 0x7f800000) != 0 ? value : std::bit_cast<f32>(bits & 0x80000000);
 }
+inline u32 flush_16(u32 half, bool keep) {
+  return keep || (half & 0x7c00) != 0 ? half : half & 0x8000;
+}
 
 template <class T>
 T read_scalar(const Wave& wave, const Source& source) {
@@ -51,7 +59,8 @@ T read_scalar(const Wave& wave, const Source& source) {
     const f32 value = std::bit_cast<f32>(read_32(wave, source));
     return wave.float_plain ? value : flush_32(value, wave.mode.denorm_32 & 1);
   } else if constexpr (std::is_same_v<T, Half>) {
-    return {half_to_float(read_32(wave, source) & 0xffff)};
+    const u32 half = read_32(wave, source) & 0xffff;
+    return {half_to_float(flush_16(half, wave.mode.denorm_64 & 1))};
   } else {
     return static_cast<T>(read_32(wave, source));
   }
@@ -65,7 +74,11 @@ void write_scalar(Wave& wave, u16 index, T value) {
     wave.s[index] =
         std::bit_cast<u32>(wave.float_plain ? value : flush_32(value, wave.mode.denorm_32 & 2));
   } else if constexpr (std::is_same_v<T, Half>) {
-    wave.s[index] = float_to_half(value.value);
+    const u32 half = float_to_half(value.value, wave.half_rounding());
+    wave.s[index] = flush_16(half, wave.mode.denorm_64 & 2);
+  } else if constexpr (std::is_same_v<T, HalfOfDouble>) {
+    const u32 half = double_to_half(value.value, wave.half_rounding());
+    wave.s[index] = flush_16(half, wave.mode.denorm_64 & 2);
   } else {
     wave.s[index] = static_cast<u32>(value);
   }
@@ -79,7 +92,7 @@ consteval Type type_of() {
   if (std::is_same_v<T, i64>) return Type::I64;
   if (std::is_same_v<T, f32>) return Type::F32;
   if (std::is_same_v<T, f64>) return Type::F64;
-  if (std::is_same_v<T, Half>) return Type::F16;
+  if (std::is_same_v<T, Half> || std::is_same_v<T, HalfOfDouble>) return Type::F16;
   if (std::is_same_v<T, u16> || std::is_same_v<T, i16>) return Type::B16;
   return Type::B32;
 }
@@ -121,6 +134,9 @@ enum class Scc { Keep, NonZero };
 
 template <auto F, Scc scc>
 Flow run_scalar(Wave& wave, const Operation& op) {
+  using Result = typename SignatureOf<F>::Result;
+  constexpr bool kHalf = std::is_same_v<Result, Half> || std::is_same_v<Result, HalfOfDouble>;
+  const InstructionRounding<kHalf ? Rounds::Double : Rounds::Single> rounding(wave);
   const auto result = SignatureOf<F>::template call<F>(wave, op);
   write_scalar(wave, op.dst, result);
   if constexpr (scc == Scc::NonZero) wave.scc = result != 0 ? 1 : 0;

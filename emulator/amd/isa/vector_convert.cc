@@ -14,23 +14,30 @@ namespace {
 
 u32 pack(u32 low, u32 high) { return (low & 0xffff) | high << 16; }
 
-// Scaled to the whole range of an integer: -1 to 1, or 0 to 1.
+// Scaled to the whole range of an integer: -1 to 1, or 0 to 1. Products are exact in double, and
+// rounded to nearest whatever MODE says.
 u32 normal_signed(f32 value) {
   if (is_nan(value)) return 0;
-  const f32 held = std::clamp(value, -1.0f, 1.0f);
-  return static_cast<u32>(static_cast<i32>(__builtin_roundevenf(held * 32767.0f))) & 0xffff;
+  const f64 held = std::clamp(value, -1.0f, 1.0f);
+  return static_cast<u32>(static_cast<i32>(__builtin_roundeven(held * 32767))) & 0xffff;
 }
 u32 normal_unsigned(f32 value) {
   if (is_nan(value)) return 0;
-  const f32 held = std::clamp(value, 0.0f, 1.0f);
-  return static_cast<u32>(__builtin_roundevenf(held * 65535.0f));
+  const f64 held = std::clamp(value, 0.0f, 1.0f);
+  return static_cast<u32>(__builtin_roundeven(held * 65535));
 }
-// Byte `selector` of c replaced.
+// Byte `selector` of c replaced. Rounded as MODE says for floats: the documents' f32_to_u8 is
+// silent, gfx1201 does. [rocjitsu conversion.h, measured on an RX 9070 XT]
 u32 pack_byte(f32 a, u32 selector, u32 c) {
   const u32 shift = 8 * (selector & 3);
-  const f32 whole = std::trunc(a);
+  const f32 whole = std::nearbyint(a);
   const u32 byte = is_nan(a) ? 0 : static_cast<u32>(std::clamp(whole, 0.0f, 255.0f));
   return (c & ~(0xffu << shift)) | byte << shift;
+}
+// A NaN is held to the end of its sign's side, unlike in other conversions. [rocjitsu conversion.h]
+i32 floor_integer(f64 value) {
+  if (is_nan(value)) return std::signbit(value) ? INT32_MIN : INT32_MAX;
+  return to_integer<i32>(std::floor(value));
 }
 u32 held_signed(u32 value) {
   return static_cast<u32>(std::clamp(static_cast<i32>(value), -0x8000, 0x7fff)) & 0xffff;
@@ -42,8 +49,8 @@ constexpr Entry kSimple[] = {
     vector<[](u32 a) { return static_cast<f32>(a); }>("V_CVT_F32_U32"),
     vector<[](f32 a) { return to_integer<i32>(a); }>("V_CVT_I32_F32"),
     vector<[](f32 a) { return to_integer<u32>(a); }>("V_CVT_U32_F32"),
-    vector<[](f32 a) { return to_integer<i32>(std::floor(a)); }>("V_CVT_FLOOR_I32_F32"),
-    vector<[](f32 a) { return to_integer<i32>(std::floor(a + 0.5f)); }>("V_CVT_NEAREST_I32_F32"),
+    vector<[](f32 a) { return floor_integer(a); }>("V_CVT_FLOOR_I32_F32"),
+    vector<[](f32 a) { return floor_integer(f64{a} + 0.5); }>("V_CVT_NEAREST_I32_F32"),
     vector<[](f32 a) { return Half{a}; }>("V_CVT_F16_F32"),
     vector<[](Half a) { return a.value; }>("V_CVT_F32_F16"),
     vector<[](BHalf a) { return a.value; }>("V_CVT_F32_BF16"),
@@ -71,7 +78,7 @@ constexpr Entry kPacked[] = {
     vector<[](f32 a, f32 b) {
       return pack(float_to_half_towards_zero(a), float_to_half_towards_zero(b));
     }>("V_CVT_PK_RTZ_F16_F32"),
-    vector<[](f32 a, f32 b) { return pack(float_to_half(a), float_to_half(b)); }>(
+    vector<[](f32 a, f32 b) { return pack(float_to_half(a, {}), float_to_half(b, {})); }>(
         "V_CVT_PK_F16_F32"),
     vector<[](f32 a, f32 b) { return pack(float_to_bfloat(a), float_to_bfloat(b)); }>(
         "V_CVT_PK_BF16_F32"),
@@ -101,9 +108,6 @@ constexpr Entry kPacked[] = {
 
 ByteFormat fp8_of(const Wave& wave) { return wave.chip->name == "gfx942" ? kFp8Fnuz : kFp8; }
 ByteFormat bf8_of(const Wave& wave) { return wave.chip->name == "gfx942" ? kBf8Fnuz : kBf8; }
-
-// MODE's FP16_OVFL. [CDNA3 ISA, "Mode register"]
-bool holds_overflow(const Wave& wave) { return (wave.mode_rest >> 23 & 1) != 0; }
 
 // Which byte a VOP3 conversion reads: op_sel bits 1 and 0. gfx12's order is the reverse of what
 // one reads: bit 0 of op_sel is the byte's bit 1. [RDNA4 ISA, V_CVT_F32_FP8]
@@ -156,7 +160,7 @@ Flow to_two_bytes(Wave& wave, const Operation& op) {
   alignas(64) u32 buffers[2][2 * kMaxLanes];
   const Row a = fetch<f32>(wave, op, 0, buffers[0]), b = fetch<f32>(wave, op, 1, buffers[1]);
   const ByteFormat f = format(wave);
-  const bool held = holds_overflow(wave);
+  const bool held = wave.holds_overflow();
   const u32 shift = op.words[0] >> 14 & 1 ? 16 : 0;
   const u64 active = active_lanes(wave, op);
   for (u32 base = 0; base < wave.lanes; base += kStep) {
@@ -178,7 +182,7 @@ Flow to_byte_random(Wave& wave, const Operation& op) {
   alignas(64) u32 buffers[2][2 * kMaxLanes];
   const Row a = fetch<f32>(wave, op, 0, buffers[0]), b = fetch<u32>(wave, op, 1, buffers[1]);
   const ByteFormat f = format(wave);
-  const bool held = holds_overflow(wave);
+  const bool held = wave.holds_overflow();
   const u32 shift = 8 * (op.words[0] >> 13 & 3);
   const u64 active = active_lanes(wave, op);
   for (u32 base = 0; base < wave.lanes; base += kStep) {

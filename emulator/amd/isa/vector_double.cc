@@ -24,9 +24,9 @@ constexpr Entry kTable[] = {
     vector<[](f64 a) { return std::trunc(a); }>("V_TRUNC_F64"),
     vector<[](f64 a) { return __builtin_roundeven(a); }>("V_RNDNE_F64"),
     vector<[](f64 a) { return fraction(a); }>("V_FRACT_F64"),
-    vector<[](f64 a) { return 1.0 / a; }>("V_RCP_F64"),
-    vector<[](f64 a) { return 1.0 / std::sqrt(a); }>("V_RSQ_F64"),
-    vector<[](f64 a) { return std::sqrt(a); }>("V_SQRT_F64"),
+    transcendental<[](f64 a) { return 1.0 / a; }>("V_RCP_F64"),
+    transcendental<[](f64 a) { return 1.0 / std::sqrt(a); }>("V_RSQ_F64"),
+    transcendental<[](f64 a) { return std::sqrt(a); }>("V_SQRT_F64"),
     vector<[](f64 a) {
       int exponent = 0;
       if (std::isfinite(a)) static_cast<void>(std::frexp(a, &exponent));
@@ -44,7 +44,7 @@ constexpr Entry kTable[] = {
 };
 
 Flow div_fmas(Wave& wave, const Operation& op) {
-  DoubleMode mode(wave);
+  const InstructionRounding<Rounds::Double> rounding(wave);
   alignas(64) u32 buffers[3][2 * kMaxLanes];
   const Row a = fetch<f64>(wave, op, 0, buffers[0]), b = fetch<f64>(wave, op, 1, buffers[1]),
             c = fetch<f64>(wave, op, 2, buffers[2]);

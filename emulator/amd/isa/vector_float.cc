@@ -99,18 +99,21 @@ constexpr Entry kUnary[] = {
     vector<[](f32 a) { return std::trunc(a); }>("V_TRUNC_F32"),
     vector<[](f32 a) { return __builtin_roundevenf(a); }>("V_RNDNE_F32"),
     vector<[](f32 a) { return fraction(a); }>("V_FRACT_F32"),
-    vector<[](f32 a) { return flushed(1.0f / flushed(a)); }>("V_RCP_F32"),
-    vector<[](f32 a) { return flushed(1.0f / flushed(a)); }>("V_RCP_IFLAG_F32"),
-    vector<[](f32 a) { return static_cast<f32>(1.0 / std::sqrt(f64{flushed(a)})); }>("V_RSQ_F32"),
-    vector<[](f32 a) { return std::sqrt(flushed(a)); }>("V_SQRT_F32"),
-    vector<[](f32 a) { return flushed(std::exp2(flushed(a))); }>("V_EXP_F32"),
-    vector<[](f32 a) { return std::log2(flushed(a)); }>("V_LOG_F32"),
-    vector<[](f32 a) { return flushed(std::exp2(flushed(a))); }>("V_EXP_LEGACY_F32"),
-    vector<[](f32 a) { return std::log2(flushed(a)); }>("V_LOG_LEGACY_F32"),
-    vector<[](f32 a) { return static_cast<f32>(std::sin((f64{a} - std::floor(f64{a})) * kTurn)); }>(
-        "V_SIN_F32"),
-    vector<[](f32 a) { return static_cast<f32>(std::cos((f64{a} - std::floor(f64{a})) * kTurn)); }>(
-        "V_COS_F32"),
+    transcendental<[](f32 a) { return flushed(1.0f / flushed(a)); }>("V_RCP_F32"),
+    transcendental<[](f32 a) { return flushed(1.0f / flushed(a)); }>("V_RCP_IFLAG_F32"),
+    transcendental<[](f32 a) { return static_cast<f32>(1.0 / std::sqrt(f64{flushed(a)})); }>(
+        "V_RSQ_F32"),
+    transcendental<[](f32 a) { return std::sqrt(flushed(a)); }>("V_SQRT_F32"),
+    transcendental<[](f32 a) { return flushed(std::exp2(flushed(a))); }>("V_EXP_F32"),
+    transcendental<[](f32 a) { return std::log2(flushed(a)); }>("V_LOG_F32"),
+    transcendental<[](f32 a) { return flushed(std::exp2(flushed(a))); }>("V_EXP_LEGACY_F32"),
+    transcendental<[](f32 a) { return std::log2(flushed(a)); }>("V_LOG_LEGACY_F32"),
+    transcendental<[](f32 a) {
+      return static_cast<f32>(std::sin((f64{a} - std::floor(f64{a})) * kTurn));
+    }>("V_SIN_F32"),
+    transcendental<[](f32 a) {
+      return static_cast<f32>(std::cos((f64{a} - std::floor(f64{a})) * kTurn));
+    }>("V_COS_F32"),
     vector<[](f32 a) {
       int exponent = 0;
       if (std::isfinite(a)) static_cast<void>(std::frexp(a, &exponent));

@@ -1,6 +1,9 @@
 // 16-bit floating point of the vector ALU. Halves are computed as floats, whose 24 bits make the
-// second rounding harmless for one operation; fused ones are computed as doubles.
+// second rounding harmless for one operation, as two roundings in one direction are; fused ones are
+// computed as doubles.
 // [RDNA3, RDNA4 and CDNA3 ISA documents, chapter "Instructions"]
+#include <algorithm>
+
 #include "emulator/amd/isa/float_math.h"
 #include "emulator/amd/isa/tables.h"
 #include "emulator/amd/isa/vector_op.h"
@@ -13,9 +16,10 @@ constexpr f64 kTurn = 6.283185307179586;
 
 // The product of two halves is exact in double.
 HalfOfDouble fused(Half a, Half b, Half c) { return {f64{a.value} * b.value + c.value}; }
-Half unfused(Half a, Half b, Half c) {
-  const f32 product = half_to_float(float_to_half(a.value * b.value));
-  return {product + c.value};
+UnfusedHalf unfused(Half a, Half b, Half c) { return {a.value * b.value, c.value}; }
+// Far enough for any half to leave the range.
+HalfOfDouble scaled(Half a, i16 exponent) {
+  return {std::ldexp(f64{a.value}, std::clamp<int>(exponent, -100, 100))};
 }
 Half least(Half a, Half b) { return {minimum_number(a.value, b.value)}; }
 Half most(Half a, Half b) { return {maximum_number(a.value, b.value)}; }
@@ -43,7 +47,7 @@ constexpr Entry kArithmetic[] = {
     vector<[](Half a, Half b, Half c) { return unfused(a, b, c); }>("V_MAC_F16", kReadsDst),
     vector<[](Half a, Half b, Half c) { return unfused(a, b, c); }>("V_MADMK_F16", kLiteralMiddle),
     vector<[](Half a, Half b, Half c) { return unfused(a, b, c); }>("V_MADAK_F16", kLiteralLast),
-    vector<[](Half a, i16 b) { return HalfOfDouble{std::ldexp(f64{a.value}, b)}; }>("V_LDEXP_F16"),
+    vector<[](Half a, i16 b) { return scaled(a, b); }>("V_LDEXP_F16"),
     vector<[](Half a, Half b, Half c) { return Half{div_fixup(a.value, b.value, c.value)}; }>(
         "V_DIV_FIXUP_F16"),
     vector<[](Half a, Half b, Half c) { return Half{div_fixup(a.value, b.value, c.value)}; }>(
@@ -75,13 +79,13 @@ constexpr Entry kUnary[] = {
     vector<[](Half a) { return Half{std::trunc(a.value)}; }>("V_TRUNC_F16"),
     vector<[](Half a) { return Half{__builtin_roundevenf(a.value)}; }>("V_RNDNE_F16"),
     vector<[](Half a) { return Half{half_fraction(a.value)}; }>("V_FRACT_F16"),
-    vector<[](Half a) { return Half{1.0f / a.value}; }>("V_RCP_F16"),
-    vector<[](Half a) { return HalfOfDouble{1.0 / std::sqrt(f64{a.value})}; }>("V_RSQ_F16"),
-    vector<[](Half a) { return Half{std::sqrt(a.value)}; }>("V_SQRT_F16"),
-    vector<[](Half a) { return HalfOfDouble{std::exp2(f64{a.value})}; }>("V_EXP_F16"),
-    vector<[](Half a) { return HalfOfDouble{std::log2(f64{a.value})}; }>("V_LOG_F16"),
-    vector<[](Half a) { return HalfOfDouble{std::sin(a.value * kTurn)}; }>("V_SIN_F16"),
-    vector<[](Half a) { return HalfOfDouble{std::cos(a.value * kTurn)}; }>("V_COS_F16"),
+    transcendental<[](Half a) { return Half{1.0f / a.value}; }>("V_RCP_F16"),
+    transcendental<[](Half a) { return HalfOfDouble{1.0 / std::sqrt(f64{a.value})}; }>("V_RSQ_F16"),
+    transcendental<[](Half a) { return Half{std::sqrt(a.value)}; }>("V_SQRT_F16"),
+    transcendental<[](Half a) { return HalfOfDouble{std::exp2(f64{a.value})}; }>("V_EXP_F16"),
+    transcendental<[](Half a) { return HalfOfDouble{std::log2(f64{a.value})}; }>("V_LOG_F16"),
+    transcendental<[](Half a) { return HalfOfDouble{std::sin(a.value * kTurn)}; }>("V_SIN_F16"),
+    transcendental<[](Half a) { return HalfOfDouble{std::cos(a.value * kTurn)}; }>("V_COS_F16"),
     vector<[](Half a) {
       int exponent = 0;
       if (std::isfinite(a.value)) static_cast<void>(std::frexp(a.value, &exponent));

@@ -192,6 +192,7 @@ Flow swap_relative(Wave& wave, const Operation& op) {
 
 template <auto F>
 Flow scalar_function(Wave& wave, const Operation& op) {
+  const InstructionRounding<Rounds::Nearest> rounding(wave);
   u32 bits = read_32(wave, op.src[0]);
   if (op.src[0].modifiers & Source::kAbs) bits &= 0x7fffffff;
   if (op.src[0].modifiers & Source::kNeg) bits ^= 0x80000000;
@@ -202,12 +203,13 @@ Flow scalar_function(Wave& wave, const Operation& op) {
 }
 template <auto F>
 Flow scalar_half_function(Wave& wave, const Operation& op) {
+  const InstructionRounding<Rounds::Nearest> rounding(wave);
   u32 bits = read_32(wave, op.src[0]) >> (op.src[0].modifiers & Source::kHigh ? 16 : 0) & 0xffff;
   if (op.src[0].modifiers & Source::kAbs) bits &= 0x7fff;
   if (op.src[0].modifiers & Source::kNeg) bits ^= 0x8000;
   f64 value = F(f64{half_to_float(bits)});
   if (op.flags & kClamp) value = value > 0 ? std::fmin(value, 1.0) : 0.0;
-  wave.s[op.dst] = double_to_half(value);
+  wave.s[op.dst] = double_to_half(value, {0, wave.holds_overflow()});
   return Flow::Next;
 }
 

@@ -50,9 +50,9 @@ struct Bits32 {
 struct HalfBits {
   u32 value;
 };
-// A 16-bit result that was computed in double, to be rounded once.
-struct HalfOfDouble {
-  f64 value;
+// A 16-bit result of a product and a sum that are rounded one after the other.
+struct UnfusedHalf {
+  f32 product, addend;
 };
 // A result with a bit per lane besides: a carry, or v_div_scale's.
 template <class T>
@@ -95,17 +95,19 @@ consteval Type vector_type() {
   if (std::is_same_v<T, BHalf>) return Type::BF16;
   if (std::is_same_v<T, Bits32>) return Type::M32;
   if (std::is_same_v<T, HalfBits>) return Type::F16;
-  if (std::is_same_v<T, HalfOfDouble>) return Type::F16;
+  if (std::is_same_v<T, UnfusedHalf>) return Type::F16;
   return type_of<T>();
 }
 template <class T>
 constexpr bool kIsWide = std::is_same_v<T, u64> || std::is_same_v<T, i64> ||
                          std::is_same_v<T, f64> || std::is_same_v<T, Pair<f32>>;
 template <class T>
+constexpr bool kIsHalf =
+    std::is_same_v<T, Half> || std::is_same_v<T, HalfOfDouble> || std::is_same_v<T, UnfusedHalf> ||
+    std::is_same_v<T, Pair<Half>> || std::is_same_v<T, Pair<HalfOfDouble>>;
+template <class T>
 constexpr bool kIsFloat =
-    std::is_same_v<T, f32> || std::is_same_v<T, f64> || std::is_same_v<T, Half> ||
-    std::is_same_v<T, HalfOfDouble> || std::is_same_v<T, Pair<Half>> ||
-    std::is_same_v<T, Pair<HalfOfDouble>> || std::is_same_v<T, Pair<f32>>;
+    std::is_same_v<T, f32> || std::is_same_v<T, f64> || std::is_same_v<T, Pair<f32>> || kIsHalf<T>;
 
 // ---- one lane ----
 
@@ -147,6 +149,8 @@ template <class T>
     return float_to_half(value.value);
   } else if constexpr (std::is_same_v<T, HalfOfDouble>) {
     return double_to_half(value.value);
+  } else if constexpr (std::is_same_v<T, UnfusedHalf>) {
+    return float_to_half(half_to_float(float_to_half(value.product)) + value.addend);
   } else if constexpr (std::is_same_v<T, BHalf>) {
     return float_to_bfloat(value.value);
   } else if constexpr (std::is_same_v<T, Bits32>) {
@@ -159,6 +163,21 @@ template <class T>
     return static_cast<u16>(value);
   } else {
     return static_cast<u32>(value);
+  }
+}
+
+// The same of 16-bit floats, rounded as said.
+template <class T>
+u32 rounded_bits(T value, HalfRounding rounding) {
+  if constexpr (kIsPair<T>) {
+    return rounded_bits(value.low, rounding) | rounded_bits(value.high, rounding) << 16;
+  } else if constexpr (std::is_same_v<T, Half>) {
+    return float_to_half(value.value, rounding);
+  } else if constexpr (std::is_same_v<T, HalfOfDouble>) {
+    return double_to_half(value.value, rounding);
+  } else {
+    const f32 product = half_to_float(float_to_half(value.product, rounding));
+    return float_to_half(product + value.addend, rounding);
   }
 }
 
@@ -176,27 +195,6 @@ u64 dpp_lanes(const Wave& wave, const Operation& op);
 [[gnu::always_inline]] inline u64 active_lanes(const Wave& wave, const Operation& op) {
   return op.flags & kDpp16 ? dpp_lanes(wave, op) : wave.exec();
 }
-
-// The host's rounding for 64-bit floats, which may differ from that of 32-bit ones.
-class DoubleMode {
- public:
-  explicit DoubleMode(const Wave& wave) : wave_(wave) {
-    if (!wave.float_plain) [[unlikely]]
-      enter(wave);
-  }
-  ~DoubleMode() {
-    if (!wave_.float_plain) [[unlikely]]
-      leave(wave_);
-  }
-
- private:
-  static void enter(const Wave& wave);
-  static void leave(const Wave& wave);
-  const Wave& wave_;
-};
-struct NoMode {
-  explicit NoMode(const Wave&) {}
-};
 
 template <class T>
 [[gnu::always_inline]] inline Row fetch(const Wave& wave, const Operation& op, u32 k, u32* buffer) {
@@ -222,8 +220,11 @@ template <class L, class R, class... A>
 struct VectorSignature<R (L::*)(A...) const> {
   using Result = R;
   static constexpr usize kCount = sizeof...(A);
-  static constexpr bool kDouble = (std::is_same_v<A, f64> || ...) || std::is_same_v<R, f64>;
-  using Mode = std::conditional_t<kDouble, DoubleMode, NoMode>;
+  // What v_fma_mix makes a half of is a float first.
+  static constexpr bool kMixed = (std::is_same_v<A, Mixed> || ...);
+  static constexpr bool kDouble = std::is_same_v<R, f64> || std::is_same_v<R, WithBit<f64>>;
+  static constexpr Rounds kRounds =
+      kDouble || (kIsHalf<R> && !kMixed) ? Rounds::Double : Rounds::Single;
 
   static constexpr Shape shape(u32 flags, Type dst) { return {dst, {vector_type<A>()...}, flags}; }
 
@@ -237,9 +238,13 @@ struct VectorSignature<R (L::*)(A...) const> {
     }(std::index_sequence_for<A...>{});
   }
 
-  template <auto F>
+  template <auto F, Rounds rounds = kRounds>
   [[gnu::always_inline]] static Flow run(Wave& wave, const Operation& op) {
-    Mode mode(wave);
+    const InstructionRounding<rounds> rounding(wave);
+    if constexpr (kIsHalf<R>) {
+      if (!wave.float_plain) [[unlikely]]
+        return run_rounded<F, rounds>(wave, op);
+    }
     const u64 active = active_lanes(wave, op);
     const bool direct = (op.flags & kDirect) != 0 && (!kIsFloat<R> || wave.float_plain);
     for_steps(wave, op, [&](u32 base, auto... rows) __attribute__((always_inline)) {
@@ -267,10 +272,32 @@ struct VectorSignature<R (L::*)(A...) const> {
     return Flow::Next;
   }
 
+  // 16-bit results in a mode other than the default one.
+  template <auto F, Rounds rounds>
+  [[gnu::noinline]] static Flow run_rounded(Wave& wave, const Operation& op) {
+    HalfRounding rounding = wave.half_rounding();
+    if (rounds == Rounds::Nearest) rounding.mode = 0;
+    const u64 active = active_lanes(wave, op);
+    for_steps(wave, op, [&](u32 base, auto... rows) {
+      const u32 mask = static_cast<u32>(active >> base);
+      if (mask == 0) return;
+      alignas(64) u32 out[kStep];
+      for (u32 i = 0; i < kStep; ++i) {
+        out[i] = rounded_bits(F(load_lane<A>(rows, i)...), rounding);
+        if constexpr (rounds == Rounds::Nearest) {
+          // A transcendental function's infinity is an overflow, unless it is its operand's.
+          const bool finite = (std::isfinite(load_lane<A>(rows, i).value) && ...);
+          if (finite && rounding.held && (out[i] & 0x7fff) == 0x7c00) --out[i];
+        }
+      }
+      store_result(wave, op, vector_type<R>(), out, nullptr, base, mask);
+    });
+    return Flow::Next;
+  }
+
   // A mask in scalar registers, 0 for lanes that are not active.
   template <auto F>
   [[gnu::always_inline]] static u64 compare(Wave& wave, const Operation& op) {
-    Mode mode(wave);
     u64 result = 0;
     for_steps(wave, op, [&](u32 base, auto... rows) __attribute__((always_inline)) {
       u32 bits = 0;
@@ -286,7 +313,7 @@ struct VectorSignature<R (L::*)(A...) const> {
   template <auto F>
   [[gnu::always_inline]] static Flow run_with_bit(Wave& wave, const Operation& op) {
     using T = decltype(R::value);
-    Mode mode(wave);
+    const InstructionRounding<kRounds> rounding(wave);
     const u64 active = active_lanes(wave, op);
     u64 carries = 0;
     for_steps(wave, op, [&](u32 base, auto... rows) __attribute__((always_inline)) {
@@ -317,6 +344,15 @@ DOORBELL_ANY_CPU Flow vector_any(Wave& wave, const Operation& op) {
 template <auto F>
 DOORBELL_FAST_CPU Flow vector_fast(Wave& wave, const Operation& op) {
   return VectorOf<F>::template run<F>(wave, op);
+}
+// Of instructions that round to nearest whatever MODE says.
+template <auto F>
+DOORBELL_ANY_CPU Flow nearest_any(Wave& wave, const Operation& op) {
+  return VectorOf<F>::template run<F, Rounds::Nearest>(wave, op);
+}
+template <auto F>
+DOORBELL_FAST_CPU Flow nearest_fast(Wave& wave, const Operation& op) {
+  return VectorOf<F>::template run<F, Rounds::Nearest>(wave, op);
 }
 template <auto F>
 DOORBELL_ANY_CPU Flow with_bit_any(Wave& wave, const Operation& op) {
@@ -356,6 +392,11 @@ template <auto F>
 constexpr Entry vector(std::string_view name, u32 flags = 0) {
   return {name, VectorOf<F>::shape(flags, vector_type<typename VectorOf<F>::Result>()),
           &vector_any<F>, &vector_fast<F>};
+}
+template <auto F>
+constexpr Entry transcendental(std::string_view name) {
+  return {name, VectorOf<F>::shape(0, vector_type<typename VectorOf<F>::Result>()), &nearest_any<F>,
+          &nearest_fast<F>};
 }
 // Integers for which the clamp bit means saturation: `Clamped` is used where it is set.
 template <auto F, auto Clamped>

@@ -251,9 +251,11 @@ f64 modified(f64 value, u32 flags) {
   return value;
 }
 
-u32 modified_half(u32 half, u32 flags, bool keep_denormals) {
-  if (flags & (kOmodMask | kClamp)) half = double_to_half(modified(half_to_float(half), flags));
-  return keep_denormals || (half & 0x7c00) != 0 ? half : half & 0x8000;
+u32 modified_half(const Wave& wave, u32 half, u32 flags) {
+  if (flags & (kOmodMask | kClamp)) {
+    half = double_to_half(modified(half_to_float(half), flags), wave.half_rounding());
+  }
+  return flush_16(half, wave.mode.denorm_64 & 2);
 }
 
 // omod and clamp of floats, and denormal results.
@@ -273,15 +275,15 @@ void modify_floats(const Wave& wave, u32 flags, Type type, u32* low, u32* high) 
       low[i] = static_cast<u32>(bits);
       high[i] = static_cast<u32>(bits >> 32);
     } else if (type == Type::F16) {
-      low[i] = modified_half(low[i], flags, keep_64 != 0);
+      low[i] = modified_half(wave, low[i], flags);
     } else if (type == Type::PackedF32) {
       const f32 first = static_cast<f32>(modified(std::bit_cast<f32>(low[i]), flags));
       const f32 second = static_cast<f32>(modified(std::bit_cast<f32>(high[i]), flags));
       low[i] = std::bit_cast<u32>(flush_32(first, keep_32 != 0));
       high[i] = std::bit_cast<u32>(flush_32(second, keep_32 != 0));
     } else if (type == Type::PackedF16) {
-      low[i] = modified_half(low[i] & 0xffff, flags, keep_64 != 0) |
-               modified_half(low[i] >> 16, flags, keep_64 != 0) << 16;
+      low[i] = modified_half(wave, low[i] & 0xffff, flags) |
+               modified_half(wave, low[i] >> 16, flags) << 16;
     } else if (type == Type::BF16 && changes) {
       low[i] = float_to_bfloat(static_cast<f32>(modified(bfloat_to_float(low[i]), flags)));
     }
@@ -322,8 +324,5 @@ void store_result(Wave& wave, const Operation& op, Type type, const u32* low, co
   store_masked(dst, low, mask);
   if (is_wide(type)) store_masked(dst + wave.lanes, high, mask);
 }
-
-void DoubleMode::enter(const Wave& wave) { set_host_rounding(wave.mode.round_64); }
-void DoubleMode::leave(const Wave& wave) { set_host_rounding(wave.mode.round_32); }
 
 }  // namespace doorbell::emulator::amd

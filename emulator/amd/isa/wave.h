@@ -12,6 +12,7 @@
 #include "base/util/types.h"
 #include "emulator/amd/isa/chip.h"
 #include "emulator/amd/isa/exit.h"
+#include "emulator/amd/isa/number.h"
 
 namespace doorbell::emulator::amd {
 
@@ -57,8 +58,8 @@ struct Wave {
   const Chip* chip;
   u32 lanes;
   FloatMode mode;
-  u32 mode_rest = 0;        // MODE's other bits, as s_setreg wrote them
-  bool float_plain = true;  // mode is the default one: what handlers look at first
+  u32 mode_rest = 0;        // MODE's bits from 8 on
+  bool float_plain = true;  // mode is the default one, and no FP16_OVFL: handlers look here first
   u32 index_mode = 0;       // gfx9's s_set_gpr_idx_on: which operands M0 moves; 0: off
 
   // ---- what the launch gave it; amd/compute sets it ----
@@ -74,7 +75,7 @@ struct Wave {
   u32 hardware_id = 0;
   u32 wave_in_group = 0;
   Memory* memory = nullptr;  // borrowed from whoever runs the wave
-  void* group = nullptr;   // amd/compute's work group, for its own use
+  void* group = nullptr;     // amd/compute's work group, for its own use
 
   Exit exit;  // filled in by the handler that returns Flow::Stop
 
@@ -95,15 +96,20 @@ struct Wave {
   u64 vcc() const { return mask(kVccLo); }
   u64 all_lanes() const { return lanes == 32 ? 0xffffffffu : ~u64{0}; }
 
-  // MODE as the kernel descriptor's FLOAT_MODE and s_setreg give it, bits 0 to 7.
-  void set_float_mode(u32 bits) {
+  // The MODE register, as the kernel descriptor and s_setreg give it.
+  void set_mode(u32 bits) {
     mode = {static_cast<u8>(bits & 3), static_cast<u8>(bits >> 2 & 3),
             static_cast<u8>(bits >> 4 & 3), static_cast<u8>(bits >> 6 & 3)};
-    float_plain = (bits & 0xff) == 0xf0;
+    mode_rest = bits & ~0xffu;
+    float_plain = (bits & 0xff) == 0xf0 && !holds_overflow();
   }
-  u32 float_mode() const {
-    return mode.round_32 | mode.round_64 << 2 | mode.denorm_32 << 4 | mode.denorm_64 << 6;
+  u32 mode_bits() const {
+    return mode_rest | mode.round_32 | mode.round_64 << 2 | mode.denorm_32 << 4 |
+           mode.denorm_64 << 6;
   }
+  // FP16_OVFL. [CDNA3 ISA, "Mode register"]
+  bool holds_overflow() const { return (mode_rest >> 23 & 1) != 0; }
+  HalfRounding half_rounding() const { return {mode.round_64, holds_overflow()}; }
 
   // Rows that no instruction can name, for operations made of several.
   static constexpr u32 kSpareRows = 8;

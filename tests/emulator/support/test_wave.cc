@@ -38,7 +38,7 @@ void TestWave::map(u64 va, std::vector<u8>& bytes, bool writable, bool executabl
   CHECK(mapped, "{}", mapped.error().message);
 }
 
-Exit TestWave::run(std::string_view assembly) {
+void TestWave::load(std::string_view assembly) {
   const Chip& chip = *wave.chip;
   const bool both = chip.wave32 && chip.wave64;
   const char* features = both && wave.lanes == 64 ? "-wavefrontsize32,+wavefrontsize64" : "";
@@ -52,6 +52,11 @@ Exit TestWave::run(std::string_view assembly) {
   std::fill(code_.begin(), code_.end(), 0);
   std::copy(bytes.begin(), bytes.end(), code_.begin());
   cache_->begin_dispatch();
+  loaded_ = assembly;
+}
+
+Exit TestWave::run(std::string_view assembly) {
+  if (assembly != loaded_) load(assembly);
   wave.pc = kCode;
   return emulator::amd::run(wave, memory_, *cache_, 100'000);
 }

@@ -69,8 +69,10 @@ class TestWave {
   emulator::amd::Wave wave;
 
  private:
+  void load(std::string_view assembly);
   void map(u64 va, std::vector<u8>& bytes, bool writable, bool executable);
 
+  std::string loaded_;  // the assembly whose words are in code_
   std::vector<u8> code_, data_, lds_, scratch_;
   emulator::AddressSpace space_;
   emulator::amd::DirectMemory memory_;

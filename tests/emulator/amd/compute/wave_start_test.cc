@@ -43,7 +43,7 @@ TEST(WaveStart, PutsGroupIdsBehindTheUserRegisters) {
   EXPECT_EQ(wave.scratch_bytes_per_lane, 128u);
   EXPECT_EQ(wave.pc, 0x1234500u);
   EXPECT_EQ(wave.vgpr_count, 32u);
-  EXPECT_EQ(wave.float_mode(), 0xf0u);
+  EXPECT_EQ(wave.mode_bits() & 0xff, 0xf0u);
 }
 
 TEST(WaveStart, GivesTheScratchOffsetWhereKernelsAddItThemselves) {
