@@ -97,7 +97,7 @@ class Gpu::Impl {
   Result<std::vector<SavedContext>> save_waves(QueueId id, const SaveOptions& options) {
     Visit visit(*this);
     std::lock_guard doors(doors_);
-    const Queue* queue = find(id);
+    const Queue* queue = runlist_.find(id);
     if (!queue) return fail(ErrorKind::NotFound, "no queue {}", id);
     const QueueDescription& description = queue->description();
     std::vector<SavedContext> contexts(context_.xccs);
