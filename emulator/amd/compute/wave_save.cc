@@ -76,7 +76,7 @@ T common(const Wave& wave) {
   registers.m0 = wave.s[kM0];
   registers.pc = wave.pc & ((u64{1} << 48) - 1);
   registers.exec = wave.exec();
-  registers.mode = wave.float_mode() | wave.mode_rest;
+  registers.mode = wave.mode_bits();
   return registers;
 }
 
