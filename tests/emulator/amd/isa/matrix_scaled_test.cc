@@ -206,7 +206,7 @@ TEST(ScaledMatrix, KeepsDenormalsAndWhatIsNoNumber) {
   };
   for (const Product& product : products) {
     TestWave test(product.chip, 64);
-    test.wave.set_float_mode(0x03);  // flush all denormals, round towards zero
+    test.wave.set_mode(0x03);  // flush all denormals, round towards zero
     test.wave.row(0)[0] = product.a;
     test.wave.row(8)[0] = product.b;
     test.wave.row(16)[0] = product.c;
