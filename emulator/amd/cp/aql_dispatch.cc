@@ -175,7 +175,16 @@ AqlQueue::Outcome AqlQueue::kernel_dispatch(const hw::KernelDispatchPacket& pack
     return Outcome::Stop;
   }
   Outcome scratch = find_scratch(packet, *queue, dispatch);
-  if (scratch != Outcome::Done) return scratch;
+  return scratch == Outcome::Done ? launch_parts(packet, words, *queue, queue_va, dispatch)
+                                  : scratch;
+}
+
+// A grid on each XCC, and what completes the packet behind them.
+AqlQueue::Outcome AqlQueue::launch_parts(const hw::KernelDispatchPacket& packet,
+                                         const Words<hw::KernelDescriptor>& words,
+                                         const hw::AmdQueue& queue, u64 queue_va,
+                                         Dispatch& dispatch) {
+  auto descriptor = decode<hw::KernelDescriptor>(words);
   std::vector<u32> preload(descriptor.kernarg_preload_length);
   if (auto fault =
           gpu_.memory.read(Client::CommandProcessor,
@@ -188,20 +197,21 @@ AqlQueue::Outcome AqlQueue::kernel_dispatch(const hw::KernelDispatchPacket& pack
                           .kernel_arguments = packet.kernarg_address,
                           .dispatch_id = read_,
                           .private_segment_bytes = packet.private_segment_size};
-  std::copy_n(queue->scratch_resource_descriptor, 4, sources.private_segment_buffer.begin());
+  std::copy_n(queue.scratch_resource_descriptor, 4, sources.private_segment_buffer.begin());
   // INDEX_STRIDE is the processor's to fill in: 2 for waves of 32, 3 for waves of 64.
   // [FillBufRsrcWord3_Gfx10: "filled in by CP"]
   if (gpu_.generation != hw::Generation::Gfx9)
     sources.private_segment_buffer[3] |= (dispatch.wave32 ? 2u : 3u) << 21;
 
   u64 start = gpu_.clock();
-  u64 share = queue->scratch_backing_memory_byte_size / gpu_.xccs;
+  usize before = pipeline_.grids();
+  u64 share = queue.scratch_backing_memory_byte_size / gpu_.xccs;
   for (u32 xcc = 0; xcc < gpu_.xccs; ++xcc) {
     std::vector<Snapshot> snapshots;
     if (auto taken =
             snapshot("the kernel's arguments", packet.kernarg_address, descriptor.kernarg_size))
       snapshots.push_back(std::move(*taken));
-    dispatch.scratch_base = queue->scratch_backing_memory_location + xcc * share;
+    dispatch.scratch_base = queue.scratch_backing_memory_location + xcc * share;
     sources.flat_scratch_init = dispatch.scratch_base;
     dispatch.user_sgprs = user_sgprs(static_cast<u16>(words[14]), sources, preload);
     // A descriptor may count more than it has values for: gfx1100 starts no wave with fewer than 16
@@ -211,7 +221,9 @@ AqlQueue::Outcome AqlQueue::kernel_dispatch(const hw::KernelDispatchPacket& pack
     dispatch.xcc = xcc, dispatch.xcc_count = gpu_.xccs;
     if (launch(dispatch, std::move(snapshots)) == Outcome::Stop) return Outcome::Stop;
   }
-  complete_at_end(packet.release, packet.completion_signal, start);
+  pipeline_.when_done(pipeline_.grids() - before, [=, this] {
+    return complete(packet.release, packet.completion_signal, start);
+  });
   return Outcome::Done;
 }
 

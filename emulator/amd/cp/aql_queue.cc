@@ -28,7 +28,7 @@ Step AqlQueue::advance_ring() {
                              std::span(reinterpret_cast<u8*>(packet_.data()), hw::kAqlPacketBytes)))
       return stop(std::move(*fault));
     fetched_ = true, begun_ = false;
-    if (gpu_.trace && gpu_.trace->enabled()) trace("packet", fmt::format("{}", name_of(type)));
+    trace_packet(hw::StreamKind::Aql, packet_);
     if (gpu_.hook && !gpu_.hook->packet(id_, QueueKind::Aql, 0, packet_)) {
       ring_packet_done();
       return Step::Moved;
@@ -90,11 +90,17 @@ Step AqlQueue::execute_packet() {
   return Step::Moved;
 }
 
+// Without the barrier bit a packet may complete before those in front of it: a dispatch with its
+// own waves, a barrier with its signals. Only the vendor's packet comes behind all, as the
+// end-of-pipe events of its PM4 do. [HSA Runtime 1.2, 2.9.2 barrier bit]
+//
 // The slot is the producer's again: its header says so, then the read index.
 // [HSA Runtime 1.2, 2.9.1 and 2.9.2]
 void AqlQueue::ring_packet_done() {
   if (completion_ != 0 || release_ != hw::FenceScope::None)
-    complete_at_end(release_, completion_, gpu_.clock());
+    pipeline_.at_end([this, release = release_, signal = completion_, start = gpu_.clock()] {
+      return complete(release, signal, start);
+    });
   completion_ = 0, release_ = hw::FenceScope::None;
   fetched_ = begun_ = false;
   u16 invalid = static_cast<u16>(hw::AqlType::Invalid);
@@ -114,10 +120,6 @@ void AqlQueue::acquire(hw::FenceScope scope) {
   bool past_l2 = scope == hw::FenceScope::System || gpu_.xccs > 1;
   for (u32 xcc = 0; xcc < gpu_.xccs; ++xcc)
     act_on_caches(xcc, {.vector = true, .scalar = true, .gl1 = true, .l2_invalidate = past_l2});
-}
-
-void AqlQueue::complete_at_end(hw::FenceScope release, u64 signal, u64 start) {
-  pipeline_.at_end([this, release, signal, start] { return complete(release, signal, start); });
 }
 
 std::optional<MemoryFault> AqlQueue::complete(hw::FenceScope release, u64 signal, u64 start) {
@@ -158,7 +160,8 @@ AqlQueue::Outcome AqlQueue::barrier(const hw::BarrierPacket& packet) {
   }
   if (all ? any_open : any_open && !any_done) return Outcome::Wait;
   acquire(packet.acquire);  // of what the signals announced
-  complete_at_end(packet.release, packet.completion_signal, gpu_.clock());
+  if (auto fault = complete(packet.release, packet.completion_signal, gpu_.clock()))
+    return stopped(std::move(*fault));
   return Outcome::Done;
 }
 
@@ -170,6 +173,7 @@ AqlQueue::Outcome AqlQueue::vendor(const hw::Pm4IbPacket& packet) {
     return stopped(
         fmt::format("a vendor packet jumps by {:#010x}, expected INDIRECT_BUFFER", words_[0]));
   mask_ = gpu_.xcc_mask();
+  trace_packet(hw::StreamKind::Pm4, words_);
   Outcome outcome = execute();
   if (outcome == Outcome::Done) release_ = packet.release, completion_ = packet.completion_signal;
   return outcome;

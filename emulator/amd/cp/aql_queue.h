@@ -30,6 +30,10 @@ class AqlQueue final : public ComputeQueue {
   Outcome barrier(const ::doorbell::amd::hw::BarrierPacket& packet);
   Outcome vendor(const ::doorbell::amd::hw::Pm4IbPacket& packet);
 
+  Outcome launch_parts(const ::doorbell::amd::hw::KernelDispatchPacket& packet,
+                       const Words<::doorbell::amd::hw::KernelDescriptor>& descriptor,
+                       const ::doorbell::amd::hw::AmdQueue& queue, u64 queue_va,
+                       Dispatch& dispatch);
   Dispatch describe_dispatch(const ::doorbell::amd::hw::KernelDispatchPacket& packet,
                              const ::doorbell::amd::hw::KernelDescriptor& descriptor) const;
   Outcome find_scratch(const ::doorbell::amd::hw::KernelDispatchPacket& packet,
@@ -45,9 +49,8 @@ class AqlQueue final : public ComputeQueue {
   std::optional<::doorbell::amd::hw::AmdQueue> read_queue(u64& va);
   // Tells the client why the queue does not go on, and for 1 and 0x400 waits until it may again.
   bool report_inactive(const ::doorbell::amd::hw::AmdQueue& queue, i64 code);
-  // Begins what ends with complete(): the acquire fence now, the rest behind what is in flight.
   void acquire(::doorbell::amd::hw::FenceScope scope);
-  void complete_at_end(::doorbell::amd::hw::FenceScope release, u64 signal, u64 start);
+  // Release fence and completion signal.
   std::optional<MemoryFault> complete(::doorbell::amd::hw::FenceScope release, u64 signal,
                                       u64 start);
 

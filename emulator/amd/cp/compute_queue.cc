@@ -136,7 +136,10 @@ Step ComputeQueue::advance_frame() {
     return Step::Stopped;
   mask_ = frame.next < frame.predicated_until ? frame.mask : gpu_.xcc_mask();
   frame.next += words;
-  if (mask_ == 0) return Step::Moved;  // no XCC of this partition executes it
+  if (mask_ == 0) {  // no XCC of this partition executes it
+    trace_packet(hw::StreamKind::Pm4, words_, "skipped");
+    return Step::Moved;
+  }
   return run_packet(static_cast<unsigned>(frames_.size()));
 }
 

@@ -15,13 +15,25 @@ constexpr u64 kAdversarialSlice = 64;
 }  // namespace
 
 void Pipeline::launch(std::unique_ptr<RunningGrid> grid, std::vector<Snapshot> snapshots) {
-  items_.push_back({std::move(grid), std::move(snapshots), nullptr});
+  items_.push_back({std::move(grid), std::move(snapshots), nullptr, nullptr});
   ++grids_;
 }
 
 void Pipeline::save_waves(const SaveOptions& options, std::span<SavedContext> xccs) const {
   for (const Item& item : items_)
     if (item.grid) item.grid->save_waves(options, xccs);
+}
+
+void Pipeline::when_done(usize grids, EndOfPipe event) {
+  if (grids == 0) return at_end(std::move(event));
+  auto completion = std::make_shared<Completion>(Completion{grids, std::move(event)});
+  for (usize i = items_.size() - grids; i < items_.size(); ++i) items_[i].completion = completion;
+}
+
+bool Pipeline::run(const EndOfPipe& event) {
+  auto fault = event();
+  if (fault) failure_ = *fault;
+  return !fault;
 }
 
 // The index of the grid that runs next; there is one.
@@ -43,10 +55,7 @@ Pipeline::State Pipeline::step() {
   if (!items_.front().grid) {
     EndOfPipe event = std::move(items_.front().event);
     items_.pop_front();
-    auto fault = event();
-    if (!fault) return State::Moved;
-    failure_ = *fault;
-    return State::Failed;
+    return run(event) ? State::Moved : State::Failed;
   }
   usize index = choose();
   Item& item = items_[index];
@@ -64,9 +73,11 @@ Pipeline::State Pipeline::step() {
   }
   for (Snapshot& snapshot : item.snapshots)
     if (!changed_ && !still_same(snapshot)) changed_ = std::move(snapshot);
+  std::shared_ptr<Completion> completion = std::move(item.completion);
   items_.erase(items_.begin() + static_cast<std::ptrdiff_t>(index));
   --grids_;
-  return State::Moved;
+  bool last = completion && --completion->left == 0;
+  return !last || run(completion->event) ? State::Moved : State::Failed;
 }
 
 std::optional<Snapshot> Pipeline::take_changed() { return std::exchange(changed_, std::nullopt); }

@@ -1,7 +1,7 @@
 // What a compute queue has in flight: grids whose waves are still running, and the end-of-pipe
 // events behind them. The command processor launches and goes on; a grid retires when it does, and
-// an event acts when all before it has retired. [Mesa src/amd/common/sid.h RELEASE_MEM; AMD, "PM4
-// packets", EVENT_WRITE_EOP]
+// an event acts when all before it has retired, or, as AQL has it, when its own grid has. [Mesa
+// src/amd/common/sid.h RELEASE_MEM; AMD, "PM4 packets", EVENT_WRITE_EOP]
 //
 // In adversarial mode any grid in flight may be next, so that a missing wait shows: slices of grids
 // that nothing orders interleave, and the command processor runs ahead of them all.
@@ -35,10 +35,14 @@ class Pipeline {
   explicit Pipeline(GpuContext& gpu) : gpu_(gpu) {}
 
   void launch(std::unique_ptr<RunningGrid> grid, std::vector<Snapshot> snapshots);
+  // Acts when the `grids` that were launched last, and are all in flight, have retired; what was
+  // launched before them may still run.
+  void when_done(usize grids, EndOfPipe event);
   // Acts when all that was launched before has retired.
-  void at_end(EndOfPipe event) { items_.push_back({nullptr, {}, std::move(event)}); }
+  void at_end(EndOfPipe event) { items_.push_back({nullptr, {}, std::move(event), nullptr}); }
 
   bool empty() const { return items_.empty(); }
+  usize grids() const { return grids_; }
   bool has_grids() const { return grids_ > 0; }
   // What is in flight, as a preemption saves it; it stays in flight.
   void save_waves(const SaveOptions& options, std::span<SavedContext> xccs) const;
@@ -51,12 +55,19 @@ class Pipeline {
   std::optional<Snapshot> take_changed();
 
  private:
+  struct Completion {
+    usize left = 0;
+    EndOfPipe event;
+  };
   struct Item {
     std::unique_ptr<RunningGrid> grid;  // or null: an event
     std::vector<Snapshot> snapshots;
     EndOfPipe event;
+    std::shared_ptr<Completion> completion;  // of all grids of a dispatch, one on each XCC; or null
   };
 
+  // Acts; false: it met a fault.
+  bool run(const EndOfPipe& event);
   usize choose() const;
   bool still_same(const Snapshot& snapshot) const;
 

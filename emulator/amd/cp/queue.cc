@@ -36,10 +36,11 @@ void Queue::trace(std::string_view kind, std::string_view text, std::string_view
                        .fields = fields});
 }
 
-void Queue::trace_packet(hw::StreamKind kind, std::span<const u32> words) const {
+void Queue::trace_packet(hw::StreamKind kind, std::span<const u32> words,
+                         std::string_view what) const {
   if (!gpu_.trace || !gpu_.trace->enabled()) return;
   const hw::StreamPacket packet = hw::read_packet(kind, gpu_.generation, words);
-  trace("packet", to_text(packet), to_json(packet));
+  trace(what, to_text(packet), to_json(packet));
 }
 
 bool Queue::broke(const Check& check, std::string message) {

@@ -80,8 +80,9 @@ class Queue {
   std::string name() const;
   std::string where() const;  // the same and its place
   void trace(std::string_view kind, std::string_view text, std::string_view fields = {}) const;
-  // A packet by name and fields, where somebody listens.
-  void trace_packet(::doorbell::amd::hw::StreamKind kind, std::span<const u32> words) const;
+  // A packet by name and fields, where somebody listens; `what` becomes of it.
+  void trace_packet(::doorbell::amd::hw::StreamKind kind, std::span<const u32> words,
+                    std::string_view what = "packet") const;
 
   const QueueId id_;
   QueueDescription description_;

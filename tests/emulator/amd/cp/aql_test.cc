@@ -135,6 +135,55 @@ TEST_F(AqlTest, TheBarrierBitWaitsForWhatIsInFlight) {
   }
 }
 
+// A dispatch completes with its own waves: only the barrier bit orders two of them. [HSA Runtime
+// 1.2, 2.9.2]
+TEST_F(AqlTest, AShortDispatchCompletesBeforeALongOneInFrontOfIt) {
+  for (bool with_barrier : {false, true}) {
+    open_aql({.generation = hw::Generation::Gfx10, .adversarial = true, .seed = 5});
+    launcher_.dispatches.clear();
+    launcher_.slices_of = {1000, 1};
+    poke<i64>(kSignal + 8, 1), poke<i64>(kData + 8, 1);
+    std::vector<i64> second;  // the second's signal when a grid ends
+    launcher_.effect = [&] { second.push_back(peek<i64>(kData + 8)); };
+    put(dispatch(kSignal));
+    put(dispatch(kData, with_barrier));
+    ring();
+    EXPECT_EQ(second, (with_barrier ? std::vector<i64>{1, 1} : std::vector<i64>{1, 0}));
+    EXPECT_EQ(peek<i64>(kSignal + 8), 0);
+    EXPECT_EQ(peek<i64>(kData + 8), 0);
+    EXPECT_EQ(checks_->errors(), 0u);
+  }
+}
+
+TEST_F(AqlTest, ABarrierPacketWaitsForItsSignalsOnly) {
+  for (bool with_barrier : {false, true}) {
+    open_aql({.generation = hw::Generation::Gfx10, .adversarial = true, .seed = 5});
+    launcher_.dispatches.clear();
+    launcher_.slices_of = {1000};
+    poke<i64>(kData + 8, 1);
+    i64 at_end = -1;
+    launcher_.effect = [&] { at_end = peek<i64>(kData + 8); };
+    put(dispatch(0));
+    put(barrier(with_barrier ? 3 | 1 << 8 : 3, 0, 0, kData));
+    ring();
+    EXPECT_EQ(at_end, with_barrier ? 1 : 0);
+    EXPECT_EQ(peek<i64>(kData + 8), 0);
+  }
+}
+
+TEST_F(AqlTest, XccsCompleteADispatchTogether) {
+  open_aql({.generation = hw::Generation::Gfx9, .xccs = 2, .adversarial = true, .seed = 3});
+  poke<u16>(kDescriptor + 56, 1 << 3);
+  poke<i64>(kSignal + 8, 1);
+  launcher_.slices_of = {100, 1};
+  std::vector<i64> values;
+  launcher_.effect = [&] { values.push_back(peek<i64>(kSignal + 8)); };
+  put(dispatch(kSignal));
+  ring();
+  EXPECT_EQ(values, (std::vector<i64>{1, 1}));
+  EXPECT_EQ(peek<i64>(kSignal + 8), 0);
+}
+
 TEST_F(AqlTest, BarrierAndWaitsForAllBarrierOrForOne) {
   for (u32 type : {3u, 5u}) {
     open_aql();

@@ -40,10 +40,12 @@ class FakeGrid final : public RunningGrid {
 class FakeLauncher final : public Launcher {
  public:
   std::unique_ptr<RunningGrid> launch(const Dispatch& dispatch, Caches*) override {
+    int runs = dispatches.size() < slices_of.size() ? slices_of[dispatches.size()] : slices;
     dispatches.push_back(dispatch);
-    return std::make_unique<FakeGrid>(slices, effect);
+    return std::make_unique<FakeGrid>(runs, effect);
   }
   int slices = 1;
+  std::vector<int> slices_of;  // of the first dispatches
   std::function<void()> effect;
   std::vector<Dispatch> dispatches;
 };
