@@ -117,11 +117,13 @@ SaveArea save_area_of(const Caps& caps, const NodeProperties& properties) {
       std::min<u64>(round_up(kSaveHeaderBytes + waves * caps.control_stack_wave_bytes + 8, kPage),
                     caps.control_stack_limit);
   SaveArea area;
-  // What the kernel tells counts; what it does not, it computes as above.
+  // Of the control stack the kernel takes its own size only; what it does not tell, it computes as
+  // above. The whole may be larger than it tells, and must be where its table of registers is
+  // behind the chip. [Linux kfd_queue.c, kfd_queue_acquire_buffers()]
   area.control_stack_bytes =
       static_cast<u32>(properties.ctl_stack_size != 0 ? properties.ctl_stack_size : stack);
-  area.context_bytes = static_cast<u32>(
-      properties.cwsr_size != 0 ? properties.cwsr_size : area.control_stack_bytes + group_data);
+  area.context_bytes =
+      static_cast<u32>(std::max<u64>(properties.cwsr_size, area.control_stack_bytes + group_data));
   const u64 debug = round_up(waves * kDebugBytesPerWave, 64);
   area.total_bytes = round_up((area.context_bytes + debug) * properties.num_xcc, kPage);
   return area;

@@ -98,12 +98,17 @@ TEST(CapsTest, SavesAsManyBytesAsTheKernelChecks) {
   EXPECT_EQ(area.context_bytes, 12288u + 38u * 0x95000u);
   EXPECT_EQ(area.total_bytes, (12288u + 38u * 0x95000u + 1520u * 32u) * 8u);
 
-  // A kernel that tells them knows best.
-  mi300.cwsr_size = 8 << 20;
+  // A kernel takes its own control stack only, and no less than it tells of the whole; what it
+  // counts too little is ours.
+  mi300.cwsr_size = 64 << 20;
   mi300.ctl_stack_size = 4096;
   area = save_area_of(*find_caps(90402), mi300);
   EXPECT_EQ(area.control_stack_bytes, 4096u);
-  EXPECT_EQ(area.context_bytes, 8u << 20);
+  EXPECT_EQ(area.context_bytes, 64u << 20);
+  mi300.cwsr_size = 8 << 20;
+  area = save_area_of(*find_caps(90402), mi300);
+  EXPECT_EQ(area.control_stack_bytes, 4096u);
+  EXPECT_EQ(area.context_bytes, 4096u + 38u * 0x95000u);
 }
 
 }  // namespace
