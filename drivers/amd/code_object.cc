@@ -21,6 +21,7 @@ class CodeObjectLoader {
     if (file_.machine() != hw::kElfMachine)
       return fail(ErrorKind::Invalid, "kernel {} is for ELF machine {}, expected {} (AMDGPU)",
                   name_, file_.machine(), hw::kElfMachine);
+    object_.elf_flags = file_.flags();
     places_.assign(file_.sections().size(), kNotPlaced);
     TRY(place());
     TRY(relocate());

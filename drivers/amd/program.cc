@@ -2,10 +2,12 @@
 #include "drivers/amd/program.h"
 
 #include <absl/container/inlined_vector.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
 #include "drivers/amd/device.h"
+#include "drivers/amd/hw/abi/elf_chip.h"
 #include "drivers/amd/hw/abi/kernel_args.h"
 #include "drivers/amd/hw/compute_registers.h"
 #include "drivers/amd/hw/pm4/flow.h"
@@ -44,6 +46,7 @@ Result<std::unique_ptr<core::Program>> AmdProgram::make(const core::Binary& bina
   TRY(CodeObject object, CodeObject::load(binary.image, binary.name));
   std::unique_ptr<AmdProgram> program(new AmdProgram(binary, device));
   program->descriptor_ = object.descriptor;
+  TRY(program->check_chip(object.elf_flags));
   TRY(program->check(binary));
   TRY(program->code_, device.code().allocate(object.image.size(), object.alignment, binary.name,
                                              object.entry_offset));
@@ -55,6 +58,16 @@ Result<std::unique_ptr<core::Program>> AmdProgram::make(const core::Binary& bina
   program->make_packet(binary);
   TRY(program->make_dispatch(binary, scratch));
   return std::unique_ptr<core::Program>(std::move(program));
+}
+
+// Other chips' instructions may well decode here, as others.
+Result<void> AmdProgram::check_chip(u32 elf_flags) const {
+  const std::string_view chip = hw::chip_of_elf_flags(elf_flags);
+  if (chip == caps_.arch) return {};
+  return fail(ErrorKind::Invalid, "kernel {} is for {}, {} is a {}", name_,
+              chip.empty() ? fmt::format("a chip that is not known (ELF flags {:#x})", elf_flags)
+                           : std::string(chip),
+              device_.name(), caps_.arch);
 }
 
 // What would otherwise hang or fault.

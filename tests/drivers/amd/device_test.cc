@@ -207,6 +207,17 @@ TEST_F(DeviceTest, LaunchesAKernel) {
   EXPECT_TRUE(amd.synchronize());
 }
 
+// e_flags: EF_AMDGPU_MACH_AMDGCN_GFX1201, and a number that no chip has. [LLVM ELF.h]
+TEST_F(DeviceTest, RefusesCodeOfOtherChips) {
+  AmdDevice& amd = open();
+  core::Binary binary = kernel();
+  binary.image[0x30] = 0x4e;
+  EXPECT_EQ(amd.load(binary).error().message, "kernel kernel is for gfx1201, AMD is a gfx1100");
+  binary.image[0x30] = 0xfe;
+  EXPECT_EQ(amd.load(binary).error().message,
+            "kernel kernel is for a chip that is not known (ELF flags 0xfe), AMD is a gfx1100");
+}
+
 // LLVM AMDGPUUsage GRANULATED_LDS_SIZE, "GFX950: roundup(lds-size / (320 * 4))": 100,000 bytes are
 // 79 units, where other chips have 196 of 512 bytes.
 TEST_F(DeviceTest, CountsLocalMemoryInTheChipsUnit) {
