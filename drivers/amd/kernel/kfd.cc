@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
+#include "base/util/log.h"
 #include "drivers/amd/kernel/kfd_events.h"
 #include "drivers/amd/kernel/kfd_gpu.h"
 #include "drivers/amd/kernel/shared_memory.h"
@@ -46,7 +49,7 @@ Result<std::unique_ptr<Kfd>> Kfd::open(os::Files& files) {
                 answer.error().message);
   if (version.major_version != hw::kKfdMajor || version.minor_version < hw::kKfdOldestMinor)
     return fail(ErrorKind::Unsupported,
-                "{} has interface {}.{}, expected {}.{} or later: Linux 6.6 has it, as has AMD's "
+                "{} has interface {}.{}, expected {}.{} or later: Linux 6.1 has it, as has AMD's "
                 "amdgpu-dkms for older kernels",
                 kNode, version.major_version, version.minor_version, hw::kKfdMajor,
                 hw::kKfdOldestMinor);
@@ -65,13 +68,7 @@ Kfd::Kfd(os::Files& files, std::unique_ptr<os::File> file, u32 minor_version,
       gpus_(nodes_.size()),
       shared_(std::make_unique<SharedMemory>()),
       signals_(std::make_unique<hcq::SignalPool>(*shared_)),
-      events_(std::make_unique<KfdEvents>(*this)) {
-  // Debuggers want it, and trap temporaries that tell a saved wave's place. A process that also
-  // runs ROCm has it already, which is as good.
-  hw::KfdRuntimeEnable enable;
-  enable.mode_mask = hw::kKfdRuntimeEnable | hw::kKfdRuntimeTtmpSave;
-  has_trap_registers_ = file_->ioctl(hw::kRequest<hw::KfdRuntimeEnable>, &enable).has_value();
-}
+      events_(std::make_unique<KfdEvents>(*this)) {}
 
 Kfd::~Kfd() = default;
 
@@ -80,6 +77,7 @@ Result<KfdGpu*> Kfd::gpu(usize index) {
   std::lock_guard lock(gpus_mutex_);
   if (gpus_[index] == nullptr) {
     TRY(gpus_[index], KfdGpu::open(*this, nodes_[index]));
+    enable_runtime();
     Result<void> joined = shared_->add_gpu(*gpus_[index]);
     if (joined) joined = events_->open();
     if (!joined) {
@@ -88,6 +86,31 @@ Result<KfdGpu*> Kfd::gpu(usize index) {
     }
   }
   return gpus_[index].get();
+}
+
+// Debuggers want it, and trap temporaries that tell a saved wave's place. The kernel refuses it
+// once there is a queue, and a process that also runs ROCm has it already, which is as good. [Linux
+// kfd_chardev.c, runtime_enable(); ROCr amd_topology.cpp, Load()]
+void Kfd::enable_runtime() {
+  if (runtime_asked_ || minor_version_ < hw::kKfdRuntimeMinor) return;
+  runtime_asked_ = true;
+  hw::KfdRuntimeEnable enable;
+  enable.mode_mask = hw::kKfdRuntimeEnable | hw::kKfdRuntimeTtmpSave;
+  if (Result<void> enabled = call(enable); !enabled)
+    log().info("{}; a hang may be told without its waves' places", enabled.error().message);
+  else
+    has_trap_registers_ = true;
+}
+
+Result<int> Kfd::send(unsigned long request, void* arguments) {
+  // What a reset or a shrinker holds up is answered EAGAIN: a while later it is done.
+  // [libhsakmt libhsakmt.c, hsakmt_ioctl()]
+  constexpr int kTries = 100;
+  for (int i = 1;; ++i) {
+    Result<int> answer = file_->ioctl(request, arguments);
+    if (answer || answer.error().os_errno != EAGAIN || i == kTries) return answer;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 void Kfd::add_field(std::string* text, const char* name, u64 value) {

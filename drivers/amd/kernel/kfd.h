@@ -56,7 +56,7 @@ class Kfd {
   // The error names the call and what it was given.
   template <class T>
   Result<void> call(T& arguments) {
-    Result<int> answer = file_->ioctl(hw::kRequest<T>, &arguments);
+    Result<int> answer = send(hw::kRequest<T>, &arguments);
     if (answer) [[likely]]
       return {};
     std::string given;
@@ -87,6 +87,10 @@ class Kfd {
     const u8* host = nullptr;
   };
   Kfd(os::Files& files, std::unique_ptr<os::File> file, u32 minor_version, std::vector<Node> nodes);
+  // Once, when the first GPU's address space is bound and no queue is there yet.
+  void enable_runtime();
+  // As the file's ioctl(), but asks again for a while where the kernel says "later".
+  Result<int> send(unsigned long request, void* arguments);
   static void add_field(std::string* text, const char* name, u64 value);
   static Error refusal(const Error& error, const char* call, const std::string& given);
 
@@ -96,7 +100,8 @@ class Kfd {
   bool has_trap_registers_ = false;
   const std::vector<Node> nodes_;
 
-  std::mutex gpus_mutex_;     // guards gpus_
+  std::mutex gpus_mutex_;  // guards gpus_ and runtime_asked_
+  bool runtime_asked_ = false;
   mutable std::mutex mutex_;  // guards what follows, but not the events and GPUs
   hcq::Tlsf addresses_;
   std::map<u64, Span> mapped_;                  // by address

@@ -106,6 +106,10 @@ Result<void> KfdMemory::map_to(const KfdGpu& gpu) {
 }
 
 Result<int> KfdMemory::export_dmabuf() {
+  if (kfd_.minor_version() < hw::kKfdExportMinor)
+    return fail(ErrorKind::Unsupported,
+                "the kernel driver has interface {}.{}, sharing memory as a dma-buf needs {}.{}",
+                hw::kKfdMajor, kfd_.minor_version(), hw::kKfdMajor, hw::kKfdExportMinor);
   constexpr u32 kCloseOnExec = 02000000, kReadWrite = 2;
   hw::KfdExportDmabuf arguments;
   arguments.handle = handle_;

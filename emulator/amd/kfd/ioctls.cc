@@ -1,5 +1,6 @@
 // The ioctls of /dev/kfd: arguments in, the process's objects called, arguments out. Errnos and
 // their order follow the function of the same name in drivers/gpu/drm/amd/amdkfd/kfd_chardev.c.
+#include <algorithm>
 #include <cerrno>
 #include <vector>
 
@@ -43,9 +44,18 @@ class Handlers {
 
   int operator()(KfdRuntimeEnable& a) {
     bool enable = (a.mode_mask & kKfdRuntimeEnable) != 0;
-    if (enable && kfd_.runtime_enabled.exchange(true)) return EBUSY;
-    if (!enable) kfd_.runtime_enabled = false;
-    kfd_.queues().trap_registers = enable && (a.mode_mask & kKfdRuntimeTtmpSave) != 0;
+    if (!enable) {
+      kfd_.runtime_enabled = kfd_.queues().trap_registers = false;
+      return 0;
+    }
+    if (kfd_.runtime_enabled) return EBUSY;
+    if (kfd_.queues().any()) return early_or_late(EEXIST, "when there are queues");
+    kfd_.runtime_enabled = true;
+    kfd_.queues().trap_registers = (a.mode_mask & kKfdRuntimeTtmpSave) != 0;
+    const auto& devices = kfd_.devices();
+    if (std::none_of(devices.begin(), devices.end(),
+                     [](const auto& d) { return d->acquired.load(); }))
+      return early_or_late(0, "before any ACQUIRE_VM");
     return 0;
   }
 
@@ -240,6 +250,10 @@ class Handlers {
  private:
   int refuse(int why, std::string message) {
     kfd_.checks().report(kProcess, std::move(message));
+    return why;
+  }
+  int early_or_late(int why, const char* when) {
+    kfd_.checks().report(kRuntimeOrder, fmt::format("RUNTIME_ENABLE {}", when));
     return why;
   }
   int no_gpu(u32 gpu_id) { return refuse(EINVAL, fmt::format("no GPU has id {:#x}", gpu_id)); }

@@ -31,6 +31,10 @@ inline constexpr Check kProcess{"AMD-KFD-001",
 inline constexpr Check kNotEmulated{"AMD-KFD-002",
     "a program asks for nothing that only the real driver has: a warning at most",
     "docs/emulator.md \"What differs\""};
+inline constexpr Check kRuntimeOrder{"AMD-KFD-003",
+    "RUNTIME_ENABLE comes behind the first ACQUIRE_VM and before the first queue",
+    "kfd_chardev.c runtime_enable(): -EEXIST with queues; it walks the process's devices, of which "
+    "the debugger's clients hear; ROCr amd_topology.cpp Load()"};
 inline constexpr Check kQueueArguments{"AMD-QUE-001",
     "percentage, priority, type and a ring that is a power of two",
     "kfd_chardev.c set_queue_properties_from_user()"};
@@ -67,9 +71,9 @@ inline constexpr Check kEventForever{"AMD-EVT-004",
     "somebody is left who can signal an event that is waited for without end",
     "kfd_events.c kfd_wait_on_events(): waits until a signal ends the process"};
 
-inline constexpr std::array<const Check*, 18> kKfdChecks = {
+inline constexpr std::array<const Check*, 19> kKfdChecks = {
     &kVmAccess, &kVmAlloc, &kVmMap, &kVmFreeMapped,
-    &kVmFreeInUse, &kProcess, &kNotEmulated, &kQueueArguments,
+    &kVmFreeInUse, &kProcess, &kNotEmulated, &kRuntimeOrder, &kQueueArguments,
     &kQueueBuffers, &kQueueSizes, &kQueueLife, &kDoorbell,
     &kQueueBusy, &kQueueLeft, &kEventPage, &kEventId,
     &kEventMailbox, &kEventForever};

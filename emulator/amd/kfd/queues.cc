@@ -54,6 +54,11 @@ bool Queues::exists(u32 id) const {
   return queues_.contains(id);
 }
 
+bool Queues::any() const {
+  Lock lock(mutex_);
+  return !queues_.empty();
+}
+
 u32 Queues::id_of(u32 gpu, QueueId engine_id) const {
   Lock lock(mutex_);
   for (auto& [id, queue] : queues_)

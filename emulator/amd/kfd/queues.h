@@ -36,6 +36,7 @@ class Queues {
   // GET_QUEUE_WAVE_STATE, of a queue that is not active.
   int wave_state(::doorbell::amd::hw::KfdGetQueueWaveState& arguments) const;
   bool exists(u32 id) const;
+  bool any() const;
 
   // A store to the doorbell pages of this GPU.
   void ring(u32 gpu, u64 offset, unsigned bytes, u64 value);

@@ -105,6 +105,10 @@ Result<int> FakeKfd::ioctl(unsigned long request, void* argument) {
     fail.erase(failing);
     return fail_errno(code, "ioctl {}", name);
   }
+  if (int& times = later[name]; times > 0) {
+    --times;
+    return fail_errno(EAGAIN, "ioctl {}", name);
+  }
   return answer(name, argument);
 }
 

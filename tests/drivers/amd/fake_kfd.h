@@ -35,6 +35,8 @@ class FakeKfd final : public os::Files, private os::MmioTrap {
   u32 major = 1, minor = 17;
   // The next call of this name fails so.
   std::map<std::string, int> fail;
+  // So many calls of this name are answered EAGAIN.
+  std::map<std::string, int> later;
   // What WAIT_EVENTS tells once, by event id.
   std::map<u32, amd::hw::KfdEventData> events;
 

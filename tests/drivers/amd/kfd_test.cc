@@ -27,9 +27,9 @@ TEST(KfdTest, SaysWhatToDoWhereItCannotBeOpened) {
   EXPECT_NE(why_not(fake).find("usermod -aG render,video"), std::string::npos);
   EXPECT_EQ(Kfd::open(fake).error().kind, ErrorKind::Permission);
   fake.files.read_only.clear();
-  fake.minor = 13;
+  fake.minor = 10;
   EXPECT_EQ(why_not(fake),
-            "/dev/kfd has interface 1.13, expected 1.14 or later: Linux 6.6 has it, as has AMD's "
+            "/dev/kfd has interface 1.10, expected 1.11 or later: Linux 6.1 has it, as has AMD's "
             "amdgpu-dkms for older kernels");
   fake.major = 2;
   EXPECT_EQ(Kfd::open(fake).error().kind, ErrorKind::Unsupported);
@@ -43,11 +43,33 @@ struct OpenTest : ::testing::Test {
   std::unique_ptr<Kfd> kfd = *Kfd::open(fake);
 };
 
+// Debian 12's kernel has 1.11: neither RUNTIME_ENABLE (1.13) nor EXPORT_DMABUF (1.12).
+// [kfd_ioctl.h]
+TEST(KfdTest, AsksAnOlderKernelForNothingThatItHasNot) {
+  FakeKfd fake;
+  fake.minor = 11;
+  auto kfd = Kfd::open(fake);
+  ASSERT_TRUE(kfd) << kfd.error().message;
+  KfdGpu& gpu = **(*kfd)->gpu(0);
+  auto memory = *gpu.allocate({.bytes = 1 << 16});
+  Result<int> exported = memory->export_dmabuf();
+  ASSERT_FALSE(exported);
+  EXPECT_EQ(exported.error().kind, ErrorKind::Unsupported);
+  EXPECT_EQ(exported.error().message,
+            "the kernel driver has interface 1.11, sharing memory as a dma-buf needs 1.12");
+  EXPECT_TRUE(fake.calls_of("EXPORT_DMABUF").empty());
+  EXPECT_TRUE(fake.calls_of("RUNTIME_ENABLE").empty());
+}
+
 TEST_F(OpenTest, BindsTheRenderNodeAndItsEvents) {
+  // Who only looks at what is there changes nothing.
+  EXPECT_EQ(fake.calls.size(), 1u);
   ASSERT_TRUE(kfd->gpu(0));
-  EXPECT_EQ(fake.calls_of("RUNTIME_ENABLE"),
-            std::vector<std::string>{"RUNTIME_ENABLE r_debug=0x0 mode_mask=0x3 "
-                                     "capabilities_mask=0x0"});
+  // Of the process, when it has an address space and before anything else.
+  ASSERT_GE(fake.calls.size(), 3u);
+  EXPECT_EQ(fake.calls[1], "ACQUIRE_VM drm_fd=0x8 gpu_id=0x4d5a");
+  EXPECT_EQ(fake.calls[2], "RUNTIME_ENABLE r_debug=0x0 mode_mask=0x3 capabilities_mask=0x0");
+  EXPECT_EQ(fake.calls_of("RUNTIME_ENABLE").size(), 1u);
   EXPECT_EQ(fake.calls_of("ACQUIRE_VM"),
             std::vector<std::string>{"ACQUIRE_VM drm_fd=0x8 gpu_id=0x4d5a"});
   // The page of 4096 mailboxes comes with the first event; then memory faults (8) and hangs (3).
@@ -70,6 +92,21 @@ TEST_F(OpenTest, SaysThatTheRenderNodeMayNotBeOpened) {
   ASSERT_FALSE(gpu);
   EXPECT_EQ(gpu.error().kind, ErrorKind::Permission);
   EXPECT_NE(gpu.error().message.find("group render"), std::string::npos);
+}
+
+TEST_F(OpenTest, GoesOnWhereTheRuntimeIsNotEnabled) {
+  fake.fail["RUNTIME_ENABLE"] = EBUSY;
+  EXPECT_TRUE(kfd->gpu(0));
+}
+
+TEST_F(OpenTest, AsksAgainWhereTheKernelSaysLater) {
+  fake.later["ACQUIRE_VM"] = 3;
+  ASSERT_TRUE(kfd->gpu(0));
+  EXPECT_EQ(fake.calls_of("ACQUIRE_VM").size(), 4u);
+  fake.later["ALLOC_MEMORY_OF_GPU"] = 1'000'000;
+  Result<std::unique_ptr<KfdMemory>> memory = (*kfd->gpu(0))->allocate({.bytes = 1});
+  ASSERT_FALSE(memory);
+  EXPECT_EQ(memory.error().os_errno, EAGAIN);
 }
 
 struct GpuTest : OpenTest {

@@ -11,8 +11,10 @@
 namespace doorbell::amd::hw {
 
 // The kernel's version of this interface that this project is written against, and the oldest that
-// it takes: 1.14 has RUNTIME_ENABLE.
-inline constexpr u32 kKfdMajor = 1, kKfdMinor = 17, kKfdOldestMinor = 14;
+// it takes, that of Linux 6.1: a save area in memory of the process's choice. What came later:
+// EXPORT_DMABUF with 1.12, RUNTIME_ENABLE with 1.13. [kfd_ioctl.h, the list of versions]
+inline constexpr u32 kKfdMajor = 1, kKfdMinor = 17, kKfdOldestMinor = 11;
+inline constexpr u32 kKfdExportMinor = 12, kKfdRuntimeMinor = 13;
 
 struct KfdGetVersion {  // [kfd_ioctl_get_version_args]
   static constexpr auto kName = "GET_VERSION";

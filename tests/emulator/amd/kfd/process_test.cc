@@ -88,8 +88,12 @@ TEST_F(ProcessTest, OlderSizesOfArgumentsWork) {
 TEST_F(ProcessTest, RuntimeIsEnabledOnce) {
   EXPECT_EQ(call(KfdRuntimeEnable{.mode_mask = 0}), 0);
   EXPECT_EQ(call(KfdRuntimeEnable{.mode_mask = 1}), 0);
+  EXPECT_EQ(checks().count(kRuntimeOrder), 1u) << "before ACQUIRE_VM";
   EXPECT_EQ(call(KfdRuntimeEnable{.mode_mask = 1}), EBUSY);
   EXPECT_EQ(call(KfdRuntimeEnable{.mode_mask = 0}), 0);
+  acquire();
+  EXPECT_EQ(call(KfdRuntimeEnable{.mode_mask = 1}), 0);
+  EXPECT_EQ(checks().count(kRuntimeOrder), 1u);
   EXPECT_EQ(call(KfdSetXnackMode{.xnack_enabled = 1}), EPERM);
   EXPECT_EQ(call(KfdSetXnackMode{.xnack_enabled = -1}), 0);
 }

@@ -37,6 +37,8 @@ TEST_F(QueuesTest, APm4QueueReachesItsEngine) {
   EXPECT_EQ(queue.context_save, memory.save.va);
   EXPECT_EQ(queue.polled_doorbell, nullptr) << "stores are trapped";
   EXPECT_TRUE(engine(1).queues.empty());
+  EXPECT_EQ(call(KfdRuntimeEnable{.mode_mask = 1}), EEXIST);
+  EXPECT_EQ(checks().count(kRuntimeOrder), 1u) << "too late";
 }
 
 TEST_F(QueuesTest, DoorbellsAreTrapped) {
@@ -197,6 +199,7 @@ TEST_F(QueuesTest, UpdatesChangeWhatTheEngineRuns) {
 // Two words of the control stack and 96 bytes of state, of a gfx1100: both are in the save area.
 TEST_F(QueuesTest, TellsWhatAQueueThatStandsStillSaved) {
   QueueMemory memory = queue_memory();
+  ASSERT_EQ(call(KfdRuntimeEnable{.mode_mask = kKfdRuntimeEnable | kKfdRuntimeTtmpSave}), 0);
   ASSERT_EQ(call(memory.arguments), 0);
   const u32 queue = memory.arguments.queue_id;
   std::vector<u32> stack(48, 0x77777777);
@@ -209,7 +212,6 @@ TEST_F(QueuesTest, TellsWhatAQueueThatStandsStillSaved) {
   context.pushed = {0x11, 0x22};
   context.state.assign(96, 0xab);
   engine().saved = {context};
-  ASSERT_EQ(call(KfdRuntimeEnable{.mode_mask = kKfdRuntimeEnable | kKfdRuntimeTtmpSave}), 0);
   KfdUpdateQueue halt{.ring_base_address = memory.ring.va, .queue_id = queue, .ring_size = 0x10000};
   ASSERT_EQ(call(halt), 0);
   ASSERT_EQ(engine().saves.size(), 1u);
