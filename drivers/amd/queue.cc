@@ -39,6 +39,7 @@ AmdQueue::AmdQueue(Parts parts, hcq::Timeline timeline, AmdDevice& device,
       type_(hardware_->type()) {}
 
 AmdQueue::~AmdQueue() {
+  drain();
   hardware_.reset();
   device_.kfd().events().release_interrupt(interrupt_);
   // Who waits for what was given up must not wait for ever.
@@ -49,6 +50,17 @@ AmdQueue::~AmdQueue() {
 Result<void> AmdQueue::make_rings(i64 argument_bytes) {
   TRY(arguments_, hcq::ArgumentRing::make(*this, argument_bytes));
   return {};
+}
+
+// The last signal is seen before the event's interrupt behind it is read: a moment later it is.
+void AmdQueue::drain() {
+  constexpr u32 kMostTurns = 1000;
+  const u64 ring = in_units(type_, hardware_->ring().size());
+  const auto is_read = [&] {
+    return (hardware_->read_pointer() - hardware_->write_pointer()) % ring == 0;
+  };
+  const bool healthy = idle() && !dead_.load(std::memory_order_acquire);
+  for (u32 turn = 0; healthy && turn < kMostTurns && !is_read(); ++turn) clock().relax(turn);
 }
 
 u64 AmdQueue::to_ns(u64 ticks) const { return device_.to_ns(ticks); }

@@ -64,6 +64,7 @@ class AmdQueue : public hcq::HardwareQueue {
     hcq::Position position;
     u64 end;  // words since the beginning that are read when the position is done
   };
+  void drain();
   Result<void> make_room(u64 count);
   void write_ring(std::span<const u32> words);
   void publish();

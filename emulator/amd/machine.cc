@@ -165,7 +165,9 @@ Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
     device->engine = parts.engines.back().get();
   }
   if (parts.options.lockstep)
-    machine->kfd().events().set_advance([m = machine.get()] { return m->run_until_idle(); });
+    machine->kfd().events().set_advance(
+        [m = machine.get()] { return m->run_until_idle(); },
+        [state = machine->state_.get()](u64 time_ns) { state->now_ns += time_ns; });
   return machine;
 }
 
@@ -201,10 +203,15 @@ bool Machine::run_some() {
   // Mostly a little; now and then nothing at all, or far.
   constexpr u64 kMost[] = {0, 4, 32, 256, 4096};
   u64 most = kMost[state_->random() % std::size(kMost)];
+  // So many turns in which nobody moved: all that is left is the host's.
+  const u64 idle = 4 * state_->engines.size();
   bool moved = false;
-  for (u64 turns = most == 0 ? 0 : state_->random() % most; turns > 0; --turns) {
+  u64 still = 0;
+  for (u64 turns = most == 0 ? 0 : state_->random() % most; turns > 0 && still < idle; --turns) {
     const auto& engine = state_->engines[state_->random() % state_->engines.size()];
-    moved |= engine->gpu().run_once();
+    const bool moves = engine->gpu().run_once();
+    still = moves ? 0 : still + 1;
+    moved |= moves;
   }
   return moved;
 }

@@ -226,6 +226,8 @@ WaitResult Events::block(std::unique_lock<std::mutex>& lock, const std::vector<W
       report(kEventForever, fmt::format("{} events are waited for without end, and no queue of "
                                         "the machine can move",
                                         waiters.size()));
+    else if (!settled() && pass_)
+      pass_(u64{timeout_ms} * 1'000'000);
   } else if (timeout_ms == kForever) {
     changed_.wait(lock, settled);
   } else {

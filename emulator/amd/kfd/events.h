@@ -70,8 +70,12 @@ class Events {
   void memory_exception(const MemoryException& exception);
   void hardware_exception(const HardwareException& exception);
 
-  // Lockstep: instead of blocking, waits call this until it says that nothing moved.
-  void set_advance(std::function<bool()> advance) { advance_ = std::move(advance); }
+  // Lockstep: instead of blocking, waits call `advance` until it says that nothing moved. A wait
+  // that then ends by its timeout calls `pass`, which may be null, with the time it has taken.
+  void set_advance(std::function<bool()> advance, std::function<void(u64 time_ns)> pass = nullptr) {
+    advance_ = std::move(advance);
+    pass_ = std::move(pass);
+  }
   // The process goes: every wait ends and fails.
   void shut_down();
 
@@ -101,6 +105,7 @@ class Events {
 
   Checks& checks_;
   std::function<bool()> advance_;
+  std::function<void(u64)> pass_;
   mutable std::mutex mutex_;  // the rest
   std::condition_variable changed_;
   std::map<u32, std::unique_ptr<Event>> events_;

@@ -264,7 +264,10 @@ void Queues::judge_end(const Queue& queue) const {
     return host ? std::atomic_ref(*reinterpret_cast<u64*>(host)).load() : 0;
   };
   u64 read = load(description.read_pointer), written = load(description.write_pointer);
-  if (read != written)
+  // A PM4 queue's read pointer goes round with the ring. [Linux gfx_v11_0.c, rptr_mask]
+  const u64 ring = description.ring_bytes / 4;
+  bool empty = description.kind == QueueKind::Pm4 ? (read - written) % ring == 0 : read == written;
+  if (!empty)
     checks_.report(kQueueBusy, fmt::format("queue {} of GPU {} is destroyed with {:#x} read of "
                                            "{:#x} written",
                                            queue.id, queue.gpu, read, written));

@@ -217,4 +217,28 @@ TEST(LockstepEvents, AWaitMovesTheMachineInsteadOfTime) {
   EXPECT_EQ(checks.count(kEventForever), 1u) << "nobody is left to signal it";
 }
 
+TEST(LockstepEvents, AWaitThatNobodyEndsTakesItsTime) {
+  Checks checks(Level::Warn);
+  Events events(checks);
+  u32 id = 0;
+  ASSERT_EQ(events.create(0, true, id), 0);
+  u64 passed_ns = 0;
+  bool settles = false;
+  events.set_advance(
+      [&] {
+        if (settles) events.set(id);
+        return false;
+      },
+      [&](u64 time_ns) { passed_ns += time_ns; });
+  EventWait wait[] = {{.id = id}};
+  WaitResult result;
+  EXPECT_EQ(events.wait(wait, true, 7, result), 0);
+  EXPECT_EQ(result, WaitResult::Timeout);
+  EXPECT_EQ(passed_ns, 7'000'000u);
+  settles = true;
+  EXPECT_EQ(events.wait(wait, true, 7, result), 0);
+  EXPECT_EQ(result, WaitResult::Complete);
+  EXPECT_EQ(passed_ns, 7'000'000u);
+}
+
 }  // namespace doorbell::emulator::amd::testing

@@ -75,6 +75,15 @@ TEST_F(QueuesTest, AQueueIsDestroyedWhenItHasReadAll) {
   EXPECT_NE(checks().reports()[0].message.find("0x40 read of 0x60 written"), std::string::npos);
 }
 
+TEST_F(QueuesTest, AReadPointerOfPm4GoesRoundWithTheRing) {
+  QueueMemory memory = queue_memory();
+  auto* pointers = reinterpret_cast<u64*>(memory.pointers.mapping.data());
+  pointers[0] = memory.arguments.ring_size / 4 + 64, pointers[1] = 64;
+  ASSERT_EQ(call(memory.arguments), 0);
+  ASSERT_EQ(call(KfdDestroyQueue{.queue_id = memory.arguments.queue_id}), 0);
+  EXPECT_EQ(checks().count(kQueueBusy), 0u);
+}
+
 TEST_F(QueuesTest, EveryQueueHasADoorbellOfItsOwn) {
   QueueMemory memory = queue_memory();
   std::set<u64> doorbells;
