@@ -168,6 +168,10 @@ AqlQueue::Outcome AqlQueue::barrier(const hw::BarrierPacket& packet) {
 AqlQueue::Outcome AqlQueue::vendor(const hw::Pm4IbPacket& packet) {
   if (packet.vendor_header != hw::Pm4IbPacket::kPm4Ib)
     return stopped(fmt::format("vendor packet of format {:#x}", unsigned{packet.vendor_header}));
+  constexpr u32 kBehindJump = 10;
+  if (packet.remaining != kBehindJump &&
+      broke(kAqlVendor, fmt::format("{} words, expected {}", packet.remaining, kBehindJump)))
+    return Outcome::Stop;
   words_.assign(packet.ib_jump.begin(), packet.ib_jump.end());
   if (opcode_of(words_[0]) != hw::Opcode::IndirectBuffer || words_of(words_[0]) != words_.size())
     return stopped(

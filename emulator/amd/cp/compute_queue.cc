@@ -164,6 +164,11 @@ ComputeQueue::Outcome ComputeQueue::call(const hw::IndirectBuffer& packet) {
                                   u64{packet.addr})))
     return Outcome::Stop;
   if (!packet.valid) return Outcome::Done;
+  if ((packet.vmid != 0 || packet.priv) &&
+      broke(kIbUser, fmt::format("vmid={} priv={}", unsigned{packet.vmid}, packet.priv)))
+    return Outcome::Stop;
+  if (packet.chain && frames_.empty() && broke(kIbChain, "the ring does not come back"))
+    return Outcome::Stop;
   usize depth = packet.chain && !frames_.empty() ? frames_.size() - 1 : frames_.size();
   if (depth >= kDeepest &&
       broke(kIbNesting, fmt::format("an indirect buffer at {:#x}, called from the {}. level",

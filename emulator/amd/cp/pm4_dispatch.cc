@@ -82,6 +82,11 @@ ComputeQueue::Outcome ComputeQueue::dispatch(std::array<u32, 3> size, u32 initia
   if (u32 stray = stray_bits<hw::DispatchInitiator>(word)[0];
       stray != 0 && broke(kReservedBits, fmt::format("DISPATCH_INITIATOR has {:#x}", stray)))
     return Outcome::Stop;
+  // [gc_9_4_3_sh_mask.h COMPUTE_DISPATCH_INITIATOR]
+  if (!wave32_possible() && initiator.cs_w32_en &&
+      broke(kReservedBits,
+            fmt::format("DISPATCH_INITIATOR {:#x} asks a gfx9 for waves of 32", initiator_word)))
+    return Outcome::Stop;
   if (!initiator.compute_shader_en) {
     if (broke(kDispatchEnable, fmt::format("DISPATCH_INITIATOR is {:#x}", initiator_word)))
       return Outcome::Stop;

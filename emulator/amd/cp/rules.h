@@ -61,6 +61,13 @@ inline constexpr Check kIbChanged{
     "linux amdgpu_ib.c: an IB is reused after its fence"};
 inline constexpr Check kIbValid{"AMD-IB-005", "INDIRECT_BUFFER has its VALID bit and a size",
                                 "nvd.h INDIRECT_BUFFER_VALID"};
+inline constexpr Check kIbUser{
+    "AMD-IB-006", "a user queue's indirect buffer names no VMID and no privilege",
+    "linux gfx_v11_0.c gfx_v11_0_ring_emit_ib_compute (the VMID is for the kernel's own rings; a "
+    "user queue's is CP_HQD_VMID); ROCr amd_aql_queue.cpp ExecutePM4 leaves both 0"};
+inline constexpr Check kIbChain{
+    "AMD-IB-007", "CHAIN stands in indirect buffers only: who jumps from a ring comes back",
+    "Mesa radv_amdgpu_cs.c radv_amdgpu_cs_chain, sid.h S_3F3_CHAIN; ROCr ExecutePM4"};
 
 // ---- end of pipe
 inline constexpr Check kEopBuffer{
@@ -96,6 +103,13 @@ inline constexpr Check kSdmaPoll{
 inline constexpr Check kSdmaOverlap{"AMD-SDMA-004", "source and target of a copy do not overlap",
                                     "linux amdgpu_ttm_copy_mem_to_mem: buffers differ; the "
                                     "engine's order within a copy is its own"};
+inline constexpr Check kSdmaPhysical{
+    "AMD-SDMA-005", "a user queue's fence has a virtual address: GPA is 0",
+    "sdma_v6_0_0_pkt_open.h SDMA_PKT_FENCE_HEADER; linux sdma_v6_0.c sdma_v6_0_ring_emit_fence"};
+inline constexpr Check kSdmaFlush{
+    "AMD-SDMA-006", "a poll of memory is no flush of the host data path",
+    "sdma_v6_0_0_pkt_open.h SDMA_PKT_POLL_REGMEM_HEADER; linux sdma_v6_0.c "
+    "sdma_v6_0_ring_emit_hdp_flush (MEM_POLL 0), sdma_v6_0_ring_emit_pipeline_sync (HDP_FLUSH 0)"};
 
 // ---- dispatches
 inline constexpr Check kDispatchEntry{
@@ -143,6 +157,10 @@ inline constexpr Check kAqlSegments{
 inline constexpr Check kAqlSignal{
     "AMD-AQL-004", "a signal lies at a multiple of 64, and its event mailbox at one of 8",
     "ROCr amd_hsa_signal.h AMD_SIGNAL_ALIGN_BYTES, event_mailbox_ptr"};
+inline constexpr Check kAqlVendor{
+    "AMD-AQL-005", "a vendor packet counts the 10 words behind its jump",
+    "ROCr amd_aql_queue.cpp ExecutePM4 (dw_cnt_remain = 0xa); tinygrad ops_amd.py "
+    "AMDComputeAQLQueue"};
 
 // ---- kernel arguments
 inline constexpr Check kArgumentAlignment{"AMD-ARG-001",

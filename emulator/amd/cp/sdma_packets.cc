@@ -120,6 +120,8 @@ SdmaQueue::Outcome SdmaQueue::copy(const hw::SdmaCopyLinear& packet) {
   u64 bytes = u64{packet.count} + 1;
   if (packet.broadcast || packet.encrypt || packet.tmz || packet.backwards)
     return stopped(describe() + ": broadcast, encryption and backwards copies are not emulated");
+  if (packet.src_sw != 0 || packet.dst_sw != 0)
+    return stopped(describe() + ": copies that swap bytes are not emulated");
   if (copied_ == 0) {
     if (!check_count(bytes)) return Outcome::Stop;
     bool apart = packet.src + bytes <= packet.dst || packet.dst + bytes <= packet.src;
@@ -181,6 +183,7 @@ SdmaQueue::Outcome SdmaQueue::fence(const hw::SdmaFence& packet) {
                packet.l2_policy != 0 || packet.llc_policy || packet.cpv;
   if (gpu_.generation == hw::Generation::Gfx9 && newer && broke(kReservedBits, describe()))
     return Outcome::Stop;
+  if (packet.gpa && broke(kSdmaPhysical, describe())) return Outcome::Stop;
   if (auto fault = gpu_.memory.store(Client::Sdma, packet.addr, packet.data))
     return stopped(std::move(*fault));
   return Outcome::Done;
@@ -201,6 +204,7 @@ SdmaQueue::Outcome SdmaQueue::poll(const hw::SdmaPollRegmem& packet) {
     if (packet.hdp_flush || packet.addr == kRocrFlush) return Outcome::Done;
     return stopped(describe() + ": polls of registers are not emulated");
   }
+  if (packet.hdp_flush && broke(kSdmaFlush, describe())) return Outcome::Stop;
   if (packet.retry_count != hw::SdmaPollRegmem::kForEver &&
       broke(kSdmaPoll, fmt::format("{}: {} looks", describe(), unsigned{packet.retry_count})))
     return Outcome::Stop;

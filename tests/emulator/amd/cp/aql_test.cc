@@ -323,6 +323,14 @@ TEST_F(AqlTest, BreaksOfItsRulesAreNamed) {
   ring();
   EXPECT_EQ(count("AMD-AQL-003"), 1u);
   poke<u32>(kDescriptor, 0);
+  open_aql();
+  put_words(kIb, {0xffff1000});
+  std::vector<u32> vendor{0x1500 | 1 << 16, 0xc0023f00, lo(kIb), hi(kIb), 1 | 1 << 23, 11};
+  vendor.resize(16);
+  put(vendor);
+  ring();
+  EXPECT_EQ(count("AMD-AQL-005"), 1u);
+  EXPECT_NE(stopped(), "");
 }
 
 // amd_hsa_signal.h AMD_SIGNAL_ALIGN_BYTES is 64. Below the level error the queue goes on, at the

@@ -146,6 +146,13 @@ TEST_F(RulesTest, IndirectBuffersAreValid) {
   expect_broken("AMD-IB-005", {packet3(0x3f, 3), lo(kIb), hi(kIb), 1 << 23});
 }
 
+TEST_F(RulesTest, IndirectBuffersAreTheUsersAndComeBack) {
+  put_words(kIb, {0xffff1000});
+  expect_broken("AMD-IB-006", {packet3(0x3f, 3), lo(kIb), hi(kIb), 1 | 1 << 23 | 1 << 24});
+  expect_broken("AMD-IB-006", {packet3(0x3f, 3), lo(kIb), hi(kIb), 1 | 1 << 23 | 1u << 31});
+  expect_broken("AMD-IB-007", {packet3(0x3f, 3), lo(kIb), hi(kIb), 1 | 1 << 23 | 1 << 20});
+}
+
 // ---- end of pipe
 
 TEST_F(RulesTest, EndOfPipeNeedsItsBuffer) {
@@ -258,6 +265,8 @@ TEST_F(DispatchRulesTest, AnotherKernelsArgumentsAreWritten) {
 
 TEST_F(DispatchRulesTest, WaveSizeIsTheDescriptors) {
   expect_broken("AMD-DISP-005", State{.initiator = 1 | 1 << 2}.dispatch());
+  // gfx9 has no such bit.
+  expect_broken("AMD-RING-003", State{}.dispatch(), {.generation = hw::Generation::Gfx9});
 }
 
 TEST_F(DispatchRulesTest, NothingIsInheritedFromNobody) {

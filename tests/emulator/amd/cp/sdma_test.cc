@@ -194,6 +194,9 @@ TEST_F(SdmaTest, BreaksOfItsRulesAreNamed) {
       {"AMD-SDMA-002", {11 | 2u << 30, lo(kData + 2), hi(kData), 0, 7}},
       {"AMD-SDMA-003", {8 | 5u << 28 | 1u << 31, lo(kData), hi(kData), 0, 0, 4 | 10 << 16}},
       {"AMD-SDMA-004", copy(kData + 4, kData, 8)},
+      {"AMD-SDMA-005", {5 | 1u << 23, lo(kData), hi(kData), 0}},
+      {"AMD-SDMA-006",
+       {8 | 1u << 26 | 5u << 28 | 1u << 31, lo(kData), hi(kData), 0, 0, 0xfff << 16}},
       {"AMD-IB-003", {4, lo(kIb), hi(kIb), 8, 0, 0}},             // ends at word 6
       {"AMD-IB-003", {0, 0, 4, lo(kIb), hi(kIb), 7, 0, 0}},       // 7 words
       {"AMD-RING-003", {5 | 1u << 31, lo(kData), hi(kData), 0}},  // a bit that no fence has
