@@ -1,8 +1,10 @@
 // Roles of packets, and the changes that each can suffer.
 #include "tests/emulator/amd/mutation/field_mutants.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -12,12 +14,12 @@ using emulator::amd::QueueId;
 using emulator::amd::QueueKind;
 namespace hw = amd::hw;
 
-namespace {
-
 hw::StreamKind stream_kind(QueueKind kind) {
   if (kind == QueueKind::Aql) return hw::StreamKind::Aql;
   return kind == QueueKind::Sdma ? hw::StreamKind::Sdma : hw::StreamKind::Pm4;
 }
+
+namespace {
 
 // The vendor's, and of packets that set registers which.
 std::string name_of(const hw::StreamPacket& packet) {
@@ -43,36 +45,75 @@ std::string role_of(const hw::StreamPacket& packet) {
   return role;
 }
 
+// The packet's fields; a jump in an AQL packet has the PM4 packet's own.
+hw::StreamPacket read(QueueKind kind, hw::Generation generation, const std::vector<u32>& words) {
+  hw::StreamPacket packet = hw::read_packet(stream_kind(kind), generation, words);
+  constexpr std::string_view kJump = "ib_jump_";
+  std::optional<u32> jump;  // the bits before it
+  std::erase_if(packet.fields, [&](const hw::PacketField& field) {
+    if (!field.name.starts_with(kJump)) return false;
+    if (!jump) jump = field.place->lo;
+    return true;
+  });
+  if (!jump) return packet;
+  constexpr usize kJumpWords = 4;
+  const hw::StreamPacket inner = hw::read_packet(hw::StreamKind::Pm4, generation,
+                                                 std::span(words).subspan(*jump / 32, kJumpWords));
+  for (hw::PacketField field : inner.fields) {
+    field.name = "jump " + field.name;
+    field.place = Bits{field.place->hi + *jump, field.place->lo + *jump};
+    packet.fields.push_back(std::move(field));
+  }
+  return packet;
+}
+
+// Whether a field is on or off, and no number.
+bool is_flag(const hw::PacketField& field) {
+  constexpr unsigned kFew = 2;
+  return field.is_flag || (field.place->width() <= kFew && field.enumerator.empty());
+}
+
+bool lowest_bit(const std::vector<u32>& words, const Bits& place) {
+  return extract(words, Bits{place.lo, place.lo}) != 0;
+}
+
 class Maker {
  public:
   explicit Maker(hw::Generation generation) : generation_(generation) {}
 
   std::vector<Mutant> make(const std::vector<Passed>& passed) {
-    for (usize i = 0; i < passed.size(); ++i) {
-      if (passed[i].doorbell)
-        of_doorbell(i, passed[i]);
+    for (const Passed& one : passed)
+      if (one.doorbell)
+        of_doorbell(one);
       else
-        of_packet(i, passed[i]);
+        of_packet(one);
+    for (Mutant& flag : flags_)
+      if (had_.contains({flag.queue, flag.role, flag.change})) append({std::move(flag)});
+    for (auto& [key, last] : last_) {
+      for (Mutant& one : last) one.change += ", the last";
+      append(std::move(last));
     }
-    for (auto& [key, last] : last_)
-      if (last.front().at != first_.at(key)) append(std::move(last));
     return std::move(mutants_);
   }
 
  private:
-  void of_doorbell(usize at, const Passed& passed) {
-    const std::string role = fmt::format("doorbell of queue {}", passed.queue);
-    take(role, at,
-         {{.at = at, .role = role, .change = "drop", .drop = true},
-          {.at = at, .role = role, .change = "one more", .add = 1},
-          {.at = at, .role = role, .change = "one less", .add = ~u64{0}}});
+  void of_doorbell(const Passed& passed) {
+    const Mutant one{.queue = passed.queue,
+                     .role = fmt::format("doorbell of queue {}", passed.queue),
+                     .is_doorbell = true};
+    std::vector<Mutant> made(3, one);
+    made[0].change = "drop", made[0].drop = true;
+    made[1].change = "one more", made[1].add = 1;
+    made[2].change = "one less", made[2].add = ~u64{0};
+    take(one.role, std::move(made));
   }
 
-  void of_packet(usize at, const Passed& passed) {
-    const hw::StreamPacket packet =
-        hw::read_packet(stream_kind(passed.kind), generation_, passed.words);
+  void of_packet(const Passed& passed) {
+    const hw::StreamPacket packet = read(passed.kind, generation_, passed.words);
     const std::string role = role_of(packet);
-    std::vector<Mutant> made{{.at = at, .role = role, .change = "drop", .drop = true}};
+    const Mutant one{.depth = passed.depth, .queue = passed.queue, .role = role};
+    std::vector<Mutant> made{one};
+    made[0].change = "drop", made[0].drop = true;
     std::set<std::string> whole;  // registers whose parts are changed instead
     for (const hw::PacketField& field : packet.fields)
       if (const usize dot = field.name.find('.'); dot != std::string::npos)
@@ -82,33 +123,59 @@ class Maker {
       if (!field.place) continue;
       if (field.name == "count" && passed.kind == QueueKind::Pm4) continue;
       if (whole.contains(field.name)) continue;
-      made.push_back({.at = at, .role = role, .change = field.name, .place = field.place});
+      made.push_back(one);
+      made.back().change = field.name, made.back().place = field.place;
     }
+    note_flags(packet, passed);
     const std::string name = name_of(packet);
     if (together_.insert(fmt::format("{} {}", passed.queue, name)).second)
-      for (Mutant one : made) {
-        one.all = true;
-        one.queue = passed.queue;
-        one.role = name;
-        mutants_.push_back(std::move(one));
-      }
+      for (Mutant one : made) all_of_kind(std::move(one), name, packet);
     made.resize(1);  // by itself a packet is only dropped
-    take(fmt::format("{} {} {}", passed.queue, passed.depth, role), at, std::move(made));
+    if (passed.depth > 0) made[0].change += ", in a buffer";
+    take(fmt::format("{} {} {}", passed.queue, passed.depth, role), std::move(made));
   }
 
-  void take(const std::string& key, usize at, std::vector<Mutant> made) {
-    if (first_.emplace(key, at).second) return append(std::move(made));
-    last_[key] = std::move(made);
+  void all_of_kind(Mutant one, const std::string& name, const hw::StreamPacket& packet) {
+    one.all = true;
+    one.role = name;
+    const auto field = std::ranges::find(packet.fields, one.change, &hw::PacketField::name);
+    if (field == packet.fields.end() || !is_flag(*field)) return mutants_.push_back(std::move(one));
+    for (const bool from : {true, false}) {
+      flags_.push_back(one);
+      flags_.back().from = from;
+      flags_.back().change += from ? " off" : " on";
+    }
+  }
+
+  // Which flags some packet of the kind has set, and which some has not.
+  void note_flags(const hw::StreamPacket& packet, const Passed& passed) {
+    for (const hw::PacketField& field : packet.fields)
+      if (field.place && is_flag(field))
+        had_.insert({passed.queue, name_of(packet),
+                     field.name + (lowest_bit(passed.words, *field.place) ? " off" : " on")});
+  }
+
+  // The first of its key, and the last.
+  void take(const std::string& key, std::vector<Mutant> made) {
+    const usize at = counts_[key]++;
+    for (Mutant& one : made) one.at = at;
+    if (at > 0) {
+      last_[key] = std::move(made);
+      return;
+    }
+    for (Mutant& one : made) one.change += ", the first";
+    append(std::move(made));
   }
   void append(std::vector<Mutant> made) {
     for (Mutant& one : made) mutants_.push_back(std::move(one));
   }
 
   const hw::Generation generation_;
-  std::map<std::string, usize> first_;
+  std::map<std::string, usize> counts_;
   std::map<std::string, std::vector<Mutant>> last_;
   std::set<std::string> together_;
-  std::vector<Mutant> mutants_;
+  std::set<std::tuple<QueueId, std::string, std::string>> had_;
+  std::vector<Mutant> mutants_, flags_;
 };
 
 }  // namespace
@@ -127,15 +194,17 @@ std::vector<Mutant> mutants_of(const std::vector<Passed>& passed, hw::Generation
   return Maker(generation).make(passed);
 }
 
-bool Mutation::is_it(QueueId queue, QueueKind kind, const std::vector<u32>& words) {
-  const usize at = passed_++;
-  if (!mutant_.all) return at == mutant_.at;
-  if (queue != mutant_.queue) return false;
-  return name_of(hw::read_packet(stream_kind(kind), generation_, words)) == mutant_.role;
+bool Mutation::is_it(QueueId queue, QueueKind kind, unsigned depth, const std::vector<u32>& words) {
+  if (queue != mutant_.queue || mutant_.is_doorbell) return false;
+  const hw::StreamPacket packet = hw::read_packet(stream_kind(kind), generation_, words);
+  if (!mutant_.all)
+    return depth == mutant_.depth && role_of(packet) == mutant_.role && passed_++ == mutant_.at;
+  if (name_of(packet) != mutant_.role) return false;
+  return !mutant_.from || lowest_bit(words, *mutant_.place) == *mutant_.from;
 }
 
-bool Mutation::packet(QueueId queue, QueueKind kind, unsigned, std::vector<u32>& words) {
-  if (!is_it(queue, kind, words)) return true;
+bool Mutation::packet(QueueId queue, QueueKind kind, unsigned depth, std::vector<u32>& words) {
+  if (!is_it(queue, kind, depth, words)) return true;
   happened_ = true;
   if (mutant_.drop) return false;
   CHECK(mutant_.place && mutant_.place->hi < words.size() * 32, "{} is not in {} words",
@@ -145,8 +214,8 @@ bool Mutation::packet(QueueId queue, QueueKind kind, unsigned, std::vector<u32>&
   return true;
 }
 
-bool Mutation::doorbell(QueueId, u64& value) {
-  if (passed_++ != mutant_.at) return true;
+bool Mutation::doorbell(QueueId queue, u64& value) {
+  if (!mutant_.is_doorbell || queue != mutant_.queue || passed_++ != mutant_.at) return true;
   happened_ = true;
   value += mutant_.add;
   return !mutant_.drop;

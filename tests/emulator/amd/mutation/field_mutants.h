@@ -1,6 +1,7 @@
 // Mutants: one thing about what a driver submits, dropped or changed. Made from a recorded run;
 // each is then run by itself, as a hook before the queues (emulator/amd/cp/packet_hook.h). Runs are
-// in lockstep, so that the n-th packet of a run is the n-th of all of them, up to the mutation.
+// in lockstep, so that a seed repeats them exactly; under another seed each queue still has the
+// same packets, in the same order.
 #pragma once
 
 #include <optional>
@@ -11,6 +12,9 @@
 #include "emulator/amd/cp/packet_hook.h"
 
 namespace doorbell::testing {
+
+// How drivers/amd/hw reads the packets of a queue.
+amd::hw::StreamKind stream_kind(emulator::amd::QueueKind kind);
 
 // A packet or doorbell as it passed.
 struct Passed {
@@ -33,12 +37,17 @@ class Recording final : public emulator::amd::PacketHook {
 };
 
 struct Mutant {
-  usize at = 0;      // which of what passed
-  bool all = false;  // every packet of the kind on this queue, whatever the run's order
+  // Of the packets of this queue, depth and role, or of the queue's doorbells, which; or all of
+  // the kind: other seeds have other orders.
+  usize at = 0;
+  bool all = false;
+  unsigned depth = 0;
   emulator::amd::QueueId queue = 0;
   std::string role, change;  // "RELEASE_MEM Low32 AfterWriteConfirm", "drop" or a field's name
+  bool is_doorbell = false;
   bool drop = false;
   std::optional<Bits> place;  // of a packet: its lowest bit is turned over
+  std::optional<bool> from;   // only where that bit is this: a flag goes off or on
   u64 add = 0;                // to a doorbell's value
 
   std::string name() const { return (all ? "all " : "") + role + ": " + change; }
@@ -47,6 +56,7 @@ struct Mutant {
 // Each kind of packet of each queue (what registers it sets is part of the kind) dropped, and each
 // of its fields changed, wherever it comes: what one packet says another may say again. Besides,
 // the first and the last packet of each role dropped by itself, and doorbells dropped and changed.
+// A flag is tried both ways: off where it is set ("FIELD off"), on where it is not ("FIELD on").
 std::vector<Mutant> mutants_of(const std::vector<Passed>& passed, amd::hw::Generation generation);
 
 class Mutation final : public emulator::amd::PacketHook {
@@ -59,12 +69,12 @@ class Mutation final : public emulator::amd::PacketHook {
   bool happened() const { return happened_; }
 
  private:
-  bool is_it(emulator::amd::QueueId queue, emulator::amd::QueueKind kind,
+  bool is_it(emulator::amd::QueueId queue, emulator::amd::QueueKind kind, unsigned depth,
              const std::vector<u32>& words);
 
   const Mutant& mutant_;
   const amd::hw::Generation generation_;
-  usize passed_ = 0;
+  usize passed_ = 0;  // of those that the mutant counts
   bool happened_ = false;
 };
 

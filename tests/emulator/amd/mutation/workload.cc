@@ -17,191 +17,304 @@
 namespace doorbell::testing {
 namespace {
 
-constexpr i64 kGroups = 3, kItems = 64, kCount = kGroups * kItems, kBytes = kCount * 4;
-// Virtual time: a run takes well under a millisecond of it.
-constexpr u64 kTimeout_ns = 5'000'000;
+// What is behind the numbers of a kernel shows whether it stays within its bounds.
+constexpr i64 kCount = 256, kPlaces = 320, kBytes = kPlaces * 4;
+constexpr u32 kUntouched = 0xdb000000;
+// Pairs of kernels in a graph: the third reads what the first two have read before it changed.
+constexpr int kPairs = 3;
+// What one kernel leaves in the registers must not do for the other.
+constexpr i64 kAddItems = 128, kTurnItems = 64;
+// Virtual time: a run takes well under a millisecond of it, unless a wait ends by its timeout.
+constexpr u64 kTimeout_ns = 50'000'000, kLongest_ns = 20'000'000;
 
-// add: out[i] = in[i] + x.
-// turn: out[i] = 3 * in[i'] with i' counted from the group's end, through local memory, and a
-// private array that is indexed by data.
-constexpr const char* kKernels = R"(
+// before: out[i] = 5 * in[i], through a private array, and then gives its place in memory to
+// others. add: out[i] = in[i] + x, through a private array. turn: out[i] = 3 * in[i'] with i'
+// counted from the group's end, through local memory and a larger private array. It wants more
+// registers, is longer, and has other modes than the others.
+constexpr const char* kCommon = R"(
 target triple = "amdgcn-amd-amdhsa"
-@local = internal addrspace(3) global [64 x i32] poison
+declare i32 @llvm.amdgcn.workitem.id.x()
+declare i32 @llvm.amdgcn.workgroup.id.x()
+declare void @llvm.amdgcn.s.barrier()
+attributes #0 = { "amdgpu-flat-work-group-size"="128,128" }
+attributes #1 = { "amdgpu-flat-work-group-size"="64,64" "denormal-fp-math-f32"="preserve-sign" }
+attributes #2 = { "amdgpu-no-implicitarg-ptr" "amdgpu-no-dispatch-ptr" "amdgpu-no-queue-ptr"
+  "amdgpu-no-dispatch-id" "amdgpu-no-workgroup-id-y" "amdgpu-no-workgroup-id-z"
+  "amdgpu-no-workitem-id-y" "amdgpu-no-workitem-id-z" "amdgpu-no-hostcall-ptr"
+  "amdgpu-no-heap-ptr" "amdgpu-no-completion-action" "amdgpu-no-default-queue"
+  "amdgpu-no-multigrid-sync-arg" "amdgpu-no-lds-kernel-id" }
+)";
 
-define amdgpu_kernel void @add(ptr addrspace(1) %out, ptr addrspace(1) %in, i64 %x) #0 {
+constexpr const char* kBefore = R"(
+define amdgpu_kernel void @before(ptr addrspace(1) %out, ptr addrspace(1) %in) #0 #2 {
+  %array = alloca [16 x i32], addrspace(5)
+  call void asm sideeffect "", "~{v20}"()
   %item = call i32 @llvm.amdgcn.workitem.id.x()
   %group = call i32 @llvm.amdgcn.workgroup.id.x()
-  %base = mul i32 %group, 64
+  %base = mul i32 %group, 128
   %i = add i32 %base, %item
   %from = getelementptr i32, ptr addrspace(1) %in, i32 %i
   %to = getelementptr i32, ptr addrspace(1) %out, i32 %i
-  %value = load i32, ptr addrspace(1) %from
-  %x32 = trunc i64 %x to i32
-  %sum = add i32 %value, %x32
-  store i32 %sum, ptr addrspace(1) %to
-  ret void
-}
-
-define amdgpu_kernel void @turn(ptr addrspace(1) %out, ptr addrspace(1) %in) #0 {
-  %array = alloca [16 x i32], addrspace(5)
-  %item = call i32 @llvm.amdgcn.workitem.id.x()
-  %group = call i32 @llvm.amdgcn.workgroup.id.x()
-  %base = mul i32 %group, 64
-  %i = add i32 %base, %item
-  %from = getelementptr i32, ptr addrspace(1) %in, i32 %i
   %value = load i32, ptr addrspace(1) %from
   %slot = and i32 %value, 15
   %mine = getelementptr [16 x i32], ptr addrspace(5) %array, i32 0, i32 %slot
   store volatile i32 %value, ptr addrspace(5) %mine
-  %here = getelementptr [64 x i32], ptr addrspace(3) @local, i32 0, i32 %item
   %kept = load volatile i32, ptr addrspace(5) %mine
-  store i32 %kept, ptr addrspace(3) %here
+  %result = mul i32 %kept, 5
+  store i32 %result, ptr addrspace(1) %to
+  ret void
+}
+)";
+
+constexpr const char* kKernels = R"(
+@local = internal addrspace(3) global [64 x i64] poison
+
+define amdgpu_kernel void @add(ptr addrspace(1) %out, ptr addrspace(1) %in, i64 %x) #0 #2 {
+  %array = alloca [16 x i32], addrspace(5)
+  %item = call i32 @llvm.amdgcn.workitem.id.x()
+  %group = call i32 @llvm.amdgcn.workgroup.id.x()
+  %base = mul i32 %group, 128
+  %i = add i32 %base, %item
+  %from = getelementptr i32, ptr addrspace(1) %in, i32 %i
+  %to = getelementptr i32, ptr addrspace(1) %out, i32 %i
+  %value = load i32, ptr addrspace(1) %from
+  %slot = and i32 %value, 15
+  %mine = getelementptr [16 x i32], ptr addrspace(5) %array, i32 0, i32 %slot
+  store volatile i32 %value, ptr addrspace(5) %mine
+  %kept = load volatile i32, ptr addrspace(5) %mine
+  %x32 = trunc i64 %x to i32
+  %sum = add i32 %kept, %x32
+  store i32 %sum, ptr addrspace(1) %to
+  ret void
+}
+
+define amdgpu_kernel void @turn(ptr addrspace(1) %out, ptr addrspace(1) %in) #1 #2 {
+  %array = alloca [64 x i32], addrspace(5)
+  call void asm sideeffect "", "~{v40}"()
+  %item = call i32 @llvm.amdgcn.workitem.id.x()
+  %group = call i32 @llvm.amdgcn.workgroup.id.x()
+  %base = mul i32 %group, 64
+  %i = add i32 %base, %item
+  %from = getelementptr i32, ptr addrspace(1) %in, i32 %i
+  %value = load i32, ptr addrspace(1) %from
+  %slot = and i32 %value, 63
+  %mine = getelementptr [64 x i32], ptr addrspace(5) %array, i32 0, i32 %slot
+)";
+// So often, for the size of the code is in one of the registers.
+constexpr const char* kStore = R"(
+  store volatile i32 %value, ptr addrspace(5) %mine)";
+constexpr int kStores = 24;
+
+constexpr const char* kAfterStores = R"(
+  %here = getelementptr [64 x i64], ptr addrspace(3) @local, i32 0, i32 %item
+  %kept = load volatile i32, ptr addrspace(5) %mine
+  %wide = zext i32 %kept to i64
+  store i64 %wide, ptr addrspace(3) %here
   fence syncscope("workgroup") release
   call void @llvm.amdgcn.s.barrier()
   fence syncscope("workgroup") acquire
   %other = sub i32 63, %item
-  %there = getelementptr [64 x i32], ptr addrspace(3) @local, i32 0, i32 %other
-  %theirs = load i32, ptr addrspace(3) %there
-  %result = mul i32 %theirs, 3
+  %there = getelementptr [64 x i64], ptr addrspace(3) @local, i32 0, i32 %other
+  %theirs = load i64, ptr addrspace(3) %there
+  %low = trunc i64 %theirs to i32
+  %result = mul i32 %low, 3
   %to = getelementptr i32, ptr addrspace(1) %out, i32 %i
   store i32 %result, ptr addrspace(1) %to
   ret void
 }
-declare i32 @llvm.amdgcn.workitem.id.x()
-declare i32 @llvm.amdgcn.workgroup.id.x()
-declare void @llvm.amdgcn.s.barrier()
-attributes #0 = { "amdgpu-flat-work-group-size"="64,64" "amdgpu-no-implicitarg-ptr"
-  "amdgpu-no-dispatch-ptr" "amdgpu-no-queue-ptr" "amdgpu-no-dispatch-id" "amdgpu-no-workgroup-id-y"
-  "amdgpu-no-workgroup-id-z" "amdgpu-no-workitem-id-y" "amdgpu-no-workitem-id-z"
-  "amdgpu-no-hostcall-ptr" "amdgpu-no-heap-ptr" "amdgpu-no-completion-action"
-  "amdgpu-no-default-queue" "amdgpu-no-multigrid-sync-arg" "amdgpu-no-lds-kernel-id" }
 )";
 
-using Numbers = std::array<u32, kCount>;
+using Numbers = std::array<u32, kPlaces>;
 
 Numbers numbers_of(u32 round) {
   Numbers numbers;
+  numbers.fill(kUntouched);
   for (u32 i = 0; i < kCount; ++i) numbers[i] = i * 7 + round * 1000;
   return numbers;
 }
 
-Numbers expected_of(u32 round, u32 x) {
-  const Numbers numbers = numbers_of(round);
-  Numbers result;
+// add, then turn.
+Numbers add_and_turn(const Numbers& numbers, u32 x) {
+  Numbers result = numbers;
   for (u32 i = 0; i < kCount; ++i)
-    result[i] = 3 * (numbers[i / kItems * kItems + kItems - 1 - i % kItems] + x);
+    result[i] = 3 * (numbers[i / kTurnItems * kTurnItems + kTurnItems - 1 - i % kTurnItems] + x);
   return result;
 }
 
 std::string difference(const char* where, u32 round, const Numbers& got, const Numbers& wanted) {
-  for (u32 i = 0; i < kCount; ++i)
+  for (u32 i = 0; i < kPlaces; ++i)
     if (got[i] != wanted[i])
       return fmt::format("{} of round {}: number {} is {}, not {}", where, round, i, got[i],
                          wanted[i]);
   return {};
 }
 
-struct Kernels {
-  std::unique_ptr<core::Program> add, turn;
+// The machine's time. While `sleeps`, who polls memory does not see it change: only interrupts
+// wake the host.
+class WorkloadClock final : public os::Clock {
+ public:
+  explicit WorkloadClock(os::Clock& machine) : machine_(machine) {}
+  u64 now_ns() override { return machine_.now_ns(); }
+  void sleep_until(u64 time_ns) override { machine_.sleep_until(time_ns); }
+  void relax(u32 turn) override {
+    if (!sleeps) machine_.relax(turn);
+  }
+  bool sleeps = false;
+
+ private:
+  os::Clock& machine_;
 };
 
-Result<Kernels> load(amd::AmdDevice& device, const std::vector<u8>& code) {
-  core::Binary binary{.image = code, .global_size = {kGroups, 1, 1}, .local_size = {kItems, 1, 1}};
-  Kernels kernels;
-  binary.name = "add";
-  binary.param_count = 2;
-  binary.variable_count = 1;
-  TRY(kernels.add, device.load(binary));
-  binary.name = "turn";
-  binary.variable_count = 0;
-  TRY(kernels.turn, device.load(binary));
-  return kernels;
-}
-
 using Memory = core::Ref<core::Buffer>;
+using KernelPtr = std::unique_ptr<core::Program>;
 
-// Launch by launch.
-Result<std::string> eager(const Kernels& kernels, std::span<const Memory, 3> memory) {
-  const Memory &in = memory[0], &middle = memory[1], &out = memory[2];
-  for (u32 round = 0; round < 2; ++round) {
-    const Numbers numbers = numbers_of(round);
-    TRY(in->copy_in(numbers.data(), kBytes));
-    TRY(kernels.add->launch(std::array{core::BufferView{middle.get()}, core::BufferView{in.get()}},
-                            std::array<i64, 1>{round + 5}));
-    TRY(kernels.turn->launch(
-        std::array{core::BufferView{out.get()}, core::BufferView{middle.get()}}, {}));
+class Run {
+ public:
+  Run(amd::AmdDevice& device, const WorkloadCode& code, WorkloadClock& clock)
+      : device_(device), code_(code), clock_(clock) {}
+
+  // What is wrong, or nothing.
+  Result<std::string> run() {
+    const u64 start = clock_.now_ns();
+    Numbers nothing;
+    nothing.fill(kUntouched);
+    clock_.sleeps = true;
+    for (Memory* memory : {&in_, &middle_, &out_, &far_}) {
+      TRY(*memory, core::Buffer::allocate(device_, kBytes));
+    }
+    TRY(out_->copy_in(nothing.data(), kBytes));
+    using Phase = Result<std::string> (Run::*)();
+    std::string wrong;
+    for (Phase phase : {&Run::before, &Run::eager, &Run::replayed, &Run::after}) {
+      if (!wrong.empty()) break;
+      TRY(wrong, (this->*phase)());
+    }
+    TRY(device_.synchronize());
+    if (wrong.empty() && clock_.now_ns() - start > kLongest_ns)
+      wrong = "a wait ended by its timeout";
+    return wrong;
+  }
+
+ private:
+  Result<KernelPtr> load(const std::vector<u8>& image, const char* name, i64 items, u32 variables) {
+    core::Binary binary{
+        .image = image, .global_size = {kCount / items, 1, 1}, .local_size = {items, 1, 1}};
+    binary.name = name;
+    binary.param_count = 2;
+    binary.variable_count = variables;
+    return device_.load(binary);
+  }
+  Result<void> launch(const KernelPtr& kernel, const Memory& out, const Memory& in,
+                      std::span<const i64> variables = {}) {
+    return kernel->launch(std::array{core::BufferView{out.get()}, core::BufferView{in.get()}},
+                          variables);
+  }
+
+  // A kernel that goes again; others will be in its place.
+  Result<std::string> before() {
+    TRY(const KernelPtr kernel, load(code_.before, "before", kAddItems, 0));
+    const Numbers numbers = numbers_of(9);
+    TRY(in_->copy_in(numbers.data(), kBytes));
+    TRY(launch(kernel, out_, in_));
+    TRY(device_.synchronize());
+    Numbers got, wanted = numbers;
+    TRY(out_->copy_out(got.data(), kBytes));
+    clock_.sleeps = false;
+    for (u32 i = 0; i < kCount; ++i) wanted[i] *= 5;
+    return difference("the first kernel", 0, got, wanted);
+  }
+
+  // Launch by launch.
+  Result<std::string> eager() {
+    TRY(add_, load(code_.kernels, "add", kAddItems, 1));
+    TRY(turn_, load(code_.kernels, "turn", kTurnItems, 0));
+    for (u32 round = 0; round < 2; ++round) {
+      const Numbers numbers = numbers_of(round);
+      TRY(in_->copy_in(numbers.data(), kBytes));
+      TRY(launch(add_, middle_, in_, std::array<i64, 1>{round + 5}));
+      TRY(launch(turn_, out_, middle_));
+      Numbers got;
+      TRY(out_->copy_out(got.data(), kBytes));
+      std::string wrong = difference("launches", round, got, add_and_turn(numbers, round + 5));
+      if (!wrong.empty()) return wrong;
+    }
+    return std::string();
+  }
+
+  // The same twice over and recorded, with a copy before and after by the other queue.
+  Result<std::string> replayed() {
+    hcq::Graph graph;
+    const hcq::Operand x = graph.slot();
+    const auto place = [&](const Memory& buffer) {
+      return graph.memory(graph.storage(), 0, kBytes, hcq::GpuAddr{buffer->memory().address});
+    };
+    const u32 from = place(far_), in = place(in_), middle = place(middle_), out = place(out_);
+    graph.copy(device_.copy_queue(), in, from, kBytes);
+    for (int pair = 0; pair < kPairs; ++pair) {
+      const u32 source = pair == 0 ? in : out;
+      graph.exec(device_.compute_queue(),
+                 {.program = add_.get(),
+                  .name = "add",
+                  .buffers = {{middle, hcq::Access::Write}, {source, hcq::Access::Read}},
+                  .variables = {x}});
+      graph.exec(device_.compute_queue(),
+                 {.program = turn_.get(),
+                  .name = "turn",
+                  .buffers = {{out, hcq::Access::Write}, {middle, hcq::Access::Read}}});
+    }
+    graph.copy(device_.copy_queue(), from, out, kBytes);
+    TRY(graph.bind());
+    for (u32 round = 2; round < 4; ++round) {
+      const Numbers numbers = numbers_of(round);
+      TRY(far_->copy_in(numbers.data(), kBytes));
+      clock_.sleeps = round == 3;
+      TRY(const hcq::Fence done, graph.replay(std::array<u64, 1>{round}));
+      TRY(done.wait());
+      Numbers got;
+      TRY(far_->copy_out(got.data(), kBytes));
+      clock_.sleeps = false;
+      Numbers wanted = numbers;
+      for (int pair = 0; pair < kPairs; ++pair) wanted = add_and_turn(wanted, round);
+      std::string wrong = difference("replays", round, got, wanted);
+      if (!wrong.empty()) return wrong;
+    }
+    return std::string();
+  }
+
+  // Two launches whose end nobody but their own interrupt announces.
+  Result<std::string> after() {
+    clock_.sleeps = true;
+    TRY(launch(add_, middle_, in_, std::array<i64, 1>{7}));
+    TRY(launch(turn_, out_, middle_));
+    TRY(device_.synchronize());
     Numbers got;
-    TRY(out->copy_out(got.data(), kBytes));
-    std::string wrong = difference("launches", round, got, expected_of(round, round + 5));
-    if (!wrong.empty()) return wrong;
+    TRY(out_->copy_out(got.data(), kBytes));
+    clock_.sleeps = false;
+    return difference("the last launches", 0, got, add_and_turn(numbers_of(3), 7));
   }
-  return std::string();
-}
 
-// The same recorded, with a copy before and after by the other queue.
-Result<std::string> replayed(amd::AmdDevice& device, const Kernels& kernels,
-                             std::span<const Memory, 3> memory, const Memory& far) {
-  hcq::Graph graph;
-  const hcq::Operand x = graph.slot();
-  const auto place = [&](const Memory& buffer) {
-    return graph.memory(graph.storage(), 0, kBytes, hcq::GpuAddr{buffer->memory().address});
-  };
-  const u32 from = place(far), in = place(memory[0]), middle = place(memory[1]),
-            out = place(memory[2]);
-  graph.copy(device.copy_queue(), in, from, kBytes);
-  graph.exec(device.compute_queue(),
-             {.program = kernels.add.get(),
-              .name = "add",
-              .buffers = {{middle, hcq::Access::Write}, {in, hcq::Access::Read}},
-              .variables = {x}});
-  graph.exec(device.compute_queue(),
-             {.program = kernels.turn.get(),
-              .name = "turn",
-              .buffers = {{out, hcq::Access::Write}, {middle, hcq::Access::Read}}});
-  graph.copy(device.copy_queue(), from, out, kBytes);
-  TRY(graph.bind());
-  for (u32 round = 2; round < 4; ++round) {
-    const Numbers numbers = numbers_of(round);
-    TRY(far->copy_in(numbers.data(), kBytes));
-    TRY(const hcq::Fence done, graph.replay(std::array<u64, 1>{round}));
-    TRY(done.wait());
-    Numbers got;
-    TRY(far->copy_out(got.data(), kBytes));
-    std::string wrong = difference("replays", round, got, expected_of(round, round));
-    if (!wrong.empty()) return wrong;
-  }
-  return std::string();
-}
+  amd::AmdDevice& device_;
+  const WorkloadCode& code_;
+  WorkloadClock& clock_;
+  Memory in_, middle_, out_, far_;
+  KernelPtr add_, turn_;
+};
 
-Result<std::string> run(amd::AmdDevice& device, const std::vector<u8>& code) {
-  TRY(const Kernels kernels, load(device, code));
-  std::array<Memory, 3> memory;
-  for (Memory& one : memory) {
-    TRY(one, core::Buffer::allocate(device, kBytes));
-  }
-  TRY(const Memory far, core::Buffer::allocate(device, kBytes));
-  TRY(std::string wrong, eager(kernels, memory));
-  if (wrong.empty()) {
-    TRY(wrong, replayed(device, kernels, memory, far));
-  }
-  TRY(device.synchronize());
-  return wrong;
-}
-
-Result<std::string> open_and_run(const Workload& workload, const std::vector<u8>& code,
+Result<std::string> open_and_run(const Workload& workload, const WorkloadCode& code,
                                  emulator::amd::Machine& machine) {
   const std::unique_ptr<os::Files> files = machine.files(os::host_files());
-  const std::unique_ptr<os::Clock> clock = machine.clock(os::host_clock());
+  const std::unique_ptr<os::Clock> machine_clock = machine.clock(os::host_clock());
+  WorkloadClock clock(*machine_clock);
   TRY(std::unique_ptr<amd::Kfd> kfd, amd::Kfd::open(*files));
   amd::Options options;
   options.packets = workload.aql ? amd::Options::Packets::Aql : amd::Options::Packets::Pm4;
   options.timeout_ns = kTimeout_ns;
-  options.clock = clock.get();
+  options.clock = &clock;
   core::DeviceSpec spec;
   spec.name = "AMD";
   TRY(const std::unique_ptr<amd::AmdDevice> device,
       amd::AmdDevice::open(spec, std::shared_ptr<amd::Kfd>(std::move(kfd)), options));
-  return run(*device, code);
+  return Run(*device, code, clock).run();
 }
 
 }  // namespace
@@ -211,11 +324,16 @@ std::string Outcome::why() const {
   return error.empty() ? wrong : error;
 }
 
-Result<std::vector<u8>> compile_workload(const std::string& chip) {
-  return compile_ir(kKernels, chip);
+Result<WorkloadCode> compile_workload(const std::string& chip) {
+  WorkloadCode code;
+  TRY(code.before, compile_ir(std::string(kCommon) + kBefore, chip));
+  std::string kernels = std::string(kCommon) + kKernels;
+  for (int i = 0; i < kStores; ++i) kernels += kStore;
+  TRY(code.kernels, compile_ir(kernels + kAfterStores, chip));
+  return code;
 }
 
-Outcome run_workload(const Workload& workload, const std::vector<u8>& code,
+Outcome run_workload(const Workload& workload, const WorkloadCode& code,
                      emulator::amd::PacketHook* hook) {
   Outcome outcome;
   auto machine = emulator::amd::Machine::create({.gpus = {workload.chip},

@@ -33,10 +33,13 @@ struct Outcome {
 };
 
 // Kernels of the workload for a chip; compiled once.
-Result<std::vector<u8>> compile_workload(const std::string& chip);
+struct WorkloadCode {
+  std::vector<u8> before, kernels;  // code objects; the second takes the first one's place
+};
+Result<WorkloadCode> compile_workload(const std::string& chip);
 
 // `hook` stands before the queues; may be null.
-Outcome run_workload(const Workload& workload, const std::vector<u8>& code,
+Outcome run_workload(const Workload& workload, const WorkloadCode& code,
                      emulator::amd::PacketHook* hook);
 
 }  // namespace doorbell::testing
