@@ -4,8 +4,6 @@
 // (emulator/amd/kfd) puts them into the area.
 #pragma once
 
-#include <algorithm>
-#include <span>
 #include <vector>
 
 #include "base/util/types.h"
@@ -35,7 +33,7 @@ struct SavedContext {
   }
 };
 
-// How registers that a launch does not say are found in a saved wave.
+// What a saved wave has that its launch does not decide.
 struct SaveOptions {
   bool trap_registers = false;  // RUNTIME_ENABLE: the SPI left the group's ids there
 };

@@ -61,8 +61,7 @@ class Gpu {
   // UPDATE_QUEUE: a new ring, percentage or priority; position and state stay.
   Result<void> update_queue(QueueId id, const QueueDescription& description);
 
-  // What a queue that stands still has of waves, by XCC, in areas of the given sizes: its control
-  // stack and its waves' state.
+  // What a queue that stands still has of waves, by XCC, as far as its save area has room.
   Result<std::vector<SavedContext>> save_waves(QueueId id, const SaveOptions& options) const;
 
   // The client stored `value` at the queue's doorbell, with a store of `bytes`. A doorbell of no
