@@ -12,20 +12,21 @@ namespace doorbell::codegen {
 // Of item l and its element e:
 //   A  row l % rows,        depth (l / rows * operand_elements) % depth + e
 //   B  column l % columns,  depth likewise
-//   C, D (f32)  column l % columns,  row (l / columns) * next_item + e * next_element
+//   C, D        column l % columns,  row (l / columns) * next_item + e * next_element
 // Where an instruction's own order along the depth is another, it is so for A and B alike, and the
 // sum is the same.
 struct TensorCore {
   const char* name;  // of the instruction, as vendors write it
-  core::Scalar operand;
+  core::Scalar operand, result;  // of A and B; of C and D
   i64 rows, columns, depth;
   i64 operand_elements, result_elements;  // an item holds
   i64 next_item, next_element;
 
   i64 items() const { return rows * columns / result_elements; }
+  i64 operand_bytes() const { return core::DType{operand, 1}.bytes(); }
 };
 
-inline constexpr usize kTensorCoreCount = 8;
+inline constexpr usize kTensorCoreCount = 22;
 
 // By number.
 std::span<const TensorCore> tensor_cores();

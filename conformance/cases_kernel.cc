@@ -125,25 +125,27 @@ void odd_matmul(Trial& trial, i64 m, i64 k, i64 n) {
               want);
 }
 
-// Products of narrow floats summed in f32, exact, in batches and sizes that matrix instructions
-// take whole.
+// Products of narrow floats summed in f32, of narrow integers in i32, exact, in batches and sizes
+// that matrix instructions take whole.
 void narrow_matmul(Trial& trial, DType dtype, i64 batch, i64 m, i64 k, i64 n) {
+  const DType wide = dtype.is_float() ? dtypes::f32 : dtypes::i32;
+  const Real least = dtype.is_unsigned() ? 0 : -4;
   Random random(seed_of(trial.seed(), "narrow matmul"));
   const auto whole = [&](std::vector<i64> shape) {
     return Array::make(dtype, std::move(shape),
-                       [&](const Place&) { return Real(random.below(9)) - 4; });
+                       [&](const Place&) { return Real(random.below(9)) + least; });
   };
   const Array a = whole({batch, m, k}), b = whole({batch, k, n});
-  const Array want = Array::make(dtypes::f32, {batch, m, n}, [&](const Place& at) {
+  const Array want = Array::make(wide, {batch, m, n}, [&](const Place& at) {
     Real sum = 0;
     for (i64 i = 0; i < k; ++i)
       sum += a.values[static_cast<usize>((at[0] * m + at[1]) * k + i)] *
              b.values[static_cast<usize>((at[0] * k + i) * n + at[2])];
     return sum;
   });
-  const Tensor x = trial.tensor(a).cast(dtypes::f32), y = trial.tensor(b).cast(dtypes::f32);
+  const Tensor x = trial.tensor(a).cast(wide), y = trial.tensor(b).cast(wide);
   trial.check("product", x.matmul(y), want);
-  const Tensor turned = trial.tensor(permute(b, {0, 2, 1})).transpose(1, 2).cast(dtypes::f32);
+  const Tensor turned = trial.tensor(permute(b, {0, 2, 1})).transpose(1, 2).cast(wide);
   trial.check("product of a turned operand", x.matmul(turned), want);
 }
 
@@ -194,8 +196,9 @@ void add_kernel_cases(Suite& suite) {
        {std::vector<i64>{1, 1, 1}, {1, 129, 1}, {33, 65, 17}, {128, 64, 96}, {7, 300, 130}})
     suite.add_alone(fmt::format("kernel/matmul/{}", fmt::join(s, "x")), {},
                     [=](Trial& t) { odd_matmul(t, s[0], s[1], s[2]); });
-  for (const DType dtype : {dtypes::f16, dtypes::bf16}) {
-    for (const std::vector<i64>& s : {std::vector<i64>{1, 64, 64, 48}, {3, 80, 32, 112}})
+  for (const DType dtype : {dtypes::f16, dtypes::bf16, dtypes::f8e4m3, dtypes::f8e5m2,
+                            dtypes::f8e4m3fnuz, dtypes::f8e5m2fnuz, dtypes::i8, dtypes::u8}) {
+    for (const std::vector<i64>& s : {std::vector<i64>{1, 64, 128, 48}, {3, 80, 32, 112}})
       suite.add_alone(fmt::format("kernel/matmul/{}/{}", dtype.str(), fmt::join(s, "x")), {},
                       [=](Trial& t) { narrow_matmul(t, dtype, s[0], s[1], s[2], s[3]); });
   }

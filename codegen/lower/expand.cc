@@ -166,7 +166,9 @@ Expander::Instances Expander::expand_elementwise(UOp u) {
 Expander::Instances Expander::expand_wmma(UOp u) {
   const TensorCore& core = tensor_core(u.arg(0));
   const DType made = u.dtype().with_lanes(static_cast<u16>(core.result_elements));
-  UOp zero = lanes_.splat(arena_.const_float(u.dtype(), 0), made.lanes);
+  UOp zero =
+      u.dtype().is_float() ? arena_.const_float(u.dtype(), 0) : arena_.const_int(u.dtype(), 0);
+  zero = lanes_.splat(zero, made.lanes);
   Instances x{{}, unrolled(u.range_mask())};
   for (i64 i = 0, n = count(x.mask); i < n; ++i) {
     UOp operands[2];

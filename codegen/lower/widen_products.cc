@@ -14,7 +14,7 @@ namespace {
 
 bool has_tensor_core(core::DType t, const Caps& caps) {
   for (usize i = 0; i < kTensorCoreCount; ++i) {
-    if (caps.tensor_cores[i] && tensor_cores()[i].operand == t.scalar) return true;
+    if (caps.tensor_cores[i] && tensor_cores()[i].operand == t.scalar) return t.is_float();
   }
   return false;
 }

@@ -20,8 +20,7 @@ std::optional<Product> find_product(const KernelInfo& info) {
   if (info.reduces.size() != 1) return std::nullopt;
   const ReduceInfo& r = info.reduces[0];
   UOp product = r.reduce.src(0);
-  if (r.reduce.reduce_op() != Op::Add || r.reduce.dtype() != core::dtypes::f32) return std::nullopt;
-  if (!product.is(Op::Mul)) return std::nullopt;
+  if (r.reduce.reduce_op() != Op::Add || !product.is(Op::Mul)) return std::nullopt;
   UOp x = product.src(0), y = product.src(1);
   if (!x.is(Op::Cast) || !y.is(Op::Cast) || x.src(0).dtype() != y.src(0).dtype())
     return std::nullopt;
@@ -66,7 +65,10 @@ class TensorCorePlan {
 bool TensorCorePlan::find_core(const Product& product) {
   for (usize i = kTensorCoreCount; i-- > 0;) {  // the deepest first
     const TensorCore& core = tensor_cores()[i];
-    if (!caps_.tensor_cores[i] || core.operand != product.x.dtype().scalar) continue;
+    if (!caps_.tensor_cores[i] || core.operand != product.x.dtype().scalar ||
+        core.result != product.reduce->reduce.dtype().scalar) {
+      continue;
+    }
     if (longest(product.reduce->closed, core.depth) < 0) continue;
     number_ = static_cast<i64>(i), core_ = &core;
     return true;
@@ -116,14 +118,15 @@ i64 TensorCorePlan::tile_depth() const {
 i64 TensorCorePlan::bytes(const Block& b) const {
   const i64 rows = b.row_waves * b.row_tiles * core_->rows;
   const i64 columns = b.column_waves * b.column_tiles * core_->columns;
-  return (rows + columns) * (tile_depth() + 8) * 2 + 128;
+  return (rows + columns) * (tile_depth() * core_->operand_bytes() + 16) + 128;
 }
 
 // In units of an instruction on a full target.
 f64 TensorCorePlan::time(const Block& b) const {
   const i64 waves = b.row_waves * b.column_waves, tiles = b.row_tiles * b.column_tiles;
   const i64 operands = b.row_tiles + b.column_tiles;
-  const i64 registers = tiles * core_->result_elements + operands * core_->operand_elements / 2;
+  const i64 registers = tiles * core_->result_elements +
+                        operands * core_->operand_elements * core_->operand_bytes() / 4;
   if (registers > kRegisters) return 1e300;
   if (waves * core_->items() > axes_.all_items()) return 1e300;
   if (caps_.max_shared_bytes > 0 && bytes(b) > caps_.max_shared_bytes / 2) return 1e300;

@@ -9,7 +9,7 @@
 
 namespace doorbell::codegen::detail {
 
-// sum of f32(x) * f32(y) over `reduce`, x and y of a narrow dtype.
+// sum of f32(x) * f32(y) over `reduce`, x and y of the same narrow dtype; or of i32 and integers.
 struct Product {
   const ReduceInfo* reduce;
   core::UOp x, y;  // before their casts

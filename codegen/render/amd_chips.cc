@@ -2,6 +2,7 @@
 #include "codegen/render/amd_chips.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <string>
 
 namespace doorbell::codegen {
@@ -12,7 +13,14 @@ using core::Scalar;
 namespace {
 
 // Numbers in tensor_cores().
-constexpr u32 kRdna3 = 0x03, kRdna4 = 0x0c, kCdna3 = 0x30, kCdna4 = 0xf0;
+constexpr u32 numbers(std::initializer_list<u32> cores) {
+  u32 bits = 0;
+  for (u32 core : cores) bits |= 1u << core;
+  return bits;
+}
+constexpr u32 kRdna3 = numbers({0, 1, 8, 9}), kRdna4 = numbers({2, 3, 10, 11, 12, 13});
+constexpr u32 kCdna3 = numbers({4, 5, 14, 15, 16});
+constexpr u32 kCdna4 = numbers({4, 5, 6, 7, 14, 17, 18, 19, 20, 21});
 
 // Registers, granules and waves: LLVM, llvm/lib/Target/AMDGPU/Utils/AMDGPUBaseInfo.cpp
 // (getTotalNumVGPRs, getVGPRAllocGranule, getMaxWavesPerEU) and the features of each chip in

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "base/util/check.h"
+#include "codegen/render/llvm/amd_matrix.h"
 #include "codegen/render/llvm/kernel_frame.h"
 
 namespace doorbell::codegen {
@@ -107,31 +108,9 @@ class AmdFrame final : public KernelFrame {
     fence(llvm::AtomicOrdering::Acquire);
   }
 
-  // bf16 are integers of their bits here; instructions older than LLVM's bfloat take them so.
   llvm::Value* matrix(llvm::IRBuilder<>& b, const TensorCore& core, llvm::Value* x, llvm::Value* y,
                       llvm::Value* sum) override {
-    using namespace llvm::Intrinsic;
-    const bool bf16 = core.operand == core::Scalar::BF16;
-    if (core.result_elements == 8) {
-      const auto id = bf16 ? amdgcn_wmma_f32_16x16x16_bf16 : amdgcn_wmma_f32_16x16x16_f16;
-      return b.CreateIntrinsic(id, {sum->getType(), x->getType()}, {x, y, sum});
-    }
-    llvm::Intrinsic::ID id = bf16 ? amdgcn_mfma_f32_16x16x16bf16_1k : amdgcn_mfma_f32_16x16x16f16;
-#if LLVM_VERSION_MAJOR >= 20
-    if (core.operand_elements == 8) {
-      id = bf16 ? amdgcn_mfma_f32_16x16x32_bf16 : amdgcn_mfma_f32_16x16x32_f16;
-      if (bf16) {
-        llvm::Type* type = llvm::FixedVectorType::get(b.getBFloatTy(), 8);
-        x = b.CreateBitCast(x, type), y = b.CreateBitCast(y, type);
-      }
-    }
-#else
-    CHECK(core.operand_elements == 4, "{} by LLVM {}", core.name, LLVM_VERSION_STRING);
-#endif
-    // No broadcast of blocks, no permutation of lanes.
-    llvm::Value* zero = b.getInt32(0);
-    return b.CreateIntrinsic(id, llvm::ArrayRef<llvm::Type*>(),
-                             llvm::ArrayRef<llvm::Value*>{x, y, sum, zero, zero, zero});
+    return multiply_matrices(b, core, x, y, sum);
   }
 
  private:

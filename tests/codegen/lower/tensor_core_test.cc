@@ -27,24 +27,29 @@ int count(const LinearProgram& program, Op op) {
 }
 
 // Small whole numbers are exact in every dtype, and so are their sums.
-std::vector<u16> numbers(DType t, i64 count, i64 seed) {
-  std::vector<u16> values(static_cast<usize>(count));
+std::vector<u8> numbers(DType t, i64 count, i64 seed) {
+  std::vector<u8> values(static_cast<usize>(count * t.bytes()));
   for (i64 i = 0; i < count; ++i) {
-    const f64 value = static_cast<f64>((i * 7 + i / 16 * 5 + seed) % 9 - 4);
-    core::store_scalar(core::ScalarValue::of_float(t, value), &values[static_cast<usize>(i)]);
+    const i64 value = (i * 7 + i / 16 * 5 + seed) % 9 - (t.is_unsigned() ? 0 : 4);
+    const core::ScalarValue scalar = t.is_float()
+                                         ? core::ScalarValue::of_float(t, static_cast<f64>(value))
+                                         : core::ScalarValue::of_int(t, value);
+    core::store_scalar(scalar, &values[static_cast<usize>(i * t.bytes())]);
   }
   return values;
 }
 
-f64 number(DType t, const std::vector<u16>& values, i64 at) {
-  return core::load_scalar(t, &values[static_cast<usize>(at)]).as_float();
+f64 number(DType t, const std::vector<u8>& values, i64 at) {
+  const core::ScalarValue scalar =
+      core::load_scalar(t, &values[static_cast<usize>(at * t.bytes())]);
+  return t.is_float() ? scalar.as_float() : static_cast<f64>(scalar.as_int());
 }
 
 void expect_product(const LinearProgram& program, DType t, ProductSizes s, bool transposed) {
-  const std::vector<u16> x = numbers(t, s.batch * s.m * s.k, 1),
-                         y = numbers(t, s.batch * s.k * s.n, 2);
-  std::vector<f32> out(static_cast<usize>(s.batch * s.m * s.n), -1);
-  void* params[] = {out.data(), const_cast<u16*>(x.data()), const_cast<u16*>(y.data())};
+  std::vector<u8> x = numbers(t, s.batch * s.m * s.k, 1), y = numbers(t, s.batch * s.k * s.n, 2);
+  const DType wide = t.is_float() ? dt::f32 : dt::i32;
+  std::vector<u8> out(static_cast<usize>(s.batch * s.m * s.n * 4), 0xff);
+  void* params[] = {out.data(), x.data(), y.data()};
   run_linear(program, params);
   for (i64 b = 0; b < s.batch; ++b) {
     for (i64 i = 0; i < s.m; ++i) {
@@ -54,8 +59,7 @@ void expect_product(const LinearProgram& program, DType t, ProductSizes s, bool 
           const i64 at_y = transposed ? (b * s.n + j) * s.k + d : (b * s.k + d) * s.n + j;
           want += number(t, x, (b * s.m + i) * s.k + d) * number(t, y, at_y);
         }
-        ASSERT_EQ(out[static_cast<usize>((b * s.m + i) * s.n + j)], want)
-            << b << ", " << i << ", " << j;
+        ASSERT_EQ(number(wide, out, (b * s.m + i) * s.n + j), want) << b << ", " << i << ", " << j;
       }
     }
   }
@@ -75,6 +79,36 @@ TEST(TensorCores, MultiplyOnEveryGeneration) {
     for (const DType t : {dt::f16, dt::bf16}) {
       for (const bool transposed : {false, true}) check(chip, t, {1, 64, 32, 64}, transposed);
     }
+  }
+}
+
+TEST(TensorCores, MultiplyBytes) {
+  for (const auto& [chip, dtypes] :
+       {std::pair<const char*, std::vector<DType>>{"gfx1100", {dt::i8, dt::u8}},
+        {"gfx1201", {dt::i8, dt::u8, dt::f8e4m3, dt::f8e5m2}},
+        {"gfx942", {dt::i8, dt::f8e4m3fnuz, dt::f8e5m2fnuz}},
+        {"gfx950", {dt::i8, dt::f8e4m3, dt::f8e5m2}}}) {
+    for (const DType t : dtypes) {
+      // Depths of 32 leave gfx950 its shorter instructions.
+      for (const i64 depth : {128, 32}) {
+        for (const bool transposed : {false, true}) check(chip, t, {1, 64, 32, depth}, transposed);
+      }
+    }
+  }
+}
+
+// gfx942 has the kind of 8-bit floats without infinities, the others the OCP's.
+TEST(TensorCores, OnlyOfTheChipsFormats) {
+  for (const auto& [chip, t] : {std::pair{"gfx1100", dt::f8e4m3},
+                                {"gfx1201", dt::f8e4m3fnuz},
+                                {"gfx942", dt::f8e4m3},
+                                {"gfx942", dt::u8},
+                                {"gfx950", dt::f8e5m2fnuz}}) {
+    SCOPED_TRACE(std::string(chip) + " " + t.str());
+    core::Arena arena;
+    const LinearProgram program = lower(narrow_product_kernel(t, {1, 64, 32, 64}, false),
+                                        amd_caps(*find_amd_chip(chip)), arena);
+    EXPECT_EQ(count(program, Op::Wmma), 0);
   }
 }
 

@@ -247,7 +247,7 @@ TEST(AmdCode, EveryOpOfEveryDtypeCompiles) {
   }
 }
 
-TEST(AmdCode, ContractionsOfNarrowFloatsUseTensorCores) {
+TEST(AmdCode, ContractionsOfNarrowNumbersUseTensorCores) {
   struct Case {
     const char *chip, *instruction;
     DType t;
@@ -259,7 +259,18 @@ TEST(AmdCode, ContractionsOfNarrowFloatsUseTensorCores) {
                         {"gfx942", "v_mfma_f32_16x16x16_f16 ", dt::f16},
                         {"gfx942", "v_mfma_f32_16x16x16_bf16 ", dt::bf16},
                         {"gfx950", "v_mfma_f32_16x16x32_f16 ", dt::f16},
-                        {"gfx950", "v_mfma_f32_16x16x32_bf16 ", dt::bf16}}) {
+                        {"gfx950", "v_mfma_f32_16x16x32_bf16 ", dt::bf16},
+                        {"gfx1100", "v_wmma_i32_16x16x16_iu8 v[", dt::i8},
+                        {"gfx1100", "v_wmma_i32_16x16x16_iu8 v[", dt::u8},
+                        {"gfx1201", "v_wmma_i32_16x16x16_iu8 v[", dt::i8},
+                        {"gfx1201", "v_wmma_f32_16x16x16_fp8_fp8 ", dt::f8e4m3},
+                        {"gfx1201", "v_wmma_f32_16x16x16_bf8_bf8 ", dt::f8e5m2},
+                        {"gfx942", "v_mfma_i32_16x16x32_i8 ", dt::i8},
+                        {"gfx942", "v_mfma_f32_16x16x32_fp8_fp8 ", dt::f8e4m3fnuz},
+                        {"gfx942", "v_mfma_f32_16x16x32_bf8_bf8 ", dt::f8e5m2fnuz},
+                        {"gfx950", "v_mfma_i32_16x16x64_i8 ", dt::i8},
+                        {"gfx950", "v_mfma_f32_16x16x128_f8f6f4 ", dt::f8e4m3},
+                        {"gfx950", "v_mfma_f32_16x16x128_f8f6f4 ", dt::f8e5m2}}) {
     SCOPED_TRACE(std::string(x.chip) + " " + x.t.str());
     const Code c = compile_kernel_for(narrow_product_kernel(x.t, {1, 512, 512, 512}), x.chip);
     EXPECT_TRUE(contains(c, x.instruction)) << c.text;

@@ -26,16 +26,19 @@ KernelAst matmul_kernel(i64 m, i64 n, i64 kk, bool transposed) {
 
 KernelAst narrow_product_kernel(core::DType t, ProductSizes s, bool transposed) {
   KernelBuilder k;
-  UOp out = k.param(0, s.batch * s.m * s.n);
+  const core::DType wide = t.is_float() ? core::dtypes::f32 : core::dtypes::i32;
+  UOp out = k.param(0, s.batch * s.m * s.n, wide);
   UOp x = k.param(1, s.batch * s.m * s.k, t), y = k.param(2, s.batch * s.k * s.n, t);
   UOp b = k.loop(s.batch), i = k.loop(s.m), j = k.loop(s.n), d = k.reduced(s.k);
   UOp row = k.add(k.mul(b, s.m), i);
   UOp at_x = k.add(k.mul(row, s.k), d);
   UOp at_y = transposed ? k.add(k.mul(k.add(k.mul(b, s.n), j), s.k), d)
                         : k.add(k.mul(k.add(k.mul(b, s.k), d), s.n), j);
-  UOp left = k.load(x, at_x);
-  UOp product = k.op(Op::Mul, left, k.load(y, at_y));
-  UOp sum = k.reduce(Op::Add, k.arena().make(Op::Cast, core::dtypes::f32, {product}), {d});
+  UOp left = k.load(x, at_x), right = k.load(y, at_y);
+  auto widen = [&](UOp value) { return k.arena().make(Op::Cast, wide, {value}); };
+  if (!t.is_float()) left = widen(left), right = widen(right);
+  UOp product = k.op(Op::Mul, left, right);
+  UOp sum = k.reduce(Op::Add, t.is_float() ? widen(product) : product, {d});
   return k.store(out, k.add(k.mul(row, s.n), j), sum, {b, i, j});
 }
 

@@ -69,7 +69,8 @@ core::KernelAst add_kernel(i64 n);
 // out[m, n] = relu(sum over k of a[m, k] * b[k, n] + bias[n]); b is [n, k] when transposed
 core::KernelAst matmul_kernel(i64 m, i64 n, i64 k, bool transposed = false);
 // out[b, m, n] = f32 sum over k of x[b, m, k] * y[b, k, n] (y[b, n, k] when transposed), the
-// product in the narrow dtype, then cast, as the tensor API makes it.
+// product in the narrow dtype, then cast, as the tensor API makes it. Integers are cast to i32
+// before they are multiplied.
 struct ProductSizes {
   i64 batch, m, n, k;
 };

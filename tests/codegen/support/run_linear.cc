@@ -306,6 +306,9 @@ void run_tensor_core(std::vector<Machine>& items, UOp u) {
   const TensorCore& core = tensor_core(u.arg(0));
   const usize wave = static_cast<usize>(core.items());
   CHECK(items.size() % wave == 0, "{} items in waves of {}", items.size(), wave);
+  auto number = [](const ScalarValue& v) {
+    return v.is_float() ? v.as_float() : static_cast<f64>(v.as_int());
+  };
   auto matrix = [](i64 rows, i64 columns) {
     return std::vector<std::vector<f64>>(static_cast<usize>(rows),
                                          std::vector<f64>(static_cast<usize>(columns)));
@@ -319,9 +322,8 @@ void run_tensor_core(std::vector<Machine>& items, UOp u) {
         const auto element = static_cast<usize>(e);
         const auto at_a = item / core.rows * core.operand_elements % core.depth + e;
         const auto at_b = item / core.columns * core.operand_elements % core.depth + e;
-        a[static_cast<usize>(item % core.rows)][static_cast<usize>(at_a)] = x[element].as_float();
-        b[static_cast<usize>(at_b)][static_cast<usize>(item % core.columns)] =
-            y[element].as_float();
+        a[static_cast<usize>(item % core.rows)][static_cast<usize>(at_a)] = number(x[element]);
+        b[static_cast<usize>(at_b)][static_cast<usize>(item % core.columns)] = number(y[element]);
       }
     }
     for (usize l = 0; l < wave; ++l) {
@@ -331,9 +333,12 @@ void run_tensor_core(std::vector<Machine>& items, UOp u) {
         const auto row = static_cast<usize>(item / core.columns * core.next_item +
                                             e * core.next_element);
         const auto column = static_cast<usize>(item % core.columns);
-        f64 sum = result[static_cast<usize>(e)].as_float();
+        f64 sum = number(result[static_cast<usize>(e)]);
         for (usize k = 0; k < static_cast<usize>(core.depth); ++k) sum += a[row][k] * b[k][column];
-        result[static_cast<usize>(e)] = ScalarValue::of_float(u.dtype().element(), sum);
+        const core::DType made = u.dtype().element();
+        result[static_cast<usize>(e)] = made.is_float()
+                                            ? ScalarValue::of_float(made, sum)
+                                            : ScalarValue::of_int(made, static_cast<i64>(sum));
       }
       items[first + l].set(u, std::move(result));
     }
