@@ -159,6 +159,14 @@ Result<void> KfdQueue::set_percentage(u32 percentage) {
   return gpu_.kfd().call(arguments);
 }
 
+// As newer kernels do. There was one XCC then.
+void KfdQueue::write_save_header(const hw::KfdGetQueueWaveState& used) {
+  const u32 middle = area_.control_stack_bytes;
+  const u32 words[] = {middle - used.ctl_stack_used_size, used.ctl_stack_used_size,
+                       middle + used.save_area_used_size, used.save_area_used_size};
+  std::memcpy(save_area_->host(), words, sizeof words);
+}
+
 // The kernel writes each XCC's header, and on gfx9 the control stack, to where the host sees the
 // area; the rest is there. [Linux kfd_mqd_manager_v9.c get_wave_state_v9_4_3()]
 Result<std::vector<hw::SavedWave>> KfdQueue::saved_waves() {
@@ -167,6 +175,8 @@ Result<std::vector<hw::SavedWave>> KfdQueue::saved_waves() {
   arguments.ctl_stack_address = reinterpret_cast<u64>(save_area_->host());
   arguments.queue_id = id_;
   TRY(gpu_.kfd().call(arguments));
+  // The header came with the debugger's calls.
+  if (gpu_.kfd().minor_version() < hw::kKfdRuntimeMinor) write_save_header(arguments);
   const std::span<const u8> all(save_area_->host(), save_area_->bytes());
   std::vector<hw::SavedWave> waves;
   for (u32 xcc = 0; xcc < gpu_.node().properties.num_xcc; ++xcc) {

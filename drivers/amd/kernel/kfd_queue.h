@@ -60,6 +60,7 @@ class KfdQueue {
   void describe();
   Result<void> create();
   Result<void> set_percentage(u32 percentage);
+  void write_save_header(const hw::KfdGetQueueWaveState& used);
 
   KfdGpu& gpu_;
   const Caps& caps_;

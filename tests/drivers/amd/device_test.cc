@@ -55,6 +55,14 @@ struct DeviceTest : ::testing::Test {
   }
 };
 
+// tests/drivers/amd/hw/data/make_saved_waves.py laid it out; the first byte is the fuzzer's.
+std::string saved_area() {
+  std::ifstream file(std::string(std::getenv("DOORBELL_SOURCE_ROOT")) +
+                         "/tests/fuzz/corpus/amd_saved_waves/gfx1100",
+                     std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(file), {}).substr(1);
+}
+
 Words slice(const Words& words, usize first, usize count) {
   return {words.begin() + static_cast<i64>(first), words.begin() + static_cast<i64>(first + count)};
 }
@@ -268,8 +276,7 @@ TEST_F(DeviceTest, WaitsForRoomAndTellsAHang) {
       << sent.error().message;
 }
 
-// The save area is one that tests/drivers/amd/hw/data/make_saved_waves.py laid out, with a wave in
-// the kernel's code.
+// A wave is in the code of a kernel.
 TEST_F(DeviceTest, TellsWhereTheWavesOfAHangStandAndPutsTheQueueBack) {
   AmdDevice& amd = open({.timeout_ns = 2'000'000});
   auto program = *amd.load(kernel());
@@ -277,17 +284,14 @@ TEST_F(DeviceTest, TellsWhereTheWavesOfAHangStandAndPutsTheQueueBack) {
   const core::BufferView views[] = {{a.get(), 0}, {b.get(), 0}};
   ASSERT_TRUE(program->launch(views, {}));
   const hw::KfdCreateQueue& queue = fake.queues.at(kCompute).arguments;
-  std::ifstream file(std::string(std::getenv("DOORBELL_SOURCE_ROOT")) +
-                         "/tests/fuzz/corpus/amd_saved_waves/gfx1100",
-                     std::ios::binary);
-  const std::string area(std::istreambuf_iterator<char>(file), {});
+  const std::string area = saved_area();
   ASSERT_GT(area.size(), 0x1000u);
   u8* saved = fake.at(queue.ctx_save_restore_address);
-  std::memcpy(saved, area.data() + 1, area.size() - 1);
+  std::memcpy(saved, area.data(), area.size());
   // The lone wave's state is the last, and its registers are 128 bytes before its end.
   const u64 entry = amd.code().allocate(256, 256, "other", 0x40)->address + 0x40;
   const u64 pc = entry + 0x24;
-  std::memcpy(saved + area.size() - 1 - 128 + 4, &pc, sizeof pc);
+  std::memcpy(saved + area.size() - 128 + 4, &pc, sizeof pc);
 
   Result<void> waited = amd.synchronize();
   ASSERT_FALSE(waited);
@@ -320,6 +324,33 @@ TEST_F(DeviceTest, TellsWhereTheWavesOfAHangStandAndPutsTheQueueBack) {
   fake.fail["UPDATE_QUEUE"] = EIO;
   waited = amd.synchronize();
   EXPECT_NE(waited.error().message.find("it cannot be taken off the hardware: UPDATE_QUEUE"),
+            std::string::npos)
+      << waited.error().message;
+}
+
+// They say how much is used, and write no header.
+TEST_F(DeviceTest, ReadsWavesThatOlderKernelsSaved) {
+  fake.minor = 12;
+  kfd = *Kfd::open(fake);
+  AmdDevice& amd = open({.timeout_ns = 2'000'000});
+  auto commands = amd.compute_queue().make_commands();
+  commands->memory_barrier();
+  ASSERT_TRUE(amd.compute_queue().submit(*commands));
+  const std::string area = saved_area();
+  std::array<u32, 4> header;
+  std::memcpy(header.data(), area.data(), sizeof header);
+  const hw::KfdCreateQueue& queue = fake.queues.at(kCompute).arguments;
+  fake.control_stack_used = header[1];
+  fake.save_area_used = header[3];
+  std::memcpy(fake.at(queue.ctx_save_restore_address) + queue.ctl_stack_size - header[1],
+              area.data() + header[0], header[1] + header[3]);
+  Result<void> waited = amd.synchronize();
+  ASSERT_FALSE(waited);
+  // Where groups stand was not asked for.
+  EXPECT_NE(waited.error().message.find(
+                "; 3 waves: 1 at 0x7f0000001234, which is no kernel, which faulted, exec 0x1; 1 at "
+                "0x7f0000002000, which is no kernel, waiting at a barrier, exec 0xffffffff; 1 at "
+                "0x7f0000002040, which is no kernel, exec 0xf0"),
             std::string::npos)
       << waited.error().message;
 }

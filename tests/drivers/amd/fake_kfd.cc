@@ -152,6 +152,10 @@ int FakeKfd::answer(const std::string& name, void* argument) {
         events.erase(told);
         arguments.wait_result = hw::kKfdWaitComplete;
       }
+  } else if (name == "GET_QUEUE_WAVE_STATE") {
+    auto& arguments = *static_cast<hw::KfdGetQueueWaveState*>(argument);
+    arguments.ctl_stack_used_size = control_stack_used;
+    arguments.save_area_used_size = save_area_used;
   } else if (name == "GET_DMABUF_INFO") {
     static_cast<hw::KfdGetDmabufInfo*>(argument)->size = 5000;
   } else if (name == "GET_CLOCK_COUNTERS") {

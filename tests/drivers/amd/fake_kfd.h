@@ -37,6 +37,8 @@ class FakeKfd final : public os::Files, private os::MmioTrap {
   std::map<std::string, int> fail;
   // So many calls of this name are answered EAGAIN.
   std::map<std::string, int> later;
+  // What GET_QUEUE_WAVE_STATE says is used; the area is the test's to fill.
+  u32 control_stack_used = 0, save_area_used = 0;
   // What WAIT_EVENTS tells once, by event id.
   std::map<u32, amd::hw::KfdEventData> events;
 
