@@ -68,6 +68,29 @@ Flow exchange_two(Wave& wave, const Operation& op) {
   return atomic(wave, op, what, second * scale, data1, address, dst + rows * wave.lanes);
 }
 
+// Two dwords beside each other: each gives way to the operand's where that one's top bit is set,
+// without that bit. [RDNA3 ISA, DS_CONDXCHG32_RTN_B64]
+Flow exchange_marked(Wave& wave, const Operation& op) {
+  constexpr u32 kMark = 1u << 31;
+  const u64 active = wave.exec();
+  const u32* address = wave.v + op.src[kAddress].row;
+  u32 at[64];
+  for (u32 lane = 0; lane < wave.lanes; ++lane) {
+    at[lane] = (address[lane] + static_cast<u32>(op.immediate)) & 0xfff8;
+  }
+  if (check_lds(wave, op, active, at, 8, true) == Flow::Stop) return Flow::Stop;
+  for_each_lane(active, [&](u32 lane) {
+    for (u32 i = 0; i < 2; ++i) {
+      const u32 operand = wave.v[op.src[kData].row + i * wave.lanes + lane];
+      u8* const cell = wave.lds + at[lane] + 4 * i;
+      const u32 before = read_as<u32>(cell), after = operand & ~kMark;
+      if ((operand & kMark) != 0) std::memcpy(cell, &after, 4);
+      wave.v[op.dst_row + i * wave.lanes + lane] = before;
+    }
+  });
+  return Flow::Next;
+}
+
 // What takes a second operand has it in data1: its register is not counted.
 template <u32 kBytes, AtomicUpdate kUpdate, bool kReturns>
 constexpr Entry entry(std::string_view name) {
@@ -84,6 +107,7 @@ constexpr Shape two_shape(u8 rows) {
 
 // clang-format off
 constexpr Entry kTable[] = {
+    {"DS_CONDXCHG32_RTN_B64", atomic_shape(8, 1), &exchange_marked},
     BOTH("ADD", "U32", 4, update::add<u32>),
     BOTH("ADD", "U64", 8, update::add<u64>),
     BOTH("SUB", "U32", 4, update::subtract<u32>),

@@ -15,7 +15,12 @@ void write_active(Wave& wave, const Operation& op, u64 active, const u32* values
 
 // The lane that lane i of 32 reads.
 u32 swizzle_lane(u32 pattern, u32 i) {
-  constexpr u32 kRotate = 0xc000, kQuad = 0x8000;
+  constexpr u32 kFft = 0xe000, kRotate = 0xc000, kQuad = 0x8000;
+  if (pattern >= kFft) {
+    const u32 mask = pattern & 31;
+    const u32 reversed = (i & 1) << 4 | (i & 2) << 2 | (i & 4) | (i & 8) >> 2 | (i & 16) >> 4;
+    return reversed >> std::popcount(mask) | (i & mask);
+  }
   if (pattern >= kRotate) {
     const bool down = (pattern >> 10 & 1) != 0;
     const u32 count = pattern >> 5 & 31, mask = pattern & 31;
@@ -29,15 +34,8 @@ u32 swizzle_lane(u32 pattern, u32 i) {
 
 // Inactive lanes read as zero.
 Flow swizzle(Wave& wave, const Operation& op) {
-  constexpr u32 kFft = 0xe000;
   const u64 active = wave.exec();
   const u32 pattern = static_cast<u32>(op.immediate);
-  if (pattern >= kFft) {
-    wave.pc = op.pc;
-    wave.exit = {.kind = Exit::Kind::Illegal, .pc = op.pc};
-    wave.exit.name = "DS_SWIZZLE_B32 in FFT mode";
-    return Flow::Stop;
-  }
   const u32* src = wave.v + op.src[kAddress].row;
   u32 values[64];
   for (u32 lane = 0; lane < wave.lanes; ++lane) {

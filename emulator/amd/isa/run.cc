@@ -21,10 +21,14 @@ Exit beyond_registers(const Wave& wave, const Block& block) {
   return {.kind = Exit::Kind::Bounds, .pc = block.pc};
 }
 
+// Scalar instructions are those whose names begin so.
+bool is_vector(const Operation& op) { return !op.name.starts_with("S_"); }
+
 // gfx9, after s_set_gpr_idx_on: M0's low byte is added to the numbers of the vector registers that
 // the mode's bits name: 1 the first source, 2 the second, 4 the third, 8 the destination.
 // [CDNA3 ISA, "VGPR indexing"]
 Flow run_indexed(Wave& wave, const Operation& op) {
+  if ((wave.index_mode & kSkipVectors) && is_vector(op)) return Flow::Next;
   Operation moved = op;
   const u32 offset = wave.s[kM0] & 0xff;
   for (u32 i = 0; i < 3; ++i) {

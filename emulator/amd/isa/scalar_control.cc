@@ -217,24 +217,106 @@ Flow index_on(Wave& wave, const Operation& op) {
   const u32 modes = op.words[0] >> 8 & 15;
   if (from_register) wave.s[kM0] = (wave.s[kM0] & ~0xffu) | (read_32(wave, op.src[0]) & 0xff);
   wave.s[kM0] = (wave.s[kM0] & ~0xf000u) | modes << 12;
-  wave.index_mode = modes;
+  wave.index_mode = (wave.index_mode & kSkipVectors) | modes;
   wave.pc = next_pc(op);
   return Flow::Jump;
 }
 Flow index_mode(Wave& wave, const Operation& op) {
   const u32 modes = static_cast<u32>(op.immediate) & 15;
   wave.s[kM0] = (wave.s[kM0] & ~0xf000u) | modes << 12;
-  wave.index_mode = modes;
+  wave.index_mode = (wave.index_mode & kSkipVectors) | modes;
   wave.pc = next_pc(op);
   return Flow::Jump;
 }
 Flow index_off(Wave& wave, const Operation& op) {
-  wave.index_mode = 0;
+  wave.index_mode &= kSkipVectors;
   wave.pc = next_pc(op);
   return Flow::Jump;
 }
 Flow index_value(Wave& wave, const Operation& op) {
   wave.s[kM0] = (wave.s[kM0] & ~0xffu) | (read_32(wave, op.src[0]) & 0xff);
+  return Flow::Next;
+}
+
+// ---- gfx10, gfx11: the halves of a wave of 64 one after the other [RDNA2 ISA, the instructions]
+// ----
+
+Flow begin_halves(Wave& wave, const Operation& op) {
+  u32& low = wave.s[kExecLo];
+  u32& high = wave.s[kExecHi];
+  const bool none = low == 0 && (wave.lanes == 32 || high == 0);
+  if (!none && low == 0) {
+    wave.s[op.dst] = low;
+  } else if (!none) {
+    wave.s[op.dst] = wave.lanes == 32 ? 0 : high;
+    high = 0;
+  }
+  wave.pc = none ? target(op) : next_pc(op);
+  return Flow::Jump;
+}
+Flow end_halves(Wave& wave, const Operation& op) {
+  u32& low = wave.s[kExecLo];
+  u32& high = wave.s[kExecHi];
+  u32& saved = wave.s[op.dst];
+  const bool again = high == 0 && saved != 0;
+  if (high != 0) {
+    low = saved;
+  } else if (again) {
+    high = saved;
+    saved = low;
+    low = 0;
+  }
+  wave.pc = again ? target(op) : next_pc(op);
+  return Flow::Jump;
+}
+
+// ---- gfx9: forks, whose other path waits on a stack of scalar registers ----
+
+constexpr u32 kForkDepthShift = 29;  // of MODE's CSP
+
+u32 fork_depth(const Wave& wave) { return wave.mode_bits() >> kForkDepthShift; }
+void set_fork_depth(Wave& wave, u32 depth) {
+  const u32 others = wave.mode_bits() & ((1u << kForkDepthShift) - 1);
+  wave.set_mode(others | depth << kForkDepthShift);
+}
+
+// Lanes of the mask go to `to`, the others on; of two paths the one with fewer lanes is first.
+// [CDNA3 ISA, S_CBRANCH_G_FORK, S_CBRANCH_I_FORK]
+Flow fork(Wave& wave, const Operation& op, u64 to) {
+  const u64 exec = wave.exec(), mask = read_64(wave, op.src[0]);
+  const u64 pass = mask & exec, rest = ~mask & exec;
+  const bool jumps = pass == exec || (rest != exec && std::popcount(rest) >= std::popcount(pass));
+  if (pass != exec && rest != exec) {
+    const u32 depth = fork_depth(wave);
+    wave.set_pair(depth * 4, jumps ? rest : pass);
+    wave.set_pair(depth * 4 + 2, jumps ? next_pc(op) : to);
+    set_fork_depth(wave, depth + 1);
+    wave.set_mask(kExecLo, jumps ? pass : rest);
+  }
+  wave.pc = jumps ? to : next_pc(op);
+  return Flow::Jump;
+}
+Flow fork_to_register(Wave& wave, const Operation& op) {
+  return fork(wave, op, read_64(wave, op.src[1]));
+}
+Flow fork_to_label(Wave& wave, const Operation& op) { return fork(wave, op, target(op)); }
+
+Flow join(Wave& wave, const Operation& op) {
+  const u32 depth = fork_depth(wave);
+  if (depth == (read_32(wave, op.src[0]) & 7)) {
+    wave.pc = next_pc(op);
+    return Flow::Jump;
+  }
+  set_fork_depth(wave, depth - 1);
+  wave.set_mask(kExecLo, wave.pair((depth - 1) * 4));
+  wave.pc = wave.pair((depth - 1) * 4 + 2);
+  return Flow::Jump;
+}
+
+// Whether vector instructions are skipped: the bit of the first operand that the second names.
+Flow skip_vectors(Wave& wave, const Operation& op) {
+  const bool skip = read_32(wave, op.src[0]) >> (read_32(wave, op.src[1]) & 31) & 1;
+  wave.index_mode = (wave.index_mode & ~kSkipVectors) | (skip ? kSkipVectors : 0);
   return Flow::Next;
 }
 
@@ -283,6 +365,12 @@ constexpr Entry kTable[] = {
     {"S_SET_GPR_IDX_MODE", kEnd, &index_mode},
     {"S_SET_GPR_IDX_OFF", kEnd, &index_off},
     {"S_SET_GPR_IDX_IDX", {Type::None, {Type::B32}, 0}, &index_value},
+    {"S_SUBVECTOR_LOOP_BEGIN", kEnd, &begin_halves},
+    {"S_SUBVECTOR_LOOP_END", kEnd, &end_halves},
+    {"S_CBRANCH_G_FORK", {Type::None, {Type::B64, Type::B64}, kEndsBlock}, &fork_to_register},
+    {"S_CBRANCH_I_FORK", {Type::None, {Type::B64}, kEndsBlock}, &fork_to_label},
+    {"S_CBRANCH_JOIN", {Type::None, {Type::B32}, kEndsBlock}, &join},
+    {"S_SETVSKIP", {Type::None, {Type::B32, Type::B32}, 0}, &skip_vectors},
     {"S_GET_SHADER_CYCLES_U64", {Type::B64, {}, 0}, &read_clock},
     {"S_GET_WAVEID_IN_WORKGROUP", {Type::B32, {}, 0}, &read_wave_in_group},
     {"S_NOP", kNothing, &nothing},

@@ -102,6 +102,8 @@ constexpr Entry kPacked[] = {
     vector<[](f32 a, f32 b) { return pack(u32{to_integer<u16>(a)}, u32{to_integer<u16>(b)}); }>(
         "V_CVT_PK_U16_F32"),
     vector<[](f32 a, u32 b, u32 c) { return pack_byte(a, b, c); }>("V_CVT_PK_U8_F32"),
+    vector<[](f32 a, u32 b, u32 c) { return pack_byte(a, b, c); }>("V_CVT_PKACCUM_U8_F32",
+                                                                   kReadsDst),
 };
 
 // ---- 8-bit floats: a byte or a half of the register is named by op_sel, or by SDWA ----

@@ -31,6 +31,9 @@ enum ScalarRegister : u16 {
   kScalarRegisters = 160,
 };
 
+// In Wave::index_mode, above its four bits: s_setvskip's.
+inline constexpr u32 kSkipVectors = 1 << 4;
+
 // The MODE register's floating-point part. [RDNA3 ISA, "Mode register"]
 struct FloatMode {
   u8 round_32 = 0, round_64 = 0;  // 0 nearest even, 1 up, 2 down, 3 towards zero
@@ -60,7 +63,7 @@ struct Wave {
   FloatMode mode;
   u32 mode_rest = 0;        // MODE's bits from 8 on
   bool float_plain = true;  // mode is the default one, and no FP16_OVFL: handlers look here first
-  u32 index_mode = 0;       // gfx9's s_set_gpr_idx_on: which operands M0 moves; 0: off
+  u32 index_mode = 0;       // gfx9's s_set_gpr_idx_on: which operands M0 moves; s_setvskip
 
   // ---- what the launch gave it; amd/compute sets it ----
   u32 vgpr_count, sgpr_count;  // as the kernel descriptor allocates

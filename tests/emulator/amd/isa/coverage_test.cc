@@ -45,7 +45,6 @@ const Missing kMissing[] = {
     {"DS_GWS_", "global wave sync: a queue has none before ALLOC_QUEUE_GWS"},
     // ---- not there yet ----
     {"DS_LOAD_", "transposing loads: gfx950"},
-    {"DS_CONDXCHG32_RTN_B64", "no compiler emits it"},
     {"GLOBAL_LOAD_TR_", "transposing loads"},
     {"GLOBAL_LOAD_BLOCK", "gfx12 register spilling by blocks"},
     {"GLOBAL_STORE_BLOCK", "gfx12 register spilling by blocks"},
@@ -62,24 +61,12 @@ const Missing kMissing[] = {
     {"S_DCACHE_WB_VOL", "scalar stores of gfx9"},
     {"S_BARRIER_", "named barriers"},
     {"S_GET_BARRIER_STATE", "named barriers"},
-    {"S_CBRANCH_G_FORK", "forks of gfx9"},
-    {"S_CBRANCH_I_FORK", "forks of gfx9"},
-    {"S_CBRANCH_JOIN", "forks of gfx9"},
-    {"S_SETVSKIP", "gfx9"},
-    {"S_SUBVECTOR_LOOP_", "no compiler emits it"},
-    {"V_CVT_PKACCUM_U8_F32", "gfx9"},
-    {"V_MULLIT_F32", "no compiler emits it"},
     {"V_CVT_SCALEF32_", "scaled formats of gfx950"},
     {"V_CVT_SR_BF16_F32", "gfx950"},
     {"V_CVT_SR_F16_F32", "gfx950"},
-    {"V_ASHR_PK_", "gfx950"},
-    {"V_PRNG_B32", "gfx950"},
     {"V_MFMA_LD_SCALE_B32", "a half of V_MFMA_SCALE_*, never by itself"},
     {"V_DOT2_F16_F16", "LLVM emits it for no plain code"},
     {"V_DOT2_BF16_BF16", "LLVM emits it for no plain code"},
-    {"V_DOT4_F32_", "8-bit floats in dot products"},
-    {"V_MQSAD_U32_U8", "four registers of sums"},
-    {"V_TRIG_PREOP_F64", "LLVM emits it for no plain code"},
 };
 
 // What a chip has: normal names, and those of them that have no handler.

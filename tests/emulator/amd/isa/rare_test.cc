@@ -1,0 +1,157 @@
+// Instructions that no compiler emits for plain code. Expected values were computed apart, from the
+// documents' pseudo-code, with exact fractions in Python.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <string>
+
+#include "tests/emulator/support/test_wave.h"
+
+namespace doorbell::emulator::amd {
+namespace {
+
+using testing::TestWave;
+
+constexpr const char* kChips[] = {"gfx942", "gfx1030", "gfx1100", "gfx1201"};
+
+u32 lanes_of(std::string_view chip) { return chip.starts_with("gfx9") ? 64 : 32; }
+
+TEST(Rare, SegmentsOfTwoOverPi) {
+  struct Segment {
+    u64 operand;
+    u32 number;
+    u64 expected;
+  };
+  // 1, 1, 1e22, 1e300, 2^1000, -5: the third and later skip whole turns, the last has no bits left.
+  constexpr Segment kSegments[] = {
+      {0x3ff0000000000000, 0, 0x3fe45f306dc9c882}, {0x3ff0000000000000, 1, 0x3c94a7f09d5f47d4},
+      {0x4480f0cf064dd592, 0, 0x3e8b727220a94fe0}, {0x7e37e43c8800759c, 2, 0x066ef14a525d4d7f},
+      {0x7e70000000000000, 3, 0x02d7ec47e3574215}, {0xc014000000000000, 22, 0}};
+  for (const char* chip : kChips) {
+    for (const Segment& segment : kSegments) {
+      TestWave wave(chip, lanes_of(chip));
+      wave.set_all(2, static_cast<u32>(segment.operand));
+      wave.set_all(3, static_cast<u32>(segment.operand >> 32));
+      wave.set_all(4, segment.number);
+      wave.run("v_trig_preop_f64 v[0:1], v[2:3], v4");
+      EXPECT_EQ(wave.get(0)[1] | u64{wave.get(1)[1]} << 32, segment.expected)
+          << chip << std::hex << " " << segment.operand << " " << segment.number;
+    }
+  }
+}
+
+TEST(Rare, FourSumsOfBytes) {
+  for (const char* chip : kChips) {
+    TestWave wave(chip, lanes_of(chip));
+    wave.set_all(2, 0x44332211), wave.set_all(3, 0x88776655), wave.set_all(4, 0x00aa10ff);
+    const u32 sums[] = {1, 2, 3, 0xfffffff0};
+    for (u32 i = 0; i < 4; ++i) wave.set_all(8 + i, sums[i]);
+    wave.run("v_mqsad_u32_u8 v[8:11], v[2:3], v4, v[8:11]");
+    const u32 expected[] = {0x178, 0x168, 0x158, 0x134};
+    for (u32 i = 0; i < 4; ++i) EXPECT_EQ(wave.get(8 + i)[7], expected[i]) << chip << i;
+  }
+}
+
+TEST(Rare, DotsOfByteFloats) {
+  struct Dot {
+    const char* formats;
+    u32 expected;
+  };
+  for (const Dot& dot : {Dot{"fp8_fp8", 0x3f500000}, Dot{"fp8_bf8", 0x42e40800},
+                         Dot{"bf8_fp8", 0xc039a800}, Dot{"bf8_bf8", 0x3f1a0000}}) {
+    TestWave wave("gfx1201", 32);
+    wave.set_all(1, 0x3c45b801), wave.set_all(2, 0x40ba2a7b), wave.set_all(3, 0x3fc00000);
+    wave.run("v_dot4_f32_" + std::string(dot.formats) + " v0, v1, v2, v3");
+    EXPECT_EQ(wave.get(0)[9], dot.expected) << dot.formats;
+  }
+}
+
+TEST(Rare, LightAndBytesAndRandomBits) {
+  TestWave lit("gfx1100", 32);
+  lit.set_all(1, std::bit_cast<u32>(3.0f)), lit.set_all(2, std::bit_cast<u32>(0.5f));
+  lit.set(3, [](u32 lane) { return std::bit_cast<u32>(lane == 0 ? -1.0f : 1.0f); });
+  lit.run("v_mullit_f32 v0, v1, v2, v3");
+  EXPECT_EQ(lit.get(0)[0], 0xff7fffffu);
+  EXPECT_EQ(lit.get(0)[1], std::bit_cast<u32>(1.5f));
+
+  TestWave bytes("gfx942", 64);
+  bytes.set_all(0, 0x11223344), bytes.set_all(1, std::bit_cast<u32>(200.5f)), bytes.set_all(2, 2);
+  bytes.run("v_cvt_pkaccum_u8_f32 v0, v1, v2");
+  EXPECT_EQ(bytes.get(0)[63], 0x11c83344u);
+
+  TestWave gfx950("gfx950", 64);
+  gfx950.set_all(0, 0xabcd0000), gfx950.set_all(1, 0xffff8000), gfx950.set_all(2, 0x7ff);
+  gfx950.set_all(3, 0x80000001);
+  gfx950.run("v_ashr_pk_i8_i32 v0, v1, v2, 4\nv_ashr_pk_u8_i32 v4, v1, v2, 4\nv_prng_b32 v5, v3");
+  EXPECT_EQ(gfx950.get(0)[0], 0xabcd7f80u);
+  EXPECT_EQ(gfx950.get(4)[0] & 0xffff, 0x7f00u);
+  EXPECT_EQ(gfx950.get(5)[0], 0xc7u);  // 2 ^ 197
+}
+
+TEST(Rare, SwizzlesForFourierTransforms) {
+  const u32 all[] = {0, 16, 8, 24, 4, 20, 12, 28, 2, 18, 10, 26, 6, 22, 14, 30};
+  const u32 halves[] = {0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15};
+  for (const char* chip : kChips) {
+    TestWave wave(chip, lanes_of(chip));
+    wave.set(1, [](u32 lane) { return 100 + lane; });
+    wave.run("ds_swizzle_b32 v0, v1 offset:0xe000\nds_swizzle_b32 v2, v1 offset:0xe010");
+    for (u32 i = 0; i < 16; ++i) {
+      EXPECT_EQ(wave.get(0)[i], 100 + all[i]) << chip;
+      EXPECT_EQ(wave.get(2)[i], 100 + halves[i]) << chip;
+      EXPECT_EQ(wave.get(2)[16 + i], 116 + halves[i]) << chip;
+    }
+  }
+}
+
+TEST(Rare, ExchangesMarkedDwords) {
+  TestWave wave("gfx1100", 32);
+  wave.lds<u32>(64) = 7, wave.lds<u32>(68) = 8;
+  wave.wave.set_mask(kExecLo, 1);
+  wave.set_all(1, 60), wave.set_all(2, 0x80000005), wave.set_all(3, 6);
+  wave.run("ds_condxchg32_rtn_b64 v[4:5], v1, v[2:3] offset:4");
+  EXPECT_EQ(wave.get(4)[0], 7u);
+  EXPECT_EQ(wave.get(5)[0], 8u);
+  EXPECT_EQ(wave.lds<u32>(64), 5u);
+  EXPECT_EQ(wave.lds<u32>(68), 8u);
+}
+
+TEST(Rare, HalvesOfAWaveOneAfterTheOther) {
+  for (u64 exec : {~u64{0}, u64{0xff} << 40, u64{0xff}}) {
+    TestWave wave("gfx1030", 64);
+    wave.wave.set_mask(kExecLo, exec);
+    wave.set_all(0, 99);
+    wave.run(
+        "s_mov_b32 s8, 1\ns_subvector_loop_begin s4, done\n"
+        "loop: v_mov_b32 v0, s8\ns_add_u32 s8, s8, 1\ns_subvector_loop_end s4, loop\ndone: s_nop "
+        "0");
+    EXPECT_EQ(wave.wave.exec(), exec);
+    EXPECT_EQ(wave.get(0)[0], exec & 1 ? 1u : 99u);
+    const bool low = (exec & 0xffffffff) != 0;
+    EXPECT_EQ(wave.get(0)[40], exec >> 40 & 1 ? (low ? 2u : 1u) : 99u);
+  }
+}
+
+TEST(Rare, ForksToBothPaths) {
+  TestWave wave("gfx942", 64);
+  wave.wave.set_pair(10, 0xffff);  // 16 lanes go to `pass`
+  wave.wave.s[30] = 0;             // the stack's depth before
+  wave.set_all(0, 0);
+  wave.run(
+      "s_cbranch_i_fork s[10:11], pass\nv_mov_b32 v0, 1\ns_branch both\n"
+      "pass: v_mov_b32 v0, 2\nboth: s_cbranch_join s30");
+  EXPECT_EQ(wave.get(0)[15], 2u);
+  EXPECT_EQ(wave.get(0)[16], 1u);
+  EXPECT_EQ(wave.wave.mode_bits() >> 29, 0u);
+}
+
+TEST(Rare, SkipsVectorInstructions) {
+  TestWave wave("gfx942", 64);
+  wave.set_all(0, 0);
+  wave.wave.s[0] = 4;
+  wave.run("s_setvskip s0, 2\nv_mov_b32 v0, 1\ns_setvskip s0, 1\nv_mov_b32 v1, 2");
+  EXPECT_EQ(wave.get(0)[0], 0u);
+  EXPECT_EQ(wave.get(1)[0], 2u);
+}
+
+}  // namespace
+}  // namespace doorbell::emulator::amd
