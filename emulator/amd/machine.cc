@@ -20,6 +20,10 @@
 namespace doorbell::emulator::amd {
 namespace {
 
+// How many instructions waves may run, nothing else happening, before the host is to go on: when it
+// waits, and when it only looks.
+constexpr u64 kPatience = 1 << 20, kGlance = 1 << 15;
+
 // A GPU behind its kernel's door.
 class GpuEngine final : public Engine {
  public:
@@ -125,6 +129,8 @@ struct Machine::State {
   std::vector<std::unique_ptr<GpuEngine>> engines;  // go before the Kfd that they interrupt
   std::mutex moving;                                // lockstep: one mover at a time
   std::mt19937_64 random;                           // of who moves; under moving
+
+  Gpu::Rest run_until_rest(u64 patience);
 };
 
 Result<const Node*> require_node(std::string_view name) {
@@ -166,8 +172,15 @@ Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
   }
   if (parts.options.lockstep)
     machine->kfd().events().set_advance(
-        [m = machine.get()] { return m->run_until_idle(); },
-        [state = machine->state_.get()](u64 time_ns) { state->now_ns += time_ns; });
+        [state = &parts] {
+          switch (state->run_until_rest(kPatience)) {
+            case Gpu::Rest::Idle: return Events::Advance::Still;
+            case Gpu::Rest::Moved: return Events::Advance::Moved;
+            case Gpu::Rest::Busy: return Events::Advance::Busy;
+          }
+          UNREACHABLE("what is neither moving nor still");
+        },
+        [state = &parts](u64 time_ns) { state->now_ns += time_ns; });
   return machine;
 }
 
@@ -197,7 +210,7 @@ Kfd& Machine::kfd() { return *state_->kfd; }
 
 // Whoever comes while another moves the machine, or from within an interrupt, leaves it to them.
 bool Machine::run_some() {
-  if (!state_->options.adversarial) return run_until_idle();
+  if (!state_->options.adversarial) return state_->run_until_rest(kGlance) != Gpu::Rest::Idle;
   std::unique_lock lock(state_->moving, std::try_to_lock);
   if (!lock) return false;
   // Mostly a little; now and then nothing at all, or far.
@@ -216,16 +229,14 @@ bool Machine::run_some() {
   return moved;
 }
 
-bool Machine::run_until_idle() {
-  std::unique_lock lock(state_->moving, std::try_to_lock);
-  if (!lock) return false;
-  bool moved = false;
-  for (bool again = true; again;) {
-    again = false;
-    for (const auto& engine : state_->engines) again |= engine->gpu().run_until_idle();
-    moved |= again;
-  }
-  return moved;
+bool Machine::run_until_idle() { return state_->run_until_rest(kPatience) != Gpu::Rest::Idle; }
+
+Gpu::Rest Machine::State::run_until_rest(u64 patience) {
+  std::unique_lock lock(moving, std::try_to_lock);
+  if (!lock) return Gpu::Rest::Idle;
+  std::vector<Gpu*> gpus;
+  for (const auto& engine : engines) gpus.push_back(&engine->gpu());
+  return amd::run_until_rest(gpus, patience);
 }
 
 }  // namespace doorbell::emulator::amd

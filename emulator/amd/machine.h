@@ -50,7 +50,8 @@ class Machine {
 
   Checks& checks();
   Kfd& kfd();
-  // Lockstep: until no queue of any GPU can go on. True if any moved.
+  // Lockstep: until no queue of any GPU can go on, or waves have run for so long that they may be
+  // waiting for the host. True if any moved.
   bool run_until_idle();
   // Lockstep: until idle; in adversarial mode only as far as the seed says, so that the host may be
   // ahead of the GPUs, and they of each other. True if any moved.

@@ -23,11 +23,17 @@ IoctlText begin_ioctl(std::string_view name);
 void end_ioctl(IoctlText* out, int error);
 }  // namespace detail
 
+// Where the client has its arrays, which differs from run to run, or is left out of the text.
+enum class ClientPointers : bool { Out, In };
+
 // `error` is the errno of the call, 0 for success.
 template <class T>
-IoctlText ioctl_text(const T& arguments, int error) {
+IoctlText ioctl_text(const T& arguments, int error, ClientPointers pointers = ClientPointers::In) {
   IoctlText out = detail::begin_ioctl(T::kName);
   T::fields(arguments, [&]<class V>(const char* name, const V& value) {
+    const std::string_view field(name);
+    const bool is_pointer = field.ends_with("_ptr") || field.ends_with("_pointer");
+    if (is_pointer && pointers == ClientPointers::Out) return;
     detail::add_ioctl_field(&out, name, static_cast<i64>(value), std::is_signed_v<V>);
   });
   detail::end_ioctl(&out, error);

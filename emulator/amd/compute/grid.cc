@@ -20,8 +20,9 @@ constexpr u64 kPlainBudget = 1 << 16;
 constexpr usize kMostResident = 4;
 constexpr u64 kSeededBudget = 64;
 constexpr u32 kMostWorkItems = 1024;
-// Instructions without any other reason to stop than s_sleep, after which waves count as waiting.
-constexpr u64 kPolling = 1024;
+// Instructions without any other reason to stop than s_sleep, after which waves count as waiting;
+// and of one wave from an s_sleep to the next, as a loop that polls has them.
+constexpr u64 kPolling = 1024, kPollingLoop = 256;
 
 }  // namespace
 
@@ -143,7 +144,13 @@ GridStop Grid::step(WorkGroup& group, usize index, u64 budget) {
   GridStop result;
   for (u64 used = 0; used < budget; used = wave.clock - before) {
     const Exit exit = amd::run(wave, memory_, code_, budget - used);
-    if (exit.kind != Exit::Kind::Sleep) awake_at_ = instructions_ + (wave.clock - before);
+    u64& slept_at = group.member(index).slept_at;
+    if (exit.kind == Exit::Kind::Sleep) slept_at = wave.clock;
+    // With a seed a budget is shorter than a loop.
+    const bool polls =
+        exit.kind == Exit::Kind::Sleep ||
+        (exit.kind == Exit::Kind::Budget && slept_at != 0 && wave.clock - slept_at < kPollingLoop);
+    if (!polls) awake_at_ = instructions_ + (wave.clock - before);
     switch (exit.kind) {
       case Exit::Kind::EndProgram: group.end(index); break;
       case Exit::Kind::Barrier: group.wait_at_barrier(index, exit.pc); break;

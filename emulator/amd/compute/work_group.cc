@@ -42,6 +42,7 @@ void WorkGroup::start(const Dispatch& dispatch, const Resources& resources, cons
     Member& member = members_[i];
     member.state = State::Ready;
     member.barrier_complete = false;
+    member.slept_at = 0;
     Wave& wave = *member.wave;
     wave.memory = &memory;
     wave.group = this;

@@ -144,16 +144,21 @@ class Gpu::Impl {
     return done.moved || done.unsettled;
   }
 
-  bool run_until_idle() {
+  Rest run_until_rest(u64 patience) {
     // Memory that a queue without a slot polls may have changed.
     stirred_.store(true, std::memory_order_relaxed);
+    {
+      std::lock_guard lock(running_);
+      context_.spun = 0;
+    }
     Pass done{.unsettled = true};
     bool moved = false;
     while (done.moved || done.unsettled) {
       done = pass();
       moved |= done.moved;
+      if (done.spun > patience) return Rest::Busy;
     }
-    return moved;
+    return moved ? Rest::Moved : Rest::Idle;
   }
 
   Caches* caches() { return caches_.get(); }
@@ -180,6 +185,7 @@ class Gpu::Impl {
     bool moved = false;
     bool unsettled = false;  // somebody has not had a turn since anything moved
     bool waiting = false;    // some queue polls memory
+    u64 spun = 0;            // as the context has it
   };
 
   // Every queue that has a slot has its turn once; then interrupts, with no lock held.
@@ -204,6 +210,7 @@ class Gpu::Impl {
         if (!context_.interrupts.empty()) break;
       }
       result.waiting = runlist_.is_waiting();
+      result.spun = context_.spun;
       result.unsettled = runlist_.is_unsettled();
       interrupts.swap(context_.interrupts);
     }
@@ -292,16 +299,24 @@ Result<std::vector<SavedContext>> Gpu::save_waves(QueueId id, const SaveOptions&
 void Gpu::ring(QueueId id, u64 value, unsigned bytes) { impl_->ring(id, value, bytes); }
 void Gpu::poke() { impl_->wake(); }
 bool Gpu::run_once() { return impl_->run_once(); }
-bool Gpu::run_until_idle() { return impl_->run_until_idle(); }
+Gpu::Rest Gpu::run_until_rest(u64 patience) { return impl_->run_until_rest(patience); }
 void Gpu::unmapped(u64 start, u64 end) { impl_->unmapped(start, end); }
 Caches* Gpu::caches() { return impl_->caches(); }
 
-void run_until_idle(std::span<Gpu* const> gpus) {
-  bool moved = true;
-  while (moved) {
-    moved = false;
-    for (Gpu* gpu : gpus) moved |= gpu->run_until_idle();
+Gpu::Rest run_until_rest(std::span<Gpu* const> gpus, u64 patience) {
+  Gpu::Rest all = Gpu::Rest::Idle;
+  for (bool again = true; again;) {
+    again = false;
+    bool busy = false;
+    for (Gpu* gpu : gpus) {
+      const Gpu::Rest rest = gpu->run_until_rest(patience);
+      again |= rest == Gpu::Rest::Moved;
+      busy |= rest == Gpu::Rest::Busy;
+      if (rest != Gpu::Rest::Idle) all = Gpu::Rest::Moved;
+    }
+    if (busy) return Gpu::Rest::Busy;
   }
+  return all;
 }
 
 }  // namespace doorbell::emulator::amd

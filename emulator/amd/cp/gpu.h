@@ -70,9 +70,13 @@ class Gpu {
   // Memory that a queue may be polling has changed behind the GPU's back (the host, another GPU).
   void poke();
 
-  // Lockstep: goes on until every queue is empty, stopped, or waits for somebody else. True if any
-  // of them moved.
-  bool run_until_idle();
+  // Lockstep: goes on until every queue is empty, stopped, or waits for somebody else; or, which is
+  // Busy, until waves have run about `patience` instructions and nothing else happened: they may be
+  // waiting for the host.
+  enum class Rest : u8 { Idle, Moved, Busy };
+  Rest run_until_rest(u64 patience);
+  // However long it takes. True if any of them moved.
+  bool run_until_idle() { return run_until_rest(~u64{0}) != Rest::Idle; }
   // Lockstep: every queue has one turn.
   bool run_once();
 
@@ -88,7 +92,7 @@ class Gpu {
   std::unique_ptr<Impl> impl_;
 };
 
-// Lockstep with several GPUs: until none of them moves.
-void run_until_idle(std::span<Gpu* const> gpus);
+// Lockstep with several GPUs: until none of them moves, or one is busy.
+Gpu::Rest run_until_rest(std::span<Gpu* const> gpus, u64 patience);
 
 }  // namespace doorbell::emulator::amd

@@ -49,6 +49,9 @@ struct GpuContext {
   // [tinygrad ops_amd.py AMDSignal timestamp_divider=100; amdgpu *_get_clock_counter]
   std::function<u64()> clock;
   std::mt19937_64 random;
+  // Instructions that waves have run since a grid retired: in lockstep, many are a kernel that may
+  // be waiting for the host.
+  u64 spun = 0;
   bool adversarial = false;
 
   // Delivered by Gpu when its lock is free.

@@ -55,13 +55,14 @@ Pipeline::State Pipeline::step() {
   if (!items_.front().grid) {
     EndOfPipe event = std::move(items_.front().event);
     items_.pop_front();
+    gpu_.spun = 0;
     return run(event) ? State::Moved : State::Failed;
   }
   usize index = choose();
   Item& item = items_[index];
   u64 budget = gpu_.adversarial ? 1 + gpu_.random() % kAdversarialSlice : kSlice;
   switch (item.grid->run(budget)) {
-    case GridState::Running: return State::Moved;
+    case GridState::Running: gpu_.spun += budget; return State::Moved;
     case GridState::Waiting: return State::Waiting;
     case GridState::Failed:
       if (auto fault = item.grid->fault())
@@ -76,6 +77,7 @@ Pipeline::State Pipeline::step() {
   std::shared_ptr<Completion> completion = std::move(item.completion);
   items_.erase(items_.begin() + static_cast<std::ptrdiff_t>(index));
   --grids_;
+  gpu_.spun = 0;
   bool last = completion && --completion->left == 0;
   return !last || run(completion->event) ? State::Moved : State::Failed;
 }

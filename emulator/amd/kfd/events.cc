@@ -217,17 +217,20 @@ WaitResult Events::block(std::unique_lock<std::mutex>& lock, const std::vector<W
   auto settled = [&] { return gone_ || judge(waiters, all) != WaitResult::Timeout; };
   if (advance_) {
     // Virtual time: either somebody moves, or the timeout has passed.
-    for (bool moved = true; moved && !settled();) {
+    Advance last = Advance::Moved;
+    u32 passed_ms = 0;
+    while (last != Advance::Still && !settled() && passed_ms < timeout_ms) {
       lock.unlock();
-      moved = advance_();
+      last = advance_();
       lock.lock();
+      if (last == Advance::Busy && timeout_ms != kForever) ++passed_ms;
     }
     if (!settled() && timeout_ms == kForever)
       report(kEventForever, fmt::format("{} events are waited for without end, and no queue of "
                                         "the machine can move",
                                         waiters.size()));
-    else if (!settled() && pass_)
-      pass_(u64{timeout_ms} * 1'000'000);
+    else if (pass_ && timeout_ms != kForever)
+      pass_(u64{settled() ? passed_ms : timeout_ms} * 1'000'000);
   } else if (timeout_ms == kForever) {
     changed_.wait(lock, settled);
   } else {

@@ -70,9 +70,12 @@ class Events {
   void memory_exception(const MemoryException& exception);
   void hardware_exception(const HardwareException& exception);
 
-  // Lockstep: instead of blocking, waits call `advance` until it says that nothing moved. A wait
-  // that then ends by its timeout calls `pass`, which may be null, with the time it has taken.
-  void set_advance(std::function<bool()> advance, std::function<void(u64 time_ns)> pass = nullptr) {
+  // Lockstep: instead of blocking, waits call `advance` until it says that nothing moved; each time
+  // that waves have only run counts as a millisecond. A wait that ends calls `pass`, which may be
+  // null, with the time it has taken.
+  enum class Advance : u8 { Still, Moved, Busy };
+  void set_advance(std::function<Advance()> advance,
+                   std::function<void(u64 time_ns)> pass = nullptr) {
     advance_ = std::move(advance);
     pass_ = std::move(pass);
   }
@@ -104,7 +107,7 @@ class Events {
   void report(const Check& check, std::string message);
 
   Checks& checks_;
-  std::function<bool()> advance_;
+  std::function<Advance()> advance_;
   std::function<void(u64)> pass_;
   mutable std::mutex mutex_;  // the rest
   std::condition_variable changed_;

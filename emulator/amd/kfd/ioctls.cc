@@ -332,7 +332,7 @@ class Handlers {
 template <class T>
 void trace_call(Kfd& kfd, const T& arguments, int why) {
   if (!kfd.trace() || !kfd.trace()->enabled()) return;
-  const IoctlText call = ioctl_text(arguments, why);
+  const IoctlText call = ioctl_text(arguments, why, kfd.traced_pointers());
   kfd.trace()->write({.kind = "ioctl", .text = call.text, .fields = call.fields});
 }
 

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "drivers/amd/hw/ioctl_text.h"
 #include "emulator/amd/kfd/buffers.h"
 #include "emulator/amd/kfd/events.h"
 #include "emulator/amd/kfd/queues.h"
@@ -49,6 +50,11 @@ class Kfd {
   Checks& checks() { return *options_.checks; }
   Trace* trace() { return options_.trace; }
   u64 now_ns() const;
+  // In lockstep a trace repeats to the byte: what differs from run to run is left out.
+  ::doorbell::amd::hw::ClientPointers traced_pointers() const {
+    using ::doorbell::amd::hw::ClientPointers;
+    return options_.now_ns ? ClientPointers::Out : ClientPointers::In;
+  }
 
   // For the engine of each GPU.
   Interrupts& interrupts(u32 gpu);

@@ -152,7 +152,7 @@ int Kfd::render_ioctl(u32 gpu, u32 request, u64 argument) {
     }
     why = Handlers(*this, *devices_.at(gpu))(arguments);
     if (trace() && trace()->enabled()) {
-      const IoctlText call = ioctl_text(arguments, why);
+      const IoctlText call = ioctl_text(arguments, why, traced_pointers());
       trace()->write({.kind = "ioctl",
                       .gpu = static_cast<int>(gpu),
                       .text = call.text,

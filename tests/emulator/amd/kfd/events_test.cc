@@ -203,10 +203,13 @@ TEST(LockstepEvents, AWaitMovesTheMachineInsteadOfTime) {
   u32 id = 0;
   ASSERT_EQ(events.create(0, true, id), 0);
   int turns = 0;
-  events.set_advance([&] {
-    if (++turns == 3) events.set(id);
-    return turns < 5;
-  });
+  u32 passed_ms = 0;
+  events.set_advance(
+      [&] {
+        if (++turns == 3) events.set(id);
+        return turns < 5 ? Events::Advance::Moved : Events::Advance::Still;
+      },
+      [&](u64 time_ns) { passed_ms += static_cast<u32>(time_ns / 1'000'000); });
   EventWait wait[] = {{.id = id}};
   WaitResult result;
   EXPECT_EQ(events.wait(wait, true, ~0u, result), 0);
@@ -215,6 +218,32 @@ TEST(LockstepEvents, AWaitMovesTheMachineInsteadOfTime) {
   EXPECT_EQ(events.wait(wait, true, ~0u, result), 0);
   EXPECT_EQ(result, WaitResult::Timeout);
   EXPECT_EQ(checks.count(kEventForever), 1u) << "nobody is left to signal it";
+  EXPECT_EQ(passed_ms, 0u);
+  EXPECT_EQ(events.wait(wait, true, 70, result), 0);
+  EXPECT_EQ(result, WaitResult::Timeout);
+  EXPECT_EQ(passed_ms, 70u);
+}
+
+TEST(LockstepEvents, WavesThatOnlyRunLetTimePass) {
+  Checks checks(Level::Warn);
+  Events events(checks);
+  u32 id = 0, passed_ms = 0;
+  ASSERT_EQ(events.create(0, true, id), 0);
+  int turns = 0;
+  events.set_advance(
+      [&] {
+        if (++turns == 30) events.set(id);
+        return Events::Advance::Busy;
+      },
+      [&](u64 time_ns) { passed_ms += static_cast<u32>(time_ns / 1'000'000); });
+  EventWait wait[] = {{.id = id}};
+  WaitResult result;
+  EXPECT_EQ(events.wait(wait, true, 20, result), 0);
+  EXPECT_EQ(result, WaitResult::Timeout);
+  EXPECT_EQ(passed_ms, 20u);
+  EXPECT_EQ(events.wait(wait, true, 20, result), 0);
+  EXPECT_EQ(result, WaitResult::Complete);
+  EXPECT_EQ(passed_ms, 30u);
 }
 
 TEST(LockstepEvents, AWaitThatNobodyEndsTakesItsTime) {
@@ -227,7 +256,7 @@ TEST(LockstepEvents, AWaitThatNobodyEndsTakesItsTime) {
   events.set_advance(
       [&] {
         if (settles) events.set(id);
-        return false;
+        return Events::Advance::Still;
       },
       [&](u64 time_ns) { passed_ns += time_ns; });
   EventWait wait[] = {{.id = id}};
