@@ -124,8 +124,9 @@ bool ComputeQueue::check_release(const Release& release) {
       release.index == hw::EventIndex::ShaderDone && release.event == hw::Event::CsDone;
   if (!end_of_pipe && !shader_done && broke(kEopEvent, describe())) return false;
   bool only = release.interrupt == hw::ReleaseInterrupt::Only;
-  bool confirmed = release.interrupt == hw::ReleaseInterrupt::AfterWriteConfirm ||
-                   release.interrupt == hw::ReleaseInterrupt::DataAfterWriteConfirm;
+  // An interrupt after a write that is none comes at once: tinygrad's release_mem() asks for it by
+  // default, on hardware too. [tinygrad ops_amd.py AMDComputeQueue.release_mem]
+  bool confirmed = release.interrupt == hw::ReleaseInterrupt::DataAfterWriteConfirm;
   if (((only && release.writes()) || (confirmed && !release.writes())) &&
       broke(kEopSelect, describe()))
     return false;

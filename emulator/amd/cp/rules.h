@@ -77,8 +77,9 @@ inline constexpr Check kEopEvent{
     "AMD-EOP-002", "RELEASE_MEM has a timestamp event with index 5, or CS_DONE with index 6",
     "kfd_pm4_headers_ai.h mec_release_mem_event_index_enum; Mesa sid.h EVENT_INDEX"};
 inline constexpr Check kEopSelect{
-    "AMD-EOP-003", "an interrupt without data has DATA_SEL 0, one after the write has data",
-    "nvd.h PACKET3_RELEASE_MEM_INT_SEL (1: interrupt only, DATA_SEL = 0)"};
+    "AMD-EOP-003", "an interrupt only has DATA_SEL 0; data that waits for a confirmation is data",
+    "nvd.h PACKET3_RELEASE_MEM_INT_SEL (1: interrupt only, DATA_SEL = 0); kfd_pm4_headers_ai.h "
+    "mec_release_mem_int_sel_enum (3: data after write confirm)"};
 inline constexpr Check kEopAlignment{
     "AMD-EOP-004", "data of 4 bytes goes to a multiple of 4, of 8 bytes to one of 8",
     "kfd_pm4_headers_ai.h pm4_mec_release_mem address_lo_32b, address_lo_64b"};
@@ -165,7 +166,9 @@ inline constexpr Check kAqlVendor{
 // ---- kernel arguments
 inline constexpr Check kArgumentAlignment{"AMD-ARG-001",
                                           "kernel arguments start at a multiple of 16",
-                                          "HSA runtime 1.2, kernarg_address (at least 16)"};
+                                          "HSA runtime 1.2, kernarg_address (at least 16); LLVM "
+                                          "AMDGPUUsage .kernarg_segment_align: compilers count on "
+                                          "it, however the kernel is launched"};
 inline constexpr Check kArgumentMapped{
     "AMD-ARG-002", "kernel arguments are mapped as far as the descriptor's kernarg_size",
     "LLVM AMDGPUUsage kernarg_size"};

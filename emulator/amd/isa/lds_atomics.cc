@@ -91,10 +91,14 @@ Flow exchange_marked(Wave& wave, const Operation& op) {
   return Flow::Next;
 }
 
-// What takes a second operand has it in data1: its register is not counted.
+// A second operand is in data1.
 template <u32 kBytes, AtomicUpdate kUpdate, bool kReturns>
 constexpr Entry entry(std::string_view name) {
-  return {name, atomic_shape(kBytes, 1), &run<kBytes, kUpdate, kReturns>};
+  Shape shape = atomic_shape(kBytes, 1);
+  const bool two =
+      name.starts_with("DS_CMPST") || name.starts_with("DS_MSKOR") || name.starts_with("DS_WRAP");
+  if (two) shape.wide[1 + kData1] = kBytes / 4;
+  return {name, shape, &run<kBytes, kUpdate, kReturns>};
 }
 constexpr Shape two_shape(u8 rows) {
   return {.flags = kMemory, .wide = {static_cast<u8>(2 * rows), 1, rows, 0, rows}};

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "emulator/amd/isa/decode.h"
+#include "emulator/amd/isa/decode_memory.h"
 
 namespace doorbell::emulator::amd {
 
@@ -14,6 +15,53 @@ constexpr u32 kFirstAccumulator = 256;
 u32 count_of(const Shape& shape, Type type, usize wide) {
   const bool says = type == Type::Wide || (shape.flags & kMemory) != 0;
   return says ? shape.wide[wide] : registers_of(type);
+}
+
+// 64 or 32, as the rows of some register tell; 64 where all are register 0.
+u32 lanes_of(const Operation& op) {
+  if (op.dst != 0 && op.dst_row != 0) return op.dst_row / op.dst;
+  for (const Source& source : op.src)
+    if (source.kind == Source::Kind::Vector && source.index != 0) return source.row / source.index;
+  return 64;
+}
+
+// Registers of a memory instruction's address, as many as its form says.
+u32 address_registers(const Operation& op) {
+  const std::string_view name = op.entry->name;
+  if (name.starts_with("BUFFER_")) {
+    const bool both = (op.flags & kMemoryOffset) != 0 && (op.flags & kMemoryIndex) != 0;
+    return both ? 2 : (op.flags & (kMemoryOffset | kMemoryIndex)) != 0 ? 1 : 0;
+  }
+  const bool wide = name.starts_with("GLOBAL_") || name.starts_with("FLAT_");
+  return wide && op.src[kScalarAddress].kind == Source::Kind::None ? 2 : op.entry->shape.wide[1];
+}
+
+// Matrices say what their operands take of waves of 64; C is as large as the result. What is one
+// register there may be less than a whole one.
+u32 matrix_registers(const Operation& op, usize source) {
+  const Shape& shape = op.entry->shape;
+  constexpr usize kC = 2;
+  const bool sparse = (shape.flags & kReadsDst) != 0;
+  const u32 of_64 = source == kC && !sparse ? shape.wide[0] : shape.wide[1 + source];
+  return of_64 > 1 ? of_64 * (64 / lanes_of(op)) : of_64;
+}
+
+u32 source_registers(const Operation& op, usize source) {
+  const Shape& shape = op.entry->shape;
+  constexpr usize kC = 2;
+  const bool matrix = shape.dst == Type::Wide && (shape.flags & kMemory) == 0;
+  if (matrix && (shape.src[source] == Type::Wide || source == kC) &&
+      !(source == kC && (shape.flags & kReadsDst) != 0))
+    return matrix_registers(op, source);
+  if ((shape.flags & kMemory) != 0 && source == kAddress && shape.wide[1] != 0)
+    return address_registers(op);
+  return count_of(shape, shape.src[source], 1 + source);
+}
+
+u32 result_registers(const Operation& op) {
+  const Shape& shape = op.entry->shape;
+  const bool matrix = shape.dst == Type::Wide && (shape.flags & kMemory) == 0;
+  return count_of(shape, shape.dst, 0) * (matrix ? 64 / lanes_of(op) : 1);
 }
 
 void add(RegisterNeeds& needs, u32 index, u32 count) {
@@ -44,12 +92,11 @@ RegisterNeeds register_needs(const Operation& op) {
   const u32 dst_bank = (shape.flags & kAccumulatorDst) != 0 ? 1 : acc_cd;
   for (usize i = 0; i < op.src.size(); ++i) {
     if (op.src[i].kind != Source::Kind::Vector) continue;
-    add(needs, op.src[i].index + banks[i] * kFirstAccumulator,
-        count_of(shape, shape.src[i], 1 + i));
+    add(needs, op.src[i].index + banks[i] * kFirstAccumulator, source_registers(op, i));
   }
   // Scalar destinations have no row. Register 0 is nobody's last one.
   if (op.dst_row != 0 || (shape.flags & kMemory) != 0) {
-    add(needs, op.dst + dst_bank * kFirstAccumulator, count_of(shape, shape.dst, 0));
+    add(needs, op.dst + dst_bank * kFirstAccumulator, result_registers(op));
   }
   return needs;
 }

@@ -176,7 +176,11 @@ TEST_F(RulesTest, EndOfPipeEventsHaveTheirIndex) {
 
 TEST_F(RulesTest, InterruptsFitTheirData) {
   expect_broken("AMD-EOP-003", release(0x14, 5, 1, 1, kData));
-  expect_broken("AMD-EOP-003", release(0x14, 5, 0, 2, kData));
+  expect_broken("AMD-EOP-003", release(0x14, 5, 0, 3, kData));
+  open_pm4();
+  put_ = 0;
+  submit(release(0x14, 5, 0, 2, kData));
+  EXPECT_EQ(count("AMD-EOP-003"), 0u) << "an interrupt, and no write before it";
 }
 
 TEST_F(RulesTest, WideDataIsAligned) {
