@@ -21,7 +21,7 @@ struct Course {
   Outcome outcome;
 };
 
-Course follow(u64 seed, const std::vector<u8>& code) {
+Course follow(u64 seed, const WorkloadCode& code) {
   Course result;
   NoWaits hook;
   result.outcome = run_workload(
@@ -30,7 +30,7 @@ Course follow(u64 seed, const std::vector<u8>& code) {
 }
 
 TEST(Replay, ASeededFailureRepeatsToTheByte) {
-  const std::vector<u8> code = *compile_workload("gfx1100");
+  const WorkloadCode code = *compile_workload("gfx1100");
   std::string other;
   int failures = 0;
   for (u64 seed = 1; seed <= 4; ++seed) {
