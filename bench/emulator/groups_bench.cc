@@ -1,6 +1,6 @@
 // How long a grid takes on one core, from the first group to the last: a tiled product of two 256 x
-// 256 matrices of f32 on gfx1100, plain and with a seed. By Google Benchmark; items are
-// wave-instructions.
+// 256 matrices of f32 on gfx1100, plain, with a seed, and with undefined values tracked. By Google
+// Benchmark; items are wave-instructions.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -56,10 +56,15 @@ void matmul(benchmark::State& state) {
                           .groups = {8, 8, 1},
                           .group_size = {64, 1, 1},
                           .lds_bytes = bench::kMatmulLdsBytes};
+  UndefinedMemory undefined;
+  UndefinedTracking tracking{&undefined, &machine.space,
+                             [](Use, const std::string&) { return true; }};
+  const GridOptions options{.seed = static_cast<u64>(state.range(0)),
+                            .undefined = state.range(1) != 0 ? &tracking : nullptr};
   u64 executed = 0;
   for (auto _ : state) {
     std::fill(machine.matrices[0].begin(), machine.matrices[0].end(), 0.0f);
-    Grid grid(chip, **cache, memory, dispatch, {.seed = static_cast<u64>(state.range(0))});
+    Grid grid(chip, **cache, memory, dispatch, options);
     const GridStop stop = grid.run();
     if (stop.kind != GridStop::Kind::Done) state.SkipWithError(stop.what.c_str());
     executed += grid.instructions();
@@ -68,7 +73,12 @@ void matmul(benchmark::State& state) {
   state.SetItemsProcessed(static_cast<i64>(executed));
 }
 
-BENCHMARK(matmul)->ArgName("seed")->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
+BENCHMARK(matmul)
+    ->ArgNames({"seed", "undefined"})
+    ->Args({0, 0})
+    ->Args({1, 0})
+    ->Args({0, 1})
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace doorbell::emulator::amd

@@ -5,6 +5,7 @@
 
 #include "base/util/hash.h"
 #include "emulator/amd/cp/adversarial_memory.h"
+#include "emulator/amd/cp/rules.h"
 #include "emulator/amd/isa/handlers.h"
 
 namespace doorbell::emulator::amd {
@@ -53,6 +54,16 @@ class LaunchedGrid final : public RunningGrid {
   GridStop stop_;
 };
 
+const Check& rule_of(Use use) {
+  switch (use) {
+    case Use::Address: return kUndefinedAddress;
+    case Use::Branch: return kUndefinedBranch;
+    case Use::Lanes: return kUndefinedLanes;
+    case Use::Operand: break;
+  }
+  return kUndefinedOperand;
+}
+
 // A grid that cannot even start.
 class RefusedGrid final : public RunningGrid {
  public:
@@ -67,7 +78,13 @@ class RefusedGrid final : public RunningGrid {
 }  // namespace
 
 GridLauncher::GridLauncher(const GridLauncherOptions& options)
-    : options_(options), memory_(*options.space) {}
+    : options_(options), memory_(*options.space) {
+  undefined_ = {.memory = options.undefined,
+                .space = options.space,
+                .report = [checks = options.checks](Use use, const std::string& what) {
+                  return checks->report(rule_of(use), what) == Level::Error;
+                }};
+}
 
 GridLauncher::~GridLauncher() = default;
 
@@ -82,6 +99,7 @@ std::unique_ptr<RunningGrid> GridLauncher::launch(const Dispatch& dispatch, Cach
   code_->begin_dispatch();
   GridOptions options{.poison = options_.poison};
   if (caches) options.compute_units = caches->shape().units;
+  if (options_.undefined) options.undefined = &undefined_;
   if (options_.seed) options.seed = hash_combine(options_.seed, ++launches_) | 1;
   std::unique_ptr<AdversarialMemory> own;
   if (caches) {

@@ -7,14 +7,18 @@
 #include "emulator/amd/cp/launcher.h"
 #include "emulator/amd/isa/chip.h"
 #include "emulator/core/address_space.h"
+#include "emulator/core/checks.h"
+#include "emulator/core/undefined_memory.h"
 
 namespace doorbell::emulator::amd {
 
 struct GridLauncherOptions {
-  const Chip* chip = nullptr;           // borrowed, static
-  const AddressSpace* space = nullptr;  // borrowed: outlives the launcher
-  u64 seed = 0;                         // of the order of waves; 0: the fastest one
-  bool poison = false;                  // what a launch leaves undefined is noise
+  const Chip* chip = nullptr;            // borrowed, static
+  const AddressSpace* space = nullptr;   // borrowed: outlives the launcher
+  u64 seed = 0;                          // of the order of waves; 0: the fastest one
+  bool poison = false;                   // what a launch leaves undefined is noise
+  Checks* checks = nullptr;              // borrowed; judge the rules AMD-INI
+  UndefinedMemory* undefined = nullptr;  // borrowed; null: those rules are off
 };
 
 // Thread safety: used by the GPU's thread only.
@@ -29,6 +33,7 @@ class GridLauncher final : public Launcher {
   GridLauncherOptions options_;
   std::unique_ptr<CodeCache> code_;  // made at the first launch, when the decoder is opened
   DirectMemory memory_;
+  UndefinedTracking undefined_;
   u64 launches_ = 0;
 };
 

@@ -1,6 +1,7 @@
 // The parts of an emulated machine, and how they are joined.
 #include "emulator/amd/machine.h"
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <mutex>
@@ -11,6 +12,7 @@
 #include "base/util/hash.h"
 #include "base/util/log.h"
 #include "emulator/amd/cp/gpu.h"
+#include "emulator/amd/cp/rules.h"
 #include "emulator/amd/grid_launcher.h"
 #include "emulator/amd/isa/chip.h"
 #include "emulator/amd/kfd/kfd.h"
@@ -28,13 +30,15 @@ constexpr u64 kPatience = 1 << 20, kGlance = 1 << 15;
 class GpuEngine final : public Engine {
  public:
   GpuEngine(const Chip& chip, Kfd& kfd, u32 index, const MachineOptions& options,
-            std::function<void()> rung)
+            UndefinedMemory* undefined, std::function<void()> rung)
       : lockstep_(options.lockstep),
         rung_(std::move(rung)),
         launcher_({.chip = &chip,
                    .space = &kfd.devices()[index]->space,
                    .seed = options.adversarial || options.lockstep ? seed(options, index) : 0,
-                   .poison = options.adversarial}),
+                   .poison = options.adversarial,
+                   .checks = &kfd.checks(),
+                   .undefined = undefined}),
         gpu_({.generation = static_cast<::doorbell::amd::hw::Generation>(chip.generation),
               .xccs = kfd.devices()[index]->slot.node->xccs,
               .engines = engines(*kfd.devices()[index]->slot.node),
@@ -48,6 +52,7 @@ class GpuEngine final : public Engine {
               .launcher = &launcher_,
               .trace = kfd.trace(),
               .hook = options.hook,
+              .undefined = undefined,
               .lockstep = options.lockstep,
               .adversarial = options.adversarial,
               .seed = seed(options, index)}) {}
@@ -113,6 +118,14 @@ class HostClock final : public os::Clock {
   os::Clock& host_;
 };
 
+// Whether a rule about undefined values is judged.
+bool asks_for_undefined(const Checks& checks) {
+  constexpr const Check* kRules[] = {&kUndefinedAddress, &kUndefinedBranch, &kUndefinedLanes,
+                                     &kUndefinedOperand};
+  return std::ranges::any_of(
+      kRules, [&](const Check* check) { return checks.level(*check) != Level::Off; });
+}
+
 }  // namespace
 
 struct Machine::State {
@@ -124,6 +137,7 @@ struct Machine::State {
   MachineOptions options;
   Checks checks{Level::Error};
   Trace trace;
+  UndefinedMemory undefined;
   std::atomic<u64> now_ns{1'000'000'000};  // lockstep
   std::unique_ptr<Kfd> kfd;
   std::vector<std::unique_ptr<GpuEngine>> engines;  // go before the Kfd that they interrupt
@@ -158,6 +172,8 @@ Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
     trace->write({.kind = "check", .text = text});
   });
   kfd.checks = &state->checks;
+  UndefinedMemory* undefined = asks_for_undefined(state->checks) ? &state->undefined : nullptr;
+  kfd.undefined = undefined;
   kfd.trace = trace;
   kfd.polled_doorbells = state->options.polled_doorbells;
   if (state->options.lockstep) kfd.now_ns = [now = &state->now_ns] { return now->fetch_add(100); };
@@ -167,7 +183,7 @@ Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
   for (const auto& device : parts.kfd->devices()) {
     parts.engines.push_back(std::make_unique<GpuEngine>(
         *find_chip(device->slot.node->name), *parts.kfd, device->slot.index, parts.options,
-        [m = machine.get()] { m->run_some(); }));
+        undefined, [m = machine.get()] { m->run_some(); }));
     device->engine = parts.engines.back().get();
   }
   if (parts.options.lockstep)

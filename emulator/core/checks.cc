@@ -45,9 +45,11 @@ Result<void> Checks::configure(std::string_view text) {
 }
 
 Level Checks::level(const Check& check) const {
-  for (auto rule = rules_.rbegin(); rule != rules_.rend(); ++rule)
+  for (auto rule = rules_.rbegin(); rule != rules_.rend(); ++rule) {
+    if (check.slow && rule->prefix.empty()) continue;
     if (std::string_view(check.id).starts_with(rule->prefix)) return rule->level;
-  return standard_;
+  }
+  return check.slow ? Level::Off : standard_;
 }
 
 Level Checks::report(const Check& check, std::string message, Level at_most) {

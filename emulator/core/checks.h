@@ -32,6 +32,9 @@ struct Check {
   const char* cites;            // the kernel file and function, document and section
   Power trapped = Power::Full;  // in process: each doorbell store is seen
   Power polled = Power::Full;   // under preload: memory is looked at now and then
+  // Judging it makes the emulator several times slower: it is off unless a level is given for its
+  // name or the start of it, whatever the level of all.
+  bool slow = false;
 };
 
 struct Report {

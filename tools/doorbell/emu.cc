@@ -78,8 +78,9 @@ int print_rules() {
   fmt::print("{:<14} {:<8} {:<8} {}\n", "rule", "EMUKFD", "emu",
              "what must hold [where it stands]");
   for (const emulator::Check* check : emulator::amd::all_checks())
-    fmt::print("{:<14} {:<8} {:<8} {} [{}]\n", check->id, name(check->trapped), name(check->polled),
-               check->rule, check->cites);
+    fmt::print("{:<14} {:<8} {:<8} {}{} [{}]\n", check->id, name(check->trapped),
+               name(check->polled), check->rule, check->slow ? " (slow: off unless named)" : "",
+               check->cites);
   return 0;
 }
 

@@ -37,6 +37,10 @@ Grid::Grid(const Chip& chip, CodeCache& code, Memory& memory, Dispatch dispatch,
       lanes_(dispatch_.wave32 ? 32 : 64),
       random_(options.seed) {
   code_.begin_dispatch();
+  if (options_.undefined != nullptr) {
+    twins_ = std::make_unique<TwinMemories>(memory_, *options_.undefined->space,
+                                            *options_.undefined->memory);
+  }
   groups_ = u64{dispatch_.groups[0]} * dispatch_.groups[1] * dispatch_.groups[2];
   next_group_ = dispatch_.xcc;
   const std::array<u32, 3>& size = dispatch_.group_size;
@@ -118,8 +122,29 @@ bool Grid::admit() {
   resident_.push_back(std::move(spare_.back()));
   spare_.pop_back();
   const u64 poison = options_.poison ? options_.seed * 2 + 1 : 0;
-  resident_.back()->start(dispatch_, resources_, place, memory_, poison);
+  if (twins_ && scratch) undefine_scratch(place);
+  resident_.back()->start(dispatch_, resources_, place, memory_, poison, twins_ != nullptr);
   return true;
+}
+
+// A lane's scratch holds whatever a wave before left there. Where the dispatch does not say where
+// scratch is, only the kernel knows.
+void Grid::undefine_scratch(const GroupPlace& place) {
+  if (dispatch_.scratch_base == 0) return;
+  u64 va = dispatch_.scratch_base + u64{place.scratch_slot} * dispatch_.scratch_wave_bytes;
+  const u64 end = va + u64{waves_per_group_} * dispatch_.scratch_wave_bytes;
+  while (va < end) {
+    const Range* range = options_.undefined->space->find(va);
+    if (range == nullptr || range->host == nullptr) return;  // the kernel will find out
+    const u64 bytes = std::min(end, range->end) - va;
+    options_.undefined->memory->allocate(range->host + (va - range->start), bytes);
+    va += bytes;
+  }
+}
+
+bool Grid::report_undefined(const UndefinedUse& use, const GridStop& stop) {
+  if (!reported_.emplace(use.pc, use.kind).second) return false;
+  return options_.undefined->report(use.kind, stop.what);
 }
 
 void Grid::retire_ended() {
@@ -143,7 +168,17 @@ GridStop Grid::step(WorkGroup& group, usize index, u64 budget) {
   const u64 before = wave.clock;
   GridStop result;
   for (u64 used = 0; used < budget; used = wave.clock - before) {
-    const Exit exit = amd::run(wave, memory_, code_, budget - used);
+    Twin* const twin = group.member(index).twin.get();
+    std::optional<UndefinedUse> use;
+    const Exit exit = twins_ ? run_with_twin(wave, *twin, *twins_, code_, budget - used, use)
+                             : amd::run(wave, memory_, code_, budget - used);
+    if (use) {
+      const Exit where{.pc = use->pc, .lane = use->lane};
+      result = stop(GridStop::Kind::Undefined, group, index, where, use->what);
+      if (report_undefined(*use, result)) break;
+      result = {};
+      continue;
+    }
     u64& slept_at = group.member(index).slept_at;
     if (exit.kind == Exit::Kind::Sleep) slept_at = wave.clock;
     // With a seed a budget is shorter than a loop.
@@ -157,6 +192,7 @@ GridStop Grid::step(WorkGroup& group, usize index, u64 budget) {
       case Exit::Kind::BarrierSignal: {
         const bool first = group.signal_barrier(index);
         if (exit.value != 0) wave.scc = first ? 1 : 0;
+        if (twins_) twin->wave.scc = wave.scc;
         continue;
       }
       case Exit::Kind::BarrierWait: group.wait_for_barrier(index, exit.pc); break;

@@ -7,7 +7,9 @@
 // instructions: the same seed gives the same order and the same result.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,13 +20,23 @@
 #include "emulator/amd/compute/work_group.h"
 #include "emulator/amd/isa/code_cache.h"
 #include "emulator/amd/isa/memory.h"
+#include "emulator/amd/isa/twin.h"
 
 namespace doorbell::emulator::amd {
+
+// Finds where undefined values decide something (isa/twin.h).
+struct UndefinedTracking {
+  UndefinedMemory* memory = nullptr;    // all borrowed
+  const AddressSpace* space = nullptr;  // of the grid's memory
+  // Of each place in the code once per kind; true: the grid stops there.
+  std::function<bool(Use, const std::string&)> report;
+};
 
 struct GridOptions {
   u64 seed = 0;         // 0: plain
   bool poison = false;  // registers and LDS that the launch leaves undefined hold noise (check 11)
   u32 compute_units = 8;
+  UndefinedTracking* undefined = nullptr;  // null: not asked, and of no cost
 };
 
 // Why a grid stopped, or paused.
@@ -32,13 +44,14 @@ struct GridStop {
   enum class Kind : u8 {
     Running,  // the budget is used up: run again
     Done,
-    Fault,     // wave.address, wave.write; `fault` says which kind
-    Bounds,    // LDS, scratch or registers that the kernel was not given
-    Illegal,   // wave.name
-    Trap,      // wave.value
-    Deadlock,  // all waves wait at barriers that nobody will signal
-    Scratch,   // no slots for a group's waves: it never starts
-    Size,      // a group that the chip cannot hold
+    Fault,      // wave.address, wave.write; `fault` says which kind
+    Bounds,     // LDS, scratch or registers that the kernel was not given
+    Illegal,    // wave.name
+    Trap,       // wave.value
+    Deadlock,   // all waves wait at barriers that nobody will signal
+    Scratch,    // no slots for a group's waves: it never starts
+    Size,       // a group that the chip cannot hold
+    Undefined,  // an undefined value decides something, and UndefinedTracking::report says stop
   };
   Kind kind = Kind::Running;
   bool waiting = false;        // Running: for long the waves have only polled, with s_sleep
@@ -79,6 +92,9 @@ class Grid {
                 std::string_view what) const;
   GridStop refuse(GridStop::Kind kind, std::string what) const;
   bool fits(GridStop& why) const;
+  void undefine_scratch(const GroupPlace& place);
+  // Whether it is to stop.
+  bool report_undefined(const UndefinedUse& use, const GridStop& stop);
 
   const Chip& chip_;
   CodeCache& code_;
@@ -94,6 +110,8 @@ class Grid {
   std::vector<u32> free_slots_;  // starts of runs of scratch slots
   u32 waves_per_group_ = 0;
   GridStop stopped_;  // the last run's, unless it may go on
+  std::unique_ptr<TwinMemories> twins_;  // null unless undefined values are asked for
+  std::set<std::pair<u64, Use>> reported_;
   u64 awake_at_ = 0;  // instructions_, when a wave last stopped for anything but s_sleep
 };
 

@@ -13,15 +13,15 @@ namespace hw = ::doorbell::amd::hw;
 u32 round_up(u32 value, u32 to) { return (value + to - 1) / to * to; }
 
 // What all waves of the group have alike.
-struct Shape {
+struct WaveShape {
   u32 vectors = 0, accumulators = 0, scalars = 0;  // registers
   u32 lds_units = 0;
   u32 lds_bytes = 0;  // as saved
 };
 
-Shape shape_of(const Wave& wave) {
+WaveShape shape_of(const Wave& wave) {
   const Chip& chip = *wave.chip;
-  Shape shape;
+  WaveShape shape;
   shape.vectors = wave.vgpr_count;
   if (chip.generation == Generation::Gfx9) {
     // One file of registers, allocated by eights.
@@ -42,7 +42,7 @@ void append(std::vector<u8>& bytes, const void* from, usize count) {
   bytes.insert(bytes.end(), first, first + count);
 }
 
-void save_vectors(const Wave& wave, const Shape& shape, std::vector<u8>& bytes) {
+void save_vectors(const Wave& wave, const WaveShape& shape, std::vector<u8>& bytes) {
   const usize row = wave.lanes * sizeof(u32), start = bytes.size();
   append(bytes, wave.v, wave.vgpr_count * row);
   bytes.resize(start + shape.vectors * row);
@@ -54,7 +54,7 @@ void save_vectors(const Wave& wave, const Shape& shape, std::vector<u8>& bytes) 
 
 // gfx9 has VCC in the last two of the registers that the wave was given, which other registers may
 // follow that the hardware allocates; later chips at 106.
-void save_scalars(const Wave& wave, const Shape& shape, std::vector<u8>& bytes) {
+void save_scalars(const Wave& wave, const WaveShape& shape, std::vector<u8>& bytes) {
   std::array<u32, hw::kSavedScalars> words{};
   const bool fixed = wave.chip->generation != Generation::Gfx9;
   const u32 vcc = fixed ? u32{kVccLo} : std::min(shape.scalars, 108u) - 2;
@@ -133,7 +133,7 @@ void save_trap_registers(const WorkGroup& group, const Wave& wave, const SaveOpt
   append(bytes, words.data(), sizeof words);
 }
 
-u32 given_word(const Wave& wave, const Shape& shape) {
+u32 given_word(const Wave& wave, const WaveShape& shape) {
   if (wave.chip->generation == Generation::Gfx9)
     return encode(hw::RelaunchStateGfx9{
         .vgprs = static_cast<u8>((shape.vectors + shape.accumulators) / 8 - 1),
@@ -166,7 +166,7 @@ void save_group(const WorkGroup& group, const Dispatch& dispatch, const SaveOpti
   for (usize i = 0; i < group.waves(); ++i)
     if (group.member(i).state != WorkGroup::State::Ended) alive.push_back(i);
   if (alive.empty()) return;
-  const Shape shape = shape_of(*group.member(alive[0]).wave);
+  const WaveShape shape = shape_of(*group.member(alive[0]).wave);
   const bool gfx9 = group.member(alive[0]).wave->chip->generation == Generation::Gfx9;
   std::vector<u32> pushed;
   std::vector<u8> state;

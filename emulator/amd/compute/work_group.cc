@@ -22,7 +22,7 @@ void fill_random(u32* words, usize count, Random& random) {
 }  // namespace
 
 void WorkGroup::start(const Dispatch& dispatch, const Resources& resources, const GroupPlace& place,
-                      Memory& memory, u64 poison_seed) {
+                      Memory& memory, u64 poison_seed, bool twins) {
   place_ = place;
   const usize items = usize{place.size[0]} * place.size[1] * place.size[2];
   count_ = live_ = (items + lanes_ - 1) / lanes_;
@@ -38,6 +38,10 @@ void WorkGroup::start(const Dispatch& dispatch, const Resources& resources, cons
   }
   lds_bytes_ = dispatch.lds_bytes;
   if (poison_seed != 0) poison(dispatch, memory, poison_seed);
+  if (twins) {
+    twin_lds_ = std::make_unique<u8[]>(lds_capacity_ + 64);
+    for (u32 i = 0; i < lds_bytes_; ++i) twin_lds_[i] = static_cast<u8>(~lds_[i]);
+  }
   for (usize i = 0; i < count_; ++i) {
     Member& member = members_[i];
     member.state = State::Ready;
@@ -48,12 +52,23 @@ void WorkGroup::start(const Dispatch& dispatch, const Resources& resources, cons
     wave.group = this;
     wave.lds = lds_.get();
     wave.lds_bytes = dispatch.lds_bytes;
-    start_wave(wave, dispatch, resources,
-               {.group = place.id,
-                .group_size = place.size,
-                .wave = static_cast<u32>(i),
-                .waves = static_cast<u32>(count_),
-                .scratch_slot = place.scratch_slot + static_cast<u32>(i)});
+    const WaveStart start{.group = place.id,
+                          .group_size = place.size,
+                          .wave = static_cast<u32>(i),
+                          .waves = static_cast<u32>(count_),
+                          .scratch_slot = place.scratch_slot + static_cast<u32>(i)};
+    if (!twins) {
+      start_wave(wave, dispatch, resources, start);
+      continue;
+    }
+    if (!member.twin) member.twin = std::make_unique<Twin>(*chip_, lanes_);
+    Wave& twin = member.twin->wave;
+    member.twin->complement(wave, resources.vgprs, resources.accumulators);
+    twin.lds = twin_lds_.get();
+    twin.lds_bytes = dispatch.lds_bytes;
+    start_wave(wave, dispatch, resources, start);
+    start_wave(twin, dispatch, resources, start);
+    member.twin->begin(wave);
   }
 }
 

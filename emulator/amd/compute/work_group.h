@@ -11,6 +11,7 @@
 #include "emulator/amd/compute/dispatch.h"
 #include "emulator/amd/compute/wave_start.h"
 #include "emulator/amd/isa/memory.h"
+#include "emulator/amd/isa/twin.h"
 #include "emulator/amd/isa/wave.h"
 
 namespace doorbell::emulator::amd {
@@ -29,6 +30,7 @@ class WorkGroup {
   enum class State : u8 { Ready, AtBarrier, Ended };
   struct Member {
     std::unique_ptr<Wave> wave;
+    std::unique_ptr<Twin> twin;  // null unless what is undefined is tracked
     State state = State::Ended;
     bool barrier_complete = false;  // split barriers: signalled by all, not yet waited for
     u64 barrier_pc = 0;             // of the barrier where it waits
@@ -38,9 +40,9 @@ class WorkGroup {
   WorkGroup(const Chip& chip, u32 lanes) : chip_(&chip), lanes_(lanes) {}
 
   // Takes the place of what ran here before. `poison` is a seed: what the launch leaves undefined
-  // is filled from it; 0: it keeps what it had.
+  // is filled from it; 0: it keeps what it had. `twins`: the waves have twins.
   void start(const Dispatch& dispatch, const Resources& resources, const GroupPlace& place,
-             Memory& memory, u64 poison);
+             Memory& memory, u64 poison, bool twins = false);
 
   const GroupPlace& place() const { return place_; }
   usize waves() const { return count_; }
@@ -67,6 +69,7 @@ class WorkGroup {
   usize count_ = 0, live_ = 0, signalled_ = 0;
   bool split_ = false;  // the group uses the split barrier
   std::unique_ptr<u8[]> lds_;
+  std::unique_ptr<u8[]> twin_lds_;
   u32 lds_capacity_ = 0, lds_bytes_ = 0;
 };
 

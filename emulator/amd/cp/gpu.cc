@@ -35,6 +35,7 @@ class Gpu::Impl {
                     : nullptr),
         context_(*options.memory, caches_.get()),
         runlist_(options.compute_slots, context_) {
+    context_.memory.track(options.undefined);
     context_.generation = options.generation;
     context_.xccs = options.xccs;
     context_.engines = options.engines;

@@ -19,6 +19,7 @@ namespace doorbell::emulator {
 class AddressSpace;
 class Checks;
 class Trace;
+class UndefinedMemory;
 }  // namespace doorbell::emulator
 
 namespace doorbell::emulator::amd {
@@ -38,11 +39,12 @@ struct GpuOptions {
   const AddressSpace* memory = nullptr;  // all borrowed, and outlive the Gpu
   Interrupts* interrupts = nullptr;
   Checks* checks = nullptr;
-  Launcher* launcher = nullptr;  // runs the grids
-  Trace* trace = nullptr;        // or null: nobody listens
-  PacketHook* hook = nullptr;    // or null: packets run as written
-  bool lockstep = false;         // no thread; run_until_idle() does the work
-  bool adversarial = false;      // the weakest legal hardware: see caches.h, pipeline.h
+  Launcher* launcher = nullptr;          // runs the grids
+  Trace* trace = nullptr;                // or null: nobody listens
+  PacketHook* hook = nullptr;            // or null: packets run as written
+  UndefinedMemory* undefined = nullptr;  // or null: nobody asks
+  bool lockstep = false;                 // no thread; run_until_idle() does the work
+  bool adversarial = false;              // the weakest legal hardware: see caches.h, pipeline.h
   u64 seed = 0;
 };
 

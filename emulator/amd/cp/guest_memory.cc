@@ -55,6 +55,7 @@ std::optional<MemoryFault> GuestMemory::write(Client client, u64 va, std::span<c
     u64 bytes = std::min<u64>(from.size(), range->end - va);
     if (caches_) caches_->client_write(client, *range, va, from.first(bytes));
     std::memcpy(range->host + (va - range->start), from.data(), bytes);
+    if (undefined_) undefined_->define(range->host + (va - range->start), bytes);
     va += bytes;
     from = from.subspan(bytes);
   }
@@ -100,6 +101,7 @@ std::optional<MemoryFault> GuestMemory::store_word(Client client, u64 va, unsign
     caches_->client_write(client, *range, va, std::span<const u8>(word).first(bytes));
   }
   u8* host = range->host + (va - range->start);
+  if (undefined_) undefined_->define(host, bytes);
   if (bytes == 8)
     __atomic_store_n(reinterpret_cast<u64*>(host), value, __ATOMIC_RELEASE);
   else
@@ -117,6 +119,20 @@ std::optional<MemoryFault> GuestMemory::add(Client client, u64 va, u64 addend, u
   before = __atomic_fetch_add(host, addend, __ATOMIC_ACQ_REL);
   static_cast<void>(client);
   return std::nullopt;
+}
+
+void GuestMemory::copied(u64 from, u64 to, u64 bytes) {
+  while (undefined_ && undefined_->any() && bytes > 0) {
+    const Range* source = space_.find(from);
+    const Range* target = space_.find(to);
+    if (!source || !target || !source->host || !target->host) return;
+    const u64 part = std::min({bytes, source->end - from, target->end - to});
+    undefined_->copy(source->host + (from - source->start), target->host + (to - target->start),
+                     part);
+    from += part;
+    to += part;
+    bytes -= part;
+  }
 }
 
 bool GuestMemory::in_one_mapping(u64 va, u64 bytes) const {

@@ -9,6 +9,7 @@
 
 #include "emulator/amd/cp/queue_description.h"
 #include "emulator/core/address_space.h"
+#include "emulator/core/undefined_memory.h"
 
 namespace doorbell::emulator::amd {
 
@@ -44,6 +45,11 @@ class GuestMemory {
   // *va += addend, as one, at a multiple of 8; `before` is what was there.
   [[nodiscard]] std::optional<MemoryFault> add(Client client, u64 va, u64 addend, u64& before);
 
+  // What the engines write is defined from now on; null: nobody asks (isa/twin.h).
+  void track(UndefinedMemory* undefined) { undefined_ = undefined; }
+  // Bytes that were read at `from` were written at `to`: what was undefined there is so here.
+  void copied(u64 from, u64 to, u64 bytes);
+
   // Whether all of it is mapped, and in one buffer.
   bool in_one_mapping(u64 va, u64 bytes) const;
   bool is_mapped(u64 va) const { return space_.find(va) != nullptr; }
@@ -57,6 +63,7 @@ class GuestMemory {
 
   const AddressSpace& space_;
   Caches* caches_;
+  UndefinedMemory* undefined_ = nullptr;
 };
 
 }  // namespace doorbell::emulator::amd

@@ -176,9 +176,12 @@ std::optional<MemoryFault> ComputeQueue::copy_bytes(const hw::DmaData& packet) {
     } else if (auto fault = gpu_.memory.read(Client::CommandProcessor, packet.src + done, bytes)) {
       return fault;
     }
-    if (packet.dst_sel != hw::DmaTarget::Nowhere)
+    if (packet.dst_sel != hw::DmaTarget::Nowhere) {
       if (auto fault = gpu_.memory.write(Client::CommandProcessor, packet.dst + done, bytes))
         return fault;
+      if (packet.src_sel != hw::DmaSource::Data)
+        gpu_.memory.copied(packet.src + done, packet.dst + done, now);
+    }
     done += now;
   }
   return std::nullopt;

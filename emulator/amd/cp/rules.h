@@ -176,6 +176,37 @@ inline constexpr Check kArgumentChanged{
     "AMD-ARG-003", "kernel arguments stay as they are until the dispatch has retired",
     "HSA runtime 1.2, kernarg_address: must not change until completion"};
 
+// ---- undefined values, judged where they are asked for (isa/twin.h)
+inline constexpr Check kUndefinedAddress{
+    "AMD-INI-001",
+    "the addresses that a kernel accesses are made of values that were written",
+    "LLVM AMDGPUUsage \"Initial Kernel Execution State\": registers that it does not list, LDS and "
+    "scratch hold anything; LangRef: an access through undef or poison",
+    Power::Full,
+    Power::Full,
+    true};
+inline constexpr Check kUndefinedBranch{
+    "AMD-INI-002",
+    "where a kernel goes is decided by values that were written",
+    "LLVM LangRef: a branch on undef or poison; AMDGPUUsage \"Initial Kernel Execution State\"",
+    Power::Full,
+    Power::Full,
+    true};
+inline constexpr Check kUndefinedLanes{
+    "AMD-INI-003",
+    "which lanes are active is decided by values that were written",
+    "LLVM LangRef: a branch on undef or poison, of which EXEC is the divergent form",
+    Power::Full,
+    Power::Full,
+    true};
+inline constexpr Check kUndefinedOperand{
+    "AMD-INI-004",
+    "indices of registers and lanes, messages and modes are values that were written",
+    "RDNA3 ISA, v_readlane, v_movrels, s_sendmsg, s_setreg: the operand that is not data",
+    Power::Full,
+    Power::Full,
+    true};
+
 // ---- caches, judged in adversarial mode (caches.h)
 inline constexpr Check kStaleVector{
     "AMD-CACHE-001", "a kernel invalidates the vector cache before it loads what others wrote",

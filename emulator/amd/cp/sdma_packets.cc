@@ -139,6 +139,7 @@ SdmaQueue::Outcome SdmaQueue::copy(const hw::SdmaCopyLinear& packet) {
       return stopped(std::move(*fault));
     if (auto fault = gpu_.memory.write(Client::Sdma, packet.dst + copied_, part))
       return stopped(std::move(*fault));
+    gpu_.memory.copied(packet.src + copied_, packet.dst + copied_, part.size());
     copied_ += part.size();
   }
   if (copied_ < bytes) return Outcome::Wait;

@@ -54,6 +54,7 @@ const Block* CodeCache::look_up(u64 pc, u32 lanes, Memory& memory, Slot& slot) {
 void CodeCache::decode_block(Block& block, Decoder& decoder, Memory& memory) const {
   block.operations.clear();
   block.bytes.clear();
+  block.uses.clear();
   u64 pc = block.pc;
   while (block.operations.size() < kMaxOperations) {
     u8 window[kMaxBytes] = {};

@@ -14,6 +14,7 @@
 #include "emulator/amd/isa/decode.h"
 #include "emulator/amd/isa/memory.h"
 #include "emulator/amd/isa/register_bounds.h"
+#include "emulator/amd/isa/twin_uses.h"
 
 namespace doorbell::emulator::amd {
 
@@ -23,6 +24,7 @@ struct Block {
   std::vector<Operation> operations;
   std::vector<u8> bytes;  // as they were decoded
   RegisterNeeds needs;
+  mutable std::vector<OperandUses> uses;  // of each operation; isa/twin.cc asks for them
 };
 
 class CodeCache {

@@ -7,20 +7,6 @@ namespace doorbell::emulator::amd {
 
 namespace {
 
-// Nothing of the block is executed.
-Exit beyond_registers(const Wave& wave, const Block& block) {
-  for (const Operation& op : block.operations) {
-    const RegisterNeeds needs = register_needs(op);
-    if (needs.within(wave.vgpr_count, wave.accumulator_count)) continue;
-    Exit exit{.kind = Exit::Kind::Bounds, .pc = op.pc};
-    exit.name =
-        fmt::format("{}: {} vector and {} accumulation registers, the wave has {} and {}", op.name,
-                    needs.vgprs, needs.accumulators, wave.vgpr_count, wave.accumulator_count);
-    return exit;
-  }
-  return {.kind = Exit::Kind::Bounds, .pc = block.pc};
-}
-
 // Scalar instructions are those whose names begin so.
 bool is_vector(const Operation& op) { return !op.name.starts_with("S_"); }
 
@@ -54,6 +40,24 @@ Flow run_indexed(Wave& wave, const Operation& op) {
 }
 
 }  // namespace
+
+// Nothing of the block is executed.
+Exit beyond_registers(const Wave& wave, const Block& block) {
+  for (const Operation& op : block.operations) {
+    const RegisterNeeds needs = register_needs(op);
+    if (needs.within(wave.vgpr_count, wave.accumulator_count)) continue;
+    Exit exit{.kind = Exit::Kind::Bounds, .pc = op.pc};
+    exit.name =
+        fmt::format("{}: {} vector and {} accumulation registers, the wave has {} and {}", op.name,
+                    needs.vgprs, needs.accumulators, wave.vgpr_count, wave.accumulator_count);
+    return exit;
+  }
+  return {.kind = Exit::Kind::Bounds, .pc = block.pc};
+}
+
+Flow run_one(Wave& wave, const Operation& op) {
+  return wave.index_mode == 0 ? op.handler(wave, op) : run_indexed(wave, op);
+}
 
 Exit run(Wave& wave, Memory& memory, CodeCache& cache, u64 budget) {
   wave.memory = &memory;

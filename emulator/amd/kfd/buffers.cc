@@ -80,6 +80,9 @@ int Buffers::place(const AllocateRequest& request, Buffer& buffer) {
   used += buffer.bytes;
   buffer.offset = *offset;
   buffer.host = device.memory->at(*offset);
+  // What the host sees it may write, unseen by us.
+  if (undefined_ && vram && !(request.flags & kKfdMemPublic))
+    undefined_->allocate(buffer.host, buffer.bytes);
   shares_[{request.gpu, *offset}] = 1;
   return 0;
 }
@@ -148,6 +151,7 @@ void Buffers::drop_share(u32 gpu, u64 offset, u64 bytes, u32 flags) {
   if (--share->second > 0) return;
   shares_.erase(share);
   Device& origin = *devices_[gpu];
+  if (undefined_) undefined_->define(origin.memory->at(offset), bytes);
   ((flags & kKfdMemVram) ? origin.vram_used : origin.gtt_used) -= bytes;
   origin.memory->free(offset);
 }

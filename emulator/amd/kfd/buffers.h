@@ -13,6 +13,7 @@
 
 #include "emulator/amd/kfd/device.h"
 #include "emulator/core/checks.h"
+#include "emulator/core/undefined_memory.h"
 
 namespace doorbell::emulator::amd {
 
@@ -42,8 +43,10 @@ struct Buffer {
 class Buffers {
  public:
   // `devices` is borrowed, and of a fixed size.
-  Buffers(std::span<const std::unique_ptr<Device>> devices, Checks& checks)
-      : devices_(devices), checks_(checks) {}
+  // `undefined` may be null: nobody asks what was never written.
+  Buffers(std::span<const std::unique_ptr<Device>> devices, Checks& checks,
+          UndefinedMemory* undefined = nullptr)
+      : devices_(devices), checks_(checks), undefined_(undefined) {}
   ~Buffers();
 
   int allocate(const AllocateRequest& request, u64& handle, u64& mmap_offset);
@@ -88,6 +91,7 @@ class Buffers {
 
   std::span<const std::unique_ptr<Device>> devices_;
   Checks& checks_;
+  UndefinedMemory* undefined_;
   mutable std::mutex mutex_;                        // the rest
   std::map<u64, std::unique_ptr<Buffer>> buffers_;  // by handle
   struct Numbers {

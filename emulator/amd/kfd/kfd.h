@@ -18,11 +18,12 @@
 namespace doorbell::emulator::amd {
 
 struct KfdOptions {
-  std::vector<const Node*> nodes;  // one GPU each
-  Checks* checks = nullptr;        // borrowed: outlives the Kfd
-  Trace* trace = nullptr;          // borrowed, or null
-  bool polled_doorbells = false;   // stores to doorbells cannot be trapped: preload
-  std::function<u64()> now_ns;     // null: the machine's
+  std::vector<const Node*> nodes;        // one GPU each
+  Checks* checks = nullptr;              // borrowed: outlives the Kfd
+  Trace* trace = nullptr;                // borrowed, or null
+  UndefinedMemory* undefined = nullptr;  // borrowed, or null: nobody asks
+  bool polled_doorbells = false;         // stores to doorbells cannot be trapped: preload
+  std::function<u64()> now_ns;           // null: the machine's
 };
 
 // Thread safety: from any thread. Functions that return int give 0 or an errno.

@@ -43,9 +43,10 @@ struct EmulatedTest : ::testing::Test {
   }
 
   // b[i] = a[i] + 7 for 32 items of a gfx1100, by llc 22 from IR.
-  static core::Binary kernel() {
+  // `gfx1100_gather`: b[i] = a[a[i]], made so too.
+  static core::Binary kernel(const std::string& object = "gfx1100") {
     const std::string path = std::string(std::getenv("DOORBELL_SOURCE_ROOT")) +
-                             "/tests/fuzz/corpus/amd_code_object/gfx1100";
+                             "/tests/fuzz/corpus/amd_code_object/" + object;
     std::ifstream file(path, std::ios::binary);
     core::Binary binary;
     binary.name = "kernel";

@@ -19,6 +19,17 @@ TEST(Checks, TheLastThatFitsDecides) {
   EXPECT_EQ(checks.level(kSecond), Level::Warn);
 }
 
+TEST(Checks, SlowOnesAreOffUntilTheyAreNamed) {
+  constexpr Check kSlow{"AMD-INI-001", "a value is defined", "there", Power::Full, Power::Full,
+                        true};
+  Checks checks(Level::Error);
+  EXPECT_EQ(checks.level(kSlow), Level::Off);
+  ASSERT_TRUE(checks.configure("error"));
+  EXPECT_EQ(checks.level(kSlow), Level::Off);
+  ASSERT_TRUE(checks.configure("AMD-INI=warn,error"));
+  EXPECT_EQ(checks.level(kSlow), Level::Warn);
+}
+
 TEST(Checks, NamesWhatItDoesNotUnderstand) {
   Checks checks;
   EXPECT_NE(checks.configure("eror").error().message.find("\"eror\""), std::string::npos);

@@ -1,0 +1,57 @@
+// Which bits of an emulated machine's memory are undefined: never written since the memory was
+// allocated, or written from what was. By the host's address, so that all GPUs that map a byte, and
+// the copy engines, mean the same one. Who writes and who may not read is for the GPUs.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <array>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+
+#include "base/util/types.h"
+
+namespace doorbell::emulator {
+
+// Thread safety: from any thread.
+class UndefinedMemory {
+ public:
+  static constexpr u64 kPage = 4096;
+
+  // False: no bit of any memory is undefined, and nothing below has to be asked.
+  bool any() const { return any_.load(std::memory_order_relaxed); }
+
+  // [host, host + bytes) is undefined, whatever it was.
+  void allocate(const u8* host, u64 bytes);
+  // Is defined: written by somebody whose bytes are known to be, or given back.
+  void define(const u8* host, u64 bytes);
+  // What is undefined at `from` is so at `to`; they do not overlap.
+  void copy(const u8* from, const u8* to, u64 bytes);
+
+  // One bits are undefined. read() says whether there is any.
+  bool read(const u8* host, std::span<u8> mask) const;
+  void write(const u8* host, std::span<const u8> mask);
+
+ private:
+  struct Page {
+    std::array<u8, kPage> mask;
+    u32 undefined = 0;  // bytes that are not zero
+  };
+
+  bool is_fresh(u64 page) const;
+  void take_out(u64 first, u64 last);
+  void define_locked(u64 at, u64 bytes);
+  bool read_locked(u64 at, std::span<u8> mask) const;
+  void write_locked(u64 at, std::span<const u8> mask);
+  void note_any() { any_.store(!fresh_.empty() || !pages_.empty(), std::memory_order_relaxed); }
+
+  std::atomic<bool> any_{false};
+  mutable std::mutex mutex_;                               // the rest; numbers of pages
+  std::map<u64, u64> fresh_;                               // [first, last) that nobody wrote
+  absl::flat_hash_map<u64, std::unique_ptr<Page>> pages_;  // those written in part
+};
+
+}  // namespace doorbell::emulator
