@@ -2,7 +2,7 @@
 // instructions in the buffers' and global memory's formats.
 #include "emulator/amd/isa/access_table.h"
 #include "emulator/amd/isa/atomic_updates.h"
-#include "emulator/amd/isa/buffer_address.h"
+#include "emulator/amd/isa/buffer_access.h"
 #include "emulator/amd/isa/decode_memory.h"
 #include "emulator/amd/isa/private_access.h"
 #include "emulator/amd/isa/tables.h"
@@ -10,52 +10,6 @@
 namespace doorbell::emulator::amd {
 
 namespace {
-
-template <Element e>
-Flow load_buffer(Wave& wave, const Operation& op) {
-  const u64 active = wave.exec();
-  if (active == 0) return Flow::Next;
-  const BufferAddresses buffer(wave, op);
-  const u64 within = buffer.within(active, bytes_of(e));
-  u32* dst = wave.v + op.dst_row;
-  static constexpr u8 kZero[16] = {};
-  for_each_lane(active & ~within, [&](u32 lane) { put_lane<e>(dst + lane, wave.lanes, kZero); });
-  if (within == 0) return Flow::Next;
-  LaneAddresses addresses;
-  if (!buffer.swizzled() || rows_of(e) == 1) {
-    buffer.fill(within, 0, addresses);
-    return load_lanes<e>(wave, op, within, addresses, dst);
-  }
-  for (u32 row = 0; row < rows_of(e); ++row) {
-    buffer.fill(within, row * 4, addresses);
-    u32* to = dst + row * wave.lanes;
-    if (load_lanes<Element::B32>(wave, op, within, addresses, to) == Flow::Stop) return Flow::Stop;
-  }
-  return Flow::Next;
-}
-
-template <Element e>
-Flow store_buffer(Wave& wave, const Operation& op) {
-  const u64 active = wave.exec();
-  if (active == 0) return Flow::Next;
-  const BufferAddresses buffer(wave, op);
-  const u64 within = buffer.within(active, bytes_of(e));
-  if (within == 0) return Flow::Next;
-  const u32* src = wave.v + op.src[kData].row;
-  LaneAddresses addresses;
-  if (!buffer.swizzled() || rows_of(e) == 1) {
-    buffer.fill(within, 0, addresses);
-    return store_lanes<e>(wave, op, within, addresses, src);
-  }
-  for (u32 row = 0; row < rows_of(e); ++row) {
-    buffer.fill(within, row * 4, addresses);
-    const u32* from = src + row * wave.lanes;
-    if (store_lanes<Element::B32>(wave, op, within, addresses, from) == Flow::Stop) {
-      return Flow::Stop;
-    }
-  }
-  return Flow::Next;
-}
 
 // Each lane's value, extended to a dword, goes to LDS behind M0 and the offset, a dword per lane.
 // [CDNA3 ISA, "Memory buffer load to LDS"]
@@ -96,11 +50,12 @@ struct Buffer {
 
   template <Element e>
   static Flow load(Wave& wave, const Operation& op) {
-    return (op.flags & kMemoryToLds) != 0 ? buffer_to_lds<e>(wave, op) : load_buffer<e>(wave, op);
+    return (op.flags & kMemoryToLds) != 0 ? buffer_to_lds<e>(wave, op)
+                                          : load_buffer<e>(wave, op, wave.v + op.dst_row);
   }
   template <Element e>
   static Flow store(Wave& wave, const Operation& op) {
-    return store_buffer<e>(wave, op);
+    return store_buffer<e>(wave, op, wave.v + op.src[kData].row);
   }
 };
 

@@ -88,7 +88,7 @@ Format format_of(const Chip& chip, u32 word) {
     return Format::Other;
   }
   if (top6 == 0x37) return Format::Flat;
-  if (top6 == 0x38) return Format::Buffer;
+  if (top6 == 0x38 || top6 == 0x3a) return Format::Buffer;
   return Format::Other;
 }
 

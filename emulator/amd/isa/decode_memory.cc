@@ -116,6 +116,7 @@ void decode_buffer(const Decoder& decoder, Operation& op) {
   const bool gfx11 = generation == Generation::Gfx11, gfx9 = generation == Generation::Gfx9;
   const bool gfx940 = decoder.chip().architected_flat_scratch && gfx9;
   const u32 switches = gfx11 ? high >> 22 : low >> 12;  // offen, idxen
+  const bool typed = low >> 26 == 0x3a;                 // MTBUF
   set_vectors(decoder,
               {.address = field(high, 7, 0),
                .data = field(high, 15, 8),
@@ -128,11 +129,13 @@ void decode_buffer(const Decoder& decoder, Operation& op) {
   op.immediate = field(low, 11, 0);
   if (bit(switches, 0)) op.flags |= kMemoryOffset;
   if (bit(switches, 1)) op.flags |= kMemoryIndex;
-  if (!gfx11 && bit(low, 16)) op.flags |= kMemoryToLds;
+  if (!gfx11 && !typed && bit(low, 16)) op.flags |= kMemoryToLds;
   if (gfx11) {
     op.control = cache_policy(bit(low, 14), bit(low, 12), bit(low, 13));
   } else if (gfx9) {
-    op.control = cache_policy(bit(low, 14), bit(low, 17), false, gfx940 && bit(low, 15));
+    const bool slc = typed ? bit(high, 22) : bit(low, 17);
+    const bool scc = typed ? bit(high, 21) : bit(low, 15);
+    op.control = cache_policy(bit(low, 14), slc, false, gfx940 && scc);
   } else {
     op.control = cache_policy(bit(low, 14), bit(high, 22), bit(low, 15));
   }

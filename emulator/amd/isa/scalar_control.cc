@@ -282,7 +282,7 @@ void set_fork_depth(Wave& wave, u32 depth) {
 
 // Lanes of the mask go to `to`, the others on; of two paths the one with fewer lanes is first.
 // [CDNA3 ISA, S_CBRANCH_G_FORK, S_CBRANCH_I_FORK]
-Flow fork(Wave& wave, const Operation& op, u64 to) {
+Flow take_fork(Wave& wave, const Operation& op, u64 to) {
   const u64 exec = wave.exec(), mask = read_64(wave, op.src[0]);
   const u64 pass = mask & exec, rest = ~mask & exec;
   const bool jumps = pass == exec || (rest != exec && std::popcount(rest) >= std::popcount(pass));
@@ -297,9 +297,9 @@ Flow fork(Wave& wave, const Operation& op, u64 to) {
   return Flow::Jump;
 }
 Flow fork_to_register(Wave& wave, const Operation& op) {
-  return fork(wave, op, read_64(wave, op.src[1]));
+  return take_fork(wave, op, read_64(wave, op.src[1]));
 }
-Flow fork_to_label(Wave& wave, const Operation& op) { return fork(wave, op, target(op)); }
+Flow fork_to_label(Wave& wave, const Operation& op) { return take_fork(wave, op, target(op)); }
 
 Flow join(Wave& wave, const Operation& op) {
   const u32 depth = fork_depth(wave);

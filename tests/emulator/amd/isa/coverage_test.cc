@@ -23,9 +23,6 @@ struct Missing {
 // An entry that nothing needs any more fails the test too.
 const Missing kMissing[] = {
     // ---- graphics ----
-    {"TBUFFER_", "typed buffers"},
-    {"BUFFER_LOAD_FORMAT", "typed buffers"},
-    {"BUFFER_STORE_FORMAT", "typed buffers"},
     {"BUFFER_LOAD_", "_TFE: partially resident textures"},
     {"BUFFER_STORE_", "_TFE: partially resident textures"},
     {"DS_ADD_GS_REG", "geometry shaders"},
