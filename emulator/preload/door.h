@@ -19,11 +19,17 @@ struct DoorbellEmulatorDoor {
   int (*open_node)(int node, int flags);
   // 0, or an errno.
   int (*ioctl)(int node, unsigned long request, void* argument);
-  // Which node a descriptor is of, however it came to be; -2: none.
+  // Which node a descriptor is of, however it came to be, of this machine or of a parent process's;
+  // -2: none.
   int (*node_of)(int descriptor);
+  // Not 0: of this process's machine.
+  int (*is_own)(int descriptor);
+  // In a child, right after the fork: the machine stays the parent's.
+  void (*forked)();
 };
 
-// The machine, made on the first call; null when it cannot be, which was said on stderr.
+// The machine, made on the first call and the first after a fork; null when it cannot be, which was
+// said on stderr.
 using DoorbellEmulatorFunction = const DoorbellEmulatorDoor* (*)(const DoorbellEmulatorOptions*);
 
 }  // extern "C"

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstring>
 #include <mutex>
+#include <new>
 
 #include <fmt/format.h>
 
@@ -18,6 +19,13 @@ namespace doorbell::emulator {
 namespace {
 
 amd::Machine* machine = nullptr;
+std::mutex making;  // machine
+
+// Those of the processes that this one was forked from: only known by their descriptors, for their
+// threads and memory stayed there. The oldest are forgotten.
+constexpr unsigned kMostParents = 8;
+amd::Machine* parents[kMostParents] = {};
+unsigned parent_count = 0;
 
 void write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
@@ -94,9 +102,28 @@ int node_ioctl(int node, unsigned long request, void* argument) {
   }
 }
 
-int node_of(int descriptor) { return machine->kfd().node_of(descriptor); }
+int is_own(int descriptor) {
+  return machine && machine->kfd().node_of(descriptor) != amd::Kfd::kNoNode;
+}
 
-constexpr DoorbellEmulatorDoor kDoor{open_node, node_ioctl, node_of};
+int node_of(int descriptor) {
+  if (is_own(descriptor)) return machine->kfd().node_of(descriptor);
+  for (amd::Machine* parent : parents) {
+    if (!parent) continue;
+    int node = parent->kfd().node_of(descriptor);
+    if (node != amd::Kfd::kNoNode) return node;
+  }
+  return amd::Kfd::kNoNode;
+}
+
+// Whoever held the mutex is not in the child.
+void forked() {
+  new (&making) std::mutex;
+  if (machine) parents[parent_count++ % kMostParents] = machine;
+  machine = nullptr;
+}
+
+constexpr DoorbellEmulatorDoor kDoor{open_node, node_ioctl, node_of, is_own, forked};
 
 }  // namespace
 }  // namespace doorbell::emulator
@@ -104,8 +131,7 @@ constexpr DoorbellEmulatorDoor kDoor{open_node, node_ioctl, node_of};
 extern "C" [[gnu::visibility("default")]] const DoorbellEmulatorDoor* doorbell_emulator_door_1(
     const DoorbellEmulatorOptions* options) {
   using namespace doorbell::emulator;  // NOLINT: the interface is C
-  static std::mutex mutex;
-  std::lock_guard lock(mutex);
+  std::lock_guard lock(making);
   if (machine) return &kDoor;
   try {
     doorbell::Result<amd::Machine*> made = make_machine(*options);

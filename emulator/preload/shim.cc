@@ -15,7 +15,8 @@ namespace doorbell::preload {
 namespace {
 
 std::atomic<const DoorbellEmulatorDoor*> door{nullptr};
-std::atomic<bool> is_child{false};
+std::atomic<bool> is_child{false};  // of a process that had opened the machine
+std::atomic<bool> is_stale{false};  // the machine is the parent's: the next open makes another
 pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 
 const char* root() {
@@ -48,6 +49,14 @@ void* open_library() {
   return library;
 }
 
+// A child has no thread that runs its parent's GPUs, and the kernel refuses it the parent's
+// descriptors: it may open the nodes anew.
+void start_child() {
+  loading = PTHREAD_MUTEX_INITIALIZER;
+  is_child = is_stale = true;
+  if (const DoorbellEmulatorDoor* opened = door.load()) opened->forked();
+}
+
 const DoorbellEmulatorDoor* load() {
   void* library = open_library();
   if (!library) return nullptr;
@@ -63,9 +72,11 @@ const DoorbellEmulatorDoor* load() {
                                   variable("EMU_TRACE", ""),
                                   root(),
                                   strcmp(adversarial, "0") != 0};
-  // A child has no thread that runs its GPUs: the kernel refuses there too.
-  pthread_atfork(nullptr, nullptr, [] { is_child = true; });
-  return make(&options);
+  const DoorbellEmulatorDoor* made = make(&options);
+  static bool watches_forks = false;
+  if (!watches_forks) pthread_atfork(nullptr, nullptr, start_child);
+  watches_forks = true;
+  return made;
 }
 
 bool starts(const char* path, const char* prefix) {
@@ -133,17 +144,16 @@ bool forked() { return is_child; }
 const DoorbellEmulatorDoor* opened_emulator() { return door.load(std::memory_order_acquire); }
 
 const DoorbellEmulatorDoor* emulator() {
-  if (is_child) {
-    say("a forked child has no GPUs; start the program anew, or open devices after the fork", "");
-    return nullptr;
-  }
   const DoorbellEmulatorDoor* opened = opened_emulator();
-  if (opened) return opened;
+  if (opened && !is_stale) return opened;
   pthread_mutex_lock(&loading);
   opened = opened_emulator();
-  if (!opened) {
+  if (!opened || is_stale) {
     opened = load();
-    door.store(opened, std::memory_order_release);
+    if (opened) {
+      door.store(opened, std::memory_order_release);
+      is_stale = false;
+    }
   }
   pthread_mutex_unlock(&loading);
   return opened;

@@ -49,9 +49,10 @@ void make_device(struct stat* status, int node);
 
 // Null until a device was opened.
 const DoorbellEmulatorDoor* opened_emulator();
-// Loads the emulator; null when it cannot be, which was said on stderr, or in a forked child, which
-// has no GPUs.
+// Loads the emulator, or makes a forked child a machine of its own; null when it cannot be, which
+// was said on stderr.
 const DoorbellEmulatorDoor* emulator();
+// From a process that had opened a machine.
 bool forked();
 
 }  // namespace doorbell::preload

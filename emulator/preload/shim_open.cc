@@ -108,7 +108,8 @@ int shim_ioctl(int descriptor, unsigned long request, void* argument) {
   if (node == -2)
     return real<int(int, unsigned long, void*)>("ioctl")(descriptor, request, argument);
   // Only the process that opened KFD may use it. [kfd_chardev.c kfd_ioctl()]
-  int why = forked() ? EBADF : door->ioctl(node, request, argument);
+  bool refused = forked() && !door->is_own(descriptor);
+  int why = refused ? EBADF : door->ioctl(node, request, argument);
   if (why == 0) return 0;
   errno = why;
   return -1;

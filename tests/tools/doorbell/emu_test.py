@@ -98,17 +98,25 @@ class Emu(unittest.TestCase):
         with open(os.path.join(self.folder.name, "trace.txt"), encoding="utf-8") as file:
             self.assertEqual(len(file.readlines()), 3)
 
-    def test_a_forked_child_has_no_gpu(self):
+    def test_a_forked_child_opens_gpus_of_its_own(self):
         done = self.python(CLIENT + "import errno\n"
-                           "if os.fork() == 0:\n"
-                           "  try: call(kfd, 1, 'II', 0, 0, direction=2)\n"
-                           "  except OSError as e: print('child', e.errno == errno.EBADF, flush=True)\n"
-                           "  try: os.open('/dev/kfd', os.O_RDWR)\n"
-                           "  except OSError as e: print('child', e.errno == errno.ENODEV, flush=True)\n"
-                           "  os._exit(0)\n"
-                           "os.wait(); print('version', *call(kfd, 1, 'II', 0, 0, direction=2))\n")
+                           "def version(node): return call(node, 1, 'II', 0, 0, direction=2)\n"
+                           "def refused(node):\n"
+                           "  try: version(node)\n"
+                           "  except OSError as e: return e.errno == errno.EBADF\n"
+                           "def child():\n"
+                           "  own = os.open('/dev/kfd', os.O_RDWR)\n"
+                           "  print(refused(kfd), version(own), os.fstat(kfd).st_mode >> 12 == 2, flush=True)\n"
+                           "  if os.fork() == 0:\n"
+                           "    print(refused(kfd), refused(own), flush=True)\n"
+                           "    print(version(os.open('/dev/kfd', os.O_RDWR)), flush=True)\n"
+                           "    os._exit(0)\n"
+                           "  os.wait(); print(version(own), flush=True)\n"
+                           "if os.fork() == 0: child(); os._exit(0)\n"
+                           "os.wait(); print('parent', version(kfd))\n")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(done.stdout.splitlines()[-3:], ["child True", "child True", "version 1 17"])
+        self.assertEqual(done.stdout.splitlines()[-5:],
+                         ["True (1, 17) True", "True True", "(1, 17)", "(1, 17)", "parent (1, 17)"])
 
     def test_programs_that_are_started_see_the_machine_too(self):
         done = self.emu("--gpu", "gfx1030", "--", "sh", "-c", "cat /sys/class/kfd/kfd/topology/nodes/1/properties; "
