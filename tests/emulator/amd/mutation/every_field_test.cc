@@ -2,34 +2,15 @@
 // saw broken, by an error of the driver (a fault, a hang), or by a wrong result. Those that are not
 // are in survivors.txt, each with the reason, and no other.
 #include <algorithm>
-#include <sstream>
 
-#include <fnmatch.h>
 #include <gtest/gtest.h>
 
 #include "tests/emulator/amd/mutation/field_mutants.h"
+#include "tests/emulator/amd/mutation/survivors.h"
 #include "tests/emulator/amd/mutation/workload.h"
-#include "tests/support/golden.h"
 
 namespace doorbell::testing {
 namespace {
-
-struct Survivor {
-  std::string pattern, reason;
-  bool named = false;  // some mutant
-};
-
-std::vector<Survivor> read_survivors() {
-  std::istringstream text(read_source("tests/emulator/amd/mutation/survivors.txt"));
-  std::vector<Survivor> survivors;
-  for (std::string line; std::getline(text, line);) {
-    if (line.empty() || line[0] == '#') continue;
-    const usize bar = line.find(" | ");
-    EXPECT_NE(bar, std::string::npos) << "no reason: " << line;
-    if (bar != std::string::npos) survivors.push_back({line.substr(0, bar), line.substr(bar + 3)});
-  }
-  return survivors;
-}
 
 struct Configuration {
   const char* chip;
@@ -80,7 +61,7 @@ bool is_caught(const Configuration& one, const WorkloadCode& code, const Mutant&
 }
 
 // Of the mutants of one configuration, how many are caught.
-usize count_caught(const Configuration& one, std::vector<Survivor>& survivors) {
+usize count_caught(const Configuration& one, Survivors& survivors) {
   auto code = compile_workload(one.chip);
   EXPECT_TRUE(code) << to_string(code.error());
   if (!code) return 0;
@@ -88,14 +69,8 @@ usize count_caught(const Configuration& one, std::vector<Survivor>& survivors) {
   EXPECT_TRUE(run_workload({.chip = one.chip, .aql = one.aql}, *code, &recording).clean());
   usize caught = 0;
   for (const Mutant& mutant : mutants_of(recording.passed(), one.generation)) {
-    const std::string name = mutant.name(), with_chip = name_of(one) + ' ' + name;
-    bool listed = false;
-    for (Survivor& survivor : survivors) {
-      if (fnmatch(survivor.pattern.c_str(), name.c_str(), 0) != 0 &&
-          fnmatch(survivor.pattern.c_str(), with_chip.c_str(), 0) != 0)
-        continue;
-      survivor.named = listed = true;
-    }
+    const std::string with_chip = name_of(one) + ' ' + mutant.name();
+    const bool listed = survivors.name(name_of(one), mutant.name());
     const bool shows = is_caught(one, *code, mutant, listed ? 1 : kSeeds);
     caught += shows ? 1 : 0;
     EXPECT_TRUE(shows || listed) << with_chip << ", number " << mutant.at << ", survives";
@@ -105,12 +80,11 @@ usize count_caught(const Configuration& one, std::vector<Survivor>& survivors) {
 }
 
 TEST(Mutants, AreCaught) {
-  std::vector<Survivor> survivors = read_survivors();
+  Survivors survivors("survivors.txt");
   for (const Configuration& one : kConfigurations)
     // So that a workload which does nothing is no success.
     EXPECT_GT(count_caught(one, survivors), 80u) << name_of(one);
-  for (const Survivor& survivor : survivors)
-    EXPECT_TRUE(survivor.named) << "no mutant is called " << survivor.pattern;
+  survivors.expect_all_named();
 }
 
 }  // namespace

@@ -4,9 +4,12 @@
 // tells every way in which a mistake can show.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "base/os/files.h"
 #include "base/util/result.h"
 #include "base/util/types.h"
 #include "emulator/amd/cp/packet_hook.h"
@@ -20,6 +23,8 @@ struct Workload {
   bool adversarial = true;
   u64 seed = 1;
   emulator::Trace::Sink trace;  // may be null
+  // Puts something between the driver and the machine's files; may be null.
+  std::function<std::unique_ptr<os::Files>(std::unique_ptr<os::Files>)> wrap;
 };
 
 struct Outcome {
