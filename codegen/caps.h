@@ -45,6 +45,7 @@ struct Caps {
     i64 items_a_cycle = 32;    // and how many of them an instruction takes in a cycle
     i64 registers = 0;         // of a SIMD, 32 bits by item: its waves share them
     i64 register_granule = 1;  // they are handed out by so many
+    i64 most_registers = 256;  // of an item; what is beyond is kept in memory
     i64 local_bytes = 0;       // of local memory, for the groups on `sharing` SIMDs
     i64 sharing = 1;
   };

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "codegen/opt/occupancy.h"
 #include "codegen/opt/tensor_core_plan.h"
 
 namespace doorbell::codegen {
@@ -116,6 +117,7 @@ class GroupChooser {
   i64 grouped_axis(const ReduceInfo& r) const;
   bool reads_along(const ReduceInfo& r, i64 axis) const;
   i64 lanes_along(i64 axis) const;
+  i64 affordable(OptOp op, i64 axis, i64 amount) const;
   void items_of_outputs() {
     for (i64 axis : axes_.outputs()) axes_.add_items(plan_, axis, &left_);
   }
@@ -146,8 +148,21 @@ void GroupChooser::elementwise() {
   i64 lanes = axes_.lanes(outputs[0], [](const Access&) { return true; });
   f64 all = axes_.values(info_.output_mask);
   while (lanes > 1 && all / static_cast<f64>(lanes) < axes_.busy_items() / 4) lanes /= 2;
+  lanes = affordable(OptOp::Vector, outputs[0], lanes);
   if (lanes > 1) plan_.push_back({OptOp::Vector, outputs[0], lanes});
   items_of_outputs();
+}
+
+// The amount, halved until an item with it leaves room for other waves.
+i64 GroupChooser::affordable(OptOp op, i64 axis, i64 amount) const {
+  for (; amount > 1; amount /= 2) {
+    if (info_.size(axis) % amount) continue;
+    Plan plan = plan_;
+    plan.push_back({op, axis, amount});
+    const i64 registers = item_registers(info_, caps_, plan);
+    if (!is_crowded(caps_, {.registers = registers, .items = axes_.all_items()})) break;
+  }
+  return amount;
 }
 
 bool GroupChooser::reads_along(const ReduceInfo& r, i64 axis) const {
@@ -184,6 +199,10 @@ void GroupChooser::unroll(const ReduceInfo& r, i64 grouped) {
     i64 some = room == kMaxUnrolled ? detail::largest_divisor(size, 4, 1) : 1;
     i64 amount = size <= room ? size : some;
     if (size == 0 || amount < 2) return;
+    if (affordable(OptOp::Unroll, axis, amount) < amount) {
+      amount = affordable(OptOp::Unroll, axis, some);
+    }
+    if (amount < 2) return;
     plan_.push_back({OptOp::Unroll, axis, amount});
     room /= amount;
     if (amount < size) return;
@@ -216,6 +235,7 @@ void GroupChooser::reduction() {
     i64 lanes = lanes_along(along);
     f64 threads = axes_.values(info_.output_mask) * static_cast<f64>(items);
     while (lanes > 1 && threads / static_cast<f64>(lanes) < axes_.busy_items()) lanes /= 2;
+    lanes = affordable(OptOp::Vector, along, lanes);
     if (lanes > 1) plan_.push_back({OptOp::Vector, along, lanes});
   }
   if (items > 1) {

@@ -30,6 +30,30 @@ f64 waves_of_simd(const Caps& caps, const Demand& demand) {
   return std::min(most, static_cast<f64>(groups * of_group) / static_cast<f64>(simd.sharing));
 }
 
+i64 item_registers(const KernelInfo& info, const Caps& caps, const Plan& plan) {
+  constexpr f64 kAddresses = 24;
+  f64 registers = kAddresses;
+  for (const Access& a : info.accesses) {
+    const core::DType t = a.memory.dtype().element();
+    // Two halves share a register where the target computes with them; else they are widened.
+    const bool halves = t.bits() == 16 && t.is_float() && caps.has(t);
+    f64 values = halves ? 0.5 : t.bits() > 32 ? 2 : 1;
+    for (const Opt& o : plan) {
+      const bool at_once = o.op == OptOp::Vector || o.op == OptOp::Upcast || o.op == OptOp::Unroll;
+      if (at_once && a.mask >> o.axis & 1) values *= static_cast<f64>(o.amount);
+    }
+    registers += values;
+  }
+  return static_cast<i64>(registers);
+}
+
+bool is_crowded(const Caps& caps, const Demand& demand) {
+  if (caps.simd.waves == 0) return false;
+  // A third is left to what this does not count: parts of conversions, what is computed early.
+  if (demand.registers > caps.simd.most_registers * 2 / 3) return true;
+  return waves_of_simd(caps, demand) < static_cast<f64>(caps.simd.waves) / 4;
+}
+
 f64 stall_factor(const Caps& caps, f64 waves, f64 work) {
   if (waves <= 0 || work <= 0) return 1;
   const f64 cycles =

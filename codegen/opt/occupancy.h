@@ -2,6 +2,8 @@
 #pragma once
 
 #include "codegen/caps.h"
+#include "codegen/opt/kernel_info.h"
+#include "codegen/opt/opt.h"
 
 namespace doorbell::codegen {
 
@@ -14,6 +16,15 @@ struct Demand {
 
 // Waves of a SIMD, at least a part of one; 0 where the target does not say (Caps::simd).
 f64 waves_of_simd(const Caps& caps, const Demand& demand);
+
+// 32-bit registers of an item, about: what the plan makes it load at once and what it computes of
+// that, widened to what arithmetic takes.
+i64 item_registers(const KernelInfo& info, const Caps& caps, const Plan& plan);
+
+// Whether items take so many registers, or their groups so much local memory, that values would be
+// kept in memory, or that too few waves are left to hide waits. False where the target has not said
+// what it has.
+bool is_crowded(const Caps& caps, const Demand& demand);
 
 // The time of a loop whose body takes `work` cycles of an item and waits once for global memory,
 // over the time without the wait, where so many waves share a SIMD.

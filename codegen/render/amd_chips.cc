@@ -98,6 +98,7 @@ Caps amd_caps(const AmdChip& chip, i64 compute_units) {
                .items_a_cycle = chip.wave_size == 64 ? 16 : 32,
                .registers = chip.vgprs,
                .register_granule = chip.vgpr_granule,
+               .most_registers = chip.most_vgprs,
                .local_bytes = chip.lds,
                .sharing = chip.simds};
   caps.vector_registers = 64;  // an item's, of four: register tiles are bounded by occupancy

@@ -73,6 +73,51 @@ TEST(Occupancy, PlansOfProducts) {
   }
 }
 
+// 16 bytes of each of many inputs would be 16 registers each, once they are floats: kernels with
+// that many kept up to 1500 bytes an item in memory. Fewer lanes are taken, the fewer the smaller
+// the register file.
+TEST(Occupancy, ManyInputsGetFewerLanes) {
+  const i64 n = i64{1} << 24;
+  for (const auto& [chip, inputs, plan] :
+       {std::tuple{"gfx1100", 8, "VECTOR(0,16) LOCAL(0,256)"},
+        {"gfx1100", 16, "VECTOR(0,8) LOCAL(0,256)"},
+        {"gfx1100", 28, "VECTOR(0,4) LOCAL(0,256)"},
+        {"gfx942", 8, "VECTOR(0,16) LOCAL(0,256)"},
+        {"gfx942", 28, "VECTOR(0,8) LOCAL(0,256)"}}) {
+    EXPECT_EQ(plan_of(chip, many_inputs_kernel(core::dtypes::u8, inputs, n)), plan)
+        << chip << " " << inputs;
+  }
+  // Halves are computed in pairs.
+  EXPECT_EQ(plan_of("gfx1100", many_inputs_kernel(core::dtypes::f16, 28, n)),
+            "VECTOR(0,8) LOCAL(0,256)");
+}
+
+// A short reduction is straight-line code where its operands fit.
+TEST(Occupancy, ManyInputsAreUnrolledLess) {
+  const i64 n = i64{1} << 24;
+  EXPECT_EQ(plan_of("gfx1100", window_sum_kernel(1, 16, n)),
+            "VECTOR(0,4) UNROLL(1,16) LOCAL(0,256)");
+  EXPECT_EQ(plan_of("gfx1100", window_sum_kernel(4, 16, n)),
+            "VECTOR(0,4) UNROLL(1,4) LOCAL(0,256)");
+  EXPECT_EQ(plan_of("gfx942", window_sum_kernel(3, 16, n)),
+            "VECTOR(0,4) UNROLL(1,16) LOCAL(0,256)");
+}
+
+// 28 lots of 16 u8 and the result are 24 + 29 * 16 registers; 256 is what an item of RDNA3 has.
+TEST(Occupancy, CountsWhatAPlanLoads) {
+  core::Arena arena;
+  const core::KernelAst kernel = many_inputs_kernel(core::dtypes::u8, 28, 4096);
+  const KernelInfo info = merged_info(kernel, arena);
+  const Caps caps = caps_of("gfx1100");
+  EXPECT_EQ(item_registers(info, caps, {{OptOp::Vector, 0, 16}}), 488);
+  EXPECT_EQ(item_registers(info, caps, {{OptOp::Local, 0, 256}}), 53);
+  EXPECT_TRUE(is_crowded(caps, {488, 0, 256}));
+  EXPECT_FALSE(is_crowded(caps, {170, 0, 256}));
+  EXPECT_TRUE(is_crowded(caps, {171, 0, 256}));
+  EXPECT_TRUE(is_crowded(caps, {32, 64 << 10, 32}));  // two waves of a WGP
+  EXPECT_FALSE(is_crowded(Caps(), {488, 0, 256}));
+}
+
 // A partition of an MI300X has fewer items to keep busy: a sum of a row is split over fewer.
 TEST(Occupancy, PlansAreForTheComputeUnitsAtHand) {
   const auto plan = [](i64 units) {

@@ -278,6 +278,19 @@ TEST(AmdCode, ContractionsOfNarrowNumbersUseTensorCores) {
   }
 }
 
+// Vectors of many inputs stay in registers.
+TEST(AmdCode, ManyInputsNeedNoScratch) {
+  for (const char* chip : {"gfx1030", "gfx1100", "gfx1201", "gfx942"}) {
+    for (const DType t : {dt::u8, dt::f8e4m3, dt::bf16}) {
+      for (const i64 inputs : {9, 16, 28}) {
+        SCOPED_TRACE(std::string(chip) + " " + t.str() + " " + std::to_string(inputs));
+        const Code c = compile_kernel_for(many_inputs_kernel(t, inputs, i64{1} << 24), chip);
+        EXPECT_EQ(c.descriptor.private_segment_fixed_size, 0u);
+      }
+    }
+  }
+}
+
 // Of f32; of f16 through f32. What there is none of for f64 is decomposed.
 TEST(AmdCode, PowersAndLogarithmsAreInstructions) {
   for (const char* chip : {"gfx1030", "gfx1201", "gfx942"}) {

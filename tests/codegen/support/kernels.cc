@@ -83,6 +83,31 @@ KernelAst two_row_sums_kernel(i64 rows, i64 columns) {
   return k.store(out, k.add(row, c), k.mul(centred, sum), {r, c});
 }
 
+KernelAst many_inputs_kernel(core::DType t, i64 inputs, i64 n) {
+  KernelBuilder k;
+  UOp out = k.param(0, n, t), i = k.loop(n), sum;
+  std::vector<UOp> values;
+  for (i64 slot = 1; slot <= inputs; ++slot) {
+    UOp loaded = k.load(k.param(slot, n, t), i);
+    values.push_back(k.arena().make(Op::Cast, core::dtypes::f32, {loaded}));
+    sum = sum ? k.add(sum, values.back()) : values.back();
+  }
+  UOp result = sum;
+  for (UOp value : values) result = k.mul(k.add(result, value), sum);
+  return k.store(out, i, k.arena().make(Op::Cast, t, {result}), {i});
+}
+
+KernelAst window_sum_kernel(i64 inputs, i64 window, i64 n) {
+  KernelBuilder k;
+  UOp out = k.param(0, n), i = k.loop(n), d = k.reduced(window), product;
+  UOp at = k.add(k.mul(d, n), i);
+  for (i64 slot = 1; slot <= inputs; ++slot) {
+    UOp value = k.load(k.param(slot, window * n), at);
+    product = product ? k.mul(product, value) : value;
+  }
+  return k.store(out, i, k.reduce(Op::Add, product, {d}), {i});
+}
+
 KernelAst transpose_kernel(i64 rows, i64 columns) {
   KernelBuilder k;
   UOp out = k.param(0, rows * columns), x = k.param(1, rows * columns);

@@ -82,6 +82,10 @@ core::KernelAst row_reduce_kernel(core::Op op, i64 rows, i64 columns);
 // out[r, c] = (x[r, c] - max of row r) * (sum over c of x[r, c] - max of row r)
 core::KernelAst two_row_sums_kernel(i64 rows, i64 columns);
 // out[j, i] = x[i, j], and out[i] = x[n-1-i]
+// out[i], computed in f32 from in1[i], in2[i], ..., all of which are used twice, far apart.
+core::KernelAst many_inputs_kernel(core::DType t, i64 inputs, i64 n);
+// out[i] = sum over k < window of the product of in1[k, i], in2[k, i], ...
+core::KernelAst window_sum_kernel(i64 inputs, i64 window, i64 n);
 core::KernelAst transpose_kernel(i64 rows, i64 columns);
 core::KernelAst reverse_kernel(i64 n);
 // out[i, c] = x[rows[i], c], rows loaded as i32
