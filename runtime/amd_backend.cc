@@ -46,6 +46,16 @@ Result<amd::Options> driver_options(const os::Environment& environment,
   return options;
 }
 
+// Whether the variable is set; `value` then has its number.
+Result<bool> number(const os::Environment& environment, const char* name, u64& value) {
+  const std::string_view text = environment.get(name);
+  if (text.empty()) return false;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size())
+    return fail(ErrorKind::Invalid, "{}={}: '{}' is not a number", name, text, text);
+  return true;
+}
+
 // `arch`: the GPU that DEV asks for, or empty.
 Result<emulator::amd::MachineOptions> machine_options(const os::Environment& environment,
                                                       const std::string& arch) {
@@ -57,12 +67,9 @@ Result<emulator::amd::MachineOptions> machine_options(const os::Environment& env
     options.checks = checks;
   TRY(const int adversarial, flag(environment, "EMU_ADVERSARIAL", 0));
   options.adversarial = adversarial == 1;
-  if (const std::string_view seed = environment.get("EMU_SEED"); !seed.empty()) {
-    const auto [end, error] = std::from_chars(seed.data(), seed.data() + seed.size(), options.seed);
-    if (error != std::errc() || end != seed.data() + seed.size())
-      return fail(ErrorKind::Invalid, "EMU_SEED={}: '{}' is not a number", seed, seed);
-    options.lockstep = true;
-  }
+  TRY(options.lockstep, number(environment, "EMU_SEED", options.seed));
+  TRY(const bool watched, number(environment, "EMU_HANG_AFTER", options.hang_after));
+  static_cast<void>(watched);
   return options;
 }
 

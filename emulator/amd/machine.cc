@@ -55,6 +55,7 @@ class GpuEngine final : public Engine {
               .undefined = undefined,
               .lockstep = options.lockstep,
               .adversarial = options.adversarial,
+              .hang_after = hang_after(options),
               .seed = seed(options, index)}) {}
 
   Result<QueueId> add_queue(const QueueDescription& description) override {
@@ -76,6 +77,10 @@ class GpuEngine final : public Engine {
   Gpu& gpu() { return gpu_; }
 
  private:
+  static u64 hang_after(const MachineOptions& options) {
+    constexpr u64 kLockstep = u64{1} << 28;
+    return options.hang_after == 0 && options.lockstep ? kLockstep : options.hang_after;
+  }
   static u64 seed(const MachineOptions& options, u32 index) {
     return hash_combine(options.seed + 1, index) | 1;
   }

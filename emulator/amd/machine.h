@@ -22,9 +22,12 @@ struct Node;
 
 struct MachineOptions {
   std::vector<std::string> gpus = {"gfx1100"};
-  std::string checks = "error";   // as Checks::configure() takes it
-  bool adversarial = false;       // the weakest legal hardware, instead of the fastest
-  bool lockstep = false;          // no threads: the doors move the machine, the same for a seed
+  std::string checks = "error";  // as Checks::configure() takes it
+  bool adversarial = false;      // the weakest legal hardware, instead of the fastest
+  bool lockstep = false;         // no threads: the doors move the machine, the same for a seed
+  // A grid that has run so many wave instructions hangs (cp/gpu.h); 0: nobody watches, but in
+  // lockstep, where no clock ends a wait, after 2^28.
+  u64 hang_after = 0;
   u64 seed = 0;                   // for lockstep and adversarial
   bool polled_doorbells = false;  // stores cannot be trapped: preload
   PacketHook* hook = nullptr;  // tests that drop and corrupt packets (cp/packet_hook.h); borrowed

@@ -35,6 +35,11 @@ Step ComputeQueue::run_pipeline() {
       if (auto* fault = std::get_if<MemoryFault>(&failure)) return stop(std::move(*fault));
       return stop(std::get<HwException>(failure).what);
     }
+    case Pipeline::State::Endless: {
+      std::string why = fmt::format("a grid has run {} wave instructions without coming to its end",
+                                    gpu_.hang_after);
+      return broke(kEndless, why) ? Step::Stopped : stop(why);
+    }
     case Pipeline::State::Moved: break;
   }
   if (auto changed = pipeline_.take_changed();
@@ -158,6 +163,24 @@ ComputeQueue::Outcome ComputeQueue::pred_exec(const hw::PredExec& packet) {
   return Outcome::Done;
 }
 
+// A queue that stands still was preempted with its waves, as the client asked.
+void ComputeQueue::judge_end() const {
+  if (Queue::stopped() || description_.percentage == 0 || !pipeline_.has_grids()) return;
+  gpu_.checks->report(kQueueInFlight, fmt::format("{}: removed with {} dispatches in flight",
+                                                  where(), pipeline_.grids()));
+}
+
+// What a kernel's pointers lead to is seen when it gets there, as a fault that tells the buffer's
+// history; what is known of every kernel, here.
+void ComputeQueue::judge_unmap(u64 start, u64 end) const {
+  if (Queue::stopped()) return;
+  if (const Use* use = pipeline_.find_use(start, end))
+    gpu_.checks->report(kMemoryInFlight,
+                        fmt::format("{}: [{:#x}, {:#x}) is unmapped, where a kernel in flight has "
+                                    "its {} at {:#x}",
+                                    where(), start, end, use->what, use->va));
+}
+
 ComputeQueue::Outcome ComputeQueue::call(const hw::IndirectBuffer& packet) {
   if ((!packet.valid || packet.words == 0) &&
       broke(kIbValid, fmt::format("valid={}, {} words at {:#x}", packet.valid, u32{packet.words},
@@ -179,6 +202,7 @@ ComputeQueue::Outcome ComputeQueue::call(const hw::IndirectBuffer& packet) {
       broke(kIbMapping, fmt::format("{} bytes at {:#x}: {}", bytes, u64{packet.addr},
                                     gpu_.memory.space().describe(packet.addr))))
     return Outcome::Stop;
+  if (!check_executable(packet.addr)) return Outcome::Stop;
   Frame frame{.base = packet.addr, .words = std::vector<u32>(packet.words)};
   if (auto fault = gpu_.memory.read(Client::CommandProcessor, packet.addr,
                                     std::span(reinterpret_cast<u8*>(frame.words.data()), bytes)))

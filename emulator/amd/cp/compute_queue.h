@@ -33,6 +33,9 @@ class ComputeQueue : public Queue {
     pipeline_.save_waves(options, xccs);
   }
 
+  void judge_end() const override;
+  void judge_unmap(u64 start, u64 end) const override;
+
  protected:
   enum class Outcome : u8 { Done, Wait, Stop };
 

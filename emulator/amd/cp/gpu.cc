@@ -47,6 +47,7 @@ class Gpu::Impl {
     context_.trace = options.trace;
     context_.hook = options.hook;
     context_.adversarial = options.adversarial;
+    context_.hang_after = options.hang_after;
     context_.random.seed(options.seed);
     if (options.lockstep) {
       context_.clock = [this] { return virtual_time_; };
@@ -81,6 +82,7 @@ class Gpu::Impl {
   Result<void> remove(QueueId id) {
     Visit visit(*this);
     std::lock_guard doors(doors_);
+    if (const Queue* queue = runlist_.find(id)) queue->judge_end();
     if (!runlist_.remove(id)) return fail(ErrorKind::NotFound, "no queue {}", id);
     return {};
   }
@@ -137,6 +139,7 @@ class Gpu::Impl {
 
   void unmapped(u64 start, u64 end) {
     Visit visit(*this);
+    for (const Runlist::Member& member : runlist_.members()) member.queue->judge_unmap(start, end);
     if (caches_) caches_->forget(start, end);
   }
 

@@ -45,6 +45,9 @@ struct GpuOptions {
   UndefinedMemory* undefined = nullptr;  // or null: nobody asks
   bool lockstep = false;                 // no thread; run_until_idle() does the work
   bool adversarial = false;              // the weakest legal hardware: see caches.h, pipeline.h
+  // A grid that has run so many wave instructions hangs, as the kernel sees it when a queue cannot
+  // be preempted; 0: nobody watches.
+  u64 hang_after = 0;
   u64 seed = 0;
 };
 

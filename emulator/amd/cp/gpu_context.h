@@ -53,6 +53,7 @@ struct GpuContext {
   // be waiting for the host.
   u64 spun = 0;
   bool adversarial = false;
+  u64 hang_after = 0;  // wave instructions of one grid; 0: nobody watches
 
   // Delivered by Gpu when its lock is free.
   std::vector<Interrupt> interrupts;

@@ -14,14 +14,23 @@ constexpr u64 kAdversarialSlice = 64;
 
 }  // namespace
 
-void Pipeline::launch(std::unique_ptr<RunningGrid> grid, std::vector<Snapshot> snapshots) {
-  items_.push_back({std::move(grid), std::move(snapshots), nullptr, nullptr});
+void Pipeline::launch(std::unique_ptr<RunningGrid> grid, std::vector<Snapshot> snapshots,
+                      std::vector<Use> uses) {
+  items_.push_back(
+      {.grid = std::move(grid), .snapshots = std::move(snapshots), .uses = std::move(uses)});
   ++grids_;
 }
 
 void Pipeline::save_waves(const SaveOptions& options, std::span<SavedContext> xccs) const {
   for (const Item& item : items_)
     if (item.grid) item.grid->save_waves(options, xccs);
+}
+
+const Use* Pipeline::find_use(u64 start, u64 end) const {
+  for (const Item& item : items_)
+    for (const Use& use : item.uses)
+      if (use.va < end && use.va + use.bytes > start) return &use;
+  return nullptr;
 }
 
 void Pipeline::when_done(usize grids, EndOfPipe event) {
@@ -62,7 +71,10 @@ Pipeline::State Pipeline::step() {
   Item& item = items_[index];
   u64 budget = gpu_.adversarial ? 1 + gpu_.random() % kAdversarialSlice : kSlice;
   switch (item.grid->run(budget)) {
-    case GridState::Running: gpu_.spun += budget; return State::Moved;
+    case GridState::Running:
+      gpu_.spun += budget;
+      item.spent += budget;
+      return gpu_.hang_after != 0 && item.spent > gpu_.hang_after ? State::Endless : State::Moved;
     case GridState::Waiting: return State::Waiting;
     case GridState::Failed:
       if (auto fault = item.grid->fault())

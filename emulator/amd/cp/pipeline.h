@@ -27,6 +27,12 @@ struct Snapshot {
   std::vector<u8> bytes;
 };
 
+// Memory that a dispatch is known to use until it retires; what its pointers lead to is not.
+struct Use {
+  const char* what = "";
+  u64 va = 0, bytes = 0;
+};
+
 class Pipeline {
  public:
   using Failure = std::variant<MemoryFault, HwException>;
@@ -34,20 +40,24 @@ class Pipeline {
 
   explicit Pipeline(GpuContext& gpu) : gpu_(gpu) {}
 
-  void launch(std::unique_ptr<RunningGrid> grid, std::vector<Snapshot> snapshots);
+  void launch(std::unique_ptr<RunningGrid> grid, std::vector<Snapshot> snapshots,
+              std::vector<Use> uses);
   // Acts when the `grids` that were launched last, and are all in flight, have retired; what was
   // launched before them may still run.
   void when_done(usize grids, EndOfPipe event);
   // Acts when all that was launched before has retired.
-  void at_end(EndOfPipe event) { items_.push_back({nullptr, {}, std::move(event), nullptr}); }
+  void at_end(EndOfPipe event) { items_.push_back({.event = std::move(event)}); }
 
   bool empty() const { return items_.empty(); }
   usize grids() const { return grids_; }
   bool has_grids() const { return grids_ > 0; }
+  // What a grid in flight is known to have in [start, end), or null.
+  const Use* find_use(u64 start, u64 end) const;
   // What is in flight, as a preemption saves it; it stays in flight.
   void save_waves(const SaveOptions& options, std::span<SavedContext> xccs) const;
 
-  enum class State : u8 { Empty, Moved, Waiting, Failed };
+  // Endless: a grid has run longer than anybody waits; it stays in flight.
+  enum class State : u8 { Empty, Moved, Waiting, Failed, Endless };
   // One slice of one grid, or the events whose turn has come.
   State step();
   const Failure& failure() const { return *failure_; }
@@ -63,6 +73,8 @@ class Pipeline {
     std::unique_ptr<RunningGrid> grid;  // or null: an event
     std::vector<Snapshot> snapshots;
     EndOfPipe event;
+    std::vector<Use> uses;
+    u64 spent = 0;                           // wave instructions, about
     std::shared_ptr<Completion> completion;  // of all grids of a dispatch, one on each XCC; or null
   };
 

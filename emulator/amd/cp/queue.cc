@@ -50,6 +50,15 @@ bool Queue::broke(const Check& check, std::string message) {
   return true;
 }
 
+// Who allocates buffers for packets asks for executable memory: ROCr, Mesa, tinygrad. That hardware
+// refuses any other is written nowhere, so the queue goes on where the rule is no error.
+bool Queue::check_executable(u64 va) {
+  const Range* range = gpu_.memory.space().find(va);
+  return !range || range->executable ||
+         !broke(kIbExecutable, fmt::format("an indirect buffer at {:#x}, {}", va,
+                                           gpu_.memory.space().describe(va)));
+}
+
 Step Queue::stop(MemoryFault fault) {
   stopped_ = true;
   fault.queue = id_;

@@ -47,6 +47,10 @@ class Queue {
     static_cast<void>(xccs);
   }
 
+  // It is being removed, or memory has been unmapped: rules about what is in flight.
+  virtual void judge_end() const {}
+  virtual void judge_unmap(u64 start, u64 end) const { static_cast<void>(start + end); }
+
   // The doorbell's value arrived, by a store of `bytes`: judged here, against the write pointer and
   // what the queue still holds.
   void announce(u64 value, unsigned bytes);
@@ -75,6 +79,9 @@ class Queue {
   Step stop(std::string why);
   // A rule was broken: reported, and true if the queue must stop for it, which it then has.
   bool broke(const Check& check, std::string message);
+
+  // Of an indirect buffer; false: the queue has stopped.
+  bool check_executable(u64 va);
 
   // Of the queue in reports: "queue 3 (PM4)".
   std::string name() const;

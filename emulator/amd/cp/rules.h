@@ -68,6 +68,10 @@ inline constexpr Check kIbUser{
 inline constexpr Check kIbChain{
     "AMD-IB-007", "CHAIN stands in indirect buffers only: who jumps from a ring comes back",
     "Mesa radv_amdgpu_cs.c radv_amdgpu_cs_chain, sid.h S_3F3_CHAIN; ROCr ExecutePM4"};
+inline constexpr Check kIbExecutable{
+    "AMD-IB-008", "an indirect buffer lies in memory that may be executed",
+    "ROCr amd_aql_queue.cpp pm4_ib_buf_, amd_blit_sdma.cpp queue_start_addr_ (AllocateExecutable); "
+    "Mesa radv_amdgpu_bo.c (AMDGPU_VM_PAGE_EXECUTABLE)"};
 
 // ---- end of pipe
 inline constexpr Check kEopBuffer{
@@ -89,6 +93,19 @@ inline constexpr Check kEopOncePerXcc{
     "PACKET3_PRED_EXEC__VIRTUAL_XCC_ID_SELECT"};
 inline constexpr Check kEventIndex{"AMD-EOP-006", "an event has the index that its kind needs",
                                    "nvd.h EVENT_INDEX (4: *S_PARTIAL_FLUSH)"};
+
+// ---- what is in flight
+inline constexpr Check kQueueInFlight{
+    "AMD-QUE-008", "a queue's waves have retired before it is destroyed",
+    "linux kfd_device_queue_manager.c destroy_queue_cpsch(), unmap_queues_cpsch(): the waves are "
+    "preempted, and never go on"};
+inline constexpr Check kMemoryInFlight{
+    "AMD-VM-006", "code, arguments and scratch of a kernel in flight stay mapped",
+    "HSA runtime 1.2, 2.10 kernarg_address, kernel_object: until the dispatch completes"};
+inline constexpr Check kEndless{
+    "AMD-LIVE-001", "waves come to their end",
+    "linux kfd_device_queue_manager.c reset_queues_on_hws_hang(), kfd_events.c "
+    "kfd_signal_reset_event(): the GPU is reset, KFD_EVENT_TYPE_HW_EXCEPTION"};
 
 // ---- copy engines
 inline constexpr Check kSdmaCount{

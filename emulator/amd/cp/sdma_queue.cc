@@ -138,6 +138,7 @@ SdmaQueue::Outcome SdmaQueue::indirect(const hw::SdmaIndirect& packet) {
       broke(kIbMapping, fmt::format("{} bytes at {:#x}: {}", bytes, u64{packet.addr},
                                     gpu_.memory.space().describe(packet.addr))))
     return Outcome::Stop;
+  if (!check_executable(packet.addr)) return Outcome::Stop;
   Buffer buffer{.base = packet.addr, .words = std::vector<u32>(packet.words)};
   if (auto fault = gpu_.memory.read(Client::Sdma, packet.addr,
                                     std::span(reinterpret_cast<u8*>(buffer.words.data()), bytes)))
