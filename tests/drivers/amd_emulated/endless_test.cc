@@ -1,0 +1,52 @@
+// Waves that never end, where somebody watches: the kernel driver resets what it cannot preempt,
+// and tells the process by an event, which our driver reports with where the waves stand.
+#include "tests/drivers/amd_emulated/emulated_test.h"
+#include "tests/emulator/support/compile_amdgpu.h"
+
+namespace doorbell::amd {
+namespace {
+
+constexpr const char* kEndless = R"(
+target triple = "amdgcn-amd-amdhsa"
+define amdgpu_kernel void @endless(ptr addrspace(1) %out) #0 {
+  br label %spin
+spin:
+  br label %spin
+}
+attributes #0 = { "amdgpu-flat-work-group-size"="1,1" "amdgpu-no-implicitarg-ptr" }
+)";
+
+struct EndlessTest : EmulatedTest, ::testing::WithParamInterface<bool> {};
+
+TEST_P(EndlessTest, WavesThatNeverEndAreAHang) {
+  const bool lockstep = GetParam();
+  boot({.gpus = {"gfx1100"}, .lockstep = lockstep, .hang_after = u64{1} << 22});
+  const std::unique_ptr<os::Clock> clock = machine->clock(os::host_clock());
+  // In lockstep a doorbell runs the machine until it rests.
+  std::unique_ptr<AmdDevice> device = open(0, {.timeout_ns = 60'000'000'000, .clock = clock.get()});
+  core::Binary binary;
+  binary.name = "endless";
+  binary.image = *testing::compile_ir(kEndless, "gfx1100");
+  binary.param_count = 1;
+  std::unique_ptr<core::Program> program = *device->load(binary);
+  Ref<Buffer> out = *Buffer::allocate(*device, 8);
+  const core::BufferView views[] = {{out.get(), 0}};
+  ASSERT_TRUE(program->launch(views, {}));
+  const Result<void> done = device->synchronize();
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().kind, ErrorKind::DeviceLost);
+  const std::string& message = done.error().message;
+  EXPECT_NE(message.find("the GPU hangs; all of it was reset"), std::string::npos) << message;
+  EXPECT_NE(message.find("1 wave: 1 at endless+0x"), std::string::npos) << message;
+  bool named = false;
+  for (const emulator::Report& report : machine->checks().reports())
+    named |= std::string_view(report.check->id) == "AMD-LIVE-001";
+  EXPECT_TRUE(named);
+}
+
+INSTANTIATE_TEST_SUITE_P(Machines, EndlessTest, ::testing::Bool(), [](const auto& info) {
+  return std::string(info.param ? "Lockstep" : "Threads");
+});
+
+}  // namespace
+}  // namespace doorbell::amd
