@@ -104,7 +104,7 @@ int LLVMFuzzerTestOneInput(const u8* data, std::size_t size) {
   StandingEngine engine;
   std::unique_ptr<Kfd> kfd = std::move(
       *Kfd::create({.nodes = {find_node("gfx1100"), find_node("gfx942")}, .checks = &checks}));
-  kfd->events().set_advance([] { return false; });
+  kfd->events().set_advance([] { return Events::Advance::Still; });
   World world{.kfd = *kfd, .bytes = Bytes(data, size)};
   for (const auto& device : kfd->devices()) {
     device->engine = &engine;
