@@ -45,6 +45,18 @@ Flow global_to_lds(Wave& wave, const Operation& op) {
   return to_lds<e>(wave, op, active, addresses, static_cast<u32>(op.immediate));
 }
 
+template <Element e>
+Flow scratch_to_lds(Wave& wave, const Operation& op) {
+  const u64 active = wave.exec();
+  if (active == 0) return Flow::Next;
+  alignas(64) u32 offset[64], values[64] = {}, at[64];
+  scratch_offsets(wave, op, offset);
+  if (load_scratch<e>(wave, op, active, offset, values) == Flow::Stop) return Flow::Stop;
+  const u32 base = (wave.s[kM0] & 0xffff) + static_cast<u32>(op.immediate);
+  for (u32 lane = 0; lane < wave.lanes; ++lane) at[lane] = base + lane * 4;
+  return store_lds<Element::B32>(wave, op, active, at, values);
+}
+
 struct Buffer {
   static constexpr std::string_view kPrefix = "BUFFER_";
 
@@ -124,6 +136,11 @@ constexpr Entry kTable[] = {
     {"GLOBAL_LOAD_LDS_U16", kShape, &global_to_lds<Element::U16>},
     {"GLOBAL_LOAD_LDS_I16", kShape, &global_to_lds<Element::I16>},
     {"GLOBAL_LOAD_LDS_B32", kShape, &global_to_lds<Element::B32>},
+    {"SCRATCH_LOAD_LDS_U8", kShape, &scratch_to_lds<Element::U8>},
+    {"SCRATCH_LOAD_LDS_I8", kShape, &scratch_to_lds<Element::I8>},
+    {"SCRATCH_LOAD_LDS_U16", kShape, &scratch_to_lds<Element::U16>},
+    {"SCRATCH_LOAD_LDS_I16", kShape, &scratch_to_lds<Element::I16>},
+    {"SCRATCH_LOAD_LDS_B32", kShape, &scratch_to_lds<Element::B32>},
     {"GLOBAL_LOAD_LDS_B96", kShape, &global_to_lds<Element::B96>},
     {"GLOBAL_LOAD_LDS_B128", kShape, &global_to_lds<Element::B128>},
     entry<4, update::swap<u32>>("BUFFER_ATOMIC_SWAP"),

@@ -35,6 +35,8 @@ std::span<const HandlerTable> all_tables() {
       scalar_float_table(),
       scalar_float_compare_table(),
       scalar_memory_table(),
+      scalar_atomics_table(),
+      memory_blocks_table(),
       scalar_control_table(),
       scalar_exec_table(),
       vector_f32_arithmetic_table(),

@@ -1,32 +1,11 @@
 // SMEM: scalar loads, and the instructions on the scalar and instruction caches.
 // [RDNA3, RDNA4 and CDNA3 ISA documents, chapter "Scalar memory operations"]
-#include "emulator/amd/isa/memory.h"
-#include "emulator/amd/isa/scalar_op.h"
+#include "emulator/amd/isa/scalar_address.h"
 #include "emulator/amd/isa/tables.h"
 
 namespace doorbell::emulator::amd {
 
 namespace {
-
-// The cache bits of the word, as isa/memory.h's CachePolicy has them.
-CachePolicy scalar_policy(const Wave& wave, const Operation& op) {
-  const u32 word = op.words[0];
-  switch (wave.chip->generation) {
-    case Generation::Gfx9: return static_cast<CachePolicy>(word >> 16 & 1);
-    case Generation::Gfx10:
-      return static_cast<CachePolicy>((word >> 16 & 1) | (word >> 14 & 1) << 2);
-    case Generation::Gfx11:
-      return static_cast<CachePolicy>((word >> 14 & 1) | (word >> 13 & 1) << 2);
-    default: return static_cast<CachePolicy>((word >> 23 & 3) | (word >> 21 & 3) << 3);
-  }
-}
-
-Flow scalar_fault(Wave& wave, const Operation& op, u64 address) {
-  wave.exit = {.kind = Exit::Kind::Fault, .pc = op.pc, .address = address};
-  wave.exit.name = op.name;
-  wave.pc = op.pc;
-  return Flow::Stop;
-}
 
 // Loads `bytes` to the destination's registers; those of 1 and 2 bytes are extended.
 template <u32 bytes, bool is_signed>
@@ -46,25 +25,16 @@ Flow scalar_load_from(Wave& wave, const Operation& op, u64 address) {
 
 template <u32 bytes, bool is_signed>
 Flow scalar_load(Wave& wave, const Operation& op) {
-  const u64 address =
-      wave.pair(op.src[0].index) + static_cast<u64>(op.immediate) + read_32(wave, op.src[1]);
-  return scalar_load_from<bytes, is_signed>(wave, op, address);
+  return scalar_load_from<bytes, is_signed>(wave, op, scalar_address(wave, op));
 }
 
-// Through a buffer descriptor: base in bits 47 to 0, stride in 61 to 48, number of records in the
-// third word, in bytes when the stride is 0. What lies beyond reads as 0.
+// What lies beyond the buffer reads as 0.
 template <u32 bytes, bool is_signed>
 Flow scalar_buffer_load(Wave& wave, const Operation& op) {
-  const u32* words = &wave.s[op.src[0].index];
-  const u64 base = words[0] | u64{words[1] & 0xffff} << 32;
-  const u64 stride = words[1] >> 16 & 0x3fff;
-  const u64 size = stride == 0 ? words[2] : words[2] * stride;
-  const u64 offset = static_cast<u64>(op.immediate) + read_32(wave, op.src[1]);
-  if (offset + bytes > size) {
-    for (u32 i = 0; i < (bytes + 3) / 4; ++i) wave.s[op.dst + i] = 0;
-    return Flow::Next;
-  }
-  return scalar_load_from<bytes, is_signed>(wave, op, base + offset);
+  const std::optional<u64> address = scalar_buffer_address(wave, op, bytes);
+  if (address) return scalar_load_from<bytes, is_signed>(wave, op, *address);
+  for (u32 i = 0; i < (bytes + 3) / 4; ++i) wave.s[op.dst + i] = 0;
+  return Flow::Next;
 }
 
 template <CacheOperation operation>
@@ -113,6 +83,7 @@ constexpr Entry kTable[] = {
     {"S_DCACHE_INV", {}, &scalar_cache<CacheOperation::ScalarInvalidate>},
     {"S_DCACHE_INV_VOL", {}, &scalar_cache<CacheOperation::ScalarInvalidate>},
     {"S_DCACHE_WB", {}, &scalar_cache<CacheOperation::ScalarWriteBack>},
+    {"S_DCACHE_WB_VOL", {}, &scalar_cache<CacheOperation::ScalarWriteBack>},
     {"S_GL1_INV", {}, &scalar_cache<CacheOperation::Gl1Invalidate>},
     {"S_ICACHE_INV", {}, &scalar_cache<CacheOperation::InstructionInvalidate>},
     {"S_PREFETCH_INST", {}, &scalar_prefetch},
@@ -120,6 +91,9 @@ constexpr Entry kTable[] = {
     {"S_PREFETCH_DATA", {}, &scalar_prefetch},
     {"S_PREFETCH_DATA_PC_REL", {}, &scalar_prefetch},
     {"S_BUFFER_PREFETCH_DATA", {}, &scalar_prefetch},
+    // Asks for a translation, and for nothing that a program sees.
+    {"S_ATC_PROBE", {}, &scalar_prefetch},
+    {"S_ATC_PROBE_BUFFER", {}, &scalar_prefetch},
     {"S_MEMTIME", {}, &scalar_time},
     {"S_MEMREALTIME", {}, &scalar_time},
 };

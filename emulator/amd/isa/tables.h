@@ -24,6 +24,8 @@ HandlerTable scalar_compare_table();
 HandlerTable scalar_constant_table();
 HandlerTable scalar_float_table();  // scalar_float.cc
 HandlerTable scalar_float_compare_table();
+HandlerTable scalar_atomics_table();         // scalar_atomics.cc
+HandlerTable memory_blocks_table();          // memory_blocks.cc
 HandlerTable scalar_memory_table();          // scalar_memory.cc
 HandlerTable scalar_control_table();         // scalar_control.cc
 HandlerTable scalar_exec_table();            // scalar_exec.cc

@@ -153,5 +153,56 @@ TEST(Rare, SkipsVectorInstructions) {
   EXPECT_EQ(wave.get(1)[0], 2u);
 }
 
+TEST(Rare, ScalarStoresAndAtomics) {
+  TestWave wave("gfx942", 64);
+  wave.wave.set_pair(0, TestWave::kData);
+  wave.wave.set_pair(4, 0x1111222233334444), wave.wave.s[6] = 5;
+  wave.wave.set_pair(8, TestWave::kData), wave.wave.s[10] = 0x20;  // a buffer of 32 bytes
+  wave.data<u32>(8) = 7;
+  const Exit exit = wave.run(
+      "s_store_dwordx2 s[4:5], s[0:1], 0x10\ns_atomic_add s6, s[0:1], 0x8 glc\n"
+      "s_buffer_store_dword s4, s[8:11], 0x1c\ns_buffer_store_dword s4, s[8:11], 0x20");
+  ASSERT_EQ(exit.kind, Exit::Kind::EndProgram) << exit.name;
+  EXPECT_EQ(wave.data<u64>(0x10), 0x1111222233334444u);
+  EXPECT_EQ(wave.data<u32>(8), 12u);
+  EXPECT_EQ(wave.wave.s[6], 7u);
+  EXPECT_EQ(wave.data<u32>(0x1c), 0x33334444u);
+  EXPECT_EQ(wave.data<u32>(0x20), 0u);  // beyond the buffer
+  wave.wave.set_pair(4, 12 | u64{99} << 32);
+  std::swap(wave.wave.s[4], wave.wave.s[5]);  // the new value first, then what must be there
+  wave.run("s_atomic_cmpswap s[4:5], s[0:1], 0x8");
+  EXPECT_EQ(wave.data<u32>(8), 99u);
+}
+
+TEST(Rare, BlocksOfRegisters) {
+  TestWave wave("gfx1201", 32);
+  wave.wave.s[kM0] = 1 | 1 << 3 | 1u << 31;
+  wave.wave.set_pair(0, TestWave::kData);
+  wave.set(40, [](u32 lane) { return 128 * lane; });
+  for (u32 i = 0; i < 32; ++i) wave.set_all(i, 100 + i), wave.set_all(50 + i, 7);
+  wave.run(
+      "global_store_block v40, v[0:31], s[0:1] offset:8\n"
+      "global_load_block v[50:81], v40, s[0:1] offset:8");
+  EXPECT_EQ(wave.data<u32>(128 + 8), 100u);
+  EXPECT_EQ(wave.data<u32>(128 + 8 + 4), 0u);
+  EXPECT_EQ(wave.data<u32>(128 + 8 + 12), 103u);
+  EXPECT_EQ(wave.get(50)[1], 100u);
+  EXPECT_EQ(wave.get(51)[1], 7u);
+  EXPECT_EQ(wave.get(53)[1], 103u);
+  EXPECT_EQ(wave.get(81)[1], 131u);
+  wave.wave.vgpr_count = 60;
+  EXPECT_EQ(wave.run("global_load_block v[50:81], v40, s[0:1]").kind, Exit::Kind::Bounds);
+}
+
+TEST(Rare, ScratchToLds) {
+  TestWave wave("gfx942", 64);
+  for (u32 lane = 0; lane < 64; ++lane) wave.scratch<u32>(lane * 4) = 500 + lane;
+  wave.wave.s[kM0] = 256;
+  wave.set_all(1, 0);
+  const Exit exit = wave.run("scratch_load_lds_dword v1, off");
+  ASSERT_EQ(exit.kind, Exit::Kind::EndProgram) << exit.name;
+  EXPECT_EQ(wave.lds<u32>(256 + 63 * 4), 563u);
+}
+
 }  // namespace
 }  // namespace doorbell::emulator::amd

@@ -1,0 +1,47 @@
+// Addresses of scalar memory instructions, and how a wave stops at one. What is moved is for
+// scalar_memory.cc and, gfx9's stores and atomics, scalar_atomics.cc.
+#pragma once
+
+#include <optional>
+
+#include "emulator/amd/isa/memory.h"
+#include "emulator/amd/isa/scalar_op.h"
+
+namespace doorbell::emulator::amd {
+
+// The cache bits of the word, as isa/memory.h's CachePolicy has them.
+inline CachePolicy scalar_policy(const Wave& wave, const Operation& op) {
+  const u32 word = op.words[0];
+  switch (wave.chip->generation) {
+    case Generation::Gfx9: return static_cast<CachePolicy>(word >> 16 & 1);
+    case Generation::Gfx10:
+      return static_cast<CachePolicy>((word >> 16 & 1) | (word >> 14 & 1) << 2);
+    case Generation::Gfx11:
+      return static_cast<CachePolicy>((word >> 14 & 1) | (word >> 13 & 1) << 2);
+    default: return static_cast<CachePolicy>((word >> 23 & 3) | (word >> 21 & 3) << 3);
+  }
+}
+
+inline Flow scalar_fault(Wave& wave, const Operation& op, u64 address) {
+  wave.exit = {.kind = Exit::Kind::Fault, .pc = op.pc, .address = address};
+  wave.exit.name = op.name;
+  wave.pc = op.pc;
+  return Flow::Stop;
+}
+
+inline u64 scalar_address(const Wave& wave, const Operation& op) {
+  return wave.pair(op.src[0].index) + static_cast<u64>(op.immediate) + read_32(wave, op.src[1]);
+}
+
+// Through a buffer descriptor: base in bits 47 to 0, stride in 61 to 48, number of records in the
+// third word, in bytes when the stride is 0. Empty for what lies beyond.
+inline std::optional<u64> scalar_buffer_address(const Wave& wave, const Operation& op, u32 bytes) {
+  const u32* words = &wave.s[op.src[0].index];
+  const u64 base = words[0] | u64{words[1] & 0xffff} << 32;
+  const u64 stride = words[1] >> 16 & 0x3fff;
+  const u64 size = stride == 0 ? words[2] : words[2] * stride;
+  const u64 offset = static_cast<u64>(op.immediate) + read_32(wave, op.src[1]);
+  return offset + bytes > size ? std::nullopt : std::optional(base + offset);
+}
+
+}  // namespace doorbell::emulator::amd
