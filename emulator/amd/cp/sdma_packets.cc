@@ -34,6 +34,8 @@ u64 SdmaQueue::most_bytes() const {
   return gpu_.generation == hw::Generation::Gfx9 ? hw::kSdmaMaxCopy4 : hw::kSdmaMaxCopy6;
 }
 
+bool SdmaQueue::is_copy() const { return op_of(words_[0]) == hw::SdmaOp::Copy; }
+
 std::string SdmaQueue::describe() const {
   std::string_view known = name_of(op_of(words_[0]));
   return known.empty() ? fmt::format("packet {:#010x}", words_[0])
@@ -122,28 +124,35 @@ SdmaQueue::Outcome SdmaQueue::copy(const hw::SdmaCopyLinear& packet) {
     return stopped(describe() + ": broadcast, encryption and backwards copies are not emulated");
   if (packet.src_sw != 0 || packet.dst_sw != 0)
     return stopped(describe() + ": copies that swap bytes are not emulated");
-  if (copied_ == 0) {
-    if (!check_count(bytes)) return Outcome::Stop;
-    bool apart = packet.src + bytes <= packet.dst || packet.dst + bytes <= packet.src;
-    if (!apart && broke(kSdmaOverlap, fmt::format("{} bytes from {:#x} to {:#x}", bytes,
-                                                  u64{packet.src}, u64{packet.dst})))
-      return Outcome::Stop;
-    // Beyond the engine's count are bits that it does not have.
-    bytes = std::min(bytes, most_bytes());
-  }
-  std::vector<u8> block(std::min(bytes, gpu_.adversarial ? kPiece : kBlock));
-  u64 until = gpu_.adversarial ? std::min(bytes, copied_ + kPiece) : bytes;
-  while (copied_ < until) {
-    std::span<u8> part = std::span(block).first(std::min<u64>(block.size(), until - copied_));
-    if (auto fault = gpu_.memory.read(Client::Sdma, packet.src + copied_, part))
-      return stopped(std::move(*fault));
-    if (auto fault = gpu_.memory.write(Client::Sdma, packet.dst + copied_, part))
-      return stopped(std::move(*fault));
-    gpu_.memory.copied(packet.src + copied_, packet.dst + copied_, part.size());
-    copied_ += part.size();
-  }
-  if (copied_ < bytes) return Outcome::Wait;
-  copied_ = 0;
+  if (!check_count(bytes)) return Outcome::Stop;
+  bool apart = packet.src + bytes <= packet.dst || packet.dst + bytes <= packet.src;
+  if (!apart && broke(kSdmaOverlap, fmt::format("{} bytes from {:#x} to {:#x}", bytes,
+                                                u64{packet.src}, u64{packet.dst})))
+    return Outcome::Stop;
+  // Beyond the engine's count are bits that it does not have.
+  copies_.push_back({.src = packet.src,
+                     .dst = packet.dst,
+                     .bytes = std::min(bytes, most_bytes()),
+                     .place = place_});
+  while (!gpu_.adversarial && !copies_.empty())
+    if (advance_copies() == Outcome::Stop) return Outcome::Stop;
+  return Outcome::Done;
+}
+
+SdmaQueue::Outcome SdmaQueue::advance_copies() {
+  const usize which = gpu_.adversarial ? gpu_.random() % copies_.size() : 0;
+  Copy& copy = copies_[which];
+  const Place now = place_;
+  place_ = copy.place;
+  std::vector<u8> block(std::min(copy.bytes - copy.done, gpu_.adversarial ? kPiece : kBlock));
+  if (auto fault = gpu_.memory.read(Client::Sdma, copy.src + copy.done, block))
+    return stopped(std::move(*fault));
+  if (auto fault = gpu_.memory.write(Client::Sdma, copy.dst + copy.done, block))
+    return stopped(std::move(*fault));
+  gpu_.memory.copied(copy.src + copy.done, copy.dst + copy.done, block.size());
+  place_ = now;
+  copy.done += block.size();
+  if (copy.done == copy.bytes) copies_.erase(copies_.begin() + static_cast<std::ptrdiff_t>(which));
   return Outcome::Done;
 }
 

@@ -46,6 +46,8 @@ Step SdmaQueue::advance() {
 
 Step SdmaQueue::advance_ring() {
   u64 left = (announced() - read_) / 4;
+  if (left == 0 && !copies_.empty())
+    return advance_copies() == Outcome::Stop ? Step::Stopped : Step::Moved;
   if (left == 0) return Step::Idle;
   place_ = {"ring byte {:#x}", read_ % description_.ring_bytes};
   words_.resize(std::min<u64>(left, kHead));
@@ -74,11 +76,16 @@ Step SdmaQueue::advance_ring() {
 
 Step SdmaQueue::run_packet() {
   bool in_buffer = buffer_.has_value();
+  // The next packet, if it is a copy, may overtake those that are under way.
+  constexpr usize kMostCopies = 4;
+  if (!copies_.empty() && (!is_copy() || copies_.size() >= kMostCopies || gpu_.chance(2))) {
+    pending_ = true;
+    return advance_copies() == Outcome::Stop ? Step::Stopped : Step::Moved;
+  }
   Outcome outcome = execute();
   pending_ = outcome == Outcome::Wait;
   if (outcome == Outcome::Stop) return Step::Stopped;
-  // A copy in pieces is work, a poll is a wait.
-  if (pending_) return copied_ != 0 ? Step::Moved : Step::Waiting;
+  if (pending_) return Step::Waiting;
   if (!in_buffer && !buffer_) packet_done();
   return Step::Moved;
 }

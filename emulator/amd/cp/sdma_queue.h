@@ -35,6 +35,7 @@ class SdmaQueue final : public Queue {
   Step run_packet();
   void packet_done();
   Outcome execute();
+  bool is_copy() const;  // the packet at hand
   std::optional<MemoryFault> fetch(u64 at, std::span<u32> words) const;
   // Words of the packet that begins so; `known(i)` is its i-th word, or nothing when it is cut. 0:
   // no packet of this engine.
@@ -47,6 +48,8 @@ class SdmaQueue final : public Queue {
   Outcome with(Outcome (SdmaQueue::*run)(const Packet&));
 
   Outcome copy(const ::doorbell::amd::hw::SdmaCopyLinear& packet);
+  // A piece of a copy that is under way: Done, or Stop.
+  Outcome advance_copies();
   Outcome write(const ::doorbell::amd::hw::SdmaWrite& packet);
   Outcome fill(const ::doorbell::amd::hw::SdmaConstFill& packet);
   Outcome fence(const ::doorbell::amd::hw::SdmaFence& packet);
@@ -71,8 +74,16 @@ class SdmaQueue final : public Queue {
   std::vector<u32> words_;  // the packet at hand
   u64 packet_end_ = 0;      // in the ring
   bool pending_ = false;    // words_ waits to be executed again
-  u64 copied_ = 0;          // of the copy at hand
   u64 cut_ = 0;
+
+  // Copies under way, in any order: what follows them waits for them, but for other copies. In
+  // adversarial mode only; else a copy is done at once. [Mesa radv_sdma.c radv_sdma_emit_nop: a NOP
+  // waits for pending copies; radv_cmd_buffer.c: on the engine's own tracking nobody may rely]
+  struct Copy {
+    u64 src = 0, dst = 0, bytes = 0, done = 0;
+    Place place;
+  };
+  std::vector<Copy> copies_;
 
   struct Buffer {
     u64 base = 0;

@@ -182,7 +182,7 @@ class Run {
     Numbers nothing;
     nothing.fill(kUntouched);
     clock_.sleeps = true;
-    for (Memory* memory : {&in_, &middle_, &out_, &far_}) {
+    for (Memory* memory : {&in_, &middle_, &out_, &far_, &hop_}) {
       TRY(*memory, core::Buffer::allocate(device_, kBytes));
     }
     TRY(out_->copy_in(nothing.data(), kBytes));
@@ -251,8 +251,11 @@ class Run {
     const auto place = [&](const Memory& buffer) {
       return graph.memory(graph.storage(), 0, kBytes, hcq::GpuAddr{buffer->memory().address});
     };
-    const u32 from = place(far_), in = place(in_), middle = place(middle_), out = place(out_);
-    graph.copy(device_.copy_queue(), in, from, kBytes);
+    const u32 from = place(far_), hop = place(hop_), in = place(in_), middle = place(middle_),
+              out = place(out_);
+    // Two copies that depend on each other.
+    graph.copy(device_.copy_queue(), hop, from, kBytes);
+    graph.copy(device_.copy_queue(), in, hop, kBytes);
     for (int pair = 0; pair < kPairs; ++pair) {
       const u32 source = pair == 0 ? in : out;
       graph.exec(device_.compute_queue(),
@@ -299,7 +302,7 @@ class Run {
   amd::AmdDevice& device_;
   const WorkloadCode& code_;
   WorkloadClock& clock_;
-  Memory in_, middle_, out_, far_;
+  Memory in_, middle_, out_, far_, hop_;
   KernelPtr add_, turn_;
 };
 
