@@ -7,6 +7,7 @@
 
 #include <bit>
 #include <cerrno>
+#include <string>
 
 namespace doorbell::emulator {
 
@@ -35,6 +36,14 @@ Backing::Backing(int descriptor, u8* base, u64 bytes)
 Backing::~Backing() {
   munmap(base_, bytes_);
   close(descriptor_);
+}
+
+int Backing::open(int flags) const {
+  const std::string path = "/proc/self/fd/" + std::to_string(descriptor_);
+  const int opened = ::open(path.c_str(), O_RDWR | (flags & O_CLOEXEC));
+  if (opened >= 0) return opened;
+  // Without /proc it is a copy of ours.
+  return fcntl(descriptor_, (flags & O_CLOEXEC) ? F_DUPFD_CLOEXEC : F_DUPFD, 3);
 }
 
 Result<u64> Backing::allocate(u64 bytes, u64 alignment) {

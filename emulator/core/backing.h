@@ -33,6 +33,8 @@ class Backing {
   u64 offset_of(const u8* host) const { return static_cast<u64>(host - base_); }
   bool owns(const u8* host) const { return host >= base_ && host < base_ + bytes_; }
   int descriptor() const { return descriptor_; }
+  // Opened once more: another open file of the same memory; -1 with errno. `flags` as of open().
+  int open(int flags) const;
   u64 bytes() const { return bytes_; }
 
  private:

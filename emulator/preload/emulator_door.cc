@@ -86,7 +86,7 @@ int open_node(int node, int flags) {
   amd::Kfd& kfd = machine->kfd();
   Backing& memory =
       node < 0 ? kfd.doorbell_memory() : *kfd.devices()[static_cast<usize>(node)]->memory;
-  return fcntl(memory.descriptor(), (flags & O_CLOEXEC) ? F_DUPFD_CLOEXEC : F_DUPFD, 3);
+  return memory.open(flags);
 }
 
 int node_ioctl(int node, unsigned long request, void* argument) {

@@ -33,6 +33,7 @@ Result<hw::KfdCreateEvent> KfdEvents::create(u32 type) {
     arguments.event_page_offset = static_cast<KfdMemory*>(page_.opaque)->handle();
   }
   TRY(kfd_.call(arguments));
+  if (!is_open_) static_cast<KfdMemory*>(page_.opaque)->leave_to_kernel();
   is_open_ = true;
   return arguments;
 }

@@ -133,6 +133,7 @@ KfdMemory::~KfdMemory() {
   // What the kernel keeps although it was told to free it, keeps its address too.
   if (!unmap()) return;
   mapping_ = os::Mapping();
+  if (is_left_) return;
   if (handle_ != 0) {
     hw::KfdFreeMemory arguments;
     arguments.handle = handle_;

@@ -38,7 +38,7 @@ struct MemoryRequest {
 
 class KfdMemory {
  public:
-  // Unmaps and frees it. Nothing may use it any more.
+  // Unmaps and frees it, unless the kernel keeps it. Nothing may use it any more.
   ~KfdMemory();
   KfdMemory(const KfdMemory&) = delete;
   KfdMemory& operator=(const KfdMemory&) = delete;
@@ -48,6 +48,9 @@ class KfdMemory {
   // Null where the host does not see it.
   u8* host() const { return host_; }
   u64 handle() const { return handle_; }
+  // It is the page of event slots, which the kernel frees with the process, and not before.
+  // [Linux kfd_chardev.c, kfd_ioctl_free_memory_of_gpu(): EPERM]
+  void leave_to_kernel() { is_left_ = true; }
   // Lets another GPU use it, at the same address. Costs nothing where it may already.
   Result<void> map_to(const KfdGpu& gpu);
   // A descriptor by which others import it; the caller closes it.
@@ -63,7 +66,7 @@ class KfdMemory {
   u64 handle_ = 0;
   u8* host_ = nullptr;
   os::Mapping mapping_;
-  bool is_noted_ = false;
+  bool is_noted_ = false, is_left_ = false;
   std::mutex mutex_;       // guards gpus_
   std::vector<u32> gpus_;  // ids of those it is mapped on
 };

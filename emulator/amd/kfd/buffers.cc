@@ -7,6 +7,7 @@
 
 #include "drivers/amd/hw/kfd.h"
 #include "emulator/amd/kfd/kfd_checks.h"
+#include "emulator/amd/kfd/user_memory.h"
 
 namespace doorbell::emulator::amd {
 namespace {
@@ -47,7 +48,9 @@ bool Buffers::exists(u64 handle) const {
 
 usize Buffers::count() const {
   Lock lock(mutex_);
-  return buffers_.size();
+  usize count = 0;
+  for (const auto& [handle, buffer] : buffers_) count += buffer->holds_events ? 0 : 1;
+  return count;
 }
 
 u64 Buffers::available(u32 gpu) {
@@ -61,6 +64,12 @@ u64 Buffers::available(u32 gpu) {
 int Buffers::place(const AllocateRequest& request, Buffer& buffer) {
   Device& device = *devices_[request.gpu];
   if (request.flags & kKfdMemUserptr) {
+    // [init_user_pages(): amdgpu_ttm_tt_get_user_pages()]
+    if (int why = writable(request.user_va, buffer.bytes))
+      return refuse(
+          kVmAlloc, why,
+          fmt::format("userptr [{:#x}, {:#x}) is not all {} memory of the process", request.user_va,
+                      request.user_va + buffer.bytes, why == EPERM ? "writable" : "mapped"));
     buffer.offset = request.user_va;
     buffer.host = reinterpret_cast<u8*>(request.user_va);
     return 0;
@@ -162,6 +171,11 @@ int Buffers::free(u64 handle, u64 ioctl) {
   Buffer* buffer = find(handle);
   if (!buffer)
     return refuse(kVmAlloc, EINVAL, fmt::format("handle {:#x} to free does not exist", handle));
+  // [kfd_ioctl_free_memory_of_gpu(): it goes with the process]
+  if (buffer->holds_events)
+    return refuse(kEventPage, EPERM,
+                  fmt::format("buffer [{:#x}, {:#x}) is freed and holds the slots of events",
+                              buffer->va, buffer->va + buffer->bytes));
   for (u32 gpu = 0; gpu < devices_.size(); ++gpu)
     if (buffer->mapped[gpu])
       return refuse(kVmFreeMapped, EBUSY,
@@ -260,6 +274,11 @@ int Buffers::event_page(u64 handle, u8*& host, u64& bytes) {
   host = buffer->host;
   bytes = buffer->bytes;
   return 0;
+}
+
+void Buffers::keep_for_events(u64 handle) {
+  Lock lock(mutex_);
+  if (Buffer* buffer = find(handle)) buffer->holds_events = true;
 }
 
 int Buffers::acquire_for_queue(u32 gpu, u64 va, u64 bytes, const char* what, std::string& why) {

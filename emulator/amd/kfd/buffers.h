@@ -36,6 +36,7 @@ struct Buffer {
   std::vector<u32> history;          // per GPU: its number in that GPU's history, or kNone
   u32 queues = 0;                    // that use it
   u32 origin_gpu = 0;                // whose memory it is: another's when imported
+  bool holds_events = false;         // the page of event slots
   static constexpr u32 kNone = ~u32{0};
 };
 
@@ -55,8 +56,10 @@ class Buffers {
   int unmap(u64 handle, u32 gpu, u64 ioctl);
   // Null: there is none.
   bool exists(u64 handle) const;
-  // Host memory of a GTT buffer, for the page of event slots.
+  // Host memory of a GTT buffer, for the page of event slots; and that it is that page, which the
+  // driver keeps until the process ends.
   int event_page(u64 handle, u8*& host, u64& bytes);
+  void keep_for_events(u64 handle);
 
   // A queue uses the buffer that is mapped at `va`: it must begin there (in its first page) and,
   // unless `bytes` is 0, have that size in pages. [kfd_queue_buffer_get()]
@@ -70,7 +73,7 @@ class Buffers {
   int descriptor_info(int descriptor, u32& gpu, u64& bytes, u32& flags);
 
   u64 available(u32 gpu);
-  // Handles that were never freed.
+  // Handles that were never freed, but could be.
   usize count() const;
   // Whose buffer begins in this page of its device's memory: for mmap of a render node.
   bool mappable(u32 gpu, u64 offset, u64 bytes) const;

@@ -19,6 +19,9 @@ using namespace ::doorbell::amd::hw;
 
 // [kfd_flat_memory.c kfd_init_apertures_v9()]
 constexpr u64 kLdsBase = u64{1} << 48, kScratchBase = u64{2} << 48, kApertureSize = u64{1} << 32;
+// Where the oldest clients map the driver's own page of slots, which is not emulated.
+// [kfd_priv.h KFD_MMAP_TYPE_EVENTS]
+constexpr u64 kEventsMmapOffset = u64{2} << 62;
 constexpr u64 kGpuVmBase = u64{2} << 20, kGpuVmLimit = (u64{1} << 47) - 1;
 
 class Handlers {
@@ -34,11 +37,17 @@ class Handlers {
   int operator()(KfdAcquireVm& a) {
     int gpu = kfd_.gpu_index(a.gpu_id);
     if (gpu < 0) return no_gpu(a.gpu_id);
-    int node = kfd_.node_of(static_cast<int>(a.drm_fd));
-    if (node != gpu)
-      return refuse(EINVAL, fmt::format("descriptor {} is not the render node of GPU {:#x}",
-                                        static_cast<int>(a.drm_fd), a.gpu_id));
-    kfd_.devices()[static_cast<usize>(gpu)]->acquired = true;
+    const int descriptor = static_cast<int>(a.drm_fd);
+    switch (kfd_.acquire(static_cast<u32>(gpu), descriptor)) {
+      case Kfd::Acquired::OtherNode:
+        return refuse(EINVAL, fmt::format("descriptor {} is not the render node of GPU {:#x}",
+                                          descriptor, a.gpu_id));
+      case Kfd::Acquired::Before:
+        return refuse(EBUSY, fmt::format("the VM of GPU {:#x} is that of another open of its node "
+                                         "than descriptor {}",
+                                         a.gpu_id, descriptor));
+      case Kfd::Acquired::Now: break;
+    }
     return 0;
   }
 
@@ -191,6 +200,7 @@ class Handlers {
   // ---- queues ----
 
   int operator()(KfdCreateQueue& a) {
+    if (int why = kfd_.queues().judge(a)) return why;
     if (int why = bound(a.gpu_id, ESRCH)) return why;
     return kfd_.queues().create(static_cast<u32>(kfd_.gpu_index(a.gpu_id)), a);
   }
@@ -214,12 +224,15 @@ class Handlers {
       u64 bytes = 0;
       if (int why = kfd_.buffers().event_page(a.event_page_offset, host, bytes)) return why;
       if (int why = kfd_.events().set_page(host, bytes)) return why;
+      kfd_.buffers().keep_for_events(a.event_page_offset);
     }
     a.event_page_offset = 0;
     if (int why = kfd_.events().create(a.event_type, a.auto_reset != 0, a.event_id)) return why;
     a.event_trigger_data = a.event_id;
-    if (a.event_type == kKfdEventSignal || a.event_type == kKfdEventDebug)
+    if (a.event_type == kKfdEventSignal || a.event_type == kKfdEventDebug) {
       a.event_slot_index = a.event_id;
+      a.event_page_offset = kEventsMmapOffset;
+    }
     return 0;
   }
   int operator()(KfdDestroyEvent& a) { return kfd_.events().destroy(a.event_id); }
@@ -357,6 +370,7 @@ int run(Kfd& kfd, u32 request, u64 user) {
 int Kfd::ioctl(u32 request, u64 argument) {
   next_ioctl();
   bool found = false;
+  // Of kernels with version 1.17 when it was new; since 2026 they say ENOTTY. [Linux 57af162bfc8c]
   int why = EINVAL;
   for_each_kfd_ioctl([&](auto example) {
     using T = decltype(example);

@@ -1,7 +1,11 @@
 // Putting the process together, and interrupts on their way to events.
 #include "emulator/amd/kfd/kfd.h"
 
+#include <fcntl.h>
+#include <linux/kcmp.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <chrono>
 
@@ -17,6 +21,12 @@ constexpr u64 kDoorbellBytes = 8192;
 u64 inode_of(int descriptor) {
   struct stat status;
   return fstat(descriptor, &status) == 0 ? static_cast<u64>(status.st_ino) : 0;
+}
+
+// Copies of one open file? Where the kernel does not tell, yes.
+bool same_open(int one, int other) {
+  const long answer = syscall(SYS_kcmp, getpid(), getpid(), KCMP_FILE, one, other);
+  return answer <= 0;
 }
 
 }  // namespace
@@ -90,7 +100,10 @@ class Kfd::GpuInterrupts final : public Interrupts {
   u32 gpu_;
 };
 
-Kfd::Kfd(KfdOptions options) : options_(std::move(options)), faults_(options_.nodes.size()) {}
+Kfd::Kfd(KfdOptions options)
+    : options_(std::move(options)),
+      render_files_(options_.nodes.size(), -1),
+      faults_(options_.nodes.size()) {}
 
 std::string Kfd::last_fault(u32 gpu_id) const {
   const int gpu = gpu_index(gpu_id);
@@ -125,6 +138,20 @@ Result<std::unique_ptr<Kfd>> Kfd::create(KfdOptions options) {
 
 Kfd::~Kfd() {
   if (events_) events_->shut_down();
+  for (int file : render_files_)
+    if (file >= 0) close(file);
+}
+
+// [kfd_ioctl_acquire_vm(), kfd_process_device_init_vm()]
+Kfd::Acquired Kfd::acquire(u32 gpu, int descriptor) {
+  std::lock_guard lock(acquire_mutex_);
+  int& file = render_files_[gpu];
+  if (file >= 0 && fcntl(descriptor, F_GETFD) >= 0)
+    return same_open(file, descriptor) ? Acquired::Now : Acquired::Before;
+  if (node_of(descriptor) != static_cast<int>(gpu)) return Acquired::OtherNode;
+  file = fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
+  devices_[gpu]->acquired = true;
+  return Acquired::Now;
 }
 
 Interrupts& Kfd::interrupts(u32 gpu) { return *interrupts_.at(gpu); }

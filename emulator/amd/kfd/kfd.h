@@ -62,6 +62,10 @@ class Kfd {
   // What stopped the GPU last, in more words than the kernel has for it; empty: nothing did.
   std::string last_fault(u32 gpu_id) const;
 
+  // The GPU's address space becomes that of this open of its render node, which stays open; once.
+  enum class Acquired { Now, Before, OtherNode };
+  Acquired acquire(u32 gpu, int descriptor);
+
   // Which device this descriptor is a node of: a GPU's index, kKfdNode, or kNoNode.
   static constexpr int kKfdNode = -1, kNoNode = -2;
   int node_of(int descriptor) const;
@@ -84,7 +88,9 @@ class Kfd {
   std::unique_ptr<Buffers> buffers_;
   std::unique_ptr<Queues> queues_;
   std::vector<std::unique_ptr<GpuInterrupts>> interrupts_;
-  std::vector<u64> inodes_;  // of each GPU's memory, then of the doorbells
+  std::vector<u64> inodes_;        // of each GPU's memory, then of the doorbells
+  std::mutex acquire_mutex_;       // guards render_files_
+  std::vector<int> render_files_;  // by GPU: a copy of the descriptor that acquired it, or -1
   std::atomic<u64> ioctls_{0};
   mutable std::mutex faults_mutex_;  // guards faults_
   std::vector<std::string> faults_;  // by GPU

@@ -13,7 +13,7 @@ inline constexpr Check kVmAccess{"AMD-VM-001",
     "a GPU touches only memory that is mapped for it, as the mapping allows",
     "amdgpu gmc_v*_0.c process_interrupt(); kfd_events.c kfd_signal_vm_fault_event()"};
 inline constexpr Check kVmAlloc{"AMD-VM-002",
-    "memory is asked for in whole pages, at an address that nothing holds, of one kind",
+    "memory is asked for in whole pages, of one kind, a userptr where the process has memory",
     "amdgpu_amdkfd_gpuvm.c amdgpu_amdkfd_gpuvm_alloc_memory_of_gpu(), kfd_chardev.c "
     "kfd_ioctl_alloc_memory_of_gpu()"};
 inline constexpr Check kVmMap{"AMD-VM-003",
@@ -57,10 +57,11 @@ inline constexpr Check kQueueBusy{"AMD-QUE-007",
 inline constexpr Check kQueueLeft{"AMD-QUE-005",
     "a process destroys its queues, frees its memory and ends without work in flight",
     "kfd_process.c kfd_process_notifier_release(): the driver cleans up what is left",
-    Power::Full, Power::Partial};
+    Power::Full, Power::None};
 inline constexpr Check kEventPage{"AMD-EVT-001",
-    "the page of event slots is a GTT buffer of 4096 slots, set once, before any event",
-    "kfd_events.c kfd_kmap_event_page(), kfd_event_page_set()"};
+    "the page of event slots is a GTT buffer of 4096 slots, set once before any event, never freed",
+    "kfd_events.c kfd_kmap_event_page(), kfd_event_page_set(); kfd_chardev.c "
+    "kfd_ioctl_free_memory_of_gpu(): -EPERM"};
 inline constexpr Check kEventId{"AMD-EVT-002",
     "an event that is set, reset, waited for or destroyed exists, and is one that may be",
     "kfd_events.c kfd_set_event(), init_event_waiter()"};

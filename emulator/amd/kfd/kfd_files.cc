@@ -64,10 +64,7 @@ class DeviceFile final : public os::File {
  public:
   // `gpu` < 0: /dev/kfd.
   DeviceFile(Kfd& kfd, int gpu, std::string path)
-      : kfd_(kfd),
-        gpu_(gpu),
-        path_(std::move(path)),
-        descriptor_(fcntl(memory().descriptor(), F_DUPFD_CLOEXEC, 3)) {}
+      : kfd_(kfd), gpu_(gpu), path_(std::move(path)), descriptor_(memory().open(O_CLOEXEC)) {}
   ~DeviceFile() override {
     if (descriptor_ >= 0) close(descriptor_);
   }

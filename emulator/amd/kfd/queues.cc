@@ -15,6 +15,7 @@ namespace {
 using namespace ::doorbell::amd::hw;
 
 constexpr u64 kPage = 4096;
+constexpr int kNotSupported = 524;       // ENOTSUPP of include/linux/errno.h, which libc has not
 constexpr u32 kMaxQueues = 1024;         // KFD_MAX_NUM_OF_QUEUES_PER_PROCESS
 constexpr u32 kFirstSdmaDoorbell = 256;  // AMDGPU_NAVI10_DOORBELL_sDMA_ENGINE0 * 2
 constexpr u32 kSdmaDoorbells = 16;       // of one engine, in each half of the pages
@@ -98,7 +99,7 @@ int Queues::judge(const KfdCreateQueue& arguments) const {
           kQueueArguments, EFAULT,
           fmt::format("{} at {:#x} is no address a process can have", pointer.what, pointer.va));
   if (arguments.queue_type > kKfdQueueSdmaByEngine)
-    return refuse(kQueueArguments, EOPNOTSUPP,
+    return refuse(kQueueArguments, kNotSupported,
                   fmt::format("queue type {} does not exist", arguments.queue_type));
   return 0;
 }
@@ -203,7 +204,6 @@ void Queues::release(Queue& queue) {
 }
 
 int Queues::create(u32 gpu, KfdCreateQueue& arguments) {
-  if (int why = judge(arguments)) return why;
   Lock lock(mutex_);
   if (queues_.size() >= kMaxQueues)
     return refuse(kQueueLife, ENOMEM, fmt::format("{} queues exist already", queues_.size()));
@@ -224,7 +224,8 @@ int Queues::create(u32 gpu, KfdCreateQueue& arguments) {
   description.context_save_bytes = arguments.ctx_save_restore_size;
   description.control_stack_bytes = arguments.ctl_stack_size;
   description.priority = arguments.queue_priority;
-  description.percentage = arguments.queue_percentage & 0xff;
+  // [create_queue_cpsch(): is_evicted = !!qpd->evicted]
+  description.percentage = bells_[gpu]->evicted ? 0 : arguments.queue_percentage & 0xff;
   int why = judge_sizes(gpu, arguments);
   if (!why) why = hold_buffers(queue, arguments);
   if (!why && !is_compute(arguments.queue_type)) why = choose_sdma(queue, arguments);
@@ -266,7 +267,8 @@ void Queues::judge_end(const Queue& queue) const {
   u64 read = load(description.read_pointer), written = load(description.write_pointer);
   // A PM4 queue's read pointer goes round with the ring. [Linux gfx_v11_0.c, rptr_mask]
   const u64 ring = description.ring_bytes / 4;
-  bool empty = description.kind == QueueKind::Pm4 ? (read - written) % ring == 0 : read == written;
+  const bool goes_round = description.kind == QueueKind::Pm4 && ring > 0;
+  const bool empty = goes_round ? (read - written) % ring == 0 : read == written;
   if (!empty)
     checks_.report(kQueueBusy, fmt::format("queue {} of GPU {} is destroyed with {:#x} read of "
                                            "{:#x} written",
@@ -319,7 +321,8 @@ int Queues::update(const KfdUpdateQueue& arguments) {
     changed.ring = arguments.ring_base_address;
     changed.ring_bytes = arguments.ring_size;
   }
-  changed.percentage = disabled ? 0 : percentage;
+  // [kfd_device_queue_manager.c update_queue(): is_evicted = !!pdd->qpd.evicted]
+  changed.percentage = disabled || bells_[queue.gpu]->evicted ? 0 : percentage;
   changed.priority = arguments.queue_priority;
   Result<void> updated = devices_[queue.gpu]->engine->update_queue(queue.engine_id, changed);
   if (!updated) return EINVAL;
@@ -357,6 +360,7 @@ int Queues::set_cu_mask(u32 id) {
 
 void Queues::evict(u32 gpu) {
   Lock lock(mutex_);
+  bells_[gpu]->evicted = true;
   for (auto& [id, queue] : queues_) {
     if (queue->gpu != gpu) continue;
     queue->description.percentage = 0;

@@ -29,6 +29,8 @@ class Queues {
          Backing& doorbells, bool polled);
   ~Queues();
 
+  // What CREATE_QUEUE asks for, before its GPU is looked up; then of that GPU.
+  int judge(const ::doorbell::amd::hw::KfdCreateQueue& arguments) const;
   int create(u32 gpu, ::doorbell::amd::hw::KfdCreateQueue& arguments);
   int destroy(u32 id);
   int update(const ::doorbell::amd::hw::KfdUpdateQueue& arguments);
@@ -66,11 +68,11 @@ class Queues {
     std::vector<u64> held;  // addresses of the buffers it uses
   };
   struct Bells {
+    bool evicted = false;                            // every queue stands still, those to come too
     std::array<std::atomic<i64>, kDoorbells> queue;  // the engine's number, or -1
   };
 
   int refuse(const Check& check, int why, std::string message) const;
-  int judge(const ::doorbell::amd::hw::KfdCreateQueue& arguments) const;
   int judge_sizes(u32 gpu, const ::doorbell::amd::hw::KfdCreateQueue& arguments) const;
   int hold(Queue& queue, u64 va, u64 bytes, const char* what);
   int hold_buffers(Queue& queue, const ::doorbell::amd::hw::KfdCreateQueue& arguments);

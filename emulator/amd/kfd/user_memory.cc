@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <memory>
 
 namespace doorbell::emulator::amd {
 namespace {
@@ -18,6 +20,29 @@ bool forbidden(int why) { return why == ENOSYS || why == EPERM; }
 }  // namespace
 
 bool access_ok(u64 user, u64 bytes) { return user < kUserLimit && bytes <= kUserLimit - user; }
+
+// Nothing is touched: the kernel's list of mappings, by address, says it. Where it cannot be read,
+// all is taken to be there.
+int writable(u64 user, u64 bytes) {
+  if (!access_ok(user, bytes)) return EFAULT;
+  std::unique_ptr<FILE, int (*)(FILE*)> maps(fopen("/proc/self/maps", "re"), fclose);
+  if (!maps) return 0;
+  char line[512];
+  bool is_start = true;  // of a line: names of files may be long
+  for (u64 reached = user; reached < user + bytes;) {
+    if (!fgets(line, sizeof line, maps.get())) return EFAULT;
+    const bool was_start = is_start;
+    is_start = std::strchr(line, '\n') != nullptr;
+    unsigned long start = 0, end = 0;
+    char read = '-', write = '-';
+    if (!was_start || std::sscanf(line, "%lx-%lx %c%c", &start, &end, &read, &write) != 4) continue;
+    if (end <= reached) continue;
+    if (start > reached || read != 'r') return EFAULT;
+    if (write != 'w') return EPERM;
+    reached = end;
+  }
+  return 0;
+}
 
 bool copy_in(void* into, u64 user, usize bytes) {
   if (bytes == 0) return true;

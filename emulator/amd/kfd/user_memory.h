@@ -12,5 +12,8 @@ bool copy_in(void* into, u64 user, usize bytes);
 bool copy_out(u64 user, const void* from, usize bytes);
 // The range is one a process can have at all. [access_ok()]
 bool access_ok(u64 user, u64 bytes);
+// 0: the process may write all of it; EFAULT: some of it is not mapped; EPERM: some is read-only.
+// [hmm_range_fault() with HMM_PFN_REQ_WRITE]
+int writable(u64 user, u64 bytes);
 
 }  // namespace doorbell::emulator::amd

@@ -48,6 +48,28 @@ TEST_F(BuffersTest, UserMemoryIsTheProcessesOwn) {
   ASSERT_EQ(call(KfdFreeMemory{.handle = memory.handle}), 0);
 }
 
+// [amdgpu_amdkfd_gpuvm.c init_user_pages()]
+TEST_F(BuffersTest, UserMemoryIsThereAndWritable) {
+  os::Mapping own = std::move(*files_->map_anonymous({.size = 0x5000, .writable = true}));
+  const u64 va = reinterpret_cast<u64>(own.data());
+  KfdAllocMemory pages{.va_addr = va,
+                       .size = 0x4000,
+                       .mmap_offset = va,
+                       .gpu_id = id(),
+                       .flags = kAll | kKfdMemUserptr};
+  mprotect(own.data() + 0x1000, 0x1000, PROT_READ);
+  EXPECT_EQ(call(KfdAllocMemory(pages)), EPERM) << "a page in the middle cannot be written";
+  mprotect(own.data() + 0x1000, 0x1000, PROT_NONE);
+  EXPECT_EQ(call(KfdAllocMemory(pages)), EFAULT);
+  mprotect(own.data() + 0x1000, 0x1000, PROT_READ | PROT_WRITE);
+  munmap(own.data() + 0x3000, 0x1000);
+  EXPECT_EQ(call(KfdAllocMemory(pages)), EFAULT) << "the last page is nobody's";
+  EXPECT_EQ(checks().count(kVmAlloc), 3u);
+  pages.size = 0x3000;
+  EXPECT_EQ(call(pages), 0);
+  EXPECT_EQ(call(KfdFreeMemory{.handle = pages.handle}), 0);
+}
+
 TEST_F(BuffersTest, RefusesWhatTheKernelRefuses) {
   constexpr u64 kVa = 0x7000'0000'0000;
   u32 vram = kAll | kKfdMemVram;

@@ -66,6 +66,8 @@ TEST_F(EventsTest, IdsAreSlotsFromOneAndOthersAreFarAway) {
   EXPECT_EQ(slots_[1], ~u64{0});
   KfdCreateEvent memory = create(kKfdEventMemory);
   EXPECT_EQ(memory.event_id, 0x40000000u);
+  EXPECT_EQ(first.event_page_offset, 0x8000'0000'0000'0000u) << "KFD_MMAP_TYPE_EVENTS";
+  EXPECT_EQ(memory.event_page_offset, 0u);
   ASSERT_EQ(call(KfdDestroyEvent{.event_id = 1}), 0);
   EXPECT_EQ(create().event_id, 1u) << "the lowest that is free";
   EXPECT_EQ(call(KfdDestroyEvent{.event_id = 77}), EINVAL);
@@ -80,6 +82,20 @@ TEST_F(EventsTest, ThePageIsJudged) {
   create();
   EXPECT_EQ(call(KfdCreateEvent{.event_page_offset = page_.handle}), EINVAL) << "set already";
   EXPECT_EQ(checks().count(kEventPage), 4u);
+}
+
+// [kfd_ioctl_free_memory_of_gpu(): signal_handle]
+TEST_F(EventsTest, ThePageStaysAsLongAsTheProcess) {
+  EXPECT_EQ(unmap(page_), 0);
+  EXPECT_EQ(map(page_), 0);
+  const u32 event = create().event_id;
+  ASSERT_EQ(unmap(page_), 0);
+  EXPECT_EQ(call(KfdFreeMemory{.handle = page_.handle}), EPERM);
+  EXPECT_EQ(checks().count(kEventPage), 1u);
+  ASSERT_EQ(call(KfdDestroyEvent{.event_id = event}), 0);
+  EXPECT_EQ(call(KfdFreeMemory{.handle = page_.handle}), EPERM) << "also without events";
+  signal(create().event_id);
+  EXPECT_EQ(kfd().buffers().count(), 0u) << "the client has left nothing";
 }
 
 TEST_F(EventsTest, ThereAreSoManySlots) {
@@ -142,6 +158,22 @@ TEST_F(EventsTest, AnOlderAgeReturnsAtOnce) {
   EXPECT_EQ(wait({of(event, 1)}, true, 0), kComplete);
   EXPECT_EQ(last_[0].last_event_age, 2u);
   EXPECT_EQ(wait({of(event, 2)}, true, 0), kTimeout);
+}
+
+TEST_F(EventsTest, TheCurrentAgeBlocksUntilTheNextSignal) {
+  u32 event = create().event_id;
+  signal(event);
+  ASSERT_EQ(wait({of(event)}, true, 0), kComplete);
+  auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(wait({of(event, 2)}, true, 20), kTimeout);
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(20));
+  std::thread gpu([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    signal(event);
+  });
+  EXPECT_EQ(wait({of(event, 2)}, true, 30000), kComplete);
+  gpu.join();
+  EXPECT_EQ(last_[0].last_event_age, 3u);
 }
 
 TEST_F(EventsTest, DestroyingWhatIsWaitedForFailsTheWait) {

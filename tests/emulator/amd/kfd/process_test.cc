@@ -1,4 +1,6 @@
 // The process's ioctls: version, apertures, clocks, and what comes before ACQUIRE_VM.
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -38,6 +40,23 @@ TEST_F(ProcessTest, AcquiresWithTheGpusOwnNode) {
   EXPECT_EQ(call(KfdAcquireVm{.drm_fd = 0, .gpu_id = 3}), EINVAL);
   acquire(0);
   acquire(1);
+}
+
+// [kfd_ioctl_acquire_vm(): pdd->drm_file]
+TEST_F(ProcessTest, TheFirstOpenOfANodeIsTheOneThatCounts) {
+  acquire(0);
+  acquire(0);
+  const int copy = dup(render_[0]->descriptor());
+  EXPECT_EQ(call(KfdAcquireVm{.drm_fd = static_cast<u32>(copy), .gpu_id = id(0)}), 0);
+  close(copy);
+  auto again = std::move(*files_->open("/dev/dri/renderD128", os::Access::ReadWrite));
+  const u32 other = static_cast<u32>(again->descriptor());
+  EXPECT_EQ(call(KfdAcquireVm{.drm_fd = other, .gpu_id = id(0)}), EBUSY);
+  EXPECT_EQ(checks().count(kProcess), 1u);
+  render_[0].reset();
+  EXPECT_EQ(call(KfdAcquireVm{.drm_fd = other, .gpu_id = id(0)}), EBUSY)
+      << "the driver has it open";
+  EXPECT_EQ(call(KfdAcquireVm{.drm_fd = ~0u, .gpu_id = id(0)}), EINVAL);
 }
 
 TEST_F(ProcessTest, AperturesAreCountedThenFilled) {

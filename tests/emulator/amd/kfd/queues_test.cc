@@ -84,6 +84,31 @@ TEST_F(QueuesTest, AReadPointerOfPm4GoesRoundWithTheRing) {
   EXPECT_EQ(checks().count(kQueueBusy), 0u);
 }
 
+// The kernel takes a ring of no bytes, on which nothing runs.
+TEST_F(QueuesTest, AQueueWithoutARingIsDestroyed) {
+  QueueMemory memory = queue_memory();
+  memory.arguments.ring_size = 0;
+  ASSERT_EQ(call(memory.arguments), 0);
+  EXPECT_EQ(call(KfdDestroyQueue{.queue_id = memory.arguments.queue_id}), 0);
+}
+
+TEST_F(QueuesTest, PointersOfAqlAndSdmaCountOn) {
+  QueueMemory memory = queue_memory();
+  auto* pointers = reinterpret_cast<u64*>(memory.pointers.mapping.data());
+  for (u32 type : {kKfdQueueComputeAql, kKfdQueueSdma}) {
+    memory.arguments.queue_type = type;
+    pointers[0] = pointers[1] = 5 * u64{memory.arguments.ring_size} + 64;
+    ASSERT_EQ(call(memory.arguments), 0);
+    ASSERT_EQ(call(KfdDestroyQueue{.queue_id = memory.arguments.queue_id}), 0);
+    EXPECT_EQ(checks().count(kQueueBusy), 0u) << type;
+    pointers[1] -= memory.arguments.ring_size;  // a whole ring behind
+    ASSERT_EQ(call(memory.arguments), 0);
+    ASSERT_EQ(call(KfdDestroyQueue{.queue_id = memory.arguments.queue_id}), 0);
+    EXPECT_EQ(checks().count(kQueueBusy), 1u) << type;
+    checks().clear();
+  }
+}
+
 TEST_F(QueuesTest, EveryQueueHasADoorbellOfItsOwn) {
   QueueMemory memory = queue_memory();
   std::set<u64> doorbells;
@@ -104,10 +129,12 @@ TEST_F(QueuesTest, RefusesWrongArguments) {
   EXPECT_EQ(refused(memory, [](Q& q) { q.queue_percentage = 101; }), EINVAL);
   EXPECT_EQ(refused(memory, [](Q& q) { q.queue_priority = 16; }), EINVAL);
   EXPECT_EQ(refused(memory, [](Q& q) { q.ring_size = 0x18000; }), EINVAL) << "no power of two";
-  EXPECT_EQ(refused(memory, [](Q& q) { q.queue_type = 9; }), EOPNOTSUPP);
+  EXPECT_EQ(refused(memory, [](Q& q) { q.queue_type = 9; }), 524) << "the kernel's ENOTSUPP";
   EXPECT_EQ(refused(memory, [](Q& q) { q.write_pointer_address = u64{1} << 60; }), EFAULT);
   EXPECT_EQ(checks().count(kQueueArguments), 5u);
   EXPECT_EQ(refused(memory, [](Q& q) { q.gpu_id = 1; }), EINVAL);
+  EXPECT_EQ(refused(memory, [](Q& q) { q.gpu_id = 1, q.queue_type = 9; }), 524)
+      << "the properties are judged before the GPU is looked for";
   EXPECT_TRUE(engine().queues.empty());
 }
 
@@ -280,6 +307,29 @@ TEST_F(QueuesTest, AFaultStopsEveryQueueOfTheGpu) {
   EXPECT_EQ(data.memory_exception.va, 0xdead'0000u) << "the page";
   EXPECT_EQ(data.memory_exception.not_present, 1u);
   EXPECT_EQ(data.memory_exception.gpu_id, id(0));
+}
+
+// [kfd_device_queue_manager.c update_queue(), create_queue_cpsch(): is_evicted]
+TEST_F(QueuesTest, NoUpdateRunsAQueueThatAFaultStopped) {
+  QueueMemory memory = queue_memory(), other = queue_memory(1);
+  ASSERT_EQ(call(memory.arguments), 0);
+  ASSERT_EQ(call(other.arguments), 0);
+  kfd().interrupts(0).memory_fault({.queue = 0, .va = 0x1000, .not_present = true, .what = "E"});
+  EXPECT_EQ(call(KfdUpdateQueue{.ring_base_address = memory.ring.va,
+                                .queue_id = memory.arguments.queue_id,
+                                .ring_size = 0x10000,
+                                .queue_percentage = 100}),
+            0);
+  EXPECT_EQ(engine().queues[0].percentage, 0u);
+  KfdCreateQueue later = queue_memory().arguments;
+  EXPECT_EQ(call(later), 0);
+  EXPECT_EQ(engine().queues[1].percentage, 0u) << "nor a new one";
+  EXPECT_EQ(engine(1).queues[0].percentage, 100u) << "the other GPU goes on";
+  std::vector<u32> stack(48);
+  EXPECT_EQ(call(KfdGetQueueWaveState{.ctl_stack_address = reinterpret_cast<u64>(stack.data()),
+                                      .queue_id = memory.arguments.queue_id}),
+            0)
+      << "it is not active";
 }
 
 }  // namespace
