@@ -67,6 +67,23 @@ TEST_F(RulesTest, DoorbellsFollowTheWritePointer) {
   EXPECT_EQ(count("AMD-DB-002"), 1u);
 }
 
+// PM4's are in words, and AQL's name the last packet. What else they could be looks like more than
+// was written. [kfdtest PM4Queue::SubmitPacket; HSA runtime 1.2, 2.8.3]
+TEST_F(RulesTest, DoorbellsAreInTheUnitsOfTheirQueue) {
+  open_pm4();
+  put_words(kRing, {0xffff1000, 0xffff1000});
+  poke<u64>(kWritePointer, 2);
+  gpu_->ring(queue_, 8);  // bytes
+  EXPECT_EQ(count("AMD-DB-002"), 1u);
+
+  open({.generation = hw::Generation::Gfx11}, QueueKind::Aql);
+  poke<u64>(kWritePointer, 1);
+  gpu_->ring(queue_, 0);  // the first packet
+  EXPECT_TRUE(checks_->reports().empty());
+  gpu_->ring(queue_, 1);  // how many there are
+  EXPECT_EQ(count("AMD-DB-002"), 1u);
+}
+
 TEST_F(RulesTest, DoorbellsDoNotGoBack) {
   open_pm4();
   submit({0xffff1000, 0xffff1000});
