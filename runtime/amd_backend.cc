@@ -10,6 +10,7 @@
 #include "drivers/amd/device.h"
 #include "emulator/amd/kfd/kfd.h"
 #include "emulator/amd/machine.h"
+#include "emulator/amd/machine_text.h"
 #include "runtime/device_table.h"
 
 namespace doorbell::runtime {
@@ -21,16 +22,6 @@ Result<int> flag(const os::Environment& environment, const char* name, int other
   if (text.empty()) return otherwise;
   if (text == "0" || text == "1") return text == "1" ? 1 : 0;
   return fail(ErrorKind::Invalid, "{}={}: '{}' is neither 0 nor 1", name, text, text);
-}
-
-std::vector<std::string> split(std::string_view text) {
-  std::vector<std::string> parts;
-  while (!text.empty()) {
-    const usize comma = text.find(',');
-    parts.emplace_back(text.substr(0, comma));
-    text = comma == std::string_view::npos ? std::string_view() : text.substr(comma + 1);
-  }
-  return parts;
 }
 
 Result<amd::Options> driver_options(const os::Environment& environment,
@@ -61,8 +52,9 @@ Result<emulator::amd::MachineOptions> machine_options(const os::Environment& env
                                                       const std::string& arch) {
   emulator::amd::MachineOptions options;
   if (!arch.empty()) options.gpus = {arch};
-  if (const std::string_view gpus = environment.get("EMU_GPU"); !gpus.empty())
-    options.gpus = split(gpus);
+  if (const std::string_view gpus = environment.get("EMU_GPU"); !gpus.empty()) {
+    TRY(options.gpus, emulator::amd::parse_gpus(gpus));
+  }
   if (const std::string_view checks = environment.get("EMU_CHECKS"); !checks.empty())
     options.checks = checks;
   TRY(const int adversarial, flag(environment, "EMU_ADVERSARIAL", 0));

@@ -26,6 +26,8 @@ struct DoorbellEmulatorDoor {
   int (*is_own)(int descriptor);
   // In a child, right after the fork: the machine stays the parent's.
   void (*forked)();
+  // This memory of the program is about to go.
+  void (*unmapped)(void* start, unsigned long bytes);
 };
 
 // The machine, made on the first call and the first after a fork; null when it cannot be, which was
@@ -34,4 +36,4 @@ using DoorbellEmulatorFunction = const DoorbellEmulatorDoor* (*)(const DoorbellE
 
 }  // extern "C"
 
-inline constexpr const char* kDoorbellEmulatorSymbol = "doorbell_emulator_door_1";
+inline constexpr const char* kDoorbellEmulatorSymbol = "doorbell_emulator_door_2";

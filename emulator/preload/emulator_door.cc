@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -13,6 +12,7 @@
 
 #include "emulator/amd/kfd/kfd.h"
 #include "emulator/amd/machine.h"
+#include "emulator/amd/machine_text.h"
 #include "emulator/preload/door.h"
 
 namespace doorbell::emulator {
@@ -37,26 +37,13 @@ void write_all(int descriptor, std::string_view text) {
 
 void say(const std::string& text) { write_all(STDERR_FILENO, "doorbell emu: " + text + "\n"); }
 
-Result<u64> parse_seed(std::string_view text) {
-  u64 seed = 0;
-  auto [end, why] = std::from_chars(text.data(), text.data() + text.size(), seed);
-  if (why != std::errc() || end != text.data() + text.size())
-    return fail(ErrorKind::Invalid, "seed {:?} is no number", std::string(text));
-  return seed;
-}
-
 Result<amd::MachineOptions> machine_options(const DoorbellEmulatorOptions& given) {
   amd::MachineOptions options{.gpus = {}, .checks = given.checks};
-  std::string_view gpus = given.gpus;
-  while (!gpus.empty()) {
-    std::string_view name = gpus.substr(0, gpus.find(','));
-    gpus.remove_prefix(std::min(gpus.size(), name.size() + 1));
-    options.gpus.emplace_back(name);
-  }
+  TRY(options.gpus, amd::parse_gpus(given.gpus));
   options.adversarial = given.adversarial != 0;
   options.polled_doorbells = true;
   if (*given.seed) {
-    TRY(options.seed, parse_seed(given.seed));
+    TRY(options.seed, amd::parse_seed(given.seed));
   }
   if (*given.trace) {
     int file = ::open(given.trace, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
@@ -89,9 +76,19 @@ int open_node(int node, int flags) {
   return memory.open(flags);
 }
 
+// The machine's own memory goes without asking it: it may hold the locks.
+thread_local bool is_inside = false;
+
+class Inside {
+ public:
+  Inside() { is_inside = true; }
+  ~Inside() { is_inside = false; }
+};
+
 int node_ioctl(int node, unsigned long request, void* argument) {
   amd::Kfd& kfd = machine->kfd();
   u64 user = reinterpret_cast<u64>(argument);
+  const Inside inside;
   // Nothing may unwind into a program that is not ours.
   try {
     return node < 0 ? kfd.ioctl(static_cast<u32>(request), user)
@@ -123,12 +120,18 @@ void forked() {
   machine = nullptr;
 }
 
-constexpr DoorbellEmulatorDoor kDoor{open_node, node_ioctl, node_of, is_own, forked};
+void unmapped(void* start, unsigned long bytes) {
+  if (is_inside || !machine) return;
+  const u64 from = reinterpret_cast<u64>(start);
+  machine->kfd().buffers().host_unmapped(from, from + bytes);
+}
+
+constexpr DoorbellEmulatorDoor kDoor{open_node, node_ioctl, node_of, is_own, forked, unmapped};
 
 }  // namespace
 }  // namespace doorbell::emulator
 
-extern "C" [[gnu::visibility("default")]] const DoorbellEmulatorDoor* doorbell_emulator_door_1(
+extern "C" [[gnu::visibility("default")]] const DoorbellEmulatorDoor* doorbell_emulator_door_2(
     const DoorbellEmulatorOptions* options) {
   using namespace doorbell::emulator;  // NOLINT: the interface is C
   std::lock_guard lock(making);

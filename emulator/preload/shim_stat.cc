@@ -2,6 +2,7 @@
 // character devices.
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,6 +15,7 @@ namespace doorbell::preload {
 namespace {
 
 using Stat = struct stat;
+using Statx = struct statx;
 
 int after(int answer, const Path& path, Stat* status) {
   if (answer == 0 && path.node() != -2) make_device(status, path.node());
@@ -39,15 +41,38 @@ int stat_at(const char* name, int folder, const char* path, Stat* status, int fl
       rewritten, status);
 }
 
-int after_descriptor(int answer, int descriptor, Stat* status) {
+// -2: no node of the machine.
+int node_of(int descriptor) {
   const DoorbellEmulatorDoor* door = opened_emulator();
   // The emulator asks the same question of the same descriptor, and needs the inode only.
   static thread_local bool inside = false;
-  if (answer != 0 || !door || inside || !S_ISREG(status->st_mode)) return answer;
+  if (!door || inside) return -2;
   inside = true;
   int node = door->node_of(descriptor);
   inside = false;
+  return node;
+}
+
+int after_descriptor(int answer, int descriptor, Stat* status) {
+  if (answer != 0 || !S_ISREG(status->st_mode)) return answer;
+  int node = node_of(descriptor);
   if (node != -2) make_device(status, node);
+  return answer;
+}
+
+void mark_device(Statx* status, int node) {
+  Stat device{};
+  device.st_mode = status->stx_mode;
+  make_device(&device, node);
+  status->stx_mode = static_cast<decltype(status->stx_mode)>(device.st_mode);
+  status->stx_rdev_major = major(device.st_rdev);
+  status->stx_rdev_minor = minor(device.st_rdev);
+  status->stx_size = 0;
+}
+
+// What a link leads to, without the root's prefix.
+char* after_real_path(char* answer) {
+  if (answer) answer[unrewrite(answer, static_cast<long>(strlen(answer)))] = 0;
   return answer;
 }
 
@@ -67,7 +92,7 @@ int shim_fstatat(int folder, const char* path, Stat* status, int flags)
     DOORBELL_STANDS_FOR(fstatat);
 int shim_fstatat64(int folder, const char* path, Stat* status, int flags)
     DOORBELL_STANDS_FOR(fstatat64);
-int shim_statx(int folder, const char* path, int flags, unsigned mask, void* status)
+int shim_statx(int folder, const char* path, int flags, unsigned mask, Statx* status)
     DOORBELL_STANDS_FOR(statx);
 int shim_fstat(int descriptor, Stat* status) DOORBELL_STANDS_FOR(fstat);
 int shim_fstat64(int descriptor, Stat* status) DOORBELL_STANDS_FOR(fstat64);
@@ -81,7 +106,14 @@ int shim_faccessat(int folder, const char* path, int mode, int flags)
 ssize_t shim_readlink(const char* path, char* to, size_t size) DOORBELL_STANDS_FOR(readlink);
 ssize_t shim_readlinkat(int folder, const char* path, char* to, size_t size)
     DOORBELL_STANDS_FOR(readlinkat);
+ssize_t shim_readlink_chk(const char* path, char* to, size_t size, size_t room)
+    DOORBELL_STANDS_FOR(__readlink_chk);
+ssize_t shim_readlinkat_chk(int folder, const char* path, char* to, size_t size, size_t room)
+    DOORBELL_STANDS_FOR(__readlinkat_chk);
 char* shim_realpath(const char* path, char* to) DOORBELL_STANDS_FOR(realpath);
+char* shim_realpath_chk(const char* path, char* to, size_t room)
+    DOORBELL_STANDS_FOR(__realpath_chk);
+char* shim_canonicalize(const char* path) DOORBELL_STANDS_FOR(canonicalize_file_name);
 
 int shim_stat(const char* path, Stat* status) { return stat_path("stat", path, status); }
 int shim_stat64(const char* path, Stat* status) { return stat_path("stat64", path, status); }
@@ -105,10 +137,16 @@ int shim_fstatat(int folder, const char* path, Stat* status, int flags) {
 int shim_fstatat64(int folder, const char* path, Stat* status, int flags) {
   return stat_at("fstatat64", folder, path, status, flags);
 }
-int shim_statx(int folder, const char* path, int flags, unsigned mask, void* status) {
-  // Not told that nodes are devices: who asks this way only asks whether they are there.
-  return real<int(int, const char*, int, unsigned, void*)>("statx")(folder, Path(path).c_str(),
-                                                                    flags, mask, status);
+int shim_statx(int folder, const char* path, int flags, unsigned mask, Statx* status) {
+  Path rewritten(path);
+  int answer = real<int(int, const char*, int, unsigned, Statx*)>("statx")(
+      folder, rewritten.c_str(), flags, mask, status);
+  if (answer != 0) return answer;
+  int node = rewritten.node();
+  if ((flags & AT_EMPTY_PATH) && path && !*path && S_ISREG(status->stx_mode))
+    node = node_of(folder);
+  if (node != -2) mark_device(status, node);
+  return answer;
 }
 
 int shim_fstat(int descriptor, Stat* status) {
@@ -150,10 +188,26 @@ ssize_t shim_readlinkat(int folder, const char* path, char* to, size_t size) {
       folder, Path(path).c_str(), to, size);
   return length > 0 ? unrewrite(to, length) : length;
 }
+// The checks of the size are the C library's, on what it gets.
+ssize_t shim_readlink_chk(const char* path, char* to, size_t size, size_t room) {
+  ssize_t length = real<ssize_t(const char*, char*, size_t, size_t)>("__readlink_chk")(
+      Path(path).c_str(), to, size, room);
+  return length > 0 ? unrewrite(to, length) : length;
+}
+ssize_t shim_readlinkat_chk(int folder, const char* path, char* to, size_t size, size_t room) {
+  ssize_t length = real<ssize_t(int, const char*, char*, size_t, size_t)>("__readlinkat_chk")(
+      folder, Path(path).c_str(), to, size, room);
+  return length > 0 ? unrewrite(to, length) : length;
+}
 char* shim_realpath(const char* path, char* to) {
-  char* answer = real<char*(const char*, char*)>("realpath")(Path(path).c_str(), to);
-  if (answer) answer[unrewrite(answer, static_cast<long>(strlen(answer)))] = 0;
-  return answer;
+  return after_real_path(real<char*(const char*, char*)>("realpath")(Path(path).c_str(), to));
+}
+char* shim_realpath_chk(const char* path, char* to, size_t room) {
+  return after_real_path(
+      real<char*(const char*, char*, size_t)>("__realpath_chk")(Path(path).c_str(), to, room));
+}
+char* shim_canonicalize(const char* path) {
+  return after_real_path(real<char*(const char*)>("canonicalize_file_name")(Path(path).c_str()));
 }
 
 }  // extern "C"

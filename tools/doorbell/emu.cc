@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "emulator/amd/all_checks.h"
+#include "emulator/amd/machine_text.h"
 #include "emulator/core/checks.h"
 #include "emulator/preload/system_root.h"
 #include "tools/doorbell/commands.h"
@@ -48,16 +49,6 @@ class Root {
   std::string path_;
 };
 
-std::vector<std::string> split(const std::string& list) {
-  std::vector<std::string> parts;
-  for (usize at = 0; at <= list.size();) {
-    usize comma = std::min(list.find(',', at), list.size());
-    if (comma > at) parts.push_back(list.substr(at, comma - at));
-    at = comma + 1;
-  }
-  return parts;
-}
-
 int count_lines(const std::string& path) {
   std::ifstream file(path);
   std::string line;
@@ -89,9 +80,15 @@ int run(const Options& options) {
   if (options.command.empty()) throw fail(ErrorKind::Invalid, "no program is named");
   Result<void> understood = emulator::Checks().configure(options.checks);
   if (!understood) throw std::move(understood).error();
+  // What the program would only be told when it opens a GPU.
+  Result<std::vector<std::string>> gpus = emulator::amd::parse_gpus(options.gpus);
+  if (!gpus) throw std::move(gpus).error();
+  if (!options.seed.empty())
+    if (Result<u64> seed = emulator::amd::parse_seed(options.seed); !seed)
+      throw std::move(seed).error();
   const std::string library = find_preload("libdoorbell_preload.so");
   Root root;
-  Result<void> written = emulator::write_system_root(root.path(), split(options.gpus));
+  Result<void> written = emulator::write_system_root(root.path(), *gpus);
   if (!written) throw std::move(written).error();
 
   setenv("DOORBELL_EMU_ROOT", root.path().c_str(), 1);

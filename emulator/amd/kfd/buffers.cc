@@ -111,6 +111,7 @@ u64 Buffers::insert(std::unique_ptr<Buffer> buffer, u64 ioctl) {
   numbers.free.erase(number);
   buffer->number = number;
   u64 handle = make_handle(gpu_id, number);
+  if (buffer->flags & kKfdMemUserptr) ++userptrs_;
   buffers_.emplace(handle, std::move(buffer));
   return handle;
 }
@@ -185,6 +186,7 @@ int Buffers::free(u64 handle, u64 ioctl) {
     if (buffer->history[gpu] != Buffer::kNone)
       devices_[gpu]->space.note_freed(buffer->history[gpu], ioctl);
   give_back(*buffer);
+  if (buffer->flags & kKfdMemUserptr) --userptrs_;
   numbers_[buffer->gpu].free.insert(buffer->number);
   buffers_.erase(handle);
   return 0;
@@ -262,6 +264,35 @@ int Buffers::unmap(u64 handle, u32 gpu, u64 ioctl) {
   // The kernel flushes the TLB: no access goes to the old pages any more.
   if (device.engine) device.engine->unmapped(start, end);
   return 0;
+}
+
+// The pages are asked for again before queues go on, which fails; an access is then a fault.
+// [amdgpu_amdkfd_evict_userptr(), update_invalid_user_pages(): -EFAULT]
+void Buffers::host_unmapped(u64 start, u64 end) {
+  if (userptrs_.load(std::memory_order_relaxed) == 0) return;
+  std::vector<std::pair<u32, const Range*>> gone;
+  {
+    Lock lock(mutex_);
+    for (auto& [handle, buffer] : buffers_) {
+      if (!(buffer->flags & kKfdMemUserptr) || !buffer->host) continue;
+      if (buffer->offset >= end || start >= buffer->offset + buffer->bytes) continue;
+      buffer->host = nullptr;
+      for (u32 gpu = 0; gpu < devices_.size(); ++gpu) {
+        const Range* old = buffer->mapped[gpu];
+        if (!old) continue;
+        AddressSpace& space = devices_[gpu]->space;
+        space.unmap(old);
+        Result<const Range*> nowhere =
+            space.map(old->start, old->end - old->start, nullptr, old->writable, old->executable,
+                      old->type, old->buffer);
+        CHECK(nowhere, "{}", nowhere.error().message);
+        buffer->mapped[gpu] = *nowhere;
+        gone.emplace_back(gpu, old);
+      }
+    }
+  }
+  for (auto [gpu, range] : gone)
+    if (devices_[gpu]->engine) devices_[gpu]->engine->unmapped(range->start, range->end);
 }
 
 int Buffers::event_page(u64 handle, u8*& host, u64& bytes) {

@@ -2,6 +2,7 @@
 // drivers/gpu/drm/amd/amdgpu/amdgpu_amdkfd_gpuvm.c. The structs of the ioctls are for ioctls.cc.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -54,6 +55,9 @@ class Buffers {
   int free(u64 handle, u64 ioctl);
   int map(u64 handle, u32 gpu, u64 ioctl);
   int unmap(u64 handle, u32 gpu, u64 ioctl);
+  // The process gives this memory of its own back to the system: userptrs of it stay mapped, and
+  // lead nowhere.
+  void host_unmapped(u64 start, u64 end);
   // Null: there is none.
   bool exists(u64 handle) const;
   // Host memory of a GTT buffer, for the page of event slots; and that it is that page, which the
@@ -97,6 +101,7 @@ class Buffers {
   UndefinedMemory* undefined_;
   mutable std::mutex mutex_;                        // the rest
   std::map<u64, std::unique_ptr<Buffer>> buffers_;  // by handle
+  std::atomic<u32> userptrs_{0};                    // of them; read without the lock
   struct Numbers {
     u32 next = 0;
     std::set<u32> free;

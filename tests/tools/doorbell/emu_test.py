@@ -40,6 +40,47 @@ view[0:5] = b'bytes'
 print('memory', view[0:5])
 """
 
+# Behind CLIENT: a copy queue of a gfx1100. Packets as Linux's navi10_sdma_pkt_open.h has them: COPY_LINEAR, FENCE.
+QUEUE = """
+import time
+next_va = 0x7e0000100000
+def gtt(size):
+    global next_va
+    answer = call(kfd, 0x16, 'QQQQII', next_va, size, 0, 0, gpu, flags)
+    show(answer[2])
+    next_va += 0x100000
+    return answer[0], mmap.mmap(drm, size, offset=answer[3])
+def show(handle):
+    ids = (ctypes.c_uint32 * 1)(gpu)
+    call(kfd, 0x18, 'QQII', handle, ctypes.addressof(ids), 1, 0)
+def pages(size): return libc.mmap(None, ctypes.c_size_t(size), 3, 0x22, -1, ctypes.c_long(0))
+def unmap(at, size): libc.munmap(ctypes.c_void_p(at), ctypes.c_size_t(size))
+def userptr(at, size): return call(kfd, 0x16, 'QQQQII', at, size, 0, at, gpu, 0xe0000004)[2]
+import ctypes
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+ring_va, ring = gtt(0x1000)
+pointers_va, pointers = gtt(0x1000)
+to_va, to = gtt(0x1000)
+queue = call(kfd, 0x02, 'QQQQIIIIIIQQQIIII', ring_va, pointers_va, pointers_va + 8, 0, 0x1000, gpu, 1, 100, 7, 0,
+             0, 0, 0, 0, 0, 0, 0)
+bells = mmap.mmap(kfd, 0x2000, offset=queue[3] & ~0x1fff)
+put = 0
+def copies(source, fence):
+    global put
+    words = [1, 63, 0, source & 0xffffffff, source >> 32, to_va & 0xffffffff, to_va >> 32,
+             5, (to_va + 256) & 0xffffffff, to_va >> 32, fence]
+    ring[put:put + 44] = struct.pack('11I', *words)
+    put += 44
+    pointers[0:8] = struct.pack('Q', put)
+    at = queue[3] & 0x1fff
+    bells[at:at + 8] = struct.pack('Q', put)
+    until = time.monotonic() + (10 if fence == 1 else 1)
+    while time.monotonic() < until:
+        if struct.unpack('I', to[256:260])[0] == fence: return True
+    return False
+"""
+
 
 class Emu(unittest.TestCase):
     def setUp(self):
@@ -98,6 +139,74 @@ class Emu(unittest.TestCase):
         with open(os.path.join(self.folder.name, "trace.txt"), encoding="utf-8") as file:
             self.assertEqual(len(file.readlines()), 3)
 
+    def test_what_programs_ask_of_paths_is_the_machines(self):
+        # The C library's checked forms, as programs that are built with fortification import them.
+        done = self.python(
+            "import ctypes, os, stat\n"
+            "libc = ctypes.CDLL(None)\n"
+            "LINK = b'/sys/class/kfd/kfd/topology'\n"
+            "for name, more in (('__realpath_chk', (4096,)), ('realpath', ())):\n"
+            "  room = ctypes.create_string_buffer(4096)\n"
+            "  getattr(libc, name).restype = ctypes.c_char_p\n"
+            "  print(name, getattr(libc, name)(LINK, room, *more).decode())\n"
+            "libc.canonicalize_file_name.restype = ctypes.c_char_p\n"
+            "print('canonicalize', libc.canonicalize_file_name(LINK).decode())\n"
+            "LINK = b'/sys/class/kfd/kfd'\n"
+            "for name, at, more in (('readlink', (), ()), ('__readlink_chk', (), (4096,)),\n"
+            "                       ('__readlinkat_chk', (-100,), (4096,))):\n"
+            "  room = ctypes.create_string_buffer(4096)\n"
+            "  length = getattr(libc, name)(*at, LINK, room, 4095, *more)\n"
+            "  print(name, room.raw[:length].decode())\n"
+            "def statx(folder, path, flags):\n"
+            "  room = ctypes.create_string_buffer(256)\n"
+            "  assert libc.statx(folder, path, flags, 0x7ff, room) == 0\n"
+            "  mode = int.from_bytes(room[28:30], 'little')\n"
+            "  major, minor = (int.from_bytes(room[i:i + 4], 'little') for i in (128, 132))\n"
+            "  return stat.S_ISCHR(mode), major, minor\n"
+            "drm = os.open('/dev/dri/renderD128', os.O_RDWR)\n"
+            "print('statx', *statx(-100, b'/dev/dri/renderD128', 0))\n"
+            "print('statx of a descriptor', *statx(drm, b'', 0x1000))\n"
+            "print('statx of a file', statx(-100, b'/sys/class/kfd/kfd/topology/nodes/1/gpu_id', 0)[0])\n")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        topology = "/sys/devices/virtual/kfd/kfd/topology"
+        self.assertEqual(done.stdout.splitlines()[:3],
+                         ["__realpath_chk " + topology, "realpath " + topology, "canonicalize " + topology])
+        links = done.stdout.splitlines()[3:6]
+        self.assertEqual([link.split()[0] for link in links], ["readlink", "__readlink_chk", "__readlinkat_chk"])
+        self.assertEqual({link.split()[1] for link in links}, {"/sys/devices/virtual/kfd/kfd"})
+        self.assertEqual(done.stdout.splitlines()[6:],
+                         ["statx True 226 128", "statx of a descriptor True 226 128", "statx of a file False"])
+
+    def test_user_memory_that_goes_is_a_fault_not_a_crash(self):
+        done = self.python(
+            CLIENT + QUEUE + "own = pages(0x2000)\n"
+            "unmap(own, 0x2000)\n"
+            "try: userptr(own, 0x2000)\n"
+            "except OSError as e: print('refused', e.errno)\n"
+            "own = pages(0x2000)\n"
+            "ctypes.memset(own, 0x5a, 0x2000)\n"
+            "show(userptr(own, 0x2000))\n"
+            "print('before', copies(own, 1), to[0:2])\n"
+            "unmap(own, 0x2000)\n"
+            "print('after', copies(own, 2))\n")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout.splitlines()[-3:], ["refused 14", "before True b'ZZ'", "after False"])
+        self.assertIn("AMD-VM-001", done.stderr)
+        self.assertIn("userptr buffer", done.stderr)
+
+    def test_a_submission_is_traced_also_on_the_weakest_hardware(self):
+        program = CLIENT + QUEUE + "view[0:4] = b'abcd'\nshow(memory[2])\nprint(copies(va, 1), to[0:4])\n"
+        for options in ((), ("--adversarial", "--seed", "7")):
+            done = self.python(program, "--check", "error", "--trace", "trace.json", *options)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stdout.splitlines()[-1], "True b'abcd'")
+            with open(os.path.join(self.folder.name, "trace.json"), encoding="utf-8") as file:
+                lines = [json.loads(line) for line in file]
+            packets = [line for line in lines if line["kind"] == "packet"]
+            self.assertEqual([line["text"].split()[0] for line in packets], ["COPY", "FENCE"], packets)
+            self.assertEqual([line["queue"] for line in packets], [0, 0])
+            self.assertEqual(packets[1]["fields"]["fields"]["data"], 1)
+
     def test_a_forked_child_opens_gpus_of_its_own(self):
         done = self.python(CLIENT + "import errno\n"
                            "def version(node): return call(node, 1, 'II', 0, 0, direction=2)\n"
@@ -137,6 +246,15 @@ class Emu(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("gfx803", done.stderr)
         self.assertIn("gfx1030, gfx1100", done.stderr)
+        for gpus in ("", ",", "gfx1100,,gfx942"):
+            done = self.emu("--gpu", gpus, "--", "true")
+            self.assertEqual(done.returncode, 1, gpus)
+            self.assertIn('has no name; expected a list as in "gfx1100,gfx1100"', done.stderr)
+        for seed in ("abc", "-1", "18446744073709551616"):
+            done = self.emu("--seed=" + seed, "--", "true")
+            self.assertEqual(done.returncode, 1, seed)
+            self.assertIn(f'seed "{seed}" is n', done.stderr)
+        self.assertEqual(self.emu("--seed", "5", "--", "true").returncode, 0)
         done = self.emu("--check", "loud", "--", "true")
         self.assertIn("loud", done.stderr)
         self.assertEqual(self.emu("--", "sh", "-c", "exit 7").returncode, 7)

@@ -70,6 +70,33 @@ TEST_F(BuffersTest, UserMemoryIsThereAndWritable) {
   EXPECT_EQ(call(KfdFreeMemory{.handle = pages.handle}), 0);
 }
 
+// [amdgpu_amdkfd_gpuvm.c update_invalid_user_pages()]: the mapping stays, an access is a fault.
+TEST_F(BuffersTest, UserMemoryThatGoesLeadsNowhere) {
+  os::Mapping own = std::move(*files_->map_anonymous({.size = 0x4000, .writable = true}));
+  const u64 va = reinterpret_cast<u64>(own.data());
+  KfdAllocMemory pages{.va_addr = va,
+                       .size = 0x2000,
+                       .mmap_offset = va + 0x1000,
+                       .gpu_id = id(),
+                       .flags = kAll | kKfdMemUserptr};
+  ASSERT_EQ(call(pages), 0);
+  Memory memory{.handle = pages.handle, .va = va, .bytes = 0x2000, .offset = 0, .mapping = {}};
+  ASSERT_EQ(map(memory), 0);
+  kfd().buffers().host_unmapped(va, va + 0x1000);
+  kfd().buffers().host_unmapped(va + 0x3000, va + 0x4000);
+  EXPECT_NE(space().at(va, 4, false), nullptr) << "its neighbours are not its own";
+  EXPECT_TRUE(engine().unmaps.empty());
+  kfd().buffers().host_unmapped(va + 0x2fff, va + 0x9000);
+  EXPECT_EQ(space().at(va, 4, false), nullptr);
+  ASSERT_NE(space().find(va), nullptr) << "still mapped";
+  EXPECT_EQ(engine().unmaps, std::vector<u64>{va}) << "no access is under way";
+  ASSERT_EQ(unmap(memory), 0);
+  ASSERT_EQ(map(memory), 0);
+  EXPECT_EQ(space().at(va, 4, false), nullptr);
+  ASSERT_EQ(unmap(memory), 0);
+  EXPECT_EQ(call(KfdFreeMemory{.handle = memory.handle}), 0);
+}
+
 TEST_F(BuffersTest, RefusesWhatTheKernelRefuses) {
   constexpr u64 kVa = 0x7000'0000'0000;
   u32 vram = kAll | kKfdMemVram;

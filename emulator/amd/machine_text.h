@@ -1,0 +1,19 @@
+// What users write of a machine, for every door that takes it: GPUs and seeds. What a name stands
+// for is machine.h's to say.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/util/result.h"
+#include "base/util/types.h"
+
+namespace doorbell::emulator::amd {
+
+// "gfx1100,gfx942", in order. Invalid when there is none, or one without a name.
+Result<std::vector<std::string>> parse_gpus(std::string_view text);
+// A decimal number below 2^64.
+Result<u64> parse_seed(std::string_view text);
+
+}  // namespace doorbell::emulator::amd
