@@ -211,6 +211,12 @@ AqlQueue::Outcome AqlQueue::launch_parts(const hw::KernelDispatchPacket& packet,
     if (auto taken =
             snapshot("the kernel's arguments", packet.kernarg_address, descriptor.kernarg_size))
       snapshots.push_back(std::move(*taken));
+    // Without the word that gives the slot back.
+    if (descriptor.enable_sgpr_dispatch_ptr)
+      if (auto taken = snapshot("the AQL packet", slot() + 4, hw::kAqlPacketBytes - 4)) {
+        taken->of_slot = true;
+        snapshots.push_back(std::move(*taken));
+      }
     dispatch.scratch_base = queue.scratch_backing_memory_location + xcc * share;
     sources.flat_scratch_init = dispatch.scratch_base;
     dispatch.user_sgprs = user_sgprs(static_cast<u16>(words[14]), sources, preload);

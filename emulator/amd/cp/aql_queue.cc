@@ -141,6 +141,7 @@ std::optional<MemoryFault> AqlQueue::complete(hw::FenceScope release, u64 signal
   if (auto fault = gpu_.memory.add(kCp, signal + offsetof(hw::AmdSignal, value), ~u64{0}, before))
     return fault;
   if (now.event_mailbox == 0 || !check_mailbox(now.event_mailbox)) return std::nullopt;
+  if (gpu_.caches) gpu_.caches->judge_host(where());
   // The mailbox tells the kernel's handler which events the interrupt is for.
   if (auto fault = gpu_.memory.store(kCp, now.event_mailbox, u64{now.event_id})) return fault;
   gpu_.interrupts.emplace_back(EventInterrupt{now.event_id, 32});

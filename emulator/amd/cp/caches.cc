@@ -180,6 +180,7 @@ void Caches::store(const Reader& reader, const Range& range, u64 va, std::span<c
       std::memcpy(&cached.bytes[first], bytes.data(), count);
       cached.valid |= mask(first, count);
       cached.dirty |= mask(first, count);
+      cached.of_host = range.type.place == Place::Host;
       cached.host = host_of_line(range, line);
       return;
     }
@@ -208,6 +209,7 @@ void Caches::atomic(const Reader& reader, const Range& range, u64 va, u32 bytes,
       if (!(cached.valid >> i & 1)) cached.bytes[i] = *host_of(range, line, i);
     cached.valid |= wanted;
     cached.dirty |= wanted;
+    cached.of_host = range.type.place == Place::Host;
     cached.host = host_of_line(range, line);
     update(&cached.bytes[first]);
     return;
@@ -328,6 +330,27 @@ void Caches::forget(u64 start, u64 end) {
       for (Lines* lines : {&unit.vector, &unit.scalar, &unit.instructions})
         drop(*lines, start, end);
   }
+}
+
+std::optional<u64> Caches::dirty_host_memory() const {
+  std::optional<u64> first;
+  for (const Xcc& xcc : xccs_)
+    for (const auto& [line, cached] : xcc.l2)
+      if (cached.of_host && cached.dirty != 0)
+        first = std::min(first.value_or(~u64{0}),
+                         line * kLine + static_cast<u64>(std::countr_zero(cached.dirty)));
+  return first;
+}
+
+// A warning at most: which of its memory the host reads next, nobody knows here.
+void Caches::judge_host(const std::string& who) {
+  if (auto at = dirty_host_memory())
+    checks_.report(kDirtyL2,
+                   fmt::format("{} tells the host while a kernel's bytes of host memory at {:#x} "
+                               "are still in the L2: GL2_WB (gfx9: TC_WB_ACTION_ENA; AQL: a "
+                               "release fence of system scope) is missing",
+                               who, *at),
+                   Level::Warn);
 }
 
 usize Caches::dirty_lines() const {

@@ -19,6 +19,7 @@
 
 #include <array>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -110,16 +111,21 @@ class Caches {
   // line of it is left.
   void forget(u64 start, u64 end);
 
+  // The first address of the host's memory whose newest bytes are in an L2 still.
+  std::optional<u64> dirty_host_memory() const;
+  // Somebody tells the host that work is done: what the host then reads should be in memory.
+  void judge_host(const std::string& who);
   usize dirty_lines() const;
   const CacheShape& shape() const { return shape_; }
 
  private:
   struct Line {
     std::array<u8, kLine> bytes;
-    u64 valid = 0;       // a bit a byte
-    u64 dirty = 0;       // L2 only
-    u64 filled = 0;      // begin_dispatch() at the time
-    u8* host = nullptr;  // of the line's first byte; dirty bytes go there
+    u64 valid = 0;         // a bit a byte
+    u64 dirty = 0;         // L2 only
+    u64 filled = 0;        // begin_dispatch() at the time
+    bool of_host = false;  // Place::Host
+    u8* host = nullptr;    // of the line's first byte; dirty bytes go there
   };
   using Lines =
       std::unordered_map<u64, Line>;  // by address / kLine; iterated in no order that shows

@@ -42,8 +42,14 @@ Step ComputeQueue::run_pipeline() {
     }
     case Pipeline::State::Moved: break;
   }
-  if (auto changed = pipeline_.take_changed();
-      changed &&
+  auto changed = pipeline_.take_changed();
+  if (changed && changed->of_slot)
+    gpu_.checks->report(kAqlPacketReused,
+                        fmt::format("{}: {} at {:#x} changed while its kernel, which has the "
+                                    "dispatch pointer, was in flight",
+                                    where(), changed->what, changed->va),
+                        Level::Warn);
+  if (changed && !changed->of_slot &&
       broke(kArgumentChanged, fmt::format("{} at {:#x}, {} bytes, changed while the "
                                           "dispatch that uses them was in flight",
                                           changed->what, changed->va, changed->bytes.size())))
@@ -177,7 +183,7 @@ void ComputeQueue::judge_unmap(u64 start, u64 end) const {
   if (const Use* use = pipeline_.find_use(start, end))
     gpu_.checks->report(kMemoryInFlight,
                         fmt::format("{}: [{:#x}, {:#x}) is unmapped, where a kernel in flight has "
-                                    "its {} at {:#x}",
+                                    "{} at {:#x}",
                                     where(), start, end, use->what, use->va));
 }
 

@@ -25,6 +25,7 @@ struct Snapshot {
   const char* what = "";
   u64 va = 0;
   std::vector<u8> bytes;
+  bool of_slot = false;  // which its queue has given back
 };
 
 // Memory that a dispatch is known to use until it retires; what its pointers lead to is not.

@@ -261,12 +261,12 @@ ComputeQueue::Outcome ComputeQueue::launch(const Dispatch& dispatch,
                                   dispatch.group_size[2], dispatch.xcc));
   if (dispatch.groups[0] == 0 || dispatch.groups[1] == 0 || dispatch.groups[2] == 0)
     return Outcome::Done;
-  std::vector<Use> uses{{"code", dispatch.code, hw::kCodeAlignment}};
+  std::vector<Use> uses{{"its code", dispatch.code, hw::kCodeAlignment}};
   for (const Snapshot& taken : snapshots)
-    uses.push_back({"arguments", taken.va, taken.bytes.size()});
+    uses.push_back({taken.what, taken.va, taken.bytes.size()});
   bool scratch = decode<hw::ComputePgmRsrc2>(std::array<u32, 1>{dispatch.rsrc2}).scratch_en;
   if (u64 bytes = u64{dispatch.scratch_waves} * dispatch.scratch_wave_bytes; scratch && bytes != 0)
-    uses.push_back({"scratch", dispatch.scratch_base, bytes});
+    uses.push_back({"its scratch", dispatch.scratch_base, bytes});
   pipeline_.launch(gpu_.launcher->launch(dispatch, gpu_.caches), std::move(snapshots),
                    std::move(uses));
   return Outcome::Done;

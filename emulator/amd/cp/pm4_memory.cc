@@ -79,8 +79,10 @@ ComputeQueue::Outcome ComputeQueue::wait_memory(const hw::WaitRegMem& packet) {
   u32 value = 0;
   if (auto fault = gpu_.memory.load(Client::CommandProcessor, packet.addr, value))
     return stopped(std::move(*fault));
-  return holds(packet.function, value & packet.mask, packet.reference) ? Outcome::Done
-                                                                       : Outcome::Wait;
+  if (holds(packet.function, value & packet.mask, packet.reference)) return Outcome::Done;
+  judge_narrow_wait(Client::CommandProcessor, packet.addr, packet.function, packet.mask,
+                    packet.reference);
+  return Outcome::Wait;
 }
 
 ComputeQueue::Outcome ComputeQueue::wait_register(const hw::WaitReg& packet) {

@@ -172,6 +172,7 @@ std::optional<MemoryFault> ComputeQueue::end_of_pipe(const Release& release, u32
       break;
     default: break;
   }
+  if (gpu_.caches && release.interrupts()) gpu_.caches->judge_host(where());
   if (!fault && release.interrupts())
     gpu_.interrupts.emplace_back(EventInterrupt{release.context_id, 32});
   return fault;

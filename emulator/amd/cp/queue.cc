@@ -59,6 +59,22 @@ bool Queue::check_executable(u64 va) {
                                            gpu_.memory.space().describe(va)));
 }
 
+// The lower half of a 64-bit count that has passed 2^32 looks as if it had not come far.
+void Queue::judge_narrow_wait(Client client, u64 va, hw::Compare function, u32 mask,
+                              u32 reference) {
+  bool upwards = function == hw::Compare::GreaterEqual || function == hw::Compare::Greater;
+  u32 upper = 0;
+  if (!upwards || mask != ~u32{0} || va % 8 != 0 || narrow_told_ == read_ + 1 ||
+      gpu_.memory.load(client, va + 4, upper) || upper == 0)
+    return;
+  narrow_told_ = read_ + 1;
+  gpu_.checks->report(kNarrowWait,
+                      fmt::format("{}: waits for {:#x} at {:#x}, the lower half of 64 bits whose "
+                                  "upper half is {:#x}",
+                                  where(), reference, va, upper),
+                      Level::Warn);
+}
+
 Step Queue::stop(MemoryFault fault) {
   stopped_ = true;
   fault.queue = id_;

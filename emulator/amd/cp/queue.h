@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "drivers/amd/hw/pm4/memory.h"
 #include "drivers/amd/hw/stream/stream.h"
 #include "emulator/amd/cp/gpu_context.h"
 #include "emulator/amd/cp/queue_description.h"
@@ -83,6 +84,10 @@ class Queue {
   // Of an indirect buffer; false: the queue has stopped.
   bool check_executable(u64 va);
 
+  // A wait of 32 bits does not hold yet; told once for each packet of the ring.
+  void judge_narrow_wait(Client client, u64 va, ::doorbell::amd::hw::Compare function, u32 mask,
+                         u32 reference);
+
   // Of the queue in reports: "queue 3 (PM4)".
   std::string name() const;
   std::string where() const;  // the same and its place
@@ -125,6 +130,7 @@ class Queue {
   std::mutex broken_mutex_;  // broken_why_
   std::string broken_why_;
   u64 polled_ = 0;
+  u64 narrow_told_ = 0;  // one past the position of the packet whose wait was reported
   bool stopped_ = false;
 };
 

@@ -179,6 +179,16 @@ inline constexpr Check kAqlVendor{
     "AMD-AQL-005", "a vendor packet counts the 10 words behind its jump",
     "ROCr amd_aql_queue.cpp ExecutePM4 (dw_cnt_remain = 0xa); tinygrad ops_amd.py "
     "AMDComputeAQLQueue"};
+inline constexpr Check kAqlPacketReused{
+    "AMD-AQL-006", "a packet stays as it is while its kernel may read it by the dispatch pointer",
+    "LLVM AMDGPUUsage, Dispatch Ptr (the packet of the kernel that executes). A warning at most: "
+    "the read index has given the slot back, HSA runtime 1.2, 2.8"};
+
+// ---- waits
+inline constexpr Check kNarrowWait{
+    "AMD-WAIT-001", "a count that is waited for by 32 bits has not passed 2^32: a warning at most",
+    "nvd.h PACKET3_WAIT_REG_MEM, sdma_v6_0_0_pkt_open.h POLL_REGMEM_DW3: reference and value have "
+    "32 bits"};
 
 // ---- kernel arguments
 inline constexpr Check kArgumentAlignment{"AMD-ARG-001",

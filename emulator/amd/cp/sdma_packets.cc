@@ -200,6 +200,7 @@ SdmaQueue::Outcome SdmaQueue::fence(const hw::SdmaFence& packet) {
 }
 
 SdmaQueue::Outcome SdmaQueue::trap(const hw::SdmaTrap& packet) {
+  if (gpu_.caches) gpu_.caches->judge_host(where());
   // [kfd_int_process_v11.c: 28 bits of SDMA's context id]
   gpu_.interrupts.emplace_back(EventInterrupt{packet.int_context, 28});
   return Outcome::Done;
@@ -223,7 +224,9 @@ SdmaQueue::Outcome SdmaQueue::poll(const hw::SdmaPollRegmem& packet) {
   u32 value = 0;
   if (auto fault = gpu_.memory.load(Client::Sdma, packet.addr, value))
     return stopped(std::move(*fault));
-  return holds(packet.function, value & packet.mask, packet.value) ? Outcome::Done : Outcome::Wait;
+  if (holds(packet.function, value & packet.mask, packet.value)) return Outcome::Done;
+  judge_narrow_wait(Client::Sdma, packet.addr, packet.function, packet.mask, packet.value);
+  return Outcome::Wait;
 }
 
 SdmaQueue::Outcome SdmaQueue::timestamp(const hw::SdmaTimestamp& packet) {

@@ -390,6 +390,22 @@ TEST_F(AqlTest, MoreLdsThanAGroupHasStopsTheQueue) {
   EXPECT_EQ(peek<i64>(kInactive + 8), 4);
 }
 
+// The kernel's ENABLE_SGPR_DISPATCH_PTR is bit 1 of the descriptor's properties; the slot is given
+// back when the kernel is launched.
+TEST_F(AqlTest, PacketsThatTheirKernelReadsStay) {
+  for (bool reads : {false, true}) {
+    open_aql();
+    poke<u32>(kDescriptor + 52, 4 << 1);
+    poke<u16>(kDescriptor + 56, (reads ? 1 << 1 : 0) | 1 << 3 | 1 << 10);
+    launcher_.slices = 3;
+    launcher_.effect = [this] { poke<u32>(kRing + 12, 9); };  // grid_size_x of the next packet
+    put(dispatch(0));
+    ring();
+    EXPECT_EQ(count("AMD-AQL-006"), reads ? 1u : 0u);
+    EXPECT_EQ(stopped(), "");  // a warning at most
+  }
+}
+
 TEST_F(AqlTest, ArgumentsThatChangeInFlightAreFound) {
   open_aql({.generation = hw::Generation::Gfx10}, Level::Warn);
   launcher_.slices = 3;

@@ -177,6 +177,32 @@ TEST_F(CachesTest, RangesLimitWhatActs) {
   EXPECT_EQ(cell(0x400), 2u);
 }
 
+// RELEASE_MEM with an interrupt (INT_SEL 1 at bit 24), event 0x14 with index 5; GL2_WB is bit 21 of
+// its second word. [nvd.h PACKET3_RELEASE_MEM]
+TEST_F(CachesTest, TheHostIsToldAfterItsMemoryIsWritten) {
+  static constexpr u64 kHostMemory = 0x7c00'0000'0000;
+  std::vector<u8> bytes(4096);
+  u32 buffer = space_.add_buffer({.va = kHostMemory, .bytes = 4096, .kind = "GTT"});
+  space_.map(kHostMemory, 4096, bytes.data(), true, true, {Place::Host, Caching::Cached}, buffer)
+      .value();
+  for (bool written_back : {false, true})
+    for (u64 va : {kHostMemory + 0x44, kVram}) {
+      open_adversarial(hw::Generation::Gfx11);
+      store(*kernel(), va, 7);
+      submit({packet3(0x49, 7), 0x14 | 5 << 8 | (written_back ? 1u << 21 : 0), 1 << 24, 0, 0, 0, 0,
+              1});
+      bool missing = !written_back && va != kVram;
+      EXPECT_EQ(count("AMD-CACHE-006"), missing ? 1u : 0u) << va;
+      if (missing) {
+        const std::string message = checks_->reports()[0].message;
+        EXPECT_NE(message.find("0x7c0000000044"), std::string::npos) << message;
+        EXPECT_NE(message.find("GL2_WB"), std::string::npos) << message;
+      }
+      ASSERT_EQ(interrupts_.events.size(), 1u);
+      interrupts_.events.clear();
+    }
+}
+
 TEST_F(CachesTest, CopyEnginesSeeTheL2OrNot) {
   struct {
     hw::Generation generation;

@@ -190,6 +190,19 @@ TEST_F(Pm4Test, WaitRegMemComparesMaskedBits) {
   }
 }
 
+// A wait of 32 bits on a 64-bit count that has passed 2^32 does not see how far it is.
+TEST_F(Pm4Test, WaitRegMemOfACountBeyond32BitsIsNamed) {
+  for (u64 value : {u64{4}, u64{1} << 32 | 4}) {
+    open_pm4();
+    put_ = 0;
+    poke<u64>(kData, value);
+    submit({packet3(0x3c, 6), 5 | 1 << 4, lo(kData), hi(kData), 5, ~u32{0}, 4});
+    gpu_->run_until_idle();
+    EXPECT_EQ(count("AMD-WAIT-001"), value > 4 ? 1u : 0u);
+    EXPECT_EQ(stopped(), "");
+  }
+}
+
 TEST_F(Pm4Test, WaitRegMem64SeesTheUpperWord) {
   open_pm4();
   poke<u64>(kData, 0xffffffff);

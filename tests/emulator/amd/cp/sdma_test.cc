@@ -59,6 +59,25 @@ TEST_F(SdmaTest, TheReadPointerLosesItsLowBits) {
   }
 }
 
+// POLL_REGMEM of memory (bit 31), >= (5 at bit 28), for ever. The cell is a 64-bit count that has
+// passed 2^32: its lower half is behind the reference.
+TEST_F(SdmaTest, PollsOfACountBeyond32BitsAreNamed) {
+  for (u64 value : {u64{4}, u64{1} << 32 | 4}) {
+    open_sdma();
+    put_ = 0;
+    poke<u64>(kData, value);
+    submit_bytes({8 | 1u << 31 | 5u << 28, lo(kData), hi(kData), 5, ~u32{0}, 0xfffu << 16 | 4});
+    gpu_->run_until_idle();
+    EXPECT_EQ(count("AMD-WAIT-001"), value > 4 ? 1u : 0u);
+    EXPECT_EQ(stopped(), "");
+    EXPECT_EQ(peek<u32>(kReadPointer), 0u);  // it waits
+    poke<u32>(kData, 5);
+    gpu_->run_until_idle();
+    EXPECT_EQ(peek<u32>(kReadPointer), 24u);
+    poke<u32>(kReadPointer, 0);
+  }
+}
+
 TEST_F(SdmaTest, FillsAcrossTheHostsBlocks) {
   open_sdma();
   // CONST_FILL of words, 0x8000 bytes and then of bytes, 5 of them. [sdma_v6_0_0_pkt_open.h]
