@@ -124,8 +124,13 @@ Result<void> AmdDevice::synchronize() {
 }
 
 std::string AmdDevice::description() const {
-  return fmt::format("{}, {} compute units{}", caps_.arch, compute_units(),
-                     xccs() > 1 ? fmt::format(" on {} XCCs", xccs()) : "");
+  std::string text = fmt::format("{}, {} compute units", caps_.arch, compute_units());
+  if (xccs() > 1) text += fmt::format(" on {} XCCs", xccs());
+  // Where the kernel does not tell, nor do we.
+  if (const Result<u64> free = gpu_.available_bytes())
+    text += fmt::format(", {:.1f} GiB free", static_cast<double>(*free) / (1 << 30));
+  const bool aql = dynamic_cast<const AqlQueue*>(compute_.get()) != nullptr;
+  return text + fmt::format(", {}{}", aql ? "AQL" : "PM4", copy_ ? " and SDMA queues" : " queues");
 }
 
 u64 AmdDevice::compute_units() const {

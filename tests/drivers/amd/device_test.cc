@@ -97,12 +97,13 @@ TEST(PartOfAChip, CountsItsComputeUnits) {
   Result<std::unique_ptr<AmdDevice>> device = AmdDevice::open(spec, kfd, {});
   ASSERT_TRUE(device) << device.error().message;
   EXPECT_EQ((*device)->compute_units(), 76u);
-  EXPECT_EQ((*device)->description(), "gfx942, 76 compute units on 2 XCCs");
+  EXPECT_EQ((*device)->description(),
+            "gfx942, 76 compute units on 2 XCCs, 0.0 GiB free, AQL and SDMA queues");
 }
 
 TEST_F(DeviceTest, CopiesThroughItsCopyQueue) {
   AmdDevice& amd = open();
-  EXPECT_EQ(amd.description(), "gfx1100, 96 compute units");
+  EXPECT_EQ(amd.description(), "gfx1100, 96 compute units, 0.0 GiB free, PM4 and SDMA queues");
   std::vector<u32> in(100'000), out(100'000);
   for (usize i = 0; i < in.size(); ++i) in[i] = static_cast<u32>(i * 2654435761u);
   core::Ref<Buffer> a = *Buffer::allocate(amd, 400'000), b = *Buffer::allocate(amd, 400'000);

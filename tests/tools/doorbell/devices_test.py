@@ -5,6 +5,7 @@ usage: devices_test.py PATH_OF_DOORBELL
 
 import json
 import os
+import re
 import subprocess
 import sys
 import unittest
@@ -14,7 +15,8 @@ NAMES = ["AMD", "NV", "QCOM", "METAL", "CUDA", "CL", "CPU", "WEBGPU", "NULL"]
 
 
 def run(*args, **environment):
-    clean = {k: v for k, v in os.environ.items() if k not in ("DEV", "DEBUG", "CPU_THREADS")}
+    clean = {k: v for k, v in os.environ.items()
+             if k not in ("DEV", "DEBUG", "CPU_THREADS") and not k.startswith(("AMD_", "EMU_"))}
     return subprocess.run([TOOL, *args], env={**clean, **environment}, capture_output=True, text=True)
 
 
@@ -37,6 +39,25 @@ class Devices(unittest.TestCase):
         self.assertFalse(devices["METAL"]["available"])
         self.assertIn({"name": "CLANG", "built": True}, devices["CPU"]["renderers"])
         self.assertEqual(devices["QCOM"]["interfaces"], ["KGSL", "EMUKGSL"])
+
+    def test_an_emulated_gpu_tells_what_it_has(self):
+        # Data sheets: Radeon RX 7900 XTX, 96 compute units and 24 GB; Instinct MI300X, 304 and 192 GB, 8 XCCs.
+        for gpu, more, expected, most_gib in (
+            ("gfx1100", {}, r"gfx1100, 96 compute units, ([0-9.]+) GiB free, PM4 and SDMA queues", 24),
+            ("gfx1100", {"AMD_AQL": "1"}, r"gfx1100, 96 compute units, ([0-9.]+) GiB free, AQL and SDMA queues", 24),
+            ("gfx1100", {"AMD_DISABLE_SDMA": "1"}, r"gfx1100, 96 compute units, ([0-9.]+) GiB free, PM4 queues", 24),
+            ("gfx942", {}, r"gfx942, 304 compute units on 8 XCCs, ([0-9.]+) GiB free, AQL and SDMA queues", 192),
+        ):
+            result = run("devices", "--json", DEV="EMUKFD+AMD", EMU_GPU=gpu, **more)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            devices = {row["device"]: row for row in json.loads(result.stdout)["devices"]}
+            if not any(renderer["built"] for renderer in devices["AMD"]["renderers"]):
+                self.skipTest("built without AMD")
+            self.assertTrue(devices["AMD"]["available"])
+            found = re.fullmatch("available: " + expected, devices["AMD"]["state"])
+            self.assertTrue(found, devices["AMD"]["state"])
+            # Queues have taken a little of it.
+            self.assertTrue(most_gib - 2 < float(found[1]) <= most_gib, found[1])
 
     def test_bad_settings_are_one_line(self):
         for environment, message in (
