@@ -126,7 +126,7 @@ class HostClock final : public os::Clock {
 // Whether a rule about undefined values is judged.
 bool asks_for_undefined(const Checks& checks) {
   constexpr const Check* kRules[] = {&kUndefinedAddress, &kUndefinedBranch, &kUndefinedLanes,
-                                     &kUndefinedOperand};
+                                     &kUndefinedOperand, &kUndefinedResult};
   return std::ranges::any_of(
       kRules, [&](const Check* check) { return checks.level(*check) != Level::Off; });
 }

@@ -144,20 +144,24 @@ void UndefinedMemory::write(const u8* host, std::span<const u8> mask) {
   note_any();
 }
 
-void UndefinedMemory::copy(const u8* from, const u8* to, u64 bytes) {
-  if (!any()) return;
+std::optional<u64> UndefinedMemory::copy(const u8* from, const u8* to, u64 bytes) {
+  std::optional<u64> first;
+  if (!any()) return first;
   std::lock_guard lock(mutex_);
   std::array<u8, kPage> mask;
   for (u64 done = 0; done < bytes;) {
     const std::span<u8> part = std::span(mask).first(std::min<u64>(bytes - done, kPage));
     if (read_locked(address(from) + done, part)) {
       write_locked(address(to) + done, part);
+      const auto found = std::ranges::find_if(part, [](u8 bits) { return bits != 0; });
+      if (!first) first = done + static_cast<u64>(found - part.begin());
     } else {
       define_locked(address(to) + done, part.size());
     }
     done += part.size();
   }
   note_any();
+  return first;
 }
 
 }  // namespace doorbell::emulator

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 
 #include "base/util/types.h"
@@ -28,8 +29,9 @@ class UndefinedMemory {
   void allocate(const u8* host, u64 bytes);
   // Is defined: written by somebody whose bytes are known to be, or given back.
   void define(const u8* host, u64 bytes);
-  // What is undefined at `from` is so at `to`; they do not overlap.
-  void copy(const u8* from, const u8* to, u64 bytes);
+  // What is undefined at `from` is so at `to`; they do not overlap. The offset of the first byte
+  // that is.
+  std::optional<u64> copy(const u8* from, const u8* to, u64 bytes);
 
   // One bits are undefined. read() says whether there is any.
   bool read(const u8* host, std::span<u8> mask) const;

@@ -121,18 +121,21 @@ std::optional<MemoryFault> GuestMemory::add(Client client, u64 va, u64 addend, u
   return std::nullopt;
 }
 
-void GuestMemory::copied(u64 from, u64 to, u64 bytes) {
+std::optional<u64> GuestMemory::copied(u64 from, u64 to, u64 bytes) {
+  std::optional<u64> first;
   while (undefined_ && undefined_->any() && bytes > 0) {
     const Range* source = space_.find(from);
     const Range* target = space_.find(to);
-    if (!source || !target || !source->host || !target->host) return;
+    if (!source || !target || !source->host || !target->host) return first;
     const u64 part = std::min({bytes, source->end - from, target->end - to});
-    undefined_->copy(source->host + (from - source->start), target->host + (to - target->start),
-                     part);
+    const std::optional<u64> at = undefined_->copy(source->host + (from - source->start),
+                                                   target->host + (to - target->start), part);
+    if (at && !first && target->type.place == Place::Host) first = from + *at;
     from += part;
     to += part;
     bytes -= part;
   }
+  return first;
 }
 
 bool GuestMemory::in_one_mapping(u64 va, u64 bytes) const {

@@ -47,8 +47,9 @@ class GuestMemory {
 
   // What the engines write is defined from now on; null: nobody asks (isa/twin.h).
   void track(UndefinedMemory* undefined) { undefined_ = undefined; }
-  // Bytes that were read at `from` were written at `to`: what was undefined there is so here.
-  void copied(u64 from, u64 to, u64 bytes);
+  // Bytes that were read at `from` were written at `to`: what was undefined there is so here. The
+  // first address in `from` whose undefined bits went to memory of the host.
+  std::optional<u64> copied(u64 from, u64 to, u64 bytes);
 
   // Whether all of it is mapped, and in one buffer.
   bool in_one_mapping(u64 va, u64 bytes) const;

@@ -234,6 +234,15 @@ inline constexpr Check kUndefinedOperand{
     Power::Full,
     true};
 
+inline constexpr Check kUndefinedResult{
+    "AMD-INI-005",
+    "what a copy engine brings to the host's memory was written",
+    "LLVM LangRef, undef: what is read of it may be anything, each time anew; valgrind's memcheck, "
+    "parameters of write()",
+    Power::Full,
+    Power::Full,
+    true};
+
 // ---- caches, judged in adversarial mode (caches.h)
 inline constexpr Check kStaleVector{
     "AMD-CACHE-001", "a kernel invalidates the vector cache before it loads what others wrote",

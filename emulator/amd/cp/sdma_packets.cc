@@ -149,7 +149,12 @@ SdmaQueue::Outcome SdmaQueue::advance_copies() {
     return stopped(std::move(*fault));
   if (auto fault = gpu_.memory.write(Client::Sdma, copy.dst + copy.done, block))
     return stopped(std::move(*fault));
-  gpu_.memory.copied(copy.src + copy.done, copy.dst + copy.done, block.size());
+  if (auto at = gpu_.memory.copied(copy.src + copy.done, copy.dst + copy.done, block.size());
+      at && broke(kUndefinedResult,
+                  fmt::format("host memory at {:#x} gets a copy of what is at {:#x}, {}, "
+                              "which nobody has written",
+                              copy.dst + (*at - copy.src), *at, gpu_.memory.space().describe(*at))))
+    return Outcome::Stop;
   place_ = now;
   copy.done += block.size();
   if (copy.done == copy.bytes) copies_.erase(copies_.begin() + static_cast<std::ptrdiff_t>(which));

@@ -46,6 +46,19 @@ u32 matrix_registers(const Operation& op, usize source) {
   return of_64 > 1 ? of_64 * (64 / lanes_of(op)) : of_64;
 }
 
+void add(RegisterNeeds& needs, u32 index, u32 count) {
+  if (count == 0 || index >= kSpareRegister) return;
+  u32& limit = index < kFirstAccumulator ? needs.vgprs : needs.accumulators;
+  limit = std::max(limit, index % kFirstAccumulator + count);
+}
+
+}  // namespace
+
+void RegisterNeeds::include(const RegisterNeeds& other) {
+  vgprs = std::max(vgprs, other.vgprs);
+  accumulators = std::max(accumulators, other.accumulators);
+}
+
 u32 source_registers(const Operation& op, usize source) {
   const Shape& shape = op.entry->shape;
   constexpr usize kC = 2;
@@ -62,19 +75,6 @@ u32 result_registers(const Operation& op) {
   const Shape& shape = op.entry->shape;
   const bool matrix = shape.dst == Type::Wide && (shape.flags & kMemory) == 0;
   return count_of(shape, shape.dst, 0) * (matrix ? 64 / lanes_of(op) : 1);
-}
-
-void add(RegisterNeeds& needs, u32 index, u32 count) {
-  if (count == 0 || index >= kSpareRegister) return;
-  u32& limit = index < kFirstAccumulator ? needs.vgprs : needs.accumulators;
-  limit = std::max(limit, index % kFirstAccumulator + count);
-}
-
-}  // namespace
-
-void RegisterNeeds::include(const RegisterNeeds& other) {
-  vgprs = std::max(vgprs, other.vgprs);
-  accumulators = std::max(accumulators, other.accumulators);
 }
 
 RegisterNeeds register_needs(const Operation& op) {

@@ -17,6 +17,11 @@ struct RegisterNeeds {
 };
 
 RegisterNeeds register_needs(const Operation& op);
+
+// Vector registers from the one that a source names on, and from the result's: src[source] is one,
+// the result is.
+u32 source_registers(const Operation& op, usize source);
+u32 result_registers(const Operation& op);
 RegisterNeeds register_needs(std::span<const Operation> ops);
 
 }  // namespace doorbell::emulator::amd

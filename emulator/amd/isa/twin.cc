@@ -181,9 +181,8 @@ std::optional<Origin> Step::undefined_source() const {
   const Shape& shape = op_.entry->shape;
   for (u32 i = 0; i < op_.src.size(); ++i) {
     const Source& source = op_.src[i];
-    const bool says = shape.src[i] == Type::Wide || (shape.flags & kMemory) != 0;
     if (source.kind == Source::Kind::Vector) {
-      const u32 rows = says ? shape.wide[1 + i] : registers_of(shape.src[i]);
+      const u32 rows = source_registers(op_, i);
       const bool anywhere = (shape.flags & (kAccumulators | kAccumulatorSrc)) != 0;
       for (u32 bank = 0; bank <= (anywhere ? kFirstAccumulator : 0); bank += kFirstAccumulator) {
         const u32 first = source.row / wave_.lanes + bank;

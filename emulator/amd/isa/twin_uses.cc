@@ -2,6 +2,7 @@
 #include "emulator/amd/isa/twin_uses.h"
 
 #include "emulator/amd/isa/decode_memory.h"
+#include "emulator/amd/isa/register_bounds.h"
 #include "emulator/amd/isa/wave.h"
 
 namespace doorbell::emulator::amd {
@@ -28,7 +29,8 @@ void memory_uses(const Operation& op, std::string_view name, OperandUses& uses) 
   uses.m0_address = has(name, "_LDS");
   const bool vector = op.src[kAddress].kind == Source::Kind::Vector && !has(name, "ADDTID");
   uses.scalar = kScalarAddress;
-  if (name.starts_with("BUFFER_")) {
+  uses.m0_operand = has(name, "_BLOCK");  // which registers
+  if (name.starts_with("BUFFER_") || name.starts_with("TBUFFER_")) {
     uses.vector_rows = static_cast<u8>(((op.flags & kMemoryIndex) != 0 ? 1 : 0) +
                                        ((op.flags & kMemoryOffset) != 0 ? 1 : 0));
     uses.address_words = 4;
@@ -50,11 +52,13 @@ bool is_interrupt(const Operation& op, std::string_view name) {
   return (name == "S_SENDMSG" || name == "S_SENDMSGHALT") && (op.immediate & 0xff) == 1;
 }
 
-u16 vector_results(const Shape& shape, std::string_view name) {
+u16 vector_results(const Operation& op) {
+  const Shape& shape = op.entry->shape;
+  const std::string_view name = op.entry->name;
   if ((shape.flags & kMemory) != 0) return shape.wide[0];
   if (!name.starts_with("V_") || (shape.flags & (kCompare | kScalarDst)) != 0) return 0;
   if (shape.dst == Type::None) return 0;
-  return static_cast<u16>(shape.dst == Type::Wide ? shape.wide[0] : registers_of(shape.dst));
+  return static_cast<u16>(result_registers(op));
 }
 
 }  // namespace
@@ -64,7 +68,7 @@ OperandUses operand_uses(const Operation& op) {
   if (op.entry == nullptr) return uses;
   const std::string_view name = op.entry->name;
   const Shape& shape = op.entry->shape;
-  uses.vector_dst = vector_results(shape, name);
+  uses.vector_dst = vector_results(op);
   uses.compares = (shape.flags & kCompare) != 0;
   if ((shape.flags & kMemory) != 0) {
     memory_uses(op, name, uses);

@@ -66,5 +66,22 @@ TEST_F(UndefinedTest, IsCarriedByCopiesOfTheEngine) {
   EXPECT_NE(reports[0].find("AMD-INI-001"), std::string::npos) << reports[0];
 }
 
+TEST_F(UndefinedTest, StopsACopyThatBringsItToTheHost) {
+  std::unique_ptr<AmdDevice> device = open(0);
+  Ref<Buffer> a = *Buffer::allocate(*device, 4096);
+  Values values{};
+  ASSERT_TRUE(a->copy_in(values.data(), sizeof values));
+  EXPECT_TRUE(a->copy_out(values.data(), sizeof values));
+  EXPECT_TRUE(reports.empty()) << reports[0];
+  std::array<u8, sizeof values + 1> more;
+  EXPECT_FALSE(a->copy_out(more.data(), sizeof more));
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_NE(reports[0].find("error AMD-INI-005: "), std::string::npos) << reports[0];
+  EXPECT_NE(reports[0].find(fmt::format("at {:#x}, {:#x} bytes into VRAM buffer",
+                                        a->memory().address + sizeof values, sizeof values)),
+            std::string::npos)
+      << reports[0];
+}
+
 }  // namespace
 }  // namespace doorbell::amd

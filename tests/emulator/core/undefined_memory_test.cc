@@ -74,11 +74,14 @@ TEST(UndefinedMemory, CopiesCarryIt) {
   UndefinedMemory memory;
   memory.allocate(at(0), 2 * 4096);
   memory.define(at(100), 3000);
-  memory.copy(at(90), at(1 << 20), 6000);
+  EXPECT_EQ(memory.copy(at(95), at(1 << 22), 6), 0u);
+  EXPECT_EQ(memory.copy(at(2000), at(1 << 22), 1101), 1100u);
+  EXPECT_EQ(memory.copy(at(2000), at(1 << 22), 1100), std::nullopt);
+  EXPECT_EQ(memory.copy(at(90), at(1 << 20), 6000), 0u);
   EXPECT_EQ(mask(memory, (1 << 20) + 9, 3), (Mask{255, 0, 0}));
   EXPECT_EQ(mask(memory, (1 << 20) + 3009, 2), (Mask{0, 255}));
   EXPECT_EQ(mask(memory, (1 << 20) + 5999, 2), (Mask{255, 0}));
-  memory.copy(at(1 << 21), at(0), 2 * 4096);  // from what is defined
+  EXPECT_EQ(memory.copy(at(1 << 21), at(0), 2 * 4096), std::nullopt);  // from what is defined
   EXPECT_EQ(mask(memory, 0, 2), (Mask{0, 0}));
 }
 
