@@ -1,6 +1,7 @@
 // Assembling a submission of AQL packets.
 #include "drivers/amd/aql_queue.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "drivers/amd/aql_commands.h"
@@ -12,13 +13,35 @@ namespace {
 constexpr u64 kRingBytes = u64{1} << 20;  // 16384 packets
 constexpr i64 kArgumentBytes = i64{8} << 20;
 
+// [ROCR-Runtime amd_aql_queue.cpp InitScratchSRD]
+void describe_scratch(const AmdDevice& device, const Scratch& scratch, hw::AmdQueue* descriptor) {
+  if (scratch.address == 0) return;
+  const auto resource = encode(hw::queue_scratch(device.caps().generation, scratch.address,
+                                                 static_cast<u32>(scratch.bytes_per_xcc)));
+  std::copy(resource.begin(), resource.end(), descriptor->scratch_resource_descriptor);
+  descriptor->scratch_backing_memory_location = scratch.address;
+  descriptor->scratch_backing_memory_byte_size = scratch.bytes_per_xcc * device.xccs();
+  descriptor->scratch_wave64_lane_byte_size = scratch.item_bytes;
+  descriptor->compute_tmpring_size = scratch.ring_size;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<AmdQueue>> AqlQueue::make(Parts parts, AmdDevice& device) {
   TRY(hcq::Timeline timeline, hcq::Timeline::make(*parts.signals, parts.timeline_limit));
-  TRY(std::unique_ptr<KfdQueue> hardware,
-      KfdQueue::make(device.gpu(), device.caps(), QueueType::Aql, kRingBytes));
-  TRY(const KfdEvents::Interrupt interrupt, device.kfd().events().make_interrupt());
+  KfdEvents& events = device.kfd().events();
+  TRY(const KfdEvents::Interrupt interrupt, events.make_interrupt());
+  KfdQueue::Aql aql;
+  aql.errors.event_mailbox = interrupt.mailbox;
+  aql.errors.event_id = interrupt.event_id;
+  describe_scratch(device, device.scratch(), &aql.descriptor);
+  Result<std::unique_ptr<KfdQueue>> made =
+      KfdQueue::make(device.gpu(), device.caps(), QueueType::Aql, kRingBytes, aql);
+  if (!made) {
+    events.release_interrupt(interrupt);
+    return std::move(made).error();
+  }
+  std::unique_ptr<KfdQueue> hardware = std::move(*made);
   std::unique_ptr<AqlQueue> queue(
       new AqlQueue(std::move(parts), std::move(timeline), device, std::move(hardware), interrupt));
   TRY(queue->make_rings(kArgumentBytes));
@@ -65,14 +88,13 @@ Result<void> AqlQueue::assemble(std::span<const hcq::Piece> pieces) {
   return {};
 }
 
-void AqlQueue::set_scratch(const Scratch& scratch) {
-  hw::AmdQueue& descriptor = hardware().descriptor();
-  const auto resource = encode(scratch_resource(scratch, device_.caps().has_wave32));
-  std::copy(resource.begin(), resource.end(), descriptor.scratch_resource_descriptor);
-  descriptor.scratch_backing_memory_location = scratch.address;
-  descriptor.scratch_backing_memory_byte_size = scratch.bytes_per_xcc * device_.xccs();
-  descriptor.scratch_wave64_lane_byte_size = scratch.item_bytes;
-  descriptor.compute_tmpring_size = scratch.ring_size;
+Result<void> AqlQueue::set_scratch(const Scratch& scratch) {
+  std::lock_guard lock(mutex());
+  if (hardware().descriptor().scratch_backing_memory_location == scratch.address) return {};
+  // What runs has its own part of the old place, in sizes that are the old place's.
+  TRY(wait(timeline().last()));
+  return change_descriptor(
+      [&](hw::AmdQueue& descriptor) { describe_scratch(device_, scratch, &descriptor); });
 }
 
 }  // namespace doorbell::amd

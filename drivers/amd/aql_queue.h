@@ -12,8 +12,10 @@ class AqlQueue final : public AmdQueue {
   static Result<std::unique_ptr<AmdQueue>> make(Parts parts, AmdDevice& device);
 
   std::unique_ptr<hcq::CommandQueue> make_commands() override;
-  // The command processor takes the place of private memory from the queue's descriptor.
-  void set_scratch(const Scratch& scratch);
+  // The command processor takes the place of private memory from the queue's descriptor, of which
+  // it has a copy as long as the queue is on the hardware: where the place changes, this waits
+  // until the queue is idle, and takes the queue off for the while.
+  Result<void> set_scratch(const Scratch& scratch);
 
  protected:
   Result<void> assemble(std::span<const hcq::Piece> pieces) override;

@@ -162,7 +162,7 @@ Result<void> AmdDevice::write_code(u64 address, std::span<const u8> bytes) {
 Result<Scratch> AmdDevice::scratch(u32 item_bytes) {
   TRY(const Scratch scratch, scratch_.get(item_bytes));
   if (auto* aql = dynamic_cast<AqlQueue*>(compute_.get()); aql != nullptr && scratch.address != 0)
-    aql->set_scratch(scratch);
+    TRY(aql->set_scratch(scratch));
   return scratch;
 }
 
@@ -216,6 +216,18 @@ void AmdDevice::on_hw_exception(const hw::KfdHwException& exception) {
            exception.reset_cause == hw::kKfdResetEcc ? "has corrupt memory (ECC)" : "hangs",
            exception.reset_type == hw::kKfdResetWholeGpu ? "all of it" : "the engine",
            exception.memory_lost != 0 ? ", and its memory is lost" : ""));
+}
+
+void AmdDevice::on_event() {
+  const hw::QueueError error = compute_->hardware().error();
+  if (error == hw::QueueError::None || queue_failed_.exchange(true)) [[likely]]
+    return;
+  // The processor waits for an answer, which there is none for. [ROCr amd_aql_queue.cpp
+  // DynamicQueueEventsHandler, Suspend()]
+  (void)compute_->halt();
+  const std::string_view what = hw::name_of(error);
+  die(fail(ErrorKind::DeviceLost, "{}: the compute queue met {} ({:#x}) and does not go on", name(),
+           what.empty() ? "what it does not name" : what, static_cast<u64>(error)));
 }
 
 void AmdDevice::die(Error why) {

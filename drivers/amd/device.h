@@ -5,6 +5,7 @@
 // Thread safety: all functions may be called from any thread.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -68,6 +69,8 @@ class AmdDevice final : public hcq::Device, private KfdEvents::Listener {
   Result<void> write_code(u64 address, std::span<const u8> bytes);
   bool logs_packets() const { return log_packets_; }
   u64 code_epoch() const { return code_epoch_.load(std::memory_order_acquire); }
+  // Where kernels' private memory lies now, and where it does for one that needs so much of it.
+  Scratch scratch() const { return scratch_.current(); }
   Result<Scratch> scratch(u32 item_bytes);
   // After all that was launched and copied here before.
   Result<void> launch(const hcq::Launch& launch, const std::string& name);
@@ -81,6 +84,7 @@ class AmdDevice final : public hcq::Device, private KfdEvents::Listener {
   Result<void> start(const Options& options);
   void on_memory_exception(const hw::KfdMemoryException& exception) override;
   void on_hw_exception(const hw::KfdHwException& exception) override;
+  void on_event() override;
   void die(Error why);
   // Apart and not inlined: g++ 12 with sanitizers takes it for uninitialised.
   [[gnu::noinline]] hcq::Fence unfinished_copies();
@@ -101,7 +105,8 @@ class AmdDevice final : public hcq::Device, private KfdEvents::Listener {
   std::unique_ptr<AmdQueue> compute_, copy_;
   VramAllocator* vram_;  // behind the cache
   core::CachingAllocator allocator_;
-  std::mutex launch_mutex_;  // guards launch_
+  std::atomic<bool> queue_failed_{false};  // and was told
+  std::mutex launch_mutex_;                // guards launch_
   std::unique_ptr<hcq::CommandQueue> launch_;
 };
 

@@ -47,6 +47,12 @@ AmdQueue::~AmdQueue() {
   if (last.signal.value() < last.value) last.signal.store(hcq::Signal::kDead);
 }
 
+Result<void> AmdQueue::change_descriptor(const std::function<void(hw::AmdQueue&)>& change) {
+  TRY(hardware_->stop());
+  change(hardware_->descriptor());
+  return hardware_->resume();
+}
+
 Result<void> AmdQueue::make_rings(i64 argument_bytes) {
   TRY(arguments_, hcq::ArgumentRing::make(*this, argument_bytes));
   return {};
@@ -119,10 +125,22 @@ void AmdQueue::write_ring(std::span<const u32> words) {
     std::fill(ring.begin() + static_cast<i64>(put_ % size), ring.end(), 0);
     put_ += size - put_ % size;
   }
+  if (type_ == QueueType::Aql) return write_packets(words);
   const u64 at = put_ % size, first = std::min<u64>(words.size(), size - at);
   std::memcpy(ring.data() + at, words.data(), first * sizeof(u32));
   std::memcpy(ring.data(), words.data() + first, (words.size() - first) * sizeof(u32));
   put_ += words.size();
+}
+
+// A packet's header hands it over, and so comes last. The ring is a whole number of packets.
+void AmdQueue::write_packets(std::span<const u32> words) {
+  constexpr usize kWords = hw::kAqlPacketBytes / sizeof(u32);
+  const std::span<u32> ring = hardware_->ring();
+  for (usize i = 0; i < words.size(); i += kWords, put_ += kWords) {
+    u32* const slot = ring.data() + put_ % ring.size();
+    std::memcpy(slot + 1, words.data() + i + 1, (kWords - 1) * sizeof(u32));
+    std::atomic_ref(*slot).store(words[i], std::memory_order_release);
+  }
 }
 
 void AmdQueue::publish() {

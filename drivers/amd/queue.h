@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -32,10 +33,14 @@ class AmdQueue : public hcq::HardwareQueue {
   // messages, when the kernel has stopped it.
   std::string busy_with();
   const KfdQueue& hardware() const { return *hardware_; }
+  // Takes it off the hardware, so that its waves can be looked at. From any thread.
+  Result<void> halt() { return hardware_->stop(); }
 
  protected:
   AmdQueue(Parts parts, hcq::Timeline timeline, AmdDevice& device,
            std::unique_ptr<KfdQueue> hardware, KfdEvents::Interrupt interrupt);
+  // Takes the queue off the hardware while `change` writes its descriptor.
+  Result<void> change_descriptor(const std::function<void(hw::AmdQueue&)>& change);
   // Interrupt and ring, which all queues want.
   Result<void> make_rings(i64 argument_bytes);
 
@@ -67,6 +72,7 @@ class AmdQueue : public hcq::HardwareQueue {
   void drain();
   Result<void> make_room(u64 count);
   void write_ring(std::span<const u32> words);
+  void write_packets(std::span<const u32> words);
   void publish();
   std::string waves(bool is_running);
 

@@ -45,7 +45,10 @@ class LaunchedGrid final : public RunningGrid {
 
   std::optional<HwException> exception() const override {
     if (stop_.kind == GridStop::Kind::Fault) return std::nullopt;
-    return HwException{.what = stop_.what};
+    const bool illegal = stop_.kind == GridStop::Kind::Illegal;
+    return HwException{
+        .what = stop_.what,
+        .cause = illegal ? HwException::Cause::Instruction : HwException::Cause::Other};
   }
 
  private:
@@ -69,7 +72,9 @@ class RefusedGrid final : public RunningGrid {
  public:
   explicit RefusedGrid(std::string why) : why_(std::move(why)) {}
   GridState run(u64) override { return GridState::Failed; }
-  std::optional<HwException> exception() const override { return HwException{.what = why_}; }
+  std::optional<HwException> exception() const override {
+    return HwException{.what = why_, .cause = HwException::Cause::Other};
+  }
 
  private:
   std::string why_;

@@ -24,4 +24,28 @@ std::string_view name_of(FenceScope scope) {
   return {};
 }
 
+std::string_view name_of(QueueError error) {
+  struct Row {
+    QueueError error;
+    std::string_view name;
+  };
+  constexpr Row kRows[] = {
+      {QueueError::ScratchWave64, "too little private memory for waves of 64"},
+      {QueueError::ScratchWave32, "too little private memory for waves of 32"},
+      {QueueError::Dimensions, "sizes that no grid has"},
+      {QueueError::GroupMemory, "more local memory than there is"},
+      {QueueError::Code, "no code"},
+      {QueueError::PacketFormat, "a packet of a wrong format"},
+      {QueueError::GroupSize, "a group that is too large"},
+      {QueueError::Registers, "more registers than there are"},
+      {QueueError::VendorPacket, "a wrong packet of PM4"},
+      {QueueError::MemoryAperture, "an address that no aperture has"},
+      {QueueError::IllegalInstruction, "an illegal instruction"},
+      {QueueError::DebugTrap, "a debugger's trap"},
+  };
+  for (const Row& row : kRows)
+    if ((static_cast<u64>(error) & static_cast<u64>(row.error)) != 0) return row.name;
+  return {};
+}
+
 }  // namespace doorbell::amd::hw

@@ -180,6 +180,27 @@ struct alignas(64) AmdQueue {
 };
 static_assert(sizeof(AmdQueue) == 256);
 
+// What the command processor stores into queue_inactive_signal when it does not go on, and why.
+// Those of scratch it takes back, when the client clears them; the others are the queue's end.
+// [ROCR-Runtime amd_aql_queue.cpp DynamicQueueEventsHandler]
+enum class QueueError : u64 {
+  None = 0,
+  ScratchWave64 = 1,
+  Dimensions = 2,
+  GroupMemory = 4,
+  Code = 8,
+  PacketFormat = 32,
+  GroupSize = 64,
+  Registers = 128,
+  VendorPacket = 256,
+  ScratchWave32 = 0x400,
+  MemoryAperture = 0x20000000,
+  IllegalInstruction = 0x40000000,
+  DebugTrap = 0x80000000,
+};
+// "an illegal instruction"; of several the first, empty for none that is known.
+std::string_view name_of(QueueError error);
+
 // [amd_hsa_queue.h AMD_QUEUE_PROPERTIES_*]
 inline constexpr u32 kQueueEnableTrapHandler = 1, kQueueIsPtr64 = 2, kQueueEnableProfiling = 8;
 

@@ -178,4 +178,58 @@ struct ScratchFormatGfx10 {
 };
 static_assert(sound<ScratchFormatGfx10>());
 
+// The same on gfx9, where the format is one of numbers and one of data.
+// [ROCR-Runtime src/core/inc/registers.h SQ_BUF_RSRC_WORD3]
+struct ScratchFormatGfx9 {
+  static constexpr u32 kWords = 1;
+  static constexpr u8 kNumberUint = 4, kData32 = 4, kElement4Bytes = 1;
+  u8 dst_sel_x = 0, dst_sel_y = 0, dst_sel_z = 0, dst_sel_w = 0;
+  u8 num_format = kNumberUint, data_format = kData32, element_size = kElement4Bytes;
+  IndexStride index_stride = IndexStride::Items64;
+  bool add_tid_enable = true;
+  u8 type = 0;
+  static constexpr void fields(auto& p, auto f) {
+    f("dst_sel_x", word(0, 2, 0), p.dst_sel_x);
+    f("dst_sel_y", word(0, 5, 3), p.dst_sel_y);
+    f("dst_sel_z", word(0, 8, 6), p.dst_sel_z);
+    f("dst_sel_w", word(0, 11, 9), p.dst_sel_w);
+    f("num_format", word(0, 14, 12), p.num_format);
+    f("data_format", word(0, 18, 15), p.data_format);
+    f("element_size", word(0, 20, 19), p.element_size);
+    f("index_stride", word(0, 22, 21), p.index_stride);
+    f("add_tid_enable", word(0, 23, 23), p.add_tid_enable);
+    f("type", word(0, 31, 30), p.type);
+  }
+};
+static_assert(sound<ScratchFormatGfx9>());
+
+// What an AQL queue tells of its scratch (AmdQueue::scratch_resource_descriptor). The command
+// processor fills in the index stride, which is that of the kernel's waves, but on gfx9. Swizzling
+// is a field of two bits from gfx11 on. `bytes` are those of one XCC.
+// [ROCR-Runtime amd_aql_queue.cpp InitScratchSRD, FillBufRsrcWord1_Gfx11, FillBufRsrcWord3,
+// _Gfx10, _Gfx11, _Gfx12]
+constexpr ScratchResource queue_scratch(Generation generation, u64 base, u32 bytes) {
+  constexpr u8 kX = 4, kY = 5, kZ = 6, kW = 7;  // SQ_SEL_X and up
+  constexpr u8 kFormat32Uint = 0x14, kNoBoundsWhenSwizzled = 2;
+  ScratchResource resource{.base = base, .records = bytes};
+  if (generation == Generation::Gfx9) {
+    resource.unk_127_96 = encode(
+        ScratchFormatGfx9{.dst_sel_x = kX, .dst_sel_y = kY, .dst_sel_z = kZ, .dst_sel_w = kW})[0];
+    return resource;
+  }
+  if (generation >= Generation::Gfx11) {
+    resource.cache_swizzle = true;  // the lower of SWIZZLE_ENABLE's bits
+    resource.swizzle_enable = false;
+  }
+  resource.unk_127_96 = encode(ScratchFormatGfx10{.dst_sel_x = kX,
+                                                  .dst_sel_y = kY,
+                                                  .dst_sel_z = kZ,
+                                                  .dst_sel_w = kW,
+                                                  .format = kFormat32Uint,
+                                                  .index_stride = IndexStride::Items8,
+                                                  .resource_level = generation == Generation::Gfx10,
+                                                  .oob_select = kNoBoundsWhenSwizzled})[0];
+  return resource;
+}
+
 }  // namespace doorbell::amd::hw

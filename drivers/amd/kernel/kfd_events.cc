@@ -134,11 +134,11 @@ bool KfdEvents::wait_once(u32 timeout_ms) {
 void KfdEvents::tell(std::span<const hw::KfdEventData> events) {
   const hw::KfdMemoryException& memory = events[0].memory_exception;
   const hw::KfdHwException& exception = events[1].hw_exception;
-  if (memory.gpu_id == 0 && exception.gpu_id == 0) return;
   std::lock_guard lock(listeners_mutex_);
   for (const Heard& heard : listeners_) {
     if (heard.gpu_id == memory.gpu_id) heard.listener->on_memory_exception(memory);
     if (heard.gpu_id == exception.gpu_id) heard.listener->on_hw_exception(exception);
+    heard.listener->on_event();
   }
 }
 

@@ -33,6 +33,8 @@ class KfdEvents final : public hcq::Event {
     virtual ~Listener() = default;
     virtual void on_memory_exception(const hw::KfdMemoryException& exception) = 0;
     virtual void on_hw_exception(const hw::KfdHwException& exception) = 0;
+    // Some event came, maybe of a queue that cannot go on: the listener looks at its own.
+    virtual void on_event() {}
   };
 
   explicit KfdEvents(Kfd& kfd) : kfd_(kfd) {}

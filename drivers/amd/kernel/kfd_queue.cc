@@ -15,6 +15,9 @@ namespace {
 // Where the pointers lie in their page: as in hw::AmdQueue, for queues of every type.
 constexpr u64 kWritePointer = offsetof(hw::AmdQueue, write_dispatch_id);
 constexpr u64 kReadPointer = offsetof(hw::AmdQueue, read_dispatch_id);
+// Behind it, of AQL queues: the signal that tells errors.
+constexpr u64 kErrorSignal = 1024;
+static_assert(kErrorSignal >= sizeof(hw::AmdQueue) && kErrorSignal % alignof(hw::AmdSignal) == 0);
 constexpr u64 kPage = 4096;
 constexpr u32 kPriority = 7;       // of 15, in the middle
 constexpr u32 kMostQueues = 1024;  // KFD_MAX_NUM_OF_QUEUES_PER_PROCESS [Linux kfd_priv.h]
@@ -54,10 +57,10 @@ Error why_not(const Error& error, QueueType type, const KfdGpu& gpu) {
 }  // namespace
 
 Result<std::unique_ptr<KfdQueue>> KfdQueue::make(KfdGpu& gpu, const Caps& caps, QueueType type,
-                                                 u64 ring_bytes) {
+                                                 u64 ring_bytes, const Aql& aql) {
   CHECK(std::has_single_bit(ring_bytes) && ring_bytes >= kPage, "ring of {} bytes", ring_bytes);
   std::unique_ptr<KfdQueue> queue(new KfdQueue(gpu, caps, type));
-  TRY(queue->allocate(ring_bytes));
+  TRY(queue->allocate(ring_bytes, aql));
   TRY(queue->create());
   return queue;
 }
@@ -67,7 +70,7 @@ KfdQueue::KfdQueue(KfdGpu& gpu, const Caps& caps, QueueType type)
 
 // The kernel compares each buffer's size with the mapping it lies in, so each has its own.
 // [Linux kfd_queue.c, kfd_queue_acquire_buffers()]
-Result<void> KfdQueue::allocate(u64 ring_bytes) {
+Result<void> KfdQueue::allocate(u64 ring_bytes, const Aql& aql) {
   MemoryRequest request;
   request.kind = MemoryKind::Host;
   request.bytes = ring_bytes;
@@ -80,7 +83,7 @@ Result<void> KfdQueue::allocate(u64 ring_bytes) {
   request.what = "a queue's pointers";
   TRY(pointers_, gpu_.allocate(request));
   std::memset(pointers_->host(), 0, kPage);
-  if (type_ == QueueType::Aql) describe();
+  if (type_ == QueueType::Aql) describe(aql);
   if (type_ == QueueType::Sdma) return {};
   // The host reads it when the queue hangs.
   request.bytes = area_.total_bytes;
@@ -93,14 +96,22 @@ Result<void> KfdQueue::allocate(u64 ring_bytes) {
   return {};
 }
 
-// What the command processor wants to know of an AQL queue beyond CREATE_QUEUE's arguments.
-void KfdQueue::describe() {
+// What the command processor wants to know of an AQL queue beyond CREATE_QUEUE's arguments. A
+// packet of zeros would be the vendor's: what nobody has written yet is invalid. [HSA
+// Runtime 1.2, 2.9.2]
+void KfdQueue::describe(const Aql& aql) {
+  const u32 invalid = encode(hw::AqlHeader{.type = hw::AqlType::Invalid})[0];
+  const std::span<u32> words = ring();
+  for (usize i = 0; i < words.size(); i += hw::kAqlPacketBytes / sizeof(u32)) words[i] = invalid;
   const NodeProperties& properties = gpu_.node().properties;
   hw::AmdQueue& queue = descriptor();
+  queue = aql.descriptor;
   queue.queue_properties = hw::kQueueIsPtr64 | hw::kQueueEnableProfiling;
   queue.read_dispatch_id_field_base_byte_offset = kReadPointer;
   queue.max_cu_id = static_cast<u32>(properties.compute_units() * properties.num_xcc - 1);
   queue.max_wave_id = static_cast<u32>(properties.max_waves_per_simd * properties.simd_per_cu - 1);
+  std::memcpy(pointers_->host() + kErrorSignal, &aql.errors, sizeof aql.errors);
+  queue.queue_inactive_signal = pointers_->address() + kErrorSignal;
 }
 
 Result<void> KfdQueue::create() {
@@ -139,6 +150,12 @@ void KfdQueue::ring_doorbell(u64 write_pointer, u64 doorbell) {
   cell(*pointers_, kWritePointer).store(write_pointer, std::memory_order_release);
   os::fence_writes();
   doorbell_.write64(0, doorbell);
+}
+
+hw::QueueError KfdQueue::error() const {
+  if (type_ != QueueType::Aql) return hw::QueueError::None;
+  const u64 at = kErrorSignal + offsetof(hw::AmdSignal, value);
+  return static_cast<hw::QueueError>(cell(*pointers_, at).load(std::memory_order_acquire));
 }
 
 u64 KfdQueue::read_pointer() const {

@@ -24,9 +24,16 @@ enum class QueueType : u8 { Pm4, Aql, Sdma };
 
 class KfdQueue {
  public:
+  // What the command processor copies of an AQL queue when the queue is put on the hardware, which
+  // CREATE_QUEUE does: what is written later it does not see. `errors` is the signal that it raises
+  // when it cannot go on.
+  struct Aql {
+    hw::AmdQueue descriptor;
+    hw::AmdSignal errors;
+  };
   // `ring_bytes` is a power of two.
   static Result<std::unique_ptr<KfdQueue>> make(KfdGpu& gpu, const Caps& caps, QueueType type,
-                                                u64 ring_bytes);
+                                                u64 ring_bytes, const Aql& aql = {});
   // Destroys the queue: what it runs is given up.
   ~KfdQueue();
   KfdQueue(const KfdQueue&) = delete;
@@ -39,6 +46,9 @@ class KfdQueue {
   }
   // Of an AQL queue: the structure that holds the pointers and tells of scratch memory.
   hw::AmdQueue& descriptor() const { return *reinterpret_cast<hw::AmdQueue*>(pointers_->host()); }
+  // Why an AQL queue does not go on. Other queues have no way to say it but the kernel's events:
+  // the kernel would tell through a save area that lies at the same address for GPU and host.
+  hw::QueueError error() const;
   const KfdMemory* save_area() const { return save_area_.get(); }
 
   // Announces that the ring is written up to `write_pointer` and rings with `doorbell`, in the
@@ -56,8 +66,8 @@ class KfdQueue {
 
  private:
   KfdQueue(KfdGpu& gpu, const Caps& caps, QueueType type);
-  Result<void> allocate(u64 ring_bytes);
-  void describe();
+  Result<void> allocate(u64 ring_bytes, const Aql& aql);
+  void describe(const Aql& aql);
   Result<void> create();
   Result<void> set_percentage(u32 percentage);
   void write_save_header(const hw::KfdGetQueueWaveState& used);

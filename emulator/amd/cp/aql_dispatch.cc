@@ -1,6 +1,7 @@
 // AQL kernel dispatch: from packet, kernel descriptor and the queue's structure to a Dispatch
 // (aql_queue.h). [LLVM AMDGPUUsage "Kernel Descriptor", "Initial Kernel Execution State"; ROCr
 // amd_aql_queue.cpp InitScratchSRD, HandleInsufficientScratch, DynamicQueueEventsHandler]
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 
@@ -14,41 +15,77 @@ namespace hw = ::doorbell::amd::hw;
 
 namespace {
 
-// Codes in queue_inactive_signal. [amd_aql_queue.cpp DynamicQueueEventsHandler]
-constexpr i64 kShortOfScratch64 = 1, kInvalidDimensions = 2, kInvalidGroupMemory = 4,
-              kShortOfScratch32 = 0x400;
-
 u32 round_up(u32 value, u32 unit) { return (value + unit - 1) / unit * unit; }
 
 }  // namespace
 
-std::optional<hw::AmdQueue> AqlQueue::read_queue(u64& va) {
+std::optional<MemoryFault> AqlQueue::read_queue(Connected& queue) {
   // Right behind the read index lies how far it is from the structure's start.
   constexpr u64 kOffset = offsetof(hw::AmdQueue, read_dispatch_id_field_base_byte_offset) -
                           offsetof(hw::AmdQueue, read_dispatch_id);
   u32 offset = 0;
-  auto fault =
-      gpu_.memory.load(Client::CommandProcessor, description_.read_pointer + kOffset, offset);
-  hw::AmdQueue queue;
-  va = description_.read_pointer - offset;
-  if (!fault)
-    fault = gpu_.memory.read(Client::CommandProcessor, va,
-                             std::span(reinterpret_cast<u8*>(&queue), sizeof queue));
-  if (!fault) return queue;
-  stop(std::move(*fault));
-  return std::nullopt;
+  if (auto fault =
+          gpu_.memory.load(Client::CommandProcessor, description_.read_pointer + kOffset, offset))
+    return fault;
+  queue.va = description_.read_pointer - offset;
+  return gpu_.memory.read(Client::CommandProcessor, queue.va,
+                          std::span(reinterpret_cast<u8*>(&queue.queue), sizeof queue.queue));
+}
+
+bool AqlQueue::connect() {
+  Connected now;
+  if (auto fault = read_queue(now)) {
+    stop(std::move(*fault));
+    return false;
+  }
+  connected_ = now;
+  return true;
+}
+
+// The processor goes on with what it has: a client that counts on anything else is wrong.
+bool AqlQueue::check_unchanged() {
+  Connected now;
+  if (auto fault = read_queue(now)) {
+    stop(std::move(*fault));
+    return false;
+  }
+  const hw::AmdQueue &is = now.queue, &was = connected_->queue;
+  const bool same =
+      std::ranges::equal(is.scratch_resource_descriptor, was.scratch_resource_descriptor) &&
+      is.scratch_backing_memory_location == was.scratch_backing_memory_location &&
+      is.scratch_backing_memory_byte_size == was.scratch_backing_memory_byte_size &&
+      is.scratch_wave64_lane_byte_size == was.scratch_wave64_lane_byte_size &&
+      is.compute_tmpring_size == was.compute_tmpring_size;
+  return same || !broke(kAqlQueueChanged,
+                        fmt::format("scratch at {:#x}, COMPUTE_TMPRING_SIZE {:#x}; the processor "
+                                    "has {:#x} and {:#x}",
+                                    is.scratch_backing_memory_location, is.compute_tmpring_size,
+                                    was.scratch_backing_memory_location, was.compute_tmpring_size));
+}
+
+bool AqlQueue::tell_client(const HwException& exception) {
+  // A signal that is itself wrong was told of already.
+  if (exception.cause == HwException::Cause::Other || reporting_) return false;
+  Connected now;
+  if (connected_)
+    now = *connected_;
+  else if (read_queue(now))
+    return false;
+  const bool instruction = exception.cause == HwException::Cause::Instruction;
+  return report_inactive(now.queue, instruction ? hw::QueueError::IllegalInstruction : error_);
 }
 
 // False: there is nobody to tell.
-bool AqlQueue::report_inactive(const hw::AmdQueue& queue, i64 code) {
+bool AqlQueue::report_inactive(const hw::AmdQueue& queue, hw::QueueError error) {
   u64 signal = queue.queue_inactive_signal;
   hw::AmdSignal now;
+  reporting_ = true;
   if (signal == 0 || !check_signal(signal) ||
       gpu_.memory.read(Client::CommandProcessor, signal,
                        std::span(reinterpret_cast<u8*>(&now), sizeof now)))
     return false;
   if (gpu_.memory.store(Client::CommandProcessor, signal + offsetof(hw::AmdSignal, value),
-                        static_cast<u64>(code)))
+                        static_cast<u64>(error)))
     return false;
   if (now.event_mailbox != 0 && check_mailbox(now.event_mailbox) &&
       !gpu_.memory.store(Client::CommandProcessor, now.event_mailbox, u64{now.event_id}))
@@ -112,7 +149,8 @@ AqlQueue::Outcome AqlQueue::find_scratch(const hw::KernelDispatchPacket& packet,
     return stop ? Outcome::Stop : Outcome::Done;
   }
   // The client allocates, updates its structure, and lets the queue go on.
-  if (report_inactive(queue, dispatch.wave32 ? kShortOfScratch32 : kShortOfScratch64)) {
+  if (report_inactive(
+          queue, dispatch.wave32 ? hw::QueueError::ScratchWave32 : hw::QueueError::ScratchWave64)) {
     short_of_scratch_ = true;
     return Outcome::Wait;
   }
@@ -145,18 +183,20 @@ Dispatch AqlQueue::describe_dispatch(const hw::KernelDispatchPacket& packet,
 }
 
 AqlQueue::Outcome AqlQueue::kernel_dispatch(const hw::KernelDispatchPacket& packet) {
-  u64 queue_va = 0;
-  auto queue = read_queue(queue_va);
-  if (!queue) return Outcome::Stop;
   if (short_of_scratch_) {
+    const u64 signal = connected_ ? connected_->queue.queue_inactive_signal : 0;
     u64 value = 0;
-    if (auto fault =
-            gpu_.memory.load(Client::CommandProcessor,
-                             queue->queue_inactive_signal + offsetof(hw::AmdSignal, value), value))
-      return stopped(std::move(*fault));
+    if (signal != 0)
+      if (auto fault = gpu_.memory.load(Client::CommandProcessor,
+                                        signal + offsetof(hw::AmdSignal, value), value))
+        return stopped(std::move(*fault));
     if (value != 0) return Outcome::Wait;
-    short_of_scratch_ = false;
+    short_of_scratch_ = reporting_ = false;
+    connected_.reset();
   }
+  if (!connected_ && !connect()) return Outcome::Stop;
+  if (!check_unchanged()) return Outcome::Stop;
+  const Connected queue = *connected_;
   std::array<u32, hw::KernelDescriptor::kWords> words{};
   if (auto fault = gpu_.memory.read(Client::CommandProcessor, packet.kernel_object,
                                     std::span(reinterpret_cast<u8*>(words.data()), sizeof words)))
@@ -164,18 +204,17 @@ AqlQueue::Outcome AqlQueue::kernel_dispatch(const hw::KernelDispatchPacket& pack
   auto descriptor = decode<hw::KernelDescriptor>(words);
   // Nothing ever has room for such a group, whatever the rule's level.
   if (packet.group_segment_size > gpu_.lds_bytes) {
-    report_inactive(*queue, kInvalidGroupMemory);
+    error_ = hw::QueueError::GroupMemory;
     std::string why = fmt::format("{} bytes of LDS, a group may have {}", packet.group_segment_size,
                                   gpu_.lds_bytes);
     return broke(kDispatchLdsLimit, why) ? Outcome::Stop : stopped(why);
   }
   Dispatch dispatch = describe_dispatch(packet, descriptor);
-  if (!check_dispatch(packet, descriptor) || !check_group(dispatch)) {
-    report_inactive(*queue, kInvalidDimensions);
-    return Outcome::Stop;
-  }
-  Outcome scratch = find_scratch(packet, *queue, dispatch);
-  return scratch == Outcome::Done ? launch_parts(packet, words, *queue, queue_va, dispatch)
+  error_ = hw::QueueError::Dimensions;
+  if (!check_dispatch(packet, descriptor) || !check_group(dispatch)) return Outcome::Stop;
+  error_ = hw::QueueError::PacketFormat;
+  Outcome scratch = find_scratch(packet, queue.queue, dispatch);
+  return scratch == Outcome::Done ? launch_parts(packet, words, queue.queue, queue.va, dispatch)
                                   : scratch;
 }
 

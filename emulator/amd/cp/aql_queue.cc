@@ -13,6 +13,10 @@ namespace doorbell::emulator::amd {
 namespace hw = ::doorbell::amd::hw;
 
 Step AqlQueue::advance_ring() {
+  // CREATE_QUEUE puts a queue on the hardware; a client that is slow to say all is still understood
+  // by most.
+  const bool connects = gpu_.adversarial || announced() != read_;
+  if (!connected_ && connects && !connect()) return Step::Stopped;
   if (announced() == read_) return Step::Idle;
   place_ = {"packet {}", read_};
   if (!fetched_) {
@@ -68,6 +72,8 @@ bool AqlQueue::check_mailbox(u64 mailbox) {
 Step AqlQueue::execute_packet() {
   auto header = decode<hw::AqlHeader>(std::array<u32, 1>{packet_[0] & 0xffff});
   Outcome outcome = Outcome::Stop;
+  error_ = header.type == hw::AqlType::VendorSpecific ? hw::QueueError::VendorPacket
+                                                      : hw::QueueError::PacketFormat;
   switch (header.type) {
     case hw::AqlType::KernelDispatch:
       if (auto packet = take_aql<hw::KernelDispatchPacket>()) outcome = kernel_dispatch(*packet);

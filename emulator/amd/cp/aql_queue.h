@@ -21,6 +21,8 @@ class AqlQueue final : public ComputeQueue {
   u64 capacity() const override {
     return description_.ring_bytes / ::doorbell::amd::hw::kAqlPacketBytes;
   }
+  void disconnect() override { connected_.reset(); }
+  bool tell_client(const HwException& exception) override;
   // Several producers ring in any order. [HSA Runtime 1.2, 2.8.3]
   bool doorbells_rise() const override { return false; }
 
@@ -45,10 +47,21 @@ class AqlQueue final : public ComputeQueue {
   bool check_mailbox(u64 mailbox);
   bool check_dispatch(const ::doorbell::amd::hw::KernelDispatchPacket& packet,
                       const ::doorbell::amd::hw::KernelDescriptor& descriptor);
-  // The queue's own structure, as it is now; nothing when the queue has stopped over it.
-  std::optional<::doorbell::amd::hw::AmdQueue> read_queue(u64& va);
-  // Tells the client why the queue does not go on, and for 1 and 0x400 waits until it may again.
-  bool report_inactive(const ::doorbell::amd::hw::AmdQueue& queue, i64 code);
+  // The queue's own structure, and where it lies.
+  struct Connected {
+    u64 va = 0;
+    ::doorbell::amd::hw::AmdQueue queue;
+  };
+  // As it is now.
+  std::optional<MemoryFault> read_queue(Connected& queue);
+  // Copies it, once for each time that the queue is put on the hardware. False: the queue has
+  // stopped over it. [ROCr amd_aql_queue.cpp AsyncReclaimMainScratch: "CP FW only updates its copy
+  // of amd_queue_ (scratch_copy) on queue_connect"]
+  bool connect();
+  bool check_unchanged();
+  // Tells the client why the queue does not go on, and for scratch waits until it may again.
+  bool report_inactive(const ::doorbell::amd::hw::AmdQueue& queue,
+                       ::doorbell::amd::hw::QueueError error);
   void acquire(::doorbell::amd::hw::FenceScope scope);
   // Release fence and completion signal.
   std::optional<MemoryFault> complete(::doorbell::amd::hw::FenceScope release, u64 signal,
@@ -66,6 +79,10 @@ class AqlQueue final : public ComputeQueue {
   bool begun_ = false;       // its fences and barrier are behind it
   bool fetched_ = false;     // packet_ holds it
   bool short_of_scratch_ = false;
+  bool reporting_ = false;  // something was told, or could not be: the client is asked no more
+  std::optional<Connected> connected_;
+  // What is wrong if the queue stops over the packet at hand.
+  ::doorbell::amd::hw::QueueError error_ = ::doorbell::amd::hw::QueueError::PacketFormat;
   // Of a vendor packet whose indirect buffer is running.
   ::doorbell::amd::hw::FenceScope release_ = ::doorbell::amd::hw::FenceScope::None;
   u64 completion_ = 0;

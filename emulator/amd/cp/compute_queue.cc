@@ -33,7 +33,7 @@ Step ComputeQueue::run_pipeline() {
       // What is in flight stays, for whoever asks where the waves were.
       Pipeline::Failure failure = pipeline_.failure();
       if (auto* fault = std::get_if<MemoryFault>(&failure)) return stop(std::move(*fault));
-      return stop(std::get<HwException>(failure).what);
+      return stop(std::move(std::get<HwException>(failure)));
     }
     case Pipeline::State::Endless: {
       std::string why = fmt::format("a grid has run {} wave instructions without coming to its end",

@@ -80,7 +80,8 @@ Pipeline::State Pipeline::step() {
       if (auto fault = item.grid->fault())
         failure_ = *fault;
       else
-        failure_ = item.grid->exception().value_or(HwException{.what = "a wave failed"});
+        failure_ = item.grid->exception().value_or(
+            HwException{.what = "a wave failed", .cause = HwException::Cause::Other});
       return State::Failed;
     case GridState::Done: break;
   }

@@ -84,12 +84,16 @@ Step Queue::stop(MemoryFault fault) {
   return Step::Stopped;
 }
 
-Step Queue::stop(std::string why) {
+Step Queue::stop(HwException exception) {
   if (stopped_) return Step::Stopped;
   stopped_ = true;
-  HwException exception{.queue = id_, .what = fmt::format("{}: {}", where(), why)};
+  exception.queue = id_;
+  exception.what = fmt::format("{}: {}", where(), exception.what);
   trace("fault", exception.what);
-  gpu_.interrupts.emplace_back(std::move(exception));
+  // The kernel's door knows why before the client hears of it.
+  const auto at = static_cast<std::ptrdiff_t>(gpu_.interrupts.size());
+  exception.told = tell_client(exception);
+  gpu_.interrupts.insert(gpu_.interrupts.begin() + at, std::move(exception));
   return Step::Stopped;
 }
 

@@ -34,10 +34,16 @@ class Queue {
   // A packet, or a slice of what is in flight.
   Step step();
   // UPDATE_QUEUE.
-  void update(const QueueDescription& description) { description_ = as_registers(description); }
+  void update(const QueueDescription& description) {
+    description_ = as_registers(description);
+    if (description_.percentage == 0) disconnect();
+  }
 
   // It got or lost its slot in the hardware (runlist.h).
-  void note_slot(bool mapped) const { trace("slot", mapped ? "mapped" : "unmapped"); }
+  void note_slot(bool mapped) {
+    trace("slot", mapped ? "mapped" : "unmapped");
+    if (!mapped) disconnect();
+  }
   // What was written while it had none: doorbells of unmapped queues may go unheard.
   void poll_write_pointer() { raise(written()); }
 
@@ -75,9 +81,18 @@ class Queue {
     return nullptr;
   }
 
+  // The queue is off the hardware: what was copied of it is read again when it is back.
+  virtual void disconnect() {}
+  // The queue itself tells its client why it stops. False: it has no way to.
+  virtual bool tell_client(const HwException& exception) {
+    static_cast<void>(exception);
+    return false;
+  }
+
   // The queue stops; the client hears of it through the kernel.
   Step stop(MemoryFault fault);
-  Step stop(std::string why);
+  Step stop(std::string why) { return stop(HwException{.what = std::move(why)}); }
+  Step stop(HwException exception);
   // A rule was broken: reported, and true if the queue must stop for it, which it then has.
   bool broke(const Check& check, std::string message);
 

@@ -39,8 +39,11 @@ struct MemoryFault {
 
 // What the kernel hands to a client that waits for KFD_EVENT_HW_EXCEPTION.
 struct HwException {
+  enum class Cause : u8 { Packet, Instruction, Other };
   QueueId queue = 0;
   std::string what;
+  Cause cause = Cause::Packet;
+  bool told = false;  // the queue's client has heard of it from the queue: nothing is reset
 };
 
 // The way from a GPU to the kernel's interrupt handler.

@@ -190,6 +190,11 @@ inline constexpr Check kNarrowWait{
     "nvd.h PACKET3_WAIT_REG_MEM, sdma_v6_0_0_pkt_open.h POLL_REGMEM_DW3: reference and value have "
     "32 bits"};
 
+inline constexpr Check kAqlQueueChanged{
+    "AMD-AQL-007", "a queue's scratch changes only while the queue is off the hardware",
+    "ROCr amd_aql_queue.cpp AsyncReclaimMainScratch: \"CP FW only updates its copy of amd_queue_ "
+    "(scratch_copy) on queue_connect\""};
+
 // ---- kernel arguments
 inline constexpr Check kArgumentAlignment{"AMD-ARG-001",
                                           "kernel arguments start at a multiple of 16",

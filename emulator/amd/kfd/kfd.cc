@@ -72,6 +72,7 @@ class Kfd::GpuInterrupts final : public Interrupts {
         fmt::format("queue {} stopped: {}", queue_name(exception.queue), exception.what);
     write("fault", exception.queue, message);
     keep(message);
+    if (exception.told) return;
     kfd_.queues_->evict(gpu_);
     kfd_.events_->hardware_exception({.gpu_id = device.slot.gpu_id(), .memory_lost = true});
   }

@@ -1,74 +1,13 @@
 // A device on a /dev/kfd of the test: what lies in its rings and what its doorbells are rung with.
 #include "drivers/amd/device.h"
 
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <fstream>
-
 #include "drivers/amd/hw/pm4/release.h"
 #include "drivers/amd/program.h"
 #include "hcq/queue/bound_queue.h"
-#include "tests/drivers/amd/fake_kfd.h"
+#include "tests/drivers/amd/test_device.h"
 
 namespace doorbell::amd {
 namespace {
-
-using core::Buffer;
-using testing::FakeKfd;
-using Words = std::vector<u32>;
-
-constexpr u32 kCompute = 1, kCopy = 2;  // the queues, in the order of making
-
-struct DeviceTest : ::testing::Test {
-  FakeKfd fake;
-  std::shared_ptr<Kfd> kfd = *Kfd::open(fake);
-  std::unique_ptr<AmdDevice> device;
-
-  AmdDevice& open(Options options = {}) {
-    core::DeviceSpec spec;
-    spec.name = "AMD";
-    Result<std::unique_ptr<AmdDevice>> opened = AmdDevice::open(spec, kfd, options);
-    EXPECT_TRUE(opened) << opened.error().message;
-    device = std::move(*opened);
-    return *device;
-  }
-  // What a compute queue would do last: raise its signal.
-  void finish(hcq::HardwareQueue& queue) {
-    const hcq::Timeline::Place last = queue.timeline().where(queue.last().position);
-    last.signal.store(last.value);
-  }
-  // b[i] = a[i] + 7 for the items of one group, by llc 22 -mcpu=gfx1100 from
-  //   define amdgpu_kernel void @kernel(ptr addrspace(1) %a, ptr addrspace(1) %b)
-  core::Binary kernel() {
-    const std::string path = std::string(std::getenv("DOORBELL_SOURCE_ROOT")) +
-                             "/tests/fuzz/corpus/amd_code_object/gfx1100";
-    std::ifstream file(path, std::ios::binary);
-    core::Binary binary;
-    binary.name = "kernel";
-    binary.image.assign(std::istreambuf_iterator<char>(file), {});
-    EXPECT_FALSE(binary.image.empty()) << path;
-    binary.param_count = 2;
-    binary.global_size[0] = 3;
-    binary.local_size[0] = 32;
-    return binary;
-  }
-};
-
-// tests/drivers/amd/hw/data/make_saved_waves.py laid it out; the first byte is the fuzzer's.
-std::string saved_area() {
-  std::ifstream file(std::string(std::getenv("DOORBELL_SOURCE_ROOT")) +
-                         "/tests/fuzz/corpus/amd_saved_waves/gfx1100",
-                     std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(file), {}).substr(1);
-}
-
-Words slice(const Words& words, usize first, usize count) {
-  return {words.begin() + static_cast<i64>(first), words.begin() + static_cast<i64>(first + count)};
-}
-
-u32 low(u64 value) { return static_cast<u32>(value); }
-u32 high(u64 value) { return static_cast<u32>(value >> 32); }
 
 TEST_F(DeviceTest, RefusesWhatItDoesNotKnow) {
   core::DeviceSpec spec;
@@ -383,6 +322,28 @@ TEST_F(DeviceTest, DiesOfAMemoryFaultAndSaysWhere) {
   EXPECT_FALSE(amd.compute_queue().submit(*commands));
 }
 
+TEST_F(DeviceTest, DiesOfAResetAndSaysWhatIsLost) {
+  AmdDevice& amd = open();
+  auto commands = amd.compute_queue().make_commands();
+  commands->memory_barrier();
+  ASSERT_TRUE(amd.compute_queue().submit(*commands));
+  for (const auto& [id, type] : fake.event_types) {
+    if (type != hw::kKfdEventHwException) continue;
+    hw::KfdEventData data;
+    data.hw_exception.gpu_id = FakeKfd::kGpuId;
+    data.hw_exception.memory_lost = 1;
+    fake.events[id] = data;
+  }
+  Result<void> waited = amd.synchronize();
+  ASSERT_FALSE(waited);
+  EXPECT_EQ(waited.error().kind, ErrorKind::DeviceLost);
+  EXPECT_TRUE(waited.error().message.starts_with(
+      "AMD: the GPU hangs; all of it was reset, and its memory is lost; AMD compute queue at "
+      "position 1 of 1"))
+      << waited.error().message;
+  EXPECT_FALSE(amd.compute_queue().submit(*commands));
+}
+
 TEST_F(DeviceTest, RecordsGraphsInMemoryThatItJumpsTo) {
   AmdDevice& amd = open();
   auto program = *amd.load(kernel());
@@ -415,40 +376,6 @@ TEST_F(DeviceTest, RecordsGraphsInMemoryThatItJumpsTo) {
   EXPECT_EQ(fake.cell(arguments), 0x7000u);
   EXPECT_EQ(fake.cell(arguments + 8), 0x5000u);
   finish(queue);
-}
-
-TEST_F(DeviceTest, SpeaksAql) {
-  AmdDevice& amd = open({.packets = Options::Packets::Aql});
-  EXPECT_EQ(fake.queues.at(kCompute).arguments.queue_type, 2u);
-  auto program = *amd.load(kernel());
-  core::Ref<Buffer> a = *Buffer::allocate(amd, 384), b = *Buffer::allocate(amd, 384);
-  const core::BufferView views[] = {{a.get(), 0}, {b.get(), 0}};
-  ASSERT_TRUE(program->launch(views, {}));
-  const FakeKfd::Queue& queue = fake.queues.at(kCompute);
-  // Fresh code, the kernel, its signal, the interrupt: four packets, the last of which is number 3.
-  EXPECT_EQ(queue.doorbell, 3u);
-  EXPECT_EQ(fake.cell(queue.arguments.write_pointer_address), 4u);
-  const Words words = fake.take_words(kCompute);
-  ASSERT_EQ(words.size(), 64u);
-  // [HSA 2.9.6 kernel dispatch: type 2, barrier 8, acquire 10:9, release 12:11; tinygrad
-  // ops_amd.py AQL_HDR]
-  EXPECT_EQ(words[16] & 0xff, 2u);
-  EXPECT_EQ(words[16] >> 8 & 1, 1u);
-  EXPECT_EQ(words[16] >> 9 & 3, 2u);
-  EXPECT_EQ(words[16] >> 16, 3u);
-  EXPECT_EQ(words[17] & 0xffff, 32u);
-  EXPECT_EQ(slice(words, 19, 3), (Words{96, 1, 1}));
-  const u64 arguments = u64{words[27]} << 32 | words[26];
-  EXPECT_EQ(fake.cell(arguments + 8), b->memory().address);
-  // The vendor packet: type 0, AQL PM4 (1), INDIRECT_BUFFER of the signal's 8 words, 10 left.
-  EXPECT_EQ(words[32] & 0xff, 0u);
-  EXPECT_EQ(words[32] >> 16, 1u);
-  EXPECT_EQ(words[33], 0xc0023f00u);
-  EXPECT_EQ(words[36], 8u | 1u << 23);
-  EXPECT_EQ(words[37], 10u);
-  const u64 buffer = u64{words[35]} << 32 | words[34];
-  EXPECT_EQ(low(fake.cell(buffer)), 0xc0064900u);
-  finish(amd.compute_queue());
 }
 
 }  // namespace

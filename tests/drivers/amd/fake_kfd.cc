@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 
 #include "drivers/amd/hw/sdma/copy.h"
@@ -140,6 +141,10 @@ int FakeKfd::answer(const std::string& name, void* argument) {
     arguments.queue_id = ++next_queue_;
     arguments.doorbell_offset = kDoorbells + arguments.queue_id * u64{8};
     queues[arguments.queue_id].arguments = arguments;
+    connect(queues[arguments.queue_id]);
+  } else if (name == "UPDATE_QUEUE") {
+    const auto& arguments = *static_cast<hw::KfdUpdateQueue*>(argument);
+    if (arguments.queue_percentage != 0) connect(queues.at(arguments.queue_id));
   } else if (name == "WAIT_EVENTS") {
     auto& arguments = *static_cast<hw::KfdWaitEvents*>(argument);
     auto* waited = reinterpret_cast<hw::KfdEventData*>(arguments.events_ptr);
@@ -162,6 +167,14 @@ int FakeKfd::answer(const std::string& name, void* argument) {
     static_cast<hw::KfdGetClockCounters*>(argument)->gpu_clock_counter = 1'000'000;
   }
   return 0;
+}
+
+void FakeKfd::connect(Queue& queue) {
+  if (queue.arguments.queue_type != hw::kKfdQueueComputeAql) return;
+  hw::AmdQueue descriptor;
+  const u64 start = queue.arguments.read_pointer_address - offsetof(hw::AmdQueue, read_dispatch_id);
+  std::memcpy(&descriptor, at(start), sizeof descriptor);
+  queue.connected.push_back(descriptor);
 }
 
 Result<os::Mapping> FakeKfd::map(const os::MapRequest& request) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/os/mmio.h"
+#include "drivers/amd/hw/aql.h"
 #include "drivers/amd/hw/kfd.h"
 #include "tests/support/fake_system.h"
 
@@ -26,6 +27,8 @@ class FakeKfd final : public os::Files, private os::MmioTrap {
   struct Queue {
     amd::hw::KfdCreateQueue arguments;
     u64 doorbell = 0, rings = 0, read = 0;
+    // AQL: its descriptor each time that the queue was put on the hardware.
+    std::vector<amd::hw::AmdQueue> connected;
   };
 
   // One GPU, of a usual gfx1100, as node 1.
@@ -80,6 +83,7 @@ class FakeKfd final : public os::Files, private os::MmioTrap {
   void write(u64 offset, unsigned bytes, u64 value) override;
   void run_copies(Queue& queue);
   int answer(const std::string& name, void* argument);
+  void connect(Queue& queue);
 
   u64 next_handle_ = 0;
   u32 next_queue_ = 0, next_event_ = 0;

@@ -77,6 +77,20 @@ TEST(Registers, ProgramResources) {
 
 // exec()'s private segment buffer for a scratch at 0x7f1234560000: base, base | 1 << 31, all ones,
 // 0x20c14000.
+// Words 1 and 3 as tinygrad makes them (runtime/ops_amd.py _ensure_has_local_memory, of ROCr's
+// unions SQ_BUF_RSRC_WORD1 and 3), dumped with a base of 0x2000'0001'0000; gfx10's of ROCr's
+// values.
+TEST(Registers, ScratchOfAnAqlQueue) {
+  const auto words = [](Generation generation) {
+    return encode(queue_scratch(generation, 0x2000'0001'0000, 0x40000));
+  };
+  using Words = std::array<u32, 4>;
+  EXPECT_EQ(words(Generation::Gfx9), (Words{0x10000, 0x80002000, 0x40000, 0x00ea4fac}));
+  EXPECT_EQ(words(Generation::Gfx10), (Words{0x10000, 0x80002000, 0x40000, 0x21814fac}));
+  EXPECT_EQ(words(Generation::Gfx11), (Words{0x10000, 0x40002000, 0x40000, 0x20814fac}));
+  EXPECT_EQ(words(Generation::Gfx12), (Words{0x10000, 0x40002000, 0x40000, 0x20814fac}));
+}
+
 TEST(Registers, ScratchResource) {
   EXPECT_EQ(encode(ScratchResource{
                 .base = 0x7f12'3456'0000, .records = 0xffffffff, .unk_127_96 = 0x20c14000}),

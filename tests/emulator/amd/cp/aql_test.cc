@@ -1,3 +1,5 @@
+// Long because all kinds of packets share the queue and the kernel that are set up here.
+//
 // AQL packets: words by hand from the HSA runtime specification 1.2 (2.9) and hsa.h; the queue's
 // and the signals' structures from ROCr's amd_hsa_queue.h and amd_hsa_signal.h.
 #include "tests/emulator/amd/cp/test_gpu.h"
@@ -275,6 +277,62 @@ TEST_F(AqlTest, ScratchCoversItsWaves) {
   put(packet);
   ring();
   EXPECT_EQ(count("AMD-DISP-007"), 1u);
+}
+
+// The processor has its copy from when the queue was put on the hardware.
+TEST_F(AqlTest, ScratchChangesWhileTheQueueIsOff) {
+  for (bool remapped : {false, true}) {
+    open_aql();
+    launcher_.dispatches.clear();
+    poke<u32>(kQueue + 140, 0), poke<u64>(kQueue + 160, 0), poke<u64>(kQueue + 168, 0);
+    put(dispatch(0));
+    ring();
+    ASSERT_EQ(launcher_.dispatches.size(), 1u) << stopped();
+    auto packet = dispatch(0);
+    packet[6] = 64;
+    put(packet);
+    if (remapped) {
+      QueueDescription off = description_;
+      off.percentage = 0;
+      gpu_->update_queue(queue_, off).value();
+    }
+    poke<u32>(kQueue + 140, 32 | 2 << 12);  // compute_tmpring_size: 32 waves of 2 KiB
+    poke<u64>(kQueue + 160, kData);         // scratch_backing_memory_location, _byte_size
+    poke<u64>(kQueue + 168, 32 * 2048);
+    if (remapped) gpu_->update_queue(queue_, description_).value();
+    ring();
+    EXPECT_EQ(launcher_.dispatches.size(), remapped ? 2u : 1u) << stopped();
+    EXPECT_EQ(count("AMD-AQL-007"), remapped ? 0u : 1u);
+  }
+}
+
+// [ROCr DynamicQueueEventsHandler: 32 a wrong format, 256 a vendor's packet, 2 sizes, 4 LDS]
+TEST_F(AqlTest, TellsItsClientWhyItStops) {
+  struct {
+    u64 code;
+    std::function<void(std::vector<u32>&)> change;
+  } const kCases[] = {
+      {32, [](auto& packet) { packet[0] = (packet[0] & ~0xffu) | 9; }},
+      {256, [](auto& packet) { packet[0] = 0x1500 | 7 << 16; }},
+      {2, [](auto& packet) { packet[3] = 0; }},
+      {4, [](auto& packet) { packet[7] = 1 << 20; }},
+  };
+  for (const auto& test : kCases) {
+    open_aql();
+    interrupts_ = {};
+    poke<i64>(kInactive + 8, 0);
+    poke<u64>(kInactive + 16, kData);
+    poke<u32>(kInactive + 24, 0x33);
+    auto packet = dispatch(0);
+    test.change(packet);
+    put(packet);
+    ring();
+    EXPECT_EQ(peek<u64>(kInactive + 8), test.code);
+    EXPECT_EQ(peek<u64>(kData), 0x33u) << test.code;
+    ASSERT_EQ(interrupts_.events.size(), 1u) << test.code;
+    ASSERT_EQ(interrupts_.exceptions.size(), 1u) << test.code;
+    EXPECT_TRUE(interrupts_.exceptions[0].told) << test.code;
+  }
 }
 
 TEST_F(AqlTest, XccsShareTheGrid) {

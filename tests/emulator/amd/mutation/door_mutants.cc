@@ -167,6 +167,13 @@ Result<int> Door::pass(os::File& file, unsigned long request, T& arguments) {
       if (mutant_->field == field) value = static_cast<V>(value ^ static_cast<V>(mutant_->flip));
     });
   }
+  if constexpr (std::is_same_v<T, hw::KfdCreateQueue>)
+    if (said.queue_type == hw::kKfdQueueComputeAql) {
+      queue_va_ = said.read_pointer_address / kPage * kPage;
+      change_queue();
+    }
+  if constexpr (std::is_same_v<T, hw::KfdUpdateQueue>)
+    if (said.queue_percentage != 0) change_queue();
   const T sent = arguments;
   Result<int> result = file.ioctl(request, &arguments);
   // The driver's own copy is as it was, but for what the kernel has written.
@@ -184,11 +191,8 @@ Result<int> Door::pass(os::File& file, unsigned long request, T& arguments) {
   if constexpr (std::is_same_v<T, hw::KfdAllocMemory>)
     offsets_[said.va_addr] = arguments.mmap_offset;
   if constexpr (std::is_same_v<T, hw::KfdCreateQueue>)
-    if (said.queue_type == hw::kKfdQueueComputeAql) {
-      queue_va_ = said.read_pointer_address / kPage * kPage;
-      if (!mutant_)
-        for (const QueueField& field : kQueueFields) mutants_.push_back({kQueueRole, field.name});
-    }
+    if (said.queue_type == hw::kKfdQueueComputeAql && !mutant_)
+      for (const QueueField& field : kQueueFields) mutants_.push_back({kQueueRole, field.name});
   return result;
 }
 
@@ -203,9 +207,9 @@ Result<int> Door::ioctl(os::File& file, unsigned long request, void* argument) {
   return result ? std::move(*result) : file.ioctl(request, argument);
 }
 
-bool Door::packet(emulator::amd::QueueId, emulator::amd::QueueKind kind, unsigned,
-                  std::vector<u32>&) {
-  if (kind != emulator::amd::QueueKind::Aql || !mutant_ || mutant_->role != kQueueRole) return true;
+// Which is when the command processor copies it.
+void Door::change_queue() {
+  if (!mutant_ || mutant_->role != kQueueRole || queue_va_ == 0) return;
   for (const QueueField& field : kQueueFields) {
     if (mutant_->field != field.name) continue;
     u8* at = hosts_.at(offsets_.at(queue_va_)) + field.offset;
@@ -216,7 +220,6 @@ bool Door::packet(emulator::amd::QueueId, emulator::amd::QueueKind kind, unsigne
     std::memcpy(at, &last_, field.bytes);
     happened_ = true;
   }
-  return true;
 }
 
 }  // namespace doorbell::testing

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/os/files.h"
-#include "emulator/amd/cp/packet_hook.h"
 
 namespace doorbell::testing {
 
@@ -22,7 +21,7 @@ struct DoorMutant {
   std::string name() const;
 };
 
-class Door final : public emulator::amd::PacketHook {
+class Door {
  public:
   // Null: records.
   explicit Door(const DoorMutant* mutant) : mutant_(mutant) {}
@@ -34,15 +33,14 @@ class Door final : public emulator::amd::PacketHook {
   const std::vector<DoorMutant>& mutants() const { return mutants_; }
   bool happened() const { return happened_; }
 
-  // amd_queue_t is changed before each dispatch, where the driver has written it anew.
-  bool packet(emulator::amd::QueueId queue, emulator::amd::QueueKind kind, unsigned depth,
-              std::vector<u32>& words) override;
-
   // For the files.
   Result<int> ioctl(os::File& file, unsigned long request, void* argument);
   void mapped(u64 offset, u8* host) { hosts_[offset] = host; }
 
  private:
+  // amd_queue_t is changed before each call that puts the queue on the hardware, where the driver
+  // has written it anew.
+  void change_queue();
   template <class T>
   Result<int> pass(os::File& file, unsigned long request, T& arguments);
   template <class T>

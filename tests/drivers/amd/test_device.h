@@ -1,0 +1,70 @@
+// A device on a /dev/kfd of the test, and a kernel for it. Shared by the tests of this folder.
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "drivers/amd/device.h"
+#include "tests/drivers/amd/fake_kfd.h"
+
+namespace doorbell::amd {
+
+using core::Buffer;
+using testing::FakeKfd;
+using Words = std::vector<u32>;
+
+inline constexpr u32 kCompute = 1, kCopy = 2;  // the queues, in the order of making
+
+struct DeviceTest : ::testing::Test {
+  FakeKfd fake;
+  std::shared_ptr<Kfd> kfd = *Kfd::open(fake);
+  std::unique_ptr<AmdDevice> device;
+
+  AmdDevice& open(Options options = {}) {
+    core::DeviceSpec spec;
+    spec.name = "AMD";
+    Result<std::unique_ptr<AmdDevice>> opened = AmdDevice::open(spec, kfd, options);
+    EXPECT_TRUE(opened) << opened.error().message;
+    device = std::move(*opened);
+    return *device;
+  }
+  // What a compute queue would do last: raise its signal.
+  void finish(hcq::HardwareQueue& queue) {
+    const hcq::Timeline::Place last = queue.timeline().where(queue.last().position);
+    last.signal.store(last.value);
+  }
+  // b[i] = a[i] + 7 for the items of one group, by llc 22 -mcpu=gfx1100 from
+  //   define amdgpu_kernel void @kernel(ptr addrspace(1) %a, ptr addrspace(1) %b)
+  core::Binary kernel() {
+    const std::string path = std::string(std::getenv("DOORBELL_SOURCE_ROOT")) +
+                             "/tests/fuzz/corpus/amd_code_object/gfx1100";
+    std::ifstream file(path, std::ios::binary);
+    core::Binary binary;
+    binary.name = "kernel";
+    binary.image.assign(std::istreambuf_iterator<char>(file), {});
+    EXPECT_FALSE(binary.image.empty()) << path;
+    binary.param_count = 2;
+    binary.global_size[0] = 3;
+    binary.local_size[0] = 32;
+    return binary;
+  }
+};
+
+// tests/drivers/amd/hw/data/make_saved_waves.py laid it out; the first byte is the fuzzer's.
+inline std::string saved_area() {
+  std::ifstream file(std::string(std::getenv("DOORBELL_SOURCE_ROOT")) +
+                         "/tests/fuzz/corpus/amd_saved_waves/gfx1100",
+                     std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(file), {}).substr(1);
+}
+
+inline Words slice(const Words& words, usize first, usize count) {
+  return {words.begin() + static_cast<i64>(first), words.begin() + static_cast<i64>(first + count)};
+}
+
+inline u32 low(u64 value) { return static_cast<u32>(value); }
+inline u32 high(u64 value) { return static_cast<u32>(value >> 32); }
+
+}  // namespace doorbell::amd
