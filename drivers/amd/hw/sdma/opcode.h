@@ -49,8 +49,9 @@ constexpr u32 sdma_header(SdmaOp op, u8 sub_op = 0) {
 inline constexpr u8 kSdmaCopyLinear = 0, kSdmaWriteLinear = 0, kSdmaUserGcr = 1,
                     kSdmaTimestampGet = 1, kSdmaTimestampGetGlobal = 2;
 
-// The greatest count of bytes of one copy or fill. The field has 22 bits up to 5.0 and 30 from 6.0
-// on. [SDMA_PKT_COPY_LINEAR_COUNT_count_mask of each header; tinygrad ops_amd.py max_copy_size]
+// The greatest count of bytes of a copy or fill. The field has 22 bits up to 4.2 and 30 from 4.4.2
+// and 5.0 on, of which 4.4's are left unused here. [copy_max_bytes of torvalds/linux sdma_v4_4_2.c,
+// sdma_v5_0.c, sdma_v6_0.c; tinygrad ops_amd.py max_copy_size]
 inline constexpr u64 kSdmaMaxCopy4 = 0x40'0000, kSdmaMaxCopy6 = 0x4000'0000;
 
 // A submission of the ring, and an indirect buffer, is a multiple of this many words.
