@@ -27,11 +27,11 @@ Result<std::unique_ptr<AmdQueue>> ComputeQueue::make(Parts parts, AmdDevice& dev
   std::unique_ptr<ComputeQueue> queue(new ComputeQueue(std::move(parts), std::move(timeline),
                                                        device, std::move(hardware), interrupt));
   TRY(queue->make_rings(kArgumentBytes));
-  TRY(queue->make_fixed_words());
+  queue->make_fixed_words();
   return std::unique_ptr<AmdQueue>(std::move(queue));
 }
 
-Result<void> ComputeQueue::make_fixed_words() {
+void ComputeQueue::make_fixed_words() {
   const auto words_of = [&](auto record) {
     Pm4Commands commands(device_, device_.caps(), device_.xccs());
     record(commands);
@@ -41,15 +41,6 @@ Result<void> ComputeQueue::make_fixed_words() {
   barrier_words_ = words_of([](Pm4Commands& commands) { commands.memory_barrier(); });
   interrupt_words_ = words_of(
       [&](Pm4Commands& commands) { commands.interrupt(interrupt_.mailbox, interrupt_.event_id); });
-  if (device_.xccs() == 1) return {};
-  // Predicates do not work in a ring.
-  TRY(const core::Allocation memory,
-      this->memory().allocate(static_cast<i64>(interrupt_words_.size() * sizeof(u32))));
-  std::memcpy(memory.host, interrupt_words_.data(), interrupt_words_.size() * sizeof(u32));
-  const auto words = encode(hw::IndirectBuffer{.addr = memory.address,
-                                               .words = static_cast<u32>(interrupt_words_.size())});
-  interrupt_words_.assign(words.begin(), words.end());
-  return {};
 }
 
 std::unique_ptr<hcq::CommandQueue> ComputeQueue::make_commands() {
@@ -66,7 +57,7 @@ Result<void> ComputeQueue::jump(u64 address, u64 count) {
 
 Result<void> ComputeQueue::move_out(usize first) {
   const std::span<const u32> part = std::span(words_).subspan(first);
-  if (part.empty() || (device_.xccs() == 1 && part.size() <= kMostWordsInRing)) return {};
+  if (part.size() <= kMostWordsInRing) return {};
   constexpr u64 kAlignment = 256;
   TRY(const hcq::ArgumentRing::Place place, arguments_->allocate(part.size_bytes(), kAlignment));
   std::memcpy(place.host, part.data(), part.size_bytes());

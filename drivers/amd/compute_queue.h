@@ -1,5 +1,7 @@
-// ComputeQueue: a PM4 queue. Bound words are jumped to; others lie in the ring, or, where there are
-// many or several XCCs that predicates tell apart, in the argument ring and are jumped to as well.
+// ComputeQueue: a PM4 queue, for chips and partitions of one XCC: where there are several, the
+// kernel runs such a queue on one of them. Bound words are jumped to; others lie in the ring, or,
+// where there are many, in the argument ring and are jumped to as well. [Linux kfd_mqd_manager_v9.c
+// init_mqd_v9_4_3(): pm4_target_xcc_in_xcp, compute_tg_chunk_size 0]
 #pragma once
 
 #include "drivers/amd/queue.h"
@@ -17,9 +19,10 @@ class ComputeQueue final : public AmdQueue {
 
  private:
   using AmdQueue::AmdQueue;
-  Result<void> make_fixed_words();
+  void make_fixed_words();
   Result<void> jump(u64 address, u64 count);
-  // Moves what lies in words_ from `first` on into the argument ring, if it must not be in a ring.
+  // Moves what lies in words_ from `first` on into the argument ring, if it is too much for the
+  // ring.
   Result<void> move_out(usize first);
 
   std::vector<u32> code_words_, barrier_words_, interrupt_words_;

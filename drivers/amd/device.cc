@@ -52,6 +52,11 @@ Result<std::unique_ptr<AmdDevice>> AmdDevice::open(core::DeviceSpec spec, std::s
   if (!spec.arch.empty() && spec.arch != caps->arch)
     return fail(ErrorKind::Invalid, "GPU {} is a {}, DEV wants {}", index, caps->arch, spec.arch);
   spec.arch = caps->arch;
+  if (options.packets == Options::Packets::Pm4 && node.properties.num_xcc > 1)
+    return fail(ErrorKind::Unsupported,
+                "GPU {} has {} XCCs, of which a PM4 queue uses one: use AQL queues (AMD_AQL=1, or "
+                "not set), or a partition of one XCC (CPX mode)",
+                index, node.properties.num_xcc);
   TRY(KfdGpu * gpu, kfd->gpu(index));
   std::unique_ptr<AmdDevice> device(
       new AmdDevice(std::move(spec), std::move(kfd), *gpu, *caps, options));

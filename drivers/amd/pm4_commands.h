@@ -1,6 +1,6 @@
 // Pm4Commands: a compute queue's operations as PM4 packets. Where a chip has several XCCs, each of
 // which reads all words, what must happen once is predicated; so the words of such a chip belong in
-// an indirect buffer (compute_queue.h sees to it).
+// an indirect buffer, as those between the packets of an AQL queue do.
 //
 // Caches. Within a device the L2 holds the truth, unless there are several XCCs, each with its own;
 // vector and scalar caches before it do not. So:

@@ -132,7 +132,8 @@ Result<void> AmdProgram::make_dispatch(const core::Binary& binary, const Scratch
   // Its bits differ by chip; the compiler knows them.
   set_register(Raw<hw::kComputePgmRsrc3>{descriptor_.rsrc3});
   set_register(Raw<hw::kComputeTmpringSize>{scratch.ring_size});
-  if (caps_.architected_scratch) add_scratch_base(scratch);
+  if (caps_.architected_scratch)
+    set_register(hw::ComputeDispatchScratchBase{.base = scratch.address});
   set_register(hw::ComputeRestart{});
   TRY(add_user_data(scratch));
   set_register(hw::ComputeResourceLimits{});
@@ -148,20 +149,6 @@ Result<void> AmdProgram::make_dispatch(const core::Binary& binary, const Scratch
                                                 .initiator = initiator});
   dispatch_words_.insert(dispatch_words_.end(), launch.begin(), launch.end());
   return {};
-}
-
-// Each XCC has its own part.
-void AmdProgram::add_scratch_base(const Scratch& scratch) {
-  const u32 xccs = device_.xccs();
-  for (u32 xcc = 0; xcc < xccs; ++xcc) {
-    if (xccs > 1) {
-      const auto words = encode(hw::PredExec{.count = 2 + hw::ComputeDispatchScratchBase::kWords,
-                                             .xcc_mask = static_cast<u8>(1u << xcc)});
-      dispatch_words_.insert(dispatch_words_.end(), words.begin(), words.end());
-    }
-    set_register(
-        hw::ComputeDispatchScratchBase{.base = scratch.address + xcc * scratch.bytes_per_xcc});
-  }
 }
 
 // In the order of the kernel descriptor's bits.

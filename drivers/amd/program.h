@@ -56,7 +56,6 @@ class AmdProgram final : public core::Program {
   Result<void> check(const core::Binary& binary);
   void make_packet(const core::Binary& binary);
   Result<void> make_dispatch(const core::Binary& binary, const Scratch& scratch);
-  void add_scratch_base(const Scratch& scratch);
   Result<void> add_user_data(const Scratch& scratch);
   template <class R>
   u32 set_register(const R& value);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <random>
@@ -140,6 +141,7 @@ struct Machine::State {
         random(options.seed) {}
 
   MachineOptions options;
+  std::deque<Node> parts;  // of `options`, as the kernel's door has them
   Checks checks{Level::Error};
   Trace trace;
   UndefinedMemory undefined;
@@ -167,7 +169,8 @@ Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
   KfdOptions kfd;
   for (const std::string& name : state->options.gpus) {
     TRY(const Node* node, require_node(name));
-    kfd.nodes.push_back(node);
+    state->parts.push_back(state->options.cpx ? one_xcc_of(*node) : *node);
+    kfd.nodes.push_back(&state->parts.back());
   }
   Trace* trace = &state->trace;
   state->checks.listen([trace, told = state->options.report](const Report& report) {

@@ -23,6 +23,7 @@ struct Node;
 struct MachineOptions {
   std::vector<std::string> gpus = {"gfx1100"};
   std::string checks = "error";  // as Checks::configure() takes it
+  bool cpx = false;              // packages of several XCCs as one of their partitions of one
   bool adversarial = false;      // the weakest legal hardware, instead of the fastest
   bool lockstep = false;         // no threads: the doors move the machine, the same for a seed
   // A grid that has run so many wave instructions hangs (cp/gpu.h); 0: nobody watches, but in

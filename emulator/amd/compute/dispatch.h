@@ -35,7 +35,7 @@ struct Dispatch {
   u32 scratch_wave_bytes = 0, scratch_waves = 0;
 
   // A chip of several XCCs runs one dispatch on all: this one takes group number i when
-  // i % xcc_count == xcc.
+  // i % xcc_count == xcc % xcc_count: all of them where one runs alone.
   u32 xcc = 0, xcc_count = 1;
 };
 

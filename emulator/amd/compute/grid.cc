@@ -42,7 +42,7 @@ Grid::Grid(const Chip& chip, CodeCache& code, Memory& memory, Dispatch dispatch,
                                             *options_.undefined->memory);
   }
   groups_ = u64{dispatch_.groups[0]} * dispatch_.groups[1] * dispatch_.groups[2];
-  next_group_ = dispatch_.xcc;
+  next_group_ = dispatch_.xcc % dispatch_.xcc_count;
   const std::array<u32, 3>& size = dispatch_.group_size;
   const u64 items = u64{size[0]} * size[1] * size[2];
   waves_per_group_ = static_cast<u32>((items + lanes_ - 1) / lanes_);

@@ -15,6 +15,7 @@ class AqlQueue final : public ComputeQueue {
   using ComputeQueue::ComputeQueue;
 
  protected:
+  u32 own_xccs() const override { return gpu_.xcc_mask(); }
   Step advance_ring() override;
   void ring_packet_done() override;
   u64 end_of(u64 doorbell) const override { return doorbell + 1; }

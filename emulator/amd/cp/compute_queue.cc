@@ -145,7 +145,7 @@ Step ComputeQueue::advance_frame() {
                                                      "now",
                                                      words_[0], now[0])))
     return Step::Stopped;
-  mask_ = frame.next < frame.predicated_until ? frame.mask : gpu_.xcc_mask();
+  mask_ = frame.next < frame.predicated_until ? frame.mask : own_xccs();
   frame.next += words;
   if (mask_ == 0) {  // no XCC of this partition executes it
     trace_packet(hw::StreamKind::Pm4, words_, "skipped");
@@ -165,7 +165,7 @@ ComputeQueue::Outcome ComputeQueue::pred_exec(const hw::PredExec& packet) {
                                     u32{packet.count}, frame.words.size() - frame.next)))
     return Outcome::Stop;
   frame.predicated_until = frame.next + packet.count;
-  frame.mask = packet.xcc_mask & gpu_.xcc_mask();
+  frame.mask = packet.xcc_mask & own_xccs();
   return Outcome::Done;
 }
 

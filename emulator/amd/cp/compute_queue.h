@@ -46,6 +46,8 @@ class ComputeQueue : public Queue {
   Step run_packet(unsigned depth);
   // The next packet of the ring.
   virtual Step advance_ring() = 0;
+  // The XCCs that the queue runs on.
+  virtual u32 own_xccs() const = 0;
   // A ring's packet and all that it called have been executed.
   virtual void ring_packet_done() = 0;
 

@@ -2,6 +2,7 @@
 // (compute_queue.h). [asic_reg/gc/gc_*_sh_mask.h COMPUTE_*; Mesa radv_cmd_buffer.c
 // radv_emit_dispatch_packets; LLVM AMDGPUUsage "Kernel Dispatch"]
 #include <algorithm>
+#include <bit>
 
 #include "drivers/amd/hw/program_registers.h"
 #include "emulator/amd/cp/pm4_packet.h"
@@ -96,7 +97,8 @@ ComputeQueue::Outcome ComputeQueue::dispatch(std::array<u32, 3> size, u32 initia
     return stopped(fmt::format("DISPATCH_INITIATOR {:#x} is not emulated", initiator_word));
   for (u32 xcc = 0; xcc < gpu_.xccs; ++xcc) {
     if (!(mask_ >> xcc & 1)) continue;
-    Outcome outcome = dispatch_xcc(xcc, gpu_.xccs, size, initiator);
+    Outcome outcome =
+        dispatch_xcc(xcc, static_cast<u32>(std::popcount(own_xccs())), size, initiator);
     if (outcome != Outcome::Done) return outcome;
   }
   return Outcome::Done;

@@ -46,7 +46,7 @@ Step Pm4Queue::advance_ring() {
   }
   words_.resize(words);
   if (auto fault = fetch(read_, words_)) return stop(std::move(*fault));
-  mask_ = gpu_.xcc_mask();
+  mask_ = own_xccs();
   packet_end_ = read_ + words;
   if (gpu_.adversarial) {
     free_up_to(packet_end_);

@@ -12,6 +12,11 @@ class Pm4Queue final : public ComputeQueue {
   using ComputeQueue::ComputeQueue;
 
  protected:
+  // One, that CREATE_QUEUE chooses, with its whole grids: the kernel gives PM4 queues neither a
+  // number among the XCCs nor a size of the chunks in which they share grids. [Linux
+  // kfd_mqd_manager_v9.c init_mqd_v9_4_3(): pm4_target_xcc_in_xcp, compute_current_logic_xcc_id and
+  // compute_tg_chunk_size 0]
+  u32 own_xccs() const override { return u32{1} << description_.target_xcc; }
   Step advance_ring() override;
   void ring_packet_done() override;
   // A full ring would look like an empty one. [kfdtest BaseQueue::PlacePacket]

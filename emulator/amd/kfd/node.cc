@@ -97,6 +97,19 @@ u64 vgpr_bytes_per_cu(u32 version) {
 
 std::span<const Node> nodes() { return kNodes; }
 
+Node one_xcc_of(const Node& node) {
+  Node part = node;
+  part.compute_units /= node.xccs;
+  part.arrays /= node.xccs;
+  part.vram_bytes = node.vram_bytes / node.xccs / 4096 * 4096;
+  part.xccs = 1;
+  if (node.xccs > 1) {
+    part.sdma_engines = (node.sdma_engines + node.sdma_xgmi_engines) / node.xccs;
+    part.sdma_xgmi_engines = 0;
+  }
+  return part;
+}
+
 const Node* find_node(std::string_view name) {
   auto found = std::find_if(kNodes.begin(), kNodes.end(),
                             [&](const Node& node) { return node.name == name; });

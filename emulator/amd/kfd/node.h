@@ -45,6 +45,10 @@ struct Node {
 // Shader engines of each XCC.
 constexpr u32 engines(const Node& node) { return node.arrays / node.arrays_per_engine / node.xccs; }
 
+// One of the partitions that a package of several XCCs is in CPX mode: an XCC, with its part of the
+// compute units, copy engines and memory. [Linux aqua_vanjaram.c, AMDGPU_CPX_PARTITION_MODE]
+Node one_xcc_of(const Node& node);
+
 std::span<const Node> nodes();
 // Null for a name that is none of them.
 const Node* find_node(std::string_view name);

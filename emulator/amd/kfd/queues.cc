@@ -67,9 +67,14 @@ u32 Queues::id_of(u32 gpu, QueueId engine_id) const {
   return ~u32{0};
 }
 
+// Where a PM4 queue runs. [set_queue_properties_from_user(), kfd_ioctl_update_queue(): bits 15:8]
+u32 Queues::target_xcc(u32 gpu, u32 percentage) const {
+  return (percentage >> 8 & 0xff) % devices_[gpu]->slot.node->xccs;
+}
+
 // [set_queue_properties_from_user()]
 int Queues::judge(const KfdCreateQueue& arguments) const {
-  u32 percentage = arguments.queue_percentage & 0xff;  // bits 15:8 choose an XCC
+  u32 percentage = arguments.queue_percentage & 0xff;
   if (percentage > kKfdMaxQueuePercentage)
     return refuse(
         kQueueArguments, EINVAL,
@@ -226,6 +231,7 @@ int Queues::create(u32 gpu, KfdCreateQueue& arguments) {
   description.priority = arguments.queue_priority;
   // [create_queue_cpsch(): is_evicted = !!qpd->evicted]
   description.percentage = bells_[gpu]->evicted ? 0 : arguments.queue_percentage & 0xff;
+  description.target_xcc = target_xcc(gpu, arguments.queue_percentage);
   int why = judge_sizes(gpu, arguments);
   if (!why) why = hold_buffers(queue, arguments);
   if (!why && !is_compute(arguments.queue_type)) why = choose_sdma(queue, arguments);
@@ -324,6 +330,7 @@ int Queues::update(const KfdUpdateQueue& arguments) {
   // [kfd_device_queue_manager.c update_queue(): is_evicted = !!pdd->qpd.evicted]
   changed.percentage = disabled || bells_[queue.gpu]->evicted ? 0 : percentage;
   changed.priority = arguments.queue_priority;
+  changed.target_xcc = target_xcc(queue.gpu, arguments.queue_percentage);
   Result<void> updated = devices_[queue.gpu]->engine->update_queue(queue.engine_id, changed);
   if (!updated) return EINVAL;
   queue.description = changed;

@@ -40,6 +40,22 @@ TEST(PartOfAChip, CountsItsComputeUnits) {
             "gfx942, 76 compute units on 2 XCCs, 0.0 GiB free, AQL and SDMA queues");
 }
 
+// The kernel runs a PM4 queue on one XCC. [Linux kfd_mqd_manager_v9.c init_mqd_v9_4_3()]
+TEST_F(DeviceTest, RefusesPm4OnSeveralXccs) {
+  fake.set_property("gfx_target_version", 90402);
+  fake.set_property("num_xcc", 8);
+  kfd = *Kfd::open(fake);
+  core::DeviceSpec spec;
+  spec.name = "AMD";
+  Result<std::unique_ptr<AmdDevice>> refused =
+      AmdDevice::open(spec, kfd, {.packets = Options::Packets::Pm4});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::Unsupported);
+  EXPECT_EQ(refused.error().message,
+            "GPU 0 has 8 XCCs, of which a PM4 queue uses one: use AQL queues (AMD_AQL=1, or not "
+            "set), or a partition of one XCC (CPX mode)");
+}
+
 TEST_F(DeviceTest, CopiesThroughItsCopyQueue) {
   AmdDevice& amd = open();
   EXPECT_EQ(amd.description(), "gfx1100, 96 compute units, 0.0 GiB free, PM4 and SDMA queues");

@@ -65,8 +65,8 @@ the_end:
 
 struct WavesTest : ::testing::TestWithParam<Case> {
   const Chip chip = std::get<0>(GetParam());
-  std::unique_ptr<emulator::amd::Machine> machine =
-      *emulator::amd::Machine::create({.gpus = {chip.name, chip.name}});
+  std::unique_ptr<emulator::amd::Machine> machine = *emulator::amd::Machine::create(
+      {.gpus = {chip.name, chip.name}, .cpx = std::get<1>(GetParam()) == Options::Packets::Pm4});
   std::unique_ptr<os::Files> files = machine->files(os::host_files());
   std::shared_ptr<Kfd> kfd = *Kfd::open(*files);
   std::unique_ptr<AmdDevice> device = open(0);

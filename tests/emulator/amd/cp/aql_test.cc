@@ -44,6 +44,19 @@ class AqlTest : public TestGpu {
     ++put_;
     poke<u64>(kQueue + 56, put_);
   }
+  // A packet of the vendor's that jumps to these words.
+  void put_pm4(const std::vector<u32>& words, u64 signal = 0) {
+    put_words(kIb, words);
+    std::vector<u32> packet{0x1500 | 1 << 16,
+                            0xc0023f00,
+                            lo(kIb),
+                            hi(kIb),
+                            static_cast<u32>(words.size()) | 1 << 23,
+                            10};
+    packet.resize(16);
+    packet[14] = lo(signal), packet[15] = hi(signal);
+    put(packet);
+  }
   void ring() {
     gpu_->ring(queue_, put_ - 1);
     gpu_->run_until_idle();
@@ -208,11 +221,7 @@ TEST_F(AqlTest, VendorPacketsRunPm4) {
   open_aql();
   poke<i64>(kSignal + 8, 1);
   // WRITE_DATA to memory, then the vendor packet as tinygrad's _pm4_pkt has it
-  put_words(kIb, {0xc0033700, 5 << 8, lo(kData), hi(kData), 77});
-  std::vector<u32> packet{0x1500 | 1 << 16, 0xc0023f00, lo(kIb), hi(kIb), 5 | 1 << 23, 10};
-  packet.resize(16);
-  packet[14] = lo(kSignal), packet[15] = hi(kSignal);
-  put(packet);
+  put_pm4({0xc0033700, 5 << 8, lo(kData), hi(kData), 77}, kSignal);
   put(dispatch(0));
   ring();
   EXPECT_EQ(peek<u32>(kData), 77u);
@@ -332,6 +341,62 @@ TEST_F(AqlTest, TellsItsClientWhyItStops) {
     ASSERT_EQ(interrupts_.events.size(), 1u) << test.code;
     ASSERT_EQ(interrupts_.exceptions.size(), 1u) << test.code;
     EXPECT_TRUE(interrupts_.exceptions[0].told) << test.code;
+  }
+}
+
+// Of PM4 between the packets, all XCCs read all: PRED_EXEC 0x23 says who executes.
+TEST_F(AqlTest, XccsReleaseOnce) {
+  const std::vector<u32> words{0xc0064900, 0x14 | 5 << 8, 1u << 29, lo(kData), hi(kData), 1, 0, 0};
+  for (bool predicated : {false, true}) {
+    open_aql({.generation = hw::Generation::Gfx9, .xccs = 2});
+    poke<u32>(kData, 0);
+    std::vector<u32> buffer;
+    if (predicated) buffer = {0xc0002300, 8 | 1 << 24};
+    buffer.insert(buffer.end(), words.begin(), words.end());
+    put_pm4(buffer);
+    ring();
+    EXPECT_EQ(count("AMD-EOP-005"), predicated ? 0u : 1u);
+    EXPECT_EQ(peek<u32>(kData), predicated ? 1u : 0u);
+  }
+}
+
+// What PRED_EXEC leaves different from XCC to XCC, each dispatches with.
+TEST_F(AqlTest, PredicatesByXcc) {
+  open_aql({.generation = hw::Generation::Gfx9, .xccs = 4});
+  std::memset(host(kDescriptor), 0, 64);
+  // USER_DATA_0 of all, then that of XCC 2; NUM_THREAD, PGM, RSRC1 and RSRC2; DISPATCH_DIRECT.
+  put_pm4({0xc0017600,
+           0x240,
+           1,
+           0xc0002300,
+           3 | 1 << 26,
+           0xc0017600,
+           0x240,
+           7,
+           0xc0037600,
+           0x207,
+           64,
+           1,
+           1,
+           0xc0027600,
+           0x20c,
+           lo(kCode >> 8),
+           hi(kCode >> 8),
+           0xc0027600,
+           0x212,
+           0,
+           1 << 1,
+           0xc0031500,
+           9,
+           1,
+           1,
+           1 | 1 << 2});
+  ring();
+  ASSERT_EQ(launcher_.dispatches.size(), 4u) << stopped();
+  for (u32 xcc = 0; xcc < 4; ++xcc) {
+    EXPECT_EQ(launcher_.dispatches[xcc].xcc, xcc);
+    EXPECT_EQ(launcher_.dispatches[xcc].xcc_count, 4u);
+    EXPECT_EQ(launcher_.dispatches[xcc].user_sgprs, std::vector<u32>{xcc == 2 ? 7u : 1u});
   }
 }
 

@@ -372,23 +372,23 @@ TEST_F(Pm4Test, DispatchIndirectReadsItsSize) {
   EXPECT_FALSE(launcher_.dispatches[0].wave32);
 }
 
-TEST_F(Pm4Test, PredicatesByXcc) {
+// [Linux kfd_mqd_manager_v9.c init_mqd_v9_4_3(): PM4 queues have a target XCC, and no chunks]
+TEST_F(Pm4Test, RunsOnTheXccThatItIsMadeFor) {
   open({.generation = hw::Generation::Gfx9, .xccs = 4}, QueueKind::Pm4);
-  // USER_DATA_0 for all, then PRED_EXEC 0x23 of 3 words for XCC 2 only
-  put_words(
-      kIb, {packet3(0x76, 2), 0x240, 1, packet3(0x23, 1), 3 | 1 << 26, packet3(0x76, 2), 0x240, 7});
-  // then each XCC dispatches its part
+  description_.target_xcc = 2;
+  gpu_->update_queue(queue_, description_).value();
+  // PRED_EXEC 0x23 of 3 words: for XCC 1, then for XCC 2
+  put_words(kIb, {packet3(0x76, 2), 0x240, 1, packet3(0x23, 1), 3 | 1 << 25, packet3(0x76, 2),
+                  0x240, 7, packet3(0x23, 1), 3 | 1 << 26, packet3(0x76, 2), 0x240, 9});
   std::vector<u32> setup{
       packet3(0x76, 4), 0x207, 64, 1,     1, packet3(0x76, 3), 0x20c, lo(kIb >> 8), hi(kIb >> 8),
       packet3(0x76, 3), 0x212, 0,  1 << 1};
-  submit(std::vector<u32>{packet3(0x3f, 3), lo(kIb), hi(kIb), 8 | 1 << 23} + setup +
+  submit(std::vector<u32>{packet3(0x3f, 3), lo(kIb), hi(kIb), 13 | 1 << 23} + setup +
          std::vector<u32>{packet3(0x15, 4), 9, 1, 1, 1 | 1 << 2});
-  ASSERT_EQ(launcher_.dispatches.size(), 4u) << stopped();
-  for (u32 xcc = 0; xcc < 4; ++xcc) {
-    EXPECT_EQ(launcher_.dispatches[xcc].xcc, xcc);
-    EXPECT_EQ(launcher_.dispatches[xcc].xcc_count, 4u);
-    EXPECT_EQ(launcher_.dispatches[xcc].user_sgprs, std::vector<u32>{xcc == 2 ? 7u : 1u});
-  }
+  ASSERT_EQ(launcher_.dispatches.size(), 1u) << stopped();
+  EXPECT_EQ(launcher_.dispatches[0].xcc, 2u);
+  EXPECT_EQ(launcher_.dispatches[0].xcc_count, 1u);
+  EXPECT_EQ(launcher_.dispatches[0].user_sgprs, std::vector<u32>{9u});
 }
 
 TEST_F(Pm4Test, SameSeedSameCourse) {

@@ -205,18 +205,6 @@ TEST_F(RulesTest, WideDataIsAligned) {
   expect_broken("AMD-EOP-004", release(0x14, 5, 3, 0, kData + 4));
 }
 
-TEST_F(RulesTest, XccsReleaseOnce) {
-  std::vector<u32> words{packet3(0x49, 7), 0x14 | 5 << 8, 1u << 29, lo(kData), hi(kData), 1, 0, 0};
-  expect_broken("AMD-EOP-005", words, {.generation = hw::Generation::Gfx9, .xccs = 2});
-  // Under PRED_EXEC, in a buffer, it is right.
-  put_words(kIb, std::vector<u32>{packet3(0x23, 1), 8 | 1 << 24} + words);
-  open({.generation = hw::Generation::Gfx9, .xccs = 2}, QueueKind::Pm4);
-  put_ = 0;
-  submit({packet3(0x3f, 3), lo(kIb), hi(kIb), 10 | 1 << 23});
-  EXPECT_EQ(checks_->errors(), 0u);
-  EXPECT_EQ(peek<u32>(kData), 1u);
-}
-
 TEST_F(RulesTest, EventsHaveTheirIndex) { expect_broken("AMD-EOP-006", {packet3(0x46, 1), 7}); }
 
 // ---- dispatches

@@ -69,6 +69,9 @@ class ClientTest : public ::testing::Test {
 
   ClientTest() {
     open({.gpus = {"gfx1100", "gfx1100"}, .checks = "warn"});
+    put_fake_engines();
+  }
+  void put_fake_engines() {
     for (const auto& device : machine_->kfd().devices()) {
       engines_.push_back(std::make_unique<FakeEngine>());
       real_engines_.push_back(device->engine);

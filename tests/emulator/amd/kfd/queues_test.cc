@@ -232,6 +232,43 @@ TEST_F(QueuesTest, UpdatesChangeWhatTheEngineRuns) {
       << "a ring that is not mapped";
 }
 
+struct PackageTest : ClientTest {
+  PackageTest() : ClientTest({.gpus = {"gfx942"}, .checks = "warn"}) {
+    put_fake_engines();
+    acquire();
+  }
+};
+
+// [set_queue_properties_from_user(), kfd_ioctl_update_queue(): bits 15:8 of the percentage]
+TEST_F(PackageTest, APm4QueueHasATargetXcc) {
+  const SaveAreaSizes sizes = save_area_sizes(*find_node("gfx942"));
+  const u64 save_bytes = (u64{sizes.bytes} + sizes.debug_bytes) * 8;
+  const Memory ring = allocate(0x10000), pointers = allocate(0x1000), save = allocate(save_bytes),
+               eop = allocate(sizes.eop_bytes, kAll | kKfdMemVram);
+  KfdCreateQueue arguments{};
+  arguments.ring_base_address = ring.va;
+  arguments.ring_size = 0x10000;
+  arguments.write_pointer_address = pointers.va;
+  arguments.read_pointer_address = pointers.va + 8;
+  arguments.gpu_id = id();
+  arguments.queue_type = kKfdQueueCompute;
+  arguments.queue_percentage = 100 | 5 << 8;
+  arguments.eop_buffer_address = eop.va;
+  arguments.eop_buffer_size = sizes.eop_bytes;
+  arguments.ctx_save_restore_address = save.va;
+  arguments.ctx_save_restore_size = sizes.bytes;
+  arguments.ctl_stack_size = sizes.control_stack_bytes;
+  ASSERT_EQ(call(arguments), 0);
+  EXPECT_EQ(engine().queues[0].percentage, 100u);
+  EXPECT_EQ(engine().queues[0].target_xcc, 5u);
+  ASSERT_EQ(call(KfdUpdateQueue{.ring_base_address = ring.va,
+                                .queue_id = arguments.queue_id,
+                                .ring_size = 0x10000,
+                                .queue_percentage = 100 | 7 << 8}),
+            0);
+  EXPECT_EQ(engine().queues[0].target_xcc, 7u);
+}
+
 // Two words of the control stack and 96 bytes of state, of a gfx1100: both are in the save area.
 TEST_F(QueuesTest, TellsWhatAQueueThatStandsStillSaved) {
   QueueMemory memory = queue_memory();

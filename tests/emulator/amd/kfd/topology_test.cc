@@ -95,6 +95,20 @@ TEST(Topology, AnMi300XHasEightDies) {
   EXPECT_EQ(properties["array_count"], 32u);
 }
 
+// [MI300X in CPX mode: 38 compute units and 24 of 192 GiB for each of 8]
+TEST(Topology, APartitionHasAnEighthOfAnMi300X) {
+  const Node part = one_xcc_of(*find_node("gfx942"));
+  const SystemFiles files =
+      system_files(std::vector<Slot>{{&part, 0}}, {.cores = 8, .memory_bytes = u64{32} << 30});
+  std::map<std::string, u64> properties = parse(node_file(files, 1, "properties"));
+  EXPECT_EQ(properties["simd_count"], 152u);
+  EXPECT_EQ(properties["num_xcc"], 1u);
+  EXPECT_EQ(properties["array_count"], 4u);
+  EXPECT_EQ(properties["num_sdma_engines"], 2u);
+  EXPECT_EQ(properties["num_sdma_xgmi_engines"], 0u);
+  EXPECT_EQ(one_xcc_of(*find_node("gfx1100")).vram_bytes, find_node("gfx1100")->vram_bytes);
+}
+
 // [kfd_topology.h HSA_CACHE_TYPE_DATA 1, _INSTRUCTION 2, _HSACU 8]
 TEST(Topology, CachesAreOfComputeUnits) {
   SystemFiles files = machine_of({"gfx1100"});

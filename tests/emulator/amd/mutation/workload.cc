@@ -345,6 +345,7 @@ Outcome run_workload(const Workload& workload, const WorkloadCode& code,
   Outcome outcome;
   auto machine = emulator::amd::Machine::create({.gpus = {workload.chip},
                                                  .checks = "error",
+                                                 .cpx = !workload.aql,
                                                  .adversarial = workload.adversarial,
                                                  .lockstep = true,
                                                  .seed = workload.seed,
