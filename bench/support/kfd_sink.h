@@ -15,6 +15,9 @@ namespace doorbell::bench {
 
 class KfdSink final : public os::Files, public os::Clock {
  public:
+  // Queues that go wait too, when others have gone: nobody finishes those.
+  ~KfdSink() override { const std::unique_ptr<amd::AmdDevice> going = std::move(device_); }
+
   // The device is opened on the sink, and lives as long.
   amd::AmdDevice& open();
 
