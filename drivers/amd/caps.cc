@@ -26,6 +26,7 @@ constexpr Caps gfx9(std::string_view arch, u64 target, u32 local_granule) {
   caps.saved_unit_waves = 40;
   caps.saved_engine_waves = 512;
   caps.control_stack_wave_bytes = 8;
+  caps.ext_coherent = true;
   return caps;
 }
 

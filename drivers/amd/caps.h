@@ -37,6 +37,10 @@ struct Caps {
   bool privileged_waves = false;
   u32 local_granule = 512;  // bytes; what COMPUTE_PGM_RSRC2.LDS_SIZE counts in; saved waves, too
 
+  // Page tables tell memory for atomics of system scope between devices (MTYPE CC) from coherent
+  // memory. [Linux gmc_v9_0.c, gmc_v9_0_get_coherence_flags(): GC 9.4.3, 9.4.4, 9.5.0]
+  bool ext_coherent = false;
+
   u64 timestamp_hz = 100'000'000;
 
   // A saved context: bytes of a compute unit, waves, and bytes of a wave on the control stack.

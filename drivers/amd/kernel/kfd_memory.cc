@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "drivers/amd/caps.h"
 #include "drivers/amd/kernel/kfd_gpu.h"
 
 namespace doorbell::amd {
@@ -11,19 +12,63 @@ namespace {
 
 constexpr u64 kPage = 4096;
 
+Coherence usual_coherence(MemoryKind kind) {
+  switch (kind) {
+    case MemoryKind::Vram:
+    case MemoryKind::VisibleVram: return Coherence::Cached;
+    case MemoryKind::Host: return Coherence::Uncached;
+    case MemoryKind::User: return Coherence::Coherent;
+  }
+  UNREACHABLE("memory kind {}", static_cast<int>(kind));
+}
+
+// COHERENT goes with the stronger two, as ROCr has it: kernels judge by any of them.
+// [libhsakmt fmm.c, fmm_allocate_device()]
+u32 coherence_flags(Coherence coherence) {
+  switch (coherence) {
+    case Coherence::Cached: return 0;
+    case Coherence::Coherent: return hw::kKfdMemCoherent;
+    case Coherence::ExtCoherent: return hw::kKfdMemCoherent | hw::kKfdMemExtCoherent;
+    case Coherence::Uncached: return hw::kKfdMemCoherent | hw::kKfdMemUncached;
+  }
+  UNREACHABLE("coherence {}", static_cast<int>(coherence));
+}
+
 u32 flags_of(const MemoryRequest& request) {
   u32 flags = hw::kKfdMemWritable | hw::kKfdMemNoSubstitute;
   if (request.executable) flags |= hw::kKfdMemExecutable;
-  if (request.aql_ring) flags |= hw::kKfdMemAqlQueue;
   switch (request.kind) {
-    case MemoryKind::Vram: return flags | hw::kKfdMemVram;
-    case MemoryKind::VisibleVram: return flags | hw::kKfdMemVram | hw::kKfdMemPublic;
-    case MemoryKind::Host:
-      return flags | hw::kKfdMemGtt | hw::kKfdMemPublic | hw::kKfdMemCoherent | hw::kKfdMemUncached;
-    case MemoryKind::User:
-      return flags | hw::kKfdMemUserptr | hw::kKfdMemPublic | hw::kKfdMemCoherent;
+    case MemoryKind::Vram: flags |= hw::kKfdMemVram; break;
+    case MemoryKind::VisibleVram: flags |= hw::kKfdMemVram | hw::kKfdMemPublic; break;
+    case MemoryKind::Host: flags |= hw::kKfdMemGtt | hw::kKfdMemPublic; break;
+    case MemoryKind::User: flags |= hw::kKfdMemUserptr | hw::kKfdMemPublic; break;
   }
-  UNREACHABLE("memory kind {}", static_cast<int>(request.kind));
+  return flags | coherence_flags(request.coherence.value_or(usual_coherence(request.kind)));
+}
+
+// The kernel ignores bits that it does not know, so what it cannot do is refused here.
+Result<void> judge(const MemoryRequest& request, const KfdGpu& gpu) {
+  const u64 user = reinterpret_cast<u64>(request.user);
+  if ((request.kind == MemoryKind::User) != (request.user != nullptr))
+    return fail(ErrorKind::Invalid, "{} of {} at address {:#x} of the process",
+                request.kind == MemoryKind::User ? "user memory" : "memory that is no user memory",
+                request.what, user);
+  if (user % kPage != 0)
+    return fail(ErrorKind::Invalid, "{} at {:#x} does not begin a page of {} bytes", request.what,
+                user, kPage);
+  if (request.coherence != Coherence::ExtCoherent) return {};
+  const u64 target = gpu.node().properties.gfx_target_version;
+  const Caps* const caps = find_caps(target);
+  if (caps == nullptr || !caps->ext_coherent)
+    return fail(ErrorKind::Unsupported,
+                "extended coherence of {} is not for GPU {}: it is a {}, gfx942 and gfx950 have it",
+                request.what, gpu.id(), arch_name(target));
+  if (gpu.kfd().minor_version() < hw::kKfdExtCoherentMinor)
+    return fail(ErrorKind::Unsupported,
+                "the kernel driver has interface {}.{}, extended coherence of {} needs {}.{}",
+                hw::kKfdMajor, gpu.kfd().minor_version(), request.what, hw::kKfdMajor,
+                hw::kKfdExtCoherentMinor);
+  return {};
 }
 
 Error why_not(const Error& error, const MemoryRequest& request, const KfdGpu& gpu) {
@@ -42,9 +87,7 @@ Error why_not(const Error& error, const MemoryRequest& request, const KfdGpu& gp
 
 Result<std::unique_ptr<KfdMemory>> KfdGpu::allocate(const MemoryRequest& request) {
   const u64 bytes = (std::max<u64>(request.bytes, 1) + kPage - 1) / kPage * kPage;
-  CHECK(request.kind != MemoryKind::User || reinterpret_cast<u64>(request.user) % kPage == 0,
-        "memory of the process at {:#x} does not begin a page",
-        reinterpret_cast<u64>(request.user));
+  TRY(judge(request, *this));
   TRY(const u64 address, kfd_.reserve(bytes));
   // From here on its destructor gives back what it has.
   std::unique_ptr<KfdMemory> memory(new KfdMemory(kfd_, address, bytes));

@@ -1,18 +1,21 @@
 // KfdMemory: a buffer object of the kernel with its GPU address, where the host sees it, and the
 // GPUs that may use it. What is cut out of it is memory.h's.
 //
-// Kinds, and how the GPU caches them:
-//   Vram         the GPU's own memory, cached; the host does not see it
-//   VisibleVram  the same through the PCI aperture, for the host to write
-//   Host         the system's memory, pinned ("GTT"), uncached and coherent: rings, signals, what
-//                host and GPU tell each other
-//   User         memory that the process has already ("userptr"), coherent
+// Kinds, and the coherence that each has unless the request names another:
+//   Vram         the GPU's own memory, Cached; the host does not see it
+//   VisibleVram  the same through the PCI aperture, for the host to read and write; Cached
+//   Host         the system's memory, pinned ("GTT"), Uncached: rings, signals, what host and GPU
+//                tell each other
+//   User         memory that the process has already ("userptr"), Coherent
+// Any kind may have any coherence that chip and kernel know; docs/hw/amd.md has what each becomes
+// in the page tables.
 //
 // Thread safety: map_to() from any thread; the rest does not change.
 #pragma once
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,13 +30,21 @@ class KfdGpu;
 
 enum class MemoryKind : u8 { Vram, VisibleVram, Host, User };
 
+// What others see of memory while a kernel runs; when one ends, its packets make all of it seen.
+enum class Coherence : u8 {
+  Cached,       // nothing: "coarse-grained"
+  Coherent,     // the host and other GPUs see what system scope says: "fine-grained"
+  ExtCoherent,  // atomics of system scope too, between devices; chips with Caps::ext_coherent
+  Uncached,     // all of it: the L2 keeps nothing
+};
+
 struct MemoryRequest {
   u64 bytes = 0;
   MemoryKind kind = MemoryKind::Vram;
+  std::optional<Coherence> coherence;  // none: the kind's
   bool executable = false;
-  bool aql_ring = false;  // of an AQL queue
-  void* user = nullptr;   // of User: where it lies, at a page's start
-  std::string what;       // for reports: "compute ring"
+  void* user = nullptr;  // of User: where it lies, at a page's start
+  std::string what;      // for reports: "compute ring"
 };
 
 class KfdMemory {

@@ -193,7 +193,8 @@ int Buffers::free(u64 handle, u64 ioctl) {
 }
 
 // From gfx10 on every kind of coherence is one: uncached. gfx9 of the data centre snoops its own
-// memory. [gmc_v10_0.c, gmc_v11_0.c, gmc_v12_0.c: get_vm_pte(); gmc_v9_0.c
+// memory, so that COHERENT changes nothing there; GC 9.4.3 caches none of the host's, 9.5.0 does
+// (MTYPE NC) and snoops. [gmc_v10_0.c, gmc_v11_0.c, gmc_v12_0.c: get_vm_pte(); gmc_v9_0.c
 // gmc_v9_0_get_coherence_flags()]
 MemoryType Buffers::type_for(const Buffer& buffer, const Device& device) const {
   MemoryType type;
@@ -210,6 +211,8 @@ MemoryType Buffers::type_for(const Buffer& buffer, const Device& device) const {
     type.caching = Caching::Uncached;
   } else if (buffer.flags & kKfdMemExtCoherent) {
     type.caching = local ? Caching::Coherent : Caching::Uncached;
+  } else if (type.place == Place::Host && device.slot.node->target_version < 90500) {
+    type.caching = Caching::Uncached;
   } else if (!local) {
     type.caching = Caching::Coherent;
   }

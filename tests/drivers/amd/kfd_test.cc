@@ -135,6 +135,86 @@ TEST_F(GpuTest, AllocatesEachKindWithItsFlags) {
   alignas(4096) static u8 page[4096];
   EXPECT_EQ(flags({.kind = MemoryKind::User, .user = page}),
             4 | kWritable | kNoSubstitute | kPublic | kCoherent);
+
+  // Another coherence than the kind's takes its place, whatever the kind.
+  constexpr u32 kHost = 2 | kWritable | kNoSubstitute | kPublic,
+                kUser = 4 | kWritable | kNoSubstitute | kPublic,
+                kVisible = 1 | kWritable | kNoSubstitute | kPublic,
+                kVram = 1 | kWritable | kNoSubstitute;
+  const auto expect_all = [&](Coherence coherence, u32 expected) {
+    EXPECT_EQ(flags({.kind = MemoryKind::Vram, .coherence = coherence}), kVram | expected);
+    EXPECT_EQ(flags({.kind = MemoryKind::VisibleVram, .coherence = coherence}),
+              kVisible | expected);
+    EXPECT_EQ(flags({.kind = MemoryKind::Host, .coherence = coherence}), kHost | expected);
+    EXPECT_EQ(flags({.kind = MemoryKind::User, .coherence = coherence, .user = page}),
+              kUser | expected);
+  };
+  expect_all(Coherence::Cached, 0);
+  expect_all(Coherence::Coherent, kCoherent);
+  expect_all(Coherence::Uncached, kCoherent | kUncached);
+}
+
+struct ExtCoherentTest : ::testing::Test {
+  // What becomes of a request on such a machine.
+  Result<u32> allocate(u64 target, u32 minor) {
+    fake.set_property("gfx_target_version", target);
+    fake.minor = minor;
+    const std::unique_ptr<Kfd> kfd = *Kfd::open(fake);
+    KfdGpu& gpu = **kfd->gpu(0);
+    fake.calls.clear();
+    TRY(const std::unique_ptr<KfdMemory> memory,
+        gpu.allocate(
+            {.bytes = 100, .coherence = Coherence::ExtCoherent, .what = "what atomics are on"}));
+    return fake.memory.at(memory->handle()).arguments.flags;
+  }
+  FakeKfd fake;
+};
+
+TEST_F(ExtCoherentTest, HasItsFlagWhereChipAndKernelHaveIt) {
+  // VRAM, writable, without substitute; COHERENT and EXT_COHERENT. [linux/kfd_ioctl.h]
+  EXPECT_EQ(*allocate(90402, 17), 0x9500'0001u);
+  EXPECT_EQ(*allocate(90500, 15), 0x9500'0001u);
+}
+
+TEST_F(ExtCoherentTest, IsRefusedByChipsWithoutIt) {
+  const Result<u32> refused = allocate(110000, 17);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::Unsupported);
+  EXPECT_EQ(refused.error().message,
+            "extended coherence of what atomics are on is not for GPU 19802: it is a gfx1100, "
+            "gfx942 and gfx950 have it");
+  EXPECT_TRUE(fake.calls_of("ALLOC_MEMORY_OF_GPU").empty()) << "the kernel would not tell";
+}
+
+TEST_F(ExtCoherentTest, IsRefusedWhereTheKernelMayNotKnowIt) {
+  const Result<u32> refused = allocate(90402, 14);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::Unsupported);
+  EXPECT_EQ(refused.error().message,
+            "the kernel driver has interface 1.14, extended coherence of what atomics are on "
+            "needs 1.15");
+  EXPECT_TRUE(fake.calls_of("ALLOC_MEMORY_OF_GPU").empty());
+}
+
+TEST_F(GpuTest, TakesAUserAddressForUserMemoryOnly) {
+  alignas(4096) static u8 page[8192];
+  fake.calls.clear();
+  const auto message = [&](const MemoryRequest& request) {
+    const auto refused = gpu.allocate(request);
+    EXPECT_FALSE(refused);
+    if (refused) return std::string();
+    EXPECT_EQ(refused.error().kind, ErrorKind::Invalid);
+    return refused.error().message;
+  };
+  EXPECT_EQ(message({.bytes = 1, .kind = MemoryKind::User, .what = "a file"}),
+            "user memory of a file at address 0x0 of the process");
+  EXPECT_EQ(message({.bytes = 1, .kind = MemoryKind::VisibleVram, .user = page, .what = "a file"}),
+            fmt::format("memory that is no user memory of a file at address {:#x} of the process",
+                        reinterpret_cast<u64>(page)));
+  EXPECT_EQ(message({.bytes = 1, .kind = MemoryKind::User, .user = page + 8, .what = "a file"}),
+            fmt::format("a file at {:#x} does not begin a page of 4096 bytes",
+                        reinterpret_cast<u64>(page + 8)));
+  EXPECT_TRUE(fake.calls.empty());
 }
 
 TEST_F(GpuTest, MapsAndFreesInOrder) {

@@ -10,6 +10,7 @@ namespace doorbell::amd::hw {
 inline constexpr u32 kKfdMemVram = 0x0000'0001, kKfdMemGtt = 0x0000'0002,
                      kKfdMemUserptr = 0x0000'0004, kKfdMemDoorbell = 0x0000'0008,
                      kKfdMemMmioRemap = 0x0000'0010;
+// COHERENT, EXT_COHERENT and UNCACHED become the page tables' MTYPE, chip by chip: docs/hw/amd.md.
 inline constexpr u32 kKfdMemWritable = 0x8000'0000, kKfdMemExecutable = 0x4000'0000,
                      kKfdMemPublic = 0x2000'0000, kKfdMemNoSubstitute = 0x1000'0000,
                      kKfdMemAqlQueue = 0x0800'0000, kKfdMemCoherent = 0x0400'0000,

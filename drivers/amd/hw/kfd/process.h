@@ -13,8 +13,10 @@ namespace doorbell::amd::hw {
 // The kernel's version of this interface that this project is written against, and the oldest that
 // it takes, that of Linux 6.1: a save area in memory of the process's choice. What came later:
 // EXPORT_DMABUF with 1.12, RUNTIME_ENABLE with 1.13. [kfd_ioctl.h, the list of versions]
+// ALLOC_MEM_FLAGS_EXT_COHERENT has no version of its own: it came with Linux 6.7 [5f248462c69d],
+// whose interface is 1.14 as is that of kernels without it; 1.15 is the first that has it for sure.
 inline constexpr u32 kKfdMajor = 1, kKfdMinor = 17, kKfdOldestMinor = 11;
-inline constexpr u32 kKfdExportMinor = 12, kKfdRuntimeMinor = 13;
+inline constexpr u32 kKfdExportMinor = 12, kKfdRuntimeMinor = 13, kKfdExtCoherentMinor = 15;
 
 struct KfdGetVersion {  // [kfd_ioctl_get_version_args]
   static constexpr auto kName = "GET_VERSION";
