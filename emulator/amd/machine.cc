@@ -204,7 +204,13 @@ Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
           }
           UNREACHABLE("what is neither moving nor still");
         },
-        [state = &parts](u64 time_ns) { state->now_ns += time_ns; });
+        [state = &parts](u64 time_ns) { state->now_ns += time_ns; },
+        [state = &parts] {
+          std::vector<std::string> all;
+          for (const auto& engine : state->engines)
+            for (std::string& wait : engine->gpu().waits()) all.push_back(std::move(wait));
+          return fmt::format("{}", fmt::join(all, "; "));
+        });
   return machine;
 }
 

@@ -164,6 +164,7 @@ AqlQueue::Outcome AqlQueue::barrier(const hw::BarrierPacket& packet) {
                                       signal + offsetof(hw::AmdSignal, value), value))
       return stopped(std::move(*fault));
     (value == 0 ? any_done : any_open) = true;
+    if (value != 0) note_wait({.va = signal + offsetof(hw::AmdSignal, value), .value = value});
   }
   if (all ? any_open : any_open && !any_done) return Outcome::Wait;
   acquire(packet.acquire);  // of what the signals announced

@@ -165,6 +165,15 @@ class Gpu::Impl {
     return moved ? Rest::Moved : Rest::Idle;
   }
 
+  std::vector<std::string> waits() {
+    Visit visit(*this);
+    std::vector<std::string> all;
+    for (const Runlist::Member& member : runlist_.members())
+      if (member.last == Step::Waiting)
+        all.push_back(fmt::format("GPU {} {}", options_.index, member.queue->waiting_for()));
+    return all;
+  }
+
   Caches* caches() { return caches_.get(); }
 
  private:
@@ -303,6 +312,7 @@ Result<std::vector<SavedContext>> Gpu::save_waves(QueueId id, const SaveOptions&
 void Gpu::ring(QueueId id, u64 value, unsigned bytes) { impl_->ring(id, value, bytes); }
 void Gpu::poke() { impl_->wake(); }
 bool Gpu::run_once() { return impl_->run_once(); }
+std::vector<std::string> Gpu::waits() { return impl_->waits(); }
 Gpu::Rest Gpu::run_until_rest(u64 patience) { return impl_->run_until_rest(patience); }
 void Gpu::unmapped(u64 start, u64 end) { impl_->unmapped(start, end); }
 Caches* Gpu::caches() { return impl_->caches(); }

@@ -9,6 +9,8 @@
 
 #include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "base/util/result.h"
 #include "drivers/amd/hw/generation.h"
@@ -84,6 +86,8 @@ class Gpu {
   bool run_until_idle() { return run_until_rest(~u64{0}) != Rest::Idle; }
   // Lockstep: every queue has one turn.
   bool run_once();
+  // Of each queue that polls memory: where it is, and what for.
+  std::vector<std::string> waits();
 
   // [start, end) is mapped no more. Returns when no access to the old mapping is under way, and no
   // cache holds anything of it.

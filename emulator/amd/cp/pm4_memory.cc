@@ -80,8 +80,8 @@ ComputeQueue::Outcome ComputeQueue::wait_memory(const hw::WaitRegMem& packet) {
   if (auto fault = gpu_.memory.load(Client::CommandProcessor, packet.addr, value))
     return stopped(std::move(*fault));
   if (holds(packet.function, value & packet.mask, packet.reference)) return Outcome::Done;
-  judge_narrow_wait(Client::CommandProcessor, packet.addr, packet.function, packet.mask,
-                    packet.reference);
+  note_narrow_wait(Client::CommandProcessor,
+                   {packet.addr, packet.function, packet.mask, packet.reference, value});
   return Outcome::Wait;
 }
 
@@ -116,8 +116,9 @@ ComputeQueue::Outcome ComputeQueue::wait_reg_mem64() {
   u64 value = 0;
   if (auto fault = gpu_.memory.load(Client::CommandProcessor, packet->addr, value))
     return stopped(std::move(*fault));
-  return holds(packet->function, value & packet->mask, packet->reference) ? Outcome::Done
-                                                                          : Outcome::Wait;
+  if (holds(packet->function, value & packet->mask, packet->reference)) return Outcome::Done;
+  note_wait({packet->addr, packet->function, packet->mask, packet->reference, value});
+  return Outcome::Wait;
 }
 
 ComputeQueue::Outcome ComputeQueue::copy_data(const hw::CopyData& packet) {

@@ -60,19 +60,26 @@ bool Queue::check_executable(u64 va) {
 }
 
 // The lower half of a 64-bit count that has passed 2^32 looks as if it had not come far.
-void Queue::judge_narrow_wait(Client client, u64 va, hw::Compare function, u32 mask,
-                              u32 reference) {
-  bool upwards = function == hw::Compare::GreaterEqual || function == hw::Compare::Greater;
+void Queue::note_narrow_wait(Client client, const Wait& wait) {
+  note_wait(wait);
+  bool upwards =
+      wait.function == hw::Compare::GreaterEqual || wait.function == hw::Compare::Greater;
   u32 upper = 0;
-  if (!upwards || mask != ~u32{0} || va % 8 != 0 || narrow_told_ == read_ + 1 ||
-      gpu_.memory.load(client, va + 4, upper) || upper == 0)
+  if (!upwards || wait.mask != ~u32{0} || wait.va % 8 != 0 || narrow_told_ == read_ + 1 ||
+      gpu_.memory.load(client, wait.va + 4, upper) || upper == 0)
     return;
   narrow_told_ = read_ + 1;
   gpu_.checks->report(kNarrowWait,
                       fmt::format("{}: waits for {:#x} at {:#x}, the lower half of 64 bits whose "
                                   "upper half is {:#x}",
-                                  where(), reference, va, upper),
+                                  where(), wait.reference, wait.va, upper),
                       Level::Warn);
+}
+
+std::string Queue::waiting_for() const {
+  if (!wait_) return where() + " waits for work of its own";
+  return fmt::format("{} waits until {:#x} & {:#x} at {:#x} is {} {:#x}", where(), wait_->value,
+                     wait_->mask, wait_->va, hw::name_of(wait_->function), wait_->reference);
 }
 
 Step Queue::stop(MemoryFault fault) {
@@ -120,6 +127,7 @@ Step Queue::step() {
   }
   // What a client writes must never end the process that the emulator runs in, not even by a
   // mistake of ours: this is a thread with nobody above it.
+  wait_.reset();
   try {
     Step step = advance();
     return stopped_ ? Step::Stopped : step;

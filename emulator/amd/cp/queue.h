@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -67,6 +68,8 @@ class Queue {
   QueueId id() const { return id_; }
   const QueueDescription& description() const { return description_; }
   bool stopped() const { return stopped_; }
+  // Of a queue whose last step was Waiting: its place, and what must become of which memory.
+  std::string waiting_for() const;
 
  protected:
   virtual Step advance() = 0;
@@ -99,9 +102,16 @@ class Queue {
   // Of an indirect buffer; false: the queue has stopped.
   bool check_executable(u64 va);
 
-  // A wait of 32 bits does not hold yet; told once for each packet of the ring.
-  void judge_narrow_wait(Client client, u64 va, ::doorbell::amd::hw::Compare function, u32 mask,
-                         u32 reference);
+  // A packet's wait on memory that does not hold yet.
+  struct Wait {
+    u64 va = 0;
+    ::doorbell::amd::hw::Compare function = ::doorbell::amd::hw::Compare::Equal;
+    u64 mask = ~u64{0}, reference = 0;
+    u64 value = 0;  // as it is
+  };
+  void note_wait(const Wait& wait) { wait_ = wait; }
+  // The same of 32 bits, which may be too few; told once for each packet of the ring.
+  void note_narrow_wait(Client client, const Wait& wait);
 
   // Of the queue in reports: "queue 3 (PM4)".
   std::string name() const;
@@ -145,6 +155,7 @@ class Queue {
   std::mutex broken_mutex_;  // broken_why_
   std::string broken_why_;
   u64 polled_ = 0;
+  std::optional<Wait> wait_;
   u64 narrow_told_ = 0;  // one past the position of the packet whose wait was reported
   bool stopped_ = false;
 };

@@ -230,7 +230,7 @@ SdmaQueue::Outcome SdmaQueue::poll(const hw::SdmaPollRegmem& packet) {
   if (auto fault = gpu_.memory.load(Client::Sdma, packet.addr, value))
     return stopped(std::move(*fault));
   if (holds(packet.function, value & packet.mask, packet.value)) return Outcome::Done;
-  judge_narrow_wait(Client::Sdma, packet.addr, packet.function, packet.mask, packet.value);
+  note_narrow_wait(Client::Sdma, {packet.addr, packet.function, packet.mask, packet.value, value});
   return Outcome::Wait;
 }
 

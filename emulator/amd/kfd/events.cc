@@ -212,6 +212,16 @@ int Events::finish(std::span<EventWait> waits, std::vector<Waiter>& waiters, Wai
   return answer;
 }
 
+// The host sleeps and nothing moves: what each queue waits for is all that can be wrong.
+void Events::report_for_ever(std::unique_lock<std::mutex>& lock, usize events) {
+  lock.unlock();
+  const std::string waits = waits_ ? waits_() : "";
+  lock.lock();
+  report(kEventForever, fmt::format("{} events are waited for without end, and no queue of the "
+                                    "machine can move{}{}",
+                                    events, waits.empty() ? "" : ": ", waits));
+}
+
 WaitResult Events::block(std::unique_lock<std::mutex>& lock, const std::vector<Waiter>& waiters,
                          bool all, u32 timeout_ms) {
   auto settled = [&] { return gone_ || judge(waiters, all) != WaitResult::Timeout; };
@@ -226,9 +236,7 @@ WaitResult Events::block(std::unique_lock<std::mutex>& lock, const std::vector<W
       if (last == Advance::Busy && timeout_ms != kForever) ++passed_ms;
     }
     if (!settled() && timeout_ms == kForever)
-      report(kEventForever, fmt::format("{} events are waited for without end, and no queue of "
-                                        "the machine can move",
-                                        waiters.size()));
+      report_for_ever(lock, waiters.size());
     else if (pass_ && timeout_ms != kForever)
       pass_(u64{settled() ? passed_ms : timeout_ms} * 1'000'000);
   } else if (timeout_ms == kForever) {

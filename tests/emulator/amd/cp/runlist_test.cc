@@ -74,6 +74,29 @@ TEST_F(RunlistTest, WaitersDoNotKeepTheSlots) {
   expect_waiters_end();
 }
 
+// Each would write what the other waits for.
+TEST_F(RunlistTest, TellsWhatEachQueueOfADeadlockWaitsFor) {
+  open_slots(2);
+  poke<u32>(kData, 0), poke<u32>(kData + 64, 7);
+  for (u64 mine : {kData, kData + 64}) {
+    submit_to(add(), wait(mine, 1));
+    submit_to(rings_.back(), store(mine == kData ? kData + 64 : kData, 1));
+  }
+  gpu_->run_until_idle();
+  const auto told = [&](const Ring& ring, u32 value, u64 va) {
+    return fmt::format(
+        "GPU 0 queue {} (PM4), ring word 0 waits until {:#x} & 0xffffffff at {:#x} "
+        "is Equal 0x1",
+        ring.id, value, va);
+  };
+  EXPECT_EQ(gpu_->waits(),
+            (std::vector<std::string>{told(rings_[0], 0, kData), told(rings_[1], 7, kData + 64)}));
+  poke<u32>(kData, 1);
+  gpu_->poke();
+  gpu_->run_until_idle();
+  EXPECT_EQ(gpu_->waits(), std::vector<std::string>{});
+}
+
 TEST_F(RunlistTest, SlicesOfAnyLengthEndToo) {
   for (u64 seed = 1; seed <= 30; ++seed) {
     open_slots(1 + static_cast<u32>(seed % 3), seed);

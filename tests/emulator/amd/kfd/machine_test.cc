@@ -106,6 +106,22 @@ TEST_F(LockstepMachine, ADoorbellMovesTheMachineAtOnce) {
   EXPECT_EQ(wait(60000), kKfdWaitTimeout) << "at once, in virtual time";
 }
 
+// WAIT_REG_MEM 0x3c, function Equal (3), of memory (1 << 4): nobody is left who writes it.
+TEST_F(LockstepMachine, AWaitThatNobodyEndsNamesTheQueueAndItsMemory) {
+  const u64 va = data_.va + 32;
+  submit(join(std::vector<u32>{0xc0053c00, 3 | 1 << 4, static_cast<u32>(va),
+                               static_cast<u32>(va >> 32), 5, ~u32{0}, 4},
+              signal_event()));
+  EXPECT_EQ(wait(~u32{0}), kKfdWaitTimeout);
+  ASSERT_EQ(checks().count(kEventForever), 1u);
+  const std::string told = to_string(checks().reports()[0]);
+  EXPECT_NE(told.find(fmt::format("GPU 0 queue 0 (PM4), ring word 0 waits until 0x0 & 0xffffffff "
+                                  "at {:#x} is Equal 0x5",
+                                  va)),
+            std::string::npos)
+      << told;
+}
+
 TEST_F(FreeMachine, AFaultIsAnEventAndStopsTheQueue) {
   KfdCreateEvent fault{.event_type = kKfdEventMemory};
   ASSERT_EQ(call(fault), 0);
