@@ -25,7 +25,11 @@ Step AqlQueue::advance_ring() {
       return stop(std::move(*fault));
     auto type = decode<hw::AqlHeader>(std::array<u32, 1>{header & 0xffff}).type;
     // Announced, but not yet handed over by its producer.
-    if (type == hw::AqlType::Invalid) return Step::Waiting;
+    if (type == hw::AqlType::Invalid) {
+      const u64 of_type = 0xff;
+      note_wait({slot(), hw::Compare::NotEqual, of_type, static_cast<u64>(type), header});
+      return Step::Waiting;
+    }
     packet_.resize(hw::kAqlPacketBytes / 4);
     if (auto fault =
             gpu_.memory.read(Client::CommandProcessor, slot(),

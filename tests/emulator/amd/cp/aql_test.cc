@@ -87,6 +87,25 @@ class AqlTest : public TestGpu {
   }
 };
 
+// A packet that is announced and not handed over, then one whose signals are not 0.
+TEST_F(AqlTest, TellsWhatItWaitsFor) {
+  open_aql();
+  poke<i64>(kData + 8, 3);
+  put(barrier(3, kData, 0, 0));
+  poke<u16>(kRing, 1);
+  ring();
+  const auto waits = [&](u64 value, u64 mask, u64 va, const char* condition) {
+    return std::vector<std::string>{
+        fmt::format("GPU 0 queue {} (AQL), packet 0 waits until {:#x} & {:#x} at {:#x} is {}",
+                    queue_, value, mask, va, condition)};
+  };
+  EXPECT_EQ(gpu_->waits(), waits(1, 0xff, kRing, "NotEqual 0x1"));
+  poke<u16>(kRing, 3);
+  gpu_->poke();
+  gpu_->run_until_idle();
+  EXPECT_EQ(gpu_->waits(), waits(3, ~u64{0}, kData + 8, "Equal 0x0"));
+}
+
 TEST_F(AqlTest, DispatchesAndCompletes) {
   open_aql();
   poke<i64>(kSignal + 8, 1);
