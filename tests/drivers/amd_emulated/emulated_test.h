@@ -58,4 +58,15 @@ struct EmulatedTest : ::testing::Test {
   }
 };
 
+// One GPU, as quick or as weak hardware.
+struct OneGpu {
+  const char* gpu;
+  bool adversarial;
+};
+inline constexpr OneGpu kOfTwoKinds[] = {
+    {"gfx1100", false}, {"gfx1100", true}, {"gfx942", false}, {"gfx942", true}};
+inline std::string name_of_case(const ::testing::TestParamInfo<OneGpu>& info) {
+  return std::string(info.param.gpu) + (info.param.adversarial ? "Adversarial" : "Fast");
+}
+
 }  // namespace doorbell::amd

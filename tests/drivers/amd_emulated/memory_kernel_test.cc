@@ -26,12 +26,7 @@ attributes #0 = { "amdgpu-flat-work-group-size"="64,64" "amdgpu-no-implicitarg-p
 )";
 constexpr u32 kItems = 64;
 
-struct Case {
-  const char* gpu;
-  bool adversarial;
-};
-
-struct MemoryKernelTest : EmulatedTest, ::testing::WithParamInterface<Case> {
+struct MemoryKernelTest : EmulatedTest, ::testing::WithParamInterface<OneGpu> {
   MemoryKernelTest() {
     boot({.gpus = {GetParam().gpu}, .adversarial = GetParam().adversarial, .seed = 4});
     device = open(0);
@@ -85,13 +80,8 @@ TEST_P(MemoryKernelTest, ReadsAndWritesWhatTheHostSees) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Machines, MemoryKernelTest,
-                         ::testing::Values(Case{"gfx1100", false}, Case{"gfx1100", true},
-                                           Case{"gfx942", false}, Case{"gfx942", true}),
-                         [](const auto& info) {
-                           return std::string(info.param.gpu) +
-                                  (info.param.adversarial ? "Adversarial" : "Fast");
-                         });
+INSTANTIATE_TEST_SUITE_P(Machines, MemoryKernelTest, ::testing::ValuesIn(kOfTwoKinds),
+                         name_of_case);
 
 }  // namespace
 }  // namespace doorbell::amd

@@ -16,12 +16,7 @@ constexpr usize kBytes = 3 * 4096;
 constexpr MemoryKind kKinds[] = {MemoryKind::Vram, MemoryKind::VisibleVram, MemoryKind::Host,
                                  MemoryKind::User};
 
-struct Case {
-  const char* gpu;
-  bool adversarial;
-};
-
-struct MemoryTest : EmulatedTest, ::testing::WithParamInterface<Case> {
+struct MemoryTest : EmulatedTest, ::testing::WithParamInterface<OneGpu> {
   MemoryTest() {
     boot({.gpus = {GetParam().gpu}, .adversarial = GetParam().adversarial, .seed = 3});
     device = open(0);
@@ -173,13 +168,7 @@ TEST_P(MemoryTest, OfTheProcessIsRefusedWhereItCannotBeWritten) {
   EXPECT_TRUE(allocate(MemoryKind::User, std::nullopt));
 }
 
-INSTANTIATE_TEST_SUITE_P(Machines, MemoryTest,
-                         ::testing::Values(Case{"gfx1100", false}, Case{"gfx1100", true},
-                                           Case{"gfx942", false}, Case{"gfx942", true}),
-                         [](const auto& info) {
-                           return std::string(info.param.gpu) +
-                                  (info.param.adversarial ? "Adversarial" : "Fast");
-                         });
+INSTANTIATE_TEST_SUITE_P(Machines, MemoryTest, ::testing::ValuesIn(kOfTwoKinds), name_of_case);
 
 }  // namespace
 }  // namespace doorbell::amd

@@ -1,9 +1,5 @@
 // Hangs and faults of kernels on emulated chips: the waves that the driver reports stand where the
 // assembler put the instructions, and go on when what they wait for comes.
-#include <gtest/gtest.h>
-
-#include <fmt/format.h>
-
 #include <atomic>
 #include <functional>
 #include <map>
@@ -11,16 +7,11 @@
 #include <thread>
 
 #include "base/elf/elf_file.h"
-#include "base/os/host.h"
-#include "drivers/amd/device.h"
-#include "emulator/amd/machine.h"
+#include "tests/drivers/amd_emulated/emulated_test.h"
 #include "tests/emulator/support/compile_amdgpu.h"
 
 namespace doorbell::amd {
 namespace {
-
-using core::Buffer;
-using core::Ref;
 
 struct Chip {
   const char* name;
@@ -63,23 +54,29 @@ constexpr const char* kEnd = R"(
 the_end:
 )";
 
-struct WavesTest : ::testing::TestWithParam<Case> {
+// Until the flag is not 0.
+constexpr const char* kSpin = R"(
+spin:
+  LOAD1 s8, s[4:5], 0x0
+  WAIT
+  s_cmp_eq_u32 s8, 0
+  s_cbranch_scc1 spin
+spun:
+)";
+
+struct WavesTest : EmulatedTest, ::testing::WithParamInterface<Case> {
   const Chip chip = std::get<0>(GetParam());
-  std::unique_ptr<emulator::amd::Machine> machine = *emulator::amd::Machine::create(
-      {.gpus = {chip.name, chip.name}, .cpx = std::get<1>(GetParam()) == Options::Packets::Pm4});
-  std::unique_ptr<os::Files> files = machine->files(os::host_files());
-  std::shared_ptr<Kfd> kfd = *Kfd::open(*files);
-  std::unique_ptr<AmdDevice> device = open(0);
+  std::unique_ptr<AmdDevice> device = boot_chips();
   const hcq::Signal flag = *kfd->signals().make();
   std::map<std::string, u64> labels;  // of the kernel's code
   static constexpr u32 kItems = 128;  // of a group, so that both sizes of waves make several
 
-  std::unique_ptr<AmdDevice> open(int ordinal) {
-    core::DeviceSpec spec;
-    spec.name = ordinal == 0 ? "AMD" : "AMD:1";
-    spec.ordinal = ordinal;
-    return *AmdDevice::open(spec, kfd,
-                            {.packets = std::get<1>(GetParam()), .timeout_ns = 60'000'000});
+  std::unique_ptr<AmdDevice> boot_chips() {
+    boot({.gpus = {chip.name, chip.name}, .cpx = std::get<1>(GetParam()) == Options::Packets::Pm4});
+    return open_chip(0);
+  }
+  std::unique_ptr<AmdDevice> open_chip(int ordinal) {
+    return open(ordinal, {.packets = std::get<1>(GetParam()), .timeout_ns = 60'000'000});
   }
 
   std::unique_ptr<core::Program> load(const std::string& body, i64 groups) {
@@ -163,15 +160,7 @@ struct WavesTest : ::testing::TestWithParam<Case> {
 };
 
 TEST_P(WavesTest, AreReportedInTheLoopTheySpinIn) {
-  auto program = load(std::string(R"(
-spin:
-  LOAD1 s8, s[4:5], 0x0
-  WAIT
-  s_cmp_eq_u32 s8, 0
-  s_cbranch_scc1 spin
-spun:
-)") + kEnd,
-                      2);
+  auto program = load(kSpin + std::string(kEnd), 2);
   Ref<Buffer> out = *Buffer::allocate(*device, kItems * 4);
   launch(*program, out);
   // The emulator's XCCs take turns: the second group may not have begun.
@@ -319,18 +308,10 @@ wrong:
 
 // Of the same GPU and of another one.
 TEST_P(WavesTest, LetOtherQueuesGoOn) {
-  auto program = load(std::string(R"(
-spin:
-  LOAD1 s8, s[4:5], 0x0
-  WAIT
-  s_cmp_eq_u32 s8, 0
-  s_cbranch_scc1 spin
-spun:
-)") + kEnd,
-                      1);
+  auto program = load(kSpin + std::string(kEnd), 1);
   Ref<Buffer> out = *Buffer::allocate(*device, kItems * 4);
   launch(*program, out);
-  std::unique_ptr<AmdDevice> second = open(1);
+  std::unique_ptr<AmdDevice> second = open_chip(1);
   std::atomic<bool> over{false};
   std::thread waiter([&] {
     while (!over) EXPECT_FALSE(device->compute_queue().synchronize());
