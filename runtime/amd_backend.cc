@@ -63,8 +63,7 @@ Result<emulator::amd::MachineOptions> machine_options(const os::Environment& env
   TRY(const int adversarial, flag(environment, "EMU_ADVERSARIAL", 0));
   options.adversarial = adversarial == 1;
   TRY(options.lockstep, number(environment, "EMU_SEED", options.seed));
-  TRY(const bool watched, number(environment, "EMU_HANG_AFTER", options.hang_after));
-  static_cast<void>(watched);
+  TRY(number(environment, "EMU_HANG_AFTER", options.hang_after));
   return options;
 }
 

@@ -134,7 +134,7 @@ std::string AmdDevice::description() const {
   // Where the kernel does not tell, nor do we.
   if (const Result<u64> free = gpu_.available_bytes())
     text += fmt::format(", {:.1f} GiB free", static_cast<double>(*free) / (1 << 30));
-  const bool aql = dynamic_cast<const AqlQueue*>(compute_.get()) != nullptr;
+  const bool aql = compute_->hardware().type() == QueueType::Aql;
   return text + fmt::format(", {}{}", aql ? "AQL" : "PM4", copy_ ? " and SDMA queues" : " queues");
 }
 
