@@ -90,17 +90,15 @@ void read_registers(Generation generation, std::span<const u8> area, usize at, S
     wave.illegal_instruction = bit(wave.trapsts, kExcpIllegalInst);
     return;
   }
-  if (generation == Generation::Gfx9) {
-    const auto registers = record_at<SavedRegistersGfx9>(area, at);
+  const auto take = [&](const auto& registers) {
     take_common(wave, registers);
     wave.status = registers.status;
     wave.trapsts = registers.trapsts;
-  } else {
-    const auto registers = record_at<SavedRegisters>(area, at);
-    take_common(wave, registers);
-    wave.status = registers.status;
-    wave.trapsts = registers.trapsts;
-  }
+  };
+  if (generation == Generation::Gfx9)
+    take(record_at<SavedRegistersGfx9>(area, at));
+  else
+    take(record_at<SavedRegisters>(area, at));
   wave.in_barrier = bit(wave.status, kStatusInBarrier);
   wave.memory_violation = bit(wave.trapsts, kTrapstsMemViol);
   wave.illegal_instruction = bit(wave.trapsts, kTrapstsIllegalInst);
