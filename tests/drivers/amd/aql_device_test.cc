@@ -41,7 +41,7 @@ TEST_F(AqlDeviceTest, TakesAnAqlQueueOffToTellItsScratch) {
   const FakeKfd::Queue& queue = fake.queues.at(kCompute);
   const auto* ring = reinterpret_cast<u32*>(fake.at(queue.arguments.ring_base_address));
   for (u32 i = 0; i < queue.arguments.ring_size / 4; i += 16) ASSERT_EQ(ring[i], 1u) << i;
-  core::Binary binary = kernel();
+  core::Binary binary = compiled_kernel("gfx1100", 3);
   constexpr usize kDescriptor = 0x300;  // .rodata; private_segment_fixed_size is its second word
   const auto with_private = [&](u32 bytes) {
     std::memcpy(&binary.image[kDescriptor + 4], &bytes, 4);
@@ -66,7 +66,7 @@ TEST_F(AqlDeviceTest, TakesAnAqlQueueOffToTellItsScratch) {
 TEST_F(AqlDeviceTest, SpeaksAql) {
   AmdDevice& amd = open({.packets = Options::Packets::Aql});
   EXPECT_EQ(fake.queues.at(kCompute).arguments.queue_type, 2u);
-  auto program = *amd.load(kernel());
+  auto program = *amd.load(compiled_kernel("gfx1100", 3));
   core::Ref<Buffer> a = *Buffer::allocate(amd, 384), b = *Buffer::allocate(amd, 384);
   const core::BufferView views[] = {{a.get(), 0}, {b.get(), 0}};
   ASSERT_TRUE(program->launch(views, {}));

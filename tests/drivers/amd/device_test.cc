@@ -125,7 +125,7 @@ TEST_F(DeviceTest, WritesThePm4PacketsThatTinygradDoes) {
 
 TEST_F(DeviceTest, LaunchesAKernel) {
   AmdDevice& amd = open();
-  Result<std::unique_ptr<core::Program>> loaded = amd.load(kernel());
+  Result<std::unique_ptr<core::Program>> loaded = amd.load(compiled_kernel("gfx1100", 3));
   ASSERT_TRUE(loaded) << loaded.error().message;
   core::Ref<Buffer> a = *Buffer::allocate(amd, 384), b = *Buffer::allocate(amd, 384);
   const core::BufferView views[] = {{a.get(), 0}, {b.get(), 64}};
@@ -146,7 +146,7 @@ TEST_F(DeviceTest, LaunchesAKernel) {
   ASSERT_NE(code, at);
   const u64 entry = (u64{code[3]} << 32 | code[2]) << 8;
   u32 first = 0;
-  std::memcpy(&first, kernel().image.data() + 0x100, 4);
+  std::memcpy(&first, compiled_kernel("gfx1100", 3).image.data() + 0x100, 4);
   EXPECT_EQ(*reinterpret_cast<u32*>(fake.at(entry)), first);
   // NUM_THREAD x, y, z.
   const Words threads = {0xc0037600, 0x207, 32, 1, 1};
@@ -174,7 +174,7 @@ TEST_F(DeviceTest, LaunchesAKernel) {
 // e_flags: EF_AMDGPU_MACH_AMDGCN_GFX1201, and a number that no chip has. [LLVM ELF.h]
 TEST_F(DeviceTest, RefusesCodeOfOtherChips) {
   AmdDevice& amd = open();
-  core::Binary binary = kernel();
+  core::Binary binary = compiled_kernel("gfx1100", 3);
   binary.image[0x30] = 0x4e;
   EXPECT_EQ(amd.load(binary).error().message, "kernel kernel is for gfx1201, AMD is a gfx1100");
   binary.image[0x30] = 0xfe;
@@ -189,7 +189,7 @@ TEST_F(DeviceTest, CountsLocalMemoryInTheChipsUnit) {
   fake.set_property("lds_size_in_kb", 160);
   kfd = *Kfd::open(fake);
   AmdDevice& amd = open();
-  core::Binary binary = kernel();
+  core::Binary binary = compiled_kernel("gfx1100", 3);
   binary.image[0x30] = 0x4f;  // e_flags: EF_AMDGPU_MACH_AMDGCN_GFX950
   const u32 local = 100'000;
   constexpr usize kDescriptor = 0x300;  // .rodata
@@ -235,7 +235,7 @@ TEST_F(DeviceTest, WaitsForRoomAndTellsAHang) {
 // A wave is in the code of a kernel.
 TEST_F(DeviceTest, TellsWhereTheWavesOfAHangStandAndPutsTheQueueBack) {
   AmdDevice& amd = open({.timeout_ns = 2'000'000});
-  auto program = *amd.load(kernel());
+  auto program = *amd.load(compiled_kernel("gfx1100", 3));
   core::Ref<Buffer> a = *Buffer::allocate(amd, 4096), b = *Buffer::allocate(amd, 4096);
   const core::BufferView views[] = {{a.get(), 0}, {b.get(), 0}};
   ASSERT_TRUE(program->launch(views, {}));
@@ -362,7 +362,7 @@ TEST_F(DeviceTest, DiesOfAResetAndSaysWhatIsLost) {
 
 TEST_F(DeviceTest, RecordsGraphsInMemoryThatItJumpsTo) {
   AmdDevice& amd = open();
-  auto program = *amd.load(kernel());
+  auto program = *amd.load(compiled_kernel("gfx1100", 3));
   hcq::HardwareQueue& queue = amd.compute_queue();
   auto commands = queue.make_commands();
   const hcq::Operand buffers[] = {hcq::Operand::of_slot(0), u64{0x5000}};

@@ -1,4 +1,4 @@
-// A device on a /dev/kfd of the test, and a kernel for it. Shared by the tests of this folder.
+// A device on a /dev/kfd of the test. Shared by the tests of this folder.
 #pragma once
 
 #include <fmt/format.h>
@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "drivers/amd/device.h"
+#include "tests/drivers/amd/compiled_kernel.h"
 #include "tests/drivers/amd/fake_kfd.h"
 
 namespace doorbell::amd {
@@ -34,21 +35,6 @@ struct DeviceTest : ::testing::Test {
   void finish(hcq::HardwareQueue& queue) {
     const hcq::Timeline::Place last = queue.timeline().where(queue.last().position);
     last.signal.store(last.value);
-  }
-  // b[i] = a[i] + 7 for the items of one group, by llc 22 -mcpu=gfx1100 from
-  //   define amdgpu_kernel void @kernel(ptr addrspace(1) %a, ptr addrspace(1) %b)
-  core::Binary kernel() {
-    const std::string path = std::string(std::getenv("DOORBELL_SOURCE_ROOT")) +
-                             "/tests/fuzz/corpus/amd_code_object/gfx1100";
-    std::ifstream file(path, std::ios::binary);
-    core::Binary binary;
-    binary.name = "kernel";
-    binary.image.assign(std::istreambuf_iterator<char>(file), {});
-    EXPECT_FALSE(binary.image.empty()) << path;
-    binary.param_count = 2;
-    binary.global_size[0] = 3;
-    binary.local_size[0] = 32;
-    return binary;
   }
 };
 

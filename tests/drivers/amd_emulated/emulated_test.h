@@ -5,13 +5,11 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
-#include <fstream>
-
 #include "base/os/host.h"
 #include "drivers/amd/device.h"
 #include "emulator/amd/kfd/kfd.h"
 #include "emulator/amd/machine.h"
+#include "tests/drivers/amd/compiled_kernel.h"
 
 namespace doorbell::amd {
 
@@ -40,21 +38,6 @@ struct EmulatedTest : ::testing::Test {
     spec.ordinal = ordinal;
     options.explain = [&](u32 gpu_id) { return machine->kfd().last_fault(gpu_id); };
     return *AmdDevice::open(spec, kfd, options);
-  }
-
-  // b[i] = a[i] + 7 for 32 items of a gfx1100, by llc 22 from IR.
-  // `gfx1100_gather`: b[i] = a[a[i]], made so too.
-  static core::Binary kernel(const std::string& object = "gfx1100") {
-    const std::string path = std::string(std::getenv("DOORBELL_SOURCE_ROOT")) +
-                             "/tests/fuzz/corpus/amd_code_object/" + object;
-    std::ifstream file(path, std::ios::binary);
-    core::Binary binary;
-    binary.name = "kernel";
-    binary.image.assign(std::istreambuf_iterator<char>(file), {});
-    EXPECT_FALSE(binary.image.empty()) << path;
-    binary.param_count = 2;
-    binary.local_size[0] = 32;
-    return binary;
   }
 };
 

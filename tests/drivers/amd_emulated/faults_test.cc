@@ -19,7 +19,7 @@ void expect_works(AmdDevice& device) {
   Values out{};
   Ref<Buffer> a = *Buffer::allocate(device, sizeof in), b = *Buffer::allocate(device, sizeof in);
   ASSERT_TRUE(a->copy_in(in.data(), sizeof in));
-  Result<std::unique_ptr<core::Program>> program = device.load(EmulatedTest::kernel());
+  Result<std::unique_ptr<core::Program>> program = device.load(compiled_kernel());
   ASSERT_TRUE(program) << program.error().message;
   const core::BufferView views[] = {{a.get(), 0}, {b.get(), 0}};
   ASSERT_TRUE((*program)->launch(views, {}));
@@ -31,7 +31,7 @@ TEST_F(FaultsTest, RunsAKernelOfAnotherCompiler) { expect_works(*open(0)); }
 
 TEST_F(FaultsTest, NamesKernelAndBufferOfAFaultAndLetsOthersGoOn) {
   std::unique_ptr<AmdDevice> first = open(0), second = open(1);
-  auto program = *first->load(kernel());
+  auto program = *first->load(compiled_kernel());
   Ref<Buffer> a = *Buffer::allocate(*first, 4096);
   u64 gone = 0;
   {

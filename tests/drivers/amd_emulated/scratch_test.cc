@@ -18,7 +18,7 @@ TEST_P(ScratchTest, GrowsBetweenLaunches) {
     std::vector<std::unique_ptr<core::Program>> programs;
     u32 round = 0;
     for (const u32 bytes : {0u, 64u, 64u, 1024u, 0u, 8192u}) {
-      core::Binary binary = kernel();
+      core::Binary binary = compiled_kernel();
       constexpr usize kDescriptor = 0x300;  // .rodata; private_segment_fixed_size: its second word
       std::memcpy(&binary.image[kDescriptor + 4], &bytes, 4);
       programs.push_back(*device->load(binary));

@@ -16,7 +16,7 @@ struct UndefinedTest : EmulatedTest {
 
   // b[i] = a[a[i]].
   Result<void> gather(AmdDevice& device, Buffer& a, Buffer& b) {
-    auto program = *device.load(kernel("gfx1100_gather"));
+    auto program = *device.load(compiled_kernel("gfx1100_gather"));
     const core::BufferView views[] = {{&a, 0}, {&b, 0}};
     TRY(program->launch(views, {}));
     return device.synchronize();
