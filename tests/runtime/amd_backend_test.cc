@@ -1,0 +1,44 @@
+// Emulated AMD GPUs as the environment asks for them.
+#include "runtime/amd_backend.h"
+
+#include <map>
+
+#include <gtest/gtest.h>
+
+namespace doorbell::runtime {
+namespace {
+
+struct Opened {
+  i64 units = 0;
+  std::string error;
+};
+
+// Of the device that DEV=EMUKFD+AMD:LLVM opens.
+Opened open(std::map<std::string, std::string, std::less<>> variables) {
+  AmdBackend backend(os::Environment(std::move(variables)), core::Config{});
+  core::DeviceSpec spec;
+  spec.iface = "EMUKFD";
+  spec.name = "AMD";
+  Result<std::unique_ptr<core::Device>> device = backend.open(spec);
+  if (!device) return {.error = device.error().message};
+  return {.units = amd_compute_units(**device)};
+}
+
+// What plans are made for: 304 compute units of an MI300X, 38 of each of its 8 XCCs, 80 of a
+// Navi 21, as the kernel's topology of such cards has them.
+TEST(AmdBackend, CountsTheComputeUnitsOfWhatIsOpened) {
+  EXPECT_EQ(open({{"EMU_GPU", "gfx942"}}).units, 304);
+  EXPECT_EQ(open({{"EMU_GPU", "gfx942"}, {"AMD_AQL", "1"}}).units, 304);
+  EXPECT_EQ(open({{"EMU_GPU", "gfx942"}, {"AMD_AQL", "0"}}).units, 38);
+  EXPECT_EQ(open({{"EMU_GPU", "gfx1030"}}).units, 80);
+}
+
+TEST(AmdBackend, NamesMalformedSettings) {
+  EXPECT_EQ(open({{"EMU_HANG_AFTER", "soon"}}).error,
+            "EMU_HANG_AFTER=soon: 'soon' is not a number");
+  EXPECT_EQ(open({{"EMU_SEED", "7x"}}).error, "EMU_SEED=7x: '7x' is not a number");
+  EXPECT_EQ(open({{"AMD_AQL", "2"}}).error, "AMD_AQL=2: '2' is neither 0 nor 1");
+}
+
+}  // namespace
+}  // namespace doorbell::runtime
