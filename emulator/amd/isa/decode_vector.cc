@@ -9,6 +9,7 @@ namespace doorbell::emulator::amd {
 namespace {
 
 constexpr u32 kFirstVector = 256;
+constexpr u32 kLiteralCode = 255;
 // Codes of the first source that say that the real one is in the next word.
 constexpr u32 kDpp8Code = 233, kDpp8FetchCode = 234, kSdwaCode = 249, kDpp16Code = 250;
 
@@ -29,6 +30,16 @@ u32 encoded_count(const Shape& shape, bool vop3) {
   if (shape.flags & (kLiteralMiddle | kLiteralLast)) --count;
   if ((shape.flags & kVccIn) && !vop3) --count;
   return count;
+}
+
+// VOP3's packed operands have one modifier for both halves; an inline constant is in both, while a
+// register's and a literal's are as they stand.
+u8 packed_modifiers(const Source& source, u32 code, u8 given) {
+  const bool inline_constant = source.kind == Source::Kind::Constant && code != kLiteralCode;
+  u32 modifiers = 0;
+  if (given & Source::kNeg) modifiers |= Source::kNegHigh;
+  if (!inline_constant) modifiers |= Source::kHighHigh;
+  return static_cast<u8>(modifiers);
 }
 
 }  // namespace
@@ -101,6 +112,7 @@ void Decoder::decode_vop3(Operation& op) const {
     if (abs >> i & 1) modifiers |= Source::kAbs;
     if (shape.flags & kNoModifiers) modifiers = 0;
     if (is_half(shape.src[i]) && (op_sel >> i & 1)) modifiers |= Source::kHigh;
+    if (is_packed(shape.src[i])) modifiers |= packed_modifiers(op.src[i], codes[i], modifiers);
     op.src[i].modifiers |= modifiers;
   }
   if (field(low, 15, 15)) op.flags |= kClamp;
@@ -245,6 +257,7 @@ u32 Decoder::append_dual(std::string_view name, Operation op, std::vector<Operat
     const u32 count = encoded_count(shape, false);
     for (u32 k = 0; k < count && k < 2; ++k) {
       half[i].src[k] = source(codes[k], shape.src[k], literal);
+      if (is_packed(shape.src[k])) half[i].src[k].modifiers |= Source::kHighHigh;
     }
     const Source constant{.kind = Source::Kind::Constant, .value = literal};
     if (shape.flags & kLiteralMiddle) {

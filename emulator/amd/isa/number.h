@@ -96,6 +96,30 @@ inline u32 double_to_half(f64 value, HalfRounding rounding) {
   return float_to_half(double_to_odd(value), rounding);
 }
 
+// Random bits, the highest of them, are added to those that are lost; then the rest is cut off. Of
+// a result below 2^-14 what lies below the float's own last bit there is lost before. [CDNA4 ISA,
+// V_CVT_SR_F16_F32, V_CVT_SR_BF16_F32, which leave it to a function; that the highest bits count:
+// V_CVT_SR_FP8_F32, V_CVT_SR_BF8_F32 there; rocjitsu util/data_types.h f32_to_binary_float_sr(),
+// also for NaN]
+inline u32 float_to_half_random(f32 value, u32 random, bool held) {
+  const u32 bits = std::bit_cast<u32>(value), sign = bits >> 16 & 0x8000;
+  const u32 magnitude = bits & 0x7fffffff, exponent = magnitude >> 23, added = random >> 19;
+  if (magnitude > 0x7f800000) return sign | 0x7fff;
+  if (magnitude == 0x7f800000) return sign | 0x7c00;
+  const u32 mantissa = (magnitude & 0x7fffff) | (exponent == 0 ? 0 : 0x800000);
+  const u32 small = exponent > 113 - 24 ? mantissa >> ((113 - exponent) & 31) : 0;
+  const u32 kept = exponent < 113 ? small : magnitude - (112u << 23);
+  const u32 result = exponent < 143 ? (kept + added) >> 13 : 0x7c00;
+  return sign | (result < 0x7c00 ? result : held ? 0x7bff : 0x7c00);
+}
+inline u32 float_to_bfloat_random(f32 value, u32 random) {
+  const u32 bits = std::bit_cast<u32>(value), sign = bits >> 16 & 0x8000;
+  const u32 magnitude = bits & 0x7fffffff;
+  if (magnitude > 0x7f800000) return sign | 0x7fff;
+  const u32 added = magnitude == 0x7f800000 ? 0 : random >> 16;
+  return sign | (magnitude + added) >> 16;
+}
+
 inline f32 bfloat_to_float(u32 bfloat) { return std::bit_cast<f32>(bfloat << 16); }
 
 inline u32 float_to_bfloat(f32 value) {

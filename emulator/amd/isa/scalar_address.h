@@ -33,6 +33,14 @@ inline u64 scalar_address(const Wave& wave, const Operation& op) {
   return wave.pair(op.src[0].index) + static_cast<u64>(op.immediate) + read_32(wave, op.src[1]);
 }
 
+// S_SCRATCH_*: the register's offset, not the immediate one, counts blocks of 64 bytes. What the
+// base is nobody but the program knows: scratch is in memory, an offset into it no address yet.
+// [RDNA2 and CDNA3 ISA documents, "Scalar memory addressing"]
+inline u64 scalar_scratch_address(const Wave& wave, const Operation& op) {
+  return wave.pair(op.src[0].index) + static_cast<u64>(op.immediate) +
+         u64{read_32(wave, op.src[1])} * 64;
+}
+
 // Through a buffer descriptor: base in bits 47 to 0, stride in 61 to 48, number of records in the
 // third word, in bytes when the stride is 0. Empty for what lies beyond.
 inline std::optional<u64> scalar_buffer_address(const Wave& wave, const Operation& op, u32 bytes) {

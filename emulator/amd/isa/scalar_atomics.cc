@@ -9,11 +9,14 @@ namespace doorbell::emulator::amd {
 
 namespace {
 
+enum class Into : u8 { Memory, Buffer, Scratch };
+
 // Nothing happens beyond a buffer.
-template <bool is_buffer>
+template <Into into>
 std::optional<u64> address_of(const Wave& wave, const Operation& op, u32 bytes) {
   std::optional<u64> address = scalar_address(wave, op);
-  if (is_buffer) address = scalar_buffer_address(wave, op, bytes);
+  if (into == Into::Buffer) address = scalar_buffer_address(wave, op, bytes);
+  if (into == Into::Scratch) address = scalar_scratch_address(wave, op);
   return address ? std::optional(*address & ~u64{3}) : std::nullopt;
 }
 
@@ -22,9 +25,9 @@ void forget_stale_lines(Wave& wave) {
 }
 
 // The data are in the registers that loads call their destination.
-template <bool is_buffer, u32 bytes>
+template <Into into, u32 bytes>
 Flow store(Wave& wave, const Operation& op) {
-  const std::optional<u64> address = address_of<is_buffer>(wave, op, bytes);
+  const std::optional<u64> address = address_of<into>(wave, op, bytes);
   if (!address) return Flow::Next;
   if (!wave.memory->store(*address, bytes, &wave.s[op.dst], scalar_policy(wave, op))) {
     return scalar_fault(wave, op, wave.memory->fault().address);
@@ -34,9 +37,9 @@ Flow store(Wave& wave, const Operation& op) {
 }
 
 // GLC asks for the value before, in the data's place.
-template <bool is_buffer, u32 bytes, AtomicUpdate update, bool compares>
+template <Into into, u32 bytes, AtomicUpdate update, bool compares>
 Flow atomic(Wave& wave, const Operation& op) {
-  const std::optional<u64> address = address_of<is_buffer>(wave, op, bytes);
+  const std::optional<u64> address = address_of<into>(wave, op, bytes);
   if (!address) return Flow::Next;
   const auto data = [&](u32 i) -> u64 {
     return bytes == 8 ? wave.pair(op.dst + 2 * i) : wave.s[op.dst + i];
@@ -59,49 +62,57 @@ Flow discard(Wave&, const Operation&) { return Flow::Next; }
 
 constexpr Shape kShape{Type::B32, {Type::B64, Type::B32}, 0};
 
-template <bool is_buffer, u32 bytes>
+template <Into into, u32 bytes>
 constexpr Entry scalar_store(std::string_view name) {
-  return {name, kShape, &store<is_buffer, bytes>};
+  return {name, kShape, &store<into, bytes>};
 }
-template <bool is_buffer, u32 bytes, AtomicUpdate update, bool compares = false>
+template <Into into, u32 bytes, AtomicUpdate update, bool compares = false>
 constexpr Entry scalar_atomic(std::string_view name) {
-  return {name, kShape, &atomic<is_buffer, bytes, update, compares>};
+  return {name, kShape, &atomic<into, bytes, update, compares>};
 }
 
-#define DOORBELL_SCALAR_ATOMICS(PREFIX, BUFFER)                                    \
-  scalar_atomic<BUFFER, 4, update::swap<u32>>(PREFIX "SWAP"),                      \
-      scalar_atomic<BUFFER, 8, update::swap<u64>>(PREFIX "SWAP_X2"),               \
-      scalar_atomic<BUFFER, 4, update::add<u32>>(PREFIX "ADD"),                    \
-      scalar_atomic<BUFFER, 8, update::add<u64>>(PREFIX "ADD_X2"),                 \
-      scalar_atomic<BUFFER, 4, update::subtract<u32>>(PREFIX "SUB"),               \
-      scalar_atomic<BUFFER, 8, update::subtract<u64>>(PREFIX "SUB_X2"),            \
-      scalar_atomic<BUFFER, 4, update::minimum<i32>>(PREFIX "SMIN"),               \
-      scalar_atomic<BUFFER, 8, update::minimum<i64>>(PREFIX "SMIN_X2"),            \
-      scalar_atomic<BUFFER, 4, update::minimum<u32>>(PREFIX "UMIN"),               \
-      scalar_atomic<BUFFER, 8, update::minimum<u64>>(PREFIX "UMIN_X2"),            \
-      scalar_atomic<BUFFER, 4, update::maximum<i32>>(PREFIX "SMAX"),               \
-      scalar_atomic<BUFFER, 8, update::maximum<i64>>(PREFIX "SMAX_X2"),            \
-      scalar_atomic<BUFFER, 4, update::maximum<u32>>(PREFIX "UMAX"),               \
-      scalar_atomic<BUFFER, 8, update::maximum<u64>>(PREFIX "UMAX_X2"),            \
-      scalar_atomic<BUFFER, 4, update::bit_and<u32>>(PREFIX "AND"),                \
-      scalar_atomic<BUFFER, 8, update::bit_and<u64>>(PREFIX "AND_X2"),             \
-      scalar_atomic<BUFFER, 4, update::bit_or<u32>>(PREFIX "OR"),                  \
-      scalar_atomic<BUFFER, 8, update::bit_or<u64>>(PREFIX "OR_X2"),               \
-      scalar_atomic<BUFFER, 4, update::bit_xor<u32>>(PREFIX "XOR"),                \
-      scalar_atomic<BUFFER, 8, update::bit_xor<u64>>(PREFIX "XOR_X2"),             \
-      scalar_atomic<BUFFER, 4, update::increment<u32>>(PREFIX "INC"),              \
-      scalar_atomic<BUFFER, 8, update::increment<u64>>(PREFIX "INC_X2"),           \
-      scalar_atomic<BUFFER, 4, update::decrement<u32>>(PREFIX "DEC"),              \
-      scalar_atomic<BUFFER, 8, update::decrement<u64>>(PREFIX "DEC_X2"),           \
-      scalar_atomic<BUFFER, 4, update::compare_swap<u32>, true>(PREFIX "CMPSWAP"), \
-      scalar_atomic<BUFFER, 8, update::compare_swap<u64>, true>(PREFIX "CMPSWAP_X2")
+#define DOORBELL_SCALAR_ATOMICS(PREFIX, INTO)                                    \
+  scalar_atomic<INTO, 4, update::swap<u32>>(PREFIX "SWAP"),                      \
+      scalar_atomic<INTO, 8, update::swap<u64>>(PREFIX "SWAP_X2"),               \
+      scalar_atomic<INTO, 4, update::add<u32>>(PREFIX "ADD"),                    \
+      scalar_atomic<INTO, 8, update::add<u64>>(PREFIX "ADD_X2"),                 \
+      scalar_atomic<INTO, 4, update::subtract<u32>>(PREFIX "SUB"),               \
+      scalar_atomic<INTO, 8, update::subtract<u64>>(PREFIX "SUB_X2"),            \
+      scalar_atomic<INTO, 4, update::minimum<i32>>(PREFIX "SMIN"),               \
+      scalar_atomic<INTO, 8, update::minimum<i64>>(PREFIX "SMIN_X2"),            \
+      scalar_atomic<INTO, 4, update::minimum<u32>>(PREFIX "UMIN"),               \
+      scalar_atomic<INTO, 8, update::minimum<u64>>(PREFIX "UMIN_X2"),            \
+      scalar_atomic<INTO, 4, update::maximum<i32>>(PREFIX "SMAX"),               \
+      scalar_atomic<INTO, 8, update::maximum<i64>>(PREFIX "SMAX_X2"),            \
+      scalar_atomic<INTO, 4, update::maximum<u32>>(PREFIX "UMAX"),               \
+      scalar_atomic<INTO, 8, update::maximum<u64>>(PREFIX "UMAX_X2"),            \
+      scalar_atomic<INTO, 4, update::bit_and<u32>>(PREFIX "AND"),                \
+      scalar_atomic<INTO, 8, update::bit_and<u64>>(PREFIX "AND_X2"),             \
+      scalar_atomic<INTO, 4, update::bit_or<u32>>(PREFIX "OR"),                  \
+      scalar_atomic<INTO, 8, update::bit_or<u64>>(PREFIX "OR_X2"),               \
+      scalar_atomic<INTO, 4, update::bit_xor<u32>>(PREFIX "XOR"),                \
+      scalar_atomic<INTO, 8, update::bit_xor<u64>>(PREFIX "XOR_X2"),             \
+      scalar_atomic<INTO, 4, update::increment<u32>>(PREFIX "INC"),              \
+      scalar_atomic<INTO, 8, update::increment<u64>>(PREFIX "INC_X2"),           \
+      scalar_atomic<INTO, 4, update::decrement<u32>>(PREFIX "DEC"),              \
+      scalar_atomic<INTO, 8, update::decrement<u64>>(PREFIX "DEC_X2"),           \
+      scalar_atomic<INTO, 4, update::compare_swap<u32>, true>(PREFIX "CMPSWAP"), \
+      scalar_atomic<INTO, 8, update::compare_swap<u64>, true>(PREFIX "CMPSWAP_X2")
 
 constexpr Entry kTable[] = {
-    scalar_store<false, 4>("S_STORE_B32"),       scalar_store<false, 8>("S_STORE_B64"),
-    scalar_store<false, 16>("S_STORE_B128"),     scalar_store<true, 4>("S_BUFFER_STORE_B32"),
-    scalar_store<true, 8>("S_BUFFER_STORE_B64"), scalar_store<true, 16>("S_BUFFER_STORE_B128"),
-    {"S_DCACHE_DISCARD", kShape, &discard},      {"S_DCACHE_DISCARD_X2", kShape, &discard},
-    DOORBELL_SCALAR_ATOMICS("S_ATOMIC_", false), DOORBELL_SCALAR_ATOMICS("S_BUFFER_ATOMIC_", true),
+    scalar_store<Into::Memory, 4>("S_STORE_B32"),
+    scalar_store<Into::Memory, 8>("S_STORE_B64"),
+    scalar_store<Into::Memory, 16>("S_STORE_B128"),
+    scalar_store<Into::Buffer, 4>("S_BUFFER_STORE_B32"),
+    scalar_store<Into::Buffer, 8>("S_BUFFER_STORE_B64"),
+    scalar_store<Into::Buffer, 16>("S_BUFFER_STORE_B128"),
+    scalar_store<Into::Scratch, 4>("S_SCRATCH_STORE_B32"),
+    scalar_store<Into::Scratch, 8>("S_SCRATCH_STORE_B64"),
+    scalar_store<Into::Scratch, 16>("S_SCRATCH_STORE_B128"),
+    {"S_DCACHE_DISCARD", kShape, &discard},
+    {"S_DCACHE_DISCARD_X2", kShape, &discard},
+    DOORBELL_SCALAR_ATOMICS("S_ATOMIC_", Into::Memory),
+    DOORBELL_SCALAR_ATOMICS("S_BUFFER_ATOMIC_", Into::Buffer),
 };
 
 }  // namespace

@@ -28,6 +28,11 @@ Flow scalar_load(Wave& wave, const Operation& op) {
   return scalar_load_from<bytes, is_signed>(wave, op, scalar_address(wave, op));
 }
 
+template <u32 bytes>
+Flow scratch_load(Wave& wave, const Operation& op) {
+  return scalar_load_from<bytes, false>(wave, op, scalar_scratch_address(wave, op));
+}
+
 // What lies beyond the buffer reads as 0.
 template <u32 bytes, bool is_signed>
 Flow scalar_buffer_load(Wave& wave, const Operation& op) {
@@ -59,6 +64,11 @@ constexpr Entry scalar_buffer_entry(std::string_view name) {
   return {name, {Type::B32, {Type::B64, Type::B32}, 0}, &scalar_buffer_load<bytes, is_signed>};
 }
 
+template <u32 bytes>
+constexpr Entry scratch_entry(std::string_view name) {
+  return {name, {Type::B32, {Type::B64, Type::B32}, 0}, &scratch_load<bytes>};
+}
+
 constexpr Entry kTable[] = {
     scalar_load_entry<4>("S_LOAD_B32"),
     scalar_load_entry<8>("S_LOAD_B64"),
@@ -80,6 +90,9 @@ constexpr Entry kTable[] = {
     scalar_buffer_entry<1, true>("S_BUFFER_LOAD_I8"),
     scalar_buffer_entry<2>("S_BUFFER_LOAD_U16"),
     scalar_buffer_entry<2, true>("S_BUFFER_LOAD_I16"),
+    scratch_entry<4>("S_SCRATCH_LOAD_B32"),
+    scratch_entry<8>("S_SCRATCH_LOAD_B64"),
+    scratch_entry<16>("S_SCRATCH_LOAD_B128"),
     {"S_DCACHE_INV", {}, &scalar_cache<CacheOperation::ScalarInvalidate>},
     {"S_DCACHE_INV_VOL", {}, &scalar_cache<CacheOperation::ScalarInvalidate>},
     {"S_DCACHE_WB", {}, &scalar_cache<CacheOperation::ScalarWriteBack>},

@@ -52,6 +52,17 @@ bool is_interrupt(const Operation& op, std::string_view name) {
   return (name == "S_SENDMSG" || name == "S_SENDMSGHALT") && (op.immediate & 0xff) == 1;
 }
 
+bool is_scalar_access(std::string_view name) {
+  for (std::string_view into : {"S_", "S_BUFFER_", "S_SCRATCH_"}) {
+    if (!name.starts_with(into)) continue;
+    const std::string_view what = name.substr(into.size());
+    for (std::string_view access : {"LOAD_", "STORE_", "ATOMIC_"}) {
+      if (what.starts_with(access)) return true;
+    }
+  }
+  return false;
+}
+
 u16 vector_results(const Operation& op) {
   const Shape& shape = op.entry->shape;
   const std::string_view name = op.entry->name;
@@ -74,7 +85,7 @@ OperandUses operand_uses(const Operation& op) {
     memory_uses(op, name, uses);
     return uses;
   }
-  if (name.starts_with("S_LOAD") || name.starts_with("S_BUFFER_LOAD")) {
+  if (is_scalar_access(name)) {
     uses.address_words = name.starts_with("S_BUFFER") ? 4 : 2;
     uses.scalar = 0;
     uses.offset = 2;

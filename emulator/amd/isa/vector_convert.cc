@@ -199,12 +199,35 @@ Flow to_byte_random(Wave& wave, const Operation& op) {
   return Flow::Next;
 }
 
+// The same to 16 bits, in the half that op_sel's last bit names; the other half stays.
+template <bool is_bfloat>
+Flow to_half_random(Wave& wave, const Operation& op) {
+  alignas(64) u32 buffers[2][2 * kMaxLanes];
+  const Row a = fetch<f32>(wave, op, 0, buffers[0]), b = fetch<u32>(wave, op, 1, buffers[1]);
+  const bool held = wave.holds_overflow();
+  const u32 shift = op.words[0] >> 14 & 1 ? 16 : 0;
+  const u64 active = active_lanes(wave, op);
+  for (u32 base = 0; base < wave.lanes; base += kStep) {
+    const u32* before = wave.v + op.dst_row + base;
+    alignas(64) u32 out[kStep];
+    for (u32 i = 0; i < kStep; ++i) {
+      const f32 value = load_lane<f32>(a, base + i);
+      const u32 random = b.low[base + i];
+      const u32 half = is_bfloat ? float_to_bfloat_random(value, random)
+                                 : float_to_half_random(value, random, held);
+      out[i] = (before[i] & ~(0xffffu << shift)) | half << shift;
+    }
+    store_result(wave, op, Type::B32, out, nullptr, base, static_cast<u32>(active >> base));
+  }
+  return Flow::Next;
+}
+
 constexpr Shape kOneByte{Type::F32, {Type::B32}, kNoModifiers};
 constexpr Shape kTwoBytes{Type::B64, {Type::B32}, kNoModifiers};
 constexpr Shape kFromFloats{Type::B32, {Type::F32, Type::F32}, 0};
 constexpr Shape kRandom{Type::B32, {Type::F32, Type::B32}, 0};
 
-constexpr Entry kBytes[] = {
+constexpr Entry kBytesAndRandom[] = {
     {"V_CVT_F32_FP8", kOneByte, &from_byte<fp8_of>},
     {"V_CVT_F32_BF8", kOneByte, &from_byte<bf8_of>},
     {"V_CVT_PK_F32_FP8", kTwoBytes, &from_two_bytes<fp8_of>},
@@ -213,12 +236,14 @@ constexpr Entry kBytes[] = {
     {"V_CVT_PK_BF8_F32", kFromFloats, &to_two_bytes<bf8_of>},
     {"V_CVT_SR_FP8_F32", kRandom, &to_byte_random<fp8_of>},
     {"V_CVT_SR_BF8_F32", kRandom, &to_byte_random<bf8_of>},
+    {"V_CVT_SR_F16_F32", kRandom, &to_half_random<false>},
+    {"V_CVT_SR_BF16_F32", kRandom, &to_half_random<true>},
 };
 
 }  // namespace
 
 HandlerTable vector_convert_table() { return kSimple; }
 HandlerTable vector_convert_packed_table() { return kPacked; }
-HandlerTable vector_convert_bytes_table() { return kBytes; }
+HandlerTable vector_convert_bytes_table() { return kBytesAndRandom; }
 
 }  // namespace doorbell::emulator::amd

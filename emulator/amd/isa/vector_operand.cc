@@ -226,7 +226,9 @@ void prepare_packed(const Wave& wave, const Operation& op, u32 k, Type type, u32
     }
     const bool neg = source.modifiers & (part == 0 ? Source::kNeg : Source::kNegHigh);
     const bool is_float = type != Type::PackedB16;
-    if (neg && is_float) change_sign(to[part], 0, wide ? 1u << 31 : 1u << 15);
+    const u32 sign = wide ? 1u << 31 : 1u << 15;
+    const u32 abs = source.modifiers & Source::kAbs ? sign : 0;
+    if (is_float && (neg || abs != 0)) change_sign(to[part], abs, neg ? sign : 0);
     if (wave.float_plain) continue;
     if (wide && !(wave.mode.denorm_32 & 1)) flush_denormals(to[part], 0x7f800000, 1u << 31);
     if (type == Type::PackedF16 && !(wave.mode.denorm_64 & 1)) {

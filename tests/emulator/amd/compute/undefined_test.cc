@@ -84,6 +84,16 @@ TEST_P(Undefined, ScalarRegisterIsAnAddress) {
   expect_use(Use::Address, "s30, which the wave has not written", 0);
 }
 
+// Also of what stores, and the offset of scratch.
+TEST_P(Undefined, ScalarRegistersAreAddressesOfStores) {
+  if (gpu.chip().generation != Generation::Gfx9) GTEST_SKIP() << "has no scalar stores";
+  run("s_store_dword s0, s[30:31], 0x0\ns_endpgm");
+  expect_use(Use::Address, "s30, which the wave has not written", 0);
+  uses.clear();
+  run("s_nop 0\ns_scratch_store_dword s0, s[0:1], s33\ns_endpgm", Arguments().add(u64{0}));
+  expect_use(Use::Address, "s33, which the wave has not written", 4);
+}
+
 // Neither what the register holds nor its complement is 7.
 TEST_P(Undefined, ScalarRegisterDecidesABranch) {
   run(R"(

@@ -51,12 +51,6 @@ const Missing kMissing[] = {
     {"S_BARRIER_JOIN", "named barriers"},
     {"S_BARRIER_LEAVE", "named barriers"},
     {"S_GET_BARRIER_STATE", "named barriers"},
-    // ---- the documents do not say enough ----
-    {"S_SCRATCH_", "in which unit scratch is addressed"},
-    {"V_DOT2_F16_F16", "how often the sum is rounded"},
-    {"V_DOT2_BF16_BF16", "how often the sum is rounded, and by which mode"},
-    {"V_CVT_SR_BF16_F32", "which random bits count"},
-    {"V_CVT_SR_F16_F32", "which random bits count"},
     // ---- not there yet; no kernel of ours or of HIP's plain code has them ----
     {"DS_LOAD_B64_TR_", "transposing loads of gfx950"},
     {"DS_LOAD_B96_TR_", "transposing loads of gfx950"},

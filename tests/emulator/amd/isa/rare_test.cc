@@ -174,6 +174,67 @@ TEST(Rare, ScalarStoresAndAtomics) {
   EXPECT_EQ(wave.data<u32>(8), 99u);
 }
 
+// A register's offset counts 64 bytes, a constant one bytes; lower bits than a dword's are ignored.
+TEST(Rare, ScalarScratch) {
+  TestWave wave("gfx942", 64);
+  wave.wave.set_pair(0, TestWave::kData + 256);
+  wave.wave.set_pair(4, 0x1111222233334444), wave.wave.set_pair(6, 0x5555666677778888);
+  wave.wave.s[10] = 3, wave.wave.s[kM0] = 2;
+  wave.data<u32>(256 + 64 * 2) = 0xabcd, wave.data<u32>(256 - 8) = 0xef;
+  const Exit exit = wave.run(
+      "s_scratch_store_dwordx4 s[4:7], s[0:1], s10\ns_scratch_store_dword s6, s[0:1], 0x12\n"
+      "s_scratch_store_dwordx2 s[4:5], s[0:1], m0 offset:0x14\n"
+      "s_scratch_load_dword s20, s[0:1], m0\ns_scratch_load_dword s21, s[0:1], -0x8\n"
+      "s_scratch_load_dwordx2 s[22:23], s[0:1], s10 offset:0x8\n"
+      "s_scratch_load_dwordx4 s[24:27], s[0:1], s10");
+  ASSERT_EQ(exit.kind, Exit::Kind::EndProgram) << exit.name;
+  EXPECT_EQ(wave.data<u64>(256 + 192), 0x1111222233334444u);
+  EXPECT_EQ(wave.data<u64>(256 + 200), 0x5555666677778888u);
+  EXPECT_EQ(wave.data<u32>(256 + 0x10), 0x77778888u);
+  EXPECT_EQ(wave.data<u64>(256 + 128 + 0x14), 0x1111222233334444u);
+  EXPECT_EQ(wave.wave.s[20], 0xabcdu);
+  EXPECT_EQ(wave.wave.s[21], 0xefu);
+  EXPECT_EQ(wave.wave.pair(22), 0x5555666677778888u);
+  EXPECT_EQ(wave.wave.pair(24), 0x1111222233334444u);
+}
+
+// Of the random bits the highest count: 13 for a half, 16 for a bfloat, as many as the float has
+// more. Values between two are one or the other, and just so often.
+TEST(Rare, RoundsToHalvesAtRandom) {
+  struct Conversion {
+    u32 value, random, half, bfloat;
+  };
+  constexpr Conversion kConversions[] = {
+      {0x3f800000, 0xffffffff, 0x3c00, 0x3f80},  // exact: never rounded
+      {0x3f801fff, 0x0007ffff, 0x3c00, 0x3f80},  // the bits lost and one more make a carry
+      {0x3f801fff, 0x00080000, 0x3c01, 0x3f80}, {0x3f801000, 0x7fffffff, 0x3c00, 0x3f80},
+      {0x3f801000, 0x80000000, 0x3c01, 0x3f80}, {0xbf80ffff, 0x0000ffff, 0xbc07, 0xbf80},
+      {0xbf80ffff, 0x00010000, 0xbc07, 0xbf81}, {0xbf80ffff, 0x00080000, 0xbc08, 0xbf81},
+      {0x477fffff, 0x00080000, 0x7c00, 0x4780},  // 65535.996
+      {0x477fe000, 0xffffffff, 0x7bff, 0x4780},  // 65504
+      {0x33c00000, 0x7fffffff, 0x0001, 0x33c0},  // 1.5 * 2^-24
+      {0x33c00000, 0x80000000, 0x0002, 0x33c0}, {0x387fffff, 0xffffffff, 0x0400, 0x3880},
+      {0x7f7fffff, 0xffffffff, 0x7c00, 0x7f80}, {0x7f800000, 0xffffffff, 0x7c00, 0x7f80},
+      {0xffa00000, 0, 0xffff, 0xffff},          {0x80000000, 0xffffffff, 0x8000, 0x8000},
+  };
+  constexpr u32 kCount = std::size(kConversions);
+  TestWave wave("gfx950", 64);
+  wave.set(1, [&](u32 lane) { return kConversions[lane % kCount].value; });
+  wave.set(2, [&](u32 lane) { return kConversions[lane % kCount].random; });
+  for (u32 v : {3, 4, 5, 6}) wave.set_all(v, 0x12345678);
+  const Exit exit = wave.run(
+      "v_cvt_sr_f16_f32 v3, v1, v2\nv_cvt_sr_bf16_f32 v4, v1, v2\n"
+      "v_cvt_sr_f16_f32 v5, v1, v2 op_sel:[0,0,1]\nv_cvt_sr_bf16_f32 v6, v1, v2 op_sel:[0,0,1]");
+  ASSERT_EQ(exit.kind, Exit::Kind::EndProgram) << exit.name;
+  for (u32 i = 0; i < kCount; ++i) {
+    const Conversion& is = kConversions[i];
+    EXPECT_EQ(wave.get(3)[i], 0x12340000 | is.half) << i;
+    EXPECT_EQ(wave.get(4)[i], 0x12340000 | is.bfloat) << i;
+    EXPECT_EQ(wave.get(5)[i], 0x5678 | is.half << 16) << i;
+    EXPECT_EQ(wave.get(6)[i], 0x5678 | is.bfloat << 16) << i;
+  }
+}
+
 TEST(Rare, BlocksOfRegisters) {
   TestWave wave("gfx1201", 32);
   wave.wave.s[kM0] = 1 | 1 << 3 | 1u << 31;
