@@ -67,6 +67,12 @@ i32 sign_run(T value) {
   return std::countl_zero(static_cast<std::make_unsigned_t<T>>(flipped));
 }
 
+// Both steps wrap, so that a difference beyond 31 bits and -2^31 come out as they are in 32.
+u32 absolute_difference(u32 a, u32 b) {
+  const u32 difference = a - b;
+  return difference >> 31 ? 0u - difference : difference;
+}
+
 // clang-format off: one line each
 constexpr Entry kArithmetic[] = {
     scalar<[](bool& scc, u32 a, u32 b) { u32 r = a + b; scc = r < a; return r; }>("S_ADD_U32"),
@@ -84,8 +90,7 @@ constexpr Entry kArithmetic[] = {
     scalar<[](u64 a, u64 b) { return a + b; }>("S_ADD_U64"),
     scalar<[](u64 a, u64 b) { return a - b; }>("S_SUB_U64"),
     scalar<[](u64 a, u64 b) { return a * b; }>("S_MUL_U64"),
-    scalar_bits<[](i32 a, i32 b) {
-      i64 r = i64{a} - b; return static_cast<u32>(r < 0 ? -r : r); }>("S_ABSDIFF_I32"),
+    scalar_bits<[](u32 a, u32 b) { return absolute_difference(a, b); }>("S_ABSDIFF_I32"),
     scalar_bits<[](i32 a) { return a < 0 ? 0u - static_cast<u32>(a) : static_cast<u32>(a); }>(
         "S_ABS_I32"),
     scalar<[](bool& scc, i32 a, i32 b) { scc = a < b; return a < b ? a : b; }>("S_MIN_I32"),

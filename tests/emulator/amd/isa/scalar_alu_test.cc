@@ -70,6 +70,11 @@ const Case kCases[] = {
     {"s_quadmask_b32 s10, s4", 0x00010300, 0, kHigh | 0x14, 1},
     {"s_wqm_b32 s10, s4", 0x00010300, 0, kHigh | 0x000f0f00, 1},
     {"s_absdiff_i32 s10, s4, s6", 3, 10, kHigh | 7, 1},
+    {"s_absdiff_i32 s10, s4, s6", 10, 10, kHigh | 0, 0, 1},
+    {"s_absdiff_i32 s10, s4, s6", 0xffffffff, 0, kHigh | 1, 1},
+    {"s_absdiff_i32 s10, s4, s6", 0x80000000, 0, kHigh | 0x80000000, 1},
+    {"s_absdiff_i32 s10, s4, s6", 0x80000000, 1, kHigh | 0x7fffffff, 1},
+    {"s_absdiff_i32 s10, s4, s6", 0x80000000, 0xfffffffe, kHigh | 0x7ffffffe, 1},
     {"s_getreg_b32 s10, hwreg(HW_REG_MODE, 4, 4)", 0, 0, kHigh | 0xf, 0},
 };
 const Case kGfx12[] = {
