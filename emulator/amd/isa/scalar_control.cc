@@ -2,6 +2,7 @@
 // only waits or hints is a no-op: an instruction's results are there when the next one runs.
 // [RDNA3, RDNA4 and CDNA3 ISA documents, chapters "Program flow control" and "Instructions"]
 #include "emulator/amd/isa/host_float.h"
+#include "emulator/amd/isa/lane_access.h"
 #include "emulator/amd/isa/scalar_op.h"
 #include "emulator/amd/isa/tables.h"
 
@@ -273,6 +274,7 @@ Flow end_halves(Wave& wave, const Operation& op) {
 // ---- gfx9: forks, whose other path waits on a stack of scalar registers ----
 
 constexpr u32 kForkDepthShift = 29;  // of MODE's CSP
+constexpr u32 kDeepestFork = 7;      // which has three bits
 
 u32 fork_depth(const Wave& wave) { return wave.mode_bits() >> kForkDepthShift; }
 void set_fork_depth(Wave& wave, u32 depth) {
@@ -288,6 +290,7 @@ Flow take_fork(Wave& wave, const Operation& op, u64 to) {
   const bool jumps = pass == exec || (rest != exec && std::popcount(rest) >= std::popcount(pass));
   if (pass != exec && rest != exec) {
     const u32 depth = fork_depth(wave);
+    if (depth == kDeepestFork) return stop_undocumented(wave, op, "with seven paths waiting");
     wave.set_pair(depth * 4, jumps ? rest : pass);
     wave.set_pair(depth * 4 + 2, jumps ? next_pc(op) : to);
     set_fork_depth(wave, depth + 1);
@@ -307,6 +310,7 @@ Flow join(Wave& wave, const Operation& op) {
     wave.pc = next_pc(op);
     return Flow::Jump;
   }
+  if (depth == 0) return stop_undocumented(wave, op, "with no path waiting");
   set_fork_depth(wave, depth - 1);
   wave.set_mask(kExecLo, wave.pair((depth - 1) * 4));
   wave.pc = wave.pair((depth - 1) * 4 + 2);

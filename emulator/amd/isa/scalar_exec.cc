@@ -67,20 +67,24 @@ constexpr auto kAndNot2 = [](auto s, auto e) { return s & ~e; };
 constexpr auto kOrNot1 = [](auto s, auto e) { return ~s | e; };
 constexpr auto kOrNot2 = [](auto s, auto e) { return s | ~e; };
 
-// Registers named relative to M0.
+// Registers named relative to M0, by a sum of 32 bits.
+template <class T>
+bool is_scalar_register(u32 index) {
+  return index <= kVccLo - sizeof(T) / 4;
+}
 template <class T>
 Flow move_from_relative(Wave& wave, const Operation& op) {
   const u32 index = op.src[0].index + wave.s[kM0];
-  const u32 last = index + sizeof(T) / 4 - 1;
   T value{};
-  if (last < kVccLo) value = sizeof(T) == 8 ? static_cast<T>(wave.pair(index)) : wave.s[index];
+  if (is_scalar_register<T>(index))
+    value = sizeof(T) == 8 ? static_cast<T>(wave.pair(index)) : wave.s[index];
   write_scalar<T>(wave, op.dst, value);
   return Flow::Next;
 }
 template <class T>
 Flow move_to_relative(Wave& wave, const Operation& op) {
   const u32 index = op.dst + wave.s[kM0];
-  if (index + sizeof(T) / 4 - 1 >= kVccLo) return Flow::Next;
+  if (!is_scalar_register<T>(index)) return Flow::Next;
   write_scalar<T>(wave, static_cast<u16>(index), read_scalar<T>(wave, op.src[0]));
   return Flow::Next;
 }

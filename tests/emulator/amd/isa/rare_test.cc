@@ -144,6 +144,62 @@ TEST(Rare, ForksToBothPaths) {
   EXPECT_EQ(wave.wave.mode_bits() >> 29, 0u);
 }
 
+// A path more than the stack's depth counts to, and none to go back to.
+TEST(Rare, ForksAsDeepAsTheStack) {
+  TestWave deep("gfx942", 64);
+  deep.wave.set_pair(10, 0xffff);
+  deep.wave.set_mode(0xf0 | 7u << 29);
+  const Exit full = deep.run("s_cbranch_i_fork s[10:11], pass\ns_nop 0\npass: s_nop 0");
+  EXPECT_EQ(full.kind, Exit::Kind::Illegal);
+  EXPECT_NE(full.name.find("seven paths"), std::string::npos) << full.name;
+
+  TestWave shallow("gfx942", 64);
+  shallow.wave.s[30] = 1;
+  const Exit empty = shallow.run("s_cbranch_join s30");
+  EXPECT_EQ(empty.kind, Exit::Kind::Illegal);
+  EXPECT_NE(empty.name.find("no path"), std::string::npos) << empty.name;
+}
+
+// M0 from before s0 to behind the last register, for both widths: the sum wraps, and what is no
+// register reads 0 and is not written.
+TEST(Rare, ScalarRegistersRelativeToM0) {
+  struct Move {
+    const char* text;
+    u32 m0;
+    u64 expected;  // in s[10:11]
+  };
+  constexpr u64 kSource = 0x1111222233334444, kBefore = 0x5555666677778888;
+  constexpr u32 kLow = 0x33334444;
+  for (const Move& move : {
+           Move{"s_movrels_b32 s10, s8", static_cast<u32>(-4), kBefore >> 32 << 32 | kLow},
+           Move{"s_movrels_b32 s10, s8", static_cast<u32>(-9), kBefore >> 32 << 32},
+           Move{"s_movrels_b32 s10, s8", 106 - 8, kBefore >> 32 << 32},
+           Move{"s_movrels_b64 s[10:11], s[8:9]", static_cast<u32>(-4), kSource},
+           Move{"s_movrels_b64 s[10:11], s[8:9]", static_cast<u32>(-9), 0},
+           Move{"s_movrels_b64 s[10:11], s[8:9]", 105 - 8, 0},
+           Move{"s_movreld_b32 s8, s4", 2, kBefore >> 32 << 32 | kLow},
+           Move{"s_movreld_b32 s8, s4", static_cast<u32>(-9), kBefore},
+           Move{"s_movreld_b32 s8, s4", 106 - 8, kBefore},
+           Move{"s_movreld_b64 s[8:9], s[4:5]", 2, kSource},
+           Move{"s_movreld_b64 s[8:9], s[4:5]", static_cast<u32>(-9), kBefore},
+           Move{"s_movreld_b64 s[8:9], s[4:5]", 105 - 8, kBefore},
+       }) {
+    for (const char* chip : kChips) {
+      TestWave wave(chip, lanes_of(chip));
+      wave.wave.set_pair(4, kSource), wave.wave.set_pair(10, kBefore);
+      const std::array<u32, kScalarRegisters> before = wave.wave.s;
+      wave.wave.s[kM0] = move.m0;
+      const Exit exit = wave.run(move.text);
+      ASSERT_EQ(exit.kind, Exit::Kind::EndProgram) << exit.name;
+      EXPECT_EQ(wave.wave.pair(10), move.expected) << chip << " " << move.text << " " << move.m0;
+      for (u32 i = 0; i < kScalarRegisters; ++i) {
+        if (i == 10 || i == 11 || i == kM0) continue;
+        EXPECT_EQ(wave.wave.s[i], before[i]) << chip << " " << move.text << " s" << i;
+      }
+    }
+  }
+}
+
 TEST(Rare, SkipsVectorInstructions) {
   TestWave wave("gfx942", 64);
   wave.set_all(0, 0);
