@@ -6,6 +6,7 @@
 
 #include "drivers/amd/aql_commands.h"
 #include "drivers/amd/device.h"
+#include "drivers/amd/scratch.h"
 
 namespace doorbell::amd {
 namespace {
@@ -88,8 +89,10 @@ Result<void> AqlQueue::assemble(std::span<const hcq::Piece> pieces) {
   return {};
 }
 
-Result<void> AqlQueue::set_scratch(const Scratch& scratch) {
+Result<void> AqlQueue::update_scratch() {
   std::lock_guard lock(mutex());
+  // Asked for under the lock: of two threads that grew it, the last one here has the larger area.
+  const Scratch scratch = device_.scratch();
   if (hardware().descriptor().scratch_backing_memory_location == scratch.address) return {};
   // What runs has its own part of the old place, in sizes that are the old place's.
   TRY(wait(timeline().last()));

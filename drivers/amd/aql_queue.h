@@ -3,7 +3,6 @@
 #pragma once
 
 #include "drivers/amd/queue.h"
-#include "drivers/amd/scratch.h"
 
 namespace doorbell::amd {
 
@@ -12,10 +11,10 @@ class AqlQueue final : public AmdQueue {
   static Result<std::unique_ptr<AmdQueue>> make(Parts parts, AmdDevice& device);
 
   std::unique_ptr<hcq::CommandQueue> make_commands() override;
-  // The command processor takes the place of private memory from the queue's descriptor, of which
-  // it has a copy as long as the queue is on the hardware: where the place changes, this waits
-  // until the queue is idle, and takes the queue off for the while.
-  Result<void> set_scratch(const Scratch& scratch);
+  // Gives the queue the device's newest private memory. The command processor takes its place from
+  // the queue's descriptor, of which it has a copy as long as the queue is on the hardware: where
+  // the place changes, this waits until the queue is idle, and takes the queue off for the while.
+  Result<void> update_scratch();
 
  protected:
   Result<void> assemble(std::span<const hcq::Piece> pieces) override;

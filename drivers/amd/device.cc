@@ -167,7 +167,7 @@ Result<void> AmdDevice::write_code(u64 address, std::span<const u8> bytes) {
 Result<Scratch> AmdDevice::scratch(u32 item_bytes) {
   TRY(const Scratch scratch, scratch_.get(item_bytes));
   if (auto* aql = dynamic_cast<AqlQueue*>(compute_.get()); aql != nullptr && scratch.address != 0)
-    TRY(aql->set_scratch(scratch));
+    TRY(aql->update_scratch());
   return scratch;
 }
 
