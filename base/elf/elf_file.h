@@ -50,6 +50,7 @@ class ElfFile {
   u16 type() const { return header_.e_type; }
   u32 flags() const { return header_.e_flags; }
   u8 os_abi() const { return header_.e_ident[EI_OSABI]; }
+  u8 abi_version() const { return header_.e_ident[EI_ABIVERSION]; }
 
   const std::vector<Section>& sections() const { return sections_; }
   const std::vector<Segment>& segments() const { return segments_; }

@@ -22,6 +22,7 @@ class CodeObjectLoader {
       return fail(ErrorKind::Invalid, "kernel {} is for ELF machine {}, expected {} (AMDGPU)",
                   name_, file_.machine(), hw::kElfMachine);
     object_.elf_flags = file_.flags();
+    object_.abi_version = file_.abi_version();
     places_.assign(file_.sections().size(), kNotPlaced);
     TRY(place());
     TRY(relocate());

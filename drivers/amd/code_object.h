@@ -19,6 +19,7 @@ struct CodeObject {
   u64 entry_offset = 0;       // of the first instruction
   hw::KernelDescriptor descriptor;
   u32 elf_flags = 0;  // which chip it is for: hw/abi/elf_chip.h
+  u8 abi_version = 0;
 
   // Of a relocatable file or a shared object (comgr's) with the kernel `name`. What the file says
   // is checked; what the descriptor asks for is the program's to judge.

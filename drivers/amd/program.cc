@@ -46,7 +46,7 @@ Result<std::unique_ptr<core::Program>> AmdProgram::make(const core::Binary& bina
   TRY(CodeObject object, CodeObject::load(binary.image, binary.name));
   std::unique_ptr<AmdProgram> program(new AmdProgram(binary, device));
   program->descriptor_ = object.descriptor;
-  TRY(program->check_chip(object.elf_flags));
+  TRY(program->check_chip(object));
   TRY(program->check(binary));
   TRY(program->code_, device.code().allocate(object.image.size(), object.alignment, binary.name,
                                              object.entry_offset));
@@ -61,13 +61,19 @@ Result<std::unique_ptr<core::Program>> AmdProgram::make(const core::Binary& bina
 }
 
 // Other chips' instructions may well decode here, as others.
-Result<void> AmdProgram::check_chip(u32 elf_flags) const {
-  const std::string_view chip = hw::chip_of_elf_flags(elf_flags);
-  if (chip == caps_.arch) return {};
-  return fail(ErrorKind::Invalid, "kernel {} is for {}, {} is a {}", name_,
-              chip.empty() ? fmt::format("a chip that is not known (ELF flags {:#x})", elf_flags)
-                           : std::string(chip),
-              device_.name(), caps_.arch);
+Result<void> AmdProgram::check_chip(const CodeObject& object) const {
+  const u32 flags = object.elf_flags;
+  const std::string_view chip = hw::chip_of_elf_flags(flags);
+  if (chip != caps_.arch)
+    return fail(ErrorKind::Invalid, "kernel {} is for {}, {} is a {}", name_,
+                chip.empty() ? fmt::format("a chip that is not known (ELF flags {:#x})", flags)
+                             : std::string(chip),
+                device_.name(), caps_.arch);
+  if (hw::is_xnack_on(flags, object.abi_version))
+    return fail(ErrorKind::Unsupported,
+                "kernel {} is for {} with XNACK on (ELF flags {:#x}), {} runs with XNACK off",
+                name_, chip, flags, device_.name());
+  return {};
 }
 
 // What would otherwise hang or fault.

@@ -52,7 +52,7 @@ class AmdProgram final : public core::Program {
 
  private:
   AmdProgram(const core::Binary& binary, AmdDevice& device);
-  Result<void> check_chip(u32 elf_flags) const;
+  Result<void> check_chip(const CodeObject& object) const;
   Result<void> check(const core::Binary& binary);
   void make_packet(const core::Binary& binary);
   Result<void> make_dispatch(const core::Binary& binary, const Scratch& scratch);

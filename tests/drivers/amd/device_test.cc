@@ -182,6 +182,31 @@ TEST_F(DeviceTest, RefusesCodeOfOtherChips) {
             "kernel kernel is for a chip that is not known (ELF flags 0xfe), AMD is a gfx1100");
 }
 
+// e_flags of gfx942 by LLVM's ELF.h: EF_AMDGPU_FEATURE_XNACK_ANY_V4 0x100, _OFF_V4 0x200, _ON_V4
+// 0x300, _XNACK_V3 0x100; ELFABIVERSION_AMDGPU_HSA_V3 1, _V5 3. llc 22 writes
+// 0x54c for -mcpu=gfx942, 0x64c with -mattr=-xnack and 0x74c with -mattr=+xnack.
+TEST_F(DeviceTest, RefusesCodeThatCountsOnRetriedFaults) {
+  fake.set_property("gfx_target_version", 90402);
+  kfd = *Kfd::open(fake);
+  AmdDevice& amd = open();
+  core::Binary binary = compiled_kernel("gfx1100", 3);
+  binary.image[0x300 + 57] &= 0xfb;  // ENABLE_WAVEFRONT_SIZE32 of the descriptor
+  const auto load = [&](u8 abi_version, u16 flags) {
+    binary.image[8] = abi_version;
+    std::memcpy(&binary.image[0x30], &flags, sizeof flags);
+    const Result<std::unique_ptr<core::Program>> loaded = amd.load(binary);
+    return loaded ? std::string() : loaded.error().message;
+  };
+  EXPECT_EQ(load(3, 0x54c), "");
+  EXPECT_EQ(load(3, 0x64c), "");
+  EXPECT_EQ(load(3, 0x04c), "");
+  EXPECT_EQ(load(3, 0x74c),
+            "kernel kernel is for gfx942 with XNACK on (ELF flags 0x74c), AMD runs with XNACK off");
+  EXPECT_EQ(load(1, 0x24c), "");
+  EXPECT_EQ(load(1, 0x14c),
+            "kernel kernel is for gfx942 with XNACK on (ELF flags 0x14c), AMD runs with XNACK off");
+}
+
 // LLVM AMDGPUUsage GRANULATED_LDS_SIZE, "GFX950: roundup(lds-size / (320 * 4))": 100,000 bytes are
 // 79 units, where other chips have 196 of 512 bytes.
 TEST_F(DeviceTest, CountsLocalMemoryInTheChipsUnit) {

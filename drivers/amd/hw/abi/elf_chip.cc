@@ -26,4 +26,10 @@ std::string_view chip_of_elf_flags(u32 flags) {
   return {};
 }
 
+bool is_xnack_on(u32 flags, u8 abi_version) {
+  constexpr u8 kVersion4 = 2;  // ELFABIVERSION_AMDGPU_HSA_V4
+  constexpr u32 kXnackV3 = 0x100, kXnackV4 = 0x300, kXnackOnV4 = 0x300;
+  return abi_version < kVersion4 ? (flags & kXnackV3) != 0 : (flags & kXnackV4) == kXnackOnV4;
+}
+
 }  // namespace doorbell::amd::hw
