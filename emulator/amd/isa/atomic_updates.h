@@ -141,9 +141,17 @@ inline u64 add_bfloats(u64 before, u64 operand, u64) {
 }
 
 // Whether the update rounds. By what, when MODE asks for another rounding than to nearest, no
-// document says of LDS and caches: such an instruction stops.
+// document says of LDS and caches: such an instruction stops. (Specialisations, because GCC 12's
+// undefined behaviour sanitizer does not compare functions in constants.)
 template <u64 (*kUpdate)(u64, u64, u64)>
-constexpr bool kRounds = kUpdate == &add_float<f32> || kUpdate == &add_float<f64> ||
-                         kUpdate == &add_halves || kUpdate == &add_bfloats;
+constexpr bool kRounds = false;
+template <>
+inline constexpr bool kRounds<&add_float<f32>> = true;
+template <>
+inline constexpr bool kRounds<&add_float<f64>> = true;
+template <>
+inline constexpr bool kRounds<&add_halves> = true;
+template <>
+inline constexpr bool kRounds<&add_bfloats> = true;
 
 }  // namespace doorbell::emulator::amd::update
