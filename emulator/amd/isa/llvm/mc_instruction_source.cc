@@ -15,7 +15,9 @@
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/TargetParser/Triple.h>
 
-#include <mutex>
+#include <algorithm>
+#include <array>
+#include <cstring>
 
 #include "emulator/amd/isa/instruction_source.h"
 
@@ -46,10 +48,34 @@ const llvm::Target* amdgpu() {
   return found;
 }
 
+// Words of at most one instruction, with zeros behind the last byte.
+using Words = std::array<u32, 5>;
+
+// What is no instruction and ends the process in LLVM's disassembler, versions 20 to 22:
+// a literal where no word for it can follow, as behind gfx9's eight bytes; and a matrix of
+// V_MFMA_*_F8F6F4 that is not eight vector registers: the smaller formats' four and six are told
+// apart afterwards. [AMDGPUDisassembler.cpp: decodeLiteralConstant; adjustMFMA_F6F4OpRegClass takes
+// a register for granted]
+bool crashes_on(u32 low, u32 high) {
+  constexpr u32 kLiteral = 255;
+  const u32 format = low >> 26, opcode = low >> 16;
+  if (format == 0x38 || format == 0x3a) return high >> 24 == kLiteral;
+  if (format != 0x34) return false;
+  const u32 sources[] = {high & 0x1ff, high >> 9 & 0x1ff, high >> 18 & 0x1ff};
+  if (std::ranges::find(sources, kLiteral) != std::end(sources)) return true;
+  const auto is_matrix = [](u32 source) { return source >= 256 && source <= 512 - 8; };
+  return (opcode == 0xd3ad || opcode == 0xd3ae) &&
+         (!is_matrix(sources[0]) || !is_matrix(sources[1]));
+}
+bool crashes_gfx9(const Words& words) {
+  const bool scaled = words[0] >> 16 == 0xd3ac;  // a second half has the multiplication
+  return crashes_on(words[0], words[1]) || (scaled && crashes_on(words[2], words[3]));
+}
+
 class McSource final : public InstructionSource {
  public:
   McSource(const llvm::Target& target, const std::string& cpu, const std::string& features)
-      : triple_(kTriple) {
+      : triple_(kTriple), gfx9_(cpu.starts_with("gfx9")) {
 #if LLVM_VERSION_MAJOR >= 22
     registers_.reset(target.createMCRegInfo(triple_));
     assembly_.reset(target.createMCAsmInfo(*registers_, triple_, options_));
@@ -89,15 +115,19 @@ class McSource final : public InstructionSource {
 
  private:
   bool disassemble(std::span<const u8> bytes, u64 address, llvm::MCInst& instruction, u64& size) {
-    llvm::ArrayRef<u8> view(bytes.data(), bytes.size());
+    Words words{};
+    std::memcpy(words.data(), bytes.data(), std::min(bytes.size(), sizeof words));
+    if (gfx9_ && crashes_gfx9(words)) return false;
+    llvm::ArrayRef<u8> view(reinterpret_cast<const u8*>(words.data()), sizeof words);
     // A soft failure is a field that hardware ignores and the newest assembler fills otherwise:
     // LLVM before 16 left the destination of gfx10's V_CMPX zero, and its code runs.
     return disassembler_->getInstruction(instruction, size, view, address, llvm::nulls()) !=
                llvm::MCDisassembler::Fail &&
-           size != 0;
+           size != 0 && size <= bytes.size();
   }
 
   llvm::Triple triple_;
+  bool gfx9_;
   llvm::MCTargetOptions options_;
   std::unique_ptr<llvm::MCRegisterInfo> registers_;
   std::unique_ptr<llvm::MCAsmInfo> assembly_;
