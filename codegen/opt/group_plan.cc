@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "codegen/opt/occupancy.h"
 #include "codegen/opt/tensor_core_plan.h"
@@ -118,6 +119,7 @@ class GroupChooser {
   bool reads_along(const ReduceInfo& r, i64 axis) const;
   i64 lanes_along(i64 axis) const;
   i64 affordable(OptOp op, i64 axis, i64 amount) const;
+  void fill_wave();
   void items_of_outputs() {
     for (i64 axis : axes_.outputs()) axes_.add_items(plan_, axis, &left_);
   }
@@ -253,7 +255,24 @@ void GroupChooser::reduction() {
     left_ /= items;
   }
   if (outer_.size() == 1) unroll(*main, items > 1 ? axis : -1);
-  if (items == 1 || axes_.values(info_.output_mask) > axes_.busy_items()) items_of_outputs();
+  bool few = items > 1 && axes_.values(info_.output_mask) <= axes_.busy_items();
+  few ? fill_wave() : items_of_outputs();
+}
+
+// Few results are spread over many groups, but the lanes that a group leaves of its wave cost
+// nothing: they compute neighbours along the output axis that leaves the fewest of them idle.
+void GroupChooser::fill_wave() {
+  i64 idle = std::min(left_, caps_.simd.wave_items * left_ / axes_.all_items()), best = -1;
+  auto use = [&](i64 axis) {
+    f64 size = axes_.values(u64{1} << axis), lanes = static_cast<f64>(idle);
+    return size / (std::ceil(size / lanes) * lanes);
+  };
+  if (idle < 2) return;
+  for (i64 axis : axes_.outputs()) {
+    bool has_items = amount_of(plan_, OptOp::Local, axis) > 1;
+    if (!has_items && (best < 0 || use(axis) > use(best))) best = axis;
+  }
+  if (best >= 0) axes_.add_items(plan_, best, &idle);
 }
 
 // Reductions whose results serve a whole row of outputs: a group computes the row.

@@ -45,6 +45,15 @@ TEST(GroupPlan, FewLongSumsAreSplitOverItems) {
   EXPECT_EQ(plan_of(matmul_kernel(1, 4096, 4096)), "LOCAL(0,16) GROUP(1,8)");
 }
 
+TEST(GroupPlan, SumsThatFillNoWaveShareIt) {
+  // of 24 columns 8 items; of 32 features 4, which fill the wave, rather than of 5 positions
+  EXPECT_EQ(plan_of(conv_weights_kernel(8, 1, 32, 28, 5)), "GROUP(4,8) UNROLL(5,4) LOCAL(0,4)");
+  Caps caps = large_caps();
+  caps.simd.wave_items = 64;
+  EXPECT_EQ(plan_of(conv_weights_kernel(8, 1, 32, 28, 5), caps),
+            "GROUP(4,8) UNROLL(5,4) LOCAL(0,8)");
+}
+
 TEST(GroupPlan, ManyShortSumsAreNot) {
   EXPECT_EQ(plan_of(row_reduce_kernel(Op::Add, 65536, 10)), "UNROLL(1,10) LOCAL(0,256)");
 }

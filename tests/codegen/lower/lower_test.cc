@@ -102,6 +102,24 @@ Floats conv(const std::vector<Floats>& p, int batch, int in, int out, int size, 
   return dst;
 }
 
+Floats conv_weights(const std::vector<Floats>& p, usize batch, usize in, usize out, usize size,
+                    usize kernel) {
+  usize result = size - kernel + 1;
+  Floats dst;
+  for (usize at = 0; at < out * in * kernel * kernel; ++at) {
+    usize kx = at % kernel, ky = at / kernel % kernel;
+    usize i = at / kernel / kernel % in, o = at / kernel / kernel / in;
+    f32 sum = 0;
+    for (usize b = 0; b < batch; ++b)
+      for (usize y = 0; y < result; ++y)
+        for (usize x = 0; x < result; ++x)
+          sum += p[1][((b * in + i) * size + y + ky) * size + x + kx] *
+                 p[2][((b * out + o) * result + y) * result + x];
+    dst.push_back(sum);
+  }
+  return dst;
+}
+
 std::vector<Case> cases() {
   return {
       {"add", [] { return add_kernel(96); },
@@ -162,6 +180,8 @@ std::vector<Case> cases() {
          for (usize i = 0; i < 60; ++i) out.push_back(static_cast<f32>(i) + p[1][i % 10]);
          return out;
        }},
+      {"conv weights", [] { return conv_weights_kernel(2, 3, 4, 12, 3); },
+       [](const auto& p) { return conv_weights(p, 2, 3, 4, 12, 3); }},
   };
 }
 

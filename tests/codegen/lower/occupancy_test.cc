@@ -128,7 +128,8 @@ TEST(Occupancy, PlansAreForTheComputeUnitsAtHand) {
   EXPECT_EQ(amd_caps(*find_amd_chip("gfx942")).busy_items, 304 * 256);
   EXPECT_EQ(amd_caps(*find_amd_chip("gfx942"), 38).busy_items, 38 * 256);
   EXPECT_EQ(plan(0), "VECTOR(1,4) GROUP(1,128)");  // 1024 x 128 items > 77824
-  EXPECT_EQ(plan(38), "VECTOR(1,4) GROUP(1,32)");  // 1024 x 32 > 9728
+  // 1024 x 32 > 9728, two rows to a wave of 64
+  EXPECT_EQ(plan(38), "VECTOR(1,4) GROUP(1,32) LOCAL(0,2)");
 }
 
 }  // namespace

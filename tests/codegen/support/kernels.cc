@@ -65,6 +65,22 @@ KernelAst conv_kernel(i64 batch, i64 in, i64 out, i64 size, i64 kernel, i64 pad)
   return k.store(dst, d_at, k.reduce(Op::Add, product, {i, ky, kx}), {b, o, y, x});
 }
 
+KernelAst conv_weights_kernel(i64 batch, i64 in, i64 out, i64 size, i64 kernel) {
+  KernelBuilder k;
+  i64 result = size - kernel + 1;
+  UOp dst = k.param(0, out * in * kernel * kernel), src = k.param(1, batch * in * size * size);
+  UOp g = k.param(2, batch * out * result * result);
+  UOp o = k.loop(out), i = k.loop(in), ky = k.loop(kernel), kx = k.loop(kernel);
+  UOp b = k.reduced(batch), y = k.reduced(result), x = k.reduced(result);
+  UOp s_row = k.add(k.mul(k.add(k.mul(b, in), i), size), k.add(y, ky));
+  UOp g_row = k.add(k.mul(k.add(k.mul(b, out), o), result), y);
+  UOp product = k.mul(k.load(src, k.add(k.mul(s_row, size), k.add(x, kx))),
+                      k.load(g, k.add(k.mul(g_row, result), x)));
+  UOp d_row = k.add(k.mul(k.add(k.mul(o, in), i), kernel), ky);
+  UOp d_at = k.add(k.mul(d_row, kernel), kx);
+  return k.store(dst, d_at, k.reduce(Op::Add, product, {b, y, x}), {o, i, ky, kx});
+}
+
 KernelAst row_reduce_kernel(Op op, i64 rows, i64 columns) {
   KernelBuilder k;
   UOp out = k.param(0, rows), x = k.param(1, rows * columns);
