@@ -34,7 +34,7 @@ bool update_lane(Wave& wave, const Operation& op, u32 lane, u64 va, u32 bytes, A
     }
   }
   if (va % bytes != 0) {
-    stop_out_of_bounds(wave, op, va, lane, "an atomic operation at an unaligned address", true);
+    stop_unaligned_atomic(wave, op, va, lane);
     return false;
   }
   Memory& memory = *wave.memory;
@@ -63,12 +63,7 @@ Flow atomic(Wave& wave, const Operation& op, u32 bytes, AtomicUpdate update, boo
       return Flow::Stop;
     }
   }
-  if ((op.flags & kMemoryReturns) == 0) return Flow::Next;
-  u32* dst = wave.v + op.dst_row;
-  for_each_lane(active, [&](u32 lane) {
-    dst[lane] = static_cast<u32>(before[lane]);
-    if (bytes == 8) dst[lane + pitch] = static_cast<u32>(before[lane] >> 32);
-  });
+  return_before(wave, op, bytes, before);
   return Flow::Next;
 }
 

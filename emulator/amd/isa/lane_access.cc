@@ -27,4 +27,18 @@ Flow stop_out_of_bounds(Wave& wave, const Operation& op, u64 address, u32 lane, 
   return Flow::Stop;
 }
 
+Flow stop_unaligned_atomic(Wave& wave, const Operation& op, u64 address, u32 lane) {
+  return stop_out_of_bounds(wave, op, address, lane, "an atomic operation at an unaligned address",
+                            true);
+}
+
+void return_before(Wave& wave, const Operation& op, u32 bytes, const u64* before) {
+  if ((op.flags & kMemoryReturns) == 0) return;
+  u32* const dst = wave.v + op.dst_row;
+  for_each_lane(wave.exec(), [&](u32 lane) {
+    dst[lane] = static_cast<u32>(before[lane]);
+    if (bytes == 8) dst[lane + wave.lanes] = static_cast<u32>(before[lane] >> 32);
+  });
+}
+
 }  // namespace doorbell::emulator::amd

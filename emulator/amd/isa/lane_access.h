@@ -23,6 +23,7 @@ inline bool rounds_to_nearest(const Wave& wave) {
 // Stops the wave at an access beyond what the kernel was given; `what` names both.
 [[gnu::cold]] Flow stop_out_of_bounds(Wave& wave, const Operation& op, u64 address, u32 lane,
                                       std::string what, bool write);
+[[gnu::cold]] Flow stop_unaligned_atomic(Wave& wave, const Operation& op, u64 address, u32 lane);
 
 // The same handler for CPUs with AVX2, in one piece: its loops over lanes become vectors.
 template <Handler kHandler>
@@ -37,6 +38,10 @@ void for_each_lane(u64 active, Function&& function) {
     function(static_cast<u32>(std::countr_zero(left)));
   }
 }
+
+// The values before of the active lanes' atomic operation, to its destination when it asks for
+// them.
+void return_before(Wave& wave, const Operation& op, u32 bytes, const u64* before);
 
 // Whether lane i's offset is the first's plus i times `bytes`.
 inline bool is_contiguous(const u32* offset, u32 lanes, u32 bytes) {

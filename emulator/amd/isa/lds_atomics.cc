@@ -26,10 +26,7 @@ Flow atomic(Wave& wave, const Operation& op, const LdsAtomic& what, u32 offset, 
   const usize pitch = wave.lanes;
   for (u64 left = active; left != 0; left &= left - 1) {
     const u32 lane = static_cast<u32>(std::countr_zero(left));
-    if (at[lane] % what.bytes != 0) {
-      return stop_out_of_bounds(wave, op, at[lane], lane,
-                                "an atomic operation at an unaligned address", true);
-    }
+    if (at[lane] % what.bytes != 0) return stop_unaligned_atomic(wave, op, at[lane], lane);
     u64 before = 0;
     std::memcpy(&before, wave.lds + at[lane], what.bytes);
     const u64 after = what.update(before, lane_value(data + lane, pitch, what.bytes),

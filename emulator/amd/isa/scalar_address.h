@@ -2,7 +2,7 @@
 // scalar_memory.cc and, gfx9's stores and atomics, scalar_atomics.cc.
 #pragma once
 
-#include <optional>
+#include <algorithm>
 
 #include "emulator/amd/isa/memory.h"
 #include "emulator/amd/isa/scalar_op.h"
@@ -42,14 +42,29 @@ inline u64 scalar_scratch_address(const Wave& wave, const Operation& op) {
 }
 
 // Through a buffer descriptor: base in bits 47 to 0, stride in 61 to 48, number of records in the
-// third word, in bytes when the stride is 0. Empty for what lies beyond.
-inline std::optional<u64> scalar_buffer_address(const Wave& wave, const Operation& op, u32 bytes) {
+// third word, in bytes when the stride is 0. [RDNA3 and RDNA4 ISA documents, 8.1.2 and 9.4.1.4; the
+// CDNA3 and RDNA2 documents leave the stride out of the product, which cannot be: a buffer with a
+// stride of 0 would have a size of 1]
+struct ScalarBufferAccess {
+  u64 address = 0;
+  u32 within = 0;  // bytes of it: each dword is judged by itself
+};
+inline ScalarBufferAccess scalar_buffer_access(const Wave& wave, const Operation& op, u32 bytes) {
   const u32* words = &wave.s[op.src[0].index];
-  const u64 base = words[0] | u64{words[1] & 0xffff} << 32;
+  const u64 unit = std::min(bytes, 4u);
+  const auto align = [&](u64 value) { return value & ~(unit - 1); };
+  const u64 base = align(words[0] | u64{words[1] & 0xffff} << 32);
   const u64 stride = words[1] >> 16 & 0x3fff;
-  const u64 size = stride == 0 ? words[2] : words[2] * stride;
-  const u64 offset = static_cast<u64>(op.immediate) + read_32(wave, op.src[1]);
-  return offset + bytes > size ? std::nullopt : std::optional(base + offset);
+  u64 size = (stride == 0 ? 1 : stride) * words[2];
+  const u64 constant = static_cast<u64>(op.immediate), other = read_32(wave, op.src[1]);
+  u64 offset = align(constant + other);
+  if (wave.chip->generation == Generation::Gfx12) {
+    size = align(size);
+    offset = align(constant) + align(other);
+  }
+  // A dword is within when its first byte is.
+  const u64 left = offset < size ? size - offset : 0;
+  return {base + offset, static_cast<u32>(std::min<u64>(bytes, (left + unit - 1) & ~(unit - 1)))};
 }
 
 }  // namespace doorbell::emulator::amd

@@ -2,6 +2,7 @@
 // cache is left behind: that they could stay in that cache until s_dcache_wb is not modelled.
 // [CDNA3 ISA, chapter "Scalar memory operations", SMEM instructions]
 #include "emulator/amd/isa/atomic_updates.h"
+#include "emulator/amd/isa/lane_access.h"
 #include "emulator/amd/isa/scalar_address.h"
 #include "emulator/amd/isa/tables.h"
 
@@ -11,13 +12,13 @@ namespace {
 
 enum class Into : u8 { Memory, Buffer, Scratch };
 
-// Nothing happens beyond a buffer.
+// Where it goes, and how much of it: nothing happens beyond a buffer.
 template <Into into>
-std::optional<u64> address_of(const Wave& wave, const Operation& op, u32 bytes) {
-  std::optional<u64> address = scalar_address(wave, op);
-  if (into == Into::Buffer) address = scalar_buffer_address(wave, op, bytes);
-  if (into == Into::Scratch) address = scalar_scratch_address(wave, op);
-  return address ? std::optional(*address & ~u64{3}) : std::nullopt;
+ScalarBufferAccess access_of(const Wave& wave, const Operation& op, u32 bytes) {
+  if (into == Into::Buffer) return scalar_buffer_access(wave, op, bytes);
+  const u64 address =
+      into == Into::Scratch ? scalar_scratch_address(wave, op) : scalar_address(wave, op);
+  return {address & ~u64{3}, bytes};
 }
 
 void forget_stale_lines(Wave& wave) {
@@ -27,29 +28,31 @@ void forget_stale_lines(Wave& wave) {
 // The data are in the registers that loads call their destination.
 template <Into into, u32 bytes>
 Flow store(Wave& wave, const Operation& op) {
-  const std::optional<u64> address = address_of<into>(wave, op, bytes);
-  if (!address) return Flow::Next;
-  if (!wave.memory->store(*address, bytes, &wave.s[op.dst], scalar_policy(wave, op))) {
+  const auto [address, within] = access_of<into>(wave, op, bytes);
+  if (within == 0) return Flow::Next;
+  if (!wave.memory->store(address, within, &wave.s[op.dst], scalar_policy(wave, op))) {
     return scalar_fault(wave, op, wave.memory->fault().address);
   }
   forget_stale_lines(wave);
   return Flow::Next;
 }
 
-// GLC asks for the value before, in the data's place.
+// GLC asks for the value before, in the data's place: 0 beyond a buffer, as for vector atomics.
 template <Into into, u32 bytes, AtomicUpdate update, bool compares>
 Flow atomic(Wave& wave, const Operation& op) {
-  const std::optional<u64> address = address_of<into>(wave, op, bytes);
-  if (!address) return Flow::Next;
+  const auto [address, within] = access_of<into>(wave, op, bytes);
   const auto data = [&](u32 i) -> u64 {
     return bytes == 8 ? wave.pair(op.dst + 2 * i) : wave.s[op.dst + i];
   };
   u64 before = 0;
-  if (!wave.memory->atomic(*address, bytes, update, data(0), compares ? data(1) : 0, before,
-                           scalar_policy(wave, op))) {
-    return scalar_fault(wave, op, wave.memory->fault().address);
+  if (within == bytes) {
+    if (address % bytes != 0) return stop_unaligned_atomic(wave, op, address, 0);
+    if (!wave.memory->atomic(address, bytes, update, data(0), compares ? data(1) : 0, before,
+                             scalar_policy(wave, op))) {
+      return scalar_fault(wave, op, wave.memory->fault().address);
+    }
+    forget_stale_lines(wave);
   }
-  forget_stale_lines(wave);
   const bool returns = (op.words[0] >> 16 & 1) != 0;
   if (!returns) return Flow::Next;
   wave.s[op.dst] = static_cast<u32>(before);

@@ -7,13 +7,14 @@ namespace doorbell::emulator::amd {
 
 namespace {
 
-// Loads `bytes` to the destination's registers; those of 1 and 2 bytes are extended.
+// Loads `bytes` to the destination's registers, those behind the first `within` as 0; those of 1
+// and 2 bytes are extended.
 template <u32 bytes, bool is_signed>
-Flow scalar_load_from(Wave& wave, const Operation& op, u64 address) {
+Flow scalar_load_from(Wave& wave, const Operation& op, u64 address, u32 within = bytes) {
   Memory& memory = *wave.memory;
   u32 loaded[bytes < 4 ? 1 : bytes / 4] = {};
   if (bytes >= 4) address &= ~u64{3};
-  if (!memory.scalar_load(address, bytes, loaded, scalar_policy(wave, op))) {
+  if (within != 0 && !memory.scalar_load(address, within, loaded, scalar_policy(wave, op))) {
     return scalar_fault(wave, op, memory.fault().address);
   }
   if (bytes == 1 && is_signed) loaded[0] = static_cast<u32>(static_cast<i8>(loaded[0]));
@@ -33,13 +34,10 @@ Flow scratch_load(Wave& wave, const Operation& op) {
   return scalar_load_from<bytes, false>(wave, op, scalar_scratch_address(wave, op));
 }
 
-// What lies beyond the buffer reads as 0.
 template <u32 bytes, bool is_signed>
 Flow scalar_buffer_load(Wave& wave, const Operation& op) {
-  const std::optional<u64> address = scalar_buffer_address(wave, op, bytes);
-  if (address) return scalar_load_from<bytes, is_signed>(wave, op, *address);
-  for (u32 i = 0; i < (bytes + 3) / 4; ++i) wave.s[op.dst + i] = 0;
-  return Flow::Next;
+  const ScalarBufferAccess access = scalar_buffer_access(wave, op, bytes);
+  return scalar_load_from<bytes, is_signed>(wave, op, access.address, access.within);
 }
 
 template <CacheOperation operation>
