@@ -1,9 +1,16 @@
-// [RDNA2 ISA, "Buffer resource descriptor", "Buffer addressing", "Range checking"; "Vega" ISA and
-// CDNA3 ISA, the same sections; RDNA3 ISA for SWIZZLE_ENABLE's two bits]
+// Sources, by what decides where they differ about what is beyond a buffer:
+// 1. silicon: ROCm/rocm-systems emulation/rocjitsu, isa/arch/amdgpu/shared/addr_calc_buffer.h, that
+//    pull request 10928 made do what gfx950 does, and whose tests were "matched on physical gfx1100
+//    and gfx1201";
+// 2. the ISA documents: CDNA3 and CDNA4 9.1.5, RDNA2 8.1.5, RDNA3 9.4 and table 46, RDNA4 9.4 and
+//    table 56;
+// 3. drivers: Mesa src/amd/common/ac_descriptors.c (ac_set_buf_desc_word3), ROCm/rocMLIR pull
+//    request 678.
+// Where they differ about which bytes are meant, in forms that no compiler here emits, the wave
+// stops: find_dispute().
 #include "emulator/amd/isa/buffer_address.h"
 
 #include "emulator/amd/isa/decode_memory.h"
-#include "emulator/amd/isa/lane_access.h"
 #include "emulator/amd/isa/scalar_op.h"
 
 namespace doorbell::emulator::amd {
@@ -17,57 +24,108 @@ BufferResource read_resource(const Chip& chip, const u32* words) {
   r.add_thread_id = field(words[3], 23, 23) != 0;
   r.out_of_bounds = field(words[3], 29, 28);
   if (chip.generation >= Generation::Gfx11) {
-    const u32 mode = field(words[1], 31, 30);
-    r.swizzle = mode != 0;
-    r.element_shift = 1 + mode;
+    r.swizzle = field(words[1], 31, 30);
+    r.element_shift = r.swizzle == 3 ? 4 : 2;
   } else {
-    r.swizzle = field(words[1], 31, 31) != 0;
-    r.element_shift = chip.generation == Generation::Gfx9 ? 1 + field(words[3], 20, 19) : 2;
+    r.swizzle = field(words[1], 31, 31);  // by dwords: ELEMENT_SIZE was gfx8's
   }
+  if (chip.generation == Generation::Gfx9) r.stride_high = field(words[3], 18, 15);
   return r;
 }
 
-BufferAddresses::BufferAddresses(const Wave& wave, const Operation& op)
+BufferAddresses::BufferAddresses(const Wave& wave, const Operation& op, BufferUse use)
     : wave_(wave),
-      resource_(read_resource(*wave.chip, &wave.s[op.src[kScalarAddress].index])),
-      scalar_offset_(read_32(wave, op.src[kScalarOffset])) {
+      use_(use),
+      indexed_((op.flags & kMemoryIndex) != 0),
+      scalar_offset_(read_32(wave, op.src[kScalarOffset])),
+      resource_(read_resource(*wave.chip, &wave.s[op.src[kScalarAddress].index])) {
   const u32* vector = wave.v + op.src[kAddress].row;
-  const bool indexed = (op.flags & kMemoryIndex) != 0, offset = (op.flags & kMemoryOffset) != 0;
-  const u32* vector_offset = indexed ? vector + wave.lanes : vector;
+  const bool offset = (op.flags & kMemoryOffset) != 0;
+  const u32* vector_offset = indexed_ ? vector + wave.lanes : vector;
   for (u32 lane = 0; lane < wave.lanes; ++lane) {
-    index_[lane] = (indexed ? vector[lane] : 0) + (resource_.add_thread_id ? lane : 0);
+    index_[lane] = (indexed_ ? vector[lane] : 0) + (resource_.add_thread_id ? lane : 0);
     offset_[lane] = (offset ? vector_offset[lane] : 0) + static_cast<u32>(op.immediate);
   }
+  // "Normally 14 bits, but extended to 18 bits when" [CDNA3 ISA, table 45]
+  if (resource_.add_thread_id && use != BufferUse::Format) {
+    resource_.stride |= resource_.stride_high << 14;
+  }
+  disputed_ = find_dispute();
+  set_limits();
 }
 
-bool BufferAddresses::is_within(u32 lane, u32 bytes) const {
+std::string_view BufferAddresses::find_dispute() const {
   const BufferResource& r = resource_;
-  const u64 index = index_[lane], offset = offset_[lane];
-  if (wave_.chip->generation == Generation::Gfx9) {
-    if (r.stride != 0 && r.swizzle) return index < r.records;
-    return index * r.stride + offset + scalar_offset_ + bytes <= r.records;
+  const Generation generation = wave_.chip->generation;
+  // The documents add the lane to the index; silicon takes the one or the other.
+  if (r.add_thread_id && indexed_) return "with an index where the descriptor adds the lane's";
+  if (!swizzled()) return {};
+  if (generation >= Generation::Gfx11 && r.swizzle == 2) return "with SWIZZLE_ENABLE 2";
+  // The documents swizzle at index 0; silicon, and gfx9's with any index, does not swizzle.
+  if (!r.add_thread_id && (!indexed_ || generation == Generation::Gfx9)) {
+    return "of a swizzled buffer without ADD_TID";
   }
-  switch (r.out_of_bounds) {
-    case 0: return index < r.records && offset + bytes <= r.stride;
-    case 1: return index < r.records;
-    case 2: return r.records != 0;
-    default: return index * r.stride + offset + bytes <= r.records;
+  // The RDNA4 document swizzles the scalar offset with the others, silicon adds it afterwards.
+  if (generation == Generation::Gfx12 && scalar_offset_ != 0) {
+    return "of a swizzled buffer with a scalar offset";
   }
+  // Mesa compares the swizzled address with NUM_RECORDS, the RDNA2 document index and offset.
+  if (generation == Generation::Gfx10 && r.out_of_bounds == 3 && r.records != ~0u) {
+    return "of a swizzled buffer with an end and OOB_SELECT 3";
+  }
+  return {};
 }
 
-u64 BufferAddresses::within(u64 active, u32 bytes) const {
-  // What compilers make for scratch has no end.
-  const bool gfx9 = wave_.chip->generation == Generation::Gfx9;
-  if (resource_.records == ~0u && (gfx9 || resource_.out_of_bounds != 0)) return active;
+void BufferAddresses::set_limits() {
+  const BufferResource& r = resource_;
+  // Where bytes count, so does the scalar offset: on gfx950, and by RDNA's tables with
+  // OOB_SELECT 3. The CDNA documents' formula and LLVM's IntrinsicsAMDGPU.td leave it out.
+  const u64 left = r.records - std::min(r.records, scalar_offset_);
+  if (wave_.chip->generation == Generation::Gfx9) {
+    if (r.add_thread_id) return;  // scratch
+    if (indexed_ && r.stride != 0) {
+      index_limit_ = r.records;
+    } else {
+      offset_limit_ = left;
+    }
+    return;
+  }
+  const bool gfx10 = wave_.chip->generation == Generation::Gfx10;
+  switch (r.out_of_bounds) {
+    case 0:
+      index_limit_ = r.records;
+      offset_limit_ = r.stride;
+      only_starts_ = gfx10;  // "offset >= stride", later documents "offset+payload > stride"
+      return;
+    case 1: index_limit_ = r.records; return;
+    case 2: index_limit_ = r.records != 0 ? kNoLimit : 0; return;
+    default: break;
+  }
+  // What compilers make for scratch on gfx10 has no end.
+  if (gfx10 && swizzled()) return;
+  if (!swizzled() || r.stride == 0) {
+    offset_limit_ = left;
+    return;
+  }
+  index_limit_ = left;
+  offset_limit_ = r.stride;
+}
+
+u64 BufferAddresses::within(u64 active, u32 from, u32 bytes) const {
+  if (index_limit_ == kNoLimit && offset_limit_ == kNoLimit) return active;
+  const u64 extent = u64{from} + (only_starts_ ? 1 : bytes);
   u64 result = 0;
-  for_each_lane(active, [&](u32 lane) { result |= u64{is_within(lane, bytes)} << lane; });
-  return result;
+  for (u32 lane = 0; lane < wave_.lanes; ++lane) {
+    const bool in = index_[lane] < index_limit_ && offset_[lane] + extent <= offset_limit_;
+    result |= u64{in} << lane;
+  }
+  return result & active;
 }
 
 u64 BufferAddresses::place(u32 lane, u32 more) const {
   const BufferResource& r = resource_;
   const u64 index = index_[lane], offset = u64{offset_[lane]} + more;
-  if (!r.swizzle) return index * r.stride + offset;
+  if (!swizzled()) return index * r.stride + offset;
   const u64 in_element = (u64{1} << r.element_shift) - 1, in_row = (u64{1} << r.index_shift) - 1;
   const u64 rows = (index >> r.index_shift) * r.stride + (offset & ~in_element);
   return (rows << r.index_shift) + ((index & in_row) << r.element_shift) + (offset & in_element);

@@ -11,29 +11,14 @@ namespace doorbell::emulator::amd {
 
 namespace {
 
-// Each lane's value, extended to a dword, goes to LDS behind M0 and the offset, a dword per lane.
-// [CDNA3 ISA, "Memory buffer load to LDS"]
-template <Element e>
-Flow to_lds(Wave& wave, const Operation& op, u64 active, const LaneAddresses& addresses,
-            u32 offset) {
-  constexpr u32 kBytes = rows_of(e) * 4;
-  alignas(64) u32 values[4 * 64] = {};
-  if (load_lanes<e>(wave, op, active, addresses, values) == Flow::Stop) return Flow::Stop;
-  alignas(64) u32 at[64];
-  const u32 base = (wave.s[kM0] & 0xffff) + offset;
-  for (u32 lane = 0; lane < wave.lanes; ++lane) at[lane] = base + lane * kBytes;
-  constexpr Element kStored = rows_of(e) == 1 ? Element::B32 : e;
-  return store_lds<kStored>(wave, op, active, at, values);
-}
-
+// Of what lies beyond the buffer, LDS gets zeros. [ROCm/rocm-systems pull request 10928]
 template <Element e>
 Flow buffer_to_lds(Wave& wave, const Operation& op) {
-  const u64 active = wave.exec();
-  if (active == 0) return Flow::Next;
-  const BufferAddresses buffer(wave, op);
-  LaneAddresses addresses;
-  buffer.fill(active, 0, addresses);
-  return to_lds<e>(wave, op, active, addresses, static_cast<u32>(op.immediate));
+  return with_buffer(wave, op, BufferUse::Dwords, [&](const BufferAddresses& buffer) {
+    alignas(64) u32 values[rows_of(e) * 64] = {};
+    if (load_buffer<e>(wave, op, buffer, values) == Flow::Stop) return Flow::Stop;
+    return store_to_lds<e>(wave, op, values);
+  });
 }
 
 template <Element e>
@@ -42,19 +27,19 @@ Flow global_to_lds(Wave& wave, const Operation& op) {
   if (active == 0) return Flow::Next;
   LaneAddresses addresses;
   global_addresses(wave, op, active, addresses);
-  return to_lds<e>(wave, op, active, addresses, static_cast<u32>(op.immediate));
+  alignas(64) u32 values[rows_of(e) * 64] = {};
+  if (load_lanes<e>(wave, op, active, addresses, values) == Flow::Stop) return Flow::Stop;
+  return store_to_lds<e>(wave, op, values);
 }
 
 template <Element e>
 Flow scratch_to_lds(Wave& wave, const Operation& op) {
   const u64 active = wave.exec();
   if (active == 0) return Flow::Next;
-  alignas(64) u32 offset[64], values[64] = {}, at[64];
+  alignas(64) u32 offset[64], values[64] = {};
   scratch_offsets(wave, op, offset);
   if (load_scratch<e>(wave, op, active, offset, values) == Flow::Stop) return Flow::Stop;
-  const u32 base = (wave.s[kM0] & 0xffff) + static_cast<u32>(op.immediate);
-  for (u32 lane = 0; lane < wave.lanes; ++lane) at[lane] = base + lane * 4;
-  return store_lds<Element::B32>(wave, op, active, at, values);
+  return store_to_lds<e>(wave, op, values);
 }
 
 struct Buffer {
@@ -62,42 +47,40 @@ struct Buffer {
 
   template <Element e>
   static Flow load(Wave& wave, const Operation& op) {
-    return (op.flags & kMemoryToLds) != 0 ? buffer_to_lds<e>(wave, op)
-                                          : load_buffer<e>(wave, op, wave.v + op.dst_row);
+    return with_buffer(wave, op, BufferUse::Dwords, [&](const BufferAddresses& buffer) {
+      return load_buffer<e>(wave, op, buffer, wave.v + op.dst_row);
+    });
   }
   template <Element e>
   static Flow store(Wave& wave, const Operation& op) {
-    return store_buffer<e>(wave, op, wave.v + op.src[kData].row);
+    return with_buffer(wave, op, BufferUse::Dwords, [&](const BufferAddresses& buffer) {
+      return store_buffer<e>(wave, op, buffer, wave.v + op.src[kData].row);
+    });
   }
 };
 
-Flow atomic(Wave& wave, const Operation& op, u32 bytes, AtomicUpdate update, bool compares) {
-  const u64 active = wave.exec();
-  if (active == 0) return Flow::Next;
-  const BufferAddresses buffer(wave, op);
-  const u64 within = buffer.within(active, bytes);
-  if (within == 0) return Flow::Next;
+// Beyond the buffer nothing happens, and what comes back is zero as for loads.
+Flow atomic(Wave& wave, const Operation& op, const BufferAddresses& buffer, u32 bytes,
+            AtomicUpdate update, bool compares) {
+  const u64 within = buffer.within(wave.exec(), 0, bytes);
   LaneAddresses addresses;
-  buffer.fill(within, 0, addresses);
+  if (within != 0) buffer.fill(within, 0, addresses);
   const u32* data = wave.v + op.src[kData].row;
   const usize pitch = wave.lanes;
-  u64 before[64];
+  u64 before[64] = {};
   Memory& memory = *wave.memory;
   for (u64 left = within; left != 0; left &= left - 1) {
     const u32 lane = static_cast<u32>(std::countr_zero(left));
+    const u64 va = addresses.at(lane);
+    if (va % bytes != 0) return stop_unaligned_atomic(wave, op, va, lane);
     const u64 operand = lane_value(data + lane, pitch, bytes);
     const u64 compare = compares ? lane_value(data + lane + pitch * (bytes / 4), pitch, bytes) : 0;
-    if (!memory.atomic(addresses.at(lane), bytes, update, operand, compare, before[lane],
+    if (!memory.atomic(va, bytes, update, operand, compare, before[lane],
                        static_cast<CachePolicy>(op.control))) {
       return stop_at_fault(wave, op, memory.fault(), lane);
     }
   }
-  if ((op.flags & kMemoryReturns) == 0) return Flow::Next;
-  u32* dst = wave.v + op.dst_row;
-  for_each_lane(within, [&](u32 lane) {
-    dst[lane] = static_cast<u32>(before[lane]);
-    if (bytes == 8) dst[lane + pitch] = static_cast<u32>(before[lane] >> 32);
-  });
+  return_before(wave, op, bytes, before);
   return Flow::Next;
 }
 
@@ -106,7 +89,9 @@ Flow run(Wave& wave, const Operation& op) {
   if constexpr (update::kRounds<kUpdate>) {
     if (!rounds_to_nearest(wave)) return stop_undocumented(wave, op, "rounding not to nearest");
   }
-  return atomic(wave, op, kBytes, kUpdate, kCompares);
+  return with_buffer(wave, op, BufferUse::Atomic, [&](const BufferAddresses& buffer) {
+    return atomic(wave, op, buffer, kBytes, kUpdate, kCompares);
+  });
 }
 
 template <u32 kBytes, AtomicUpdate kUpdate, bool kCompares = false>

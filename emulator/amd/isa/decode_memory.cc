@@ -99,7 +99,6 @@ void decode_flat(const Decoder& decoder, Operation& op) {
                        : cache_policy(bit(low, 16), bit(low, 17), false, gfx940 && bit(low, 25));
   }
   if ((op.control & 1) != 0) op.flags |= kMemoryReturns;
-  if (gfx9 && bit(low, 13) && !gfx940) op.flags |= kMemoryToLds;
   if (segment != 1) return;
   // Scratch: which of the two addresses count.
   const bool vector =
@@ -129,7 +128,6 @@ void decode_buffer(const Decoder& decoder, Operation& op) {
   op.immediate = field(low, 11, 0);
   if (bit(switches, 0)) op.flags |= kMemoryOffset;
   if (bit(switches, 1)) op.flags |= kMemoryIndex;
-  if (!gfx11 && !typed && bit(low, 16)) op.flags |= kMemoryToLds;
   if (gfx11) {
     op.control = cache_policy(bit(low, 14), bit(low, 12), bit(low, 13));
   } else if (gfx9) {

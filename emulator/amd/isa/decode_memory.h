@@ -23,8 +23,7 @@ enum MemoryFlag : u32 {
   kMemoryFlat = 1 << 17,     // FLAT: the address chooses among global, LDS and scratch
   kMemoryOffset = 1 << 18,   // buffers: the vector address holds an offset (after the index)
   kMemoryIndex = 1 << 19,    // buffers: the vector address holds an index
-  kMemoryToLds = 1 << 20,    // loads go to LDS
-  kMemoryGds = 1 << 21,      // DS: the global data share, which no chip here has
+  kMemoryGds = 1 << 20,      // DS: the global data share, which no chip here has
 };
 
 void decode_memory(const Decoder& decoder, Format format, Operation& op);

@@ -59,6 +59,18 @@ Flow store_lds(Wave& wave, const Operation& op, u64 active, const u32* address, 
   return Flow::Next;
 }
 
+// Each lane's value, extended to a dword, goes to LDS behind M0 and the offset: a dword per lane,
+// four where a lane's are three. [CDNA3 and CDNA4 ISA, "Memory buffer load to LDS"]
+template <Element e>
+Flow store_to_lds(Wave& wave, const Operation& op, const u32* values) {
+  constexpr Element kStored = rows_of(e) == 1 ? Element::B32 : e;
+  constexpr u32 kPitch = rows_of(e) == 1 ? 4 : 16;
+  alignas(64) u32 at[64];
+  const u32 base = (wave.s[kM0] & 0xffff) + static_cast<u32>(op.immediate);
+  for (u32 lane = 0; lane < wave.lanes; ++lane) at[lane] = base + lane * kPitch;
+  return store_lds<kStored>(wave, op, wave.exec(), at, values);
+}
+
 // The addresses of the dword (or a part of it) at `offset` in each lane's scratch, plus `more`
 // bytes.
 void scratch_addresses(const Wave& wave, u64 active, const u32* offset, u32 more,

@@ -5,6 +5,7 @@
 
 #include "emulator/amd/isa/buffer_access.h"
 #include "emulator/amd/isa/buffer_format.h"
+#include "emulator/amd/isa/private_access.h"
 #include "emulator/amd/isa/tables.h"
 
 namespace doorbell::emulator::amd {
@@ -50,24 +51,26 @@ std::optional<Typed> typed_of(const Wave& wave, const Operation& op) {
 }
 
 // The elements' bits, zero-extended.
-Flow load_elements(Wave& wave, const Operation& op, u32 bytes, u32* rows) {
+Flow load_elements(Wave& wave, const Operation& op, const BufferAddresses& buffer, u32 bytes,
+                   u32* rows) {
   switch (bytes) {
-    case 1: return load_buffer<Element::U8>(wave, op, rows);
-    case 2: return load_buffer<Element::U16>(wave, op, rows);
-    case 4: return load_buffer<Element::B32>(wave, op, rows);
-    case 8: return load_buffer<Element::B64>(wave, op, rows);
-    case 12: return load_buffer<Element::B96>(wave, op, rows);
-    default: return load_buffer<Element::B128>(wave, op, rows);
+    case 1: return load_buffer<Element::U8>(wave, op, buffer, rows);
+    case 2: return load_buffer<Element::U16>(wave, op, buffer, rows);
+    case 4: return load_buffer<Element::B32>(wave, op, buffer, rows);
+    case 8: return load_buffer<Element::B64>(wave, op, buffer, rows);
+    case 12: return load_buffer<Element::B96>(wave, op, buffer, rows);
+    default: return load_buffer<Element::B128>(wave, op, buffer, rows);
   }
 }
-Flow store_elements(Wave& wave, const Operation& op, u32 bytes, const u32* rows) {
+Flow store_elements(Wave& wave, const Operation& op, const BufferAddresses& buffer, u32 bytes,
+                    const u32* rows) {
   switch (bytes) {
-    case 1: return store_buffer<Element::U8>(wave, op, rows);
-    case 2: return store_buffer<Element::U16>(wave, op, rows);
-    case 4: return store_buffer<Element::B32>(wave, op, rows);
-    case 8: return store_buffer<Element::B64>(wave, op, rows);
-    case 12: return store_buffer<Element::B96>(wave, op, rows);
-    default: return store_buffer<Element::B128>(wave, op, rows);
+    case 1: return store_buffer<Element::U8>(wave, op, buffer, rows);
+    case 2: return store_buffer<Element::U16>(wave, op, buffer, rows);
+    case 4: return store_buffer<Element::B32>(wave, op, buffer, rows);
+    case 8: return store_buffer<Element::B64>(wave, op, buffer, rows);
+    case 12: return store_buffer<Element::B96>(wave, op, buffer, rows);
+    default: return store_buffer<Element::B128>(wave, op, buffer, rows);
   }
 }
 
@@ -84,46 +87,51 @@ void add_component(const BufferFormat& format, u32* rows, u32 lanes, u32 lane, u
   rows[first / 32 * lanes + lane] |= bits << first % 32;
 }
 
-// What register i gets: X, Y and Z that the format lacks are 0, W is 1.
+// What register i gets: 0 of what the format lacks. Beyond the buffer all components are 0, so that
+// only a constant 1 is not. ["DST_SEL identity: X000, XY00, XYZ0 or XYZW", CDNA3 ISA 9.1.4, RDNA3
+// ISA 9.3; ROCm/rocm-systems rocjitsu buffer_format.cpp, unpack_format]
 u32 selected(const Typed& typed, const u32* rows, u32 lanes, u32 lane, u32 i) {
   const BufferFormat& format = typed.format;
-  const u32 one = format.is_integer() ? 1 : 0x3f800000;
   const u32 select = typed.order >> 3 * i & 7;
-  if (select < 4) return select == 1 ? one : 0;
-  const u32 from = select - 4;
-  if (format.bits[from] == 0) return from == 3 ? one : 0;
-  return component_to_register(component(format, rows, lanes, lane, from), format.bits[from],
-                               format.number);
+  if (select == 1) return format.is_integer() ? 1 : 0x3f800000;
+  if (select < 4 || format.bits[select - 4] == 0) return 0;
+  return component_to_register(component(format, rows, lanes, lane, select - 4),
+                               format.bits[select - 4], format.number);
 }
 
 // How registers hold components: one each, two halves each, or one in a high half.
 enum class Packing : u8 { Words, Halves, HighHalf };
 
-template <bool in_instruction, u32 count, Packing packing>
-Flow load(Wave& wave, const Operation& op) {
-  const auto typed = typed_of<in_instruction>(wave, op);
-  if (!typed) return stop_undocumented(wave, op, "with no format");
-  const u64 active = wave.exec();
-  Rows raw, out;
-  if (load_elements(wave, op, typed->format.bytes(), raw.word[0]) == Flow::Stop) return Flow::Stop;
-  const u32 lanes = wave.lanes;
-  for (u64 left = active; left != 0; left &= left - 1) {
+// What the first `count` registers get, each by itself.
+template <u32 count, Packing packing>
+Flow load_values(Wave& wave, const Operation& op, const BufferAddresses& buffer, const Typed& typed,
+                 Rows& out) {
+  Rows raw;
+  const u32 bytes = typed.format.bytes(), lanes = wave.lanes;
+  if (load_elements(wave, op, buffer, bytes, raw.word[0]) == Flow::Stop) return Flow::Stop;
+  for (u64 left = wave.exec(); left != 0; left &= left - 1) {
     const u32 lane = static_cast<u32>(std::countr_zero(left));
     for (u32 i = 0; i < count; ++i) {
-      const u32 value = selected(*typed, raw.word[0], lanes, lane, i);
+      const u32 value = selected(typed, raw.word[0], lanes, lane, i);
       if (packing == Packing::Words) {
         out.word[i][lane] = value;
         continue;
       }
-      const auto half = register_to_half(value, typed->format.number);
+      const auto half = register_to_half(value, typed.format.number);
       if (!half) return stop_undocumented(wave, op, "of a value that no half holds");
       out.word[i][lane] = *half;
     }
   }
+  return Flow::Next;
+}
+
+template <u32 count, Packing packing>
+void write_registers(Wave& wave, const Operation& op, const Rows& values) {
   u32* const dst = wave.v + op.dst_row;
-  for_each_lane(active, [&](u32 lane) {
+  const u32 lanes = wave.lanes;
+  for_each_lane(wave.exec(), [&](u32 lane) {
     for (u32 i = 0; i < count; ++i) {
-      const u32 value = out.word[i][lane];
+      const u32 value = values.word[i][lane];
       u32& word = dst[(packing == Packing::Words ? i : i / 2) * lanes + lane];
       if (packing == Packing::Words) {
         word = value;
@@ -134,7 +142,32 @@ Flow load(Wave& wave, const Operation& op) {
       }
     }
   });
-  return Flow::Next;
+}
+
+template <bool in_instruction, u32 count, Packing packing>
+Flow load(Wave& wave, const Operation& op) {
+  const auto typed = typed_of<in_instruction>(wave, op);
+  if (!typed) return stop_undocumented(wave, op, "with no format");
+  return with_buffer(wave, op, BufferUse::Format, [&](const BufferAddresses& buffer) {
+    Rows values;
+    if (load_values<count, packing>(wave, op, buffer, *typed, values) == Flow::Stop) {
+      return Flow::Stop;
+    }
+    write_registers<count, packing>(wave, op, values);
+    return Flow::Next;
+  });
+}
+
+Flow load_to_lds(Wave& wave, const Operation& op) {
+  const auto typed = typed_of<false>(wave, op);
+  if (!typed) return stop_undocumented(wave, op, "with no format");
+  return with_buffer(wave, op, BufferUse::Format, [&](const BufferAddresses& buffer) {
+    Rows values;
+    if (load_values<1, Packing::Words>(wave, op, buffer, *typed, values) == Flow::Stop) {
+      return Flow::Stop;
+    }
+    return store_to_lds<Element::B32>(wave, op, values.word[0]);
+  });
 }
 
 template <bool in_instruction, u32 count, Packing packing>
@@ -165,7 +198,9 @@ Flow store(Wave& wave, const Operation& op) {
       add_component(format, raw.word[0], lanes, lane, i, *bits);
     }
   }
-  return store_elements(wave, op, format.bytes(), raw.word[0]);
+  return with_buffer(wave, op, BufferUse::Format, [&](const BufferAddresses& buffer) {
+    return store_elements(wave, op, buffer, format.bytes(), raw.word[0]);
+  });
 }
 
 constexpr u8 rows_for(u32 count, Packing packing) {
@@ -205,6 +240,7 @@ constexpr Entry store_entry(std::string_view name) {
 constexpr Entry kTable[] = {
     DOORBELL_TYPED("BUFFER", false),
     DOORBELL_TYPED("TBUFFER", true),
+    {"BUFFER_LOAD_FORMAT_X_LDS", {.flags = kMemory}, &load_to_lds},
     load_entry<false, 1, Packing::HighHalf>("BUFFER_LOAD_FORMAT_D16_HI_X"),
     store_entry<false, 1, Packing::HighHalf>("BUFFER_STORE_FORMAT_D16_HI_X"),
 };

@@ -30,7 +30,6 @@ struct Missing {
 const Missing kMissing[] = {
     // ---- graphics ----
     {"*_TFE", "partially resident textures"},
-    {"BUFFER_LOAD_FORMAT_X_LDS", "textures to LDS"},
     {"DS_ADD_GS_REG", "geometry shaders"},
     {"DS_SUB_GS_REG", "geometry shaders"},
     {"DS_ORDERED_COUNT", "ordered pixel shaders"},

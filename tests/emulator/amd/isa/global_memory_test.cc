@@ -1,4 +1,4 @@
-// GLOBAL, FLAT, SCRATCH and buffer instructions on one wave, chip by chip.
+// GLOBAL, FLAT and SCRATCH instructions on one wave, chip by chip.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -27,8 +27,6 @@ class GlobalMemory : public ::testing::TestWithParam<Form> {
     if (generation() == Generation::Gfx9) return " sc0";
     return generation() == Generation::Gfx12 ? " th:TH_ATOMIC_RETURN" : " glc";
   }
-  // No scalar offset of a buffer.
-  std::string none() const { return generation() == Generation::Gfx12 ? "null" : "0"; }
   void run(std::string_view text) {
     const Exit exit = test.run(text);
     ASSERT_EQ(exit.kind, Exit::Kind::EndProgram) << exit.name << " " << exit.address;
@@ -260,77 +258,9 @@ TEST_P(GlobalMemory, AtomicsComputeWhatTheySay) {
   }
 }
 
-// ---- buffers ----
-
-class Buffer : public GlobalMemory {
- protected:
-  void set_resource(u64 base, u32 stride, u32 records, u32 word3, bool swizzle = false) {
-    test.wave.s[8] = static_cast<u32>(base);
-    test.wave.s[9] = static_cast<u32>(base >> 32) | stride << 16 |
-                     (swizzle ? generation() >= Generation::Gfx11 ? 1u << 30 : 1u << 31 : 0);
-    test.wave.s[10] = records;
-    test.wave.s[11] = word3;
-  }
-};
-
-TEST_P(Buffer, AddsOffsetsAndReadsZeroBeyondTheEnd) {
-  fill_data();
-  set_resource(kData, 0, 64, 3u << 28);  // raw: 64 bytes
-  test.set(1, [](u32 lane) { return lane * 4; });
-  test.wave.s[5] = 128;
-  test.set_all(10, 9);
-  run("buffer_load_dword v10, v1, s[8:11], s5 offen offset:8");
-  const u32 whole = generation() == Generation::Gfx9 ? 0 : 14;  // gfx9 counts the scalar offset too
-  for (u32 lane = 0; lane < lanes(); ++lane) {
-    EXPECT_EQ(test.get(10)[lane], lane < whole ? test.data<u32>(128 + 8 + lane * 4) : 0) << lane;
-  }
-  run("buffer_store_dword v1, v1, s[8:11], " + none() + " offen offset:32");
-  for (u32 lane = 1; lane < lanes(); ++lane) {
-    const u32 at = 32 + lane * 4;
-    const u32 untouched = static_cast<u8>(at * 13 + 5);
-    EXPECT_EQ(test.data<u8>(at), lane < 8 ? lane * 4 : untouched) << lane;
-  }
-}
-
-TEST_P(Buffer, MultipliesTheIndexByTheStride) {
-  fill_data();
-  set_resource(kData, 48, 20, 1u << 28);
-  test.set(2, [](u32 lane) { return lane; });
-  test.set(3, [](u32 lane) { return lane % 2 * 4; });
-  run("buffer_load_dwordx2 v[10:11], v[2:3], s[8:11], " + none() + " idxen offen offset:8");
-  // gfx9 without swizzle counts bytes; later chips count records.
-  for (u32 lane = 0; lane < lanes(); ++lane) {
-    const u32 at = lane * 48 + lane % 2 * 4 + 8;
-    const bool within = generation() == Generation::Gfx9 ? at + 8 <= 20 : lane < 20;
-    for (u32 i = 0; i < 2; ++i) {
-      EXPECT_EQ(test.get(10 + i)[lane], within ? test.data<u32>(at + i * 4) : 0) << lane;
-    }
-  }
-}
-
-// The scratch buffer of gfx9 and gfx10: dwords of the lanes beside each other.
-TEST_P(Buffer, SwizzlesWithTheLanesNumber) {
-  const u32 stride = lanes() == 64 ? 3 : 2;
-  const u32 element = generation() == Generation::Gfx9 ? 1u << 19 : 0;
-  set_resource(kData, 0, ~0u, stride << 21 | 1u << 23 | element | 2u << 28, true);
-  test.set(10, [](u32 lane) { return 1000 + lane; });
-  test.set(11, [](u32 lane) { return 2000 + lane; });
-  test.set(1, [](u32 lane) { return lane % 2 * 8; });
-  run("buffer_store_dwordx2 v[10:11], v1, s[8:11], " + none() + " offen offset:16");
-  for (u32 lane = 0; lane < lanes(); ++lane) {
-    const u32 dword = (lane % 2 * 8 + 16) / 4;
-    EXPECT_EQ(test.data<u32>((dword * lanes() + lane) * 4), 1000 + lane);
-    EXPECT_EQ(test.data<u32>(((dword + 1) * lanes() + lane) * 4), 2000 + lane);
-  }
-  run("buffer_load_dwordx2 v[12:13], v1, s[8:11], " + none() + " offen offset:16");
-  EXPECT_EQ(test.get(12), test.get(10));
-  EXPECT_EQ(test.get(13), test.get(11));
-}
-
 const Form kForms[] = {{"gfx942", 64},  {"gfx1030", 32}, {"gfx1030", 64},
                        {"gfx1100", 32}, {"gfx1100", 64}, {"gfx1201", 32}};
 INSTANTIATE_TEST_SUITE_P(Chips, GlobalMemory, ::testing::ValuesIn(kForms));
-INSTANTIATE_TEST_SUITE_P(Chips, Buffer, ::testing::ValuesIn(kForms));
 
 }  // namespace
 }  // namespace doorbell::emulator::amd

@@ -48,7 +48,7 @@ TEST(TypedBuffers, LoadByTheInstructionsFormat) {
 
     b.data<u32>(16) = 0x8000fffe;
     b.run("tbuffer_load_format_xyzw v[0:3]" + operands(chip, "16_16", "SINT"));
-    const u32 integers[] = {0xfffffffe, 0xffff8000, 0, 1};  // Z and W that it lacks
+    const u32 integers[] = {0xfffffffe, 0xffff8000, 0, 0};  // Z and W that it lacks
     for (u32 i = 0; i < 4; ++i) EXPECT_EQ(b.get(i)[1], integers[i]) << chip << i;
   }
 }
@@ -97,13 +97,49 @@ TEST(TypedBuffers, StoreInTheFormat) {
   }
 }
 
+// An element is beyond the end as a whole, when one of its dwords is.
 TEST(TypedBuffers, ReadZeroBeyondTheEnd) {
-  Buffer b("gfx1030");
-  b.wave.s[2] = 18;
-  b.data<u32>(16) = ~0u;
-  b.run("tbuffer_load_format_xy v[0:1]" + operands("gfx1030", "16_16", "UINT"));
-  EXPECT_EQ(b.get(0)[1], 0u);
-  EXPECT_EQ(b.get(1)[1], 0u);
+  for (const char* chip : kChips) {
+    Buffer b(chip);
+    b.wave.s[2] = 20;
+    for (u32 i = 0; i < 8; ++i) b.data<u32>(i * 4) = ~0u;
+    b.run("tbuffer_load_format_xyzw v[0:3]" + operands(chip, "32_32", "UINT"));
+    for (u32 i = 0; i < 4; ++i) {
+      EXPECT_EQ(b.get(i)[0], i < 2 ? ~0u : 0u) << chip << i;
+      EXPECT_EQ(b.get(i)[1], 0u) << chip << i;
+    }
+    b.set_all(0, 0), b.set_all(1, 0);
+    b.run("tbuffer_store_format_xy v[0:1]" + operands(chip, "32_32", "UINT"));
+    EXPECT_EQ(b.data<u64>(0), 0u) << chip;
+    EXPECT_EQ(b.data<u64>(16), ~u64{0}) << chip;
+  }
+}
+
+TEST(TypedBuffers, ReadTheDescriptorsOneBeyondTheEnd) {
+  const u32 order = 4 | 1 << 3 | 0 << 6 | 7 << 9;                               // X 1 0 W
+  const u32 numbers[] = {4u << 15 | 4 << 12, 20u << 12, 20u << 12, 20u << 12};  // 32 UINT
+  for (u32 k = 0; k < 4; ++k) {
+    Buffer b(kChips[k], order | numbers[k]);
+    b.wave.s[2] = 4;
+    b.data<u32>(0) = b.data<u32>(16) = 9;
+    b.run(std::string("buffer_load_format_xyzw v[0:3], v20, s[0:3], ") + (k == 3 ? "null" : "0") +
+          " offen");
+    const u32 within[] = {9, 1, 0, 0}, beyond[] = {0, 1, 0, 0};
+    for (u32 i = 0; i < 4; ++i) {
+      EXPECT_EQ(b.get(i)[0], within[i]) << kChips[k] << i;
+      EXPECT_EQ(b.get(i)[1], beyond[i]) << kChips[k] << i;
+    }
+  }
+}
+
+TEST(TypedBuffers, LoadToLds) {
+  Buffer b("gfx942", 0xfac | 1u << 15 | 4 << 12);  // 8 UINT
+  b.data<u8>(0) = 7, b.data<u8>(16) = 200;
+  b.wave.s[kM0] = 64;
+  const Exit exit = b.run("buffer_load_format_x v20, s[0:3], 0 offen lds");
+  ASSERT_EQ(exit.kind, Exit::Kind::EndProgram) << exit.name;
+  EXPECT_EQ(b.lds<u32>(64), 7u);
+  EXPECT_EQ(b.lds<u32>(68), 200u);
 }
 
 }  // namespace
