@@ -11,6 +11,7 @@
 #include "emulator/amd/isa/buffer_address.h"
 
 #include "emulator/amd/isa/decode_memory.h"
+#include "emulator/amd/isa/lane_access.h"
 #include "emulator/amd/isa/scalar_op.h"
 
 namespace doorbell::emulator::amd {
@@ -50,8 +51,8 @@ BufferAddresses::BufferAddresses(const Wave& wave, const Operation& op, BufferUs
   if (resource_.add_thread_id && use != BufferUse::Format) {
     resource_.stride |= resource_.stride_high << 14;
   }
-  disputed_ = find_dispute();
   set_limits();
+  disputed_ = find_dispute();
 }
 
 std::string_view BufferAddresses::find_dispute() const {
@@ -69,11 +70,21 @@ std::string_view BufferAddresses::find_dispute() const {
   if (generation == Generation::Gfx12 && scalar_offset_ != 0) {
     return "of a swizzled buffer with a scalar offset";
   }
-  // Mesa compares the swizzled address with NUM_RECORDS, the RDNA2 document index and offset.
-  if (generation == Generation::Gfx10 && r.out_of_bounds == 3 && r.records != ~0u) {
-    return "of a swizzled buffer with an end and OOB_SELECT 3";
+  if (generation == Generation::Gfx10 && r.out_of_bounds == 3 && ends_differ()) {
+    return "of a swizzled buffer with OOB_SELECT 3, where its end is in dispute";
   }
   return {};
+}
+
+// Mesa compares the swizzled address with NUM_RECORDS, the RDNA2 document index and offset. A
+// scratch buffer holds both.
+bool BufferAddresses::ends_differ() const {
+  bool differ = false;
+  for_each_lane(wave_.exec(), [&](u32 lane) {
+    const bool by_document = index_[lane] < index_limit_ && offset_[lane] < offset_limit_;
+    differ |= by_document != (place(lane, 0) < resource_.records);
+  });
+  return differ;
 }
 
 void BufferAddresses::set_limits() {
@@ -101,8 +112,6 @@ void BufferAddresses::set_limits() {
     case 2: index_limit_ = r.records != 0 ? kNoLimit : 0; return;
     default: break;
   }
-  // What compilers make for scratch on gfx10 has no end.
-  if (gfx10 && swizzled()) return;
   if (!swizzled() || r.stride == 0) {
     offset_limit_ = left;
     return;

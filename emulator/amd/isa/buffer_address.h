@@ -47,6 +47,7 @@ class BufferAddresses {
 
   void set_limits();
   std::string_view find_dispute() const;
+  bool ends_differ() const;
   u64 place(u32 lane, u32 more) const;
 
   const Wave& wave_;

@@ -260,12 +260,15 @@ TEST_P(Buffer, StopsWhereSourcesDisagree) {
     test.expect_end(load + "s5 offen");
   }
 
+  // What a driver makes for scratch: its end is far behind the lanes' bytes. 128 bytes of 32 lanes
+  // are at the end, where the offset is not.
   test.set_resource({.records = 4096, .swizzle = 1, .word3 = 2u << 21 | kAddThreadId});
+  test.expect_end(load + none() + " offen offset:120");
   if (generation() == Generation::Gfx10) {
-    test.expect_stop(load + "s5 offen", "with an end and OOB_SELECT 3");
-    test.set_resource({.records = ~0u, .swizzle = 1, .word3 = 2u << 21 | kAddThreadId});
+    test.expect_stop(load + none() + " offen offset:128", "its end is in dispute");
+  } else {
+    test.expect_end(load + none() + " offen offset:128");
   }
-  test.expect_end(load + none() + " offen");
 
   // Nobody asks where no lane is active.
   test.set_resource({.stride = 4, .records = 99, .word3 = kAddThreadId});
