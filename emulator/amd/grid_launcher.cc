@@ -23,7 +23,9 @@ class LaunchedGrid final : public RunningGrid {
   GridState run(u64 budget) override {
     stop_ = grid_.run(budget);
     switch (stop_.kind) {
-      case GridStop::Kind::Running: return stop_.waiting ? GridState::Waiting : GridState::Running;
+      case GridStop::Kind::Running:
+        if (stop_.waiting) return GridState::Waiting;
+        return stop_.spinning ? GridState::Polling : GridState::Running;
       case GridStop::Kind::Done: return GridState::Done;
       default: return GridState::Failed;
     }
@@ -102,8 +104,8 @@ std::unique_ptr<RunningGrid> GridLauncher::launch(const Dispatch& dispatch, Cach
     code_ = std::move(*code);
   }
   code_->begin_dispatch();
-  GridOptions options{.poison = options_.poison};
-  if (caches) options.compute_units = caches->shape().units;
+  GridOptions options{.poison = options_.poison, .compute_units = options_.compute_units};
+  if (caches) options.cache_units = caches->shape().units;
   if (options_.undefined) options.undefined = &undefined_;
   if (options_.seed) options.seed = hash_combine(options_.seed, ++launches_) | 1;
   std::unique_ptr<AdversarialMemory> own;

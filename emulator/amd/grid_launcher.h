@@ -15,6 +15,7 @@ namespace doorbell::emulator::amd {
 struct GridLauncherOptions {
   const Chip* chip = nullptr;            // borrowed, static
   const AddressSpace* space = nullptr;   // borrowed: outlives the launcher
+  ComputeUnits compute_units;            // of each XCC
   u64 seed = 0;                          // of the order of waves; 0: the fastest one
   bool poison = false;                   // what a launch leaves undefined is noise
   Checks* checks = nullptr;              // borrowed; judge the rules AMD-INI

@@ -36,6 +36,7 @@ class GpuEngine final : public Engine {
         rung_(std::move(rung)),
         launcher_({.chip = &chip,
                    .space = &kfd.devices()[index]->space,
+                   .compute_units = compute_units(*kfd.devices()[index]->slot.node),
                    .seed = options.adversarial || options.lockstep ? seed(options, index) : 0,
                    .poison = options.adversarial,
                    .checks = &kfd.checks(),
@@ -78,6 +79,12 @@ class GpuEngine final : public Engine {
   Gpu& gpu() { return gpu_; }
 
  private:
+  static ComputeUnits compute_units(const Node& node) {
+    return {.count = node.compute_units / node.xccs,
+            .simds = node.simds_per_cu,
+            .waves_per_simd = node.waves_per_simd,
+            .vgpr_bytes = static_cast<u32>(vgpr_bytes_per_cu(node) / node.simds_per_cu)};
+  }
   static u64 hang_after(const MachineOptions& options) {
     constexpr u64 kLockstep = u64{1} << 28;
     return options.hang_after == 0 && options.lockstep ? kLockstep : options.hang_after;

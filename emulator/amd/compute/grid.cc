@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
+#include <utility>
 
 #include "base/util/check.h"
 #include "emulator/amd/compute/wave_save.h"
@@ -13,12 +15,19 @@ namespace doorbell::emulator::amd {
 
 namespace {
 
-// Plain: how long a wave that does not wait keeps the others of its group from running; a loop that
-// polls memory is left after as many.
-constexpr u64 kPlainBudget = 1 << 16;
-// Groups under way at once, with a seed, or while all that have started poll.
-constexpr usize kMostResident = 4;
+// Plain: how long a wave that does not wait keeps the others of its group from running, and after
+// how many instructions it is first asked whether it polls.
+constexpr u64 kPlainBudget = 1 << 16, kFirstLook = 1 << 12;
+// What one gets that was seen polling.
+constexpr u64 kPollingBudget = 1 << 8;
+// A loop of more blocks is no loop that polls.
+constexpr u32 kLoopBlocks = 32;
+// Groups under way at once, with a seed, unless they poll.
+constexpr u64 kMostSeeded = 4;
 constexpr u64 kSeededBudget = 64;
+// With a seed: after how many instructions of each they are asked whether they all poll, four times
+// as many each time that they do not; and from when on more groups start whatever they do.
+constexpr u64 kSeededLook = 1 << 10, kSeededPatience = 1 << 20;
 constexpr u32 kMostWorkItems = 1024;
 // Instructions without any other reason to stop than s_sleep, after which waves count as waiting;
 // and of one wave from an s_sleep to the next, as a loop that polls has them.
@@ -35,8 +44,11 @@ Grid::Grid(const Chip& chip, CodeCache& code, Memory& memory, Dispatch dispatch,
       options_(options),
       resources_(amd::resources(chip, dispatch_)),
       lanes_(dispatch_.wave32 ? 32 : 64),
-      random_(options.seed) {
+      random_(options.seed),
+      most_resident_(most_resident_groups(chip, options.compute_units, dispatch_)),
+      under_way_(std::min(kMostSeeded, most_resident_)) {
   code_.begin_dispatch();
+  look_at_ = look_after_ = kSeededLook;
   if (options_.undefined != nullptr) {
     twins_ = std::make_unique<TwinMemories>(memory_, *options_.undefined->space,
                                             *options_.undefined->memory);
@@ -81,7 +93,10 @@ GridStop Grid::run(u64 instructions) {
   GridStop why;
   if (next_group_ < groups_ && !fits(why)) return why;
   why = options_.seed != 0 ? run_seeded(instructions) : run_plain(instructions);
-  why.waiting = why.kind == GridStop::Kind::Running && instructions_ - awake_at_ > kPolling;
+  if (why.kind == GridStop::Kind::Running) {
+    why.spinning = spinning_;
+    why.waiting = !has_room() && instructions_ - awake_at_ > kPolling;
+  }
   if (why.kind != GridStop::Kind::Running && why.kind != GridStop::Kind::Done) stopped_ = why;
   return why;
 }
@@ -98,10 +113,19 @@ void Grid::save_waves(const SaveOptions& options, SavedContext& to) const {
   }
 }
 
+// For one more group, of those that have not started.
+bool Grid::has_room() const {
+  if (next_group_ >= groups_ || resident_.size() >= most_resident_) return false;
+  return !resources_.scratch || dispatch_.scratch_wave_bytes == 0 || !free_slots_.empty();
+}
+
+void Grid::admit_more() {
+  for (usize more = std::max<usize>(1, resident_.size()); more > 0 && admit();) --more;
+}
+
 bool Grid::admit() {
-  if (next_group_ >= groups_) return false;
+  if (!has_room()) return false;
   const bool scratch = resources_.scratch && dispatch_.scratch_wave_bytes > 0;
-  if (scratch && free_slots_.empty()) return false;
   GroupPlace place{.number = next_group_};
   next_group_ += dispatch_.xcc_count;
   u64 rest = place.number;
@@ -112,8 +136,8 @@ bool Grid::admit() {
     const bool partial = dispatch_.partial_size[i] != 0 && at == dispatch_.groups[i] - 1;
     place.size[i] = partial ? dispatch_.partial_size[i] : dispatch_.group_size[i];
   }
-  place.compute_unit = static_cast<u32>(options_.seed != 0 ? random_.below(options_.compute_units)
-                                                           : place.number % options_.compute_units);
+  place.compute_unit = static_cast<u32>(options_.seed != 0 ? random_.below(options_.cache_units)
+                                                           : place.number % options_.cache_units);
   if (scratch) {
     place.scratch_slot = free_slots_.back();
     free_slots_.pop_back();
@@ -226,38 +250,127 @@ GridStop Grid::step(WorkGroup& group, usize index, u64 budget) {
   return result;
 }
 
+// It polls if it comes back to where it is with the same registers: nothing but what others write
+// can bring it on. Loops that count how often they have looked are not found. Of a wave that was
+// seen polling the scalar registers and one time around are enough.
+GridStop Grid::look_at(WorkGroup& group, usize index) {
+  WorkGroup::Member& member = group.member(index);
+  const Wave& wave = *member.wave;
+  const bool known = std::exchange(member.polls, false);
+  const u64 pc = wave.pc;
+  const u32 scc = wave.scc;
+  const auto scalars = wave.s;
+  const std::span rows(wave.v, usize{wave.vgpr_count} * wave.lanes);
+  std::vector<u32> vectors;
+  for (bool last : {known, true}) {
+    for (u32 blocks = 0; blocks == 0 || (wave.pc != pc && blocks < kLoopBlocks); ++blocks) {
+      GridStop result = step(group, index, 1);
+      if (result.kind != GridStop::Kind::Running || member.state != WorkGroup::State::Ready)
+        return result;
+    }
+    if (wave.pc != pc || wave.scc != scc || wave.s != scalars) return {};
+    if (last) {
+      member.polls = known || std::ranges::equal(rows, vectors);
+      return {};
+    }
+    vectors.assign(rows.begin(), rows.end());
+  }
+  return {};
+}
+
+GridStop Grid::take_turn(WorkGroup& group, usize index) {
+  WorkGroup::Member& member = group.member(index);
+  const Wave& wave = *member.wave;
+  const u64 end = wave.clock + kPlainBudget;
+  GridStop result;
+  const auto goes_on = [&] {
+    return result.kind == GridStop::Kind::Running && member.state == WorkGroup::State::Ready;
+  };
+  for (u64 budget = member.polls ? kPollingBudget : kFirstLook; wave.clock < end; budget *= 4) {
+    result = step(group, index, std::min(budget, end - wave.clock));
+    if (!goes_on()) break;
+    if (member.slept_at == wave.clock) {
+      member.polls = true;  // s_sleep is there for others to go first
+      break;
+    }
+    result = look_at(group, index);
+    if (!goes_on() || member.polls) break;
+  }
+  return result;
+}
+
+void Grid::end_round() {
+  retire_ended();
+  const usize before = resident_.size();
+  // They may wait for a group that has not started.
+  if (before == 0)
+    admit();
+  else if (round_.all_long)
+    admit_more();
+  spinning_ = before > 0 && round_.all_poll && resident_.size() == before;
+  turn_ = 0;
+  round_ = {.all_long = true, .all_poll = true};
+}
+
 GridStop Grid::run_plain(u64 instructions) {
   const u64 end = instructions_ + std::min(instructions, ~u64{0} - instructions_);
   for (;;) {
-    retire_ended();
-    if (resident_.empty() && !admit()) return {.kind = GridStop::Kind::Done};
-    bool all_poll = true;
-    for (usize g = 0; g < resident_.size(); ++g) {
-      WorkGroup& group = *resident_[g];
-      for (usize i = 0; i < group.waves(); ++i) {
-        if (group.member(i).state != WorkGroup::State::Ready) continue;
-        GridStop result = step(group, i, kPlainBudget);
-        if (result.kind != GridStop::Kind::Running) return result;
-        all_poll &= group.member(i).state == WorkGroup::State::Ready;
-      }
-      if (std::string where = group.deadlock(); !group.ended() && !where.empty()) {
-        return stop(GridStop::Kind::Deadlock, group, 0, {}, "deadlock at barriers: " + where);
-      }
+    if (turn_ == resident_.size()) {
+      end_round();
+      if (resident_.empty()) return {.kind = GridStop::Kind::Done};
     }
-    // They may wait for a group that has not started.
-    if (all_poll && resident_.size() < kMostResident) admit();
+    WorkGroup& group = *resident_[turn_++];
+    for (usize i = 0; i < group.waves(); ++i) {
+      const WorkGroup::Member& member = group.member(i);
+      if (member.state != WorkGroup::State::Ready) continue;
+      GridStop result = take_turn(group, i);
+      if (result.kind != GridStop::Kind::Running) return result;
+      const bool ready = member.state == WorkGroup::State::Ready;
+      round_.all_long &= ready;
+      round_.all_poll &= ready && member.polls;
+    }
+    if (std::string where = group.deadlock(); !group.ended() && !where.empty()) {
+      return stop(GridStop::Kind::Deadlock, group, 0, {}, "deadlock at barriers: " + where);
+    }
     if (instructions_ >= end) return {.kind = GridStop::Kind::Running};
   }
 }
 
+GridStop Grid::look_around() {
+  bool all_poll = true;
+  u64 waves = 0;
+  for (const std::unique_ptr<WorkGroup>& group : resident_) {
+    for (usize i = 0; i < group->waves(); ++i) {
+      const WorkGroup::Member& member = group->member(i);
+      if (member.state != WorkGroup::State::Ready) continue;
+      GridStop result = look_at(*group, i);
+      if (result.kind != GridStop::Kind::Running) return result;
+      all_poll &= member.state == WorkGroup::State::Ready && member.polls;
+      ++waves;
+    }
+  }
+  look_after_ *= 4;
+  if (all_poll || look_after_ > kSeededPatience) {
+    under_way_ = std::min<u64>(2 * under_way_, most_resident_);
+    look_after_ = kSeededLook;
+  }
+  look_at_ = instructions_ + look_after_ * waves;
+  return {};
+}
+
 GridStop Grid::run_seeded(u64 instructions) {
   const u64 end = instructions_ + std::min(instructions, ~u64{0} - instructions_);
+  std::vector<std::pair<usize, usize>> ready;
   for (;;) {
+    if (next_group_ < groups_ && instructions_ >= look_at_) {
+      GridStop result = look_around();
+      if (result.kind != GridStop::Kind::Running) return result;
+    }
     retire_ended();
-    while (resident_.size() < kMostResident && admit()) {
+    while (resident_.size() < under_way_ && admit()) {
     }
     if (resident_.empty()) return {.kind = GridStop::Kind::Done};
-    std::vector<std::pair<usize, usize>> ready;
+    ready.clear();
     for (usize g = 0; g < resident_.size(); ++g) {
       WorkGroup& group = *resident_[g];
       for (usize i = 0; i < group.waves(); ++i) {

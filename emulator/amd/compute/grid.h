@@ -5,6 +5,10 @@
 // Plain, a group runs to its end before the next starts, and waves change only where they wait.
 // With a seed, several groups are under way, and the seed chooses which wave runs how many
 // instructions: the same seed gives the same order and the same result.
+//
+// Groups that the hardware holds at a time (occupancy.h) all get on, whatever the others do: a wave
+// that runs long gives way, and groups that only wait let more of them start, up to that number. A
+// barrier of the whole grid ends if its groups fit, and never if they do not.
 #pragma once
 
 #include <functional>
@@ -15,6 +19,7 @@
 
 #include "base/util/types.h"
 #include "emulator/amd/compute/dispatch.h"
+#include "emulator/amd/compute/occupancy.h"
 #include "emulator/amd/compute/random.h"
 #include "emulator/amd/compute/saved_context.h"
 #include "emulator/amd/compute/work_group.h"
@@ -35,7 +40,8 @@ struct UndefinedTracking {
 struct GridOptions {
   u64 seed = 0;         // 0: plain
   bool poison = false;  // registers and LDS that the launch leaves undefined hold noise (check 11)
-  u32 compute_units = 8;
+  u32 cache_units = 8;  // that have caches of their own
+  ComputeUnits compute_units;              // where groups are resident
   UndefinedTracking* undefined = nullptr;  // null: not asked, and of no cost
 };
 
@@ -55,6 +61,7 @@ struct GridStop {
   };
   Kind kind = Kind::Running;
   bool waiting = false;        // Running: for long the waves have only polled, with s_sleep
+  bool spinning = false;       // Running: all that can be resident is, and polls
   std::array<u32, 3> group{};  // where it happened, and what else is of the wave
   u32 wave = 0;
   Exit exit;
@@ -88,6 +95,18 @@ class Grid {
   GridStop run_plain(u64 instructions);
   GridStop run_seeded(u64 instructions);
   void retire_ended();
+  bool has_room() const;
+  // As many groups again as there are, as far as there is room.
+  void admit_more();
+  // Whether a wave that is ready only polls, which is found by running it on; the answer is its
+  // member's.
+  GridStop look_at(WorkGroup& group, usize wave);
+  // Plain: until the wave waits, stops, polls, or others are to have their turn.
+  GridStop take_turn(WorkGroup& group, usize wave);
+  // Plain: all have had their turn.
+  void end_round();
+  // With a seed: lets more groups start when those under way only poll.
+  GridStop look_around();
   GridStop stop(GridStop::Kind kind, const WorkGroup& group, usize wave, const Exit& exit,
                 std::string_view what) const;
   GridStop refuse(GridStop::Kind kind, std::string what) const;
@@ -109,7 +128,17 @@ class Grid {
   std::vector<std::unique_ptr<WorkGroup>> resident_, spare_;
   std::vector<u32> free_slots_;  // starts of runs of scratch slots
   u32 waves_per_group_ = 0;
-  GridStop stopped_;  // the last run's, unless it may go on
+  const u64 most_resident_;
+  usize turn_ = 0;  // plain: of which group it is
+  struct Round {
+    bool all_long = false;  // no wave ended or came to a barrier
+    bool all_poll = false;
+  };
+  Round round_;                          // plain: those who had their turn
+  bool spinning_ = false;                // plain: the last round was of nothing else
+  u64 under_way_;                        // with a seed: so many groups at once
+  u64 look_at_ = 0, look_after_ = 0;     // with a seed: when to look around
+  GridStop stopped_;                     // the last run's, unless it may go on
   std::unique_ptr<TwinMemories> twins_;  // null unless undefined values are asked for
   std::set<std::pair<u64, Use>> reported_;
   u64 awake_at_ = 0;  // instructions_, when a wave last stopped for anything but s_sleep

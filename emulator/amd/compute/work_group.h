@@ -35,6 +35,7 @@ class WorkGroup {
     bool barrier_complete = false;  // split barriers: signalled by all, not yet waited for
     u64 barrier_pc = 0;             // of the barrier where it waits
     u64 slept_at = 0;               // the wave's clock at its last s_sleep; 0: none
+    bool polls = false;             // when last seen it waited for what others write
   };
 
   WorkGroup(const Chip& chip, u32 lanes) : chip_(&chip), lanes_(lanes) {}

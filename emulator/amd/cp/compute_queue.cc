@@ -26,7 +26,9 @@ ComputeQueue::ComputeQueue(QueueId id, const QueueDescription& description, GpuC
       last_entry_(gpu.xccs, 0) {}
 
 Step ComputeQueue::run_pipeline() {
-  switch (pipeline_.step()) {
+  const Pipeline::State state = pipeline_.step();
+  polls_ = state == Pipeline::State::Polling;
+  switch (state) {
     case Pipeline::State::Empty: return Step::Idle;
     case Pipeline::State::Waiting: return Step::Waiting;
     case Pipeline::State::Failed: {
@@ -40,6 +42,7 @@ Step ComputeQueue::run_pipeline() {
                                     gpu_.hang_after);
       return broke(kEndless, why) ? Step::Stopped : stop(why);
     }
+    case Pipeline::State::Polling:
     case Pipeline::State::Moved: break;
   }
   auto changed = pipeline_.take_changed();
@@ -57,9 +60,9 @@ Step ComputeQueue::run_pipeline() {
   return Step::Moved;
 }
 
-// Who goes first: fast, what is in flight, so that the least memory is live. Adversarial, for a
-// while the waves, for a while the command processor, which may get far ahead of them, for a while
-// either by chance.
+// Who goes first: fast, what is in flight, so that the least memory is live, unless it only waits
+// for what may be behind it. Adversarial, for a while the waves, for a while the command processor,
+// which may get far ahead of them, for a while either by chance.
 bool ComputeQueue::processor_first() {
   if (!gpu_.adversarial) return false;
   if (phase_left_-- == 0) {
@@ -73,7 +76,7 @@ bool ComputeQueue::processor_first() {
 Step ComputeQueue::advance() {
   if (!processor_first() && !pipeline_.empty()) {
     Step step = run_pipeline();
-    if (step == Step::Moved || step == Step::Stopped) return step;
+    if ((step == Step::Moved && !polls_) || step == Step::Stopped) return step;
   }
   Step step = Step::Moved;
   int packets = gpu_.adversarial ? 1 : kPacketsAtATime;

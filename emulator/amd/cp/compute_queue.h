@@ -88,6 +88,7 @@ class ComputeQueue : public Queue {
   u32 mask_ = 1;            // the XCCs that execute it
   std::vector<ShRegisters> sh_;
   Pipeline pipeline_;
+  bool polls_ = false;  // what is in flight did nothing else, when it last ran
 
  private:
   struct Frame {

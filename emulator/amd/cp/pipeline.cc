@@ -47,10 +47,26 @@ bool Pipeline::run(const EndOfPipe& event) {
 
 // The index of the grid that runs next; there is one.
 usize Pipeline::choose() const {
-  usize nth = gpu_.adversarial ? gpu_.random() % grids_ : 0;
+  usize nth = gpu_.adversarial ? gpu_.random() % (grids_ - giving_way_) : 0;
   for (usize i = 0; i < items_.size(); ++i)
-    if (items_[i].grid && nth-- == 0) return i;
-  UNREACHABLE("no grid among {} items", items_.size());
+    if (items_[i].grid && !items_[i].gives_way && nth-- == 0) return i;
+  UNREACHABLE("{} of {} grids give way", giving_way_, grids_);
+}
+
+Pipeline::State Pipeline::give_way(Item& item, bool sleeps) {
+  item.gives_way = true;
+  asleep_ += sleeps ? 1 : 0;
+  if (++giving_way_ < grids_) return State::Moved;
+  const bool all_sleep = asleep_ == grids_;
+  all_their_turn();
+  return all_sleep ? State::Waiting : State::Polling;
+}
+
+// Something has changed that those who poll may see.
+void Pipeline::all_their_turn() {
+  if (giving_way_ == 0) return;
+  for (Item& item : items_) item.gives_way = false;
+  giving_way_ = asleep_ = 0;
 }
 
 bool Pipeline::still_same(const Snapshot& snapshot) const {
@@ -67,15 +83,20 @@ Pipeline::State Pipeline::step() {
     gpu_.spun = 0;
     return run(event) ? State::Moved : State::Failed;
   }
-  usize index = choose();
+  const usize index = choose();
   Item& item = items_[index];
   u64 budget = gpu_.adversarial ? 1 + gpu_.random() % kAdversarialSlice : kSlice;
-  switch (item.grid->run(budget)) {
+  const GridState state = item.grid->run(budget);
+  switch (state) {
     case GridState::Running:
+    case GridState::Polling:
       gpu_.spun += budget;
       item.spent += budget;
-      return gpu_.hang_after != 0 && item.spent > gpu_.hang_after ? State::Endless : State::Moved;
-    case GridState::Waiting: return State::Waiting;
+      if (gpu_.hang_after != 0 && item.spent > gpu_.hang_after) return State::Endless;
+      if (state == GridState::Polling) return give_way(item, false);
+      if (gpu_.adversarial) all_their_turn();
+      return State::Moved;
+    case GridState::Waiting: return give_way(item, true);
     case GridState::Failed:
       if (auto fault = item.grid->fault())
         failure_ = *fault;
@@ -85,6 +106,7 @@ Pipeline::State Pipeline::step() {
       return State::Failed;
     case GridState::Done: break;
   }
+  all_their_turn();
   for (Snapshot& snapshot : item.snapshots)
     if (!changed_ && !still_same(snapshot)) changed_ = std::move(snapshot);
   std::shared_ptr<Completion> completion = std::move(item.completion);

@@ -4,7 +4,9 @@
 // src/amd/common/sid.h RELEASE_MEM; AMD, "PM4 packets", EVENT_WRITE_EOP]
 //
 // In adversarial mode any grid in flight may be next, so that a missing wait shows: slices of grids
-// that nothing orders interleave, and the command processor runs ahead of them all.
+// that nothing orders interleave, and the command processor runs ahead of them all. Else a grid has
+// its turn until it is done, or only polls: then others have theirs, for XCCs of a dispatch wait
+// for each other at a barrier of the whole grid, and then the command processor.
 #pragma once
 
 #include <deque>
@@ -57,8 +59,9 @@ class Pipeline {
   // What is in flight, as a preemption saves it; it stays in flight.
   void save_waves(const SaveOptions& options, std::span<SavedContext> xccs) const;
 
+  // Polling: grids have run, but none does anything else; Waiting: they all sleep meanwhile.
   // Endless: a grid has run longer than anybody waits; it stays in flight.
-  enum class State : u8 { Empty, Moved, Waiting, Failed, Endless };
+  enum class State : u8 { Empty, Moved, Polling, Waiting, Failed, Endless };
   // One slice of one grid, or the events whose turn has come.
   State step();
   const Failure& failure() const { return *failure_; }
@@ -76,17 +79,22 @@ class Pipeline {
     EndOfPipe event;
     std::vector<Use> uses;
     u64 spent = 0;                           // wave instructions, about
+    bool gives_way = false;                  // it polls: others first
     std::shared_ptr<Completion> completion;  // of all grids of a dispatch, one on each XCC; or null
   };
 
   // Acts; false: it met a fault.
   bool run(const EndOfPipe& event);
   usize choose() const;
+  // Of a grid that polls, or says itself that it waits.
+  State give_way(Item& item, bool sleeps);
+  void all_their_turn();
   bool still_same(const Snapshot& snapshot) const;
 
   GpuContext& gpu_;
   std::deque<Item> items_;
   usize grids_ = 0;
+  usize giving_way_ = 0, asleep_ = 0;  // of the grids
   std::optional<Failure> failure_;
   std::optional<Snapshot> changed_;
 };

@@ -78,9 +78,13 @@ constexpr u64 align(u64 value, u64 multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
+}  // namespace
+
+std::span<const Node> nodes() { return kNodes; }
+
 // [kfd_queue.c kfd_get_vgpr_size_per_cu()]
-u64 vgpr_bytes_per_cu(u32 version) {
-  switch (version) {
+u64 vgpr_bytes_per_cu(const Node& node) {
+  switch (node.target_version) {
     case 90402:
     case 90500:
     case 90008:
@@ -92,10 +96,6 @@ u64 vgpr_bytes_per_cu(u32 version) {
     default: return 0x40000;
   }
 }
-
-}  // namespace
-
-std::span<const Node> nodes() { return kNodes; }
 
 Node one_xcc_of(const Node& node) {
   Node part = node;
@@ -124,8 +124,7 @@ SaveAreaSizes save_area_sizes(const Node& node) {
   u64 waves =
       rdna ? units * 32 : std::min<u64>(units * 40, node.arrays / node.arrays_per_engine * 512);
   u64 lds_bytes = node.target_version == 90500 ? u64{node.lds_kb} << 10 : 0x10000;
-  u64 per_unit =
-      vgpr_bytes_per_cu(node.target_version) + kScalarBytes + lds_bytes + kHardwareRegisterBytes;
+  u64 per_unit = vgpr_bytes_per_cu(node) + kScalarBytes + lds_bytes + kHardwareRegisterBytes;
   u64 control_stack = align(kHeader + waves * (rdna ? 12 : 8) + 8, kPage);
   // The hardware of this generation cannot use more.
   if (node.target_version / 10000 == 10) control_stack = std::min<u64>(control_stack, 0x7000);

@@ -49,6 +49,9 @@ constexpr u32 engines(const Node& node) { return node.arrays / node.arrays_per_e
 // compute units, copy engines and memory. [Linux aqua_vanjaram.c, AMDGPU_CPX_PARTITION_MODE]
 Node one_xcc_of(const Node& node);
 
+// The vector registers of a compute unit.
+u64 vgpr_bytes_per_cu(const Node& node);
+
 std::span<const Node> nodes();
 // Null for a name that is none of them.
 const Node* find_node(std::string_view name);

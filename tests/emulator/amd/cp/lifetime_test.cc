@@ -65,6 +65,33 @@ TEST_F(LifetimeTest, AQueueIsDestroyedAfterItsWaves) {
   }
 }
 
+// What ends a grid's polling may be another grid, or a packet behind it.
+TEST_F(LifetimeTest, AGridThatPollsLetsOthersHaveTheirTurn) {
+  for (bool adversarial : {false, true}) {
+    for (GridState polls : {GridState::Polling, GridState::Waiting}) {
+      open_with_kernel({.adversarial = adversarial, .hang_after = u64{1} << 26, .seed = 3});
+      launcher_.dispatches.clear();
+      launcher_.slices = 3;
+      poke<u64>(kData, 0);
+      bool second = false;
+      launcher_.effect = [&] { second |= launcher_.dispatches.size() == 2; };
+      // The first waits for the second, which waits for a word.
+      launcher_.look = [&](usize dispatch) {
+        return (dispatch == 0 ? second : peek<u32>(kData) == 7) ? GridState::Running : polls;
+      };
+      std::vector<u32> words = dispatch();
+      for (u32 word : dispatch()) words.push_back(word);
+      // WRITE_DATA (0x37), to memory, confirmed.
+      words.insert(words.end(), {0xc0033700, 5 << 8 | 1 << 20, lo(kData), hi(kData), 7});
+      write_and_ring(words);
+      gpu_->run_until_idle();
+      gpu_->remove_queue(queue_).value();
+      EXPECT_TRUE(second) << adversarial;
+      EXPECT_EQ(checks_->errors(), 0u) << stopped();
+    }
+  }
+}
+
 TEST_F(LifetimeTest, AQueueThatStandsStillMayGo) {
   open_with_kernel();
   launcher_.slices = 100;

@@ -21,12 +21,14 @@ namespace doorbell::emulator::amd {
 
 namespace hw = ::doorbell::amd::hw;
 
-// Retires after `slices` runs, and then has `effect`.
+// Retires after `slices` runs, and then has `effect`. While `look` tells so, it polls or sleeps.
 class FakeGrid final : public RunningGrid {
  public:
-  FakeGrid(int slices, std::function<void()> effect)
-      : slices_(slices), effect_(std::move(effect)) {}
+  FakeGrid(int slices, std::function<void()> effect, std::function<GridState()> look)
+      : slices_(slices), effect_(std::move(effect)), look_(std::move(look)) {}
   GridState run(u64) override {
+    if (GridState state = look_ ? look_() : GridState::Running; state != GridState::Running)
+      return state;
     if (slices_-- > 1) return GridState::Running;
     if (effect_) effect_();
     return GridState::Done;
@@ -35,18 +37,23 @@ class FakeGrid final : public RunningGrid {
  private:
   int slices_;
   std::function<void()> effect_;
+  std::function<GridState()> look_;
 };
 
 class FakeLauncher final : public Launcher {
  public:
   std::unique_ptr<RunningGrid> launch(const Dispatch& dispatch, Caches*) override {
-    int runs = dispatches.size() < slices_of.size() ? slices_of[dispatches.size()] : slices;
+    const usize index = dispatches.size();
+    int runs = index < slices_of.size() ? slices_of[index] : slices;
     dispatches.push_back(dispatch);
-    return std::make_unique<FakeGrid>(runs, effect);
+    std::function<GridState()> looks;
+    if (look) looks = [this, index] { return look(index); };
+    return std::make_unique<FakeGrid>(runs, effect, std::move(looks));
   }
   int slices = 1;
   std::vector<int> slices_of;  // of the first dispatches
   std::function<void()> effect;
+  std::function<GridState(usize dispatch)> look;  // or null
   std::vector<Dispatch> dispatches;
 };
 
