@@ -3,7 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <charconv>
+#include <map>
 #include <mutex>
 
 #include "base/os/host.h"
@@ -77,35 +80,45 @@ Result<emulator::Trace::Sink> trace_to(const std::string& path) {
   });
 }
 
+// The one Kfd of this process and the kernel behind `files`, for all backends there are and will
+// be. A child that was forked is another process, which cannot use its parent's.
+Result<std::shared_ptr<amd::Kfd>> kfd_of_process(os::Files& files) {
+  struct All {
+    std::mutex mutex;
+    std::map<std::pair<const os::Files*, pid_t>, std::shared_ptr<amd::Kfd>> opened;
+  };
+  static All& all = *new All;
+  std::lock_guard lock(all.mutex);
+  std::shared_ptr<amd::Kfd>& kfd = all.opened[{&files, getpid()}];
+  if (kfd == nullptr) {
+    TRY(std::unique_ptr<amd::Kfd> opened, amd::Kfd::open(files));
+    kfd = std::move(opened);
+  }
+  return kfd;
+}
+
 }  // namespace
 
 struct AmdBackend::State {
   os::Environment environment;
   core::Config config;
+  os::Files* kernel = nullptr;
   std::mutex mutex;  // guards what follows
-  std::shared_ptr<amd::Kfd> host;
   // Of the emulated machine, in the order in which they are built on each other.
   std::unique_ptr<emulator::amd::Machine> machine;
   std::unique_ptr<os::Files> files;
   std::unique_ptr<os::Clock> clock;
   std::shared_ptr<amd::Kfd> emulated;
 
-  Result<std::shared_ptr<amd::Kfd>> open_host();
   Result<std::shared_ptr<amd::Kfd>> open_emulated(const std::string& arch);
 };
 
-AmdBackend::AmdBackend(const os::Environment& environment, const core::Config& config)
+AmdBackend::AmdBackend(const os::Environment& environment, const core::Config& config,
+                       os::Files& kernel)
     : state_(std::make_shared<State>()) {
+  state_->kernel = &kernel;
   state_->environment = environment;
   state_->config = config;
-}
-
-Result<std::shared_ptr<amd::Kfd>> AmdBackend::State::open_host() {
-  if (host == nullptr) {
-    TRY(std::unique_ptr<amd::Kfd> opened, amd::Kfd::open(os::host_files()));
-    host = std::move(opened);
-  }
-  return host;
 }
 
 Result<std::shared_ptr<amd::Kfd>> AmdBackend::State::open_emulated(const std::string& arch) {
@@ -129,7 +142,7 @@ Result<std::unique_ptr<core::Device>> AmdBackend::open(core::DeviceSpec spec) {
   TRY(amd::Options options, driver_options(state.environment, state.config));
   std::shared_ptr<amd::Kfd> kfd;
   if (spec.iface.empty() || spec.iface == "KFD") {
-    TRY(kfd, state.open_host());
+    TRY(kfd, kfd_of_process(*state.kernel));
     spec.iface = "KFD";
   } else if (spec.iface == "EMUKFD") {
     TRY(kfd, state.open_emulated(spec.arch));

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/os/environment.h"
+#include "base/os/host.h"
 #include "core/device/device.h"
 #include "core/util/config.h"
 
@@ -16,7 +17,10 @@ namespace doorbell::runtime {
 // Thread safety: may be called from any thread.
 class AmdBackend {
  public:
-  AmdBackend(const os::Environment& environment, const core::Config& config);
+  // `kernel`: where KFD is; outlives the process's use of it, as its /dev/kfd is opened once and
+  // never closed.
+  AmdBackend(const os::Environment& environment, const core::Config& config,
+             os::Files& kernel = os::host_files());
   Result<std::unique_ptr<core::Device>> open(core::DeviceSpec spec);
 
  private:

@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include "core/device/buffer.h"
+#include "emulator/amd/machine.h"
+
 namespace doorbell::runtime {
 namespace {
 
@@ -38,6 +41,31 @@ TEST(AmdBackend, NamesMalformedSettings) {
             "EMU_HANG_AFTER=soon: 'soon' is not a number");
   EXPECT_EQ(open({{"EMU_SEED", "7x"}}).error, "EMU_SEED=7x: '7x' is not a number");
   EXPECT_EQ(open({{"AMD_AQL", "2"}}).error, "AMD_AQL=2: '2' is neither 0 nor 1");
+}
+
+// The emulated kernel keeps what a process has, as the real one does, and refuses it to a second
+// opening of its nodes.
+TEST(AmdBackend, OpensTheKernelsDoorAgain) {
+  // Kept as long as the process.
+  static emulator::amd::Machine& machine =
+      *emulator::amd::Machine::create({.gpus = {"gfx1100"}})->release();
+  static os::Files& kernel = *machine.files(os::host_files()).release();
+  core::DeviceSpec spec;
+  spec.iface = "KFD";
+  spec.name = "AMD";
+  for (int turn = 0; turn < 3; ++turn) {
+    AmdBackend backend(os::Environment(std::map<std::string, std::string, std::less<>>()),
+                       core::Config{}, kernel);
+    Result<std::unique_ptr<core::Device>> device = backend.open(spec);
+    ASSERT_TRUE(device) << turn << ": " << device.error().message;
+    core::Ref<core::Buffer> buffer = *core::Buffer::allocate(**device, 4);
+    const int in = 100 + turn;
+    int out = 0;
+    ASSERT_TRUE(buffer->copy_in(&in, 4));
+    ASSERT_TRUE(buffer->copy_out(&out, 4));
+    EXPECT_EQ(out, in);
+  }
+  EXPECT_EQ(machine.checks().errors(), 0u);
 }
 
 }  // namespace

@@ -75,17 +75,18 @@ Kfd::~Kfd() = default;
 Result<KfdGpu*> Kfd::gpu(usize index) {
   CHECK(index < nodes_.size(), "GPU {} of {}", index, nodes_.size());
   std::lock_guard lock(gpus_mutex_);
-  if (gpus_[index] == nullptr) {
-    TRY(gpus_[index], KfdGpu::open(*this, nodes_[index]));
-    enable_runtime();
-    Result<void> joined = shared_->add_gpu(*gpus_[index]);
-    if (joined) joined = events_->open();
-    if (!joined) {
-      gpus_[index].reset();
-      return std::move(joined).error();
-    }
+  Opened& gpu = gpus_[index];
+  // Stays, whatever fails behind it: the kernel would take no other opening of the node.
+  if (gpu.gpu == nullptr) {
+    TRY(gpu.gpu, KfdGpu::open(*this, nodes_[index]));
   }
-  return gpus_[index].get();
+  if (!gpu.joined) {
+    enable_runtime();
+    TRY(shared_->add_gpu(*gpu.gpu));
+    TRY(events_->open());
+    gpu.joined = true;
+  }
+  return gpu.gpu.get();
 }
 
 // Debuggers want it, and trap temporaries that tell a saved wave's place. The kernel refuses it

@@ -2,6 +2,12 @@
 // addresses that all of them share, and what lies where. Memory is kfd_memory.h's, queues are
 // kfd_queue.h's, events kfd_events.h's. What is sent is hw/kfd.h's.
 //
+// There is one for a process and its kernel, for as long as the process lives. Closing the node
+// ends nothing: the kernel keeps the process's address spaces, each bound to the render node it
+// came with, and its event page until the process's memory is gone, and gives a second Kfd neither.
+// [Linux kfd_process.c, kfd_process_notifier_release(), kfd_process_device_init_vm(): -EBUSY;
+// kfd_events.c, kfd_kmap_event_page(): -EINVAL]
+//
 // GPU addresses are a range of our own, the same on every GPU of the process, and never those of
 // the host: whoever mixes the two up faults at once.
 //
@@ -49,8 +55,7 @@ class Kfd {
   hcq::SignalPool& signals() const { return *signals_; }
   KfdEvents& events() const { return *events_; }
 
-  // The `index`-th of nodes(): opened when first asked for, and kept, because the kernel binds a
-  // process to the render node that it came with first.
+  // The `index`-th of nodes(): opened when first asked for, and kept.
   Result<KfdGpu*> gpu(usize index);
 
   // The error names the call and what it was given.
@@ -81,6 +86,10 @@ class Kfd {
   std::optional<std::vector<u32>> peek(u64 va, u32 words) const;
 
  private:
+  struct Opened {
+    std::unique_ptr<KfdGpu> gpu;
+    bool joined = false;  // it sees the shared memory, and there are events
+  };
   struct Span {
     u64 bytes;
     std::string what;
@@ -108,7 +117,7 @@ class Kfd {
   std::vector<std::pair<u64, Span>> unmapped_;  // the last few; a ring
   usize next_unmapped_ = 0;
   // In this order: signals and events lie in shared memory, which a GPU gave.
-  std::vector<std::unique_ptr<KfdGpu>> gpus_;
+  std::vector<Opened> gpus_;
   std::unique_ptr<SharedMemory> shared_;
   std::unique_ptr<hcq::SignalPool> signals_;
   std::unique_ptr<KfdEvents> events_;

@@ -29,7 +29,9 @@ Result<hw::KfdCreateEvent> KfdEvents::create(u32 type) {
   arguments.auto_reset = 1;
   // The page belongs to the process: it comes with the first event.
   if (!is_open_) {
-    TRY(page_, kfd_.shared_memory().allocate(kPageBytes));
+    if (page_.host == nullptr) {
+      TRY(page_, kfd_.shared_memory().allocate(kPageBytes));
+    }
     arguments.event_page_offset = static_cast<KfdMemory*>(page_.opaque)->handle();
   }
   TRY(kfd_.call(arguments));

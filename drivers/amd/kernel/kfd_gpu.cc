@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
+
 namespace doorbell::amd {
 namespace {
 
@@ -23,7 +25,16 @@ Result<std::unique_ptr<KfdGpu>> KfdGpu::open(Kfd& kfd, const Node& node) {
   hw::KfdAcquireVm acquire;
   acquire.drm_fd = static_cast<u32>((*render)->descriptor());
   acquire.gpu_id = node.gpu_id;
-  TRY(kfd.call(acquire));
+  if (Result<void> acquired = kfd.call(acquire); !acquired) {
+    Error error = std::move(acquired).error();
+    if (error.os_errno == EBUSY)
+      error.message += fmt::format(
+          "; something else in this process, maybe ROCm, has the address space of GPU {}, which "
+          "the "
+          "kernel gives once and keeps until the process ends",
+          node.gpu_id);
+    return error;
+  }
   return std::unique_ptr<KfdGpu>(new KfdGpu(kfd, node, std::move(*render)));
 }
 

@@ -17,6 +17,7 @@ u8* at(const core::Allocation& allocation, i64 offset) {
 
 Result<void> SharedMemory::add_gpu(KfdGpu& gpu) {
   std::lock_guard lock(mutex_);
+  if (std::ranges::find(gpus_, &gpu) != gpus_.end()) return {};
   for (const std::unique_ptr<KfdMemory>& memory : memory_) TRY(memory->map_to(gpu));
   gpus_.push_back(&gpu);
   return {};

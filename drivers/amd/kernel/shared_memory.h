@@ -15,7 +15,8 @@ namespace doorbell::amd {
 
 class SharedMemory final : public core::Allocator {
  public:
-  // The first GPU gives the memory; all that there is, is mapped on each that follows.
+  // The first GPU gives the memory; all that there is, is mapped on each that follows. Again for
+  // the same GPU does nothing.
   Result<void> add_gpu(KfdGpu& gpu);
 
   Result<core::Allocation> allocate(i64 bytes) override;

@@ -109,6 +109,16 @@ TEST_F(OpenTest, AsksAgainWhereTheKernelSaysLater) {
   EXPECT_EQ(memory.error().os_errno, EAGAIN);
 }
 
+// The kernel takes no other opening of the render node.
+TEST_F(OpenTest, KeepsTheAddressSpaceWhereWhatFollowsFails) {
+  fake.fail["CREATE_EVENT"] = ENOMEM;
+  EXPECT_FALSE(kfd->gpu(0));
+  fake.fail["ALLOC_MEMORY_OF_GPU"] = ENOMEM;
+  ASSERT_TRUE(kfd->gpu(0)) << "the event page was there already";
+  EXPECT_EQ(fake.calls_of("ACQUIRE_VM").size(), 1u);
+  EXPECT_EQ(fake.calls_of("MAP_MEMORY_TO_GPU").size(), 1u);
+}
+
 struct GpuTest : OpenTest {
   KfdGpu& gpu = **kfd->gpu(0);
 };

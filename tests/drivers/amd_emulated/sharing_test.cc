@@ -88,5 +88,22 @@ TEST_F(SharingTest, WhatIsNoDmaBufIsAnError) {
   EXPECT_FALSE(user->export_dmabuf());
 }
 
+// Of one process, the second opening of the nodes, or one after the first was closed.
+TEST_F(EmulatedTest, SaysWhoHasTheAddressSpace) {
+  ASSERT_TRUE(kfd->gpu(0));
+  const std::string gpu_id = std::to_string(kfd->nodes()[0].gpu_id);
+  const std::shared_ptr<Kfd> second = *Kfd::open(*files);
+  for (bool closed : {false, true}) {
+    if (closed) kfd.reset();
+    const Result<KfdGpu*> refused = second->gpu(0);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().os_errno, EBUSY);
+    EXPECT_TRUE(refused.error().message.ends_with(
+        "; something else in this process, maybe ROCm, has the address space of GPU " + gpu_id +
+        ", which the kernel gives once and keeps until the process ends"))
+        << refused.error().message;
+  }
+}
+
 }  // namespace
 }  // namespace doorbell::amd
