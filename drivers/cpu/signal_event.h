@@ -28,8 +28,9 @@ inline void sleep_on(hcq::SignalCell& cell, u64 seen, u64 timeout_ns) {
 
 class SignalEvent final : public hcq::Event {
  public:
-  void block(const hcq::Signal& signal, u64 seen, u64 timeout_ns) override {
+  Result<void> block(const hcq::Signal& signal, u64 seen, u64 timeout_ns) override {
     sleep_on(signal.cell(), seen, timeout_ns);
+    return {};
   }
   void notify(const hcq::Signal& signal) override { raise(signal.cell(), signal.value()); }
 };

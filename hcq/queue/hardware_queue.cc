@@ -106,10 +106,17 @@ Result<void> HardwareQueue::wait_slow(Position position, u64 timeout_ns) {
     }
     const u64 passed = clock().now_ns() - start;
     if (passed >= timeout_ns) return hang(position, timeout_ns);
-    if (parts_.event != nullptr)
-      parts_.event->block(place.signal, seen, std::min(kSlice_ns, timeout_ns - passed));
-    else
+    if (parts_.event == nullptr) {
       clock().relax(turn);
+    } else if (Result<void> woken = parts_.event->block(place.signal, seen,
+                                                        std::min(kSlice_ns, timeout_ns - passed));
+               !woken) {
+      Error error =
+          fail(woken.error().kind, "the wait for the {}: {}", title(), woken.error().message);
+      error.os_errno = woken.error().os_errno;
+      error.device = parts_.device;
+      return error;
+    }
     if (is_interrupted())
       return fail(ErrorKind::Timeout, "the wait for the {} was interrupted", title());
   }

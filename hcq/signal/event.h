@@ -5,6 +5,7 @@
 // Thread safety: from any thread.
 #pragma once
 
+#include "base/util/result.h"
 #include "hcq/signal/signal.h"
 
 namespace doorbell::hcq {
@@ -12,8 +13,9 @@ namespace doorbell::hcq {
 class Event {
  public:
   virtual ~Event() = default;
-  // Returns when the signal no longer has the value `seen`, after `timeout_ns`, or early.
-  virtual void block(const Signal& signal, u64 seen, u64 timeout_ns) = 0;
+  // Returns when the signal no longer has the value `seen`, after `timeout_ns`, or early. An error
+  // is for whoever waits: nobody would ever be woken.
+  virtual Result<void> block(const Signal& signal, u64 seen, u64 timeout_ns) = 0;
   // After the host raised a signal.
   virtual void notify(const Signal& signal) = 0;
 };

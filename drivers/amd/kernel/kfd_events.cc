@@ -1,7 +1,10 @@
 // CREATE_EVENT, WAIT_EVENTS, and who waits.
 #include "drivers/amd/kernel/kfd_events.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 
 #include "drivers/amd/kernel/kfd.h"
@@ -71,6 +74,7 @@ Result<KfdEvents::Interrupt> KfdEvents::make_interrupt() {
 void KfdEvents::release_interrupt(const Interrupt& interrupt) {
   std::lock_guard lock(mutex_);
   std::erase(signal_events_, interrupt.event_id);
+  ++released_;
   destroy(interrupt.event_id);
 }
 
@@ -84,24 +88,25 @@ void KfdEvents::remove_listener(Listener& listener) {
   std::erase_if(listeners_, [&](const Heard& heard) { return heard.listener == &listener; });
 }
 
-void KfdEvents::block(const hcq::Signal& signal, u64 seen, u64 timeout_ns) {
+Result<void> KfdEvents::block(const hcq::Signal& signal, u64 seen, u64 timeout_ns) {
   {
     std::unique_lock lock(mutex_);
     // Under the lock: who waits in the kernel now tells us after this, not before.
-    if (signal.value() != seen) return;
+    if (signal.value() != seen) return {};
     if (waiting_) {
       returned_.wait_for(lock, std::chrono::nanoseconds(timeout_ns));
-      return;
+      return {};
     }
     waiting_ = true;
   }
   constexpr u64 kMillisecond_ns = 1'000'000;
   // Less than a millisecond is one: the caller looks at its clock afterwards.
   const u64 timeout_ms = std::min<u64>((timeout_ns + kMillisecond_ns - 1) / kMillisecond_ns, 1000);
-  (void)wait_once(static_cast<u32>(timeout_ms));
+  Result<void> waited = wait_once(static_cast<u32>(timeout_ms));
   std::lock_guard lock(mutex_);
   waiting_ = false;
   returned_.notify_all();
+  return waited;
 }
 
 void KfdEvents::notify(const hcq::Signal&) {
@@ -113,11 +118,13 @@ void KfdEvents::notify(const hcq::Signal&) {
   (void)kfd_.call(arguments);
 }
 
-bool KfdEvents::wait_once(u32 timeout_ms) {
+Result<void> KfdEvents::wait_once(u32 timeout_ms) {
   std::vector<hw::KfdEventData> events;
+  u64 released = 0;
   {
     std::lock_guard lock(mutex_);
-    if (hw_event_ == 0) return false;
+    if (hw_event_ == 0) return {};
+    released = released_;
     events.resize(2 + signal_events_.size());
     events[0].event_id = memory_event_;
     events[1].event_id = hw_event_;
@@ -127,9 +134,23 @@ bool KfdEvents::wait_once(u32 timeout_ms) {
   arguments.events_ptr = reinterpret_cast<u64>(events.data());
   arguments.num_events = static_cast<u32>(events.size());
   arguments.timeout = timeout_ms;
-  if (!kfd_.call(arguments) || arguments.wait_result != hw::kKfdWaitComplete) return false;
-  tell(std::span(events).first(2));
-  return true;
+  if (Result<void> waited = kfd_.call(arguments); !waited) {
+    Error error = std::move(waited).error();
+    if (error.os_errno == EINTR || error.os_errno == EAGAIN) return {};
+    {
+      // Who waits for an event that goes is told -EIO, who comes too late -EINVAL.
+      // [Linux kfd_events.c, kfd_wait_on_events(), init_event_waiter()]
+      std::lock_guard lock(mutex_);
+      if (released != released_) return {};
+    }
+    std::string names;
+    for (const hw::KfdEventData& event : events)
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", event.event_id);
+    error.message += "; of events " + names;
+    return error;
+  }
+  if (arguments.wait_result == hw::kKfdWaitComplete) tell(std::span(events).first(2));
+  return {};
 }
 
 // Data of an event that was not signalled stays as we gave it: zero, which is no GPU.

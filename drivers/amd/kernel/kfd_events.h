@@ -49,10 +49,12 @@ class KfdEvents final : public hcq::Event {
   // Returns when nobody tells it anything any more.
   void remove_listener(Listener& listener);
 
-  void block(const hcq::Signal& signal, u64 seen, u64 timeout_ns) override;
+  // What the kernel refuses names the events. Signals (EINTR) and events that are released
+  // meanwhile only end the wait early.
+  Result<void> block(const hcq::Signal& signal, u64 seen, u64 timeout_ns) override;
   void notify(const hcq::Signal& signal) override;
   // Tells listeners what has happened, without waiting.
-  void look() { (void)wait_once(0); }
+  Result<void> look() { return wait_once(0); }
 
  private:
   struct Heard {
@@ -62,7 +64,7 @@ class KfdEvents final : public hcq::Event {
   Result<hw::KfdCreateEvent> create(u32 type);
   void destroy(u32 event_id);
   // In the kernel, for the events of the moment.
-  bool wait_once(u32 timeout_ms);
+  Result<void> wait_once(u32 timeout_ms);
   void tell(std::span<const hw::KfdEventData> events);
 
   Kfd& kfd_;
@@ -72,6 +74,7 @@ class KfdEvents final : public hcq::Event {
   core::Allocation page_;
   u32 memory_event_ = 0, hw_event_ = 0;
   std::vector<u32> signal_events_;
+  u64 released_ = 0;            // events so far
   std::mutex listeners_mutex_;  // guards listeners_; held while they are told
   std::vector<Heard> listeners_;
 };

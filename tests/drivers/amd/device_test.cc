@@ -336,6 +336,23 @@ TEST_F(DeviceTest, ReadsWavesThatOlderKernelsSaved) {
       << waited.error().message;
 }
 
+// Whoever waits hears of it at once, not after the time that a hang takes.
+TEST_F(DeviceTest, SaysAtOnceThatTheKernelDoesNotWait) {
+  AmdDevice& amd = open({.timeout_ns = 3'600'000'000'000});
+  auto commands = amd.compute_queue().make_commands();
+  commands->memory_barrier();
+  ASSERT_TRUE(amd.compute_queue().submit(*commands));
+  fake.fail["WAIT_EVENTS"] = ENOMEM;
+  const Result<void> waited = amd.synchronize();
+  ASSERT_FALSE(waited);
+  EXPECT_EQ(waited.error().os_errno, ENOMEM);
+  EXPECT_EQ(waited.error().device, "AMD");
+  EXPECT_TRUE(waited.error().message.starts_with(
+      "the wait for the AMD compute queue: WAIT_EVENTS is refused: "))
+      << waited.error().message;
+  finish(amd.compute_queue());
+}
+
 TEST_F(DeviceTest, DiesOfAMemoryFaultAndSaysWhere) {
   AmdDevice& amd = open();
   core::Ref<Buffer> buffer = *Buffer::allocate(amd, 4096);

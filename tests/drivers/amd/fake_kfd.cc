@@ -101,6 +101,7 @@ Result<int> FakeKfd::ioctl(unsigned long request, void* argument) {
   });
   EXPECT_NE(name, "") << request;
   calls.push_back(text);
+  if (auto busy = meanwhile.extract(name)) busy.mapped()();
   if (const auto failing = fail.find(name); failing != fail.end()) {
     const int code = failing->second;
     fail.erase(failing);

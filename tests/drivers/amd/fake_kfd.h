@@ -3,6 +3,7 @@
 // queues are rung for is for the test to look at.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -38,6 +39,8 @@ class FakeKfd final : public os::Files, private os::MmioTrap {
   u32 major = 1, minor = 17;
   // The next call of this name fails so.
   std::map<std::string, int> fail;
+  // What happens while the next call of this name is under way.
+  std::map<std::string, std::function<void()>> meanwhile;
   // So many calls of this name are answered EAGAIN.
   std::map<std::string, int> later;
   // What GET_QUEUE_WAVE_STATE says is used; the area is the test's to fill.

@@ -315,12 +315,12 @@ TEST_F(GpuTest, WakesWhoeverWaitsAndTellsFaults) {
   // Mailboxes are 8 bytes each, in the order of events.
   EXPECT_EQ(interrupt.mailbox, fake.memory.at(1).arguments.va_addr + interrupt.event_id * 8);
   const hcq::Signal signal = *kfd->signals().make();
-  events.block(signal, 0, 2'000'000);
+  ASSERT_TRUE(events.block(signal, 0, 2'000'000));
   EXPECT_NE(fake.calls.back().find("num_events=0x3 wait_for_all=0x0 timeout=0x2"),
             std::string::npos)
       << fake.calls.back();
   const usize calls = fake.calls.size();
-  events.block(signal, 1, 2'000'000);  // it has changed already
+  ASSERT_TRUE(events.block(signal, 1, 2'000'000));  // it has changed already
   EXPECT_EQ(fake.calls.size(), calls);
   for (const auto& [id, type] : fake.event_types) {
     if (type != hw::kKfdEventMemory) continue;
@@ -329,11 +329,35 @@ TEST_F(GpuTest, WakesWhoeverWaitsAndTellsFaults) {
     data.memory_exception.gpu_id = FakeKfd::kGpuId;
     fake.events[id] = data;
   }
-  events.look();
+  ASSERT_TRUE(events.look());
   EXPECT_EQ(ear.heard, std::vector<u64>{0x1234});
   EXPECT_TRUE(other.heard.empty());
   events.remove_listener(ear);
   events.remove_listener(other);
+}
+
+// Only signals and a kernel that is busy are a reason to wait again.
+TEST_F(GpuTest, SaysWhyTheKernelDoesNotWait) {
+  KfdEvents& events = kfd->events();
+  const KfdEvents::Interrupt interrupt = *events.make_interrupt();
+  const hcq::Signal signal = *kfd->signals().make();
+  fake.fail["WAIT_EVENTS"] = EINTR;
+  EXPECT_TRUE(events.block(signal, 0, 1'000'000));
+  fake.fail["WAIT_EVENTS"] = EINVAL;
+  const Result<void> refused = events.block(signal, 0, 1'000'000);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().os_errno, EINVAL);
+  EXPECT_TRUE(refused.error().message.starts_with("WAIT_EVENTS is refused: "))
+      << refused.error().message;
+  EXPECT_TRUE(refused.error().message.ends_with(
+      fmt::format("; of events {}, {}, {}", interrupt.event_id - 2, interrupt.event_id - 1,
+                  interrupt.event_id)))
+      << refused.error().message;
+  // An event that another thread released meanwhile is no error.
+  const KfdEvents::Interrupt other = *events.make_interrupt();
+  fake.fail["WAIT_EVENTS"] = EIO;
+  fake.meanwhile["WAIT_EVENTS"] = [&] { events.release_interrupt(other); };
+  EXPECT_TRUE(events.block(signal, 0, 1'000'000));
 }
 
 TEST_F(GpuTest, SharesMemoryAsDmaBuffers) {
