@@ -131,7 +131,7 @@ Result<std::shared_ptr<amd::Kfd>> AmdBackend::State::open_emulated(const std::st
   TRY(machine, emulator::amd::Machine::create(std::move(options)));
   files = machine->files(os::host_files());
   clock = machine->clock(os::host_clock());
-  TRY(std::unique_ptr<amd::Kfd> opened, amd::Kfd::open(*files));
+  TRY(std::unique_ptr<amd::Kfd> opened, amd::Kfd::open(*files, *clock));
   emulated = std::move(opened);
   return emulated;
 }
@@ -146,7 +146,6 @@ Result<std::unique_ptr<core::Device>> AmdBackend::open(core::DeviceSpec spec) {
     spec.iface = "KFD";
   } else if (spec.iface == "EMUKFD") {
     TRY(kfd, state.open_emulated(spec.arch));
-    options.clock = state.clock.get();
     options.explain = [machine = state.machine.get()](u32 gpu_id) {
       return machine->kfd().last_fault(gpu_id);
     };

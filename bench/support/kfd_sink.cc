@@ -64,8 +64,7 @@ amd::AmdDevice& KfdSink::open() {
   core::DeviceSpec spec;
   spec.name = "AMD";
   amd::Options options;
-  options.clock = this;
-  device_ = *amd::AmdDevice::open(spec, *amd::Kfd::open(*this), options);
+  device_ = *amd::AmdDevice::open(spec, *amd::Kfd::open(*this, *this), options);
   return *device_;
 }
 

@@ -70,7 +70,6 @@ AmdDevice::AmdDevice(core::DeviceSpec spec, std::shared_ptr<Kfd> kfd, KfdGpu& gp
       kfd_(std::move(kfd)),
       gpu_(gpu),
       caps_(caps),
-      clock_(options.clock != nullptr ? *options.clock : os::host_clock()),
       log_packets_(options.log_packets),
       explain_(options.explain),
       queue_memory_(gpu),
@@ -81,12 +80,12 @@ AmdDevice::AmdDevice(core::DeviceSpec spec, std::shared_ptr<Kfd> kfd, KfdGpu& gp
 
 Result<void> AmdDevice::start(const Options& options) {
   TRY(base_ticks_, gpu_.clock_ticks());
-  base_ns_ = clock_.now_ns();
+  base_ns_ = kfd_->clock().now_ns();
   hcq::HardwareQueue::Parts parts;
   parts.device = name();
   parts.memory = &queue_memory_;
   parts.signals = &kfd_->signals();
-  parts.clock = &clock_;
+  parts.clock = &kfd_->clock();
   parts.event = &kfd_->events();
   parts.timeline_limit = options.timeline_limit;
   parts.timeout_ns = options.timeout_ns;

@@ -32,8 +32,7 @@ struct Options {
   i64 max_cached = INT64_MAX;  // bytes of released memory kept
   u64 timeline_limit = hcq::Timeline::kLimit;
   u64 timeout_ns = hcq::HardwareQueue::kTimeout_ns;
-  os::Clock* clock = nullptr;  // null: the host's
-  bool log_packets = false;    // what is submitted goes to the log
+  bool log_packets = false;  // what is submitted goes to the log
   // What the door knows of a GPU that died, by its id, beyond what a kernel tells; null: nothing.
   std::function<std::string(u32 gpu_id)> explain;
 };
@@ -92,7 +91,6 @@ class AmdDevice final : public hcq::Device, private KfdEvents::Listener {
   const std::shared_ptr<Kfd> kfd_;
   KfdGpu& gpu_;  // kfd_'s
   const Caps& caps_;
-  os::Clock& clock_;
   const bool log_packets_;
   const std::function<std::string(u32)> explain_;
   u64 base_ticks_ = 0, base_ns_ = 0;  // the same moment

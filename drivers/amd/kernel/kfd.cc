@@ -4,9 +4,7 @@
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstring>
-#include <thread>
 
 #include "base/util/log.h"
 #include "drivers/amd/kernel/kfd_events.h"
@@ -40,7 +38,7 @@ Error why_not_open(const Error& error) {
 
 }  // namespace
 
-Result<std::unique_ptr<Kfd>> Kfd::open(os::Files& files) {
+Result<std::unique_ptr<Kfd>> Kfd::open(os::Files& files, os::Clock& clock) {
   Result<std::unique_ptr<os::File>> file = files.open(kNode, os::Access::ReadWrite);
   if (!file) return why_not_open(file.error());
   hw::KfdGetVersion version;
@@ -55,12 +53,13 @@ Result<std::unique_ptr<Kfd>> Kfd::open(os::Files& files) {
                 hw::kKfdOldestMinor);
   TRY(std::vector<Node> nodes, read_topology(files));
   return std::unique_ptr<Kfd>(
-      new Kfd(files, std::move(*file), version.minor_version, std::move(nodes)));
+      new Kfd(files, clock, std::move(*file), version.minor_version, std::move(nodes)));
 }
 
-Kfd::Kfd(os::Files& files, std::unique_ptr<os::File> file, u32 minor_version,
+Kfd::Kfd(os::Files& files, os::Clock& clock, std::unique_ptr<os::File> file, u32 minor_version,
          std::vector<Node> nodes)
     : files_(files),
+      clock_(clock),
       file_(std::move(file)),
       minor_version_(minor_version),
       nodes_(std::move(nodes)),
@@ -107,10 +106,11 @@ Result<int> Kfd::send(unsigned long request, void* arguments) {
   // What a reset or a shrinker holds up is answered EAGAIN: a while later it is done.
   // [libhsakmt libhsakmt.c, hsakmt_ioctl()]
   constexpr int kTries = 100;
+  constexpr u64 kPause_ns = 1'000'000;
   for (int i = 1;; ++i) {
     Result<int> answer = file_->ioctl(request, arguments);
     if (answer || answer.error().os_errno != EAGAIN || i == kTries) return answer;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    clock_.sleep_until(clock_.now_ns() + kPause_ns);
   }
 }
 

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "base/os/files.h"
+#include "base/os/host.h"
 #include "drivers/amd/hw/kfd.h"
 #include "drivers/amd/topology.h"
 #include "hcq/memory/tlsf.h"
@@ -38,8 +39,9 @@ class SharedMemory;
 
 class Kfd {
  public:
-  // Opens the node and reads the topology. Errors say what to do about them. `files` outlives it.
-  static Result<std::unique_ptr<Kfd>> open(os::Files& files);
+  // Opens the node and reads the topology. Errors say what to do about them. Both outlive it; the
+  // clock is that of all its devices.
+  static Result<std::unique_ptr<Kfd>> open(os::Files& files, os::Clock& clock = os::host_clock());
   ~Kfd();
   Kfd(const Kfd&) = delete;
   Kfd& operator=(const Kfd&) = delete;
@@ -49,6 +51,7 @@ class Kfd {
   // Saved waves tell their place in the grid.
   bool has_trap_registers() const { return has_trap_registers_; }
   os::Files& files() const { return files_; }
+  os::Clock& clock() const { return clock_; }
   os::File& file() const { return *file_; }
   // Memory that every GPU of the process sees, now and later: signals, events' mailboxes.
   SharedMemory& shared_memory() const { return *shared_; }
@@ -95,7 +98,8 @@ class Kfd {
     std::string what;
     const u8* host = nullptr;
   };
-  Kfd(os::Files& files, std::unique_ptr<os::File> file, u32 minor_version, std::vector<Node> nodes);
+  Kfd(os::Files& files, os::Clock& clock, std::unique_ptr<os::File> file, u32 minor_version,
+      std::vector<Node> nodes);
   // Once, when the first GPU's address space is bound and no queue is there yet.
   void enable_runtime();
   // As the file's ioctl(), but asks again for a while where the kernel says "later".
@@ -104,6 +108,7 @@ class Kfd {
   static Error refusal(const Error& error, const char* call, const std::string& given);
 
   os::Files& files_;
+  os::Clock& clock_;
   const std::unique_ptr<os::File> file_;
   const u32 minor_version_;
   bool has_trap_registers_ = false;

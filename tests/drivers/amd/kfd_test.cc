@@ -40,7 +40,8 @@ TEST(KfdTest, SaysWhatToDoWhereItCannotBeOpened) {
 
 struct OpenTest : ::testing::Test {
   FakeKfd fake;
-  std::unique_ptr<Kfd> kfd = *Kfd::open(fake);
+  testing::FakeClock clock;
+  std::unique_ptr<Kfd> kfd = *Kfd::open(fake, clock);
 };
 
 // Debian 12's kernel has 1.11: neither RUNTIME_ENABLE (1.13) nor EXPORT_DMABUF (1.12).
@@ -103,6 +104,7 @@ TEST_F(OpenTest, AsksAgainWhereTheKernelSaysLater) {
   fake.later["ACQUIRE_VM"] = 3;
   ASSERT_TRUE(kfd->gpu(0));
   EXPECT_EQ(fake.calls_of("ACQUIRE_VM").size(), 4u);
+  EXPECT_EQ(clock.time_ns, 3'000'000u) << "a millisecond between two tries";
   fake.later["ALLOC_MEMORY_OF_GPU"] = 1'000'000;
   Result<std::unique_ptr<KfdMemory>> memory = (*kfd->gpu(0))->allocate({.bytes = 1});
   ASSERT_FALSE(memory);

@@ -19,6 +19,7 @@ using core::Ref;
 struct EmulatedTest : ::testing::Test {
   std::unique_ptr<emulator::amd::Machine> machine;
   std::unique_ptr<os::Files> files;
+  std::unique_ptr<os::Clock> clock;
   std::shared_ptr<Kfd> kfd;
 
   EmulatedTest() { boot({.gpus = {"gfx1100", "gfx1100"}}); }
@@ -29,7 +30,8 @@ struct EmulatedTest : ::testing::Test {
     files.reset();
     machine = *emulator::amd::Machine::create(std::move(options));
     files = machine->files(os::host_files());
-    kfd = *Kfd::open(*files);
+    clock = machine->clock(os::host_clock());
+    kfd = *Kfd::open(*files, *clock);
   }
 
   std::unique_ptr<AmdDevice> open(int ordinal, Options options = {}) {

@@ -21,9 +21,8 @@ struct EndlessTest : EmulatedTest, ::testing::WithParamInterface<bool> {};
 TEST_P(EndlessTest, WavesThatNeverEndAreAHang) {
   const bool lockstep = GetParam();
   boot({.gpus = {"gfx1100"}, .lockstep = lockstep, .hang_after = u64{1} << 22});
-  const std::unique_ptr<os::Clock> clock = machine->clock(os::host_clock());
   // In lockstep a doorbell runs the machine until it rests.
-  std::unique_ptr<AmdDevice> device = open(0, {.timeout_ns = 60'000'000'000, .clock = clock.get()});
+  std::unique_ptr<AmdDevice> device = open(0, {.timeout_ns = 60'000'000'000});
   core::Binary binary;
   binary.name = "endless";
   binary.image = *testing::compile_ir(kEndless, "gfx1100");

@@ -36,8 +36,7 @@ struct Case {
 struct LockstepTest : EmulatedTest, ::testing::WithParamInterface<Case> {
   LockstepTest() {
     boot({.gpus = {"gfx1100"}, .adversarial = GetParam().adversarial, .lockstep = true, .seed = 5});
-    clock = machine->clock(os::host_clock());
-    device = open(0, {.timeout_ns = 5'000'000, .clock = clock.get()});
+    device = open(0, {.timeout_ns = 5'000'000});
     flag_memory =
         *device->gpu().allocate({.bytes = 4096, .kind = MemoryKind::Host, .what = "flag"});
     flag = Buffer::wrap(*device, {.address = flag_memory->address(), .bytes = 4096});
@@ -54,7 +53,6 @@ struct LockstepTest : EmulatedTest, ::testing::WithParamInterface<Case> {
     return program->launch(views, {});
   }
 
-  std::unique_ptr<os::Clock> clock;
   std::unique_ptr<AmdDevice> device;
   std::unique_ptr<KfdMemory> flag_memory;
   std::unique_ptr<core::Program> program;

@@ -8,16 +8,14 @@ namespace {
 struct QueuesTest : EmulatedTest, ::testing::WithParamInterface<bool> {
   // 40 compute queues on 8 slots, and 16 copy queues, as many devices of one GPU.
   void open_many() {
-    for (int i = 0; i < 40; ++i) devices.push_back(open(0, {.sdma = i < 16, .clock = clock.get()}));
+    for (int i = 0; i < 40; ++i) devices.push_back(open(0, {.sdma = i < 16}));
   }
-  std::unique_ptr<os::Clock> clock;
   std::vector<std::unique_ptr<AmdDevice>> devices;
 };
 
 // Each queue waits for the next one's, and the first comes last: without turns nobody would end.
 TEST_P(QueuesTest, ShareTheSlotsAndAllEnd) {
   boot({.gpus = {"gfx1030"}, .adversarial = GetParam(), .seed = 7});
-  clock = machine->clock(os::host_clock());
   open_many();
   const hcq::Signal start = *kfd->signals().make();
   std::vector<hcq::Signal> reached;
@@ -43,7 +41,6 @@ TEST_P(QueuesTest, ShareTheSlotsAndAllEnd) {
 
 TEST_P(QueuesTest, EachWorksOnItsOwnData) {
   boot({.gpus = {"gfx1030"}, .adversarial = GetParam(), .seed = 8});
-  clock = machine->clock(os::host_clock());
   open_many();
   std::vector<Ref<Buffer>> from, to;
   std::vector<std::vector<u8>> bytes;

@@ -312,11 +312,10 @@ Result<std::string> open_and_run(const Workload& workload, const WorkloadCode& c
   if (workload.wrap) files = workload.wrap(std::move(files));
   const std::unique_ptr<os::Clock> machine_clock = machine.clock(os::host_clock());
   WorkloadClock clock(*machine_clock);
-  TRY(std::unique_ptr<amd::Kfd> kfd, amd::Kfd::open(*files));
+  TRY(std::unique_ptr<amd::Kfd> kfd, amd::Kfd::open(*files, clock));
   amd::Options options;
   options.packets = workload.aql ? amd::Options::Packets::Aql : amd::Options::Packets::Pm4;
   options.timeout_ns = kTimeout_ns;
-  options.clock = &clock;
   core::DeviceSpec spec;
   spec.name = "AMD";
   TRY(const std::unique_ptr<amd::AmdDevice> device,
