@@ -26,9 +26,22 @@
 
 namespace doorbell::amd::hw {
 
-// At the beginning of each XCC's part. Offsets count from this header. err_payload and err_event_id
-// are the user's, for exceptions of the queue. [torvalds/linux include/uapi/linux/kfd_ioctl.h
-// kfd_context_save_area_header, since 1.13]
+// At the beginning of each XCC's part. Offsets count from this header. [torvalds/linux
+// include/uapi/linux/kfd_ioctl.h kfd_context_save_area_header, since 1.13]
+//
+// err_payload_addr and err_event_id are the client's, by which the kernel tells exceptions of a
+// compute queue of any type (libhsakmt writes them for PM4 as for AQL, in each part):
+//
+//   header = *(process's address) ctx_save_restore_address;
+//   *header.err_payload_addr |= reason; set_event(header.err_event_id);
+//
+// It follows both as addresses of the process, so it finds them only where the area lies at the
+// same address for GPU and host, as all of ROCr's memory does, and none of ours: here they stay 0,
+// and what the kernel would write goes nowhere (get_user() fails). An AQL queue tells its errors by
+// queue_inactive_signal; a wave of a PM4 queue that stops is found when the queue hangs, and says
+// by its saved status that it met an illegal instruction. [ROCm/rocm-systems
+// projects/rocr-runtime/libhsakmt/src/queues.c fill_cwsr_header(); torvalds/linux
+// drivers/gpu/drm/amd/amdkfd/kfd_process.c send_exception_work_handler()]
 struct ContextSaveHeader {
   u32 control_stack_offset = 0, control_stack_size = 0;
   u32 wave_state_offset = 0, wave_state_size = 0;
