@@ -13,6 +13,7 @@
 #include "core/util/config.h"
 #include "tools/doorbell/commands.h"
 #include "tools/doorbell/open_device.h"
+#include "tools/doorbell/or_throw.h"
 
 namespace doorbell::tools {
 namespace {
@@ -29,12 +30,6 @@ struct Settings {
   bool list = false, json = false;
   int jobs = 0;
 };
-
-template <class T>
-T must(Result<T> result) {
-  if (!result) throw std::move(result).error();
-  return std::move(result).value();
-}
 
 std::string again(const Settings& settings, const Failure& failure) {
   std::string command = "doorbell conformance";
@@ -104,8 +99,8 @@ Result<conformance::Suite> suite_of(const Settings& settings) {
 }
 
 int run(const Settings& settings) {
-  const conformance::Suite suite = must(suite_of(settings));
-  const std::vector<Batch> batches = must(conformance::choose(suite, settings.options));
+  const conformance::Suite suite = or_throw(suite_of(settings));
+  const std::vector<Batch> batches = or_throw(conformance::choose(suite, settings.options));
   if (settings.list) {
     for (const Batch& batch : batches)
       for (const conformance::Case& one : batch.cases) fmt::print("{}\n", one.name);
@@ -115,7 +110,7 @@ int run(const Settings& settings) {
   core::Overrides overrides;
   if (settings.jobs > 0) overrides.parallel = settings.jobs;
   const core::Context context(overrides);
-  const Target target = must(Target::of(device));
+  const Target target = or_throw(Target::of(device));
   conformance::Progress progress;
   if (!settings.json) {
     fmt::print("{}:{}, {}; seed {}{}\n", target.device->name(), target.device->spec().renderer,

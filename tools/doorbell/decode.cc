@@ -2,10 +2,9 @@
 // is here, understanding words in drivers/amd/hw/stream.
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <iostream>
-#include <iterator>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -26,11 +25,19 @@ struct Options {
   bool hex = false, json = false;
 };
 
+// To the end; pipes too, which have no positions (os::read_file).
 std::string read_all(const std::string& file) {
-  if (file == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw fail(ErrorKind::Invalid, "cannot read {}", file);
-  return {std::istreambuf_iterator<char>(stream), {}};
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> stream(
+      file == "-" ? stdin : std::fopen(file.c_str(), "rb"), std::fclose);
+  std::string bytes;
+  while (stream) {
+    char part[4096];
+    const usize got = std::fread(part, 1, sizeof part, stream.get());
+    bytes.append(part, got);
+    if (std::ferror(stream.get())) break;
+    if (got == 0) return bytes;
+  }
+  throw fail_errno(errno, "read {}", file);
 }
 
 std::vector<u32> words_of(const std::string& file, bool hex) {

@@ -13,6 +13,7 @@
 #include "runtime/device_table.h"
 #include "runtime/runtime.h"
 #include "tools/doorbell/commands.h"
+#include "tools/doorbell/or_throw.h"
 
 namespace doorbell::tools {
 namespace {
@@ -81,7 +82,7 @@ void print_json(const std::vector<Line>& lines, const std::string& chosen) {
 }
 
 int run(bool json) {
-  if (Result<void> started = runtime::initialize(); !started) throw std::move(started).error();
+  or_throw(runtime::initialize());
   std::vector<Line> lines;
   for (const runtime::DeviceRow& row : runtime::device_table()) lines.push_back(describe(row));
   Result<core::Device*> chosen = core::Registry::instance().default_device();

@@ -14,6 +14,7 @@
 #include "drivers/amd/hw/abi/kernel_descriptor.h"
 #include "drivers/amd/hw/stream/describe.h"
 #include "tools/doorbell/commands.h"
+#include "tools/doorbell/or_throw.h"
 
 namespace doorbell::tools {
 namespace {
@@ -25,12 +26,6 @@ struct Options {
 };
 
 constexpr std::string_view kDescriptorSuffix = ".kd";
-
-template <class T>
-T or_throw(Result<T> result) {
-  if (!result) throw std::move(result).error();
-  return std::move(*result);
-}
 
 std::vector<elf::Symbol> symbols_of(const elf::ElfFile& file) {
   for (const char* name : {".symtab", ".dynsym"})

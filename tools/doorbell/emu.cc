@@ -16,6 +16,7 @@
 #include "emulator/core/checks.h"
 #include "emulator/preload/system_root.h"
 #include "tools/doorbell/commands.h"
+#include "tools/doorbell/or_throw.h"
 #include "tools/doorbell/preload.h"
 
 namespace doorbell::tools {
@@ -78,29 +79,20 @@ int print_rules() {
 int run(const Options& options) {
   if (options.rules) return print_rules();
   if (options.command.empty()) throw fail(ErrorKind::Invalid, "no program is named");
-  Result<void> understood = emulator::Checks().configure(options.checks);
-  if (!understood) throw std::move(understood).error();
+  or_throw(emulator::Checks().configure(options.checks));
   // What the program would only be told when it opens a GPU.
-  Result<std::vector<std::string>> gpus = emulator::amd::parse_gpus(options.gpus);
-  if (!gpus) throw std::move(gpus).error();
-  if (!options.seed.empty())
-    if (Result<u64> seed = emulator::amd::parse_seed(options.seed); !seed)
-      throw std::move(seed).error();
+  const std::vector<std::string> gpus = or_throw(emulator::amd::parse_gpus(options.gpus));
+  if (!options.seed.empty()) or_throw(emulator::amd::parse_seed(options.seed));
   const std::string library = find_preload("libdoorbell_preload.so");
   Root root;
-  Result<void> written = emulator::write_system_root(root.path(), *gpus);
-  if (!written) throw std::move(written).error();
+  or_throw(emulator::write_system_root(root.path(), gpus));
 
   setenv("DOORBELL_EMU_ROOT", root.path().c_str(), 1);
   setenv("EMU_GPU", options.gpus.c_str(), 1);
   setenv("EMU_CHECKS", options.checks.c_str(), 1);
   setenv("EMU_ADVERSARIAL", options.adversarial ? "1" : "0", 1);
   setenv("EMU_SEED", options.seed.c_str(), 1);
-  if (!options.trace.empty()) {
-    std::string trace = fs::absolute(options.trace).string();
-    fs::remove(trace);
-    setenv("EMU_TRACE", trace.c_str(), 1);
-  }
+  if (!options.trace.empty()) setenv("EMU_TRACE", make_output(options.trace).c_str(), 1);
   const int status = run_preloaded(library, options.command);
   int errors = count_lines(root.path() + "/errors");
   if (errors)

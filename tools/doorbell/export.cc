@@ -13,6 +13,7 @@
 #include "base/os/host.h"
 #include "base/os/process.h"
 #include "tools/doorbell/commands.h"
+#include "tools/doorbell/or_throw.h"
 
 namespace doorbell::tools {
 namespace {
@@ -40,8 +41,7 @@ int run(const Options& options) {
     for (const std::string& name : names_with(folder, ending)) fs::remove(folder / (name + ending));
   setenv("EXPORT", folder.c_str(), 1);
   std::fflush(stdout);
-  Result<int> status = os::run_attached(options.command);
-  if (!status) throw std::move(status).error();
+  const int status = or_throw(os::run_attached(options.command));
   const std::set<std::string> made = names_with(folder, ".h"),
                               refused = names_with(folder, ".refused");
   for (const std::string& name : made)
@@ -54,8 +54,8 @@ int run(const Options& options) {
   }
   if (made.empty() && refused.empty())
     std::fprintf(stderr, "doorbell: %s ended with status %d and captured no function\n",
-                 options.command[0].c_str(), *status);
-  if (*status != 0) return *status;
+                 options.command[0].c_str(), status);
+  if (status != 0) return status;
   return made.empty() || !refused.empty() ? 1 : 0;
 }
 

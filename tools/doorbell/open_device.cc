@@ -4,18 +4,15 @@
 #include "core/device/registry.h"
 #include "runtime/environment.h"
 #include "runtime/runtime.h"
+#include "tools/doorbell/or_throw.h"
 
 namespace doorbell::tools {
 
 core::Device& open_device(const std::string& dev) {
-  Result<core::Config> config = runtime::read_environment(runtime::process_environment());
-  if (!config) throw std::move(config).error();
-  if (!dev.empty()) config->dev = dev;
-  if (Result<void> started = runtime::initialize(*config); !started)
-    throw std::move(started).error();
-  Result<core::Device*> device = core::Registry::instance().default_device();
-  if (!device) throw std::move(device).error();
-  return **device;
+  core::Config config = or_throw(runtime::read_environment(runtime::process_environment()));
+  if (!dev.empty()) config.dev = dev;
+  or_throw(runtime::initialize(config));
+  return *or_throw(core::Registry::instance().default_device());
 }
 
 }  // namespace doorbell::tools

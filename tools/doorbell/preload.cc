@@ -5,7 +5,9 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/os/host.h"
 #include "base/os/process.h"
+#include "tools/doorbell/or_throw.h"
 
 namespace doorbell::tools {
 
@@ -23,14 +25,17 @@ std::string find_preload(const std::string& name) {
   throw fail(ErrorKind::NotFound, "{} is in none of {}", name, tried);
 }
 
+std::string make_output(const std::string& path) {
+  or_throw(os::host_files().open(path, os::Access::Create));
+  return fs::absolute(path).string();
+}
+
 int run_preloaded(const std::string& library, std::span<const std::string> command) {
   const char* before = std::getenv("LD_PRELOAD");
   const std::string all = before && *before ? library + ':' + before : library;
   setenv("LD_PRELOAD", all.c_str(), 1);
   std::fflush(stdout);
-  Result<int> status = os::run_attached(command);
-  if (!status) throw std::move(status).error();
-  return *status;
+  return or_throw(os::run_attached(command));
 }
 
 }  // namespace doorbell::tools

@@ -16,6 +16,7 @@
 #include "base/os/host.h"
 #include "base/os/process.h"
 #include "tools/doorbell/commands.h"
+#include "tools/doorbell/or_throw.h"
 
 namespace doorbell::tools {
 namespace {
@@ -84,20 +85,18 @@ int run(const Options& options) {
   setenv("PROFILE", "1", 1);
   setenv("PROFILE_FILE", path.c_str(), 1);
   std::fflush(stdout);
-  Result<int> status = os::run_attached(options.command);
-  if (!status) throw std::move(status).error();
+  const int status = or_throw(os::run_attached(options.command));
   if (!std::filesystem::exists(path)) {
     std::fprintf(stderr,
                  "doorbell: %s ended with status %d and wrote no trace: it uses no device, or did "
                  "not exit by itself\n",
-                 options.command[0].c_str(), *status);
-    return *status == 0 ? 1 : *status;
+                 options.command[0].c_str(), status);
+    return status == 0 ? 1 : status;
   }
-  Result<std::string> text = os::read_text(os::host_files(), path);
-  if (!text) throw std::move(text).error();
+  const std::string text = or_throw(os::read_text(os::host_files(), path));
   fmt::print("\ntrace: {} (https://ui.perfetto.dev opens it)\n\n", path);
-  print_summary(json::parse(*text), options.rows);
-  return *status;
+  print_summary(json::parse(text), options.rows);
+  return status;
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 #include "tools/doorbell/tool.h"
 
 #include <cstdio>
+#include <exception>
 
-#include "base/util/error.h"
 #include "tools/doorbell/commands.h"
 
 namespace doorbell::tools {
@@ -27,7 +27,7 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error);
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {  // ours, and those of the standard library
     std::fprintf(stderr, "doorbell: %s\n", error.what());
     return 1;
   }

@@ -2,7 +2,6 @@
 // on real ones or emulated: ioctls, mappings, and the packets in its queues. The recording is done
 // inside the program, by libdoorbell_trace.so (tools/trace).
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,11 +20,8 @@ struct Options {
 
 int run(const Options& options) {
   const std::string library = find_preload("libdoorbell_trace.so");
-  if (!options.output.empty()) {
-    const std::string path = std::filesystem::absolute(options.output).string();
-    std::filesystem::remove(path);
-    setenv("DOORBELL_TRACE_FILE", path.c_str(), 1);
-  }
+  if (!options.output.empty())
+    setenv("DOORBELL_TRACE_FILE", make_output(options.output).c_str(), 1);
   if (options.json) setenv("DOORBELL_TRACE_JSON", "1", 1);
   return run_preloaded(library, options.command);
 }

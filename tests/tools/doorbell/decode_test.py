@@ -72,7 +72,9 @@ class Decode(unittest.TestCase):
 
     def test_bad_arguments_are_one_line(self):
         for args, stdin, message in (
-            (("pm4", "/nowhere"), b"", "cannot read /nowhere"),
+            (("pm4", "/nowhere"), b"", "read /nowhere: No such file or directory"),
+            (("pm4", "/tmp"), b"", "read /tmp: Is a directory"),
+            (("pm4", "-", "--memory", "/tmp@0x1000"), b"", "read /tmp: Is a directory"),
             (("pm4", "-"), b"abc", "- has 3 bytes, not a multiple of 4"),
             (("pm4", "-", "--hex"), b"1 xyz", "'xyz' is not a word in hex"),
             (("pm4", "-", "--hex"), b"123456789a", "'123456789a' is not a word in hex"),

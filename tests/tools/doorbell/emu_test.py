@@ -258,6 +258,12 @@ class Emu(unittest.TestCase):
         done = self.emu("--check", "loud", "--", "true")
         self.assertIn("loud", done.stderr)
         self.assertEqual(self.emu("--", "sh", "-c", "exit 7").returncode, 7)
+        with tempfile.TemporaryDirectory() as folder:
+            for path, why in ((folder, "Is a directory"), (folder + "/no/lines", "No such file or directory")):
+                done = self.emu("--trace", path, "--", "true")
+                self.assertEqual(done.returncode, 1)
+                self.assertIn(f"open {path}: {why}", done.stderr)
+            self.assertTrue(os.path.isdir(folder))
 
     @unittest.skipUnless(shutil.which("rocminfo"), "no rocminfo here")
     def test_rocminfo_lists_the_gpu(self):

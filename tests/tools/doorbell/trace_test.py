@@ -108,6 +108,19 @@ class Trace(unittest.TestCase):
         self.assertEqual(packet["fields"]["fields"]["addr"], 0x7E0000001010)
         self.assertEqual(packet["fields"]["fields"]["data"], 9)
 
+    def test_a_file_that_cannot_be_written(self):
+        for path, why in ((self.folder.name, "Is a directory"), ("/nowhere/lines", "No such file or directory")):
+            result = run("trace", "-o", path, "--", "true")
+            self.assertEqual(result.returncode, 1)
+            self.assertIn(f"open {path}: {why}", result.stderr)
+        self.assertTrue(os.path.isdir(self.folder.name))
+
+    def test_what_an_older_run_wrote_is_gone(self):
+        with open(self.path, "w", encoding="utf-8") as file:
+            file.write("older\n")
+        self.assertEqual(run("trace", "-o", self.path, "--", "true").returncode, 0)
+        self.assertEqual(os.path.getsize(self.path), 0)
+
     def test_a_program_that_is_not_there(self):
         result = run("trace", "--", "/nowhere")
         self.assertNotEqual(result.returncode, 0)
