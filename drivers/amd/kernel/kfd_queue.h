@@ -24,9 +24,9 @@ enum class QueueType : u8 { Pm4, Aql, Sdma };
 
 class KfdQueue {
  public:
-  // What the command processor copies of an AQL queue when the queue is put on the hardware, which
-  // CREATE_QUEUE does: what is written later it does not see. `errors` is the signal that it raises
-  // when it cannot go on.
+  // What the command processor copies of an AQL queue with the first packet after the queue was put
+  // on the hardware, which CREATE_QUEUE does: what is written later it does not see. `errors` is
+  // the signal that it raises when it cannot go on.
   struct Aql {
     hw::AmdQueue descriptor;
     hw::AmdSignal errors;

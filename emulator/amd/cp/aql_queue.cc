@@ -13,11 +13,12 @@ namespace doorbell::emulator::amd {
 namespace hw = ::doorbell::amd::hw;
 
 Step AqlQueue::advance_ring() {
-  // CREATE_QUEUE puts a queue on the hardware; a client that is slow to say all is still understood
-  // by most.
-  const bool connects = gpu_.adversarial || announced() != read_;
-  if (!connected_ && connects && !connect()) return Step::Stopped;
   if (announced() == read_) return Step::Idle;
+  // With its first packet, and its first after it was off the hardware, a queue's structure is
+  // read: ROCr fills in scratch and capabilities when the queue is there already. [ROCr
+  // amd_aql_queue.cpp AqlQueue(): AMD_QUEUE_CAPS_SW_ASYNC_RECLAIM and InitScratchSRD() behind
+  // CreateQueue()]
+  if (!connected_ && !connect()) return Step::Stopped;
   place_ = {"packet {}", read_};
   if (!fetched_) {
     u32 header = 0;

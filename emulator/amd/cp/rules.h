@@ -191,9 +191,11 @@ inline constexpr Check kNarrowWait{
     "32 bits"};
 
 inline constexpr Check kAqlQueueChanged{
-    "AMD-AQL-007", "a queue's scratch changes only while the queue is off the hardware",
+    "AMD-AQL-007",
+    "a queue's scratch changes only before its first doorbell, or while the queue is off the "
+    "hardware",
     "ROCr amd_aql_queue.cpp AsyncReclaimMainScratch: \"CP FW only updates its copy of amd_queue_ "
-    "(scratch_copy) on queue_connect\""};
+    "(scratch_copy) on queue_connect\"; AqlQueue(): InitScratchSRD() behind CreateQueue()"};
 
 // ---- kernel arguments
 inline constexpr Check kArgumentAlignment{"AMD-ARG-001",

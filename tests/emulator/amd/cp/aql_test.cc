@@ -334,6 +334,27 @@ TEST_F(AqlTest, ScratchChangesWhileTheQueueIsOff) {
   }
 }
 
+// As tinygrad does (ops_amd.py, create_queue() and then _ensure_has_local_memory()), and ROCr,
+// which fills in scratch_resource_descriptor and compute_tmpring_size behind CREATE_QUEUE.
+TEST_F(AqlTest, ScratchMayComeBeforeTheFirstDoorbell) {
+  for (bool adversarial : {false, true}) {
+    open_aql({.generation = hw::Generation::Gfx10, .adversarial = adversarial, .seed = 5});
+    launcher_.dispatches.clear();
+    poke<u32>(kQueue + 140, 0), poke<u64>(kQueue + 160, 0), poke<u64>(kQueue + 168, 0);
+    for (int turn = 0; turn < 100; ++turn) gpu_->run_once();
+    poke<u32>(kQueue + 140, 32 | 2 << 12);
+    poke<u64>(kQueue + 160, kData);
+    poke<u64>(kQueue + 168, 32 * 2048);
+    auto packet = dispatch(0);
+    packet[6] = 64;
+    put(packet);
+    ring();
+    ASSERT_EQ(launcher_.dispatches.size(), 1u) << stopped();
+    EXPECT_EQ(launcher_.dispatches[0].scratch_base, kData);
+    EXPECT_EQ(count("AMD-AQL-007"), 0u);
+  }
+}
+
 // [ROCr DynamicQueueEventsHandler: 32 a wrong format, 256 a vendor's packet, 2 sizes, 4 LDS]
 TEST_F(AqlTest, TellsItsClientWhyItStops) {
   struct {
