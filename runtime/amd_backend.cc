@@ -60,9 +60,6 @@ Result<emulator::amd::MachineOptions> machine_options(const os::Environment& env
   }
   if (const std::string_view checks = environment.get("EMU_CHECKS"); !checks.empty())
     options.checks = checks;
-  // PM4 queues are of one XCC each.
-  TRY(const int aql, flag(environment, "AMD_AQL", 1));
-  options.cpx = aql == 0;
   TRY(const int adversarial, flag(environment, "EMU_ADVERSARIAL", 0));
   options.adversarial = adversarial == 1;
   TRY(options.lockstep, number(environment, "EMU_SEED", options.seed));

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <deque>
 #include <map>
 #include <mutex>
 #include <random>
@@ -148,7 +147,6 @@ struct Machine::State {
         random(options.seed) {}
 
   MachineOptions options;
-  std::deque<Node> parts;  // of `options`, as the kernel's door has them
   Checks checks{Level::Error};
   Trace trace;
   UndefinedMemory undefined;
@@ -161,24 +159,11 @@ struct Machine::State {
   Gpu::Rest run_until_rest(u64 patience);
 };
 
-Result<const Node*> require_node(std::string_view name) {
-  const Node* found = find_node(name);
-  if (found && find_chip(name)) return found;
-  std::string names;
-  for (const Node& node : nodes()) names += (names.empty() ? "" : ", ") + std::string(node.name);
-  return fail(ErrorKind::Invalid, "no emulated GPU is called {:?}; there are {}", std::string(name),
-              names);
-}
-
 Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
   auto state = std::make_unique<State>(std::move(options));
   TRY(state->checks.configure(state->options.checks));
   KfdOptions kfd;
-  for (const std::string& name : state->options.gpus) {
-    TRY(const Node* node, require_node(name));
-    state->parts.push_back(state->options.cpx ? one_xcc_of(*node) : *node);
-    kfd.nodes.push_back(&state->parts.back());
-  }
+  TRY(kfd.slots, make_slots(state->options.gpus));
   Trace* trace = &state->trace;
   state->checks.listen([trace, told = state->options.report](const Report& report) {
     std::string text = to_string(report);

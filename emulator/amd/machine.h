@@ -18,14 +18,12 @@ namespace doorbell::emulator::amd {
 
 class Kfd;
 class PacketHook;
-struct Node;
 
 struct MachineOptions {
-  std::vector<std::string> gpus = {"gfx1100"};
-  std::string checks = "error";  // as Checks::configure() takes it
-  bool cpx = false;              // packages of several XCCs as one of their partitions of one
-  bool adversarial = false;      // the weakest legal hardware, instead of the fastest
-  bool lockstep = false;         // no threads: the doors move the machine, the same for a seed
+  std::vector<std::string> gpus = {"gfx1100"};  // as make_slots() of kfd/topology.h takes them
+  std::string checks = "error";                 // as Checks::configure() takes it
+  bool adversarial = false;  // the weakest legal hardware, instead of the fastest
+  bool lockstep = false;     // no threads: the doors move the machine, the same for a seed
   // A grid that has run so many wave instructions hangs (cp/gpu.h); 0: nobody watches, but in
   // lockstep, where no clock ends a wait, after 2^28.
   u64 hang_after = 0;
@@ -66,8 +64,5 @@ class Machine {
   explicit Machine(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
-
-// A name that MachineOptions::gpus takes; Invalid otherwise, with those that are.
-Result<const Node*> require_node(std::string_view name);
 
 }  // namespace doorbell::emulator::amd

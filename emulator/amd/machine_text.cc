@@ -18,11 +18,11 @@ Result<std::vector<std::string>> parse_gpus(std::string_view text) {
   return names;
 }
 
-Result<u64> parse_seed(std::string_view text) {
-  u64 seed = 0;
-  const auto [end, why] = std::from_chars(text.data(), text.data() + text.size(), seed);
-  if (why == std::errc() && end == text.data() + text.size()) return seed;
-  return fail(ErrorKind::Invalid, "seed {:?} is {}", std::string(text),
+Result<u64> parse_number(std::string_view what, std::string_view text) {
+  u64 number = 0;
+  const auto [end, why] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (why == std::errc() && end == text.data() + text.size()) return number;
+  return fail(ErrorKind::Invalid, "{} {:?} is {}", what, std::string(text),
               why == std::errc::result_out_of_range ? "not below 2^64" : "no number");
 }
 

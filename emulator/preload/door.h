@@ -5,11 +5,12 @@
 extern "C" {
 
 struct DoorbellEmulatorOptions {
-  const char* gpus;    // "gfx1100,gfx1100"
-  const char* checks;  // as Checks::configure() takes it
-  const char* seed;    // a number, or empty
-  const char* trace;   // a file, appended to, or empty; JSON when its name ends so
-  const char* root;    // where the machine's files lie; errors are noted in it
+  const char* gpus;        // "gfx1100,gfx1100"
+  const char* checks;      // as Checks::configure() takes it
+  const char* seed;        // a number, or empty
+  const char* hang_after;  // wave instructions of a kernel, or empty: nobody watches
+  const char* trace;       // a file, appended to, or empty; JSON when its name ends so
+  const char* root;        // where the machine's files lie; errors are noted in it
   int adversarial;
 };
 
@@ -36,4 +37,4 @@ using DoorbellEmulatorFunction = const DoorbellEmulatorDoor* (*)(const DoorbellE
 
 }  // extern "C"
 
-inline constexpr const char* kDoorbellEmulatorSymbol = "doorbell_emulator_door_2";
+inline constexpr const char* kDoorbellEmulatorSymbol = "doorbell_emulator_door_3";

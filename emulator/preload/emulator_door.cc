@@ -43,7 +43,10 @@ Result<amd::MachineOptions> machine_options(const DoorbellEmulatorOptions& given
   options.adversarial = given.adversarial != 0;
   options.polled_doorbells = true;
   if (*given.seed) {
-    TRY(options.seed, amd::parse_seed(given.seed));
+    TRY(options.seed, amd::parse_number("seed", given.seed));
+  }
+  if (*given.hang_after) {
+    TRY(options.hang_after, amd::parse_number("EMU_HANG_AFTER", given.hang_after));
   }
   if (*given.trace) {
     int file = ::open(given.trace, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
@@ -131,7 +134,7 @@ constexpr DoorbellEmulatorDoor kDoor{open_node, node_ioctl, node_of, is_own, for
 }  // namespace
 }  // namespace doorbell::emulator
 
-extern "C" [[gnu::visibility("default")]] const DoorbellEmulatorDoor* doorbell_emulator_door_2(
+extern "C" [[gnu::visibility("default")]] const DoorbellEmulatorDoor* doorbell_emulator_door_3(
     const DoorbellEmulatorOptions* options) {
   using namespace doorbell::emulator;  // NOLINT: the interface is C
   std::lock_guard lock(making);

@@ -66,11 +66,9 @@ const DoorbellEmulatorDoor* load() {
     return nullptr;
   }
   const char* adversarial = variable("EMU_ADVERSARIAL", "0");
-  DoorbellEmulatorOptions options{variable("EMU_GPU", "gfx1100"),
-                                  variable("EMU_CHECKS", "warn"),
-                                  variable("EMU_SEED", ""),
-                                  variable("EMU_TRACE", ""),
-                                  root(),
+  DoorbellEmulatorOptions options{variable("EMU_GPU", "gfx1100"), variable("EMU_CHECKS", "warn"),
+                                  variable("EMU_SEED", ""),       variable("EMU_HANG_AFTER", ""),
+                                  variable("EMU_TRACE", ""),      root(),
                                   strcmp(adversarial, "0") != 0};
   const DoorbellEmulatorDoor* made = make(&options);
   static bool watches_forks = false;

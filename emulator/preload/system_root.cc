@@ -6,7 +6,6 @@
 #include <sstream>
 
 #include "emulator/amd/kfd/kfd_files.h"
-#include "emulator/amd/machine.h"
 
 namespace doorbell::emulator {
 namespace {
@@ -23,11 +22,7 @@ std::string modules() {
 }  // namespace
 
 Result<void> write_system_root(const std::string& root, std::span<const std::string> gpus) {
-  std::vector<amd::Slot> slots;
-  for (const std::string& name : gpus) {
-    TRY(const amd::Node* node, amd::require_node(name));
-    slots.push_back({node, static_cast<u32>(slots.size())});
-  }
+  TRY(const std::vector<amd::Slot> slots, amd::make_slots(gpus));
   amd::SystemFiles files = amd::make_system_tree(slots).files();
   files.files["/proc/modules"] = modules();
   std::error_code why;

@@ -103,8 +103,9 @@ extern "C" int LLVMFuzzerTestOneInput(const u8* data, std::size_t size);
 int LLVMFuzzerTestOneInput(const u8* data, std::size_t size) {
   Checks checks(Level::Warn);
   StandingEngine engine;
-  std::unique_ptr<Kfd> kfd = std::move(
-      *Kfd::create({.nodes = {find_node("gfx1100"), find_node("gfx942")}, .checks = &checks}));
+  const std::vector<std::string> gpus = {"gfx1100", "gfx942"};
+  std::unique_ptr<Kfd> kfd =
+      std::move(*Kfd::create({.slots = *make_slots(gpus), .checks = &checks}));
   kfd->events().set_advance([] { return Events::Advance::Still; });
   World world{.kfd = *kfd, .bytes = Bytes(data, size)};
   for (const auto& device : kfd->devices()) {

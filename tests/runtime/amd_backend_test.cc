@@ -32,8 +32,15 @@ Opened open(std::map<std::string, std::string, std::less<>> variables) {
 TEST(AmdBackend, CountsTheComputeUnitsOfWhatIsOpened) {
   EXPECT_EQ(open({{"EMU_GPU", "gfx942"}}).units, 304);
   EXPECT_EQ(open({{"EMU_GPU", "gfx942"}, {"AMD_AQL", "1"}}).units, 304);
-  EXPECT_EQ(open({{"EMU_GPU", "gfx942"}, {"AMD_AQL", "0"}}).units, 38);
+  EXPECT_EQ(open({{"EMU_GPU", "gfx942:CPX"}}).units, 38);
+  EXPECT_EQ(open({{"EMU_GPU", "gfx942:QPX"}}).units, 76);
   EXPECT_EQ(open({{"EMU_GPU", "gfx1030"}}).units, 80);
+}
+
+TEST(AmdBackend, RefusesPm4OnAWholePackage) {
+  EXPECT_TRUE(open({{"EMU_GPU", "gfx942"}, {"AMD_AQL", "0"}})
+                  .error.starts_with("GPU 0 has 8 XCCs, of which a PM4 queue uses one"));
+  EXPECT_EQ(open({{"EMU_GPU", "gfx942:CPX"}, {"AMD_AQL", "0"}}).units, 38);
 }
 
 TEST(AmdBackend, NamesMalformedSettings) {

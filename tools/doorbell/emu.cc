@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string gpus = "gfx1100", checks = "warn", trace, seed;
+  std::string gpus = "gfx1100", checks = "warn", trace, seed, hang_after;
   bool adversarial = false, rules = false;
   std::vector<std::string> command;
 };
@@ -82,7 +82,9 @@ int run(const Options& options) {
   or_throw(emulator::Checks().configure(options.checks));
   // What the program would only be told when it opens a GPU.
   const std::vector<std::string> gpus = or_throw(emulator::amd::parse_gpus(options.gpus));
-  if (!options.seed.empty()) or_throw(emulator::amd::parse_seed(options.seed));
+  for (const auto& [what, text] :
+       {std::pair("seed", &options.seed), std::pair("--hang-after", &options.hang_after)})
+    if (!text->empty()) or_throw(emulator::amd::parse_number(what, *text));
   const std::string library = find_preload("libdoorbell_preload.so");
   Root root;
   or_throw(emulator::write_system_root(root.path(), gpus));
@@ -92,6 +94,7 @@ int run(const Options& options) {
   setenv("EMU_CHECKS", options.checks.c_str(), 1);
   setenv("EMU_ADVERSARIAL", options.adversarial ? "1" : "0", 1);
   setenv("EMU_SEED", options.seed.c_str(), 1);
+  setenv("EMU_HANG_AFTER", options.hang_after.c_str(), 1);
   if (!options.trace.empty()) setenv("EMU_TRACE", make_output(options.trace).c_str(), 1);
   const int status = run_preloaded(library, options.command);
   int errors = count_lines(root.path() + "/errors");
@@ -106,7 +109,7 @@ int run(const Options& options) {
 void add_emu(CLI::App* app, int* status) {
   CLI::App* command = app->add_subcommand("emu", "Run a program on emulated AMD GPUs");
   auto options = std::make_shared<Options>();  // by the parser and the callback
-  command->add_option("--gpu", options->gpus, "GPUs, in order: gfx1100,gfx1100")
+  command->add_option("--gpu", options->gpus, "GPUs, in order: gfx1100,gfx942:CPX")
       ->capture_default_str();
   command
       ->add_option("--check", options->checks,
@@ -115,6 +118,8 @@ void add_emu(CLI::App* app, int* status) {
   command->add_option("--trace", options->trace,
                       "A file for ioctls, packets, faults; JSON lines when its name ends in .json");
   command->add_option("--seed", options->seed, "Of the order in which waves and queues run");
+  command->add_option("--hang-after", options->hang_after,
+                      "Wave instructions after which a kernel hangs and its queue is reset");
   command->add_flag("--adversarial", options->adversarial,
                     "The weakest legal hardware: stale caches, late waves, poison");
   command->add_flag("--rules", options->rules,

@@ -103,8 +103,8 @@ class Kfd::GpuInterrupts final : public Interrupts {
 
 Kfd::Kfd(KfdOptions options)
     : options_(std::move(options)),
-      render_files_(options_.nodes.size(), -1),
-      faults_(options_.nodes.size()) {}
+      render_files_(options_.slots.size(), -1),
+      faults_(options_.slots.size()) {}
 
 std::string Kfd::last_fault(u32 gpu_id) const {
   const int gpu = gpu_index(gpu_id);
@@ -114,14 +114,14 @@ std::string Kfd::last_fault(u32 gpu_id) const {
 
 Result<std::unique_ptr<Kfd>> Kfd::create(KfdOptions options) {
   CHECK(options.checks, "a machine has checks");
-  if (options.nodes.empty()) return fail(ErrorKind::Invalid, "a machine needs a GPU");
-  if (options.nodes.size() > 31)
-    return fail(ErrorKind::Invalid, "{} GPUs, at most 31", options.nodes.size());
+  if (options.slots.empty()) return fail(ErrorKind::Invalid, "a machine needs a GPU");
+  if (options.slots.size() > 31)
+    return fail(ErrorKind::Invalid, "{} GPUs, at most 31", options.slots.size());
   std::unique_ptr<Kfd> kfd(new Kfd(std::move(options)));
   TRY(kfd->doorbell_memory_, Backing::create(u64{1} << 24));
-  for (const Node* node : kfd->options_.nodes) {
+  for (const Slot& slot : kfd->options_.slots) {
     auto device = std::make_unique<Device>();
-    device->slot = {node, static_cast<u32>(kfd->devices_.size())};
+    device->slot = slot;
     TRY(device->memory, Backing::create());
     TRY(device->doorbells, kfd->doorbell_memory_->allocate(kDoorbellBytes, kDoorbellBytes));
     kfd->inodes_.push_back(inode_of(device->memory->descriptor()));

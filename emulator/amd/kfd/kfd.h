@@ -18,7 +18,7 @@
 namespace doorbell::emulator::amd {
 
 struct KfdOptions {
-  std::vector<const Node*> nodes;        // one GPU each
+  std::vector<Slot> slots;               // one GPU each, by index
   Checks* checks = nullptr;              // borrowed: outlives the Kfd
   Trace* trace = nullptr;                // borrowed, or null
   UndefinedMemory* undefined = nullptr;  // borrowed, or null: nobody asks

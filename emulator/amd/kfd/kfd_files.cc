@@ -178,6 +178,7 @@ bool SystemTree::is_folder(const std::string& resolved) const {
                                           "/sys/devices",
                                           "/sys/devices/virtual",
                                           "/sys/devices/pci0000:00",
+                                          "/sys/devices/platform",
                                           "/sys/module",
                                           "/sys/dev",
                                           "/sys/dev/char"};

@@ -97,16 +97,24 @@ u64 vgpr_bytes_per_cu(const Node& node) {
   }
 }
 
-Node one_xcc_of(const Node& node) {
+std::span<const PartitionMode> partition_modes(const Node& node) {
+  static constexpr PartitionMode kOfEight[] = {{"SPX", 1}, {"DPX", 2}, {"QPX", 4}, {"CPX", 8}};
+  if (node.xccs == 8) return kOfEight;
+  return {};
+}
+
+// [kfd_device.c kfd_get_num_sdma_engines(), kfd_get_num_xgmi_sdma_engines(); kfd_topology.c
+// kfd_topology_add_device(); amdgpu_amdkfd.c amdgpu_amdkfd_xcp_memory_size(), the same for every
+// NPS mode]
+Node partition_of(const Node& node, u32 partitions) {
   Node part = node;
-  part.compute_units /= node.xccs;
-  part.arrays /= node.xccs;
-  part.vram_bytes = node.vram_bytes / node.xccs / 4096 * 4096;
-  part.xccs = 1;
-  if (node.xccs > 1) {
-    part.sdma_engines = (node.sdma_engines + node.sdma_xgmi_engines) / node.xccs;
-    part.sdma_xgmi_engines = 0;
-  }
+  part.compute_units /= partitions;
+  part.arrays /= partitions;
+  part.xccs /= partitions;
+  part.vram_bytes = node.vram_bytes / partitions / 4096 * 4096;
+  const u32 engines = (node.sdma_engines + node.sdma_xgmi_engines) / partitions;
+  part.sdma_engines = node.xgmi ? std::min(engines, 2u) : engines;
+  part.sdma_xgmi_engines = engines - part.sdma_engines;
   return part;
 }
 

@@ -45,9 +45,17 @@ struct Node {
 // Shader engines of each XCC.
 constexpr u32 engines(const Node& node) { return node.arrays / node.arrays_per_engine / node.xccs; }
 
-// One of the partitions that a package of several XCCs is in CPX mode: an XCC, with its part of the
-// compute units, copy engines and memory. [Linux aqua_vanjaram.c, AMDGPU_CPX_PARTITION_MODE]
-Node one_xcc_of(const Node& node);
+// What the kernel makes of a package of several XCCs: GPUs of their own, each with its part of the
+// XCCs, compute units, copy engines and memory. [Linux amdgpu_gfx.c, compute partition modes;
+// aqua_vanjaram.c, __aqua_vanjaram_update_supported_modes()]
+struct PartitionMode {
+  std::string_view name;  // "CPX", as sysfs has it
+  u32 partitions;         // 1: the package is one GPU
+};
+// The first is what a package is otherwise; none where there is one XCC.
+std::span<const PartitionMode> partition_modes(const Node& node);
+// One of so many partitions.
+Node partition_of(const Node& node, u32 partitions);
 
 // The vector registers of a compute unit.
 u64 vgpr_bytes_per_cu(const Node& node);

@@ -7,8 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "base/util/hash.h"
-
 namespace doorbell::emulator::amd {
 namespace {
 
@@ -75,11 +73,27 @@ std::vector<Cache> caches_of(const Node& node) {
 // [kfd_crat.h CRAT_IOLINK_TYPE_*]
 constexpr u32 kPcie = 2, kXgmi = 11;
 
-std::string link(u32 type, u32 from, u32 to) {
+struct Link {
+  u32 type, weight, min_mbs, max_mbs;
+};
+constexpr Link kToHost{kPcie, 20, 312, 31504}, kToPeer{kPcie, 40, 312, 31504};
+
+// Partitions of a package are linked as if by XGMI; for those of others the kernel knows no
+// bandwidth. [kfd_crat.c kfd_fill_gpu_xgmi_link_to_gpu(), KFD_CRAT_INTRA_SOCKET_WEIGHT]
+Link link_between(const Slot& one, const Slot& other) {
+  if (!one.node->xgmi || !other.node->xgmi) return kToPeer;
+  if (one.package == other.package) return {kXgmi, 13, 819200, 819200};
+  // As the later one has it, which makes both directions.
+  const Slot& later = one.index > other.index ? one : other;
+  if (later.is_part()) return {kXgmi, 2 * 13 + 15, 0, 0};
+  return {kXgmi, 15, 50000, 50000};
+}
+
+std::string print(const Link& link, u32 from, u32 to) {
   Properties out;
-  out("type", type)("version_major", 0)("version_minor", 0)("node_from", from)("node_to", to);
-  out("weight", type == kXgmi ? 15 : from && to ? 40 : 20)("min_latency", 0)("max_latency", 0);
-  out("min_bandwidth", type == kXgmi ? 50000 : 312)("max_bandwidth", type == kXgmi ? 50000 : 31504);
+  out("type", link.type)("version_major", 0)("version_minor", 0)("node_from", from)("node_to", to);
+  out("weight", link.weight)("min_latency", 0)("max_latency", 0);
+  out("min_bandwidth", link.min_mbs)("max_bandwidth", link.max_mbs);
   out("recommended_transfer_size", 0)("recommended_sdma_engine_id_mask", 0)("flags", 1);
   return out.take();
 }
@@ -147,10 +161,32 @@ std::string gpu_properties(const Slot& slot, usize caches, LinkCounts links) {
   return out.take();
 }
 
+// A render node and the device that it is of.
+void add_render_node(SystemFiles& out, const Slot& slot, const std::string& device) {
+  const std::string minor = fmt::format("renderD{}", slot.render_minor());
+  const std::string folder = fmt::format("{}/drm/{}/", device, minor);
+  out.files[folder + "dev"] = fmt::format("226:{}\n", slot.render_minor());
+  out.files[folder + "uevent"] = fmt::format(
+      "MAJOR=226\nMINOR={}\nDEVNAME=dri/{}\nDEVTYPE=drm_minor\n", slot.render_minor(), minor);
+  out.links["/sys/class/drm/" + minor + "/device"] = device;
+  out.links[fmt::format("/sys/dev/char/226:{}/device", slot.render_minor())] = device;
+}
+
+// The first partition's render node is the package's; the others' are of devices without a bus.
+// [drivers/gpu/drm/amd/amdxcp/amdgpu_xcp_drv.c amdgpu_xcp_drm_dev_alloc()]
+void add_partition_files(SystemFiles& out, const Slot& slot) {
+  constexpr u32 kOfAPackage = 7;
+  const u32 number = slot.package * kOfAPackage + slot.partition - 1;
+  const std::string device = fmt::format("/sys/devices/platform/amdgpu_xcp_{}", number);
+  out.files[device + "/uevent"] = fmt::format("MODALIAS=platform:amdgpu_xcp_{}\n", number);
+  add_render_node(out, slot, device);
+  out.links[device + "/subsystem"] = "/sys/bus/platform";
+}
+
 void add_drm_files(SystemFiles& out, const Slot& slot) {
-  const Node& node = *slot.node;
+  if (slot.partition > 0) return add_partition_files(out, slot);
+  const Node& node = *find_node(slot.node->name);
   std::string device = fmt::format("/sys/devices/pci0000:00/0000:{:02x}:00.0", slot.bus());
-  std::string minor = fmt::format("renderD{}", slot.render_minor());
   auto add = [&](const char* name, std::string text) {
     out.files[device + "/" + name] = std::move(text);
   };
@@ -168,6 +204,12 @@ void add_drm_files(SystemFiles& out, const Slot& slot) {
   add("power_dpm_force_performance_level", "auto\n");
   add("unique_id", fmt::format("{:016x}\n", slot.unique_id()));
   add("product_name", fmt::format("{}\n", node.marketing_name));
+  // [amdgpu_gfx.c, amdgpu_gmc.c: the attributes of this name]
+  if (slot.partitions != nullptr) {
+    add("current_compute_partition", fmt::format("{}\n", slot.partitions->name));
+    add("available_compute_partition", fmt::format("{}\n", names_of(partition_modes(node))));
+    add("current_memory_partition", "NPS1\n");
+  }
   // [amdgpu_discovery.c: die/<die>/<hardware id>/<instance>; ids of soc15_hw_ip.h]
   struct Block {
     u32 id;
@@ -184,20 +226,11 @@ void add_drm_files(SystemFiles& out, const Slot& slot) {
       add((folder + "hw_id").c_str(), fmt::format("{}\n", block.id));
       add((folder + "num_instance").c_str(), fmt::format("{}\n", instance));
     }
-  add(fmt::format("drm/{}/dev", minor).c_str(), fmt::format("226:{}\n", slot.render_minor()));
-  add(fmt::format("drm/{}/uevent", minor).c_str(),
-      fmt::format("MAJOR=226\nMINOR={}\nDEVNAME=dri/{}\nDEVTYPE=drm_minor\n", slot.render_minor(),
-                  minor));
-  out.links["/sys/class/drm/" + minor + "/device"] = device;
-  out.links[fmt::format("/sys/dev/char/226:{}/device", slot.render_minor())] = device;
+  add_render_node(out, slot, device);
   out.links[device + "/subsystem"] = "/sys/bus/pci";
 }
 
 }  // namespace
-
-u32 Slot::gpu_id() const { return (static_cast<u32>(hash_mix(index + 1)) & 0xffe0) | (index + 1); }
-
-u64 Slot::unique_id() const { return hash_mix(0x100 + index); }
 
 SystemFiles system_files(std::span<const Slot> slots, const HostProperties& host) {
   SystemFiles out;
@@ -217,16 +250,18 @@ SystemFiles system_files(std::span<const Slot> slots, const HostProperties& host
 
   for (const Slot& slot : slots) {
     u32 number = slot.index + 1;
-    out.files[fmt::format("{}/io_links/{}/properties", cpu, slot.index)] = link(kPcie, 0, number);
+    out.files[fmt::format("{}/io_links/{}/properties", cpu, slot.index)] =
+        print(kToHost, 0, number);
     std::string folder = fmt::format("{}/nodes/{}", root, number);
     LinkCounts links;
-    out.files[folder + "/io_links/0/properties"] = link(kPcie, number, 0);
+    out.files[folder + "/io_links/0/properties"] = print(kToHost, number, 0);
     for (const Slot& peer : slots) {
       if (peer.index == slot.index) continue;
-      bool xgmi = slot.node->xgmi && peer.node->xgmi;
+      const Link link = link_between(slot, peer);
+      const bool xgmi = link.type == kXgmi;
       usize& count = xgmi ? links.io : links.peer;
       out.files[fmt::format("{}/{}/{}/properties", folder, xgmi ? "io_links" : "p2p_links",
-                            count++)] = link(xgmi ? kXgmi : kPcie, number, peer.index + 1);
+                            count++)] = print(link, number, peer.index + 1);
     }
     std::vector<Cache> caches = caches_of(*slot.node);
     for (usize i = 0; i < caches.size(); ++i)

@@ -17,7 +17,7 @@ struct Case {
 
 struct CopiesTest : EmulatedTest, ::testing::WithParamInterface<Case> {
   CopiesTest() {
-    boot({.gpus = {GetParam().gpu}, .cpx = GetParam().packets == Options::Packets::Pm4});
+    boot({.gpus = {gpu_for(GetParam().gpu, GetParam().packets)}});
     device = open(0, {.packets = GetParam().packets, .sdma = false});
     from = *Buffer::allocate(*device, kBytes);
     to = *Buffer::allocate(*device, kBytes);

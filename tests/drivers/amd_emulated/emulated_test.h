@@ -43,6 +43,12 @@ struct EmulatedTest : ::testing::Test {
   }
 };
 
+// A chip as a GPU whose one XCC runs PM4 queues, or, for AQL, as it is.
+inline std::string gpu_for(std::string chip, Options::Packets packets) {
+  const bool part = packets == Options::Packets::Pm4 && chip == "gfx942";
+  return chip + (part ? ":CPX:1" : "");
+}
+
 // One GPU, as quick or as weak hardware.
 struct OneGpu {
   const char* gpu;

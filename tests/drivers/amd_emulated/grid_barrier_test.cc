@@ -21,8 +21,9 @@ struct GridBarrierTest : EmulatedTest, ::testing::WithParamInterface<std::tuple<
 
 TEST_P(GridBarrierTest, Ends) {
   const auto& [place, adversarial] = GetParam();
-  const bool pm4 = place.packets == Options::Packets::Pm4;
-  boot({.gpus = {place.gpu}, .cpx = pm4, .adversarial = adversarial, .hang_after = u64{1} << 26});
+  boot({.gpus = {gpu_for(place.gpu, place.packets)},
+        .adversarial = adversarial,
+        .hang_after = u64{1} << 26});
   std::unique_ptr<AmdDevice> device = open(0, {.packets = place.packets});
   constexpr u32 kPhases = 3;
   core::Binary binary;

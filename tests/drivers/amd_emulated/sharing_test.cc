@@ -88,6 +88,29 @@ TEST_F(SharingTest, WhatIsNoDmaBufIsAnError) {
   EXPECT_FALSE(user->export_dmabuf());
 }
 
+// Each copies what the one before it has, and works on its own.
+TEST_F(EmulatedTest, PartitionsOfAPackageArePeers) {
+  boot({.gpus = {"gfx942:CPX"}});
+  ASSERT_EQ(kfd->nodes().size(), 8u);
+  std::vector<std::unique_ptr<AmdDevice>> devices;
+  std::vector<Ref<Buffer>> buffers;
+  std::vector<u32> numbers(1000), got(1000);
+  for (u32 i = 0; i < numbers.size(); ++i) numbers[i] = i * 2654435761u;
+  for (int i = 0; i < 8; ++i) {
+    devices.push_back(open(i));
+    EXPECT_TRUE(devices[i]->description().starts_with("gfx942, 38 compute units, 2"))
+        << devices[i]->description();
+    buffers.push_back(*Buffer::allocate(*devices[i], 4000));
+    const Result<void> copied = i == 0
+                                    ? buffers[0]->copy_in(numbers.data(), 4000)
+                                    : core::copy_between(*buffers[i], 0, *buffers[i - 1], 0, 4000);
+    ASSERT_TRUE(copied) << copied.error().message;
+  }
+  ASSERT_TRUE(buffers[7]->copy_out(got.data(), 4000));
+  EXPECT_EQ(got, numbers);
+  EXPECT_EQ(machine->checks().errors(), 0u);
+}
+
 // Of one process, the second opening of the nodes, or one after the first was closed.
 TEST_F(EmulatedTest, SaysWhoHasTheAddressSpace) {
   ASSERT_TRUE(kfd->gpu(0));

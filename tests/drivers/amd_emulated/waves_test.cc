@@ -72,7 +72,8 @@ struct WavesTest : EmulatedTest, ::testing::WithParamInterface<Case> {
   static constexpr u32 kItems = 128;  // of a group, so that both sizes of waves make several
 
   std::unique_ptr<AmdDevice> boot_chips() {
-    boot({.gpus = {chip.name, chip.name}, .cpx = std::get<1>(GetParam()) == Options::Packets::Pm4});
+    const std::string gpu = gpu_for(chip.name, std::get<1>(GetParam()));
+    boot({.gpus = {gpu, gpu}});
     return open_chip(0);
   }
   std::unique_ptr<AmdDevice> open_chip(int ordinal) {
@@ -163,8 +164,7 @@ TEST_P(WavesTest, AreReportedInTheLoopTheySpinIn) {
   auto program = load(kSpin + std::string(kEnd), 2);
   Ref<Buffer> out = *Buffer::allocate(*device, kItems * 4);
   launch(*program, out);
-  // The emulator's XCCs take turns: the second group may not have begun.
-  const usize group = kItems / chip.lanes, waves = chip.lanes == 64 ? group : 2 * group;
+  const usize waves = 2 * kItems / chip.lanes;
   const std::string message =
       hang([&](const std::string& text) { return between(places(text), "spin", "spun") >= waves; });
   const std::map<u64, usize> found = places(message);

@@ -48,7 +48,7 @@ class Devices(unittest.TestCase):
             ("gfx1100", {"AMD_DISABLE_SDMA": "1"}, r"gfx1100, 96 compute units, ([0-9.]+) GiB free, PM4 queues", 24),
             ("gfx942", {}, r"gfx942, 304 compute units on 8 XCCs, ([0-9.]+) GiB free, AQL and SDMA queues", 192),
             # PM4 is for partitions of one XCC.
-            ("gfx942", {"AMD_AQL": "0"}, r"gfx942, 38 compute units, ([0-9.]+) GiB free, PM4 and SDMA queues", 24),
+            ("gfx942:CPX", {}, r"gfx942, 38 compute units, ([0-9.]+) GiB free, PM4 and SDMA queues", 24),
         ):
             result = run("devices", "--json", DEV="EMUKFD+AMD", EMU_GPU=gpu, **more)
             self.assertEqual(result.returncode, 0, result.stderr)

@@ -81,6 +81,32 @@ def copies(source, fence):
     return False
 """
 
+# Behind QUEUE: a compute queue of a gfx1100, whose one wave branches to itself (S_BRANCH -1), and the event of hangs.
+ENDLESS = """
+props = dict(line.split() for line in open(NODES + '/1/properties'))
+cwsr, stack = int(props['cwsr_size']), int(props['ctl_stack_size'])
+eop_va, _ = gtt(0x1000)
+next_va += -next_va % 0x4000000
+waves_va, _ = gtt((cwsr + 96 * 32 * 32 + 4095) & ~4095)
+next_va += 0x4000000
+words_va, words_of = gtt(0x1000)
+pointers2_va, pointers2 = gtt(0x1000)
+code_va, code = gtt(0x1000)
+code[0:4] = struct.pack('I', 0xbfa0ffff)
+hang = call(kfd, 0x08, 'QIIIIII', 0, 0, 3, 1, 0, 0, 0)[5]
+compute = call(kfd, 0x02, 'QQQQIIIIIIQQQIIII', words_va, pointers2_va, pointers2_va + 8, 0, 0x1000, gpu, 0, 100, 7, 0,
+               eop_va, 0x1000, waves_va, cwsr, stack, 0, 0)
+words = [0xc0037600, 0x207, 32, 1, 1, 0xc0027600, 0x20c, code_va >> 8 & 0xffffffff, code_va >> 40,
+         0xc0027600, 0x212, 0x600f0000, 2 << 1, 0xc0027600, 0x240, 0, 0, 0xc0031500, 1, 1, 1, 1 | 1 << 2 | 1 << 15]
+words_of[0:len(words) * 4] = struct.pack(f'{len(words)}I', *words)
+pointers2[0:8] = struct.pack('Q', len(words))
+at = compute[3] & 0x1fff
+bells[at:at + 8] = struct.pack('Q', len(words))
+waited = ctypes.create_string_buffer(48)
+struct.pack_into('I', waited, 40, hang)
+print('waited', call(kfd, 0x0c, 'QIIII', ctypes.addressof(waited), 1, 1, int(sys.argv[1]), 0)[4])
+"""
+
 
 class Emu(unittest.TestCase):
     def setUp(self):
@@ -103,6 +129,25 @@ class Emu(unittest.TestCase):
         self.assertEqual(done.stdout.splitlines(), [
             "version 1 17", "nodes 0 1 2", "render nodes renderD128 renderD129", "device True True",
             "link /sys/devices/virtual/kfd/kfd/topology", "memory b'bytes'"])
+
+    def test_partitions_are_gpus_of_their_own(self):
+        done = self.python(CLIENT + "import glob\n"
+                           "print([os.path.basename(os.path.realpath(f'/sys/class/drm/renderD{n}/device'))"
+                           " for n in (128, 129, 135, 136)])\n"
+                           "print(open('/sys/class/drm/renderD128/device/current_compute_partition').read(), end='')",
+                           "--gpu", "gfx942:CPX,gfx1100")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = done.stdout.splitlines()
+        self.assertEqual(lines[1], "nodes 0 1 2 3 4 5 6 7 8 9")
+        self.assertEqual(lines[-2], "['0000:03:00.0', 'amdgpu_xcp_0', 'amdgpu_xcp_6', '0000:04:00.0']")
+        self.assertEqual(lines[-1], "CPX")
+
+    def test_kernels_that_never_end_hang_where_somebody_watches(self):
+        for options, milliseconds, result in ((("--hang-after", "100000"), "20000", 0), ((), "300", 1)):
+            done = self.emu(*options, "--", sys.executable, "-c", CLIENT + QUEUE + ENDLESS, milliseconds)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(f"waited {result}", done.stdout)
+            self.assertEqual("AMD-LIVE-001: " in done.stderr, result == 0, done.stderr)
 
     def test_the_rest_of_the_machine_is_the_hosts(self):
         done = self.python("print(open('/proc/self/comm').read(), end=''); print(open('/etc/hostname').read())\n"
@@ -255,6 +300,15 @@ class Emu(unittest.TestCase):
             self.assertEqual(done.returncode, 1, seed)
             self.assertIn(f'seed "{seed}" is n', done.stderr)
         self.assertEqual(self.emu("--seed", "5", "--", "true").returncode, 0)
+        done = self.emu("--hang-after=soon", "--", "true")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('--hang-after "soon" is no number', done.stderr)
+        for gpu, why in (("gfx942:TPX", "compute partitions of a gfx942 are SPX, DPX, QPX, CPX"),
+                         ("gfx942:CPX:9", "a number of partitions is 1 to 8"),
+                         ("gfx1100:CPX", "a gfx1100 has no compute partitions")):
+            done = self.emu("--gpu", gpu, "--", "true")
+            self.assertEqual(done.returncode, 1, gpu)
+            self.assertIn(why, done.stderr)
         done = self.emu("--check", "loud", "--", "true")
         self.assertIn("loud", done.stderr)
         self.assertEqual(self.emu("--", "sh", "-c", "exit 7").returncode, 7)

@@ -170,14 +170,15 @@ TEST(Machine, NamesWhatItDoesNotKnow) {
 
 TEST(Machine, IsDescribedInWords) {
   EXPECT_EQ(*parse_gpus("gfx1100,gfx942"), (std::vector<std::string>{"gfx1100", "gfx942"}));
-  EXPECT_EQ(*parse_seed("18446744073709551615"), ~u64{0});
+  EXPECT_EQ(*parse_number("seed", "18446744073709551615"), ~u64{0});
   for (const char* wrong : {"", ",", "gfx1100,", ",gfx1100", "gfx1100,,gfx942"})
     EXPECT_FALSE(parse_gpus(wrong)) << wrong;
   EXPECT_EQ(parse_gpus("gfx1100,").error().message,
             "GPU 2 of \"gfx1100,\" has no name; expected a list as in \"gfx1100,gfx1100\"");
   for (const char* wrong : {"", "abc", "-1", "1.5", "7 ", "0x7"})
-    EXPECT_EQ(parse_seed(wrong).error().message, fmt::format("seed {:?} is no number", wrong));
-  EXPECT_EQ(parse_seed("18446744073709551616").error().message,
+    EXPECT_EQ(parse_number("seed", wrong).error().message,
+              fmt::format("seed {:?} is no number", wrong));
+  EXPECT_EQ(parse_number("seed", "18446744073709551616").error().message,
             "seed \"18446744073709551616\" is not below 2^64");
 }
 

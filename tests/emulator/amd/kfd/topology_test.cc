@@ -3,6 +3,7 @@
 
 #include <sstream>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "emulator/amd/kfd/node.h"
@@ -23,10 +24,8 @@ std::map<std::string, u64> parse(const std::string& text) {
   return values;
 }
 
-SystemFiles machine_of(std::initializer_list<const char*> names) {
-  std::vector<Slot> slots;
-  for (const char* name : names) slots.push_back({find_node(name), static_cast<u32>(slots.size())});
-  return system_files(slots, {.cores = 8, .memory_bytes = u64{32} << 30});
+SystemFiles machine_of(const std::vector<std::string>& names) {
+  return system_files(*make_slots(names), {.cores = 8, .memory_bytes = u64{32} << 30});
 }
 
 std::string node_file(const SystemFiles& files, int node, const char* name) {
@@ -95,18 +94,65 @@ TEST(Topology, AnMi300XHasEightDies) {
   EXPECT_EQ(properties["array_count"], 32u);
 }
 
-// [MI300X in CPX mode: 38 compute units and 24 of 192 GiB for each of 8]
-TEST(Topology, APartitionHasAnEighthOfAnMi300X) {
-  const Node part = one_xcc_of(*find_node("gfx942"));
-  const SystemFiles files =
-      system_files(std::vector<Slot>{{&part, 0}}, {.cores = 8, .memory_bytes = u64{32} << 30});
-  std::map<std::string, u64> properties = parse(node_file(files, 1, "properties"));
-  EXPECT_EQ(properties["simd_count"], 152u);
-  EXPECT_EQ(properties["num_xcc"], 1u);
-  EXPECT_EQ(properties["array_count"], 4u);
-  EXPECT_EQ(properties["num_sdma_engines"], 2u);
-  EXPECT_EQ(properties["num_sdma_xgmi_engines"], 0u);
-  EXPECT_EQ(one_xcc_of(*find_node("gfx1100")).vram_bytes, find_node("gfx1100")->vram_bytes);
+struct Part {
+  const char* gpu;
+  u32 nodes, simds, xccs, arrays, sdma, xgmi;
+  u64 gib;
+};
+
+// 1216 SIMDs, 8 XCCs, 32 arrays, 16 copy engines and 192 GiB in equal parts; of its engines a node
+// has two at most that are not for XGMI. [kfd_device.c kfd_get_num_sdma_engines()]
+TEST(Topology, PartitionsShareAPackage) {
+  for (const Part& part :
+       {Part{"gfx942:SPX", 1, 1216, 8, 32, 2, 14, 192}, Part{"gfx942:DPX", 2, 608, 4, 16, 2, 6, 96},
+        Part{"gfx942:QPX", 4, 304, 2, 8, 2, 2, 48}, Part{"gfx942:CPX", 8, 152, 1, 4, 2, 0, 24}}) {
+    const SystemFiles files = machine_of({part.gpu});
+    for (u32 node = 1; node <= part.nodes; ++node) {
+      std::map<std::string, u64> properties = parse(node_file(files, node, "properties"));
+      EXPECT_EQ(properties["simd_count"], part.simds) << part.gpu;
+      EXPECT_EQ(properties["num_xcc"], part.xccs) << part.gpu;
+      EXPECT_EQ(properties["array_count"], part.arrays) << part.gpu;
+      EXPECT_EQ(properties["num_sdma_engines"], part.sdma) << part.gpu;
+      EXPECT_EQ(properties["num_sdma_xgmi_engines"], part.xgmi) << part.gpu;
+      // One PCI device, and which partition in bits 31:28.
+      EXPECT_EQ(properties["location_id"], 0x300u | u64{node - 1} << 28) << part.gpu;
+      EXPECT_EQ(properties["drm_render_minor"], 127 + node) << part.gpu;
+      EXPECT_EQ(properties["io_links_count"], part.nodes) << part.gpu;
+      const u64 bytes = parse(node_file(files, node, "mem_banks/0/properties"))["size_in_bytes"];
+      EXPECT_NEAR(static_cast<double>(bytes) / (1 << 30), static_cast<double>(part.gib), 0.1);
+    }
+    EXPECT_FALSE(files.files.contains(
+        fmt::format("{}/nodes/{}/properties", kTopologyFolder, part.nodes + 1)));
+  }
+}
+
+// [kfd_crat.c kfd_fill_gpu_xgmi_link_to_gpu(): 13 within a socket at 819200 MB/s, 2 * 13 + 15
+// between sockets that are parted]
+TEST(Topology, PartitionsAreLinkedWithinTheirPackage) {
+  const SystemFiles files = machine_of({"gfx942:CPX:2", "gfx942:CPX:1"});
+  std::map<std::string, u64> near = parse(node_file(files, 1, "io_links/1/properties"));
+  EXPECT_EQ(near["node_to"], 2u);
+  EXPECT_EQ(near["type"], 11u);
+  EXPECT_EQ(near["weight"], 13u);
+  EXPECT_EQ(near["max_bandwidth"], 819200u);
+  std::map<std::string, u64> far = parse(node_file(files, 1, "io_links/2/properties"));
+  EXPECT_EQ(far["node_to"], 3u);
+  EXPECT_EQ(far["weight"], 41u);
+  EXPECT_EQ(far["max_bandwidth"], 0u);
+  EXPECT_EQ(parse(node_file(files, 3, "properties"))["location_id"], 0x400u);
+}
+
+TEST(Topology, NamesThatAreNoneSayWhichThereAre) {
+  const auto why_not = [](std::vector<std::string> names) {
+    return make_slots(names).error().message;
+  };
+  EXPECT_EQ(why_not({"gfx1100", "gfx803"}),
+            "no emulated GPU is called \"gfx803\"; there are gfx1030, gfx1100, gfx1201, gfx942, "
+            "gfx950");
+  EXPECT_EQ(why_not({"gfx942:cpx"}),
+            "\"gfx942:cpx\": compute partitions of a gfx942 are SPX, DPX, QPX, CPX");
+  for (const char* gpu : {"gfx942:QPX:0", "gfx942:QPX:5", "gfx942:QPX:", "gfx942:QPX:2x"})
+    EXPECT_TRUE(why_not({gpu}).ends_with(": a number of partitions is 1 to 4")) << gpu;
 }
 
 // [kfd_topology.h HSA_CACHE_TYPE_DATA 1, _INSTRUCTION 2, _HSACU 8]

@@ -342,9 +342,10 @@ Result<WorkloadCode> compile_workload(const std::string& chip) {
 Outcome run_workload(const Workload& workload, const WorkloadCode& code,
                      emulator::amd::PacketHook* hook) {
   Outcome outcome;
-  auto machine = emulator::amd::Machine::create({.gpus = {workload.chip},
+  // PM4 is for one XCC.
+  const bool part = !workload.aql && workload.chip == "gfx942";
+  auto machine = emulator::amd::Machine::create({.gpus = {workload.chip + (part ? ":CPX:1" : "")},
                                                  .checks = "error",
-                                                 .cpx = !workload.aql,
                                                  .adversarial = workload.adversarial,
                                                  .lockstep = true,
                                                  .seed = workload.seed,
