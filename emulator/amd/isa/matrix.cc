@@ -164,7 +164,8 @@ constexpr Entry entry(std::string_view name) {
   const u8 results = result_registers(kMatrix);
   shape.dst = Type::Wide;
   shape.wide = {results, input_registers(kMatrix, 0), input_registers(kMatrix, 1)};
-  shape.flags = kMatrix.family == MatrixFamily::Mfma ? u32{kAccumulators} : 0;
+  shape.flags =
+      u32{kMatrixOperands} | (kMatrix.family == MatrixFamily::Mfma ? u32{kAccumulators} : 0);
   if (kMatrix.sparse) {
     shape.src = {Type::Wide, Type::Wide, Type::B32, Type::Wide};
     shape.flags |= kReadsDst;

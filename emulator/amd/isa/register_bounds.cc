@@ -62,7 +62,7 @@ void RegisterNeeds::include(const RegisterNeeds& other) {
 u32 source_registers(const Operation& op, usize source) {
   const Shape& shape = op.entry->shape;
   constexpr usize kC = 2;
-  const bool matrix = shape.dst == Type::Wide && (shape.flags & kMemory) == 0;
+  const bool matrix = (shape.flags & kMatrixOperands) != 0;
   if (matrix && (shape.src[source] == Type::Wide || source == kC) &&
       !(source == kC && (shape.flags & kReadsDst) != 0))
     return matrix_registers(op, source);
@@ -73,7 +73,7 @@ u32 source_registers(const Operation& op, usize source) {
 
 u32 result_registers(const Operation& op) {
   const Shape& shape = op.entry->shape;
-  const bool matrix = shape.dst == Type::Wide && (shape.flags & kMemory) == 0;
+  const bool matrix = (shape.flags & kMatrixOperands) != 0;
   return count_of(shape, shape.dst, 0) * (matrix ? 64 / lanes_of(op) : 1);
 }
 

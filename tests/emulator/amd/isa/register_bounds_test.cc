@@ -39,6 +39,9 @@ constexpr Case kCases[] = {
     {"gfx942", 64, "v_mfma_f32_32x32x2_f32 v[0:15], v16, v17, v[20:35]", 36},
     {"gfx1100", 32, "v_wmma_f32_16x16x16_f16 v[0:7], v[8:15], v[8:15], v[24:31]", 32},
     {"gfx1100", 32, "v_wmma_f32_16x16x16_f16 v[24:31], v[8:15], v[8:15], v[0:7]", 32},
+    // Several registers that are no matrix.
+    {"gfx1100", 32, "v_mqsad_u32_u8 v[8:11], v[2:3], v4, v[4:7]", 12},
+    {"gfx1100", 32, "v_mqsad_u32_u8 v[4:7], v[2:3], v4, v[8:11]", 12},
 };
 
 bool is_short_of_registers(const Exit& exit) {
