@@ -7,6 +7,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "emulator/amd/isa/lane_bits.h"
 #include "emulator/amd/isa/matrix_layout.h"
 #include "emulator/amd/isa/matrix_number.h"
 #include "emulator/amd/isa/wave.h"
@@ -50,14 +51,6 @@ u32 broadcast_lane(u32 blgp, u32 lane);
 u32 input_block(const MatrixOperation& what, u32 block);
 // Which k the held element e of a lane of a sparse A stands for, out of its column.
 u32 sparse_column(const MatrixOperation& what, const u32* index, u32 lane, u32 e, u32 column);
-
-inline u64 read_element_bits(const u32* row, u32 lanes, u32 lane, u32 e, u32 width) {
-  if (width == 64) return row[lane + 2 * e * lanes] | u64{row[lane + (2 * e + 1) * lanes]} << 32;
-  const u32 at = e * width, word = at / 32;
-  u64 bits = row[lane + word * lanes];
-  if (at % 32 + width > 32) bits |= u64{row[lane + (word + 1) * lanes]} << 32;
-  return bits >> at % 32 & ((u64{1} << width) - 1);
-}
 
 template <class T>
 T read_element(const MatrixOperation& what, const u32* row, u32 lanes, u32 lane, u32 e,

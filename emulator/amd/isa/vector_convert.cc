@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "emulator/amd/isa/byte_float.h"
 #include "emulator/amd/isa/float_math.h"
+#include "emulator/amd/isa/small_float.h"
 #include "emulator/amd/isa/tables.h"
 #include "emulator/amd/isa/vector_op.h"
 
@@ -108,8 +108,8 @@ constexpr Entry kPacked[] = {
 
 // ---- 8-bit floats: a byte or a half of the register is named by op_sel, or by SDWA ----
 
-ByteFormat fp8_of(const Wave& wave) { return wave.chip->name == "gfx942" ? kFp8Fnuz : kFp8; }
-ByteFormat bf8_of(const Wave& wave) { return wave.chip->name == "gfx942" ? kBf8Fnuz : kBf8; }
+SmallFormat fp8_of(const Wave& wave) { return wave.chip->name == "gfx942" ? kFp8Fnuz : kFp8; }
+SmallFormat bf8_of(const Wave& wave) { return wave.chip->name == "gfx942" ? kBf8Fnuz : kBf8; }
 
 // Which byte a VOP3 conversion reads: op_sel bits 1 and 0. gfx12's order is the reverse of what
 // one reads: bit 0 of op_sel is the byte's bit 1. [RDNA4 ISA, V_CVT_F32_FP8]
@@ -123,13 +123,13 @@ template <auto format>
 Flow from_byte(Wave& wave, const Operation& op) {
   alignas(64) u32 buffer[2 * kMaxLanes];
   const Row row = fetch<u32>(wave, op, 0, buffer);
-  const ByteFormat f = format(wave);
+  const SmallFormat f = format(wave);
   const u32 shift = 8 * byte_selected(op);
   const u64 active = active_lanes(wave, op);
   for (u32 base = 0; base < wave.lanes; base += kStep) {
     alignas(64) u32 out[kStep];
     for (u32 i = 0; i < kStep; ++i) {
-      out[i] = std::bit_cast<u32>(byte_to_float(row.low[base + i] >> shift & 0xff, f));
+      out[i] = std::bit_cast<u32>(small_to_float(row.low[base + i] >> shift & 0xff, f));
     }
     store_result(wave, op, Type::F32, out, nullptr, base, static_cast<u32>(active >> base));
   }
@@ -141,15 +141,15 @@ template <auto format>
 Flow from_two_bytes(Wave& wave, const Operation& op) {
   alignas(64) u32 buffer[2 * kMaxLanes];
   const Row row = fetch<u32>(wave, op, 0, buffer);
-  const ByteFormat f = format(wave);
+  const SmallFormat f = format(wave);
   const u32 shift = (op.flags & kVop3) && (op.words[0] >> 11 & 1) ? 16 : 0;
   const u64 active = active_lanes(wave, op);
   for (u32 base = 0; base < wave.lanes; base += kStep) {
     alignas(64) u32 low[kStep], high[kStep];
     for (u32 i = 0; i < kStep; ++i) {
       const u32 half = row.low[base + i] >> shift;
-      low[i] = std::bit_cast<u32>(byte_to_float(half & 0xff, f));
-      high[i] = std::bit_cast<u32>(byte_to_float(half >> 8 & 0xff, f));
+      low[i] = std::bit_cast<u32>(small_to_float(half & 0xff, f));
+      high[i] = std::bit_cast<u32>(small_to_float(half >> 8 & 0xff, f));
     }
     store_result(wave, op, Type::B64, low, high, base, static_cast<u32>(active >> base));
   }
@@ -161,7 +161,7 @@ template <auto format>
 Flow to_two_bytes(Wave& wave, const Operation& op) {
   alignas(64) u32 buffers[2][2 * kMaxLanes];
   const Row a = fetch<f32>(wave, op, 0, buffers[0]), b = fetch<f32>(wave, op, 1, buffers[1]);
-  const ByteFormat f = format(wave);
+  const SmallFormat f = format(wave);
   const bool held = wave.holds_overflow();
   const u32 shift = op.words[0] >> 14 & 1 ? 16 : 0;
   const u64 active = active_lanes(wave, op);
@@ -169,8 +169,8 @@ Flow to_two_bytes(Wave& wave, const Operation& op) {
     const u32* before = wave.v + op.dst_row + base;
     alignas(64) u32 out[kStep];
     for (u32 i = 0; i < kStep; ++i) {
-      const u32 bytes = float_to_byte(load_lane<f32>(a, base + i), f, held) |
-                        float_to_byte(load_lane<f32>(b, base + i), f, held) << 8;
+      const u32 bytes = float_to_small(load_lane<f32>(a, base + i), f, held) |
+                        float_to_small(load_lane<f32>(b, base + i), f, held) << 8;
       out[i] = (before[i] & ~(0xffffu << shift)) | bytes << shift;
     }
     store_result(wave, op, Type::B32, out, nullptr, base, static_cast<u32>(active >> base));
@@ -183,7 +183,7 @@ template <auto format>
 Flow to_byte_random(Wave& wave, const Operation& op) {
   alignas(64) u32 buffers[2][2 * kMaxLanes];
   const Row a = fetch<f32>(wave, op, 0, buffers[0]), b = fetch<u32>(wave, op, 1, buffers[1]);
-  const ByteFormat f = format(wave);
+  const SmallFormat f = format(wave);
   const bool held = wave.holds_overflow();
   const u32 shift = 8 * (op.words[0] >> 13 & 3);
   const u64 active = active_lanes(wave, op);
@@ -191,7 +191,7 @@ Flow to_byte_random(Wave& wave, const Operation& op) {
     const u32* before = wave.v + op.dst_row + base;
     alignas(64) u32 out[kStep];
     for (u32 i = 0; i < kStep; ++i) {
-      const u32 byte = float_to_byte_random(load_lane<f32>(a, base + i), b.low[base + i], f, held);
+      const u32 byte = float_to_small_random(load_lane<f32>(a, base + i), b.low[base + i], f, held);
       out[i] = (before[i] & ~(0xffu << shift)) | byte << shift;
     }
     store_result(wave, op, Type::B32, out, nullptr, base, static_cast<u32>(active >> base));

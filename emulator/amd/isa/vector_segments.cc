@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "emulator/amd/isa/byte_float.h"
 #include "emulator/amd/isa/float_math.h"
 #include "emulator/amd/isa/integer_math.h"
+#include "emulator/amd/isa/small_float.h"
 #include "emulator/amd/isa/tables.h"
 #include "emulator/amd/isa/vector_op.h"
 
@@ -76,9 +76,10 @@ Flow four_sums(Wave& wave, const Operation& op) {
 
 // ---- V_DOT4_F32_*: four products of 8-bit floats, each exact, added one by one ----
 
-f32 dot_bytes(u32 a, u32 b, f32 sum, const ByteFormat& format_a, const ByteFormat& format_b) {
+f32 dot_bytes(u32 a, u32 b, f32 sum, const SmallFormat& format_a, const SmallFormat& format_b) {
   for (u32 shift = 0; shift < 32; shift += 8) {
-    sum += byte_to_float(a >> shift & 0xff, format_a) * byte_to_float(b >> shift & 0xff, format_b);
+    sum +=
+        small_to_float(a >> shift & 0xff, format_a) * small_to_float(b >> shift & 0xff, format_b);
   }
   return sum;
 }
