@@ -60,6 +60,7 @@ std::span<const HandlerTable> all_tables() {
       vector_packed_floats_table(),
       vector_packed_integers_table(),
       vector_dots_table(),
+      transposed_loads_table(),
       typed_buffers_table(),
       vector_segments_table(),
       vector_lane_table(),

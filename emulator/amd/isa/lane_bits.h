@@ -15,4 +15,11 @@ inline u64 read_element_bits(const u32* row, u32 pitch, u32 lane, u32 e, u32 wid
   return bits >> at % 32 & ((u64{1} << width) - 1);
 }
 
+// Puts element e of at most 32 bits into words that are zero there.
+inline void put_element_bits(u32* words, u32 e, u32 width, u32 bits) {
+  const u32 at = e * width, word = at / 32;
+  words[word] |= bits << at % 32;
+  if (at % 32 + width > 32) words[word + 1] |= bits >> (32 - at % 32);
+}
+
 }  // namespace doorbell::emulator::amd

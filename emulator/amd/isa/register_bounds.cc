@@ -74,7 +74,10 @@ u32 source_registers(const Operation& op, usize source) {
 u32 result_registers(const Operation& op) {
   const Shape& shape = op.entry->shape;
   const bool matrix = (shape.flags & kMatrixOperands) != 0;
-  return count_of(shape, shape.dst, 0) * (matrix ? 64 / lanes_of(op) : 1);
+  // Transposing loads of waves of 64 load as much as those of waves of 32.
+  const bool shared =
+      op.name.starts_with("GLOBAL_LOAD_TR_") && op.name.find("_w64") != op.name.npos;
+  return count_of(shape, shape.dst, 0) * (matrix ? 64 / lanes_of(op) : 1) / (shared ? 2 : 1);
 }
 
 RegisterNeeds register_needs(const Operation& op) {

@@ -49,11 +49,12 @@ HandlerTable vector_carries_table();
 HandlerTable vector_u16_table();            // vector_short.cc
 HandlerTable vector_packed_floats_table();  // vector_packed.cc
 HandlerTable vector_packed_integers_table();
-HandlerTable vector_dots_table();      // vector_dots.cc
-HandlerTable typed_buffers_table();    // typed_buffers.cc
-HandlerTable vector_segments_table();  // vector_segments.cc
-HandlerTable vector_lane_table();      // vector_lane.cc
-HandlerTable vector_convert_table();   // vector_convert.cc
+HandlerTable vector_dots_table();       // vector_dots.cc
+HandlerTable transposed_loads_table();  // transposed_loads.cc
+HandlerTable typed_buffers_table();     // typed_buffers.cc
+HandlerTable vector_segments_table();   // vector_segments.cc
+HandlerTable vector_lane_table();       // vector_lane.cc
+HandlerTable vector_convert_table();    // vector_convert.cc
 HandlerTable vector_convert_packed_table();
 HandlerTable vector_convert_bytes_table();
 

@@ -9,6 +9,7 @@
 #include "emulator/amd/isa/decode_memory.h"
 #include "emulator/amd/isa/host_float.h"
 #include "emulator/amd/isa/run.h"
+#include "emulator/amd/isa/transposed_loads.h"
 #include "emulator/amd/isa/twin_trial.h"
 
 namespace doorbell::emulator::amd {
@@ -61,7 +62,7 @@ class Step {
   std::optional<Origin> undefined_source() const;
   void note_results(const std::optional<Origin>& from);
   void note_vector(u32 index, const std::optional<Origin>& from);
-  u64 lds_origin(u32 result, u32 lane) const;
+  u64 lds_origin(u32 result, u32 lane, u32 bit) const;
   std::string describe(const Origin& origin) const;
 
   Wave& wave_;
@@ -126,7 +127,8 @@ std::optional<UndefinedUse> Step::vector_address() {
     u32* twin = twin_.wave.row(index);
     std::optional<u32> first;
     u32 differs = 0;
-    for (u64 left = wave_.exec(); left != 0; left &= left - 1) {
+    const u64 with_address = wave_.exec() & (uses_.lower_half ? 0xffffffff : ~u64{0});
+    for (u64 left = with_address; left != 0; left &= left - 1) {
       const u32 lane = static_cast<u32>(std::countr_zero(left));
       if (is[lane] == twin[lane]) continue;
       if (!first) first = lane, differs = is[lane] ^ twin[lane];
@@ -212,11 +214,16 @@ std::optional<UndefinedUse> Step::lanes(const std::optional<Origin>& from) {
              static_cast<u32>(std::countr_zero(differs)));
 }
 
-// Where in LDS a lane's word of the result was. Instructions of two elements have two offsets, in
-// elements or in 64 of them.
-u64 Step::lds_origin(u32 result, u32 lane) const {
+// Where in LDS a bit of a lane's word of the result was. Instructions of two elements have two
+// offsets, in elements or in 64 of them; what others transpose is another lane's.
+u64 Step::lds_origin(u32 result, u32 lane, u32 bit) const {
   const std::string_view name = op_.entry->name;
   u64 offset = static_cast<u64>(op_.immediate);
+  if (const u32 bits = transposed_bits(name)) {
+    const u32 count = uses_.vector_dst * 32 / bits;
+    const LoadedElement at = transposed_in_lds(count, lane, (result * 32 + bit) / bits);
+    return lds_address_[at.lane] + offset + at.element * bits / 8;
+  }
   u32 words = uses_.vector_dst;
   if (name.find("2_") != name.npos || name.find("2ST64_") != name.npos) {
     words = std::max(words / 2, 1u);
@@ -237,8 +244,9 @@ void Step::note_vector(u32 index, const std::optional<Origin>& from) {
     const u32* twin = twin_.wave.row(index);
     u32 lane = 0;
     while (is[lane] == twin[lane]) ++lane;
+    const u32 bit = static_cast<u32>(std::countr_zero(is[lane] ^ twin[lane]));
     twin_.vector_origins[index] = {Origin::Kind::Lds,
-                                   lds_origin(index - op_.dst_row / wave_.lanes, lane)};
+                                   lds_origin(index - op_.dst_row / wave_.lanes, lane, bit)};
   } else if (from) {
     twin_.vector_origins[index] = *from;
   }

@@ -44,6 +44,7 @@ void memory_uses(const Operation& op, std::string_view name, OperandUses& uses) 
     return;
   }
   uses.vector_rows = !vector ? 0 : scalar ? 1 : 2;
+  uses.lower_half = has(name, "_TR_");
   uses.address_words = scalar ? 2 : 0;
 }
 

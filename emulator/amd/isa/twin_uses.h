@@ -16,10 +16,11 @@ enum class Use : u8 {
 };
 
 struct OperandUses {
-  u8 vector_rows = 0;    // registers of src[kAddress] that are an address
-  u8 address_words = 0;  // scalar registers of `scalar` that are one
-  u8 scalar = 0;         // which source
-  u8 offset = 0;         // one more than which source is a scalar offset; 0: none
+  u8 vector_rows = 0;       // registers of src[kAddress] that are an address
+  bool lower_half = false;  // only lanes 0 to 31 have one
+  u8 address_words = 0;     // scalar registers of `scalar` that are one
+  u8 scalar = 0;            // which source
+  u8 offset = 0;            // one more than which source is a scalar offset; 0: none
   bool m0_address = false;
   bool m0_operand = false;
   bool lane = false;   // src[1] chooses a lane

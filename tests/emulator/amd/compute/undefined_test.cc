@@ -26,7 +26,7 @@ class Undefined : public ::testing::TestWithParam<const char*> {
           uses.emplace_back(use, what);
           return !go_on;
         }};
-    const u32 lanes = gpu.chip().wave32 ? 32 : 64;
+    const u32 lanes = gpu.chip().wave32 && !options.wave64 ? 32 : 64;
     stop = gpu.launch(kernel, {.group_size = {lanes, 1, 1}, .options = {.undefined = &tracking}},
                       arguments);
   }
@@ -327,6 +327,63 @@ TEST_P(Undefined, AtomicsAndStoresDefine) {
 INSTANTIATE_TEST_SUITE_P(Chips, Undefined,
                          ::testing::Values("gfx942", "gfx1030", "gfx1100", "gfx1201"),
                          [](const auto& info) { return std::string(info.param); });
+
+// ---- elements that change places among lanes
+
+class UndefinedGfx950 : public Undefined {};
+class UndefinedGfx1201 : public Undefined {};
+
+// Lane 5 loads columns 8 to 15 of row 2: it did not write them.
+constexpr const char* kColumns = R"(
+  v_lshlrev_b32 v1, 3, v0
+  v_mov_b32 v2, 0
+  v_mov_b32 v3, 0
+  s_bitset0_b64 exec, 5
+  ds_write_b64 v1, v[2:3]
+  s_mov_b64 exec, -1
+  s_waitcnt 0
+  ds_read_b64_tr_b8 v[4:5], v1
+  s_waitcnt 0
+)";
+
+TEST_P(UndefinedGfx950, LdsOfAnotherLaneIsAnAddress) {
+  run(std::string(kColumns) + "v_and_b32 v6, 0xff00ffff, v4\nds_read_b32 v7, v6\ns_endpgm");
+  expect_none();
+  run(std::string(kColumns) + "ds_read_b32 v7, v4\ns_endpgm");
+  ASSERT_EQ(uses.size(), 1u) << stop.what;
+  EXPECT_EQ(uses[0].first, Use::Address);
+  EXPECT_EQ(stop.exit.lane, 8u);
+  EXPECT_NE(uses[0].second.find("v4 is 0x0, of whose bits 0xff0000 are"), std::string::npos)
+      << uses[0].second;
+  EXPECT_NE(uses[0].second.find("LDS at 0x28,"), std::string::npos) << uses[0].second;
+}
+
+// In waves of 64 the upper half has no addresses.
+TEST_P(UndefinedGfx1201, TransposedMemoryKeepsItsBits) {
+  for (bool wave64 : {false, true}) {
+    const u64 from = gpu.allocate(4096), to = gpu.allocate(4096);
+    memory.allocate(gpu.host(from), 4096);
+    memory.allocate(gpu.host(to), 4096);
+    memory.define(gpu.host(from + 4 * 8 + 3), 1);  // lane 4's: row 0, column 11
+    run(std::string("s_load_dwordx4 s[4:7], s[0:1], 0x0\ns_wait_idle\n") +
+            (wave64 ? "s_mov_b64 s[20:21], exec\ns_mov_b32 exec_hi, 0\n" : "") +
+            "v_lshlrev_b32 v1, 3, v0\n" + (wave64 ? "s_mov_b64 exec, s[20:21]\n" : "") +
+            (wave64 ? "global_load_tr_b64 v4, v1, s[4:5]\nv_mov_b32 v5, v4\n"
+                    : "global_load_tr_b64 v[4:5], v1, s[4:5]\n") +
+            "s_wait_idle\nv_lshlrev_b32 v2, 3, v0\nglobal_store_b64 v2, v[4:5], s[6:7]\n"
+            "s_endpgm",
+        Arguments().add(from).add(to), false, {.wave64 = wave64});
+    expect_none();
+    std::vector<u8> mask(wave64 ? 512 : 256), expected(mask.size(), 255);
+    expected[11 * 8] = 0;
+    if (wave64) expected[11 * 8 + 4] = 0;  // stored twice
+    EXPECT_TRUE(memory.read(gpu.host(to), mask));
+    EXPECT_EQ(mask, expected) << wave64;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Chips, UndefinedGfx950, ::testing::Values("gfx950"));
+INSTANTIATE_TEST_SUITE_P(Chips, UndefinedGfx1201, ::testing::Values("gfx1201"));
 
 }  // namespace
 }  // namespace doorbell::emulator::amd

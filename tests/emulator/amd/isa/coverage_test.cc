@@ -51,9 +51,6 @@ const Missing kMissing[] = {
     {"S_BARRIER_LEAVE", "named barriers"},
     {"S_GET_BARRIER_STATE", "named barriers"},
     // ---- not there yet; no kernel of ours or of HIP's plain code has them ----
-    {"DS_LOAD_B64_TR_", "transposing loads of gfx950"},
-    {"DS_LOAD_B96_TR_", "transposing loads of gfx950"},
-    {"GLOBAL_LOAD_TR_", "transposing loads of gfx12"},
     {"V_CVT_SCALEF32_", "scaled formats of gfx950"},
 };
 

@@ -42,6 +42,10 @@ constexpr Case kCases[] = {
     // Several registers that are no matrix.
     {"gfx1100", 32, "v_mqsad_u32_u8 v[8:11], v[2:3], v4, v[4:7]", 12},
     {"gfx1100", 32, "v_mqsad_u32_u8 v[4:7], v[2:3], v4, v[8:11]", 12},
+    {"gfx950", 64, "ds_read_b96_tr_b6 v[8:10], v1", 11},
+    {"gfx1201", 32, "global_load_tr_b128 v[8:11], v1, s[2:3]", 12},
+    {"gfx1201", 64, "global_load_tr_b128 v[8:9], v1, s[2:3]", 10},
+    {"gfx1201", 64, "global_load_tr_b64 v8, v1, s[2:3]", 9},
 };
 
 bool is_short_of_registers(const Exit& exit) {
