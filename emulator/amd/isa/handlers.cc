@@ -67,6 +67,7 @@ std::span<const HandlerTable> all_tables() {
       vector_convert_table(),
       vector_convert_packed_table(),
       vector_convert_bytes_table(),
+      vector_convert_scaled_table(),
   };
   return tables;
 }

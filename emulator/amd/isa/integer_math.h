@@ -35,6 +35,9 @@ constexpr i32 extract_signed(i32 value, u32 offset, u32 width) {
                     : static_cast<i32>(static_cast<u32>(shifted) << (unused & 31)) >> (unused & 31);
 }
 
+// V_PRNG_B32: a linear feedback shift register. [CDNA4 ISA]
+constexpr u32 next_random(u32 value) { return value << 1 ^ ((value >> 31) != 0 ? 197u : 0u); }
+
 constexpr u32 reverse_bits(u32 value) {
   value = (value >> 1 & 0x55555555) | (value & 0x55555555) << 1;
   value = (value >> 2 & 0x33333333) | (value & 0x33333333) << 2;

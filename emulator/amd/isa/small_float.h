@@ -1,7 +1,7 @@
 // Floats of 8, 6 and 4 bits: E4M3 and E5M2 as OCP defines them (gfx950, gfx12), and the FNUZ kind
 // (gfx942), with one NaN, no -0, no infinities and a bias one higher; E2M3, E3M2 and E2M1, of which
-// every code is a finite number. On this file's conversions rest V_CVT_*FP8* and the matrix
-// instructions.
+// every code is a finite number. On this file's conversions rest V_CVT_*FP8*, V_CVT_SCALEF32_* and
+// the matrix instructions.
 // [OCP "8-bit Floating Point Specification" 1.0; OCP "Microscaling Formats" 1.0, 5.3; CDNA3 ISA,
 // chapter on FP8 and BF8]
 #pragma once
@@ -57,7 +57,8 @@ inline f64 scale_to_double(u32 byte) {
 
 namespace detail {
 
-// The largest finite code, and what NaN is.
+// The largest finite code, and what NaN is; who converts to a format without one looks for it
+// before.
 inline u32 largest_code(const SmallFormat& format) {
   using Top = SmallFormat::Top;
   const u32 all = format.sign() - 1;
@@ -123,6 +124,12 @@ inline u32 float_to_small_random(f64 value, u32 random, const SmallFormat& forma
   if (detail::is_far_beyond(steps, format)) return detail::overflow_code(sign, format, held);
   const f64 sum = steps.count + std::ldexp(static_cast<f64>(random), -32);
   return detail::code_of_steps(static_cast<u32>(sum), steps.exponent, sign, format, held);
+}
+
+// Whether the value lies between two codes below the smallest normal number.
+inline bool is_between_denormals(f64 value, const SmallFormat& format) {
+  const f64 steps = std::ldexp(std::fabs(value), format.bias - 1 + i32(format.mantissa_bits));
+  return steps < static_cast<f64>(1u << format.mantissa_bits) && steps != std::floor(steps);
 }
 
 }  // namespace doorbell::emulator::amd

@@ -57,5 +57,6 @@ HandlerTable vector_lane_table();       // vector_lane.cc
 HandlerTable vector_convert_table();    // vector_convert.cc
 HandlerTable vector_convert_packed_table();
 HandlerTable vector_convert_bytes_table();
+HandlerTable vector_convert_scaled_table();  // vector_convert_scaled.cc
 
 }  // namespace doorbell::emulator::amd

@@ -109,8 +109,7 @@ constexpr Entry kTable[] = {
     vector<[](i32 a, i32 b, u32 c) { return shifted_bytes(a, b, c, -128, 127); }>(
         "V_ASHR_PK_I8_I32"),
     vector<[](i32 a, i32 b, u32 c) { return shifted_bytes(a, b, c, 0, 255); }>("V_ASHR_PK_U8_I32"),
-    // A linear feedback shift register.
-    vector<[](u32 a) { return a << 1 ^ ((a >> 31) != 0 ? 197u : 0u); }>("V_PRNG_B32"),
+    vector<[](u32 a) { return next_random(a); }>("V_PRNG_B32"),
 };
 
 }  // namespace

@@ -328,7 +328,7 @@ INSTANTIATE_TEST_SUITE_P(Chips, Undefined,
                          ::testing::Values("gfx942", "gfx1030", "gfx1100", "gfx1201"),
                          [](const auto& info) { return std::string(info.param); });
 
-// ---- elements that change places among lanes
+// ---- elements that change places among lanes, or are small
 
 class UndefinedGfx950 : public Undefined {};
 class UndefinedGfx1201 : public Undefined {};
@@ -380,6 +380,37 @@ TEST_P(UndefinedGfx1201, TransposedMemoryKeepsItsBits) {
     EXPECT_TRUE(memory.read(gpu.host(to), mask));
     EXPECT_EQ(mask, expected) << wave64;
   }
+}
+
+// In the wave the upper lanes' number is one of FP4's, with their undefined bit it lies between two
+// and random bits decide: no other lane minds.
+TEST_P(UndefinedGfx950, ScaledConversionsKeepLanesApart) {
+  const u64 buffer = gpu.allocate(4096);
+  memory.allocate(gpu.host(buffer), 4096);
+  memory.define(gpu.host(buffer), 128);
+  const std::string convert = R"(
+    s_load_dwordx2 s[4:5], s[0:1], 0x0
+    v_lshlrev_b32 v1, 2, v0
+    v_mov_b32 v2, 0
+    s_waitcnt 0
+    global_load_dword v3, v1, s[4:5]
+    s_waitcnt 0
+    v_and_b32 v3, 1, v3
+    v_or_b32 v4, 0.5, v3
+    v_or_b32 v5, 0.5, v3
+    v_mov_b32 v6, 0
+    v_cvt_scalef32_sr_pk_fp4_f32 v6, v[4:5], v2, 1.0
+    v_cvt_scalef32_pk_fp8_f32 v7, v4, v5, 1.0 op_sel:[0,0,0,1]
+  )";
+  const Arguments arguments = Arguments().add(buffer);
+  run(convert + "s_mov_b32 exec_hi, 0\nds_read_b32 v8, v6\ns_endpgm", arguments);
+  expect_none();
+  run(convert + "v_lshrrev_b32 v7, 30, v7\nds_read_b32 v8, v7\ns_endpgm", arguments);
+  expect_none();
+  run(convert + "v_and_b32 v7, 0xff, v7\nds_read_b32 v8, v7\ns_endpgm", arguments);
+  ASSERT_EQ(uses.size(), 1u) << stop.what;
+  EXPECT_NE(uses[0].second.find("v7 is 0x0, of whose bits 0xff are"), std::string::npos)
+      << uses[0].second;
 }
 
 INSTANTIATE_TEST_SUITE_P(Chips, UndefinedGfx950, ::testing::Values("gfx950"));

@@ -50,8 +50,6 @@ const Missing kMissing[] = {
     {"S_BARRIER_JOIN", "named barriers"},
     {"S_BARRIER_LEAVE", "named barriers"},
     {"S_GET_BARRIER_STATE", "named barriers"},
-    // ---- not there yet; no kernel of ours or of HIP's plain code has them ----
-    {"V_CVT_SCALEF32_", "scaled formats of gfx950"},
 };
 
 // What a chip has: normal names, and those of them that have no handler.

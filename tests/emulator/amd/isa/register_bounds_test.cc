@@ -42,6 +42,11 @@ constexpr Case kCases[] = {
     // Several registers that are no matrix.
     {"gfx1100", 32, "v_mqsad_u32_u8 v[8:11], v[2:3], v4, v[4:7]", 12},
     {"gfx1100", 32, "v_mqsad_u32_u8 v[4:7], v[2:3], v4, v[8:11]", 12},
+    {"gfx950", 64, "v_cvt_scalef32_pk32_f32_fp6 v[0:31], v[40:45], v32", 46},
+    {"gfx950", 64, "v_cvt_scalef32_pk32_f32_fp6 v[40:71], v[0:5], v32", 72},
+    {"gfx950", 64, "v_cvt_scalef32_2xpk16_fp6_f32 v[0:5], v[6:21], v[22:37], v38", 39},
+    {"gfx950", 64, "v_cvt_scalef32_2xpk16_fp6_f32 v[0:5], v[6:21], v[24:39], v22", 40},
+    {"gfx950", 64, "v_cvt_scalef32_sr_pk32_bf6_f16 v[0:5], v[6:21], v22, v22", 23},
     {"gfx950", 64, "ds_read_b96_tr_b6 v[8:10], v1", 11},
     {"gfx1201", 32, "global_load_tr_b128 v[8:11], v1, s[2:3]", 12},
     {"gfx1201", 64, "global_load_tr_b128 v[8:9], v1, s[2:3]", 10},
