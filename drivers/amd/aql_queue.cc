@@ -95,7 +95,7 @@ Result<void> AqlQueue::update_scratch() {
   const Scratch scratch = device_.scratch();
   if (hardware().descriptor().scratch_backing_memory_location == scratch.address) return {};
   // What runs has its own part of the old place, in sizes that are the old place's.
-  TRY(wait(timeline().last()));
+  TRY(wait_done(timeline().last()));
   return change_descriptor(
       [&](hw::AmdQueue& descriptor) { describe_scratch(device_, scratch, &descriptor); });
 }

@@ -44,7 +44,10 @@ AmdQueue::~AmdQueue() {
   device_.kfd().events().release_interrupt(interrupt_);
   // Who waits for what was given up must not wait for ever.
   const hcq::Timeline::Place last = timeline().where(timeline().last());
-  if (last.signal.value() < last.value) last.signal.store(hcq::Signal::kDead);
+  if (last.signal.value() >= last.value) return;
+  died(fail(ErrorKind::DeviceLost, "the {} was closed before position {}", title(),
+            timeline().last()));
+  last.signal.store(hcq::Signal::kDead);
 }
 
 Result<void> AmdQueue::change_descriptor(const std::function<void(hw::AmdQueue&)>& change) {
@@ -112,7 +115,7 @@ Result<void> AmdQueue::make_room(u64 count) {
     if (put_ + count - taken_back_ <= room) break;
     CHECK(first_chunk_ < chunks_.size(), "an idle ring of {} words has no room for {}", size,
           count);
-    TRY(wait(chunks_[first_chunk_].position));
+    TRY(wait_done(chunks_[first_chunk_].position));
   }
   return {};
 }
@@ -178,6 +181,7 @@ void AmdQueue::die(const Error& why) {
     failure_->device = device_name();
   }
   dead_.store(true, std::memory_order_release);
+  died(why);
   timeline().where(timeline().last()).signal.store(hcq::Signal::kDead);
 }
 

@@ -60,8 +60,6 @@ const u64* Executor::run(const u64* at, const u64* end) {
       case CommandKind::Wait:
       case CommandKind::Poll:
         if (!may_pass(command)) return at;
-        if (header.kind == CommandKind::Wait && signal_value(command) == hcq::Signal::kDead)
-          dead_wait_ = true;
         break;
       case CommandKind::Signal:
         raise(*pointer<hcq::SignalCell>(command.operand(0)), command.operand(1));

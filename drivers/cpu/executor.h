@@ -9,7 +9,6 @@
 #include <atomic>
 #include <bit>
 #include <string>
-#include <utility>
 
 #include "base/os/clock.h"
 #include "drivers/cpu/command.h"
@@ -40,13 +39,10 @@ class Executor {
 
   // The name of the kernel that runs, or null. Owned by the device.
   const std::string* running() const { return running_.load(std::memory_order_relaxed); }
-  // Whether a wait passed because the queue that it was for has died; asked once.
-  bool take_dead_wait() { return std::exchange(dead_wait_, false); }
 
  private:
   os::Clock& clock_;
   std::atomic<const std::string*> running_{nullptr};
-  bool dead_wait_ = false;
 };
 
 }  // namespace doorbell::cpu

@@ -38,8 +38,10 @@ CpuQueue::~CpuQueue() {
   wake_.notify_all();
   if (thread_.joinable()) thread_.join();
   // Who waits for what was dropped must not wait for ever.
-  if (head_.load() != tail_.load())
-    raise(timeline().where(timeline().last()).signal.cell(), hcq::Signal::kDead);
+  if (head_.load() == tail_.load()) return;
+  died(fail(ErrorKind::DeviceLost, "the {} was closed before position {}", title(),
+            timeline().last()));
+  raise(timeline().where(timeline().last()).signal.cell(), hcq::Signal::kDead);
 }
 
 std::unique_ptr<hcq::CommandQueue> CpuQueue::make_commands() {
@@ -47,10 +49,7 @@ std::unique_ptr<hcq::CommandQueue> CpuQueue::make_commands() {
 }
 
 Result<void> CpuQueue::place(std::span<const hcq::Piece> pieces, hcq::Position end) {
-  if (failed_.load(std::memory_order_acquire)) [[unlikely]] {
-    std::lock_guard lock(failure_mutex_);
-    if (dead_) return *failure_;
-  }
+  TRY(failure());
   if (pieces.size() == 1 && pieces[0].bound != nullptr && run_here(*pieces[0].bound, end))
     return {};
   Result<void> added = add_pieces(pieces, end);
@@ -92,7 +91,6 @@ bool CpuQueue::run_here(hcq::BoundWords& bound, hcq::Position end) {
   const u64* at = cells_of(bound);
   const u64 *last = at + bound.count / 2, *body = last - kSignalCells;
   if (!survive(end, &at, body)) return true;  // told at the next synchronise
-  note_dead_wait(end);
   if (at != body) {
     // A wait whose time has not come: the thread takes over from there.
     Result<void> added = add({at, last, nullptr, end});
@@ -116,7 +114,7 @@ Result<void> CpuQueue::add(const Entry& entry) {
   while (added_ - head_.load(std::memory_order_acquire) == kEntries) {
     publish();
     // The oldest entry's end, so that the entries pass while we wait.
-    TRY(wait(entries_[added_ % kEntries].position));
+    TRY(wait_done(entries_[added_ % kEntries].position));
     std::this_thread::yield();  // its signal comes a moment before head_
   }
   entries_[added_++ % kEntries] = entry;
@@ -132,16 +130,10 @@ void CpuQueue::publish() {
 }
 
 Result<void> CpuQueue::failure() {
-  if (!failed_.load(std::memory_order_acquire)) [[likely]]
+  if (!dead_.load(std::memory_order_acquire)) [[likely]]
     return {};
   std::lock_guard lock(failure_mutex_);
-  if (failure_ == nullptr) return {};
-  Error error = *failure_;
-  if (!dead_) {
-    failure_.reset();
-    failed_.store(false, std::memory_order_relaxed);
-  }
-  return error;
+  return *failure_;
 }
 
 std::string CpuQueue::running() {

@@ -65,7 +65,6 @@ class CpuQueue final : public hcq::HardwareQueue {
   // Runs commands from `at`, which moves on. What a kernel throws is the death of the queue: false.
   bool survive(hcq::Position position, const u64** at, const u64* end);
   void die(hcq::Position position, const char* what);
-  void note_dead_wait(hcq::Position position);
 
   const CpuDevice& device_;
   const u64 inline_ns_;
@@ -81,10 +80,9 @@ class CpuQueue final : public hcq::HardwareQueue {
   alignas(64) std::atomic<u32> wake_{0};
   std::atomic<bool> sleeping_{false};
 
-  std::mutex failure_mutex_;  // guards the two
+  std::mutex failure_mutex_;  // guards failure_
   std::unique_ptr<Error> failure_;
-  bool dead_ = false;
-  std::atomic<bool> failed_{false};  // failure_ is set
+  std::atomic<bool> dead_{false};  // failure_ is set
 
   std::thread thread_;  // last: it uses all of the above
 };

@@ -53,7 +53,6 @@ bool CpuQueue::run(const Entry& entry) {
     waited = true;
     if (!await({at})) return false;
   }
-  note_dead_wait(entry.position);
   if (entry.bound == nullptr) return true;
   // Words that wait for others are for this thread, so their cost stays unknown.
   if (!waited) entry.bound->cost_ns = std::max<u64>(1, clock().now_ns() - start);
@@ -96,7 +95,6 @@ void CpuQueue::die(hcq::Position position, const char* what) {
   const std::string* kernel = executor_.running();
   {
     std::lock_guard lock(failure_mutex_);
-    dead_ = true;
     failure_ = std::make_unique<Error>(
         fail(ErrorKind::DeviceLost,
              "{} died in kernel {} before position {} of {}: {}; its signal at {:#x} was {}",
@@ -104,20 +102,9 @@ void CpuQueue::die(hcq::Position position, const char* what) {
              signal.address().value, signal.value()));
     failure_->device = device_name();
   }
-  failed_.store(true, std::memory_order_release);
+  dead_.store(true, std::memory_order_release);
+  died(*failure_);
   raise(signal.cell(), hcq::Signal::kDead);
-}
-
-void CpuQueue::note_dead_wait(hcq::Position position) {
-  if (!executor_.take_dead_wait()) [[likely]]
-    return;
-  std::lock_guard lock(failure_mutex_);
-  if (failure_ != nullptr) return;
-  failure_ = std::make_unique<Error>(fail(ErrorKind::DeviceLost,
-                                          "{} waited before position {} for a queue that had died",
-                                          title(), position));
-  failure_->device = device_name();
-  failed_.store(true, std::memory_order_release);
 }
 
 }  // namespace doorbell::cpu

@@ -93,6 +93,7 @@ Result<void> Graph::bind() {
     lanes_[i].address_slot = slots;
     lanes_[i].value_slot = slots + 1;
     slots += 1 + signal_count(i);
+    lanes_[i].waits = waits_of(i);
   }
   Result<void> made = make_stamps();
   for (u32 i = 0; i < lanes_.size() && made; ++i) {
@@ -115,6 +116,22 @@ Result<void> Graph::bind() {
   table_.assign(slots, 0);
   bound_ = true;
   return {};
+}
+
+std::vector<OrderWait> Graph::waits_of(u32 lane) const {
+  std::vector<u32> last(lanes_.size(), 0);
+  for (u32 n = 0; n < nodes_.size(); ++n) {
+    if (nodes_[n].lane != lane) continue;
+    for (const OrderWait& wait : order_.nodes[n].waits)
+      last[wait.queue] = std::max(last[wait.queue], wait.signal);
+  }
+  const bool joins = signal_count(lane) > order_.signals[lane];
+  std::vector<OrderWait> waits;
+  for (u32 other = 0; other < lanes_.size(); ++other) {
+    if (joins && other != lane) last[other] = order_.signals[other];
+    if (last[other] != 0) waits.push_back({other, last[other]});
+  }
+  return waits;
 }
 
 void Graph::emit(u32 lane, CommandQueue* commands) const {

@@ -98,6 +98,7 @@ class Graph {
     BoundQueue::Instance* instance = nullptr;  // of the run that is being submitted
     u32 address_slot = 0, value_slot = 0;      // of its signals: value_slot + number - 1
     Position base = 0, last_base = 0;          // before this run and the one before
+    std::vector<OrderWait> waits;              // within a run: the last signal of each other lane
   };
 
   u32 lane_of(HardwareQueue& queue);
@@ -106,6 +107,7 @@ class Graph {
     return order_.signals[lane] + (options_.join && lanes_.size() > 1 ? 1 : 0);
   }
   void sort_lanes();
+  std::vector<OrderWait> waits_of(u32 lane) const;
   Result<void> make_stamps();
   void emit(u32 lane, CommandQueue* commands) const;
   void emit_join(u32 lane, CommandQueue* commands) const;
@@ -118,6 +120,7 @@ class Graph {
   Result<void> submit(const Fence& after);
   Result<void> reserve_all();
   void fill_slots();
+  Fence fence_of(const std::vector<OrderWait>& waits, Position Lane::* base) const;
 
   const Options options_;
   u32 slots_ = 0, storages_ = 0;

@@ -46,6 +46,13 @@ void Graph::fill_slots() {
   }
 }
 
+Fence Graph::fence_of(const std::vector<OrderWait>& waits, Position Lane::* base) const {
+  Fence fence;
+  for (const OrderWait& wait : waits)
+    fence.add({lanes_[wait.queue].queue, lanes_[wait.queue].*base + wait.signal});
+  return fence;
+}
+
 Result<void> Graph::submit(const Fence& after) {
   absl::InlinedVector<std::unique_lock<std::mutex>, 4> locks;
   for (const Lane& lane : lanes_) locks.emplace_back(lane.queue->mutex());
@@ -57,17 +64,17 @@ Result<void> Graph::submit(const Fence& after) {
     lane.instance->last = lane.base + signal_count(i);
     lane.bound->patch(*lane.instance, table_);
     const Piece piece{{}, lane.instance->words.get()};
+    for (const Point& point : fence_of(lane.waits, &Lane::base)) lane.queue->will_wait(point);
     Result<void> pushed;
     if (order_.carried[i].empty() || !has_run_) {
       pushed = lane.queue->push({&piece, 1}, after);
     } else {
       Fence all = after;
-      for (const OrderWait& wait : order_.carried[i])
-        all.add({lanes_[wait.queue].queue, lanes_[wait.queue].last_base + wait.signal});
+      all.add(fence_of(order_.carried[i], &Lane::last_base));
       pushed = lane.queue->push({&piece, 1}, all);
     }
     if (pushed) continue;
-    // The others go on: what waits for a dead queue learns that it is dead.
+    // The others go on, so that none waits for ever; that it failed is told here.
     lane.queue->skip();
     if (first_error) first_error = std::move(pushed);
   }

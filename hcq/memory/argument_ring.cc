@@ -24,7 +24,7 @@ Result<ArgumentRing::Place> ArgumentRing::allocate(u64 bytes, u64 alignment) {
     if (!oldest)
       return fail(ErrorKind::Unsupported, "one submission needs more than {} bytes of arguments",
                   ring_.size());
-    TRY(queue_.wait(*oldest));
+    TRY(queue_.wait_done(*oldest));
   }
   return Place{static_cast<u8*>(memory_.host) + *offset, GpuAddr{memory_.address + *offset}};
 }

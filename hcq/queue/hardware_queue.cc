@@ -22,9 +22,11 @@ constinit std::atomic<u32> next_id{0};
 HardwareQueue::HardwareQueue(Parts parts, Timeline timeline)
     : parts_(std::move(parts)),
       id_(next_id.fetch_add(1, std::memory_order_relaxed)),
-      timeline_(std::move(timeline)) {}
+      timeline_(std::move(timeline)),
+      waits_(std::make_shared<Waits>(title())) {}
 
 HardwareQueue::~HardwareQueue() {
+  waits_->close(timeline_.now());
   for (const Retired& retired : retired_) memory().release(retired.memory);
 }
 
@@ -35,21 +37,30 @@ std::string HardwareQueue::title() const {
 Result<Position> HardwareQueue::reserve(u64 count) {
   if (!timeline_.fits(count)) [[unlikely]] {
     // Positions that other queues wait for are all submitted, so this ends.
-    TRY(wait(timeline_.last()));
+    TRY(wait_done(timeline_.last()));
     TRY(timeline_.restart());
   }
-  return timeline_.reserve(count);
+  const Position before = timeline_.reserve(count);
+  first_ = before + 1;
+  return before;
+}
+
+void HardwareQueue::will_wait(const Point& point) {
+  waits_->add(first_, timeline_.last(), point.queue->waits_, point.position, timeline_.now());
 }
 
 Result<void> HardwareQueue::push(std::span<const Piece> pieces, const Fence& after) {
   bool waits = false;
   for (const Point& point : after) {
-    // Its own past is behind it; what is done needs no wait.
-    if (point.queue == this || point.queue->done(point.position)) continue;
+    if (point.queue == this) continue;  // its own past is behind it
+    const HardwareQueue& other = *point.queue;
+    TRY(own(other.waits_->check_for_others(point.position, other.timeline_.now())));
+    if (other.done(point.position)) continue;
+    will_wait(point);
     if (!prefix_) prefix_ = make_commands();
     if (!waits) prefix_->clear();
     waits = true;
-    const Timeline::Place place = point.queue->timeline().where(point.position);
+    const Timeline::Place place = other.timeline_.where(point.position);
     prefix_->wait(place.signal.address(), place.value);
   }
   const Position end = timeline_.last();
@@ -87,8 +98,19 @@ void HardwareQueue::skip() {
 }
 
 Result<void> HardwareQueue::wait(Position position, u64 timeout_ns) {
+  TRY(wait_done(position, timeout_ns));
+  return own(waits_->check(position, timeline_.now()));
+}
+
+Result<void> HardwareQueue::wait_done(Position position, u64 timeout_ns) {
   if (done(position)) return {};
   return wait_slow(position, timeout_ns);
+}
+
+Result<void> HardwareQueue::own(Result<void> result) const {
+  if (!result) [[unlikely]]
+    result.error().device = parts_.device;
+  return result;
 }
 
 Result<void> HardwareQueue::wait_slow(Position position, u64 timeout_ns) {
@@ -98,7 +120,7 @@ Result<void> HardwareQueue::wait_slow(Position position, u64 timeout_ns) {
     const u64 seen = place.signal.value();
     const Timeline::Reached reached = timeline_.reached(position);
     if (reached == Timeline::Reached::Yes) return {};
-    if (reached == Timeline::Reached::Dead) return dead(position);
+    if (reached == Timeline::Reached::Dead || is_dead()) return dead(position);
     if (turn == 0) start = clock().now_ns();
     if (turn < kSpins) {
       clock().relax(turn);
@@ -123,8 +145,10 @@ Result<void> HardwareQueue::wait_slow(Position position, u64 timeout_ns) {
 }
 
 Result<void> HardwareQueue::synchronize(u64 timeout_ns) {
-  TRY(wait(timeline_.last(), timeout_ns));
+  const Position last = timeline_.last();
+  TRY(wait_done(last, timeout_ns));
   sweep();
+  TRY(own(waits_->report(last, timeline_.now())));
   return failure();
 }
 

@@ -17,6 +17,7 @@
 
 #include "base/os/clock.h"
 #include "hcq/queue/command_queue.h"
+#include "hcq/queue/waits.h"
 #include "hcq/signal/event.h"
 #include "hcq/signal/fence.h"
 
@@ -80,13 +81,16 @@ class HardwareQueue {
     return timeline_.reached(position) == Timeline::Reached::Yes;
   }
   // It died, and takes nothing any more; wait() says why.
-  bool is_dead() const { return timeline_.reached(timeline_.last()) == Timeline::Reached::Dead; }
+  bool is_dead() const { return waits_->is_dead(); }
   // Nothing runs, and nothing waits to.
   bool idle() const { return done(timeline_.last()); }
-  // Spins, then blocks. Reports what went wrong on the queue, or that it hangs.
+  // Spins, then blocks. Reports what went wrong on the queue, that it hangs, or that what it did
+  // rests on another queue that died: the latter until synchronize() has told it.
   Result<void> wait(Position position, u64 timeout_ns);
   Result<void> wait(Position position) { return wait(position, parts_.timeout_ns); }
-  // All that was submitted. Also reports what went wrong without stopping the queue.
+  // For room that is free when `position` is done, whatever was made of it.
+  Result<void> wait_done(Position position) { return wait_done(position, parts_.timeout_ns); }
+  // All that was submitted. Also reports, once, what went wrong without stopping the queue.
   Result<void> synchronize(u64 timeout_ns);
   Result<void> synchronize() { return synchronize(parts_.timeout_ns); }
   const Timeline& timeline() const { return timeline_; }
@@ -106,8 +110,10 @@ class HardwareQueue {
   // The position before `count` new ones. Drains the queue where the timeline must start again.
   Result<Position> reserve(u64 count);
   // Places the waits for `after` and then `pieces`, whose last word raises last(). Where it fails,
-  // the caller skips.
+  // the caller skips. Fails where `after` can no longer come true, because a queue died.
   Result<void> push(std::span<const Piece> pieces, const Fence& after);
+  // The pieces themselves will wait for it.
+  void will_wait(const Point& point);
   // Raises last() without work, for who reserved and then cannot submit.
   void skip();
 
@@ -118,6 +124,9 @@ class HardwareQueue {
   virtual Result<void> failure() { return {}; }
   // What it does now ("kernel r_16_4"), for the message of a hang; may be empty.
   virtual std::string running() { return {}; }
+
+  // The queue will do nothing any more. Vendors say so before they store Signal::kDead.
+  void died(const Error& why) { waits_->died(timeline_.now(), why); }
 
   os::Clock& clock() const { return *parts_.clock; }
   // "CPU:1 copy queue".
@@ -132,7 +141,10 @@ class HardwareQueue {
   void retire(Retired retired);
   // Raises last(); valid until called again.
   Piece end_piece();
+  Result<void> wait_done(Position position, u64 timeout_ns);
   Result<void> wait_slow(Position position, u64 timeout_ns);
+  // The same, as of this device.
+  Result<void> own(Result<void> result) const;
   Error hang(Position position, u64 timeout_ns);
   Error dead(Position position);
   void sweep();
@@ -141,6 +153,9 @@ class HardwareQueue {
   const u32 id_;
   std::mutex mutex_;  // guards the timeline's end and what follows
   Timeline timeline_;
+  Position first_ = 0;  // of the submission that is being made
+  // shared_ptr: queues that wait for this one may outlive it.
+  const std::shared_ptr<Waits> waits_;
   std::unique_ptr<CommandQueue> prefix_, suffix_;  // made at first use
 
   std::mutex retired_mutex_;  // guards what follows

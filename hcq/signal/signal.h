@@ -27,7 +27,8 @@ static_assert(sizeof(SignalCell) == 64);
 
 class Signal {
  public:
-  // The value of a signal whose owner died: whoever waits for it must not go on.
+  // The value of a signal whose owner died. The host's waits for it fail. Those of devices, which
+  // only compare, pass, so that the devices stay alive: hcq/queue/waits.h reports what they did.
   static constexpr u64 kDead = ~u64{0};
 
   Signal() = default;

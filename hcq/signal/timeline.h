@@ -41,6 +41,12 @@ class Timeline {
       return Reached::Dead;
     return position <= now.base + value ? Reached::Yes : Reached::No;
   }
+  // How far it is; where it died, the least that is sure.
+  Position now() const {
+    const Epoch& now = epoch();
+    const u64 value = now.signal.value();
+    return value == Signal::kDead ? now.base : now.base + value;
+  }
   Place where(Position position) const {
     const Epoch& now = epoch();
     return {now.signal, position <= now.base ? 0 : position - now.base};

@@ -216,6 +216,8 @@ TEST(CpuQueue, AnEndedThreadIsReportedAndOthersGoOn) {
   auto bad =
       load(*one, "exits", [](void* const*, const i64*, i64) { pthread_exit(nullptr); }, 0, 0);
   auto commands = one->compute_queue().make_commands();
+  const hcq::Signal go = *one->signals().make();
+  commands->wait(go.address(), 1);
   commands->exec({bad.get()});
   auto dead = one->compute_queue().submit(*commands);
   ASSERT_OK(dead);
@@ -224,6 +226,7 @@ TEST(CpuQueue, AnEndedThreadIsReportedAndOthersGoOn) {
   i64 value = 0;
   others->write(address(&value), 1);
   ASSERT_OK(two->compute_queue().submit(*others, Fence(*dead)));
+  go.store(1);
   auto lost = one->synchronize();
   ASSERT_FALSE(lost);
   EXPECT_NE(lost.error().message.find("in kernel exits before position 1 of 1: its thread was "
@@ -232,8 +235,15 @@ TEST(CpuQueue, AnEndedThreadIsReportedAndOthersGoOn) {
       << lost.error().message;
   auto told = two->synchronize();
   ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().message,
-            "CPU:1 compute queue waited before position 1 for a queue that had died");
+  EXPECT_TRUE(told.error().message.starts_with(
+      "CPU:1 compute queue waited before position 1 for position 1 of the CPU compute queue, but: "
+      "CPU compute queue died in kernel exits before position 1 of 1: its thread was ended"))
+      << told.error().message;
+  // Who comes later need not run.
+  auto late = two->compute_queue().submit(*others, Fence(*dead));
+  ASSERT_FALSE(late);
+  EXPECT_TRUE(late.error().message.starts_with("CPU compute queue died before position 1: "))
+      << late.error().message;
   ASSERT_OK(two->compute_queue().submit(*others));
   ASSERT_OK(two->synchronize());
 }

@@ -1,0 +1,153 @@
+// Following waits back to queues that died.
+#include "hcq/queue/waits.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace doorbell::hcq {
+namespace {
+
+// Of queues, in this process. While there are none, nothing has to be followed.
+constinit std::atomic<u32> deaths{0};
+// Held by who follows waits, over any number of queues: after a death only.
+constinit std::mutex following;
+
+Error lost(std::string why) { return fail(ErrorKind::DeviceLost, "{}", why); }
+
+}  // namespace
+
+void Waits::add(Position first, Position end, std::shared_ptr<Waits> other, Position position,
+                Position now) {
+  std::unique_lock lock(mutex_);
+  if (waits_.size() >= settle_at_) {
+    lock.unlock();
+    settle(now);
+    lock.lock();
+    // Those in flight stay: a queue that is far behind is not searched each time.
+    settle_at_ = std::max(kLeastToSettle, 2 * waits_.size());
+  }
+  waits_.push_back({first, end, std::move(other), position});
+  holds_.store(true, std::memory_order_relaxed);
+}
+
+void Waits::died(Position now, const Error& why) {
+  std::lock_guard lock(mutex_);
+  if (is_dead()) return;
+  why_dead_ = why.message;
+  ended_at_.store(now, std::memory_order_release);
+  deaths.fetch_add(1, std::memory_order_seq_cst);
+}
+
+Result<void> Waits::check(Position position, Position now) {
+  if (!holds_.load(std::memory_order_relaxed)) [[likely]]
+    return {};
+  settle(now);
+  std::lock_guard lock(mutex_);
+  if (const Spoilt* spoilt = find_open(position)) return lost(spoilt->why);
+  return {};
+}
+
+Result<void> Waits::report(Position last, Position now) {
+  if (!holds_.load(std::memory_order_relaxed)) [[likely]]
+    return {};
+  settle(now);
+  std::lock_guard lock(mutex_);
+  const Spoilt* const first = find_open(last);
+  if (first == nullptr) return {};
+  Spoilt told{first->first, last, first->why};
+  std::erase_if(spoilt_, [&](const Spoilt& spoilt) {
+    if (spoilt.last != kOpen || spoilt.first > last) return false;
+    told.first = std::min(told.first, spoilt.first);
+    return true;
+  });
+  spoilt_.push_back(told);
+  update_holds();
+  return lost(told.why);
+}
+
+Result<void> Waits::check_for_others(Position position, Position now) {
+  if (deaths.load(std::memory_order_acquire) == 0) [[likely]]
+    return {};
+  if (position > ended_at_.load(std::memory_order_acquire)) {
+    std::lock_guard lock(mutex_);
+    return lost(fmt::format("{} died before position {}: {}", queue_, position, why_dead_));
+  }
+  return check(position, now);
+}
+
+void Waits::close(Position now) {
+  settle(now);
+  std::lock_guard lock(mutex_);
+  waits_.clear();
+}
+
+void Waits::settle(Position now) {
+  // Who sees `now` sees the deaths that it came from.
+  if (deaths.load(std::memory_order_acquire) != 0) return settle_after_deaths(now);
+  std::lock_guard lock(mutex_);
+  std::erase_if(waits_, [&](const Wait& wait) { return wait.end <= now; });
+  update_holds();
+}
+
+void Waits::settle_after_deaths(Position now) {
+  std::lock_guard one(following);
+  std::vector<Wait> waits;
+  {
+    std::lock_guard lock(mutex_);
+    waits = waits_;
+  }
+  std::erase_if(waits, [&](const Wait& wait) { return wait.first > now; });
+  std::vector<Spoilt> spoilt;
+  std::erase_if(waits, [&](const Wait& wait) {
+    std::vector<Visit> visited;
+    std::optional<std::string> why = doubt(wait, &visited);
+    if (why) spoilt.push_back({wait.first, kOpen, *std::move(why)});
+    return !why && wait.end > now;  // not passed: to be looked at again
+  });
+  std::lock_guard lock(mutex_);
+  std::erase_if(waits_,
+                [&](const Wait& wait) { return std::ranges::find(waits, wait) != waits.end(); });
+  std::move(spoilt.begin(), spoilt.end(), std::back_inserter(spoilt_));
+  update_holds();
+}
+
+std::optional<std::string> Waits::doubt(const Wait& wait, std::vector<Visit>* visited) const {
+  std::optional<std::string> why = wait.other->doubt(wait.position, visited);
+  if (!why) return {};
+  return fmt::format("{} waited before position {} for position {} of the {}, but: {}", queue_,
+                     wait.first, wait.position, wait.other->queue_, *why);
+}
+
+std::optional<std::string> Waits::doubt(Position position, std::vector<Visit>* visited) {
+  // Queues may wait for each other in turn, also within one run of a graph.
+  const Visit here{this, position};
+  if (std::ranges::find(*visited, here) != visited->end()) return {};
+  visited->push_back(here);
+  std::vector<Wait> waits;
+  {
+    std::lock_guard lock(mutex_);
+    if (position > ended_at_.load(std::memory_order_acquire)) return why_dead_;
+    for (const Spoilt& spoilt : spoilt_)
+      if (spoilt.first <= position && position <= spoilt.last) return spoilt.why;
+    for (const Wait& wait : waits_)
+      if (wait.first <= position) waits.push_back(wait);
+  }
+  for (const Wait& wait : waits)
+    if (std::optional<std::string> why = doubt(wait, visited)) return why;
+  return {};
+}
+
+const Waits::Spoilt* Waits::find_open(Position position) const {
+  for (const Spoilt& spoilt : spoilt_)
+    if (spoilt.last == kOpen && spoilt.first <= position) return &spoilt;
+  return nullptr;
+}
+
+void Waits::update_holds() {
+  const bool has_open =
+      std::ranges::any_of(spoilt_, [](const Spoilt& spoilt) { return spoilt.last == kOpen; });
+  holds_.store(has_open || !waits_.empty(), std::memory_order_relaxed);
+}
+
+}  // namespace doorbell::hcq
