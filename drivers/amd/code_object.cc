@@ -27,6 +27,10 @@ class CodeObjectLoader {
     TRY(place());
     TRY(relocate());
     TRY(find_descriptor());
+    for (const elf::Section& section : file_.sections())
+      if (section.type == SHT_NOTE) {
+        TRY(object_.metadata, KernelMetadata::read(section.data, name_));
+      }
     object_.image.resize(object_.image.size() + kPrefetchBytes);
     return std::move(object_);
   }

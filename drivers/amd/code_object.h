@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/util/result.h"
+#include "drivers/amd/code_metadata.h"
 #include "drivers/amd/hw/abi/kernel_descriptor.h"
 
 namespace doorbell::amd {
@@ -20,6 +21,7 @@ struct CodeObject {
   hw::KernelDescriptor descriptor;
   u32 elf_flags = 0;  // which chip it is for: hw/abi/elf_chip.h
   u8 abi_version = 0;
+  KernelMetadata metadata;
 
   // Of a relocatable file or a shared object (comgr's) with the kernel `name`. What the file says
   // is checked; what the descriptor asks for is the program's to judge.

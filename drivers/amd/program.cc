@@ -47,7 +47,8 @@ Result<std::unique_ptr<core::Program>> AmdProgram::make(const core::Binary& bina
   std::unique_ptr<AmdProgram> program(new AmdProgram(binary, device));
   program->descriptor_ = object.descriptor;
   TRY(program->check_chip(object));
-  TRY(program->check(binary));
+  TRY(program->check_group(binary, object.metadata));
+  TRY(program->check());
   TRY(program->code_, device.code().allocate(object.image.size(), object.alignment, binary.name,
                                              object.entry_offset));
   object.relocate(program->code_.address);
@@ -76,15 +77,31 @@ Result<void> AmdProgram::check_chip(const CodeObject& object) const {
   return {};
 }
 
-// What would otherwise hang or fault.
-Result<void> AmdProgram::check(const core::Binary& binary) {
-  const i64 items = binary.local_size[0] * binary.local_size[1] * binary.local_size[2];
+// A larger group than the code was compiled for has too few registers, or barriers that do nothing.
+Result<void> AmdProgram::check_group(const core::Binary& binary,
+                                     const KernelMetadata& metadata) const {
+  const auto& size = binary.local_size;
+  const i64 items = size[0] * size[1] * size[2];
   if (items < 1 || items > kMostItems)
     return fail(ErrorKind::Unsupported,
-                "kernel {} has groups of {} x {} x {} items, {} runs at "
-                "most {}",
-                name_, binary.local_size[0], binary.local_size[1], binary.local_size[2],
-                device_.name(), kMostItems);
+                "kernel {} has groups of {} x {} x {} items, {} runs at most {}", name_, size[0],
+                size[1], size[2], device_.name(), kMostItems);
+  const u64 most = metadata.max_flat_workgroup_size;
+  if (most != 0 && static_cast<u64>(items) > most)
+    return fail(ErrorKind::Invalid,
+                "kernel {} is launched with groups of {} x {} x {} items, compiled for at most {}",
+                name_, size[0], size[1], size[2], most);
+  const auto& wanted = metadata.reqd_workgroup_size;
+  if (wanted[0] != 0 && !std::equal(wanted.begin(), wanted.end(), size))
+    return fail(
+        ErrorKind::Invalid,
+        "kernel {} is launched with groups of {} x {} x {} items, compiled for {} x {} x {}", name_,
+        size[0], size[1], size[2], wanted[0], wanted[1], wanted[2]);
+  return {};
+}
+
+// What would otherwise hang or fault.
+Result<void> AmdProgram::check() {
   if (descriptor_.group_segment_fixed_size > device_.local_bytes())
     return fail(ErrorKind::Unsupported, "kernel {} wants {} bytes of local memory, {} has {}",
                 name_, descriptor_.group_segment_fixed_size, device_.name(), device_.local_bytes());
@@ -95,6 +112,11 @@ Result<void> AmdProgram::check(const core::Binary& binary) {
     return fail(ErrorKind::Unsupported, "kernel {} asks for its queue, which it is not told",
                 name_);
   const u32 given = static_cast<u32>(params_ + variables_) * hw::kArgumentBytes;
+  // 0: not told. [LLVM AMDGPUUsage "Kernel Descriptor", KERNARG_SIZE]
+  if (descriptor_.kernarg_size != 0 && descriptor_.kernarg_size < given)
+    return fail(ErrorKind::Invalid,
+                "kernel {} takes {} bytes of arguments, {} buffers and {} variables are {}", name_,
+                descriptor_.kernarg_size, params_, variables_, given);
   const u32 taken = std::max(descriptor_.kernarg_size, given);
   argument_words_ = round_up(taken, kArgumentAlignmentWords * 4) / 4;
   return {};

@@ -53,7 +53,8 @@ class AmdProgram final : public core::Program {
  private:
   AmdProgram(const core::Binary& binary, AmdDevice& device);
   Result<void> check_chip(const CodeObject& object) const;
-  Result<void> check(const core::Binary& binary);
+  Result<void> check();
+  Result<void> check_group(const core::Binary& binary, const KernelMetadata& metadata) const;
   void make_packet(const core::Binary& binary);
   Result<void> make_dispatch(const core::Binary& binary, const Scratch& scratch);
   Result<void> add_user_data(const Scratch& scratch);

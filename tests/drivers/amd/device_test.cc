@@ -207,6 +207,29 @@ TEST_F(DeviceTest, RefusesCodeThatCountsOnRetriedFaults) {
             "kernel kernel is for gfx942 with XNACK on (ELF flags 0x14c), AMD runs with XNACK off");
 }
 
+// The note of this object has .max_flat_workgroup_size 64, its descriptor KERNARG_SIZE 16: `readelf
+// -n`, `llvm-objdump -s -j .rodata`.
+TEST_F(DeviceTest, RefusesOtherLaunchesThanTheCodeIsFor) {
+  AmdDevice& amd = open();
+  const auto load = [&](const core::Binary& binary) {
+    const Result<std::unique_ptr<core::Program>> loaded = amd.load(binary);
+    return loaded ? std::string() : loaded.error().message;
+  };
+  core::Binary binary = compiled_kernel();
+  binary.local_size[0] = 32;
+  binary.local_size[1] = 2;
+  EXPECT_EQ(load(binary), "");
+  binary.local_size[1] = 3;
+  EXPECT_EQ(load(binary),
+            "kernel kernel is launched with groups of 32 x 3 x 1 items, compiled for at most 64");
+  binary = compiled_kernel();
+  binary.variable_count = 1;
+  EXPECT_EQ(load(binary),
+            "kernel kernel takes 16 bytes of arguments, 2 buffers and 1 variables are 24");
+  binary.param_count = 1;
+  EXPECT_EQ(load(binary), "");
+}
+
 // LLVM AMDGPUUsage GRANULATED_LDS_SIZE, "GFX950: roundup(lds-size / (320 * 4))": 100,000 bytes are
 // 79 units, where other chips have 196 of 512 bytes.
 TEST_F(DeviceTest, CountsLocalMemoryInTheChipsUnit) {
