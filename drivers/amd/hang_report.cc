@@ -6,28 +6,13 @@
 #include <algorithm>
 
 #include "drivers/amd/hw/pm4/memory.h"
-#include "drivers/amd/hw/stream/stream.h"
+#include "drivers/amd/queue_units.h"
 
 namespace doorbell::amd {
 namespace {
 
 // More than a submission; rings may hold thousands.
 constexpr u64 kMostWords = 8192;
-constexpr u32 kPacketWords = 16;  // of AQL
-
-hw::StreamKind stream_of(QueueType type) {
-  switch (type) {
-    case QueueType::Pm4: return hw::StreamKind::Pm4;
-    case QueueType::Aql: return hw::StreamKind::Aql;
-    case QueueType::Sdma: return hw::StreamKind::Sdma;
-  }
-  UNREACHABLE("queue type {}", static_cast<int>(type));
-}
-
-u64 in_words(QueueType type, u64 pointer) {
-  if (type == QueueType::Aql) return pointer * kPacketWords;
-  return type == QueueType::Sdma ? pointer / sizeof(u32) : pointer;
-}
 
 u64 field_of(const hw::StreamPacket& packet, std::string_view name) {
   for (const hw::PacketField& field : packet.fields)
@@ -35,7 +20,7 @@ u64 field_of(const hw::StreamPacket& packet, std::string_view name) {
   return 0;
 }
 
-bool holds(hw::Compare compare, u32 value, u32 reference) {
+bool holds(hw::Compare compare, u64 value, u64 reference) {
   switch (compare) {
     case hw::Compare::Less: return value < reference;
     case hw::Compare::LessEqual: return value <= reference;
@@ -47,20 +32,53 @@ bool holds(hw::Compare compare, u32 value, u32 reference) {
   }
 }
 
-// Why this packet stands still; empty: it does not, or is no wait for memory.
-std::string why_waits(const hw::StreamPacket& packet, const Kfd& kfd) {
-  const bool pm4 = packet.name == "WAIT_REG_MEM", sdma = packet.name == "POLL_REGMEM";
-  if (!pm4 && !sdma) return {};
+std::optional<u64> load(const Kfd& kfd, u64 address, u32 count) {
+  const std::optional<std::vector<u32>> words = kfd.peek(address, count);
+  if (!words) return {};
+  return count == 1 ? (*words)[0] : u64{(*words)[1]} << 32 | (*words)[0];
+}
+
+// Why this wait of a command processor or copy engine stands still; empty: it does not.
+std::string why_polls(const hw::StreamPacket& packet, const Kfd& kfd, u32 words) {
+  const bool is_sdma = packet.name == "POLL_REGMEM";
+  if (!is_sdma && field_of(packet, "space") != static_cast<u64>(hw::WaitSpace::Memory)) return {};
   const u64 address = field_of(packet, "addr");
-  const u32 reference = static_cast<u32>(field_of(packet, pm4 ? "reference" : "value"));
-  const u32 mask = static_cast<u32>(field_of(packet, "mask"));
+  const u64 reference = field_of(packet, is_sdma ? "value" : "reference");
   const auto compare = static_cast<hw::Compare>(field_of(packet, "function"));
-  const std::optional<std::vector<u32>> words = kfd.peek(address, 1);
-  if (!words) return fmt::format("; it may wait for {:#x}, {}", address, kfd.describe(address));
-  const u32 value = (*words)[0] & mask;
+  const std::optional<u64> there = load(kfd, address, words);
+  if (!there) return fmt::format("; it may wait for {:#x}, {}", address, kfd.describe(address));
+  const u64 value = *there & field_of(packet, "mask");
   if (holds(compare, value, reference)) return {};
   return fmt::format("; it waits until {:#x} is {}{}, and that is {}", address, reference,
                      compare == hw::Compare::GreaterEqual ? " or more" : "", value);
+}
+
+// The same of a barrier between AQL packets: signals that all, or any of which, are to be 0.
+std::string why_barrier(const hw::StreamPacket& packet, const Kfd& kfd, bool is_all) {
+  std::string why;
+  for (const hw::PacketField& field : packet.fields) {
+    if (!field.name.starts_with("dep_") || field.value == 0) continue;
+    const std::optional<u64> value = load(kfd, field.value + offsetof(hw::AmdSignal, value), 2);
+    if (!value)
+      why += fmt::format("; it may wait for the signal at {:#x}, {}", field.value,
+                         kfd.describe(field.value));
+    else if (*value != 0)
+      why += fmt::format("; it waits until the signal at {:#x} is 0, and that is {}", field.value,
+                         static_cast<i64>(*value));
+    else if (!is_all)
+      return {};
+  }
+  return why;
+}
+
+// Why this packet stands still; empty: it does not, or is no wait for memory.
+std::string why_waits(const hw::StreamPacket& packet, const Kfd& kfd) {
+  if (packet.name == "WAIT_REG_MEM" || packet.name == "POLL_REGMEM")
+    return why_polls(packet, kfd, 1);
+  if (packet.name == "WAIT_REG_MEM64") return why_polls(packet, kfd, 2);
+  if (packet.name == "BARRIER_AND") return why_barrier(packet, kfd, true);
+  if (packet.name == "BARRIER_OR") return why_barrier(packet, kfd, false);
+  return {};
 }
 
 }  // namespace

@@ -1,22 +1,9 @@
 // Finding what jumps lead to.
 #include "drivers/amd/packet_log.h"
 
-#include "drivers/amd/hw/stream/stream.h"
+#include "drivers/amd/queue_units.h"
 
 namespace doorbell::amd {
-
-namespace {
-
-hw::StreamKind kind_of(QueueType type) {
-  switch (type) {
-    case QueueType::Pm4: return hw::StreamKind::Pm4;
-    case QueueType::Aql: return hw::StreamKind::Aql;
-    case QueueType::Sdma: return hw::StreamKind::Sdma;
-  }
-  UNREACHABLE("queue type {}", static_cast<int>(type));
-}
-
-}  // namespace
 
 std::string packets_text(QueueType type, hw::Generation generation, std::span<const u32> words,
                          std::span<const hcq::Piece> pieces) {
@@ -32,7 +19,7 @@ std::string packets_text(QueueType type, hw::Generation generation, std::span<co
     }
     return std::nullopt;
   };
-  return hw::stream_text(kind_of(type), generation, words, bound_words);
+  return hw::stream_text(stream_of(type), generation, words, bound_words);
 }
 
 }  // namespace doorbell::amd

@@ -10,21 +10,11 @@
 #include "drivers/amd/device.h"
 #include "drivers/amd/hang_report.h"
 #include "drivers/amd/packet_log.h"
+#include "drivers/amd/queue_units.h"
 #include "drivers/amd/wave_report.h"
 
 namespace doorbell::amd {
 namespace {
-
-// A queue counts what it is rung with in these: PM4 in words, AQL in packets, SDMA in bytes.
-u64 in_units(QueueType type, u64 words) {
-  constexpr u64 kAqlWords = 16;
-  switch (type) {
-    case QueueType::Pm4: return words;
-    case QueueType::Aql: return words / kAqlWords;
-    case QueueType::Sdma: return words * sizeof(u32);
-  }
-  UNREACHABLE("queue type {}", static_cast<int>(type));
-}
 
 constexpr u64 kLeastFree = 16;  // words; an AQL packet
 
@@ -39,7 +29,6 @@ AmdQueue::AmdQueue(Parts parts, hcq::Timeline timeline, AmdDevice& device,
       type_(hardware_->type()) {}
 
 AmdQueue::~AmdQueue() {
-  drain();
   hardware_.reset();
   device_.kfd().events().release_interrupt(interrupt_);
   // Who waits for what was given up must not wait for ever.

@@ -64,6 +64,7 @@ constexpr Row kRows[] = {
     {Opcode::DispatchDirect, On::All, DispatchDirect::kWords, false, describe_dispatch},
     row<DispatchIndirect>(Opcode::DispatchIndirect),
     {Opcode::WaitRegMem, On::All, WaitRegMem::kWords, false, describe_wait},
+    row<WaitRegMem64>(Opcode::WaitRegMem64),
     row<CopyData>(Opcode::CopyData),
     row<DmaData>(Opcode::DmaData),
     row<WriteData>(Opcode::WriteData),
