@@ -27,6 +27,8 @@ HardwareQueue::HardwareQueue(Parts parts, Timeline timeline)
 
 HardwareQueue::~HardwareQueue() {
   waits_->close(timeline_.now());
+  // Where a queue may still have a wait for it in its ring, the signals stay the pool's to the end.
+  if (idle() && waits_.use_count() == 1) timeline_.release();
   for (const Retired& retired : retired_) memory().release(retired.memory);
 }
 

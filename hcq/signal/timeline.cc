@@ -19,4 +19,9 @@ Result<void> Timeline::restart() {
   return {};
 }
 
+void Timeline::release() {
+  for (const std::unique_ptr<const Epoch>& epoch : epochs_) pool_->release(epoch->signal);
+  epochs_.clear();
+}
+
 }  // namespace doorbell::hcq

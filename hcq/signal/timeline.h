@@ -21,7 +21,8 @@ using Position = u64;
 
 class Timeline {
  public:
-  static constexpr u64 kLimit = u64{1} << 31;
+  // Below 2^31, in a comparison of signed numbers, too.
+  static constexpr u64 kLimit = (u64{1} << 31) - 1;
 
   enum class Reached { No, Yes, Dead };
   // How a position shows on devices.
@@ -66,6 +67,8 @@ class Timeline {
   // Moves to a fresh signal; everything up to last() is done. The old signal keeps its last value,
   // because a queue elsewhere may not have looked at it yet.
   Result<void> restart();
+  // Gives its signals back to the pool: nobody waits for them, on a device or on the host.
+  void release();
 
  private:
   struct Epoch {

@@ -194,6 +194,24 @@ TEST_F(BoundQueueTest, AWaitEndsWhereTheProgramIsInterrupted) {
   EXPECT_TRUE(queue->wait(1));
 }
 
+// A queue that has a wait for another in its ring may come to it when that one is gone.
+TEST_F(BoundQueueTest, SignalsGoBackWhereNobodyWaitsForThem) {
+  const auto address_of_new = [&] {
+    const std::unique_ptr<ToyQueue> queue = make_queue(memory);
+    return queue->timeline().where(0).signal.address();
+  };
+  const GpuAddr first = address_of_new();
+  EXPECT_EQ(address_of_new(), first);
+  std::unique_ptr<ToyQueue> queue = make_queue(memory), other = make_queue(memory);
+  const GpuAddr held = queue->timeline().where(0).signal.address();
+  auto commands = queue->make_commands();
+  const Point point = *queue->submit(*commands);
+  ASSERT_TRUE(other->submit(*commands, Fence(point)));
+  queue->finish(1);
+  queue.reset();
+  EXPECT_NE(address_of_new(), held);
+}
+
 TEST_F(BoundQueueTest, ARefusedSubmissionIsReported) {
   auto queue = make_queue(memory);
   queue->refuse = true;

@@ -54,6 +54,27 @@ TEST_F(TimelineTest, ADeadSignalReachesNothing) {
   EXPECT_EQ(timeline.reached(1), Reached::Dead);
 }
 
+// A number that is negative to who takes it for signed would be below all others.
+TEST_F(TimelineTest, NumbersStayBelow2To31) {
+  Timeline timeline = *Timeline::make(pool);
+  EXPECT_TRUE(timeline.fits(0x7fff'ffff));
+  EXPECT_THROW((void)timeline.fits(0x8000'0000), InternalError);
+  timeline.reserve(0x7fff'ffff);
+  EXPECT_EQ(timeline.where(timeline.last()).value, 0x7fff'ffffu);
+  EXPECT_FALSE(timeline.fits(1));
+}
+
+TEST_F(TimelineTest, GivesItsSignalsBack) {
+  Timeline first = *Timeline::make(pool, 4);
+  const u64 old = first.where(0).signal.address().value;
+  ASSERT_TRUE(first.restart());
+  const u64 fresh = first.where(0).signal.address().value;
+  first.release();
+  const u64 again[] = {pool.make()->address().value, pool.make()->address().value};
+  EXPECT_EQ(std::min(again[0], again[1]), std::min(old, fresh));
+  EXPECT_EQ(std::max(again[0], again[1]), std::max(old, fresh));
+}
+
 TEST_F(TimelineTest, MoreThanTheLimitAtOnceIsRefused) {
   Timeline timeline = *Timeline::make(pool, 4);
   EXPECT_THROW((void)timeline.fits(5), InternalError);
