@@ -110,6 +110,8 @@ AmdDevice::~AmdDevice() {
   launch_.reset();
   allocator_.flush();
   vram_->close();
+  for (AmdQueue* queue : {compute_.get(), copy_.get()})
+    if (queue != nullptr) queue->close();
   compute_.reset();
   copy_.reset();
 }

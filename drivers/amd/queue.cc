@@ -50,8 +50,7 @@ Result<void> AmdQueue::make_rings(i64 argument_bytes) {
   return {};
 }
 
-// The last signal is seen before the event's interrupt behind it is read: a moment later it is.
-void AmdQueue::drain() {
+void AmdQueue::close() {
   constexpr u32 kMostTurns = 1000;
   const u64 ring = in_units(type_, hardware_->ring().size());
   const auto is_read = [&] {

@@ -22,7 +22,11 @@ class AmdDevice;
 
 class AmdQueue : public hcq::HardwareQueue {
  public:
+  // Also of one that was never closed, which it does not wait for.
   ~AmdQueue() override;
+  // Waits, for a moment, until an idle queue has read its last words: the interrupt of the last
+  // signal, which lies behind it. Nothing is submitted any more.
+  void close();
 
   u64 to_ns(u64 ticks) const override;
   // Nothing that was submitted will be done any more; waits report `why`.
@@ -69,7 +73,6 @@ class AmdQueue : public hcq::HardwareQueue {
     hcq::Position position;
     u64 end;  // words since the beginning that are read when the position is done
   };
-  void drain();
   Result<void> make_room(u64 count);
   void write_ring(std::span<const u32> words);
   void write_packets(std::span<const u32> words);

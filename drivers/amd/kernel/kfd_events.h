@@ -27,7 +27,7 @@ class KfdEvents final : public hcq::Event {
     u32 event_id = 0;
     u64 mailbox = 0;
   };
-  // Told by whichever thread learns of it, without a lock held.
+  // Told by whichever thread learns of it, one at a time; it may neither add nor remove listeners.
   class Listener {
    public:
     virtual ~Listener() = default;
