@@ -1,7 +1,9 @@
 // ScratchPool: private memory of kernels. A launch carries where its waves' private memory lies and
 // how much each takes; a kernel that needs more than there is gets a new, larger area. Areas are
 // kept as long as the device: words that were recorded before name the old one. They double, so
-// that all of them together are less than twice the last.
+// that all of them together are less than twice the last. Waves of several areas may run at once:
+// each has a COMPUTE_TMPRING_SIZE of its own, as Mesa does it (ac_gpu_info.c,
+// ac_get_scratch_tmpring_size).
 //
 // Thread safety: all functions may be called from any thread.
 #pragma once

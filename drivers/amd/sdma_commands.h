@@ -1,5 +1,6 @@
 // SdmaCommands: a copy engine's operations. The engine takes its packets in order but has several
-// copies under way; it reads and writes memory behind the caches of the compute units.
+// copies under way; it reads and writes memory behind the caches of the compute units. Why no
+// packet here names caches: docs/hw/amd.md.
 #pragma once
 
 #include "drivers/amd/caps.h"
