@@ -133,6 +133,17 @@ constexpr Entry kDivision[] = {
     vector<[](f32 a, f32 b, f32 c) { return div_fixup(a, b, c); }>("V_DIV_FIXUP_F32"),
 };
 
+// The sum rounded to odd, so that who rounds it again rounds once. In the other modes than to
+// nearest it is enough that both go the same way.
+f64 sum_to_odd(const Wave& wave, f64 a, f64 b) {
+  const f64 sum = a + b;
+  if (wave.mode.round_32 != 0 || !std::isfinite(sum)) return sum;
+  const f64 of_b = sum - a, error = (a - (sum - of_b)) + (b - of_b);
+  const u64 bits = std::bit_cast<u64>(sum);
+  if (error == 0 || (bits & 1) != 0) return sum;
+  return std::bit_cast<f64>((sum > 0) == (error > 0) ? bits + 1 : bits - 1);
+}
+
 // The fourth operand, VCC, is in no word.
 Flow div_fmas(Wave& wave, const Operation& op) {
   alignas(64) u32 buffers[3][2 * kMaxLanes];
@@ -146,9 +157,9 @@ Flow div_fmas(Wave& wave, const Operation& op) {
       const f32 addend = load_lane<f32>(c, lane);
       f32 sum = std::fma(load_lane<f32>(a, lane), load_lane<f32>(b, lane), addend);
       if (vcc >> lane & 1) {
-        // In double, so that a denormal quotient is rounded once.
+        // Scaled in double, so that a denormal quotient is rounded once.
         const f64 product = f64{load_lane<f32>(a, lane)} * load_lane<f32>(b, lane);
-        sum = static_cast<f32>((product + addend) * div_unscale(addend));
+        sum = static_cast<f32>(sum_to_odd(wave, product, addend) * div_unscale(addend));
       }
       out[i] = std::bit_cast<u32>(sum);
     }

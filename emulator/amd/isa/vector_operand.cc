@@ -3,6 +3,7 @@
 // [RDNA3 and CDNA3 ISA documents, chapter "Vector ALU operations"]
 #include <xmmintrin.h>
 #include <algorithm>
+#include <cmath>
 
 #include "emulator/amd/isa/host_float.h"
 #include "emulator/amd/isa/vector_op.h"
@@ -241,21 +242,27 @@ void prepare_packed(const Wave& wave, const Operation& op, u32 k, Type type, u32
 
 namespace {
 
-f64 modified(f64 value, u32 flags) {
+// Whether NaN clamps to 0, as where MODE's DX10_CLAMP is set; else it stays. gfx12 has no such bit
+// and clamps it. [RDNA3 ISA, "Mode register"; LLVM AMDGPUUsage, ENABLE_DX10_CLAMP "GFX6-GFX11"]
+bool clamps_nan(const Wave& wave) {
+  return wave.chip->generation == Generation::Gfx12 || (wave.mode_bits() >> 8 & 1) != 0;
+}
+
+f64 modified(const Wave& wave, f64 value, u32 flags) {
   switch ((flags & kOmodMask) >> kOmodShift) {
     case 1: value *= 2; break;
     case 2: value *= 4; break;
     case 3: value *= 0.5; break;
     default: break;
   }
-  // NaN clamps to 0, as DX10_CLAMP, which is always on here, asks.
-  if (flags & kClamp) value = value > 0 ? std::min(value, 1.0) : 0.0;
+  if ((flags & kClamp) && (!std::isnan(value) || clamps_nan(wave)))
+    value = value > 0 ? std::min(value, 1.0) : 0.0;
   return value;
 }
 
 u32 modified_half(const Wave& wave, u32 half, u32 flags) {
   if (flags & (kOmodMask | kClamp)) {
-    half = double_to_half(modified(half_to_float(half), flags), wave.half_rounding());
+    half = double_to_half(modified(wave, half_to_float(half), flags), wave.half_rounding());
   }
   return flush_16(half, wave.mode.denorm_64 & 2);
 }
@@ -267,11 +274,11 @@ void modify_floats(const Wave& wave, u32 flags, Type type, u32* low, u32* high) 
   for (u32 i = 0; i < kStep; ++i) {
     if (type == Type::F32) {
       f32 value = std::bit_cast<f32>(low[i]);
-      if (changes) value = static_cast<f32>(modified(value, flags));
+      if (changes) value = static_cast<f32>(modified(wave, value, flags));
       low[i] = std::bit_cast<u32>(flush_32(value, keep_32 != 0));
     } else if (type == Type::F64) {
       f64 value = std::bit_cast<f64>(low[i] | u64{high[i]} << 32);
-      if (changes) value = modified(value, flags);
+      if (changes) value = modified(wave, value, flags);
       u64 bits = std::bit_cast<u64>(value);
       if (!keep_64 && (bits & 0x7ff0000000000000) == 0) bits &= u64{1} << 63;
       low[i] = static_cast<u32>(bits);
@@ -279,15 +286,15 @@ void modify_floats(const Wave& wave, u32 flags, Type type, u32* low, u32* high) 
     } else if (type == Type::F16) {
       low[i] = modified_half(wave, low[i], flags);
     } else if (type == Type::PackedF32) {
-      const f32 first = static_cast<f32>(modified(std::bit_cast<f32>(low[i]), flags));
-      const f32 second = static_cast<f32>(modified(std::bit_cast<f32>(high[i]), flags));
+      const f32 first = static_cast<f32>(modified(wave, std::bit_cast<f32>(low[i]), flags));
+      const f32 second = static_cast<f32>(modified(wave, std::bit_cast<f32>(high[i]), flags));
       low[i] = std::bit_cast<u32>(flush_32(first, keep_32 != 0));
       high[i] = std::bit_cast<u32>(flush_32(second, keep_32 != 0));
     } else if (type == Type::PackedF16) {
       low[i] = modified_half(wave, low[i] & 0xffff, flags) |
                modified_half(wave, low[i] >> 16, flags) << 16;
     } else if (type == Type::BF16 && changes) {
-      low[i] = float_to_bfloat(static_cast<f32>(modified(bfloat_to_float(low[i]), flags)));
+      low[i] = float_to_bfloat(static_cast<f32>(modified(wave, bfloat_to_float(low[i]), flags)));
     }
   }
 }

@@ -40,6 +40,10 @@ const Case kCases[] = {
     // 1 + 2^-24 + 2^-25 in one rounding is 1 + 2^-23; in two it would be 1.
     {"*", "v_fma_f32 v0, v1, v2, v3", bits(1.0f), bits(0x1.8p-24f), bits(1.0f),
      bits(0x1.000002p0f)},
+    // (2^8 + 2^-15) + (2^-16 - 2^-62) is less than half an ulp above the addend, and half of one as
+    // a double; times 2^64.
+    {"*", "s_mov_b32 vcc_lo, -1\ns_mov_b32 vcc_hi, -1\nv_div_fmas_f32 v0, v1, v2, v3",
+     bits(0x1.000002p-16f), bits(0x1.fffffcp-1f), bits(0x1.000002p8f), bits(0x1.000002p72f)},
     {"gfx1100 gfx1030 gfx942", "v_min_f32 v0, v1, v2", kMinusZero, 0, 0, kMinusZero},
     {"gfx1100 gfx1030 gfx942", "v_max_f32 v0, v1, v2", kMinusZero, 0, 0, 0},
     {"gfx1100 gfx1030 gfx942", "v_min_f32 v0, v1, v2", kNan, bits(3.0f), 0, bits(3.0f)},
@@ -245,6 +249,20 @@ TEST_P(VectorAlu, ComputesTheTable) {
     test.wave.set_mask(kExecLo, test.wave.all_lanes());
     ASSERT_EQ(test.run(for_lanes(c.text, lanes())).kind, Exit::Kind::EndProgram);
     ASSERT_EQ(test.get(0), std::vector<u32>(lanes(), c.expected)) << c.text << " on " << chip;
+  }
+}
+
+// MODE's bit 8, DX10_CLAMP, which gfx12 has not: NaN is 0 there.
+TEST_P(VectorAlu, ClampsNanAsModeSays) {
+  const bool always = std::string_view(GetParam()) == "gfx1201";
+  for (u32 clamps : {0u, 1u}) {
+    TestWave test(GetParam(), lanes());
+    test.wave.set_mode(0xf0 | clamps << 8);
+    test.set_all(1, kNan), test.set_all(2, bits(1.0f)), test.set_all(4, bits(3.0f));
+    const Exit exit = test.run("v_add_f32_e64 v0, v1, v2 clamp\nv_add_f32_e64 v3, v4, v2 clamp");
+    ASSERT_EQ(exit.kind, Exit::Kind::EndProgram) << exit.name;
+    EXPECT_EQ(test.get(0)[0], clamps || always ? 0 : kNan) << GetParam() << clamps;
+    EXPECT_EQ(test.get(3)[0], bits(1.0f)) << GetParam() << clamps;
   }
 }
 
