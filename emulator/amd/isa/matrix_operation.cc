@@ -11,15 +11,14 @@ namespace doorbell::emulator::amd {
 
 namespace {
 
-constexpr u32 kScaledBytes = 16;  // V_MFMA_SCALE_*: the scales' half, which decode put last
-
 // CBSZ and BLGP of *_F8F6F4. [CDNA4 ISA, "Matrix arithmetic", formats of F8F6F4]
 Number said_number(u32 code) {
   constexpr Number kNumbers[] = {Number::Fp8, Number::Bf8, Number::Fp6, Number::Bf6, Number::Fp4};
   return kNumbers[std::min(code, 4u)];
 }
 
-// The scales that a 9-bit operand names: a register's words, or the same for all lanes.
+// The scales that a 9-bit operand names: a register's words, or the same for all lanes. Decoding
+// lets no other codes than these through.
 void read_scales(const Wave& wave, u32 code, u32* out) {
   constexpr u32 kFirstVector = 256;
   Source source{.kind = Source::Kind::Scalar, .index = static_cast<u16>(code)};
@@ -27,7 +26,8 @@ void read_scales(const Wave& wave, u32 code, u32* out) {
     std::copy_n(wave.v + (code - kFirstVector) * wave.lanes, wave.lanes, out);
     return;
   }
-  if (code >= 128 && code <= 192) source = {.kind = Source::Kind::Constant, .value = code - 128};
+  if (code >= 128)
+    source = {.kind = Source::Kind::Constant, .value = code <= 192 ? code - 128 : 192 - code};
   std::fill_n(out, wave.lanes, read_32(wave, source));
 }
 
@@ -55,7 +55,7 @@ void read_mfma(const Wave& wave, const Operation& op, MatrixOperation& what) {
   const u32 op_sel = field(op.words[2], 12, 11), op_sel_high = field(op.words[3], 28, 27);
   for (u32 operand = 0; operand < 2; ++operand) {
     what.scale_byte[operand] = (op_sel >> operand & 1) | (op_sel_high >> operand & 1) << 1;
-    read_scales(wave, field(op.words[3], 9 * operand + 8, 9 * operand), what.scales[operand]);
+    read_scales(wave, scale_operands(op)[operand], what.scales[operand]);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "emulator/amd/isa/decode.h"
 #include "emulator/amd/isa/lane_bits.h"
 #include "emulator/amd/isa/matrix_layout.h"
 #include "emulator/amd/isa/matrix_number.h"
@@ -14,9 +15,14 @@
 
 namespace doorbell::emulator::amd {
 
-struct Operation;
-
 inline constexpr u32 kFirstAccumulator = 256;
+
+// V_MFMA_SCALE_*: 16 bytes, of which decoding puts the half with the scales last. Their operands'
+// codes.
+inline constexpr u32 kScaledBytes = 16;
+inline std::array<u32, 2> scale_operands(const Operation& op) {
+  return {field(op.words[3], 8, 0), field(op.words[3], 17, 9)};
+}
 
 // [LLVM VOP3PInstructions.td: VOP3P_Real_MAI, VOP3PX2e, VOP3Pe]
 struct MatrixOperation {

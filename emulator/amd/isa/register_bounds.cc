@@ -5,12 +5,13 @@
 
 #include "emulator/amd/isa/decode.h"
 #include "emulator/amd/isa/decode_memory.h"
+#include "emulator/amd/isa/matrix_operation.h"
 
 namespace doorbell::emulator::amd {
 
 namespace {
 
-constexpr u32 kFirstAccumulator = 256;
+constexpr u32 kFirstVector = 256;
 
 u32 count_of(const Shape& shape, Type type, usize wide) {
   const bool says = type == Type::Wide || (shape.flags & kMemory) != 0;
@@ -96,6 +97,11 @@ RegisterNeeds register_needs(const Operation& op) {
   for (usize i = 0; i < op.src.size(); ++i) {
     if (op.src[i].kind != Source::Kind::Vector) continue;
     add(needs, op.src[i].index + banks[i] * kFirstAccumulator, source_registers(op, i));
+  }
+  if (matrix && op.size == kScaledBytes) {
+    for (u32 code : scale_operands(op)) {
+      if (code >= kFirstVector) add(needs, code - kFirstVector, 1);
+    }
   }
   // Scalar destinations have no row. Register 0 is nobody's last one.
   if (op.dst_row != 0 || (shape.flags & kMemory) != 0) {

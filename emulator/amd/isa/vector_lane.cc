@@ -5,6 +5,9 @@
 #include <cmath>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "emulator/amd/isa/lane_access.h"
 #include "emulator/amd/isa/tables.h"
 #include "emulator/amd/isa/vector_op.h"
 
@@ -158,18 +161,19 @@ Flow swap_halves(Wave& wave, const Operation& op) {
 
 bool in_range(Wave& wave, const Operation& op, u32 index) {
   if (index < wave.vgpr_count) return true;
-  wave.exit = {.kind = Exit::Kind::Illegal, .pc = op.pc};
-  wave.exit.name = std::string(op.name) + ": register out of range";
-  wave.pc = op.pc;
+  stop_out_of_bounds(wave, op, 0, 0,
+                     fmt::format("register {}, the wave has {}", index, wave.vgpr_count), false);
   return false;
 }
-// M0 is added to the source's number, the destination's, or both; `split`: bits 7 to 0 and 23 to 16
+// M0 is added to the source's number, the destination's, or both; `split`: bits 9 to 0 and 25 to 16
 // for the one and the other.
+u32 low_index(u32 m0) { return m0 & 0x3ff; }
+u32 high_index(u32 m0) { return m0 >> 16 & 0x3ff; }
 template <bool source, bool destination, bool split>
 Flow move_relative(Wave& wave, const Operation& op) {
   const u32 m0 = wave.s[kM0];
-  const u32 from = op.src[0].index + (source ? split ? m0 & 0xff : m0 : 0);
-  const u32 to = op.dst + (destination ? split ? m0 >> 16 & 0xff : m0 : 0);
+  const u32 from = op.src[0].index + (source ? split ? low_index(m0) : m0 : 0);
+  const u32 to = op.dst + (destination ? split ? high_index(m0) : m0 : 0);
   const bool is_vector = op.src[0].kind == Source::Kind::Vector;
   if ((is_vector && !in_range(wave, op, from)) || !in_range(wave, op, to)) return Flow::Stop;
   u32 buffer[kMaxLanes];
@@ -179,7 +183,7 @@ Flow move_relative(Wave& wave, const Operation& op) {
 }
 Flow swap_relative(Wave& wave, const Operation& op) {
   const u32 m0 = wave.s[kM0];
-  const u32 a = op.src[0].index + (m0 & 0xff), b = op.dst + (m0 >> 16 & 0xff);
+  const u32 a = op.src[0].index + low_index(m0), b = op.dst + high_index(m0);
   if (!in_range(wave, op, a) || !in_range(wave, op, b)) return Flow::Stop;
   const u64 exec = wave.exec();
   for (u32 lane = 0; lane < wave.lanes; ++lane) {

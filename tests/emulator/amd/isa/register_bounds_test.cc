@@ -36,6 +36,13 @@ constexpr Case kCases[] = {
     {"gfx1100", 32, "ds_mskor_b64 v1, v[2:3], v[8:9]", 10},
     // The matrix that is added, and results of waves of 32.
     {"gfx942", 64, "v_mfma_f32_16x16x4_f32 v[0:3], v4, v5, v[8:11]", 12},
+    // Where M0 leads; the scales of a product.
+    {"gfx1100", 32, "s_mov_b32 m0, 7\nv_movrels_b32 v0, v1", 9},
+    {"gfx1201", 32, "s_mov_b32 m0, 8\nv_movreld_b32 v0, v1", 9},
+    {"gfx1100", 32, "s_mov_b32 m0, 0x70002\nv_movrelsd_2_b32 v1, v2", 9},
+    {"gfx1030", 32, "s_mov_b32 m0, 0x20007\nv_swaprel_b32 v1, v1", 9},
+    {"gfx950", 64, "v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[0:7], v[0:7], v[0:3], v8, v1", 9},
+    {"gfx950", 64, "v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[0:7], v[0:7], v[0:3], v1, v9", 10},
     {"gfx942", 64, "v_mfma_f32_32x32x2_f32 v[0:15], v16, v17, v[20:35]", 36},
     {"gfx1100", 32, "v_wmma_f32_16x16x16_f16 v[0:7], v[8:15], v[8:15], v[24:31]", 32},
     {"gfx1100", 32, "v_wmma_f32_16x16x16_f16 v[24:31], v[8:15], v[8:15], v[0:7]", 32},
@@ -65,6 +72,18 @@ TEST(RegisterBounds, CountUpToTheLastRegister) {
     TestWave shorter(test.chip, test.lanes);
     shorter.wave.vgpr_count = test.vgprs - 1;
     EXPECT_TRUE(is_short_of_registers(shorter.run(test.text))) << test.chip << ": " << test.text;
+  }
+}
+
+// 256 more is no register, and not the same one.
+TEST(RegisterBounds, RelativeNumbersHaveTenBits) {
+  for (const char* chip : {"gfx1030", "gfx1100", "gfx1201"}) {
+    for (const char* text : {"s_movk_i32 m0, 0x100\nv_movrelsd_2_b32 v1, v2",
+                             "s_mov_b32 m0, 0x1000000\nv_movrelsd_2_b32 v1, v2",
+                             "s_movk_i32 m0, 0x100\nv_swaprel_b32 v1, v2"}) {
+      TestWave wave(chip, 32);
+      EXPECT_TRUE(is_short_of_registers(wave.run(text))) << chip << ": " << text;
+    }
   }
 }
 
