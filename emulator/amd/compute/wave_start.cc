@@ -113,6 +113,8 @@ void start_wave(Wave& wave, const Dispatch& dispatch, const Resources& resources
   wave.private_aperture = u64{2} << 48;
   wave.clock = 0;
   wave.wave_in_group = start.wave;
+  wave.compute_unit = start.compute_unit;
+  wave.xcc = dispatch.xcc;
 }
 
 }  // namespace doorbell::emulator::amd

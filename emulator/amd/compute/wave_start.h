@@ -30,6 +30,7 @@ struct WaveStart {
   u32 wave = 0;                     // of the group; its lanes are work items wave * lanes and on
   u32 waves = 1;                    // in the group
   u32 scratch_slot = 0;
+  u32 compute_unit = 0;
 };
 
 // Everything but the group's LDS and the memory.

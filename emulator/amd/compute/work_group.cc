@@ -57,7 +57,8 @@ void WorkGroup::start(const Dispatch& dispatch, const Resources& resources, cons
                           .group_size = place.size,
                           .wave = static_cast<u32>(i),
                           .waves = static_cast<u32>(count_),
-                          .scratch_slot = place.scratch_slot + static_cast<u32>(i)};
+                          .scratch_slot = place.scratch_slot + static_cast<u32>(i),
+                          .compute_unit = place.compute_unit};
     if (!twins) {
       start_wave(wave, dispatch, resources, start);
       continue;

@@ -7,9 +7,12 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <optional>
 
 #include "emulator/amd/isa/decode_memory.h"
+#include "emulator/amd/isa/matrix_operation.h"
 #include "emulator/amd/isa/normal_name.h"
+#include "emulator/amd/isa/scalar_op.h"
 #include "emulator/amd/isa/wave.h"
 
 namespace doorbell::emulator::amd {
@@ -23,6 +26,25 @@ Flow stop_illegal(Wave& wave, const Operation& op) {
   wave.exit.name = op.name.empty()
                        ? fmt::format("words {:#010x} {:#010x}", op.words[0], op.words[1])
                        : std::string(op.name);
+  wave.pc = op.pc;
+  return Flow::Stop;
+}
+
+// The code of a source of which nothing is known. Scales are registers or whole numbers.
+std::optional<u32> unknown_source(const Operation& op) {
+  for (const Source& source : op.src) {
+    if (source.kind == Source::Kind::Special && !is_special_value(source.index))
+      return source.index;
+  }
+  if (op.size != kScaledBytes) return std::nullopt;
+  for (u32 code : scale_operands(op)) {
+    if (code > 208 && code < kFirstVector) return code;
+  }
+  return std::nullopt;
+}
+Flow stop_unknown_source(Wave& wave, const Operation& op) {
+  wave.exit = {.kind = Exit::Kind::Illegal, .pc = op.pc};
+  wave.exit.name = fmt::format("{} with source operand {}", op.name, *unknown_source(op));
   wave.pc = op.pc;
   return Flow::Stop;
 }
@@ -130,28 +152,42 @@ u32 Decoder::decode(std::span<const u8> bytes, u64 pc, std::vector<Operation>& o
   op.size = static_cast<u16>(found.size == 0 ? 4 : found.size);
   op.handler = &stop_illegal;
   // V_MFMA_SCALE_*: the scales come first, then the multiplication with all other operands.
-  if (found.size == 16) std::rotate(op.words.begin(), op.words.begin() + 2, op.words.end());
+  if (found.size == kScaledBytes)
+    std::rotate(op.words.begin(), op.words.begin() + 2, op.words.end());
   const Format format = found.size == 0 ? Format::Other : format_of(chip_, op.words[0]);
-  if (format == Format::Vopd) return append_dual(found.name, op, out);
-  if (found.size != 0) set_entry(normal_name(found.name), op);
-  if (op.entry != nullptr) {
-    switch (format) {
-      case Format::Sop2:
-      case Format::Sop1:
-      case Format::Sopk:
-      case Format::Sopc:
-      case Format::Sopp: decode_scalar(format, op); break;
-      case Format::Smem: decode_smem(op); break;
-      case Format::Vop1:
-      case Format::Vop2:
-      case Format::Vopc:
-      case Format::Vop3:
-      case Format::Vop3p: decode_vector(format, op); break;
-      default: decode_memory(*this, format, op); break;
-    }
+  const usize first = out.size();
+  if (format == Format::Vopd) {
+    append_dual(found.name, op, out);
+  } else {
+    decode_one(format, found, op);
+    out.push_back(op);
   }
-  out.push_back(op);
+  for (usize i = first; i < out.size(); ++i) {
+    if (out[i].entry == nullptr || !unknown_source(out[i])) continue;
+    out[i].entry = nullptr;
+    out[i].handler = &stop_unknown_source;
+  }
   return op.size;
+}
+
+void Decoder::decode_one(Format format, const InstructionSource::Instruction& found,
+                         Operation& op) const {
+  if (found.size != 0) set_entry(normal_name(found.name), op);
+  if (op.entry == nullptr) return;
+  switch (format) {
+    case Format::Sop2:
+    case Format::Sop1:
+    case Format::Sopk:
+    case Format::Sopc:
+    case Format::Sopp: decode_scalar(format, op); break;
+    case Format::Smem: decode_smem(op); break;
+    case Format::Vop1:
+    case Format::Vop2:
+    case Format::Vopc:
+    case Format::Vop3:
+    case Format::Vop3p: decode_vector(format, op); break;
+    default: decode_memory(*this, format, op); break;
+  }
 }
 
 void Decoder::decode_scalar(Format format, Operation& op) const {

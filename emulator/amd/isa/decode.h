@@ -51,8 +51,9 @@ class Decoder {
       : chip_(chip), lanes_(lanes), handlers_(handlers), source_(std::move(source)) {}
 
   // Appends what the instruction at the start of the bytes does, one operation or, for VOPD, up to
-  // three, and gives its size. One that no handler is for, or that is no instruction, becomes an
-  // operation that stops with Exit::Illegal and its name.
+  // three, and gives its size. One that no handler is for, that is no instruction, or that has a
+  // source of which nothing is known, becomes an operation that stops with Exit::Illegal and its
+  // name.
   u32 decode(std::span<const u8> bytes, u64 pc, std::vector<Operation>& out);
 
   const Chip& chip() const { return chip_; }
@@ -66,6 +67,7 @@ class Decoder {
   u16 scalar_register(u32 code) const;
 
  private:
+  void decode_one(Format format, const InstructionSource::Instruction& found, Operation& op) const;
   void decode_scalar(Format format, Operation& op) const;
   void decode_smem(Operation& op) const;
   void decode_vector(Format format, Operation& op) const;  // decode_vector.cc
@@ -75,7 +77,7 @@ class Decoder {
   void decode_sdwa(u32 word, Format format, Operation& op) const;
   void set_vector_dst(u32 index, Operation& op) const;
   void finish_vector(Operation& op) const;
-  u32 append_dual(std::string_view name, Operation op, std::vector<Operation>& out);
+  void append_dual(std::string_view name, Operation op, std::vector<Operation>& out);
   void set_entry(std::string_view name, Operation& op) const;
 
   const Chip& chip_;

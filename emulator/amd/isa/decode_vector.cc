@@ -239,7 +239,7 @@ void Decoder::decode_sdwa(u32 word, Format format, Operation& op) const {
 
 // Two instructions in one. Both read before either writes: where the first would overwrite what
 // the second reads, the second goes first, and where each would, the source is copied before.
-u32 Decoder::append_dual(std::string_view name, Operation op, std::vector<Operation>& out) {
+void Decoder::append_dual(std::string_view name, Operation op, std::vector<Operation>& out) {
   const DualNames names = dual_names(name);
   Operation half[2] = {op, op};
   set_entry(names.x, half[0]);
@@ -249,7 +249,7 @@ u32 Decoder::append_dual(std::string_view name, Operation op, std::vector<Operat
   for (u32 i = 0; i < 2; ++i) {
     if (half[i].entry == nullptr) {
       out.push_back(half[i]);
-      return op.size;
+      return;
     }
     const Shape& shape = half[i].entry->shape;
     const u32 codes[] = {field(op.words[i], 8, 0), field(op.words[i], 16, 9) + kFirstVector};
@@ -296,7 +296,6 @@ u32 Decoder::append_dual(std::string_view name, Operation op, std::vector<Operat
     }
     out.insert(out.end(), {copy, half[0], half[1]});
   }
-  return op.size;
 }
 
 }  // namespace doorbell::emulator::amd

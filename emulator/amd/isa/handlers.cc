@@ -21,6 +21,7 @@ std::span<const HandlerTable> all_tables() {
       global_memory_table(),
       flat_memory_table(),
       global_thread_id_table(),
+      hardware_registers_table(),
       lds_atomics_table(),
       lds_lanes_table(),
       lds_memory_table(),

@@ -1,5 +1,6 @@
-// Scalar control: branches, the end, barriers, messages, the mode and the hardware registers. What
-// only waits or hints is a no-op: an instruction's results are there when the next one runs.
+// Scalar control: branches, the end, barriers, messages, the mode. What only waits or hints is a
+// no-op: an instruction's results are there when the next one runs. Hardware registers are
+// hardware_registers.cc's.
 // [RDNA3, RDNA4 and CDNA3 ISA documents, chapters "Program flow control" and "Instructions"]
 #include "emulator/amd/isa/host_float.h"
 #include "emulator/amd/isa/lane_access.h"
@@ -123,86 +124,8 @@ Flow barrier_wait(Wave& wave, const Operation& op) {
   return Flow::Stop;
 }
 
-// ---- hardware registers ----
+// ---- the mode ----
 
-// [LLVM SIDefines.h, namespace Hwreg]
-enum HardwareRegister : u32 {
-  kMode = 1,
-  kStatus = 2,
-  kTrapStatus = 3,
-  kHardwareId = 4,
-  kGprAllocation = 5,
-  kLdsAllocation = 6,
-  kInstructionBuffer = 7,
-  kMemoryBases = 15,
-  kFlatScratchLow = 20,
-  kFlatScratchHigh = 21,
-  kHardwareId1 = 23,
-  kHardwareId2 = 24,
-  kShaderCyclesLow = 29,
-  kShaderCyclesHigh = 30,
-};
-
-u32 hardware_register(const Wave& wave, u32 id) {
-  switch (id) {
-    case kMode: return wave.mode_bits();
-    case kStatus: return wave.scc;
-    case kHardwareId:
-    case kHardwareId1: return wave.hardware_id;
-    case kLdsAllocation: return wave.lds_bytes / wave.chip->lds_granule << 12;
-    case kMemoryBases:
-      return static_cast<u32>(wave.shared_aperture >> 48 << 16 | wave.private_aperture >> 48);
-    case kFlatScratchLow: return static_cast<u32>(wave.flat_scratch);
-    case kFlatScratchHigh: return static_cast<u32>(wave.flat_scratch >> 32);
-    case kShaderCyclesLow: return static_cast<u32>(wave.clock);
-    case kShaderCyclesHigh: return static_cast<u32>(wave.clock >> 32);
-    default: return 0;
-  }
-}
-
-void set_hardware_register(Wave& wave, u32 id, u32 value) {
-  switch (id) {
-    case kMode:
-      wave.set_mode(value);
-      set_host_float_mode(wave);
-      break;
-    case kFlatScratchLow: wave.flat_scratch = (wave.flat_scratch & ~u64{0xffffffff}) | value; break;
-    case kFlatScratchHigh:
-      wave.flat_scratch = (wave.flat_scratch & 0xffffffff) | u64{value} << 32;
-      break;
-    default: break;  // the rest is read-only to kernels, or of no effect here
-  }
-}
-
-struct RegisterField {
-  u32 id, offset, mask;
-};
-// simm16: register in bits 5 to 0, offset in 10 to 6, width less one in 15 to 11.
-RegisterField register_field(const Operation& op) {
-  const u32 word = static_cast<u32>(op.immediate);
-  const u32 width = (word >> 11 & 31) + 1;
-  return {word & 63, word >> 6 & 31, width == 32 ? ~0u : (1u << width) - 1};
-}
-
-Flow get_register(Wave& wave, const Operation& op) {
-  const RegisterField at = register_field(op);
-  wave.s[op.dst] = hardware_register(wave, at.id) >> at.offset & at.mask;
-  return Flow::Next;
-}
-void set_register(Wave& wave, const Operation& op, u32 value) {
-  const RegisterField at = register_field(op);
-  const u32 before = hardware_register(wave, at.id);
-  const u32 mask = at.mask << at.offset;
-  set_hardware_register(wave, at.id, (before & ~mask) | (value << at.offset & mask));
-}
-Flow set_register_from(Wave& wave, const Operation& op) {
-  set_register(wave, op, read_32(wave, op.src[0]));
-  return Flow::Next;
-}
-Flow set_register_constant(Wave& wave, const Operation& op) {
-  set_register(wave, op, static_cast<u32>(op.src[1].value));
-  return Flow::Next;
-}
 template <u32 shift>
 Flow set_mode_bits(Wave& wave, const Operation& op) {
   wave.set_mode((wave.mode_bits() & ~(15u << shift)) | (static_cast<u32>(op.immediate) & 15)
@@ -360,9 +283,6 @@ constexpr Entry kTable[] = {
     {"S_SENDMSGHALT", kEnd, &send_message},
     {"S_SENDMSG_RTN_B32", {Type::B32, {}, 0}, &ask<false>},
     {"S_SENDMSG_RTN_B64", {Type::B64, {}, 0}, &ask<true>},
-    {"S_GETREG_B32", {Type::B32, {}, 0}, &get_register},
-    {"S_SETREG_B32", {Type::B32, {Type::B32}, 0}, &set_register_from},
-    {"S_SETREG_IMM32_B32", kNothing, &set_register_constant},
     {"S_ROUND_MODE", kNothing, &set_mode_bits<0>},
     {"S_DENORM_MODE", kNothing, &set_mode_bits<4>},
     {"S_SET_GPR_IDX_ON", {Type::None, {Type::B32}, kEndsBlock}, &index_on<true>},

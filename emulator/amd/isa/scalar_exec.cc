@@ -5,6 +5,9 @@
 
 namespace doorbell::emulator::amd {
 
+bool is_special_value(u32 code) {
+  return (code >= 235 && code <= 238) || (code >= 251 && code <= 253);
+}
 u64 special_value(const Wave& wave, u32 code) {
   switch (code) {
     // 32-bit reads give the low half, which is 0: code takes the high half of a 64-bit read.
@@ -15,7 +18,7 @@ u64 special_value(const Wave& wave, u32 code) {
     case 251: return wave.vcc() == 0 ? 1 : 0;
     case 252: return wave.exec() == 0 ? 1 : 0;
     case 253: return wave.scc;
-    default: return 0;
+    default: UNREACHABLE("source operand {}", code);
   }
 }
 

@@ -25,6 +25,8 @@ struct HalfOfDouble {
 // ---- reading ----
 
 // Operand codes that are computed: apertures, VCCZ, EXECZ, SCC. [RDNA3 ISA, "Scalar operands"]
+// LDS_DIRECT and POPS_EXITING_WAVE_ID, which are graphics', and unused codes are none of them.
+bool is_special_value(u32 code);
 u64 special_value(const Wave& wave, u32 code);
 
 inline u64 scalar_value(const Wave& wave, const Source& source) {

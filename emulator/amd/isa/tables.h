@@ -11,13 +11,14 @@ HandlerTable global_atomics_table();  // global_atomics.cc
 HandlerTable global_memory_table();   // global_memory.cc
 HandlerTable flat_memory_table();
 HandlerTable global_thread_id_table();
-HandlerTable lds_atomics_table();        // lds_atomics.cc
-HandlerTable lds_lanes_table();          // lds_lanes.cc
-HandlerTable lds_memory_table();         // lds_memory.cc
-HandlerTable matrix_table();             // matrix.cc
-HandlerTable vector_bitop_table();       // vector_bitop.cc
-HandlerTable scratch_memory_table();     // scratch_memory.cc
-HandlerTable scalar_arithmetic_table();  // scalar.cc
+HandlerTable hardware_registers_table();  // hardware_registers.cc
+HandlerTable lds_atomics_table();         // lds_atomics.cc
+HandlerTable lds_lanes_table();           // lds_lanes.cc
+HandlerTable lds_memory_table();          // lds_memory.cc
+HandlerTable matrix_table();              // matrix.cc
+HandlerTable vector_bitop_table();        // vector_bitop.cc
+HandlerTable scratch_memory_table();      // scratch_memory.cc
+HandlerTable scalar_arithmetic_table();   // scalar.cc
 HandlerTable scalar_bits_table();
 HandlerTable scalar_moves_table();
 HandlerTable scalar_compare_table();

@@ -75,10 +75,10 @@ struct Wave {
   u64 shared_aperture = 0, private_aperture = 0;  // as src_shared_base, src_private_base read
   u64 flat_scratch = 0;  // the base that SCRATCH and FLAT use on every chip
   u64 clock = 0;         // instructions executed; what s_memtime and the like read
-  u32 hardware_id = 0;
   u32 wave_in_group = 0;
-  Memory* memory = nullptr;  // borrowed from whoever runs the wave
-  void* group = nullptr;     // amd/compute's work group, for its own use
+  u32 compute_unit = 0, xcc = 0;  // where it runs
+  Memory* memory = nullptr;       // borrowed from whoever runs the wave
+  void* group = nullptr;          // amd/compute's work group, for its own use
 
   Exit exit;  // filled in by the handler that returns Flow::Stop
 
