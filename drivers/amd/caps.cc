@@ -61,6 +61,7 @@ constexpr Caps gfx12(std::string_view arch, u64 target) {
   Caps caps = gfx11(arch, target, 0x60000);
   caps.generation = hw::Generation::Gfx12;
   caps.scratch_ring = ScratchRing::Gfx12;
+  caps.processor_uses_l2 = false;
   caps.privileged_waves = false;
   return caps;
 }

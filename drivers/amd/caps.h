@@ -24,6 +24,10 @@ struct Caps {
   hw::Generation generation = hw::Generation::Gfx11;  // for hw/'s tables
   CacheControl cache_control = CacheControl::Gcr;
   bool has_wave32 = true;
+  // The command processor reads and writes memory through the L2; else behind it. [GPUOpen-Drivers/
+  // pal gfx12Barrier.cpp: "CP is connected to mall directly (not through GL2)"; Mesa
+  // ac_gpu_info.h cp_sdma_ge_use_system_memory_scope]
+  bool processor_uses_l2 = true;
   u64 sdma_copy_bytes = 0;       // of one packet
   bool sdma_fence_mtype = true;  // a fence says how its write is cached
 

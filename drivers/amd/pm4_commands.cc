@@ -53,11 +53,18 @@ void Pm4Commands::acquire(Scope scope) {
   UNREACHABLE("cache control {}", static_cast<int>(caps_.cache_control));
 }
 
+void Pm4Commands::meet_processor() {
+  if (caps_.processor_uses_l2) return;
+  acquire(Scope::System);
+  behind_l2_ = true;
+}
+
 void Pm4Commands::acquire_code() { acquire(Scope::Code); }
 
 void Pm4Commands::memory_barrier() {
   // What the first barrier is after may have come from anywhere.
-  const Scope scope = area_size() == 0 ? Scope::System : Scope::Device;
+  const Scope scope = area_size() == 0 || behind_l2_ ? Scope::System : Scope::Device;
+  behind_l2_ = false;
   begin();
   emit(hw::EventWrite{});
   acquire(scope);
@@ -73,6 +80,7 @@ void Pm4Commands::wait(Operand address, Operand value) {
 }
 
 void Pm4Commands::poll(Operand address, Operand value, u64 mask) {
+  meet_processor();
   for (const bool high : {false, true}) {
     const u32 part = static_cast<u32>(high ? mask >> 32 : mask);
     if (part == 0) continue;
@@ -128,6 +136,7 @@ void Pm4Commands::timestamp(Operand address) {
 }
 
 void Pm4Commands::write(Operand address, Operand value) {
+  meet_processor();
   const u32 once = begin_once();
   constexpr u32 kPayload = 2;
   const u32 at = emit(hw::WriteData{.count = hw::count_of(hw::WriteData::kWords + kPayload),
@@ -141,6 +150,7 @@ void Pm4Commands::write(Operand address, Operand value) {
 
 void Pm4Commands::copy(Operand to, Operand from, u64 bytes) {
   if (bytes == 0) return;
+  meet_processor();
   const u32 once = begin_once();
   for (u64 done = 0; done < bytes;) {
     const u64 now = std::min(bytes - done, hw::DmaData::kMostBytes);

@@ -56,12 +56,16 @@ class Pm4Commands : public Commands {
 
  private:
   void acquire(Scope scope);
+  // Before the command processor itself reads or writes what kernels may have written; the next
+  // barrier then shows kernels what it wrote.
+  void meet_processor();
   // What is emitted until `end_once` with its answer happens on the first XCC only.
   u32 begin_once();
   void end_once(u32 predicate);
 
   const Caps& caps_;
   const u32 xccs_;
+  bool behind_l2_ = false;  // memory has changed behind the L2 since the last barrier
 };
 
 }  // namespace doorbell::amd

@@ -2,6 +2,7 @@
 #include "drivers/amd/device.h"
 
 #include "drivers/amd/hw/pm4/release.h"
+#include "drivers/amd/pm4_commands.h"
 #include "drivers/amd/program.h"
 #include "hcq/queue/bound_queue.h"
 #include "tests/drivers/amd/test_device.h"
@@ -121,6 +122,26 @@ TEST_F(DeviceTest, WritesThePm4PacketsThatTinygradDoes) {
   EXPECT_EQ(words[9], 0xc3f0u);  // the first: whatever came from outside
   commands->memory_barrier();
   EXPECT_EQ(commands->words()[19], 0x3c0u);  // then: what was done here, behind the L2
+}
+
+// What the command processor writes lies in the L2 up to gfx11, behind it on gfx12: there the L2 is
+// emptied before, and again by the barrier behind it. GCR_CNTL as above. [Mesa ac_gpu_info.h
+// cp_sdma_ge_use_system_memory_scope]
+TEST_F(DeviceTest, ProcessorsThatPassTheL2ByMeetIt) {
+  AmdDevice& amd = open();
+  for (const bool gfx12 : {false, true}) {
+    Pm4Commands commands(amd, *find_caps(gfx12 ? 120001 : 110000), 1);
+    commands.memory_barrier();
+    commands.write(u64{0x200000003000}, 7);
+    commands.memory_barrier();
+    commands.memory_barrier();
+    Words controls;
+    constexpr u32 kAcquireMem = 0xc0065800, kControl = 7;
+    for (usize i = 0; i < commands.words().size(); ++i)
+      if (commands.words()[i] == kAcquireMem) controls.push_back(commands.words()[i + kControl]);
+    EXPECT_EQ(controls,
+              gfx12 ? (Words{0xc3f0, 0xc3f0, 0xc3f0, 0x3c0}) : (Words{0xc3f0, 0x3c0, 0x3c0}));
+  }
 }
 
 TEST_F(DeviceTest, LaunchesAKernel) {
