@@ -157,6 +157,10 @@ struct Machine::State {
   std::mt19937_64 random;                           // of who moves; under moving
 
   Gpu::Rest run_until_rest(u64 patience);
+  // Nobody moves: what each queue waits for, and where a value that somebody waits for may be.
+  std::string tell_waits(Events::Slots slots);
+  // A rule is broken when the newest value of memory that somebody waits for has not left an L2.
+  std::string judge_awaited(const void* memory, u64 bytes);
 };
 
 Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
@@ -197,12 +201,7 @@ Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
           UNREACHABLE("what is neither moving nor still");
         },
         [state = &parts](u64 time_ns) { state->now_ns += time_ns; },
-        [state = &parts] {
-          std::vector<std::string> all;
-          for (const auto& engine : state->engines)
-            for (std::string& wait : engine->gpu().waits()) all.push_back(std::move(wait));
-          return fmt::format("{}", fmt::join(all, "; "));
-        });
+        [state = &parts](Events::Slots slots) { return state->tell_waits(slots); });
   return machine;
 }
 
@@ -252,6 +251,33 @@ bool Machine::run_some() {
 }
 
 bool Machine::run_until_idle() { return state_->run_until_rest(kPatience) != Gpu::Rest::Idle; }
+
+std::string Machine::State::judge_awaited(const void* memory, u64 bytes) {
+  for (const auto& engine : engines) {
+    const std::string left = engine->gpu().unwritten(static_cast<const u8*>(memory), bytes);
+    if (left.empty()) continue;
+    checks.report(kDirtyL2, "nobody can move, and of memory that is waited for " + left);
+    return ", and " + left;
+  }
+  return "";
+}
+
+std::string Machine::State::tell_waits(Events::Slots slots) {
+  std::vector<std::string> all;
+  for (const auto& engine : engines)
+    for (Gpu::Wait& wait : engine->gpu().waits()) {
+      if (wait.memory) wait.what += judge_awaited(wait.memory, sizeof(u64));
+      all.push_back(std::move(wait.what));
+    }
+  for (const u64* slot : slots)
+    if (std::string left = judge_awaited(slot, sizeof *slot); !left.empty())
+      all.push_back("an event's slot is waited for" + left);
+  // What the host polls besides, nobody knows.
+  for (const auto& engine : engines)
+    if (std::string left = engine->gpu().unwritten_host_memory(); !left.empty())
+      all.push_back("the host cannot see that " + left);
+  return fmt::format("{}", fmt::join(all, "; "));
+}
 
 Gpu::Rest Machine::State::run_until_rest(u64 patience) {
   std::unique_lock lock(moving, std::try_to_lock);

@@ -18,8 +18,10 @@ constexpr unsigned kScopeShift = 3, kScopeMask = 3, kGroup = 1, kDevice = 2, kSy
 
 AdversarialMemory::AdversarialMemory(const AddressSpace& space, Caches& caches,
                                      hw::Generation generation, u32 xcc, std::string kernel)
-    : space_(space), caches_(caches), generation_(generation), kernel_(std::move(kernel)) {
-  reader_ = {.xcc = xcc, .dispatch = caches.begin_dispatch(), .kernel = &kernel_};
+    : space_(space), caches_(caches), generation_(generation) {
+  reader_ = {.xcc = xcc,
+             .dispatch = caches.begin_dispatch(),
+             .kernel = caches.remember(std::move(kernel))};
 }
 
 Reach AdversarialMemory::reach_of(CachePolicy policy) const {

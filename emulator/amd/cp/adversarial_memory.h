@@ -46,7 +46,6 @@ class AdversarialMemory final : public Memory {
   const AddressSpace& space_;
   Caches& caches_;
   const ::doorbell::amd::hw::Generation generation_;
-  const std::string kernel_;
   Caches::Reader reader_;
 };
 

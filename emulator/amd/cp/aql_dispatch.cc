@@ -224,6 +224,8 @@ AqlQueue::Outcome AqlQueue::launch_parts(const hw::KernelDispatchPacket& packet,
                                          const hw::AmdQueue& queue, u64 queue_va,
                                          Dispatch& dispatch) {
   auto descriptor = decode<hw::KernelDescriptor>(words);
+  if (!check_announced(Announcements::Kind::Arguments, packet.kernarg_address))
+    return Outcome::Stop;
   std::vector<u32> preload(descriptor.kernarg_preload_length);
   if (auto fault =
           gpu_.memory.read(Client::CommandProcessor,

@@ -51,6 +51,47 @@ Step AqlQueue::advance_ring() {
   return execute_packet();
 }
 
+bool AqlQueue::look_at_ring() {
+  std::array<u32, hw::kAqlPacketBytes / 4> words{};
+  if (!peek(slot(ahead_.at), words)) return false;
+  // Its producer has not handed it over.
+  if (decode<hw::AqlHeader>(std::array<u32, 1>{words[0] & 0xffff}).type == hw::AqlType::Invalid)
+    return false;
+  ++ahead_.at;
+  if (look_at_packet(words)) return true;
+  ahead_.gate = ahead_.at;
+  return false;
+}
+
+bool AqlQueue::look_at_packet(std::span<const u32> words) {
+  const auto as = [&](auto packet) {
+    std::array<u32, decltype(packet)::kWords> all{};
+    std::copy_n(words.begin(), all.size(), all.begin());
+    return decode<decltype(packet)>(all);
+  };
+  switch (decode<hw::AqlHeader>(std::array<u32, 1>{words[0] & 0xffff}).type) {
+    case hw::AqlType::KernelDispatch: {
+      const auto packet = as(hw::KernelDispatchPacket{});
+      std::array<u32, hw::KernelDescriptor::kWords> descriptor{};
+      if (peek(packet.kernel_object, descriptor))
+        promise(Announcements::Kind::Arguments, packet.kernarg_address,
+                decode<hw::KernelDescriptor>(descriptor).kernarg_size);
+      return true;
+    }
+    case hw::AqlType::BarrierAnd:
+    case hw::AqlType::BarrierOr: {
+      const auto packet = as(hw::BarrierPacket{});
+      return std::ranges::none_of(packet.dep, [&](u64 signal) {
+        constexpr u64 kAll = ~u64{0};
+        return signal != 0 &&
+               held_back(signal + offsetof(hw::AmdSignal, value), hw::Compare::Equal, kAll, 0);
+      });
+    }
+    case hw::AqlType::VendorSpecific: return look_at(as(hw::Pm4IbPacket{}).ib_jump, 0);
+    default: return false;
+  }
+}
+
 bool AqlQueue::check_header() {
   auto header = decode<hw::AqlHeader>(std::array<u32, 1>{packet_[0] & 0xffff});
   bool known = header.type <= hw::AqlType::BarrierOr && header.acquire <= hw::FenceScope::System &&
@@ -136,6 +177,7 @@ void AqlQueue::acquire(hw::FenceScope scope) {
 std::optional<MemoryFault> AqlQueue::complete(hw::FenceScope release, u64 signal, u64 start) {
   bool past_l2 =
       release == hw::FenceScope::System || (release == hw::FenceScope::Agent && gpu_.xccs > 1);
+  gpu_.memory.land();
   for (u32 xcc = 0; xcc < gpu_.xccs && past_l2; ++xcc) act_on_caches(xcc, {.l2_write_back = true});
   if (signal == 0) return std::nullopt;
 

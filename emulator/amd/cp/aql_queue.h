@@ -18,11 +18,16 @@ class AqlQueue final : public ComputeQueue {
   u32 own_xccs() const override { return gpu_.xcc_mask(); }
   Step advance_ring() override;
   void ring_packet_done() override;
+  bool look_at_ring() override;
+  bool is_within_packet() const override { return fetched_ || ComputeQueue::is_within_packet(); }
   u64 end_of(u64 doorbell) const override { return doorbell + 1; }
   u64 capacity() const override {
     return description_.ring_bytes / ::doorbell::amd::hw::kAqlPacketBytes;
   }
-  void disconnect() override { connected_.reset(); }
+  void disconnect() override {
+    ComputeQueue::disconnect();
+    connected_.reset();
+  }
   bool tell_client(const HwException& exception) override;
   // Several producers ring in any order. [HSA Runtime 1.2, 2.8.3]
   bool doorbells_rise() const override { return false; }
@@ -71,10 +76,13 @@ class AqlQueue final : public ComputeQueue {
   template <class Packet>
   std::optional<Packet> take_aql();
 
-  u64 slot() const {
+  u64 slot() const { return slot(read_); }
+  u64 slot(u64 packet) const {
     return description_.ring +
-           read_ * ::doorbell::amd::hw::kAqlPacketBytes % description_.ring_bytes;
+           packet * ::doorbell::amd::hw::kAqlPacketBytes % description_.ring_bytes;
   }
+  // False: it waits for a signal.
+  bool look_at_packet(std::span<const u32> words);
 
   std::vector<u32> packet_;  // the AQL packet at hand
   bool begun_ = false;       // its fences and barrier are behind it

@@ -159,12 +159,14 @@ void Caches::read_top(const Reader& reader, const Range& range, u64 line, u32 fi
 }
 
 void Caches::load(const Reader& reader, const Range& range, u64 va, std::span<u8> to) {
+  judge_posted(reader, va, to.size());
   for_lines(va, to.size(), [&](u64 line, u32 first, u64 offset, u32 count) {
     read_top(reader, range, line, first, to.subspan(offset, count));
   });
 }
 
 void Caches::store(const Reader& reader, const Range& range, u64 va, std::span<const u8> from) {
+  judge_posted(reader, va, from.size());
   for_lines(va, from.size(), [&](u64 line, u32 first, u64 offset, u32 count) {
     std::span<const u8> bytes = from.subspan(offset, count);
     Xcc& xcc = xccs_[reader.xcc];
@@ -181,6 +183,7 @@ void Caches::store(const Reader& reader, const Range& range, u64 va, std::span<c
       cached.valid |= mask(first, count);
       cached.dirty |= mask(first, count);
       cached.of_host = range.type.place == Place::Host;
+      cached.writer = reader.kernel;
       cached.host = host_of_line(range, line);
       return;
     }
@@ -190,12 +193,14 @@ void Caches::store(const Reader& reader, const Range& range, u64 va, std::span<c
       found->second.valid |= mask(first, count);
       found->second.dirty &= ~mask(first, count);
     }
+    announcements_.written(host_of_line(range, line) + first, count);
     std::memcpy(host_of_line(range, line) + first, bytes.data(), count);
   });
 }
 
 void Caches::atomic(const Reader& reader, const Range& range, u64 va, u32 bytes,
                     const std::function<void(u8* host)>& update) {
+  judge_posted(reader, va, bytes);
   u64 line = va / kLine;
   u32 first = static_cast<u32>(va % kLine);
   Xcc& xcc = xccs_[reader.xcc];
@@ -210,15 +215,18 @@ void Caches::atomic(const Reader& reader, const Range& range, u64 va, u32 bytes,
     cached.valid |= wanted;
     cached.dirty |= wanted;
     cached.of_host = range.type.place == Place::Host;
+    cached.writer = reader.kernel;
     cached.host = host_of_line(range, line);
     update(&cached.bytes[first]);
     return;
   }
   evict(range, va, bytes);
+  announcements_.written(host_of_line(range, line) + first, bytes);
   update(host_of_line(range, line) + first);
 }
 
 void Caches::write_back(Line& line) {
+  if (line.dirty != 0) announcements_.written(line.host, kLine);
   for (u64 dirty = line.dirty; dirty != 0; dirty &= dirty - 1) {
     int i = std::countr_zero(dirty);
     line.host[i] = line.bytes[static_cast<usize>(i)];
@@ -332,24 +340,43 @@ void Caches::forget(u64 start, u64 end) {
   }
 }
 
-std::optional<u64> Caches::dirty_host_memory() const {
-  std::optional<u64> first;
+template <class Which>
+std::optional<Caches::Unwritten> Caches::lowest_dirty(Which&& which) const {
+  std::optional<Unwritten> first;
   for (const Xcc& xcc : xccs_)
-    for (const auto& [line, cached] : xcc.l2)
-      if (cached.of_host && cached.dirty != 0)
-        first = std::min(first.value_or(~u64{0}),
-                         line * kLine + static_cast<u64>(std::countr_zero(cached.dirty)));
+    for (const auto& [line, cached] : xcc.l2) {
+      const u64 dirty = cached.dirty != 0 ? cached.dirty & which(cached) : 0;
+      const u64 va = line * kLine + static_cast<u64>(std::countr_zero(dirty));
+      if (dirty != 0 && (!first || va < first->va)) first = {va, cached.writer};
+    }
   return first;
+}
+
+std::optional<Caches::Unwritten> Caches::dirty_host_memory() const {
+  return lowest_dirty([](const Line& line) { return line.of_host ? ~u64{0} : 0; });
+}
+
+std::optional<Caches::Unwritten> Caches::find_unwritten(const u8* host, u64 bytes) const {
+  return lowest_dirty([&](const Line& line) {
+    u64 wanted = 0;
+    for (u32 i = 0; i < kLine; ++i)
+      if (line.host + i >= host && line.host + i < host + bytes) wanted |= u64{1} << i;
+    return wanted;
+  });
+}
+
+std::string Caches::describe(const Unwritten& left) const {
+  return fmt::format(
+      "kernel {}'s bytes of {:#x} are still in the L2: GL2_WB (gfx9: "
+      "TC_WB_ACTION_ENA; AQL: a release fence of system scope) is missing",
+      left.kernel ? *left.kernel : std::string("?"), left.va);
 }
 
 // A warning at most: which of its memory the host reads next, nobody knows here.
 void Caches::judge_host(const std::string& who) {
-  if (auto at = dirty_host_memory())
+  if (auto left = dirty_host_memory())
     checks_.report(kDirtyL2,
-                   fmt::format("{} tells the host while a kernel's bytes of host memory at {:#x} "
-                               "are still in the L2: GL2_WB (gfx9: TC_WB_ACTION_ENA; AQL: a "
-                               "release fence of system scope) is missing",
-                               who, *at),
+                   fmt::format("{} tells the host, of whose memory {}", who, describe(*left)),
                    Level::Warn);
 }
 

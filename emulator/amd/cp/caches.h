@@ -20,13 +20,16 @@
 #include <array>
 #include <functional>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "drivers/amd/hw/generation.h"
+#include "emulator/amd/cp/announcements.h"
 #include "emulator/amd/cp/guest_memory.h"
+#include "emulator/amd/cp/posted_writes.h"
 #include "emulator/core/address_space.h"
 #include "emulator/core/checks.h"
 
@@ -72,7 +75,7 @@ class Caches {
   static constexpr u32 kLine = 64;
 
   Caches(const CacheShape& shape, Checks& checks)
-      : shape_(shape), checks_(checks), xccs_(shape.xccs) {
+      : shape_(shape), checks_(checks), posted_(checks), xccs_(shape.xccs) {
     for (Xcc& xcc : xccs_) {
       xcc.units.resize(shape.units);
       xcc.gl1.resize((shape.units + shape.units_per_array - 1) / shape.units_per_array);
@@ -82,13 +85,14 @@ class Caches {
   // A launch: lines filled before it that no longer match are the driver's to invalidate. Who asks
   // is named in reports.
   u64 begin_dispatch() { return ++now_; }
+  u64 last_dispatch() const { return now_; }
 
   struct Reader {
     u32 xcc = 0, unit = 0;
     Door door = Door::Vector;
     Reach reach = Reach::Unit;
-    u64 dispatch = 0;  // of begin_dispatch()
-    const std::string* kernel = nullptr;
+    u64 dispatch = 0;                     // of begin_dispatch()
+    const std::string* kernel = nullptr;  // of remember()
   };
   // [va, va + size) lies in the range.
   void load(const Reader& reader, const Range& range, u64 va, std::span<u8> to);
@@ -111,21 +115,39 @@ class Caches {
   // line of it is left.
   void forget(u64 start, u64 end);
 
-  // The first address of the host's memory whose newest bytes are in an L2 still.
-  std::optional<u64> dirty_host_memory() const;
+  // A kernel's name for as long as the caches live.
+  const std::string* remember(std::string kernel) {
+    return &*kernels_.insert(std::move(kernel)).first;
+  }
+  // Bytes whose newest values are in an L2 still, and who stored the last of them.
+  struct Unwritten {
+    u64 va = 0;
+    const std::string* kernel = nullptr;
+  };
+  // Of the host's memory, the lowest; or of these bytes.
+  std::optional<Unwritten> dirty_host_memory() const;
+  std::optional<Unwritten> find_unwritten(const u8* host, u64 bytes) const;
+  // "kernel k's bytes of 0x... are still in the L2: GL2_WB ... is missing".
+  std::string describe(const Unwritten& left) const;
   // Somebody tells the host that work is done: what the host then reads should be in memory.
   void judge_host(const std::string& who);
   usize dirty_lines() const;
   const CacheShape& shape() const { return shape_; }
 
+  // What has not come as far as any cache.
+  PostedWrites& posted() { return posted_; }
+  // What the GPU's clients have promised not to change; told of all that the GPU itself changes.
+  Announcements& announcements() { return announcements_; }
+
  private:
   struct Line {
     std::array<u8, kLine> bytes;
-    u64 valid = 0;         // a bit a byte
-    u64 dirty = 0;         // L2 only
-    u64 filled = 0;        // begin_dispatch() at the time
-    bool of_host = false;  // Place::Host
-    u8* host = nullptr;    // of the line's first byte; dirty bytes go there
+    u64 valid = 0;                        // a bit a byte
+    u64 dirty = 0;                        // L2 only
+    u64 filled = 0;                       // begin_dispatch() at the time
+    bool of_host = false;                 // Place::Host
+    u8* host = nullptr;                   // of the line's first byte; dirty bytes go there
+    const std::string* writer = nullptr;  // the kernel that stored there last
   };
   using Lines =
       std::unordered_map<u64, Line>;  // by address / kLine; iterated in no order that shows
@@ -158,6 +180,8 @@ class Caches {
   void read_top(const Reader& reader, const Range& range, u64 line, u32 first, std::span<u8> to);
   // What the bytes are beyond the GL1: of the L2 if it has them, else of memory.
   void truth(u32 xcc, const Range& range, u64 line, u32 first, std::span<u8> to) const;
+  template <class Which>
+  std::optional<Unwritten> lowest_dirty(Which&& which) const;
   void judge(const Check& check, const Reader& reader, const Line& cached, u64 va, u32 first,
              std::span<const u8> is, std::span<const u8> should, const char* bit);
   void write_back(Line& line);
@@ -166,8 +190,17 @@ class Caches {
   static void drop(Lines& lines, u64 start, u64 end);
   Lines& top(const Reader& reader);
 
+  // A wave's access.
+  void judge_posted(const Reader& reader, u64 va, u64 bytes) {
+    if (!posted_.empty() && reader.kernel)
+      posted_.judge_wave(reader.dispatch, *reader.kernel, va, bytes);
+  }
+
   CacheShape shape_;
   Checks& checks_;
+  PostedWrites posted_;
+  Announcements announcements_;
+  std::set<std::string> kernels_;
   std::vector<Xcc> xccs_;
   u64 now_ = 0;
 };

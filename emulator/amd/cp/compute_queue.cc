@@ -30,7 +30,7 @@ Step ComputeQueue::run_pipeline() {
   polls_ = state == Pipeline::State::Polling;
   switch (state) {
     case Pipeline::State::Empty: return Step::Idle;
-    case Pipeline::State::Waiting: return Step::Waiting;
+    case Pipeline::State::Waiting: look_past_announced(); return Step::Waiting;
     case Pipeline::State::Failed: {
       // What is in flight stays, for whoever asks where the waves were.
       Pipeline::Failure failure = pipeline_.failure();
@@ -40,9 +40,13 @@ Step ComputeQueue::run_pipeline() {
     case Pipeline::State::Endless: {
       std::string why = fmt::format("a grid has run {} wave instructions without coming to its end",
                                     gpu_.hang_after);
+      // It may wait for an answer to what nobody else can see.
+      if (gpu_.caches)
+        if (const auto left = gpu_.caches->dirty_host_memory())
+          why += ", and " + gpu_.caches->describe(*left);
       return broke(kEndless, why) ? Step::Stopped : stop(why);
     }
-    case Pipeline::State::Polling:
+    case Pipeline::State::Polling: look_past_announced(); break;
     case Pipeline::State::Moved: break;
   }
   auto changed = pipeline_.take_changed();
@@ -74,6 +78,19 @@ bool ComputeQueue::processor_first() {
 }
 
 Step ComputeQueue::advance() {
+  gpu_.memory.land_due();
+  Step step = advance_turn();
+  const bool still = step == Step::Waiting || step == Step::Idle;
+  return still && gpu_.caches && gpu_.caches->posted().has(id_) ? Step::Moved : step;
+}
+
+// A preemption waits for what the processor has sent off.
+void ComputeQueue::disconnect() {
+  gpu_.memory.serve(id_);
+  gpu_.memory.land();
+}
+
+Step ComputeQueue::advance_turn() {
   if (!processor_first() && !pipeline_.empty()) {
     Step step = run_pipeline();
     if ((step == Step::Moved && !polls_) || step == Step::Stopped) return step;
@@ -216,6 +233,7 @@ ComputeQueue::Outcome ComputeQueue::call(const hw::IndirectBuffer& packet) {
   if (auto fault = gpu_.memory.read(Client::CommandProcessor, packet.addr,
                                     std::span(reinterpret_cast<u8*>(frame.words.data()), bytes)))
     return stopped(std::move(*fault));
+  if (!check_announced(Announcements::Kind::Buffer, packet.addr)) return Outcome::Stop;
   if (packet.chain && !frames_.empty()) frames_.pop_back();
   frames_.push_back(std::move(frame));
   return Outcome::Done;

@@ -33,6 +33,7 @@ class ComputeQueue : public Queue {
     pipeline_.save_waves(options, xccs);
   }
 
+  void look_ahead() override;
   void judge_end() const override;
   void judge_unmap(u64 start, u64 end) const override;
 
@@ -40,12 +41,21 @@ class ComputeQueue : public Queue {
   enum class Outcome : u8 { Done, Wait, Stop };
 
   Step advance() final;
+  void disconnect() override;
+  void stand_still() override {
+    look_past_announced();
+    disconnect();
+  }
   // Executes what comes next: a packet of the innermost indirect buffer, or of the ring.
   Step advance_processor();
   // words_ holds a packet of the ring (depth 0) or of an indirect buffer.
   Step run_packet(unsigned depth);
   // The next packet of the ring.
   virtual Step advance_ring() = 0;
+  // Looks at the packet of the ring at ahead_.at and steps over it. False: the look ends here.
+  virtual bool look_at_ring() = 0;
+  // The processor has begun the packet at read_.
+  virtual bool is_within_packet() const { return pending_ || in_indirect_buffer(); }
   // The XCCs that the queue runs on.
   virtual u32 own_xccs() const = 0;
   // A ring's packet and all that it called have been executed.
@@ -64,14 +74,28 @@ class ComputeQueue : public Queue {
 
   Outcome launch(const Dispatch& dispatch, std::vector<Snapshot> snapshots);
   std::optional<::doorbell::amd::hw::KernelDescriptor> read_descriptor(u64 va) const;
-  // The descriptor whose code this is, if the buffer around it has one.
-  std::optional<::doorbell::amd::hw::KernelDescriptor> find_descriptor(u64 entry);
+  // Of the descriptor whose code this is, if the buffer around it has one; else 0.
+  u64 find_descriptor(u64 entry);
   std::optional<Snapshot> snapshot(const char* what, u64 va, u64 bytes) const;
   // Each is false when the queue has stopped over it.
   bool check_group(const Dispatch& dispatch);
   bool check_arguments(u64 va, u32 bytes);
   bool check_scratch(const Dispatch& dispatch,
                      const ::doorbell::amd::hw::KernelDescriptor& descriptor);
+  // What is used now is still as it was announced.
+  bool check_announced(Announcements::Kind kind, u64 va);
+
+  // ---- looking ahead (look_ahead.cc)
+  bool look_at(std::span<const u32> words, unsigned depth);
+  // What the ring's packet at hand uses must stay as it is.
+  void promise(Announcements::Kind kind, u64 va, u64 bytes);
+  // The host may change what is announced, for a kernel polls or the queue stands still: nothing of
+  // it is promised.
+  void look_past_announced();
+  bool peek(u64 va, std::span<u32> words) const;
+  // A wait does not hold yet.
+  bool held_back(u64 va, ::doorbell::amd::hw::Compare function, u64 mask, u64 reference) const;
+
   void act_on_caches(u32 xcc, const CacheActions& actions);
 
   Outcome stopped(MemoryFault fault) {
@@ -89,6 +113,12 @@ class ComputeQueue : public Queue {
   std::vector<ShRegisters> sh_;
   Pipeline pipeline_;
   bool polls_ = false;  // what is in flight did nothing else, when it last ran
+  struct Ahead {
+    u64 at = 0;    // how far the ring was looked at, as read_ counts
+    u64 gate = 0;  // and not further before the queue has read so far
+    ShRegisters registers;
+  };
+  Ahead ahead_;
 
  private:
   struct Frame {
@@ -99,10 +129,15 @@ class ComputeQueue : public Queue {
     u32 mask = 0;              // and leaves these
   };
 
+  Step advance_turn();
   Step advance_frame();
   Step run_pipeline();
   bool processor_first();
   Outcome pass_hook(unsigned depth);
+
+  bool look_at_words(std::span<const u32> words, unsigned depth);
+  bool look_at_buffer(u64 va, u32 count, unsigned depth);
+  void look_at_dispatch();
 
   template <class Packet>
   std::optional<Packet> take();
@@ -119,6 +154,8 @@ class ComputeQueue : public Queue {
   bool check_dispatch(const Dispatch& dispatch, u32 xcc,
                       const std::optional<::doorbell::amd::hw::KernelDescriptor>& descriptor);
   // memory
+  // A packet's bytes to memory: before anything else happens if they are confirmed.
+  std::optional<MemoryFault> write_memory(u64 va, std::span<const u8> bytes, bool confirmed);
   Outcome set_sh_reg();
   Outcome set_uconfig_reg();
   Outcome wait_reg_mem();

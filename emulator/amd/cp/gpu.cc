@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -83,6 +84,8 @@ class Gpu::Impl {
     Visit visit(*this);
     std::lock_guard doors(doors_);
     if (const Queue* queue = runlist_.find(id)) queue->judge_end();
+    context_.memory.serve(id);
+    context_.memory.land();
     if (!runlist_.remove(id)) return fail(ErrorKind::NotFound, "no queue {}", id);
     return {};
   }
@@ -117,12 +120,15 @@ class Gpu::Impl {
 
   void ring(QueueId id, u64 value, unsigned bytes) {
     {
+      // What is announced is looked at before the client goes on.
+      std::optional<Visit> visit;
+      if (caches_) visit.emplace(*this);
       std::lock_guard doors(doors_);
       if (options_.hook && !options_.hook->doorbell(id, value)) return;
-      Queue* queue = runlist_.find(id);
-      if (queue)
+      if (Queue* queue = runlist_.find(id)) {
         queue->announce(value, bytes);
-      else
+        if (caches_) queue->look_ahead();
+      } else
         options_.checks->report(kDoorbellOfNobody,
                                 fmt::format("{:#x} stored at the doorbell of queue {}, which is "
                                             "none",
@@ -140,6 +146,7 @@ class Gpu::Impl {
   void unmapped(u64 start, u64 end) {
     Visit visit(*this);
     for (const Runlist::Member& member : runlist_.members()) member.queue->judge_unmap(start, end);
+    context_.memory.land_in(start, end);
     if (caches_) caches_->forget(start, end);
   }
 
@@ -165,13 +172,23 @@ class Gpu::Impl {
     return moved ? Rest::Moved : Rest::Idle;
   }
 
-  std::vector<std::string> waits() {
+  std::vector<Wait> waits() {
     Visit visit(*this);
-    std::vector<std::string> all;
+    std::vector<Wait> all;
     for (const Runlist::Member& member : runlist_.members())
       if (member.last == Step::Waiting)
-        all.push_back(fmt::format("GPU {} {}", options_.index, member.queue->waiting_for()));
+        all.push_back({fmt::format("GPU {} {}", options_.index, member.queue->waiting_for()),
+                       member.queue->awaited()});
     return all;
+  }
+
+  std::string unwritten(const u8* memory, u64 bytes) {
+    Visit visit(*this);
+    return caches_ ? describe(caches_->find_unwritten(memory, bytes)) : "";
+  }
+  std::string unwritten_host_memory() {
+    Visit visit(*this);
+    return caches_ ? describe(caches_->dirty_host_memory()) : "";
   }
 
   Caches* caches() { return caches_.get(); }
@@ -193,6 +210,10 @@ class Gpu::Impl {
    private:
     Impl& gpu_;
   };
+
+  std::string describe(const std::optional<Caches::Unwritten>& left) const {
+    return left ? fmt::format("on GPU {} {}", options_.index, caches_->describe(*left)) : "";
+  }
 
   struct Pass {
     bool moved = false;
@@ -312,7 +333,9 @@ Result<std::vector<SavedContext>> Gpu::save_waves(QueueId id, const SaveOptions&
 void Gpu::ring(QueueId id, u64 value, unsigned bytes) { impl_->ring(id, value, bytes); }
 void Gpu::poke() { impl_->wake(); }
 bool Gpu::run_once() { return impl_->run_once(); }
-std::vector<std::string> Gpu::waits() { return impl_->waits(); }
+std::vector<Gpu::Wait> Gpu::waits() { return impl_->waits(); }
+std::string Gpu::unwritten(const u8* memory, u64 bytes) { return impl_->unwritten(memory, bytes); }
+std::string Gpu::unwritten_host_memory() { return impl_->unwritten_host_memory(); }
 Gpu::Rest Gpu::run_until_rest(u64 patience) { return impl_->run_until_rest(patience); }
 void Gpu::unmapped(u64 start, u64 end) { impl_->unmapped(start, end); }
 Caches* Gpu::caches() { return impl_->caches(); }

@@ -87,7 +87,15 @@ class Gpu {
   // Lockstep: every queue has one turn.
   bool run_once();
   // Of each queue that polls memory: where it is, and what for.
-  std::vector<std::string> waits();
+  struct Wait {
+    std::string what;
+    const u8* memory = nullptr;  // of the host; null: it waits for work of its own
+  };
+  std::vector<Wait> waits();
+  // Adversarial: what is wrong with who waits for these bytes, if their newest value has never left
+  // the L2; and the same of any memory of the host. Else "".
+  std::string unwritten(const u8* memory, u64 bytes);
+  std::string unwritten_host_memory();
 
   // [start, end) is mapped no more. Returns when no access to the old mapping is under way, and no
   // cache holds anything of it.

@@ -38,10 +38,12 @@ std::optional<MemoryFault> GuestMemory::read(Client client, u64 va, std::span<u8
     const Range* range = nullptr;
     if (auto fault = translate(va, to.size(), false, range)) return fault;
     u64 bytes = std::min<u64>(to.size(), range->end - va);
-    if (caches_)
+    if (caches_) {
+      caches_->posted().judge_packet(queue_, va, bytes);
       caches_->client_read(client, *range, va, to.first(bytes));
-    else
+    } else {
       std::memcpy(to.data(), range->host + (va - range->start), bytes);
+    }
     va += bytes;
     to = to.subspan(bytes);
   }
@@ -53,7 +55,11 @@ std::optional<MemoryFault> GuestMemory::write(Client client, u64 va, std::span<c
     const Range* range = nullptr;
     if (auto fault = translate(va, from.size(), true, range)) return fault;
     u64 bytes = std::min<u64>(from.size(), range->end - va);
-    if (caches_) caches_->client_write(client, *range, va, from.first(bytes));
+    if (caches_) {
+      land_in(va, va + bytes);
+      caches_->client_write(client, *range, va, from.first(bytes));
+      caches_->announcements().written(range->host + (va - range->start), bytes);
+    }
     std::memcpy(range->host + (va - range->start), from.data(), bytes);
     if (undefined_) undefined_->define(range->host + (va - range->start), bytes);
     va += bytes;
@@ -96,9 +102,11 @@ std::optional<MemoryFault> GuestMemory::store_word(Client client, u64 va, unsign
   const Range* range = nullptr;
   if (auto fault = translate(va, bytes, true, range)) return fault;
   if (caches_) {
+    land_in(va, va + bytes);
     u8 word[8];
     std::memcpy(word, &value, sizeof word);
     caches_->client_write(client, *range, va, std::span<const u8>(word).first(bytes));
+    caches_->announcements().written(range->host + (va - range->start), bytes);
   }
   u8* host = range->host + (va - range->start);
   if (undefined_) undefined_->define(host, bytes);
@@ -115,10 +123,72 @@ std::optional<MemoryFault> GuestMemory::add(Client client, u64 va, u64 addend, u
   if (auto fault = translate(va, 8, true, range)) return fault;
   u64* host = reinterpret_cast<u64*>(range->host + (va - range->start));
   // What the L2 holds of the cell goes to memory first, so that the sum is of the newest value.
-  if (caches_) caches_->evict(*range, va, 8);
+  if (caches_) {
+    land_in(va, va + 8);
+    caches_->evict(*range, va, 8);
+    caches_->announcements().written(range->host + (va - range->start), 8);
+  }
   before = __atomic_fetch_add(host, addend, __ATOMIC_ACQ_REL);
   static_cast<void>(client);
   return std::nullopt;
+}
+
+std::optional<MemoryFault> GuestMemory::post(u64 va, std::span<const u8> from, u32 turns,
+                                             std::string what) {
+  while (!from.empty()) {
+    const Range* range = nullptr;
+    if (auto fault = translate(va, from.size(), true, range)) return fault;
+    const u64 bytes = std::min<u64>(from.size(), range->end - va);
+    caches_->posted().add({.queue = queue_,
+                           .range = range,
+                           .va = va,
+                           .bytes = {from.begin(), from.begin() + static_cast<i64>(bytes)},
+                           .what = what,
+                           .turns = turns});
+    va += bytes;
+    from = from.subspan(bytes);
+  }
+  return std::nullopt;
+}
+
+// Words land whole, for others may be polling.
+void GuestMemory::put(const PostedWrites::Write& write) {
+  u8* host = write.range->host + (write.va - write.range->start);
+  caches_->client_write(Client::CommandProcessor, *write.range, write.va, write.bytes);
+  caches_->announcements().written(host, write.bytes.size());
+  if (undefined_) undefined_->define(host, write.bytes.size());
+  if (write.bytes.size() == 4 && write.va % 4 == 0) {
+    u32 word = 0;
+    std::memcpy(&word, write.bytes.data(), sizeof word);
+    __atomic_store_n(reinterpret_cast<u32*>(host), word, __ATOMIC_RELEASE);
+  } else if (write.bytes.size() == 8 && write.va % 8 == 0) {
+    u64 word = 0;
+    std::memcpy(&word, write.bytes.data(), sizeof word);
+    __atomic_store_n(reinterpret_cast<u64*>(host), word, __ATOMIC_RELEASE);
+  } else {
+    std::memcpy(host, write.bytes.data(), write.bytes.size());
+  }
+}
+
+template <class Which>
+void GuestMemory::land_all(Which&& which) {
+  if (!caches_ || caches_->posted().empty()) return;
+  while (auto write = caches_->posted().take(which)) put(*write);
+}
+
+void GuestMemory::land() {
+  land_all([&](const PostedWrites::Write& write) { return write.queue == queue_; });
+}
+
+void GuestMemory::land_due() {
+  if (!caches_ || caches_->posted().empty()) return;
+  caches_->posted().age(queue_);
+  land_all(
+      [&](const PostedWrites::Write& write) { return write.queue == queue_ && write.turns == 0; });
+}
+
+void GuestMemory::land_in(u64 start, u64 end) {
+  land_all([&](const PostedWrites::Write& write) { return write.overlaps(start, end - start); });
 }
 
 std::optional<u64> GuestMemory::copied(u64 from, u64 to, u64 bytes) {

@@ -5,8 +5,9 @@
 
 #include <optional>
 #include <span>
-#include <string_view>
+#include <string>
 
+#include "emulator/amd/cp/posted_writes.h"
 #include "emulator/amd/cp/queue_description.h"
 #include "emulator/core/address_space.h"
 #include "emulator/core/undefined_memory.h"
@@ -42,6 +43,19 @@ class GuestMemory {
   [[nodiscard]] std::optional<MemoryFault> store(Client client, u64 va, T value) {
     return store_word(client, va, sizeof(T), static_cast<u64>(value));
   }
+  // Adversarial: the bytes are on their way to `va` and land after `turns` of the queue at the
+  // latest (posted_writes.h); `what` is the packet, for reports.
+  [[nodiscard]] std::optional<MemoryFault> post(u64 va, std::span<const u8> from, u32 turns,
+                                                std::string what);
+  // All that the queue at hand has posted lands, or what has had its turns, of which this is one.
+  void land();
+  void land_due();
+  // The same of all queues in [start, end), which need not be mapped any more.
+  void land_in(u64 start, u64 end);
+
+  // Whose accesses follow.
+  void serve(QueueId queue) { queue_ = queue; }
+
   // *va += addend, as one, at a multiple of 8; `before` is what was there.
   [[nodiscard]] std::optional<MemoryFault> add(Client client, u64 va, u64 addend, u64& before);
 
@@ -59,12 +73,16 @@ class GuestMemory {
  private:
   std::optional<MemoryFault> load_word(Client client, u64 va, unsigned bytes, u64& value) const;
   std::optional<MemoryFault> store_word(Client client, u64 va, unsigned bytes, u64 value);
+  template <class Which>
+  void land_all(Which&& which);
+  void put(const PostedWrites::Write& write);
   // The host's bytes from `va` on, at most `bytes` of them, or what is wrong.
   std::optional<MemoryFault> translate(u64 va, u64 bytes, bool write, const Range*& range) const;
 
   const AddressSpace& space_;
   Caches* caches_;
   UndefinedMemory* undefined_ = nullptr;
+  QueueId queue_ = 0;
 };
 
 }  // namespace doorbell::emulator::amd

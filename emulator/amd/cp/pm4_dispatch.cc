@@ -144,19 +144,20 @@ ComputeQueue::Outcome ComputeQueue::dispatch_xcc(u32 xcc, u32 xccs, std::array<u
   dispatch.xcc = xcc;
   dispatch.xcc_count = xccs;
 
-  auto descriptor = find_descriptor(dispatch.code);
+  std::optional<hw::KernelDescriptor> descriptor;
+  if (const u64 place = find_descriptor(dispatch.code)) descriptor = read_descriptor(place);
   if (!check_dispatch(dispatch, xcc, descriptor)) return Outcome::Stop;
   last_entry_[xcc] = dispatch.code;
   registers.begin_dispatch();
 
   std::vector<Snapshot> snapshots;
   if (descriptor && descriptor->enable_sgpr_kernarg_segment_ptr) {
-    usize at = (descriptor->enable_sgpr_private_segment_buffer ? 4 : 0) +
-               (descriptor->enable_sgpr_dispatch_ptr ? 2 : 0) +
-               (descriptor->enable_sgpr_queue_ptr ? 2 : 0);
+    usize at = arguments_sgpr(*descriptor);
     if (at + 1 < dispatch.user_sgprs.size()) {
       u64 arguments = dispatch.user_sgprs[at] | u64{dispatch.user_sgprs[at + 1]} << 32;
-      if (!check_arguments(arguments, descriptor->kernarg_size)) return Outcome::Stop;
+      if (!check_arguments(arguments, descriptor->kernarg_size) ||
+          !check_announced(Announcements::Kind::Arguments, arguments))
+        return Outcome::Stop;
       if (auto taken = snapshot("the kernel's arguments", arguments, descriptor->kernarg_size))
         snapshots.push_back(std::move(*taken));
     }
@@ -271,6 +272,7 @@ ComputeQueue::Outcome ComputeQueue::launch(const Dispatch& dispatch,
     uses.push_back({"its scratch", dispatch.scratch_base, bytes});
   pipeline_.launch(gpu_.launcher->launch(dispatch, gpu_.caches), std::move(snapshots),
                    std::move(uses));
+  if (gpu_.caches) gpu_.caches->posted().launched(id_, gpu_.caches->last_dispatch());
   return Outcome::Done;
 }
 
@@ -290,7 +292,7 @@ std::optional<hw::KernelDescriptor> ComputeQueue::read_descriptor(u64 va) const 
 
 // A launch by registers does not say whose kernel it is, but the loader put the code object's
 // descriptors near its code, and each names its entry by distance.
-std::optional<hw::KernelDescriptor> ComputeQueue::find_descriptor(u64 entry) {
+u64 ComputeQueue::find_descriptor(u64 entry) {
   constexpr u64 kNear = u64{1} << 20, kStep = hw::kKernelDescriptorBytes;
   auto names_entry = [&](const u8* host, u64 va) {
     std::array<u32, hw::KernelDescriptor::kWords> words;
@@ -301,10 +303,10 @@ std::optional<hw::KernelDescriptor> ComputeQueue::find_descriptor(u64 entry) {
   const AddressSpace& space = gpu_.memory.space();
   DescriptorPlace& known = descriptors_[entry];
   u64 generation = space.generation();
-  if (known.none && known.generation == generation) return std::nullopt;
+  if (known.none && known.generation == generation) return 0;
   known = {.none = true, .generation = generation};
   const Range* range = space.find(entry);
-  if (!range || !range->host) return std::nullopt;
+  if (!range || !range->host) return 0;
   // The nearest: what code that was here before has left behind lies beyond this code's end.
   u64 middle = entry / kStep * kStep;
   for (u64 away = 0; away <= kNear; away += kStep)
@@ -312,9 +314,9 @@ std::optional<hw::KernelDescriptor> ComputeQueue::find_descriptor(u64 entry) {
       if (va >= range->start && va + kStep <= range->end &&
           names_entry(range->host + (va - range->start), va)) {
         known.none = false;
-        return read_descriptor(va);
+        return va;
       }
-  return std::nullopt;
+  return 0;
 }
 
 }  // namespace doorbell::emulator::amd

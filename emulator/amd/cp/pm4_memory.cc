@@ -159,13 +159,30 @@ ComputeQueue::Outcome ComputeQueue::copy_data(const hw::CopyData& packet) {
         if (!write_register(xcc, static_cast<u32>(packet.dst) + i,
                             static_cast<u32>(value >> (32 * i))))
           return Outcome::Stop;
-    } else if (auto fault = gpu_.memory.write(
-                   Client::CommandProcessor, packet.dst,
-                   std::span<const u8>(reinterpret_cast<const u8*>(&value), bytes))) {
+    } else if (auto fault =
+                   write_memory(packet.dst, std::span(reinterpret_cast<const u8*>(&value), bytes),
+                                packet.wr_confirm)) {
       return stopped(std::move(*fault));
     }
   }
   return Outcome::Done;
+}
+
+// So many turns of its queue a write may be on its way: long enough for a kernel behind it to
+// begin. A word goes whole, for others may poll it; what else there is is a copy's, of bytes.
+std::optional<MemoryFault> ComputeQueue::write_memory(u64 va, std::span<const u8> bytes,
+                                                      bool confirmed) {
+  constexpr u32 kLongestFlight = 256;
+  if (!confirmed && gpu_.adversarial)
+    return gpu_.memory.post(va, bytes, static_cast<u32>(gpu_.random() % kLongestFlight),
+                            fmt::format("{}: {}", where(), describe()));
+  // A confirmation is of all that was sent off before, too.
+  gpu_.memory.land();
+  if (bytes.size() != sizeof(u32) || va % sizeof(u32) != 0)
+    return gpu_.memory.write(Client::CommandProcessor, va, bytes);
+  u32 word = 0;
+  std::memcpy(&word, bytes.data(), sizeof word);
+  return gpu_.memory.store(Client::CommandProcessor, va, word);
 }
 
 // In blocks, so that a fault is found where it is and overlapping ranges are as bad as they are.
@@ -180,8 +197,7 @@ std::optional<MemoryFault> ComputeQueue::copy_bytes(const hw::DmaData& packet) {
       return fault;
     }
     if (packet.dst_sel != hw::DmaTarget::Nowhere) {
-      if (auto fault = gpu_.memory.write(Client::CommandProcessor, packet.dst + done, bytes))
-        return fault;
+      if (auto fault = write_memory(packet.dst + done, bytes, packet.cp_sync)) return fault;
       if (packet.src_sel != hw::DmaSource::Data)
         gpu_.memory.copied(packet.src + done, packet.dst + done, now);
     }
@@ -194,6 +210,7 @@ ComputeQueue::Outcome ComputeQueue::dma_data(const hw::DmaData& packet) {
   if (packet.src_sel == hw::DmaSource::Gds || packet.dst_sel == hw::DmaTarget::Gds ||
       packet.src_is_register || packet.dst_is_register || packet.src_stays || packet.dst_stays)
     return stopped(describe() + ": only copies and fills of memory are emulated");
+  if (packet.raw_wait) gpu_.memory.land();
   // Each XCC that executes it copies.
   for (u32 xcc = 0; xcc < gpu_.xccs; ++xcc)
     if (mask_ >> xcc & 1)
@@ -217,11 +234,11 @@ ComputeQueue::Outcome ComputeQueue::write_data() {
   if (packet->dst_sel != hw::WriteTarget::Memory && packet->dst_sel != hw::WriteTarget::Tcl2)
     return stopped(describe() + ": this target is not emulated");
   if (packet->addr % 4 != 0 && broke(kEopAlignment, describe())) return Outcome::Stop;
-  for (usize i = 0; i < payload.size(); ++i)
-    if (auto fault = gpu_.memory.store(Client::CommandProcessor,
-                                       (packet->addr & ~u64{3}) + (packet->one_addr ? 0 : i * 4),
-                                       payload[i]))
-      return stopped(std::move(*fault));
+  for (usize i = 0; i < payload.size(); ++i) {
+    const u64 va = (packet->addr & ~u64{3}) + (packet->one_addr ? 0 : i * 4);
+    const std::span<const u8> bytes(reinterpret_cast<const u8*>(&payload[i]), sizeof(u32));
+    if (auto fault = write_memory(va, bytes, packet->wr_confirm)) return stopped(std::move(*fault));
+  }
   return Outcome::Done;
 }
 

@@ -17,6 +17,13 @@ inline ::doorbell::amd::hw::Opcode opcode_of(u32 header) {
 // The shader type bit: set by some clients, ignored by the compute engines. [nvd.h PACKET3_COMPUTE]
 inline constexpr u32 kShaderType = 2;
 
+// Of the user SGPRs, the first with the arguments' address. [LLVM AMDGPUUsage "Initial Kernel
+// Execution State"]
+inline u32 arguments_sgpr(const ::doorbell::amd::hw::KernelDescriptor& descriptor) {
+  return (descriptor.enable_sgpr_private_segment_buffer ? 4 : 0) +
+         (descriptor.enable_sgpr_dispatch_ptr ? 2 : 0) + (descriptor.enable_sgpr_queue_ptr ? 2 : 0);
+}
+
 // The record at the head of words_; nothing when the queue has stopped over it.
 template <class Packet>
 std::optional<Packet> ComputeQueue::take() {

@@ -55,6 +55,22 @@ Step Pm4Queue::advance_ring() {
   return run_packet(0);
 }
 
+bool Pm4Queue::look_at_ring() {
+  const u64 ring = description_.ring_bytes / 4, left = announced() - ahead_.at;
+  const auto word_at = [&](u64 at, u32& word) {
+    return peek(description_.ring + at % ring * 4, std::span(&word, 1));
+  };
+  u32 header = 0;
+  if (!word_at(ahead_.at, header)) return false;
+  std::vector<u32> words(words_of(header));
+  if (words.empty() || words.size() > left) return false;
+  for (u32& word : words)
+    if (!word_at(ahead_.at++, word)) return false;
+  if (look_at(words, 0)) return true;
+  ahead_.gate = ahead_.at;
+  return false;
+}
+
 void Pm4Queue::ring_packet_done() {
   read_up_to(packet_end_);
   report_read(read_);

@@ -19,6 +19,7 @@ class Pm4Queue final : public ComputeQueue {
   u32 own_xccs() const override { return u32{1} << description_.target_xcc; }
   Step advance_ring() override;
   void ring_packet_done() override;
+  bool look_at_ring() override;
   // A full ring would look like an empty one. [kfdtest BaseQueue::PlacePacket]
   u64 capacity() const override { return description_.ring_bytes / 4 - 1; }
 

@@ -158,6 +158,7 @@ ComputeQueue::Outcome ComputeQueue::release(const Release& release) {
 }
 
 std::optional<MemoryFault> ComputeQueue::end_of_pipe(const Release& release, u32 xcc) {
+  gpu_.memory.land();
   act_on_caches(xcc, release.caches);
   std::optional<MemoryFault> fault;
   constexpr Client kCp = Client::CommandProcessor;

@@ -128,7 +128,9 @@ Step Queue::step() {
   // What a client writes must never end the process that the emulator runs in, not even by a
   // mistake of ours: this is a thread with nobody above it.
   wait_.reset();
+  gpu_.memory.serve(id_);
   try {
+    look_ahead();
     Step step = advance();
     return stopped_ ? Step::Stopped : step;
   } catch (const InternalError& error) {

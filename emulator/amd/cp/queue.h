@@ -37,8 +37,10 @@ class Queue {
   // UPDATE_QUEUE.
   void update(const QueueDescription& description) {
     description_ = as_registers(description);
-    if (description_.percentage == 0) disconnect();
+    if (description_.percentage == 0) stand_still();
   }
+  // Adversarial: takes note of what the packets announced will use. Under the GPU's lock.
+  virtual void look_ahead() {}
 
   // It got or lost its slot in the hardware (runlist.h).
   void note_slot(bool mapped) {
@@ -70,6 +72,10 @@ class Queue {
   bool stopped() const { return stopped_; }
   // Of a queue whose last step was Waiting: its place, and what must become of which memory.
   std::string waiting_for() const;
+  // The host's bytes of that memory, or null.
+  const u8* awaited() const {
+    return wait_ ? gpu_.memory.space().at(wait_->va, sizeof(u32), false) : nullptr;
+  }
 
  protected:
   virtual Step advance() = 0;
@@ -86,6 +92,8 @@ class Queue {
 
   // The queue is off the hardware: what was copied of it is read again when it is back.
   virtual void disconnect() {}
+  // The client wants it to stand still, and may change what is in the ring.
+  virtual void stand_still() { disconnect(); }
   // The queue itself tells its client why it stops. False: it has no way to.
   virtual bool tell_client(const HwException& exception) {
     static_cast<void>(exception);

@@ -57,8 +57,10 @@ inline constexpr Check kIbSdmaSize{
     "linux sdma_v6_0.c sdma_v6_0_ring_emit_ib (IB packet must end on a 8 DW boundary), "
     "sdma_v6_0_ring_pad_ib"};
 inline constexpr Check kIbChanged{
-    "AMD-IB-004", "an indirect buffer stays as it is until the packets behind it have run",
-    "linux amdgpu_ib.c: an IB is reused after its fence"};
+    "AMD-IB-004",
+    "an indirect buffer stays as it is from the doorbell until the packets behind it have run",
+    "linux amdgpu_ib.c: an IB is reused after its fence. Between doorbell and call in adversarial "
+    "mode (announcements.h)"};
 inline constexpr Check kIbValid{"AMD-IB-005", "INDIRECT_BUFFER has its VALID bit and a size",
                                 "nvd.h INDIRECT_BUFFER_VALID"};
 inline constexpr Check kIbUser{
@@ -197,6 +199,15 @@ inline constexpr Check kAqlQueueChanged{
     "ROCr amd_aql_queue.cpp AsyncReclaimMainScratch: \"CP FW only updates its copy of amd_queue_ "
     "(scratch_copy) on queue_connect\"; AqlQueue(): InitScratchSRD() behind CreateQueue()"};
 
+// ---- writes of the command processor, judged in adversarial mode (posted_writes.h)
+inline constexpr Check kUnconfirmed{
+    "AMD-WRITE-001",
+    "what WRITE_DATA, COPY_DATA or DMA_DATA wrote without a confirmation is used by its queue only "
+    "behind a confirmed write or an end of pipe",
+    "soc15d.h PACKET3_WRITE_DATA__WR_CONFIRM__DO_NOT_WAIT_FOR_WRITE_CONFIRMATION, "
+    "PACKET3_COPY_DATA__WR_CONFIRM__DO_NOT_WAIT_FOR_CONFIRMATION; GPUOpen-Drivers/pal "
+    "gfx12Barrier.cpp WriteTimestampSync (a confirmed write is behind all before it)"};
+
 // ---- kernel arguments
 inline constexpr Check kArgumentAlignment{"AMD-ARG-001",
                                           "kernel arguments start at a multiple of 16",
@@ -207,8 +218,10 @@ inline constexpr Check kArgumentMapped{
     "AMD-ARG-002", "kernel arguments are mapped as far as the descriptor's kernarg_size",
     "LLVM AMDGPUUsage kernarg_size"};
 inline constexpr Check kArgumentChanged{
-    "AMD-ARG-003", "kernel arguments stay as they are until the dispatch has retired",
-    "HSA runtime 1.2, kernarg_address: must not change until completion"};
+    "AMD-ARG-003", "kernel arguments stay as they are from the doorbell until the dispatch retires",
+    "HSA runtime 1.2, hsa.h kernarg_address: not modified once the packet is enqueued until the "
+    "dispatch has completed. From doorbell to launch in adversarial mode, but for what the GPU "
+    "writes and what stands behind a wait of the queue that does not hold yet (announcements.h)"};
 
 // ---- undefined values, judged where they are asked for (isa/twin.h)
 inline constexpr Check kUndefinedAddress{

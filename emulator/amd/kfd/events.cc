@@ -213,13 +213,18 @@ int Events::finish(std::span<EventWait> waits, std::vector<Waiter>& waiters, Wai
 }
 
 // The host sleeps and nothing moves: what each queue waits for is all that can be wrong.
-void Events::report_for_ever(std::unique_lock<std::mutex>& lock, usize events) {
+void Events::report_for_ever(std::unique_lock<std::mutex>& lock,
+                             const std::vector<Waiter>& waiters) {
+  std::vector<const u64*> slots;
+  for (const Waiter& waiter : waiters)
+    if (slots_ && waiter.event && waiter.event->id < kSlots)
+      slots.push_back(&slots_[waiter.event->id]);
   lock.unlock();
-  const std::string waits = waits_ ? waits_() : "";
+  const std::string waits = waits_ ? waits_(slots) : "";
   lock.lock();
   report(kEventForever, fmt::format("{} events are waited for without end, and no queue of the "
                                     "machine can move{}{}",
-                                    events, waits.empty() ? "" : ": ", waits));
+                                    waiters.size(), waits.empty() ? "" : ": ", waits));
 }
 
 WaitResult Events::block(std::unique_lock<std::mutex>& lock, const std::vector<Waiter>& waiters,
@@ -236,7 +241,7 @@ WaitResult Events::block(std::unique_lock<std::mutex>& lock, const std::vector<W
       if (last == Advance::Busy && timeout_ms != kForever) ++passed_ms;
     }
     if (!settled() && timeout_ms == kForever)
-      report_for_ever(lock, waiters.size());
+      report_for_ever(lock, waiters);
     else if (pass_ && timeout_ms != kForever)
       pass_(u64{settled() ? passed_ms : timeout_ms} * 1'000'000);
   } else if (timeout_ms == kForever) {

@@ -73,11 +73,13 @@ class Events {
   // Lockstep: instead of blocking, waits call `advance` until it says that nothing moved; each time
   // that waves have only run counts as a millisecond. A wait that ends calls `pass`, which may be
   // null, with the time it has taken.
-  // `waits`, which may be null, says what the machine's queues wait for.
+  // `waits`, which may be null, says what the machine's queues wait for; it gets the slots of the
+  // events that the host waits for.
+  using Slots = std::span<const u64* const>;
   enum class Advance : u8 { Still, Moved, Busy };
   void set_advance(std::function<Advance()> advance,
                    std::function<void(u64 time_ns)> pass = nullptr,
-                   std::function<std::string()> waits = nullptr) {
+                   std::function<std::string(Slots)> waits = nullptr) {
     advance_ = std::move(advance);
     pass_ = std::move(pass);
     waits_ = std::move(waits);
@@ -107,13 +109,13 @@ class Events {
   int finish(std::span<EventWait> waits, std::vector<Waiter>& waiters, WaitResult result);
   WaitResult block(std::unique_lock<std::mutex>& lock, const std::vector<Waiter>& waiters, bool all,
                    u32 timeout_ms);
-  void report_for_ever(std::unique_lock<std::mutex>& lock, usize events);
+  void report_for_ever(std::unique_lock<std::mutex>& lock, const std::vector<Waiter>& waiters);
   void report(const Check& check, std::string message);
 
   Checks& checks_;
   std::function<Advance()> advance_;
   std::function<void(u64)> pass_;
-  std::function<std::string()> waits_;
+  std::function<std::string(Slots)> waits_;
   mutable std::mutex mutex_;  // the rest
   std::condition_variable changed_;
   std::map<u32, std::unique_ptr<Event>> events_;

@@ -95,15 +95,16 @@ TEST_F(AqlTest, TellsWhatItWaitsFor) {
   poke<u16>(kRing, 1);
   ring();
   const auto waits = [&](u64 value, u64 mask, u64 va, const char* condition) {
-    return std::vector<std::string>{
-        fmt::format("GPU 0 queue {} (AQL), packet 0 waits until {:#x} & {:#x} at {:#x} is {}",
-                    queue_, value, mask, va, condition)};
+    return fmt::format("GPU 0 queue {} (AQL), packet 0 waits until {:#x} & {:#x} at {:#x} is {}",
+                       queue_, value, mask, va, condition);
   };
-  EXPECT_EQ(gpu_->waits(), waits(1, 0xff, kRing, "NotEqual 0x1"));
+  ASSERT_EQ(gpu_->waits().size(), 1u);
+  EXPECT_EQ(gpu_->waits()[0].what, waits(1, 0xff, kRing, "NotEqual 0x1"));
   poke<u16>(kRing, 3);
   gpu_->poke();
   gpu_->run_until_idle();
-  EXPECT_EQ(gpu_->waits(), waits(3, ~u64{0}, kData + 8, "Equal 0x0"));
+  EXPECT_EQ(gpu_->waits().at(0).what, waits(3, ~u64{0}, kData + 8, "Equal 0x0"));
+  EXPECT_EQ(gpu_->waits().at(0).memory, host(kData + 8));
 }
 
 TEST_F(AqlTest, DispatchesAndCompletes) {
@@ -580,6 +581,31 @@ TEST_F(AqlTest, ArgumentsThatChangeInFlightAreFound) {
   put(dispatch(0));
   ring();
   EXPECT_EQ(count("AMD-ARG-003"), 1u);
+}
+
+// From the doorbell on, too, but behind a packet that waits for a signal (type 3) or is not yet
+// handed over. [HSA runtime 1.2, 2.9; hsa.h kernarg_address]
+TEST_F(AqlTest, ArgumentsThatChangeBeforeTheyAreReadAreFound) {
+  enum Front { Nothing, Done, Open, NotHandedOver };
+  for (Front front : {Nothing, Done, Open, NotHandedOver}) {
+    open_aql({.generation = hw::Generation::Gfx10, .adversarial = true, .seed = 2});
+    poke<u32>(kArguments + 12, 0);
+    poke<i64>(kData + 8, front == Open ? 1 : 0);
+    if (front == Done || front == Open) put(barrier(3, kData, 0, 0));
+    put(dispatch(0));
+    const u64 last = kRing + (put_ - 1) * 64;
+    const u16 header = peek<u16>(last);
+    if (front == NotHandedOver) poke<u16>(last, 1);
+    gpu_->ring(queue_, put_ - 1);
+    poke<u32>(kArguments + 12, 1);
+    poke<i64>(kData + 8, 0);
+    poke<u16>(last, header);
+    gpu_->poke();
+    gpu_->run_until_idle();
+    const bool broken = front == Nothing || front == Done;
+    EXPECT_EQ(count("AMD-ARG-003"), broken ? 1u : 0u) << front;
+    EXPECT_EQ(checks_->errors(), broken ? 1u : 0u) << stopped();
+  }
 }
 
 }  // namespace

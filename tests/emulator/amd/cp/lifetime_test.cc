@@ -1,55 +1,13 @@
 // What is in flight when its queue or memory goes, and what never ends. Words by hand as in
 // rules_test.cc.
-#include "tests/emulator/amd/cp/test_gpu.h"
+#include "tests/emulator/amd/cp/test_kernel.h"
 
 namespace doorbell::emulator::amd {
 namespace {
 
-class LifetimeTest : public TestGpu {
+class LifetimeTest : public KernelTestGpu {
  protected:
-  static constexpr u64 kCode = kBase + 0x6000, kDescriptor = kCode - 0x40;
-  static constexpr u64 kArguments = kBase + 0x7000;
   static constexpr u64 kPlain = 0x7e00'0000'0000;  // may not be executed
-
-  // SET_SH_REG (0x76) of the group's size, entry, resources and user data, DISPATCH_DIRECT (0x15).
-  static std::vector<u32> dispatch() {
-    return {0xc0037600,
-            0x207,
-            32,
-            1,
-            1,
-            0xc0027600,
-            0x20c,
-            lo(kCode >> 8),
-            hi(kCode >> 8),
-            0xc0027600,
-            0x212,
-            0x600f0000,
-            2 << 1,
-            0xc0027600,
-            0x240,
-            lo(kArguments),
-            hi(kArguments),
-            0xc0031500,
-            1,
-            1,
-            1,
-            1 | 1 << 2 | 1 << 15};
-  }
-  // The same, but nothing runs yet.
-  void write_and_ring(const std::vector<u32>& words) {
-    put_words(kRing, words);
-    poke<u64>(kWritePointer, words.size());
-    gpu_->ring(queue_, words.size());
-  }
-  void open_with_kernel(GpuOptions options = {}, Level level = Level::Error) {
-    poke<u32>(kDescriptor + 8, 16);
-    poke<u64>(kDescriptor + 16, 0x40);
-    poke<u32>(kDescriptor + 48, 0x600f0000);
-    poke<u32>(kDescriptor + 52, 2 << 1);
-    poke<u16>(kDescriptor + 56, 1 << 3 | 1 << 10);
-    open(options, QueueKind::Pm4, level);
-  }
 };
 
 TEST_F(LifetimeTest, AQueueIsDestroyedAfterItsWaves) {

@@ -45,7 +45,7 @@ TEST(Mutants, TheRunItselfIsClean) {
 }
 
 // Whether waves are late enough to show a missing wait is a matter of luck.
-constexpr u64 kSeeds = 24;
+constexpr u64 kSeeds = 40;
 
 // Whether any seed shows the mutant.
 bool is_caught(const Configuration& one, const WorkloadCode& code, const Mutant& mutant,

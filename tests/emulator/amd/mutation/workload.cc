@@ -133,13 +133,19 @@ Numbers numbers_of(u32 round) {
   return numbers;
 }
 
-// add, then turn.
-Numbers add_and_turn(const Numbers& numbers, u32 x) {
+Numbers added(Numbers numbers, u32 x) {
+  for (u32 i = 0; i < kCount; ++i) numbers[i] += x;
+  return numbers;
+}
+
+Numbers turned(const Numbers& numbers) {
   Numbers result = numbers;
   for (u32 i = 0; i < kCount; ++i)
-    result[i] = 3 * (numbers[i / kTurnItems * kTurnItems + kTurnItems - 1 - i % kTurnItems] + x);
+    result[i] = 3 * numbers[i / kTurnItems * kTurnItems + kTurnItems - 1 - i % kTurnItems];
   return result;
 }
+
+Numbers add_and_turn(const Numbers& numbers, u32 x) { return turned(added(numbers, x)); }
 
 std::string difference(const char* where, u32 round, const Numbers& got, const Numbers& wanted) {
   for (u32 i = 0; i < kPlaces; ++i)
@@ -188,7 +194,7 @@ class Run {
     TRY(out_->copy_in(nothing.data(), kBytes));
     using Phase = Result<std::string> (Run::*)();
     std::string wrong;
-    for (Phase phase : {&Run::before, &Run::eager, &Run::replayed, &Run::after}) {
+    for (Phase phase : {&Run::before, &Run::eager, &Run::written, &Run::replayed, &Run::after}) {
       if (!wrong.empty()) break;
       TRY(wrong, (this->*phase)());
     }
@@ -242,6 +248,37 @@ class Run {
       if (!wrong.empty()) return wrong;
     }
     return std::string();
+  }
+
+  // In one submission, twice: what the command processor writes over what kernels have read and
+  // written before is what the next kernel reads.
+  Result<std::string> written() {
+    const std::unique_ptr<hcq::CommandQueue> commands = device_.compute_queue().make_commands();
+    const auto write = [&](const Memory& memory, Numbers& numbers, u32 i, u32 first, u32 second) {
+      numbers[i] = first, numbers[i + 1] = second;
+      commands->write(memory->memory().address + i * sizeof(u32), first | u64{second} << 32);
+      commands->memory_barrier();
+    };
+    const auto go = [&](const KernelPtr& kernel, const Memory& out, const Memory& in,
+                        std::span<const hcq::Operand> variables) {
+      const std::array<hcq::Operand, 2> buffers{out->memory().address, in->memory().address};
+      commands->exec({.program = kernel.get(), .buffers = buffers, .variables = variables});
+      commands->memory_barrier();
+    };
+    Numbers numbers = numbers_of(1), middle, wanted;
+    for (u32 round = 0; round < 2; ++round) {
+      write(in_, numbers, 8 + 2 * round, round + 100, round + 200);
+      go(add_, middle_, in_, std::array<hcq::Operand, 1>{u64{round + 5}});
+      middle = added(numbers, round + 5);
+      write(middle_, middle, 132, round + 300, round + 400);
+      go(turn_, out_, middle_, {});
+      wanted = turned(middle);
+    }
+    TRY(const hcq::Point point, device_.compute_queue().submit(*commands));
+    TRY(point.queue->wait(point.position));
+    Numbers got;
+    TRY(out_->copy_out(got.data(), kBytes));
+    return difference("launches behind writes", 0, got, wanted);
   }
 
   // The same twice over and recorded, with a copy before and after by the other queue.

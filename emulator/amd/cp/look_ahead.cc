@@ -1,0 +1,172 @@
+// What is announced and not yet executed, looked through for what the client has promised to leave
+// alone (announcements.h): PM4 of rings and indirect buffers. Reads memory behind the back of
+// caches and rules; what it cannot follow ends the look, never the queue. AQL's packets are in
+// aql_queue.cc. Members of ComputeQueue.
+#include <bit>
+#include <cstring>
+
+#include "drivers/amd/hw/pm4/set_register.h"
+#include "drivers/amd/hw/program_registers.h"
+#include "emulator/amd/cp/compare.h"
+#include "emulator/amd/cp/pm4_packet.h"
+
+namespace doorbell::emulator::amd {
+
+namespace hw = ::doorbell::amd::hw;
+
+namespace {
+
+template <class Packet>
+std::optional<Packet> read_as(std::span<const u32> words) {
+  if (words.size() < Packet::kWords) return std::nullopt;
+  std::array<u32, Packet::kWords> head{};
+  std::copy_n(words.begin(), head.size(), head.begin());
+  head[0] &= ~kShaderType;
+  return decode<Packet>(head);
+}
+
+}  // namespace
+
+bool ComputeQueue::peek(u64 va, std::span<u32> words) const {
+  const u8* host = gpu_.memory.space().at(va, words.size_bytes(), false);
+  if (host != nullptr) std::memcpy(words.data(), host, words.size_bytes());
+  return host != nullptr;
+}
+
+bool ComputeQueue::held_back(u64 va, hw::Compare function, u64 mask, u64 reference) const {
+  std::array<u32, 2> value{};
+  const usize words = mask >> 32 != 0 || reference >> 32 != 0 ? 2 : 1;
+  return function > hw::Compare::Greater || !peek(va, std::span(value).first(words)) ||
+         !holds(function, (value[0] | u64{value[1]} << 32) & mask, reference);
+}
+
+void ComputeQueue::look_ahead() {
+  if (!gpu_.caches) return;
+  Announcements& notes = gpu_.caches->announcements();
+  notes.executed(id_, read_);
+  if (notes.take_unknown(id_)) ahead_.gate = ahead_.at;
+  ahead_.at = std::max(ahead_.at, read_);
+  if (read_ < ahead_.gate || ahead_.at >= announced()) return;
+  if (Queue::stopped() || description_.percentage == 0) return;
+  if (ahead_.at == read_) {
+    // It was not looked at before it began, and is half done.
+    if (is_within_packet()) return;
+    ahead_.registers = sh_[static_cast<usize>(std::countr_zero(own_xccs()))];
+  }
+  while (ahead_.at < announced())
+    if (!look_at_ring()) return;
+}
+
+void ComputeQueue::look_past_announced() {
+  if (!gpu_.caches) return;
+  gpu_.caches->announcements().forget(id_);
+  ahead_.gate = announced();
+}
+
+bool ComputeQueue::look_at_words(std::span<const u32> words, unsigned depth) {
+  while (!words.empty()) {
+    const u32 count = words_of(words[0]);
+    if (count == 0 || count > words.size()) return false;
+    const auto packet = words.first(count);
+    words = words.subspan(count);
+    if (auto predicate = read_as<hw::PredExec>(packet);
+        predicate && opcode_of(packet[0]) == hw::Opcode::PredExec) {
+      if ((predicate->xcc_mask & own_xccs()) == 0)
+        words = words.subspan(std::min<usize>(predicate->count, words.size()));
+    } else if (!look_at(packet, depth)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// False: what comes behind the packet is not promised yet, or not known.
+bool ComputeQueue::look_at(std::span<const u32> words, unsigned depth) {
+  if (words[0] == hw::kPacket2) return true;
+  switch (opcode_of(words[0])) {
+    case hw::Opcode::SetShReg: {
+      const auto packet = read_as<hw::SetShReg>(words);
+      for (usize i = hw::SetShReg::kWords; packet && i < words.size(); ++i)
+        ahead_.registers.write(
+            hw::kShRegStart + packet->offset + static_cast<u32>(i) - hw::SetShReg::kWords,
+            words[i]);
+      return packet.has_value();
+    }
+    case hw::Opcode::CopyData: {
+      const auto packet = read_as<hw::CopyData>(words);
+      return packet && packet->dst_sel != hw::CopyTarget::Register;
+    }
+    case hw::Opcode::WriteData: {
+      const auto packet = read_as<hw::WriteData>(words);
+      return packet && packet->dst_sel != hw::WriteTarget::Register;
+    }
+    case hw::Opcode::WaitRegMem: {
+      const auto packet = read_as<hw::WaitRegMem>(words);
+      if (packet && packet->space == hw::WaitSpace::Register)
+        return packet->operation == hw::WaitOperation::WriteWaitWrite;
+      return packet && !held_back(packet->addr, packet->function, packet->mask, packet->reference);
+    }
+    case hw::Opcode::WaitRegMem64: {
+      const auto packet = read_as<hw::WaitRegMem64>(words);
+      return packet && !held_back(packet->addr, packet->function, packet->mask, packet->reference);
+    }
+    case hw::Opcode::IndirectBuffer: {
+      const auto packet = read_as<hw::IndirectBuffer>(words);
+      return packet && packet->valid && look_at_buffer(packet->addr, packet->words, depth);
+    }
+    case hw::Opcode::DispatchDirect:
+    case hw::Opcode::DispatchIndirect: look_at_dispatch(); return true;
+    default: return true;
+  }
+}
+
+bool ComputeQueue::look_at_buffer(u64 va, u32 count, unsigned depth) {
+  constexpr unsigned kDeepest = 2;
+  std::vector<u32> words(count);
+  if (depth >= kDeepest || !peek(va, words)) return false;
+  promise(Announcements::Kind::Buffer, va, u64{count} * sizeof(u32));
+  return look_at_words(words, depth + 1);
+}
+
+void ComputeQueue::look_at_dispatch() {
+  std::array<u32, hw::ComputePgm::kWords> words{};
+  for (u32 i = 0; i < words.size(); ++i)
+    words[i] = ahead_.registers.read(hw::ComputePgm::kRegister.at(gpu_.generation) + i);
+  const u64 entry = decode<hw::ComputePgm>(words).entry;
+  const u64 place = find_descriptor(entry);
+  // It may come there before the dispatch does.
+  if (place == 0) descriptors_.erase(entry);
+  std::array<u32, hw::KernelDescriptor::kWords> raw{};
+  if (place == 0 || !peek(place, raw)) return;
+  const auto descriptor = decode<hw::KernelDescriptor>(raw);
+  if (!descriptor.enable_sgpr_kernarg_segment_ptr) return;
+  const u32 at = hw::kComputeUserData0.at(gpu_.generation) + arguments_sgpr(descriptor);
+  promise(Announcements::Kind::Arguments,
+          ahead_.registers.read(at) | u64{ahead_.registers.read(at + 1)} << 32,
+          descriptor.kernarg_size);
+}
+
+void ComputeQueue::promise(Announcements::Kind kind, u64 va, u64 bytes) {
+  const u8* host = gpu_.memory.space().at(va, bytes, false);
+  if (host == nullptr || bytes == 0) return;
+  gpu_.caches->announcements().add(
+      id_, {.kind = kind, .va = va, .host = host, .bytes = {host, host + bytes}, .end = ahead_.at});
+}
+
+bool ComputeQueue::check_announced(Announcements::Kind kind, u64 va) {
+  if (!gpu_.caches) return true;
+  const auto was = gpu_.caches->announcements().take(id_, kind, va);
+  const u8* is = was ? gpu_.memory.space().at(va, was->size(), false) : nullptr;
+  if (is == nullptr) return true;
+  const auto [before, now] = std::ranges::mismatch(*was, std::span(is, was->size()));
+  if (before == was->end()) return true;
+  const bool arguments = kind == Announcements::Kind::Arguments;
+  return !broke(
+      arguments ? kArgumentChanged : kIbChanged,
+      fmt::format("{} at {:#x}, {} bytes: byte {} was {:#04x} at the doorbell that "
+                  "announced {}, and is {:#04x} when the processor comes to it",
+                  arguments ? "the kernel's arguments" : "an indirect buffer", va, was->size(),
+                  before - was->begin(), *before, arguments ? "the dispatch" : "its call", *now));
+}
+
+}  // namespace doorbell::emulator::amd
