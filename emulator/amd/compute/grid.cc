@@ -215,10 +215,20 @@ GridStop Grid::step(WorkGroup& group, usize index, u64 budget) {
       case Exit::Kind::Barrier: group.wait_at_barrier(index, exit.pc); break;
       case Exit::Kind::BarrierSignal: {
         const bool first = group.signal_barrier(index);
-        if (exit.value != 0) wave.scc = first ? 1 : 0;
-        if (twins_) twin->wave.scc = wave.scc;
+        // A wave that is alone has no barrier. [RDNA4 ISA, S_BARRIER_SIGNAL_ISFIRST]
+        if (exit.value != 0) wave.scc = first && group.waves() > 1 ? 1 : 0;
+        if (exit.value != 0 && twins_) twin->wave.scc = wave.scc;
         continue;
       }
+      case Exit::Kind::BarrierState:
+        if (group.waves() == 1) {
+          result = stop(GridStop::Kind::Illegal, group, index, exit,
+                        "state of the barrier of a group of one wave, which has none");
+          break;
+        }
+        wave.s[exit.value] = group.barrier_state();
+        if (twins_) twin->wave.s[exit.value] = wave.s[exit.value];
+        continue;
       case Exit::Kind::BarrierWait: group.wait_for_barrier(index, exit.pc); break;
       case Exit::Kind::Message: continue;
       case Exit::Kind::Budget:

@@ -1,6 +1,7 @@
 // Barriers: [RDNA4 ISA, "Work-group barriers"]: a signal counts; when all of the group's waves have
 // signalled, the count starts again and every wave's next wait is satisfied. The old s_barrier is
-// both in one. Waves that have ended are not waited for.
+// both in one. Waves that have ended are not waited for. The state that s_get_barrier_state reads:
+// bit 0 valid, the members from bit 4, of them those that have signalled from bit 16.
 #include "emulator/amd/compute/work_group.h"
 
 #include <fmt/format.h>
@@ -122,6 +123,8 @@ void WorkGroup::wait_for_barrier(usize i, u64 pc) {
   member.state = State::AtBarrier;
   member.barrier_pc = pc;
 }
+
+u32 WorkGroup::barrier_state() const { return static_cast<u32>(signalled_ << 16 | live_ << 4 | 1); }
 
 void WorkGroup::end(usize i) {
   members_[i].state = State::Ended;

@@ -55,6 +55,7 @@ class WorkGroup {
   void wait_at_barrier(usize i, u64 pc);   // s_barrier
   bool signal_barrier(usize i);            // s_barrier_signal: whether it was the first
   void wait_for_barrier(usize i, u64 pc);  // s_barrier_wait
+  u32 barrier_state() const;               // s_get_barrier_state
   void end(usize i);
   // Where waves wait, when none of those that live can go on; else empty.
   std::string deadlock() const;

@@ -11,9 +11,10 @@ struct Exit {
   enum class Kind : u8 {
     EndProgram,
     Barrier,        // signals the group's barrier and waits at it
-    BarrierSignal,  // gfx12: signals `barrier` and goes on; with `value` 1 SCC is to be set to
-                    // whether this wave was the first to
-    BarrierWait,    // gfx12: waits at `barrier`
+    BarrierSignal,  // gfx12: signals the group's barrier and goes on; with `value` 1 SCC is to be
+                    // set to whether this wave was the first to
+    BarrierWait,    // gfx12: waits at the group's barrier
+    BarrierState,   // gfx12: scalar register `value` is to be set to the group's barrier's state
     Budget,         // as many instructions as were asked for: run again
     Sleep,          // s_sleep and its like: others may go first
     Fault,          // a memory access that may not be: pc, lane, address
@@ -29,8 +30,7 @@ struct Exit {
   u64 address = 0;  // Fault
   u32 lane = 0;     // Fault
   bool write = false;
-  u32 value = 0;     // Trap, Message, BarrierSignal
-  i32 barrier = -1;  // -1 the group's, -2 the trap handler's, else a named one
+  u32 value = 0;     // Trap, Message, BarrierSignal, BarrierState
   std::string name;  // Illegal, Fault: the instruction's
 };
 

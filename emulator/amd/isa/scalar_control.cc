@@ -2,6 +2,8 @@
 // no-op: an instruction's results are there when the next one runs. Hardware registers are
 // hardware_registers.cc's.
 // [RDNA3, RDNA4 and CDNA3 ISA documents, chapters "Program flow control" and "Instructions"]
+#include <fmt/format.h>
+
 #include "emulator/amd/isa/host_float.h"
 #include "emulator/amd/isa/lane_access.h"
 #include "emulator/amd/isa/scalar_op.h"
@@ -104,23 +106,46 @@ Flow read_wave_in_group(Wave& wave, const Operation& op) {
   return Flow::Next;
 }
 
-// ---- barriers of gfx12 ----
+// ---- barriers of gfx12 [RDNA4 ISA, the instructions' pseudo-code] ----
+
+constexpr i32 kNoBarrier = 0, kGroupBarrier = -1, kTrapBarrier = -2;
 
 // The barrier's number: the operand, a constant, or M0's low bits.
 i32 barrier_number(const Wave& wave, const Operation& op) {
   if (op.src[0].kind == Source::Kind::Constant) return static_cast<i32>(op.src[0].value);
   return static_cast<i32>(wave.s[kM0] & 0x1f);
 }
+
+// Named barriers are of chips after gfx12, the trap handler's is there for no one else.
+Flow no_barrier(Wave& wave, const Operation& op, i32 barrier) {
+  wave.exit = {.kind = Exit::Kind::Illegal, .pc = op.pc};
+  wave.exit.name = fmt::format("{} of barrier {}, a wave has only -1", op.entry->name, barrier);
+  wave.pc = op.pc;
+  return Flow::Stop;
+}
+
 template <bool asks_first>
 Flow barrier_signal(Wave& wave, const Operation& op) {
+  const i32 barrier = barrier_number(wave, op);
+  if (barrier == kNoBarrier || barrier == kTrapBarrier) {
+    if (asks_first) wave.scc = 0;
+    wave.pc = next_pc(op);
+    return Flow::Jump;
+  }
+  if (barrier != kGroupBarrier) return no_barrier(wave, op, barrier);
   stop(wave, op, Exit::Kind::BarrierSignal);
-  wave.exit.barrier = barrier_number(wave, op);
   wave.exit.value = asks_first ? 1 : 0;
   return Flow::Stop;
 }
 Flow barrier_wait(Wave& wave, const Operation& op) {
-  stop(wave, op, Exit::Kind::BarrierWait);
-  wave.exit.barrier = static_cast<i32>(op.immediate);
+  if (op.immediate != kGroupBarrier) return no_barrier(wave, op, static_cast<i32>(op.immediate));
+  return stop(wave, op, Exit::Kind::BarrierWait);
+}
+Flow barrier_state(Wave& wave, const Operation& op) {
+  const i32 barrier = barrier_number(wave, op);
+  if (barrier != kGroupBarrier) return no_barrier(wave, op, barrier);
+  stop(wave, op, Exit::Kind::BarrierState);
+  wave.exit.value = op.dst;
   return Flow::Stop;
 }
 
@@ -275,6 +300,8 @@ constexpr Entry kTable[] = {
     {"S_BARRIER_SIGNAL_ISFIRST", {Type::None, {Type::B32}, kEndsBlock}, &barrier_signal<true>},
     {"S_BARRIER_SIGNAL_ISFIRST_M0", kEnd, &barrier_signal<true>},
     {"S_BARRIER_WAIT", kEnd, &barrier_wait},
+    {"S_GET_BARRIER_STATE", {Type::B32, {Type::B32}, kEndsBlock}, &barrier_state},
+    {"S_GET_BARRIER_STATE_M0", {Type::B32, {}, kEndsBlock}, &barrier_state},
     {"S_SLEEP", kEnd, &stop_for<Exit::Kind::Sleep>},
     {"S_SLEEP_VAR", {Type::None, {Type::B32}, kEndsBlock}, &stop_for<Exit::Kind::Sleep>},
     {"S_MONITOR_SLEEP", kEnd, &stop_for<Exit::Kind::Sleep>},

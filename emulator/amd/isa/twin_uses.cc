@@ -93,7 +93,7 @@ OperandUses operand_uses(const Operation& op) {
     return uses;
   }
   uses.m0_operand = has(name, "MOVREL") || has(name, "SWAPREL") || is_interrupt(op, name) ||
-                    (name.starts_with("S_BARRIER_SIGNAL") && has(name, "M0"));
+                    (has(name, "BARRIER") && name.ends_with("_M0"));
   uses.lane = name == "V_READLANE_B32" || name == "V_WRITELANE_B32";
   uses.value = name == "S_SETREG_B32" || name == "S_SETVSKIP" || name == "S_SET_GPR_IDX_ON" ||
                name == "S_SET_GPR_IDX_IDX";

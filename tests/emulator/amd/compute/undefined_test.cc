@@ -204,6 +204,16 @@ TEST_P(Undefined, RegisterChoosesALane) {
   expect_use(Use::Operand, "s30, which the wave has not written", 0);
 }
 
+TEST_P(Undefined, RegisterChoosesABarrier) {
+  if (gpu.chip().generation != Generation::Gfx12) GTEST_SKIP() << "names no barriers";
+  for (const char* instruction :
+       {"s_barrier_signal m0", "s_barrier_signal_isfirst m0", "s_get_barrier_state s4, m0"}) {
+    uses.clear();
+    run(std::string(instruction) + "\ns_endpgm");
+    expect_use(Use::Operand, "m0, which the wave has not written", 0);
+  }
+}
+
 TEST_P(Undefined, IsReportedOnceAndGoesOn) {
   const u64 buffer = gpu.allocate(4096);
   // Registers hold zeros before their first wave.
