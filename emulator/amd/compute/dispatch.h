@@ -11,6 +11,8 @@
 
 namespace doorbell::emulator::amd {
 
+class GlobalWaveSync;
+
 struct Dispatch {
   std::string kernel;                   // for reports: a name, or empty
   u64 code = 0;                         // the first instruction
@@ -37,6 +39,8 @@ struct Dispatch {
   // A chip of several XCCs runs one dispatch on all: this one takes group number i when
   // i % xcc_count == xcc % xcc_count: all of them where one runs alone.
   u32 xcc = 0, xcc_count = 1;
+
+  GlobalWaveSync* wave_sync = nullptr;  // of its process, borrowed; null: it has none
 };
 
 // Where the packet processor finds what a kernel descriptor may ask for in user SGPRs.

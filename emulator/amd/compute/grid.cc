@@ -92,10 +92,11 @@ bool Grid::fits(GridStop& why) const {
 GridStop Grid::run(u64 instructions) {
   GridStop why;
   if (next_group_ < groups_ && !fits(why)) return why;
+  stuck_ = false;
   why = options_.seed != 0 ? run_seeded(instructions) : run_plain(instructions);
   if (why.kind == GridStop::Kind::Running) {
     why.spinning = spinning_;
-    why.waiting = !has_room() && instructions_ - awake_at_ > kPolling;
+    why.waiting = stuck_ || (!has_room() && instructions_ - awake_at_ > kPolling);
   }
   if (why.kind != GridStop::Kind::Running && why.kind != GridStop::Kind::Done) stopped_ = why;
   return why;
@@ -210,54 +211,75 @@ GridStop Grid::step(WorkGroup& group, usize index, u64 budget) {
         exit.kind == Exit::Kind::Sleep ||
         (exit.kind == Exit::Kind::Budget && slept_at != 0 && wave.clock - slept_at < kPollingLoop);
     if (!polls) awake_at_ = instructions_ + (wave.clock - before);
-    switch (exit.kind) {
-      case Exit::Kind::EndProgram: group.end(index); break;
-      case Exit::Kind::Barrier: group.wait_at_barrier(index, exit.pc); break;
-      case Exit::Kind::BarrierSignal: {
-        const bool first = group.signal_barrier(index);
-        // A wave that is alone has no barrier. [RDNA4 ISA, S_BARRIER_SIGNAL_ISFIRST]
-        if (exit.value != 0) wave.scc = first && group.waves() > 1 ? 1 : 0;
-        if (exit.value != 0 && twins_) twin->wave.scc = wave.scc;
-        continue;
-      }
-      case Exit::Kind::BarrierState:
-        if (group.waves() == 1) {
-          result = stop(GridStop::Kind::Illegal, group, index, exit,
-                        "state of the barrier of a group of one wave, which has none");
-          break;
-        }
-        wave.s[exit.value] = group.barrier_state();
-        if (twins_) twin->wave.s[exit.value] = wave.s[exit.value];
-        continue;
-      case Exit::Kind::BarrierWait: group.wait_for_barrier(index, exit.pc); break;
-      case Exit::Kind::Message: continue;
-      case Exit::Kind::Budget:
-      case Exit::Kind::Sleep: break;
-      case Exit::Kind::Fault:
-        result = stop(GridStop::Kind::Fault, group, index, exit,
-                      fmt::format("{} {} {:#x}", exit.name, exit.write ? "writes to" : "reads from",
-                                  exit.address));
-        break;
-      case Exit::Kind::Bounds:
-        result = stop(GridStop::Kind::Bounds, group, index, exit, exit.name);
-        break;
-      case Exit::Kind::Illegal:
-        result = stop(GridStop::Kind::Illegal, group, index, exit,
-                      fmt::format("illegal instruction {}", exit.name));
-        break;
-      case Exit::Kind::Trap:
-        result = stop(GridStop::Kind::Trap, group, index, exit, fmt::format("trap {}", exit.value));
-        break;
-    }
-    // A wave that waited for a barrier that is complete goes on.
-    if (exit.kind == Exit::Kind::BarrierWait &&
-        group.member(index).state == WorkGroup::State::Ready) {
-      continue;
-    }
-    break;
+    if (!obey(exit, group, index, result)) break;
   }
   instructions_ += wave.clock - before;
   return result;
+}
+
+bool Grid::obey(const Exit& exit, WorkGroup& group, usize index, GridStop& result) {
+  WorkGroup::Member& member = group.member(index);
+  Wave& wave = *member.wave;
+  Wave* const twin = twins_ ? &member.twin->wave : nullptr;
+  switch (exit.kind) {
+    case Exit::Kind::EndProgram: group.end(index); return false;
+    case Exit::Kind::Barrier: group.wait_at_barrier(index, exit.pc); return false;
+    case Exit::Kind::BarrierSignal: {
+      const bool first = group.signal_barrier(index);
+      if (exit.value == 0) return true;
+      // A wave that is alone has no barrier. [RDNA4 ISA, S_BARRIER_SIGNAL_ISFIRST]
+      wave.scc = first && group.waves() > 1 ? 1 : 0;
+      if (twin != nullptr) twin->scc = wave.scc;
+      return true;
+    }
+    case Exit::Kind::BarrierWait:
+      group.wait_for_barrier(index, exit.pc);
+      return member.state == WorkGroup::State::Ready;
+    case Exit::Kind::BarrierState:
+      if (group.waves() == 1) {
+        result = illegal(exit, group, index,
+                         "state of the barrier of a group of one wave, which has none");
+        return false;
+      }
+      wave.s[exit.value] = group.barrier_state();
+      if (twin != nullptr) twin->s[exit.value] = wave.s[exit.value];
+      return true;
+    case Exit::Kind::WaveSync: {
+      if (dispatch_.wave_sync == nullptr) {
+        result = illegal(exit, group, index,
+                         fmt::format("{}: the process has no global wave sync, which "
+                                     "ALLOC_QUEUE_GWS gives it where the GPU has any",
+                                     exit.name));
+        return false;
+      }
+      const auto wait = dispatch_.wave_sync->ask(exit.sync);
+      if (wait) group.wait_for_sync(index, *wait);
+      return !wait;
+    }
+    case Exit::Kind::Message: return true;
+    case Exit::Kind::Budget:
+    case Exit::Kind::Sleep: return false;
+    case Exit::Kind::Fault:
+      result = stop(GridStop::Kind::Fault, group, index, exit,
+                    fmt::format("{} {} {:#x}", exit.name, exit.write ? "writes to" : "reads from",
+                                exit.address));
+      return false;
+    case Exit::Kind::Bounds:
+      result = stop(GridStop::Kind::Bounds, group, index, exit, exit.name);
+      return false;
+    case Exit::Kind::Illegal:
+      result = illegal(exit, group, index, fmt::format("illegal instruction {}", exit.name));
+      return false;
+    case Exit::Kind::Trap:
+      result = stop(GridStop::Kind::Trap, group, index, exit, fmt::format("trap {}", exit.value));
+      return false;
+  }
+  return false;
+}
+
+GridStop Grid::illegal(const Exit& exit, WorkGroup& group, usize wave, std::string_view what) {
+  group.member(wave).wave->pc = exit.pc;
+  return stop(GridStop::Kind::Illegal, group, wave, exit, what);
 }
 
 // It polls if it comes back to where it is with the same registers: nothing but what others write
@@ -318,8 +340,9 @@ void Grid::end_round() {
   else if (round_.all_long)
     admit_more();
   spinning_ = before > 0 && round_.all_poll && resident_.size() == before;
+  stuck_ = before > 0 && round_.none_ready && resident_.size() == before;
   turn_ = 0;
-  round_ = {.all_long = true, .all_poll = true};
+  round_ = {.all_long = true, .all_poll = true, .none_ready = true};
 }
 
 GridStop Grid::run_plain(u64 instructions) {
@@ -328,16 +351,20 @@ GridStop Grid::run_plain(u64 instructions) {
     if (turn_ == resident_.size()) {
       end_round();
       if (resident_.empty()) return {.kind = GridStop::Kind::Done};
+      if (stuck_) return {.kind = GridStop::Kind::Running};
     }
     WorkGroup& group = *resident_[turn_++];
+    if (dispatch_.wave_sync != nullptr) group.wake(*dispatch_.wave_sync);
     for (usize i = 0; i < group.waves(); ++i) {
       const WorkGroup::Member& member = group.member(i);
       if (member.state != WorkGroup::State::Ready) continue;
       GridStop result = take_turn(group, i);
       if (result.kind != GridStop::Kind::Running) return result;
       const bool ready = member.state == WorkGroup::State::Ready;
-      round_.all_long &= ready;
-      round_.all_poll &= ready && member.polls;
+      const bool waits = member.state == WorkGroup::State::AtWaveSync;
+      round_.none_ready = false;
+      round_.all_long &= ready || waits;
+      round_.all_poll &= waits || (ready && member.polls);
     }
     if (std::string where = group.deadlock(); !group.ended() && !where.empty()) {
       return stop(GridStop::Kind::Deadlock, group, 0, {}, "deadlock at barriers: " + where);
@@ -383,12 +410,19 @@ GridStop Grid::run_seeded(u64 instructions) {
     ready.clear();
     for (usize g = 0; g < resident_.size(); ++g) {
       WorkGroup& group = *resident_[g];
+      if (dispatch_.wave_sync != nullptr) group.wake(*dispatch_.wave_sync);
       for (usize i = 0; i < group.waves(); ++i) {
         if (group.member(i).state == WorkGroup::State::Ready) ready.emplace_back(g, i);
       }
       if (std::string where = group.deadlock(); !group.ended() && !where.empty()) {
         return stop(GridStop::Kind::Deadlock, group, 0, {}, "deadlock at barriers: " + where);
       }
+    }
+    if (ready.empty()) {
+      stuck_ = !has_room();
+      if (stuck_) return {.kind = GridStop::Kind::Running};
+      under_way_ = std::min<u64>(2 * under_way_, most_resident_);
+      continue;
     }
     const auto [g, i] = ready[random_.below(ready.size())];
     const u64 budget = 1 + random_.below(kSeededBudget);

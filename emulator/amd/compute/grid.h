@@ -60,7 +60,7 @@ struct GridStop {
     Undefined,  // an undefined value decides something, and UndefinedTracking::report says stop
   };
   Kind kind = Kind::Running;
-  bool waiting = false;        // Running: for long the waves have only polled, with s_sleep
+  bool waiting = false;        // Running: all waves wait, or for long have only polled with s_sleep
   bool spinning = false;       // Running: all that can be resident is, and polls
   std::array<u32, 3> group{};  // where it happened, and what else is of the wave
   u32 wave = 0;
@@ -92,6 +92,10 @@ class Grid {
   // Starts the next group, if there is one and room for it.
   bool admit();
   GridStop step(WorkGroup& group, usize wave, u64 budget);
+  // What a wave's exit means for it and its group; true: it may go on at once. Else `result` says
+  // whether the grid stops.
+  bool obey(const Exit& exit, WorkGroup& group, usize wave, GridStop& result);
+  GridStop illegal(const Exit& exit, WorkGroup& group, usize wave, std::string_view what);
   GridStop run_plain(u64 instructions);
   GridStop run_seeded(u64 instructions);
   void retire_ended();
@@ -131,11 +135,13 @@ class Grid {
   const u64 most_resident_;
   usize turn_ = 0;  // plain: of which group it is
   struct Round {
-    bool all_long = false;  // no wave ended or came to a barrier
+    bool all_long = false;  // no wave ended or came to a barrier of its group
     bool all_poll = false;
+    bool none_ready = false;
   };
   Round round_;                          // plain: those who had their turn
   bool spinning_ = false;                // plain: the last round was of nothing else
+  bool stuck_ = false;                   // every wave waits for another group's
   u64 under_way_;                        // with a seed: so many groups at once
   u64 look_at_ = 0, look_after_ = 0;     // with a seed: when to look around
   GridStop stopped_;                     // the last run's, unless it may go on

@@ -126,6 +126,19 @@ void WorkGroup::wait_for_barrier(usize i, u64 pc) {
 
 u32 WorkGroup::barrier_state() const { return static_cast<u32>(signalled_ << 16 | live_ << 4 | 1); }
 
+void WorkGroup::wait_for_sync(usize i, const GlobalWaveSync::Wait& wait) {
+  members_[i].state = State::AtWaveSync;
+  members_[i].sync_wait = wait;
+}
+
+void WorkGroup::wake(GlobalWaveSync& sync) {
+  for (usize i = 0; i < count_; ++i) {
+    Member& member = members_[i];
+    if (member.state == State::AtWaveSync && sync.over(member.sync_wait))
+      member.state = State::Ready;
+  }
+}
+
 void WorkGroup::end(usize i) {
   members_[i].state = State::Ended;
   --live_;
@@ -149,7 +162,7 @@ std::string WorkGroup::deadlock() const {
   std::string text;
   for (usize i = 0; i < count_; ++i) {
     const Member& member = members_[i];
-    if (member.state == State::Ready) return {};
+    if (member.state == State::Ready || member.state == State::AtWaveSync) return {};
     if (member.state == State::Ended) continue;
     text += fmt::format("{}wave {} at {:#x}", text.empty() ? "" : ", ", i, member.barrier_pc);
   }

@@ -10,6 +10,7 @@
 #include "base/util/types.h"
 #include "emulator/amd/compute/dispatch.h"
 #include "emulator/amd/compute/wave_start.h"
+#include "emulator/amd/compute/wave_sync.h"
 #include "emulator/amd/isa/memory.h"
 #include "emulator/amd/isa/twin.h"
 #include "emulator/amd/isa/wave.h"
@@ -27,7 +28,7 @@ struct GroupPlace {
 
 class WorkGroup {
  public:
-  enum class State : u8 { Ready, AtBarrier, Ended };
+  enum class State : u8 { Ready, AtBarrier, AtWaveSync, Ended };
   struct Member {
     std::unique_ptr<Wave> wave;
     std::unique_ptr<Twin> twin;  // null unless what is undefined is tracked
@@ -36,6 +37,7 @@ class WorkGroup {
     u64 barrier_pc = 0;             // of the barrier where it waits
     u64 slept_at = 0;               // the wave's clock at its last s_sleep; 0: none
     bool polls = false;             // when last seen it waited for what others write
+    GlobalWaveSync::Wait sync_wait;
   };
 
   WorkGroup(const Chip& chip, u32 lanes) : chip_(&chip), lanes_(lanes) {}
@@ -56,8 +58,11 @@ class WorkGroup {
   bool signal_barrier(usize i);            // s_barrier_signal: whether it was the first
   void wait_for_barrier(usize i, u64 pc);  // s_barrier_wait
   u32 barrier_state() const;               // s_get_barrier_state
+  void wait_for_sync(usize i, const GlobalWaveSync::Wait& wait);
+  // Those whose waits for global wave sync are over go on.
+  void wake(GlobalWaveSync& sync);
   void end(usize i);
-  // Where waves wait, when none of those that live can go on; else empty.
+  // Where waves wait, when none of those that live can go on, whatever other groups do; else empty.
   std::string deadlock() const;
 
  private:

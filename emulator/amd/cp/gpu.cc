@@ -75,6 +75,7 @@ class Gpu::Impl {
     Visit visit(*this);
     std::lock_guard doors(doors_);
     runlist_.add(std::move(queue));
+    note_wave_sync();
     if (description.polled_doorbell) polled_.store(true);
     wake();
     return id;
@@ -87,6 +88,7 @@ class Gpu::Impl {
     context_.memory.serve(id);
     context_.memory.land();
     if (!runlist_.remove(id)) return fail(ErrorKind::NotFound, "no queue {}", id);
+    note_wave_sync();
     return {};
   }
 
@@ -96,6 +98,7 @@ class Gpu::Impl {
     Queue* queue = runlist_.find(id);
     if (!queue) return fail(ErrorKind::NotFound, "no queue {}", id);
     queue->update(description);
+    note_wave_sync();
     wake();
     return {};
   }
@@ -213,6 +216,12 @@ class Gpu::Impl {
 
   std::string describe(const std::optional<Caches::Unwritten>& left) const {
     return left ? fmt::format("on GPU {} {}", options_.index, caches_->describe(*left)) : "";
+  }
+
+  void note_wave_sync() {
+    context_.has_wave_sync = std::ranges::any_of(
+        runlist_.members(),
+        [](const Runlist::Member& member) { return member.queue->description().wave_sync; });
   }
 
   struct Pass {

@@ -10,6 +10,7 @@
 
 #include "base/util/format.h"
 #include "drivers/amd/hw/generation.h"
+#include "emulator/amd/compute/wave_sync.h"
 #include "emulator/amd/cp/guest_memory.h"
 #include "emulator/amd/cp/launcher.h"
 #include "emulator/amd/cp/packet_hook.h"
@@ -44,6 +45,8 @@ struct GpuContext {
   Trace* trace = nullptr;      // or null
   PacketHook* hook = nullptr;  // or null
   UconfigRegisters uconfig;
+  GlobalWaveSync wave_sync;
+  bool has_wave_sync = false;  // some queue has brought it
 
   // The GPU's clock counter: 100 MHz on every chip that KFD reports a frequency for.
   // [tinygrad ops_amd.py AMDSignal timestamp_divider=100; amdgpu *_get_clock_counter]

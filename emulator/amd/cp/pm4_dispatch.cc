@@ -270,7 +270,9 @@ ComputeQueue::Outcome ComputeQueue::launch(const Dispatch& dispatch,
   bool scratch = decode<hw::ComputePgmRsrc2>(std::array<u32, 1>{dispatch.rsrc2}).scratch_en;
   if (u64 bytes = u64{dispatch.scratch_waves} * dispatch.scratch_wave_bytes; scratch && bytes != 0)
     uses.push_back({"its scratch", dispatch.scratch_base, bytes});
-  pipeline_.launch(gpu_.launcher->launch(dispatch, gpu_.caches), std::move(snapshots),
+  Dispatch launched = dispatch;
+  if (gpu_.has_wave_sync) launched.wave_sync = &gpu_.wave_sync;
+  pipeline_.launch(gpu_.launcher->launch(launched, gpu_.caches), std::move(snapshots),
                    std::move(uses));
   if (gpu_.caches) gpu_.caches->posted().launched(id_, gpu_.caches->last_dispatch());
   return Outcome::Done;

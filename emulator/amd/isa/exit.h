@@ -7,6 +7,14 @@
 
 namespace doorbell::emulator::amd {
 
+// What a DS_GWS_* asks of the process's global wave sync (compute/wave_sync.h).
+struct WaveSync {
+  enum class Op : u8 { Init, Barrier, SemaphoreRaise, SemaphoreTake, SemaphoreReleaseAll };
+  Op op = Op::Init;
+  u32 resource = 0;  // of 64
+  u32 value = 0;
+};
+
 struct Exit {
   enum class Kind : u8 {
     EndProgram,
@@ -15,6 +23,7 @@ struct Exit {
                     // set to whether this wave was the first to
     BarrierWait,    // gfx12: waits at the group's barrier
     BarrierState,   // gfx12: scalar register `value` is to be set to the group's barrier's state
+    WaveSync,       // asks for `sync`, and waits or goes on
     Budget,         // as many instructions as were asked for: run again
     Sleep,          // s_sleep and its like: others may go first
     Fault,          // a memory access that may not be: pc, lane, address
@@ -30,8 +39,9 @@ struct Exit {
   u64 address = 0;  // Fault
   u32 lane = 0;     // Fault
   bool write = false;
-  u32 value = 0;     // Trap, Message, BarrierSignal, BarrierState
-  std::string name;  // Illegal, Fault: the instruction's
+  u32 value = 0;  // Trap, Message, BarrierSignal, BarrierState
+  WaveSync sync;
+  std::string name;  // Illegal, Fault, WaveSync: the instruction's
 };
 
 }  // namespace doorbell::emulator::amd

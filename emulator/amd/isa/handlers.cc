@@ -69,6 +69,7 @@ std::span<const HandlerTable> all_tables() {
       vector_convert_packed_table(),
       vector_convert_bytes_table(),
       vector_convert_scaled_table(),
+      wave_sync_table(),
   };
   return tables;
 }

@@ -55,6 +55,7 @@ HandlerTable transposed_loads_table();  // transposed_loads.cc
 HandlerTable typed_buffers_table();     // typed_buffers.cc
 HandlerTable vector_segments_table();   // vector_segments.cc
 HandlerTable vector_lane_table();       // vector_lane.cc
+HandlerTable wave_sync_table();         // wave_sync.cc
 HandlerTable vector_convert_table();    // vector_convert.cc
 HandlerTable vector_convert_packed_table();
 HandlerTable vector_convert_bytes_table();

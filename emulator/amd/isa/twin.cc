@@ -57,6 +57,7 @@ class Step {
   std::optional<UndefinedUse> scalar(u32 index, Use kind, std::string_view as);
   std::optional<UndefinedUse> scalar(const Source& source, u32 words, Use kind,
                                      std::string_view as);
+  std::optional<UndefinedUse> first_lane();
   std::optional<UndefinedUse> vcc_branch();
   std::optional<UndefinedUse> lanes(const std::optional<Origin>& from);
   std::optional<Origin> undefined_source() const;
@@ -143,6 +144,18 @@ std::optional<UndefinedUse> Step::vector_address() {
   return std::nullopt;
 }
 
+std::optional<UndefinedUse> Step::first_lane() {
+  const u32 index = op_.src[kAddress].index;
+  const u32 lane = static_cast<u32>(std::countr_zero(wave_.exec()));
+  const u32 is = wave_.row(index)[lane], differs = is ^ twin_.wave.row(index)[lane];
+  if (differs == 0) return std::nullopt;
+  twin_.wave.row(index)[lane] = is;
+  return use(Use::Operand,
+             fmt::format("{} is {:#x}, of whose bits {:#x} are undefined, and is a counter's value",
+                         vector_name(index), is, differs),
+             twin_.vector_origins[index], lane);
+}
+
 // Which way it goes is defined when a lane's bit is defined and set.
 std::optional<UndefinedUse> Step::vcc_branch() {
   const u64 vcc = wave_.vcc(), differs = vcc ^ twin_.wave.vcc();
@@ -167,6 +180,7 @@ std::optional<UndefinedUse> Step::operands() {
   const bool vector = (op_.entry->shape.flags & kMemory) != 0;
   if (vector && wave_.exec() == 0) return std::nullopt;
   if (uses_.m0_address && (found = scalar(kM0, Use::Address, "an address"))) return found;
+  if (uses_.first_lane && (found = first_lane())) return found;
   if (uses_.address_words != 0 &&
       (found = scalar(op_.src[uses_.scalar], uses_.address_words, Use::Address, "an address"))) {
     return found;

@@ -11,7 +11,12 @@ namespace {
 
 bool has(std::string_view name, std::string_view part) { return name.find(part) != name.npos; }
 
-void lds_uses(std::string_view name, OperandUses& uses) {
+void lds_uses(const Operation& op, std::string_view name, OperandUses& uses) {
+  if (name.starts_with("DS_GWS_")) {
+    uses.m0_address = true;
+    uses.first_lane = op.entry->shape.wide[1] != 0;
+    return;
+  }
   if (has(name, "ADDTID") || name == "DS_APPEND" || name == "DS_CONSUME") {
     uses.m0_address = true;
     return;
@@ -23,7 +28,7 @@ void lds_uses(std::string_view name, OperandUses& uses) {
 }
 
 void memory_uses(const Operation& op, std::string_view name, OperandUses& uses) {
-  if (name.starts_with("DS_")) return lds_uses(name, uses);
+  if (name.starts_with("DS_")) return lds_uses(op, name, uses);
   // The cache instructions have the formats, and no operands.
   if (has(name, "_INV") || has(name, "_WB") || has(name, "GL0") || has(name, "GL1")) return;
   uses.m0_address = has(name, "_LDS");

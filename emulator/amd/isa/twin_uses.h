@@ -23,8 +23,9 @@ struct OperandUses {
   u8 offset = 0;            // one more than which source is a scalar offset; 0: none
   bool m0_address = false;
   bool m0_operand = false;
-  bool lane = false;   // src[1] chooses a lane
-  bool value = false;  // src[0] goes to a hardware register
+  bool lane = false;        // src[1] chooses a lane
+  bool first_lane = false;  // src[kAddress] of the first active lane goes to a counter
+  bool value = false;       // src[0] goes to a hardware register
   bool vcc_branch = false;
   // Not uses: what else the twin has to know of an instruction.
   bool lds = false;       // loads come from LDS

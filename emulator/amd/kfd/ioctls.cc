@@ -135,7 +135,9 @@ class Handlers {
   int operator()(KfdSmiEvents&) { return missing("SMI_EVENTS"); }
   int operator()(KfdGetQueueWaveState& a) { return kfd_.queues().wave_state(a); }
   int operator()(KfdAllocQueueGws& a) {
-    return kfd_.queues().exists(a.queue_id) ? missing("ALLOC_QUEUE_GWS") : EINVAL;
+    if (int why = kfd_.queues().set_wave_sync(a.queue_id, a.num_gws != 0)) return why;
+    a.first_gws = 0;
+    return 0;
   }
 
   // ---- memory ----

@@ -16,12 +16,13 @@ constexpr u32 kDebugProperties = 1495;
 constexpr std::array<Node, 5> kNodes = {{
     // [topology of a Radeon RX 6900 XT: simd_count, device_id, slots; drivers/gpu/drm/amd/amdgpu
     //  gfx_v10_0.c and kfd_device.c sienna_cichlid_device_info: engines, queues; kfd_crat.c
-    //  sienna_cichlid_cache_info]
+    //  sienna_cichlid_cache_info; firmware: amdgpu_firmware_info in M. Gavrilov's mail to amd-gfx
+    //  of 10 Jul 2024, "6.10/bisected/regression"]
     {.name = "gfx1030", .marketing_name = "AMD Radeon RX 6900 XT", .target_version = 100300,
      .device_id = 0x73af, .family = 143, .compute_units = 80, .simds_per_cu = 2, .arrays = 8,
      .arrays_per_engine = 2, .cus_per_array = 10, .waves_per_simd = 16, .wave_size = 32, .xccs = 1,
      .sdma_engines = 4, .sdma_xgmi_engines = 0, .sdma_queues_per_engine = 8, .cp_queues = 8,
-     .clock_mhz = 2660, .firmware = 106, .sdma_firmware = 84, .capability = kCapability,
+     .clock_mhz = 2660, .firmware = 118, .sdma_firmware = 84, .capability = kCapability,
      .debug_properties = kDebugProperties, .vram_bytes = 17163091968, .memory_width = 256,
      .memory_clock_mhz = 1000, .l1_kb = 16, .gl1_kb = 128, .l2_kb = 4096, .l3_kb = 131072,
      .cache_line = 64, .lds_kb = 64, .xgmi = false, .gc = {10, 3, 0}, .sdma = {5, 2, 0},

@@ -45,6 +45,11 @@ struct Node {
 // Shader engines of each XCC.
 constexpr u32 engines(const Node& node) { return node.arrays / node.arrays_per_engine / node.xccs; }
 
+// Whether the kernel gives a process counters of the hardware for ALLOC_QUEUE_GWS. gfx942 and
+// gfx950, and chips that the MES schedules, get none: there the call is a formality, of which HIP
+// makes its permission for cooperative launches. [Linux kfd_process_queue_manager.c pqm_set_gws()]
+constexpr bool has_wave_sync(const Node& node) { return node.gc.major == 10; }
+
 // What the kernel makes of a package of several XCCs: GPUs of their own, each with its part of the
 // XCCs, compute units, copy engines and memory. [Linux amdgpu_gfx.c, compute partition modes;
 // aqua_vanjaram.c, __aqua_vanjaram_update_supported_modes()]

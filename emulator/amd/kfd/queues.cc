@@ -365,6 +365,32 @@ int Queues::set_cu_mask(u32 id) {
   return refuse(kQueueLife, EFAULT, fmt::format("queue {} to mask does not exist", id));
 }
 
+// One queue of a process brings the GPU's global wave sync, and all of them may use it.
+// [kfd_ioctl_alloc_queue_gws(), pqm_set_gws()]
+int Queues::set_wave_sync(u32 id, bool wanted) {
+  Lock lock(mutex_);
+  auto found = queues_.find(id);
+  if (found == queues_.end())
+    return refuse(kQueueLife, EINVAL,
+                  fmt::format("queue {} to have global wave sync does not exist", id));
+  Queue& queue = *found->second;
+  const Queue* owner = nullptr;
+  for (auto& [other_id, other] : queues_)
+    if (other->gpu == queue.gpu && other->wave_sync) owner = other.get();
+  if (wanted && owner)
+    return refuse(
+        kQueueArguments, EBUSY,
+        fmt::format("queue {} is to have global wave sync, which queue {} has", id, owner->id));
+  if (!wanted && owner != &queue)
+    return refuse(kQueueArguments, EINVAL,
+                  fmt::format("queue {} has no global wave sync to give back", id));
+  queue.wave_sync = wanted;
+  queue.description.wave_sync = wanted && has_wave_sync(*devices_[queue.gpu]->slot.node);
+  Result<void> updated =
+      devices_[queue.gpu]->engine->update_queue(queue.engine_id, queue.description);
+  return updated ? 0 : EINVAL;
+}
+
 void Queues::evict(u32 gpu) {
   Lock lock(mutex_);
   bells_[gpu]->evicted = true;

@@ -35,6 +35,8 @@ class Queues {
   int destroy(u32 id);
   int update(const ::doorbell::amd::hw::KfdUpdateQueue& arguments);
   int set_cu_mask(u32 id);
+  // ALLOC_QUEUE_GWS.
+  int set_wave_sync(u32 id, bool wanted);
   // GET_QUEUE_WAVE_STATE, of a queue that is not active.
   int wave_state(::doorbell::amd::hw::KfdGetQueueWaveState& arguments) const;
   bool exists(u32 id) const;
@@ -64,8 +66,9 @@ class Queues {
     u32 doorbell = 0;     // slot
     u32 sdma_number = 0;  // SDMA: engine and queue in it
     bool sdma = false, xgmi = false;
-    WaveState waves;        // saved by the last preemption
-    std::vector<u64> held;  // addresses of the buffers it uses
+    bool wave_sync = false;  // in the kernel's books
+    WaveState waves;         // saved by the last preemption
+    std::vector<u64> held;   // addresses of the buffers it uses
   };
   struct Bells {
     bool evicted = false;                            // every queue stands still, those to come too

@@ -214,6 +214,21 @@ TEST_P(Undefined, RegisterChoosesABarrier) {
   }
 }
 
+TEST_P(Undefined, RegisterIsOfGlobalWaveSync) {
+  if (gpu.chip().generation == Generation::Gfx12) GTEST_SKIP() << "has no global wave sync";
+  run("ds_gws_sema_v gds\ns_endpgm");
+  expect_use(Use::Address, "m0, which the wave has not written", 0);
+  uses.clear();
+  run("s_mov_b32 m0, 0\nv_mov_b32 v1, 5\nds_gws_init v30 gds\ns_endpgm");
+  expect_use(Use::Operand, "v30, which the wave has not written", 8);
+  uses.clear();
+  // Of the value only the first active lane's counts.
+  run("s_mov_b32 m0, 0\ns_mov_b64 exec, 2\nv_mov_b32 v30, 5\ns_mov_b64 exec, 6\n"
+      "ds_gws_init v30 gds\ns_endpgm");
+  EXPECT_TRUE(uses.empty());
+  EXPECT_EQ(stop.kind, GridStop::Kind::Illegal) << stop.what;
+}
+
 TEST_P(Undefined, IsReportedOnceAndGoesOn) {
   const u64 buffer = gpu.allocate(4096);
   // Registers hold zeros before their first wave.

@@ -333,6 +333,44 @@ TEST_F(Pm4Test, EndOfPipeWaitsForTheWaves) {
   EXPECT_EQ(peek<u32>(kData + 8), 1u);
 }
 
+// A process has its GPU's global wave sync in all queues, as soon as one brings it.
+TEST_F(Pm4Test, GlobalWaveSyncIsTheProcesss) {
+  open_pm4();
+  const std::vector<u32> dispatch{packet3(0x76, 4),
+                                  0x207,
+                                  32,
+                                  1,
+                                  1,
+                                  packet3(0x76, 3),
+                                  0x20c,
+                                  lo(kIb >> 8),
+                                  hi(kIb >> 8),
+                                  packet3(0x76, 3),
+                                  0x212,
+                                  0,
+                                  0,
+                                  packet3(0x15, 4),
+                                  1,
+                                  1,
+                                  1,
+                                  1 | 1 << 2 | 1 << 15};
+  QueueDescription other = description_;
+  other.wave_sync = true;
+  submit(dispatch);
+  const QueueId owner = gpu_->add_queue(other).value();
+  submit(dispatch);
+  ASSERT_TRUE(gpu_->remove_queue(owner).has_value());
+  submit(dispatch);
+  description_.wave_sync = true;
+  ASSERT_TRUE(gpu_->update_queue(queue_, description_).has_value());
+  submit(dispatch);
+  ASSERT_EQ(launcher_.dispatches.size(), 4u) << stopped();
+  EXPECT_EQ(launcher_.dispatches[0].wave_sync, nullptr);
+  EXPECT_NE(launcher_.dispatches[1].wave_sync, nullptr);
+  EXPECT_EQ(launcher_.dispatches[2].wave_sync, nullptr);
+  EXPECT_EQ(launcher_.dispatches[3].wave_sync, launcher_.dispatches[1].wave_sync);
+}
+
 TEST_F(Pm4Test, DispatchTakesItsStateFromTheRegisters) {
   open_pm4();
   // RSRC2: 4 user SGPRs, tgid x, LDS of 2 units; TMPRING_SIZE 0x2e18: 8 waves of 3 units of 256;

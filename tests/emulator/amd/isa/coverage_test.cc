@@ -44,7 +44,6 @@ const Missing kMissing[] = {
     {"S_CODE_END", "marks the end of code: reaching it is an error"},
     {"V_ILLEGAL", "is illegal"},
     {"S_RFE_", "trap handlers, which the emulated kernel has none of"},
-    {"DS_GWS_", "global wave sync: a queue has none before ALLOC_QUEUE_GWS"},
     {"V_MFMA_LD_SCALE_B32", "a half of V_MFMA_SCALE_*, never by itself"},
     // [The RDNA4 ISA document gives them numbers and no meaning. LLVM AMDGPUUsage: how many named
     // barriers a kernel has, .amdhsa_named_barrier_count, begins with gfx1250]

@@ -369,5 +369,57 @@ TEST_F(QueuesTest, NoUpdateRunsAQueueThatAFaultStopped) {
       << "it is not active";
 }
 
+// [kfd_chardev.c kfd_ioctl_alloc_queue_gws(), kfd_process_queue_manager.c pqm_set_gws()]
+TEST_F(QueuesTest, OneQueueOfAGpuBringsGlobalWaveSync) {
+  QueueMemory memory = queue_memory(), other = queue_memory(1);
+  KfdCreateQueue second = memory.arguments;
+  ASSERT_EQ(call(memory.arguments), 0);
+  ASSERT_EQ(call(second), 0);
+  ASSERT_EQ(call(other.arguments), 0);
+  const auto set = [&](u32 queue, u32 num_gws) {
+    KfdAllocQueueGws arguments{.queue_id = queue, .num_gws = num_gws, .first_gws = 7};
+    const int why = call(arguments);
+    EXPECT_EQ(arguments.first_gws, why == 0 ? 0u : 7u);
+    return why;
+  };
+  EXPECT_EQ(set(99, 1), EINVAL) << "no such queue";
+  EXPECT_EQ(set(second.queue_id, 0), EINVAL) << "it has none";
+  EXPECT_EQ(set(memory.arguments.queue_id, 64), 0);
+  EXPECT_EQ(set(memory.arguments.queue_id, 64), EBUSY);
+  EXPECT_EQ(set(second.queue_id, 64), EBUSY);
+  EXPECT_EQ(set(other.arguments.queue_id, 64), 0) << "another GPU";
+  EXPECT_EQ(set(memory.arguments.queue_id, 0), 0);
+  EXPECT_EQ(set(second.queue_id, 1), 0);
+  EXPECT_EQ(call(KfdDestroyQueue{.queue_id = second.queue_id}), 0);
+  EXPECT_EQ(set(memory.arguments.queue_id, 64), 0) << "who had it is gone";
+  EXPECT_FALSE(engine().queues[0].wave_sync) << "a formality on gfx1100";
+}
+
+class Gfx1030Test : public ClientTest {
+ protected:
+  Gfx1030Test() : ClientTest({.gpus = {"gfx1030"}, .checks = "warn"}) { put_fake_engines(); }
+};
+
+// [kfd_device.c kfd_gws_init(): of gfx10.3 from MEC2's firmware 0x6b on]
+TEST_F(Gfx1030Test, GlobalWaveSyncIsTheHardwares) {
+  EXPECT_GE(find_node("gfx1030")->firmware, 0x6bu);
+  acquire();
+  QueueMemory memory = queue_memory();
+  const SaveAreaSizes sizes = save_area_sizes(*find_node("gfx1030"));
+  const Memory save =
+      allocate((sizes.bytes + sizes.debug_bytes + 0xfff) & ~0xfffu, kAll | kKfdMemVram);
+  ASSERT_EQ(map(save), 0);
+  memory.arguments.ctx_save_restore_address = save.va;
+  memory.arguments.ctx_save_restore_size = sizes.bytes;
+  memory.arguments.ctl_stack_size = sizes.control_stack_bytes;
+  ASSERT_EQ(call(memory.arguments), 0);
+  const u32 queue = memory.arguments.queue_id;
+  EXPECT_FALSE(engine().queues[0].wave_sync);
+  EXPECT_EQ(call(KfdAllocQueueGws{.queue_id = queue, .num_gws = 64}), 0);
+  EXPECT_TRUE(engine().queues[0].wave_sync);
+  EXPECT_EQ(call(KfdAllocQueueGws{.queue_id = queue}), 0);
+  EXPECT_FALSE(engine().queues[0].wave_sync);
+}
+
 }  // namespace
 }  // namespace doorbell::emulator::amd::testing

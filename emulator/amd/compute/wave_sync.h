@@ -1,0 +1,37 @@
+// GlobalWaveSync: the counters by which waves of any groups of a process wait for each other on one
+// GPU: barriers and semaphores. They keep their values from one dispatch to the next. Which waves
+// ask and stand still is for work_group.h and grid.h. [CDNA3 and RDNA2 ISA documents, DS_GWS_*]
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "base/util/types.h"
+#include "emulator/amd/isa/exit.h"
+
+namespace doorbell::emulator::amd {
+
+// Thread safety: the GPU's thread only.
+class GlobalWaveSync {
+ public:
+  // What a wave waits for.
+  struct Wait {
+    u32 resource = 0;
+    bool semaphore = false;
+    u64 releases = 0;  // of its resource, when it began
+  };
+
+  // Does what an instruction asks, and says whether its wave has to wait.
+  std::optional<Wait> ask(const WaveSync& what);
+  // Whether a wait is over; asked until it is, for what a semaphore counts is taken then.
+  bool over(const Wait& wait);
+
+ private:
+  struct Resource {
+    i64 counter = 0;
+    u64 releases = 0;  // how often all that waited were let go
+  };
+  std::array<Resource, 64> resources_;
+};
+
+}  // namespace doorbell::emulator::amd
