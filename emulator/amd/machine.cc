@@ -11,6 +11,7 @@
 
 #include "base/util/hash.h"
 #include "base/util/log.h"
+#include "emulator/amd/all_checks.h"
 #include "emulator/amd/cp/gpu.h"
 #include "emulator/amd/cp/rules.h"
 #include "emulator/amd/grid_launcher.h"
@@ -165,7 +166,7 @@ struct Machine::State {
 
 Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
   auto state = std::make_unique<State>(std::move(options));
-  TRY(state->checks.configure(state->options.checks));
+  TRY(state->checks.configure(state->options.checks, all_checks()));
   KfdOptions kfd;
   TRY(kfd.slots, make_slots(state->options.gpus));
   Trace* trace = &state->trace;

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace doorbell::emulator {
 namespace {
@@ -19,6 +21,20 @@ Result<Level> parse_level(std::string_view text) {
               std::string(text));
 }
 
+bool starts(const Check& check, std::string_view prefix) {
+  return std::string_view(check.id).starts_with(prefix);
+}
+
+// "AMD-VM, AMD-QUE": what the names have before their numbers.
+std::string families(std::span<const Check* const> all) {
+  std::set<std::string_view> found;
+  for (const Check* check : all) {
+    const std::string_view id = check->id;
+    found.insert(id.substr(0, id.rfind('-')));
+  }
+  return fmt::format("{}", fmt::join(found, ", "));
+}
+
 }  // namespace
 
 std::string_view name(Level level) { return kNames.at(static_cast<usize>(level)); }
@@ -27,7 +43,7 @@ std::string to_string(const Report& report) {
   return fmt::format("{} {}: {}", name(report.level), report.check->id, report.message);
 }
 
-Result<void> Checks::configure(std::string_view text) {
+Result<void> Checks::configure(std::string_view text, std::span<const Check* const> all) {
   while (!text.empty()) {
     std::string_view part = text.substr(0, text.find(','));
     text.remove_prefix(std::min(text.size(), part.size() + 1));
@@ -39,6 +55,10 @@ Result<void> Checks::configure(std::string_view text) {
     }
     if (equals == 0) return fail(ErrorKind::Invalid, "{:?} names no check", std::string(part));
     TRY(Level level, parse_level(part.substr(equals + 1)));
+    const std::string_view prefix = part.substr(0, equals);
+    if (std::ranges::none_of(all, [&](const Check* check) { return starts(*check, prefix); }))
+      return fail(ErrorKind::Invalid, "no rule's name starts with {:?}; there are {}",
+                  std::string(prefix), families(all));
     rules_.push_back({std::string(part.substr(0, equals)), level});
   }
   return {};
@@ -47,7 +67,7 @@ Result<void> Checks::configure(std::string_view text) {
 Level Checks::level(const Check& check) const {
   for (auto rule = rules_.rbegin(); rule != rules_.rend(); ++rule) {
     if (check.slow && rule->prefix.empty()) continue;
-    if (std::string_view(check.id).starts_with(rule->prefix)) return rule->level;
+    if (starts(check, rule->prefix)) return rule->level;
   }
   return check.slow ? Level::Off : standard_;
 }

@@ -49,8 +49,9 @@ class Checks {
   explicit Checks(Level standard = Level::Warn) : standard_(standard) {}
 
   // "error", or a list "warn,AMD-VM=error,AMD-CP-003=off": a level for all, or for the ids that
-  // start so; the last that fits counts. Invalid names the part that is not understood.
-  Result<void> configure(std::string_view text);
+  // start so; the last that fits counts. Invalid names the part that is not understood, or fits
+  // none of the rules that there are.
+  Result<void> configure(std::string_view text, std::span<const Check* const> all);
   Level level(const Check& check) const;
 
   // The rule is broken. Counts, keeps the report, tells the listener; Off does nothing. The caller

@@ -79,7 +79,7 @@ int print_rules() {
 int run(const Options& options) {
   if (options.rules) return print_rules();
   if (options.command.empty()) throw fail(ErrorKind::Invalid, "no program is named");
-  or_throw(emulator::Checks().configure(options.checks));
+  or_throw(emulator::Checks().configure(options.checks, emulator::amd::all_checks()));
   // What the program would only be told when it opens a GPU.
   const std::vector<std::string> gpus = or_throw(emulator::amd::parse_gpus(options.gpus));
   for (const auto& [what, text] :

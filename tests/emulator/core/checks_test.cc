@@ -9,37 +9,52 @@ namespace {
 constexpr Check kFirst{"AMD-VM-001", "an access is mapped", "here"};
 constexpr Check kSecond{"AMD-VM-002", "a write is allowed", "here"};
 constexpr Check kOther{"AMD-CP-001", "a packet is known", "there"};
+constexpr Check kSlow{"AMD-INI-001", "a value is defined", "there", Power::Full, Power::Full, true};
+constexpr const Check* kAll[] = {&kFirst, &kSecond, &kOther, &kSlow};
 
 TEST(Checks, TheLastThatFitsDecides) {
   Checks checks(Level::Warn);
   EXPECT_EQ(checks.level(kFirst), Level::Warn);
-  ASSERT_TRUE(checks.configure("error,AMD-VM=off,AMD-VM-002=warn"));
+  ASSERT_TRUE(checks.configure("error,AMD-VM=off,AMD-VM-002=warn", kAll));
   EXPECT_EQ(checks.level(kOther), Level::Error);
   EXPECT_EQ(checks.level(kFirst), Level::Off);
   EXPECT_EQ(checks.level(kSecond), Level::Warn);
 }
 
 TEST(Checks, SlowOnesAreOffUntilTheyAreNamed) {
-  constexpr Check kSlow{"AMD-INI-001", "a value is defined", "there", Power::Full, Power::Full,
-                        true};
   Checks checks(Level::Error);
   EXPECT_EQ(checks.level(kSlow), Level::Off);
-  ASSERT_TRUE(checks.configure("error"));
+  ASSERT_TRUE(checks.configure("error", kAll));
   EXPECT_EQ(checks.level(kSlow), Level::Off);
-  ASSERT_TRUE(checks.configure("AMD-INI=warn,error"));
+  ASSERT_TRUE(checks.configure("AMD-INI=warn,error", kAll));
   EXPECT_EQ(checks.level(kSlow), Level::Warn);
 }
 
 TEST(Checks, NamesWhatItDoesNotUnderstand) {
   Checks checks;
-  EXPECT_NE(checks.configure("eror").error().message.find("\"eror\""), std::string::npos);
-  EXPECT_NE(checks.configure("AMD=loud").error().message.find("\"loud\""), std::string::npos);
-  EXPECT_FALSE(checks.configure("=warn"));
+  EXPECT_NE(checks.configure("eror", kAll).error().message.find("\"eror\""), std::string::npos);
+  EXPECT_NE(checks.configure("AMD=loud", kAll).error().message.find("\"loud\""), std::string::npos);
+  EXPECT_FALSE(checks.configure("=warn", kAll));
+}
+
+TEST(Checks, NamesARuleThatThereIsNot) {
+  for (const char* wrong : {"AMD-ZZZ=off", "warn,AMD-VM-003=error", "AMD-VM-0011=off", "VM=off"}) {
+    Checks checks;
+    const Result<void> result = checks.configure(wrong, kAll);
+    ASSERT_FALSE(result) << wrong;
+    std::string name(wrong);
+    name = name.substr(name.find(',') + 1);
+    name = name.substr(0, name.find('='));
+    EXPECT_EQ(result.error().message,
+              "no rule's name starts with \"" + name + "\"; there are AMD-CP, AMD-INI, AMD-VM");
+  }
+  Checks checks;
+  EXPECT_TRUE(checks.configure("AMD=warn,AMD-V=off,AMD-VM-002=error", kAll));
 }
 
 TEST(Checks, CountsAndTellsWhatIsNotOff) {
   Checks checks(Level::Error);
-  ASSERT_TRUE(checks.configure("AMD-VM-002=off,AMD-CP=warn"));
+  ASSERT_TRUE(checks.configure("AMD-VM-002=off,AMD-CP=warn", kAll));
   std::vector<std::string> heard;
   checks.listen([&](const Report& report) { heard.push_back(to_string(report)); });
   EXPECT_EQ(checks.report(kFirst, "0x10 is not mapped"), Level::Error);
