@@ -46,6 +46,9 @@ class Handlers {
         return refuse(EBUSY, fmt::format("the VM of GPU {:#x} is that of another open of its node "
                                          "than descriptor {}",
                                          a.gpu_id, descriptor));
+      case Kfd::Acquired::TooManyFiles:
+        return refuse(EMFILE, fmt::format("no descriptor is left to keep {} of GPU {:#x} open",
+                                          descriptor, a.gpu_id));
       case Kfd::Acquired::Now: break;
     }
     return 0;

@@ -151,6 +151,7 @@ Kfd::Acquired Kfd::acquire(u32 gpu, int descriptor) {
     return same_open(file, descriptor) ? Acquired::Now : Acquired::Before;
   if (node_of(descriptor) != static_cast<int>(gpu)) return Acquired::OtherNode;
   file = fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
+  if (file < 0) return Acquired::TooManyFiles;
   devices_[gpu]->acquired = true;
   return Acquired::Now;
 }

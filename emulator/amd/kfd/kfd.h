@@ -63,7 +63,7 @@ class Kfd {
   std::string last_fault(u32 gpu_id) const;
 
   // The GPU's address space becomes that of this open of its render node, which stays open; once.
-  enum class Acquired { Now, Before, OtherNode };
+  enum class Acquired { Now, Before, OtherNode, TooManyFiles };
   Acquired acquire(u32 gpu, int descriptor);
 
   // Which device this descriptor is a node of: a GPU's index, kKfdNode, or kNoNode.

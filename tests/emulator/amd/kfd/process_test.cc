@@ -1,4 +1,5 @@
 // The process's ioctls: version, apertures, clocks, and what comes before ACQUIRE_VM.
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -60,6 +61,21 @@ TEST_F(ProcessTest, TheFirstOpenOfANodeIsTheOneThatCounts) {
   EXPECT_EQ(call(KfdAcquireVm{.drm_fd = other, .gpu_id = id(0)}), EBUSY)
       << "the driver has it open";
   EXPECT_EQ(call(KfdAcquireVm{.drm_fd = ~0u, .gpu_id = id(0)}), EINVAL);
+}
+
+// An emulator's own limit: the kernel keeps the file, not a descriptor.
+TEST_F(ProcessTest, AVmThatCannotBeKeptOpenIsNotAcquired) {
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{.rlim_cur = 3, .rlim_max = before.rlim_max};
+  const u32 node = static_cast<u32>(render_[0]->descriptor());
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const int told = call(KfdAcquireVm{.drm_fd = node, .gpu_id = id(0)});
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(told, EMFILE);
+  EXPECT_EQ(call(KfdSetTrapHandler{.gpu_id = id()}), ESRCH) << "nothing was acquired";
+  acquire(0);
+  EXPECT_EQ(call(KfdSetTrapHandler{.gpu_id = id()}), 0);
 }
 
 TEST_F(ProcessTest, AperturesAreCountedThenFilled) {
