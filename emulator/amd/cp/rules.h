@@ -26,10 +26,12 @@ inline constexpr Check kDoorbellOverrun{
     "AMD-DB-004", "packets not yet read are not overwritten",
     "kfdtest BaseQueue::PlacePacket; ROCr amd_blit_sdma.cpp CanWriteUpto (full when all but one "
     "byte is written); HSA runtime 1.2, 2.8.3"};
-inline constexpr Check kDoorbellOfNobody{
-    "AMD-DB-005", "only a live queue's doorbell is rung",
-    "linux kfd_doorbell.c: the doorbell belongs to the queue until DESTROY_QUEUE", Power::Full,
-    Power::Partial};
+inline constexpr Check kDoorbellOfNobody{"AMD-DB-005",
+                                         "a doorbell that is rung belongs to a queue that lives",
+                                         "linux kfd_doorbell.c: the doorbell belongs to the queue "
+                                         "until DESTROY_QUEUE; under MES and HWS "
+                                         "the range of a queue is the queue's alone",
+                                         Power::Full, Power::None};
 inline constexpr Check kDoorbellUnits{
     "AMD-DB-006", "a copy queue's doorbell is in bytes, whole words of them",
     "kfdtest SDMAQueue::SubmitPacket (write pointers are saved in bytes)"};

@@ -47,10 +47,6 @@ inline constexpr Check kQueueSizes{"AMD-QUE-003",
 inline constexpr Check kQueueLife{"AMD-QUE-004",
     "a queue that is updated or destroyed exists, and there are no more than the driver takes",
     "kfd_process_queue_manager.c pqm_create_queue(), pqm_destroy_queue()"};
-inline constexpr Check kDoorbell{"AMD-QUE-006",
-    "a doorbell that is rung belongs to a queue that lives",
-    "kfd_doorbell.c; under MES and HWS the doorbell range of a queue is the queue's alone",
-    Power::Full, Power::None};
 inline constexpr Check kQueueBusy{"AMD-QUE-007",
     "a queue has read all that was written before it is destroyed",
     "kfd_device_queue_manager.c destroy_queue_cpsch(): what is left in the ring is dropped"};
@@ -72,10 +68,10 @@ inline constexpr Check kEventForever{"AMD-EVT-004",
     "somebody is left who can signal an event that is waited for without end",
     "kfd_events.c kfd_wait_on_events(): waits until a signal ends the process"};
 
-inline constexpr std::array<const Check*, 19> kKfdChecks = {
+inline constexpr std::array<const Check*, 18> kKfdChecks = {
     &kVmAccess, &kVmAlloc, &kVmMap, &kVmFreeMapped,
     &kVmFreeInUse, &kProcess, &kNotEmulated, &kRuntimeOrder, &kQueueArguments,
-    &kQueueBuffers, &kQueueSizes, &kQueueLife, &kDoorbell,
+    &kQueueBuffers, &kQueueSizes, &kQueueLife,
     &kQueueBusy, &kQueueLeft, &kEventPage, &kEventId,
     &kEventMailbox, &kEventForever};
 // clang-format on

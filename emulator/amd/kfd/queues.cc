@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "emulator/amd/cp/rules.h"
 #include "emulator/amd/kfd/kfd_checks.h"
 #include "emulator/amd/kfd/user_memory.h"
 
@@ -423,9 +424,10 @@ void Queues::ring(u32 gpu, u64 offset, unsigned bytes, u64 value) {
   u64 slot = offset / 8;
   i64 queue = slot < kDoorbells ? bells_[gpu]->queue[slot].load(std::memory_order_acquire) : -1;
   if (queue < 0) {
-    checks_.report(kDoorbell, fmt::format("doorbell at {:#x} of GPU {} belongs to no queue, {:#x} "
-                                          "is stored",
-                                          offset, gpu, value));
+    checks_.report(kDoorbellOfNobody,
+                   fmt::format("doorbell at {:#x} of GPU {} belongs to no queue, {:#x} "
+                               "is stored",
+                               offset, gpu, value));
     return;
   }
   auto* bell = reinterpret_cast<u64*>(doorbells_.at(devices_[gpu]->doorbells + slot * 8));

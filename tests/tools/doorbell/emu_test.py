@@ -282,7 +282,7 @@ class Emu(unittest.TestCase):
     def test_rules_are_listed(self):
         lines = self.emu("--rules").stdout.splitlines()
         self.assertGreater(len(lines), 60)
-        self.assertTrue(any(line.startswith("AMD-QUE-006    always   never") for line in lines), "doorbells of nobody")
+        self.assertTrue(any(line.startswith("AMD-DB-005     always   never") for line in lines), "doorbells of nobody")
         self.assertTrue(all("[" in line for line in lines))
 
     def test_mistakes_are_named(self):

@@ -1,6 +1,7 @@
 // CREATE_QUEUE and its rules; doorbells.
 #include <cerrno>
 
+#include "emulator/amd/cp/rules.h"
 #include "tests/emulator/amd/kfd/client.h"
 
 namespace doorbell::emulator::amd::testing {
@@ -53,11 +54,11 @@ TEST_F(QueuesTest, DoorbellsAreTrapped) {
   EXPECT_EQ(doorbells.mmio.read64(mine), 0x124u);
   doorbells.mmio.write64(mine + 8, 1);
   EXPECT_EQ(engine().rings.size(), 2u);
-  EXPECT_EQ(checks().count(kDoorbell), 1u) << "nobody's doorbell";
+  EXPECT_EQ(checks().count(kDoorbellOfNobody), 1u) << "nobody's doorbell";
   ASSERT_EQ(call(KfdDestroyQueue{.queue_id = memory.arguments.queue_id}), 0);
   EXPECT_EQ(engine().removed, std::vector<QueueId>{0});
   doorbells.mmio.write64(mine, 0x125);
-  EXPECT_EQ(checks().count(kDoorbell), 2u) << "the queue is gone";
+  EXPECT_EQ(checks().count(kDoorbellOfNobody), 2u) << "the queue is gone";
 }
 
 TEST_F(QueuesTest, AQueueIsDestroyedWhenItHasReadAll) {
