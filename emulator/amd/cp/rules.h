@@ -132,6 +132,11 @@ inline constexpr Check kSdmaFlush{
     "AMD-SDMA-006", "a poll of memory is no flush of the host data path",
     "sdma_v6_0_0_pkt_open.h SDMA_PKT_POLL_REGMEM_HEADER; linux sdma_v6_0.c "
     "sdma_v6_0_ring_emit_hdp_flush (MEM_POLL 0), sdma_v6_0_ring_emit_pipeline_sync (HDP_FLUSH 0)"};
+inline constexpr Check kSdmaWrap{
+    "AMD-SDMA-007", "a packet of a user queue does not go round the end of the ring",
+    "ROCr amd_blit_sdma.cpp AcquireWriteAddress, PadRingToEnd; kfdtest BaseQueue::PlacePacket; "
+    "tinygrad ops_amd.py AMDCopyQueue._submit: all fill the rest with NOPs. Engines do read on at "
+    "the start, as the kernel's own rings have it (linux amdgpu_ring.h amdgpu_ring_write)"};
 
 // ---- dispatches
 inline constexpr Check kDispatchEntry{

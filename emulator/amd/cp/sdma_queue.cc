@@ -63,6 +63,12 @@ Step SdmaQueue::advance_ring() {
     cut_ = read_ + 1;
     return Step::Waiting;
   }
+  const u64 ring = description_.ring_bytes, at = read_ % ring;
+  if (at + u64{words} * 4 > ring &&
+      broke(kSdmaWrap,
+            fmt::format("{:#010x} begins a packet of {} words at {:#x} of a ring of {:#x} bytes",
+                        words_[0], words, at, ring)))
+    return Step::Stopped;
   words_.resize(words);
   if (auto fault = fetch(read_, words_)) return stop(std::move(*fault));
   packet_end_ = read_ + u64{words} * 4;

@@ -39,6 +39,23 @@ TEST_P(QueuesTest, ShareTheSlotsAndAllEnd) {
   EXPECT_EQ(reached[0].value(), 1u);
 }
 
+// A packet that went round the end of the ring would be AMD-SDMA-007, an error here.
+TEST_P(QueuesTest, TheCopyQueueGoesRoundItsRing) {
+  boot({.gpus = {"gfx1100"}, .adversarial = GetParam(), .seed = 9});
+  auto device = open(0);
+  const Ref<Buffer> buffer = *Buffer::allocate(*device, 4096);
+  hcq::HardwareQueue& queue = device->copy_queue();
+  auto commands = queue.make_commands();
+  for (int i = 0; i < 700; ++i) commands->write(buffer->memory().address, 1);
+  constexpr u64 kRingBytes = u64{1} << 20;  // sdma_queue.cc
+  for (u64 sent = 0; sent < kRingBytes * 2; sent += commands->words().size_bytes())
+    ASSERT_TRUE(queue.submit(*commands));
+  const Result<void> done = device->synchronize();
+  EXPECT_TRUE(done) << done.error().message;
+  for (const emulator::Report& report : machine->checks().reports())
+    ADD_FAILURE() << to_string(report);
+}
+
 TEST_P(QueuesTest, EachWorksOnItsOwnData) {
   boot({.gpus = {"gfx1030"}, .adversarial = GetParam(), .seed = 8});
   open_many();

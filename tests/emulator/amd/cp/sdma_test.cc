@@ -136,14 +136,38 @@ TEST_F(SdmaTest, TimestampsAdvance) {
   EXPECT_GT(peek<u64>(kData), first);
 }
 
-TEST_F(SdmaTest, NopsSkipTheirCountAndPacketsWrap) {
+TEST_F(SdmaTest, NopsSkipTheirCount) {
   open_sdma();
   submit_bytes(std::vector<u32>{3 << 16, 0xdead, 0xdead, 0xdead} + fence(kData, 1));
   EXPECT_EQ(peek<u32>(kData), 1u);
-  while (kRingBytes - put_ % kRingBytes > 8) submit_bytes({0});
+  EXPECT_EQ(peek<u64>(kReadPointer), put_);
+}
+
+// Where it is no error the engine reads on at the start. [linux amdgpu_ring.h amdgpu_ring_write()]
+TEST_F(SdmaTest, PacketsOfUserQueuesDoNotGoRoundTheEnd) {
+  const auto open_near_end = [&](Level level) {
+    interrupts_.exceptions.clear();
+    open_sdma(hw::Generation::Gfx11, level);
+    put_ = 0;
+    poke<u32>(kData, 0);
+    while (kRingBytes - put_ > 8) submit_bytes({0});
+  };
+  open_near_end(Level::Error);
   submit_bytes(fence(kData, 2));
+  EXPECT_EQ(count("AMD-SDMA-007"), 1u);
+  EXPECT_NE(stopped().find("AMD-SDMA-007"), std::string::npos) << stopped();
+  EXPECT_EQ(peek<u32>(kData), 0u);
+  open_near_end(Level::Warn);
+  submit_bytes(fence(kData, 2));
+  EXPECT_EQ(count("AMD-SDMA-007"), 1u);
+  EXPECT_EQ(stopped(), "");
   EXPECT_EQ(peek<u32>(kData), 2u);
   EXPECT_EQ(peek<u64>(kReadPointer), put_);
+  // The rest is filled, as ROCr does.
+  open_near_end(Level::Error);
+  submit_bytes(std::vector<u32>{1 << 16, 0} + fence(kData, 3));
+  EXPECT_EQ(checks_->errors(), 0u);
+  EXPECT_EQ(peek<u32>(kData), 3u);
 }
 
 TEST_F(SdmaTest, IndirectBuffersRun) {
