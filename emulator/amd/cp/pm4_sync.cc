@@ -102,6 +102,11 @@ ComputeQueue::Outcome ComputeQueue::release_mem() {
   }
   auto packet = take<hw::ReleaseMem>();
   if (!packet) return Outcome::Stop;
+  // [Mesa sid.h S_490_GLK_WB, GLK_INV, PWS_ENABLE: gfx11]
+  const bool of_gfx11 = packet->glk_wb || packet->glk_inv || packet->pws_enable;
+  if (gpu_.generation == hw::Generation::Gfx10 && of_gfx11 &&
+      broke(kReservedBits, describe() + ": GLK_WB, GLK_INV or PWS_ENABLE"))
+    return Outcome::Stop;
   if (packet->gl2_discard || packet->pws_enable)
     return stopped(describe() + ": GL2_DISCARD and PWS are not emulated");
   auto normal = common<Release>(*packet);

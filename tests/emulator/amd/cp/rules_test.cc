@@ -123,6 +123,22 @@ TEST_F(RulesTest, ReservedBitsAreZero) {
   expect_broken("AMD-RING-003", {packet3(0x58, 7), 0, ~0u, 0xff, 0, 0, 0, 1 << 29});
 }
 
+// GLK_WB, GLK_INV and PWS_ENABLE came with gfx11. [Mesa sid.h S_490_GLK_WB and so on]
+TEST_F(RulesTest, ReleaseMemOfGfx10HasNoBitsOfGfx11) {
+  for (u32 bit : {24, 30}) {
+    const std::vector<u32> release{
+        packet3(0x49, 7), 0x14 | 5 << 8 | 1u << bit, 1 << 29, lo(kData), hi(kData), 1, 0, 0};
+    expect_broken("AMD-RING-003", release, {.generation = hw::Generation::Gfx10});
+    interrupts_.exceptions.clear();
+    open({.generation = hw::Generation::Gfx11}, QueueKind::Pm4);
+    put_ = 0;
+    submit(release);
+    EXPECT_EQ(stopped(), "") << bit;
+  }
+  expect_broken("AMD-RING-003", {packet3(0x49, 7), 0x14 | 5 << 8 | 1u << 31, 0, 0, 0, 0, 0, 0},
+                {.generation = hw::Generation::Gfx10});
+}
+
 TEST_F(RulesTest, PredicationIsForIndirectBuffers) {
   expect_broken("AMD-RING-004", {packet3(0x23, 1), 2 | 1 << 24, 0xffff1000, 0xffff1000},
                 {.generation = hw::Generation::Gfx9, .xccs = 2});
