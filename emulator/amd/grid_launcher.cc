@@ -69,6 +69,17 @@ const Check& rule_of(Use use) {
   return kUndefinedOperand;
 }
 
+const Check& rule_of(const GridStop& stop) {
+  if (stop.kind == GridStop::Kind::Deadlock) return kBarrierDeadlock;
+  switch (stop.exit.limit) {
+    case Exit::Limit::Registers: return kBeyondRegisters;
+    case Exit::Limit::Lds: return kBeyondLds;
+    case Exit::Limit::Scratch: return kBeyondScratch;
+    case Exit::Limit::Alignment: break;
+  }
+  return kAtomicAlignment;
+}
+
 // A grid that cannot even start.
 class RefusedGrid final : public RunningGrid {
  public:
@@ -103,8 +114,10 @@ std::unique_ptr<RunningGrid> GridLauncher::launch(const Dispatch& dispatch, Cach
                                            code.error().message);
     code_ = std::move(*code);
   }
-  code_->begin_dispatch();
   GridOptions options{.poison = options_.poison, .compute_units = options_.compute_units};
+  options.broken = [checks = options_.checks](const GridStop& stop) {
+    return checks->report(rule_of(stop), stop.what) == Level::Error;
+  };
   if (caches) options.cache_units = caches->shape().units;
   if (options_.undefined) options.undefined = &undefined_;
   if (options_.seed) options.seed = hash_combine(options_.seed, ++launches_) | 1;

@@ -18,7 +18,7 @@ struct GridLauncherOptions {
   ComputeUnits compute_units;            // of each XCC
   u64 seed = 0;                          // of the order of waves; 0: the fastest one
   bool poison = false;                   // what a launch leaves undefined is noise
-  Checks* checks = nullptr;              // borrowed; judge the rules AMD-INI
+  Checks* checks = nullptr;              // borrowed; judge AMD-INI, AMD-RES and AMD-BAR
   UndefinedMemory* undefined = nullptr;  // borrowed; null: those rules are off
 };
 

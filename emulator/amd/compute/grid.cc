@@ -172,6 +172,24 @@ bool Grid::report_undefined(const UndefinedUse& use, const GridStop& stop) {
   return options_.undefined->report(use.kind, stop.what);
 }
 
+// Where hardware goes on, it does so for good: what is broken there is told once. An atomic
+// operation at an unaligned address ends in a memory violation. [RDNA3 ISA 3.3.3, "Atomics"]
+bool Grid::stops_at(const GridStop& bounds) {
+  const u8 limit = static_cast<u8>(1u << static_cast<u8>(bounds.exit.limit));
+  if (!options_.broken || (unjudged_ & limit) != 0) return true;
+  const bool error = options_.broken(bounds);
+  if (error || bounds.exit.limit == Exit::Limit::Alignment) return true;
+  unjudged_ |= limit;
+  return false;
+}
+
+// Hardware stays there until the queue is reset.
+GridStop Grid::deadlock(const WorkGroup& group, const std::string& where) const {
+  GridStop result = stop(GridStop::Kind::Deadlock, group, 0, {}, "deadlock at barriers: " + where);
+  if (options_.broken) options_.broken(result);
+  return result;
+}
+
 void Grid::retire_ended() {
   for (usize i = 0; i < resident_.size();) {
     if (!resident_[i]->ended()) {
@@ -194,6 +212,8 @@ GridStop Grid::step(WorkGroup& group, usize index, u64 budget) {
   GridStop result;
   for (u64 used = 0; used < budget; used = wave.clock - before) {
     Twin* const twin = group.member(index).twin.get();
+    wave.unjudged = unjudged_;
+    if (twin != nullptr) twin->wave.unjudged = unjudged_;
     std::optional<UndefinedUse> use;
     const Exit exit = twins_ ? run_with_twin(wave, *twin, *twins_, code_, budget - used, use)
                              : amd::run(wave, memory_, code_, budget - used);
@@ -266,7 +286,9 @@ bool Grid::obey(const Exit& exit, WorkGroup& group, usize index, GridStop& resul
       return false;
     case Exit::Kind::Bounds:
       result = stop(GridStop::Kind::Bounds, group, index, exit, exit.name);
-      return false;
+      if (stops_at(result)) return false;
+      result = {};
+      return true;
     case Exit::Kind::Illegal:
       result = illegal(exit, group, index, fmt::format("illegal instruction {}", exit.name));
       return false;
@@ -367,7 +389,7 @@ GridStop Grid::run_plain(u64 instructions) {
       round_.all_poll &= waits || (ready && member.polls);
     }
     if (std::string where = group.deadlock(); !group.ended() && !where.empty()) {
-      return stop(GridStop::Kind::Deadlock, group, 0, {}, "deadlock at barriers: " + where);
+      return deadlock(group, where);
     }
     if (instructions_ >= end) return {.kind = GridStop::Kind::Running};
   }
@@ -415,7 +437,7 @@ GridStop Grid::run_seeded(u64 instructions) {
         if (group.member(i).state == WorkGroup::State::Ready) ready.emplace_back(g, i);
       }
       if (std::string where = group.deadlock(); !group.ended() && !where.empty()) {
-        return stop(GridStop::Kind::Deadlock, group, 0, {}, "deadlock at barriers: " + where);
+        return deadlock(group, where);
       }
     }
     if (ready.empty()) {

@@ -29,6 +29,8 @@
 
 namespace doorbell::emulator::amd {
 
+struct GridStop;
+
 // Finds where undefined values decide something (isa/twin.h).
 struct UndefinedTracking {
   UndefinedMemory* memory = nullptr;    // all borrowed
@@ -43,6 +45,9 @@ struct GridOptions {
   u32 cache_units = 8;  // that have caches of their own
   ComputeUnits compute_units;              // where groups are resident
   UndefinedTracking* undefined = nullptr;  // null: not asked, and of no cost
+  // Told of the first Bounds of each limit, and of a Deadlock. True: the grid stops; else waves go
+  // on as hardware does, where it does. Empty: it stops.
+  std::function<bool(const GridStop&)> broken;
 };
 
 // Why a grid stopped, or paused.
@@ -117,7 +122,9 @@ class Grid {
   bool fits(GridStop& why) const;
   void undefine_scratch(const GroupPlace& place);
   // Whether it is to stop.
+  bool stops_at(const GridStop& bounds);
   bool report_undefined(const UndefinedUse& use, const GridStop& stop);
+  GridStop deadlock(const WorkGroup& group, const std::string& where) const;
 
   const Chip& chip_;
   CodeCache& code_;
@@ -147,6 +154,7 @@ class Grid {
   GridStop stopped_;                     // the last run's, unless it may go on
   std::unique_ptr<TwinMemories> twins_;  // null unless undefined values are asked for
   std::set<std::pair<u64, Use>> reported_;
+  u8 unjudged_ = 0;   // the waves': Wave::unjudged
   u64 awake_at_ = 0;  // instructions_, when a wave last stopped for anything but s_sleep
 };
 

@@ -230,6 +230,29 @@ inline constexpr Check kArgumentChanged{
     "dispatch has completed. From doorbell to launch in adversarial mode, but for what the GPU "
     "writes and what stands behind a wait of the queue that does not hold yet (announcements.h)"};
 
+// ---- what a kernel was given, judged where waves run (compute/grid.h)
+inline constexpr Check kBeyondRegisters{
+    "AMD-RES-001", "a kernel names only registers that its descriptor allocates",
+    "RDNA3 ISA 3.3.2.2, CDNA3 ISA 3.6.1: what is out of range reads VGPR0 or is not executed; LLVM "
+    "AMDGPUUsage GRANULATED_WORKITEM_VGPR_COUNT, GRANULATED_WAVEFRONT_SGPR_COUNT"};
+inline constexpr Check kBeyondLds{
+    "AMD-RES-002", "a kernel stays within its group's LDS",
+    "RDNA3 ISA 3.3.4.1, RDNA4 ISA 3.3.5.1, CDNA3 ISA 3.6.1: reads are 0, writes are dropped, a "
+    "memory violation where LDS_CONFIG reports it"};
+inline constexpr Check kBeyondScratch{
+    "AMD-RES-003", "a work item stays within its private segment",
+    "LLVM AMDGPUUsage private_segment_fixed_size, COMPUTE_TMPRING_SIZE WAVESIZE: the next wave's "
+    "is behind it"};
+inline constexpr Check kAtomicAlignment{
+    "AMD-RES-004",
+    "an atomic operation's address is a multiple of its size: at every level the wave stops",
+    "RDNA3 ISA 3.3.3, 3.3.4.1, RDNA4 ISA 9.5: else a memory violation"};
+inline constexpr Check kBarrierDeadlock{
+    "AMD-BAR-001",
+    "the waves of a group come to the barriers that others wait at: at every level the queue stops",
+    "RDNA4 ISA, Work-group barriers: a wait ends when all waves that live have signalled; linux "
+    "kfd_device_queue_manager.c reset_queues_on_hws_hang()"};
+
 // ---- undefined values, judged where they are asked for (isa/twin.h)
 inline constexpr Check kUndefinedAddress{
     "AMD-INI-001",

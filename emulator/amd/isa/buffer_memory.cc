@@ -72,7 +72,7 @@ Flow atomic(Wave& wave, const Operation& op, const BufferAddresses& buffer, u32 
   for (u64 left = within; left != 0; left &= left - 1) {
     const u32 lane = static_cast<u32>(std::countr_zero(left));
     const u64 va = addresses.at(lane);
-    if (va % bytes != 0) return stop_unaligned_atomic(wave, op, va, lane);
+    if (va % bytes != 0) return stop_unaligned_atomic(wave, op, va, lane, bytes);
     const u64 operand = lane_value(data + lane, pitch, bytes);
     const u64 compare = compares ? lane_value(data + lane + pitch * (bytes / 4), pitch, bytes) : 0;
     if (!memory.atomic(va, bytes, update, operand, compare, before[lane],

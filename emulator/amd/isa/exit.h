@@ -27,12 +27,15 @@ struct Exit {
     Budget,         // as many instructions as were asked for: run again
     Sleep,          // s_sleep and its like: others may go first
     Fault,          // a memory access that may not be: pc, lane, address
-    Bounds,         // LDS, scratch or registers that the kernel was not given: pc, lane, name
+    Bounds,         // what the kernel was not given, of `limit`: pc, lane, name
     Illegal,        // an instruction that the chip, or this emulator, does not have: pc, name
     Trap,           // s_trap: `value` is its number
     Message,        // s_sendmsg, s_sendmsg_rtn: `value` is the message
   };
+  // What a wave is given of, and may not go beyond.
+  enum class Limit : u8 { Registers, Lds, Scratch, Alignment };
   Kind kind = Kind::Budget;
+  Limit limit = Limit::Registers;  // Bounds
   // Of the instruction that stopped. The wave's own pc is where it goes on: behind the instruction,
   // but for Fault and Illegal, where it is the instruction's.
   u64 pc = 0;

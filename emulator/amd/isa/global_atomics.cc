@@ -8,13 +8,11 @@ namespace doorbell::emulator::amd {
 
 namespace {
 
-bool update_lds(Wave& wave, u32 address, u32 bytes, AtomicUpdate update, u64 operand, u64 compare,
+void update_lds(Wave& wave, u32 address, u32 bytes, AtomicUpdate update, u64 operand, u64 compare,
                 u64& before) {
-  before = 0;
   std::memcpy(&before, wave.lds + address, bytes);
   const u64 after = update(before, operand, compare);
   std::memcpy(wave.lds + address, &after, bytes);
-  return true;
 }
 
 // One lane's; false when it may not be, with the wave stopped.
@@ -22,11 +20,17 @@ bool update_lane(Wave& wave, const Operation& op, u32 lane, u64 va, u32 bytes, A
                  u64 operand, u64 compare, u64& before) {
   u32 offsets[64];
   offsets[lane] = static_cast<u32>(va);
-  const u64 only = u64{1} << lane;
+  u64 only = u64{1} << lane;
   if ((op.flags & kMemoryFlat) != 0) {
     if (va >> 32 == wave.shared_aperture >> 32) {
-      return check_lds(wave, op, only, offsets, bytes, true) == Flow::Next &&
-             update_lds(wave, offsets[lane], bytes, update, operand, compare, before);
+      if (check_lds(wave, op, only, offsets, bytes, true) == Flow::Stop) return false;
+      if (va % bytes != 0) {
+        stop_unaligned_atomic(wave, op, va, lane, bytes);
+        return false;
+      }
+      before = 0;
+      if (only != 0) update_lds(wave, offsets[lane], bytes, update, operand, compare, before);
+      return true;
     }
     if (va >> 32 == wave.private_aperture >> 32) {
       if (check_scratch(wave, op, only, offsets, bytes, true) == Flow::Stop) return false;
@@ -34,7 +38,7 @@ bool update_lane(Wave& wave, const Operation& op, u32 lane, u64 va, u32 bytes, A
     }
   }
   if (va % bytes != 0) {
-    stop_unaligned_atomic(wave, op, va, lane);
+    stop_unaligned_atomic(wave, op, va, lane, bytes);
     return false;
   }
   Memory& memory = *wave.memory;

@@ -1,6 +1,8 @@
 // How a wave stops at an access that may not be, or at what no document describes.
 #include "emulator/amd/isa/lane_access.h"
 
+#include <fmt/format.h>
+
 namespace doorbell::emulator::amd {
 
 Flow stop_at_fault(Wave& wave, const Operation& op, const AccessFault& fault, u32 lane) {
@@ -18,18 +20,24 @@ Flow stop_undocumented(Wave& wave, const Operation& op, std::string_view what) {
   return Flow::Stop;
 }
 
-Flow stop_out_of_bounds(Wave& wave, const Operation& op, u64 address, u32 lane, std::string what,
-                        bool write) {
+Flow stop_out_of_bounds(Wave& wave, const Operation& op, Exit::Limit limit, u64 address, u32 lane,
+                        std::string what, bool write) {
   wave.pc = op.pc;
-  wave.exit = {.kind = Exit::Kind::Bounds, .pc = op.pc, .address = address, .lane = lane};
-  wave.exit.write = write;
+  wave.exit = {.kind = Exit::Kind::Bounds,
+               .limit = limit,
+               .pc = op.pc,
+               .address = address,
+               .lane = lane,
+               .write = write};
   wave.exit.name = std::string(op.name) + ": " + std::move(what);
   return Flow::Stop;
 }
 
-Flow stop_unaligned_atomic(Wave& wave, const Operation& op, u64 address, u32 lane) {
-  return stop_out_of_bounds(wave, op, address, lane, "an atomic operation at an unaligned address",
-                            true);
+Flow stop_unaligned_atomic(Wave& wave, const Operation& op, u64 address, u32 lane, u32 bytes) {
+  return stop_out_of_bounds(
+      wave, op, Exit::Limit::Alignment, address, lane,
+      fmt::format("an atomic operation of {} bytes at the unaligned address {:#x}", bytes, address),
+      true);
 }
 
 void return_before(Wave& wave, const Operation& op, u32 bytes, const u64* before) {

@@ -21,9 +21,10 @@ inline bool rounds_to_nearest(const Wave& wave) {
   return wave.float_plain || (wave.mode.round_32 | wave.mode.round_64) == 0;
 }
 // Stops the wave at an access beyond what the kernel was given; `what` names both.
-[[gnu::cold]] Flow stop_out_of_bounds(Wave& wave, const Operation& op, u64 address, u32 lane,
-                                      std::string what, bool write);
-[[gnu::cold]] Flow stop_unaligned_atomic(Wave& wave, const Operation& op, u64 address, u32 lane);
+[[gnu::cold]] Flow stop_out_of_bounds(Wave& wave, const Operation& op, Exit::Limit limit,
+                                      u64 address, u32 lane, std::string what, bool write);
+[[gnu::cold]] Flow stop_unaligned_atomic(Wave& wave, const Operation& op, u64 address, u32 lane,
+                                         u32 bytes);
 
 // The same handler for CPUs with AVX2, in one piece: its loops over lanes become vectors.
 template <Handler kHandler>

@@ -19,23 +19,29 @@ struct LdsAtomic {
 Flow atomic(Wave& wave, const Operation& op, const LdsAtomic& what, u32 offset, const u32* data,
             const u32* address, u32* dst) {
   const u64 active = wave.exec();
+  u64 within = active;
   alignas(64) u32 at[64];
   for (u32 lane = 0; lane < wave.lanes; ++lane) at[lane] = address[lane] + offset;
-  if (check_lds(wave, op, active, at, what.bytes, true) == Flow::Stop) return Flow::Stop;
+  if (check_lds(wave, op, within, at, what.bytes, true) == Flow::Stop) return Flow::Stop;
   const u32* data1 = wave.v + op.src[kData1].row;
   const usize pitch = wave.lanes;
-  for (u64 left = active; left != 0; left &= left - 1) {
+  const auto answer = [&](u32 lane, u64 before) {
+    if (!what.returns) return;
+    dst[lane] = static_cast<u32>(before);
+    if (what.bytes == 8) dst[lane + pitch] = static_cast<u32>(before >> 32);
+  };
+  for_each_lane(active & ~within, [&](u32 lane) { answer(lane, 0); });
+  for (u64 left = within; left != 0; left &= left - 1) {
     const u32 lane = static_cast<u32>(std::countr_zero(left));
-    if (at[lane] % what.bytes != 0) return stop_unaligned_atomic(wave, op, at[lane], lane);
+    if (at[lane] % what.bytes != 0)
+      return stop_unaligned_atomic(wave, op, at[lane], lane, what.bytes);
     u64 before = 0;
     std::memcpy(&before, wave.lds + at[lane], what.bytes);
     const u64 after = what.update(before, lane_value(data + lane, pitch, what.bytes),
                                   lane_value(data1 + lane, pitch, what.bytes));
     std::memcpy(wave.lds + at[lane], &after, what.bytes);
-    if (!what.returns) continue;
     // The destination may be an operand of this lane, which has been read.
-    dst[lane] = static_cast<u32>(before);
-    if (what.bytes == 8) dst[lane + pitch] = static_cast<u32>(before >> 32);
+    answer(lane, before);
   }
   return Flow::Next;
 }
@@ -75,8 +81,12 @@ Flow exchange_marked(Wave& wave, const Operation& op) {
   for (u32 lane = 0; lane < wave.lanes; ++lane) {
     at[lane] = (address[lane] + static_cast<u32>(op.immediate)) & 0xfff8;
   }
-  if (check_lds(wave, op, active, at, 8, true) == Flow::Stop) return Flow::Stop;
-  for_each_lane(active, [&](u32 lane) {
+  u64 within = active;
+  if (check_lds(wave, op, within, at, 8, true) == Flow::Stop) return Flow::Stop;
+  for_each_lane(active & ~within, [&](u32 lane) {
+    for (u32 i = 0; i < 2; ++i) wave.v[op.dst_row + i * wave.lanes + lane] = 0;
+  });
+  for_each_lane(within, [&](u32 lane) {
     for (u32 i = 0; i < 2; ++i) {
       const u32 operand = wave.v[op.src[kData].row + i * wave.lanes + lane];
       u8* const cell = wave.lds + at[lane] + 4 * i;

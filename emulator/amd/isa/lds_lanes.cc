@@ -91,11 +91,12 @@ Flow count_lanes(Wave& wave, const Operation& op) {
   const u32 address = (wave.s[kM0] & 0xffff) + static_cast<u32>(op.immediate);
   u32 addresses[64];
   std::fill_n(addresses, 64, address);
-  if (check_lds(wave, op, active, addresses, 4, true) == Flow::Stop) return Flow::Stop;
-  const u32 before = read_as<u32>(wave.lds + address);
+  u64 within = active;
+  if (check_lds(wave, op, within, addresses, 4, true) == Flow::Stop) return Flow::Stop;
+  const u32 before = within != 0 ? read_as<u32>(wave.lds + address) : 0;
   const u32 count = static_cast<u32>(std::popcount(active));
   const u32 after = kAppend ? before + count : before - count;
-  std::memcpy(wave.lds + address, &after, 4);
+  if (within != 0) std::memcpy(wave.lds + address, &after, 4);
   u32* dst = wave.v + op.dst_row;
   for_each_lane(active, [&](u32 lane) { dst[lane] = before; });
   return Flow::Next;

@@ -19,7 +19,7 @@ Flow for_each_register(Wave& wave, const Operation& op, Access&& access) {
   const u32 end = first + 32 - static_cast<u32>(std::countl_zero(mask));
   if (mask != 0 && end > wave.vgpr_count) {
     const std::string what = fmt::format("register {}, the wave has {}", end - 1, wave.vgpr_count);
-    return stop_out_of_bounds(wave, op, 0, 0, what, kStore);
+    return stop_out_of_bounds(wave, op, Exit::Limit::Registers, 0, 0, what, kStore);
   }
   for (u32 left = mask; left != 0; left &= left - 1) {
     const u32 i = static_cast<u32>(std::countr_zero(left));

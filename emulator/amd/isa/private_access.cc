@@ -8,17 +8,39 @@ namespace doorbell::emulator::amd {
 Flow stop_beyond_lds(Wave& wave, const Operation& op, u32 address, u32 lane, u32 bytes,
                      bool write) {
   return stop_out_of_bounds(
-      wave, op, address, lane,
+      wave, op, Exit::Limit::Lds, address, lane,
       fmt::format("{} bytes at {:#x} of LDS, the group has {:#x}", bytes, address, wave.lds_bytes),
       write);
 }
 
 Flow stop_beyond_scratch(Wave& wave, const Operation& op, u32 offset, u32 lane, u32 bytes,
                          bool write) {
-  return stop_out_of_bounds(wave, op, offset, lane,
+  return stop_out_of_bounds(wave, op, Exit::Limit::Scratch, offset, lane,
                             fmt::format("{} bytes at {:#x} of scratch, a lane has {:#x}", bytes,
                                         offset, wave.scratch_bytes_per_lane),
                             write);
+}
+
+u64 lanes_within(u64 active, const u32* address, u32 bytes, u32 limit) {
+  u64 within = 0;
+  for_each_lane(active,
+                [&](u32 lane) { within |= u64{u64{address[lane]} + bytes <= limit} << lane; });
+  return within;
+}
+
+void read_beyond_lds(const Wave& wave, u32 address, u32 bytes, u8* value) {
+  std::memset(value, 0, bytes);
+  if (wave.chip->generation < Generation::Gfx12) return;
+  for (u32 at = 0; at < bytes; at += 4) {
+    const u32 part = std::min(bytes - at, 4u);
+    if (u64{address} + at + part <= wave.lds_bytes)
+      std::memcpy(value + at, wave.lds + address + at, part);
+  }
+}
+
+void write_beyond_lds(Wave& wave, u32 address, u32 bytes, const u8* value) {
+  if (wave.chip->generation < Generation::Gfx12 || address >= wave.lds_bytes) return;
+  std::memcpy(wave.lds + address, value, std::min(bytes, wave.lds_bytes - address));
 }
 
 void scratch_addresses(const Wave& wave, u64 active, const u32* offset, u32 more,

@@ -1,6 +1,8 @@
 // Loads and stores of the two memories that are not addressed like the others: a work group's LDS
 // and the lanes' scratch. Their instructions (lds_memory.cc, scratch_memory.cc) and FLAT with
-// addresses in their apertures share this. Both are checked against what the kernel was given.
+// addresses in their apertures share this. Both are checked against what the kernel was given. A
+// wave that is not judged there (Wave::unjudged) goes on as hardware does: accesses beyond LDS read
+// zero and store nothing; scratch has no bounds of its own, and the next wave's is behind it.
 #pragma once
 
 #include "emulator/amd/isa/lane_access.h"
@@ -29,33 +31,62 @@ inline u32 first_beyond(u64 active, const u32* address, u32 lanes, u32 bytes, u3
 [[gnu::cold]] Flow stop_beyond_scratch(Wave& wave, const Operation& op, u32 offset, u32 lane,
                                        u32 bytes, bool write);
 
-// Stop, when a lane's access is beyond the group's LDS or the lane's scratch; else Next.
-inline Flow check_lds(Wave& wave, const Operation& op, u64 active, const u32* address, u32 bytes,
+// The active lanes whose [address, address + bytes) is below the limit.
+[[gnu::cold]] u64 lanes_within(u64 active, const u32* address, u32 bytes, u32 limit);
+
+// Accesses that are not, or not wholly, in the group's LDS. Nothing of them gets there; on gfx12
+// the whole dwords within are read, the bytes within are stored. [RDNA3 ISA 3.3.4.1, CDNA3 ISA
+// 3.6.1, RDNA4 ISA 3.3.5.1]
+[[gnu::cold]] void read_beyond_lds(const Wave& wave, u32 address, u32 bytes, u8* value);
+[[gnu::cold]] void write_beyond_lds(Wave& wave, u32 address, u32 bytes, const u8* value);
+
+// Stop, when a lane's access is beyond the group's LDS or the lane's scratch; else Next. Lanes that
+// are beyond LDS in a wave which is not judged are no longer `active`.
+inline Flow check_lds(Wave& wave, const Operation& op, u64& active, const u32* address, u32 bytes,
                       bool write) {
   const u32 lane = first_beyond(active, address, wave.lanes, bytes, wave.lds_bytes);
   if (lane == 64) [[likely]]
     return Flow::Next;
-  return stop_beyond_lds(wave, op, address[lane], lane, bytes, write);
+  if (wave.is_judged(Exit::Limit::Lds))
+    return stop_beyond_lds(wave, op, address[lane], lane, bytes, write);
+  active = lanes_within(active, address, bytes, wave.lds_bytes);
+  return Flow::Next;
 }
 inline Flow check_scratch(Wave& wave, const Operation& op, u64 active, const u32* offset, u32 bytes,
                           bool write) {
   const u32 lane = first_beyond(active, offset, wave.lanes, bytes, wave.scratch_bytes_per_lane);
-  if (lane == 64) [[likely]]
+  if (lane == 64 || !wave.is_judged(Exit::Limit::Scratch)) [[likely]]
     return Flow::Next;
   return stop_beyond_scratch(wave, op, offset[lane], lane, bytes, write);
 }
 
 template <Element e>
 Flow load_lds(Wave& wave, const Operation& op, u64 active, const u32* address, u32* dst) {
-  if (check_lds(wave, op, active, address, bytes_of(e), false) == Flow::Stop) return Flow::Stop;
-  gather<e>(wave, active, wave.lds, address, dst);
+  u64 within = active;
+  if (check_lds(wave, op, within, address, bytes_of(e), false) == Flow::Stop) return Flow::Stop;
+  if (within != active) [[unlikely]] {
+    for_each_lane(active & ~within, [&](u32 lane) {
+      u8 value[bytes_of(e)];
+      read_beyond_lds(wave, address[lane], bytes_of(e), value);
+      put_lane<e>(dst + lane, wave.lanes, value);
+    });
+  }
+  gather<e>(wave, within, wave.lds, address, dst);
   return Flow::Next;
 }
 
 template <Element e>
 Flow store_lds(Wave& wave, const Operation& op, u64 active, const u32* address, const u32* src) {
-  if (check_lds(wave, op, active, address, bytes_of(e), true) == Flow::Stop) return Flow::Stop;
-  scatter<e>(wave, active, wave.lds, address, src);
+  u64 within = active;
+  if (check_lds(wave, op, within, address, bytes_of(e), true) == Flow::Stop) return Flow::Stop;
+  if (within != active) [[unlikely]] {
+    for_each_lane(active & ~within, [&](u32 lane) {
+      u8 value[bytes_of(e)];
+      take_lane<e>(src + lane, wave.lanes, value);
+      write_beyond_lds(wave, address[lane], bytes_of(e), value);
+    });
+  }
+  scatter<e>(wave, within, wave.lds, address, src);
   return Flow::Next;
 }
 

@@ -47,6 +47,27 @@ u32 matrix_registers(const Operation& op, usize source) {
   return of_64 > 1 ? of_64 * (64 / lanes_of(op)) : of_64;
 }
 
+void add_scalars(RegisterNeeds& needs, u32 index, u32 count) {
+  if (count == 0 || index >= kAllocatedScalars) return;
+  needs.sgprs = std::max(needs.sgprs, std::min(index + count, kAllocatedScalars));
+}
+
+bool is_scalar(std::string_view name) { return name.starts_with("S_"); }
+
+// SMEM's data, as their names tell; 0: it is none of them.
+u32 scalar_data_registers(std::string_view name) {
+  if (name == "S_MEMTIME" || name == "S_MEMREALTIME") return 2;
+  const bool load = name.find("_LOAD_") != name.npos, store = name.find("_STORE_") != name.npos;
+  if (load || store) {
+    u32 bits = 0;
+    for (char digit : name.substr(name.find_last_not_of("0123456789") + 1))
+      bits = bits * 10 + static_cast<u32>(digit - '0');
+    return std::max(bits / 32, 1u);
+  }
+  if (name.find("_ATOMIC_") == name.npos) return 0;
+  return (name.ends_with("_X2") ? 2 : 1) * (name.find("CMPSWAP") != name.npos ? 2 : 1);
+}
+
 void add(RegisterNeeds& needs, u32 index, u32 count) {
   if (count == 0 || index >= kSpareRegister) return;
   u32& limit = index < kFirstAccumulator ? needs.vgprs : needs.accumulators;
@@ -58,6 +79,7 @@ void add(RegisterNeeds& needs, u32 index, u32 count) {
 void RegisterNeeds::include(const RegisterNeeds& other) {
   vgprs = std::max(vgprs, other.vgprs);
   accumulators = std::max(accumulators, other.accumulators);
+  sgprs = std::max(sgprs, other.sgprs);
 }
 
 u32 source_registers(const Operation& op, usize source) {
@@ -81,6 +103,29 @@ u32 result_registers(const Operation& op) {
   return count_of(shape, shape.dst, 0) * (matrix ? 64 / lanes_of(op) : 1) / (shared ? 2 : 1);
 }
 
+u32 scalar_source_registers(const Operation& op, usize source) {
+  const std::string_view name = op.entry->name;
+  const Type type = op.entry->shape.src[source];
+  if (op.src[source].kind != Source::Kind::Scalar) return 0;
+  if ((op.entry->shape.flags & kMemory) != 0) {
+    if (source != kScalarAddress || name.starts_with("SCRATCH_")) return 1;
+    return name.starts_with("BUFFER_") || name.starts_with("TBUFFER_") ? 4 : 2;
+  }
+  if (source == 0 && is_scalar(name) && scalar_data_registers(name) != 0)
+    return name.find("_BUFFER_") != name.npos ? 4 : 2;
+  return type == Type::None ? 0 : type == Type::Mask ? 2 : registers_of(type);
+}
+
+u32 scalar_result_registers(const Operation& op) {
+  const Shape& shape = op.entry->shape;
+  if (is_scalar(op.entry->name)) {
+    if (const u32 data = scalar_data_registers(op.entry->name)) return data;
+    return shape.dst == Type::None ? 0 : shape.dst == Type::Mask ? 2 : registers_of(shape.dst);
+  }
+  if ((shape.flags & kCompare) != 0) return 2;
+  return (shape.flags & kScalarDst) != 0 ? registers_of(shape.dst) : 0;
+}
+
 RegisterNeeds register_needs(const Operation& op) {
   RegisterNeeds needs;
   if (op.entry == nullptr) return needs;
@@ -95,6 +140,7 @@ RegisterNeeds register_needs(const Operation& op) {
   const u32 banks[] = {source ? 1 : acc & 1, acc >> 1 & 1, sparse ? 0 : acc_cd, acc_cd};
   const u32 dst_bank = (shape.flags & kAccumulatorDst) != 0 ? 1 : acc_cd;
   for (usize i = 0; i < op.src.size(); ++i) {
+    add_scalars(needs, op.src[i].index, scalar_source_registers(op, i));
     if (op.src[i].kind != Source::Kind::Vector) continue;
     add(needs, op.src[i].index + banks[i] * kFirstAccumulator, source_registers(op, i));
   }
@@ -103,6 +149,8 @@ RegisterNeeds register_needs(const Operation& op) {
       if (code >= kFirstVector) add(needs, code - kFirstVector, 1);
     }
   }
+  add_scalars(needs, op.dst, scalar_result_registers(op));
+  if ((shape.flags & kCarryOut) != 0) add_scalars(needs, op.sdst, 2);
   // Scalar destinations have no row. Register 0 is nobody's last one.
   if (op.dst_row != 0 || (shape.flags & kMemory) != 0) {
     add(needs, op.dst + dst_bank * kFirstAccumulator, result_registers(op));

@@ -1,18 +1,25 @@
-// How many vector registers instructions name: what a wave must have been given to run them. The
+// How many registers instructions name: what a wave must have been given to run them. The
 // count is the decoder's knowledge; run.cc compares it with the wave's once per block.
 #pragma once
 
 #include <span>
 
 #include "emulator/amd/isa/operation.h"
+#include "emulator/amd/isa/wave.h"
 
 namespace doorbell::emulator::amd {
 
+// Scalar registers that are allocated: from here on the codes are FLAT_SCRATCH, XNACK_MASK and VCC
+// of gfx9, the only generation here whose waves have fewer than all. [CDNA3 ISA, "SGPR allocation"]
+inline constexpr u32 kAllocatedScalars = 102;
+
 struct RegisterNeeds {
   u32 vgprs = 0, accumulators = 0;  // one more than the highest index
+  u32 sgprs = 0;                    // below kAllocatedScalars
   void include(const RegisterNeeds& other);
-  bool within(u32 vgpr_limit, u32 accumulator_limit) const {
-    return vgprs <= vgpr_limit && accumulators <= accumulator_limit;
+  bool within(const Wave& wave) const {
+    return vgprs <= wave.vgpr_count && accumulators <= wave.accumulator_count &&
+           sgprs <= wave.sgpr_count;
   }
 };
 
@@ -22,6 +29,9 @@ RegisterNeeds register_needs(const Operation& op);
 // the result is.
 u32 source_registers(const Operation& op, usize source);
 u32 result_registers(const Operation& op);
+// The same of scalar registers; 0 where the operand is none.
+u32 scalar_source_registers(const Operation& op, usize source);
+u32 scalar_result_registers(const Operation& op);
 RegisterNeeds register_needs(std::span<const Operation> ops);
 
 }  // namespace doorbell::emulator::amd

@@ -1,7 +1,12 @@
 // The loop over blocks and their operations.
 #include "emulator/amd/isa/run.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "emulator/amd/isa/host_float.h"
+#include "emulator/amd/isa/lane_access.h"
 
 namespace doorbell::emulator::amd {
 
@@ -9,6 +14,50 @@ namespace {
 
 // Scalar instructions are those whose names begin so.
 bool is_vector(const Operation& op) { return !op.name.starts_with("S_"); }
+
+Flow stop_beyond_registers(Wave& wave, const Operation& op) {
+  const RegisterNeeds needs = register_needs(op);
+  return stop_out_of_bounds(
+      wave, op, Exit::Limit::Registers, 0, 0,
+      fmt::format("{} vector, {} accumulation and {} scalar registers, the wave has {}, {} and {}",
+                  needs.vgprs, needs.accumulators, needs.sgprs, wave.vgpr_count,
+                  wave.accumulator_count, wave.sgpr_count),
+      false);
+}
+
+// A wave that is not judged: VGPR0 stands for each register that it has not, SGPR0 for a scalar
+// one. An instruction whose result would go to such a VGPR does nothing; such an SGPR is not
+// written. Of accumulation registers no document tells. [RDNA3 ISA 3.3.2.2, 3.3.3; CDNA3 ISA 3.6.1.
+// VOPD, which takes the number modulo 4, is not apart.]
+Flow run_beyond_registers(Wave& wave, const Operation& op) {
+  const RegisterNeeds needs = register_needs(op);
+  if (needs.within(wave)) return op.handler(wave, op);
+  if (needs.accumulators > wave.accumulator_count) return stop_beyond_registers(wave, op);
+  const u32 results = op.dst_row != 0 ? result_registers(op) : 0;
+  if (results != 0 && op.dst + results > wave.vgpr_count) return Flow::Next;
+  Operation moved = op;
+  const auto is_beyond = [&](u32 index, u32 count) {
+    return index < kAllocatedScalars && index + count > wave.sgpr_count;
+  };
+  if (const u32 scalars = scalar_result_registers(op); scalars != 0 && is_beyond(op.dst, scalars))
+    moved.dst = kSink;
+  // The first spare row may be in use (decode_vector.cc).
+  u32 spare = wave.chip->vgprs + 1;
+  for (usize i = 0; i < op.src.size(); ++i) {
+    const u32 scalars = scalar_source_registers(op, i);
+    if (scalars != 0 && is_beyond(op.src[i].index, scalars)) moved.src[i].index = 0;
+    if (op.src[i].kind != Source::Kind::Vector) continue;
+    const u32 first = op.src[i].index, count = source_registers(op, i);
+    if (first + count <= wave.vgpr_count) continue;
+    if (spare + count > wave.chip->vgprs + Wave::kSpareRows) return stop_beyond_registers(wave, op);
+    moved.src[i].row = spare * wave.lanes;
+    for (u32 row = 0; row < count; ++row) {
+      const u32* from = wave.row(first + row < wave.vgpr_count ? first + row : 0);
+      std::copy_n(from, wave.lanes, wave.row(spare++));
+    }
+  }
+  return moved.handler(wave, moved);
+}
 
 // gfx9, after s_set_gpr_idx_on: M0's low byte is added to the numbers of the vector registers that
 // the mode's bits name: 1 the first source, 2 the second, 4 the third, 8 the destination.
@@ -30,29 +79,33 @@ Flow run_indexed(Wave& wave, const Operation& op) {
     moved.dst = static_cast<u16>(moved.dst + offset);
     moved.dst_row += offset * wave.lanes;
   }
-  if (!register_needs(moved).within(wave.vgpr_count, wave.accumulator_count)) {
-    wave.exit = {.kind = Exit::Kind::Bounds, .pc = op.pc};
-    wave.exit.name = fmt::format("{} with index {}", op.name, offset);
-    wave.pc = op.pc;
-    return Flow::Stop;
+  if (register_needs(moved).within(wave)) return moved.handler(wave, moved);
+  return wave.is_judged(Exit::Limit::Registers) ? stop_beyond_registers(wave, moved)
+                                                : run_beyond_registers(wave, moved);
+}
+
+// Of a block; `op` ends where it stopped.
+Flow run_beyond_registers(Wave& wave, const Operation*& op, const Operation* end) {
+  Flow flow = Flow::Next;
+  for (; op != end; ++op) {
+    flow = wave.index_mode == 0 ? run_beyond_registers(wave, *op) : run_indexed(wave, *op);
+    if (flow != Flow::Next) break;
   }
-  return moved.handler(wave, moved);
+  return flow;
 }
 
 }  // namespace
 
 // Nothing of the block is executed.
-Exit beyond_registers(const Wave& wave, const Block& block) {
+Exit beyond_registers(Wave& wave, const Block& block) {
+  const u64 pc = wave.pc;
   for (const Operation& op : block.operations) {
-    const RegisterNeeds needs = register_needs(op);
-    if (needs.within(wave.vgpr_count, wave.accumulator_count)) continue;
-    Exit exit{.kind = Exit::Kind::Bounds, .pc = op.pc};
-    exit.name =
-        fmt::format("{}: {} vector and {} accumulation registers, the wave has {} and {}", op.name,
-                    needs.vgprs, needs.accumulators, wave.vgpr_count, wave.accumulator_count);
-    return exit;
+    if (register_needs(op).within(wave)) continue;
+    stop_beyond_registers(wave, op);
+    break;
   }
-  return {.kind = Exit::Kind::Bounds, .pc = block.pc};
+  wave.pc = pc;
+  return wave.exit;
 }
 
 Flow run_one(Wave& wave, const Operation& op) {
@@ -70,15 +123,20 @@ Exit run(Wave& wave, Memory& memory, CodeCache& cache, u64 budget) {
       exit.name = "instruction fetch";
       return exit;
     }
-    if (!block->needs.within(wave.vgpr_count, wave.accumulator_count)) [[unlikely]]
+    const bool within = block->needs.within(wave);
+    if (!within && wave.is_judged(Exit::Limit::Registers)) [[unlikely]]
       return beyond_registers(wave, *block);
     const Operation* op = block->operations.data();
     const Operation* const end = op + block->operations.size();
     Flow flow = Flow::Next;
-    for (; op != end; ++op) {
-      flow = wave.index_mode == 0 ? op->handler(wave, *op) : run_indexed(wave, *op);
-      if (flow != Flow::Next) [[unlikely]]
-        break;
+    if (!within) [[unlikely]] {
+      flow = run_beyond_registers(wave, op, end);
+    } else {
+      for (; op != end; ++op) {
+        flow = wave.index_mode == 0 ? op->handler(wave, *op) : run_indexed(wave, *op);
+        if (flow != Flow::Next) [[unlikely]]
+          break;
+      }
     }
     const u64 done = static_cast<u64>(op - block->operations.data()) + (op != end ? 1 : 0);
     executed += done;

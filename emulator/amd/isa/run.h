@@ -16,6 +16,6 @@ Exit run(Wave& wave, Memory& memory, CodeCache& cache, u64 budget);
 // The parts of it, for another loop (isa/twin.h): one instruction, and why a block that names
 // registers which the wave has not is not run.
 Flow run_one(Wave& wave, const Operation& op);
-Exit beyond_registers(const Wave& wave, const Block& block);
+Exit beyond_registers(Wave& wave, const Block& block);
 
 }  // namespace doorbell::emulator::amd

@@ -46,7 +46,7 @@ Flow atomic(Wave& wave, const Operation& op) {
   };
   u64 before = 0;
   if (within == bytes) {
-    if (address % bytes != 0) return stop_unaligned_atomic(wave, op, address, 0);
+    if (address % bytes != 0) return stop_unaligned_atomic(wave, op, address, 0, bytes);
     if (!wave.memory->atomic(address, bytes, update, data(0), compares ? data(1) : 0, before,
                              scalar_policy(wave, op))) {
       return scalar_fault(wave, op, wave.memory->fault().address);

@@ -361,7 +361,7 @@ Exit run_with_twin(Wave& wave, Twin& twin, TwinMemories& memories, CodeCache& ca
       exit.name = "instruction fetch";
       return exit;
     }
-    if (!block->needs.within(wave.vgpr_count, wave.accumulator_count)) {
+    if (!block->needs.within(wave)) {
       return beyond_registers(wave, *block);
     }
     if (block->uses.empty()) {

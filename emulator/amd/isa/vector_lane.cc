@@ -161,7 +161,7 @@ Flow swap_halves(Wave& wave, const Operation& op) {
 
 bool in_range(Wave& wave, const Operation& op, u32 index) {
   if (index < wave.vgpr_count) return true;
-  stop_out_of_bounds(wave, op, 0, 0,
+  stop_out_of_bounds(wave, op, Exit::Limit::Registers, 0, 0,
                      fmt::format("register {}, the wave has {}", index, wave.vgpr_count), false);
   return false;
 }

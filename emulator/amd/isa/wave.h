@@ -80,6 +80,10 @@ struct Wave {
   Memory* memory = nullptr;       // borrowed from whoever runs the wave
   void* group = nullptr;          // amd/compute's work group, for its own use
 
+  // Bits 1 << Exit::Limit: at these limits the wave does not stop, but does what hardware does.
+  u8 unjudged = 0;
+  bool is_judged(Exit::Limit limit) const { return !(unjudged >> static_cast<u8>(limit) & 1); }
+
   Exit exit;  // filled in by the handler that returns Flow::Stop
 
   // ---- access ----

@@ -34,7 +34,7 @@ TEST(Grid, StopsAtRegistersThatTheKernelWasNotGiven) {
     GridStop stop = gpu.launch(kernel, {}, Arguments().add(gpu.allocate(4096)));
     EXPECT_EQ(stop.kind, GridStop::Kind::Bounds) << chip;
     EXPECT_EQ(stop.exit.pc, kernel.code + 4);
-    EXPECT_NE(stop.what.find("18 vector and 0 accumulation registers, the wave has 16"),
+    EXPECT_NE(stop.what.find("18 vector, 0 accumulation and 2 scalar registers, the wave has 16"),
               std::string::npos)
         << stop.what;
   }
