@@ -51,8 +51,11 @@ has_python_headers() {
 }
 has_venv() { python3 -c 'import ensurepip' 2>/dev/null; }
 
-# Some OpenCL implementation, as the ICD loader finds them.
-has_opencl() { compgen -G "${OCL_ICD_VENDORS:-/etc/OpenCL/vendors}/*.icd" >/dev/null; }
+# Some OpenCL implementation, and the ICD loader, which finds them.
+has_opencl() {
+  compgen -G "${OCL_ICD_VENDORS:-/etc/OpenCL/vendors}/*.icd" >/dev/null &&
+    /sbin/ldconfig -p | grep -F libOpenCL.so.1 >/dev/null
+}
 
 # AMD's compiler as a library.
 has_comgr() {
@@ -106,8 +109,8 @@ setup_doorbell() {
 
   # The tests of OpenCL skip without a device of it; nothing else needs one.
   if ! has_opencl && [ -n "$updated" ]; then
-    echo "setup: installing pocl-opencl-icd: an OpenCL device for the tests" >&2
-    install_packages pocl-opencl-icd || echo "setup: the tests of OpenCL will be skipped" >&2
+    echo "setup: installing pocl-opencl-icd, ocl-icd-libopencl1: an OpenCL device for the tests" >&2
+    install_packages pocl-opencl-icd ocl-icd-libopencl1 || echo "setup: the tests of OpenCL will be skipped" >&2
   fi
 
   # So for the HIP renderer's.
