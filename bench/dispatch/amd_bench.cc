@@ -12,14 +12,15 @@ namespace doorbell {
 namespace {
 
 core::Binary kernel() {
-  std::ifstream file(DOORBELL_SOURCE_ROOT "/tests/fuzz/corpus/amd_code_object/gfx1100",
+  std::ifstream file(DOORBELL_SOURCE_ROOT
+                     "/tests/fuzz/corpus/amd_code_object/gfx1100_three_buffers",
                      std::ios::binary);
   core::Binary binary;
-  binary.name = "kernel";
+  binary.name = "r_r129_a6025479";
   binary.image.assign(std::istreambuf_iterator<char>(file), {});
   binary.param_count = 3;
   binary.global_size[0] = 64;
-  binary.local_size[0] = 256;
+  binary.local_size[0] = 64;  // what it is compiled for
   return binary;
 }
 
