@@ -199,8 +199,7 @@ u64 AmdDevice::to_ns(u64 ticks) const {
   return base_ns_ + static_cast<u64>(static_cast<i64>(static_cast<f64>(passed) * ns_per_tick));
 }
 
-// ---- faults
-// ----------------------------------------------------------------------------------------
+// ---- faults -------------------------------------------------------------------------------------
 
 void AmdDevice::on_memory_exception(const hw::KfdMemoryException& exception) {
   std::string why;

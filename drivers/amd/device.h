@@ -54,8 +54,7 @@ class AmdDevice final : public hcq::Device, private KfdEvents::Listener {
   // Also of memory of another AMD device, which is mapped here then.
   Result<hcq::GpuAddr> address_of(const core::Buffer& buffer) override;
 
-  // ---- for programs and queues
-  // ---------------------------------------------------------------------
+  // ---- for programs and queues ------------------------------------------------------------------
   Kfd& kfd() const { return *kfd_; }
   KfdGpu& gpu() const { return gpu_; }
   const Caps& caps() const { return caps_; }

@@ -33,8 +33,7 @@ class Pm4Commands : public Commands {
   void write(hcq::Operand address, hcq::Operand value) override;
   void poll(hcq::Operand address, hcq::Operand value, u64 mask) override;
 
-  // ---- for the queue
-  // -------------------------------------------------------------------------------
+  // ---- for the queue ----------------------------------------------------------------------------
   // Before code that was just written runs.
   void acquire_code();
   // Tells the kernel's event, whose mailbox lies at `mailbox`.

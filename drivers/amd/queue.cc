@@ -62,8 +62,7 @@ void AmdQueue::close() {
 
 u64 AmdQueue::to_ns(u64 ticks) const { return device_.to_ns(ticks); }
 
-// ---- placing
-// ---------------------------------------------------------------------------------------
+// ---- placing ------------------------------------------------------------------------------------
 
 Result<void> AmdQueue::place(std::span<const hcq::Piece> pieces, hcq::Position end) {
   TRY(failure());
@@ -158,8 +157,7 @@ Result<void> AmdQueue::append_piece(const hcq::Piece& piece) {
   return {};
 }
 
-// ---- what goes wrong
-// -------------------------------------------------------------------------------
+// ---- what goes wrong ----------------------------------------------------------------------------
 
 void AmdQueue::die(const Error& why) {
   {

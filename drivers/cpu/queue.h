@@ -47,16 +47,14 @@ class CpuQueue final : public hcq::HardwareQueue {
 
   CpuQueue(Parts parts, hcq::Timeline timeline, const CpuDevice& device, u64 inline_ns);
 
-  // ---- the submitter, under the lock of the queue
-  // --------------------------------------------------
+  // ---- the submitter, under the lock of the queue -----------------------------------------------
   bool run_here(hcq::BoundWords& bound, hcq::Position end);
   Result<void> add(const Entry& entry);
   Result<void> add_pieces(std::span<const hcq::Piece> pieces, hcq::Position end);
   Result<const u64*> copy_words(std::span<const u32> words);
   void publish();
 
-  // ---- the thread
-  // -----------------------------------------------------------------------------------
+  // ---- the thread -------------------------------------------------------------------------------
   void work();
   void sleep(u64 head);
   // False when the queue stops in it.

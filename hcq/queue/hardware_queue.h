@@ -104,8 +104,7 @@ class HardwareQueue {
     retire({position, memory, std::move(words)});
   }
 
-  // ---- for those who submit to several queues at once, in this order
-  // -----------------------------
+  // ---- for those who submit to several queues at once, in this order ----------------------------
   std::mutex& mutex() { return mutex_; }
   // The position before `count` new ones. Drains the queue where the timeline must start again.
   Result<Position> reserve(u64 count);

@@ -98,8 +98,7 @@ Tensor constant(Number value, DType dtype);
 // A size, symbolic or not, as a 0-d tensor.
 Tensor size_tensor(const Size& size, DType dtype);
 
-// ---- places: see Node::device
-// --------------------------------------------------------------------
+// ---- places: see Node::device -------------------------------------------------------------------
 // Of named devices; copies where they are several.
 u16 place_named(const Devices& devices);
 // Where a tensor is; the default device where nothing says.
@@ -117,8 +116,7 @@ void refuse_symbolic(const Tensor& tensor);
 // The buffer {key, counter} of the next draw of `count` random elements on a device.
 UOpRef next_draw(core::Device& device, i64 count);
 
-// ---- dtypes
-// --------------------------------------------------------------------------------------
+// ---- dtypes -------------------------------------------------------------------------------------
 DType promote(DType tensor, Number number);
 Tensor as_tensor(const Operand& x, DType beside);
 // Both as tensors of the common dtype.

@@ -51,8 +51,7 @@ struct ContextSaveHeader {
 };
 static_assert(sizeof(ContextSaveHeader) == 40);
 
-// ---- words of the control stack
-// ------------------------------------------------------------------
+// ---- words of the control stack -----------------------------------------------------------------
 
 inline constexpr Bits kRelaunchIsEvent = word(0, 30, 30), kRelaunchIsState = word(0, 31, 31);
 
@@ -135,8 +134,7 @@ static_assert(sound<RelaunchWave>());
 static_assert(encode(RelaunchWave{.scratch_slot = 3, .first_wave = true, .last_wave = true}) ==
               std::array<u32, 1>{0x20001003});
 
-// ---- 16 words of a wave
-// --------------------------------------------------------------------------
+// ---- 16 words of a wave -------------------------------------------------------------------------
 
 // gfx9. pc_flags: what the trap handler keeps of a scalar load that is to be repeated. [Linux
 // cwsr_trap_handler_gfx9.asm L_SAVE_HWREG]
@@ -226,8 +224,7 @@ inline constexpr Bits kStatePrivBarrierComplete = word(0, 2, 2), kStatePrivScc =
 inline constexpr Bits kTrapstsMemViol = word(0, 8, 8), kTrapstsIllegalInst = word(0, 11, 11),
                       kExcpMemViol = word(0, 4, 4), kExcpIllegalInst = word(0, 6, 6);
 
-// ---- sizes
-// ---------------------------------------------------------------------------------------
+// ---- sizes --------------------------------------------------------------------------------------
 
 inline constexpr u32 kSavedRegisterBytes = 64, kSavedTrapRegisterBytes = 64;
 inline constexpr u32 kSavedGapBytesGfx9 = 64;  // behind each wave

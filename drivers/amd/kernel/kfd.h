@@ -78,8 +78,7 @@ class Kfd {
   Result<u64> reserve(u64 bytes);
   void unreserve(u64 va);
 
-  // ---- what lies where, for reports
-  // ----------------------------------------------------------------
+  // ---- what lies where, for reports -------------------------------------------------------------
   // `host`: where the host sees it, or null.
   void note_mapped(u64 va, u64 bytes, std::string what, const u8* host);
   void note_unmapped(u64 va);

@@ -4,12 +4,11 @@
 // a missing bit. AdversarialMemory (adversarial_memory.h) is the waves' door to it, GuestMemory
 // (guest_memory.h) that of the command processors.
 //
-//   vector  V$  one per unit (a CU of gfx9, a WGP later): written through, its own stores update it
-//   scalar  K$, instructions I$  one per unit: read only
-//   GL1     gfx10 and gfx11, one per shader array: read only, stores pass it; V$ and K$ fill from
-//   it L2      one per XCC: written back. Serves waves; whether the command processor and SDMA too
-//   is
-//           the chip's.
+//   vector V$            one per unit (a CU of gfx9, a WGP later); stores go through and update it
+//   scalar K$, code I$   one per unit; read only
+//   GL1                  gfx10 and gfx11, one per shader array; read only, V$ and K$ fill from it
+//   L2                   one per XCC; written back. It serves waves; whether the command processor
+//                        and SDMA too is the chip's
 //
 // Memory that is Coherent or Uncached passes the L2 by, never the caches above it: their
 // invalidation at a kernel's start is what makes a ring of kernel arguments in uncached memory
