@@ -54,7 +54,7 @@ has_venv() { python3 -c 'import ensurepip' 2>/dev/null; }
 # Some OpenCL implementation, and the ICD loader, which finds them.
 has_opencl() {
   compgen -G "${OCL_ICD_VENDORS:-/etc/OpenCL/vendors}/*.icd" >/dev/null &&
-    /sbin/ldconfig -p | grep -F libOpenCL.so.1 >/dev/null
+    compgen -G "${OPENCL_FOLDER:-/usr/lib/*-linux-gnu}/libOpenCL.so.1" >/dev/null
 }
 
 # AMD's compiler as a library.

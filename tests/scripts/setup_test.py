@@ -28,6 +28,7 @@ for package in "$@"; do
   case $package in
     libfmt-dev) : > "$world/libraries/fmt" ;;
     pocl-opencl-icd) : > "$world/vendors/pocl.icd" ;;
+    ocl-icd-libopencl1) : > "$world/vendors/libOpenCL.so.1" ;;
     libamd-comgr*) : > "$world/vendors/libamd_comgr.so.2" ;;
     llvm-*-dev)
       version=${package#llvm-}
@@ -49,7 +50,7 @@ class Machine:
         self.root = root
         for folder in ("bin", "libraries", "vendors"):
             os.mkdir(os.path.join(root, folder))
-        for name in ("mesa.icd", "libamd_comgr.so.2"):
+        for name in ("mesa.icd", "libOpenCL.so.1", "libamd_comgr.so.2"):
             open(os.path.join(root, "vendors", name), "w", encoding="utf-8").close()
         for name in BASICS:
             os.symlink(shutil.which(name), os.path.join(root, "bin", name))
@@ -85,6 +86,7 @@ class Machine:
                               capture_output=True, env={"PATH": os.path.join(self.root, "bin"), "world": self.root,
                                                    "DOORBELL_PYTHON_ENV": os.path.join(self.root, "venv"),
                                                    "OCL_ICD_VENDORS": os.path.join(self.root, "vendors"),
+                                                   "OPENCL_FOLDER": os.path.join(self.root, "vendors"),
                                                    "COMGR_FOLDER": os.path.join(self.root, "vendors")})
         log = os.path.join(self.root, "apt.log")
         calls = []
@@ -122,14 +124,15 @@ class SetupTest(unittest.TestCase):
         self.assertTrue(calls[1].endswith(" libfmt-dev"), calls)
 
     def test_opencl_device_is_installed_where_there_is_none(self):
-        machine = self.machine()
-        machine.install_llvm(22)
-        os.remove(os.path.join(machine.root, "vendors", "mesa.icd"))
-        status, said, _, calls = machine.setup()
-        self.assertEqual(status, 0)
-        self.assertIn("installing pocl-opencl-icd: an OpenCL device for the tests", said)
-        self.assertTrue(calls[1].endswith(" pocl-opencl-icd"), calls)
-        self.assertEqual(machine.setup()[1], "")
+        for lacking in ("mesa.icd", "libOpenCL.so.1"):
+            machine = self.machine()
+            machine.install_llvm(22)
+            os.remove(os.path.join(machine.root, "vendors", lacking))
+            status, said, _, calls = machine.setup()
+            self.assertEqual(status, 0)
+            self.assertIn("installing pocl-opencl-icd, ocl-icd-libopencl1: an OpenCL device for the tests", said)
+            self.assertTrue(calls[1].endswith(" pocl-opencl-icd ocl-icd-libopencl1"), calls)
+            self.assertEqual(machine.setup()[1], "")
 
     def test_comgr_is_installed_where_it_is_offered(self):
         machine = self.machine(offered=("libamd-comgr2",))
