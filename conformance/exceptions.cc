@@ -3,6 +3,8 @@
 
 #include <regex>
 
+#include "base/util/try.h"
+
 namespace doorbell::conformance {
 namespace {
 

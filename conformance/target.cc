@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/util/try.h"
 #include "core/device/registry.h"
 #include "runtime/compilers.h"
 

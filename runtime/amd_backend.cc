@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "base/os/host.h"
+#include "base/util/try.h"
 #include "drivers/amd/device.h"
 #include "emulator/amd/kfd/kfd.h"
 #include "emulator/amd/machine.h"

@@ -1,6 +1,7 @@
 // By name and chip.
 #include "runtime/amd_toolchain.h"
 
+#include "base/util/try.h"
 #include "codegen/compile/comgr_compiler.h"
 #include "codegen/compile/llvm_compiler.h"
 #include "codegen/render/amd_chips.h"

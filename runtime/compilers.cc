@@ -12,6 +12,8 @@
 #include <string>
 
 #include "base/os/host.h"
+#include "base/util/check.h"
+#include "base/util/try.h"
 #include "codegen/compile/backend.h"
 #include "codegen/compile/clang_compiler.h"
 #include "codegen/compile/llvm_compiler.h"

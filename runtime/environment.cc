@@ -50,6 +50,7 @@ Result<core::Config> read_environment(const os::Environment& environment) {
 #define SETTING(type, field, value, name, text)                             \
   if (const std::string_view found = environment.get(name); !found.empty()) \
     TRY(parse(name, std::string(found), &config.field));
+#include "base/util/try.h"
 #include "core/util/config.def"
 #undef SETTING
   // Without a home nothing is kept on disk, which is no reason to fail.

@@ -12,6 +12,7 @@
 
 #include "base/os/host.h"
 #include "base/util/log.h"
+#include "base/util/try.h"
 #include "core/device/registry.h"
 #include "drivers/cl/device.h"
 #include "drivers/cpu/device.h"

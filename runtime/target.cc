@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/util/suggest.h"
+#include "base/util/try.h"
 #include "runtime/device_table.h"
 
 namespace doorbell::runtime {

@@ -26,6 +26,7 @@
 #include <type_traits>
 
 #include "base/bits/bits.h"
+#include "base/util/check.h"
 #include "base/util/result.h"
 
 // On the visitors of encode and decode: with them inlined, a record of constant places is a few

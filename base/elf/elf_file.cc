@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "base/util/try.h"
+
 namespace doorbell::elf {
 
 namespace {

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "base/os/library.h"
+#include "base/util/try.h"
 #endif
 
 namespace doorbell::os {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "base/util/try.h"
+
 namespace doorbell::os {
 
 Result<MappedRegisters> File::map_registers(const MapRequest& request) {

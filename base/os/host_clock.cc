@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/os/host.h"
+#include "base/util/check.h"
 
 namespace doorbell::os {
 namespace {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/util/result.h"
+#include "base/util/try.h"
 
 namespace doorbell::os {
 

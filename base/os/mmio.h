@@ -9,7 +9,7 @@
 
 #include <atomic>
 
-#include "base/util/check.h"
+#include "base/util/check_failed.h"
 #include "base/util/types.h"
 
 namespace doorbell::os {
@@ -54,8 +54,8 @@ class Mmio {
 
   // A part of the region, with offsets of its own.
   Mmio window(u64 offset, u64 size) const {
-    CHECK(offset <= size_ && size <= size_ - offset, "window {:#x}+{:#x} of a region of {:#x}",
-          offset, size, size_);
+    DOORBELL_CHECK(offset <= size_ && size <= size_ - offset,
+                   "window {:#x}+{:#x} of a region of {:#x}", offset, size, size_);
     Mmio part = *this;
     if (mapped_)
       part.mapped_ += offset;
@@ -72,8 +72,8 @@ class Mmio {
   // In debug builds only: window() has bounded the region, and a doorbell is to be one store.
   template <class T>
   void check([[maybe_unused]] u64 offset) const {
-    DCHECK(offset % sizeof(T) == 0 && size_ >= sizeof(T) && offset <= size_ - sizeof(T),
-           "{} bytes at {:#x} of a region of {:#x}", sizeof(T), offset, size_);
+    DOORBELL_DCHECK(offset % sizeof(T) == 0 && size_ >= sizeof(T) && offset <= size_ - sizeof(T),
+                    "{} bytes at {:#x} of a region of {:#x}", sizeof(T), offset, size_);
   }
 
   volatile u8* mapped_ = nullptr;

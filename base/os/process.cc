@@ -12,6 +12,9 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/util/check.h"
+#include "base/util/try.h"
+
 extern char** environ;
 
 namespace doorbell::os {

@@ -2,8 +2,10 @@
 // lacks. For our own mistakes there is CHECK (base/util/check.h).
 //
 //   Result<u32> read_count(std::span<const u8> bytes) {
-//     if (bytes.size() < 4) return fail(ErrorKind::Corrupt, "header is {} bytes, expected 4",
-//     bytes.size()); TRY(Reader reader, open_reader(bytes)); return reader.count();
+//     if (bytes.size() < 4)
+//       return fail(ErrorKind::Corrupt, "header is {} bytes, expected 4", bytes.size());
+//     TRY(Reader reader, open_reader(bytes));  // base/util/try.h
+//     return reader.count();
 //   }
 #pragma once
 
@@ -12,7 +14,7 @@
 #include <utility>
 #include <variant>
 
-#include "base/util/check.h"
+#include "base/util/check_failed.h"
 #include "base/util/error.h"
 
 namespace doorbell {
@@ -59,11 +61,11 @@ class [[nodiscard]] Result {
   const T* operator->() const { return &value(); }
 
   Error& error() & {
-    CHECK(!has_value(), "asked a success for its error");
+    DOORBELL_CHECK(!has_value(), "asked a success for its error");
     return **std::get_if<1>(&state_);
   }
   const Error& error() const& {
-    CHECK(!has_value(), "asked a success for its error");
+    DOORBELL_CHECK(!has_value(), "asked a success for its error");
     return **std::get_if<1>(&state_);
   }
   Error&& error() && { return std::move(error()); }
@@ -94,11 +96,11 @@ class [[nodiscard]] Result<void> {
   }
   void operator*() const { value(); }
   Error& error() & {
-    CHECK(!has_value(), "asked a success for its error");
+    DOORBELL_CHECK(!has_value(), "asked a success for its error");
     return *error_;
   }
   const Error& error() const& {
-    CHECK(!has_value(), "asked a success for its error");
+    DOORBELL_CHECK(!has_value(), "asked a success for its error");
     return *error_;
   }
   Error&& error() && { return std::move(error()); }
@@ -108,25 +110,3 @@ class [[nodiscard]] Result<void> {
 };
 
 }  // namespace doorbell
-
-// TRY(auto file, open(path));  declares `file`, or returns the error from the calling function.
-// TRY(existing, open(path));   assigns.        TRY(file.close());   for Result<void>.
-#define TRY(first, ...) \
-  DOORBELL_TRY_KIND(__VA_ARGS__)(DOORBELL_TRY_NAME(__COUNTER__), first, __VA_ARGS__)
-
-#define DOORBELL_TRY_KIND(...) DOORBELL_TRY_KIND_1(__VA_OPT__(value, ) void, )
-#define DOORBELL_TRY_KIND_1(kind, ...) DOORBELL_TRY_KIND_2(kind)
-#define DOORBELL_TRY_KIND_2(kind) doorbell_try_##kind
-#define DOORBELL_TRY_NAME(count) DOORBELL_TRY_NAME_1(count)
-#define DOORBELL_TRY_NAME_1(count) try_result_##count
-#define doorbell_try_value(result, target, ...) \
-  auto result = (__VA_ARGS__);                  \
-  if (!result) [[unlikely]]                     \
-    return std::move(result).error();           \
-  target = std::move(result).value()
-#define doorbell_try_void(result, expression, ...) \
-  do {                                             \
-    auto result = (expression);                    \
-    if (!result) [[unlikely]]                      \
-      return std::move(result).error();            \
-  } while (false)

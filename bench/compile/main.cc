@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/util/try.h"
 #include "bench/compile/render_only.h"
 #include "bench/compile/workloads.h"
 #include "bench/support/child.h"

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/util/try.h"
 #include "codegen/compile/backend.h"
 #include "codegen/render/clang_renderer.h"
 #include "codegen/render/cpu_caps.h"

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/util/check.h"
 #include "bench/emulator/matmul_words.h"
 #include "emulator/amd/compute/grid.h"
 #include "emulator/amd/isa/handlers.h"

@@ -1,6 +1,8 @@
 // OpenBLAS by dlopen: it is no dependency of ours.
 #include "bench/kernels/blas.h"
 
+#include "base/util/try.h"
+
 namespace doorbell::bench {
 namespace {
 

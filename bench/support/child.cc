@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/os/process.h"
+#include "base/util/try.h"
 #include "tools/measure/measure.h"
 
 namespace doorbell::bench {

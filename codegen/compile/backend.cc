@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/util/log.h"
+#include "base/util/try.h"
 #include "codegen/compile/build_id.h"
 #include "codegen/compile/kernel_identity.h"
 #include "codegen/compile/load_object.h"

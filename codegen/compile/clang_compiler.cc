@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/os/process.h"
+#include "base/util/try.h"
 #include "codegen/render/cpu_caps.h"
 
 namespace doorbell::codegen {

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "base/os/library.h"
+#include "base/util/try.h"
 #include "codegen/compile/llvm_compiler.h"
 
 namespace doorbell::codegen {

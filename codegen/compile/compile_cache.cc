@@ -8,6 +8,7 @@
 
 #include "base/util/hash.h"
 #include "base/util/log.h"
+#include "base/util/try.h"
 
 namespace doorbell::codegen {
 

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "base/util/hash.h"
+#include "base/util/try.h"
 
 namespace doorbell::codegen {
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/os/library.h"
+#include "base/util/try.h"
 #include "codegen/compile/build_id.h"
 #include "codegen/compile/llvm/llvm_api.h"
 #include "codegen/compile/llvm_build.h"

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/util/check.h"
+#include "base/util/try.h"
 #include "core/device/device.h"
 
 namespace doorbell::core {

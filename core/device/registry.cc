@@ -4,8 +4,10 @@
 #include <charconv>
 #include <utility>
 
+#include "base/util/check.h"
 #include "base/util/log.h"
 #include "base/util/suggest.h"
+#include "base/util/try.h"
 #include "core/util/config.h"
 
 namespace doorbell::core {

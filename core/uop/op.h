@@ -9,29 +9,29 @@
 namespace doorbell::core {
 
 enum class Op : u8 {
-#define OP(name, group, text) name,
+#define DOORBELL_OP(name, group, text) name,
 #include "core/uop/ops.def"
-#undef OP
+#undef DOORBELL_OP
 };
 
 inline constexpr usize kOpCount = 0
-#define OP(name, group, text) +1
+#define DOORBELL_OP(name, group, text) +1
 #include "core/uop/ops.def"
-#undef OP
+#undef DOORBELL_OP
     ;
 
 enum class OpGroup : u8 { Leaf, Move, Unary, Binary, Ternary, Graph, Kernel };
 
 namespace detail {
 inline constexpr OpGroup kOpGroups[] = {
-#define OP(name, group, text) OpGroup::group,
+#define DOORBELL_OP(name, group, text) OpGroup::group,
 #include "core/uop/ops.def"
-#undef OP
+#undef DOORBELL_OP
 };
 inline constexpr std::string_view kOpNames[] = {
-#define OP(name, group, text) #name,
+#define DOORBELL_OP(name, group, text) #name,
 #include "core/uop/ops.def"
-#undef OP
+#undef DOORBELL_OP
 };
 }  // namespace detail
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/util/try.h"
 #include "drivers/amd/aql_commands.h"
 #include "drivers/amd/device.h"
 #include "drivers/amd/scratch.h"

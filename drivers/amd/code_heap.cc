@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/util/try.h"
+
 namespace doorbell::amd {
 namespace {
 

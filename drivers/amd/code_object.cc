@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/elf/elf_file.h"
+#include "base/util/try.h"
 
 namespace doorbell::amd {
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/bits/record.h"
+#include "base/util/check.h"
 #include "hcq/queue/command_queue.h"
 
 namespace doorbell::amd {

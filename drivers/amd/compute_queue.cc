@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/util/try.h"
 #include "drivers/amd/device.h"
 #include "drivers/amd/hw/pm4/flow.h"
 #include "drivers/amd/pm4_commands.h"

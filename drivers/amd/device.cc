@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/os/host.h"
+#include "base/util/try.h"
 #include "drivers/amd/aql_queue.h"
 #include "drivers/amd/compute_queue.h"
 #include "drivers/amd/program.h"

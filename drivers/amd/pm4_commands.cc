@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/util/check.h"
 #include "drivers/amd/hw/pm4/flow.h"
 #include "drivers/amd/hw/pm4/memory.h"
 #include "drivers/amd/hw/pm4/release.h"

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "base/util/check.h"
+#include "base/util/try.h"
 #include "drivers/amd/device.h"
 #include "drivers/amd/hw/abi/elf_chip.h"
 #include "drivers/amd/hw/abi/kernel_args.h"

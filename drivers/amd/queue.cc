@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/util/check.h"
 #include "base/util/log.h"
+#include "base/util/try.h"
 #include "drivers/amd/device.h"
 #include "drivers/amd/hang_report.h"
 #include "drivers/amd/packet_log.h"

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/util/check.h"
+#include "base/util/try.h"
 #include "drivers/amd/hw/compute_registers.h"
 
 namespace doorbell::amd {

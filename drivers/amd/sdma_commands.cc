@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/util/check.h"
 #include "drivers/amd/hw/sdma/copy.h"
 #include "drivers/amd/hw/sdma/sync.h"
 

@@ -1,6 +1,7 @@
 // Assembling a submission of SDMA packets.
 #include "drivers/amd/sdma_queue.h"
 
+#include "base/util/try.h"
 #include "drivers/amd/device.h"
 #include "drivers/amd/sdma_commands.h"
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/util/try.h"
+
 namespace doorbell::amd {
 namespace {
 

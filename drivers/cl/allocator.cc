@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "base/util/try.h"
+
 namespace doorbell::cl {
 namespace {
 

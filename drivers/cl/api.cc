@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "base/os/library.h"
+#include "base/util/try.h"
 
 namespace doorbell::cl {
 namespace {

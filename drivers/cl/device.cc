@@ -9,6 +9,7 @@
 
 #include "base/os/host.h"
 #include "base/util/hash.h"
+#include "base/util/try.h"
 #include "core/device/caching_allocator.h"
 #include "drivers/cl/discover.h"
 #include "drivers/cl/image.h"

@@ -5,6 +5,8 @@
 #include <array>
 #include <span>
 
+#include "base/util/try.h"
+
 namespace doorbell::cl {
 namespace {
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "base/util/check.h"
+#include "base/util/try.h"
 #include "core/device/device.h"
 
 namespace doorbell::cl {

@@ -1,6 +1,7 @@
 // One function for each command.
 #include "drivers/cpu/command_queue.h"
 
+#include "base/util/check.h"
 #include "drivers/cpu/program.h"
 
 namespace doorbell::cpu {

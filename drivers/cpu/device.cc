@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "base/os/host.h"
+#include "base/util/check.h"
 #include "drivers/cpu/allocator.h"
 
 namespace doorbell::cpu {

@@ -6,6 +6,8 @@
 
 #include <exception>
 
+#include "base/util/check.h"
+#include "base/util/try.h"
 #include "drivers/cpu/device.h"
 
 namespace doorbell::cpu {

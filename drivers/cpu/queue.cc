@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/util/check.h"
+#include "base/util/try.h"
 #include "drivers/cpu/command_queue.h"
 #include "drivers/cpu/device.h"
 #include "drivers/cpu/signal_event.h"

@@ -2,6 +2,7 @@
 #include "drivers/null/device.h"
 
 #include "base/os/host.h"
+#include "base/util/check.h"
 
 namespace doorbell::null {
 namespace {

@@ -2,6 +2,7 @@
 // can be measured. NullCommandQueue writes no words.
 #pragma once
 
+#include "base/util/try.h"
 #include "hcq/queue/hardware_queue.h"
 
 namespace doorbell::null {

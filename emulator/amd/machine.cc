@@ -9,8 +9,10 @@
 
 #include <fmt/format.h>
 
+#include "base/util/check.h"
 #include "base/util/hash.h"
 #include "base/util/log.h"
+#include "base/util/try.h"
 #include "emulator/amd/all_checks.h"
 #include "emulator/amd/cp/gpu.h"
 #include "emulator/amd/cp/rules.h"

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "base/util/check.h"
+
 namespace doorbell::emulator {
 namespace {
 

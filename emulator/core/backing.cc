@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <string>
 
+#include "base/util/check.h"
+
 namespace doorbell::emulator {
 
 Result<std::unique_ptr<Backing>> Backing::create(u64 bytes) {

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "base/util/try.h"
 #include "emulator/amd/kfd/kfd.h"
 #include "emulator/amd/machine.h"
 #include "emulator/amd/machine_text.h"

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/util/try.h"
 #include "emulator/amd/kfd/kfd_files.h"
 
 namespace doorbell::emulator {

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "base/util/try.h"
 #include "examples/backend/isa.h"
 
 namespace doorbell::abacus {

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <limits>
 
+#include "base/util/try.h"
+
 namespace doorbell::abacus {
 
 namespace {

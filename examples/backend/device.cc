@@ -2,6 +2,7 @@
 #include "examples/backend/device.h"
 
 #include "base/util/check.h"
+#include "base/util/try.h"
 
 namespace doorbell::abacus {
 

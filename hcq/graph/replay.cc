@@ -1,6 +1,8 @@
 // Running a graph: numbers into slots, slots into words, words to their queues.
 #include <algorithm>
 
+#include "base/util/check.h"
+#include "base/util/try.h"
 #include "hcq/graph/graph.h"
 
 namespace doorbell::hcq {

@@ -1,6 +1,7 @@
 // A graph in words.
 #include <fmt/format.h>
 
+#include "base/util/check.h"
 #include "hcq/graph/graph.h"
 
 namespace doorbell::hcq {

@@ -1,6 +1,9 @@
 // Waiting for room.
 #include "hcq/memory/argument_ring.h"
 
+#include "base/util/check.h"
+#include "base/util/try.h"
+
 namespace doorbell::hcq {
 
 Result<std::unique_ptr<ArgumentRing>> ArgumentRing::make(HardwareQueue& queue, i64 bytes) {

@@ -4,6 +4,8 @@
 
 #include <bit>
 
+#include "base/util/check.h"
+
 namespace doorbell::hcq {
 
 std::optional<u64> RetireRing::allocate(u64 bytes, u64 alignment) {

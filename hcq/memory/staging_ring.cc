@@ -5,6 +5,9 @@
 #include <array>
 #include <cstring>
 
+#include "base/util/check.h"
+#include "base/util/try.h"
+
 namespace doorbell::hcq {
 namespace {
 

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/util/check.h"
+#include "base/util/try.h"
+
 namespace doorbell::hcq {
 namespace {
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "base/util/check.h"
+#include "base/util/try.h"
 #include "hcq/queue/interrupt.h"
 
 namespace doorbell::hcq {

@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "base/util/check.h"
+
 namespace doorbell::hcq {
 
 void apply(const Patch& patch, u64 value, std::span<u32> words) {

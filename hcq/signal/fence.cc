@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/util/try.h"
 #include "hcq/queue/hardware_queue.h"
 
 namespace doorbell::hcq {

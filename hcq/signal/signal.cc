@@ -3,6 +3,9 @@
 
 #include <new>
 
+#include "base/util/check.h"
+#include "base/util/try.h"
+
 namespace doorbell::hcq {
 
 SignalPool::~SignalPool() {

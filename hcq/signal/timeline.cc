@@ -1,6 +1,9 @@
 // Positions on signals.
 #include "hcq/signal/timeline.h"
 
+#include "base/util/check.h"
+#include "base/util/try.h"
+
 namespace doorbell::hcq {
 
 Result<Timeline> Timeline::make(SignalPool& pool, u64 limit) {

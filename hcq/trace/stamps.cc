@@ -3,6 +3,9 @@
 
 #include <cstring>
 
+#include "base/util/check.h"
+#include "base/util/try.h"
+
 namespace doorbell::hcq {
 
 Stamps::~Stamps() {

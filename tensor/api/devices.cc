@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/util/check.h"
 #include "core/device/registry.h"
 #include "core/uop/placement.h"
 #include "tensor/api/build.h"

@@ -9,6 +9,7 @@
 
 #include "base/util/hash.h"
 #include "base/util/log.h"
+#include "base/util/try.h"
 #include "core/device/counters.h"
 #include "core/util/config.h"
 #include "hcq/trace/trace.h"

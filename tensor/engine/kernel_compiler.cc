@@ -4,6 +4,8 @@
 #include <atomic>
 #include <mutex>
 
+#include "base/util/check.h"
+
 namespace doorbell::engine {
 namespace {
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/util/check.h"
 #include "core/device/registry.h"
 #include "core/uop/placement.h"
 #include "tensor/engine/in_flight.h"

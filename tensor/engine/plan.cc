@@ -6,6 +6,7 @@
 
 #include <chrono>
 
+#include "base/util/check.h"
 #include "base/util/log.h"
 #include "core/device/counters.h"
 #include "core/device/registry.h"

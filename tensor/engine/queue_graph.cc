@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/util/check.h"
 #include "base/util/log.h"
 #include "core/util/config.h"
 #include "hcq/device.h"

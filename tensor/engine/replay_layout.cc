@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/util/check.h"
 #include "core/schedule/memory_plan.h"
 #include "core/util/config.h"
 #include "tensor/engine/in_flight.h"

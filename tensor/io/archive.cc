@@ -6,6 +6,8 @@
 #include <archive.h>
 #include <archive_entry.h>
 
+#include "base/util/try.h"
+
 namespace doorbell::io {
 
 namespace {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/util/try.h"
 #include "tensor/io/gzip.h"
 
 namespace doorbell::io {

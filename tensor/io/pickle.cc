@@ -6,6 +6,8 @@
 
 #include <absl/container/flat_hash_map.h>
 
+#include "base/util/try.h"
+
 namespace doorbell::io {
 
 namespace {

@@ -8,6 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/util/try.h"
+
 namespace doorbell::io {
 
 namespace {

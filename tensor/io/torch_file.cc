@@ -9,6 +9,7 @@
 
 #include <absl/container/flat_hash_set.h>
 
+#include "base/util/try.h"
 #include "tensor/io/archive.h"
 #include "tensor/io/pickle.h"
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/util/try.h"
+
 namespace doorbell::testing {
 namespace {
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/os/host.h"
+#include "base/util/try.h"
 #include "conformance/exceptions.h"
 #include "conformance/run.h"
 #include "core/util/config.h"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/elf/elf_file.h"
+#include "base/util/try.h"
 
 namespace doorbell::codegen {
 

@@ -19,6 +19,8 @@
 
 #include <mutex>
 
+#include "base/util/check.h"
+#include "base/util/try.h"
 #include "codegen/compile/llvm/disassemble.h"
 #include "codegen/compile/llvm/llvm_api.h"
 #include "codegen/compile/llvm/target_machine.h"

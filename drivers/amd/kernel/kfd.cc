@@ -6,7 +6,9 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/util/check.h"
 #include "base/util/log.h"
+#include "base/util/try.h"
 #include "drivers/amd/kernel/kfd_events.h"
 #include "drivers/amd/kernel/kfd_gpu.h"
 #include "drivers/amd/kernel/shared_memory.h"

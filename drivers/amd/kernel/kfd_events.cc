@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <chrono>
 
+#include "base/util/try.h"
 #include "drivers/amd/kernel/kfd.h"
 #include "drivers/amd/kernel/kfd_memory.h"
 #include "drivers/amd/kernel/shared_memory.h"

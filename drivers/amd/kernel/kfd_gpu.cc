@@ -5,6 +5,8 @@
 
 #include <cerrno>
 
+#include "base/util/try.h"
+
 namespace doorbell::amd {
 namespace {
 

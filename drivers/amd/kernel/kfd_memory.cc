@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/util/check.h"
+#include "base/util/try.h"
 #include "drivers/amd/caps.h"
 #include "drivers/amd/kernel/kfd_gpu.h"
 

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "base/util/check.h"
+#include "base/util/try.h"
 #include "drivers/amd/hw/aql.h"
 
 namespace doorbell::amd {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/util/check.h"
+#include "base/util/try.h"
 #include "drivers/amd/kernel/kfd_gpu.h"
 
 namespace doorbell::amd {

@@ -1,6 +1,7 @@
 // Which processor reads which queue (make_queue.h).
 #include "emulator/amd/cp/make_queue.h"
 
+#include "base/util/check.h"
 #include "emulator/amd/cp/aql_queue.h"
 #include "emulator/amd/cp/pm4_queue.h"
 #include "emulator/amd/cp/sdma_queue.h"

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/util/check.h"
+
 namespace doorbell::emulator::amd {
 
 namespace {

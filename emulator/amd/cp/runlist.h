@@ -12,6 +12,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/util/check.h"
 #include "emulator/amd/cp/queue.h"
 
 namespace doorbell::emulator::amd {

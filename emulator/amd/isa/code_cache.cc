@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "base/util/check.h"
+#include "base/util/try.h"
+
 namespace doorbell::emulator::amd {
 
 namespace {

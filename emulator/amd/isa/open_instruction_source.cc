@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "base/os/library.h"
+#include "base/util/try.h"
 #include "emulator/amd/isa/decoder_build.h"
 #include "emulator/amd/isa/instruction_source.h"
 

@@ -1,5 +1,6 @@
 // Scalar instructions that read or write EXEC and M0-relative registers, and special operands.
 // [RDNA3 and CDNA3 ISA documents, chapter "Instructions", SOP1]
+#include "base/util/check.h"
 #include "emulator/amd/isa/scalar_op.h"
 #include "emulator/amd/isa/tables.h"
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/util/check.h"
 #include "drivers/amd/hw/kfd.h"
 #include "emulator/amd/kfd/kfd_checks.h"
 #include "emulator/amd/kfd/user_memory.h"

@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include "base/util/check.h"
+#include "base/util/try.h"
 #include "emulator/amd/kfd/kfd_checks.h"
 
 namespace doorbell::emulator::amd {

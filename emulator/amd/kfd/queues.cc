@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/util/check.h"
 #include "emulator/amd/cp/rules.h"
 #include "emulator/amd/kfd/kfd_checks.h"
 #include "emulator/amd/kfd/user_memory.h"

@@ -10,6 +10,7 @@
 
 #include "base/util/check.h"
 #include "base/util/hash.h"
+#include "base/util/try.h"
 
 namespace doorbell::emulator::amd {
 

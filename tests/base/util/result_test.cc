@@ -1,5 +1,6 @@
 // Result, Error and TRY: success, failure, what crosses a TRY, and where an error says it was made.
 #include "base/util/result.h"
+#include "base/util/try.h"
 
 #include <cerrno>
 #include <memory>

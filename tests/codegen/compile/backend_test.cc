@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/os/host.h"
+#include "base/util/check.h"
 #include "codegen/compile/kernel_identity.h"
 #include "codegen/render/cpu_caps.h"
 #include "codegen/render/opencl_renderer.h"

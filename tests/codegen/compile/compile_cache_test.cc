@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include "base/os/host.h"
+#include "base/util/check.h"
 
 namespace doorbell::codegen {
 namespace {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/util/check.h"
 #include "tests/codegen/render/cpu_kernel.h"
 
 namespace doorbell::codegen {

@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "base/util/check.h"
 #include "codegen/compile/clang_compiler.h"
 #include "codegen/compile/llvm_compiler.h"
 #include "codegen/render/clang_renderer.h"

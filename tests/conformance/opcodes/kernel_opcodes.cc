@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/elf/elf_file.h"
+#include "base/util/try.h"
 #include "codegen/compile/kernel_binary.h"
 #include "emulator/amd/isa/decode.h"
 

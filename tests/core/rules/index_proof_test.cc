@@ -5,6 +5,7 @@
 
 #include <unordered_map>
 
+#include "base/util/check.h"
 #include "tests/core/rules/index_generator.h"
 
 namespace doorbell::core {

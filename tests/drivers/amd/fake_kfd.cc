@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "base/util/try.h"
 #include "drivers/amd/hw/sdma/copy.h"
 #include "drivers/amd/hw/sdma/sync.h"
 

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "base/util/try.h"
 #include "drivers/amd/kernel/kfd_events.h"
 #include "drivers/amd/kernel/kfd_queue.h"
 #include "drivers/amd/kernel/shared_memory.h"

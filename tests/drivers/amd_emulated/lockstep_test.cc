@@ -1,5 +1,6 @@
 // A machine in lockstep moves only when the host asks it to, on the host's own thread: a kernel
 // that waits for the host must let it go on.
+#include "base/util/try.h"
 #include "tests/drivers/amd_emulated/emulated_test.h"
 #include "tests/emulator/support/compile_amdgpu.h"
 

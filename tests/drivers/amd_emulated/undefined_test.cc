@@ -1,5 +1,6 @@
 // Memory of the device that nobody wrote, from a program: what a kernel does with it, and what
 // copies make of it.
+#include "base/util/try.h"
 #include "tests/drivers/amd_emulated/emulated_test.h"
 
 namespace doorbell::amd {

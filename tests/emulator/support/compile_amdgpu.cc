@@ -11,6 +11,8 @@
 
 #include <memory>
 
+#include "base/util/try.h"
+
 namespace doorbell::testing {
 
 namespace {

@@ -2,6 +2,7 @@
 // scratch buffer's: [RDNA2 ISA, "Buffer resource descriptor"].
 #include "tests/emulator/support/test_gpu.h"
 
+#include "base/util/check.h"
 #include "emulator/amd/isa/handlers.h"
 #include "tests/emulator/support/code_object.h"
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/elf/elf_file.h"
+#include "base/util/check.h"
 #include "emulator/amd/isa/handlers.h"
 #include "tests/emulator/support/compile_amdgpu.h"
 

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 
+#include "base/util/try.h"
 #include "drivers/cpu/program.h"
 #include "tensor/engine/kernel_compiler.h"
 #include "tensor/engine/realize.h"

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "base/util/check.h"
 #include "hcq/graph/graph.h"
 #include "tensor/api/jit.h"
 #include "tensor/api/tensor.h"

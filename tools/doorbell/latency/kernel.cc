@@ -1,6 +1,7 @@
 // The kernel comes from the engine, so that what is measured is what users launch.
 #include "tools/doorbell/latency/kernel.h"
 
+#include "base/util/check.h"
 #include "tensor/api/tensor.h"
 #include "tensor/engine/must.h"
 #include "tensor/engine/realize.h"

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/bits/record.h"
+#include "base/util/check.h"
 #include "drivers/amd/hw/generation.h"
 #include "drivers/amd/hw/pm4/opcode.h"
 

@@ -3,6 +3,7 @@
 
 #include <iterator>
 
+#include "base/util/check.h"
 #include "drivers/amd/hw/stream/describe.h"
 
 namespace doorbell::amd::hw {

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/util/check.h"
 #include "emulator/amd/isa/decode.h"
 #include "emulator/amd/isa/instruction_source.h"
 #include "emulator/amd/isa/normal_name.h"

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/util/check.h"
 #include "emulator/amd/isa/handlers.h"
 
 namespace doorbell::emulator::amd {

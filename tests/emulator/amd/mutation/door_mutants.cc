@@ -7,6 +7,7 @@
 #include <cstring>
 #include <set>
 
+#include "base/util/try.h"
 #include "drivers/amd/hw/aql.h"
 #include "drivers/amd/hw/kfd.h"
 

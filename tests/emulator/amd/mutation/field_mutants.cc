@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "base/util/check.h"
+
 namespace doorbell::testing {
 
 using emulator::amd::QueueId;

@@ -9,6 +9,7 @@
 
 #include "base/os/host.h"
 #include "base/util/check.h"
+#include "base/util/try.h"
 #include "drivers/amd/device.h"
 #include "emulator/amd/machine.h"
 #include "hcq/graph/graph.h"
