@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/os/mapping.h"
@@ -19,6 +20,18 @@ enum class Access : u8 {
   Read,       // must exist
   ReadWrite,  // must exist: device nodes
   Create,     // new or emptied, for writing
+  Private,    // new, must not exist; no other user may open it until its mode is changed
+};
+
+// What a path names, with all symbolic links followed.
+struct FileStatus {
+  enum class Kind : u8 { Missing, Regular, Folder, Other };
+  Kind kind = Kind::Missing;
+  std::string path;            // behind the links; of a missing file where it would be made
+  std::string_view word = "";  // of the kind Other: "a FIFO"
+  int write_errno = 0;         // why this process may not write to it; 0: it may
+  u32 mode = 0;                // permission bits
+  u32 owner = 0, group = 0;
 };
 
 struct MapRequest {
@@ -49,6 +62,11 @@ class File {
   virtual Result<usize> read_at(u64 offset, std::span<u8> into) = 0;
   virtual Result<void> write_at(u64 offset, std::span<const u8> bytes) = 0;
   virtual Result<u64> size() = 0;
+  // What was written survives a loss of power. May block for as long as the disk takes.
+  virtual Result<void> sync();
+  // Owner, group and mode become those of `status`. An owner that this process may not give stays
+  // as it is, without a set-user bit.
+  virtual Result<void> take_owner_and_mode(const FileStatus& status);
   virtual Result<Mapping> map(const MapRequest& request) = 0;
   // What is mapped are registers, to be accessed through the door that comes back only: mapped
   // memory, unless the device is one that wants to see each access.
@@ -73,15 +91,22 @@ class Files {
   // Names, sorted, without "." and "..".
   virtual Result<std::vector<std::string>> list(const std::string& path) = 0;
   virtual bool exists(const std::string& path) = 0;
+  // Of a door that does not say otherwise: all files are regular and may be written, there are no
+  // links.
+  virtual Result<FileStatus> status(const std::string& path);
 };
 
+// These refuse folders, device nodes, FIFOs and sockets, and never wait for a writer.
 Result<std::vector<u8>> read_file(Files& files, const std::string& path);
 Result<std::string> read_text(Files& files, const std::string& path);
 
 // The whole file, read only and private: a model's weights, a library.
 Result<Mapping> map_file(Files& files, const std::string& path);
 
-// Readers see the old content or the new, never half of it, also when this process dies on the way.
+// Readers see the old content or the new, never half of it, also when this process or the machine
+// dies on the way. Symbolic links stay and what they lead to is replaced; mode, owner and group of
+// an old file stay; what is there and is no regular file, or may not be written, is an error and
+// left alone. Other hard links keep the old content. May block for as long as the disk takes.
 // `unique` tells writers of the same path apart: take it from Random.
 Result<void> replace_file(Files& files, const std::string& path, std::span<const u8> bytes,
                           u64 unique);

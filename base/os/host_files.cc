@@ -66,6 +66,23 @@ class HostFile final : public File {
     return static_cast<u64>(status.st_size);
   }
 
+  Result<void> sync() override {
+    while (fsync(descriptor_) != 0)
+      if (errno != EINTR) return fail_errno(errno, "sync {}", path_);
+    return {};
+  }
+
+  Result<void> take_owner_and_mode(const FileStatus& status) override {
+    // A change of the owner clears the set-user bits, so the mode comes last.
+    const bool owned = fchown(descriptor_, status.owner, status.group) == 0;
+    const bool grouped = owned || fchown(descriptor_, static_cast<uid_t>(-1), status.group) == 0;
+    mode_t mode = status.mode;
+    if (!owned) mode &= ~static_cast<mode_t>(S_ISUID);
+    if (!grouped) mode &= ~static_cast<mode_t>(S_ISGID);
+    if (fchmod(descriptor_, mode) != 0) return fail_errno(errno, "set the mode of {}", path_);
+    return {};
+  }
+
   Result<Mapping> map(const MapRequest& request) override {
     return map_descriptor(descriptor_, request, path_.c_str());
   }
@@ -85,6 +102,25 @@ class HostFile final : public File {
   std::string path_;
 };
 
+std::string_view word_of(mode_t mode) {
+  if (S_ISFIFO(mode)) return "a FIFO";
+  return S_ISSOCK(mode) ? "a socket" : "a device node";
+}
+
+// Where a path leads that may be a link to nowhere. stat() has refused circles before, but others
+// may make one meanwhile.
+std::string behind_links(std::string path) {
+  constexpr int kMostLinks = 40;  // as Linux has it
+  char target[4096];
+  for (int i = 0; i < kMostLinks; ++i) {
+    const ssize_t length = readlink(path.c_str(), target, sizeof target);
+    if (length <= 0) return path;
+    const std::string to(target, static_cast<usize>(length));
+    path = to[0] == '/' ? to : path.substr(0, path.rfind('/') + 1) + to;
+  }
+  return path;
+}
+
 class HostFiles final : public Files {
  public:
   Result<std::unique_ptr<File>> open(const std::string& path, Access access) override {
@@ -93,9 +129,11 @@ class HostFiles final : public Files {
       case Access::Read: flags |= O_RDONLY; break;
       case Access::ReadWrite: flags |= O_RDWR; break;
       case Access::Create: flags |= O_RDWR | O_CREAT | O_TRUNC; break;
+      case Access::Private: flags |= O_RDWR | O_CREAT | O_EXCL; break;
     }
+    const mode_t mode = access == Access::Private ? 0600 : 0666;
     int descriptor;
-    do descriptor = ::open(path.c_str(), flags, 0666);
+    do descriptor = ::open(path.c_str(), flags, mode);
     while (descriptor < 0 && errno == EINTR);
     if (descriptor < 0) return fail_errno(errno, "open {}", path);
     return std::make_unique<HostFile>(descriptor, path);
@@ -146,6 +184,24 @@ class HostFiles final : public Files {
   bool exists(const std::string& path) override {
     struct stat status;
     return stat(path.c_str(), &status) == 0;
+  }
+
+  Result<FileStatus> status(const std::string& path) override {
+    struct stat found;
+    if (stat(path.c_str(), &found) != 0) {
+      if (errno != ENOENT && errno != ENOTDIR) return fail_errno(errno, "stat {}", path);
+      return FileStatus{.path = behind_links(path)};
+    }
+    FileStatus status{.path = behind_links(path)};
+    status.kind = S_ISREG(found.st_mode)   ? FileStatus::Kind::Regular
+                  : S_ISDIR(found.st_mode) ? FileStatus::Kind::Folder
+                                           : FileStatus::Kind::Other;
+    if (status.kind == FileStatus::Kind::Other) status.word = word_of(found.st_mode);
+    if (faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0) status.write_errno = errno;
+    status.mode = found.st_mode & 07777;
+    status.owner = found.st_uid;
+    status.group = found.st_gid;
+    return status;
   }
 };
 

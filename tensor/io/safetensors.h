@@ -24,7 +24,8 @@ Safetensors load_safetensors(const std::string& path, const std::string& device 
 // Names, dtypes, shapes and metadata alone; the tensors stay on the disk.
 SafetensorsHeader load_safetensors_header(const std::string& path,
                                           os::Files& files = os::host_files());
-// Replaces the file in one step. Tensors are realized and written in the order given.
+// Replaces the file as os::replace_file() does: in one step, through links, with its mode; what is
+// no regular file is refused. Tensors are realized and written in the order given.
 void save_safetensors(const std::string& path, const nn::NamedTensors& tensors,
                       const std::map<std::string, std::string>& metadata = {},
                       os::Files& files = os::host_files());

@@ -72,7 +72,7 @@ std::string FakeFiles::text(const std::string& path) const {
 Result<std::unique_ptr<os::File>> FakeFiles::open(const std::string& path, os::Access access) {
   if (access != os::Access::Read && read_only.contains(path))
     return fail_errno(EACCES, "open {}", path);
-  if (access == os::Access::Create) {
+  if (access == os::Access::Create || access == os::Access::Private) {
     if (!folders.contains(folder_of(path))) return fail_errno(ENOENT, "open {}", path);
     files[path] = std::make_shared<std::vector<u8>>();
   }

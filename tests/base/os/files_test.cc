@@ -2,8 +2,12 @@
 // expectations run over the real and the fake doors, so that the fake stays a fair stand-in.
 #include "base/os/files.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 
 #include <gtest/gtest.h>
@@ -124,6 +128,165 @@ TEST(Files, FullDiskLeavesTheOldContent) {
   EXPECT_EQ(replaced.error().os_errno, ENOSPC);
   EXPECT_EQ(files.text("/cache/key"), "old");
   EXPECT_EQ(files.files.size(), 1u) << "the partial file is left";
+}
+
+// A folder on the disk, for what only the real doors know: links, modes, what is no regular file.
+class ReplaceTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = ::testing::TempDir() + "doorbell_replace_XXXXXX";
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+    // A mkdtemp() folder is its owner's alone, and a test below writes as somebody else.
+    std::filesystem::permissions(folder_, std::filesystem::perms(0777));
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string at(const std::string& name) const { return folder_ + "/" + name; }
+  Result<void> replace(const std::string& path, std::string_view text = "new") {
+    return replace_file(host_files(), path, bytes_of(text), 1);
+  }
+  std::string refusal(const std::string& path) {
+    const Result<void> done = replace(path);
+    return done ? "accepted" : done.error().message;
+  }
+  static std::string content(const std::string& path) {
+    Result<std::string> text = read_text(host_files(), path);
+    return text ? *text : text.error().message;
+  }
+  static mode_t mode_of(const std::string& path) {
+    struct stat status {};
+    EXPECT_EQ(lstat(path.c_str(), &status), 0) << path;
+    return status.st_mode;
+  }
+  std::vector<std::string> names() const { return *host_files().list(folder_); }
+
+  std::string folder_;
+};
+
+TEST_F(ReplaceTest, LinksStayAndLeadToTheNewContent) {
+  ASSERT_TRUE(host_files().make_folders(at("inner")));
+  ASSERT_TRUE(replace(at("inner/file"), "old"));
+  ASSERT_EQ(symlink("inner/file", at("first").c_str()), 0) << "relative, to another folder";
+  ASSERT_EQ(symlink(at("first").c_str(), at("second").c_str()), 0) << "absolute, to a link";
+  ASSERT_EQ(symlink("inner", at("folder").c_str()), 0);
+  ASSERT_TRUE(replace(at("second"), "new"));
+  EXPECT_EQ(content(at("inner/file")), "new");
+  ASSERT_TRUE(replace(at("folder/file"), "newer"));
+  EXPECT_EQ(content(at("inner/file")), "newer");
+  for (const char* link : {"first", "second", "folder"}) EXPECT_TRUE(S_ISLNK(mode_of(at(link))));
+  EXPECT_EQ(names(), (std::vector<std::string>{"first", "folder", "inner", "second"}));
+  EXPECT_EQ(*host_files().list(at("inner")), std::vector<std::string>{"file"});
+}
+
+TEST_F(ReplaceTest, ALinkToNothingMakesWhatItNames) {
+  ASSERT_EQ(symlink("missing", at("link").c_str()), 0);
+  ASSERT_TRUE(replace(at("link"), "made"));
+  EXPECT_EQ(content(at("missing")), "made");
+  EXPECT_TRUE(S_ISLNK(mode_of(at("link"))));
+  ASSERT_EQ(symlink("circle", at("circle").c_str()), 0);
+  EXPECT_EQ(refusal(at("circle")), "stat " + at("circle") + ": Too many levels of symbolic links");
+}
+
+TEST_F(ReplaceTest, ModesStay) {
+  for (const mode_t mode : {0600u, 0640u, 0755u, 0666u}) {
+    ASSERT_TRUE(replace(at("file"), "old"));
+    ASSERT_EQ(chmod(at("file").c_str(), mode), 0);
+    ASSERT_TRUE(replace(at("file"), "new"));
+    EXPECT_EQ(mode_of(at("file")) & 07777, mode);
+    EXPECT_EQ(content(at("file")), "new");
+  }
+  const mode_t before = umask(027);
+  ASSERT_TRUE(replace(at("fresh")));
+  umask(before);
+  EXPECT_EQ(mode_of(at("fresh")) & 07777, mode_t{0640}) << "a new file's is the umask's";
+}
+
+TEST_F(ReplaceTest, OwnersStay) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root gives files away";
+  ASSERT_TRUE(replace(at("file"), "old"));
+  ASSERT_EQ(chown(at("file").c_str(), 1234, 4321), 0);
+  ASSERT_EQ(chmod(at("file").c_str(), 04755), 0);
+  ASSERT_TRUE(replace(at("file"), "new"));
+  struct stat status {};
+  ASSERT_EQ(stat(at("file").c_str(), &status), 0);
+  EXPECT_EQ(status.st_uid, 1234u);
+  EXPECT_EQ(status.st_gid, 4321u);
+  EXPECT_EQ(status.st_mode & 07777, mode_t{04755});
+}
+
+TEST_F(ReplaceTest, WhatIsNoRegularFileIsLeftAlone) {
+  ASSERT_EQ(mkfifo(at("fifo").c_str(), 0600), 0);
+  EXPECT_EQ(refusal(at("fifo")), "write " + at("fifo") + ": it is a FIFO, expected a regular file");
+  EXPECT_TRUE(S_ISFIFO(mode_of(at("fifo"))));
+  EXPECT_EQ(refusal(folder_), "write " + folder_ + ": Is a directory");
+  ASSERT_EQ(symlink("/dev/null", at("null").c_str()), 0);
+  EXPECT_EQ(refusal(at("null")),
+            "write " + at("null") + ": it is a device node, expected a regular file");
+  EXPECT_TRUE(S_ISLNK(mode_of(at("null"))));
+  EXPECT_EQ(refusal("/dev/full"), "write /dev/full: it is a device node, expected a regular file");
+  EXPECT_TRUE(S_ISCHR(mode_of("/dev/full")));
+  EXPECT_EQ(names(), (std::vector<std::string>{"fifo", "null"}));
+}
+
+TEST_F(ReplaceTest, WhatIsNoRegularFileIsNotRead) {
+  ASSERT_EQ(mkfifo(at("fifo").c_str(), 0600), 0);
+  EXPECT_EQ(content(at("fifo")), "read " + at("fifo") + ": it is a FIFO, expected a regular file")
+      << "nor waited for";
+  EXPECT_EQ(content(folder_), "read " + folder_ + ": Is a directory");
+  EXPECT_EQ(map_file(host_files(), folder_).error().message,
+            "read " + folder_ + ": Is a directory");
+  EXPECT_EQ(map_file(host_files(), "/dev/zero").error().message,
+            "read /dev/zero: it is a device node, expected a regular file");
+}
+
+TEST_F(ReplaceTest, FoldersThatAreMissingAreNamed) {
+  const std::string missing = at("missing"), inside = missing + "/file";
+  EXPECT_EQ(refusal(inside), "write " + inside + ": folder " + missing +
+                                 ": No such file or directory");
+  ASSERT_TRUE(replace(at("file"), "old"));
+  const std::string below = at("file/inner");
+  EXPECT_EQ(refusal(below), "write " + below + ": folder " + at("file") + ": Not a directory");
+  EXPECT_EQ(content(at("file")), "old");
+}
+
+TEST_F(ReplaceTest, NamesAsLongAsTheSystemTakes) {
+  const std::string name(255, 'n');
+  ASSERT_TRUE(replace(at(name), "long"));
+  EXPECT_EQ(content(at(name)), "long");
+  EXPECT_EQ(names(), std::vector<std::string>{name});
+}
+
+// Root may write anywhere: it becomes somebody else for as long as this lives.
+struct AsNobody {
+  bool was_root = geteuid() == 0;
+  AsNobody() {
+    if (was_root) become(65534);
+  }
+  ~AsNobody() {
+    if (was_root) become(0);
+  }
+  static void become(uid_t user) { EXPECT_EQ(seteuid(user), 0); }
+};
+
+TEST_F(ReplaceTest, WhatMayNotBeWrittenKeepsItsContent) {
+  ASSERT_TRUE(replace(at("file"), "old"));
+  ASSERT_EQ(chmod(at("file").c_str(), 0444), 0);
+  {
+    AsNobody nobody;
+    EXPECT_EQ(refusal(at("file")), "write " + at("file") + ": Permission denied")
+        << "though the folder would allow a rename";
+  }
+  ASSERT_EQ(chmod(at("file").c_str(), 0666), 0);
+  ASSERT_EQ(chmod(folder_.c_str(), 0555), 0);
+  {
+    AsNobody nobody;
+    EXPECT_NE(refusal(at("file")).find(".partial: Permission denied"), std::string::npos)
+        << "a folder that takes no second file";
+  }
+  ASSERT_EQ(chmod(folder_.c_str(), 0777), 0);
+  EXPECT_EQ(content(at("file")), "old");
+  EXPECT_EQ(names(), std::vector<std::string>{"file"});
 }
 
 TEST(Files, HostReadsFilesThatSayTheyAreEmpty) {
