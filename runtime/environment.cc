@@ -3,20 +3,26 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <map>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
+#include "base/util/suggest.h"
 #include "base/util/types.h"
 
 namespace doorbell::runtime {
 namespace {
 
-Result<void> parse(const char* name, const std::string& text, int* out) {
+Result<void> parse(const char* name, const std::string& text, int least, int most, int* out) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out);
-  if (error != std::errc() || end != text.data() + text.size())
+  if (error == std::errc::invalid_argument || end != text.data() + text.size())
     return fail(ErrorKind::Invalid, "{}={}: '{}' is not a number", name, text, text);
+  if (error == std::errc::result_out_of_range || *out < least || *out > most)
+    return fail(ErrorKind::Invalid, "{}={}: expected {} to {}", name, text, least, most);
   return {};
 }
 
@@ -32,7 +38,55 @@ Result<void> parse(const char*, const std::string& text, std::string* out) {
   return {};
 }
 
+// ---- names that are nearly ours -----------------------------------------------------------------
+
+struct Known {
+  std::string name;
+  bool is_text;  // any value is one
+};
+
+std::vector<Known> known_settings() {
+  std::vector<Known> known;
+#define SETTING(type, field, value, name, text) \
+  known.push_back({name, std::is_same_v<type, std::string>});
+#include "core/util/config.def"
+#undef SETTING
+  return known;
+}
+
+// One edit away from the name of a setting by accident.
+constexpr std::array kOthers = {"CACHE_DIR", "EXPORTS", "IMAGES", "PROFILES"};
+
+// Other programs' variables are none of our business. So only what is one edit away, begins alike
+// and has a value that the setting could have; names of three letters are near to too many.
+bool is_slip_of(std::string_view name, std::string_view value, const Known& known) {
+  constexpr usize kShort = 3;
+  if (known.name.size() <= kShort || name.size() <= kShort || name[0] != known.name[0])
+    return false;
+  if (edit_distance(name, known.name) != 1) return false;
+  const bool is_number = value.find_first_not_of("-0123456789") == std::string_view::npos;
+  return known.is_text || is_number;
+}
+
 }  // namespace
+
+std::vector<std::string> slips(const os::Environment& environment) {
+  const std::vector<Known> settings = known_settings();
+  std::vector<std::string> found;
+  for (const auto& [name, value] : environment.all()) {
+    const auto is_name = [&name](const Known& known) { return known.name == name; };
+    if (value.empty() || std::ranges::any_of(settings, is_name) ||
+        std::ranges::find(kOthers, name) != kOthers.end())
+      continue;
+    for (const Known& known : settings) {
+      if (!is_slip_of(name, value, known)) continue;
+      found.push_back(
+          fmt::format("{}={} is no setting; did you mean {}?", name, value, known.name));
+      break;
+    }
+  }
+  return found;
+}
 
 os::Environment process_environment() {
   std::map<std::string, std::string, std::less<>> variables;
@@ -50,6 +104,9 @@ Result<core::Config> read_environment(const os::Environment& environment) {
 #define SETTING(type, field, value, name, text)                             \
   if (const std::string_view found = environment.get(name); !found.empty()) \
     TRY(parse(name, std::string(found), &config.field));
+#define NUMBER(field, value, least, most, name, text)                       \
+  if (const std::string_view found = environment.get(name); !found.empty()) \
+    TRY(parse(name, std::string(found), least, most, &config.field));
 #include "base/util/try.h"
 #include "core/util/config.def"
 #undef SETTING

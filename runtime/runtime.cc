@@ -140,6 +140,7 @@ std::vector<std::string> default_order(const std::vector<Target>& targets, const
 LogLevel log_level(int debug) { return debug >= 1 ? LogLevel::Debug : LogLevel::Off; }
 
 Result<void> start(const Config& config) {
+  TRY(core::check_ranges(config));
   TRY(std::vector<Target> targets, parse_targets(config.dev));
   core::set_config(config);
   if (config.debug >= 1)
@@ -160,6 +161,16 @@ Result<void> start(const Config& config) {
   return {};
 }
 
+// The log is silent unless DEBUG asks for it, which a slip of that name would have done.
+void warn_of_slips(const os::Environment& environment) {
+  const std::vector<std::string> found = slips(environment);
+  if (found.empty()) return;
+  const spdlog::level::level_enum before = log().level();
+  if (!log().should_log(spdlog::level::warn)) set_log_level(LogLevel::Warn);
+  for (const std::string& slip : found) log().warn("{}", slip);
+  log().set_level(before);
+}
+
 struct State {
   std::mutex mutex;
   bool started = false;
@@ -176,8 +187,10 @@ Result<void> initialize() {
   State& once = state();
   std::lock_guard lock(once.mutex);
   if (once.started) return {};
-  TRY(Config config, read_environment(process_environment()));
+  const os::Environment environment = process_environment();
+  TRY(Config config, read_environment(environment));
   TRY(start(config));
+  warn_of_slips(environment);
   once.started = true;
   return {};
 }

@@ -22,6 +22,8 @@ class Environment {
     auto found = variables_.find(name);
     return found == variables_.end() ? std::string_view() : std::string_view(found->second);
   }
+  // By name.
+  const std::map<std::string, std::string, std::less<>>& all() const { return variables_; }
 
  private:
   std::map<std::string, std::string, std::less<>> variables_;

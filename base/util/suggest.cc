@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/util/types.h"
-
 namespace doorbell {
 namespace {
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+}  // namespace
 
 usize edit_distance(std::string_view a, std::string_view b) {
   // Three rows of the table: two back, one back, this one.
@@ -29,8 +29,6 @@ usize edit_distance(std::string_view a, std::string_view b) {
   }
   return above[b.size()];
 }
-
-}  // namespace
 
 std::string_view nearest_word(std::string_view word, std::span<const std::string> candidates) {
   std::string_view nearest;

@@ -19,11 +19,26 @@ const Config& config() { return t_override != nullptr ? *t_override : process_co
 
 void set_config(Config config) { process_config() = std::move(config); }
 
-Context::Context(const Overrides& overrides) : config_(config()), outer_(t_override) {
-#define SETTING(type, field, value, name, text) \
-  if (overrides.field) config_.field = *overrides.field;
+Result<void> check_ranges(const Config& config) {
+#define SETTING(type, field, value, name, text)
+#define NUMBER(field, value, least, most, name, text)                                       \
+  if (config.field < least || config.field > most)                                          \
+    return fail(ErrorKind::Invalid, "{}={}: expected {} to {}", name, config.field, least, most);
 #include "core/util/config.def"
 #undef SETTING
+  return {};
+}
+
+Config overridden(Config config, const Overrides& overrides) {
+#define SETTING(type, field, value, name, text) \
+  if (overrides.field) config.field = *overrides.field;
+#include "core/util/config.def"
+#undef SETTING
+  return config;
+}
+
+Context::Context(const Overrides& overrides)
+    : config_(overridden(config(), overrides)), outer_(t_override) {
   t_override = &config_;
 }
 

@@ -10,6 +10,8 @@
 #include <optional>
 #include <string>
 
+#include "base/util/result.h"
+
 namespace doorbell::core {
 
 struct Config {
@@ -20,6 +22,8 @@ struct Config {
 
 const Config& config();
 void set_config(Config config);
+// Fails where a number is outside of its range, which the message says with the name.
+Result<void> check_ranges(const Config& config);
 
 struct Overrides {
 #define SETTING(type, field, value, name, text) std::optional<type> field = {};
@@ -27,10 +31,12 @@ struct Overrides {
 #undef SETTING
 };
 
+// `config` with what is overridden.
+Config overridden(Config config, const Overrides& overrides);
+
 class Context {
  public:
   explicit Context(const Overrides& overrides);
-  // All settings at once: those of another thread.
   // All settings at once, copied: those of the thread that handed over work.
   explicit Context(const Config* config);
   ~Context();

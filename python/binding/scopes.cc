@@ -54,6 +54,8 @@ class Context {
                              ? nb::object(nb::int_(nb::cast<bool>(value)))
                              : nb::borrow(value));
     }
+    const Result<void> valid = core::check_ranges(core::overridden({}, overrides_));
+    if (!valid) throw nb::value_error(valid.error().message.c_str());
   }
 
   void enter() {
@@ -88,7 +90,8 @@ void define_scopes(nb::module_& module) {
                       "Settings, by the names of their environment variables, for this thread and "
                       "a `with` block. TRAINING=1 is\na training scope (dropout drops, batch norm "
                       "learns), NO_GRAD=1 remembers nothing for backward().\n\n"
-                      "Raises ValueError for a name that there is not.\n\n"
+                      "Raises ValueError for a name that there is not, and for a number out of "
+                      "range.\n\n"
                       ">>> with Context(TRAINING=1, NOOPT=1):\n"
                       "...     Tensor.ones(2).dropout(0.0).tolist()\n[1.0, 1.0]")
       .def(

@@ -48,5 +48,40 @@ TEST(Environment, NamesWhatIsMalformed) {
   EXPECT_EQ(read({{"NOOPT", "yes"}}).error().message, "NOOPT=yes: 'yes' is neither 0 nor 1");
 }
 
+TEST(Environment, NamesTheRangeOfANumber) {
+  EXPECT_EQ(read({{"CPU_THREADS", "-1"}}).error().message, "CPU_THREADS=-1: expected 0 to 1024");
+  EXPECT_EQ(read({{"CPU_THREADS", "100000"}}).error().message,
+            "CPU_THREADS=100000: expected 0 to 1024");
+  EXPECT_EQ(read({{"PARALLEL", "99999999999999999999"}}).error().message,
+            "PARALLEL=99999999999999999999: expected 0 to 1024");
+  EXPECT_EQ(read({{"DEBUG", "-1"}}).error().message, "DEBUG=-1: expected 0 to 7");
+  EXPECT_EQ(read({{"CACHELEVEL", "3"}}).error().message, "CACHELEVEL=3: expected 0 to 2");
+  EXPECT_EQ(read({{"ALLREDUCE", "4"}}).error().message, "ALLREDUCE=4: expected 0 to 3");
+  EXPECT_EQ(read({{"CHECK_GRAPHS", "2"}}).error().message, "CHECK_GRAPHS=2: expected -1 to 1");
+  EXPECT_EQ(read({{"CPU_THREADS", "1024"}})->cpu_threads, 1024);
+}
+
+using Strings = std::vector<std::string>;
+
+Strings slips_of(std::map<std::string, std::string, std::less<>> variables) {
+  return slips(os::Environment(std::move(variables)));
+}
+
+TEST(Environment, FindsSlips) {
+  EXPECT_EQ(slips_of({{"DEBG", "2"}}), Strings{"DEBG=2 is no setting; did you mean DEBUG?"});
+  EXPECT_EQ(slips_of({{"CPU_THREAD", "3"}, {"NOOTP", "1"}}),
+            (Strings{"CPU_THREAD=3 is no setting; did you mean CPU_THREADS?",
+                     "NOOTP=1 is no setting; did you mean NOOPT?"}));
+}
+
+TEST(Environment, LeavesOtherProgramsVariablesAlone) {
+  EXPECT_EQ(slips_of({{"DEBUG", "2"}, {"DEBG", ""}}), Strings());       // ours; not set
+  EXPECT_EQ(slips_of({{"DEBUGS", "*,-not_this"}}), Strings());          // no number
+  EXPECT_EQ(slips_of({{"CCACHE", "1"}, {"CACHE", "1"}}), Strings());    // SCACHE: begin otherwise
+  EXPECT_EQ(slips_of({{"CACHE_DIR", "/tmp/cache"}}), Strings());        // many programs'
+  EXPECT_EQ(slips_of({{"DEVS", "1"}, {"LR", "0"}}), Strings());         // too short to tell
+  EXPECT_EQ(slips_of({{"PATH", "/bin"}, {"HOME", "/root"}, {"TERM", "xterm"}}), Strings());
+}
+
 }  // namespace
 }  // namespace doorbell::runtime
