@@ -170,7 +170,39 @@ std::vector<i64> divisors(i64 n, i64 limit) {
   return result;
 }
 
+namespace {
+
+constexpr i64 kMostTried = 1 << 16;  // of the numbers to divide by
+
+// Of the products of n's prime factors, the largest up to `limit`. What the trial division leaves
+// of n counts as one prime.
+i64 largest_product(i64 n, i64 limit) {
+  std::vector<i64> products{1};  // up to the limit
+  auto add_prime = [&](i64 prime, int times) {
+    const usize before = products.size();
+    i64 power = 1;
+    for (; times > 0 && power <= limit / prime; --times) {
+      power *= prime;
+      for (usize i = 0; i < before; ++i) {
+        if (products[i] <= limit / power) products.push_back(products[i] * power);
+      }
+    }
+  };
+  for (i64 prime = 2; prime < kMostTried && prime <= n / prime; ++prime) {
+    int times = 0;
+    for (; n % prime == 0; n /= prime) ++times;
+    add_prime(prime, times);
+  }
+  if (n > 1) add_prime(n, 1);
+  return *std::max_element(products.begin(), products.end());
+}
+
+}  // namespace
+
 i64 largest_divisor(i64 n, i64 limit, i64 step) {
+  if (limit / step > kMostTried) {
+    return n % step == 0 ? largest_product(n / step, limit / step) * step : 0;
+  }
   for (i64 d = limit / step * step; d >= step; d -= step) {
     if (n % d == 0) return d;
   }

@@ -178,14 +178,9 @@ void Chooser::add_threads(Candidate& best) const {
   }
   if (axis < 0) return;
   // A few parts a thread, so that uneven progress evens out.
-  i64 wanted = 4 * caps_.threads, parts = loops;
-  for (i64 d : detail::divisors(loops, loops)) {
-    if (d >= wanted) {
-      parts = d;
-      break;
-    }
-  }
-  if (parts > 64 * caps_.threads) parts = detail::largest_divisor(loops, 64 * caps_.threads, 1);
+  i64 parts = 4 * caps_.threads, most = std::min<i64>(loops, 64 * caps_.threads);
+  while (parts < most && loops % parts != 0) ++parts;
+  if (loops % parts != 0 || parts > most) parts = detail::largest_divisor(loops, most, 1);
   if (parts > 1) best.plan.push_back({OptOp::Thread, axis, parts});
 }
 

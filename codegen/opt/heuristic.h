@@ -24,9 +24,10 @@ Plan tile_plan(const KernelInfo& info, const Caps& caps);
 // Lane counts worth trying for an axis of n: powers of two that divide it, or, with masks, that
 // waste little of it. Ascending.
 std::vector<i64> lane_counts(i64 n, i64 limit, bool masked);
-// The divisors of n in [2, limit], ascending.
+// The divisors of n in [2, limit], ascending. Tries them all: for small limits.
 std::vector<i64> divisors(i64 n, i64 limit);
-// The largest divisor of n that is at most `limit` and a multiple of `step`, or 0.
+// The largest divisor of n that is at most `limit` and a multiple of `step`, or 0. Takes up to 2^16
+// steps whatever n is; beyond, factors of n above that are all in it or none is.
 i64 largest_divisor(i64 n, i64 limit, i64 step);
 
 }  // namespace detail
