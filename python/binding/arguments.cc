@@ -82,7 +82,9 @@ bool read_value(nb::handle object, Value* value) {
     return true;
   }
   if (read_number(object, &value->number)) return true;
-  return is_array(object) && tensor_of_array(object, &value->held);
+  if (!is_array(object)) return false;
+  if (!tensor_of_array(object, &value->held)) value->refused = object;
+  return true;
 }
 
 bool read_size(nb::handle object, Size* size) {
@@ -129,6 +131,23 @@ bool read_shape(nb::handle object, Shape* shape) {
     shape->push_back(std::move(one));
     return true;
   });
+}
+
+bool read_sizes(nb::handle object, SizesArg* sizes) {
+  auto take = [&](nb::handle item) {
+    Size size;
+    if (!item.is_none() && !read_size(item, &size)) return false;
+    sizes->sizes.push_back(item.is_none() ? std::nullopt : std::optional<Size>(std::move(size)));
+    return true;
+  };
+  return take(object) || for_each_item(object, take);
+}
+
+Shape SizesArg::beside(const Tensor& tensor) const {
+  Shape shape;
+  for (usize i = 0; i < sizes.size(); ++i)
+    shape.push_back(sizes[i] ? *sizes[i] : tensor.size(static_cast<i64>(i)));
+  return shape;
 }
 
 bool read_ints(nb::handle object, Ints* ints) {
@@ -201,20 +220,54 @@ bool read(nb::handle object, AxesArg* axes) {
 
 std::string DevicesArg::joined() const { return fmt::format("{}", fmt::join(names, ",")); }
 
+bool overflows(nb::handle object) {
+  if (PyLong_Check(object.ptr())) {
+    int overflow = 0;
+    (void)PyLong_AsLongLongAndOverflow(object.ptr(), &overflow);
+    return overflow != 0;
+  }
+  if (!PyList_Check(object.ptr()) && !PyTuple_Check(object.ptr())) return false;
+  bool found = false;
+  for_each_item(object, [&](nb::handle item) {
+    found = found || (PyLong_Check(item.ptr()) && overflows(item));
+    return true;
+  });
+  return found;
+}
+
+namespace {
+
+// What was given in place of the arguments, which are `expected`.
+[[noreturn]] void refuse(nb::handle given, const char* what, const char* expected) {
+  const std::string text = nb::repr(given).c_str();
+  if (overflows(given))
+    throw std::overflow_error(fmt::format("{}{}, beyond integers of 64 bits", what, text));
+  throw nb::type_error(fmt::format("{}{}, expected {}", what, text, expected).c_str());
+}
+
+nb::handle only_or_all(const nb::args& given) {
+  return given.size() == 1 ? nb::handle(given[0]) : nb::handle(given);
+}
+
+}  // namespace
+
 Shape shape_of(const nb::args& sizes) {
   Shape shape;
-  const nb::handle whole = sizes.size() == 1 ? nb::handle(sizes[0]) : nb::handle(sizes);
-  if (!read_shape(whole, &shape))
-    throw nb::type_error(
-        fmt::format("a shape of {}, expected integers", nb::repr(whole).c_str()).c_str());
+  if (!read_shape(only_or_all(sizes), &shape))
+    refuse(only_or_all(sizes), "a shape of ", "integers");
   return shape;
+}
+
+SizesArg sizes_of(const nb::args& given) {
+  SizesArg sizes;
+  if (!read_sizes(only_or_all(given), &sizes))
+    refuse(only_or_all(given), "a shape of ", "integers");
+  return sizes;
 }
 
 std::vector<i64> ints_of(const nb::args& numbers) {
   Ints ints;
-  const nb::handle whole = numbers.size() == 1 ? nb::handle(numbers[0]) : nb::handle(numbers);
-  if (!read_ints(whole, &ints))
-    throw nb::type_error(fmt::format("{}, expected integers", nb::repr(whole).c_str()).c_str());
+  if (!read_ints(only_or_all(numbers), &ints)) refuse(only_or_all(numbers), "", "integers");
   return ints.values;
 }
 

@@ -35,18 +35,24 @@ inline Tensor& as_tensor(nb::handle object) {
   return *nb::inst_ptr<Tensor>(object);
 }
 
+// Throws TypeError that says why an array cannot become a tensor.
+[[noreturn]] void refuse_array(nb::handle array);
+
 // A tensor or a number; arrays and numbers of NumPy count as such.
 struct Value {
   const Tensor* tensor = nullptr;  // the argument's, which outlives the call
   Tensor held;                     // where the argument was no tensor but became one
   Number number = 0;
+  nb::handle refused;         // an array that cannot become one: using the value says why
   operator Operand() const {  // NOLINT(google-explicit-constructor)
     if (tensor != nullptr) return *tensor;
+    if (refused.is_valid()) refuse_array(refused);
     return held.defined() ? Operand(held) : Operand(number);
   }
   // As a tensor of its own; `beside` says dtype and device of a number.
   Tensor as_tensor(const Tensor& beside) const {
     if (tensor != nullptr) return *tensor;
+    if (refused.is_valid()) refuse_array(refused);
     return held.defined() ? held : beside.full_like(number, {.dtype = number.dtype()});
   }
 };
@@ -84,6 +90,11 @@ struct ShapeArg {
   Shape shape;
   operator const Shape&() const { return shape; }  // NOLINT(google-explicit-constructor)
 };
+// A shape of which None keeps a size of the tensor that it is for.
+struct SizesArg {
+  std::vector<std::optional<Size>> sizes;
+  Shape beside(const Tensor& tensor) const;
+};
 // A DType, its name, bool, int or float, or a dtype of NumPy or PyTorch.
 struct DTypeArg {
   DType dtype = dtypes::f32;
@@ -101,6 +112,7 @@ bool read_number(nb::handle object, Number* number);
 bool read_value(nb::handle object, Value* value);
 bool read_size(nb::handle object, Size* size);
 bool read_shape(nb::handle object, Shape* shape);
+bool read_sizes(nb::handle object, SizesArg* sizes);
 bool read_ints(nb::handle object, Ints* ints);
 bool read_dtype(nb::handle object, DType* dtype);
 bool read_devices(nb::handle object, DevicesArg* devices);
@@ -109,14 +121,18 @@ inline bool read(nb::handle object, Num* number) { return read_number(object, &n
 inline bool read(nb::handle object, SizeArg* size) { return read_size(object, &size->size); }
 inline bool read(nb::handle object, Ints* ints) { return read_ints(object, ints); }
 inline bool read(nb::handle object, ShapeArg* shape) { return read_shape(object, &shape->shape); }
+inline bool read(nb::handle object, SizesArg* sizes) { return read_sizes(object, sizes); }
 inline bool read(nb::handle object, DTypeArg* dtype) { return read_dtype(object, &dtype->dtype); }
 inline bool read(nb::handle object, DevicesArg* devices) { return read_devices(object, devices); }
 bool read(nb::handle object, MaybeTensor* tensor);
 bool read(nb::handle object, Kernel* kernel);
 bool read(nb::handle object, AxesArg* axes);
 
-// f(2, 3) and f((2, 3)). Throw TypeError for what is neither.
+// An integer, or a list with one, that 64 bits do not hold.
+bool overflows(nb::handle object);
+// f(2, 3) and f((2, 3)). Throw TypeError for what is neither, OverflowError for what overflows.
 Shape shape_of(const nb::args& sizes);
+SizesArg sizes_of(const nb::args& sizes);
 std::vector<i64> ints_of(const nb::args& numbers);
 std::vector<Tensor> tensors_of(const nb::args& tensors);
 
@@ -187,5 +203,6 @@ DOORBELL_CASTER(Ints, "int | collections.abc.Sequence[int]");
 DOORBELL_CASTER(Kernel, "int | collections.abc.Sequence[int]");
 DOORBELL_CASTER(AxesArg, "int | collections.abc.Sequence[int] | None");
 DOORBELL_CASTER(ShapeArg, "int | Size | collections.abc.Sequence[int | Size]");
+DOORBELL_CASTER(SizesArg, "int | Size | collections.abc.Sequence[int | Size | None]");
 DOORBELL_CASTER(DTypeArg, "DType | str | type");
 DOORBELL_CASTER(DevicesArg, "str | collections.abc.Sequence[str] | None");

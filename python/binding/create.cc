@@ -3,6 +3,7 @@
 #include "python/binding/create.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nanobind/ndarray.h>
 
 #include <memory>
@@ -111,10 +112,9 @@ std::vector<i64> shape_of(const auto& array) {
   return shape;
 }
 
-Tensor copy_of(const HostArray& array, const TensorOptions& options) {
+Tensor copy_of(nb::handle object, const HostArray& array, const TensorOptions& options) {
   DType dtype;
-  if (!dtype_of_dlpack(array.dtype(), &dtype))
-    throw nb::type_error("an array of a dtype that tensors do not have");
+  if (!dtype_of_dlpack(array.dtype(), &dtype)) refuse_array(object);
   const std::span bytes(static_cast<const std::byte*>(array.data()), array.nbytes());
   return Tensor::from_bytes(bytes, dtype, shape_of(array), options);
 }
@@ -152,9 +152,33 @@ bool is_array(nb::handle object) {
           PyByteArray_Check(object.ptr()) == 0);
 }
 
+void refuse_array(nb::handle array) {
+  const nb::object dtype = nb::getattr(array, "dtype", nb::none());
+  const std::string name = nb::str(dtype).c_str();
+  const std::string kind = nb::str(nb::getattr(dtype, "kind", nb::str(""))).c_str();
+  const std::string order = nb::str(nb::getattr(dtype, "byteorder", nb::str(""))).c_str();
+  PyErr_Clear();
+  std::string why = fmt::format("an array of {}, expected {}", name, expected_dtypes());
+  DType known;
+  if (order == ">" && std::string_view("biuf").find(kind) != std::string_view::npos)
+    why = fmt::format(
+        "an array of {}, which is big-endian; convert it with "
+        "array.astype(array.dtype.newbyteorder(\"=\"))",
+        name);
+  else if (kind == "U" || kind == "S" || kind == "T")
+    why = fmt::format("an array of text ({}), expected numbers", name);
+  else if (kind == "O")
+    why = "an array of Python objects, expected numbers; is a list in it shorter than others?";
+  else if (kind == "c" || name.find("complex") != std::string::npos)
+    why = fmt::format("an array of {}; there are no complex numbers", name);
+  else if (!dtype.is_none() && read_dtype(dtype, &known))
+    why = fmt::format("an array of {} that is not in memory of the host; copy it there", name);
+  throw nb::type_error(why.c_str());
+}
+
 bool tensor_of_array(nb::handle object, Tensor* tensor) noexcept {
   try {
-    *tensor = copy_of(nb::cast<HostArray>(as_exchangeable(object)), {});
+    *tensor = copy_of(object, nb::cast<HostArray>(as_exchangeable(object)), {});
     return true;
   } catch (...) {
     PyErr_Clear();
@@ -177,11 +201,8 @@ Tensor make_tensor(nb::handle data, const TensorOptions& options) {
   Leaves leaves;
   if (!is_list(data) && !PyFloat_Check(object) && !PyLong_Check(object) && is_array(data)) {
     HostArray array;
-    if (nb::try_cast(as_exchangeable(data), array)) return copy_of(array, options);
-    throw nb::type_error(fmt::format("{}: an array that is on another device, or of a dtype that "
-                                     "tensors do not have; copy it to the host first",
-                                     nb::repr(data.type()).c_str())
-                             .c_str());
+    if (nb::try_cast(as_exchangeable(data), array)) return copy_of(data, array, options);
+    refuse_array(data);
   }
   if (PyUnicode_Check(object) || PyDict_Check(object))
     throw nb::type_error(fmt::format("data of {}, expected numbers, lists, bytes or an array",
@@ -200,13 +221,14 @@ Tensor make_tensor(nb::handle data, const TensorOptions& options) {
 Tensor share_array(nb::handle object) {
   nb::ndarray<nb::ro> array;
   if (is_tensor(object)) return as_tensor(object);
-  if (!nb::try_cast(as_exchangeable(object), array))
+  if (!nb::try_cast(as_exchangeable(object), array)) {
+    if (is_array(object)) refuse_array(object);
     throw nb::type_error(fmt::format("{} shares no memory: it has neither __dlpack__ nor a buffer",
                                      nb::repr(object.type()).c_str())
                              .c_str());
+  }
   DType dtype;
-  if (!dtype_of_dlpack(array.dtype(), &dtype))
-    throw nb::type_error("an array of a dtype that tensors do not have");
+  if (!dtype_of_dlpack(array.dtype(), &dtype)) refuse_array(object);
   const std::string device = device_of_dlpack(array.device_type(), array.device_id());
   i64 expected = 1;
   for (usize i = array.ndim(); i-- > 0; expected *= static_cast<i64>(array.shape(i))) {
@@ -249,6 +271,16 @@ bool dtype_of_name(std::string_view name, DType* dtype) {
   for (const Alias& alias : kAliases)
     if (alias.name == name) return *dtype = alias.dtype, true;
   return core::parse_dtype(name, dtype) && *dtype != dtypes::void_ && !dtype->is_index();
+}
+
+std::string expected_dtypes() {
+  std::vector<std::string_view> names;
+  for (usize i = 0; i < core::kScalarCount; ++i) {
+    const DType dtype{static_cast<core::Scalar>(i)};
+    if (dtype != dtypes::void_ && !dtype.is_index())
+      names.push_back(core::long_name_of(dtype.scalar));
+  }
+  return fmt::format("{}, or a type of NumPy or PyTorch", fmt::join(names, ", "));
 }
 
 }  // namespace doorbell::python

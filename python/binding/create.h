@@ -18,5 +18,7 @@ Tensor share_array(nb::handle object);
 
 // The dtype's short and long names, those of PyTorch ("half") and of tinygrad ("fp8e4m3").
 bool dtype_of_name(std::string_view name, DType* dtype);
+// What may be given where a dtype is, for messages.
+std::string expected_dtypes();
 
 }  // namespace doorbell::python

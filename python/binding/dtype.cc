@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 
 #include "python/binding/create.h"
+#include "python/binding/misfit.h"
 #include "python/binding/module.h"
 #include "tensor/api/dtype_info.h"
 
@@ -11,6 +12,11 @@ namespace {
 
 std::string long_name(const DType& dtype) { return std::string(core::long_name_of(dtype.scalar)); }
 
+// Of a tensor its own.
+DType dtype_or_own(const char* what, nb::handle given) {
+  return is_tensor(given) ? as_tensor(given).dtype() : dtype_for(what, given);
+}
+
 void define_limits(nb::module_& module) {
   nb::class_<FloatInfo>(module, "FloatInfo", "The limits of a dtype of floats.")
       .def_ro("bits", &FloatInfo::bits)
@@ -19,20 +25,23 @@ void define_limits(nb::module_& module) {
       .def_ro("max", &FloatInfo::max)
       .def_ro("smallest_normal", &FloatInfo::smallest_normal)
       .def_ro("tiny", &FloatInfo::smallest_normal)
-      .def_ro("has_infinity", &FloatInfo::has_infinity);
+      .def_ro("has_infinity", &FloatInfo::has_infinity)
+      .def_ro("resolution", &FloatInfo::resolution, "From 1 to the next number of few decimals.")
+      .def_ro("dtype", &FloatInfo::dtype);
   nb::class_<IntInfo>(module, "IntInfo", "The limits of a dtype of integers.")
       .def_ro("bits", &IntInfo::bits)
       .def_ro("min", &IntInfo::min)
-      .def_ro("max", &IntInfo::max);
+      .def_ro("max", &IntInfo::max)
+      .def_ro("dtype", &IntInfo::dtype);
   module.def(
-      "finfo", [](DTypeArg dtype) { return finfo(dtype); }, nb::arg("dtype"),
-      nb::sig("def finfo(dtype: DType | str | type) -> FloatInfo"),
-      "The limits of a dtype of floats. Raises ValueError for another.\n\n"
+      "finfo", [](nb::handle dtype) { return finfo(dtype_or_own("finfo()", dtype)); },
+      nb::arg("dtype"), nb::sig("def finfo(dtype: DType | str | type | Tensor) -> FloatInfo"),
+      "The limits of a dtype of floats, or of a tensor's. Raises ValueError for another.\n\n"
       ">>> doorbell.finfo(dtypes.float16).max\n65504.0");
   module.def(
-      "iinfo", [](DTypeArg dtype) { return iinfo(dtype); }, nb::arg("dtype"),
-      nb::sig("def iinfo(dtype: DType | str | type) -> IntInfo"),
-      "The limits of a dtype of integers. Raises ValueError for another.\n\n"
+      "iinfo", [](nb::handle dtype) { return iinfo(dtype_or_own("iinfo()", dtype)); },
+      nb::arg("dtype"), nb::sig("def iinfo(dtype: DType | str | type | Tensor) -> IntInfo"),
+      "The limits of a dtype of integers, or of a tensor's. Raises ValueError for another.\n\n"
       ">>> doorbell.iinfo(\"int16\").max\n32767");
 }
 
@@ -41,7 +50,8 @@ void define_limits(nb::module_& module) {
 void define_dtypes(nb::module_& module) {
   nb::class_<DType>(module, "DType", "The type of a tensor's elements; the values are in `dtypes`.")
       .def(
-          "__init__", [](DType* self, DTypeArg other) { new (self) DType(other.dtype); },
+          "__init__",
+          [](DType* self, nb::handle name) { new (self) DType(dtype_for("DType()", name)); },
           nb::arg("name"), nb::sig("def __init__(self, name: DType | str | type) -> None"),
           "By any of its names: DType(\"float32\").")
       .def_prop_ro("name", &long_name, "\"float32\"")
@@ -68,7 +78,10 @@ void define_dtypes(nb::module_& module) {
           nb::sig("def __reduce__(self) -> tuple[type[DType], tuple[str]]"));
 
   module.def(
-      "promote_types", [](DTypeArg a, DTypeArg b) { return core::promote(a.dtype, b.dtype); },
+      "promote_types",
+      [](nb::handle a, nb::handle b) {
+        return core::promote(dtype_for("promote_types()", a), dtype_for("promote_types()", b));
+      },
       nb::arg("a"), nb::arg("b"),
       nb::sig("def promote_types(a: DType | str | type, b: DType | str | type) -> DType"),
       "The dtype in which tensors of these two meet.\n\n"

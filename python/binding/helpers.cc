@@ -9,15 +9,33 @@
 
 namespace doorbell::python {
 
-std::vector<Tensor> joined_tensors(nb::handle self, const nb::args& others) {
-  if (!is_tensor(self)) {
-    if (others.size() != 0) throw nb::type_error("either tensors or a list of tensors");
-    return tensors_of(nb::borrow<nb::args>(nb::make_tuple(self)));
+std::vector<Tensor> joined_tensors(nb::handle self, const nb::args& others,
+                                   std::optional<i64>* axis) {
+  nb::list given;
+  given.append(self);
+  for (nb::handle other : others) given.append(other);
+  Size last;
+  if (given.size() > 1 && read_size(given[given.size() - 1], &last) && last.is_const()) {
+    if (*axis)
+      throw nb::type_error(
+          fmt::format("axis is given twice: {} and {}", last.value(), **axis).c_str());
+    *axis = last.value();
+    given.attr("pop")();
   }
-  std::vector<Tensor> tensors{as_tensor(self)};
-  if (others.size() != 0)
-    for (const Tensor& other : tensors_of(others)) tensors.push_back(other);
+  // Lists of tensors stand for what they hold.
+  std::vector<Tensor> tensors;
+  for (nb::handle item : given) {
+    const nb::tuple one = nb::make_tuple(item);
+    for (const Tensor& tensor : tensors_of(nb::borrow<nb::args>(one))) tensors.push_back(tensor);
+  }
   return tensors;
+}
+
+Value times(const Value& x, const Num& alpha, const Tensor& beside) {
+  if (alpha.value.real() == 1) return x;
+  Value product;
+  product.held = x.as_tensor(beside).mul(alpha.value);
+  return product;
 }
 
 std::vector<Value> values_of(const nb::args& given) {
@@ -159,13 +177,28 @@ nb::tuple unbound(const Tensor& self, i64 axis) {
   return tuple_of(parts);
 }
 
-Tensor move_axis(const Tensor& self, i64 source, i64 destination) {
+Tensor move_axes(const Tensor& self, const std::vector<i64>& sources,
+                 const std::vector<i64>& destinations) {
   const i64 rank = self.ndim();
-  (void)self.size(source), (void)self.size(destination);  // throw for axes that are not there
-  std::vector<i64> order;
-  for (i64 axis = 0; axis < rank; ++axis)
-    if (axis != (source + rank) % rank) order.push_back(axis);
-  order.insert(order.begin() + (destination + rank) % rank, (source + rank) % rank);
+  if (sources.size() != destinations.size())
+    throw fail(ErrorKind::Invalid, "{} axes moved to {} places", sources.size(),
+               destinations.size());
+  std::vector<i64> order(static_cast<usize>(rank), -1);
+  std::vector<bool> moves(static_cast<usize>(rank), false);
+  for (usize i = 0; i < sources.size(); ++i) {
+    (void)self.size(sources[i]), (void)self.size(destinations[i]);  // throw for what is not there
+    const i64 from = (sources[i] + rank) % rank, to = (destinations[i] + rank) % rank;
+    if (moves[static_cast<usize>(from)] || order[static_cast<usize>(to)] != -1)
+      throw fail(ErrorKind::Invalid, "axis {} is moved twice, or two axes to place {}", from, to);
+    moves[static_cast<usize>(from)] = true;
+    order[static_cast<usize>(to)] = from;
+  }
+  i64 next = 0;
+  for (i64& axis : order) {
+    if (axis != -1) continue;
+    while (moves[static_cast<usize>(next)]) ++next;
+    axis = next++;
+  }
   return self.permute(order);
 }
 
@@ -253,8 +286,8 @@ Resample resample_of(std::string_view mode) {
 Tensor batch_norm(const Tensor& self, const Tensor& weight, const Tensor& bias, const Tensor& mean,
                   const Tensor& invstd, i64 axis) {
   if (axis == 1) return self.batchnorm(weight, bias, mean, invstd);
-  const Tensor front = move_axis(self, axis, 1);
-  return move_axis(front.batchnorm(weight, bias, mean, invstd), 1, axis);
+  const Tensor front = move_axes(self, {axis}, {1});
+  return move_axes(front.batchnorm(weight, bias, mean, invstd), {1}, {axis});
 }
 
 Tensor attend(const Tensor& self, const Tensor& key, const Tensor& value, const Tensor& mask,

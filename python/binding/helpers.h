@@ -10,12 +10,18 @@ namespace doorbell::python {
 inline std::optional<Number> number_or_none(const std::optional<Num>& number) {
   return number ? std::optional<Number>(number->value) : std::nullopt;
 }
+inline Tensor as_type(const Tensor& self, const std::optional<DTypeArg>& dtype) {
+  return dtype ? self.cast(dtype->dtype) : self;
+}
+// x alpha times; x itself where alpha is 1.
+Value times(const Value& x, const Num& alpha, const Tensor& beside);
 template <class List>
 nb::tuple tuple_of(const List& tensors) {
   return nb::tuple(nb::cast(tensors));
 }
-// f(a, b), f([a, b]) and a.f(b).
-std::vector<Tensor> joined_tensors(nb::handle self, const nb::args& others);
+// f(a, b), f([a, b]), a.f(b), and with the axis behind: f([a, b], 1), which is put into *axis.
+std::vector<Tensor> joined_tensors(nb::handle self, const nb::args& others,
+                                   std::optional<i64>* axis);
 
 std::vector<Value> values_of(const nb::args& given);
 
@@ -30,7 +36,8 @@ Tensor repeat_each(const Tensor& self, const Ints& repeats, std::optional<i64> a
 Tensor roll_by(const Tensor& self, const Ints& shifts, const Axes& axes);
 nb::tuple grid_of(const Tensor& self, std::span<const Tensor> others, const std::string& indexing);
 nb::tuple unbound(const Tensor& self, i64 axis);
-Tensor move_axis(const Tensor& self, i64 source, i64 destination);
+Tensor move_axes(const Tensor& self, const std::vector<i64>& sources,
+                 const std::vector<i64>& destinations);
 // To a device or a dtype.
 Tensor moved(const Tensor& self, nb::handle target);
 

@@ -56,7 +56,11 @@ Index index_of(nb::handle item) {
   if (PyList_Check(object) || PyTuple_Check(object) || PyRange_Check(object)) return list_of(item);
   Tensor tensor;
   if (is_array(item) && tensor_of_array(item, &tensor)) return Index(tensor);
-  throw nb::type_error(
+  if (is_array(item)) refuse_array(item);
+  if (overflows(item))
+    throw nb::index_error(
+        fmt::format("index {}, beyond integers of 64 bits", nb::repr(item).c_str()).c_str());
+  throw nb::index_error(
       fmt::format("{} as an index, expected integers, slices, lists, tensors, None "
                   "or ...",
                   nb::repr(item.type()).c_str())
@@ -129,7 +133,7 @@ i64 length(const Tensor& self) {
 
 void define_indexing(TensorClass& tensor) {
   tensor
-      .def("__getitem__", &get_item, nb::arg("key"),
+      .def("__getitem__", &get_item, nb::arg("key").none(),
            nb::sig("def __getitem__(self, key: object, /) -> Tensor"),
            "What the brackets pick: integers drop an axis, slices keep a part of one (any step), "
            "None adds an axis,\n... stands for the axes not named, lists, arrays and tensors of "
@@ -137,7 +141,7 @@ void define_indexing(TensorClass& tensor) {
            "is out of range.\n\n"
            ">>> x = Tensor.arange(6).reshape(2, 3)\n>>> x[1, ::-1]\ntensor([5, 4, 3])\n"
            ">>> x[x > 3]\ntensor([4, 5])")
-      .def("__setitem__", &set_item, nb::arg("key"), nb::arg("value"),
+      .def("__setitem__", &set_item, nb::arg("key").none(), nb::arg("value"),
            nb::sig("def __setitem__(self, key: object, value: object, /) -> None"),
            "Puts a number, tensor, array or list where the brackets say; the handle has a new "
            "value, and what was computed\nfrom the old one keeps it.\n\n"

@@ -4,6 +4,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include "python/binding/function.h"
+
 NB_MODULE(_doorbell, module) {
   using namespace doorbell::python;  // NOLINT(google-build-using-namespace)
   nb::set_leak_warnings(false);      // what a script still has when it ends is its own affair
@@ -22,4 +24,5 @@ NB_MODULE(_doorbell, module) {
   define_norms(module);
   define_optimizers(module);
   define_files(module);
+  spell_all(module);
 }

@@ -1,10 +1,14 @@
 // The class Tensor: making one, its properties, computing, changing, gradients. Methods that the
 // tables of tensor/api/methods declare come from python/surface; operators, brackets and arrays
 // have files of their own.
+#include <fmt/format.h>
 #include <nanobind/nanobind.h>
+
+#include <cmath>
 
 #include "python/binding/array.h"
 #include "python/binding/create.h"
+#include "python/binding/misfit.h"
 #include "python/binding/module.h"
 #include "tensor/api/build.h"
 #include "tensor/api/jit.h"
@@ -24,9 +28,11 @@ std::string text_of(const Tensor& tensor) {
 
 namespace {
 
-void construct(Tensor* self, nb::handle data, const std::optional<DTypeArg>& dtype,
-               const DevicesArg& device, bool requires_grad) {
-  new (self) Tensor(make_tensor(data, options_of(dtype, device, requires_grad)));
+void construct(Tensor* self, nb::handle data, nb::handle dtype, const DevicesArg& device,
+               bool requires_grad) {
+  std::optional<DTypeArg> asked;
+  if (!dtype.is_none()) asked = DTypeArg{dtype_for("Tensor()", dtype)};
+  new (self) Tensor(make_tensor(data, options_of(asked, device, requires_grad)));
 }
 
 bool truth(const Tensor& self) {
@@ -39,6 +45,26 @@ bool truth(const Tensor& self) {
 
 nb::object only(const Tensor& self, const char* what) {
   return nb::cast(self).attr("item")().attr(what)();
+}
+
+// round(x), round(x, 2)
+Tensor rounded(const Tensor& self, std::optional<i64> digits) {
+  if (digits.value_or(0) == 0 || !self.is_floating_point()) return self.round();
+  const f64 scale = std::pow(10.0, static_cast<f64>(std::abs(*digits)));
+  return *digits > 0 ? self.mul(scale).round().div(scale) : self.div(scale).round().mul(scale);
+}
+
+// As notebooks show it, with what it is.
+std::string html_of(const Tensor& self) {
+  std::string text;
+  for (const char letter : text_of(self)) {
+    if (letter == '<' || letter == '>')
+      text += letter == '<' ? "&lt;" : "&gt;";
+    else
+      text += letter;
+  }
+  return fmt::format("<pre>{}</pre><small>{}, {}, on {}</small>", text, self.shape().str(),
+                     core::long_name_of(self.dtype().scalar), self.device());
 }
 
 nb::object format(nb::handle self, const nb::str& spec) {
@@ -177,6 +203,9 @@ void define_values(TensorClass& tensor) {
       .def("is_realized", &Tensor::is_realized, "Whether its value is in memory.")
       .def("__repr__", &text_of)
       .def("__str__", &text_of)
+      .def("_repr_html_", &html_of, "As notebooks show it.")
+      .def("__round__", &rounded, nb::arg("ndigits").none() = nb::none(),
+           nb::sig("def __round__(self, ndigits: int | None = None) -> Tensor"))
       .def("__format__", &format, nb::sig("def __format__(self, spec: str, /) -> str"))
       .def("__bool__", &truth, nb::call_guard<nb::gil_scoped_release>())
       .def(
@@ -251,7 +280,7 @@ TensorClass define_tensor(nb::module_& module) {
                      "are int32 (int64 where they need it), others float32.\n\n"
                      ">>> Tensor([[1, 2], [3, 4]]) * 2 + 1\ntensor([[3, 5],\n        [7, 9]])");
   tensor_type = reinterpret_cast<PyTypeObject*>(tensor.ptr());
-  tensor.def("__init__", &construct, nb::arg("data").none(), nb::arg("dtype") = nb::none(),
+  tensor.def("__init__", &construct, nb::arg("data").none(), nb::arg("dtype").none() = nb::none(),
              nb::arg("device") = nb::none(), nb::arg("requires_grad") = false,
              nb::sig("def __init__(self, data: object, dtype: DType | str | type | None = None, "
                      "device: str | collections.abc.Sequence[str] | None = None, requires_grad: "

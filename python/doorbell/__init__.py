@@ -4,7 +4,7 @@
 >>> (Tensor([1.0, 2.0, 3.0]) * 2).sum().item()
 12.0
 """
-from doorbell import dtypes, errors
+from doorbell import _doorbell, dtypes, errors, signatures
 from doorbell._doorbell import (Context, DType, FloatInfo, IntInfo, Jit, Size, Tensor, Variable, default_device,
                                 device_names, finfo, iinfo, is_grad_enabled, is_training, open_device, promote_types,
                                 synchronize)
@@ -14,6 +14,8 @@ from doorbell.errors import Error
 from doorbell.scopes import no_grad, train
 
 from doorbell import nn  # after all that it uses
+
+signatures.describe_classes(_doorbell)
 
 __version__ = "0.1.0"
 __all__ = ["Context", "DType", "Device", "Error", "FloatInfo", "IntInfo", "Jit", "Size", "Tensor", "TinyJit",

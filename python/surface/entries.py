@@ -9,7 +9,7 @@
     >>> example
 
 Flags: static; gil (it computes: the interpreter's lock is released); inplace (gives itself); either (called on a
-tensor, or on the class with tensors). `a|b`: two keyword names for one parameter, tinygrad's and PyTorch's.
+tensor, or on the class with tensors). `a|b|c`: the keyword names of one parameter, of which a call may use any.
 """
 import re
 from dataclasses import dataclass, field

@@ -34,6 +34,7 @@ TYPES = {
     "kernel": ("const Kernel&", f"int | {SEQUENCE}[int]"),
     "axes": ("const AxesArg&", f"int | {SEQUENCE}[int] | None"),
     "shape": ("const ShapeArg&", f"int | Size | {SEQUENCE}[int | Size]"),
+    "sizes": ("const SizesArg&", f"int | Size | {SEQUENCE}[int | Size | None]"),
     "dtype": ("DTypeArg", "DType | str | type"),
     "devices": ("const DevicesArg&", f"str | {SEQUENCE}[str] | None"),
     "object": ("nb::handle", "object"),
@@ -42,6 +43,8 @@ OPTIONAL = {"tensor": "const MaybeTensor&"}  # others: std::optional
 TAKES_NONE = ("axes", "devices", "object")
 STARRED = {  # type after *: of each item in a signature, and what makes the values of the arguments
     "shape": ("int | Size | collections.abc.Sequence[int | Size]", "const Shape {0} = shape_of({0}_given);"),
+    "sizes": ("int | Size | None | collections.abc.Sequence[int | Size | None]",
+              "const SizesArg {0} = sizes_of({0}_given);"),
     "ints": (f"int | {SEQUENCE}[int]", "const std::vector<i64> {0} = ints_of({0}_given);"),
     "tensors": (f"Tensor | {SEQUENCE}[Tensor]", "const std::vector<Tensor> {0} = tensors_of({0}_given);"),
     "values": (TYPES["value"][1], "const std::vector<Value> {0} = values_of({0}_given);"),
@@ -49,7 +52,8 @@ STARRED = {  # type after *: of each item in a signature, and what makes the val
 }
 # What a parameter of a table becomes where its entry says nothing.
 BY_TABLE = {
-    "const Operand&": ("value", ["x", "other"]), "const Tensor&": ("tensor", ["x", "other"]), "i64": ("int", None),
+    "const Operand&": ("value", ["x", "other", "x2"]), "const Tensor&": ("tensor", ["x", "other", "x2"]),
+    "i64": ("int", None),
     "f64": ("float", None), "bool": ("bool", None), "DType": ("dtype", None),
 }
 CONSTANTS = {"None": "nb::none()", "True": "true", "False": "false", "true": "true", "false": "false"}
@@ -97,18 +101,26 @@ def complete(entry, declared):
     entry.expression = f"self.{entry.declared}({', '.join(names)})"
 
 
-def signature(name, entry, style, spread):
-    """The text of one overload, as Python would say it."""
+def signature(name, entry, spread):
+    """The text of one overload, as Python would say it. Other names of arguments follow, by keyword only, each with the
+    default `...`; what has other names may be left out, and what stands behind that."""
     parts = [] if "static" in entry.flags else ["self"]
+    others, starred = [], False
     for parameter in entry.parameters:
-        spelled = parameter.names[min(style, len(parameter.names) - 1)]
+        first, *more = parameter.names
         if parameter.star and spread:
             each = STARRED[parameter.type][0] if parameter.star == "*" else sig_type(parameter.type)
-            parts.append(f"{parameter.star}{spelled}: {each}")
+            parts.append(f"{parameter.star}{first}: {each}")
+            starred = True
             continue
-        default = "" if parameter.default is None else f" = {parameter.default}"
-        parts.append(f"{spelled}: {sig_type(parameter.type)}{default}")
-    return f"def {name}({', '.join(parts)}) -> {entry.returns}"
+        default = parameter.default
+        if default is None and (more or any(" = " in part for part in parts)):
+            default = "..."
+        parts.append(f"{first}: {sig_type(parameter.type)}" + (f" = {default}" if default else ""))
+        others += [f"{other}: {sig_type(parameter.type)} = ..." for other in more]
+    if others and not starred:
+        parts.append("*")
+    return f"def {name}({', '.join(parts + others)}) -> {entry.returns}"
 
 
 def prelude(entry, spread):
@@ -116,8 +128,9 @@ def prelude(entry, spread):
     for parameter in entry.parameters:
         if parameter.star == "*" and spread:
             if "either" in entry.flags:
+                lines.append("std::optional<i64> axis = given_axis;")
                 lines.append(f"const std::vector<Tensor> {parameter.names[0]} = "
-                             f"joined_tensors(given_self, {parameter.names[0]}_given);")
+                             f"joined_tensors(given_self, {parameter.names[0]}_given, &axis);")
             else:
                 lines.append(STARRED[parameter.type][1].format(parameter.names[0]))
     names = [parameter.names[0] for parameter in entry.parameters]
@@ -138,7 +151,8 @@ def function(entry, spread):
             suffix = "_given" if parameter.star == "*" else ""
             takes.append(f"const nb::{'args' if parameter.star == '*' else 'kwargs'}& {parameter.names[0]}{suffix}")
         else:
-            takes.append(f"{cxx_type(parameter.type)} {parameter.names[0]}")
+            moves = "either" in entry.flags and parameter.names[0] == "axis"
+            takes.append(f"{cxx_type(parameter.type)} {'given_' if moves else ''}{parameter.names[0]}")
     expression = entry.expression.strip()
     end = f"return {expression};"
     if "inplace" in entry.flags:
@@ -146,10 +160,10 @@ def function(entry, spread):
     return f"[]({', '.join(takes)}) {{ {' '.join([*prelude(entry, spread), end])} }}"
 
 
-def annotations(entry, style, spread):
+def annotations(entry, spread):
     parts = []
     for parameter in entry.parameters:
-        spelled = f'nb::arg("{parameter.names[min(style, len(parameter.names) - 1)]}")'
+        spelled = f'nb::arg("{parameter.names[0]}")'
         if parameter.star and spread:
             parts.append(spelled)
             continue
@@ -164,37 +178,67 @@ def annotations(entry, style, spread):
 
 
 def overloads(entry):
-    """(style of the names, whether * stays) of each overload: those with * first."""
-    starred = any(parameter.star == "*" for parameter in entry.parameters)
-    plain = [parameter.names for parameter in entry.parameters if not (starred and parameter.star)]
-    spread = [(style, True) for style in range(max([1, *map(len, plain)]))]
-    if not starred or "either" in entry.flags:
-        return spread
+    """Whether * stays, in each overload: f(2, 3) and f(shape=(2, 3))."""
+    if not any(parameter.star == "*" for parameter in entry.parameters) or "either" in entry.flags:
+        return (True,)
     if any(parameter.type == "values" or parameter.star == "**" for parameter in entry.parameters):
-        return spread
-    styles = max(len(parameter.names) for parameter in entry.parameters)
-    return spread + [(style, False) for style in range(styles)]
+        return (True,)
+    return (True, False)
+
+
+READERS = {"tensor": "reads_tensor", "tensors": "reads_tensors", "object": "reads_all", "bytes": "reads_all"}
+
+
+def reader(parameter):
+    """What says whether nanobind would take an argument."""
+    base = parameter.type.rstrip("?")
+    if parameter.star:
+        return "reads_all"
+    if parameter.type == "tensor?":
+        return "reads<MaybeTensor>"
+    if base in READERS:
+        return READERS[base]
+    plain = TYPES[base][0].removeprefix("const ").removesuffix("&")
+    return f"{'reads_or_none' if takes_none(parameter.type) else 'reads'}<{plain}>"
+
+
+def described(entry):
+    """The table of an entry's parameters."""
+    rows = []
+    for parameter in entry.parameters:
+        if parameter.star == "**":
+            continue
+        required = "false" if parameter.star or parameter.default is not None else "true"
+        expected = STARRED[parameter.type][0] if parameter.star else sig_type(parameter.type)
+        rows.append(f'{{"{"|".join(parameter.names)}", "{expected}", &{reader(parameter)}, {required}, '
+                    f'{"true" if parameter.star else "false"}}}')
+    return rows
 
 
 def definitions(entry):
-    """Both forms as lambdas, so that overloads share what the compiler makes of them."""
-    found = overloads(entry)
+    """Each name with its overloads, put behind a function that knows the other names of the parameters."""
     define = "def_static" if "static" in entry.flags else "def"
     lines = ["  {"]
-    for spread in (True, False):
-        if any(each == spread for _, each in found):
-            lines.append(f"    auto {'spread' if spread else 'plain'} = {function(entry, spread)};")
+    for spread in overloads(entry):
+        lines.append(f"    auto {'spread' if spread else 'plain'} = {function(entry, spread)};")
+    rows = described(entry)
+    has_table = not any(parameter.star == "**" for parameter in entry.parameters)
+    if has_table:
+        lines.append(f"    static constexpr Parameter kParameters[] = {{{', '.join(rows) or '{}'}}};")
     for name in entry.names:
-        for number, (style, spread) in enumerate(found):
-            parts = [f'"{name}"', "spread" if spread else "plain", *annotations(entry, style, spread),
-                     f"nb::sig({literal(signature(name, entry, style, spread))})"]
+        for number, spread in enumerate(overloads(entry)):
+            parts = [f'"{name}"', "spread" if spread else "plain", *annotations(entry, spread),
+                     f"nb::sig({literal(signature(name, entry, spread))})"]
             if number == 0:
                 parts.append(literal(entry.docstring()))
             lines.append(f"    tensor.{define}({', '.join(parts)});")
+        if has_table:
+            lines.append(f'    spell(tensor, "{name}", {{kParameters, {len(rows)}}});')
     return [*lines, "  }"]
 
 
 HEADER = """// Generated by python/surface/generate.py: see there.
+#include "python/binding/function.h"
 #include "python/binding/helpers.h"
 
 namespace doorbell::python {

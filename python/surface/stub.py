@@ -2,9 +2,11 @@
 
 usage: stub.py FOLDER OUTPUT        FOLDER is where the package doorbell can be imported from
 """
+import importlib
 import re
-import subprocess
 import sys
+
+from nanobind import stubgen
 
 # Tensor has methods of these names, which within its class would stand for the types.
 HIDDEN = re.compile(r"(?<![\w.\"])(int|float|bool|type)\b(?!\()")
@@ -19,10 +21,21 @@ def spelled_out(line):
     return line + "  # type: ignore[override]" if re.match(r"    def __(eq|ne)__", line) else line
 
 
+def unwrap(module):
+    """stubgen knows nanobind's functions only, not those that stand before them."""
+    for owner in [module, *(value for value in vars(module).values() if isinstance(value, type))]:
+        for name, member in list(vars(owner).items()):
+            if name == "__signature__":
+                delattr(owner, name)
+            elif hasattr(type(member), "__wrapped__"):
+                setattr(owner, name, member.__wrapped__)
+
+
 def main():
     folder, output = sys.argv[1:]
-    subprocess.run([sys.executable, "-m", "nanobind.stubgen", "-q", "-P", "-i", folder, "-m", "doorbell._doorbell",
-                    "-o", output], check=True)
+    sys.path.insert(0, folder)
+    unwrap(importlib.import_module("doorbell._doorbell"))
+    stubgen.main(["-q", "-P", "-i", folder, "-m", "doorbell._doorbell", "-o", output])
     with open(output, encoding="utf-8") as file:
         lines = file.read().split("\n")
     within = False

@@ -14,8 +14,15 @@ using core::Scalar;
 
 FloatInfo finfo(DType dtype) {
   const auto info = [&](int digits, int least, f64 max, bool has_infinity = true) {
-    return FloatInfo{dtype.bits(), std::ldexp(1.0, -digits), -max,
-                     max,          std::ldexp(1.0, least),   has_infinity};
+    const f64 eps = std::ldexp(1.0, -digits);
+    return FloatInfo{.bits = dtype.bits(),
+                     .eps = eps,
+                     .min = -max,
+                     .max = max,
+                     .smallest_normal = std::ldexp(1.0, least),
+                     .has_infinity = has_infinity,
+                     .resolution = std::pow(10.0, -std::floor(-std::log10(eps))),
+                     .dtype = dtype};
   };
   switch (dtype.scalar) {
     case Scalar::F8E4M3: return info(3, -6, 448, false);
@@ -38,8 +45,8 @@ IntInfo iinfo(DType dtype) {
                core::long_name_of(dtype.scalar));
   }
   const u64 all = ~u64{0} >> (64 - dtype.bits());
-  if (dtype.is_unsigned()) return {dtype.bits(), 0, all};
-  return {dtype.bits(), INT64_MIN >> (64 - dtype.bits()), all >> 1};
+  if (dtype.is_unsigned()) return {dtype.bits(), 0, all, dtype};
+  return {dtype.bits(), INT64_MIN >> (64 - dtype.bits()), all >> 1, dtype};
 }
 
 }  // namespace doorbell
