@@ -11,13 +11,35 @@
 namespace doorbell::emulator::amd {
 namespace {
 
+const Check& rule_of(Use use) {
+  switch (use) {
+    case Use::Address: return kUndefinedAddress;
+    case Use::Branch: return kUndefinedBranch;
+    case Use::Lanes: return kUndefinedLanes;
+    case Use::Operand: break;
+  }
+  return kUndefinedOperand;
+}
+
+const Check& rule_of(const GridStop& stop) {
+  if (stop.kind == GridStop::Kind::Deadlock) return kBarrierDeadlock;
+  switch (stop.exit.limit) {
+    case Exit::Limit::Registers: return kBeyondRegisters;
+    case Exit::Limit::Lds: return kBeyondLds;
+    case Exit::Limit::Scratch: return kBeyondScratch;
+    case Exit::Limit::Alignment: break;
+  }
+  return kAtomicAlignment;
+}
+
 class LaunchedGrid final : public RunningGrid {
  public:
   // Waves go through `own`, if there is one, else straight to memory.
   LaunchedGrid(const Chip& chip, CodeCache& code, DirectMemory& direct,
                std::unique_ptr<AdversarialMemory> own, const Dispatch& dispatch,
-               const GridOptions& options)
-      : own_(std::move(own)),
+               const GridOptions& options, const Checks& checks)
+      : checks_(checks),
+        own_(std::move(own)),
         grid_(chip, code, own_ ? static_cast<Memory&>(*own_) : direct, dispatch, options) {}
 
   GridState run(u64 budget) override {
@@ -50,35 +72,24 @@ class LaunchedGrid final : public RunningGrid {
     const bool illegal = stop_.kind == GridStop::Kind::Illegal;
     return HwException{
         .what = stop_.what,
-        .cause = illegal ? HwException::Cause::Instruction : HwException::Cause::Other};
+        .cause = illegal ? HwException::Cause::Instruction : HwException::Cause::Other,
+        .judged = is_judged()};
   }
 
  private:
+  // The launcher's `broken` and `undefined` have reported these, and at which level.
+  bool is_judged() const {
+    if (stop_.kind == GridStop::Kind::Undefined) return true;
+    const bool by_rule =
+        stop_.kind == GridStop::Kind::Deadlock || stop_.kind == GridStop::Kind::Bounds;
+    return by_rule && checks_.level(rule_of(stop_)) == Level::Error;
+  }
+
+  const Checks& checks_;  // borrowed from the launcher
   std::unique_ptr<AdversarialMemory> own_;
   Grid grid_;
   GridStop stop_;
 };
-
-const Check& rule_of(Use use) {
-  switch (use) {
-    case Use::Address: return kUndefinedAddress;
-    case Use::Branch: return kUndefinedBranch;
-    case Use::Lanes: return kUndefinedLanes;
-    case Use::Operand: break;
-  }
-  return kUndefinedOperand;
-}
-
-const Check& rule_of(const GridStop& stop) {
-  if (stop.kind == GridStop::Kind::Deadlock) return kBarrierDeadlock;
-  switch (stop.exit.limit) {
-    case Exit::Limit::Registers: return kBeyondRegisters;
-    case Exit::Limit::Lds: return kBeyondLds;
-    case Exit::Limit::Scratch: return kBeyondScratch;
-    case Exit::Limit::Alignment: break;
-  }
-  return kAtomicAlignment;
-}
 
 // A grid that cannot even start.
 class RefusedGrid final : public RunningGrid {
@@ -131,7 +142,7 @@ std::unique_ptr<RunningGrid> GridLauncher::launch(const Dispatch& dispatch, Cach
                                               std::move(kernel));
   }
   return std::make_unique<LaunchedGrid>(*options_.chip, *code_, memory_, std::move(own), dispatch,
-                                        options);
+                                        options, *options_.checks);
 }
 
 }  // namespace doorbell::emulator::amd

@@ -68,9 +68,10 @@ Result<void> Checks::configure(std::string_view text, std::span<const Check* con
 
 Level Checks::level(const Check& check) const {
   for (auto rule = rules_.rbegin(); rule != rules_.rend(); ++rule) {
-    if (check.slow && rule->prefix.empty()) continue;
+    if ((check.slow || check.always) && rule->prefix.empty()) continue;
     if (starts(check, rule->prefix)) return rule->level;
   }
+  if (check.always) return Level::Error;
   return check.slow ? Level::Off : standard_;
 }
 

@@ -35,6 +35,9 @@ struct Check {
   // Judging it makes the emulator several times slower: it is off unless a level is given for its
   // name or the start of it, whatever the level of all.
   bool slow = false;
+  // What ends work rather than judges it: an error unless a level is given for its name or the
+  // start of it, whatever the level of all.
+  bool always = false;
 };
 
 struct Report {

@@ -27,6 +27,8 @@ struct DoorbellEmulatorDoor {
   int (*is_own)(int descriptor);
   // In a child, right after the fork: the machine stays the parent's.
   void (*forked)();
+  // Whether mmap() of so much of a node may be: 0, or an errno. Also of what is no node: 0.
+  int (*map)(int descriptor, unsigned long bytes, int protection, int flags, unsigned long offset);
   // This memory of the program is about to go.
   void (*unmapped)(void* start, unsigned long bytes);
 };
@@ -37,4 +39,4 @@ using DoorbellEmulatorFunction = const DoorbellEmulatorDoor* (*)(const DoorbellE
 
 }  // extern "C"
 
-inline constexpr const char* kDoorbellEmulatorSymbol = "doorbell_emulator_door_3";
+inline constexpr const char* kDoorbellEmulatorSymbol = "doorbell_emulator_door_4";

@@ -1,6 +1,7 @@
 // The emulated machine inside another program: made when the preload shim first opens a device of
 // it, never destroyed, because the program's own destructors may still use it.
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -124,18 +125,27 @@ void forked() {
   machine = nullptr;
 }
 
+int map_node(int descriptor, unsigned long bytes, int protection, int flags,
+             unsigned long offset) {
+  if (is_inside || !is_own(descriptor)) return 0;
+  const Inside inside;
+  const bool is_copy = (flags & MAP_TYPE) == MAP_PRIVATE && protection != PROT_NONE;
+  return machine->kfd().judge_map(machine->kfd().node_of(descriptor), {offset, bytes, is_copy});
+}
+
 void unmapped(void* start, unsigned long bytes) {
   if (is_inside || !machine) return;
   const u64 from = reinterpret_cast<u64>(start);
   machine->kfd().buffers().host_unmapped(from, from + bytes);
 }
 
-constexpr DoorbellEmulatorDoor kDoor{open_node, node_ioctl, node_of, is_own, forked, unmapped};
+constexpr DoorbellEmulatorDoor kDoor{open_node, node_ioctl, node_of, is_own,
+                                     forked,    map_node,   unmapped};
 
 }  // namespace
 }  // namespace doorbell::emulator
 
-extern "C" [[gnu::visibility("default")]] const DoorbellEmulatorDoor* doorbell_emulator_door_3(
+extern "C" [[gnu::visibility("default")]] const DoorbellEmulatorDoor* doorbell_emulator_door_4(
     const DoorbellEmulatorOptions* options) {
   using namespace doorbell::emulator;  // NOLINT: the interface is C
   std::lock_guard lock(making);

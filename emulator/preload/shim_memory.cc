@@ -1,5 +1,8 @@
-// munmap: GPUs may have been told of the memory (userptr), and must not see it any more.
+// mmap: the driver looks at what of a node is mapped. munmap: GPUs may have been told of the memory
+// (userptr), and must not see it any more.
 #include <sys/mman.h>
+
+#include <cerrno>
 
 #include "emulator/preload/shim.h"
 
@@ -7,7 +10,28 @@ namespace doorbell::preload {
 
 extern "C" {
 
+void* shim_mmap(void* at, size_t bytes, int protection, int flags, int descriptor, off_t offset)
+    DOORBELL_STANDS_FOR(mmap);
+void* shim_mmap64(void* at, size_t bytes, int protection, int flags, int descriptor, off_t offset)
+    DOORBELL_STANDS_FOR(mmap64);
 int shim_munmap(void* start, size_t bytes) DOORBELL_STANDS_FOR(munmap);
+
+void* shim_mmap(void* at, size_t bytes, int protection, int flags, int descriptor, off_t offset) {
+  const DoorbellEmulatorDoor* door = descriptor < 0 ? nullptr : opened_emulator();
+  const int why = door ? door->map(descriptor, bytes, protection, flags,
+                                   static_cast<unsigned long>(offset))
+                       : 0;
+  if (why == 0)
+    return real<void*(void*, size_t, int, int, int, off_t)>("mmap")(at, bytes, protection, flags,
+                                                                    descriptor, offset);
+  errno = why;
+  return MAP_FAILED;
+}
+
+// Offsets have 64 bits either way.
+void* shim_mmap64(void* at, size_t bytes, int protection, int flags, int descriptor, off_t offset) {
+  return shim_mmap(at, bytes, protection, flags, descriptor, offset);
+}
 
 // Before it is gone, as the kernel's notifier comes. [amdgpu_mn_invalidate_hsa()]
 int shim_munmap(void* start, size_t bytes) {

@@ -99,7 +99,8 @@ int run(const Options& options) {
   const int status = run_preloaded(library, options.command);
   int errors = count_lines(root.path() + "/errors");
   if (errors)
-    std::fprintf(stderr, "doorbell: %d broken rules in %s\n", errors, options.command[0].c_str());
+    std::fprintf(stderr, "doorbell: %d broken rule%s in %s\n", errors, errors == 1 ? "" : "s",
+                 options.command[0].c_str());
   // A program that did not notice has failed all the same.
   return status == 0 && errors ? 1 : status;
 }

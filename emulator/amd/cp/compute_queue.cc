@@ -148,8 +148,7 @@ Step ComputeQueue::advance_frame() {
   place_ = {"IB {1:#x} word {0}", frame.next, frame.base};
   u32 words = words_of(frame.words[frame.next]),
       left = static_cast<u32>(frame.words.size()) - frame.next;
-  if (words == 0)
-    return stop(fmt::format("no packet begins with {:#010x}", frame.words[frame.next]));
+  if (words == 0) return stop(no_packet(frame.words[frame.next]));
   if (words > left) {
     if (broke(kPacketCut,
               fmt::format("a packet of {} words, {} left in the indirect buffer", words, left)))

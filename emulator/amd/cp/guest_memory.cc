@@ -28,8 +28,7 @@ std::optional<MemoryFault> GuestMemory::translate(u64 va, u64 bytes, bool write,
     fault.read_only = true;
   else
     return std::nullopt;
-  fault.what = fmt::format("{} of {} bytes at {:#x}: {}", write ? "write" : "read", bytes, va,
-                           space_.describe(va));
+  fault.what = fmt::format("{} of {} bytes at {:#x}", write ? "write" : "read", bytes, va);
   return fault;
 }
 

@@ -14,6 +14,11 @@ inline ::doorbell::amd::hw::Opcode opcode_of(u32 header) {
       extract(words, ::doorbell::amd::hw::kPacketOpcode));
 }
 
+// Of what begins like none: only packets of type 3, and fillers of type 2, are there.
+inline std::string no_packet(u32 header) {
+  return fmt::format("no packet begins with {:#010x}, a header of type {}", header, header >> 30);
+}
+
 // The shader type bit: set by some clients, ignored by the compute engines. [nvd.h PACKET3_COMPUTE]
 inline constexpr u32 kShaderType = 2;
 

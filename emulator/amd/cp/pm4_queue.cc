@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "emulator/amd/cp/pm4_packet.h"
 #include "emulator/amd/cp/rules.h"
 
 namespace doorbell::emulator::amd {
@@ -34,7 +35,7 @@ Step Pm4Queue::advance_ring() {
   u32 header = 0;
   if (auto fault = fetch(read_, std::span(&header, 1))) return stop(std::move(*fault));
   u32 words = words_of(header);
-  if (words == 0) return stop(fmt::format("no packet begins with {:#010x}", header));
+  if (words == 0) return stop(no_packet(header));
   if (words > left) {
     // Hardware waits for the rest, which a client that counts right never leaves out.
     if (cut_ != read_ + 1 &&

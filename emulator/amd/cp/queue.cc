@@ -19,7 +19,7 @@ QueueDescription Queue::as_registers(QueueDescription description) {
 
 std::string Queue::name() const {
   constexpr const char* kKinds[] = {"PM4", "AQL", "SDMA"};
-  return fmt::format("queue {} ({})", id_, kKinds[static_cast<usize>(description_.kind)]);
+  return fmt::format("queue {} ({})", number(), kKinds[static_cast<usize>(description_.kind)]);
 }
 
 std::string Queue::where() const {
@@ -31,7 +31,7 @@ void Queue::trace(std::string_view kind, std::string_view text, std::string_view
   if (gpu_.trace && gpu_.trace->enabled())
     gpu_.trace->write({.kind = kind,
                        .gpu = gpu_.index,
-                       .queue = static_cast<int>(id_),
+                       .queue = static_cast<int>(number()),
                        .text = text,
                        .fields = fields});
 }
@@ -46,7 +46,8 @@ void Queue::trace_packet(hw::StreamKind kind, std::span<const u32> words,
 bool Queue::broke(const Check& check, std::string message) {
   std::string full = fmt::format("{}: {}", where(), message);
   if (gpu_.checks->report(check, full) != Level::Error) return false;
-  stop(fmt::format("{} ({}): {}", check.id, check.rule, message));
+  stop(HwException{.what = fmt::format("{} ({}): {}", check.id, check.rule, message),
+                   .judged = true});
   return true;
 }
 
@@ -123,7 +124,7 @@ Step Queue::step() {
       std::lock_guard lock(broken_mutex_);
       why = broken_why_;
     }
-    return stop(why);
+    return stop(HwException{.what = std::move(why), .judged = true});
   }
   // What a client writes must never end the process that the emulator runs in, not even by a
   // mistake of ours: this is a thread with nobody above it.

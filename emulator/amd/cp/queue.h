@@ -121,6 +121,8 @@ class Queue {
   // The same of 32 bits, which may be too few; told once for each packet of the ring.
   void note_narrow_wait(Client client, const Wait& wait);
 
+  // As reports and traces name it.
+  u32 number() const { return description_.number.value_or(id_); }
   // Of the queue in reports: "queue 3 (PM4)".
   std::string name() const;
   std::string where() const;  // the same and its place

@@ -3,6 +3,7 @@
 // the processors of this folder.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/util/types.h"
@@ -24,6 +25,7 @@ struct QueueDescription {
   u32 priority = 7;
   u32 target_xcc = 0;      // of the partition: where a PM4 queue runs
   bool wave_sync = false;  // its process has the GPU's global wave sync, by this queue
+  std::optional<u32> number;  // the kernel's name for it, for reports; else the GPU's QueueId
   u32 percentage = 100;    // 0: the queue is mapped to no hardware and stands still
   // The bytes of the doorbell in the client's page. Where nobody can trap the client's store, the
   // GPU's thread polls here (host memory, borrowed until the queue is removed); else null, and
@@ -46,6 +48,7 @@ struct HwException {
   std::string what;
   Cause cause = Cause::Packet;
   bool told = false;  // the queue's client has heard of it from the queue: nothing is reset
+  bool judged = false;  // a rule at error stopped the queue, and its report says why
 };
 
 // The way from a GPU to the kernel's interrupt handler.

@@ -7,6 +7,7 @@
 
 #include "base/util/check.h"
 #include "drivers/amd/hw/kfd.h"
+#include "emulator/amd/kfd/calling.h"
 #include "emulator/amd/kfd/kfd_checks.h"
 #include "emulator/amd/kfd/user_memory.h"
 
@@ -33,7 +34,7 @@ u64 pages(u64 bytes) { return (bytes + kPage - 1) & ~(kPage - 1); }
 }  // namespace
 
 int Buffers::refuse(const Check& check, int why, std::string message) const {
-  checks_.report(check, std::move(message));
+  checks_.report(check, Calling::tell(std::move(message)));
   return why;
 }
 
@@ -61,6 +62,15 @@ u64 Buffers::available(u32 gpu) {
   return device.slot.node->vram_bytes - device.vram_used;
 }
 
+// An answer that clients must be ready for.
+int Buffers::no_memory(const AllocateRequest& request, u64 left) const {
+  checks_.report(kNoMemory,
+                 Calling::tell(fmt::format("{:#x} bytes of {} of GPU {}, where {:#x} are left",
+                                           request.bytes, kind(request.flags), request.gpu, left)),
+                 Level::Warn);
+  return ENOMEM;
+}
+
 // Finds memory for a request that was judged.
 int Buffers::place(const AllocateRequest& request, Buffer& buffer) {
   Device& device = *devices_[request.gpu];
@@ -79,14 +89,18 @@ int Buffers::place(const AllocateRequest& request, Buffer& buffer) {
     buffer.offset = device.doorbells;
     return 0;
   }
+  if (request.flags & kKfdMemMmioRemap) {
+    buffer.offset = device.registers;
+    return 0;
+  }
   bool vram = (request.flags & kKfdMemVram) != 0;
   u64 limit = vram ? device.slot.node->vram_bytes : gtt_limit_;
   u64& used = vram ? device.vram_used : device.gtt_used;
-  if (buffer.bytes > limit - used) return ENOMEM;
+  if (buffer.bytes > limit - used) return no_memory(request, limit - used);
   // Large buffers get large pages, as they would.
   u64 alignment = buffer.bytes >= u64{2} << 20 ? u64{2} << 20 : kPage;
   Result<u64> offset = device.memory->allocate(buffer.bytes, alignment);
-  if (!offset) return ENOMEM;
+  if (!offset) return no_memory(request, limit - used);
   used += buffer.bytes;
   buffer.offset = *offset;
   buffer.host = device.memory->at(*offset);
@@ -140,6 +154,11 @@ int Buffers::allocate(const AllocateRequest& request, u64& handle, u64& mmap_off
   if (request.va % kPage)
     return refuse(kVmAlloc, EINVAL,
                   fmt::format("address {:#x} is no multiple of {:#x}", request.va, kPage));
+  if (request.bytes % kPage &&
+      checks_.report(kVmAlloc,
+                     Calling::tell(fmt::format("{:#x} bytes are no multiple of {:#x}",
+                                               request.bytes, kPage))) == Level::Error)
+    return EINVAL;
   auto buffer = std::make_unique<Buffer>();
   buffer->gpu = buffer->origin_gpu = request.gpu;
   buffer->va = request.va;
@@ -226,7 +245,14 @@ int Buffers::map(u64 handle, u32 gpu, u64 ioctl) {
   Buffer* buffer = find(handle);
   if (!buffer)
     return refuse(kVmMap, ENOMEM, fmt::format("handle {:#x} to map does not exist", handle));
-  if (buffer->mapped[gpu]) return 0;
+  if (buffer->mapped[gpu])
+    return checks_.report(kVmMap, Calling::tell(fmt::format(
+                                      "handle {:#x}, buffer [{:#x}, {:#x}), is mapped to GPU {} "
+                                      "already",
+                                      handle, buffer->va, buffer->va + buffer->bytes, gpu))) ==
+                   Level::Error
+               ? EINVAL
+               : 0;
   Device& device = *devices_[gpu];
   if (buffer->history[gpu] == Buffer::kNone)
     buffer->history[gpu] = device.space.add_buffer({.va = buffer->va,
@@ -348,8 +374,7 @@ bool Buffers::mappable(u32 gpu, u64 offset, u64 bytes) const {
   Lock lock(mutex_);
   for (const auto& [handle, buffer] : buffers_)
     if (buffer->origin_gpu == gpu && buffer->host && !(buffer->flags & kKfdMemUserptr) &&
-        offset >= buffer->offset && offset - buffer->offset < buffer->bytes &&
-        bytes <= buffer->bytes - (offset - buffer->offset))
+        offset == buffer->offset && bytes <= buffer->bytes)
       return true;
   return false;
 }

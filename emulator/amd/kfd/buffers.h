@@ -79,7 +79,8 @@ class Buffers {
   u64 available(u32 gpu);
   // Handles that were never freed, but could be.
   usize count() const;
-  // Whose buffer begins in this page of its device's memory: for mmap of a render node.
+  // Whether a buffer of so many bytes or more begins at this offset of its device's memory: for
+  // mmap of a render node. [drm_vma_offset_exact_lookup_locked()]
   bool mappable(u32 gpu, u64 offset, u64 bytes) const;
 
   static u64 make_handle(u32 gpu_id, u32 number) { return u64{gpu_id} << 32 | number; }
@@ -89,6 +90,7 @@ class Buffers {
 
   Buffer* find(u64 handle) const;
   int refuse(const Check& check, int why, std::string message) const;
+  int no_memory(const AllocateRequest& request, u64 left) const;
   int place(const AllocateRequest& request, Buffer& buffer);
   u64 insert(std::unique_ptr<Buffer> buffer, u64 ioctl);
   MemoryType type_for(const Buffer& buffer, const Device& device) const;
@@ -115,6 +117,7 @@ class Buffers {
   };
   using FileId = std::pair<u64, u64>;  // device and inode
   static FileId file_id(int descriptor);
+  int no_dma_buf(int descriptor) const;
   // Drops the exports of which no descriptor is left.
   void forget_closed();
   std::map<FileId, Exported> exported_;

@@ -20,6 +20,7 @@ struct Device {
   std::atomic<bool> acquired{false};  // the process has ACQUIRE_VM on it
   u64 vram_used = 0, gtt_used = 0;    // under the lock of Buffers
   u64 doorbells = 0;                  // offset of its doorbell pages in KFD's own memory
+  u64 registers = 0;                  // the same of its page of remapped registers
 };
 
 }  // namespace doorbell::emulator::amd

@@ -65,11 +65,16 @@ int Buffers::export_descriptor(u64 handle, u32 flags, int& descriptor) {
   return 0;
 }
 
+int Buffers::no_dma_buf(int descriptor) const {
+  return refuse(kVmMap, EINVAL,
+                fmt::format("descriptor {} is no dma-buf of these GPUs", descriptor));
+}
+
 // [amdgpu_amdkfd_gpuvm_import_dmabuf_fd(): writable and executable, whatever it was]
 int Buffers::import_descriptor(int descriptor, u32 gpu, u64 va, u64 ioctl, u64& handle) {
   Lock lock(mutex_);
   auto found = exported_.find(file_id(descriptor));
-  if (found == exported_.end()) return EINVAL;
+  if (found == exported_.end()) return no_dma_buf(descriptor);
   const Exported& exported = found->second;
   auto buffer = std::make_unique<Buffer>();
   buffer->gpu = gpu;
@@ -87,7 +92,7 @@ int Buffers::import_descriptor(int descriptor, u32 gpu, u64 va, u64 ioctl, u64& 
 int Buffers::descriptor_info(int descriptor, u32& gpu, u64& bytes, u32& flags) {
   Lock lock(mutex_);
   auto found = exported_.find(file_id(descriptor));
-  if (found == exported_.end()) return EINVAL;
+  if (found == exported_.end()) return no_dma_buf(descriptor);
   gpu = found->second.gpu;
   bytes = found->second.bytes;
   flags = found->second.flags & (kKfdMemVram | kKfdMemGtt | kKfdMemPublic);

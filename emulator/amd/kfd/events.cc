@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "emulator/amd/kfd/calling.h"
 #include "emulator/amd/kfd/kfd_checks.h"
 
 namespace doorbell::emulator::amd {
@@ -32,19 +33,20 @@ void Events::report(const Check& check, std::string message) {
   checks_.report(check, std::move(message));
 }
 
+int Events::refuse(const Check& check, int why, std::string message) {
+  report(check, Calling::tell(std::move(message)));
+  return why;
+}
+
 // [kfd_event_page_set()]
 int Events::set_page(u8* host, u64 bytes) {
   std::lock_guard lock(mutex_);
-  if (slots_) {
-    report(kEventPage, "the page of event slots is set already");
-    return EINVAL;
-  }
-  if (bytes < kSlots * 8) {
-    // The driver writes all slots, whatever the buffer's size.
-    report(kEventPage, fmt::format("the page of event slots is {:#x} bytes, expected {:#x}", bytes,
-                                   kSlots * 8));
-    return EINVAL;
-  }
+  if (slots_) return refuse(kEventPage, EINVAL, "the page of event slots is set already");
+  // The driver writes all slots, whatever the buffer's size.
+  if (bytes < kSlots * 8)
+    return refuse(kEventPage, EINVAL,
+                  fmt::format("the page of event slots is {:#x} bytes, expected {:#x}", bytes,
+                              kSlots * 8));
   slots_ = reinterpret_cast<u64*>(host);
   slot_count_ = bytes / 8;
   std::memset(slots_, 0xff, kSlots * 8);
@@ -65,6 +67,10 @@ bool Events::slot_signaled(u32 id) const {
   return std::atomic_ref(slots_[id]).load(std::memory_order_acquire) != kUnsignaled;
 }
 
+int Events::no_slot(u64 most) {
+  return refuse(kEventId, ENOSPC, fmt::format("there are {} events of its kind, the most", most));
+}
+
 // [kfd_event_create(), create_signal_event(), create_other_event()]
 int Events::create(u32 type, bool auto_reset, u32& id) {
   std::lock_guard lock(mutex_);
@@ -80,7 +86,7 @@ int Events::create(u32 type, bool auto_reset, u32& id) {
       std::memset(slots_, 0xff, kSlots * 8);
     }
     u64 limit = std::min<u64>(slot_count_, kSlots);
-    if (signal_events_ >= limit) return ENOSPC;
+    if (signal_events_ >= limit) return no_slot(limit - 1);
     first = 1;
     last = static_cast<u32>(limit) - 1;
   }
@@ -89,7 +95,7 @@ int Events::create(u32 type, bool auto_reset, u32& id) {
   for (auto taken = events_.lower_bound(first); taken != events_.end() && taken->first == id;
        ++taken)
     ++id;
-  if (id > last) return ENOSPC;
+  if (id > last) return no_slot(last - first + 1);
   if (with_slot) {
     ++signal_events_;
     std::atomic_ref(slots_[id]).store(kUnsignaled, std::memory_order_release);
@@ -106,10 +112,8 @@ int Events::create(u32 type, bool auto_reset, u32& id) {
 int Events::destroy(u32 id) {
   std::lock_guard lock(mutex_);
   Event* event = find(id);
-  if (!event) {
-    report(kEventId, fmt::format("event {} to destroy does not exist", id));
-    return EINVAL;
-  }
+  if (!event)
+    return refuse(kEventId, EINVAL, fmt::format("event {} to destroy does not exist", id));
   for (std::vector<Waiter>* waiters : waiting_)
     for (Waiter& waiter : *waiters)
       if (waiter.event == event) waiter.event = nullptr;
@@ -133,12 +137,11 @@ void Events::signal(Event& event) {
 int Events::set(u32 id) {
   std::lock_guard lock(mutex_);
   Event* event = find(id);
-  if (!event || event->type != EventType::Signal) {
-    report(kEventId,
-           fmt::format("event {} to set {}", id,
-                       event ? "is of a type that the kernel alone sets" : "does not exist"));
-    return EINVAL;
-  }
+  if (!event || event->type != EventType::Signal)
+    return refuse(
+        kEventId, EINVAL,
+        fmt::format("event {} to set {}", id,
+                    event ? "is of a type that the kernel alone sets" : "does not exist"));
   signal(*event);
   return 0;
 }
@@ -146,12 +149,11 @@ int Events::set(u32 id) {
 int Events::reset(u32 id) {
   std::lock_guard lock(mutex_);
   Event* event = find(id);
-  if (!event || event->type != EventType::Signal) {
-    report(kEventId,
-           fmt::format("event {} to reset {}", id,
-                       event ? "is of a type that the kernel alone sets" : "does not exist"));
-    return EINVAL;
-  }
+  if (!event || event->type != EventType::Signal)
+    return refuse(
+        kEventId, EINVAL,
+        fmt::format("event {} to reset {}", id,
+                    event ? "is of a type that the kernel alone sets" : "does not exist"));
   event->signaled = false;
   return 0;
 }
@@ -160,10 +162,9 @@ int Events::reset(u32 id) {
 int Events::start(std::span<EventWait> waits, std::vector<Waiter>& waiters) {
   for (usize i = 0; i < waits.size(); ++i) {
     Event* event = find(waits[i].id);
-    if (!event) {
-      report(kEventId, fmt::format("event {} to wait for does not exist", waits[i].id));
-      return EINVAL;
-    }
+    if (!event)
+      return refuse(kEventId, EINVAL,
+                    fmt::format("event {} to wait for does not exist", waits[i].id));
     Waiter& waiter = waiters[i];
     waiter.event = event;
     waiter.activated = event->signaled;

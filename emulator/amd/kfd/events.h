@@ -111,6 +111,9 @@ class Events {
                    u32 timeout_ms);
   void report_for_ever(std::unique_lock<std::mutex>& lock, const std::vector<Waiter>& waiters);
   void report(const Check& check, std::string message);
+  // Of an ioctl: the errno.
+  int refuse(const Check& check, int why, std::string message);
+  int no_slot(u64 most);
 
   Checks& checks_;
   std::function<Advance()> advance_;

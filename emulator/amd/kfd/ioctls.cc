@@ -8,6 +8,7 @@
 
 #include "drivers/amd/hw/ioctl_text.h"
 #include "drivers/amd/hw/kfd.h"
+#include "emulator/amd/kfd/calling.h"
 #include "emulator/amd/kfd/kfd.h"
 #include "emulator/amd/kfd/kfd_checks.h"
 #include "emulator/amd/kfd/user_memory.h"
@@ -60,7 +61,7 @@ class Handlers {
       kfd_.runtime_enabled = kfd_.queues().trap_registers = false;
       return 0;
     }
-    if (kfd_.runtime_enabled) return EBUSY;
+    if (kfd_.runtime_enabled) return early_or_late(EBUSY, "a second time");
     if (kfd_.queues().any()) return early_or_late(EEXIST, "when there are queues");
     kfd_.runtime_enabled = true;
     kfd_.queues().trap_registers = (a.mode_mask & kKfdRuntimeTtmpSave) != 0;
@@ -130,7 +131,10 @@ class Handlers {
   }
 
   int operator()(KfdSetXnackMode& a) {
-    if (a.xnack_enabled > 0) return EPERM;  // none of these GPUs retries faults
+    if (a.xnack_enabled > 0) {  // none of these GPUs retries faults, which is how clients learn it
+      Calling::expect_failure();
+      return EPERM;
+    }
     a.xnack_enabled = 0;
     return 0;
   }
@@ -165,8 +169,7 @@ class Handlers {
   }
 
   int operator()(KfdFreeMemory& a) {
-    if (kfd_.gpu_index(static_cast<u32>(a.handle >> 32)) < 0)
-      return no_gpu(static_cast<u32>(a.handle >> 32));
+    if (int why = judge_handle(a.handle)) return why;
     return kfd_.buffers().free(a.handle, kfd_.ioctl_number());
   }
 
@@ -247,7 +250,8 @@ class Handlers {
   int operator()(KfdWaitEvents& a) {
     constexpr u32 kMost = 1 << 16;
     a.wait_result = kKfdWaitFail;
-    if (a.num_events > kMost) return ENOMEM;
+    if (a.num_events > kMost)
+      return refuse(ENOMEM, fmt::format("{} events, at most {}", a.num_events, kMost));
     std::vector<KfdEventData> data(a.num_events);
     std::vector<EventWait> waits(a.num_events);
     usize bytes = data.size() * sizeof(KfdEventData);
@@ -267,16 +271,24 @@ class Handlers {
 
  private:
   int refuse(int why, std::string message) {
-    kfd_.checks().report(kProcess, std::move(message));
+    kfd_.checks().report(kProcess, Calling::tell(std::move(message)));
     return why;
   }
   int early_or_late(int why, const char* when) {
-    kfd_.checks().report(kRuntimeOrder, fmt::format("RUNTIME_ENABLE {}", when));
+    kfd_.checks().report(kRuntimeOrder, Calling::tell(fmt::format("it comes {}", when)));
     return why;
   }
   int no_gpu(u32 gpu_id) { return refuse(EINVAL, fmt::format("no GPU has id {:#x}", gpu_id)); }
+  // Its upper half is the GPU that it is of.
+  int judge_handle(u64 handle) {
+    const u32 gpu_id = static_cast<u32>(handle >> 32);
+    if (kfd_.gpu_index(gpu_id) >= 0) return 0;
+    return refuse(EINVAL, fmt::format("handle {:#x} is of GPU {:#x}, which does not exist", handle,
+                                      gpu_id));
+  }
   int missing(const char* name) {
     kfd_.checks().report(kNotEmulated, fmt::format("{} is not emulated", name), Level::Warn);
+    Calling::expect_failure();
     return EINVAL;
   }
 
@@ -300,14 +312,14 @@ class Handlers {
 
   template <class Arguments, class Each>
   int each_gpu(Arguments& a, Each each) {
-    if (kfd_.gpu_index(static_cast<u32>(a.handle >> 32)) < 0)
-      return no_gpu(static_cast<u32>(a.handle >> 32));
+    if (int why = judge_handle(a.handle)) return why;
     if (a.n_devices == 0) return refuse(EINVAL, "memory is mapped to no GPU");
     if (a.n_success > a.n_devices)
       return refuse(EINVAL,
                     fmt::format("{} of {} GPUs are mapped already", a.n_success, a.n_devices));
     constexpr u32 kMost = 1 << 16;
-    if (a.n_devices > kMost) return ENOMEM;
+    if (a.n_devices > kMost)
+      return refuse(ENOMEM, fmt::format("a list of {} GPUs, at most {}", a.n_devices, kMost));
     std::vector<u32> ids(a.n_devices);
     if (!copy_in(ids.data(), a.device_ids_array_ptr, ids.size() * sizeof(u32))) return EFAULT;
     if (!kfd_.buffers().exists(a.handle))
@@ -363,10 +375,14 @@ int run(Kfd& kfd, u32 request, u64 user) {
       T::kDirection == IoctlDirection::Write || T::kDirection == IoctlDirection::ReadWrite;
   constexpr bool kOut =
       T::kDirection == IoctlDirection::Read || T::kDirection == IoctlDirection::ReadWrite;
-  if (kIn && !copy_in(&arguments, user, size)) return EFAULT;
-  int why = Handlers(kfd)(arguments);
-  trace_call(kfd, arguments, why);
-  if (kOut && !copy_out(user, &arguments, size)) return EFAULT;
+  const Calling calling(T::kName);
+  int why = EFAULT;
+  if (!kIn || copy_in(&arguments, user, size)) {
+    why = Handlers(kfd)(arguments);
+    trace_call(kfd, arguments, why);
+    if (kOut && !copy_out(user, &arguments, size)) why = EFAULT;
+  }
+  calling.judge(kfd.checks(), why);
   return why;
 }
 

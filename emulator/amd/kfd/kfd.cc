@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 
 #include <fmt/format.h>
@@ -18,12 +19,7 @@
 namespace doorbell::emulator::amd {
 namespace {
 
-constexpr u64 kDoorbellBytes = 8192;
-
-u64 inode_of(int descriptor) {
-  struct stat status;
-  return fstat(descriptor, &status) == 0 ? static_cast<u64>(status.st_ino) : 0;
-}
+constexpr u64 kDoorbellBytes = 8192, kRegisterBytes = 4096;
 
 // Copies of one open file? Where the kernel does not tell, yes.
 bool same_open(int one, int other) {
@@ -47,7 +43,7 @@ class Kfd::GpuInterrupts final : public Interrupts {
   //  kfd_signal_vm_fault_event()]
   void memory_fault(const MemoryFault& fault) override {
     Device& device = *kfd_.devices_[gpu_];
-    std::string message = fmt::format(
+    const std::string message = fmt::format(
         "GPU {}, queue {}: {} at {:#x}{}: {}; {}", gpu_, queue_name(fault.queue),
         fault.not_present ? "nothing is mapped" : "the mapping does not allow it", fault.va,
         fault.read_only    ? ", a write"
@@ -56,7 +52,8 @@ class Kfd::GpuInterrupts final : public Interrupts {
         fault.what, device.space.describe(fault.va));
     write("fault", fault.queue, message);
     keep(message);
-    kfd_.checks().report(kVmAccess, std::move(message));
+    if (kfd_.checks().report(kVmAccess, message) != Level::Error)
+      kfd_.checks().report(kQueueStopped, message + "; the queue has stopped");
     kfd_.queues_->evict(gpu_);
     kfd_.events_->memory_exception({.gpu_id = device.slot.gpu_id(),
                                     .va = fault.va & ~u64{4095},
@@ -71,9 +68,10 @@ class Kfd::GpuInterrupts final : public Interrupts {
   void hw_exception(const HwException& exception) override {
     Device& device = *kfd_.devices_[gpu_];
     const std::string message =
-        fmt::format("queue {} stopped: {}", queue_name(exception.queue), exception.what);
+        fmt::format("GPU {}, {}; the queue has stopped", gpu_, exception.what);
     write("fault", exception.queue, message);
     keep(message);
+    if (!exception.judged) kfd_.checks().report(kQueueStopped, message);
     if (exception.told) return;
     kfd_.queues_->evict(gpu_);
     kfd_.events_->hardware_exception({.gpu_id = device.slot.gpu_id(), .memory_lost = true});
@@ -126,10 +124,11 @@ Result<std::unique_ptr<Kfd>> Kfd::create(KfdOptions options) {
     device->slot = slot;
     TRY(device->memory, Backing::create());
     TRY(device->doorbells, kfd->doorbell_memory_->allocate(kDoorbellBytes, kDoorbellBytes));
-    kfd->inodes_.push_back(inode_of(device->memory->descriptor()));
+    TRY(device->registers, kfd->doorbell_memory_->allocate(kRegisterBytes, kDoorbellBytes));
+    kfd->files_.push_back(file_id(device->memory->descriptor()));
     kfd->devices_.push_back(std::move(device));
   }
-  kfd->inodes_.push_back(inode_of(kfd->doorbell_memory_->descriptor()));
+  kfd->files_.push_back(file_id(kfd->doorbell_memory_->descriptor()));
   kfd->events_ = std::make_unique<Events>(kfd->checks());
   kfd->buffers_ = std::make_unique<Buffers>(kfd->devices_, kfd->checks(), kfd->options_.undefined);
   kfd->queues_ = std::make_unique<Queues>(kfd->devices_, *kfd->buffers_, kfd->checks(),
@@ -165,11 +164,45 @@ u64 Kfd::now_ns() const {
   return static_cast<u64>(std::chrono::steady_clock::now().time_since_epoch().count());
 }
 
+Kfd::FileId Kfd::file_id(int descriptor) {
+  struct stat status;
+  if (fstat(descriptor, &status) != 0) return {0, 0};
+  return {static_cast<u64>(status.st_dev), static_cast<u64>(status.st_ino)};
+}
+
 int Kfd::node_of(int descriptor) const {
-  u64 inode = inode_of(descriptor);
-  for (usize i = 0; inode && i < inodes_.size(); ++i)
-    if (inodes_[i] == inode) return i < devices_.size() ? static_cast<int>(i) : kKfdNode;
+  const FileId file = file_id(descriptor);
+  for (usize i = 0; file.second && i < files_.size(); ++i)
+    if (files_[i] == file) return i < devices_.size() ? static_cast<int>(i) : kKfdNode;
   return kNoNode;
+}
+
+// [drm_gem_mmap(), ttm_bo_mmap_obj(), kfd_mmap(), kfd_doorbell_mmap(), kfd_mmio_mmap()]
+int Kfd::judge_map(int node, const MapCall& call) {
+  const u64 bytes = (call.bytes + 4095) & ~u64{4095};
+  const auto refuse = [&](int why, std::string_view reason) {
+    checks().report(kHostMap, fmt::format("mmap of {:#x} bytes of {} at {:#x}: {}", call.bytes,
+                                          node < 0 ? std::string("/dev/kfd")
+                                                   : fmt::format("the render node of GPU {}", node),
+                                          call.offset, reason));
+    return why;
+  };
+  if (node >= 0) {
+    if (!buffers_->mappable(static_cast<u32>(node), call.offset, bytes))
+      return refuse(EINVAL, "no buffer of that size begins there");
+    return call.is_copy ? refuse(EINVAL, "memory of a GPU cannot be mapped privately") : 0;
+  }
+  // The kernel's own page of event slots, which is not emulated. [kfd_priv.h KFD_MMAP_TYPE_EVENTS]
+  constexpr u64 kTypes = u64{3} << 62, kEvents = u64{2} << 62;
+  if ((call.offset & kTypes) == kEvents)
+    return refuse(EINVAL, "the driver's own page of event slots is not emulated");
+  for (const auto& device : devices_) {
+    if (device->doorbells != call.offset && device->registers != call.offset) continue;
+    const u64 all = device->doorbells == call.offset ? kDoorbellBytes : kRegisterBytes;
+    if (bytes == all) return 0;
+    return refuse(EINVAL, fmt::format("all {:#x} bytes are mapped at once", all));
+  }
+  return refuse(ENODEV, "no GPU has its doorbells or registers there");
 }
 
 int Kfd::gpu_index(u32 gpu_id) const {

@@ -70,6 +70,13 @@ class Kfd {
   static constexpr int kKfdNode = -1, kNoNode = -2;
   int node_of(int descriptor) const;
 
+  // Whether the kernel lets a node's memory be mapped so: 0 or an errno, which was told.
+  struct MapCall {
+    u64 offset = 0, bytes = 0;  // of mmap(); bytes need be no whole pages
+    bool is_copy = false;       // MAP_PRIVATE, with some access
+  };
+  int judge_map(int node, const MapCall& call);
+
   // Index of the GPU with KFD's number, or -1.
   int gpu_index(u32 gpu_id) const;
   u64 next_ioctl() { return ++ioctls_; }
@@ -88,7 +95,9 @@ class Kfd {
   std::unique_ptr<Buffers> buffers_;
   std::unique_ptr<Queues> queues_;
   std::vector<std::unique_ptr<GpuInterrupts>> interrupts_;
-  std::vector<u64> inodes_;        // of each GPU's memory, then of the doorbells
+  using FileId = std::pair<u64, u64>;  // device and inode
+  static FileId file_id(int descriptor);
+  std::vector<FileId> files_;      // of each GPU's memory, then of the doorbells
   std::mutex acquire_mutex_;       // guards render_files_
   std::vector<int> render_files_;  // by GPU: a copy of the descriptor that acquired it, or -1
   std::atomic<u64> ioctls_{0};

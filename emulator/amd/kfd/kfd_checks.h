@@ -13,20 +13,31 @@ inline constexpr Check kVmAccess{"AMD-VM-001",
     "a GPU touches only memory that is mapped for it, as the mapping allows",
     "amdgpu gmc_v*_0.c process_interrupt(); kfd_events.c kfd_signal_vm_fault_event()"};
 inline constexpr Check kVmAlloc{"AMD-VM-002",
-    "memory is asked for in whole pages, of one kind, a userptr where the process has memory",
+    "memory is asked for in whole pages, to which the kernel rounds up, at the start of one, of "
+    "one kind, a userptr where the process has memory",
     "amdgpu_amdkfd_gpuvm.c amdgpu_amdkfd_gpuvm_alloc_memory_of_gpu(), kfd_chardev.c "
     "kfd_ioctl_alloc_memory_of_gpu()"};
 inline constexpr Check kVmMap{"AMD-VM-003",
-    "memory is mapped to GPUs whose address space the process has, and once to each",
-    "kfd_chardev.c kfd_ioctl_map_memory_to_gpu(), kfd_ioctl_unmap_memory_from_gpu()"};
+    "memory is mapped to GPUs whose address space the process has, and once to each: the kernel "
+    "leaves what is mapped as it is",
+    "kfd_chardev.c kfd_ioctl_map_memory_to_gpu(), kfd_ioctl_unmap_memory_from_gpu(); "
+    "amdgpu_amdkfd_gpuvm.c amdgpu_amdkfd_gpuvm_map_memory_to_gpu(): entry->is_mapped"};
 inline constexpr Check kVmFreeMapped{"AMD-VM-004",
     "memory is unmapped from every GPU before it is freed",
     "amdgpu_amdkfd_gpuvm.c amdgpu_amdkfd_gpuvm_free_memory_of_gpu(): -EBUSY"};
 inline constexpr Check kVmFreeInUse{"AMD-VM-005",
     "the memory of a queue stays mapped until the queue is destroyed",
     "amdgpu_amdkfd_gpuvm.c: bo_va->queue_refcount, -EBUSY"};
+inline constexpr Check kNoMemory{"AMD-VM-007",
+    "memory that is asked for is there: a warning at most",
+    "amdgpu_amdkfd_gpuvm.c amdgpu_amdkfd_reserve_mem_limit(): -ENOMEM"};
+inline constexpr Check kHostMap{"AMD-VM-008",
+    "mmap maps a buffer from its offset, shared, or all doorbells or remapped registers of a GPU",
+    "drm_gem.c drm_gem_mmap(), ttm_bo_vm.c ttm_bo_mmap_obj(): -EINVAL; kfd_chardev.c kfd_mmap(): "
+    "-ENODEV, kfd_doorbell.c kfd_doorbell_mmap(), kfd_mmio_mmap(): -EINVAL"};
 inline constexpr Check kProcess{"AMD-KFD-001",
-    "an ioctl is one that the driver has, on a GPU that exists and whose VM was acquired",
+    "an ioctl is one that the driver has, with arguments that are memory of the process, on a GPU "
+    "that exists and whose VM was acquired",
     "kfd_chardev.c kfd_ioctl(), kfd_process.c kfd_bind_process_to_device()"};
 inline constexpr Check kNotEmulated{"AMD-KFD-002",
     "a program asks for nothing that only the real driver has: a warning at most",
@@ -54,6 +65,12 @@ inline constexpr Check kQueueLeft{"AMD-QUE-005",
     "a process destroys its queues, frees its memory and ends without work in flight",
     "kfd_process.c kfd_process_notifier_release(): the driver cleans up what is left",
     Power::Full, Power::None};
+inline constexpr Check kQueueStopped{"AMD-QUE-009",
+    "a queue goes on until it is destroyed: no packet, instruction, fault or hang stops it; an "
+    "error unless this name is given another level",
+    "kfd_device_queue_manager.c evict_process_queues_cpsch(), reset_queues_on_hws_hang(); "
+    "kfd_events.c kfd_signal_vm_fault_event(), kfd_signal_reset_event()",
+    Power::Full, Power::Full, false, true};
 inline constexpr Check kEventPage{"AMD-EVT-001",
     "the page of event slots is a GTT buffer of 4096 slots, set once before any event, never freed",
     "kfd_events.c kfd_kmap_event_page(), kfd_event_page_set(); kfd_chardev.c "
@@ -68,11 +85,11 @@ inline constexpr Check kEventForever{"AMD-EVT-004",
     "somebody is left who can signal an event that is waited for without end",
     "kfd_events.c kfd_wait_on_events(): waits until a signal ends the process"};
 
-inline constexpr std::array<const Check*, 18> kKfdChecks = {
+inline constexpr std::array<const Check*, 21> kKfdChecks = {
     &kVmAccess, &kVmAlloc, &kVmMap, &kVmFreeMapped,
-    &kVmFreeInUse, &kProcess, &kNotEmulated, &kRuntimeOrder, &kQueueArguments,
+    &kVmFreeInUse, &kNoMemory, &kHostMap, &kProcess, &kNotEmulated, &kRuntimeOrder, &kQueueArguments,
     &kQueueBuffers, &kQueueSizes, &kQueueLife,
-    &kQueueBusy, &kQueueLeft, &kEventPage, &kEventId,
+    &kQueueBusy, &kQueueLeft, &kQueueStopped, &kEventPage, &kEventId,
     &kEventMailbox, &kEventForever};
 // clang-format on
 

@@ -14,8 +14,6 @@
 namespace doorbell::emulator::amd {
 namespace {
 
-constexpr u64 kDoorbellBytes = 8192;
-
 class TextFile final : public os::File {
  public:
   TextFile(std::string path, const std::string& text) : path_(std::move(path)), text_(text) {}
@@ -43,19 +41,18 @@ class TextFile final : public os::File {
   const std::string& text_;
 };
 
-// A store to the doorbells of one GPU, from where the mapping begins.
+// A store to the doorbells of one GPU.
 class DoorbellTrap final : public os::MmioTrap {
  public:
-  DoorbellTrap(Kfd& kfd, u32 gpu, u64 base) : kfd_(kfd), gpu_(gpu), base_(base) {}
-  u64 read(u64 offset, unsigned) override { return kfd_.queues().doorbell(gpu_, base_ + offset); }
+  DoorbellTrap(Kfd& kfd, u32 gpu) : kfd_(kfd), gpu_(gpu) {}
+  u64 read(u64 offset, unsigned) override { return kfd_.queues().doorbell(gpu_, offset); }
   void write(u64 offset, unsigned bytes, u64 value) override {
-    kfd_.queues().ring(gpu_, base_ + offset, bytes, value);
+    kfd_.queues().ring(gpu_, offset, bytes, value);
   }
 
  private:
   Kfd& kfd_;
   u32 gpu_;
-  u64 base_;
 };
 
 void unmap(void*, u8* data, usize size) { munmap(data, size); }
@@ -90,9 +87,10 @@ class DeviceFile final : public os::File {
     if (gpu_ < 0)
       return fail_errno(EINVAL, "map {:#x} bytes of {} at {:#x}: doorbells are registers",
                         request.size, path_, request.offset);
-    if (!kfd_.buffers().mappable(static_cast<u32>(gpu_), request.offset, request.size))
-      return fail_errno(EINVAL, "map {:#x} bytes of {} at {:#x}, which is no buffer", request.size,
-                        path_, request.offset);
+    const bool is_copy =
+        !request.shared && (request.readable || request.writable || request.executable);
+    if (int why = kfd_.judge_map(gpu_, {request.offset, request.size, is_copy}))
+      return fail_errno(why, "map {:#x} bytes of {} at {:#x}", request.size, path_, request.offset);
     int protection = (request.readable ? PROT_READ : 0) | (request.writable ? PROT_WRITE : 0) |
                      (request.executable ? PROT_EXEC : 0);
     int flags = (request.shared ? MAP_SHARED : MAP_PRIVATE) | (request.at ? MAP_FIXED : 0) |
@@ -105,18 +103,16 @@ class DeviceFile final : public os::File {
 
   Result<os::MappedRegisters> map_registers(const os::MapRequest& request) override {
     if (gpu_ >= 0) return os::File::map_registers(request);
-    for (u32 gpu = 0; gpu < kfd_.devices().size(); ++gpu) {
-      u64 base = kfd_.devices()[gpu]->doorbells;
-      if (request.offset < base || request.offset - base >= kDoorbellBytes) continue;
-      u64 inside = request.offset - base;
-      if (request.offset % 4096 || request.size == 0 || request.size > kDoorbellBytes - inside)
-        break;
-      auto* trap = new DoorbellTrap(kfd_, gpu, inside);
-      os::Mapping mapping(nullptr, request.size, release, trap);
-      return os::MappedRegisters{std::move(mapping), os::Mmio(*trap, request.size)};
-    }
-    return fail_errno(EINVAL, "map {:#x} bytes of {} at {:#x}, which are no doorbells",
-                      request.size, path_, request.offset);
+    if (int why = kfd_.judge_map(gpu_, {.offset = request.offset, .bytes = request.size}))
+      return fail_errno(why, "map {:#x} bytes of {} at {:#x}", request.size, path_, request.offset);
+    u32 gpu = 0;
+    while (gpu < kfd_.devices().size() && kfd_.devices()[gpu]->doorbells != request.offset) ++gpu;
+    if (gpu == kfd_.devices().size())
+      return fail_errno(ENOTSUP, "map {:#x} bytes of {} at {:#x}: remapped registers", request.size,
+                        path_, request.offset);
+    auto* trap = new DoorbellTrap(kfd_, gpu);
+    os::Mapping mapping(nullptr, request.size, release, trap);
+    return os::MappedRegisters{std::move(mapping), os::Mmio(*trap, request.size)};
   }
 
  private:

@@ -8,6 +8,7 @@
 
 #include "base/util/check.h"
 #include "emulator/amd/cp/rules.h"
+#include "emulator/amd/kfd/calling.h"
 #include "emulator/amd/kfd/kfd_checks.h"
 #include "emulator/amd/kfd/user_memory.h"
 
@@ -48,7 +49,7 @@ Queues::Queues(std::span<const std::unique_ptr<Device>> devices, Buffers& buffer
 Queues::~Queues() { destroy_all(); }
 
 int Queues::refuse(const Check& check, int why, std::string message) const {
-  checks_.report(check, std::move(message));
+  checks_.report(check, Calling::tell(std::move(message)));
   return why;
 }
 
@@ -202,7 +203,7 @@ int Queues::choose_doorbell(Queue& queue) const {
     queue.doorbell = slot;
     return 0;
   }
-  return ENOMEM;
+  return refuse(kQueueLife, ENOMEM, fmt::format("no doorbell of GPU {} is free", queue.gpu));
 }
 
 void Queues::release(Queue& queue) {
@@ -246,6 +247,10 @@ int Queues::create(u32 gpu, KfdCreateQueue& arguments) {
   auto* bell = reinterpret_cast<u64*>(doorbells_.at(place));
   std::atomic_ref(*bell).store(0, std::memory_order_release);
   if (polled_) description.polled_doorbell = bell;
+  // The lowest number that is free. [find_available_queue_slot()]
+  for (auto taken = queues_.begin(); taken != queues_.end() && taken->first == queue.id; ++taken)
+    ++queue.id;
+  description.number = queue.id;
   CHECK(device.engine, "GPU {} has no engine", gpu);
   Result<QueueId> engine_id = device.engine->add_queue(description);
   if (!engine_id) {
@@ -253,9 +258,6 @@ int Queues::create(u32 gpu, KfdCreateQueue& arguments) {
     return refuse(kQueueArguments, EINVAL, engine_id.error().message);
   }
   queue.engine_id = *engine_id;
-  // The lowest number that is free. [find_available_queue_slot()]
-  for (auto taken = queues_.begin(); taken != queues_.end() && taken->first == queue.id; ++taken)
-    ++queue.id;
   arguments.queue_id = queue.id;
   arguments.doorbell_offset = place;
   bells_[gpu]->queue[queue.doorbell].store(queue.engine_id, std::memory_order_release);
@@ -334,7 +336,7 @@ int Queues::update(const KfdUpdateQueue& arguments) {
   changed.priority = arguments.queue_priority;
   changed.target_xcc = target_xcc(queue.gpu, arguments.queue_percentage);
   Result<void> updated = devices_[queue.gpu]->engine->update_queue(queue.engine_id, changed);
-  if (!updated) return EINVAL;
+  if (!updated) return refuse(kQueueArguments, EINVAL, updated.error().message);
   queue.description = changed;
   if (changed.percentage == 0) save_waves(queue);
   return 0;
@@ -358,7 +360,11 @@ int Queues::wave_state(KfdGetQueueWaveState& arguments) const {
     return refuse(kQueueLife, EFAULT,
                   fmt::format("queue {} to look at does not exist", arguments.queue_id));
   const Queue& queue = *found->second;
-  if (queue.sdma || queue.description.percentage > 0) return EINVAL;
+  if (queue.sdma || queue.description.percentage > 0)
+    return refuse(kQueueArguments, EINVAL,
+                  fmt::format("queue {} {}", queue.id,
+                              queue.sdma ? "is a copy engine's, which has no waves"
+                                         : "runs: its waves are saved when its percentage is 0"));
   return queue.waves.tell(queue.description, arguments);
 }
 

@@ -10,6 +10,7 @@
 
 #include "drivers/amd/hw/drm.h"
 #include "drivers/amd/hw/ioctl_text.h"
+#include "emulator/amd/kfd/calling.h"
 #include "emulator/amd/kfd/kfd.h"
 #include "emulator/amd/kfd/kfd_checks.h"
 #include "emulator/amd/kfd/user_memory.h"
@@ -127,6 +128,7 @@ class Handlers {
 
   int missing(const std::string& what) {
     kfd_.checks().report(kNotEmulated, what + " is not emulated", Level::Warn);
+    Calling::expect_failure();
     return EINVAL;
   }
 
@@ -146,8 +148,9 @@ int Kfd::render_ioctl(u32 gpu, u32 request, u64 argument) {
     found = true;
     T arguments{};
     usize size = std::min<usize>(request >> 16 & 0x3fff, sizeof(T));
+    const Calling calling(T::kName);
     if (!copy_in(&arguments, argument, size)) {
-      why = EFAULT;
+      calling.judge(checks(), why = EFAULT);
       return;
     }
     why = Handlers(*this, *devices_.at(gpu))(arguments);
@@ -160,6 +163,7 @@ int Kfd::render_ioctl(u32 gpu, u32 request, u64 argument) {
     }
     if (T::kDirection == IoctlDirection::ReadWrite && !copy_out(argument, &arguments, size))
       why = EFAULT;
+    calling.judge(checks(), why);
   });
   if (!found)
     checks().report(

@@ -81,8 +81,8 @@ def copies(source, fence):
     return False
 """
 
-# Behind QUEUE: a compute queue of a gfx1100, whose one wave branches to itself (S_BRANCH -1), and the event of hangs.
-ENDLESS = """
+# Behind QUEUE: a compute queue of a gfx1100, a dispatch of one wave, and the event of hangs.
+COMPUTE = """
 props = dict(line.split() for line in open(NODES + '/1/properties'))
 cwsr, stack = int(props['cwsr_size']), int(props['ctl_stack_size'])
 eop_va, _ = gtt(0x1000)
@@ -92,20 +92,45 @@ next_va += 0x4000000
 words_va, words_of = gtt(0x1000)
 pointers2_va, pointers2 = gtt(0x1000)
 code_va, code = gtt(0x1000)
-code[0:4] = struct.pack('I', 0xbfa0ffff)
 hang = call(kfd, 0x08, 'QIIIIII', 0, 0, 3, 1, 0, 0, 0)[5]
 compute = call(kfd, 0x02, 'QQQQIIIIIIQQQIIII', words_va, pointers2_va, pointers2_va + 8, 0, 0x1000, gpu, 0, 100, 7, 0,
                eop_va, 0x1000, waves_va, cwsr, stack, 0, 0)
-words = [0xc0037600, 0x207, 32, 1, 1, 0xc0027600, 0x20c, code_va >> 8 & 0xffffffff, code_va >> 40,
+dispatch = [0xc0037600, 0x207, 32, 1, 1, 0xc0027600, 0x20c, code_va >> 8 & 0xffffffff, code_va >> 40,
          0xc0027600, 0x212, 0x600f0000, 2 << 1, 0xc0027600, 0x240, 0, 0, 0xc0031500, 1, 1, 1, 1 | 1 << 2 | 1 << 15]
-words_of[0:len(words) * 4] = struct.pack(f'{len(words)}I', *words)
-pointers2[0:8] = struct.pack('Q', len(words))
-at = compute[3] & 0x1fff
-bells[at:at + 8] = struct.pack('Q', len(words))
-waited = ctypes.create_string_buffer(48)
-struct.pack_into('I', waited, 40, hang)
-print('waited', call(kfd, 0x0c, 'QIIII', ctypes.addressof(waited), 1, 1, int(sys.argv[1]), 0)[4])
+def submit(words):
+    words_of[0:len(words) * 4] = struct.pack(f'{len(words)}I', *words)
+    pointers2[0:8] = struct.pack('Q', len(words))
+    at = compute[3] & 0x1fff
+    bells[at:at + 8] = struct.pack('Q', len(words))
+def copy_engine(words):
+    ring[0:len(words) * 4] = struct.pack(f'{len(words)}I', *words)
+    pointers[0:8] = struct.pack('Q', len(words) * 4)
+    at = queue[3] & 0x1fff
+    bells[at:at + 8] = struct.pack('Q', len(words) * 4)
+def wait(milliseconds):
+    waited = ctypes.create_string_buffer(48)
+    struct.pack_into('I', waited, 40, hang)
+    print('waited', call(kfd, 0x0c, 'QIIII', ctypes.addressof(waited), 1, 1, milliseconds, 0)[4])
 """
+# S_BRANCH -1: to itself.
+ENDLESS = COMPUTE + """
+code[0:4] = struct.pack('I', 0xbfa0ffff)
+submit(dispatch)
+wait(int(sys.argv[1]))
+"""
+
+# What stops a queue that no rule judges, and what is told of it: behind COMPUTE.
+STOPS = {
+    "submit([0xc000fe00, 0])": r"queue 1 \(PM4\), ring word 0: the compute engine does not execute packet 0xfe \(",
+    "submit([0x00010000, 1, 2])": r"queue 1 \(PM4\), ring word 0: no packet begins with 0x00010000, a header of type 0",
+    "submit([0xc0012d00, 3, 2])": r"queue 1 \(PM4\), ring word 0: the compute engine does not execute packet 0x2d \(",
+    "submit([0xffff1000, 0xc0017600, 0x400, 1])":
+        r"queue 1 \(PM4\), ring word 1: SET_SH_REG of 1 registers at 0x3000, beyond 0x3000",
+    "copy_engine([0, 0x7f])": r"queue 0 \(SDMA\), ring byte 0x4: the copy engine does not execute packet 0x0000007f",
+    "code[0:4] = struct.pack('I', 0xbfffffff); submit(dispatch)":
+        r"queue 1 \(PM4\), ring word \d+: the kernel at 0x[0-9a-f]+, group 0,0,0, wave 0, pc 0x[0-9a-f]+, lane \d+: "
+        "illegal instruction",
+}
 
 
 class Emu(unittest.TestCase):
@@ -145,9 +170,33 @@ class Emu(unittest.TestCase):
     def test_kernels_that_never_end_hang_where_somebody_watches(self):
         for options, milliseconds, result in ((("--hang-after", "100000"), "20000", 0), ((), "300", 1)):
             done = self.emu(*options, "--", sys.executable, "-c", CLIENT + QUEUE + ENDLESS, milliseconds)
-            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.returncode, 1 - result, "a queue that was reset has failed its program")
             self.assertIn(f"waited {result}", done.stdout)
             self.assertEqual("AMD-LIVE-001: " in done.stderr, result == 0, done.stderr)
+
+    def test_a_queue_that_stops_is_told_once_with_its_reason(self):
+        for levels in ("error", "warn", "off"):
+            for stop, reason in STOPS.items() if levels == "error" else list(STOPS.items())[:1]:
+                done = self.python(CLIENT + QUEUE + COMPUTE + stop + "\nwait(20000)", "--check", levels)
+                self.assertIn("waited 0", done.stdout, stop)
+                told = done.stderr.splitlines()
+                self.assertEqual(len(told), 2, done.stderr)
+                self.assertRegex(told[0], "^doorbell emu: error AMD-QUE-009: GPU 0, " + reason)
+                self.assertTrue(told[0].endswith("; the queue has stopped"), told[0])
+                self.assertIn("doorbell: 1 broken rule in ", told[1])
+                self.assertEqual(done.returncode, 1, done.stderr)
+
+    def test_a_stop_by_a_rule_is_told_once_and_the_programs_status_wins(self):
+        # DISPATCH_DIRECT without COMPUTE_SHADER_EN breaks a rule of its own.
+        program = CLIENT + QUEUE + COMPUTE + "submit(dispatch[:-1] + [0])\nwait(20000)\nsys.exit(3)"
+        done = self.python(program, "--check", "error")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("error AMD-DISP-008: ", done.stderr)
+        self.assertNotIn("AMD-QUE-009", done.stderr)
+        done = self.python(CLIENT + QUEUE + COMPUTE + "submit([0xc000fe00, 0])\nwait(20000)", "--check",
+                           "error,AMD-QUE-009=warn")
+        self.assertEqual(done.returncode, 0, "the program expects it")
+        self.assertIn("warn AMD-QUE-009: ", done.stderr)
 
     def test_the_rest_of_the_machine_is_the_hosts(self):
         done = self.python("print(open('/proc/self/comm').read(), end=''); print(open('/etc/hostname').read())\n"
@@ -164,8 +213,8 @@ class Emu(unittest.TestCase):
         program = "try:\n" + "".join(f"  {line}\n" for line in broken.splitlines()) + "except OSError as e:\n  print(e)"
         done = self.python(program, "--check", "error")
         self.assertIn("[Errno 22]", done.stdout)
-        self.assertIn("error AMD-VM-002: handle", done.stderr)
-        self.assertIn("1 broken rules", done.stderr)
+        self.assertIn("error AMD-VM-002: FREE_MEMORY_OF_GPU: handle", done.stderr)
+        self.assertIn("1 broken rule in ", done.stderr)
         self.assertEqual(done.returncode, 1, "the client ended well, and the rule is broken")
         done = self.python(program, "--check", "warn")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -234,10 +283,34 @@ class Emu(unittest.TestCase):
             "print('before', copies(own, 1), to[0:2])\n"
             "unmap(own, 0x2000)\n"
             "print('after', copies(own, 2))\n")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.returncode, 1, "the fault has stopped the queue")
         self.assertEqual(done.stdout.splitlines()[-3:], ["refused 14", "before True b'ZZ'", "after False"])
-        self.assertIn("AMD-VM-001", done.stderr)
+        self.assertIn("warn AMD-VM-001", done.stderr)
+        self.assertIn("error AMD-QUE-009", done.stderr)
         self.assertIn("userptr buffer", done.stderr)
+
+    def test_only_buffers_and_doorbells_are_mapped(self):
+        done = self.python(
+            CLIENT + QUEUE + "import errno, tempfile\n"
+            "def why(node, size, offset, flags=mmap.MAP_SHARED):\n"
+            "  try: mmap.mmap(node, size, flags, offset=offset)\n"
+            "  except OSError as e: return errno.errorcode[e.errno]\n"
+            "  return 'mapped'\n"
+            "print(why(drm, 0x1000, 0x1000000000), why(drm, size, memory[3]), why(drm, size * 2, memory[3]),\n"
+            "      why(drm, 0x1000, memory[3] + 0x1000), why(drm, size, memory[3], mmap.MAP_PRIVATE))\n"
+            "registers = call(kfd, 0x16, 'QQQQII', 0x7e0000800000, 0x1000, 0, 0, gpu, 0x80000010)[3]\n"
+            "print(why(kfd, 0x1000, registers), why(kfd, 0x2000, registers))\n"
+            "print(why(kfd, 0x1000, 0), why(kfd, 0x2000, 0x100000), why(kfd, 0x1000, queue[3] & ~0x1fff),\n"
+            "      why(kfd, 0x2000, queue[3] & ~0x1fff))\n"
+            "with tempfile.TemporaryFile() as file:\n"
+            "  file.write(b'x' * 4096); file.flush()\n"
+            "  print(why(file.fileno(), 4096, 0))\n", "--check", "error")
+        self.assertEqual(done.stdout.splitlines()[-4:], ["EINVAL mapped EINVAL EINVAL EINVAL", "mapped EINVAL",
+                                                         "EINVAL ENODEV EINVAL mapped", "mapped"], done.stderr)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("error AMD-VM-008: mmap of 0x1000 bytes of the render node of GPU 0 at 0x1000000000: "
+                      "no buffer of that size begins there", done.stderr)
+        self.assertEqual(done.stderr.count("AMD-VM-008"), 8, done.stderr)
 
     def test_a_submission_is_traced_also_on_the_weakest_hardware(self):
         program = CLIENT + QUEUE + "view[0:4] = b'abcd'\nshow(memory[2])\nprint(copies(va, 1), to[0:4])\n"

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 
+#include "emulator/amd/all_checks.h"
 #include "tests/emulator/amd/kfd/client.h"
 
 namespace doorbell::emulator::amd::testing {
@@ -150,6 +151,29 @@ TEST_F(BuffersTest, MapsToEachGpuByItself) {
   ASSERT_EQ(unmap(memory, 1), 0);
   EXPECT_EQ(unmap(memory, 1), EINVAL) << "twice";
   EXPECT_EQ(checks().count(kVmMap), 1u);
+}
+
+// [amdgpu_amdkfd_gpuvm_alloc_memory_of_gpu(): PAGE_ALIGN; amdgpu_amdkfd_gpuvm_map_memory_to_gpu():
+// entry->is_mapped]: the kernel takes both; at error the rule's call fails.
+TEST_F(BuffersTest, OddSizesAndSecondMappingsBreakRulesThatTheKernelForgives) {
+  KfdAllocMemory odd{
+      .va_addr = 0x7e00'0000'0000, .size = 123, .gpu_id = id(), .flags = kUncachedGtt};
+  ASSERT_EQ(call(odd), 0);
+  ASSERT_EQ(map({.handle = odd.handle, .mapping = {}}), 0);
+  EXPECT_EQ(space().find(0x7e00'0000'0000)->end, 0x7e00'0000'1000u) << "rounded up";
+  EXPECT_EQ(map({.handle = odd.handle, .mapping = {}}), 0);
+  ASSERT_EQ(checks().reports().size(), 2u);
+  EXPECT_EQ(to_string(checks().reports()[0]),
+            "warn AMD-VM-002: ALLOC_MEMORY_OF_GPU: 0x7b bytes are no multiple of 0x1000");
+  EXPECT_EQ(to_string(checks().reports()[1]),
+            fmt::format("warn AMD-VM-003: MAP_MEMORY_TO_GPU: handle {:#x}, buffer [0x7e0000000000, "
+                        "0x7e0000001000), is mapped to GPU 0 already",
+                        odd.handle));
+  ASSERT_TRUE(checks().configure("error", all_checks()));
+  EXPECT_EQ(map({.handle = odd.handle, .mapping = {}}), EINVAL);
+  odd.va_addr += 0x10000;
+  EXPECT_EQ(call(odd), EINVAL);
+  EXPECT_EQ(checks().errors(), 2u);
 }
 
 TEST_F(BuffersTest, OneAddressHoldsOneBuffer) {

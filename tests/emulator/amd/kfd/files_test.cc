@@ -53,8 +53,17 @@ TEST_F(FilesTest, OnlyBuffersAndDoorbellsAreMapped) {
   EXPECT_FALSE(render_[0]->map({.size = 0x8000, .offset = memory.offset})) << "beyond the buffer";
   EXPECT_FALSE(render_[0]->map({.size = 0x1000, .offset = memory.offset + 0x4000}));
   EXPECT_FALSE(render_[1]->map({.size = 0x1000, .offset = memory.offset})) << "another GPU's node";
-  EXPECT_TRUE(render_[0]->map({.size = 0x1000, .offset = memory.offset + 0x3000}));
+  EXPECT_FALSE(render_[0]->map({.size = 0x1000, .offset = memory.offset + 0x3000}))
+      << "the kernel looks for the very offset";
+  EXPECT_FALSE(render_[0]->map({.size = 0x1000, .offset = memory.offset, .shared = false}));
+  EXPECT_TRUE(render_[0]->map({.size = 0x1000, .offset = memory.offset})) << "a part of it";
+  EXPECT_EQ(checks().count(kHostMap), 5u);
   EXPECT_FALSE(kfd_->map({.size = 0x2000}));
+  const u64 doorbells = kfd().devices()[0]->doorbells;
+  EXPECT_TRUE(kfd_->map_registers({.size = 0x2000, .offset = doorbells}));
+  EXPECT_EQ(kfd_->map_registers({.size = 0x1000, .offset = doorbells}).error().os_errno, EINVAL);
+  EXPECT_EQ(kfd_->map_registers({.size = 0x2000, .offset = doorbells + 0x1000}).error().os_errno,
+            ENODEV);
   EXPECT_FALSE(kfd_->map_registers({.size = 0x4000, .offset = 0}));
   EXPECT_FALSE(kfd_->map_registers({.size = 0x2000, .offset = u64{1} << 62}));
 }

@@ -114,6 +114,49 @@ TEST_F(ProcessTest, UnknownIoctlsAreRefusedAndNamed) {
   EXPECT_EQ(kfd_->ioctl(kRequest<KfdGetVersion>, nullptr).error().os_errno, EFAULT);
 }
 
+// Each failing ioctl tells one sentence, which begins with its name and has the argument at fault.
+TEST_F(ProcessTest, FailuresNameTheIoctlAndItsArgument) {
+  const std::string no_memory =
+      ": its argument, or an array that it points to, is not memory of the process";
+  acquire();
+  Memory memory = allocate(0x1000);
+  const auto told = [&](int why, int expected) {
+    EXPECT_EQ(why, expected);
+    EXPECT_EQ(checks().reports().size(), 1u);
+    const std::string message =
+        checks().reports().empty() ? "nothing" : checks().reports()[0].message;
+    checks().clear();
+    return message;
+  };
+  EXPECT_EQ(told(call(KfdMapMemory{.handle = 0x1234, .n_devices = 1}), EINVAL),
+            "MAP_MEMORY_TO_GPU: handle 0x1234 is of GPU 0x0, which does not exist");
+  EXPECT_EQ(told(call(KfdFreeMemory{.handle = 77}), EINVAL),
+            "FREE_MEMORY_OF_GPU: handle 0x4d is of GPU 0x0, which does not exist");
+  EXPECT_EQ(told(call(KfdSetTrapHandler{.gpu_id = 7}), EINVAL),
+            "SET_TRAP_HANDLER: no GPU has id 0x7");
+  EXPECT_EQ(told(call(KfdDestroyQueue{.queue_id = 9}), EINVAL),
+            "DESTROY_QUEUE: queue 9 to destroy does not exist");
+  EXPECT_EQ(told(call(KfdSetEvent{.event_id = 5}), EINVAL),
+            "SET_EVENT: event 5 to set does not exist");
+  EXPECT_EQ(told(call(KfdImportDmabuf{.gpu_id = id(), .dmabuf_fd = 0}), EINVAL),
+            "IMPORT_DMABUF: descriptor 0 is no dma-buf of these GPUs");
+  EXPECT_EQ(told(call(KfdAllocMemory{.va_addr = 0x7e00'0000'0000,
+                                     .size = u64{1} << 40,
+                                     .gpu_id = id(),
+                                     .flags = kAll | kKfdMemVram}),
+                 ENOMEM),
+            "ALLOC_MEMORY_OF_GPU: 0x10000000000 bytes of VRAM of GPU 0, where 0x5ff000000 are "
+            "left");
+  EXPECT_EQ(told(call(KfdWaitEvents{.events_ptr = 8, .num_events = 1}), EFAULT),
+            "WAIT_EVENTS" + no_memory);
+  EXPECT_EQ(told(call(KfdMapMemory{.handle = memory.handle, .n_devices = 1 << 20}), ENOMEM),
+            "MAP_MEMORY_TO_GPU: a list of 1048576 GPUs, at most 65536");
+  EXPECT_EQ(told(kfd_->ioctl(kRequest<KfdGetVersion>, nullptr).error().os_errno, EFAULT),
+            "GET_VERSION" + no_memory);
+  EXPECT_EQ(told(render_[0]->ioctl(kRequest<DrmGetClient>, nullptr).error().os_errno, EFAULT),
+            "GET_CLIENT" + no_memory);
+}
+
 // As clients before 1.17 call it: without the last two words.
 TEST_F(ProcessTest, OlderSizesOfArgumentsWork) {
   acquire();
@@ -128,10 +171,11 @@ TEST_F(ProcessTest, RuntimeIsEnabledOnce) {
   EXPECT_EQ(call(KfdRuntimeEnable{.mode_mask = 1}), 0);
   EXPECT_EQ(checks().count(kRuntimeOrder), 1u) << "before ACQUIRE_VM";
   EXPECT_EQ(call(KfdRuntimeEnable{.mode_mask = 1}), EBUSY);
+  EXPECT_EQ(checks().count(kRuntimeOrder), 2u) << "twice";
   EXPECT_EQ(call(KfdRuntimeEnable{.mode_mask = 0}), 0);
   acquire();
   EXPECT_EQ(call(KfdRuntimeEnable{.mode_mask = 1}), 0);
-  EXPECT_EQ(checks().count(kRuntimeOrder), 1u);
+  EXPECT_EQ(checks().count(kRuntimeOrder), 2u);
   EXPECT_EQ(call(KfdSetXnackMode{.xnack_enabled = 1}), EPERM);
   EXPECT_EQ(call(KfdSetXnackMode{.xnack_enabled = -1}), 0);
 }
