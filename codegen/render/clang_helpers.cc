@@ -64,6 +64,20 @@ std::string ClangHelpers::store(DType t, bool gated) {
   return name;
 }
 
+// The identity, through which LLVM does not see zeros: it takes 0 / 0 of vectors for 0. See
+// FunctionBuilder::float_divide. The pragma makes the fence one; it applies to nothing else.
+std::string ClangHelpers::fence(DType t) {
+  std::string value = type(t), name = "fence_" + value;
+  if (!begin(name)) return name;
+  define(fmt::format("FN {0} {1}({0} v) {{\n"
+                     "#if defined(__AMDGCN__)\n  __asm__(\"\" : \"+v\"(v));\n"
+                     "#elif __has_builtin(__arithmetic_fence)\n"
+                     "#pragma clang fp reassociate(on)\n  v = __arithmetic_fence(v);\n#endif\n"
+                     "  return v;\n}}\n",
+                     value, name));
+  return name;
+}
+
 // The vector of _Bool that clang's masked accesses take; older versions have neither.
 std::string ClangHelpers::mask(DType t) {
   std::string name = fmt::format("mask_x{}", t.lanes);

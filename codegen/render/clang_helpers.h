@@ -16,6 +16,7 @@ class ClangHelpers final : public CStyleHelpers {
 
   std::string load(core::DType t, bool gated);                   // f(address[, gate, otherwise])
   std::string store(core::DType t, bool gated);                  // f(address, value[, gate])
+  std::string fence(core::DType t);                              // of the divisor of floats
   std::string by_lane(std::string_view builtin, core::DType t);  // of a builtin on scalars
 
  private:

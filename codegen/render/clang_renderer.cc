@@ -44,6 +44,12 @@ std::string ClangWriter::math(Op op, DType t, const std::string& x) {
   return fmt::format("{}({})", t.lanes == 1 ? builtin : helpers_.by_lane(builtin, t), x);
 }
 
+std::string ClangWriter::float_divide(UOp u) {
+  DType t = u.dtype();
+  if (t.lanes == 1) return CStyleWriter::float_divide(u);
+  return fmt::format("({} / {}({}))", text(u.src(0)), helpers_.fence(t), text(u.src(1)));
+}
+
 std::string ClangWriter::vector_of(DType t, const std::string& lanes) {
   return fmt::format("({}){{{}}}", type_name(t), lanes);
 }

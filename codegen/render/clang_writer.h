@@ -17,6 +17,7 @@ class ClangWriter : public CStyleWriter {
   CStyleHelpers& helpers() override { return helpers_; }
   std::string special_float(core::DType t, f64 value) override;
   std::string math(core::Op op, core::DType t, const std::string& x) override;
+  std::string float_divide(core::UOp u) override;
   std::string vector_of(core::DType t, const std::string& lanes) override;
   std::string lanes_of(const std::string& vector, i64 first, i64 count) override;
   std::string special(core::UOp u) override;

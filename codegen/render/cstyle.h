@@ -38,6 +38,7 @@ class CStyleWriter {
   // x op y of + - *, and x * y + z, of numbers or lanes. As written, where ints wrap.
   virtual std::string arithmetic(core::UOp u, std::string_view op);
   virtual std::string multiply_add(core::UOp u);
+  virtual std::string float_divide(core::UOp u);
   // Work groups.
   virtual std::string local_array(core::UOp u, const std::string& name);  // a declaration
   virtual std::string barrier();                                          // a statement

@@ -130,6 +130,8 @@ std::string CStyleWriter::arithmetic(UOp u, std::string_view op) {
   return fmt::format("(({}){}{})", type_name(u.dtype()), op, text(u.src(0)));
 }
 
+std::string CStyleWriter::float_divide(UOp u) { return infix(u, "/"); }
+
 std::string CStyleWriter::infix(UOp u, std::string_view op) {
   DType t = u.dtype();
   std::string expression = fmt::format("({} {} {})", text(u.src(0)), op, text(u.src(1)));
@@ -154,7 +156,7 @@ std::string CStyleWriter::binary(UOp u) {
     case Op::Add: return is_bool ? infix(u, "|") : arithmetic(u, "+");
     case Op::Sub: return is_bool ? infix(u, "^") : arithmetic(u, "-");
     case Op::Mul: return is_bool ? infix(u, "&") : arithmetic(u, "*");
-    case Op::FDiv: return infix(u, "/");
+    case Op::FDiv: return float_divide(u);
     case Op::And: return infix(u, "&");
     case Op::Or: return infix(u, "|");
     case Op::Xor: return infix(u, "^");

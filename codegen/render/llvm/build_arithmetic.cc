@@ -50,10 +50,26 @@ llvm::Value* FunctionBuilder::binary(UOp u, llvm::Value* x, llvm::Value* y) {
     case Op::Add: return b_.CreateFAdd(x, y);
     case Op::Sub: return b_.CreateFSub(x, y);
     case Op::Mul: return b_.CreateFMul(x, y);
-    case Op::FDiv: return b_.CreateFDiv(x, y);
+    case Op::FDiv: return float_divide(x, y);
     case Op::Max: return float_max(x, y);
     default: UNREACHABLE("op {} on floats in a linear program", core::name_of(u.op()));
   }
+}
+
+// x / y. Where both are known to be 0 in some lanes, LLVM (19 and 22 were seen) takes the quotient
+// for known 0 there too, though it is NaN: SelectionDAG's SimplifyDemandedVectorElts counts FDIV
+// among the ops that keep zeros, and then drops the mask that selects other lanes. It does not look
+// through this fence, which costs a copy of a register at most.
+llvm::Value* FunctionBuilder::float_divide(llvm::Value* x, llvm::Value* y) {
+  auto may_have_zero_lanes = [](llvm::Value* v) {
+    auto* constant = llvm::dyn_cast<llvm::Constant>(v);
+    const llvm::Constant* lane = constant ? constant->getSplatValue() : nullptr;
+    return lane == nullptr || lane->isZeroValue();
+  };
+  const bool is_vector = x->getType()->isVectorTy();
+  if (is_vector && may_have_zero_lanes(x) && may_have_zero_lanes(y))
+    y = b_.CreateUnaryIntrinsic(llvm::Intrinsic::arithmetic_fence, y);
+  return b_.CreateFDiv(x, y);
 }
 
 llvm::Value* FunctionBuilder::integer_binary(UOp u, llvm::Value* x, llvm::Value* y) {

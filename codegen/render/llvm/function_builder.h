@@ -75,6 +75,7 @@ class FunctionBuilder {
   llvm::Value* divide(core::UOp u, llvm::Value* x, llvm::Value* y);
   llvm::Value* compare(core::UOp u, llvm::Value* x, llvm::Value* y);
   llvm::Value* shift(core::UOp u, llvm::Value* x, llvm::Value* y);
+  llvm::Value* float_divide(llvm::Value* x, llvm::Value* y);
   llvm::Value* float_max(llvm::Value* x, llvm::Value* y);
 
   // build_cast.cc
