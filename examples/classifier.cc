@@ -3,7 +3,7 @@
 //   cc -Iout program.c -Lout -lclassify -o program
 #include <iostream>
 
-#include "runtime/doorbell.h"
+#include <doorbell/doorbell.h>
 
 using namespace doorbell;
 

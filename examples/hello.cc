@@ -1,7 +1,7 @@
 // The first program: a lazy expression, its gradient, and the moment they are computed.
 #include <iostream>
 
-#include "runtime/doorbell.h"
+#include <doorbell/doorbell.h>
 using namespace doorbell;
 
 int main() {

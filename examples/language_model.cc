@@ -9,10 +9,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "runtime/doorbell.h"
-#include "tensor/io/safetensors.h"
-#include "tensor/nn/layers.h"
-#include "tensor/nn/optim.h"
+#include <doorbell/doorbell.h>
 
 using namespace doorbell;
 

@@ -5,10 +5,7 @@
 #include <numeric>
 #include <random>
 
-#include "runtime/doorbell.h"
-#include "tensor/io/idx.h"
-#include "tensor/nn/layers.h"
-#include "tensor/nn/optim.h"
+#include <doorbell/doorbell.h>
 
 using namespace doorbell;
 

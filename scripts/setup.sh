@@ -27,6 +27,9 @@ has_library libcurl|libcurl4-openssl-dev|tensors from URLs
 has_library CLI11|libcli11-dev|command line of the tools
 has_library nlohmann_json|nlohmann-json3-dev|JSON in and out
 has_library gtest_main|libgtest-dev|the tests
+has_header catch2/catch.hpp catch2/catch_test_macros.hpp|catch2|the test that our headers get on with others
+has_header glog/logging.h|libgoogle-glog-dev|the same test
+has_header doctest/doctest.h|doctest-dev|the same test
 has_library benchmark|libbenchmark-dev|the benchmarks
 has_command doxygen|doxygen|the reference of the public headers
 has_command ccache|ccache|compiles once what pip builds again
@@ -38,6 +41,13 @@ has_command rocminfo|rocminfo|a client of AMD GPUs that is not ours, for a test 
 has_library libdrm_amdgpu|libdrm-dev|the kernel's headers of AMD GPUs, for tests
 has_library OpenCL-Headers|opencl-c-headers|OpenCL devices
 EOF
+}
+
+# Any of the names, where the system's compiler looks.
+has_header() {
+  local name
+  for name in "$@"; do [ -e "/usr/include/$name" ] && return 0; done
+  return 1
 }
 
 has_clang() {

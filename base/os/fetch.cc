@@ -1,8 +1,8 @@
-// libcurl's easy interface, by its headers, where there are some, at build time and its library at
+// libcurl's easy interface: its headers at build time (meson sets DOORBELL_CURL), its library at
 // run time.
 #include "base/os/fetch.h"
 
-#if __has_include(<curl/curl.h>)
+#if DOORBELL_CURL
 #include <curl/curl.h>
 
 #include <mutex>
@@ -13,7 +13,7 @@
 
 namespace doorbell::os {
 
-#if __has_include(<curl/curl.h>)
+#if DOORBELL_CURL
 
 namespace {
 

@@ -1,7 +1,7 @@
 // A program outside the tree: what it includes and links to is what was installed.
 #include <cstdio>
 
-#include "runtime/doorbell.h"
+#include <doorbell/doorbell.h>
 
 int main() {
   using namespace doorbell;

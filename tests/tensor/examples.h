@@ -1,12 +1,10 @@
-// What the tests made from documentation pages use.
+// What the tests made from documentation pages use. Included after <doorbell/doorbell.h>.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <sstream>
 #include <string>
-
-#include "base/util/error.h"
 
 #pragma GCC diagnostic ignored "-Wunused-variable"
 #pragma GCC diagnostic ignored "-Wunused-but-set-variable"
