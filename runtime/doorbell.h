@@ -6,6 +6,7 @@
 #include "tensor/api/tensor.h"
 #include "tensor/io/files.h"
 #include "tensor/io/idx.h"
+#include "tensor/io/optim_file.h"
 #include "tensor/io/safetensors.h"
 #include "tensor/nn/layers.h"
 #include "tensor/nn/module.h"

@@ -21,8 +21,7 @@ Result<void> File::take_owner_and_mode(const FileStatus&) { return {}; }
 
 Result<FileStatus> Files::status(const std::string& path) {
   FileStatus status{.path = path};
-  if (exists(path))
-    status.kind = list(path) ? FileStatus::Kind::Folder : FileStatus::Kind::Regular;
+  if (exists(path)) status.kind = list(path) ? FileStatus::Kind::Folder : FileStatus::Kind::Regular;
   return status;
 }
 

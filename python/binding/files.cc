@@ -1,8 +1,10 @@
 // Tensors of files: safetensors, what torch.save wrote, archives, the data sets. Walking models is
 // doorbell/nn/state.py's.
+#include <fmt/format.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
 
+#include "python/binding/create.h"
 #include "python/binding/module.h"
 #include "tensor/io/files.h"
 #include "tensor/io/idx.h"
@@ -24,13 +26,30 @@ nb::dict dict_of(const nn::NamedTensors& tensors) {
   return dict;
 }
 
+// Of tensors by name; those of PyTorch and arrays are copied.
 nn::NamedTensors tensors_of_dict(const nb::dict& dict) {
   nn::NamedTensors tensors;
-  for (auto [name, tensor] : dict) {
-    if (!is_tensor(tensor)) throw nb::type_error("a dict of tensors was expected");
-    tensors.emplace_back(nb::cast<std::string>(name), as_tensor(tensor));
+  for (auto [key, value] : dict) {
+    if (!PyUnicode_Check(key.ptr()))
+      throw nb::type_error(fmt::format("key {} of a dict of tensors is {}, expected a text",
+                                       nb::repr(key).c_str(), nb::repr(key.type()).c_str())
+                               .c_str());
+    const std::string name = nb::cast<std::string>(key);
+    if (is_tensor(value))
+      tensors.emplace_back(name, as_tensor(value));
+    else if (is_array(value))
+      tensors.emplace_back(name, make_tensor(value, {}));
+    else
+      throw nb::type_error(
+          fmt::format("{} is {}, expected a tensor", name, nb::repr(value.type()).c_str()).c_str());
   }
   return tensors;
+}
+
+nb::list list_of(const std::vector<std::string>& names) {
+  nb::list list;
+  for (const std::string& name : names) list.append(name);
+  return list;
 }
 
 template <class Read>
@@ -47,12 +66,6 @@ void define_readers(nb::module_& module) {
     Reader read;
   };
   static constexpr Named kReaders[] = {
-      {"torch_load",
-       "def torch_load(path: str | os.PathLike[str], device: str | None = None) -> dict[str, "
-       "Tensor]",
-       "The tensors of a file that torch.save wrote, by name, without PyTorch and without running "
-       "anything in it.",
-       &io::torch_load},
       {"zip_extract",
        "def zip_extract(path: str | os.PathLike[str], device: str | None = None) -> dict[str, "
        "Tensor]",
@@ -71,6 +84,48 @@ void define_readers(nb::module_& module) {
           return dict_of(without_lock([&] { return read(path, place, os::host_files()); }));
         },
         nb::arg("path"), nb::arg("device").none() = nb::none(), nb::sig(one.signature), one.text);
+}
+
+nb::object object_of(const io::TorchValue& value, const std::string& device) {
+  using Kind = io::TorchValue::Kind;
+  switch (value.kind) {
+    case Kind::None: return nb::none();
+    case Kind::Bool: return nb::cast(value.integer != 0);
+    case Kind::Int: return nb::cast(value.integer);
+    case Kind::Float: return nb::cast(value.real);
+    case Kind::Text: return nb::cast(value.text);
+    case Kind::Tensor:
+      return nb::cast(Tensor::from_bytes(std::as_bytes(std::span(value.tensor.bytes)),
+                                         value.tensor.dtype, value.tensor.shape,
+                                         {.device = device}));
+    case Kind::Dict: {
+      nb::dict dict;
+      for (usize i = 0; i + 1 < value.items.size(); i += 2)
+        dict[object_of(value.items[i], device)] = object_of(value.items[i + 1], device);
+      return dict;
+    }
+    default: break;
+  }
+  nb::list list;
+  for (const io::TorchValue& item : value.items) list.append(object_of(item, device));
+  return value.kind == Kind::Tuple ? nb::object(nb::tuple(list)) : nb::object(list);
+}
+
+void define_torch_load(nb::module_& module) {
+  module.def(
+      "torch_load",
+      [](nb::handle given, const DevicesArg& device, bool nested) -> nb::object {
+        const std::string path = path_of(given), place = device.joined();
+        if (!nested) return dict_of(without_lock([&] { return io::torch_load(path, place); }));
+        return object_of(without_lock([&] { return io::torch_load_value(path); }), place);
+      },
+      nb::arg("path"), nb::arg("device").none() = nb::none(), nb::arg("nested") = false,
+      nb::sig(
+          "def torch_load(path: str | os.PathLike[str], device: str | None = None, nested: bool "
+          "= False) -> dict[str, typing.Any]"),
+      "The tensors of a file that torch.save wrote, by name, without PyTorch and without running "
+      "anything in it. nested: what was saved as it was, with the dicts, lists and numbers around "
+      "the tensors, such as the state of an optimizer.");
 }
 
 void define_safetensors(nb::module_& module) {
@@ -109,6 +164,7 @@ void define_safetensors(nb::module_& module) {
 
 void define_files(nb::module_& module) {
   define_readers(module);
+  define_torch_load(module);
   define_safetensors(module);
   module.def(
       "load_idx",
@@ -144,11 +200,17 @@ void define_files(nb::module_& module) {
       "_load_into",
       [](const nb::dict& into, const nb::dict& from, bool strict) {
         const nn::NamedTensors places = tensors_of_dict(into), values = tensors_of_dict(from);
-        without_lock([&] { nn::load_into(places, values, {.strict = strict}); });
+        const nn::LoadResult result =
+            without_lock([&] { return nn::load_into(places, values, {.strict = strict}); });
+        return nb::make_tuple(list_of(result.missing_keys), list_of(result.unexpected_keys));
       },
       nb::arg("into"), nb::arg("from_"), nb::arg("strict"),
-      nb::sig("def _load_into(into: dict[str, Tensor], from_: dict[str, Tensor], strict: "
-              "bool) -> None"));
+      nb::sig("def _load_into(into: dict[str, Tensor], from_: dict[str, typing.Any], strict: "
+              "bool) -> tuple[list[str], list[str]]"));
+  module.def(
+      "_parameters_among",
+      [](const nb::dict& state) { return nn::parameters_among(tensors_of_dict(state)); },
+      nb::arg("state"), nb::sig("def _parameters_among(state: dict[str, Tensor]) -> list[Tensor]"));
 }
 
 }  // namespace doorbell::python

@@ -159,7 +159,7 @@ void define_lstm(nb::module_& module) {
           nb::arg("x"), nb::arg("hc").none() = nb::none(),
           nb::sig("def __call__(self, x: Tensor, hc: tuple[Tensor, Tensor] | None = None) -> "
                   "tuple[Tensor, Tensor]"))
-      .def("__deepcopy__", &deep_copy<nn::LSTMCell>, nb::arg("memo"),
+      .def("__deepcopy__", &deep_copy_layer<nn::LSTMCell>, nb::arg("memo"),
            nb::sig("def __deepcopy__(self, memo: dict[int, object], /) -> LSTMCell"))
       .def("_tensors", &named_tensors<nn::LSTMCell>,
            nb::sig("def _tensors(self) -> list[tuple[str, Tensor]]"));

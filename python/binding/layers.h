@@ -32,15 +32,12 @@ nb::list named_tensors(Layer& layer) {
 
 // A layer with tensors of its own; a subclass of Python stays one, with its attributes copied too.
 template <class Layer>
-nb::object deep_copy(nb::handle self, nb::handle memo) {
+nb::object deep_copy_layer(nb::handle self, nb::handle memo) {
   const nb::object copy = nb::inst_alloc(self.type());
   auto* layer = new (nb::inst_ptr<Layer>(copy)) Layer(*nb::inst_ptr<Layer>(self));
   nb::inst_mark_ready(copy);
-  nn::Visitor visitor([](const std::string&, Tensor& tensor) {
-    const bool leaf = tensor.is_leaf();
-    tensor = tensor.detach().clone();
-    if (leaf) tensor.requires_grad();
-  });
+  nn::Visitor visitor(
+      [memo](const std::string&, Tensor& tensor) { tensor = deep_copy(tensor, memo); });
   layer->visit(visitor);
   const nb::object attributes = self.attr("__dict__");
   copy.attr("__dict__")
@@ -54,7 +51,7 @@ nb::class_<Layer> define_layer(nb::module_& module, const char* name, const char
   nb::class_<Layer> type(module, name, nb::dynamic_attr(), text);
   type.def("__call__", [](Layer& self, const Tensor& x) { return self(x); }, nb::arg("x"));
   type.def(
-      "__deepcopy__", &deep_copy<Layer>, nb::arg("memo"),
+      "__deepcopy__", &deep_copy_layer<Layer>, nb::arg("memo"),
       nb::sig(kept(std::string("def __deepcopy__(self, memo: dict[int, object], /) -> ") + name)));
   type.def("_tensors", &named_tensors<Layer>,
            nb::sig("def _tensors(self) -> list[tuple[str, "

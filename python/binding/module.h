@@ -23,6 +23,9 @@ void define_files(nb::module_& module);
 // Generated from tensor/api/methods and python/surface.
 void define_surface(TensorClass& tensor);
 
+// A tensor of its own with the value; handles of one tensor stay so within one memo of copy's.
+Tensor deep_copy(const Tensor& tensor, nb::handle memo);
+
 // In place of Tensor's own str(), which cannot be called while jit captures.
 std::string text_of(const Tensor& tensor);
 

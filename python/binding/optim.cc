@@ -1,10 +1,11 @@
-// Optimisers and schedules, with PyTorch's arguments; tinygrad's b1 and b2 too.
+// Optimisers and schedules, with PyTorch's arguments; tinygrad's b1 and b2 too. Groups of
+// parameters and states are optim_state.h's.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/array.h>
 
 #include "python/binding/array.h"
 #include "python/binding/module.h"
-#include "tensor/nn/optim.h"
+#include "python/binding/optim_state.h"
 #include "tensor/nn/schedule.h"
 
 namespace doorbell::python {
@@ -12,37 +13,61 @@ namespace doorbell::python {
 namespace {
 
 using Betas = std::array<f64, 2>;
-using Parameters = std::vector<Tensor>;
 
-// PyTorch's parameters() are an iterator.
-Parameters parameters_of(nb::handle given) {
-  Parameters parameters;
-  const nb::object items = nb::borrow(given);
-  for (nb::handle item : items) {
-    if (!is_tensor(item)) throw nb::type_error("an optimizer takes tensors");
-    parameters.push_back(as_tensor(item));
+// Makes one over groups that begin with the same options; what a dict says of its own is set after.
+template <class Optimizer, class Options>
+void make(Optimizer* self, nb::handle params, f64 lr, const Options& options) {
+  const std::vector<GivenGroup> given = groups_of(params);
+  std::vector<typename Optimizer::Group> groups;
+  for (const GivenGroup& one : given) groups.push_back({one.parameters, lr, options});
+  new (self) Optimizer(groups);
+  try {
+    for (usize i = 0; i < given.size(); ++i) set_options(*self, i, given[i].options);
+  } catch (...) {
+    self->~Optimizer();
+    throw;
   }
-  return parameters;
+}
+
+template <class Optimizer>
+void define_groups(nb::class_<Optimizer, nn::Optimizer>& type) {
+  type.def(
+      "add_param_group",
+      [](Optimizer& self, const nb::dict& group) {
+        GivenGroup given = group_of(group);
+        // As the first group was made: what it says of its own comes after.
+        self.add_param_group({given.parameters, self.learning_rate()});
+        const usize last = self.group_count() - 1;
+        set_options(self, last, options_dict(self, 0));
+        set_options(self, last, given.options);
+      },
+      nb::arg("param_group"),
+      nb::sig("def add_param_group(self, param_group: dict[str, typing.Any]) -> None"),
+      "More parameters, with options of their own: a dict with \"params\" and what differs from "
+      "the first group.");
 }
 
 template <class Stepper>
 void step(Stepper& self, const nb::args& also) {
-  const Parameters others = also.size() == 0 ? Parameters{} : tensors_of(also);
+  const std::vector<Tensor> others = also.size() == 0 ? std::vector<Tensor>{} : tensors_of(also);
   nb::gil_scoped_release unlocked;
   self.step(others);
 }
 
 void define_base(nb::module_& module) {
-  nb::class_<nn::Optimizer>(module, "Optimizer", "What all optimizers have in common.")
-      .def("step", &step<nn::Optimizer>, nb::arg("also"),
+  auto base = nb::class_<nn::Optimizer>(module, "Optimizer", "What all optimizers have in common.");
+  define_state(base);
+  base.def("step", &step<nn::Optimizer>, nb::arg("also"),
            nb::sig("def step(self, *also: Tensor) -> None"),
            "Changes every parameter that has a gradient, and computes it; `also` (the loss, say) "
            "with it.\n\nRaises ValueError where none has a gradient.")
       .def("zero_grad", &nn::Optimizer::zero_grad, "Forgets the gradients of all parameters.")
       .def("schedule_step", &nn::Optimizer::lazy_step,
            "The change alone, lazily: what has to be realized for it.")
-      .def_prop_rw("lr", &nn::Optimizer::learning_rate, &nn::Optimizer::set_learning_rate,
-                   "The learning rate.")
+      .def_prop_rw(
+          "lr", [](const nn::Optimizer& self) { return self.learning_rate(); },
+          [](nn::Optimizer& self, f64 rate) { self.set_learning_rate(rate); },
+          "The learning rate, of the first group; setting it sets that of all.")
       .def_prop_ro(
           "params", [](const nn::Optimizer& self) { return self.parameters(); },
           "What it changes.");
@@ -62,7 +87,9 @@ void define_base(nb::module_& module) {
       .def("schedule_step", &nn::OptimizerGroup::lazy_step);
 }
 
-constexpr const char* kParams = "params: collections.abc.Iterable[Tensor], lr: float = 0.001";
+constexpr const char* kParams =
+    "params: collections.abc.Iterable[Tensor] | collections.abc.Iterable[dict[str, typing.Any]], "
+    "lr: float = 0.001";
 
 void define_sgd(nb::module_& module) {
   static const std::string sgd =
@@ -73,61 +100,76 @@ void define_sgd(nb::module_& module) {
       std::string("def __init__(self, ") + kParams +
       ", momentum: float = 0.9, weight_decay: float = 0.0001, nesterov: bool = False, classic: "
       "bool = True, tcoef: float = 0.001) -> None";
+  auto sgd_type =
+      nb::class_<nn::SGD, nn::Optimizer>(
+          module, "SGD",
+          "The gradient times the rate, or the momentum of gradients.\n\n"
+          ">>> w = Tensor([1.0], requires_grad=True)\n>>> optimizer = nn.optim.SGD([w], lr=0.1)\n"
+          ">>> (w * 2).sum().backward()\n>>> optimizer.step()\n>>> w\ntensor([0.8000])")
+          .def(
+              "__init__",
+              [](nn::SGD* self, nb::handle params, f64 lr, f64 momentum, f64 decay, bool nesterov,
+                 bool classic) {
+                make(self, params, lr,
+                     nn::SGDOptions{.momentum = momentum,
+                                    .weight_decay = decay,
+                                    .nesterov = nesterov,
+                                    .classic = classic});
+              },
+              nb::arg("params"), nb::arg("lr") = 1e-3, nb::arg("momentum") = 0.0,
+              nb::arg("weight_decay") = 0.0, nb::arg("nesterov") = false,
+              nb::arg("classic") = false, nb::sig(sgd.c_str()));
+  auto lars_type =
+      nb::class_<nn::LARS, nn::Optimizer>(
+          module, "LARS",
+          "SGD whose rate is scaled, per parameter, by tcoef * |w| / "
+          "(|g| + weight_decay * |w|).")
+          .def(
+              "__init__",
+              [](nn::LARS* self, nb::handle params, f64 lr, f64 momentum, f64 decay, bool nesterov,
+                 bool classic, f64 trust) {
+                make(self, params, lr,
+                     nn::LARSOptions{.momentum = momentum,
+                                     .weight_decay = decay,
+                                     .nesterov = nesterov,
+                                     .classic = classic,
+                                     .trust_coefficient = trust});
+              },
+              nb::arg("params"), nb::arg("lr") = 1e-3, nb::arg("momentum") = 0.9,
+              nb::arg("weight_decay") = 1e-4, nb::arg("nesterov") = false,
+              nb::arg("classic") = true, nb::arg("tcoef") = 1e-3, nb::sig(lars.c_str()));
+  define_groups(sgd_type);
+  define_groups(lars_type);
+}
+
+void define_muon(nb::module_& module) {
   static const std::string muon =
       std::string("def __init__(self, ") + kParams +
       ", momentum: float = 0.95, weight_decay: float = 0.1, ns_steps: int = 5, nesterov: bool = "
-      "True) -> None";
-  nb::class_<nn::SGD, nn::Optimizer>(
-      module, "SGD",
-      "The gradient times the rate, or the momentum of gradients.\n\n"
-      ">>> w = Tensor([1.0], requires_grad=True)\n>>> optimizer = nn.optim.SGD([w], lr=0.1)\n"
-      ">>> (w * 2).sum().backward()\n>>> optimizer.step()\n>>> w\ntensor([0.8000])")
-      .def(
-          "__init__",
-          [](nn::SGD* self, nb::handle params, f64 lr, f64 momentum, f64 decay, bool nesterov,
-             bool classic) {
-            new (self) nn::SGD(parameters_of(params), lr,
-                               {.momentum = momentum,
-                                .weight_decay = decay,
-                                .nesterov = nesterov,
-                                .classic = classic});
-          },
-          nb::arg("params"), nb::arg("lr") = 1e-3, nb::arg("momentum") = 0.0,
-          nb::arg("weight_decay") = 0.0, nb::arg("nesterov") = false, nb::arg("classic") = false,
-          nb::sig(sgd.c_str()));
-  nb::class_<nn::LARS, nn::Optimizer>(module, "LARS",
-                                      "SGD whose rate is scaled, per parameter, by tcoef * |w| / "
-                                      "(|g| + weight_decay * |w|).")
-      .def(
-          "__init__",
-          [](nn::LARS* self, nb::handle params, f64 lr, f64 momentum, f64 decay, bool nesterov,
-             bool classic, f64 trust) {
-            new (self) nn::LARS(parameters_of(params), lr,
-                                {.momentum = momentum,
-                                 .weight_decay = decay,
-                                 .nesterov = nesterov,
-                                 .classic = classic,
-                                 .trust_coefficient = trust});
-          },
-          nb::arg("params"), nb::arg("lr") = 1e-3, nb::arg("momentum") = 0.9,
-          nb::arg("weight_decay") = 1e-4, nb::arg("nesterov") = false, nb::arg("classic") = true,
-          nb::arg("tcoef") = 1e-3, nb::sig(lars.c_str()));
-  nb::class_<nn::Muon, nn::Optimizer>(module, "Muon",
-                                      "Momentum made orthogonal, for parameters that are matrices; "
-                                      "ValueError for others.")
-      .def(
-          "__init__",
-          [](nn::Muon* self, nb::handle params, f64 lr, f64 momentum, f64 decay, i64 steps,
-             bool nesterov) {
-            new (self) nn::Muon(parameters_of(params), lr,
-                                {.weight_decay = decay,
-                                 .momentum = momentum,
-                                 .nesterov = nesterov,
-                                 .ns_steps = steps});
-          },
-          nb::arg("params"), nb::arg("lr") = 1e-3, nb::arg("momentum") = 0.95,
-          nb::arg("weight_decay") = 0.1, nb::arg("ns_steps") = 5, nb::arg("nesterov") = true,
-          nb::sig(muon.c_str()));
+      "True, ns_coefficients: collections.abc.Sequence[float] = (3.4445, -4.775, 2.0315), eps: "
+      "float = 1e-07) -> None";
+  auto muon_type =
+      nb::class_<nn::Muon, nn::Optimizer>(
+          module, "Muon",
+          "Momentum made orthogonal, for parameters that are matrices; "
+          "ValueError for others.")
+          .def(
+              "__init__",
+              [](nn::Muon* self, nb::handle params, f64 lr, f64 momentum, f64 decay, i64 steps,
+                 bool nesterov, const std::vector<f64>& coefficients, f64 eps) {
+                make(self, params, lr,
+                     nn::MuonOptions{.weight_decay = decay,
+                                     .momentum = momentum,
+                                     .nesterov = nesterov,
+                                     .ns_coefficients = coefficients,
+                                     .eps = eps,
+                                     .ns_steps = steps});
+              },
+              nb::arg("params"), nb::arg("lr") = 1e-3, nb::arg("momentum") = 0.95,
+              nb::arg("weight_decay") = 0.1, nb::arg("ns_steps") = 5, nb::arg("nesterov") = true,
+              nb::arg("ns_coefficients") = nn::MuonOptions().ns_coefficients, nb::arg("eps") = 1e-7,
+              nb::sig(muon.c_str()));
+  define_groups(muon_type);
 }
 
 // Adam and its kin: betas=(b1, b2) as PyTorch has them, or b1=, b2= as tinygrad.
@@ -138,36 +180,75 @@ void define_moments(nb::module_& module, const char* name, f64 eps, f64 decay, c
       "__init__",
       [](Optimizer* self, nb::handle params, f64 lr, const Betas& betas, f64 epsilon,
          f64 weight_decay) {
-        new (self) Optimizer(parameters_of(params), lr,
-                             Options{.betas = betas, .eps = epsilon, .weight_decay = weight_decay});
+        make(self, params, lr,
+             Options{.betas = betas, .eps = epsilon, .weight_decay = weight_decay});
       },
       nb::arg("params"), nb::arg("lr") = 1e-3, nb::arg("betas") = Betas{0.9, 0.999},
       nb::arg("eps") = eps, nb::arg("weight_decay") = decay,
-      nb::sig("def __init__(self, params: collections.abc.Iterable[Tensor], lr: float = "
-              "0.001, betas: tuple[float, float] = (0.9, 0.999), eps: float = ..., "
-              "weight_decay: float = ...) -> None"));
+      nb::sig("def __init__(self, params: collections.abc.Iterable[Tensor] | "
+              "collections.abc.Iterable[dict[str, typing.Any]], lr: float = 0.001, betas: "
+              "tuple[float, float] = (0.9, 0.999), eps: float = ..., weight_decay: float = ...) "
+              "-> None"));
   type.def(
       "__init__",
       [](Optimizer* self, nb::handle params, f64 lr, f64 b1, f64 b2, f64 epsilon,
          f64 weight_decay) {
-        new (self)
-            Optimizer(parameters_of(params), lr,
-                      Options{.betas = {b1, b2}, .eps = epsilon, .weight_decay = weight_decay});
+        make(self, params, lr,
+             Options{.betas = {b1, b2}, .eps = epsilon, .weight_decay = weight_decay});
       },
       nb::arg("params"), nb::arg("lr") = 1e-3, nb::arg("b1") = 0.9, nb::arg("b2") = 0.999,
       nb::arg("eps") = eps, nb::arg("weight_decay") = decay,
-      nb::sig("def __init__(self, params: collections.abc.Iterable[Tensor], lr: float = "
-              "0.001, b1: float = 0.9, b2: float = 0.999, eps: float = ..., weight_decay: "
-              "float = ...) -> None"));
+      nb::sig("def __init__(self, params: collections.abc.Iterable[Tensor] | "
+              "collections.abc.Iterable[dict[str, typing.Any]], lr: float = 0.001, b1: float = "
+              "0.9, b2: float = 0.999, eps: float = ..., weight_decay: float = ...) -> None"));
+  define_groups(type);
+}
+
+template <class Schedule>
+std::vector<f64> last_rates(const Schedule& self) {
+  std::vector<f64> rates;
+  for (usize group = 0; group < self.group_count(); ++group)
+    rates.push_back(self.get_last_lr(group));
+  return rates;
+}
+
+nb::dict schedule_state(const nn::LRScheduler& self) {
+  nb::dict state;
+  state["last_epoch"] = self.last_epoch();
+  state["base_lrs"] = self.base_lrs();
+  return state;
+}
+
+void load_schedule(nn::LRScheduler& self, const nb::dict& state) {
+  self.load(nb::cast<i64>(state["last_epoch"]), nb::cast<std::vector<f64>>(state["base_lrs"]));
+}
+
+nb::dict plateau_state(const nn::ReduceLROnPlateau& self) {
+  nb::dict state;
+  state["best"] = self.state().best;
+  state["num_bad_epochs"] = self.state().num_bad_epochs;
+  state["cooldown_counter"] = self.state().cooldown_counter;
+  state["last_epoch"] = self.state().last_epoch;
+  return state;
+}
+
+void load_plateau(nn::ReduceLROnPlateau& self, const nb::dict& state) {
+  self.load({.best = nb::cast<f64>(state["best"]),
+             .num_bad_epochs = nb::cast<i64>(state["num_bad_epochs"]),
+             .cooldown_counter = nb::cast<i64>(state["cooldown_counter"]),
+             .last_epoch = nb::cast<i64>(state["last_epoch"])});
 }
 
 void define_schedules(nb::module_& module) {
   nb::class_<nn::LRScheduler>(module, "LRScheduler", "What schedules that count steps have.")
       .def("step", &nn::LRScheduler::step, "The rate of the next step.")
-      .def(
-          "get_last_lr",
-          [](const nn::LRScheduler& self) { return std::vector{self.get_last_lr()}; },
-          "The rate, in a list as PyTorch has it.")
+      .def("get_last_lr", &last_rates<nn::LRScheduler>, "The rate of each group of parameters.")
+      .def("state_dict", &schedule_state, nb::sig("def state_dict(self) -> dict[str, typing.Any]"),
+           "The steps done and the rates at the start, by PyTorch's names.")
+      .def("load_state_dict", &load_schedule, nb::arg("state_dict"),
+           nb::sig("def load_state_dict(self, state_dict: dict[str, typing.Any]) -> None"),
+           "Goes on where another schedule was, ours or PyTorch's. The optimizer's rate is in its "
+           "own state.")
       .def_prop_ro("last_epoch", &nn::LRScheduler::last_epoch, "The steps done.");
   nb::class_<nn::MultiStepLR, nn::LRScheduler>(module, "MultiStepLR",
                                                "Times gamma at each milestone.")
@@ -240,15 +321,21 @@ void define_plateau(nb::module_& module) {
           nb::arg("threshold_mode") = "rel", nb::arg("cooldown") = 0, nb::arg("min_lr") = 0.0,
           nb::arg("eps") = 1e-8)
       .def("step", &nn::ReduceLROnPlateau::step, nb::arg("metrics"))
-      .def("get_last_lr",
-           [](const nn::ReduceLROnPlateau& self) { return std::vector{self.get_last_lr()}; });
+      .def("get_last_lr", &last_rates<nn::ReduceLROnPlateau>)
+      .def("state_dict", &plateau_state, nb::sig("def state_dict(self) -> dict[str, typing.Any]"),
+           "What it has seen of the metric, by PyTorch's names.")
+      .def("load_state_dict", &load_plateau, nb::arg("state_dict"),
+           nb::sig("def load_state_dict(self, state_dict: dict[str, typing.Any]) -> None"),
+           "Goes on where another schedule was, ours or PyTorch's.");
 }
 
 }  // namespace
 
 void define_optimizers(nb::module_& module) {
+  define_param_group(module);
   define_base(module);
   define_sgd(module);
+  define_muon(module);
   define_moments<nn::Adam, nn::AdamOptions>(module, "Adam", 1e-8, 0.0,
                                             "Weight decay is added to the gradient.");
   define_moments<nn::AdamW, nn::AdamOptions>(module, "AdamW", 1e-8, 1e-2,

@@ -1,6 +1,7 @@
 // The class Tensor: making one, its properties, computing, changing, gradients. Methods that the
 // tables of tensor/api/methods declare come from python/surface; operators, brackets and arrays
 // have files of their own.
+#include <absl/container/flat_hash_map.h>
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
 
@@ -16,6 +17,20 @@
 namespace doorbell::python {
 
 extern PyType_Slot buffer_slots[];
+
+Tensor deep_copy(const Tensor& tensor, nb::handle memo) {
+  const auto cell = reinterpret_cast<std::uintptr_t>(detail::Access::unseen(tensor));
+  const nb::object key = nb::make_tuple("doorbell.Tensor", cell);
+  const bool has_memo = PyDict_Check(memo.ptr());
+  if (has_memo) {
+    const nb::dict known = nb::borrow<nb::dict>(memo);
+    if (known.contains(key)) return as_tensor(nb::object(known[key]));
+  }
+  Tensor copy = tensor.detach().clone();
+  if (tensor.is_leaf()) copy.requires_grad();
+  if (has_memo) nb::borrow<nb::dict>(memo)[key] = copy;
+  return copy;
+}
 
 std::string text_of(const Tensor& tensor) {
   const bool hidden = !tensor.defined() || detail::JitState::is_nested();
@@ -117,7 +132,7 @@ nb::object realize_all(nb::handle self, const nb::args& others) {
 }
 
 // By value: bytes, what they mean, and where they were.
-nb::tuple state_of(const Tensor& self) {
+nb::tuple value_of(const Tensor& self) {
   const HostMemory memory = host_memory(self);
   return nb::make_tuple(
       nb::bytes(static_cast<const char*>(memory.data), static_cast<usize>(self.nbytes())),
@@ -125,7 +140,7 @@ nb::tuple state_of(const Tensor& self) {
       self.device(), self.is_leaf());
 }
 
-void set_state(Tensor* self, const nb::tuple& state) {
+Tensor tensor_of_value(const nb::tuple& state) {
   const nb::bytes bytes = nb::cast<nb::bytes>(state[0]);
   DType dtype;
   Shape shape;
@@ -135,11 +150,66 @@ void set_state(Tensor* self, const nb::tuple& state) {
   const bool leaf = nb::cast<bool>(state[4]);
   TensorOptions options{.device = nb::cast<std::string>(state[3]), .requires_grad = leaf};
   try {
-    new (self) Tensor(Tensor::from_bytes(data, dtype, shape, options));
+    return Tensor::from_bytes(data, dtype, shape, options);
   } catch (const Error&) {  // a device that this machine does not have
     options.device.clear();
-    new (self) Tensor(Tensor::from_bytes(data, dtype, shape, options));
+    return Tensor::from_bytes(data, dtype, shape, options);
   }
+}
+
+// What the handles of one tensor have in common, while somebody pickles them: one object for all,
+// so that a model and its optimiser share their parameters again when both come out of one pickle.
+struct Shared {
+  Tensor tensor;
+  bool is_known = false;  // is in alive(): of those that a pickle is written of
+
+  explicit Shared(Tensor shared) : tensor(std::move(shared)) {}
+  Shared(const Shared&) = delete;
+  Shared& operator=(const Shared&) = delete;
+  ~Shared() {
+    if (is_known) alive().erase(detail::Access::unseen(tensor));
+  }
+
+  // Borrowed; used under the interpreter's lock. Looked up only.
+  static absl::flat_hash_map<const detail::Cell*, PyObject*>& alive() {
+    static auto& all = *new absl::flat_hash_map<const detail::Cell*, PyObject*>;
+    return all;
+  }
+  static nb::object of(const Tensor& tensor) {
+    const detail::Cell* cell = detail::Access::unseen(tensor);
+    const auto found = alive().find(cell);
+    if (found != alive().end()) return nb::borrow(found->second);
+    auto* shared = new Shared(tensor);
+    nb::object made = nb::cast(shared, nb::rv_policy::take_ownership);
+    alive()[cell] = made.ptr();
+    shared->is_known = true;
+    return made;
+  }
+};
+
+nb::tuple reduce(nb::handle self) {
+  const nb::object rebuild = nb::module_::import_("doorbell.pickling").attr("tensor");
+  return nb::make_tuple(rebuild, nb::make_tuple(self.type(), Shared::of(as_tensor(self))));
+}
+
+nb::object shared_tensor(nb::handle type, const Shared& shared) {
+  nb::object tensor = nb::inst_alloc(type);
+  new (nb::inst_ptr<Tensor>(tensor)) Tensor(shared.tensor);
+  nb::inst_mark_ready(tensor);
+  return tensor;
+}
+
+void define_sharing(nb::module_& module) {
+  nb::class_<Shared>(module, "_Shared")
+      .def(
+          "__getstate__", [](const Shared& self) { return value_of(self.tensor); },
+          nb::sig("def __getstate__(self) -> tuple[object, ...]"))
+      .def(
+          "__setstate__",
+          [](Shared* self, const nb::tuple& state) { new (self) Shared(tensor_of_value(state)); },
+          nb::sig("def __setstate__(self, state: tuple[object, ...], /) -> None"));
+  module.def("_shared_tensor", &shared_tensor, nb::arg("type"), nb::arg("shared"),
+             nb::sig("def _shared_tensor(type: type[Tensor], shared: _Shared) -> Tensor"));
 }
 
 void define_properties(TensorClass& tensor) {
@@ -221,9 +291,12 @@ void define_values(TensorClass& tensor) {
            [](const Tensor& self) {
              return reinterpret_cast<std::uintptr_t>(detail::Access::unseen(self)) >> 4;
            })
-      .def("__getstate__", &state_of, nb::sig("def __getstate__(self) -> tuple[object, ...]"))
-      .def("__setstate__", &set_state, nb::arg("state"),
-           nb::sig("def __setstate__(self, state: tuple[object, ...], /) -> None"))
+      .def("__reduce__", &reduce, nb::sig("def __reduce__(self) -> tuple[object, ...]"))
+      // Of pickles before tensors shared values.
+      .def(
+          "__setstate__",
+          [](Tensor* self, const nb::tuple& state) { new (self) Tensor(tensor_of_value(state)); },
+          nb::arg("state"), nb::sig("def __setstate__(self, state: tuple[object, ...], /) -> None"))
       .def("assign", &assign, nb::arg("x"),
            nb::sig("def assign(self, x: Tensor | float | numpy.typing.ArrayLike) -> Tensor"),
            "Gives it, and every other handle of it, another value of the same shape, dtype and "
@@ -262,10 +335,7 @@ void define_gradients(TensorClass& tensor) {
           ">>> x = Tensor([2.0])\n>>> (x * x * x).gradient(x)\n[tensor([12.])]")
       .def("zero_grad", &Tensor::zero_grad, "Forgets the gradient.")
       .def(
-          "__deepcopy__",
-          [](const Tensor& self, nb::handle) {
-            return self.detach().clone().requires_grad(self.is_leaf());
-          },
+          "__deepcopy__", [](const Tensor& self, nb::handle memo) { return deep_copy(self, memo); },
           nb::arg("memo"), nb::sig("def __deepcopy__(self, memo: object, /) -> Tensor"));
 }
 
@@ -289,6 +359,7 @@ TensorClass define_tensor(nb::module_& module) {
   define_values(tensor);
   define_gradients(tensor);
   define_array(tensor);
+  define_sharing(module);
   return tensor;
 }
 

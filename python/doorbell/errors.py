@@ -1,4 +1,5 @@
 """What goes wrong, as Python's own kinds of exceptions; each is a doorbell.Error too, with the kind and the device."""
+import errno
 
 
 class Error(Exception):
@@ -17,7 +18,11 @@ class AxisError(InvalidError, IndexError):
 
 
 class FileError(Error, OSError):
-    """The operating system refused; FileNotFoundError and PermissionError are also given as such."""
+    """The operating system refused; FileNotFoundError, IsADirectoryError and PermissionError are also given as such."""
+
+
+class FolderError(FileError, IsADirectoryError):
+    """A folder where a file was expected."""
 
 
 class MissingFileError(FileError, FileNotFoundError):
@@ -77,6 +82,8 @@ def make(kind: str, message: str, device: str, os_errno: int) -> Error:
     cls = _KINDS.get(kind, Error)
     if kind == "invalid" and message.startswith("axis ") and " of a tensor with " in message:
         cls = AxisError
+    if kind == "system" and os_errno == errno.EISDIR:
+        cls = FolderError
     if kind == "not found" and os_errno:
         cls = MissingFileError
     # OSError with a number says "[Errno 2] message".

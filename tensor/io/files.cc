@@ -70,6 +70,11 @@ nn::NamedTensors torch_load(const std::string& path, const std::string& device, 
   return tensors;
 }
 
+TorchValue torch_load_value(const std::string& path, os::Files& files) {
+  const std::vector<u8> bytes = value_of(os::read_file(files, path), path);
+  return value_of(parse_torch_value(bytes), path);
+}
+
 namespace {
 
 constexpr usize kImageBytes = 3 * 32 * 32, kRecordBytes = 1 + kImageBytes;

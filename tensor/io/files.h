@@ -9,6 +9,7 @@
 
 #include "base/os/host.h"
 #include "tensor/api/tensor.h"
+#include "tensor/io/torch_file.h"
 #include "tensor/nn/module.h"
 
 namespace doorbell::io {
@@ -34,6 +35,9 @@ nn::NamedTensors tar_extract(const std::string& path, const std::string& device 
 //   nn::load_state(model, io::torch_load("model.pth"));
 nn::NamedTensors torch_load(const std::string& path, const std::string& device = {},
                             os::Files& files = os::host_files());
+
+// All of such a file: the dicts, lists, numbers and texts around the tensors too.
+TorchValue torch_load_value(const std::string& path, os::Files& files = os::host_files());
 
 struct Cifar {
   Tensor train_images, train_labels;  // (50000, 3, 32, 32) and (50000), u8

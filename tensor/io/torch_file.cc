@@ -80,8 +80,12 @@ class Tensors {
       : pickle_(pickle), storages_(storages), room_(16 * file_bytes + kMostRepeated) {}
 
   Result<std::vector<TorchEntry>> all();
+  Result<TorchValue> whole() { return value_of(pickle_.root, "", 0); }
 
  private:
+  Result<TorchValue> value_of(u32 number, const std::string& name, usize depth);
+  Result<void> take_items(const PickleValue& from, const std::string& name, usize depth,
+                          TorchValue& into);
   Result<TorchEntry> rebuilt(const PickleValue& call, const std::string& name);
   Result<Storage> storage_of(u32 number, const std::string& name);
   Result<std::vector<i64>> integers(u32 number, const std::string& name);
@@ -91,6 +95,8 @@ class Tensors {
   const Pickle& pickle_;
   const std::map<std::string, std::span<const u8>>& storages_;
   u64 room_;  // bytes that tensors may still take
+  // Values that may still be made: what stands in several places is made for each.
+  u64 values_left_ = 16 * u64{pickle_.values.size()} + 1024;
 };
 
 Result<std::vector<i64>> Tensors::integers(u32 number, const std::string& name) {
@@ -239,8 +245,56 @@ Result<std::vector<TorchEntry>> Tensors::all() {
   return entries;
 }
 
+// At most kMostDepth deep, so this recurses.
+Result<TorchValue> Tensors::value_of(u32 number, const std::string& name, usize depth) {
+  using Made = TorchValue::Kind;
+  const PickleValue& value = pickle_[number];
+  if (depth > kMostDepth)
+    return fail(ErrorKind::Unsupported, "values in more than {} containers", kMostDepth);
+  if (values_left_-- == 0)
+    return fail(ErrorKind::Unsupported, "values that stand in too many places");
+  TorchValue made{.integer = value.integer, .real = value.real};
+  switch (value.kind) {
+    case Kind::Bool: made.kind = Made::Bool; return made;
+    case Kind::Int: made.kind = Made::Int; return made;
+    case Kind::Float: made.kind = Made::Float; return made;
+    case Kind::String: made.kind = Made::Text; break;
+    case Kind::List: made.kind = Made::List; break;
+    case Kind::Tuple: made.kind = Made::Tuple; break;
+    case Kind::Dict: made.kind = Made::Dict; break;
+    case Kind::Call: break;
+    default: return made;  // None, and names of dtypes
+  }
+  if (value.kind == Kind::String) {
+    made.text = value.text;
+  } else if (value.kind != Kind::Call) {
+    TRY(take_items(value, name, depth, made));
+  } else if (pickle_[value.items[0]].text == "torch.Size") {
+    TRY(const std::vector<i64> sizes, integers(number, name));
+    made.kind = Made::Tuple;
+    for (const i64 size : sizes) made.items.push_back({.kind = Made::Int, .integer = size});
+  } else {
+    made.kind = Made::Tensor;
+    TRY(made.tensor, rebuilt(value, name));
+  }
+  return made;
+}
+
+Result<void> Tensors::take_items(const PickleValue& from, const std::string& name, usize depth,
+                                 TorchValue& into) {
+  for (usize i = 0; i < from.items.size(); ++i) {
+    const bool is_dict = from.kind == Kind::Dict;
+    const std::string key = is_dict ? key_text(pickle_[from.items[i - i % 2]]) : std::to_string(i);
+    TRY(TorchValue item, value_of(from.items[i], name.empty() ? key : name + "." + key, depth + 1));
+    into.items.push_back(std::move(item));
+  }
+  return {};
+}
+
 // archive/data.pkl, archive/data/KEY, archive/byteorder, under one folder of any name.
-Result<std::vector<TorchEntry>> parse_zip(std::span<const u8> file) {
+// `read` is given the Tensors.
+template <class Read>
+auto parse_zip(std::span<const u8> file, Read read) -> decltype(read(std::declval<Tensors&>())) {
   constexpr usize kMostBytes = usize{1} << 40;
   TRY(const std::vector<ArchiveEntry> entries,
       read_archive(file, ArchiveFormat::Zip, std::min(kMostBytes, 1024 * file.size())));
@@ -262,7 +316,8 @@ Result<std::vector<TorchEntry>> parse_zip(std::span<const u8> file) {
                 "a zip archive without data.pkl, expected what torch.save wrote");
   const std::vector<std::string_view> allowed = allowed_names();
   TRY(const Pickle pickle, parse_pickle(pickle_entry->bytes, allowed));
-  return Tensors(pickle, storages, file.size()).all();
+  Tensors tensors(pickle, storages, file.size());
+  return read(tensors);
 }
 
 constexpr i64 kLegacyVersion = 1001;
@@ -302,7 +357,8 @@ Result<std::map<std::string, std::span<const u8>>> legacy_storages(std::span<con
 
 // Pickles one after the other: a magic number, the version, what the machine was, the object, the
 // keys of the storages; then the storages.
-Result<std::vector<TorchEntry>> parse_legacy(std::span<const u8> file) {
+template <class Read>
+auto parse_legacy(std::span<const u8> file, Read read) -> decltype(read(std::declval<Tensors&>())) {
   const std::vector<std::string_view> allowed = allowed_names();
   std::vector<Pickle> pickles;
   usize at = 0;
@@ -331,14 +387,31 @@ Result<std::vector<TorchEntry>> parse_legacy(std::span<const u8> file) {
     return fail(ErrorKind::Unsupported, "version {} of torch.save's format, expected {}",
                 version.integer, kLegacyVersion);
   TRY(const auto storages, legacy_storages(file, at, pickles[2], pickles[3]));
-  return Tensors(pickles[2], storages, file.size()).all();
+  Tensors tensors(pickles[2], storages, file.size());
+  return read(tensors);
+}
+
+template <class Read>
+auto parse_any(std::span<const u8> file, Read read) {
+  const bool is_zip = file.size() >= 4 && file[0] == 'P' && file[1] == 'K';
+  return is_zip ? parse_zip(file, read) : parse_legacy(file, read);
 }
 
 }  // namespace
 
 Result<std::vector<TorchEntry>> parse_torch(std::span<const u8> file) {
-  const bool is_zip = file.size() >= 4 && file[0] == 'P' && file[1] == 'K';
-  return is_zip ? parse_zip(file) : parse_legacy(file);
+  return parse_any(file, [](Tensors& tensors) { return tensors.all(); });
+}
+
+Result<TorchValue> parse_torch_value(std::span<const u8> file) {
+  return parse_any(file, [](Tensors& tensors) { return tensors.whole(); });
+}
+
+const TorchValue* TorchValue::find(std::string_view key) const {
+  if (kind != Kind::Dict) return nullptr;
+  for (usize i = 0; i + 1 < items.size(); i += 2)
+    if (items[i].kind == Kind::Text && items[i].text == key) return &items[i + 1];
+  return nullptr;
 }
 
 }  // namespace doorbell::io

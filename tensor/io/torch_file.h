@@ -6,6 +6,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/util/result.h"
@@ -24,5 +25,20 @@ struct TorchEntry {
 // The tensors of a whole file, in its order; other values are passed over. A tensor without a
 // container is named "".
 Result<std::vector<TorchEntry>> parse_torch(std::span<const u8> file);
+
+// What was saved, as it was: an optimiser's state is dicts and lists with numbers beside tensors.
+struct TorchValue {
+  enum class Kind : u8 { None, Bool, Int, Float, Text, Tensor, List, Tuple, Dict };
+  Kind kind = Kind::None;
+  i64 integer = 0;  // of Bool and Int
+  f64 real = 0;
+  std::string text;
+  TorchEntry tensor{};
+  std::vector<TorchValue> items;  // of a Dict keys and values by turns
+
+  // The value of a dict under this text; null where there is none, or no dict.
+  const TorchValue* find(std::string_view key) const;
+};
+Result<TorchValue> parse_torch_value(std::span<const u8> file);
 
 }  // namespace doorbell::io

@@ -60,26 +60,31 @@ NamedTensors state_of(Module& module) {
   return state;
 }
 
-// Those marked requires_grad: what an optimiser changes.
+// Those marked requires_grad, each once, by whatever names it goes.
+std::vector<Tensor> parameters_among(const NamedTensors& state);
+
+// What an optimiser changes.
 template <class Module>
 std::vector<Tensor> parameters_of(Module& module) {
-  std::vector<Tensor> parameters;
-  for (auto& [name, tensor] : state_of(module)) {
-    if (tensor.is_leaf()) parameters.push_back(tensor);
-  }
-  return parameters;
+  return parameters_among(state_of(module));
 }
 
 struct LoadOptions {
   bool strict = true;  // names missing on either side are an error
 };
+struct LoadResult {
+  std::vector<std::string> missing_keys;     // of the model
+  std::vector<std::string> unexpected_keys;  // the model has none of that name
+};
 
-// Assigns by name, converting dtype and device; a wrong shape is an error that names the tensor.
-void load_into(const NamedTensors& into, const NamedTensors& from, const LoadOptions& options = {});
+// Assigns by name, converting dtype and device. Wrong shapes, and where strict names on one side
+// only, are an error that names them all, and nothing is changed.
+LoadResult load_into(const NamedTensors& into, const NamedTensors& from,
+                     const LoadOptions& options = {});
 
 template <class Module>
-void load_state(Module& module, const NamedTensors& state, const LoadOptions& options = {}) {
-  load_into(state_of(module), state, options);
+LoadResult load_state(Module& module, const NamedTensors& state, const LoadOptions& options = {}) {
+  return load_into(state_of(module), state, options);
 }
 
 }  // namespace doorbell::nn

@@ -1,20 +1,32 @@
 // Optimisers. step() builds all new values lazily and realizes parameters and state together. What
-// changes from step to step (the learning rate, powers of beta) is in tensors, so that the kernels
-// of a step are found again. Rates over time are schedule.h's.
+// changes from step to step (the learning rate, the number of steps) is in tensors, so that the
+// kernels of a step are found again. Rates over time are schedule.h's, files of states
+// tensor/io/optim_file.h's.
 //
 // Options bear PyTorch's names and defaults. LAMB and LARS, which it lacks, are those of their
 // papers (arxiv.org/abs/1904.00962, arxiv.org/abs/1708.03888) with tinygrad's names and defaults.
+// A negative rate, decay or momentum, and one tensor given twice, are errors.
 #pragma once
 
 #include <array>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "tensor/api/tensor.h"
+#include "tensor/nn/optim_state.h"
 
 namespace doorbell::nn {
 
-// What all have in common: the parameters and the rate.
+// Parameters that share options: `nn::SGD({{weights, 0.1}, {biases, 0.2, {.momentum = 0.9}}})`.
+template <class Options>
+struct ParamGroup {
+  std::vector<Tensor> parameters;
+  f64 rate = 1e-3;
+  Options options{};
+};
+
+// What all have in common: the parameters in groups, their rates, and the state as a value.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -29,26 +41,74 @@ class Optimizer {
   // The change alone, lazily: what has to be realized for it.
   std::vector<Tensor> lazy_step();
   void zero_grad();
-  f64 learning_rate() const { return rate_; }
-  void set_learning_rate(f64 rate);
-  const std::vector<Tensor>& parameters() const { return parameters_; }
+  const std::vector<Tensor>& parameters() const { return parameters_; }  // of all groups
+
+  usize group_count() const { return groups_.size(); }
+  std::vector<Tensor> group_parameters(usize group) const;
+  f64 learning_rate(usize group = 0) const { return groups_.at(group).rate; }
+  void set_learning_rate(f64 rate);  // of all groups
+  void set_learning_rate(f64 rate, usize group);
+  // By name, "lr" first. A jitted step keeps all but the rate as they were when it was captured.
+  NamedOptions options(usize group = 0) const;
+  void set_option(usize group, const std::string& option, const OptionValue& value) {
+    set_options(group, {{option, value}});
+  }
+  void set_options(usize group, const NamedOptions& given) {
+    take(group, given, false);
+  }  // or none
+
+  // Parameters are numbered through all groups. Later steps do not change what was given.
+  OptimizerState state_dict() const;
+  // Also of PyTorch's optimiser of that name. Options become those of the state; what a parameter
+  // has no state for begins anew. Throws, and changes nothing, for other groups, for shapes that do
+  // not fit and for what this optimiser cannot do (amsgrad). Computes.
+  void load_state_dict(const OptimizerState& state);
 
  protected:
-  Optimizer(std::span<const Tensor> parameters, f64 rate);
+  Optimizer() = default;
 
-  // Once per step, before the parameters: state shared by them, assigned.
-  virtual void advance() {}
+  // Checks them, and adds a group. The class adds its options and its state.
+  void add_parameters(std::span<const Tensor> parameters, f64 rate);
+  usize group_of(usize i) const { return group_of_[i]; }
+  usize first_of(usize group) const { return groups_[group].first; }
+  usize count_of(usize group) const;
+  const Tensor& rate(usize i) const { return groups_[group_of_[i]].rate_tensor; }
+  // In storage of its own, so that the first step runs the kernels of all others.
+  Tensor zeros_like_parameter(usize i) const;
+  std::vector<Tensor> zeros_like_group(usize group) const;
+
+  virtual std::string_view name() const = 0;
+  // The options but for the rate.
+  virtual std::vector<OptionField> fields(usize group) = 0;
+  // Throws for options that cannot be meant, else makes what state they need.
+  virtual void take_options(usize group) = 0;
+  // Once per step, before the parameters: state shared by them, assigned. `active` have gradients.
+  virtual void advance(std::span<const usize> active) { (void)active; }
   // The new value of parameter i; assigns state of its own.
   virtual Tensor updated(usize i, const Tensor& value, const Tensor& gradient) = 0;
-  // All state, for realizing.
-  virtual std::vector<Tensor> state() const { return {}; }
-  const Tensor& rate() const { return rate_tensor_; }
-  std::vector<Tensor> zeros_like_parameters() const;
+  // Handles of the state of parameter i, by PyTorch's names.
+  virtual NamedTensors slots(usize i) const = 0;
+  // State shared by parameters, for realizing.
+  virtual std::vector<Tensor> shared_state() const { return {}; }
+  // How often a parameter was changed, where that counts: PyTorch's state "step".
+  virtual Tensor steps(usize i) const { return (void)i, Tensor(); }
+  virtual void set_steps(std::span<const f64> steps) { (void)steps; }
 
  private:
+  struct Group {
+    usize first = 0;  // of its parameters
+    f64 rate = 0;
+    Tensor rate_tensor;
+  };
+  using Assignments = std::vector<std::pair<Tensor, Tensor>>;
+
+  // All of them or none. What PyTorch has beyond is looked at where `foreign` is set.
+  void take(usize group, const NamedOptions& given, bool foreign);
+  Assignments assignments(const OptimizerState& state, std::vector<f64>* steps) const;
+
   std::vector<Tensor> parameters_;
-  f64 rate_;
-  Tensor rate_tensor_;
+  std::vector<usize> group_of_;
+  std::vector<Group> groups_;
 };
 
 // Several that step as one: `nn::OptimizerGroup both({&first, &second})`. Borrows them.
@@ -77,14 +137,20 @@ struct SGDOptions {
 // The gradient times the rate, or the momentum of gradients.
 class SGD final : public Optimizer {
  public:
+  using Group = ParamGroup<SGDOptions>;
   SGD(std::span<const Tensor> parameters, f64 rate = 1e-3, const SGDOptions& options = {});
+  explicit SGD(const std::vector<Group>& groups);
+  void add_param_group(const Group& group);
 
  private:
+  std::string_view name() const override { return "SGD"; }
+  std::vector<OptionField> fields(usize group) override;
+  void take_options(usize group) override;
   Tensor updated(usize i, const Tensor& value, const Tensor& gradient) override;
-  std::vector<Tensor> state() const override { return velocity_; }
+  NamedTensors slots(usize i) const override { return {{"momentum_buffer", velocity_[i]}}; }
 
-  SGDOptions options_;
-  std::vector<Tensor> velocity_;  // empty without momentum
+  std::vector<SGDOptions> options_;  // by group
+  std::vector<Tensor> velocity_;     // not defined without momentum
 };
 
 struct LARSOptions {
@@ -98,13 +164,19 @@ struct LARSOptions {
 // SGD whose rate is scaled, per parameter, by trust_coefficient * |w| / (|g| + weight_decay * |w|).
 class LARS final : public Optimizer {
  public:
+  using Group = ParamGroup<LARSOptions>;
   LARS(std::span<const Tensor> parameters, f64 rate = 1e-3, const LARSOptions& options = {});
+  explicit LARS(const std::vector<Group>& groups);
+  void add_param_group(const Group& group);
 
  private:
+  std::string_view name() const override { return "LARS"; }
+  std::vector<OptionField> fields(usize group) override;
+  void take_options(usize group) override;
   Tensor updated(usize i, const Tensor& value, const Tensor& gradient) override;
-  std::vector<Tensor> state() const override { return velocity_; }
+  NamedTensors slots(usize i) const override { return {{"momentum_buffer", velocity_[i]}}; }
 
-  LARSOptions options_;
+  std::vector<LARSOptions> options_;
   std::vector<Tensor> velocity_;
 };
 
@@ -114,37 +186,65 @@ struct AdamOptions {
   f64 weight_decay = 0.0;
 };
 
-// The running means of gradients and of their squares: what Adam and LAMB share.
+// The running means of gradients and of their squares: what Adam and LAMB share. A parameter whose
+// gradient is missing stays behind by a step, as in PyTorch.
 class Moments {
  public:
-  Moments(const Tensor& first, std::vector<Tensor> zeros, std::vector<Tensor> more_zeros,
-          const std::array<f64, 2>& betas);
-  void advance();  // the powers of beta go on by a step
+  // A group whose parameters follow those of the groups before.
+  void add_group(std::span<const Tensor> zeros, std::span<const Tensor> more_zeros,
+                 const std::array<f64, 2>& betas);
+  // Other betas count from the first step on, as in PyTorch. Reads the steps.
+  void set_betas(usize group, const std::array<f64, 2>& betas);
+  void advance(std::span<const usize> active);
   // mean / (sqrt(variance) + eps), both without the bias of their start.
   Tensor direction(usize i, const Tensor& gradient, f64 eps);
-  std::vector<Tensor> state() const;  // all of it, for realizing
+  NamedTensors slots(usize i) const {
+    return {{"exp_avg", mean_[i]}, {"exp_avg_sq", variance_[i]}};
+  }
+  std::vector<Tensor> clocks() const;
+  Tensor steps(usize i) const { return clock_row(i, 0); }
+  void set_steps(std::span<const f64> steps);
 
  private:
-  std::array<f64, 2> betas_;
+  struct Group {
+    usize first = 0, count = 0;  // of its parameters
+    std::array<f64, 2> betas{};
+    // (3, count): steps n, 1 - beta1^n and 1 - beta2^n, each times `factor` plus `addend` of (3, 1)
+    // at the next step. In f32 this keeps the digits that 1 - power would lose.
+    Tensor clock, factor, addend;
+  };
+  void set_clock(Group& group, std::span<const f64> steps);
+  Tensor clock_row(usize i, i64 row) const;
+
+  std::vector<Group> groups_;
+  std::vector<usize> group_of_;
   std::vector<Tensor> mean_, variance_;
-  Tensor power1_, power2_;  // beta to the number of steps
 };
 
 // Weight decay is added to the gradient.
 class Adam : public Optimizer {
  public:
+  using Group = ParamGroup<AdamOptions>;
   Adam(std::span<const Tensor> parameters, f64 rate = 1e-3, const AdamOptions& options = {})
-      : Adam(parameters, rate, options, false) {}
+      : Adam({{{parameters.begin(), parameters.end()}, rate, options}}, false) {}
+  explicit Adam(const std::vector<Group>& groups) : Adam(groups, false) {}
+  void add_param_group(const Group& group);
 
  protected:
-  Adam(std::span<const Tensor> parameters, f64 rate, const AdamOptions& options, bool decoupled);
+  Adam(const std::vector<Group>& groups, bool decoupled);
 
  private:
-  void advance() override { moments_.advance(); }
+  std::string_view name() const override { return decoupled_ ? "AdamW" : "Adam"; }
+  std::vector<OptionField> fields(usize group) override;
+  void take_options(usize group) override;
+  void advance(std::span<const usize> active) override { moments_.advance(active); }
   Tensor updated(usize i, const Tensor& value, const Tensor& gradient) override;
-  std::vector<Tensor> state() const override { return moments_.state(); }
+  NamedTensors slots(usize i) const override { return moments_.slots(i); }
+  std::vector<Tensor> shared_state() const override { return moments_.clocks(); }
+  Tensor steps(usize i) const override { return moments_.steps(i); }
+  void set_steps(std::span<const f64> steps) override { moments_.set_steps(steps); }
 
-  AdamOptions options_;
+  std::vector<AdamOptions> options_;
   bool decoupled_;
   Moments moments_;
 };
@@ -154,7 +254,8 @@ class AdamW final : public Adam {
  public:
   AdamW(std::span<const Tensor> parameters, f64 rate = 1e-3,
         const AdamOptions& options = {.weight_decay = 1e-2})
-      : Adam(parameters, rate, options, true) {}
+      : Adam({{{parameters.begin(), parameters.end()}, rate, options}}, true) {}
+  explicit AdamW(const std::vector<Group>& groups) : Adam(groups, true) {}
 };
 
 struct LAMBOptions {
@@ -166,14 +267,23 @@ struct LAMBOptions {
 // AdamW's direction, scaled per parameter to the size of the parameter.
 class LAMB final : public Optimizer {
  public:
+  using Group = ParamGroup<LAMBOptions>;
   LAMB(std::span<const Tensor> parameters, f64 rate = 1e-3, const LAMBOptions& options = {});
+  explicit LAMB(const std::vector<Group>& groups);
+  void add_param_group(const Group& group);
 
  private:
-  void advance() override { moments_.advance(); }
+  std::string_view name() const override { return "LAMB"; }
+  std::vector<OptionField> fields(usize group) override;
+  void take_options(usize group) override;
+  void advance(std::span<const usize> active) override { moments_.advance(active); }
   Tensor updated(usize i, const Tensor& value, const Tensor& gradient) override;
-  std::vector<Tensor> state() const override { return moments_.state(); }
+  NamedTensors slots(usize i) const override { return moments_.slots(i); }
+  std::vector<Tensor> shared_state() const override { return moments_.clocks(); }
+  Tensor steps(usize i) const override { return moments_.steps(i); }
+  void set_steps(std::span<const f64> steps) override { moments_.set_steps(steps); }
 
-  LAMBOptions options_;
+  std::vector<LAMBOptions> options_;
   Moments moments_;
 };
 
@@ -191,13 +301,19 @@ struct MuonOptions {
 // where that one uses bf16. The rate of an (a, b) matrix is scaled by sqrt(max(1, a / b)).
 class Muon final : public Optimizer {
  public:
+  using Group = ParamGroup<MuonOptions>;
   Muon(std::span<const Tensor> parameters, f64 rate = 1e-3, const MuonOptions& options = {});
+  explicit Muon(const std::vector<Group>& groups);
+  void add_param_group(const Group& group);
 
  private:
+  std::string_view name() const override { return "Muon"; }
+  std::vector<OptionField> fields(usize group) override;
+  void take_options(usize group) override;
   Tensor updated(usize i, const Tensor& value, const Tensor& gradient) override;
-  std::vector<Tensor> state() const override { return velocity_; }
+  NamedTensors slots(usize i) const override { return {{"momentum_buffer", velocity_[i]}}; }
 
-  MuonOptions options_;
+  std::vector<MuonOptions> options_;
   std::vector<Tensor> velocity_;
 };
 

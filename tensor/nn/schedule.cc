@@ -7,9 +7,30 @@
 
 namespace doorbell::nn {
 
+LRScheduler::LRScheduler(Optimizer& optimizer) : optimizer_(&optimizer) {
+  for (usize group = 0; group < optimizer.group_count(); ++group)
+    base_.push_back(optimizer.learning_rate(group));
+}
+
+void LRScheduler::set_rates(i64 count) {
+  std::vector<f64> rates;
+  for (const f64 base : base_) rates.push_back(rate_at(count, base));
+  for (usize group = 0; group < rates.size(); ++group)
+    optimizer_->set_learning_rate(rates[group], group);
+}
+
 void LRScheduler::step() {
-  optimizer_->set_learning_rate(rate_at(count_ + 1));
+  set_rates(count_ + 1);
   ++count_;
+}
+
+void LRScheduler::load(i64 last_epoch, const std::vector<f64>& base_lrs) {
+  if (last_epoch < 0 || base_lrs.size() != base_.size()) {
+    throw fail(ErrorKind::Invalid, "a schedule of {} groups after {} steps, expected {} groups",
+               base_lrs.size(), last_epoch, base_.size());
+  }
+  count_ = last_epoch;
+  base_ = base_lrs;
 }
 
 MultiStepLR::MultiStepLR(Optimizer& optimizer, const MultiStepOptions& options)
@@ -17,10 +38,10 @@ MultiStepLR::MultiStepLR(Optimizer& optimizer, const MultiStepOptions& options)
   start();
 }
 
-f64 MultiStepLR::rate_at(i64 count) const {
+f64 MultiStepLR::rate_at(i64 count, f64 base) const {
   const auto passed = std::count_if(options_.milestones.begin(), options_.milestones.end(),
                                     [&](i64 milestone) { return milestone <= count; });
-  return base() * std::pow(options_.gamma, static_cast<f64>(passed));
+  return base * std::pow(options_.gamma, static_cast<f64>(passed));
 }
 
 CosineAnnealingLR::CosineAnnealingLR(Optimizer& optimizer, const CosineAnnealingOptions& options)
@@ -32,14 +53,14 @@ CosineAnnealingLR::CosineAnnealingLR(Optimizer& optimizer, const CosineAnnealing
   start();
 }
 
-f64 CosineAnnealingLR::rate_at(i64 count) const {
+f64 CosineAnnealingLR::rate_at(i64 count, f64 base) const {
   if (count < options_.warmup_steps) {
-    return base() * static_cast<f64>(count + 1) / static_cast<f64>(options_.warmup_steps);
+    return base * static_cast<f64>(count + 1) / static_cast<f64>(options_.warmup_steps);
   }
   const f64 share =
       static_cast<f64>(count - options_.warmup_steps) / static_cast<f64>(options_.T_max);
   return options_.eta_min +
-         (base() - options_.eta_min) * (1 + std::cos(std::numbers::pi * share)) / 2;
+         (base - options_.eta_min) * (1 + std::cos(std::numbers::pi * share)) / 2;
 }
 
 OneCycleLR::OneCycleLR(Optimizer& optimizer, const OneCycleOptions& options)
@@ -51,7 +72,7 @@ OneCycleLR::OneCycleLR(Optimizer& optimizer, const OneCycleOptions& options)
   start();
 }
 
-f64 OneCycleLR::rate_at(i64 count) const {
+f64 OneCycleLR::rate_at(i64 count, f64) const {
   if (count > options_.total_steps) {
     throw fail(ErrorKind::Invalid, "step {} of a cycle of {}", count, options_.total_steps);
   }
@@ -88,8 +109,8 @@ f64 OneCycleLR::rate_at(i64 count) const {
 ReduceLROnPlateau::ReduceLROnPlateau(Optimizer& optimizer, const ReduceLROnPlateauOptions& options)
     : optimizer_(&optimizer),
       options_(options),
-      best_(options.mode == PlateauMode::Min ? std::numeric_limits<f64>::infinity()
-                                             : -std::numeric_limits<f64>::infinity()) {
+      state_{.best = options.mode == PlateauMode::Min ? std::numeric_limits<f64>::infinity()
+                                                      : -std::numeric_limits<f64>::infinity()} {
   if (!(options.factor < 1)) {
     throw fail(ErrorKind::Invalid, "a factor of {}, expected less than 1", options.factor);
   }
@@ -98,28 +119,31 @@ ReduceLROnPlateau::ReduceLROnPlateau(Optimizer& optimizer, const ReduceLROnPlate
 bool ReduceLROnPlateau::is_better(f64 metric) const {
   const f64 sign = options_.mode == PlateauMode::Min ? -1.0 : 1.0;
   const f64 bound = options_.threshold_mode == Threshold::Relative
-                        ? best_ * (1 + sign * options_.threshold)
-                        : best_ + sign * options_.threshold;
+                        ? state_.best * (1 + sign * options_.threshold)
+                        : state_.best + sign * options_.threshold;
   return options_.mode == PlateauMode::Min ? metric < bound : metric > bound;
 }
 
 void ReduceLROnPlateau::step(f64 metric) {
+  ++state_.last_epoch;
   if (is_better(metric)) {
-    best_ = metric;
-    bad_steps_ = 0;
+    state_.best = metric;
+    state_.num_bad_epochs = 0;
   } else {
-    ++bad_steps_;
+    ++state_.num_bad_epochs;
   }
-  if (cooling_ > 0) {
-    --cooling_;
-    bad_steps_ = 0;
+  if (state_.cooldown_counter > 0) {
+    --state_.cooldown_counter;
+    state_.num_bad_epochs = 0;
   }
-  if (bad_steps_ <= options_.patience) return;
-  const f64 rate = optimizer_->learning_rate();
-  const f64 reduced = std::max(rate * options_.factor, options_.min_lr);
-  if (rate - reduced > options_.eps) optimizer_->set_learning_rate(reduced);
-  cooling_ = options_.cooldown;
-  bad_steps_ = 0;
+  if (state_.num_bad_epochs <= options_.patience) return;
+  for (usize group = 0; group < group_count(); ++group) {
+    const f64 rate = optimizer_->learning_rate(group);
+    const f64 reduced = std::max(rate * options_.factor, options_.min_lr);
+    if (rate - reduced > options_.eps) optimizer_->set_learning_rate(reduced, group);
+  }
+  state_.cooldown_counter = options_.cooldown;
+  state_.num_bad_epochs = 0;
 }
 
 }  // namespace doorbell::nn

@@ -19,7 +19,8 @@
 
 namespace doorbell::nn {
 
-// What those that count steps have in common.
+// What those that count steps have in common. Each group of the optimiser's parameters has a rate
+// of its own, which follows the same course.
 class LRScheduler {
  public:
   virtual ~LRScheduler() = default;
@@ -27,20 +28,26 @@ class LRScheduler {
   LRScheduler& operator=(const LRScheduler&) = delete;
 
   void step();
-  f64 get_last_lr() const { return optimizer_->learning_rate(); }
+  f64 get_last_lr(usize group = 0) const { return optimizer_->learning_rate(group); }
+  usize group_count() const { return base_.size(); }
   i64 last_epoch() const { return count_; }  // the steps done
+  // The rates that the optimiser was made with.
+  const std::vector<f64>& base_lrs() const { return base_; }
+  // Goes on as another one would that has done `last_epoch` steps. The optimiser's rate stays: it
+  // is part of that one's state.
+  void load(i64 last_epoch, const std::vector<f64>& base_lrs);
 
  protected:
-  explicit LRScheduler(Optimizer& optimizer)
-      : optimizer_(&optimizer), base_(optimizer.learning_rate()) {}
-  // The rate after `count` steps.
-  virtual f64 rate_at(i64 count) const = 0;
-  f64 base() const { return base_; }  // the rate that the optimiser was made with
-  void start() { optimizer_->set_learning_rate(rate_at(0)); }
+  explicit LRScheduler(Optimizer& optimizer);
+  // The rate after `count` steps, of a group that began with `base`.
+  virtual f64 rate_at(i64 count, f64 base) const = 0;
+  void start() { set_rates(0); }
 
  private:
+  void set_rates(i64 count);
+
   Optimizer* optimizer_;  // the caller's
-  f64 base_;
+  std::vector<f64> base_;
   i64 count_ = 0;
 };
 
@@ -68,7 +75,7 @@ class MultiStepLR final : public LRScheduler {
   MultiStepLR(Optimizer& optimizer, const MultiStepOptions& options);
 
  private:
-  f64 rate_at(i64 count) const override;
+  f64 rate_at(i64 count, f64 base) const override;
   MultiStepOptions options_;
 };
 
@@ -86,7 +93,7 @@ class CosineAnnealingLR final : public LRScheduler {
   CosineAnnealingLR(Optimizer& optimizer, const CosineAnnealingOptions& options);
 
  private:
-  f64 rate_at(i64 count) const override;
+  f64 rate_at(i64 count, f64 base) const override;
   CosineAnnealingOptions options_;
 };
 
@@ -108,7 +115,7 @@ class OneCycleLR final : public LRScheduler {
   OneCycleLR(Optimizer& optimizer, const OneCycleOptions& options);
 
  private:
-  f64 rate_at(i64 count) const override;
+  f64 rate_at(i64 count, f64 base) const override;
   OneCycleOptions options_;
 };
 
@@ -131,16 +138,25 @@ class ReduceLROnPlateau {
  public:
   explicit ReduceLROnPlateau(Optimizer& optimizer, const ReduceLROnPlateauOptions& options = {});
   void step(f64 metric);
-  f64 get_last_lr() const { return optimizer_->learning_rate(); }
+  f64 get_last_lr(usize group = 0) const { return optimizer_->learning_rate(group); }
+  usize group_count() const { return optimizer_->group_count(); }
+
+  // What it knows between steps, by PyTorch's names.
+  struct State {
+    f64 best = 0.0;
+    i64 num_bad_epochs = 0;
+    i64 cooldown_counter = 0;
+    i64 last_epoch = 0;
+  };
+  const State& state() const { return state_; }
+  void load(const State& state) { state_ = state; }
 
  private:
   bool is_better(f64 metric) const;
 
   Optimizer* optimizer_;  // the caller's
   ReduceLROnPlateauOptions options_;
-  f64 best_;
-  i64 bad_steps_ = 0;
-  i64 cooling_ = 0;
+  State state_;
 };
 
 }  // namespace doorbell::nn

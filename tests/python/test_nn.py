@@ -48,9 +48,9 @@ def test_state_is_loaded_by_name():
     nn.state.load_state_dict(b, nn.state.get_state_dict(a))
     x = Tensor.rand(1, 1, 7, 7)
     np.testing.assert_array_equal(a(x).numpy(), b(x).numpy())
-    with pytest.raises(doorbell.Error, match="no tensor named convs.0.bias to load"):
+    with pytest.raises(doorbell.Error, match="missing: convs.0.bias, convs.1.weight, "):
         nn.state.load_state_dict(b, {"convs.0.weight": Tensor.zeros(4, 1, 3, 3)})
-    with pytest.raises(ValueError, match="tensor weight has shape"):
+    with pytest.raises(ValueError, match=r"weight has shape \(2, 2\), expected \(1, 2\)"):
         nn.state.load_state_dict(nn.Linear(2, 1), {"weight": Tensor.zeros(2, 2), "bias": Tensor.zeros(1)})
     nn.state.load_state_dict(b, {"scale": Tensor([2], dtype=dtypes.int64)}, strict=False)
     assert b.scale.item() == 2.0 and b.scale.dtype == dtypes.float32

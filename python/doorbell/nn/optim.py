@@ -7,8 +7,23 @@
 >>> w
 tensor([0.9000, 1.9000])
 """
+from __future__ import annotations
+
+from typing import Any
+
 from doorbell._doorbell import (LAMB, LARS, SGD, Adam, AdamW, CosineAnnealingLR, LRScheduler, MultiStepLR, Muon,
-                                OneCycleLR, Optimizer, OptimizerGroup, ReduceLROnPlateau)
+                                OneCycleLR, Optimizer, OptimizerGroup, ParamGroup, ReduceLROnPlateau)
 
 __all__ = ["Adam", "AdamW", "CosineAnnealingLR", "LAMB", "LARS", "LRScheduler", "MultiStepLR", "Muon", "OneCycleLR",
-           "Optimizer", "OptimizerGroup", "ReduceLROnPlateau", "SGD"]
+           "Optimizer", "OptimizerGroup", "ParamGroup", "ReduceLROnPlateau", "SGD"]
+
+
+def _rebuild(cls: Any, groups: list[dict[str, Any]], state: dict[str, Any], attributes: dict[str, Any]) -> Any:
+    """An optimizer again, from what its __reduce__ gave: of pickle and copy."""
+    base = next(each for each in cls.__mro__ if each.__module__ == Optimizer.__module__)
+    optimizer = cls.__new__(cls)
+    base.__init__(optimizer, groups)
+    optimizer.load_state_dict(state)
+    if attributes:
+        vars(optimizer).update(attributes)
+    return optimizer

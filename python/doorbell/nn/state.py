@@ -6,13 +6,20 @@
 """
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from doorbell._doorbell import (Tensor, _load_into, safe_load, safe_load_metadata, safe_save, tar_extract, torch_load,
-                                zip_extract)
+from doorbell._doorbell import (Tensor, _load_into, _parameters_among, safe_load, safe_load_metadata, safe_save,
+                                tar_extract, torch_load, zip_extract)
 
-__all__ = ["get_parameters", "get_state_dict", "load_state_dict", "safe_load", "safe_load_metadata", "safe_save",
-           "tar_extract", "torch_load", "zip_extract"]
+__all__ = ["LoadResult", "get_parameters", "get_state_dict", "load_state_dict", "safe_load", "safe_load_metadata",
+           "safe_save", "tar_extract", "torch_load", "zip_extract"]
+
+
+class LoadResult(NamedTuple):
+    """The names that stood on one side only, where load_state_dict() was not strict."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
 
 
 def _parts(value: Any) -> list[tuple[str, Any]]:
@@ -47,23 +54,25 @@ def get_state_dict(obj: Any, prefix: str = "") -> dict[str, Tensor]:
 
 
 def get_parameters(obj: Any) -> list[Tensor]:
-    """The tensors of a model that are marked requires_grad: what an optimizer changes.
+    """The tensors of a model that are marked requires_grad, each once: what an optimizer changes.
 
     >>> len(nn.state.get_parameters(nn.BatchNorm(3)))
     2
     """
-    return [tensor for tensor in get_state_dict(obj).values() if tensor.is_leaf]
+    return _parameters_among(get_state_dict(obj))
 
 
-def load_state_dict(model: Any, state_dict: dict[str, Tensor], strict: bool = True) -> None:
-    """Gives the tensors of a model the values of these names, converting dtype and device.
+def load_state_dict(model: Any, state_dict: dict[str, Any], strict: bool = True) -> LoadResult:
+    """Gives the tensors of a model the values of these names, converting dtype and device; they may be PyTorch's, or
+    arrays. Gives the names that one side lacks.
 
-    Raises ValueError for a wrong shape, which it names, and if strict for names on one side only; nothing is changed
-    then.
+    Raises ValueError for wrong shapes, and if strict for names on one side only: it names them all, and nothing is
+    changed. TypeError for what is no tensor.
 
     >>> model = nn.Linear(2, 1)
     >>> nn.state.load_state_dict(model, {"weight": Tensor([[1.0, 2.0]]), "bias": Tensor([3.0])})
+    LoadResult(missing_keys=[], unexpected_keys=[])
     >>> model(Tensor([1.0, 1.0]))
     tensor([6.])
     """
-    _load_into(get_state_dict(model), dict(state_dict), strict)
+    return LoadResult(*_load_into(get_state_dict(model), dict(state_dict), strict))

@@ -155,7 +155,7 @@ class ReplaceTest : public ::testing::Test {
     return text ? *text : text.error().message;
   }
   static mode_t mode_of(const std::string& path) {
-    struct stat status {};
+    struct stat status{};
     EXPECT_EQ(lstat(path.c_str(), &status), 0) << path;
     return status.st_mode;
   }
@@ -208,7 +208,7 @@ TEST_F(ReplaceTest, OwnersStay) {
   ASSERT_EQ(chown(at("file").c_str(), 1234, 4321), 0);
   ASSERT_EQ(chmod(at("file").c_str(), 04755), 0);
   ASSERT_TRUE(replace(at("file"), "new"));
-  struct stat status {};
+  struct stat status{};
   ASSERT_EQ(stat(at("file").c_str(), &status), 0);
   EXPECT_EQ(status.st_uid, 1234u);
   EXPECT_EQ(status.st_gid, 4321u);
@@ -242,8 +242,8 @@ TEST_F(ReplaceTest, WhatIsNoRegularFileIsNotRead) {
 
 TEST_F(ReplaceTest, FoldersThatAreMissingAreNamed) {
   const std::string missing = at("missing"), inside = missing + "/file";
-  EXPECT_EQ(refusal(inside), "write " + inside + ": folder " + missing +
-                                 ": No such file or directory");
+  EXPECT_EQ(refusal(inside),
+            "write " + inside + ": folder " + missing + ": No such file or directory");
   ASSERT_TRUE(replace(at("file"), "old"));
   const std::string below = at("file/inner");
   EXPECT_EQ(refusal(below), "write " + below + ": folder " + at("file") + ": Not a directory");

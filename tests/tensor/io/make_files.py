@@ -2,6 +2,7 @@
 """Writes the files in data/ that files_test.cc reads, with PyTorch and Python's zipfile and tarfile.
 Usage: make_files.py [FOLDER]
 """
+import copy
 import gzip
 import io
 import os
@@ -36,12 +37,31 @@ def state(new):
     return result
 
 
+def trained(make):
+    """A checkpoint after 3 steps, and the parameters after 3 more."""
+    w = [torch.nn.Parameter(torch.tensor([[0.5, -1.0], [2.0, 0.25]])), torch.nn.Parameter(torch.tensor([1.5, -0.5]))]
+    optimizer = make(w)
+
+    def steps(count):
+        for _ in range(count):
+            optimizer.zero_grad()
+            sum((0.5 * (p - 1) ** 2 + p ** 3 / 6).sum() for p in w).backward()
+            optimizer.step()
+        return [p.detach().clone() for p in w]
+
+    return {"model": steps(3), "optimizer": copy.deepcopy(optimizer.state_dict()), "epoch": 3, "expected": steps(3)}
+
+
 def main():
     os.makedirs(OUT, exist_ok=True)
     torch.manual_seed(0)
     torch.save(state(True), path("state.pt"))
     torch.save(state(False), path("legacy.pt"), _use_new_zipfile_serialization=False)
     torch.save(torch.ones(2), path("tensor.pt"))
+    torch.save(trained(lambda w: torch.optim.AdamW(
+        [{"params": w[:1]}, {"params": w[1:], "lr": 0.2, "betas": (0.8, 0.95)}], lr=0.1)), path("adamw.pt"))
+    torch.save(trained(lambda w: torch.optim.SGD(w, lr=0.1, momentum=0.9)), path("sgd.pt"),
+               _use_new_zipfile_serialization=False)
     torch.save(torch.nn.Linear(1, 1), path("module.pt"))
     with zipfile.ZipFile(path("files.zip"), "w") as archive:
         archive.writestr(zipfile.ZipInfo("stored.txt"), "plain", zipfile.ZIP_STORED)

@@ -38,15 +38,20 @@ TEST(Module, LoadingChecksEverythingFirst) {
   nn::NamedTensors state = nn::state_of(from);
   state[1].second = Tensor::zeros({3});
   EXPECT_EQ(message_of([&] { nn::load_state(into, state); }),
-            "tensor bias has shape (3), expected (2)");
+            "a state that does not fit the model; tensors that do not fit: bias has shape (3), "
+            "expected (2)");
   EXPECT_EQ(into.weight.to_vector<float>(), before);
   state.pop_back();
-  EXPECT_EQ(message_of([&] { nn::load_state(into, state); }), "no tensor named bias to load");
+  EXPECT_EQ(message_of([&] { nn::load_state(into, state); }),
+            "a state that does not fit the model; missing: bias");
+  EXPECT_EQ(nn::load_state(into, state, {.strict = false}).missing_keys,
+            std::vector<std::string>{"bias"});
   state = nn::state_of(from);
   state.emplace_back("other", Tensor::of(1.0));
   EXPECT_EQ(message_of([&] { nn::load_state(into, state); }),
-            "the model has no tensor named other");
-  nn::load_state(into, state, {.strict = false});
+            "a state that does not fit the model; unexpected: other");
+  EXPECT_EQ(nn::load_state(into, state, {.strict = false}).unexpected_keys,
+            std::vector<std::string>{"other"});
   EXPECT_EQ(into.weight.to_vector<float>(), from.weight.to_vector<float>());
   EXPECT_TRUE(into.weight.is_leaf());
 }
