@@ -107,7 +107,8 @@ class Program:
         both = {
             "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b,
             "/": lambda a, b: a / (b * b + 0.5), "maximum": lambda a, b: a.maximum(b),
-            "minimum": lambda a, b: a.minimum(b), "where": lambda a, b: (a > b).where(a, b), "twice": lambda a, b: a * b + a,
+            "minimum": lambda a, b: a.minimum(b), "where": lambda a, b: (a > b).where(a, b),
+            "twice": lambda a, b: a * b + a,
         }[name]
         reference = both
         if name == "where":
@@ -218,8 +219,8 @@ class Program:
         x.ours.realize()
         return x
 
-    STEPS = [unary, unary, unary, binary, binary, binary, reduce, move, move, move, product, window, row, row, assign, device,
-             realize]
+    STEPS = [unary, unary, unary, binary, binary, binary, reduce, move, move, move, product, window, row, row, assign,
+             device, realize]
 
     def step(self, pool):
         x = pool[-1 - self.random.randrange(min(3, len(pool)))]

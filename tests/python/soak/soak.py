@@ -49,7 +49,8 @@ def run_one(seed, devices, counts):
     except Mismatch as error:
         counts.wrong_program(seed, f"{program.dtype} {kind} {' '.join(program.steps)}\n  {error}")
     except Exception:  # pylint: disable=broad-except
-        counts.wrong_program(seed, f"{program.dtype} {kind} {' '.join(program.steps)}\n{traceback.format_exc(limit=-3)}")
+        what = f"{program.dtype} {kind} {' '.join(program.steps)}"
+        counts.wrong_program(seed, f"{what}\n{traceback.format_exc(limit=-3)}")
     with counts.lock:
         counts.programs += 1
 
