@@ -52,10 +52,10 @@ Result<void> check_device(const Target& target) {
   const DeviceRow* row = find_device(target.device);
   const std::vector<std::string> names = device_names();
   if (row == nullptr)
-    return fail(ErrorKind::Invalid, "DEV: unknown device {}{}; devices are {}", target.device,
+    return fail(ErrorKind::Invalid, "unknown device {}{}; devices are {}", target.device,
                 did_you_mean(target.device, names), join(names));
   if (!row->built)
-    return fail(ErrorKind::Unsupported, "DEV: device {} is {}", target.device, kNotBuilt);
+    return fail(ErrorKind::Unsupported, "device {} is {}", target.device, kNotBuilt);
   return {};
 }
 
@@ -63,12 +63,12 @@ Result<void> check_iface(const Target& target) {
   if (target.iface.empty()) return {};
   const DeviceRow* row = find_device(target.device);
   if (row == nullptr)
-    return fail(ErrorKind::Invalid, "DEV: interface {} without a device", target.iface);
+    return fail(ErrorKind::Invalid, "interface {} without a device", target.iface);
   if (row->interfaces.empty())
-    return fail(ErrorKind::Invalid, "DEV: device {} has no interfaces, so {} cannot be one",
+    return fail(ErrorKind::Invalid, "device {} has no interfaces, so {} cannot be one",
                 target.device, target.iface);
   if (!has(row->interfaces, target.iface))
-    return fail(ErrorKind::Invalid, "DEV: unknown interface {} of {}{}; interfaces are {}",
+    return fail(ErrorKind::Invalid, "unknown interface {} of {}{}; interfaces are {}",
                 target.iface, target.device, did_you_mean(target.iface, row->interfaces),
                 join(row->interfaces));
   return {};
@@ -80,7 +80,7 @@ Result<void> check_renderer(const Target& target) {
   const std::string device = target.device.empty() ? "any device" : target.device;
   if (!has(names, target.renderer)) {
     const bool number = target.renderer.find_first_not_of("0123456789") == std::string::npos;
-    return fail(ErrorKind::Invalid, "DEV: unknown renderer {} of {}{}; renderers are {}",
+    return fail(ErrorKind::Invalid, "unknown renderer {} of {}{}; renderers are {}",
                 target.renderer, device,
                 number ? "; devices are numbered in the program, not in DEV"
                        : did_you_mean(target.renderer, names),
@@ -91,7 +91,7 @@ Result<void> check_renderer(const Target& target) {
     for (const RendererRow& renderer : row.renderers)
       if (renderer.name == target.renderer && renderer.built) return {};
   }
-  return fail(ErrorKind::Unsupported, "DEV: renderer {} is {}", target.renderer, kNotBuilt);
+  return fail(ErrorKind::Unsupported, "renderer {} is {}", target.renderer, kNotBuilt);
 }
 
 Result<std::vector<int>> parse_indices(std::string_view text) {
@@ -102,7 +102,7 @@ Result<std::vector<int>> parse_indices(std::string_view text) {
     int index = -1;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), index);
     if (error != std::errc() || end != word.data() + word.size() || index < 0)
-      return fail(ErrorKind::Invalid, "DEV: '{}' is not the number of a device", word);
+      return fail(ErrorKind::Invalid, "'{}' is not the number of a device", word);
     indices.push_back(index);
     if (!more) return indices;
   }
@@ -115,14 +115,14 @@ Result<Target> parse_target(std::string_view text) {
     const bool numbered = iface.find(':') != std::string_view::npos;
     target.iface = upper(take_until(&iface, ':'));
     if (target.iface.empty())
-      return fail(ErrorKind::Invalid, "DEV: '+{}' has no interface before the plus", text);
+      return fail(ErrorKind::Invalid, "'+{}' has no interface before the plus", text);
     if (numbered) {
       TRY(target.indices, parse_indices(iface));
     }
     if (text.empty())
-      return fail(ErrorKind::Invalid, "DEV: interface {} without a device", target.iface);
+      return fail(ErrorKind::Invalid, "interface {} without a device", target.iface);
   }
-  if (text.empty()) return fail(ErrorKind::Invalid, "DEV: a target is empty");
+  if (text.empty()) return fail(ErrorKind::Invalid, "a target is empty");
   target.device = upper(take_until(&text, ':'));
   target.renderer = upper(take_until(&text, ':'));
   target.arch = std::string(text);
@@ -134,13 +134,15 @@ Result<Target> parse_target(std::string_view text) {
 
 }  // namespace
 
-Result<std::vector<Target>> parse_targets(std::string_view text) {
+Result<std::vector<Target>> parse_targets(std::string_view text, std::string_view source) {
   std::vector<Target> targets;
   if (text.empty()) return targets;
   while (true) {
     const bool more = text.find(';') != std::string_view::npos;
-    TRY(Target target, parse_target(take_until(&text, ';')));
-    targets.push_back(std::move(target));
+    Result<Target> target = parse_target(take_until(&text, ';'));
+    if (!target)
+      return fail(target.error().kind, "{}: {}", source, target.error().message);
+    targets.push_back(std::move(*target));
     if (!more) return targets;
   }
 }

@@ -27,8 +27,9 @@ struct Target {
   bool operator==(const Target&) const = default;
 };
 
-// Checks every word against the device table. No text: no targets.
-Result<std::vector<Target>> parse_targets(std::string_view text);
+// Checks every word against the device table. No text: no targets. Errors begin with `source`, the
+// variable or option that the text is of.
+Result<std::vector<Target>> parse_targets(std::string_view text, std::string_view source = "DEV");
 
 // The first target that is for the device, or for any; null where none is.
 const Target* target_for(const std::vector<Target>& targets, std::string_view device);

@@ -8,6 +8,7 @@ namespace doorbell::tools {
 
 // Each returns the exit status through `status` when its subcommand is run.
 void add_bench(CLI::App* app, int* status);
+void add_completion(CLI::App* app, int* status);
 void add_conformance(CLI::App* app, int* status);
 void add_decode(CLI::App* app, int* status);
 void add_demo(CLI::App* app, int* status);
@@ -15,7 +16,12 @@ void add_devices(CLI::App* app, int* status);
 void add_disasm(CLI::App* app, int* status);
 void add_emu(CLI::App* app, int* status);
 void add_export(CLI::App* app, int* status);
+void add_help(CLI::App* app, int* status);
+void add_manual(CLI::App* app, int* status);
 void add_profile(CLI::App* app, int* status);
 void add_trace(CLI::App* app, int* status);
+
+// Throws where the command line begins with a command that there is none of, naming the nearest.
+void refuse_unknown_command(const CLI::App& app, int argc, const char* const* argv);
 
 }  // namespace doorbell::tools
