@@ -13,6 +13,7 @@
 #include "tools/doorbell/latency/plot.h"
 #include "tools/doorbell/latency/report.h"
 #include "tools/doorbell/open_device.h"
+#include "tools/doorbell/progress.h"
 
 namespace doorbell::tools {
 namespace {
@@ -20,7 +21,7 @@ namespace {
 struct Options {
   std::string device, svg;
   std::vector<std::string> only;
-  bool as_json = false, is_brief = false;
+  bool as_json = false, has_histograms = false;
   Sampling sampling;
   u64 largest = u64{256} << 20;  // bytes of a copy
 };
@@ -44,7 +45,7 @@ Percentiles are samples that were seen (nearest rank). With --json all times are
 
 EXAMPLES
   doorbell bench latency
-  doorbell bench latency --device NULL --only enqueue,graph --brief
+  doorbell bench latency --device NULL --only enqueue,graph --histograms
   doorbell bench latency --json --svg latency.svg > latency.json
 )";
 
@@ -75,16 +76,18 @@ int run(const Options& options) {
   // Three pieces of this size, and what else the machine does.
   const i64 largest = std::min(static_cast<i64>(options.largest), physical_memory() / 8);
   const latency::Request request{device, options.sampling, largest};
+  ProgressBar bar(static_cast<i64>(std::size(latency::kGroups)));
+  i64 done = 0;
   for (const latency::Group& group : latency::kGroups) {
     if (!options.only.empty() && std::find(options.only.begin(), options.only.end(), group.name) ==
                                      options.only.end())
       continue;
-    if (isatty(2)) fmt::print(stderr, "\r\033[Kmeasuring {}", group.name);
+    bar.tell(done++, fmt::format("measuring {}", group.name));
     for (latency::Series& one : group.measure(request)) report.series.push_back(std::move(one));
   }
-  if (isatty(2)) fmt::print(stderr, "\r\033[K");
+  bar.clear();
   if (options.as_json) fmt::print("{}\n", latency::to_json(report).dump(2));
-  else latency::print_text(report, options.is_brief);
+  else latency::print_text(report, options.has_histograms);
   if (!options.svg.empty()) write_svg(options.svg, report);
   return 0;
 }
@@ -115,7 +118,7 @@ void add_latency(CLI::App* app, int* status) {
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::Range(u64{4}, u64{1} << 40))
       ->option_text("BYTES");
-  command->add_flag("--brief", options->is_brief, "The table without the histograms");
+  command->add_flag("--histograms", options->has_histograms, "A histogram of each figure too");
   command->add_flag("--json", options->as_json, "Print JSON, histograms included");
   command->add_option("--svg", options->svg, "Draw the figures into this file")
       ->option_text("FILE");

@@ -14,6 +14,7 @@
 #include "core/util/config.h"
 #include "tools/doorbell/commands.h"
 #include "tools/doorbell/open_device.h"
+#include "tools/doorbell/progress.h"
 #include "tools/doorbell/or_throw.h"
 
 namespace doorbell::tools {
@@ -112,15 +113,23 @@ int run(const Settings& settings) {
   if (settings.jobs > 0) overrides.parallel = settings.jobs;
   const core::Context context(overrides);
   const Target target = or_throw(Target::of(device));
+  ProgressBar bar(static_cast<i64>(batches.size()));
   conformance::Progress progress;
   if (!settings.json) {
     fmt::print("{}:{}, {}; seed {}{}\n", target.device->name(), target.device->spec().renderer,
                target.device->description(), settings.options.seed,
                settings.options.sample_one_in > 0 ? ", a sample" : "");
     std::fflush(stdout);
-    progress.failure = [&](const Failure& failure) { print_failure(settings, failure); };
+    progress.failure = [&](const Failure& failure) {
+      bar.clear();
+      print_failure(settings, failure);
+    };
   }
+  i64 done = 0;
+  progress.batch = [&](const Batch& batch, f64) { bar.tell(++done, batch.name); };
+  bar.tell(0, "compiling");
   const Report report = conformance::run(batches, target, settings.options, progress);
+  bar.clear();
   if (settings.json)
     print_json(settings, report, target);
   else

@@ -1,7 +1,6 @@
 // `doorbell demo`: trains a small convolutional network on handwritten digits and says how well and
 // how fast. Data is digits.h's, learning train.h's; here is what the user sees.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -11,6 +10,7 @@
 #include "core/device/counters.h"
 #include "tools/doorbell/commands.h"
 #include "tools/doorbell/open_device.h"
+#include "tools/doorbell/progress.h"
 #include "tools/doorbell/train.h"
 #include "tools/measure/measure.h"
 
@@ -25,37 +25,31 @@ struct Options {
   f64 rate = 2e-3;
 };
 
-// On a terminal a bar that is drawn over; elsewhere a line per second, so that a log stays short.
+// On a terminal a bar; elsewhere a line per second, so that a log stays short.
 class Progress {
  public:
-  Progress(int epochs, usize steps) : epochs_(epochs), steps_(steps), is_terminal_(isatty(2)) {}
+  Progress(int epochs, usize steps)
+      : epochs_(epochs), steps_(steps), bar_(static_cast<i64>(steps)) {}
 
   // Worth telling yet? Reading a loss waits for the device, so not every step.
-  bool due() const { return now() - told_ >= (is_terminal_ ? 0.1 : 1.0); }
+  bool due() const { return now() - told_ >= (bar_.is_shown() ? 0.1 : 1.0); }
 
   void tell(int epoch, usize step, f64 loss, f64 ms_per_step) {
     told_ = now();
-    const std::string text = fmt::format("epoch {}/{}  step {:>4}/{}  loss {:.4f}  {:.0f} ms/step",
-                                         epoch, epochs_, step, steps_, loss, ms_per_step);
-    if (!is_terminal_) {
-      fmt::print(stderr, "{}\n", text);
-      return;
-    }
-    constexpr usize kWidth = 30;
-    const usize done = kWidth * step / steps_;
-    fmt::print(stderr, "\r[{}{}] {}\x1b[K", std::string(done, '='), std::string(kWidth - done, ' '),
-               text);
-    std::fflush(stderr);
+    const std::string what = fmt::format("epoch {}/{}", epoch, epochs_);
+    const std::string how = fmt::format("loss {:.4f}  {:.0f} ms/step", loss, ms_per_step);
+    if (bar_.is_shown())
+      bar_.tell(static_cast<i64>(step), fmt::format("{}  {}", what, how));
+    else
+      fmt::print(stderr, "{}  step {:>4}/{}  {}\n", what, step, steps_, how);
   }
 
-  void clear() const {
-    if (is_terminal_) fmt::print(stderr, "\r\x1b[K");
-  }
+  void clear() { bar_.clear(); }
 
  private:
   int epochs_;
   usize steps_;
-  bool is_terminal_;
+  ProgressBar bar_;
   f64 told_ = 0;
 };
 

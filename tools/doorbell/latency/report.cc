@@ -131,7 +131,7 @@ Report describe(const core::Device& device, const Sampling& sampling) {
   return report;
 }
 
-void print_text(const Report& report, bool is_brief) {
+void print_text(const Report& report, bool has_histograms) {
   Table table;
   table.title = "Latency of " + report.device;
   table.facts = facts_of(report);
@@ -141,7 +141,7 @@ void print_text(const Report& report, bool is_brief) {
   table.notes = report.notes;
   table.print();
   print_unavailable(report);
-  if (is_brief) return;
+  if (!has_histograms) return;
   fmt::print("\nHistograms: samples from p1 to p99 in ten steps of one ratio, and what lies\n"
              "outside; a bar is as long as the logarithm of its count.\n");
   for (const Series& one : report.series)

@@ -23,8 +23,8 @@ struct Report {
 
 Report describe(const core::Device& device, const Sampling& sampling);
 
-// A table, and without `is_brief` a histogram of each figure.
-void print_text(const Report& report, bool is_brief);
+// A table, and a histogram of each figure if asked for.
+void print_text(const Report& report, bool has_histograms);
 nlohmann::json to_json(const Report& report);
 
 }  // namespace doorbell::tools::latency
