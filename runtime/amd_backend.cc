@@ -15,6 +15,7 @@
 #include "emulator/amd/kfd/kfd.h"
 #include "emulator/amd/machine.h"
 #include "emulator/amd/machine_text.h"
+#include "emulator/core/trace_file.h"
 #include "runtime/device_table.h"
 
 namespace doorbell::runtime {
@@ -68,14 +69,19 @@ Result<emulator::amd::MachineOptions> machine_options(const os::Environment& env
   return options;
 }
 
-// Lines as they come: a crash must not take the last ones with it. Called by one at a time.
-Result<emulator::Trace::Sink> trace_to(const std::string& path) {
-  TRY(std::unique_ptr<os::File> opened, os::host_files().open(path, os::Access::Create));
-  const std::shared_ptr<os::File> file = std::move(opened);  // by the copies of the sink
-  return emulator::Trace::Sink([file, end = u64{0}](std::string_view line) mutable {
-    (void)file->write_at(end, {reinterpret_cast<const u8*>(line.data()), line.size()});
-    end += line.size();
-  });
+// Lines as they come: a crash must not take the last ones with it.
+Result<void> set_trace(const os::Environment& environment, emulator::amd::MachineOptions* options) {
+  const std::string path(environment.get("EMU_TRACE"));
+  if (path.empty()) return {};
+  u64 limit = 0;
+  TRY(number(environment, "EMU_TRACE_LIMIT", limit));
+  TRY(options->trace_filter, emulator::TraceFilter::parse(environment.get("EMU_TRACE_ONLY")));
+  TRY(emulator::TraceFile::create(path));
+  TRY(std::unique_ptr<emulator::TraceFile> opened, emulator::TraceFile::open(path, limit));
+  const std::shared_ptr<emulator::TraceFile> file = std::move(opened);  // by the copies of the sink
+  options->trace = [file](std::string_view line) { file->write(line); };
+  options->trace_format = file->format();
+  return {};
 }
 
 // The one Kfd of this process and the kernel behind `files`, for all backends there are and will
@@ -122,10 +128,7 @@ AmdBackend::AmdBackend(const os::Environment& environment, const core::Config& c
 Result<std::shared_ptr<amd::Kfd>> AmdBackend::State::open_emulated(const std::string& arch) {
   if (emulated != nullptr) return emulated;
   TRY(emulator::amd::MachineOptions options, machine_options(environment, arch));
-  if (const std::string_view path = environment.get("EMU_TRACE"); !path.empty()) {
-    TRY(options.trace, trace_to(std::string(path)));
-    if (path.ends_with(".json")) options.trace_format = emulator::Trace::Format::Json;
-  }
+  TRY(set_trace(environment, &options));
   TRY(machine, emulator::amd::Machine::create(std::move(options)));
   files = machine->files(os::host_files());
   clock = machine->clock(os::host_clock());

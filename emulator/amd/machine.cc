@@ -146,7 +146,8 @@ bool asks_for_undefined(const Checks& checks) {
 struct Machine::State {
   explicit State(MachineOptions given)
       : options(std::move(given)),
-        trace(options.trace, options.trace_format),
+        trace(options.trace, options.trace_format, options.trace_filter,
+              options.lockstep ? std::function<u64()>([this] { return now_ns.load(); }) : nullptr),
         random(options.seed) {}
 
   MachineOptions options;

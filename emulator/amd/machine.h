@@ -33,6 +33,7 @@ struct MachineOptions {
   std::function<void(const Report&)> report;  // each broken rule; null: only the log has them
   Trace::Sink trace;                          // null: nobody listens
   Trace::Format trace_format = Trace::Format::Text;
+  TraceFilter trace_filter;  // all lines
 };
 
 // Thread safety: from any thread; destroyed after all files opened through it.

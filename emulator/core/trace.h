@@ -1,13 +1,16 @@
 // What an emulated machine did, line by line: ioctls, packets, dispatches, interrupts, faults. One
-// line is text or a JSON object. What the fields of a packet are called is for drivers/*/hw.
+// line is text or a JSON object, or an event as Perfetto and chrome://tracing read them. What the
+// fields of a packet are called is for drivers/*/hw, where lines go for trace_file.h.
 #pragma once
 
 #include <functional>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 
 #include "base/util/types.h"
+#include "emulator/core/trace_filter.h"
 
 namespace doorbell::emulator {
 
@@ -17,26 +20,41 @@ struct TraceLine {
   int queue = -1;
   std::string_view text;    // for people: "ACQUIRE_MEM gcr_cntl=0x1ff"
   std::string_view fields;  // the same as a JSON object, or empty
+  u64 began_ns = 0;  // by Trace::now_ns(), of what took time; 0: a moment
 };
 
 // Thread safety: from any thread; lines do not mix.
 class Trace {
  public:
-  enum class Format : u8 { Text, Json };
+  // Json: an object on each line. Perfetto: events of the "Trace Event Format", one on each line.
+  enum class Format : u8 { Text, Json, Perfetto };
   using Sink = std::function<void(std::string_view line)>;  // with its newline
 
   Trace() = default;  // nobody listens
-  Trace(Sink sink, Format format) : sink_(std::move(sink)), format_(format) {}
+  // `now_ns` gives the times of events; null: the host's clock. Given, nothing else of the host is
+  // in the lines either.
+  Trace(Sink sink, Format format, TraceFilter filter = {}, std::function<u64()> now_ns = nullptr)
+      : sink_(std::move(sink)),
+        format_(format),
+        filter_(std::move(filter)),
+        now_ns_(std::move(now_ns)) {}
 
   // Ask before printing a packet: nobody pays for a line that nobody reads.
   bool enabled() const { return static_cast<bool>(sink_); }
   void write(const TraceLine& line);
+  u64 now_ns() const;
 
  private:
+  std::string event(const TraceLine& line);
+  std::string name_track(int process, i64 track, std::string_view name);
+
   Sink sink_;
   Format format_ = Format::Text;
-  std::mutex mutex_;  // sink_ while it is called, number_
+  TraceFilter filter_;
+  std::function<u64()> now_ns_;
+  std::mutex mutex_;  // sink_ while it is called, and the rest
   u64 number_ = 0;
+  std::set<i64> named_;  // tracks of events
 };
 
 }  // namespace doorbell::emulator

@@ -9,9 +9,12 @@ struct DoorbellEmulatorOptions {
   const char* checks;      // as Checks::configure() takes it
   const char* seed;        // a number, or empty
   const char* hang_after;  // wave instructions of a kernel, or empty: nobody watches
-  const char* trace;       // a file, appended to, or empty; JSON when its name ends so
+  const char* trace;       // a file, appended to, or empty; of the format that its name has
+  const char* trace_only;  // which lines, as TraceFilter::parse() takes it, or empty
+  const char* trace_limit;  // bytes, or empty
   const char* root;        // where the machine's files lie; errors are noted in it
   int adversarial;
+  int leaks;  // not 0: what the process leaves is told when it ends
 };
 
 // Nodes are numbered: -1 is /dev/kfd, others the render node of that GPU.

@@ -13,14 +13,17 @@
 
 #include "base/util/try.h"
 #include "emulator/amd/kfd/kfd.h"
+#include "emulator/amd/kfd/kfd_checks.h"
 #include "emulator/amd/machine.h"
 #include "emulator/amd/machine_text.h"
+#include "emulator/core/trace_file.h"
 #include "emulator/preload/door.h"
 
 namespace doorbell::emulator {
 namespace {
 
 amd::Machine* machine = nullptr;
+bool tells_leaks = false;
 std::mutex making;  // machine
 
 // Those of the processes that this one was forked from: only known by their descriptors, for their
@@ -51,11 +54,15 @@ Result<amd::MachineOptions> machine_options(const DoorbellEmulatorOptions& given
     TRY(options.hang_after, amd::parse_number("EMU_HANG_AFTER", given.hang_after));
   }
   if (*given.trace) {
-    int file = ::open(given.trace, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (file < 0) return fail_errno(errno, "open {}", given.trace);
-    options.trace = [file](std::string_view line) { write_all(file, line); };
-    if (std::string_view(given.trace).ends_with(".json"))
-      options.trace_format = Trace::Format::Json;
+    u64 limit = 0;
+    if (*given.trace_limit) {
+      TRY(limit, amd::parse_number("EMU_TRACE_LIMIT", given.trace_limit));
+    }
+    TRY(options.trace_filter, TraceFilter::parse(given.trace_only));
+    TRY(std::unique_ptr<TraceFile> opened, TraceFile::open(given.trace, limit));
+    const std::shared_ptr<TraceFile> file = std::move(opened);  // by the copies of the sink
+    options.trace = [file](std::string_view line) { file->write(line); };
+    options.trace_format = file->format();
   }
   // Read by `doorbell emu` when the program has ended.
   std::string errors = std::string(given.root) + "/errors";
@@ -139,6 +146,16 @@ void unmapped(void* start, unsigned long bytes) {
   machine->kfd().buffers().host_unmapped(from, from + bytes);
 }
 
+// When the process ends by exit(); one that is killed has no time to.
+[[gnu::destructor]] void tell_leaks() {
+  if (!machine || !tells_leaks) return;
+  amd::Kfd& kfd = machine->kfd();
+  for (const std::string& queue : kfd.queues().left())
+    kfd.checks().report(amd::kQueueLeft, queue + " is never destroyed");
+  for (const std::string& buffer : kfd.buffers().left())
+    kfd.checks().report(amd::kQueueLeft, buffer + ", is never freed");
+}
+
 constexpr DoorbellEmulatorDoor kDoor{open_node, node_ioctl, node_of, is_own,
                                      forked,    map_node,   unmapped};
 
@@ -157,6 +174,7 @@ extern "C" [[gnu::visibility("default")]] const DoorbellEmulatorDoor* doorbell_e
       return nullptr;
     }
     machine = *made;
+    tells_leaks = options->leaks != 0;
     return &kDoor;
   } catch (const std::exception& error) {
     say(std::string("internal error: ") + error.what());

@@ -68,8 +68,10 @@ const DoorbellEmulatorDoor* load() {
   const char* adversarial = variable("EMU_ADVERSARIAL", "0");
   DoorbellEmulatorOptions options{variable("EMU_GPU", "gfx1100"), variable("EMU_CHECKS", "warn"),
                                   variable("EMU_SEED", ""),       variable("EMU_HANG_AFTER", ""),
-                                  variable("EMU_TRACE", ""),      root(),
-                                  strcmp(adversarial, "0") != 0};
+                                  variable("EMU_TRACE", ""),      variable("EMU_TRACE_ONLY", ""),
+                                  variable("EMU_TRACE_LIMIT", ""), root(),
+                                  strcmp(adversarial, "0") != 0,
+                                  strcmp(variable("EMU_LEAKS", "0"), "0") != 0};
   const DoorbellEmulatorDoor* made = make(&options);
   static bool watches_forks = false;
   if (!watches_forks) pthread_atfork(nullptr, nullptr, start_child);

@@ -18,6 +18,7 @@
 #include "tools/doorbell/commands.h"
 #include "tools/doorbell/or_throw.h"
 #include "tools/doorbell/preload.h"
+#include "tools/doorbell/trace_options.h"
 
 namespace doorbell::tools {
 namespace {
@@ -25,8 +26,9 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string gpus = "gfx1100", checks = "warn", trace, seed, hang_after;
-  bool adversarial = false, rules = false;
+  std::string gpus = "gfx1100", checks = "warn", seed, hang_after;
+  TraceOptions trace;
+  bool adversarial = false, leaks = false, rules = false;
   std::vector<std::string> command;
 };
 
@@ -93,9 +95,10 @@ int run(const Options& options) {
   setenv("EMU_GPU", options.gpus.c_str(), 1);
   setenv("EMU_CHECKS", options.checks.c_str(), 1);
   setenv("EMU_ADVERSARIAL", options.adversarial ? "1" : "0", 1);
+  setenv("EMU_LEAKS", options.leaks ? "1" : "0", 1);
   setenv("EMU_SEED", options.seed.c_str(), 1);
   setenv("EMU_HANG_AFTER", options.hang_after.c_str(), 1);
-  if (!options.trace.empty()) setenv("EMU_TRACE", make_output(options.trace).c_str(), 1);
+  set_trace(options.trace, "EMU_TRACE", "EMU_TRACE_ONLY", "EMU_TRACE_LIMIT");
   const int status = run_preloaded(library, options.command);
   int errors = count_lines(root.path() + "/errors");
   if (errors)
@@ -116,13 +119,18 @@ void add_emu(CLI::App* app, int* status) {
       ->add_option("--check", options->checks,
                    "off, warn or error for all rules, or a list: warn,AMD-QUE=error")
       ->capture_default_str();
-  command->add_option("--trace", options->trace,
-                      "A file for ioctls, packets, faults; JSON lines when its name ends in .json");
+  command
+      ->add_option("--trace", options->trace.file,
+                   "A file for ioctls, packets, faults; .json for Perfetto, .jsonl JSON lines")
+      ->option_text("FILE");
+  add_trace_options(command, "--trace-only", "--trace-limit", &options->trace);
   command->add_option("--seed", options->seed, "Of the order in which waves and queues run");
   command->add_option("--hang-after", options->hang_after,
                       "Wave instructions after which a kernel hangs and its queue is reset");
   command->add_flag("--adversarial", options->adversarial,
                     "The weakest legal hardware: stale caches, late waves, poison");
+  command->add_flag("--leaks", options->leaks,
+                    "Tell which memory and queues the program leaves when it ends (AMD-QUE-005)");
   command->add_flag("--rules", options->rules,
                     "List the rules, and whether each door sees them broken");
   command->add_option("command", options->command, "The program and its arguments, after --");

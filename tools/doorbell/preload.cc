@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "base/os/host.h"
 #include "base/os/process.h"
 #include "tools/doorbell/or_throw.h"
 
@@ -23,11 +22,6 @@ std::string find_preload(const std::string& name) {
     tried += (tried.empty() ? "" : ", ") + folder;
   }
   throw fail(ErrorKind::NotFound, "{} is in none of {}", name, tried);
-}
-
-std::string make_output(const std::string& path) {
-  or_throw(os::host_files().open(path, os::Access::Create));
-  return fs::absolute(path).string();
 }
 
 int run_preloaded(const std::string& library, std::span<const std::string> command) {

@@ -11,10 +11,6 @@ namespace doorbell::tools {
 // when it is nowhere.
 std::string find_preload(const std::string& name);
 
-// Makes or empties the file that the library is to append to. Its absolute path, as programs change
-// their folder. Throws when it cannot be written.
-std::string make_output(const std::string& path);
-
 // Until it ends; its exit status. Libraries that were to be preloaded already come after ours, so
 // that what is traced may be an emulated machine.
 int run_preloaded(const std::string& library, std::span<const std::string> command);

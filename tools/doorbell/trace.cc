@@ -8,20 +8,20 @@
 
 #include "tools/doorbell/commands.h"
 #include "tools/doorbell/preload.h"
+#include "tools/doorbell/trace_options.h"
 
 namespace doorbell::tools {
 namespace {
 
 struct Options {
-  std::string output;
+  TraceOptions trace;
   bool json = false;
   std::vector<std::string> command;
 };
 
 int run(const Options& options) {
   const std::string library = find_preload("libdoorbell_trace.so");
-  if (!options.output.empty())
-    setenv("DOORBELL_TRACE_FILE", make_output(options.output).c_str(), 1);
+  set_trace(options.trace, "DOORBELL_TRACE_FILE", "DOORBELL_TRACE_ONLY", "DOORBELL_TRACE_LIMIT");
   if (options.json) setenv("DOORBELL_TRACE_JSON", "1", 1);
   return run_preloaded(library, options.command);
 }
@@ -32,9 +32,13 @@ void add_trace(CLI::App* app, int* status) {
   CLI::App* command = app->add_subcommand(
       "trace", "Run a program; record its calls of AMD's kernel driver and its queues' packets");
   auto options = std::make_shared<Options>();  // by the parser and the callback
-  command->add_option("-o,--output", options->output,
-                      "Where the lines go; standard error when not given");
+  command
+      ->add_option("-o,--output", options->trace.file,
+                   "Where the lines go, standard error when not given; .json for Perfetto, .jsonl "
+                   "JSON lines")
+      ->option_text("FILE");
   command->add_flag("--json", options->json, "Lines are JSON objects");
+  add_trace_options(command, "--only", "--limit", &options->trace);
   command->add_option("command", options->command, "The program and its arguments, after --")
       ->required();
   command->callback([options, status] { *status = run(*options); });

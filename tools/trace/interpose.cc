@@ -1,7 +1,9 @@
 // libdoorbell_trace.so: stands before a client's ioctl and mmap (LD_PRELOAD), passes each on, and
 // tells the recorder. Set by `doorbell trace`, it reads
-//   DOORBELL_TRACE_FILE  where lines are added; standard error when not set
-//   DOORBELL_TRACE_JSON  1: JSON
+//   DOORBELL_TRACE_FILE   where lines are added; standard error when not set
+//   DOORBELL_TRACE_JSON   1: lines are JSON objects, whatever the file is called
+//   DOORBELL_TRACE_ONLY   which lines, as emulator/core/trace_filter.h has it
+//   DOORBELL_TRACE_LIMIT  of the file, in bytes
 // Thread safety: as the functions that it stands before. A forked child is not recorded: the thread
 // that looks at the queues is not in it.
 // Both names of mmap are needed, so neither may be made into the other.
@@ -22,30 +24,47 @@
 #include <thread>
 
 #include "drivers/amd/hw/ioctl_text.h"
+#include "emulator/core/trace_file.h"
 #include "tools/trace/recorder.h"
 
 namespace {
 
 using doorbell::emulator::Trace;
+using doorbell::emulator::TraceFile;
+using doorbell::emulator::TraceFilter;
 using doorbell::tools::Recorder;
 
 // How long between two looks at the queues.
 constexpr auto kBetweenLooks = std::chrono::microseconds(50);
 
-int open_output() {
-  const char* file = std::getenv("DOORBELL_TRACE_FILE");
-  const int descriptor = file ? open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
-  return descriptor >= 0 ? descriptor : STDERR_FILENO;
+// Null: to standard error. `doorbell trace` has judged the variables.
+std::unique_ptr<TraceFile> open_output() {
+  const char* const path = std::getenv("DOORBELL_TRACE_FILE");
+  const char* const limit = std::getenv("DOORBELL_TRACE_LIMIT");
+  if (!path) return nullptr;
+  auto file = TraceFile::open(path, limit ? std::strtoull(limit, nullptr, 10) : 0);
+  return file ? std::move(*file) : nullptr;
+}
+
+TraceFilter filter() {
+  const char* const only = std::getenv("DOORBELL_TRACE_ONLY");
+  return TraceFilter::parse(only ? only : "").value_or(TraceFilter());
 }
 
 struct Session {
-  const int output = open_output();
+  const std::unique_ptr<TraceFile> output = open_output();
   const pid_t process = getpid();
   Trace trace{[this](std::string_view line) {
                 // A line that cannot be written is lost, not the client's program.
-                if (write(output, line.data(), line.size()) < 0) errno = 0;
+                if (output)
+                  output->write(line);
+                else if (write(STDERR_FILENO, line.data(), line.size()) < 0)
+                  errno = 0;
               },
-              std::getenv("DOORBELL_TRACE_JSON") ? Trace::Format::Json : Trace::Format::Text};
+              std::getenv("DOORBELL_TRACE_JSON") ? Trace::Format::Json
+              : output                           ? output->format()
+                                                 : Trace::Format::Text,
+              filter()};
   Recorder recorder{&trace, doorbell::tools::generation_of_gpu};
   std::atomic<bool> watching{false};
 };

@@ -55,6 +55,17 @@ usize Buffers::count() const {
   return count;
 }
 
+std::vector<std::string> Buffers::left() const {
+  Lock lock(mutex_);
+  std::vector<std::string> left;
+  for (const auto& [handle, buffer] : buffers_)
+    if (!buffer->holds_events)
+      left.push_back(fmt::format("{} buffer [{:#x}, {:#x}) of GPU {}, allocated by ioctl {}",
+                                 kind(buffer->flags), buffer->va, buffer->va + buffer->bytes,
+                                 buffer->gpu, buffer->allocated_at));
+  return left;
+}
+
 u64 Buffers::available(u32 gpu) {
   Lock lock(mutex_);
   forget_closed();
@@ -112,6 +123,7 @@ int Buffers::place(const AllocateRequest& request, Buffer& buffer) {
 }
 
 u64 Buffers::insert(std::unique_ptr<Buffer> buffer, u64 ioctl) {
+  buffer->allocated_at = ioctl;
   buffer->mapped.resize(devices_.size());
   buffer->history.assign(devices_.size(), Buffer::kNone);
   buffer->history[buffer->gpu] =

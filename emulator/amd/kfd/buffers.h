@@ -38,6 +38,7 @@ struct Buffer {
   u32 queues = 0;                    // that use it
   u32 origin_gpu = 0;                // whose memory it is: another's when imported
   bool holds_events = false;         // the page of event slots
+  u64 allocated_at = 0;              // the ioctl's number
   static constexpr u32 kNone = ~u32{0};
 };
 
@@ -79,6 +80,8 @@ class Buffers {
   u64 available(u32 gpu);
   // Handles that were never freed, but could be.
   usize count() const;
+  // What they are, for people: "GTT buffer [0x10000, 0x11000) of GPU 0, allocated by ioctl 5".
+  std::vector<std::string> left() const;
   // Whether a buffer of so many bytes or more begins at this offset of its device's memory: for
   // mmap of a render node. [drm_vma_offset_exact_lookup_locked()]
   bool mappable(u32 gpu, u64 offset, u64 bytes) const;

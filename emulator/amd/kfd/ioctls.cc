@@ -360,10 +360,11 @@ class Handlers {
 };
 
 template <class T>
-void trace_call(Kfd& kfd, const T& arguments, int why) {
+void trace_call(Kfd& kfd, const T& arguments, int why, u64 began_ns) {
   if (!kfd.trace() || !kfd.trace()->enabled()) return;
   const IoctlText call = ioctl_text(arguments, why, kfd.traced_pointers());
-  kfd.trace()->write({.kind = "ioctl", .text = call.text, .fields = call.fields});
+  kfd.trace()->write(
+      {.kind = "ioctl", .text = call.text, .fields = call.fields, .began_ns = began_ns});
 }
 
 // [kfd_ioctl(): as many bytes as the request says, the rest zero]
@@ -378,8 +379,9 @@ int run(Kfd& kfd, u32 request, u64 user) {
   const Calling calling(T::kName);
   int why = EFAULT;
   if (!kIn || copy_in(&arguments, user, size)) {
+    const u64 began_ns = kfd.trace() && kfd.trace()->enabled() ? kfd.trace()->now_ns() : 0;
     why = Handlers(kfd)(arguments);
-    trace_call(kfd, arguments, why);
+    trace_call(kfd, arguments, why, began_ns);
     if (kOut && !copy_out(user, &arguments, size)) why = EFAULT;
   }
   calling.judge(kfd.checks(), why);

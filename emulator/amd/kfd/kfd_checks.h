@@ -64,7 +64,7 @@ inline constexpr Check kQueueBusy{"AMD-QUE-007",
 inline constexpr Check kQueueLeft{"AMD-QUE-005",
     "a process destroys its queues, frees its memory and ends without work in flight",
     "kfd_process.c kfd_process_notifier_release(): the driver cleans up what is left",
-    Power::Full, Power::None};
+    Power::Full, Power::Partial};
 inline constexpr Check kQueueStopped{"AMD-QUE-009",
     "a queue goes on until it is destroyed: no packet, instruction, fault or hang stops it; an "
     "error unless this name is given another level",
@@ -87,7 +87,8 @@ inline constexpr Check kEventForever{"AMD-EVT-004",
 
 inline constexpr std::array<const Check*, 21> kKfdChecks = {
     &kVmAccess, &kVmAlloc, &kVmMap, &kVmFreeMapped,
-    &kVmFreeInUse, &kNoMemory, &kHostMap, &kProcess, &kNotEmulated, &kRuntimeOrder, &kQueueArguments,
+    &kVmFreeInUse, &kNoMemory, &kHostMap, &kProcess,
+    &kNotEmulated, &kRuntimeOrder, &kQueueArguments,
     &kQueueBuffers, &kQueueSizes, &kQueueLife,
     &kQueueBusy, &kQueueLeft, &kQueueStopped, &kEventPage, &kEventId,
     &kEventMailbox, &kEventForever};

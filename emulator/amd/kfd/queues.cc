@@ -63,6 +63,18 @@ bool Queues::any() const {
   return !queues_.empty();
 }
 
+std::vector<std::string> Queues::left() const {
+  Lock lock(mutex_);
+  std::vector<std::string> left;
+  for (const auto& [id, queue] : queues_) {
+    const char* const kind = queue->description.kind == QueueKind::Pm4   ? "PM4"
+                             : queue->description.kind == QueueKind::Aql ? "AQL"
+                                                                         : "SDMA";
+    left.push_back(fmt::format("queue {} ({}) of GPU {}", id, kind, queue->gpu));
+  }
+  return left;
+}
+
 u32 Queues::id_of(u32 gpu, QueueId engine_id) const {
   Lock lock(mutex_);
   for (auto& [id, queue] : queues_)

@@ -41,6 +41,8 @@ class Queues {
   int wave_state(::doorbell::amd::hw::KfdGetQueueWaveState& arguments) const;
   bool exists(u32 id) const;
   bool any() const;
+  // Those that were never destroyed, for people: "queue 3 (PM4) of GPU 0".
+  std::vector<std::string> left() const;
 
   // A store to the doorbell pages of this GPU.
   void ring(u32 gpu, u64 offset, unsigned bytes, u64 value);

@@ -223,15 +223,63 @@ class Emu(unittest.TestCase):
         self.assertEqual(done.stderr, "")
 
     def test_the_trace_has_a_line_per_call(self):
-        for name in ("trace.txt", "trace.json"):
+        for name in ("trace.txt", "trace.jsonl"):
             self.assertEqual(self.python(CLIENT, "--trace", name).returncode, 0)
-        with open(os.path.join(self.folder.name, "trace.json"), encoding="utf-8") as file:
+        with open(os.path.join(self.folder.name, "trace.jsonl"), encoding="utf-8") as file:
             lines = [json.loads(line) for line in file]
         self.assertEqual([line["text"].split()[0] for line in lines],
                          ["GET_VERSION", "ACQUIRE_VM", "ALLOC_MEMORY_OF_GPU"])
         self.assertEqual(lines[2]["fields"]["size"], 0x4000)
         with open(os.path.join(self.folder.name, "trace.txt"), encoding="utf-8") as file:
             self.assertEqual(len(file.readlines()), 3)
+
+    def trace(self, program, *options):
+        """The events of a trace for Perfetto, but for the names of tracks."""
+        done = self.python(program, "--trace", "trace.json", *options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(os.path.join(self.folder.name, "trace.json"), encoding="utf-8") as file:
+            events = json.load(file)
+        return [event for event in events if event["ph"] != "M"], [event for event in events if event["ph"] == "M"]
+
+    def test_the_trace_for_perfetto_is_one_list_of_events(self):
+        program = CLIENT + QUEUE + "view[0:4] = b'abcd'\nshow(memory[2])\nprint(copies(va, 1), to[0:4])\n"
+        events, tracks = self.trace(program)
+        names = {track["tid"]: track["args"]["name"] for track in tracks}
+        for event in events:
+            self.assertEqual(set(event) - {"dur", "s"}, {"name", "cat", "pid", "tid", "ts", "ph", "args"})
+            self.assertIn(event["tid"], names)
+            self.assertEqual(event["ph"], "X" if event["cat"] == "ioctl" else "i")
+        self.assertLess(events[0]["ts"], events[-1]["ts"])
+        packets = [event for event in events if event["cat"] == "packet"]
+        self.assertEqual([(event["name"], names[event["tid"]]) for event in packets],
+                         [("COPY", "queue 0"), ("FENCE", "queue 0")])
+        self.assertEqual(packets[1]["args"]["fields"]["fields"]["data"], 1)
+        self.assertEqual(self.trace("pass"), ([], []), "of a program that opens no GPU")
+
+    def test_a_trace_has_the_lines_that_are_asked_for(self):
+        program = CLIENT + QUEUE + "view[0:4] = b'abcd'\nshow(memory[2])\nprint(copies(va, 1), to[0:4])\n"
+        for only, names in (("packet", {"COPY", "FENCE"}), ("packet:fen*", {"FENCE"}), ("packet:COPY,queue:1", set()),
+                            ("ioctl:create_queue,packet:COPY", {"CREATE_QUEUE", "COPY"}),
+                            ("ioctl:ALLOC*", {"ALLOC_MEMORY_OF_GPU"})):
+            self.assertEqual({event["name"] for event in self.trace(program, "--trace-only", only)[0]}, names, only)
+        done = self.python(program, "--trace-only", "pakcet")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('no line of a trace is of kind "pakcet"; did you mean packet?; there are check, dispatch',
+                      done.stderr)
+        self.assertIn('"x" is not the number of a queue', self.python(program, "--trace-only", "queue:x").stderr)
+
+    def test_a_trace_ends_at_its_limit(self):
+        program = CLIENT + "for i in range(2000): call(kfd, 1, 'II', 0, 0, direction=2)\n"
+        for name in ("trace.txt", "trace.jsonl", "trace.json"):
+            done = self.python(program, "--trace", name, "--trace-limit", "20kb")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(os.path.join(self.folder.name, name), encoding="utf-8") as file:
+                text = file.read()
+            self.assertLess(len(text), 20700)
+            self.assertGreater(len(text), 19000)
+            self.assertEqual(text.count("the trace ends here, at its limit of 20480 bytes"), 1)
+            if name == "trace.json":
+                json.loads(text)
 
     def test_what_programs_ask_of_paths_is_the_machines(self):
         # The C library's checked forms, as programs that are built with fortification import them.
@@ -315,10 +363,10 @@ class Emu(unittest.TestCase):
     def test_a_submission_is_traced_also_on_the_weakest_hardware(self):
         program = CLIENT + QUEUE + "view[0:4] = b'abcd'\nshow(memory[2])\nprint(copies(va, 1), to[0:4])\n"
         for options in ((), ("--adversarial", "--seed", "7")):
-            done = self.python(program, "--check", "error", "--trace", "trace.json", *options)
+            done = self.python(program, "--check", "error", "--trace", "trace.jsonl", *options)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(done.stdout.splitlines()[-1], "True b'abcd'")
-            with open(os.path.join(self.folder.name, "trace.json"), encoding="utf-8") as file:
+            with open(os.path.join(self.folder.name, "trace.jsonl"), encoding="utf-8") as file:
                 lines = [json.loads(line) for line in file]
             packets = [line for line in lines if line["kind"] == "packet"]
             self.assertEqual([line["text"].split()[0] for line in packets], ["COPY", "FENCE"], packets)
@@ -351,6 +399,21 @@ class Emu(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("gfx_target_version 100300", done.stdout)
         self.assertEqual(done.stdout.splitlines()[-1], "1")
+
+    def test_what_a_program_leaves_is_told_when_asked(self):
+        left = CLIENT + QUEUE + "for handle in (memory[2],): call(kfd, 0x17, 'Q', handle, direction=1)\n"
+        self.assertEqual(self.python(left).stderr, "")
+        done = self.python(left, "--leaks")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        told = done.stderr.splitlines()
+        self.assertEqual(told[0], "doorbell emu: warn AMD-QUE-005: queue 0 (SDMA) of GPU 0 is never destroyed")
+        self.assertEqual(len(told), 4, done.stderr)
+        for line in told[1:]:
+            self.assertRegex(line, r"AMD-QUE-005: GTT buffer \[0x\w+, 0x\w+\) of GPU 0, allocated by ioctl \d+, "
+                             "is never freed")
+        done = self.python(left, "--leaks", "--check", "error")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("doorbell: 4 broken rules in ", done.stderr)
 
     def test_rules_are_listed(self):
         lines = self.emu("--rules").stdout.splitlines()

@@ -108,6 +108,19 @@ class Trace(unittest.TestCase):
         self.assertEqual(packet["fields"]["fields"]["addr"], 0x7E0000001010)
         self.assertEqual(packet["fields"]["fields"]["data"], 9)
 
+    def test_the_form_for_perfetto_filters_and_limits(self):
+        path = self.path + ".json"
+        for options, names in (((), ["ACQUIRE_VM", "FENCE"]), (("--only", "packet"), ["FENCE"]),
+                               (("--limit", "200"), [])):
+            result = run("emu", "--", TOOL, "trace", *options, "-o", path, "--", sys.executable, "-c", CLIENT)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            with open(path, encoding="utf-8") as file:
+                events = json.load(file)
+            found = [event["name"] for event in events]
+            self.assertEqual([name for name in ("ACQUIRE_VM", "FENCE") if name in found], names)
+            self.assertEqual(any("the trace ends here" in name for name in found), "--limit" in options)
+        self.assertIn("no line of a trace is of kind", run("trace", "--only", "x", "--", "true").stderr)
+
     def test_a_file_that_cannot_be_written(self):
         for path, why in ((self.folder.name, "Is a directory"), ("/nowhere/lines", "No such file or directory")):
             result = run("trace", "-o", path, "--", "true")

@@ -1,0 +1,43 @@
+// The file of a trace, which several processes may add to, and that is whole after every line: JSON
+// closes its list each time. What a line is, is for trace.h.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/util/result.h"
+#include "emulator/core/trace.h"
+
+namespace doorbell::emulator {
+
+// Thread safety: write() by one thread at a time, of each of any number of processes.
+class TraceFile {
+ public:
+  // An empty trace, in place of what was there; its absolute path, as programs change their folder.
+  static Result<std::string> create(const std::string& path);
+  // Makes the file, or adds to it. At `limit` bytes, unless 0, a last line says so, and no more is
+  // written.
+  static Result<std::unique_ptr<TraceFile>> open(const std::string& path, u64 limit);
+  ~TraceFile();
+  TraceFile(const TraceFile&) = delete;
+  TraceFile& operator=(const TraceFile&) = delete;
+
+  // A line with its newline, of format().
+  void write(std::string_view line);
+  // By the file's name: .json is for Perfetto, .jsonl has an object on each line, all else is text.
+  Trace::Format format() const { return format_; }
+
+  static Trace::Format format_of(std::string_view path);
+
+ private:
+  TraceFile(int descriptor, Trace::Format format, u64 limit)
+      : descriptor_(descriptor), format_(format), limit_(limit) {}
+
+  const int descriptor_;
+  const Trace::Format format_;
+  const u64 limit_;
+  bool is_full_ = false;
+};
+
+}  // namespace doorbell::emulator
