@@ -228,6 +228,18 @@ void define_array(nb::class_<Tensor>& tensor) {
   tensor.def(
       "__dlpack_device__", [](const Tensor&) { return nb::make_tuple(nb::device::cpu::value, 0); },
       nb::sig("def __dlpack_device__(self) -> tuple[int, int]"));
+  tensor.def(
+      "__array_namespace__",
+      [](const Tensor&, nb::handle) { return nb::module_::import_("doorbell.array_api"); },
+      nb::arg("api_version").none() = nb::none(),
+      nb::sig("def __array_namespace__(self, *, api_version: str | None = None) -> object"));
+  tensor.def(
+      "to_device",
+      [](const Tensor& self, const std::string& device, nb::handle) { return self.to(device); },
+      nb::arg("device"), nb::arg("stream").none() = nb::none(),
+      nb::sig("def to_device(self, device: str, *, stream: object = None) -> Tensor"),
+      "On another device, as the array API standard has it.\n\n"
+      ">>> Tensor([1]).to_device(\"CPU\").device\n'CPU'");
   tensor.def("tolist", &to_list, nb::sig("def tolist(self) -> object"),
              "The values as nested lists of numbers; of a tensor without axes the number.\n\n"
              "Computes, and waits for, the tensor.\n\n"

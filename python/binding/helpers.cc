@@ -173,33 +173,9 @@ nb::tuple grid_of(const Tensor& self, std::span<const Tensor> others, const std:
 
 nb::tuple unbound(const Tensor& self, i64 axis) {
   std::vector<Tensor> parts;
+  if (self.size(axis).is(0)) return tuple_of(parts);
   for (const Tensor& part : self.split(1, axis)) parts.push_back(part.squeeze(axis));
   return tuple_of(parts);
-}
-
-Tensor move_axes(const Tensor& self, const std::vector<i64>& sources,
-                 const std::vector<i64>& destinations) {
-  const i64 rank = self.ndim();
-  if (sources.size() != destinations.size())
-    throw fail(ErrorKind::Invalid, "{} axes moved to {} places", sources.size(),
-               destinations.size());
-  std::vector<i64> order(static_cast<usize>(rank), -1);
-  std::vector<bool> moves(static_cast<usize>(rank), false);
-  for (usize i = 0; i < sources.size(); ++i) {
-    (void)self.size(sources[i]), (void)self.size(destinations[i]);  // throw for what is not there
-    const i64 from = (sources[i] + rank) % rank, to = (destinations[i] + rank) % rank;
-    if (moves[static_cast<usize>(from)] || order[static_cast<usize>(to)] != -1)
-      throw fail(ErrorKind::Invalid, "axis {} is moved twice, or two axes to place {}", from, to);
-    moves[static_cast<usize>(from)] = true;
-    order[static_cast<usize>(to)] = from;
-  }
-  i64 next = 0;
-  for (i64& axis : order) {
-    if (axis != -1) continue;
-    while (moves[static_cast<usize>(next)]) ++next;
-    axis = next++;
-  }
-  return self.permute(order);
 }
 
 Tensor moved(const Tensor& self, nb::handle target) {
@@ -234,8 +210,10 @@ Tensor bytes_of_url(const std::string& url, bool gunzip, const DevicesArg& devic
   return io::from_url(url, {.gunzip = gunzip, .device = device.joined()});
 }
 
-Tensor convolve(const Tensor& self, const Tensor& weight, const Tensor& bias, i64 groups,
-                const Ints& stride, const Ints& dilation, nb::handle padding) {
+namespace {
+
+Conv2dOptions convolution_options(i64 groups, const Ints& stride, const Ints& dilation,
+                                  nb::handle padding) {
   Conv2dOptions options{.stride = stride.values, .dilation = dilation.values, .groups = groups};
   if (PyUnicode_Check(padding.ptr())) {
     options.same = choose<bool>(nb::cast<std::string>(padding), {{"same", true}, {"valid", false}});
@@ -245,7 +223,18 @@ Tensor convolve(const Tensor& self, const Tensor& weight, const Tensor& bias, i6
       throw nb::type_error("padding of a convolution: integers, \"same\" or \"valid\"");
     options.padding = amounts.values;
   }
-  return self.conv2d(weight, bias, options);
+  return options;
+}
+
+}  // namespace
+
+Tensor convolve(const Tensor& self, const Tensor& weight, const Tensor& bias, i64 groups,
+                const Ints& stride, const Ints& dilation, nb::handle padding) {
+  return self.conv2d(weight, bias, convolution_options(groups, stride, dilation, padding));
+}
+Tensor convolve_line(const Tensor& self, const Tensor& weight, const Tensor& bias, i64 groups,
+                     const Ints& stride, const Ints& dilation, nb::handle padding) {
+  return self.conv1d(weight, bias, convolution_options(groups, stride, dilation, padding));
 }
 
 PoolOptions pool_options(const std::optional<Ints>& stride, const Ints& dilation,
@@ -286,8 +275,8 @@ Resample resample_of(std::string_view mode) {
 Tensor batch_norm(const Tensor& self, const Tensor& weight, const Tensor& bias, const Tensor& mean,
                   const Tensor& invstd, i64 axis) {
   if (axis == 1) return self.batchnorm(weight, bias, mean, invstd);
-  const Tensor front = move_axes(self, {axis}, {1});
-  return move_axes(front.batchnorm(weight, bias, mean, invstd), {1}, {axis});
+  const Tensor front = self.movedim({axis}, {1});
+  return front.batchnorm(weight, bias, mean, invstd).movedim({1}, {axis});
 }
 
 Tensor attend(const Tensor& self, const Tensor& key, const Tensor& value, const Tensor& mask,

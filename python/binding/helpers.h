@@ -27,6 +27,18 @@ std::vector<Value> values_of(const nb::args& given);
 
 Tensor add_all(const Tensor& self, std::span<const Value> others);
 Tensor multiply_all(const Tensor& self, std::span<const Value> others);
+Tensor rounded(const Tensor& self, i64 decimals);
+// A number, "fro" or "inf".
+f64 norm_order(nb::handle p);
+nb::object median_of(const Tensor& self, std::optional<i64> axis, bool keepdim);
+nb::object nonzero_of(const Tensor& self, std::optional<i64> size, i64 fill, bool as_tuple);
+nb::object unique_of(const Tensor& self, bool return_inverse, bool return_counts);
+Tensor search(const Tensor& self, const Value& values, bool right,
+              const std::optional<std::string>& side);
+Tensor differences(const Tensor& self, i64 times, i64 axis, const Tensor& prepend,
+                   const Tensor& append);
+Tensor divergence(const Tensor& self, const Tensor& target, const std::string& reduction,
+                  bool log_target);
 Tensor arg_reduce(const Tensor& self, std::optional<i64> axis, bool keepdim, bool largest);
 
 std::vector<std::pair<Size, Size>> windows_of(nb::handle windows, const Tensor& self);
@@ -36,8 +48,6 @@ Tensor repeat_each(const Tensor& self, const Ints& repeats, std::optional<i64> a
 Tensor roll_by(const Tensor& self, const Ints& shifts, const Axes& axes);
 nb::tuple grid_of(const Tensor& self, std::span<const Tensor> others, const std::string& indexing);
 nb::tuple unbound(const Tensor& self, i64 axis);
-Tensor move_axes(const Tensor& self, const std::vector<i64>& sources,
-                 const std::vector<i64>& destinations);
 // To a device or a dtype.
 Tensor moved(const Tensor& self, nb::handle target);
 
@@ -49,6 +59,8 @@ Tensor bytes_of_url(const std::string& url, bool gunzip, const DevicesArg& devic
 
 Tensor convolve(const Tensor& self, const Tensor& weight, const Tensor& bias, i64 groups,
                 const Ints& stride, const Ints& dilation, nb::handle padding);
+Tensor convolve_line(const Tensor& self, const Tensor& weight, const Tensor& bias, i64 groups,
+                     const Ints& stride, const Ints& dilation, nb::handle padding);
 PoolOptions pool_options(const std::optional<Ints>& stride, const Ints& dilation,
                          const Ints& padding, bool ceil_mode);
 nb::object max_pool(const Tensor& self, const std::vector<i64>& kernel, const PoolOptions& options,

@@ -124,6 +124,16 @@ void define_devices(nb::module_& module) {
       "open_device", [](const std::string& name) { return engine::device(name).name(); },
       nb::arg("name"), nb::call_guard<nb::gil_scoped_release>(),
       "Opens a device; its full name. Raises where it does not open, with the reason.");
+  module.def(
+      "empty_cache",
+      [] {
+        engine::synchronize();
+        for (core::Device* device : core::Registry::instance().open_devices())
+          device->allocator().flush();
+      },
+      nb::call_guard<nb::gil_scoped_release>(),
+      "Gives memory that was released and is kept for the next tensor of its size back to the "
+      "system, on all devices.\n\n>>> doorbell.empty_cache()");
   module.def("synchronize", &engine::synchronize, nb::call_guard<nb::gil_scoped_release>(),
              "Waits for all that was launched, on all devices.");
 }

@@ -5,10 +5,9 @@
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
 
-#include <cmath>
-
 #include "python/binding/array.h"
 #include "python/binding/create.h"
+#include "python/binding/helpers.h"
 #include "python/binding/misfit.h"
 #include "python/binding/module.h"
 #include "tensor/api/build.h"
@@ -60,13 +59,6 @@ bool truth(const Tensor& self) {
 
 nb::object only(const Tensor& self, const char* what) {
   return nb::cast(self).attr("item")().attr(what)();
-}
-
-// round(x), round(x, 2)
-Tensor rounded(const Tensor& self, std::optional<i64> digits) {
-  if (digits.value_or(0) == 0 || !self.is_floating_point()) return self.round();
-  const f64 scale = std::pow(10.0, static_cast<f64>(std::abs(*digits)));
-  return *digits > 0 ? self.mul(scale).round().div(scale) : self.div(scale).round().mul(scale);
 }
 
 // As notebooks show it, with what it is.
@@ -274,8 +266,13 @@ void define_values(TensorClass& tensor) {
       .def("__repr__", &text_of)
       .def("__str__", &text_of)
       .def("_repr_html_", &html_of, "As notebooks show it.")
-      .def("__round__", &rounded, nb::arg("ndigits").none() = nb::none(),
-           nb::sig("def __round__(self, ndigits: int | None = None) -> Tensor"))
+      .def(
+          "__round__",
+          [](const Tensor& self, std::optional<i64> digits) {
+            return rounded(self, digits.value_or(0));
+          },
+          nb::arg("ndigits").none() = nb::none(),
+          nb::sig("def __round__(self, ndigits: int | None = None) -> Tensor"))
       .def("__format__", &format, nb::sig("def __format__(self, spec: str, /) -> str"))
       .def("__bool__", &truth, nb::call_guard<nb::gil_scoped_release>())
       .def(

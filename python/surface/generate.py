@@ -105,6 +105,8 @@ def signature(name, entry, spread):
     """The text of one overload, as Python would say it. Other names of arguments follow, by keyword only, each with the
     default `...`; what has other names may be left out, and what stands behind that."""
     parts = [] if "static" in entry.flags else ["self"]
+    if "either" in entry.flags:
+        parts = [f"self: {STARRED['tensors'][0]}"]
     others, starred = [], False
     for parameter in entry.parameters:
         first, *more = parameter.names

@@ -231,4 +231,15 @@ std::vector<i64> per_axis(const PerAxis& values, usize count, const char* what) 
   return values.values();
 }
 
+Amounts both_sides(const PerAxis& padding, usize count) {
+  const std::vector<i64>& given = padding.values();
+  Amounts amounts;
+  if (given.size() != 2 * count || count == 0) {
+    for (i64 amount : per_axis(padding, count, "padding")) amounts.emplace_back(amount, amount);
+    return amounts;
+  }
+  for (usize i = count; i-- > 0;) amounts.emplace_back(given[2 * i], given[2 * i + 1]);
+  return amounts;
+}
+
 }  // namespace doorbell::detail

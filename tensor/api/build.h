@@ -135,6 +135,8 @@ Number highest(DType dtype);  // the identity of min
 // ----------------------------------------------------------------------------- In 0..rank-1.
 // Throws Error for an axis that is not there.
 i64 resolve_axis(i64 axis, i64 rank);
+// The same for what runs along one axis: a scalar has axis 0 in name only, as in PyTorch.
+inline void check_axis(i64 axis, i64 rank) { (void)resolve_axis(axis, rank == 0 ? 1 : rank); }
 std::vector<bool> resolve_axes(const Axes& axes, i64 rank);
 Shape broadcast_shapes(const Shape& a, const Shape& b);
 // Whatever its symbolic sizes are bound to.
@@ -145,8 +147,9 @@ std::vector<i64> per_axis(const PerAxis& values, usize count, const char* what);
 // ---- shared compositions
 
 using Amounts = std::vector<std::pair<i64, i64>>;
-// The same padding before and after each of the last axes, as many as there are numbers.
-Amounts spatial_padding(const Tensor& x, const std::vector<i64>& padding);
+// Before and after each of the last `count` axes: one number, one per axis, or two per axis, the
+// last axis first, as PyTorch's pad has them (left, right, top, bottom).
+Amounts both_sides(const PerAxis& padding, usize count);
 // The windows of the last kernel.size() axes: x (..., spatial) gives (..., out, kernel).
 Tensor pool(const Tensor& x, std::span<const i64> kernel, std::span<const i64> stride,
             std::span<const i64> dilation);
@@ -159,6 +162,10 @@ Tensor narrow_index(const Tensor& index, i64 lowest, i64 size);
 // Pads with elements of x: mirrored, repeated or wrapped around.
 Tensor pad_from_inside(const Tensor& x, const std::vector<std::pair<i64, i64>>& amounts,
                        PadMode mode);
+// Both of integers of one dtype.
+Tensor integer_power(const Tensor& base, const Tensor& exponent);
+// The loss of all elements as what is asked for.
+Tensor reduced(const Tensor& loss, Reduction reduction);
 // Bool: where class numbers 0..classes-1 laid along `axis` equal x.
 Tensor one_hot_mask(const Tensor& x, i64 classes, i64 axis);
 

@@ -43,7 +43,9 @@ struct Convolution {
   usize spatial() const { return kernel.size(); }
   // (batch, channels, places, kernel)
   Tensor windows(const Tensor& x) const {
-    return detail::pool(x.pad(detail::spatial_padding(x, padding)), kernel, stride, dilation);
+    Amounts around(2, {0, 0});
+    for (i64 amount : padding) around.emplace_back(amount, amount);
+    return detail::pool(x.pad(around), kernel, stride, dilation);
   }
   Tensor forward(const Tensor& x, const Tensor& weight) const;
   Tensor input_gradient(const Tensor& gradient, const Tensor& x, const Tensor& weight) const;
@@ -149,6 +151,13 @@ bool has_transposed_form(const Convolution& c, const Tensor& x, const Tensor& we
 
 namespace {
 
+// The same on both sides, and nothing cut.
+bool is_even_padding(const Amounts& amounts) {
+  return std::all_of(amounts.begin(), amounts.end(), [](const auto& amount) {
+    return amount.first == amount.second && amount.first >= 0;
+  });
+}
+
 // As much padding as keeps the sizes; the odd element stands behind.
 Tensor padded_to_same(const Tensor& x, const Tensor& weight, const Conv2dOptions& options) {
   const usize spatial = static_cast<usize>(std::max<i64>(weight.ndim() - 2, 0));
@@ -173,7 +182,19 @@ Tensor Tensor::conv2d(const Tensor& weight, const Conv2dOptions& options) const 
     return padded_to_same(*this, weight, options)
         .conv2d(weight, {.dilation = options.dilation, .groups = options.groups});
   }
-  const Convolution convolution(*this, weight, options);
+  const usize spatial = static_cast<usize>(std::max<i64>(weight.ndim() - 2, 0));
+  const Amounts amounts = detail::both_sides(options.padding, spatial);
+  if (!is_even_padding(amounts) && weight.ndim() == ndim()) {
+    Amounts around(2, {0, 0});
+    around.insert(around.end(), amounts.begin(), amounts.end());
+    return pad(around).conv2d(
+        weight, {.stride = options.stride, .dilation = options.dilation, .groups = options.groups});
+  }
+  Conv2dOptions even = options;
+  std::vector<i64> padding;
+  for (const auto& [before, after] : amounts) padding.push_back(before);
+  even.padding = padding;
+  const Convolution convolution(*this, weight, even);
   const Tensor result = convolution.forward(*this, weight);
   if (!has_transposed_form(convolution, *this, weight)) return result;
   return detail::with_gradient(result, {*this, weight},
@@ -186,6 +207,18 @@ Tensor Tensor::conv2d(const Tensor& weight, const Tensor& bias,
   return bias.defined() ? add_bias(result, bias) : result;
 }
 
+Tensor Tensor::conv1d(const Tensor& weight, const Conv2dOptions& options) const {
+  return conv1d(weight, Tensor(), options);
+}
+
+Tensor Tensor::conv1d(const Tensor& weight, const Tensor& bias,
+                      const Conv2dOptions& options) const {
+  if (ndim() != 3 || weight.ndim() != 3) {
+    throw fail(ErrorKind::Invalid, "{}", misfit(*this, weight, options.groups));
+  }
+  return conv2d(weight, bias, options);
+}
+
 // The convolution whose gradient this is: stride spreads the input, the kernel is flipped.
 Tensor Tensor::conv_transpose2d(const Tensor& weight, const ConvTranspose2dOptions& options) const {
   const i64 groups = options.groups;
@@ -196,7 +229,7 @@ Tensor Tensor::conv_transpose2d(const Tensor& weight, const ConvTranspose2dOptio
   const usize spatial = static_cast<usize>(ndim()) - 2;
   const auto stride = detail::per_axis(options.stride, spatial, "stride");
   const auto dilation = detail::per_axis(options.dilation, spatial, "dilation");
-  const auto padding = detail::per_axis(options.padding, spatial, "padding");
+  const Amounts padding = detail::both_sides(options.padding, spatial);
   const auto extra = detail::per_axis(options.output_padding, spatial, "output padding");
   Tensor x = *this;
   std::vector<i64> flipped;
@@ -221,7 +254,7 @@ Tensor Tensor::conv_transpose2d(const Tensor& weight, const ConvTranspose2dOptio
   Amounts around(2, {0, 0});
   for (usize i = 0; i < spatial; ++i) {
     const i64 reach = (kernel.size(static_cast<i64>(i) + 2).value() - 1) * dilation[i];
-    around.emplace_back(reach - padding[i], reach - padding[i] + extra[i]);
+    around.emplace_back(reach - padding[i].first, reach - padding[i].second + extra[i]);
   }
   return x.pad(around).conv2d(kernel, {.dilation = dilation, .groups = groups});
 }

@@ -189,10 +189,10 @@ Tensor pow(const Operand& a, const Operand& b) {
     if (exponent == -0.5) return base.rsqrt();
   }
   auto [x, y] = promote(a, b);
-  if (!x.dtype().is_float()) {
-    throw fail(ErrorKind::Unsupported, "integer tensors to the power of tensors; cast to a float");
+  if (x.dtype().is_bool()) {
+    throw fail(ErrorKind::Unsupported, "bool tensors to the power of tensors; cast to integers");
   }
-  return binary(Op::Pow, x, y);
+  return x.dtype().is_float() ? binary(Op::Pow, x, y) : detail::integer_power(x, y);
 }
 
 Tensor bitwise_and(const Operand& a, const Operand& b) {

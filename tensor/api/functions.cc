@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "tensor/api/build.h"
+#include "tensor/api/dtype_info.h"
 
 namespace doorbell {
 
@@ -85,5 +86,16 @@ Tensor Tensor::softsign() const {
   return x / (1 + x.abs());
 }
 Tensor Tensor::logsigmoid() const { return as_float(*this).neg().softplus().neg(); }
+
+Tensor Tensor::nan_to_num(f64 nan, std::optional<f64> posinf, std::optional<f64> neginf) const {
+  if (!dtype().is_float()) return *this;
+  const auto number = [&](std::optional<f64> asked, Number limit) {
+    return constant(asked ? Number(*asked) : limit, dtype());
+  };
+  const FloatInfo limits = finfo(dtype());
+  const Tensor positive = number(posinf, limits.max), negative = number(neginf, limits.min);
+  const Tensor bounded = select(isinf(true, false), positive, *this);
+  return select(isnan(), number(nan, 0), select(isinf(false, true), negative, bounded));
+}
 
 }  // namespace doorbell

@@ -30,7 +30,9 @@ class PerAxis {
 
 struct Conv2dOptions {
   PerAxis stride = 1;
-  PerAxis padding = 0;  // zeros on both sides of each spatial axis
+  // Zeros on both sides of each spatial axis; twice as many numbers: (left, right, top, bottom),
+  // the last axis first. Negative ones cut.
+  PerAxis padding = 0;
   PerAxis dilation = 1;
   i64 groups = 1;
   // PyTorch's padding = 'same': as much as keeps the sizes, instead of `padding`. Stride 1 only.
@@ -39,7 +41,7 @@ struct Conv2dOptions {
 
 struct ConvTranspose2dOptions {
   PerAxis stride = 1;
-  PerAxis padding = 0;
+  PerAxis padding = 0;  // cut off, as Conv2dOptions adds it
   PerAxis output_padding = 0;
   i64 groups = 1;
   PerAxis dilation = 1;
@@ -47,7 +49,7 @@ struct ConvTranspose2dOptions {
 
 struct PoolOptions {
   PerAxis stride{};  // not given: the kernel size
-  PerAxis padding = 0;
+  PerAxis padding = 0;            // as Conv2dOptions has it, not negative
   PerAxis dilation = 1;           // of avg_pool2d PyTorch has none
   bool ceil_mode = false;         // windows may start inside and end beyond the padded input
   bool count_include_pad = true;  // avg_pool2d: padding counts in the divisor

@@ -32,6 +32,14 @@ Tensor Tensor::dot(const Tensor& x) const {
 
 Tensor Tensor::matmul(const Tensor& x) const { return dot(x); }
 
+Tensor Tensor::outer(const Tensor& x) const {
+  if (ndim() != 1 || x.ndim() != 1) {
+    throw fail(ErrorKind::Invalid, "outer product of shapes {} and {}, expected vectors",
+               shape().str(), x.shape().str());
+  }
+  return unsqueeze(1) * x;
+}
+
 Tensor Tensor::linear(const Tensor& weight) const {
   return weight.ndim() == 1 ? mul(weight) : dot(weight);
 }

@@ -3,9 +3,9 @@
 
 namespace doorbell {
 
-namespace {
+using detail::reduced;
 
-Tensor reduced(const Tensor& loss, Reduction reduction) {
+Tensor detail::reduced(const Tensor& loss, Reduction reduction) {
   switch (reduction) {
     case Reduction::Mean: return loss.mean();
     case Reduction::Sum: return loss.sum();
@@ -13,6 +13,8 @@ Tensor reduced(const Tensor& loss, Reduction reduction) {
   }
   throw fail(ErrorKind::Invalid, "reduction {}", static_cast<int>(reduction));
 }
+
+namespace {
 
 void check_smoothing(f64 smoothing) {
   if (!(smoothing >= 0 && smoothing <= 1)) {

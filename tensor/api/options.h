@@ -49,7 +49,7 @@ struct ReduceOptions {
 
 struct VarOptions {
   bool keepdim = false;
-  i64 correction = 1;  // divides by n - correction
+  f64 correction = 1;  // divides by n - correction
 };
 
 enum class PadMode : u8 { Constant, Reflect, Replicate, Circular };

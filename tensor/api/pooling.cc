@@ -7,15 +7,6 @@ namespace doorbell {
 
 using detail::Amounts;
 
-Amounts detail::spatial_padding(const Tensor& x, const std::vector<i64>& padding) {
-  Amounts amounts(static_cast<usize>(x.ndim()) - padding.size(), {0, 0});
-  for (i64 amount : padding) {
-    if (amount < 0) throw fail(ErrorKind::Invalid, "padding of {}", amount);
-    amounts.emplace_back(amount, amount);
-  }
-  return amounts;
-}
-
 namespace {
 
 struct PoolPlan {
@@ -34,18 +25,24 @@ PoolPlan plan_pool(const Tensor& x, const std::vector<i64>& kernel, const PoolOp
   plan.stride =
       options.stride.given() ? detail::per_axis(options.stride, spatial, "stride") : kernel;
   plan.dilation = detail::per_axis(options.dilation, spatial, "dilation");
-  const auto padding = detail::per_axis(options.padding, spatial, "padding");
-  plan.around = detail::spatial_padding(x, padding);
+  const Amounts padding = detail::both_sides(options.padding, spatial);
+  plan.around.assign(static_cast<usize>(x.ndim()) - spatial, {0, 0});
+  for (const auto& [before, after] : padding) {
+    if (std::min(before, after) < 0)
+      throw fail(ErrorKind::Invalid, "padding of {} and {}", before, after);
+    plan.around.emplace_back(before, after);
+  }
   plan.beyond.assign(static_cast<usize>(x.ndim()), {0, 0});
   for (usize i = 0; i < spatial; ++i) {
     plan.axes.push_back(static_cast<i64>(i) - static_cast<i64>(spatial));
     if (!options.ceil_mode || plan.stride[i] < 1) continue;
     const usize axis = static_cast<usize>(x.ndim()) - spatial + i;
-    const i64 length = x.size(static_cast<i64>(axis)).value() + 2 * padding[i];
+    const auto [before, after] = padding[i];
+    const i64 length = x.size(static_cast<i64>(axis)).value() + before + after;
     const i64 reach = plan.dilation[i] * (kernel[i] - 1) + 1;
     i64 out = (length - reach + plan.stride[i] - 1) / plan.stride[i] + 1;
     // A window that starts beyond the input and its left padding does not count.
-    if ((out - 1) * plan.stride[i] >= length - padding[i]) --out;
+    if ((out - 1) * plan.stride[i] >= length - after) --out;
     plan.beyond[axis].second = std::max<i64>((out - 1) * plan.stride[i] + reach - length, 0);
   }
   return plan;

@@ -158,4 +158,30 @@ Tensor Tensor::rearrange(std::string_view formula, const AxisSizes& sizes) const
   return reshape(apart).permute(order).reshape(joined);
 }
 
+Tensor Tensor::movedim(const std::vector<i64>& axes, const std::vector<i64>& places) const {
+  if (axes.size() != places.size()) {
+    throw fail(ErrorKind::Invalid, "{} axes moved to {} places", axes.size(), places.size());
+  }
+  const usize rank = static_cast<usize>(ndim());
+  std::vector<i64> order(rank, -1);
+  std::vector<bool> moves(rank, false);
+  for (usize i = 0; i < axes.size(); ++i) {
+    const usize from = static_cast<usize>(detail::resolve_axis(axes[i], ndim()));
+    const usize to = static_cast<usize>(detail::resolve_axis(places[i], ndim()));
+    if (moves[from] || order[to] != -1) {
+      throw fail(ErrorKind::Invalid, "axis {} to place {}: one of them is named twice", axes[i],
+                 places[i]);
+    }
+    moves[from] = true;
+    order[to] = static_cast<i64>(from);
+  }
+  usize next = 0;
+  for (i64& axis : order) {
+    if (axis != -1) continue;
+    while (moves[next]) ++next;
+    axis = static_cast<i64>(next++);
+  }
+  return permute(order);
+}
+
 }  // namespace doorbell

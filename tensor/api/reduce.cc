@@ -113,6 +113,7 @@ Tensor Tensor::argmax() const { return reshape({-1}).argmax(0); }
 Tensor Tensor::argmin() const { return reshape({-1}).argmin(0); }
 
 Tensor Tensor::argmax(i64 axis, const ReduceOptions& options) const {
+  detail::check_axis(axis, ndim());
   if (ndim() == 0) return constant(0, dtypes::i32);
   const i64 at = detail::resolve_axis(axis, ndim());
   const i64 length = size(at).value();

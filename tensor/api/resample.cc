@@ -57,16 +57,19 @@ Tensor detail::pad_from_inside(const Tensor& x, const std::vector<std::pair<i64,
     throw fail(ErrorKind::Invalid, "pad names {} axes of a tensor of shape {}", amounts.size(),
                x.shape().str());
   }
-  Tensor result = x;
+  // Negative amounts cut: what is wrapped around has been cut, what is mirrored or repeated has
+  // not.
+  Amounts cuts;
+  for (const auto& [before, after] : amounts)
+    cuts.emplace_back(std::min<i64>(before, 0), std::min<i64>(after, 0));
+  Tensor result = mode == PadMode::Circular ? x.pad(cuts) : x;
   for (usize i = 0; i < amounts.size(); ++i) {
-    const auto [before, after] = amounts[i];
-    if (before < 0 || after < 0) {
-      throw fail(ErrorKind::Unsupported, "padding of {} and {} from inside", before, after);
-    }
+    const i64 before = std::max<i64>(amounts[i].first, 0),
+              after = std::max<i64>(amounts[i].second, 0);
     if (before == 0 && after == 0) continue;
     result = pad_axis(result, static_cast<i64>(i), before, after, mode);
   }
-  return result;
+  return mode == PadMode::Circular ? result : result.pad(cuts);
 }
 
 Tensor Tensor::unfold(i64 axis, i64 size, i64 step) const {

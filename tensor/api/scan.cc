@@ -30,6 +30,7 @@ Tensor scan_last(Op op, const Tensor& x) {
 // Long axes in two stages: inside pieces, then over the pieces' totals.
 Tensor scan(Op op, const Tensor& x, i64 axis) {
   constexpr i64 kPiece = 256;
+  detail::check_axis(axis, x.ndim());
   if (x.ndim() == 0 || detail::is_always_empty(x)) return x;
   const i64 at = detail::resolve_axis(axis, x.ndim());
   const Tensor last = x.transpose(at, -1);
@@ -99,6 +100,7 @@ Picked Tensor::cummin(i64 axis) const {
 
 // Shifted by the largest so far, element by element of the window that ends there.
 Tensor Tensor::logcumsumexp(i64 axis) const {
+  detail::check_axis(axis, ndim());
   const Tensor x = detail::as_float(*this);
   if (ndim() == 0 || detail::is_always_empty(x)) return x;
   const Tensor last = x.transpose(axis, -1);

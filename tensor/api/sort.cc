@@ -56,6 +56,7 @@ Number last_value(DType dtype, bool descending) {
 }  // namespace
 
 Picked Tensor::sort(i64 axis, bool descending) const {
+  detail::check_axis(axis, ndim());
   if (ndim() == 0) return {*this, zeros_like().cast(dtypes::i32)};
   const i64 at = detail::resolve_axis(axis, ndim());
   const i64 length = size(at).value();

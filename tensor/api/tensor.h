@@ -37,6 +37,7 @@ struct Picked;
 struct Pooled;
 struct QR;
 struct SVD;
+struct Unique;
 namespace detail {
 struct Cell;
 struct Access;
@@ -189,6 +190,12 @@ struct QR {
 };
 struct SVD {
   Tensor U, S, Vh;
+};
+
+// What unique gives: values in order, for each element (i32, in its shape) the place of its value,
+// and how often each value is there (i32).
+struct Unique {
+  Tensor values, inverse, counts;
 };
 
 // Values taken from a tensor, and where along the axis they stood (i32).

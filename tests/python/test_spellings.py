@@ -66,9 +66,16 @@ CALLS = {
     "full": (None, {"fill_value": 3}), "randint": (None, {"high": 5}),
     "eye": (None, {"n": 3, "m": 2}), "view": (MATRIX, {}), "unsqueeze": (MATRIX, {}),
 }
+for loss in ("mse_loss", "l1_loss", "huber_loss", "smooth_l1_loss", "kl_div"):
+    CALLS[loss] = (MATRIX, {"target": MATRIX + 1})
+CALLS["outer"] = CALLS["ger"] = (Tensor([1.0, 2.0]), {"x": Tensor([3.0, 4.0])})
+CALLS["norm"] = (MATRIX, {"p": 3})
+CALLS["searchsorted"] = (Tensor([1.0, 2.0]), {"values": Tensor([1.5]), "side": "right"})
+CALLS["diff"] = (MATRIX, {"prepend": MATRIX, "append": MATRIX})
 for same, other in (("concat", "cat"), ("concatenate", "cat"), ("type", "cast"), ("astype", "cast"), ("clip", "clamp"),
                     ("mm", "matmul"), ("moveaxis", "movedim"), ("std", "var"), ("var_mean", "var"),
-                    ("std_mean", "var")):
+                    ("std_mean", "var"), ("swapaxes", "transpose"), ("swapdims", "transpose"), ("divide", "div"),
+                    ("true_divide", "div"), ("broadcast_to", "expand")):
     CALLS[same] = CALLS[other]
 # Random, or changing their tensor: two calls do not give the same.
 UNEQUAL = {"empty", "rand", "randn", "randint", "uniform", "normal", "scaled_uniform", "glorot_uniform",

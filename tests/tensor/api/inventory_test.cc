@@ -111,6 +111,8 @@ TEST(Inventory, Movement) {
       {"triu", x.triu(), "(2, 3)"},
       {"tril", x.tril(), "(2, 3)"},
       {"unfold", x.unfold(1, 2, 1), "(2, 2, 2)"},
+      {"movedim", x.movedim({0}, {1}), "(3, 2)"},
+      {"outer", v.outer(v), "(4, 4)"},
   });
   EXPECT_EQ(x.ndim(), 2);
   EXPECT_EQ(x.numel(), 6);
@@ -126,7 +128,7 @@ TEST(Inventory, Elementwise) {
       x.abs(), x.sign(), x.exp(), x.exp2(), x.log(), x.log2(), x.log10(), x.sin(), x.cos(), x.tan(),
       x.asin(), x.acos(), x.atan(), x.sinh(), x.cosh(), x.tanh(), x.asinh(), x.acosh(), x.atanh(),
       x.erf(), x.floor(), x.ceil(), x.trunc(), x.round(), x.isnan(), x.isinf(), x.isfinite(),
-      x.detach(), x.contiguous(), x.contiguous_backward(),
+      x.nan_to_num(), x.detach(), x.contiguous(), x.contiguous_backward(),
       // activations
       x.relu(), x.relu6(), x.elu(), x.celu(), x.selu(), x.gelu(), x.quick_gelu(), x.silu(),
       x.swish(), x.mish(), x.sigmoid(), x.logsigmoid(), x.hardsigmoid(), x.hardswish(),
@@ -134,9 +136,9 @@ TEST(Inventory, Elementwise) {
       // two and three operands
       x.add(x), x.sub(x), x.mul(x), x.div(x, Rounding::Trunc), x.mod(x), x.fmod(x), x.pow(x),
       x.maximum(x), x.minimum(x), i.bitwise_and(i), i.bitwise_or(i), i.bitwise_xor(i), i.lshift(i),
-      i.rshift(i), x.copysign(x), x.logaddexp(x), x.eq(x), x.ne(x), x.isclose(x),
-      x.bool_().where(x, 0), x.lerp(x, 0.5), x.clamp({.min = 0}), x.clip({.max = 2}),
-      x.masked_fill(x.bool_(), 1), x.usum({x, 1}), x.uprod({x, 1}),
+      i.rshift(i), x.copysign(x), x.logaddexp(x), x.atan2(x), x.hypot(x), x.nextafter(x), x.eq(x),
+      x.ne(x), x.isclose(x), x.bool_().where(x, 0), x.lerp(x, 0.5), x.clamp({.min = 0}),
+      x.clip({.max = 2}), x.masked_fill(x.bool_(), 1), x.usum({x, 1}), x.uprod({x, 1}),
       // dtypes
       x.cast(dtypes::f16), x.bitcast(dtypes::i32), x.float_(), x.half(), x.double_(), x.bfloat16(),
       x.int_(), x.short_(), x.long_(), x.bool_()};
@@ -187,6 +189,11 @@ TEST(Inventory, ReductionsAndOrder) {
       {"cummin", x.cummin(1).indices, "(2, 3)"},
       {"logcumsumexp", x.logcumsumexp(1), "(2, 3)"},
       {"normalize", x.normalize(), "(2, 3)"},
+      {"norm", x.norm(2, 1), "(2)"},
+      {"median", x.median(1).values, "(2)"},
+      {"unique", x.unique().values, "(1)"},
+      {"searchsorted", x.searchsorted(x), "(2, 3)"},
+      {"diff", x.diff(), "(2, 2)"},
       {"sort", x.sort().values, "(2, 3)"},
       {"argsort", x.argsort(), "(2, 3)"},
       {"topk", x.topk(2).indices, "(2, 2)"},

@@ -223,6 +223,64 @@ std::vector<Case> reduce_cases() {
   };
 }
 
+std::vector<Case> distance_cases() {
+  return {
+      {"pow of ints!", 'i', [](T x) { return x.pow(x % 4); }},
+      {"pow negative!", 'i', [](T x) { return (x % 3 - 1).pow(x); }},
+      {"atan2", 'x', [](T x) { return x.atan2(y()); }},
+      {"atan2 of y", 'x', [](T x) { return y().atan2(x); }},
+      {"atan2 of infinity!", 'f', [](T x) { return x.atan2(-kInf); }},
+      {"hypot", 'x', [](T x) { return x.hypot(y()); }},
+      {"hypot of infinity!", 'f', [](T x) { return x.hypot(x.flip(0)); }},
+      {"nan_to_num!", 'f', [](T x) { return x.nan_to_num(1, 2, -3); }},
+      {"outer", 'v', [](T x) { return x.outer(x); }},
+      {"mse_loss", 'x', [](T x) { return x.mse_loss(y()); }},
+      {"l1_loss", 'x', [](T x) { return x.l1_loss(x.detach().flip(0), Reduction::None); }},
+      {"huber_loss", 'x',
+       [](T x) { return x.huber_loss(x.detach().flip(0), 0.75, Reduction::None); }},
+      {"smooth_l1_loss", 'x',
+       [](T x) { return x.smooth_l1_loss(x.detach().flip(0), 0.75, Reduction::Sum); }},
+      {"kl_div", 'x', [](T x) { return x.kl_div(y().abs(), Reduction::None); }},
+      {"kl_div of logarithms", 'x', [](T x) { return x.kl_div(y(), Reduction::Sum, true); }},
+      {"norm", 'x', [](T x) { return x.norm(2, 1); }},
+      {"norm 3", 'x', [](T x) { return x.norm(3, 0, {.keepdim = true}); }},
+      {"norm 1", 'c',
+       [](T x) {
+         return x.norm(1, {0, 2});
+       }},
+      {"norm infinity", 'x', [](T x) { return x.norm(kInf, 1); }},
+      {"norm 0!", 'i', [](T x) { return x.norm(0, 1); }},
+      {"norm of zeros", 'x', [](T x) { return (x * 0).norm(2, 1); }},
+  };
+}
+
+std::vector<Case> order_cases() {
+  return {
+      {"median", 'v', [](T x) { return x.median(); }},
+      {"median of nan!", 'f', [](T x) { return x.median(); }},
+      {"median axis", 'c', [](T x) { return x.median(1).values; }},
+      {"median place!", 'x', [](T x) { return x.median(0).indices; }},
+      {"median of equals", 'x', [](T x) { return (x * 0).median(); }},
+      {"unique!", 'i', [](T x) { return x.unique().values; }},
+      {"unique places!", 'i', [](T x) { return x.unique().inverse; }},
+      {"unique counts!", 'i', [](T x) { return x.unique().counts; }},
+      {"searchsorted!", 'v',
+       [](T x) {
+         return x.sort().values.searchsorted(Tensor::of({{0.5, -9.0}, {9.0, 1.0}}));
+       }},
+      {"searchsorted right!", 'i',
+       [](T x) { return x.flatten().sort().values.searchsorted(x, true); }},
+      {"searchsorted rows!", 'x', [](T x) { return x.sort(1).values.searchsorted(x.flip(1)); }},
+      {"diff", 'c', [](T x) { return x.diff(2, 1); }},
+      {"diff of bools!", 'b', [](T x) { return x.diff(1, 0); }},
+      {"var of a half", 'x', [](T x) { return x.var(1, {.correction = 0.5}); }},
+      {"movedim", 'c',
+       [](T x) {
+         return x.movedim({0, 2}, {1, 0});
+       }},
+  };
+}
+
 std::vector<Case> index_cases() {
   return {
       {"read list", 'x', [](T x) { return x[{{2, 0, -1}}]; }},
@@ -357,6 +415,8 @@ TEST(Surface, Movement) { expect_as_in_pytorch(movement_cases()); }
 TEST(Surface, Elementwise) { expect_as_in_pytorch(elementwise_cases()); }
 TEST(Surface, Operands) { expect_as_in_pytorch(operand_cases()); }
 TEST(Surface, ReductionsAndChoices) { expect_as_in_pytorch(reduce_cases()); }
+TEST(Surface, ProductsNormsAndDistances) { expect_as_in_pytorch(distance_cases()); }
+TEST(Surface, Order) { expect_as_in_pytorch(order_cases()); }
 TEST(Surface, Indexing) { expect_as_in_pytorch(index_cases()); }
 
 TEST(Surface, Edges) { expect_as_in_pytorch(edge_cases()); }
@@ -364,7 +424,7 @@ TEST(Surface, Edges) { expect_as_in_pytorch(edge_cases()); }
 TEST(Surface, EveryExpectedValueIsAsked) {
   usize asked = 0;
   for (auto cases : {movement_cases(), elementwise_cases(), operand_cases(), reduce_cases(),
-                     index_cases(), edge_cases()}) {
+                     distance_cases(), order_cases(), index_cases(), edge_cases()}) {
     asked += cases.size();
   }
   EXPECT_EQ(asked, expected_of_pytorch().size());

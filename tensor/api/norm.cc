@@ -1,0 +1,39 @@
+// p-norms. That which divides by one, normalize(), is reduce.cc's.
+#include <cmath>
+
+#include "tensor/api/build.h"
+
+namespace doorbell {
+
+using detail::constant;
+using detail::select;
+
+namespace {
+
+// A root of which 0 has the slope 0.
+template <class Root>
+Tensor root_of(const Tensor& x, Root root) {
+  const Tensor zero = constant(0, x.dtype()), is_zero = x == 0;
+  return select(is_zero, zero, root(select(is_zero, constant(1, x.dtype()), x)));
+}
+
+}  // namespace
+
+Tensor Tensor::norm(f64 p, const Axes& axes, const ReduceOptions& options) const {
+  if (options.dtype) return cast(*options.dtype).norm(p, axes, {.keepdim = options.keepdim});
+  const Tensor x = detail::as_float(*this);
+  if (std::isnan(p)) throw fail(ErrorKind::Invalid, "norm with p NaN");
+  if (p == 0) return (x != 0).sum(axes, options).cast(x.dtype());
+  if (p == 1) return x.abs().sum(axes, options);
+  if (std::isinf(p)) return p > 0 ? x.abs().max(axes, options) : x.abs().min(axes, options);
+  if (p == 2) {
+    const Tensor square = x.square().sum(axes, options);
+    return root_of(square, [](const Tensor& y) { return y.sqrt(); });
+  }
+  const auto power = [&](const Tensor& y) { return y.pow(p); };
+  const auto inverse = [&](const Tensor& y) { return y.pow(1 / p); };
+  if (p < 0) return inverse(power(x.abs()).sum(axes, options));
+  return root_of(root_of(x.abs(), power).sum(axes, options), inverse);
+}
+
+}  // namespace doorbell

@@ -1,0 +1,123 @@
+// What rests on the order of elements: median, unique, searchsorted, and differences of neighbours.
+// Sorting itself is sort.cc's.
+#include "tensor/api/build.h"
+#include "tensor/api/gradient.h"
+
+namespace doorbell {
+
+using detail::constant;
+using detail::select;
+
+namespace {
+
+// Where x is the median, which may be NaN.
+Tensor is_same(const Tensor& x, const Tensor& median) {
+  const Tensor same = x == median;
+  return x.dtype().is_float() ? same | (x.isnan() & median.isnan()) : same;
+}
+
+// All elements that equal the median share its gradient.
+class MedianRule final : public detail::GradientRule {
+ public:
+  Tensor derivative(const Tensor& gradient, const std::vector<Tensor>& inputs,
+                    usize) const override {
+    const Tensor& x = inputs[0];
+    const Tensor same = is_same(x, x.detach().median());
+    const Tensor count = same.sum().cast(gradient.dtype());
+    return select(same, (gradient / count).expand(x.shape()), constant(0, gradient.dtype()));
+  }
+};
+
+// Elements before others in order: NaN behind all.
+Tensor is_before(const Tensor& a, const Tensor& b) {
+  const Tensor less = a < b;
+  return a.dtype().is_float() ? less | (b.isnan() & a.isnan().logical_not()) : less;
+}
+
+}  // namespace
+
+Picked Tensor::median(i64 axis, const ReduceOptions& options) const {
+  if (ndim() == 0) {
+    (void)detail::resolve_axes(axis, 0);
+    return {*this, constant(0, dtypes::i32)};
+  }
+  const i64 at = detail::resolve_axis(axis, ndim());
+  const i64 length = size(at).value();
+  if (length == 0) throw fail(ErrorKind::Invalid, "median of no elements: shape {}", shape().str());
+  const Tensor places = detach().argsort(at);
+  Tensor middle = constant((length - 1) / 2, dtypes::i32);
+  if (dtype().is_float()) {
+    const Tensor numbers = isnan().logical_not().sum(at, {.keepdim = true});
+    middle = select(numbers < length, numbers, middle);
+  }
+  Shape one = shape();
+  one[static_cast<usize>(at)] = 1;
+  const Tensor index = places.gather(at, middle.cast(dtypes::i32).expand(one));
+  const Tensor value = gather(at, index);
+  if (options.keepdim) return {value, index};
+  return {value.squeeze(at), index.squeeze(at)};
+}
+
+Tensor Tensor::median() const {
+  if (numel() == 0)
+    throw fail(ErrorKind::Invalid, "median of no elements: shape {}", shape().str());
+  const Tensor value = detach().flatten().median(0).values;
+  if (!dtype().is_float()) return value;
+  return detail::with_gradient(value, {*this}, std::make_unique<MedianRule>());
+}
+
+Unique Tensor::unique() const {
+  const Picked sorted = detach().flatten().sort();
+  const Tensor& values = sorted.values;
+  const i64 length = values.size(0).value();
+  if (length == 0) {
+    const Tensor none = Tensor::zeros({0}, {.dtype = dtypes::i32, .device = device()});
+    return {values, none.reshape(shape()), none};
+  }
+  const Tensor start = constant(true, dtypes::bool_).expand({1});
+  const Tensor changes = values[{Slice(1, None)}] != values[{Slice(None, -1)}];
+  const Tensor is_first = length == 1 ? start : cat({start, changes});
+  const Tensor rank = is_first.cast(dtypes::i32).cumsum() - 1;
+  const Tensor places = is_first.nonzero().squeeze(1);
+  const Tensor ends = cat({places[{Slice(1, None)}], constant(length, dtypes::i32).expand({1})});
+  const Tensor inverse = rank.zeros_like().scatter(0, sorted.indices, rank);
+  return {values[places], inverse.reshape(shape()), ends - places};
+}
+
+Tensor Tensor::searchsorted(const Tensor& values, bool right) const {
+  if (ndim() == 0) throw fail(ErrorKind::Invalid, "searchsorted in shape (), expected an axis");
+  const auto [sorted, wanted] = detail::promote(detach(), values.detach());
+  if (ndim() == 1) {
+    const Tensor column = wanted.unsqueeze(-1);
+    const Tensor before =
+        right ? is_before(column, sorted).logical_not() : is_before(sorted, column);
+    return before.sum(-1, {.dtype = dtypes::i32});
+  }
+  const Shape own = shape(), other = values.shape();
+  if (own.size() != other.size() ||
+      Shape(own.begin(), own.end() - 1) != Shape(other.begin(), other.end() - 1)) {
+    throw fail(ErrorKind::Invalid, "searchsorted of values of shape {} in shape {}", other.str(),
+               own.str());
+  }
+  const Tensor row = sorted.unsqueeze(-2), column = wanted.unsqueeze(-1);
+  const Tensor before = right ? is_before(column, row).logical_not() : is_before(row, column);
+  return before.sum(-1, {.dtype = dtypes::i32});
+}
+
+Tensor Tensor::diff(i64 times, i64 axis) const {
+  if (times < 0) throw fail(ErrorKind::Invalid, "differences taken {} times", times);
+  const i64 at = detail::resolve_axis(axis, ndim());
+  Tensor result = *this;
+  for (; times > 0 && !result.size(at).is(0); --times) {
+    std::vector<std::pair<Size, Size>> later, earlier;
+    for (i64 i = 0; i < ndim(); ++i) {
+      later.emplace_back(i == at ? 1 : 0, result.size(i));
+      earlier.emplace_back(0, result.size(i) - (i == at ? 1 : 0));
+    }
+    const Tensor a = result.shrink(later), b = result.shrink(earlier);
+    result = dtype().is_bool() ? a != b : a - b;
+  }
+  return result;
+}
+
+}  // namespace doorbell
