@@ -124,6 +124,14 @@ Bounds binary_bounds(const Node& n, Bounds whole) {
       return div_mod_bounds(n.op, a, b, whole);
     case Op::Max: return {std::max(a.lo, b.lo), std::max(a.hi, b.hi)};
     case Op::And: case Op::Shr: return shift_and_bounds(n.op, a, b, whole);
+    case Op::Shl: {
+      if (b.lo != b.hi || b.lo < 0 || b.lo > 62 || n.dtype.scalar == Scalar::U64) return whole;
+      return mul_bounds(a, {i64{1} << b.lo, i64{1} << b.lo});
+    }
+    case Op::Xor: {
+      const bool flips = b.lo == -1 && b.hi == -1 && n.dtype.is_signed_int();
+      return flips ? Bounds{~a.hi, ~a.lo} : whole;
+    }
     default: return whole;
   }
 }
@@ -180,8 +188,10 @@ void compute_bounds(Node* node) {
   // A wrapping int that may leave its type, or a negative reinterpreted as unsigned, is anything.
   if (b.lo < whole.lo || b.hi > whole.hi) b = whole;
   if (t.scalar == Scalar::U64 && (!finite(b.hi) || b.lo < 0)) b = whole;
-  // 64-bit ints wrap, so an infinite bound on either side says nothing about the other.
-  if (t.is_int() && t.bits() == 64 && (!finite(b.lo) || !finite(b.hi))) b = whole;
+  // 64-bit ints wrap, so an infinite bound on either side says nothing about the other; but for
+  // what gives one of its operands, or flips the bits of one.
+  const bool wraps = node->op != Op::Max && node->op != Op::Xor;
+  if (t.is_int() && t.bits() == 64 && wraps && (!finite(b.lo) || !finite(b.hi))) b = whole;
   node->vmin = b.lo;
   node->vmax = b.hi;
 }
