@@ -36,7 +36,7 @@ std::string text_of(const Tensor& tensor) {
   if (hidden)
     return "<Tensor " + tensor.shape().str() + " of " +
            std::string(core::long_name_of(tensor.dtype().scalar)) + ", being captured>";
-  (void)host_memory(tensor);  // computed and waited for without the lock
+  nb::gil_scoped_release unlocked;
   return tensor.str();
 }
 
@@ -102,9 +102,9 @@ nb::object assign(nb::handle self, nb::handle given) {
     place.assign(as_tensor(given));
     return nb::borrow(self);
   }
-  Number number = 0;
+  Num number;
   const TensorOptions options{.dtype = place.dtype(), .device = place.device()};
-  if (read_number(given, &number))
+  if (read(given, &number))
     place.assign(place.full_like(number));
   else
     place.assign(make_tensor(given, options));

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "tensor/api/bound_size.h"
+#include "tensor/api/capture.h"
 #include "tensor/api/tensor.h"
 
 namespace doorbell {
@@ -16,23 +17,62 @@ namespace {
 constexpr i64 kThreshold = 1000, kEdge = 3;
 constexpr usize kLineWidth = 80;
 
-// Reads what is shown only.
+// What is shown of a tensor: of each axis all, or its two ends.
 struct Shown {
-  std::vector<i64> shape;
-  std::vector<std::string> cells;  // row-major over the whole shape, empty where not shown
+  std::vector<i64> shape;          // of what is shown
+  std::vector<bool> cut;           // by axis: whether its middle is left out
+  std::vector<std::string> cells;  // row-major
 };
 
-// Whether index i of an axis of n is shown.
-bool is_edge(i64 i, i64 n, bool shorten) {
-  return !shorten || n <= 2 * kEdge || i < kEdge || i >= n - kEdge;
+// The ends of the axes of x from `axis` on that are cut. With `apart` the corners are computed one
+// after the other: all at once would have what they share stored.
+Tensor ends_of(const Tensor& x, usize axis, const Shown& shown, bool apart) {
+  while (axis < shown.cut.size() && !shown.cut[axis]) ++axis;
+  if (axis == shown.cut.size()) return apart ? x.contiguous().realize() : x;
+  const i64 length = detail::bound_value(x.size(static_cast<i64>(axis)));
+  std::vector<std::pair<Size, Size>> first, last;
+  for (const Size& size : x.shape()) first.emplace_back(0, size);
+  last = first;
+  first[axis] = {0, kEdge};
+  last[axis] = {length - kEdge, length};
+  std::vector<std::pair<i64, i64>> after(first.size(), {0, 0}), before = after;
+  after[axis].second = before[axis].first = kEdge;
+  Shape along(first.size() - axis, 1);
+  along[0] = 2 * kEdge;
+  // Chosen rather than added, which would lose the sign of -0.
+  return doorbell::where(Tensor::arange(2 * kEdge).reshape(along) < kEdge,
+                         ends_of(x.shrink(first), axis + 1, shown, apart).pad(after),
+                         ends_of(x.shrink(last), axis + 1, shown, apart).pad(before));
 }
 
-bool is_shown(i64 flat, const std::vector<i64>& shape, bool shorten) {
-  for (usize axis = shape.size(); axis-- > 0;) {
-    if (!is_edge(flat % shape[axis], shape[axis], shorten)) return false;
-    flat /= shape[axis];
+// Whether reading a part of x costs no more than reading that part of what is stored.
+bool is_view(const Tensor& x) {
+  core::UOp node = *x.uop();
+  while (!core::TensorGraph::realized(node)) {
+    if (node.is(core::Op::Const)) return true;
+    if (!core::is_movement(node.op()) && !node.is(core::Op::Detach)) return false;
+    node = node.src(0);
   }
   return true;
+}
+
+// The elements that are shown, as a tensor of their own. A value is computed and kept, unless
+// storing it would take much memory for the sake of some corners.
+Tensor shown_part(const Tensor& tensor, Shown* shown) {
+  constexpr i64 kMostKept = i64{1} << 28;  // bytes
+  detail::refuse_in_capture("the values of a tensor are read");
+  NoGradScope no_grad;
+  shown->shape = detail::bound_values(tensor.shape());
+  shown->cut.resize(shown->shape.size());
+  const bool shorten = tensor.numel() > kThreshold;
+  const bool keep = tensor.numel() <= kMostKept / tensor.dtype().bytes();
+  const bool reads = is_view(tensor);
+  if (keep && !reads) tensor.realize();
+  for (usize axis = 0; axis < shown->shape.size(); ++axis) {
+    shown->cut[axis] = shorten && shown->shape[axis] > 2 * kEdge;
+    if (shown->cut[axis]) shown->shape[axis] = 2 * kEdge;
+  }
+  return ends_of(tensor, 0, *shown, !keep && !reads);
 }
 
 struct FloatStyle {
@@ -62,57 +102,46 @@ std::string format_float(f64 value, const FloatStyle& style) {
   return style.whole ? fmt::format("{:.0f}.", value) : fmt::format("{:.4f}", value);
 }
 
-Shown format_cells(const Tensor& tensor) {
-  Shown shown{.shape = detail::bound_values(tensor.shape())};
-  const bool shorten = tensor.numel() > kThreshold;
-  const usize count = static_cast<usize>(tensor.numel());
-  shown.cells.resize(count);
-  std::vector<usize> places;
-  for (usize i = 0; i < count; ++i) {
-    if (is_shown(static_cast<i64>(i), shown.shape, shorten)) places.push_back(i);
-  }
-  if (tensor.dtype().is_float()) {
-    const std::vector<f64> all = tensor.to_vector<f64>();
-    std::vector<f64> seen;
-    for (usize place : places) seen.push_back(all[place]);
-    const FloatStyle style = style_of(seen);
-    for (usize place : places) shown.cells[place] = format_float(all[place], style);
-  } else if (tensor.dtype().is_bool()) {
-    const std::vector<std::byte> all = tensor.to_bytes();
-    for (usize place : places) shown.cells[place] = all[place] == std::byte{0} ? "False" : "True";
-  } else if (tensor.dtype() == dtypes::u64) {
-    const std::vector<u64> all = tensor.to_vector<u64>();
-    for (usize place : places) shown.cells[place] = std::to_string(all[place]);
+std::vector<std::string> format_values(const Tensor& part) {
+  std::vector<std::string> cells;
+  auto write = [&](const auto& values, auto text) {
+    for (const auto& value : values) cells.push_back(text(value));
+  };
+  auto number = [](auto value) { return std::to_string(value); };
+  if (part.dtype().is_float()) {
+    const std::vector<f64> values = part.to_vector<f64>();
+    const FloatStyle style = style_of(values);
+    write(values, [&](f64 value) { return format_float(value, style); });
+  } else if (part.dtype().is_bool()) {
+    write(part.to_bytes(), [](std::byte held) { return held == std::byte{0} ? "False" : "True"; });
+  } else if (part.dtype() == dtypes::u64) {
+    write(part.to_vector<u64>(), number);
   } else {
-    const std::vector<i64> all = tensor.to_vector<i64>();
-    for (usize place : places) shown.cells[place] = std::to_string(all[place]);
+    write(part.to_vector<i64>(), number);
   }
-  if (tensor.ndim() == 0) return shown;
+  return cells;
+}
+
+// Aligned to the right.
+void align(std::vector<std::string>& cells, bool is_float) {
   usize width = 0;
   // Infinities and NaN do not set the width, as in PyTorch: they would spread the numbers apart.
-  for (usize place : places) {
-    const std::string& cell = shown.cells[place];
-    const bool is_number = !tensor.dtype().is_float() || cell.find_first_of("in") == cell.npos;
+  for (const std::string& cell : cells) {
+    const bool is_number = !is_float || cell.find_first_of("in") == cell.npos;
     if (is_number) width = std::max(width, cell.size());
   }
-  for (usize place : places) {
-    std::string& cell = shown.cells[place];
+  for (std::string& cell : cells) {
     if (cell.size() < width) cell.insert(0, width - cell.size(), ' ');
   }
-  return shown;
 }
 
 // One innermost row, wrapped.
-std::string format_row(const Shown& shown, i64 first, i64 length, bool shorten, usize indent) {
+std::string format_row(const Shown& shown, i64 first, usize indent) {
+  const i64 length = shown.shape.back();
   std::string text = "[";
   usize column = indent + 1;
-  bool skipped = false;
-  for (i64 i = 0; i < length; ++i) {
-    const bool edge = is_edge(i, length, shorten);
-    if (!edge && skipped) continue;
-    skipped = !edge;
-    const std::string cell = edge ? shown.cells[static_cast<usize>(first + i)] : "...";
-    if (i > 0) {
+  auto add = [&](const std::string& cell) {
+    if (text.size() > 1) {
       text += ",";
       const bool wraps = column + 2 + cell.size() > kLineWidth;
       text += wraps ? "\n" + std::string(indent + 1, ' ') : " ";
@@ -120,27 +149,27 @@ std::string format_row(const Shown& shown, i64 first, i64 length, bool shorten, 
     }
     text += cell;
     column += cell.size();
+  };
+  for (i64 i = 0; i < length; ++i) {
+    if (shown.cut.back() && i == kEdge) add("...");
+    add(shown.cells[static_cast<usize>(first + i)]);
   }
   return text + "]";
 }
 
 // Axes outer to inner by recursion: no deeper than kMaxRank.
-std::string format_axes(const Shown& shown, usize axis, i64 first, bool shorten, usize indent) {
+std::string format_axes(const Shown& shown, usize axis, i64 first, usize indent) {
   if (shown.shape.empty()) return shown.cells[0];
-  const i64 length = shown.shape[axis];
-  if (axis + 1 == shown.shape.size()) return format_row(shown, first, length, shorten, indent);
+  if (axis + 1 == shown.shape.size()) return format_row(shown, first, indent);
   i64 inner = 1;
   for (usize i = axis + 1; i < shown.shape.size(); ++i) inner *= shown.shape[i];
   const std::string gap =
       "," + std::string(shown.shape.size() - axis - 1, '\n') + std::string(indent + 1, ' ');
   std::string text = "[";
-  bool skipped = false;
-  for (i64 i = 0; i < length; ++i) {
-    const bool edge = is_edge(i, length, shorten);
-    if (!edge && skipped) continue;
-    skipped = !edge;
+  for (i64 i = 0; i < shown.shape[axis]; ++i) {
     if (i > 0) text += gap;
-    text += edge ? format_axes(shown, axis + 1, first + i * inner, shorten, indent + 1) : "...";
+    if (shown.cut[axis] && i == kEdge) text += "..." + gap;
+    text += format_axes(shown, axis + 1, first + i * inner, indent + 1);
   }
   return text + "]";
 }
@@ -154,7 +183,10 @@ std::string Tensor::str() const {
     text += "[]";
     if (detail::bound_values(shape()) != std::vector<i64>{0}) text += ", size=" + shape().str();
   } else {
-    text += format_axes(format_cells(*this), 0, 0, numel() > kThreshold, kOpen.size());
+    Shown shown;
+    shown.cells = format_values(shown_part(*this, &shown));
+    if (ndim() > 0) align(shown.cells, dtype().is_float());
+    text += format_axes(shown, 0, 0, kOpen.size());
   }
   const DType type = dtype();
   if (type != dtypes::f32 && type != dtypes::i32 && !type.is_bool()) {

@@ -48,6 +48,37 @@ TEST(Print, LargeTensorsShowTheirCorners) {
             "        [1950, 1951, 1952, ..., 1997, 1998, 1999]])");
 }
 
+TEST(Print, PartsOnSeveralDevicesAreOne) {
+  const Tensor x = Tensor::arange(4000);
+  const std::string text = "tensor([   0,    1,    2, ..., 3997, 3998, 3999])";
+  EXPECT_EQ(x.shard({"CPU", "CPU:1"}, 0).str(), text);
+  EXPECT_EQ(x.shard({"CPU", "CPU:1"}).str(), text);
+  const Tensor columns = x.reshape({4, 1000}).shard({"CPU", "CPU:1"}, 1).realize();
+  EXPECT_EQ(columns.str(),
+            "tensor([[   0,    1,    2, ...,  997,  998,  999],\n"
+            "        [1000, 1001, 1002, ..., 1997, 1998, 1999],\n"
+            "        [2000, 2001, 2002, ..., 2997, 2998, 2999],\n"
+            "        [3000, 3001, 3002, ..., 3997, 3998, 3999]])");
+}
+
+TEST(Print, AllBitsOfIntegers) {
+  const Tensor x = Tensor::of({9007199254740993, -9007199254740993});
+  EXPECT_EQ(x.str(), "tensor([ 9007199254740993, -9007199254740993], dtype=int64)");
+  EXPECT_EQ(Tensor::of({u64{18446744073709551615u}, u64{9223372036854775809u}}).str(),
+            "tensor([18446744073709551615,  9223372036854775809], dtype=uint64)");
+  EXPECT_EQ(Tensor::arange(2000).cast(dtypes::i64).add(i64{9007199254740993}).str(),
+            "tensor([9007199254740993, 9007199254740994, 9007199254740995, ...,\n"
+            "        9007199254742990, 9007199254742991, 9007199254742992], dtype=int64)");
+}
+
+TEST(Print, SymbolicSizesAreThoseTheyAreBoundTo) {
+  const Variable n("n", 1, 5000);
+  const Tensor x = Tensor::arange(5000).contiguous();
+  EXPECT_EQ((x[{Slice(0, n.bind(3))}]).str(), "tensor([0, 1, 2])");
+  const Tensor cut = x[{Slice(0, n.bind(2000))}];
+  EXPECT_EQ(cut.str(), "tensor([   0,    1,    2, ..., 1997, 1998, 1999])");
+}
+
 TEST(Print, LongRowsAreWrapped) {
   EXPECT_EQ(Tensor::arange(25).str(),
             "tensor([ 0,  1,  2,  3,  4,  5,  6,  7,  8,  9, 10, 11, 12, 13, 14, 15, 16, 17,\n"
