@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/util/check.h"
+#include "core/eval/eval.h"
 #include "core/uop/placement.h"
 #include "tensor/engine/realize.h"
 
@@ -33,6 +34,22 @@ void check_broadcast(const Tensor& x, const Tensor& y) {
   }
 }
 
+// Symbolic sizes count as one element: their bounds may be far above what they will be.
+void check_count(UOp node) {
+  i64 count = 1;
+  bool fits = true;
+  for (usize axis = 0; axis < node.ndim(); ++axis) {
+    const core::Dim size = node.dim(axis);
+    if (size == core::Dim(0)) return;
+    if (size.is_const()) fits = fits && !__builtin_mul_overflow(count, size.value(), &count);
+  }
+  if (fits && count <= kMaxElements) [[likely]]
+    return;
+  Shape shape;
+  for (usize axis = 0; axis < node.ndim(); ++axis) shape.push_back(Size(node.dim(axis)));
+  refuse_count(shape);
+}
+
 bool gradients_flow(std::span<const Tensor* const> srcs) {
   if (NoGradScope::active()) return false;
   for (const Tensor* tensor : srcs) {
@@ -43,6 +60,18 @@ bool gradients_flow(std::span<const Tensor* const> srcs) {
 }
 
 }  // namespace
+
+void refuse_count(const Shape& shape) {
+  throw fail(ErrorKind::Invalid, "shape {} does not fit: {} elements are the most", shape.str(),
+             kMaxElements);
+}
+
+i64 bytes_of(i64 count, DType dtype) {
+  i64 bytes;
+  if (!__builtin_mul_overflow(count, dtype.bytes(), &bytes)) return bytes;
+  throw fail(ErrorKind::Invalid, "the size of {} elements of {} does not fit 64 bits", count,
+             core::long_name_of(dtype.scalar));
+}
 
 Tensor make(Op op, DType dtype, std::span<const Tensor* const> srcs, std::span<const i64> args,
             std::span<const UOpRef> sizes, core::Payload* payload) {
@@ -57,6 +86,7 @@ Tensor make(Op op, DType dtype, std::span<const Tensor* const> srcs, std::span<c
   }
   for (const UOpRef& size : sizes) nodes.push_back(*size);
   UOpRef node = TensorGraph::make(op, dtype, std::span<const UOp>(nodes), args, payload);
+  check_count(*node);
   return Tensor::from_uop(std::move(node), gradients_flow(srcs));
 }
 
@@ -100,6 +130,17 @@ Tensor reduce_axes(Op op, const Tensor& x, i64 mask) {
   return constant(identity, x.dtype()).expand(reduced);
 }
 
+i64 integer_bits(const Number& value, DType dtype) {
+  if (value.is_float()) {  // as a cast has it
+    return core::convert(dtype, core::ScalarValue::of_float(dtypes::f64, value.real())).bits;
+  }
+  if (value.exceeds_i64() && dtype != dtypes::u64) {
+    throw fail(ErrorKind::Invalid, "{} does not fit {}", static_cast<u64>(value.integer()),
+               core::long_name_of(dtype.scalar));
+  }
+  return core::ScalarValue::of_int(dtype, value.integer()).bits;
+}
+
 Tensor constant(Number value, DType dtype) {
   i64 bits;
   if (dtype.is_float()) {
@@ -109,10 +150,7 @@ Tensor constant(Number value, DType dtype) {
   } else if (dtype.is_bool()) {
     bits = value.real() != 0;
   } else {
-    bits = value.is_float() ? static_cast<i64>(value.real()) : value.integer();
-    const int unused = 64 - dtype.bits();  // wraps, as arithmetic does
-    bits = dtype.is_unsigned() ? static_cast<i64>(static_cast<u64>(bits) << unused >> unused)
-                               : static_cast<i64>(static_cast<u64>(bits) << unused) >> unused;
+    bits = integer_bits(value, dtype);
   }
   return Tensor::from_uop(
       TensorGraph::make(Op::Const, dtype, std::span<const UOp>(), std::span<const i64>(&bits, 1)));
@@ -175,7 +213,7 @@ Number highest(DType dtype) {
   if (dtype.is_float()) return std::numeric_limits<f64>::infinity();
   if (dtype.is_bool()) return true;
   const u64 all = ~u64{0} >> (64 - dtype.bits());
-  return static_cast<i64>(dtype.is_unsigned() ? all : all >> 1);
+  return dtype.is_unsigned() ? all : all >> 1;
 }
 
 bool is_always_empty(const Tensor& x) {

@@ -83,6 +83,12 @@ struct Access {
 // rank and devices, and remembers whether gradients flow.
 Tensor make(Op op, DType dtype, std::span<const Tensor* const> srcs, std::span<const i64> args = {},
             std::span<const UOpRef> sizes = {}, core::Payload* payload = nullptr);
+// The most elements of a shape, and so the largest size of an axis: a core::Dim keeps 63 bits.
+inline constexpr i64 kMaxElements = (i64{1} << 62) - 1;
+// Throws: the shape has more elements than that.
+[[noreturn]] void refuse_count(const Shape& shape);
+// Throws where 64 bits do not hold it.
+i64 bytes_of(i64 count, DType dtype);
 Tensor make(Op op, DType dtype, std::initializer_list<const Tensor*> srcs,
             std::initializer_list<i64> args = {});
 
@@ -92,6 +98,9 @@ Tensor binary(Op op, const Tensor& a, const Tensor& b);
 Tensor select(const Tensor& condition, const Tensor& yes, const Tensor& no);
 // Keeps reduced axes with size 1. Bit i of the mask: axis i.
 Tensor reduce_axes(Op op, const Tensor& x, i64 mask);
+// A number as integers of `dtype` hold it, in 64 bits: wrapped, without its fraction. Throws for
+// one of 2^63 and more where that is not u64.
+i64 integer_bits(const Number& value, DType dtype);
 // A 0-d constant; converted to what `dtype` can hold.
 Tensor constant(Number value, DType dtype);
 
@@ -157,7 +166,7 @@ Tensor pool(const Tensor& x, std::span<const i64> kernel, std::span<const i64> s
 Tensor pad_value(const Tensor& x, const std::vector<std::pair<i64, i64>>& amounts, Number value);
 // x between zeros: `starts` of them before it on each axis, in a tensor of shape `whole`.
 Tensor pad_into(const Tensor& x, const Shape& starts, const Shape& whole);
-// 64-bit numbers as i32 where the size allows it; those out of lowest..size stay out of it.
+// Numbers as i32, or i64 where the size needs that; those out of lowest..size stay out of it.
 Tensor narrow_index(const Tensor& index, i64 lowest, i64 size);
 // Pads with elements of x: mirrored, repeated or wrapped around.
 Tensor pad_from_inside(const Tensor& x, const std::vector<std::pair<i64, i64>>& amounts,

@@ -200,8 +200,10 @@ namespace {
 
 Tensor from_front(const Tensor& index, i64 size) {
   const Tensor narrow = detail::narrow_index(index, -size - 1, size);
-  if (narrow.dtype().is_unsigned()) return narrow;
-  return doorbell::where(narrow < 0, narrow + size, narrow);
+  if (index.dtype().is_unsigned()) return narrow;
+  // Of a large size the sum must not seem to leave 64 bits where it is not chosen.
+  const Tensor negative = size < INT32_MAX ? narrow : doorbell::minimum(narrow, -1);
+  return doorbell::where(narrow < 0, negative + size, narrow);
 }
 
 }  // namespace
@@ -228,9 +230,12 @@ Picks detail::join_picks(const Tensor& x, const View& view) {
   picks.apart = source.shape();
   // A part out of range must not land in a neighbour.
   Tensor valid;
+  picks.source = source.flatten(picks.axis, picks.axis + count - 1);
+  const bool is_long = picks.source.size(picks.axis).value() >= INT32_MAX;
   for (i64 i = 0; i < count; ++i) {
     const i64 size = source.size(picks.axis + i).value();
-    const Tensor index = from_front(indices[static_cast<usize>(i)], size);
+    Tensor index = from_front(indices[static_cast<usize>(i)], size);
+    if (is_long) index = index.cast(dtypes::i64);
     if (count == 1) {
       picks.position = index;
       break;
@@ -240,7 +245,6 @@ Picks detail::join_picks(const Tensor& x, const View& view) {
     valid = i == 0 ? inside : valid & inside;
   }
   if (count > 1) picks.position = doorbell::where(valid, picks.position, -1);
-  picks.source = source.flatten(picks.axis, picks.axis + count - 1);
   return picks;
 }
 

@@ -61,9 +61,18 @@ Tensor Tensor::repeat_interleave(const std::vector<i64>& counts, i64 axis) const
     throw fail(ErrorKind::Invalid, "{} counts for axis {} of shape {}", counts.size(), axis,
                shape().str());
   }
+  Size total = 0;
+  for (i64 count : counts) {
+    if (count < 0) throw fail(ErrorKind::Invalid, "repeat {} times", count);
+    total = total + count;
+  }
   std::vector<i32> rows;
+  try {
+    rows.reserve(static_cast<usize>(total.value()));
+  } catch (const std::exception&) {
+    throw fail(ErrorKind::OutOfMemory, "no memory for {} repeated places", total.str());
+  }
   for (usize i = 0; i < counts.size(); ++i) {
-    if (counts[i] < 0) throw fail(ErrorKind::Invalid, "repeat {} times", counts[i]);
     rows.insert(rows.end(), static_cast<usize>(counts[i]), static_cast<i32>(i));
   }
   std::vector<Index> indices(static_cast<usize>(at), Slice());
@@ -286,7 +295,7 @@ Tensor detail::pool(const Tensor& x, std::span<const i64> kernel, std::span<cons
   bool apart = true;  // no two windows overlap
   for (usize i = 0; i < axes; ++i) {
     const i64 in = from[first + i].value(), k = kernel[i], s = stride[i], d = dilation[i];
-    if (k < 1 || s < 1 || d < 1 || d * (k - 1) + 1 > in) {
+    if (k < 1 || s < 1 || d < 1 || in < 1 || k - 1 > (in - 1) / d) {
       throw fail(ErrorKind::Invalid,
                  "kernel size {} (stride {}, dilation {}) on an axis of {} (padding included)", k,
                  s, d, in);

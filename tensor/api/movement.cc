@@ -20,6 +20,7 @@ struct SizeArgs {
 
   void add(const Size& size) {
     if (size.is_const()) {
+      if (size.value() > detail::kMaxElements) detail::refuse_count({size});
       args.push_back(size.value());
     } else {
       args.push_back(core::kDynamicDim + static_cast<i64>(symbolic.size()));

@@ -25,22 +25,27 @@ class Number {
   constexpr Number(T value)
       : kind_(std::is_same_v<T, bool> ? Kind::Bool
                                       : (std::is_floating_point_v<T> ? Kind::Float : Kind::Int)),
+        exceeds_i64_(std::is_integral_v<T> && value > T{} && static_cast<i64>(value) < 0),
         integer_(std::is_floating_point_v<T> ? 0 : static_cast<i64>(value)),
         real_(static_cast<f64>(value)) {}
 
   constexpr Kind kind() const { return kind_; }                     // of the C++ type
   constexpr bool is_float() const { return kind_ == Kind::Float; }  // float or double
-  constexpr i64 integer() const { return integer_; }                // meaningless for a Float
-  constexpr f64 real() const { return real_; }                      // of every kind
-  // The dtype of this number on its own: bool, i32 (i64 where it does not fit) or f32.
+  constexpr bool exceeds_i64() const { return exceeds_i64_; }       // an integer of 2^63 or more
+  // The 64 bits of an integer, which are a u64's where it exceeds i64. Meaningless for a Float.
+  constexpr i64 integer() const { return integer_; }
+  constexpr f64 real() const { return real_; }  // of every kind
+  // The dtype of this number on its own: bool, i32 (i64 or u64 where it does not fit) or f32.
   constexpr DType dtype() const {
     if (kind_ == Kind::Bool) return dtypes::bool_;
     if (kind_ == Kind::Float) return dtypes::f32;
+    if (exceeds_i64_) return dtypes::u64;
     return integer_ >= INT32_MIN && integer_ <= INT32_MAX ? dtypes::i32 : dtypes::i64;
   }
 
  private:
   Kind kind_;
+  bool exceeds_i64_;
   i64 integer_;
   f64 real_;
 };

@@ -136,10 +136,20 @@ Tensor gaussian(const Shape& shape, u16 at, DType dtype) {
   return (radius * (high * (2 * std::numbers::pi)).cos()).cast(dtype);
 }
 
+bool holds(DType dtype, i64 number) {
+  const int unused = 64 - dtype.bits();
+  if (dtype.is_unsigned()) return number >= 0 && (unused == 0 || number >> dtype.bits() == 0);
+  return number >= INT64_MIN >> unused && number <= INT64_MAX >> unused;
+}
+
 Tensor whole_numbers(i64 low, i64 high, const Shape& shape, u16 at, DType dtype) {
   if (low >= high) throw fail(ErrorKind::Invalid, "randint from {} to {}", low, high);
   if (!dtype.is_int()) {
     throw fail(ErrorKind::Invalid, "randint of {}, expected integers",
+               core::long_name_of(dtype.scalar));
+  }
+  if (!holds(dtype, low) || !holds(dtype, high - 1)) {
+    throw fail(ErrorKind::Invalid, "randint from {} to {} does not fit {}", low, high,
                core::long_name_of(dtype.scalar));
   }
   // The remainder of 64 bits is uneven by less than the range in 2^64.
@@ -162,7 +172,8 @@ Tensor Tensor::randn(const Shape& shape, const TensorOptions& options) {
 }
 
 Tensor Tensor::randint(i64 low, i64 high, const Shape& shape, const TensorOptions& options) {
-  const DType dtype = options.dtype.value_or(dtypes::i32);
+  const bool narrow = holds(dtypes::i32, low) && holds(dtypes::i32, high - 1);
+  const DType dtype = options.dtype.value_or(narrow ? dtypes::i32 : dtypes::i64);
   return stored(whole_numbers(low, high, shape, detail::place_named(options.device), dtype),
                 options);
 }

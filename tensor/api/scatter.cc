@@ -7,12 +7,18 @@ using core::Op;
 using detail::constant;
 using detail::select;
 
-// 64-bit numbers as i32 where the size allows it, out of range still out of range: what is computed
-// from them stays within 64 bits.
+// In i32, or i64 where the size asks for that. What is computed from 64-bit numbers stays within
+// bounds; those out of range stay out of range.
 Tensor detail::narrow_index(const Tensor& index, i64 lowest, i64 size) {
-  if (index.dtype().bytes() < 8 || size >= INT32_MAX) return index;
+  const bool is_small = size < INT32_MAX;
+  const DType dtype = is_small ? dtypes::i32 : dtypes::i64;
+  const bool is_unsigned = index.dtype().is_unsigned();
+  if (index.dtype().bytes() < (is_small && is_unsigned ? 4 : 8)) return index.cast(dtype);
   const Tensor below = doorbell::minimum(index, size);
-  return (index.dtype().is_unsigned() ? below : doorbell::maximum(below, lowest)).cast(dtypes::i32);
+  if (is_small) return (is_unsigned ? below : doorbell::maximum(below, lowest)).cast(dtype);
+  // The bounds of u64 say nothing, so i64 gets both ends anew.
+  const Tensor within = is_unsigned ? doorbell::minimum(below.cast(dtype), size) : below;
+  return doorbell::maximum(within, lowest);
 }
 
 Tensor detail::one_hot_mask(const Tensor& x, i64 classes, i64 axis) {

@@ -18,12 +18,15 @@ void check_mask(const Tensor& mask) {
 // The flat places where the mask holds, in order: read from it, as no graph can know their number.
 Tensor flat_places(const Tensor& mask) {
   detail::refuse_in_capture("the number of elements that a mask selects is read");
-  std::vector<i32> places;
   const std::vector<std::byte> held = mask.to_bytes();
-  for (usize i = 0; i < held.size(); ++i) {
-    if (held[i] != std::byte{0}) places.push_back(static_cast<i32>(i));
-  }
-  return Tensor::from_data(places, {static_cast<i64>(places.size())}, {.device = mask.device()});
+  const auto places_in = [&]<class T>(T) {
+    std::vector<T> places;
+    for (usize i = 0; i < held.size(); ++i) {
+      if (held[i] != std::byte{0}) places.push_back(static_cast<T>(i));
+    }
+    return Tensor::from_data(places, {static_cast<i64>(places.size())}, {.device = mask.device()});
+  };
+  return held.size() > INT32_MAX ? places_in(i64{}) : places_in(i32{});
 }
 
 // Flat places as one place per axis; a negative one stays so on all of them.

@@ -1,6 +1,7 @@
 // Arithmetic and printing of sizes. Constants never touch the graph.
 #include "tensor/api/size.h"
 
+#include <algorithm>
 #include <ostream>
 
 #include "base/util/error.h"
@@ -86,6 +87,10 @@ Size sum_of(const Size& a, const Size& b, i64 sign) {
   return sum.size();
 }
 
+[[noreturn]] void refuse_overflow(const Size& a, const char* sign, const Size& b) {
+  throw fail(ErrorKind::Invalid, "size {} {} {} does not fit 64 bits", a.str(), sign, b.str());
+}
+
 i64 floor_div(i64 a, i64 b) {
   i64 quotient = a / b;
   return quotient - ((a % b != 0) && ((a < 0) != (b < 0)) ? 1 : 0);
@@ -117,19 +122,31 @@ i64 Size::value() const {
 UOpRef Size::expression() const { return is_const() ? index_const(value_) : expression_; }
 
 Size operator+(const Size& a, const Size& b) {
-  if (a.is_const() && b.is_const()) return a.value_ + b.value_;
+  if (a.is_const() && b.is_const()) {
+    i64 result;
+    if (__builtin_add_overflow(a.value_, b.value_, &result)) refuse_overflow(a, "+", b);
+    return result;
+  }
   if (a.is(0)) return b;
   return b.is(0) ? a : sum_of(a, b, 1);
 }
 
 Size operator-(const Size& a, const Size& b) {
-  if (a.is_const() && b.is_const()) return a.value_ - b.value_;
+  if (a.is_const() && b.is_const()) {
+    i64 result;
+    if (__builtin_sub_overflow(a.value_, b.value_, &result)) refuse_overflow(a, "-", b);
+    return result;
+  }
   if (b.is(0)) return a;
   return a == b ? Size(0) : sum_of(a, b, -1);
 }
 
 Size operator*(const Size& a, const Size& b) {
-  if (a.is_const() && b.is_const()) return a.value_ * b.value_;
+  if (a.is_const() && b.is_const()) {
+    i64 result;
+    if (__builtin_mul_overflow(a.value_, b.value_, &result)) refuse_overflow(a, "*", b);
+    return result;
+  }
   if (a.is(1)) return b;
   return b.is(1) ? a : combine(Op::Mul, a, b);
 }
@@ -161,6 +178,8 @@ bool Shape::is_const() const {
 }
 
 Size Shape::numel() const {
+  // However large the others are.
+  if (std::any_of(begin(), end(), [](const Size& size) { return size.is(0); })) return 0;
   Size total = 1;
   for (const Size& size : *this) total = total * size;
   return total;

@@ -97,7 +97,7 @@ Picked Tensor::topk(i64 count, i64 axis, bool largest) const {
 Tensor Tensor::randperm(i64 count, const TensorOptions& options) {
   if (count < 0) throw fail(ErrorKind::Invalid, "a permutation of {}", count);
   const Tensor order = rand({count}, {.device = options.device}).argsort();
-  return order.cast(options.dtype.value_or(dtypes::i32));
+  return order.cast(options.dtype.value_or(count > INT32_MAX ? dtypes::i64 : dtypes::i32));
 }
 
 }  // namespace doorbell

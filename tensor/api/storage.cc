@@ -2,6 +2,7 @@
 // handle holds. Memory and computing are the engine's.
 #include "tensor/api/storage.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/os/host.h"
@@ -40,14 +41,27 @@ void flatten_into(const Nested& nested, usize depth, std::vector<i64>& shape,
   for (const Nested& item : nested.items()) flatten_into(item, depth + 1, shape, numbers);
 }
 
-DType common_dtype(const std::vector<Number>& numbers) {
+// What holds all of them: floats beside integers are as floats.
+DType common_dtype(std::span<const Number> numbers) {
   DType dtype = dtypes::bool_;
   for (const Number& number : numbers) {
     if (number.is_float()) return dtypes::f32;
     const DType own = number.dtype();
-    if (own.bytes() > dtype.bytes()) dtype = own;
+    if (own.bytes() > dtype.bytes() || own == dtypes::u64) dtype = own;
   }
   return numbers.empty() ? dtypes::f32 : dtype;
+}
+
+// No integers hold both 2^63 and -1, and no float all that lies between.
+void refuse_mixed_signs(std::span<const Number> numbers) {
+  const auto above = std::find_if(numbers.begin(), numbers.end(),
+                                  [](const Number& number) { return number.exceeds_i64(); });
+  const auto below = std::find_if(numbers.begin(), numbers.end(), [](const Number& number) {
+    return !number.exceeds_i64() && number.integer() < 0;
+  });
+  if (above == numbers.end() || below == numbers.end()) return;
+  throw fail(ErrorKind::Invalid, "{} does not fit a dtype that holds {} too",
+             static_cast<u64>(above->integer()), below->integer());
 }
 
 Tensor from_buffer(UOpRef node) { return Tensor::from_uop(std::move(node)); }
@@ -61,6 +75,7 @@ std::vector<i64> checked_sizes(const Shape& shape) {
     throw fail(ErrorKind::Unsupported, "shape {} has more than {} axes", shape.str(),
                core::kMaxRank);
   }
+  if (shape.numel().value() > detail::kMaxElements) detail::refuse_count(shape);
   return sizes;
 }
 
@@ -83,29 +98,41 @@ Tensor Tensor::of(const Nested& values, const TensorOptions& options) {
   std::vector<i64> shape;
   std::vector<Number> numbers;
   flatten_into(values, 0, shape, numbers);
-  const DType dtype = common_dtype(numbers);
+  return detail::from_numbers(numbers, shape, options);
+}
+
+Tensor detail::from_numbers(std::span<const Number> numbers, const Shape& shape,
+                            const TensorOptions& options) {
+  const DType own = common_dtype(numbers);
+  if (own == dtypes::u64 && !options.dtype) refuse_mixed_signs(numbers);
   TensorOptions rest = options;
-  rest.dtype = options.dtype.value_or(dtype);
-  auto convert = [&]<class T>(T) {
+  rest.dtype = options.dtype.value_or(own);
+  auto convert = [&]<class T>(DType layout, T (*bits)(const Number&, DType)) {
     std::vector<T> data;
-    for (const Number& n : numbers) {
-      data.push_back(n.is_float() ? static_cast<T>(n.real()) : static_cast<T>(n.integer()));
-    }
-    const DType layout = dtype.is_bool() ? dtypes::bool_ : dtype_of<T>();
-    return from_bytes(std::as_bytes(std::span<const T>(data)), layout, shape, rest);
+    data.reserve(numbers.size());
+    for (const Number& number : numbers) data.push_back(bits(number, *rest.dtype));
+    return Tensor::from_bytes(std::as_bytes(std::span<const T>(data)), layout, shape, rest);
   };
-  // What the text says is exact in f64 and i64 too, where those are asked for.
-  if (rest.dtype == dtypes::f64) return convert(f64{});
-  if (rest.dtype->is_int() && rest.dtype->bytes() == 8 && !dtype.is_float()) return convert(i64{});
-  if (dtype == dtypes::f32) return convert(f32{});
-  if (dtype == dtypes::i32) return convert(i32{});
-  return dtype == dtypes::i64 ? convert(i64{}) : convert(u8{});
+  // What the text says is exact where f64 or integers are asked for.
+  const bool is_long = rest.dtype->bytes() == 8 || own == dtypes::u64 || own.is_float();
+  if (rest.dtype->is_int() && is_long) {
+    const DType layout = *rest.dtype == dtypes::u64 ? dtypes::u64 : dtypes::i64;
+    return convert(layout, &detail::integer_bits);
+  }
+  if (rest.dtype == dtypes::f64)
+    return convert(dtypes::f64, +[](const Number& x, DType) { return x.real(); });
+  if (own.is_float())
+    return convert(dtypes::f32, +[](const Number& x, DType) { return static_cast<f32>(x.real()); });
+  if (own == dtypes::i32)
+    return convert(own, +[](const Number& x, DType) { return static_cast<i32>(x.integer()); });
+  if (own.is_int()) return convert(own, +[](const Number& x, DType) { return x.integer(); });
+  return convert(own, +[](const Number& x, DType) { return static_cast<u8>(x.integer()); });
 }
 
 Tensor Tensor::from_bytes(std::span<const std::byte> bytes, DType dtype, const Shape& shape,
                           const TensorOptions& options) {
   const std::vector<i64> sizes = checked_sizes(shape);
-  const i64 expected = shape.numel().value() * dtype.bytes();
+  const i64 expected = detail::bytes_of(shape.numel().value(), dtype);
   if (static_cast<i64>(bytes.size()) != expected) {
     throw fail(ErrorKind::Invalid, "{} bytes of data, shape {} of {} has {}", bytes.size(),
                shape.str(), core::long_name_of(dtype.scalar), expected);
@@ -152,7 +179,7 @@ Tensor detail::wrap_memory(void* memory, DType dtype, const Shape& shape,
   check_shares_memory(device);
   const core::Allocation allocation{.host = memory,
                                     .address = reinterpret_cast<u64>(memory),
-                                    .bytes = shape.numel().value() * dtype.bytes()};
+                                    .bytes = detail::bytes_of(shape.numel().value(), dtype)};
   return from_buffer(engine::make_buffer_node(
       core::Buffer::wrap(device, allocation, std::move(release)), dtype, sizes));
 }

@@ -16,6 +16,10 @@ Tensor finish(Tensor tensor, const TensorOptions& options);
 Tensor wrap_memory(void* memory, DType dtype, const Shape& shape, const std::string& device,
                    std::function<void()> release = {});
 
+// Numbers side by side, of the dtype that holds them all unless the options name another.
+Tensor from_numbers(std::span<const Number> numbers, const Shape& shape,
+                    const TensorOptions& options);
+
 // The options with the dtype and device of x where they name none.
 TensorOptions options_like(const Tensor& x, const TensorOptions& options);
 

@@ -121,12 +121,18 @@ i64 Tensor::ndim() const { return static_cast<i64>(cell().value->ndim()); }
 i64 Tensor::numel() const {
   UOp node = *cell().value;
   i64 total = 1;
+  bool fits = true;
   for (usize i = 0; i < node.ndim(); ++i) {
     const core::Dim size = node.dim(i);
-    total *= size.is_const() ? size.value() : detail::bound_value(Size(size));
+    const i64 length = size.is_const() ? size.value() : detail::bound_value(Size(size));
+    if (length == 0) return 0;
+    fits = fits && !__builtin_mul_overflow(total, length, &total);
   }
+  if (!fits) detail::refuse_count(shape());
   return total;
 }
+
+i64 Tensor::nbytes() const { return detail::bytes_of(numel(), dtype()); }
 
 Shape Tensor::max_shape() const {
   Shape largest = shape();

@@ -62,7 +62,7 @@ class Tensor {
   i64 ndim() const;
   i64 numel() const;        // with symbolic sizes as they are bound now
   Shape max_shape() const;  // with the largest that each symbolic size can be
-  i64 nbytes() const { return numel() * dtype().bytes(); }
+  i64 nbytes() const;       // throws where 64 bits do not hold it
   DType dtype() const;
   i64 element_size() const { return dtype().bytes(); }
   bool is_floating_point() const { return dtype().is_float(); }

@@ -47,6 +47,19 @@ void refuse_unbound_variables(const core::GraphKey& key) {
 
 i64 bytes_of(const ScheduleBuffer& buffer) { return buffer.count * buffer.dtype.bytes(); }
 
+// Offsets and totals stay within 64 bits, with room for alignment.
+void refuse_beyond_64_bits(const Schedule& schedule) {
+  i64 total = 0;
+  for (const ScheduleBuffer& buffer : schedule.buffers) {
+    i64 bytes;
+    const bool fits = !__builtin_mul_overflow(buffer.count, buffer.dtype.bytes(), &bytes) &&
+                      !__builtin_add_overflow(total, bytes, &total) && total <= INT64_MAX / 2;
+    if (!fits)
+      throw fail(ErrorKind::OutOfMemory, "{} elements of {} are more than any memory holds",
+                 buffer.count, core::long_name_of(buffer.dtype.scalar));
+  }
+}
+
 Schedule schedule_of(const core::GraphKey& key, std::span<const core::UOp> roots) {
   Device& usual = *must(core::Registry::instance().default_device());
   // Kernels are cut as the device of the first result wants them; few graphs have several kinds.
@@ -57,6 +70,7 @@ Schedule schedule_of(const core::GraphKey& key, std::span<const core::UOp> roots
   const hcq::HostSpan span("schedule", "schedule");
   const auto start = std::chrono::steady_clock::now();
   Schedule schedule = core::make_schedule(key, roots, options);
+  refuse_beyond_64_bits(schedule);
   const bool reuse = !core::config().no_memory_planner;
   core::plan_memory(&schedule, reuse);
   core::counters.schedules_made.fetch_add(1, std::memory_order_relaxed);
