@@ -63,17 +63,35 @@ bool read_number(nb::handle object, Number* number) {
     const long long value = PyLong_AsLongLongAndOverflow(given, &overflow);
     if (overflow == 0) {
       *number = static_cast<i64>(value);
-    } else {  // beyond 64 bits with a sign: as the float that comes nearest
-      const double real = PyLong_AsDouble(given);
-      if (real == -1.0 && PyErr_Occurred() != nullptr) {
-        PyErr_Clear();
-        return false;
-      }
-      *number = real;
+      return true;
     }
+    const unsigned long long large = overflow > 0 ? PyLong_AsUnsignedLongLong(given) : 0;
+    if (large == 0 || PyErr_Occurred() != nullptr) {
+      PyErr_Clear();
+      return false;
+    }
+    *number = static_cast<u64>(large);
     return true;
   }
   return read_other_number(given, number);
+}
+
+bool exceeds_64_bits(nb::handle object) {
+  if (!PyLong_Check(object.ptr())) return false;
+  Number number = 0;
+  return !read_number(object, &number);
+}
+
+void refuse_beyond_64_bits(nb::handle integer) {
+  throw std::overflow_error(
+      fmt::format("{}, beyond integers of 64 bits", nb::repr(integer).c_str()));
+}
+
+bool read(nb::handle object, Num* number) {
+  if (read_number(object, &number->value)) return true;
+  if (!exceeds_64_bits(object)) return false;
+  number->too_large = object;
+  return true;
 }
 
 bool read_value(nb::handle object, Value* value) {
@@ -81,7 +99,7 @@ bool read_value(nb::handle object, Value* value) {
     value->tensor = &as_tensor(object);
     return true;
   }
-  if (read_number(object, &value->number)) return true;
+  if (read(object, &value->number)) return true;
   if (!is_array(object)) return false;
   if (!tensor_of_array(object, &value->held)) value->refused = object;
   return true;
@@ -94,7 +112,7 @@ bool read_size(nb::handle object, Size* size) {
   }
   if (PyBool_Check(object.ptr()) || PyFloat_Check(object.ptr()) || is_tensor(object)) return false;
   Number number = 0;
-  if (!read_number(object, &number) || number.is_float()) return false;
+  if (!read_number(object, &number) || number.is_float() || number.exceeds_i64()) return false;
   *size = number.integer();
   return true;
 }

@@ -37,23 +37,37 @@ inline Tensor& as_tensor(nb::handle object) {
 
 // Throws TypeError that says why an array cannot become a tensor.
 [[noreturn]] void refuse_array(nb::handle array);
+// A Python integer that neither i64 nor u64 holds, for which the other throws OverflowError.
+bool exceeds_64_bits(nb::handle object);
+[[noreturn]] void refuse_beyond_64_bits(nb::handle integer);
+
+struct Num {
+  Number value = 0;
+  nb::handle too_large;      // what no Number holds: using it says so
+  operator Number() const {  // NOLINT(google-explicit-constructor)
+    if (too_large.is_valid()) refuse_beyond_64_bits(too_large);
+    return value;
+  }
+};
 
 // A tensor or a number; arrays and numbers of NumPy count as such.
 struct Value {
   const Tensor* tensor = nullptr;  // the argument's, which outlives the call
   Tensor held;                     // where the argument was no tensor but became one
-  Number number = 0;
+  Num number;
   nb::handle refused;         // an array that cannot become one: using the value says why
   operator Operand() const {  // NOLINT(google-explicit-constructor)
     if (tensor != nullptr) return *tensor;
     if (refused.is_valid()) refuse_array(refused);
-    return held.defined() ? Operand(held) : Operand(number);
+    return held.defined() ? Operand(held) : Operand(Number(number));
   }
   // As a tensor of its own; `beside` says dtype and device of a number.
   Tensor as_tensor(const Tensor& beside) const {
     if (tensor != nullptr) return *tensor;
     if (refused.is_valid()) refuse_array(refused);
-    return held.defined() ? held : beside.full_like(number, {.dtype = number.dtype()});
+    if (held.defined()) return held;
+    const Number own = number;
+    return beside.full_like(own, {.dtype = own.dtype()});
   }
 };
 
@@ -61,11 +75,6 @@ struct Value {
 struct MaybeTensor {
   Tensor tensor;
   const Tensor& operator*() const { return tensor; }
-};
-
-struct Num {
-  Number value = 0;
-  operator Number() const { return value; }  // NOLINT(google-explicit-constructor)
 };
 
 // A size: a number, or a bound Variable.
@@ -109,6 +118,7 @@ struct DevicesArg {
 
 // The readers behind the casters; false where the object is something else.
 bool read_number(nb::handle object, Number* number);
+bool read(nb::handle object, Num* number);
 bool read_value(nb::handle object, Value* value);
 bool read_size(nb::handle object, Size* size);
 bool read_shape(nb::handle object, Shape* shape);
@@ -117,7 +127,6 @@ bool read_ints(nb::handle object, Ints* ints);
 bool read_dtype(nb::handle object, DType* dtype);
 bool read_devices(nb::handle object, DevicesArg* devices);
 inline bool read(nb::handle object, Value* value) { return read_value(object, value); }
-inline bool read(nb::handle object, Num* number) { return read_number(object, &number->value); }
 inline bool read(nb::handle object, SizeArg* size) { return read_size(object, &size->size); }
 inline bool read(nb::handle object, Ints* ints) { return read_ints(object, ints); }
 inline bool read(nb::handle object, ShapeArg* shape) { return read_shape(object, &shape->shape); }

@@ -39,6 +39,8 @@ void gather(nb::handle item, usize depth, Leaves& leaves) {
       leaves.numbers.push_back(number);
     } else if (is_array(item) && tensor_of_array(item, &tensor)) {
       leaves.tensors.push_back(tensor);
+    } else if (exceeds_64_bits(item)) {
+      refuse_beyond_64_bits(item);
     } else {
       throw nb::type_error(fmt::format("{} within the data of a tensor, expected numbers",
                                        nb::repr(item.type()).c_str())
@@ -62,26 +64,6 @@ void gather(nb::handle item, usize depth, Leaves& leaves) {
     gather(nb::handle(PySequence_Fast_GET_ITEM(item.ptr(), i)), depth + 1, leaves);
 }
 
-DType common_dtype(const std::vector<Number>& numbers) {
-  if (numbers.empty()) return dtypes::f32;
-  DType dtype = dtypes::bool_;
-  for (const Number& number : numbers) {
-    if (number.is_float()) return dtypes::f32;
-    const DType own = number.dtype();
-    if (own.bytes() > dtype.bytes()) dtype = own;
-  }
-  return dtype;
-}
-
-template <class T>
-Tensor tensor_of_numbers(const Leaves& leaves, DType layout, const TensorOptions& options) {
-  std::vector<T> data;
-  data.reserve(leaves.numbers.size());
-  for (const Number& n : leaves.numbers)
-    data.push_back(n.is_float() ? static_cast<T>(n.real()) : static_cast<T>(n.integer()));
-  return Tensor::from_bytes(std::as_bytes(std::span<const T>(data)), layout, leaves.shape, options);
-}
-
 Tensor tensor_of_leaves(const Leaves& leaves, const TensorOptions& options) {
   if (!leaves.tensors.empty()) {
     if (!leaves.numbers.empty())
@@ -93,17 +75,7 @@ Tensor tensor_of_leaves(const Leaves& leaves, const TensorOptions& options) {
     if (options.dtype) result = result.cast(*options.dtype);
     return detail::finish(result, options);
   }
-  const DType own = common_dtype(leaves.numbers);
-  TensorOptions rest = options;
-  rest.dtype = options.dtype.value_or(own);
-  // What the text says is exact in f64 and 64-bit integers too, where those are asked for.
-  if (*rest.dtype == dtypes::f64) return tensor_of_numbers<f64>(leaves, dtypes::f64, rest);
-  if (rest.dtype->is_int() && rest.dtype->bytes() == 8 && !own.is_float())
-    return tensor_of_numbers<i64>(leaves, dtypes::i64, rest);
-  if (own == dtypes::f32) return tensor_of_numbers<f32>(leaves, dtypes::f32, rest);
-  if (own == dtypes::i32) return tensor_of_numbers<i32>(leaves, dtypes::i32, rest);
-  return own == dtypes::i64 ? tensor_of_numbers<i64>(leaves, dtypes::i64, rest)
-                            : tensor_of_numbers<u8>(leaves, dtypes::bool_, rest);
+  return detail::from_numbers(leaves.numbers, leaves.shape, options);
 }
 
 std::vector<i64> shape_of(const auto& array) {

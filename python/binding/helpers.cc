@@ -32,9 +32,10 @@ std::vector<Tensor> joined_tensors(nb::handle self, const nb::args& others,
 }
 
 Value times(const Value& x, const Num& alpha, const Tensor& beside) {
-  if (alpha.value.real() == 1) return x;
+  const Number factor = alpha;
+  if (factor.real() == 1) return x;
   Value product;
-  product.held = x.as_tensor(beside).mul(alpha.value);
+  product.held = x.as_tensor(beside).mul(factor);
   return product;
 }
 
@@ -194,7 +195,7 @@ Tensor moved(const Tensor& self, nb::handle target) {
 
 Tensor range_of(Number start, const std::optional<Num>& stop, Number step,
                 const TensorOptions& options) {
-  return stop ? Tensor::arange(start, stop->value, step, options)
+  return stop ? Tensor::arange(start, *stop, step, options)
               : Tensor::arange(0, start, step, options);
 }
 

@@ -8,7 +8,7 @@
 namespace doorbell::python {
 
 inline std::optional<Number> number_or_none(const std::optional<Num>& number) {
-  return number ? std::optional<Number>(number->value) : std::nullopt;
+  return number ? std::optional<Number>(*number) : std::nullopt;
 }
 inline Tensor as_type(const Tensor& self, const std::optional<DTypeArg>& dtype) {
   return dtype ? self.cast(dtype->dtype) : self;

@@ -17,6 +17,10 @@ class AxisError(InvalidError, IndexError):
     """An axis that the tensor does not have."""
 
 
+class RangeError(InvalidError, OverflowError):
+    """A number, size or count that leaves what would hold it."""
+
+
 class FileError(Error, OSError):
     """The operating system refused; FileNotFoundError, IsADirectoryError and PermissionError are also given as such."""
 
@@ -82,6 +86,8 @@ def make(kind: str, message: str, device: str, os_errno: int) -> Error:
     cls = _KINDS.get(kind, Error)
     if kind == "invalid" and message.startswith("axis ") and " of a tensor with " in message:
         cls = AxisError
+    if kind == "invalid" and " does not fit" in message:
+        cls = RangeError
     if kind == "system" and os_errno == errno.EISDIR:
         cls = FolderError
     if kind == "not found" and os_errno:
