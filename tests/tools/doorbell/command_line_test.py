@@ -23,7 +23,7 @@ def run(*arguments):
 def commands():
     """The names in `doorbell --help`, with those below them."""
     def listed(text):
-        return re.findall(r"^  ([a-z]+) {2,}", text.split("Subcommands:")[1], re.MULTILINE)
+        return re.findall(r"^  ([a-z]+) {2,}", re.split("(?i)subcommands:", text)[1], re.MULTILINE)
     return [(name,) for name in listed(run("--help").stdout)] + [("bench", name) for name in
                                                                 listed(run("bench", "--help").stdout)]
 
