@@ -37,8 +37,8 @@ class LaunchedGrid final : public RunningGrid {
   // Waves go through `own`, if there is one, else straight to memory.
   LaunchedGrid(const Chip& chip, CodeCache& code, DirectMemory& direct,
                std::unique_ptr<AdversarialMemory> own, const Dispatch& dispatch,
-               const GridOptions& options, const Checks& checks)
-      : checks_(checks),
+               const GridOptions& options, const GridLauncherOptions& launcher)
+      : launcher_(launcher),
         own_(std::move(own)),
         grid_(chip, code, own_ ? static_cast<Memory&>(*own_) : direct, dispatch, options) {}
 
@@ -49,8 +49,10 @@ class LaunchedGrid final : public RunningGrid {
         if (stop_.waiting) return GridState::Waiting;
         return stop_.spinning ? GridState::Polling : GridState::Running;
       case GridStop::Kind::Done: return GridState::Done;
-      default: return GridState::Failed;
+      default: break;
     }
+    if (launcher_.dump) launcher_.dump(stop_.what + "\n" + grid_.describe_waves());
+    return GridState::Failed;
   }
 
   std::optional<MemoryFault> fault() const override {
@@ -82,10 +84,10 @@ class LaunchedGrid final : public RunningGrid {
     if (stop_.kind == GridStop::Kind::Undefined) return true;
     const bool by_rule =
         stop_.kind == GridStop::Kind::Deadlock || stop_.kind == GridStop::Kind::Bounds;
-    return by_rule && checks_.level(rule_of(stop_)) == Level::Error;
+    return by_rule && launcher_.checks->level(rule_of(stop_)) == Level::Error;
   }
 
-  const Checks& checks_;  // borrowed from the launcher
+  const GridLauncherOptions& launcher_;  // borrowed
   std::unique_ptr<AdversarialMemory> own_;
   Grid grid_;
   GridStop stop_;
@@ -142,7 +144,7 @@ std::unique_ptr<RunningGrid> GridLauncher::launch(const Dispatch& dispatch, Cach
                                               std::move(kernel));
   }
   return std::make_unique<LaunchedGrid>(*options_.chip, *code_, memory_, std::move(own), dispatch,
-                                        options, *options_.checks);
+                                        options, options_);
 }
 
 }  // namespace doorbell::emulator::amd

@@ -1,7 +1,9 @@
 // From the command processor to the shaders: a Launcher whose grids are emulator/amd/compute's.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string_view>
 
 #include "emulator/amd/compute/grid.h"
 #include "emulator/amd/cp/launcher.h"
@@ -20,6 +22,7 @@ struct GridLauncherOptions {
   bool poison = false;                   // what a launch leaves undefined is noise
   Checks* checks = nullptr;              // borrowed; judge AMD-INI, AMD-RES and AMD-BAR
   UndefinedMemory* undefined = nullptr;  // borrowed; null: those rules are off
+  std::function<void(std::string_view)> dump;  // of the waves of a grid that stops; or null
 };
 
 // Thread safety: used by the GPU's thread only.

@@ -34,6 +34,8 @@ struct MachineOptions {
   Trace::Sink trace;                          // null: nobody listens
   Trace::Format trace_format = Trace::Format::Text;
   TraceFilter trace_filter;  // all lines
+  // Gets the registers of the waves of each kernel that stops its queue; null: nobody asks.
+  std::function<void(std::string_view)> dump_waves;
 };
 
 // Thread safety: from any thread; destroyed after all files opened through it.

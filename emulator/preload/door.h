@@ -12,6 +12,7 @@ struct DoorbellEmulatorOptions {
   const char* trace;       // a file, appended to, or empty; of the format that its name has
   const char* trace_only;  // which lines, as TraceFilter::parse() takes it, or empty
   const char* trace_limit;  // bytes, or empty
+  const char* dump_waves;  // a file for the registers of kernels that stop, or empty
   const char* root;        // where the machine's files lie; errors are noted in it
   int adversarial;
   int leaks;  // not 0: what the process leaves is told when it ends

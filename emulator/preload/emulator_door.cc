@@ -64,6 +64,11 @@ Result<amd::MachineOptions> machine_options(const DoorbellEmulatorOptions& given
     options.trace = [file](std::string_view line) { file->write(line); };
     options.trace_format = file->format();
   }
+  if (*given.dump_waves) {
+    const int dump = ::open(given.dump_waves, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (dump < 0) return fail_errno(errno, "open {}", given.dump_waves);
+    options.dump_waves = [dump](std::string_view text) { write_all(dump, text); };
+  }
   // Read by `doorbell emu` when the program has ended.
   std::string errors = std::string(given.root) + "/errors";
   int file = ::open(errors.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);

@@ -69,7 +69,8 @@ const DoorbellEmulatorDoor* load() {
   DoorbellEmulatorOptions options{variable("EMU_GPU", "gfx1100"), variable("EMU_CHECKS", "warn"),
                                   variable("EMU_SEED", ""),       variable("EMU_HANG_AFTER", ""),
                                   variable("EMU_TRACE", ""),      variable("EMU_TRACE_ONLY", ""),
-                                  variable("EMU_TRACE_LIMIT", ""), root(),
+                                  variable("EMU_TRACE_LIMIT", ""), variable("EMU_DUMP_WAVES", ""),
+                                  root(),
                                   strcmp(adversarial, "0") != 0,
                                   strcmp(variable("EMU_LEAKS", "0"), "0") != 0};
   const DoorbellEmulatorDoor* made = make(&options);

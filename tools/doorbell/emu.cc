@@ -14,6 +14,7 @@
 #include "emulator/amd/all_checks.h"
 #include "emulator/amd/machine_text.h"
 #include "emulator/core/checks.h"
+#include "emulator/core/trace_file.h"
 #include "emulator/preload/system_root.h"
 #include "tools/doorbell/commands.h"
 #include "tools/doorbell/or_throw.h"
@@ -27,6 +28,7 @@ namespace fs = std::filesystem;
 
 struct Options {
   std::string gpus = "gfx1100", checks = "warn", seed, hang_after;
+  std::string dump_waves;
   TraceOptions trace;
   bool adversarial = false, leaks = false, rules = false;
   std::vector<std::string> command;
@@ -98,6 +100,8 @@ int run(const Options& options) {
   setenv("EMU_LEAKS", options.leaks ? "1" : "0", 1);
   setenv("EMU_SEED", options.seed.c_str(), 1);
   setenv("EMU_HANG_AFTER", options.hang_after.c_str(), 1);
+  if (!options.dump_waves.empty())
+    setenv("EMU_DUMP_WAVES", or_throw(emulator::TraceFile::create(options.dump_waves)).c_str(), 1);
   set_trace(options.trace, "EMU_TRACE", "EMU_TRACE_ONLY", "EMU_TRACE_LIMIT");
   const int status = run_preloaded(library, options.command);
   int errors = count_lines(root.path() + "/errors");
@@ -129,6 +133,10 @@ void add_emu(CLI::App* app, int* status) {
                       "Wave instructions after which a kernel hangs and its queue is reset");
   command->add_flag("--adversarial", options->adversarial,
                     "The weakest legal hardware: stale caches, late waves, poison");
+  command
+      ->add_option("--dump-waves", options->dump_waves,
+                   "A file for the registers of the waves of each kernel that stops its queue")
+      ->option_text("FILE");
   command->add_flag("--leaks", options->leaks,
                     "Tell which memory and queues the program leaves when it ends (AMD-QUE-005)");
   command->add_flag("--rules", options->rules,

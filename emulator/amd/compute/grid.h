@@ -87,6 +87,8 @@ class Grid {
   // What a preemption saves of the waves that are under way, which go on from where they are. A
   // wave that stopped the grid is among them.
   void save_waves(const SaveOptions& options, SavedContext& to) const;
+  // The same waves with their registers, for people. In wave_text.cc.
+  std::string describe_waves() const;
 
   const Dispatch& dispatch() const { return dispatch_; }
   u64 instructions() const { return instructions_; }  // executed so far

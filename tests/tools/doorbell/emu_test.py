@@ -400,6 +400,20 @@ class Emu(unittest.TestCase):
         self.assertIn("gfx_target_version 100300", done.stdout)
         self.assertEqual(done.stdout.splitlines()[-1], "1")
 
+    def test_registers_of_a_kernel_that_stops_are_written(self):
+        # s_mov_b32 s5, 0x12345678; v_mov_b32_e32 v3, 0x55; what no instruction is. [RDNA3 ISA, SOP1, VOP1]
+        words = "0xbe8500ff, 0x12345678, 0x7e0602ff, 0x55, 0xbfffffff"
+        done = self.python(CLIENT + QUEUE + COMPUTE + f"code[0:20] = struct.pack('5I', {words})\nsubmit(dispatch)\n"
+                           "wait(20000)", "--dump-waves", "waves")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        with open(os.path.join(self.folder.name, "waves"), encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        self.assertRegex(lines[0], "illegal instruction")
+        self.assertRegex(lines[1], "^group 0,0,0, wave 0, ready$")
+        self.assertRegex(lines[2], r"^  pc 0x[0-9a-f]+10, exec 0xffffffff, vcc 0x0, scc 0, ")
+        self.assertRegex(lines[3], r"^  s0    ([0-9a-f]{8} ){5}12345678 ")
+        self.assertIn("  v3    " + " ".join(["00000055"] * 8), lines)
+
     def test_what_a_program_leaves_is_told_when_asked(self):
         left = CLIENT + QUEUE + "for handle in (memory[2],): call(kfd, 0x17, 'Q', handle, direction=1)\n"
         self.assertEqual(self.python(left).stderr, "")

@@ -1,0 +1,14 @@
+// A wave's registers as text, for people. Those of all waves of a grid: grid.h, describe_waves().
+#pragma once
+
+#include <string>
+
+#include "emulator/amd/isa/wave.h"
+
+namespace doorbell::emulator::amd {
+
+// PC, masks and modes, then scalar registers, eight on a line, then each vector register that is
+// not zero in all lanes, eight lanes on a line.
+std::string to_text(const Wave& wave);
+
+}  // namespace doorbell::emulator::amd
