@@ -1,5 +1,6 @@
 // Layers with weights: linear, convolutions, embeddings, the cell of an LSTM. Norms are norms.cc's.
 #include "python/binding/layers.h"
+#include "tensor/nn/initial.h"
 
 namespace doorbell::python {
 
@@ -29,6 +30,19 @@ void set_padding(nb::handle padding, Conv2dOptions* options) {
     throw nb::type_error("padding of a convolution: integers, \"same\" or \"valid\"");
 }
 
+nb::dict convolution_arguments(const Tensor& weight, const auto& options, const Tensor& bias) {
+  const std::vector<i64> shape = weight.shape().values();
+  nb::dict arguments;
+  arguments["in_channels"] = arguments["out_channels"] = nb::none();  // in this order; set later
+  arguments["kernel_size"] = nb::tuple(nb::cast(std::vector<i64>(shape.begin() + 2, shape.end())));
+  arguments["stride"] = per_axis_object(options.stride);
+  arguments["padding"] = per_axis_object(options.padding);
+  arguments["dilation"] = per_axis_object(options.dilation);
+  arguments["groups"] = options.groups;
+  arguments["bias"] = bias.defined();
+  return arguments;
+}
+
 constexpr const char* kConvolution =
     "def __init__(self, in_channels: int, out_channels: int, kernel_size: int | "
     "collections.abc.Sequence[int], stride: int | collections.abc.Sequence[int] = 1, padding: int "
@@ -41,7 +55,13 @@ void define_convolution(nb::module_& module, const char* name, const char* text)
   struct Layer : Base {
     using Base::Base;
   };
-  auto type = define_layer<Layer>(module, name, text);
+  auto type = define_layer<Layer>(module, name, text, [](const Layer& layer) {
+    nb::dict arguments = convolution_arguments(layer.weight, layer.options, layer.bias);
+    arguments["in_channels"] = layer.weight.size(1).value() * layer.options.groups;
+    arguments["out_channels"] = layer.weight.size(0).value();
+    if (layer.options.same) arguments["padding"] = "same";
+    return arguments;
+  });
   type.def(
       "__init__",
       [](Layer* self, i64 in, i64 out, const Ints& kernel, const Ints& stride, nb::handle padding,
@@ -65,7 +85,13 @@ void define_transposed(nb::module_& module, const char* name, const char* text) 
   struct Layer : nn::ConvTranspose2d {
     using nn::ConvTranspose2d::ConvTranspose2d;
   };
-  auto type = define_layer<Layer>(module, name, text);
+  auto type = define_layer<Layer>(module, name, text, [](const Layer& layer) {
+    nb::dict arguments = convolution_arguments(layer.weight, layer.options, layer.bias);
+    arguments["in_channels"] = layer.weight.size(0).value();
+    arguments["out_channels"] = layer.weight.size(1).value() * layer.options.groups;
+    arguments["output_padding"] = per_axis_object(layer.options.output_padding);
+    return arguments;
+  });
   type.def(
       "__init__",
       [](Layer* self, i64 in, i64 out, const Ints& kernel, const Ints& stride, const Ints& padding,
@@ -99,7 +125,14 @@ void define_linear(nb::module_& module) {
       module, "Linear",
       "(..., in_features) to (..., out_features): times the weight (out, in), and the bias.\n\n"
       "The weight starts as PyTorch's. Raises ValueError for an input of another size.\n\n"
-      ">>> nn.Linear(3, 2)(Tensor.ones(4, 3)).shape\n(4, 2)");
+      ">>> nn.Linear(3, 2)(Tensor.ones(4, 3)).shape\n(4, 2)",
+      [](const nn::Linear& layer) {
+        nb::dict arguments;
+        arguments["in_features"] = layer.weight.size(1).value();
+        arguments["out_features"] = layer.weight.size(0).value();
+        arguments["bias"] = layer.bias.defined();
+        return arguments;
+      });
   linear.def(
       "__init__",
       [](nn::Linear* self, i64 in, i64 out, bool bias, const DevicesArg& device) {
@@ -117,7 +150,13 @@ void define_embedding(nb::module_& module) {
   auto embedding = define_layer<nn::Embedding>(
       module, "Embedding",
       "Rows of a table, by integers of any shape: (...) to (..., embedding_dim).\n\n"
-      ">>> nn.Embedding(10, 4)(Tensor([[1, 2]])).shape\n(1, 2, 4)");
+      ">>> nn.Embedding(10, 4)(Tensor([[1, 2]])).shape\n(1, 2, 4)",
+      [](const nn::Embedding& layer) {
+        nb::dict arguments;
+        arguments["num_embeddings"] = layer.weight.size(0).value();
+        arguments["embedding_dim"] = layer.weight.size(1).value();
+        return arguments;
+      });
   const char* names[][2] = {{"num_embeddings", "embedding_dim"}, {"vocab_size", "embed_size"}};
   const char* signatures[] = {
       "def __init__(self, num_embeddings: int, embedding_dim: int, device: str | None = None) -> "
@@ -158,11 +197,14 @@ void define_lstm(nb::module_& module) {
           },
           nb::arg("x"), nb::arg("hc").none() = nb::none(),
           nb::sig("def __call__(self, x: Tensor, hc: tuple[Tensor, Tensor] | None = None) -> "
-                  "tuple[Tensor, Tensor]"))
-      .def("__deepcopy__", &deep_copy_layer<nn::LSTMCell>, nb::arg("memo"),
-           nb::sig("def __deepcopy__(self, memo: dict[int, object], /) -> LSTMCell"))
-      .def("_tensors", &named_tensors<nn::LSTMCell>,
-           nb::sig("def _tensors(self) -> list[tuple[str, Tensor]]"));
+                  "tuple[Tensor, Tensor]"));
+  define_layer_basics<nn::LSTMCell>(cell, "LSTMCell", [](const nn::LSTMCell& layer) {
+    nb::dict arguments;
+    arguments["input_size"] = layer.weight_ih.size(1).value();
+    arguments["hidden_size"] = layer.size;
+    arguments["bias"] = layer.bias_ih.defined();
+    return arguments;
+  });
   tensor_attribute(cell, "weight_ih", &nn::LSTMCell::weight_ih);
   tensor_attribute(cell, "weight_hh", &nn::LSTMCell::weight_hh);
   tensor_attribute(cell, "bias_ih", &nn::LSTMCell::bias_ih);
@@ -172,6 +214,14 @@ void define_lstm(nb::module_& module) {
 }  // namespace
 
 void define_layers(nb::module_& module) {
+  module.def(
+      "_skip_initial_values",
+      [](const nb::callable& make) {
+        nn::SkipInitialScope scope;
+        make();
+      },
+      nb::arg("make"),
+      nb::sig("def _skip_initial_values(make: collections.abc.Callable[[], None]) -> None"));
   define_linear(module);
   define_convolution<2, nn::Conv2d>(
       module, "Conv2d",
@@ -193,7 +243,12 @@ void define_layers(nb::module_& module) {
   auto dropout = define_layer<nn::Dropout>(
       module, "Dropout",
       "In a training scope, each element is zero with the chance p, and the others are divided by "
-      "1 - p.\n\n>>> nn.Dropout(0.5)(Tensor.ones(2)).tolist()\n[1.0, 1.0]");
+      "1 - p.\n\n>>> nn.Dropout(0.5)(Tensor.ones(2)).tolist()\n[1.0, 1.0]",
+      [](const nn::Dropout& layer) {
+        nb::dict arguments;
+        arguments["p"] = layer.probability;
+        return arguments;
+      });
   dropout.def(nb::init<f64>(), nb::arg("p") = 0.5);
 }
 

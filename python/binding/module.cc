@@ -22,6 +22,9 @@ NB_MODULE(_doorbell, module) {
   define_jit(module);
   define_layers(module);
   define_norms(module);
+  define_recurrent_layers(module);
+  define_attention(module);
+  define_clipping(module);
   define_optimizers(module);
   define_files(module);
   spell_all(module);

@@ -18,6 +18,9 @@ void define_devices(nb::module_& module);
 void define_jit(nb::module_& module);
 void define_layers(nb::module_& module);
 void define_norms(nb::module_& module);
+void define_recurrent_layers(nb::module_& module);
+void define_attention(nb::module_& module);
+void define_clipping(nb::module_& module);
 void define_optimizers(nb::module_& module);
 void define_files(nb::module_& module);
 // Generated from tensor/api/methods and python/surface.

@@ -1,23 +1,13 @@
 // Initial values and forward passes of the layers; norms.cc has those of the norms.
 #include "tensor/nn/layers.h"
 
-#include <cmath>
+#include "tensor/nn/initial.h"
 
 namespace doorbell::nn {
 
-namespace {
-
-// PyTorch's: uniform within 1 / sqrt(inputs per output), weights and biases.
-Tensor initial(const Shape& shape, i64 inputs, const std::string& device) {
-  const f64 bound = 1.0 / std::sqrt(static_cast<f64>(inputs));
-  return Tensor::uniform(shape, -bound, bound, {.device = device, .requires_grad = true});
-}
-
-}  // namespace
-
 Linear::Linear(i64 in, i64 out, const LayerOptions& options)
-    : weight(initial({out, in}, in, options.device)) {
-  if (options.bias) bias = initial({out}, in, options.device);
+    : weight(initial_weight({out, in}, in, options.device)) {
+  if (options.bias) bias = initial_weight({out}, in, options.device);
 }
 
 Tensor Linear::operator()(const Tensor& x) const {
@@ -42,8 +32,8 @@ Conv2d::Conv2d(i64 in, i64 out, const std::vector<i64>& kernel, const Conv2dOpti
     shape.push_back(size);
     inputs *= size;
   }
-  weight = initial(shape, inputs, layer.device);
-  if (layer.bias) bias = initial({out}, inputs, layer.device);
+  weight = initial_weight(shape, inputs, layer.device);
+  if (layer.bias) bias = initial_weight({out}, inputs, layer.device);
 }
 
 Tensor Conv2d::operator()(const Tensor& x) const { return x.conv2d(weight, bias, options); }
@@ -65,8 +55,8 @@ ConvTranspose2d::ConvTranspose2d(i64 in, i64 out, const std::vector<i64>& kernel
     shape.push_back(size);
     inputs *= size;
   }
-  weight = initial(shape, inputs, layer.device);
-  if (layer.bias) bias = initial({out}, inputs, layer.device);
+  weight = initial_weight(shape, inputs, layer.device);
+  if (layer.bias) bias = initial_weight({out}, inputs, layer.device);
 }
 
 Tensor ConvTranspose2d::operator()(const Tensor& x) const {
@@ -79,7 +69,7 @@ void ConvTranspose2d::visit(Visitor& visitor) {
 }
 
 Embedding::Embedding(i64 count, i64 features, const std::string& device)
-    : weight(Tensor::randn({count, features}, {.device = device, .requires_grad = true})) {}
+    : weight(initial_normal({count, features}, device)) {}
 
 Tensor Embedding::operator()(const Tensor& indices) const { return weight[indices]; }
 
@@ -87,11 +77,11 @@ void Embedding::visit(Visitor& visitor) { visitor("weight", weight); }
 
 LSTMCell::LSTMCell(i64 in, i64 hidden, const LayerOptions& options)
     : size(hidden),
-      weight_ih(initial({4 * hidden, in}, hidden, options.device)),
-      weight_hh(initial({4 * hidden, hidden}, hidden, options.device)) {
+      weight_ih(initial_weight({4 * hidden, in}, hidden, options.device)),
+      weight_hh(initial_weight({4 * hidden, hidden}, hidden, options.device)) {
   if (!options.bias) return;
-  bias_ih = initial({4 * hidden}, hidden, options.device);
-  bias_hh = initial({4 * hidden}, hidden, options.device);
+  bias_ih = initial_weight({4 * hidden}, hidden, options.device);
+  bias_hh = initial_weight({4 * hidden}, hidden, options.device);
 }
 
 std::pair<Tensor, Tensor> LSTMCell::operator()(const Tensor& x, const Tensor& hidden,

@@ -75,6 +75,7 @@ struct BatchNorm {
   Tensor operator()(const Tensor& x);
   void visit(Visitor& visitor);
 
+  i64 features;
   BatchNormOptions options;
   Tensor weight, bias, running_mean, running_var, num_batches_tracked;
 };
@@ -118,7 +119,7 @@ struct GroupNorm {
   Tensor operator()(const Tensor& x) const;
   void visit(Visitor& visitor);
 
-  i64 groups;
+  i64 groups, channels;
   GroupNormOptions options;
   Tensor weight, bias;
 };

@@ -34,6 +34,19 @@ std::vector<Tensor> parameters_among(const NamedTensors& state) {
   return parameters;
 }
 
+void TensorCopies::operator()(const std::string& name, Tensor& tensor) {
+  for (usize i = 0; i < from_.size(); ++i) {
+    if (detail::Access::unseen(from_[i].second) != detail::Access::unseen(tensor)) continue;
+    tensor = to_[i].second;
+    return;
+  }
+  from_.emplace_back(name, tensor);
+  Tensor copy = tensor.detach().clone();
+  if (tensor.is_leaf()) copy.requires_grad();
+  tensor = copy;
+  to_.emplace_back(name, std::move(copy));
+}
+
 LoadResult load_into(const NamedTensors& into, const NamedTensors& from,
                      const LoadOptions& options) {
   std::map<std::string, Tensor> given(from.begin(), from.end());

@@ -22,11 +22,12 @@ namespace doorbell::nn {
 class Visitor {
  public:
   using Take = std::function<void(const std::string& name, Tensor& tensor)>;
-  explicit Visitor(Take take) : take_(std::move(take)) {}
+  // Undefined tensors (a bias that is switched off) are passed over, unless asked for.
+  explicit Visitor(Take take, bool with_undefined = false)
+      : take_(std::move(take)), with_undefined_(with_undefined) {}
 
-  // Undefined tensors (a bias that is switched off) are passed over.
   void operator()(const std::string& name, Tensor& tensor) {
-    if (tensor.defined()) take_(prefix_ + name, tensor);
+    if (tensor.defined() || with_undefined_) take_(prefix_ + name, tensor);
   }
   template <class Module>
     requires requires(Module& module, Visitor& visitor) { module.visit(visitor); }
@@ -44,6 +45,7 @@ class Visitor {
 
  private:
   Take take_;
+  bool with_undefined_;
   std::string prefix_;
 };
 
@@ -85,6 +87,24 @@ LoadResult load_into(const NamedTensors& into, const NamedTensors& from,
 template <class Module>
 LoadResult load_state(Module& module, const NamedTensors& state, const LoadOptions& options = {}) {
   return load_into(state_of(module), state, options);
+}
+
+// Gives each tensor memory of its own; those that were one stay one, leaves stay leaves.
+class TensorCopies {
+ public:
+  void operator()(const std::string& name, Tensor& tensor);
+
+ private:
+  NamedTensors from_, to_;
+};
+
+// A model with tensors of its own, where a plain copy of a struct shares them.
+template <class Module>
+Module deep_copy(const Module& module) {
+  Module copy = module;
+  Visitor visitor{TensorCopies()};
+  copy.visit(visitor);
+  return copy;
 }
 
 }  // namespace doorbell::nn

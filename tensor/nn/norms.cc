@@ -36,7 +36,8 @@ f64 epsilon(DType dtype) {
 
 }  // namespace
 
-BatchNorm::BatchNorm(i64 features, const BatchNormOptions& options) : options(options) {
+BatchNorm::BatchNorm(i64 features, const BatchNormOptions& options)
+    : features(features), options(options) {
   if (options.affine) {
     weight = Tensor::ones({features}, parameter(options.device));
     bias = Tensor::zeros({features}, parameter(options.device));
@@ -114,7 +115,7 @@ void LayerNorm::visit(Visitor& visitor) {
 }
 
 GroupNorm::GroupNorm(i64 groups, i64 channels, const GroupNormOptions& options)
-    : groups(groups), options(options) {
+    : groups(groups), channels(channels), options(options) {
   if (groups < 1 || channels % groups != 0) {
     throw fail(ErrorKind::Invalid, "{} channels in {} groups", channels, groups);
   }

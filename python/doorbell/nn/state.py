@@ -30,6 +30,8 @@ def _parts(value: Any) -> list[tuple[str, Any]]:
         return list(value._asdict().items())
     if isinstance(value, (list, tuple)):
         return [(str(i), item) for i, item in enumerate(value)]
+    if hasattr(value, "_named_parts"):
+        return list(value._named_parts())
     layer = list(value._tensors()) if hasattr(value, "_tensors") else []
     return layer + list(getattr(value, "__dict__", {}).items())
 

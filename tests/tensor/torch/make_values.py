@@ -310,10 +310,64 @@ def layers():
     put("layer/lstm/cell", c)
 
 
+def networks():
+    """Recurrent networks and attention, in double; parameters are noise of seeds 101 and on."""
+
+    def filled(module):
+        module = module.double()
+        with torch.no_grad():
+            for i, p in enumerate(module.parameters()):
+                p.copy_(noise(tuple(p.shape), 101 + i))
+        return module
+
+    x = leaf((3, 2, 4), 100)
+    for name, kind, options in (
+            ("lstm_plain", torch.nn.LSTM, {}), ("lstm_deep", torch.nn.LSTM, dict(num_layers=2, bidirectional=True)),
+            ("lstm_batch_first", torch.nn.LSTM, dict(batch_first=True, bias=False)),
+            ("gru_plain", torch.nn.GRU, {}), ("gru_deep", torch.nn.GRU, dict(num_layers=2, bidirectional=True)),
+            ("rnn_plain", torch.nn.RNN, {}), ("rnn_relu", torch.nn.RNN, dict(num_layers=2, nonlinearity="relu"))):
+        module = filled(kind(4, 3, **options))
+        output, state = module(x)
+        hidden, cell = state if kind is torch.nn.LSTM else (state, None)
+        put_with_gradients(f"network/{name}", output, [x, *module.parameters()])
+        put(f"network/{name}/hidden", hidden)
+        if cell is not None:
+            put(f"network/{name}/cell", cell)
+    module = filled(torch.nn.LSTM(4, 3))
+    h, c = leaf((1, 2, 3), 130), leaf((1, 2, 3), 131)
+    put_with_gradients("network/lstm_state", module(x, (h, c))[0], [h, c])
+    for name, kind in (("gru_cell", torch.nn.GRUCell), ("rnn_cell", torch.nn.RNNCell)):
+        module = filled(kind(4, 3))
+        put_with_gradients(f"network/{name}", module(x[0], h[0]), [h, *module.parameters()])
+    q, k, v = leaf((3, 2, 4), 140), leaf((5, 2, 4), 141), leaf((5, 2, 4), 142)
+    padding = torch.tensor([[False, False, True, False, True], [False, True, False, False, False]])
+    never = torch.tensor([[False, True, False, False, True], [False, False, False, True, False],
+                          [False, False, False, False, False]])
+    for name, call in (("plain", {}), ("padding", dict(key_padding_mask=padding)), ("bools", dict(attn_mask=never)),
+                       ("numbers", dict(attn_mask=noise((3, 5), 143), average_attn_weights=False))):
+        module = filled(torch.nn.MultiheadAttention(4, 2))
+        output, weights = module(q, k, v, **call)
+        put_with_gradients(f"network/attention/{name}", output, [q, k, v, *module.parameters()])
+        put(f"network/attention/{name}/weights", weights)
+    module = filled(torch.nn.MultiheadAttention(4, 2, kdim=3, vdim=2, bias=False, batch_first=True))
+    k, v = leaf((3, 6, 3), 144), leaf((3, 6, 2), 145)
+    put_with_gradients("network/attention/apart", module(q, k, v)[0], [q, k, v, *module.parameters()])
+
+
+def clipping():
+    for name, norm in (("two", 2.0), ("one", 1.0), ("three", 3.0), ("largest", math.inf)):
+        parameters = [leaf((3, 2), 150), leaf((4,), 151)]
+        for i, p in enumerate(parameters):
+            p.grad = noise(tuple(p.shape), 152 + i)
+        put(f"clip/{name}", torch.nn.utils.clip_grad_norm_(parameters, 0.5, norm))
+        for i, p in enumerate(parameters):
+            put(f"clip/{name}/{i}", p.grad)
+
+
 def main():
     out = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(os.path.abspath(__file__)), "values.json")
     for make in (convolutions, pooling, resampling, attention, losses, einsums, decompositions, optimizers, schedules,
-                 layers):
+                 layers, networks, clipping):
         make()
     with open(out, "w", encoding="utf-8") as file:
         rows = [f"{json.dumps(name)}: {json.dumps(value, separators=(',', ':'))}" for name, value in VALUES.items()]

@@ -1,0 +1,111 @@
+// Recurrent networks over whole sequences, and their cells. Weights are named and laid out as
+// PyTorch does it (weight_ih_l0, weight_hh_l0_reverse, ...), so that its checkpoints load; gates
+// lie in its order: input, forget, cell, output of an LSTM; reset, update, new of a GRU.
+//
+// Sequences are (length, batch, features), (batch, length, features) with batch_first, or without
+// a batch (length, features). Their length is a number: each step is a part of the graph.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tensor/nn/layers.h"
+
+namespace doorbell::nn {
+
+struct RecurrentOptions {
+  i64 num_layers = 1;
+  bool bias = true;
+  bool batch_first = false;
+  f64 dropout = 0.0;  // between layers, in a TrainingScope only
+  bool bidirectional = false;
+  std::string device{};
+};
+
+// The state between steps: (layers * directions, batch, hidden size), without a batch two axes.
+struct RecurrentState {
+  Tensor hidden;
+  Tensor cell{};  // of an LSTM; else not defined
+};
+
+struct RecurrentResult {
+  Tensor output;  // (length, batch, directions * hidden size), as the input is laid out
+  RecurrentState state;
+};
+
+// What LSTM, GRU and RNN share.
+class Recurrent {
+ public:
+  // Undefined state: zeros.
+  RecurrentResult operator()(const Tensor& x, const RecurrentState& state = {}) const;
+  void visit(Visitor& visitor);
+
+  i64 input_size, hidden_size;
+  RecurrentOptions options;
+
+  struct Weights {
+    Tensor weight_ih, weight_hh, bias_ih,
+        bias_hh;  // (gates * hidden, in), (gates * hidden, hidden)
+  };
+  std::vector<Weights> weights;  // of each layer, forwards and then backwards
+
+ protected:
+  enum class Kind : u8 { LSTM, GRU, Tanh, ReLU };
+  Recurrent(Kind kind, i64 in, i64 hidden, const RecurrentOptions& options);
+  Kind kind() const { return kind_; }
+
+ private:
+  friend struct GRUCell;
+  friend struct RNNCell;
+  static RecurrentState step(Kind kind, const Tensor& projected, const RecurrentState& state,
+                             const Weights& weights);
+  RecurrentResult run(const Tensor& x, RecurrentState state, const Weights& weights,
+                      bool backwards) const;
+  Shape state_shape(const Tensor& x) const;
+  RecurrentState state_of(const RecurrentState& given, const Tensor& x) const;
+
+  Kind kind_;
+};
+
+struct LSTM : Recurrent {
+  LSTM(i64 in, i64 hidden, const RecurrentOptions& options = {})
+      : Recurrent(Kind::LSTM, in, hidden, options) {}
+};
+
+struct GRU : Recurrent {
+  GRU(i64 in, i64 hidden, const RecurrentOptions& options = {})
+      : Recurrent(Kind::GRU, in, hidden, options) {}
+};
+
+enum class RNNActivation : u8 { Tanh, ReLU };
+
+struct RNN : Recurrent {
+  RNN(i64 in, i64 hidden, const RecurrentOptions& options = {},
+      RNNActivation activation = RNNActivation::Tanh)
+      : Recurrent(activation == RNNActivation::Tanh ? Kind::Tanh : Kind::ReLU, in, hidden,
+                  options) {}
+  bool is_relu() const { return kind() == Kind::ReLU; }
+};
+
+// One step; LSTMCell is layers.h's. Undefined hidden: zeros.
+struct GRUCell {
+  GRUCell(i64 in, i64 hidden, const LayerOptions& options = {});
+  Tensor operator()(const Tensor& x, const Tensor& hidden = {}) const;
+  void visit(Visitor& visitor);
+
+  i64 size;
+  Tensor weight_ih, weight_hh, bias_ih, bias_hh;  // (3 hidden, in), (3 hidden, hidden)
+};
+
+struct RNNCell {
+  RNNCell(i64 in, i64 hidden, const LayerOptions& options = {},
+          RNNActivation activation = RNNActivation::Tanh);
+  Tensor operator()(const Tensor& x, const Tensor& hidden = {}) const;
+  void visit(Visitor& visitor);
+
+  i64 size;
+  RNNActivation activation;
+  Tensor weight_ih, weight_hh, bias_ih, bias_hh;  // (hidden, in), (hidden, hidden)
+};
+
+}  // namespace doorbell::nn
