@@ -20,8 +20,8 @@ detail::JitParts parts_of(Leaves& leaves) {
 
 class Jit {
  public:
-  Jit(nb::object function, bool check, const std::string& name)
-      : function_(std::move(function)), check_(check) {
+  Jit(nb::object function, bool check, const std::string& name, usize max_graphs)
+      : function_(std::move(function)), check_(check), max_graphs_(max_graphs), state_(max_graphs) {
     state_.name = name;
   }
 
@@ -33,13 +33,19 @@ class Jit {
     arguments.kind = Tree::Kind::Tuple;
     arguments.items.push_back(flatten(args, given));
     arguments.items.push_back(flatten(sorted(kwargs), given));
-    if (state_.is_captured()) refuse_other(arguments);
+    Structure* structure = structure_of(arguments);
+    std::unique_ptr<Structure> fresh;
+    if (structure == nullptr) {
+      fresh = std::make_unique<Structure>(Structure{arguments});
+      structure = fresh.get();
+    }
     const detail::JitParts parts = parts_of(given);
     using Step = detail::JitState::Step;
-    const Step step = state_.begin(parts, this);
-    if (step == Step::Replay && !check_) return replay(parts);
-    if (step == Step::Plain) return call_plain(args, kwargs);
-    return capture(arguments, given, parts);
+    const detail::JitState::Call now = state_.begin(parts, structure);
+    if (fresh) structures_.push_back(std::move(fresh));
+    if (now.step == Step::Replay && !check_) return replay(now.graph, parts);
+    if (now.step == Step::Plain) return call_plain(args, kwargs, now);
+    return capture(*structure, arguments, given, parts, now.graph);
   }
 
   // For Python's collector: a function may refer to what holds it.
@@ -52,11 +58,17 @@ class Jit {
   void reset() {
     Lock lock(state_.mutex);
     state_.reset();
+    structures_.clear();
+    results_.clear();
   }
   bool is_captured() const { return state_.is_captured(); }
+  usize graphs() const { return state_.graph_count(); }
+  usize max_graphs() const { return max_graphs_; }
   usize launches() const { return state_.launches(); }
   i64 arena_bytes() const { return state_.arena_bytes(); }
   nb::object function() const { return function_; }
+  bool checks() const { return check_; }
+  const std::string& name() const { return state_.name; }
 
   void export_c(const std::string& folder, const std::string& name,
                 const std::vector<std::string>& arguments, const std::vector<std::string>& results,
@@ -95,13 +107,31 @@ class Jit {
     return result;
   }
 
-  void refuse_other(const Tree& arguments) const {
-    std::string found = difference(arguments.items[0], captured_.items[0], "argument ");
-    if (found.empty())
-      found = difference(arguments.items[1], captured_.items[1], "the keyword arguments");
-    if (found.empty()) return;
-    throw fail(ErrorKind::Invalid,
-               "{}; a jitted function keeps what is no tensor and no bound size", found);
+  // Arguments but for their tensors and sizes.
+  struct Structure {
+    Tree tree;
+    bool is_captured = false;
+  };
+
+  static std::string difference_of(const Tree& now, const Tree& then) {
+    std::string found = difference(now.items[0], then.items[0], "argument ");
+    return found.empty() ? difference(now.items[1], then.items[1], "the keyword arguments") : found;
+  }
+
+  // The known one that these arguments have, which tells graphs apart; null: they are the first of
+  // theirs. What is no tensor and no size has to stay as it was.
+  Structure* structure_of(const Tree& arguments) {
+    for (const std::unique_ptr<Structure>& known : structures_) {
+      if (!same_structure(arguments, known->tree)) continue;
+      const std::string found = difference_of(arguments, known->tree);
+      if (found.empty()) return known.get();
+      if (known->is_captured)
+        throw fail(ErrorKind::Invalid,
+                   "{}; a jitted function keeps what is no tensor and no bound size", found);
+      known->tree = arguments;
+      return known.get();
+    }
+    return nullptr;
   }
 
   // Results as all later calls give them.
@@ -123,30 +153,33 @@ class Jit {
     return rebuild(tree, outputs);
   }
 
-  nb::object call_plain(const nb::args& args, const nb::kwargs& kwargs) {
+  nb::object call_plain(const nb::args& args, const nb::kwargs& kwargs,
+                        const detail::JitState::Call& now) {
     Leaves outputs;
     const Tree tree = flatten_result(function_(*args, **kwargs), outputs);
     {
       nb::gil_scoped_release unlocked;
-      state_.end_plain(parts_of(outputs));
+      state_.end_plain(now, parts_of(outputs));
     }
     return rebuild(tree, outputs);
   }
 
-  nb::object replay(const detail::JitParts& parts) {
+  nb::object replay(usize graph, const detail::JitParts& parts) {
     Leaves outputs;
     {
       nb::gil_scoped_release unlocked;
-      for (Tensor& output : state_.replay(parts)) outputs.tensors.push_back(std::move(output));
+      for (Tensor& output : state_.replay(graph, parts))
+        outputs.tensors.push_back(std::move(output));
     }
-    return rebuild(result_, outputs);
+    return rebuild(results_[graph], outputs);
   }
 
-  nb::object capture(Tree& arguments, Leaves& given, const detail::JitParts& parts) {
+  nb::object capture(Structure& structure, const Tree& arguments, Leaves& given,
+                     const detail::JitParts& parts, usize graph) {
     std::unique_ptr<detail::JitCall> now;
     {
       nb::gil_scoped_release unlocked;
-      now = std::make_unique<detail::JitCall>(state_, parts, this);
+      now = std::make_unique<detail::JitCall>(state_, graph, parts);
     }
     Leaves outputs;
     Tree tree;
@@ -164,16 +197,31 @@ class Jit {
       nb::gil_scoped_release unlocked;
       now->finish(parts_of(outputs));
     }
-    captured_ = std::move(arguments);
-    result_ = tree;
+    structure.is_captured = true;
+    if (results_.size() <= graph) results_.resize(graph + 1);
+    results_[graph] = tree;
     return rebuild(tree, outputs);
   }
 
   nb::object function_;
   const bool check_;
+  const usize max_graphs_;
   detail::JitState state_;
-  Tree captured_, result_;  // of the call that was captured
+  std::vector<std::unique_ptr<Structure>> structures_;  // their addresses tell graphs apart
+  std::vector<Tree> results_;                           // by graph
 };
+
+// "<jit of step: 2 graphs, 3 launches in the last>"
+std::string text_of_jit(const Jit& jit) {
+  const nb::object function = jit.function();
+  const nb::object name = nb::getattr(function, "__qualname__", function);
+  std::string text = std::string("<jit of ") + nb::str(name).c_str() + ": ";
+  if (!jit.is_captured()) return text + "not captured yet>";
+  return text +
+         fmt::format("{}, {} in the last>",
+                     jit.graphs() == 1 ? "1 graph" : fmt::format("{} graphs", jit.graphs()),
+                     jit.launches() == 1 ? "1 launch" : fmt::format("{} launches", jit.launches()));
+}
 
 int traverse_jit(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
@@ -194,8 +242,10 @@ PyType_Slot jit_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&traverse_ji
 void define_jit(nb::module_& module) {
   nb::class_<Jit>(module, "Jit", nb::is_weak_referenceable(), nb::type_slots(jit_slots),
                   "A function that is recorded once and then replayed: see doorbell.jit.")
-      .def(nb::init<nb::object, bool, const std::string&>(), nb::arg("function"),
-           nb::arg("check") = false, nb::arg("name") = "")
+      .def(nb::init<nb::object, bool, const std::string&, usize>(), nb::arg("function"),
+           nb::arg("check") = false, nb::arg("name") = "",
+           nb::arg("max_graphs") = JitOptions().max_graphs)
+      .def("__repr__", &text_of_jit)
       .def("__call__", &Jit::call, nb::arg("args"), nb::arg("kwargs"),
            nb::sig("def __call__(self, *args: object, **kwargs: object) -> typing.Any"))
       .def(
@@ -206,9 +256,23 @@ void define_jit(nb::module_& module) {
           },
           nb::arg("instance").none(), nb::arg("owner").none() = nb::none(),
           nb::sig("def __get__(self, instance: object, owner: object = None) -> typing.Any"))
+      .def(
+          "__reduce__",
+          [](nb::handle self) {
+            const Jit& jit = *nb::inst_ptr<Jit>(self);
+            return nb::module_::import_("doorbell.pickling")
+                .attr("reduce_jit")(self, jit.checks(), jit.name(), jit.max_graphs());
+          },
+          nb::sig("def __reduce__(self) -> tuple[typing.Any, ...]"))
       .def("reset", &Jit::reset, "Forgets what was captured: the next call is a first call.")
       .def_prop_ro("is_captured", &Jit::is_captured)
-      .def_prop_ro("launches", &Jit::launches, "Kernels and copies of one replay.")
+      .def_prop_ro("graphs", &Jit::graphs,
+                   "How many combinations of shapes and dtypes are captured.\n\n"
+                   ">>> f = doorbell.jit(lambda x: x * 2)\n"
+                   ">>> for size in (4, 4, 3, 3):\n...     y = f(Tensor.ones(size))\n"
+                   ">>> f.graphs\n2")
+      .def_prop_ro("launches", &Jit::launches,
+                   "Kernels and copies of one replay, with the shapes of the last call.")
       .def_prop_ro("arena_bytes", &Jit::arena_bytes,
                    "Bytes of the memory for what lives only within a replay.")
       .def_prop_ro("__wrapped__", &Jit::function, nb::sig("def __wrapped__(self) -> typing.Any"))

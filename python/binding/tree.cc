@@ -122,6 +122,15 @@ std::string difference(const Tree& now, const Tree& before, const std::string& p
   return {};
 }
 
+bool same_structure(const Tree& a, const Tree& b) {
+  if (a.kind != b.kind || a.items.size() != b.items.size()) return false;
+  for (usize i = 0; i < a.keys.size(); ++i)
+    if (!a.keys[i].equal(b.keys[i])) return false;
+  for (usize i = 0; i < a.items.size(); ++i)
+    if (!same_structure(a.items[i], b.items[i])) return false;
+  return true;
+}
+
 const Tree* first_constant(const Tree& tree) {
   if (tree.kind == Tree::Kind::Constant) return &tree;
   for (const Tree& item : tree.items)

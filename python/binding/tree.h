@@ -29,6 +29,9 @@ nb::object rebuild(const Tree& tree, const Leaves& leaves);
 // The place where two differ, in words; empty where they do not. Numbers, texts and None are
 // compared by value, other constants by identity.
 std::string difference(const Tree& now, const Tree& before, const std::string& place);
+// Whether two have the same containers, with tensors and sizes in the same places, and constants
+// where the other has some: which ones is difference's.
+bool same_structure(const Tree& a, const Tree& b);
 // The first constant within, for who cannot keep any; null where there is none.
 const Tree* first_constant(const Tree& tree);
 

@@ -10,14 +10,17 @@ from doorbell._doorbell import Jit
 @overload
 def jit(function: Callable[..., Any]) -> Jit: ...
 @overload
-def jit(*, check: bool = False, name: str = "") -> Callable[[Callable[..., Any]], Jit]: ...
+def jit(*, check: bool = False, name: str = "", max_graphs: int = 16) -> Callable[[Callable[..., Any]], Jit]: ...
 
 
-def jit(function: Callable[..., Any] | None = None, *, check: bool = False, name: str = "") -> Any:
+def jit(function: Callable[..., Any] | None = None, *, check: bool = False, name: str = "",
+        max_graphs: int = 16) -> Any:
     """A function that is recorded at its second call; later calls replay that, and do not run its Python.
 
-    Tensors, bound sizes, and lists, tuples and dicts of them are its arguments and results. What else it is given has
-    to stay the same: ValueError. check=True runs it every time and raises ValueError where it did something else.
+    Tensors, bound sizes, and lists, tuples and dicts of them are its arguments and results. Other shapes, dtypes and
+    devices, of a shorter last batch say, are recorded by themselves at their second call, max_graphs of them; one more
+    is a ValueError. What else it is given has to stay the same: ValueError. check=True runs it every time and raises
+    ValueError where it did something else.
 
     >>> @jit
     ... def double(x):
@@ -28,8 +31,8 @@ def jit(function: Callable[..., Any] | None = None, *, check: bool = False, name
     True
     """
     if function is None:
-        return functools.partial(Jit, check=check, name=name)
-    return Jit(function, check, name)
+        return functools.partial(Jit, check=check, name=name, max_graphs=max_graphs)
+    return Jit(function, check, name, max_graphs)
 
 
 TinyJit = jit

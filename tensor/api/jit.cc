@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <optional>
 
 #include "core/util/config.h"
 #include "tensor/api/capture.h"
@@ -28,9 +29,42 @@ std::span<const Size> sizes_of(const JitParts& parts) {
   return {parts.sizes.data(), parts.sizes.size()};
 }
 
+// The tensors' forms; none of one that is not defined.
+using Forms = absl::InlinedVector<std::optional<Form>, 8>;
+
+Forms forms_of(const JitParts& arguments) {
+  Forms forms;
+  for (const Tensor* tensor : arguments.tensors)
+    forms.push_back(tensor->defined() ? std::optional(Form::of(stored_value(*tensor)))
+                                      : std::nullopt);
+  return forms;
+}
+
 }  // namespace
 
-JitState::JitState() = default;
+struct JitGraph {
+  const void* signature;
+  absl::InlinedVector<usize, 8> lengths;
+  Forms forms;
+  std::unique_ptr<JitProgram> program{};  // none before the second call
+  std::any outputs{};
+
+  bool fits(const JitParts& arguments, const void* given) const {
+    if (signature != given || lengths != arguments.lengths ||
+        forms.size() != arguments.tensors.size())
+      return false;
+    for (usize i = 0; i < forms.size(); ++i) {
+      const Tensor& tensor = *arguments.tensors[i];
+      if (forms[i].has_value() != tensor.defined()) return false;
+      if (tensor.defined() && !forms[i]->fits(stored_value(tensor))) return false;
+    }
+    return true;
+  }
+};
+
+JitState::JitState(usize max_graphs) : max_graphs_(max_graphs) {
+  if (max_graphs == 0) throw fail(ErrorKind::Invalid, "a jitted function of 0 graphs");
+}
 JitState::~JitState() = default;
 
 bool JitState::is_nested() { return capture != nullptr; }
@@ -40,7 +74,7 @@ void JitState::end_nested(const JitParts& outputs) {
     if (output->defined()) *output = output->detach();
 }
 
-JitState::Step JitState::begin(const JitParts& arguments, const void* signature) {
+JitState::Call JitState::begin(const JitParts& arguments, const void* signature) {
   for (usize i = 0; i < arguments.tensors.size(); ++i) {
     const Tensor& argument = *arguments.tensors[i];
     if (!argument.defined() || NoGradScope::active() || !Access::cell(argument).tracked) continue;
@@ -50,47 +84,102 @@ JitState::Step JitState::begin(const JitParts& arguments, const void* signature)
         "not flow into the function; detach it",
         i);
   }
-  if (!program_) return was_called_ ? Step::Capture : Step::Plain;
-  if (signature != signature_)
-    throw fail(ErrorKind::Invalid,
-               "a jitted function is called with other types than it was captured with");
-  if (arguments.lengths != lengths_)
-    throw fail(ErrorKind::Invalid,
-               "a jitted function is called with {} tensors, or other sizes of vectors, captured "
-               "with {}",
-               arguments.tensors.size(), program_->argument_count());
-  return Step::Replay;
+  // The last one first: most calls are alike.
+  for (usize i = 0; i < graphs_.size(); ++i) {
+    const usize at = (last_ + i) % graphs_.size();
+    if (!graphs_[at]->fits(arguments, signature)) continue;
+    last_ = at;
+    return {graphs_[at]->program ? Step::Replay : Step::Capture, at};
+  }
+  if (graphs_.size() >= max_graphs_) throw too_many(arguments, signature);
+  return {Step::Plain, graphs_.size(),
+          std::make_shared<JitGraph>(signature, arguments.lengths, forms_of(arguments))};
 }
 
-void JitState::end_plain(const JitParts& outputs) {
+// Against the graph that was used last.
+Error JitState::too_many(const JitParts& arguments, const void* signature) const {
+  const JitGraph& last = *graphs_[last_];
+  std::string rest;
+  if (max_graphs_ > 1)
+    rest = fmt::format(
+        "; these are more than {} combinations of shapes and dtypes: pad to fewer, pass a bound "
+        "size, or raise max_graphs",
+        max_graphs_);
+  if (signature != last.signature)
+    return fail(ErrorKind::Invalid,
+                "a jitted function is called with other types than it was captured with{}", rest);
+  if (arguments.lengths != last.lengths || arguments.tensors.size() != last.forms.size())
+    return fail(ErrorKind::Invalid,
+                "a jitted function is called with {} tensors, or other sizes of vectors, captured "
+                "with {}{}",
+                arguments.tensors.size(), last.forms.size(), rest);
+  const Forms forms = forms_of(arguments);
+  for (usize i = 0; i < forms.size(); ++i) {
+    const std::optional<Form>&now = forms[i], &then = last.forms[i];
+    if (now.has_value() != then.has_value())
+      return fail(ErrorKind::Invalid, "argument {} of a jitted function is {}, captured {}{}", i,
+                  then ? "not defined" : "a tensor", then ? "as one" : "without", rest);
+    if (now && !then->fits(stored_value(*arguments.tensors[i])))
+      return fail(ErrorKind::Invalid, "argument {} of a jitted function is {}, captured with {}{}",
+                  i, now->str(), then->str(), rest);
+  }
+  return fail(ErrorKind::Internal, "arguments that are those of a capture");
+}
+
+void JitState::end_plain(const Call& call, const JitParts& outputs) {
   std::vector<Tensor> defined;
   for (const Tensor* output : outputs.tensors)
     if (output->defined()) defined.push_back(*output);
   Tensor::realize(defined);
   for (Tensor* output : outputs.tensors)
     if (output->defined()) *output = settled(*output);
-  was_called_ = true;
+  // The function may have called itself, or reset this.
+  if (graphs_.size() < max_graphs_) {
+    graphs_.push_back(call.fresh);
+    last_ = graphs_.size() - 1;
+  }
 }
 
-JitOutputs JitState::replay(const JitParts& arguments) {
+JitOutputs JitState::replay(usize graph, const JitParts& arguments) {
   JitOutputs outputs;
-  program_->replay(tensors_of(arguments), sizes_of(arguments), &outputs);
+  graphs_[graph]->program->replay(tensors_of(arguments), sizes_of(arguments), &outputs);
   return outputs;
 }
 
 void JitState::reset() {
-  program_.reset();
-  signature_ = nullptr;
-  outputs.reset();
-  was_called_ = false;
+  graphs_.clear();
+  last_ = 0;
 }
 
-usize JitState::launches() const { return program_ ? program_->launches() : 0; }
+usize JitState::graph_count() const {
+  usize count = 0;
+  for (const std::shared_ptr<JitGraph>& graph : graphs_) count += graph->program != nullptr;
+  return count;
+}
+
+const std::any& JitState::outputs(usize graph) const { return graphs_[graph]->outputs; }
+
+std::any& JitCall::outputs() { return graph_->outputs; }
+
+// Of the last one that is captured, if it is not the one used last; null: none is.
+const JitProgram* JitState::last_program() const {
+  for (usize i = graphs_.size(); i > 0; --i) {
+    const JitGraph& graph = *graphs_[(last_ + i) % graphs_.size()];
+    if (graph.program) return graph.program.get();
+  }
+  return nullptr;
+}
+
+usize JitState::launches() const {
+  const JitProgram* program = last_program();
+  return program == nullptr ? 0 : program->launches();
+}
 void JitState::export_c(const ExportOptions& options) const {
-  if (!program_)
+  const JitProgram* program = last_program();
+  if (program == nullptr)
     throw fail(ErrorKind::Invalid,
                "export of a jitted function that is not captured yet: the second call does that");
-  detail::export_c(program_->exported(options), options);
+  detail::export_c(program->exported(options), options);
 }
 // The program goes on whatever comes of it; whoever asked finds the reason in the folder.
 void JitState::export_if_asked() const {
@@ -107,11 +196,14 @@ void JitState::export_if_asked() const {
   }
 }
 
-i64 JitState::arena_bytes() const { return program_ ? program_->arena_bytes() : 0; }
+i64 JitState::arena_bytes() const {
+  const JitProgram* program = last_program();
+  return program == nullptr ? 0 : program->arena_bytes();
+}
 
-JitCall::JitCall(JitState& state, const JitParts& arguments, const void* signature)
-    : state_(state), signature_(signature), lengths_(arguments.lengths) {
-  if (state.program_) state.program_->check(tensors_of(arguments), sizes_of(arguments));
+JitCall::JitCall(JitState& state, usize graph, const JitParts& arguments)
+    : state_(state), graph_(state.graphs_[graph]) {
+  if (graph_->program) graph_->program->check(tensors_of(arguments), sizes_of(arguments));
   capture_ = std::make_unique<Capture>(tensors_of(arguments), sizes_of(arguments));
   for (usize i = 0; i < arguments.tensors.size(); ++i)
     *arguments.tensors[i] = capture_->stand_ins()[i];
@@ -122,8 +214,9 @@ JitCall::~JitCall() = default;
 void JitCall::finish(const JitParts& outputs) {
   std::unique_ptr<JitProgram> program =
       capture_->finish({outputs.tensors.data(), outputs.tensors.size()});
-  if (state_.program_) {
-    const std::string difference = state_.program_->difference(*program);
+  JitGraph& own = *graph_;
+  if (own.program) {
+    const std::string difference = own.program->difference(*program);
     if (difference.empty()) return;
     throw fail(
         ErrorKind::Invalid,
@@ -131,9 +224,7 @@ void JitCall::finish(const JitParts& outputs) {
         "on besides tensors has changed; pass it as a tensor or a bound size",
         difference);
   }
-  state_.program_ = std::move(program);
-  state_.signature_ = signature_;
-  state_.lengths_ = lengths_;
+  own.program = std::move(program);
   state_.export_if_asked();
 }
 

@@ -4,9 +4,10 @@
 //   auto step = jit([&](const Tensor& x, const Tensor& y) { ... return loss; });
 //
 // The first call runs f plainly, the second runs and records it, and all later calls only launch
-// what was recorded: f itself is not called again. What that means for arguments, for tensors that
-// f refers to, for random numbers and for plain C++ values is docs/api.md's section on it.
-// Recording is capture.h's, replaying engine/replay.h's.
+// what was recorded: f itself is not called again. Arguments of other shapes, dtypes or devices, a
+// shorter last batch, are recorded by themselves in the same way, up to JitOptions::max_graphs.
+// What that means for arguments, for tensors that f refers to, for random numbers and for plain C++
+// values is docs/api.md's section on it. Recording is capture.h's, replaying engine/replay.h's.
 //
 // Thread safety: calls of one jitted function go one after another; different ones may be called
 // at once by different threads, as far as they change no tensor that the other uses.
@@ -31,6 +32,7 @@ namespace doorbell {
 namespace detail {
 
 class JitProgram;
+struct JitGraph;  // what was recorded for one combination of shapes and dtypes
 
 // The tensors and sizes within a value, in a fixed order, and what else tells two values apart.
 struct JitParts {
@@ -117,20 +119,29 @@ inline constexpr char kJitSignature = 0;  // its address tells signatures apart
 class JitState {
  public:
   enum class Step : u8 { Plain, Capture, Replay };
+  struct Call {
+    Step step;
+    usize graph;  // its number, of those that there are
+    // Of a plain call with a combination that is new: counts when it has succeeded. Shared, because
+    // a header cannot destroy what it does not know.
+    std::shared_ptr<JitGraph> fresh{};
+  };
 
-  JitState();
+  explicit JitState(usize max_graphs);
   ~JitState();
   // A capture is open on this thread: the call is a part of it.
   static bool is_nested();
   // The outputs of such a call are new handles too.
   static void end_nested(const JitParts& outputs);
-  // Refuses what does not go with the capture, where there is one.
-  Step begin(const JitParts& arguments, const void* signature);
+  // Which graph the arguments are for. Throws where that would be one too many.
+  Call begin(const JitParts& arguments, const void* signature);
   // After a plain call: outputs as all later calls give them.
-  void end_plain(const JitParts& outputs);
-  JitOutputs replay(const JitParts& arguments);
+  void end_plain(const Call& call, const JitParts& outputs);
+  JitOutputs replay(usize graph, const JitParts& arguments);
   void reset();
-  bool is_captured() const { return signature_ != nullptr; }
+  bool is_captured() const { return graph_count() != 0; }
+  usize graph_count() const;
+  // Of the graph that was used last.
   usize launches() const;
   i64 arena_bytes() const;
   void export_c(const ExportOptions& options) const;
@@ -138,16 +149,20 @@ class JitState {
   // Where the process was asked to export what it captures (setting EXPORT).
   void export_if_asked() const;
 
+  // The result with tensors that mean nothing, to be filled by each replay.
+  const std::any& outputs(usize graph) const;
+
   std::string name;            // JitOptions'
   std::recursive_mutex mutex;  // a function may call itself
-  std::any outputs;  // the result with tensors that mean nothing, to be filled by each replay
 
  private:
   friend class JitCall;
-  const void* signature_ = nullptr;
-  absl::InlinedVector<usize, 8> lengths_;
-  bool was_called_ = false;
-  std::unique_ptr<JitProgram> program_;
+  const JitProgram* last_program() const;
+  Error too_many(const JitParts& arguments, const void* signature) const;
+
+  const usize max_graphs_;
+  std::vector<std::shared_ptr<JitGraph>> graphs_;
+  usize last_ = 0;  // used last
 };
 
 // The second call, or one that is compared with it. The arguments' tensors are replaced by
@@ -155,15 +170,15 @@ class JitState {
 class Capture;
 class JitCall {
  public:
-  JitCall(JitState& state, const JitParts& arguments, const void* signature);
+  JitCall(JitState& state, usize graph, const JitParts& arguments);
   ~JitCall();
   // Keeps what was captured, or where there is a capture compares the two.
   void finish(const JitParts& outputs);
+  std::any& outputs();  // as JitState's
 
  private:
   JitState& state_;
-  const void* signature_;
-  absl::InlinedVector<usize, 8> lengths_;
+  const std::shared_ptr<JitGraph> graph_;  // the function may reset what it is a part of
   std::unique_ptr<Capture> capture_;
 };
 
@@ -179,19 +194,26 @@ struct JitOptions {
   // What it is called where it is exported by `doorbell export`; a C identifier. Not given:
   // function0, function1, ... in the order of capture.
   std::string name{};
+  // Combinations of shapes, dtypes and devices that are recorded; the next one is an error. 1: the
+  // arguments always have to be as those of the capture.
+  usize max_graphs = 16;
 };
 
 // What jit() gives: it is called as the function is. Arguments that do not match those of the
-// capture throw Error, and so does what a captured function must not do.
+// capture throw Error, and so does what a captured function must not do. A copy is captured anew.
 template <class F>
 class Jit {
  public:
   explicit Jit(F function, const JitOptions& options = {})
       : function_(std::move(function)),
         options_(options),
-        state_(std::make_unique<detail::JitState>()) {
+        state_(std::make_unique<detail::JitState>(options.max_graphs)) {
     state_->name = options.name;
   }
+  Jit(const Jit& other) : Jit(other.function_, other.options_) {}
+  Jit& operator=(const Jit& other) { return *this = Jit(other); }
+  Jit(Jit&&) noexcept = default;
+  Jit& operator=(Jit&&) noexcept = default;
 
   template <class... Args>
   auto operator()(const Args&... args) {
@@ -219,11 +241,15 @@ class Jit {
     state_->reset();
   }
   bool is_captured() const { return state_->is_captured(); }
-  // Of one replay: kernels and copies, and the memory kept for what lives only within it.
+  // How many combinations of shapes and dtypes are captured.
+  usize graph_count() const { return state_->graph_count(); }
+  // Of one replay as the last one: kernels and copies, and the memory kept for what lives only
+  // within it.
   usize launches() const { return state_->launches(); }
   i64 arena_bytes() const { return state_->arena_bytes(); }
-  // Writes what was captured as C: see tensor/export/export.h. Throws Error before it is captured,
-  // and for what C cannot do: random numbers, gradients that stay, results of symbolic shapes.
+  // Writes what was captured, for the shapes that were used last, as C: see tensor/export/export.h.
+  // Throws Error before it is captured, and for what C cannot do: random numbers, gradients that
+  // stay, results of symbolic shapes.
   void export_c(const ExportOptions& options) const {
     std::lock_guard lock(state_->mutex);
     state_->export_c(options);
@@ -262,32 +288,32 @@ class Jit {
     std::lock_guard lock(state_->mutex);
     const detail::JitParts arguments = parts_of(values);
     const void* signature = &detail::kJitSignature<Values, Result>;
-    const Step step = state_->begin(arguments, signature);
-    if (step == Step::Replay && !options_.check) {
-      Result result = *std::any_cast<Result>(&state_->outputs);
-      detail::JitOutputs outputs = state_->replay(arguments);
+    const detail::JitState::Call now = state_->begin(arguments, signature);
+    if (now.step == Step::Replay && !options_.check) {
+      Result result = *std::any_cast<Result>(&state_->outputs(now.graph));
+      detail::JitOutputs outputs = state_->replay(now.graph, arguments);
       const detail::JitParts places = parts_of(result);
       for (usize i = 0; i < outputs.size(); ++i) *places.tensors[i] = std::move(outputs[i]);
       return result;
     }
-    if (step == Step::Plain) {
+    if (now.step == Step::Plain) {
       Result result = call<Result>(values);
-      state_->end_plain(parts_of(result));
+      state_->end_plain(now, parts_of(result));
       return result;
     }
-    return captured<Result>(values, arguments, signature);
+    return captured<Result>(values, arguments, now.graph);
   }
 
   template <class Result, class Values>
-  Result captured(Values& values, const detail::JitParts& arguments, const void* signature) {
-    detail::JitCall call_now(*state_, arguments, signature);
+  Result captured(Values& values, const detail::JitParts& arguments, usize graph) {
+    detail::JitCall call_now(*state_, graph, arguments);
     Result result = call<Result>(values);
     for (Tensor* stand_in : arguments.tensors) *stand_in = Tensor();
     call_now.finish(parts_of(result));
     Result blank = result;
     for (Tensor* tensor : parts_of(blank).tensors)
       if (tensor->defined()) *tensor = detail::jit_blank();
-    state_->outputs = std::move(blank);
+    call_now.outputs() = std::move(blank);
     return result;
   }
 

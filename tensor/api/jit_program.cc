@@ -97,20 +97,12 @@ void JitProgram::refuse_aliases(Arguments arguments) const {
   }
 }
 
+// Their forms are those of the capture: JitState has looked.
 void JitProgram::check_arguments(Arguments arguments, Values* values) const {
   for (usize i = 0; i < arguments.size(); ++i) {
     const Holder& holder = holders_[i];
-    const bool was_defined = holder.is_defined;
-    if (arguments[i]->defined() != was_defined) {
-      throw fail(ErrorKind::Invalid, "argument {} of a jitted function is {}, captured {}", i,
-                 was_defined ? "not defined" : "a tensor", was_defined ? "as one" : "without");
-    }
-    if (!was_defined) continue;
+    if (!holder.is_defined) continue;
     const UOp value = stored_value(*arguments[i]);
-    if (!holder.form.fits(value)) {
-      throw fail(ErrorKind::Invalid, "argument {} of a jitted function is {}, captured with {}", i,
-                 Form::of(value).str(), holder.form.str());
-    }
     values->take(holder.form, value);
     if (Access::unseen(*arguments[i])->is_leaf != holder.is_leaf) {
       throw fail(ErrorKind::Invalid,

@@ -41,13 +41,59 @@ def test_what_is_no_tensor_stays_what_it_was():
         assert f(Tensor([1.0]), 3).item() == 3.0
     with pytest.raises(ValueError, match=r"argument \[1\] is 4, captured with 3"):
         f(Tensor([1.0]), 4)
-    with pytest.raises(ValueError, match="keyword arguments"):
-        f(Tensor([1.0]), 3, mode="b")
-    with pytest.raises(ValueError, match="captured with float32 of shape"):
-        f(Tensor([1.0, 2.0]), 3)
+    assert [f(Tensor([1.0]), 3, mode="b").item() for _ in range(3)] == [3.0] * 3
+    with pytest.raises(ValueError, match="the keyword arguments.* is 'c', captured with 'b'"):
+        f(Tensor([1.0]), 3, mode="c")
+    for _ in range(3):
+        assert f(Tensor([1.0, 2.0]), 3).tolist() == [3.0, 6.0]
+    assert f.graphs == 3
     g = jit(lambda x: x.sum().item())
     with pytest.raises(TypeError, match="gave <class 'float'>"):
         g(Tensor([1.0]))
+
+
+def test_each_shape_is_captured_by_itself():
+    calls, total = [], Tensor.zeros(())
+
+    @jit
+    def step(batch, extra=()):
+        calls.append(batch.shape)
+        total.assign(total + batch.sum())
+        return {"y": batch * 2, "n": [tensor + 1 for tensor in extra]}
+
+    assert repr(step) == "<jit of test_each_shape_is_captured_by_itself.<locals>.step: not captured yet>"
+    expected = 0.0
+    for _ in range(4):
+        for rows in (4, 4, 3):
+            assert step(Tensor.ones(rows, 2))["y"].shape == (rows, 2)
+            expected += rows * 2
+            assert total.item() == expected
+    assert len(calls) == 4 and step.graphs == 2
+    for _ in range(3):
+        assert step(Tensor.ones(4, 2), (Tensor([1]),))["n"][0].tolist() == [2]
+        assert len(step(Tensor.ones(4, 2), [Tensor([1]), Tensor([2])])["n"]) == 2
+        assert step(Tensor.ones(4, 2))["n"] == []
+    assert step.graphs == 4 and len(calls) == 8
+    assert repr(step).endswith("step: 4 graphs, 2 launches in the last>")
+    step.reset()
+    assert step.graphs == 0 and step(Tensor.ones(4, 2))["y"].shape == (4, 2)
+
+
+def test_too_many_shapes_are_told():
+    f = jit(max_graphs=2)(lambda x: x + 1)
+    for size in (1, 1, 2, 2):
+        f(Tensor.ones(size))
+    with pytest.raises(ValueError, match=r"shape \(3\) on .*; these are more than 2 combinations"):
+        f(Tensor.ones(3))
+    assert f(Tensor.ones(2)).tolist() == [2.0, 2.0] and f.graphs == 2
+
+
+def test_a_call_that_fails_takes_no_place():
+    f = jit(max_graphs=1)(lambda x: x + Tensor.ones(2))
+    for size in (3, 4, 5):
+        with pytest.raises(ValueError, match="cannot broadcast"):
+            f(Tensor.ones(size))
+    assert [f(Tensor.ones(2)).tolist() for _ in range(3)] == [[2.0, 2.0]] * 3 and f.is_captured
 
 
 def test_check_finds_what_has_changed():

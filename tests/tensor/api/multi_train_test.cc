@@ -154,10 +154,11 @@ TEST(MultiRandom, DrawsWhatOneDeviceDraws) {
 TEST(MultiJit, ArgumentsStateAndResults) {
   Tensor state = Tensor::zeros({4, 6}).shard(kFour, 0);
   state.realize();
-  auto step = jit([&](const Tensor& x, const Tensor& scale) {
+  const auto run = [&](const Tensor& x, const Tensor& scale) {
     state.assign(state + x * scale);
     return std::pair(state.sum(0), x.max(1));
-  });
+  };
+  auto step = jit(run, {.max_graphs = 1});
   std::vector<f64> expected(24, 0);
   for (u32 call = 1; call <= 5; ++call) {
     const Tensor x = noise({4, 6}, call);
