@@ -11,6 +11,9 @@ namespace {
 
 constexpr i64 kMaxLanes = 64, kMaxUpcast = 16, kMaxUnroll = 9;
 constexpr f64 kCyclesWorthThreads = 60e3;
+// Of a part: some milliseconds, as cycles are estimated. A kernel is stopped between two parts, so
+// that longer ones have more of them, also for a single thread.
+constexpr f64 kCyclesOfPart = 1e7;
 
 struct Candidate {
   Plan plan;
@@ -164,7 +167,10 @@ void Chooser::add_tile(Candidate& best) const {
 }
 
 void Chooser::add_threads(Candidate& best) const {
-  if (!caps_.host_threads || caps_.threads < 2 || best.cycles < kCyclesWorthThreads) return;
+  if (!caps_.host_threads || best.cycles < kCyclesWorthThreads) return;
+  if (caps_.threads < 2 && best.cycles < 2 * kCyclesOfPart) return;
+  const i64 to_stop = static_cast<i64>(std::min(best.cycles / kCyclesOfPart, 1e5));
+  const i64 enough = std::max<i64>(caps_.threads, to_stop);
   i64 axis = -1, loops = 1;
   for (u64 m = info_.output_mask; m; m &= m - 1) {
     i64 id = std::countr_zero(m);
@@ -173,12 +179,13 @@ void Chooser::add_threads(Candidate& best) const {
     if (info_.size(id) % lanes != 0) continue;  // a padded axis stays whole
     i64 n = info_.size(id) / lanes / amount_of(best.plan, OptOp::Upcast, id) /
             amount_of(best.plan, OptOp::Tile, id);
-    // The outermost axis with a part for every thread, else the longest.
-    if (axis < 0 ? n > 1 : (loops < caps_.threads && n > loops)) axis = id, loops = n;
+    // The outermost axis with enough parts, else the longest.
+    if (axis < 0 ? n > 1 : (loops < enough && n > loops)) axis = id, loops = n;
   }
   if (axis < 0) return;
   // A few parts a thread, so that uneven progress evens out.
-  i64 parts = 4 * caps_.threads, most = std::min<i64>(loops, 64 * caps_.threads);
+  i64 parts = std::max<i64>(4 * caps_.threads, to_stop);
+  const i64 most = std::min<i64>(loops, std::max<i64>(64 * caps_.threads, 2 * parts));
   while (parts < most && loops % parts != 0) ++parts;
   if (loops % parts != 0 || parts > most) parts = detail::largest_divisor(loops, most, 1);
   if (parts > 1) best.plan.push_back({OptOp::Thread, axis, parts});

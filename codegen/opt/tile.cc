@@ -65,7 +65,7 @@ void Tiled::find_axes() {
     if (o.op == OptOp::Tile && reduced) k = o.axis, kc = o.amount;
     if (o.op == OptOp::Vector) j = o.axis, lanes = o.amount;
     if (o.op == OptOp::Upcast) i = o.axis, upcast = o.amount;
-    if (o.op == OptOp::Thread) threads = o.amount;
+    if (o.op == OptOp::Thread) threads *= o.amount;
   }
   CHECK(i >= 0 && j >= 0 && k >= 0, "a tiled reduction needs UPCAST, VECTOR and TILE axes");
   CHECK(reduce.reduce_op() == Op::Add, "tiled reduction of {}", core::name_of(reduce.reduce_op()));
@@ -76,12 +76,19 @@ void Tiled::find_axes() {
 
 void Tiled::make_outer() {
   outer.resize(info.ranges.size());
+  i64 inner_parts = threads;  // of this axis and those that follow: ThreadId counts the last first
   for (usize id = 0; id < info.ranges.size(); ++id) {
     const RangeInfo& r = info.ranges[id];
     if (!r.range || r.reduce) continue;
     i64 axis = static_cast<i64>(id), block = axis == i ? mt : axis == j ? nt : 1;
     i64 parts = amount_of(plan, OptOp::Thread, axis);
-    if (parts > 1) append_part(rw, outer[id], thread_part(rw, parts), parts);
+    if (parts > 1) {
+      UOp part = thread_part(rw, threads);
+      if (inner_parts < threads) part = rw.floormod(part, inner_parts);
+      inner_parts /= parts;
+      if (inner_parts > 1) part = rw.floordiv(part, inner_parts);
+      append_part(rw, outer[id], part, parts);
+    }
     CHECK(r.size % (parts * block) == 0, "axis {} of size {} does not split into {}", id, r.size,
           parts * block);
     i64 loop = r.size / (parts * block);

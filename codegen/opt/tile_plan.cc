@@ -2,6 +2,7 @@
 // KC x lanes of B for L1, MT x KC of A and MT x NT of sums for L2.
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "codegen/opt/heuristic.h"
 
@@ -12,6 +13,9 @@ using core::Op;
 namespace {
 
 constexpr f64 kWorthTiling = 1 << 19;  // multiply-adds; below, packing costs more than it saves
+// Multiply-adds of some milliseconds: more are in parts also for a single thread, because a kernel
+// is stopped between two of them.
+constexpr f64 kWorthStopping = 1 << 27;
 
 struct Contraction {
   i64 i = -1, j = -1, k = -1;
@@ -39,7 +43,7 @@ bool recognise(const KernelInfo& info, Contraction* c) {
     if (n == 2 || a.gate_mask || !a.affine.others.empty()) return false;
     operands[n++] = &a;
   }
-  if (n != 2 || operands[0]->memory == operands[1]->memory) return false;
+  if (n != 2) return false;
   u64 own0 = operands[0]->mask & ~operands[1]->mask, own1 = operands[1]->mask & ~operands[0]->mask;
   // With several own axes the longest is blocked and the others stay outer loops.
   auto longest = [&](u64 mask) {
@@ -98,15 +102,15 @@ Plan tile_plan(const KernelInfo& info, const Caps& caps) {
   Plan plan{{OptOp::Tile, c.k, kc},      {OptOp::Tile, c.i, mt},  {OptOp::Tile, c.j, nt},
             {OptOp::Stage, c.a_slot, 1}, {OptOp::Stage, c.b_slot, 1},
             {OptOp::Upcast, c.i, rows},  {OptOp::Vector, c.j, lanes}};
-  if (!caps.host_threads || caps.threads < 2) return plan;
-  // Blocks of i go to the threads, or of j where i has too few; smaller blocks of i to make enough.
-  while (m / mt < caps.threads && mt > rows && largest_divisor(m, mt / 2, rows) > 0) {
+  if (!caps.host_threads || (caps.threads < 2 && macs < kWorthStopping)) return plan;
+  // Blocks of i and of j are the threads' parts; smaller blocks of i to make enough. Many parts
+  // share well with other programs, too: a thread that is held up holds up one.
+  while ((m / mt) * (n / nt) < caps.threads && mt > rows && largest_divisor(m, mt / 2, rows) > 0) {
     mt = largest_divisor(m, mt / 2, rows);
   }
   plan[1].amount = mt;
-  i64 axis = m / mt >= caps.threads ? c.i : c.j;
-  i64 blocks = axis == c.i ? m / mt : n / nt;
-  if (blocks > 1) plan.push_back({OptOp::Thread, axis, blocks});
+  for (const auto& [axis, blocks] : {std::pair(c.i, m / mt), std::pair(c.j, n / nt)})
+    if (blocks > 1) plan.push_back({OptOp::Thread, axis, blocks});
   return plan;
 }
 
