@@ -72,6 +72,7 @@ void VramAllocator::sweep() {
 }
 
 Result<hcq::StagingRing*> VramAllocator::staging() {
+  TRY(gpu_.kfd().check_process());
   std::lock_guard lock(mutex_);
   if (staging_ == nullptr) {
     TRY(staging_, hcq::StagingRing::make(device_.copy_queue(), kStagingBytes));
@@ -90,6 +91,7 @@ Result<void> VramAllocator::copy_in(const core::Allocation& to, i64 offset, cons
   if (bytes == 0) return {};
   u8* const host = host_of(to, offset);
   if (host == nullptr) return write(address(to, offset).value, from, static_cast<u64>(bytes));
+  TRY(gpu_.kfd().check_process());
   TRY(device_.fence().wait());
   std::memcpy(host, from, static_cast<usize>(bytes));
   return {};
@@ -103,6 +105,7 @@ Result<void> VramAllocator::copy_out(void* to, const core::Allocation& from, i64
     TRY(hcq::StagingRing * staging, this->staging());
     return staging->copy_out(to, address(from, offset), static_cast<u64>(bytes), device_.fence());
   }
+  TRY(gpu_.kfd().check_process());
   TRY(device_.fence().wait());
   std::memcpy(to, host, static_cast<usize>(bytes));
   return {};
@@ -114,6 +117,7 @@ Result<void> VramAllocator::copy(const core::Allocation& to, i64 to_offset,
   u8* const into = host_of(to, to_offset);
   const u8* const out_of = host_of(from, from_offset);
   if (into != nullptr && out_of != nullptr) {
+    TRY(gpu_.kfd().check_process());
     TRY(device_.fence().wait());
     std::memmove(into, out_of, static_cast<usize>(bytes));
     return {};

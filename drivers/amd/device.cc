@@ -124,6 +124,7 @@ Result<std::unique_ptr<core::Program>> AmdDevice::load(const core::Binary& binar
 }
 
 Result<void> AmdDevice::synchronize() {
+  TRY(kfd_->check_process());
   Result<void> compute = compute_->synchronize();
   if (copy_ == nullptr) return compute;
   Result<void> copy = copy_->synchronize();

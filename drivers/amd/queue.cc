@@ -67,6 +67,7 @@ u64 AmdQueue::to_ns(u64 ticks) const { return device_.to_ns(ticks); }
 // ---- placing ------------------------------------------------------------------------------------
 
 Result<void> AmdQueue::place(std::span<const hcq::Piece> pieces, hcq::Position end) {
+  TRY(device_.kfd().check_process());
   TRY(failure());
   words_.clear();
   Result<void> assembled = assemble(pieces);

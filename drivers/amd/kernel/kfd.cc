@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/os/fork.h"
 #include "base/util/check.h"
 #include "base/util/log.h"
 #include "base/util/try.h"
@@ -64,6 +65,7 @@ Kfd::Kfd(os::Files& files, os::Clock& clock, std::unique_ptr<os::File> file, u32
       clock_(clock),
       file_(std::move(file)),
       minor_version_(minor_version),
+      fork_depth_(os::fork_depth()),
       nodes_(std::move(nodes)),
       addresses_(kFirstAddress, kAddresses, kPage),
       gpus_(nodes_.size()),
@@ -72,6 +74,14 @@ Kfd::Kfd(os::Files& files, os::Clock& clock, std::unique_ptr<os::File> file, u32
       events_(std::make_unique<KfdEvents>(*this)) {}
 
 Kfd::~Kfd() = default;
+
+Result<void> Kfd::check_process() const {
+  if (os::fork_depth() == fork_depth_) [[likely]]
+    return {};
+  return fail(ErrorKind::Unsupported,
+              "AMD's devices were opened before this process was forked and cannot be used in a "
+              "forked process; start it with spawn or exec");
+}
 
 Result<KfdGpu*> Kfd::gpu(usize index) {
   CHECK(index < nodes_.size(), "GPU {} of {}", index, nodes_.size());
@@ -105,6 +115,7 @@ void Kfd::enable_runtime() {
 }
 
 Result<int> Kfd::send(unsigned long request, void* arguments) {
+  TRY(check_process());
   // What a reset or a shrinker holds up is answered EAGAIN: a while later it is done.
   // [libhsakmt libhsakmt.c, hsakmt_ioctl()]
   constexpr int kTries = 100;

@@ -61,6 +61,10 @@ class Kfd {
   // The `index`-th of nodes(): opened when first asked for, and kept.
   Result<KfdGpu*> gpu(usize index);
 
+  // Fails in a child that was forked from the process that opened it: the kernel gives the child
+  // none of it, and an emulated machine has no threads there.
+  Result<void> check_process() const;
+
   // The error names the call and what it was given.
   template <class T>
   Result<void> call(T& arguments) {
@@ -110,6 +114,7 @@ class Kfd {
   os::Clock& clock_;
   const std::unique_ptr<os::File> file_;
   const u32 minor_version_;
+  const u32 fork_depth_;
   bool has_trap_registers_ = false;
   const std::vector<Node> nodes_;
 
