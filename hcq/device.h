@@ -19,6 +19,8 @@ class Device : public core::Device {
   virtual HardwareQueue& compute_queue() = 0;
   // May be the same one.
   virtual HardwareQueue& copy_queue() = 0;
+  // Whether what core::Program::launch starts may run on when that returns, on compute_queue().
+  virtual bool launches_on_queue() const { return true; }
   // Where this device sees a buffer of any device; fails where it cannot.
   virtual Result<GpuAddr> address_of(const core::Buffer& buffer) {
     if (&buffer.device() != this)

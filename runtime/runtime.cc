@@ -69,7 +69,9 @@ Registry::Factory cpu_factory(std::vector<Target> targets, const Config& config)
   return [=](DeviceSpec spec) -> DeviceResult {
     apply_target(targets, *find_device("CPU"), &spec);
     std::lock_guard lock(shared->mutex);
-    if (!shared->workers) shared->workers = cpu::make_workers(threads);
+    if (!shared->workers) {
+      TRY(shared->workers, cpu::make_workers(threads));
+    }
     cpu::Options options;
     options.workers = shared->workers;
     options.max_cached = max_cached;

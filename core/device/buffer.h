@@ -2,8 +2,10 @@
 // its contents is the tensor graph's business; where memory comes from is the Allocator's.
 //
 // Thread safety: the description never changes; contents are ordered by whoever launches work.
+// poison() and is_poisoned() from any thread.
 #pragma once
 
+#include <atomic>
 #include <functional>
 
 #include "core/device/allocator.h"
@@ -30,6 +32,10 @@ class Buffer final : public Payload {
   // Null where the host cannot see the memory.
   void* host() const { return memory_.host; }
 
+  // The work that was to write it was stopped: for good, it has no value.
+  void poison() { poisoned_.store(true, std::memory_order_release); }
+  bool is_poisoned() const { return poisoned_.load(std::memory_order_acquire); }
+
   Result<void> copy_in(const void* from, i64 bytes, i64 offset = 0);
   Result<void> copy_out(void* to, i64 bytes, i64 offset = 0) const;
 
@@ -40,6 +46,7 @@ class Buffer final : public Payload {
   Allocation memory_;
   bool owned_;  // by our allocator; else `release_` ends it
   std::function<void()> release_;
+  std::atomic<bool> poisoned_{false};
 };
 
 // `bytes` at `offset` of one buffer to another's, on any two devices. Complete when it returns.

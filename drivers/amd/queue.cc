@@ -174,6 +174,16 @@ void AmdQueue::die(const Error& why) {
   timeline().where(timeline().last()).signal.store(hcq::Signal::kDead);
 }
 
+// The kernel takes waves off the hardware where they are.
+void AmdQueue::drop(hcq::Position last) {
+  if (Result<void> restarted = hardware_->restart(); !restarted) return die(restarted.error());
+  put_ = taken_back_ = 0;
+  chunks_.clear();
+  first_chunk_ = 0;
+  const hcq::Timeline::Place end = timeline().where(last);
+  end.signal.store(end.value);
+}
+
 Result<void> AmdQueue::failure() {
   if (!dead_.load(std::memory_order_acquire)) [[likely]]
     return {};

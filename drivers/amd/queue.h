@@ -52,6 +52,8 @@ class AmdQueue : public hcq::HardwareQueue {
   // Adds the pieces' words, as they go into the ring, to words_. Uses arguments_.
   virtual Result<void> assemble(std::span<const hcq::Piece> pieces) = 0;
   Result<void> failure() override;
+  bool can_drop() const override { return true; }
+  void drop(hcq::Position last) override;
   std::string running() override;
 
   // The data of commands in arguments_, and the address of that; 0 without data.

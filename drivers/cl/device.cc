@@ -206,6 +206,10 @@ Result<std::unique_ptr<core::Program>> Opened::load(const core::Binary& binary) 
 }
 
 Result<void> Opened::synchronize() {
+  // clFinish cannot be stopped.
+  for (const cl_command_queue queue : {handles_.compute.get(), handles_.transfer.get()})
+    api_.clFlush(queue);
+  TRY(computing_.wait_until_done());
   for (const cl_command_queue queue : {handles_.compute.get(), handles_.transfer.get()}) {
     const cl_int code = api_.clFinish(queue);
     if (code == CL_SUCCESS) continue;

@@ -2,6 +2,11 @@
 #include "drivers/cl/event_log.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "base/os/host.h"
+#include "base/util/stop.h"
+#include "base/util/try.h"
 
 namespace doorbell::cl {
 
@@ -25,6 +30,46 @@ Owned<cl_event> EventLog::pending(u64 number) {
   const cl_event event = entries_[number - first_].event;
   api_.clRetainEvent(event);
   return Owned<cl_event>(event, api_.clReleaseEvent);
+}
+
+Result<void> EventLog::wait_until_left(usize most, bool* was_long) {
+  // Turns of Clock::relax beyond which it sleeps: some 100 us.
+  constexpr u32 kLong = 4200;
+  for (u32 turn = 0;; ++turn) {
+    {
+      std::lock_guard lock(mutex_);
+      if (entries_.size() > most) forget_done();
+      if (entries_.size() <= most) {
+        *was_long = turn > kLong;
+        return {};
+      }
+    }
+    if (stop_asked())
+      return fail(ErrorKind::Timeout, "the wait for {} was stopped", target_.device);
+    os::host_clock().relax(turn);
+  }
+}
+
+Result<void> EventLog::wait_for_room() {
+  usize most;
+  {
+    std::lock_guard lock(mutex_);
+    if (entries_.size() <= ahead_) [[likely]]
+      return {};
+    forget_done();
+    if (entries_.size() <= ahead_) return {};
+    most = ahead_;
+  }
+  bool was_long = false;
+  TRY(wait_until_left(most, &was_long));
+  std::lock_guard lock(mutex_);
+  ahead_ = was_long ? kLeastAhead : std::min(kMostAhead, 2 * ahead_);
+  return {};
+}
+
+Result<void> EventLog::wait_until_done() {
+  bool was_long = false;
+  return wait_until_left(0, &was_long);
 }
 
 Result<void> EventLog::collect() {

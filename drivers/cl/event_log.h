@@ -31,6 +31,12 @@ class EventLog {
   u64 add(cl_event event, std::string_view name, std::string_view category);
   // What to wait for so that number `number` is done; owns nothing where it is.
   Owned<cl_event> pending(u64 number);
+  // Until there is room for more work: what is enqueued cannot be taken back should the thread be
+  // asked to stop meanwhile (base/util/stop.h), which is an error. Of long work only a little is
+  // enqueued ahead, of short work as much as keeps the device busy.
+  Result<void> wait_for_room();
+  // The same until all is done.
+  Result<void> wait_until_done();
   // Forgets what is done. The first error since it was asked last.
   Result<void> collect();
 
@@ -41,6 +47,8 @@ class EventLog {
   };
   // Enough that it is rarely full, so that done work is looked for only now and then.
   static constexpr usize kLookAt = 256;
+  static constexpr usize kLeastAhead = 2, kMostAhead = 256;
+  Result<void> wait_until_left(usize most, bool* was_long);
   void forget_done();
   void note(const Entry& entry, cl_int status);
 
@@ -50,6 +58,7 @@ class EventLog {
   std::deque<Entry> entries_;
   u64 first_ = 1;  // the number of entries_.front()
   usize look_at_ = kLookAt;
+  usize ahead_ = kLeastAhead;
   std::unique_ptr<Error> error_;
 };
 

@@ -1,10 +1,12 @@
 // Opening the CPU and loading kernels.
 #include "drivers/cpu/device.h"
 
+#include <algorithm>
 #include <thread>
 
 #include "base/os/host.h"
 #include "base/util/check.h"
+#include "base/util/try.h"
 #include "drivers/cpu/allocator.h"
 
 namespace doorbell::cpu {
@@ -25,14 +27,15 @@ const char* vector_unit() {
 
 }  // namespace
 
-std::shared_ptr<WorkerPool> make_workers(int threads) {
+Result<std::shared_ptr<WorkerPool>> make_workers(int threads) {
   if (threads <= 0) threads = static_cast<int>(std::thread::hardware_concurrency());
-  return std::make_shared<WorkerPool>(threads < 1 ? 1 : threads);
+  TRY(std::unique_ptr<WorkerPool> pool, WorkerPool::make(std::max(1, threads)));
+  return std::shared_ptr<WorkerPool>(std::move(pool));
 }
 
 CpuDevice::CpuDevice(core::DeviceSpec spec, const Options& options)
     : Device(std::move(spec)),
-      workers_(options.workers ? options.workers : make_workers(options.threads)),
+      workers_(options.workers ? options.workers : *make_workers(options.threads)),
       allocator_(name(), std::make_unique<HostAllocator>(options.max_bytes), options.max_cached) {
   hcq::HardwareQueue::Parts parts;
   parts.device = name();

@@ -29,8 +29,8 @@ struct Options {
   u64 timeline_limit = hcq::Timeline::kLimit;
 };
 
-// The workers that `threads` asks for.
-std::shared_ptr<WorkerPool> make_workers(int threads);
+// The workers that `threads` asks for; 0: one per hardware thread.
+Result<std::shared_ptr<WorkerPool>> make_workers(int threads);
 
 class CpuDevice final : public hcq::Device {
  public:
@@ -46,6 +46,7 @@ class CpuDevice final : public hcq::Device {
 
   hcq::HardwareQueue& compute_queue() override { return *compute_; }
   hcq::HardwareQueue& copy_queue() override { return *copy_; }
+  bool launches_on_queue() const override { return false; }
   // Any memory that the host sees, this device sees.
   Result<hcq::GpuAddr> address_of(const core::Buffer& buffer) override;
   hcq::SignalPool& signals() { return signals_; }

@@ -23,15 +23,6 @@ bool poll_passes(Command command) {
   return (value & command.operand(2)) == command.operand(1);
 }
 
-void exec(Command command) {
-  const auto& program = *pointer<const CpuProgram>(command.operand(0));
-  // Cells are as large as pointers and variables, and lie as the kernel takes them.
-  static_assert(sizeof(void*) == sizeof(u64));
-  const u64* buffers = command.cells + kExecCells;
-  const u64* variables = buffers + program.params();
-  program.run(reinterpret_cast<void* const*>(buffers), reinterpret_cast<const i64*>(variables));
-}
-
 }  // namespace
 
 bool may_pass(Command command) {
@@ -39,18 +30,40 @@ bool may_pass(Command command) {
                                                     : signal_value(command) >= command.operand(1);
 }
 
-const u64* Executor::run(const u64* at, const u64* end) {
+void Executor::exec(Command command, hcq::Position position) const {
+  const auto& program = *pointer<const CpuProgram>(command.operand(0));
+  // Cells are as large as pointers and variables, and lie as the kernel takes them.
+  static_assert(sizeof(void*) == sizeof(u64));
+  const u64* buffers = command.cells + kExecCells;
+  const u64* variables = buffers + program.params();
+  struct Asked {
+    const Executor* executor;
+    hcq::Position position;
+  } asked{this, position};
+  const auto drops = [](void* context) {
+    const Asked& asked = *static_cast<const Asked*>(context);
+    return asked.executor->drops(asked.position);
+  };
+  program.run(reinterpret_cast<void* const*>(buffers), reinterpret_cast<const i64*>(variables),
+              {drops, &asked});
+}
+
+const u64* Executor::run(const u64* at, const u64* end, hcq::Position position) {
   while (at != end) {
     const Command command{at};
     const CommandHeader header = command.header();
     switch (header.kind) {
       case CommandKind::Exec:
+        if (drops(position)) [[unlikely]]
+          break;
         running_.store(&pointer<const CpuProgram>(command.operand(0))->name(),
                        std::memory_order_relaxed);
-        exec(command);
+        exec(command, position);
         running_.store(nullptr, std::memory_order_relaxed);
         break;
       case CommandKind::Copy:
+        if (drops(position)) [[unlikely]]
+          break;
         std::memmove(pointer<u8>(command.operand(0)), pointer<const u8>(command.operand(1)),
                      command.operand(2));
         break;
@@ -59,7 +72,7 @@ const u64* Executor::run(const u64* at, const u64* end) {
         break;
       case CommandKind::Wait:
       case CommandKind::Poll:
-        if (!may_pass(command)) return at;
+        if (!may_pass(command) && !drops(position)) return at;
         break;
       case CommandKind::Signal:
         raise(*pointer<hcq::SignalCell>(command.operand(0)), command.operand(1));

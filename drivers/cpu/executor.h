@@ -1,7 +1,7 @@
 // Executor: runs the commands of one queue, one after another, on the calling thread. Which thread
 // that is, and what happens at a wait whose time has not come, is queue.h's.
 //
-// Thread safety: run() by one thread at a time; running() by any.
+// Thread safety: run() by one thread at a time; running(), drop() and drops() by any.
 // Memory ordering: a Wait or Poll that passes acquires; Signal and Write release.
 #pragma once
 
@@ -12,6 +12,7 @@
 
 #include "base/os/clock.h"
 #include "drivers/cpu/command.h"
+#include "hcq/signal/timeline.h"
 
 namespace doorbell::cpu {
 
@@ -33,15 +34,25 @@ class Executor {
  public:
   explicit Executor(os::Clock& clock) : clock_(clock) {}
 
-  // From `at` to `end`. Returns `end`, or the Wait or Poll that may not pass yet. What a kernel
-  // throws is thrown.
-  const u64* run(const u64* at, const u64* end);
+  // From `at` to `end`, of the submission that ends at `position`. Returns `end`, or the Wait or
+  // Poll that may not pass yet. What a kernel throws is thrown.
+  const u64* run(const u64* at, const u64* end, hcq::Position position);
+
+  // Of what was submitted up to `last` nothing is done any more but writes and signals. A kernel
+  // that runs ends between two of its parts.
+  void drop(hcq::Position last) { dropped_.store(last, std::memory_order_release); }
+  bool drops(hcq::Position position) const {
+    return position <= dropped_.load(std::memory_order_acquire);
+  }
 
   // The name of the kernel that runs, or null. Owned by the device.
   const std::string* running() const { return running_.load(std::memory_order_relaxed); }
 
  private:
+  void exec(Command command, hcq::Position position) const;
+
   os::Clock& clock_;
+  std::atomic<hcq::Position> dropped_{0};
   std::atomic<const std::string*> running_{nullptr};
 };
 

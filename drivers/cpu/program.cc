@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "base/util/check.h"
+#include "base/util/stop.h"
 #include "base/util/try.h"
 #include "drivers/cpu/device.h"
 
@@ -32,12 +33,17 @@ Result<void> CpuProgram::launch(std::span<const core::BufferView> buffers,
   absl::InlinedVector<void*, 32> addresses(buffers.size());
   for (usize i = 0; i < buffers.size(); ++i)
     addresses[i] = static_cast<u8*>(buffers[i].buffer->host()) + buffers[i].offset;
-  run(addresses.data(), variables.data());
+  const PartCheck check{[](void*) { return stop_asked(); }};
+  if (!run(addresses.data(), variables.data(), check))
+    return fail(ErrorKind::Timeout, "kernel {} was stopped", name_);
   return {};
 }
 
-void CpuProgram::run(void* const* buffers, const i64* variables) const {
-  if (threads_ == 1) return entry_(buffers, variables, 0);
+bool CpuProgram::run(void* const* buffers, const i64* variables, const PartCheck& check) const {
+  if (threads_ == 1) {
+    entry_(buffers, variables, 0);
+    return true;
+  }
   struct Call {
     KernelEntry entry;
     void* const* buffers;
@@ -45,7 +51,7 @@ void CpuProgram::run(void* const* buffers, const i64* variables) const {
     std::atomic<bool> failed{false};
     std::exception_ptr error;
   } call{entry_, buffers, variables};
-  workers_->run(
+  const bool is_done = workers_->run(
       [](void* context, i64 part) {
         Call& call = *static_cast<Call*>(context);
         try {
@@ -56,8 +62,9 @@ void CpuProgram::run(void* const* buffers, const i64* variables) const {
           if (!call.failed.exchange(true)) call.error = std::current_exception();
         }
       },
-      &call, threads_);
+      &call, threads_, check);
   if (call.failed.load(std::memory_order_relaxed)) std::rethrow_exception(call.error);
+  return is_done;
 }
 
 }  // namespace doorbell::cpu

@@ -22,11 +22,12 @@ class CpuProgram final : public core::Program {
  public:
   CpuProgram(const core::Binary& binary, CpuDevice& device, std::shared_ptr<WorkerPool> workers);
 
-  // At once, on the calling thread and the workers, after what the device's queues hold.
+  // At once, on the calling thread and the workers, after what the device's queues hold. Ends
+  // between two parts where the thread is asked to stop (base/util/stop.h).
   Result<void> launch(std::span<const core::BufferView> buffers,
                       std::span<const i64> variables) override;
-  // What a part throws is thrown here, once all have ended.
-  void run(void* const* buffers, const i64* variables) const;
+  // What a part throws is thrown here, once all have ended. False where `check` stopped it.
+  bool run(void* const* buffers, const i64* variables, const PartCheck& check = {}) const;
 
   KernelEntry entry() const { return entry_; }
   const std::string& name() const { return name_; }

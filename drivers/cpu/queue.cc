@@ -101,7 +101,7 @@ bool CpuQueue::run_here(hcq::BoundWords& bound, hcq::Position end) {
     return true;
   }
   if (measure) bound.cost_ns = std::max<u64>(1, clock().now_ns() - start);
-  executor_.run(body, last);
+  executor_.run(body, last, end);
   return true;
 }
 

@@ -36,6 +36,8 @@ class CpuQueue final : public hcq::HardwareQueue {
   Result<void> place(std::span<const hcq::Piece> pieces, hcq::Position end) override;
   Result<void> failure() override;
   std::string running() override;
+  bool can_drop() const override { return true; }
+  void drop(hcq::Position last) override { executor_.drop(last); }
 
  private:
   struct Entry {
@@ -59,7 +61,7 @@ class CpuQueue final : public hcq::HardwareQueue {
   void sleep(u64 head);
   // False when the queue stops in it.
   bool run(const Entry& entry);
-  bool await(Command command);
+  bool await(Command command, hcq::Position position);
   // Runs commands from `at`, which moves on. What a kernel throws is the death of the queue: false.
   bool survive(hcq::Position position, const u64** at, const u64* end);
   void die(hcq::Position position, const char* what);

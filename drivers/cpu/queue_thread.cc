@@ -51,17 +51,18 @@ bool CpuQueue::run(const Entry& entry) {
     if (!survive(entry.position, &at, body)) return false;
     if (at == body) break;
     waited = true;
-    if (!await({at})) return false;
+    if (!await({at}, entry.position)) return false;
   }
   if (entry.bound == nullptr) return true;
   // Words that wait for others are for this thread, so their cost stays unknown.
-  if (!waited) entry.bound->cost_ns = std::max<u64>(1, clock().now_ns() - start);
-  executor_.run(body, entry.end);
+  if (!waited && !executor_.drops(entry.position))
+    entry.bound->cost_ns = std::max<u64>(1, clock().now_ns() - start);
+  executor_.run(body, entry.end, entry.position);
   return true;
 }
 
-bool CpuQueue::await(Command command) {
-  for (u32 turn = 0; !may_pass(command); ++turn) {
+bool CpuQueue::await(Command command, hcq::Position position) {
+  for (u32 turn = 0; !may_pass(command) && !executor_.drops(position); ++turn) {
     if (stop_.load(std::memory_order_acquire)) return false;
     // What a Poll looks at anyone may write, and nobody tells.
     if (turn < kSpins || command.header().kind == CommandKind::Poll) {
@@ -77,7 +78,7 @@ bool CpuQueue::await(Command command) {
 
 bool CpuQueue::survive(hcq::Position position, const u64** at, const u64* end) {
   try {
-    *at = executor_.run(*at, end);
+    *at = executor_.run(*at, end, position);
     return true;
   } catch (const std::exception& error) {
     die(position, error.what());

@@ -3,6 +3,7 @@
 #include "drivers/cpu/worker_pool.h"
 
 #include <algorithm>
+#include <system_error>
 
 #include "base/util/check.h"
 
@@ -25,9 +26,18 @@ void pause(int turn) {
 
 }  // namespace
 
-WorkerPool::WorkerPool(int threads) {
+Result<std::unique_ptr<WorkerPool>> WorkerPool::make(int threads) {
   CHECK_GE(threads, 1);
-  for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { work(); });
+  std::unique_ptr<WorkerPool> pool(new WorkerPool);
+  for (int i = 1; i < threads; ++i) {
+    try {
+      pool->workers_.emplace_back([at = pool.get()] { at->work(); });
+    } catch (const std::system_error& error) {
+      return fail_errno(error.code().value(), "thread {} of {} for kernels of the CPU", i + 1,
+                        threads);
+    }
+  }
+  return pool;
 }
 
 WorkerPool::~WorkerPool() {
@@ -46,10 +56,13 @@ bool WorkerPool::run_one() {
     // A job with unclaimed parts cannot end, so if the claim succeeds these are its own.
     const Part part = part_.load(std::memory_order_relaxed);
     void* context = context_.load(std::memory_order_relaxed);
+    const PartCheck* check = check_.load(std::memory_order_relaxed);
     if (!state_.compare_exchange_weak(state, state + 1, std::memory_order_acq_rel,
                                       std::memory_order_acquire))
       continue;
     part(context, static_cast<i64>(next));
+    if (next + 1 < count && check->stops() && drop_unclaimed())
+      stopped_.store(true, std::memory_order_relaxed);
     if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) unfinished_.notify_one();
     return true;
   }
@@ -74,9 +87,27 @@ void WorkerPool::work() {
   }
 }
 
-void WorkerPool::run_job(Part part, void* context, i64 count) {
+// Parts that nobody has begun count as done; false where there are none. By who runs a part, so
+// that the job is the same.
+bool WorkerPool::drop_unclaimed() {
+  u64 state = state_.load(std::memory_order_acquire);
+  while (true) {
+    const u64 next = state & kCountMask, count = state >> kCountBits & kCountMask;
+    if (next >= count) return false;
+    if (!state_.compare_exchange_weak(state, state + (count - next), std::memory_order_acq_rel,
+                                      std::memory_order_acquire))
+      continue;
+    unfinished_.fetch_sub(static_cast<u32>(count - next), std::memory_order_acq_rel);
+    return true;
+  }
+}
+
+// Who waits at the end waits for parts that run, of which each thread has one.
+bool WorkerPool::run_job(Part part, void* context, i64 count, const PartCheck& check) {
   part_.store(part, std::memory_order_relaxed);
   context_.store(context, std::memory_order_relaxed);
+  check_.store(&check, std::memory_order_relaxed);
+  stopped_.store(false, std::memory_order_relaxed);
   unfinished_.store(static_cast<u32>(count), std::memory_order_relaxed);
   const u64 job = (state_.load(std::memory_order_relaxed) >> (2 * kCountBits)) + 1;
   state_.store(job << (2 * kCountBits) | static_cast<u64>(count) << kCountBits,
@@ -85,36 +116,55 @@ void WorkerPool::run_job(Part part, void* context, i64 count) {
   wake_.notify_all();
   while (run_one()) {
   }
-  for (int spins = 0; spins < kSpins; ++spins) {
-    if (unfinished_.load(std::memory_order_acquire) == 0) return;
+  for (int spins = 0; spins < kSpins && unfinished_.load(std::memory_order_acquire) != 0; ++spins)
     pause(spins);
-  }
   while (const u32 left = unfinished_.load(std::memory_order_acquire))
     unfinished_.wait(left, std::memory_order_acquire);
+  return !stopped_.load(std::memory_order_relaxed);
 }
 
-void WorkerPool::run(Part part, void* context, i64 count) {
-  if (count == 1 || workers_.empty()) {
-    for (i64 i = 0; i < count; ++i) part(context, i);
-    return;
-  }
-  std::lock_guard lock(jobs_);
+// Parts `first` to `count`, in jobs that fit into state_.
+bool WorkerPool::run_shared(Part part, void* context, i64 first, i64 count,
+                            const PartCheck& check) {
   constexpr i64 kMost = static_cast<i64>(kCountMask);
+  if (first == 0 && count <= kMost) [[likely]]
+    return run_job(part, context, count, check);
   struct Slice {
     Part part;
     void* context;
     i64 first;
   };
-  for (i64 first = 0; first < count; first += kMost) {
-    if (first == 0 && count <= kMost) return run_job(part, context, count);
+  for (; first < count; first += kMost) {
     Slice slice{part, context, first};
-    run_job(
-        [](void* of, i64 i) {
-          const Slice& slice = *static_cast<Slice*>(of);
-          slice.part(slice.context, slice.first + i);
-        },
-        &slice, std::min(kMost, count - first));
+    const auto run_part = [](void* of, i64 i) {
+      const Slice& slice = *static_cast<Slice*>(of);
+      slice.part(slice.context, slice.first + i);
+    };
+    if (!run_job(run_part, &slice, std::min(kMost, count - first), check)) return false;
   }
+  return true;
+}
+
+struct WorkerPool::Hold {
+  explicit Hold(std::atomic<bool>& held)
+      : held(held), has(!held.exchange(true, std::memory_order_acquire)) {}
+  ~Hold() {
+    if (has) held.store(false, std::memory_order_release);
+  }
+  std::atomic<bool>& held;
+  const bool has;
+};
+
+bool WorkerPool::run(Part part, void* context, i64 count, const PartCheck& check) {
+  for (i64 first = 0; first < count; ++first) {
+    if (count - first > 1 && !workers_.empty()) {
+      if (const Hold workers(held_); workers.has)
+        return run_shared(part, context, first, count, check);
+    }
+    part(context, first);
+    if (first + 1 < count && check.stops()) return false;
+  }
+  return true;
 }
 
 }  // namespace doorbell::cpu

@@ -1,45 +1,64 @@
 // WorkerPool: the threads behind the CPU device. A job is a function called once for each part;
 // the caller takes parts too and returns when all are done. What a part does is the program's.
 //
-// Thread safety: run() from any thread; jobs of several callers go one after another.
+// Parts are taken one by one, so that a thread that the system holds up delays one part. A caller
+// that finds the workers busy with another's job does not wait for them: it runs parts itself until
+// they are free. So run() may be called from anywhere, also from what a caller's stop check runs.
+//
+// Thread safety: run() from any thread.
 // Memory ordering: what the caller wrote before run() is seen by every part (release of `state_`,
 // acquired by the worker that claims a part); what parts wrote is seen by the caller when run()
 // returns (release of `unfinished_`, acquired by the caller).
 #pragma once
 
 #include <atomic>
-#include <mutex>
+#include <memory>
 #include <thread>
 #include <vector>
 
+#include "base/util/result.h"
 #include "base/util/types.h"
 
 namespace doorbell::cpu {
+
+// Whether nobody has a use for the rest of a job. Asked between parts, by each thread that runs
+// them.
+struct PartCheck {
+  bool (*asks_stop)(void* context) = nullptr;  // null: never
+  void* context = nullptr;
+  bool stops() const { return asks_stop != nullptr && asks_stop(context); }
+};
 
 class WorkerPool {
  public:
   // A part of a job. Plain pointers: a job must cost no allocation.
   using Part = void (*)(void* context, i64 part);
 
-  // `threads` counts the caller, so one less is started; at least 1.
-  explicit WorkerPool(int threads);
+  // `threads` counts the caller, so one less is started; at least 1. Fails where the system gives
+  // no more threads.
+  static Result<std::unique_ptr<WorkerPool>> make(int threads);
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
-  // Calls part(context, 0 .. count-1), each once.
-  void run(Part part, void* context, i64 count);
+  // Calls part(context, 0 .. count-1), each once. False where `check` stopped it: what had begun
+  // has ended then, and nothing else begins.
+  bool run(Part part, void* context, i64 count, const PartCheck& check = {});
 
  private:
   static constexpr int kCountBits = 20;  // of `state_`, for each of count and next
   static constexpr u64 kCountMask = (u64{1} << kCountBits) - 1;
+  struct Hold;  // of the workers, by the caller whose job runs
 
+  WorkerPool() = default;
   void work();
   bool run_one();
-  void run_job(Part part, void* context, i64 count);
+  bool run_job(Part part, void* context, i64 count, const PartCheck& check);
+  bool run_shared(Part part, void* context, i64 first, i64 count, const PartCheck& check);
+  bool drop_unclaimed();
 
-  std::mutex jobs_;  // held by the caller whose job runs
+  std::atomic<bool> held_{false};
   // job number : 24, count : 20, next part : 20. One word, so that a claim is one exchange that
   // fails when the job has changed.
   alignas(64) std::atomic<u64> state_{0};
@@ -47,6 +66,8 @@ class WorkerPool {
   // its claim then fails.
   std::atomic<Part> part_{nullptr};
   std::atomic<void*> context_{nullptr};
+  std::atomic<const PartCheck*> check_{nullptr};
+  std::atomic<bool> stopped_{false};  // parts of the job were dropped
   alignas(64) std::atomic<u32> unfinished_{0};
   alignas(64) std::atomic<u32> wake_{0};  // changes with every job: what sleepers wait for
   std::atomic<bool> stop_{false};

@@ -1,13 +1,16 @@
 // Keeper: owns buffers until the work that uses them is done, so that their memory is not given to
-// others meanwhile. Whoever starts work on buffers that may lose their owners keeps them here.
+// others meanwhile, and knows which of them have no value should the work be given up. Whoever
+// starts work on buffers that may lose their owners keeps them here.
 //
 // Thread safety: all functions may be called from any thread.
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
+#include <thread>
 #include <vector>
 
 #include "core/device/buffer.h"
@@ -17,10 +20,18 @@ namespace doorbell::hcq {
 
 class Keeper {
  public:
-  // Costs nothing where the work is done already. Lets go of what is done by now. `more`: what else
-  // the work needs, programs; shared_ptr<const void> because anything may be.
-  void keep(const Fence& until, std::span<const core::Ref<core::Buffer>> buffers,
-            std::shared_ptr<const void> more = nullptr);
+  struct Work {
+    std::span<const core::Ref<core::Buffer>> buffers;
+    // What else the work needs, programs; shared_ptr<const void> because anything may be.
+    std::shared_ptr<const void> more = nullptr;
+    // Of the buffers those that it writes: poisoned where it is given up.
+    std::span<core::Buffer* const> written = {};
+    // Takes back what the caller made of its results; called where the same thread gives it up,
+    // that of later work first.
+    std::function<void()> undo = nullptr;
+  };
+  // Costs nothing where the work is done already. Lets go of what is done by now.
+  void keep(const Fence& until, Work work);
   // Lets go of what is done by now.
   void sweep();
   // Waits for all that is kept, and lets go of it. What queues got wrong is not told here; what a
@@ -28,17 +39,28 @@ class Keeper {
   void wait();
   usize count() const;
 
+  // Work that was given up (HardwareQueue::GiveUpListener).
+  void mark_given_up(const HardwareQueue& queue, Position first, Position last);
+  void undo_given_up();
+
  private:
+  struct Undo {
+    std::function<void()> run;
+    std::thread::id thread;  // whose it is
+  };
   struct Kept {
     Fence until;
     std::vector<core::Ref<core::Buffer>> buffers;
     std::shared_ptr<const void> more;
+    std::vector<core::Buffer*> written;  // of `buffers`
+    Undo undo;
   };
   // Moves what is done out of the list, for the caller to drop without the lock.
   std::vector<Kept> take_done();
 
-  mutable std::mutex mutex_;  // guards kept_
+  mutable std::mutex mutex_;  // guards what follows
   std::vector<Kept> kept_;
+  std::vector<Undo> given_up_;      // the last work's first
   std::atomic<bool> holds_{false};  // kept_ is not empty, so that sweeping nothing costs nothing
 };
 

@@ -67,7 +67,7 @@ Result<BoundQueue::Instance*> BoundQueue::next() {
   if (queue_.done(instances_[next_].last)) return &instances_[next_];
   if (++next_ == instances_.size()) next_ = 0;
   Instance& instance = instances_[next_];
-  if (!queue_.done(instance.last)) TRY(queue_.wait_done(instance.last));
+  TRY(queue_.wait_or_stop(instance.last));
   return &instance;
 }
 

@@ -6,18 +6,19 @@
 #include <algorithm>
 
 #include "base/util/check.h"
+#include "base/util/stop.h"
 #include "base/util/try.h"
-#include "hcq/queue/interrupt.h"
 
 namespace doorbell::hcq {
 namespace {
 
 // Turns of Clock::relax before the host blocks: some 20 us.
 constexpr u32 kSpins = 1000;
-// A sleeper looks again this often: an event may be lost with its device.
-constexpr u64 kSlice_ns = 100'000'000;
+// A sleeper looks again this often: it may be asked to stop, and an event lost with its device.
+constexpr u64 kSlice_ns = 20'000'000;
 
 constinit std::atomic<u32> next_id{0};
+constinit std::atomic<const HardwareQueue::GiveUpListener*> give_up_listener{nullptr};
 
 }  // namespace
 
@@ -108,7 +109,12 @@ Result<void> HardwareQueue::wait(Position position, u64 timeout_ns) {
 
 Result<void> HardwareQueue::wait_done(Position position, u64 timeout_ns) {
   if (done(position)) return {};
-  return wait_slow(position, timeout_ns);
+  return wait_slow(position, timeout_ns, false);
+}
+
+Result<void> HardwareQueue::wait_or_stop(Position position) {
+  if (done(position)) return {};
+  return wait_slow(position, parts_.timeout_ns, true);
 }
 
 Result<void> HardwareQueue::own(Result<void> result) const {
@@ -117,7 +123,7 @@ Result<void> HardwareQueue::own(Result<void> result) const {
   return result;
 }
 
-Result<void> HardwareQueue::wait_slow(Position position, u64 timeout_ns) {
+Result<void> HardwareQueue::wait_slow(Position position, u64 timeout_ns, bool may_stop) {
   u64 start = 0;
   for (u32 turn = 0;; ++turn) {
     const Timeline::Place place = timeline_.where(position);
@@ -143,14 +149,33 @@ Result<void> HardwareQueue::wait_slow(Position position, u64 timeout_ns) {
       error.device = parts_.device;
       return error;
     }
-    if (is_interrupted())
-      return fail(ErrorKind::Timeout, "the wait for the {} was interrupted", title());
+    if (may_stop && stop_asked()) {
+      give_up();
+      return fail(ErrorKind::Timeout, "the wait for the {} was stopped", title());
+    }
   }
+}
+
+void HardwareQueue::give_up() {
+  const GiveUpListener* listener = give_up_listener.load(std::memory_order_acquire);
+  {
+    std::lock_guard lock(mutex_);
+    const Position now = timeline_.now(), last = timeline_.last();
+    if (now == last || is_dead() || !can_drop()) return;
+    waits_->give_up(now + 1, last);
+    if (listener != nullptr) listener->mark(*this, now + 1, last);
+    drop(last);
+  }
+  if (listener != nullptr) listener->settle();
+}
+
+void HardwareQueue::set_give_up_listener(const GiveUpListener* listener) {
+  give_up_listener.store(listener, std::memory_order_release);
 }
 
 Result<void> HardwareQueue::synchronize(u64 timeout_ns) {
   const Position last = timeline_.last();
-  TRY(wait_done(last, timeout_ns));
+  if (!done(last)) TRY(wait_slow(last, timeout_ns, true));
   sweep();
   TRY(own(waits_->report(last, timeline_.now())));
   return failure();

@@ -90,9 +90,25 @@ class HardwareQueue {
   Result<void> wait(Position position) { return wait(position, parts_.timeout_ns); }
   // For room that is free when `position` is done, whatever was made of it.
   Result<void> wait_done(Position position) { return wait_done(position, parts_.timeout_ns); }
-  // All that was submitted. Also reports, once, what went wrong without stopping the queue.
+  // For `position` to be done, whatever was made of it. The thread may be asked to stop meanwhile
+  // (base/util/stop.h), which may run code of the user's; then the queue gives up its work.
+  Result<void> wait_or_stop(Position position);
+  // All that was submitted, also to be stopped. Reports, once, what went wrong without stopping the
+  // queue.
   Result<void> synchronize(u64 timeout_ns);
   Result<void> synchronize() { return synchronize(parts_.timeout_ns); }
+  // Gives up what was submitted and is not done, if the queue can: its positions will soon be done,
+  // waits for them fail, and what they were to write has no value. What is submitted later runs.
+  void give_up();
+  // In what was given up.
+  bool was_given_up(Position position) const { return waits_->was_given_up(position); }
+  // Told of what is given up: mark() before any of it counts as done, under the queue's lock, then
+  // settle() by the same thread without it. One for the process, set before queues are used.
+  struct GiveUpListener {
+    void (*mark)(const HardwareQueue& queue, Position first, Position last);
+    void (*settle)();
+  };
+  static void set_give_up_listener(const GiveUpListener* listener);
   const Timeline& timeline() const { return timeline_; }
   // Gives memory() back once `position` is done; never waits.
   void release_after(Position position, const core::Allocation& memory) {
@@ -121,6 +137,11 @@ class HardwareQueue {
   virtual Result<void> place(std::span<const Piece> pieces, Position end) = 0;
   // What went wrong since it was asked last; why the queue is dead, where it is, each time.
   virtual Result<void> failure() { return {}; }
+  // Whether drop() does something.
+  virtual bool can_drop() const { return false; }
+  // Nothing that was submitted up to `last` is to be done any more, but its signals are raised, as
+  // soon as can be. Called under the lock of the queue.
+  virtual void drop(Position last) { (void)last; }
   // What it does now ("kernel r_16_4"), for the message of a hang; may be empty.
   virtual std::string running() { return {}; }
 
@@ -141,7 +162,7 @@ class HardwareQueue {
   // Raises last(); valid until called again.
   Piece end_piece();
   Result<void> wait_done(Position position, u64 timeout_ns);
-  Result<void> wait_slow(Position position, u64 timeout_ns);
+  Result<void> wait_slow(Position position, u64 timeout_ns, bool may_stop);
   // The same, as of this device.
   Result<void> own(Result<void> result) const;
   Error hang(Position position, u64 timeout_ns);

@@ -39,11 +39,30 @@ void Waits::died(Position now, const Error& why) {
   deaths.fetch_add(1, std::memory_order_seq_cst);
 }
 
+void Waits::give_up(Position first, Position last) {
+  std::lock_guard lock(mutex_);
+  given_up_.push_back({first, last,
+                       fmt::format("the {} was stopped between positions {} and {}", queue_,
+                                   first, last)});
+  gave_up_.store(true, std::memory_order_release);
+  deaths.fetch_add(1, std::memory_order_seq_cst);  // others may rest on it
+  update_holds();
+}
+
+bool Waits::was_given_up(Position position) const {
+  if (!gave_up_.load(std::memory_order_acquire)) [[likely]]
+    return false;
+  std::lock_guard lock(mutex_);
+  return find_given_up(position) != nullptr;
+}
+
 Result<void> Waits::check(Position position, Position now) {
   if (!holds_.load(std::memory_order_relaxed)) [[likely]]
     return {};
   settle(now);
   std::lock_guard lock(mutex_);
+  if (const Spoilt* given_up = find_given_up(position))
+    return fail(ErrorKind::Timeout, "{}", given_up->why);
   if (const Spoilt* spoilt = find_open(position)) return lost(spoilt->why);
   return {};
 }
@@ -130,6 +149,7 @@ std::optional<std::string> Waits::doubt(Position position, std::vector<Visit>* v
     if (position > ended_at_.load(std::memory_order_acquire)) return why_dead_;
     for (const Spoilt& spoilt : spoilt_)
       if (spoilt.first <= position && position <= spoilt.last) return spoilt.why;
+    if (const Spoilt* given_up = find_given_up(position)) return given_up->why;
     for (const Wait& wait : waits_)
       if (wait.first <= position) waits.push_back(wait);
   }
@@ -144,10 +164,16 @@ const Waits::Spoilt* Waits::find_open(Position position) const {
   return nullptr;
 }
 
+const Waits::Spoilt* Waits::find_given_up(Position position) const {
+  for (const Spoilt& one : given_up_)
+    if (one.first <= position && position <= one.last) return &one;
+  return nullptr;
+}
+
 void Waits::update_holds() {
   const bool has_open =
       std::ranges::any_of(spoilt_, [](const Spoilt& spoilt) { return spoilt.last == kOpen; });
-  holds_.store(has_open || !waits_.empty(), std::memory_order_relaxed);
+  holds_.store(has_open || !waits_.empty() || !given_up_.empty(), std::memory_order_relaxed);
 }
 
 }  // namespace doorbell::hcq

@@ -35,6 +35,10 @@ class Waits {
   void died(Position now, const Error& why);
   bool is_dead() const { return ended_at_.load(std::memory_order_acquire) != kAlive; }
 
+  // What was to be done at positions `first` to `last` never is, though they will be passed.
+  void give_up(Position first, Position last);
+  bool was_given_up(Position position) const;
+
   // Fails where what was done by `position` rests on what a dead queue did not do.
   Result<void> check(Position position, Position now);
   // The same for all up to `last`; what is told here is not told again.
@@ -72,17 +76,20 @@ class Waits {
   std::optional<std::string> doubt(Position position, std::vector<Visit>* visited);
   std::optional<std::string> doubt(const Wait& wait, std::vector<Visit>* visited) const;
   const Spoilt* find_open(Position position) const;
+  const Spoilt* find_given_up(Position position) const;
   void update_holds();
 
   const std::string queue_;
   std::atomic<Position> ended_at_{kAlive};
   std::atomic<bool> holds_{false};  // waits, or what is to be told
+  std::atomic<bool> gave_up_{false};
 
-  std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards what follows
   std::string why_dead_;
   std::vector<Wait> waits_;
   usize settle_at_ = kLeastToSettle;
   std::vector<Spoilt> spoilt_;
+  std::vector<Spoilt> given_up_;
 };
 
 }  // namespace doorbell::hcq

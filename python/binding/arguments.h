@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "python/binding/unlocked.h"
 #include "tensor/api/tensor.h"
 
 namespace nb = nanobind;

@@ -118,7 +118,7 @@ void realize(std::span<const Tensor> tensors) {
   }
   if (ours.empty()) return;
   {
-    nb::gil_scoped_release unlocked;
+    Unlocked unlocked;
     Tensor::realize(ours);
   }
   for (usize i = 0; i < ours.size(); ++i) {
@@ -137,7 +137,7 @@ HostMemory host_memory(const Tensor& tensor) {
   realize(tensor);
   const Tensor ours = Tensor::from_uop(detail::Access::cell(tensor).value);
   const core::UOp holder = core::TensorGraph::realized(*detail::Access::cell(ours).value);
-  nb::gil_scoped_release unlocked;
+  Unlocked unlocked;
   if (holder.is(core::Op::Buffer) && engine::buffer_of(holder).host() != nullptr) {
     memory.buffer = core::Ref<core::Buffer>(&engine::buffer_of(holder));
     Result<void> done = memory.buffer->device().synchronize();

@@ -98,7 +98,7 @@ void define_clipping(nb::module_& module) {
       [](nb::handle parameters, f64 max_norm, nb::handle norm_type, bool refuses) {
         const f64 order = nb::cast<f64>(nb::float_(norm_type));
         const std::vector<Tensor> given = parameters_of(parameters);
-        nb::gil_scoped_release unlocked;
+        Unlocked unlocked;
         if (refuses) {
           const f64 norm = nn::clip_grad_norm(given, 1e300, order).item<f64>();
           if (!std::isfinite(norm))

@@ -54,7 +54,7 @@ nb::list list_of(const std::vector<std::string>& names) {
 
 template <class Read>
 auto without_lock(Read read) {
-  nb::gil_scoped_release unlocked;
+  Unlocked unlocked;
   return read();
 }
 

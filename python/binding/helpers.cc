@@ -207,7 +207,7 @@ Tensor bytes_as(nb::handle bytes, DType dtype, const Shape& shape, const Devices
 }
 
 Tensor bytes_of_url(const std::string& url, bool gunzip, const DevicesArg& device) {
-  nb::gil_scoped_release unlocked;
+  Unlocked unlocked;
   return io::from_url(url, {.gunzip = gunzip, .device = device.joined()});
 }
 

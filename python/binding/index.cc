@@ -97,7 +97,7 @@ template <class Apply>
 auto within_brackets(const std::vector<Index>& indices, Apply apply) {
   try {
     if (!reads(indices)) return apply();
-    nb::gil_scoped_release unlocked;
+    Unlocked unlocked;
     return apply();
   } catch (const Error& error) {
     if (!is_about_indices(error)) throw;
@@ -160,7 +160,7 @@ void define_indexing(TensorClass& tensor) {
           "__contains__",
           [](const Tensor& self, const Value& x) {
             const Tensor any = self.eq(x).any();
-            nb::gil_scoped_release unlocked;
+            Unlocked unlocked;
             return any.item<bool>();
           },
           nb::arg("x"), nb::sig("def __contains__(self, x: object, /) -> bool"));

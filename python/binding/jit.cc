@@ -78,7 +78,7 @@ class Jit {
     for (auto [key, tensor] : weights)
       options.weights.emplace_back(nb::cast<std::string>(key), nb::cast<Tensor>(tensor));
     Lock lock(state_.mutex);
-    nb::gil_scoped_release unlocked;
+    Unlocked unlocked;
     state_.export_c(options);
   }
 
@@ -88,7 +88,7 @@ class Jit {
    public:
     explicit Lock(std::recursive_mutex& mutex) : mutex_(mutex) {
       if (mutex_.try_lock()) return;
-      nb::gil_scoped_release unlocked;
+      Unlocked unlocked;
       mutex_.lock();
     }
     ~Lock() { mutex_.unlock(); }
@@ -158,7 +158,7 @@ class Jit {
     Leaves outputs;
     const Tree tree = flatten_result(function_(*args, **kwargs), outputs);
     {
-      nb::gil_scoped_release unlocked;
+      Unlocked unlocked;
       state_.end_plain(now, parts_of(outputs));
     }
     return rebuild(tree, outputs);
@@ -167,7 +167,7 @@ class Jit {
   nb::object replay(usize graph, const detail::JitParts& parts) {
     Leaves outputs;
     {
-      nb::gil_scoped_release unlocked;
+      Unlocked unlocked;
       for (Tensor& output : state_.replay(graph, parts))
         outputs.tensors.push_back(std::move(output));
     }
@@ -178,7 +178,7 @@ class Jit {
                      const detail::JitParts& parts, usize graph) {
     std::unique_ptr<detail::JitCall> now;
     {
-      nb::gil_scoped_release unlocked;
+      Unlocked unlocked;
       now = std::make_unique<detail::JitCall>(state_, graph, parts);
     }
     Leaves outputs;
@@ -194,7 +194,7 @@ class Jit {
     // Tensors in cycles of Python's objects would look as if someone kept them.
     nb::module_::import_("gc").attr("collect")();
     {
-      nb::gil_scoped_release unlocked;
+      Unlocked unlocked;
       now->finish(parts_of(outputs));
     }
     structure.is_captured = true;

@@ -50,7 +50,7 @@ void define_groups(nb::class_<Optimizer, nn::Optimizer>& type) {
 template <class Stepper>
 void step(Stepper& self, const nb::args& also) {
   const std::vector<Tensor> others = also.size() == 0 ? std::vector<Tensor>{} : tensors_of(also);
-  nb::gil_scoped_release unlocked;
+  Unlocked unlocked;
   self.step(others);
 }
 

@@ -96,7 +96,7 @@ void load_state_dict(nn::Optimizer& self, const nb::dict& dict) {
           fmt::format("no {} in the state of an optimizer: it is what state_dict() gives", key)
               .c_str());
   const nn::OptimizerState state = state_of_dict(dict);
-  nb::gil_scoped_release unlocked;
+  Unlocked unlocked;
   self.load_state_dict(state);
 }
 

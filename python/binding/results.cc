@@ -35,7 +35,7 @@ nb::object median_of(const Tensor& self, std::optional<i64> axis, bool keepdim) 
 nb::object nonzero_of(const Tensor& self, std::optional<i64> size, i64 fill, bool as_tuple) {
   Tensor places;
   {
-    nb::gil_scoped_release unlocked;
+    Unlocked unlocked;
     places = size ? self.nonzero(*size, fill) : self.nonzero();
   }
   if (!as_tuple) return nb::cast(places);
@@ -47,7 +47,7 @@ nb::object nonzero_of(const Tensor& self, std::optional<i64> size, i64 fill, boo
 nb::object unique_of(const Tensor& self, bool return_inverse, bool return_counts) {
   Unique found;
   {
-    nb::gil_scoped_release unlocked;
+    Unlocked unlocked;
     found = self.unique();
   }
   std::vector<Tensor> asked{found.values};

@@ -122,7 +122,7 @@ void define_devices(nb::module_& module) {
              "All kinds of devices that this version knows.");
   module.def(
       "open_device", [](const std::string& name) { return engine::device(name).name(); },
-      nb::arg("name"), nb::call_guard<nb::gil_scoped_release>(),
+      nb::arg("name"), nb::call_guard<Unlocked>(),
       "Opens a device; its full name. Raises where it does not open, with the reason.");
   module.def(
       "empty_cache",
@@ -131,10 +131,10 @@ void define_devices(nb::module_& module) {
         for (core::Device* device : core::Registry::instance().open_devices())
           device->allocator().flush();
       },
-      nb::call_guard<nb::gil_scoped_release>(),
+      nb::call_guard<Unlocked>(),
       "Gives memory that was released and is kept for the next tensor of its size back to the "
       "system, on all devices.\n\n>>> doorbell.empty_cache()");
-  module.def("synchronize", &engine::synchronize, nb::call_guard<nb::gil_scoped_release>(),
+  module.def("synchronize", &engine::synchronize, nb::call_guard<Unlocked>(),
              "Waits for all that was launched, on all devices.");
 }
 

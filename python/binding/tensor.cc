@@ -36,7 +36,7 @@ std::string text_of(const Tensor& tensor) {
   if (hidden)
     return "<Tensor " + tensor.shape().str() + " of " +
            std::string(core::long_name_of(tensor.dtype().scalar)) + ", being captured>";
-  nb::gil_scoped_release unlocked;
+  Unlocked unlocked;
   return tensor.str();
 }
 
@@ -81,7 +81,7 @@ nb::object format(nb::handle self, const nb::str& spec) {
 }
 
 void backward(const Tensor& self, const MaybeTensor& gradient) {
-  nb::gil_scoped_release unlocked;
+  Unlocked unlocked;
   if (gradient.tensor.defined())
     self.backward(gradient.tensor);
   else
@@ -91,7 +91,7 @@ void backward(const Tensor& self, const MaybeTensor& gradient) {
 std::vector<Tensor> gradient_of(const Tensor& self, const nb::args& targets,
                                 const MaybeTensor& gradient) {
   const std::vector<Tensor> wanted = tensors_of(targets);
-  nb::gil_scoped_release unlocked;
+  Unlocked unlocked;
   if (gradient.tensor.defined()) return self.gradient(wanted, gradient.tensor);
   return self.gradient(wanted);
 }
@@ -274,7 +274,7 @@ void define_values(TensorClass& tensor) {
           nb::arg("ndigits").none() = nb::none(),
           nb::sig("def __round__(self, ndigits: int | None = None) -> Tensor"))
       .def("__format__", &format, nb::sig("def __format__(self, spec: str, /) -> str"))
-      .def("__bool__", &truth, nb::call_guard<nb::gil_scoped_release>())
+      .def("__bool__", &truth, nb::call_guard<Unlocked>())
       .def(
           "__int__", [](const Tensor& self) { return only(self, "__int__"); },
           nb::sig("def __int__(self) -> int"))

@@ -65,6 +65,10 @@ class BusyError(Error, RuntimeError):
     """Held by another process or user."""
 
 
+class StoppedError(Error, RuntimeError):
+    """The computation was stopped: what it was to write has no value."""
+
+
 class DeviceLostError(Error, RuntimeError):
     """The device failed; others still work."""
 
@@ -77,7 +81,7 @@ _KINDS: dict[str, type[Error]] = {
     "invalid": InvalidError, "not found": NotFoundError, "permission": RefusedFileError,
     "unsupported": UnsupportedError, "out of memory": OutOfMemoryError, "corrupt": CorruptError,
     "compile": CompileError, "timeout": DeadlineError, "busy": BusyError, "device lost": DeviceLostError,
-    "system": FileError, "internal": InternalError,
+    "stopped": StoppedError, "system": FileError, "internal": InternalError,
 }
 
 

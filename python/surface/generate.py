@@ -175,7 +175,7 @@ def annotations(entry, spread):
             spelled += f" = {CONSTANTS.get(parameter.default, parameter.default)}"
         parts.append(spelled)
     if "gil" in entry.flags:
-        parts.append("nb::call_guard<nb::gil_scoped_release>()")
+        parts.append("nb::call_guard<Unlocked>()")
     return parts
 
 

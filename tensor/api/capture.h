@@ -95,6 +95,7 @@ class JitProgram {
   UOpRef result_as_bound(usize result, UOp buffer, const Values& values) const;
   UOp value_of(usize slot, Arguments arguments) const;
   static void write(const Write& write, Cell& cell, std::span<const UOpRef> results);
+  void write_all(Arguments arguments, std::span<const UOpRef> results, const hcq::Fence& until);
 
   std::vector<Holder> holders_;     // the arguments first
   std::vector<Size> sizes_;         // arguments too, as they were
@@ -112,6 +113,7 @@ class JitProgram {
   bool writes_argument_ = false;
   absl::flat_hash_set<const Cell*> written_state_;  // looked up, never iterated
   std::unique_ptr<engine::Replay> replay_;
+  bool running_ = false;  // replay() is
 };
 
 class Capture {

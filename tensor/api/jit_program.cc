@@ -1,6 +1,9 @@
 // A captured function at work: checks, replays, gives the results to their owners.
+#include <absl/cleanup/cleanup.h>
+
 #include "core/uop/placement.h"
 #include "tensor/api/capture.h"
+#include "tensor/engine/in_flight.h"
 #include "tensor/engine/realize.h"
 
 namespace doorbell::detail {
@@ -190,6 +193,56 @@ void JitProgram::write(const Write& write, Cell& cell, std::span<const UOpRef> r
     cell.set_gradient(Tensor::from_uop(results[static_cast<usize>(write.result)]));
 }
 
+namespace {
+
+// What a call changed, to be taken back where its work is stopped: nobody else has changed it since
+// if it is as the call left it.
+struct Change {
+  Tensor owner;
+  bool is_gradient;
+  UOpRef value_before, value_after;
+  Tensor gradient_before, gradient_after;
+  bool gradient_lost_before;
+};
+
+void undo(std::span<const Change> changes) {
+  for (const Change& change : changes) {
+    Cell& cell = *Access::unseen(change.owner);
+    if (!change.is_gradient) {
+      if (*cell.value == *change.value_after) cell.set_value(change.value_before, false);
+      continue;
+    }
+    const Cell* gradient = cell.grad.defined() ? Access::unseen(cell.grad) : nullptr;
+    const Cell* after =
+        change.gradient_after.defined() ? Access::unseen(change.gradient_after) : nullptr;
+    if (gradient == after) cell.set_gradient(change.gradient_before, change.gradient_lost_before);
+  }
+}
+
+}  // namespace
+
+void JitProgram::write_all(Arguments arguments, std::span<const UOpRef> results,
+                           const hcq::Fence& until) {
+  const bool may_stop = !writes_.empty() && !until.done();
+  std::vector<Change> changes;
+  for (const Write& change : writes_) {
+    Cell& cell = cell_of(holders_[change.holder], arguments);
+    if (!may_stop) {
+      write(change, cell, results);
+      continue;
+    }
+    Change& noted = changes.emplace_back();
+    noted = {Access::handle(cell), change.is_gradient, cell.value, {}, cell.grad, {},
+             cell.gradient_lost};
+    write(change, cell, results);
+    noted.value_after = cell.value;
+    noted.gradient_after = cell.grad;
+  }
+  if (may_stop)
+    engine::in_flight().keep(
+        until, {.undo = [changes = std::move(changes)] { undo(changes); }});
+}
+
 void JitProgram::check_all(Arguments arguments, std::span<const Size> sizes,
                            Values* values) const {
   check_sizes(sizes, values);
@@ -234,6 +287,11 @@ std::string JitProgram::difference(const JitProgram& other) const {
 }
 
 void JitProgram::replay(Arguments arguments, std::span<const Size> sizes, JitOutputs* outputs) {
+  if (running_)
+    throw fail(ErrorKind::Busy,
+               "a jitted function is called by a signal's handler while it runs");
+  running_ = true;
+  const absl::Cleanup end = [this] { running_ = false; };
   Values values(*this);
   check_all(arguments, sizes, &values);
   if (writes_argument_ || !written_state_.empty()) refuse_aliases(arguments);
@@ -249,8 +307,8 @@ void JitProgram::replay(Arguments arguments, std::span<const Size> sizes, JitOut
     slots[i] = *draws.back();
   }
   engine::Replay::Results results;
-  replay_->run({slots.data(), slots.size()}, {values.value.data(), values.value.size()},
-               &results);
+  const hcq::Fence until = replay_->run(
+      {slots.data(), slots.size()}, {values.value.data(), values.value.size()}, &results);
   if (has_parts_) {
     const engine::Replay::Results parts = std::move(results);
     results.clear();
@@ -259,8 +317,7 @@ void JitProgram::replay(Arguments arguments, std::span<const Size> sizes, JitOut
   }
   for (usize i = 0; i < results.size(); ++i)
     if (!result_shapes_[i].empty()) results[i] = result_as_bound(i, *results[i], values);
-  for (const Write& change : writes_)
-    write(change, cell_of(holders_[change.holder], arguments), {results.data(), results.size()});
+  write_all(arguments, {results.data(), results.size()}, until);
   for (const i32 output : outputs_)
     outputs->push_back(output < 0 ? Tensor()
                                   : Tensor::from_uop(results[static_cast<usize>(output)]));

@@ -5,9 +5,42 @@
 
 namespace doorbell::engine {
 
+namespace {
+
+constexpr hcq::HardwareQueue::GiveUpListener kListener = {
+    [](const hcq::HardwareQueue& queue, hcq::Position first, hcq::Position last) {
+      in_flight().mark_given_up(queue, first, last);
+    },
+    [] { in_flight().undo_given_up(); }};
+
+hcq::Keeper* make_keeper() {
+  hcq::HardwareQueue::set_give_up_listener(&kListener);
+  return new hcq::Keeper;  // never freed: work may outlive main()
+}
+
+}  // namespace
+
 hcq::Keeper& in_flight() {
-  static hcq::Keeper& keeper = *new hcq::Keeper;  // never freed: work may outlive main()
+  static hcq::Keeper& keeper = *make_keeper();
   return keeper;
+}
+
+void keep_replay(const ReplayLayout& layout, const hcq::Fence& until,
+                 std::span<core::Buffer* const> memory) {
+  std::vector<core::Ref<core::Buffer>> owned;
+  if (!until.done())
+    for (core::Buffer* buffer : memory)
+      if (buffer != nullptr) owned.emplace_back(buffer);
+  // Slots are read; what is fresh comes behind them.
+  in_flight().keep(until, {.buffers = owned, .written = memory.subspan(layout.reads.size())});
+}
+
+hcq::Fence unfinished(std::span<hcq::Device* const> devices) {
+  hcq::Fence fence;
+  for (hcq::Device* device : devices)
+    for (hcq::HardwareQueue* queue : {&device->compute_queue(), &device->copy_queue()})
+      if (!queue->idle()) fence.add(queue->last());
+  return fence;
 }
 
 core::Ref<core::Buffer> take_memory(core::Device& device, i64 bytes) {

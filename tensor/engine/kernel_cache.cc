@@ -1,10 +1,12 @@
 // Finding, compiling and keeping kernels.
 #include "tensor/engine/kernel_cache.h"
+#include "tensor/engine/must.h"
 
 #include <algorithm>
 #include <atomic>
 #include <exception>
 #include <optional>
+#include <system_error>
 #include <thread>
 
 #include "base/util/hash.h"
@@ -54,15 +56,21 @@ void parallel_for(usize count, usize threads, const Body& body) {
     core::Context context(&config);
     for (usize i; (i = next.fetch_add(1)) < count;) {
       try {
+        end_if_stopped();
         body(i);
       } catch (...) {
         std::lock_guard lock(mutex);
         if (!thrown) thrown = std::current_exception();
+        next.store(count);  // the others would not be used
       }
     }
   };
   std::vector<std::thread> helpers;
-  for (usize i = 1; i < std::min(threads, count); ++i) helpers.emplace_back(work);
+  try {
+    for (usize i = 1; i < std::min(threads, count); ++i) helpers.emplace_back(work);
+  } catch (const std::system_error&) {
+    // The system gives no more threads: those that there are do it.
+  }
   work();
   for (std::thread& helper : helpers) helper.join();
   if (thrown) std::rethrow_exception(thrown);

@@ -1,5 +1,8 @@
 // Replaying as prepared launches: arguments laid out once, patched where a run brings memory or
 // numbers. Where DEBUG=2 or a trace asks, each is waited for and timed, as outside of replays.
+#include <algorithm>
+
+#include "tensor/engine/in_flight.h"
 #include "tensor/engine/must.h"
 #include "tensor/engine/replay_executor.h"
 #include "tensor/engine/timed.h"
@@ -10,13 +13,14 @@ namespace {
 class LaunchList final : public ReplayExecutor {
  public:
   explicit LaunchList(std::shared_ptr<const ReplayLayout> layout);
-  void run(std::span<core::Buffer* const> memory, std::span<const i64> variables) override;
+  hcq::Fence run(std::span<core::Buffer* const> memory, std::span<const i64> variables) override;
 
  private:
   struct Patch {
     u32 view, source;
   };
   void launch(const ReplayLayout::Item& item);
+  hcq::Fence keep(std::span<core::Buffer* const> memory) const;
 
   const std::shared_ptr<const ReplayLayout> layout_;  // shared with the Replay
   std::vector<core::BufferView> views_;               // by the layout's arguments
@@ -34,6 +38,7 @@ LaunchList::LaunchList(std::shared_ptr<const ReplayLayout> layout)
 }
 
 void LaunchList::launch(const ReplayLayout::Item& item) {
+  end_if_stopped();
   const PlanItem& planned = *item.planned;
   const core::BufferView* first = views_.data() + item.first_argument;
   if (planned.kernel) [[likely]]
@@ -45,7 +50,7 @@ void LaunchList::launch(const ReplayLayout::Item& item) {
                             planned.copy_bytes));
 }
 
-void LaunchList::run(std::span<core::Buffer* const> memory, std::span<const i64> variables) {
+hcq::Fence LaunchList::run(std::span<core::Buffer* const> memory, std::span<const i64> variables) {
   for (const Patch& patch : patches_) views_[patch.view].buffer = memory[patch.source];
   for (usize i = 0; i < variables_.size(); ++i) variables_[i] = variables[layout_->variables[i]];
   if (is_timed()) [[unlikely]] {
@@ -54,6 +59,18 @@ void LaunchList::run(std::span<core::Buffer* const> memory, std::span<const i64>
   } else {
     for (const ReplayLayout::Item& item : layout_->items) launch(item);
   }
+  return keep(memory);
+}
+
+hcq::Fence LaunchList::keep(std::span<core::Buffer* const> memory) const {
+  absl::InlinedVector<hcq::Device*, 2> devices;
+  for (const ReplayLayout::Item& item : layout_->items)
+    if (hcq::Device* device = hcq::Device::of(*item.planned->device))
+      if (device->launches_on_queue() && std::ranges::find(devices, device) == devices.end())
+        devices.push_back(device);
+  hcq::Fence until = unfinished(devices);
+  if (!until.empty()) keep_replay(*layout_, until, memory);
+  return until;
 }
 
 }  // namespace

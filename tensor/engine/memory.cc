@@ -86,7 +86,11 @@ UOpRef make_buffer_node(Device& device, core::DType dtype, std::span<const i64> 
   CHECK(data.empty() || static_cast<i64>(data.size()) == bytes, "{} bytes for a value of {}",
         data.size(), bytes);
   core::Ref<Buffer> buffer = take_memory(device, bytes);
-  if (!data.empty()) must(buffer->copy_in(data.data(), bytes));
+  if (!data.empty()) {
+    // Copying waits for the device's work, but nobody could stop it.
+    must(device.synchronize());
+    must(buffer->copy_in(data.data(), bytes));
+  }
   return make_buffer_node(std::move(buffer), dtype, shape);
 }
 
@@ -122,7 +126,9 @@ Buffer& buffer_of(UOp node) {
   const UOp holder = TensorGraph::realized(node);
   CHECK(holder, "{} is not realised", name_of(node.op()));
   CHECK(holder.payload() != nullptr, "buffer node {} has no memory", holder.id());
-  return *static_cast<Buffer*>(holder.payload());
+  auto& buffer = *static_cast<Buffer*>(holder.payload());
+  refuse_poisoned(buffer);
+  return buffer;
 }
 
 namespace {
@@ -130,6 +136,7 @@ namespace {
 void read_buffer(UOp node, std::span<std::byte> out) {
   Buffer& buffer = buffer_of(node);
   must(buffer.device().synchronize());
+  refuse_poisoned(buffer);
   in_flight().sweep();
   must(buffer.copy_out(out.data(), static_cast<i64>(out.size())));
 }

@@ -7,13 +7,24 @@
 
 #include "base/util/result.h"
 
+namespace doorbell::core {
+class Buffer;
+}
+
 namespace doorbell::engine {
+
+// As an exception; as Stopped where this thread was asked to stop.
+[[noreturn, gnu::cold]] void throw_error(Error error);
+// Throws Stopped where this thread is asked to stop. May run code of the user's: with no lock held.
+void end_if_stopped();
+// Throws Stopped where the work that was to write the buffer was stopped.
+void refuse_poisoned(const core::Buffer& buffer);
 
 // The value, or the Error as an exception.
 template <class T>
 T must(Result<T> result) {
   if (!result) [[unlikely]]
-    throw std::move(result).error();
+    throw_error(std::move(result).error());
   if constexpr (!std::is_void_v<T>) return std::move(result).value();
 }
 

@@ -4,6 +4,7 @@
 #include <absl/container/flat_hash_map.h>
 #include <absl/container/flat_hash_set.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/util/check.h"
@@ -14,6 +15,7 @@
 #include "core/schedule/schedule.h"
 #include "core/uop/placement.h"
 #include "core/util/config.h"
+#include "hcq/device.h"
 #include "hcq/trace/trace.h"
 #include "tensor/engine/must.h"
 
@@ -116,6 +118,10 @@ void place_item(const Schedule& schedule, const ScheduleItem& item, KernelRef ke
   placed.first_variable = static_cast<u32>(plan->variables.size());
   placed.variable_count = 0;
   if (kernel) {
+    hcq::Device* device = hcq::Device::of(*placed.device);
+    if (device != nullptr && device->launches_on_queue() &&
+        std::ranges::find(plan->queued, device) == plan->queued.end())
+      plan->queued.push_back(device);
     for (i64 name : kernel->variables) {
       u32 at = 0;
       while (at < key.variables.size() && key.variables[at].name != name) ++at;

@@ -13,6 +13,10 @@
 #include "core/schedule/place.h"
 #include "tensor/engine/kernel_cache.h"
 
+namespace doorbell::hcq {
+class Device;
+}
+
 namespace doorbell::engine {
 
 struct PlanItem {
@@ -45,6 +49,7 @@ struct Plan {
   std::vector<BufferPlace> buffers;
   std::vector<PlanMemory> outputs, temporaries;
   std::vector<PlanItem> items;
+  std::vector<hcq::Device*> queued;  // devices of items whose work may run on when it is launched
   std::vector<u32> arguments;       // places in `buffers`
   std::vector<u32> variables;       // places in GraphKey::variables
   std::vector<PlanResult> results;  // Buffers; of each root in order one, or one per device

@@ -59,7 +59,7 @@ class QueueGraph final : public ReplayExecutor {
   QueueGraph(std::shared_ptr<const ReplayLayout> layout, std::span<const Placement> placements,
              bool join);
   ~QueueGraph() override;
-  void run(std::span<Buffer* const> memory, std::span<const i64> variables) override;
+  hcq::Fence run(std::span<Buffer* const> memory, std::span<const i64> variables) override;
 
  private:
   struct Address {
@@ -70,7 +70,6 @@ class QueueGraph final : public ReplayExecutor {
   Operand address_of(hcq::Device& device, const ReplayLayout::Argument& argument);
   u32 storage_of(const ReplayLayout::Argument& argument);
   void record(const ReplayLayout::Item& item, const Placement& placement);
-  void keep(std::span<Buffer* const> memory);
 
   const std::shared_ptr<const ReplayLayout> layout_;  // shared with the Replay and in_flight()
   hcq::Graph graph_;
@@ -98,7 +97,7 @@ QueueGraph::QueueGraph(std::shared_ptr<const ReplayLayout> layout,
 }
 
 // A run that is under way needs arenas, constants and programs.
-QueueGraph::~QueueGraph() { in_flight().keep(last_, {}, layout_); }
+QueueGraph::~QueueGraph() { in_flight().keep(last_, {.more = layout_}); }
 
 void QueueGraph::make_slots(std::span<const Placement> placements) {
   for (usize i = 0; i < placements.size(); ++i) {
@@ -163,7 +162,8 @@ void QueueGraph::record(const ReplayLayout::Item& item, const Placement& placeme
               {planned.kernel->program.get(), planned.kernel->name, buffers, variables});
 }
 
-void QueueGraph::run(std::span<Buffer* const> memory, std::span<const i64> variables) {
+hcq::Fence QueueGraph::run(std::span<Buffer* const> memory, std::span<const i64> variables) {
+  end_if_stopped();
   u64* value = values_.data();
   for (const Address& address : addresses_)
     *value++ = must(address.device->address_of(*memory[address.source])).value;
@@ -179,23 +179,14 @@ void QueueGraph::run(std::span<Buffer* const> memory, std::span<const i64> varia
   }
   Result<hcq::Fence> done = graph_.replay(values_, after);
   if (done) [[likely]] {
-    if (done->done()) [[likely]]
-      return;
     last_ = *std::move(done);
-    keep(memory);
-    return;
+    keep_replay(*layout_, last_, memory);
+    return last_;
   }
   // Queues that did not fail may run their part.
   for (HardwareQueue* queue : queues_) last_.add(queue->last());
-  keep(memory);
-  throw std::move(done).error();
-}
-
-void QueueGraph::keep(std::span<Buffer* const> memory) {
-  std::vector<core::Ref<Buffer>> owned;
-  for (Buffer* buffer : memory)
-    if (buffer != nullptr) owned.emplace_back(buffer);
-  in_flight().keep(last_, owned);
+  keep_replay(*layout_, last_, memory);
+  throw_error(std::move(done).error());
 }
 
 }  // namespace

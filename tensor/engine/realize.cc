@@ -3,6 +3,9 @@
 
 #include <absl/container/inlined_vector.h>
 
+#include <memory>
+#include <utility>
+
 #include "base/util/hash.h"
 #include "core/device/counters.h"
 #include "core/device/registry.h"
@@ -31,6 +34,34 @@ KernelCache& kernels() {
   return cache;
 }
 
+// The thread's key, kept for its memory. Taken while it is used: what asks whether to stop may run
+// code that realises. Not there any more once the thread's storage is gone, while destructors of
+// statics may still compute.
+struct SpareKey {
+  std::unique_ptr<GraphKey> key;
+  ~SpareKey();
+};
+constinit thread_local bool spare_is_gone = false;
+thread_local SpareKey spare;
+SpareKey::~SpareKey() { spare_is_gone = true; }
+
+class KeyOfThread {
+ public:
+  KeyOfThread() {
+    if (!spare_is_gone) key_ = std::move(spare.key);
+    if (key_ == nullptr) key_ = std::make_unique<GraphKey>();
+  }
+  ~KeyOfThread() {
+    if (!spare_is_gone) spare.key = std::move(key_);
+  }
+  KeyOfThread(const KeyOfThread&) = delete;
+  KeyOfThread& operator=(const KeyOfThread&) = delete;
+  GraphKey& operator*() { return *key_; }
+
+ private:
+  std::unique_ptr<GraphKey> key_;
+};
+
 // What a plan depends on besides the graph.
 void add_settings(GraphKey* key) {
   core::Device* device = must(core::Registry::instance().default_device());
@@ -56,6 +87,7 @@ std::shared_ptr<const Plan> find_plan(GraphKey* key, std::span<const UOp> roots)
       return plan;
     }
   }
+  end_if_stopped();
   // Walked again for the order; another thread may have realised a node since, and then this key
   // is the one that fits.
   key->walk(roots, true);
@@ -73,8 +105,8 @@ std::vector<UOpRef> realize(std::span<const UOp> wanted) {
   for (UOp node : wanted)
     if (!TensorGraph::realized(node)) roots.push_back(node);
   if (!roots.empty()) {
-    // Kept by the thread for its memory. Not re-entered: nothing below realises.
-    static thread_local GraphKey key;
+    KeyOfThread of_thread;
+    GraphKey& key = *of_thread;
     std::vector<UOpRef> results;
     const std::shared_ptr<const Plan> plan = find_plan(&key, roots);
     results.reserve(plan->results.size());

@@ -82,12 +82,17 @@ void Replay::reserve() {
     fresh_now_[i] = take_memory(*layout_->fresh[i].device, layout_->fresh[i].bytes);
 }
 
-void Replay::run(std::span<const UOp> slots, std::span<const i64> variables, Results* results) {
+hcq::Fence Replay::run(std::span<const UOp> slots, std::span<const i64> variables,
+                       Results* results) {
   const ReplayLayout& layout = *layout_;
   Buffer** memory = memory_.data();
-  for (UOp slot : slots) *memory++ = slot ? memory_of(slot) : nullptr;
+  for (UOp slot : slots) {
+    *memory = slot ? memory_of(slot) : nullptr;
+    if (*memory != nullptr) refuse_poisoned(**memory);
+    ++memory;
+  }
   for (const Ref<Buffer>& fresh : fresh_now_) *memory++ = fresh.get();
-  executor().run(memory_, variables);
+  hcq::Fence until = executor().run(memory_, variables);
   using std::memory_order_relaxed;
   core::counters.kernels.fetch_add(layout.kernels, memory_order_relaxed);
   if (layout.copies != 0) core::counters.copies.fetch_add(layout.copies, memory_order_relaxed);
@@ -107,6 +112,7 @@ void Replay::run(std::span<const UOp> slots, std::span<const i64> variables, Res
     }
   }
   for (Ref<Buffer>& fresh : fresh_now_) fresh = {};
+  return until;
 }
 
 }  // namespace doorbell::engine

@@ -41,9 +41,11 @@ class Replay {
   // Takes the memory of the results of the next run. Throws for want of it; all else is as before.
   void reserve();
   // Launches everything and appends the results' Buffer nodes, in the memory reserved. Work may
-  // still be running; what goes wrong in it is reported when its devices are synchronised.
+  // still be running, until what is returned is done; what goes wrong in it is reported when its
+  // devices are synchronised. Where it is stopped first, the results have no value.
   using Results = absl::InlinedVector<core::UOpRef, 8>;
-  void run(std::span<const core::UOp> slots, std::span<const i64> variables, Results* results);
+  hcq::Fence run(std::span<const core::UOp> slots, std::span<const i64> variables,
+                 Results* results);
 
  private:
   ReplayExecutor& executor();

@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 
+#include "hcq/signal/fence.h"
 #include "tensor/engine/replay_layout.h"
 
 namespace doorbell::engine {
@@ -17,8 +18,8 @@ class ReplayExecutor {
   virtual ~ReplayExecutor() = default;
   // Starts everything, after all that was launched on its devices before. `memory` by source; of a
   // slot that is not read it may be null. Memory may be let go of as soon as this returns or
-  // throws; the work may still run. Throws Error.
-  virtual void run(std::span<core::Buffer* const> memory, std::span<const i64> variables) = 0;
+  // throws; the work may still run, until what is returned is done. Throws Error.
+  virtual hcq::Fence run(std::span<core::Buffer* const> memory, std::span<const i64> variables) = 0;
 };
 
 std::unique_ptr<ReplayExecutor> make_launch_list(std::shared_ptr<const ReplayLayout> layout);

@@ -30,10 +30,13 @@ void take_all_memory(Run* run) {
     run->temporaries.push_back(take_memory(*memory.device, memory.bytes));
   for (const Plan::BufferPlace& place : run->plan.buffers) {
     switch (place.kind) {
-      case Kind::Input:
+      case Kind::Input: {
         // Every Buffer node of a lazy graph has a Buffer behind it: make_buffer_node sees to that.
-        run->views.push_back({static_cast<Buffer*>(run->key.inputs[place.index].payload()), 0});
+        auto* buffer = static_cast<Buffer*>(run->key.inputs[place.index].payload());
+        refuse_poisoned(*buffer);
+        run->views.push_back({buffer, 0});
         break;
+      }
       case Kind::Output: run->views.push_back({run->outputs[place.index].get(), 0}); break;
       case Kind::Temporary:
         run->views.push_back(
@@ -45,6 +48,7 @@ void take_all_memory(Run* run) {
 }
 
 void launch(const Run& run, const PlanItem& item) {
+  end_if_stopped();
   const u32* arguments = run.plan.arguments.data() + item.first_buffer;
   if (!item.kernel) {
     const BufferView &to = run.views[arguments[0]], &from = run.views[arguments[1]];
@@ -57,6 +61,15 @@ void launch(const Run& run, const PlanItem& item) {
   for (u32 i = 0; i < item.variable_count; ++i)
     variables[i] = run.key.variables[run.plan.variables[item.first_variable + i]].value;
   must(item.kernel->program->launch(views, variables));
+}
+
+// What has no value should the work be stopped that now runs on.
+void keep_outputs(const Run& run) {
+  const hcq::Fence until = unfinished(run.plan.queued);
+  if (until.empty()) return;
+  absl::InlinedVector<Buffer*, 2> written;
+  for (const Ref<Buffer>& output : run.outputs) written.push_back(output.get());
+  in_flight().keep(until, {.buffers = run.outputs, .written = written});
 }
 
 void count(const Plan& plan) {
@@ -77,6 +90,7 @@ void run_plan(const Plan& plan, const core::GraphKey& key, std::vector<core::UOp
   } else {
     for (const PlanItem& item : plan.items) launch(run, item);
   }
+  if (!plan.queued.empty()) keep_outputs(run);
   count(plan);
   for (const PlanResult& result : plan.results) {
     absl::InlinedVector<i64, 8> args(result.args.begin(), result.args.end());

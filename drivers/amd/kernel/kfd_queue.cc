@@ -79,12 +79,12 @@ Result<void> KfdQueue::allocate(u64 ring_bytes, const Aql& aql) {
   request.executable = true;
   request.what = type_ == QueueType::Sdma ? "the copy queue's ring" : "the compute queue's ring";
   TRY(ring_, gpu_.allocate(request));
-  std::memset(ring_->host(), 0, ring_bytes);
   request.executable = false;
   request.bytes = kPage;
   request.what = "a queue's pointers";
   TRY(pointers_, gpu_.allocate(request));
   std::memset(pointers_->host(), 0, kPage);
+  clear_ring();
   if (type_ == QueueType::Aql) describe(aql);
   if (type_ == QueueType::Sdma) return {};
   // The host reads it when the queue hangs.
@@ -98,13 +98,18 @@ Result<void> KfdQueue::allocate(u64 ring_bytes, const Aql& aql) {
   return {};
 }
 
-// What the command processor wants to know of an AQL queue beyond CREATE_QUEUE's arguments. A
-// packet of zeros would be the vendor's: what nobody has written yet is invalid. [HSA
-// Runtime 1.2, 2.9.2]
-void KfdQueue::describe(const Aql& aql) {
-  const u32 invalid = encode(hw::AqlHeader{.type = hw::AqlType::Invalid})[0];
+// An AQL packet of zeros would be the vendor's: what nobody has written yet is invalid.
+// [HSA Runtime 1.2, 2.9.2]
+void KfdQueue::clear_ring() {
   const std::span<u32> words = ring();
+  std::memset(words.data(), 0, words.size_bytes());
+  if (type_ != QueueType::Aql) return;
+  const u32 invalid = encode(hw::AqlHeader{.type = hw::AqlType::Invalid})[0];
   for (usize i = 0; i < words.size(); i += hw::kAqlPacketBytes / sizeof(u32)) words[i] = invalid;
+}
+
+// What the command processor wants to know of an AQL queue beyond CREATE_QUEUE's arguments.
+void KfdQueue::describe(const Aql& aql) {
   const NodeProperties& properties = gpu_.node().properties;
   hw::AmdQueue& queue = descriptor();
   queue = aql.descriptor;
@@ -141,11 +146,23 @@ Result<void> KfdQueue::create() {
   return {};
 }
 
-KfdQueue::~KfdQueue() {
-  if (!is_created_) return;
+Result<void> KfdQueue::destroy() {
+  if (!is_created_) return {};
+  is_created_ = false;
   hw::KfdDestroyQueue arguments;
   arguments.queue_id = id_;
-  (void)gpu_.kfd().call(arguments);
+  return gpu_.kfd().call(arguments);
+}
+
+KfdQueue::~KfdQueue() { (void)destroy(); }
+
+Result<void> KfdQueue::restart() {
+  TRY(stop());
+  TRY(destroy());
+  clear_ring();
+  cell(*pointers_, kWritePointer).store(0, std::memory_order_relaxed);
+  cell(*pointers_, kReadPointer).store(0, std::memory_order_relaxed);
+  return create();
 }
 
 void KfdQueue::ring_doorbell(u64 write_pointer, u64 doorbell) {

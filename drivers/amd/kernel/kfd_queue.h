@@ -60,6 +60,9 @@ class KfdQueue {
   Result<void> stop() { return set_percentage(0); }
   // Puts it back: its waves go on from where they were.
   Result<void> resume() { return set_percentage(hw::kKfdMaxQueuePercentage); }
+  // Gives up what it runs and what is in the ring: destroyed and made anew, over the same memory,
+  // with pointers of 0 and another doorbell.
+  Result<void> restart();
   // The waves of a compute queue that stands still, stopped or evicted by the kernel, of all XCCs.
   // Their registers are borrowed from the save area, which the next stop() changes.
   Result<std::vector<hw::SavedWave>> saved_waves();
@@ -69,6 +72,8 @@ class KfdQueue {
   Result<void> allocate(u64 ring_bytes, const Aql& aql);
   void describe(const Aql& aql);
   Result<void> create();
+  Result<void> destroy();
+  void clear_ring();
   Result<void> set_percentage(u32 percentage);
   void write_save_header(const hw::KfdGetQueueWaveState& used);
 

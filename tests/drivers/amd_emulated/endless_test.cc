@@ -43,6 +43,43 @@ TEST_P(EndlessTest, WavesThatNeverEndAreAHang) {
   EXPECT_TRUE(named);
 }
 
+// Given up, the waves are taken off the hardware where they are; the queue runs what comes next.
+TEST_P(EndlessTest, WavesThatAreGivenUp) {
+  if (GetParam()) GTEST_SKIP() << "in lockstep a doorbell runs the machine until it rests";
+  for (const auto packets : {Options::Packets::Pm4, Options::Packets::Aql}) {
+    boot({.gpus = {"gfx1100"}});
+    std::unique_ptr<AmdDevice> device = open(0, {.packets = packets});
+    core::Binary binary;
+    binary.name = "endless";
+    binary.image = *testing::compile_ir(kEndless, "gfx1100");
+    binary.param_count = 1;
+    std::unique_ptr<core::Program> program = *device->load(binary);
+    Ref<Buffer> out = *Buffer::allocate(*device, 8);
+    const core::BufferView views[] = {{out.get(), 0}};
+    u64 seven = 7, got = 0;
+    for (int round = 0; round < 3; ++round) {
+      ASSERT_TRUE(program->launch(views, {}));
+      ASSERT_TRUE(program->launch(views, {}));  // behind it in the ring
+      hcq::HardwareQueue& queue = device->compute_queue();
+      const hcq::Position position = queue.last().position;
+      queue.give_up();
+      EXPECT_TRUE(queue.idle());
+      EXPECT_TRUE(queue.was_given_up(position));
+      EXPECT_EQ(queue.wait(position).error().kind, ErrorKind::Timeout);
+      // By the compute queue, too.
+      auto commands = queue.make_commands();
+      commands->write(out->memory().address, ++seven);
+      ASSERT_TRUE(queue.submit(*commands));
+      const Result<void> done = device->synchronize();
+      ASSERT_TRUE(done) << done.error().message;
+      ASSERT_TRUE(out->copy_out(&got, 8));
+      EXPECT_EQ(got, seven);
+    }
+    for (const emulator::Report& report : machine->checks().reports())
+      ADD_FAILURE() << to_string(report);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Machines, EndlessTest, ::testing::Bool(), [](const auto& info) {
   return std::string(info.param ? "Lockstep" : "Threads");
 });

@@ -310,5 +310,63 @@ TEST_F(CpuQueueTest, TinyBoundWordsRunOnTheSubmitter) {
   EXPECT_TRUE(here);
 }
 
+// The kernel that runs ends between two of its parts, what follows is passed over, and the queue is
+// there for the next.
+TEST_F(CpuQueueTest, GivesUpWhatIsNotDone) {
+  struct Parts {
+    std::atomic<i64> begun{0};
+    std::atomic<bool> go{false};
+  } parts;
+  constexpr i64 kParts = 1000;
+  auto slow = load(
+      *device, "slow",
+      [](void* const* buffers, const i64*, i64) {
+        Parts& parts = *static_cast<Parts*>(buffers[0]);
+        ++parts.begun;
+        while (!parts.go) std::this_thread::yield();
+      },
+      1, 0, kParts);
+  i64 after = 0, copied = 7, later = 0;
+  const Operand buffers[] = {address(&parts)};
+  commands->exec({slow.get(), buffers});
+  commands->copy(address(&after), address(&copied), 8);
+  auto given_up = queue.submit(*commands);
+  ASSERT_OK(given_up);
+  while (parts.begun == 0) std::this_thread::yield();
+  queue.give_up();
+  EXPECT_TRUE(queue.was_given_up(given_up->position));
+  auto next = queue.make_commands();
+  next->write(address(&later), 5);
+  auto point = queue.submit(*next);
+  ASSERT_OK(point);
+  parts.go = true;
+  EXPECT_EQ(queue.wait(given_up->position).error().message,
+            "the CPU compute queue was stopped between positions 1 and 1");
+  ASSERT_OK(queue.wait(point->position));
+  EXPECT_FALSE(queue.was_given_up(point->position));
+  ASSERT_OK(queue.synchronize());
+  EXPECT_LE(parts.begun, 2);  // one of each thread
+  EXPECT_EQ(after, 0);
+  EXPECT_EQ(later, 5);
+}
+
+TEST_F(CpuQueueTest, WaitsForOthersAreGivenUpToo) {
+  const hcq::Signal signal = *device->signals().make();
+  commands->wait(signal.address(), 3);
+  auto point = queue.submit(*commands);
+  ASSERT_OK(point);
+  queue.give_up();
+  EXPECT_EQ(queue.wait(point->position).error().kind, ErrorKind::Timeout);
+  ASSERT_OK(queue.synchronize());
+}
+
+TEST_F(CpuQueueTest, GivesUpNothingWhereItIsIdle) {
+  queue.give_up();
+  ASSERT_OK(queue.submit(*commands));
+  ASSERT_OK(queue.synchronize());
+  queue.give_up();
+  EXPECT_FALSE(queue.was_given_up(1));
+}
+
 }  // namespace
 }  // namespace doorbell::cpu

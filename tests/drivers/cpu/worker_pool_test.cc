@@ -20,7 +20,8 @@ struct Marks {
 
 TEST(WorkerPool, RunsEachPartOnce) {
   for (int threads : {1, 2, 3, 8}) {
-    WorkerPool pool(threads);
+    const auto made = *WorkerPool::make(threads);
+    WorkerPool& pool = *made;
     EXPECT_EQ(pool.threads(), threads);
     for (usize parts : {0u, 1u, 2u, 7u, 1000u}) {
       Marks marks(parts);
@@ -31,7 +32,8 @@ TEST(WorkerPool, RunsEachPartOnce) {
 }
 
 TEST(WorkerPool, MorePartsThanOneJobHolds) {
-  WorkerPool pool(2);
+  const auto made = *WorkerPool::make(2);
+  WorkerPool& pool = *made;
   Marks marks((1 << 20) + 5);
   pool.run(&Marks::mark, &marks, (1 << 20) + 5);
   for (auto& count : marks.counts) ASSERT_EQ(count, 1);
@@ -39,7 +41,8 @@ TEST(WorkerPool, MorePartsThanOneJobHolds) {
 
 // Plain memory: the thread sanitizer proves that jobs are ordered after each other.
 TEST(WorkerPool, JobsSeeWhatEarlierJobsWrote) {
-  WorkerPool pool(4);
+  const auto made = *WorkerPool::make(4);
+  WorkerPool& pool = *made;
   std::vector<i64> values(64, 0);
   struct Step {
     std::vector<i64>* values;
@@ -62,7 +65,8 @@ TEST(WorkerPool, JobsSeeWhatEarlierJobsWrote) {
 }
 
 TEST(WorkerPool, SeveralCallers) {
-  WorkerPool pool(3);
+  const auto made = *WorkerPool::make(3);
+  WorkerPool& pool = *made;
   std::vector<std::thread> callers;
   std::atomic<i64> total{0};
   for (int c = 0; c < 4; ++c) {
@@ -80,7 +84,8 @@ TEST(WorkerPool, SeveralCallers) {
 }
 
 TEST(WorkerPool, WorkersWakeFromSleep) {
-  WorkerPool pool(2);
+  const auto made = *WorkerPool::make(2);
+  WorkerPool& pool = *made;
   for (int i = 0; i < 3; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));  // past the spinning
     // Both parts wait for each other, so they need two threads.
@@ -94,6 +99,62 @@ TEST(WorkerPool, WorkersWakeFromSleep) {
         &arrived, 2);
     EXPECT_EQ(arrived, 2);
   }
+}
+
+// A caller that finds the workers with another's job does its own.
+TEST(WorkerPool, AJobWithinAJob) {
+  const auto made = *WorkerPool::make(3);
+  struct Outer {
+    WorkerPool* pool;
+    std::atomic<i64> total{0};
+  } outer{made.get()};
+  const bool done = made->run(
+      [](void* context, i64) {
+        Outer& outer = *static_cast<Outer*>(context);
+        i64 sums[8] = {};
+        outer.pool->run([](void* context, i64 part) { static_cast<i64*>(context)[part] += part; },
+                        sums, 8);
+        for (i64 sum : sums) outer.total += sum;
+      },
+      &outer, 50);
+  EXPECT_TRUE(done);
+  EXPECT_EQ(outer.total, 50 * 28);
+}
+
+TEST(WorkerPool, StopsBetweenParts) {
+  for (int threads : {1, 2, 4}) {
+    const auto made = *WorkerPool::make(threads);
+    constexpr i64 kParts = 10000;
+    Marks marks(kParts);
+    std::atomic<int> asked = 0;
+    const PartCheck third{
+        [](void* asked) { return ++*static_cast<std::atomic<int>*>(asked) >= 3; }, &asked};
+    // Each part waits a little, so that others cannot take them all meanwhile.
+    const auto part = [](void* context, i64 part) {
+      Marks::mark(context, part);
+      std::this_thread::sleep_for(std::chrono::microseconds(10));
+    };
+    EXPECT_FALSE(made->run(part, &marks, kParts, third)) << threads;
+    EXPECT_GE(asked, 3);
+    EXPECT_LE(asked, 2 + threads);  // once each from then on
+    i64 ran = 0;
+    for (auto& count : marks.counts) ran += count;
+    EXPECT_GE(ran, 3);
+    EXPECT_LT(ran, kParts);
+    // The next job is whole.
+    Marks after(100);
+    EXPECT_TRUE(made->run(&Marks::mark, &after, 100));
+    for (auto& count : after.counts) EXPECT_EQ(count, 1);
+    for (auto& count : marks.counts) EXPECT_LE(count, 1);
+  }
+}
+
+TEST(WorkerPool, IsNotStoppedOnceAllHasBegun) {
+  const auto made = *WorkerPool::make(2);
+  Marks marks(1);
+  const PartCheck always{[](void*) { return true; }};
+  EXPECT_TRUE(made->run(&Marks::mark, &marks, 1, always));
+  EXPECT_EQ(marks.counts[0], 1);
 }
 
 }  // namespace

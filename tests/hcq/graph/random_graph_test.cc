@@ -39,7 +39,7 @@ struct Step {
 struct World {
   explicit World(u64 seed) : random(seed) {
     cpu::Options options;
-    options.workers = cpu::make_workers(2);
+    options.workers = *cpu::make_workers(2);
     // All ways of running: inline or handed over, wrapping soon or never.
     options.inline_ns = seed % 3 == 0 ? 0 : 10'000;
     options.timeline_limit = seed % 2 == 0 ? 20 : Timeline::kLimit;

@@ -21,7 +21,7 @@ TEST(Keeper, HoldsBuffersUntilTheFenceIsDone) {
     ASSERT_OK(point);
     const Fence fence(*point);
     EXPECT_FALSE(fence.done());
-    keeper.keep(fence, buffers);
+    keeper.keep(fence, {buffers});
   }
   keeper.sweep();
   EXPECT_EQ(keeper.count(), 1u);
@@ -37,8 +37,8 @@ TEST(Keeper, KeepsNothingForWorkThatIsDone) {
   auto device = testing::make_cpu(0, {.threads = 1});
   Keeper keeper;
   const core::Ref<core::Buffer> buffers[] = {*core::Buffer::allocate(*device, 8)};
-  keeper.keep(Fence(device->compute_queue().last()), buffers);
-  keeper.keep(Fence(), buffers);
+  keeper.keep(Fence(device->compute_queue().last()), {buffers});
+  keeper.keep(Fence(), {buffers});
   EXPECT_EQ(keeper.count(), 0u);
 }
 

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "base/os/host.h"
+#include "base/util/stop.h"
 #include "hcq/memory/host_memory.h"
-#include "hcq/queue/interrupt.h"
 
 namespace doorbell::hcq {
 namespace {
@@ -178,20 +178,21 @@ TEST_F(BoundQueueTest, AHangNamesQueuePositionSignalAndKernel) {
   EXPECT_EQ(message.substr(message.find(" is ")), " is 1, awaited 2; it runs kernel toy");
 }
 
-TEST_F(BoundQueueTest, AWaitEndsWhereTheProgramIsInterrupted) {
+TEST_F(BoundQueueTest, AWaitEndsWhereTheThreadIsToStop) {
   auto queue = make_queue(memory);
   ToyCommands commands;
   ASSERT_TRUE(queue->submit(commands));
   static int asked = 0;
-  set_interrupt_check([] { return ++asked == 2; });
-  Result<void> waited = queue->wait(1);
-  set_interrupt_check(nullptr);
+  set_stop_check([] { return ++asked == 2; });
+  Result<void> waited = queue->synchronize();
+  set_stop_check(nullptr);
   ASSERT_FALSE(waited);
-  EXPECT_EQ(waited.error().message, "the wait for the TOY compute queue was interrupted");
+  EXPECT_EQ(waited.error().message, "the wait for the TOY compute queue was stopped");
   EXPECT_EQ(asked, 2);
-  EXPECT_FALSE(is_interrupted());
-  queue->finish(1);  // the queue goes on
+  EXPECT_FALSE(stop_asked());
+  queue->finish(1);  // one that cannot drop its work goes on
   EXPECT_TRUE(queue->wait(1));
+  EXPECT_FALSE(queue->was_given_up(1));
 }
 
 // A queue that has a wait for another in its ring may come to it when that one is gone.
