@@ -276,11 +276,21 @@ void check_assignable(const Tensor& place, const Tensor& x) {
   }
 }
 
+// A leaf has no past for gradients to flow back through.
+void refuse_losing_gradient(const Tensor& leaf, const Tensor& x) {
+  if (!leaf.is_leaf() || !x.needs_grad()) return;
+  throw fail(ErrorKind::Invalid,
+             "a leaf of shape {} that requires grad is written, and gradients of the value of "
+             "shape {} would be lost; write with gradients switched off, or into a clone()",
+             leaf.shape().str(), x.shape().str());
+}
+
 }  // namespace
 
 Tensor& Tensor::replace(const Tensor& x) {
   detail::Cell& from = x.cell();
   const bool tracked = !NoGradScope::active() && (from.tracked || from.is_leaf);
+  if (tracked) refuse_losing_gradient(*this, x);
   cell().set_value(x.uop(), tracked);
   return *this;
 }

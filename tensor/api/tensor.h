@@ -91,8 +91,8 @@ class Tensor {
   std::string str() const;
 
   // ---- changing what the handle holds (storage.cc) ----
-  // This tensor and its copies now hold x's value. Same shape, dtype and device. What was computed
-  // from the old value keeps the old value.
+  // This tensor and its copies now hold x's value, of the same shape, dtype and device; what was
+  // computed from the old one keeps it. A marked leaf refuses an x whose gradients it would lose.
   Tensor& assign(const Tensor& x);
   // As assign, with any shape, dtype and device.
   Tensor& replace(const Tensor& x);

@@ -133,6 +133,39 @@ TEST(Autograd, DeepGraphs) {
   EXPECT_TRUE(w.grad().uop()->is_const());  // one, passed down a million times
 }
 
+TEST(Assign, RefusesToLoseGradientsInALeaf) {
+  Tensor z = Tensor::zeros({3}, {.requires_grad = true});
+  const Tensor x = leaf({1.0, 2.0}), plain = Tensor::of({1.0, 2.0});
+  const std::string message =
+      "a leaf of shape (3) that requires grad is written, and gradients of the value of shape (3) "
+      "would be lost; write with gradients switched off, or into a clone()";
+  EXPECT_EQ(message_of([&] { z[Slice(0, 2)] = x; }), message);
+  EXPECT_EQ(message_of([&] { z[Slice(0, 2)] = plain; }), message);  // the third element has some
+  EXPECT_EQ(message_of([&] { z[Slice(0, 2)] += x; }), message);
+  EXPECT_EQ(message_of([&] { z[Tensor::of({1, 0})] = 3; }), message);
+  EXPECT_EQ(message_of([&] { z[z == 0] = 3; }), message);
+  EXPECT_EQ(message_of([&] { z += 1; }), message);
+  EXPECT_EQ(message_of([&] { z.assign(x.pad({{0, 1}})); }), message);
+  EXPECT_EQ(message_of([&] { z.replace(x.sum()); }),
+            "a leaf of shape (3) that requires grad is written, and gradients of the value of "
+            "shape () would be lost; write with gradients switched off, or into a clone()");
+  expect_values(z, {0, 0, 0});
+  EXPECT_TRUE(z.is_leaf());
+  {
+    NoGradScope no_grad;
+    z[Slice(0, 2)] = x;
+    z += 1;
+  }
+  expect_values(z, {2, 3, 1});
+  z.assign(Tensor::of({4.0, 5.0, 6.0}));  // nothing to lose
+  expect_values(z, {4, 5, 6});
+  Tensor copy = z.clone();
+  copy[Slice(0, 2)] = x * 2;
+  copy.sum().backward();
+  expect_values(x.grad(), {2, 2});
+  expect_values(z.grad(), {0, 0, 1});
+}
+
 TEST(Assign, RefusesOtherShapesAndDtypes) {
   Tensor x = Tensor::zeros({2});
   EXPECT_EQ(message_of([&] { x.assign(Tensor::zeros({3})); }),
