@@ -173,6 +173,9 @@ Tensor resampled(const Tensor& x, i64 axis, i64 to, const InterpolateOptions& op
   throw fail(ErrorKind::Invalid, "interpolation mode {}", static_cast<int>(options.mode));
 }
 
+// Rounded, halves up; what leaves the range of the dtype stops at its end.
+Tensor to_integers(const Tensor& x, DType dtype) { return (x + 0.5).floor().cast(dtype); }
+
 }  // namespace
 
 Tensor Tensor::interpolate(const std::vector<i64>& sizes, const InterpolateOptions& options) const {
@@ -182,16 +185,18 @@ Tensor Tensor::interpolate(const std::vector<i64>& sizes, const InterpolateOptio
                shape().str(), options.align_corners ? " with corners aligned" : "");
   }
   const bool moves = options.mode == Resample::Nearest || options.mode == Resample::NearestExact;
-  Tensor x = moves ? *this : detail::as_float(*this);
-  if (!moves && x.dtype().bytes() < 4) x = x.cast(dtypes::f32);
-  for (usize i = 0; i < sizes.size(); ++i) {
+  Tensor x = moves ? *this : detail::widened(*this);
+  // The last axis first: where integers are rounded after each, that is PyTorch's order.
+  for (usize i = sizes.size(); i-- > 0;) {
     const i64 axis = ndim() - static_cast<i64>(sizes.size() - i);
     if (size(axis).value() < 1 || sizes[i] < 1) {
       throw fail(ErrorKind::Invalid, "interpolation from {} to {} elements", size(axis).str(),
                  sizes[i]);
     }
     x = resampled(x, axis, sizes[i], options);
+    if (smooth && !dtype().is_float()) x = to_integers(x, dtype()).cast(x.dtype());
   }
+  if (options.mode == Resample::Area && !dtype().is_float()) return to_integers(x, dtype());
   return x.cast(dtype());
 }
 

@@ -137,6 +137,28 @@ TEST(Resample, Interpolates) {
   EXPECT_NEAR(wide.to_vector<double>()[2], 3 / 14.0, 1e-15);
 }
 
+// PyTorch's: rounded after each axis, the last first, halves up, and held within the range.
+TEST(Resample, RoundsIntegers) {
+  const Tensor x = Tensor::of({{0, 255, 7}, {9, 100, 251}}, {.dtype = dtypes::u8});
+  const auto to = [&](Resample mode, bool align) {
+    return x.interpolate({3, 5}, {.mode = mode, .align_corners = align});
+  };
+  expect_values(to(Resample::Linear, false),
+                {0, 102, 255, 106, 7, 5, 74, 178, 149, 129, 9, 45, 100, 191, 251});
+  expect_values(to(Resample::Linear, true),
+                {0, 128, 255, 131, 7, 5, 92, 178, 154, 129, 9, 55, 100, 176, 251});
+  expect_values(to(Resample::Bicubic, false),
+                {0, 124, 255, 115, 0, 0, 75, 178, 161, 128, 0, 26, 87, 206, 255});
+  expect_values(to(Resample::Bicubic, true),
+                {0, 151, 255, 155, 7, 5, 96, 178, 170, 129, 9, 40, 100, 184, 251});
+  // Where PyTorch has no integers: means and signed integers are rounded likewise.
+  expect_values(x.interpolate({1, 2}, {.mode = Resample::Area}), {91, 153});
+  const Tensor signed_x = Tensor::of({-7, -4, 3, 8});
+  expect_values(signed_x.interpolate({8}, {.mode = Resample::Linear}),
+                {-7, -6, -5, -2, 1, 4, 7, 8});
+  expect_values(signed_x.interpolate({2}, {.mode = Resample::Area}), {-5, 6});
+}
+
 TEST(ScatterReduce, CombinesWhatMeets) {
   const Tensor x = Tensor::of({1.0, 2.0, 3.0}), index = Tensor::of({0, 0, 2}),
                src = Tensor::of({5.0, -1.0, 4.0});
