@@ -328,7 +328,7 @@ void define_gradients(TensorClass& tensor) {
           nb::sig("def gradient(self, *targets: Tensor, gradient: Tensor | None = None) -> "
                   "list[Tensor]"),
           "The gradients with respect to the targets; nothing is marked or filled, and they can "
-          "be differentiated again.\n\nRaises ValueError for a target it was not computed from.\n\n"
+          "be differentiated again.\n\nThat of a target it was not computed from is zeros.\n\n"
           ">>> x = Tensor([2.0])\n>>> (x * x * x).gradient(x)\n[tensor([12.])]")
       .def("zero_grad", &Tensor::zero_grad, "Forgets the gradient.")
       .def(

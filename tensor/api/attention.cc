@@ -78,10 +78,13 @@ Tensor Tensor::scaled_dot_product_attention(const Tensor& key, const Tensor& val
     scores = mask.dtype().is_bool() ? doorbell::where(mask, scores, kNever)
                                     : scores + mask.cast(compute);
   }
-  Tensor shares = scores.softmax(-1);
-  if (mask.defined() &&
-      scores.numel() != 0) {  // a query that may look at nothing gets zeros, as PyTorch's gives it
-    shares = doorbell::where(scores.max(-1, {.keepdim = true}) == kNever, 0.0, shares);
+  Tensor shares;
+  if (mask.defined() && scores.numel() != 0) {
+    // A query that may look at nothing gets zeros, as PyTorch's gives it, and so do its gradients.
+    const Tensor nothing = scores.max(-1, {.keepdim = true}) == kNever;
+    shares = doorbell::where(nothing, 0.0, doorbell::where(nothing, 0.0, scores).softmax(-1));
+  } else {
+    shares = scores.softmax(-1);
   }
   return shares.cast(wide.dtype()).dropout(options.dropout_p).matmul(value);
 }

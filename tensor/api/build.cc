@@ -9,6 +9,7 @@
 #include "base/util/check.h"
 #include "core/eval/eval.h"
 #include "core/uop/placement.h"
+#include "tensor/api/gradient.h"
 #include "tensor/engine/realize.h"
 
 namespace doorbell::detail {
@@ -127,7 +128,7 @@ Tensor reduce_axes(Op op, const Tensor& x, i64 mask) {
     if (mask >> i & 1) reduced[i] = 1;
   }
   Number identity = op == Op::Add ? Number(0) : op == Op::Mul ? Number(1) : lowest(x.dtype());
-  return constant(identity, x.dtype()).expand(reduced);
+  return flat_in(constant(identity, x.dtype()).expand(reduced), {x});
 }
 
 i64 integer_bits(const Number& value, DType dtype) {

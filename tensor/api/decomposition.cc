@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tensor/api/build.h"
+#include "tensor/api/gradient.h"
 
 namespace doorbell {
 
@@ -145,7 +146,8 @@ Tensor Tensor::newton_schulz(i64 steps, const std::vector<f64>& coefficients, f6
   if (size(-2).max() > size(-1).max())
     return transposed(transposed(*this).newton_schulz(steps, coefficients, eps));
   Tensor x = detail::as_float(*this);
-  x = x / x.square().sum({-2, -1}, {.keepdim = true}).sqrt().maximum(eps);
+  const Tensor squares = x.square().sum({-2, -1}, {.keepdim = true});
+  x = x / detail::root_of_squares(squares).maximum(eps);
   for (i64 step = 0; step < steps; ++step) {
     const Tensor squares = x.matmul(transposed(x));
     Tensor sum = coefficients.back() * x;

@@ -12,24 +12,21 @@ using Step = const DerivativeStep&;
 
 Tensor zero_beside(const Tensor& x) { return constant(0, x.dtype()); }
 
+// Equals share evenly; what neither exceeds, NaN, gets all.
 Tensor of_max(Step step, usize source) {
   const Tensor mine = step.src(source), other = step.src(1 - source);
-  const Tensor zero = zero_beside(step.gradient);
-  const Tensor wins = binary(Op::CmpLt, other, mine);
-  // Against a constant the side of the constant is the flat one (relu); equals share evenly.
-  if (other.uop()->is_const()) return select(wins, step.gradient, zero);
-  const Tensor half = step.gradient * 0.5;
-  return select(wins, step.gradient, select(binary(Op::CmpEq, mine, other), half, zero));
+  const Tensor shared = select(binary(Op::CmpEq, mine, other), step.gradient * 0.5, step.gradient);
+  return select(binary(Op::CmpLt, mine, other), zero_beside(step.gradient), shared);
 }
 
 Tensor of_pow(Step step, usize source) {
   const Tensor base = step.src(0), exponent = step.src(1), zero = zero_beside(base);
   if (source == 0) {
     const Tensor slope = exponent * binary(Op::Pow, base, exponent - 1);
-    return step.gradient * select(exponent == 0, zero, slope);
+    return select(exponent == 0, zero, step.gradient * slope);
   }
   const Tensor slope = step.value() * base.log2() * std::numbers::ln2;
-  return step.gradient * select(base == 0, zero, slope);
+  return step.gradient * select((base == 0) & (exponent >= 0), zero, slope);
 }
 
 Tensor of_where(Step step, usize source) {

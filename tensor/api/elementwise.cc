@@ -5,6 +5,7 @@
 
 #include "base/util/check.h"
 #include "tensor/api/build.h"
+#include "tensor/api/gradient.h"
 
 namespace doorbell {
 
@@ -169,6 +170,16 @@ Tensor integer_power(const Tensor& x, u64 exponent) {
   return result.defined() ? result : x.ones_like();
 }
 
+// `value`, x to the power of a number: what it is made of has no slope, or another, at 0 and
+// infinity.
+Tensor with_power_rule(const Tensor& value, const Tensor& x, f64 exponent) {
+  if (!x.dtype().is_float()) return value;
+  return detail::with_derivative(
+      value, {x}, [exponent](const Tensor& gradient, const std::vector<Tensor>& inputs, usize) {
+        return gradient * (exponent * inputs[0].pow(exponent - 1));
+      });
+}
+
 }  // namespace
 
 Tensor pow(const Operand& a, const Operand& b) {
@@ -183,10 +194,12 @@ Tensor pow(const Operand& a, const Operand& b) {
       }
       const Tensor x = base.cast(promote(base.dtype(), b.number));
       const Tensor power = integer_power(x, static_cast<u64>(std::abs(exponent)));
-      return exponent < 0 ? power.reciprocal() : power;
+      if (exponent == 0) return detail::flat_in(power, {x});
+      if (exponent > 0) return power;
+      return exponent == -1 ? power.reciprocal() : with_power_rule(power.reciprocal(), x, exponent);
     }
     if (exponent == 0.5) return base.sqrt();
-    if (exponent == -0.5) return base.rsqrt();
+    if (exponent == -0.5) return with_power_rule(base.rsqrt(), base, exponent);
   }
   auto [x, y] = promote(a, b);
   if (x.dtype().is_bool()) {
@@ -296,7 +309,16 @@ Tensor Tensor::clamp(const ClampOptions& options) const {
   Tensor result = *this;
   if (options.min) result = doorbell::where(less(result, *options.min), *options.min, result);
   if (options.max) result = doorbell::where(less(*options.max, result), *options.max, result);
-  return result;
+  if (!dtype().is_float()) return result;
+  return detail::with_derivative(
+      result, {*this}, [options](const Tensor& gradient, const std::vector<Tensor>& inputs, usize) {
+        Tensor passed = gradient;
+        const Tensor& x = inputs[0];
+        const Tensor zero = constant(0, gradient.dtype());
+        if (options.min) passed = select(less(*options.min, x), passed, zero);
+        if (options.max) passed = select(less(x, *options.max), passed, zero);
+        return passed;
+      });
 }
 
 // From the nearer end, so that weight 1 gives the end exactly.
@@ -306,12 +328,22 @@ Tensor Tensor::lerp(const Operand& end, const Operand& weight) const {
   return select(part < 0.5, *this + way * part, doorbell::sub(end, way * (1 - part)));
 }
 
+namespace {
+
+// x, or -x where `sign` is negative; its reciprocal tells -0 from 0.
+Tensor negated_as(const Tensor& sign, const Tensor& x) {
+  return select((sign < 0) | ((sign == 0) & (sign.reciprocal() < 0)), x.neg(), x);
+}
+
+}  // namespace
+
 Tensor Tensor::copysign(const Operand& x) const {
   auto [a, b] = promote_to_float(*this, x);
-  // The reciprocal tells -0 from 0.
-  const Tensor negative = (b < 0) | ((b == 0) & (b.reciprocal() < 0));
-  const Tensor magnitude = a.abs();
-  return select(negative, magnitude.neg(), magnitude);
+  return detail::with_derivative(
+      negated_as(b, a.abs()), {a, b},
+      [](const Tensor& gradient, const std::vector<Tensor>& inputs, usize input) {
+        return input == 0 ? negated_as(inputs[1], gradient * inputs[0].sign()) : Tensor();
+      });
 }
 
 // max + log(1 + exp(-|a - b|)); of equals, infinities too, without the difference.

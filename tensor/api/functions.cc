@@ -5,6 +5,7 @@
 
 #include "tensor/api/build.h"
 #include "tensor/api/dtype_info.h"
+#include "tensor/api/gradient.h"
 
 namespace doorbell {
 
@@ -13,10 +14,30 @@ using detail::as_float;
 using detail::constant;
 using detail::select;
 
+namespace {
+
+// `value`, which rises with x but where `flat` of x holds. At their kinks PyTorch calls some
+// functions flat and others not, and likewise for NaN.
+Tensor flat_where(const Tensor& value, const Tensor& x, std::function<Tensor(const Tensor&)> flat) {
+  if (!x.dtype().is_float()) return value;
+  return detail::with_derivative(
+      value, {x}, [flat](const Tensor& gradient, const std::vector<Tensor>& inputs, usize) {
+        return select(flat(inputs[0]), constant(0, gradient.dtype()), gradient);
+      });
+}
+
+// `value`, x held between two numbers.
+Tensor flat_outside(const Tensor& value, const Tensor& x, f64 min, f64 max) {
+  return flat_where(value, x, [=](const Tensor& x) { return (x <= min) | (x >= max); });
+}
+
+}  // namespace
+
 Tensor Tensor::rsqrt() const { return sqrt().reciprocal(); }
 Tensor Tensor::square() const { return *this * *this; }
 
-// Max rather than a select: NaN stays, and the gradient at 0 is 0. Lowering clears the sign bit.
+// Max rather than a select: NaN stays, and at 0 the two halves of the gradient cancel. Lowering
+// clears the sign bit.
 Tensor Tensor::abs() const {
   if (dtype().is_bool() || dtype().is_unsigned()) return *this;
   return detail::binary(Op::Max, *this, neg());
@@ -28,7 +49,7 @@ Tensor Tensor::sign() const {
   if (dtype().is_unsigned()) return select(*this != 0, one, zero);
   const Tensor of_nonzero = select(*this < 0, constant(-1, dtype()), one);
   const Tensor result = select(*this == 0, zero, of_nonzero);
-  return dtype().is_float() ? select(isnan(), *this, result) : result;
+  return dtype().is_float() ? detail::flat_in(select(isnan(), *this, result), {*this}) : result;
 }
 
 Tensor Tensor::floor() const {
@@ -51,20 +72,29 @@ Tensor Tensor::round() const {
   return select(away, whole + sign(), whole);
 }
 
-Tensor Tensor::relu() const { return detail::binary(Op::Max, *this, constant(0, dtype())); }
-Tensor Tensor::relu6() const { return clamp({.min = 0, .max = 6}); }
+Tensor Tensor::relu() const {
+  return flat_where(detail::binary(Op::Max, *this, constant(0, dtype())), *this,
+                    [](const Tensor& x) { return x <= 0; });
+}
+Tensor Tensor::relu6() const { return flat_outside(clamp({.min = 0, .max = 6}), *this, 0, 6); }
 Tensor Tensor::leaky_relu(f64 slope) const {
-  return doorbell::where(*this < 0, *this * slope, *this);
+  return doorbell::where(0 < *this, *this, *this * slope);
 }
-// The exponential only sees what is negative: elsewhere it could overflow and spoil the gradient.
-Tensor Tensor::elu(f64 alpha) const {
-  const Tensor x = as_float(*this);
-  return select(0 < x, x, alpha * (x.minimum(0.0).expm1()));
+
+namespace {
+
+// x above 0, otherwise scale (e^(x / range) - 1). The exponential only sees what is not above 0:
+// elsewhere it could overflow and spoil the gradient.
+Tensor exponential_below(const Tensor& x, f64 scale, f64 range) {
+  const Tensor below = x <= 0;
+  const Tensor low = select(below, x, constant(0, x.dtype()));
+  return select(below, scale * (low / range).expm1(), x);
 }
-Tensor Tensor::celu(f64 alpha) const {
-  const Tensor x = as_float(*this);
-  return select(0 < x, x, alpha * (x.minimum(0.0) / alpha).expm1());
-}
+
+}  // namespace
+
+Tensor Tensor::elu(f64 alpha) const { return exponential_below(as_float(*this), alpha, 1); }
+Tensor Tensor::celu(f64 alpha) const { return exponential_below(as_float(*this), alpha, alpha); }
 Tensor Tensor::selu() const {
   constexpr f64 kAlpha = 1.6732632423543772, kScale = 1.0507009873554805;
   return kScale * elu(kAlpha);
@@ -78,9 +108,21 @@ Tensor Tensor::gelu(Gelu form) const {
 Tensor Tensor::quick_gelu() const { return *this * (*this * 1.702).sigmoid(); }
 Tensor Tensor::silu() const { return *this * sigmoid(); }
 Tensor Tensor::mish() const { return *this * softplus().tanh(); }
-Tensor Tensor::hardsigmoid() const { return (*this + 3).relu6() / 6.0; }
-Tensor Tensor::hardswish() const { return *this * hardsigmoid(); }
-Tensor Tensor::hardtanh(f64 min, f64 max) const { return clamp({.min = min, .max = max}); }
+Tensor Tensor::hardsigmoid() const { return (*this + 3).clamp({.min = 0, .max = 6}) / 6.0; }
+// Its slope in closed form: that of the product is NaN at minus infinity.
+Tensor Tensor::hardswish() const {
+  const Tensor value = *this * hardsigmoid();
+  if (!dtype().is_float()) return value;
+  return detail::with_derivative(
+      value, {*this}, [](const Tensor& gradient, const std::vector<Tensor>& inputs, usize) {
+        const Tensor& x = inputs[0];
+        const Tensor inside = select(x < 3, gradient * (x / 3 + 0.5), gradient);
+        return select(x <= -3, constant(0, gradient.dtype()), inside);
+      });
+}
+Tensor Tensor::hardtanh(f64 min, f64 max) const {
+  return flat_outside(clamp({.min = min, .max = max}), *this, min, max);
+}
 Tensor Tensor::softsign() const {
   const Tensor x = as_float(*this);
   return x / (1 + x.abs());

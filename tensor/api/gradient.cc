@@ -4,6 +4,8 @@
 
 #include <absl/container/flat_hash_map.h>
 
+#include <algorithm>
+
 #include "base/util/check.h"
 #include "tensor/api/build.h"
 
@@ -108,6 +110,34 @@ Tensor with_gradient(const Tensor& value, const std::vector<Tensor>& inputs,
   for (const Tensor& input : inputs) srcs.push_back(&input);
   return make(Op::CustomGradient, value.dtype(), srcs, {}, {},
               const_cast<GradientRule*>(rule.release()));
+}
+
+namespace {
+
+class FunctionRule final : public GradientRule {
+ public:
+  explicit FunctionRule(DerivativeOf derivative) : derivative_(std::move(derivative)) {}
+  Tensor derivative(const Tensor& gradient, const std::vector<Tensor>& inputs,
+                    usize input) const override {
+    return derivative_(gradient, inputs, input);
+  }
+
+ private:
+  const DerivativeOf derivative_;
+};
+
+}  // namespace
+
+Tensor with_derivative(const Tensor& value, const std::vector<Tensor>& inputs, DerivativeOf rule) {
+  return with_gradient(value, inputs, std::make_unique<FunctionRule>(std::move(rule)));
+}
+
+Tensor flat_in(const Tensor& value, const std::vector<Tensor>& inputs) {
+  const bool any = std::any_of(inputs.begin(), inputs.end(),
+                               [](const Tensor& input) { return input.dtype().is_float(); });
+  if (!any) return value;
+  return with_derivative(value, inputs,
+                         [](const Tensor&, const std::vector<Tensor>&, usize) { return Tensor(); });
 }
 
 std::vector<NodeGradient> differentiate(const UOpRef& root, const Tensor& upstream,

@@ -43,6 +43,16 @@ class GradientRule : public core::Payload {
 // `value`, whose gradient the rule passes to `inputs`.
 Tensor with_gradient(const Tensor& value, const std::vector<Tensor>& inputs,
                      std::unique_ptr<const GradientRule> rule);
+// A rule that is one expression: the gradient for inputs[input]; undefined where it is zero.
+using DerivativeOf =
+    std::function<Tensor(const Tensor& gradient, const std::vector<Tensor>& inputs, usize input)>;
+Tensor with_derivative(const Tensor& value, const std::vector<Tensor>& inputs, DerivativeOf rule);
+// `value`, a function of `inputs` that is flat everywhere: their gradients are zeros, rather than
+// missing.
+Tensor flat_in(const Tensor& value, const std::vector<Tensor>& inputs);
+// The square root of a sum of squares: its gradient at 0 is 0, as PyTorch has for deviations and
+// norms, not infinite.
+Tensor root_of_squares(const Tensor& x);
 
 using Derivative = Tensor (*)(const DerivativeStep& step, usize source);
 // Null where the op stops gradients.

@@ -1,5 +1,6 @@
 // Losses. All work on logits where that is the stable form.
 #include "tensor/api/build.h"
+#include "tensor/api/gradient.h"
 
 namespace doorbell {
 
@@ -121,10 +122,18 @@ Tensor Tensor::nll_loss(const Tensor& labels, const Tensor& weight,
 
 namespace {
 
-// At least -100, as PyTorch has it; the gradient at 0 is 0 rather than infinite.
+// At least -100, as PyTorch has it.
 Tensor bounded_log(const Tensor& x) {
-  const Tensor positive = x > 0;
-  return doorbell::where(positive, doorbell::where(positive, x, 1).log().maximum(-100.0), -100.0);
+  return doorbell::where(x > 0, x.log().maximum(-100.0), -100.0);
+}
+
+// PyTorch's gradients: that for the probabilities is bounded at 0 and 1 by a divisor of 1e-12,
+// that for the labels is not.
+Tensor binary_derivative(const Tensor& gradient, const std::vector<Tensor>& inputs, usize input) {
+  const Tensor x = detail::widened(inputs[0]);
+  constexpr f64 kLeast = 1e-12f;  // a float there
+  if (input == 0) return gradient * ((x - inputs[1]) / ((1 - x) * x).maximum(kLeast));
+  return gradient * ((1 - x).log() - x.log());
 }
 
 }  // namespace
@@ -135,7 +144,8 @@ Tensor Tensor::binary_crossentropy(const Tensor& labels, const LossOptions& opti
 
 Tensor Tensor::binary_crossentropy(const Tensor& labels, const Tensor& weight,
                                    const LossOptions& options) const {
-  const Tensor loss = (labels * bounded_log(*this) + (1 - labels) * bounded_log(1 - *this)).neg();
+  const Tensor value = (labels * bounded_log(*this) + (1 - labels) * bounded_log(1 - *this)).neg();
+  const Tensor loss = detail::with_derivative(value, {*this, labels}, binary_derivative);
   return reduced(weight.defined() ? loss * weight : loss, options.reduction);
 }
 
@@ -143,18 +153,13 @@ Tensor Tensor::binary_crossentropy_logits(const Tensor& labels, const LossOption
   return binary_crossentropy_logits(labels, Tensor(), Tensor(), options);
 }
 
-// max(x, 0) - x * y + log(1 + exp(-|x|)), the last two parts weighted where 1s are.
+// (1 - y) x + log(1 + exp(-x)), the second part weighted where 1s are.
 Tensor Tensor::binary_crossentropy_logits(const Tensor& labels, const Tensor& weight,
                                           const Tensor& pos_weight,
                                           const LossOptions& options) const {
-  const Tensor soft = (abs().neg().exp() + 1).log();  // log(1 + exp(-|x|))
-  Tensor loss;
-  if (pos_weight.defined()) {
-    const Tensor log_weight = (pos_weight - 1) * labels + 1;
-    loss = (1 - labels) * *this + log_weight * (soft + neg().relu());
-  } else {
-    loss = relu() - *this * labels + soft;
-  }
+  Tensor soft = neg().softplus();
+  if (pos_weight.defined()) soft = ((pos_weight - 1) * labels + 1) * soft;
+  const Tensor loss = (1 - labels) * *this + soft;
   return reduced(weight.defined() ? loss * weight : loss, options.reduction);
 }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "tensor/api/build.h"
+#include "tensor/api/gradient.h"
 
 namespace doorbell {
 
@@ -23,13 +24,10 @@ Tensor Tensor::norm(f64 p, const Axes& axes, const ReduceOptions& options) const
   if (options.dtype) return cast(*options.dtype).norm(p, axes, {.keepdim = options.keepdim});
   const Tensor x = detail::as_float(*this);
   if (std::isnan(p)) throw fail(ErrorKind::Invalid, "norm with p NaN");
-  if (p == 0) return (x != 0).sum(axes, options).cast(x.dtype());
+  if (p == 0) return detail::flat_in((x != 0).sum(axes, options).cast(x.dtype()), {x});
   if (p == 1) return x.abs().sum(axes, options);
   if (std::isinf(p)) return p > 0 ? x.abs().max(axes, options) : x.abs().min(axes, options);
-  if (p == 2) {
-    const Tensor square = x.square().sum(axes, options);
-    return root_of(square, [](const Tensor& y) { return y.sqrt(); });
-  }
+  if (p == 2) return detail::root_of_squares(x.square().sum(axes, options));
   const auto power = [&](const Tensor& y) { return y.pow(p); };
   const auto inverse = [&](const Tensor& y) { return y.pow(1 / p); };
   if (p < 0) return inverse(power(x.abs()).sum(axes, options));

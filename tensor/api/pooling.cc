@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "tensor/api/build.h"
+#include "tensor/api/gradient.h"
 
 namespace doorbell {
 
@@ -54,33 +55,69 @@ Tensor windows_of(const PoolPlan& plan, const Tensor& x) {
 
 }  // namespace
 
-Tensor Tensor::max_pool2d(const std::vector<i64>& kernel, const PoolOptions& options) const {
-  const PoolPlan plan = plan_pool(*this, kernel, options);
-  const Number least = detail::lowest(dtype());
+namespace {
+
+Amounts whole_padding(const PoolPlan& plan) {
   Amounts both = plan.around;
   for (usize i = 0; i < both.size(); ++i) both[i].second += plan.beyond[i].second;
-  return windows_of(plan, detail::pad_value(*this, both, least)).max(plan.axes);
+  return both;
 }
 
-// Places count down from the last, so that the largest among those of the maximum is the first.
+Tensor max_windows(const PoolPlan& plan, const Tensor& x) {
+  return windows_of(plan, detail::pad_value(x, whole_padding(plan), detail::lowest(x.dtype())));
+}
+
+// The places of the elements in windows of x, counted down from `count` to 1; padding has 0.
+struct Places {
+  i64 count = 1;
+  Tensor windows;
+};
+
+Places places_of(const PoolPlan& plan, const Shape& shape) {
+  const usize spatial = plan.kernel.size();
+  const Shape sizes(shape.end() - static_cast<i64>(spatial), shape.end());
+  const Amounts both = whole_padding(plan);
+  const Amounts inner(both.end() - static_cast<i64>(spatial), both.end());
+  Places places;
+  for (const Size& size : sizes) places.count *= size.value();
+  places.windows = windows_of(plan, Tensor::arange(places.count, 0, -1).reshape(sizes).pad(inner));
+  return places;
+}
+
+// By element, largest at the one that PyTorch takes for the maximum: the first of the largest has
+// its place, the last NaN more than any place.
+Tensor ranks_of(const Tensor& windows, const Tensor& largest, const Places& places) {
+  const Tensor ranks = doorbell::where(windows == largest, places.windows, 0);
+  if (!windows.dtype().is_float()) return ranks;
+  return doorbell::where(windows.isnan(), 2 * places.count + 1 - places.windows, ranks);
+}
+
+}  // namespace
+
+// PyTorch's gradient goes to one of equals.
+Tensor Tensor::max_pool2d(const std::vector<i64>& kernel, const PoolOptions& options) const {
+  const PoolPlan plan = plan_pool(*this, kernel, options);
+  const Tensor windows = max_windows(plan, *this), value = windows.max(plan.axes);
+  if (!dtype().is_float()) return value;
+  return detail::with_derivative(
+      value, {windows},
+      [plan, whole = shape()](const Tensor& gradient, const std::vector<Tensor>& inputs, usize) {
+        const Tensor largest = inputs[0].max(plan.axes, {.keepdim = true});
+        const Tensor ranks = ranks_of(inputs[0], largest, places_of(plan, whole));
+        const Tensor chosen = ranks == ranks.max(plan.axes, {.keepdim = true});
+        return doorbell::where(chosen, gradient.reshape(largest.shape()), 0);
+      });
+}
+
 Pooled Tensor::max_pool2d_with_indices(const std::vector<i64>& kernel,
                                        const PoolOptions& options) const {
   const PoolPlan plan = plan_pool(*this, kernel, options);
-  Amounts both = plan.around;
-  for (usize i = 0; i < both.size(); ++i) both[i].second += plan.beyond[i].second;
-  const Tensor windows = windows_of(plan, detail::pad_value(*this, both, detail::lowest(dtype())));
+  const Tensor windows = max_windows(plan, *this);
   const Tensor largest = windows.max(plan.axes, {.keepdim = true});
-  Tensor here = windows == largest;
-  if (dtype().is_float()) here = here | windows.isnan();
-  const Shape whole = shape();
-  const Shape spatial(whole.end() - static_cast<i64>(kernel.size()), whole.end());
-  i64 count = 1;
-  for (const Size& size : spatial) count *= size.value();
-  const Tensor places = Tensor::arange(count, 0, -1).reshape(spatial);
-  const Amounts inner(both.end() - static_cast<i64>(kernel.size()), both.end());
-  const Tensor counted = windows_of(plan, places.pad(inner));
-  const Tensor first = doorbell::where(here, counted, 0).max(plan.axes);
-  return {largest.reshape(first.shape()), count - first};
+  const Places places = places_of(plan, shape());
+  const Tensor rank = ranks_of(windows, largest, places).max(plan.axes);
+  return {max_pool2d(kernel, options),
+          doorbell::where(rank > places.count, rank - (places.count + 1), places.count - rank)};
 }
 
 Tensor Tensor::max_unpool2d(const Tensor& indices, const std::vector<i64>& kernel,

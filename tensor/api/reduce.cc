@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "tensor/api/build.h"
+#include "tensor/api/gradient.h"
 
 namespace doorbell {
 
@@ -83,14 +84,32 @@ Tensor Tensor::all(const Axes& axes, const ReduceOptions& options) const {
 Tensor Tensor::var(const Axes& axes, const VarOptions& options) const {
   const DType result = detail::float_dtype(dtype());
   const Tensor x = cast(detail::accumulator(result));
-  const Tensor squares = (x - x.mean(axes, {.keepdim = true})).square();
-  const Tensor count = detail::size_tensor(plan(*this, axes).count, x.dtype());
-  const Tensor divisor = (count - options.correction).maximum(0.0);
-  return (squares.sum(axes, {.keepdim = options.keepdim}) / divisor).cast(result);
+  const Reduced reduced = plan(*this, axes);
+  const Tensor left = detail::size_tensor(reduced.count, x.dtype()) - options.correction;
+  const auto centred = [=](const Tensor& x) { return x - x.mean(axes, {.keepdim = true}); };
+  const Tensor squares = centred(x).square();
+  const Tensor value =
+      (squares.sum(axes, {.keepdim = options.keepdim}) / left.maximum(0.0)).cast(result);
+  // PyTorch's slope: where nothing is left to divide by it is infinite or has the other sign.
+  return detail::with_derivative(
+      value, {x},
+      [=, correction = options.correction](const Tensor& gradient,
+                                           const std::vector<Tensor>& inputs, usize) {
+        const Tensor count = detail::size_tensor(reduced.count, inputs[0].dtype());
+        return gradient.reshape(reduced.kept) * (2 / (count - correction)) * centred(inputs[0]);
+      });
+}
+
+Tensor detail::root_of_squares(const Tensor& x) {
+  return with_derivative(
+      x.sqrt(), {x}, [](const Tensor& gradient, const std::vector<Tensor>& inputs, usize) {
+        const Tensor root = inputs[0].sqrt();
+        return select(root == 0, constant(0, root.dtype()), gradient / (root * 2));
+      });
 }
 
 Tensor Tensor::std(const Axes& axes, const VarOptions& options) const {
-  return var(axes, options).sqrt();
+  return detail::root_of_squares(var(axes, options));
 }
 
 std::pair<Tensor, Tensor> Tensor::var_mean(const Axes& axes, const VarOptions& options) const {
@@ -167,9 +186,7 @@ Tensor Tensor::softmin(i64 axis, std::optional<DType> dtype) const {
 }
 
 Tensor Tensor::normalize(f64 p, i64 axis, f64 eps) const {
-  const Tensor size = p == 0 ? (*this != 0).sum(axis, {.keepdim = true}).cast(dtype())
-                             : abs().pow(p).sum(axis, {.keepdim = true}).pow(1 / p);
-  return *this / size.maximum(eps);
+  return *this / norm(p, axis, {.keepdim = true}).maximum(eps);
 }
 
 }  // namespace doorbell

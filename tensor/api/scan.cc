@@ -1,5 +1,6 @@
 // Scans: running sums, products and extremes along an axis. Plain reductions are reduce.cc's.
 #include "tensor/api/build.h"
+#include "tensor/api/gradient.h"
 
 namespace doorbell {
 
@@ -66,15 +67,36 @@ namespace {
 
 // Where the last of the elements that equal the running extreme stands: the largest place so far
 // of those that are one.
-Picked with_places(const Tensor& x, const Tensor& values, i64 axis) {
-  if (x.ndim() == 0) return {values, constant(0, dtypes::i32)};
-  const i64 at = detail::resolve_axis(axis, x.ndim());
+Tensor places_of(const Tensor& x, const Tensor& values, i64 at) {
   Shape along(static_cast<usize>(x.ndim() - at), 1);
   along[0] = x.size(at).value();
   Tensor here = x == values;
   if (x.dtype().is_float()) here = here | x.isnan();
   const Tensor place = Tensor::arange(x.size(at).value()).reshape(along);
-  return {values, scan(Op::Max, doorbell::where(here, place, 0), at)};
+  return scan(Op::Max, doorbell::where(here, place, 0), at);
+}
+
+// `extremes` gives the running extremes. Gradients go to the places.
+Picked with_places(const Tensor& x, i64 axis, Tensor (*extremes)(const Tensor& x, i64 axis)) {
+  const Tensor values = extremes(x, axis);
+  if (x.ndim() == 0) return {values, constant(0, dtypes::i32)};
+  const i64 at = detail::resolve_axis(axis, x.ndim());
+  const Tensor places = places_of(x, values, at);
+  if (!x.dtype().is_float()) return {values, places};
+  const auto rule = [=](const Tensor& gradient, const std::vector<Tensor>& inputs, usize) {
+    const Tensor& x = inputs[0];
+    return x.zeros_like().scatter_add(at, places_of(x, extremes(x, at), at), gradient);
+  };
+  return {detail::with_derivative(values, {x}, rule), places};
+}
+
+Tensor largest_so_far(const Tensor& x, i64 axis) { return scan(Op::Max, x, axis); }
+
+Tensor smallest_so_far(const Tensor& x, i64 axis) {
+  const auto reversed = [](const Tensor& x) {
+    return x.dtype().is_float() ? x.neg() : x.bitwise_not();
+  };
+  return reversed(largest_so_far(reversed(x), axis));
 }
 
 }  // namespace
@@ -84,7 +106,7 @@ Picked Tensor::cummax(i64 axis) const {
     const Picked found = cast(dtypes::u8).cummax(axis);
     return {found.values.cast(dtypes::bool_), found.indices};
   }
-  return with_places(*this, scan(Op::Max, *this, axis), axis);
+  return with_places(*this, axis, largest_so_far);
 }
 
 Picked Tensor::cummin(i64 axis) const {
@@ -92,10 +114,7 @@ Picked Tensor::cummin(i64 axis) const {
     const Picked found = cast(dtypes::u8).cummin(axis);
     return {found.values.cast(dtypes::bool_), found.indices};
   }
-  const auto reversed = [&](const Tensor& x) {
-    return dtype().is_float() ? x.neg() : x.bitwise_not();
-  };
-  return with_places(*this, reversed(scan(Op::Max, reversed(*this), axis)), axis);
+  return with_places(*this, axis, smallest_so_far);
 }
 
 // Shifted by the largest so far, element by element of the window that ends there.

@@ -1,5 +1,6 @@
 // Gather, scatter and one-hot: masks of where class numbers equal places, and reductions over them.
 #include "tensor/api/build.h"
+#include "tensor/api/gradient.h"
 
 namespace doorbell {
 
@@ -93,6 +94,15 @@ Scattered scattered(const Tensor& x, i64 axis, const Tensor& index, const Tensor
           src.shrink_to(index.shape()).unsqueeze(-1).transpose(axis, -1).pad(around)};
 }
 
+// x, to which no element of src goes: the gradient for src is zeros, not missing.
+Tensor unchanged_by(const Tensor& x, const Tensor& src) {
+  if (!x.dtype().is_float()) return x;
+  return detail::with_derivative(
+      x, {x, src}, [](const Tensor& gradient, const std::vector<Tensor>&, usize input) {
+        return input == 0 ? gradient : Tensor();
+      });
+}
+
 }  // namespace
 
 Tensor Tensor::scatter(i64 axis, const Tensor& index, const Operand& src) const {
@@ -102,7 +112,7 @@ Tensor Tensor::scatter(i64 axis, const Tensor& index, const Operand& src) const 
   const Scattered s = scattered(*this, at, index, values);
   // The last element that goes to a place wins it; places are numbered from 1.
   const i64 count = index.size(at).value();
-  if (count == 0) return *this;
+  if (count == 0) return unchanged_by(*this, values);
   const Tensor number = Tensor::arange(1, count + 1);
   const Tensor winner = doorbell::where(s.here, number, 0).max(-1, {.keepdim = true});
   const Tensor masked = doorbell::where(number == winner, s.values, 0);
@@ -129,10 +139,19 @@ Tensor Tensor::scatter_reduce(i64 axis, const Tensor& index, const Tensor& src, 
                               bool include_self) const {
   const i64 at = detail::resolve_axis(axis, ndim());
   const Scattered s = scattered(*this, at, index, src.cast(dtype()));
+  if (index.size(at).is(0)) return unchanged_by(*this, src);
+  const auto spread = [&](Number identity) {
+    return select(s.here, s.values, constant(identity, dtype()));
+  };
   const auto reduced = [&](Number identity, auto fold, auto join) {
-    const Tensor all = fold(select(s.here, s.values, constant(identity, dtype())));
+    const Tensor all = fold(spread(identity));
     if (include_self) return join(all, *this);
     return select(s.here.any(-1), all, *this);
+  };
+  // This element stands beside those of src, so that equals share the gradient evenly.
+  const auto extreme = [&](Number identity, auto fold) {
+    if (include_self) return fold(Tensor::cat({spread(identity), unsqueeze(-1)}, -1));
+    return select(s.here.any(-1), fold(spread(identity)), *this);
   };
   const auto sum = [&](const Tensor& x) { return x.sum(-1, {.dtype = dtype()}); };
   const auto product = [&](const Tensor& x) { return x.prod(-1, {.dtype = dtype()}); };
@@ -142,13 +161,9 @@ Tensor Tensor::scatter_reduce(i64 axis, const Tensor& index, const Tensor& src, 
     case Combine::Product:
       return reduced(1, product, [](const Tensor& a, const Tensor& b) { return a * b; });
     case Combine::Max:
-      return reduced(
-          detail::lowest(dtype()), [](const Tensor& x) { return x.max(-1); },
-          [](const Tensor& a, const Tensor& b) { return a.maximum(b); });
+      return extreme(detail::lowest(dtype()), [](const Tensor& x) { return x.max(-1); });
     case Combine::Min:
-      return reduced(
-          detail::highest(dtype()), [](const Tensor& x) { return x.min(-1); },
-          [](const Tensor& a, const Tensor& b) { return a.minimum(b); });
+      return extreme(detail::highest(dtype()), [](const Tensor& x) { return x.min(-1); });
     case Combine::Mean: break;
   }
   const Tensor total = reduced(0, sum, [](const Tensor& a, const Tensor& b) { return a + b; });

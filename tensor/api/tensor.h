@@ -132,8 +132,8 @@ class Tensor {
   Tensor grad() const;  // undefined before the first backward
   void zero_grad();
   void set_grad(const Tensor& grad);
-  // The gradients of this with respect to `targets`; nothing else changes. A target that this was
-  // not computed from is an error.
+  // The gradients of this with respect to `targets`; nothing else changes. That of a target that
+  // this was not computed from is zeros.
   std::vector<Tensor> gradient(std::span<const Tensor> targets) const;
   std::vector<Tensor> gradient(std::span<const Tensor> targets, const Tensor& upstream) const;
   std::vector<Tensor> gradient(std::initializer_list<Tensor> targets) const {

@@ -83,10 +83,67 @@ TEST(Autograd, RefusalsSayWhy) {
             "requires_grad of a tensor computed from marked ones; detach it first");
   EXPECT_EQ(message_of([] { Tensor::of({1}).requires_grad(); }),
             "requires_grad of int32, expected a float dtype");
-  EXPECT_EQ(message_of([&] { w.sum().gradient({Tensor::of({1.0})}); }),
-            "target 0 of shape (1) is not in the graph of this tensor of shape ()");
   EXPECT_EQ(message_of([&] { w.set_grad(Tensor::of({1.0})); }),
             "gradient of shape (1) for a tensor of shape (2)");
+}
+
+// As PyTorch's with materialize_grads.
+TEST(Autograd, TargetsOutsideTheGraphHaveZeros) {
+  const Tensor w = leaf({1.0, 2.0}), other = Tensor::of({{1.0, 2.0, 3.0}}, {.dtype = dtypes::f16});
+  const std::vector<Tensor> found = (w * 2).sum().gradient({other, w, w.detach()});
+  EXPECT_EQ(found[0].dtype(), dtypes::f16);
+  EXPECT_EQ(found[0].shape(), other.shape());
+  expect_values(found[0], {0, 0, 0});
+  expect_values(found[1], {2, 2});
+  expect_values(found[2], {0, 0});
+}
+
+// Values that marked leaves lead to in name only.
+TEST(Autograd, FlatFunctionsFillZeros) {
+  const struct {
+    const char* name;
+    std::function<Tensor(const Tensor&)> function;
+  } cases[] = {
+      {"power 0", [](const Tensor& x) { return x.pow(0); }},
+      {"power 0.0", [](const Tensor& x) { return x.pow(0.0); }},
+      {"nothing selected", [](const Tensor& x) { return x[Slice(1, 1)]; }},
+      {"nothing picked",
+       [](const Tensor& x) { return x[Tensor::zeros({0}, {.dtype = dtypes::i32})]; }},
+      {"repeated 0 times", [](const Tensor& x) { return x.repeat({0}); }},
+      {"product of nothing", [](const Tensor& x) { return x[Slice(2, 2)].prod(); }},
+      {"matrices of nothing",
+       [](const Tensor& x) {
+         return x.reshape({2, 1})[{Slice(), Slice(1, 1)}].matmul(Tensor::ones({0, 3}));
+       }},
+      {"sign of copysign",
+       [](const Tensor& x) {
+         return Tensor::of({3.0, -4.0}).copysign(x);
+       }},
+      {"sign", [](const Tensor& x) { return x.sign(); }},
+      {"floor", [](const Tensor& x) { return x.floor(); }},
+      {"ceil", [](const Tensor& x) { return x.ceil(); }},
+      {"trunc", [](const Tensor& x) { return x.trunc(); }},
+      {"round", [](const Tensor& x) { return x.round(); }},
+      {"whole quotient", [](const Tensor& x) { return x.div(3, Rounding::Floor); }},
+      {"norm of power 0", [](const Tensor& x) { return x.detach() * 0 + x.normalize(0, 0) * 0; }},
+      {"scattered nowhere",
+       [](const Tensor& x) {
+         const Tensor nowhere = Tensor::zeros({0}, {.dtype = dtypes::i32});
+         return Tensor::ones({2}).scatter(0, nowhere, x[Slice(0, 0)]);
+       }},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.name);
+    const Tensor x = leaf({1.5, -2.0});
+    const Tensor y = c.function(x);
+    EXPECT_TRUE(y.needs_grad());
+    y.sum().backward();
+    ASSERT_TRUE(x.grad().defined());
+    expect_values(x.grad(), {0, 0});
+  }
+  const Tensor none = Tensor::zeros({0, 2}, {.requires_grad = true});
+  (none * 2).sum().backward();
+  EXPECT_EQ(none.grad().shape(), Shape({0, 2}));
 }
 
 TEST(Autograd, GradientLeavesGradAlone) {

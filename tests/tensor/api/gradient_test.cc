@@ -147,7 +147,11 @@ TEST(GradientValue, KinksFollowPyTorch) {
   const Tensor x = Tensor::of({-1.0, 0.0, 2.0});
   expect_values(x.relu().sum().gradient({x})[0], {0, 0, 1});
   expect_values(x.abs().sum().gradient({x})[0], {-1, 0, 1});
-  expect_values(x.clamp({.min = 0}).sum().gradient({x})[0], {0, 1, 1});
+  expect_values(x.maximum(0).sum().gradient({x})[0], {0, 0.5, 1});
+  expect_values(x.clamp({.min = 0}).sum().gradient({x})[0], {0, 0, 1});
+  expect_values(x.clamp({.max = 2}).sum().gradient({x})[0], {1, 1, 0});
+  expect_values(x.leaky_relu(0.25).sum().gradient({x})[0], {0.25, 0.25, 1});
+  expect_values(x.elu(2).sum().gradient({x})[0], {2 * std::exp(-1.0), 2, 1});
   expect_values(x.floor().sum().gradient({x})[0], {0, 0, 0});
   expect_values(x.sign().sum().gradient({x})[0], {0, 0, 0});
 }
