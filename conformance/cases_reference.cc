@@ -1,5 +1,6 @@
-// Compositions against PyTorch: statistics, products, layers, attention, losses, movement, indexing
-// and sorting, with their gradients, in every float dtype; what only moves elements in every dtype.
+// Against PyTorch: statistics, products, layers, attention, losses, movement, indexing and sorting,
+// with their gradients, in every float dtype; what only moves elements in every dtype; and
+// gradients of everything at its edges.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -10,8 +11,6 @@
 
 namespace doorbell::conformance {
 namespace {
-
-using Cases = std::shared_ptr<const std::vector<ExpectedCase>>;
 
 // Elements of a moved case, as the dtype can tell them apart.
 Real fitted(DType dtype, Real value) {
@@ -52,8 +51,10 @@ void check_case(Trial& trial, const ExpectedCase& one, DType dtype) {
   }
   const auto shows = [summary](usize) { return summary; };
   const std::vector<Tensor> outputs = apply_operation(one.operation, one.arguments, inputs);
-  trial.require(outputs.size() == one.outputs.size(),
-                fmt::format("{} results, expected {}", outputs.size(), one.outputs.size()));
+  if (!one.upstream) {
+    trial.require(outputs.size() == one.outputs.size(),
+                  fmt::format("{} results, expected {}", outputs.size(), one.outputs.size()));
+  }
   for (usize i = 0; i < one.outputs.size(); ++i) {
     const Array want = typed(one, dtype, one.outputs[i]);
     trial.expect(fmt::format("result {}", i), outputs[i], want,
@@ -62,8 +63,10 @@ void check_case(Trial& trial, const ExpectedCase& one, DType dtype) {
   if (one.gradients.empty()) return;
   std::vector<Tensor> targets;
   for (const ExpectedGradient& gradient : one.gradients) targets.push_back(inputs[gradient.input]);
-  const Tensor upstream = trial.tensor(upstream_of(dtype, one.outputs[0].shape));
-  const std::vector<Tensor> gradients = outputs[0].gradient(targets, upstream);
+  const Array upstream =
+      one.upstream ? typed(one, dtype, *one.upstream) : upstream_of(dtype, one.outputs[0].shape);
+  const std::vector<Tensor> gradients =
+      outputs.at(one.differentiated).gradient(targets, trial.tensor(upstream));
   for (usize i = 0; i < gradients.size(); ++i) {
     const Array want = typed(one, dtype, one.gradients[i].values);
     trial.expect(fmt::format("gradient of input {}", one.gradients[i].input), gradients[i], want,
@@ -84,19 +87,16 @@ bool covers(const ExpectedCase& one, DType dtype) {
   return dtype.is_float() && dtype.bits() >= (one.wide ? 32 : 16);
 }
 
-}  // namespace
-
-void add_reference_cases(Suite& suite) {
-  const Cases all = expected_cases();
+// Neighbours with the same operation make a batch.
+void add_cases(Suite& suite, std::string_view group, const ExpectedCases& all) {
   for (DType dtype : all_dtypes()) {
     Batch* batch = nullptr;
     const ExpectedCase* last = nullptr;
     for (const ExpectedCase& one : *all) {
       if (!covers(one, dtype)) continue;
-      // Neighbours with the same operation make a batch.
       if (last == nullptr || last->operation != one.operation) {
         batch = nullptr;
-        const std::string name = fmt::format("reference/{}/{}", dtype.str(), one.operation);
+        const std::string name = fmt::format("{}/{}/{}", group, dtype.str(), one.operation);
         for (const std::unique_ptr<Batch>& made : suite.batches())
           if (made->name == name) batch = made.get();
         if (batch == nullptr) batch = &suite.add(name, {.dtypes = {dtype}});
@@ -105,6 +105,13 @@ void add_reference_cases(Suite& suite) {
       last = &one;
     }
   }
+}
+
+}  // namespace
+
+void add_reference_cases(Suite& suite) {
+  add_cases(suite, "reference", expected_cases());
+  add_cases(suite, "edge", edge_cases());
 }
 
 }  // namespace doorbell::conformance

@@ -51,26 +51,35 @@ ExpectedCase case_of(const nlohmann::json& entry, std::string_view elements) {
   made.depth = entry.at("depth");
   for (const auto& input : entry.at("inputs")) made.inputs.push_back(array_of(input, elements));
   for (const auto& output : entry.at("outputs")) made.outputs.push_back(array_of(output, elements));
+  made.differentiated = entry.value("out", usize{0});
+  if (entry.contains("upstream")) made.upstream = array_of(entry.at("upstream"), elements);
   for (const auto& gradient : entry.at("gradients"))
     made.gradients.push_back({gradient.at("input"), array_of(gradient, elements)});
   return made;
 }
 
+ExpectedCases cases_in(std::span<const unsigned char> packed) {
+  const std::string file = inflated(packed);
+  u64 length = 0;
+  CHECK(file.size() > sizeof length, "the expected values are {} bytes", file.size());
+  std::memcpy(&length, file.data(), sizeof length);
+  const std::string_view view(file);
+  const auto json = nlohmann::json::parse(view.substr(sizeof length, length));
+  std::vector<ExpectedCase> cases;
+  for (const auto& entry : json.at("cases"))
+    cases.push_back(case_of(entry, view.substr(sizeof length + length)));
+  return std::make_shared<const std::vector<ExpectedCase>>(std::move(cases));
+}
+
 }  // namespace
 
-std::shared_ptr<const std::vector<ExpectedCase>> expected_cases() {
-  static const auto& all = *new std::shared_ptr<const std::vector<ExpectedCase>>([] {
-    const std::string file = inflated(expected_bytes());
-    u64 length = 0;
-    CHECK(file.size() > sizeof length, "the expected values are {} bytes", file.size());
-    std::memcpy(&length, file.data(), sizeof length);
-    const std::string_view view(file);
-    const auto json = nlohmann::json::parse(view.substr(sizeof length, length));
-    std::vector<ExpectedCase> cases;
-    for (const auto& entry : json.at("cases"))
-      cases.push_back(case_of(entry, view.substr(sizeof length + length)));
-    return std::make_shared<const std::vector<ExpectedCase>>(std::move(cases));
-  }());
+ExpectedCases expected_cases() {
+  static const auto& all = *new ExpectedCases(cases_in(expected_bytes()));
+  return all;
+}
+
+ExpectedCases edge_cases() {
+  static const auto& all = *new ExpectedCases(cases_in(edges_bytes()));
   return all;
 }
 

@@ -1,9 +1,10 @@
-// The values that PyTorch computed (tests/conformance/generate.py), as they lie in the program.
-// What each operation is called here is operations.h's.
+// The values that PyTorch computed (tests/conformance/generate.py and generate_edges.py), as they
+// lie in the program. What each operation is called here is operations.h's.
 #pragma once
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,13 +25,20 @@ struct ExpectedCase {
   bool wide = false;   // only for floats of 32 bits and more: what half floats give says nothing
   f64 depth = 0;       // how many roundings may add up
   std::vector<Array> inputs, outputs;
+  // The gradients are those of one of the operation's results, which these numbers weigh. Where
+  // nothing is said it is the first, and they are those of generate.py.
+  usize differentiated = 0;
+  std::optional<Array> upstream;
   std::vector<ExpectedGradient> gradients;
 };
 
 // Decompressed and read once. Shared by the cases, which outlive the suite that made them.
-std::shared_ptr<const std::vector<ExpectedCase>> expected_cases();
+using ExpectedCases = std::shared_ptr<const std::vector<ExpectedCase>>;
+ExpectedCases expected_cases();
+ExpectedCases edge_cases();
 
 // gzip; made by embed.py.
 std::span<const unsigned char> expected_bytes();
+std::span<const unsigned char> edges_bytes();
 
 }  // namespace doorbell::conformance

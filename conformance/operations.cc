@@ -1,30 +1,11 @@
-// The table of operations. Arguments that a case leaves out have PyTorch's defaults.
+// The table of operations on whole tensors. Arguments that a case leaves out have PyTorch's
+// defaults. Those of one and two elements are operations_elementwise.cc's.
 #include "conformance/operations.h"
 
 #include "base/util/check.h"
 
 namespace doorbell::conformance {
 namespace {
-
-struct Call {
-  const nlohmann::json& arguments;
-  const std::vector<Tensor>& in;
-
-  bool has(const char* name) const { return arguments.contains(name); }
-  i64 integer(const char* name) const { return arguments.at(name).get<i64>(); }
-  bool flag(const char* name) const { return arguments.value(name, false); }
-  std::string word(const char* name) const { return arguments.at(name).get<std::string>(); }
-  std::vector<i64> integers(const char* name) const {
-    return arguments.at(name).get<std::vector<i64>>();
-  }
-  PerAxis per_axis(const char* name, const PerAxis& otherwise) const {
-    if (!has(name)) return otherwise;
-    if (arguments.at(name).is_array()) return integers(name);
-    return integer(name);
-  }
-  const Tensor& x() const { return in[0]; }
-  ReduceOptions reduce() const { return {.keepdim = flag("keepdim")}; }
-};
 
 using Results = std::vector<Tensor>;
 
@@ -168,10 +149,7 @@ Results diagonal_of(const Call& c) {
   return {c.x().diagonal(c.integer("offset"), axes[0], axes[1])};
 }
 
-struct Entry {
-  std::string_view name;
-  Results (*apply)(const Call&);
-};
+using Entry = OperationEntry;
 
 #define GIVES(expression) [](const Call& c) -> Results { return {expression}; }
 
@@ -183,6 +161,7 @@ constexpr Entry kStatistics[] = {
     {"cumsum", GIVES(c.x().cumsum(c.integer("axis")))},
     {"cumprod", GIVES(c.x().cumprod(c.integer("axis")))},
     {"cummax", GIVES(c.x().cummax(c.integer("axis")).values)},
+    {"sum", GIVES(c.x().sum(c.integers("axes"), c.reduce()))},
     {"mean", GIVES(c.x().mean(c.integers("axes"), c.reduce()))},
     {"prod", GIVES(c.x().prod(c.integers("axes"), c.reduce()))},
     {"max", GIVES(c.x().max(c.integers("axes"), c.reduce()))},
@@ -195,6 +174,7 @@ constexpr Entry kStatistics[] = {
     {"cummin", [](const Call& c) { return sorted(c.x().cummin(c.integer("axis"))); }},
     {"var_mean", [](const Call& c) { return pair(c.x().var_mean(c.integers("axes"))); }},
     {"std_mean", [](const Call& c) { return pair(c.x().std_mean(c.integers("axes"))); }},
+    {"share", GIVES(c.x() / c.x().sum())},
     {"layernorm", GIVES(c.x().layernorm(c.integers("axes")))},
     {"batchnorm", GIVES(c.x().batchnorm(c.in[1], c.in[2], c.in[3], c.in[4]))},
 };
@@ -211,6 +191,8 @@ constexpr Entry kProducts[] = {
     {"qr_product", qr_product},
     {"qr_triangle", GIVES(c.x().qr().R.abs())},
     {"qr_orthonormal", qr_orthonormal},
+    {"qr_q", GIVES(c.x().qr().Q)},
+    {"qr_r", GIVES(c.x().qr().R)},
     {"max_pool_places", max_pool_places},
     {"max_unpool", max_unpool},
     {"max_pool", GIVES(c.x().max_pool2d(c.integers("kernel"), pool_options(c)))},
@@ -218,6 +200,9 @@ constexpr Entry kProducts[] = {
     {"interpolate", interpolate},
     {"attention", attention},
     {"cross_entropy", GIVES(c.x().cross_entropy(c.in[1], loss_options(c)))},
+    {"sparse_cross_entropy",
+     GIVES(c.x().sparse_categorical_crossentropy(c.in[1]))},
+    {"newton_schulz", GIVES(c.x().newton_schulz(2, {2.0, -1.5, 0.5}))},
     {"nll_loss", GIVES(c.x().nll_loss(c.in[1], loss_options(c)))},
     {"bce_logits", GIVES(c.x().binary_crossentropy_logits(c.in[1], loss_options(c)))},
     {"cross_entropy_weighted", GIVES(c.x().cross_entropy(c.in[1], c.in[2], loss_options(c)))},
@@ -244,6 +229,11 @@ constexpr Entry kMovements[] = {
     {"chunk", [](const Call& c) { return c.x().chunk(c.integer("count"), c.integer("axis")); }},
     {"rearrange", GIVES(c.x().rearrange(c.word("formula"), {{"a", c.integer("a")}}))},
     {"repeat_each", GIVES(c.x().repeat_interleave(c.integers("counts"), c.integer("axis")))},
+    {"squeeze", GIVES(c.x().squeeze())},
+    {"unsqueeze", GIVES(c.x().unsqueeze(c.integer("axis")))},
+    {"transpose", GIVES(c.x().transpose(c.integers("axes")[0], c.integers("axes")[1]))},
+    {"shrink_to", GIVES(c.x().shrink_to(Shape(c.integers("shape"))))},
+    {"pad_to", GIVES(c.x().pad_to(Shape(c.integers("shape"))))},
     {"flatten", GIVES(c.x().flatten(c.integer("first")))},
     {"cat", GIVES(Tensor::cat(c.in, c.integer("axis")))},
     {"stack", GIVES(Tensor::stack(c.in, c.integer("axis")))},
@@ -266,7 +256,7 @@ constexpr Entry kIndexing[] = {
     {"isin", GIVES(c.x().isin(c.in[1]))},
     {"one_hot", GIVES(c.x().one_hot(c.integer("classes")))},
     {"sort", sort},
-    {"sort_values", GIVES(c.x().sort(c.integer("axis")).values)},
+    {"sort_values", GIVES(c.x().sort(c.integer("axis"), c.flag("descending")).values)},
     {"argsort", GIVES(c.x().argsort(c.integer("axis")))},
     {"topk", topk},
 };
@@ -276,13 +266,36 @@ constexpr Entry kIndexing[] = {
 
 }  // namespace
 
-std::vector<Tensor> apply_operation(std::string_view name, const nlohmann::json& arguments,
-                                    const std::vector<Tensor>& inputs) {
-  const std::span<const Entry> tables[] = {kStatistics, kProducts, kMovements, kIndexing};
+namespace {
+
+Results apply_named(std::string_view name, const Call& call) {
+  const std::span<const Entry> tables[] = {kStatistics, kProducts, kMovements, kIndexing,
+                                           elementwise_operations()};
   for (std::span<const Entry> table : tables)
     for (const Entry& entry : table)
-      if (entry.name == name) return entry.apply({arguments, inputs});
+      if (entry.name == name) return entry.apply(call);
   UNREACHABLE("no operation {}", name);
+}
+
+// Zeros around the last axis, as many as the argument says.
+Tensor padded(const Tensor& x, const nlohmann::json& amounts) {
+  std::vector<std::pair<i64, i64>> around(static_cast<usize>(x.ndim()), {0, 0});
+  around.back() = {amounts.at(0).get<i64>(), amounts.at(1).get<i64>()};
+  return x.pad(around);
+}
+
+}  // namespace
+
+std::vector<Tensor> apply_operation(std::string_view name, const nlohmann::json& arguments,
+                                    const std::vector<Tensor>& inputs) {
+  std::vector<Tensor> operands = inputs;
+  if (arguments.contains("pad_in")) operands[0] = padded(operands[0], arguments.at("pad_in"));
+  if (arguments.contains("repeat"))
+    operands.assign(arguments.at("repeat").get<usize>(), Tensor(operands[0]));
+  Results results = apply_named(name, {arguments, operands});
+  if (arguments.contains("pad_out"))
+    for (Tensor& result : results) result = padded(result, arguments.at("pad_out"));
+  return results;
 }
 
 }  // namespace doorbell::conformance

@@ -339,13 +339,17 @@ def sorting():
     case("sort_gradient", "sort_values", [reals(3, 6)], lambda t: t.sort(1).values, [0], axis=1)
 
 
+def write(path, cases):
+    text = json.dumps({"pytorch": torch.__version__.split("+")[0], "cases": cases}, separators=(",", ":"))
+    with open(path, "wb") as file:
+        file.write(gzip.compress(len(text).to_bytes(8, "little") + text.encode() + bytes(blob), 9, mtime=0))
+    print(f"{len(cases)} cases")
+
+
 def main():
     for part in (statistics, products, decompositions, convolutions, attention, losses, movements, indexing, sorting):
         part()
-    text = json.dumps({"pytorch": torch.__version__.split("+")[0], "cases": cases}, separators=(",", ":"))
-    with open(sys.argv[1], "wb") as file:
-        file.write(gzip.compress(len(text).to_bytes(8, "little") + text.encode() + bytes(blob), 9, mtime=0))
-    print(f"{len(cases)} cases")
+    write(sys.argv[1], cases)
 
 
 if __name__ == "__main__":
