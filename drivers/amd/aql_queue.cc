@@ -15,14 +15,17 @@ namespace {
 constexpr u64 kRingBytes = u64{1} << 20;  // 16384 packets
 constexpr i64 kArgumentBytes = i64{8} << 20;
 
-// [ROCR-Runtime amd_aql_queue.cpp InitScratchSRD]
+// Sizes are of an XCC: the area's parts lie one behind the other, and who looks for a wave's memory
+// adds as many of them as XCCs come before. [Writes: ROCR-Runtime c7785a6 amd_aql_queue.cpp#1627
+// FillBufRsrcWord2(), #1883 InitScratchSRD(); reads: ROCdbgapi 61dfa56 queue.cpp#874
+// scratch_memory_region()]
 void describe_scratch(const AmdDevice& device, const Scratch& scratch, hw::AmdQueue* descriptor) {
   if (scratch.address == 0) return;
   const auto resource = encode(hw::queue_scratch(device.caps().generation, scratch.address,
                                                  static_cast<u32>(scratch.bytes_per_xcc)));
   std::copy(resource.begin(), resource.end(), descriptor->scratch_resource_descriptor);
   descriptor->scratch_backing_memory_location = scratch.address;
-  descriptor->scratch_backing_memory_byte_size = scratch.bytes_per_xcc * device.xccs();
+  descriptor->scratch_backing_memory_byte_size = scratch.bytes_per_xcc;
   descriptor->scratch_wave64_lane_byte_size = scratch.item_bytes;
   descriptor->compute_tmpring_size = scratch.ring_size;
 }

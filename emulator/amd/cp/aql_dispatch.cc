@@ -7,7 +7,6 @@
 
 #include "drivers/amd/hw/program_registers.h"
 #include "emulator/amd/cp/aql_packet.h"
-#include "emulator/amd/cp/scratch_ring.h"
 
 namespace doorbell::emulator::amd {
 
@@ -16,6 +15,20 @@ namespace hw = ::doorbell::amd::hw;
 namespace {
 
 u32 round_up(u32 value, u32 unit) { return (value + unit - 1) / unit * unit; }
+
+// NUM_RECORDS of the scratch's buffer: bytes of each XCC. [ROCR-Runtime c7785a6 amd_aql_queue.cpp
+// FillBufRsrcWord2() "report size per XCC"; tinygrad ops_amd.py _ensure_has_local_memory(),
+// size_per_xcc]
+u64 buffer_bytes(const hw::AmdQueue& queue) { return queue.scratch_resource_descriptor[2]; }
+
+// What an XCC has of the area: the next one's begins behind it. Debuggers go by
+// scratch_backing_memory_byte_size [ROCdbgapi 61dfa56 queue.cpp
+// m_per_xcc_scratch_backing_memory_size, scratch_memory_region()]; tinygrad and ROCr since 2025
+// leave that 0, and their buffer says it.
+u64 scratch_share(const hw::AmdQueue& queue) {
+  const u64 bytes = queue.scratch_backing_memory_byte_size;
+  return bytes != 0 ? bytes : buffer_bytes(queue);
+}
 
 }  // namespace
 
@@ -126,6 +139,24 @@ bool AqlQueue::check_dispatch(const hw::KernelDispatchPacket& packet,
          check_arguments(packet.kernarg_address, descriptor.kernarg_size);
 }
 
+// False: the queue has stopped, because its waves have less memory than COMPUTE_TMPRING_SIZE says.
+bool AqlQueue::check_scratch_area(const ScratchRing& ring, const hw::AmdQueue& queue) {
+  const u64 base = queue.scratch_backing_memory_location, share = scratch_share(queue);
+  if (gpu_.xccs > 1 && share != buffer_bytes(queue) &&
+      broke(kDispatchScratch,
+            fmt::format("scratch_backing_memory_byte_size gives each of {} XCCs {:#x} bytes, the "
+                        "scratch's buffer descriptor {:#x}",
+                        gpu_.xccs, share, buffer_bytes(queue))))
+    return false;
+  const bool covered = ring.bytes() <= share && gpu_.memory.in_one_mapping(base, share * gpu_.xccs);
+  return covered ||
+         !broke(kDispatchScratch,
+                fmt::format("{} XCCs with {} waves of {:#x} bytes, {:#x} bytes of memory for each "
+                            "at {:#x}: {}",
+                            gpu_.xccs, ring.waves, ring.wave_bytes, share, base,
+                            gpu_.memory.space().describe(base)));
+}
+
 // Whether the queue's scratch serves the packet. Done: it does, or needs none.
 AqlQueue::Outcome AqlQueue::find_scratch(const hw::KernelDispatchPacket& packet,
                                          const hw::AmdQueue& queue, Dispatch& dispatch) {
@@ -135,18 +166,7 @@ AqlQueue::Outcome AqlQueue::find_scratch(const hw::KernelDispatchPacket& packet,
   u64 needed = (dispatch.wave32 ? u64{32} : u64{64}) * packet.private_segment_size;
   if (needed == 0) return Outcome::Done;
   if (ring.waves != 0 && ring.wave_bytes >= needed) {
-    // Each XCC has its part of the area. [amd_aql_queue.cpp FillComputeTmpRingSize]
-    u64 base = queue.scratch_backing_memory_location, bytes = ring.bytes() * gpu_.xccs;
-    bool covered =
-        bytes <= queue.scratch_backing_memory_byte_size && gpu_.memory.in_one_mapping(base, bytes);
-    bool stop = !covered &&
-                broke(kDispatchScratch,
-                      fmt::format("{} XCCs with {} waves of {:#x} bytes, {:#x} bytes of memory at "
-                                  "{:#x}: {}",
-                                  gpu_.xccs, ring.waves, ring.wave_bytes,
-                                  queue.scratch_backing_memory_byte_size, base,
-                                  gpu_.memory.space().describe(base)));
-    return stop ? Outcome::Stop : Outcome::Done;
+    return check_scratch_area(ring, queue) ? Outcome::Done : Outcome::Stop;
   }
   // The client allocates, updates its structure, and lets the queue go on.
   if (report_inactive(
@@ -246,7 +266,7 @@ AqlQueue::Outcome AqlQueue::launch_parts(const hw::KernelDispatchPacket& packet,
 
   u64 start = gpu_.clock();
   usize before = pipeline_.grids();
-  u64 share = queue.scratch_backing_memory_byte_size / gpu_.xccs;
+  const u64 share = scratch_share(queue);
   for (u32 xcc = 0; xcc < gpu_.xccs; ++xcc) {
     std::vector<Snapshot> snapshots;
     if (auto taken =

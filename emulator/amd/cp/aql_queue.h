@@ -7,6 +7,7 @@
 
 #include "drivers/amd/hw/aql.h"
 #include "emulator/amd/cp/compute_queue.h"
+#include "emulator/amd/cp/scratch_ring.h"
 
 namespace doorbell::emulator::amd {
 
@@ -44,6 +45,7 @@ class AqlQueue final : public ComputeQueue {
                        Dispatch& dispatch);
   Dispatch describe_dispatch(const ::doorbell::amd::hw::KernelDispatchPacket& packet,
                              const ::doorbell::amd::hw::KernelDescriptor& descriptor) const;
+  bool check_scratch_area(const ScratchRing& ring, const ::doorbell::amd::hw::AmdQueue& queue);
   Outcome find_scratch(const ::doorbell::amd::hw::KernelDispatchPacket& packet,
                        const ::doorbell::amd::hw::AmdQueue& queue, Dispatch& dispatch);
 

@@ -63,6 +63,30 @@ TEST_F(AqlDeviceTest, TakesAnAqlQueueOffToTellItsScratch) {
   EXPECT_EQ(fake.calls_of("UPDATE_QUEUE").size(), 4u);
 }
 
+// What there is is told for one XCC: 64 waves of 8 KiB, from 2 compute units of 32 waves each.
+// [Writes it so: ROCR-Runtime c7785a6 amd_aql_queue.cpp#1883; reads it so: ROCdbgapi 61dfa56
+// queue.cpp#874]
+TEST_F(AqlDeviceTest, TellsTheScratchOfOneXcc) {
+  const std::pair<const char*, u64> kNode[] = {{"gfx_target_version", 90402},
+                                               {"num_xcc", 8},
+                                               {"simd_count", 64},
+                                               {"simd_per_cu", 4},
+                                               {"array_count", 8},
+                                               {"simd_arrays_per_engine", 1}};
+  for (const auto& [name, value] : kNode) fake.set_property(name, value);
+  kfd = *Kfd::open(fake);
+  ASSERT_TRUE(open().scratch(64));
+  const hw::AmdQueue& told = fake.queues.at(kCompute).connected.back();
+  EXPECT_EQ(told.scratch_backing_memory_byte_size, 524288u);
+  EXPECT_EQ(told.scratch_resource_descriptor[2], 524288u);
+  EXPECT_EQ(told.compute_tmpring_size, 64u | 8u << 12);
+  u64 area = 0;
+  for (const auto& [handle, memory] : fake.memory)
+    if (memory.arguments.va_addr == told.scratch_backing_memory_location)
+      area = memory.arguments.size;
+  EXPECT_EQ(area, 8 * 524288u);
+}
+
 TEST_F(AqlDeviceTest, SpeaksAql) {
   AmdDevice& amd = open({.packets = Options::Packets::Aql});
   EXPECT_EQ(fake.queues.at(kCompute).arguments.queue_type, 2u);

@@ -273,30 +273,45 @@ TEST_F(AqlTest, AsksForScratchAndGoesOnWhenItIsThere) {
   EXPECT_EQ(launcher_.dispatches[0].rsrc2 & 1, 1u);
 }
 
+// 128 KiB for two XCCs are 64 KiB for each: in the buffer's NUM_RECORDS, and, of those who fill it
+// in, in scratch_backing_memory_byte_size. [Writes: ROCR-Runtime c7785a6 amd_aql_queue.cpp#1627,
+// #1883, main_size / num_xcc; tinygrad ops_amd.py _ensure_has_local_memory(), size_per_xcc. Reads:
+// ROCdbgapi 61dfa56 queue.cpp#874]
 TEST_F(AqlTest, ScratchCoversItsWaves) {
   struct {
     hw::Generation generation;
     u32 xccs, engines, tmpring;
+    u32 records;
+    u64 byte_size;
     bool covered;
   } const kCases[] = {
-      {hw::Generation::Gfx10, 1, 4, 32 | 2 << 12, true},  // 32 waves of 2 KiB
-      {hw::Generation::Gfx10, 1, 4, 33 | 2 << 12, false},
-      {hw::Generation::Gfx11, 1, 4, 8 | 8 << 12, true},  // 8 of each engine
-      {hw::Generation::Gfx11, 1, 4, 9 | 8 << 12, false},
-      {hw::Generation::Gfx9, 2, 4, 4 | 4 << 12, true},  // 4 waves of 4 KiB of each XCC
-      {hw::Generation::Gfx9, 2, 4, 9 | 4 << 12, false},
+      {hw::Generation::Gfx10, 1, 4, 32 | 2 << 12, 0x10000, 0x10000, true},  // 32 waves of 2 KiB
+      {hw::Generation::Gfx10, 1, 4, 33 | 2 << 12, 0x10000, 0x10000, false},
+      {hw::Generation::Gfx11, 1, 4, 8 | 8 << 12, 0x10000, 0x10000, true},  // 8 of each engine
+      {hw::Generation::Gfx11, 1, 4, 9 | 8 << 12, 0x10000, 0x10000, false},
+      {hw::Generation::Gfx9, 2, 4, 16 | 4 << 12, 0x10000, 0x10000, true},  // 16 of 4 KiB of an XCC
+      {hw::Generation::Gfx9, 2, 4, 17 | 4 << 12, 0x10000, 0x10000, false},
+      {hw::Generation::Gfx9, 2, 4, 16 | 4 << 12, 0x10000, 0, true},  // as tinygrad leaves it
+      {hw::Generation::Gfx9, 2, 4, 17 | 4 << 12, 0x10000, 0, false},
+      {hw::Generation::Gfx9, 2, 4, 16 | 4 << 12, 0x10000, 0x20000, false},  // all XCCs' together
+      {hw::Generation::Gfx9, 2, 4, 4 | 4 << 12, 0x10000, 0x8000, false},
   };
   for (const auto& test : kCases) {
     open_aql({.generation = test.generation, .xccs = test.xccs, .engines = test.engines});
+    launcher_.dispatches.clear();
     if (test.generation == hw::Generation::Gfx9) poke<u16>(kDescriptor + 56, 1 << 3);
     poke<u32>(kQueue + 140, test.tmpring);
+    poke<u32>(kQueue + 152, test.records);  // scratch_resource_descriptor[2]
     poke<u64>(kQueue + 160, kData);
-    poke<u64>(kQueue + 168, 64 << 10);
+    poke<u64>(kQueue + 168, test.byte_size);
     auto packet = dispatch(0);
     packet[6] = 64;
     put(packet);
     ring();
     EXPECT_EQ(count("AMD-DISP-007"), test.covered ? 0u : 1u) << test.tmpring << stopped();
+    if (!test.covered) continue;
+    ASSERT_EQ(launcher_.dispatches.size(), test.xccs);
+    EXPECT_EQ(launcher_.dispatches.back().scratch_base, test.xccs == 2 ? kData + 0x10000 : kData);
   }
   open_aql();
   poke<u64>(kQueue + 160, kUnmapped);

@@ -110,6 +110,7 @@ bool is_said(const char* kind, const std::string& field) {
 struct QueueField {
   const char* name;
   u32 offset, bytes;
+  bool of_one_xcc = false;  // what a driver may take to be of all of them
 };
 constexpr QueueField kQueueFields[] = {
     {"read_dispatch_id_field_base_byte_offset",
@@ -120,19 +121,22 @@ constexpr QueueField kQueueFields[] = {
     {"compute_tmpring_size", offsetof(hw::AmdQueue, compute_tmpring_size), 4},
     {"scratch_resource_descriptor_0", offsetof(hw::AmdQueue, scratch_resource_descriptor), 4},
     {"scratch_resource_descriptor_1", offsetof(hw::AmdQueue, scratch_resource_descriptor) + 4, 4},
-    {"scratch_resource_descriptor_2", offsetof(hw::AmdQueue, scratch_resource_descriptor) + 8, 4},
+    {"scratch_resource_descriptor_2", offsetof(hw::AmdQueue, scratch_resource_descriptor) + 8, 4,
+     true},
     {"scratch_resource_descriptor_3", offsetof(hw::AmdQueue, scratch_resource_descriptor) + 12, 4},
     {"scratch_backing_memory_location", offsetof(hw::AmdQueue, scratch_backing_memory_location), 8},
     {"scratch_backing_memory_byte_size", offsetof(hw::AmdQueue, scratch_backing_memory_byte_size),
-     8},
+     8, true},
     {"scratch_wave64_lane_byte_size", offsetof(hw::AmdQueue, scratch_wave64_lane_byte_size), 4},
 };
 constexpr const char* kQueueRole = "amd_queue_t";
+constexpr u32 kXccs = 8;  // gfx942's
 constexpr u64 kPage = 4096;
 
 }  // namespace
 
 std::string DoorMutant::name() const {
+  if (times != 1) return fmt::format("{}: {} times {}", role, field, times);
   return flip == 1 ? fmt::format("{}: {}", role, field)
                    : fmt::format("{}: {} bit {:#x}", role, field, flip);
 }
@@ -193,7 +197,10 @@ Result<int> Door::pass(os::File& file, unsigned long request, T& arguments) {
     offsets_[said.va_addr] = arguments.mmap_offset;
   if constexpr (std::is_same_v<T, hw::KfdCreateQueue>)
     if (said.queue_type == hw::kKfdQueueComputeAql && !mutant_)
-      for (const QueueField& field : kQueueFields) mutants_.push_back({kQueueRole, field.name});
+      for (const QueueField& field : kQueueFields) {
+        mutants_.push_back({kQueueRole, field.name});
+        if (field.of_one_xcc) mutants_.push_back({kQueueRole, field.name, 1, kXccs});
+      }
   return result;
 }
 
@@ -217,7 +224,7 @@ void Door::change_queue() {
     u64 value = 0;
     std::memcpy(&value, at, field.bytes);
     if (happened_ && value == last_) continue;
-    last_ = value ^ mutant_->flip;
+    last_ = mutant_->times != 1 ? value * mutant_->times : value ^ mutant_->flip;
     std::memcpy(at, &last_, field.bytes);
     happened_ = true;
   }

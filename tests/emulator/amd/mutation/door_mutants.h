@@ -17,6 +17,7 @@ struct DoorMutant {
   std::string role;  // "CREATE_QUEUE type 2", "ALLOC_MEMORY_OF_GPU flags 0xd6000002", "amd_queue_t"
   std::string field;  // "ring_size"
   u64 flip = 1;       // bits that are turned over in all calls of the role
+  u64 times = 1;      // or, where it is not 1, what the field is multiplied by
 
   std::string name() const;
 };
