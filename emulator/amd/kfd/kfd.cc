@@ -35,7 +35,7 @@ class Kfd::GpuInterrupts final : public Interrupts {
 
   void signal(u32 context_id, unsigned valid_bits) override {
     write("interrupt", ~QueueId{0}, fmt::format("context_id={:#x}", context_id));
-    kfd_.events_->interrupt(context_id, valid_bits);
+    if (!is_dropped(context_id, valid_bits)) kfd_.events_->interrupt(context_id, valid_bits);
   }
 
   // The process's queues on the GPU are taken off, then the event comes.
@@ -78,6 +78,20 @@ class Kfd::GpuInterrupts final : public Interrupts {
   }
 
  private:
+  // End-of-pipe interrupts that the kernel's handler drops before anybody looks at the slots: those
+  // without a context on gfx9, where firmware sends them for nothing, and those marked as the
+  // scheduler's from gfx11 on. [Linux kfd_int_process_v9.c event_interrupt_isr_v9(),
+  // context_id_expected(): from GC 9.4.1 on; kfd_int_process_v11.c event_interrupt_isr_v11(),
+  // AMDGPU_FENCE_MES_QUEUE_FLAG; kfd_int_process_v10.c drops none]
+  bool is_dropped(u32 context_id, unsigned valid_bits) const {
+    constexpr u32 kSchedulersFlag = 0x100'0000;
+    constexpr unsigned kEndOfPipeBits = 32;
+    if (valid_bits != kEndOfPipeBits) return false;
+    const u32 target = kfd_.devices_[gpu_]->slot.node->target_version;
+    if (target < 100000) return context_id == 0;
+    return target >= 110000 && (context_id & kSchedulersFlag) != 0;
+  }
+
   void keep(std::string message) {
     std::lock_guard lock(kfd_.faults_mutex_);
     kfd_.faults_[gpu_] = std::move(message);

@@ -203,6 +203,49 @@ TEST_F(EventsTest, AnInterruptWithoutASlotSearchesAll) {
   EXPECT_EQ(checks().count(kEventMailbox), 2u) << "no such event";
 }
 
+// Firmware of gfx9 sends interrupts for nothing, without a context; each would make the kernel look
+// at every slot, so it drops them. [Linux kfd_int_process_v9.c event_interrupt_isr_v9()]
+TEST(EventsOfGfx9Test, AnEndOfPipeWithoutAContextIsDropped) {
+  struct Gfx9 : ClientTest {
+    Gfx9() : ClientTest(MachineOptions{.gpus = {"gfx942"}, .checks = "warn"}) {}
+    void TestBody() override {}
+    void run() {
+      acquire();
+      const Memory page = allocate(0x8000);
+      auto* slots = reinterpret_cast<u64*>(page.mapping.data());
+      KfdCreateEvent event{.event_page_offset = page.handle, .auto_reset = true};
+      ASSERT_EQ(call(event), 0);
+      EXPECT_EQ(event.event_id, 1u) << "0 is nobody's: create_signal_event()";
+      const auto wait = [&] {
+        KfdEventData data;
+        data.event_id = event.event_id;
+        KfdWaitEvents wait{.events_ptr = reinterpret_cast<u64>(&data), .num_events = 1};
+        EXPECT_EQ(call(wait), 0);
+        return static_cast<int>(wait.wait_result);
+      };
+      std::atomic_ref(slots[1]).store(1);
+      kfd().interrupts(0).signal(0, 32);
+      EXPECT_EQ(wait(), kTimeout);
+      kfd().interrupts(0).signal(0, 28);
+      EXPECT_EQ(wait(), kComplete) << "copy engines' are looked at";
+      std::atomic_ref(slots[1]).store(1);
+      kfd().interrupts(0).signal(1, 32);
+      EXPECT_EQ(wait(), kComplete);
+    }
+  };
+  Gfx9().run();
+}
+
+// [Linux kfd_int_process_v11.c event_interrupt_isr_v11(), AMDGPU_FENCE_MES_QUEUE_FLAG]
+TEST_F(EventsTest, TheSchedulersOwnInterruptsAreDropped) {
+  const u32 event = create().event_id;
+  std::atomic_ref(slots_[event]).store(1);
+  kfd().interrupts(0).signal(0x1000000 | event, 32);
+  EXPECT_EQ(wait({of(event)}, true, 0), kTimeout);
+  kfd().interrupts(0).signal(event, 32);
+  EXPECT_EQ(wait({of(event)}, true, 0), kComplete);
+}
+
 TEST_F(EventsTest, PartialIdsFindTheirEvent) {
   for (int i = 1; i < 40; ++i) create();
   std::atomic_ref(slots_[37]).store(1);
