@@ -71,7 +71,8 @@ u32 SdmaQueue::words_of(const std::vector<u32>& head) const {
       return sub_op == hw::kSdmaTimestampGetGlobal ? hw::SdmaTimestamp::kWords : 0;
     case hw::SdmaOp::GcrReq:
       // 4.x has no such packet.
-      return gpu_.generation != hw::Generation::Gfx9 && sub_op == hw::kSdmaUserGcr
+      return gpu_.generation != hw::Generation::Gfx9 &&
+                     (sub_op == hw::kSdmaKernelGcr || sub_op == hw::kSdmaUserGcr)
                  ? hw::SdmaGcr::kWords
                  : 0;
     default: return 0;

@@ -46,7 +46,7 @@ constexpr u32 sdma_header(SdmaOp op, u8 sub_op = 0) {
 }
 
 // [SDMA_SUBOP_*]
-inline constexpr u8 kSdmaCopyLinear = 0, kSdmaWriteLinear = 0, kSdmaUserGcr = 1,
+inline constexpr u8 kSdmaCopyLinear = 0, kSdmaWriteLinear = 0, kSdmaKernelGcr = 0, kSdmaUserGcr = 1,
                     kSdmaTimestampGet = 1, kSdmaTimestampGetGlobal = 2;
 
 // The greatest count of bytes of a copy or fill. The field has 22 bits up to 4.2 and 30 from 4.4.2

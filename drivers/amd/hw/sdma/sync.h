@@ -96,12 +96,16 @@ struct SdmaTimestamp {
 };
 static_assert(sound<SdmaTimestamp>());
 
-// GCR_REQ, by a user: the caches of the set bits act on the range, as with ACQUIRE_MEM
-// (pm4/sync.h). From 5.0 on. [navi10_sdma_pkt_open.h SDMA_PKT_GCR_REQ_*; bits of GCR_CONTROL:
-// sdma_v5_2.c SDMA_GCR_* and sdma_v5_2_ring_emit_mem_sync]
+// GCR_REQ: the caches of the set bits act on the range, as with ACQUIRE_MEM (pm4/sync.h). From 5.0
+// on. Sub-op 0 is what the kernel puts into its own rings, USER_GCR what ROCr puts into its queues.
+// Linux has SEQ below RANGE_IS_PA in word 3, ROCr's header the other way round; both leave them 0.
+// [navi10_sdma_pkt_open.h SDMA_PKT_GCR_REQ_*; bits of GCR_CONTROL: sdma_v5_2.c SDMA_GCR_* and
+// sdma_v5_2_ring_emit_mem_sync(); ROCr sdma_registers.h SDMA_PKT_GCR, amd_blit_sdma.cpp
+// BuildGCRCommand()]
 struct SdmaGcr {
-  static constexpr u32 kWords = 5, kHeader = sdma_header(SdmaOp::GcrReq, kSdmaUserGcr);
+  static constexpr u32 kWords = 5, kHeader = sdma_header(SdmaOp::GcrReq);
 
+  u8 sub_op = kSdmaUserGcr;
   u64 base = 0, limit = 0;  // of 128 bytes; both 0: everything
   u8 gli_inv = 0, gl1_range = 0;
   bool glm_wb = false, glm_inv = false, glk_wb = false, glk_inv = false;
@@ -113,6 +117,7 @@ struct SdmaGcr {
   u8 vmid = 0;
 
   static constexpr void fields(auto& p, auto f) {
+    f("sub_op", kSdmaSubOp, p.sub_op);
     f("base", Bits{79, 39}, p.base, Shift{7});
     f("gli_inv", word(2, 17, 16), p.gli_inv);
     f("gl1_range", word(2, 19, 18), p.gl1_range);

@@ -41,6 +41,7 @@ constexpr Row kRows[] = {
     row<SdmaAtomic>(SdmaOp::Atomic),
     row<SdmaConstFill>(SdmaOp::ConstFill, 0),
     row<SdmaTimestamp>(SdmaOp::Timestamp, kSdmaTimestampGetGlobal),
+    row<SdmaGcr>(SdmaOp::GcrReq, kSdmaKernelGcr),
     row<SdmaGcr>(SdmaOp::GcrReq, kSdmaUserGcr),
     row<SdmaSrbmWrite>(SdmaOp::SrbmWrite),
 };

@@ -47,19 +47,28 @@ static_assert(encode(SdmaConstFill{
               Words<SdmaConstFill>{11, 0x1000, 0x7f22, 0xaa, 0xfff});
 static_assert(encode(SdmaConstFill{.dst = kTo, .data = 7, .count = 3})[0] == (11u | 2u << 30));
 
-// The kernel's invalidation: SDMA_OP_GCR_REQ | sub op USER_GCR << 8, base 0, GCR_CONTROL of
-// GL2_INV | GL2_WB | GLM_INV | GL1_INV | GLV_INV | GLK_INV | GLI_INV(1) in 31:16, then 0 and 0.
-// [sdma_v5_2.c sdma_v5_2_ring_emit_mem_sync, SDMA_GCR_*]
-static_assert(encode(SdmaGcr{.gli_inv = 1,
+// The kernel's invalidation: SDMA_PKT_HEADER_OP(SDMA_OP_GCR_REQ), base 0, GCR_CONTROL of GL2_INV |
+// GL2_WB | GLM_INV | GL1_INV | GLV_INV | GLK_INV | GLI_INV(1) in 31:16, then 0 and 0.
+// [torvalds/linux sdma_v5_2.c sdma_v5_2_ring_emit_mem_sync(), SDMA_GCR_*, worked out by hand]
+static_assert(encode(SdmaGcr{.sub_op = kSdmaKernelGcr,
+                             .gli_inv = 1,
                              .glm_inv = true,
                              .glk_inv = true,
                              .glv_inv = true,
                              .gl1_inv = true,
                              .gl2_inv = true,
-                             .gl2_wb = true}) ==
-              Words<SdmaGcr>{
-                  0x111, 0,
-                  (1u << 14 | 1u << 15 | 1u << 5 | 1u << 9 | 1u << 8 | 1u << 7 | 1u) << 16, 0, 0});
+                             .gl2_wb = true}) == Words<SdmaGcr>{0x11, 0, 0xc3a10000, 0, 0});
+// ROCr's before and behind copies: SDMA_OP_GCR | SDMA_SUBOP_USER_GCR << 8, GL2_WB and GLK_WB,
+// before also GL2_INV, GL1_INV, GLV_INV and GLK_INV. [ROCm/rocm-systems 1b1610f
+// amd_blit_sdma.cpp#1087 BuildGCRCommand(), sdma_registers.h#649, worked out by hand]
+static_assert(encode(SdmaGcr{.glk_wb = true,
+                             .glk_inv = true,
+                             .glv_inv = true,
+                             .gl1_inv = true,
+                             .gl2_inv = true,
+                             .gl2_wb = true}) == Words<SdmaGcr>{0x111, 0, 0xc3c00000, 0, 0});
+static_assert(encode(SdmaGcr{.glk_wb = true, .gl2_wb = true}) ==
+              Words<SdmaGcr>{0x111, 0, 0x80400000, 0, 0});
 static_assert(
     encode(SdmaGcr{
         .base = 0x7f12'3456'0080, .limit = 0x7f12'3456'1000, .range_is_pa = true, .vmid = 1}) ==

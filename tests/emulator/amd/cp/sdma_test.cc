@@ -192,6 +192,15 @@ TEST_F(SdmaTest, TheHostDataPathIsFlushedAsRocrDoes) {
   EXPECT_EQ(peek<u32>(kData), 1u);
 }
 
+// The kernel's sdma_v5_2_ring_emit_mem_sync(), word by word; ROCr's has sub-op 1.
+TEST_F(SdmaTest, CachesActAsTheKernelAsks) {
+  open_sdma(hw::Generation::Gfx10);
+  submit_bytes({0x11, 0, 0xc3a10000, 0, 0});
+  EXPECT_EQ(stopped(), "");
+  submit_bytes({0x211, 0, 0xc3a10000, 0, 0});
+  EXPECT_NE(stopped().find("0x00000211"), std::string::npos) << stopped();
+}
+
 TEST_F(SdmaTest, OldEnginesHaveNoGcr) {
   std::vector<u32> gcr{17 | 1 << 8, 0, 0xc0000000, 0, 0};
   open_sdma(hw::Generation::Gfx10);
