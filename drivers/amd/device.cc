@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/os/host.h"
+#include "base/util/log.h"
 #include "base/util/try.h"
 #include "drivers/amd/aql_queue.h"
 #include "drivers/amd/compute_queue.h"
@@ -13,19 +14,41 @@
 namespace doorbell::amd {
 namespace {
 
+std::string arch_of(const Node& node) { return arch_name(node.properties.gfx_target_version); }
+
+bool is_known(const Node& node) { return find_caps(node.properties.gfx_target_version) != nullptr; }
+
+// The GPU of the ordinal, counting those that this driver knows: beside a graphics card there is
+// often a small GPU in the processor.
+Result<usize> pick_known(const core::DeviceSpec& spec, const std::vector<Node>& nodes) {
+  usize known = 0;
+  std::string others;
+  for (usize i = 0; i < nodes.size(); ++i) {
+    if (!is_known(nodes[i]))
+      others += fmt::format("{}GPU {} is a {}", others.empty() ? "" : ", ", i, arch_of(nodes[i]));
+    else if (known++ == static_cast<usize>(spec.ordinal))
+      return i;
+  }
+  if (known == 0)
+    return fail(ErrorKind::Unsupported,
+                "this driver knows no GPU that the kernel shows: {}; it knows {}", others,
+                known_archs());
+  return fail(ErrorKind::NotFound, "{}: GPU {} of {} that the kernel shows{}{}", spec.name,
+              spec.ordinal, known, others.empty() ? "" : " and this driver knows; ", others);
+}
+
 Result<usize> pick(const core::DeviceSpec& spec, const Kfd& kfd) {
   const usize count = kfd.nodes().size();
-  usize index = static_cast<usize>(spec.ordinal);
-  if (!spec.indices.empty()) {
-    if (index >= spec.indices.size())
-      return fail(ErrorKind::NotFound, "{}: DEV shows {} GPUs of this interface", spec.name,
-                  spec.indices.size());
-    index = static_cast<usize>(spec.indices[index]);
-  }
   if (count == 0)
     return fail(ErrorKind::NotFound,
                 "the kernel's topology has no AMD GPU that this process may "
                 "use");
+  if (spec.indices.empty()) return pick_known(spec, kfd.nodes());
+  const usize ordinal = static_cast<usize>(spec.ordinal);
+  if (ordinal >= spec.indices.size())
+    return fail(ErrorKind::NotFound, "{}: DEV shows {} GPUs of this interface", spec.name,
+                spec.indices.size());
+  const usize index = static_cast<usize>(spec.indices[ordinal]);
   if (index >= count)
     return fail(ErrorKind::NotFound, "{}: GPU {} of {} that the kernel shows", spec.name, index,
                 count);
@@ -98,7 +121,12 @@ Result<void> AmdDevice::start(const Options& options) {
   }
   if (options.sdma) {
     parts.name = "copy";
-    TRY(copy_, SdmaQueue::make(parts, *this));
+    // Others may have all copy queues, and a container may hide the engines.
+    if (Result<std::unique_ptr<AmdQueue>> copy = SdmaQueue::make(parts, *this))
+      copy_ = std::move(*copy);
+    else
+      log().warn("{}: there is no copy queue, the compute queue copies: {}", name(),
+                 copy.error().message);
   }
   launch_ = compute_->make_commands();
   kfd_->events().add_listener(gpu_.id(), *this);
@@ -157,7 +185,12 @@ Result<hcq::GpuAddr> AmdDevice::address_of(const core::Buffer& buffer) {
   if (peer == nullptr || &peer->kfd() != kfd_.get() || memory.opaque == nullptr)
     return fail(ErrorKind::Unsupported, "{} cannot reach memory of {}", name(),
                 buffer.device().name());
-  TRY(static_cast<KfdMemory*>(memory.opaque)->map_to(gpu_));
+  if (Result<void> mapped = static_cast<KfdMemory*>(memory.opaque)->map_to(gpu_); !mapped) {
+    if (!told_of_peers_.exchange(true))
+      log().info("{} does not see memory of {}, copies between them go through the host's: {}",
+                 name(), peer->name(), mapped.error().message);
+    return std::move(mapped).error();
+  }
   return hcq::GpuAddr{memory.address};
 }
 

@@ -39,8 +39,9 @@ struct Options {
 
 class AmdDevice final : public hcq::Device, private KfdEvents::Listener {
  public:
-  // The spec's ordinal counts the GPUs of `kfd`, or the spec's indices into them where there are
-  // any. shared_ptr: all AMD devices of the process share one.
+  // The spec's ordinal counts the GPUs of `kfd` that this driver knows, or the spec's indices into
+  // all of them where there are any; who names an index of another is told why it is refused.
+  // shared_ptr: all AMD devices of the process share one.
   static Result<std::unique_ptr<AmdDevice>> open(core::DeviceSpec spec, std::shared_ptr<Kfd> kfd,
                                                  const Options& options);
   ~AmdDevice() override;
@@ -103,6 +104,7 @@ class AmdDevice final : public hcq::Device, private KfdEvents::Listener {
   VramAllocator* vram_;  // behind the cache
   core::CachingAllocator allocator_;
   std::atomic<bool> queue_failed_{false};  // and was told
+  std::atomic<bool> told_of_peers_{false};
   std::mutex launch_mutex_;                // guards launch_
   std::unique_ptr<hcq::CommandQueue> launch_;
 };

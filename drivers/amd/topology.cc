@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/util/log.h"
 #include "base/util/try.h"
 
 namespace doorbell::amd {
@@ -101,8 +102,11 @@ Result<std::vector<Node>> read_topology(os::Files& files) {
     // A GPU that a container may not use refuses its gpu_id; processors have 0.
     Result<u64> gpu_id = read_number(files, folder + "/gpu_id");
     if (!gpu_id || *gpu_id == 0 || *gpu_id > UINT32_MAX) continue;
-    TRY(Node node, read_node(files, folder, static_cast<u32>(*number), *gpu_id));
-    nodes.push_back(std::move(node));
+    Result<Node> node = read_node(files, folder, static_cast<u32>(*number), *gpu_id);
+    if (node)
+      nodes.push_back(std::move(*node));
+    else
+      log().warn("a GPU is passed over: {}", node.error().message);
   }
   std::sort(nodes.begin(), nodes.end(),
             [](const Node& a, const Node& b) { return a.number < b.number; });

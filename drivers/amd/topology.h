@@ -30,7 +30,8 @@ struct Node {
 // computed, are refused; names that we do not know are passed over.
 Result<NodeProperties> parse_properties(std::string_view text);
 
-// The GPUs, by number. None is no error; that there is no topology is.
+// The GPUs, by number. None is no error; that there is no topology is. One whose properties cannot
+// be read or used is passed over, with a line in the log.
 Result<std::vector<Node>> read_topology(os::Files& files);
 
 }  // namespace doorbell::amd

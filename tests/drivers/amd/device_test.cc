@@ -10,53 +10,6 @@
 namespace doorbell::amd {
 namespace {
 
-TEST_F(DeviceTest, RefusesWhatItDoesNotKnow) {
-  core::DeviceSpec spec;
-  spec.name = "AMD:3";
-  spec.ordinal = 3;
-  EXPECT_EQ(AmdDevice::open(spec, kfd, {}).error().message,
-            "AMD:3: GPU 3 of 1 that the kernel shows");
-  spec = {};
-  spec.name = "AMD";
-  spec.arch = "gfx1201";
-  EXPECT_EQ(AmdDevice::open(spec, kfd, {}).error().message,
-            "GPU 0 is a gfx1100, DEV wants gfx1201");
-}
-
-// A smaller part or a partition of the same chip: plans are for what is there.
-TEST(PartOfAChip, CountsItsComputeUnits) {
-  FakeKfd fake;
-  fake.files.add("/sys/devices/virtual/kfd/kfd/topology/nodes/1/properties",
-                 "cpu_cores_count 0\nsimd_count 304\nmax_waves_per_simd 8\nlds_size_in_kb 64\n"
-                 "array_count 8\nsimd_arrays_per_engine 1\ncu_per_simd_array 10\nsimd_per_cu 4\n"
-                 "max_slots_scratch_cu 32\ngfx_target_version 90402\ndrm_render_minor 128\n"
-                 "num_sdma_engines 2\nnum_xcc 2\n");
-  const std::shared_ptr<Kfd> kfd = *Kfd::open(fake);
-  core::DeviceSpec spec;
-  spec.name = "AMD";
-  Result<std::unique_ptr<AmdDevice>> device = AmdDevice::open(spec, kfd, {});
-  ASSERT_TRUE(device) << device.error().message;
-  EXPECT_EQ((*device)->compute_units(), 76u);
-  EXPECT_EQ((*device)->description(),
-            "gfx942, 76 compute units on 2 XCCs, 0.0 GiB free, AQL and SDMA queues");
-}
-
-// The kernel runs a PM4 queue on one XCC. [Linux kfd_mqd_manager_v9.c init_mqd_v9_4_3()]
-TEST_F(DeviceTest, RefusesPm4OnSeveralXccs) {
-  fake.set_property("gfx_target_version", 90402);
-  fake.set_property("num_xcc", 8);
-  kfd = *Kfd::open(fake);
-  core::DeviceSpec spec;
-  spec.name = "AMD";
-  Result<std::unique_ptr<AmdDevice>> refused =
-      AmdDevice::open(spec, kfd, {.packets = Options::Packets::Pm4});
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().kind, ErrorKind::Unsupported);
-  EXPECT_EQ(refused.error().message,
-            "GPU 0 has 8 XCCs, of which a PM4 queue uses one: use AQL queues (AMD_AQL=1, or not "
-            "set), or a partition of one XCC (CPX mode)");
-}
-
 TEST_F(DeviceTest, CopiesThroughItsCopyQueue) {
   AmdDevice& amd = open();
   EXPECT_EQ(amd.description(), "gfx1100, 96 compute units, 0.0 GiB free, PM4 and SDMA queues");

@@ -56,9 +56,22 @@ TEST(TopologyTest, ListsGpusByNumber) {
   EXPECT_EQ((*found)[0].gpu_id, 33u);
   EXPECT_EQ((*found)[0].name, "ip discovery");
   EXPECT_EQ((*found)[1].number, 10u);
-  files.add(nodes + "9/properties", "simd_count many\n");
-  EXPECT_EQ(read_topology(files).error().message,
-            nodes + "9/properties: topology property simd_count is 'many', expected a number");
+}
+
+// The others are there as if it was not.
+TEST(TopologyTest, PassesOverAGpuWhosePropertiesAreOdd) {
+  const std::string nodes = "/sys/devices/virtual/kfd/kfd/topology/nodes/";
+  for (const char* odd : {"simd_count many\n", "simd_count 2\nnum_xcc 8\n", ""}) {
+    testing::FakeFiles files;
+    files.add(nodes + "1/gpu_id", "33\n");
+    files.add(nodes + "1/properties", odd);
+    files.add(nodes + "2/gpu_id", "77\n");
+    files.add(nodes + "2/properties", kPlain);
+    const Result<std::vector<Node>> found = read_topology(files);
+    ASSERT_TRUE(found) << found.error().message;
+    ASSERT_EQ(found->size(), 1u) << odd;
+    EXPECT_EQ((*found)[0].gpu_id, 77u);
+  }
 }
 
 TEST(CapsTest, KnowsTheChipsOfTheReadme) {

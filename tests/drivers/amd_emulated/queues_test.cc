@@ -85,20 +85,59 @@ INSTANTIATE_TEST_SUITE_P(Machines, QueuesTest, ::testing::Bool(),
 TEST_F(EmulatedTest, CopyQueuesEndWhereTheKernelsDo) {
   std::vector<std::unique_ptr<AmdDevice>> devices;
   for (int i = 0; i < 12; ++i) devices.push_back(open(0));
-  core::DeviceSpec spec;
-  spec.name = "AMD";
-  Result<std::unique_ptr<AmdDevice>> refused = AmdDevice::open(spec, kfd, {});
+  const Result<std::unique_ptr<KfdQueue>> refused =
+      KfdQueue::make(devices[0]->gpu(), devices[0]->caps(), QueueType::Sdma, u64{1} << 16);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::Busy);
   EXPECT_NE(refused.error().message.find("has no copy queue left: its 2 engines have 6 each"),
             std::string::npos)
       << refused.error().message;
-  devices.push_back(open(0, {.sdma = false}));
   // One that goes makes room for another.
   devices.erase(devices.begin());
   devices.push_back(open(0));
+  EXPECT_NE(&devices.back()->copy_queue(), &devices.back()->compute_queue());
   EXPECT_TRUE(devices.back()->synchronize());
 }
+
+// Its buffers lie in the GPU's memory as ever, and the compute queue copies.
+struct CopylessTest : EmulatedTest, ::testing::WithParamInterface<OneGpu> {};
+
+TEST_P(CopylessTest, CopiesByTheComputeQueue) {
+  boot({.gpus = {GetParam().gpu}, .adversarial = GetParam().adversarial, .seed = 5});
+  std::unique_ptr<AmdDevice> first = open(0);
+  std::vector<std::unique_ptr<KfdQueue>> all;
+  while (Result<std::unique_ptr<KfdQueue>> queue =
+             KfdQueue::make(first->gpu(), first->caps(), QueueType::Sdma, u64{1} << 16))
+    all.push_back(std::move(*queue));
+  ASSERT_GT(all.size(), 2u);
+  const std::unique_ptr<AmdDevice> device = open(0);
+  ASSERT_EQ(&device->copy_queue(), &device->compute_queue());
+  // More than a packet copies, and no multiple of anything.
+  constexpr usize kBytes = (usize{3} << 20) + 13;
+  std::vector<u8> in(kBytes), out(kBytes);
+  for (usize i = 0; i < kBytes; ++i) in[i] = static_cast<u8>(i * 7 + i / 251);
+  const Ref<Buffer> a = *Buffer::allocate(*device, kBytes), b = *Buffer::allocate(*device, kBytes);
+  for (int turn = 0; turn < 2; ++turn) {
+    in[turn] ^= 0xff;
+    ASSERT_TRUE(a->copy_in(in.data(), kBytes));
+    ASSERT_TRUE(core::copy_between(*b, 0, *a, 0, kBytes));
+    const Result<void> copied = b->copy_out(out.data(), kBytes);
+    ASSERT_TRUE(copied) << copied.error().message;
+    ASSERT_EQ(out, in);
+  }
+  if (std::string(GetParam().gpu) == "gfx1100") {
+    const auto program = *device->load(compiled_kernel());
+    const core::BufferView views[] = {{a.get(), 0}, {b.get(), 0}};
+    ASSERT_TRUE(program->launch(views, {}));
+    u32 first_word = 0, sum = 0;
+    std::memcpy(&first_word, in.data(), 4);
+    ASSERT_TRUE(b->copy_out(&sum, 4));
+    EXPECT_EQ(sum, first_word + 7);
+  }
+  EXPECT_EQ(machine->checks().errors(), 2u) << "the queues that were one too many, here and there";
+}
+
+INSTANTIATE_TEST_SUITE_P(Machines, CopylessTest, ::testing::ValuesIn(kOfTwoKinds), name_of_case);
 
 }  // namespace
 }  // namespace doorbell::amd
