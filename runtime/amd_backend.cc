@@ -86,7 +86,7 @@ Result<void> set_trace(const os::Environment& environment, emulator::amd::Machin
 
 // The one Kfd of this process and the kernel behind `files`, for all backends there are and will
 // be. A child that was forked is another process, which cannot use its parent's.
-Result<std::shared_ptr<amd::Kfd>> kfd_of_process(os::Files& files) {
+Result<std::shared_ptr<amd::Kfd>> kfd_of_process(os::Files& files, const amd::KfdOptions& options) {
   struct All {
     std::mutex mutex;
     std::map<std::pair<const os::Files*, pid_t>, std::shared_ptr<amd::Kfd>> opened;
@@ -95,7 +95,7 @@ Result<std::shared_ptr<amd::Kfd>> kfd_of_process(os::Files& files) {
   std::lock_guard lock(all.mutex);
   std::shared_ptr<amd::Kfd>& kfd = all.opened[{&files, getpid()}];
   if (kfd == nullptr) {
-    TRY(std::unique_ptr<amd::Kfd> opened, amd::Kfd::open(files));
+    TRY(std::unique_ptr<amd::Kfd> opened, amd::Kfd::open(files, os::host_clock(), options));
     kfd = std::move(opened);
   }
   return kfd;
@@ -132,7 +132,7 @@ Result<std::shared_ptr<amd::Kfd>> AmdBackend::State::open_emulated(const std::st
   TRY(machine, emulator::amd::Machine::create(std::move(options)));
   files = machine->files(os::host_files());
   clock = machine->clock(os::host_clock());
-  TRY(std::unique_ptr<amd::Kfd> opened, amd::Kfd::open(*files, *clock));
+  TRY(std::unique_ptr<amd::Kfd> opened, amd::Kfd::open(*files, *clock, {.trap_registers = true}));
   emulated = std::move(opened);
   return emulated;
 }

@@ -212,4 +212,6 @@ Files& host_files() {
   return files;
 }
 
+u64 host_page_bytes() { return static_cast<u64>(sysconf(_SC_PAGESIZE)); }
+
 }  // namespace doorbell::os

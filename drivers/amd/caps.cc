@@ -80,7 +80,6 @@ constexpr Caps kTable[] = {
     gfx12("gfx1201", 120001),
 };
 
-constexpr u64 kPage = 4096;
 constexpr u64 kSaveHeaderBytes = 40;    // kfd_queue.c: SIZEOF_HSA_USER_CONTEXT_SAVE_AREA_HEADER
 constexpr u64 kDebugBytesPerWave = 32;  // kfd_queue.c: DEBUGGER_BYTES_PER_WAVE
 
@@ -107,17 +106,17 @@ std::string arch_name(u64 gfx_target_version) {
                      gfx_target_version % 100);
 }
 
-SaveArea save_area_of(const Caps& caps, const NodeProperties& properties) {
+SaveArea save_area_of(const Caps& caps, const NodeProperties& properties, u64 page_bytes) {
   const u64 units = properties.compute_units(), engines = properties.shader_engines();
   const u64 waves = std::min<u64>(units * caps.saved_unit_waves, engines * caps.saved_engine_waves);
   constexpr u64 kLeastLocalBytes = 0x10000;
   const u64 local = std::max<u64>(kLeastLocalBytes, properties.lds_size_in_kb << 10);
   const u64 group_data = round_up(
       units * (caps.saved_vgpr_bytes + caps.saved_sgpr_bytes + local + caps.saved_hardware_bytes),
-      kPage);
-  const u64 stack =
-      std::min<u64>(round_up(kSaveHeaderBytes + waves * caps.control_stack_wave_bytes + 8, kPage),
-                    caps.control_stack_limit);
+      page_bytes);
+  const u64 stack = std::min<u64>(
+      round_up(kSaveHeaderBytes + waves * caps.control_stack_wave_bytes + 8, page_bytes),
+      caps.control_stack_limit);
   SaveArea area;
   // Of the control stack the kernel takes its own size only; what it does not tell, it computes as
   // above. The whole may be larger than it tells, and must be where its table of registers is
@@ -127,7 +126,7 @@ SaveArea save_area_of(const Caps& caps, const NodeProperties& properties) {
   area.context_bytes =
       static_cast<u32>(std::max<u64>(properties.cwsr_size, area.control_stack_bytes + group_data));
   const u64 debug = round_up(waves * kDebugBytesPerWave, 64);
-  area.total_bytes = round_up((area.context_bytes + debug) * properties.num_xcc, kPage);
+  area.total_bytes = round_up((area.context_bytes + debug) * properties.num_xcc, page_bytes);
   return area;
 }
 

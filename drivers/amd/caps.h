@@ -67,6 +67,6 @@ struct SaveArea {
   u32 context_bytes = 0;  // of one XCC, with the control stack
   u64 total_bytes = 0;    // of the buffer for all of them, with the debugger's part
 };
-SaveArea save_area_of(const Caps& caps, const NodeProperties& properties);
+SaveArea save_area_of(const Caps& caps, const NodeProperties& properties, u64 page_bytes = 4096);
 
 }  // namespace doorbell::amd

@@ -20,7 +20,7 @@ namespace {
 constexpr const char* kNode = "/dev/kfd";
 // Inside the 47 bits that every GPU translates, far from what the host's kernel hands out.
 constexpr u64 kFirstAddress = u64{1} << 45, kAddresses = u64{1} << 44;
-constexpr u64 kPage = 4096, kHugePage = u64{2} << 20;
+constexpr u64 kHugePage = u64{2} << 20;
 constexpr usize kRemembered = 256;
 
 Error why_not_open(const Error& error) {
@@ -41,7 +41,8 @@ Error why_not_open(const Error& error) {
 
 }  // namespace
 
-Result<std::unique_ptr<Kfd>> Kfd::open(os::Files& files, os::Clock& clock) {
+Result<std::unique_ptr<Kfd>> Kfd::open(os::Files& files, os::Clock& clock,
+                                       const KfdOptions& options) {
   Result<std::unique_ptr<os::File>> file = files.open(kNode, os::Access::ReadWrite);
   if (!file) return why_not_open(file.error());
   hw::KfdGetVersion version;
@@ -56,18 +57,19 @@ Result<std::unique_ptr<Kfd>> Kfd::open(os::Files& files, os::Clock& clock) {
                 hw::kKfdOldestMinor);
   TRY(std::vector<Node> nodes, read_topology(files));
   return std::unique_ptr<Kfd>(
-      new Kfd(files, clock, std::move(*file), version.minor_version, std::move(nodes)));
+      new Kfd(files, clock, options, std::move(*file), version.minor_version, std::move(nodes)));
 }
 
-Kfd::Kfd(os::Files& files, os::Clock& clock, std::unique_ptr<os::File> file, u32 minor_version,
-         std::vector<Node> nodes)
+Kfd::Kfd(os::Files& files, os::Clock& clock, const KfdOptions& options,
+         std::unique_ptr<os::File> file, u32 minor_version, std::vector<Node> nodes)
     : files_(files),
       clock_(clock),
+      options_(options),
       file_(std::move(file)),
       minor_version_(minor_version),
       fork_depth_(os::fork_depth()),
       nodes_(std::move(nodes)),
-      addresses_(kFirstAddress, kAddresses, kPage),
+      addresses_(kFirstAddress, kAddresses, options.page_bytes),
       gpus_(nodes_.size()),
       shared_(std::make_unique<SharedMemory>()),
       signals_(std::make_unique<hcq::SignalPool>(*shared_)),
@@ -92,7 +94,7 @@ Result<KfdGpu*> Kfd::gpu(usize index) {
     TRY(gpu.gpu, KfdGpu::open(*this, nodes_[index]));
   }
   if (!gpu.joined) {
-    enable_runtime();
+    set_runtime();
     TRY(shared_->add_gpu(*gpu.gpu));
     TRY(events_->open());
     gpu.joined = true;
@@ -100,18 +102,21 @@ Result<KfdGpu*> Kfd::gpu(usize index) {
   return gpu.gpu.get();
 }
 
-// Debuggers want it, and trap temporaries that tell a saved wave's place. The kernel refuses it
-// once there is a queue, and a process that also runs ROCm has it already, which is as good. [Linux
-// kfd_chardev.c, runtime_enable(); ROCr amd_topology.cpp, Load()]
-void Kfd::enable_runtime() {
+// Either mode brings the scheduler of gfx11 and 12 to forget what a process before left there. Mode
+// 0 is what tinygrad calls, the only client whose queues are as ours: PM4, with RSRC1.PRIV on
+// gfx11. Trap temporaries need mode 3, which ROCr asks for under HSA_ENABLE_DEBUG and nobody
+// together with PRIV; so only who asks for waves' places gets it. The kernel refuses it once there
+// is a queue, and to a process that also runs ROCm. [Linux kfd_chardev.c, runtime_enable(),
+// runtime_disable(), both kfd_dbg_set_mes_debug_mode(); tinygrad ops_amd.py, KFDIface; ROCr
+// amd_kfd_driver.cpp#91]
+void Kfd::set_runtime() {
   if (runtime_asked_ || minor_version_ < hw::kKfdRuntimeMinor) return;
   runtime_asked_ = true;
-  hw::KfdRuntimeEnable enable;
-  enable.mode_mask = hw::kKfdRuntimeEnable | hw::kKfdRuntimeTtmpSave;
-  if (Result<void> enabled = call(enable); !enabled)
-    log().info("{}; a hang may be told without its waves' places", enabled.error().message);
-  else
-    has_trap_registers_ = true;
+  hw::KfdRuntimeEnable runtime;
+  if (options_.trap_registers) runtime.mode_mask = hw::kKfdRuntimeEnable | hw::kKfdRuntimeTtmpSave;
+  Result<void> set = call(runtime);
+  has_trap_registers_ = set && options_.trap_registers;
+  if (!set) log().info("{}; a hang may be told without its waves' places", set.error().message);
 }
 
 Result<int> Kfd::send(unsigned long request, void* arguments) {
@@ -139,7 +144,8 @@ Error Kfd::refusal(const Error& error, const char* call, const std::string& give
 
 Result<u64> Kfd::reserve(u64 bytes) {
   std::lock_guard lock(mutex_);
-  const std::optional<u64> va = addresses_.allocate(bytes, bytes >= kHugePage ? kHugePage : kPage);
+  const u64 alignment = bytes >= kHugePage ? kHugePage : options_.page_bytes;
+  const std::optional<u64> va = addresses_.allocate(bytes, alignment);
   if (!va) return fail(ErrorKind::OutOfMemory, "no GPU addresses are left for {} bytes", bytes);
   return *va;
 }

@@ -37,17 +37,26 @@ class KfdEvents;
 class KfdGpu;
 class SharedMemory;
 
+struct KfdOptions {
+  // Asks the kernel for trap temporaries, by which saved waves tell their place in the grid.
+  bool trap_registers = false;
+  u64 page_bytes = os::host_page_bytes();
+};
+
 class Kfd {
  public:
   // Opens the node and reads the topology. Errors say what to do about them. Both outlive it; the
   // clock is that of all its devices.
-  static Result<std::unique_ptr<Kfd>> open(os::Files& files, os::Clock& clock = os::host_clock());
+  static Result<std::unique_ptr<Kfd>> open(os::Files& files, os::Clock& clock = os::host_clock(),
+                                           const KfdOptions& options = {});
   ~Kfd();
   Kfd(const Kfd&) = delete;
   Kfd& operator=(const Kfd&) = delete;
 
   const std::vector<Node>& nodes() const { return nodes_; }
   u32 minor_version() const { return minor_version_; }
+  // The host's, in which the kernel counts memory, and compares a queue's buffers.
+  u64 page_bytes() const { return options_.page_bytes; }
   // Saved waves tell their place in the grid.
   bool has_trap_registers() const { return has_trap_registers_; }
   os::Files& files() const { return files_; }
@@ -101,10 +110,10 @@ class Kfd {
     std::string what;
     const u8* host = nullptr;
   };
-  Kfd(os::Files& files, os::Clock& clock, std::unique_ptr<os::File> file, u32 minor_version,
-      std::vector<Node> nodes);
+  Kfd(os::Files& files, os::Clock& clock, const KfdOptions& options, std::unique_ptr<os::File> file,
+      u32 minor_version, std::vector<Node> nodes);
   // Once, when the first GPU's address space is bound and no queue is there yet.
-  void enable_runtime();
+  void set_runtime();
   // As the file's ioctl(), but asks again for a while where the kernel says "later".
   Result<int> send(unsigned long request, void* arguments);
   static void add_field(std::string* text, const char* name, u64 value);
@@ -112,6 +121,7 @@ class Kfd {
 
   os::Files& files_;
   os::Clock& clock_;
+  const KfdOptions options_;
   const std::unique_ptr<os::File> file_;
   const u32 minor_version_;
   const u32 fork_depth_;

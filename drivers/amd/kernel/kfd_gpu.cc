@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "base/util/try.h"
@@ -10,8 +11,8 @@
 namespace doorbell::amd {
 namespace {
 
-// A process has this much of the doorbell aperture: 1024 doorbells of 8 bytes.
-// [Linux kfd_doorbell.c, kfd_doorbell_process_slice()]
+// A process has this much of the doorbell aperture, or a page: 1024 doorbells of 8 bytes.
+// [Linux kfd_doorbell.c, kfd_doorbell_process_slice(): roundup(..., PAGE_SIZE)]
 constexpr u64 kDoorbellBytes = 8192;
 
 }  // namespace
@@ -55,11 +56,12 @@ Result<u64> KfdGpu::available_bytes() {
 }
 
 Result<os::Mmio> KfdGpu::doorbell(u64 offset) {
-  const u64 base = offset / kDoorbellBytes * kDoorbellBytes;
+  const u64 bytes = std::max(kDoorbellBytes, kfd_.page_bytes());
+  const u64 base = offset / bytes * bytes;
   std::lock_guard lock(mutex_);
   if (doorbells_.mmio.size() == 0) {
     os::MapRequest request;
-    request.size = kDoorbellBytes;
+    request.size = bytes;
     request.offset = base;
     request.writable = true;
     TRY(doorbells_, kfd_.file().map_registers(request));

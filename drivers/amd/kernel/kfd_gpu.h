@@ -36,6 +36,7 @@ class KfdGpu {
  private:
   KfdGpu(Kfd& kfd, const Node& node, std::unique_ptr<os::File> render)
       : kfd_(kfd), node_(node), render_(std::move(render)) {}
+  u64 whole_pages(u64 bytes) const;
 
   Kfd& kfd_;
   const Node& node_;  // kfd_'s

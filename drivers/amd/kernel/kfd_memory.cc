@@ -12,8 +12,6 @@
 namespace doorbell::amd {
 namespace {
 
-constexpr u64 kPage = 4096;
-
 Coherence usual_coherence(MemoryKind kind) {
   switch (kind) {
     case MemoryKind::Vram:
@@ -55,9 +53,9 @@ Result<void> judge(const MemoryRequest& request, const KfdGpu& gpu) {
     return fail(ErrorKind::Invalid, "{} of {} at address {:#x} of the process",
                 request.kind == MemoryKind::User ? "user memory" : "memory that is no user memory",
                 request.what, user);
-  if (user % kPage != 0)
+  if (const u64 page = gpu.kfd().page_bytes(); user % page != 0)
     return fail(ErrorKind::Invalid, "{} at {:#x} does not begin a page of {} bytes", request.what,
-                user, kPage);
+                user, page);
   if (request.coherence != Coherence::ExtCoherent) return {};
   const u64 target = gpu.node().properties.gfx_target_version;
   const Caps* const caps = find_caps(target);
@@ -87,8 +85,13 @@ Error why_not(const Error& error, const MemoryRequest& request, const KfdGpu& gp
 
 }  // namespace
 
+u64 KfdGpu::whole_pages(u64 bytes) const {
+  const u64 page = kfd_.page_bytes();
+  return (bytes + page - 1) / page * page;
+}
+
 Result<std::unique_ptr<KfdMemory>> KfdGpu::allocate(const MemoryRequest& request) {
-  const u64 bytes = (std::max<u64>(request.bytes, 1) + kPage - 1) / kPage * kPage;
+  const u64 bytes = whole_pages(std::max<u64>(request.bytes, 1));
   TRY(judge(request, *this));
   TRY(const u64 address, kfd_.reserve(bytes));
   // From here on its destructor gives back what it has.
@@ -122,7 +125,7 @@ Result<std::unique_ptr<KfdMemory>> KfdGpu::import_dmabuf(int descriptor, std::st
   hw::KfdGetDmabufInfo info;
   info.dmabuf_fd = static_cast<u32>(descriptor);
   TRY(kfd_.call(info));
-  const u64 bytes = (info.size + kPage - 1) / kPage * kPage;
+  const u64 bytes = whole_pages(info.size);
   TRY(const u64 address, kfd_.reserve(bytes));
   std::unique_ptr<KfdMemory> memory(new KfdMemory(kfd_, address, bytes));
   hw::KfdImportDmabuf arguments;

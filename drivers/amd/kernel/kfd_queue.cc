@@ -20,7 +20,6 @@ constexpr u64 kReadPointer = offsetof(hw::AmdQueue, read_dispatch_id);
 // Behind it, of AQL queues: the signal that tells errors.
 constexpr u64 kErrorSignal = 1024;
 static_assert(kErrorSignal >= sizeof(hw::AmdQueue) && kErrorSignal % alignof(hw::AmdSignal) == 0);
-constexpr u64 kPage = 4096;
 constexpr u32 kPriority = 7;       // of 15, in the middle
 constexpr u32 kMostQueues = 1024;  // KFD_MAX_NUM_OF_QUEUES_PER_PROCESS [Linux kfd_priv.h]
 
@@ -60,7 +59,8 @@ Error why_not(const Error& error, QueueType type, const KfdGpu& gpu) {
 
 Result<std::unique_ptr<KfdQueue>> KfdQueue::make(KfdGpu& gpu, const Caps& caps, QueueType type,
                                                  u64 ring_bytes, const Aql& aql) {
-  CHECK(std::has_single_bit(ring_bytes) && ring_bytes >= kPage, "ring of {} bytes", ring_bytes);
+  CHECK(std::has_single_bit(ring_bytes) && ring_bytes >= gpu.kfd().page_bytes(), "ring of {} bytes",
+        ring_bytes);
   std::unique_ptr<KfdQueue> queue(new KfdQueue(gpu, caps, type));
   TRY(queue->allocate(ring_bytes, aql));
   TRY(queue->create());
@@ -68,7 +68,10 @@ Result<std::unique_ptr<KfdQueue>> KfdQueue::make(KfdGpu& gpu, const Caps& caps, 
 }
 
 KfdQueue::KfdQueue(KfdGpu& gpu, const Caps& caps, QueueType type)
-    : gpu_(gpu), caps_(caps), type_(type), area_(save_area_of(caps, gpu.node().properties)) {}
+    : gpu_(gpu),
+      caps_(caps),
+      type_(type),
+      area_(save_area_of(caps, gpu.node().properties, gpu.kfd().page_bytes())) {}
 
 // The kernel compares each buffer's size with the mapping it lies in, so each has its own.
 // [Linux kfd_queue.c, kfd_queue_acquire_buffers()]
@@ -80,10 +83,10 @@ Result<void> KfdQueue::allocate(u64 ring_bytes, const Aql& aql) {
   request.what = type_ == QueueType::Sdma ? "the copy queue's ring" : "the compute queue's ring";
   TRY(ring_, gpu_.allocate(request));
   request.executable = false;
-  request.bytes = kPage;
+  request.bytes = gpu_.kfd().page_bytes();
   request.what = "a queue's pointers";
   TRY(pointers_, gpu_.allocate(request));
-  std::memset(pointers_->host(), 0, kPage);
+  std::memset(pointers_->host(), 0, pointers_->bytes());
   clear_ring();
   if (type_ == QueueType::Aql) describe(aql);
   if (type_ == QueueType::Sdma) return {};

@@ -102,6 +102,8 @@ Result<int> FakeKfd::ioctl(unsigned long request, void* argument) {
   });
   EXPECT_NE(name, "") << request;
   calls.push_back(text);
+  const auto* bytes = static_cast<const u8*>(argument);
+  last_bytes[request & 0xffff].assign(bytes, bytes + (request >> 16 & 0x3fff));  // _IOC_SIZE
   if (auto busy = meanwhile.extract(name)) busy.mapped()();
   if (const auto failing = fail.find(name); failing != fail.end()) {
     const int code = failing->second;

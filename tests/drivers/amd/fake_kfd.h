@@ -49,9 +49,13 @@ class FakeKfd final : public os::Files, private os::MmioTrap {
   std::map<u32, amd::hw::KfdEventData> events;
 
   std::vector<std::string> calls;  // "MAP_MEMORY_TO_GPU handle=0x3 ..."
+  // What the last call of a request, by its type and number, had in memory before it was answered,
+  // for who reads it by another header than the driver's.
+  std::map<unsigned long, std::vector<u8>> last_bytes;
   std::map<u64, Memory> memory;    // by handle
   std::map<u32, Queue> queues;     // by id
   std::map<u32, u32> event_types;  // by id
+  u64 doorbell_bytes = 0;          // of them that are mapped
 
   // Changes what the topology tells of the GPU.
   void set_property(const std::string& name, u64 value);
@@ -79,7 +83,10 @@ class FakeKfd final : public os::Files, private os::MmioTrap {
 
   Result<int> ioctl(unsigned long request, void* argument);
   Result<os::Mapping> map(const os::MapRequest& request);
-  os::MappedRegisters registers(u64 size) { return {{}, os::Mmio(*this, size)}; }
+  os::MappedRegisters registers(u64 size) {
+    doorbell_bytes = size;
+    return {{}, os::Mmio(*this, size)};
+  }
 
  private:
   u64 read(u64, unsigned) override { return 0; }

@@ -70,7 +70,8 @@ TEST_F(OpenTest, BindsTheRenderNodeAndItsEvents) {
   // Of the process, when it has an address space and before anything else.
   ASSERT_GE(fake.calls.size(), 3u);
   EXPECT_EQ(fake.calls[1], "ACQUIRE_VM drm_fd=0x8 gpu_id=0x4d5a");
-  EXPECT_EQ(fake.calls[2], "RUNTIME_ENABLE r_debug=0x0 mode_mask=0x3 capabilities_mask=0x0");
+  // As tinygrad has it (ops_amd.py, KFDIface).
+  EXPECT_EQ(fake.calls[2], "RUNTIME_ENABLE r_debug=0x0 mode_mask=0x0 capabilities_mask=0x0");
   EXPECT_EQ(fake.calls_of("RUNTIME_ENABLE").size(), 1u);
   EXPECT_EQ(fake.calls_of("ACQUIRE_VM"),
             std::vector<std::string>{"ACQUIRE_VM drm_fd=0x8 gpu_id=0x4d5a"});
@@ -94,6 +95,52 @@ TEST_F(OpenTest, SaysThatTheRenderNodeMayNotBeOpened) {
   ASSERT_FALSE(gpu);
   EXPECT_EQ(gpu.error().kind, ErrorKind::Permission);
   EXPECT_NE(gpu.error().message.find("group render"), std::string::npos);
+}
+
+// KFD_RUNTIME_ENABLE_MODE_ENABLE_MASK | KFD_RUNTIME_ENABLE_MODE_TTMP_SAVE_MASK
+TEST_F(OpenTest, AsksForTrapRegistersOnlyWhereTheyAreWanted) {
+  ASSERT_TRUE(kfd->gpu(0));
+  EXPECT_FALSE(kfd->has_trap_registers());
+  fake.calls.clear();
+  const std::unique_ptr<Kfd> second = *Kfd::open(fake, clock, {.trap_registers = true});
+  ASSERT_TRUE(second->gpu(0));
+  EXPECT_TRUE(second->has_trap_registers());
+  EXPECT_EQ(
+      fake.calls_of("RUNTIME_ENABLE"),
+      std::vector<std::string>{"RUNTIME_ENABLE r_debug=0x0 mode_mask=0x3 capabilities_mask=0x0"});
+}
+
+// What the kernel counts in PAGE_SIZE, whatever a GPU's page is: buffers, their places, a queue's
+// pointers and doorbells. [Linux amdgpu_vm.c amdgpu_vm_verify_parameters(); kfd_queue.c
+// kfd_queue_acquire_buffers(); kfd_doorbell.c kfd_doorbell_process_slice()]
+TEST_F(OpenTest, CountsInPagesOfTheHost) {
+  for (const u64 page : {u64{4096}, u64{16384}, u64{65536}}) {
+    FakeKfd host;
+    const std::unique_ptr<Kfd> opened = *Kfd::open(host, clock, {.page_bytes = page});
+    KfdGpu& gpu = **opened->gpu(0);
+    const auto first = *gpu.allocate({.bytes = 100}), second = *gpu.allocate({.bytes = 4097});
+    EXPECT_EQ(first->bytes(), page);
+    EXPECT_EQ(second->bytes(), page == 4096 ? 8192 : page);
+    EXPECT_EQ(second->address() % page, 0u);
+    const auto queue = KfdQueue::make(gpu, *find_caps(110000), QueueType::Pm4, u64{1} << 20);
+    ASSERT_TRUE(queue) << queue.error().message;
+    const hw::KfdCreateQueue& made = host.queues.at(1).arguments;
+    for (const auto& [handle, memory] : host.memory) {
+      EXPECT_EQ(memory.arguments.va_addr % page, 0u);
+      EXPECT_EQ(memory.arguments.size % page, 0u);
+      if (made.write_pointer_address - memory.arguments.va_addr < memory.arguments.size) {
+        EXPECT_EQ(memory.arguments.size, page) << "expected_size PAGE_SIZE";
+      }
+    }
+    EXPECT_EQ(made.ctl_stack_size % page, 0u);
+    EXPECT_EQ(host.doorbell_bytes, std::max<u64>(8192, page));
+    if (page > 4096) {
+      std::vector<u8> user(2 * page);
+      u8* const at = user.data() + page - reinterpret_cast<u64>(user.data()) % page + 4096;
+      EXPECT_EQ(gpu.allocate({.bytes = 1, .kind = MemoryKind::User, .user = at}).error().kind,
+                ErrorKind::Invalid);
+    }
+  }
 }
 
 TEST_F(OpenTest, GoesOnWhereTheRuntimeIsNotEnabled) {

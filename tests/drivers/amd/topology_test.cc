@@ -111,6 +111,16 @@ TEST(CapsTest, SavesAsManyBytesAsTheKernelChecks) {
   EXPECT_EQ(area.context_bytes, 12288u + 38u * 0x95000u);
   EXPECT_EQ(area.total_bytes, (12288u + 38u * 0x95000u + 1520u * 32u) * 8u);
 
+  // The same of hosts of larger pages: its ALIGN(..., PAGE_SIZE), and 0x7000 stays. [kfd_queue.c,
+  // kfd_queue_ctx_save_restore_size()]
+  area = save_area_of(*find_caps(110000), navi31, 16 << 10);
+  EXPECT_EQ(area.control_stack_bytes, 49152u);
+  area = save_area_of(*find_caps(110000), navi31, 64 << 10);
+  EXPECT_EQ(area.control_stack_bytes, 65536u);
+  EXPECT_EQ(area.context_bytes, 65536u + 46006272u);
+  EXPECT_EQ(area.total_bytes, 46202880u);
+  EXPECT_EQ(save_area_of(*find_caps(100300), navi21, 64 << 10).control_stack_bytes, 0x7000u);
+
   // A kernel takes its own control stack only, and no less than it tells of the whole; what it
   // counts too little is ours.
   mi300.cwsr_size = 64 << 20;

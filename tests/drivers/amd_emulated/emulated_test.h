@@ -31,7 +31,7 @@ struct EmulatedTest : ::testing::Test {
     machine = *emulator::amd::Machine::create(std::move(options));
     files = machine->files(os::host_files());
     clock = machine->clock(os::host_clock());
-    kfd = *Kfd::open(*files, *clock);
+    kfd = *Kfd::open(*files, *clock, {.trap_registers = true});
   }
 
   std::unique_ptr<AmdDevice> open(int ordinal, Options options = {}) {
