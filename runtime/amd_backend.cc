@@ -37,6 +37,8 @@ Result<amd::Options> driver_options(const os::Environment& environment,
     options.packets = aql == 1 ? amd::Options::Packets::Aql : amd::Options::Packets::Pm4;
   TRY(const int no_sdma, flag(environment, "AMD_DISABLE_SDMA", 0));
   options.sdma = no_sdma == 0;
+  TRY(const int waves, flag(environment, "AMD_REPORT_WAVES", 0));
+  options.report_waves = waves == 1;
   if (!config.lru) options.max_cached = 0;
   options.log_packets = config.debug >= 7;
   return options;
@@ -143,7 +145,7 @@ Result<std::unique_ptr<core::Device>> AmdBackend::open(core::DeviceSpec spec) {
   TRY(amd::Options options, driver_options(state.environment, state.config));
   std::shared_ptr<amd::Kfd> kfd;
   if (spec.iface.empty() || spec.iface == "KFD") {
-    TRY(kfd, kfd_of_process(*state.kernel));
+    TRY(kfd, kfd_of_process(*state.kernel, {.trap_registers = options.report_waves}));
     spec.iface = "KFD";
   } else if (spec.iface == "EMUKFD") {
     TRY(kfd, state.open_emulated(spec.arch));
@@ -153,6 +155,8 @@ Result<std::unique_ptr<core::Device>> AmdBackend::open(core::DeviceSpec spec) {
     // What takes a GPU a moment takes it minutes.
     constexpr u64 kHour_ns = 3'600'000'000'000;
     options.timeout_ns = kHour_ns;
+    // Nobody's screen hangs on it.
+    options.report_waves = true;
   } else {
     return fail(ErrorKind::Unsupported, "AMD's interface {} is {}", spec.iface, kNotBuilt);
   }

@@ -95,6 +95,7 @@ AmdDevice::AmdDevice(core::DeviceSpec spec, std::shared_ptr<Kfd> kfd, KfdGpu& gp
       gpu_(gpu),
       caps_(caps),
       log_packets_(options.log_packets),
+      reports_waves_(options.report_waves),
       explain_(options.explain),
       queue_memory_(gpu),
       code_(gpu),
@@ -270,12 +271,15 @@ void AmdDevice::on_event() {
            what.empty() ? "what it does not name" : what, static_cast<u64>(error)));
 }
 
+std::string AmdDevice::explanation() const {
+  const std::string more = explain_ ? explain_(gpu_.id()) : "";
+  return more.empty() ? "" : "; the emulator: " + more;
+}
+
 void AmdDevice::die(Error why) {
   for (AmdQueue* queue : {compute_.get(), copy_.get()})
     if (queue != nullptr && !queue->idle()) why.message += "; " + queue->busy_with();
-  if (explain_)
-    if (const std::string more = explain_(gpu_.id()); !more.empty())
-      why.message += "; the emulator: " + more;
+  why.message += explanation();
   compute_->die(why);
   if (copy_ != nullptr) copy_->die(why);
 }

@@ -33,6 +33,9 @@ struct Options {
   u64 timeline_limit = hcq::Timeline::kLimit;
   u64 timeout_ns = hcq::HardwareQueue::kTimeout_ns;
   bool log_packets = false;  // what is submitted goes to the log
+  // Of a queue that hangs, where its waves stand. It is taken off the hardware for that, and a
+  // queue that cannot be makes the kernel reset the whole GPU, screens and all.
+  bool report_waves = false;
   // What the door knows of a GPU that died, by its id, beyond what a kernel tells; null: nothing.
   std::function<std::string(u32 gpu_id)> explain;
 };
@@ -67,6 +70,9 @@ class AmdDevice final : public hcq::Device, private KfdEvents::Listener {
   // Puts code where it will run; queues drop what their caches held there.
   Result<void> write_code(u64 address, std::span<const u8> bytes);
   bool logs_packets() const { return log_packets_; }
+  bool reports_waves() const { return reports_waves_; }
+  // "; the emulator: ...": what the door knows of the last fault, or nothing.
+  std::string explanation() const;
   u64 code_epoch() const { return code_epoch_.load(std::memory_order_acquire); }
   // Where kernels' private memory lies now, and where it does for one that needs so much of it.
   Scratch scratch() const { return scratch_.current(); }
@@ -91,7 +97,7 @@ class AmdDevice final : public hcq::Device, private KfdEvents::Listener {
   const std::shared_ptr<Kfd> kfd_;
   KfdGpu& gpu_;  // kfd_'s
   const Caps& caps_;
-  const bool log_packets_;
+  const bool log_packets_, reports_waves_;
   const std::function<std::string(u32)> explain_;
   u64 base_ticks_ = 0, base_ns_ = 0;  // the same moment
   QueueMemory queue_memory_;

@@ -221,6 +221,8 @@ std::string AmdQueue::busy_with() {
 
 std::string AmdQueue::waves(bool is_running) {
   if (type_ == QueueType::Sdma) return {};
+  if (is_running && !device_.reports_waves())
+    return "; AMD_REPORT_WAVES=1 tells where its waves stand";
   std::lock_guard lock(waves_mutex_);
   const auto describe = is_running ? describe_running_waves : describe_waves;
   return describe(*hardware_, device_.code(), device_.caps().generation,
@@ -233,7 +235,8 @@ std::string AmdQueue::running() {
   const std::string text = kernel == nullptr
                                ? std::string("something")
                                : fmt::format("kernel {} of position {}", *kernel, position);
-  return text + describe_hang(*hardware_, device_.kfd(), device_.caps().generation) + waves(true);
+  return text + describe_hang(*hardware_, device_.kfd(), device_.caps().generation) + waves(true) +
+         device_.explanation();
 }
 
 }  // namespace doorbell::amd

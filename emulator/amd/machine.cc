@@ -185,6 +185,7 @@ Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
   kfd.undefined = undefined;
   kfd.trace = trace;
   kfd.polled_doorbells = state->options.polled_doorbells;
+  kfd.silent_waves = state->options.silent_waves;
   if (state->options.lockstep) kfd.now_ns = [now = &state->now_ns] { return now->fetch_add(100); };
   TRY(state->kfd, Kfd::create(std::move(kfd)));
   std::unique_ptr<Machine> machine(new Machine(std::move(state)));

@@ -29,6 +29,10 @@ struct MachineOptions {
   u64 hang_after = 0;
   u64 seed = 0;                   // for lockstep and adversarial
   bool polled_doorbells = false;  // stores cannot be trapped: preload
+  // A wave that met an illegal instruction stands still, and nobody is told: that is what a kernel
+  // does for which no client installed a trap handler. Else the GPU is reset at once, because the
+  // developer before the emulator should not wait for a timeout.
+  bool silent_waves = false;
   PacketHook* hook = nullptr;  // tests that drop and corrupt packets (cp/packet_hook.h); borrowed
   std::function<void(const Report&)> report;  // each broken rule; null: only the log has them
   Trace::Sink trace;                          // null: nobody listens

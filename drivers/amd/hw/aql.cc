@@ -39,9 +39,6 @@ std::string_view name_of(QueueError error) {
       {QueueError::GroupSize, "a group that is too large"},
       {QueueError::Registers, "more registers than there are"},
       {QueueError::VendorPacket, "a wrong packet of PM4"},
-      {QueueError::MemoryAperture, "an address that no aperture has"},
-      {QueueError::IllegalInstruction, "an illegal instruction"},
-      {QueueError::DebugTrap, "a debugger's trap"},
   };
   for (const Row& row : kRows)
     if ((static_cast<u64>(error) & static_cast<u64>(row.error)) != 0) return row.name;

@@ -180,9 +180,12 @@ struct alignas(64) AmdQueue {
 };
 static_assert(sizeof(AmdQueue) == 256);
 
-// What the command processor stores into queue_inactive_signal when it does not go on, and why.
-// Those of scratch it takes back, when the client clears them; the others are the queue's end.
-// [ROCR-Runtime amd_aql_queue.cpp DynamicQueueEventsHandler]
+// What the command processor stores into queue_inactive_signal when it does not go on with a
+// packet, and why. Those of scratch it takes back, when the client clears them; the others are the
+// queue's end. Of waves it knows nothing: 0x20000000 (aperture), 0x40000000 (illegal instruction)
+// and 0x80000000 (trap), which ROCr reads there too, are its first trap handler's; here none is
+// installed. [Reads: ROCm/rocm-systems 1b1610f amd_aql_queue.cpp#1128 DynamicQueueEventsHandler();
+// writes those of waves: ROCR-Runtime c7785a6 amd_trap_handler_v1.h, SIGNAL_CODE_*]
 enum class QueueError : u64 {
   None = 0,
   ScratchWave64 = 1,
@@ -194,9 +197,6 @@ enum class QueueError : u64 {
   Registers = 128,
   VendorPacket = 256,
   ScratchWave32 = 0x400,
-  MemoryAperture = 0x20000000,
-  IllegalInstruction = 0x40000000,
-  DebugTrap = 0x80000000,
 };
 // "an illegal instruction"; of several the first, empty for none that is known.
 std::string_view name_of(QueueError error);

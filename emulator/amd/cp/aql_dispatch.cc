@@ -76,16 +76,19 @@ bool AqlQueue::check_unchanged() {
                                     was.scratch_backing_memory_location, was.compute_tmpring_size));
 }
 
+// Of packets only: that a wave stopped, the processor does not know. It is ROCr's first trap
+// handler that writes 0x20000000 and above into this signal; its second one sends an interrupt to
+// the kernel instead. [ROCR-Runtime c7785a6 amd_trap_handler_v1.h, SIGNAL_CODE_*; ROCm/rocm-systems
+// 1b1610f trap_handler.s, .send_interrupt]
 bool AqlQueue::tell_client(const HwException& exception) {
   // A signal that is itself wrong was told of already.
-  if (exception.cause == HwException::Cause::Other || reporting_) return false;
+  if (exception.cause != HwException::Cause::Packet || reporting_) return false;
   Connected now;
   if (connected_)
     now = *connected_;
   else if (read_queue(now))
     return false;
-  const bool instruction = exception.cause == HwException::Cause::Instruction;
-  return report_inactive(now.queue, instruction ? hw::QueueError::IllegalInstruction : error_);
+  return report_inactive(now.queue, error_);
 }
 
 // False: there is nobody to tell.

@@ -65,6 +65,10 @@ class Kfd::GpuInterrupts final : public Interrupts {
 
   // The scheduler cannot take the queue off the hardware, and resets the GPU.
   // [kfd_events.c kfd_signal_reset_event()]
+  // Of a wave's illegal instruction the kernel writes "sq_intr: error" into its log, and finds no
+  // slot that the interrupt is for; its own trap handler has halted the wave.
+  // [kfd_int_process_v11.c event_interrupt_wq_v11(), SQ_INTERRUPT_WORD_ENCODING_ERROR;
+  //  cwsr_trap_handler_gfx10.asm L_NO_NEXT_TRAP, "halt wave to prevent re-entry"]
   void hw_exception(const HwException& exception) override {
     Device& device = *kfd_.devices_[gpu_];
     const std::string message =
@@ -72,7 +76,8 @@ class Kfd::GpuInterrupts final : public Interrupts {
     write("fault", exception.queue, message);
     keep(message);
     if (!exception.judged) kfd_.checks().report(kQueueStopped, message);
-    if (exception.told) return;
+    const bool is_wave = exception.cause == HwException::Cause::Instruction;
+    if (exception.told || (is_wave && kfd_.options_.silent_waves)) return;
     kfd_.queues_->evict(gpu_);
     kfd_.events_->hardware_exception({.gpu_id = device.slot.gpu_id(), .memory_lost = true});
   }

@@ -23,6 +23,7 @@ struct KfdOptions {
   Trace* trace = nullptr;                // borrowed, or null
   UndefinedMemory* undefined = nullptr;  // borrowed, or null: nobody asks
   bool polled_doorbells = false;         // stores to doorbells cannot be trapped: preload
+  bool silent_waves = false;             // MachineOptions'
   std::function<u64()> now_ns;           // null: the machine's
 };
 

@@ -7,8 +7,8 @@ namespace {
 
 using AqlDeviceTest = DeviceTest;
 
-// An AQL queue that cannot go on stores why into its signal and raises the signal's event; the
-// codes are those of ROCr's DynamicQueueEventsHandler.
+// An AQL queue that does not go on with a packet stores why into its signal and raises the signal's
+// event; the codes are those of ROCr's DynamicQueueEventsHandler that the firmware writes.
 TEST_F(AqlDeviceTest, HearsOfWhatAnAqlQueueCannotDo) {
   AmdDevice& amd = open({.packets = Options::Packets::Aql});
   const hw::AmdQueue& descriptor = fake.queues.at(kCompute).connected.at(0);
@@ -24,13 +24,13 @@ TEST_F(AqlDeviceTest, HearsOfWhatAnAqlQueueCannotDo) {
   commands->memory_barrier();
   commands->timestamp(u64{signal.event_mailbox});
   ASSERT_TRUE(amd.compute_queue().submit(*commands));
-  fake.cell(descriptor.queue_inactive_signal + 8) = 0x40000000;
+  fake.cell(descriptor.queue_inactive_signal + 8) = 32;
   fake.events[signal.event_id] = {};
   Result<void> waited = amd.synchronize();
   ASSERT_FALSE(waited);
   EXPECT_EQ(waited.error().kind, ErrorKind::DeviceLost);
   EXPECT_TRUE(waited.error().message.starts_with(
-      "AMD: the compute queue met an illegal instruction (0x40000000) and does not go on"))
+      "AMD: the compute queue met a packet of a wrong format (0x20) and does not go on"))
       << waited.error().message;
 }
 

@@ -254,9 +254,27 @@ TEST_F(DeviceTest, WaitsForRoomAndTellsAHang) {
       << sent.error().message;
 }
 
+// A queue that hangs may not come off the hardware, and then the kernel resets the whole GPU.
+TEST_F(DeviceTest, LeavesAHangingQueueWhereItIsUnlessAsked) {
+  AmdDevice& amd = open({.timeout_ns = 2'000'000});
+  auto program = *amd.load(compiled_kernel("gfx1100", 3));
+  core::Ref<Buffer> a = *Buffer::allocate(amd, 4096), b = *Buffer::allocate(amd, 4096);
+  const core::BufferView views[] = {{a.get(), 0}, {b.get(), 0}};
+  ASSERT_TRUE(program->launch(views, {}));
+  const Result<void> waited = amd.synchronize();
+  ASSERT_FALSE(waited);
+  const std::string& message = waited.error().message;
+  EXPECT_NE(message.find("it runs kernel kernel of position 1"), std::string::npos) << message;
+  EXPECT_NE(message.find("AMD_REPORT_WAVES=1 tells where its waves stand"), std::string::npos)
+      << message;
+  EXPECT_TRUE(fake.calls_of("UPDATE_QUEUE").empty());
+  EXPECT_TRUE(fake.calls_of("GET_QUEUE_WAVE_STATE").empty());
+}
+
 // A wave is in the code of a kernel.
 TEST_F(DeviceTest, TellsWhereTheWavesOfAHangStandAndPutsTheQueueBack) {
-  AmdDevice& amd = open({.timeout_ns = 2'000'000});
+  kfd = *Kfd::open(fake, os::host_clock(), {.trap_registers = true});
+  AmdDevice& amd = open({.timeout_ns = 2'000'000, .report_waves = true});
   auto program = *amd.load(compiled_kernel("gfx1100", 3));
   core::Ref<Buffer> a = *Buffer::allocate(amd, 4096), b = *Buffer::allocate(amd, 4096);
   const core::BufferView views[] = {{a.get(), 0}, {b.get(), 0}};
@@ -310,7 +328,7 @@ TEST_F(DeviceTest, TellsWhereTheWavesOfAHangStandAndPutsTheQueueBack) {
 TEST_F(DeviceTest, ReadsWavesThatOlderKernelsSaved) {
   fake.minor = 12;
   kfd = *Kfd::open(fake);
-  AmdDevice& amd = open({.timeout_ns = 2'000'000});
+  AmdDevice& amd = open({.timeout_ns = 2'000'000, .report_waves = true});
   auto commands = amd.compute_queue().make_commands();
   commands->memory_barrier();
   ASSERT_TRUE(amd.compute_queue().submit(*commands));

@@ -38,6 +38,7 @@ struct EmulatedTest : ::testing::Test {
     core::DeviceSpec spec;
     spec.name = ordinal == 0 ? "AMD" : fmt::format("AMD:{}", ordinal);
     spec.ordinal = ordinal;
+    options.report_waves = true;
     options.explain = [&](u32 gpu_id) { return machine->kfd().last_fault(gpu_id); };
     return *AmdDevice::open(spec, kfd, options);
   }

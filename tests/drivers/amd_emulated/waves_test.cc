@@ -65,7 +65,10 @@ spun:
 )";
 
 struct WavesTest : EmulatedTest, ::testing::WithParamInterface<Case> {
+  explicit WavesTest(bool with_silent_waves = false) : silent_waves(with_silent_waves) {}
+
   const Chip chip = std::get<0>(GetParam());
+  const bool silent_waves;
   std::unique_ptr<AmdDevice> device = boot_chips();
   const hcq::Signal flag = *kfd->signals().make();
   std::map<std::string, u64> labels;  // of the kernel's code
@@ -73,7 +76,7 @@ struct WavesTest : EmulatedTest, ::testing::WithParamInterface<Case> {
 
   std::unique_ptr<AmdDevice> boot_chips() {
     const std::string gpu = gpu_for(chip.name, std::get<1>(GetParam()));
-    boot({.gpus = {gpu, gpu}});
+    boot({.gpus = {gpu, gpu}, .silent_waves = silent_waves});
     return open_chip(0);
   }
   std::unique_ptr<AmdDevice> open_chip(int ordinal) {
@@ -306,6 +309,33 @@ wrong:
       << done.error().message;
 }
 
+struct SilentWavesTest : WavesTest {
+  SilentWavesTest() : WavesTest(true) {}
+};
+
+// As on silicon: no trap handler is there to tell of it. [cwsr_trap_handler_gfx10.asm
+// L_NO_NEXT_TRAP: the wave is halted; kfd_int_process_v11.c event_interrupt_wq_v11(): a line in the
+// kernel's log]
+TEST_P(SilentWavesTest, HangAtAnInstructionThatIsNone) {
+  auto program = load(R"(
+  s_nop 0
+wrong:
+  .long 0xbfff0000
+  s_endpgm
+)",
+                      1);
+  Ref<Buffer> out = *Buffer::allocate(*device, kItems * 4);
+  launch(*program, out);
+  const auto stopped = [](const std::string& text) {
+    return text.find(", stopped by an illegal instruction, exec") != std::string::npos;
+  };
+  const std::string message = hang(stopped);
+  EXPECT_TRUE(stopped(message)) << message;
+  EXPECT_NE(message.find(fmt::format("at kernel+{:#x} (", labels.at("wrong"))), std::string::npos)
+      << message;
+  EXPECT_EQ(device->compute_queue().synchronize().error().kind, ErrorKind::Timeout);
+}
+
 // Of the same GPU and of another one.
 TEST_P(WavesTest, LetOtherQueuesGoOn) {
   auto program = load(kSpin + std::string(kEnd), 1);
@@ -339,6 +369,11 @@ std::string name_of(const ::testing::TestParamInfo<Case>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Chips, WavesTest,
+                         ::testing::Combine(::testing::ValuesIn(kChips),
+                                            ::testing::Values(Options::Packets::Pm4,
+                                                              Options::Packets::Aql)),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(Chips, SilentWavesTest,
                          ::testing::Combine(::testing::ValuesIn(kChips),
                                             ::testing::Values(Options::Packets::Pm4,
                                                               Options::Packets::Aql)),
