@@ -22,6 +22,7 @@ constexpr Caps gfx9(std::string_view arch, u64 target, u32 local_granule) {
   caps.scratch_granule = 1024;
   caps.scratch_waves_per_engine = false;
   caps.local_granule = local_granule;
+  caps.local_granule_is_sure = local_granule == 512;
   caps.saved_vgpr_bytes = 0x80000;
   caps.saved_unit_waves = 40;
   caps.saved_engine_waves = 512;

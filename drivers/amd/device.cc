@@ -55,8 +55,9 @@ Result<usize> pick(const core::DeviceSpec& spec, const Kfd& kfd) {
   return index;
 }
 
-bool wants_aql(const Options& options, const Node& node) {
-  if (options.packets == Options::Packets::ByChip) return node.properties.num_xcc > 1;
+bool wants_aql(const Options& options, const Node& node, const Caps& caps) {
+  if (options.packets == Options::Packets::ByChip)
+    return node.properties.num_xcc > 1 || !caps.local_granule_is_sure;
   return options.packets == Options::Packets::Aql;
 }
 
@@ -115,7 +116,7 @@ Result<void> AmdDevice::start(const Options& options) {
   parts.timeline_limit = options.timeline_limit;
   parts.timeout_ns = options.timeout_ns;
   parts.name = "compute";
-  if (wants_aql(options, gpu_.node())) {
+  if (wants_aql(options, gpu_.node(), caps_)) {
     TRY(compute_, AqlQueue::make(parts, *this));
   } else {
     TRY(compute_, ComputeQueue::make(parts, *this));

@@ -26,7 +26,8 @@
 namespace doorbell::amd {
 
 struct Options {
-  // Queue packets: PM4 where there is one XCC, AQL where there are several, unless said.
+  // Queue packets: PM4 where there is one XCC, AQL where there are several, and on gfx950, unless
+  // said.
   enum class Packets : u8 { ByChip, Pm4, Aql } packets = Packets::ByChip;
   bool sdma = true;            // false: no copy engine; buffers are the host's memory
   i64 max_cached = INT64_MAX;  // bytes of released memory kept

@@ -50,6 +50,21 @@ TEST(PartOfAChip, CountsItsComputeUnits) {
             "gfx942, 76 compute units on 2 XCCs, 0.0 GiB free, AQL and SDMA queues");
 }
 
+// Three sources have three units of LDS_SIZE for it. [docs/hw/amd-facts.md]
+TEST_F(OpeningTest, Gfx950HasAqlQueuesWithOneXccToo) {
+  fake.set_property("gfx_target_version", 90500);
+  kfd = *Kfd::open(fake);
+  open();
+  EXPECT_EQ(fake.queues.at(kCompute).arguments.queue_type, 2u);
+  device.reset();
+  FakeKfd again;
+  again.set_property("gfx_target_version", 90500);
+  core::DeviceSpec spec;
+  spec.name = "AMD";
+  const auto pm4 = *AmdDevice::open(spec, *Kfd::open(again), {.packets = Options::Packets::Pm4});
+  EXPECT_EQ(again.queues.at(kCompute).arguments.queue_type, 0u);
+}
+
 // The kernel runs a PM4 queue on one XCC. [Linux kfd_mqd_manager_v9.c init_mqd_v9_4_3()]
 TEST_F(OpeningTest, RefusesPm4OnSeveralXccs) {
   fake.set_property("gfx_target_version", 90402);
