@@ -257,6 +257,7 @@ Tensor detail::read_view(const Tensor& x, const View& view) {
 }
 
 Tensor Tensor::at(std::span<const Index> indices) const {
+  if (const auto wide = detail::with_scalar_masks(*this, indices)) return wide->x.at(wide->indices);
   const View view = detail::parse_index(*this, indices);
   const Tensor x = detail::read_view(*this, view);
   if (!view.picks()) return x;

@@ -143,6 +143,11 @@ i64 axis_of_only_mask(const Tensor& x, std::span<const Index> indices) {
 }  // namespace
 
 void Tensor::set_at(std::span<const Index> indices, const Operand& value) {
+  if (auto wide = detail::with_scalar_masks(*this, indices)) {
+    wide->x.set_at(wide->indices, value);
+    assign(detail::without_axes(*wide));
+    return;
+  }
   const Tensor base = *this;
   const Tensor values = detail::as_tensor(value, dtype());
   const std::vector<Index> basic = basic_indices(indices);

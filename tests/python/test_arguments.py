@@ -87,3 +87,21 @@ def test_axes_moved():
             x.movedim(source, destination)
         with pytest.raises(ValueError):
             np.moveaxis(array, source, destination)
+
+
+@pytest.mark.parametrize("mask", [True, False])
+def test_masks_of_no_axes(mask):
+    array = np.arange(24).reshape(2, 3, 4)
+    x = Tensor(array)
+    for ours, theirs in ((Tensor(mask), np.array(mask)), (mask, mask)):
+        for index in (lambda m: m, lambda m: (m, 1), lambda m: (1, m), lambda m: (Ellipsis, m),
+                      lambda m: (m, Ellipsis, 0), lambda m: (slice(1), m), lambda m: (None, m, 0)):
+            expected = array[index(theirs)]
+            got = x[index(ours)]
+            assert got.shape == expected.shape and got.tolist() == expected.tolist()
+    y, expected = Tensor(array), array.copy()
+    y[Tensor(mask)] = 7
+    expected[np.array(mask)] = 7
+    assert y.tolist() == expected.tolist()
+    y[1, Tensor(mask)], expected[1, np.array(mask)] = 9, 9
+    assert y.tolist() == expected.tolist()
