@@ -27,5 +27,6 @@ NB_MODULE(_doorbell, module) {
   define_clipping(module);
   define_optimizers(module);
   define_files(module);
+  define_printing(module);
   spell_all(module);
 }

@@ -23,6 +23,7 @@ void define_attention(nb::module_& module);
 void define_clipping(nb::module_& module);
 void define_optimizers(nb::module_& module);
 void define_files(nb::module_& module);
+void define_printing(nb::module_& module);
 // Generated from tensor/api/methods and python/surface.
 void define_surface(TensorClass& tensor);
 

@@ -8,8 +8,8 @@ from math import e, inf, nan, pi
 
 from doorbell import _doorbell, dtypes, errors, signatures
 from doorbell._doorbell import (Context, DType, FloatInfo, IntInfo, Jit, Size, Tensor, Variable, default_device,
-                                device_names, empty_cache, finfo, iinfo, is_grad_enabled, is_training, open_device,
-                                promote_types, synchronize)
+                                device_names, empty_cache, finfo, get_printoptions, iinfo, is_grad_enabled,
+                                is_training, open_device, promote_types, set_printoptions, synchronize)
 from doorbell.functions import *  # noqa: F401, F403
 from doorbell.dtypes import (bfloat16, bool, double, float, float16, float32, float64, half, int, int8, int16, int32,
                              int64, long, short, uint8, uint16, uint32, uint64)
@@ -25,8 +25,8 @@ signatures.describe_classes(_doorbell)
 __version__ = "0.1.0"
 __all__ = ["Context", "DType", "Device", "Error", "FloatInfo", "IntInfo", "Jit", "Size", "Tensor", "TinyJit",
            "Variable", "default_device", "device_names", "dtypes", "empty_cache", "errors", "finfo",
-           "from_dlpack", "iinfo",
+           "from_dlpack", "get_printoptions", "iinfo",
            "is_grad_enabled", "is_training", "jit", "manual_seed", "nn", "no_grad", "open_device", "promote_types",
-           "synchronize", "tensor", "train"]
+           "set_printoptions", "synchronize", "tensor", "train"]
 
 newaxis = None  # as NumPy's users write it between brackets

@@ -2,23 +2,26 @@
 // their corners.
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 #include <ostream>
 
 #include <fmt/format.h>
 
 #include "tensor/api/bound_size.h"
 #include "tensor/api/capture.h"
+#include "tensor/api/print.h"
 #include "tensor/api/tensor.h"
 
 namespace doorbell {
 
 namespace {
 
-constexpr i64 kThreshold = 1000, kEdge = 3;
-constexpr usize kLineWidth = 80;
+constinit std::mutex options_mutex;
+constinit PrintOptions held_options;  // guarded by it
 
 // What is shown of a tensor: of each axis all, or its two ends.
 struct Shown {
+  PrintOptions options = print_options();
   std::vector<i64> shape;          // of what is shown
   std::vector<bool> cut;           // by axis: whether its middle is left out
   std::vector<std::string> cells;  // row-major
@@ -33,14 +36,15 @@ Tensor ends_of(const Tensor& x, usize axis, const Shown& shown, bool apart) {
   std::vector<std::pair<Size, Size>> first, last;
   for (const Size& size : x.shape()) first.emplace_back(0, size);
   last = first;
-  first[axis] = {0, kEdge};
-  last[axis] = {length - kEdge, length};
+  const i64 edge = shown.options.edge_items;
+  first[axis] = {0, edge};
+  last[axis] = {length - edge, length};
   std::vector<std::pair<i64, i64>> after(first.size(), {0, 0}), before = after;
-  after[axis].second = before[axis].first = kEdge;
+  after[axis].second = before[axis].first = edge;
   Shape along(first.size() - axis, 1);
-  along[0] = 2 * kEdge;
+  along[0] = 2 * edge;
   // Chosen rather than added, which would lose the sign of -0.
-  return doorbell::where(Tensor::arange(2 * kEdge).reshape(along) < kEdge,
+  return doorbell::where(Tensor::arange(2 * edge).reshape(along) < edge,
                          ends_of(x.shrink(first), axis + 1, shown, apart).pad(after),
                          ends_of(x.shrink(last), axis + 1, shown, apart).pad(before));
 }
@@ -64,13 +68,14 @@ Tensor shown_part(const Tensor& tensor, Shown* shown) {
   NoGradScope no_grad;
   shown->shape = detail::bound_values(tensor.shape());
   shown->cut.resize(shown->shape.size());
-  const bool shorten = tensor.numel() > kThreshold;
+  const bool shorten = tensor.numel() > shown->options.threshold;
   const bool keep = tensor.numel() <= kMostKept / tensor.dtype().bytes();
   const bool reads = is_view(tensor);
   if (keep && !reads) tensor.realize();
   for (usize axis = 0; axis < shown->shape.size(); ++axis) {
-    shown->cut[axis] = shorten && shown->shape[axis] > 2 * kEdge;
-    if (shown->cut[axis]) shown->shape[axis] = 2 * kEdge;
+    const i64 ends = 2 * shown->options.edge_items;
+    shown->cut[axis] = shorten && shown->shape[axis] > ends;
+    if (shown->cut[axis]) shown->shape[axis] = ends;
   }
   return ends_of(tensor, 0, *shown, !keep && !reads);
 }
@@ -78,10 +83,11 @@ Tensor shown_part(const Tensor& tensor, Shown* shown) {
 struct FloatStyle {
   bool whole = true;        // "1." for all
   bool scientific = false;  // "1.0000e+10"
+  int precision = 4;
 };
 
-FloatStyle style_of(const std::vector<f64>& values) {
-  FloatStyle style;
+FloatStyle style_of(const std::vector<f64>& values, const PrintOptions& options) {
+  FloatStyle style{.precision = options.precision};
   f64 most = 0, least = INFINITY;
   for (f64 value : values) {
     if (!std::isfinite(value) || value == 0) continue;
@@ -89,7 +95,8 @@ FloatStyle style_of(const std::vector<f64>& values) {
     most = std::max(most, std::abs(value));
     least = std::min(least, std::abs(value));
   }
-  if (most == 0) return style;
+  if (options.scientific) style.scientific = *options.scientific;
+  if (most == 0 || options.scientific) return style;
   const bool spread = most / least > 1000;
   style.scientific = most > 1e8 || (style.whole ? false : spread || least < 1e-4);
   return style;
@@ -98,11 +105,12 @@ FloatStyle style_of(const std::vector<f64>& values) {
 std::string format_float(f64 value, const FloatStyle& style) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
-  if (style.scientific) return fmt::format("{:.4e}", value);
-  return style.whole ? fmt::format("{:.0f}.", value) : fmt::format("{:.4f}", value);
+  if (style.scientific) return fmt::format("{:.{}e}", value, style.precision);
+  return style.whole ? fmt::format("{:.0f}.", value)
+                     : fmt::format("{:.{}f}", value, style.precision);
 }
 
-std::vector<std::string> format_values(const Tensor& part) {
+std::vector<std::string> format_values(const Tensor& part, const PrintOptions& options) {
   std::vector<std::string> cells;
   auto write = [&](const auto& values, auto text) {
     for (const auto& value : values) cells.push_back(text(value));
@@ -110,7 +118,7 @@ std::vector<std::string> format_values(const Tensor& part) {
   auto number = [](auto value) { return std::to_string(value); };
   if (part.dtype().is_float()) {
     const std::vector<f64> values = part.to_vector<f64>();
-    const FloatStyle style = style_of(values);
+    const FloatStyle style = style_of(values, options);
     write(values, [&](f64 value) { return format_float(value, style); });
   } else if (part.dtype().is_bool()) {
     write(part.to_bytes(), [](std::byte held) { return held == std::byte{0} ? "False" : "True"; });
@@ -143,7 +151,7 @@ std::string format_row(const Shown& shown, i64 first, usize indent) {
   auto add = [&](const std::string& cell) {
     if (text.size() > 1) {
       text += ",";
-      const bool wraps = column + 2 + cell.size() > kLineWidth;
+      const bool wraps = column + 2 + cell.size() > shown.options.line_width;
       text += wraps ? "\n" + std::string(indent + 1, ' ') : " ";
       column = wraps ? indent + 1 : column + 2;
     }
@@ -151,7 +159,7 @@ std::string format_row(const Shown& shown, i64 first, usize indent) {
     column += cell.size();
   };
   for (i64 i = 0; i < length; ++i) {
-    if (shown.cut.back() && i == kEdge) add("...");
+    if (shown.cut.back() && i == shown.options.edge_items) add("...");
     add(shown.cells[static_cast<usize>(first + i)]);
   }
   return text + "]";
@@ -168,13 +176,32 @@ std::string format_axes(const Shown& shown, usize axis, i64 first, usize indent)
   std::string text = "[";
   for (i64 i = 0; i < shown.shape[axis]; ++i) {
     if (i > 0) text += gap;
-    if (shown.cut[axis] && i == kEdge) text += "..." + gap;
+    if (shown.cut[axis] && i == shown.options.edge_items) text += "..." + gap;
     text += format_axes(shown, axis + 1, first + i * inner, indent + 1);
   }
   return text + "]";
 }
 
 }  // namespace
+
+PrintOptions print_options() {
+  std::lock_guard lock(options_mutex);
+  return held_options;
+}
+
+void set_print_options(const PrintOptions& options) {
+  const bool fits = options.precision >= 0 && options.precision <= 100 && options.threshold >= 0 &&
+                    options.edge_items >= 1;
+  if (!fits) {
+    throw fail(
+        ErrorKind::Invalid,
+        "print options of precision {}, threshold {}, edge items {}; expected 0 to 100, 0 or "
+        "more, 1 or more",
+        options.precision, options.threshold, options.edge_items);
+  }
+  std::lock_guard lock(options_mutex);
+  held_options = options;
+}
 
 std::string Tensor::str() const {
   constexpr std::string_view kOpen = "tensor(";
@@ -184,7 +211,7 @@ std::string Tensor::str() const {
     if (detail::bound_values(shape()) != std::vector<i64>{0}) text += ", size=" + shape().str();
   } else {
     Shown shown;
-    shown.cells = format_values(shown_part(*this, &shown));
+    shown.cells = format_values(shown_part(*this, &shown), shown.options);
     if (ndim() > 0) align(shown.cells, dtype().is_float());
     text += format_axes(shown, 0, 0, kOpen.size());
   }

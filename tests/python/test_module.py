@@ -57,3 +57,27 @@ def test_asarray():
     assert doorbell.asarray([1, 2], dtype="int8").dtype == dtypes.int8
     assert doorbell.as_tensor(np.ones(2)).dtype == dtypes.float64
     assert doorbell.asarray(X, dtype="float64").dtype == dtypes.float64
+
+
+def test_printing():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    values = [[1 / 3, 2.5, -1000.125], [4e-3, 5.0, 6.0]]
+    try:
+        for options in ({}, {"precision": 2}, {"sci_mode": True}, {"sci_mode": False, "precision": 6},
+                        {"linewidth": 20}, {"profile": "short"}, {"threshold": 3, "edgeitems": 1}, {"profile": "full"}):
+            doorbell.set_printoptions(profile="default")
+            torch.set_printoptions(profile="default", sci_mode=None)
+            doorbell.set_printoptions(**options)
+            torch.set_printoptions(**options)
+            # PyTorch puts two blanks before an ellipsis, and names int32, which is not its default.
+            assert str(Tensor(values)) == str(torch.tensor(values)).replace(",  ...", ", ..."), options
+            line = str(torch.tensor(list(range(1200)), dtype=torch.int32)).replace(", dtype=torch.int32", "")
+            assert str(Tensor(list(range(1200)))) == line.replace(",  ...", ", ..."), options
+        assert doorbell.get_printoptions()["threshold"] > 2**60
+        doorbell.set_printoptions(profile="default", threshold=math.inf)
+        assert "..." not in str(Tensor.arange(2000))
+        with pytest.raises(ValueError, match="precision -1"):
+            doorbell.set_printoptions(precision=-1)
+    finally:
+        doorbell.set_printoptions(profile="default")
+        torch.set_printoptions(profile="default", sci_mode=None)
