@@ -29,6 +29,14 @@ inline bool is_tensor(nb::handle object) {
   return Py_TYPE(object.ptr()) == tensor_type || PyObject_TypeCheck(object.ptr(), tensor_type) != 0;
 }
 // Throws TypeError for what is none: Tensor.realize([a, b]) calls a method with a list.
+// Whether nothing in Python but the call that runs can name it, as f() in f()[0] = 1.
+inline bool is_temporary(nb::handle object) {
+#if PY_VERSION_HEX >= 0x030E0000
+  return PyUnstable_Object_IsUniqueReferencedTemporary(object.ptr()) != 0;
+#else
+  return Py_REFCNT(object.ptr()) == 1;
+#endif
+}
 [[noreturn]] void refuse_as_tensor(nb::handle object);
 inline Tensor& as_tensor(nb::handle object) {
   if (!is_tensor(object)) [[unlikely]]

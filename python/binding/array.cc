@@ -124,7 +124,7 @@ void realize(std::span<const Tensor> tensors) {
   for (usize i = 0; i < ours.size(); ++i) {
     auto [cell, node] = waiting[i];
     // Where gradients flow the way here is still needed.
-    if (!cell->tracked && *cell->value == node) cell->set_value(ours[i].uop(), false);
+    if (!cell->tracked && *cell->value == node) cell->set_stored(ours[i].uop());
   }
 }
 

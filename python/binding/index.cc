@@ -5,6 +5,7 @@
 
 #include "python/binding/create.h"
 #include "python/binding/module.h"
+#include "tensor/api/view.h"
 
 namespace doorbell::python {
 
@@ -110,7 +111,9 @@ Tensor get_item(const Tensor& self, nb::handle key) {
   return within_brackets(indices, [&] { return self.at(indices); });
 }
 
-void set_item(Tensor& self, nb::handle key, nb::handle given) {
+void set_item(nb::handle place, nb::handle key, nb::handle given) {
+  Tensor& self = as_tensor(place);
+  if (is_temporary(place)) detail::refuse_lost(self, 1, 0);
   const std::vector<Index> indices = indices_of(key);
   Value value;
   if (!read_value(given, &value))
@@ -143,8 +146,8 @@ void define_indexing(TensorClass& tensor) {
            ">>> x[x > 3]\ntensor([4, 5])")
       .def("__setitem__", &set_item, nb::arg("key").none(), nb::arg("value"),
            nb::sig("def __setitem__(self, key: object, value: object, /) -> None"),
-           "Puts a number, tensor, array or list where the brackets say; the handle has a new "
-           "value, and what was computed\nfrom the old one keeps it.\n\n"
+           "Puts a number, tensor, array or list where the brackets say; views of those elements "
+           "see it, and what was computed\nfrom the old ones keeps them.\n\n"
            ">>> x = Tensor.zeros(3)\n>>> x[1:] = 5\n>>> x\ntensor([0., 5., 5.])")
       .def("__len__", &length)
       .def(

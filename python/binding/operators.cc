@@ -4,6 +4,7 @@
 #include "python/binding/create.h"
 #include "python/binding/module.h"
 #include "tensor/api/operators.h"
+#include "tensor/api/storage.h"
 
 namespace doorbell::python {
 
@@ -110,7 +111,7 @@ void define_operators(TensorClass& tensor) {
     tensor.def(
         name,
         [apply = apply](nb::handle self, const Value& x) {
-          as_tensor(self).assign(apply(as_tensor(self), x));
+          detail::assign_result(as_tensor(self), apply(as_tensor(self), x));
           return nb::borrow(self);
         },
         nb::is_operator(), typed(name));

@@ -12,6 +12,7 @@
 #include "python/binding/module.h"
 #include "tensor/api/build.h"
 #include "tensor/api/jit.h"
+#include "tensor/api/view.h"
 
 namespace doorbell::python {
 
@@ -98,6 +99,7 @@ std::vector<Tensor> gradient_of(const Tensor& self, const nb::args& targets,
 
 nb::object assign(nb::handle self, nb::handle given) {
   Tensor& place = as_tensor(self);
+  if (is_temporary(self) && detail::is_computed(place)) detail::refuse_lost(place, 1, 0);
   if (is_tensor(given)) {
     place.assign(as_tensor(given));
     return nb::borrow(self);
@@ -105,7 +107,7 @@ nb::object assign(nb::handle self, nb::handle given) {
   Num number;
   const TensorOptions options{.dtype = place.dtype(), .device = place.device()};
   if (read(given, &number))
-    place.assign(place.full_like(number));
+    place.assign(Tensor::full({}, number, {.dtype = place.dtype()}));
   else
     place.assign(make_tensor(given, options));
   return nb::borrow(self);
@@ -296,9 +298,10 @@ void define_values(TensorClass& tensor) {
           nb::arg("state"), nb::sig("def __setstate__(self, state: tuple[object, ...], /) -> None"))
       .def("assign", &assign, nb::arg("x"),
            nb::sig("def assign(self, x: Tensor | float | numpy.typing.ArrayLike) -> Tensor"),
-           "Gives it, and every other handle of it, another value of the same shape, dtype and "
-           "device; what was computed\nfrom the old one keeps that. Gives itself.\n\n"
-           "Raises ValueError for a value that does not fit.\n\n"
+           "Gives it, every other handle of it and all views of its elements another value, which "
+           "is broadcast and converted;\nwhat was computed from the old one keeps that. Gives "
+           "itself.\n\nRaises ValueError for a value that does not fit, and where nobody would "
+           "see it.\n\n"
            ">>> x = Tensor([1.0, 2.0])\n>>> y = x + 1\n>>> x.assign(Tensor([5.0, 6.0]))\n"
            "tensor([5., 6.])\n>>> y\ntensor([2., 3.])")
       .def(
@@ -308,7 +311,8 @@ void define_values(TensorClass& tensor) {
             return nb::borrow(self);
           },
           nb::arg("x"), nb::sig("def replace(self, x: Tensor) -> Tensor"),
-          "As assign, with any shape, dtype and device.\n\n>>> Tensor([1]).replace("
+          "Gives it and every other handle of it another value, of any shape, dtype and device. "
+          "Views of what it was keep that.\n\n>>> Tensor([1]).replace("
           "Tensor([1.0, 2.0]))\ntensor([1., 2.])");
 }
 

@@ -10,6 +10,7 @@
 #include "core/eval/eval.h"
 #include "core/uop/placement.h"
 #include "tensor/api/gradient.h"
+#include "tensor/api/view.h"
 #include "tensor/engine/realize.h"
 
 namespace doorbell::detail {
@@ -121,14 +122,14 @@ Tensor reduce_axes(Op op, const Tensor& x, i64 mask) {
     if (shape[i].is(1)) mask &= ~(i64{1} << i);  // nothing to reduce
     if (shape[i].is(0)) empty = true;
   }
-  if (mask == 0) return x;
+  if (mask == 0) return unshared(x);
   if (!empty) return make(Op::Reduce, x.dtype(), {&x}, {static_cast<i64>(op), mask});
   Shape reduced = shape;
   for (usize i = 0; i < shape.size(); ++i) {
     if (mask >> i & 1) reduced[i] = 1;
   }
   Number identity = op == Op::Add ? Number(0) : op == Op::Mul ? Number(1) : lowest(x.dtype());
-  return flat_in(constant(identity, x.dtype()).expand(reduced), {x});
+  return unshared(flat_in(constant(identity, x.dtype()).expand(reduced), {x}));
 }
 
 i64 integer_bits(const Number& value, DType dtype) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/uop/placement.h"
+#include "tensor/api/view.h"
 #include "tensor/engine/realize.h"
 
 namespace doorbell::detail {
@@ -150,8 +151,28 @@ void Capture::hold(Held held, JitProgram::Holder holder) {
   program_->holders_.push_back(std::move(holder));
 }
 
+// A view is read as part of the tensor that it was made of, where that is known. False where it
+// stands for itself.
+bool Capture::touch_owner(Cell& view) {
+  if (!view.is_view) return false;
+  if (views_.contains(&view)) return true;
+  const Tensor owner = view.alias->living_owner();
+  if (!owner.defined()) return false;
+  Cell& whole = Access::known(owner);
+  if (view.is_leaf && holder_of_.contains(&whole)) {
+    throw fail(ErrorKind::Unsupported,
+               "a jitted function uses a tensor and a view of it that is marked requires_grad; "
+               "clone() the view");
+  }
+  if (view.is_leaf || whole.tracked) return false;
+  views_.insert(&view);
+  program_->views_.push_back({Access::handle(view), view.alias});
+  touch(whole);
+  return true;
+}
+
 void Capture::touch_outside(Cell& cell) {
-  if (holder_of_.contains(&cell)) return;
+  if (holder_of_.contains(&cell) || touch_owner(cell)) return;
   Held held{.outside = Access::handle(cell), .cell = &cell};
   {
     Pause pause;
@@ -250,7 +271,8 @@ void Capture::want_changes() {
     Cell* cell = held_[i].cell;
     if (cell == nullptr) continue;
     const usize writes = program_->writes_.size();
-    if (cell->value != held_[i].place)
+    // A view from outside changes with its owner.
+    if (cell->value != held_[i].place && !cell->is_view)
       program_->writes_.push_back({i, false, want(Access::handle(*cell))});
     want_gradient(i);
     if (program_->writes_.size() == writes) continue;

@@ -94,10 +94,17 @@ class JitProgram {
   void check_state(Arguments arguments, Values* values) const;
   UOpRef result_as_bound(usize result, UOp buffer, const Values& values) const;
   UOp value_of(usize slot, Arguments arguments) const;
+  bool is_written_state(const Cell& cell) const;
   static void write(const Write& write, Cell& cell, std::span<const UOpRef> results);
   void write_all(Arguments arguments, std::span<const UOpRef> results, const hcq::Fence& until);
 
-  std::vector<Holder> holders_;     // the arguments first
+  // A view that the function refers to is read and written as part of its owner, a holder.
+  struct StateView {
+    Tensor view;
+    std::shared_ptr<Alias> alias;  // shared with the view and its owner
+  };
+  std::vector<Holder> holders_;  // the arguments first
+  std::vector<StateView> views_;
   std::vector<Size> sizes_;         // arguments too, as they were
   // Names of the variables that each call binds: by its sizes and by its tensors' shapes.
   std::vector<i64> variables_;
@@ -137,8 +144,9 @@ class Capture {
   }
   void cell_gone(u64 born) { alive_ -= born == number_; }
   void touch(Cell& cell) {
-    if (cell.born != number_) touch_outside(cell);
+    if (!made(cell.born)) touch_outside(cell);
   }
+  bool made(u64 born) const { return born == number_; }
   void draw(core::Device& device, i64 count, const UOpRef& node);
   void gradient_read(Cell& cell);
   void gradient_written(Cell& cell);
@@ -155,6 +163,7 @@ class Capture {
   };
 
   void touch_outside(Cell& cell);
+  bool touch_owner(Cell& view);
   void hold(Held held, JitProgram::Holder holder);
   void add_slots(JitProgram::Slot slot, const UOpRef& place);
   void hold_gradient(u32 holder);
@@ -175,6 +184,7 @@ class Capture {
   std::vector<Tensor> arguments_, stand_ins_;
   std::vector<Held> held_;                           // by holder
   absl::flat_hash_map<const Cell*, u32> holder_of_;  // looked up, never iterated
+  absl::flat_hash_set<const Cell*> views_;           // likewise: of tensors from outside
   std::vector<UOpRef> places_;                       // by slot
   std::vector<UOpRef> wanted_;
 };

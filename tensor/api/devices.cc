@@ -177,6 +177,7 @@ Tensor& Tensor::shard_(const Devices& devices, std::optional<i64> axis) {
   if (!cell.is_leaf) return replace(shard(devices, axis));
   NoGradScope no_grad;  // a leaf stays one, with its gradient
   const Tensor gradient = cell.grad, moved = shard(devices, axis);
+  cell.unlink();
   cell.set_value(moved.uop(), false);
   if (gradient.defined()) cell.set_gradient(gradient.shard(devices, axis));
   return *this;

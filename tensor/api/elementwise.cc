@@ -6,6 +6,7 @@
 #include "base/util/check.h"
 #include "tensor/api/build.h"
 #include "tensor/api/gradient.h"
+#include "tensor/api/view.h"
 
 namespace doorbell {
 
@@ -87,7 +88,8 @@ Tensor Tensor::bitcast(DType to) const {
     throw fail(ErrorKind::Invalid, "cannot bitcast {} of shape {} to {}",
                core::long_name_of(dtype().scalar), shape().str(), core::long_name_of(to.scalar));
   }
-  if (from_bytes == to_bytes) return make(Op::Bitcast, to, {this});
+  if (from_bytes == to_bytes)
+    return detail::as_view(make(Op::Bitcast, to, {this}), *this, true);
   const Tensor words = bitcast(unsigned_of(from_bytes));
   return (widens ? join_words(words, to_bytes / from_bytes)
                  : split_words(words, from_bytes / to_bytes))
@@ -107,7 +109,9 @@ Tensor Tensor::bitwise_not() const {
 }
 Tensor Tensor::reciprocal() const { return unary(Op::Recip, detail::as_float(*this)); }
 Tensor Tensor::sqrt() const { return unary(Op::Sqrt, detail::as_float(*this)); }
-Tensor Tensor::trunc() const { return dtype().is_float() ? unary(Op::Trunc, *this) : *this; }
+Tensor Tensor::trunc() const {
+  return dtype().is_float() ? unary(Op::Trunc, *this) : detail::unshared(*this);
+}
 
 Tensor add(const Operand& a, const Operand& b) {
   auto [x, y] = promote(a, b);

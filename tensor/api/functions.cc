@@ -6,6 +6,7 @@
 #include "tensor/api/build.h"
 #include "tensor/api/dtype_info.h"
 #include "tensor/api/gradient.h"
+#include "tensor/api/view.h"
 
 namespace doorbell {
 
@@ -39,12 +40,12 @@ Tensor Tensor::square() const { return *this * *this; }
 // Max rather than a select: NaN stays, and at 0 the two halves of the gradient cancel. Lowering
 // clears the sign bit.
 Tensor Tensor::abs() const {
-  if (dtype().is_bool() || dtype().is_unsigned()) return *this;
+  if (dtype().is_bool() || dtype().is_unsigned()) return detail::unshared(*this);
   return detail::binary(Op::Max, *this, neg());
 }
 
 Tensor Tensor::sign() const {
-  if (dtype().is_bool()) return *this;
+  if (dtype().is_bool()) return detail::unshared(*this);
   const Tensor one = constant(1, dtype()), zero = constant(0, dtype());
   if (dtype().is_unsigned()) return select(*this != 0, one, zero);
   const Tensor of_nonzero = select(*this < 0, constant(-1, dtype()), one);
@@ -53,17 +54,17 @@ Tensor Tensor::sign() const {
 }
 
 Tensor Tensor::floor() const {
-  if (!dtype().is_float()) return *this;
+  if (!dtype().is_float()) return detail::unshared(*this);
   const Tensor whole = trunc();
   return select(*this < whole, whole - 1, whole);
 }
 Tensor Tensor::ceil() const {
-  if (!dtype().is_float()) return *this;
+  if (!dtype().is_float()) return detail::unshared(*this);
   const Tensor whole = trunc();
   return select(whole < *this, whole + 1, whole);
 }
 Tensor Tensor::round() const {
-  if (!dtype().is_float()) return *this;
+  if (!dtype().is_float()) return detail::unshared(*this);
   // Away from zero at .5, unless that is odd: then towards it.
   const Tensor whole = trunc();
   const Tensor rest = (*this - whole).abs();

@@ -8,6 +8,7 @@
 
 #include "base/util/check.h"
 #include "tensor/api/build.h"
+#include "tensor/api/view.h"
 
 namespace doorbell::detail {
 
@@ -154,7 +155,7 @@ std::vector<NodeGradient> differentiate(const UOpRef& root, const Tensor& upstre
     if (visit.is_wanted) {
       Tensor gradient = visit.gradient;
       if (!gradient.defined()) gradient = Tensor::from_uop(UOpRef(visit.node)).zeros_like();
-      results.push_back({visit.node, std::move(gradient)});
+      results.push_back({visit.node, unshared(gradient)});  // not with `upstream`
     }
     visit.gradient = {};  // its sources have what they need
   }

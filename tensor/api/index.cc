@@ -6,6 +6,7 @@
 
 #include "tensor/api/build.h"
 #include "tensor/api/select.h"
+#include "tensor/api/view.h"
 
 namespace doorbell {
 
@@ -159,16 +160,19 @@ Tensor read_axes(const Tensor& x, const View& view) {
     if (view.axes[i].flipped) flipped.push_back(static_cast<i64>(i));
   }
   Tensor result = x.shrink(windows);
-  if (!flipped.empty()) result = result.flip(flipped);
+  if (!flipped.empty()) result = detail::flip_view(result, flipped);
   for (usize i = 0; i < view.axes.size(); ++i) {
     const i64 stride = view.axes[i].stride;
     if (stride == 1) continue;
     // Rows of one stride; the first column stays.
     const i64 axis = static_cast<i64>(i);
     const i64 length = result.size(axis).value(), rows = (length + stride - 1) / stride;
-    std::vector<std::pair<i64, i64>> amounts(view.axes.size(), {0, 0});
-    amounts[i].second = rows * stride - length;
-    result = result.pad(amounts).unflatten(axis, {rows, stride});
+    std::vector<i64> after(view.axes.size(), 0);
+    after[i] = rows * stride - length;
+    Shape apart = result.shape();
+    apart[i] = rows;
+    apart.insert(apart.begin() + axis + 1, stride);
+    result = detail::reshape_view(detail::pad_view(result, after), apart);
     std::vector<std::pair<Size, Size>> first;
     for (const Size& size : result.shape()) first.emplace_back(0, size);
     first[i + 1] = {0, 1};
@@ -253,7 +257,7 @@ Tensor detail::read_view(const Tensor& x, const View& view) {
   for (i64 axis : view.result) {
     to.push_back(axis < 0 ? Size(1) : length_of(view.axes[static_cast<usize>(axis)]));
   }
-  return read_axes(x, view).reshape(to);
+  return detail::reshape_view(read_axes(x, view), to);
 }
 
 Tensor Tensor::at(std::span<const Index> indices) const {
@@ -265,14 +269,18 @@ Tensor Tensor::at(std::span<const Index> indices) const {
   return detail::take(picks.source, picks.axis, picks.position);
 }
 
-Tensor Tensor::operator[](std::initializer_list<Index> indices) const {
+Tensor Tensor::operator[](std::initializer_list<Index> indices) const& {
   return at(std::span(indices.begin(), indices.size()));
 }
-Tensor Tensor::operator[](const Index& index) const { return at(std::span(&index, 1)); }
-Selection Tensor::operator[](std::initializer_list<Index> indices) {
+Tensor Tensor::operator[](const Index& index) const& { return at(std::span(&index, 1)); }
+Selection Tensor::operator[](std::initializer_list<Index> indices) & {
   return Selection(*this, std::vector<Index>(indices));
 }
-Selection Tensor::operator[](const Index& index) { return Selection(*this, {index}); }
+Selection Tensor::operator[](const Index& index) & { return Selection(*this, {index}); }
+Selection Tensor::operator[](std::initializer_list<Index> indices) && {
+  return Selection(*this, std::vector<Index>(indices), true);
+}
+Selection Tensor::operator[](const Index& index) && { return Selection(*this, {index}, true); }
 
 namespace {
 
@@ -292,9 +300,16 @@ Tensor read(const Tensor& base, const std::vector<Index>& indices) {
 
 }  // namespace
 
-Selection::Selection(Tensor base, std::vector<Index> indices)
-    : Tensor(read(base, indices)), base_(std::move(base)), indices_(std::move(indices)) {}
+Selection::Selection(Tensor base, std::vector<Index> indices, bool of_temporary)
+    : Tensor(read(base, indices)),
+      base_(std::move(base)),
+      indices_(std::move(indices)),
+      of_temporary_(of_temporary) {}
 
-void Selection::assign_to_base(const Operand& value) { base_.set_at(indices_, value); }
+void Selection::assign_to_base(const Operand& value) {
+  // Its own handle, the one that goes, and what it reads as.
+  if (of_temporary_) detail::refuse_lost(base_, 2, 1);
+  base_.set_at(indices_, value);
+}
 
 }  // namespace doorbell

@@ -1,19 +1,18 @@
-// Assignment through brackets, x[{...}] = v: the value is spread to its places and selected there,
-// so that the graph stays one of values. Which elements an index names is index.cc's.
+// Assignment through brackets, x[{...}] = v: to the view that slices and integers give; what picks
+// elements makes a new value of that view. Which elements an index names is index.cc's, writing
+// through views view.cc's.
 #include <algorithm>
 
 #include "tensor/api/build.h"
 #include "tensor/api/index_view.h"
 #include "tensor/api/select.h"
+#include "tensor/api/view.h"
 
 namespace doorbell {
 
-using detail::AxisView;
 using detail::check_mask;
-using detail::constant;
 using detail::is_mask;
 using detail::join_picks;
-using detail::length_of;
 using detail::parse_index;
 using detail::Picks;
 using detail::read_view;
@@ -23,42 +22,6 @@ using detail::View;
 using detail::width_of;
 
 namespace {
-
-// The reverse of read_axes: elements at their places, zeros elsewhere.
-Tensor spread_axes(const Tensor& values, const View& view, const Shape& whole) {
-  Tensor result = values;
-  std::vector<i64> flipped;
-  Shape starts;
-  for (usize i = 0; i < view.axes.size(); ++i) {
-    const AxisView& axis_view = view.axes[i];
-    const i64 axis = static_cast<i64>(i), stride = axis_view.stride;
-    if (stride != 1) {
-      std::vector<std::pair<i64, i64>> amounts(view.axes.size() + 1, {0, 0});
-      amounts[i + 1].second = stride - 1;
-      result = result.unsqueeze(axis + 1).pad(amounts).flatten(axis, axis + 1);
-      std::vector<std::pair<Size, Size>> window;
-      for (const Size& size : result.shape()) window.emplace_back(0, size);
-      window[i] = {0, axis_view.stop - axis_view.start};
-      result = result.shrink(window);
-    }
-    if (axis_view.flipped) flipped.push_back(axis);
-    starts.push_back(axis_view.start);
-  }
-  if (!flipped.empty()) result = result.flip(flipped);
-  return detail::pad_into(result, starts, whole);
-}
-
-// x with `values`, of the shape that the view gives, at the view's places.
-Tensor write_view(const Tensor& x, const View& view, const Tensor& values) {
-  Shape axes, selected;
-  for (i64 axis : view.result) {
-    selected.push_back(axis < 0 ? Size(1) : length_of(view.axes[static_cast<usize>(axis)]));
-  }
-  for (const AxisView& axis : view.axes) axes.push_back(axis.dropped ? Size(1) : length_of(axis));
-  const Tensor placed = spread_axes(values.expand(selected).reshape(axes), view, x.shape());
-  const Tensor held = constant(true, dtypes::bool_).expand(axes);
-  return select(spread_axes(held, view, x.shape()), placed, x);
-}
 
 // x with the rows that `position` names along `axis` replaced; values (pre, position's shape,
 // post).
@@ -109,6 +72,13 @@ Tensor put_masked(const Tensor& x, i64 axis, const Tensor& mask, const Tensor& v
   return select(mask.reshape(wide), placed, x);
 }
 
+// Axes of size 1 in front of what there is place for mean nothing.
+Tensor without_leading_ones(const Tensor& values, i64 rank) {
+  Shape shape = values.shape();
+  while (static_cast<i64>(shape.size()) > rank && shape.front().is(1)) shape.erase(shape.begin());
+  return values.reshape(shape);
+}
+
 // The indices with whole slices in place of what picks elements.
 std::vector<Index> basic_indices(std::span<const Index> indices) {
   std::vector<Index> basic;
@@ -148,26 +118,27 @@ void Tensor::set_at(std::span<const Index> indices, const Operand& value) {
     assign(detail::without_axes(*wide));
     return;
   }
-  const Tensor base = *this;
-  const Tensor values = detail::as_tensor(value, dtype());
+  detail::release_if_alone(detail::Access::cell(*this));
   const std::vector<Index> basic = basic_indices(indices);
-  const View view = parse_index(base, basic);
-  const i64 mask_axis = axis_of_only_mask(base, indices);
+  const i64 mask_axis = axis_of_only_mask(*this, indices);
+  Tensor part = read_view(*this, parse_index(*this, basic));
   if (std::none_of(indices.begin(), indices.end(), detail::picks)) {
-    assign(write_view(base, view, values));
+    // x[...] += v has assigned already, to the part that it gives back.
+    const bool done = value.tensor != nullptr &&
+                      detail::same_elements(detail::Access::cell(part),
+                                            detail::Access::cell(*value.tensor));
+    const Tensor values = without_leading_ones(detail::as_tensor(value, dtype()), part.ndim());
+    if (!done) part.assign(values.expand(part.shape()));
     return;
   }
-  const Tensor part = read_view(base, view);
-  Tensor changed;
+  const Tensor values = detail::as_tensor(value, dtype());
   if (mask_axis >= 0) {
     const auto mask = std::find_if(indices.begin(), indices.end(), is_mask);
     check_mask(*mask->tensor(), mask_axis, part);
-    changed = put_masked(part, mask_axis, *mask->tensor(), values);
+    part.assign(put_masked(part, mask_axis, *mask->tensor(), values));
   } else {
-    changed = put_picked(part, parse_index(base, indices), values);
+    part.assign(put_picked(part, parse_index(*this, indices), values));
   }
-  const bool whole = part.uop() == base.uop();
-  assign(whole ? changed : write_view(base, view, changed));
 }
 
 }  // namespace doorbell

@@ -8,6 +8,7 @@
 
 #include "core/util/config.h"
 #include "tensor/api/capture.h"
+#include "tensor/api/view.h"
 #include "tensor/engine/realize.h"
 #include "tensor/export/function.h"
 
@@ -19,7 +20,7 @@ namespace {
 // state, and none leads gradients out of the function.
 Tensor settled(const Tensor& tensor) {
   NoGradScope no_grad;
-  if (is_always_empty(tensor)) return tensor.detach();
+  if (is_always_empty(tensor)) return unshared(tensor.detach());
   return Tensor::from_uop(engine::stored_form(*Access::cell(tensor).value));
 }
 
@@ -71,7 +72,7 @@ bool JitState::is_nested() { return capture != nullptr; }
 
 void JitState::end_nested(const JitParts& outputs) {
   for (Tensor* output : outputs.tensors)
-    if (output->defined()) *output = output->detach();
+    if (output->defined()) *output = unshared(output->detach());
 }
 
 JitState::Call JitState::begin(const JitParts& arguments, const void* signature) {

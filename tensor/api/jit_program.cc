@@ -3,6 +3,7 @@
 
 #include "core/uop/placement.h"
 #include "tensor/api/capture.h"
+#include "tensor/api/view.h"
 #include "tensor/engine/in_flight.h"
 #include "tensor/engine/realize.h"
 
@@ -71,11 +72,26 @@ Cell& JitProgram::cell_of(const Holder& holder, Arguments arguments) const {
   return *Access::unseen(tensor);
 }
 
+namespace {
+
+// Whether assigning to one changes the other.
+bool shares(const Cell* a, const Cell* b) {
+  return a == b || (a != nullptr && b != nullptr && a->alias != nullptr && a->alias == b->alias);
+}
+
+}  // namespace
+
+bool JitProgram::is_written_state(const Cell& cell) const {
+  if (!cell.is_view) return written_state_.contains(&cell);
+  const Tensor owner = cell.alias->living_owner();
+  return owner.defined() && written_state_.contains(&Access::known(owner));
+}
+
 void JitProgram::refuse_aliases(Arguments arguments) const {
   for (usize i = 0; i < arguments.size(); ++i) {
     const Cell* cell = Access::unseen(*arguments[i]);
     if (cell == nullptr) continue;
-    if (written_state_.contains(cell)) {
+    if (is_written_state(*cell)) {
       throw fail(ErrorKind::Invalid,
                  "argument {} of a jitted function is also a tensor that the function refers to "
                  "and changes; pass a clone()",
@@ -83,7 +99,7 @@ void JitProgram::refuse_aliases(Arguments arguments) const {
     }
     if (!holders_[i].is_written) continue;
     for (usize other = 0; other < arguments.size(); ++other) {
-      if (other != i && Access::unseen(*arguments[other]) == cell) {
+      if (other != i && shares(Access::unseen(*arguments[other]), cell)) {
         throw fail(ErrorKind::Invalid,
                    "arguments {} and {} of a jitted function are one tensor, which the function "
                    "changes; pass a clone()",
@@ -91,7 +107,7 @@ void JitProgram::refuse_aliases(Arguments arguments) const {
       }
     }
     for (usize at = arguments.size(); at < holders_.size(); ++at) {
-      if (Access::unseen(holders_[at].tensor) != cell) continue;
+      if (!shares(Access::unseen(holders_[at].tensor), cell)) continue;
       throw fail(ErrorKind::Invalid,
                  "argument {} of a jitted function, which changes it, is also a tensor that the "
                  "function refers to; pass a clone()",
@@ -140,6 +156,14 @@ void JitProgram::check_state(Arguments arguments, Values* values) const {
     throw fail(ErrorKind::Invalid, "a jitted function is called {} a training scope, captured {}",
                training_ ? "outside" : "within", training_ ? "within one" : "outside");
   }
+  for (const StateView& state : views_) {
+    const Cell& view = *Access::unseen(state.view);
+    const bool is_same = view.is_view && view.alias == state.alias;
+    if (is_same && state.alias->living_owner().defined()) continue;
+    throw fail(ErrorKind::Invalid,
+               "a view that a jitted function refers to no longer shares the elements of the "
+               "tensor that it was captured with");
+  }
   for (const Holder& holder : holders_) {
     if (!holder.is_defined) continue;
     if (holder.argument < 0) {
@@ -184,8 +208,23 @@ UOp JitProgram::value_of(usize at, Arguments arguments) const {
   return part_of(value, slot.part);
 }
 
+namespace {
+
+// To what an argument is a view of, and stored there: otherwise each call would add to a graph that
+// nobody computes.
+void write_through(Cell& view, const UOpRef& value) {
+  NoGradScope no_grad;
+  const std::shared_ptr<Alias> alias = view.alias;
+  Access::handle(view).assign(Tensor::from_uop(value));
+  if (const Tensor owner = alias->living_owner(); owner.defined()) owner.realize();
+}
+
+}  // namespace
+
 void JitProgram::write(const Write& write, Cell& cell, std::span<const UOpRef> results) {
-  if (!write.is_gradient)
+  if (!write.is_gradient && cell.is_view)
+    write_through(cell, results[static_cast<usize>(write.result)]);
+  else if (!write.is_gradient)
     cell.set_value(results[static_cast<usize>(write.result)], false);
   else if (write.result < 0)
     cell.set_gradient({}, write.result == Write::kLost);

@@ -4,6 +4,7 @@
 
 #include "base/util/check.h"
 #include "tensor/api/build.h"
+#include "tensor/api/view.h"
 
 namespace doorbell {
 
@@ -44,7 +45,7 @@ Tensor Tensor::repeat(const std::vector<i64>& counts) const {
     expanded.push_back(size);
     to.push_back(size * counts[i]);
   }
-  return reshape(apart).expand(expanded).reshape(to);
+  return detail::unshared(reshape(apart).expand(expanded).reshape(to));
 }
 
 Tensor Tensor::repeat_interleave(i64 count, i64 axis) const {
@@ -52,7 +53,7 @@ Tensor Tensor::repeat_interleave(i64 count, i64 axis) const {
   if (count < 0) throw fail(ErrorKind::Invalid, "repeat {} times", count);
   Shape to = unsqueeze(at + 1).shape();
   to[static_cast<usize>(at) + 1] = count;
-  return unsqueeze(at + 1).expand(to).flatten(at, at + 1);
+  return detail::unshared(unsqueeze(at + 1).expand(to).flatten(at, at + 1));
 }
 
 Tensor Tensor::repeat_interleave(const std::vector<i64>& counts, i64 axis) const {
@@ -84,7 +85,7 @@ Tensor Tensor::roll(const std::vector<i64>& shifts, const std::vector<i64>& axes
   if (shifts.size() != axes.size()) {
     throw fail(ErrorKind::Invalid, "roll by {} shifts along {} axes", shifts.size(), axes.size());
   }
-  Tensor rolled = *this;
+  Tensor rolled = detail::unshared(*this);
   for (usize i = 0; i < axes.size(); ++i) {
     const i64 at = detail::resolve_axis(axes[i], ndim());
     const i64 length = size(at).value();
@@ -121,7 +122,7 @@ Tensor Tensor::cat(std::span<const Tensor> tensors, i64 axis) {
     const Tensor part = detail::pad_into(tensor.cast(common), before, to);
     before[static_cast<usize>(at)] = before[static_cast<usize>(at)] + tensor.size(at);
     if (!joined.defined())
-      joined = part;
+      joined = detail::unshared(part);
     else
       joined = detail::binary(common.is_bool() ? Op::Or : Op::Add, joined, part);
   }
@@ -237,16 +238,19 @@ Tensor Tensor::diagonal(i64 offset, i64 axis1, i64 axis2) const {
   windows[order.size() - 1] = {column, column + n};
   const Tensor square = last.shrink(windows);
   if (n == 0) return square.flatten(-2, -1);
-  std::vector<std::pair<i64, i64>> amounts(order.size() - 1, {0, 0});
-  amounts.back().second = n;
-  Tensor skewed = square.flatten(-2, -1).pad(amounts).unflatten(-1, {n, n + 1});
-  Shape column_only = skewed.shape();
+  Shape joined = square.shape(), rows_longer = joined, column_only = joined;
+  joined.pop_back();
+  joined.back() = n * n;
+  rows_longer.back() = n + 1;
   column_only.back() = 1;
-  return skewed.shrink_to(column_only).squeeze(-1);
+  std::vector<i64> after(joined.size(), 0);
+  after.back() = n;
+  const Tensor flat = detail::pad_view(detail::reshape_view(square, joined), after);
+  return detail::reshape_view(flat, rows_longer).shrink_to(column_only).squeeze(-1);
 }
 
 Tensor Tensor::diag(i64 diagonal) const {
-  if (ndim() == 2) return this->diagonal(diagonal);
+  if (ndim() == 2) return detail::unshared(this->diagonal(diagonal));  // PyTorch's copies
   if (ndim() != 1) {
     throw fail(ErrorKind::Invalid, "diag of shape {}, expected one axis or two", shape().str());
   }

@@ -5,6 +5,7 @@
 
 #include "base/util/check.h"
 #include "tensor/api/build.h"
+#include "tensor/api/view.h"
 
 namespace doorbell {
 
@@ -81,6 +82,12 @@ Shape resolve_reshape(const Shape& from, const Shape& wanted) {
   return shape;
 }
 
+Tensor reshaped(const Tensor& x, const Shape& to) {
+  SizeArgs sizes;
+  for (const Size& size : to) sizes.add(size);
+  return move(Op::Reshape, x, sizes);
+}
+
 }  // namespace
 
 Tensor Tensor::reshape(const Shape& shape) const {
@@ -88,9 +95,12 @@ Tensor Tensor::reshape(const Shape& shape) const {
   const Shape to = resolve_reshape(from, shape);
   check_rank(to);
   if (from == to) return *this;
-  SizeArgs sizes;
-  for (const Size& size : to) sizes.add(size);
-  return move(Op::Reshape, *this, sizes);
+  const Tensor result = reshaped(*this, to);
+  return detail::reshapes_in_place(*this, to) ? detail::as_view(result, *this, true) : result;
+}
+
+Tensor detail::reshape_view(const Tensor& x, const Shape& to) {
+  return x.shape() == to ? x : as_view(reshaped(x, to), x, true);
 }
 
 Tensor Tensor::permute(const std::vector<i64>& axes) const {
@@ -107,7 +117,7 @@ Tensor Tensor::permute(const std::vector<i64>& axes) const {
     identity = identity && axis == static_cast<i64>(i);
     order.add(axis);
   }
-  return identity ? *this : move(Op::Permute, *this, order);
+  return identity ? *this : detail::as_view(move(Op::Permute, *this, order), *this, false);
 }
 
 Tensor Tensor::transpose(i64 a, i64 b) const {
@@ -152,7 +162,7 @@ Tensor Tensor::expand(const Shape& shape) const {
   if (from == to) return *this;
   SizeArgs sizes;
   for (const Size& size : to) sizes.add(size);
-  return move(Op::Expand, *this, sizes);
+  return detail::as_view(move(Op::Expand, *this, sizes), *this, false);
 }
 
 Tensor Tensor::flip(const Axes& axes) const {
@@ -161,7 +171,13 @@ Tensor Tensor::flip(const Axes& axes) const {
   for (usize i = 0; i < chosen.size(); ++i) {
     if (chosen[i] && !size(static_cast<i64>(i)).is(1)) mask |= i64{1} << i;
   }
-  return mask == 0 ? *this : detail::make(Op::Flip, dtype(), {this}, {mask});
+  // A copy, as in PyTorch; x[::-1] is a view, as in NumPy.
+  return mask == 0 ? detail::unshared(*this) : detail::make(Op::Flip, dtype(), {this}, {mask});
+}
+
+Tensor detail::flip_view(const Tensor& x, const std::vector<i64>& axes) {
+  const Tensor flipped = x.flip(axes);
+  return flipped.uop() == x.uop() ? x : as_view(flipped, x, false);
 }
 
 Tensor Tensor::shrink(const std::vector<std::pair<Size, Size>>& windows) const {
@@ -182,7 +198,15 @@ Tensor Tensor::shrink(const std::vector<std::pair<Size, Size>>& windows) const {
     args.add(start);
     args.add(length);
   }
-  return whole ? *this : move(Op::Shrink, *this, args);
+  if (whole) return *this;
+  // Rows of one block lie together.
+  bool is_row_major = true, is_cut = false;
+  for (usize i = windows.size(); i-- > 0;) {
+    const Size length = windows[i].second - windows[i].first;
+    is_row_major = is_row_major && (!is_cut || length.is(1));
+    is_cut = is_cut || length != from[i];
+  }
+  return detail::as_view(move(Op::Shrink, *this, args), *this, is_row_major);
 }
 
 Tensor Tensor::shrink_to(const Shape& shape) const {
@@ -227,10 +251,17 @@ Tensor pad_zeros(const Tensor& x, const std::vector<std::pair<i64, i64>>& amount
     args.add(amounts[i].first);
     args.add(from[i] + amounts[i].first + amounts[i].second);
   }
-  return nothing ? x : move(Op::Pad, x, args);
+  return nothing ? detail::unshared(x) : move(Op::Pad, x, args);
 }
 
 }  // namespace
+
+Tensor detail::pad_view(const Tensor& x, const std::vector<i64>& after) {
+  std::vector<std::pair<i64, i64>> amounts;
+  for (const i64 amount : after) amounts.emplace_back(0, amount);
+  const Tensor padded = pad_zeros(x, amounts);
+  return padded.uop() == x.uop() ? x : as_view(padded, x, false);
+}
 
 Tensor detail::pad_into(const Tensor& x, const Shape& starts, const Shape& whole) {
   SizeArgs args;

@@ -11,7 +11,8 @@ namespace doorbell {
 // The elements, and on the left of = their place.
 class Selection : public Tensor {
  public:
-  Selection(Tensor base, std::vector<Index> indices);
+  // `of_temporary`: the base is about to go. Assigning throws where nobody else would see it.
+  Selection(Tensor base, std::vector<Index> indices, bool of_temporary = false);
   Selection(const Selection&) = default;
   void operator=(const Selection& value) && { assign_to_base(static_cast<const Tensor&>(value)); }
   void operator=(const Tensor& value) && { assign_to_base(value); }
@@ -31,6 +32,7 @@ class Selection : public Tensor {
   void assign_to_base(const Operand& value);
   Tensor base_;
   std::vector<Index> indices_;
+  bool of_temporary_ = false;
 };
 
 }  // namespace doorbell

@@ -11,6 +11,7 @@
 #include "core/uop/placement.h"
 #include "tensor/api/build.h"
 #include "tensor/api/capture.h"
+#include "tensor/api/view.h"
 #include "tensor/engine/must.h"
 #include "tensor/engine/realize.h"
 
@@ -82,6 +83,7 @@ std::vector<i64> checked_sizes(const Shape& shape) {
 }  // namespace
 
 Tensor detail::finish(Tensor tensor, const TensorOptions& options) {
+  tensor = unshared(tensor);  // not with the number that it repeats
   if (!options.device.empty()) tensor = tensor.to(options.device);
   if (options.requires_grad) tensor.requires_grad();
   return tensor;
@@ -204,7 +206,12 @@ Tensor Tensor::empty(const Shape& shape, const TensorOptions& options) {
 }
 
 Tensor Tensor::empty_like(const TensorOptions& options) const {
-  return empty(shape(), detail::options_like(*this, options));
+  if (!options.device.empty()) return empty(shape(), detail::options_like(*this, options));
+  const DType dtype = options.dtype.value_or(this->dtype());
+  Tensor tensor = Tensor::from_uop(
+      detail::make_storage(detail::place_of(*this), dtype, checked_sizes(shape()), {}));
+  if (options.requires_grad) tensor.requires_grad();
+  return tensor;
 }
 
 void Tensor::realize(std::span<const Tensor> tensors) {
@@ -222,7 +229,7 @@ void Tensor::realize(std::span<const Tensor> tensors) {
   CHECK_EQ(stored.size(), wanted.size());
   for (usize i = 0; i < cells.size(); ++i) {
     // Where gradients flow the way here is still needed.
-    if (!cells[i]->tracked) cells[i]->set_value(std::move(stored[i]), false);
+    if (!cells[i]->tracked) cells[i]->set_stored(std::move(stored[i]));
   }
 }
 
@@ -263,64 +270,123 @@ Tensor Tensor::cast_for_reading(DType dtype) const {
 
 namespace {
 
-void check_assignable(const Tensor& place, const Tensor& x) {
-  if (place.shape() != x.shape() || place.dtype() != x.dtype()) {
-    throw fail(ErrorKind::Invalid, "cannot assign {} of shape {} to {} of shape {}",
-               core::long_name_of(x.dtype().scalar), x.shape().str(),
-               core::long_name_of(place.dtype().scalar), place.shape().str());
+// x as `place` can take it: broadcast, converted, and where `place` is.
+Tensor assignable(const Tensor& place, const Tensor& x) {
+  const Shape to = place.shape(), from = x.shape();
+  bool fits = from.size() <= to.size();
+  for (usize i = 1; fits && i <= from.size(); ++i) {
+    const Size& size = from[from.size() - i];
+    fits = size.is(1) || size == to[to.size() - i];
   }
-  const u16 to = place.uop()->device(), from = x.uop()->device();
-  if (!core::go_together(to, from)) {
+  if (!fits) {
+    throw fail(ErrorKind::Invalid, "cannot assign {} of shape {} to {} of shape {}",
+               core::long_name_of(x.dtype().scalar), from.str(),
+               core::long_name_of(place.dtype().scalar), to.str());
+  }
+  const u16 at = place.uop()->device();
+  if (!core::go_together(at, x.uop()->device())) {
     throw fail(ErrorKind::Invalid, "cannot assign from device {} to device {}", x.device(),
                place.device());
   }
-}
-
-// A leaf has no past for gradients to flow back through.
-void refuse_losing_gradient(const Tensor& leaf, const Tensor& x) {
-  if (!leaf.is_leaf() || !x.needs_grad()) return;
-  throw fail(ErrorKind::Invalid,
-             "a leaf of shape {} that requires grad is written, and gradients of the value of "
-             "shape {} would be lost; write with gradients switched off, or into a clone()",
-             leaf.shape().str(), x.shape().str());
+  const Tensor value = x.cast(place.dtype()).expand(to);
+  return core::is_placement(at) ? detail::moved_to(value, at) : value;
 }
 
 }  // namespace
 
+void detail::refuse_losing_gradient(const Shape& leaf, const Shape& value) {
+  throw fail(ErrorKind::Invalid,
+             "a leaf of shape {} that requires grad is written, and gradients of the value of "
+             "shape {} would be lost; write with gradients switched off, or into a clone()",
+             leaf.str(), value.str());
+}
+
 Tensor& Tensor::replace(const Tensor& x) {
-  detail::Cell& from = x.cell();
-  const bool tracked = !NoGradScope::active() && (from.tracked || from.is_leaf);
-  if (tracked) refuse_losing_gradient(*this, x);
-  cell().set_value(x.uop(), tracked);
+  const UOpRef value = x.uop();
+  const bool tracked = !NoGradScope::active() && x.needs_grad();
+  if (tracked && is_leaf()) detail::refuse_losing_gradient(shape(), x.shape());
+  cell().unlink();
+  cell().set_value(value, tracked);
   return *this;
 }
 
-Tensor& Tensor::assign(const Tensor& x) {
-  check_assignable(*this, x);
-  const u16 at = uop()->device();
-  return replace(core::is_placement(at) ? detail::moved_to(x, at) : x);
+Tensor Tensor::assign(const Tensor& x) && {
+  if (detail::is_computed(*this)) detail::refuse_lost(*this, 1, 0);
+  return assign(x);
 }
 
-Tensor& Tensor::operator+=(const Operand& x) { return assign(add(x)); }
-Tensor& Tensor::operator-=(const Operand& x) { return assign(sub(x)); }
-Tensor& Tensor::operator*=(const Operand& x) { return assign(mul(x)); }
-Tensor& Tensor::operator/=(const Operand& x) { return assign(div(x)); }
-Tensor& Tensor::operator%=(const Operand& x) { return assign(mod(x)); }
-Tensor& Tensor::operator&=(const Operand& x) { return assign(bitwise_and(x)); }
-Tensor& Tensor::operator|=(const Operand& x) { return assign(bitwise_or(x)); }
-Tensor& Tensor::operator^=(const Operand& x) { return assign(bitwise_xor(x)); }
-Tensor& Tensor::operator<<=(const Operand& x) { return assign(lshift(x)); }
-Tensor& Tensor::operator>>=(const Operand& x) { return assign(rshift(x)); }
+Tensor& Tensor::assign(const Tensor& x) & {
+  const Tensor value = assignable(*this, x);
+  detail::Cell& cell = this->cell();
+  const bool tracked = !NoGradScope::active() && value.needs_grad();
+  if (tracked && cell.is_leaf) detail::refuse_losing_gradient(shape(), x.shape());
+  detail::release_if_alone(cell);
+  if (cell.is_view)
+    detail::write_view(cell, value);
+  else
+    cell.set_value(value.uop(), tracked);
+  return *this;
+}
+
+namespace {
+
+// 0: bool, 1: integers, 2: floats.
+int category(DType dtype) { return dtype.is_bool() ? 0 : dtype.is_float() ? 2 : 1; }
+
+}  // namespace
+
+Tensor& detail::assign_result(Tensor& place, const Tensor& result) {
+  if (category(result.dtype()) > category(place.dtype())) {
+    throw fail(ErrorKind::Invalid, "cannot assign {} of shape {} to {} of shape {}",
+               core::long_name_of(result.dtype().scalar), result.shape().str(),
+               core::long_name_of(place.dtype().scalar), place.shape().str());
+  }
+  return place.assign(result);
+}
+
+Tensor& Tensor::operator+=(const Operand& x) {
+  return detail::assign_result(*this, add(x));
+}
+Tensor& Tensor::operator-=(const Operand& x) {
+  return detail::assign_result(*this, sub(x));
+}
+Tensor& Tensor::operator*=(const Operand& x) {
+  return detail::assign_result(*this, mul(x));
+}
+Tensor& Tensor::operator/=(const Operand& x) {
+  return detail::assign_result(*this, div(x));
+}
+Tensor& Tensor::operator%=(const Operand& x) {
+  return detail::assign_result(*this, mod(x));
+}
+Tensor& Tensor::operator&=(const Operand& x) {
+  return detail::assign_result(*this, bitwise_and(x));
+}
+Tensor& Tensor::operator|=(const Operand& x) {
+  return detail::assign_result(*this, bitwise_or(x));
+}
+Tensor& Tensor::operator^=(const Operand& x) {
+  return detail::assign_result(*this, bitwise_xor(x));
+}
+Tensor& Tensor::operator<<=(const Operand& x) {
+  return detail::assign_result(*this, lshift(x));
+}
+Tensor& Tensor::operator>>=(const Operand& x) {
+  return detail::assign_result(*this, rshift(x));
+}
 
 Tensor Tensor::contiguous() const {
   const UOpRef node = uop();
-  if (node->is(Op::Contiguous) || core::TensorGraph::realized(*node)) return *this;
-  return detail::make(Op::Contiguous, dtype(), {this});
+  const bool is_row_major = detail::Access::cell(*this).is_row_major;
+  if (node->is(Op::Contiguous) || core::TensorGraph::realized(*node))
+    return is_row_major ? *this : detail::unshared(*this);
+  const Tensor stored = detail::make(Op::Contiguous, dtype(), {this});
+  return is_row_major ? detail::as_view(stored, *this, true) : stored;
 }
 
 Tensor Tensor::detach() const {
   NoGradScope no_grad;
-  return detail::make(Op::Detach, dtype(), {this});
+  return detail::as_view(detail::make(Op::Detach, dtype(), {this}), *this, true);
 }
 
 }  // namespace doorbell

@@ -20,6 +20,12 @@ Tensor wrap_memory(void* memory, DType dtype, const Shape& shape, const std::str
 Tensor from_numbers(std::span<const Number> numbers, const Shape& shape,
                     const TensorOptions& options);
 
+// Throws: a leaf has no past for gradients to flow back through.
+[[noreturn]] void refuse_losing_gradient(const Shape& leaf, const Shape& value);
+
+// What an operator makes of `place`, assigned to it: throws where it has a dtype of a wider kind.
+Tensor& assign_result(Tensor& place, const Tensor& result);
+
 // The options with the dtype and device of x where they name none.
 TensorOptions options_like(const Tensor& x, const TensorOptions& options);
 

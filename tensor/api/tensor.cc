@@ -5,6 +5,7 @@
 #include "tensor/api/bound_size.h"
 #include "tensor/api/build.h"
 #include "tensor/api/capture.h"
+#include "tensor/api/view.h"
 
 namespace doorbell {
 
@@ -36,6 +37,7 @@ Cell::Cell(UOpRef value, bool tracked) : value(std::move(value)), tracked(tracke
 Cell::~Cell() {
   if (born != 0 && capture != nullptr) [[unlikely]]
     capture->cell_gone(born);
+  if (alias != nullptr && !is_view) alias->retire(*this);
   if (tag == nullptr) return;
   tag->cell.store(nullptr, std::memory_order_release);
   tag->unref();
@@ -48,9 +50,50 @@ void Cell::resolve() {
 }
 
 void Cell::set_value(UOpRef new_value, bool new_tracked) {
+  if (is_view) keep_steps(*this);
   value = std::move(new_value);
   tracked = new_tracked && !is_leaf;
   leaf_node = {};
+  if (alias != nullptr && !is_view && alias.use_count() > 1)
+    alias->version.fetch_add(1, std::memory_order_acq_rel);
+}
+
+void Cell::set_stored(UOpRef stored) {
+  release_if_alone(*this);
+  if (is_view) keep_steps(*this);
+  value = std::move(stored);
+  tracked = false;
+  leaf_node = {};
+}
+
+bool Cell::is_old() const { return alias->version.load(std::memory_order_acquire) != seen; }
+
+void Cell::refresh() { refresh_view(*this); }
+
+void Cell::unlink() {
+  if (alias != nullptr && !is_view) alias->retire(*this);
+  alias = nullptr;
+  steps = nullptr;
+  moves = 0;
+  is_view = is_expanded = is_detached = is_of_leaf_view = false;
+  is_row_major = true;
+}
+
+UOpRef Cell::node(bool with_gradient) {
+  if (is_leaf && with_gradient) {
+    if (!leaf_node) {
+      UOp source = *value;
+      leaf_node = TensorGraph::make(Op::Detach, source.dtype(), std::span<const UOp>(&source, 1),
+                                    {}, tag);
+    }
+    return leaf_node;
+  }
+  // A value that no gradient passes through may be forgotten once it is stored.
+  if (!tracked) {
+    UOp stored = TensorGraph::realized(*value);
+    if (stored && same_shape(stored, *value)) return UOpRef(stored);
+  }
+  return value;
 }
 
 }  // namespace detail
@@ -84,26 +127,11 @@ detail::Cell& Tensor::cell() const {
     cell_->resolve();
   if (detail::capture != nullptr) [[unlikely]]
     detail::capture->touch(*cell_);
+  cell_->bring_up_to_date();
   return *cell_;
 }
 
-UOpRef Tensor::uop() const {
-  detail::Cell& cell = this->cell();
-  if (cell.is_leaf && !NoGradScope::active()) {
-    if (!cell.leaf_node) {
-      UOp source = *cell.value;
-      cell.leaf_node = core::TensorGraph::make(core::Op::Detach, source.dtype(),
-                                               std::span<const UOp>(&source, 1), {}, cell.tag);
-    }
-    return cell.leaf_node;
-  }
-  // A value that no gradient passes through may be forgotten once it is stored.
-  if (!cell.tracked) {
-    UOp stored = core::TensorGraph::realized(*cell.value);
-    if (stored && same_shape(stored, *cell.value)) return UOpRef(stored);
-  }
-  return cell.value;
-}
+UOpRef Tensor::uop() const { return cell().node(!NoGradScope::active()); }
 
 Shape Tensor::shape() const {
   UOp node = *cell().value;

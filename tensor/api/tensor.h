@@ -91,10 +91,18 @@ class Tensor {
   std::string str() const;
 
   // ---- changing what the handle holds (storage.cc) ----
-  // This tensor and its copies now hold x's value, of the same shape, dtype and device; what was
-  // computed from the old one keeps it. A marked leaf refuses an x whose gradients it would lose.
-  Tensor& assign(const Tensor& x);
-  // As assign, with any shape, dtype and device.
+  // This tensor, its copies and all that share elements with it now hold x's value, which is
+  // broadcast and converted; the device is the same. What was computed from the old value keeps
+  // it. Slices with any step, chosen integers, transpose, permute, expand, squeeze, unsqueeze,
+  // diagonal, split and chunk, detach, and reshape where PyTorch's does, give views: they share the
+  // elements of the tensor that they were made of, as in PyTorch. Throws where a view shows an
+  // element several times.
+  Tensor& assign(const Tensor& x) &;
+  // Of a value in between: also throws where nobody could see the assignment, as of what a - b or
+  // x.flip() gives.
+  Tensor assign(const Tensor& x) &&;
+  // This handle and its copies now hold x's value, of any shape, dtype and device. Views of what it
+  // was keep that.
   Tensor& replace(const Tensor& x);
   Tensor& operator+=(const Operand& x);
   Tensor& operator-=(const Operand& x);

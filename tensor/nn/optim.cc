@@ -7,6 +7,7 @@
 #include <absl/container/flat_hash_set.h>
 
 #include "tensor/api/build.h"
+#include "tensor/api/view.h"
 #include "tensor/nn/deferred.h"
 
 namespace doorbell::nn {
@@ -155,9 +156,10 @@ OptimizerState Optimizer::state_dict() const {
   }
   for (usize i = 0; i < parameters_.size(); ++i) {
     NamedTensors own;
-    if (Tensor count = steps(i); count.defined()) own.emplace_back("step", count.detach());
+    if (Tensor count = steps(i); count.defined())
+      own.emplace_back("step", detail::unshared(count.detach()));
     for (const auto& [slot, tensor] : slots(i))
-      if (tensor.defined()) own.emplace_back(slot, tensor.detach());
+      if (tensor.defined()) own.emplace_back(slot, detail::unshared(tensor.detach()));
     if (!own.empty()) all.state.emplace(static_cast<i64>(i), std::move(own));
   }
   return all;

@@ -127,7 +127,7 @@ TEST(Jit, StateKeepsItsOldValuesForWhoeverHasThem) {
 TEST(Jit, TwoStatesAreSwapped) {
   Tensor a = numbers({1}), b = numbers({2});
   auto swap = jit([&] {
-    const Tensor old = a.detach();
+    const Tensor old = a.clone();  // detach() would share a's elements
     a.assign(b);
     b.assign(old);
   });
