@@ -2,16 +2,73 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/operators.h>
 
+#include <optional>
+
 #include "python/binding/module.h"
 #include "tensor/api/bound_size.h"
 
 namespace doorbell::python {
 
+namespace {
+
+// What it is bound to; none where it is not.
+std::optional<i64> number_now(const Size& size) {
+  try {
+    return detail::bound_value(size);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+enum class Order : u8 { Less, LessEqual, Greater, GreaterEqual };
+
+// By the bounds, where they say it for every value; by what the sizes are bound to otherwise.
+bool compares(Order order, const Size& a, const Size& b) {
+  if (order == Order::Greater) return compares(Order::Less, b, a);
+  if (order == Order::GreaterEqual) return compares(Order::LessEqual, b, a);
+  const bool is_strict = order == Order::Less;
+  if (a == b) return !is_strict;
+  if (is_strict ? a.max() < b.min() : a.max() <= b.min()) return true;
+  if (is_strict ? a.min() >= b.max() : a.min() > b.max()) return false;
+  const i64 left = detail::bound_value(a), right = detail::bound_value(b);
+  return is_strict ? left < right : left <= right;
+}
+
+void define_order(nb::class_<Size>& size) {
+  for (const auto& [name, order] : {std::pair{"__lt__", Order::Less}, {"__le__", Order::LessEqual},
+                                    {"__gt__", Order::Greater}, {"__ge__", Order::GreaterEqual}})
+    size.def(
+        name, [order](const Size& a, const SizeArg& b) { return compares(order, a, b.size); },
+        nb::is_operator());
+  size.def(
+          "__eq__",
+          [](const Size& a, nb::handle b) {
+            Size other;
+            if (b.is_none() || !read_size(b, &other)) return false;
+            if (a == other) return true;
+            const std::optional<i64> left = number_now(a), right = number_now(other);
+            return left && right && *left == *right;
+          },
+          nb::arg("other").none(), nb::sig("def __eq__(self, other: object) -> bool"))
+      .def("__hash__",  // of the number, which it equals
+           [](const Size& self) {
+             const std::optional<i64> number = number_now(self);
+             if (number) return nb::hash(nb::int_(*number));
+             return static_cast<Py_hash_t>(std::hash<std::string>()(self.str()));
+           });
+}
+
+}  // namespace
+
 void define_sizes(nb::module_& module) {
   using Binary = Size (*)(const Size&, const Size&);
   auto size = nb::class_<Size>(module, "Size",
                                "A size with a Variable in it, as `Variable.bind` gives it and "
-                               "shapes show it. Of two sizes: + - * // %.");
+                               "shapes show it. Of two sizes: + - * // %. It equals "
+                               "the number that it is bound to; < <= > >= ask the bounds first, "
+                               "then that number.\n\n"
+                               ">>> n = Variable(\"n\", 1, 8).bind(3)\n"
+                               ">>> n == 3, n < 9, n + 1 > 4\n(True, True, False)");
   struct Operator {
     const char *name, *reflected;
     Binary apply;
@@ -32,15 +89,8 @@ void define_sizes(nb::module_& module) {
         [apply = op.apply](const Size& a, const SizeArg& b) { return apply(b.size, a); },
         nb::is_operator());
   }
-  size.def(
-          "__eq__",
-          [](const Size& a, nb::handle b) {
-            Size other;
-            return !b.is_none() && read_size(b, &other) && a == other;
-          },
-          nb::arg("other").none(), nb::sig("def __eq__(self, other: object) -> bool"))
-      .def("__hash__", [](const Size& self) { return std::hash<std::string>()(self.str()); })
-      .def("__repr__", &Size::str)
+  define_order(size);
+  size.def("__repr__", &Size::str)
       .def(
           "__int__", [](const Size& self) { return detail::bound_value(self); },
           "The value it is bound to now.")

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/uop/placement.h"
 #include "tensor/api/build.h"
 #include "tensor/api/storage.h"
 
@@ -38,7 +39,11 @@ Tensor Tensor::ones(const Shape& shape, const TensorOptions& options) {
 }
 
 Tensor Tensor::full_like(Number value, const TensorOptions& options) const {
-  return detail::finish(constant(value, options.dtype.value_or(dtype())).expand(shape()), options);
+  const Tensor filled = constant(value, options.dtype.value_or(dtype())).expand(shape());
+  const u16 at = uop()->device();
+  // A constant goes with any one device, but does not know how several share it.
+  const bool is_shared = options.device.empty() && core::is_placement(at);
+  return detail::finish(is_shared ? detail::moved_to(filled, at) : filled, options);
 }
 
 Tensor Tensor::arange(Number stop, const TensorOptions& options) {

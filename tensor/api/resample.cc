@@ -74,6 +74,12 @@ Tensor detail::pad_from_inside(const Tensor& x, const std::vector<std::pair<i64,
 
 Tensor Tensor::unfold(i64 axis, i64 size, i64 step) const {
   const i64 at = detail::resolve_axis(axis, ndim());
+  if (size == 0 && step > 0) {  // a window of nothing before each step, and after the last element
+    Shape windows = shape();
+    windows[static_cast<usize>(at)] = this->size(at).value() / step + 1;
+    windows.push_back(0);
+    return zeros(windows, {.dtype = dtype()});
+  }
   std::vector<i64> order, back;
   for (i64 i = 0; i < ndim(); ++i) {
     if (i != at) order.push_back(i);

@@ -74,9 +74,8 @@ Tensor Tensor::nonzero() const {
 }
 
 Tensor Tensor::nonzero(i64 size, i64 fill) const {
-  if (ndim() == 0) {
-    throw fail(ErrorKind::Unsupported, "nonzero of a scalar with a size; reshape it to (1)");
-  }
+  if (size < 0) throw fail(ErrorKind::Invalid, "nonzero of size {}", size);
+  if (ndim() == 0) return zeros({size, 0}, {.dtype = dtypes::i32});  // a place has no axes
   const Tensor held = cast(dtypes::bool_);
   const std::vector<i64> sizes = shape().values();
   const Tensor all = arange(numel()).reshape(shape());

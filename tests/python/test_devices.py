@@ -85,3 +85,21 @@ def test_several_devices():
     with pytest.raises(doorbell.Error, match="NOSUCH"):
         doorbell.open_device("NOSUCH")
     assert "CPU" in doorbell.device_names() and doorbell.Device["cpu"] == "CPU"
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_likes_are_where_their_source_is(axis):
+    pair = ("CPU", "CPU:1")
+    x = Tensor.ones(4, 6).shard(pair, axis)
+    likes = {
+        "zeros_like": (x.zeros_like(), 0), "ones_like": (x.ones_like(), 1), "full_like": (x.full_like(2.5), 2.5),
+        "empty_like": (x.empty_like(), None), "rand_like": (x.rand_like(), None), "randn_like": (x.randn_like(), None),
+        "randint_like": (x.cast("int32").randint_like(0, 9), None),
+    }
+    for name, (like, value) in likes.items():
+        like.realize()
+        assert (like.devices, like.shard_axis, like.shape) == (pair, axis, (4, 6)), name
+        assert value is None or np.all(like.numpy() == value), name
+        assert (like + x).numpy().shape == (4, 6), name
+    assert x.zeros_like(device="CPU").device == "CPU"
+    assert x.T.zeros_like().shard_axis == (None if axis is None else 1 - axis)

@@ -295,3 +295,25 @@ def test_assign_and_replace():
     assert x.replace(Tensor([[1]])).shape == (1, 1)
     with pytest.raises(ValueError, match="cannot assign"):
         x.assign(Tensor([1.0, 2.0, 3.0]))
+
+
+def test_windows_of_nothing_and_places_of_scalars():
+    """PyTorch's shapes: torch.arange(5.).unfold(0, 0, 2).shape is (3, 0)."""
+    assert Tensor.arange(5).unfold(0, 0, 2).shape == (3, 0)
+    assert Tensor.zeros(2, 5).unfold(1, 0, 1).shape == (2, 6, 0)
+    assert Tensor.zeros(0, 2).unbind(0) == () and len(Tensor.zeros(0, 2).unbind(1)) == 2
+    assert [part.shape for part in Tensor.zeros(2, 0).unbind()] == [(0,), (0,)]
+    assert Tensor(3).nonzero(size=2).shape == (2, 0)
+
+
+def test_sizes_are_ordered():
+    variable = doorbell.Variable("ordered", 2, 8)
+    n, m = variable.bind(3), doorbell.Variable("other", 9, 12).bind(10)
+    assert n == 3 and 3 == n and n != 4 and hash(n) == hash(3) and n in {3} and n * 2 == 6
+    assert n < 9 and n <= 8 and n > 1 and n >= 2 and not n > 8 and not n < 2  # by the bounds
+    assert n < 4 and n <= 3 and not n > 3 and 4 > n and 3 <= n  # by the number
+    assert n < m and m >= n and not n >= m and n <= n and not n < n
+    assert sorted([m, 5, n]) == [3, 5, 10]
+    assert Tensor.arange(8)[:n].shape == (3,)
+    with pytest.raises(TypeError):
+        n < "4"
