@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "base/util/suggest.h"
+#include "base/util/try.h"
 #include "base/util/types.h"
 
 namespace doorbell::runtime {
@@ -107,7 +108,6 @@ Result<core::Config> read_environment(const os::Environment& environment) {
 #define NUMBER(field, value, least, most, name, text)                       \
   if (const std::string_view found = environment.get(name); !found.empty()) \
     TRY(parse(name, std::string(found), least, most, &config.field));
-#include "base/util/try.h"
 #include "core/util/config.def"
 #undef SETTING
   // Without a home nothing is kept on disk, which is no reason to fail.
