@@ -103,10 +103,10 @@ std::string print_kernel(const core::KernelAst& kernel) {
 
 class Compilers final : public engine::KernelCompiler {
  public:
-  Result<engine::CompiledKernel> compile(const core::KernelAst& kernel,
-                                         core::Device& device) override {
+  Result<engine::CompiledKernel> compile(const core::KernelAst& kernel, core::Device& device,
+                                         bool keep_text) override {
     TRY(codegen::Backend backend, backend_of(device));
-    return compile_with(backend, kernel);
+    return compile_with(backend, kernel, keep_text);
   }
 
   Result<engine::CompiledKernel> compile_object(const core::KernelAst& kernel,
@@ -116,7 +116,7 @@ class Compilers final : public engine::KernelCompiler {
       return fail(ErrorKind::Unsupported, "code for {} cannot be linked into a program of the host",
                   device.name());
     backend.load = false;
-    return compile_with(backend, kernel);
+    return compile_with(backend, kernel, false);
   }
 
   bool share_binaries(core::Device& a, core::Device& b) override {
@@ -158,19 +158,22 @@ class Compilers final : public engine::KernelCompiler {
 
  private:
   static Result<engine::CompiledKernel> compile_with(codegen::Backend& backend,
-                                                     const core::KernelAst& kernel) {
+                                                     const core::KernelAst& kernel,
+                                                     bool keep_text) {
     backend.cache = disk_cache();
     const core::Config& config = core::config();
     codegen::CompileOptions options;
     options.lower.optimise = !config.noopt;
-    options.keep_source = config.debug >= 4;
-    options.keep_linear = config.debug >= 6;
+    options.keep_source = keep_text || config.debug >= 4;
+    options.keep_linear = keep_text || config.debug >= 6;
     options.keep_code = config.debug >= 7;
     TRY(codegen::CompiledKernel made, codegen::compile_kernel(kernel, backend, options));
     engine::CompiledKernel compiled;
-    if (config.debug >= 5) compiled.report += print_kernel(kernel) + "\n";
-    for (const std::string* part : {&made.linear, &made.source, &made.code})
-      if (!part->empty()) compiled.report += *part + "\n";
+    if (keep_text || config.debug >= 5) compiled.text.graph = print_kernel(kernel);
+    compiled.text.plan = std::move(made.plan);
+    compiled.text.linear = std::move(made.linear);
+    compiled.text.source = std::move(made.source);
+    compiled.text.code = std::move(made.code);
     compiled.binary = std::move(made.binary);
     compiled.variables = std::move(made.variables);
     compiled.flops = made.flops;

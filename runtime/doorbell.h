@@ -5,6 +5,7 @@
 #include "tensor/api/dtype_info.h"
 #include "tensor/api/jit.h"
 #include "tensor/api/tensor.h"
+#include "tensor/export/visualize.h"
 #include "tensor/io/files.h"
 #include "tensor/io/idx.h"
 #include "tensor/io/optim_file.h"

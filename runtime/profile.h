@@ -1,5 +1,6 @@
-// PROFILE=1: the trace of the process, and its file when the process exits. What is in it is told
-// by whoever runs something (hcq/trace/trace.h); showing it is tools/doorbell/profile.cc's.
+// PROFILE=1 and GRAPH_FILE: the trace and the graphs of the process, and their files when it exits.
+// Spans come from whoever runs something (hcq/trace/trace.h), graphs from the engine
+// (tensor/engine/graph_log.h).
 #pragma once
 
 #include <string>
@@ -11,5 +12,7 @@ namespace doorbell::runtime {
 // Traces from here on, and at exit writes to `path`, or where it is empty to
 // doorbell-PID.trace.json in the current folder; the log says where. Once a process.
 Result<void> start_profile(const std::string& path);
+// Logs graphs and kernels from here on, and writes the page that shows them to `path` at exit.
+Result<void> start_graph_page(const std::string& path);
 
 }  // namespace doorbell::runtime

@@ -150,6 +150,7 @@ Result<void> start(const Config& config) {
   else if (config.rewrite_trace)
     set_log_level(LogLevel::Info);
   if (config.profile) TRY(start_profile(config.profile_file));
+  if (!config.graph_file.empty()) TRY(start_graph_page(config.graph_file));
   Registry& registry = Registry::instance();
   for (const DeviceRow& row : device_table())
     if (!row.built) registry.add_unavailable(row.name, std::string(kNotBuilt));

@@ -138,6 +138,7 @@ Result<CompiledKernel> compile_kernel(const core::KernelAst& kernel, const Backe
   }
   TRY(CompiledKernel k, finish(std::move(made), backend));
   if (options.keep_source || backend.compiler == nullptr) k.source = std::move(draft->source);
+  k.plan = std::move(draft->program.plan);
   if (options.keep_linear) k.linear = core::print_ops(draft->program.ops);
   k.code = std::move(code);
   return k;

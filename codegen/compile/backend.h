@@ -36,7 +36,7 @@ struct CompiledKernel {
   std::vector<i64> variables;        // interned names, in argument order
   f64 flops = 0, bytes = 0;
   bool from_cache = false;
-  std::string source, linear, code;
+  std::string plan, source, linear, code;  // of a kernel that was lowered, not found
 };
 
 // Thread safety: from any thread; kernels compile in parallel.

@@ -42,6 +42,7 @@ struct ProgramParam {
 
 struct LinearProgram {
   std::string name;                     // a C identifier
+  std::string plan;                     // the optimisations of its loops, as text
   std::vector<core::UOp> ops;           // borrowed from the kernel's arena
   std::vector<ProgramParam> params;     // by slot
   std::vector<i64> variables;           // interned names, in argument order

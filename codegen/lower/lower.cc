@@ -127,7 +127,8 @@ LinearProgram run_pipeline(const core::KernelAst& ast, const Caps& caps, Arena& 
   else if (options.optimise) {
     plan = caps.has_local ? choose_group_plan(info, caps) : choose_plan(info, caps);
   }
-  if (core::config().debug >= 3 && !plan.empty()) log().debug("{}: {}", program.name, print(plan));
+  program.plan = print(plan);
+  if (core::config().debug >= 3 && !plan.empty()) log().debug("{}: {}", program.name, program.plan);
   Applied applied = caps.has_local ? apply_groups(rewriter, info, caps, sink, plan)
                                    : apply(rewriter, info, sink, plan);
   program.threads = applied.threads;

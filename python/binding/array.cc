@@ -12,6 +12,7 @@
 #include "tensor/api/build.h"
 #include "tensor/api/capture.h"
 #include "tensor/engine/realize.h"
+#include "tensor/export/visualize.h"
 
 namespace doorbell::python {
 
@@ -247,6 +248,18 @@ void define_array(nb::class_<Tensor>& tensor) {
   tensor.def("item", &to_item, nb::sig("def item(self) -> bool | int | float"),
              "The only element, as a number.\n\nRaises ValueError where there are others or none."
              "\n\n>>> Tensor([1.5]).item()\n1.5");
+  tensor.def(
+      "visualize",
+      [](const Tensor& x, const std::string& path) {
+        nb::gil_scoped_release released;
+        visualize(x, path);
+      },
+      nb::arg("path") = "doorbell.graphs.html",
+      nb::sig("def visualize(self, path: str = \"doorbell.graphs.html\") -> None"),
+      "Writes a page for a browser that shows how the tensor would be computed: its graph, the "
+      "schedule, and\nthe kernels with their plans and sources. Nothing runs. `doorbell graph -- "
+      "COMMAND` shows a whole program,\nwith times.\n\n"
+      ">>> (Tensor([1, 2]) * 3).visualize(\"product.html\")");
 }
 
 }  // namespace doorbell::python

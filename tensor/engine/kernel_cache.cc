@@ -15,20 +15,34 @@
 #include "core/device/counters.h"
 #include "core/util/config.h"
 #include "hcq/trace/trace.h"
+#include "tensor/engine/graph_log.h"
 
 namespace doorbell::engine {
 namespace {
 
-Result<CompiledKernel> compile(const KernelRequest& request) {
+// What DEBUG asks to see.
+void log_text(const CompiledKernel& compiled) {
+  std::string shown;
+  const int debug = core::config().debug;
+  if (debug >= 5) shown += compiled.text.graph + "\n";
+  if (debug >= 6) shown += compiled.text.linear + "\n";
+  if (debug >= 4) shown += compiled.text.source + "\n";
+  if (debug >= 7) shown += compiled.text.code + "\n";
+  if (!shown.empty()) log().debug("{}\n{}", compiled.binary.name, shown);
+}
+
+Result<CompiledKernel> compile(const KernelRequest& request, bool keep_text) {
   hcq::HostSpan span("compile", "compile");
-  TRY(CompiledKernel compiled, kernel_compiler().compile(*request.ast, *request.device));
+  TRY(CompiledKernel compiled,
+      kernel_compiler().compile(*request.ast, *request.device, keep_text));
   core::counters.kernels_compiled.fetch_add(1, std::memory_order_relaxed);
   span.rename(compiled.binary.name);
-  if (!compiled.report.empty()) log().debug("{}\n{}", compiled.binary.name, compiled.report);
+  log_text(compiled);
   return compiled;
 }
 
-Result<KernelRef> load(const CompiledKernel& compiled, const KernelRequest& request) {
+Result<KernelRef> load(const CompiledKernel& compiled, const KernelRequest& request,
+                       bool keep_text) {
   auto kernel = std::make_shared<LoadedKernel>();
   TRY(kernel->program, request.device->load(compiled.binary));
   kernel->name = compiled.binary.name;
@@ -37,6 +51,7 @@ Result<KernelRef> load(const CompiledKernel& compiled, const KernelRequest& requ
   kernel->variables = compiled.variables;
   kernel->flops = compiled.flops;
   kernel->bytes = compiled.bytes;
+  if (keep_text) kernel->text = std::make_unique<const KernelText>(compiled.text);
   return KernelRef(std::move(kernel));
 }
 
@@ -116,7 +131,8 @@ namespace {
 // The new kernels of some requests: what is compiled, and what is loaded from it, once per device.
 class Fresh {
  public:
-  explicit Fresh(std::span<const KernelRequest> requests) : requests_(requests) {}
+  Fresh(std::span<const KernelRequest> requests, bool keep_text)
+      : requests_(requests), keep_text_(keep_text) {}
 
   // The number of the kernel that request i asks for.
   usize add(usize i) {
@@ -139,11 +155,11 @@ class Fresh {
   Result<std::vector<KernelRef>> make() const {
     std::vector<std::optional<Result<CompiledKernel>>> made(compiled_.size());
     parallel_for(made.size(), compile_threads(),
-                 [&](usize i) { made[i].emplace(compile(requests_[compiled_[i]])); });
+                 [&](usize i) { made[i].emplace(compile(requests_[compiled_[i]], keep_text_)); });
     std::vector<KernelRef> kernels;
     for (const Load& one : loads_) {
       if (!*made[one.binary]) return std::move(*made[one.binary]).error();
-      TRY(KernelRef kernel, load(**made[one.binary], requests_[one.request]));
+      TRY(KernelRef kernel, load(**made[one.binary], requests_[one.request], keep_text_));
       kernels.push_back(std::move(kernel));
     }
     return kernels;
@@ -155,6 +171,7 @@ class Fresh {
     usize request, binary;
   };
   std::span<const KernelRequest> requests_;
+  const bool keep_text_;
   std::vector<usize> compiled_;  // requests
   std::vector<Load> loads_;
   absl::flat_hash_map<u64, std::vector<usize>> by_hash_;  // into loads_; looked up, never iterated
@@ -167,7 +184,7 @@ Result<std::vector<KernelRef>> KernelCache::get(std::span<const KernelRequest> r
   std::vector<KernelRef> kernels(requests.size());
   std::vector<u64> hashes(requests.size());
   std::vector<usize> number(requests.size());  // of a new kernel
-  Fresh fresh(requests);
+  Fresh fresh(requests, keep_text_ || GraphLog::of_process() != nullptr);
   {
     std::lock_guard lock(mutex_);
     for (usize i = 0; i < requests.size(); ++i) {

@@ -23,6 +23,7 @@ struct LoadedKernel {
   u32 output_count = 0;  // of its buffers, the first: those that it writes
   std::vector<i64> variables;
   f64 flops = 0, bytes = 0;
+  std::unique_ptr<const KernelText> text;  // null unless a GraphLog is kept
 };
 
 // shared_ptr: a kernel is used by several plans, and by the cache until it is evicted.
@@ -35,7 +36,9 @@ struct KernelRequest {
 
 class KernelCache {
  public:
-  explicit KernelCache(usize capacity) : capacity_(capacity) {}
+  // With `keep_text`, kernels keep their texts, as they do where the process has a GraphLog.
+  explicit KernelCache(usize capacity, bool keep_text = false)
+      : capacity_(capacity), keep_text_(keep_text) {}
 
   // By request, in order. Equal requests give one kernel. The first error in the requests' order is
   // returned, whichever thread met it.
@@ -52,6 +55,7 @@ class KernelCache {
   void insert(const KernelRequest& request, u64 hash, u64 settings, KernelRef kernel);
 
   const usize capacity_;
+  const bool keep_text_;
   std::mutex mutex_;  // guards what follows
   absl::flat_hash_map<u64, std::vector<Entry>> entries_;
   usize count_ = 0;

@@ -12,18 +12,25 @@
 
 namespace doorbell::engine {
 
+// What people want to see of a kernel; empty parts were not asked for.
+struct KernelText {
+  std::string graph, plan, linear, source, code;
+};
+
 struct CompiledKernel {
   core::Binary binary;
   std::vector<i64> variables;  // names, in the order of launch
   f64 flops = 0, bytes = 0;    // estimates: arithmetic, and bytes touched at least once
-  std::string report;          // what DEBUG asks to see of it: optimisations, source, code
+  KernelText text;
 };
 
 // Thread safety: kernels are compiled on several threads at once.
 class KernelCompiler {
  public:
   virtual ~KernelCompiler() = default;
-  virtual Result<CompiledKernel> compile(const core::KernelAst& kernel, core::Device& device) = 0;
+  // `keep_text`: its graph, plan, linear program and source too, whatever DEBUG says.
+  virtual Result<CompiledKernel> compile(const core::KernelAst& kernel, core::Device& device,
+                                         bool keep_text) = 0;
   // The same as bytes that a linker takes, for export; where a device has such code.
   virtual Result<CompiledKernel> compile_object(const core::KernelAst& kernel,
                                                 core::Device& device) {

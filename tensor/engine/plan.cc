@@ -167,8 +167,8 @@ void place_results(const Schedule& schedule, std::span<const core::UOp> roots, P
 }
 
 // Of a graph in which every value is on one device.
-Plan plan_placed(const core::GraphKey& key, std::span<const core::UOp> roots,
-                 KernelCache& kernels) {
+Plan plan_placed(const core::GraphKey& key, std::span<const core::UOp> roots, KernelCache& kernels,
+                 GraphLog* log) {
   const Moment start = now();
   const Schedule schedule = schedule_of(key, roots);
   const Moment scheduled = now();
@@ -189,20 +189,22 @@ Plan plan_placed(const core::GraphKey& key, std::span<const core::UOp> roots,
     place_item(schedule, item, std::move(kernel), key, &plan);
   }
   place_results(schedule, roots, &plan);
+  if (log != nullptr) log->add(key, roots, schedule, plan);
   return plan;
 }
 
 }  // namespace
 
-Plan make_plan(const core::GraphKey& key, std::span<const core::UOp> roots, KernelCache& kernels) {
+Plan make_plan(const core::GraphKey& key, std::span<const core::UOp> roots, KernelCache& kernels,
+               GraphLog* log) {
   refuse_unbound_variables(key);
   if (core::needs_placing(key, must(core::Registry::instance().default_device())->index())) {
     const core::PlacedGraph placed = core::place(key, roots);
-    Plan plan = plan_placed(placed.key, placed.roots, kernels);
+    Plan plan = plan_placed(placed.key, placed.roots, kernels, log);
     plan.roots = placed.by_root;
     return plan;
   }
-  Plan plan = plan_placed(key, roots, kernels);
+  Plan plan = plan_placed(key, roots, kernels, log);
   for (u32 i = 0; i < roots.size(); ++i) plan.roots.push_back({i, 1, core::kReplicated});
   return plan;
 }

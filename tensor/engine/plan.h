@@ -11,6 +11,7 @@
 #include "core/schedule/graph_key.h"
 #include "core/schedule/kernel.h"
 #include "core/schedule/place.h"
+#include "tensor/engine/graph_log.h"
 #include "tensor/engine/kernel_cache.h"
 
 namespace doorbell::hcq {
@@ -62,7 +63,9 @@ struct Plan {
 };
 
 // Schedules, compiles and lays out the graph of `key`, which was walked with its order. Throws.
-Plan make_plan(const core::GraphKey& key, std::span<const core::UOp> roots, KernelCache& kernels);
+// `log` (null: none) is told what was planned.
+Plan make_plan(const core::GraphKey& key, std::span<const core::UOp> roots, KernelCache& kernels,
+               GraphLog* log = nullptr);
 
 // Launches everything; returns the Buffer nodes of Plan::results. Throws.
 void run_plan(const Plan& plan, const core::GraphKey& key, std::vector<core::UOpRef>* results);

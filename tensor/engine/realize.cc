@@ -92,9 +92,16 @@ std::shared_ptr<const Plan> find_plan(GraphKey* key, std::span<const UOp> roots)
   // is the one that fits.
   key->walk(roots, true);
   add_settings(key);
-  Plan plan = make_plan(*key, roots, kernels());
+  Plan plan = make_plan(*key, roots, kernels(), GraphLog::of_process());
   if (!keep) return std::make_shared<const Plan>(std::move(plan));
   return plans().insert(*key, std::move(plan));
+}
+
+std::vector<UOp> unrealised(std::span<const UOp> wanted) {
+  std::vector<UOp> roots;
+  for (UOp node : wanted)
+    if (!TensorGraph::realized(node)) roots.push_back(node);
+  return roots;
 }
 
 }  // namespace
@@ -126,14 +133,22 @@ UOpRef realize(UOp wanted) { return std::move(realize(std::span(&wanted, 1))[0])
 
 Preparation prepare(std::span<const UOp> wanted) {
   ensure_runtime();
-  std::vector<UOp> roots;
-  for (UOp node : wanted)
-    if (!TensorGraph::realized(node)) roots.push_back(node);
+  const std::vector<UOp> roots = unrealised(wanted);
   if (roots.empty()) return {};
   GraphKey key;
   const std::shared_ptr<const Plan> plan = find_plan(&key, roots);
   return {plan->kernels, plan->distinct_kernels, plan->copies, plan->schedule_seconds,
           plan->compile_seconds};
+}
+
+void log_plan(std::span<const UOp> wanted, GraphLog* log) {
+  ensure_runtime();
+  const std::vector<UOp> roots = unrealised(wanted);
+  GraphKey key;
+  key.walk(roots, true);
+  refuse_conflict(key);
+  KernelCache fresh(kKernels, true);
+  if (!roots.empty()) make_plan(key, roots, fresh, log);
 }
 
 void clear_schedule_cache() {

@@ -13,6 +13,8 @@
 
 namespace doorbell::engine {
 
+class GraphLog;
+
 // Computes every one of `wanted` and says so to the graph (TensorGraph::set_realized). Returns
 // what whoever owned the lazy nodes should own instead (stored_form), in order. Work may still be
 // running: read through read_bytes, or synchronize first.
@@ -26,6 +28,8 @@ struct Preparation {
   f64 schedule_seconds = 0, compile_seconds = 0;  // when it was new
 };
 Preparation prepare(std::span<const core::UOp> wanted);
+// Schedules and compiles anew, for the log alone: nothing is kept, nothing runs.
+void log_plan(std::span<const core::UOp> wanted, GraphLog* log);
 
 // What the owner of a realised node should hold, so that what it was computed from can go: its
 // Buffer, or where the shape is symbolic a view of its Buffer with that shape.

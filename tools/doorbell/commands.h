@@ -16,6 +16,7 @@ void add_devices(CLI::App* app, int* status);
 void add_disasm(CLI::App* app, int* status);
 void add_emu(CLI::App* app, int* status);
 void add_export(CLI::App* app, int* status);
+void add_graph(CLI::App* app, int* status);
 void add_help(CLI::App* app, int* status);
 void add_manual(CLI::App* app, int* status);
 void add_profile(CLI::App* app, int* status);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -14,9 +13,9 @@
 #include <vector>
 
 #include "base/os/host.h"
-#include "base/os/process.h"
 #include "tools/doorbell/commands.h"
 #include "tools/doorbell/or_throw.h"
+#include "tools/doorbell/run_for_file.h"
 
 namespace doorbell::tools {
 namespace {
@@ -81,22 +80,14 @@ void print_summary(const json& trace, usize rows) {
 
 int run(const Options& options) {
   const std::string path = std::filesystem::absolute(options.output).string();
-  std::filesystem::remove(path);
   setenv("PROFILE", "1", 1);
   setenv("PROFILE_FILE", path.c_str(), 1);
-  std::fflush(stdout);
-  const int status = or_throw(os::run_attached(options.command));
-  if (!std::filesystem::exists(path)) {
-    std::fprintf(stderr,
-                 "doorbell: %s ended with status %d and wrote no trace: it uses no device, or did "
-                 "not exit by itself\n",
-                 options.command[0].c_str(), status);
-    return status == 0 ? 1 : status;
-  }
+  const FileRun done = run_for_file(options.command, path, "trace");
+  if (!done.written) return done.status;
   const std::string text = or_throw(os::read_text(os::host_files(), path));
   fmt::print("\ntrace: {} (https://ui.perfetto.dev opens it)\n\n", path);
   print_summary(json::parse(text), options.rows);
-  return status;
+  return done.status;
 }
 
 }  // namespace

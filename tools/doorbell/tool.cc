@@ -23,6 +23,7 @@ int run(int argc, char** argv) {
   add_disasm(&app, &status);
   add_emu(&app, &status);
   add_export(&app, &status);
+  add_graph(&app, &status);
   add_help(&app, &status);
   add_manual(&app, &status);
   add_profile(&app, &status);

@@ -29,8 +29,9 @@ class EntryScope final : public KernelCompiler {
   // Kernels compiled for the device from now on.
   void replace(const std::string& device, cpu::KernelEntry entry) { entries_[device] = entry; }
 
-  Result<CompiledKernel> compile(const core::KernelAst& kernel, core::Device& device) override {
-    TRY(CompiledKernel compiled, before_->compile(kernel, device));
+  Result<CompiledKernel> compile(const core::KernelAst& kernel, core::Device& device,
+                                 bool keep_text) override {
+    TRY(CompiledKernel compiled, before_->compile(kernel, device, keep_text));
     const auto at = entries_.find(device.name());
     if (at == entries_.end()) return compiled;
     compiled.binary.code.entry = reinterpret_cast<void*>(at->second);

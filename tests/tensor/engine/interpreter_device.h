@@ -92,7 +92,7 @@ class InterpreterCompiler final : public KernelCompiler {
   std::atomic<int> compiled{0};
   std::atomic<bool> refuse{false};
 
-  Result<CompiledKernel> compile(const core::KernelAst& kernel, core::Device&) override {
+  Result<CompiledKernel> compile(const core::KernelAst& kernel, core::Device&, bool) override {
     ++compiled;
     if (refuse) return fail(ErrorKind::Compile, "refused");
     CompiledKernel result;
