@@ -13,7 +13,8 @@ struct FileRun {
 };
 
 // Removes `path`, runs the command with our standard streams, and says on standard error when it
-// wrote no `what` ("trace") there. Blocks until the program ends. Throws Error if it does not start.
+// wrote no `what` ("trace") there. Blocks until the program ends. Throws Error where it does not
+// start.
 FileRun run_for_file(const std::vector<std::string>& command, const std::string& path,
                      std::string_view what);
 
