@@ -24,7 +24,8 @@ class RenderOnly final : public engine::KernelCompiler {
     backend_.load = false;
   }
 
-  Result<engine::CompiledKernel> compile(const core::KernelAst& kernel, core::Device&) override {
+  Result<engine::CompiledKernel> compile(const core::KernelAst& kernel, core::Device&,
+                                         bool) override {
     TRY(codegen::CompiledKernel made, codegen::compile_kernel(kernel, backend_));
     engine::CompiledKernel compiled;
     compiled.binary = std::move(made.binary);
