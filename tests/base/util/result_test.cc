@@ -37,7 +37,7 @@ TEST(Result, FailureCarriesKindMessageAndPlace) {
   EXPECT_EQ(result.error().line, 14);
   EXPECT_STREQ(result.error().file, "tests/base/util/result_test.cc");
   EXPECT_EQ(to_string(result.error()),
-            "invalid: 3 is odd, expected even (tests/base/util/result_test.cc:14)");
+            "invalid: 3 is odd, expected even (tests/base/util/result_test.cc:15)");
 }
 
 TEST(Result, TryPassesTheFirstFailureOn) {
