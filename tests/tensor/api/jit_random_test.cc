@@ -73,7 +73,7 @@ std::vector<Floats> seen(const Program& program, bool with_jit, u32 seed) {
     const Tensor first = fresh();
     const std::vector<Tensor> arguments{first, random() % 4 == 0 ? first : fresh() + 1};
     for (const Tensor& output : with_jit ? captured(arguments) : body(arguments))
-      kept.push_back(output.detach());
+      kept.push_back(output.clone());
     for (const Tensor& state : states) all.push_back(state.to_vector<float>());
     const Tensor changed = fresh();
     if (random() % 2 == 0) states[random() % kStates].assign(changed * 2);
@@ -101,7 +101,7 @@ TEST(JitRandom, AReplayWithoutMemoryChangesNothing) {
   });
   const Tensor one = Tensor::ones({1024}).contiguous().realize();
   std::vector<Tensor> kept;  // so that no memory is spare
-  for (int i = 0; i < 3; ++i) kept.push_back(f(one)), kept.push_back(state.detach());
+  for (int i = 0; i < 3; ++i) kept.push_back(f(one)), kept.push_back(state.clone());
   EXPECT_EQ(state.max().item<float>(), 6);
   engine::device().allocator().flush();
   engine::InterpreterMemory::limit = 1024;
