@@ -95,7 +95,7 @@ void training(Trial& trial) {
     const std::string device = trial.device().name();
     nn::Linear first(3, 8), second(8, 1);
     for (Tensor* parameter : {&first.weight, &first.bias, &second.weight, &second.bias})
-      parameter->replace(parameter->to(device).detach().requires_grad());
+      *parameter = parameter->to(device).detach().requires_grad();
     nn::Adam optimizer(std::vector{first.weight, first.bias, second.weight, second.bias}, 0.05);
     const Tensor x = Tensor::rand({16, 3}, trial.on(dtypes::f32)).realize(),
                  y = x.sum(1, {.keepdim = true}).realize();

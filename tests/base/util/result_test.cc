@@ -34,7 +34,7 @@ TEST(Result, FailureCarriesKindMessageAndPlace) {
   EXPECT_EQ(result.error().kind, ErrorKind::Invalid);
   EXPECT_STREQ(result.error().what(), "3 is odd, expected even");
   EXPECT_EQ(result.error().os_errno, 0);
-  EXPECT_EQ(result.error().line, 14);
+  EXPECT_EQ(result.error().line, 15);
   EXPECT_STREQ(result.error().file, "tests/base/util/result_test.cc");
   EXPECT_EQ(to_string(result.error()),
             "invalid: 3 is odd, expected even (tests/base/util/result_test.cc:15)");
