@@ -22,6 +22,7 @@ struct ReLU : Stateless {
 struct ReLU6 : Stateless {
   Tensor operator()(const Tensor& x) const { return x.relu6(); }
 };
+// Tensor::gelu, exact or by tanh.
 struct GELU : Stateless {
   Gelu approximate = Gelu::Exact;
   explicit GELU(Gelu approximate = Gelu::Exact) : approximate(approximate) {}
@@ -54,36 +55,43 @@ struct SELU : Stateless {
 struct Softsign : Stateless {
   Tensor operator()(const Tensor& x) const { return x.softsign(); }
 };
+// Tensor::leaky_relu with its slope kept.
 struct LeakyReLU : Stateless {
   f64 negative_slope;
   explicit LeakyReLU(f64 negative_slope = 0.01) : negative_slope(negative_slope) {}
   Tensor operator()(const Tensor& x) const { return x.leaky_relu(negative_slope); }
 };
+// Tensor::elu with its alpha kept.
 struct ELU : Stateless {
   f64 alpha;
   explicit ELU(f64 alpha = 1.0) : alpha(alpha) {}
   Tensor operator()(const Tensor& x) const { return x.elu(alpha); }
 };
+// Tensor::celu with its alpha kept.
 struct CELU : Stateless {
   f64 alpha;
   explicit CELU(f64 alpha = 1.0) : alpha(alpha) {}
   Tensor operator()(const Tensor& x) const { return x.celu(alpha); }
 };
+// Tensor::softplus with its beta kept.
 struct Softplus : Stateless {
   f64 beta;
   explicit Softplus(f64 beta = 1.0) : beta(beta) {}
   Tensor operator()(const Tensor& x) const { return x.softplus(beta); }
 };
+// Tensor::hardtanh with its bounds kept.
 struct Hardtanh : Stateless {
   f64 min_val, max_val;
   explicit Hardtanh(f64 min_val = -1.0, f64 max_val = 1.0) : min_val(min_val), max_val(max_val) {}
   Tensor operator()(const Tensor& x) const { return x.hardtanh(min_val, max_val); }
 };
+// Tensor::softmax along an axis.
 struct Softmax : Stateless {
   i64 dim;
   explicit Softmax(i64 dim = -1) : dim(dim) {}
   Tensor operator()(const Tensor& x) const { return x.softmax(dim); }
 };
+// Tensor::log_softmax along an axis.
 struct LogSoftmax : Stateless {
   i64 dim;
   explicit LogSoftmax(i64 dim = -1) : dim(dim) {}
@@ -103,6 +111,7 @@ struct MaxPool2d : Stateless {
       : kernel_size(std::move(kernel_size)), options(std::move(options)) {}
   Tensor operator()(const Tensor& x) const { return x.max_pool2d(kernel_size, options); }
 };
+// Tensor::avg_pool2d with its options kept.
 struct AvgPool2d : Stateless {
   std::vector<i64> kernel_size;
   PoolOptions options;

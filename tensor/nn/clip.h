@@ -14,6 +14,8 @@ namespace doorbell::nn {
 Tensor clip_grad_norm(std::span<const Tensor> parameters, f64 max_norm, f64 norm_type = 2.0);
 
 // Each element of each gradient becomes at least -value and at most value.
+//
+//   nn::clip_grad_value(parameters, 0.5);
 void clip_grad_value(std::span<const Tensor> parameters, f64 value);
 
 }  // namespace doorbell::nn

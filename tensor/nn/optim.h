@@ -43,7 +43,9 @@ class Optimizer {
   void zero_grad();
   const std::vector<Tensor>& parameters() const { return parameters_; }  // of all groups
 
+  // Groups of parameters with options of their own.
   usize group_count() const { return groups_.size(); }
+  // The parameters of one group, in order.
   std::vector<Tensor> group_parameters(usize group) const;
   f64 learning_rate(usize group = 0) const { return groups_.at(group).rate; }
   void set_learning_rate(f64 rate);  // of all groups
@@ -140,6 +142,7 @@ class SGD final : public Optimizer {
   using Group = ParamGroup<SGDOptions>;
   SGD(std::span<const Tensor> parameters, f64 rate = 1e-3, const SGDOptions& options = {});
   explicit SGD(const std::vector<Group>& groups);
+  // A further group; what its options leave out is the optimiser's. Throws Error: a tensor twice.
   void add_param_group(const Group& group);
 
  private:
@@ -167,6 +170,7 @@ class LARS final : public Optimizer {
   using Group = ParamGroup<LARSOptions>;
   LARS(std::span<const Tensor> parameters, f64 rate = 1e-3, const LARSOptions& options = {});
   explicit LARS(const std::vector<Group>& groups);
+  // A further group; what its options leave out is the optimiser's. Throws Error: a tensor twice.
   void add_param_group(const Group& group);
 
  private:
@@ -228,6 +232,7 @@ class Adam : public Optimizer {
   Adam(std::span<const Tensor> parameters, f64 rate = 1e-3, const AdamOptions& options = {})
       : Adam({{{parameters.begin(), parameters.end()}, rate, options}}, false) {}
   explicit Adam(const std::vector<Group>& groups) : Adam(groups, false) {}
+  // A further group; what its options leave out is the optimiser's. Throws Error: a tensor twice.
   void add_param_group(const Group& group);
 
  protected:
@@ -270,6 +275,7 @@ class LAMB final : public Optimizer {
   using Group = ParamGroup<LAMBOptions>;
   LAMB(std::span<const Tensor> parameters, f64 rate = 1e-3, const LAMBOptions& options = {});
   explicit LAMB(const std::vector<Group>& groups);
+  // A further group; what its options leave out is the optimiser's. Throws Error: a tensor twice.
   void add_param_group(const Group& group);
 
  private:
@@ -304,6 +310,7 @@ class Muon final : public Optimizer {
   using Group = ParamGroup<MuonOptions>;
   Muon(std::span<const Tensor> parameters, f64 rate = 1e-3, const MuonOptions& options = {});
   explicit Muon(const std::vector<Group>& groups);
+  // A further group; what its options leave out is the optimiser's. Throws Error: a tensor twice.
   void add_param_group(const Group& group);
 
  private:

@@ -21,6 +21,7 @@ using NamedOptions = std::vector<std::pair<std::string, OptionValue>>;
 
 std::string to_string(const OptionValue& value);  // "0.9", "true", "(0.9, 0.999)", "none"
 
+// An optimiser's state in the structure of PyTorch's state_dict().
 struct OptimizerState {
   struct Group {
     NamedOptions options;     // "lr", "momentum", ...
@@ -36,6 +37,7 @@ struct OptionField {
   std::variant<bool*, i64*, f64*, std::array<f64, 2>*, std::vector<f64>*> place;
   bool is_fixed = false;  // says what the class is, and cannot be set
 
+  // What the option is set to.
   OptionValue value() const;
   // Throws for a value of another kind.
   void set(const OptionValue& given) const;

@@ -72,6 +72,7 @@ struct LSTM : Recurrent {
       : Recurrent(Kind::LSTM, in, hidden, options) {}
 };
 
+// Gated recurrent units over a sequence; names and order of weights are those of PyTorch.
 struct GRU : Recurrent {
   GRU(i64 in, i64 hidden, const RecurrentOptions& options = {})
       : Recurrent(Kind::GRU, in, hidden, options) {}
@@ -79,11 +80,13 @@ struct GRU : Recurrent {
 
 enum class RNNActivation : u8 { Tanh, ReLU };
 
+// A plain recurrent network over a sequence, with tanh or ReLU.
 struct RNN : Recurrent {
   RNN(i64 in, i64 hidden, const RecurrentOptions& options = {},
       RNNActivation activation = RNNActivation::Tanh)
       : Recurrent(activation == RNNActivation::Tanh ? Kind::Tanh : Kind::ReLU, in, hidden,
                   options) {}
+  // Whether the units use ReLU; otherwise tanh.
   bool is_relu() const { return kind() == Kind::ReLU; }
 };
 
@@ -97,6 +100,7 @@ struct GRUCell {
   Tensor weight_ih, weight_hh, bias_ih, bias_hh;  // (3 hidden, in), (3 hidden, hidden)
 };
 
+// One step of RNN.
 struct RNNCell {
   RNNCell(i64 in, i64 hidden, const LayerOptions& options = {},
           RNNActivation activation = RNNActivation::Tanh);

@@ -29,6 +29,7 @@ class LRScheduler {
 
   void step();
   f64 get_last_lr(usize group = 0) const { return optimizer_->learning_rate(group); }
+  // Groups of the optimiser, each with a rate of its own.
   usize group_count() const { return base_.size(); }
   i64 last_epoch() const { return count_; }  // the steps done
   // The rates that the optimiser was made with.
@@ -139,6 +140,7 @@ class ReduceLROnPlateau {
   explicit ReduceLROnPlateau(Optimizer& optimizer, const ReduceLROnPlateauOptions& options = {});
   void step(f64 metric);
   f64 get_last_lr(usize group = 0) const { return optimizer_->learning_rate(group); }
+  // Groups of the optimiser, each with a rate of its own.
   usize group_count() const { return optimizer_->group_count(); }
 
   // What it knows between steps, by PyTorch's names.
@@ -148,7 +150,9 @@ class ReduceLROnPlateau {
     i64 cooldown_counter = 0;
     i64 last_epoch = 0;
   };
+  // What load() takes.
   const State& state() const { return state_; }
+  // Goes on from a saved state.
   void load(const State& state) { state_ = state; }
 
  private:

@@ -33,6 +33,7 @@ class Sequential {
   ~Sequential() = default;
 
   template <class Part>
+  // Adds a layer at the end.
   Sequential& append(Part&& part) {
     parts_.push_back(std::make_unique<Holding<std::decay_t<Part>>>(std::forward<Part>(part)));
     return *this;
