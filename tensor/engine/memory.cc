@@ -86,11 +86,7 @@ UOpRef make_buffer_node(Device& device, core::DType dtype, std::span<const i64> 
   CHECK(data.empty() || static_cast<i64>(data.size()) == bytes, "{} bytes for a value of {}",
         data.size(), bytes);
   core::Ref<Buffer> buffer = take_memory(device, bytes);
-  if (!data.empty()) {
-    // Copying waits for the device's work, but nobody could stop it.
-    must(device.synchronize());
-    must(buffer->copy_in(data.data(), bytes));
-  }
+  if (!data.empty()) must(buffer->copy_in(data.data(), bytes));
   return make_buffer_node(std::move(buffer), dtype, shape);
 }
 
