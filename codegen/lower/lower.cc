@@ -6,11 +6,11 @@
 #include <absl/container/flat_hash_map.h>
 
 #include "base/util/check.h"
-#include "base/util/format.h"
 #include "base/util/log.h"
 #include "codegen/linear/linearize.h"
 #include "codegen/lower/decompose.h"
 #include "codegen/lower/expand.h"
+#include "codegen/lower/kernel_name.h"
 #include "codegen/lower/lower_index.h"
 #include "codegen/lower/mark_images.h"
 #include "codegen/lower/merge_loads.h"
@@ -63,17 +63,6 @@ UOp import(const core::KernelAst& ast, Rewriter& rewriter) {
     map[node.id()] = rewriter.make(node.op(), node.dtype(), srcs, node.args());
   }
   return map[ast.sink.id()];
-}
-
-// "r_64_32_k128": what kind of kernel, and its loops; unique names come from the caller's key.
-std::string kernel_name(const KernelInfo& info, u64 key) {
-  std::string name = info.reduces.empty() ? "e" : "r";
-  for (const RangeInfo& r : info.ranges) {
-    if (!r.range || name.size() > 40) continue;
-    name += r.reduce ? "_r" : "_";
-    name += r.size > 0 ? std::to_string(r.size) : "n";
-  }
-  return name + fmt::format("_{:08x}", static_cast<u32>(key));
 }
 
 void fill_arguments(const core::KernelAst& ast, const KernelInfo& info, LinearProgram* program) {

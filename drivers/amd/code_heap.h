@@ -29,7 +29,7 @@ class CodeHeap {
   Result<Place> allocate(u64 bytes, u64 alignment, const std::string& kernel, u64 entry);
   // Given to others once `until` is done; never waits.
   void release(const Place& place, hcq::Fence until);
-  // "r_16+0x40": the kernel whose code lies at `address`, and how far from its first instruction;
+  // "sum_16+0x40": the kernel whose code lies at `address`, and how far from its first instruction;
   // "" where none does.
   std::string name_at(u64 address) const;
 

@@ -142,7 +142,7 @@ class HardwareQueue {
   // Nothing that was submitted up to `last` is to be done any more, but its signals are raised, as
   // soon as can be. Called under the lock of the queue.
   virtual void drop(Position last) { (void)last; }
-  // What it does now ("kernel r_16_4"), for the message of a hang; may be empty.
+  // What it does now ("kernel sum_16_4"), for the message of a hang; may be empty.
   virtual std::string running() { return {}; }
 
   // The queue will do nothing any more. Vendors say so before they store Signal::kDead.

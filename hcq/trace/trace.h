@@ -27,7 +27,7 @@ class Trace {
   struct Span {
     std::string device;    // "CPU:1": a process of the trace
     std::string queue;     // "copy": a thread of it
-    std::string name;      // "r_16_4"
+    std::string name;      // "sum_16_4"
     std::string category;  // "kernel", "copy"
     u64 begin_ns = 0, end_ns = 0;
   };

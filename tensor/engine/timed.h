@@ -35,11 +35,11 @@ void timed(const PlanItem& item, const Launch& launch) {
   if (core::config().debug < 2) return;
   const f64 seconds = static_cast<f64>(end_ns - begin_ns) * 1e-9;
   if (is_kernel)
-    log().debug("{:<7} {:<40} {:>10.2f} us {:>9.2f} GFLOPS {:>8.2f} GB/s", device,
+    log().debug("{:<7} {:<60} {:>10.2f} us {:>9.2f} GFLOPS {:>8.2f} GB/s", device,
                 item.kernel->name, seconds * 1e6, item.kernel->flops / seconds * 1e-9,
                 item.kernel->bytes / seconds * 1e-9);
   else
-    log().debug("{:<7} {:<40} {:>10.2f} us {:>9} {:>15.2f} GB/s", device,
+    log().debug("{:<7} {:<60} {:>10.2f} us {:>9} {:>15.2f} GB/s", device,
                 "copy " + std::to_string(item.copy_bytes) + " bytes", seconds * 1e6, "",
                 static_cast<f64>(item.copy_bytes) / seconds * 1e-9);
 }

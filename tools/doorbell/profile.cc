@@ -61,13 +61,13 @@ std::vector<Line> lines_of(const json& trace) {
 }
 
 void print_row(const Line& line) {
-  fmt::print("{:<8} {:<40} {:>8} {:>12.3f} {:>12.3f}\n", line.device, line.name, line.count,
+  fmt::print("{:<8} {:<60} {:>8} {:>12.3f} {:>12.3f}\n", line.device, line.name, line.count,
              line.total_us / 1e3, line.total_us / static_cast<f64>(line.count));
 }
 
 void print_summary(const json& trace, usize rows) {
   const std::vector<Line> lines = lines_of(trace);
-  fmt::print("{:<8} {:<40} {:>8} {:>12} {:>12}\n", "device", "what", "count", "total ms",
+  fmt::print("{:<8} {:<60} {:>8} {:>12} {:>12}\n", "device", "what", "count", "total ms",
              "mean us");
   for (usize i = 0; i < std::min(rows, lines.size()); ++i) print_row(lines[i]);
   Line rest{"", fmt::format("{} more", lines.size() - std::min(rows, lines.size()))};

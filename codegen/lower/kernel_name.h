@@ -1,0 +1,20 @@
+// The name of a kernel: what it computes and over which loops, for profiles, logs and backtraces.
+// It is read off the kernel's own graph, so that equal kernels have equal names whoever made them,
+// and no cache need know of it. What single operations are called is operation_words.h's.
+#pragma once
+
+#include <string>
+
+#include "codegen/opt/kernel_info.h"
+
+namespace doorbell::codegen {
+
+// "matmul_relu_8_16_r32_31a99302": operations in the order of their work, the loops' sizes (those
+// of reductions after an r, symbolic ones as n), and digits of `key`, which tell kernels apart that
+// are alike in both. An identifier in every language that kernels are rendered in, of at most
+// kLongestKernelName characters.
+std::string kernel_name(const KernelInfo& info, u64 key);
+
+inline constexpr usize kLongestKernelName = 60;
+
+}  // namespace doorbell::codegen
