@@ -206,6 +206,13 @@ Tensor bytes_as(nb::handle bytes, DType dtype, const Shape& shape, const Devices
   return Tensor::from_bytes(copy, dtype, shape, {.device = device.joined()});
 }
 
+Tensor scatter_of(const Tensor& self, i64 axis, const Tensor& index, const Operand& src,
+                  const std::optional<std::string>& reduce) {
+  Unlocked unlocked;
+  return reduce ? self.scatter(axis, index, src, combine_of(*reduce))
+                : self.scatter(axis, index, src);
+}
+
 Tensor bytes_of_url(const std::string& url, bool gunzip, const DevicesArg& device) {
   Unlocked unlocked;
   return io::from_url(url, {.gunzip = gunzip, .device = device.joined()});

@@ -31,6 +31,9 @@ Tensor rounded(const Tensor& self, i64 decimals);
 // A number, "fro" or "inf".
 f64 norm_order(nb::handle p);
 nb::object median_of(const Tensor& self, std::optional<i64> axis, bool keepdim);
+// The operand is read with the interpreter's lock.
+Tensor scatter_of(const Tensor& self, i64 axis, const Tensor& index, const Operand& src,
+                  const std::optional<std::string>& reduce);
 nb::object nonzero_of(const Tensor& self, std::optional<i64> size, i64 fill, bool as_tuple);
 nb::object unique_of(const Tensor& self, bool return_inverse, bool return_counts);
 Tensor search(const Tensor& self, const Value& values, bool right,

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "core/util/config.h"
 #include "python/binding/create.h"
 #include "python/binding/module.h"
 #include "tensor/api/view.h"
@@ -78,10 +79,12 @@ std::vector<Index> indices_of(nb::handle key) {
   return indices;
 }
 
-// A mask is read, which computes it.
+// A mask is read, which computes it; so is every tensor where indices are checked.
 bool reads(const std::vector<Index>& indices) {
   for (const Index& index : indices)
-    if (index.tensor() != nullptr && index.tensor()->dtype().is_bool()) return true;
+    if (index.tensor() != nullptr &&
+        (index.tensor()->dtype().is_bool() || core::config().check_index))
+      return true;
   return false;
 }
 

@@ -156,7 +156,8 @@ void define_embedding(nb::module_& module) {
         arguments["num_embeddings"] = layer.weight.size(0).value();
         arguments["embedding_dim"] = layer.weight.size(1).value();
         return arguments;
-      });
+      },
+      nb::call_guard<Unlocked>());  // CHECK_INDEX computes the index
   const char* names[][2] = {{"num_embeddings", "embedding_dim"}, {"vocab_size", "embed_size"}};
   const char* signatures[] = {
       "def __init__(self, num_embeddings: int, embedding_dim: int, device: str | None = None) -> "

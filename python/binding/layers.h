@@ -101,11 +101,12 @@ void define_layer_basics(nb::class_<Layer>& type, const char* name, Arguments<La
            "Its tensors that are marked requires_grad: what an optimizer changes.");
 }
 
-template <class Layer>
+template <class Layer, class... Extra>
 nb::class_<Layer> define_layer(nb::module_& module, const char* name, const char* text,
-                               Arguments<Layer> arguments) {
+                               Arguments<Layer> arguments, const Extra&... extra) {
   nb::class_<Layer> type(module, name, nb::dynamic_attr(), text);
-  type.def("__call__", [](Layer& self, const Tensor& x) { return self(x); }, nb::arg("x"));
+  type.def(
+      "__call__", [](Layer& self, const Tensor& x) { return self(x); }, nb::arg("x"), extra...);
   define_layer_basics(type, name, arguments);
   return type;
 }

@@ -17,6 +17,10 @@ class AxisError(InvalidError, IndexError):
     """An axis that the tensor does not have."""
 
 
+class PlaceError(InvalidError, IndexError):
+    """An index that names no place on its axis."""
+
+
 class RangeError(InvalidError, OverflowError):
     """A number, size or count that leaves what would hold it."""
 
@@ -90,6 +94,8 @@ def make(kind: str, message: str, device: str, os_errno: int) -> Error:
     cls = _KINDS.get(kind, Error)
     if kind == "invalid" and message.startswith("axis ") and " of a tensor with " in message:
         cls = AxisError
+    if kind == "invalid" and message.startswith("index ") and " is out of range for axis " in message:
+        cls = PlaceError
     if kind == "invalid" and " does not fit" in message:
         cls = RangeError
     if kind == "system" and os_errno == errno.EISDIR:

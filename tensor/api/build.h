@@ -211,6 +211,10 @@ Tensor pad_value(const Tensor& x, const std::vector<std::pair<i64, i64>>& amount
 Tensor pad_into(const Tensor& x, const Shape& starts, const Shape& whole);
 // Numbers as i32, or i64 where the size needs that; those out of lowest..size stay out of it.
 Tensor narrow_index(const Tensor& index, i64 lowest, i64 size);
+// With the setting CHECK_INDEX computes the index, and throws where one of its numbers is not in
+// lowest..size-1; `axis` is for the message. `counted`, where it is defined, says of which that
+// matters. Nothing in a function that jit captures.
+void check_index(const Tensor& index, i64 lowest, i64 size, i64 axis, const Tensor& counted = {});
 // Pads with elements of x: mirrored, repeated or wrapped around.
 Tensor pad_from_inside(const Tensor& x, const std::vector<std::pair<i64, i64>>& amounts,
                        PadMode mode);

@@ -238,7 +238,9 @@ Picks detail::join_picks(const Tensor& x, const View& view) {
   const bool is_long = picks.source.size(picks.axis).value() >= INT32_MAX;
   for (i64 i = 0; i < count; ++i) {
     const i64 size = source.size(picks.axis + i).value();
-    Tensor index = from_front(indices[static_cast<usize>(i)], size);
+    const Tensor& given = indices[static_cast<usize>(i)];
+    detail::check_index(given, -size, size, view.result[static_cast<usize>(places[i])]);
+    Tensor index = from_front(given, size);
     if (is_long) index = index.cast(dtypes::i64);
     if (count == 1) {
       picks.position = index;

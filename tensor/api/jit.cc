@@ -85,6 +85,8 @@ JitState::Call JitState::begin(const JitParts& arguments, const void* signature)
         "not flow into the function; detach it",
         i);
   }
+  // What is replayed looks at no index.
+  if (core::config().check_index) return {Step::Plain, 0};
   // The last one first: most calls are alike.
   for (usize i = 0; i < graphs_.size(); ++i) {
     const usize at = (last_ + i) % graphs_.size();
@@ -135,7 +137,7 @@ void JitState::end_plain(const Call& call, const JitParts& outputs) {
   for (Tensor* output : outputs.tensors)
     if (output->defined()) *output = settled(*output);
   // The function may have called itself, or reset this.
-  if (graphs_.size() < max_graphs_) {
+  if (call.fresh != nullptr && graphs_.size() < max_graphs_) {
     graphs_.push_back(call.fresh);
     last_ = graphs_.size() - 1;
   }

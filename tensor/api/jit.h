@@ -122,8 +122,8 @@ class JitState {
   struct Call {
     Step step;
     usize graph;  // its number, of those that there are
-    // Of a plain call with a combination that is new: counts when it has succeeded. Shared, because
-    // a header cannot destroy what it does not know.
+    // Of a plain call with a combination that is new: counts when it has succeeded. None where
+    // nothing is to be captured. Shared, because a header cannot destroy what it does not know.
     std::shared_ptr<JitGraph> fresh{};
   };
 

@@ -52,9 +52,10 @@ Tensor class_loss(const Tensor& log_probabilities, i64 axis, const Tensor& label
                labels.shape().str(), log_probabilities.shape().str(), expected.str());
   }
   const i64 classes = log_probabilities.size(axis).value();
-  const Tensor chosen = detail::one_hot_mask(labels.unsqueeze(axis), classes, axis);
   const Tensor counted = counted_of(labels, options),
                weights = along(weight, log_probabilities, axis);
+  detail::check_index(labels, 0, classes, axis, counted);
+  const Tensor chosen = detail::one_hot_mask(labels.unsqueeze(axis), classes, axis);
   const Tensor weighted = weights.defined() ? log_probabilities * weights : log_probabilities;
   const auto among_counted = [&](const Tensor& x) {
     return counted.defined() ? doorbell::where(counted, x, 0) : x;

@@ -39,13 +39,14 @@ Tensor Tensor::one_hot(i64 classes) const {
     classes = max().item<i64>() + 1;
   }
   if (classes < 0) throw fail(ErrorKind::Invalid, "one_hot of {} classes", classes);
+  detail::check_index(*this, 0, classes, ndim());
   return detail::one_hot_mask(unsqueeze(-1), classes, -1).cast(dtypes::i32);
 }
 
 namespace {
 
 // Checks and lays out gather and scatter: index and values with the axis last.
-void check_index(const Tensor& x, i64 axis, const Tensor& index) {
+void check_shapes(const Tensor& x, i64 axis, const Tensor& index) {
   if (index.ndim() != x.ndim()) {
     throw fail(ErrorKind::Invalid, "index of shape {} into shape {}", index.shape().str(),
                x.shape().str());
@@ -62,7 +63,8 @@ void check_index(const Tensor& x, i64 axis, const Tensor& index) {
 
 Tensor Tensor::gather(i64 axis, const Tensor& index) const {
   const i64 at = detail::resolve_axis(axis, ndim());
-  check_index(*this, at, index);
+  check_shapes(*this, at, index);
+  detail::check_index(index, 0, size(at).value(), at);
   Shape window = index.shape();
   window[static_cast<usize>(at)] = size(at);
   const Tensor x = dtype().is_bool() ? cast(dtypes::u8) : *this;
@@ -81,8 +83,9 @@ struct Scattered {
 };
 
 Scattered scattered(const Tensor& x, i64 axis, const Tensor& index, const Tensor& src) {
-  check_index(x, axis, index);
-  check_index(src, -1, index);
+  check_shapes(x, axis, index);
+  check_shapes(src, -1, index);
+  detail::check_index(index, 0, x.size(axis).value(), axis);
   std::vector<std::pair<i64, i64>> around;
   for (i64 i = 0; i < x.ndim(); ++i) {
     around.emplace_back(0, i == axis ? 0 : x.size(i).value() - index.size(i).value());

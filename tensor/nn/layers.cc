@@ -1,6 +1,7 @@
 // Initial values and forward passes of the layers; norms.cc has those of the norms.
 #include "tensor/nn/layers.h"
 
+#include "tensor/api/build.h"
 #include "tensor/nn/initial.h"
 
 namespace doorbell::nn {
@@ -71,7 +72,10 @@ void ConvTranspose2d::visit(Visitor& visitor) {
 Embedding::Embedding(i64 count, i64 features, const std::string& device)
     : weight(initial_normal({count, features}, device)) {}
 
-Tensor Embedding::operator()(const Tensor& indices) const { return weight[indices]; }
+Tensor Embedding::operator()(const Tensor& indices) const {
+  detail::check_index(indices, 0, weight.size(0).value(), 0);  // none counts from the end
+  return weight[indices];
+}
 
 void Embedding::visit(Visitor& visitor) { visitor("weight", weight); }
 
