@@ -59,17 +59,26 @@ llvm::Value* FunctionBuilder::binary(UOp u, llvm::Value* x, llvm::Value* y) {
 // x / y. Where both are known to be 0 in some lanes, LLVM (19 and 22 were seen) takes the quotient
 // for known 0 there too, though it is NaN: SelectionDAG's SimplifyDemandedVectorElts counts FDIV
 // among the ops that keep zeros, and then drops the mask that selects other lanes. It does not look
-// through this fence, which costs a copy of a register at most.
+// at scalars, nor through this fence, which costs a copy of a register at most. AMDGPU cannot
+// compile the fence of a value that is the same for all items.
 llvm::Value* FunctionBuilder::float_divide(llvm::Value* x, llvm::Value* y) {
   auto may_have_zero_lanes = [](llvm::Value* v) {
     auto* constant = llvm::dyn_cast<llvm::Constant>(v);
     const llvm::Constant* lane = constant ? constant->getSplatValue() : nullptr;
     return lane == nullptr || lane->isZeroValue();
   };
-  const bool is_vector = x->getType()->isVectorTy();
-  if (is_vector && may_have_zero_lanes(x) && may_have_zero_lanes(y))
-    y = b_.CreateUnaryIntrinsic(llvm::Intrinsic::arithmetic_fence, y);
-  return b_.CreateFDiv(x, y);
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
+  if (vector == nullptr || !may_have_zero_lanes(x) || !may_have_zero_lanes(y))
+    return b_.CreateFDiv(x, y);
+  if (frame_.traits().vector_quotients)
+    return b_.CreateFDiv(x, b_.CreateUnaryIntrinsic(llvm::Intrinsic::arithmetic_fence, y));
+  llvm::Value* quotients = llvm::PoisonValue::get(x->getType());
+  for (unsigned i = 0; i < vector->getNumElements(); ++i) {
+    llvm::Value* quotient =
+        b_.CreateFDiv(b_.CreateExtractElement(x, i), b_.CreateExtractElement(y, i));
+    quotients = b_.CreateInsertElement(quotients, quotient, i);
+  }
+  return quotients;
 }
 
 llvm::Value* FunctionBuilder::integer_binary(UOp u, llvm::Value* x, llvm::Value* y) {

@@ -10,7 +10,7 @@ class CpuFrame final : public KernelFrame {
   using KernelFrame::KernelFrame;
 
   const FrameTraits& traits() const override {
-    static constexpr FrameTraits kTraits{.masked_vectors = true};
+    static constexpr FrameTraits kTraits{.vector_quotients = true, .masked_vectors = true};
     return kTraits;
   }
 

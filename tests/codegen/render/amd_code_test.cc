@@ -184,6 +184,25 @@ TEST(AmdCode, HalfIsComputedInPairs) {
   }
 }
 
+// A divisor that lies in scalar registers, as the sum of a row that all items share.
+TEST(AmdCode, VectorsAreDividedByWhatAllItemsShare) {
+  for (const ChipFacts& chip : kChips) {
+    for (const DType t : {dt::f32, dt::f16}) {
+      ProgramBuilder b("shares");
+      UOp out = b.param(t, 256, true), divisor = b.param(t, 1);
+      UOp item = special(b, core::SpecialKind::LocalId, 0, 64);
+      b.program.local_size[0] = 64;
+      UOp at = b.index(out, b.op(Op::Mul, dt::i32, {item, b.number(4, dt::i32)}));
+      UOp x = b.load(at, 4);
+      UOp y = b.op(Op::Splat, x.dtype(), {b.load(b.index(divisor, b.number(0, dt::i32)))});
+      b.store(at, b.op(Op::FDiv, x.dtype(), {x, y}));
+      const Code c = compile_program(b.program, chip.name);
+      const bool half = t == dt::f16;
+      EXPECT_TRUE(contains(c, half ? "v_rcp_f" : "v_div_fixup_f32")) << chip.name << c.text;
+    }
+  }
+}
+
 constexpr Op kOfAll[] = {Op::Neg,   Op::Add,   Op::Sub,   Op::Mul,   Op::Max,
                          Op::CmpLt, Op::CmpEq, Op::CmpNe, Op::Where, Op::MulAcc};
 constexpr Op kOfFloats[] = {Op::Sqrt, Op::Recip, Op::Trunc, Op::FDiv};
