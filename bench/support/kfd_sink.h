@@ -3,6 +3,7 @@
 // own. Who waits is told that all is done.
 #pragma once
 
+#include <cerrno>
 #include <map>
 #include <memory>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "base/os/host.h"
 #include "drivers/amd/device.h"
+#include "drivers/amd/hw/topology.h"
 
 namespace doorbell::bench {
 
@@ -28,7 +30,9 @@ class KfdSink final : public os::Files, public os::Clock {
   Result<void> rename(const std::string&, const std::string&) override { return {}; }
   Result<void> remove(const std::string&) override { return {}; }
   Result<void> make_folders(const std::string&) override { return {}; }
-  Result<std::vector<std::string>> list(const std::string&) override {
+  // One GPU; all else are files.
+  Result<std::vector<std::string>> list(const std::string& path) override {
+    if (path != amd::hw::kTopologyNodes) return fail_errno(ENOTDIR, "list {}", path);
     return std::vector<std::string>{"1"};
   }
   bool exists(const std::string&) override { return true; }

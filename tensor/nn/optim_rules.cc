@@ -161,10 +161,11 @@ void Moments::add_group(std::span<const Tensor> zeros, std::span<const Tensor> m
 // Assigned, so that a jitted step, which knows these tensors, sees it.
 void Moments::set_clock(Group& group, std::span<const f64> steps) {
   NoGradScope no_grad;
-  const TensorOptions place{.dtype = dtypes::f32, .device = mean_[group.first].device()};
+  const std::string device = mean_[group.first].device();
   const auto put = [&](Tensor& tensor, const std::vector<f64>& values) {
     const i64 columns = static_cast<i64>(values.size()) / 3;
-    const Tensor given = Tensor::from_data(values, {3, columns}, place).realize();
+    const std::vector<f32> rounded(values.begin(), values.end());  // some devices have no f64
+    const Tensor given = Tensor::from_data(rounded, {3, columns}, {.device = device}).realize();
     if (tensor.defined())
       tensor.assign(given);
     else
