@@ -7,6 +7,7 @@
 #include "emulator/amd/cp/adversarial_memory.h"
 #include "emulator/amd/cp/rules.h"
 #include "emulator/amd/isa/handlers.h"
+#include "emulator/amd/kernel_names.h"
 
 namespace doorbell::emulator::amd {
 namespace {
@@ -119,6 +120,15 @@ GridLauncher::GridLauncher(const GridLauncherOptions& options)
 
 GridLauncher::~GridLauncher() = default;
 
+void GridLauncher::set_breaks(const Dispatch& dispatch, GridOptions* grid) const {
+  if (options_.breakpoints == nullptr || !options_.breakpoints->ask_for_names()) return;
+  const Breakpoints::Kernel kernel{kernel_name_at(*options_.space, dispatch.code), dispatch.code};
+  grid->breaks = options_.breakpoints->addresses(kernel);
+  grid->at_break = [kernel, &given = options_](const WorkGroup& group, usize wave) {
+    return given.breakpoints->reach(kernel, *given.chip, *given.space, group, wave);
+  };
+}
+
 std::unique_ptr<RunningGrid> GridLauncher::launch(const Dispatch& dispatch, Caches* caches) {
   if (!code_) {
     auto code = CodeCache::create(*options_.chip, handler_set());
@@ -134,6 +144,7 @@ std::unique_ptr<RunningGrid> GridLauncher::launch(const Dispatch& dispatch, Cach
   if (caches) options.cache_units = caches->shape().units;
   if (options_.undefined) options.undefined = &undefined_;
   if (options_.seed) options.seed = hash_combine(options_.seed, ++launches_) | 1;
+  set_breaks(dispatch, &options);
   std::unique_ptr<AdversarialMemory> own;
   if (caches) {
     // Both name the generations in their order.

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string_view>
 
+#include "emulator/amd/breakpoints.h"
 #include "emulator/amd/compute/grid.h"
 #include "emulator/amd/cp/launcher.h"
 #include "emulator/amd/isa/chip.h"
@@ -23,6 +24,7 @@ struct GridLauncherOptions {
   Checks* checks = nullptr;              // borrowed; judge AMD-INI, AMD-RES and AMD-BAR
   UndefinedMemory* undefined = nullptr;  // borrowed; null: those rules are off
   std::function<void(std::string_view)> dump;  // of the waves of a grid that stops; or null
+  Breakpoints* breakpoints = nullptr;          // borrowed; null: there are none
 };
 
 // Thread safety: used by the GPU's thread only.
@@ -37,6 +39,8 @@ class GridLauncher final : public Launcher {
   GridLauncherOptions options_;
   std::unique_ptr<CodeCache> code_;  // made at the first launch, when the decoder is opened
   DirectMemory memory_;
+  void set_breaks(const Dispatch& dispatch, GridOptions* grid) const;
+
   UndefinedTracking undefined_;
   u64 launches_ = 0;
 };

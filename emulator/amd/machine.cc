@@ -14,6 +14,7 @@
 #include "base/util/log.h"
 #include "base/util/try.h"
 #include "emulator/amd/all_checks.h"
+#include "emulator/amd/breakpoints.h"
 #include "emulator/amd/cp/gpu.h"
 #include "emulator/amd/cp/rules.h"
 #include "emulator/amd/grid_launcher.h"
@@ -43,7 +44,8 @@ class GpuEngine final : public Engine {
                    .poison = options.adversarial,
                    .checks = &kfd.checks(),
                    .undefined = undefined,
-                   .dump = options.dump_waves}),
+                   .dump = options.dump_waves,
+                   .breakpoints = options.breakpoints.get()}),
         gpu_({.generation = static_cast<::doorbell::amd::hw::Generation>(chip.generation),
               .xccs = kfd.devices()[index]->slot.node->xccs,
               .engines = engines(*kfd.devices()[index]->slot.node),

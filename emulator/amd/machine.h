@@ -16,6 +16,7 @@
 
 namespace doorbell::emulator::amd {
 
+class Breakpoints;
 class Kfd;
 class PacketHook;
 
@@ -40,6 +41,8 @@ struct MachineOptions {
   TraceFilter trace_filter;  // all lines
   // Gets the registers of the waves of each kernel that stops its queue; null: nobody asks.
   std::function<void(std::string_view)> dump_waves;
+  // Where waves are told of and go on; null: nowhere. shared_ptr: options are copied.
+  std::shared_ptr<Breakpoints> breakpoints;
 };
 
 // Thread safety: from any thread; destroyed after all files opened through it.

@@ -13,8 +13,12 @@ struct DoorbellEmulatorOptions {
   const char* trace_only;  // which lines, as TraceFilter::parse() takes it, or empty
   const char* trace_limit;  // bytes, or empty
   const char* dump_waves;  // a file for the registers of kernels that stop, or empty
+  const char* breaks;       // as Breakpoints::parse() takes it, or empty
+  const char* break_count;  // how often each is told, or empty
+  const char* break_file;   // where; empty: standard error
   const char* root;        // where the machine's files lie; errors are noted in it
   int adversarial;
+  int break_lds;  // not 0: with the work group's LDS
   int leaks;  // not 0: what the process leaves is told when it ends
 };
 
@@ -43,4 +47,4 @@ using DoorbellEmulatorFunction = const DoorbellEmulatorDoor* (*)(const DoorbellE
 
 }  // extern "C"
 
-inline constexpr const char* kDoorbellEmulatorSymbol = "doorbell_emulator_door_4";
+inline constexpr const char* kDoorbellEmulatorSymbol = "doorbell_emulator_door_5";

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/util/try.h"
+#include "emulator/amd/breakpoints.h"
 #include "emulator/amd/kfd/kfd.h"
 #include "emulator/amd/kfd/kfd_checks.h"
 #include "emulator/amd/machine.h"
@@ -23,6 +24,7 @@ namespace doorbell::emulator {
 namespace {
 
 amd::Machine* machine = nullptr;
+amd::Breakpoints* breakpoints = nullptr;  // the machine's
 bool tells_leaks = false;
 std::mutex making;  // machine
 
@@ -40,7 +42,26 @@ void write_all(int descriptor, std::string_view text) {
   }
 }
 
+Result<int> open_to_append(const char* path) {
+  const int file = ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (file < 0) return fail_errno(errno, "open {}", path);
+  return file;
+}
+
 void say(const std::string& text) { write_all(STDERR_FILENO, "doorbell emu: " + text + "\n"); }
+
+Result<std::shared_ptr<amd::Breakpoints>> parse_breakpoints(const DoorbellEmulatorOptions& given) {
+  amd::Breakpoints::Options options{.lds = given.break_lds != 0, .tell = {}};
+  if (*given.break_count) {
+    TRY(options.most, amd::parse_number("EMU_BREAK_COUNT", given.break_count));
+  }
+  int file = STDERR_FILENO;
+  if (*given.break_file) {
+    TRY(file, open_to_append(given.break_file));
+  }
+  options.tell = [file](std::string_view text) { write_all(file, text); };
+  return amd::Breakpoints::parse(given.breaks, std::move(options));
+}
 
 Result<amd::MachineOptions> machine_options(const DoorbellEmulatorOptions& given) {
   amd::MachineOptions options{.gpus = {}, .checks = given.checks};
@@ -65,9 +86,12 @@ Result<amd::MachineOptions> machine_options(const DoorbellEmulatorOptions& given
     options.trace_format = file->format();
   }
   if (*given.dump_waves) {
-    const int dump = ::open(given.dump_waves, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (dump < 0) return fail_errno(errno, "open {}", given.dump_waves);
+    TRY(const int dump, open_to_append(given.dump_waves));
     options.dump_waves = [dump](std::string_view text) { write_all(dump, text); };
+  }
+  if (*given.breaks) {
+    TRY(options.breakpoints, parse_breakpoints(given));
+    breakpoints = options.breakpoints.get();
   }
   // Read by `doorbell emu` when the program has ended.
   std::string errors = std::string(given.root) + "/errors";
@@ -161,13 +185,19 @@ void unmapped(void* start, unsigned long bytes) {
     kfd.checks().report(amd::kQueueLeft, buffer + ", is never freed");
 }
 
+[[gnu::destructor]] void tell_unreached() {
+  if (!machine || !breakpoints) return;
+  for (const std::string& text : breakpoints->unreached())
+    say("no wave came to breakpoint " + text);
+}
+
 constexpr DoorbellEmulatorDoor kDoor{open_node, node_ioctl, node_of, is_own,
                                      forked,    map_node,   unmapped};
 
 }  // namespace
 }  // namespace doorbell::emulator
 
-extern "C" [[gnu::visibility("default")]] const DoorbellEmulatorDoor* doorbell_emulator_door_4(
+extern "C" [[gnu::visibility("default")]] const DoorbellEmulatorDoor* doorbell_emulator_door_5(
     const DoorbellEmulatorOptions* options) {
   using namespace doorbell::emulator;  // NOLINT: the interface is C
   std::lock_guard lock(making);

@@ -70,8 +70,11 @@ const DoorbellEmulatorDoor* load() {
                                   variable("EMU_SEED", ""),       variable("EMU_HANG_AFTER", ""),
                                   variable("EMU_TRACE", ""),      variable("EMU_TRACE_ONLY", ""),
                                   variable("EMU_TRACE_LIMIT", ""), variable("EMU_DUMP_WAVES", ""),
+                                  variable("EMU_BREAK", ""),      variable("EMU_BREAK_COUNT", ""),
+                                  variable("EMU_BREAK_FILE", ""),
                                   root(),
                                   strcmp(adversarial, "0") != 0,
+                                  strcmp(variable("EMU_BREAK_LDS", "0"), "0") != 0,
                                   strcmp(variable("EMU_LEAKS", "0"), "0") != 0};
   const DoorbellEmulatorDoor* made = make(&options);
   static bool watches_forks = false;

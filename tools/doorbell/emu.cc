@@ -2,6 +2,7 @@
 // ones. The program gets the preload shim (emulator/preload), and a folder that holds what the
 // machine's /sys and /dev look like.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "emulator/amd/all_checks.h"
+#include "emulator/amd/breakpoints.h"
 #include "emulator/amd/machine_text.h"
 #include "emulator/core/checks.h"
 #include "emulator/core/trace_file.h"
@@ -28,8 +30,10 @@ namespace fs = std::filesystem;
 
 struct Options {
   std::string gpus = "gfx1100", checks = "warn", seed, hang_after;
-  std::string dump_waves;
+  std::string dump_waves, break_count, break_file;
+  std::vector<std::string> breaks;
   TraceOptions trace;
+  bool break_lds = false;
   bool adversarial = false, leaks = false, rules = false;
   std::vector<std::string> command;
 };
@@ -80,6 +84,19 @@ int print_rules() {
   return 0;
 }
 
+void set_breakpoints(const Options& options) {
+  const std::string list = fmt::format("{}", fmt::join(options.breaks, ","));
+  or_throw(emulator::amd::Breakpoints::parse(list, {}));
+  if (list.empty() && (!options.break_count.empty() || !options.break_file.empty()))
+    throw fail(ErrorKind::Invalid, "--break-count and --break-file need a --break");
+  setenv("EMU_BREAK", list.c_str(), 1);
+  setenv("EMU_BREAK_COUNT", options.break_count.c_str(), 1);
+  setenv("EMU_BREAK_LDS", options.break_lds ? "1" : "0", 1);
+  setenv("EMU_BREAK_FILE", "", 1);
+  if (!options.break_file.empty())
+    setenv("EMU_BREAK_FILE", or_throw(emulator::TraceFile::create(options.break_file)).c_str(), 1);
+}
+
 int run(const Options& options) {
   if (options.rules) return print_rules();
   if (options.command.empty()) throw fail(ErrorKind::Invalid, "no program is named");
@@ -87,7 +104,8 @@ int run(const Options& options) {
   // What the program would only be told when it opens a GPU.
   const std::vector<std::string> gpus = or_throw(emulator::amd::parse_gpus(options.gpus));
   for (const auto& [what, text] :
-       {std::pair("seed", &options.seed), std::pair("--hang-after", &options.hang_after)})
+       {std::pair("seed", &options.seed), std::pair("--hang-after", &options.hang_after),
+        std::pair("--break-count", &options.break_count)})
     if (!text->empty()) or_throw(emulator::amd::parse_number(what, *text));
   const std::string library = find_preload("libdoorbell_preload.so");
   Root root;
@@ -102,6 +120,7 @@ int run(const Options& options) {
   setenv("EMU_HANG_AFTER", options.hang_after.c_str(), 1);
   if (!options.dump_waves.empty())
     setenv("EMU_DUMP_WAVES", or_throw(emulator::TraceFile::create(options.dump_waves)).c_str(), 1);
+  set_breakpoints(options);
   set_trace(options.trace, "EMU_TRACE", "EMU_TRACE_ONLY", "EMU_TRACE_LIMIT");
   const int status = run_preloaded(library, options.command);
   int errors = count_lines(root.path() + "/errors");
@@ -137,6 +156,15 @@ void add_emu(CLI::App* app, int* status) {
       ->add_option("--dump-waves", options->dump_waves,
                    "A file for the registers of the waves of each kernel that stops its queue")
       ->option_text("FILE");
+  command
+      ->add_option("--break", options->breaks,
+                   "Tell a wave's registers at KERNEL, KERNEL:BYTES or 0xADDRESS; may be repeated")
+      ->option_text("WHERE")
+      ->allow_extra_args(false);
+  command->add_option("--break-count", options->break_count, "How many waves of each, else 1");
+  command->add_option("--break-file", options->break_file, "Where, else to standard error")
+      ->option_text("FILE");
+  command->add_flag("--break-lds", options->break_lds, "With the work group's LDS");
   command->add_flag("--leaks", options->leaks,
                     "Tell which memory and queues the program leaves when it ends (AMD-QUE-005)");
   command->add_flag("--rules", options->rules,

@@ -48,6 +48,8 @@ Grid::Grid(const Chip& chip, CodeCache& code, Memory& memory, Dispatch dispatch,
       most_resident_(most_resident_groups(chip, options.compute_units, dispatch_)),
       under_way_(std::min(kMostSeeded, most_resident_)) {
   code_.begin_dispatch();
+  breaks_ = options.breaks;
+  code_.end_blocks_before(breaks_);
   look_at_ = look_after_ = kSeededLook;
   if (options_.undefined != nullptr) {
     twins_ = std::make_unique<TwinMemories>(memory_, *options_.undefined->space,
@@ -167,6 +169,14 @@ void Grid::undefine_scratch(const GroupPlace& place) {
   }
 }
 
+void Grid::tell_break(WorkGroup& group, usize index) {
+  WorkGroup::Member& member = group.member(index);
+  const u64 pc = member.wave->pc;
+  if (member.told_at == member.wave->clock || !std::ranges::count(breaks_, pc)) return;
+  member.told_at = member.wave->clock;
+  if (!options_.at_break(group, index)) std::erase(breaks_, pc);
+}
+
 bool Grid::report_undefined(const UndefinedUse& use, const GridStop& stop) {
   if (!reported_.emplace(use.pc, use.kind).second) return false;
   return options_.undefined->report(use.kind, stop.what);
@@ -212,11 +222,14 @@ GridStop Grid::step(WorkGroup& group, usize index, u64 budget) {
   GridStop result;
   for (u64 used = 0; used < budget; used = wave.clock - before) {
     Twin* const twin = group.member(index).twin.get();
+    if (!breaks_.empty()) [[unlikely]]
+      tell_break(group, index);
+    const u64 most = breaks_.empty() ? budget - used : 1;  // one block, to see where it leads
     wave.unjudged = unjudged_;
     if (twin != nullptr) twin->wave.unjudged = unjudged_;
     std::optional<UndefinedUse> use;
-    const Exit exit = twins_ ? run_with_twin(wave, *twin, *twins_, code_, budget - used, use)
-                             : amd::run(wave, memory_, code_, budget - used);
+    const Exit exit = twins_ ? run_with_twin(wave, *twin, *twins_, code_, most, use)
+                             : amd::run(wave, memory_, code_, most);
     if (use) {
       const Exit where{.pc = use->pc, .lane = use->lane};
       result = stop(GridStop::Kind::Undefined, group, index, where, use->what);

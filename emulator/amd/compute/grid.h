@@ -48,6 +48,10 @@ struct GridOptions {
   // Told of the first Bounds of each limit, and of a Deadlock. True: the grid stops; else waves go
   // on as hardware does, where it does. Empty: it stops.
   std::function<bool(const GridStop&)> broken;
+  // Addresses of instructions before which `at_break` is told of a wave, which then goes on. False:
+  // that address is of no more interest.
+  std::vector<u64> breaks;
+  std::function<bool(const WorkGroup&, usize wave)> at_break;
 };
 
 // Why a grid stopped, or paused.
@@ -125,6 +129,8 @@ class Grid {
   void undefine_scratch(const GroupPlace& place);
   // Whether it is to stop.
   bool stops_at(const GridStop& bounds);
+  // A wave that is at a breakpoint is told of, once.
+  void tell_break(WorkGroup& group, usize wave);
   bool report_undefined(const UndefinedUse& use, const GridStop& stop);
   GridStop deadlock(const WorkGroup& group, const std::string& where) const;
 
@@ -156,6 +162,7 @@ class Grid {
   GridStop stopped_;                     // the last run's, unless it may go on
   std::unique_ptr<TwinMemories> twins_;  // null unless undefined values are asked for
   std::set<std::pair<u64, Use>> reported_;
+  std::vector<u64> breaks_;
   u8 unjudged_ = 0;   // the waves': Wave::unjudged
   u64 awake_at_ = 0;  // instructions_, when a wave last stopped for anything but s_sleep
 };

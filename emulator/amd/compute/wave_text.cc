@@ -2,7 +2,9 @@
 #include "emulator/amd/compute/wave_text.h"
 
 #include <algorithm>
+#include <cstring>
 #include <span>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,7 +19,7 @@ constexpr usize kOnALine = 8;
 void add_lines(std::string& text, const std::string& name, std::span<const u32> words) {
   for (usize at = 0; at < words.size(); at += kOnALine) {
     const auto some = words.subspan(at, std::min(kOnALine, words.size() - at));
-    text += fmt::format("  {:<6}{:08x}\n", at == 0 ? name : fmt::format("  +{}", at),
+    text += fmt::format("  {:<6}{:08x}\n", at == 0 ? name : fmt::format(" +{}", at),
                         fmt::join(some, " "));
   }
 }
@@ -37,18 +39,32 @@ std::string to_text(const Wave& wave) {
   return text;
 }
 
-std::string Grid::describe_waves() const {
+std::string to_text(const WorkGroup& group, usize wave) {
   constexpr const char* kStates[] = {"ready", "at a barrier", "at the global wave sync", "ended"};
-  std::string text;
-  for (const std::unique_ptr<WorkGroup>& group : resident_) {
-    const std::array<u32, 3>& id = group->place().id;
-    for (usize i = 0; i < group->waves(); ++i) {
-      const WorkGroup::Member& member = group->member(i);
-      text += fmt::format("group {},{},{}, wave {}, {}\n", id[0], id[1], id[2], i,
-                          kStates[static_cast<usize>(member.state)]);
-      if (member.state != WorkGroup::State::Ended) text += to_text(*member.wave);
-    }
+  const std::array<u32, 3>& id = group.place().id;
+  const WorkGroup::Member& member = group.member(wave);
+  std::string text = fmt::format("group {},{},{}, wave {}, {}\n", id[0], id[1], id[2], wave,
+                                 kStates[static_cast<usize>(member.state)]);
+  if (member.state != WorkGroup::State::Ended) text += to_text(*member.wave);
+  return text;
+}
+
+std::string lds_text(const Wave& wave) {
+  std::string text = fmt::format("  lds of {} bytes\n", wave.lds_bytes);
+  std::vector<u32> words((wave.lds_bytes + 3) / 4);
+  if (!words.empty()) std::memcpy(words.data(), wave.lds, wave.lds_bytes);
+  for (usize at = 0; at < words.size(); at += kOnALine) {
+    const auto some = std::span(words).subspan(at, std::min(kOnALine, words.size() - at));
+    if (std::ranges::any_of(some, [](u32 word) { return word != 0; }))
+      text += fmt::format("  {:#06x}  {:08x}\n", at * 4, fmt::join(some, " "));
   }
+  return text;
+}
+
+std::string Grid::describe_waves() const {
+  std::string text;
+  for (const std::unique_ptr<WorkGroup>& group : resident_)
+    for (usize i = 0; i < group->waves(); ++i) text += to_text(*group, i);
   return text;
 }
 

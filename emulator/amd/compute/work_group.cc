@@ -48,6 +48,7 @@ void WorkGroup::start(const Dispatch& dispatch, const Resources& resources, cons
     member.state = State::Ready;
     member.barrier_complete = false;
     member.slept_at = 0;
+    member.told_at = ~u64{0};
     member.polls = false;
     Wave& wave = *member.wave;
     wave.memory = &memory;

@@ -36,6 +36,7 @@ class WorkGroup {
     bool barrier_complete = false;  // split barriers: signalled by all, not yet waited for
     u64 barrier_pc = 0;             // of the barrier where it waits
     u64 slept_at = 0;               // the wave's clock at its last s_sleep; 0: none
+    u64 told_at = ~u64{0};          // the wave's clock when it was last told of a breakpoint
     bool polls = false;             // when last seen it waited for what others write
     GlobalWaveSync::Wait sync_wait;
   };

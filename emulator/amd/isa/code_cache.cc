@@ -35,6 +35,14 @@ Result<std::unique_ptr<CodeCache>> CodeCache::create(const Chip& chip, const Han
   return cache;
 }
 
+void CodeCache::end_blocks_before(std::span<const u64> addresses) {
+  const usize before = ends_.size();
+  ends_.insert(addresses.begin(), addresses.end());
+  if (ends_.size() == before) return;
+  for (auto& blocks : blocks_) blocks.clear();
+  recent_.fill({});
+}
+
 const Block* CodeCache::look_up(u64 pc, u32 lanes, Memory& memory, Slot& slot) {
   const u32 which = lanes == 64 ? 1 : 0;
   CHECK(decoders_[which] != nullptr, "{} has no waves of {} lanes", chip_.name, lanes);
@@ -60,6 +68,7 @@ void CodeCache::decode_block(Block& block, Decoder& decoder, Memory& memory) con
   block.uses.clear();
   u64 pc = block.pc;
   while (block.operations.size() < kMaxOperations) {
+    if (pc != block.pc && ends_.contains(pc)) break;
     u8 window[kMaxBytes] = {};
     const u32 fetched = fetch_window(memory, pc, window);
     if (fetched == 0) break;  // faults when it is reached

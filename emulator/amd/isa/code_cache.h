@@ -9,6 +9,8 @@
 
 #include <array>
 #include <memory>
+#include <set>
+#include <span>
 #include <vector>
 
 #include "emulator/amd/isa/decode.h"
@@ -33,6 +35,9 @@ class CodeCache {
 
   // What dispatches see of code that changed: call before each.
   void begin_dispatch() { ++generation_; }
+
+  // Waves are to be seen between a block and each of these addresses: no block goes on over one.
+  void end_blocks_before(std::span<const u64> addresses);
 
   // The block at pc; null when no instruction can be fetched there. Borrowed until the next call.
   const Block* find(u64 pc, u32 lanes, Memory& memory) {
@@ -64,6 +69,7 @@ class CodeCache {
   std::array<absl::flat_hash_map<u64, std::unique_ptr<Block>>, 2> blocks_;
   std::array<Slot, 1024> recent_{};
   u64 generation_ = 1;
+  std::set<u64> ends_;  // of end_blocks_before()
 };
 
 }  // namespace doorbell::emulator::amd

@@ -49,7 +49,7 @@ class Placer {
   Result<PlacedCode> place(std::string_view kernel) {
     for (const elf::Section& section : file_.sections()) {
       offsets_.push_back(kUnplaced);
-      if ((section.flags & SHF_ALLOC) == 0 || section.type == SHT_NOTE) continue;
+      if ((section.flags & SHF_ALLOC) == 0) continue;
       u64 align = std::max<u64>(section.align, 256);
       u64 offset = (code_.image.size() + align - 1) / align * align;
       offsets_.back() = offset;

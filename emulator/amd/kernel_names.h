@@ -1,0 +1,15 @@
+// The name of a kernel from the memory around its code: the emulator is told none, but code objects
+// are loaded with their metadata. Which breakpoints a name fits is breakpoints.h's.
+#pragma once
+
+#include <string>
+
+#include "emulator/core/address_space.h"
+
+namespace doorbell::emulator::amd {
+
+// Of the kernel whose first instruction is at `code`; empty where its code object has several, or
+// was loaded without its note.
+std::string kernel_name_at(const AddressSpace& space, u64 code);
+
+}  // namespace doorbell::emulator::amd
