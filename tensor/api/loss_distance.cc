@@ -17,9 +17,9 @@ Tensor Tensor::huber_loss(const Tensor& target, f64 delta, Reduction reduction) 
   if (!(delta > 0))
     throw fail(ErrorKind::Invalid, "huber_loss with delta {}, expected more than 0", delta);
   const Tensor far = (*this - target).abs();
-  const Tensor is_near = far <= delta;
-  const Tensor near = doorbell::where(is_near, far, 0);  // the square must not overflow elsewhere
-  return detail::reduced(doorbell::where(is_near, 0.5 * near.square(), delta * (far - 0.5 * delta)),
+  const Tensor is_far = far > delta;                    // NaN counts as near
+  const Tensor near = doorbell::where(is_far, 0, far);  // the square must not overflow elsewhere
+  return detail::reduced(doorbell::where(is_far, delta * (far - 0.5 * delta), 0.5 * near.square()),
                          reduction);
 }
 

@@ -11,11 +11,11 @@ using detail::select;
 
 namespace {
 
-// A root of which 0 has the slope 0.
+// A root of which 0 has the slope 0. NaN that comes to it as a gradient goes on.
 template <class Root>
 Tensor root_of(const Tensor& x, Root root) {
-  const Tensor zero = constant(0, x.dtype()), is_zero = x == 0;
-  return select(is_zero, zero, root(select(is_zero, constant(1, x.dtype()), x)));
+  const Tensor is_zero = x == 0;
+  return select(is_zero, x * 0, root(select(is_zero, constant(1, x.dtype()), x)));
 }
 
 }  // namespace

@@ -49,11 +49,12 @@ Tensor ratio_of(const Tensor& least, const Tensor& most) {
   return select(same, (most != 0).cast(most.dtype()), ratio);
 }
 
-// x / (y^2 + x^2) and -y / (y^2 + x^2), without squares that overflow; 0 at the origin.
+// x / (y^2 + x^2) and -y / (y^2 + x^2), without squares that overflow; 0 at the origin, and 0 or,
+// of the infinite one, NaN at infinities.
 Tensor slopes_of_atan2(const Tensor& y, const Tensor& x, usize input) {
   const Tensor most = y.abs().maximum(x.abs());
   const Tensor at_origin = most == 0;
-  const Tensor scale = select(at_origin, constant(1, most.dtype()), most);
+  const Tensor scale = select(at_origin | most.isinf(), constant(1, most.dtype()), most);
   const Tensor u = y / scale, v = x / scale;
   const Tensor square = select(at_origin, constant(1, most.dtype()), u * u + v * v);
   return (input == 0 ? v : u.neg()) / square / scale;

@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 
 import generate
-from generate import integers, pack, reals, wholes
+from generate import integers, pack, positives, reals, wholes
 
 INF, NAN = math.inf, math.nan
 # 17 of them, so that a vector of 16 lanes has a rest of one.
@@ -138,6 +138,9 @@ def elementwise():
         unary(f"softplus_{beta}", "softplus", lambda x: F.softplus(x, beta), beta=beta)
 
 
+    unary("nan_to_num", "nan_to_num", torch.nan_to_num)
+
+
 def powers():
     for exponent in (0, 1, 2, 3, -1, -2, -3, 0.5, -0.5, 2.5, 0.3, -0.3):
         unary(f"power_{exponent}", "power", lambda x: x ** exponent, exponent=exponent)
@@ -178,6 +181,7 @@ BINARY = {
     "div_trunc": lambda x, y: torch.div(x, y, rounding_mode="trunc"),
     "mod": torch.remainder, "fmod": torch.fmod, "pow": torch.pow, "maximum": torch.maximum,
     "minimum": torch.minimum, "copysign": torch.copysign, "logaddexp": torch.logaddexp,
+    "atan2": torch.atan2, "hypot": lambda x, y: torch.hypot(x.double(), y.double()),
     "where_less": lambda x, y: torch.where(x < y, x * 2, y),
     "lerp_quarter": lambda x, y: torch.lerp(x.double(), y.double(), 0.25),
     "lerp_most": lambda x, y: torch.lerp(x.double(), y.double(), 0.75),
@@ -263,7 +267,7 @@ def along(name, op, function, wide=False, specials=("low", "all_low", "high", "h
         one(f"lanes_down_{lanes}", reals(3, lanes), 0, pad_in=(1, 2), pad_out=(2, 1))
 
 
-REDUCTIONS = ("sum", "prod", "max", "min", "mean", "var", "std", "logsumexp", "var_mean", "std_mean")
+REDUCTIONS = ("norm", "sum", "prod", "max", "min", "mean", "var", "std", "logsumexp", "var_mean", "std_mean")
 
 
 def reductions():
@@ -291,6 +295,16 @@ def reductions():
     for p in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0):
         along(f"normalize_{p}", "normalize", lambda t, a: F.normalize(t, p, a), p=p, wide=True, specials=("missing",),
               depth=256)
+    for p in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, INF, -INF):
+        # JSON has no infinity.
+        along(f"norm_{p}", "norm", lambda t, a: torch.linalg.vector_norm(t, p, a), p=str(p), wide=True,
+              specials=("missing",) if math.isfinite(p) else (), depth=256, empties=p >= 0 and p != INF)
+    along("median", "median", lambda t, a: t.median(a).values, specials=("low", "high", "missing"), empties=False)
+    for tag, x in (("ties", numbers(2, 1, 2, 3, 2)), ("even", numbers(1, 2, 3, 4)), ("missing", numbers(1, NAN, NAN)),
+                   ("one", numbers(2))):
+        case(f"median_all_{tag}", "median_all", [x], torch.median)
+    for times in (0, 1, 2, 9):
+        case(f"diff_{times}", "diff", [reals(3, 5)], lambda t: t.diff(times), times=times, axis=-1)
     for tag, x in (("ties", rows(*TIES)), ("empty", reals(0, 3)), ("one", reals(1, 1)),
                    ("scalar", numbers(0.5)[0])):
         case(f"sum_all_{tag}", "sum", [x], torch.sum, axes=list(range(x.ndim)), depth=64)
@@ -361,6 +375,7 @@ def movements():
         places = torch.arange(10)[[*range(10)[start:stop:step]]]
         moves.append((f"slice_{start}_{stop}_{step}", "slice", [reals(3, 10)], lambda t, p=places: t[:, p],
                       {"start": start, "stop": stop, "step": step}))
+    moves.append(("movedim", "movedim", [x], lambda t: t.movedim((0, 2), (2, 0)), {"axes": [0, 2], "places": [2, 0]}))
     for name, op, inputs, function, args in moves:
         case(f"move_{name}", op, inputs, function, depth=4, **args)
     for out in (0, 2):
@@ -395,6 +410,9 @@ def products():
                  ((4, 1, 2, 3), (3, 2)), ((2, 3), (5, 3, 2)), ((3,), (4, 3, 2)), ((1, 2, 3), (4, 3, 2))):
         tag = "_".join("x".join(map(str, shape)) for shape in (a, b))
         case(f"matmul_{tag}", "matmul", [reals(*a), reals(*b)], torch.matmul, (0, 1), depth=64)
+    case("outer", "outer", [reals(3), reals(5)], torch.outer, (0, 1))
+    case("outer_twice", "outer", [reals(5)], torch.outer, repeat=2, depth=64)
+    case("outer_empty", "outer", [reals(0), reals(5)], torch.outer, (0, 1))
     case("matmul_integers", "matmul", [reals(2, 3), integers(5, 3, 2)], lambda a, b: a @ b.double(), depth=64)
     case("matmul_infinite", "matmul", [rows([1, INF], [0, 2]), rows([2, 1], [0.5, -1])], torch.matmul, (0, 1))
     case("linear", "linear", [reals(0, 3), reals(3, 5), reals(5)], lambda x, w, b: x @ w + b, (0, 1, 2))
@@ -500,6 +518,7 @@ def layers():
              depth=128, **options)
     case("conv_transpose", "conv_transpose", [reals(1, 2, 3, 5), reals(2, 3, 3, 3), reals(3)],
          lambda t, k, b: F.conv_transpose2d(t, k, b, stride=2), (0, 1, 2), depth=128, stride=2)
+    case("conv1d", "conv1d", [reals(2, 3, 9), reals(4, 3, 3), reals(4)], F.conv1d, (0, 1, 2), depth=128)
     for mode, align in (("nearest", None), ("nearest-exact", None), ("bilinear", False), ("bilinear", True),
                         ("bicubic", False),
                         ("bicubic", True), ("area", None)):
@@ -569,6 +588,26 @@ def losses():
         case(f"bce_logits_{reduction}", "bce_logits", [logits, goals],
              lambda t, y: F.binary_cross_entropy_with_logits(t, y, reduction=reduction), (0, 1), depth=64,
              reduction=reduction)
+    a, b = numbers(0, 1, -1, 2, 0.5, -3, INF, NAN), numbers(0, 0, 0, 1, 1, 1, 0, 0)
+    distances = {"mse_loss": F.mse_loss, "l1_loss": F.l1_loss, "huber_loss": F.huber_loss,
+                 "smooth_l1_loss": F.smooth_l1_loss}
+    for name, function in distances.items():
+        for reduction in ("mean", "sum", "none"):
+            case(f"{name}_{reduction}", name, [a, b], lambda t, y: function(t, y, reduction=reduction), (0, 1),
+                 depth=32,
+                 reduction=reduction)
+            case(f"{name}_{reduction}_empty", name, [a[:0], b[:0]], lambda t, y: function(t, y, reduction=reduction),
+                 (0, 1),
+                 reduction=reduction)
+        case(f"{name}_twice", name, [reals(5)], lambda t, y: function(t, y, reduction="sum"), repeat=2, reduction="sum")
+    likely, shares = numbers(-1, -2, 0, -INF, -3), numbers(0.5, 0, 0.25, 0.25, 0)
+    for reduction in ("mean", "sum", "none"):
+        case(f"kl_div_{reduction}", "kl_div", [likely, shares], lambda t, y: F.kl_div(t, y, reduction=reduction),
+             depth=32,
+             reduction=reduction)
+    case("kl_div_both", "kl_div", [reals(5), positives(5)], lambda t, y: F.kl_div(t, y, reduction="sum"), (0, 1),
+         depth=64,
+         reduction="sum")
     case("bce_logits_weighted", "bce_logits_weighted", [logits, goals, numbers(2), numbers(3)],
          lambda t, y, w, q: F.binary_cross_entropy_with_logits(t, y, w, pos_weight=q), (0, 1), depth=64)
     case("bce_inside", "bce", [reals(3, 5).abs() / 8 + 0.25, reals(3, 5).abs() / 8], F.binary_cross_entropy, (0, 1),
