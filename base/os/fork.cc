@@ -18,4 +18,13 @@ u32 fork_depth() {
   return depth.load(std::memory_order_relaxed);
 }
 
+Result<void> ForkGuard::check(std::string_view devices) const {
+  if (is_same_process()) [[likely]]
+    return {};
+  return fail(ErrorKind::Unsupported,
+              "{} were opened before this process was forked and cannot be used in a forked "
+              "process; start it with spawn or exec",
+              devices);
+}
+
 }  // namespace doorbell::os

@@ -4,6 +4,9 @@
 // Thread safety: from any thread.
 #pragma once
 
+#include <string_view>
+
+#include "base/util/result.h"
 #include "base/util/types.h"
 
 namespace doorbell::os {
@@ -11,5 +14,16 @@ namespace doorbell::os {
 // How many forks lie between the process that asked first and this one: whoever remembers the
 // number sees by another one that he was copied into a child.
 u32 fork_depth();
+
+// Remembers the process in which it was made.
+class ForkGuard {
+ public:
+  bool is_same_process() const { return fork_depth() == depth_; }
+  // Unsupported in a child, of which `devices` ("OpenCL's devices") were opened before.
+  Result<void> check(std::string_view devices) const;
+
+ private:
+  u32 depth_ = fork_depth();
+};
 
 }  // namespace doorbell::os

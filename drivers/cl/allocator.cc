@@ -23,6 +23,7 @@ Error ClAllocator::out_of_memory(i64 bytes, std::string_view why) const {
 }
 
 Result<core::Allocation> ClAllocator::allocate(i64 bytes) {
+  TRY(api_.check_process());
   // Implementations may take any size and fail when a kernel runs.
   if (bytes > info_.max_allocation)
     return out_of_memory(bytes, fmt::format("one allocation has at most {} on {}",
@@ -70,6 +71,7 @@ Result<void> ClAllocator::finish(cl_int code, cl_event event, bool in, i64 bytes
 Result<void> ClAllocator::copy_in(const core::Allocation& to, i64 offset, const void* from,
                                   i64 bytes) {
   if (bytes == 0) return {};
+  TRY(api_.check_process());
   const Memory& memory = memory_of(to);
   const Owned<cl_event> wait = before(memory);
   const cl_event first = wait.get();
@@ -82,6 +84,7 @@ Result<void> ClAllocator::copy_in(const core::Allocation& to, i64 offset, const 
 
 Result<void> ClAllocator::copy_out(void* to, const core::Allocation& from, i64 offset, i64 bytes) {
   if (bytes == 0) return {};
+  TRY(api_.check_process());
   const Memory& memory = memory_of(from);
   const Owned<cl_event> wait = before(memory);
   const cl_event first = wait.get();
@@ -95,6 +98,7 @@ Result<void> ClAllocator::copy_out(void* to, const core::Allocation& from, i64 o
 Result<void> ClAllocator::copy(const core::Allocation& to, i64 to_offset,
                                const core::Allocation& from, i64 from_offset, i64 bytes) {
   if (bytes == 0) return {};
+  TRY(api_.check_process());
   std::lock_guard lock(*queues_.order);
   cl_event event = nullptr;
   const cl_int code =

@@ -36,6 +36,7 @@ Result<const Api*> load_api() {
   if (api == nullptr) {
     TRY(api, open_loader());
   }
+  TRY(api->check_process());
   return api;
 }
 

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/os/fork.h"
 #include "base/util/result.h"
 #include "base/util/types.h"
 
@@ -33,9 +34,12 @@ struct Api {
 #define F(name) decltype(&::name) name = nullptr;
   DOORBELL_CL_FUNCTIONS(F)
 #undef F
+  // Implementations have threads and locks, which a forked child has not.
+  os::ForkGuard process;
+  Result<void> check_process() const { return process.check("OpenCL's devices"); }
 };
 
-// The loader's functions, or why there is no loader.
+// The loader's functions, or why there is no loader, or that it was opened before a fork.
 Result<const Api*> load_api();
 
 // "CL_INVALID_KERNEL_ARGS", or "error -9999".
@@ -45,21 +49,22 @@ ErrorKind error_kind(cl_int code);
 // "clEnqueueNDRangeKernel: CL_OUT_OF_RESOURCES: <what>"
 Error refusal(cl_int code, std::string_view call, std::string_view what);
 
-// An object with a release function.
+// An object with a release function. In a child that was forked it is left to the system.
 template <class T>
 class Owned {
  public:
   Owned() = default;
   Owned(T object, cl_int (*release)(T)) : object_(object), release_(release) {}
   Owned(Owned&& other) noexcept
-      : object_(std::exchange(other.object_, nullptr)), release_(other.release_) {}
+      : object_(std::exchange(other.object_, nullptr)), release_(other.release_), process_(other.process_) {}
   Owned& operator=(Owned&& other) noexcept {
     std::swap(object_, other.object_);
     std::swap(release_, other.release_);
+    std::swap(process_, other.process_);
     return *this;
   }
   ~Owned() {
-    if (object_ != nullptr) release_(object_);
+    if (object_ != nullptr && process_.is_same_process()) release_(object_);
   }
 
   T get() const { return object_; }
@@ -67,6 +72,7 @@ class Owned {
  private:
   T object_ = nullptr;
   cl_int (*release_)(T) = nullptr;
+  os::ForkGuard process_;
 };
 
 }  // namespace doorbell::cl

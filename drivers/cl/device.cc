@@ -77,6 +77,7 @@ Opened::Opened(core::DeviceSpec spec, const Api& api, Found found, Handles handl
 
 // Nothing may run in a context that is gone.
 Opened::~Opened() {
+  if (!api_.process.is_same_process()) return;
   api_.clFinish(handles_.transfer.get());
   api_.clFinish(handles_.compute.get());
 }
@@ -124,6 +125,7 @@ Result<Owned<cl_program>> Opened::compile(cl_program created, std::string_view n
 }
 
 Result<Owned<cl_program>> Opened::compile_source(std::string_view name, std::string_view source) {
+  TRY(api_.check_process());
   const char* text = source.data();
   const usize size = source.size();
   cl_int code = CL_SUCCESS;
@@ -170,6 +172,7 @@ Result<i64> Opened::most_items(const std::string& name, std::span<const u8> imag
 
 Result<Owned<cl_program>> Opened::program_of(const std::string& name,
                                              std::span<const u8> image_bytes) {
+  TRY(api_.check_process());
   {
     std::lock_guard lock(mutex_);
     const auto found = built_.find(hash_bytes(image_bytes));
@@ -206,6 +209,7 @@ Result<std::unique_ptr<core::Program>> Opened::load(const core::Binary& binary) 
 }
 
 Result<void> Opened::synchronize() {
+  TRY(api_.check_process());
   // clFinish cannot be stopped.
   for (const cl_command_queue queue : {handles_.compute.get(), handles_.transfer.get()})
     api_.clFlush(queue);

@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/os/fork.h"
 #include "base/util/check.h"
 #include "base/util/log.h"
 #include "base/util/try.h"
@@ -67,7 +66,6 @@ Kfd::Kfd(os::Files& files, os::Clock& clock, const KfdOptions& options,
       options_(options),
       file_(std::move(file)),
       minor_version_(minor_version),
-      fork_depth_(os::fork_depth()),
       nodes_(std::move(nodes)),
       addresses_(kFirstAddress, kAddresses, options.page_bytes),
       gpus_(nodes_.size()),
@@ -76,14 +74,6 @@ Kfd::Kfd(os::Files& files, os::Clock& clock, const KfdOptions& options,
       events_(std::make_unique<KfdEvents>(*this)) {}
 
 Kfd::~Kfd() = default;
-
-Result<void> Kfd::check_process() const {
-  if (os::fork_depth() == fork_depth_) [[likely]]
-    return {};
-  return fail(ErrorKind::Unsupported,
-              "AMD's devices were opened before this process was forked and cannot be used in a "
-              "forked process; start it with spawn or exec");
-}
 
 Result<KfdGpu*> Kfd::gpu(usize index) {
   CHECK(index < nodes_.size(), "GPU {} of {}", index, nodes_.size());

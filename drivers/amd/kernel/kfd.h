@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "base/os/files.h"
+#include "base/os/fork.h"
 #include "base/os/host.h"
 #include "drivers/amd/hw/kfd.h"
 #include "drivers/amd/topology.h"
@@ -72,7 +73,7 @@ class Kfd {
 
   // Fails in a child that was forked from the process that opened it: the kernel gives the child
   // none of it, and an emulated machine has no threads there.
-  Result<void> check_process() const;
+  Result<void> check_process() const { return process_.check("AMD's devices"); }
 
   // The error names the call and what it was given.
   template <class T>
@@ -124,7 +125,7 @@ class Kfd {
   const KfdOptions options_;
   const std::unique_ptr<os::File> file_;
   const u32 minor_version_;
-  const u32 fork_depth_;
+  const os::ForkGuard process_;
   bool has_trap_registers_ = false;
   const std::vector<Node> nodes_;
 
