@@ -56,7 +56,9 @@ class Owned {
   Owned() = default;
   Owned(T object, cl_int (*release)(T)) : object_(object), release_(release) {}
   Owned(Owned&& other) noexcept
-      : object_(std::exchange(other.object_, nullptr)), release_(other.release_), process_(other.process_) {}
+      : object_(std::exchange(other.object_, nullptr)),
+        release_(other.release_),
+        process_(other.process_) {}
   Owned& operator=(Owned&& other) noexcept {
     std::swap(object_, other.object_);
     std::swap(release_, other.release_);
