@@ -43,8 +43,12 @@ Tensor where_near(const Tensor& near, const Tensor& x) {
   return select(near, x, constant(0, x.dtype()));
 }
 
+// value, and x where that is 0 or -0: of a function that is x near 0, which sums would round to 0.
+Tensor keeping_zeros(const Tensor& value, const Tensor& x) { return select(x == 0, x, value); }
+
+// Of an odd function: -0 keeps its sign, too.
 Tensor with_sign_of(const Tensor& magnitude, const Tensor& x) {
-  return select(x < 0, magnitude.neg(), magnitude);
+  return keeping_zeros(select(x < 0, magnitude.neg(), magnitude), x);
 }
 
 using Slope = Tensor (*)(const Tensor& x);
@@ -144,7 +148,7 @@ Tensor Tensor::expm1() const {
   const Tensor near = x.abs() < 0.5;
   const Tensor small = where_near(near, x);
   const Tensor value = select(near, small + small * small * polynomial(small, kExpm1), x.exp() - 1);
-  return with_slope(value, *this, [](const Tensor& x) { return x.exp(); });
+  return with_slope(keeping_zeros(value, x), *this, [](const Tensor& x) { return x.exp(); });
 }
 
 // log(1 + x) * x / ((1 + x) - 1): what rounding 1 + x lost cancels.
@@ -205,7 +209,8 @@ Tensor Tensor::tanh() const {
   const Tensor x = widened(*this);
   const Tensor near = x.abs() < 0.625;
   const Tensor far = 2.0 * (2.0 * x).sigmoid() - 1.0;
-  return with_slope(select(near, odd(where_near(near, x), kTanh), far), *this,
+  const Tensor value = select(near, odd(where_near(near, x), kTanh), far);
+  return with_slope(keeping_zeros(value, x), *this,
                     [](const Tensor& x) { return 1 - x.tanh().square(); });
 }
 
@@ -221,13 +226,14 @@ Tensor Tensor::acosh() const {
   const Tensor x = widened(*this);
   const Tensor far = hides_one(x.dtype()) < x;
   const Tensor above = doorbell::where(far, 1, x - 1);
-  const Tensor near = (above + (above * (above + 2)).sqrt()).log1p();
+  // A root for each factor: below 1 one is NaN, and a product of both may be positive again.
+  const Tensor near = (above + above.sqrt() * (above + 2).sqrt()).log1p();
   return with_slope(select(far, x.log() + std::numbers::ln2, near), *this,
                     [](const Tensor& x) { return (x * x - 1).rsqrt(); });
 }
 Tensor Tensor::atanh() const {
   const Tensor x = widened(*this);
-  return with_slope((2 * x / (1 - x)).log1p() * 0.5, *this,
+  return with_slope(keeping_zeros((2 * x / (1 - x)).log1p() * 0.5, x), *this,
                     [](const Tensor& x) { return (1 - x * x).reciprocal(); });
 }
 

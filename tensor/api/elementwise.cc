@@ -146,15 +146,34 @@ Tensor Tensor::div(const Operand& x, Rounding rounding) const {
   return rounding == Rounding::Trunc ? quotient.trunc() : quotient.floor();
 }
 
+namespace {
+
+std::pair<Tensor, Tensor> promote_to_divide(const Operand& a, const Operand& b) {
+  auto pair = promote(a, b);
+  if (pair.first.dtype().is_bool()) {
+    throw fail(ErrorKind::Invalid, "remainder of bool tensors; cast them to integers");
+  }
+  return pair;
+}
+
+}  // namespace
+
 Tensor mod(const Operand& a, const Operand& b) {
-  auto [x, y] = promote(a, b);
+  auto [x, y] = promote_to_divide(a, b);
   if (x.dtype().is_int()) return binary(Op::FloorMod, x, y);
-  const Tensor rest = x.fmod(y);
-  return select((rest != 0) & ((rest < 0) != (y < 0)), rest + y, rest);
+  const Tensor rest = x.fmod(y), is_below = y < 0;
+  // A zero has the sign of the divisor, too.
+  const Tensor zero = select(is_below, constant(-0.0, y.dtype()), constant(0.0, y.dtype()));
+  const Tensor of_sign = select((rest < 0) != is_below, rest + y, rest);
+  return detail::with_derivative(
+      select(rest == 0, zero, of_sign), {x, y},
+      [](const Tensor& gradient, const std::vector<Tensor>& inputs, usize input) {
+        return input == 0 ? gradient : gradient * inputs[0].div(inputs[1], Rounding::Floor).neg();
+      });
 }
 
 Tensor Tensor::fmod(const Operand& x) const {
-  auto [a, b] = promote(*this, x);
+  auto [a, b] = promote_to_divide(*this, x);
   if (a.dtype().is_int()) return binary(Op::CMod, a, b);
   // Without a multiple to take off, the divisor may be infinite.
   const Tensor multiple = a.div(b, Rounding::Trunc);
@@ -330,24 +349,6 @@ Tensor Tensor::lerp(const Operand& end, const Operand& weight) const {
   const Tensor way = doorbell::sub(end, *this);
   const Tensor part = detail::as_tensor(weight, way.dtype());
   return select(part < 0.5, *this + way * part, doorbell::sub(end, way * (1 - part)));
-}
-
-namespace {
-
-// x, or -x where `sign` is negative; its reciprocal tells -0 from 0.
-Tensor negated_as(const Tensor& sign, const Tensor& x) {
-  return select((sign < 0) | ((sign == 0) & (sign.reciprocal() < 0)), x.neg(), x);
-}
-
-}  // namespace
-
-Tensor Tensor::copysign(const Operand& x) const {
-  auto [a, b] = promote_to_float(*this, x);
-  return detail::with_derivative(
-      negated_as(b, a.abs()), {a, b},
-      [](const Tensor& gradient, const std::vector<Tensor>& inputs, usize input) {
-        return input == 0 ? negated_as(inputs[1], gradient * inputs[0].sign()) : Tensor();
-      });
 }
 
 // max + log(1 + exp(-|a - b|)); of equals, infinities too, without the difference.

@@ -1,4 +1,5 @@
-// Functions of two floats that are more than an op: atan2, hypot, nextafter, and integer powers.
+// Functions of two floats that are more than an op: atan2, hypot, copysign, nextafter, and integer
+// powers.
 // Arithmetic is elementwise.cc's. Half floats compute in f32.
 #include <cmath>
 #include <numbers>
@@ -73,6 +74,11 @@ DType integer_of(DType dtype) {
   }
 }
 
+// x, or -x where the sign bit of `sign` is set: of -0 and of NaN it counts, too.
+Tensor negated_as(const Tensor& sign, const Tensor& x) {
+  return select(sign.detach().bitcast(integer_of(sign.dtype())) < 0, x.neg(), x);
+}
+
 }  // namespace
 
 Tensor Tensor::atan2(const Operand& other) const {
@@ -96,6 +102,15 @@ Tensor Tensor::hypot(const Operand& other) const {
   const Tensor infinite = x.isinf() | y.isinf();
   return with_slopes(select(infinite, constant(INFINITY, most.dtype()), length), a, b,
                      slopes_of_hypot);
+}
+
+Tensor Tensor::copysign(const Operand& other) const {
+  const auto [a, b] = floats_of(*this, other);
+  return detail::with_derivative(
+      negated_as(b, a.abs()), {a, b},
+      [](const Tensor& gradient, const std::vector<Tensor>& inputs, usize input) {
+        return input == 0 ? negated_as(inputs[1], gradient * inputs[0].sign()) : Tensor();
+      });
 }
 
 // The bits of a float count its distance from 0; gradients do not pass.

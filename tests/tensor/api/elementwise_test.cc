@@ -344,6 +344,58 @@ TEST(Elementwise, WrongOperandsAreRefusedWithBothValues) {
             "tensors are on devices CPU and CPU:1; move one with to() or shard_like()");
 }
 
+// Of functions that are x near 0, in each dtype.
+TEST(Elementwise, NegativeZeroKeepsItsSign) {
+  using Function = Tensor (Tensor::*)() const;
+  const Function functions[] = {&Tensor::sin,   &Tensor::tan,  &Tensor::asin,  &Tensor::atan,
+                                &Tensor::sinh,  &Tensor::tanh, &Tensor::asinh, &Tensor::atanh,
+                                &Tensor::expm1, &Tensor::log1p};
+  for (DType dtype : {dtypes::f64, dtypes::f32, dtypes::f16}) {
+    const Tensor x = Tensor::of({-0.0, 0.0}, {.dtype = dtype}).realize();
+    for (const Function function : functions) {
+      const std::vector<f64> values = (x.*function)().to_vector<f64>();
+      EXPECT_EQ(values, (std::vector<f64>{0, 0})) << dtype.str();
+      EXPECT_TRUE(std::signbit(values[0])) << dtype.str();
+      EXPECT_FALSE(std::signbit(values[1])) << dtype.str();
+    }
+  }
+}
+
+TEST(Elementwise, CopysignReadsTheSignBit) {
+  for (DType dtype : {dtypes::f64, dtypes::f32, dtypes::f16, dtypes::bf16}) {
+    const Tensor sign = Tensor::of({-0.0, 0.0, -3.0, 2.0, -INFINITY, -NAN, NAN}, {.dtype = dtype});
+    const Tensor size = Tensor::of({-1.5}, {.dtype = dtype});
+    expect_values(size.copysign(sign.realize()), {-1.5, 1.5, -1.5, 1.5, -1.5, -1.5, 1.5});
+  }
+}
+
+TEST(Elementwise, AcoshBelowOneIsNotANumber) {
+  for (DType dtype : {dtypes::f64, dtypes::f32}) {
+    const Tensor x = Tensor::of({0.5, -0.0, -1.0, -2.0, -1e8, -1e30, -kInf}, {.dtype = dtype});
+    for (f64 value : x.realize().acosh().to_vector<f64>()) EXPECT_TRUE(std::isnan(value));
+  }
+}
+
+// Python's values; a gradient passes at multiples of the divisor, too.
+TEST(Elementwise, RemaindersHaveTheSignOfTheDivisor) {
+  const Tensor x = Tensor::of({-0.0, 0.0, 4, -4, 5, -5.5}, {.dtype = dtypes::f32}).realize();
+  const Tensor above = x.mod(2), below = x.mod(-2);
+  expect_values(above, {0, 0, 0, 0, 1, 0.5});
+  expect_values(below, {0, 0, 0, 0, -1, -1.5});
+  for (f64 value : above.to_vector<f64>()) EXPECT_FALSE(std::signbit(value));
+  for (f64 value : below.to_vector<f64>()) EXPECT_TRUE(std::signbit(value));
+  Tensor a = x.clone(), b = Tensor::of({2.0, -2.0, 2.0, -2.0, 2.0, -2.0});
+  a.requires_grad();
+  b.requires_grad();
+  a.mod(b).sum().backward();
+  expect_values(a.grad(), {1, 1, 1, 1, 1, 1});
+  expect_values(b.grad(), {0, 0, -2, -2, -2, -2});
+  const Tensor flags = Tensor::of({true, false});
+  const std::string message = "remainder of bool tensors; cast them to integers";
+  EXPECT_EQ(message_of([&] { flags.mod(flags); }), message);
+  EXPECT_EQ(message_of([&] { flags.fmod(flags); }), message);
+}
+
 TEST(Elementwise, AnAbsoluteValueHasNoSign) {
   for (DType dtype : {dtypes::f64, dtypes::f32, dtypes::f16, dtypes::bf16, dtypes::f8e5m2}) {
     const Tensor x = Tensor::of({0.0, -0.0, -2.0, -INFINITY}, {.dtype = dtypes::f64});
