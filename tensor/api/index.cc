@@ -99,7 +99,9 @@ bool detail::picks(const Index& index) {
 
 void detail::check_mask(const Tensor& mask, i64 axis, const Tensor& x) {
   bool fits = mask.ndim() > 0;
-  for (i64 i = 0; fits && i < mask.ndim(); ++i) fits = mask.size(i) == x.size(axis + i);
+  // A mask without elements picks none, as in NumPy, though PyTorch refuses it.
+  for (i64 i = 0; fits && i < mask.ndim(); ++i)
+    fits = mask.size(i) == x.size(axis + i) || mask.size(i).is(0);
   if (fits) return;
   throw fail(ErrorKind::Invalid, "mask of shape {} on axis {} of shape {}", mask.shape().str(),
              axis, x.shape().str());

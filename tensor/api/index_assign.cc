@@ -61,6 +61,10 @@ Tensor put_masked(const Tensor& x, i64 axis, const Tensor& mask, const Tensor& v
   const i64 count = same ? 1 : detail::places_of(mask)[0].size(0).value();
   shape.insert(shape.begin() + axis, count);
   Tensor placed = values.expand(shape);
+  // x may have elements where the mask has none.
+  for (const Size& size : mask.shape()) {
+    if (size.is(0)) return x;
+  }
   if (same) {
     Shape apart(shape);
     apart.insert(apart.begin() + axis, static_cast<usize>(mask.ndim()) - 1, Size(1));

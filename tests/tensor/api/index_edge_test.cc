@@ -52,6 +52,15 @@ TEST(IndexEdges, EmptyAndScalarShapes) {
   y[y > 5] = Tensor::zeros({0});
   y[{Ellipsis}] = 4;
   expect_values(y, {4, 4});
+  // A mask of size 0 on an axis picks none, whatever the axis's size.
+  const auto mask = [](Shape shape) { return Tensor::zeros(shape, {.dtype = dtypes::bool_}); };
+  EXPECT_EQ(x[mask({0})].shape(), Shape({0, 3}));
+  EXPECT_EQ(x[mask({2, 0})].shape(), Shape({0}));
+  EXPECT_EQ((x[{Slice(), mask({0})}]).shape(), Shape({2, 0}));
+  y[mask({0})] = 9;
+  expect_values(y, {4, 4});
+  EXPECT_EQ(message_of([&] { (void)x[mask({0, 2})].shape(); }),
+            "mask of shape (0, 2) on axis 0 of shape (2, 3)");
 }
 
 TEST(IndexEdges, ASelectionIsReadAsItWas) {
