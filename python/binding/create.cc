@@ -171,7 +171,8 @@ Tensor make_tensor(nb::handle data, const TensorOptions& options) {
   if (nb::hasattr(data, "__fspath__") && !PyUnicode_Check(object))
     return Tensor::from_file(nb::cast<std::string>(data.attr("__fspath__")()), options);
   Leaves leaves;
-  if (!is_list(data) && !PyFloat_Check(object) && !PyLong_Check(object) && is_array(data)) {
+  // numpy.float64 is a float, but says its dtype.
+  if (!is_list(data) && !PyFloat_CheckExact(object) && !PyLong_Check(object) && is_array(data)) {
     HostArray array;
     if (nb::try_cast(as_exchangeable(data), array)) return copy_of(data, array, options);
     refuse_array(data);

@@ -92,7 +92,8 @@ bool reads(const std::vector<Index>& indices) {
 bool is_about_indices(const Error& error) {
   const std::string_view message = error.message;
   return error.kind == ErrorKind::Invalid &&
-         (message.starts_with("index ") || message.starts_with("mask of shape ") ||
+         (message.starts_with("index ") || message.starts_with("an index ") ||
+          message.starts_with("mask of shape ") ||
           message.find(" indices for a tensor of shape ") != message.npos);
 }
 

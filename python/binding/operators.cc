@@ -3,6 +3,7 @@
 
 #include "python/binding/create.h"
 #include "python/binding/module.h"
+#include "tensor/api/build.h"
 #include "tensor/api/operators.h"
 #include "tensor/api/storage.h"
 
@@ -21,7 +22,8 @@ struct Binary {
 Tensor floor_div(const Operand& a, const Operand& b) {
   const Tensor* left = a.tensor;
   if (left != nullptr) return left->div(b, Rounding::Floor);
-  return b.tensor->full_like(a.number, {.dtype = a.number.dtype()}).div(b, Rounding::Floor);
+  const DType common = detail::promote(b.tensor->dtype(), a.number);
+  return b.tensor->full_like(a.number, {.dtype = common}).div(b, Rounding::Floor);
 }
 Tensor matmul(const Operand& a, const Operand& b) {
   if (a.tensor == nullptr || b.tensor == nullptr)

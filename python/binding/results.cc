@@ -71,7 +71,8 @@ Tensor differences(const Tensor& self, i64 times, i64 axis, const Tensor& prepen
   if (prepend.defined()) parts.push_back(prepend);
   parts.push_back(self);
   if (append.defined()) parts.push_back(append);
-  return (parts.size() == 1 ? self : Tensor::cat(parts, axis)).diff(times, axis);
+  const bool is_alone = parts.size() == 1 || times == 0;
+  return (is_alone ? self : Tensor::cat(parts, axis)).diff(times, axis);
 }
 
 Tensor divergence(const Tensor& self, const Tensor& target, const std::string& reduction,

@@ -2,6 +2,7 @@
 // Sorting itself is sort.cc's.
 #include "tensor/api/build.h"
 #include "tensor/api/gradient.h"
+#include "tensor/api/view.h"
 
 namespace doorbell {
 
@@ -107,6 +108,7 @@ Tensor Tensor::searchsorted(const Tensor& values, bool right) const {
 Tensor Tensor::diff(i64 times, i64 axis) const {
   if (times < 0) throw fail(ErrorKind::Invalid, "differences taken {} times", times);
   const i64 at = detail::resolve_axis(axis, ndim());
+  if (times == 0) return detail::unshared(*this);
   Tensor result = *this;
   for (; times > 0 && !result.size(at).is(0); --times) {
     std::vector<std::pair<Size, Size>> later, earlier;
