@@ -231,7 +231,11 @@ void define_array(nb::class_<Tensor>& tensor) {
       nb::sig("def __dlpack_device__(self) -> tuple[int, int]"));
   tensor.def(
       "__array_namespace__",
-      [](const Tensor&, nb::handle) { return nb::module_::import_("doorbell.array_api"); },
+      [](const Tensor&, nb::handle version) {
+        if (!version.is_none())
+          nb::module_::import_("doorbell.array_types").attr("check_version")(version);
+        return nb::module_::import_("doorbell.array_api");
+      },
       nb::arg("api_version").none() = nb::none(),
       nb::sig("def __array_namespace__(self, *, api_version: str | None = None) -> object"));
   tensor.def(
@@ -241,6 +245,13 @@ void define_array(nb::class_<Tensor>& tensor) {
       nb::sig("def to_device(self, device: str, *, stream: object = None) -> Tensor"),
       "On another device, as the array API standard has it.\n\n"
       ">>> Tensor([1]).to_device(\"CPU\").device\n'CPU'");
+  tensor.def(
+      "is_contiguous", [](const Tensor& self) { return detail::Access::cell(self).is_row_major; },
+      nb::sig("def is_contiguous(self) -> bool"),
+      "Whether its elements lie in row-major order without gaps, so that reshape gives a view and "
+      "no copy.\n\n"
+      ">>> x = Tensor([[1, 2], [3, 4]])\n>>> x.is_contiguous(), x.T.is_contiguous()\n"
+      "(True, False)");
   tensor.def("tolist", &to_list, nb::sig("def tolist(self) -> object"),
              "The values as nested lists of numbers; of a tensor without axes the number.\n\n"
              "Computes, and waits for, the tensor.\n\n"

@@ -62,6 +62,17 @@ nb::object only(const Tensor& self, const char* what) {
   return nb::cast(self).attr("item")().attr(what)();
 }
 
+nb::object complex_of(const Tensor& self) {
+  return nb::steal(PyComplex_FromDoubles(nb::cast<f64>(only(self, "__float__")), 0.0));
+}
+
+nb::object index_of(const Tensor& self) {
+  if (!self.dtype().is_float()) return only(self, "__index__");
+  throw nb::type_error(fmt::format("an index of dtype {}, expected an integer or bool",
+                                   core::long_name_of(self.dtype().scalar))
+                           .c_str());
+}
+
 // As notebooks show it, with what it is.
 std::string html_of(const Tensor& self) {
   std::string text;
@@ -283,9 +294,8 @@ void define_values(TensorClass& tensor) {
       .def(
           "__float__", [](const Tensor& self) { return only(self, "__float__"); },
           nb::sig("def __float__(self) -> float"))
-      .def(
-          "__index__", [](const Tensor& self) { return only(self, "__index__"); },
-          nb::sig("def __index__(self) -> int"))
+      .def("__complex__", &complex_of, nb::sig("def __complex__(self) -> complex"))
+      .def("__index__", &index_of, nb::sig("def __index__(self) -> int"))
       .def("__hash__",
            [](const Tensor& self) {
              return reinterpret_cast<std::uintptr_t>(detail::Access::unseen(self)) >> 4;

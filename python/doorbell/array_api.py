@@ -11,43 +11,16 @@ import itertools
 import math
 from typing import Any, NamedTuple
 
-from doorbell._doorbell import DType, Tensor, default_device, finfo, iinfo, promote_types  # noqa: F401
+from doorbell._doorbell import DType, Tensor, finfo, iinfo  # noqa: F401
+from doorbell.array_types import VERSION as __array_api_version__, Info, can_cast, isdtype, result_type  # noqa: F401
 from doorbell.dtypes import (bool, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32,  # noqa: F401
                              uint64)
 
-__array_api_version__ = "2024.12"
 e, inf, nan, pi, newaxis = math.e, math.inf, math.nan, math.pi, None
 
-_KINDS = {
-    "bool": (bool,), "signed integer": (int8, int16, int32, int64),
-    "unsigned integer": (uint8, uint16, uint32, uint64), "real floating": (float32, float64), "complex floating": (),
-}
-_KINDS["integral"] = _KINDS["signed integer"] + _KINDS["unsigned integer"]
-_KINDS["numeric"] = _KINDS["integral"] + _KINDS["real floating"]
 
-
-class _Info:
-    """What this library has of the standard."""
-
-    def capabilities(self) -> dict[str, Any]:
-        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 16}
-
-    def default_device(self) -> str:
-        return default_device()
-
-    def default_dtypes(self, *, device: str | None = None) -> dict[str, DType]:
-        return {"real floating": float32, "integral": int32, "indexing": int32}
-
-    def devices(self) -> list[str]:
-        return [default_device()]
-
-    def dtypes(self, *, device: str | None = None, kind: str | tuple[str, ...] | None = None) -> dict[str, DType]:
-        kinds = ("bool", "numeric") if kind is None else (kind,) if isinstance(kind, str) else kind
-        return {dtype.name: dtype for one in kinds for dtype in _KINDS[one]}
-
-
-def __array_namespace_info__() -> _Info:
-    return _Info()
+def __array_namespace_info__() -> Info:
+    return Info()
 
 
 # ---- making arrays
@@ -56,8 +29,9 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: builtin
     if not isinstance(obj, Tensor):
         if copy is False and not hasattr(obj, "__dlpack__"):
             raise ValueError("copy=False of what is no array")
-        made = Tensor.from_dlpack(obj) if copy is False else Tensor(obj, dtype=dtype, device=device)
-        return made if dtype is None else made.cast(dtype)
+        if copy is False:
+            return asarray(Tensor.from_dlpack(obj), dtype=dtype, device=device, copy=False)
+        return Tensor(obj, dtype=dtype, device=device)
     changes = (dtype is not None and obj.dtype != DType(dtype)) or (device is not None and obj.device != device)
     if changes and copy is False:
         raise ValueError(f"copy=False of a tensor of {obj.dtype} on {obj.device}, asked for {dtype} on {device}")
@@ -87,9 +61,10 @@ def linspace(start: float, stop: float, /, num: int, *, dtype: Any = None, devic
 
 
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Tensor:
+    width = n_rows if n_cols is None else n_cols
+    diagonal = builtins.max(-n_rows, builtins.min(k, width))  # beyond is as empty, and may not fit an integer
     rows = Tensor.arange(n_rows, device=device).reshape(n_rows, 1)
-    columns = Tensor.arange(n_rows if n_cols is None else n_cols, device=device)
-    return (rows + k == columns).cast(dtype or float32)
+    return (rows + diagonal == Tensor.arange(width, device=device)).cast(dtype or float32)
 
 
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
@@ -132,44 +107,14 @@ def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
     return x.triu(k)
 
 
-def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
-    return arrays[0].meshgrid(*arrays[1:], indexing=indexing) if arrays else ()
+def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
+    return list(arrays[0].meshgrid(*arrays[1:], indexing=indexing)) if arrays else []
 
 
 # ---- dtypes
 
 def astype(x: Tensor, dtype: Any, /, *, copy: builtins.bool = True, device: Any = None) -> Tensor:
     return asarray(x, dtype=dtype, device=device, copy=copy or None)
-
-
-def isdtype(dtype: DType, kind: Any) -> builtins.bool:
-    if isinstance(kind, tuple):
-        return builtins.any(isdtype(dtype, one) for one in kind)
-    return dtype in _KINDS[kind] if isinstance(kind, str) else dtype == kind
-
-
-def result_type(*arrays_and_dtypes: Any) -> DType:
-    found: DType | None = None
-    scalars = []
-    for item in arrays_and_dtypes:
-        if isinstance(item, (builtins.bool, int, float)):
-            scalars.append(item)
-            continue
-        dtype = item.dtype if isinstance(item, Tensor) else DType(item)
-        found = dtype if found is None else promote_types(found, dtype)
-    if found is None:
-        raise ValueError("result_type of numbers alone")
-    for number in scalars:
-        found = (Tensor.zeros((), dtype=found) + number).dtype if not isinstance(number, builtins.bool) else found
-    return found
-
-
-def can_cast(from_: Any, to: DType, /) -> builtins.bool:
-    own = from_.dtype if isinstance(from_, Tensor) else from_
-    try:
-        return promote_types(own, to) == to
-    except ValueError:
-        return False
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
@@ -208,6 +153,14 @@ def positive(x: Tensor, /) -> Tensor:
     return x
 
 
+def conj(x: Tensor, /) -> Tensor:
+    return x  # no complex numbers
+
+
+def real(x: Tensor, /) -> Tensor:
+    return x
+
+
 def signbit(x: Tensor, /) -> Tensor:
     if not x.is_floating_point():
         return x < 0
@@ -218,8 +171,10 @@ def _binary(name: str) -> Any:
     method = getattr(Tensor, name)
 
     def function(x1: Any, x2: Any, /) -> Tensor:
-        if not isinstance(x1, Tensor):  # a number takes the dtype of the other
-            x1 = x2.full_like(x1)
+        if not isinstance(x1, Tensor):
+            if not isinstance(x2, Tensor):
+                raise TypeError(f"{name} of {x1!r} and {x2!r}, expected a tensor among them")
+            x1 = x2.full_like(x1, dtype=result_type(x2, x1))
         return method(x1, x2)  # type: ignore[no-any-return]
 
     function.__name__ = function.__qualname__ = name
@@ -239,11 +194,10 @@ greater, greater_equal = _binary("gt"), _binary("ge")
 
 
 def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:
-    # What is NaN stays, and so does the dtype.
     if min is not None:
-        x = (x < min).where(min.cast(x.dtype) if isinstance(min, Tensor) else x.full_like(min), x)
+        x = x.maximum(min.cast(x.dtype) if isinstance(min, Tensor) else min)
     if max is not None:
-        x = (x > max).where(max.cast(x.dtype) if isinstance(max, Tensor) else x.full_like(max), x)
+        x = x.minimum(max.cast(x.dtype) if isinstance(max, Tensor) else max)
     return x
 
 
@@ -266,7 +220,7 @@ def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     return x.unbind(axis)
 
 
-def expand_dims(x: Tensor, /, *, axis: int = 0) -> Tensor:
+def expand_dims(x: Tensor, /, axis: int = 0) -> Tensor:
     return x.unsqueeze(axis)
 
 
@@ -290,6 +244,8 @@ def moveaxis(x: Tensor, source: Any, destination: Any, /) -> Tensor:
 
 
 def reshape(x: Tensor, /, shape: tuple[int, ...], *, copy: builtins.bool | None = None) -> Tensor:
+    if copy is False and not x.is_contiguous():
+        raise ValueError(f"copy=False of a reshape of {x.shape} to {shape}: the elements are not in row-major order")
     return x.clone().reshape(shape) if copy else x.reshape(shape)
 
 
@@ -322,6 +278,8 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
 # ---- picking and order
 
 def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
+    if axis is None and x.ndim != 1:
+        raise ValueError(f"take of shape {x.shape} without an axis")
     return x[(slice(None),) * ((axis or 0) % x.ndim) + (indices,)]
 
 

@@ -23,6 +23,7 @@ METHODS_ONLY = {
     "mse_loss", "l1_loss", "huber_loss", "smooth_l1_loss", "kl_div", "normalize", "one_hot", "repeat", "unfold", "ger",
     "realize", "is_realized", "assign", "replace", "requires_grad_", "backward", "gradient", "zero_grad", "item",
     "tolist", "numpy", "visualize", "is_leaf", "grad", "to_device",
+    "is_contiguous",
 }
 
 
