@@ -208,9 +208,9 @@ Tensor Tensor::cosh() const {
 Tensor Tensor::tanh() const {
   const Tensor x = widened(*this);
   const Tensor near = x.abs() < 0.625;
+  const Tensor small = where_near(near, x);
   const Tensor far = 2.0 * (2.0 * x).sigmoid() - 1.0;
-  const Tensor value = select(near, odd(where_near(near, x), kTanh), far);
-  return with_slope(keeping_zeros(value, x), *this,
+  return with_slope(select(near, keeping_zeros(odd(small, kTanh), small), far), *this,
                     [](const Tensor& x) { return 1 - x.tanh().square(); });
 }
 
