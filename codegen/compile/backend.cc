@@ -6,6 +6,7 @@
 #include "base/util/log.h"
 #include "base/util/try.h"
 #include "codegen/compile/build_id.h"
+#include "codegen/compile/exit_gate.h"
 #include "codegen/compile/kernel_identity.h"
 #include "codegen/compile/load_object.h"
 #include "core/uop/print.h"
@@ -97,7 +98,7 @@ Result<std::unique_ptr<Draft>> draft_kernel(const core::KernelAst& kernel, const
     if (compiler == nullptr || compiler->wants_source() || options.keep_source)
       draft->source = backend.renderer->render(draft->program);
     if (compiler == nullptr) return draft;
-    TRY(draft->image, compiler->compile(draft->program, draft->source));
+    TRY(draft->image, compile_before_exit(*compiler, draft->program, draft->source));
     TRY(const i64 most, compiler->most_items(draft->program, draft->image));
     const i64(&local)[3] = draft->program.local_size;
     const bool fits = most <= 0 || local[0] * local[1] * local[2] <= most;
@@ -149,7 +150,7 @@ Result<core::Binary> compile_linear(const LinearProgram& program, const Backend&
   if (backend.compiler != nullptr) {
     const bool wants = backend.compiler->wants_source();
     const std::string source = wants ? backend.renderer->render(program) : "";
-    TRY(made.image, backend.compiler->compile(program, source));
+    TRY(made.image, compile_before_exit(*backend.compiler, program, source));
   }
   TRY(CompiledKernel kernel, finish(std::move(made), backend));
   return std::move(kernel.binary);

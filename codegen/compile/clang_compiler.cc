@@ -48,6 +48,7 @@ class ClangCompiler final : public Compiler {
   }
   const std::string& key() const override { return key_; }
   bool wants_source() const override { return true; }
+  bool runs_in_process() const override { return false; }
 
   Result<std::vector<u8>> compile(const LinearProgram& program,
                                   std::string_view source) const override {

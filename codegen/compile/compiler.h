@@ -20,6 +20,8 @@ class Compiler {
   virtual const std::string& key() const = 0;
   // Whether compile() reads `source`, the renderer's text.
   virtual bool wants_source() const = 0;
+  // Else compile() starts a program.
+  virtual bool runs_in_process() const { return true; }
   virtual Result<std::vector<u8>> compile(const LinearProgram& program,
                                           std::string_view source) const = 0;
   // Work items of a group with which the device runs what compile() made of the program, at most,

@@ -55,6 +55,35 @@ TEST_F(ExitTest, ADestructorOfAStaticComputesFirst) {
   }
 }
 
+// A kernel that the process has not had: what compiles it may be gone.
+struct CompilesAtExit {
+  explicit CompilesAtExit(i64 n) : n(n) {}
+  ~CompilesAtExit() {
+    try {
+      const bool right = sum_of_squares(n) == static_cast<f32>((n - 1) * n * (2 * n - 1) / 6);
+      std::fputs(right ? "right" : "wrong", stderr);
+    } catch (const Error& error) {
+      std::fputs(error.what(), stderr);
+    }
+  }
+  i64 n;
+};
+
+TEST_F(ExitTest, ADestructorOfAStaticCompiles) {
+  for (const bool after_another : {false, true}) {
+    for (int i = 0; i < kTimes; ++i) {
+      EXPECT_EXIT(
+          {
+            setenv("CACHELEVEL", "0", 1);
+            static const CompilesAtExit made_first(101);
+            if (after_another && sum_of_squares(100) != 328350) std::abort();
+            std::exit(0);
+          },
+          ::testing::ExitedWithCode(0), "right|cannot be compiled while the process exits");
+    }
+  }
+}
+
 TEST_F(ExitTest, AThreadComputesMeanwhile) {
   for (int i = 0; i < kTimes; ++i) {
     EXPECT_EXIT(

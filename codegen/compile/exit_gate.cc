@@ -1,0 +1,56 @@
+// A lock that compiling shares and the exit takes for good.
+#include "codegen/compile/exit_gate.h"
+
+#include <absl/container/flat_hash_set.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <mutex>
+#include <shared_mutex>
+
+#include "base/util/try.h"
+
+namespace doorbell::codegen {
+namespace {
+
+struct Gate {
+  std::shared_timed_mutex compiling;
+  bool is_closed = false;  // under `compiling`
+  std::mutex mutex;
+  absl::flat_hash_set<std::string> known;  // keys of compilers that have run
+};
+
+Gate& gate() {
+  static Gate& gate = *new Gate;  // never freed: it is for the end of the process
+  return gate;
+}
+
+void close() {
+  constexpr std::chrono::seconds kMost(2);  // a compiler that hangs must not keep the process
+  const std::unique_lock lock(gate().compiling, kMost);
+  gate().is_closed = true;
+}
+
+// Comes before the destructors of statics that were made up to now.
+void close_at_exit(const std::string& key) {
+  const std::lock_guard lock(gate().mutex);
+  if (gate().known.insert(key).second) std::atexit(close);
+}
+
+}  // namespace
+
+Result<std::vector<u8>> compile_before_exit(const Compiler& compiler, const LinearProgram& program,
+                                            std::string_view source) {
+  if (!compiler.runs_in_process()) return compiler.compile(program, source);
+  const std::shared_lock lock(gate().compiling);
+  if (gate().is_closed)
+    return fail(ErrorKind::Unsupported,
+                "kernel {} cannot be compiled while the process exits: its compiler's library is "
+                "gone; compute it before main() returns, or use DEV=CPU:CLANG",
+                program.name);
+  TRY(std::vector<u8> image, compiler.compile(program, source));
+  close_at_exit(compiler.key());
+  return image;
+}
+
+}  // namespace doorbell::codegen
