@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/eval/eval.h"
 #include "core/uop/placement.h"
 #include "tensor/api/build.h"
 #include "tensor/api/storage.h"
@@ -12,19 +13,25 @@ namespace doorbell {
 using core::Op;
 using detail::constant;
 
+namespace {
+
+// As a tensor holds it: a number beside a tensor keeps the digits that a 16-bit float lacks.
+Tensor element(Number value, DType dtype) {
+  if (!dtype.is_float()) return constant(value, dtype);
+  return constant(core::ScalarValue::of_float(dtype, value.real()).as_float(), dtype);
+}
+
+DType or_f32(const TensorOptions& options) { return options.dtype.value_or(dtypes::f32); }
+
+}  // namespace
+
 Tensor Tensor::full(const Shape& shape, Number value, const TensorOptions& options) {
   for (const Size& size : shape) {
     if (size.min() < 0) throw fail(ErrorKind::Invalid, "shape {} has a negative size", shape.str());
   }
   const DType dtype = options.dtype.value_or(value.dtype());
-  return detail::finish(constant(value, dtype).expand(shape), options);
+  return detail::finish(element(value, dtype).expand(shape), options);
 }
-
-namespace {
-
-DType or_f32(const TensorOptions& options) { return options.dtype.value_or(dtypes::f32); }
-
-}  // namespace
 
 Tensor Tensor::zeros(const Shape& shape, const TensorOptions& options) {
   TensorOptions chosen = options;
@@ -39,7 +46,7 @@ Tensor Tensor::ones(const Shape& shape, const TensorOptions& options) {
 }
 
 Tensor Tensor::full_like(Number value, const TensorOptions& options) const {
-  const Tensor filled = constant(value, options.dtype.value_or(dtype())).expand(shape());
+  const Tensor filled = element(value, options.dtype.value_or(dtype())).expand(shape());
   const u16 at = uop()->device();
   // A constant goes with any one device, but does not know how several share it.
   const bool is_shared = options.device.empty() && core::is_placement(at);

@@ -1,4 +1,5 @@
 // Making tensors: of memory, of files, like others, and of chance by weight.
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 
@@ -41,6 +42,21 @@ TEST(Create, LikeOthers) {
   EXPECT_TRUE(x.ones_like({.requires_grad = true}).is_leaf());
   const Tensor drawn = x.randint_like(3, 5, {.dtype = dtypes::i64});
   EXPECT_TRUE(((drawn >= 3) & (drawn < 5)).all().item<bool>());
+}
+
+// PyTorch's values: read without a kernel, too, they are those of the dtype.
+TEST(Create, ConstantsAreRoundedToTheirDtype) {
+  const std::pair<DType, f64> tenths[] = {{dtypes::f16, 0.0999755859375},
+                                          {dtypes::bf16, 0.10009765625},
+                                          {dtypes::f32, 0.10000000149011612},
+                                          {dtypes::f64, 0.1}};
+  for (const auto& [dtype, tenth] : tenths) {
+    const Tensor x = Tensor::full({2}, 0.1, {.dtype = dtype});
+    EXPECT_EQ(x.to_vector<f64>(), std::vector<f64>(2, tenth));
+    EXPECT_EQ(x.cast(dtypes::f64).to_vector<f64>(), std::vector<f64>(2, tenth));
+    EXPECT_EQ(x.zeros_like().full_like(0.1).to_vector<f64>(), std::vector<f64>(2, tenth));
+  }
+  EXPECT_TRUE(std::isinf(Tensor::full({1}, 70000, {.dtype = dtypes::f16}).item<f64>()));
 }
 
 TEST(Create, RandomBitsHaveAllBits) {
