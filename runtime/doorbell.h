@@ -1,6 +1,7 @@
 // Everything a program that uses tensors needs, in one include. What each part is: docs/api.md.
 #pragma once
 
+#include "base/util/progress.h"
 #include "base/util/stop.h"
 #include "tensor/api/dtype_info.h"
 #include "tensor/api/jit.h"

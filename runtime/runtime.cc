@@ -24,6 +24,7 @@
 #include "runtime/environment.h"
 #include "runtime/extension.h"
 #include "runtime/profile.h"
+#include "runtime/progress_bar.h"
 #include "runtime/target.h"
 #include "tensor/engine/kernel_compiler.h"
 
@@ -149,6 +150,7 @@ Result<void> start(const Config& config) {
     set_log_level(log_level(config.debug));
   else if (config.rewrite_trace)
     set_log_level(LogLevel::Info);
+  if (config.progress == 1 || (config.progress < 0 && is_progress_preferred())) show_progress();
   if (config.profile) TRY(start_profile(config.profile_file));
   if (!config.graph_file.empty()) TRY(start_graph_page(config.graph_file));
   Registry& registry = Registry::instance();

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/util/check.h"
+#include "base/util/progress.h"
 #include "base/util/try.h"
 
 namespace doorbell::hcq {
@@ -33,6 +34,7 @@ Result<Point> StagingRing::copy_in(GpuAddr to, const void* from, u64 bytes, cons
   std::lock_guard lock(mutex_);
   const u64 piece = ring_->size() / kPieces;
   Point last = queue_.last();
+  LongWork work("copying to the device", static_cast<i64>(bytes), Progress::Unit::Bytes);
   for (u64 done = 0; done < bytes; done += piece) {
     const u64 now = std::min(piece, bytes - done);
     TRY(const ArgumentRing::Place place, ring_->allocate(now, kAlignment));
@@ -41,6 +43,7 @@ Result<Point> StagingRing::copy_in(GpuAddr to, const void* from, u64 bytes, cons
     Result<Point> point = submit_copy(to + done, place.address, now, done == 0 ? after : Fence());
     ring_->retire(queue_.last().position);
     TRY(last, std::move(point));
+    work.advance(static_cast<i64>(now));
   }
   return last;
 }
@@ -58,6 +61,7 @@ Result<void> StagingRing::copy_out_through(const ArgumentRing::Place& whole, u8*
                                            u64 bytes, const Fence& after) {
   const u64 piece = ring_->size() / kPieces, pieces = (bytes + piece - 1) / piece;
   std::array<Position, kPieces> positions{};
+  LongWork work("copying from the device", static_cast<i64>(bytes), Progress::Unit::Bytes);
   for (u64 sent = 0, received = 0; received < pieces;) {
     if (sent < pieces && sent - received < kPieces) {
       const u64 place = sent % kPieces, offset = sent * piece;
@@ -70,7 +74,9 @@ Result<void> StagingRing::copy_out_through(const ArgumentRing::Place& whole, u8*
     }
     const u64 place = received % kPieces, offset = received * piece;
     TRY(queue_.wait(positions[place]));
-    std::memcpy(to + offset, whole.host + place * piece, std::min(piece, bytes - offset));
+    const u64 now = std::min(piece, bytes - offset);
+    std::memcpy(to + offset, whole.host + place * piece, now);
+    work.advance(static_cast<i64>(now));
     ++received;
   }
   return {};

@@ -9,6 +9,7 @@
 #include "base/util/stop.h"
 #include "base/util/types.h"
 #include "python/binding/module.h"
+#include "runtime/progress_bar.h"
 
 namespace doorbell::python {
 
@@ -86,6 +87,7 @@ void define_errors(nb::module_&) {
   main_thread = nb::cast<unsigned long>(
       nb::module_::import_("threading").attr("main_thread")().attr("ident"));
   set_stop_check(&asks_stop);
+  runtime::prefer_progress();
 }
 
 }  // namespace doorbell::python

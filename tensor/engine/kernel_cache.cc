@@ -11,6 +11,7 @@
 
 #include "base/util/hash.h"
 #include "base/util/log.h"
+#include "base/util/progress.h"
 #include "base/util/try.h"
 #include "core/device/counters.h"
 #include "core/util/config.h"
@@ -154,8 +155,11 @@ class Fresh {
   // By number; the first error in the requests' order is returned.
   Result<std::vector<KernelRef>> make() const {
     std::vector<std::optional<Result<CompiledKernel>>> made(compiled_.size());
-    parallel_for(made.size(), compile_threads(),
-                 [&](usize i) { made[i].emplace(compile(requests_[compiled_[i]], keep_text_)); });
+    LongWork work("compiling kernels", static_cast<i64>(made.size()));
+    parallel_for(made.size(), compile_threads(), [&](usize i) {
+      made[i].emplace(compile(requests_[compiled_[i]], keep_text_));
+      work.advance();
+    });
     std::vector<KernelRef> kernels;
     for (const Load& one : loads_) {
       if (!*made[one.binary]) return std::move(*made[one.binary]).error();

@@ -8,12 +8,12 @@
 #include <memory>
 
 #include "base/os/host.h"
+#include "runtime/progress_bar.h"
 #include "tensor/engine/must.h"
 #include "tools/doorbell/commands.h"
 #include "tools/doorbell/latency/plot.h"
 #include "tools/doorbell/latency/report.h"
 #include "tools/doorbell/open_device.h"
-#include "tools/doorbell/progress.h"
 
 namespace doorbell::tools {
 namespace {
@@ -76,7 +76,7 @@ int run(const Options& options) {
   // Three pieces of this size, and what else the machine does.
   const i64 largest = std::min(static_cast<i64>(options.largest), physical_memory() / 8);
   const latency::Request request{device, options.sampling, largest};
-  ProgressBar bar(static_cast<i64>(std::size(latency::kGroups)));
+  runtime::ProgressBar bar(static_cast<i64>(std::size(latency::kGroups)));
   i64 done = 0;
   for (const latency::Group& group : latency::kGroups) {
     if (!options.only.empty() && std::find(options.only.begin(), options.only.end(), group.name) ==

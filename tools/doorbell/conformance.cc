@@ -12,9 +12,9 @@
 #include "conformance/exceptions.h"
 #include "conformance/run.h"
 #include "core/util/config.h"
+#include "runtime/progress_bar.h"
 #include "tools/doorbell/commands.h"
 #include "tools/doorbell/open_device.h"
-#include "tools/doorbell/progress.h"
 #include "tools/doorbell/or_throw.h"
 
 namespace doorbell::tools {
@@ -113,7 +113,7 @@ int run(const Settings& settings) {
   if (settings.jobs > 0) overrides.parallel = settings.jobs;
   const core::Context context(overrides);
   const Target target = or_throw(Target::of(device));
-  ProgressBar bar(static_cast<i64>(batches.size()));
+  runtime::ProgressBar bar(static_cast<i64>(batches.size()));
   conformance::Progress progress;
   if (!settings.json) {
     fmt::print("{}:{}, {}; seed {}{}\n", target.device->name(), target.device->spec().renderer,

@@ -8,9 +8,9 @@
 #include <string>
 
 #include "core/device/counters.h"
+#include "runtime/progress_bar.h"
 #include "tools/doorbell/commands.h"
 #include "tools/doorbell/open_device.h"
-#include "tools/doorbell/progress.h"
 #include "tools/doorbell/train.h"
 #include "tools/measure/measure.h"
 
@@ -49,7 +49,7 @@ class Progress {
  private:
   int epochs_;
   usize steps_;
-  ProgressBar bar_;
+  runtime::ProgressBar bar_;
   f64 told_ = 0;
 };
 
