@@ -42,6 +42,9 @@ struct MapRequest {
   bool executable = false;
   bool shared = true;     // stores reach the file or device
   bool populate = false;  // fault the pages in now
+  // Children that are forked have it, too. Without, they have nothing there, and do not keep what
+  // is mapped from being freed.
+  bool inherited = true;
   u8* at = nullptr;       // exactly there, replacing what was mapped; null: anywhere
 };
 

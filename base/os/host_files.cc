@@ -12,11 +12,26 @@
 #include <cstring>
 
 #include "base/os/host.h"
+#include "base/util/try.h"
 
 namespace doorbell::os {
 namespace {
 
 void unmap(void*, u8* data, usize size) { munmap(data, size); }
+
+}  // namespace
+
+Result<void> set_inherited(u8* data, usize size, bool inherited) {
+#ifdef MADV_DONTFORK
+  if (madvise(data, size, inherited ? MADV_DOFORK : MADV_DONTFORK) != 0)
+    return fail_errno(errno, "keep {} bytes of memory from children", size);
+#else
+  static_cast<void>(data), static_cast<void>(size), static_cast<void>(inherited);
+#endif
+  return {};
+}
+
+namespace {
 
 Result<Mapping> map_descriptor(int descriptor, const MapRequest& request, const char* what) {
   int protection = (request.readable ? PROT_READ : 0) | (request.writable ? PROT_WRITE : 0) |
@@ -33,7 +48,9 @@ Result<Mapping> map_descriptor(int descriptor, const MapRequest& request, const 
   void* data = mmap(request.at, request.size, protection, flags, descriptor,
                     static_cast<off_t>(request.offset));
   if (data == MAP_FAILED) return fail_errno(errno, "map {} bytes of {}", request.size, what);
-  return Mapping(static_cast<u8*>(data), request.size, unmap, nullptr);
+  Mapping mapping(static_cast<u8*>(data), request.size, unmap, nullptr);
+  if (!request.inherited) TRY(set_inherited(mapping.data(), mapping.size(), false));
+  return mapping;
 }
 
 class HostFile final : public File {

@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "base/util/result.h"
 #include "base/util/types.h"
 
 namespace doorbell::os {
@@ -45,5 +46,8 @@ class Mapping {
   Release release_ = nullptr;
   void* context_ = nullptr;
 };
+
+// What `MapRequest::inherited` says, of memory that is mapped already.
+Result<void> set_inherited(u8* data, usize size, bool inherited);
 
 }  // namespace doorbell::os

@@ -32,6 +32,7 @@ Result<std::unique_ptr<KfdMemory>> VramAllocator::allocate_memory(i64 bytes) {
   MemoryRequest request;
   request.bytes = static_cast<u64>(bytes);
   request.kind = has_sdma_ ? MemoryKind::Vram : MemoryKind::Host;
+  request.inherited = false;
   request.what = "a buffer";
   return gpu_.allocate(request);
 }

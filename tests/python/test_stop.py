@@ -177,6 +177,25 @@ def test_an_emulated_gpu_in_a_forked_process():
     assert run(USE_IN_A_CHILD, DEV="EMUKFD+AMD:LLVM") == ["5", "5050.0"]
 
 
+def test_rings_and_areas_of_an_emulated_gpu_are_not_in_a_forked_process():
+    program = """
+def kept_from_children():
+    return sum(" dc" in line for line in open("/proc/self/smaps") if line.startswith("VmFlags:"))
+before = kept_from_children()
+(Tensor.arange(100).float() + 1).numpy()
+# A ring, its pointers and the saved waves of two queues; the ring of copies has no waves.
+print(kept_from_children() - before >= 5, flush=True)
+child = os.fork()
+if child == 0:
+    print(kept_from_children(), flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+"""
+    if "AMD" not in doorbell_devices() or not os.path.exists("/proc/self/smaps"):
+        pytest.skip("this build has no AMD devices, or the system no /proc")
+    assert run(program, DEV="EMUKFD+AMD:LLVM") == ["True", "0"]
+
+
 def test_opencl_in_a_forked_process():
     found = subprocess.run([sys.executable, "-c", START + "Tensor([1]).realize()"], env={**os.environ, "DEV": "CL"},
                            capture_output=True, text=True, timeout=120)

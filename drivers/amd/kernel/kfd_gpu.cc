@@ -64,6 +64,7 @@ Result<os::Mmio> KfdGpu::doorbell(u64 offset) {
     request.size = bytes;
     request.offset = base;
     request.writable = true;
+    request.inherited = false;
     TRY(doorbells_, kfd_.file().map_registers(request));
     doorbells_offset_ = base;
   }

@@ -113,6 +113,7 @@ Result<std::unique_ptr<KfdMemory>> KfdGpu::allocate(const MemoryRequest& request
     map.size = bytes;
     map.offset = arguments.mmap_offset;
     map.writable = true;
+    map.inherited = request.inherited;
     TRY(memory->mapping_, render_->map(map));
     memory->host_ = memory->mapping_.data();
   }

@@ -43,6 +43,9 @@ struct MemoryRequest {
   MemoryKind kind = MemoryKind::Vram;
   std::optional<Coherence> coherence;  // none: the kind's
   bool executable = false;
+  // Forked children, which cannot use the GPU, have the host's view of it, too. Signals, and what
+  // they look at before they are refused, are inherited.
+  bool inherited = true;
   void* user = nullptr;  // of User: where it lies, at a page's start
   std::string what;      // for reports: "compute ring"
 };

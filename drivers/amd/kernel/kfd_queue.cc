@@ -78,6 +78,7 @@ KfdQueue::KfdQueue(KfdGpu& gpu, const Caps& caps, QueueType type)
 Result<void> KfdQueue::allocate(u64 ring_bytes, const Aql& aql) {
   MemoryRequest request;
   request.kind = MemoryKind::Host;
+  request.inherited = false;
   request.bytes = ring_bytes;
   request.executable = true;
   request.what = type_ == QueueType::Sdma ? "the copy queue's ring" : "the compute queue's ring";

@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include "base/util/try.h"
+
 namespace doorbell::emulator::amd {
 namespace {
 
@@ -98,7 +100,9 @@ class DeviceFile final : public os::File {
     void* data = mmap(request.at, request.size, protection, flags, descriptor_,
                       static_cast<off_t>(request.offset));
     if (data == MAP_FAILED) return fail_errno(errno, "map {:#x} bytes of {}", request.size, path_);
-    return os::Mapping(static_cast<u8*>(data), request.size, unmap, nullptr);
+    os::Mapping mapping(static_cast<u8*>(data), request.size, unmap, nullptr);
+    if (!request.inherited) TRY(os::set_inherited(mapping.data(), mapping.size(), false));
+    return mapping;
   }
 
   Result<os::MappedRegisters> map_registers(const os::MapRequest& request) override {
