@@ -16,6 +16,7 @@
 #include "core/device/registry.h"
 #include "drivers/cl/device.h"
 #include "drivers/cpu/device.h"
+#include "drivers/disk/device.h"
 #include "drivers/null/device.h"
 #include "runtime/amd_backend.h"
 #include "runtime/cl_backend.h"
@@ -160,6 +161,10 @@ Result<void> start(const Config& config) {
   if (cl::is_built()) registry.add("CL", cl_factory(targets, config));
   if (find_device("AMD")->built) registry.add("AMD", amd_factory(targets, config));
   registry.add("NULL", null_factory(targets));
+  // No row of the table: it computes nothing, so DEV does not choose it.
+  registry.add("DISK", [](DeviceSpec spec) -> DeviceResult {
+    return std::make_unique<disk::DiskDevice>(std::move(spec));
+  });
   for (const DeviceKind& kind : kinds()) registry.add(kind.name, factory_of(kind, targets));
   registry.set_default_order(default_order(targets, config));
   engine::set_kernel_compiler(&compilers());

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/os/regular_file.h"
 #include "base/util/try.h"
 
 namespace doorbell::os {
@@ -42,15 +43,15 @@ Result<void> refuse_irregular(const FileStatus& status, const char* verb, const 
   return {};
 }
 
-Result<std::unique_ptr<File>> open_regular(Files& files, const std::string& path) {
+}  // namespace
+
+Result<std::unique_ptr<File>> open_regular(Files& files, const std::string& path, Access access) {
   const Result<FileStatus> status = files.status(path);
   if (status) {
-    TRY(refuse_irregular(*status, "read", path));
+    TRY(refuse_irregular(*status, access == Access::Read ? "read" : "open", path));
   }
-  return files.open(path, Access::Read);  // what is missing or unreachable it says itself
+  return files.open(path, access);  // what is missing or unreachable it says itself
 }
-
-}  // namespace
 
 Result<std::vector<u8>> read_file(Files& files, const std::string& path) {
   TRY(std::unique_ptr<File> file, open_regular(files, path));

@@ -11,6 +11,7 @@
 #include "tensor/api/bound_size.h"
 #include "tensor/api/build.h"
 #include "tensor/api/capture.h"
+#include "tensor/api/disk.h"
 #include "tensor/engine/realize.h"
 #include "tensor/export/visualize.h"
 
@@ -135,6 +136,12 @@ HostMemory host_memory(const Tensor& tensor) {
   detail::refuse_in_capture("the values of a tensor are read");
   HostMemory memory;
   if (tensor.numel() == 0) return memory;
+  if (detail::on_disk(tensor)) {
+    Unlocked unlocked;
+    memory.copy = tensor.to_bytes();
+    memory.data = memory.copy.data();
+    return memory;
+  }
   realize(tensor);
   const Tensor ours = Tensor::from_uop(detail::Access::cell(tensor).value);
   const core::UOp holder = core::TensorGraph::realized(*detail::Access::cell(ours).value);
@@ -175,7 +182,7 @@ Array array_of(const Tensor& tensor) {
 nb::object to_numpy(const Tensor& tensor) {
   const DType dtype = tensor.dtype();
   const bool has = !dtype.is_float() || (dtype.bytes() > 1 && dtype != dtypes::bf16);
-  const Tensor shown = has ? tensor : tensor.detach().cast(dtypes::f32);
+  const Tensor shown = has ? tensor : detail::off_disk(tensor).detach().cast(dtypes::f32);
   return nb::cast(array_of<nb::ndarray<nb::numpy>>(shown));
 }
 

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "python/binding/array.h"
+#include "tensor/api/disk.h"
 #include "tensor/api/storage.h"
 
 namespace doorbell::python {
@@ -156,6 +157,10 @@ bool tensor_of_array(nb::handle object, Tensor* tensor) noexcept {
     PyErr_Clear();
     return false;
   }
+}
+
+TensorOptions options_beside(const Tensor& place) {
+  return {.dtype = place.dtype(), .device = detail::on_disk(place) ? "CPU" : place.device()};
 }
 
 Tensor make_tensor(nb::handle data, const TensorOptions& options) {

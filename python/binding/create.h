@@ -13,6 +13,8 @@ bool tensor_of_array(nb::handle object, Tensor* tensor) noexcept;
 
 // What Tensor(data, ...) makes of `data`. Throws TypeError or ValueError.
 Tensor make_tensor(nb::handle data, const TensorOptions& options);
+// Of data that is assigned to `place`: its dtype, and its device or, of a file, the CPU.
+TensorOptions options_beside(const Tensor& place);
 // Over the array's own memory, which lives as long as the tensor: nothing is copied.
 Tensor share_array(nb::handle object);
 

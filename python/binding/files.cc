@@ -138,7 +138,8 @@ void define_safetensors(nb::module_& module) {
       nb::arg("path"), nb::arg("device").none() = nb::none(),
       nb::sig("def safe_load(path: str | os.PathLike[str], device: str | None = None) -> "
               "dict[str, Tensor]"),
-      "The tensors of a safetensors file, by name, as copies.");
+      "The tensors of a safetensors file, by name, as copies; on the device \"DISK\" they stay in "
+      "the file and are read where they are copied.");
   module.def(
       "safe_save",
       [](const nb::dict& tensors, nb::handle given,

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "tensor/api/build.h"
+#include "tensor/api/disk.h"
 #include "tensor/io/files.h"
 
 namespace doorbell::python {
@@ -190,6 +192,7 @@ Tensor moved(const Tensor& self, nb::handle target) {
   if (!read_devices(target, &devices))
     throw nb::type_error(
         fmt::format("to({}), expected a device or a dtype", nb::repr(target).c_str()).c_str());
+  Unlocked unlocked;  // a file is read or written now
   return self.to(devices);
 }
 
@@ -204,6 +207,18 @@ Tensor bytes_as(nb::handle bytes, DType dtype, const Shape& shape, const Devices
   const Tensor all = make_tensor(bytes, options);
   std::vector<std::byte> copy = all.to_bytes();
   return Tensor::from_bytes(copy, dtype, shape, {.device = device.joined()});
+}
+
+Tensor tensor_of_file(const std::string& path, const std::optional<DTypeArg>& dtype,
+                      const DevicesArg& device, const std::optional<Ints>& shape, i64 offset) {
+  const TensorOptions options = options_of(dtype, device, false);
+  Unlocked unlocked;
+  if (!shape && offset == 0) return Tensor::from_file(path, options);
+  const bool stays = detail::on_disk(detail::place_named(options.device));
+  const Tensor file = io::disk_tensor(
+      path, shape ? std::optional(Shape(shape->values)) : std::nullopt,
+      {.dtype = options.dtype.value_or(dtypes::u8), .offset = offset, .writable = stays});
+  return stays ? file : file.to(options.device);
 }
 
 Tensor scatter_of(const Tensor& self, i64 axis, const Tensor& index, const Operand& src,

@@ -31,6 +31,8 @@ Tensor rounded(const Tensor& self, i64 decimals);
 // A number, "fro" or "inf".
 f64 norm_order(nb::handle p);
 nb::object median_of(const Tensor& self, std::optional<i64> axis, bool keepdim);
+Tensor tensor_of_file(const std::string& path, const std::optional<DTypeArg>& dtype,
+                      const DevicesArg& device, const std::optional<Ints>& shape, i64 offset);
 // The operand is read with the interpreter's lock.
 Tensor scatter_of(const Tensor& self, i64 axis, const Tensor& index, const Operand& src,
                   const std::optional<std::string>& reduce);

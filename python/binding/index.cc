@@ -6,6 +6,7 @@
 #include "core/util/config.h"
 #include "python/binding/create.h"
 #include "python/binding/module.h"
+#include "tensor/api/disk.h"
 #include "tensor/api/view.h"
 
 namespace doorbell::python {
@@ -99,9 +100,9 @@ bool is_about_indices(const Error& error) {
 
 // Those are IndexErrors, as everywhere in Python.
 template <class Apply>
-auto within_brackets(const std::vector<Index>& indices, Apply apply) {
+auto within_brackets(const std::vector<Index>& indices, bool waits, Apply apply) {
   try {
-    if (!reads(indices)) return apply();
+    if (!waits && !reads(indices)) return apply();
     Unlocked unlocked;
     return apply();
   } catch (const Error& error) {
@@ -112,7 +113,7 @@ auto within_brackets(const std::vector<Index>& indices, Apply apply) {
 
 Tensor get_item(const Tensor& self, nb::handle key) {
   const std::vector<Index> indices = indices_of(key);
-  return within_brackets(indices, [&] { return self.at(indices); });
+  return within_brackets(indices, false, [&] { return self.at(indices); });
 }
 
 void set_item(nb::handle place, nb::handle key, nb::handle given) {
@@ -121,11 +122,12 @@ void set_item(nb::handle place, nb::handle key, nb::handle given) {
   const std::vector<Index> indices = indices_of(key);
   Value value;
   if (!read_value(given, &value))
-    value.held = make_tensor(given, {.dtype = self.dtype(), .device = self.device()});
-  within_brackets(indices, [&] {
-    if (value.tensor == nullptr && value.held.defined() && value.held.dtype() != self.dtype())
-      value.held = value.held.cast(self.dtype());
-    self.set_at(indices, value);
+    value.held = make_tensor(given, options_beside(self));
+  if (value.tensor == nullptr && value.held.defined() && value.held.dtype() != self.dtype())
+    value.held = value.held.cast(self.dtype());
+  const Operand operand = value;
+  within_brackets(indices, detail::on_disk(self), [&] {
+    self.set_at(indices, operand);
     return 0;
   });
 }

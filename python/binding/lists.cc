@@ -7,6 +7,7 @@
 
 #include "python/binding/array.h"
 #include "tensor/api/bound_size.h"
+#include "tensor/api/disk.h"
 
 namespace doorbell::python {
 
@@ -40,7 +41,7 @@ PyObject* number_at(const std::byte* at, core::Scalar scalar) {
 Tensor as_readable(const Tensor& tensor) {
   const DType dtype = tensor.dtype();
   if (!dtype.is_float() || dtype == dtypes::f32 || dtype == dtypes::f64) return tensor;
-  return tensor.detach().cast(dtypes::f32);
+  return detail::off_disk(tensor).detach().cast(dtypes::f32);
 }
 
 // Tensors have few axes: the recursion is as deep as these.

@@ -11,6 +11,7 @@
 #include "python/binding/misfit.h"
 #include "python/binding/module.h"
 #include "tensor/api/build.h"
+#include "tensor/api/disk.h"
 #include "tensor/api/jit.h"
 #include "tensor/api/view.h"
 
@@ -55,7 +56,7 @@ bool truth(const Tensor& self) {
     throw fail(ErrorKind::Invalid,
                "the truth of a tensor of shape {}: ask for any() or all() of it",
                self.shape().str());
-  return self.cast(dtypes::bool_).item<bool>();
+  return detail::off_disk(self).cast(dtypes::bool_).item<bool>();
 }
 
 nb::object only(const Tensor& self, const char* what) {
@@ -111,16 +112,19 @@ std::vector<Tensor> gradient_of(const Tensor& self, const nb::args& targets,
 nb::object assign(nb::handle self, nb::handle given) {
   Tensor& place = as_tensor(self);
   if (is_temporary(self) && detail::is_computed(place)) detail::refuse_lost(place, 1, 0);
-  if (is_tensor(given)) {
-    place.assign(as_tensor(given));
-    return nb::borrow(self);
-  }
+  Tensor value;
   Num number;
-  const TensorOptions options{.dtype = place.dtype(), .device = place.device()};
-  if (read(given, &number))
-    place.assign(Tensor::full({}, number, {.dtype = place.dtype()}));
+  if (is_tensor(given))
+    value = as_tensor(given);
+  else if (read(given, &number))
+    value = Tensor::full({}, number, {.dtype = place.dtype()});
   else
-    place.assign(make_tensor(given, options));
+    value = make_tensor(given, options_beside(place));
+  {
+    std::optional<Unlocked> unlocked;
+    if (detail::on_disk(place)) unlocked.emplace();  // a file is written now
+    place.assign(value);
+  }
   return nb::borrow(self);
 }
 

@@ -9,6 +9,7 @@
 #include "base/util/check.h"
 #include "core/eval/eval.h"
 #include "core/uop/placement.h"
+#include "tensor/api/disk.h"
 #include "tensor/api/gradient.h"
 #include "tensor/api/view.h"
 #include "tensor/engine/realize.h"
@@ -83,6 +84,7 @@ Tensor make(Op op, DType dtype, std::span<const Tensor* const> srcs, std::span<c
   for (const Tensor* tensor : srcs) {
     owned.push_back(tensor->uop());
     nodes.push_back(*owned.back());
+    check_on_disk(op, nodes.back().device());
     check_devices(device, nodes.back().device());
     if (device == 0) device = nodes.back().device();
   }

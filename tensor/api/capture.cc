@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/uop/placement.h"
+#include "tensor/api/disk.h"
 #include "tensor/api/view.h"
 #include "tensor/engine/realize.h"
 
@@ -71,11 +72,19 @@ void refuse_in_capture(const char* what) {
              what);
 }
 
+void refuse_part_of_file(const Tensor& tensor) {
+  if (!on_disk(tensor)) return;
+  throw fail(ErrorKind::Unsupported,
+             "a part of a file as an argument or result of a jitted function; copy it to a device "
+             "with to()");
+}
+
 UOp stored_value(const Tensor& tensor) {
   Cell& cell = *Access::unseen(tensor);
   if (TensorGraph::is_stored(*cell.value)) [[likely]]
     return *cell.value;
   if (is_always_empty(tensor)) return *cell.value;
+  refuse_part_of_file(tensor);
   if (!TensorGraph::realized(*cell.value)) tensor.realize();
   const UOp buffer = TensorGraph::realized(*cell.value);
   // A symbolic shape is known to the value only.
@@ -234,6 +243,7 @@ void Capture::gradient_written(Cell& cell) {
 
 // The number of the tensor's value among what has to be computed.
 i32 Capture::want(const Tensor& tensor) {
+  refuse_part_of_file(tensor);
   const Cell& cell = Access::cell(tensor);
   const Form form = Form::of(*cell.value);
   if (form.is_symbolic && is_always_empty(tensor)) {

@@ -199,6 +199,8 @@ inline UOp part_of(UOp stored, u32 part) {
 
 // Throws while this thread captures.
 void refuse_in_capture(const char* what);
+// Throws where it is on DISK.
+void refuse_part_of_file(const Tensor& tensor);
 // A tensor's node as it is stored (engine::stored_form); computes it where nobody has. Owned by the
 // tensor.
 UOp stored_value(const Tensor& tensor);

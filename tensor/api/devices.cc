@@ -8,6 +8,8 @@
 #include "core/device/registry.h"
 #include "core/uop/placement.h"
 #include "tensor/api/build.h"
+#include "tensor/api/capture.h"
+#include "tensor/api/disk.h"
 #include "tensor/engine/realize.h"
 
 namespace doorbell {
@@ -17,6 +19,10 @@ using core::UOp;
 using core::UOpRef;
 
 Devices::Devices(std::string_view names) {
+  if (detail::disk_path(names)) {
+    names_.emplace_back(names);  // paths may have commas
+    return;
+  }
   while (true) {
     const usize comma = std::min(names.find(','), names.size());
     names_.emplace_back(names.substr(0, comma));
@@ -31,7 +37,11 @@ std::vector<u16> open(const Devices& devices) {
   if (devices.names().empty()) throw fail(ErrorKind::Invalid, "no devices to put a tensor on");
   std::vector<u16> numbers;
   for (const std::string& name : devices.names()) {
+    if (detail::disk_path(name))
+      throw fail(ErrorKind::Unsupported,
+                 "a tensor on the file {} is made by empty() or to(), and by nothing else", name);
     const core::Device& device = engine::device(name);
+    detail::note_disk(device);
     if (std::ranges::find(numbers, device.index()) != numbers.end())
       throw fail(ErrorKind::Invalid, "device {} is named twice", device.name());
     numbers.push_back(device.index());
@@ -145,9 +155,31 @@ std::optional<i64> Tensor::shard_axis() const {
   return core::placement_of(at).axis;
 }
 
+namespace {
+
+// A new file, or the beginning of the one that is there.
+Tensor stored_in_file(const Tensor& x, const std::string& path) {
+  detail::refuse_in_capture("a file is written");
+  Tensor file = Tensor::empty(x.shape(), {.dtype = x.dtype(), .device = "DISK:" + path});
+  return file.assign(x);
+}
+
+Tensor copied_from_file(const Tensor& x, u16 at) {
+  detail::refuse_in_capture("a file is read");
+  return detail::read_disk(x, at);
+}
+
+}  // namespace
+
 Tensor Tensor::to(const Devices& devices) const {
+  if (devices.names().size() == 1)
+    if (const auto path = detail::disk_path(devices.names()[0]))
+      return stored_in_file(*this, *path);
   const u16 at = detail::place_named(devices), current = uop()->device();
   if (current == at) return *this;
+  if (detail::on_disk(current)) return copied_from_file(*this, at);
+  if (detail::on_disk(at))
+    throw fail(ErrorKind::Invalid, "DISK without a file: name one, as in \"DISK:/path\"");
   if (core::is_placement(at)) return shard_at(*this, at);
   if (current == 0) return detail::stored_at(*this, at);
   return detail::make(Op::Copy, dtype(), {this}, {at - 1});
@@ -157,6 +189,7 @@ Tensor Tensor::shard(const Devices& devices, std::optional<i64> axis) const {
   const u16 at = detail::place_named(devices);
   if (!core::is_placement(at)) return to(devices);
   const u16 split = axis ? core::with_axis(at, detail::resolve_axis(*axis, ndim())) : at;
+  if (detail::on_disk(*this)) return copied_from_file(*this, split);
   return uop()->device() == split ? *this : shard_at(*this, split);
 }
 
@@ -165,6 +198,7 @@ Tensor Tensor::shard_like(const Tensor& other) const {
   if (!core::is_placement(at)) return to(other.device());
   const core::Placement placement = core::placement_of(at);
   if (uop()->device() == at) return *this;
+  if (detail::on_disk(*this)) return copied_from_file(*this, at);
   if (placement.is_split() && ndim() != other.ndim()) {
     throw fail(ErrorKind::Invalid, "shape {} cannot be split as shape {} is along axis {}",
                shape().str(), other.shape().str(), placement.axis);

@@ -5,6 +5,7 @@
 
 #include "base/util/check.h"
 #include "tensor/api/build.h"
+#include "tensor/api/disk.h"
 #include "tensor/api/gradient.h"
 #include "tensor/api/view.h"
 
@@ -87,6 +88,11 @@ Tensor Tensor::bitcast(DType to) const {
   if (to.is_bool() || dtype().is_bool() || !fits) {
     throw fail(ErrorKind::Invalid, "cannot bitcast {} of shape {} to {}",
                core::long_name_of(dtype().scalar), shape().str(), core::long_name_of(to.scalar));
+  }
+  if (from_bytes != to_bytes && detail::on_disk(*this)) {
+    Shape shape = this->shape();
+    shape.back() = size(-1).value() * from_bytes / to_bytes;
+    return detail::bitcast_disk(*this, to, shape);
   }
   if (from_bytes == to_bytes)
     return detail::as_view(make(Op::Bitcast, to, {this}), *this, true);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tensor/api/build.h"
+#include "tensor/api/disk.h"
 #include "tensor/api/select.h"
 #include "tensor/api/view.h"
 
@@ -74,8 +75,9 @@ AxisView view_of(const Index& index, const Size& size, i64 axis, const Tensor& x
   if (const std::vector<i64>* list = index.list()) {
     std::vector<i64> places;
     for (i64 place : *list) places.push_back(position_on_axis(place, size, axis, x).value());
+    const std::string device = detail::on_disk(x) ? "" : x.device();
     const Tensor picked =
-        Tensor::from_data(places, {static_cast<i64>(places.size())}, {.device = x.device()});
+        Tensor::from_data(places, {static_cast<i64>(places.size())}, {.device = device});
     return {.start = 0, .stop = size, .index = detail::narrow_index(picked, 0, size.max())};
   }
   const Size start = position_on_axis(*index.integer(), size, axis, x);

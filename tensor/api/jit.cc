@@ -19,6 +19,7 @@ namespace {
 // An untracked tensor of its own with the value, so that no output is a handle of an argument or of
 // state, and none leads gradients out of the function.
 Tensor settled(const Tensor& tensor) {
+  refuse_part_of_file(tensor);
   NoGradScope no_grad;
   if (is_always_empty(tensor)) return unshared(tensor.detach());
   return Tensor::from_uop(engine::stored_form(*Access::cell(tensor).value));

@@ -5,6 +5,7 @@
 
 #include "base/util/check.h"
 #include "tensor/api/build.h"
+#include "tensor/api/disk.h"
 #include "tensor/api/view.h"
 
 namespace doorbell {
@@ -234,6 +235,7 @@ Tensor Tensor::pad_to(const Shape& shape, Number value) const {
 
 Tensor Tensor::pad(const std::vector<std::pair<i64, i64>>& amounts,
                    const PadOptions& options) const {
+  if (detail::on_disk(*this)) detail::refuse_on_disk("Pad");
   if (options.mode != PadMode::Constant)
     return detail::pad_from_inside(*this, amounts, options.mode);
   return detail::pad_value(*this, amounts, options.value);

@@ -11,6 +11,7 @@
 #include "core/uop/placement.h"
 #include "tensor/api/build.h"
 #include "tensor/api/capture.h"
+#include "tensor/api/disk.h"
 #include "tensor/api/view.h"
 #include "tensor/engine/must.h"
 #include "tensor/engine/realize.h"
@@ -139,6 +140,11 @@ Tensor Tensor::from_bytes(std::span<const std::byte> bytes, DType dtype, const S
     throw fail(ErrorKind::Invalid, "{} bytes of data, shape {} of {} has {}", bytes.size(),
                shape.str(), core::long_name_of(dtype.scalar), expected);
   }
+  if (detail::disk_path(options.device)) {
+    TensorOptions host = options;
+    host.device = "CPU";
+    return from_bytes(bytes, dtype, shape, host).to(options.device);
+  }
   const u16 at = detail::place_named(options.device);
   Tensor tensor = Tensor::from_uop(detail::make_storage(at, dtype, sizes, bytes));
   if (options.dtype) tensor = tensor.cast(*options.dtype);
@@ -147,16 +153,14 @@ Tensor Tensor::from_bytes(std::span<const std::byte> bytes, DType dtype, const S
 }
 
 Tensor Tensor::from_file(const std::string& path, const TensorOptions& options) {
-  Result<os::Mapping> mapping = os::map_file(os::host_files(), path);
-  if (!mapping) throw std::move(mapping).error();
-  const std::span<const std::byte> bytes = std::as_bytes(mapping->bytes());
-  const DType dtype = options.dtype.value_or(dtypes::u8);
-  const i64 size = static_cast<i64>(bytes.size());
-  if (size % dtype.bytes() != 0) {
-    throw fail(ErrorKind::Invalid, "{} has {} bytes, not a multiple of the {} of {}", path, size,
-               dtype.bytes(), core::long_name_of(dtype.scalar));
-  }
-  return from_bytes(bytes, dtype, {size / dtype.bytes()}, options);
+  const u16 at = detail::place_named(options.device);
+  const core::FileUse use = detail::on_disk(at) ? core::FileUse::Write : core::FileUse::Read;
+  const Tensor file =
+      detail::disk_tensor(engine::must(core::open_stored(os::host_files(), path, use)),
+                          options.dtype.value_or(dtypes::u8), {}, 0);
+  Tensor tensor = detail::on_disk(at) ? file : detail::read_disk(file, at);
+  if (options.requires_grad) tensor.requires_grad();
+  return tensor;
 }
 
 namespace {
@@ -199,6 +203,8 @@ Tensor Tensor::from_blob(void* memory, DType dtype, const Shape& shape,
 
 Tensor Tensor::empty(const Shape& shape, const TensorOptions& options) {
   const DType dtype = options.dtype.value_or(dtypes::f32);
+  if (const auto path = detail::disk_path(options.device))
+    return detail::make_disk_tensor(*path, dtype, checked_sizes(shape));
   const u16 at = detail::place_named(options.device);
   Tensor tensor = Tensor::from_uop(detail::make_storage(at, dtype, checked_sizes(shape), {}));
   if (options.requires_grad) tensor.requires_grad();
@@ -219,7 +225,9 @@ void Tensor::realize(std::span<const Tensor> tensors) {
   std::vector<UOp> wanted;
   for (const Tensor& tensor : tensors) {
     detail::Cell& cell = tensor.cell();
-    if (core::TensorGraph::is_stored(*cell.value) || detail::is_always_empty(tensor)) continue;
+    if (core::TensorGraph::is_stored(*cell.value) || detail::is_always_empty(tensor) ||
+        detail::on_disk(cell.value->device()))
+      continue;
     if (core::is_placement(cell.value->device())) detail::refuse_symbolic(tensor);
     cells.push_back(&cell);
     wanted.push_back(*cell.value);
@@ -245,6 +253,7 @@ void Tensor::copy_to(std::span<std::byte> bytes) const {
                nbytes());
   }
   if (bytes.empty()) return;
+  if (detail::on_disk(*this)) return detail::read_disk(*this, bytes);
   realize();
   engine::read_bytes(core::TensorGraph::realized(*cell().value), bytes);
 }
@@ -258,6 +267,7 @@ std::vector<std::byte> Tensor::to_bytes() const {
 Tensor Tensor::cast_for_reading(DType dtype) const {
   if (this->dtype() == dtype) return *this;
   NoGradScope no_grad;
+  if (detail::on_disk(*this)) return detail::off_disk(*this).cast(dtype);
   realize();  // so that the value itself is kept, not only its conversion
   // What the host cannot see is brought over anyway, and its device may lack the dtype. Values
   // without elements have no memory.
@@ -270,8 +280,7 @@ Tensor Tensor::cast_for_reading(DType dtype) const {
 
 namespace {
 
-// x as `place` can take it: broadcast, converted, and where `place` is.
-Tensor assignable(const Tensor& place, const Tensor& x) {
+void check_fits(const Tensor& place, const Tensor& x) {
   const Shape to = place.shape(), from = x.shape();
   bool fits = from.size() <= to.size();
   for (usize i = 1; fits && i <= from.size(); ++i) {
@@ -283,7 +292,14 @@ Tensor assignable(const Tensor& place, const Tensor& x) {
                core::long_name_of(x.dtype().scalar), from.str(),
                core::long_name_of(place.dtype().scalar), to.str());
   }
+}
+
+// x as `place` can take it: broadcast, converted, and where `place` is.
+Tensor assignable(const Tensor& place, const Tensor& given) {
+  check_fits(place, given);
+  const Shape to = place.shape();
   const u16 at = place.uop()->device();
+  const Tensor x = detail::on_disk(given) ? given.to(place.device()) : given;
   if (!core::go_together(at, x.uop()->device())) {
     throw fail(ErrorKind::Invalid, "cannot assign from device {} to device {}", x.device(),
                place.device());
@@ -316,6 +332,12 @@ Tensor Tensor::assign(const Tensor& x) && {
 }
 
 Tensor& Tensor::assign(const Tensor& x) & {
+  if (detail::on_disk(*this)) {
+    detail::refuse_in_capture("a file is written");
+    check_fits(*this, x);
+    detail::write_disk(*this, x);
+    return *this;
+  }
   const Tensor value = assignable(*this, x);
   detail::Cell& cell = this->cell();
   const bool tracked = !NoGradScope::active() && value.needs_grad();

@@ -2,6 +2,7 @@
 #include "tensor/export/visualize.h"
 
 #include "base/os/host.h"
+#include "tensor/api/disk.h"
 #include "tensor/engine/must.h"
 #include "tensor/engine/realize.h"
 #include "tensor/export/graph_page.h"
@@ -9,6 +10,7 @@
 namespace doorbell {
 
 void visualize(const Tensor& x, const std::string& path) {
+  if (detail::on_disk(x)) detail::refuse_on_disk("visualize");
   engine::GraphLog log;
   const core::UOpRef owner = x.uop();
   const core::UOp node = *owner;

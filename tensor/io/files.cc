@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/os/fetch.h"
+#include "tensor/api/disk.h"
 #include "tensor/io/archive.h"
 #include "tensor/io/gzip.h"
 #include "tensor/io/torch_file.h"
@@ -36,6 +37,13 @@ nn::NamedTensors extract(const std::string& path, ArchiveFormat format, const st
 }
 
 }  // namespace
+
+Tensor disk_tensor(const std::string& path, const std::optional<Shape>& shape,
+                   const DiskOptions& options, os::Files& files) {
+  const core::FileUse use = options.writable ? core::FileUse::Write : core::FileUse::Read;
+  return detail::disk_tensor(value_of(core::open_stored(files, path, use), path), options.dtype,
+                             shape, options.offset);
+}
 
 Tensor from_url(const std::string& url, const FetchOptions& options, os::Files& files) {
   constexpr std::string_view kFile = "file://";

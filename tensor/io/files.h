@@ -1,10 +1,11 @@
 // Tensors of whole files: bytes, archives, PyTorch's files and the CIFAR-10 data set. Formats are
 // archive.h's, gzip.h's and torch_file.h's; safetensors are safetensors.h's, MNIST idx.h's.
 //
-// All throw Error, with the path in the message. Tensors are copies; the files may change
-// afterwards. Only from_url fetches from a network, and only where its URL says so.
+// All throw Error, with the path in the message. Tensors but disk_tensor's are copies; the files
+// may change afterwards. Only from_url fetches from a network, and only where its URL says so.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/os/host.h"
@@ -13,6 +14,19 @@
 #include "tensor/nn/module.h"
 
 namespace doorbell::io {
+
+struct DiskOptions {
+  DType dtype = dtypes::u8;
+  i64 offset = 0;        // of the first element, in bytes; any
+  bool writable = true;  // where we may write to the file
+};
+
+// Elements of a file that exists, as a tensor on the device DISK; without a shape all that follow
+// the offset, along one axis. Nothing is read now: slices, permute, reshape and bitcast choose what
+// to() or reading the values then reads, assigning writes to the file, both at the call. Nothing is
+// computed there. The file stays open while a tensor on it lives.
+Tensor disk_tensor(const std::string& path, const std::optional<Shape>& shape = {},
+                   const DiskOptions& options = {}, os::Files& files = os::host_files());
 
 struct FetchOptions {
   bool gunzip = false;  // the bytes are packed by gzip

@@ -1,30 +1,49 @@
 // Loading and writing of safetensors files.
 #include "tensor/io/safetensors.h"
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
 #include <nlohmann/json.hpp>
+
+#include "base/util/try.h"
+#include "tensor/api/build.h"
+#include "tensor/api/disk.h"
+#include "tensor/engine/must.h"
 
 namespace doorbell::io {
 
 namespace {
 
 struct Opened {
-  os::Mapping mapping;
+  std::shared_ptr<core::StoredFile> file;  // by the tensors on it, too
   SafetensorsHeader header;
 };
 
+// The header alone is read: what is cut off meanwhile is an error when its tensor is.
+Result<SafetensorsHeader> read_header(os::File& file) {
+  TRY(const u64 size, file.size());
+  std::vector<u8> begin(std::min<u64>(size, kSafetensorsLengthBytes));
+  TRY(const usize got, file.read_at(0, begin));
+  TRY(const u64 end, end_of_header(std::span(begin).first(got), size));
+  begin.resize(end);
+  TRY(const usize all, file.read_at(0, begin));
+  if (all != end)
+    return fail(ErrorKind::Corrupt, "header of {} bytes ends at byte {}", end, all);
+  return parse_safetensors(begin, size);
+}
+
 Opened open_safetensors(const std::string& path, os::Files& files) {
-  Result<os::Mapping> mapping = os::map_file(files, path);
-  if (!mapping) throw std::move(mapping).error();
-  Result<SafetensorsHeader> header = parse_safetensors(mapping->bytes());
+  std::shared_ptr<core::StoredFile> file =
+      engine::must(core::open_stored(files, path, core::FileUse::Read));
+  Result<SafetensorsHeader> header = read_header(*file->file);
   if (!header) {
     Error error = std::move(header).error();
     error.message = path + ": " + error.message;
     throw error;
   }
-  return {std::move(mapping).value(), std::move(header).value()};
+  return {std::move(file), std::move(header).value()};
 }
 
 }  // namespace
@@ -35,12 +54,13 @@ SafetensorsHeader load_safetensors_header(const std::string& path, os::Files& fi
 
 Safetensors load_safetensors(const std::string& path, const std::string& device, os::Files& files) {
   Opened opened = open_safetensors(path, files);
-  const std::span<const u8> bytes = opened.mapping.bytes();
+  const u16 at = detail::place_named(device);
   Safetensors loaded{.metadata = std::move(opened.header.metadata)};
   for (const SafetensorsEntry& entry : opened.header.entries) {
-    const auto data = std::as_bytes(bytes.subspan(entry.begin, entry.end - entry.begin));
-    loaded.tensors.emplace_back(
-        entry.name, Tensor::from_bytes(data, entry.dtype, entry.shape, {.device = device}));
+    const Tensor stored = detail::disk_tensor(opened.file, entry.dtype, Shape(entry.shape),
+                                              static_cast<i64>(entry.begin));
+    loaded.tensors.emplace_back(entry.name,
+                                detail::on_disk(at) ? stored : detail::read_disk(stored, at));
   }
   return loaded;
 }

@@ -18,7 +18,8 @@ struct Safetensors {
   std::map<std::string, std::string> metadata;
 };
 
-// Throw Error. The tensors are copies; the file may change afterwards.
+// Throw Error. The tensors are copies, and the file may change afterwards; with the device DISK
+// they are on the file, read where they are copied (files.h's disk_tensor), and never written.
 Safetensors load_safetensors(const std::string& path, const std::string& device = {},
                              os::Files& files = os::host_files());
 // Names, dtypes, shapes and metadata alone; the tensors stay on the disk.

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/util/check.h"
 #include "base/util/try.h"
 
 namespace doorbell::io {
@@ -133,17 +134,22 @@ Result<void> parse_metadata(const Json& value, SafetensorsHeader& header) {
 
 }  // namespace
 
-Result<SafetensorsHeader> parse_safetensors(std::span<const u8> file) {
-  if (file.size() < kLengthBytes)
-    return fail(ErrorKind::Corrupt, "file is {} bytes, expected at least {}", file.size(),
-                kLengthBytes);
+Result<u64> end_of_header(std::span<const u8> begin, u64 size) {
+  if (size < kLengthBytes || begin.size() < kLengthBytes)
+    return fail(ErrorKind::Corrupt, "file is {} bytes, expected at least {}", size, kLengthBytes);
   u64 length;
-  std::memcpy(&length, file.data(), sizeof length);
-  if (length > kMaxHeader || length > file.size() - kLengthBytes)
+  std::memcpy(&length, begin.data(), sizeof length);
+  if (length > kMaxHeader || length > size - kLengthBytes)
     return fail(ErrorKind::Corrupt, "header length at byte 0 is {}, the file is {} bytes", length,
-                file.size());
-  TRY(const Json json, parse_json(file.subspan(kLengthBytes, length)));
-  const u64 data_start = kLengthBytes + length, data_bytes = file.size() - data_start;
+                size);
+  return kLengthBytes + length;
+}
+
+Result<SafetensorsHeader> parse_safetensors(std::span<const u8> begin, u64 size) {
+  TRY(const u64 data_start, end_of_header(begin, size));
+  CHECK(begin.size() >= data_start, "{} bytes of a header of {}", begin.size(), data_start);
+  TRY(const Json json, parse_json(begin.subspan(kLengthBytes, data_start - kLengthBytes)));
+  const u64 data_bytes = size - data_start;
   SafetensorsHeader header;
   for (const auto& [name, value] : json.items()) {
     if (name == kMetadata) {
@@ -163,9 +169,9 @@ Result<SafetensorsHeader> parse_safetensors(std::span<const u8> file) {
                   entry.begin, next);
     next = entry.end;
   }
-  if (next != file.size())
+  if (next != size)
     return fail(ErrorKind::Corrupt, "the last tensor ends at byte {}, the file at {}", next,
-                file.size());
+                size);
   return header;
 }
 

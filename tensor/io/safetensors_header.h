@@ -28,8 +28,15 @@ struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
 };
 
+// Where the header of a file of `size` bytes ends that begins with these bytes, at least those of
+// the length. Fails where it does not end in the file.
+Result<u64> end_of_header(std::span<const u8> begin, u64 size);
+// Of the bytes of a file of `size` bytes up to the end of its header, or more.
+Result<SafetensorsHeader> parse_safetensors(std::span<const u8> begin, u64 size);
 // Of the bytes of a whole file.
-Result<SafetensorsHeader> parse_safetensors(std::span<const u8> file);
+inline Result<SafetensorsHeader> parse_safetensors(std::span<const u8> file) {
+  return parse_safetensors(file, file.size());
+}
 
 // The format's name of a dtype, or empty where it has none.
 std::string_view safetensors_name(core::DType dtype);
