@@ -34,9 +34,9 @@
 namespace doorbell::codegen {
 
 struct ProgramParam {
-  core::DType dtype;
-  i64 count;      // elements
-  bool written;
+  core::DType dtype = core::dtypes::u8;  // also of a parameter that is no longer read
+  i64 count = 0;                         // elements
+  bool written = false;
   bool image = false;  // may be read as an image of four elements a texel (lower/mark_images.h)
 };
 

@@ -145,6 +145,22 @@ i64 integer_bits(const Number& value, DType dtype) {
   return core::ScalarValue::of_int(dtype, value.integer()).bits;
 }
 
+void check_holds(DType dtype, const Number& value) {
+  if (!dtype.is_int()) return;
+  const bool is_unsigned = dtype.is_unsigned();
+  const f64 whole = std::trunc(value.real()), above = std::ldexp(1.0, dtype.bits() - !is_unsigned);
+  bool fits = whole < above && (is_unsigned ? whole > -above : whole >= -above);
+  if (!value.is_float() && dtype.bits() == 64)  // f64 rounds those
+    fits = is_unsigned || !value.exceeds_i64();
+  if (fits) [[likely]]
+    return;
+  const std::string text = value.is_float() ? fmt::format("{}", value.real())
+                           : value.exceeds_i64()
+                               ? fmt::format("{}", static_cast<u64>(value.integer()))
+                               : fmt::format("{}", value.integer());
+  throw fail(ErrorKind::Invalid, "{} does not fit {}", text, core::long_name_of(dtype.scalar));
+}
+
 Tensor constant(Number value, DType dtype) {
   i64 bits;
   if (dtype.is_float()) {

@@ -144,6 +144,9 @@ Tensor reduce_axes(Op op, const Tensor& x, i64 mask);
 // A number as integers of `dtype` hold it, in 64 bits: wrapped, without its fraction. Throws for
 // one of 2^63 and more where that is not u64.
 i64 integer_bits(const Number& value, DType dtype);
+// Throws for a number that would become another one in integers of `dtype`. One below 0 may become
+// an unsigned one, as in PyTorch, and a float may lose its fraction.
+void check_holds(DType dtype, const Number& value);
 // A 0-d constant; converted to what `dtype` can hold.
 Tensor constant(Number value, DType dtype);
 

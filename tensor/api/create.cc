@@ -17,6 +17,7 @@ namespace {
 
 // As a tensor holds it: a number beside a tensor keeps the digits that a 16-bit float lacks.
 Tensor element(Number value, DType dtype) {
+  detail::check_holds(dtype, value);
   if (!dtype.is_float()) return constant(value, dtype);
   return constant(core::ScalarValue::of_float(dtype, value.real()).as_float(), dtype);
 }

@@ -21,6 +21,16 @@ using detail::unary;
 
 namespace {
 
+// Whether an integer is less, or more, than all that an integer dtype holds.
+bool is_below(const Number& x, DType dtype) {
+  return dtype.is_int() && !x.is_float() && x.real() < detail::lowest(dtype).real();
+}
+bool is_above(const Number& x, DType dtype) {
+  if (!dtype.is_int() || x.is_float()) return false;
+  return dtype.bits() < 64 ? x.real() > detail::highest(dtype).real()
+                           : x.exceeds_i64() && dtype != dtypes::u64;
+}
+
 Tensor promoted(Op op, const Operand& a, const Operand& b) {
   auto [x, y] = promote(a, b);
   return binary(op, x, y);
@@ -283,6 +293,8 @@ Tensor minimum(const Operand& a, const Operand& b) {
 
 Tensor where(const Tensor& condition, const Operand& yes, const Operand& no) {
   auto [x, y] = promote(yes, no);
+  if (yes.tensor == nullptr) detail::check_holds(x.dtype(), yes.number);
+  if (no.tensor == nullptr) detail::check_holds(y.dtype(), no.number);
   return select(condition, x, y);
 }
 
@@ -309,6 +321,7 @@ Tensor Tensor::where(const Operand& yes, const Operand& no) const {
 }
 
 Tensor Tensor::masked_fill(const Tensor& mask, const Operand& value) const {
+  if (value.tensor == nullptr) detail::check_holds(dtype(), value.number);
   return select(mask, detail::as_tensor(value, dtype()), *this);
 }
 
@@ -335,9 +348,15 @@ Tensor Tensor::clamp(const ClampOptions& options) const {
   if (!options.min && !options.max) {
     throw fail(ErrorKind::Invalid, "clamp without a minimum and a maximum");
   }
+  if (options.max && is_below(*options.max, dtype())) {
+    throw fail(ErrorKind::Invalid, "{}, the maximum of clamp, does not fit {}",
+               options.max->integer(), core::long_name_of(dtype().scalar));
+  }
   Tensor result = *this;
-  if (options.min) result = doorbell::where(less(result, *options.min), *options.min, result);
-  if (options.max) result = doorbell::where(less(*options.max, result), *options.max, result);
+  if (options.min && !is_below(*options.min, dtype()))
+    result = doorbell::where(less(result, *options.min), *options.min, result);
+  if (options.max && !is_above(*options.max, dtype()))
+    result = doorbell::where(less(*options.max, result), *options.max, result);
   if (!dtype().is_float()) return result;
   return detail::with_derivative(
       result, {*this}, [options](const Tensor& gradient, const std::vector<Tensor>& inputs, usize) {

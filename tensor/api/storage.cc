@@ -110,6 +110,7 @@ Tensor detail::from_numbers(std::span<const Number> numbers, const Shape& shape,
   if (own == dtypes::u64 && !options.dtype) refuse_mixed_signs(numbers);
   TensorOptions rest = options;
   rest.dtype = options.dtype.value_or(own);
+  for (const Number& number : numbers) detail::check_holds(*rest.dtype, number);
   auto convert = [&]<class T>(DType layout, T (*bits)(const Number&, DType)) {
     std::vector<T> data;
     data.reserve(numbers.size());

@@ -5,7 +5,9 @@
 #include <cmath>
 
 #include "base/os/process.h"
+#include "codegen/lower/lower.h"
 #include "tests/codegen/render/cpu_kernel.h"
+#include "tests/codegen/support/kernels.h"
 #include "tests/support/golden.h"
 
 namespace doorbell::codegen::testing {
@@ -164,4 +166,20 @@ TEST(OpenClSource, DtypesWithHalfArithmetic) {
 }
 
 }  // namespace
+// out[i] = a[i] + 0 * b[i]: simplification leaves b unread, and it stays a parameter.
+TEST(OpenClSource, ParametersThatNothingReads) {
+  KernelBuilder k;
+  UOp out = k.param(0, 8, dt::i32), a = k.param(1, 8, dt::i32), b = k.param(2, 8, dt::i32);
+  UOp i = k.loop(8), zero = k.arena().const_int(dt::i32, 0);
+  UOp sum = k.add(k.load(a, i), k.op(Op::Mul, k.load(b, i), zero));
+  core::KernelAst kernel = k.store(out, i, sum, {i});
+  core::Arena arena;
+  const Caps caps = opencl_caps(usual());
+  const LinearProgram program = lower(kernel, caps, arena);
+  ASSERT_EQ(program.params.size(), 3u);
+  const std::string source = make_opencl_renderer(caps)->render(program);
+  EXPECT_NE(source.find("b2"), std::string::npos) << source;
+  expect_compiles(source);
+}
+
 }  // namespace doorbell::codegen::testing

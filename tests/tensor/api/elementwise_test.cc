@@ -1,5 +1,6 @@
 // Elementwise operations against the C library, on ordinary and on special values.
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "tests/tensor/reference.h"
@@ -286,6 +287,36 @@ TEST(Elementwise, CastsTruncateAndTestForZero) {
   expect_values(Tensor::of({1.0}).bitcast(dtypes::u32), {1065353216});
   EXPECT_EQ(message_of([&] { x.bitcast(dtypes::bool_); }),
             "cannot bitcast float32 of shape " + x.shape().str() + " to bool");
+}
+
+// PyTorch refuses these, too; numbers below 0 it takes for unsigned ones, and so do we.
+TEST(Elementwise, NumbersThatIntegersDoNotHold) {
+  const Tensor x = Tensor::of({1, 2}), mask = x > 1;
+  const i64 large = i64{1} << 40;
+  const auto expect_refused = [](const std::function<Tensor()>& make, const std::string& what) {
+    try {
+      make();
+      ADD_FAILURE() << what;
+    } catch (const Error& error) {
+      EXPECT_NE(error.message.find(what), std::string::npos) << error.message;
+    }
+  };
+  expect_refused([&] { return Tensor::full({2}, large, {.dtype = dtypes::i32}); },
+                 "1099511627776 does not fit int32");
+  expect_refused([&] { return x.full_like(-large); }, "-1099511627776 does not fit int32");
+  expect_refused([&] { return x.masked_fill(mask, large); }, "does not fit int32");
+  expect_refused([&] { return where(mask, x, large); }, "does not fit int32");
+  expect_refused([&] { return Tensor::of({1, 300}, {.dtype = dtypes::u8}); },
+                 "300 does not fit uint8");
+  expect_refused([&] { return Tensor::full({1}, 300.7, {.dtype = dtypes::u8}); },
+                 "300.7 does not fit uint8");
+  expect_refused([&] { return Tensor::full({1}, NAN, {.dtype = dtypes::i64}); }, "nan");
+  expect_refused([&] { return x.clamp({.min = large}); }, "does not fit int32");
+  expect_refused([&] { return x.cast(dtypes::u8).clamp({.max = -1}); }, "does not fit uint8");
+  EXPECT_EQ(Tensor::full({1}, -1, {.dtype = dtypes::u8}).item<i32>(), 255);
+  EXPECT_EQ(Tensor::full({1}, INT64_MIN, {.dtype = dtypes::i64}).item<i64>(), INT64_MIN);
+  EXPECT_EQ(Tensor::full({1}, -128.9, {.dtype = dtypes::i8}).item<i32>(), -128);
+  EXPECT_EQ(x.clamp({.min = -large, .max = large}).to_vector<i32>(), (std::vector<i32>{1, 2}));
 }
 
 TEST(Elementwise, ClampLerpAndFill) {
