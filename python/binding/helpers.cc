@@ -102,32 +102,26 @@ std::vector<std::pair<Size, Size>> windows_of(nb::handle windows, const Tensor& 
   return result;
 }
 
-std::vector<std::pair<i64, i64>> padding_of(nb::handle padding, const Tensor& self) {
-  std::vector<std::pair<i64, i64>> result;
-  Ints flat;
-  if (read_ints(padding, &flat) && !flat.is_one) {  // PyTorch's: from the last axis on
-    const usize axes = flat.values.size() / 2;
-    if (flat.values.size() % 2 != 0 || axes > static_cast<usize>(self.ndim()))
-      throw fail(ErrorKind::Invalid, "{} amounts of padding for shape {}, expected two per axis",
-                 flat.values.size(), self.shape().str());
-    result.assign(static_cast<usize>(self.ndim()), {0, 0});
-    for (usize i = 0; i < axes; ++i)
-      result[result.size() - 1 - i] = {flat.values[2 * i], flat.values[2 * i + 1]};
+PadAmounts padding_of(nb::handle padding, const Tensor& self) {
+  std::vector<std::pair<Size, Size>> result;
+  Size one;
+  if (read_size(padding, &one)) {
+    result.assign(static_cast<usize>(self.ndim()), {one, one});
     return result;
   }
-  if (flat.is_one) {
-    result.assign(static_cast<usize>(self.ndim()), {flat.values[0], flat.values[0]});
+  Shape flat;
+  if (read_shape(padding, &flat)) {  // PyTorch's: from the last axis on
+    const usize axes = flat.size() / 2;
+    if (flat.size() % 2 != 0 || axes > static_cast<usize>(self.ndim()))
+      throw fail(ErrorKind::Invalid, "{} amounts of padding for shape {}, expected two per axis",
+                 flat.size(), self.shape().str());
+    result.assign(static_cast<usize>(self.ndim()), {0, 0});
+    for (usize i = 0; i < axes; ++i) result[result.size() - 1 - i] = {flat[2 * i], flat[2 * i + 1]};
     return result;
   }
   const nb::object items = nb::borrow(padding);
-  for (nb::handle item : items) {
-    if (item.is_none()) {
-      result.emplace_back(0, 0);
-      continue;
-    }
-    const auto [before, after] = pair_of(item, "padding");
-    result.emplace_back(before.value(), after.value());
-  }
+  for (nb::handle item : items)
+    result.push_back(item.is_none() ? std::pair<Size, Size>(0, 0) : pair_of(item, "padding"));
   check_count(result.size(), self, "pairs of padding");
   return result;
 }

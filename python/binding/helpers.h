@@ -47,7 +47,7 @@ Tensor divergence(const Tensor& self, const Tensor& target, const std::string& r
 Tensor arg_reduce(const Tensor& self, std::optional<i64> axis, bool keepdim, bool largest);
 
 std::vector<std::pair<Size, Size>> windows_of(nb::handle windows, const Tensor& self);
-std::vector<std::pair<i64, i64>> padding_of(nb::handle padding, const Tensor& self);
+PadAmounts padding_of(nb::handle padding, const Tensor& self);
 AxisSizes axis_sizes(const nb::kwargs& sizes);
 Tensor repeat_each(const Tensor& self, const Ints& repeats, std::optional<i64> axis);
 Tensor roll_by(const Tensor& self, const Ints& shifts, const Axes& axes);

@@ -2,8 +2,6 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/operators.h>
 
-#include <optional>
-
 #include "python/binding/module.h"
 #include "tensor/api/bound_size.h"
 
@@ -11,49 +9,32 @@ namespace doorbell::python {
 
 namespace {
 
-// What it is bound to; none where it is not.
-std::optional<i64> number_now(const Size& size) {
-  try {
-    return detail::bound_value(size);
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-}
-
-enum class Order : u8 { Less, LessEqual, Greater, GreaterEqual };
-
-// By the bounds, where they say it for every value; by what the sizes are bound to otherwise.
-bool compares(Order order, const Size& a, const Size& b) {
-  if (order == Order::Greater) return compares(Order::Less, b, a);
-  if (order == Order::GreaterEqual) return compares(Order::LessEqual, b, a);
-  const bool is_strict = order == Order::Less;
-  if (a == b) return !is_strict;
-  if (is_strict ? a.max() < b.min() : a.max() <= b.min()) return true;
-  if (is_strict ? a.min() >= b.max() : a.min() > b.max()) return false;
-  const i64 left = detail::bound_value(a), right = detail::bound_value(b);
-  return is_strict ? left < right : left <= right;
-}
-
 void define_order(nb::class_<Size>& size) {
-  for (const auto& [name, order] : {std::pair{"__lt__", Order::Less}, {"__le__", Order::LessEqual},
-                                    {"__gt__", Order::Greater}, {"__ge__", Order::GreaterEqual}})
+  using Compare = bool (*)(const Size&, const Size&);
+  constexpr std::pair<const char*, Compare> kOrders[] = {
+      {"__lt__", [](const Size& a, const Size& b) { return a < b; }},
+      {"__le__", [](const Size& a, const Size& b) { return a <= b; }},
+      {"__gt__", [](const Size& a, const Size& b) { return a > b; }},
+      {"__ge__", [](const Size& a, const Size& b) { return a >= b; }},
+  };
+  for (const auto& [name, compare] : kOrders)
     size.def(
-        name, [order](const Size& a, const SizeArg& b) { return compares(order, a, b.size); },
+        name, [compare](const Size& a, const SizeArg& b) { return compare(a, b.size); },
         nb::is_operator());
+  // Two sizes too, where C++ asks for more: it compares shapes so.
   size.def(
           "__eq__",
           [](const Size& a, nb::handle b) {
             Size other;
             if (b.is_none() || !read_size(b, &other)) return false;
             if (a == other) return true;
-            const std::optional<i64> left = number_now(a), right = number_now(other);
-            return left && right && *left == *right;
+            return detail::is_bound(a) && detail::is_bound(other) &&
+                   detail::bound_value(a) == detail::bound_value(other);
           },
           nb::arg("other").none(), nb::sig("def __eq__(self, other: object) -> bool"))
       .def("__hash__",  // of the number, which it equals
            [](const Size& self) {
-             const std::optional<i64> number = number_now(self);
-             if (number) return nb::hash(nb::int_(*number));
+             if (detail::is_bound(self)) return nb::hash(nb::int_(detail::bound_value(self)));
              return static_cast<Py_hash_t>(std::hash<std::string>()(self.str()));
            });
 }

@@ -2,7 +2,9 @@
 #include "tensor/api/bound_size.h"
 
 #include <absl/container/flat_hash_map.h>
+#include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/util/check.h"
@@ -66,6 +68,12 @@ Size rebuild(const Size& size, const Leaf& leaf) {
 
 }  // namespace
 
+bool is_bound(const Size& size) {
+  if (size.is_const()) return true;
+  const UOpRef root = size.expression();
+  return std::ranges::none_of(leaves_first(*root), [](UOp node) { return node.is(Op::Variable); });
+}
+
 i64 bound_value(const Size& size) {
   if (size.is_const()) return size.value();
   const UOpRef root = size.expression();
@@ -100,6 +108,10 @@ std::vector<i64> bound_values(const Shape& shape) {
   return values;
 }
 
+std::string str_now(const Size& size) {
+  return size.is_const() ? size.str() : fmt::format("{} ({} now)", size.str(), bound_value(size));
+}
+
 i64 bound_numel(const Shape& shape) {
   i64 total = 1;
   for (const Size& size : shape) total *= bound_value(size);
@@ -123,20 +135,36 @@ bool same_unbound(core::Dim dim, const Size& unbound) {
   return without_bindings(Size(dim)) == unbound;
 }
 
+namespace {
+
+UOpRef bound_to(UOp variable, i64 value) {
+  const UOpRef constant = TensorGraph::make(Op::Const, core::dtypes::index, {}, {value});
+  return TensorGraph::make(Op::Bind, core::dtypes::index, {variable, *constant});
+}
+
+}  // namespace
+
+Size rebound(const Size& size, std::span<const core::BoundVariable> bindings) {
+  return rebuild(size, [&](UOp leaf) {
+    const UOp variable = leaf.is(Op::Bind) ? leaf.src(0) : leaf;
+    for (const core::BoundVariable& binding : bindings)
+      if (binding.name == variable.arg(0)) return bound_to(variable, binding.value);
+    return UOpRef(leaf);
+  });
+}
+
 Shape with_bindings(const Shape& unbound, std::span<const core::BoundVariable> bindings) {
   Shape shape;
   for (const Size& size : unbound) {
-    shape.push_back(rebuild(size, [&](UOp variable) {
-      for (const core::BoundVariable& binding : bindings) {
-        if (binding.name != variable.arg(0)) continue;
-        const UOpRef value =
-            TensorGraph::make(Op::Const, core::dtypes::index, {}, {binding.value});
-        return TensorGraph::make(Op::Bind, core::dtypes::index, {variable, *value});
-      }
-      UNREACHABLE("variable {} has no value", core::interned_name(variable.arg(0)));
-    }));
+    shape.push_back(rebound(size, bindings));
+    CHECK(is_bound(shape.back()), "a variable of size {} has no value", size.str());
   }
   return shape;
+}
+
+void require_now(const Size& low, const Size& high, const std::string& what) {
+  if (bound_value(low) <= bound_value(high)) return;
+  throw fail(ErrorKind::Invalid, "{}: {} is more than {}", what, str_now(low), str_now(high));
 }
 
 void collect_bindings(core::Dim dim, Bindings* bindings) {
@@ -146,3 +174,20 @@ void collect_bindings(core::Dim dim, Bindings* bindings) {
 }
 
 }  // namespace doorbell::detail
+
+namespace doorbell {
+
+bool Size::is_now(i64 number) const {
+  if (is_const()) return value_ == number;
+  if (number < min() || number > max()) return false;
+  return detail::is_bound(*this) && detail::bound_value(*this) == number;
+}
+
+std::weak_ordering operator<=>(const Size& a, const Size& b) {
+  if (a == b) return std::weak_ordering::equivalent;
+  if (a.max() < b.min()) return std::weak_ordering::less;
+  if (a.min() > b.max()) return std::weak_ordering::greater;
+  return detail::bound_value(a) <=> detail::bound_value(b);
+}
+
+}  // namespace doorbell

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/schedule/graph_key.h"
@@ -14,8 +15,12 @@ namespace doorbell::detail {
 
 using Bindings = std::vector<core::BoundVariable>;
 
-// Throws Error where a Variable is not bound.
+// Whether all its Variables are bound.
+bool is_bound(const Size& size);
+// Throws Error where one is not.
 i64 bound_value(const Size& size);
+// In messages: "3", or "n (3 now)".
+std::string str_now(const Size& size);
 std::vector<i64> bound_values(const Shape& shape);
 i64 bound_numel(const Shape& shape);
 
@@ -27,6 +32,11 @@ Shape without_bindings(const Shape& shape);
 bool same_unbound(core::Dim dim, const Size& unbound);
 // Each Variable of `unbound` bound to the value that `bindings` has under its name.
 Shape with_bindings(const Shape& unbound, std::span<const core::BoundVariable> bindings);
+
+// With what `bindings` has for its Variables; what is not there stays as it is bound.
+Size rebound(const Size& size, std::span<const core::BoundVariable> bindings);
+// Throws Error, which begins with `what`, unless low <= high for what is bound.
+void require_now(const Size& low, const Size& high, const std::string& what);
 
 // Appends each Variable that the size binds, once per place.
 void collect_bindings(core::Dim dim, Bindings* bindings);

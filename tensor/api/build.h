@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <absl/container/inlined_vector.h>
+#include <absl/functional/function_ref.h>
 
 #include "core/device/device.h"
 #include "tensor/api/tensor.h"
@@ -209,7 +210,12 @@ Amounts both_sides(const PerAxis& padding, usize count);
 Tensor pool(const Tensor& x, std::span<const i64> kernel, std::span<const i64> stride,
             std::span<const i64> dilation);
 // Pads with any value; an identity of a reduction, say.
-Tensor pad_value(const Tensor& x, const std::vector<std::pair<i64, i64>>& amounts, Number value);
+Tensor pad_value(const Tensor& x, const PadAmounts& amounts, Number value);
+// What {start, stop} of each axis hold, which are known to lie inside.
+Tensor window(const Tensor& x, const std::vector<std::pair<Size, Size>>& windows);
+// Throws Error, which begins with `what`, unless low <= high for what is bound now, and lets each
+// later call of a function that is being captured do the same.
+void require(const Size& low, const Size& high, absl::FunctionRef<std::string()> what);
 // x between zeros: `starts` of them before it on each axis, in a tensor of shape `whole`.
 Tensor pad_into(const Tensor& x, const Shape& starts, const Shape& whole);
 // Numbers as i32, or i64 where the size needs that; those out of lowest..size stay out of it.

@@ -222,6 +222,12 @@ void Capture::hold_gradient(u32 number) {
            held.gradient_place);
 }
 
+void Capture::require(JitProgram::Requirement requirement) {
+  std::vector<JitProgram::Requirement>& all = program_->requirements_;
+  if (std::find(all.begin(), all.end(), requirement) == all.end())
+    all.push_back(std::move(requirement));
+}
+
 void Capture::gradient_read(Cell& cell) {
   const auto at = holder_of_.find(&cell);
   if (at == holder_of_.end()) return;
@@ -409,6 +415,14 @@ std::unique_ptr<JitProgram> Capture::finish(std::span<Tensor* const> outputs) {
                alive_);
   }
   return std::move(program_);
+}
+
+void require(const Size& low, const Size& high, absl::FunctionRef<std::string()> what) {
+  const bool is_const = low.is_const() && high.is_const();
+  if (is_const ? low.value() <= high.value() : (high - low).min() >= 0) return;
+  const std::string begin = what();
+  require_now(low, high, begin);
+  if (capture != nullptr) capture->require({low, high, begin});
 }
 
 }  // namespace doorbell::detail

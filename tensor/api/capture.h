@@ -66,6 +66,12 @@ class JitProgram {
     static constexpr i32 kNone = -1, kLost = -2;
     bool operator==(const Write&) const = default;
   };
+  // That one size is no larger than another, with the beginning of the error.
+  struct Requirement {
+    Size low, high;
+    std::string what;
+    bool operator==(const Requirement&) const = default;
+  };
   // Runs it with these arguments; the outputs as new tensors. Throws before anything has changed.
   void replay(Arguments arguments, std::span<const Size> sizes, JitOutputs* outputs);
   // Throws where the arguments or the state are not as they were captured.
@@ -92,6 +98,7 @@ class JitProgram {
   void check_arguments(Arguments arguments, Values* values) const;
   void check_sizes(std::span<const Size> sizes, Values* values) const;
   void check_state(Arguments arguments, Values* values) const;
+  void check_requirements(const Values& values) const;
   UOpRef result_as_bound(usize result, UOp buffer, const Values& values) const;
   UOp value_of(usize slot, Arguments arguments) const;
   bool is_written_state(const Cell& cell) const;
@@ -108,6 +115,7 @@ class JitProgram {
   std::vector<Size> sizes_;         // arguments too, as they were
   // Names of the variables that each call binds: by its sizes and by its tensors' shapes.
   std::vector<i64> variables_;
+  std::vector<Requirement> requirements_;
   usize argument_count_ = 0;
   std::vector<Slot> slots_;
   std::vector<Write> writes_;
@@ -148,6 +156,7 @@ class Capture {
   }
   bool made(u64 born) const { return born == number_; }
   void draw(core::Device& device, i64 count, const UOpRef& node);
+  void require(JitProgram::Requirement requirement);
   void gradient_read(Cell& cell);
   void gradient_written(Cell& cell);
 

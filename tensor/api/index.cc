@@ -2,6 +2,8 @@
 // scheduler turns into a gather. Assigning through brackets is index_assign.cc's.
 #include "tensor/api/index_view.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "tensor/api/build.h"
@@ -12,6 +14,8 @@
 namespace doorbell {
 
 using core::Op;
+using core::TensorGraph;
+using core::UOpRef;
 using detail::AxisView;
 using detail::constant;
 using detail::Picks;
@@ -22,19 +26,52 @@ namespace {
 
 i64 clip(i64 value, i64 low, i64 high) { return std::min(std::max(value, low), high); }
 
+Size at_least(const Size& a, const Size& b) {
+  const UOpRef left = a.expression(), right = b.expression();
+  return Size(TensorGraph::make(Op::Max, core::dtypes::index, {*left, *right}));
+}
+Size at_most(const Size& a, const Size& b) { return 0 - at_least(0 - a, 0 - b); }
+
+// From the front: less than 0 counts from the end, for each value that it may have.
+Size wrapped(const Size& bound, const Size& size) {
+  if (bound.min() >= 0) return bound;
+  if (bound.max() < 0) return bound + size;
+  const i64 beyond = std::max(-bound.min(), bound.max()) + 1;
+  return bound - bound / beyond * size;  // the quotient is -1 or 0
+}
+
+Size clipped(const Size& bound, const Size& size) {
+  const Size front = wrapped(bound, size);
+  const Size low = front.min() < 0 ? at_least(front, 0) : front;
+  return (size - low).min() < 0 ? at_most(low, size) : low;
+}
+
+// Of bounds or a size that are given at run time. A window is as long as its clipped bounds stand
+// apart, and no longer than the bounds themselves do.
+AxisView symbolic_view(const Slice& slice, const Size& size) {
+  const bool backwards = slice.step == -1 && !slice.start && !slice.stop;
+  if (slice.step != 1 && !backwards)
+    throw fail(ErrorKind::Unsupported, "symbolic slice with a step");
+  AxisView view{.flipped = backwards};
+  view.start = slice.start ? clipped(*slice.start, size) : Size(0);
+  view.stop = slice.stop ? clipped(*slice.stop, size) : size;
+  Size length = view.stop - view.start;
+  if (length.min() < 0) length = at_least(length, 0);
+  if (slice.start && slice.stop) {
+    const i64 apart = (*slice.stop - *slice.start).max();
+    const bool wraps = slice.start->min() < 0 || slice.stop->min() < 0;
+    if (!wraps && apart >= 0 && apart < length.max()) length = at_most(length, apart);
+  }
+  view.stop = view.start + length;
+  return view;
+}
+
 AxisView view_of_slice(const Slice& slice, const Size& size) {
   if (slice.step == 0) throw fail(ErrorKind::Invalid, "slice with a step of 0");
   AxisView view{.stride = slice.step < 0 ? -slice.step : slice.step, .flipped = slice.step < 0};
   const bool symbolic = !size.is_const() || (slice.start && !slice.start->is_const()) ||
                         (slice.stop && !slice.stop->is_const());
-  if (symbolic) {
-    if (slice.step != 1) throw fail(ErrorKind::Unsupported, "symbolic slice with a step");
-    view.start = slice.start.value_or(0);
-    view.stop = slice.stop.value_or(size);
-    if (view.start.max() < 0) view.start = view.start + size;
-    if (view.stop.max() < 0) view.stop = view.stop + size;
-    return view;
-  }
+  if (symbolic) return symbolic_view(slice, size);
   const i64 n = size.value();
   auto bound = [n](const Bound& given, i64 open, i64 low, i64 high) {
     if (!given) return open;
@@ -60,7 +97,13 @@ Size position_on_axis(const Size& position, const Size& size, i64 axis, const Te
     throw fail(ErrorKind::Invalid, "index {} is out of range for axis {} of shape {}",
                position.value(), axis, x.shape().str());
   }
-  return position.max() < 0 ? position + size : position;
+  const Size place = wrapped(position, size);
+  const auto what = [&] {
+    return fmt::format("index {} of axis {} of shape {}", position.str(), axis, x.shape().str());
+  };
+  detail::require(0, place, what);
+  detail::require(place, size - 1, what);
+  return place;
 }
 
 AxisView view_of(const Index& index, const Size& size, i64 axis, const Tensor& x) {
@@ -163,7 +206,7 @@ Tensor read_axes(const Tensor& x, const View& view) {
     windows.emplace_back(view.axes[i].start, view.axes[i].stop);
     if (view.axes[i].flipped) flipped.push_back(static_cast<i64>(i));
   }
-  Tensor result = x.shrink(windows);
+  Tensor result = detail::window(x, windows);
   if (!flipped.empty()) result = detail::flip_view(result, flipped);
   for (usize i = 0; i < view.axes.size(); ++i) {
     const i64 stride = view.axes[i].stride;

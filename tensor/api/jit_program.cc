@@ -287,6 +287,17 @@ void JitProgram::check_all(Arguments arguments, std::span<const Size> sizes,
   check_sizes(sizes, values);
   check_arguments(arguments, values);
   check_state(arguments, values);
+  check_requirements(*values);
+}
+
+void JitProgram::check_requirements(const Values& values) const {
+  if (requirements_.empty()) return;
+  Bindings bindings;
+  for (usize i = 0; i < variables_.size(); ++i)
+    bindings.push_back({variables_[i], values.value[i]});
+  for (const Requirement& requirement : requirements_)
+    require_now(rebound(requirement.low, bindings), rebound(requirement.high, bindings),
+                requirement.what);
 }
 
 void JitProgram::check(Arguments arguments, std::span<const Size> sizes) const {

@@ -1,5 +1,7 @@
 // Movement: the six movement ops with their checks, and the methods that are one or two of them.
 // Joining and cutting (cat, split, repeat, ...) is join.cc's.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -184,30 +186,37 @@ Tensor detail::flip_view(const Tensor& x, const std::vector<i64>& axes) {
 Tensor Tensor::shrink(const std::vector<std::pair<Size, Size>>& windows) const {
   check_same_rank(*this, windows.size(), "shrink");
   const Shape from = shape();
-  SizeArgs args;
-  bool whole = true;
   for (usize i = 0; i < windows.size(); ++i) {
     const auto& [start, stop] = windows[i];
-    const Size length = stop - start;
-    if (start.min() < 0 || length.min() < 0 || stop.max() > from[i].max()) {
-      const bool is_const = start.is_const() && stop.is_const() && from[i].is_const();
-      throw fail(ErrorKind::Invalid, "window {}:{} of axis {} of shape {}{}", start.str(),
-                 stop.str(), i, from.str(),
-                 is_const ? "" : ", which it may leave within the bounds of the variables");
-    }
-    whole = whole && start.is(0) && length == from[i];
-    args.add(start);
-    args.add(length);
+    const auto what = [&] {
+      return fmt::format("window {}:{} of axis {} of shape {}", start.str(), stop.str(), i,
+                         from.str());
+    };
+    detail::require(0, start, what);
+    detail::require(start, stop, what);
+    detail::require(stop, from[i], what);
   }
-  if (whole) return *this;
+  return detail::window(*this, windows);
+}
+
+Tensor detail::window(const Tensor& x, const std::vector<std::pair<Size, Size>>& windows) {
+  const Shape from = x.shape();
+  SizeArgs args;
+  bool whole = true;
   // Rows of one block lie together.
   bool is_row_major = true, is_cut = false;
   for (usize i = windows.size(); i-- > 0;) {
     const Size length = windows[i].second - windows[i].first;
+    whole = whole && windows[i].first.is(0) && length == from[i];
     is_row_major = is_row_major && (!is_cut || length.is(1));
     is_cut = is_cut || length != from[i];
   }
-  return detail::as_view(move(Op::Shrink, *this, args), *this, is_row_major);
+  if (whole) return x;
+  for (const auto& [start, stop] : windows) {
+    args.add(start);
+    args.add(stop - start);
+  }
+  return as_view(move(Op::Shrink, x, args), x, is_row_major);
 }
 
 Tensor Tensor::shrink_to(const Shape& shape) const {
@@ -221,45 +230,61 @@ Tensor Tensor::shrink_to(const Shape& shape) const {
 
 Tensor Tensor::pad_to(const Shape& shape, Number value) const {
   check_same_rank(*this, shape.size(), "pad_to");
-  std::vector<std::pair<i64, i64>> amounts;
+  std::vector<std::pair<Size, Size>> amounts;
   for (usize i = 0; i < shape.size(); ++i) {
-    const i64 from = size(static_cast<i64>(i)).value();
-    const i64 to = shape[i].is(-1) ? from : shape[i].value();
-    if (to < from) {
-      throw fail(ErrorKind::Invalid, "cannot pad shape {} to {}", this->shape().str(), shape.str());
-    }
+    const Size from = size(static_cast<i64>(i));
+    const Size& to = shape[i].is(-1) ? from : shape[i];
+    detail::require(from, to, [&] {
+      return fmt::format("cannot pad shape {} to {}", this->shape().str(), shape.str());
+    });
     amounts.emplace_back(0, to - from);
   }
   return pad(amounts, {.value = value});
 }
 
-Tensor Tensor::pad(const std::vector<std::pair<i64, i64>>& amounts,
-                   const PadOptions& options) const {
+std::vector<std::pair<i64, i64>> PadAmounts::values() const {
+  std::vector<std::pair<i64, i64>> values;
+  for (const auto& [before, after] : amounts_) values.emplace_back(before.value(), after.value());
+  return values;
+}
+
+Tensor Tensor::pad(const PadAmounts& amounts, const PadOptions& options) const {
   if (detail::on_disk(*this)) detail::refuse_on_disk("Pad");
   if (options.mode != PadMode::Constant)
-    return detail::pad_from_inside(*this, amounts, options.mode);
+    return detail::pad_from_inside(*this, amounts.values(), options.mode);
   return detail::pad_value(*this, amounts, options.value);
 }
 
 namespace {
 
+using SizePairs = std::vector<std::pair<Size, Size>>;
+
 // Zeros around; the amounts are not negative.
-Tensor pad_zeros(const Tensor& x, const std::vector<std::pair<i64, i64>>& amounts) {
+Tensor pad_zeros(const Tensor& x, const SizePairs& amounts) {
   const Shape from = x.shape();
   SizeArgs args;
   bool nothing = true;
   for (usize i = 0; i < amounts.size(); ++i) {
-    nothing = nothing && amounts[i].first == 0 && amounts[i].second == 0;
+    nothing = nothing && amounts[i].first.is(0) && amounts[i].second.is(0);
     args.add(amounts[i].first);
     args.add(from[i] + amounts[i].first + amounts[i].second);
   }
   return nothing ? detail::unshared(x) : move(Op::Pad, x, args);
 }
 
+// An amount of padding as what is cut off and what is added; one of them is 0.
+std::pair<Size, Size> cut_and_added(const Size& amount, usize axis, const Shape& shape) {
+  if (amount.max() <= 0) return {0 - amount, 0};
+  detail::require(0, amount, [&] {
+    return fmt::format("padding of {} at axis {} of shape {}", amount.str(), axis, shape.str());
+  });
+  return {0, amount};
+}
+
 }  // namespace
 
 Tensor detail::pad_view(const Tensor& x, const std::vector<i64>& after) {
-  std::vector<std::pair<i64, i64>> amounts;
+  SizePairs amounts;
   for (const i64 amount : after) amounts.emplace_back(0, amount);
   const Tensor padded = pad_zeros(x, amounts);
   return padded.uop() == x.uop() ? x : as_view(padded, x, false);
@@ -274,16 +299,15 @@ Tensor detail::pad_into(const Tensor& x, const Shape& starts, const Shape& whole
   return x.shape() == whole ? x : move(Op::Pad, x, args);
 }
 
-Tensor detail::pad_value(const Tensor& x, const std::vector<std::pair<i64, i64>>& amounts,
-                         Number value) {
+Tensor detail::pad_value(const Tensor& x, const PadAmounts& amounts, Number value) {
   check_same_rank(x, amounts.size(), "pad");
   const Shape from = x.shape();
-  std::vector<std::pair<Size, Size>> windows;
-  std::vector<std::pair<i64, i64>> added;
+  SizePairs windows, added;
   for (usize i = 0; i < amounts.size(); ++i) {
-    const auto [before, after] = amounts[i];
-    windows.emplace_back(std::max<i64>(-before, 0), from[i] + std::min<i64>(after, 0));
-    added.emplace_back(std::max<i64>(before, 0), std::max<i64>(after, 0));
+    const auto [cut_before, before] = cut_and_added(amounts[i].first, i, from);
+    const auto [cut_after, after] = cut_and_added(amounts[i].second, i, from);
+    windows.emplace_back(cut_before, from[i] - cut_after);
+    added.emplace_back(before, after);
   }
   const Tensor base = x.shrink(windows);
   const Tensor padded = pad_zeros(base, added);

@@ -54,6 +54,26 @@ struct VarOptions {
 
 enum class PadMode : u8 { Constant, Reflect, Replicate, Circular };
 
+// How much before and after each axis; sizes that Variables are bound to are not negative.
+class PadAmounts {
+ public:
+  PadAmounts() = default;
+  PadAmounts(std::initializer_list<std::pair<Size, Size>> amounts) : amounts_(amounts) {}
+  // NOLINTBEGIN(google-explicit-constructor): computed ones are amounts too.
+  PadAmounts(std::vector<std::pair<Size, Size>> amounts) : amounts_(std::move(amounts)) {}
+  PadAmounts(const std::vector<std::pair<i64, i64>>& amounts)
+      : amounts_(amounts.begin(), amounts.end()) {}
+  // NOLINTEND(google-explicit-constructor)
+
+  usize size() const { return amounts_.size(); }
+  const std::pair<Size, Size>& operator[](usize axis) const { return amounts_[axis]; }
+  // As numbers. Throws Error where one is symbolic.
+  std::vector<std::pair<i64, i64>> values() const;
+
+ private:
+  std::vector<std::pair<Size, Size>> amounts_;
+};
+
 struct PadOptions {
   Number value = 0.0;  // of Constant
   PadMode mode = PadMode::Constant;

@@ -3,10 +3,12 @@
 // core's shape inference.
 #pragma once
 
+#include <compare>
 #include <initializer_list>
 #include <iosfwd>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <absl/container/inlined_vector.h>
@@ -31,14 +33,28 @@ class Size {
   i64 value() const;
   i64 max() const { return is_const() ? value_ : expression_->vmax(); }
   i64 min() const { return is_const() ? value_ : expression_->vmin(); }
+  // Whether it is this constant, whatever is bound.
   bool is(i64 value) const { return is_const() && value_ == value; }
   // The expression, made of the constant where need be; dtype Index.
   core::UOpRef expression() const;
 
-  // Equal for sure: equal constants or the same expression.
+  // Two sizes are equal where they are for every value of their Variables: equal constants or the
+  // same expression, so that shapes that are equal now stay equal.
   friend bool operator==(const Size& a, const Size& b) {
     return a.value_ == b.value_ && a.expression_ == b.expression_;
   }
+  // Equals the number that it is now, as its Variables are bound; none where one is bound to
+  // nothing.
+  template <class T>
+    requires std::is_integral_v<T>
+  friend bool operator==(const Size& a, T number) {
+    return std::in_range<i64>(number) && a.is_now(static_cast<i64>(number));
+  }
+  // By the bounds, where they decide for every value; else by the numbers that they are now.
+  // Equivalent sizes may be different ones: n bound to 3 is neither less nor greater than 3, nor
+  // than m bound to 3. Throws Error where it needs the number of a Variable that is bound to
+  // nothing.
+  friend std::weak_ordering operator<=>(const Size& a, const Size& b);
   friend Size operator+(const Size& a, const Size& b);
   friend Size operator-(const Size& a, const Size& b);
   friend Size operator*(const Size& a, const Size& b);
@@ -49,6 +65,8 @@ class Size {
   std::string str() const;
 
  private:
+  bool is_now(i64 number) const;
+
   core::UOpRef expression_;  // null for a constant
   i64 value_ = 0;            // 0 for an expression
 };

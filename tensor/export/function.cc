@@ -58,6 +58,11 @@ ExportedFunction JitProgram::exported(const ExportOptions& options) const {
     if (!is_argument) made.state_values.push_back(holder.tensor);
     source_of.back() = {is_argument ? Source::Kind::Argument : Source::Kind::State, number};
   }
+  if (!requirements_.empty()) {
+    throw fail(ErrorKind::Unsupported,
+               "export of a function that checks its sizes at each call ({})",
+               requirements_[0].what);
+  }
   for (const Slot& slot : slots_) {
     if (slot.kind == Slot::Kind::Draw)
       throw fail(ErrorKind::Unsupported, "export of a function that draws random numbers");

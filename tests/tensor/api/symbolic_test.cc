@@ -73,14 +73,6 @@ TEST(Symbolic, MovesToOtherDevices) {
   EXPECT_EQ(stored.to("CPU:1").device(), "CPU:1");
 }
 
-TEST(Symbolic, WindowsThatMayLeaveTheTensorAreRefused) {
-  const Variable n("symbolic_n", 1, 6);
-  const Tensor part = Tensor::arange(6)[to(n.bind(3))];
-  EXPECT_EQ(thrown([&] { part[{Slice(2, None)}]; }),
-            "window 2:symbolic_n of axis 0 of shape (symbolic_n), which it may leave within the "
-            "bounds of the variables");
-}
-
 TEST(Symbolic, OneScheduleServesAllBoundSizes) {
   const Variable n("symbolic_n", 1, 10);
   const Tensor a = kA.tensor().realize();
