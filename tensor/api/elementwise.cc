@@ -152,14 +152,27 @@ Tensor div(const Operand& a, const Operand& b) {
   return binary(Op::FDiv, x, y);
 }
 
+namespace {
+
+// As PyTorch: of an infinity NaN, by zero an infinity, and of a quotient that is too small for a
+// float -1 where it is negative.
+Tensor floor_quotient(const Tensor& a, const Tensor& b) {
+  const Tensor quotient = doorbell::div(a, b);
+  const Tensor tiny = (quotient == 0) & (a != 0) & ((a < 0) != (b < 0));
+  const Tensor floor = select(tiny, constant(-1, quotient.dtype()), quotient.floor());
+  return select(a.isinf() & (b != 0), constant(NAN, quotient.dtype()), floor);
+}
+
+}  // namespace
+
 Tensor Tensor::div(const Operand& x, Rounding rounding) const {
   if (rounding == Rounding::None) return doorbell::div(*this, x);
   auto [a, b] = promote(*this, x);
   if (a.dtype().is_int()) {
     return binary(rounding == Rounding::Trunc ? Op::CDiv : Op::FloorDiv, a, b);
   }
-  const Tensor quotient = doorbell::div(a, b);
-  return rounding == Rounding::Trunc ? quotient.trunc() : quotient.floor();
+  if (rounding == Rounding::Trunc) return doorbell::div(a, b).trunc();
+  return floor_quotient(detail::as_float(a), detail::as_float(b));
 }
 
 namespace {
@@ -193,7 +206,15 @@ Tensor Tensor::fmod(const Operand& x) const {
   if (a.dtype().is_int()) return binary(Op::CMod, a, b);
   // Without a multiple to take off, the divisor may be infinite.
   const Tensor multiple = a.div(b, Rounding::Trunc);
-  return select(multiple == 0, a, a - multiple * b);
+  const Tensor rest = a - multiple * b;
+  // A rest of 0 has the sign of what is divided.
+  const Tensor signed_rest = select(rest == 0, a * 0, rest);
+  return detail::with_derivative(
+      select(multiple == 0, a, signed_rest), {a, b},
+      [](const Tensor& gradient, const std::vector<Tensor>& inputs, usize input) {
+        if (input == 0) return gradient;
+        return (gradient * inputs[0].div(inputs[1], Rounding::Trunc)).neg();
+      });
 }
 
 namespace {

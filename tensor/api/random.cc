@@ -127,13 +127,26 @@ Tensor Tensor::rand(const Shape& shape, const TensorOptions& options) {
 
 namespace {
 
-// Box and Muller: both halves of one word, of which the first must not be 0.
+// Box and Muller: of two numbers in [0, 1).
+Tensor gaussian(const Tensor& low, const Tensor& high) {
+  const Tensor radius = ((1 - low).log() * -2).sqrt();
+  return radius * (high * (2 * std::numbers::pi)).cos();
+}
+
+// From both halves of one word; of f64 from two words, which have 53 bits for each number.
 Tensor gaussian(const Shape& shape, u16 at, DType dtype) {
+  if (dtype == dtypes::f64) {
+    Shape words = shape;
+    words.push_back(2);
+    const Tensor bits = random_words(words, at);
+    const auto number = [&](i64 word) { return to_unit(bits[{Ellipsis, word}], 64, dtype); };
+    const Tensor low = number(0), high = number(1);
+    return gaussian(low, high);
+  }
   const Tensor bits = random_words(shape, at);
   const Tensor low = to_unit(bits.cast(dtypes::u32), 32, dtypes::f32);
   const Tensor high = to_unit((bits >> 32).cast(dtypes::u32), 32, dtypes::f32);
-  const Tensor radius = ((1 - low).log() * -2).sqrt();
-  return (radius * (high * (2 * std::numbers::pi)).cos()).cast(dtype);
+  return gaussian(low, high).cast(dtype);
 }
 
 bool holds(DType dtype, i64 number) {

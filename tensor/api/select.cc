@@ -60,11 +60,13 @@ Tensor Tensor::masked_select(const Tensor& mask, i64 size, Number fill) const {
   const Shape shape = detail::broadcast_shapes(this->shape(), mask.shape());
   const Tensor chosen = mask.expand(shape).reshape({-1});
   const Tensor source = expand(shape).reshape({-1});
-  const Tensor rank = chosen.cast(dtypes::i32).cumsum();  // of a chosen element, from 1
+  const bool is_long = chosen.numel() > INT32_MAX;
+  const Tensor counted = chosen.cast(is_long ? dtypes::i64 : dtypes::i32);
+  const Tensor rank = counted.cumsum();  // of a chosen element, from 1
   const Tensor place = arange(1, size + 1).unsqueeze(1);
   const Tensor here = chosen & (rank == place);
   const Tensor found = doorbell::where(here, source, 0).sum(1, {.dtype = dtype()});
-  const Tensor total = chosen.cast(dtypes::i32).sum();
+  const Tensor total = counted.sum();
   return detail::select(place.squeeze(1) <= total, found, detail::constant(fill, dtype()));
 }
 

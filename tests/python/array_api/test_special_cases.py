@@ -49,6 +49,8 @@ QUOTIENTS = NANS + [
     (0.0, -0.0, NAN), (-0.0, -0.0, NAN), (0.0, 2.0, 0.0), (-0.0, 2.0, -0.0), (0.0, -2.0, -0.0), (-0.0, -2.0, 0.0),
     (3.0, 0.0, INF), (3.0, -0.0, -INF), (-3.0, 0.0, -INF), (-3.0, -0.0, INF), (INF, 2.0, INF), (INF, -2.0, -INF),
     (-INF, 2.0, -INF), (-INF, -2.0, INF), (3.0, INF, 0.0), (3.0, -INF, -0.0), (-3.0, INF, -0.0), (-3.0, -INF, 0.0)]
+# Of infinities NumPy's, PyTorch's and Python's own, which the standard leaves to the library.
+FLOORED = {(INF, 2.0): NAN, (INF, -2.0): NAN, (-INF, 2.0): NAN, (-INF, -2.0): NAN, (3.0, -INF): -1.0, (-3.0, INF): -1.0}
 BINARY = {
     "add": NANS + [
         (INF, -INF, NAN), (-INF, INF, NAN), (INF, INF, INF), (-INF, -INF, -INF), (INF, 1.0, INF), (-INF, 1.0, -INF),
@@ -65,7 +67,8 @@ BINARY = {
     "copysign": [
         (2.0, -3.0, -2.0), (2.0, -0.0, -2.0), (-2.0, 0.0, 2.0), (-2.0, 3.0, 2.0), (2.0, -NAN, -2.0), (-2.0, NAN, 2.0),
         (NAN, -1.0, NAN), (0.0, -INF, -0.0), (-INF, 1.0, INF)],
-    "divide": QUOTIENTS, "floor_divide": QUOTIENTS + [(7.0, 2.0, 3.0), (-7.0, 2.0, -4.0), (1.0, -3.0, -1.0)],
+    "divide": QUOTIENTS, "floor_divide": [(a, b, FLOORED.get((a, b), wanted)) for a, b, wanted in QUOTIENTS] + [
+        (7.0, 2.0, 3.0), (-7.0, 2.0, -4.0), (1.0, -3.0, -1.0)],
     "hypot": [(INF, NAN, INF), (NAN, -INF, INF), (-INF, 1.0, INF), (NAN, 1.0, NAN), (0.0, -0.0, 0.0), (-3.0, 4.0, 5.0)],
     "logaddexp": [(NAN, 1.0, NAN), (1.0, NAN, NAN), (INF, 1.0, INF), (INF, -INF, INF), (1.0, INF, INF),
                   (-INF, -INF, -INF), (-INF, 1.0, 1.0)],
