@@ -289,11 +289,31 @@ Resample resample_of(std::string_view mode) {
                                  {"area", Resample::Area}});
 }
 
-Tensor batch_norm(const Tensor& self, const Tensor& weight, const Tensor& bias, const Tensor& mean,
-                  const Tensor& invstd, i64 axis) {
-  if (axis == 1) return self.batchnorm(weight, bias, mean, invstd);
-  const Tensor front = self.movedim({axis}, {1});
-  return front.batchnorm(weight, bias, mean, invstd).movedim({1}, {axis});
+namespace {
+
+// How many axes one number stands for: all but the batch and the channels.
+usize spatial_axes(const Tensor& x) { return static_cast<usize>(std::max<i64>(x.ndim() - 2, 1)); }
+
+std::vector<f64> factors_of(nb::handle given, const Tensor& self) {
+  f64 one;
+  if (nb::try_cast(given, one)) return std::vector<f64>(spatial_axes(self), one);
+  std::vector<f64> factors;
+  if (nb::try_cast(given, factors)) return factors;
+  throw nb::type_error(
+      fmt::format("scale_factor={}, expected a number or several", nb::repr(given).c_str())
+          .c_str());
+}
+
+}  // namespace
+
+Tensor resized(const Tensor& self, const std::optional<Ints>& size, nb::handle factors,
+               const InterpolateOptions& options) {
+  if (size.has_value() != factors.is_none())
+    throw fail(ErrorKind::Invalid, "interpolation with {} a size and a scale_factor, expected one",
+               size ? "both" : "neither");
+  if (!size) return self.interpolate_by(factors_of(factors, self), options);
+  return self.interpolate(
+      size->is_one ? std::vector<i64>(spatial_axes(self), size->values[0]) : size->values, options);
 }
 
 Tensor attend(const Tensor& self, const Tensor& key, const Tensor& value, const Tensor& mask,

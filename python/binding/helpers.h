@@ -37,7 +37,8 @@ Tensor tensor_of_file(const std::string& path, const std::optional<DTypeArg>& dt
 Tensor scatter_of(const Tensor& self, i64 axis, const Tensor& index, const Operand& src,
                   const std::optional<std::string>& reduce);
 nb::object nonzero_of(const Tensor& self, std::optional<i64> size, i64 fill, bool as_tuple);
-nb::object unique_of(const Tensor& self, bool return_inverse, bool return_counts);
+nb::object unique_of(const Tensor& self, bool return_inverse, bool return_counts,
+                     std::optional<i64> axis);
 Tensor search(const Tensor& self, const Value& values, bool right,
               const std::optional<std::string>& side);
 Tensor differences(const Tensor& self, i64 times, i64 axis, const Tensor& prepend,
@@ -75,8 +76,9 @@ Tensor average_pool(const Tensor& self, const std::vector<i64>& kernel, PoolOpti
 // The last of a whole shape, as many as a kernel has.
 std::vector<i64> spatial_size(const std::vector<i64>& size, usize axes);
 Resample resample_of(std::string_view mode);
-Tensor batch_norm(const Tensor& self, const Tensor& weight, const Tensor& bias, const Tensor& mean,
-                  const Tensor& invstd, i64 axis);
+// To a size, or by factors.
+Tensor resized(const Tensor& self, const std::optional<Ints>& size, nb::handle factors,
+               const InterpolateOptions& options);
 Tensor attend(const Tensor& self, const Tensor& key, const Tensor& value, const Tensor& mask,
               const AttentionOptions& options);
 Tensor run_all(const Tensor& self, nb::handle functions);

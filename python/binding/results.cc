@@ -44,11 +44,12 @@ nb::object nonzero_of(const Tensor& self, std::optional<i64> size, i64 fill, boo
   return tuple_of(by_axis);
 }
 
-nb::object unique_of(const Tensor& self, bool return_inverse, bool return_counts) {
+nb::object unique_of(const Tensor& self, bool return_inverse, bool return_counts,
+                     std::optional<i64> axis) {
   Unique found;
   {
     Unlocked unlocked;
-    found = self.unique();
+    found = axis ? self.unique(*axis) : self.unique();
   }
   std::vector<Tensor> asked{found.values};
   if (return_inverse) asked.push_back(found.inverse);

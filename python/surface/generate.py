@@ -14,7 +14,7 @@ import entries as entries_of  # noqa: E402
 
 LEFT_OUT = {
     "of": "Tensor(...)", "from_data": "Tensor(...)", "at": "brackets", "set_at": "brackets", "T": "a property",
-    "max_pool2d_with_indices": "max_pool2d(return_indices=True)",
+    "max_pool2d_with_indices": "max_pool2d(return_indices=True)", "interpolate_by": "interpolate(scale_factor=)",
 }
 
 SEQUENCE = "collections.abc.Sequence"

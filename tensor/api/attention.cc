@@ -1,4 +1,5 @@
 // Norms and attention: compositions of reductions and products, and functions one after the other.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -14,16 +15,15 @@ Tensor Tensor::layernorm(const Axes& axes, f64 eps) const {
 }
 
 Tensor Tensor::batchnorm(const Tensor& weight, const Tensor& bias, const Tensor& mean,
-                         const Tensor& invstd) const {
-  if (ndim() < 2) {
-    throw fail(ErrorKind::Invalid, "batch norm of shape {}, expected a channel axis",
-               shape().str());
-  }
-  Shape channel(static_cast<usize>(ndim()), 1);
-  channel[1] = size(1);
+                         const Tensor& invstd, const Axes& axes) const {
+  const std::vector<bool> chosen = detail::resolve_axes(axes, ndim());
+  const Shape own = shape();
+  Shape channel;
+  for (usize i = 0; i < own.size(); ++i) channel.push_back(chosen[i] ? own[i] : Size(1));
   Tensor x = *this - mean.reshape(channel);
   if (weight.defined()) x = x * weight.reshape(channel);
-  x = x * invstd.reshape(channel);
+  const bool is_per_channel = invstd.ndim() == std::count(chosen.begin(), chosen.end(), true);
+  x = x * (is_per_channel ? invstd.reshape(channel) : invstd);
   return bias.defined() ? x + bias.reshape(channel) : x;
 }
 

@@ -85,6 +85,8 @@ enum class Resample : u8 { Nearest, NearestExact, Linear, Bicubic, Area };
 struct InterpolateOptions {
   Resample mode = Resample::Nearest;
   bool align_corners = false;  // Linear, Bicubic: the outermost elements stay in place
+  // interpolate_by: places are counted with the ratio of the sizes instead of the factor.
+  bool recompute_scale_factor = false;
 };
 
 enum class QrMode : u8 { Reduced, Complete };

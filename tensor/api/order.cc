@@ -1,5 +1,7 @@
-// What rests on the order of elements: median, unique, searchsorted, and differences of neighbours.
-// Sorting itself is sort.cc's.
+// What rests on the order of elements: median, searchsorted, and differences of neighbours.
+// Sorting itself is sort.cc's, unique unique.cc's.
+#include <bit>
+
 #include "tensor/api/build.h"
 #include "tensor/api/gradient.h"
 #include "tensor/api/view.h"
@@ -67,42 +69,38 @@ Tensor Tensor::median() const {
   return detail::with_gradient(value, {*this}, std::make_unique<MedianRule>());
 }
 
-Unique Tensor::unique() const {
-  const Picked sorted = detach().flatten().sort();
-  const Tensor& values = sorted.values;
-  const i64 length = values.size(0).value();
-  if (length == 0) {
-    const Tensor none = Tensor::zeros({0}, {.dtype = dtypes::i32, .device = device()});
-    return {values, none.reshape(shape()), none};
+namespace {
+
+// How many elements of each row of `sorted` (..., n) are before the values of that row: found by
+// halving, each step of which reads one element for each value.
+Tensor places_in(const Tensor& sorted, const Tensor& values, bool right) {
+  const i64 length = sorted.size(-1).value();
+  const DType dtype = length < INT32_MAX ? dtypes::i32 : dtypes::i64;
+  Tensor place = values.zeros_like({.dtype = dtype});
+  for (u64 step = std::bit_floor(static_cast<u64>(length)); step != 0; step /= 2) {
+    const Tensor beyond = (place + static_cast<i64>(step)).cast(dtype);
+    const Tensor element = sorted.gather(-1, (beyond - 1).minimum(length - 1));
+    const Tensor is_passed =
+        right ? is_before(values, element).logical_not() : is_before(element, values);
+    place = select((beyond <= length) & is_passed, beyond, place).contiguous();
   }
-  const Tensor start = constant(true, dtypes::bool_).expand({1});
-  const Tensor changes = values[{Slice(1, None)}] != values[{Slice(None, -1)}];
-  const Tensor is_first = length == 1 ? start : cat({start, changes});
-  const Tensor rank = is_first.cast(dtypes::i32).cumsum() - 1;
-  const Tensor places = is_first.nonzero().squeeze(1);
-  const Tensor ends = cat({places[{Slice(1, None)}], constant(length, dtypes::i32).expand({1})});
-  const Tensor inverse = rank.zeros_like().scatter(0, sorted.indices, rank);
-  return {values[places], inverse.reshape(shape()), ends - places};
+  return place;
 }
+
+}  // namespace
 
 Tensor Tensor::searchsorted(const Tensor& values, bool right) const {
   if (ndim() == 0) throw fail(ErrorKind::Invalid, "searchsorted in shape (), expected an axis");
-  const auto [sorted, wanted] = detail::promote(detach(), values.detach());
-  if (ndim() == 1) {
-    const Tensor column = wanted.unsqueeze(-1);
-    const Tensor before =
-        right ? is_before(column, sorted).logical_not() : is_before(sorted, column);
-    return before.sum(-1, {.dtype = dtypes::i32});
-  }
+  auto [sorted, wanted] = detail::promote(detach(), values.detach());
+  sorted = sorted.contiguous();
+  if (ndim() == 1) return places_in(sorted, wanted.flatten(), right).reshape(values.shape());
   const Shape own = shape(), other = values.shape();
   if (own.size() != other.size() ||
       Shape(own.begin(), own.end() - 1) != Shape(other.begin(), other.end() - 1)) {
     throw fail(ErrorKind::Invalid, "searchsorted of values of shape {} in shape {}", other.str(),
                own.str());
   }
-  const Tensor row = sorted.unsqueeze(-2), column = wanted.unsqueeze(-1);
-  const Tensor before = right ? is_before(column, row).logical_not() : is_before(row, column);
-  return before.sum(-1, {.dtype = dtypes::i32});
+  return places_in(sorted, wanted, right);
 }
 
 Tensor Tensor::diff(i64 times, i64 axis) const {

@@ -1,6 +1,8 @@
 // Padding from inside, windows, grids and resampling: movement and gathers put together.
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "tensor/api/build.h"
 
@@ -101,10 +103,23 @@ struct Places {
   Tensor low, weight;  // i32; f32 or f64 as x is, 0 <= weight < 1
 };
 
+// How the places of a result are found among the elements: by the sizes, or by a factor between
+// them where it is given.
+struct Way {
+  i64 from, to;
+  std::optional<f64> factor;
+};
+
 // Within the elements (Linear), or as far out as the centres reach (cubic).
-Places places(const Tensor& x, i64 axis, i64 to, bool align_corners, bool within) {
-  const i64 from = x.size(axis).value();
+Places places(const Way& way, DType dtype, bool align_corners, bool within) {
+  const auto [from, to, factor] = way;
   const Tensor place = Tensor::arange(to);
+  if (factor && !align_corners && !(within && from == to)) {
+    Tensor centre = (place.cast(dtype) + 0.5) * (1 / *factor) - 0.5;
+    if (within) centre = centre.maximum(0);
+    const Tensor low = centre.floor().minimum(static_cast<f64>(from - 1));
+    return {low.cast(dtypes::i32), (centre - low).clamp({.min = 0, .max = 1})};
+  }
   i64 denominator = align_corners ? to - 1 : to * 2;
   Tensor numerator = align_corners ? place * (from - 1) : (place * 2 + 1) * from - to;
   if (denominator == 0) {  // one element, corners aligned: the first
@@ -113,11 +128,17 @@ Places places(const Tensor& x, i64 axis, i64 to, bool align_corners, bool within
   }
   if (within) numerator = numerator.clamp({.min = 0, .max = (from - 1) * denominator});
   const Tensor low = numerator.div(denominator, Rounding::Floor);
-  return {low, (numerator % denominator).cast(x.dtype()) / static_cast<f64>(denominator)};
+  return {low, (numerator % denominator).cast(dtype) / static_cast<f64>(denominator)};
 }
 
-Tensor nearest(i64 from, i64 to, bool exact) {
+Tensor nearest(const Way& way, DType dtype, bool exact) {
+  const auto [from, to, factor] = way;
   const Tensor place = Tensor::arange(to);
+  const bool is_even = !exact && (to == from || to == 2 * from);  // PyTorch goes by the sizes there
+  if (factor && !is_even) {
+    const Tensor wide = place.cast(dtype == dtypes::f64 ? dtype : dtypes::f32);
+    return ((exact ? wide + 0.5 : wide) * (1 / *factor)).floor().cast(dtypes::i32);
+  }
   const Tensor numerator = exact ? (place * 2 + 1) * from : place * from;
   return numerator.div(exact ? 2 * to : to, Rounding::Floor);
 }
@@ -137,9 +158,9 @@ Tensor laid_along(const Tensor& weight, const Tensor& x, i64 axis) {
 }
 
 // The cubic convolution of four elements, by Keys; a = -0.75, as in PyTorch.
-Tensor cubic(const Tensor& x, i64 axis, i64 to, bool align_corners) {
+Tensor cubic(const Tensor& x, i64 axis, const Way& way, bool align_corners) {
   constexpr f64 a = -0.75;
-  const Places p = places(x, axis, to, align_corners, false);
+  const Places p = places(way, x.dtype(), align_corners, false);
   const auto near = [&](const Tensor& d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };
   const auto far = [&](const Tensor& d) { return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a; };
   const Tensor t = p.weight;
@@ -164,17 +185,16 @@ Tensor area(const Tensor& x, i64 axis, i64 to) {
   return (doorbell::where(inside, rows, 0).sum(-1) / (end - begin).squeeze(-1)).transpose(axis, -1);
 }
 
-Tensor resampled(const Tensor& x, i64 axis, i64 to, const InterpolateOptions& options) {
-  const i64 from = x.size(axis).value();
+Tensor resampled(const Tensor& x, i64 axis, const Way& way, const InterpolateOptions& options) {
   switch (options.mode) {
-    case Resample::Nearest: return pick(x, axis, nearest(from, to, false));
-    case Resample::NearestExact: return pick(x, axis, nearest(from, to, true));
+    case Resample::Nearest: return pick(x, axis, nearest(way, x.dtype(), false));
+    case Resample::NearestExact: return pick(x, axis, nearest(way, x.dtype(), true));
     case Resample::Linear: {
-      const Places p = places(x, axis, to, options.align_corners, true);
+      const Places p = places(way, x.dtype(), options.align_corners, true);
       return pick(x, axis, p.low).lerp(pick(x, axis, p.low + 1), laid_along(p.weight, x, axis));
     }
-    case Resample::Bicubic: return cubic(x, axis, to, options.align_corners);
-    case Resample::Area: return area(x, axis, to);
+    case Resample::Bicubic: return cubic(x, axis, way, options.align_corners);
+    case Resample::Area: return area(x, axis, way.to);
   }
   throw fail(ErrorKind::Invalid, "interpolation mode {}", static_cast<int>(options.mode));
 }
@@ -182,28 +202,62 @@ Tensor resampled(const Tensor& x, i64 axis, i64 to, const InterpolateOptions& op
 // Rounded, halves up; what leaves the range of the dtype stops at its end.
 Tensor to_integers(const Tensor& x, DType dtype) { return (x + 0.5).floor().cast(dtype); }
 
+// The last axes, one for each way.
+Tensor interpolated(const Tensor& from, std::span<const Way> ways,
+                    const InterpolateOptions& options) {
+  const bool smooth = options.mode == Resample::Linear || options.mode == Resample::Bicubic;
+  if (options.align_corners && !smooth) {
+    throw fail(ErrorKind::Invalid,
+               "interpolation of shape {} with corners aligned, expected "
+               "linear or bicubic",
+               from.shape().str());
+  }
+  const bool moves = options.mode == Resample::Nearest || options.mode == Resample::NearestExact;
+  const DType dtype = from.dtype();
+  Tensor x = moves ? from : detail::widened(from);
+  // The last axis first: where integers are rounded after each, that is PyTorch's order.
+  for (usize i = ways.size(); i-- > 0;) {
+    if (ways[i].from < 1 || ways[i].to < 1) {
+      throw fail(ErrorKind::Invalid, "interpolation from {} to {} elements", ways[i].from,
+                 ways[i].to);
+    }
+    x = resampled(x, x.ndim() - static_cast<i64>(ways.size() - i), ways[i], options);
+    if (smooth && !dtype.is_float()) x = to_integers(x, dtype).cast(x.dtype());
+  }
+  if (options.mode == Resample::Area && !dtype.is_float()) return to_integers(x, dtype);
+  return x.cast(dtype);
+}
+
+// The sizes of the last axes.
+std::vector<i64> last_sizes(const Tensor& x, usize count) {
+  if (static_cast<i64>(count) > x.ndim()) {
+    throw fail(ErrorKind::Invalid, "interpolation of {} axes of shape {}", count, x.shape().str());
+  }
+  const Shape shape = x.shape();
+  return Shape(shape.end() - static_cast<std::ptrdiff_t>(count), shape.end()).values();
+}
+
 }  // namespace
 
 Tensor Tensor::interpolate(const std::vector<i64>& sizes, const InterpolateOptions& options) const {
-  const bool smooth = options.mode == Resample::Linear || options.mode == Resample::Bicubic;
-  if (static_cast<i64>(sizes.size()) > ndim() || (options.align_corners && !smooth)) {
-    throw fail(ErrorKind::Invalid, "interpolation to {} axes of shape {}{}", sizes.size(),
-               shape().str(), options.align_corners ? " with corners aligned" : "");
+  const std::vector<i64> from = last_sizes(*this, sizes.size());
+  std::vector<Way> ways;
+  for (usize i = 0; i < sizes.size(); ++i) ways.push_back({from[i], sizes[i], {}});
+  return interpolated(*this, ways, options);
+}
+
+Tensor Tensor::interpolate_by(const std::vector<f64>& factors,
+                              const InterpolateOptions& options) const {
+  const std::vector<i64> from = last_sizes(*this, factors.size());
+  std::vector<Way> ways;
+  for (usize i = 0; i < factors.size(); ++i) {
+    const f64 size = std::floor(static_cast<f64>(from[i]) * factors[i]);
+    if (!(factors[i] > 0) || !(size < static_cast<f64>(detail::kMaxElements)))
+      throw fail(ErrorKind::Invalid, "interpolation of {} elements by {}", from[i], factors[i]);
+    ways.push_back({from[i], static_cast<i64>(size), factors[i]});
+    if (options.recompute_scale_factor) ways.back().factor.reset();
   }
-  const bool moves = options.mode == Resample::Nearest || options.mode == Resample::NearestExact;
-  Tensor x = moves ? *this : detail::widened(*this);
-  // The last axis first: where integers are rounded after each, that is PyTorch's order.
-  for (usize i = sizes.size(); i-- > 0;) {
-    const i64 axis = ndim() - static_cast<i64>(sizes.size() - i);
-    if (size(axis).value() < 1 || sizes[i] < 1) {
-      throw fail(ErrorKind::Invalid, "interpolation from {} to {} elements", size(axis).str(),
-                 sizes[i]);
-    }
-    x = resampled(x, axis, sizes[i], options);
-    if (smooth && !dtype().is_float()) x = to_integers(x, dtype()).cast(x.dtype());
-  }
-  if (options.mode == Resample::Area && !dtype().is_float()) return to_integers(x, dtype());
-  return x.cast(dtype());
+  return interpolated(*this, ways, options);
 }
 
 }  // namespace doorbell

@@ -162,6 +162,85 @@ def test_unique(array):
     np.testing.assert_array_equal(Tensor(array).unique(return_counts=True)[1].numpy(), expected[2].numpy())
 
 
+def test_unique_along_an_axis():
+    random = np.random.default_rng(3)
+    for array in (random.integers(0, 2, (6, 3, 2)), random.integers(0, 2, (7, 2)).astype(np.float32),
+                  random.integers(0, 2, (5, 3)).astype(bool), np.array([[1.0, np.nan], [1.0, np.nan], [0.0, 1.0]]),
+                  np.zeros((0, 3), np.int32), np.array([3, 1, 3, 2], np.uint8)):
+        for axis in range(array.ndim):
+            if array.size == 0 and axis > 0:
+                continue
+            ours = Tensor(array).unique(return_inverse=True, return_counts=True, dim=axis)
+            theirs = torch.unique(torch.tensor(array), return_inverse=True, return_counts=True, dim=axis)
+            for a, b in zip(ours, theirs):
+                np.testing.assert_array_equal(a.numpy(), b.numpy())
+    assert Tensor([[2, 2], [1, 1]]).unique(axis=-1).tolist() == [[2], [1]]
+    with pytest.raises(ValueError, match="unique parts along axis 1 of shape"):
+        Tensor.zeros(0, 3).unique(dim=1)
+
+
+DIVIDED = [0.0, -0.0, 1.0, -1.0, 2.5, -2.5, 7.0, -7.0, 0.5, -0.5, 6.0, 1e-30, -1e30, 3e38, np.inf, -np.inf, np.nan]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_floor_division_and_remainders_at_their_edges(dtype):
+    """Zeros with their signs, too, but for those of % (NumPy's there). Not quotients that are far beyond what a float
+    counts in ones."""
+    a, b = (grid.flatten().astype(dtype) for grid in np.meshgrid(DIVIDED, DIVIDED))
+    x, y, s, t = Tensor(a), Tensor(b), torch.tensor(a), torch.tensor(b)
+    with np.errstate(all="ignore"):
+        counted = ~(np.abs(a / b) > 2**20) | np.isinf(a) | (b == 0)
+        divided = counted | np.isinf(a / b)
+    for name, ours, theirs, where in (
+            ("//", x // y, s // t, divided), ("%", x % y, s % t, counted),
+            ("fmod", x.fmod(y), torch.fmod(s, t), counted),
+            ("floor", x.div(y, rounding_mode="floor"), torch.div(s, t, rounding_mode="floor"), divided),
+            ("trunc", x.div(y, rounding_mode="trunc"), torch.div(s, t, rounding_mode="trunc"), divided)):
+        ours, theirs = ours.numpy(), theirs.numpy()
+        alike = (np.signbit(ours) == np.signbit(theirs)) | (name == "%")
+        bad = ~((ours == theirs) & alike | np.isnan(ours) & np.isnan(theirs)) & where
+        assert not bad.any(), (name, [(p, q, u, v) for p, q, u, v in zip(a[bad], b[bad], ours[bad], theirs[bad])])
+
+
+def test_randn_of_doubles_has_their_precision():
+    Tensor.manual_seed(5)
+    x = Tensor.randn(4096, dtype="float64").numpy()
+    assert (x != x.astype(np.float32)).mean() > 0.99
+    # The fractions of what a float32 source gives would have only zeros behind 2^-40.
+    assert len(np.unique(np.floor(np.abs(x) * 2**46) % 64)) == 64
+    assert abs(x.mean()) < 0.06 and abs(x.std() - 1) < 0.05
+    assert np.abs(x).max() < 8.7  # sqrt(-2 log(2^-53))
+
+
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "bilinear", "bicubic", "area"])
+def test_interpolation_by_factors(mode):
+    array = np.random.default_rng(1).normal(size=(2, 3, 6, 5)).astype(np.float32)
+    for factor in (2.0, 0.5, 1.3, 1.05, 2.15, (1.7, 0.6), [2, 3]):
+        for again in (None, False, True):
+            given = tuple(factor) if isinstance(factor, (tuple, list)) else factor
+            theirs = F.interpolate(torch.tensor(array), scale_factor=given, mode=mode, recompute_scale_factor=again)
+            ours = Tensor(array).interpolate(scale_factor=factor, mode=mode, recompute_scale_factor=again)
+            np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-4, atol=1e-5)
+    assert Tensor(array).interpolate(4, mode=mode).shape == F.interpolate(torch.tensor(array), 4, mode=mode).shape
+    for call in (lambda: Tensor(array).interpolate(), lambda: Tensor(array).interpolate(4, scale_factor=2.0)):
+        with pytest.raises(ValueError, match="a size and a scale_factor, expected one"):
+            call()
+
+
+def test_batch_norm_over_several_axes():
+    random = np.random.default_rng(2)
+    x, w, b, m = (random.normal(size=size).astype(np.float32) for size in ((2, 3, 4, 5), (3, 5), (3, 5), (3, 5)))
+    s = random.uniform(0.5, 2, (3, 5)).astype(np.float32)
+    wide = [array[None, :, None, :] for array in (w, b, m, s)]
+    expected = (x - wide[2]) * wide[3] * wide[0] + wide[1]
+    ours = Tensor(x).batchnorm(Tensor(w), Tensor(b), Tensor(m), Tensor(s), axis=(1, 3))
+    np.testing.assert_allclose(ours.numpy(), expected, rtol=1e-5, atol=1e-6)
+    one = Tensor(x).batchnorm(None, None, Tensor(m), Tensor(s[:, None, :]), axis=(3, 1))  # broadcasts as it is
+    np.testing.assert_allclose(one.numpy(), (x - wide[2]) * s[:, None, :], rtol=1e-5, atol=1e-6)
+    last = Tensor(x).batchnorm(None, None, Tensor(m[0]), Tensor(s[0]), axis=-1)
+    np.testing.assert_allclose(last.numpy(), (x - m[0]) * s[0], rtol=1e-5, atol=1e-6)
+
+
 def test_searchsorted():
     rng = np.random.default_rng(5)
     for dtype in ("float32", "int32"):
@@ -178,6 +257,13 @@ def test_searchsorted():
     for side in ("left", "right"):
         np.testing.assert_array_equal(Tensor(edges).searchsorted(Tensor(edges), side=side).numpy(),
                                       np.searchsorted(edges, edges, side))
+    for length in (1, 2, 3, 4, 5, 31, 32, 33, 1000):
+        line = np.sort(np.random.default_rng(length).integers(0, 40, length)).astype(np.float32)
+        for side in ("left", "right"):
+            wanted = np.arange(-1, 42, dtype=np.float32)
+            found = Tensor(line).searchsorted(Tensor(wanted), side=side)
+            assert found.tolist() == line.searchsorted(wanted, side).tolist()
+    assert Tensor(np.zeros(0, np.float32)).searchsorted(Tensor([1.0, 2.0])).tolist() == [0, 0]
     assert Tensor([1, 3]).searchsorted(2).item() == 1
     with pytest.raises(ValueError, match="searchsorted of values of shape"):
         Tensor.zeros(2, 3).searchsorted(Tensor.zeros(3, 3))

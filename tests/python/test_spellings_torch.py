@@ -40,10 +40,10 @@ EVERYWHERE = {
 }
 EXCEPT = {
     "batchnorm": {}, "gather": {"sparse_grad"}, "isin": {"elements", "assume_unique"},
-    "interpolate": {"scale_factor", "recompute_scale_factor", "antialias"}, "qr": {"some"},
+    "interpolate": {"antialias"}, "qr": {"some"},
     "svd": {"some", "compute_uv"}, "dropout": {"training"}, "softplus": {"threshold"},
     "repeat_interleave": {"output_size"}, "unfold": {"kernel_size", "dilation", "padding", "stride"},
-    "unique": {"dim"}, "searchsorted": {"sorted_sequence", "out_int32", "sorter"}, "floor_divide": {"value"},
+    "searchsorted": {"sorted_sequence", "out_int32", "sorter"}, "floor_divide": {"value"},
     "mse_loss": {"weight"}, "l1_loss": {"weight"}, "huber_loss": {"weight"}, "true_divide": {"dividend", "divisor"},
     "from_dlpack": {"ext_tensor", "device", "copy"}, "from_numpy": {"ndarray"}, "einsum": {"equation"},
 }

@@ -123,7 +123,39 @@ TEST(LayersTorch, Interpolation) {
   expect_torch("interpolate/linear",
                x[1].interpolate({6}, {.mode = Resample::Linear, .align_corners = true}), 1e-5);
   EXPECT_EQ(message_of([&] { x[1].interpolate({6}, {.align_corners = true}); }),
-            "interpolation to 1 axes of shape (1, 2, 4) with corners aligned");
+            "interpolation of shape (1, 2, 4) with corners aligned, expected linear or bicubic");
+}
+
+TEST(LayersTorch, InterpolationByFactors) {
+  const std::pair<std::string, InterpolateOptions> modes[] = {
+      {"nearest", {}},
+      {"nearest-exact", {.mode = Resample::NearestExact}},
+      {"area", {.mode = Resample::Area}},
+      {"bilinear", {.mode = Resample::Linear}},
+      {"bilinear/corners", {.mode = Resample::Linear, .align_corners = true}},
+      {"bicubic", {.mode = Resample::Bicubic}},
+      {"bicubic/corners", {.mode = Resample::Bicubic, .align_corners = true}},
+  };
+  const std::vector<f64> factors[] = {{1.7, 0.55}, {0.4, 2.0}, {1.05, 3.3}};
+  for (const auto& [name, mode] : modes) {
+    for (const std::vector<f64>& factor : factors) {
+      for (const bool again : {false, true}) {
+        InterpolateOptions options = mode;
+        options.recompute_scale_factor = again;
+        const std::vector<Tensor> x = noise_tensors({{{1, 2, 5, 7}, 6}});
+        expect_torch(fmt::format("interpolate_by/{}{}/{}", name, again ? "/again" : "", factor[0]),
+                     x[0].interpolate_by(factor, options), x, 1e-5);
+      }
+    }
+  }
+  EXPECT_EQ(message_of([] {
+              Tensor::ones({1, 1, 4}).interpolate_by({0.2});
+            }),
+            "interpolation from 4 to 0 elements");
+  EXPECT_EQ(message_of([] {
+              Tensor::ones({1, 1, 4}).interpolate_by({-1.0});
+            }),
+            "interpolation of 4 elements by -1");
 }
 
 TEST(LayersTorch, Padding) {

@@ -103,6 +103,18 @@ def resampling():
         put_with_gradients(f"pad/{mode}", F.pad(x, (2, 1, 3, 2), mode=mode), [x])
 
 
+def resampling_by_factors():
+    for factors in ((1.7, 0.55), (0.4, 2.0), (1.05, 3.3)):
+        for mode in ("nearest", "nearest-exact", "area", "bilinear", "bicubic"):
+            for corners in ((False, True) if mode.startswith("bi") else (None,)):
+                for again in (False, True):
+                    x = leaf((1, 2, 5, 7), 6)
+                    result = F.interpolate(x, scale_factor=factors, mode=mode, align_corners=corners,
+                                           recompute_scale_factor=again)
+                    name = f"{mode}{'/corners' if corners else ''}{'/again' if again else ''}/{factors[0]}"
+                    put_with_gradients(f"interpolate_by/{name}", result, [x])
+
+
 def attention():
     shape = (2, 4, 3, 5)
     mask = torch.tensor([[True, False, True, True], [False, False, False, False], [True, True, True, False]])
@@ -323,6 +335,7 @@ def networks():
     x = leaf((3, 2, 4), 100)
     for name, kind, options in (
             ("lstm_plain", torch.nn.LSTM, {}), ("lstm_deep", torch.nn.LSTM, dict(num_layers=2, bidirectional=True)),
+            ("lstm_projected", torch.nn.LSTM, dict(num_layers=2, bidirectional=True, proj_size=2)),
             ("lstm_batch_first", torch.nn.LSTM, dict(batch_first=True, bias=False)),
             ("gru_plain", torch.nn.GRU, {}), ("gru_deep", torch.nn.GRU, dict(num_layers=2, bidirectional=True)),
             ("rnn_plain", torch.nn.RNN, {}), ("rnn_relu", torch.nn.RNN, dict(num_layers=2, nonlinearity="relu"))):
@@ -349,6 +362,15 @@ def networks():
         output, weights = module(q, k, v, **call)
         put_with_gradients(f"network/attention/{name}", output, [q, k, v, *module.parameters()])
         put(f"network/attention/{name}/weights", weights)
+    bias, zeros = dict(add_bias_kv=True), dict(add_zero_attn=True)
+    for name, options, call in (
+            ("bias_kv", bias, {}), ("zero_attn", zeros, dict(attn_mask=never)),
+            ("both", bias | zeros, dict(key_padding_mask=padding)),
+            ("both_numbers", bias | zeros, dict(attn_mask=noise((3, 5), 143), average_attn_weights=False))):
+        module = filled(torch.nn.MultiheadAttention(4, 2, **options))
+        output, weights = module(q, k, v, **call)
+        put_with_gradients(f"network/attention/{name}", output, [q, k, v, *module.parameters()])
+        put(f"network/attention/{name}/weights", weights)
     module = filled(torch.nn.MultiheadAttention(4, 2, kdim=3, vdim=2, bias=False, batch_first=True))
     k, v = leaf((3, 6, 3), 144), leaf((3, 6, 2), 145)
     put_with_gradients("network/attention/apart", module(q, k, v)[0], [q, k, v, *module.parameters()])
@@ -366,8 +388,8 @@ def clipping():
 
 def main():
     out = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(os.path.abspath(__file__)), "values.json")
-    for make in (convolutions, pooling, resampling, attention, losses, einsums, decompositions, optimizers, schedules,
-                 layers, networks, clipping):
+    for make in (convolutions, pooling, resampling, resampling_by_factors, attention, losses, einsums, decompositions,
+                 optimizers, schedules, layers, networks, clipping):
         make()
     with open(out, "w", encoding="utf-8") as file:
         rows = [f"{json.dumps(name)}: {json.dumps(value, separators=(',', ':'))}" for name, value in VALUES.items()]
