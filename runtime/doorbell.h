@@ -15,6 +15,7 @@
 #include "tensor/nn/attention.h"
 #include "tensor/nn/clip.h"
 #include "tensor/nn/layers.h"
+#include "tensor/nn/losses.h"
 #include "tensor/nn/module.h"
 #include "tensor/nn/optim.h"
 #include "tensor/nn/recurrent.h"

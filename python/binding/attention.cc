@@ -15,6 +15,8 @@ nb::dict attention_arguments(const nn::MultiheadAttention& layer) {
   arguments["num_heads"] = layer.num_heads;
   arguments["dropout"] = layer.options.dropout;
   arguments["bias"] = layer.options.bias;
+  if (layer.options.add_bias_kv) arguments["add_bias_kv"] = true;
+  if (layer.options.add_zero_attn) arguments["add_zero_attn"] = true;
   arguments["kdim"] = layer.options.kdim;
   arguments["vdim"] = layer.options.vdim;
   arguments["batch_first"] = layer.options.batch_first;
@@ -50,30 +52,34 @@ void define_attention(nb::module_& module) {
       "averaged over heads. Inputs are (length, batch, embed_dim), or (batch, length, embed_dim) "
       "with batch_first. In masks of bools True means not allowed, as in PyTorch's layer; "
       "is_causal "
-      "makes the mask itself.\n\n"
+      "makes the mask itself. add_bias_kv and add_zero_attn put a key and a value behind the "
+      "others: learnt ones, and zeros.\n\n"
       ">>> x = Tensor.ones(4, 2, 6)\n>>> output, weights = nn.MultiheadAttention(6, 3)(x, x, x)\n"
       ">>> output.shape, weights.shape\n((4, 2, 6), (2, 4, 4))");
   define_layer_basics<nn::MultiheadAttention>(type, "MultiheadAttention", &attention_arguments);
   type.def(
           "__init__",
           [](nn::MultiheadAttention* self, i64 embed_dim, i64 heads, f64 dropout, bool bias,
-             std::optional<i64> kdim, std::optional<i64> vdim, bool batch_first,
-             const DevicesArg& device) {
+             bool add_bias_kv, bool add_zero_attn, std::optional<i64> kdim, std::optional<i64> vdim,
+             bool batch_first, const DevicesArg& device) {
             new (self) nn::MultiheadAttention(embed_dim, heads,
                                               {.dropout = dropout,
                                                .bias = bias,
+                                               .add_bias_kv = add_bias_kv,
+                                               .add_zero_attn = add_zero_attn,
                                                .batch_first = batch_first,
                                                .kdim = kdim,
                                                .vdim = vdim,
                                                .device = device.joined()});
           },
           nb::arg("embed_dim"), nb::arg("num_heads"), nb::arg("dropout") = 0.0,
-          nb::arg("bias") = true, nb::arg("kdim").none() = nb::none(),
-          nb::arg("vdim").none() = nb::none(), nb::arg("batch_first") = false,
-          nb::arg("device").none() = nb::none(),
+          nb::arg("bias") = true, nb::arg("add_bias_kv") = false, nb::arg("add_zero_attn") = false,
+          nb::arg("kdim").none() = nb::none(), nb::arg("vdim").none() = nb::none(),
+          nb::arg("batch_first") = false, nb::arg("device").none() = nb::none(),
           nb::sig("def __init__(self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: "
-                  "bool = True, kdim: int | None = None, vdim: int | None = None, batch_first: "
-                  "bool = False, device: str | None = None) -> None"))
+                  "bool = True, add_bias_kv: bool = False, add_zero_attn: bool = False, kdim: int "
+                  "| None = None, vdim: int | None = None, batch_first: bool = False, device: str "
+                  "| None = None) -> None"))
       .def("__call__", &attend, nb::arg("query"), nb::arg("key"), nb::arg("value"),
            nb::arg("key_padding_mask").none() = nb::none(), nb::arg("need_weights") = true,
            nb::arg("attn_mask").none() = nb::none(), nb::arg("average_attn_weights") = true,
@@ -85,6 +91,8 @@ void define_attention(nb::module_& module) {
   for (const auto& [name, member] :
        {std::pair{"in_proj_weight", &nn::MultiheadAttention::in_proj_weight},
         std::pair{"in_proj_bias", &nn::MultiheadAttention::in_proj_bias},
+        std::pair{"bias_k", &nn::MultiheadAttention::bias_k},
+        std::pair{"bias_v", &nn::MultiheadAttention::bias_v},
         std::pair{"q_proj_weight", &nn::MultiheadAttention::q_proj_weight},
         std::pair{"k_proj_weight", &nn::MultiheadAttention::k_proj_weight},
         std::pair{"v_proj_weight", &nn::MultiheadAttention::v_proj_weight}})

@@ -35,6 +35,7 @@ nb::dict recurrent_arguments(const Layer& layer) {
   arguments["batch_first"] = layer.options.batch_first;
   arguments["dropout"] = layer.options.dropout;
   arguments["bidirectional"] = layer.options.bidirectional;
+  if (layer.options.proj_size != 0) arguments["proj_size"] = layer.options.proj_size;
   if constexpr (std::is_same_v<Layer, nn::RNN>)
     arguments["nonlinearity"] = layer.is_relu() ? "relu" : "tanh";
   return arguments;
@@ -42,9 +43,10 @@ nb::dict recurrent_arguments(const Layer& layer) {
 
 constexpr const char* kSizes =
     "def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, ";
-constexpr const char* kRest =
+constexpr const char* kBiasTo =
     "bias: bool = True, batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = "
-    "False, device: str | None = None) -> None";
+    "False, ";
+constexpr const char* kDevice = "device: str | None = None) -> None";
 
 template <class Layer>
 nb::class_<Layer> define_recurrent(nb::module_& module, const char* name, const char* text) {
@@ -55,24 +57,15 @@ nb::class_<Layer> define_recurrent(nb::module_& module, const char* name, const 
   return type;
 }
 
-template <class Layer>
-void define_gated(nb::class_<Layer>& type) {
-  type.def(
-      "__init__",
-      [](Layer* self, i64 in, i64 hidden, i64 layers, bool bias, bool batch_first, f64 dropout,
-         bool bidirectional, const DevicesArg& device) {
-        new (self) Layer(in, hidden,
-                         {.num_layers = layers,
-                          .bias = bias,
-                          .batch_first = batch_first,
-                          .dropout = dropout,
-                          .bidirectional = bidirectional,
-                          .device = device.joined()});
-      },
-      nb::arg("input_size"), nb::arg("hidden_size"), nb::arg("num_layers") = 1,
-      nb::arg("bias") = true, nb::arg("batch_first") = false, nb::arg("dropout") = 0.0,
-      nb::arg("bidirectional") = false, nb::arg("device").none() = nb::none(),
-      nb::sig(kept(std::string(kSizes) + kRest)));
+nn::RecurrentOptions options_of(i64 layers, bool bias, bool batch_first, f64 dropout,
+                                bool bidirectional, i64 proj_size, const DevicesArg& device) {
+  return {.num_layers = layers,
+          .bias = bias,
+          .batch_first = batch_first,
+          .dropout = dropout,
+          .bidirectional = bidirectional,
+          .proj_size = proj_size,
+          .device = device.joined()};
 }
 
 template <class Layer>
@@ -93,10 +86,22 @@ void define_lstm_and_gru(nb::module_& module) {
       "A long short-term memory over sequences (length, batch, features), (batch, length, "
       "features) "
       "with batch_first, or (length, features): gives the outputs of the last layer and (hidden, "
-      "cell) of all.\n\n"
+      "cell) of all. proj_size: hidden states are projected to so many features.\n\n"
       ">>> output, (hidden, cell) = nn.LSTM(3, 5, num_layers=2)(Tensor.ones(4, 2, 3))\n"
       ">>> output.shape, hidden.shape\n((4, 2, 5), (2, 2, 5))");
-  define_gated(lstm);
+  lstm.def(
+      "__init__",
+      [](nn::LSTM* self, i64 in, i64 hidden, i64 layers, bool bias, bool batch_first, f64 dropout,
+         bool bidirectional, i64 proj_size, const DevicesArg& device) {
+        new (self) nn::LSTM(
+            in, hidden,
+            options_of(layers, bias, batch_first, dropout, bidirectional, proj_size, device));
+      },
+      nb::arg("input_size"), nb::arg("hidden_size"), nb::arg("num_layers") = 1,
+      nb::arg("bias") = true, nb::arg("batch_first") = false, nb::arg("dropout") = 0.0,
+      nb::arg("bidirectional") = false, nb::arg("proj_size") = 0,
+      nb::arg("device").none() = nb::none(),
+      nb::sig(kept(std::string(kSizes) + kBiasTo + "proj_size: int = 0, " + kDevice)));
   lstm.def(
       "__call__",
       [](const nn::LSTM& self, const Tensor& x, std::optional<std::pair<Tensor, Tensor>> state) {
@@ -115,7 +120,17 @@ void define_lstm_and_gru(nb::module_& module) {
       "layer and the hidden state of all.\n\n"
       ">>> output, hidden = nn.GRU(3, 5, bidirectional=True)(Tensor.ones(4, 2, 3))\n"
       ">>> output.shape, hidden.shape\n((4, 2, 10), (2, 2, 5))");
-  define_gated(gru);
+  gru.def(
+      "__init__",
+      [](nn::GRU* self, i64 in, i64 hidden, i64 layers, bool bias, bool batch_first, f64 dropout,
+         bool bidirectional, const DevicesArg& device) {
+        new (self) nn::GRU(
+            in, hidden, options_of(layers, bias, batch_first, dropout, bidirectional, 0, device));
+      },
+      nb::arg("input_size"), nb::arg("hidden_size"), nb::arg("num_layers") = 1,
+      nb::arg("bias") = true, nb::arg("batch_first") = false, nb::arg("dropout") = 0.0,
+      nb::arg("bidirectional") = false, nb::arg("device").none() = nb::none(),
+      nb::sig(kept(std::string(kSizes) + kBiasTo + kDevice)));
   define_call(gru);
 }
 
@@ -135,19 +150,14 @@ void define_rnn(nb::module_& module) {
       [](nn::RNN* self, i64 in, i64 hidden, i64 layers, const std::string& nonlinearity, bool bias,
          bool batch_first, f64 dropout, bool bidirectional, const DevicesArg& device) {
         new (self) nn::RNN(in, hidden,
-                           {.num_layers = layers,
-                            .bias = bias,
-                            .batch_first = batch_first,
-                            .dropout = dropout,
-                            .bidirectional = bidirectional,
-                            .device = device.joined()},
+                           options_of(layers, bias, batch_first, dropout, bidirectional, 0, device),
                            activation_of(nonlinearity));
       },
       nb::arg("input_size"), nb::arg("hidden_size"), nb::arg("num_layers") = 1,
       nb::arg("nonlinearity") = "tanh", nb::arg("bias") = true, nb::arg("batch_first") = false,
       nb::arg("dropout") = 0.0, nb::arg("bidirectional") = false,
       nb::arg("device").none() = nb::none(),
-      nb::sig(kept(std::string(kSizes) + "nonlinearity: str = 'tanh', " + kRest)));
+      nb::sig(kept(std::string(kSizes) + "nonlinearity: str = 'tanh', " + kBiasTo + kDevice)));
   define_call(rnn);
 }
 

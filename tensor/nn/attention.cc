@@ -15,6 +15,22 @@ Tensor xavier(i64 rows, i64 columns, const std::string& device) {
                          device);
 }
 
+// Keys or values (batch, length, features) with more of them behind: one that is learnt, zeros.
+Tensor extended(const Tensor& x, const Tensor& learnt, bool with_zeros) {
+  const Shape one{x.size(0), 1, x.size(2)};
+  std::vector<Tensor> parts{x};
+  if (learnt.defined()) parts.push_back(learnt.cast(x.dtype()).expand(one));
+  if (with_zeros) parts.push_back(Tensor::zeros(one, {.dtype = x.dtype(), .device = x.device()}));
+  return parts.size() == 1 ? x : Tensor::cat(parts, 1);
+}
+
+// A mask with more keys, which are allowed.
+Tensor extended_mask(const Tensor& mask, const Size& more) {
+  std::vector<std::pair<Size, Size>> after(static_cast<usize>(mask.ndim()), {0, 0});
+  after.back().second = more;
+  return mask.pad(after);
+}
+
 // As something to add to scores.
 Tensor additive(const Tensor& mask) {
   constexpr f64 kNever = -std::numeric_limits<f64>::infinity();
@@ -39,6 +55,13 @@ MultiheadAttention::MultiheadAttention(i64 embed_dim, i64 num_heads,
     k_proj_weight = xavier(embed_dim, kdim, options.device);
     v_proj_weight = xavier(embed_dim, vdim, options.device);
   }
+  if (options.add_bias_kv) {
+    const f64 spread = 1.0 / std::sqrt(static_cast<f64>(embed_dim));
+    for (Tensor* bias : {&bias_k, &bias_v})
+      *bias = (initial_normal({1, 1, embed_dim}, options.device) * spread).detach().clone();
+    bias_k.requires_grad();
+    bias_v.requires_grad();
+  }
   if (!options.bias) return;
   const TensorOptions zeros{.device = options.device, .requires_grad = true};
   in_proj_bias = Tensor::zeros({3 * embed_dim}, zeros);
@@ -51,6 +74,8 @@ void MultiheadAttention::visit(Visitor& visitor) {
   visitor("k_proj_weight", k_proj_weight);
   visitor("v_proj_weight", v_proj_weight);
   visitor("in_proj_bias", in_proj_bias);
+  visitor("bias_k", bias_k);
+  visitor("bias_v", bias_v);
   visitor("out_proj", out_proj);
 }
 
@@ -113,12 +138,15 @@ std::pair<Tensor, Tensor> MultiheadAttention::operator()(const Tensor& query, co
     const Tensor weight = in_proj_weight.defined() ? Tensor(in_proj_weight[{own}]) : apart[i];
     Tensor x = inputs[i].linear(weight.transpose(0, 1));
     if (in_proj_bias.defined()) x = x + in_proj_bias[{own}];
+    if (i > 0) x = extended(x, i == 1 ? bias_k : bias_v, options.add_zero_attn);
     heads[i] = x.unflatten(-1, {num_heads, embed_dim / num_heads}).transpose(1, 2);
   }
   const f64 scale = 1.0 / std::sqrt(static_cast<f64>(embed_dim / num_heads));
   Tensor scores = heads[0].matmul(heads[1].transpose(-2, -1)) * scale;
-  const Tensor mask = mask_of(call, inputs[0].size(0), inputs[0].size(1), inputs[1].size(1));
-  if (mask.defined()) scores = scores + mask.cast(scores.dtype());
+  const Size keys = inputs[1].size(1);
+  const Tensor mask = mask_of(call, inputs[0].size(0), inputs[0].size(1), keys);
+  if (mask.defined())
+    scores = scores + extended_mask(mask, scores.size(-1) - keys).cast(scores.dtype());
   const Tensor shares = scores.softmax(-1).dropout(options.dropout);
   Tensor output = out_proj(shares.matmul(heads[2]).transpose(1, 2).flatten(2));
   output = has_batch ? (options.batch_first ? output : output.transpose(0, 1)) : output.squeeze(0);

@@ -12,6 +12,8 @@ namespace doorbell::nn {
 struct MultiheadAttentionOptions {
   f64 dropout = 0.0;  // of the weights, in a TrainingScope only
   bool bias = true;
+  bool add_bias_kv = false;    // a key and a value that are learnt, behind the others
+  bool add_zero_attn = false;  // a key and a value of zeros, behind those
   bool batch_first = false;
   std::optional<i64> kdim{}, vdim{};  // features of keys and values; none: embed_dim
   std::string device{};
@@ -42,6 +44,7 @@ struct MultiheadAttention {
   Tensor in_proj_weight;                               // (3 embed_dim, embed_dim), or instead
   Tensor q_proj_weight, k_proj_weight, v_proj_weight;  // (embed_dim, embed_dim, kdim, vdim)
   Tensor in_proj_bias;
+  Tensor bias_k, bias_v;  // (1, 1, embed_dim), of add_bias_kv
   Linear out_proj;
 
  private:

@@ -23,17 +23,27 @@ Recurrent::Recurrent(Kind kind, i64 in, i64 hidden, const RecurrentOptions& opti
   }
   if (!(options.dropout >= 0 && options.dropout <= 1))
     throw fail(ErrorKind::Invalid, "a dropout of {}, expected 0 to 1", options.dropout);
+  const i64 projected = options.proj_size;
+  if (projected != 0 && (kind != Kind::LSTM || projected < 0 || projected >= hidden)) {
+    throw fail(ErrorKind::Invalid,
+               "proj_size {} of {} with {} hidden features, expected an LSTM and fewer features, "
+               "or 0",
+               projected, kind == Kind::LSTM ? "an LSTM" : "a GRU or RNN", hidden);
+  }
   const i64 gates = kind == Kind::LSTM ? 4 : kind == Kind::GRU ? 3 : 1;
   const i64 directions = options.bidirectional ? 2 : 1;
   for (i64 layer = 0; layer < options.num_layers; ++layer) {
     for (i64 direction = 0; direction < directions; ++direction) {
-      const i64 inputs = layer == 0 ? in : directions * hidden;
-      Weights own{.weight_ih = initial_weight({gates * hidden, inputs}, hidden, options.device),
-                  .weight_hh = initial_weight({gates * hidden, hidden}, hidden, options.device)};
+      const i64 inputs = layer == 0 ? in : directions * features();
+      Weights own{
+          .weight_ih = initial_weight({gates * hidden, inputs}, hidden, options.device),
+          .weight_hh = initial_weight({gates * hidden, features()}, hidden, options.device)};
       if (options.bias) {
         own.bias_ih = initial_weight({gates * hidden}, hidden, options.device);
         own.bias_hh = initial_weight({gates * hidden}, hidden, options.device);
       }
+      if (projected != 0)
+        own.weight_hr = initial_weight({projected, hidden}, hidden, options.device);
       weights.push_back(std::move(own));
     }
   }
@@ -48,6 +58,7 @@ void Recurrent::visit(Visitor& visitor) {
     visitor("weight_hh" + end, weights[i].weight_hh);
     visitor("bias_ih" + end, weights[i].bias_ih);
     visitor("bias_hh" + end, weights[i].bias_hh);
+    visitor("weight_hr" + end, weights[i].weight_hr);
   }
 }
 
@@ -55,16 +66,15 @@ void Recurrent::visit(Visitor& visitor) {
 RecurrentState Recurrent::step(Kind kind, const Tensor& projected, const RecurrentState& state,
                                const Weights& weights) {
   const Tensor from_hidden = by_weight(state.hidden, weights.weight_hh, weights.bias_hh);
-  const i64 size = weights.weight_hh.size(1).value();
   if (kind == Kind::Tanh) return {(projected + from_hidden).tanh()};
   if (kind == Kind::ReLU) return {(projected + from_hidden).relu()};
   if (kind == Kind::LSTM) {
-    const std::vector<Tensor> gates = (projected + from_hidden).contiguous().split(size, 1);
+    const std::vector<Tensor> gates = (projected + from_hidden).contiguous().chunk(4, 1);
     const Tensor cell = gates[1].sigmoid() * state.cell + gates[0].sigmoid() * gates[2].tanh();
-    return {gates[3].sigmoid() * cell.tanh(), cell};
+    const Tensor hidden = gates[3].sigmoid() * cell.tanh();
+    return {weights.weight_hr.defined() ? by_weight(hidden, weights.weight_hr, {}) : hidden, cell};
   }
-  const std::vector<Tensor> in = projected.split(size, 1),
-                            past = from_hidden.contiguous().split(size, 1);
+  const std::vector<Tensor> in = projected.chunk(3, 1), past = from_hidden.contiguous().chunk(3, 1);
   const Tensor reset = (in[0] + past[0]).sigmoid(), update = (in[1] + past[1]).sigmoid();
   const Tensor fresh = (in[2] + reset * past[2]).tanh();
   return {(1 - update) * fresh + update * state.hidden};
@@ -86,14 +96,10 @@ RecurrentResult Recurrent::run(const Tensor& x, RecurrentState state, const Weig
   return {Tensor::stack(outputs), state};
 }
 
-Shape Recurrent::state_shape(const Tensor& x) const {
-  return {static_cast<i64>(weights.size()), x.size(1), hidden_size};
-}
-
 // As given, or zeros; x: (length, batch, features).
 RecurrentState Recurrent::state_of(const RecurrentState& given, const Tensor& x) const {
-  const Shape shape = state_shape(x);
-  const auto checked = [&](const Tensor& tensor, const char* what) {
+  const auto checked = [&](const Tensor& tensor, i64 features, const char* what) {
+    const Shape shape{static_cast<i64>(weights.size()), x.size(1), features};
     if (!tensor.defined()) return Tensor::zeros(shape, {.dtype = x.dtype(), .device = x.device()});
     if (tensor.shape() != shape) {
       throw fail(ErrorKind::Invalid, "a {} state of shape {}, expected {}", what,
@@ -101,8 +107,8 @@ RecurrentState Recurrent::state_of(const RecurrentState& given, const Tensor& x)
     }
     return tensor;
   };
-  RecurrentState state{checked(given.hidden, "hidden")};
-  if (kind_ == Kind::LSTM) state.cell = checked(given.cell, "cell");
+  RecurrentState state{checked(given.hidden, features(), "hidden")};
+  if (kind_ == Kind::LSTM) state.cell = checked(given.cell, hidden_size, "cell");
   return state;
 }
 

@@ -19,17 +19,20 @@ struct RecurrentOptions {
   bool batch_first = false;
   f64 dropout = 0.0;  // between layers, in a TrainingScope only
   bool bidirectional = false;
+  i64 proj_size = 0;  // LSTM: hidden states are projected to so many features; 0: they are not
   std::string device{};
 };
 
-// The state between steps: (layers * directions, batch, hidden size), without a batch two axes.
+// The state between steps: (layers * directions, batch, features), without a batch two axes. The
+// features of an LSTM with a projection are proj_size of the hidden state, hidden_size of the cell;
+// else hidden_size.
 struct RecurrentState {
   Tensor hidden;
   Tensor cell{};  // of an LSTM; else not defined
 };
 
 struct RecurrentResult {
-  Tensor output;  // (length, batch, directions * hidden size), as the input is laid out
+  Tensor output;  // (length, batch, directions * features), as the input is laid out
   RecurrentState state;
 };
 
@@ -45,7 +48,8 @@ class Recurrent {
 
   struct Weights {
     Tensor weight_ih, weight_hh, bias_ih,
-        bias_hh;  // (gates * hidden, in), (gates * hidden, hidden)
+        bias_hh;         // (gates * hidden, in), (gates * hidden, features)
+    Tensor weight_hr{};  // (proj_size, hidden), of a projection; else not defined
   };
   std::vector<Weights> weights;  // of each layer, forwards and then backwards
 
@@ -61,7 +65,7 @@ class Recurrent {
                              const Weights& weights);
   RecurrentResult run(const Tensor& x, RecurrentState state, const Weights& weights,
                       bool backwards) const;
-  Shape state_shape(const Tensor& x) const;
+  i64 features() const { return options.proj_size != 0 ? options.proj_size : hidden_size; }
   RecurrentState state_of(const RecurrentState& given, const Tensor& x) const;
 
   Kind kind_;

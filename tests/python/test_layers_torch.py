@@ -56,6 +56,20 @@ def test_recurrent_networks(name, options):
             lambda layer, x, *hx: layer(x, hx if name == "LSTM" else hx[0]))
 
 
+@pytest.mark.parametrize("options", [{}, dict(num_layers=2, bidirectional=True), dict(bias=False, batch_first=True)],
+                         ids=str)
+def test_lstm_with_projections(options):
+    ours, theirs = nn.LSTM(4, 3, proj_size=2, **options), torch.nn.LSTM(4, 3, proj_size=2, **options)
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    compare(ours, theirs, [noise(5, 2, 4)])
+    compare(ours, theirs, [noise(5, 4)])
+    rows = options.get("num_layers", 1) * (2 if "bidirectional" in options else 1)
+    batch = 5 if "batch_first" in options else 2
+    compare(ours, theirs, [noise(5, 2, 4), noise(rows, batch, 2), noise(rows, batch, 3)],
+            lambda layer, x, *hx: layer(x, hx))
+    assert "proj_size=2" in repr(ours) and ours.weight_hr_l0.shape == (2, 3)
+
+
 def test_recurrent_relu_and_cells():
     compare(nn.RNN(4, 3, nonlinearity="relu"), torch.nn.RNN(4, 3, nonlinearity="relu"), [noise(5, 2, 4)])
     for name in ("GRUCell", "RNNCell"):
@@ -63,7 +77,9 @@ def test_recurrent_relu_and_cells():
         compare(getattr(nn, name)(4, 3, bias=False), getattr(torch.nn, name)(4, 3, bias=False), [noise(2, 4)])
 
 
-@pytest.mark.parametrize("options", [{}, dict(bias=False), dict(batch_first=True), dict(kdim=3, vdim=5)], ids=str)
+@pytest.mark.parametrize("options", [
+    {}, dict(bias=False), dict(batch_first=True), dict(kdim=3, vdim=5), dict(add_bias_kv=True),
+    dict(add_zero_attn=True), dict(add_bias_kv=True, add_zero_attn=True, kdim=3, vdim=5, batch_first=True)], ids=str)
 def test_multihead_attention(options):
     ours, theirs = nn.MultiheadAttention(6, 2, **options), torch.nn.MultiheadAttention(6, 2, **options)
     assert set(ours.state_dict()) == set(theirs.state_dict())
@@ -77,8 +93,9 @@ def test_multihead_attention(options):
     compare(ours, theirs, [noise(4, 6), noise(5, kdim), noise(5, vdim)])
 
 
-def test_masks_of_attention():
-    ours, theirs = nn.MultiheadAttention(6, 2), torch.nn.MultiheadAttention(6, 2)
+@pytest.mark.parametrize("options", [{}, dict(add_bias_kv=True, add_zero_attn=True)], ids=str)
+def test_masks_of_attention(options):
+    ours, theirs = nn.MultiheadAttention(6, 2, **options), torch.nn.MultiheadAttention(6, 2, **options)
     arrays = [noise(4, 2, 6), noise(4, 2, 6), noise(4, 2, 6)]
     causal = np.triu(np.ones((4, 4), bool), 1)
     padding = np.array([[False, False, True, False], [False, False, False, True]])

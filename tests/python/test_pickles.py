@@ -28,6 +28,7 @@ LAYERS = {
     "gru_cell": (lambda: nn.GRUCell(3, 2, bias=False), (4, 3)),
     "rnn_cell": (lambda: nn.RNNCell(3, 2, nonlinearity="relu"), (4, 3)),
     "lstm": (lambda: nn.LSTM(3, 2, num_layers=2, bidirectional=True, batch_first=True), (4, 2, 3)),
+    "lstm_projected": (lambda: nn.LSTM(3, 4, proj_size=2), (4, 2, 3)),
     "gru": (lambda: nn.GRU(3, 2, bias=False), (4, 2, 3)),
     "rnn": (lambda: nn.RNN(3, 2, nonlinearity="relu"), (4, 2, 3)),
     "dropout": (lambda: nn.Dropout(0.25), (4, 3)),
@@ -64,7 +65,7 @@ def test_layers(name, way):
 
 
 def test_attention():
-    layer = nn.MultiheadAttention(4, 2, kdim=3, vdim=3, batch_first=True)
+    layer = nn.MultiheadAttention(4, 2, add_bias_kv=True, add_zero_attn=True, kdim=3, vdim=3, batch_first=True)
     x, y = Tensor.rand(1, 2, 4), Tensor.rand(1, 5, 3)
     for way in WAYS.values():
         again = way(layer)

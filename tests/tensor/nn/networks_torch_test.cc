@@ -37,6 +37,8 @@ void expect_network(const std::string& name, const Layer& made) {
 TEST(NetworksTorch, Recurrent) {
   expect_network("lstm_plain", nn::LSTM(4, 3));
   expect_network("lstm_deep", nn::LSTM(4, 3, {.num_layers = 2, .bidirectional = true}));
+  expect_network("lstm_projected",
+                 nn::LSTM(4, 3, {.num_layers = 2, .bidirectional = true, .proj_size = 2}));
   expect_network("lstm_batch_first", nn::LSTM(4, 3, {.bias = false, .batch_first = true}));
   expect_network("gru_plain", nn::GRU(4, 3));
   expect_network("gru_deep", nn::GRU(4, 3, {.num_layers = 2, .bidirectional = true}));
@@ -77,6 +79,12 @@ TEST(Networks, RefuseWhatDoesNotFit) {
             "a hidden state of shape (1, 3, 3), expected (1, 2, 3)");
   EXPECT_EQ(message_of([] { nn::GRU(4, 0); }),
             "a recurrent network of 1 layers from 4 to 0 features");
+  EXPECT_EQ(message_of([] { nn::GRU(4, 3, {.proj_size = 2}); }),
+            "proj_size 2 of a GRU or RNN with 3 hidden features, expected an LSTM and fewer "
+            "features, or 0");
+  EXPECT_EQ(message_of([] { nn::LSTM(4, 3, {.proj_size = 3}); }),
+            "proj_size 3 of an LSTM with 3 hidden features, expected an LSTM and fewer features, "
+            "or 0");
   EXPECT_EQ(message_of([] { nn::MultiheadAttention(6, 4); }),
             "attention of 6 features with 4 heads");
   const nn::MultiheadAttention attention(4, 2);
@@ -87,11 +95,12 @@ TEST(Networks, RefuseWhatDoesNotFit) {
             "a key padding mask of shape (3, 2), expected (2, 3)");
 }
 
-void expect_attention(const std::string& name, const nn::AttentionCall& call) {
+void expect_attention(const std::string& name, const nn::AttentionCall& call,
+                      const nn::MultiheadAttentionOptions& options = {}) {
   SCOPED_TRACE(name);
   std::vector<Tensor> leaves =
       noise_tensors({{{3, 2, 4}, 140}, {{5, 2, 4}, 141}, {{5, 2, 4}, 142}});
-  const auto layer = filled(nn::MultiheadAttention(4, 2), &leaves);
+  const auto layer = filled(nn::MultiheadAttention(4, 2, options), &leaves);
   const auto [output, weights] = layer(leaves[0], leaves[1], leaves[2], call);
   expect_torch("network/attention/" + name, output, leaves, 1e-6);
   expect_torch("network/attention/" + name + "/weights", weights);
@@ -106,6 +115,14 @@ TEST(NetworksTorch, Attention) {
   expect_attention("bools", {.attn_mask = never});
   expect_attention("numbers", {.attn_mask = Array::noise({3, 5}, 143).tensor(dtypes::f64),
                                .average_attn_weights = false});
+  expect_attention("bias_kv", {}, {.add_bias_kv = true});
+  expect_attention("zero_attn", {.attn_mask = never}, {.add_zero_attn = true});
+  const nn::MultiheadAttentionOptions both{.add_bias_kv = true, .add_zero_attn = true};
+  expect_attention("both", {.key_padding_mask = padding}, both);
+  expect_attention(
+      "both_numbers",
+      {.attn_mask = Array::noise({3, 5}, 143).tensor(dtypes::f64), .average_attn_weights = false},
+      both);
   std::vector<Tensor> leaves =
       noise_tensors({{{3, 2, 4}, 140}, {{3, 6, 3}, 144}, {{3, 6, 2}, 145}});
   const nn::MultiheadAttentionOptions apart{
