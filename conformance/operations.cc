@@ -67,6 +67,9 @@ Results interpolate(const Call& c) {
   if (mode == "bicubic") options.mode = Resample::Bicubic;
   if (mode == "area") options.mode = Resample::Area;
   options.align_corners = c.flag("align");
+  options.recompute_scale_factor = c.flag("recompute");
+  if (c.has("factors"))
+    return {c.x().interpolate_by(c.arguments.at("factors").get<std::vector<f64>>(), options)};
   return {c.x().interpolate(c.integers("sizes"), options)};
 }
 
@@ -120,6 +123,15 @@ Results topk(const Call& c) {
   return sorted(c.x().topk(c.integer("count"), c.integer("axis"), c.flag("largest")));
 }
 
+Results unique(const Call& c) {
+  const Unique found = c.x().unique();
+  return {found.values, found.inverse, found.counts};
+}
+Results unique_parts(const Call& c) {
+  const Unique found = c.x().unique(c.integer("axis"));
+  return {found.values, found.inverse, found.counts};
+}
+
 Results pair(const std::pair<Tensor, Tensor>& both) { return {both.first, both.second}; }
 
 Results max_pool_places(const Call& c) {
@@ -164,6 +176,7 @@ constexpr Entry kStatistics[] = {
     {"norm", GIVES(c.x().norm(std::stod(c.word("p")), c.integers("axes"), c.reduce()))},
     {"median", GIVES(c.x().median(c.integer("axis")).values)},
     {"median_all", GIVES(c.x().median())},
+    {"median_places", [](const Call& c) { return sorted(c.x().median(c.integer("axis"))); }},
     {"diff", GIVES(c.x().diff(c.integer("times"), c.integer("axis")))},
     {"sum", GIVES(c.x().sum(c.integers("axes"), c.reduce()))},
     {"mean", GIVES(c.x().mean(c.integers("axes"), c.reduce()))},
@@ -181,6 +194,8 @@ constexpr Entry kStatistics[] = {
     {"share", GIVES(c.x() / c.x().sum())},
     {"layernorm", GIVES(c.x().layernorm(c.integers("axes")))},
     {"batchnorm", GIVES(c.x().batchnorm(c.in[1], c.in[2], c.in[3], c.in[4]))},
+    {"batchnorm_over", GIVES(c.x().batchnorm(c.in[1], c.in[2], c.in[3], c.in[4],
+                                             c.integers("axes")))},
 };
 constexpr Entry kProducts[] = {
     {"matmul", GIVES(c.x().matmul(c.in[1]))},
@@ -192,9 +207,11 @@ constexpr Entry kProducts[] = {
     {"outer", GIVES(c.x().outer(c.in[1]))},
     {"mse_loss", GIVES(c.x().mse_loss(c.in[1], loss_options(c).reduction))},
     {"l1_loss", GIVES(c.x().l1_loss(c.in[1], loss_options(c).reduction))},
-    {"huber_loss", GIVES(c.x().huber_loss(c.in[1], 1.0, loss_options(c).reduction))},
-    {"smooth_l1_loss", GIVES(c.x().smooth_l1_loss(c.in[1], 1.0, loss_options(c).reduction))},
-    {"kl_div", GIVES(c.x().kl_div(c.in[1], loss_options(c).reduction))},
+    {"huber_loss", GIVES(c.x().huber_loss(c.in[1], c.real_or("delta", 1),
+                                          loss_options(c).reduction))},
+    {"smooth_l1_loss", GIVES(c.x().smooth_l1_loss(c.in[1], c.real_or("delta", 1),
+                                                  loss_options(c).reduction))},
+    {"kl_div", GIVES(c.x().kl_div(c.in[1], loss_options(c).reduction, c.flag("logarithms")))},
     {"conv_transpose", conv_transpose},
     {"conv_same", GIVES(c.x().conv2d(c.in[1], {.same = true}))},
     {"svd_values", GIVES(c.x().svd(false).S)},
@@ -271,6 +288,9 @@ constexpr Entry kIndexing[] = {
     {"sort_values", GIVES(c.x().sort(c.integer("axis"), c.flag("descending")).values)},
     {"argsort", GIVES(c.x().argsort(c.integer("axis")))},
     {"topk", topk},
+    {"searchsorted", GIVES(c.x().searchsorted(c.in[1], c.flag("right")))},
+    {"unique", unique},
+    {"unique_parts", unique_parts},
 };
 // clang-format on
 

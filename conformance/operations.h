@@ -26,6 +26,7 @@ struct Call {
   bool has(const char* name) const { return arguments.contains(name); }
   i64 integer(const char* name) const { return arguments.at(name).get<i64>(); }
   f64 real(const char* name) const { return arguments.at(name).get<f64>(); }
+  f64 real_or(const char* name, f64 otherwise) const { return arguments.value(name, otherwise); }
   bool flag(const char* name) const { return arguments.value(name, false); }
   std::string word(const char* name) const { return arguments.at(name).get<std::string>(); }
   std::vector<i64> integers(const char* name) const {

@@ -46,6 +46,7 @@ constexpr OperationEntry kElementwise[] = {
     UNARY(gelu), UNARY(quick_gelu), UNARY(silu), UNARY(mish), UNARY(sigmoid), UNARY(logsigmoid),
     UNARY(hardsigmoid), UNARY(hardswish), UNARY(softsign), UNARY(contiguous), UNARY(clone),
     {"nan_to_num", GIVES(c.x().nan_to_num())},
+    {"nan_to_numbers", GIVES(c.x().nan_to_num(c.real("nan"), c.real("high"), c.real("low")))},
     {"gelu_tanh", GIVES(c.x().gelu(Gelu::Tanh))},
     {"dropout_off", GIVES(c.x().dropout(0.5))},
     {"cast_back", GIVES(c.x().cast(dtypes::f32).cast(c.x().dtype()))},
@@ -64,6 +65,11 @@ constexpr OperationEntry kElementwise[] = {
     {"div_trunc", GIVES(c.x().div(c.in[1], Rounding::Trunc))},
     {"div_floor_number", GIVES(c.x().div(c.real("number"), Rounding::Floor))},
     {"div_trunc_number", GIVES(c.x().div(c.real("number"), Rounding::Trunc))},
+    // Which way it goes: how far depends on the dtype.
+    {"nextafter", [](const Call& c) -> Results {
+       const Tensor next = c.x().nextafter(c.in[1]);
+       return {(next > c.x()).cast(next.dtype()) - (next < c.x()).cast(next.dtype())};
+     }},
     {"usum", GIVES(c.x().usum({c.in[1], c.in[2]}))},
     {"uprod", GIVES(c.x().uprod({c.in[1], c.in[2]}))},
     {"masked_fill", GIVES(c.x().masked_fill(c.in[1], std::numeric_limits<f64>::quiet_NaN()))},

@@ -12,7 +12,7 @@ import sys
 OPERATIONS = {
     "at": "rows", "avg_pool2d": "avg_pool", "binary_crossentropy": "bce", "binary_crossentropy_logits": "bce_logits",
     "cast": "cast_back", "conv2d": "conv", "conv_transpose2d": "conv_transpose", "diagonal": "diagonal_of",
-    "dropout": "dropout_off", "lerp": "lerp_quarter", "max_pool2d": "max_pool",
+    "dropout": "dropout_off", "interpolate_by": "interpolate", "lerp": "lerp_quarter", "max_pool2d": "max_pool",
     "max_pool2d_with_indices": "max_pool_places", "max_unpool2d": "max_unpool", "qr": "qr_r",
     "scaled_dot_product_attention": "attention", "sort": "sort_values",
     "sparse_categorical_crossentropy": "sparse_cross_entropy", "where": "where_less", "dot": "matmul",

@@ -339,6 +339,77 @@ def sorting():
     case("sort_gradient", "sort_values", [reals(3, 6)], lambda t: t.sort(1).values, [0], axis=1)
 
 
+def functions():
+    """Values of what generate_edges.py has gradients of, or what has none."""
+    infinity, missing = float("inf"), float("nan")
+    paired = [-infinity, -7.0, -2.5, -1.0, -0.0, 0.0, 0.5, 1.0, 2.5, 6.0, infinity, missing]
+    x = torch.tensor([a for a in paired for b in paired], dtype=torch.float64)
+    y = torch.tensor([b for a in paired for b in paired], dtype=torch.float64)
+    for name, function in (("div_floor", lambda a, b: torch.div(a, b, rounding_mode="floor")),
+                           ("div_trunc", lambda a, b: torch.div(a, b, rounding_mode="trunc")),
+                           ("mod", torch.remainder), ("fmod", torch.fmod)):
+        case(f"function_{name}", name, [x, y], function, depth=0)
+    # From 0 the next number is one that a device may take for 0.
+    case("function_nextafter", "nextafter", [x[x != 0], y[x != 0]],
+         lambda a, b: (torch.nextafter(a, b) > a).double() - (torch.nextafter(a, b) < a).double(), depth=0)
+    for name, function in (("atan2", torch.atan2), ("hypot", torch.hypot)):
+        case(f"function_{name}", name, [x, y], function, depth=16)
+        case(f"function_{name}_inside", name, [reals(4, 5), reals(5)], function, [0, 1], depth=64)
+    case("function_nan_to_num", "nan_to_numbers", [x], lambda t: t.nan_to_num(0.5, 7.0, -3.0), depth=0, nan=0.5,
+         high=7.0, low=-3.0)
+    rows, ties = reals(3, 4, 7), integers(5, 4, 7).double()
+    for p in (0.0, 1.0, 2.0, 3.0, infinity):
+        case(f"function_norm_{p}", "norm", [rows], lambda t: t.norm(p, 1), [0] if p else [], depth=64, p=str(p),
+             axes=[1])
+    missing_rows = rows[0].clone()
+    missing_rows[1, 2] = missing
+    for tag, values in (("plain", rows[0]), ("missing", missing_rows)):
+        case(f"function_median_{tag}", "median_places", [values], lambda t: t.median(1), depth=0, axis=1)
+        case(f"function_median_all_{tag}", "median_all", [values], torch.median, depth=0)
+    case("function_outer", "outer", [reals(4), reals(7)], torch.outer, [0, 1], depth=16)
+    for times, axis in ((1, 0), (2, 1)):
+        case(f"function_diff_{times}", "diff", [rows], lambda t: t.diff(times, axis), [0], depth=16, times=times,
+             axis=axis)
+    case("function_movedim", "movedim", [wholes(2, 3, 4)], lambda t: t.movedim((0, 2), (1, 0)), moved=True, depth=0,
+         axes=[0, 2], places=[1, 0])
+    case("function_conv1d", "conv1d", [reals(2, 3, 8), reals(4, 3, 3), reals(4)], F.conv1d, [0, 1, 2], depth=64)
+    line = reals(37).sort().values
+    for right in (False, True):
+        for length in (1, 8, 37):
+            case(f"function_searchsorted_{length}_{right}", "searchsorted",
+                 [line[:length], torch.cat([line, reals(20)]).reshape(3, 19)],
+                 lambda a, v: torch.searchsorted(a, v, right=right), depth=0, right=right)
+        case(f"function_searchsorted_rows_{right}", "searchsorted", [ties.sort(1).values, ties],
+             lambda a, v: torch.searchsorted(a, v, right=right), depth=0, right=right)
+    case("function_unique", "unique", [ties], lambda t: torch.unique(t, return_inverse=True, return_counts=True),
+         depth=0)
+    for axis in (0, 1):
+        case(f"function_unique_{axis}", "unique_parts", [integers(2, 6, 3, 2).double()],
+             lambda t: torch.unique(t, return_inverse=True, return_counts=True, dim=axis), depth=0, axis=axis)
+    case("function_batchnorm_over", "batchnorm_over",
+         [reals(2, 3, 4, 5), reals(3, 5), reals(3, 5), reals(3, 5), positives(3, 5)],
+         lambda t, w, b, m, s: (t - m[:, None]) * s[:, None] * w[:, None] + b[:, None], [0, 1, 2], depth=64,
+         axes=[1, 3])
+    for mode, align in (("nearest", None), ("nearest-exact", None), ("bilinear", False), ("bilinear", True),
+                        ("bicubic", False), ("area", None)):
+        for again in (False, True):
+            case(f"function_interpolate_{mode}_{align}_{again}", "interpolate", [reals(1, 2, 5, 6)],
+                 lambda t: F.interpolate(t, scale_factor=(1.7, 0.55), mode=mode, align_corners=align,
+                                         recompute_scale_factor=again), [0], depth=128, factors=(1.7, 0.55), mode=mode,
+                 align=bool(align), recompute=again)
+    a, b = reals(4, 5), reals(4, 5)
+    for reduction in ("mean", "sum", "none"):
+        for name, function in (("mse_loss", F.mse_loss), ("l1_loss", F.l1_loss),
+                               ("huber_loss", lambda *t, **o: F.huber_loss(*t, delta=0.5, **o)),
+                               ("smooth_l1_loss", lambda *t, **o: F.smooth_l1_loss(*t, beta=0.5, **o))):
+            case(f"function_{name}_{reduction}", name, [a, b], lambda *t: function(*t, reduction=reduction), [0, 1],
+                 depth=64, reduction=reduction, delta=0.5)
+        for logarithms in (False, True):
+            case(f"function_kl_div_{reduction}_{logarithms}", "kl_div", [a, b if logarithms else positives(4, 5) / 4],
+                 lambda *t: F.kl_div(*t, reduction=reduction, log_target=logarithms), [0, 1], depth=64,
+                 reduction=reduction, logarithms=logarithms)
+
+
 def write(path, cases):
     text = json.dumps({"pytorch": torch.__version__.split("+")[0], "cases": cases}, separators=(",", ":"))
     with open(path, "wb") as file:
@@ -347,7 +418,8 @@ def write(path, cases):
 
 
 def main():
-    for part in (statistics, products, decompositions, convolutions, attention, losses, movements, indexing, sorting):
+    for part in (statistics, products, decompositions, convolutions, attention, losses, movements, indexing, sorting,
+                 functions):
         part()
     write(sys.argv[1], cases)
 

@@ -198,8 +198,6 @@ def pair_differences(name, x, y):
             found.append((0, place, weight * math.copysign(1, a) * math.copysign(1, b)))
         if name == "logaddexp" and math.isinf(a) and a == b:
             found += [(0, place, weight / 2), (1, place, weight / 2)]
-        if name == "mod" and math.isinf(a) and math.isfinite(b) and b != 0:
-            found.append((1, place, -weight * a * math.copysign(1, b)))
     return found
 
 
