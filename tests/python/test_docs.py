@@ -57,7 +57,8 @@ def run_examples(text, name):
 
 
 @pytest.mark.parametrize("name, text", [(name, text) for name, text in DOCUMENTED if text and ">>>" in text])
-def test_examples_of_docstrings(name, text):
+def test_examples_of_docstrings(name, text, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some write files
     assert run_examples(inspect.cleandoc(text), name) > 0
 
 
