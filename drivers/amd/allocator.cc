@@ -125,7 +125,6 @@ Result<void> VramAllocator::copy(const core::Allocation& to, i64 to_offset,
   }
   hcq::HardwareQueue& queue = device_.copy_queue();
   const std::unique_ptr<hcq::CommandQueue> commands = queue.make_commands();
-  commands->memory_barrier();  // a kernel of this queue may still be at work on them
   commands->copy(address(to, to_offset), address(from, from_offset), static_cast<u64>(bytes));
   TRY(const hcq::Point point, queue.submit(*commands, device_.fence()));
   return queue.wait(point.position);

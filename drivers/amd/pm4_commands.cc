@@ -151,6 +151,7 @@ void Pm4Commands::write(Operand address, Operand value) {
 
 void Pm4Commands::copy(Operand to, Operand from, u64 bytes) {
   if (bytes == 0) return;
+  if (words().empty()) memory_barrier();  // kernels submitted before may still be at work
   meet_processor();
   const u32 once = begin_once();
   for (u64 done = 0; done < bytes;) {

@@ -25,7 +25,6 @@ Result<std::unique_ptr<StagingRing>> StagingRing::make(HardwareQueue& queue, i64
 
 Result<Point> StagingRing::submit_copy(GpuAddr to, GpuAddr from, u64 bytes, const Fence& after) {
   commands_->clear();
-  commands_->memory_barrier();  // a kernel of this queue may still be at work on them
   commands_->copy(to, from, bytes);
   return queue_.submit(*commands_, after);
 }

@@ -73,8 +73,8 @@ class HardwareQueue {
   // Nanoseconds of the host's clock from the ticks that timestamp() writes.
   virtual u64 to_ns(u64 ticks) const { return ticks; }
 
-  // Runs `commands`, which hold no slots, after `after`. Returns where their end is. They may begin
-  // before earlier submissions to this queue end: where that matters, memory_barrier() comes first.
+  // Runs `commands`, which hold no slots, after `after`. Returns where their end is. A launch or a
+  // copy that comes first sees what earlier submissions to this queue wrote.
   Result<Point> submit(const CommandQueue& commands, const Fence& after = {});
 
   Point last() { return {this, timeline_.last()}; }
