@@ -94,7 +94,9 @@ namespace {
 
 // Memory of dead arenas, kept by the thread for its next ones: pages fresh from the system cost
 // more than the nodes in them. Not under the address sanitizer, which should see a use after free.
-constexpr usize kBlockBytes = 256 << 10, kFirstTable = 256, kLargestKeptTable = 8192;
+// Small arenas do without: those of kernels live as long as the caches that hold them.
+constexpr usize kFirstBlockBytes = 8 << 10, kBlockBytes = 256 << 10;
+constexpr usize kFirstTable = 256, kLargestKeptTable = 8192;
 #if defined(__SANITIZE_ADDRESS__)
 constexpr usize kKeptBlocks = 0;
 #else
@@ -115,15 +117,13 @@ constexpr usize kBlockHeader = 16;
 
 }  // namespace
 
-Arena::Arena() {
-  if (!kept_is_gone) table_ = std::move(kept.table);
-  if (table_.empty()) table_.resize(kFirstTable, nullptr);
-}
+Arena::Arena() : table_(kFirstTable, nullptr) {}
 
 Arena::~Arena() {
   for (Payload* p : payloads_) p->unref();
   if (kept_is_gone || kKeptBlocks == 0) return;
-  if (table_.size() <= kLargestKeptTable && kept.table.empty()) {
+  const usize entries = table_.size();
+  if (entries > kFirstTable && entries <= kLargestKeptTable && kept.table.empty()) {
     std::fill(table_.begin(), table_.end(), nullptr);
     kept.table = std::move(table_);
   }
@@ -138,7 +138,8 @@ Arena::~Arena() {
 
 void* Arena::allocate(usize bytes) {
   if (static_cast<usize>(end_ - next_) < bytes) {
-    usize size = std::max(bytes + kBlockHeader, kBlockBytes);
+    usize size =
+        std::max(bytes + kBlockHeader, blocks_.empty() ? kFirstBlockBytes : kBlockBytes);
     if (size == kBlockBytes && !kept_is_gone && !kept.blocks.empty()) {
       blocks_.push_back(std::move(kept.blocks.back()));
       kept.blocks.pop_back();
@@ -156,7 +157,9 @@ void* Arena::allocate(usize bytes) {
 }
 
 void Arena::grow() {
-  std::vector<Node*> bigger(table_.size() * 2, nullptr);
+  std::vector<Node*> bigger;
+  if (!kept_is_gone && kept.table.size() > table_.size()) bigger = std::move(kept.table);
+  if (bigger.empty()) bigger.resize(table_.size() * 2, nullptr);
   usize mask = bigger.size() - 1;
   for (Node* node : table_) {
     if (!node) continue;
