@@ -87,6 +87,9 @@ bool covers(const ExpectedCase& one, DType dtype) {
   return dtype.is_float() && dtype.bits() >= (one.wide ? 32 : 16);
 }
 
+// Results whose size is in the values, which are read for it at once.
+bool reads_values(const ExpectedCase& one) { return one.operation.starts_with("unique"); }
+
 // Neighbours with the same operation make a batch.
 void add_cases(Suite& suite, std::string_view group, const ExpectedCases& all) {
   for (DType dtype : all_dtypes()) {
@@ -99,7 +102,8 @@ void add_cases(Suite& suite, std::string_view group, const ExpectedCases& all) {
         const std::string name = fmt::format("{}/{}/{}", group, dtype.str(), one.operation);
         for (const std::unique_ptr<Batch>& made : suite.batches())
           if (made->name == name) batch = made.get();
-        if (batch == nullptr) batch = &suite.add(name, {.dtypes = {dtype}});
+        if (batch == nullptr)
+          batch = &suite.add(name, {.dtypes = {dtype}, .runs = reads_values(one)});
       }
       batch->add(one.name, [all, &one, dtype](Trial& trial) { check_case(trial, one, dtype); });
       last = &one;
