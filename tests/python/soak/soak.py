@@ -56,12 +56,16 @@ def run_one(seed, devices, counts):
 
 
 def seeds_of(options):
-    """Until the time or the number of programs is over."""
-    end = time.monotonic() + options.seconds if options.seconds else None
+    """Until the time or the number of programs is over. The second half of the time repeats the first half's programs:
+    their kernels and plans are in caches then, and nothing may need more memory."""
+    started, count = time.monotonic(), None
     for number in range(options.programs or sys.maxsize):
-        if end and time.monotonic() > end:
+        passed = time.monotonic() - started
+        if options.seconds and passed > options.seconds:
             return
-        yield options.seed + number
+        if options.seconds and not count and passed > options.seconds / 2:
+            count = number
+        yield options.seed + (number % count if count else number)
 
 
 class Seeds:
@@ -136,7 +140,7 @@ def main():
 
     status = 1 if counts.wrong else 0
     if len(levels) >= 20:
-        # Caches fill in the first half; after that memory must stay where it is.
+        # Caches fill in the first half; seeds_of() says why memory must then stay where it is.
         middle, late = max(levels[len(levels) // 2 - 3:len(levels) // 2 + 3]), max(levels[-6:])
         print(f"memory: {levels[0]:.0f} MiB at first, {middle:.0f} in the middle, {late:.0f} at the end")
         if late > middle * 1.1 + 20:
