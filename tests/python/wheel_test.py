@@ -27,6 +27,7 @@ def main():
         # Kernels from a cache would not show that the compiler is found.
         environment = {**os.environ, "CACHELEVEL": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
         environment.pop("PYTHONPATH", None)
+        environment.pop("XDG_CACHE_HOME", None)  # the tests' own, where no compiler cache is
         made = run(sys.executable, "-m", "venv", os.path.join(folder, "env"), env=environment)
         assert made.returncode == 0, made.stdout
         reachable = run(python, "-m", "pip", "download", "--no-deps", "-d", folder, "nanobind>=3.0", env=environment)
