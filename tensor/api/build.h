@@ -135,6 +135,9 @@ inline constexpr i64 kMaxElements = (i64{1} << 62) - 1;
 i64 bytes_of(i64 count, DType dtype);
 Tensor make(Op op, DType dtype, std::initializer_list<const Tensor*> srcs,
             std::initializer_list<i64> args = {});
+// x, read from memory where it would be computed again: another kernel may round it otherwise, and
+// then no element equals what is the maximum of all. Movement stays above what is stored.
+Tensor from_memory(const Tensor& x);
 
 Tensor unary(Op op, const Tensor& x);
 // Operands of one dtype; checks that the shapes broadcast. Comparisons give bool.

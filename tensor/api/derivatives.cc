@@ -37,7 +37,9 @@ Tensor of_where(Step step, usize source) {
 
 // Equal maxima share evenly.
 Tensor of_max_reduction(Step step) {
-  const Tensor chosen = (step.src(0) == step.value()).cast(step.gradient.dtype());
+  const Tensor x = from_memory(step.src(0));
+  const Tensor most = reduce_axes(Op::Max, x, step.node.arg(1));
+  const Tensor chosen = (x == most).cast(step.gradient.dtype());
   const Tensor count = reduce_axes(Op::Add, chosen, step.node.arg(1));
   return chosen / count * step.gradient;
 }

@@ -24,7 +24,7 @@ class MedianRule final : public detail::GradientRule {
  public:
   Tensor derivative(const Tensor& gradient, const std::vector<Tensor>& inputs,
                     usize) const override {
-    const Tensor& x = inputs[0];
+    const Tensor x = detail::from_memory(inputs[0]);
     const Tensor same = is_same(x, x.detach().median());
     const Tensor count = same.sum().cast(gradient.dtype());
     return select(same, (gradient / count).expand(x.shape()), constant(0, gradient.dtype()));

@@ -102,8 +102,9 @@ Tensor Tensor::max_pool2d(const std::vector<i64>& kernel, const PoolOptions& opt
   return detail::with_derivative(
       value, {windows},
       [plan, whole = shape()](const Tensor& gradient, const std::vector<Tensor>& inputs, usize) {
-        const Tensor largest = inputs[0].max(plan.axes, {.keepdim = true});
-        const Tensor ranks = ranks_of(inputs[0], largest, places_of(plan, whole));
+        const Tensor windows = detail::from_memory(inputs[0]);
+        const Tensor largest = windows.max(plan.axes, {.keepdim = true});
+        const Tensor ranks = ranks_of(windows, largest, places_of(plan, whole));
         const Tensor chosen = ranks == ranks.max(plan.axes, {.keepdim = true});
         return doorbell::where(chosen, gradient.reshape(largest.shape()), 0);
       });
@@ -112,7 +113,7 @@ Tensor Tensor::max_pool2d(const std::vector<i64>& kernel, const PoolOptions& opt
 Pooled Tensor::max_pool2d_with_indices(const std::vector<i64>& kernel,
                                        const PoolOptions& options) const {
   const PoolPlan plan = plan_pool(*this, kernel, options);
-  const Tensor windows = max_windows(plan, *this);
+  const Tensor windows = detail::from_memory(max_windows(plan, *this));
   const Tensor largest = windows.max(plan.axes, {.keepdim = true});
   const Places places = places_of(plan, shape());
   const Tensor rank = ranks_of(windows, largest, places).max(plan.axes);

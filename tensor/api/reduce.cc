@@ -140,9 +140,9 @@ Tensor Tensor::argmax(i64 axis, const ReduceOptions& options) const {
   Shape along(static_cast<usize>(ndim() - at), 1);
   along[0] = length;
   // Counting down, so that the largest count is at the first place. NaN is a maximum too.
-  const Tensor most = max(at, {.keepdim = true});
-  Tensor here = *this == most;
-  if (dtype().is_float()) here = here | isnan();
+  const Tensor x = detail::from_memory(*this), most = x.max(at, {.keepdim = true});
+  Tensor here = x == most;
+  if (dtype().is_float()) here = here | x.isnan();
   const Tensor countdown = Tensor::arange(length, 0, -1).reshape(along);
   const Tensor found = doorbell::where(here, countdown, 0).max(at, options);
   return length - found;

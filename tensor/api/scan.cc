@@ -77,14 +77,15 @@ Tensor places_of(const Tensor& x, const Tensor& values, i64 at) {
 }
 
 // `extremes` gives the running extremes. Gradients go to the places.
-Picked with_places(const Tensor& x, i64 axis, Tensor (*extremes)(const Tensor& x, i64 axis)) {
+Picked with_places(const Tensor& input, i64 axis, Tensor (*extremes)(const Tensor& x, i64 axis)) {
+  const Tensor x = detail::from_memory(input);
   const Tensor values = extremes(x, axis);
   if (x.ndim() == 0) return {values, constant(0, dtypes::i32)};
   const i64 at = detail::resolve_axis(axis, x.ndim());
   const Tensor places = places_of(x, values, at);
   if (!x.dtype().is_float()) return {values, places};
   const auto rule = [=](const Tensor& gradient, const std::vector<Tensor>& inputs, usize) {
-    const Tensor& x = inputs[0];
+    const Tensor x = detail::from_memory(inputs[0]);
     return x.zeros_like().scatter_add(at, places_of(x, extremes(x, at), at), gradient);
   };
   return {detail::with_derivative(values, {x}, rule), places};

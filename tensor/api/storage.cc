@@ -407,6 +407,23 @@ Tensor Tensor::contiguous() const {
   return is_row_major ? detail::as_view(stored, *this, true) : stored;
 }
 
+Tensor detail::from_memory(const Tensor& x) {
+  std::vector<UOp> moves;  // the last first
+  UOp base = *x.uop();
+  for (; core::is_movement(base.op()); base = base.src(0)) moves.push_back(base);
+  const bool is_stored = base.is(Op::Buffer) || base.is(Op::Contiguous) || base.is(Op::Copy) ||
+                         base.is(Op::Const) || core::TensorGraph::realized(base);
+  if (is_stored || !x.dtype().is_float()) return x;
+  Tensor moved = Tensor::from_uop(UOpRef(base)).contiguous();
+  for (usize i = moves.size(); i-- > 0;) {
+    const std::span<const UOp> sources = moves[i].srcs();
+    const std::vector<UOpRef> sizes(sources.begin() + 1, sources.end());
+    const Tensor* const below[] = {&moved};
+    moved = detail::make(moves[i].op(), moves[i].dtype(), below, moves[i].args(), sizes);
+  }
+  return moved;
+}
+
 Tensor Tensor::detach() const {
   NoGradScope no_grad;
   return detail::as_view(detail::make(Op::Detach, dtype(), {this}), *this, true);

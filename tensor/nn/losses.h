@@ -60,27 +60,27 @@ struct KLDivLoss : Loss {
   }
 };
 
-// Of logits, and of class numbers or probabilities; weight: (classes) or undefined.
-struct CrossEntropyLoss {
+// Of classes; weight: (classes) or undefined.
+struct ClassLoss {
   LossOptions options;
   Tensor weight;
 
-  explicit CrossEntropyLoss(const LossOptions& options = {}, Tensor weight = {})
+  explicit ClassLoss(const LossOptions& options = {}, Tensor weight = {})
       : options(options), weight(std::move(weight)) {}
   void visit(Visitor&) {}
+};
+
+// Of logits, and of class numbers or probabilities.
+struct CrossEntropyLoss : ClassLoss {
+  using ClassLoss::ClassLoss;
   Tensor operator()(const Tensor& x, const Tensor& target) const {
     return x.cross_entropy(target, weight, options);
   }
 };
 
-// Of log probabilities and class numbers; weight: (classes) or undefined.
-struct NLLLoss {
-  LossOptions options;
-  Tensor weight;
-
-  explicit NLLLoss(const LossOptions& options = {}, Tensor weight = {})
-      : options(options), weight(std::move(weight)) {}
-  void visit(Visitor&) {}
+// Of log probabilities and class numbers.
+struct NLLLoss : ClassLoss {
+  using ClassLoss::ClassLoss;
   Tensor operator()(const Tensor& x, const Tensor& target) const {
     return x.nll_loss(target, weight, options);
   }

@@ -1,14 +1,14 @@
 """Bars of progress on a terminal: of kernels and copies that take more than a second, gone at the end; nowhere else."""
-import fcntl
 import os
-import pty
+import pathlib
 import re
-import struct
 import subprocess
 import sys
-import termios
 
 import pytest
+
+sys.path.insert(0, str(pathlib.Path(os.environ["DOORBELL_SOURCE_ROOT"]) / "tests" / "support"))
+from terminal import COLUMNS, run_on_terminal  # noqa: E402
 
 # Kernels of which no two are equal, one compiled after the other, and not from the cache.
 COMPILE = """
@@ -27,32 +27,17 @@ SLOWLY = {"DEV": "CPU:CLANG", "PARALLEL": "1", "CACHELEVEL": "0"}
 
 
 def on_terminal(program, **environment):
-    """Standard output, and what a terminal of 60 columns got as standard error."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=theirs,
-                          env={**os.environ, **environment}) as process:
-        os.close(theirs)
-        seen = b""
-        while True:
-            try:
-                more = os.read(ours, 4096)
-            except OSError:  # the program has ended
-                break
-            if not more:
-                break
-            seen += more
-        output = process.stdout.read().decode()
-    os.close(ours)
-    assert process.returncode == 0, seen
-    return output, seen.decode()
+    """Standard output, and what the terminal got."""
+    status, output, seen = run_on_terminal([sys.executable, "-c", program], **environment)
+    assert status == 0, seen
+    return output, seen
 
 
 def assert_bar(seen, text):
     assert re.match(r"\r\[[= ]{30}\] \d+/\d+ +" + text, seen), seen[:200]
     assert seen.endswith("\r\x1b[K"), seen[-40:]
     for drawn in seen.split("\r"):
-        assert len(drawn.replace("\x1b[K", "")) < 60, drawn
+        assert len(drawn.replace("\x1b[K", "")) < COLUMNS, drawn
 
 
 def test_kernels_that_compile_for_long_have_a_bar():

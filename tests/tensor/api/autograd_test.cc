@@ -245,5 +245,20 @@ TEST(Assign, LongChainsRealizedEachStepStayShort) {
   EXPECT_LE(core::TensorGraph::live_nodes(), before + 2);
 }
 
+// The gradient of a maximum finds it among the values, also where a GPU that computes these again
+// rounds them otherwise: log_softmax(cumsum(log_softmax(x))).min().
+TEST(Autograd, MaximaOfWhatIsComputedAgain) {
+  for (const bool stores : {false, true}) {
+    const auto kept = [&](const Tensor& x) { return stores ? x.contiguous() : x; };
+    Tensor x = Tensor::of({0.18557465076446533f, 0.6494998931884766f});
+    x.requires_grad();
+    const Tensor y = kept(kept(kept(x.log_softmax(0)).cumsum(0)).log_softmax(0));
+    y.min(0).sum().backward();
+    const std::vector<f32> slopes = x.grad().to_vector<f32>();
+    EXPECT_NEAR(slopes[0], -0.2391996f, 1e-6);  // PyTorch 2.15
+    EXPECT_NEAR(slopes[1], 0.2391996f, 1e-6);
+  }
+}
+
 }  // namespace
 }  // namespace doorbell::test

@@ -98,17 +98,18 @@ TEST(LayersTorch, MaxUnpool) {
             "indices of shape (2, 3, 2) to unpool shape (1, 2, 3, 2) over 2 axes");
 }
 
+const std::pair<std::string, InterpolateOptions> kResampling[] = {
+    {"nearest", {}},
+    {"nearest-exact", {.mode = Resample::NearestExact}},
+    {"area", {.mode = Resample::Area}},
+    {"bilinear", {.mode = Resample::Linear}},
+    {"bilinear/corners", {.mode = Resample::Linear, .align_corners = true}},
+    {"bicubic", {.mode = Resample::Bicubic}},
+    {"bicubic/corners", {.mode = Resample::Bicubic, .align_corners = true}},
+};
+
 TEST(LayersTorch, Interpolation) {
-  const std::pair<std::string, InterpolateOptions> modes[] = {
-      {"nearest", {}},
-      {"nearest-exact", {.mode = Resample::NearestExact}},
-      {"area", {.mode = Resample::Area}},
-      {"bilinear", {.mode = Resample::Linear}},
-      {"bilinear/corners", {.mode = Resample::Linear, .align_corners = true}},
-      {"bicubic", {.mode = Resample::Bicubic}},
-      {"bicubic/corners", {.mode = Resample::Bicubic, .align_corners = true}},
-  };
-  for (const auto& [name, options] : modes) {
+  for (const auto& [name, options] : kResampling) {
     // One element is apart only where corners are aligned.
     const Shape_ last = options.align_corners ? Shape_{1, 1} : Shape_{5, 7};
     for (const Shape_& to : {Shape_{3, 4}, Shape_{8, 11}, last}) {
@@ -127,17 +128,8 @@ TEST(LayersTorch, Interpolation) {
 }
 
 TEST(LayersTorch, InterpolationByFactors) {
-  const std::pair<std::string, InterpolateOptions> modes[] = {
-      {"nearest", {}},
-      {"nearest-exact", {.mode = Resample::NearestExact}},
-      {"area", {.mode = Resample::Area}},
-      {"bilinear", {.mode = Resample::Linear}},
-      {"bilinear/corners", {.mode = Resample::Linear, .align_corners = true}},
-      {"bicubic", {.mode = Resample::Bicubic}},
-      {"bicubic/corners", {.mode = Resample::Bicubic, .align_corners = true}},
-  };
   const std::vector<f64> factors[] = {{1.7, 0.55}, {0.4, 2.0}, {1.05, 3.3}};
-  for (const auto& [name, mode] : modes) {
+  for (const auto& [name, mode] : kResampling) {
     for (const std::vector<f64>& factor : factors) {
       for (const bool again : {false, true}) {
         InterpolateOptions options = mode;

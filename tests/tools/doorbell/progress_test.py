@@ -3,15 +3,15 @@
 usage: progress_test.py PATH_OF_DOORBELL
 """
 
-import fcntl
 import os
-import pty
+import pathlib
 import re
-import struct
 import subprocess
 import sys
-import termios
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from terminal import COLUMNS, run_on_terminal  # noqa: E402
 
 TOOL = os.path.abspath(sys.argv.pop(1))
 LONG = (("bench", "latency", "--device", "NULL", "--only", "enqueue,graph", "--runs", "20", "--seconds", "0.1"),
@@ -19,35 +19,15 @@ LONG = (("bench", "latency", "--device", "NULL", "--only", "enqueue,graph", "--r
         ("demo", "--steps", "2", "--batch", "2"))
 
 
-def on_terminal(columns, arguments):
-    """Standard output, and what the terminal got as standard error."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    with subprocess.Popen([TOOL, *arguments], stdout=subprocess.PIPE, stderr=theirs) as process:
-        os.close(theirs)
-        seen = b""
-        while True:
-            try:
-                more = os.read(ours, 4096)
-            except OSError:  # the program has ended
-                break
-            if not more:
-                break
-            seen += more
-        output = process.stdout.read().decode()
-    os.close(ours)
-    return process.returncode, output, seen.decode()
-
-
 class Progress(unittest.TestCase):
     def test_a_terminal_gets_a_bar_that_goes(self):
         for arguments in LONG:
-            status, output, seen = on_terminal(60, arguments)
+            status, output, seen = run_on_terminal([TOOL, *arguments])
             self.assertEqual(status, 0, seen)
             self.assertRegex(seen, r"\r\[[= ]{30}\] \d+/\d+ ", arguments)
             self.assertTrue(seen.endswith("\r\x1b[K"), seen[-40:])
             for drawn in re.split(r"\r", seen):
-                self.assertLess(len(drawn.replace("\x1b[K", "")), 60, drawn)
+                self.assertLess(len(drawn.replace("\x1b[K", "")), COLUMNS, drawn)
             self.assertNotIn("\x1b", output)
 
     def test_elsewhere_there_is_none(self):
