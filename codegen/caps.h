@@ -12,22 +12,22 @@
 namespace doorbell::codegen {
 
 struct Caps {
-  std::bitset<core::kOpCount> ops;                // elementwise ops rendered natively
-  std::bitset<core::kOpCount> not_of_f64;         // of these, those that are of f32 and narrower
-  std::bitset<core::kScalarCount> dtypes;         // arithmetic; the rest is computed in f32
-  std::bitset<core::kScalarCount> storage_dtypes; // loads and stores
-  bool masked_access = false;    // Load/Store with a per-lane gate
-  bool has_local = false;        // work groups with shared memory and barriers: see below
+  std::bitset<core::kOpCount> ops;                 // elementwise ops rendered natively
+  std::bitset<core::kOpCount> not_of_f64;          // of these, those that are of f32 and narrower
+  std::bitset<core::kScalarCount> dtypes;          // arithmetic; the rest is computed in f32
+  std::bitset<core::kScalarCount> storage_dtypes;  // loads and stores
+  bool masked_access = false;                      // Load/Store with a per-lane gate
+  bool has_local = false;           // work groups with shared memory and barriers: see below
   bool flushes_subnormals = false;  // of f32: they may be taken and given as zeros
-  bool private_arrays = true;    // DefinePrivate: memory of one thread or work item
-  bool host_threads = false;     // Special ThreadId split over worker threads
-  int vector_bytes = 16;         // the register a vector value should fill; 0: scalar only
-  int vector_registers = 16;     // how many of them
+  bool private_arrays = true;       // DefinePrivate: memory of one thread or work item
+  bool host_threads = false;        // Special ThreadId split over worker threads
+  int vector_bytes = 16;            // the register a vector value should fill; 0: scalar only
+  int vector_registers = 16;        // how many of them
   i64 l1_bytes = 32 << 10, l2_bytes = 512 << 10;
-  int threads = 1;               // workers behind ThreadId
-  int max_params = 31;           // buffers a kernel may name
-  i64 image_texels = 0;          // of an image over a buffer, where they are wanted; 0: none
-  bool narrow_index = false;     // i32 index arithmetic wherever it fits; else scalars are i64
+  int threads = 1;            // workers behind ThreadId
+  int max_params = 31;        // buffers a kernel may name
+  i64 image_texels = 0;       // of an image over a buffer, where they are wanted; 0: none
+  bool narrow_index = false;  // i32 index arithmetic wherever it fits; else scalars are i64
 
   // Where has_local: a kernel is a grid of work groups, each of work items that share DefineLocal
   // memory and meet at Barriers. Output axes become GroupId x LocalId; nothing loops over groups,

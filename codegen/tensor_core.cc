@@ -5,7 +5,6 @@
 
 namespace doorbell::codegen {
 
-
 namespace {
 
 using enum core::Scalar;

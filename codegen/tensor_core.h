@@ -16,7 +16,7 @@ namespace doorbell::codegen {
 // Where an instruction's own order along the depth is another, it is so for A and B alike, and the
 // sum is the same.
 struct TensorCore {
-  const char* name;  // of the instruction, as vendors write it
+  const char* name;              // of the instruction, as vendors write it
   core::Scalar operand, result;  // of A and B; of C and D
   i64 rows, columns, depth;
   i64 operand_elements, result_elements;  // an item holds

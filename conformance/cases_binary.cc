@@ -145,9 +145,7 @@ const std::vector<Pairing>& pairings() {
   const View turned{"",
                     {},
                     [](const Tensor& x) { return x.transpose(0, 1); },
-                    [](const Array& x) {
-                      return permute(x, {1, 0});
-                    }};
+                    [](const Array& x) { return permute(x, {1, 0}); }};
   const View shifted{"",
                      {},
                      [](const Tensor& x) { return x[{Slice(1, None)}]; },

@@ -68,44 +68,28 @@ const std::vector<View>& views() {
       {"odd", {3, 5, 7}, [](const Tensor& x) { return x; }, [](const Array& x) { return x; }},
       {"flip",
        {5, 9},
-       [](const Tensor& x) {
-         return x.flip({0, 1});
-       },
-       [](const Array& x) {
-         return flip(x, {0, 1});
-       }},
+       [](const Tensor& x) { return x.flip({0, 1}); },
+       [](const Array& x) { return flip(x, {0, 1}); }},
       {"transposed",
        {6, 11},
        [](const Tensor& x) { return x.transpose(0, 1); },
-       [](const Array& x) {
-         return permute(x, {1, 0});
-       }},
+       [](const Array& x) { return permute(x, {1, 0}); }},
       {"strided",
        {4, 13},
-       [](const Tensor& x) {
-         return x[{Ellipsis, Slice(1, None, 3)}];
-       },
+       [](const Tensor& x) { return x[{Ellipsis, Slice(1, None, 3)}]; },
        [](const Array& x) { return slice(x, 1, 1, 3, 4); }},
       {"repeated",
        {1, 7},
-       [](const Tensor& x) {
-         return x.expand({5, 7});
-       },
-       [](const Array& x) {
-         return expand(x, {5, 7});
-       }},
+       [](const Tensor& x) { return x.expand({5, 7}); },
+       [](const Array& x) { return expand(x, {5, 7}); }},
       {"offset",
        {67},
        [](const Tensor& x) { return x[{Slice(3, None)}]; },
        [](const Array& x) { return slice(x, 0, 3, 1, 64); }},
       {"padded",
        {3, 4},
-       [](const Tensor& x) {
-         return x.pad({{1, 0}, {2, 3}});
-       },
-       [](const Array& x) {
-         return pad(x, {{1, 0}, {2, 3}});
-       }},
+       [](const Tensor& x) { return x.pad({{1, 0}, {2, 3}}); },
+       [](const Array& x) { return pad(x, {{1, 0}, {2, 3}}); }},
       {"large", {4099}, [](const Tensor& x) { return x; }, [](const Array& x) { return x; }, true},
   };
   return all;

@@ -54,8 +54,7 @@ Result<void> check_device(const Target& target) {
   if (row == nullptr)
     return fail(ErrorKind::Invalid, "unknown device {}{}; devices are {}", target.device,
                 did_you_mean(target.device, names), join(names));
-  if (!row->built)
-    return fail(ErrorKind::Unsupported, "device {} is {}", target.device, kNotBuilt);
+  if (!row->built) return fail(ErrorKind::Unsupported, "device {} is {}", target.device, kNotBuilt);
   return {};
 }
 
@@ -68,9 +67,8 @@ Result<void> check_iface(const Target& target) {
     return fail(ErrorKind::Invalid, "device {} has no interfaces, so {} cannot be one",
                 target.device, target.iface);
   if (!has(row->interfaces, target.iface))
-    return fail(ErrorKind::Invalid, "unknown interface {} of {}{}; interfaces are {}",
-                target.iface, target.device, did_you_mean(target.iface, row->interfaces),
-                join(row->interfaces));
+    return fail(ErrorKind::Invalid, "unknown interface {} of {}{}; interfaces are {}", target.iface,
+                target.device, did_you_mean(target.iface, row->interfaces), join(row->interfaces));
   return {};
 }
 
@@ -140,8 +138,7 @@ Result<std::vector<Target>> parse_targets(std::string_view text, std::string_vie
   while (true) {
     const bool more = text.find(';') != std::string_view::npos;
     Result<Target> target = parse_target(take_until(&text, ';'));
-    if (!target)
-      return fail(target.error().kind, "{}: {}", source, target.error().message);
+    if (!target) return fail(target.error().kind, "{}: {}", source, target.error().message);
     targets.push_back(std::move(*target));
     if (!more) return targets;
   }

@@ -8,8 +8,8 @@
 //     u64 addr = 0;
 //     bool enable = false;
 //     static constexpr void fields(auto& p, auto f) {
-//       f("addr",   Bits{79, 32}, p.addr, Shift{4});   // the words hold addr >> 4; its low 4 bits
-//       must be 0 f("enable", word(2, 31, 31), p.enable);
+//       f("addr",   Bits{79, 32}, p.addr, Shift{4});   // words hold addr >> 4, not the rest
+//       f("enable", word(2, 31, 31), p.enable);
 //     }
 //   };
 //   static_assert(sound<Example>());

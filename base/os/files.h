@@ -45,7 +45,7 @@ struct MapRequest {
   // Children that are forked have it, too. Without, they have nothing there, and do not keep what
   // is mapped from being freed.
   bool inherited = true;
-  u8* at = nullptr;       // exactly there, replacing what was mapped; null: anywhere
+  u8* at = nullptr;  // exactly there, replacing what was mapped; null: anywhere
 };
 
 // Registers or doorbells of a device, for as long as `mapping` lives. A door that traps accesses

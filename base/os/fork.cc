@@ -12,8 +12,8 @@ constinit std::atomic<u32> depth{0};
 }
 
 u32 fork_depth() {
-  static const int registered = pthread_atfork(
-      nullptr, nullptr, [] { depth.fetch_add(1, std::memory_order_relaxed); });
+  static const int registered =
+      pthread_atfork(nullptr, nullptr, [] { depth.fetch_add(1, std::memory_order_relaxed); });
   (void)registered;  // it fails for want of memory only, and then forks go unseen
   return depth.load(std::memory_order_relaxed);
 }

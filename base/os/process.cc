@@ -70,8 +70,8 @@ Result<pid_t> spawn(std::span<const std::string> command, const SpawnActions& li
     arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   pid_t process;
-  int why = posix_spawnp(&process, arguments[0], &list.actions, &list.attributes,
-                         arguments.data(), environ);
+  int why = posix_spawnp(&process, arguments[0], &list.actions, &list.attributes, arguments.data(),
+                         environ);
   if (why != 0) return fail_errno(why, "run {}", command[0]);
   return process;
 }

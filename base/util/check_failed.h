@@ -11,9 +11,10 @@
 #define DOORBELL_CHECK(condition, ...) \
   DOORBELL_CHECK_AS(condition, #condition __VA_OPT__(, ) __VA_ARGS__)
 
-#define DOORBELL_CHECK_AS(condition, ...)  \
-  (static_cast<bool>(condition) ? void() : \
-                                ::doorbell::detail::check_failed(__FILE__, __LINE__, __VA_ARGS__))
+#define DOORBELL_CHECK_AS(condition, ...) \
+  (static_cast<bool>(condition)           \
+       ? void()                           \
+       : ::doorbell::detail::check_failed(__FILE__, __LINE__, __VA_ARGS__))
 
 #ifdef NDEBUG
 // The operands are compiled, not run, so that they neither rot nor count as unused.

@@ -17,16 +17,16 @@ namespace {
 
 std::string describe_caps(const Caps& c) {
   const Caps::Simd& s = c.simd;
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} "
-                     "{} {} {} {} {} {} {} {} {} {}",
-                     c.ops.to_string(), c.not_of_f64.to_string(), c.dtypes.to_string(),
-                     c.storage_dtypes.to_string(), c.masked_access, c.has_local, c.narrow_index,
-                     c.host_threads, c.vector_bytes, c.vector_registers, c.l1_bytes, c.l2_bytes,
-                     c.threads, c.max_params, fmt::join(c.max_global, " "), c.max_local,
-                     fmt::join(c.max_local_axis, " "), c.max_shared_bytes,
-                     c.fast_shared, c.busy_items, c.image_texels, c.tensor_cores.to_string(),
-                     s.waves, s.wave_items, s.items_a_cycle, s.registers, s.register_granule,
-                     s.most_registers, s.local_bytes, s.sharing);
+  return fmt::format(
+      "{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} "
+      "{} {} {} {} {} {} {} {} {} {}",
+      c.ops.to_string(), c.not_of_f64.to_string(), c.dtypes.to_string(),
+      c.storage_dtypes.to_string(), c.masked_access, c.has_local, c.narrow_index, c.host_threads,
+      c.vector_bytes, c.vector_registers, c.l1_bytes, c.l2_bytes, c.threads, c.max_params,
+      fmt::join(c.max_global, " "), c.max_local, fmt::join(c.max_local_axis, " "),
+      c.max_shared_bytes, c.fast_shared, c.busy_items, c.image_texels, c.tensor_cores.to_string(),
+      s.waves, s.wave_items, s.items_a_cycle, s.registers, s.register_granule, s.most_registers,
+      s.local_bytes, s.sharing);
 }
 
 // Everything that decides the result. Each part ends in a NUL so that parts do not run together.

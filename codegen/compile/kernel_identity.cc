@@ -69,9 +69,8 @@ void for_each_node(const core::KernelAst& kernel, const Visit& visit) {
 
 std::string kernel_identity(const core::KernelAst& kernel) {
   std::string bytes;
-  for_each_node(kernel, [&](UOp u, const std::vector<u32>& numbers) {
-    append_node(&bytes, u, numbers);
-  });
+  for_each_node(kernel,
+                [&](UOp u, const std::vector<u32>& numbers) { append_node(&bytes, u, numbers); });
   return bytes;
 }
 

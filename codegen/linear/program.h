@@ -41,14 +41,14 @@ struct ProgramParam {
 };
 
 struct LinearProgram {
-  std::string name;                     // a C identifier
-  std::string plan;                     // the optimisations of its loops, as text
-  std::vector<core::UOp> ops;           // borrowed from the kernel's arena
-  std::vector<ProgramParam> params;     // by slot
-  std::vector<i64> variables;           // interned names, in argument order
-  i64 threads = 1;                      // extent of Special ThreadId: host-parallel parts
-  i64 global_size[3] = {1, 1, 1};       // work groups: GroupId extents
-  i64 local_size[3] = {1, 1, 1};        // work items of a group: LocalId extents
+  std::string name;                  // a C identifier
+  std::string plan;                  // the optimisations of its loops, as text
+  std::vector<core::UOp> ops;        // borrowed from the kernel's arena
+  std::vector<ProgramParam> params;  // by slot
+  std::vector<i64> variables;        // interned names, in argument order
+  i64 threads = 1;                   // extent of Special ThreadId: host-parallel parts
+  i64 global_size[3] = {1, 1, 1};    // work groups: GroupId extents
+  i64 local_size[3] = {1, 1, 1};     // work items of a group: LocalId extents
   // Estimates for DEBUG=2 and the profiler: arithmetic, and bytes touched at least once.
   f64 flops = 0, bytes = 0;
 };

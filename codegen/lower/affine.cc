@@ -59,8 +59,10 @@ std::optional<LinearIn> linear_in(Rewriter& rewriter, UOp expr, UOp range) {
   };
   for (const Affine::Term& t : affine.others) add(t);
   for (const Affine::Term& t : affine.ranges) {
-    if (t.value == range) stride = t.coefficient;
-    else add(t);
+    if (t.value == range)
+      stride = t.coefficient;
+    else
+      add(t);
   }
   return LinearIn{base, stride};
 }

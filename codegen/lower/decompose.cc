@@ -20,8 +20,12 @@ using Sources = absl::InlinedVector<UOp, 4>;
 
 bool is_memory(Op op) {
   switch (op) {
-    case Op::Param: case Op::DefineLocal: case Op::DefinePrivate: case Op::DefineReg:
-    case Op::Index: case Op::After: return true;
+    case Op::Param:
+    case Op::DefineLocal:
+    case Op::DefinePrivate:
+    case Op::DefineReg:
+    case Op::Index:
+    case Op::After: return true;
     default: return false;
   }
 }
@@ -38,9 +42,12 @@ class Decomposer {
     values_.resize(greatest + 1);
     for (UOp u : order) {
       NarrowValue& value = values_[u.id()];
-      if (is_memory(u.op())) value.wide = memory(u);
-      else if (is_emulated(u.dtype(), caps_)) value = emulated(u);
-      else value.wide = plain(u);
+      if (is_memory(u.op()))
+        value.wide = memory(u);
+      else if (is_emulated(u.dtype(), caps_))
+        value = emulated(u);
+      else
+        value.wide = plain(u);
     }
     return values_[sink.id()].wide;
   }
@@ -132,8 +139,8 @@ class Decomposer {
       }
       default: break;
     }
-    CHECK(core::is_elementwise(u.op()), "{} of {} cannot be computed in f32",
-          core::name_of(u.op()), t.str());
+    CHECK(core::is_elementwise(u.op()), "{} of {} cannot be computed in f32", core::name_of(u.op()),
+          t.str());
     Sources srcs = wides(u);
     // The absolute value stays one: the negation may have been rounded on its own.
     if (u.is(Op::Max) && u.src(1).is(Op::Neg) && u.src(1).src(0) == u.src(0))
@@ -164,8 +171,8 @@ class Decomposer {
   // Where both values are at hand as stored, so is the choice: a copy converts nothing.
   NarrowValue where(UOp u) {
     UOp condition = wide(u.src(0)), x = u.src(1), y = u.src(2);
-    bool at_hand = (values_[x.id()].stored || x.is_const()) &&
-                   (values_[y.id()].stored || y.is_const());
+    bool at_hand =
+        (values_[x.id()].stored || x.is_const()) && (values_[y.id()].stored || y.is_const());
     if (at_hand) {
       UOp stored_x = stored(x), stored_y = stored(y);
       return {{}, builder_.select(condition, stored_x, stored_y)};

@@ -17,17 +17,17 @@ constexpr f64 kInf = std::numeric_limits<f64>::infinity();
 constexpr f64 kNan = std::numeric_limits<f64>::quiet_NaN();
 
 // (2^f - 1) / f on [-0.5, 0.5].
-constexpr f64 kExp2F32[] = {0x1.62e430p-1,  0x1.ebfbdcp-3,  0x1.c6aee8p-5,
-                            0x1.3b2d4cp-7,  0x1.5f3e5ap-10, 0x1.41fc0ap-13};  // 2^-28.9
-constexpr f64 kExp2F64[] = {
-    0x1.62e42fefa39efp-1,  0x1.ebfbdff82c5a4p-3,  0x1.c6b08d7049fe8p-5,  0x1.3b2ab6fba0115p-7,
-    0x1.5d87fe78cd701p-10, 0x1.4309130ed9bd8p-13, 0x1.ffcbfba97516ep-17, 0x1.62bfc79ab962dp-20,
-    0x1.b5267cf1c0ca1p-24, 0x1.e61b546258629p-28, 0x1.e79ba680b183fp-32};  // 2^-58.0
+constexpr f64 kExp2F32[] = {0x1.62e430p-1, 0x1.ebfbdcp-3,  0x1.c6aee8p-5,
+                            0x1.3b2d4cp-7, 0x1.5f3e5ap-10, 0x1.41fc0ap-13};  // 2^-28.9
+constexpr f64 kExp2F64[] = {0x1.62e42fefa39efp-1,  0x1.ebfbdff82c5a4p-3,  0x1.c6b08d7049fe8p-5,
+                            0x1.3b2ab6fba0115p-7,  0x1.5d87fe78cd701p-10, 0x1.4309130ed9bd8p-13,
+                            0x1.ffcbfba97516ep-17, 0x1.62bfc79ab962dp-20, 0x1.b5267cf1c0ca1p-24,
+                            0x1.e61b546258629p-28, 0x1.e79ba680b183fp-32};  // 2^-58.0
 
 // log2(1 + f) / f - 1 on [sqrt(1/2) - 1, sqrt(2) - 1].
-constexpr f64 kLog2F32[] = {0x1.c551dap-2,  -0x1.715470p-1, 0x1.ec7096p-2,  -0x1.715a76p-2,
-                            0x1.277e36p-2,  -0x1.eabc8ep-3, 0x1.a305aap-3,  -0x1.874bb6p-3,
-                            0x1.7d4934p-3,  -0x1.c25b40p-4};  // 2^-27.9
+constexpr f64 kLog2F32[] = {0x1.c551dap-2, -0x1.715470p-1, 0x1.ec7096p-2, -0x1.715a76p-2,
+                            0x1.277e36p-2, -0x1.eabc8ep-3, 0x1.a305aap-3, -0x1.874bb6p-3,
+                            0x1.7d4934p-3, -0x1.c25b40p-4};  // 2^-27.9
 
 // (log((1 + s) / (1 - s)) / s - 2) / s^2 as a function of s^2, |s| <= 3 - sqrt(8).
 constexpr f64 kAtanhF64[] = {0x1.5555555555592p-1, 0x1.999999997fd78p-2, 0x1.24924941f4e98p-2,
@@ -69,10 +69,10 @@ UOp log2_f64(OpBuilder& b, const Split& x) {
 FloatLayout layout_of(DType t) {
   CHECK(t == core::dtypes::f32 || t == core::dtypes::f64, "transcendental function of {}", t.str());
   if (t == core::dtypes::f32) {
-    return {core::dtypes::u32, core::dtypes::i32, 23, 127, -152, 129, 0x1p-126, 0x3f3504f3,
-            0xfffff000};
+    return {core::dtypes::u32, core::dtypes::i32, 23,        127, -152, 129,
+            0x1p-126,          0x3f3504f3,        0xfffff000};
   }
-  return {core::dtypes::u64, core::dtypes::i64, 52, 1023, -1077, 1025, 0x1p-1022,
+  return {core::dtypes::u64,  core::dtypes::i64, 52, 1023, -1077, 1025, 0x1p-1022,
           0x3fe6a09e667f3bcd, ~u64{0x7ffffff}};
 }
 
@@ -118,8 +118,8 @@ RoundedExponent round_exponent(OpBuilder& b, UOp clamped) {
 UOp exp2_parts(OpBuilder& b, const RoundedExponent& rounded, UOp fraction) {
   const DType t = fraction.dtype();
   const FloatLayout layout = layout_of(t);
-  std::span<const f64> coefficients = t == core::dtypes::f32 ? std::span<const f64>(kExp2F32)
-                                                             : std::span<const f64>(kExp2F64);
+  std::span<const f64> coefficients =
+      t == core::dtypes::f32 ? std::span<const f64>(kExp2F32) : std::span<const f64>(kExp2F64);
   UOp slope = polynomial(b, fraction, coefficients);
   UOp power = b.mul_add(slope, fraction, b.number(t, 1));
   UOp bits = b.bitcast(rounded.carrier, layout.bits);

@@ -31,9 +31,9 @@ class Expander {
 
  private:
   struct Instances {
-    UOps values;        // one for each combination of the unrolled ranges in `mask`
-    u64 mask = 0;       // unrolled ranges the node varies with
-    bool index = false; // index domain: scalar over the Vector range
+    UOps values;         // one for each combination of the unrolled ranges in `mask`
+    u64 mask = 0;        // unrolled ranges the node varies with
+    bool index = false;  // index domain: scalar over the Vector range
   };
 
   void collect_ranges(std::span<const UOp> order);
@@ -176,8 +176,7 @@ Expander::Instances Expander::expand_wmma(UOp u) {
       UOp v = value(u.src(s), i, x.mask);
       operands[s] = lanes_.splat(v, static_cast<u16>(core.operand_elements));
     }
-    x.values.push_back(
-        arena_.make(Op::Wmma, made, {operands[0], operands[1], zero}, {u.arg(0)}));
+    x.values.push_back(arena_.make(Op::Wmma, made, {operands[0], operands[1], zero}, {u.arg(0)}));
   }
   return x;
 }
@@ -203,8 +202,8 @@ Expander::Instances Expander::expand_store(UOp u) {
   UOp v = vector_range(u.range_mask());
   for (i64 i = 0, n = count(x.mask); i < n; ++i) {
     UOp on = gate ? symbolic(gate, i, x.mask) : UOp();
-    x.values.push_back(lanes_.store(memory, symbolic(place.src(1), i, x.mask), on,
-                                    value(u.src(1), i, x.mask), v));
+    x.values.push_back(
+        lanes_.store(memory, symbolic(place.src(1), i, x.mask), on, value(u.src(1), i, x.mask), v));
   }
   return x;
 }
@@ -316,8 +315,8 @@ Expander::Instances Expander::expand_reduce(UOp u) {
           arena_.make(Op::Store, core::dtypes::void_, {held, combine(u, old, values)}));
       registers.push_back(before);
     }
-    UOp effect = updates.size() == 1 ? updates[0]
-                                     : arena_.make(Op::Group, core::dtypes::void_, updates);
+    UOp effect =
+        updates.size() == 1 ? updates[0] : arena_.make(Op::Group, core::dtypes::void_, updates);
     UOps srcs{effect};
     srcs.insert(srcs.end(), loops.begin(), loops.end());
     UOp end = arena_.make(Op::End, core::dtypes::void_, srcs);
@@ -340,17 +339,22 @@ Expander::Instances Expander::expand_node(UOp u) {
       for (i64 i = 0; i < u.range_size(); ++i) x.values.push_back(rw_.index(i));
       return x;
     }
-    case Op::Const: case Op::Variable: case Op::Special:
-      return {{u}, 0, u.dtype().is_index() || u.dtype().is_bool()};
+    case Op::Const:
+    case Op::Variable:
+    case Op::Special: return {{u}, 0, u.dtype().is_index() || u.dtype().is_bool()};
     case Op::Index: return {};  // its Load or Store asks for its sources
     case Op::Load: return expand_load(u);
     case Op::Store: return expand_store(u);
     case Op::End: return expand_end(u);
     case Op::Reduce: return expand_reduce(u);
     case Op::Wmma: return expand_wmma(u);
-    case Op::After: case Op::Group: case Op::Sink: case Op::Param: case Op::DefinePrivate:
-    case Op::DefineLocal: case Op::Barrier:
-      return expand_order(u);
+    case Op::After:
+    case Op::Group:
+    case Op::Sink:
+    case Op::Param:
+    case Op::DefinePrivate:
+    case Op::DefineLocal:
+    case Op::Barrier: return expand_order(u);
     default:
       CHECK(core::is_elementwise(u.op()), "{} in a kernel before expansion", core::name_of(u.op()));
       return expand_elementwise(u);

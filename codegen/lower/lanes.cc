@@ -60,8 +60,8 @@ UOp Lanes::elementwise(Op op, DType element, std::span<const UOp> srcs) {
 
 UOp Lanes::scalar(Op op, DType element, std::span<const UOp> srcs) {
   UOp made = rw_.make(op, element, srcs);
-  bool lacking = core::is_elementwise(made.op()) && !made.dtype().is_index() &&
-                 !caps_.has(made.op());
+  bool lacking =
+      core::is_elementwise(made.op()) && !made.dtype().is_index() && !caps_.has(made.op());
   return lacking ? OpBuilder(rw_, caps_).make(op, element, srcs) : made;
 }
 
@@ -99,8 +99,8 @@ UOp Lanes::vectorize(UOp expr, UOp v) {
     }
     if (!open && e.dtype().is_index()) {
       if (auto linear = linear_in(rw_, e, v)) {
-        done[e.node()] = arena.make(Op::Ramp, e.dtype().with_lanes(lanes), {linear->base},
-                                    {linear->stride});
+        done[e.node()] =
+            arena.make(Op::Ramp, e.dtype().with_lanes(lanes), {linear->base}, {linear->stride});
         continue;
       }
     }

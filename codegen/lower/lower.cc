@@ -112,7 +112,8 @@ LinearProgram run_pipeline(const core::KernelAst& ast, const Caps& caps, Arena& 
   info = analyse(arena, sink);
   fill_arguments(ast, info, &program);
   Plan plan;
-  if (options.plan) plan = *options.plan;
+  if (options.plan)
+    plan = *options.plan;
   else if (options.optimise) {
     plan = caps.has_local ? choose_group_plan(info, caps) : choose_plan(info, caps);
   }

@@ -10,8 +10,8 @@
 namespace doorbell::codegen {
 
 struct LowerOptions {
-  bool optimise = true;      // false (NOOPT=1): loops as they come, no opts
-  const Plan* plan = nullptr; // this plan instead of the heuristic's; range ids after merge_ranges
+  bool optimise = true;        // false (NOOPT=1): loops as they come, no opts
+  const Plan* plan = nullptr;  // this plan instead of the heuristic's; range ids after merge_ranges
 };
 
 // The program's ops live in `arena`, which must be empty; `ast` is only read. A mistake of ours is

@@ -79,8 +79,7 @@ UOp IndexLowering::division(UOp u, UOp x, UOp y, DType t) {
   if (positive && old_y.is_const() && std::has_single_bit(static_cast<u64>(old_y.const_int()))) {
     i64 c = old_y.const_int();
     return mod ? make(Op::And, t, {x, arena_.const_of(t, c - 1)})
-               : make(Op::Shr, t,
-                             {x, arena_.const_of(t, std::countr_zero(static_cast<u64>(c)))});
+               : make(Op::Shr, t, {x, arena_.const_of(t, std::countr_zero(static_cast<u64>(c)))});
   }
   UOp rest = make(Op::CMod, t, {x, y}), quotient = make(Op::CDiv, t, {x, y});
   if (positive || !floors) return mod ? rest : quotient;
@@ -108,7 +107,10 @@ UOp IndexLowering::lower(UOp u) {
   }
   switch (u.op()) {
     case Op::Const: return was_index ? arena_.const_int(t, u.const_int()) : u;
-    case Op::FloorDiv: case Op::FloorMod: case Op::CDiv: case Op::CMod:
+    case Op::FloorDiv:
+    case Op::FloorMod:
+    case Op::CDiv:
+    case Op::CMod:
       if (was_index) {
         UOp x = convert(srcs[0], t), y = convert(srcs[1], t);
         return division(u, x, y, t);
@@ -123,18 +125,20 @@ UOp IndexLowering::lower(UOp u) {
     case Op::Cast:
       if (srcs[0].dtype() == t) return srcs[0];
       break;
-    case Op::Splat: case Op::Ramp:
+    case Op::Splat:
+    case Op::Ramp:
       if (was_index) srcs[0] = convert(srcs[0], t.element());
       break;
     case Op::Vec:
-      if (was_index) for (UOp& s : srcs) s = convert(s, t.element());
+      if (was_index)
+        for (UOp& s : srcs) s = convert(s, t.element());
       break;
     default:
       if (was_index && core::is_elementwise(u.op())) {
         for (usize i = u.is(Op::Where) ? 1 : 0; i < srcs.size(); ++i) srcs[i] = convert(srcs[i], t);
       } else if (index_operands && core::is_comparison(u.op())) {
-        DType widest = srcs[0].dtype().bytes() > srcs[1].dtype().bytes() ? srcs[0].dtype()
-                                                                         : srcs[1].dtype();
+        DType widest =
+            srcs[0].dtype().bytes() > srcs[1].dtype().bytes() ? srcs[0].dtype() : srcs[1].dtype();
         for (UOp& s : srcs) s = convert(s, widest);
       }
   }

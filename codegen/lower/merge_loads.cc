@@ -84,8 +84,7 @@ void Merger::make_vector(std::span<const Member> run) {
   if (first.nsrc() > 1) srcs.push_back(arena.make(Op::Splat, wide, {first.src(1)}));
   UOp vector = arena.make(Op::Load, wide, srcs);
   for (usize i = 0; i < run.size(); ++i) {
-    image(run[i].load) =
-        arena.make(Op::Lane, run[i].load.dtype(), {vector}, {static_cast<i64>(i)});
+    image(run[i].load) = arena.make(Op::Lane, run[i].load.dtype(), {vector}, {static_cast<i64>(i)});
   }
 }
 

@@ -81,9 +81,7 @@ UOp round_to_stored(OpBuilder& b, DType t, UOp f32) {
   return b.cast(bits, unsigned_like(t));
 }
 
-UOp stored_from_wide(OpBuilder& b, DType t, UOp wide) {
-  return round_to_stored(b, t, wide);
-}
+UOp stored_from_wide(OpBuilder& b, DType t, UOp wide) { return round_to_stored(b, t, wide); }
 
 UOp wide_from_stored(OpBuilder& b, DType t, UOp stored) {
   if (is_stored(t, b.caps())) return b.cast(stored, core::dtypes::f32);

@@ -22,8 +22,8 @@ class OpBuilder {
     return make(op, dtype, std::span(srcs.begin(), srcs.size()));
   }
 
-  core::UOp number(core::DType dtype, f64 value);       // of a float dtype
-  core::UOp integer(core::DType dtype, u64 value);      // of an int dtype or Bool; wraps
+  core::UOp number(core::DType dtype, f64 value);   // of a float dtype
+  core::UOp integer(core::DType dtype, u64 value);  // of an int dtype or Bool; wraps
   core::UOp add(core::UOp x, core::UOp y) { return make(core::Op::Add, x.dtype(), {x, y}); }
   core::UOp sub(core::UOp x, core::UOp y) { return make(core::Op::Sub, x.dtype(), {x, y}); }
   core::UOp mul(core::UOp x, core::UOp y) { return make(core::Op::Mul, x.dtype(), {x, y}); }

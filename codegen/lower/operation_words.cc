@@ -256,7 +256,7 @@ class Namer {
   }
 
   // ---- reductions
-  // ---------------------------------------------------------------------------------
+
   f64 trips_of(UOp reduce) const {
     f64 trips = 1;
     for (usize i = 1; i < reduce.nsrc(); ++i)
@@ -321,7 +321,7 @@ class Namer {
   }
 
   // ---- kernels that compute nothing
-  // ----------------------------------------------------------------
+
   const char* transfer_word() const {
     const Access* read = nullptr;
     const Access* written = nullptr;

@@ -17,9 +17,9 @@ namespace {
 
 // (3 atanh(s) / s - 3 - s^2) / s^4 as a function of s^2, |s| <= 3 - sqrt(8): minimax fits (Remez).
 constexpr f64 kAtanhF32[] = {0x1.333338p-1, 0x1.b67bb4p-2, 0x1.67ba6ep-2};  // 2^-36.8
-constexpr f64 kAtanhF64[] = {
-    0x1.3333333333466p-1, 0x1.b6db6db6833e8p-2, 0x1.555555a26b9a3p-2, 0x1.1745af48c8207p-2,
-    0x1.d8ae6ea8276e6p-3, 0x1.973eaf481fa73p-3, 0x1.956f5666455fcp-3};  // 2^-66.3
+constexpr f64 kAtanhF64[] = {0x1.3333333333466p-1, 0x1.b6db6db6833e8p-2, 0x1.555555a26b9a3p-2,
+                             0x1.1745af48c8207p-2, 0x1.d8ae6ea8276e6p-3, 0x1.973eaf481fa73p-3,
+                             0x1.956f5666455fcp-3};  // 2^-66.3
 
 // 2 / (3 log 2) and its two parts.
 struct Scale {
@@ -51,8 +51,8 @@ Pair log2_pair(OpBuilder& b, UOp x) {
   UOp s_low = b.mul(inverse, remainder);
   // log((1 + s) / (1 - s)) = 2/3 s (3 + s^2 + rest).
   UOp square = b.mul(s, s), square_high = b.mul(s_high, s_high);
-  std::span<const f64> coefficients = is_f32 ? std::span<const f64>(kAtanhF32)
-                                             : std::span<const f64>(kAtanhF64);
+  std::span<const f64> coefficients =
+      is_f32 ? std::span<const f64>(kAtanhF32) : std::span<const f64>(kAtanhF64);
   UOp tail = b.mul(b.mul(square, square), polynomial(b, square, coefficients));
   UOp rest = b.mul_add(s_low, b.add(s_high, s), tail);
   UOp sum_high = upper_half(b, b.add(b.add(three, square_high), rest));

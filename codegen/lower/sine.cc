@@ -22,7 +22,7 @@ constexpr DType kU32 = core::dtypes::u32, kU64 = core::dtypes::u64, kI64 = core:
 // (sin(r) / r - 1) / r^2 as a function of r^2, |r| <= pi/2: minimax fits (Remez).
 constexpr f64 kSinF32[] = {-0x1.555556p-3, 0x1.111136p-7, -0x1.a023ccp-13, 0x1.72cddap-19,
                            -0x1.b623f2p-26};  // 2^-31.0 with the coefficients rounded
-constexpr f64 kSinF64[] = {-0x1.5555555555555p-3,  0x1.11111111110c1p-7,  -0x1.a01a01a014893p-13,
+constexpr f64 kSinF64[] = {-0x1.5555555555555p-3,  0x1.11111111110c1p-7,   -0x1.a01a01a014893p-13,
                            0x1.71de3a5286a38p-19,  -0x1.ae6454cace496p-26, 0x1.6123cb05c1be8p-33,
                            -0x1.ae431437070b7p-41, 0x1.8828a0bee9263p-49};  // 2^-61.7
 
@@ -189,7 +189,8 @@ f64 magnitude_bound(UOp x) {
         if (!by_constant) return HUGE_VAL;
         scale *= std::fabs(x.src(1).const_float());
         break;
-      case Op::Add: case Op::Sub:
+      case Op::Add:
+      case Op::Sub:
         if (!by_constant && !of_constant) return HUGE_VAL;
         offset += scale * std::fabs(x.src(by_constant ? 1 : 0).const_float());
         break;
@@ -210,8 +211,8 @@ f64 magnitude_bound(UOp x) {
 UOp sin_reduced(OpBuilder& b, const Reduced& x) {
   const DType t = x.r.dtype();
   const bool is_f32 = t == core::dtypes::f32;
-  std::span<const f64> coefficients = is_f32 ? std::span<const f64>(kSinF32)
-                                             : std::span<const f64>(kSinF64);
+  std::span<const f64> coefficients =
+      is_f32 ? std::span<const f64>(kSinF32) : std::span<const f64>(kSinF64);
   UOp square = b.mul(x.r, x.r);
   UOp cubic = b.mul(square, polynomial(b, square, coefficients));
   UOp one = b.number(t, 1);

@@ -20,9 +20,7 @@ UOp RangeMaker::operator()(AxisType type, UOp size) {
   return rewriter_.arena().range(next_++, type, size);
 }
 
-UOp RangeMaker::operator()(AxisType type, i64 size) {
-  return (*this)(type, rewriter_.index(size));
-}
+UOp RangeMaker::operator()(AxisType type, i64 size) { return (*this)(type, rewriter_.index(size)); }
 
 void append_part(Rewriter& rewriter, RangeImage& image, UOp part, i64 size) {
   if (part.is(Op::Range)) image.ranges.push_back(part);

@@ -12,9 +12,9 @@ namespace doorbell::codegen {
 
 struct Applied {
   core::UOp sink;
-  i64 threads = 1;             // extent of Special ThreadId
-  i64 groups[3] = {1, 1, 1};   // extents of Special GroupId
-  i64 items[3] = {1, 1, 1};    // and of LocalId
+  i64 threads = 1;            // extent of Special ThreadId
+  i64 groups[3] = {1, 1, 1};  // extents of Special GroupId
+  i64 items[3] = {1, 1, 1};   // and of LocalId
 };
 
 // Needs: a plan whose amounts divide the sizes, but for Vector, whose last vectors may be masked

@@ -185,8 +185,8 @@ void GroupApplier::find_matrix() {
   core_number_ = rows->amount;
   core_ = &tensor_core(core_number_);
   rows_ = rows->axis, columns_ = columns->axis, depth_ = depth->axis;
-  for (auto [axis, step] : {std::pair{rows_, core_->rows}, {columns_, core_->columns},
-                            {depth_, core_->depth}}) {
+  for (auto [axis, step] :
+       {std::pair{rows_, core_->rows}, {columns_, core_->columns}, {depth_, core_->depth}}) {
     CHECK(info_.size(axis) > 0 && info_.size(axis) % step == 0,
           "axis {} of {} is not a multiple of {}", axis, info_.size(axis), step);
   }
@@ -260,8 +260,10 @@ void GroupApplier::append(usize id, UOp part, i64 size, bool in_block) {
   RangeImage& image = loops_.images[id];
   GroupParts& p = loops_.parts[id];
   detail::append_part(rw_, image, part, size);
-  if (in_block) p.inner = p.inner ? loops_.mul_add(p.inner, size, part) : part;
-  else p.outer = image.value;
+  if (in_block)
+    p.inner = p.inner ? loops_.mul_add(p.inner, size, part) : part;
+  else
+    p.outer = image.value;
   p.rest = std::max<i64>(1, p.rest / std::max<i64>(1, size));
   i64 constant = info_.ranges[id].size;
   bool divides = constant > 0 ? constant % p.rest == 0 : p.rest == 1;
@@ -358,16 +360,15 @@ UOp GroupApplier::matrix_product(const ReduceInfo& r, std::span<const i64> stage
   if (!staged.empty()) detail::stage_operands(loops_, inside, r, staged);
   UOp x = inside(product->x), y = inside(product->y);
   const bool x_has_rows = product->x.range_mask() >> rows_ & 1;
-  UOp made = rw_.make(Op::Wmma, r.reduce.dtype(),
-                      {x_has_rows ? x : y, x_has_rows ? y : x, results_, operands_},
-                      {core_number_});
+  UOp made =
+      rw_.make(Op::Wmma, r.reduce.dtype(),
+               {x_has_rows ? x : y, x_has_rows ? y : x, results_, operands_}, {core_number_});
   absl::InlinedVector<UOp, 4> srcs{made};
   for (u64 m = r.closed; m; m &= m - 1) {
     for (UOp loop : loops_.images[static_cast<usize>(std::countr_zero(m))].ranges)
       if (loop != operands_) srcs.push_back(loop);
   }
-  return srcs.size() == 1 ? made
-                          : rw_.make(Op::Reduce, r.reduce.dtype(), srcs, r.reduce.args());
+  return srcs.size() == 1 ? made : rw_.make(Op::Reduce, r.reduce.dtype(), srcs, r.reduce.args());
 }
 
 // Each grouped reduction is rebuilt and combined before what uses it.

@@ -34,8 +34,7 @@ void split(Rewriter& rewriter, GroupIds& ids, UOp number, std::span<const i64> e
 
 }  // namespace
 
-GroupIds make_group_ids(Rewriter& rewriter, std::span<const i64> extents,
-                        const i64 (&limits)[3]) {
+GroupIds make_group_ids(Rewriter& rewriter, std::span<const i64> extents, const i64 (&limits)[3]) {
   GroupIds ids;
   ids.values.assign(extents.size(), rewriter.index(0));
   // Parts of one value take no axis.

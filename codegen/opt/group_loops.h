@@ -16,11 +16,11 @@ namespace doorbell::codegen::detail {
 // items are waves, and the last part is a matrix instruction's.
 struct GroupParts {
   i64 group = 1;
-  core::UOp loop;      // its size; null: no loop
-  i64 tile_loop = 1;   // reduced, with a Tile: iterations inside a tile
+  core::UOp loop;     // its size; null: no loop
+  i64 tile_loop = 1;  // reduced, with a Tile: iterations inside a tile
   i64 items = 1, item_axis = -1;
   i64 unrolled = 1, lanes = 1;
-  i64 matrix = 1;      // rows, columns or depth of the instruction
+  i64 matrix = 1;       // rows, columns or depth of the instruction
   i64 rest = 1;         // values that the parts not yet appended take
   bool padded = false;  // the parts run past the end of the axis, and are not gated yet
   // What a tile of the axis holds, and value = outer * block + inner. Of Rows: as operand A has it.
@@ -36,9 +36,9 @@ struct GroupLoops {
   const KernelInfo& info;
   const Caps& caps;
   RangeMaker make_range;
-  std::vector<GroupParts> parts;     // by range id
-  std::vector<RangeImage> images;    // the same
-  RangeList ranges;                  // all that were made
+  std::vector<GroupParts> parts;   // by range id
+  std::vector<RangeImage> images;  // the same
+  RangeList ranges;                // all that were made
   i64 item_count[3] = {1, 1, 1};
   i64 next_local = 0, local_bytes = 0;
 

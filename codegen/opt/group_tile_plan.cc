@@ -83,8 +83,8 @@ bool Contraction::recognise() {
   for (i64 axis : axes_.outputs()) {
     if (!(shared >> axis & 1)) continue;
     bool with = columns_.empty() || std::all_of(operands_.begin(), operands_.end(), [&](auto* a) {
-      return (a->mask >> axis & 1) == (a->mask >> columns_[0] & 1);
-    });
+                  return (a->mask >> axis & 1) == (a->mask >> columns_[0] & 1);
+                });
     (with ? columns_ : rows_).push_back(axis);
     (with ? column_mask_ : row_mask_) |= u64{1} << axis;
   }

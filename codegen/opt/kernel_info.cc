@@ -58,10 +58,17 @@ void add_work(KernelInfo& info, u64 mask, f64 ops) {
 // Relative cost of one scalar operation.
 f64 weight(UOp u) {
   switch (u.op()) {
-    case Op::FDiv: case Op::Recip: case Op::Sqrt: return 5;
-    case Op::CDiv: case Op::CMod: case Op::FloorDiv: case Op::FloorMod: return 10;
-    case Op::Exp2: case Op::Log2: return 15;
-    case Op::Sin: case Op::Pow: return 40;
+    case Op::FDiv:
+    case Op::Recip:
+    case Op::Sqrt: return 5;
+    case Op::CDiv:
+    case Op::CMod:
+    case Op::FloorDiv:
+    case Op::FloorMod: return 10;
+    case Op::Exp2:
+    case Op::Log2: return 15;
+    case Op::Sin:
+    case Op::Pow: return 40;
     default: return 1;
   }
 }

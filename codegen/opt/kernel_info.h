@@ -12,18 +12,18 @@ namespace doorbell::codegen {
 
 struct RangeInfo {
   core::UOp range;
-  i64 size = 0;        // 0 where symbolic
+  i64 size = 0;  // 0 where symbolic
   bool reduce = false;
 };
 
 struct Access {
-  core::UOp index;     // the Index node
-  core::UOp memory;    // its Param
+  core::UOp index;   // the Index node
+  core::UOp memory;  // its Param
   bool store = false;
   Affine affine;
-  u64 mask = 0;        // ranges that the address or gate varies with
+  u64 mask = 0;  // ranges that the address or gate varies with
   u64 gate_mask = 0;
-  i64 bytes = 4;       // of one element
+  i64 bytes = 4;  // of one element
 };
 
 // Arithmetic nodes of one loop depth and one set of ranges, counted together.
@@ -34,20 +34,20 @@ struct Work {
 
 struct ReduceInfo {
   core::UOp reduce;
-  u64 closed = 0;      // its ranges
-  u64 mask = 0;        // ranges of its value, closed ones too
-  f64 trips = 1;       // executions of its body
+  u64 closed = 0;  // its ranges
+  u64 mask = 0;    // ranges of its value, closed ones too
+  f64 trips = 1;   // executions of its body
 };
 
 struct KernelInfo {
-  std::vector<core::UOp> order;      // topological
-  std::vector<RangeInfo> ranges;     // by range id
+  std::vector<core::UOp> order;   // topological
+  std::vector<RangeInfo> ranges;  // by range id
   std::vector<Access> accesses;
   std::vector<Work> work;
-  std::vector<ReduceInfo> reduces;   // topological
-  u64 output_mask = 0;               // ranges of the Ends
-  f64 flops = 0;                     // arithmetic in all
-  f64 bytes = 0;                     // memory touched at least once
+  std::vector<ReduceInfo> reduces;  // topological
+  u64 output_mask = 0;              // ranges of the Ends
+  f64 flops = 0;                    // arithmetic in all
+  f64 bytes = 0;                    // memory touched at least once
 
   i64 size(i64 id) const { return ranges[static_cast<usize>(id)].size; }
   // The reduction with the most work, or null.

@@ -6,9 +6,8 @@
 namespace doorbell::codegen {
 
 std::string print(const Plan& plan) {
-  constexpr const char* kNames[] = {"VECTOR", "UPCAST", "UNROLL", "THREAD",
-                                    "TILE",   "STAGE",  "LOCAL",  "GROUP",
-                                    "ROWS",   "COLUMNS", "DEPTH"};
+  constexpr const char* kNames[] = {"VECTOR", "UPCAST", "UNROLL", "THREAD",  "TILE", "STAGE",
+                                    "LOCAL",  "GROUP",  "ROWS",   "COLUMNS", "DEPTH"};
   std::string text;
   for (const Opt& o : plan) {
     if (!text.empty()) text += ' ';

@@ -20,16 +20,17 @@ enum class OptOp : u8 {
   Stage,   // the operand at Param slot `axis` is copied, tile by tile, to contiguous private
            // memory; with work groups to local memory, by all items together
   // Only where there are work groups. What of an output axis is not split otherwise goes to groups.
-  Local,   // `amount` neighbours of an output axis are work items of a group. The first Local of a
-           // plan is axis 0 of the work items, and so on
-  Group,   // a reduced axis is split over `amount` work items, which combine what they have through
-           // local memory. All Group opts of a plan are of the same items; so is the first Local
-           // of the same amount whose axis no such reduction varies with. A power of two
+  Local,  // `amount` neighbours of an output axis are work items of a group. The first Local of a
+          // plan is axis 0 of the work items, and so on
+  Group,  // a reduced axis is split over `amount` work items, which combine what they have through
+          // local memory. All Group opts of a plan are of the same items; so is the first Local
+          // of the same amount whose axis no such reduction varies with. A power of two
   // A contraction by matrix instructions: `amount` is the number of the tensor core, for all three.
   // Items are waves of it, and the first axis of items is a wave's; Local opts count waves. Upcast
   // and Unroll count instructions.
-  Rows, Columns,  // the output axes of operands A and B
-  Depth,          // the reduced axis
+  Rows,
+  Columns,  // the output axes of operands A and B
+  Depth,    // the reduced axis
 };
 
 struct Opt {

@@ -41,7 +41,7 @@ class Stager {
     i64 axis;
     i64 extent, stride;  // in global memory; a large one where it is not constant
     bool reduced;
-    i64 pitch = 1;       // in the tile
+    i64 pitch = 1;  // in the tile
   };
   void find_dims();
   void lay_out();
@@ -80,8 +80,8 @@ void Stager::find_dims() {
   for (const Dim& d : dims_) tile *= d.extent;
   i64 wide = std::clamp<i64>(loops_.caps.vector_bytes / load_.dtype().bytes(), 1, 16);
   bool vectors = first.stride == 1 && size > 0 && !(gates >> first.axis & 1);
-  while (wide > 1 && (!vectors || first.extent % wide || size % wide ||
-                      tile / wide < loops_.all_items())) {
+  while (wide > 1 &&
+         (!vectors || first.extent % wide || size % wide || tile / wide < loops_.all_items())) {
     wide /= 2;
   }
   lanes_ = wide;
@@ -189,8 +189,8 @@ void stage_operands(GroupLoops& loops, Rebuilder& rebuild, const ReduceInfo& red
   for (UOp u : core::topological_order(loops.rw.arena(), {&reduce.reduce, 1})) {
     if (!u.is(Op::Load) || !(u.range_mask() & tiled)) continue;
     UOp memory = u.src(0).src(0);
-    bool wanted = memory.is(Op::Param) &&
-                  std::find(slots.begin(), slots.end(), memory.arg(0)) != slots.end();
+    bool wanted =
+        memory.is(Op::Param) && std::find(slots.begin(), slots.end(), memory.arg(0)) != slots.end();
     if (wanted) loads.push_back(u);
   }
   if (loads.empty()) return;

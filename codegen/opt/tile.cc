@@ -38,12 +38,12 @@ struct Tiled {
   RangeMaker range;
 
   UOp reduce;
-  i64 i = -1, j = -1, k = -1;            // range ids of the three axes
-  i64 mt = 1, nt = 1, kc = 1;            // block sizes
+  i64 i = -1, j = -1, k = -1;  // range ids of the three axes
+  i64 mt = 1, nt = 1, kc = 1;  // block sizes
   i64 upcast = 1, lanes = 1, threads = 1;
-  std::vector<RangeImage> outer;         // by range id: the part outside the blocks
+  std::vector<RangeImage> outer;  // by range id: the part outside the blocks
   RangeList outer_loops;
-  UOp ko;                                // the loop over blocks of k
+  UOp ko;  // the loop over blocks of k
   i64 next_private = 0;
 
   void find_axes();
@@ -124,10 +124,14 @@ Rebuilder Tiled::mapping(UOp ti, UOp ui, UOp tj, UOp vj, UOp kk) {
   Rebuilder rebuild(rw);
   for (usize id = 0; id < outer.size(); ++id) {
     i64 axis = static_cast<i64>(id);
-    if (axis == i) rebuild.set(axis, within(i, ti, ui, upcast, mt));
-    else if (axis == j) rebuild.set(axis, within(j, tj, vj, lanes, nt));
-    else if (axis == k) rebuild.set(axis, {mul_add(ko, kc, kk), {}});
-    else if (outer[id].value) rebuild.set(axis, outer[id]);
+    if (axis == i)
+      rebuild.set(axis, within(i, ti, ui, upcast, mt));
+    else if (axis == j)
+      rebuild.set(axis, within(j, tj, vj, lanes, nt));
+    else if (axis == k)
+      rebuild.set(axis, {mul_add(ko, kc, kk), {}});
+    else if (outer[id].value)
+      rebuild.set(axis, outer[id]);
   }
   return rebuild;
 }

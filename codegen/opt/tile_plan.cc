@@ -99,9 +99,9 @@ Plan tile_plan(const KernelInfo& info, const Caps& caps) {
   if (kc < 8) return {};
   i64 mt = largest_divisor(m, std::max<i64>(rows, caps.l2_bytes / 8 / (kc * bytes)), rows);
   i64 nt = largest_divisor(n, std::max<i64>(lanes, caps.l2_bytes / 4 / (mt * bytes)), lanes);
-  Plan plan{{OptOp::Tile, c.k, kc},      {OptOp::Tile, c.i, mt},  {OptOp::Tile, c.j, nt},
-            {OptOp::Stage, c.a_slot, 1}, {OptOp::Stage, c.b_slot, 1},
-            {OptOp::Upcast, c.i, rows},  {OptOp::Vector, c.j, lanes}};
+  Plan plan{{OptOp::Tile, c.k, kc},      {OptOp::Tile, c.i, mt},      {OptOp::Tile, c.j, nt},
+            {OptOp::Stage, c.a_slot, 1}, {OptOp::Stage, c.b_slot, 1}, {OptOp::Upcast, c.i, rows},
+            {OptOp::Vector, c.j, lanes}};
   if (!caps.host_threads || (caps.threads < 2 && macs < kWorthStopping)) return plan;
   // Blocks of i and of j are the threads' parts; smaller blocks of i to make enough. Many parts
   // share well with other programs, too: a thread that is held up holds up one.

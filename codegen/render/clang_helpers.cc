@@ -69,12 +69,13 @@ std::string ClangHelpers::store(DType t, bool gated) {
 std::string ClangHelpers::fence(DType t) {
   std::string value = type(t), name = "fence_" + value;
   if (!begin(name)) return name;
-  define(fmt::format("FN {0} {1}({0} v) {{\n"
-                     "#if defined(__AMDGCN__)\n  __asm__(\"\" : \"+v\"(v));\n"
-                     "#elif __has_builtin(__arithmetic_fence)\n"
-                     "#pragma clang fp reassociate(on)\n  v = __arithmetic_fence(v);\n#endif\n"
-                     "  return v;\n}}\n",
-                     value, name));
+  define(
+      fmt::format("FN {0} {1}({0} v) {{\n"
+                  "#if defined(__AMDGCN__)\n  __asm__(\"\" : \"+v\"(v));\n"
+                  "#elif __has_builtin(__arithmetic_fence)\n"
+                  "#pragma clang fp reassociate(on)\n  v = __arithmetic_fence(v);\n#endif\n"
+                  "  return v;\n}}\n",
+                  value, name));
   return name;
 }
 

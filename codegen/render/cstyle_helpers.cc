@@ -81,8 +81,8 @@ std::string CStyleHelpers::saturating(DType to, DType from) {
       "  {3} r = {4};\n"
       "  r = {5} ? {6} : r;\n"
       "  return {7} ? {8} : r;\n",
-      value, low, high, result, truncate("safe"), lanes("a >= high"), most,
-      lanes("a < low"), least);
+      value, low, high, result, truncate("safe"), lanes("a >= high"), most, lanes("a < low"),
+      least);
 }
 
 // The machine's max gives its second operand where either is NaN. Taken both ways round, the

@@ -131,8 +131,7 @@ std::string OpenClWriter::load_vector(UOp u) {
   CHECK(index.nsrc() < 3 || index.src(2).dtype().lanes == 1, "lanes of a load have gates");
   const DType t = u.dtype();
   const UOp memory = memory_of(index);
-  if (images_ && memory.is(Op::Param) &&
-      program_.params[static_cast<usize>(memory.arg(0))].image) {
+  if (images_ && memory.is(Op::Param) && program_.params[static_cast<usize>(memory.arg(0))].image) {
     return fmt::format("read_imagef(b{0}, t{0} + (int)({1}) / 4)", memory.arg(0),
                        text(index.src(1)));
   }

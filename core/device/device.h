@@ -16,13 +16,13 @@ namespace doorbell::core {
 
 // What a device was opened as.
 struct DeviceSpec {
-  std::string name;      // "CPU", "CPU:1": as users see it
-  u16 index = 0;         // the Registry's number for it
-  int ordinal = 0;       // the 1 of "CPU:1"
-  std::string iface;     // the interface asked for, or empty: the first that opens
+  std::string name;          // "CPU", "CPU:1": as users see it
+  u16 index = 0;             // the Registry's number for it
+  int ordinal = 0;           // the 1 of "CPU:1"
+  std::string iface;         // the interface asked for, or empty: the first that opens
   std::vector<int> indices;  // of the interface's devices, those to be seen, in order; empty: all
-  std::string renderer;  // "LLVM"; names a row of the runtime's table
-  std::string arch;      // "x86_64,avx2", or empty: as found
+  std::string renderer;      // "LLVM"; names a row of the runtime's table
+  std::string arch;          // "x86_64,avx2", or empty: as found
 };
 
 class Device {

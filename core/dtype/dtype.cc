@@ -12,15 +12,24 @@ struct Names {
   std::string_view short_name, long_name;
 };
 constexpr Names kNames[kScalarCount] = {
-    {"void", "void"},           {"bool", "bool"},
-    {"i8", "int8"},             {"u8", "uint8"},
-    {"i16", "int16"},           {"u16", "uint16"},
-    {"i32", "int32"},           {"u32", "uint32"},
-    {"i64", "int64"},           {"u64", "uint64"},
-    {"f8e4m3", "float8_e4m3fn"}, {"f8e5m2", "float8_e5m2"},
-    {"f8e4m3fnuz", "float8_e4m3fnuz"}, {"f8e5m2fnuz", "float8_e5m2fnuz"},
-    {"f16", "float16"},         {"bf16", "bfloat16"},
-    {"f32", "float32"},         {"f64", "float64"},
+    {"void", "void"},
+    {"bool", "bool"},
+    {"i8", "int8"},
+    {"u8", "uint8"},
+    {"i16", "int16"},
+    {"u16", "uint16"},
+    {"i32", "int32"},
+    {"u32", "uint32"},
+    {"i64", "int64"},
+    {"u64", "uint64"},
+    {"f8e4m3", "float8_e4m3fn"},
+    {"f8e5m2", "float8_e5m2"},
+    {"f8e4m3fnuz", "float8_e4m3fnuz"},
+    {"f8e5m2fnuz", "float8_e5m2fnuz"},
+    {"f16", "float16"},
+    {"bf16", "bfloat16"},
+    {"f32", "float32"},
+    {"f64", "float64"},
     {"index", "index"},
 };
 

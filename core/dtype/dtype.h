@@ -11,8 +11,24 @@ namespace doorbell::core {
 
 // The order is the promotion order within a kind.
 enum class Scalar : u8 {
-  Void, Bool, I8, U8, I16, U16, I32, U32, I64, U64,
-  F8E4M3, F8E5M2, F8E4M3FNUZ, F8E5M2FNUZ, F16, BF16, F32, F64,
+  Void,
+  Bool,
+  I8,
+  U8,
+  I16,
+  U16,
+  I32,
+  U32,
+  I64,
+  U64,
+  F8E4M3,
+  F8E5M2,
+  F8E4M3FNUZ,
+  F8E5M2FNUZ,
+  F16,
+  BF16,
+  F32,
+  F64,
   Index,  // integers of unbounded meaning; exists only in index arithmetic, never in memory
 };
 inline constexpr usize kScalarCount = 19;
@@ -46,8 +62,8 @@ struct DType {
   std::string str() const;  // "f32", "f32x8"
 };
 
-std::string_view name_of(Scalar scalar);        // "f32"
-std::string_view long_name_of(Scalar scalar);   // "float32", as NumPy and PyTorch spell it
+std::string_view name_of(Scalar scalar);       // "f32"
+std::string_view long_name_of(Scalar scalar);  // "float32", as NumPy and PyTorch spell it
 bool parse_dtype(std::string_view text, DType* out);
 
 // The least type both convert to: bool < ints < floats, JAX's lattice without weak types

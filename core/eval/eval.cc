@@ -169,10 +169,15 @@ u64 eval_int(Op op, Scalar scalar, std::span<const ScalarValue> args) {
 u64 eval_bool(Op op, std::span<const ScalarValue> args) {
   bool x = args[0].as_bool(), y = args.size() > 1 && args[1].as_bool();
   switch (op) {
-    case Op::Add: case Op::Max: case Op::Or: return x || y;
-    case Op::Mul: case Op::And: return x && y;
-    case Op::Xor: case Op::Sub: return x != y;
-    case Op::Neg: case Op::Trunc: return x;
+    case Op::Add:
+    case Op::Max:
+    case Op::Or: return x || y;
+    case Op::Mul:
+    case Op::And: return x && y;
+    case Op::Xor:
+    case Op::Sub: return x != y;
+    case Op::Neg:
+    case Op::Trunc: return x;
     case Op::MulAcc: return (x && y) || args[2].as_bool();
     default: return eval_int(op, Scalar::Bool, args) & 1;
   }
@@ -190,13 +195,16 @@ std::optional<i64> eval_index(Op op, std::span<const ScalarValue> args) {
       overflow = __builtin_mul_overflow(x, y, &r);
       overflow = overflow || __builtin_add_overflow(r, args[2].as_int(), &r);
       break;
-    case Op::FloorDiv: case Op::CDiv:
+    case Op::FloorDiv:
+    case Op::CDiv:
       overflow = x == INT64_MIN && y == -1;
       r = static_cast<i64>(eval_int(op, Scalar::Index, args));
       break;
     case Op::Shl:
-      if (y < 0 || y > 62) overflow = x != 0;
-      else overflow = __builtin_mul_overflow(x, i64{1} << y, &r);
+      if (y < 0 || y > 62)
+        overflow = x != 0;
+      else
+        overflow = __builtin_mul_overflow(x, i64{1} << y, &r);
       break;
     default: r = static_cast<i64>(eval_int(op, Scalar::Index, args)); break;
   }
@@ -256,8 +264,9 @@ std::optional<ScalarValue> eval(Op op, DType result, std::span<const ScalarValue
       if (!result.is_float()) return ScalarValue::of_int(result, static_cast<i64>(bits));
       return ScalarValue{result.scalar, std::bit_cast<i64>(float_from_bits(result.scalar, bits))};
     }
-    case Op::CmpLt: case Op::CmpEq: case Op::CmpNe:
-      return ScalarValue::of_bool(compare(op, args[0], args[1]));
+    case Op::CmpLt:
+    case Op::CmpEq:
+    case Op::CmpNe: return ScalarValue::of_bool(compare(op, args[0], args[1]));
     case Op::Where: return args[0].as_bool() ? args[1] : args[2];
     default: break;
   }
@@ -285,7 +294,9 @@ void store_scalar(ScalarValue value, void* address) {
 
 ScalarValue reduce_identity(Op op, DType dtype) {
   switch (op) {
-    case Op::Add: case Op::Or: case Op::Xor:
+    case Op::Add:
+    case Op::Or:
+    case Op::Xor:
       return dtype.is_float() ? ScalarValue::of_float(dtype, 0) : ScalarValue::of_int(dtype, 0);
     case Op::Mul:
       return dtype.is_float() ? ScalarValue::of_float(dtype, 1) : ScalarValue::of_int(dtype, 1);

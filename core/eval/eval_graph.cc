@@ -9,9 +9,7 @@
 namespace doorbell::core {
 namespace {
 
-bool closes_ranges(UOp uop) {
-  return (uop.is(Op::Reduce) && uop.nsrc() > 1) || uop.is(Op::End);
-}
+bool closes_ranges(UOp uop) { return (uop.is(Op::Reduce) && uop.nsrc() > 1) || uop.is(Op::End); }
 
 UOp memory_of(UOp index) {
   UOp memory = index.src(0);
@@ -187,8 +185,9 @@ void GraphProgram::run_loop(const Loop& loop, u32 slot) {
     if (reduces) {
       valid = valid && values_[result].valid;
       std::optional<ScalarValue> next;
-      if (valid) next = eval(loop.closer.reduce_op(), dtype,
-                             std::array{total, convert(dtype, values_[result].value)});
+      if (valid)
+        next = eval(loop.closer.reduce_op(), dtype,
+                    std::array{total, convert(dtype, values_[result].value)});
       valid = next.has_value();
       if (valid) total = *next;
     }
@@ -204,11 +203,15 @@ void GraphProgram::run_node(u32 slot) {
   if (loop_of_[slot] >= 0) return run_loop(loops_[static_cast<usize>(loop_of_[slot])], slot);
   UOp uop = nodes_[slot];
   switch (uop.op()) {
-    case Op::Const: case Op::Param: case Op::Index: case Op::Sink: case Op::Group: case Op::After:
-      return;
-    case Op::Range: case Op::Variable: case Op::Special:
-      CHECK(values_[slot].bound, "{} has no value", name_of(uop.op()));
-      return;
+    case Op::Const:
+    case Op::Param:
+    case Op::Index:
+    case Op::Sink:
+    case Op::Group:
+    case Op::After: return;
+    case Op::Range:
+    case Op::Variable:
+    case Op::Special: CHECK(values_[slot].bound, "{} has no value", name_of(uop.op())); return;
     case Op::Load: return load(slot);
     case Op::Store: return store(slot);
     case Op::Reduce: values_[slot] = values_[slot_of(uop.src(0))]; return;
@@ -243,8 +246,8 @@ std::byte* GraphProgram::element(UOp index) const {
         "param {} has no memory", param.arg(0));
   const Memory& memory = memory_[static_cast<usize>(param.arg(0))];
   const Slot& at = values_[slot_of(index.src(1))];
-  i64 count = param.narg() > 1 && param.arg(1) > 0 ? std::min(param.arg(1), memory.count)
-                                                   : memory.count;
+  i64 count =
+      param.narg() > 1 && param.arg(1) > 0 ? std::min(param.arg(1), memory.count) : memory.count;
   CHECK(at.valid, "the index into param {} overflowed", param.arg(0));
   CHECK(at.value.as_int() >= 0 && at.value.as_int() < count,
         "index {} into param {} of {} elements", at.value.as_int(), param.arg(0), count);
@@ -268,13 +271,11 @@ void GraphProgram::store(u32 slot) {
   if (!gate_open(index)) return;
   const Slot& value = values_[slot_of(uop.src(1))];
   CHECK(value.valid, "the stored value overflowed");
-  CHECK_EQ(static_cast<int>(value.value.scalar),
-           static_cast<int>(memory_of(index).dtype().scalar));
+  CHECK_EQ(static_cast<int>(value.value.scalar), static_cast<int>(memory_of(index).dtype().scalar));
   store_scalar(value.value, element(index));
 }
 
-std::optional<ScalarValue> evaluate(UOp root,
-                                    std::span<const std::pair<UOp, ScalarValue>> leaves) {
+std::optional<ScalarValue> evaluate(UOp root, std::span<const std::pair<UOp, ScalarValue>> leaves) {
   GraphProgram program(root);
   for (const auto& [leaf, value] : leaves) program.set(leaf, value);
   program.run();

@@ -68,19 +68,18 @@ class GraphProgram {
   bool gate_open(UOp index) const;
   std::byte* element(UOp index) const;
 
-  std::vector<UOp> nodes_;     // by slot, sources first
-  std::vector<Slot> values_;   // by slot
+  std::vector<UOp> nodes_;    // by slot, sources first
+  std::vector<Slot> values_;  // by slot
   std::vector<u64> varies_;  // by slot: bits of the Ranges (in order of first visit) it varies with
-  std::vector<i32> loop_of_;   // by slot: index into loops_, or -1
+  std::vector<i32> loop_of_;  // by slot: index into loops_, or -1
   std::vector<Loop> loops_;
-  std::vector<u32> top_;       // what runs once
+  std::vector<u32> top_;  // what runs once
   std::vector<UOp> variables_;
   std::vector<Memory> memory_;  // by Param slot
   absl::flat_hash_map<const Node*, u32> slots_by_node_;
 };
 
 // An expression without memory under values of its leaves; None where an Index left i64.
-std::optional<ScalarValue> evaluate(UOp root,
-                                    std::span<const std::pair<UOp, ScalarValue>> leaves);
+std::optional<ScalarValue> evaluate(UOp root, std::span<const std::pair<UOp, ScalarValue>> leaves);
 
 }  // namespace doorbell::core

@@ -83,8 +83,7 @@ f64 narrow_value(const Format& format, u64 bits) {
     return std::copysign(nan, sign);
   if (format.specials == Specials::Ieee && exponent == exponent_max)
     return std::copysign(mantissa ? nan : std::numeric_limits<f64>::infinity(), sign);
-  if (exponent == 0)
-    return sign * std::ldexp(static_cast<f64>(mantissa), 1 - format.bias - m);
+  if (exponent == 0) return sign * std::ldexp(static_cast<f64>(mantissa), 1 - format.bias - m);
   return sign * std::ldexp(static_cast<f64>(mantissa | u64{1} << m),
                            static_cast<int>(exponent) - format.bias - m);
 }

@@ -106,7 +106,8 @@ bool Matcher::build_constant(u8 at, DType expected, ScalarValue* value) const {
     if (dtype.is_float())
       *value = ScalarValue::of_float(
           dtype, cell.real ? std::bit_cast<f64>(cell.bits) : static_cast<f64>(cell.bits));
-    else *value = ScalarValue::of_int(dtype, cell.bits);
+    else
+      *value = ScalarValue::of_int(dtype, cell.bits);
     return true;
   }
   if (cell.kind == Cell::Kind::Constant) {

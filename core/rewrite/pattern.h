@@ -29,10 +29,10 @@ struct Cell {
   u8 name = 0;  // of a Name or Constant
   u8 nsrc = 0;
   std::array<u8, 3> srcs = {};
-  bool real = false;    // a Literal written with a decimal point
+  bool real = false;     // a Literal written with a decimal point
   bool boolean = false;  // a Literal that is a Bool
-  bool folded = false;  // inside fold()
-  i64 bits = 0;         // of a Literal: the integer, or the bits of the f64
+  bool folded = false;   // inside fold()
+  i64 bits = 0;          // of a Literal: the integer, or the bits of the f64
 };
 
 inline constexpr usize kMaxCells = 16, kNames = 4;

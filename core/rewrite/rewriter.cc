@@ -55,8 +55,7 @@ UOp Rewriter::simplify(UOp candidate) {
 }
 
 UOp Rewriter::apply_rules(UOp candidate) {
-  std::span<const RuleSet::Entry> entries =
-      rules_->rules_for(domain_of(candidate), candidate.op());
+  std::span<const RuleSet::Entry> entries = rules_->rules_for(domain_of(candidate), candidate.op());
   if (entries.empty()) return candidate;
   ++visits_;
   u64 sources = 0;

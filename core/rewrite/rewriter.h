@@ -104,7 +104,7 @@ class Rewriter {
     trace_ = trace;
     trace_context_ = context;
   }
-  u64 visits() const { return visits_; }    // nodes for which rules were tried
+  u64 visits() const { return visits_; }  // nodes for which rules were tried
   u64 firings() const { return firings_; }
   u64 depth_stops() const { return depth_stops_; }  // nodes left alone because of kMaxDepth
 

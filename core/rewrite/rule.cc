@@ -43,8 +43,7 @@ std::string print_cell(const pat::Pattern& p, u8 at, bool root) {
     return root ? text : "(" + text + ")";
   }
   std::string text = fmt::format("{}(", name_of(cell.op));
-  for (u8 i = 0; i < cell.nsrc; ++i)
-    text += (i ? ", " : "") + print_cell(p, cell.srcs[i], true);
+  for (u8 i = 0; i < cell.nsrc; ++i) text += (i ? ", " : "") + print_cell(p, cell.srcs[i], true);
   return text + ")";
 }
 

@@ -58,10 +58,10 @@ Domain domain_of(UOp node);
 
 struct Rule {
   std::string_view name;
-  pat::Pattern left, right;        // of a rule in the algebra
+  pat::Pattern left, right;  // of a rule in the algebra
   std::array<Condition, 2> conditions = {};
-  RuleCode code = nullptr;         // of a code rule
-  Op root = Op::Const;             // of a code rule: the op, unless any_elementwise
+  RuleCode code = nullptr;  // of a code rule
+  Op root = Op::Const;      // of a code rule: the op, unless any_elementwise
   bool any_elementwise = false;
   // A float rule says what it changes, where it changes anything: "sign of zero", "rounding", ...
   std::string_view relaxes = {};

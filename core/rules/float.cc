@@ -17,8 +17,10 @@ bool has_exact_reciprocal(const Match& m) {
   if (mantissa != 0.5) return false;
   Scalar scalar = m.constant(0).dtype().scalar;
   // Subnormal reciprocals are avoided: targets may flush them.
-  int limit = scalar == Scalar::F64 ? 1000 : scalar == Scalar::F32 || scalar == Scalar::BF16 ? 120
-            : scalar == Scalar::F16 ? 12 : 0;
+  int limit = scalar == Scalar::F64                             ? 1000
+              : scalar == Scalar::F32 || scalar == Scalar::BF16 ? 120
+              : scalar == Scalar::F16                           ? 12
+                                                                : 0;
   return std::abs(exponent) < limit;
 }
 // The product of the constants is exact, so multiplying by it rounds once where there were two.
@@ -38,10 +40,10 @@ constexpr Rule kExact[] = {
     rw("neg-neg", -(-x), x),
     rw("add-neg", x + -y, x - y),
     rw("sub-neg", x - -y, x + y),
-    rw("neg-times-constant", -x * c0, x * fold(-c0)),
-    rw("neg-of-product", -(x * c0), x * fold(-c0)),
+    rw("neg-times-constant", -x* c0, x* fold(-c0)),
+    rw("neg-of-product", -(x* c0), x* fold(-c0)),
     rw("double", x + x, x * 2.0),
-    rw("div-power-of-two", fdiv(x, c0), x * fold(recip(c0)), has_exact_reciprocal),
+    rw("div-power-of-two", fdiv(x, c0), x* fold(recip(c0)), has_exact_reciprocal),
     rw("one-over", fdiv(1.0, x), recip(x)),
     rw("trunc-trunc", trunc(trunc(x)), trunc(x)),
     rw("reassociate-max", max(max(x, c0), c1), max(x, fold(max(c0, c1)))),
@@ -53,9 +55,9 @@ constexpr Rule kExact[] = {
 constexpr Rule kRelaxed[] = {
     rw("add-zero", x + 0.0, x).relaxing("sign of zero: -0.0 + 0.0 is 0.0"),
     rw("zero-minus", Pattern(0.0) - x, -x).relaxing("sign of zero: 0.0 - 0.0 is 0.0"),
-    rw("reassociate-mul", (x * c0) * c1, x * fold(c0 * c1), powers_of_two)
+    rw("reassociate-mul", (x * c0) * c1, x* fold(c0* c1), powers_of_two)
         .relaxing("underflow and overflow between the two"),
-    rw("square", pow(x, 2.0), x * x).relaxing("rounding of pow"),
+    rw("square", pow(x, 2.0), x* x).relaxing("rounding of pow"),
     rw("power-half", pow(x, 0.5), sqrt(x)).relaxing("rounding of pow; -0.0 and -inf"),
     rw("power-minus-one", pow(x, -1.0), recip(x)).relaxing("rounding of pow"),
     rw("exp-of-log", exp2(log2(x)), x).relaxing("rounding; negative x gave NaN"),

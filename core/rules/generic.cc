@@ -48,9 +48,7 @@ FloatRange float_range(Scalar scalar) {
     default: return {53, -1074, 1023};
   }
 }
-bool is_fnuz(DType t) {
-  return t.scalar == Scalar::F8E4M3FNUZ || t.scalar == Scalar::F8E5M2FNUZ;
-}
+bool is_fnuz(DType t) { return t.scalar == Scalar::F8E4M3FNUZ || t.scalar == Scalar::F8E5M2FNUZ; }
 bool has_infinity(DType t) { return !is_fnuz(t) && t.scalar != Scalar::F8E4M3; }
 
 // Every value of `from` survives the conversion to `to`.
@@ -142,7 +140,7 @@ constexpr Rule kRules[] = {
     rw("flag-is", any(Op::CmpEq), compare_flag),
     rw("flag-is-not", any(Op::CmpNe), compare_flag),
     rw("max-itself", max(x, x), x),
-    rw("and-itself", x & x, x),
+    rw("and-itself", x& x, x),
     rw("or-itself", x | x, x),
     rw("less-than-itself", x < x, 0),
     rw("where-true", where(c0, x, y), x, is_true),
@@ -151,7 +149,7 @@ constexpr Rule kRules[] = {
     rw("where-not", where(lnot(x), y, z), where(x, z, y)),
     rw("where-then-where", where(x, where(x, y, z), w), where(x, y, w)),
     rw("where-else-where", where(x, y, where(x, z, w)), where(x, y, w)),
-    rw("where-and", where(x, where(y, z, w), w), where(x & y, z, w)),
+    rw("where-and", where(x, where(y, z, w), w), where(x& y, z, w)),
     rw("where-or", where(x, z, where(y, z, w)), where(x | y, z, w)),
     rw("cast", any(Op::Cast), cast_rule),
     rw("bitcast", any(Op::Bitcast), bitcast_rule),

@@ -26,8 +26,10 @@ bool drop_small_terms(LinearForm& form, i64* c) {
   for (i64 d : divisors) {
     LinearForm whole, small;
     for (const LinearTerm& term : form.terms()) {
-      if (term.factor % d == 0) whole.add_term(term.base, term.factor / d);
-      else small.add_term(term.base, term.factor);
+      if (term.factor % d == 0)
+        whole.add_term(term.base, term.factor / d);
+      else
+        small.add_term(term.base, term.factor);
     }
     Interval s = small.bounds();
     if (small.size() == 0 || !s.finite()) continue;

@@ -18,8 +18,10 @@ struct Split {
 Split split_by(const LinearForm& form, i64 d) {
   Split split;
   for (const LinearTerm& term : form.terms()) {
-    if (term.factor % d == 0) split.divided.add_term(term.base, term.factor / d);
-    else split.rest.add_term(term.base, term.factor);
+    if (term.factor % d == 0)
+      split.divided.add_term(term.base, term.factor / d);
+    else
+      split.rest.add_term(term.base, term.factor);
   }
   split.rest.set_constant(form.constant());
   return split;
@@ -52,8 +54,10 @@ LinearForm plain_quotient(Rewriter& rewriter, const LinearForm& rest, i64 d) {
   LinearForm numerator = rest;
   UOp x = rest.size() > 3 ? UOp() : simplify_sum(rewriter, numerator);
   UOp divided = x ? divide_by_constant(rewriter, x, d) : UOp();
-  if (divided) quotient.add(divided);
-  else quotient.invalidate();
+  if (divided)
+    quotient.add(divided);
+  else
+    quotient.invalidate();
   for (const LinearTerm& term : quotient.terms()) {
     if (rest.factor_of(term.base) == 0) quotient.invalidate();
   }
@@ -317,8 +321,10 @@ UOp divide_by_expression(const Match& match, bool wants_quotient) {
   rest.add_constant(form.constant());
   for (const LinearTerm& term : form.terms()) {
     UOp divided = divided_term(rewriter, term, b, f);
-    if (divided) quotient.add(divided);
-    else rest.add_term(term.base, term.factor);
+    if (divided)
+      quotient.add(divided);
+    else
+      rest.add_term(term.base, term.factor);
   }
   if (rest.size() == form.size() || !quotient.valid()) return UOp();
   UOp remaining = simplify_sum(rewriter, std::move(rest));

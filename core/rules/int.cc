@@ -31,8 +31,8 @@ UOp index_behind(Rewriter& rewriter, UOp uop) {
   if (uop.is_const()) return rewriter.index(uop.const_int());
   if (!uop.is(Op::Cast) || !uop.src(0).dtype().is_index()) return UOp();
   UOp inner = uop.src(0);
-  bool kept = inner.vmin() == uop.vmin() && inner.vmax() == uop.vmax() &&
-              is_finite(inner.vmin()) && is_finite(inner.vmax());
+  bool kept = inner.vmin() == uop.vmin() && inner.vmax() == uop.vmax() && is_finite(inner.vmin()) &&
+              is_finite(inner.vmax());
   return kept ? inner : UOp();
 }
 
@@ -66,13 +66,13 @@ constexpr Rule kRules[] = {
     rw("mul-zero", x * 0, 0),
     rw("mul-one", x * 1, x),
     rw("mul-minus-one", x * -1, -x),
-    rw("neg-mul", -(x * c0), x * fold(-c0)),
-    rw("mul-neg", -x * c0, x * fold(-c0)),
+    rw("neg-mul", -(x* c0), x* fold(-c0)),
+    rw("mul-neg", -x* c0, x* fold(-c0)),
     rw("reassociate-add", (x + c0) + c1, x + fold(c0 + c1)),
-    rw("reassociate-mul", (x * c0) * c1, x * fold(c0 * c1)),
+    rw("reassociate-mul", (x * c0) * c1, x* fold(c0* c1)),
     rw("constants-outwards", (x + c0) + y, (x + y) + c0),
-    rw("factor", x * c0 + x * c1, x * fold(c0 + c1)),
-    rw("factor-one", x * c0 + x, x * fold(c0 + 1)),
+    rw("factor", x* c0 + x * c1, x* fold(c0 + c1)),
+    rw("factor-one", x* c0 + x, x* fold(c0 + 1)),
     rw("double", x + x, x * 2),
     rw("floor-div-one", x / 1, x),
     rw("c-div-one", cdiv(x, 1), x),
@@ -85,7 +85,7 @@ constexpr Rule kRules[] = {
     rw("mod-mod", (x % y) % y, x % y),
     rw("and-zero", x & 0, 0),
     rw("and-ones", x & -1, x),
-    rw("reassociate-and", (x & c0) & c1, x & fold(c0 & c1)),
+    rw("reassociate-and", (x & c0) & c1, x& fold(c0& c1)),
     rw("or-zero", x | 0, x),
     rw("or-ones", x | -1, -1),
     rw("reassociate-or", (x | c0) | c1, x | fold(c0 | c1)),

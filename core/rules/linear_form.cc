@@ -34,24 +34,31 @@ LinearForm LinearForm::of(UOp uop) {
 
 void LinearForm::add_constant(i64 value) {
   std::optional<i64> sum = checked_add(constant_, value);
-  if (sum) constant_ = *sum;
-  else valid_ = false;
+  if (sum)
+    constant_ = *sum;
+  else
+    valid_ = false;
 }
 
 void LinearForm::add_term(UOp base, i64 factor) {
   if (factor == 0) return;
   if (base.vmin() == base.vmax() && is_finite(base.vmin())) {
     std::optional<i64> product = checked_mul(base.vmin(), factor);
-    if (product) add_constant(*product);
-    else valid_ = false;
+    if (product)
+      add_constant(*product);
+    else
+      valid_ = false;
     return;
   }
   for (usize i = 0; i < terms_.size(); ++i) {
     if (terms_[i].base != base) continue;
     std::optional<i64> sum = checked_add(terms_[i].factor, factor);
-    if (!sum) valid_ = false;
-    else if (*sum == 0) remove(i);
-    else terms_[i].factor = *sum;
+    if (!sum)
+      valid_ = false;
+    else if (*sum == 0)
+      remove(i);
+    else
+      terms_[i].factor = *sum;
     return;
   }
   append(&terms_, base, factor);
@@ -72,14 +79,18 @@ void LinearForm::add(UOp node, i64 scale) {
         scale = *product;
         continue;
       }
-      if (product) add_term(node.src(0), *product);
-      else valid_ = false;
+      if (product)
+        add_term(node.src(0), *product);
+      else
+        valid_ = false;
     } else if (!node.is_const()) {
       add_term(node, scale);
     } else {
       std::optional<i64> product = checked_mul(scale, node.const_int());
-      if (product) add_constant(*product);
-      else valid_ = false;
+      if (product)
+        add_constant(*product);
+      else
+        valid_ = false;
     }
     if (pending.empty()) return;
     node = pending.back().base;
@@ -92,12 +103,16 @@ void LinearForm::add(const LinearForm& other, i64 factor) {
   valid_ = valid_ && other.valid_;
   for (const LinearTerm& term : other.terms_) {
     std::optional<i64> product = checked_mul(term.factor, factor);
-    if (product) add_term(term.base, *product);
-    else valid_ = false;
+    if (product)
+      add_term(term.base, *product);
+    else
+      valid_ = false;
   }
   std::optional<i64> product = checked_mul(other.constant_, factor);
-  if (product) add_constant(*product);
-  else valid_ = false;
+  if (product)
+    add_constant(*product);
+  else
+    valid_ = false;
 }
 
 i64 LinearForm::factor_of(UOp base) const {

@@ -51,8 +51,10 @@ UOp drop_unused_ranges(const Match& match) {
     UOp next;
     if (!(value.range_mask() & mask_of(range)))
       next = repeated(rewriter, node.reduce_op(), value, range.src(0));
-    if (next) value = next;
-    else kept.push_back(range);
+    if (next)
+      value = next;
+    else
+      kept.push_back(range);
   }
   if (kept.size() + 1 == node.nsrc()) return UOp();
   return reduce_over(rewriter, node, value, kept);
@@ -86,9 +88,9 @@ constexpr Rule kRules[] = {
 constinit const RuleTable kReduceRules{"reduce", Domain::Any, kRules};
 
 const RuleSet& kernel_rules() {
-  static const RuleTable* const kTables[] = {
-      &kGenericRules, &kBoolRules,         &kIndexRules,    &kIntRules,
-      &kFloatRules,   &kRelaxedFloatRules, &kValidityRules, &kReduceRules};
+  static const RuleTable* const kTables[] = {&kGenericRules,  &kBoolRules,  &kIndexRules,
+                                             &kIntRules,      &kFloatRules, &kRelaxedFloatRules,
+                                             &kValidityRules, &kReduceRules};
   static const RuleSet* rules = new RuleSet(kTables);
   return *rules;
 }

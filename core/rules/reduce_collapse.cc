@@ -127,8 +127,7 @@ UOp Collapse::as_index(UOp uop) {
   if (uop.dtype().lanes != 1 || !uop.dtype().is_int()) return UOp();
   UOp inner = uop.is(Op::Cast) ? uop.src(0) : UOp();
   // A cast that changes no value has its operand's bounds.
-  if (inner && inner.dtype().is_index() && inner.vmin() == uop.vmin() &&
-      inner.vmax() == uop.vmax())
+  if (inner && inner.dtype().is_index() && inner.vmin() == uop.vmin() && inner.vmax() == uop.vmax())
     return inner;
   if (varies(uop)) return UOp();
   return rewriter_.cast(uop, dtypes::index);

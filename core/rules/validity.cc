@@ -247,8 +247,10 @@ UOp simplify_valid(Rewriter& rewriter, UOp valid) {
     }
     clauses[i] = simplify_given(rewriter, clauses[i], others);
     if (clauses[i].is_const(0)) return clauses[i];
-    if (clauses[i].is_const()) clauses.erase(clauses.begin() + static_cast<std::ptrdiff_t>(i));
-    else ++i;
+    if (clauses[i].is_const())
+      clauses.erase(clauses.begin() + static_cast<std::ptrdiff_t>(i));
+    else
+      ++i;
   }
   UOp result = rewriter.boolean(true);
   for (UOp clause : clauses) result = rewriter.land(result, clause);

@@ -12,9 +12,9 @@
 namespace doorbell::core {
 namespace {
 
-constexpr u64 kBackReference = 0xff;   // no Op has this number
-constexpr u64 kRoots = 0xfe;           // begins a key; says how many roots follow
-constexpr u64 kDynamicSize = 0;        // not the bits of a constant Dim, which are odd
+constexpr u64 kBackReference = 0xff;  // no Op has this number
+constexpr u64 kRoots = 0xfe;          // begins a key; says how many roots follow
+constexpr u64 kDynamicSize = 0;       // not the bits of a constant Dim, which are odd
 static_assert(kOpCount <= kRoots);
 
 // op : 8, dtype : 24, sources : 16, words that follow : 16.
@@ -22,9 +22,7 @@ u64 header(Op op, DType dtype, usize nsrc, usize words) {
   return static_cast<u64>(op) | u64{dtype.key()} << 8 | u64{nsrc} << 32 | u64{words} << 48;
 }
 
-u64 slot_hash(const Node* node) {
-  return (reinterpret_cast<u64>(node) >> 4) * 0x9e3779b97f4a7c15;
-}
+u64 slot_hash(const Node* node) { return (reinterpret_cast<u64>(node) >> 4) * 0x9e3779b97f4a7c15; }
 
 }  // namespace
 

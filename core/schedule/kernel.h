@@ -24,9 +24,9 @@ namespace doorbell::core {
 struct KernelAst {
   std::unique_ptr<Arena> arena;
   UOp sink;
-  u64 key = 0;           // hash of the structure, stable across processes
+  u64 key = 0;  // hash of the structure, stable across processes
   u32 param_count = 0;
-  u32 output_count = 0;  // Params 0 .. output_count-1 are stored
+  u32 output_count = 0;        // Params 0 .. output_count-1 are stored
   std::vector<i64> variables;  // name ids of the Variables read, in order of first use
 };
 inline constexpr int kMaxKernelRanges = 40;
@@ -38,7 +38,7 @@ bool same_kernel(const KernelAst& a, const KernelAst& b);
 struct ScheduleBuffer {
   enum class Kind : u8 { Input, Output, Temporary };
   Kind kind;
-  u32 index;        // Input: in GraphKey::inputs; Output: which root; Temporary: unused
+  u32 index;  // Input: in GraphKey::inputs; Output: which root; Temporary: unused
   DType dtype;
   i64 count;        // elements
   u16 device;       // the Registry's number, here and below
@@ -56,10 +56,10 @@ struct ScheduleItem {
 // The recipe for one graph shape, reusable with other inputs.
 struct Schedule {
   std::vector<ScheduleBuffer> buffers;
-  std::vector<ScheduleItem> items;       // an order that respects every dependency
-  std::vector<u32> results;              // by root: the buffer that then holds its value; an Input
-                                         // where it was assigned in place
-  std::vector<i64> temporary_bytes;      // by device index: size of the planned allocation
+  std::vector<ScheduleItem> items;   // an order that respects every dependency
+  std::vector<u32> results;          // by root: the buffer that then holds its value; an Input
+                                     // where it was assigned in place
+  std::vector<i64> temporary_bytes;  // by device index: size of the planned allocation
 };
 
 }  // namespace doorbell::core

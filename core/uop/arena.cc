@@ -61,8 +61,10 @@ u64 mask_of(const Node& node) {
   u64 closed = 0, sizes = 0;
   for (usize i = open; i < node.nsrc; ++i) {
     closed |= srcs[i]->op == Op::Range ? u64{1} << (srcs[i]->args()[0] & 63) : 0;
-    if (srcs[i]->op == Op::Range) sizes |= srcs[i]->srcs()[0]->range_mask;
-    else mask |= srcs[i]->range_mask;
+    if (srcs[i]->op == Op::Range)
+      sizes |= srcs[i]->srcs()[0]->range_mask;
+    else
+      mask |= srcs[i]->range_mask;
   }
   return (mask & ~closed) | sizes;
 }
@@ -138,8 +140,7 @@ Arena::~Arena() {
 
 void* Arena::allocate(usize bytes) {
   if (static_cast<usize>(end_ - next_) < bytes) {
-    usize size =
-        std::max(bytes + kBlockHeader, blocks_.empty() ? kFirstBlockBytes : kBlockBytes);
+    usize size = std::max(bytes + kBlockHeader, blocks_.empty() ? kFirstBlockBytes : kBlockBytes);
     if (size == kBlockBytes && !kept_is_gone && !kept.blocks.empty()) {
       blocks_.push_back(std::move(kept.blocks.back()));
       kept.blocks.pop_back();

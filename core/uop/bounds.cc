@@ -120,10 +120,13 @@ Bounds binary_bounds(const Node& n, Bounds whole) {
     case Op::Add: return {add_bound(a.lo, b.lo), add_bound(a.hi, b.hi)};
     case Op::Sub: return {add_bound(a.lo, negate_bound(b.hi)), add_bound(a.hi, negate_bound(b.lo))};
     case Op::Mul: return mul_bounds(a, b);
-    case Op::FloorDiv: case Op::FloorMod: case Op::CDiv: case Op::CMod:
-      return div_mod_bounds(n.op, a, b, whole);
+    case Op::FloorDiv:
+    case Op::FloorMod:
+    case Op::CDiv:
+    case Op::CMod: return div_mod_bounds(n.op, a, b, whole);
     case Op::Max: return {std::max(a.lo, b.lo), std::max(a.hi, b.hi)};
-    case Op::And: case Op::Shr: return shift_and_bounds(n.op, a, b, whole);
+    case Op::And:
+    case Op::Shr: return shift_and_bounds(n.op, a, b, whole);
     case Op::Shl: {
       if (b.lo != b.hi || b.lo < 0 || b.lo > 62 || n.dtype.scalar == Scalar::U64) return whole;
       return mul_bounds(a, {i64{1} << b.lo, i64{1} << b.lo});
@@ -144,7 +147,9 @@ Bounds bounds_of(const Node& n) {
     case Op::Variable: return {n.args()[1], n.args()[2]};
     case Op::Range: return {0, std::max<i64>(0, add_bound(src[0]->vmax, -1))};
     case Op::Special: return {0, n.args()[2] - 1};
-    case Op::Bind: case Op::Splat: case Op::Lane: return {src[0]->vmin, src[0]->vmax};
+    case Op::Bind:
+    case Op::Splat:
+    case Op::Lane: return {src[0]->vmin, src[0]->vmax};
     case Op::Ramp: {
       i64 last = mul_bound(n.args()[0], n.dtype.lanes - 1);
       return {add_bound(src[0]->vmin, std::min<i64>(0, last)),

@@ -48,8 +48,14 @@ constexpr bool is_comparison(Op op) {
 }
 constexpr bool is_commutative(Op op) {
   switch (op) {
-    case Op::Add: case Op::Mul: case Op::Max: case Op::CmpEq: case Op::CmpNe:
-    case Op::And: case Op::Or: case Op::Xor: return true;
+    case Op::Add:
+    case Op::Mul:
+    case Op::Max:
+    case Op::CmpEq:
+    case Op::CmpNe:
+    case Op::And:
+    case Op::Or:
+    case Op::Xor: return true;
     default: return false;
   }
 }

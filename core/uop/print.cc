@@ -175,15 +175,22 @@ bool well_formed(const Line& line) {
     default: break;
   }
   switch (line.op) {
-    case Op::Variable: case Op::Special: return nsrc == 0 && narg == 3;
+    case Op::Variable:
+    case Op::Special: return nsrc == 0 && narg == 3;
     case Op::Range: return nsrc == 1 && narg == 2 && line.args[1] >= 0 && line.args[1] <= 8;
     case Op::Bind: return nsrc == 2;
     case Op::Shard: return nsrc == 1 && narg >= 1;
     case Op::Multi: return nsrc >= 1 && narg == 1;
     case Op::Reduce: return nsrc >= 1 && narg >= 1;
-    case Op::Ramp: case Op::Lane: return nsrc >= 1 && narg >= 1;
-    case Op::Splat: case Op::Vec: case Op::Index: case Op::Load: case Op::End:
-    case Op::Store: case Op::After: return nsrc >= 1;
+    case Op::Ramp:
+    case Op::Lane: return nsrc >= 1 && narg >= 1;
+    case Op::Splat:
+    case Op::Vec:
+    case Op::Index:
+    case Op::Load:
+    case Op::End:
+    case Op::Store:
+    case Op::After: return nsrc >= 1;
     default: return !is_movement(line.op) || nsrc >= 1;
   }
 }

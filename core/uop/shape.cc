@@ -35,7 +35,8 @@ usize copy_shape(UOp src, Dim* dims) {
 usize movement_shape(Op op, std::span<const UOp> srcs, std::span<const i64> args, Dim* dims) {
   usize rank = srcs[0].ndim();
   switch (op) {
-    case Op::Reshape: case Op::Expand:
+    case Op::Reshape:
+    case Op::Expand:
       CHECK(args.size() <= kMaxRank, "rank {} is above {}", args.size(), kMaxRank);
       for (usize i = 0; i < args.size(); ++i) dims[i] = dim_of_arg(args[i], srcs);
       return args.size();
@@ -43,12 +44,12 @@ usize movement_shape(Op op, std::span<const UOp> srcs, std::span<const i64> args
       CHECK_EQ(args.size(), rank);
       for (usize i = 0; i < rank; ++i) dims[i] = srcs[0].dim(static_cast<usize>(args[i]));
       return rank;
-    case Op::Pad: case Op::Shrink:
+    case Op::Pad:
+    case Op::Shrink:
       CHECK_EQ(args.size(), 2 * rank);
       for (usize i = 0; i < rank; ++i) dims[i] = dim_of_arg(args[2 * i + 1], srcs);
       return rank;
-    default:
-      return copy_shape(srcs[0], dims);  // Flip
+    default: return copy_shape(srcs[0], dims);  // Flip
   }
 }
 
@@ -74,15 +75,16 @@ usize infer_shape(Op op, std::span<const UOp> srcs, std::span<const i64> args, D
       if (args[0] >= 0) dims[args[0]] = dims[args[0]].value() * static_cast<i64>(srcs.size());
       return rank;
     }
-    case Op::Contiguous: case Op::Detach: case Op::CustomGradient: case Op::Copy: case Op::Bind:
-    case Op::Shard:
-      return copy_shape(srcs[0], dims);
-    case Op::Assign:
-      return copy_shape(srcs[1], dims);
-    case Op::Const: case Op::Variable:
-      return 0;
-    default:
-      UNREACHABLE("{} has no shape", name_of(op));
+    case Op::Contiguous:
+    case Op::Detach:
+    case Op::CustomGradient:
+    case Op::Copy:
+    case Op::Bind:
+    case Op::Shard: return copy_shape(srcs[0], dims);
+    case Op::Assign: return copy_shape(srcs[1], dims);
+    case Op::Const:
+    case Op::Variable: return 0;
+    default: UNREACHABLE("{} has no shape", name_of(op));
   }
 }
 

@@ -48,7 +48,7 @@ struct Node {
   u32 id;                         // creation number in its graph; later nodes have higher ids
   DType dtype;
   Op op;
-  u8 ndim;     // tensor graph: rank of the value
+  u8 ndim;  // tensor graph: rank of the value
   u16 nsrc, narg;
   u16 device;  // tensor graph: see placement.h; 0 where none is fixed (constants)
   // Bounds of the value; exact meaning for Index, ints and Bool; floats have [-inf, inf].
@@ -56,10 +56,10 @@ struct Node {
   // Ranges the value varies with: bit (range id & 63). Exact while all range ids are below 64.
   // Reduce and End remove the Ranges they close.
   u64 range_mask;
-  Payload* payload;                             // owned (counted) or null
-  mutable void* scratch;                        // a pass's mark, see Arena::new_epoch
-  mutable u32 epoch;                            // `scratch` is meaningful when this is the arena's
-  mutable u8 flags;                             // Flag bits below
+  Payload* payload;                           // owned (counted) or null
+  mutable void* scratch;                      // a pass's mark, see Arena::new_epoch
+  mutable u32 epoch;                          // `scratch` is meaningful when this is the arena's
+  mutable u8 flags;                           // Flag bits below
   mutable std::atomic<const Node*> realized;  // tensor graph: the Buffer node that holds this value
 
   enum Flag : u8 { kCanonical = 1, kTensor = 2 };
@@ -126,13 +126,19 @@ class Dim {
   constexpr Dim() : bits_(1) {}
   constexpr Dim(i64 value) : bits_(static_cast<u64>(value) << 1 | 1) {}  // NOLINT: implicit
   explicit Dim(UOp expr) : bits_(0) {
-    if (expr.is_const()) bits_ = static_cast<u64>(expr.const_int()) << 1 | 1;
-    else bits_ = reinterpret_cast<u64>(expr.node());
+    if (expr.is_const())
+      bits_ = static_cast<u64>(expr.const_int()) << 1 | 1;
+    else
+      bits_ = reinterpret_cast<u64>(expr.node());
   }
-  static Dim from_bits(u64 bits) { Dim d; d.bits_ = bits; return d; }
+  static Dim from_bits(u64 bits) {
+    Dim d;
+    d.bits_ = bits;
+    return d;
+  }
   u64 bits() const { return bits_; }
   bool is_const() const { return bits_ & 1; }
-  i64 value() const { return static_cast<i64>(bits_) >> 1; }  // only when is_const()
+  i64 value() const { return static_cast<i64>(bits_) >> 1; }              // only when is_const()
   UOp expr() const { return UOp(reinterpret_cast<const Node*>(bits_)); }  // only when !is_const()
   i64 max() const { return is_const() ? value() : expr().vmax(); }
   i64 min() const { return is_const() ? value() : expr().vmin(); }
@@ -153,11 +159,22 @@ class UOpRef {
     if (uop_) uop_.node()->refs.fetch_add(1, std::memory_order_relaxed);
   }
   // Takes over a count that the caller holds.
-  static UOpRef adopt(UOp uop) { UOpRef r; r.uop_ = uop; return r; }
+  static UOpRef adopt(UOp uop) {
+    UOpRef r;
+    r.uop_ = uop;
+    return r;
+  }
   UOpRef(const UOpRef& o) : UOpRef(o.uop_) {}
   UOpRef(UOpRef&& o) noexcept : uop_(o.uop_) { o.uop_ = UOp(); }
-  UOpRef& operator=(UOpRef o) noexcept { UOp t = uop_; uop_ = o.uop_; o.uop_ = t; return *this; }
-  ~UOpRef() { if (uop_) release(); }
+  UOpRef& operator=(UOpRef o) noexcept {
+    UOp t = uop_;
+    uop_ = o.uop_;
+    o.uop_ = t;
+    return *this;
+  }
+  ~UOpRef() {
+    if (uop_) release();
+  }
 
   UOp get() const { return uop_; }
   const UOp* operator->() const { return &uop_; }

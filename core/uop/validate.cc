@@ -11,14 +11,25 @@ namespace {
 
 bool allowed(Op op, Stage stage) {
   switch (op) {
-    case Op::Const: case Op::Variable: return true;
-    case Op::Buffer: case Op::Contiguous: case Op::Detach: case Op::CustomGradient: case Op::Copy:
-    case Op::Shard: case Op::Multi: case Op::Assign: case Op::Bind:
-      return stage == Stage::Tensor;
+    case Op::Const:
+    case Op::Variable: return true;
+    case Op::Buffer:
+    case Op::Contiguous:
+    case Op::Detach:
+    case Op::CustomGradient:
+    case Op::Copy:
+    case Op::Shard:
+    case Op::Multi:
+    case Op::Assign:
+    case Op::Bind: return stage == Stage::Tensor;
     case Op::Reduce: return stage == Stage::Tensor || stage == Stage::Kernel;
-    case Op::Vec: case Op::Splat: case Op::Lane: case Op::Ramp: case Op::DefineReg: case Op::If:
-    case Op::EndIf:
-      return stage == Stage::Expanded || stage == Stage::Lowered;
+    case Op::Vec:
+    case Op::Splat:
+    case Op::Lane:
+    case Op::Ramp:
+    case Op::DefineReg:
+    case Op::If:
+    case Op::EndIf: return stage == Stage::Expanded || stage == Stage::Lowered;
     case Op::Wmma: return stage != Stage::Tensor;
     default:
       if (is_elementwise(op)) return true;
@@ -45,8 +56,9 @@ std::string elementwise(UOp u) {
   if (u.is(Op::Where)) {
     if (!x.is_bool()) return fmt::format("a condition of {}", x.str());
     bool same = u.src(1).dtype() == u.dtype() && u.src(2).dtype() == u.dtype();
-    return same ? "" : fmt::format("{} and {} for {}", u.src(1).dtype().str(),
-                                   u.src(2).dtype().str(), u.dtype().str());
+    return same ? ""
+                : fmt::format("{} and {} for {}", u.src(1).dtype().str(), u.src(2).dtype().str(),
+                              u.dtype().str());
   }
   bool compares = is_comparison(u.op());
   if (compares && !u.dtype().is_bool()) return fmt::format("a comparison of {}", u.dtype().str());
@@ -152,12 +164,15 @@ std::string invalid(UOp u, Stage stage) {
     case Op::Const: return u.narg() == 1 && u.nsrc() == 0 ? "" : "a constant of several values";
     case Op::Range: return u.nsrc() == 1 && u.narg() == 2 ? "" : "a range without size";
     case Op::Reduce: return reduction(u, stage);
-    case Op::Shard: case Op::Multi: return several_devices(u);
+    case Op::Shard:
+    case Op::Multi: return several_devices(u);
     case Op::Index: return access(u, stage);
-    case Op::Load: case Op::Store: return load_or_store(u);
+    case Op::Load:
+    case Op::Store: return load_or_store(u);
     case Op::End: return closing(u);
     case Op::Wmma: return matrix(u, stage);
-    case Op::Group: case Op::Sink:
+    case Op::Group:
+    case Op::Sink:
       for (UOp s : u.srcs()) {
         if (!is_effect(s)) return fmt::format("{} is no effect", name_of(s.op()));
       }

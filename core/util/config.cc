@@ -21,8 +21,8 @@ void set_config(Config config) { process_config() = std::move(config); }
 
 Result<void> check_ranges(const Config& config) {
 #define SETTING(type, field, value, name, text)
-#define NUMBER(field, value, least, most, name, text)                                       \
-  if (config.field < least || config.field > most)                                          \
+#define NUMBER(field, value, least, most, name, text) \
+  if (config.field < least || config.field > most)    \
     return fail(ErrorKind::Invalid, "{}={}: expected {} to {}", name, config.field, least, most);
 #include "core/util/config.def"
 #undef SETTING

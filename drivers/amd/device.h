@@ -112,7 +112,7 @@ class AmdDevice final : public hcq::Device, private KfdEvents::Listener {
   core::CachingAllocator allocator_;
   std::atomic<bool> queue_failed_{false};  // and was told
   std::atomic<bool> told_of_peers_{false};
-  std::mutex launch_mutex_;                // guards launch_
+  std::mutex launch_mutex_;  // guards launch_
   std::unique_ptr<hcq::CommandQueue> launch_;
 };
 

@@ -58,8 +58,8 @@ void AmdQueue::close() {
   const auto is_read = [&] {
     return (hardware_->read_pointer() - hardware_->write_pointer()) % ring == 0;
   };
-  const bool healthy = device_.kfd().check_process() && idle() &&
-                       !dead_.load(std::memory_order_acquire);
+  const bool healthy =
+      device_.kfd().check_process() && idle() && !dead_.load(std::memory_order_acquire);
   for (u32 turn = 0; healthy && turn < kMostTurns && !is_read(); ++turn) clock().relax(turn);
 }
 

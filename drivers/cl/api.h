@@ -19,18 +19,17 @@
 namespace doorbell::cl {
 
 struct Api {
-#define DOORBELL_CL_FUNCTIONS(F)                                                                  \
-  F(clGetPlatformIDs)                                                                             \
-  F(clGetPlatformInfo) F(clGetDeviceIDs) F(clGetDeviceInfo) F(clCreateContext)                    \
-      F(clCreateCommandQueue) F(clReleaseContext) F(clReleaseCommandQueue) F(clCreateBuffer)      \
-      F(clCreateImage)                                                                            \
-          F(clReleaseMemObject) F(clEnqueueReadBuffer) F(clEnqueueWriteBuffer)                    \
-              F(clEnqueueCopyBuffer) F(clCreateProgramWithSource) F(clCreateProgramWithBinary)    \
-                  F(clBuildProgram) F(clGetProgramInfo) F(clGetProgramBuildInfo)                  \
-                      F(clReleaseProgram) F(clCreateKernel) F(clReleaseKernel) F(clSetKernelArg)  \
-                          F(clGetKernelWorkGroupInfo) F(clEnqueueNDRangeKernel) F(clGetEventInfo) \
-                              F(clGetEventProfilingInfo) F(clRetainEvent) F(clReleaseEvent)       \
-                                  F(clFlush) F(clFinish)
+  // clang-format off: a list, not calls
+#define DOORBELL_CL_FUNCTIONS(F)                                                                   \
+  F(clGetPlatformIDs) F(clGetPlatformInfo) F(clGetDeviceIDs) F(clGetDeviceInfo)                    \
+  F(clCreateContext) F(clCreateCommandQueue) F(clReleaseContext) F(clReleaseCommandQueue)          \
+  F(clCreateBuffer) F(clCreateImage) F(clReleaseMemObject) F(clEnqueueReadBuffer)                  \
+  F(clEnqueueWriteBuffer) F(clEnqueueCopyBuffer) F(clCreateProgramWithSource)                      \
+  F(clCreateProgramWithBinary) F(clBuildProgram) F(clGetProgramInfo) F(clGetProgramBuildInfo)      \
+  F(clReleaseProgram) F(clCreateKernel) F(clReleaseKernel) F(clSetKernelArg)                       \
+  F(clGetKernelWorkGroupInfo) F(clEnqueueNDRangeKernel) F(clGetEventInfo)                          \
+  F(clGetEventProfilingInfo) F(clRetainEvent) F(clReleaseEvent) F(clFlush) F(clFinish)
+// clang-format on
 #define F(name) decltype(&::name) name = nullptr;
   DOORBELL_CL_FUNCTIONS(F)
 #undef F

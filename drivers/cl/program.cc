@@ -43,12 +43,9 @@ std::optional<i64> most_items_of(const Api& api, cl_kernel kernel, cl_device_id 
   return static_cast<i64>(limit);
 }
 
-Result<std::unique_ptr<core::Program>> ClProgram::make(const Api& api, const core::Device& device,
-                                                       cl_device_id id, std::string_view name,
-                                                       const Queues& queues,
-                                                       Owned<cl_program> program,
-                                                       const core::Binary& binary,
-                                                       i64 image_texels) {
+Result<std::unique_ptr<core::Program>> ClProgram::make(
+    const Api& api, const core::Device& device, cl_device_id id, std::string_view name,
+    const Queues& queues, Owned<cl_program> program, const core::Binary& binary, i64 image_texels) {
   TRY(Owned<cl_kernel> kernel, make_kernel(api, program.get(), binary.name));
   usize local[3];
   std::copy(binary.local_size, binary.local_size + 3, local);
@@ -73,11 +70,7 @@ Result<std::unique_ptr<core::Program>> ClProgram::make(const Api& api, const cor
 ClProgram::ClProgram(const Api& api, const core::Device& device, std::string_view name,
                      const Queues& queues, Owned<cl_program> program, Owned<cl_kernel> kernel,
                      const core::Binary& binary)
-    : api_(api),
-      device_(device),
-      name_(name),
-      queues_(queues),
-      program_(std::move(program)) {
+    : api_(api), device_(device), name_(name), queues_(queues), program_(std::move(program)) {
   plain_.kernel = std::move(kernel);
   for (Entry* entry : {&plain_, &images_}) {
     entry->buffers.resize(binary.param_count);
@@ -106,8 +99,8 @@ cl_mem ClProgram::image_of(Memory& memory) {
     cl_int code = CL_SUCCESS;
     // What is refused is read as a buffer.
     if (memory.bytes >= kTexelBytes && memory.bytes / kTexelBytes <= image_texels_) {
-      cl_mem made = api_.clCreateImage(queues_.context, CL_MEM_READ_ONLY, &format, &shape, nullptr,
-                                       &code);
+      cl_mem made =
+          api_.clCreateImage(queues_.context, CL_MEM_READ_ONLY, &format, &shape, nullptr, &code);
       if (code == CL_SUCCESS) memory.image = Owned<cl_mem>(made, api_.clReleaseMemObject);
     }
   }

@@ -26,8 +26,7 @@ class ClProgram final : public core::Program {
                                                      cl_device_id id, std::string_view name,
                                                      const Queues& queues,
                                                      Owned<cl_program> program,
-                                                     const core::Binary& binary,
-                                                     i64 image_texels);
+                                                     const core::Binary& binary, i64 image_texels);
 
   Result<void> launch(std::span<const core::BufferView> buffers,
                       std::span<const i64> variables) override;

@@ -10,7 +10,7 @@
 namespace doorbell::cpu {
 namespace {
 
-constexpr i64 kAlignment = 64;            // a cache line, and the widest vector
+constexpr i64 kAlignment = 64;  // a cache line, and the widest vector
 constexpr i64 kHugePage = i64{2} << 20;
 constexpr i64 kMostBytes = i64{1} << 47;  // user address space of x86-64
 

@@ -138,8 +138,8 @@ std::string code_around(const Chip& chip, u32 lanes, const AddressSpace& space, 
     const u32 size = bytes == 0 ? 0 : (*source)->decode(window, at).size;
     if (size == 0) break;
     if (at < pc && lines.size() == kBefore) lines.erase(lines.begin());
-    lines.push_back(fmt::format("  {} {:#x}: {}\n", at == pc ? "=>" : "  ", at,
-                                (*source)->print(window, at)));
+    lines.push_back(
+        fmt::format("  {} {:#x}: {}\n", at == pc ? "=>" : "  ", at, (*source)->print(window, at)));
     behind += at >= pc ? 1 : 0;
     at += size;
   }

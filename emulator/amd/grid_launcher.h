@@ -16,13 +16,13 @@
 namespace doorbell::emulator::amd {
 
 struct GridLauncherOptions {
-  const Chip* chip = nullptr;            // borrowed, static
-  const AddressSpace* space = nullptr;   // borrowed: outlives the launcher
-  ComputeUnits compute_units;            // of each XCC
-  u64 seed = 0;                          // of the order of waves; 0: the fastest one
-  bool poison = false;                   // what a launch leaves undefined is noise
-  Checks* checks = nullptr;              // borrowed; judge AMD-INI, AMD-RES and AMD-BAR
-  UndefinedMemory* undefined = nullptr;  // borrowed; null: those rules are off
+  const Chip* chip = nullptr;                  // borrowed, static
+  const AddressSpace* space = nullptr;         // borrowed: outlives the launcher
+  ComputeUnits compute_units;                  // of each XCC
+  u64 seed = 0;                                // of the order of waves; 0: the fastest one
+  bool poison = false;                         // what a launch leaves undefined is noise
+  Checks* checks = nullptr;                    // borrowed; judge AMD-INI, AMD-RES and AMD-BAR
+  UndefinedMemory* undefined = nullptr;        // borrowed; null: those rules are off
   std::function<void(std::string_view)> dump;  // of the waves of a grid that stops; or null
   Breakpoints* breakpoints = nullptr;          // borrowed; null: there are none
 };

@@ -56,14 +56,13 @@ std::string Trace::event(const TraceLine& line) {
   std::string_view word = line.text;
   word.remove_prefix(std::min(word.find_first_not_of(' '), word.size()));
   word = word.substr(0, word.find(' '));
-  std::string text = fmt::format(
-      "{{\"name\":{},\"cat\":{},\"pid\":{},\"tid\":{},\"ts\":{}.{:03},",
-      quoted(line.kind == "ioctl" || line.kind == "packet" ? word : line.kind), quoted(line.kind),
-      process, track, from / 1000, from % 1000);
-  text += line.began_ns != 0
-              ? fmt::format("\"ph\":\"X\",\"dur\":{}.{:03}", (now - from) / 1000,
-                            (now - from) % 1000)
-              : "\"ph\":\"i\",\"s\":\"t\"";
+  std::string text =
+      fmt::format("{{\"name\":{},\"cat\":{},\"pid\":{},\"tid\":{},\"ts\":{}.{:03},",
+                  quoted(line.kind == "ioctl" || line.kind == "packet" ? word : line.kind),
+                  quoted(line.kind), process, track, from / 1000, from % 1000);
+  text += line.began_ns != 0 ? fmt::format("\"ph\":\"X\",\"dur\":{}.{:03}", (now - from) / 1000,
+                                           (now - from) % 1000)
+                             : "\"ph\":\"i\",\"s\":\"t\"";
   text += fmt::format(",\"args\":{{\"text\":{}", quoted(line.text));
   if (!line.fields.empty()) text += fmt::format(",\"fields\":{}", line.fields);
   if (std::string named = name_track(process, track, name); !named.empty()) sink_(named);

@@ -20,7 +20,7 @@ struct TraceLine {
   int queue = -1;
   std::string_view text;    // for people: "ACQUIRE_MEM gcr_cntl=0x1ff"
   std::string_view fields;  // the same as a JSON object, or empty
-  u64 began_ns = 0;  // by Trace::now_ns(), of what took time; 0: a moment
+  u64 began_ns = 0;         // by Trace::now_ns(), of what took time; 0: a moment
 };
 
 // Thread safety: from any thread; lines do not mix.

@@ -14,9 +14,9 @@ namespace doorbell::emulator {
 namespace {
 
 const std::vector<std::string>& kinds() {
-  static const auto& all = *new std::vector<std::string>{
-      "check", "dispatch", "fault", "interrupt", "ioctl", "lost",
-      "map",   "packet",   "queue", "skipped",   "slot"};
+  static const auto& all =
+      *new std::vector<std::string>{"check", "dispatch", "fault", "interrupt", "ioctl", "lost",
+                                    "map",   "packet",   "queue", "skipped",   "slot"};
   return all;
 }
 

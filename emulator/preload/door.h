@@ -5,21 +5,21 @@
 extern "C" {
 
 struct DoorbellEmulatorOptions {
-  const char* gpus;        // "gfx1100,gfx1100"
-  const char* checks;      // as Checks::configure() takes it
-  const char* seed;        // a number, or empty
-  const char* hang_after;  // wave instructions of a kernel, or empty: nobody watches
-  const char* trace;       // a file, appended to, or empty; of the format that its name has
-  const char* trace_only;  // which lines, as TraceFilter::parse() takes it, or empty
+  const char* gpus;         // "gfx1100,gfx1100"
+  const char* checks;       // as Checks::configure() takes it
+  const char* seed;         // a number, or empty
+  const char* hang_after;   // wave instructions of a kernel, or empty: nobody watches
+  const char* trace;        // a file, appended to, or empty; of the format that its name has
+  const char* trace_only;   // which lines, as TraceFilter::parse() takes it, or empty
   const char* trace_limit;  // bytes, or empty
-  const char* dump_waves;  // a file for the registers of kernels that stop, or empty
+  const char* dump_waves;   // a file for the registers of kernels that stop, or empty
   const char* breaks;       // as Breakpoints::parse() takes it, or empty
   const char* break_count;  // how often each is told, or empty
   const char* break_file;   // where; empty: standard error
-  const char* root;        // where the machine's files lie; errors are noted in it
+  const char* root;         // where the machine's files lie; errors are noted in it
   int adversarial;
   int break_lds;  // not 0: with the work group's LDS
-  int leaks;  // not 0: what the process leaves is told when it ends
+  int leaks;      // not 0: what the process leaves is told when it ends
 };
 
 // Nodes are numbered: -1 is /dev/kfd, others the render node of that GPU.

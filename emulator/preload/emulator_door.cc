@@ -161,8 +161,7 @@ void forked() {
   machine = nullptr;
 }
 
-int map_node(int descriptor, unsigned long bytes, int protection, int flags,
-             unsigned long offset) {
+int map_node(int descriptor, unsigned long bytes, int protection, int flags, unsigned long offset) {
   if (is_inside || !is_own(descriptor)) return 0;
   const Inside inside;
   const bool is_copy = (flags & MAP_TYPE) == MAP_PRIVATE && protection != PROT_NONE;

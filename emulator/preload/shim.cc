@@ -66,11 +66,16 @@ const DoorbellEmulatorDoor* load() {
     return nullptr;
   }
   const char* adversarial = variable("EMU_ADVERSARIAL", "0");
-  DoorbellEmulatorOptions options{variable("EMU_GPU", "gfx1100"), variable("EMU_CHECKS", "warn"),
-                                  variable("EMU_SEED", ""),       variable("EMU_HANG_AFTER", ""),
-                                  variable("EMU_TRACE", ""),      variable("EMU_TRACE_ONLY", ""),
-                                  variable("EMU_TRACE_LIMIT", ""), variable("EMU_DUMP_WAVES", ""),
-                                  variable("EMU_BREAK", ""),      variable("EMU_BREAK_COUNT", ""),
+  DoorbellEmulatorOptions options{variable("EMU_GPU", "gfx1100"),
+                                  variable("EMU_CHECKS", "warn"),
+                                  variable("EMU_SEED", ""),
+                                  variable("EMU_HANG_AFTER", ""),
+                                  variable("EMU_TRACE", ""),
+                                  variable("EMU_TRACE_ONLY", ""),
+                                  variable("EMU_TRACE_LIMIT", ""),
+                                  variable("EMU_DUMP_WAVES", ""),
+                                  variable("EMU_BREAK", ""),
+                                  variable("EMU_BREAK_COUNT", ""),
                                   variable("EMU_BREAK_FILE", ""),
                                   root(),
                                   strcmp(adversarial, "0") != 0,

@@ -18,9 +18,9 @@ int shim_munmap(void* start, size_t bytes) DOORBELL_STANDS_FOR(munmap);
 
 void* shim_mmap(void* at, size_t bytes, int protection, int flags, int descriptor, off_t offset) {
   const DoorbellEmulatorDoor* door = descriptor < 0 ? nullptr : opened_emulator();
-  const int why = door ? door->map(descriptor, bytes, protection, flags,
-                                   static_cast<unsigned long>(offset))
-                       : 0;
+  const int why =
+      door ? door->map(descriptor, bytes, protection, flags, static_cast<unsigned long>(offset))
+           : 0;
   if (why == 0)
     return real<void*(void*, size_t, int, int, int, off_t)>("mmap")(at, bytes, protection, flags,
                                                                     descriptor, offset);

@@ -17,31 +17,31 @@ namespace doorbell::abacus {
 
 // OPCODE(name, operands, sentence). The operands in the text's order: d destination, a b c source
 // registers; t the type; f the type converted from; i an immediate; l a label.
-#define ABACUS_OPCODES(OPCODE)                                           \
-  OPCODE(li, "di", "d = the 64 bits i")                                  \
-  OPCODE(arg, "di", "d = the address of buffer i")                       \
-  OPCODE(var, "di", "d = variable i of the launch")                      \
-  OPCODE(ld, "tda", "d = memory at address a")                           \
-  OPCODE(st, "tab", "memory at address a = b")                           \
-  OPCODE(mov, "da", "d = a")                                             \
-  OPCODE(jmp, "l", "go on at l")                                         \
-  OPCODE(jge, "abl", "go on at l if a >= b, as signed integers")         \
-  OPCODE(cast, "tfda", "d = a converted; floats truncate and saturate")  \
-  OPCODE(bits, "tda", "d = the same bits as another type")               \
-  OPCODE(sqrt, "tda", "d = square root of a")                            \
-  OPCODE(add, "tdab", "d = a + b")                                       \
-  OPCODE(sub, "tdab", "d = a - b")                                       \
-  OPCODE(mul, "tdab", "d = a * b")                                       \
-  OPCODE(fdiv, "tdab", "d = a / b, of floats")                           \
-  OPCODE(cdiv, "tdab", "d = a / b towards zero, of integers; 0 by 0")    \
-  OPCODE(lt, "tdab", "d = a < b")                                        \
-  OPCODE(ne, "tdab", "d = a != b")                                       \
-  OPCODE(and_, "tdab", "d = a & b")                                      \
-  OPCODE(or_, "tdab", "d = a | b")                                       \
-  OPCODE(xor_, "tdab", "d = a ^ b")                                      \
-  OPCODE(shl, "tdab", "d = a << b; 0 beyond the width")                  \
-  OPCODE(shr, "tdab", "d = a >> b; the sign or 0 beyond the width")      \
-  OPCODE(sel, "dabc", "d = a ? b : c")                                   \
+#define ABACUS_OPCODES(OPCODE)                                          \
+  OPCODE(li, "di", "d = the 64 bits i")                                 \
+  OPCODE(arg, "di", "d = the address of buffer i")                      \
+  OPCODE(var, "di", "d = variable i of the launch")                     \
+  OPCODE(ld, "tda", "d = memory at address a")                          \
+  OPCODE(st, "tab", "memory at address a = b")                          \
+  OPCODE(mov, "da", "d = a")                                            \
+  OPCODE(jmp, "l", "go on at l")                                        \
+  OPCODE(jge, "abl", "go on at l if a >= b, as signed integers")        \
+  OPCODE(cast, "tfda", "d = a converted; floats truncate and saturate") \
+  OPCODE(bits, "tda", "d = the same bits as another type")              \
+  OPCODE(sqrt, "tda", "d = square root of a")                           \
+  OPCODE(add, "tdab", "d = a + b")                                      \
+  OPCODE(sub, "tdab", "d = a - b")                                      \
+  OPCODE(mul, "tdab", "d = a * b")                                      \
+  OPCODE(fdiv, "tdab", "d = a / b, of floats")                          \
+  OPCODE(cdiv, "tdab", "d = a / b towards zero, of integers; 0 by 0")   \
+  OPCODE(lt, "tdab", "d = a < b")                                       \
+  OPCODE(ne, "tdab", "d = a != b")                                      \
+  OPCODE(and_, "tdab", "d = a & b")                                     \
+  OPCODE(or_, "tdab", "d = a | b")                                      \
+  OPCODE(xor_, "tdab", "d = a ^ b")                                     \
+  OPCODE(shl, "tdab", "d = a << b; 0 beyond the width")                 \
+  OPCODE(shr, "tdab", "d = a >> b; the sign or 0 beyond the width")     \
+  OPCODE(sel, "dabc", "d = a ? b : c")                                  \
   OPCODE(halt, "", "the end")
 
 enum class Opcode : u8 {
@@ -71,7 +71,7 @@ static_assert(sizeof(Instruction) == 20);
 // What an image begins with; instructions follow.
 struct ImageHeader {
   u32 magic;
-  u32 registers;     // how many the program uses
+  u32 registers;  // how many the program uses
   u32 instructions;
 };
 inline constexpr u32 kImageMagic = 0x43424131;  // "1ABC"

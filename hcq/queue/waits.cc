@@ -41,9 +41,9 @@ void Waits::died(Position now, const Error& why) {
 
 void Waits::give_up(Position first, Position last) {
   std::lock_guard lock(mutex_);
-  given_up_.push_back({first, last,
-                       fmt::format("the {} was stopped between positions {} and {}", queue_,
-                                   first, last)});
+  given_up_.push_back(
+      {first, last,
+       fmt::format("the {} was stopped between positions {} and {}", queue_, first, last)});
   gave_up_.store(true, std::memory_order_release);
   deaths.fetch_add(1, std::memory_order_seq_cst);  // others may rest on it
   update_holds();

@@ -65,8 +65,8 @@ void Stamps::add_spans(Trace& trace) {
     const u64* stamps = stamps_of(node);
     // A device that never runs anything, or one that died before this node.
     if (stamps[1] == 0) continue;
-    trace.add({queue.device_name(), queue.name(), node.name, node.category,
-               queue.to_ns(stamps[0]), queue.to_ns(stamps[1])});
+    trace.add({queue.device_name(), queue.name(), node.name, node.category, queue.to_ns(stamps[0]),
+               queue.to_ns(stamps[1])});
   }
 }
 

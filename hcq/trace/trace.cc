@@ -39,9 +39,7 @@ std::string this_thread_name() {
 
 Trace* Trace::of_process() { return process_trace.load(std::memory_order_acquire); }
 
-void Trace::set_of_process(Trace* trace) {
-  process_trace.store(trace, std::memory_order_release);
-}
+void Trace::set_of_process(Trace* trace) { process_trace.store(trace, std::memory_order_release); }
 
 void Trace::add(Span span) {
   std::lock_guard lock(spans_mutex_);
@@ -95,8 +93,7 @@ std::string Trace::json() {
   return text + "\n]}\n";
 }
 
-HostSpan::HostSpan(std::string_view name, std::string_view category)
-    : trace_(Trace::of_process()) {
+HostSpan::HostSpan(std::string_view name, std::string_view category) : trace_(Trace::of_process()) {
   if (trace_ == nullptr) return;
   name_ = name;
   category_ = category;

@@ -121,8 +121,7 @@ void set_item(nb::handle place, nb::handle key, nb::handle given) {
   if (is_temporary(place)) detail::refuse_lost(self, 1, 0);
   const std::vector<Index> indices = indices_of(key);
   Value value;
-  if (!read_value(given, &value))
-    value.held = make_tensor(given, options_beside(self));
+  if (!read_value(given, &value)) value.held = make_tensor(given, options_beside(self));
   if (value.tensor == nullptr && value.held.defined() && value.held.dtype() != self.dtype())
     value.held = value.held.cast(self.dtype());
   const Operand operand = value;

@@ -341,13 +341,12 @@ void define_gradients(TensorClass& tensor) {
            "Without a gradient from\nabove it must be a scalar, or ValueError is raised.\n\n"
            ">>> w = Tensor([1.0, 2.0], requires_grad=True)\n>>> (w * w).sum().backward()\n"
            ">>> w.grad\ntensor([2., 4.])")
-      .def(
-          "gradient", &gradient_of, nb::arg("targets"), nb::arg("gradient").none() = nb::none(),
-          nb::sig("def gradient(self, *targets: Tensor, gradient: Tensor | None = None) -> "
-                  "list[Tensor]"),
-          "The gradients with respect to the targets; nothing is marked or filled, and they can "
-          "be differentiated again.\n\nThat of a target it was not computed from is zeros.\n\n"
-          ">>> x = Tensor([2.0])\n>>> (x * x * x).gradient(x)\n[tensor([12.])]")
+      .def("gradient", &gradient_of, nb::arg("targets"), nb::arg("gradient").none() = nb::none(),
+           nb::sig("def gradient(self, *targets: Tensor, gradient: Tensor | None = None) -> "
+                   "list[Tensor]"),
+           "The gradients with respect to the targets; nothing is marked or filled, and they can "
+           "be differentiated again.\n\nThat of a target it was not computed from is zeros.\n\n"
+           ">>> x = Tensor([2.0])\n>>> (x * x * x).gradient(x)\n[tensor([12.])]")
       .def("zero_grad", &Tensor::zero_grad, "Forgets the gradient.")
       .def(
           "__deepcopy__", [](const Tensor& self, nb::handle memo) { return deep_copy(self, memo); },

@@ -21,8 +21,10 @@ namespace {
 void check_devices(u16 a, u16 b) {
   if (core::go_together(a, b)) [[likely]]
     return;
-  throw fail(ErrorKind::Invalid, "tensors are on devices {} and {}; move one with to() or "
-             "shard_like()", engine::device_name(a), engine::device_name(b));
+  throw fail(ErrorKind::Invalid,
+             "tensors are on devices {} and {}; move one with to() or "
+             "shard_like()",
+             engine::device_name(a), engine::device_name(b));
 }
 
 // As broadcast_shapes, for what every operation asks: no Shape is made unless to name it.

@@ -123,8 +123,8 @@ struct Access {
 };
 
 // ---- nodes
-// --------------------------------------------------------------------------------------- Checks
-// rank and devices, and remembers whether gradients flow.
+
+// Checks rank and devices, and remembers whether gradients flow.
 Tensor make(Op op, DType dtype, std::span<const Tensor* const> srcs, std::span<const i64> args = {},
             std::span<const UOpRef> sizes = {}, core::Payload* payload = nullptr);
 // The most elements of a shape, and so the largest size of an axis: a core::Dim keeps 63 bits.
@@ -191,8 +191,8 @@ Number lowest(DType dtype);   // the identity of max
 Number highest(DType dtype);  // the identity of min
 
 // ---- axes and shapes
-// ----------------------------------------------------------------------------- In 0..rank-1.
-// Throws Error for an axis that is not there.
+
+// In 0..rank-1. Throws Error for an axis that is not there.
 i64 resolve_axis(i64 axis, i64 rank);
 // The same for what runs along one axis: a scalar has axis 0 in name only, as in PyTorch.
 inline void check_axis(i64 axis, i64 rank) { (void)resolve_axis(axis, rank == 0 ? 1 : rank); }

@@ -217,9 +217,9 @@ void Capture::hold_gradient(u32 number) {
   held.gradient_in = Tensor::from_uop(held.gradient_place);
   held.cell->grad = held.gradient_in;
   add_slots({.kind = JitProgram::Slot::Kind::Gradient,
-            .holder = number,
-            .form = Form::of(*held.gradient_place)},
-           held.gradient_place);
+             .holder = number,
+             .form = Form::of(*held.gradient_place)},
+            held.gradient_place);
 }
 
 void Capture::require(JitProgram::Requirement requirement) {
@@ -398,8 +398,8 @@ std::unique_ptr<JitProgram> Capture::finish(std::span<Tensor* const> outputs) {
   const std::vector<UOpRef> results = compute_wanted();
   scope_.reset();
   name_variables();
-  program_->replay_ = std::make_unique<engine::Replay>(
-      std::move(recorder_.runs), places_, program_->variables_, buffers_of(results));
+  program_->replay_ = std::make_unique<engine::Replay>(std::move(recorder_.runs), places_,
+                                                       program_->variables_, buffers_of(results));
   give_back(results);
   for (usize i = 0; i < outputs.size(); ++i)
     if (program_->outputs_[i] >= 0)

@@ -93,8 +93,7 @@ class JitProgram {
   Cell& cell_of(const Holder& holder, Arguments arguments) const;
   // What the variables are bound to in this call, by place in `variables_`.
   struct Values;
-  void check_all(Arguments arguments, std::span<const Size> sizes,
-                 Values* values) const;
+  void check_all(Arguments arguments, std::span<const Size> sizes, Values* values) const;
   void check_arguments(Arguments arguments, Values* values) const;
   void check_sizes(std::span<const Size> sizes, Values* values) const;
   void check_state(Arguments arguments, Values* values) const;
@@ -112,7 +111,7 @@ class JitProgram {
   };
   std::vector<Holder> holders_;  // the arguments first
   std::vector<StateView> views_;
-  std::vector<Size> sizes_;         // arguments too, as they were
+  std::vector<Size> sizes_;  // arguments too, as they were
   // Names of the variables that each call binds: by its sizes and by its tensors' shapes.
   std::vector<i64> variables_;
   std::vector<Requirement> requirements_;
@@ -121,7 +120,7 @@ class JitProgram {
   std::vector<Write> writes_;
   std::vector<core::PlacedRoot> results_;  // which of the Replay's, which are Buffers
   bool has_parts_ = false;                 // otherwise they are the same
-  std::vector<i32> outputs_;  // the result that each is; -1: not defined
+  std::vector<i32> outputs_;               // the result that each is; -1: not defined
   // By result: its shape without bindings where that is symbolic, else empty.
   std::vector<Shape> result_shapes_;
   bool training_ = false;

@@ -70,8 +70,7 @@ Shown shown_by(const Tensor& x) {
   part.width = node.dtype().bytes();
   CHECK(numbers_of(node, &part.sizes), "a file of symbolic size");
   part.strides.assign(part.sizes.size(), 1);
-  for (usize i = part.sizes.size(); i-- > 1;)
-    part.strides[i - 1] = part.strides[i] * part.sizes[i];
+  for (usize i = part.sizes.size(); i-- > 1;) part.strides[i - 1] = part.strides[i] * part.sizes[i];
   while (!chain.empty() && move(&part, chain.back())) chain.pop_back();
   shown.rest.assign(chain.rbegin(), chain.rend());
   return shown;
@@ -168,8 +167,8 @@ Tensor read_disk(const Tensor& x, u16 at) {
   Tensor read = Tensor::from_uop(std::move(memory));
   if (part.sizes != shown.part.sizes) read = read.expand(shape_of(shown.part.sizes));
   for (const UOp step : shown.rest)
-    read = make(step.op(), step.dtype(), std::array{static_cast<const Tensor*>(&read)},
-                step.args());
+    read =
+        make(step.op(), step.dtype(), std::array{static_cast<const Tensor*>(&read)}, step.args());
   return read;
 }
 

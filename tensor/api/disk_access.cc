@@ -121,8 +121,7 @@ class Reader {
 Result<void> write_axes(const FilePart& part, std::span<const Axis> axes, i64 base,
                         const u8* bytes) {
   const bool is_run = axes.empty() || (axes.size() == 1 && axes[0].from == 1);
-  if (is_run)
-    return part.buffer->copy_in(bytes, count_of(axes) * part.width, base * part.width);
+  if (is_run) return part.buffer->copy_in(bytes, count_of(axes) * part.width, base * part.width);
   const Axis& outer = axes.front();
   for (i64 i = 0; i < outer.size; ++i) {
     engine::end_if_stopped();
@@ -150,8 +149,7 @@ void read_part(const FilePart& part, const Sink& sink) {
 void write_part(const FilePart& part, std::span<const std::byte> bytes) {
   if (!has_elements(part)) return;
   const Axes axes = axes_of(part);
-  engine::must(
-      write_axes(part, axes, part.offset, reinterpret_cast<const u8*>(bytes.data())));
+  engine::must(write_axes(part, axes, part.offset, reinterpret_cast<const u8*>(bytes.data())));
 }
 
 }  // namespace doorbell::detail

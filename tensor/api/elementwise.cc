@@ -104,8 +104,7 @@ Tensor Tensor::bitcast(DType to) const {
     shape.back() = size(-1).value() * from_bytes / to_bytes;
     return detail::bitcast_disk(*this, to, shape);
   }
-  if (from_bytes == to_bytes)
-    return detail::as_view(make(Op::Bitcast, to, {this}), *this, true);
+  if (from_bytes == to_bytes) return detail::as_view(make(Op::Bitcast, to, {this}), *this, true);
   const Tensor words = bitcast(unsigned_of(from_bytes));
   return (widens ? join_words(words, to_bytes / from_bytes)
                  : split_words(words, from_bytes / to_bytes))

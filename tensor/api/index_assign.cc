@@ -128,9 +128,9 @@ void Tensor::set_at(std::span<const Index> indices, const Operand& value) {
   Tensor part = read_view(*this, parse_index(*this, basic));
   if (std::none_of(indices.begin(), indices.end(), detail::picks)) {
     // x[...] += v has assigned already, to the part that it gives back.
-    const bool done = value.tensor != nullptr &&
-                      detail::same_elements(detail::Access::cell(part),
-                                            detail::Access::cell(*value.tensor));
+    const bool done =
+        value.tensor != nullptr &&
+        detail::same_elements(detail::Access::cell(part), detail::Access::cell(*value.tensor));
     const Tensor values = without_leading_ones(detail::as_tensor(value, dtype()), part.ndim());
     if (!done) part.assign(values.expand(part.shape()));
     return;

@@ -278,12 +278,10 @@ void JitProgram::write_all(Arguments arguments, std::span<const UOpRef> results,
     noted.gradient_after = cell.grad;
   }
   if (may_stop)
-    engine::in_flight().keep(
-        until, {.undo = [changes = std::move(changes)] { undo(changes); }});
+    engine::in_flight().keep(until, {.undo = [changes = std::move(changes)] { undo(changes); }});
 }
 
-void JitProgram::check_all(Arguments arguments, std::span<const Size> sizes,
-                           Values* values) const {
+void JitProgram::check_all(Arguments arguments, std::span<const Size> sizes, Values* values) const {
   check_sizes(sizes, values);
   check_arguments(arguments, values);
   check_state(arguments, values);
@@ -338,8 +336,7 @@ std::string JitProgram::difference(const JitProgram& other) const {
 
 void JitProgram::replay(Arguments arguments, std::span<const Size> sizes, JitOutputs* outputs) {
   if (running_)
-    throw fail(ErrorKind::Busy,
-               "a jitted function is called by a signal's handler while it runs");
+    throw fail(ErrorKind::Busy, "a jitted function is called by a signal's handler while it runs");
   running_ = true;
   const absl::Cleanup end = [this] { running_ = false; };
   Values values(*this);
@@ -357,8 +354,8 @@ void JitProgram::replay(Arguments arguments, std::span<const Size> sizes, JitOut
     slots[i] = *draws.back();
   }
   engine::Replay::Results results;
-  const hcq::Fence until = replay_->run(
-      {slots.data(), slots.size()}, {values.value.data(), values.value.size()}, &results);
+  const hcq::Fence until = replay_->run({slots.data(), slots.size()},
+                                        {values.value.data(), values.value.size()}, &results);
   if (has_parts_) {
     const engine::Replay::Results parts = std::move(results);
     results.clear();

@@ -48,7 +48,7 @@ struct ConvTranspose2dOptions {
 };
 
 struct PoolOptions {
-  PerAxis stride{};  // not given: the kernel size
+  PerAxis stride{};               // not given: the kernel size
   PerAxis padding = 0;            // as Conv2dOptions has it, not negative
   PerAxis dilation = 1;           // of avg_pool2d PyTorch has none
   bool ceil_mode = false;         // windows may start inside and end beyond the padded input

@@ -367,36 +367,20 @@ Tensor& detail::assign_result(Tensor& place, const Tensor& result) {
   return place.assign(result);
 }
 
-Tensor& Tensor::operator+=(const Operand& x) {
-  return detail::assign_result(*this, add(x));
-}
-Tensor& Tensor::operator-=(const Operand& x) {
-  return detail::assign_result(*this, sub(x));
-}
-Tensor& Tensor::operator*=(const Operand& x) {
-  return detail::assign_result(*this, mul(x));
-}
-Tensor& Tensor::operator/=(const Operand& x) {
-  return detail::assign_result(*this, div(x));
-}
-Tensor& Tensor::operator%=(const Operand& x) {
-  return detail::assign_result(*this, mod(x));
-}
+Tensor& Tensor::operator+=(const Operand& x) { return detail::assign_result(*this, add(x)); }
+Tensor& Tensor::operator-=(const Operand& x) { return detail::assign_result(*this, sub(x)); }
+Tensor& Tensor::operator*=(const Operand& x) { return detail::assign_result(*this, mul(x)); }
+Tensor& Tensor::operator/=(const Operand& x) { return detail::assign_result(*this, div(x)); }
+Tensor& Tensor::operator%=(const Operand& x) { return detail::assign_result(*this, mod(x)); }
 Tensor& Tensor::operator&=(const Operand& x) {
   return detail::assign_result(*this, bitwise_and(x));
 }
-Tensor& Tensor::operator|=(const Operand& x) {
-  return detail::assign_result(*this, bitwise_or(x));
-}
+Tensor& Tensor::operator|=(const Operand& x) { return detail::assign_result(*this, bitwise_or(x)); }
 Tensor& Tensor::operator^=(const Operand& x) {
   return detail::assign_result(*this, bitwise_xor(x));
 }
-Tensor& Tensor::operator<<=(const Operand& x) {
-  return detail::assign_result(*this, lshift(x));
-}
-Tensor& Tensor::operator>>=(const Operand& x) {
-  return detail::assign_result(*this, rshift(x));
-}
+Tensor& Tensor::operator<<=(const Operand& x) { return detail::assign_result(*this, lshift(x)); }
+Tensor& Tensor::operator>>=(const Operand& x) { return detail::assign_result(*this, rshift(x)); }
 
 Tensor Tensor::contiguous() const {
   const UOpRef node = uop();

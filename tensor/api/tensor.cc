@@ -83,8 +83,8 @@ UOpRef Cell::node(bool with_gradient) {
   if (is_leaf && with_gradient) {
     if (!leaf_node) {
       UOp source = *value;
-      leaf_node = TensorGraph::make(Op::Detach, source.dtype(), std::span<const UOp>(&source, 1),
-                                    {}, tag);
+      leaf_node =
+          TensorGraph::make(Op::Detach, source.dtype(), std::span<const UOp>(&source, 1), {}, tag);
     }
     return leaf_node;
   }

@@ -20,7 +20,7 @@ struct LoadedKernel {
   std::string name;
   std::unique_ptr<core::Program> program;
   std::shared_ptr<const core::KernelAst> ast;  // what it was made from
-  u32 output_count = 0;  // of its buffers, the first: those that it writes
+  u32 output_count = 0;                        // of its buffers, the first: those that it writes
   std::vector<i64> variables;
   f64 flops = 0, bytes = 0;
   std::unique_ptr<const KernelText> text;  // null unless a GraphLog is kept

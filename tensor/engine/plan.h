@@ -51,9 +51,9 @@ struct Plan {
   std::vector<PlanMemory> outputs, temporaries;
   std::vector<PlanItem> items;
   std::vector<hcq::Device*> queued;  // devices of items whose work may run on when it is launched
-  std::vector<u32> arguments;       // places in `buffers`
-  std::vector<u32> variables;       // places in GraphKey::variables
-  std::vector<PlanResult> results;  // Buffers; of each root in order one, or one per device
+  std::vector<u32> arguments;        // places in `buffers`
+  std::vector<u32> variables;        // places in GraphKey::variables
+  std::vector<PlanResult> results;   // Buffers; of each root in order one, or one per device
   std::vector<core::PlacedRoot> roots;  // which of them
   i64 kernels = 0, copies = 0;
   f64 flops = 0, bytes = 0;

@@ -144,9 +144,9 @@ void QueueGraph::record(const ReplayLayout::Item& item, const Placement& placeme
   const PlanItem& planned = *item.planned;
   std::vector<hcq::Graph::Argument> buffers;
   for (const ReplayLayout::Argument& argument : layout_->arguments_of(item)) {
-    const u32 memory = graph_.memory(storage_of(argument), static_cast<u64>(argument.offset),
-                                     static_cast<u64>(argument.bytes),
-                                     address_of(*placement.device, argument));
+    const u32 memory =
+        graph_.memory(storage_of(argument), static_cast<u64>(argument.offset),
+                      static_cast<u64>(argument.bytes), address_of(*placement.device, argument));
     const u32 written = planned.kernel ? planned.kernel->output_count : 1;
     buffers.push_back({memory, buffers.size() < written ? Access::Write : Access::Read});
   }

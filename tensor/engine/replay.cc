@@ -38,8 +38,7 @@ Replay::Replay(std::vector<RecordedRun> runs, std::span<const UOpRef> slots,
       graph_(make_queue_graph(layout_)),
       fresh_now_(layout_->fresh.size()),
       memory_(layout_->sources()) {
-  for (const ReplayLayout::Result& result : layout_->results)
-    result_args_.push_back(result.args);
+  for (const ReplayLayout::Result& result : layout_->results) result_args_.push_back(result.args);
 }
 
 i64 Replay::arena_bytes() const {

@@ -17,9 +17,9 @@ struct ReplayLayout {
   static constexpr u32 kNoSource = ~u32{0};
 
   struct Argument {
-    core::Device* device;          // whose memory it is
-    core::Buffer* buffer;          // arena or constant, else null
-    u32 source = kNoSource;        // the number of a slot, or slots + the number of fresh memory
+    core::Device* device;    // whose memory it is
+    core::Buffer* buffer;    // arena or constant, else null
+    u32 source = kNoSource;  // the number of a slot, or slots + the number of fresh memory
     i64 offset = 0, bytes = 0;
   };
   struct Item {

@@ -14,9 +14,7 @@
 namespace doorbell::engine {
 
 // Whether items are to be timed.
-inline bool is_timed() {
-  return core::config().debug >= 2 || hcq::Trace::of_process() != nullptr;
-}
+inline bool is_timed() { return core::config().debug >= 2 || hcq::Trace::of_process() != nullptr; }
 
 template <class Launch>
 void timed(const PlanItem& item, const Launch& launch) {

@@ -36,8 +36,8 @@ std::string graph_page(const engine::GraphLog& log, std::span<const hcq::Trace::
   }
   json data = log.json();
   for (json& kernel : data["kernels"]) {
-    const auto found = times.find(
-        {kernel["device"].get<std::string>(), kernel["name"].get<std::string>()});
+    const auto found =
+        times.find({kernel["device"].get<std::string>(), kernel["name"].get<std::string>()});
     if (found == times.end()) continue;
     kernel["count"] = found->second.count;
     kernel["total_us"] = found->second.total_us;

@@ -29,8 +29,7 @@ Result<SafetensorsHeader> read_header(os::File& file) {
   TRY(const u64 end, end_of_header(std::span(begin).first(got), size));
   begin.resize(end);
   TRY(const usize all, file.read_at(0, begin));
-  if (all != end)
-    return fail(ErrorKind::Corrupt, "header of {} bytes ends at byte {}", end, all);
+  if (all != end) return fail(ErrorKind::Corrupt, "header of {} bytes ends at byte {}", end, all);
   return parse_safetensors(begin, size);
 }
 

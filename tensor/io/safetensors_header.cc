@@ -170,8 +170,7 @@ Result<SafetensorsHeader> parse_safetensors(std::span<const u8> begin, u64 size)
     next = entry.end;
   }
   if (next != size)
-    return fail(ErrorKind::Corrupt, "the last tensor ends at byte {}, the file at {}", next,
-                size);
+    return fail(ErrorKind::Corrupt, "the last tensor ends at byte {}, the file at {}", next, size);
   return header;
 }
 

@@ -38,9 +38,7 @@ TEST(Environment, FindsTheCacheDirectory) {
   EXPECT_EQ(read({{"HOME", "/home/a"}, {"CACHEDIR", "/d"}})->cache_directory, "/d");
 }
 
-TEST(Environment, TheProcessHasAPath) {
-  EXPECT_FALSE(process_environment().get("PATH").empty());
-}
+TEST(Environment, TheProcessHasAPath) { EXPECT_FALSE(process_environment().get("PATH").empty()); }
 
 TEST(Environment, NamesWhatIsMalformed) {
   EXPECT_EQ(read({{"DEBUG", "two"}}).error().message, "DEBUG=two: 'two' is not a number");
@@ -75,11 +73,11 @@ TEST(Environment, FindsSlips) {
 }
 
 TEST(Environment, LeavesOtherProgramsVariablesAlone) {
-  EXPECT_EQ(slips_of({{"DEBUG", "2"}, {"DEBG", ""}}), Strings());       // ours; not set
-  EXPECT_EQ(slips_of({{"DEBUGS", "*,-not_this"}}), Strings());          // no number
-  EXPECT_EQ(slips_of({{"CCACHE", "1"}, {"CACHE", "1"}}), Strings());    // SCACHE: begin otherwise
-  EXPECT_EQ(slips_of({{"CACHE_DIR", "/tmp/cache"}}), Strings());        // many programs'
-  EXPECT_EQ(slips_of({{"DEVS", "1"}, {"LR", "0"}}), Strings());         // too short to tell
+  EXPECT_EQ(slips_of({{"DEBUG", "2"}, {"DEBG", ""}}), Strings());     // ours; not set
+  EXPECT_EQ(slips_of({{"DEBUGS", "*,-not_this"}}), Strings());        // no number
+  EXPECT_EQ(slips_of({{"CCACHE", "1"}, {"CACHE", "1"}}), Strings());  // SCACHE: begin otherwise
+  EXPECT_EQ(slips_of({{"CACHE_DIR", "/tmp/cache"}}), Strings());      // many programs'
+  EXPECT_EQ(slips_of({{"DEVS", "1"}, {"LR", "0"}}), Strings());       // too short to tell
   EXPECT_EQ(slips_of({{"PATH", "/bin"}, {"HOME", "/root"}, {"TERM", "xterm"}}), Strings());
 }
 

@@ -16,8 +16,7 @@ namespace {
 TEST(Runtime, StartsOnceFromManyThreads) {
   std::vector<std::thread> threads;
   std::vector<int> failed(4, 0);
-  for (usize t = 0; t < 4; ++t)
-    threads.emplace_back([&, t] { failed[t] = initialize() ? 0 : 1; });
+  for (usize t = 0; t < 4; ++t) threads.emplace_back([&, t] { failed[t] = initialize() ? 0 : 1; });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(failed, std::vector<int>(4, 0));
   auto late = initialize(core::Config{});

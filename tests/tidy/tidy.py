@@ -98,6 +98,15 @@ def width(source):
             yield source.find("whitespace", "tab, or space at the end of the line", number)
 
 
+def banner(source):
+    """A formatter that reflows comments has torn a banner, or run the text behind into it."""
+    if not source.is_cxx:
+        return
+    for number, line in enumerate(source.lines, 1):
+        if re.match(r"\s*// -{5,}", line):
+            yield source.find("banner", "a banner begins with its title: // ---- title ----", number)
+
+
 def file_length(source):
     if not source.path.endswith(CXX + (".py",)) or len(source.lines) <= MAX_FILE_LINES:
         return
@@ -263,7 +272,7 @@ def dead_files(sources, root):
 # ---- putting it together ---------------------------------------------------------------------------------------
 
 def check_one(source, root):
-    for rule in (header_comment, pragma_once, width, file_length, function_length, todo_form, banned,
+    for rule in (header_comment, pragma_once, width, banner, file_length, function_length, todo_form, banned,
                  using_namespace, record_citation):
         yield from rule(source)
     yield from includes(source, root)

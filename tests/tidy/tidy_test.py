@@ -48,6 +48,10 @@ class TidyTest(unittest.TestCase):
         self.assertIn(("base/util/a.h", 1, "pragma-once"),
                       self.findings({"base/util/a.h": HEADER.replace("#pragma once", "// guard")}))
 
+    def test_banners(self):
+        self.assertEqual(self.in_source("// ---- nodes ----------------\n// Makes one."), [])
+        self.assertEqual(self.in_source("// ---- nodes\n// ---------------- Makes one."), [(2, "banner")])
+
     def test_width_and_whitespace(self):
         self.assertEqual(self.in_source("// " + "x" * 98), [(1, "width")])
         self.assertEqual(self.in_source("// " + "x" * 97), [])

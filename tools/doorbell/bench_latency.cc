@@ -79,15 +79,17 @@ int run(const Options& options) {
   runtime::ProgressBar bar(static_cast<i64>(std::size(latency::kGroups)));
   i64 done = 0;
   for (const latency::Group& group : latency::kGroups) {
-    if (!options.only.empty() && std::find(options.only.begin(), options.only.end(), group.name) ==
-                                     options.only.end())
+    if (!options.only.empty() &&
+        std::find(options.only.begin(), options.only.end(), group.name) == options.only.end())
       continue;
     bar.tell(done++, fmt::format("measuring {}", group.name));
     for (latency::Series& one : group.measure(request)) report.series.push_back(std::move(one));
   }
   bar.clear();
-  if (options.as_json) fmt::print("{}\n", latency::to_json(report).dump(2));
-  else latency::print_text(report, options.has_histograms);
+  if (options.as_json)
+    fmt::print("{}\n", latency::to_json(report).dump(2));
+  else
+    latency::print_text(report, options.has_histograms);
   if (!options.svg.empty()) write_svg(options.svg, report);
   return 0;
 }

@@ -147,7 +147,7 @@ std::string zsh(const Command& root) {
           text += " \\\n    '*::: :_normal'";
         else
           text += " \\\n    " + in_quotes(fmt::format("{}:{}:{}", argument.is_many ? "*" : "",
-                                                   argument.value, zsh_values(argument)));
+                                                      argument.value, zsh_values(argument)));
       text += "\n}\n";
       continue;
     }
@@ -173,8 +173,8 @@ std::string fish_condition(const Command& command) {
   if (command.path.size() == 1) return "__fish_use_subcommand";
   std::string condition = "__fish_seen_subcommand_from " + command.path.back();
   if (!command.commands.empty())
-    condition += fmt::format("; and not __fish_seen_subcommand_from {}",
-                             fmt::join(names_of(command), " "));
+    condition +=
+        fmt::format("; and not __fish_seen_subcommand_from {}", fmt::join(names_of(command), " "));
   return condition;
 }
 
@@ -195,16 +195,16 @@ std::string fish(const Command& root) {
       if (!option.value.empty())
         text += option.values.empty()
                     ? " -r -F"
-                    : fmt::format(" -x -a {}", in_quotes(fmt::format(
-                                                   "{}", fmt::join(option.values, " "))));
+                    : fmt::format(" -x -a {}",
+                                  in_quotes(fmt::format("{}", fmt::join(option.values, " "))));
       text += fmt::format(" -d {}\n", in_quotes(option.description));
     }
     if (command->runs_program())
       text += begin + " -a '(__fish_complete_subcommand --fcs-skip=2)'\n";
     else if (!command->arguments.empty())
-      text += fmt::format(
-          "{} -F -a {}\n", begin,
-          in_quotes(fmt::format("{}", fmt::join(values_of_arguments(*command), " "))));
+      text +=
+          fmt::format("{} -F -a {}\n", begin,
+                      in_quotes(fmt::format("{}", fmt::join(values_of_arguments(*command), " "))));
   }
   return text;
 }

@@ -40,8 +40,10 @@ Line describe(const runtime::DeviceRow& row) {
   line.renderers = join(renderers);
   Result<core::Device*> device = core::Registry::instance().open(row.name);
   line.available = device.has_value();
-  if (device) line.state = "available: " + (*device)->description();
-  else line.state = row.built ? device.error().message : std::string(runtime::kNotBuilt);
+  if (device)
+    line.state = "available: " + (*device)->description();
+  else
+    line.state = row.built ? device.error().message : std::string(runtime::kNotBuilt);
   return line;
 }
 
@@ -87,8 +89,10 @@ int run(bool json) {
   for (const runtime::DeviceRow& row : runtime::device_table()) lines.push_back(describe(row));
   Result<core::Device*> chosen = core::Registry::instance().default_device();
   const std::string name = chosen ? (*chosen)->name() : "";
-  if (json) print_json(lines, name);
-  else print_table(lines, name);
+  if (json)
+    print_json(lines, name);
+  else
+    print_table(lines, name);
   return 0;
 }
 

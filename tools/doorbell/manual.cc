@@ -83,8 +83,7 @@ int run(const CLI::App& app, const std::string& folder) {
   const Command root = describe_command(app);
   const std::vector<const Command*> all = all_commands(root);
   for (const Command* command : all) {
-    const std::string path =
-        (std::filesystem::path(folder) / (command->name("-") + ".1")).string();
+    const std::string path = (std::filesystem::path(folder) / (command->name("-") + ".1")).string();
     const std::string text = page(*command, all);
     const std::span<const u8> bytes(reinterpret_cast<const u8*>(text.data()), text.size());
     or_throw(os::replace_file(os::host_files(), path, bytes, os::host_random().next()));

@@ -8,7 +8,7 @@
 namespace doorbell::tools {
 
 struct FileRun {
-  int status;    // the program's; not 0 where it wrote nothing
+  int status;  // the program's; not 0 where it wrote nothing
   bool written;
 };
 

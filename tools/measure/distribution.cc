@@ -66,8 +66,7 @@ f64 Distribution::at(f64 share) const {
 }
 
 f64 Distribution::mean() const {
-  return std::accumulate(samples_.begin(), samples_.end(), 0.0) /
-         static_cast<f64>(samples_.size());
+  return std::accumulate(samples_.begin(), samples_.end(), 0.0) / static_cast<f64>(samples_.size());
 }
 
 std::vector<Distribution::Bucket> Distribution::histogram(usize inner) const {
@@ -126,9 +125,9 @@ std::string histogram_text(const Distribution& distribution) {
     const f64 share =
         std::log1p(static_cast<f64>(bucket.count)) / std::log1p(static_cast<f64>(most));
     const usize length = static_cast<usize>(std::lround(share * kBarWidth));
-    text += fmt::format("  {:>8} .. {:>8}  {:>7}{}{}\n", time_text(bucket.from),
-                        time_text(bucket.to), bucket.count, length == 0 ? "" : "  ",
-                        std::string(length, '#'));
+    text +=
+        fmt::format("  {:>8} .. {:>8}  {:>7}{}{}\n", time_text(bucket.from), time_text(bucket.to),
+                    bucket.count, length == 0 ? "" : "  ", std::string(length, '#'));
   }
   return text;
 }

@@ -57,14 +57,14 @@ void Svg::dot(f64 x, f64 y, f64 radius, std::string_view colour, std::string_vie
                        radius, colour, closed("circle", hint));
 }
 
-void Svg::text(f64 x, f64 y, std::string_view words, Align align, f64 size,
-               std::string_view colour, bool is_bold) {
+void Svg::text(f64 x, f64 y, std::string_view words, Align align, f64 size, std::string_view colour,
+               bool is_bold) {
   constexpr const char* kAnchors[] = {"start", "middle", "end"};
   body_ += fmt::format(
       "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" font-size=\"{:g}\" fill=\"{}\"{}>{}"
       "</text>\n",
-      x, y, kAnchors[static_cast<int>(align)], size, colour,
-      is_bold ? " font-weight=\"bold\"" : "", escaped(words));
+      x, y, kAnchors[static_cast<int>(align)], size, colour, is_bold ? " font-weight=\"bold\"" : "",
+      escaped(words));
 }
 
 }  // namespace doorbell::tools

@@ -15,7 +15,7 @@ namespace doorbell::codegen {
 
 struct FrameTraits {
   bool native_f16 = false;        // half is computed with; else f16 are integers of their bits
-  bool vector_quotients = false;   // vectors of floats are divided by one instruction
+  bool vector_quotients = false;  // vectors of floats are divided by one instruction
   bool masked_vectors = false;    // masked loads and stores of vectors are instructions
   bool native_maximum = false;    // llvm.maximum is as good as it gets
   bool offset_addresses = false;  // base in scalar registers + 32-bit unsigned bytes is a form

@@ -23,10 +23,10 @@ struct QueueDescription {
   u64 eop = 0, eop_bytes = 0;
   u64 context_save = 0, context_save_bytes = 0, control_stack_bytes = 0;
   u32 priority = 7;
-  u32 target_xcc = 0;      // of the partition: where a PM4 queue runs
-  bool wave_sync = false;  // its process has the GPU's global wave sync, by this queue
+  u32 target_xcc = 0;         // of the partition: where a PM4 queue runs
+  bool wave_sync = false;     // its process has the GPU's global wave sync, by this queue
   std::optional<u32> number;  // the kernel's name for it, for reports; else the GPU's QueueId
-  u32 percentage = 100;    // 0: the queue is mapped to no hardware and stands still
+  u32 percentage = 100;       // 0: the queue is mapped to no hardware and stands still
   // The bytes of the doorbell in the client's page. Where nobody can trap the client's store, the
   // GPU's thread polls here (host memory, borrowed until the queue is removed); else null, and
   // Gpu::ring() brings the value.
@@ -47,7 +47,7 @@ struct HwException {
   QueueId queue = 0;
   std::string what;
   Cause cause = Cause::Packet;
-  bool told = false;  // the queue's client has heard of it from the queue: nothing is reset
+  bool told = false;    // the queue's client has heard of it from the queue: nothing is reset
   bool judged = false;  // a rule at error stopped the queue, and its report says why
 };
 

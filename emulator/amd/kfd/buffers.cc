@@ -167,9 +167,8 @@ int Buffers::allocate(const AllocateRequest& request, u64& handle, u64& mmap_off
     return refuse(kVmAlloc, EINVAL,
                   fmt::format("address {:#x} is no multiple of {:#x}", request.va, kPage));
   if (request.bytes % kPage &&
-      checks_.report(kVmAlloc,
-                     Calling::tell(fmt::format("{:#x} bytes are no multiple of {:#x}",
-                                               request.bytes, kPage))) == Level::Error)
+      checks_.report(kVmAlloc, Calling::tell(fmt::format("{:#x} bytes are no multiple of {:#x}",
+                                                         request.bytes, kPage))) == Level::Error)
     return EINVAL;
   auto buffer = std::make_unique<Buffer>();
   buffer->gpu = buffer->origin_gpu = request.gpu;

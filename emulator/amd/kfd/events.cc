@@ -44,9 +44,9 @@ int Events::set_page(u8* host, u64 bytes) {
   if (slots_) return refuse(kEventPage, EINVAL, "the page of event slots is set already");
   // The driver writes all slots, whatever the buffer's size.
   if (bytes < kSlots * 8)
-    return refuse(kEventPage, EINVAL,
-                  fmt::format("the page of event slots is {:#x} bytes, expected {:#x}", bytes,
-                              kSlots * 8));
+    return refuse(
+        kEventPage, EINVAL,
+        fmt::format("the page of event slots is {:#x} bytes, expected {:#x}", bytes, kSlots * 8));
   slots_ = reinterpret_cast<u64*>(host);
   slot_count_ = bytes / 8;
   std::memset(slots_, 0xff, kSlots * 8);

@@ -283,8 +283,8 @@ class Handlers {
   int judge_handle(u64 handle) {
     const u32 gpu_id = static_cast<u32>(handle >> 32);
     if (kfd_.gpu_index(gpu_id) >= 0) return 0;
-    return refuse(EINVAL, fmt::format("handle {:#x} is of GPU {:#x}, which does not exist", handle,
-                                      gpu_id));
+    return refuse(
+        EINVAL, fmt::format("handle {:#x} is of GPU {:#x}, which does not exist", handle, gpu_id));
   }
   int missing(const char* name) {
     kfd_.checks().report(kNotEmulated, fmt::format("{} is not emulated", name), Level::Warn);

@@ -77,8 +77,7 @@ TEST(Record, DecodesLiteralWords) {
 }
 
 TEST(Record, EncodesEveryKindOfField) {
-  Kinds kinds{
-      .offset = -3, .on = true, .scale = 1.0f, .page = 0xf123'4567'8000, .handle = {0xab}};
+  Kinds kinds{.offset = -3, .on = true, .scale = 1.0f, .page = 0xf123'4567'8000, .handle = {0xab}};
   // -3 in eight bits is 0xfd; 1.0f is 0x3f800000; the page number 0xf12345678 crosses a word.
   std::array<u32, 5> words{0x80000fd0, 0x3f800000, 0x12345678, 0x0000ab0f, 0};
   EXPECT_EQ(encode(kinds), words);

@@ -86,7 +86,8 @@ T int_op(Op op, T x, T y) {
     case Op::And: return static_cast<T>(ux & uy);
     case Op::Or: return static_cast<T>(ux | uy);
     case Op::Xor: return static_cast<T>(ux ^ uy);
-    case Op::Shl: case Op::Shr:
+    case Op::Shl:
+    case Op::Shr:
       CHECK(uy < sizeof(T) * 8, "shift by {}", uy);  // what a machine would make of it is open
       return op == Op::Shl ? static_cast<T>(static_cast<U>(x) << uy) : static_cast<T>(x >> uy);
     default: UNREACHABLE("op {} of integers", core::name_of(op));

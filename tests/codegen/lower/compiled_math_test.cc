@@ -70,12 +70,21 @@ template <class T>
 std::vector<T> arguments(usize count, u64 seed) {
   std::mt19937_64 random(seed);
   const T inf = std::numeric_limits<T>::infinity();
-  std::vector<T> values = {0, T(-0.0), inf, -inf, std::numeric_limits<T>::quiet_NaN(), 1, -1,
-                           std::numeric_limits<T>::denorm_min(), std::numeric_limits<T>::max()};
+  std::vector<T> values = {0,
+                           T(-0.0),
+                           inf,
+                           -inf,
+                           std::numeric_limits<T>::quiet_NaN(),
+                           1,
+                           -1,
+                           std::numeric_limits<T>::denorm_min(),
+                           std::numeric_limits<T>::max()};
   while (values.size() < count) {
     u64 bits = random();
-    if constexpr (sizeof(T) == 4) values.push_back(std::bit_cast<f32>(static_cast<u32>(bits)));
-    else values.push_back(std::bit_cast<f64>(bits));
+    if constexpr (sizeof(T) == 4)
+      values.push_back(std::bit_cast<f32>(static_cast<u32>(bits)));
+    else
+      values.push_back(std::bit_cast<f64>(bits));
     values.push_back(static_cast<T>(static_cast<i64>(random())) / T(0x1p56));
   }
   return values;

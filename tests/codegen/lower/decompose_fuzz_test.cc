@@ -21,16 +21,16 @@ using core::Op;
 using core::UOp;
 namespace dtypes = core::dtypes;
 
-constexpr DType kTypes[] = {
-    dtypes::bool_, dtypes::i8,  dtypes::u8,   dtypes::i16, dtypes::u16, dtypes::i32,
-    dtypes::u32,   dtypes::i64, dtypes::u64,  dtypes::f16, dtypes::bf16, dtypes::f32,
-    dtypes::f64,   dtypes::f8e4m3, dtypes::f8e5m2, dtypes::f8e4m3fnuz};
+constexpr DType kTypes[] = {dtypes::bool_, dtypes::i8,     dtypes::u8,     dtypes::i16,
+                            dtypes::u16,   dtypes::i32,    dtypes::u32,    dtypes::i64,
+                            dtypes::u64,   dtypes::f16,    dtypes::bf16,   dtypes::f32,
+                            dtypes::f64,   dtypes::f8e4m3, dtypes::f8e5m2, dtypes::f8e4m3fnuz};
 // The transcendental ones are not exact; MulAcc may round once or twice; Max of two zeros is open.
-constexpr Op kFloatOps[] = {Op::Add, Op::Sub, Op::Mul, Op::FDiv, Op::Neg, Op::Sqrt, Op::Recip,
-                            Op::Trunc};
-constexpr Op kIntOps[] = {Op::Add,  Op::Sub,  Op::Mul, Op::FloorDiv, Op::FloorMod, Op::CDiv,
-                          Op::CMod, Op::Max,  Op::And, Op::Or,       Op::Xor,      Op::Shl,
-                          Op::Shr,  Op::Neg,  Op::MulAcc, Op::Threefry};
+constexpr Op kFloatOps[] = {Op::Add, Op::Sub,  Op::Mul,   Op::FDiv,
+                            Op::Neg, Op::Sqrt, Op::Recip, Op::Trunc};
+constexpr Op kIntOps[] = {Op::Add,  Op::Sub, Op::Mul,    Op::FloorDiv, Op::FloorMod, Op::CDiv,
+                          Op::CMod, Op::Max, Op::And,    Op::Or,       Op::Xor,      Op::Shl,
+                          Op::Shr,  Op::Neg, Op::MulAcc, Op::Threefry};
 constexpr Op kBoolOps[] = {Op::And, Op::Or, Op::Xor, Op::Max, Op::Mul, Op::Add};
 constexpr i64 kCount = 32;
 
@@ -67,7 +67,9 @@ class Generator {
 
  private:
   template <class T, usize n>
-  T pick(const T (&choices)[n]) { return choices[next(n)]; }
+  T pick(const T (&choices)[n]) {
+    return choices[next(n)];
+  }
 
   UOp load(DType t) {
     std::vector<u8> bytes(static_cast<usize>(kCount * t.bytes()));
@@ -87,8 +89,10 @@ class Generator {
   }
   UOp constant(DType t) {
     core::ScalarValue value;
-    if (t.is_float()) value = core::ScalarValue::of_float(t, static_cast<f64>(next(9)) - 3.5);
-    else value = core::ScalarValue::of_int(t, i64{1} << next(4));  // often a power of two
+    if (t.is_float())
+      value = core::ScalarValue::of_float(t, static_cast<f64>(next(9)) - 3.5);
+    else
+      value = core::ScalarValue::of_int(t, i64{1} << next(4));  // often a power of two
     return arena_.make(Op::Const, t, {}, {value.bits});
   }
 

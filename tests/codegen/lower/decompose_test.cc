@@ -194,9 +194,8 @@ TEST(Decompose, FunctionsOfNarrowFloatsAreF32s) {
   for (DType t : {dtypes::f16, dtypes::bf16}) {
     for (Op op : {Op::Exp2, Op::Log2, Op::Sin}) {
       SCOPED_TRACE(std::string(core::name_of(op)) + " of " + t.str());
-      Kernel kernel(kCount, t, {t}, [&](core::Arena& a, std::span<const UOp> x) {
-        return a.make(op, t, {x[0]});
-      });
+      Kernel kernel(kCount, t, {t},
+                    [&](core::Arena& a, std::span<const UOp> x) { return a.make(op, t, {x[0]}); });
       const usize bytes = static_cast<usize>(kCount * 2);
       std::vector<std::vector<u8>> inputs = {random_bytes(bytes, 9)};
       std::vector<u8> want = run(kernel.sink(), bytes, inputs);
@@ -355,8 +354,8 @@ TEST(Decompose, IndexArithmeticIsLeftAlone) {
   UOp row = arena.make(Op::FloorDiv, dtypes::index, {range, arena.index(8)});
   UOp x = arena.make(Op::Load, dtypes::f32, {arena.make(Op::Index, dtypes::f32, {in, row})});
   UOp out = arena.make(Op::Param, dtypes::f32, {}, {0, 100});
-  UOp store = arena.make(Op::Store, dtypes::void_,
-                         {arena.make(Op::Index, dtypes::f32, {out, range}), x});
+  UOp store =
+      arena.make(Op::Store, dtypes::void_, {arena.make(Op::Index, dtypes::f32, {out, range}), x});
   UOp end = arena.make(Op::End, dtypes::void_, {store, range});
   UOp sink = arena.make(Op::Sink, dtypes::void_, {end});
   core::Rewriter rewriter(arena, core::simplify_rules());

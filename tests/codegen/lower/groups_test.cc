@@ -228,8 +228,11 @@ TEST(Groups, EveryBarrierIsNeeded) {
   all.push_back(
       {row_reduce_kernel(Op::Max, 8, 40), {{OptOp::Tile, 0, 4}, {OptOp::Group, 1, 32}}, 2});
   all.push_back({matmul_kernel(8, 8, 32),
-                 {{OptOp::Local, 1, 8}, {OptOp::Local, 0, 4}, {OptOp::Tile, 2, 8},
-                  {OptOp::Stage, 1, 1}, {OptOp::Stage, 2, 1}},
+                 {{OptOp::Local, 1, 8},
+                  {OptOp::Local, 0, 4},
+                  {OptOp::Tile, 2, 8},
+                  {OptOp::Stage, 1, 1},
+                  {OptOp::Stage, 2, 1}},
                  2});
   for (Staged& s : all) {
     core::Arena arena;
@@ -252,8 +255,11 @@ TEST(Groups, EveryBarrierIsNeeded) {
 // The rows of a register tile are neighbours in the staged tile: one load, four lanes.
 TEST(Groups, NeighbouringLoadsAreVectors) {
   core::Arena arena;
-  Plan plan{{OptOp::Local, 1, 8}, {OptOp::Local, 0, 8}, {OptOp::Upcast, 0, 4},
-            {OptOp::Tile, 2, 8}, {OptOp::Stage, 1, 1}};
+  Plan plan{{OptOp::Local, 1, 8},
+            {OptOp::Local, 0, 8},
+            {OptOp::Upcast, 0, 4},
+            {OptOp::Tile, 2, 8},
+            {OptOp::Stage, 1, 1}};
   LinearProgram program = lower(matmul_kernel(32, 32, 32), group_caps(), arena, {.plan = &plan});
   int vectors = 0, scalars = 0;
   for (UOp u : program.ops) {

@@ -18,8 +18,13 @@ constexpr i64 kPrime31 = 2147483647;           // 2^31 - 1
 constexpr i64 kPrime40 = 1099511627689;        // 2^40 - 87
 constexpr i64 kPrime61 = 2305843009213693951;  // 2^61 - 1
 constexpr i64 kTrillion = 1000000000000;
-constexpr i64 kLengths[] = {kPrime31, i64{1} << 31,    kPrime40, kTrillion,
-                            kPrime61, i64{1} << 61,    (i64{1} << 62) - 57,
+constexpr i64 kLengths[] = {kPrime31,
+                            i64{1} << 31,
+                            kPrime40,
+                            kTrillion,
+                            kPrime61,
+                            i64{1} << 61,
+                            (i64{1} << 62) - 57,
                             i64{3} * 715827883 * 1000};
 
 Caps cpu_caps() {

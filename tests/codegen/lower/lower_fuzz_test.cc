@@ -251,8 +251,8 @@ void run_one(u32 seed, bool groups) {
   Plan plan = groups ? kernel.group_plan(info) : kernel.plan(info, masked);
   LowerOptions options;
   if (seed % 4) options.plan = &plan;
-  LinearProgram program = lower(ast, groups ? fuzz_group_caps(masked) : fuzz_caps(masked), arena,
-                                options);
+  LinearProgram program =
+      lower(ast, groups ? fuzz_group_caps(masked) : fuzz_caps(masked), arena, options);
   run_linear(program, got_params);
   ASSERT_EQ(buffers[0], expected[0]) << "seed " << seed << " plan " << print(plan) << "\n"
                                      << core::print(*ast.arena, ast.sink);

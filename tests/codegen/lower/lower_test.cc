@@ -212,8 +212,8 @@ TEST(Lower, WithScalarsOnly) {
 TEST(Lower, ForATargetOfFewOps) {
   Caps caps = test_caps();
   caps.vector_bytes = 0;
-  for (Op lacking : {Op::Max, Op::MulAcc, Op::Neg, Op::Recip, Op::CmpEq, Op::FloorDiv,
-                     Op::FloorMod, Op::CMod})
+  for (Op lacking :
+       {Op::Max, Op::MulAcc, Op::Neg, Op::Recip, Op::CmpEq, Op::FloorDiv, Op::FloorMod, Op::CMod})
     caps.ops.reset(static_cast<usize>(lacking));
   for (const Case& c : cases()) {
     expect_runs(c, caps, {});
@@ -304,48 +304,80 @@ TEST(Lower, ForcedPlans) {
   }
 }
 
+struct GroupPlan {
+  usize index;  // of cases()
+  Plan plan;
+};
+const GroupPlan kGroupPlans[] = {
+    // a reduction over items: all of the axis, in loops, in vectors, with items of outputs
+    {7, {{OptOp::Group, 1, 64}}},
+    {7, {{OptOp::Group, 1, 16}, {OptOp::Unroll, 1, 2}, {OptOp::Vector, 1, 4}}},
+    {7, {{OptOp::Group, 1, 8}, {OptOp::Local, 0, 4}}},
+    {7, {{OptOp::Local, 0, 2}, {OptOp::Group, 1, 32}, {OptOp::Upcast, 0, 2}}},
+    {8, {{OptOp::Group, 1, 4}, {OptOp::Upcast, 0, 3}}},  // of 7: padded
+    {2, {{OptOp::Local, 1, 4}, {OptOp::Group, 2, 8}, {OptOp::Vector, 1, 4}}},
+    {11, {{OptOp::Group, 1, 4}}},
+    // operands staged in local memory
+    {3,
+     {{OptOp::Local, 1, 8},
+      {OptOp::Local, 0, 4},
+      {OptOp::Tile, 2, 8},
+      {OptOp::Stage, 1, 1},
+      {OptOp::Stage, 2, 1}}},
+    {3,
+     {{OptOp::Local, 1, 8},
+      {OptOp::Local, 0, 8},
+      {OptOp::Upcast, 0, 4},
+      {OptOp::Vector, 1, 4},
+      {OptOp::Tile, 2, 16},
+      {OptOp::Unroll, 2, 4},
+      {OptOp::Stage, 1, 1},
+      {OptOp::Stage, 2, 1}}},
+    {4,
+     {{OptOp::Local, 1, 16},
+      {OptOp::Local, 0, 4},
+      {OptOp::Upcast, 0, 3},
+      {OptOp::Upcast, 1, 2},
+      {OptOp::Tile, 2, 12},
+      {OptOp::Unroll, 2, 2},
+      {OptOp::Stage, 2, 1}}},
+    // tiles that do not divide anything: 32 x 48, k = 40
+    {2,
+     {{OptOp::Local, 1, 8},
+      {OptOp::Local, 0, 4},
+      {OptOp::Upcast, 0, 3},
+      {OptOp::Vector, 1, 4},
+      {OptOp::Tile, 2, 16},
+      {OptOp::Stage, 1, 1},
+      {OptOp::Stage, 2, 1}}},
+    // one tile for all of k, and convolutions
+    {2,
+     {{OptOp::Local, 1, 16},
+      {OptOp::Local, 0, 4},
+      {OptOp::Tile, 2, 40},
+      {OptOp::Stage, 1, 1},
+      {OptOp::Stage, 2, 1}}},
+    {5,
+     {{OptOp::Local, 3, 8},
+      {OptOp::Local, 1, 4},
+      {OptOp::Upcast, 1, 2},
+      {OptOp::Tile, 4, 3},
+      {OptOp::Stage, 1, 1},
+      {OptOp::Stage, 2, 1}}},
+    {6,
+     {{OptOp::Local, 2, 8},
+      {OptOp::Local, 0, 4},
+      {OptOp::Tile, 3, 2},
+      {OptOp::Tile, 5, 3},
+      {OptOp::Stage, 1, 1},
+      {OptOp::Stage, 2, 1}}},
+    // a loop over the output in each item
+    {0, {{OptOp::Local, 0, 16}, {OptOp::Vector, 0, 2}, {OptOp::Tile, 0, 64}}},
+};
+
 TEST(Lower, ForcedPlansOfWorkGroups) {
   std::vector<Case> all = cases();
-  struct Forced {
-    usize index;
-    Plan plan;
-  } forced[] = {
-      // a reduction over items: all of the axis, in loops, in vectors, with items of outputs
-      {7, {{OptOp::Group, 1, 64}}},
-      {7, {{OptOp::Group, 1, 16}, {OptOp::Unroll, 1, 2}, {OptOp::Vector, 1, 4}}},
-      {7, {{OptOp::Group, 1, 8}, {OptOp::Local, 0, 4}}},
-      {7, {{OptOp::Local, 0, 2}, {OptOp::Group, 1, 32}, {OptOp::Upcast, 0, 2}}},
-      {8, {{OptOp::Group, 1, 4}, {OptOp::Upcast, 0, 3}}},  // of 7: padded
-      {2, {{OptOp::Local, 1, 4}, {OptOp::Group, 2, 8}, {OptOp::Vector, 1, 4}}},
-      {11, {{OptOp::Group, 1, 4}}},
-      // operands staged in local memory
-      {3,
-       {{OptOp::Local, 1, 8}, {OptOp::Local, 0, 4}, {OptOp::Tile, 2, 8}, {OptOp::Stage, 1, 1},
-        {OptOp::Stage, 2, 1}}},
-      {3,
-       {{OptOp::Local, 1, 8}, {OptOp::Local, 0, 8}, {OptOp::Upcast, 0, 4}, {OptOp::Vector, 1, 4},
-        {OptOp::Tile, 2, 16}, {OptOp::Unroll, 2, 4}, {OptOp::Stage, 1, 1}, {OptOp::Stage, 2, 1}}},
-      {4,
-       {{OptOp::Local, 1, 16}, {OptOp::Local, 0, 4}, {OptOp::Upcast, 0, 3}, {OptOp::Upcast, 1, 2},
-        {OptOp::Tile, 2, 12}, {OptOp::Unroll, 2, 2}, {OptOp::Stage, 2, 1}}},
-      // tiles that do not divide anything: 32 x 48, k = 40
-      {2,
-       {{OptOp::Local, 1, 8}, {OptOp::Local, 0, 4}, {OptOp::Upcast, 0, 3}, {OptOp::Vector, 1, 4},
-        {OptOp::Tile, 2, 16}, {OptOp::Stage, 1, 1}, {OptOp::Stage, 2, 1}}},
-      // one tile for all of k, and convolutions
-      {2,
-       {{OptOp::Local, 1, 16}, {OptOp::Local, 0, 4}, {OptOp::Tile, 2, 40}, {OptOp::Stage, 1, 1},
-        {OptOp::Stage, 2, 1}}},
-      {5,
-       {{OptOp::Local, 3, 8}, {OptOp::Local, 1, 4}, {OptOp::Upcast, 1, 2}, {OptOp::Tile, 4, 3},
-        {OptOp::Stage, 1, 1}, {OptOp::Stage, 2, 1}}},
-      {6,
-       {{OptOp::Local, 2, 8}, {OptOp::Local, 0, 4}, {OptOp::Tile, 3, 2}, {OptOp::Tile, 5, 3},
-        {OptOp::Stage, 1, 1}, {OptOp::Stage, 2, 1}}},
-      // a loop over the output in each item
-      {0, {{OptOp::Local, 0, 16}, {OptOp::Vector, 0, 2}, {OptOp::Tile, 0, 64}}},
-  };
-  for (const Forced& f : forced) {
+  for (const GroupPlan& f : kGroupPlans) {
     SCOPED_TRACE(print(f.plan));
     for (bool masked : {false, true}) {
       Caps caps = group_caps();

@@ -11,9 +11,10 @@ inline Caps basic_caps() {
   using core::Op;
   using core::Scalar;
   Caps caps;
-  for (Op op : {Op::Cast, Op::Bitcast, Op::Neg, Op::Sqrt, Op::Recip, Op::Trunc, Op::Add, Op::Sub,
-                Op::Mul, Op::FDiv, Op::CDiv, Op::CMod, Op::Max, Op::CmpLt, Op::CmpEq, Op::CmpNe,
-                Op::And, Op::Or, Op::Xor, Op::Shl, Op::Shr, Op::Where, Op::MulAcc}) {
+  for (Op op :
+       {Op::Cast, Op::Bitcast, Op::Neg,  Op::Sqrt, Op::Recip, Op::Trunc, Op::Add,   Op::Sub,
+        Op::Mul,  Op::FDiv,    Op::CDiv, Op::CMod, Op::Max,   Op::CmpLt, Op::CmpEq, Op::CmpNe,
+        Op::And,  Op::Or,      Op::Xor,  Op::Shl,  Op::Shr,   Op::Where, Op::MulAcc}) {
     caps.ops.set(static_cast<usize>(op));
   }
   for (usize s = static_cast<usize>(Scalar::Bool); s <= static_cast<usize>(Scalar::U64); ++s) {

@@ -50,9 +50,8 @@ TEST(MarkImages, AnyOtherLoadForbidsIt) {
   EXPECT_FALSE(marks([](ProgramBuilder& b, UOp input, UOp texel) {
     b.load(b.index(input, b.op(Op::Add, dt::i64, {texel, b.number(2)})), 4);
   }));
-  EXPECT_FALSE(marks([](ProgramBuilder& b, UOp input, UOp texel) {
-    b.load(b.index(input, texel), 8);
-  }));
+  EXPECT_FALSE(
+      marks([](ProgramBuilder& b, UOp input, UOp texel) { b.load(b.index(input, texel), 8); }));
 }
 
 TEST(MarkImages, LimitsAndKinds) {

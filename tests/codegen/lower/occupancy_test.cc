@@ -78,12 +78,11 @@ TEST(Occupancy, PlansOfProducts) {
 // the register file.
 TEST(Occupancy, ManyInputsGetFewerLanes) {
   const i64 n = i64{1} << 24;
-  for (const auto& [chip, inputs, plan] :
-       {std::tuple{"gfx1100", 8, "VECTOR(0,16) LOCAL(0,256)"},
-        {"gfx1100", 16, "VECTOR(0,8) LOCAL(0,256)"},
-        {"gfx1100", 28, "VECTOR(0,4) LOCAL(0,256)"},
-        {"gfx942", 8, "VECTOR(0,16) LOCAL(0,256)"},
-        {"gfx942", 28, "VECTOR(0,8) LOCAL(0,256)"}}) {
+  for (const auto& [chip, inputs, plan] : {std::tuple{"gfx1100", 8, "VECTOR(0,16) LOCAL(0,256)"},
+                                           {"gfx1100", 16, "VECTOR(0,8) LOCAL(0,256)"},
+                                           {"gfx1100", 28, "VECTOR(0,4) LOCAL(0,256)"},
+                                           {"gfx942", 8, "VECTOR(0,16) LOCAL(0,256)"},
+                                           {"gfx942", 28, "VECTOR(0,8) LOCAL(0,256)"}}) {
     EXPECT_EQ(plan_of(chip, many_inputs_kernel(core::dtypes::u8, inputs, n)), plan)
         << chip << " " << inputs;
   }

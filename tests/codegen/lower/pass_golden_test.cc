@@ -53,9 +53,9 @@ TEST(PassGolden, ApplyExpandLowerLinearize) {
   UOp sink = merge_ranges(rewriter, simplest(ast, rewriter));
   Plan plan{{OptOp::Upcast, 0, 2}, {OptOp::Vector, 1, 8}, {OptOp::Unroll, 2, 2}};
   Applied applied = apply(rewriter, analyse(arena, sink), sink, plan);
-  EXPECT_GOLDEN("tests/golden/codegen/apply.txt",
-                "before\n" + core::print(arena, sink) + "after " + print(plan) + "\n" +
-                    core::print(arena, applied.sink));
+  EXPECT_GOLDEN("tests/golden/codegen/apply.txt", "before\n" + core::print(arena, sink) + "after " +
+                                                      print(plan) + "\n" +
+                                                      core::print(arena, applied.sink));
   UOp expanded = expand(rewriter, applied.sink, caps_of_avx());
   EXPECT_GOLDEN("tests/golden/codegen/expand.txt", core::print(arena, expanded));
   UOp lowered = lower_index(rewriter, expanded, caps_of_avx());
@@ -67,7 +67,7 @@ TEST(PassGolden, ApplyTiled) {
   KernelAst ast = matmul_kernel(8, 16, 8);
   Rewriter rewriter(*ast.arena, core::simplify_rules());
   UOp sink = merge_ranges(rewriter, simplest(ast, rewriter));
-  Plan plan{{OptOp::Tile, 2, 4},  {OptOp::Tile, 0, 4},  {OptOp::Tile, 1, 8},  {OptOp::Stage, 1, 1},
+  Plan plan{{OptOp::Tile, 2, 4},  {OptOp::Tile, 0, 4},   {OptOp::Tile, 1, 8},  {OptOp::Stage, 1, 1},
             {OptOp::Stage, 2, 1}, {OptOp::Upcast, 0, 2}, {OptOp::Vector, 1, 4}};
   Applied applied = apply(rewriter, analyse(*ast.arena, sink), sink, plan);
   EXPECT_GOLDEN("tests/golden/codegen/apply_tiled.txt",

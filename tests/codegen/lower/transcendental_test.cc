@@ -257,9 +257,10 @@ TEST(Transcendental, PowF64) {
 // Annex F of C17, F.10.4.4: libm implements it, and every pair of these values is tried.
 TEST(Transcendental, PowOfSpecialValues) {
   const f32 inf = std::numeric_limits<f32>::infinity(), nan = std::nanf("");
-  const std::vector<f32> values = {0.0f, -0.0f, 1, -1, 2, -2, 3, -3, 0.5f, -0.5f, 1.5f, -1.5f, 4,
-                                   1e30f, -1e30f, 1e-40f, -1e-40f, 16777215, 16777216, -16777215,
-                                   33554432, inf, -inf, nan};
+  const std::vector<f32> values = {0.0f,     -0.0f,     1,        -1,     2,       -2,
+                                   3,        -3,        0.5f,     -0.5f,  1.5f,    -1.5f,
+                                   4,        1e30f,     -1e30f,   1e-40f, -1e-40f, 16777215,
+                                   16777216, -16777215, 33554432, inf,    -inf,    nan};
   std::vector<f32> second, first = all_pairs_first(values, &second);
   expect_pow_within<f32>(2, first, second);
   std::vector<f64> wide_first(first.begin(), first.end());

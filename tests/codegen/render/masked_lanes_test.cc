@@ -21,8 +21,8 @@ struct Masked {
 constexpr Masked kFloatOps[] = {{Op::FDiv, true}, {Op::FDiv, false}, {Op::Recip, true},
                                 {Op::Sqrt, true}, {Op::Mul, true},   {Op::Sub, true},
                                 {Op::Max, false}, {Op::Add, false}};
-constexpr Masked kIntOps[] = {{Op::CDiv, true}, {Op::CDiv, false}, {Op::CMod, true},
-                              {Op::CMod, false}, {Op::Shl, false}, {Op::Xor, true}};
+constexpr Masked kIntOps[] = {{Op::CDiv, true},  {Op::CDiv, false}, {Op::CMod, true},
+                              {Op::CMod, false}, {Op::Shl, false},  {Op::Xor, true}};
 
 bool is_unary(Op op) { return op == Op::Recip || op == Op::Sqrt; }
 
@@ -55,9 +55,8 @@ class MaskedLanesTest : public CpuRenderTest {
     for (i64 k = 0; k < count; ++k) {
       const Masked& m = ops[static_cast<usize>(k)];
       UOp x = part_of(x_memory, k);
-      UOp value = is_unary(m.op)
-                      ? b.op(m.op, vector, {x})
-                      : b.op(m.op, vector, {x, m.same ? x : part_of(y_memory, k)});
+      UOp value = is_unary(m.op) ? b.op(m.op, vector, {x})
+                                 : b.op(m.op, vector, {x, m.same ? x : part_of(y_memory, k)});
       UOp on = b.op(Op::Splat, mask, {b.load(b.index(conditions, b.number(k)))});
       UOp gate = b.op(Op::And, mask, {on, used_lanes});
       UOp result = b.op(Op::Where, vector, {gate, value, zeros});

@@ -215,7 +215,7 @@ void Machine::step(UOp u) {
     case Op::Special: {
       auto kind = static_cast<core::SpecialKind>(u.arg(0));
       usize axis = static_cast<usize>(u.arg(1));
-      i64 number = kind == core::SpecialKind::ThreadId ? place_.thread
+      i64 number = kind == core::SpecialKind::ThreadId  ? place_.thread
                    : kind == core::SpecialKind::GroupId ? place_.group[axis]
                                                         : place_.local[axis];
       CHECK(number < u.arg(2), "{} of {}", number, u.arg(2));
@@ -233,23 +233,42 @@ void Machine::step(UOp u) {
       return;
     }
     case Op::DefinePrivate: out.assign(static_cast<usize>(u.arg(1)), {u.dtype().scalar, 0}); return;
-    case Op::Load: { Value v = load(u); slot(u) = std::move(v); return; }
+    case Op::Load: {
+      Value v = load(u);
+      slot(u) = std::move(v);
+      return;
+    }
     case Op::Store: store(u); return;
-    case Op::Splat: { Value v(u.dtype().lanes, of(u.src(0))[0]); slot(u) = v; return; }
-    case Op::Ramp: case Op::Vec: case Op::Lane: {
+    case Op::Splat: {
+      Value v(u.dtype().lanes, of(u.src(0))[0]);
+      slot(u) = v;
+      return;
+    }
+    case Op::Ramp:
+    case Op::Vec:
+    case Op::Lane: {
       Value v;
       for (i64 i = 0; i < u.dtype().lanes; ++i) {
-        if (u.is(Op::Vec)) v.push_back(of(u.src(static_cast<usize>(i)))[0]);
-        else if (u.is(Op::Lane)) v.push_back(of(u.src(0))[static_cast<usize>(u.arg(0) + i)]);
-        else v.push_back(ScalarValue::of_int(u.dtype(), of(u.src(0))[0].as_int() + i * u.arg(0)));
+        if (u.is(Op::Vec))
+          v.push_back(of(u.src(static_cast<usize>(i)))[0]);
+        else if (u.is(Op::Lane))
+          v.push_back(of(u.src(0))[static_cast<usize>(u.arg(0) + i)]);
+        else
+          v.push_back(ScalarValue::of_int(u.dtype(), of(u.src(0))[0].as_int() + i * u.arg(0)));
       }
       slot(u) = std::move(v);
       return;
     }
-    case Op::Param: case Op::DefineReg: case Op::DefineLocal: case Op::Index: case Op::After:
-    case Op::Group:
-      return;
-    default: { Value v = elementwise(u); slot(u) = std::move(v); }
+    case Op::Param:
+    case Op::DefineReg:
+    case Op::DefineLocal:
+    case Op::Index:
+    case Op::After:
+    case Op::Group: return;
+    default: {
+      Value v = elementwise(u);
+      slot(u) = std::move(v);
+    }
   }
 }
 
@@ -330,8 +349,8 @@ void run_tensor_core(std::vector<Machine>& items, UOp u) {
       const i64 item = static_cast<i64>(l);
       Value result = items[first + l].value(u.src(2));
       for (i64 e = 0; e < core.result_elements; ++e) {
-        const auto row = static_cast<usize>(item / core.columns * core.next_item +
-                                            e * core.next_element);
+        const auto row =
+            static_cast<usize>(item / core.columns * core.next_item + e * core.next_element);
         const auto column = static_cast<usize>(item % core.columns);
         f64 sum = number(result[static_cast<usize>(e)]);
         for (usize k = 0; k < static_cast<usize>(core.depth); ++k) sum += a[row][k] * b[k][column];
@@ -353,8 +372,10 @@ void run_group(std::vector<Machine>& items, SharedMemory& shared) {
       UOp other = items[i].run();
       CHECK(other == barrier, "work items wait at different barriers");
     }
-    if (barrier && barrier.is(Op::Wmma)) run_tensor_core(items, barrier);
-    else shared.barrier();
+    if (barrier && barrier.is(Op::Wmma))
+      run_tensor_core(items, barrier);
+    else
+      shared.barrier();
   } while (barrier);
   shared.next_group();
 }

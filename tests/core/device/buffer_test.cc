@@ -31,8 +31,8 @@ TEST(Buffer, WrappedMemoryIsReleasedByItsOwner) {
   FakeDevice device(named("FAKE"), &memory);
   int values[4] = {1, 2, 3, 4}, released = 0;
   {
-    Ref<Buffer> buffer = Buffer::wrap(device, {.host = values, .opaque = values, .bytes = 16},
-                                      [&] { ++released; });
+    Ref<Buffer> buffer =
+        Buffer::wrap(device, {.host = values, .opaque = values, .bytes = 16}, [&] { ++released; });
     int second;
     ASSERT_TRUE(buffer->copy_out(&second, 4, 4));
     EXPECT_EQ(second, 2);

@@ -11,8 +11,8 @@ namespace doorbell::core {
 namespace {
 
 std::unique_ptr<CachingAllocator> make_cache(FakeMemory* memory, i64 max_cached = 1 << 20) {
-  return std::make_unique<CachingAllocator>(
-      "FAKE", std::make_unique<FakeAllocator>(memory, true), max_cached);
+  return std::make_unique<CachingAllocator>("FAKE", std::make_unique<FakeAllocator>(memory, true),
+                                            max_cached);
 }
 
 TEST(CachingAllocator, GivesTheLatestOfTheSameSizeBack) {

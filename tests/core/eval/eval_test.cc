@@ -134,17 +134,17 @@ struct Encoding {
 // f16: IEEE 754; bf16: upper half of binary32; f8: OFP8 rev 1.0 tables 1 and 2, and LLVM's
 // APFloatTest for the fnuz formats.
 const Encoding kEncodings[] = {
-    {Scalar::F16, 1.0, 0x3c00},         {Scalar::F16, 65504, 0x7bff},
-    {Scalar::F16, -2.0, 0xc000},        {Scalar::F16, 0x1p-24, 0x0001},
-    {Scalar::F16, 0x1p-14, 0x0400},     {Scalar::F16, kInf, 0x7c00},
-    {Scalar::BF16, 3.140625, 0x4049},   {Scalar::BF16, -1.0, 0xbf80},
-    {Scalar::F8E4M3, 448, 0x7e},        {Scalar::F8E4M3, 0x1p-6, 0x08},
-    {Scalar::F8E4M3, 0x1p-9, 0x01},     {Scalar::F8E4M3, 0.875 * 0x1p-6, 0x07},
-    {Scalar::F8E4M3, -1.0, 0xb8},       {Scalar::F8E5M2, 57344, 0x7b},
-    {Scalar::F8E5M2, 0x1p-14, 0x04},    {Scalar::F8E5M2, 0x1p-16, 0x01},
-    {Scalar::F8E5M2, 1.0, 0x3c},        {Scalar::F8E4M3FNUZ, 240, 0x7f},
-    {Scalar::F8E4M3FNUZ, 1.0, 0x40},    {Scalar::F8E4M3FNUZ, 0x1p-10, 0x01},
-    {Scalar::F8E5M2FNUZ, 57344, 0x7f},  {Scalar::F8E5M2FNUZ, 1.0, 0x40},
+    {Scalar::F16, 1.0, 0x3c00},          {Scalar::F16, 65504, 0x7bff},
+    {Scalar::F16, -2.0, 0xc000},         {Scalar::F16, 0x1p-24, 0x0001},
+    {Scalar::F16, 0x1p-14, 0x0400},      {Scalar::F16, kInf, 0x7c00},
+    {Scalar::BF16, 3.140625, 0x4049},    {Scalar::BF16, -1.0, 0xbf80},
+    {Scalar::F8E4M3, 448, 0x7e},         {Scalar::F8E4M3, 0x1p-6, 0x08},
+    {Scalar::F8E4M3, 0x1p-9, 0x01},      {Scalar::F8E4M3, 0.875 * 0x1p-6, 0x07},
+    {Scalar::F8E4M3, -1.0, 0xb8},        {Scalar::F8E5M2, 57344, 0x7b},
+    {Scalar::F8E5M2, 0x1p-14, 0x04},     {Scalar::F8E5M2, 0x1p-16, 0x01},
+    {Scalar::F8E5M2, 1.0, 0x3c},         {Scalar::F8E4M3FNUZ, 240, 0x7f},
+    {Scalar::F8E4M3FNUZ, 1.0, 0x40},     {Scalar::F8E4M3FNUZ, 0x1p-10, 0x01},
+    {Scalar::F8E5M2FNUZ, 57344, 0x7f},   {Scalar::F8E5M2FNUZ, 1.0, 0x40},
     {Scalar::F8E5M2FNUZ, 0x1p-17, 0x01},
 };
 

@@ -40,8 +40,8 @@ TEST(Interpret, MultipliesMatrices) {
       c = g.param(0, dtypes::f32, 4);
   UOp product = g.mul(g.load(a, g.add(g.mul(i, g.arena.index(3)), k)),
                       g.load(b, g.add(g.mul(k, g.arena.index(2)), j)));
-  UOp sink = g.sink({g.end(g.store(c, g.add(g.mul(i, g.arena.index(2)), j), g.sum(product, k)),
-                           {i, j})});
+  UOp sink =
+      g.sink({g.end(g.store(c, g.add(g.mul(i, g.arena.index(2)), j), g.sum(product, k)), {i, j})});
   f32 out[4] = {}, x[6] = {1, 2, 3, 4, 5, 6}, y[6] = {7, 8, 9, 10, 11, 12};
   interpret(sink, std::array<void*, 3>{out, x, y}, {}, {});
   EXPECT_EQ(out[0], 58);
@@ -74,9 +74,9 @@ TEST(Interpret, GatesMaskLoadsAndStores) {
   Graph g;
   UOp i = g.range(0, 4), x = g.param(1, dtypes::f32, 2), out = g.param(0, dtypes::f32, 4);
   UOp gate = g.arena.make(Op::CmpLt, dtypes::bool_, {i, g.arena.index(2)});
-  UOp load = g.arena.make(Op::Load, dtypes::f32,
-                          {g.arena.make(Op::Index, dtypes::f32, {x, i, gate}),
-                           g.arena.const_float(dtypes::f32, -1)});
+  UOp load = g.arena.make(
+      Op::Load, dtypes::f32,
+      {g.arena.make(Op::Index, dtypes::f32, {x, i, gate}), g.arena.const_float(dtypes::f32, -1)});
   UOp late = g.arena.make(Op::CmpLt, dtypes::bool_, {g.arena.index(0), i});
   UOp store = g.arena.make(Op::Store, dtypes::void_,
                            {g.arena.make(Op::Index, dtypes::f32, {out, i, late}), load});

@@ -27,14 +27,12 @@ static_assert(!UnboundNameCompiles<0>);
 static_assert(!UnboundConstantCompiles<0>);
 
 bool divides(const Match& m) { return m.c(0) != 0 && m.c(1) % m.c(0) == 0; }
-UOp unroll_reduce(const Match& m) {
-  return m.node().nsrc() == 1 ? m.node().src(0) : UOp();
-}
+UOp unroll_reduce(const Match& m) { return m.node().nsrc() == 1 ? m.node().src(0) : UOp(); }
 
 constexpr Rule kRules[] = {
     rw("add-zero", x + 0, x),
-    rw("factor", x * c0 + x * c1, x * fold(c0 + c1)),
-    rw("div-of-mul", (x * c1) / c0, x * fold(c1 / c0), divides),
+    rw("factor", x* c0 + x * c1, x* fold(c0 + c1)),
+    rw("div-of-mul", (x * c1) / c0, x* fold(c1 / c0), divides),
     rw("max-sum", max(x + y, x), max(y, 0) + x),
     rw("trivial-reduce", any(Op::Reduce), unroll_reduce),
 };
@@ -111,8 +109,7 @@ TEST_F(RewriterTest, ADeepChainNeedsNoStack) {
 TEST_F(RewriterTest, SubstitutesAndSimplifiesWhatChanges) {
   UOp i = range(0), j = range(1), k = range(2);
   UOp sum = r.add(r.max(i, j), r.mul(k, index(3)));
-  EXPECT_EQ(r.substitute(sum, std::array{std::pair{k, i}}),
-            r.add(r.max(i, j), r.mul(i, index(3))));
+  EXPECT_EQ(r.substitute(sum, std::array{std::pair{k, i}}), r.add(r.max(i, j), r.mul(i, index(3))));
   EXPECT_EQ(r.substitute(sum, std::array{std::pair{i, j}, std::pair{j, i}}),
             r.add(r.max(j, i), r.mul(k, index(3))));
   UOp shifted = r.add(i, k);
@@ -123,11 +120,9 @@ TEST_F(RewriterTest, SubstitutesAndSimplifiesWhatChanges) {
 
 TEST_F(RewriterTest, TracesFirings) {
   std::vector<std::string> names;
-  r.set_trace(
-      [](void* context, const Rule& rule, UOp, UOp) {
-        static_cast<std::vector<std::string>*>(context)->emplace_back(rule.name);
-      },
-      &names);
+  r.set_trace([](void* context, const Rule& rule, UOp,
+                 UOp) { static_cast<std::vector<std::string>*>(context)->emplace_back(rule.name); },
+              &names);
   UOp i = range(0);
   UOp sum = r.add(r.mul(i, index(3)), r.mul(i, index(4)));
   r.floordiv(sum, index(7));

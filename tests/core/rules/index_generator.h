@@ -21,8 +21,7 @@ class IndexGenerator {
  public:
   explicit IndexGenerator(u64 seed) : random_(seed), rewriter_(arena_, simplify_rules()) {
     static constexpr i64 kSizes[] = {1, 2, 3, 4, 5, 7, 8, 12, 16, 30};
-    for (i64 id = 0; id < 4; ++id)
-      leaf(arena_.range(id, AxisType::Loop, kSizes[pick(10)]));
+    for (i64 id = 0; id < 4; ++id) leaf(arena_.range(id, AxisType::Loop, kSizes[pick(10)]));
     UOp m = arena_.make(Op::Variable, dtypes::index, {}, {intern_name("m"), 1, 9});
     leaf(m);
     leaf(arena_.range(4, AxisType::Loop, m));
@@ -37,16 +36,22 @@ class IndexGenerator {
       return leaves_[static_cast<usize>(pick(static_cast<i64>(leaves_.size())))];
     }
     switch (pick(14)) {
-      case 0: case 1: case 2: case 3: return make(Op::Add, {index(depth - 1), index(depth - 1)});
+      case 0:
+      case 1:
+      case 2:
+      case 3: return make(Op::Add, {index(depth - 1), index(depth - 1)});
       case 4: return make(Op::Sub, {index(depth - 1), index(depth - 1)});
-      case 5: case 6: return make(Op::Mul, {index(depth - 1), constant(factor())});
-      case 7: case 8: return make(Op::FloorDiv, {index(depth - 1), constant(divisor())});
-      case 9: case 10: return make(Op::FloorMod, {index(depth - 1), constant(divisor())});
+      case 5:
+      case 6: return make(Op::Mul, {index(depth - 1), constant(factor())});
+      case 7:
+      case 8: return make(Op::FloorDiv, {index(depth - 1), constant(divisor())});
+      case 9:
+      case 10: return make(Op::FloorMod, {index(depth - 1), constant(divisor())});
       case 11: return make(Op::Max, {index(depth - 1), index(depth - 1)});
       case 12:
         if (pick(3) == 0) {
-          Op op = std::array{Op::Mul, Op::FloorDiv, Op::FloorMod, Op::CDiv, Op::CMod}[
-              static_cast<usize>(pick(5))];
+          Op op = std::array{Op::Mul, Op::FloorDiv, Op::FloorMod, Op::CDiv,
+                             Op::CMod}[static_cast<usize>(pick(5))];
           Pair right = pick(2) ? index(depth - 1) : leaves_[4];  // the symbolic size
           return make(op, {index(depth - 1), right});
         }
@@ -57,10 +62,12 @@ class IndexGenerator {
 
   Pair condition(int depth) {
     switch (depth == 0 ? pick(4) : pick(8)) {
-      case 0: case 1: return compare(Op::CmpLt, depth);
+      case 0:
+      case 1: return compare(Op::CmpLt, depth);
       case 2: return compare(Op::CmpEq, depth);
       case 3: return compare(Op::CmpNe, depth);
-      case 4: case 5: return make(Op::And, {condition(depth - 1), condition(depth - 1)});
+      case 4:
+      case 5: return make(Op::And, {condition(depth - 1), condition(depth - 1)});
       case 6: return make(Op::Or, {condition(depth - 1), condition(depth - 1)});
       default: {
         UOp yes = arena_.const_int(dtypes::bool_, 1);
@@ -94,7 +101,8 @@ class IndexGenerator {
       return ::testing::AssertionFailure()
              << "written " << written->bits << ", simplified "
              << (simple ? std::to_string(simple->bits) : "nothing") << " at" << at << "\n"
-             << print(arena_, pair.written) << "\n" << print(arena_, pair.simple);
+             << print(arena_, pair.written) << "\n"
+             << print(arena_, pair.simple);
     }
     return ::testing::AssertionSuccess();
   }

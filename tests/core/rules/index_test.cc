@@ -84,8 +84,14 @@ TEST_F(IndexRules, ReshapesThroughOtherShapesComeBack) {
   UOp i = range(0, 8), j = range(1, 12), k = range(2, 3);
   std::vector<UOp> axes = {i, j, k};
   std::vector<i64> sizes = {8, 12, 3};
-  for (std::vector<i64> shape : {std::vector<i64>{4, 72}, {288}, {16, 6, 3}, {2, 4, 36}, {96, 3},
-                                 {8, 4, 9}, {32, 9}, {8, 12, 3}}) {
+  for (std::vector<i64> shape : {std::vector<i64>{4, 72},
+                                 {288},
+                                 {16, 6, 3},
+                                 {2, 4, 36},
+                                 {96, 3},
+                                 {8, 4, 9},
+                                 {32, 9},
+                                 {8, 12, 3}}) {
     std::vector<std::pair<UOp, i64>> pairs;
     for (usize a = 0; a < axes.size(); ++a) pairs.push_back({axes[a], sizes[a]});
     axes = unflatten(flatten(pairs), shape);
@@ -106,8 +112,8 @@ TEST_F(IndexRules, SumsHaveOneForm) {
   UOp i = range(0, 10), j = range(1, 10);
   UOp a = r.add(r.add(r.mul(j, 3), 5), i), b = r.add(r.add(i, r.mul(j, 2)), r.add(j, 5));
   EXPECT_EQ(a, b);
-  EXPECT_TRUE(a.src(1).is_const(5));             // the constant last
-  EXPECT_EQ(a.src(0), r.add(i, r.mul(j, 3)));    // the outer range first
+  EXPECT_TRUE(a.src(1).is_const(5));           // the constant last
+  EXPECT_EQ(a.src(0), r.add(i, r.mul(j, 3)));  // the outer range first
   EXPECT_EQ(r.sub(a, b), index(0));
   EXPECT_EQ(r.mul(r.add(i, 2), 3), r.add(r.mul(i, 3), 6));
 }

@@ -201,7 +201,8 @@ TEST(ReduceFuzz, CollapsedSumsHaveTheSameValues) {
       program.set(i, at);
       program.run();
       ASSERT_EQ(program.value(written)->bits, program.value(simple)->bits)
-          << "seed " << seed << " i = " << at << "\n" << print(arena, written) << "\n"
+          << "seed " << seed << " i = " << at << "\n"
+          << print(arena, written) << "\n"
           << print(arena, simple);
     }
   }

@@ -44,7 +44,8 @@ class Sides {
       if (b && (rule_.relaxes.empty() ? a->identical(*b) : close(*a, *b))) continue;
       return ::testing::AssertionFailure()
              << pat::to_string(rule_.left) << " -> " << pat::to_string(rule_.right) << " for "
-             << left_.dtype().str() << "\n" << print(arena_, left_) << "\n"
+             << left_.dtype().str() << "\n"
+             << print(arena_, left_) << "\n"
              << print(arena_, right_);
     }
     return ::testing::AssertionSuccess();
@@ -112,8 +113,8 @@ class Sides {
     if (cell.kind == Cell::Kind::Literal) {
       f64 real = cell.real ? std::bit_cast<f64>(cell.bits) : static_cast<f64>(cell.bits);
       if (cell.boolean) t = dtypes::bool_;
-      ScalarValue v = t.is_float() ? ScalarValue::of_float(t, real)
-                                   : ScalarValue::of_int(t, cell.bits);
+      ScalarValue v =
+          t.is_float() ? ScalarValue::of_float(t, real) : ScalarValue::of_int(t, cell.bits);
       return arena_.make(Op::Const, t, {}, {v.bits});
     }
     if (cell.kind == Cell::Kind::Name) {
@@ -151,7 +152,7 @@ class Sides {
 std::vector<DType> dtypes_of(Domain domain) {
   std::vector<DType> ints = {dtypes::i8,  dtypes::u8,  dtypes::i16, dtypes::u16,
                              dtypes::i32, dtypes::u32, dtypes::i64, dtypes::u64};
-  std::vector<DType> floats = {dtypes::f32, dtypes::f64, dtypes::f16, dtypes::bf16,
+  std::vector<DType> floats = {dtypes::f32,    dtypes::f64,    dtypes::f16,       dtypes::bf16,
                                dtypes::f8e4m3, dtypes::f8e5m2, dtypes::f8e4m3fnuz};
   switch (domain) {
     case Domain::Index: return {dtypes::index};

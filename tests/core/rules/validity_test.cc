@@ -80,8 +80,9 @@ TEST(ValidityFuzz, SimplifiedExpressionsAgreeWhereValid) {
     auto linear = [&] {
       UOp sum = r.index(pick(9) - 4);
       for (UOp range : ranges) {
-        if (pick(2)) sum = r.add(sum, r.mul(range, std::array<i64, 6>{1, 1, 2, 4, -1, 3}[
-                                                       static_cast<usize>(pick(6))]));
+        if (pick(2))
+          sum = r.add(sum, r.mul(range, std::array<i64, 6>{1, 1, 2, 4, -1,
+                                                           3}[static_cast<usize>(pick(6))]));
       }
       return sum;
     };
@@ -106,12 +107,15 @@ TEST(ValidityFuzz, SimplifiedExpressionsAgreeWhereValid) {
       for (UOp range : ranges) program.set(range, pick(range.src(0).const_int()));
       program.run();
       bool holds = program.value(valid)->as_bool();
-      ASSERT_EQ(holds, program.value(fewer)->as_bool())
-          << "seed " << seed << "\n" << print(arena, valid) << "\n" << print(arena, fewer);
+      ASSERT_EQ(holds, program.value(fewer)->as_bool()) << "seed " << seed << "\n"
+                                                        << print(arena, valid) << "\n"
+                                                        << print(arena, fewer);
       if (!holds) continue;
       ++points;
       ASSERT_EQ(program.value(written)->bits, program.value(simple)->bits)
-          << "seed " << seed << "\n" << print(arena, valid) << "\n" << print(arena, written) << "\n"
+          << "seed " << seed << "\n"
+          << print(arena, valid) << "\n"
+          << print(arena, written) << "\n"
           << print(arena, simple);
     }
   }

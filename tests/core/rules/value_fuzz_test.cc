@@ -82,13 +82,13 @@ class Generator {
 
  private:
   Op operation(DType t) {
-    static constexpr Op kInt[] = {Op::Add, Op::Sub, Op::Mul, Op::FloorDiv, Op::FloorMod, Op::CDiv,
-                                  Op::CMod, Op::Max, Op::And, Op::Or, Op::Xor, Op::Shl, Op::Shr,
-                                  Op::Neg};
+    static constexpr Op kInt[] = {Op::Add,  Op::Sub,  Op::Mul, Op::FloorDiv, Op::FloorMod,
+                                  Op::CDiv, Op::CMod, Op::Max, Op::And,      Op::Or,
+                                  Op::Xor,  Op::Shl,  Op::Shr, Op::Neg};
     static constexpr Op kFloat[] = {Op::Add, Op::Sub,   Op::Mul,  Op::FDiv,  Op::Max,
                                     Op::Neg, Op::Recip, Op::Sqrt, Op::Trunc, Op::Mul};
-    static constexpr Op kBool[] = {Op::And, Op::Or, Op::Xor, Op::CmpLt, Op::CmpEq, Op::CmpNe,
-                                   Op::CmpLt, Op::Max, Op::Add, Op::Mul};
+    static constexpr Op kBool[] = {Op::And,   Op::Or,    Op::Xor, Op::CmpLt, Op::CmpEq,
+                                   Op::CmpNe, Op::CmpLt, Op::Max, Op::Add,   Op::Mul};
     static constexpr Op kIndex[] = {Op::Add, Op::Sub, Op::Mul, Op::FloorDiv, Op::FloorMod, Op::Max};
     if (t.is_bool()) return kBool[pick(10)];
     if (t.is_float()) return kFloat[pick(10)];
@@ -100,16 +100,17 @@ class Generator {
     if (t.is_float()) {
       const f64 inf = std::numeric_limits<f64>::infinity();
       const f64 special[] = {0.0, -0.0, 1, -1, inf, -inf, std::nan(""), 1e30};
-      return ScalarValue::of_float(t, pick(3) ? static_cast<f64>(pick(129) - 64) / 8
-                                              : special[pick(8)]);
+      return ScalarValue::of_float(
+          t, pick(3) ? static_cast<f64>(pick(129) - 64) / 8 : special[pick(8)]);
     }
     const i64 special[] = {0, 1, -1, 127, -128, 255, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN};
     return ScalarValue::of_int(t, pick(3) ? pick(25) - 12 : special[pick(10)]);
   }
   Pair constant(DType t) {
     static constexpr f64 kPlain[] = {0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 3.0};
-    ScalarValue v = t.is_float() && pick(2) ? ScalarValue::of_float(t, kPlain[pick(7)])
-                    : t.is_float() || pick(3) == 0 ? value(t) : ScalarValue::of_int(t, pick(5) - 1);
+    ScalarValue v = t.is_float() && pick(2)        ? ScalarValue::of_float(t, kPlain[pick(7)])
+                    : t.is_float() || pick(3) == 0 ? value(t)
+                                                   : ScalarValue::of_int(t, pick(5) - 1);
     UOp made = arena_.make(Op::Const, t, {}, {v.bits});
     return {made, made};
   }

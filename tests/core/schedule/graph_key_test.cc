@@ -19,8 +19,7 @@ UOpRef binary(Op op, const UOpRef& a, const UOpRef& b) {
 }
 UOpRef add(const UOpRef& a, const UOpRef& b) { return binary(Op::Add, a, b); }
 UOpRef bound(const char* name, i64 value, i64 max = 10) {
-  UOpRef variable =
-      TensorGraph::make(Op::Variable, dtypes::index, {}, {intern_name(name), 1, max});
+  UOpRef variable = TensorGraph::make(Op::Variable, dtypes::index, {}, {intern_name(name), 1, max});
   UOpRef constant = TensorGraph::make(Op::Const, dtypes::index, {}, {value});
   return TensorGraph::make(Op::Bind, dtypes::index, {*variable, *constant});
 }

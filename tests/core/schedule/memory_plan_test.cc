@@ -58,9 +58,9 @@ TEST(MemoryPlan, PlansOnlyTemporariesPerDevice) {
   using Kind = ScheduleBuffer::Kind;
   Schedule schedule;
   schedule.buffers = {{Kind::Input, 0, dtypes::f32, 100, 0},
-                      {Kind::Temporary, 0, dtypes::f32, 100, 0},   // items 0..1
-                      {Kind::Temporary, 0, dtypes::f32, 100, 2},   // items 1..2
-                      {Kind::Temporary, 0, dtypes::f64, 100, 0},   // items 2..3
+                      {Kind::Temporary, 0, dtypes::f32, 100, 0},  // items 0..1
+                      {Kind::Temporary, 0, dtypes::f32, 100, 2},  // items 1..2
+                      {Kind::Temporary, 0, dtypes::f64, 100, 0},  // items 2..3
                       {Kind::Output, 0, dtypes::f32, 100, 0},
                       {Kind::Temporary, 0, dtypes::f32, 100, 0}};  // unused
   for (std::vector<u32> buffers : std::vector<std::vector<u32>>{{1, 0}, {2, 1}, {3, 2}, {4, 3}}) {

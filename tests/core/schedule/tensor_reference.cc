@@ -14,7 +14,6 @@
 namespace doorbell::core::test {
 
 // ---- graphs
-// ---------------------------------------------------------------------------------------
 
 UOpRef buffer(const Sizes& shape, DType dtype, i64 device) {
   static i64 next = 1;
@@ -104,7 +103,6 @@ Sizes shape_of(UOp node) {
 }
 
 // ---- reference
-// ------------------------------------------------------------------------------------
 
 namespace {
 
@@ -284,7 +282,6 @@ Values reference(UOp root, const std::map<i64, i64>& variables) {
 }
 
 // ---- running
-// --------------------------------------------------------------------------------------
 
 namespace {
 

@@ -77,8 +77,8 @@ TEST(Arena, BoundsOfDivisionByAVariable) {
             ASSERT_GE(node.vmin(), is_quotient ? least : -y_hi) << name_of(op);
             ASSERT_LE(node.vmax(), is_quotient ? most : y_hi) << name_of(op);
           }
-  const UOp open = a.make(Op::Mul, dtypes::index, {variable(x_name, 1, kPlusInf - 1),
-                                                   variable(y_name, 1, 9)});
+  const UOp open =
+      a.make(Op::Mul, dtypes::index, {variable(x_name, 1, kPlusInf - 1), variable(y_name, 1, 9)});
   EXPECT_EQ(a.make(Op::FloorDiv, dtypes::index, {a.index(-5), open}).vmin(), -5);
   EXPECT_EQ(a.make(Op::FloorDiv, dtypes::index, {a.index(-5), open}).vmax(), -1);
   EXPECT_EQ(a.make(Op::FloorMod, dtypes::index, {a.index(5), open}).vmax(), 5);

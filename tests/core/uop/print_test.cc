@@ -36,9 +36,9 @@ TEST(Print, SpecialFloatsReadBack) {
 }
 
 TEST(Print, RefusesWhatIsNotANodeWithItsLine) {
-  for (const char* text : {"", "%1 = Const:f32 1\n", "%0 = Konst:f32 1\n", "%0 = Neg:f32(%0)\n",
-                           "%0 = Const:f32 x\n", "%0 = Add:f32\n", "%0 = Param:f32 {0, 1\n",
-                           "%0 = Range:index {0, loop}\n"}) {
+  for (const char* text :
+       {"", "%1 = Const:f32 1\n", "%0 = Konst:f32 1\n", "%0 = Neg:f32(%0)\n", "%0 = Const:f32 x\n",
+        "%0 = Add:f32\n", "%0 = Param:f32 {0, 1\n", "%0 = Range:index {0, loop}\n"}) {
     Arena a;
     EXPECT_FALSE(parse(a, text).has_value()) << text;
   }

@@ -57,8 +57,7 @@ TEST(CpuDevice, RefusesWhatIsNotLoadedCode) {
   binary.code.entry = nullptr;
   auto refused = device.load(binary);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().message,
-            "kernel scale is not loaded code, which is all that CPU runs");
+  EXPECT_EQ(refused.error().message, "kernel scale is not loaded code, which is all that CPU runs");
 }
 
 TEST(CpuDevice, KeepsCodeAliveWhileAProgramIs) {

@@ -127,8 +127,8 @@ TEST(WorkerPool, StopsBetweenParts) {
     constexpr i64 kParts = 10000;
     Marks marks(kParts);
     std::atomic<int> asked = 0;
-    const PartCheck third{
-        [](void* asked) { return ++*static_cast<std::atomic<int>*>(asked) >= 3; }, &asked};
+    const PartCheck third{[](void* asked) { return ++*static_cast<std::atomic<int>*>(asked) >= 3; },
+                          &asked};
     // Each part waits a little, so that others cannot take them all meanwhile.
     const auto part = [](void* context, i64 part) {
       Marks::mark(context, part);

@@ -15,9 +15,7 @@ namespace {
 
 class DiskDeviceTest : public testing::Test {
  protected:
-  DiskDeviceTest() : device_(spec()) {
-    std::ofstream(path_, std::ios::binary) << "0123456789";
-  }
+  DiskDeviceTest() : device_(spec()) { std::ofstream(path_, std::ios::binary) << "0123456789"; }
   ~DiskDeviceTest() override { std::filesystem::remove(path_); }
 
   static core::DeviceSpec spec() {

@@ -52,7 +52,9 @@ TEST(Trace, AsksItsSources) {
 
 TEST(Trace, TheHostTellsWhatItsThreadsDo) {
   Trace trace;
-  { const HostSpan nobody_asked("a", "schedule"); }
+  {
+    const HostSpan nobody_asked("a", "schedule");
+  }
   Trace::set_of_process(&trace);
   {
     HostSpan span("b", "compile");

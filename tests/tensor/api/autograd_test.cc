@@ -115,10 +115,7 @@ TEST(Autograd, FlatFunctionsFillZeros) {
        [](const Tensor& x) {
          return x.reshape({2, 1})[{Slice(), Slice(1, 1)}].matmul(Tensor::ones({0, 3}));
        }},
-      {"sign of copysign",
-       [](const Tensor& x) {
-         return Tensor::of({3.0, -4.0}).copysign(x);
-       }},
+      {"sign of copysign", [](const Tensor& x) { return Tensor::of({3.0, -4.0}).copysign(x); }},
       {"sign", [](const Tensor& x) { return x.sign(); }},
       {"floor", [](const Tensor& x) { return x.floor(); }},
       {"ceil", [](const Tensor& x) { return x.ceil(); }},

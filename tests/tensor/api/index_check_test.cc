@@ -95,8 +95,8 @@ TEST(IndexCheck, AnyDtypeOfIntegers) {
   if (!runs()) GTEST_SKIP() << "NULL computes nothing";
   core::Context context(kChecked);
   const Tensor x = Tensor::arange(3);
-  const std::vector<DType> all = {dtypes::i8,  dtypes::i16, dtypes::i32, dtypes::i64,
-                                  dtypes::u8,  dtypes::u16, dtypes::u32, dtypes::u64};
+  const std::vector<DType> all = {dtypes::i8, dtypes::i16, dtypes::i32, dtypes::i64,
+                                  dtypes::u8, dtypes::u16, dtypes::u32, dtypes::u64};
   for (const DType dtype : all) {
     expect_values(x[Tensor::of({2, 0}, {.dtype = dtype})], {2, 0});
     EXPECT_EQ(message_of([&] { x[Tensor::of({0, 3, 1}, {.dtype = dtype})]; }),

@@ -140,13 +140,9 @@ TEST(LayersTorch, InterpolationByFactors) {
       }
     }
   }
-  EXPECT_EQ(message_of([] {
-              Tensor::ones({1, 1, 4}).interpolate_by({0.2});
-            }),
+  EXPECT_EQ(message_of([] { Tensor::ones({1, 1, 4}).interpolate_by({0.2}); }),
             "interpolation from 4 to 0 elements");
-  EXPECT_EQ(message_of([] {
-              Tensor::ones({1, 1, 4}).interpolate_by({-1.0});
-            }),
+  EXPECT_EQ(message_of([] { Tensor::ones({1, 1, 4}).interpolate_by({-1.0}); }),
             "interpolation of 4 elements by -1");
 }
 

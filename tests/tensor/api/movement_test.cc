@@ -60,9 +60,7 @@ TEST(Movement, PadFillsAndCuts) {
   expect_exact(Tensor::of({1, 2}).pad({{1, 1}}, {.value = 9}), {{4}, {9, 1, 2, 9}});
   expect_exact(Tensor::of({1.0, 2.0}).pad({{0, 1}}, {.value = -INFINITY}),
                {{3}, {1, 2, -INFINITY}});
-  EXPECT_EQ(message_of([] {
-              Tensor::ones({2}).pad({{0, -3}});
-            }),
+  EXPECT_EQ(message_of([] { Tensor::ones({2}).pad({{0, -3}}); }),
             "window 0:-1 of axis 0 of shape (2): 0 is more than -1");
 }
 

@@ -73,14 +73,12 @@ TEST(Einsum, MatchesLoops) {
                  for (i64 j = 0; j < 3; ++j) sum += a.at({at[1], j}) * b.at({j, at[0]});
                  return sum;
                }));
-  expect_close(Tensor::einsum("ii->i", {s.tensor()}), Array::make({3}, [&](auto& at) {
-                 return s.at({at[0], at[0]});
-               }));
+  expect_close(Tensor::einsum("ii->i", {s.tensor()}),
+               Array::make({3}, [&](auto& at) { return s.at({at[0], at[0]}); }));
   expect_close(Tensor::einsum("ii", {s.tensor()}),
                {{}, {s.at({0, 0}) + s.at({1, 1}) + s.at({2, 2})}});
-  expect_close(Tensor::einsum("ba", {a.tensor()}), Array::make({3, 2}, [&](auto& at) {
-                 return a.at({at[1], at[0]});
-               }));
+  expect_close(Tensor::einsum("ba", {a.tensor()}),
+               Array::make({3, 2}, [&](auto& at) { return a.at({at[1], at[0]}); }));
   expect_close(Tensor::einsum("ij, jk, ik ->", {a.tensor(), b.tensor(), Tensor::ones({2, 4})}),
                {{}, {[&] {
                   double sum = 0;
@@ -89,9 +87,7 @@ TEST(Einsum, MatchesLoops) {
                       for (i64 k = 0; k < 4; ++k) sum += a.at({i, j}) * b.at({j, k});
                   return sum;
                 }()}});
-  EXPECT_EQ(message_of([&] {
-              Tensor::einsum("ij,ij", {a.tensor(), b.tensor()});
-            }),
+  EXPECT_EQ(message_of([&] { Tensor::einsum("ij,ij", {a.tensor(), b.tensor()}); }),
             "einsum \"ij,ij\": axis i has sizes 2 and 3");
   EXPECT_EQ(message_of([&] { Tensor::einsum("ij->z", {a.tensor()}); }),
             "einsum \"ij->z\": the result names an axis that no operand has, or one twice");
@@ -104,9 +100,7 @@ TEST(Resample, PadsFromInside) {
   expect_values(x.pad({{2, 3}}, {.mode = PadMode::Reflect}), {3, 2, 1, 2, 3, 4, 3, 2, 1});
   expect_values(x.pad({{2, 1}}, {.mode = PadMode::Replicate}), {1, 1, 1, 2, 3, 4, 4});
   expect_values(x.pad({{1, 4}}, {.mode = PadMode::Circular}), {4, 1, 2, 3, 4, 1, 2, 3, 4});
-  EXPECT_EQ(message_of([&] {
-              x.pad({{4, 0}}, {.mode = PadMode::Reflect});
-            }),
+  EXPECT_EQ(message_of([&] { x.pad({{4, 0}}, {.mode = PadMode::Reflect}); }),
             "padding of 4 and 0 from inside axis 0 of shape (4)");
 }
 

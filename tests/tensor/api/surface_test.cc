@@ -244,10 +244,7 @@ std::vector<Case> distance_cases() {
       {"kl_div of logarithms", 'x', [](T x) { return x.kl_div(y(), Reduction::Sum, true); }},
       {"norm", 'x', [](T x) { return x.norm(2, 1); }},
       {"norm 3", 'x', [](T x) { return x.norm(3, 0, {.keepdim = true}); }},
-      {"norm 1", 'c',
-       [](T x) {
-         return x.norm(1, {0, 2});
-       }},
+      {"norm 1", 'c', [](T x) { return x.norm(1, {0, 2}); }},
       {"norm infinity", 'x', [](T x) { return x.norm(kInf, 1); }},
       {"norm 0!", 'i', [](T x) { return x.norm(0, 1); }},
       {"norm of zeros", 'x', [](T x) { return (x * 0).norm(2, 1); }},
@@ -265,19 +262,14 @@ std::vector<Case> order_cases() {
       {"unique places!", 'i', [](T x) { return x.unique().inverse; }},
       {"unique counts!", 'i', [](T x) { return x.unique().counts; }},
       {"searchsorted!", 'v',
-       [](T x) {
-         return x.sort().values.searchsorted(Tensor::of({{0.5, -9.0}, {9.0, 1.0}}));
-       }},
+       [](T x) { return x.sort().values.searchsorted(Tensor::of({{0.5, -9.0}, {9.0, 1.0}})); }},
       {"searchsorted right!", 'i',
        [](T x) { return x.flatten().sort().values.searchsorted(x, true); }},
       {"searchsorted rows!", 'x', [](T x) { return x.sort(1).values.searchsorted(x.flip(1)); }},
       {"diff", 'c', [](T x) { return x.diff(2, 1); }},
       {"diff of bools!", 'b', [](T x) { return x.diff(1, 0); }},
       {"var of a half", 'x', [](T x) { return x.var(1, {.correction = 0.5}); }},
-      {"movedim", 'c',
-       [](T x) {
-         return x.movedim({0, 2}, {1, 0});
-       }},
+      {"movedim", 'c', [](T x) { return x.movedim({0, 2}, {1, 0}); }},
   };
 }
 

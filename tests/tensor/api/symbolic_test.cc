@@ -43,9 +43,8 @@ TEST(Symbolic, ReadoutGivesTheElementsOfTheBoundSize) {
     expect_bound(sum, more);
     expect_bound(sum.clone(), more);
     // Of a stored value, another one.
-    expect_bound((sum.realize() * 2).permute({1, 0}), Array::make({i, 3}, [&](auto& at) {
-                   return 2 * (kWide.at({at[1], at[0]}) + 1);
-                 }));
+    expect_bound((sum.realize() * 2).permute({1, 0}),
+                 Array::make({i, 3}, [&](auto& at) { return 2 * (kWide.at({at[1], at[0]}) + 1); }));
   }
   const Tensor two = Array::noise({10, 10}, 4).tensor()[{to(n.bind(3)), to(m.bind(2))}];
   std::vector<std::byte> bytes(24);
@@ -149,13 +148,12 @@ TEST(SymbolicJit, MatmulOverASymbolicAxis) {
     return product + product;
   });
   for (i64 i = 1; i <= 6; ++i) {
-    const Tensor result =
-        f(kWide.tensor()[{Ellipsis, to(n.bind(i))}], kA.tensor()[to(n.bind(i))]);
+    const Tensor result = f(kWide.tensor()[{Ellipsis, to(n.bind(i))}], kA.tensor()[to(n.bind(i))]);
     expect_close(result, Array::make({3, 3}, [&](auto& at) {
-                  f64 sum = 0;
-                  for (i64 k = 0; k < i; ++k) sum += kWide.at({at[0], k}) * kA.at({k, at[1]});
-                  return 2 * sum;
-                }));
+                   f64 sum = 0;
+                   for (i64 k = 0; k < i; ++k) sum += kWide.at({at[0], k}) * kA.at({k, at[1]});
+                   return 2 * sum;
+                 }));
   }
 }
 
@@ -185,20 +183,19 @@ TEST(SymbolicJit, AttentionOverAGrowingCache) {
       total += weight[static_cast<usize>(at)] = std::exp(score);
     }
     expect_close(f(query.tensor(), kA.tensor()[to(n.bind(i))], kB.tensor()[to(n.bind(i))]),
-                Array::make({1, 3}, [&](auto& place) {
-                  f64 sum = 0;
-                  for (i64 at = 0; at < i; ++at)
-                    sum += weight[static_cast<usize>(at)] / total * kB.at({at, place[1]});
-                  return sum;
-                }));
+                 Array::make({1, 3}, [&](auto& place) {
+                   f64 sum = 0;
+                   for (i64 at = 0; at < i; ++at)
+                     sum += weight[static_cast<usize>(at)] / total * kB.at({at, place[1]});
+                   return sum;
+                 }));
   }
 }
 
 TEST(SymbolicJit, MeansAndVariances) {
   const Variable n("symbolic_n", 2, 10);
-  auto f = jit([](const Tensor& x) {
-    return std::tuple(x.mean(), x.mean(0), x.mean(1), x.var(0));
-  });
+  auto f =
+      jit([](const Tensor& x) { return std::tuple(x.mean(), x.mean(0), x.mean(1), x.var(0)); });
   for (i64 i = 2; i <= 6; ++i) {
     const auto [all, down, across, spread] = f(kA.tensor()[to(n.bind(i))]);
     const auto mean = [&](i64 column) {
@@ -212,11 +209,11 @@ TEST(SymbolicJit, MeansAndVariances) {
                    return (kA.at({at[0], 0}) + kA.at({at[0], 1}) + kA.at({at[0], 2})) / 3;
                  }));
     expect_close(spread, Array::make({3}, [&](auto& at) {
-                  f64 sum = 0;
-                  for (i64 row = 0; row < i; ++row)
-                    sum += std::pow(kA.at({row, at[0]}) - mean(at[0]), 2);
-                  return sum / static_cast<f64>(i - 1);
-                }));
+                   f64 sum = 0;
+                   for (i64 row = 0; row < i; ++row)
+                     sum += std::pow(kA.at({row, at[0]}) - mean(at[0]), 2);
+                   return sum / static_cast<f64>(i - 1);
+                 }));
   }
 }
 
@@ -247,10 +244,10 @@ TEST(SymbolicJit, ResultsAreArgumentsAndStateOfOthers) {
     Tensor x = kA.tensor()[to(n.bind(i))];
     for (int step = 0; step < 3; ++step) x = grow(x);
     expect_close(twice(x), Array::make({3}, [&](auto& at) {
-                  f64 sum = 0;
-                  for (i64 row = 0; row < i; ++row) sum += 2 * (kA.at({row, at[0]}) + 3);
-                  return sum;
-                }));
+                   f64 sum = 0;
+                   for (i64 row = 0; row < i; ++row) sum += 2 * (kA.at({row, at[0]}) + 3);
+                   return sum;
+                 }));
   }
 }
 
@@ -348,9 +345,8 @@ TEST(SymbolicGradient, OfASliceIsZeroOutsideIt) {
     Tensor x = kA.tensor();
     x.requires_grad();
     x[to(n.bind(i))].square().sum().backward();
-    expect_close(x.grad(), Array::make({10, 3}, [&](auto& at) {
-                  return at[0] < i ? 2 * kA.at(at) : 0.0;
-                }));
+    expect_close(x.grad(),
+                 Array::make({10, 3}, [&](auto& at) { return at[0] < i ? 2 * kA.at(at) : 0.0; }));
   }
 }
 
@@ -362,8 +358,8 @@ TEST(SymbolicGradient, OfAMovingWindow) {
     const Size at = n.bind(i);
     (x[{Slice(at, at + 3), Slice(1, 2)}] * 5).sum().backward();
     expect_close(x.grad(), Array::make({10, 3}, [&](auto& p) {
-                  return p[0] >= i && p[0] < i + 3 && p[1] == 1 ? 5.0 : 0.0;
-                }));
+                   return p[0] >= i && p[0] < i + 3 && p[1] == 1 ? 5.0 : 0.0;
+                 }));
   }
 }
 
@@ -374,9 +370,8 @@ TEST(SymbolicGradient, OfTheGradient) {
   const Tensor part = x[to(n.bind(4))];
   const Tensor first = (part * part * part).sum().gradient({x})[0];
   const Tensor second = first.sum().gradient({x})[0];
-  expect_close(second, Array::make({10, 3}, [&](auto& at) {
-                return at[0] < 4 ? 6 * kA.at(at) : 0.0;
-              }));
+  expect_close(second,
+               Array::make({10, 3}, [&](auto& at) { return at[0] < 4 ? 6 * kA.at(at) : 0.0; }));
 }
 
 TEST(SymbolicGradient, WithRespectToASymbolicTensor) {

@@ -116,10 +116,9 @@ class InterpreterScope {
   InterpreterScope() {
     ensure_runtime();
     core::Registry& registry = core::Registry::instance();
-    registry.add("INTERPRETER",
-                 [](core::DeviceSpec spec) -> Result<std::unique_ptr<core::Device>> {
-                   return std::make_unique<InterpreterDevice>(std::move(spec));
-                 });
+    registry.add("INTERPRETER", [](core::DeviceSpec spec) -> Result<std::unique_ptr<core::Device>> {
+      return std::make_unique<InterpreterDevice>(std::move(spec));
+    });
     registry.set_default_order({"INTERPRETER"});
     clear_schedule_cache();
     before_ = &kernel_compiler();

@@ -273,9 +273,8 @@ TEST(QueueGraph, CopyAndComputeOverlapInTheTrace) {
   scope.replace("CPU:17", make);
   scope.replace("CPU:18", run_long);
   scope.replace("CPU:19", read);
-  auto f = jit([](const Tensor& a, const Tensor& b) {
-    return std::pair(b + 1, (a + 1).to("CPU:19") + 1);
-  });
+  auto f = jit(
+      [](const Tensor& a, const Tensor& b) { return std::pair(b + 1, (a + 1).to("CPU:19") + 1); });
   const Tensor a = numbers({1, 2}, "CPU:17"), b = numbers({3, 4}, "CPU:18");
   f(a, b), f(a, b);
   long_began.open = copy_read.open = false;

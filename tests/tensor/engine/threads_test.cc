@@ -52,8 +52,7 @@ TEST(Threads, RealizeSharedAndOwnGraphs) {
       for (int turn = 0; turn < 10; ++turn) {
         const Tensor shared = same(lazy), own = shared * t + same(stored);
         const float r = static_cast<float>(round), f = static_cast<float>(t);
-        std::string wrong = difference(
-            own, {(4 + r) * f + 1, (10 + r) * f + 2, (18 + r) * f + 3});
+        std::string wrong = difference(own, {(4 + r) * f + 1, (10 + r) * f + 2, (18 + r) * f + 3});
         if (wrong.empty()) wrong = difference(shared, {4 + r, 10 + r, 18 + r});
         if (!wrong.empty()) return wrong;
       }
@@ -68,8 +67,8 @@ TEST(Threads, RealizeWhileCachesAreCleared) {
   on_four_threads([&](int t) {
     for (int turn = 0; turn < 12; ++turn) {
       if (turn % 4 == t) engine::clear_schedule_cache();
-      const std::string wrong = difference((same(base) + turn).sum(),
-                                           {10 + 4 * static_cast<float>(turn)});
+      const std::string wrong =
+          difference((same(base) + turn).sum(), {10 + 4 * static_cast<float>(turn)});
       if (!wrong.empty()) return wrong;
     }
     return std::string();
@@ -126,8 +125,7 @@ TEST(Threads, DevicesAndCopies) {
     for (int turn = 0; turn < 20; ++turn) {
       const Tensor x = Tensor::full({3}, turn, {.dtype = dtypes::f32, .device = device});
       const Tensor there = (x + t).contiguous().to(t % 2 == 0 ? "CPU:1" : "CPU") * 2;
-      const std::string wrong =
-          difference(there, Floats(3, 2 * static_cast<float>(turn + t)));
+      const std::string wrong = difference(there, Floats(3, 2 * static_cast<float>(turn + t)));
       if (!wrong.empty()) return wrong;
     }
     return std::string();

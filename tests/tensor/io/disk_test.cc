@@ -231,8 +231,9 @@ TEST_F(Disk, FilesThatAreNone) {
             "a tensor on the file DISK:" + path("rand") +
                 " is made by empty() or to(), and by nothing else");
   const std::string huge = path("huge");
-  EXPECT_NE(message_of([&] { Tensor::empty({i64{1} << 60}, {.device = "DISK:" + huge}); }).find(
-                "File too large"),
+  EXPECT_NE(message_of([&] {
+              Tensor::empty({i64{1} << 60}, {.device = "DISK:" + huge});
+            }).find("File too large"),
             std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(huge));
 }

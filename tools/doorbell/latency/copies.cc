@@ -113,11 +113,10 @@ std::vector<Series> measure_copy(const Request& request) {
                         : memory == nullptr ? "it has no memory left"
                         : is_of_queue && hcq::Device::of(device) == nullptr ? kNoQueues
                                                                             : nullptr;
-      all.push_back(why != nullptr
-                        ? unmeasured(request, std::move(series), why)
-                        : measured(request, std::move(series), [&] {
-                            return direction.measure(device, *memory, request.sampling);
-                          }));
+      all.push_back(why != nullptr ? unmeasured(request, std::move(series), why)
+                                   : measured(request, std::move(series), [&] {
+                                       return direction.measure(device, *memory, request.sampling);
+                                     }));
     }
   }
   return all;

@@ -172,9 +172,9 @@ std::vector<Series> measure_gap(const Request& request) {
   const Series gap{"gap.stamped", "gap", "end of a kernel to the next one's begin"};
   const Series period{"gap.period", "gap", "kernel after kernel, each"};
   hcq::Device* queues = hcq::Device::of(request.device);
-  const char* why = queues == nullptr         ? kNoQueues
+  const char* why = queues == nullptr        ? kNoQueues
                     : !request.device.runs() ? "it runs nothing, so its queue writes no timestamps"
-                                              : nullptr;
+                                             : nullptr;
   if (why != nullptr) return {unmeasured(request, gap, why), unmeasured(request, period, why)};
   return {measured(request, gap, [&] { return stamped_gaps(*queues, request.sampling); }),
           measured(request, period, [&] { return kernel_periods(*queues, request.sampling); })};

@@ -38,8 +38,8 @@ std::unique_ptr<hcq::Graph> record(hcq::Device& device, const TestKernel& kernel
       const bool is_output = kernel.outputs()[slot];
       // Forth and back between the two memories.
       const bool second = is_output == (node % 2 == 0);
-      exec.buffers.push_back({memories[second ? 1 : 0],
-                              is_output ? hcq::Access::Write : hcq::Access::Read});
+      exec.buffers.push_back(
+          {memories[second ? 1 : 0], is_output ? hcq::Access::Write : hcq::Access::Read});
     }
     graph->exec(device.compute_queue(), std::move(exec));
   }
@@ -89,8 +89,8 @@ std::vector<Series> each_size(const Request& request, const char* group, const c
       Series series;
       series.id = fmt::format("{}.{}.{}", group, waits ? "run" : "launch", nodes);
       series.group = group;
-      series.what = fmt::format("{} of {}, {}", what, kernels(nodes),
-                                waits ? "until it is done" : "launch");
+      series.what =
+          fmt::format("{} of {}, {}", what, kernels(nodes), waits ? "until it is done" : "launch");
       series.nodes = nodes;
       all.push_back(why_not != nullptr ? unmeasured(request, std::move(series), why_not)
                                        : measured(request, std::move(series),
@@ -104,10 +104,9 @@ std::vector<Series> each_size(const Request& request, const char* group, const c
 
 std::vector<Series> measure_graph(const Request& request) {
   hcq::Device* queues = hcq::Device::of(request.device);
-  return each_size(request, "graph", "graph", queues == nullptr ? kNoQueues : nullptr,
-                   [&](i64 nodes, bool waits) {
-                     return replay(*queues, request.sampling, nodes, waits);
-                   });
+  return each_size(
+      request, "graph", "graph", queues == nullptr ? kNoQueues : nullptr,
+      [&](i64 nodes, bool waits) { return replay(*queues, request.sampling, nodes, waits); });
 }
 
 std::vector<Series> measure_jit(const Request& request) {

@@ -146,10 +146,10 @@ std::string plot(const Report& report) {
            fmt::format("{}; clock {}, a read costs {}", report.machine, report.clock,
                        time_text(report.clock_read_ns)),
            Svg::Align::Begin, 12, kFaint);
-  svg.text(kMargin, 69,
-           fmt::format("device {}: {}, renderer {}", report.device, report.description,
-                       report.renderer),
-           Svg::Align::Begin, 12, kFaint);
+  svg.text(
+      kMargin, 69,
+      fmt::format("device {}: {}, renderer {}", report.device, report.description, report.renderer),
+      Svg::Align::Begin, 12, kFaint);
   draw_legend(svg, 94);
   svg.text(kMargin + kLabels + kPlot + 70, 98, "median", Svg::Align::End, 11, kFaint);
   svg.text(kMargin + kLabels + kPlot + kNumbers, 98, "rate", Svg::Align::End, 11, kFaint);

@@ -40,15 +40,15 @@ std::vector<std::string> notes_for(const core::Device& device, bool has_queues) 
 }
 
 std::vector<std::string> facts_of(const Report& report) {
-  return {report.machine,
-          fmt::format("device {}: {}, renderer {}", report.device, report.description,
-                      report.renderer),
-          fmt::format("clock {}; reading it costs {}, once per sample, which is not taken off",
-                      report.clock, time_text(report.clock_read_ns)),
-          fmt::format("up to {} samples or {:g} s per figure; a sample is the mean of `calls` "
-                      "calls in a row, so that it lasts {} or more",
-                      report.sampling.runs, report.sampling.seconds,
-                      time_text(report.sampling.shortest_ns))};
+  return {
+      report.machine,
+      fmt::format("device {}: {}, renderer {}", report.device, report.description, report.renderer),
+      fmt::format("clock {}; reading it costs {}, once per sample, which is not taken off",
+                  report.clock, time_text(report.clock_read_ns)),
+      fmt::format("up to {} samples or {:g} s per figure; a sample is the mean of `calls` "
+                  "calls in a row, so that it lasts {} or more",
+                  report.sampling.runs, report.sampling.seconds,
+                  time_text(report.sampling.shortest_ns))};
 }
 
 Cell words(std::string text) { return text; }
@@ -142,8 +142,9 @@ void print_text(const Report& report, bool has_histograms) {
   table.print();
   print_unavailable(report);
   if (!has_histograms) return;
-  fmt::print("\nHistograms: samples from p1 to p99 in ten steps of one ratio, and what lies\n"
-             "outside; a bar is as long as the logarithm of its count.\n");
+  fmt::print(
+      "\nHistograms: samples from p1 to p99 in ten steps of one ratio, and what lies\n"
+      "outside; a bar is as long as the logarithm of its count.\n");
   for (const Series& one : report.series)
     if (one.unavailable.empty()) fmt::print("\n{}\n{}", one.what, histogram_text(one.time));
   std::fflush(stdout);

@@ -10,7 +10,7 @@
 namespace doorbell::tools::latency {
 
 struct Report {
-  std::string machine, device;       // "CPU", "CPU:1"
+  std::string machine, device;        // "CPU", "CPU:1"
   std::string description, renderer;  // "2 threads, AVX-512"; "LLVM"
   int threads = 1;
   bool has_queues = false, runs = true;

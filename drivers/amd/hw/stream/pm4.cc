@@ -32,12 +32,12 @@ struct Row {
 };
 
 template <class T>
+inline constexpr bool is_variable = requires { T::kVariable; };
+
+template <class T>
 constexpr Row row(Opcode opcode, On on = On::All) {
-  return {opcode, on, T::kWords, requires {T::kVariable;
+  return {opcode, on, T::kWords, is_variable<T>, describe_record<T, kAnyPacketBits>};
 }
-, describe_record<T, kAnyPacketBits>
-};  // namespace
-}  // namespace doorbell::amd::hw
 
 void describe_wait(std::span<const u32> words, StreamPacket* packet) {
   const auto space = static_cast<WaitSpace>(extract(words, word(1, 5, 4)));

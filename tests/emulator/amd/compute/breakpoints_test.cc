@@ -131,8 +131,7 @@ TEST(Breakpoints, TellEachWaveOnceAndLdsWhenAsked) {
     EXPECT_EQ(gpu.launch(kernel, launch, {}).kind, GridStop::Kind::Done);
     EXPECT_EQ(told.size(), 6u) << "two waves in each of three groups";
     for (const std::string& text : told)
-      EXPECT_NE(text.find("\n  0x0020  00000077 00000000 "), std::string::npos)
-          << text;
+      EXPECT_NE(text.find("\n  0x0020  00000077 00000000 "), std::string::npos) << text;
   }
 }
 
