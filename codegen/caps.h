@@ -42,7 +42,7 @@ struct Caps {
   struct Simd {
     i64 waves = 0;             // that a SIMD holds
     i64 wave_items = 32;       // items of a wave,
-    i64 items_a_cycle = 32;    // and how many of them an instruction takes in a cycle
+    i64 lanes_per_cycle = 32;  // and how many of them an instruction takes in a cycle
     i64 registers = 0;         // of a SIMD, 32 bits by item: its waves share them
     i64 register_granule = 1;  // they are handed out by so many
     i64 most_registers = 256;  // of an item; what is beyond is kept in memory

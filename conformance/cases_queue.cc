@@ -15,7 +15,7 @@ using core::Ref;
 using hcq::Fence;
 using hcq::GpuAddr;
 using hcq::Graph;
-using hcq::HardwareQueue;
+using hcq::Queue;
 using Contents = std::array<u64, 8>;
 
 constexpr Contents kCounting = {1, 2, 3, 4, 5, 6, 7, 8}, kZero = {};
@@ -47,7 +47,7 @@ void expect(Trial& trial, const Contents& got, const Contents& want) {
 void in_order(Trial& trial) {
   hcq::Device& device = *trial.target().queues;
   const Ref<Buffer> from = make(device, kCounting), to = make(device, kZero);
-  HardwareQueue& queue = device.compute_queue();
+  Queue& queue = device.compute_queue();
   auto commands = queue.make_commands();
   commands->copy(address(device, *to), address(device, *from), sizeof(Contents));
   commands->memory_barrier();
@@ -62,10 +62,10 @@ void in_order(Trial& trial) {
 void fences(Trial& trial) {
   hcq::Device& device = *trial.target().queues;
   const Ref<Buffer> a = make(device, kZero), b = make(device, kZero);
-  HardwareQueue* queues[] = {&device.compute_queue(), &device.copy_queue()};
+  Queue* queues[] = {&device.compute_queue(), &device.copy_queue()};
   Fence last;
   for (u64 i = 0; i < 200; ++i) {
-    HardwareQueue& queue = *queues[i % 2];
+    Queue& queue = *queues[i % 2];
     const GpuAddr from = address(device, i % 2 == 0 ? *a : *b);
     const GpuAddr to = address(device, i % 2 == 0 ? *b : *a);
     auto commands = queue.make_commands();
@@ -79,7 +79,7 @@ void fences(Trial& trial) {
 }
 
 void timestamps(Trial& trial) {
-  HardwareQueue& queue = trial.target().queues->compute_queue();
+  Queue& queue = trial.target().queues->compute_queue();
   const core::Allocation stamps = must(queue.memory().allocate(16));
   auto commands = queue.make_commands();
   commands->timestamp(GpuAddr{stamps.address});
@@ -97,7 +97,7 @@ void timestamps(Trial& trial) {
 void many_submissions(Trial& trial) {
   hcq::Device& device = *trial.target().queues;
   const Ref<Buffer> to = make(device, kZero);
-  HardwareQueue& queue = device.copy_queue();
+  Queue& queue = device.copy_queue();
   auto commands = queue.make_commands();
   for (u64 i = 1; i <= 20'000; ++i) {
     commands->clear();

@@ -27,8 +27,8 @@ class ItemKernel {
     out_ = param(count_, true);
     in_ = param(count_ * inputs, false);
     if (has_groups_) {
-      program.global_size[0] = groups;
-      program.local_size[0] = items;
+      program.grid_groups[0] = groups;
+      program.group_items[0] = items;
       UOp group = special(SpecialKind::GroupId, groups),
           item = special(SpecialKind::LocalId, items);
       item_ = binary(Op::Add, binary(Op::Mul, group, number(items)), item);

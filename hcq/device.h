@@ -5,7 +5,7 @@
 #pragma once
 
 #include "core/device/device.h"
-#include "hcq/queue/hardware_queue.h"
+#include "hcq/queue/queue.h"
 
 namespace doorbell::hcq {
 
@@ -16,9 +16,9 @@ class Device : public core::Device {
   // Null where the device has none.
   static Device* of(core::Device& device) { return dynamic_cast<Device*>(&device); }
 
-  virtual HardwareQueue& compute_queue() = 0;
+  virtual Queue& compute_queue() = 0;
   // May be the same one.
-  virtual HardwareQueue& copy_queue() = 0;
+  virtual Queue& copy_queue() = 0;
   // Whether what core::Program::launch starts may run on when that returns, on compute_queue().
   virtual bool launches_on_queue() const { return true; }
   // Where this device sees a buffer of any device; fails where it cannot.

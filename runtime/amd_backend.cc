@@ -55,12 +55,12 @@ Result<bool> number(const os::Environment& environment, const char* name, u64& v
 }
 
 // `arch`: the GPU that DEV asks for, or empty.
-Result<emulator::amd::MachineOptions> machine_options(const os::Environment& environment,
-                                                      const std::string& arch) {
-  emulator::amd::MachineOptions options;
+Result<emu::amdgpu::MachineOptions> machine_options(const os::Environment& environment,
+                                                    const std::string& arch) {
+  emu::amdgpu::MachineOptions options;
   if (!arch.empty()) options.gpus = {arch};
   if (const std::string_view gpus = environment.get("EMU_GPU"); !gpus.empty()) {
-    TRY(options.gpus, emulator::amd::parse_gpus(gpus));
+    TRY(options.gpus, emu::amdgpu::parse_gpus(gpus));
   }
   if (const std::string_view checks = environment.get("EMU_CHECKS"); !checks.empty())
     options.checks = checks;
@@ -72,15 +72,15 @@ Result<emulator::amd::MachineOptions> machine_options(const os::Environment& env
 }
 
 // Lines as they come: a crash must not take the last ones with it.
-Result<void> set_trace(const os::Environment& environment, emulator::amd::MachineOptions* options) {
+Result<void> set_trace(const os::Environment& environment, emu::amdgpu::MachineOptions* options) {
   const std::string path(environment.get("EMU_TRACE"));
   if (path.empty()) return {};
   u64 limit = 0;
   TRY(number(environment, "EMU_TRACE_LIMIT", limit));
-  TRY(options->trace_filter, emulator::TraceFilter::parse(environment.get("EMU_TRACE_ONLY")));
-  TRY(emulator::TraceFile::create(path));
-  TRY(std::unique_ptr<emulator::TraceFile> opened, emulator::TraceFile::open(path, limit));
-  const std::shared_ptr<emulator::TraceFile> file = std::move(opened);  // by the copies of the sink
+  TRY(options->trace_filter, emu::TraceFilter::parse(environment.get("EMU_TRACE_ONLY")));
+  TRY(emu::TraceFile::create(path));
+  TRY(std::unique_ptr<emu::TraceFile> opened, emu::TraceFile::open(path, limit));
+  const std::shared_ptr<emu::TraceFile> file = std::move(opened);  // by the copies of the sink
   options->trace = [file](std::string_view line) { file->write(line); };
   options->trace_format = file->format();
   return {};
@@ -111,7 +111,7 @@ struct AmdBackend::State {
   os::Files* kernel = nullptr;
   std::mutex mutex;  // guards what follows
   // Of the emulated machine, in the order in which they are built on each other.
-  std::unique_ptr<emulator::amd::Machine> machine;
+  std::unique_ptr<emu::amdgpu::Machine> machine;
   std::unique_ptr<os::Files> files;
   std::unique_ptr<os::Clock> clock;
   std::shared_ptr<amd::Kfd> emulated;
@@ -129,9 +129,9 @@ AmdBackend::AmdBackend(const os::Environment& environment, const core::Config& c
 
 Result<std::shared_ptr<amd::Kfd>> AmdBackend::State::open_emulated(const std::string& arch) {
   if (emulated != nullptr) return emulated;
-  TRY(emulator::amd::MachineOptions options, machine_options(environment, arch));
+  TRY(emu::amdgpu::MachineOptions options, machine_options(environment, arch));
   TRY(set_trace(environment, &options));
-  TRY(machine, emulator::amd::Machine::create(std::move(options)));
+  TRY(machine, emu::amdgpu::Machine::create(std::move(options)));
   files = machine->files(os::host_files());
   clock = machine->clock(os::host_clock());
   TRY(std::unique_ptr<amd::Kfd> opened, amd::Kfd::open(*files, *clock, {.trap_registers = true}));

@@ -20,9 +20,9 @@ class OpenClCompiler final : public codegen::Compiler {
                                   std::string_view source) const override {
     return device_.build(program.name, source);
   }
-  Result<i64> most_items(const codegen::LinearProgram& program,
-                         std::span<const u8> image) const override {
-    return device_.most_items(program.name, image);
+  Result<i64> max_workgroup_size(const codegen::LinearProgram& program,
+                                 std::span<const u8> image) const override {
+    return device_.max_workgroup_size(program.name, image);
   }
   Result<std::string> disassemble(std::span<const u8>) const override {
     return fail(ErrorKind::Unsupported, "OpenCL does not tell what machine code a kernel became");

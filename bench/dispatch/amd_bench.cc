@@ -19,8 +19,8 @@ core::Binary kernel() {
   binary.name = "r_r129_a6025479";
   binary.image.assign(std::istreambuf_iterator<char>(file), {});
   binary.param_count = 3;
-  binary.global_size[0] = 64;
-  binary.local_size[0] = 64;  // what it is compiled for
+  binary.grid_groups[0] = 64;
+  binary.group_items[0] = 64;  // what it is compiled for
   return binary;
 }
 

@@ -36,8 +36,8 @@ std::unique_ptr<core::Program> load(Device& device, cpu::KernelEntry entry) {
 }
 
 // A chain where each kernel reads what the one before wrote; its input comes with the replay.
-void record(Graph* graph, std::span<HardwareQueue* const> queues,
-            std::span<core::Program* const> programs, i64 kernels, f32* memory) {
+void record(Graph* graph, std::span<Queue* const> queues, std::span<core::Program* const> programs,
+            i64 kernels, f32* memory) {
   u32 last = graph->memory(graph->storage(), 0, 16, graph->slot());
   for (i64 i = 0; i < kernels; ++i) {
     const u32 next =
@@ -56,7 +56,7 @@ void replay(benchmark::State& state, std::span<Device* const> devices, cpu::Kern
   std::vector<f32> memory(static_cast<usize>(4 * kernels + 8));
   std::vector<std::unique_ptr<core::Program>> programs;
   std::vector<core::Program*> borrowed;
-  std::vector<HardwareQueue*> queues;
+  std::vector<Queue*> queues;
   for (Device* device : devices) {
     borrowed.push_back(programs.emplace_back(load(*device, entry)).get());
     queues.push_back(&device->compute_queue());
@@ -72,7 +72,7 @@ void replay(benchmark::State& state, std::span<Device* const> devices, cpu::Kern
     if (!waits) continue;
     for (const Point& point : done) *point.queue->wait(point.position);
   }
-  for (HardwareQueue* queue : queues) *queue->synchronize();
+  for (Queue* queue : queues) *queue->synchronize();
   state.counters["per_kernel"] =
       benchmark::Counter(static_cast<f64>(kernels), benchmark::Counter::kIsIterationInvariantRate |
                                                         benchmark::Counter::kInvert);

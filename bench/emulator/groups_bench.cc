@@ -12,7 +12,7 @@
 #include "emulator/amd/compute/grid.h"
 #include "emulator/amd/isa/handlers.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 constexpr u64 kCode = 0x10000, kArguments = 0x20000, kFirst = 0x100000;
@@ -82,6 +82,6 @@ BENCHMARK(matmul)
     ->Unit(benchmark::kMillisecond);
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu
 
 BENCHMARK_MAIN();

@@ -10,7 +10,7 @@
 #include "emulator/amd/isa/memory.h"
 #include "emulator/amd/isa/run.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 constexpr u64 kCode = 0x10000;
@@ -65,6 +65,6 @@ BENCHMARK(mixed)->Arg(32);  // waves of 64 have no dual instructions
 BENCHMARK(mixed_partial)->Arg(32);
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu
 
 BENCHMARK_MAIN();

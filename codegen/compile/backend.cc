@@ -25,7 +25,7 @@ std::string describe_caps(const Caps& c) {
       c.vector_bytes, c.vector_registers, c.l1_bytes, c.l2_bytes, c.threads, c.max_params,
       fmt::join(c.max_global, " "), c.max_local, fmt::join(c.max_local_axis, " "),
       c.max_shared_bytes, c.fast_shared, c.busy_items, c.image_texels, c.tensor_cores.to_string(),
-      s.waves, s.wave_items, s.items_a_cycle, s.registers, s.register_granule, s.most_registers,
+      s.waves, s.wave_items, s.lanes_per_cycle, s.registers, s.register_granule, s.most_registers,
       s.local_bytes, s.sharing);
 }
 
@@ -62,8 +62,8 @@ Result<CompiledKernel> finish(KernelBinary made, const Backend& backend) {
   k.binary.threads = made.threads;
   for (usize slot = 0; slot < made.params.size(); ++slot)
     if (made.params[slot].image) k.binary.image_params |= u64{1} << slot;
-  std::copy(made.global_size, made.global_size + 3, k.binary.global_size);
-  std::copy(made.local_size, made.local_size + 3, k.binary.local_size);
+  std::copy(made.grid_groups, made.grid_groups + 3, k.binary.grid_groups);
+  std::copy(made.group_items, made.group_items + 3, k.binary.group_items);
   if (backend.compiler != nullptr && backend.load) {
     TRY(k.binary.code, load_object(made.image, made.name));
   } else {
@@ -99,8 +99,8 @@ Result<std::unique_ptr<Draft>> draft_kernel(const core::KernelAst& kernel, const
       draft->source = backend.renderer->render(draft->program);
     if (compiler == nullptr) return draft;
     TRY(draft->image, compile_before_exit(*compiler, draft->program, draft->source));
-    TRY(const i64 most, compiler->most_items(draft->program, draft->image));
-    const i64(&local)[3] = draft->program.local_size;
+    TRY(const i64 most, compiler->max_workgroup_size(draft->program, draft->image));
+    const i64(&local)[3] = draft->program.group_items;
     const bool fits = most <= 0 || local[0] * local[1] * local[2] <= most;
     if (fits || tried == kTries || options.lower.plan != nullptr) return draft;
     caps.max_local = most;

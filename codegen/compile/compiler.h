@@ -26,7 +26,9 @@ class Compiler {
                                           std::string_view source) const = 0;
   // Work items of a group with which the device runs what compile() made of the program, at most,
   // when it needs more of something than larger groups have; 0: any number within Caps::max_local.
-  virtual Result<i64> most_items(const LinearProgram&, std::span<const u8>) const { return 0; }
+  virtual Result<i64> max_workgroup_size(const LinearProgram&, std::span<const u8>) const {
+    return 0;
+  }
   // The machine code as text, for DEBUG=7.
   virtual Result<std::string> disassemble(std::span<const u8> binary) const = 0;
 };

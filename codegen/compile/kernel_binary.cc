@@ -106,10 +106,10 @@ Result<KernelBinary> get_payload(Reader in) {
     k.variables.push_back(core::intern_name(name));
   }
   TRY(k.threads, in.get<i64>("threads"));
-  for (i64& extent : k.global_size) {
+  for (i64& extent : k.grid_groups) {
     TRY(extent, in.get<i64>("global size"));
   }
-  for (i64& extent : k.local_size) {
+  for (i64& extent : k.group_items) {
     TRY(extent, in.get<i64>("local size"));
   }
   TRY(k.flops, in.get<f64>("operations"));
@@ -131,8 +131,8 @@ KernelBinary describe(const LinearProgram& program) {
   k.params = program.params;
   k.variables = program.variables;
   k.threads = program.threads;
-  std::memcpy(k.global_size, program.global_size, sizeof k.global_size);
-  std::memcpy(k.local_size, program.local_size, sizeof k.local_size);
+  std::memcpy(k.grid_groups, program.grid_groups, sizeof k.grid_groups);
+  std::memcpy(k.group_items, program.group_items, sizeof k.group_items);
   k.flops = program.flops;
   k.bytes = program.bytes;
   return k;
@@ -152,8 +152,8 @@ std::vector<u8> encode(const KernelBinary& k) {
   payload.put<u64>(k.variables.size());
   for (i64 name : k.variables) payload.put(core::interned_name(name));
   payload.put(k.threads);
-  for (i64 size : k.global_size) payload.put(size);
-  for (i64 size : k.local_size) payload.put(size);
+  for (i64 size : k.grid_groups) payload.put(size);
+  for (i64 size : k.group_items) payload.put(size);
   payload.put(k.flops);
   payload.put(k.bytes);
   payload.put<u64>(k.image.size());

@@ -16,7 +16,7 @@ struct KernelBinary {
   std::vector<ProgramParam> params;  // by slot
   std::vector<i64> variables;        // interned names, in argument order
   i64 threads = 1;
-  i64 global_size[3] = {1, 1, 1}, local_size[3] = {1, 1, 1};
+  i64 grid_groups[3] = {1, 1, 1}, group_items[3] = {1, 1, 1};
   f64 flops = 0, bytes = 0;
   std::vector<u8> image;  // what the compiler made
 };

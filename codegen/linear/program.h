@@ -6,7 +6,7 @@
 //   Param            args {slot, count}: base pointer of dtype elements (u8 in memory for Bool)
 //   Variable         a run-time i64 argument, dtype i32 or i64 after lowering
 //   Special          args {kind, axis 0..2, extent}. ThreadId: CPU. GroupId, LocalId: the work
-//                    group's and the work item's number on an axis, below global_size/local_size
+//                    group's and the work item's number on an axis, below grid_groups/group_items
 //   DefinePrivate, DefineLocal   args {id, count}: an array, 64-byte aligned. Local: one a group
 //   Barrier          work items of a group wait for each other here, and see each other's stores
 //                    to DefineLocal; every item of a group comes to the same barriers
@@ -47,8 +47,8 @@ struct LinearProgram {
   std::vector<ProgramParam> params;  // by slot
   std::vector<i64> variables;        // interned names, in argument order
   i64 threads = 1;                   // extent of Special ThreadId: host-parallel parts
-  i64 global_size[3] = {1, 1, 1};    // work groups: GroupId extents
-  i64 local_size[3] = {1, 1, 1};     // work items of a group: LocalId extents
+  i64 grid_groups[3] = {1, 1, 1};    // work groups: GroupId extents
+  i64 group_items[3] = {1, 1, 1};    // work items of a group: LocalId extents
   // Estimates for DEBUG=2 and the profiler: arithmetic, and bytes touched at least once.
   f64 flops = 0, bytes = 0;
 };

@@ -122,8 +122,8 @@ LinearProgram run_pipeline(const core::KernelAst& ast, const Caps& caps, Arena& 
   Applied applied = caps.has_local ? apply_groups(rewriter, info, caps, sink, plan)
                                    : apply(rewriter, info, sink, plan);
   program.threads = applied.threads;
-  std::copy_n(applied.groups, 3, program.global_size);
-  std::copy_n(applied.items, 3, program.local_size);
+  std::copy_n(applied.groups, 3, program.grid_groups);
+  std::copy_n(applied.items, 3, program.group_items);
   core::validate(arena, applied.sink, Stage::Kernel, "apply");
 
   // From here on only loops; what was marked is straight-line code over vectors.

@@ -57,7 +57,7 @@ bool is_crowded(const Caps& caps, const Demand& demand) {
 f64 stall_factor(const Caps& caps, f64 waves, f64 work) {
   if (waves <= 0 || work <= 0) return 1;
   const f64 cycles =
-      work * static_cast<f64>(caps.simd.wave_items) / static_cast<f64>(caps.simd.items_a_cycle);
+      work * static_cast<f64>(caps.simd.wave_items) / static_cast<f64>(caps.simd.lanes_per_cycle);
   const f64 others = std::max(0.0, waves - 1) * cycles;
   return 1 + std::max(0.0, kMemoryCycles - others) / (std::max(1.0, waves) * cycles);
 }

@@ -144,9 +144,9 @@ f64 TensorCorePlan::time(const Block& b) const {
   const f64 local = static_cast<f64>(operands) / static_cast<f64>(tiles);
   const f64 at_once = waves_of_simd(caps_, {registers + 24, bytes(b), waves * core_->items()});
   const f64 work = static_cast<f64>(tiles * tile_depth() / core_->depth) * kInstructionCycles;
-  const f64 items_a_cycle = static_cast<f64>(caps_.simd.items_a_cycle);
-  const f64 stall =
-      stall_factor(caps_, at_once, work * items_a_cycle / static_cast<f64>(caps_.simd.wave_items));
+  const f64 lanes_per_cycle = static_cast<f64>(caps_.simd.lanes_per_cycle);
+  const f64 stall = stall_factor(caps_, at_once,
+                                 work * lanes_per_cycle / static_cast<f64>(caps_.simd.wave_items));
   const f64 compute = (1 + local / 2) * stall / busy;
   const f64 memory = 32 * (1 / high + 1 / wide) / std::sqrt(busy);
   return waste * (compute + memory);

@@ -95,7 +95,7 @@ Caps amd_caps(const AmdChip& chip, i64 compute_units) {
   caps.tensor_cores = chip.tensor_cores;
   caps.simd = {.waves = chip.waves,
                .wave_items = chip.wave_size,
-               .items_a_cycle = chip.wave_size == 64 ? 16 : 32,
+               .lanes_per_cycle = chip.wave_size == 64 ? 16 : 32,
                .registers = chip.vgprs,
                .register_granule = chip.vgpr_granule,
                .most_registers = chip.most_vgprs,

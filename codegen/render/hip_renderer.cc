@@ -105,7 +105,7 @@ std::string HipWriter::frame(const std::string& body) {
   }
   for (usize i = 0; i < program_.variables.size(); ++i)
     parameters += fmt::format("{}i64 n{}", parameters.empty() ? "" : ", ", i);
-  const i64(&items)[3] = program_.local_size;
+  const i64(&items)[3] = program_.group_items;
   const i64 all = items[0] * items[1] * items[2];
   return fmt::format(
       "{}{}{}{}extern \"C\" __attribute__((global, amdgpu_flat_work_group_size({}, {})))\n"

@@ -166,7 +166,7 @@ std::string OpenClWriter::frame(const std::string& body) {
   }
   for (usize i = 0; i < program_.variables.size(); ++i)
     parameters += fmt::format("{}long n{}", parameters.empty() ? "" : ", ", i);
-  const i64(&items)[3] = program_.local_size;
+  const i64(&items)[3] = program_.group_items;
   const std::string kernel = fmt::format(
       "kernel __attribute__((reqd_work_group_size({}, {}, {})))\nvoid {}{}({}) {{\n{}{}}}\n",
       items[0], items[1], items[2], program_.name, images_ ? "_images" : "", parameters, pointers,

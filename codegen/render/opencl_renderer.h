@@ -23,7 +23,7 @@ Caps opencl_caps(const OpenClTraits& traits);
 
 // A kernel's arguments: by slot, the buffer and the byte in it where the kernel's memory begins
 // (ulong), for a buffer may be used from anywhere, which OpenCL's own sub-buffers may not; then the
-// variables (long), in order. Groups and items are LinearProgram::global_size and local_size.
+// variables (long), in order. Groups and items are LinearProgram::grid_groups and group_items.
 // Where ProgramParam::image says that something may be an image, the text has a second kernel,
 // name + "_images", of which those arguments are images over the whole buffer (image1d_buffer_t,
 // RGBA of f32) and the byte, a multiple of 16.

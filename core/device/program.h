@@ -27,7 +27,7 @@ struct Binary {
   i64 threads = 1;  // host-parallel parts
   // Slots that a second entry point, name + "_images", reads as images; 0: there is none.
   u64 image_params = 0;
-  i64 global_size[3] = {1, 1, 1}, local_size[3] = {1, 1, 1};
+  i64 grid_groups[3] = {1, 1, 1}, group_items[3] = {1, 1, 1};
 };
 
 // One argument: where in a buffer the kernel's memory begins. Borrowed for the launch.

@@ -56,7 +56,7 @@ class Sweeper {
 
  private:
   // How one kernel reads a value: in one way, or in two where both belong to one row.
-  struct Ways {
+  struct AccessPatterns {
     u32 tuples[2] = {};
     u8 count = 0;
     bool has(u32 tuple) const {
@@ -65,40 +65,40 @@ class Sweeper {
   };
   // What a node's consumers decided about it.
   struct Visit {
-    Ways out, in;                             // how its own and its sources' elements are indexed
-    f64 evaluations = 0, in_evaluations = 0;  // of all ways together
+    AccessPatterns out, in;                   // how its own and its sources' elements are indexed
+    f64 evaluations = 0, in_evaluations = 0;  // of all patterns together
     u16 moves = 0;       // movement ops between its kernel's Ranges and its sources' indexes
     u8 next_range = 0;   // of a stored node's kernel: Ranges so far,
     u8 outputs = 0;      // and of these its axes
     bool mixed = false;  // a movement op that its consumers read differently: each reads through it
-    bool ending = false;  // a loop that the node does not vary with is around it
-    bool row = false;     // below a row reduction
+    bool recomputed_in_loop = false;  // a loop that the node does not vary with is around it
+    bool row = false;                 // below a row reduction
     bool once_per_row = false;
     bool has_rows = false, has_loops = false;  // of a stored node's kernel: row reductions, others
   };
   // What the consumers of the node at hand say, taken together.
-  struct Demand {
-    bool any = false, ending = false, broadcast_ending = false, row = false;
-    bool one_kernel = true;  // all ways are in `ways`, and in the kernel of `owner`
-    Ways ways;
+  struct ConsumerSummary {
+    bool any = false, recomputed_in_loop = false, broadcast_recomputed = false, row = false;
+    bool one_kernel = true;  // all patterns are in `patterns`, and in the kernel of `owner`
+    AccessPatterns patterns;
     LazyId owner = kNoNode;
     f64 evaluations = 0;
     u16 moves = 0;
     u32 first_use = kNoUse;
-    bool agreed() const { return one_kernel && ways.count == 1; }
+    bool agreed() const { return one_kernel && patterns.count == 1; }
   };
 
   void link_consumers();
-  Demand ask_consumers(LazyId id);
-  void ask_consumer(LazyId id, LazyId consumer, Demand* demand);
-  void ask_way(LazyId id, LazyId consumer, u32 tuple, Demand* demand);
+  ConsumerSummary ask_consumers(LazyId id);
+  void ask_consumer(LazyId id, LazyId consumer, ConsumerSummary* consumers);
+  void ask_pattern(LazyId id, LazyId consumer, u32 tuple, ConsumerSummary* consumers);
   void add_use(LazyId owner, f64 reads, u32* first);
   void store(LazyId id, Stored how);
   // Decides about a node with consumers that need not be stored. False where it must be.
-  bool stays_in_kernel(LazyId id, const Demand& demand, bool ending);
-  f64 rows_of(const Demand& demand) const;
-  bool is_nested_work(LazyId id, const Demand& demand) const;
-  void pass_on(LazyId id, bool broadcast_ending);
+  bool stays_in_kernel(LazyId id, const ConsumerSummary& consumers, bool recomputed_in_loop);
+  f64 rows_of(const ConsumerSummary& consumers) const;
+  bool is_nested_work(LazyId id, const ConsumerSummary& consumers) const;
+  void pass_on(LazyId id, bool broadcast_recomputed);
   u32 pass_way_on(LazyId id, u32 tuple);
   bool has_ranges(UOp index) const { return index.range_mask() != 0; }
   bool fits_ranges(LazyId id) const;
@@ -138,32 +138,32 @@ void Sweeper::add_use(LazyId owner, f64 reads, u32* first) {
   *first = static_cast<u32>(result_.uses.size()) - 1;
 }
 
-void Sweeper::ask_consumer(LazyId id, LazyId consumer, Demand* demand) {
+void Sweeper::ask_consumer(LazyId id, LazyId consumer, ConsumerSummary* consumers) {
   const Visit& visit = visits_[consumer];
   LazyId owner = result_.owner[consumer];
-  demand->moves = std::max(demand->moves, visit.moves);
+  consumers->moves = std::max(consumers->moves, visit.moves);
   if (visit.mixed) {
-    demand->any = true;
-    demand->one_kernel = false;
-    demand->ending |= visit.ending;
+    consumers->any = true;
+    consumers->one_kernel = false;
+    consumers->recomputed_in_loop |= visit.recomputed_in_loop;
     for (u32 use = result_.first_use[consumer]; use != kNoUse; use = result_.uses[use].next) {
       Use copy = result_.uses[use];
-      add_use(copy.owner, copy.reads, &demand->first_use);
+      add_use(copy.owner, copy.reads, &consumers->first_use);
     }
     return;
   }
   if (owner == kNoNode) return;  // dead
-  if (!demand->any) demand->owner = owner;
-  if (demand->owner != owner) demand->one_kernel = false;
-  demand->any = true;
-  demand->ending |= visit.ending;
-  demand->row |= visit.row;
+  if (!consumers->any) consumers->owner = owner;
+  if (consumers->owner != owner) consumers->one_kernel = false;
+  consumers->any = true;
+  consumers->recomputed_in_loop |= visit.recomputed_in_loop;
+  consumers->row |= visit.row;
   for (u8 way = 0; way < visit.in.count; ++way) {
-    ask_way(id, consumer, visit.in.tuples[way], demand);
+    ask_pattern(id, consumer, visit.in.tuples[way], consumers);
   }
 }
 
-void Sweeper::ask_way(LazyId id, LazyId consumer, u32 tuple, Demand* demand) {
+void Sweeper::ask_pattern(LazyId id, LazyId consumer, u32 tuple, ConsumerSummary* consumers) {
   const Visit& visit = visits_[consumer];
   if (is_elementwise(graph_[consumer].op)) {
     u32 whole = tuple, to = graph_[consumer].shape, from = graph_[id].shape;
@@ -172,30 +172,30 @@ void Sweeper::ask_way(LazyId id, LazyId consumer, u32 tuple, Demand* demand) {
     usize skip = index.size() - sizes.size();
     for (usize i = 0; to != from && i < index.size(); ++i) {
       bool repeated = i < skip || sizes[i - skip].is_const(1);
-      demand->broadcast_ending |= repeated && has_ranges(index[i]);
+      consumers->broadcast_recomputed |= repeated && has_ranges(index[i]);
     }
   }
   LazyId owner = result_.owner[consumer];
   f64 evaluations = visit.in_evaluations / visit.in.count;
-  if (demand->one_kernel && demand->ways.has(tuple)) {
-    demand->evaluations = std::max(demand->evaluations, evaluations);
+  if (consumers->one_kernel && consumers->patterns.has(tuple)) {
+    consumers->evaluations = std::max(consumers->evaluations, evaluations);
     return;
   }
-  add_use(owner, evaluations, &demand->first_use);
-  if (demand->ways.count == 2) {
-    demand->one_kernel = false;
+  add_use(owner, evaluations, &consumers->first_use);
+  if (consumers->patterns.count == 2) {
+    consumers->one_kernel = false;
     return;
   }
-  demand->ways.tuples[demand->ways.count++] = tuple;
-  demand->evaluations += evaluations;
+  consumers->patterns.tuples[consumers->patterns.count++] = tuple;
+  consumers->evaluations += evaluations;
 }
 
-Sweeper::Demand Sweeper::ask_consumers(LazyId id) {
-  Demand demand;
+Sweeper::ConsumerSummary Sweeper::ask_consumers(LazyId id) {
+  ConsumerSummary consumers;
   for (u32 i = consumer_starts_[id]; i < consumer_starts_[id + 1]; ++i) {
-    ask_consumer(id, consumers_[i], &demand);
+    ask_consumer(id, consumers_[i], &consumers);
   }
-  return demand;
+  return consumers;
 }
 
 // Gives the node a kernel of its own, with fresh Ranges over its axes.
@@ -213,7 +213,7 @@ void Sweeper::store(LazyId id, Stored how) {
   visit.outputs = visit.next_range;
   visit.out = {{graph_.tuples.intern({index.data(), shape.size()})}, 1};
   visit.moves = 0;
-  visit.ending = visit.mixed = visit.row = false;
+  visit.recomputed_in_loop = visit.mixed = visit.row = false;
   result_.stored[id] = how;
   result_.owner[id] = id;
   result_.work[id] = visit.evaluations;  // the store
@@ -229,12 +229,12 @@ bool Sweeper::fits_ranges(LazyId id) const {
 // The output loops run one inside the other, in the order of the axes. A value that varies with the
 // outer ones only (a row of the output) is computed once for each of their iterations: it need not
 // be stored. Returns how often that is, or 0 where the value is not of that kind.
-f64 Sweeper::rows_of(const Demand& demand) const {
-  if (!options_.fuse_rows || !demand.agreed()) return 0;
-  const Visit& kernel = visits_[demand.owner];
+f64 Sweeper::rows_of(const ConsumerSummary& consumers) const {
+  if (!options_.fuse_rows || !consumers.agreed()) return 0;
+  const Visit& kernel = visits_[consumers.owner];
   u64 mask = 0;
   f64 rows = 1, all = 1;
-  for (UOp at : graph_.tuples[demand.ways.tuples[0]]) {
+  for (UOp at : graph_.tuples[consumers.patterns.tuples[0]]) {
     if (!at.is(Op::Range) && !at.is_const()) return 0;
     mask |= at.range_mask();
   }
@@ -251,11 +251,12 @@ f64 Sweeper::rows_of(const Demand& demand) const {
 
 // A reduction inside the loop of another has only the outer one's results to run in parallel, and
 // its loops cannot be tiled. Where there is much to do, it is better stored.
-bool Sweeper::is_nested_work(LazyId id, const Demand& demand) const {
-  u64 outputs = (u64{1} << visits_[demand.owner].outputs) - 1;
-  f64 work = demand.evaluations;
+bool Sweeper::is_nested_work(LazyId id, const ConsumerSummary& consumers) const {
+  u64 outputs = (u64{1} << visits_[consumers.owner].outputs) - 1;
+  f64 work = consumers.evaluations;
   bool nested = false;
-  for (UOp at : graph_.tuples[demand.ways.tuples[0]]) nested |= (at.range_mask() & ~outputs) != 0;
+  for (UOp at : graph_.tuples[consumers.patterns.tuples[0]])
+    nested |= (at.range_mask() & ~outputs) != 0;
   for (usize i = 0; i < graph_[id].rank; ++i) {
     if (graph_.number(id, 0) >> i & 1) {
       work *= static_cast<f64>(graph_.shape(graph_.src(id))[i].vmax());
@@ -264,38 +265,39 @@ bool Sweeper::is_nested_work(LazyId id, const Demand& demand) const {
   return nested && work > options_.max_nested_work;
 }
 
-bool Sweeper::stays_in_kernel(LazyId id, const Demand& demand, bool ending) {
+bool Sweeper::stays_in_kernel(LazyId id, const ConsumerSummary& consumers,
+                              bool recomputed_in_loop) {
   const LazyNode& node = graph_[id];
   Visit& visit = visits_[id];
   bool reduces = node.op == Op::Reduce;
-  f64 rows = rows_of(demand);
+  f64 rows = rows_of(consumers);
   if (reduces) {
     // A kernel has row reductions or a loop for every element, not both: that one is tiled.
-    Visit& kernel = visits_[demand.owner];
-    if (rows == 0 && (ending || !demand.agreed() || kernel.has_rows)) return false;
-    if (is_nested_work(id, demand)) return false;
+    Visit& kernel = visits_[consumers.owner];
+    if (rows == 0 && (recomputed_in_loop || !consumers.agreed() || kernel.has_rows)) return false;
+    if (is_nested_work(id, consumers)) return false;
     if (rows > 0 && kernel.has_loops) return false;
     (rows > 0 ? kernel.has_rows : kernel.has_loops) = true;
   } else if (is_elementwise(node.op)) {
-    bool twice = demand.one_kernel && demand.row;
-    if ((ending && rows == 0) || !(demand.agreed() || twice)) return false;
+    bool twice = consumers.one_kernel && consumers.row;
+    if ((recomputed_in_loop && rows == 0) || !(consumers.agreed() || twice)) return false;
   }
-  visit.out = demand.ways;
-  visit.evaluations = rows > 0 ? rows : demand.evaluations;
-  visit.moves = demand.moves;
-  visit.ending = ending && rows == 0;
+  visit.out = consumers.patterns;
+  visit.evaluations = rows > 0 ? rows : consumers.evaluations;
+  visit.moves = consumers.moves;
+  visit.recomputed_in_loop = recomputed_in_loop && rows == 0;
   visit.once_per_row = rows > 0;
-  visit.row = demand.row || (reduces && rows > 0);
-  result_.owner[id] = demand.owner;
+  visit.row = consumers.row || (reduces && rows > 0);
+  result_.owner[id] = consumers.owner;
   return !reduces || fits_ranges(id);
 }
 
 // How the node's sources are indexed, given how the node is.
-void Sweeper::pass_on(LazyId id, bool broadcast_ending) {
+void Sweeper::pass_on(LazyId id, bool broadcast_recomputed) {
   const LazyNode& node = graph_[id];
   Visit& visit = visits_[id];
   visit.in_evaluations = visit.evaluations;
-  visit.ending |= broadcast_ending;
+  visit.recomputed_in_loop |= broadcast_recomputed;
   if (is_movement(node.op)) ++visit.moves;
   visit.in.count = visit.out.count;
   for (u8 way = 0; way < visit.out.count; ++way) {
@@ -313,7 +315,7 @@ u32 Sweeper::pass_way_on(LazyId id, u32 tuple) {
     usize skip = index.size() - from.size();
     for (usize i = 0; i < index.size(); ++i) {
       bool repeated = i < skip || (from[i - skip].is_const(1) && !graph_.shape(id)[i].is_const(1));
-      visit.ending |= repeated && has_ranges(index[i]);
+      visit.recomputed_in_loop |= repeated && has_ranges(index[i]);
     }
   }
   if (is_movement(node.op)) return moves_.through(id, tuple).tuple;
@@ -334,30 +336,31 @@ Sweep Sweeper::run() {
   link_consumers();
   for (LazyId id = graph_.size(); id-- > 0;) {
     const LazyNode& node = graph_[id];
-    Demand demand = ask_consumers(id);
-    if (!demand.any && !node.forced) continue;
-    result_.first_use[id] = demand.first_use;
+    ConsumerSummary consumers = ask_consumers(id);
+    if (!consumers.any && !node.forced) continue;
+    result_.first_use[id] = consumers.first_use;
     bool computes = is_elementwise(node.op) || node.op == Op::Reduce;
-    bool ending = demand.ending || (node.op == Op::Reduce && demand.broadcast_ending);
+    bool recomputed_in_loop =
+        consumers.recomputed_in_loop || (node.op == Op::Reduce && consumers.broadcast_recomputed);
     Visit& visit = visits_[id];
     if (node.op == Op::Const) continue;
     if (node.op != Op::Buffer) {
-      bool read_together = demand.agreed() || (demand.one_kernel && demand.row);
-      if (node.forced || demand.moves >= kMaxMoves) {
+      bool read_together = consumers.agreed() || (consumers.one_kernel && consumers.row);
+      if (node.forced || consumers.moves >= kMaxMoves) {
         store(id, Stored::Must);
       } else if (!computes && !read_together) {
         visit.mixed = true;
-        visit.moves = demand.moves + 1;
-        visit.ending = ending || node.op == Op::Expand;
+        visit.moves = consumers.moves + 1;
+        visit.recomputed_in_loop = recomputed_in_loop || node.op == Op::Expand;
         continue;
-      } else if (!stays_in_kernel(id, demand, ending)) {
+      } else if (!stays_in_kernel(id, consumers, recomputed_in_loop)) {
         store(id, Stored::Candidate);
       }
       bool stored = result_.stored[id] != Stored::No;
-      pass_on(id, !stored && demand.broadcast_ending && !visit.once_per_row);
+      pass_on(id, !stored && consumers.broadcast_recomputed && !visit.once_per_row);
       if (!stored) continue;
     }
-    for (u32 use = demand.first_use; use != kNoUse; use = result_.uses[use].next) {
+    for (u32 use = consumers.first_use; use != kNoUse; use = result_.uses[use].next) {
       result_.work[result_.uses[use].owner] += result_.uses[use].reads;  // the loads
     }
   }

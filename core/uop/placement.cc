@@ -62,7 +62,7 @@ u16 with_axis(u16 number, i64 axis) {
   return placement.axis == axis ? number : intern_placement(placement.devices, axis);
 }
 
-bool go_together(u16 a, u16 b) {
+bool devices_compatible(u16 a, u16 b) {
   if (a == 0 || b == 0 || a == b) return true;
   if (!is_placement(a) || !is_placement(b)) return false;
   return std::ranges::equal(placement_of(a).devices, placement_of(b).devices);
@@ -143,7 +143,7 @@ u16 infer_elementwise(std::span<const UOp> srcs, usize rank) {
   i64 most = -1;
   for (UOp src : srcs) {
     const u16 own = src.device();
-    CHECK(go_together(device, own), "sources at {} and {}", device, own);
+    CHECK(devices_compatible(device, own), "sources at {} and {}", device, own);
     if (own == 0) continue;
     if (device == 0) device = own;
     if (!is_placement(own)) continue;

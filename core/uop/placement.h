@@ -30,7 +30,7 @@ Placement placement_of(u16 number);
 // The same devices, otherwise laid out.
 u16 with_axis(u16 number, i64 axis);
 // Whether an op may have sources at both: one of them is nowhere, or they are on the same devices.
-bool go_together(u16 a, u16 b);
+bool devices_compatible(u16 a, u16 b);
 
 // Where the value of a node with these parts is; `dims` is its shape.
 u16 infer_device(Op op, std::span<const UOp> srcs, std::span<const i64> args,

@@ -54,7 +54,7 @@ Result<std::unique_ptr<AmdQueue>> AqlQueue::make(Parts parts, AmdDevice& device)
   return std::unique_ptr<AmdQueue>(std::move(queue));
 }
 
-std::unique_ptr<hcq::CommandQueue> AqlQueue::make_commands() {
+std::unique_ptr<hcq::CommandBuffer> AqlQueue::make_commands() {
   return std::make_unique<AqlCommands>(device_, device_.caps(), device_.xccs());
 }
 
@@ -78,16 +78,16 @@ Result<void> AqlQueue::make_fixed_packets() {
   return {};
 }
 
-Result<void> AqlQueue::assemble(std::span<const hcq::Piece> pieces) {
+Result<void> AqlQueue::assemble(std::span<const hcq::Segment> segments) {
   if (const u64 epoch = device_.code_epoch(); epoch != code_epoch_) {
     append(code_words_);
     code_epoch_ = epoch;
   }
-  for (const hcq::Piece& piece : pieces) {
-    if (piece.bound != nullptr)
-      append({static_cast<const u32*>(piece.bound->memory.host), piece.bound->count});
+  for (const hcq::Segment& segment : segments) {
+    if (segment.resident != nullptr)
+      append({static_cast<const u32*>(segment.resident->memory.host), segment.resident->count});
     else
-      TRY(append_piece(piece));
+      TRY(append_piece(segment));
   }
   append(interrupt_words_);
   return {};

@@ -10,14 +10,14 @@ class AqlQueue final : public AmdQueue {
  public:
   static Result<std::unique_ptr<AmdQueue>> make(Parts parts, AmdDevice& device);
 
-  std::unique_ptr<hcq::CommandQueue> make_commands() override;
+  std::unique_ptr<hcq::CommandBuffer> make_commands() override;
   // Gives the queue the device's newest private memory. The command processor takes its place from
   // the queue's descriptor, of which it has a copy as long as the queue is on the hardware: where
   // the place changes, this waits until the queue is idle, and takes the queue off for the while.
   Result<void> update_scratch();
 
  protected:
-  Result<void> assemble(std::span<const hcq::Piece> pieces) override;
+  Result<void> assemble(std::span<const hcq::Segment> segments) override;
 
  private:
   using AmdQueue::AmdQueue;

@@ -7,7 +7,7 @@
 
 #include "base/bits/record.h"
 #include "base/util/check.h"
-#include "hcq/queue/command_queue.h"
+#include "hcq/queue/command_buffer.h"
 
 namespace doorbell::amd {
 
@@ -35,7 +35,7 @@ consteval Place place_of(std::string_view name) {
   return found;
 }
 
-class Commands : public hcq::CommandQueue {
+class Commands : public hcq::CommandBuffer {
  protected:
   enum class Area : u8 { Words, Data };
 

@@ -44,7 +44,7 @@ void ComputeQueue::make_fixed_words() {
       [&](Pm4Commands& commands) { commands.interrupt(interrupt_.mailbox, interrupt_.event_id); });
 }
 
-std::unique_ptr<hcq::CommandQueue> ComputeQueue::make_commands() {
+std::unique_ptr<hcq::CommandBuffer> ComputeQueue::make_commands() {
   return std::make_unique<Pm4Commands>(device_, device_.caps(), device_.xccs());
 }
 
@@ -67,22 +67,22 @@ Result<void> ComputeQueue::move_out(usize first) {
   return jump(place.address.value, count);
 }
 
-Result<void> ComputeQueue::assemble(std::span<const hcq::Piece> pieces) {
+Result<void> ComputeQueue::assemble(std::span<const hcq::Segment> segments) {
   usize first = 0;
   if (const u64 epoch = device_.code_epoch(); epoch != code_epoch_) {
     append(code_words_);
     code_epoch_ = epoch;
   }
-  for (const hcq::Piece& piece : pieces) {
-    if (piece.bound != nullptr) {
+  for (const hcq::Segment& segment : segments) {
+    if (segment.resident != nullptr) {
       TRY(move_out(first));
-      TRY(jump(piece.bound->memory.address, piece.bound->count));
+      TRY(jump(segment.resident->memory.address, segment.resident->count));
       first = words_.size();
       continue;
     }
     // Arguments that the host has just written may lie where others were cached.
-    if (piece.commands != nullptr && !piece.commands->data().empty()) append(barrier_words_);
-    TRY(append_piece(piece));
+    if (segment.commands != nullptr && !segment.commands->data().empty()) append(barrier_words_);
+    TRY(append_piece(segment));
   }
   TRY(move_out(first));
   // Never in the argument ring, whose room is free when the signal before it is seen.

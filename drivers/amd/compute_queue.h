@@ -12,10 +12,10 @@ class ComputeQueue final : public AmdQueue {
  public:
   static Result<std::unique_ptr<AmdQueue>> make(Parts parts, AmdDevice& device);
 
-  std::unique_ptr<hcq::CommandQueue> make_commands() override;
+  std::unique_ptr<hcq::CommandBuffer> make_commands() override;
 
  protected:
-  Result<void> assemble(std::span<const hcq::Piece> pieces) override;
+  Result<void> assemble(std::span<const hcq::Segment> segments) override;
 
  private:
   using AmdQueue::AmdQueue;

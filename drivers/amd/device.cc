@@ -107,7 +107,7 @@ AmdDevice::AmdDevice(core::DeviceSpec spec, std::shared_ptr<Kfd> kfd, KfdGpu& gp
 Result<void> AmdDevice::start(const Options& options) {
   TRY(base_ticks_, gpu_.clock_ticks());
   base_ns_ = kfd_->clock().now_ns();
-  hcq::HardwareQueue::Parts parts;
+  hcq::Queue::Parts parts;
   parts.device = name();
   parts.memory = &queue_memory_;
   parts.signals = &kfd_->signals();

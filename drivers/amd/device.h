@@ -32,7 +32,7 @@ struct Options {
   bool sdma = true;            // false: no copy engine; buffers are the host's memory
   i64 max_cached = INT64_MAX;  // bytes of released memory kept
   u64 timeline_limit = hcq::Timeline::kLimit;
-  u64 timeout_ns = hcq::HardwareQueue::kTimeout_ns;
+  u64 timeout_ns = hcq::Queue::kTimeout_ns;
   bool log_packets = false;  // what is submitted goes to the log
   // Of a queue that hangs, where its waves stand. It is taken off the hardware for that, and a
   // queue that cannot be makes the kernel reset the whole GPU, screens and all.
@@ -54,8 +54,8 @@ class AmdDevice final : public hcq::Device, private KfdEvents::Listener {
   Result<std::unique_ptr<core::Program>> load(const core::Binary& binary) override;
   Result<void> synchronize() override;
   std::string description() const override;
-  hcq::HardwareQueue& compute_queue() override { return *compute_; }
-  hcq::HardwareQueue& copy_queue() override { return copy_ ? *copy_ : *compute_; }
+  hcq::Queue& compute_queue() override { return *compute_; }
+  hcq::Queue& copy_queue() override { return copy_ ? *copy_ : *compute_; }
   // Also of memory of another AMD device, which is mapped here then.
   Result<hcq::GpuAddr> address_of(const core::Buffer& buffer) override;
 
@@ -113,7 +113,7 @@ class AmdDevice final : public hcq::Device, private KfdEvents::Listener {
   std::atomic<bool> queue_failed_{false};  // and was told
   std::atomic<bool> told_of_peers_{false};
   std::mutex launch_mutex_;  // guards launch_
-  std::unique_ptr<hcq::CommandQueue> launch_;
+  std::unique_ptr<hcq::CommandBuffer> launch_;
 };
 
 }  // namespace doorbell::amd

@@ -7,12 +7,12 @@
 
 #include "drivers/amd/hw/generation.h"
 #include "drivers/amd/kernel/kfd_queue.h"
-#include "hcq/queue/hardware_queue.h"
+#include "hcq/queue/queue.h"
 
 namespace doorbell::amd {
 
-// `words` are what goes into the ring; jumps into bound words of the pieces are followed.
+// `words` are what goes into the ring; jumps into bound words of the segments are followed.
 std::string packets_text(QueueType type, hw::Generation generation, std::span<const u32> words,
-                         std::span<const hcq::Piece> pieces);
+                         std::span<const hcq::Segment> segments);
 
 }  // namespace doorbell::amd

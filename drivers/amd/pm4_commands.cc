@@ -54,7 +54,7 @@ void Pm4Commands::acquire(Scope scope) {
   UNREACHABLE("cache control {}", static_cast<int>(caps_.cache_control));
 }
 
-void Pm4Commands::meet_processor() {
+void Pm4Commands::flush_for_command_processor() {
   if (caps_.processor_uses_l2) return;
   acquire(Scope::System);
   behind_l2_ = true;
@@ -81,7 +81,7 @@ void Pm4Commands::wait(Operand address, Operand value) {
 }
 
 void Pm4Commands::poll(Operand address, Operand value, u64 mask) {
-  meet_processor();
+  flush_for_command_processor();
   for (const bool high : {false, true}) {
     const u32 part = static_cast<u32>(high ? mask >> 32 : mask);
     if (part == 0) continue;
@@ -137,7 +137,7 @@ void Pm4Commands::timestamp(Operand address) {
 }
 
 void Pm4Commands::write(Operand address, Operand value) {
-  meet_processor();
+  flush_for_command_processor();
   const u32 once = begin_once();
   constexpr u32 kPayload = 2;
   const u32 at = emit(hw::WriteData{.count = hw::count_of(hw::WriteData::kWords + kPayload),
@@ -152,7 +152,7 @@ void Pm4Commands::write(Operand address, Operand value) {
 void Pm4Commands::copy(Operand to, Operand from, u64 bytes) {
   if (bytes == 0) return;
   if (words().empty()) memory_barrier();  // kernels submitted before may still be at work
-  meet_processor();
+  flush_for_command_processor();
   const u32 once = begin_once();
   for (u64 done = 0; done < bytes;) {
     const u64 now = std::min(bytes - done, hw::DmaData::kMostBytes);

@@ -57,7 +57,7 @@ class Pm4Commands : public Commands {
   void acquire(Scope scope);
   // Before the command processor itself reads or writes what kernels may have written; the next
   // barrier then shows kernels what it wrote.
-  void meet_processor();
+  void flush_for_command_processor();
   // What is emitted until `end_once` with its answer happens on the first XCC only.
   u32 begin_once();
   void end_once(u32 predicate);

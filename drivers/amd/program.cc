@@ -82,7 +82,7 @@ Result<void> AmdProgram::check_chip(const CodeObject& object) const {
 // A larger group than the code was compiled for has too few registers, or barriers that do nothing.
 Result<void> AmdProgram::check_group(const core::Binary& binary,
                                      const KernelMetadata& metadata) const {
-  const auto& size = binary.local_size;
+  const auto& size = binary.group_items;
   const i64 items = size[0] * size[1] * size[2];
   if (items < 1 || items > kMostItems)
     return fail(ErrorKind::Unsupported,
@@ -129,12 +129,12 @@ void AmdProgram::make_packet(const core::Binary& binary) {
   packet.barrier = false;
   packet.acquire = hw::FenceScope::Agent;
   packet.release = hw::FenceScope::Agent;
-  packet.workgroup_size_x = static_cast<u16>(binary.local_size[0]);
-  packet.workgroup_size_y = static_cast<u16>(binary.local_size[1]);
-  packet.workgroup_size_z = static_cast<u16>(binary.local_size[2]);
-  packet.grid_size_x = static_cast<u32>(binary.global_size[0] * binary.local_size[0]);
-  packet.grid_size_y = static_cast<u32>(binary.global_size[1] * binary.local_size[1]);
-  packet.grid_size_z = static_cast<u32>(binary.global_size[2] * binary.local_size[2]);
+  packet.workgroup_size_x = static_cast<u16>(binary.group_items[0]);
+  packet.workgroup_size_y = static_cast<u16>(binary.group_items[1]);
+  packet.workgroup_size_z = static_cast<u16>(binary.group_items[2]);
+  packet.grid_size_x = static_cast<u32>(binary.grid_groups[0] * binary.group_items[0]);
+  packet.grid_size_y = static_cast<u32>(binary.grid_groups[1] * binary.group_items[1]);
+  packet.grid_size_z = static_cast<u32>(binary.grid_groups[2] * binary.group_items[2]);
   packet.private_segment_size = descriptor_.private_segment_fixed_size;
   packet.group_segment_size = descriptor_.group_segment_fixed_size;
   packet.kernel_object = descriptor_address_;
@@ -168,14 +168,14 @@ Result<void> AmdProgram::make_dispatch(const core::Binary& binary, const Scratch
   TRY(add_user_data(scratch));
   set_register(hw::ComputeResourceLimits{});
   set_register(hw::ComputeStart{});
-  set_register(hw::ComputeNumThread{.x = static_cast<u16>(binary.local_size[0]),
-                                    .y = static_cast<u16>(binary.local_size[1]),
-                                    .z = static_cast<u16>(binary.local_size[2])});
+  set_register(hw::ComputeNumThread{.x = static_cast<u16>(binary.group_items[0]),
+                                    .y = static_cast<u16>(binary.group_items[1]),
+                                    .z = static_cast<u16>(binary.group_items[2])});
   const u32 initiator =
       encode(hw::DispatchInitiator{.cs_w32_en = descriptor_.enable_wavefront_size32})[0];
-  const auto launch = encode(hw::DispatchDirect{.x = static_cast<u32>(binary.global_size[0]),
-                                                .y = static_cast<u32>(binary.global_size[1]),
-                                                .z = static_cast<u32>(binary.global_size[2]),
+  const auto launch = encode(hw::DispatchDirect{.x = static_cast<u32>(binary.grid_groups[0]),
+                                                .y = static_cast<u32>(binary.grid_groups[1]),
+                                                .z = static_cast<u32>(binary.grid_groups[2]),
                                                 .initiator = initiator});
   dispatch_words_.insert(dispatch_words_.end(), launch.begin(), launch.end());
   return {};

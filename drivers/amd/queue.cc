@@ -24,7 +24,7 @@ constexpr u64 kLeastFree = 16;  // words; an AQL packet
 
 AmdQueue::AmdQueue(Parts parts, hcq::Timeline timeline, AmdDevice& device,
                    std::unique_ptr<KfdQueue> hardware, KfdEvents::Interrupt interrupt)
-    : HardwareQueue(std::move(parts), std::move(timeline)),
+    : Queue(std::move(parts), std::move(timeline)),
       device_(device),
       interrupt_(interrupt),
       hardware_(std::move(hardware)),
@@ -33,7 +33,7 @@ AmdQueue::AmdQueue(Parts parts, hcq::Timeline timeline, AmdDevice& device,
 AmdQueue::~AmdQueue() {
   hardware_.reset();
   device_.kfd().events().release_interrupt(interrupt_);
-  // Who waits for what was given up must not wait for ever.
+  // Unblock waiters of abandoned work.
   const hcq::Timeline::Place last = timeline().where(timeline().last());
   if (last.signal.value() >= last.value) return;
   died(fail(ErrorKind::DeviceLost, "the {} was closed before position {}", title(),
@@ -67,11 +67,11 @@ u64 AmdQueue::to_ns(u64 ticks) const { return device_.to_ns(ticks); }
 
 // ---- placing ------------------------------------------------------------------------------------
 
-Result<void> AmdQueue::place(std::span<const hcq::Piece> pieces, hcq::Position end) {
+Result<void> AmdQueue::write(std::span<const hcq::Segment> segments, hcq::Position end) {
   TRY(device_.kfd().check_process());
   TRY(failure());
   words_.clear();
-  Result<void> assembled = assemble(pieces);
+  Result<void> assembled = assemble(segments);
   if (assembled) assembled = make_room(words_.size());
   // Arguments that were placed and not used are free when the queue is done with the rest.
   arguments_->retire(assembled ? end : timeline().last());
@@ -81,7 +81,7 @@ Result<void> AmdQueue::place(std::span<const hcq::Piece> pieces, hcq::Position e
   chunks_.push_back({end, put_});
   if (device_.logs_packets()) [[unlikely]]
     log().debug("{}, position {}:\n{}", title(), end,
-                packets_text(type_, device_.caps().generation, words_, pieces));
+                packets_text(type_, device_.caps().generation, words_, segments));
   write_ring(words_);
   publish();
   return {};
@@ -143,7 +143,7 @@ void AmdQueue::publish() {
   hardware_->ring_doorbell(pointer, type_ == QueueType::Aql ? pointer - 1 : pointer);
 }
 
-Result<hcq::GpuAddr> AmdQueue::place_data(const hcq::CommandQueue& commands) {
+Result<hcq::GpuAddr> AmdQueue::place_data(const hcq::CommandBuffer& commands) {
   const std::span<const u32> data = commands.data();
   if (data.empty()) return hcq::GpuAddr{};
   constexpr u64 kAlignment = 256;
@@ -152,12 +152,12 @@ Result<hcq::GpuAddr> AmdQueue::place_data(const hcq::CommandQueue& commands) {
   return place.address;
 }
 
-Result<void> AmdQueue::append_piece(const hcq::Piece& piece) {
+Result<void> AmdQueue::append_piece(const hcq::Segment& segment) {
   const usize first = words_.size();
-  words_.insert(words_.end(), piece.words.begin(), piece.words.end());
-  if (piece.commands == nullptr) return {};
-  TRY(const hcq::GpuAddr data, place_data(*piece.commands));
-  if (data.value != 0) piece.commands->relocate(std::span(words_).subspan(first), data);
+  words_.insert(words_.end(), segment.words.begin(), segment.words.end());
+  if (segment.commands == nullptr) return {};
+  TRY(const hcq::GpuAddr data, place_data(*segment.commands));
+  if (data.value != 0) segment.commands->relocate(std::span(words_).subspan(first), data);
   return {};
 }
 

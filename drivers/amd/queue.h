@@ -3,7 +3,7 @@
 // interrupt, and a fault is the queue's death. Which words make up a submission is
 // compute_queue.h's, aql_queue.h's and sdma_queue.h's.
 //
-// Thread safety: that of HardwareQueue; die() from any thread.
+// Thread safety: that of Queue; die() from any thread.
 #pragma once
 
 #include <array>
@@ -14,13 +14,13 @@
 #include "drivers/amd/kernel/kfd_events.h"
 #include "drivers/amd/kernel/kfd_queue.h"
 #include "hcq/memory/argument_ring.h"
-#include "hcq/queue/hardware_queue.h"
+#include "hcq/queue/queue.h"
 
 namespace doorbell::amd {
 
 class AmdDevice;
 
-class AmdQueue : public hcq::HardwareQueue {
+class AmdQueue : public hcq::Queue {
  public:
   // Also of one that was never closed, which it does not wait for.
   ~AmdQueue() override;
@@ -48,21 +48,21 @@ class AmdQueue : public hcq::HardwareQueue {
   // Interrupt and ring, which all queues want.
   Result<void> make_rings(i64 argument_bytes);
 
-  Result<void> place(std::span<const hcq::Piece> pieces, hcq::Position end) final;
-  // Adds the pieces' words, as they go into the ring, to words_. Uses arguments_.
-  virtual Result<void> assemble(std::span<const hcq::Piece> pieces) = 0;
+  Result<void> write(std::span<const hcq::Segment> segments, hcq::Position end) final;
+  // Adds the segments' words, as they go into the ring, to words_. Uses arguments_.
+  virtual Result<void> assemble(std::span<const hcq::Segment> segments) = 0;
   Result<void> failure() override;
   bool can_drop() const override { return true; }
   void drop(hcq::Position last) override;
   std::string running() override;
 
   // The data of commands in arguments_, and the address of that; 0 without data.
-  Result<hcq::GpuAddr> place_data(const hcq::CommandQueue& commands);
+  Result<hcq::GpuAddr> place_data(const hcq::CommandBuffer& commands);
   void append(std::span<const u32> words) {
     words_.insert(words_.end(), words.begin(), words.end());
   }
-  // The words of a piece, relocated, at the end of words_.
-  Result<void> append_piece(const hcq::Piece& piece);
+  // The words of a segment, relocated, at the end of words_.
+  Result<void> append_piece(const hcq::Segment& segment);
 
   AmdDevice& device_;
   std::vector<u32> words_;  // of the submission that is being placed

@@ -27,16 +27,16 @@ Result<std::unique_ptr<AmdQueue>> SdmaQueue::make(Parts parts, AmdDevice& device
   return std::unique_ptr<AmdQueue>(std::move(queue));
 }
 
-std::unique_ptr<hcq::CommandQueue> SdmaQueue::make_commands() {
+std::unique_ptr<hcq::CommandBuffer> SdmaQueue::make_commands() {
   return std::make_unique<SdmaCommands>(device_.caps());
 }
 
-Result<void> SdmaQueue::assemble(std::span<const hcq::Piece> pieces) {
-  for (const hcq::Piece& piece : pieces) {
-    if (piece.bound != nullptr)
-      append({static_cast<const u32*>(piece.bound->memory.host), piece.bound->count});
+Result<void> SdmaQueue::assemble(std::span<const hcq::Segment> segments) {
+  for (const hcq::Segment& segment : segments) {
+    if (segment.resident != nullptr)
+      append({static_cast<const u32*>(segment.resident->memory.host), segment.resident->count});
     else
-      TRY(append_piece(piece));
+      TRY(append_piece(segment));
   }
   append(interrupt_words_);
   return {};

@@ -32,7 +32,7 @@ class Opened final : public ClDevice {
   const DeviceInfo& info() const override { return found_.info; }
   core::Allocator& allocator() override { return memory_; }
   Result<std::vector<u8>> build(std::string_view name, std::string_view source) override;
-  Result<i64> most_items(const std::string& name, std::span<const u8> image) override;
+  Result<i64> max_workgroup_size(const std::string& name, std::span<const u8> image) override;
   std::string build_key() const override;
   Result<std::unique_ptr<core::Program>> load(const core::Binary& binary) override;
   Result<void> synchronize() override;
@@ -159,7 +159,7 @@ void Opened::keep_built(std::span<const u8> image, Owned<cl_program> program) {
   built_.insert_or_assign(hash_bytes(image), std::move(program));
 }
 
-Result<i64> Opened::most_items(const std::string& name, std::span<const u8> image) {
+Result<i64> Opened::max_workgroup_size(const std::string& name, std::span<const u8> image) {
   TRY(Owned<cl_program> program, program_of(name, image));
   i64 most = 0;
   {

@@ -56,7 +56,7 @@ class ClDevice : public core::Device {
   // compiled again should the device refuse the former. What the compiler says is in the error.
   virtual Result<std::vector<u8>> build(std::string_view name, std::string_view source) = 0;
   // The most work items of a group with which the device runs a kernel of what build() gave.
-  virtual Result<i64> most_items(const std::string& name, std::span<const u8> image) = 0;
+  virtual Result<i64> max_workgroup_size(const std::string& name, std::span<const u8> image) = 0;
   // All that decides what build() makes besides the source.
   virtual std::string build_key() const = 0;
 };

@@ -48,7 +48,7 @@ Result<std::unique_ptr<core::Program>> ClProgram::make(
     const Queues& queues, Owned<cl_program> program, const core::Binary& binary, i64 image_texels) {
   TRY(Owned<cl_kernel> kernel, make_kernel(api, program.get(), binary.name));
   usize local[3];
-  std::copy(binary.local_size, binary.local_size + 3, local);
+  std::copy(binary.group_items, binary.group_items + 3, local);
   const std::optional<i64> limit = most_items_of(api, kernel.get(), id);
   if (!may_run_groups(api, kernel.get(), id, local, limit))
     return fail(ErrorKind::Unsupported,
@@ -77,8 +77,8 @@ ClProgram::ClProgram(const Api& api, const core::Device& device, std::string_vie
     entry->variables.resize(binary.variable_count);
   }
   for (int axis = 0; axis < 3; ++axis) {
-    local_[axis] = static_cast<usize>(binary.local_size[axis]);
-    global_[axis] = static_cast<usize>(binary.global_size[axis]) * local_[axis];
+    local_[axis] = static_cast<usize>(binary.group_items[axis]);
+    global_[axis] = static_cast<usize>(binary.grid_groups[axis]) * local_[axis];
   }
 }
 

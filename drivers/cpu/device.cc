@@ -37,7 +37,7 @@ CpuDevice::CpuDevice(core::DeviceSpec spec, const Options& options)
     : Device(std::move(spec)),
       workers_(options.workers ? options.workers : *make_workers(options.threads)),
       allocator_(name(), std::make_unique<HostAllocator>(options.max_bytes), options.max_cached) {
-  hcq::HardwareQueue::Parts parts;
+  hcq::Queue::Parts parts;
   parts.device = name();
   parts.memory = &queue_memory_;
   parts.signals = &signals_;

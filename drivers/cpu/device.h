@@ -44,8 +44,8 @@ class CpuDevice final : public hcq::Device {
   int threads() const override { return workers_->threads(); }
   std::string description() const override;
 
-  hcq::HardwareQueue& compute_queue() override { return *compute_; }
-  hcq::HardwareQueue& copy_queue() override { return *copy_; }
+  hcq::Queue& compute_queue() override { return *compute_; }
+  hcq::Queue& copy_queue() override { return *copy_; }
   bool launches_on_queue() const override { return false; }
   // Any memory that the host sees, this device sees.
   Result<hcq::GpuAddr> address_of(const core::Buffer& buffer) override;

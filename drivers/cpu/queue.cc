@@ -6,14 +6,14 @@
 
 #include "base/util/check.h"
 #include "base/util/try.h"
-#include "drivers/cpu/command_queue.h"
+#include "drivers/cpu/command_buffer.h"
 #include "drivers/cpu/device.h"
 #include "drivers/cpu/signal_event.h"
 
 namespace doorbell::cpu {
 namespace {
 
-const u64* cells_of(const hcq::BoundWords& bound) {
+const u64* cells_of(const hcq::ResidentWords& bound) {
   return static_cast<const u64*>(bound.memory.host);
 }
 
@@ -29,7 +29,7 @@ Result<std::unique_ptr<CpuQueue>> CpuQueue::make(Parts parts, const CpuDevice& d
 }
 
 CpuQueue::CpuQueue(Parts parts, hcq::Timeline timeline, const CpuDevice& device, u64 inline_ns)
-    : HardwareQueue(std::move(parts), std::move(timeline)),
+    : Queue(std::move(parts), std::move(timeline)),
       device_(device),
       inline_ns_(inline_ns),
       executor_(clock()) {}
@@ -46,15 +46,16 @@ CpuQueue::~CpuQueue() {
   raise(timeline().where(timeline().last()).signal.cell(), hcq::Signal::kDead);
 }
 
-std::unique_ptr<hcq::CommandQueue> CpuQueue::make_commands() {
+std::unique_ptr<hcq::CommandBuffer> CpuQueue::make_commands() {
   return std::make_unique<CpuCommandQueue>(device_);
 }
 
-Result<void> CpuQueue::place(std::span<const hcq::Piece> pieces, hcq::Position end) {
+Result<void> CpuQueue::write(std::span<const hcq::Segment> segments, hcq::Position end) {
   TRY(failure());
-  if (pieces.size() == 1 && pieces[0].bound != nullptr && run_here(*pieces[0].bound, end))
+  if (segments.size() == 1 && segments[0].resident != nullptr &&
+      run_here(*segments[0].resident, end))
     return {};
-  Result<void> added = add_pieces(pieces, end);
+  Result<void> added = add_pieces(segments, end);
   if (!added) {
     added_ = tail_.load(std::memory_order_relaxed);  // what was not published never was
     return added;
@@ -64,17 +65,17 @@ Result<void> CpuQueue::place(std::span<const hcq::Piece> pieces, hcq::Position e
   return {};
 }
 
-Result<void> CpuQueue::add_pieces(std::span<const hcq::Piece> pieces, hcq::Position end) {
-  for (const hcq::Piece& piece : pieces) {
+Result<void> CpuQueue::add_pieces(std::span<const hcq::Segment> segments, hcq::Position end) {
+  for (const hcq::Segment& segment : segments) {
     Entry entry;
     entry.position = end;
-    entry.bound = piece.bound;
-    if (piece.bound != nullptr) {
-      entry.begin = cells_of(*piece.bound);
-      entry.end = entry.begin + piece.bound->count / 2;
+    entry.resident = segment.resident;
+    if (segment.resident != nullptr) {
+      entry.begin = cells_of(*segment.resident);
+      entry.end = entry.begin + segment.resident->count / 2;
     } else {
-      TRY(entry.begin, copy_words(piece.words));
-      entry.end = entry.begin + piece.words.size() / 2;
+      TRY(entry.begin, copy_words(segment.words));
+      entry.end = entry.begin + segment.words.size() / 2;
     }
     TRY(add(entry));
   }
@@ -82,7 +83,7 @@ Result<void> CpuQueue::add_pieces(std::span<const hcq::Piece> pieces, hcq::Posit
 }
 
 // False where the words belong to the queue's thread.
-bool CpuQueue::run_here(hcq::BoundWords& bound, hcq::Position end) {
+bool CpuQueue::run_here(hcq::ResidentWords& bound, hcq::Position end) {
   // Only who holds the lock adds entries, so an empty ring stays empty meanwhile.
   if (bound.cost_ns == 0 || bound.cost_ns > inline_ns_ ||
       head_.load(std::memory_order_acquire) != added_)

@@ -4,7 +4,7 @@
 // is empty, because handing them over would cost more than they do. Kernels with several parts are
 // split by the worker pool either way.
 //
-// Thread safety: as HardwareQueue; the thread of the queue is started by the first submission that
+// Thread safety: as Queue; the thread of the queue is started by the first submission that
 // needs it.
 // Memory ordering: the submitter publishes with one store of `tail_`, acquired by the queue's
 // thread; it publishes that it has passed an entry with `head_`. Both `tail_` and `sleeping_` are
@@ -22,7 +22,7 @@ namespace doorbell::cpu {
 
 class CpuDevice;
 
-class CpuQueue final : public hcq::HardwareQueue {
+class CpuQueue final : public hcq::Queue {
  public:
   // `ring_bytes` hold the words of submissions that are not bound.
   static Result<std::unique_ptr<CpuQueue>> make(Parts parts, const CpuDevice& device, u64 inline_ns,
@@ -30,10 +30,10 @@ class CpuQueue final : public hcq::HardwareQueue {
   // Ends after the command that runs now; what was submitted beyond it is dropped.
   ~CpuQueue() override;
 
-  std::unique_ptr<hcq::CommandQueue> make_commands() override;
+  std::unique_ptr<hcq::CommandBuffer> make_commands() override;
 
  protected:
-  Result<void> place(std::span<const hcq::Piece> pieces, hcq::Position end) override;
+  Result<void> write(std::span<const hcq::Segment> segments, hcq::Position end) override;
   Result<void> failure() override;
   std::string running() override;
   bool can_drop() const override { return true; }
@@ -42,17 +42,17 @@ class CpuQueue final : public hcq::HardwareQueue {
  private:
   struct Entry {
     const u64 *begin = nullptr, *end = nullptr;
-    hcq::BoundWords* bound = nullptr;  // to learn its cost
-    hcq::Position position = 0;        // the last of its submission
+    hcq::ResidentWords* resident = nullptr;  // to learn its cost
+    hcq::Position position = 0;              // the last of its submission
   };
   static constexpr usize kEntries = 1024;
 
   CpuQueue(Parts parts, hcq::Timeline timeline, const CpuDevice& device, u64 inline_ns);
 
   // ---- the submitter, under the lock of the queue -----------------------------------------------
-  bool run_here(hcq::BoundWords& bound, hcq::Position end);
+  bool run_here(hcq::ResidentWords& bound, hcq::Position end);
   Result<void> add(const Entry& entry);
-  Result<void> add_pieces(std::span<const hcq::Piece> pieces, hcq::Position end);
+  Result<void> add_pieces(std::span<const hcq::Segment> segments, hcq::Position end);
   Result<const u64*> copy_words(std::span<const u32> words);
   void publish();
 

@@ -44,8 +44,8 @@ void CpuQueue::sleep(u64 head) {
 bool CpuQueue::run(const Entry& entry) {
   // Bound words end with a signal; once it is raised they may be gone.
   const u64 *at = entry.begin, *body = entry.end;
-  if (entry.bound != nullptr) body -= kSignalCells;
-  const u64 start = entry.bound != nullptr ? clock().now_ns() : 0;
+  if (entry.resident != nullptr) body -= kSignalCells;
+  const u64 start = entry.resident != nullptr ? clock().now_ns() : 0;
   bool waited = false;
   while (true) {
     if (!survive(entry.position, &at, body)) return false;
@@ -53,10 +53,10 @@ bool CpuQueue::run(const Entry& entry) {
     waited = true;
     if (!await({at}, entry.position)) return false;
   }
-  if (entry.bound == nullptr) return true;
+  if (entry.resident == nullptr) return true;
   // Words that wait for others are for this thread, so their cost stays unknown.
   if (!waited && !executor_.drops(entry.position))
-    entry.bound->cost_ns = std::max<u64>(1, clock().now_ns() - start);
+    entry.resident->cost_ns = std::max<u64>(1, clock().now_ns() - start);
   executor_.run(body, entry.end, entry.position);
   return true;
 }

@@ -55,7 +55,7 @@ core::MemoryStats NullAllocator::stats() const {
 }
 
 NullDevice::NullDevice(core::DeviceSpec spec) : Device(std::move(spec)), allocator_(name()) {
-  hcq::HardwareQueue::Parts parts;
+  hcq::Queue::Parts parts;
   parts.device = name();
   parts.name = "compute";
   parts.memory = &queue_memory_;

@@ -39,8 +39,8 @@ class NullDevice final : public hcq::Device {
   Result<void> synchronize() override { return queue_->synchronize(); }
   bool runs() const override { return false; }
   std::string description() const override { return "compiles, never runs"; }
-  hcq::HardwareQueue& compute_queue() override { return *queue_; }
-  hcq::HardwareQueue& copy_queue() override { return *queue_; }
+  hcq::Queue& compute_queue() override { return *queue_; }
+  hcq::Queue& copy_queue() override { return *queue_; }
 
  private:
   NullAllocator allocator_;

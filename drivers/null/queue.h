@@ -3,11 +3,11 @@
 #pragma once
 
 #include "base/util/try.h"
-#include "hcq/queue/hardware_queue.h"
+#include "hcq/queue/queue.h"
 
 namespace doorbell::null {
 
-class NullCommandQueue final : public hcq::CommandQueue {
+class NullCommandQueue final : public hcq::CommandBuffer {
  public:
   void wait(hcq::Operand, hcq::Operand) override {}
   void signal(hcq::Operand, hcq::Operand) override {}
@@ -19,20 +19,20 @@ class NullCommandQueue final : public hcq::CommandQueue {
   void poll(hcq::Operand, hcq::Operand, u64) override {}
 };
 
-class NullQueue final : public hcq::HardwareQueue {
+class NullQueue final : public hcq::Queue {
  public:
   static Result<std::unique_ptr<NullQueue>> make(Parts parts) {
     TRY(hcq::Timeline timeline, hcq::Timeline::make(*parts.signals, parts.timeline_limit));
     return std::make_unique<NullQueue>(std::move(parts), std::move(timeline));
   }
-  using HardwareQueue::HardwareQueue;
+  using Queue::Queue;
 
-  std::unique_ptr<hcq::CommandQueue> make_commands() override {
+  std::unique_ptr<hcq::CommandBuffer> make_commands() override {
     return std::make_unique<NullCommandQueue>();
   }
 
  protected:
-  Result<void> place(std::span<const hcq::Piece>, hcq::Position end) override {
+  Result<void> write(std::span<const hcq::Segment>, hcq::Position end) override {
     const hcq::Timeline::Place place = timeline().where(end);
     place.signal.cell().value.store(place.value, std::memory_order_release);
     return {};

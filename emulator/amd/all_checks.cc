@@ -6,7 +6,7 @@
 #include "emulator/amd/cp/rules.h"
 #include "emulator/amd/kfd/kfd_checks.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 // clang-format off
@@ -96,4 +96,4 @@ std::span<const Check* const> all_checks() {
   return all;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

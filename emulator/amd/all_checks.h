@@ -5,9 +5,9 @@
 
 #include "emulator/core/checks.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // In the order of their folders: the kernel's door, then the command processors.
 std::span<const Check* const> all_checks();
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -10,7 +10,7 @@
 #include "base/util/try.h"
 #include "emulator/amd/compute/wave_text.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 constexpr usize kBefore = 4, kBehind = 4;  // instructions
@@ -148,4 +148,4 @@ std::string code_around(const Chip& chip, u32 lanes, const AddressSpace& space, 
   return text;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

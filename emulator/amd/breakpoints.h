@@ -18,7 +18,7 @@
 #include "emulator/amd/isa/instruction_source.h"
 #include "emulator/core/address_space.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 class Breakpoints {
  public:
@@ -67,4 +67,4 @@ class Breakpoints {
 // Some instructions before `pc`, from `first` on, it with an arrow, and some behind, a line each.
 std::string code_around(const Chip& chip, u32 lanes, const AddressSpace& space, u64 first, u64 pc);
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -9,7 +9,7 @@
 #include "emulator/amd/isa/handlers.h"
 #include "emulator/amd/kernel_names.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 const Check& rule_of(Use use) {
@@ -148,7 +148,7 @@ std::unique_ptr<RunningGrid> GridLauncher::launch(const Dispatch& dispatch, Cach
   std::unique_ptr<AdversarialMemory> own;
   if (caches) {
     // Both name the generations in their order.
-    auto generation = static_cast<::doorbell::amd::hw::Generation>(options_.chip->generation);
+    auto generation = static_cast<amd::hw::Generation>(options_.chip->generation);
     std::string kernel =
         dispatch.kernel.empty() ? fmt::format("at {:#x}", dispatch.code) : dispatch.kernel;
     own = std::make_unique<AdversarialMemory>(*options_.space, *caches, generation, dispatch.xcc,
@@ -158,4 +158,4 @@ std::unique_ptr<RunningGrid> GridLauncher::launch(const Dispatch& dispatch, Cach
                                         options, options_);
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -13,7 +13,7 @@
 #include "emulator/core/checks.h"
 #include "emulator/core/undefined_memory.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 struct GridLauncherOptions {
   const Chip* chip = nullptr;                  // borrowed, static
@@ -45,4 +45,4 @@ class GridLauncher final : public Launcher {
   u64 launches_ = 0;
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

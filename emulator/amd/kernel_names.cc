@@ -9,7 +9,7 @@
 #include <span>
 #include <string_view>
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 // How far a descriptor may lie from the code, and the note from the descriptor.
@@ -98,4 +98,4 @@ std::string kernel_name_at(const AddressSpace& space, u64 code) {
   return only_symbol(find_note(window, *descriptor, *descriptor < code));
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -6,10 +6,10 @@
 
 #include "emulator/core/address_space.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // Of the kernel whose first instruction is at `code`; empty where its code object has several, or
 // was loaded without its note.
 std::string kernel_name_at(const AddressSpace& space, u64 code);
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -23,7 +23,7 @@
 #include "emulator/amd/kfd/kfd_checks.h"
 #include "emulator/amd/kfd/kfd_files.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 // How many instructions waves may run, nothing else happening, before the host is to go on: when it
@@ -46,7 +46,7 @@ class GpuEngine final : public Engine {
                    .undefined = undefined,
                    .dump = options.dump_waves,
                    .breakpoints = options.breakpoints.get()}),
-        gpu_({.generation = static_cast<::doorbell::amd::hw::Generation>(chip.generation),
+        gpu_({.generation = static_cast<amd::hw::Generation>(chip.generation),
               .xccs = kfd.devices()[index]->slot.node->xccs,
               .engines = engines(*kfd.devices()[index]->slot.node),
               .lds_unit = chip.lds_granule,
@@ -295,4 +295,4 @@ Gpu::Rest Machine::State::run_until_rest(u64 patience) {
   return amd::run_until_rest(gpus, patience);
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

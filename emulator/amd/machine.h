@@ -14,7 +14,7 @@
 #include "emulator/core/checks.h"
 #include "emulator/core/trace.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 class Breakpoints;
 class Kfd;
@@ -75,4 +75,4 @@ class Machine {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -3,7 +3,7 @@
 
 #include <charconv>
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 Result<std::vector<std::string>> parse_gpus(std::string_view text) {
   std::vector<std::string> names;
@@ -26,4 +26,4 @@ Result<u64> parse_number(std::string_view what, std::string_view text) {
               why == std::errc::result_out_of_range ? "not below 2^64" : "no number");
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -9,11 +9,11 @@
 #include "base/util/result.h"
 #include "base/util/types.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // "gfx1100,gfx942", in order. Invalid when there is none, or one without a name.
 Result<std::vector<std::string>> parse_gpus(std::string_view text);
 // A decimal number below 2^64; an error calls it `what`.
 Result<u64> parse_number(std::string_view what, std::string_view text);
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

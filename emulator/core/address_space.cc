@@ -8,7 +8,7 @@
 
 #include "base/util/check.h"
 
-namespace doorbell::emulator {
+namespace doorbell::emu {
 namespace {
 
 constexpr unsigned kTopShift = 39;  // of the bits that index the root
@@ -134,4 +134,4 @@ std::string AddressSpace::describe(u64 va) const {
                      print(*below, below_index));
 }
 
-}  // namespace doorbell::emulator
+}  // namespace doorbell::emu

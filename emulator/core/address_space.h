@@ -15,7 +15,7 @@
 #include "base/util/result.h"
 #include "base/util/types.h"
 
-namespace doorbell::emulator {
+namespace doorbell::emu {
 
 // Where the bytes are, seen from the GPU that maps them.
 enum class Place : u8 {
@@ -139,4 +139,4 @@ class AddressSpace {
   std::vector<BufferHistory> buffers_;
 };
 
-}  // namespace doorbell::emulator
+}  // namespace doorbell::emu

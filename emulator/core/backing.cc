@@ -11,7 +11,7 @@
 
 #include "base/util/check.h"
 
-namespace doorbell::emulator {
+namespace doorbell::emu {
 
 Result<std::unique_ptr<Backing>> Backing::create(u64 bytes) {
   int descriptor = memfd_create("doorbell-emulator", MFD_CLOEXEC);
@@ -82,4 +82,4 @@ void Backing::free(u64 offset) {
   used_.erase(found);
 }
 
-}  // namespace doorbell::emulator
+}  // namespace doorbell::emu

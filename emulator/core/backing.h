@@ -11,7 +11,7 @@
 #include "base/util/result.h"
 #include "base/util/types.h"
 
-namespace doorbell::emulator {
+namespace doorbell::emu {
 
 // Thread safety: from any thread.
 class Backing {
@@ -48,4 +48,4 @@ class Backing {
   u64 next_ = 0;             // where the last allocation ended
 };
 
-}  // namespace doorbell::emulator
+}  // namespace doorbell::emu

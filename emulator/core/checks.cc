@@ -10,7 +10,7 @@
 
 #include "base/util/try.h"
 
-namespace doorbell::emulator {
+namespace doorbell::emu {
 namespace {
 
 constexpr usize kKept = 1000;
@@ -112,4 +112,4 @@ void Checks::clear() {
   errors_ = 0;
 }
 
-}  // namespace doorbell::emulator
+}  // namespace doorbell::emu

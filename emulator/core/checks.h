@@ -14,7 +14,7 @@
 #include "base/util/result.h"
 #include "base/util/types.h"
 
-namespace doorbell::emulator {
+namespace doorbell::emu {
 
 enum class Level : u8 { Off, Warn, Error };
 
@@ -90,4 +90,4 @@ std::string_view name(Level level);
 // "error AMD-VM-001: message"
 std::string to_string(const Report& report);
 
-}  // namespace doorbell::emulator
+}  // namespace doorbell::emu

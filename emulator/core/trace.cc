@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-namespace doorbell::emulator {
+namespace doorbell::emu {
 namespace {
 
 std::string quoted(std::string_view text) {
@@ -93,4 +93,4 @@ void Trace::write(const TraceLine& line) {
   sink_(text);
 }
 
-}  // namespace doorbell::emulator
+}  // namespace doorbell::emu

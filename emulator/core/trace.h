@@ -12,7 +12,7 @@
 #include "base/util/types.h"
 #include "emulator/core/trace_filter.h"
 
-namespace doorbell::emulator {
+namespace doorbell::emu {
 
 struct TraceLine {
   std::string_view kind;  // "ioctl", "packet", "dispatch", "interrupt", "fault", "check"
@@ -57,4 +57,4 @@ class Trace {
   std::set<i64> named_;  // tracks of events
 };
 
-}  // namespace doorbell::emulator
+}  // namespace doorbell::emu

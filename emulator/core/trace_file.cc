@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-namespace doorbell::emulator {
+namespace doorbell::emu {
 namespace {
 
 constexpr std::string_view kEmpty = "[\n]\n", kBegin = "[\n", kEnd = "\n]\n";
@@ -80,4 +80,4 @@ void TraceFile::write(std::string_view line) {
   errno = before;
 }
 
-}  // namespace doorbell::emulator
+}  // namespace doorbell::emu

@@ -9,7 +9,7 @@
 #include "base/util/result.h"
 #include "emulator/core/trace.h"
 
-namespace doorbell::emulator {
+namespace doorbell::emu {
 
 // Thread safety: write() by one thread at a time, of each of any number of processes.
 class TraceFile {
@@ -40,4 +40,4 @@ class TraceFile {
   bool is_full_ = false;
 };
 
-}  // namespace doorbell::emulator
+}  // namespace doorbell::emu

@@ -10,7 +10,7 @@
 #include "base/util/suggest.h"
 #include "emulator/core/trace.h"
 
-namespace doorbell::emulator {
+namespace doorbell::emu {
 namespace {
 
 const std::vector<std::string>& kinds() {
@@ -73,4 +73,4 @@ bool TraceFilter::takes(const TraceLine& line) const {
          });
 }
 
-}  // namespace doorbell::emulator
+}  // namespace doorbell::emu

@@ -8,7 +8,7 @@
 #include "base/util/result.h"
 #include "base/util/types.h"
 
-namespace doorbell::emulator {
+namespace doorbell::emu {
 
 struct TraceLine;
 
@@ -34,4 +34,4 @@ class TraceFilter {
   std::vector<int> queues_;
 };
 
-}  // namespace doorbell::emulator
+}  // namespace doorbell::emu

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace doorbell::emulator {
+namespace doorbell::emu {
 
 namespace {
 
@@ -164,4 +164,4 @@ std::optional<u64> UndefinedMemory::copy(const u8* from, const u8* to, u64 bytes
   return first;
 }
 
-}  // namespace doorbell::emulator
+}  // namespace doorbell::emu

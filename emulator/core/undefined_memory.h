@@ -15,7 +15,7 @@
 
 #include "base/util/types.h"
 
-namespace doorbell::emulator {
+namespace doorbell::emu {
 
 // Thread safety: from any thread.
 class UndefinedMemory {
@@ -56,4 +56,4 @@ class UndefinedMemory {
   absl::flat_hash_map<u64, std::unique_ptr<Page>> pages_;  // those written in part
 };
 
-}  // namespace doorbell::emulator
+}  // namespace doorbell::emu

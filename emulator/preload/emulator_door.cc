@@ -20,7 +20,7 @@
 #include "emulator/core/trace_file.h"
 #include "emulator/preload/door.h"
 
-namespace doorbell::emulator {
+namespace doorbell::emu {
 namespace {
 
 amd::Machine* machine = nullptr;
@@ -194,11 +194,11 @@ constexpr DoorbellEmulatorDoor kDoor{open_node, node_ioctl, node_of, is_own,
                                      forked,    map_node,   unmapped};
 
 }  // namespace
-}  // namespace doorbell::emulator
+}  // namespace doorbell::emu
 
 extern "C" [[gnu::visibility("default")]] const DoorbellEmulatorDoor* doorbell_emulator_door_5(
     const DoorbellEmulatorOptions* options) {
-  using namespace doorbell::emulator;  // NOLINT: the interface is C
+  using namespace doorbell::emu;  // NOLINT: the interface is C
   std::lock_guard lock(making);
   if (machine) return &kDoor;
   try {

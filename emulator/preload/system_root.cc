@@ -8,7 +8,7 @@
 #include "base/util/try.h"
 #include "emulator/amd/kfd/kfd_files.h"
 
-namespace doorbell::emulator {
+namespace doorbell::emu {
 namespace {
 
 namespace fs = std::filesystem;
@@ -45,4 +45,4 @@ Result<void> write_system_root(const std::string& root, std::span<const std::str
   return {};
 }
 
-}  // namespace doorbell::emulator
+}  // namespace doorbell::emu

@@ -7,9 +7,9 @@
 
 #include "base/util/result.h"
 
-namespace doorbell::emulator {
+namespace doorbell::emu {
 
 // Below `root`, which exists: "/sys/..." becomes "<root>/sys/...". Unknown GPUs are Invalid.
 Result<void> write_system_root(const std::string& root, std::span<const std::string> gpus);
 
-}  // namespace doorbell::emulator
+}  // namespace doorbell::emu

@@ -19,7 +19,7 @@ u32 Graph::memory(u32 storage, u64 offset, u64 bytes, Operand address) {
   return static_cast<u32>(memories_.size() - 1);
 }
 
-u32 Graph::lane_of(HardwareQueue& queue) {
+u32 Graph::lane_of(Queue& queue) {
   for (u32 i = 0; i < lanes_.size(); ++i)
     if (lanes_[i].queue == &queue) return i;
   Lane& lane = lanes_.emplace_back();
@@ -27,13 +27,13 @@ u32 Graph::lane_of(HardwareQueue& queue) {
   return static_cast<u32>(lanes_.size() - 1);
 }
 
-void Graph::exec(HardwareQueue& queue, Exec exec) {
+void Graph::exec(Queue& queue, Exec exec) {
   CHECK(!bound_ && exec.program != nullptr);
   for (const Argument& argument : exec.buffers) CHECK_LT(argument.memory, memories_.size());
   nodes_.push_back({lane_of(queue), std::move(exec)});
 }
 
-void Graph::copy(HardwareQueue& queue, u32 to, u32 from, u64 bytes) {
+void Graph::copy(Queue& queue, u32 to, u32 from, u64 bytes) {
   CHECK(!bound_ && to < memories_.size() && from < memories_.size());
   CHECK(bytes <= memories_[to].bytes && bytes <= memories_[from].bytes,
         "copy of {} bytes from {} to {}", bytes, memories_[from].bytes, memories_[to].bytes);
@@ -101,17 +101,17 @@ Result<void> Graph::bind() {
   Result<void> made = make_stamps();
   for (u32 i = 0; i < lanes_.size() && made; ++i) {
     Lane& lane = lanes_[i];
-    const std::unique_ptr<CommandQueue> commands = lane.queue->make_commands();
+    const std::unique_ptr<CommandBuffer> commands = lane.queue->make_commands();
     emit(i, commands.get());
     const int instances = stamps_ ? 1 : options_.instances;
-    auto bound = BoundQueue::bind(*lane.queue, *commands, instances);
+    auto bound = ResidentCommands::bind(*lane.queue, *commands, instances);
     if (bound)
-      lane.bound = std::move(*bound);
+      lane.commands = std::move(*bound);
     else
       made = std::move(bound).error();
   }
   if (!made) {
-    for (Lane& lane : lanes_) lane.bound.reset();
+    for (Lane& lane : lanes_) lane.commands.reset();
     stamps_.reset();
     return made;
   }
@@ -137,20 +137,20 @@ std::vector<OrderWait> Graph::waits_of(u32 lane) const {
   return waits;
 }
 
-void Graph::emit(u32 lane, CommandQueue* commands) const {
+void Graph::emit(u32 lane, CommandBuffer* commands) const {
   commands->memory_barrier();  // after whatever the queue ran before
   for (u32 n = 0; n < nodes_.size(); ++n)
     if (nodes_[n].lane == lane) emit_node(n, commands);
   if (signal_count(lane) > order_.signals[lane]) emit_join(lane, commands);
 }
 
-void Graph::emit_join(u32 lane, CommandQueue* commands) const {
+void Graph::emit_join(u32 lane, CommandBuffer* commands) const {
   for (u32 other = 0; other < lanes_.size(); ++other)
     if (other != lane) commands->wait(address_of(other), value_of(other, order_.signals[other]));
   commands->signal(address_of(lane), value_of(lane, signal_count(lane)));
 }
 
-void Graph::emit_node(u32 n, CommandQueue* commands) const {
+void Graph::emit_node(u32 n, CommandBuffer* commands) const {
   const Node& node = nodes_[n];
   const Order::Node& order = order_.nodes[n];
   for (const OrderWait& wait : order.waits)
@@ -164,8 +164,7 @@ void Graph::emit_node(u32 n, CommandQueue* commands) const {
     std::vector<Operand> addresses;
     for (const Argument& argument : node.exec.buffers)
       addresses.push_back(memories_[argument.memory].address);
-    commands->exec(
-        {node.exec.program, addresses, node.exec.variables, node.exec.grid, node.exec.block});
+    commands->exec({node.exec.program, addresses, node.exec.variables});
   }
   if (stamps_) commands->timestamp(stamps_->address(n, true));
   if (order.signal != 0) commands->signal(address_of(node.lane), value_of(node.lane, order.signal));

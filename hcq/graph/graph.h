@@ -15,12 +15,12 @@
 //
 // Thread safety: one thread at a time. The lock of each queue is held while a replay is submitted,
 // so that two graphs over the same queues, used by two threads, cannot wait for each other.
-// Memory ordering: that of HardwareQueue; a replay follows the last one where memory demands it.
+// Memory ordering: that of Queue; a replay follows the last one where memory demands it.
 #pragma once
 
 #include "hcq/graph/hazards.h"
 #include "hcq/graph/order.h"
-#include "hcq/queue/bound_queue.h"
+#include "hcq/queue/resident_commands.h"
 #include "hcq/trace/stamps.h"
 
 namespace doorbell::hcq {
@@ -43,8 +43,6 @@ class Graph {
     std::string name;                  // for traces
     std::vector<Argument> buffers;     // by slot of the kernel
     std::vector<Operand> variables;
-    std::array<Operand, 3> grid{Operand(1), Operand(1), Operand(1)};
-    std::array<Operand, 3> block{Operand(1), Operand(1), Operand(1)};
   };
 
   Graph() : Graph(Options()) {}
@@ -62,8 +60,8 @@ class Graph {
   u32 storage() { return storages_++; }
   // Bytes of a storage, and where the devices see them.
   u32 memory(u32 storage, u64 offset, u64 bytes, Operand address);
-  void exec(HardwareQueue& queue, Exec exec);
-  void copy(HardwareQueue& queue, u32 to, u32 from, u64 bytes);
+  void exec(Queue& queue, Exec exec);
+  void copy(Queue& queue, u32 to, u32 from, u64 bytes);
   // Writes the words. Once it succeeded, nothing can be recorded; where it failed, nothing is held.
   Result<void> bind();
 
@@ -93,15 +91,15 @@ class Graph {
   };
   // One queue's part.
   struct Lane {
-    HardwareQueue* queue;
-    std::unique_ptr<BoundQueue> bound;
-    BoundQueue::Instance* instance = nullptr;  // of the run that is being submitted
-    u32 address_slot = 0, value_slot = 0;      // of its signals: value_slot + number - 1
-    Position base = 0, last_base = 0;          // before this run and the one before
-    std::vector<OrderWait> waits;              // within a run: the last signal of each other lane
+    Queue* queue;
+    std::unique_ptr<ResidentCommands> commands;
+    ResidentCommands::Instance* instance = nullptr;  // of the run that is being submitted
+    u32 address_slot = 0, value_slot = 0;            // of its signals: value_slot + number - 1
+    Position base = 0, last_base = 0;                // before this run and the one before
+    std::vector<OrderWait> waits;  // within a run: the last signal of each other lane
   };
 
-  u32 lane_of(HardwareQueue& queue);
+  u32 lane_of(Queue& queue);
   // How many signals a run raises on the lane's queue.
   u32 signal_count(usize lane) const {
     return order_.signals[lane] + (options_.join && lanes_.size() > 1 ? 1 : 0);
@@ -109,9 +107,9 @@ class Graph {
   void sort_lanes();
   std::vector<OrderWait> waits_of(u32 lane) const;
   Result<void> make_stamps();
-  void emit(u32 lane, CommandQueue* commands) const;
-  void emit_join(u32 lane, CommandQueue* commands) const;
-  void emit_node(u32 node, CommandQueue* commands) const;
+  void emit(u32 lane, CommandBuffer* commands) const;
+  void emit_join(u32 lane, CommandBuffer* commands) const;
+  void emit_node(u32 node, CommandBuffer* commands) const;
   // Of a signal of a lane's queue, numbered from 1.
   Operand address_of(u32 lane) const { return Operand::of_slot(lanes_[lane].address_slot); }
   Operand value_of(u32 lane, u32 signal) const {

@@ -12,7 +12,7 @@ Result<Fence> Graph::replay(std::span<const u64> values, const Fence& after) {
   CHECK(values.size() == slots_, "{} numbers for {} slots", values.size(), slots_);
   // Before any lock of a queue is taken: this may wait for an earlier run.
   for (Lane& lane : lanes_) {
-    TRY(lane.instance, lane.bound->next());
+    TRY(lane.instance, lane.commands->next());
   }
   if (stamps_) stamps_->begin_run(*options_.trace);
   std::copy(values.begin(), values.end(), table_.begin());
@@ -64,16 +64,16 @@ Result<void> Graph::submit(const Fence& after) {
   for (usize i = 0; i < lanes_.size(); ++i) {
     Lane& lane = lanes_[i];
     lane.instance->last = lane.base + signal_count(i);
-    lane.bound->patch(*lane.instance, table_);
-    const Piece piece{{}, lane.instance->words.get()};
+    lane.commands->patch(*lane.instance, table_);
+    const Segment segment{{}, lane.instance->words.get()};
     for (const Point& point : fence_of(lane.waits, &Lane::base)) lane.queue->will_wait(point);
     Result<void> pushed;
     if (order_.carried[i].empty() || !has_run_) {
-      pushed = lane.queue->push({&piece, 1}, after);
+      pushed = lane.queue->push({&segment, 1}, after);
     } else {
       Fence all = after;
       all.add(fence_of(order_.carried[i], &Lane::last_base));
-      pushed = lane.queue->push({&piece, 1}, all);
+      pushed = lane.queue->push({&segment, 1}, all);
     }
     if (pushed) continue;
     // The others go on, so that none waits for ever; that it failed is told here.

@@ -6,7 +6,7 @@
 
 namespace doorbell::hcq {
 
-Result<std::unique_ptr<ArgumentRing>> ArgumentRing::make(HardwareQueue& queue, i64 bytes) {
+Result<std::unique_ptr<ArgumentRing>> ArgumentRing::make(Queue& queue, i64 bytes) {
   TRY(core::Allocation memory, queue.memory().allocate(bytes));
   CHECK(memory.host != nullptr, "arguments in memory that the host cannot see");
   return std::unique_ptr<ArgumentRing>(new ArgumentRing(queue, memory));

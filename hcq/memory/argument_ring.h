@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "hcq/memory/retire_ring.h"
-#include "hcq/queue/hardware_queue.h"
+#include "hcq/queue/queue.h"
 
 namespace doorbell::hcq {
 
@@ -21,7 +21,7 @@ class ArgumentRing {
   };
 
   // `bytes` of the queue's memory().
-  static Result<std::unique_ptr<ArgumentRing>> make(HardwareQueue& queue, i64 bytes);
+  static Result<std::unique_ptr<ArgumentRing>> make(Queue& queue, i64 bytes);
   // Gives the memory back; the queue has stopped or is done.
   ~ArgumentRing();
   ArgumentRing(const ArgumentRing&) = delete;
@@ -34,10 +34,10 @@ class ArgumentRing {
   void retire(Position position) { ring_.retire(position); }
 
  private:
-  ArgumentRing(HardwareQueue& queue, const core::Allocation& memory)
+  ArgumentRing(Queue& queue, const core::Allocation& memory)
       : queue_(queue), memory_(memory), ring_(static_cast<u64>(memory.bytes)) {}
 
-  HardwareQueue& queue_;
+  Queue& queue_;
   const core::Allocation memory_;
   RetireRing ring_;
 };

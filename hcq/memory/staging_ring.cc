@@ -16,7 +16,7 @@ constexpr u64 kPieces = 4, kAlignment = 256;
 
 }  // namespace
 
-Result<std::unique_ptr<StagingRing>> StagingRing::make(HardwareQueue& queue, i64 bytes) {
+Result<std::unique_ptr<StagingRing>> StagingRing::make(Queue& queue, i64 bytes) {
   CHECK(bytes > 0 && static_cast<u64>(bytes) % (kPieces * kAlignment) == 0, "staging of {} bytes",
         bytes);
   TRY(std::unique_ptr<ArgumentRing> ring, ArgumentRing::make(queue, bytes));

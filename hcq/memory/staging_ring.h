@@ -14,22 +14,22 @@ namespace doorbell::hcq {
 class StagingRing {
  public:
   // `bytes` of the copy queue's memory(); a piece is at most a quarter.
-  static Result<std::unique_ptr<StagingRing>> make(HardwareQueue& queue, i64 bytes);
+  static Result<std::unique_ptr<StagingRing>> make(Queue& queue, i64 bytes);
 
   Result<Point> copy_in(GpuAddr to, const void* from, u64 bytes, const Fence& after = {});
   Result<void> copy_out(void* to, GpuAddr from, u64 bytes, const Fence& after = {});
 
  private:
-  StagingRing(HardwareQueue& queue, std::unique_ptr<ArgumentRing> ring)
+  StagingRing(Queue& queue, std::unique_ptr<ArgumentRing> ring)
       : queue_(queue), ring_(std::move(ring)), commands_(queue.make_commands()) {}
   Result<void> copy_out_through(const ArgumentRing::Place& whole, u8* to, GpuAddr from, u64 bytes,
                                 const Fence& after);
   Result<Point> submit_copy(GpuAddr to, GpuAddr from, u64 bytes, const Fence& after);
 
-  HardwareQueue& queue_;
+  Queue& queue_;
   std::mutex mutex_;  // guards what follows
   std::unique_ptr<ArgumentRing> ring_;
-  std::unique_ptr<CommandQueue> commands_;
+  std::unique_ptr<CommandBuffer> commands_;
 };
 
 }  // namespace doorbell::hcq

@@ -39,21 +39,21 @@ void Waits::died(Position now, const Error& why) {
   deaths.fetch_add(1, std::memory_order_seq_cst);
 }
 
-void Waits::give_up(Position first, Position last) {
+void Waits::abandon(Position first, Position last) {
   std::lock_guard lock(mutex_);
-  given_up_.push_back(
+  abandoned_.push_back(
       {first, last,
        fmt::format("the {} was stopped between positions {} and {}", queue_, first, last)});
-  gave_up_.store(true, std::memory_order_release);
+  has_abandoned_.store(true, std::memory_order_release);
   deaths.fetch_add(1, std::memory_order_seq_cst);  // others may rest on it
   update_holds();
 }
 
-bool Waits::was_given_up(Position position) const {
-  if (!gave_up_.load(std::memory_order_acquire)) [[likely]]
+bool Waits::was_abandoned(Position position) const {
+  if (!has_abandoned_.load(std::memory_order_acquire)) [[likely]]
     return false;
   std::lock_guard lock(mutex_);
-  return find_given_up(position) != nullptr;
+  return find_abandoned(position) != nullptr;
 }
 
 Result<void> Waits::check(Position position, Position now) {
@@ -61,9 +61,9 @@ Result<void> Waits::check(Position position, Position now) {
     return {};
   settle(now);
   std::lock_guard lock(mutex_);
-  if (const Spoilt* given_up = find_given_up(position))
-    return fail(ErrorKind::Timeout, "{}", given_up->why);
-  if (const Spoilt* spoilt = find_open(position)) return lost(spoilt->why);
+  if (const Poisoned* abandoned = find_abandoned(position))
+    return fail(ErrorKind::Timeout, "{}", abandoned->why);
+  if (const Poisoned* spoilt = find_open(position)) return lost(spoilt->why);
   return {};
 }
 
@@ -72,15 +72,15 @@ Result<void> Waits::report(Position last, Position now) {
     return {};
   settle(now);
   std::lock_guard lock(mutex_);
-  const Spoilt* const first = find_open(last);
+  const Poisoned* const first = find_open(last);
   if (first == nullptr) return {};
-  Spoilt told{first->first, last, first->why};
-  std::erase_if(spoilt_, [&](const Spoilt& spoilt) {
+  Poisoned told{first->first, last, first->why};
+  std::erase_if(poisoned_, [&](const Poisoned& spoilt) {
     if (spoilt.last != kOpen || spoilt.first > last) return false;
     told.first = std::min(told.first, spoilt.first);
     return true;
   });
-  spoilt_.push_back(told);
+  poisoned_.push_back(told);
   update_holds();
   return lost(told.why);
 }
@@ -117,28 +117,29 @@ void Waits::settle_after_deaths(Position now) {
     waits = waits_;
   }
   std::erase_if(waits, [&](const Wait& wait) { return wait.first > now; });
-  std::vector<Spoilt> spoilt;
+  std::vector<Poisoned> spoilt;
   std::erase_if(waits, [&](const Wait& wait) {
     std::vector<Visit> visited;
-    std::optional<std::string> why = doubt(wait, &visited);
+    std::optional<std::string> why = failure_cause(wait, &visited);
     if (why) spoilt.push_back({wait.first, kOpen, *std::move(why)});
     return !why && wait.end > now;  // not passed: to be looked at again
   });
   std::lock_guard lock(mutex_);
   std::erase_if(waits_,
                 [&](const Wait& wait) { return std::ranges::find(waits, wait) != waits.end(); });
-  std::move(spoilt.begin(), spoilt.end(), std::back_inserter(spoilt_));
+  std::move(spoilt.begin(), spoilt.end(), std::back_inserter(poisoned_));
   update_holds();
 }
 
-std::optional<std::string> Waits::doubt(const Wait& wait, std::vector<Visit>* visited) const {
-  std::optional<std::string> why = wait.other->doubt(wait.position, visited);
+std::optional<std::string> Waits::failure_cause(const Wait& wait,
+                                                std::vector<Visit>* visited) const {
+  std::optional<std::string> why = wait.other->failure_cause(wait.position, visited);
   if (!why) return {};
   return fmt::format("{} waited before position {} for position {} of the {}, but: {}", queue_,
                      wait.first, wait.position, wait.other->queue_, *why);
 }
 
-std::optional<std::string> Waits::doubt(Position position, std::vector<Visit>* visited) {
+std::optional<std::string> Waits::failure_cause(Position position, std::vector<Visit>* visited) {
   // Queues may wait for each other in turn, also within one run of a graph.
   const Visit here{this, position};
   if (std::ranges::find(*visited, here) != visited->end()) return {};
@@ -147,33 +148,33 @@ std::optional<std::string> Waits::doubt(Position position, std::vector<Visit>* v
   {
     std::lock_guard lock(mutex_);
     if (position > ended_at_.load(std::memory_order_acquire)) return why_dead_;
-    for (const Spoilt& spoilt : spoilt_)
+    for (const Poisoned& spoilt : poisoned_)
       if (spoilt.first <= position && position <= spoilt.last) return spoilt.why;
-    if (const Spoilt* given_up = find_given_up(position)) return given_up->why;
+    if (const Poisoned* abandoned = find_abandoned(position)) return abandoned->why;
     for (const Wait& wait : waits_)
       if (wait.first <= position) waits.push_back(wait);
   }
   for (const Wait& wait : waits)
-    if (std::optional<std::string> why = doubt(wait, visited)) return why;
+    if (std::optional<std::string> why = failure_cause(wait, visited)) return why;
   return {};
 }
 
-const Waits::Spoilt* Waits::find_open(Position position) const {
-  for (const Spoilt& spoilt : spoilt_)
+const Waits::Poisoned* Waits::find_open(Position position) const {
+  for (const Poisoned& spoilt : poisoned_)
     if (spoilt.last == kOpen && spoilt.first <= position) return &spoilt;
   return nullptr;
 }
 
-const Waits::Spoilt* Waits::find_given_up(Position position) const {
-  for (const Spoilt& one : given_up_)
+const Waits::Poisoned* Waits::find_abandoned(Position position) const {
+  for (const Poisoned& one : abandoned_)
     if (one.first <= position && position <= one.last) return &one;
   return nullptr;
 }
 
 void Waits::update_holds() {
   const bool has_open =
-      std::ranges::any_of(spoilt_, [](const Spoilt& spoilt) { return spoilt.last == kOpen; });
-  holds_.store(has_open || !waits_.empty() || !given_up_.empty(), std::memory_order_relaxed);
+      std::ranges::any_of(poisoned_, [](const Poisoned& spoilt) { return spoilt.last == kOpen; });
+  holds_.store(has_open || !waits_.empty() || !abandoned_.empty(), std::memory_order_relaxed);
 }
 
 }  // namespace doorbell::hcq

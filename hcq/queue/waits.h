@@ -36,8 +36,8 @@ class Waits {
   bool is_dead() const { return ended_at_.load(std::memory_order_acquire) != kAlive; }
 
   // What was to be done at positions `first` to `last` never is, though they will be passed.
-  void give_up(Position first, Position last);
-  bool was_given_up(Position position) const;
+  void abandon(Position first, Position last);
+  bool was_abandoned(Position position) const;
 
   // Fails where what was done by `position` rests on what a dead queue did not do.
   Result<void> check(Position position, Position now);
@@ -57,7 +57,7 @@ class Waits {
     bool operator==(const Wait&) const = default;
   };
   // Positions whose work cannot be trusted.
-  struct Spoilt {
+  struct Poisoned {
     Position first, last;  // kOpen: and what follows, until it is told
     std::string why;
   };
@@ -73,23 +73,23 @@ class Waits {
   void settle(Position now);
   void settle_after_deaths(Position now);
   // Why what is done at `position` cannot be trusted, if it cannot.
-  std::optional<std::string> doubt(Position position, std::vector<Visit>* visited);
-  std::optional<std::string> doubt(const Wait& wait, std::vector<Visit>* visited) const;
-  const Spoilt* find_open(Position position) const;
-  const Spoilt* find_given_up(Position position) const;
+  std::optional<std::string> failure_cause(Position position, std::vector<Visit>* visited);
+  std::optional<std::string> failure_cause(const Wait& wait, std::vector<Visit>* visited) const;
+  const Poisoned* find_open(Position position) const;
+  const Poisoned* find_abandoned(Position position) const;
   void update_holds();
 
   const std::string queue_;
   std::atomic<Position> ended_at_{kAlive};
   std::atomic<bool> holds_{false};  // waits, or what is to be told
-  std::atomic<bool> gave_up_{false};
+  std::atomic<bool> has_abandoned_{false};
 
   mutable std::mutex mutex_;  // guards what follows
   std::string why_dead_;
   std::vector<Wait> waits_;
   usize settle_at_ = kLeastToSettle;
-  std::vector<Spoilt> spoilt_;
-  std::vector<Spoilt> given_up_;
+  std::vector<Poisoned> poisoned_;
+  std::vector<Poisoned> abandoned_;
 };
 
 }  // namespace doorbell::hcq

@@ -1,6 +1,6 @@
 // Event: how the host sleeps until a signal may have changed: an interrupt of the device, or a
 // futex where the device is threads of this process. Spinning before that, and deciding when to
-// give up, is hardware_queue.h's.
+// give up, is queue.h's.
 //
 // Thread safety: from any thread.
 #pragma once

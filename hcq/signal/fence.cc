@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/util/try.h"
-#include "hcq/queue/hardware_queue.h"
+#include "hcq/queue/queue.h"
 
 namespace doorbell::hcq {
 

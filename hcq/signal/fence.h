@@ -10,10 +10,10 @@
 
 namespace doorbell::hcq {
 
-class HardwareQueue;
+class Queue;
 
 struct Point {
-  HardwareQueue* queue = nullptr;  // outlives all its points
+  Queue* queue = nullptr;  // outlives all its points
   Position position = 0;
   bool operator==(const Point&) const = default;
 };

@@ -1,7 +1,7 @@
 // Timeline: the past and future of one queue as a number that grows by one with each signal that
 // the queue will raise. Positions are the host's and never wrap; devices compare 32 bits on some
 // hardware, so the number in memory starts again on a fresh signal before 2^31. Draining the queue
-// before that is hardware_queue.h's.
+// before that is queue.h's.
 //
 // Thread safety: reached(), where() and last() from any thread; reserve() and restart() under the
 // lock of the queue.

@@ -14,7 +14,7 @@ Stamps::~Stamps() {
       lane.queue->release_after(lane.queue->last().position, lane.memory);
 }
 
-void Stamps::add(HardwareQueue& queue, std::string name, std::string category) {
+void Stamps::add(Queue& queue, std::string name, std::string category) {
   u32 lane = 0;
   while (lane < lanes_.size() && lanes_[lane].queue != &queue) ++lane;
   if (lane == lanes_.size()) lanes_.push_back({&queue});
@@ -61,7 +61,7 @@ bool Stamps::collect(Trace& trace) {
 void Stamps::add_spans(Trace& trace) {
   pending_ = false;
   for (const Node& node : nodes_) {
-    const HardwareQueue& queue = *lanes_[node.lane].queue;
+    const Queue& queue = *lanes_[node.lane].queue;
     const u64* stamps = stamps_of(node);
     // A device that never runs anything, or one that died before this node.
     if (stamps[1] == 0) continue;

@@ -7,7 +7,7 @@
 
 #include <mutex>
 
-#include "hcq/queue/hardware_queue.h"
+#include "hcq/queue/queue.h"
 #include "hcq/trace/trace.h"
 
 namespace doorbell::hcq {
@@ -21,7 +21,7 @@ class Stamps final : public Trace::Source {
   Stamps& operator=(const Stamps&) = delete;
 
   // Room for one more node on this queue; numbered from 0, over all queues.
-  void add(HardwareQueue& queue, std::string name, std::string category);
+  void add(Queue& queue, std::string name, std::string category);
   // Memory for all; once, after the last add().
   Result<void> allocate();
   GpuAddr address(u32 node, bool end) const;
@@ -34,7 +34,7 @@ class Stamps final : public Trace::Source {
 
  private:
   struct Lane {
-    HardwareQueue* queue;  // outlives this
+    Queue* queue;  // outlives this
     u32 nodes = 0;
     core::Allocation memory = {};  // two u64 a node
   };

@@ -20,7 +20,7 @@ namespace doorbell::python {
 extern PyType_Slot buffer_slots[];
 
 Tensor deep_copy(const Tensor& tensor, nb::handle memo) {
-  const auto cell = reinterpret_cast<std::uintptr_t>(detail::Access::unseen(tensor));
+  const auto cell = reinterpret_cast<std::uintptr_t>(detail::Access::cell_untraced(tensor));
   const nb::object key = nb::make_tuple("doorbell.Tensor", cell);
   const bool has_memo = PyDict_Check(memo.ptr());
   if (has_memo) {
@@ -176,7 +176,7 @@ struct Shared {
   Shared(const Shared&) = delete;
   Shared& operator=(const Shared&) = delete;
   ~Shared() {
-    if (is_known) alive().erase(detail::Access::unseen(tensor));
+    if (is_known) alive().erase(detail::Access::cell_untraced(tensor));
   }
 
   // Borrowed; used under the interpreter's lock. Looked up only.
@@ -185,7 +185,7 @@ struct Shared {
     return all;
   }
   static nb::object of(const Tensor& tensor) {
-    const detail::Cell* cell = detail::Access::unseen(tensor);
+    const detail::Cell* cell = detail::Access::cell_untraced(tensor);
     const auto found = alive().find(cell);
     if (found != alive().end()) return nb::borrow(found->second);
     auto* shared = new Shared(tensor);
@@ -302,7 +302,7 @@ void define_values(TensorClass& tensor) {
       .def("__index__", &index_of, nb::sig("def __index__(self) -> int"))
       .def("__hash__",
            [](const Tensor& self) {
-             return reinterpret_cast<std::uintptr_t>(detail::Access::unseen(self)) >> 4;
+             return reinterpret_cast<std::uintptr_t>(detail::Access::cell_untraced(self)) >> 4;
            })
       .def("__reduce__", &reduce, nb::sig("def __reduce__(self) -> tuple[object, ...]"))
       // Of pickles before tensors shared values.

@@ -19,7 +19,7 @@ namespace doorbell::detail {
 namespace {
 
 void check_devices(u16 a, u16 b) {
-  if (core::go_together(a, b)) [[likely]]
+  if (core::devices_compatible(a, b)) [[likely]]
     return;
   throw fail(ErrorKind::Invalid,
              "tensors are on devices {} and {}; move one with to() or "

@@ -102,8 +102,8 @@ struct Cell {
 
 struct Access {
   static Cell& cell(const Tensor& tensor) { return tensor.cell(); }
-  // The same, unseen by a capture; null for no tensor.
-  static Cell* unseen(const Tensor& tensor) {
+  // The same, cell_untraced by a capture; null for no tensor.
+  static Cell* cell_untraced(const Tensor& tensor) {
     if (tensor.cell_ != nullptr) tensor.cell_->bring_up_to_date();
     return tensor.cell_;
   }

@@ -80,7 +80,7 @@ void refuse_part_of_file(const Tensor& tensor) {
 }
 
 UOp stored_value(const Tensor& tensor) {
-  Cell& cell = *Access::unseen(tensor);
+  Cell& cell = *Access::cell_untraced(tensor);
   if (TensorGraph::is_stored(*cell.value)) [[likely]]
     return *cell.value;
   if (is_always_empty(tensor)) return *cell.value;
@@ -114,8 +114,8 @@ Capture::Capture(Arguments arguments, std::span<const Size> sizes)
     }
     UOpRef place = place_for(*stored[i]);
     Tensor stand_in = Tensor::from_uop(place);
-    Cell* cell = Access::unseen(stand_in);
-    if (Access::unseen(arguments_[i])->is_leaf) stand_in.requires_grad();
+    Cell* cell = Access::cell_untraced(stand_in);
+    if (Access::cell_untraced(arguments_[i])->is_leaf) stand_in.requires_grad();
     stand_ins_.push_back(stand_in);
     Held held{.outside = arguments_[i],
               .cell = cell,
@@ -132,7 +132,7 @@ Capture::~Capture() {
     if (held.cell == nullptr || held.stand_in.defined()) continue;
     if (held.cell->value == held.place) held.cell->set_value(held.before, false);
     if (held.gradient_in.defined() &&
-        Access::unseen(held.cell->grad) == Access::unseen(held.gradient_in))
+        Access::cell_untraced(held.cell->grad) == Access::cell_untraced(held.gradient_in))
       held.cell->grad = held.gradient;
   }
   capture = nullptr;
@@ -149,7 +149,7 @@ void Capture::add_slots(JitProgram::Slot slot, const UOpRef& place) {
 
 void Capture::hold(Held held, JitProgram::Holder holder) {
   const u32 number = static_cast<u32>(held_.size());
-  Cell& outside = *Access::unseen(held.outside);
+  Cell& outside = *Access::cell_untraced(held.outside);
   holder.form = Form::of(*held.place);
   holder.is_leaf = outside.is_leaf;
   add_slots({.kind = JitProgram::Slot::Kind::Value, .holder = number}, held.place);
@@ -268,8 +268,8 @@ i32 Capture::want(const Tensor& tensor) {
 void Capture::want_gradient(u32 number) {
   const Held& held = held_[number];
   const Tensor gradient = held.cell->grad;
-  const Cell* cell = Access::unseen(gradient);
-  if (held.gradient_in.defined() && cell == Access::unseen(held.gradient_in)) {
+  const Cell* cell = Access::cell_untraced(gradient);
+  if (held.gradient_in.defined() && cell == Access::cell_untraced(held.gradient_in)) {
     if (cell->value == held.gradient_place) return;
   } else if (!held.gradient_written) {
     return;
@@ -381,7 +381,7 @@ void Capture::give_back(std::span<const UOpRef> results) {
     if (held.gradient_in.defined()) held.cell->grad = held.gradient;
   }
   for (const JitProgram::Write& write : program_->writes_) {
-    Cell& cell = *Access::unseen(held_[write.holder].outside);
+    Cell& cell = *Access::cell_untraced(held_[write.holder].outside);
     const Tensor replaced = cell.grad;  // it ends after the pause, so that its end is seen
     Pause pause;
     JitProgram::write(write, cell, results);

@@ -209,8 +209,8 @@ inline UOp part_of(UOp stored, u32 part) {
 void refuse_in_capture(const char* what);
 // Throws where it is on DISK.
 void refuse_part_of_file(const Tensor& tensor);
-// A tensor's node as it is stored (engine::stored_form); computes it where nobody has. Owned by the
-// tensor.
+// The node with a tensor's value in memory (engine::materialized_node), computed if need be. Owned
+// by the tensor.
 UOp stored_value(const Tensor& tensor);
 
 }  // namespace doorbell::detail

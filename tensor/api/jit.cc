@@ -22,7 +22,7 @@ Tensor settled(const Tensor& tensor) {
   refuse_part_of_file(tensor);
   NoGradScope no_grad;
   if (is_always_empty(tensor)) return unshared(tensor.detach());
-  return Tensor::from_uop(engine::stored_form(*Access::cell(tensor).value));
+  return Tensor::from_uop(engine::materialized_node(*Access::cell(tensor).value));
 }
 
 Arguments tensors_of(const JitParts& parts) { return {parts.tensors.data(), parts.tensors.size()}; }

@@ -69,7 +69,7 @@ struct JitProgram::Values {
 Cell& JitProgram::cell_of(const Holder& holder, Arguments arguments) const {
   const Tensor& tensor =
       holder.argument < 0 ? holder.tensor : *arguments[static_cast<usize>(holder.argument)];
-  return *Access::unseen(tensor);
+  return *Access::cell_untraced(tensor);
 }
 
 namespace {
@@ -89,7 +89,7 @@ bool JitProgram::is_written_state(const Cell& cell) const {
 
 void JitProgram::refuse_aliases(Arguments arguments) const {
   for (usize i = 0; i < arguments.size(); ++i) {
-    const Cell* cell = Access::unseen(*arguments[i]);
+    const Cell* cell = Access::cell_untraced(*arguments[i]);
     if (cell == nullptr) continue;
     if (is_written_state(*cell)) {
       throw fail(ErrorKind::Invalid,
@@ -99,7 +99,7 @@ void JitProgram::refuse_aliases(Arguments arguments) const {
     }
     if (!holders_[i].is_written) continue;
     for (usize other = 0; other < arguments.size(); ++other) {
-      if (other != i && shares(Access::unseen(*arguments[other]), cell)) {
+      if (other != i && shares(Access::cell_untraced(*arguments[other]), cell)) {
         throw fail(ErrorKind::Invalid,
                    "arguments {} and {} of a jitted function are one tensor, which the function "
                    "changes; pass a clone()",
@@ -107,7 +107,7 @@ void JitProgram::refuse_aliases(Arguments arguments) const {
       }
     }
     for (usize at = arguments.size(); at < holders_.size(); ++at) {
-      if (!shares(Access::unseen(holders_[at].tensor), cell)) continue;
+      if (!shares(Access::cell_untraced(holders_[at].tensor), cell)) continue;
       throw fail(ErrorKind::Invalid,
                  "argument {} of a jitted function, which changes it, is also a tensor that the "
                  "function refers to; pass a clone()",
@@ -123,7 +123,7 @@ void JitProgram::check_arguments(Arguments arguments, Values* values) const {
     if (!holder.is_defined) continue;
     const UOp value = stored_value(*arguments[i]);
     values->take(holder.form, value);
-    if (Access::unseen(*arguments[i])->is_leaf != holder.is_leaf) {
+    if (Access::cell_untraced(*arguments[i])->is_leaf != holder.is_leaf) {
       throw fail(ErrorKind::Invalid,
                  "argument {} of a jitted function is {}marked requires_grad, captured when it was "
                  "{}",
@@ -157,7 +157,7 @@ void JitProgram::check_state(Arguments arguments, Values* values) const {
                training_ ? "outside" : "within", training_ ? "within one" : "outside");
   }
   for (const StateView& state : views_) {
-    const Cell& view = *Access::unseen(state.view);
+    const Cell& view = *Access::cell_untraced(state.view);
     const bool is_same = view.is_view && view.alias == state.alias;
     if (is_same && state.alias->living_owner().defined()) continue;
     throw fail(ErrorKind::Invalid,
@@ -246,14 +246,14 @@ struct Change {
 
 void undo(std::span<const Change> changes) {
   for (const Change& change : changes) {
-    Cell& cell = *Access::unseen(change.owner);
+    Cell& cell = *Access::cell_untraced(change.owner);
     if (!change.is_gradient) {
       if (*cell.value == *change.value_after) cell.set_value(change.value_before, false);
       continue;
     }
-    const Cell* gradient = cell.grad.defined() ? Access::unseen(cell.grad) : nullptr;
+    const Cell* gradient = cell.grad.defined() ? Access::cell_untraced(cell.grad) : nullptr;
     const Cell* after =
-        change.gradient_after.defined() ? Access::unseen(change.gradient_after) : nullptr;
+        change.gradient_after.defined() ? Access::cell_untraced(change.gradient_after) : nullptr;
     if (gradient == after) cell.set_gradient(change.gradient_before, change.gradient_lost_before);
   }
 }
@@ -318,8 +318,8 @@ UOpRef JitProgram::result_as_bound(usize result, UOp buffer, const Values& value
 std::string JitProgram::difference(const JitProgram& other) const {
   bool same = holders_.size() == other.holders_.size() && slots_.size() == other.slots_.size();
   for (usize i = 0; same && i < holders_.size(); ++i) {
-    const Cell* cell = Access::unseen(holders_[i].tensor);
-    same = cell == Access::unseen(other.holders_[i].tensor);
+    const Cell* cell = Access::cell_untraced(holders_[i].tensor);
+    same = cell == Access::cell_untraced(other.holders_[i].tensor);
   }
   for (usize i = 0; same && i < slots_.size(); ++i) {
     const Slot &a = slots_[i], &b = other.slots_[i];

@@ -301,7 +301,7 @@ Tensor assignable(const Tensor& place, const Tensor& given) {
   const Shape to = place.shape();
   const u16 at = place.uop()->device();
   const Tensor x = detail::on_disk(given) ? given.to(place.device()) : given;
-  if (!core::go_together(at, x.uop()->device())) {
+  if (!core::devices_compatible(at, x.uop()->device())) {
     throw fail(ErrorKind::Invalid, "cannot assign from device {} to device {}", x.device(),
                place.device());
   }

@@ -1,4 +1,4 @@
-// One keeper for all devices: work of a replay may be on several.
+// One for all devices: work of a replay may be on several.
 #include "tensor/engine/in_flight.h"
 
 #include "tensor/engine/must.h"
@@ -7,22 +7,22 @@ namespace doorbell::engine {
 
 namespace {
 
-constexpr hcq::HardwareQueue::GiveUpListener kListener = {
-    [](const hcq::HardwareQueue& queue, hcq::Position first, hcq::Position last) {
-      in_flight().mark_given_up(queue, first, last);
+constexpr hcq::Queue::AbandonListener kListener = {
+    [](const hcq::Queue& queue, hcq::Position first, hcq::Position last) {
+      in_flight().mark_abandoned(queue, first, last);
     },
-    [] { in_flight().undo_given_up(); }};
+    [] { in_flight().undo_abandoned(); }};
 
-hcq::Keeper* make_keeper() {
-  hcq::HardwareQueue::set_give_up_listener(&kListener);
-  return new hcq::Keeper;  // never freed: work may outlive main()
+hcq::InFlightResources* make_resources() {
+  hcq::Queue::set_abandon_listener(&kListener);
+  return new hcq::InFlightResources;  // never freed: work may outlive main()
 }
 
 }  // namespace
 
-hcq::Keeper& in_flight() {
-  static hcq::Keeper& keeper = *make_keeper();
-  return keeper;
+hcq::InFlightResources& in_flight() {
+  static hcq::InFlightResources& resources = *make_resources();
+  return resources;
 }
 
 void keep_replay(const ReplayLayout& layout, const hcq::Fence& until,
@@ -38,7 +38,7 @@ void keep_replay(const ReplayLayout& layout, const hcq::Fence& until,
 hcq::Fence unfinished(std::span<hcq::Device* const> devices) {
   hcq::Fence fence;
   for (hcq::Device* device : devices)
-    for (hcq::HardwareQueue* queue : {&device->compute_queue(), &device->copy_queue()})
+    for (hcq::Queue* queue : {&device->compute_queue(), &device->copy_queue()})
       if (!queue->idle()) fence.add(queue->last());
   return fence;
 }

@@ -6,13 +6,13 @@
 
 #include "core/device/device.h"
 #include "hcq/device.h"
-#include "hcq/memory/keeper.h"
+#include "hcq/memory/in_flight_resources.h"
 #include "tensor/engine/replay_layout.h"
 
 namespace doorbell::engine {
 
 // The process's.
-hcq::Keeper& in_flight();
+hcq::InFlightResources& in_flight();
 
 // What a run of a replay uses, by source, until it is done.
 void keep_replay(const ReplayLayout& layout, const hcq::Fence& until,

@@ -107,7 +107,7 @@ UOpRef view_of_buffer(UOp buffer, std::span<const core::Dim> shape) {
   return view;
 }
 
-UOpRef stored_form(UOp realized) {
+UOpRef materialized_node(UOp realized) {
   const UOp buffer = TensorGraph::realized(realized);
   absl::InlinedVector<core::Dim, 4> shape;
   bool is_const = true;

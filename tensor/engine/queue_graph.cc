@@ -20,8 +20,8 @@ namespace {
 
 using core::Buffer;
 using hcq::Access;
-using hcq::HardwareQueue;
 using hcq::Operand;
+using hcq::Queue;
 
 // Whether `at` sees what `of` allocates. Asked with a byte of it, because a device may see some
 // memory of another and not all.
@@ -34,7 +34,7 @@ bool reaches(hcq::Device& at, core::Device& of) {
 // Where an item runs.
 struct Placement {
   hcq::Device* device = nullptr;  // null: on no queue
-  HardwareQueue* queue = nullptr;
+  Queue* queue = nullptr;
 };
 
 Placement place(const ReplayLayout& layout, const ReplayLayout::Item& item) {
@@ -73,9 +73,9 @@ class QueueGraph final : public ReplayExecutor {
 
   const std::shared_ptr<const ReplayLayout> layout_;  // shared with the Replay and in_flight()
   hcq::Graph graph_;
-  std::vector<HardwareQueue*> queues_;  // all of the devices that take part
-  std::vector<Address> addresses_;      // by slot of the graph; the variables follow
-  std::vector<u64> values_;             // by slot of the graph
+  std::vector<Queue*> queues_;      // all of the devices that take part
+  std::vector<Address> addresses_;  // by slot of the graph; the variables follow
+  std::vector<u64> values_;         // by slot of the graph
   hcq::Fence last_;
   // While recording. Looked up, never iterated.
   absl::flat_hash_map<const Buffer*, u32> storages_;
@@ -102,7 +102,7 @@ QueueGraph::~QueueGraph() { in_flight().keep(last_, {.more = layout_}); }
 void QueueGraph::make_slots(std::span<const Placement> placements) {
   for (usize i = 0; i < placements.size(); ++i) {
     hcq::Device* device = placements[i].device;
-    for (HardwareQueue* queue : {&device->compute_queue(), &device->copy_queue()})
+    for (Queue* queue : {&device->compute_queue(), &device->copy_queue()})
       if (std::find(queues_.begin(), queues_.end(), queue) == queues_.end())
         queues_.push_back(queue);
     for (const ReplayLayout::Argument& argument : layout_->arguments_of(layout_->items[i])) {
@@ -170,7 +170,7 @@ hcq::Fence QueueGraph::run(std::span<Buffer* const> memory, std::span<const i64>
   for (i64 variable : variables) *value++ = static_cast<u64>(variable);
   // What other replays put on any queue of these devices may have made, or still read, our memory.
   hcq::Fence after;
-  for (HardwareQueue* queue : queues_) {
+  for (Queue* queue : queues_) {
     if (queue->idle()) [[likely]]
       continue;
     after.add(queue->last());
@@ -184,7 +184,7 @@ hcq::Fence QueueGraph::run(std::span<Buffer* const> memory, std::span<const i64>
     return last_;
   }
   // Queues that did not fail may run their part.
-  for (HardwareQueue* queue : queues_) last_.add(queue->last());
+  for (Queue* queue : queues_) last_.add(queue->last());
   keep_replay(*layout_, last_, memory);
   throw_error(std::move(done).error());
 }

@@ -125,7 +125,7 @@ std::vector<UOpRef> realize(std::span<const UOp> wanted) {
   }
   std::vector<UOpRef> all;
   all.reserve(wanted.size());
-  for (UOp node : wanted) all.push_back(stored_form(node));
+  for (UOp node : wanted) all.push_back(materialized_node(node));
   return all;
 }
 

@@ -15,8 +15,8 @@ namespace doorbell::engine {
 
 class GraphLog;
 
-// Computes every one of `wanted` and says so to the graph (TensorGraph::set_realized). Returns
-// what whoever owned the lazy nodes should own instead (stored_form), in order. Work may still be
+// Computes `wanted` and tells the graph (TensorGraph::set_realized). Returns in order the nodes
+// that the owners of the lazy ones should own instead (materialized_node). Work may still be
 // running: read through read_bytes, or synchronize first.
 std::vector<core::UOpRef> realize(std::span<const core::UOp> wanted);
 core::UOpRef realize(core::UOp wanted);
@@ -33,7 +33,7 @@ void log_plan(std::span<const core::UOp> wanted, GraphLog* log);
 
 // What the owner of a realised node should hold, so that what it was computed from can go: its
 // Buffer, or where the shape is symbolic a view of its Buffer with that shape.
-core::UOpRef stored_form(core::UOp realized);
+core::UOpRef materialized_node(core::UOp realized);
 // The value of a symbolic shape whose elements lie without gaps at the beginning of a Buffer node.
 core::UOpRef view_of_buffer(core::UOp buffer, std::span<const core::Dim> shape);
 

@@ -29,7 +29,7 @@ Value plain_value(std::string name, const Form& form, const char* what) {
 
 std::string weight_name(const ExportOptions& options, const Tensor& tensor, usize number) {
   for (const auto& [name, known] : options.weights)
-    if (Access::unseen(known) == Access::unseen(tensor)) return name;
+    if (Access::cell_untraced(known) == Access::cell_untraced(tensor)) return name;
   return fmt::format("state{}", number);
 }
 

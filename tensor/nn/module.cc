@@ -28,7 +28,7 @@ std::vector<Tensor> parameters_among(const NamedTensors& state) {
   std::vector<Tensor> parameters;
   absl::flat_hash_set<const detail::Cell*> known;
   for (const auto& [name, tensor] : state) {
-    if (tensor.is_leaf() && known.insert(detail::Access::unseen(tensor)).second)
+    if (tensor.is_leaf() && known.insert(detail::Access::cell_untraced(tensor)).second)
       parameters.push_back(tensor);
   }
   return parameters;
@@ -36,7 +36,8 @@ std::vector<Tensor> parameters_among(const NamedTensors& state) {
 
 void TensorCopies::operator()(const std::string& name, Tensor& tensor) {
   for (usize i = 0; i < from_.size(); ++i) {
-    if (detail::Access::unseen(from_[i].second) != detail::Access::unseen(tensor)) continue;
+    if (detail::Access::cell_untraced(from_[i].second) != detail::Access::cell_untraced(tensor))
+      continue;
     tensor = to_[i].second;
     return;
   }

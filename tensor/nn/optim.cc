@@ -24,13 +24,14 @@ void Optimizer::add_parameters(std::span<const Tensor> parameters, f64 rate) {
   if (parameters.empty()) throw fail(ErrorKind::Invalid, "an optimiser of no parameters");
   check_rate(rate);
   absl::flat_hash_set<const detail::Cell*> known;
-  for (const Tensor& parameter : parameters_) known.insert(detail::Access::unseen(parameter));
+  for (const Tensor& parameter : parameters_)
+    known.insert(detail::Access::cell_untraced(parameter));
   for (const Tensor& parameter : parameters) {
     if (!parameter.is_leaf()) {
       throw fail(ErrorKind::Invalid, "a parameter of shape {} is not marked requires_grad",
                  parameter.shape().str());
     }
-    if (!known.insert(detail::Access::unseen(parameter)).second) {
+    if (!known.insert(detail::Access::cell_untraced(parameter)).second) {
       throw fail(ErrorKind::Invalid, "a parameter of shape {} is given to an optimiser twice",
                  parameter.shape().str());
     }

@@ -17,8 +17,8 @@
 #include "emulator/core/undefined_memory.h"
 
 using namespace doorbell;
-using namespace doorbell::emulator;
-using namespace doorbell::emulator::amd;
+using namespace doorbell::emu;
+using namespace doorbell::emu::amdgpu;
 
 extern "C" int LLVMFuzzerTestOneInput(const u8* data, std::size_t size);
 

@@ -13,8 +13,8 @@
 #include "emulator/core/checks.h"
 
 using namespace doorbell;
-using namespace doorbell::emulator;
-using namespace doorbell::emulator::amd;
+using namespace doorbell::emu;
+using namespace doorbell::emu::amdgpu;
 namespace hw = doorbell::amd::hw;
 
 extern "C" int LLVMFuzzerTestOneInput(const u8* data, std::size_t size);

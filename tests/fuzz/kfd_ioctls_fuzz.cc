@@ -10,8 +10,8 @@
 #include "emulator/amd/kfd/kfd.h"
 
 using namespace doorbell;
-using namespace doorbell::emulator;
-using namespace doorbell::emulator::amd;
+using namespace doorbell::emu;
+using namespace doorbell::emu::amdgpu;
 namespace hw = doorbell::amd::hw;
 
 namespace {

@@ -54,8 +54,8 @@ TEST(AmdBackend, NamesMalformedSettings) {
 // opening of its nodes.
 TEST(AmdBackend, OpensTheKernelsDoorAgain) {
   // Kept as long as the process.
-  static emulator::amd::Machine& machine =
-      *emulator::amd::Machine::create({.gpus = {"gfx1100"}})->release();
+  static emu::amdgpu::Machine& machine =
+      *emu::amdgpu::Machine::create({.gpus = {"gfx1100"}})->release();
   static os::Files& kernel = *machine.files(os::host_files()).release();
   core::DeviceSpec spec;
   spec.iface = "KFD";

@@ -66,10 +66,10 @@ int count_lines(const std::string& path) {
   return lines;
 }
 
-std::string_view name(emulator::Power power) {
+std::string_view name(emu::Power power) {
   switch (power) {
-    case emulator::Power::Full: return "always";
-    case emulator::Power::Partial: return "mostly";
+    case emu::Power::Full: return "always";
+    case emu::Power::Partial: return "mostly";
     default: return "never";
   }
 }
@@ -77,7 +77,7 @@ std::string_view name(emulator::Power power) {
 int print_rules() {
   fmt::print("{:<14} {:<8} {:<8} {}\n", "rule", "EMUKFD", "emu",
              "what must hold [where it stands]");
-  for (const emulator::Check* check : emulator::amd::all_checks())
+  for (const emu::Check* check : emu::amdgpu::all_checks())
     fmt::print("{:<14} {:<8} {:<8} {}{} [{}]\n", check->id, name(check->trapped),
                name(check->polled), check->rule, check->slow ? " (slow: off unless named)" : "",
                check->cites);
@@ -86,7 +86,7 @@ int print_rules() {
 
 void set_breakpoints(const Options& options) {
   const std::string list = fmt::format("{}", fmt::join(options.breaks, ","));
-  or_throw(emulator::amd::Breakpoints::parse(list, {}));
+  or_throw(emu::amdgpu::Breakpoints::parse(list, {}));
   if (list.empty() && (!options.break_count.empty() || !options.break_file.empty()))
     throw fail(ErrorKind::Invalid, "--break-count and --break-file need a --break");
   setenv("EMU_BREAK", list.c_str(), 1);
@@ -94,22 +94,22 @@ void set_breakpoints(const Options& options) {
   setenv("EMU_BREAK_LDS", options.break_lds ? "1" : "0", 1);
   setenv("EMU_BREAK_FILE", "", 1);
   if (!options.break_file.empty())
-    setenv("EMU_BREAK_FILE", or_throw(emulator::TraceFile::create(options.break_file)).c_str(), 1);
+    setenv("EMU_BREAK_FILE", or_throw(emu::TraceFile::create(options.break_file)).c_str(), 1);
 }
 
 int run(const Options& options) {
   if (options.rules) return print_rules();
   if (options.command.empty()) throw fail(ErrorKind::Invalid, "no program is named");
-  or_throw(emulator::Checks().configure(options.checks, emulator::amd::all_checks()));
+  or_throw(emu::Checks().configure(options.checks, emu::amdgpu::all_checks()));
   // What the program would only be told when it opens a GPU.
-  const std::vector<std::string> gpus = or_throw(emulator::amd::parse_gpus(options.gpus));
+  const std::vector<std::string> gpus = or_throw(emu::amdgpu::parse_gpus(options.gpus));
   for (const auto& [what, text] :
        {std::pair("seed", &options.seed), std::pair("--hang-after", &options.hang_after),
         std::pair("--break-count", &options.break_count)})
-    if (!text->empty()) or_throw(emulator::amd::parse_number(what, *text));
+    if (!text->empty()) or_throw(emu::amdgpu::parse_number(what, *text));
   const std::string library = find_preload("libdoorbell_preload.so");
   Root root;
-  or_throw(emulator::write_system_root(root.path(), gpus));
+  or_throw(emu::write_system_root(root.path(), gpus));
 
   setenv("DOORBELL_EMU_ROOT", root.path().c_str(), 1);
   setenv("EMU_GPU", options.gpus.c_str(), 1);
@@ -119,7 +119,7 @@ int run(const Options& options) {
   setenv("EMU_SEED", options.seed.c_str(), 1);
   setenv("EMU_HANG_AFTER", options.hang_after.c_str(), 1);
   if (!options.dump_waves.empty())
-    setenv("EMU_DUMP_WAVES", or_throw(emulator::TraceFile::create(options.dump_waves)).c_str(), 1);
+    setenv("EMU_DUMP_WAVES", or_throw(emu::TraceFile::create(options.dump_waves)).c_str(), 1);
   set_breakpoints(options);
   set_trace(options.trace, "EMU_TRACE", "EMU_TRACE_ONLY", "EMU_TRACE_LIMIT");
   const int status = run_preloaded(library, options.command);

@@ -24,10 +24,10 @@ void add_trace_options(CLI::App* command, const char* only, const char* limit,
 }
 
 void set_trace(const TraceOptions& options, const char* file, const char* only, const char* limit) {
-  or_throw(emulator::TraceFilter::parse(options.only));
+  or_throw(emu::TraceFilter::parse(options.only));
   if (!options.only.empty()) setenv(only, options.only.c_str(), 1);
   if (options.file.empty()) return;
-  setenv(file, or_throw(emulator::TraceFile::create(options.file)).c_str(), 1);
+  setenv(file, or_throw(emu::TraceFile::create(options.file)).c_str(), 1);
   if (options.limit != 0) setenv(limit, std::to_string(options.limit).c_str(), 1);
 }
 

@@ -29,9 +29,9 @@
 
 namespace {
 
-using doorbell::emulator::Trace;
-using doorbell::emulator::TraceFile;
-using doorbell::emulator::TraceFilter;
+using doorbell::emu::Trace;
+using doorbell::emu::TraceFile;
+using doorbell::emu::TraceFilter;
 using doorbell::tools::Recorder;
 
 // How long between two looks at the queues.

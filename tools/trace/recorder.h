@@ -31,7 +31,7 @@ class Recorder {
   using FindGeneration = std::function<std::optional<amd::hw::Generation>(u32 gpu_id)>;
 
   // `trace` outlives the recorder.
-  Recorder(emulator::Trace* trace, FindGeneration find_generation)
+  Recorder(emu::Trace* trace, FindGeneration find_generation)
       : trace_(trace), find_generation_(std::move(find_generation)) {}
 
   // After a call: its argument, and its errno or 0. True when it was one of KFD's or DRM's.
@@ -60,7 +60,7 @@ class Recorder {
   void line(const Queue& queue, std::string_view kind, std::string_view text,
             std::string_view fields = {});
 
-  emulator::Trace* const trace_;
+  emu::Trace* const trace_;
   const FindGeneration find_generation_;
   std::mutex mutex_;
   std::vector<Queue> queues_;

@@ -1,7 +1,7 @@
 // AMD's kernels, for amdgcn-amd-amdhsa. What launches one (drivers/amd) may rely on:
 //   arguments   8 bytes a slot: the address of each Param by slot, then each variable as i64. No
 //               hidden arguments: neither dispatch packet nor queue nor implicit pointer is wanted
-//   groups      of exactly LinearProgram::local_size items, all of them full
+//   groups      of exactly LinearProgram::group_items items, all of them full
 //   registers   what the kernel descriptor enables, and nothing else: the kernel argument pointer,
 //               the group ids in use, and where there is scratch what docs/hw/amd-code-objects.md
 //               says of each chip
@@ -129,7 +129,7 @@ class AmdFrame final : public KernelFrame {
   }
 
   void add_attributes() {
-    const i64(&items)[3] = program_.local_size;
+    const i64(&items)[3] = program_.group_items;
     const i64 all = items[0] * items[1] * items[2];
     function_->addFnAttr("amdgpu-flat-work-group-size", fmt::format("{},{}", all, all));
     function_->addFnAttr("uniform-work-group-size", "true");

@@ -71,7 +71,7 @@ Result<void> judge(const MemoryRequest& request, const KfdGpu& gpu) {
   return {};
 }
 
-Error why_not(const Error& error, const MemoryRequest& request, const KfdGpu& gpu) {
+Error create_queue_error(const Error& error, const MemoryRequest& request, const KfdGpu& gpu) {
   if (error.os_errno == ENOMEM || error.os_errno == ENOSPC)
     return fail(ErrorKind::OutOfMemory, "GPU {} has no memory for {} bytes of {}", gpu.id(),
                 request.bytes, request.what);
@@ -103,7 +103,7 @@ Result<std::unique_ptr<KfdMemory>> KfdGpu::allocate(const MemoryRequest& request
   arguments.flags = flags_of(request);
   arguments.mmap_offset = reinterpret_cast<u64>(request.user);
   if (Result<void> allocated = kfd_.call(arguments); !allocated)
-    return why_not(allocated.error(), request, *this);
+    return create_queue_error(allocated.error(), request, *this);
   memory->handle_ = arguments.handle;
   TRY(memory->map_to(*this));
   if (request.kind == MemoryKind::User) {

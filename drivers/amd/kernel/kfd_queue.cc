@@ -41,7 +41,7 @@ u32 kernel_type(QueueType type) {
 // [Linux kfd_process_queue_manager.c find_available_queue_slot(), kfd_doorbell.c, and
 // kfd_device_queue_manager.c allocate_sdma_queue(), create_queue_cpsch(): ENOMEM, and EPERM beyond
 // max_num_of_queues_per_device]
-Error why_not(const Error& error, QueueType type, const KfdGpu& gpu) {
+Error create_queue_error(const Error& error, QueueType type, const KfdGpu& gpu) {
   const NodeProperties& node = gpu.node().properties;
   if (error.os_errno == ENOMEM && type == QueueType::Sdma)
     return fail(ErrorKind::Busy,
@@ -143,7 +143,7 @@ Result<void> KfdQueue::create() {
     arguments.ctl_stack_size = area_.control_stack_bytes;
   }
   if (Result<void> created = gpu_.kfd().call(arguments); !created)
-    return why_not(created.error(), type_, gpu_);
+    return create_queue_error(created.error(), type_, gpu_);
   id_ = arguments.queue_id;
   is_created_ = true;
   TRY(doorbell_, gpu_.doorbell(arguments.doorbell_offset));

@@ -3,7 +3,7 @@
 // [same, table "SGPR register set up order"].
 #include "emulator/amd/compute/dispatch.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 std::vector<u32> user_sgprs(u16 kernel_code_properties, const UserSgprSources& sources,
                             const std::vector<u32>& preload) {
@@ -26,4 +26,4 @@ std::vector<u32> user_sgprs(u16 kernel_code_properties, const UserSgprSources& s
   return words;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -9,7 +9,7 @@
 
 #include "base/util/types.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 class GlobalWaveSync;
 
@@ -57,4 +57,4 @@ struct UserSgprSources {
 std::vector<u32> user_sgprs(u16 kernel_code_properties, const UserSgprSources& sources,
                             const std::vector<u32>& preload = {});
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -11,7 +11,7 @@
 #include "emulator/amd/compute/wave_save.h"
 #include "emulator/amd/isa/run.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -42,7 +42,7 @@ Grid::Grid(const Chip& chip, CodeCache& code, Memory& memory, Dispatch dispatch,
       memory_(memory),
       dispatch_(std::move(dispatch)),
       options_(options),
-      resources_(amd::resources(chip, dispatch_)),
+      resources_(amdgpu::resources(chip, dispatch_)),
       lanes_(dispatch_.wave32 ? 32 : 64),
       random_(options.seed),
       most_resident_(most_resident_groups(chip, options.compute_units, dispatch_)),
@@ -229,7 +229,7 @@ GridStop Grid::step(WorkGroup& group, usize index, u64 budget) {
     if (twin != nullptr) twin->wave.unjudged = unjudged_;
     std::optional<UndefinedUse> use;
     const Exit exit = twins_ ? run_with_twin(wave, *twin, *twins_, code_, most, use)
-                             : amd::run(wave, memory_, code_, most);
+                             : amdgpu::run(wave, memory_, code_, most);
     if (use) {
       const Exit where{.pc = use->pc, .lane = use->lane};
       result = stop(GridStop::Kind::Undefined, group, index, where, use->what);
@@ -485,4 +485,4 @@ GridStop Grid::refuse(GridStop::Kind kind, std::string what) const {
   return {.kind = kind, .what = fmt::format("{} at {:#x}: {}", kernel, dispatch_.code, what)};
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -27,7 +27,7 @@
 #include "emulator/amd/isa/memory.h"
 #include "emulator/amd/isa/twin.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 struct GridStop;
 
@@ -167,4 +167,4 @@ class Grid {
   u64 awake_at_ = 0;  // instructions_, when a wave last stopped for anything but s_sleep
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

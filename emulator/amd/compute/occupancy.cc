@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 u64 most_resident_groups(const Chip& chip, const ComputeUnits& units, const Dispatch& dispatch) {
   constexpr u32 kBarriersPerUnit = 16, kWgpMode = 1u << 29;
@@ -27,4 +27,4 @@ u64 most_resident_groups(const Chip& chip, const ComputeUnits& units, const Disp
   return std::max<u64>(1, groups * (units.count / together));
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -6,7 +6,7 @@
 #include "emulator/amd/compute/wave_start.h"
 #include "emulator/amd/isa/chip.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // The compute units of one XCC.
 struct ComputeUnits {
@@ -20,4 +20,4 @@ struct ComputeUnits {
 // to itself: what other dispatches hold at the time is not counted.
 u64 most_resident_groups(const Chip& chip, const ComputeUnits& units, const Dispatch& dispatch);
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -3,7 +3,7 @@
 
 #include "base/util/types.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // [Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014: SplitMix64]
 class Random {
@@ -23,4 +23,4 @@ class Random {
   u64 state_;
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

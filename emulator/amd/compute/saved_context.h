@@ -9,7 +9,7 @@
 #include "base/util/types.h"
 #include "drivers/amd/hw/context_save.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 struct SavedContext {
   // What the area has room for. Hardware never has more waves than that; a grid here may.
@@ -18,7 +18,7 @@ struct SavedContext {
   std::vector<u8> state;
 
   bool has_room(usize words, usize bytes) const {
-    const usize header = ::doorbell::amd::hw::kStackHeaderWords;
+    const usize header = amd::hw::kStackHeaderWords;
     return (pushed.size() + words + header) * sizeof(u32) <= stack_room &&
            state.size() + bytes <= state_room;
   }
@@ -27,7 +27,7 @@ struct SavedContext {
   std::vector<u32> stack() const {
     if (pushed.empty()) return {};
     constexpr u32 kNop = 0xffff1000;  // of one word
-    std::vector<u32> words(::doorbell::amd::hw::kStackHeaderWords, kNop);
+    std::vector<u32> words(amd::hw::kStackHeaderWords, kNop);
     words.insert(words.end(), pushed.rbegin(), pushed.rend());
     return words;
   }
@@ -38,4 +38,4 @@ struct SaveOptions {
   bool trap_registers = false;  // RUNTIME_ENABLE: the SPI left the group's ids there
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

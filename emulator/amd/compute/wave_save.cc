@@ -5,10 +5,10 @@
 
 #include <cstring>
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
-namespace hw = ::doorbell::amd::hw;
+namespace hw = amd::hw;
 
 u32 round_up(u32 value, u32 to) { return (value + to - 1) / to * to; }
 
@@ -195,4 +195,4 @@ void save_group(const WorkGroup& group, const Dispatch& dispatch, const SaveOpti
   to.state.insert(to.state.end(), state.begin(), state.end());
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -9,7 +9,7 @@
 #include "emulator/amd/compute/saved_context.h"
 #include "emulator/amd/compute/work_group.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // What stopped one wave of the group.
 struct StoppedWave {
@@ -21,4 +21,4 @@ struct StoppedWave {
 void save_group(const WorkGroup& group, const Dispatch& dispatch, const SaveOptions& options,
                 const std::optional<StoppedWave>& stopped, SavedContext& to);
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -117,4 +117,4 @@ void start_wave(Wave& wave, const Dispatch& dispatch, const Resources& resources
   wave.xcc = dispatch.xcc;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

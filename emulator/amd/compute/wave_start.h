@@ -9,7 +9,7 @@
 #include "emulator/amd/compute/dispatch.h"
 #include "emulator/amd/isa/wave.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // COMPUTE_PGM_RSRC1 to 3 in the words of a wave.
 struct Resources {
@@ -37,4 +37,4 @@ struct WaveStart {
 void start_wave(Wave& wave, const Dispatch& dispatch, const Resources& resources,
                 const WaveStart& start);
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -1,7 +1,7 @@
 // What each operation does to its resource.
 #include "emulator/amd/compute/wave_sync.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 std::optional<GlobalWaveSync::Wait> GlobalWaveSync::ask(const WaveSync& what) {
   Resource& resource = resources_[what.resource];
@@ -38,4 +38,4 @@ bool GlobalWaveSync::over(const Wait& wait) {
   return true;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -9,7 +9,7 @@
 #include "base/util/types.h"
 #include "emulator/amd/isa/exit.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // Thread safety: the GPU's thread only.
 class GlobalWaveSync {
@@ -34,4 +34,4 @@ class GlobalWaveSync {
   std::array<Resource, 64> resources_;
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -11,7 +11,7 @@
 
 #include "emulator/amd/compute/grid.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 constexpr usize kOnALine = 8;
@@ -68,4 +68,4 @@ std::string Grid::describe_waves() const {
   return text;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -6,7 +6,7 @@
 #include "emulator/amd/compute/work_group.h"
 #include "emulator/amd/isa/wave.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // PC, masks and modes, then scalar registers, eight on a line, then each vector register that is
 // not zero in all lanes, eight lanes on a line.
@@ -16,4 +16,4 @@ std::string to_text(const WorkGroup& group, usize wave);
 // The work group's LDS, eight words on a line, without lines of zeros.
 std::string lds_text(const Wave& wave);
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -12,7 +12,7 @@
 #include "base/util/check.h"
 #include "emulator/amd/compute/random.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -170,4 +170,4 @@ std::string WorkGroup::deadlock() const {
   return text;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

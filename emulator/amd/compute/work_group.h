@@ -15,7 +15,7 @@
 #include "emulator/amd/isa/twin.h"
 #include "emulator/amd/isa/wave.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // Where a group stands in its grid.
 struct GroupPlace {
@@ -81,4 +81,4 @@ class WorkGroup {
   u32 lds_capacity_ = 0, lds_bytes_ = 0;
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

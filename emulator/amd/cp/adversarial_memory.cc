@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
-namespace hw = ::doorbell::amd::hw;
+namespace hw = amd::hw;
 
 namespace {
 
@@ -150,4 +150,4 @@ void AdversarialMemory::cache(CacheOperation operation, CachePolicy policy) {
   caches_.act_unit(reader_.xcc, reader_.unit, actions);
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

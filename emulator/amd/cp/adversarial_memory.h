@@ -17,14 +17,14 @@
 #include "emulator/amd/isa/memory.h"
 #include "emulator/core/address_space.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // Thread safety: the GPU's thread.
 class AdversarialMemory final : public Memory {
  public:
   // Borrowed, but for the kernel's name, by which reports call the grid.
-  AdversarialMemory(const AddressSpace& space, Caches& caches,
-                    ::doorbell::amd::hw::Generation generation, u32 xcc, std::string kernel);
+  AdversarialMemory(const AddressSpace& space, Caches& caches, amd::hw::Generation generation,
+                    u32 xcc, std::string kernel);
 
   bool load(u64 va, u32 bytes, void* out, CachePolicy policy) override;
   bool store(u64 va, u32 bytes, const void* in, CachePolicy policy) override;
@@ -45,8 +45,8 @@ class AdversarialMemory final : public Memory {
 
   const AddressSpace& space_;
   Caches& caches_;
-  const ::doorbell::amd::hw::Generation generation_;
+  const amd::hw::Generation generation_;
   Caches::Reader reader_;
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

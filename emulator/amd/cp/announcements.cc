@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 void Announcements::add(QueueId queue, Promise promise) {
   const u8* end = promise.host + promise.bytes.size();
@@ -52,4 +52,4 @@ bool Announcements::take_unknown(QueueId queue) {
   return found != queues_.end() && std::exchange(found->second.unknown, false);
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -15,7 +15,7 @@
 
 #include "emulator/amd/cp/queue_description.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // Thread safety: under the GPU's lock.
 class Announcements {
@@ -52,4 +52,4 @@ class Announcements {
   const u8* last_ = nullptr;
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -8,9 +8,9 @@
 #include "drivers/amd/hw/program_registers.h"
 #include "emulator/amd/cp/aql_packet.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
-namespace hw = ::doorbell::amd::hw;
+namespace hw = amd::hw;
 
 namespace {
 
@@ -69,11 +69,12 @@ bool AqlQueue::check_unchanged() {
       is.scratch_backing_memory_byte_size == was.scratch_backing_memory_byte_size &&
       is.scratch_wave64_lane_byte_size == was.scratch_wave64_lane_byte_size &&
       is.compute_tmpring_size == was.compute_tmpring_size;
-  return same || !broke(kAqlQueueChanged,
-                        fmt::format("scratch at {:#x}, COMPUTE_TMPRING_SIZE {:#x}; the processor "
-                                    "has {:#x} and {:#x}",
-                                    is.scratch_backing_memory_location, is.compute_tmpring_size,
-                                    was.scratch_backing_memory_location, was.compute_tmpring_size));
+  return same || !report_violation(
+                     kAqlQueueChanged,
+                     fmt::format("scratch at {:#x}, COMPUTE_TMPRING_SIZE {:#x}; the processor "
+                                 "has {:#x} and {:#x}",
+                                 is.scratch_backing_memory_location, is.compute_tmpring_size,
+                                 was.scratch_backing_memory_location, was.compute_tmpring_size));
 }
 
 // Of packets only: that a wave stopped, the processor does not know. It is ROCr's first trap
@@ -118,25 +119,27 @@ bool AqlQueue::check_dispatch(const hw::KernelDispatchPacket& packet,
     sound &= kGroup[i] != 0 && kGrid[i] != 0;
     if (i >= packet.dimensions) sound &= kGroup[i] == 1 && kGrid[i] == 1;
   }
-  if (!sound && broke(kAqlSetup, fmt::format("{} dimensions, groups of {} x {} x {}, a grid of {} "
-                                             "x {} x {}",
-                                             unsigned{packet.dimensions}, kGroup[0], kGroup[1],
-                                             kGroup[2], kGrid[0], kGrid[1], kGrid[2])))
+  if (!sound &&
+      report_violation(kAqlSetup, fmt::format("{} dimensions, groups of {} x {} x {}, a grid of {} "
+                                              "x {} x {}",
+                                              unsigned{packet.dimensions}, kGroup[0], kGroup[1],
+                                              kGroup[2], kGrid[0], kGrid[1], kGrid[2])))
     return false;
   u64 entry = packet.kernel_object + static_cast<u64>(descriptor.entry_offset);
   if (entry % hw::kCodeAlignment != 0 &&
-      broke(kDispatchEntry, fmt::format("{:#x}, the entry of the descriptor at {:#x}", entry,
-                                        u64{packet.kernel_object})))
+      report_violation(kDispatchEntry, fmt::format("{:#x}, the entry of the descriptor at {:#x}",
+                                                   entry, u64{packet.kernel_object})))
     return false;
   if (packet.group_segment_size < descriptor.group_segment_fixed_size &&
-      broke(kAqlSegments,
-            fmt::format("{} bytes of LDS, the descriptor has {}", packet.group_segment_size,
-                        descriptor.group_segment_fixed_size)))
+      report_violation(kAqlSegments,
+                       fmt::format("{} bytes of LDS, the descriptor has {}",
+                                   packet.group_segment_size, descriptor.group_segment_fixed_size)))
     return false;
   if (packet.private_segment_size < descriptor.private_segment_fixed_size &&
-      broke(kAqlSegments,
-            fmt::format("{} bytes of scratch a work item, the descriptor has {}",
-                        packet.private_segment_size, descriptor.private_segment_fixed_size)))
+      report_violation(
+          kAqlSegments,
+          fmt::format("{} bytes of scratch a work item, the descriptor has {}",
+                      packet.private_segment_size, descriptor.private_segment_fixed_size)))
     return false;
   return !descriptor.enable_sgpr_kernarg_segment_ptr ||
          check_arguments(packet.kernarg_address, descriptor.kernarg_size);
@@ -146,18 +149,20 @@ bool AqlQueue::check_dispatch(const hw::KernelDispatchPacket& packet,
 bool AqlQueue::check_scratch_area(const ScratchRing& ring, const hw::AmdQueue& queue) {
   const u64 base = queue.scratch_backing_memory_location, share = scratch_share(queue);
   if (gpu_.xccs > 1 && share != buffer_bytes(queue) &&
-      broke(kDispatchScratch,
-            fmt::format("scratch_backing_memory_byte_size gives each of {} XCCs {:#x} bytes, the "
-                        "scratch's buffer descriptor {:#x}",
-                        gpu_.xccs, share, buffer_bytes(queue))))
+      report_violation(
+          kDispatchScratch,
+          fmt::format("scratch_backing_memory_byte_size gives each of {} XCCs {:#x} bytes, the "
+                      "scratch's buffer descriptor {:#x}",
+                      gpu_.xccs, share, buffer_bytes(queue))))
     return false;
   const bool covered = ring.bytes() <= share && gpu_.memory.in_one_mapping(base, share * gpu_.xccs);
   return covered ||
-         !broke(kDispatchScratch,
-                fmt::format("{} XCCs with {} waves of {:#x} bytes, {:#x} bytes of memory for each "
-                            "at {:#x}: {}",
-                            gpu_.xccs, ring.waves, ring.wave_bytes, share, base,
-                            gpu_.memory.space().describe(base)));
+         !report_violation(
+             kDispatchScratch,
+             fmt::format("{} XCCs with {} waves of {:#x} bytes, {:#x} bytes of memory for each "
+                         "at {:#x}: {}",
+                         gpu_.xccs, ring.waves, ring.wave_bytes, share, base,
+                         gpu_.memory.space().describe(base)));
 }
 
 // Whether the queue's scratch serves the packet. Done: it does, or needs none.
@@ -177,8 +182,9 @@ AqlQueue::Outcome AqlQueue::find_scratch(const hw::KernelDispatchPacket& packet,
     short_of_scratch_ = true;
     return Outcome::Wait;
   }
-  bool stop = broke(kDispatchScratch, fmt::format("{} waves of {} bytes, a wave needs {}",
-                                                  ring.waves, ring.wave_bytes, needed));
+  bool stop = report_violation(
+      kDispatchScratch,
+      fmt::format("{} waves of {} bytes, a wave needs {}", ring.waves, ring.wave_bytes, needed));
   return stop ? Outcome::Stop : Outcome::Done;
 }
 
@@ -230,7 +236,7 @@ AqlQueue::Outcome AqlQueue::kernel_dispatch(const hw::KernelDispatchPacket& pack
     error_ = hw::QueueError::GroupMemory;
     std::string why = fmt::format("{} bytes of LDS, a group may have {}", packet.group_segment_size,
                                   gpu_.lds_bytes);
-    return broke(kDispatchLdsLimit, why) ? Outcome::Stop : stopped(why);
+    return report_violation(kDispatchLdsLimit, why) ? Outcome::Stop : stopped(why);
   }
   Dispatch dispatch = describe_dispatch(packet, descriptor);
   error_ = hw::QueueError::Dimensions;
@@ -297,4 +303,4 @@ AqlQueue::Outcome AqlQueue::launch_parts(const hw::KernelDispatchPacket& packet,
   return Outcome::Done;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -7,7 +7,7 @@
 #include "emulator/amd/cp/aql_queue.h"
 #include "emulator/amd/cp/rules.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // Nothing when the queue has stopped over it.
 template <class Packet>
@@ -16,10 +16,11 @@ std::optional<Packet> AqlQueue::take_aql() {
   std::copy_n(packet_.begin(), words.size(), words.begin());
   auto stray = stray_bits<Packet>(words);
   for (usize i = 0; i < words.size(); ++i)
-    if (stray[i] != 0 && broke(kAqlHeader, fmt::format("{:#x} in word {} of a packet of type {}",
-                                                       stray[i], i, words[0] & 0xff)))
+    if (stray[i] != 0 &&
+        report_violation(kAqlHeader, fmt::format("{:#x} in word {} of a packet of type {}",
+                                                 stray[i], i, words[0] & 0xff)))
       return std::nullopt;
   return decode<Packet>(words);
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

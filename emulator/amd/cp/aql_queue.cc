@@ -8,9 +8,9 @@
 #include "emulator/amd/cp/aql_packet.h"
 #include "emulator/amd/cp/pm4_packet.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
-namespace hw = ::doorbell::amd::hw;
+namespace hw = amd::hw;
 
 Step AqlQueue::advance_ring() {
   if (announced() == read_) return Step::Idle;
@@ -96,7 +96,8 @@ bool AqlQueue::check_header() {
   auto header = decode<hw::AqlHeader>(std::array<u32, 1>{packet_[0] & 0xffff});
   bool known = header.type <= hw::AqlType::BarrierOr && header.acquire <= hw::FenceScope::System &&
                header.release <= hw::FenceScope::System;
-  if (!known && broke(kAqlHeader, fmt::format("header {:#06x}", packet_[0] & 0xffff))) return false;
+  if (!known && report_violation(kAqlHeader, fmt::format("header {:#06x}", packet_[0] & 0xffff)))
+    return false;
   // Every type has its completion signal at the same place. [HSA Runtime 1.2, 2.9]
   std::array<u32, hw::BarrierPacket::kWords> words{};
   std::copy_n(packet_.begin(), words.size(), words.begin());
@@ -108,11 +109,12 @@ bool AqlQueue::check_header() {
 
 bool AqlQueue::check_signal(u64 signal) {
   return signal % alignof(hw::AmdSignal) == 0 ||
-         !broke(kAqlSignal, fmt::format("a signal at {:#x}", signal));
+         !report_violation(kAqlSignal, fmt::format("a signal at {:#x}", signal));
 }
 
 bool AqlQueue::check_mailbox(u64 mailbox) {
-  return mailbox % 8 == 0 || !broke(kAqlSignal, fmt::format("an event mailbox at {:#x}", mailbox));
+  return mailbox % 8 == 0 ||
+         !report_violation(kAqlSignal, fmt::format("an event mailbox at {:#x}", mailbox));
 }
 
 Step AqlQueue::execute_packet() {
@@ -225,7 +227,8 @@ AqlQueue::Outcome AqlQueue::vendor(const hw::Pm4IbPacket& packet) {
     return stopped(fmt::format("vendor packet of format {:#x}", unsigned{packet.vendor_header}));
   constexpr u32 kBehindJump = 10;
   if (packet.remaining != kBehindJump &&
-      broke(kAqlVendor, fmt::format("{} words, expected {}", packet.remaining, kBehindJump)))
+      report_violation(kAqlVendor,
+                       fmt::format("{} words, expected {}", packet.remaining, kBehindJump)))
     return Outcome::Stop;
   words_.assign(packet.ib_jump.begin(), packet.ib_jump.end());
   if (opcode_of(words_[0]) != hw::Opcode::IndirectBuffer || words_of(words_[0]) != words_.size())
@@ -238,4 +241,4 @@ AqlQueue::Outcome AqlQueue::vendor(const hw::Pm4IbPacket& packet) {
   return outcome;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -9,7 +9,7 @@
 #include "emulator/amd/cp/compute_queue.h"
 #include "emulator/amd/cp/scratch_ring.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 class AqlQueue final : public ComputeQueue {
  public:
@@ -22,9 +22,7 @@ class AqlQueue final : public ComputeQueue {
   bool look_at_ring() override;
   bool is_within_packet() const override { return fetched_ || ComputeQueue::is_within_packet(); }
   u64 end_of(u64 doorbell) const override { return doorbell + 1; }
-  u64 capacity() const override {
-    return description_.ring_bytes / ::doorbell::amd::hw::kAqlPacketBytes;
-  }
+  u64 capacity() const override { return description_.ring_bytes / amd::hw::kAqlPacketBytes; }
   void disconnect() override {
     ComputeQueue::disconnect();
     connected_.reset();
@@ -35,30 +33,29 @@ class AqlQueue final : public ComputeQueue {
 
  private:
   Step execute_packet();
-  Outcome kernel_dispatch(const ::doorbell::amd::hw::KernelDispatchPacket& packet);
-  Outcome barrier(const ::doorbell::amd::hw::BarrierPacket& packet);
-  Outcome vendor(const ::doorbell::amd::hw::Pm4IbPacket& packet);
+  Outcome kernel_dispatch(const amd::hw::KernelDispatchPacket& packet);
+  Outcome barrier(const amd::hw::BarrierPacket& packet);
+  Outcome vendor(const amd::hw::Pm4IbPacket& packet);
 
-  Outcome launch_parts(const ::doorbell::amd::hw::KernelDispatchPacket& packet,
-                       const Words<::doorbell::amd::hw::KernelDescriptor>& descriptor,
-                       const ::doorbell::amd::hw::AmdQueue& queue, u64 queue_va,
+  Outcome launch_parts(const amd::hw::KernelDispatchPacket& packet,
+                       const Words<amd::hw::KernelDescriptor>& descriptor,
+                       const amd::hw::AmdQueue& queue, u64 queue_va, Dispatch& dispatch);
+  Dispatch describe_dispatch(const amd::hw::KernelDispatchPacket& packet,
+                             const amd::hw::KernelDescriptor& descriptor) const;
+  bool check_scratch_area(const ScratchRing& ring, const amd::hw::AmdQueue& queue);
+  Outcome find_scratch(const amd::hw::KernelDispatchPacket& packet, const amd::hw::AmdQueue& queue,
                        Dispatch& dispatch);
-  Dispatch describe_dispatch(const ::doorbell::amd::hw::KernelDispatchPacket& packet,
-                             const ::doorbell::amd::hw::KernelDescriptor& descriptor) const;
-  bool check_scratch_area(const ScratchRing& ring, const ::doorbell::amd::hw::AmdQueue& queue);
-  Outcome find_scratch(const ::doorbell::amd::hw::KernelDispatchPacket& packet,
-                       const ::doorbell::amd::hw::AmdQueue& queue, Dispatch& dispatch);
 
   // Of packet_, once: what all packets have, and the signals that they name.
   bool check_header();
   bool check_signal(u64 signal);
   bool check_mailbox(u64 mailbox);
-  bool check_dispatch(const ::doorbell::amd::hw::KernelDispatchPacket& packet,
-                      const ::doorbell::amd::hw::KernelDescriptor& descriptor);
+  bool check_dispatch(const amd::hw::KernelDispatchPacket& packet,
+                      const amd::hw::KernelDescriptor& descriptor);
   // The queue's own structure, and where it lies.
   struct Connected {
     u64 va = 0;
-    ::doorbell::amd::hw::AmdQueue queue;
+    amd::hw::AmdQueue queue;
   };
   // As it is now.
   std::optional<MemoryFault> read_queue(Connected& queue);
@@ -68,20 +65,17 @@ class AqlQueue final : public ComputeQueue {
   bool connect();
   bool check_unchanged();
   // Tells the client why the queue does not go on, and for scratch waits until it may again.
-  bool report_inactive(const ::doorbell::amd::hw::AmdQueue& queue,
-                       ::doorbell::amd::hw::QueueError error);
-  void acquire(::doorbell::amd::hw::FenceScope scope);
+  bool report_inactive(const amd::hw::AmdQueue& queue, amd::hw::QueueError error);
+  void acquire(amd::hw::FenceScope scope);
   // Release fence and completion signal.
-  std::optional<MemoryFault> complete(::doorbell::amd::hw::FenceScope release, u64 signal,
-                                      u64 start);
+  std::optional<MemoryFault> complete(amd::hw::FenceScope release, u64 signal, u64 start);
 
   template <class Packet>
   std::optional<Packet> take_aql();
 
   u64 slot() const { return slot(read_); }
   u64 slot(u64 packet) const {
-    return description_.ring +
-           packet * ::doorbell::amd::hw::kAqlPacketBytes % description_.ring_bytes;
+    return description_.ring + packet * amd::hw::kAqlPacketBytes % description_.ring_bytes;
   }
   // False: it waits for a signal.
   bool look_at_packet(std::span<const u32> words);
@@ -93,10 +87,10 @@ class AqlQueue final : public ComputeQueue {
   bool reporting_ = false;  // something was told, or could not be: the client is asked no more
   std::optional<Connected> connected_;
   // What is wrong if the queue stops over the packet at hand.
-  ::doorbell::amd::hw::QueueError error_ = ::doorbell::amd::hw::QueueError::PacketFormat;
+  amd::hw::QueueError error_ = amd::hw::QueueError::PacketFormat;
   // Of a vendor packet whose indirect buffer is running.
-  ::doorbell::amd::hw::FenceScope release_ = ::doorbell::amd::hw::FenceScope::None;
+  amd::hw::FenceScope release_ = amd::hw::FenceScope::None;
   u64 completion_ = 0;
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -9,9 +9,9 @@
 #include "base/util/format.h"
 #include "emulator/amd/cp/rules.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
-namespace hw = ::doorbell::amd::hw;
+namespace hw = amd::hw;
 
 CacheShape cache_shape(hw::Generation generation, u32 xccs) {
   CacheShape shape{.xccs = xccs};
@@ -388,4 +388,4 @@ usize Caches::dirty_lines() const {
   return count;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -32,7 +32,7 @@
 #include "emulator/core/address_space.h"
 #include "emulator/core/checks.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 struct CacheShape {
   u32 xccs = 1;
@@ -49,7 +49,7 @@ struct CacheShape {
   // The command processor of gfx9 to gfx11 is a client of the L2; gfx12's is not [the same].
   bool l2_serves_cp = true;
 };
-CacheShape cache_shape(::doorbell::amd::hw::Generation generation, u32 xccs);
+CacheShape cache_shape(amd::hw::Generation generation, u32 xccs);
 
 // What one packet or instruction asks of the caches.
 struct CacheActions {
@@ -204,4 +204,4 @@ class Caches {
   u64 now_ = 0;
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

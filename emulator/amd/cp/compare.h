@@ -4,10 +4,10 @@
 
 #include "drivers/amd/hw/pm4/memory.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
-inline bool holds(::doorbell::amd::hw::Compare function, u64 value, u64 reference) {
-  using ::doorbell::amd::hw::Compare;
+inline bool holds(amd::hw::Compare function, u64 value, u64 reference) {
+  using amd::hw::Compare;
   switch (function) {
     case Compare::Always: return true;
     case Compare::Less: return value < reference;
@@ -20,4 +20,4 @@ inline bool holds(::doorbell::amd::hw::Compare function, u64 value, u64 referenc
   return true;  // 7 is reserved, and refused before
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -5,9 +5,9 @@
 #include "emulator/amd/cp/pm4_packet.h"
 #include "emulator/amd/cp/rules.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
-namespace hw = ::doorbell::amd::hw;
+namespace hw = amd::hw;
 
 namespace {
 
@@ -30,7 +30,7 @@ Step ComputeQueue::run_pipeline() {
   polls_ = state == Pipeline::State::Polling;
   switch (state) {
     case Pipeline::State::Empty: return Step::Idle;
-    case Pipeline::State::Waiting: look_past_announced(); return Step::Waiting;
+    case Pipeline::State::Waiting: discard_lookahead(); return Step::Waiting;
     case Pipeline::State::Failed: {
       // What is in flight stays, for whoever asks where the waves were.
       Pipeline::Failure failure = pipeline_.failure();
@@ -44,9 +44,9 @@ Step ComputeQueue::run_pipeline() {
       if (gpu_.caches)
         if (const auto left = gpu_.caches->dirty_host_memory())
           why += ", and " + gpu_.caches->describe(*left);
-      return broke(kEndless, why) ? Step::Stopped : stop(why);
+      return report_violation(kEndless, why) ? Step::Stopped : stop(why);
     }
-    case Pipeline::State::Polling: look_past_announced(); break;
+    case Pipeline::State::Polling: discard_lookahead(); break;
     case Pipeline::State::Moved: break;
   }
   auto changed = pipeline_.take_changed();
@@ -57,9 +57,10 @@ Step ComputeQueue::run_pipeline() {
                                     where(), changed->what, changed->va),
                         Level::Warn);
   if (changed && !changed->of_slot &&
-      broke(kArgumentChanged, fmt::format("{} at {:#x}, {} bytes, changed while the "
-                                          "dispatch that uses them was in flight",
-                                          changed->what, changed->va, changed->bytes.size())))
+      report_violation(kArgumentChanged,
+                       fmt::format("{} at {:#x}, {} bytes, changed while the "
+                                   "dispatch that uses them was in flight",
+                                   changed->what, changed->va, changed->bytes.size())))
     return Step::Stopped;
   return Step::Moved;
 }
@@ -150,8 +151,9 @@ Step ComputeQueue::advance_frame() {
       left = static_cast<u32>(frame.words.size()) - frame.next;
   if (words == 0) return stop(no_packet(frame.words[frame.next]));
   if (words > left) {
-    if (broke(kPacketCut,
-              fmt::format("a packet of {} words, {} left in the indirect buffer", words, left)))
+    if (report_violation(
+            kPacketCut,
+            fmt::format("a packet of {} words, {} left in the indirect buffer", words, left)))
       return Step::Stopped;
     words = left;
   }
@@ -160,9 +162,10 @@ Step ComputeQueue::advance_frame() {
   if (auto fault = gpu_.memory.read(Client::CommandProcessor, frame.base + u64{frame.next} * 4,
                                     std::span(reinterpret_cast<u8*>(now.data()), now.size() * 4)))
     return stop(std::move(*fault));
-  if (now != words_ && broke(kIbChanged, fmt::format("{:#010x}... when it was called, {:#010x}... "
-                                                     "now",
-                                                     words_[0], now[0])))
+  if (now != words_ &&
+      report_violation(kIbChanged, fmt::format("{:#010x}... when it was called, {:#010x}... "
+                                               "now",
+                                               words_[0], now[0])))
     return Step::Stopped;
   mask_ = frame.next < frame.predicated_until ? frame.mask : own_xccs();
   frame.next += words;
@@ -175,13 +178,14 @@ Step ComputeQueue::advance_frame() {
 
 ComputeQueue::Outcome ComputeQueue::pred_exec(const hw::PredExec& packet) {
   if (frames_.empty()) {
-    if (broke(kPredInRing, "PRED_EXEC in the ring")) return Outcome::Stop;
+    if (report_violation(kPredInRing, "PRED_EXEC in the ring")) return Outcome::Stop;
     return Outcome::Done;  // without effect there
   }
   Frame& frame = frames_.back();
   if (packet.count > frame.words.size() - frame.next &&
-      broke(kPacketCut, fmt::format("PRED_EXEC over {} words, {} left in the indirect buffer",
-                                    u32{packet.count}, frame.words.size() - frame.next)))
+      report_violation(kPacketCut,
+                       fmt::format("PRED_EXEC over {} words, {} left in the indirect buffer",
+                                   u32{packet.count}, frame.words.size() - frame.next)))
     return Outcome::Stop;
   frame.predicated_until = frame.next + packet.count;
   frame.mask = packet.xcc_mask & own_xccs();
@@ -208,24 +212,25 @@ void ComputeQueue::judge_unmap(u64 start, u64 end) const {
 
 ComputeQueue::Outcome ComputeQueue::call(const hw::IndirectBuffer& packet) {
   if ((!packet.valid || packet.words == 0) &&
-      broke(kIbValid, fmt::format("valid={}, {} words at {:#x}", packet.valid, u32{packet.words},
-                                  u64{packet.addr})))
+      report_violation(kIbValid, fmt::format("valid={}, {} words at {:#x}", packet.valid,
+                                             u32{packet.words}, u64{packet.addr})))
     return Outcome::Stop;
   if (!packet.valid) return Outcome::Done;
   if ((packet.vmid != 0 || packet.priv) &&
-      broke(kIbUser, fmt::format("vmid={} priv={}", unsigned{packet.vmid}, packet.priv)))
+      report_violation(kIbUser, fmt::format("vmid={} priv={}", unsigned{packet.vmid}, packet.priv)))
     return Outcome::Stop;
-  if (packet.chain && frames_.empty() && broke(kIbChain, "the ring does not come back"))
+  if (packet.chain && frames_.empty() && report_violation(kIbChain, "the ring does not come back"))
     return Outcome::Stop;
   usize depth = packet.chain && !frames_.empty() ? frames_.size() - 1 : frames_.size();
   if (depth >= kDeepest &&
-      broke(kIbNesting, fmt::format("an indirect buffer at {:#x}, called from the {}. level",
-                                    u64{packet.addr}, depth)))
+      report_violation(kIbNesting,
+                       fmt::format("an indirect buffer at {:#x}, called from the {}. level",
+                                   u64{packet.addr}, depth)))
     return Outcome::Stop;
   u64 bytes = u64{packet.words} * 4;
   if (!gpu_.memory.in_one_mapping(packet.addr, bytes) && gpu_.memory.is_mapped(packet.addr) &&
-      broke(kIbMapping, fmt::format("{} bytes at {:#x}: {}", bytes, u64{packet.addr},
-                                    gpu_.memory.space().describe(packet.addr))))
+      report_violation(kIbMapping, fmt::format("{} bytes at {:#x}: {}", bytes, u64{packet.addr},
+                                               gpu_.memory.space().describe(packet.addr))))
     return Outcome::Stop;
   if (!check_executable(packet.addr)) return Outcome::Stop;
   Frame frame{.base = packet.addr, .words = std::vector<u32>(packet.words)};
@@ -283,4 +288,4 @@ ComputeQueue::Outcome ComputeQueue::execute() {
                   words_[0], words_.size()));
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -23,7 +23,7 @@
 #include "emulator/amd/cp/pipeline.h"
 #include "emulator/amd/cp/queue.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 class ComputeQueue : public Queue {
  public:
@@ -43,7 +43,7 @@ class ComputeQueue : public Queue {
   Step advance() final;
   void disconnect() override;
   void stand_still() override {
-    look_past_announced();
+    discard_lookahead();
     disconnect();
   }
   // Executes what comes next: a packet of the innermost indirect buffer, or of the ring.
@@ -64,7 +64,7 @@ class ComputeQueue : public Queue {
   // Executes words_, a whole PM4 packet, on the XCCs of mask_.
   Outcome execute();
   // INDIRECT_BUFFER, from the ring or an IB.
-  Outcome call(const ::doorbell::amd::hw::IndirectBuffer& packet);
+  Outcome call(const amd::hw::IndirectBuffer& packet);
   bool in_indirect_buffer() const { return !frames_.empty(); }
 
   // How many words the packet at this header has; 0: no packet begins so.
@@ -73,15 +73,14 @@ class ComputeQueue : public Queue {
   std::string describe() const;
 
   Outcome launch(const Dispatch& dispatch, std::vector<Snapshot> snapshots);
-  std::optional<::doorbell::amd::hw::KernelDescriptor> read_descriptor(u64 va) const;
+  std::optional<amd::hw::KernelDescriptor> read_descriptor(u64 va) const;
   // Of the descriptor whose code this is, if the buffer around it has one; else 0.
   u64 find_descriptor(u64 entry);
   std::optional<Snapshot> snapshot(const char* what, u64 va, u64 bytes) const;
   // Each is false when the queue has stopped over it.
   bool check_group(const Dispatch& dispatch);
   bool check_arguments(u64 va, u32 bytes);
-  bool check_scratch(const Dispatch& dispatch,
-                     const ::doorbell::amd::hw::KernelDescriptor& descriptor);
+  bool check_scratch(const Dispatch& dispatch, const amd::hw::KernelDescriptor& descriptor);
   // What is used now is still as it was announced.
   bool check_announced(Announcements::Kind kind, u64 va);
 
@@ -91,10 +90,10 @@ class ComputeQueue : public Queue {
   void promise(Announcements::Kind kind, u64 va, u64 bytes);
   // The host may change what is announced, for a kernel polls or the queue stands still: nothing of
   // it is promised.
-  void look_past_announced();
+  void discard_lookahead();
   bool peek(u64 va, std::span<u32> words) const;
   // A wait does not hold yet.
-  bool held_back(u64 va, ::doorbell::amd::hw::Compare function, u64 mask, u64 reference) const;
+  bool held_back(u64 va, amd::hw::Compare function, u64 mask, u64 reference) const;
 
   void act_on_caches(u32 xcc, const CacheActions& actions);
 
@@ -106,7 +105,7 @@ class ComputeQueue : public Queue {
     stop(std::move(why));
     return Outcome::Stop;
   }
-  bool wave32_possible() const { return gpu_.generation != ::doorbell::amd::hw::Generation::Gfx9; }
+  bool wave32_possible() const { return gpu_.generation != amd::hw::Generation::Gfx9; }
 
   std::vector<u32> words_;  // the packet at hand
   u32 mask_ = 1;            // the XCCs that execute it
@@ -145,26 +144,26 @@ class ComputeQueue : public Queue {
   Outcome with(Outcome (ComputeQueue::*execute)(const Packet&));
 
   // flow
-  Outcome pred_exec(const ::doorbell::amd::hw::PredExec& packet);
-  Outcome dispatch_direct(const ::doorbell::amd::hw::DispatchDirect& packet);
-  Outcome dispatch_indirect(const ::doorbell::amd::hw::DispatchIndirect& packet);
+  Outcome pred_exec(const amd::hw::PredExec& packet);
+  Outcome dispatch_direct(const amd::hw::DispatchDirect& packet);
+  Outcome dispatch_indirect(const amd::hw::DispatchIndirect& packet);
   Outcome dispatch(std::array<u32, 3> size, u32 initiator);
   Outcome dispatch_xcc(u32 xcc, u32 xccs, std::array<u32, 3> size,
-                       const ::doorbell::amd::hw::DispatchInitiator& initiator);
+                       const amd::hw::DispatchInitiator& initiator);
   bool check_dispatch(const Dispatch& dispatch, u32 xcc,
-                      const std::optional<::doorbell::amd::hw::KernelDescriptor>& descriptor);
+                      const std::optional<amd::hw::KernelDescriptor>& descriptor);
   // memory
   // A packet's bytes to memory: before anything else happens if they are confirmed.
   std::optional<MemoryFault> write_memory(u64 va, std::span<const u8> bytes, bool confirmed);
   Outcome set_sh_reg();
   Outcome set_uconfig_reg();
   Outcome wait_reg_mem();
-  Outcome wait_memory(const ::doorbell::amd::hw::WaitRegMem& packet);
-  Outcome wait_register(const ::doorbell::amd::hw::WaitReg& packet);
+  Outcome wait_memory(const amd::hw::WaitRegMem& packet);
+  Outcome wait_register(const amd::hw::WaitReg& packet);
   Outcome wait_reg_mem64();
-  Outcome copy_data(const ::doorbell::amd::hw::CopyData& packet);
-  Outcome dma_data(const ::doorbell::amd::hw::DmaData& packet);
-  std::optional<MemoryFault> copy_bytes(const ::doorbell::amd::hw::DmaData& packet);
+  Outcome copy_data(const amd::hw::CopyData& packet);
+  Outcome dma_data(const amd::hw::DmaData& packet);
+  std::optional<MemoryFault> copy_bytes(const amd::hw::DmaData& packet);
   Outcome write_data();
   std::optional<u32> read_register(u32 xcc, u32 address);
   bool write_register(u32 xcc, u32 address, u32 value);
@@ -174,7 +173,7 @@ class ComputeQueue : public Queue {
   struct Release;
   Outcome release(const Release& release);
   std::optional<MemoryFault> end_of_pipe(const Release& release, u32 xcc);
-  Outcome event_write(const ::doorbell::amd::hw::EventWrite& packet);
+  Outcome event_write(const amd::hw::EventWrite& packet);
   bool check_release(const Release& release);
 
   std::vector<Frame> frames_;
@@ -191,4 +190,4 @@ class ComputeQueue : public Queue {
   std::vector<u64> last_entry_;  // of each XCC's last dispatch
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -14,7 +14,7 @@
 #include "emulator/amd/cp/rules.h"
 #include "emulator/amd/cp/runlist.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -112,7 +112,7 @@ class Gpu::Impl {
     std::vector<SavedContext> contexts(context_.xccs);
     for (SavedContext& context : contexts) {
       // The header, the stack and the state share it.
-      const u64 header = sizeof(::doorbell::amd::hw::ContextSaveHeader);
+      const u64 header = sizeof(amd::hw::ContextSaveHeader);
       const u64 stack = description.control_stack_bytes, all = description.context_save_bytes;
       context.stack_room = stack - std::min(stack, header);
       context.state_room = all - std::min(all, stack);
@@ -365,4 +365,4 @@ Gpu::Rest run_until_rest(std::span<Gpu* const> gpus, u64 patience) {
   return all;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -17,21 +17,21 @@
 #include "emulator/amd/compute/saved_context.h"
 #include "emulator/amd/cp/queue_description.h"
 
-namespace doorbell::emulator {
+namespace doorbell::emu {
 class AddressSpace;
 class Checks;
 class Trace;
 class UndefinedMemory;
-}  // namespace doorbell::emulator
+}  // namespace doorbell::emu
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 class Caches;
 class Launcher;
 class PacketHook;
 
 struct GpuOptions {
-  ::doorbell::amd::hw::Generation generation = ::doorbell::amd::hw::Generation::Gfx11;
+  amd::hw::Generation generation = amd::hw::Generation::Gfx11;
   u32 xccs = 1;                          // of the partition
   u32 engines = 1;                       // shader engines of each XCC
   u32 lds_unit = 512;                    // bytes per unit of RSRC2's LDS_SIZE
@@ -112,4 +112,4 @@ class Gpu {
 // Lockstep with several GPUs: until none of them moves, or one is busy.
 Gpu::Rest run_until_rest(std::span<Gpu* const> gpus, u64 patience);
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -18,7 +18,7 @@
 #include "emulator/core/checks.h"
 #include "emulator/core/trace.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // Of the event that an interrupt names: its low `valid_bits`.
 struct EventInterrupt {
@@ -30,7 +30,7 @@ using Interrupt = std::variant<EventInterrupt, MemoryFault, HwException>;
 struct GpuContext {
   GpuContext(const AddressSpace& space, Caches* caches) : memory(space, caches), caches(caches) {}
 
-  ::doorbell::amd::hw::Generation generation = ::doorbell::amd::hw::Generation::Gfx11;
+  amd::hw::Generation generation = amd::hw::Generation::Gfx11;
   u32 xccs = 1;
   u32 xcc_mask() const { return (u32{1} << xccs) - 1; }
   u32 engines = 1;        // shader engines of each
@@ -64,4 +64,4 @@ struct GpuContext {
   bool chance(u32 one_in) { return random() % one_in == 0; }
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

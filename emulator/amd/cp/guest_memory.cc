@@ -7,7 +7,7 @@
 #include "base/util/format.h"
 #include "emulator/amd/cp/caches.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -212,4 +212,4 @@ bool GuestMemory::in_one_mapping(u64 va, u64 bytes) const {
   return range && range->contains(va, bytes);
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -12,7 +12,7 @@
 #include "emulator/core/address_space.h"
 #include "emulator/core/undefined_memory.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 class Caches;
 
@@ -85,4 +85,4 @@ class GuestMemory {
   QueueId queue_ = 0;
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -10,7 +10,7 @@
 #include "emulator/amd/compute/saved_context.h"
 #include "emulator/amd/cp/queue_description.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 class Caches;
 
@@ -45,4 +45,4 @@ class Launcher {
   virtual std::unique_ptr<RunningGrid> launch(const Dispatch& dispatch, Caches* caches) = 0;
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -10,9 +10,9 @@
 #include "emulator/amd/cp/compare.h"
 #include "emulator/amd/cp/pm4_packet.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
-namespace hw = ::doorbell::amd::hw;
+namespace hw = amd::hw;
 
 namespace {
 
@@ -57,7 +57,7 @@ void ComputeQueue::look_ahead() {
     if (!look_at_ring()) return;
 }
 
-void ComputeQueue::look_past_announced() {
+void ComputeQueue::discard_lookahead() {
   if (!gpu_.caches) return;
   gpu_.caches->announcements().forget(id_);
   ahead_.gate = announced();
@@ -161,7 +161,7 @@ bool ComputeQueue::check_announced(Announcements::Kind kind, u64 va) {
   const auto [before, now] = std::ranges::mismatch(*was, std::span(is, was->size()));
   if (before == was->end()) return true;
   const bool arguments = kind == Announcements::Kind::Arguments;
-  return !broke(
+  return !report_violation(
       arguments ? kArgumentChanged : kIbChanged,
       fmt::format("{} at {:#x}, {} bytes: byte {} was {:#04x} at the doorbell that "
                   "announced {}, and is {:#04x} when the processor comes to it",
@@ -169,4 +169,4 @@ bool ComputeQueue::check_announced(Announcements::Kind kind, u64 va) {
                   before - was->begin(), *before, arguments ? "the dispatch" : "its call", *now));
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

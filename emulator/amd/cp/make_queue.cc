@@ -6,7 +6,7 @@
 #include "emulator/amd/cp/pm4_queue.h"
 #include "emulator/amd/cp/sdma_queue.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 std::unique_ptr<Queue> make_queue(QueueId id, const QueueDescription& description,
                                   GpuContext& gpu) {
@@ -18,4 +18,4 @@ std::unique_ptr<Queue> make_queue(QueueId id, const QueueDescription& descriptio
   UNREACHABLE("queue kind {}", static_cast<unsigned>(description.kind));
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

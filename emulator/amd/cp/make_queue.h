@@ -5,8 +5,8 @@
 
 #include "emulator/amd/cp/queue.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 std::unique_ptr<Queue> make_queue(QueueId id, const QueueDescription& description, GpuContext& gpu);
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

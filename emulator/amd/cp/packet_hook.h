@@ -7,7 +7,7 @@
 
 #include "emulator/amd/cp/queue_description.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // Thread safety: called from the GPU's thread.
 class PacketHook {
@@ -25,4 +25,4 @@ class PacketHook {
   }
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

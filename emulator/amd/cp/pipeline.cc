@@ -5,7 +5,7 @@
 
 #include "base/util/check.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -121,4 +121,4 @@ Pipeline::State Pipeline::step() {
 
 std::optional<Snapshot> Pipeline::take_changed() { return std::exchange(changed_, std::nullopt); }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

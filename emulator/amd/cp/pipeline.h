@@ -19,7 +19,7 @@
 #include "emulator/amd/cp/gpu_context.h"
 #include "emulator/amd/cp/launcher.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // Bytes that a dispatch uses until it retires: kernel arguments, its AQL packet. Whoever changes
 // them meanwhile has broken a rule.
@@ -99,4 +99,4 @@ class Pipeline {
   std::optional<Snapshot> changed_;
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

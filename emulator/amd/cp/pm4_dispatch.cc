@@ -8,9 +8,9 @@
 #include "emulator/amd/cp/pm4_packet.h"
 #include "emulator/amd/cp/scratch_ring.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
-namespace hw = ::doorbell::amd::hw;
+namespace hw = amd::hw;
 
 namespace {
 
@@ -81,15 +81,18 @@ ComputeQueue::Outcome ComputeQueue::dispatch(std::array<u32, 3> size, u32 initia
   std::array<u32, 1> word{initiator_word};
   auto initiator = decode<hw::DispatchInitiator>(word);
   if (u32 stray = stray_bits<hw::DispatchInitiator>(word)[0];
-      stray != 0 && broke(kReservedBits, fmt::format("DISPATCH_INITIATOR has {:#x}", stray)))
+      stray != 0 &&
+      report_violation(kReservedBits, fmt::format("DISPATCH_INITIATOR has {:#x}", stray)))
     return Outcome::Stop;
   // [gc_9_4_3_sh_mask.h COMPUTE_DISPATCH_INITIATOR]
   if (!wave32_possible() && initiator.cs_w32_en &&
-      broke(kReservedBits,
-            fmt::format("DISPATCH_INITIATOR {:#x} asks a gfx9 for waves of 32", initiator_word)))
+      report_violation(
+          kReservedBits,
+          fmt::format("DISPATCH_INITIATOR {:#x} asks a gfx9 for waves of 32", initiator_word)))
     return Outcome::Stop;
   if (!initiator.compute_shader_en) {
-    if (broke(kDispatchEnable, fmt::format("DISPATCH_INITIATOR is {:#x}", initiator_word)))
+    if (report_violation(kDispatchEnable,
+                         fmt::format("DISPATCH_INITIATOR is {:#x}", initiator_word)))
       return Outcome::Stop;
     return Outcome::Done;  // nothing is launched
   }
@@ -167,11 +170,11 @@ ComputeQueue::Outcome ComputeQueue::dispatch_xcc(u32 xcc, u32 xccs, std::array<u
 
 bool ComputeQueue::check_arguments(u64 va, u32 bytes) {
   if (bytes == 0) return true;
-  if (va % 16 != 0 && broke(kArgumentAlignment, fmt::format("arguments at {:#x}", va)))
+  if (va % 16 != 0 && report_violation(kArgumentAlignment, fmt::format("arguments at {:#x}", va)))
     return false;
   return gpu_.memory.in_one_mapping(va, bytes) ||
-         !broke(kArgumentMapped,
-                fmt::format("{} bytes at {:#x}: {}", bytes, va, gpu_.memory.space().describe(va)));
+         !report_violation(kArgumentMapped, fmt::format("{} bytes at {:#x}: {}", bytes, va,
+                                                        gpu_.memory.space().describe(va)));
 }
 
 // What holds of every dispatch, however it came.
@@ -179,13 +182,13 @@ bool ComputeQueue::check_group(const Dispatch& dispatch) {
   const auto& size = dispatch.group_size;
   u64 items = u64{size[0]} * size[1] * size[2];
   bool fits = items >= 1 && items <= 1024 && std::ranges::max(size) <= 1024;
-  if (!fits &&
-      broke(kDispatchGroup, fmt::format("a group of {} x {} x {}", size[0], size[1], size[2])))
+  if (!fits && report_violation(kDispatchGroup,
+                                fmt::format("a group of {} x {} x {}", size[0], size[1], size[2])))
     return false;
   // No compute unit ever has room for such a group, so it would be waited for without end.
   return dispatch.lds_bytes <= gpu_.lds_bytes ||
-         !broke(kDispatchLdsLimit, fmt::format("{} bytes of LDS, a group may have {}",
-                                               dispatch.lds_bytes, gpu_.lds_bytes));
+         !report_violation(kDispatchLdsLimit, fmt::format("{} bytes of LDS, a group may have {}",
+                                                          dispatch.lds_bytes, gpu_.lds_bytes));
 }
 
 bool ComputeQueue::check_dispatch(const Dispatch& dispatch, u32 xcc,
@@ -196,7 +199,7 @@ bool ComputeQueue::check_dispatch(const Dispatch& dispatch, u32 xcc,
                                          &hw::kComputePgmRsrc2, &hw::kComputeNumThreadX};
   for (const hw::Register* needed : kNeeded)
     if (!registers.was_written(needed->at(generation)) &&
-        broke(kDispatchInherited, fmt::format("{} was never written", needed->name)))
+        report_violation(kDispatchInherited, fmt::format("{} was never written", needed->name)))
       return false;
   if (!check_group(dispatch)) return false;
   // A kernel that follows itself may keep its arguments: a bound queue does. A descriptor may count
@@ -205,8 +208,9 @@ bool ComputeQueue::check_dispatch(const Dispatch& dispatch, u32 xcc,
   if (descriptor) read = std::min(read, values_of(*descriptor));
   for (u32 i = 0; i < read && last_entry_[xcc] != dispatch.code; ++i)
     if (!registers.is_fresh(hw::kComputeUserData0.at(generation) + i)) {
-      if (broke(kDispatchUserData,
-                fmt::format("COMPUTE_USER_DATA_{} of {} is of the dispatch before", i, read)))
+      if (report_violation(
+              kDispatchUserData,
+              fmt::format("COMPUTE_USER_DATA_{} of {} is of the dispatch before", i, read)))
         return false;
       break;
     }
@@ -222,16 +226,18 @@ bool ComputeQueue::check_dispatch(const Dispatch& dispatch, u32 xcc,
       {"RSRC3", dispatch.rsrc3, descriptor->rsrc3}};
   for (const Rsrc& rsrc : kRsrc)
     if (rsrc.is != rsrc.should &&
-        broke(kDispatchRsrc, fmt::format("{} is {:#x}, the descriptor has {:#x}", rsrc.name,
-                                         rsrc.is, rsrc.should)))
+        report_violation(kDispatchRsrc, fmt::format("{} is {:#x}, the descriptor has {:#x}",
+                                                    rsrc.name, rsrc.is, rsrc.should)))
       return false;
   if (wave32_possible() && dispatch.wave32 != descriptor->enable_wavefront_size32 &&
-      broke(kDispatchWave, fmt::format("CS_W32_EN is {}, the descriptor has {}", dispatch.wave32,
-                                       descriptor->enable_wavefront_size32)))
+      report_violation(kDispatchWave,
+                       fmt::format("CS_W32_EN is {}, the descriptor has {}", dispatch.wave32,
+                                   descriptor->enable_wavefront_size32)))
     return false;
   if (dispatch.lds_bytes < descriptor->group_segment_fixed_size &&
-      broke(kDispatchLds, fmt::format("{} bytes of LDS, the descriptor has {}", dispatch.lds_bytes,
-                                      descriptor->group_segment_fixed_size)))
+      report_violation(kDispatchLds,
+                       fmt::format("{} bytes of LDS, the descriptor has {}", dispatch.lds_bytes,
+                                   descriptor->group_segment_fixed_size)))
     return false;
   return check_scratch(dispatch, *descriptor);
 }
@@ -241,18 +247,19 @@ bool ComputeQueue::check_scratch(const Dispatch& dispatch, const hw::KernelDescr
   u64 needed = lanes * descriptor.private_segment_fixed_size;
   if (needed == 0) return true;
   if ((dispatch.scratch_waves == 0 || dispatch.scratch_wave_bytes < needed) &&
-      broke(kDispatchScratch,
-            fmt::format("{} waves of {} bytes, a wave needs {}", dispatch.scratch_waves,
-                        dispatch.scratch_wave_bytes, needed)))
+      report_violation(kDispatchScratch,
+                       fmt::format("{} waves of {} bytes, a wave needs {}", dispatch.scratch_waves,
+                                   dispatch.scratch_wave_bytes, needed)))
     return false;
   u64 ring = u64{dispatch.scratch_waves} * dispatch.scratch_wave_bytes;
   u64 base = gpu_.generation == hw::Generation::Gfx10 ? scratch_in_sgprs(dispatch, descriptor)
                                                       : dispatch.scratch_base;
   return gpu_.memory.in_one_mapping(base, ring) ||
-         !broke(kDispatchScratch,
-                fmt::format("a ring of {:#x} bytes at {:#x}, {} waves of {:#x}: {}", ring, base,
-                            dispatch.scratch_waves, dispatch.scratch_wave_bytes,
-                            gpu_.memory.space().describe(base)));
+         !report_violation(
+             kDispatchScratch,
+             fmt::format("a ring of {:#x} bytes at {:#x}, {} waves of {:#x}: {}", ring, base,
+                         dispatch.scratch_waves, dispatch.scratch_wave_bytes,
+                         gpu_.memory.space().describe(base)));
 }
 
 ComputeQueue::Outcome ComputeQueue::launch(const Dispatch& dispatch,
@@ -321,4 +328,4 @@ u64 ComputeQueue::find_descriptor(u64 entry) {
   return 0;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

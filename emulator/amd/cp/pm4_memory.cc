@@ -9,9 +9,9 @@
 #include "emulator/amd/cp/compare.h"
 #include "emulator/amd/cp/pm4_packet.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
-namespace hw = ::doorbell::amd::hw;
+namespace hw = amd::hw;
 
 namespace {
 
@@ -130,7 +130,7 @@ ComputeQueue::Outcome ComputeQueue::copy_data(const hw::CopyData& packet) {
   bool to_register = packet.dst_sel == hw::CopyTarget::Register;
   u64 alignment = bytes;
   if ((in_memory && packet.src % alignment != 0) || (to_memory && packet.dst % alignment != 0))
-    if (broke(kEopAlignment, describe())) return Outcome::Stop;
+    if (report_violation(kEopAlignment, describe())) return Outcome::Stop;
   if (!to_memory && !to_register) return stopped(describe() + ": this target is not emulated");
 
   for (u32 xcc = 0; xcc < gpu_.xccs; ++xcc) {
@@ -222,7 +222,8 @@ ComputeQueue::Outcome ComputeQueue::write_data() {
   auto packet = take<hw::WriteData>();
   if (!packet) return Outcome::Stop;
   std::span<const u32> payload = std::span<const u32>(words_).subspan(hw::WriteData::kWords);
-  if (payload.empty() && broke(kPacketSize, "WRITE_DATA without data")) return Outcome::Stop;
+  if (payload.empty() && report_violation(kPacketSize, "WRITE_DATA without data"))
+    return Outcome::Stop;
   if (packet->dst_sel == hw::WriteTarget::Register) {
     for (u32 xcc = 0; xcc < gpu_.xccs; ++xcc)
       for (usize i = 0; i < payload.size() && (mask_ >> xcc & 1); ++i)
@@ -233,7 +234,7 @@ ComputeQueue::Outcome ComputeQueue::write_data() {
   }
   if (packet->dst_sel != hw::WriteTarget::Memory && packet->dst_sel != hw::WriteTarget::Tcl2)
     return stopped(describe() + ": this target is not emulated");
-  if (packet->addr % 4 != 0 && broke(kEopAlignment, describe())) return Outcome::Stop;
+  if (packet->addr % 4 != 0 && report_violation(kEopAlignment, describe())) return Outcome::Stop;
   for (usize i = 0; i < payload.size(); ++i) {
     const u64 va = (packet->addr & ~u64{3}) + (packet->one_addr ? 0 : i * 4);
     const std::span<const u8> bytes(reinterpret_cast<const u8*>(&payload[i]), sizeof(u32));
@@ -242,4 +243,4 @@ ComputeQueue::Outcome ComputeQueue::write_data() {
   return Outcome::Done;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

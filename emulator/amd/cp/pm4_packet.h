@@ -6,12 +6,11 @@
 #include "emulator/amd/cp/compute_queue.h"
 #include "emulator/amd/cp/rules.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
-inline ::doorbell::amd::hw::Opcode opcode_of(u32 header) {
+inline amd::hw::Opcode opcode_of(u32 header) {
   std::array<u32, 1> words{header};
-  return static_cast<::doorbell::amd::hw::Opcode>(
-      extract(words, ::doorbell::amd::hw::kPacketOpcode));
+  return static_cast<amd::hw::Opcode>(extract(words, amd::hw::kPacketOpcode));
 }
 
 // Of what begins like none: only packets of type 3, and fillers of type 2, are there.
@@ -24,7 +23,7 @@ inline constexpr u32 kShaderType = 2;
 
 // Of the user SGPRs, the first with the arguments' address. [LLVM AMDGPUUsage "Initial Kernel
 // Execution State"]
-inline u32 arguments_sgpr(const ::doorbell::amd::hw::KernelDescriptor& descriptor) {
+inline u32 arguments_sgpr(const amd::hw::KernelDescriptor& descriptor) {
   return (descriptor.enable_sgpr_private_segment_buffer ? 4 : 0) +
          (descriptor.enable_sgpr_dispatch_ptr ? 2 : 0) + (descriptor.enable_sgpr_queue_ptr ? 2 : 0);
 }
@@ -35,8 +34,8 @@ std::optional<Packet> ComputeQueue::take() {
   constexpr bool kVariable = requires { Packet::kVariable; };
   constexpr usize kWords = Packet::kWords;
   bool fits = kVariable ? words_.size() >= kWords : words_.size() == kWords;
-  if (!fits && (broke(kPacketSize, fmt::format("{} has {} words, expected {}", describe(),
-                                               words_.size(), kWords)) ||
+  if (!fits && (report_violation(kPacketSize, fmt::format("{} has {} words, expected {}",
+                                                          describe(), words_.size(), kWords)) ||
                 words_.size() < kWords)) {
     // Short packets cannot be read at any level.
     if (!Queue::stopped()) stop(fmt::format("{} words are no {}", words_.size(), describe()));
@@ -47,8 +46,8 @@ std::optional<Packet> ComputeQueue::take() {
   words[0] &= ~kShaderType;
   auto stray = stray_bits<Packet>(words);
   for (usize i = 0; i < kWords; ++i)
-    if (stray[i] != 0 &&
-        broke(kReservedBits, fmt::format("{} has {:#x} in word {}", describe(), stray[i], i)))
+    if (stray[i] != 0 && report_violation(kReservedBits, fmt::format("{} has {:#x} in word {}",
+                                                                     describe(), stray[i], i)))
       return std::nullopt;
   return decode<Packet>(words);
 }
@@ -59,4 +58,4 @@ ComputeQueue::Outcome ComputeQueue::with(Outcome (ComputeQueue::*run)(const Pack
   return packet ? (this->*run)(*packet) : Outcome::Stop;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

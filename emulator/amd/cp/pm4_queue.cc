@@ -6,7 +6,7 @@
 #include "emulator/amd/cp/pm4_packet.h"
 #include "emulator/amd/cp/rules.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 std::optional<MemoryFault> Pm4Queue::fetch(u64 at, std::span<u32> words) const {
   u64 ring = description_.ring_bytes / 4;
@@ -39,8 +39,9 @@ Step Pm4Queue::advance_ring() {
   if (words > left) {
     // Hardware waits for the rest, which a client that counts right never leaves out.
     if (cut_ != read_ + 1 &&
-        broke(kPacketCut, fmt::format("{:#010x} begins a packet of {} words, {} are announced",
-                                      header, words, left)))
+        report_violation(kPacketCut,
+                         fmt::format("{:#010x} begins a packet of {} words, {} are announced",
+                                     header, words, left)))
       return Step::Stopped;
     cut_ = read_ + 1;
     return Step::Waiting;
@@ -77,4 +78,4 @@ void Pm4Queue::ring_packet_done() {
   report_read(read_);
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -5,7 +5,7 @@
 
 #include "emulator/amd/cp/compute_queue.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 class Pm4Queue final : public ComputeQueue {
  public:
@@ -31,4 +31,4 @@ class Pm4Queue final : public ComputeQueue {
   u64 cut_ = 0;  // one past the word of a packet that was reported as cut
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

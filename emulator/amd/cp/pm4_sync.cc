@@ -3,9 +3,9 @@
 // src/amd/common/ac_cmdbuf* ac_emit_cp_release_mem, ac_emit_cp_acquire_mem]
 #include "emulator/amd/cp/pm4_packet.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
-namespace hw = ::doorbell::amd::hw;
+namespace hw = amd::hw;
 
 // RELEASE_MEM of any generation.
 struct ComputeQueue::Release {
@@ -105,7 +105,7 @@ ComputeQueue::Outcome ComputeQueue::release_mem() {
   // [Mesa sid.h S_490_GLK_WB, GLK_INV, PWS_ENABLE: gfx11]
   const bool of_gfx11 = packet->glk_wb || packet->glk_inv || packet->pws_enable;
   if (gpu_.generation == hw::Generation::Gfx10 && of_gfx11 &&
-      broke(kReservedBits, describe() + ": GLK_WB, GLK_INV or PWS_ENABLE"))
+      report_violation(kReservedBits, describe() + ": GLK_WB, GLK_INV or PWS_ENABLE"))
     return Outcome::Stop;
   if (packet->gl2_discard || packet->pws_enable)
     return stopped(describe() + ": GL2_DISCARD and PWS are not emulated");
@@ -120,26 +120,27 @@ ComputeQueue::Outcome ComputeQueue::release_mem() {
 
 // False: the queue has stopped.
 bool ComputeQueue::check_release(const Release& release) {
-  if (description_.eop == 0 && broke(kEopBuffer, describe())) return false;
+  if (description_.eop == 0 && report_violation(kEopBuffer, describe())) return false;
   bool end_of_pipe =
       release.index == hw::EventIndex::EndOfPipe &&
       (release.event == hw::Event::CacheFlushAndInvTs || release.event == hw::Event::CacheFlushTs ||
        release.event == hw::Event::BottomOfPipeTs);
   bool shader_done =
       release.index == hw::EventIndex::ShaderDone && release.event == hw::Event::CsDone;
-  if (!end_of_pipe && !shader_done && broke(kEopEvent, describe())) return false;
+  if (!end_of_pipe && !shader_done && report_violation(kEopEvent, describe())) return false;
   bool only = release.interrupt == hw::ReleaseInterrupt::Only;
   // An interrupt after a write that is none comes at once: tinygrad's release_mem() asks for it by
   // default, on hardware too. [tinygrad ops_amd.py AMDComputeQueue.release_mem]
   bool confirmed = release.interrupt == hw::ReleaseInterrupt::DataAfterWriteConfirm;
   if (((only && release.writes()) || (confirmed && !release.writes())) &&
-      broke(kEopSelect, describe()))
+      report_violation(kEopSelect, describe()))
     return false;
-  if (release.writes() && release.addr % release.bytes() != 0 && broke(kEopAlignment, describe()))
+  if (release.writes() && release.addr % release.bytes() != 0 &&
+      report_violation(kEopAlignment, describe()))
     return false;
   bool several = (mask_ & (mask_ - 1)) != 0;
   return !(several && (release.writes() || release.interrupts()) &&
-           broke(kEopOncePerXcc, fmt::format("{} on XCCs {:#x}", describe(), mask_)));
+           report_violation(kEopOncePerXcc, fmt::format("{} on XCCs {:#x}", describe(), mask_)));
 }
 
 ComputeQueue::Outcome ComputeQueue::release(const Release& release) {
@@ -186,7 +187,8 @@ std::optional<MemoryFault> ComputeQueue::end_of_pipe(const Release& release, u32
 
 ComputeQueue::Outcome ComputeQueue::event_write(const hw::EventWrite& packet) {
   bool flush = packet.event == hw::Event::CsPartialFlush;
-  if (flush != (packet.index == hw::EventIndex::PartialFlush) && broke(kEventIndex, describe()))
+  if (flush != (packet.index == hw::EventIndex::PartialFlush) &&
+      report_violation(kEventIndex, describe()))
     return Outcome::Stop;
   if (flush) return pipeline_.has_grids() ? Outcome::Wait : Outcome::Done;
   if (name_of(packet.event).empty()) return stopped(describe() + ": this event is not emulated");
@@ -194,4 +196,4 @@ ComputeQueue::Outcome ComputeQueue::event_write(const hw::EventWrite& packet) {
   return Outcome::Done;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

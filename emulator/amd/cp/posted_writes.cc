@@ -8,7 +8,7 @@
 #include "base/util/format.h"
 #include "emulator/amd/cp/rules.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 bool PostedWrites::has(QueueId queue) const {
   return std::ranges::any_of(writes_, [&](const Write& write) { return write.queue == queue; });
@@ -52,4 +52,4 @@ void PostedWrites::report(Write& write, const std::string& who) {
                              who, write.va, write.what));
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -15,7 +15,7 @@
 #include "emulator/core/address_space.h"
 #include "emulator/core/checks.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // Thread safety: none; the GPU's thread.
 class PostedWrites {
@@ -67,4 +67,4 @@ class PostedWrites {
   std::vector<Write> writes_;  // oldest first
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

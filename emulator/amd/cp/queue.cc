@@ -4,9 +4,9 @@
 #include "base/util/error.h"
 #include "emulator/amd/cp/rules.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
-namespace hw = ::doorbell::amd::hw;
+namespace hw = amd::hw;
 
 // The kernel puts a client's addresses into registers as they are, and those have no low bits.
 // [asic_reg CP_HQD_PQ_RPTR_REPORT_ADDR 31:2, CP_HQD_PQ_WPTR_POLL_ADDR 31:3, SDMA0_QUEUE0_RB_RPTR_
@@ -43,7 +43,7 @@ void Queue::trace_packet(hw::StreamKind kind, std::span<const u32> words,
   trace(what, to_text(packet), to_json(packet));
 }
 
-bool Queue::broke(const Check& check, std::string message) {
+bool Queue::report_violation(const Check& check, std::string message) {
   std::string full = fmt::format("{}: {}", where(), message);
   if (gpu_.checks->report(check, full) != Level::Error) return false;
   stop(HwException{.what = fmt::format("{} ({}): {}", check.id, check.rule, message),
@@ -56,8 +56,8 @@ bool Queue::broke(const Check& check, std::string message) {
 bool Queue::check_executable(u64 va) {
   const Range* range = gpu_.memory.space().find(va);
   return !range || range->executable ||
-         !broke(kIbExecutable, fmt::format("an indirect buffer at {:#x}, {}", va,
-                                           gpu_.memory.space().describe(va)));
+         !report_violation(kIbExecutable, fmt::format("an indirect buffer at {:#x}, {}", va,
+                                                      gpu_.memory.space().describe(va)));
 }
 
 // The lower half of a 64-bit count that has passed 2^32 looks as if it had not come far.
@@ -191,4 +191,4 @@ void Queue::check_doorbell(u64 value, u64 end) {
         fmt::format("the doorbell announces {:#x}, the write pointer holds {:#x}", end, pointer));
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

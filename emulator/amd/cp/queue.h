@@ -14,7 +14,7 @@
 #include "emulator/amd/cp/gpu_context.h"
 #include "emulator/amd/cp/queue_description.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 enum class Step : u8 {
   Moved,    // did something, and may go on
@@ -105,7 +105,7 @@ class Queue {
   Step stop(std::string why) { return stop(HwException{.what = std::move(why)}); }
   Step stop(HwException exception);
   // A rule was broken: reported, and true if the queue must stop for it, which it then has.
-  bool broke(const Check& check, std::string message);
+  bool report_violation(const Check& check, std::string message);
 
   // Of an indirect buffer; false: the queue has stopped.
   bool check_executable(u64 va);
@@ -113,7 +113,7 @@ class Queue {
   // A packet's wait on memory that does not hold yet.
   struct Wait {
     u64 va = 0;
-    ::doorbell::amd::hw::Compare function = ::doorbell::amd::hw::Compare::Equal;
+    amd::hw::Compare function = amd::hw::Compare::Equal;
     u64 mask = ~u64{0}, reference = 0;
     u64 value = 0;  // as it is
   };
@@ -128,7 +128,7 @@ class Queue {
   std::string where() const;  // the same and its place
   void trace(std::string_view kind, std::string_view text, std::string_view fields = {}) const;
   // A packet by name and fields, where somebody listens; `what` becomes of it.
-  void trace_packet(::doorbell::amd::hw::StreamKind kind, std::span<const u32> words,
+  void trace_packet(amd::hw::StreamKind kind, std::span<const u32> words,
                     std::string_view what = "packet") const;
 
   const QueueId id_;
@@ -155,7 +155,7 @@ class Queue {
   // announced() is at least this from now on.
   void raise(u64 end);
   u64 written() const;
-  // As broke(), from any thread: the queue stops at its next step.
+  // As report_violation(), from any thread: the queue stops at its next step.
   void break_doorbell(const Check& check, std::string message);
 
   std::atomic<u64> announced_{0};
@@ -170,4 +170,4 @@ class Queue {
   bool stopped_ = false;
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -8,7 +8,7 @@
 
 #include "base/util/types.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 enum class QueueKind : u8 { Pm4, Aql, Sdma };
 
@@ -67,4 +67,4 @@ class Interrupts {
   virtual void hw_exception(const HwException& exception) = 0;
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

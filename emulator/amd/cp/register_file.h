@@ -10,7 +10,7 @@
 
 #include "base/util/types.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // Addresses are in dwords, as packets carry them after the start of their space is added.
 // [nvd.h PACKET3_SET_SH_REG_START/END, PACKET3_SET_UCONFIG_REG_START; soc15d.h alike]
@@ -49,4 +49,4 @@ class UconfigRegisters {
   std::vector<u32> values_ = std::vector<u32>(kUconfigEnd - kUconfigStart);
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -4,7 +4,7 @@
 
 #include "emulator/core/checks.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // ---- doorbells: what a client announces
 inline constexpr Check kDoorbellStore{
@@ -316,4 +316,4 @@ inline constexpr Check kDirtyL2{
     "AMD-CACHE-006", "the L2 is written back before another client reads what a kernel wrote",
     "Mesa gfx10_cs_emit_cache_flush GL2_WB, TC_WB_ACTION_ENA"};
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

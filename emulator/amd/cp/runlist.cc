@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -108,4 +108,4 @@ bool Runlist::is_waiting() const {
                              [](const Member& member) { return member.last == Step::Waiting; });
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

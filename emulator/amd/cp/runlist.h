@@ -15,7 +15,7 @@
 #include "base/util/check.h"
 #include "emulator/amd/cp/queue.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // Thread safety: by the GPU's thread only, or under its lock.
 class Runlist {
@@ -61,4 +61,4 @@ class Runlist {
   u32 slice_left_ = 0;  // turns
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

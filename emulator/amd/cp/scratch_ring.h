@@ -7,7 +7,7 @@
 
 #include "drivers/amd/hw/compute_registers.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 struct ScratchRing {
   u32 waves = 0, wave_bytes = 0;  // of an XCC
@@ -15,9 +15,8 @@ struct ScratchRing {
 };
 
 // `engines` of an XCC.
-inline ScratchRing scratch_ring(::doorbell::amd::hw::Generation generation, u32 engines,
-                                u32 tmpring_size) {
-  namespace hw = ::doorbell::amd::hw;
+inline ScratchRing scratch_ring(amd::hw::Generation generation, u32 engines, u32 tmpring_size) {
+  namespace hw = amd::hw;
   std::array<u32, 1> words{tmpring_size};
   auto ring = [](const auto& record, u32 counts) {
     return ScratchRing{record.waves * counts,
@@ -30,4 +29,4 @@ inline ScratchRing scratch_ring(::doorbell::amd::hw::Generation generation, u32 
   }
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -7,9 +7,9 @@
 #include "emulator/amd/cp/rules.h"
 #include "emulator/amd/cp/sdma_queue.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
-namespace hw = ::doorbell::amd::hw;
+namespace hw = amd::hw;
 
 namespace {
 
@@ -85,8 +85,8 @@ std::optional<Packet> SdmaQueue::take() {
   std::copy_n(words_.begin(), words.size(), words.begin());
   auto stray = stray_bits<Packet>(words);
   for (usize i = 0; i < words.size(); ++i)
-    if (stray[i] != 0 &&
-        broke(kReservedBits, fmt::format("{} has {:#x} in word {}", describe(), stray[i], i)))
+    if (stray[i] != 0 && report_violation(kReservedBits, fmt::format("{} has {:#x} in word {}",
+                                                                     describe(), stray[i], i)))
       return std::nullopt;
   return decode<Packet>(words);
 }
@@ -115,8 +115,8 @@ SdmaQueue::Outcome SdmaQueue::execute() {
 
 bool SdmaQueue::check_count(u64 bytes) {
   return bytes <= most_bytes() ||
-         !broke(kSdmaCount, fmt::format("{}: {:#x} bytes, the engine counts to {:#x}", describe(),
-                                        bytes, most_bytes()));
+         !report_violation(kSdmaCount, fmt::format("{}: {:#x} bytes, the engine counts to {:#x}",
+                                                   describe(), bytes, most_bytes()));
 }
 
 SdmaQueue::Outcome SdmaQueue::copy(const hw::SdmaCopyLinear& packet) {
@@ -127,8 +127,8 @@ SdmaQueue::Outcome SdmaQueue::copy(const hw::SdmaCopyLinear& packet) {
     return stopped(describe() + ": copies that swap bytes are not emulated");
   if (!check_count(bytes)) return Outcome::Stop;
   bool apart = packet.src + bytes <= packet.dst || packet.dst + bytes <= packet.src;
-  if (!apart && broke(kSdmaOverlap, fmt::format("{} bytes from {:#x} to {:#x}", bytes,
-                                                u64{packet.src}, u64{packet.dst})))
+  if (!apart && report_violation(kSdmaOverlap, fmt::format("{} bytes from {:#x} to {:#x}", bytes,
+                                                           u64{packet.src}, u64{packet.dst})))
     return Outcome::Stop;
   // Beyond the engine's count are bits that it does not have.
   copies_.push_back({.src = packet.src,
@@ -151,10 +151,11 @@ SdmaQueue::Outcome SdmaQueue::advance_copies() {
   if (auto fault = gpu_.memory.write(Client::Sdma, copy.dst + copy.done, block))
     return stopped(std::move(*fault));
   if (auto at = gpu_.memory.copied(copy.src + copy.done, copy.dst + copy.done, block.size());
-      at && broke(kUndefinedResult,
-                  fmt::format("host memory at {:#x} gets a copy of what is at {:#x}, {}, "
-                              "which nobody has written",
-                              copy.dst + (*at - copy.src), *at, gpu_.memory.space().describe(*at))))
+      at && report_violation(
+                kUndefinedResult,
+                fmt::format("host memory at {:#x} gets a copy of what is at {:#x}, {}, "
+                            "which nobody has written",
+                            copy.dst + (*at - copy.src), *at, gpu_.memory.space().describe(*at))))
     return Outcome::Stop;
   place_ = now;
   copy.done += block.size();
@@ -178,8 +179,8 @@ SdmaQueue::Outcome SdmaQueue::fill(const hw::SdmaConstFill& packet) {
   u64 unit = u64{1} << static_cast<unsigned>(packet.fill_size);
   if (!check_count(bytes)) return Outcome::Stop;
   if ((packet.dst % unit != 0 || bytes % unit != 0) &&
-      broke(kSdmaAlignment, fmt::format("{}: {} bytes at {:#x} in units of {}", describe(), bytes,
-                                        u64{packet.dst}, unit)))
+      report_violation(kSdmaAlignment, fmt::format("{}: {} bytes at {:#x} in units of {}",
+                                                   describe(), bytes, u64{packet.dst}, unit)))
     return Outcome::Stop;
   bytes = std::min(bytes, most_bytes());
   std::vector<u8> block(std::min(bytes, kBlock));
@@ -197,9 +198,10 @@ SdmaQueue::Outcome SdmaQueue::fence(const hw::SdmaFence& packet) {
   // 4.x has no memory type in its fence. [vega10_sdma_pkt_open.h SDMA_PKT_FENCE_HEADER]
   bool newer = packet.mtype != 0 || packet.gcc || packet.sys || packet.snp || packet.gpa ||
                packet.l2_policy != 0 || packet.llc_policy || packet.cpv;
-  if (gpu_.generation == hw::Generation::Gfx9 && newer && broke(kReservedBits, describe()))
+  if (gpu_.generation == hw::Generation::Gfx9 && newer &&
+      report_violation(kReservedBits, describe()))
     return Outcome::Stop;
-  if (packet.gpa && broke(kSdmaPhysical, describe())) return Outcome::Stop;
+  if (packet.gpa && report_violation(kSdmaPhysical, describe())) return Outcome::Stop;
   if (auto fault = gpu_.memory.store(Client::Sdma, packet.addr, packet.data))
     return stopped(std::move(*fault));
   return Outcome::Done;
@@ -221,9 +223,10 @@ SdmaQueue::Outcome SdmaQueue::poll(const hw::SdmaPollRegmem& packet) {
     if (packet.hdp_flush || packet.addr == kRocrFlush) return Outcome::Done;
     return stopped(describe() + ": polls of registers are not emulated");
   }
-  if (packet.hdp_flush && broke(kSdmaFlush, describe())) return Outcome::Stop;
+  if (packet.hdp_flush && report_violation(kSdmaFlush, describe())) return Outcome::Stop;
   if (packet.retry_count != hw::SdmaPollRegmem::kForEver &&
-      broke(kSdmaPoll, fmt::format("{}: {} looks", describe(), unsigned{packet.retry_count})))
+      report_violation(kSdmaPoll,
+                       fmt::format("{}: {} looks", describe(), unsigned{packet.retry_count})))
     return Outcome::Stop;
   if (packet.function > hw::Compare::Greater)
     return stopped(describe() + ": this function is reserved");
@@ -268,4 +271,4 @@ SdmaQueue::Outcome SdmaQueue::atomic(const hw::SdmaAtomic& packet) {
   return Outcome::Done;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

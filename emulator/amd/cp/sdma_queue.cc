@@ -6,9 +6,9 @@
 
 #include "emulator/amd/cp/rules.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
-namespace hw = ::doorbell::amd::hw;
+namespace hw = amd::hw;
 
 namespace {
 
@@ -57,17 +57,19 @@ Step SdmaQueue::advance_ring() {
     return stop(fmt::format("the copy engine does not execute packet {:#010x}", words_[0]));
   if (words > left) {
     if (cut_ != read_ + 1 &&
-        broke(kPacketCut, fmt::format("{:#010x} begins a packet of {} words, {} are announced",
-                                      words_[0], words, left)))
+        report_violation(kPacketCut,
+                         fmt::format("{:#010x} begins a packet of {} words, {} are announced",
+                                     words_[0], words, left)))
       return Step::Stopped;
     cut_ = read_ + 1;
     return Step::Waiting;
   }
   const u64 ring = description_.ring_bytes, at = read_ % ring;
   if (at + u64{words} * 4 > ring &&
-      broke(kSdmaWrap,
-            fmt::format("{:#010x} begins a packet of {} words at {:#x} of a ring of {:#x} bytes",
-                        words_[0], words, at, ring)))
+      report_violation(
+          kSdmaWrap,
+          fmt::format("{:#010x} begins a packet of {} words at {:#x} of a ring of {:#x} bytes",
+                      words_[0], words, at, ring)))
     return Step::Stopped;
   words_.resize(words);
   if (auto fault = fetch(read_, words_)) return stop(std::move(*fault));
@@ -117,8 +119,9 @@ Step SdmaQueue::advance_buffer() {
   if (words == 0)
     return stop(fmt::format("the copy engine does not execute packet {:#010x}", words_[0]));
   if (words > left)
-    return broke(kPacketCut,
-                 fmt::format("a packet of {} words, {} left in the indirect buffer", words, left))
+    return report_violation(
+               kPacketCut,
+               fmt::format("a packet of {} words, {} left in the indirect buffer", words, left))
                ? Step::Stopped
                : stop("a packet is cut by the end of its indirect buffer");
   words_.assign(buffer.words.begin() + buffer.next, buffer.words.begin() + buffer.next + words);
@@ -127,8 +130,8 @@ Step SdmaQueue::advance_buffer() {
                                     std::span(reinterpret_cast<u8*>(now.data()), now.size() * 4)))
     return stop(std::move(*fault));
   if (now != words_ &&
-      broke(kIbChanged,
-            fmt::format("{:#010x}... when it was called, {:#010x}... now", words_[0], now[0])))
+      report_violation(kIbChanged, fmt::format("{:#010x}... when it was called, {:#010x}... now",
+                                               words_[0], now[0])))
     return Step::Stopped;
   buffer.next += words;
   trace_packet(hw::StreamKind::Sdma, words_);
@@ -138,18 +141,19 @@ Step SdmaQueue::advance_buffer() {
 
 SdmaQueue::Outcome SdmaQueue::indirect(const hw::SdmaIndirect& packet) {
   if (buffer_) return stopped("an indirect buffer calls another, which copy engines do not do");
-  if (packet.vmid != 0 &&
-      broke(kReservedBits, fmt::format("{} has VMID {}", describe(), unsigned{packet.vmid})))
+  if (packet.vmid != 0 && report_violation(kReservedBits, fmt::format("{} has VMID {}", describe(),
+                                                                      unsigned{packet.vmid})))
     return Outcome::Stop;
   u64 end = packet_end_ / 4;
   if ((packet.words % hw::kSdmaIbAlignment != 0 || end % hw::kSdmaIbAlignment != 0) &&
-      broke(kIbSdmaSize, fmt::format("{} words at {:#x}, called by a packet that ends at word {}",
-                                     u32{packet.words}, u64{packet.addr}, end)))
+      report_violation(kIbSdmaSize,
+                       fmt::format("{} words at {:#x}, called by a packet that ends at word {}",
+                                   u32{packet.words}, u64{packet.addr}, end)))
     return Outcome::Stop;
   u64 bytes = u64{packet.words} * 4;
   if (!gpu_.memory.in_one_mapping(packet.addr, bytes) && gpu_.memory.is_mapped(packet.addr) &&
-      broke(kIbMapping, fmt::format("{} bytes at {:#x}: {}", bytes, u64{packet.addr},
-                                    gpu_.memory.space().describe(packet.addr))))
+      report_violation(kIbMapping, fmt::format("{} bytes at {:#x}: {}", bytes, u64{packet.addr},
+                                               gpu_.memory.space().describe(packet.addr))))
     return Outcome::Stop;
   if (!check_executable(packet.addr)) return Outcome::Stop;
   Buffer buffer{.base = packet.addr, .words = std::vector<u32>(packet.words)};
@@ -160,4 +164,4 @@ SdmaQueue::Outcome SdmaQueue::indirect(const hw::SdmaIndirect& packet) {
   return Outcome::Done;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -13,7 +13,7 @@
 #include "drivers/amd/hw/sdma/sync.h"
 #include "emulator/amd/cp/queue.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 class SdmaQueue final : public Queue {
  public:
@@ -47,18 +47,18 @@ class SdmaQueue final : public Queue {
   template <class Packet>
   Outcome with(Outcome (SdmaQueue::*run)(const Packet&));
 
-  Outcome copy(const ::doorbell::amd::hw::SdmaCopyLinear& packet);
+  Outcome copy(const amd::hw::SdmaCopyLinear& packet);
   // A piece of a copy that is under way: Done, or Stop.
   Outcome advance_copies();
-  Outcome write(const ::doorbell::amd::hw::SdmaWrite& packet);
-  Outcome fill(const ::doorbell::amd::hw::SdmaConstFill& packet);
-  Outcome fence(const ::doorbell::amd::hw::SdmaFence& packet);
-  Outcome trap(const ::doorbell::amd::hw::SdmaTrap& packet);
-  Outcome poll(const ::doorbell::amd::hw::SdmaPollRegmem& packet);
-  Outcome timestamp(const ::doorbell::amd::hw::SdmaTimestamp& packet);
-  Outcome gcr(const ::doorbell::amd::hw::SdmaGcr& packet);
-  Outcome atomic(const ::doorbell::amd::hw::SdmaAtomic& packet);
-  Outcome indirect(const ::doorbell::amd::hw::SdmaIndirect& packet);
+  Outcome write(const amd::hw::SdmaWrite& packet);
+  Outcome fill(const amd::hw::SdmaConstFill& packet);
+  Outcome fence(const amd::hw::SdmaFence& packet);
+  Outcome trap(const amd::hw::SdmaTrap& packet);
+  Outcome poll(const amd::hw::SdmaPollRegmem& packet);
+  Outcome timestamp(const amd::hw::SdmaTimestamp& packet);
+  Outcome gcr(const amd::hw::SdmaGcr& packet);
+  Outcome atomic(const amd::hw::SdmaAtomic& packet);
+  Outcome indirect(const amd::hw::SdmaIndirect& packet);
 
   bool check_count(u64 bytes);
   Outcome stopped(MemoryFault fault) {
@@ -93,4 +93,4 @@ class SdmaQueue final : public Queue {
   std::optional<Buffer> buffer_;  // the indirect buffer at hand; they do not nest
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -8,7 +8,7 @@
 
 #include "emulator/amd/isa/lane_access.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 struct NamedElement {
   std::string_view name;
@@ -79,4 +79,4 @@ struct AccessTable {
   }(std::make_index_sequence<kAccesses>{});
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

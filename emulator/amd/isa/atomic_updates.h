@@ -10,7 +10,7 @@
 #include "base/util/types.h"
 #include "emulator/amd/isa/number.h"
 
-namespace doorbell::emulator::amd::update {
+namespace doorbell::emu::amdgpu::update {
 
 template <class T>
 u64 swap(u64, u64 operand, u64) {
@@ -154,4 +154,4 @@ inline constexpr bool kRounds<&add_halves> = true;
 template <>
 inline constexpr bool kRounds<&add_bfloats> = true;
 
-}  // namespace doorbell::emulator::amd::update
+}  // namespace doorbell::emu::amdgpu::update

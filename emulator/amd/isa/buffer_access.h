@@ -10,7 +10,7 @@
 #include "emulator/amd/isa/decode_memory.h"
 #include "emulator/amd/isa/lane_access.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // access(buffer), unless no lane is active or nobody can say where it goes.
 template <class Access>
@@ -91,4 +91,4 @@ Flow store_buffer(Wave& wave, const Operation& op, const BufferAddresses& buffer
   return Flow::Next;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -14,7 +14,7 @@
 #include "emulator/amd/isa/lane_access.h"
 #include "emulator/amd/isa/scalar_op.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 BufferResource read_resource(const Chip& chip, const u32* words) {
   BufferResource r;
@@ -153,4 +153,4 @@ void BufferAddresses::fill(u64 active, u32 more, LaneAddresses& out) const {
   if (out.compact) out.find_ends(active, wave_.lanes);
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

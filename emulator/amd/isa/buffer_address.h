@@ -9,7 +9,7 @@
 #include "emulator/amd/isa/operation.h"
 #include "emulator/amd/isa/wave.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // What an instruction does with a buffer. Dwords of loads and stores are judged one by one, what
 // has a format and atomic operations as a whole.
@@ -63,4 +63,4 @@ class BufferAddresses {
   alignas(64) u32 offset_[64];
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -10,7 +10,7 @@
 
 #include "emulator/amd/isa/number.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -173,4 +173,4 @@ u32 half_to_register(u32 half, NumberFormat number) {
   return component_to_register(half, 16, number == Uint || number == Sint ? number : Float);
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

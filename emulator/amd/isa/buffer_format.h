@@ -11,7 +11,7 @@
 
 #include "emulator/amd/isa/chip.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 enum class NumberFormat : u8 { Unorm, Snorm, Uscaled, Sscaled, Uint, Sint, Float };
 
@@ -36,4 +36,4 @@ std::optional<u32> register_to_component(u32 value, u32 width, NumberFormat numb
 std::optional<u32> register_to_half(u32 value, NumberFormat number);
 u32 half_to_register(u32 half, NumberFormat number);
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -7,7 +7,7 @@
 #include "emulator/amd/isa/private_access.h"
 #include "emulator/amd/isa/tables.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -186,4 +186,4 @@ constexpr Entry kTable[] = {
 HandlerTable buffer_memory_table() { return AccessTable<Buffer>::kEntries; }
 HandlerTable buffer_operations_table() { return kTable; }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

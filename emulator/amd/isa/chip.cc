@@ -1,7 +1,7 @@
 // The table of chips.
 #include "emulator/amd/isa/chip.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -35,4 +35,4 @@ const Chip* find_chip(std::string_view name) {
   return nullptr;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

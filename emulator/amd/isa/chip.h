@@ -7,7 +7,7 @@
 
 #include "base/util/types.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // The instruction set's generation, in the order in which they appeared.
 enum class Generation : u8 { Gfx9, Gfx10, Gfx11, Gfx12 };
@@ -38,4 +38,4 @@ std::span<const Chip> chips();
 // Null for a name that is none of them.
 const Chip* find_chip(std::string_view name);
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -6,7 +6,7 @@
 #include "base/util/check.h"
 #include "base/util/try.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -87,4 +87,4 @@ bool CodeCache::unchanged(const Block& block, Memory& memory) const {
   return memory.fetch(block.pc, static_cast<u32>(now.size()), now.data()) && now == block.bytes;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

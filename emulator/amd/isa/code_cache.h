@@ -18,7 +18,7 @@
 #include "emulator/amd/isa/register_bounds.h"
 #include "emulator/amd/isa/twin_uses.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 struct Block {
   u64 pc = 0, end = 0;
@@ -72,4 +72,4 @@ class CodeCache {
   std::set<u64> ends_;  // of end_blocks_before()
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

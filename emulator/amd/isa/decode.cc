@@ -15,7 +15,7 @@
 #include "emulator/amd/isa/scalar_op.h"
 #include "emulator/amd/isa/wave.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -245,4 +245,4 @@ void Decoder::decode_smem(Operation& op) const {
   if (has_soffset) op.src[1] = source(soffset, Type::B32, 0);
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -13,7 +13,7 @@
 #include "emulator/amd/isa/instruction_source.h"
 #include "emulator/amd/isa/operation.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // Bits high..low of a word, as the documents number them.
 constexpr u32 field(u32 word, u32 high, u32 low) {
@@ -86,4 +86,4 @@ class Decoder {
   std::unique_ptr<InstructionSource> source_;
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -3,7 +3,7 @@
 // VFLAT_Real, MUBUF_Real, VBUFFER_Real; the ISA documents' chapters "Microcode formats"]
 #include "emulator/amd/isa/decode_memory.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -169,4 +169,4 @@ void decode_memory(const Decoder& decoder, Format format, Operation& op) {
   }
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -5,7 +5,7 @@
 #include "emulator/amd/isa/decode.h"
 #include "emulator/amd/isa/operation.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // Operation::src of memory instructions. A kind None says that the instruction has none.
 enum MemorySource : u32 {
@@ -28,4 +28,4 @@ enum MemoryFlag : u32 {
 
 void decode_memory(const Decoder& decoder, Format format, Operation& op);
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

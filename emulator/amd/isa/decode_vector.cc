@@ -4,7 +4,7 @@
 #include "emulator/amd/isa/normal_name.h"
 #include "emulator/amd/isa/wave.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -298,4 +298,4 @@ void Decoder::append_dual(std::string_view name, Operation op, std::vector<Opera
   }
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

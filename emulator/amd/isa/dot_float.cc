@@ -7,7 +7,7 @@
 
 #include "emulator/amd/isa/number.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -219,4 +219,4 @@ u32 dot2_gfx12(const Dot2& dot) {
   return result_of(dot, sum, grid, false);
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -11,7 +11,7 @@
 
 #include "base/util/types.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 enum class DotFactors : u8 { F16, BF16 };
 
@@ -30,4 +30,4 @@ u32 dot2_gfx12(const Dot2& dot);
 // A 16-bit float's bits as a 32-bit float's; a signalling NaN stays one.
 u32 widened(DotFactors format, u32 half);
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

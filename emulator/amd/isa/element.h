@@ -6,7 +6,7 @@
 #include "base/util/types.h"
 #include "emulator/amd/isa/operation.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // Named as the instructions are. D16 writes half a register and leaves the other half alone.
 enum class Element : u8 {
@@ -110,4 +110,4 @@ inline u64 lane_value(const u32* lane, usize pitch, u32 bytes) {
   return bytes == 8 ? lane[0] | u64{lane[pitch]} << 32 : lane[0];
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

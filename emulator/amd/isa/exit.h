@@ -5,7 +5,7 @@
 
 #include "base/util/types.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // What a DS_GWS_* asks of the process's global wave sync (compute/wave_sync.h).
 struct WaveSync {
@@ -47,4 +47,4 @@ struct Exit {
   std::string name;  // Illegal, Fault, WaveSync: the instruction's
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

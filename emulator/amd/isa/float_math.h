@@ -10,7 +10,7 @@
 
 #include "base/util/types.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 template <class T>
 using BitsOf = std::conditional_t<sizeof(T) == 8, u64, u32>;
@@ -198,4 +198,4 @@ I to_integer(T value) {
   return static_cast<I>(value);
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -4,7 +4,7 @@
 #include "emulator/amd/isa/private_access.h"
 #include "emulator/amd/isa/tables.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -139,4 +139,4 @@ constexpr Entry kTable[] = {
 
 HandlerTable global_atomics_table() { return kTable; }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -5,7 +5,7 @@
 #include "emulator/amd/isa/private_access.h"
 #include "emulator/amd/isa/tables.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -110,4 +110,4 @@ HandlerTable global_memory_table() { return AccessTable<Global>::kEntries; }
 HandlerTable flat_memory_table() { return AccessTable<Flat>::kEntries; }
 HandlerTable global_thread_id_table() { return kAddThreadId; }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

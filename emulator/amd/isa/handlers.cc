@@ -4,7 +4,7 @@
 #include "base/util/check.h"
 #include "emulator/amd/isa/tables.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -91,4 +91,4 @@ const HandlerSet& handler_set() {
   return set;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

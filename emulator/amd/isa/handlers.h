@@ -9,7 +9,7 @@
 
 #include "emulator/amd/isa/operation.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 using HandlerTable = std::span<const Entry>;
 
@@ -38,4 +38,4 @@ class HandlerSet {
 // One set for all interpreters.
 const HandlerSet& handler_set();
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -14,7 +14,7 @@
 #include "emulator/amd/isa/scalar_op.h"
 #include "emulator/amd/isa/tables.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -160,4 +160,4 @@ constexpr Entry kTable[] = {
 
 HandlerTable hardware_registers_table() { return kTable; }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

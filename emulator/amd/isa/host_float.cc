@@ -4,7 +4,7 @@
 
 #include <xmmintrin.h>
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 void set_host_float_mode(const Wave& wave) { set_host_rounding(wave.mode.round_32); }
 
@@ -20,4 +20,4 @@ HostFloatMode::HostFloatMode(const Wave& wave) : before_(_mm_getcsr()) {
 
 HostFloatMode::~HostFloatMode() { _mm_setcsr(before_); }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -3,7 +3,7 @@
 
 #include "emulator/amd/isa/wave.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 void set_host_float_mode(const Wave& wave);
 // A mode as MODE's fields have it: 0 nearest even, 1 up, 2 down, 3 towards zero.
@@ -46,4 +46,4 @@ class HostFloatMode {
   u32 before_;
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

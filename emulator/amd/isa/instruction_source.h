@@ -11,7 +11,7 @@
 #include "base/util/result.h"
 #include "base/util/types.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // Thread safety: one thread at a time.
 class InstructionSource {
@@ -41,4 +41,4 @@ using InstructionSourcesFunction = const InstructionSources* (*)();
 // Opens the module once. Thread safety: any thread.
 Result<const InstructionSources*> instruction_sources();
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -6,7 +6,7 @@
 
 #include "base/util/types.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 constexpr i32 as_signed(u32 value) { return static_cast<i32>(value); }
 constexpr i32 signed_24(u32 value) { return static_cast<i32>(value << 8) >> 8; }
@@ -98,4 +98,4 @@ constexpr u32 average_bytes(u32 a, u32 b, u32 round) {
   return result;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 Flow stop_at_fault(Wave& wave, const Operation& op, const AccessFault& fault, u32 lane) {
   wave.pc = op.pc;
@@ -49,4 +49,4 @@ void return_before(Wave& wave, const Operation& op, u32 bytes, const u64* before
   });
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -9,7 +9,7 @@
 #include "emulator/amd/isa/memory.h"
 #include "emulator/amd/isa/wave.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // Stops the wave at an access that memory refused.
 [[gnu::cold]] Flow stop_at_fault(Wave& wave, const Operation& op, const AccessFault& fault,
@@ -150,4 +150,4 @@ Flow store_lanes(Wave& wave, const Operation& op, u64 active, const LaneAddresse
   return Flow::Next;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -1,7 +1,7 @@
 // The addresses of FLAT, GLOBAL and SCRATCH instructions.
 #include "emulator/amd/isa/lane_addresses.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -45,4 +45,4 @@ void scratch_offsets(const Wave& wave, const Operation& op, u32* out) {
   for (u32 lane = 0; lane < wave.lanes; ++lane) out[lane] = address[lane] + uniform;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -11,7 +11,7 @@
 #include "emulator/amd/isa/operation.h"
 #include "emulator/amd/isa/wave.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 struct LaneAddresses {
   u64 base = 0;
@@ -80,4 +80,4 @@ constexpr u64 swizzle_scratch(u32 offset, u32 lane, u32 lanes) {
   return u64{offset / 4} * lanes * 4 + lane * 4 + offset % 4;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -4,7 +4,7 @@
 
 #include "base/util/types.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // Element e of a lane. `row` is the first register's, `pitch` words from there to the next's.
 inline u64 read_element_bits(const u32* row, u32 pitch, u32 lane, u32 e, u32 width) {
@@ -22,4 +22,4 @@ inline void put_element_bits(u32* words, u32 e, u32 width, u32 bits) {
   if (at % 32 + width > 32) words[word + 1] |= bits >> (32 - at % 32);
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

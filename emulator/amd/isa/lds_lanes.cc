@@ -4,7 +4,7 @@
 #include "emulator/amd/isa/private_access.h"
 #include "emulator/amd/isa/tables.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -119,4 +119,4 @@ constexpr Entry kTable[] = {
 
 HandlerTable lds_lanes_table() { return kTable; }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -3,7 +3,7 @@
 #include "emulator/amd/isa/private_access.h"
 #include "emulator/amd/isa/tables.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -141,4 +141,4 @@ constexpr Entry kTable[] = {
 
 HandlerTable lds_memory_table() { return kTable; }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -15,7 +15,7 @@
 #include "emulator/amd/isa/scalar_op.h"
 #include "emulator/amd/isa/tables.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -300,4 +300,4 @@ constexpr Entry kTable[] = {
 
 HandlerTable matrix_table() { return kTable; }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 u32 MatrixLayout::inputs_per_lane(u32 operand) const {
   const u32 elements = shape_.rows(operand) * shape_.columns(operand) * shape_.blocks;
@@ -57,4 +57,4 @@ MatrixPlace MatrixLayout::result(u32 lane, u32 r) const {
   return {r / per_block, in_block / 4 * (lanes_ / n) * 4 + group * 4 + in_block % 4, column};
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -13,7 +13,7 @@
 
 #include "base/util/types.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // Of an element. Fp8 is E4M3, Bf8 E5M2: gfx942's variants have no infinities and no negative zero,
 // the later ones are OCP's. Fp6 is E2M3, Bf6 E3M2, Fp4 E2M1. Said means that CBSZ and BLGP say it.
@@ -85,4 +85,4 @@ class MatrixLayout {
   bool gfx12_;
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

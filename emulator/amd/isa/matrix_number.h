@@ -7,7 +7,7 @@
 #include "emulator/amd/isa/number.h"
 #include "emulator/amd/isa/small_float.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // The reduced f32 of CDNA3's XF32: 10 bits of fraction, the others rounded to nearest even.
 inline f32 round_xf32(f32 value) {
@@ -42,4 +42,4 @@ inline i32 element_to_integer(u32 bits, u32 width, bool is_signed) {
                    : static_cast<i32>(bits);
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

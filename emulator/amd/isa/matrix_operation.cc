@@ -7,7 +7,7 @@
 #include "emulator/amd/isa/decode.h"
 #include "emulator/amd/isa/scalar_op.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -146,4 +146,4 @@ void write_sum(const MatrixOperation& what, u32* row, u32 lanes, u32 lane, u32 r
   word = high ? (word & 0xffff) | bits << 16 : (word & 0xffff0000) | bits;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

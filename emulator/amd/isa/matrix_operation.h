@@ -13,7 +13,7 @@
 #include "emulator/amd/isa/matrix_number.h"
 #include "emulator/amd/isa/wave.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 inline constexpr u32 kFirstAccumulator = 256;
 
@@ -126,4 +126,4 @@ void write_sum(const MatrixOperation& what, u32* row, u32 lanes, u32 lane, u32 r
 void write_sum(const MatrixOperation& what, u32* row, u32 lanes, u32 lane, u32 r, f64 sum);
 void write_sum(const MatrixOperation& what, u32* row, u32 lanes, u32 lane, u32 r, i64 sum);
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

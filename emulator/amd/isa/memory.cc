@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -103,4 +103,4 @@ bool DirectMemory::fetch(u64 va, u32 bytes, void* out) {
   return load(va, bytes, out, 0);
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

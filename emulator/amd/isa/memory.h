@@ -14,7 +14,7 @@
 #include "base/util/types.h"
 #include "emulator/core/address_space.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // Why an access failed, by the kernel's names (struct kfd_memory_exception_failure).
 struct AccessFault {
@@ -121,4 +121,4 @@ class DirectMemory final : public Memory {
   u32 oldest_ = 0;
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

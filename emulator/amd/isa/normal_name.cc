@@ -4,7 +4,7 @@
 #include <cctype>
 #include <span>
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -149,4 +149,4 @@ DualNames dual_names(std::string_view llvm_name) {
   return {normal_name("V_" + std::string(x)), normal_name("V_" + std::string(y))};
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // "V_ADD_F32_e64_dpp_gfx11" is V_ADD_F32, "GLOBAL_LOAD_DWORDX4_SADDR_vi" is GLOBAL_LOAD_B128,
 // "V_FFBL_B32_e32_gfx10" is V_CTZ_I32_B32. Names are the newest chips' where chips differ.
@@ -18,4 +18,4 @@ struct DualNames {
 };
 DualNames dual_names(std::string_view llvm_name);
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

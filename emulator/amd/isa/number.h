@@ -8,7 +8,7 @@
 
 #include "base/util/types.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 inline f32 half_to_float(u32 half) {
   const u32 sign = (half & 0x8000) << 16, magnitude = half & 0x7fff;
@@ -128,4 +128,4 @@ inline u32 float_to_bfloat(f32 value) {
   return (bits & 0x7fffffff) > 0x7f800000 ? (bits >> 16 | 0x40) : rounded;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -8,7 +8,7 @@
 #include "emulator/amd/isa/decoder_build.h"
 #include "emulator/amd/isa/instruction_source.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -43,4 +43,4 @@ Result<const InstructionSources*> instruction_sources() {
   return opened = function();
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

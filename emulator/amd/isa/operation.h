@@ -7,7 +7,7 @@
 
 #include "base/util/types.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 struct Wave;
 struct Operation;
@@ -141,4 +141,4 @@ struct Operation {
   std::string_view name;  // LLVM's; empty for words that are no instruction
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 Flow stop_beyond_lds(Wave& wave, const Operation& op, u32 address, u32 lane, u32 bytes,
                      bool write) {
@@ -93,4 +93,4 @@ Flow store_scratch_bytes(Wave& wave, const Operation& op, u64 active, const u32*
   return Flow::Next;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

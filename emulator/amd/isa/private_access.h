@@ -7,7 +7,7 @@
 
 #include "emulator/amd/isa/lane_access.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // The first active lane whose [address, address + bytes) is not below the limit; 64: none.
 inline u32 first_beyond(u64 active, const u32* address, u32 lanes, u32 bytes, u32 limit) {
@@ -155,4 +155,4 @@ Flow store_scratch(Wave& wave, const Operation& op, u64 active, const u32* offse
   return Flow::Next;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -7,7 +7,7 @@
 #include "emulator/amd/isa/decode_memory.h"
 #include "emulator/amd/isa/matrix_operation.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -164,4 +164,4 @@ RegisterNeeds register_needs(std::span<const Operation> ops) {
   return needs;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -7,7 +7,7 @@
 #include "emulator/amd/isa/operation.h"
 #include "emulator/amd/isa/wave.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // Scalar registers that are allocated: from here on the codes are FLAT_SCRATCH, XNACK_MASK and VCC
 // of gfx9, the only generation here whose waves have fewer than all. [CDNA3 ISA, "SGPR allocation"]
@@ -34,4 +34,4 @@ u32 scalar_source_registers(const Operation& op, usize source);
 u32 scalar_result_registers(const Operation& op);
 RegisterNeeds register_needs(std::span<const Operation> ops);
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

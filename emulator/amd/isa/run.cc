@@ -8,7 +8,7 @@
 #include "emulator/amd/isa/host_float.h"
 #include "emulator/amd/isa/lane_access.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -147,4 +147,4 @@ Exit run(Wave& wave, Memory& memory, CodeCache& cache, u64 budget) {
   return {.kind = Exit::Kind::Budget, .pc = wave.pc};
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

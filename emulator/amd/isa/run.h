@@ -5,7 +5,7 @@
 #include "emulator/amd/isa/memory.h"
 #include "emulator/amd/isa/wave.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // Runs at least one block and then until `budget` instructions have been executed.
 //
@@ -18,4 +18,4 @@ Exit run(Wave& wave, Memory& memory, CodeCache& cache, u64 budget);
 Flow run_one(Wave& wave, const Operation& op);
 Exit beyond_registers(Wave& wave, const Block& block);
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -6,7 +6,7 @@
 #include "emulator/amd/isa/scalar_op.h"
 #include "emulator/amd/isa/tables.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -260,4 +260,4 @@ HandlerTable scalar_moves_table() { return kMoves; }
 HandlerTable scalar_compare_table() { return kCompares; }
 HandlerTable scalar_constant_table() { return kConstants; }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

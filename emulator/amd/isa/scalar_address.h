@@ -7,7 +7,7 @@
 #include "emulator/amd/isa/memory.h"
 #include "emulator/amd/isa/scalar_op.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // The cache bits of the word, as isa/memory.h's CachePolicy has them.
 inline CachePolicy scalar_policy(const Wave& wave, const Operation& op) {
@@ -67,4 +67,4 @@ inline ScalarBufferAccess scalar_buffer_access(const Wave& wave, const Operation
   return {base + offset, static_cast<u32>(std::min<u64>(bytes, (left + unit - 1) & ~(unit - 1)))};
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -6,7 +6,7 @@
 #include "emulator/amd/isa/scalar_address.h"
 #include "emulator/amd/isa/tables.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -122,4 +122,4 @@ constexpr Entry kTable[] = {
 
 HandlerTable scalar_atomics_table() { return kTable; }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

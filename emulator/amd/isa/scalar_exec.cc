@@ -4,7 +4,7 @@
 #include "emulator/amd/isa/scalar_op.h"
 #include "emulator/amd/isa/tables.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 bool is_special_value(u32 code) {
   return (code >= 235 && code <= 238) || (code >= 251 && code <= 253);
@@ -136,4 +136,4 @@ constexpr Entry kTable[] = {
 
 HandlerTable scalar_exec_table() { return kTable; }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -6,7 +6,7 @@
 #include "emulator/amd/isa/scalar_op.h"
 #include "emulator/amd/isa/tables.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -81,4 +81,4 @@ constexpr Entry kCompares[] = {FLOAT_COMPARISONS("F32", f32), FLOAT_COMPARISONS(
 HandlerTable scalar_float_table() { return kTable; }
 HandlerTable scalar_float_compare_table() { return kCompares; }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -3,7 +3,7 @@
 #include "emulator/amd/isa/scalar_address.h"
 #include "emulator/amd/isa/tables.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -113,4 +113,4 @@ constexpr Entry kTable[] = {
 
 HandlerTable scalar_memory_table() { return kTable; }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -11,7 +11,7 @@
 #include "emulator/amd/isa/operation.h"
 #include "emulator/amd/isa/wave.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // A 16-bit float, held exactly in a float.
 struct Half {
@@ -166,4 +166,4 @@ constexpr Entry scalar_compare(std::string_view name) {
   return {name, SignatureOf<F>::shape(0), &run_scalar_compare<F>};
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -4,7 +4,7 @@
 #include "emulator/amd/isa/private_access.h"
 #include "emulator/amd/isa/tables.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -33,4 +33,4 @@ struct Scratch {
 
 HandlerTable scratch_memory_table() { return AccessTable<Scratch>::kEntries; }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

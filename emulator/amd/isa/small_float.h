@@ -12,7 +12,7 @@
 
 #include "base/util/types.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 struct SmallFormat {
   u32 exponent_bits, mantissa_bits;
@@ -132,4 +132,4 @@ inline bool is_between_denormals(f64 value, const SmallFormat& format) {
   return steps < static_cast<f64>(1u << format.mantissa_bits) && steps != std::floor(steps);
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -3,7 +3,7 @@
 
 #include "emulator/amd/isa/handlers.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 HandlerTable buffer_memory_table();  // buffer_memory.cc
 HandlerTable buffer_operations_table();
@@ -61,4 +61,4 @@ HandlerTable vector_convert_packed_table();
 HandlerTable vector_convert_bytes_table();
 HandlerTable vector_convert_scaled_table();  // vector_convert_scaled.cc
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -6,7 +6,7 @@
 
 #include "base/util/types.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // Element `element` of what the lane's own address names.
 struct LoadedElement {
@@ -37,4 +37,4 @@ constexpr LoadedElement transposed_in_memory(u32 bits, u32 lane, u32 e) {
   return {(lane & 16) + (e & 4) * 2 + (lane & 8) / 2 + (e & 3), lane & 7};
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

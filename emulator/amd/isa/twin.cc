@@ -12,7 +12,7 @@
 #include "emulator/amd/isa/transposed_loads.h"
 #include "emulator/amd/isa/twin_trial.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -389,4 +389,4 @@ Exit run_with_twin(Wave& wave, Twin& twin, TwinMemories& memories, CodeCache& ca
   return {.kind = Exit::Kind::Budget, .pc = wave.pc};
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

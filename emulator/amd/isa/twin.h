@@ -20,7 +20,7 @@
 #include "emulator/amd/isa/twin_uses.h"
 #include "emulator/amd/isa/wave.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // Where an undefined value came from, as far as it was followed.
 struct Origin {
@@ -64,4 +64,4 @@ struct UndefinedUse {
 Exit run_with_twin(Wave& wave, Twin& twin, TwinMemories& memories, CodeCache& cache, u64 budget,
                    std::optional<UndefinedUse>& use);
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

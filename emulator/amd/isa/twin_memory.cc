@@ -5,7 +5,7 @@
 
 #include "base/util/check.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 bool RecordingMemory::note(bool succeeded, NotedAccess::Kind kind, u64 va, u32 bytes,
                            const void* data) {
@@ -121,4 +121,4 @@ bool TwinMemory::atomic(u64 va, u32 bytes, AtomicUpdate update, u64 operand, u64
   return true;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

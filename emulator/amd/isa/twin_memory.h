@@ -10,7 +10,7 @@
 #include "emulator/amd/isa/memory.h"
 #include "emulator/core/undefined_memory.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // One access of the instruction that the wave executed last.
 struct NotedAccess {
@@ -88,4 +88,4 @@ class TwinMemory final : public Memory {
   std::optional<u64> origin_;
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

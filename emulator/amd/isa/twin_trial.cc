@@ -3,7 +3,7 @@
 
 #include "emulator/amd/isa/run.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -89,4 +89,4 @@ void Trial::conclude() {
   }
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -8,7 +8,7 @@
 #include "emulator/amd/isa/operation.h"
 #include "emulator/amd/isa/wave.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 class Trial {
  public:
@@ -41,4 +41,4 @@ class Trial {
   u32 saved_scc_ = 0;
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -5,7 +5,7 @@
 #include "emulator/amd/isa/register_bounds.h"
 #include "emulator/amd/isa/wave.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -111,4 +111,4 @@ OperandUses operand_uses(const Operation& op) {
   return uses;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -5,7 +5,7 @@
 
 #include "emulator/amd/isa/operation.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // What an undefined value decided.
 enum class Use : u8 {
@@ -36,4 +36,4 @@ struct OperandUses {
 };
 OperandUses operand_uses(const Operation& op);
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -4,7 +4,7 @@
 #include "emulator/amd/isa/tables.h"
 #include "emulator/amd/isa/vector_op.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -75,4 +75,4 @@ constexpr Entry kIntegers[] = {
 HandlerTable vector_compare_floats_table() { return kFloats; }
 HandlerTable vector_compare_integers_table() { return kIntegers; }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -8,7 +8,7 @@
 #include "emulator/amd/isa/tables.h"
 #include "emulator/amd/isa/vector_op.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -246,4 +246,4 @@ HandlerTable vector_convert_table() { return kSimple; }
 HandlerTable vector_convert_packed_table() { return kPacked; }
 HandlerTable vector_convert_bytes_table() { return kBytesAndRandom; }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

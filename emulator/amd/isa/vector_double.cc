@@ -5,7 +5,7 @@
 #include "emulator/amd/isa/tables.h"
 #include "emulator/amd/isa/vector_op.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -73,4 +73,4 @@ constexpr Entry kDivisionEnd[] = {
 HandlerTable vector_f64_table() { return kTable; }
 HandlerTable vector_f64_division_end_table() { return kDivisionEnd; }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -4,7 +4,7 @@
 #include "emulator/amd/isa/tables.h"
 #include "emulator/amd/isa/vector_op.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -180,4 +180,4 @@ HandlerTable vector_f32_unary_table() { return kUnary; }
 HandlerTable vector_f32_division_table() { return kDivision; }
 HandlerTable vector_f32_division_end_table() { return kDivisionEnd; }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

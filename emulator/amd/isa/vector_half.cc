@@ -8,7 +8,7 @@
 #include "emulator/amd/isa/tables.h"
 #include "emulator/amd/isa/vector_op.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -103,4 +103,4 @@ HandlerTable vector_f16_arithmetic_table() { return kArithmetic; }
 HandlerTable vector_f16_selection_table() { return kSelection; }
 HandlerTable vector_f16_unary_table() { return kUnary; }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -7,7 +7,7 @@
 #include "emulator/amd/isa/tables.h"
 #include "emulator/amd/isa/vector_op.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -170,4 +170,4 @@ HandlerTable vector_u32_bits_table() { return kBits; }
 HandlerTable vector_u32_differences_table() { return kDifferences; }
 HandlerTable vector_carries_table() { return kCarries; }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -11,7 +11,7 @@
 #include "emulator/amd/isa/tables.h"
 #include "emulator/amd/isa/vector_op.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -269,4 +269,4 @@ constexpr Entry kTable[] = {
 
 HandlerTable vector_lane_table() { return kTable; }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

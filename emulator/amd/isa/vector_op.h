@@ -33,7 +33,7 @@
 #define DOORBELL_LANES _Pragma("GCC ivdep")
 #endif
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 constexpr u32 kStep = 32;  // lanes that a loop handles
 constexpr u32 kMaxLanes = 64;
@@ -429,4 +429,4 @@ constexpr Entry vector_compare_exec(std::string_view name) {
           &compare_to_exec<compare_any<F>>, &compare_to_exec<compare_fast<F>>};
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

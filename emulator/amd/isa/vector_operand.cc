@@ -8,7 +8,7 @@
 #include "emulator/amd/isa/host_float.h"
 #include "emulator/amd/isa/vector_op.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -334,4 +334,4 @@ void store_result(Wave& wave, const Operation& op, Type type, const u32* low, co
   if (is_wide(type)) store_masked(dst + wave.lanes, high, mask);
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

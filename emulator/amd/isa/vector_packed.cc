@@ -8,7 +8,7 @@
 #include "emulator/amd/isa/tables.h"
 #include "emulator/amd/isa/vector_op.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -148,4 +148,4 @@ constexpr Entry kIntegers[] = {
 HandlerTable vector_packed_floats_table() { return kFloats; }
 HandlerTable vector_packed_integers_table() { return kIntegers; }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -11,7 +11,7 @@
 #include "emulator/amd/isa/tables.h"
 #include "emulator/amd/isa/vector_op.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -116,4 +116,4 @@ constexpr Entry kTable[] = {
 
 HandlerTable vector_segments_table() { return kTable; }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

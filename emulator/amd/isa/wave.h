@@ -14,7 +14,7 @@
 #include "emulator/amd/isa/exit.h"
 #include "emulator/amd/isa/number.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 class Memory;
 
@@ -125,4 +125,4 @@ struct Wave {
   std::unique_ptr<u32[]> vector_storage_;
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

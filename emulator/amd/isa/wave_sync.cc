@@ -8,7 +8,7 @@
 #include "emulator/amd/isa/tables.h"
 #include "emulator/amd/isa/wave.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -50,4 +50,4 @@ constexpr Entry kTable[] = {
 
 HandlerTable wave_sync_table() { return kTable; }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -11,10 +11,10 @@
 #include "emulator/amd/kfd/kfd_checks.h"
 #include "emulator/amd/kfd/user_memory.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
-using namespace ::doorbell::amd::hw;
+using namespace amd::hw;
 
 constexpr u64 kPage = 4096;
 constexpr u64 kDoorbellBytes = 8192;  // kfd_doorbell_process_slice(): 1024 of 8 bytes
@@ -390,4 +390,4 @@ bool Buffers::mappable(u32 gpu, u64 offset, u64 bytes) const {
   return false;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -16,7 +16,7 @@
 #include "emulator/core/checks.h"
 #include "emulator/core/undefined_memory.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 struct AllocateRequest {
   u32 gpu = 0;  // index
@@ -128,4 +128,4 @@ class Buffers {
   u64 gtt_limit_ = u64{64} << 30;
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

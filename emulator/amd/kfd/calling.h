@@ -10,7 +10,7 @@
 
 #include "emulator/amd/kfd/kfd_checks.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // Thread safety: of one thread, for as long as its ioctl lasts.
 class Calling {
@@ -48,4 +48,4 @@ class Calling {
   bool has_told_ = false;
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

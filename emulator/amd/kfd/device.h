@@ -10,7 +10,7 @@
 #include "emulator/core/address_space.h"
 #include "emulator/core/backing.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 struct Device {
   Slot slot;
@@ -23,4 +23,4 @@ struct Device {
   u64 registers = 0;                  // the same of its page of remapped registers
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

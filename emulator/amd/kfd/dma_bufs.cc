@@ -15,9 +15,9 @@
 #include "emulator/amd/kfd/buffers.h"
 #include "emulator/amd/kfd/kfd_checks.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
-using namespace ::doorbell::amd::hw;
+using namespace amd::hw;
 
 Buffers::~Buffers() {
   for (auto& [id, exported] : exported_) close(exported.guard);
@@ -99,4 +99,4 @@ int Buffers::descriptor_info(int descriptor, u32& gpu, u64& bytes, u32& flags) {
   return 0;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

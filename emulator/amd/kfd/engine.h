@@ -8,7 +8,7 @@
 #include "emulator/amd/compute/saved_context.h"
 #include "emulator/amd/cp/queue_description.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // Thread safety: from any thread.
 class Engine {
@@ -24,4 +24,4 @@ class Engine {
   virtual void unmapped(u64 start, u64 end) = 0;
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -13,7 +13,7 @@
 #include "emulator/amd/kfd/calling.h"
 #include "emulator/amd/kfd/kfd_checks.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 // [kfd_events.h KFD_FIRST_NONSIGNAL_EVENT_ID]: ids are positive integers, slots the low ones.
@@ -333,4 +333,4 @@ void Events::shut_down() {
   changed_.notify_all();
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -14,7 +14,7 @@
 #include "base/util/types.h"
 #include "emulator/core/checks.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // [uapi/linux/kfd_ioctl.h KFD_IOC_EVENT_*]
 enum class EventType : u32 { Signal = 0, HwException = 3, Debug = 5, Memory = 8 };
@@ -130,4 +130,4 @@ class Events {
   bool gone_ = false;
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -13,10 +13,10 @@
 #include "emulator/amd/kfd/kfd_checks.h"
 #include "emulator/amd/kfd/user_memory.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
-using namespace ::doorbell::amd::hw;
+using namespace amd::hw;
 
 // [kfd_flat_memory.c kfd_init_apertures_v9()]
 constexpr u64 kLdsBase = u64{1} << 48, kScratchBase = u64{2} << 48, kApertureSize = u64{1} << 32;
@@ -409,4 +409,4 @@ int Kfd::ioctl(u32 request, u64 argument) {
   return why;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

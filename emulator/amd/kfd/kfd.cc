@@ -16,7 +16,7 @@
 #include "base/util/try.h"
 #include "emulator/amd/kfd/kfd_checks.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 constexpr u64 kDoorbellBytes = 8192, kRegisterBytes = 4096;
@@ -230,4 +230,4 @@ int Kfd::gpu_index(u32 gpu_id) const {
   return -1;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -15,7 +15,7 @@
 #include "emulator/amd/kfd/queues.h"
 #include "emulator/core/trace.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 struct KfdOptions {
   std::vector<Slot> slots;               // one GPU each, by index
@@ -53,8 +53,8 @@ class Kfd {
   Trace* trace() { return options_.trace; }
   u64 now_ns() const;
   // In lockstep a trace repeats to the byte: what differs from run to run is left out.
-  ::doorbell::amd::hw::ClientPointers traced_pointers() const {
-    using ::doorbell::amd::hw::ClientPointers;
+  amd::hw::ClientPointers traced_pointers() const {
+    using amd::hw::ClientPointers;
     return options_.now_ns ? ClientPointers::Out : ClientPointers::In;
   }
 
@@ -106,4 +106,4 @@ class Kfd {
   std::vector<std::string> faults_;  // by GPU
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

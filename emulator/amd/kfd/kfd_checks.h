@@ -6,7 +6,7 @@
 
 #include "emulator/core/checks.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // clang-format off
 inline constexpr Check kVmAccess{"AMD-VM-001",
@@ -94,4 +94,4 @@ inline constexpr std::array<const Check*, 21> kKfdChecks = {
     &kEventMailbox, &kEventForever};
 // clang-format on
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

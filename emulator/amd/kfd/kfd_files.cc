@@ -13,7 +13,7 @@
 
 #include "base/util/try.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 class TextFile final : public os::File {
@@ -259,4 +259,4 @@ bool KfdFiles::exists(const std::string& path) {
   return tree_.find(resolved) || tree_.is_folder(resolved);
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

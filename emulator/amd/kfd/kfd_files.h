@@ -10,7 +10,7 @@
 #include "emulator/amd/kfd/kfd.h"
 #include "emulator/amd/kfd/topology.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // Paths of an emulated machine. Real GPUs of the host are hidden: their folders are ours.
 class SystemTree {
@@ -53,4 +53,4 @@ class KfdFiles final : public os::Files {
 // The files of a machine with these GPUs as a tree, on a host like this one.
 SystemTree make_system_tree(std::span<const Slot> slots);
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

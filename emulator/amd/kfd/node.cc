@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 // HSA_CAP_*: doorbells of 64 bits, queues' sizes powers of two, exceptions precise or not, SVM
@@ -142,4 +142,4 @@ SaveAreaSizes save_area_sizes(const Node& node) {
           .debug_bytes = static_cast<u32>(align(waves * 32, 64))};
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

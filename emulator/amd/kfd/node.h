@@ -8,7 +8,7 @@
 
 #include "base/util/types.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 struct IpVersion {
   u32 major = 0, minor = 0, revision = 0;
@@ -78,4 +78,4 @@ struct SaveAreaSizes {
 };
 SaveAreaSizes save_area_sizes(const Node& node);
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

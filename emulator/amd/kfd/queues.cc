@@ -12,10 +12,10 @@
 #include "emulator/amd/kfd/kfd_checks.h"
 #include "emulator/amd/kfd/user_memory.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
-using namespace ::doorbell::amd::hw;
+using namespace amd::hw;
 
 constexpr u64 kPage = 4096;
 constexpr int kNotSupported = 524;       // ENOTSUPP of include/linux/errno.h, which libc has not
@@ -454,4 +454,4 @@ void Queues::ring(u32 gpu, u64 offset, unsigned bytes, u64 value) {
   devices_[gpu]->engine->ring(static_cast<QueueId>(queue), value, bytes);
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

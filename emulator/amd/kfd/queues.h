@@ -15,7 +15,7 @@
 #include "emulator/amd/kfd/buffers.h"
 #include "emulator/amd/kfd/wave_state.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // Thread safety: from any thread; ring() takes no lock. Functions that return int give 0 or an
 // errno.
@@ -30,15 +30,15 @@ class Queues {
   ~Queues();
 
   // What CREATE_QUEUE asks for, before its GPU is looked up; then of that GPU.
-  int judge(const ::doorbell::amd::hw::KfdCreateQueue& arguments) const;
-  int create(u32 gpu, ::doorbell::amd::hw::KfdCreateQueue& arguments);
+  int judge(const amd::hw::KfdCreateQueue& arguments) const;
+  int create(u32 gpu, amd::hw::KfdCreateQueue& arguments);
   int destroy(u32 id);
-  int update(const ::doorbell::amd::hw::KfdUpdateQueue& arguments);
+  int update(const amd::hw::KfdUpdateQueue& arguments);
   int set_cu_mask(u32 id);
   // ALLOC_QUEUE_GWS.
   int set_wave_sync(u32 id, bool wanted);
   // GET_QUEUE_WAVE_STATE, of a queue that is not active.
-  int wave_state(::doorbell::amd::hw::KfdGetQueueWaveState& arguments) const;
+  int wave_state(amd::hw::KfdGetQueueWaveState& arguments) const;
   bool exists(u32 id) const;
   bool any() const;
   // Those that were never destroyed, for people: "queue 3 (PM4) of GPU 0".
@@ -79,10 +79,10 @@ class Queues {
 
   int refuse(const Check& check, int why, std::string message) const;
   u32 target_xcc(u32 gpu, u32 percentage) const;
-  int judge_sizes(u32 gpu, const ::doorbell::amd::hw::KfdCreateQueue& arguments) const;
+  int judge_sizes(u32 gpu, const amd::hw::KfdCreateQueue& arguments) const;
   int hold(Queue& queue, u64 va, u64 bytes, const char* what);
-  int hold_buffers(Queue& queue, const ::doorbell::amd::hw::KfdCreateQueue& arguments);
-  int choose_sdma(Queue& queue, const ::doorbell::amd::hw::KfdCreateQueue& arguments);
+  int hold_buffers(Queue& queue, const amd::hw::KfdCreateQueue& arguments);
+  int choose_sdma(Queue& queue, const amd::hw::KfdCreateQueue& arguments);
   int choose_doorbell(Queue& queue) const;
   void release(Queue& queue);
   // The queue was taken off the hardware.
@@ -99,4 +99,4 @@ class Queues {
   std::map<u32, std::unique_ptr<Queue>> queues_;
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

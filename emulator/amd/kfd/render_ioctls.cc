@@ -15,10 +15,10 @@
 #include "emulator/amd/kfd/kfd_checks.h"
 #include "emulator/amd/kfd/user_memory.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
-using namespace ::doorbell::amd::hw;
+using namespace amd::hw;
 
 // Copies as much as there is room for, and says how long it is. [drm_copy_field()]
 bool copy_text(std::string_view text, u64& length, u64 user) {
@@ -173,4 +173,4 @@ int Kfd::render_ioctl(u32 gpu, u32 request, u64 argument) {
   return why;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

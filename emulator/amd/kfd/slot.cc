@@ -12,7 +12,7 @@
 #include "base/util/hash.h"
 #include "base/util/try.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 u32 Slot::gpu_id() const { return (static_cast<u32>(hash_mix(index + 1)) & 0xffe0) | (index + 1); }
 
@@ -95,4 +95,4 @@ Result<std::vector<Slot>> make_slots(std::span<const std::string> names) {
   return slots;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

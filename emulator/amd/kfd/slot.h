@@ -10,7 +10,7 @@
 #include "base/util/types.h"
 #include "emulator/amd/kfd/node.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 // Where a GPU stands in its machine. The first GPU is node 1: node 0 is the CPU.
 struct Slot {
@@ -37,4 +37,4 @@ Result<std::vector<Slot>> make_slots(std::span<const std::string> names);
 // "SPX, DPX, QPX, CPX"
 std::string names_of(std::span<const PartitionMode> modes);
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 class Properties {
@@ -277,4 +277,4 @@ SystemFiles system_files(std::span<const Slot> slots, const HostProperties& host
   return out;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -9,7 +9,7 @@
 #include "base/util/types.h"
 #include "emulator/amd/kfd/slot.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 struct SystemFiles {
   std::map<std::string, std::string> files;  // absolute path -> content
@@ -25,4 +25,4 @@ SystemFiles system_files(std::span<const Slot> slots, const HostProperties& host
 
 inline constexpr const char* kTopologyFolder = "/sys/devices/virtual/kfd/kfd/topology";
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

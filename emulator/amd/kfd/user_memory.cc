@@ -9,7 +9,7 @@
 #include <cstring>
 #include <memory>
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 constexpr u64 kUserLimit = u64{1} << 47;
@@ -68,4 +68,4 @@ bool copy_out(u64 user, const void* from, usize bytes) {
   return put == static_cast<ssize_t>(bytes);
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -6,9 +6,9 @@
 
 #include "emulator/amd/kfd/user_memory.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
-namespace hw = ::doorbell::amd::hw;
+namespace hw = amd::hw;
 
 namespace {
 
@@ -63,4 +63,4 @@ int WaveState::tell(const QueueDescription& queue, hw::KfdGetQueueWaveState& cal
   return 0;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -11,7 +11,7 @@
 #include "emulator/amd/cp/queue_description.h"
 #include "emulator/core/address_space.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 class WaveState {
  public:
@@ -19,7 +19,7 @@ class WaveState {
   void save(const AddressSpace& space, const QueueDescription& queue, bool is_gfx9,
             std::span<const SavedContext> xccs);
   // GET_QUEUE_WAVE_STATE: each XCC's header, and the stack where it is the kernel's, to the client.
-  int tell(const QueueDescription& queue, ::doorbell::amd::hw::KfdGetQueueWaveState& call) const;
+  int tell(const QueueDescription& queue, amd::hw::KfdGetQueueWaveState& call) const;
 
  private:
   struct Xcc {
@@ -29,4 +29,4 @@ class WaveState {
   std::vector<Xcc> xccs_;
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -188,11 +188,11 @@ class ReluctantCompiler final : public Compiler {
   bool wants_source() const override { return true; }
   Result<std::vector<u8>> compile(const LinearProgram& program,
                                   std::string_view source) const override {
-    items.push_back(program.local_size[0] * program.local_size[1] * program.local_size[2]);
+    items.push_back(program.group_items[0] * program.group_items[1] * program.group_items[2]);
     sources.emplace_back(source);
     return std::vector<u8>{1};
   }
-  Result<i64> most_items(const LinearProgram&, std::span<const u8>) const override {
+  Result<i64> max_workgroup_size(const LinearProgram&, std::span<const u8>) const override {
     return std::min(most_, items.back() / part_);
   }
   Result<std::string> disassemble(std::span<const u8>) const override { return std::string(); }
@@ -224,8 +224,8 @@ TEST(GroupSizes, ShrinkWhenTheCompilerFindsThemTooLarge) {
   const auto k = compile_reluctantly(compiler);
   ASSERT_TRUE(k) << to_string(k.error());
   EXPECT_EQ(compiler.items, (std::vector<i64>{256, 16}));
-  EXPECT_EQ(k->binary.local_size[0], 16);
-  EXPECT_EQ(k->binary.global_size[0], 256);
+  EXPECT_EQ(k->binary.group_items[0], 16);
+  EXPECT_EQ(k->binary.grid_groups[0], 256);
   EXPECT_NE(compiler.sources.back().find("reqd_work_group_size(16, 1, 1)"), std::string::npos);
 }
 

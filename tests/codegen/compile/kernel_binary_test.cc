@@ -12,8 +12,8 @@ KernelBinary sample() {
   k.params = {{core::dtypes::f32, 32, true}, {core::dtypes::bool_, 7, false, true}};
   k.variables = {core::intern_name("rows"), core::intern_name("start_pos")};
   k.threads = 4;
-  k.global_size[1] = 5;
-  k.local_size[2] = 6;
+  k.grid_groups[1] = 5;
+  k.group_items[2] = 6;
   k.flops = 1e9;
   k.bytes = 2.5;
   k.image = {1, 2, 3, 0, 255};
@@ -60,8 +60,8 @@ TEST(KernelBinary, ComesBackAsItWas) {
   EXPECT_TRUE(decoded->params[1].image);
   EXPECT_EQ(decoded->variables, expected.variables);
   EXPECT_EQ(decoded->threads, 4);
-  EXPECT_EQ(decoded->global_size[1], 5);
-  EXPECT_EQ(decoded->local_size[2], 6);
+  EXPECT_EQ(decoded->grid_groups[1], 5);
+  EXPECT_EQ(decoded->group_items[2], 6);
   EXPECT_EQ(decoded->flops, 1e9);
   EXPECT_EQ(decoded->bytes, 2.5);
   EXPECT_EQ(decoded->image, expected.image);

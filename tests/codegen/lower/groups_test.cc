@@ -25,8 +25,8 @@ int count(const LinearProgram& program, Op op) {
 }
 
 std::vector<i64> sizes(const LinearProgram& program) {
-  std::vector<i64> all(program.global_size, program.global_size + 3);
-  all.insert(all.end(), program.local_size, program.local_size + 3);
+  std::vector<i64> all(program.grid_groups, program.grid_groups + 3);
+  all.insert(all.end(), program.group_items, program.group_items + 3);
   return all;
 }
 
@@ -86,7 +86,7 @@ TEST(Groups, AGridThatIsTooSmallIsSplit) {
     core::Arena arena;
     LinearProgram program =
         lower(reversed_axes_kernel(a, b, c, d), caps, arena, {.optimise = false});
-    for (i64 n : program.global_size) EXPECT_LE(n, 8);
+    for (i64 n : program.grid_groups) EXPECT_LE(n, 8);
     expect_reversed(program, a, b, c, d);
   }
 }

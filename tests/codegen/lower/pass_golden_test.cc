@@ -76,9 +76,9 @@ TEST(PassGolden, ApplyTiled) {
 
 std::string program_text(const LinearProgram& p) {
   std::string text;
-  for (i64 n : p.global_size) text += std::to_string(n) + " ";
+  for (i64 n : p.grid_groups) text += std::to_string(n) + " ";
   text += "groups of";
-  for (i64 n : p.local_size) text += " " + std::to_string(n);
+  for (i64 n : p.group_items) text += " " + std::to_string(n);
   return text + "\n" + core::print_ops(p.ops);
 }
 

@@ -62,7 +62,7 @@ TEST(RowLanes, AreAGroupsWork) {
   expect_rows(group_caps(), {1024, 500, 128, 37, 8, 1});
   core::Arena arena;
   LinearProgram program = lower(two_row_sums_kernel(50, 512), group_caps(), arena);
-  EXPECT_EQ(program.global_size[0], 50);
+  EXPECT_EQ(program.grid_groups[0], 50);
   int vectors = 0, barriers = 0;
   for (core::UOp u : program.ops) {
     vectors += u.is(core::Op::Load) && u.src(0).is(core::Op::Index) && u.dtype().lanes == 4 &&

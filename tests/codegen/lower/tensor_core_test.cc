@@ -154,7 +154,7 @@ TEST(TensorCores, PlansByHand) {
     core::Arena arena;
     const LinearProgram program =
         lower(narrow_product_kernel(dt::f16, s, false), caps, arena, {.plan = &plan});
-    EXPECT_EQ(program.local_size[0] * program.local_size[1], 64);
+    EXPECT_EQ(program.group_items[0] * program.group_items[1], 64);
     EXPECT_EQ(count(program, Op::DefineLocal), plan == staged ? 2 : 0);
     expect_product(program, dt::f16, s, false);
   }

@@ -136,7 +136,7 @@ TEST(AmdCode, VariablesAreArgumentsOfEightBytes) {
   UOp out = b.param(dt::i32, 64, true);
   UOp n = b.op(Op::Variable, dt::i32, {}, {name, 1, 10});
   UOp item = special(b, core::SpecialKind::LocalId, 0, 64);
-  b.program.local_size[0] = 64;
+  b.program.group_items[0] = 64;
   b.store(b.index(out, item), b.op(Op::Add, dt::i32, {item, n}));
   const Code c = compile_program(b.program, "gfx1100");
   EXPECT_EQ(c.descriptor.kernarg_size, 16u);
@@ -149,7 +149,7 @@ TEST(AmdCode, GroupsShareMemoryAndMeet) {
   for (const char* chip : {"gfx1030", "gfx1100", "gfx1201", "gfx942", "gfx950"}) {
     SCOPED_TRACE(chip);
     const Code c = compile_kernel_for(matmul_kernel(256, 256, 256), chip);
-    const i64(&items)[3] = c.program.local_size;
+    const i64(&items)[3] = c.program.group_items;
     EXPECT_GT(items[0] * items[1] * items[2], 64);
     // TGID_X_EN, TGID_Y_EN, TGID_Z_EN of COMPUTE_PGM_RSRC2
     EXPECT_EQ(c.descriptor.rsrc2 >> 7 & 7, 3u);
@@ -191,7 +191,7 @@ TEST(AmdCode, VectorsAreDividedByWhatAllItemsShare) {
       ProgramBuilder b("shares");
       UOp out = b.param(t, 256, true), divisor = b.param(t, 1);
       UOp item = special(b, core::SpecialKind::LocalId, 0, 64);
-      b.program.local_size[0] = 64;
+      b.program.group_items[0] = 64;
       UOp at = b.index(out, b.op(Op::Mul, dt::i32, {item, b.number(4, dt::i32)}));
       UOp x = b.load(at, 4);
       UOp y = b.op(Op::Splat, x.dtype(), {b.load(b.index(divisor, b.number(0, dt::i32)))});
@@ -257,7 +257,7 @@ TEST(AmdCode, EveryOpOfEveryDtypeCompiles) {
     for (usize i = static_cast<usize>(Scalar::Bool); i <= static_cast<usize>(Scalar::F64); ++i) {
       const u16 lanes = i % 2 ? 1 : 4;
       ProgramBuilder b("ops");
-      b.program.local_size[0] = 32;
+      b.program.group_items[0] = 32;
       add_ops(b, caps, DType{static_cast<Scalar>(i), lanes});
       SCOPED_TRACE(std::string(chip) + " " + std::to_string(i));
       const Code c = compile_program(b.program, chip);
@@ -340,7 +340,7 @@ TEST(AmdCode, PlansLeaveRoomForWaves) {
 
 // out[i] = table[in[i]] of a private array that the item fills first: it cannot live in registers.
 LinearProgram dynamic_array(ProgramBuilder& b, i64 count) {
-  b.program.local_size[0] = 64;
+  b.program.group_items[0] = 64;
   UOp out = b.param(dt::f32, 64, true), in = b.param(dt::i32, 64);
   UOp item = special(b, core::SpecialKind::LocalId, 0, 64);
   UOp table = b.op(Op::DefinePrivate, dt::f32, {}, {0, count});
@@ -376,7 +376,7 @@ TEST(AmdCode, TooManyValuesSpill) {
   constexpr i64 kValues = 220;
   for (const char* chip : {"gfx1030", "gfx1201", "gfx942"}) {
     ProgramBuilder b("spilled");
-    b.program.local_size[0] = 1024;
+    b.program.group_items[0] = 1024;
     UOp out = b.param(dt::i32, 1024, true), in = b.param(dt::i32, 1024 * kValues);
     UOp item = special(b, core::SpecialKind::LocalId, 0, 1024);
     std::vector<UOp> values;

@@ -26,7 +26,7 @@ UOp item(ProgramBuilder& b, core::SpecialKind kind, i64 extent) {
 void fill_neighbours(ProgramBuilder& b) {
   const i64 name = core::intern_name("n");
   b.program.variables = {name};
-  b.program.global_size[0] = 4, b.program.local_size[0] = 64;
+  b.program.grid_groups[0] = 4, b.program.group_items[0] = 64;
   UOp out = b.param(dt::f32, 256, true), in = b.param(dt::f32, 256);
   UOp n = b.op(Op::Variable, dt::i32, {}, {name, 1, 10});
   UOp group = item(b, core::SpecialKind::GroupId, 4),

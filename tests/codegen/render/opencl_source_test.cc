@@ -101,8 +101,8 @@ TEST(OpenClSource, ReadsImages) {
 // A group reverses its eight elements through shared memory; out of bounds is 1.
 TEST(OpenClSource, GroupsShareMemory) {
   ProgramBuilder b("reverse");
-  b.program.global_size[0] = 3;
-  b.program.local_size[0] = 8;
+  b.program.grid_groups[0] = 3;
+  b.program.group_items[0] = 8;
   UOp out = b.param(dt::i32, 24, true), in = b.param(dt::i32, 20);
   UOp group = special(b, SpecialKind::GroupId, 0, 3), item = special(b, SpecialKind::LocalId, 0, 8);
   UOp first = b.op(Op::Mul, dt::i32, {group, b.number(8, dt::i32)});

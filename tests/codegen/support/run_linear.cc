@@ -393,10 +393,10 @@ void run_linear(const LinearProgram& program, std::span<void* const> params,
   SharedMemory shared;
   Place place;
   for (place.thread = 0; place.thread < program.threads; ++place.thread) {
-    each_of(program.global_size, [&](i64 gx, i64 gy, i64 gz) {
+    each_of(program.grid_groups, [&](i64 gx, i64 gy, i64 gz) {
       std::vector<Machine> items;
       place.item = 0;
-      each_of(program.local_size, [&](i64 x, i64 y, i64 z) {
+      each_of(program.group_items, [&](i64 x, i64 y, i64 z) {
         std::copy_n(std::array{gx, gy, gz}.data(), 3, place.group);
         std::copy_n(std::array{x, y, z}.data(), 3, place.local);
         items.emplace_back(program, params, variables, slots, place, shared);

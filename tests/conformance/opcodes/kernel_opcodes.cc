@@ -18,7 +18,7 @@
 #include "codegen/compile/kernel_binary.h"
 #include "emulator/amd/isa/decode.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 // The cache's entries, whole.
@@ -116,14 +116,14 @@ Result<void> check(const char* chip_name, const char* path) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu
 
 int main(int argc, char** argv) {
   if (argc != 3) {
     std::fprintf(stderr, "usage: kernel_opcodes CHIP PATH_OF_KERNELS_DB\n");
     return 2;
   }
-  const auto checked = doorbell::emulator::amd::check(argv[1], argv[2]);
+  const auto checked = doorbell::emu::amdgpu::check(argv[1], argv[2]);
   if (!checked) std::fprintf(stderr, "%s\n", checked.error().message.c_str());
   return checked ? 0 : 1;
 }

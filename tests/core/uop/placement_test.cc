@@ -30,11 +30,11 @@ TEST(Placement, IsInternedByDevicesAndAxis) {
   EXPECT_NE(intern_placement(kDevices, 1), rows);
   EXPECT_NE(intern_placement(other, 0), rows);
   EXPECT_EQ(with_axis(rows, kReplicated), intern_placement(kDevices, kReplicated));
-  EXPECT_TRUE(go_together(rows, with_axis(rows, 2)));
-  EXPECT_TRUE(go_together(rows, 0));
-  EXPECT_FALSE(go_together(rows, 1));
-  EXPECT_FALSE(go_together(rows, intern_placement(other, 0)));
-  EXPECT_FALSE(go_together(1, 2));
+  EXPECT_TRUE(devices_compatible(rows, with_axis(rows, 2)));
+  EXPECT_TRUE(devices_compatible(rows, 0));
+  EXPECT_FALSE(devices_compatible(rows, 1));
+  EXPECT_FALSE(devices_compatible(rows, intern_placement(other, 0)));
+  EXPECT_FALSE(devices_compatible(1, 2));
 }
 
 TEST(Placement, OfStoredParts) {

@@ -23,8 +23,8 @@ inline core::Binary compiled_kernel(const std::string& object = "gfx1100", i64 g
   binary.image.assign(std::istreambuf_iterator<char>(file), {});
   EXPECT_FALSE(binary.image.empty()) << path;
   binary.param_count = 2;
-  binary.global_size[0] = groups;
-  binary.local_size[0] = 32;
+  binary.grid_groups[0] = groups;
+  binary.group_items[0] = 32;
   return binary;
 }
 

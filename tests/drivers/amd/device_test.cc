@@ -4,7 +4,7 @@
 #include "drivers/amd/hw/pm4/release.h"
 #include "drivers/amd/pm4_commands.h"
 #include "drivers/amd/program.h"
-#include "hcq/queue/bound_queue.h"
+#include "hcq/queue/resident_commands.h"
 #include "tests/drivers/amd/test_device.h"
 
 namespace doorbell::amd {
@@ -27,7 +27,7 @@ TEST_F(DeviceTest, CopiesThroughItsCopyQueue) {
 // timestamp) for the same operations, with the addresses put in.
 TEST_F(DeviceTest, WritesTheCopyPacketsThatTinygradDoes) {
   AmdDevice& amd = open();
-  hcq::HardwareQueue& queue = amd.copy_queue();
+  hcq::Queue& queue = amd.copy_queue();
   auto commands = queue.make_commands();
   commands->copy(u64{0x200000002000}, u64{0x200000001000}, 256);
   EXPECT_EQ(Words(commands->words().begin(), commands->words().end()),
@@ -190,10 +190,10 @@ TEST_F(DeviceTest, RefusesOtherLaunchesThanTheCodeIsFor) {
     return loaded ? std::string() : loaded.error().message;
   };
   core::Binary binary = compiled_kernel();
-  binary.local_size[0] = 32;
-  binary.local_size[1] = 2;
+  binary.group_items[0] = 32;
+  binary.group_items[1] = 2;
   EXPECT_EQ(load(binary), "");
-  binary.local_size[1] = 3;
+  binary.group_items[1] = 3;
   EXPECT_EQ(load(binary),
             "kernel kernel is launched with groups of 32 x 3 x 1 items, compiled for at most 64");
   binary = compiled_kernel();
@@ -228,7 +228,7 @@ TEST_F(DeviceTest, CountsLocalMemoryInTheChipsUnit) {
 
 TEST_F(DeviceTest, GoesRoundItsRings) {
   AmdDevice& amd = open();
-  for (hcq::HardwareQueue* queue : {&amd.compute_queue(), &amd.copy_queue()}) {
+  for (hcq::Queue* queue : {&amd.compute_queue(), &amd.copy_queue()}) {
     auto commands = queue->make_commands();
     for (int i = 0; i < 600; ++i)
       commands->write(u64{fake.memory.begin()->second.arguments.va_addr} + 2048, 1);
@@ -243,7 +243,7 @@ TEST_F(DeviceTest, GoesRoundItsRings) {
 
 TEST_F(DeviceTest, WaitsForRoomAndTellsAHang) {
   AmdDevice& amd = open({.timeout_ns = 2'000'000});
-  hcq::HardwareQueue& queue = amd.compute_queue();
+  hcq::Queue& queue = amd.compute_queue();
   auto commands = queue.make_commands();
   for (int i = 0; i < 500; ++i) commands->memory_barrier();
   Result<hcq::Point> sent = hcq::Point{};
@@ -420,23 +420,23 @@ TEST_F(DeviceTest, DiesOfAResetAndSaysWhatIsLost) {
 TEST_F(DeviceTest, RecordsGraphsInMemoryThatItJumpsTo) {
   AmdDevice& amd = open();
   auto program = *amd.load(compiled_kernel("gfx1100", 3));
-  hcq::HardwareQueue& queue = amd.compute_queue();
+  hcq::Queue& queue = amd.compute_queue();
   auto commands = queue.make_commands();
   const hcq::Operand buffers[] = {hcq::Operand::of_slot(0), u64{0x5000}};
   commands->memory_barrier();
   commands->exec({program.get(), buffers, {}});
-  auto bound = *hcq::BoundQueue::bind(queue, *commands, 1);
-  hcq::BoundQueue::Instance& instance = **bound->next();
+  auto bound = *hcq::ResidentCommands::bind(queue, *commands, 1);
+  hcq::ResidentCommands::Instance& instance = **bound->next();
   const u64 slots[] = {0x7000};
   bound->patch(instance, slots);
   const u64 words = instance.words->memory.address;
   const auto* host = static_cast<const u32*>(instance.words->memory.host);
   fake.take_words(kCompute);
-  const hcq::Piece piece{{}, instance.words.get()};
+  const hcq::Segment segment{{}, instance.words.get()};
   {
     std::lock_guard lock(queue.mutex());
     ASSERT_TRUE(queue.reserve(1));
-    ASSERT_TRUE(queue.push({&piece, 1}, {}));
+    ASSERT_TRUE(queue.push({&segment, 1}, {}));
   }
   // Fresh code, then INDIRECT_BUFFER, then the interrupt.
   const Words ring = fake.take_words(kCompute);

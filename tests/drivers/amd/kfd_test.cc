@@ -17,7 +17,7 @@ namespace {
 
 using testing::FakeKfd;
 
-std::string why_not(os::Files& files) {
+std::string create_queue_error(os::Files& files) {
   Result<std::unique_ptr<Kfd>> kfd = Kfd::open(files);
   return kfd ? "opened" : kfd.error().message;
 }
@@ -25,18 +25,18 @@ std::string why_not(os::Files& files) {
 TEST(KfdTest, SaysWhatToDoWhereItCannotBeOpened) {
   FakeKfd fake;
   fake.files.read_only.insert("/dev/kfd");
-  EXPECT_NE(why_not(fake).find("usermod -aG render,video"), std::string::npos);
+  EXPECT_NE(create_queue_error(fake).find("usermod -aG render,video"), std::string::npos);
   EXPECT_EQ(Kfd::open(fake).error().kind, ErrorKind::Permission);
   fake.files.read_only.clear();
   fake.minor = 10;
-  EXPECT_EQ(why_not(fake),
+  EXPECT_EQ(create_queue_error(fake),
             "/dev/kfd has interface 1.10, expected 1.11 or later: Linux 6.1 has it, as has AMD's "
             "amdgpu-dkms for older kernels");
   fake.major = 2;
   EXPECT_EQ(Kfd::open(fake).error().kind, ErrorKind::Unsupported);
   fake.files.files.erase("/dev/kfd");
   EXPECT_EQ(Kfd::open(fake).error().kind, ErrorKind::NotFound);
-  EXPECT_NE(why_not(fake).find("modprobe amdgpu"), std::string::npos);
+  EXPECT_NE(create_queue_error(fake).find("modprobe amdgpu"), std::string::npos);
 }
 
 struct OpenTest : ::testing::Test {

@@ -8,16 +8,16 @@ namespace {
 
 TEST(PacketLog, FollowsJumpsIntoBoundWords) {
   const u32 bound_words[] = {0, 0, 0xc0004600, 0x407, 99};
-  hcq::BoundWords bound;
+  hcq::ResidentWords bound;
   bound.memory.host = const_cast<u32*>(bound_words);
   bound.memory.address = 0x1000;
   bound.count = 4;
   bound.total = 5;
-  const hcq::Piece pieces[] = {{.bound = &bound}};
+  const hcq::Segment segments[] = {{.resident = &bound}};
   // The second jump leads beyond the words, the third to none of them.
   const u32 words[] = {0xc0023f00, 0x1008,   0,          0x800002, 0xc0023f00, 0x1010,
                        0,          0x800002, 0xc0023f00, 0x800,    0,          0x800002};
-  EXPECT_EQ(packets_text(QueueType::Pm4, hw::Generation::Gfx11, words, pieces),
+  EXPECT_EQ(packets_text(QueueType::Pm4, hw::Generation::Gfx11, words, segments),
             "INDIRECT_BUFFER addr=0x1008 words=2 valid vmid=0 cache_policy=0\n"
             "  EVENT_WRITE event=CsPartialFlush index=PartialFlush\n"
             "INDIRECT_BUFFER addr=0x1010 words=2 valid vmid=0 cache_policy=0\n"

@@ -32,7 +32,7 @@ struct DeviceTest : ::testing::Test {
     return *device;
   }
   // What a compute queue would do last: raise its signal.
-  void finish(hcq::HardwareQueue& queue) {
+  void finish(hcq::Queue& queue) {
     const hcq::Timeline::Place last = queue.timeline().where(queue.last().position);
     last.signal.store(last.value);
   }

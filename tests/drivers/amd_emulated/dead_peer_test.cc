@@ -32,7 +32,7 @@ struct DeadPeerTest : EmulatedTest, ::testing::WithParamInterface<Options::Packe
   }
   // On the first GPU: a kernel that faults once the host says go, and what is behind it.
   hcq::Point submit_fault() {
-    hcq::HardwareQueue& queue = first->compute_queue();
+    hcq::Queue& queue = first->compute_queue();
     auto commands = queue.make_commands();
     commands->wait(go.address(), 1);
     const hcq::Operand nowhere[] = {u64{0x1000}, u64{0x2000}};
@@ -70,7 +70,7 @@ TEST_P(DeadPeerTest, WorkThatWaitedForItFails) {
     start(adversarial);
     const hcq::Point fault = submit_fault();
     // A kernel behind the fault, and a copy behind that.
-    hcq::HardwareQueue &compute = second->compute_queue(), &copy = second->copy_queue();
+    hcq::Queue &compute = second->compute_queue(), &copy = second->copy_queue();
     auto kernel = compute.make_commands();
     const hcq::Operand buffers[] = {u64{a->memory().address}, u64{b->memory().address}};
     kernel->exec({.program = working.get(), .buffers = buffers});
@@ -105,7 +105,7 @@ TEST_P(DeadPeerTest, WorkThatComesLaterDoesNotRun) {
   const hcq::Point fault = submit_fault();
   go.store(1);
   expect_first_lost();
-  hcq::HardwareQueue& compute = second->compute_queue();
+  hcq::Queue& compute = second->compute_queue();
   auto commands = compute.make_commands();
   const Result<hcq::Point> refused = compute.submit(*commands, hcq::Fence(fault));
   ASSERT_FALSE(refused);
@@ -118,11 +118,11 @@ TEST_P(DeadPeerTest, WorkThatComesLaterDoesNotRun) {
 
 TEST_P(DeadPeerTest, WorkOnWhatItHadDoneIsRight) {
   start(false);
-  hcq::HardwareQueue& queue = first->compute_queue();
+  hcq::Queue& queue = first->compute_queue();
   auto nothing = queue.make_commands();
   const hcq::Point before = *queue.submit(*nothing);
   const hcq::Point fault = submit_fault();
-  hcq::HardwareQueue& compute = second->compute_queue();
+  hcq::Queue& compute = second->compute_queue();
   auto commands = compute.make_commands();
   ASSERT_TRUE(compute.submit(*commands, hcq::Fence(before)));
   ASSERT_TRUE(queue.wait(before.position));

@@ -17,7 +17,7 @@ using core::Buffer;
 using core::Ref;
 
 struct EmulatedTest : ::testing::Test {
-  std::unique_ptr<emulator::amd::Machine> machine;
+  std::unique_ptr<emu::amdgpu::Machine> machine;
   std::unique_ptr<os::Files> files;
   std::unique_ptr<os::Clock> clock;
   std::shared_ptr<Kfd> kfd;
@@ -25,10 +25,10 @@ struct EmulatedTest : ::testing::Test {
   EmulatedTest() { boot({.gpus = {"gfx1100", "gfx1100"}}); }
 
   // Another machine than two of gfx1100; no device may be open.
-  void boot(emulator::amd::MachineOptions options) {
+  void boot(emu::amdgpu::MachineOptions options) {
     kfd.reset();
     files.reset();
-    machine = *emulator::amd::Machine::create(std::move(options));
+    machine = *emu::amdgpu::Machine::create(std::move(options));
     files = machine->files(os::host_files());
     clock = machine->clock(os::host_clock());
     kfd = *Kfd::open(*files, *clock, {.trap_registers = true});

@@ -38,7 +38,7 @@ TEST_P(EndlessTest, WavesThatNeverEndAreAHang) {
   EXPECT_NE(message.find("the GPU hangs; all of it was reset"), std::string::npos) << message;
   EXPECT_NE(message.find("1 wave: 1 at endless+0x"), std::string::npos) << message;
   bool named = false;
-  for (const emulator::Report& report : machine->checks().reports())
+  for (const emu::Report& report : machine->checks().reports())
     named |= std::string_view(report.check->id) == "AMD-LIVE-001";
   EXPECT_TRUE(named);
 }
@@ -60,11 +60,11 @@ TEST_P(EndlessTest, WavesThatAreGivenUp) {
     for (int round = 0; round < 3; ++round) {
       ASSERT_TRUE(program->launch(views, {}));
       ASSERT_TRUE(program->launch(views, {}));  // behind it in the ring
-      hcq::HardwareQueue& queue = device->compute_queue();
+      hcq::Queue& queue = device->compute_queue();
       const hcq::Position position = queue.last().position;
-      queue.give_up();
+      queue.abandon();
       EXPECT_TRUE(queue.idle());
-      EXPECT_TRUE(queue.was_given_up(position));
+      EXPECT_TRUE(queue.was_abandoned(position));
       EXPECT_EQ(queue.wait(position).error().kind, ErrorKind::Timeout);
       // By the compute queue, too.
       auto commands = queue.make_commands();
@@ -75,7 +75,7 @@ TEST_P(EndlessTest, WavesThatAreGivenUp) {
       ASSERT_TRUE(out->copy_out(&got, 8));
       EXPECT_EQ(got, seven);
     }
-    for (const emulator::Report& report : machine->checks().reports())
+    for (const emu::Report& report : machine->checks().reports())
       ADD_FAILURE() << to_string(report);
   }
 }

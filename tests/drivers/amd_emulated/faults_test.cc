@@ -65,7 +65,7 @@ TEST_F(FaultsTest, NamesKernelAndBufferOfAFaultAndLetsOthersGoOn) {
 TEST_F(FaultsTest, TellsWhatAHangingQueueWaitsFor) {
   std::unique_ptr<AmdDevice> device = open(0, {.timeout_ns = 50'000'000});
   const hcq::Signal never = *kfd->signals().make();
-  hcq::HardwareQueue& queue = device->compute_queue();
+  hcq::Queue& queue = device->compute_queue();
   auto commands = queue.make_commands();
   commands->wait(never.address(), 5);
   ASSERT_TRUE(queue.submit(*commands));

@@ -31,8 +31,8 @@ TEST_P(GridBarrierTest, Ends) {
   binary.image = *testing::compile_ir(testing::kGridBarrier, place.gpu);
   binary.param_count = 3;
   binary.variable_count = 2;
-  binary.global_size[0] = place.groups;
-  binary.local_size[0] = testing::kGridBarrierItems;
+  binary.grid_groups[0] = place.groups;
+  binary.group_items[0] = testing::kGridBarrierItems;
   std::unique_ptr<core::Program> program = *device->load(binary);
   Ref<Buffer> counter = *Buffer::allocate(*device, 4);
   Ref<Buffer> cells = *Buffer::allocate(*device, place.groups * kPhases * 4);

@@ -34,7 +34,7 @@ struct MemoryKernelTest : EmulatedTest, ::testing::WithParamInterface<OneGpu> {
     binary.name = "scale";
     binary.image = *testing::compile_ir(kKernel, GetParam().gpu);
     binary.param_count = 2;
-    binary.local_size[0] = kItems;
+    binary.group_items[0] = kItems;
     program = *device->load(binary);
   }
   std::unique_ptr<KfdMemory> allocate(MemoryKind kind, Coherence coherence, os::Mapping& page) {

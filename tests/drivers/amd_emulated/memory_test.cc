@@ -9,8 +9,8 @@
 namespace doorbell::amd {
 namespace {
 
-using emulator::Caching;
-using emulator::Place;
+using emu::Caching;
+using emu::Place;
 
 constexpr usize kBytes = 3 * 4096;
 constexpr MemoryKind kKinds[] = {MemoryKind::Vram, MemoryKind::VisibleVram, MemoryKind::Host,
@@ -22,14 +22,12 @@ struct MemoryTest : EmulatedTest, ::testing::WithParamInterface<OneGpu> {
     device = open(0);
     buffer = *Buffer::allocate(*device, kBytes);
     // The queues' own memory and the staging's is there from now on.
-    for (hcq::HardwareQueue* queue : queues()) copy(*queue, buffer->memory().address, 0, 0);
+    for (hcq::Queue* queue : queues()) copy(*queue, buffer->memory().address, 0, 0);
     std::vector<u8> bytes = next_bytes();
     EXPECT_TRUE(buffer->copy_in(bytes.data(), kBytes));
     EXPECT_TRUE(buffer->copy_out(bytes.data(), kBytes));
   }
-  std::array<hcq::HardwareQueue*, 2> queues() {
-    return {&device->compute_queue(), &device->copy_queue()};
-  }
+  std::array<hcq::Queue*, 2> queues() { return {&device->compute_queue(), &device->copy_queue()}; }
   Result<std::unique_ptr<KfdMemory>> allocate(MemoryKind kind, std::optional<Coherence> coherence) {
     return device->gpu().allocate({.bytes = kBytes,
                                    .kind = kind,
@@ -37,7 +35,7 @@ struct MemoryTest : EmulatedTest, ::testing::WithParamInterface<OneGpu> {
                                    .user = kind == MemoryKind::User ? pages.data() : nullptr,
                                    .what = "what is tested"});
   }
-  void copy(hcq::HardwareQueue& queue, u64 to, u64 from, u64 bytes = kBytes) {
+  void copy(hcq::Queue& queue, u64 to, u64 from, u64 bytes = kBytes) {
     auto commands = queue.make_commands();
     commands->copy(to, from, bytes);
     ASSERT_TRUE(queue.submit(*commands));
@@ -53,7 +51,7 @@ struct MemoryTest : EmulatedTest, ::testing::WithParamInterface<OneGpu> {
   }
   // A queue reads what was written, by the host where it sees the memory, else by the other queue.
   // Real hardware wants an HDP flush behind the host's writes to VRAM (docs/hw/amd.md).
-  void expect_read(KfdMemory& memory, hcq::HardwareQueue& reader, hcq::HardwareQueue& other) {
+  void expect_read(KfdMemory& memory, hcq::Queue& reader, hcq::Queue& other) {
     const std::vector<u8> bytes = next_bytes();
     if (memory.host() != nullptr) {
       std::copy(bytes.begin(), bytes.end(), memory.host());
@@ -69,7 +67,7 @@ struct MemoryTest : EmulatedTest, ::testing::WithParamInterface<OneGpu> {
     ASSERT_EQ(got, bytes);
   }
   // What a queue writes the host reads, where it sees the memory.
-  void expect_written(KfdMemory& memory, hcq::HardwareQueue& writer) {
+  void expect_written(KfdMemory& memory, hcq::Queue& writer) {
     const std::vector<u8> bytes = next_bytes();
     ASSERT_TRUE(buffer->copy_in(bytes.data(), kBytes));
     copy(writer, memory.address(), buffer->memory().address);
@@ -133,7 +131,7 @@ TEST_P(MemoryTest, OfEveryCoherenceCarriesBytesBothWays) {
 TEST_P(MemoryTest, IsInThePageTablesAsTheKernelHasIt) {
   const auto caching = [&](MemoryKind kind, Coherence coherence) {
     const std::unique_ptr<KfdMemory> memory = *allocate(kind, coherence);
-    const emulator::Range* range = machine->kfd().devices()[0]->space.find(memory->address());
+    const emu::Range* range = machine->kfd().devices()[0]->space.find(memory->address());
     const bool is_vram = kind == MemoryKind::Vram || kind == MemoryKind::VisibleVram;
     EXPECT_EQ(range->type.place, is_vram ? Place::Local : Place::Host);
     return range->type.caching;

@@ -44,7 +44,7 @@ TEST_P(QueuesTest, TheCopyQueueGoesRoundItsRing) {
   boot({.gpus = {"gfx1100"}, .adversarial = GetParam(), .seed = 9});
   auto device = open(0);
   const Ref<Buffer> buffer = *Buffer::allocate(*device, 4096);
-  hcq::HardwareQueue& queue = device->copy_queue();
+  hcq::Queue& queue = device->copy_queue();
   auto commands = queue.make_commands();
   for (int i = 0; i < 700; ++i) commands->write(buffer->memory().address, 1);
   constexpr u64 kRingBytes = u64{1} << 20;  // sdma_queue.cc
@@ -52,8 +52,7 @@ TEST_P(QueuesTest, TheCopyQueueGoesRoundItsRing) {
     ASSERT_TRUE(queue.submit(*commands));
   const Result<void> done = device->synchronize();
   EXPECT_TRUE(done) << done.error().message;
-  for (const emulator::Report& report : machine->checks().reports())
-    ADD_FAILURE() << to_string(report);
+  for (const emu::Report& report : machine->checks().reports()) ADD_FAILURE() << to_string(report);
 }
 
 TEST_P(QueuesTest, EachWorksOnItsOwnData) {

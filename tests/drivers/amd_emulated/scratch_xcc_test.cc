@@ -50,8 +50,8 @@ TEST_P(ScratchXccTest, KeepsWavesOfAllXccsApart) {
   binary.name = "keep";
   binary.image = *testing::compile_ir(kKernel, GetParam().gpu);
   binary.param_count = 2;
-  binary.local_size[0] = kGroup;
-  binary.global_size[0] = kGroups;
+  binary.group_items[0] = kGroup;
+  binary.grid_groups[0] = kGroups;
   const auto program = *device->load(binary);
   std::vector<u32> in(kGroup * kGroups), out(in.size());
   std::iota(in.begin(), in.end(), 0);

@@ -23,11 +23,11 @@ attributes #0 = { "amdgpu-flat-work-group-size"="1,1" "amdgpu-no-implicitarg-ptr
 )";
 
 // Takes GL2_WB out of every packet.
-class NoWriteBack final : public emulator::amd::PacketHook {
+class NoWriteBack final : public emu::amdgpu::PacketHook {
  public:
-  bool packet(emulator::amd::QueueId, emulator::amd::QueueKind kind, unsigned,
+  bool packet(emu::amdgpu::QueueId, emu::amdgpu::QueueKind kind, unsigned,
               std::vector<u32>& words) override {
-    if (kind == emulator::amd::QueueKind::Sdma) return true;
+    if (kind == emu::amdgpu::QueueKind::Sdma) return true;
     const hw::StreamPacket packet =
         hw::read_packet(hw::StreamKind::Pm4, hw::Generation::Gfx11, words);
     for (const hw::PacketField& field : packet.fields)
@@ -38,9 +38,9 @@ class NoWriteBack final : public emulator::amd::PacketHook {
 
 struct UnwrittenTest : EmulatedTest {
   // What the emulator reported of a rule that has `text` in it.
-  std::vector<std::string> reports(const emulator::Check& check, const std::string& text) {
+  std::vector<std::string> reports(const emu::Check& check, const std::string& text) {
     std::vector<std::string> found;
-    for (const emulator::Report& report : machine->checks().reports())
+    for (const emu::Report& report : machine->checks().reports())
       if (report.check == &check && report.message.find(text) != std::string::npos)
         found.push_back(report.message);
     return found;
@@ -74,22 +74,20 @@ TEST_F(UnwrittenTest, AWaitForItIsNamedWithTheKernel) {
     u32& value = *reinterpret_cast<u32*>(cell->host());
     EXPECT_EQ(value, written ? kValue : 0);
 
-    const std::unique_ptr<hcq::CommandQueue> commands = second->compute_queue().make_commands();
+    const std::unique_ptr<hcq::CommandBuffer> commands = second->compute_queue().make_commands();
     commands->wait(cell->address(), kValue);
     ASSERT_TRUE(second->compute_queue().submit(*commands));
     // The host sleeps until somebody wakes it.
-    emulator::amd::Events& events = machine->kfd().events();
-    emulator::amd::EventWait wait[1];
-    ASSERT_EQ(events.create(static_cast<u32>(emulator::amd::EventType::Signal), true, wait[0].id),
-              0);
-    emulator::amd::WaitResult result;
+    emu::amdgpu::Events& events = machine->kfd().events();
+    emu::amdgpu::EventWait wait[1];
+    ASSERT_EQ(events.create(static_cast<u32>(emu::amdgpu::EventType::Signal), true, wait[0].id), 0);
+    emu::amdgpu::WaitResult result;
     ASSERT_EQ(events.wait(wait, true, ~u32{0}, result), 0);
-    ASSERT_EQ(machine->checks().count(emulator::amd::kEventForever), 1u);
+    ASSERT_EQ(machine->checks().count(emu::amdgpu::kEventForever), 1u);
     const std::string left =
         fmt::format("'s bytes of {:#x} are still in the L2: GL2_WB", cell->address());
-    const auto forever = reports(emulator::amd::kEventForever, left);
-    const auto dirty =
-        reports(emulator::amd::kDirtyL2, "memory that is waited for on GPU 0 kernel");
+    const auto forever = reports(emu::amdgpu::kEventForever, left);
+    const auto dirty = reports(emu::amdgpu::kDirtyL2, "memory that is waited for on GPU 0 kernel");
     EXPECT_EQ(forever.size(), written ? 0u : 1u);
     EXPECT_EQ(dirty.size(), written ? 0u : 1u);
     for (const std::string& told : forever)

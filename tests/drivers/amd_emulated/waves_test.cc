@@ -92,8 +92,8 @@ struct WavesTest : EmulatedTest, ::testing::WithParamInterface<Case> {
     binary.name = "kernel";
     binary.image = *testing::assemble(testing::assembly_kernel(chip.name, text), chip.name);
     binary.param_count = 2;
-    binary.local_size[0] = kItems;
-    binary.global_size[0] = groups;
+    binary.group_items[0] = kItems;
+    binary.grid_groups[0] = groups;
     find_labels(binary.image);
     return *device->load(binary);
   }
@@ -276,7 +276,7 @@ touched:
 }
 
 TEST_P(WavesTest, AreNoneWhereTheQueueItselfWaits) {
-  hcq::HardwareQueue& queue = device->compute_queue();
+  hcq::Queue& queue = device->compute_queue();
   auto commands = queue.make_commands();
   commands->wait(flag.address(), 1);
   ASSERT_TRUE(queue.submit(*commands));

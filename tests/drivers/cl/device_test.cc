@@ -32,8 +32,8 @@ class ClDeviceTest : public PlatformTest {
     binary.image = std::move(image);
     binary.param_count = 2;
     binary.variable_count = 1;
-    binary.global_size[0] = groups;
-    binary.local_size[0] = 4;
+    binary.grid_groups[0] = groups;
+    binary.group_items[0] = 4;
     return binary;
   }
   Ref<Buffer> buffer(ClDevice& device, const std::vector<i32>& values) {
@@ -208,11 +208,11 @@ TEST_P(ClDeviceTest, EmptyMemoryIsMemory) {
 TEST_P(ClDeviceTest, KernelsSayHowLargeTheirGroupsMayBe) {
   std::unique_ptr<ClDevice> device = open();
   const std::vector<u8> image = *device->build("scale", kScale);
-  const auto most = device->most_items("scale", image);
+  const auto most = device->max_workgroup_size("scale", image);
   ASSERT_TRUE(most) << most.error().message;
   EXPECT_GE(*most, 1);
   EXPECT_LE(*most, device->info().group_items);
-  const auto none = device->most_items("other", image);
+  const auto none = device->max_workgroup_size("other", image);
   ASSERT_FALSE(none);
   EXPECT_NE(none.error().message.find("CL_INVALID_KERNEL_NAME: other"), std::string::npos);
 }
@@ -220,11 +220,11 @@ TEST_P(ClDeviceTest, KernelsSayHowLargeTheirGroupsMayBe) {
 TEST_P(ClDeviceTest, GroupsLargerThanTheDevicesAreRefused) {
   std::unique_ptr<ClDevice> device = open();
   Binary large = binary(*device->build("scale", kScale), 1);
-  large.local_size[0] = device->info().group_items * 2;
+  large.group_items[0] = device->info().group_items * 2;
   const auto program = device->load(large);
   ASSERT_FALSE(program);
   EXPECT_EQ(program.error().kind, ErrorKind::Unsupported);
-  EXPECT_NE(program.error().message.find(std::to_string(large.local_size[0])), std::string::npos);
+  EXPECT_NE(program.error().message.find(std::to_string(large.group_items[0])), std::string::npos);
 }
 
 TEST_P(ClDeviceTest, KernelsAndCopiesAreTraced) {

@@ -5,24 +5,24 @@
 
 #include <pthread.h>
 
-#include "hcq/queue/bound_queue.h"
+#include "hcq/queue/resident_commands.h"
 #include "tests/hcq/support/kernels.h"
 
 namespace doorbell::cpu {
 namespace {
 
 using hcq::Fence;
-using hcq::HardwareQueue;
 using hcq::Operand;
 using hcq::Point;
+using hcq::Queue;
 using testing::address;
 using testing::load;
 using testing::make_cpu;
 
 struct CpuQueueTest : ::testing::Test {
   std::unique_ptr<CpuDevice> device = make_cpu(0, {.threads = 2});
-  HardwareQueue& queue = device->compute_queue();
-  std::unique_ptr<hcq::CommandQueue> commands = queue.make_commands();
+  Queue& queue = device->compute_queue();
+  std::unique_ptr<hcq::CommandBuffer> commands = queue.make_commands();
 };
 
 TEST_F(CpuQueueTest, RunsEachCommandInOrder) {
@@ -115,7 +115,7 @@ TEST(CpuQueue, QueuesOfDevicesWaitForEachOtherWhileTimelinesWrap) {
   Fence last;
   for (int i = 0; i < 1000; ++i) {
     CpuDevice& device = i % 2 == 0 ? *one : *two;
-    HardwareQueue& queue = i % 3 == 0 ? device.copy_queue() : device.compute_queue();
+    Queue& queue = i % 3 == 0 ? device.copy_queue() : device.compute_queue();
     auto commands = queue.make_commands();
     commands->exec({i % 2 == 0 ? on_one.get() : on_two.get(), buffers});
     auto point = queue.submit(*commands, last);
@@ -291,18 +291,18 @@ TEST_F(CpuQueueTest, TinyBoundWordsRunOnTheSubmitter) {
   const Operand value_slot = Operand::of_slot(1), address_slot = Operand::of_slot(0);
   commands->exec({program.get()});
   commands->signal(address_slot, value_slot);
-  auto bound = *hcq::BoundQueue::bind(queue, *commands, 1);
+  auto bound = *hcq::ResidentCommands::bind(queue, *commands, 1);
   bool here = false;
   for (int i = 0; i < 1000 && !here; ++i) {
-    hcq::BoundQueue::Instance& instance = **bound->next();
+    hcq::ResidentCommands::Instance& instance = **bound->next();
     {
       std::lock_guard lock(queue.mutex());
       const hcq::Position position = *queue.reserve(1) + 1;
       const auto place = queue.timeline().where(position);
       instance.last = position;
       bound->patch(instance, std::array<u64, 2>{place.signal.address().value, place.value});
-      const hcq::Piece piece{{}, instance.words.get()};
-      ASSERT_OK(queue.push({&piece, 1}, {}));
+      const hcq::Segment segment{{}, instance.words.get()};
+      ASSERT_OK(queue.push({&segment, 1}, {}));
     }
     ASSERT_OK(queue.synchronize());
     here = ran_on == std::this_thread::get_id();
@@ -330,20 +330,20 @@ TEST_F(CpuQueueTest, GivesUpWhatIsNotDone) {
   const Operand buffers[] = {address(&parts)};
   commands->exec({slow.get(), buffers});
   commands->copy(address(&after), address(&copied), 8);
-  auto given_up = queue.submit(*commands);
-  ASSERT_OK(given_up);
+  auto abandoned = queue.submit(*commands);
+  ASSERT_OK(abandoned);
   while (parts.begun == 0) std::this_thread::yield();
-  queue.give_up();
-  EXPECT_TRUE(queue.was_given_up(given_up->position));
+  queue.abandon();
+  EXPECT_TRUE(queue.was_abandoned(abandoned->position));
   auto next = queue.make_commands();
   next->write(address(&later), 5);
   auto point = queue.submit(*next);
   ASSERT_OK(point);
   parts.go = true;
-  EXPECT_EQ(queue.wait(given_up->position).error().message,
+  EXPECT_EQ(queue.wait(abandoned->position).error().message,
             "the CPU compute queue was stopped between positions 1 and 1");
   ASSERT_OK(queue.wait(point->position));
-  EXPECT_FALSE(queue.was_given_up(point->position));
+  EXPECT_FALSE(queue.was_abandoned(point->position));
   ASSERT_OK(queue.synchronize());
   EXPECT_LE(parts.begun, 2);  // one of each thread
   EXPECT_EQ(after, 0);
@@ -355,17 +355,17 @@ TEST_F(CpuQueueTest, WaitsForOthersAreGivenUpToo) {
   commands->wait(signal.address(), 3);
   auto point = queue.submit(*commands);
   ASSERT_OK(point);
-  queue.give_up();
+  queue.abandon();
   EXPECT_EQ(queue.wait(point->position).error().kind, ErrorKind::Timeout);
   ASSERT_OK(queue.synchronize());
 }
 
 TEST_F(CpuQueueTest, GivesUpNothingWhereItIsIdle) {
-  queue.give_up();
+  queue.abandon();
   ASSERT_OK(queue.submit(*commands));
   ASSERT_OK(queue.synchronize());
-  queue.give_up();
-  EXPECT_FALSE(queue.was_given_up(1));
+  queue.abandon();
+  EXPECT_FALSE(queue.was_abandoned(1));
 }
 
 }  // namespace

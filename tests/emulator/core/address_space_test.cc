@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace doorbell::emulator {
+namespace doorbell::emu {
 namespace {
 
 constexpr u64 kBase = 0x7f0000000000;
@@ -157,4 +157,4 @@ TEST_F(AddressSpaceTest, ReadersSeeWholeRangesWhileAnotherMaps) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator
+}  // namespace doorbell::emu

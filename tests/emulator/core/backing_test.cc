@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace doorbell::emulator {
+namespace doorbell::emu {
 namespace {
 
 u64 pages_in_use(const Backing& backing) {
@@ -67,4 +67,4 @@ TEST(Backing, RefusesWhatNeverFits) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator
+}  // namespace doorbell::emu

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace doorbell::emulator {
+namespace doorbell::emu {
 namespace {
 
 constexpr Check kFirst{"AMD-VM-001", "an access is mapped", "here"};
@@ -76,4 +76,4 @@ TEST(Checks, CountsAndTellsWhatIsNotOff) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator
+}  // namespace doorbell::emu

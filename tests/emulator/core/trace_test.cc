@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace doorbell::emulator {
+namespace doorbell::emu {
 namespace {
 
 TEST(Trace, SaysNothingUnlessSomebodyListens) {
@@ -89,4 +89,4 @@ TEST(TraceFilter, TakesKindsNamesAndQueues) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator
+}  // namespace doorbell::emu

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace doorbell::emulator {
+namespace doorbell::emu {
 namespace {
 
 // Addresses only: nothing is there.
@@ -86,4 +86,4 @@ TEST(UndefinedMemory, CopiesCarryIt) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator
+}  // namespace doorbell::emu

@@ -8,11 +8,11 @@
 
 namespace doorbell::testing {
 
-using namespace emulator::amd;  // NOLINT: this file is about it
+using namespace emu::amdgpu;  // NOLINT: this file is about it
 
 namespace {
 
-constexpr u64 kPage = emulator::AddressSpace::kPage;
+constexpr u64 kPage = emu::AddressSpace::kPage;
 
 template <class T>
 T at(const u8* bytes, usize offset) {

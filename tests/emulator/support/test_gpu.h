@@ -50,7 +50,7 @@ struct TestKernel {
 struct TestLaunch {
   std::array<u32, 3> groups{1, 1, 1}, group_size{64, 1, 1};
   std::array<u32, 3> partial_size{0, 0, 0};
-  emulator::amd::GridOptions options;
+  emu::amdgpu::GridOptions options;
   u32 scratch_waves = 64;
   u32 extra_lds_bytes = 0;  // dynamic LDS
 };
@@ -81,23 +81,23 @@ class TestGpu {
   TestKernel assemble(std::string_view body, const AssemblyOptions& options = {});
   TestKernel place(const std::vector<u8>& object, std::string_view name);
 
-  emulator::amd::Dispatch dispatch(const TestKernel& kernel, const TestLaunch& launch,
-                                   const Arguments& arguments);
-  emulator::amd::GridStop launch(const TestKernel& kernel, const TestLaunch& launch,
+  emu::amdgpu::Dispatch dispatch(const TestKernel& kernel, const TestLaunch& launch,
                                  const Arguments& arguments);
+  emu::amdgpu::GridStop launch(const TestKernel& kernel, const TestLaunch& launch,
+                               const Arguments& arguments);
 
-  const emulator::amd::Chip& chip() const { return *chip_; }
-  const emulator::AddressSpace& space() const { return space_; }
-  emulator::amd::CodeCache& code_cache() { return *cache_; }
-  emulator::amd::Memory& memory() { return memory_; }
+  const emu::amdgpu::Chip& chip() const { return *chip_; }
+  const emu::AddressSpace& space() const { return space_; }
+  emu::amdgpu::CodeCache& code_cache() { return *cache_; }
+  emu::amdgpu::Memory& memory() { return memory_; }
   u64 instructions() const { return instructions_; }  // of the last launch
   u64 order_hash() const { return order_hash_; }
 
  private:
-  const emulator::amd::Chip* chip_;
-  emulator::AddressSpace space_;
-  emulator::amd::DirectMemory memory_;
-  std::unique_ptr<emulator::amd::CodeCache> cache_;
+  const emu::amdgpu::Chip* chip_;
+  emu::AddressSpace space_;
+  emu::amdgpu::DirectMemory memory_;
+  std::unique_ptr<emu::amdgpu::CodeCache> cache_;
   std::deque<std::vector<u8>> pages_;
   u64 next_va_ = u64{1} << 32;
   u64 instructions_ = 0, order_hash_ = 0;

@@ -10,7 +10,7 @@
 
 namespace doorbell::testing {
 
-using namespace emulator::amd;  // NOLINT: this file is about it
+using namespace emu::amdgpu;  // NOLINT: this file is about it
 
 TestWave::TestWave(std::string_view chip, u32 lanes)
     : wave(*find_chip(chip), lanes),
@@ -59,7 +59,7 @@ void TestWave::load(std::string_view assembly) {
 Exit TestWave::run(std::string_view assembly) {
   if (assembly != loaded_) load(assembly);
   wave.pc = kCode;
-  return emulator::amd::run(wave, memory_, *cache_, 100'000);
+  return emu::amdgpu::run(wave, memory_, *cache_, 100'000);
 }
 
 }  // namespace doorbell::testing

@@ -37,7 +37,7 @@ class TestWave {
   TestWave(std::string_view chip, u32 lanes);
 
   // Assembles, runs to the end (s_endpgm is appended) or to what stops it.
-  emulator::amd::Exit run(std::string_view assembly);
+  emu::amdgpu::Exit run(std::string_view assembly);
 
   // Sets a vector register: function(lane).
   template <class Function>
@@ -66,7 +66,7 @@ class TestWave {
     return *reinterpret_cast<Unaligned<T>*>(scratch_.data() + offset);
   }
 
-  emulator::amd::Wave wave;
+  emu::amdgpu::Wave wave;
 
  private:
   void load(std::string_view assembly);
@@ -74,9 +74,9 @@ class TestWave {
 
   std::string loaded_;  // the assembly whose words are in code_
   std::vector<u8> code_, data_, lds_, scratch_;
-  emulator::AddressSpace space_;
-  emulator::amd::DirectMemory memory_;
-  std::unique_ptr<emulator::amd::CodeCache> cache_;
+  emu::AddressSpace space_;
+  emu::amdgpu::DirectMemory memory_;
+  std::unique_ptr<emu::amdgpu::CodeCache> cache_;
 };
 
 }  // namespace doorbell::testing

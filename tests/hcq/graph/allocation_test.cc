@@ -43,7 +43,7 @@ TEST(Allocation, NoneInAReplayOverTwoDevices) {
 TEST(Allocation, NoneInASubmission) {
   auto device = testing::make_cpu(0, {.threads = 1});
   auto program = testing::load(*device, "increment", testing::increment, 1, 0);
-  HardwareQueue& queue = device->compute_queue();
+  Queue& queue = device->compute_queue();
   auto commands = queue.make_commands();
   i64 value = 0;
   const Operand buffers[] = {address(&value)};

@@ -24,7 +24,7 @@ TEST(Graph, ReplaysWithOtherNumbers) {
   const u32 x = graph.memory(graph.storage(), 0, 8, in);
   const u32 m = graph.memory(graph.storage(), 0, 8, address(&middle));
   const u32 y = graph.memory(graph.storage(), 0, 8, address(&output));
-  HardwareQueue& queue = device->compute_queue();
+  Queue& queue = device->compute_queue();
   graph.exec(queue, {program.get(), "one", {{m, Access::Write}, {x, Access::Read}}, {addend}});
   graph.exec(queue, {program.get(), "two", {{y, Access::Write}, {m, Access::Read}}, {u64{1000}}});
   ASSERT_OK(graph.bind());
@@ -177,7 +177,7 @@ TEST(Graph, OutOfMemoryInTheMiddleHoldsNothing) {
   HostMemory little(6000);
   HostMemory memory;
   SignalPool signals(memory);
-  HardwareQueue::Parts parts{"CPU", "compute", &little, &signals, &os::host_clock(), nullptr};
+  Queue::Parts parts{"CPU", "compute", &little, &signals, &os::host_clock(), nullptr};
   auto device = make_cpu(0, {.threads = 1});
   auto program = load(*device, "increment", testing::increment, 1, 0);
   i64 value = 0;
@@ -185,7 +185,7 @@ TEST(Graph, OutOfMemoryInTheMiddleHoldsNothing) {
   Graph graph;
   const u32 v = graph.memory(graph.storage(), 0, 8, address(&value));
   for (int i = 0; i < 100; ++i) {
-    HardwareQueue& queue = i % 2 == 0 ? device->compute_queue() : *tight;
+    Queue& queue = i % 2 == 0 ? device->compute_queue() : *tight;
     graph.exec(queue, {program.get(), "increment", {{v, Access::Write}}});
   }
   const i64 before = little.stats().in_use, held = device->compute_queue().memory().stats().in_use;

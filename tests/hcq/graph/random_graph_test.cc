@@ -54,7 +54,7 @@ struct World {
   std::mt19937_64 random;
   std::vector<std::unique_ptr<cpu::CpuDevice>> devices;
   std::vector<std::unique_ptr<core::Program>> programs;
-  std::vector<HardwareQueue*> queues;
+  std::vector<Queue*> queues;
 };
 
 std::vector<Step> make_steps(World& world) {
@@ -103,7 +103,7 @@ void record(World& world, const std::vector<Step>& steps, std::array<Buffer, kBu
     return graph->memory(storages[i], cell * 8, cells * 8, whole);
   };
   for (const Step& step : steps) {
-    HardwareQueue& queue = *world.queues[step.queue];
+    Queue& queue = *world.queues[step.queue];
     if (step.is_copy) {
       // Inputs have one address, so that their copies begin at their start.
       const usize from = step.a < kBuffers ? step.from : 0;

@@ -92,7 +92,7 @@ TEST_F(RingTest, RandomPiecesNeverOverlapWhatIsInFlight) {
 // Each launch's arguments are overwritten as soon as the ring thinks it may.
 TEST(ArgumentRing, IsNotReusedWhileAKernelReadsIt) {
   auto device = testing::make_cpu(0, {.threads = 1});
-  HardwareQueue& queue = device->compute_queue();
+  Queue& queue = device->compute_queue();
   auto ring = *ArgumentRing::make(queue, 64);
   i64 total = 0, expected = 0;
   static constexpr auto kAdd = [](void* const* buffers, const i64*, i64) {

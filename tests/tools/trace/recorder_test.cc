@@ -37,8 +37,7 @@ class RecorderTest : public testing::Test {
   }
 
   std::string text_;
-  emulator::Trace trace_{[this](std::string_view line) { text_ += line; },
-                         emulator::Trace::Format::Text};
+  emu::Trace trace_{[this](std::string_view line) { text_ += line; }, emu::Trace::Format::Text};
   Recorder recorder_{&trace_, [this](u32 gpu_id) {
                        asked_ = gpu_id;
                        return std::optional(Generation::Gfx9);

@@ -38,8 +38,8 @@ std::unique_ptr<Memory> allocate(core::Device& device, i64 bytes) {
 }
 
 Distribution on_queue(hcq::Device& device, const Memory& memory, const Sampling& sampling) {
-  hcq::HardwareQueue& queue = device.copy_queue();
-  const std::unique_ptr<hcq::CommandQueue> commands = queue.make_commands();
+  hcq::Queue& queue = device.copy_queue();
+  const std::unique_ptr<hcq::CommandBuffer> commands = queue.make_commands();
   commands->copy(must(device.address_of(*memory.second)), must(device.address_of(*memory.first)),
                  static_cast<u64>(memory.first->bytes()));
   return sample(

@@ -16,8 +16,8 @@ constexpr usize kMostSubmissions = 64;
 // Kernels of one submission of which the device tells the time.
 constexpr usize kStamped = 64;
 
-std::unique_ptr<hcq::CommandQueue> one_launch(hcq::Device& device, const TestKernel& kernel) {
-  std::unique_ptr<hcq::CommandQueue> commands = device.compute_queue().make_commands();
+std::unique_ptr<hcq::CommandBuffer> one_launch(hcq::Device& device, const TestKernel& kernel) {
+  std::unique_ptr<hcq::CommandBuffer> commands = device.compute_queue().make_commands();
   kernel.record(device, commands.get());
   return commands;
 }
@@ -25,7 +25,7 @@ std::unique_ptr<hcq::CommandQueue> one_launch(hcq::Device& device, const TestKer
 // What the device writes its time into.
 class Stamps {
  public:
-  Stamps(hcq::HardwareQueue& queue, usize count)
+  Stamps(hcq::Queue& queue, usize count)
       : queue_(queue), memory_(must(queue.memory().allocate(static_cast<i64>(count * 8)))) {}
   ~Stamps() { queue_.memory().release(memory_); }
   Stamps(const Stamps&) = delete;
@@ -38,11 +38,11 @@ class Stamps {
   f64 between(usize first, usize second) const { return ns(second) - ns(first); }
 
  private:
-  hcq::HardwareQueue& queue_;
+  hcq::Queue& queue_;
   core::Allocation memory_;
 };
 
-void submit_and_wait(hcq::HardwareQueue& queue, const hcq::CommandQueue& commands) {
+void submit_and_wait(hcq::Queue& queue, const hcq::CommandBuffer& commands) {
   const hcq::Point end = must(queue.submit(commands));
   must(queue.wait(end.position));
 }
@@ -50,9 +50,9 @@ void submit_and_wait(hcq::HardwareQueue& queue, const hcq::CommandQueue& command
 // Between the end of each kernel and the beginning of the next, of many submissions.
 Distribution stamped_gaps(hcq::Device& device, const Sampling& sampling) {
   const TestKernel kernel(device);
-  hcq::HardwareQueue& queue = device.compute_queue();
+  hcq::Queue& queue = device.compute_queue();
   const Stamps stamps(queue, 2 * kStamped);
-  const std::unique_ptr<hcq::CommandQueue> commands = queue.make_commands();
+  const std::unique_ptr<hcq::CommandBuffer> commands = queue.make_commands();
   for (usize i = 0; i < kStamped; ++i) {
     commands->timestamp(stamps.address(2 * i));
     kernel.record(device, commands.get(), i);
@@ -71,9 +71,9 @@ Distribution stamped_gaps(hcq::Device& device, const Sampling& sampling) {
 // A kernel and its gap, as the mean of many in one submission.
 Distribution kernel_periods(hcq::Device& device, const Sampling& sampling) {
   const TestKernel kernel(device);
-  hcq::HardwareQueue& queue = device.compute_queue();
+  hcq::Queue& queue = device.compute_queue();
   const Stamps stamps(queue, 2);
-  const std::unique_ptr<hcq::CommandQueue> commands = queue.make_commands();
+  const std::unique_ptr<hcq::CommandBuffer> commands = queue.make_commands();
   commands->timestamp(stamps.address(0));
   for (usize i = 0; i < kStamped; ++i) {
     kernel.record(device, commands.get(), i);
@@ -90,8 +90,8 @@ Distribution kernel_periods(hcq::Device& device, const Sampling& sampling) {
 
 Distribution round_trips(hcq::Device& device, Sampling sampling, u64 pause_ns) {
   const TestKernel kernel(device);
-  hcq::HardwareQueue& queue = device.compute_queue();
-  const std::unique_ptr<hcq::CommandQueue> commands = one_launch(device, kernel);
+  hcq::Queue& queue = device.compute_queue();
+  const std::unique_ptr<hcq::CommandBuffer> commands = one_launch(device, kernel);
   const auto body = [&] { submit_and_wait(queue, *commands); };
   if (pause_ns == 0) return sample(body, sampling);
   sampling.most_calls = 1;
@@ -120,7 +120,7 @@ std::vector<Series> measure_enqueue(const Request& request) {
   }
   all.push_back(measured(request, record, [&] {
     const TestKernel kernel(device);
-    const std::unique_ptr<hcq::CommandQueue> commands = queues->compute_queue().make_commands();
+    const std::unique_ptr<hcq::CommandBuffer> commands = queues->compute_queue().make_commands();
     return sample(
         [&] {
           commands->clear();
@@ -130,7 +130,7 @@ std::vector<Series> measure_enqueue(const Request& request) {
   }));
   all.push_back(measured(request, submit, [&] {
     const TestKernel kernel(device);
-    const std::unique_ptr<hcq::CommandQueue> commands = one_launch(*queues, kernel);
+    const std::unique_ptr<hcq::CommandBuffer> commands = one_launch(*queues, kernel);
     return sample([&] { must(queues->compute_queue().submit(*commands)); }, sampling,
                   [&] { must(device.synchronize()); });
   }));

@@ -42,7 +42,7 @@ hcq::GpuAddr TestKernel::address(hcq::Device& device, usize buffer) const {
   return engine::must(device.address_of(*buffers_[buffer]));
 }
 
-void TestKernel::record(hcq::Device& device, hcq::CommandQueue* commands, usize turn) const {
+void TestKernel::record(hcq::Device& device, hcq::CommandBuffer* commands, usize turn) const {
   const hcq::Operand buffers[2] = {address(device, turn % 2), address(device, (turn + 1) % 2)};
   hcq::Launch launch;
   launch.program = kernel_->program.get();

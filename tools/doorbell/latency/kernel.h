@@ -22,7 +22,7 @@ class TestKernel {
 
   // ---- on queues
   // Records one launch; `turn` says which of the two buffers is read and which written.
-  void record(hcq::Device& device, hcq::CommandQueue* commands, usize turn = 0) const;
+  void record(hcq::Device& device, hcq::CommandBuffer* commands, usize turn = 0) const;
   // By slot of the kernel: whether it is the output.
   const std::array<bool, 2>& outputs() const { return is_output_; }
   hcq::GpuAddr address(hcq::Device& device, usize buffer) const;

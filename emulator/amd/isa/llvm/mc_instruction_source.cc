@@ -27,7 +27,7 @@ void LLVMInitializeAMDGPUTargetMC();
 void LLVMInitializeAMDGPUDisassembler();
 }
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 namespace {
 
@@ -162,4 +162,4 @@ doorbell_amd_decoder_1() {
   return sources;
 }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -8,7 +8,7 @@
 #include "emulator/amd/kernel_names.h"
 #include "tests/emulator/support/test_gpu.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 using testing::Arguments;
@@ -136,4 +136,4 @@ TEST(Breakpoints, TellEachWaveOnceAndLdsWhenAsked) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

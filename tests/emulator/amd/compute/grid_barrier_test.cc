@@ -5,7 +5,7 @@
 #include "tests/emulator/support/grid_barrier_kernel.h"
 #include "tests/emulator/support/test_gpu.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 using testing::Arguments;
@@ -136,4 +136,4 @@ tell:
 }
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -8,7 +8,7 @@
 #include "tests/emulator/support/matmul_kernel.h"
 #include "tests/emulator/support/test_gpu.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 using testing::Arguments;
@@ -334,4 +334,4 @@ INSTANTIATE_TEST_SUITE_P(Chips, Kernel,
                                            Form{"gfx1201", ""}));
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 struct Case {
@@ -52,4 +52,4 @@ TEST(Occupancy, IsWhatRunsOutFirst) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

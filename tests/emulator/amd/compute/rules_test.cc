@@ -6,7 +6,7 @@
 #include "emulator/amd/grid_launcher.h"
 #include "tests/emulator/support/test_gpu.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 using testing::Arguments;
@@ -275,4 +275,4 @@ TEST(UndefinedRules, EachUseHasItsName) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

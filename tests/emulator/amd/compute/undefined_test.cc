@@ -6,7 +6,7 @@
 #include "emulator/amd/compute/grid.h"
 #include "tests/emulator/support/test_gpu.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 using testing::Arguments;
@@ -442,4 +442,4 @@ INSTANTIATE_TEST_SUITE_P(Chips, UndefinedGfx950, ::testing::Values("gfx950"));
 INSTANTIATE_TEST_SUITE_P(Chips, UndefinedGfx1201, ::testing::Values("gfx1201"));
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

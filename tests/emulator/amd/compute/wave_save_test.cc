@@ -7,10 +7,10 @@
 #include "drivers/amd/hw/saved_waves.h"
 #include "tests/emulator/support/test_gpu.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
-namespace hw = ::doorbell::amd::hw;
+namespace hw = amd::hw;
 
 using testing::Arguments;
 using testing::TestGpu;
@@ -182,4 +182,4 @@ TEST(WaveSave, HasNothingOfWavesThatHaveEnded) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -6,7 +6,7 @@
 
 #include <numeric>
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 // RSRC2: scratch, user SGPRs, group ids x, y, z, group info, work-item ids of three dimensions.
@@ -134,4 +134,4 @@ TEST(UserSgprs, FollowTheOrderOfTheEnableBits) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -6,7 +6,7 @@
 
 #include "tests/emulator/support/test_gpu.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 using testing::Arguments;
@@ -167,4 +167,4 @@ INSTANTIATE_TEST_SUITE_P(Chips, GlobalWaveSyncTest,
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

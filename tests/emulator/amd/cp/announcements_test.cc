@@ -5,7 +5,7 @@
 
 #include "tests/emulator/amd/cp/test_kernel.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 std::vector<u32> operator+(std::vector<u32> a, const std::vector<u32>& b) {
@@ -201,4 +201,4 @@ TEST(Announcements, AreTakenOnceAndInOrder) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

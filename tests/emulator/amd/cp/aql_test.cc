@@ -4,7 +4,7 @@
 // and the signals' structures from ROCr's amd_hsa_queue.h and amd_hsa_signal.h.
 #include "tests/emulator/amd/cp/test_gpu.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 class AqlTest : public TestGpu {
@@ -624,4 +624,4 @@ TEST_F(AqlTest, ArgumentsThatChangeBeforeTheyAreReadAreFound) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

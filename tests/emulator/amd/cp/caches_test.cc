@@ -6,7 +6,7 @@
 #include "emulator/amd/cp/adversarial_memory.h"
 #include "tests/emulator/amd/cp/test_gpu.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 constexpr u32 packet3(u32 opcode, u32 payload) {
@@ -320,4 +320,4 @@ TEST_F(CachesTest, FaultsAreNamedAsTheKernelDoes) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

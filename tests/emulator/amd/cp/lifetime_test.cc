@@ -2,7 +2,7 @@
 // rules_test.cc.
 #include "tests/emulator/amd/cp/test_kernel.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 class LifetimeTest : public KernelTestGpu {
@@ -121,4 +121,4 @@ TEST_F(LifetimeTest, IndirectBuffersLieInExecutableMemory) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -3,7 +3,7 @@
 // libhsakmt/tests/kfdtest/src/PM4Packet.cpp) have them.
 #include "tests/emulator/amd/cp/test_gpu.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 constexpr u32 packet3(u32 opcode, u32 payload) {
@@ -449,4 +449,4 @@ TEST_F(Pm4Test, SameSeedSameCourse) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -6,7 +6,7 @@
 #include "emulator/amd/cp/caches.h"
 #include "tests/emulator/amd/cp/test_kernel.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 constexpr u64 kSeeds = 20;
@@ -188,4 +188,4 @@ TEST_F(PostedWritesTest, TheFastModeWaitsForAll) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -6,7 +6,7 @@
 
 #include "tests/emulator/amd/cp/test_gpu.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 constexpr u32 packet3(u32 opcode, u32 payload) {
@@ -481,4 +481,4 @@ TEST_F(RulesTest, AFreeGpuPollsDoorbellsThatNobodyTraps) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

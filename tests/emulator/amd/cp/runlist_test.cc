@@ -1,7 +1,7 @@
 // More queues than the hardware has slots for: each gets its time, whatever the others wait for.
 #include "tests/emulator/amd/cp/test_gpu.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 class RunlistTest : public TestGpu {
@@ -173,4 +173,4 @@ TEST_F(RunlistTest, AStoppedQueueWantsNoSlot) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -2,7 +2,7 @@
 // sdma_v6_0.c (torvalds/linux, drivers/gpu/drm/amd/amdgpu) and from kfdtest's SDMAPacket.cpp.
 #include "tests/emulator/amd/cp/test_gpu.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 class SdmaTest : public TestGpu {
@@ -276,4 +276,4 @@ TEST_F(SdmaTest, DoorbellsAreWholeWords) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -17,9 +17,9 @@
 #include "emulator/core/address_space.h"
 #include "emulator/core/checks.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
-namespace hw = ::doorbell::amd::hw;
+namespace hw = amd::hw;
 
 // Retires after `slices` runs, and then has `effect`. While `look` tells so, it polls or sleeps.
 class FakeGrid final : public RunningGrid {
@@ -163,4 +163,4 @@ class TestGpu : public testing::Test {
 inline u32 lo(u64 value) { return static_cast<u32>(value); }
 inline u32 hi(u64 value) { return static_cast<u32>(value >> 32); }
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -4,7 +4,7 @@
 
 #include "tests/emulator/amd/cp/test_gpu.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 
 class KernelTestGpu : public TestGpu {
  protected:
@@ -56,4 +56,4 @@ class KernelTestGpu : public TestGpu {
   }
 };
 
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

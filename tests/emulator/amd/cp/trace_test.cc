@@ -4,7 +4,7 @@
 #include "emulator/core/trace.h"
 #include "tests/emulator/amd/cp/test_gpu.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 TEST_F(TestGpu, TracesPacketsByNameAndFields) {
@@ -82,4 +82,4 @@ TEST_F(TestGpu, TracesWhatPredicationSkips) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

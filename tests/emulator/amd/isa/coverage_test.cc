@@ -15,7 +15,7 @@
 #include "emulator/amd/isa/normal_name.h"
 #include "tests/emulator/amd/isa/opcode_space.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 struct Missing {
@@ -136,4 +136,4 @@ TEST(Coverage, NormalNamesAreTheNewestChips) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

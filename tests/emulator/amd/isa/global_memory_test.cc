@@ -5,7 +5,7 @@
 
 #include "tests/emulator/support/test_wave.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 using testing::TestWave;
@@ -263,4 +263,4 @@ const Form kForms[] = {{"gfx942", 64},  {"gfx1030", 32}, {"gfx1030", 64},
 INSTANTIATE_TEST_SUITE_P(Chips, GlobalMemory, ::testing::ValuesIn(kForms));
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

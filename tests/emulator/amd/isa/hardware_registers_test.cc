@@ -4,7 +4,7 @@
 
 #include "tests/emulator/support/test_wave.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 using testing::TestWave;
@@ -109,4 +109,4 @@ TEST(HardwareRegisters, SourcesOfNothing) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

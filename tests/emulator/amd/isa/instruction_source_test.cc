@@ -6,7 +6,7 @@
 #include <array>
 #include <vector>
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 TEST(InstructionSource, TakesWhatOlderCompilersEmit) {
@@ -66,4 +66,4 @@ TEST(InstructionSource, RefusesWhatLlvmFallsOver) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

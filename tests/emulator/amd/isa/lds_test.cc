@@ -6,7 +6,7 @@
 
 #include "tests/emulator/support/test_wave.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 using testing::TestWave;
@@ -271,4 +271,4 @@ INSTANTIATE_TEST_SUITE_P(Chips, Lds,
                                            Form{"gfx1100", 64}, Form{"gfx1201", 32}));
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

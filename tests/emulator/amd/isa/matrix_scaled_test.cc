@@ -9,7 +9,7 @@
 
 #include "tests/emulator/amd/isa/matrix_elements.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 using testing::At;
@@ -223,4 +223,4 @@ TEST(ScaledMatrix, KeepsDenormalsAndWhatIsNoNumber) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

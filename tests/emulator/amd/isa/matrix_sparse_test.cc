@@ -10,7 +10,7 @@
 
 #include "tests/emulator/amd/isa/matrix_elements.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 using testing::At;
@@ -312,4 +312,4 @@ TEST(SparseMatrix, ClampsAndReadsUnsigned) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

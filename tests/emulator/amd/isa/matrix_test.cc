@@ -11,7 +11,7 @@
 
 #include "tests/emulator/amd/isa/matrix_elements.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 using testing::At;
@@ -312,4 +312,4 @@ TEST(Matrix, NegatesAndClamps) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -6,7 +6,7 @@ namespace doorbell::testing {
 
 namespace {
 
-using emulator::amd::Generation;
+using emu::amdgpu::Generation;
 
 // A format: its fixed bits, where the opcode is, and what else to fill in, one after the other.
 struct Format {

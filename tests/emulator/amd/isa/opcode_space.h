@@ -14,6 +14,6 @@ using Words = std::array<u32, 4>;
 
 // Images, exports, interpolation, and parameter loads are in formats of their own and not here:
 // graphics, which the emulated GPUs have none of.
-std::vector<Words> opcode_space(emulator::amd::Generation generation);
+std::vector<Words> opcode_space(emu::amdgpu::Generation generation);
 
 }  // namespace doorbell::testing

@@ -8,7 +8,7 @@
 namespace doorbell::testing {
 namespace {
 
-using emulator::amd::Exit;
+using emu::amdgpu::Exit;
 
 struct Case {
   const char* chip;

@@ -8,7 +8,7 @@
 #include "tests/emulator/amd/isa/rounding_cases.h"
 #include "tests/emulator/support/test_wave.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 using testing::RoundingCase;
@@ -84,4 +84,4 @@ TEST(Rounding, MayBeOfNoMatterToTheInstruction) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -9,7 +9,7 @@
 #include "base/util/check.h"
 #include "emulator/amd/isa/handlers.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 constexpr u64 kCode = 0x10000, kData = 0x20000;
@@ -110,4 +110,4 @@ TEST(Run, SeesCodeThatChangedBeforeADispatch) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

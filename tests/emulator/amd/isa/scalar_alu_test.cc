@@ -6,7 +6,7 @@
 
 #include "tests/emulator/support/test_wave.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 using testing::TestWave;
@@ -156,4 +156,4 @@ INSTANTIATE_TEST_SUITE_P(Chips, ScalarAlu,
                          ::testing::Values("gfx942", "gfx1030", "gfx1100", "gfx1201"));
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -7,7 +7,7 @@
 
 #include "tests/emulator/support/test_wave.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 using testing::TestWave;
@@ -123,4 +123,4 @@ TEST(ScalarBuffer, AtomicsStopAtUnalignedAddresses) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

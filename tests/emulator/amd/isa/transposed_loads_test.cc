@@ -9,7 +9,7 @@
 #include "tests/emulator/amd/isa/matrix_elements.h"
 #include "tests/emulator/support/test_wave.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 using testing::TestWave;
@@ -270,4 +270,4 @@ TEST(TransposedLoads, FromMemoryFaultBeforeTheyWrite) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

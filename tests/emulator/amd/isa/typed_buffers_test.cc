@@ -5,7 +5,7 @@
 
 #include "tests/emulator/support/test_wave.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 using testing::TestWave;
@@ -143,4 +143,4 @@ TEST(TypedBuffers, LoadToLds) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -15,7 +15,7 @@
 #include "tests/emulator/amd/isa/matrix_elements.h"
 #include "tests/emulator/support/test_wave.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 using testing::TestWave;
@@ -476,4 +476,4 @@ TEST(ConvertScaled, StopsWhereNothingIsSaid) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

@@ -8,7 +8,7 @@
 
 #include "tests/emulator/support/test_wave.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 using testing::TestWave;
@@ -199,4 +199,4 @@ INSTANTIATE_TEST_SUITE_P(Forms, VectorLane,
                                            Form{"gfx1201", 64}));
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

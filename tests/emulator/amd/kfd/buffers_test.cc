@@ -7,9 +7,9 @@
 #include "emulator/amd/all_checks.h"
 #include "tests/emulator/amd/kfd/client.h"
 
-namespace doorbell::emulator::amd::testing {
+namespace doorbell::emu::amdgpu::testing {
 
-using namespace ::doorbell::amd::hw;
+using namespace amd::hw;
 namespace {
 
 class BuffersTest : public ClientTest {
@@ -281,4 +281,4 @@ TEST_F(BuffersTest, HandlesAreUsedAgain) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator::amd::testing
+}  // namespace doorbell::emu::amdgpu::testing

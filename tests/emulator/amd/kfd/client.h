@@ -16,9 +16,9 @@
 #include "emulator/amd/kfd/kfd_checks.h"
 #include "emulator/amd/machine.h"
 
-namespace doorbell::emulator::amd::testing {
+namespace doorbell::emu::amdgpu::testing {
 
-namespace hw = ::doorbell::amd::hw;
+namespace hw = amd::hw;
 
 // Remembers what it was told.
 class FakeEngine final : public Engine {
@@ -191,4 +191,4 @@ class ClientTest : public ::testing::Test {
   std::vector<std::unique_ptr<os::File>> render_;
 };
 
-}  // namespace doorbell::emulator::amd::testing
+}  // namespace doorbell::emu::amdgpu::testing

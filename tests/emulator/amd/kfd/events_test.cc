@@ -7,9 +7,9 @@
 
 #include "tests/emulator/amd/kfd/client.h"
 
-namespace doorbell::emulator::amd::testing {
+namespace doorbell::emu::amdgpu::testing {
 
-using namespace ::doorbell::amd::hw;
+using namespace amd::hw;
 namespace {
 
 class EventsTest : public ClientTest {
@@ -345,4 +345,4 @@ TEST(LockstepEvents, AWaitThatNobodyEndsTakesItsTime) {
   EXPECT_EQ(passed_ns, 7'000'000u);
 }
 
-}  // namespace doorbell::emulator::amd::testing
+}  // namespace doorbell::emu::amdgpu::testing

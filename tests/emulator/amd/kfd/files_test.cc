@@ -3,9 +3,9 @@
 
 #include "tests/emulator/amd/kfd/client.h"
 
-namespace doorbell::emulator::amd::testing {
+namespace doorbell::emu::amdgpu::testing {
 
-using namespace ::doorbell::amd::hw;
+using namespace amd::hw;
 namespace {
 
 using FilesTest = ClientTest;
@@ -90,4 +90,4 @@ TEST_F(FilesTest, DrmSaysWhoItIs) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator::amd::testing
+}  // namespace doorbell::emu::amdgpu::testing

@@ -6,9 +6,9 @@
 
 #include "tests/emulator/amd/kfd/client.h"
 
-namespace doorbell::emulator::amd::testing {
+namespace doorbell::emu::amdgpu::testing {
 
-using namespace ::doorbell::amd::hw;
+using namespace amd::hw;
 
 namespace {
 
@@ -162,4 +162,4 @@ TEST_F(FreeMachine, ManyDoorbellsFromManySubmissions) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator::amd::testing
+}  // namespace doorbell::emu::amdgpu::testing

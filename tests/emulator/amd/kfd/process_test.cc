@@ -12,9 +12,9 @@
 #include "emulator/amd/machine_text.h"
 #include "tests/emulator/amd/kfd/client.h"
 
-namespace doorbell::emulator::amd::testing {
+namespace doorbell::emu::amdgpu::testing {
 
-using namespace ::doorbell::amd::hw;
+using namespace amd::hw;
 namespace {
 
 using ProcessTest = ClientTest;
@@ -256,4 +256,4 @@ TEST(Machine, TracesIoctls) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator::amd::testing
+}  // namespace doorbell::emu::amdgpu::testing

@@ -4,9 +4,9 @@
 #include "emulator/amd/cp/rules.h"
 #include "tests/emulator/amd/kfd/client.h"
 
-namespace doorbell::emulator::amd::testing {
+namespace doorbell::emu::amdgpu::testing {
 
-using namespace ::doorbell::amd::hw;
+using namespace amd::hw;
 namespace {
 
 class QueuesTest : public ClientTest {
@@ -423,4 +423,4 @@ TEST_F(Gfx1030Test, GlobalWaveSyncIsTheHardwares) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator::amd::testing
+}  // namespace doorbell::emu::amdgpu::testing

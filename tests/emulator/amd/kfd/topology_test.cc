@@ -8,7 +8,7 @@
 
 #include "emulator/amd/kfd/node.h"
 
-namespace doorbell::emulator::amd {
+namespace doorbell::emu::amdgpu {
 namespace {
 
 std::map<std::string, u64> parse(const std::string& text) {
@@ -203,4 +203,4 @@ TEST(Topology, GpusAreToldApart) {
 }
 
 }  // namespace
-}  // namespace doorbell::emulator::amd
+}  // namespace doorbell::emu::amdgpu

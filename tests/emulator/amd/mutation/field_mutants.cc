@@ -12,8 +12,8 @@
 
 namespace doorbell::testing {
 
-using emulator::amd::QueueId;
-using emulator::amd::QueueKind;
+using emu::amdgpu::QueueId;
+using emu::amdgpu::QueueKind;
 namespace hw = amd::hw;
 
 hw::StreamKind stream_kind(QueueKind kind) {

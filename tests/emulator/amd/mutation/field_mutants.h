@@ -14,22 +14,22 @@
 namespace doorbell::testing {
 
 // How drivers/amd/hw reads the packets of a queue.
-amd::hw::StreamKind stream_kind(emulator::amd::QueueKind kind);
+amd::hw::StreamKind stream_kind(emu::amdgpu::QueueKind kind);
 
 // A packet or doorbell as it passed.
 struct Passed {
-  emulator::amd::QueueId queue = 0;
-  emulator::amd::QueueKind kind = emulator::amd::QueueKind::Pm4;
+  emu::amdgpu::QueueId queue = 0;
+  emu::amdgpu::QueueKind kind = emu::amdgpu::QueueKind::Pm4;
   unsigned depth = 0;
   std::vector<u32> words;  // empty: a doorbell
   std::optional<u64> doorbell;
 };
 
-class Recording final : public emulator::amd::PacketHook {
+class Recording final : public emu::amdgpu::PacketHook {
  public:
-  bool packet(emulator::amd::QueueId queue, emulator::amd::QueueKind kind, unsigned depth,
+  bool packet(emu::amdgpu::QueueId queue, emu::amdgpu::QueueKind kind, unsigned depth,
               std::vector<u32>& words) override;
-  bool doorbell(emulator::amd::QueueId queue, u64& value) override;
+  bool doorbell(emu::amdgpu::QueueId queue, u64& value) override;
   const std::vector<Passed>& passed() const { return passed_; }
 
  private:
@@ -42,7 +42,7 @@ struct Mutant {
   usize at = 0;
   bool all = false;
   unsigned depth = 0;
-  emulator::amd::QueueId queue = 0;
+  emu::amdgpu::QueueId queue = 0;
   std::string role, change;  // "RELEASE_MEM Low32 AfterWriteConfirm", "drop" or a field's name
   bool is_doorbell = false;
   bool drop = false;
@@ -59,17 +59,17 @@ struct Mutant {
 // A flag is tried both ways: off where it is set ("FIELD off"), on where it is not ("FIELD on").
 std::vector<Mutant> mutants_of(const std::vector<Passed>& passed, amd::hw::Generation generation);
 
-class Mutation final : public emulator::amd::PacketHook {
+class Mutation final : public emu::amdgpu::PacketHook {
  public:
   Mutation(const Mutant& mutant, amd::hw::Generation generation)
       : mutant_(mutant), generation_(generation) {}
-  bool packet(emulator::amd::QueueId queue, emulator::amd::QueueKind kind, unsigned depth,
+  bool packet(emu::amdgpu::QueueId queue, emu::amdgpu::QueueKind kind, unsigned depth,
               std::vector<u32>& words) override;
-  bool doorbell(emulator::amd::QueueId queue, u64& value) override;
+  bool doorbell(emu::amdgpu::QueueId queue, u64& value) override;
   bool happened() const { return happened_; }
 
  private:
-  bool is_it(emulator::amd::QueueId queue, emulator::amd::QueueKind kind, unsigned depth,
+  bool is_it(emu::amdgpu::QueueId queue, emu::amdgpu::QueueKind kind, unsigned depth,
              const std::vector<u32>& words);
 
   const Mutant& mutant_;

@@ -8,11 +8,11 @@ namespace doorbell::testing {
 namespace {
 
 // No wait for waves: whether it shows, and how, is chance.
-class NoWaits final : public emulator::amd::PacketHook {
+class NoWaits final : public emu::amdgpu::PacketHook {
  public:
-  bool packet(emulator::amd::QueueId, emulator::amd::QueueKind kind, unsigned,
+  bool packet(emu::amdgpu::QueueId, emu::amdgpu::QueueKind kind, unsigned,
               std::vector<u32>& words) override {
-    return kind == emulator::amd::QueueKind::Sdma || (words[0] >> 8 & 0xff) != 0x46;
+    return kind == emu::amdgpu::QueueKind::Sdma || (words[0] >> 8 & 0xff) != 0x46;
   }
 };
 

@@ -26,13 +26,13 @@ struct Together {
   std::vector<Part> parts;
 };
 
-class Without final : public emulator::amd::PacketHook {
+class Without final : public emu::amdgpu::PacketHook {
  public:
   explicit Without(const Together& together)
       : together_(together), found_(together.parts.size(), false) {}
-  bool packet(emulator::amd::QueueId, emulator::amd::QueueKind kind, unsigned,
+  bool packet(emu::amdgpu::QueueId, emu::amdgpu::QueueKind kind, unsigned,
               std::vector<u32>& words) override {
-    if (kind == emulator::amd::QueueKind::Sdma) return true;
+    if (kind == emu::amdgpu::QueueKind::Sdma) return true;
     const hw::StreamPacket packet = hw::read_packet(stream_kind(kind), together_.generation, words);
     for (usize i = 0; i < together_.parts.size(); ++i) {
       const Part& part = together_.parts[i];

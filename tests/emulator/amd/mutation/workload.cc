@@ -208,7 +208,7 @@ class Run {
  private:
   Result<KernelPtr> load(const std::vector<u8>& image, const char* name, i64 items, u32 variables) {
     core::Binary binary{
-        .image = image, .global_size = {kCount / items, 1, 1}, .local_size = {items, 1, 1}};
+        .image = image, .grid_groups = {kCount / items, 1, 1}, .group_items = {items, 1, 1}};
     binary.name = name;
     binary.param_count = 2;
     binary.variable_count = variables;
@@ -254,7 +254,7 @@ class Run {
   // In one submission, twice: what the command processor writes over what kernels have read and
   // written before is what the next kernel reads.
   Result<std::string> written() {
-    const std::unique_ptr<hcq::CommandQueue> commands = device_.compute_queue().make_commands();
+    const std::unique_ptr<hcq::CommandBuffer> commands = device_.compute_queue().make_commands();
     const auto write = [&](const Memory& memory, Numbers& numbers, u32 i, u32 first, u32 second) {
       numbers[i] = first, numbers[i + 1] = second;
       commands->write(memory->memory().address + i * sizeof(u32), first | u64{second} << 32);
@@ -345,7 +345,7 @@ class Run {
 };
 
 Result<std::string> open_and_run(const Workload& workload, const WorkloadCode& code,
-                                 emulator::amd::Machine& machine) {
+                                 emu::amdgpu::Machine& machine) {
   std::unique_ptr<os::Files> files = machine.files(os::host_files());
   if (workload.wrap) files = workload.wrap(std::move(files));
   const std::unique_ptr<os::Clock> machine_clock = machine.clock(os::host_clock());
@@ -378,17 +378,17 @@ Result<WorkloadCode> compile_workload(const std::string& chip) {
 }
 
 Outcome run_workload(const Workload& workload, const WorkloadCode& code,
-                     emulator::amd::PacketHook* hook) {
+                     emu::amdgpu::PacketHook* hook) {
   Outcome outcome;
   // PM4 is for one XCC.
   const bool part = !workload.aql && workload.chip == "gfx942";
-  auto machine = emulator::amd::Machine::create({.gpus = {workload.chip + (part ? ":CPX:1" : "")},
-                                                 .checks = "error",
-                                                 .adversarial = workload.adversarial,
-                                                 .lockstep = true,
-                                                 .seed = workload.seed,
-                                                 .hook = hook,
-                                                 .trace = workload.trace});
+  auto machine = emu::amdgpu::Machine::create({.gpus = {workload.chip + (part ? ":CPX:1" : "")},
+                                               .checks = "error",
+                                               .adversarial = workload.adversarial,
+                                               .lockstep = true,
+                                               .seed = workload.seed,
+                                               .hook = hook,
+                                               .trace = workload.trace});
   if (!machine) {
     outcome.error = to_string(machine.error());
     return outcome;
@@ -398,8 +398,8 @@ Outcome run_workload(const Workload& workload, const WorkloadCode& code,
     outcome.wrong = *wrong;
   else
     outcome.error = to_string(wrong.error());
-  for (const emulator::Report& report : (*machine)->checks().reports())
-    outcome.broken.push_back(emulator::to_string(report));
+  for (const emu::Report& report : (*machine)->checks().reports())
+    outcome.broken.push_back(emu::to_string(report));
   return outcome;
 }
 

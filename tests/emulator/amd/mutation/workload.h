@@ -22,7 +22,7 @@ struct Workload {
   bool aql = false;
   bool adversarial = true;
   u64 seed = 1;
-  emulator::Trace::Sink trace;  // may be null
+  emu::Trace::Sink trace;  // may be null
   // Puts something between the driver and the machine's files; may be null.
   std::function<std::unique_ptr<os::Files>(std::unique_ptr<os::Files>)> wrap;
 };
@@ -45,6 +45,6 @@ Result<WorkloadCode> compile_workload(const std::string& chip);
 
 // `hook` stands before the queues; may be null.
 Outcome run_workload(const Workload& workload, const WorkloadCode& code,
-                     emulator::amd::PacketHook* hook);
+                     emu::amdgpu::PacketHook* hook);
 
 }  // namespace doorbell::testing

@@ -1,10 +1,9 @@
-// HardwareQueue: one queue of a device, where words go, and its timeline. Order between queues,
+// Queue: one hardware queue of a device, and its timeline. Order between queues,
 // waiting on the host, draining before the timeline wraps, and giving memory back once the queue
 // has passed it are done here; vendors place words and ring the doorbell.
 //
 // Thread safety: all functions may be called from any thread. Submissions of one queue go one after
-// another, under its lock; no lock is shared with other queues. Who holds several takes them in the
-// order of id().
+// another, under its lock; no lock is shared with other queues. Lock several in the order of id().
 // Memory ordering: what the host wrote before a submission is seen by it; what it wrote is seen by
 // the host once wait() returns.
 #pragma once
@@ -16,32 +15,34 @@
 #include <vector>
 
 #include "base/os/clock.h"
-#include "hcq/queue/command_queue.h"
+#include "hcq/queue/command_buffer.h"
 #include "hcq/queue/waits.h"
 #include "hcq/signal/event.h"
 #include "hcq/signal/fence.h"
 
 namespace doorbell::hcq {
 
-// Words in memory that the device reads, to run any number of times.
-struct BoundWords {
+// Words in memory that the device reads. They may run any number of times.
+struct ResidentWords {
   core::Allocation memory;  // seen by the host
   u32 count = 0;            // words
   u32 total = 0;            // words and data
   u64 cost_ns = 0;          // of a run, as the queue measured it; 0: not yet. The queue's alone
 };
 
-// Part of a submission: words that are copied, or bound ones that are referred to.
-struct Piece {
+// Part of a submission: words that are copied, or resident ones that are referred to.
+struct Segment {
   std::span<const u32> words;
-  BoundWords* bound = nullptr;
+  ResidentWords* resident = nullptr;
   // What the words came from, where its data must be placed and its words relocated.
-  const CommandQueue* commands = nullptr;
+  const CommandBuffer* commands = nullptr;
 
-  static Piece of(const CommandQueue& commands) { return {commands.words(), nullptr, &commands}; }
+  static Segment of(const CommandBuffer& commands) {
+    return {commands.words(), nullptr, &commands};
+  }
 };
 
-class HardwareQueue {
+class Queue {
  public:
   // How long work may take before it counts as hanging, unless the device or the caller says else.
   static constexpr u64 kTimeout_ns = 30'000'000'000;
@@ -58,24 +59,24 @@ class HardwareQueue {
     u64 timeout_ns = kTimeout_ns;
   };
 
-  HardwareQueue(Parts parts, Timeline timeline);
+  Queue(Parts parts, Timeline timeline);
   // Vendors have stopped the queue by then.
-  virtual ~HardwareQueue();
-  HardwareQueue(const HardwareQueue&) = delete;
-  HardwareQueue& operator=(const HardwareQueue&) = delete;
+  virtual ~Queue();
+  Queue(const Queue&) = delete;
+  Queue& operator=(const Queue&) = delete;
 
   const std::string& device_name() const { return parts_.device; }
   const std::string& name() const { return parts_.name; }
   u32 id() const { return id_; }  // in order of making
   core::Allocator& memory() const { return *parts_.memory; }
 
-  virtual std::unique_ptr<CommandQueue> make_commands() = 0;
+  virtual std::unique_ptr<CommandBuffer> make_commands() = 0;
   // Nanoseconds of the host's clock from the ticks that timestamp() writes.
   virtual u64 to_ns(u64 ticks) const { return ticks; }
 
   // Runs `commands`, which hold no slots, after `after`. Returns where their end is. A launch or a
   // copy that comes first sees what earlier submissions to this queue wrote.
-  Result<Point> submit(const CommandQueue& commands, const Fence& after = {});
+  Result<Point> submit(const CommandBuffer& commands, const Fence& after = {});
 
   Point last() { return {this, timeline_.last()}; }
   bool done(Position position) const {
@@ -92,31 +93,31 @@ class HardwareQueue {
   // For room that is free when `position` is done, whatever was made of it.
   Result<void> wait_done(Position position) { return wait_done(position, parts_.timeout_ns); }
   // For `position` to be done, whatever was made of it. The thread may be asked to stop meanwhile
-  // (base/util/stop.h), which may run code of the user's; then the queue gives up its work.
+  // (base/util/stop.h), which may run code of the user's; then the queue abandons its work.
   Result<void> wait_or_stop(Position position);
   // All that was submitted, also to be stopped. Reports, once, what went wrong without stopping the
   // queue.
   Result<void> synchronize(u64 timeout_ns);
   Result<void> synchronize() { return synchronize(parts_.timeout_ns); }
-  // Gives up what was submitted and is not done, if the queue can: its positions will soon be done,
+  // Abandons submitted work that is not done, if the queue can: its positions will soon be done,
   // waits for them fail, and what they were to write has no value. What is submitted later runs.
-  void give_up();
-  // In what was given up.
-  bool was_given_up(Position position) const { return waits_->was_given_up(position); }
-  // Told of what is given up: mark() before any of it counts as done, under the queue's lock, then
+  void abandon();
+  // Part of abandoned work.
+  bool was_abandoned(Position position) const { return waits_->was_abandoned(position); }
+  // Told of abandoned work: mark() before any of it counts as done, under the queue's lock, then
   // settle() by the same thread without it. One for the process, set before queues are used.
-  struct GiveUpListener {
-    void (*mark)(const HardwareQueue& queue, Position first, Position last);
+  struct AbandonListener {
+    void (*mark)(const Queue& queue, Position first, Position last);
     void (*settle)();
   };
-  static void set_give_up_listener(const GiveUpListener* listener);
+  static void set_abandon_listener(const AbandonListener* listener);
   const Timeline& timeline() const { return timeline_; }
   // Gives memory() back once `position` is done; never waits.
   void release_after(Position position, const core::Allocation& memory) {
     retire({position, memory, nullptr});
   }
   // The same for words: until then the queue may also note what they cost.
-  void release_after(Position position, std::unique_ptr<BoundWords> words) {
+  void release_after(Position position, std::unique_ptr<ResidentWords> words) {
     const core::Allocation memory = words->memory;
     retire({position, memory, std::move(words)});
   }
@@ -125,28 +126,27 @@ class HardwareQueue {
   std::mutex& mutex() { return mutex_; }
   // The position before `count` new ones. Drains the queue where the timeline must start again.
   Result<Position> reserve(u64 count);
-  // Places the waits for `after` and then `pieces`, whose last word raises last(). Where it fails,
-  // the caller skips. Fails where `after` can no longer come true, because a queue died.
-  Result<void> push(std::span<const Piece> pieces, const Fence& after);
-  // The pieces themselves will wait for it.
+  // Submits waits for `after`, then `segments`, whose last word raises last(). When this fails, the
+  // caller skips. Fails if a queue of `after` died before it reached its position.
+  Result<void> push(std::span<const Segment> segments, const Fence& after);
+  // The segments wait for `point` by words of their own.
   void will_wait(const Point& point);
-  // Raises last() without work, for who reserved and then cannot submit.
+  // Raises last() without work: for callers that reserved and then cannot submit.
   void skip();
 
  protected:
-  // Makes the device run the pieces one after another; `end` is the last position they reach.
-  virtual Result<void> place(std::span<const Piece> pieces, Position end) = 0;
+  // Makes the device run the segments one after another; `end` is the last position they reach.
+  virtual Result<void> write(std::span<const Segment> segments, Position end) = 0;
   // What went wrong since it was asked last; why the queue is dead, where it is, each time.
   virtual Result<void> failure() { return {}; }
   // Whether drop() does something.
   virtual bool can_drop() const { return false; }
-  // Nothing that was submitted up to `last` is to be done any more, but its signals are raised, as
-  // soon as can be. Called under the lock of the queue.
+  // Skips work that was submitted up to `last`, and raises its signals soon. The queue is locked.
   virtual void drop(Position last) { (void)last; }
   // What it does now ("kernel sum_16_4"), for the message of a hang; may be empty.
   virtual std::string running() { return {}; }
 
-  // The queue will do nothing any more. Vendors say so before they store Signal::kDead.
+  // The queue runs nothing any more. Vendors call this before they store Signal::kDead.
   void died(const Error& why) { waits_->died(timeline_.now(), why); }
 
   os::Clock& clock() const { return *parts_.clock; }
@@ -157,11 +157,11 @@ class HardwareQueue {
   struct Retired {
     Position position;
     core::Allocation memory;
-    std::unique_ptr<BoundWords> words;  // whose memory it is, or null
+    std::unique_ptr<ResidentWords> words;  // whose memory it is, or null
   };
   void retire(Retired retired);
   // Raises last(); valid until called again.
-  Piece end_piece();
+  Segment end_piece();
   Result<void> wait_done(Position position, u64 timeout_ns);
   Result<void> wait_slow(Position position, u64 timeout_ns, bool may_stop);
   // The same, as of this device.
@@ -177,7 +177,7 @@ class HardwareQueue {
   Position first_ = 0;  // of the submission that is being made
   // shared_ptr: queues that wait for this one may outlive it.
   const std::shared_ptr<Waits> waits_;
-  std::unique_ptr<CommandQueue> prefix_, suffix_;  // made at first use
+  std::unique_ptr<CommandBuffer> prefix_, suffix_;  // made at first use
 
   std::mutex retired_mutex_;  // guards what follows
   std::vector<Retired> retired_;

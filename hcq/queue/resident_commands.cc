@@ -1,5 +1,5 @@
 // Placing words and data, and comparing slots with what is in them.
-#include "hcq/queue/bound_queue.h"
+#include "hcq/queue/resident_commands.h"
 
 #include <algorithm>
 #include <cstring>
@@ -15,10 +15,11 @@ constexpr u32 kDataAlignment = 64;
 
 }  // namespace
 
-Result<std::unique_ptr<BoundQueue>> BoundQueue::bind(HardwareQueue& queue,
-                                                     const CommandQueue& commands, int instances) {
+Result<std::unique_ptr<ResidentCommands>> ResidentCommands::bind(Queue& queue,
+                                                                 const CommandBuffer& commands,
+                                                                 int instances) {
   CHECK_GE(instances, 1);
-  std::unique_ptr<BoundQueue> bound(new BoundQueue(queue));
+  std::unique_ptr<ResidentCommands> bound(new ResidentCommands(queue));
   const u32 words = static_cast<u32>(commands.words().size());
   const u32 data_start = (words + kDataAlignment - 1) / kDataAlignment * kDataAlignment;
   bound->take_patches(commands, data_start);
@@ -26,12 +27,12 @@ Result<std::unique_ptr<BoundQueue>> BoundQueue::bind(HardwareQueue& queue,
   return bound;
 }
 
-BoundQueue::~BoundQueue() {
+ResidentCommands::~ResidentCommands() {
   for (Instance& instance : instances_)
     queue_.release_after(instance.last, std::move(instance.words));
 }
 
-void BoundQueue::take_patches(const CommandQueue& commands, u32 data_start) {
+void ResidentCommands::take_patches(const CommandBuffer& commands, u32 data_start) {
   patches_.assign(commands.patches().begin(), commands.patches().end());
   for (Patch patch : commands.data_patches()) {
     patch.word += data_start;
@@ -46,7 +47,7 @@ void BoundQueue::take_patches(const CommandQueue& commands, u32 data_start) {
   }
 }
 
-Result<void> BoundQueue::add_instance(const CommandQueue& commands, u32 data_start) {
+Result<void> ResidentCommands::add_instance(const CommandBuffer& commands, u32 data_start) {
   const std::span<const u32> words = commands.words(), data = commands.data();
   const usize total = data.empty() ? words.size() : data_start + data.size();
   TRY(core::Allocation memory, queue_.memory().allocate(static_cast<i64>(total * sizeof(u32))));
@@ -56,13 +57,13 @@ Result<void> BoundQueue::add_instance(const CommandQueue& commands, u32 data_sta
   if (!data.empty()) std::memcpy(host + data_start, data.data(), data.size_bytes());
   commands.relocate({host, words.size()}, GpuAddr{memory.address + data_start * sizeof(u32)});
   Instance& instance = instances_.emplace_back();
-  instance.words = std::make_unique<BoundWords>(
-      BoundWords{memory, static_cast<u32>(words.size()), static_cast<u32>(total)});
+  instance.words = std::make_unique<ResidentWords>(
+      ResidentWords{memory, static_cast<u32>(words.size()), static_cast<u32>(total)});
   instance.applied.resize(uses_.size());
   return {};
 }
 
-Result<BoundQueue::Instance*> BoundQueue::next() {
+Result<ResidentCommands::Instance*> ResidentCommands::next() {
   // The one that ran last, where it is done: most places hold what they should.
   if (queue_.done(instances_[next_].last)) return &instances_[next_];
   if (++next_ == instances_.size()) next_ = 0;
@@ -71,7 +72,7 @@ Result<BoundQueue::Instance*> BoundQueue::next() {
   return &instance;
 }
 
-void BoundQueue::patch(Instance& instance, std::span<const u64> slots) const {
+void ResidentCommands::patch(Instance& instance, std::span<const u64> slots) const {
   const std::span<u32> words{static_cast<u32*>(instance.words->memory.host), instance.words->total};
   for (usize i = 0; i < uses_.size(); ++i) {
     const Use& use = uses_[i];

@@ -1,5 +1,5 @@
 // Words, data and the places in them.
-#include "hcq/queue/command_queue.h"
+#include "hcq/queue/command_buffer.h"
 
 namespace doorbell::hcq {
 namespace {
@@ -16,7 +16,7 @@ void put_operand(std::vector<u32>& words, std::vector<Patch>& patches, const Pat
 
 }  // namespace
 
-void CommandQueue::clear() {
+void CommandBuffer::clear() {
   words_.clear();
   data_.clear();
   patches_.clear();
@@ -24,31 +24,31 @@ void CommandQueue::clear() {
   relocations_.clear();
 }
 
-void CommandQueue::relocate(std::span<u32> words, GpuAddr data) const {
+void CommandBuffer::relocate(std::span<u32> words, GpuAddr data) const {
   for (const Patch& place : relocations_) apply(place, data.value + place.slot * u64{4}, words);
 }
 
-u32 CommandQueue::add_words(u32 count) {
+u32 CommandBuffer::add_words(u32 count) {
   const usize first = words_.size();
   words_.resize(first + count);
   return static_cast<u32>(first);
 }
 
-void CommandQueue::put(u32 word, Bits bits, Operand operand, u8 shift) {
+void CommandBuffer::put(u32 word, Bits bits, Operand operand, u8 shift) {
   put_operand(words_, patches_, {word, bits, shift, operand.slot}, operand);
 }
 
-u32 CommandQueue::add_data(u32 count, u32 alignment) {
+u32 CommandBuffer::add_data(u32 count, u32 alignment) {
   const usize first = (data_.size() + alignment - 1) / alignment * alignment;
   data_.resize(first + count);
   return static_cast<u32>(first);
 }
 
-void CommandQueue::put_data(u32 word, Bits bits, Operand operand, u8 shift) {
+void CommandBuffer::put_data(u32 word, Bits bits, Operand operand, u8 shift) {
   put_operand(data_, data_patches_, {word, bits, shift, operand.slot}, operand);
 }
 
-void CommandQueue::put_data_address(u32 word, Bits bits, u32 target, u8 shift) {
+void CommandBuffer::put_data_address(u32 word, Bits bits, u32 target, u8 shift) {
   relocations_.push_back({word, bits, shift, target});
 }
 

@@ -3,13 +3,13 @@
 #pragma once
 
 #include "drivers/cpu/command.h"
-#include "hcq/queue/command_queue.h"
+#include "hcq/queue/command_buffer.h"
 
 namespace doorbell::cpu {
 
 class CpuDevice;
 
-class CpuCommandQueue final : public hcq::CommandQueue {
+class CpuCommandQueue final : public hcq::CommandBuffer {
  public:
   explicit CpuCommandQueue(const CpuDevice& device) : device_(device) {}
 

@@ -1,5 +1,5 @@
 // One function for each command.
-#include "drivers/cpu/command_queue.h"
+#include "drivers/cpu/command_buffer.h"
 
 #include "base/util/check.h"
 #include "drivers/cpu/program.h"

@@ -1,5 +1,5 @@
 // Submitting, waiting, draining.
-#include "hcq/queue/hardware_queue.h"
+#include "hcq/queue/queue.h"
 
 #include <fmt/format.h>
 
@@ -18,28 +18,26 @@ constexpr u32 kSpins = 1000;
 constexpr u64 kSlice_ns = 20'000'000;
 
 constinit std::atomic<u32> next_id{0};
-constinit std::atomic<const HardwareQueue::GiveUpListener*> give_up_listener{nullptr};
+constinit std::atomic<const Queue::AbandonListener*> abandon_listener{nullptr};
 
 }  // namespace
 
-HardwareQueue::HardwareQueue(Parts parts, Timeline timeline)
+Queue::Queue(Parts parts, Timeline timeline)
     : parts_(std::move(parts)),
       id_(next_id.fetch_add(1, std::memory_order_relaxed)),
       timeline_(std::move(timeline)),
       waits_(std::make_shared<Waits>(title())) {}
 
-HardwareQueue::~HardwareQueue() {
+Queue::~Queue() {
   waits_->close(timeline_.now());
   // Where a queue may still have a wait for it in its ring, the signals stay the pool's to the end.
   if (idle() && waits_.use_count() == 1) timeline_.release();
   for (const Retired& retired : retired_) memory().release(retired.memory);
 }
 
-std::string HardwareQueue::title() const {
-  return fmt::format("{} {} queue", parts_.device, parts_.name);
-}
+std::string Queue::title() const { return fmt::format("{} {} queue", parts_.device, parts_.name); }
 
-Result<Position> HardwareQueue::reserve(u64 count) {
+Result<Position> Queue::reserve(u64 count) {
   if (!timeline_.fits(count)) [[unlikely]] {
     // Positions that other queues wait for are all submitted, so this ends.
     TRY(wait_done(timeline_.last()));
@@ -50,15 +48,15 @@ Result<Position> HardwareQueue::reserve(u64 count) {
   return before;
 }
 
-void HardwareQueue::will_wait(const Point& point) {
+void Queue::will_wait(const Point& point) {
   waits_->add(first_, timeline_.last(), point.queue->waits_, point.position, timeline_.now());
 }
 
-Result<void> HardwareQueue::push(std::span<const Piece> pieces, const Fence& after) {
+Result<void> Queue::push(std::span<const Segment> segments, const Fence& after) {
   bool waits = false;
   for (const Point& point : after) {
     if (point.queue == this) continue;  // its own past is behind it
-    const HardwareQueue& other = *point.queue;
+    const Queue& other = *point.queue;
     TRY(own(other.waits_->check_for_others(point.position, other.timeline_.now())));
     if (other.done(point.position)) continue;
     will_wait(point);
@@ -69,19 +67,19 @@ Result<void> HardwareQueue::push(std::span<const Piece> pieces, const Fence& aft
     prefix_->wait(place.signal.address(), place.value);
   }
   const Position end = timeline_.last();
-  if (!waits) return place(pieces, end);
-  absl::InlinedVector<Piece, 4> all{Piece::of(*prefix_)};
-  all.insert(all.end(), pieces.begin(), pieces.end());
-  return place(all, end);
+  if (!waits) return write(segments, end);
+  absl::InlinedVector<Segment, 4> all{Segment::of(*prefix_)};
+  all.insert(all.end(), segments.begin(), segments.end());
+  return write(all, end);
 }
 
-Result<Point> HardwareQueue::submit(const CommandQueue& commands, const Fence& after) {
+Result<Point> Queue::submit(const CommandBuffer& commands, const Fence& after) {
   CHECK(commands.patches().empty() && commands.data_patches().empty(),
-        "commands with slots are for a bound queue");
+        "commands with slots must be resident");
   std::lock_guard lock(mutex_);
   TRY(const Position before, reserve(1));
-  const Piece pieces[] = {Piece::of(commands), end_piece()};
-  Result<void> pushed = push(pieces, after);
+  const Segment segments[] = {Segment::of(commands), end_piece()};
+  Result<void> pushed = push(segments, after);
   if (!pushed) {
     skip();
     return std::move(pushed).error();
@@ -89,41 +87,41 @@ Result<Point> HardwareQueue::submit(const CommandQueue& commands, const Fence& a
   return Point{this, before + 1};
 }
 
-Piece HardwareQueue::end_piece() {
+Segment Queue::end_piece() {
   if (!suffix_) suffix_ = make_commands();
   suffix_->clear();
   const Timeline::Place end = timeline_.where(timeline_.last());
   suffix_->signal(end.signal.address(), end.value);
-  return Piece::of(*suffix_);
+  return Segment::of(*suffix_);
 }
 
-void HardwareQueue::skip() {
-  const Piece pieces[] = {end_piece()};
-  (void)push(pieces, {});  // a dead queue has nobody to deceive
+void Queue::skip() {
+  const Segment segments[] = {end_piece()};
+  (void)push(segments, {});  // a dead queue has nobody to deceive
 }
 
-Result<void> HardwareQueue::wait(Position position, u64 timeout_ns) {
+Result<void> Queue::wait(Position position, u64 timeout_ns) {
   TRY(wait_done(position, timeout_ns));
   return own(waits_->check(position, timeline_.now()));
 }
 
-Result<void> HardwareQueue::wait_done(Position position, u64 timeout_ns) {
+Result<void> Queue::wait_done(Position position, u64 timeout_ns) {
   if (done(position)) return {};
   return wait_slow(position, timeout_ns, false);
 }
 
-Result<void> HardwareQueue::wait_or_stop(Position position) {
+Result<void> Queue::wait_or_stop(Position position) {
   if (done(position)) return {};
   return wait_slow(position, parts_.timeout_ns, true);
 }
 
-Result<void> HardwareQueue::own(Result<void> result) const {
+Result<void> Queue::own(Result<void> result) const {
   if (!result) [[unlikely]]
     result.error().device = parts_.device;
   return result;
 }
 
-Result<void> HardwareQueue::wait_slow(Position position, u64 timeout_ns, bool may_stop) {
+Result<void> Queue::wait_slow(Position position, u64 timeout_ns, bool may_stop) {
   u64 start = 0;
   for (u32 turn = 0;; ++turn) {
     const Timeline::Place place = timeline_.where(position);
@@ -150,30 +148,30 @@ Result<void> HardwareQueue::wait_slow(Position position, u64 timeout_ns, bool ma
       return error;
     }
     if (may_stop && stop_asked()) {
-      give_up();
+      abandon();
       return fail(ErrorKind::Timeout, "the wait for the {} was stopped", title());
     }
   }
 }
 
-void HardwareQueue::give_up() {
-  const GiveUpListener* listener = give_up_listener.load(std::memory_order_acquire);
+void Queue::abandon() {
+  const AbandonListener* listener = abandon_listener.load(std::memory_order_acquire);
   {
     std::lock_guard lock(mutex_);
     const Position now = timeline_.now(), last = timeline_.last();
     if (now == last || is_dead() || !can_drop()) return;
-    waits_->give_up(now + 1, last);
+    waits_->abandon(now + 1, last);
     if (listener != nullptr) listener->mark(*this, now + 1, last);
     drop(last);
   }
   if (listener != nullptr) listener->settle();
 }
 
-void HardwareQueue::set_give_up_listener(const GiveUpListener* listener) {
-  give_up_listener.store(listener, std::memory_order_release);
+void Queue::set_abandon_listener(const AbandonListener* listener) {
+  abandon_listener.store(listener, std::memory_order_release);
 }
 
-Result<void> HardwareQueue::synchronize(u64 timeout_ns) {
+Result<void> Queue::synchronize(u64 timeout_ns) {
   const Position last = timeline_.last();
   if (!done(last)) TRY(wait_slow(last, timeout_ns, true));
   sweep();
@@ -181,7 +179,7 @@ Result<void> HardwareQueue::synchronize(u64 timeout_ns) {
   return failure();
 }
 
-Error HardwareQueue::dead(Position position) {
+Error Queue::dead(Position position) {
   Result<void> why = failure();
   Error error = why ? fail(ErrorKind::DeviceLost, "{} died before position {}", title(), position)
                     : std::move(why).error();
@@ -189,7 +187,7 @@ Error HardwareQueue::dead(Position position) {
   return error;
 }
 
-Error HardwareQueue::hang(Position position, u64 timeout_ns) {
+Error Queue::hang(Position position, u64 timeout_ns) {
   const Timeline::Place place = timeline_.where(position);
   std::string now = running();
   if (!now.empty()) now = "; it runs " + now;
@@ -202,7 +200,7 @@ Error HardwareQueue::hang(Position position, u64 timeout_ns) {
   return error;
 }
 
-void HardwareQueue::retire(Retired retired) {
+void Queue::retire(Retired retired) {
   {
     std::lock_guard lock(retired_mutex_);
     retired_.push_back(std::move(retired));
@@ -211,7 +209,7 @@ void HardwareQueue::retire(Retired retired) {
   sweep();
 }
 
-void HardwareQueue::sweep() {
+void Queue::sweep() {
   if (!has_retired_.load(std::memory_order_relaxed)) return;
   std::lock_guard lock(retired_mutex_);
   std::erase_if(retired_, [&](const Retired& retired) {

@@ -1,22 +1,22 @@
 // A list that is swept whenever it grows; work ends soon, so that it stays short.
-#include "hcq/memory/keeper.h"
+#include "hcq/memory/in_flight_resources.h"
 
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
-#include "hcq/queue/hardware_queue.h"
+#include "hcq/queue/queue.h"
 
 namespace doorbell::hcq {
 
-void Keeper::keep(const Fence& until, Work work) {
+void InFlightResources::keep(const Fence& until, Work work) {
   const bool is_done = until.done();
   // Between its start and this another thread may have given it up.
-  const auto is_given_up = [](const Point& point) {
-    return point.queue->was_given_up(point.position);
+  const auto is_abandoned = [](const Point& point) {
+    return point.queue->was_abandoned(point.position);
   };
   const auto poison = [&] {
-    if (std::any_of(until.begin(), until.end(), is_given_up))
+    if (std::any_of(until.begin(), until.end(), is_abandoned))
       for (core::Buffer* buffer : work.written) buffer->poison();
   };
   if (is_done) return poison();
@@ -33,7 +33,7 @@ void Keeper::keep(const Fence& until, Work work) {
   poison();
 }
 
-void Keeper::mark_given_up(const HardwareQueue& queue, Position first, Position last) {
+void InFlightResources::mark_abandoned(const Queue& queue, Position first, Position last) {
   std::lock_guard lock(mutex_);
   for (auto kept = kept_.rbegin(); kept != kept_.rend(); ++kept) {
     const auto is_hit = [&](const Point& point) {
@@ -42,24 +42,24 @@ void Keeper::mark_given_up(const HardwareQueue& queue, Position first, Position 
     if (!std::any_of(kept->until.begin(), kept->until.end(), is_hit)) continue;
     for (core::Buffer* buffer : kept->written) buffer->poison();
     if (kept->undo.run != nullptr && kept->undo.thread == std::this_thread::get_id())
-      given_up_.push_back(std::exchange(kept->undo, {}));
+      abandoned_.push_back(std::exchange(kept->undo, {}));
   }
 }
 
-void Keeper::undo_given_up() {
+void InFlightResources::undo_abandoned() {
   std::vector<Undo> mine;
   {
     std::lock_guard lock(mutex_);
     const auto first = std::stable_partition(
-        given_up_.begin(), given_up_.end(),
+        abandoned_.begin(), abandoned_.end(),
         [](const Undo& undo) { return undo.thread != std::this_thread::get_id(); });
-    mine.assign(std::make_move_iterator(first), std::make_move_iterator(given_up_.end()));
-    given_up_.erase(first, given_up_.end());
+    mine.assign(std::make_move_iterator(first), std::make_move_iterator(abandoned_.end()));
+    abandoned_.erase(first, abandoned_.end());
   }
   for (const Undo& undo : mine) undo.run();
 }
 
-void Keeper::wait() {
+void InFlightResources::wait() {
   std::vector<Fence> fences;
   {
     std::lock_guard lock(mutex_);
@@ -69,13 +69,13 @@ void Keeper::wait() {
   sweep();
 }
 
-void Keeper::sweep() {
+void InFlightResources::sweep() {
   if (!holds_.load(std::memory_order_relaxed)) return;
   // Freeing memory may take other locks.
   const std::vector<Kept> done = take_done();
 }
 
-std::vector<Keeper::Kept> Keeper::take_done() {
+std::vector<InFlightResources::Kept> InFlightResources::take_done() {
   std::lock_guard lock(mutex_);
   const auto first = std::stable_partition(kept_.begin(), kept_.end(),
                                            [](const Kept& kept) { return !kept.until.done(); });
@@ -85,7 +85,7 @@ std::vector<Keeper::Kept> Keeper::take_done() {
   return done;
 }
 
-usize Keeper::count() const {
+usize InFlightResources::count() const {
   std::lock_guard lock(mutex_);
   return kept_.size();
 }

@@ -1,5 +1,5 @@
 // Words, data and patches in bound memory; a queue that writes down what it was given.
-#include "hcq/queue/bound_queue.h"
+#include "hcq/queue/resident_commands.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ namespace doorbell::hcq {
 namespace {
 
 // An operation is one word of its kind and its operands; kernels put their arguments into data.
-class ToyCommands final : public CommandQueue {
+class ToyCommands final : public CommandBuffer {
  public:
   void wait(Operand address, Operand value) override { three(1, address, value); }
   void signal(Operand address, Operand value) override { three(2, address, value); }
@@ -38,45 +38,47 @@ class ToyCommands final : public CommandQueue {
   }
 };
 
-class ToyQueue final : public HardwareQueue {
+class ToyQueue final : public Queue {
  public:
-  using HardwareQueue::HardwareQueue;
-  std::unique_ptr<CommandQueue> make_commands() override { return std::make_unique<ToyCommands>(); }
+  using Queue::Queue;
+  std::unique_ptr<CommandBuffer> make_commands() override {
+    return std::make_unique<ToyCommands>();
+  }
   void finish(Position position) { timeline().where(position).signal.store(position); }
 
   std::vector<std::vector<u32>> placed;
   bool refuse = false;
 
  protected:
-  Result<void> place(std::span<const Piece> pieces, Position) override {
+  Result<void> write(std::span<const Segment> segments, Position) override {
     if (refuse) return fail(ErrorKind::DeviceLost, "gone");
     std::vector<u32>& words = placed.emplace_back();
-    for (const Piece& piece : pieces) {
-      words.insert(words.end(), piece.words.begin(), piece.words.end());
-      if (piece.bound != nullptr) words.push_back(0xb0);
+    for (const Segment& segment : segments) {
+      words.insert(words.end(), segment.words.begin(), segment.words.end());
+      if (segment.resident != nullptr) words.push_back(0xb0);
     }
     return {};
   }
   std::string running() override { return "kernel toy"; }
 };
 
-struct BoundQueueTest : ::testing::Test {
+struct ResidentCommandsTest : ::testing::Test {
   HostMemory memory;
   SignalPool signals{memory};
   std::unique_ptr<ToyQueue> make_queue(core::Allocator& words) {
-    HardwareQueue::Parts parts{"TOY", "compute", &words, &signals, &os::host_clock(), nullptr};
+    Queue::Parts parts{"TOY", "compute", &words, &signals, &os::host_clock(), nullptr};
     return std::make_unique<ToyQueue>(parts, *Timeline::make(signals));
   }
 };
 
-TEST_F(BoundQueueTest, PatchesWordsAndDataAndOnlyWhatChanged) {
+TEST_F(ResidentCommandsTest, PatchesWordsAndDataAndOnlyWhatChanged) {
   auto queue = make_queue(memory);
   ToyCommands commands;
   const Operand buffers[] = {Operand::of_slot(1), u64{0x70}};
   commands.exec({nullptr, buffers});
   commands.signal(u64{0x1000}, Operand::of_slot(0));
-  auto bound = *BoundQueue::bind(*queue, commands, 1);
-  BoundQueue::Instance* instance = *bound->next();
+  auto bound = *ResidentCommands::bind(*queue, commands, 1);
+  ResidentCommands::Instance* instance = *bound->next();
   auto* words = static_cast<u32*>(instance->words->memory.host);
   bound->patch(*instance, std::array<u64, 2>{9, 0x200000003});
   EXPECT_EQ(words[0], 5u);
@@ -94,19 +96,19 @@ TEST_F(BoundQueueTest, PatchesWordsAndDataAndOnlyWhatChanged) {
   EXPECT_EQ(words[6], 10u);
 }
 
-TEST_F(BoundQueueTest, InstancesTakeTurnsAndWaitForTheirLastRun) {
+TEST_F(ResidentCommandsTest, InstancesTakeTurnsAndWaitForTheirLastRun) {
   auto queue = make_queue(memory);
   ToyCommands commands;
   commands.memory_barrier();
-  auto bound = *BoundQueue::bind(*queue, commands, 2);
-  BoundQueue::Instance* first = *bound->next();
+  auto bound = *ResidentCommands::bind(*queue, commands, 2);
+  ResidentCommands::Instance* first = *bound->next();
   EXPECT_EQ(*bound->next(), first);  // nothing runs
   {
     std::lock_guard lock(queue->mutex());
     ASSERT_TRUE(queue->reserve(2));
   }
   first->last = 1;
-  BoundQueue::Instance* second = *bound->next();
+  ResidentCommands::Instance* second = *bound->next();
   EXPECT_NE(first->words->memory.host, second->words->memory.host);
   second->last = 2;
   queue->finish(1);
@@ -115,12 +117,12 @@ TEST_F(BoundQueueTest, InstancesTakeTurnsAndWaitForTheirLastRun) {
   EXPECT_EQ(*bound->next(), first);
 }
 
-TEST_F(BoundQueueTest, MemoryInFlightIsGivenBackLater) {
+TEST_F(ResidentCommandsTest, MemoryInFlightIsGivenBackLater) {
   HostMemory words;
   auto queue = make_queue(words);
   ToyCommands commands;
   commands.memory_barrier();
-  auto bound = *BoundQueue::bind(*queue, commands, 1);
+  auto bound = *ResidentCommands::bind(*queue, commands, 1);
   {
     std::lock_guard lock(queue->mutex());
     ASSERT_TRUE(queue->reserve(1));
@@ -133,18 +135,18 @@ TEST_F(BoundQueueTest, MemoryInFlightIsGivenBackLater) {
   EXPECT_EQ(words.stats().in_use, 0);
 }
 
-TEST_F(BoundQueueTest, OutOfMemoryHoldsNothing) {
+TEST_F(ResidentCommandsTest, OutOfMemoryHoldsNothing) {
   HostMemory words(6000);
   auto queue = make_queue(words);
   ToyCommands commands;
   for (int i = 0; i < 1000; ++i) commands.memory_barrier();
-  auto refused = BoundQueue::bind(*queue, commands, 2);  // the second does not fit
+  auto refused = ResidentCommands::bind(*queue, commands, 2);  // the second does not fit
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::OutOfMemory);
   EXPECT_EQ(words.stats().in_use, 0);
 }
 
-TEST_F(BoundQueueTest, SubmissionsWaitForOtherQueuesOnlyWhereTheyAreNotDone) {
+TEST_F(ResidentCommandsTest, SubmissionsWaitForOtherQueuesOnlyWhereTheyAreNotDone) {
   auto one = make_queue(memory), two = make_queue(memory);
   ToyCommands commands;
   commands.memory_barrier();
@@ -162,7 +164,7 @@ TEST_F(BoundQueueTest, SubmissionsWaitForOtherQueuesOnlyWhereTheyAreNotDone) {
   EXPECT_EQ(two->placed.at(1), (std::vector<u32>{4, 2, low(own), high(own), 2, 0}));
 }
 
-TEST_F(BoundQueueTest, AHangNamesQueuePositionSignalAndKernel) {
+TEST_F(ResidentCommandsTest, AHangNamesQueuePositionSignalAndKernel) {
   auto queue = make_queue(memory);
   ToyCommands commands;
   ASSERT_TRUE(queue->submit(commands));
@@ -178,7 +180,7 @@ TEST_F(BoundQueueTest, AHangNamesQueuePositionSignalAndKernel) {
   EXPECT_EQ(message.substr(message.find(" is ")), " is 1, awaited 2; it runs kernel toy");
 }
 
-TEST_F(BoundQueueTest, AWaitEndsWhereTheThreadIsToStop) {
+TEST_F(ResidentCommandsTest, AWaitEndsWhereTheThreadIsToStop) {
   auto queue = make_queue(memory);
   ToyCommands commands;
   ASSERT_TRUE(queue->submit(commands));
@@ -192,11 +194,11 @@ TEST_F(BoundQueueTest, AWaitEndsWhereTheThreadIsToStop) {
   EXPECT_FALSE(stop_asked());
   queue->finish(1);  // one that cannot drop its work goes on
   EXPECT_TRUE(queue->wait(1));
-  EXPECT_FALSE(queue->was_given_up(1));
+  EXPECT_FALSE(queue->was_abandoned(1));
 }
 
 // A queue that has a wait for another in its ring may come to it when that one is gone.
-TEST_F(BoundQueueTest, SignalsGoBackWhereNobodyWaitsForThem) {
+TEST_F(ResidentCommandsTest, SignalsGoBackWhereNobodyWaitsForThem) {
   const auto address_of_new = [&] {
     const std::unique_ptr<ToyQueue> queue = make_queue(memory);
     return queue->timeline().where(0).signal.address();
@@ -213,7 +215,7 @@ TEST_F(BoundQueueTest, SignalsGoBackWhereNobodyWaitsForThem) {
   EXPECT_NE(address_of_new(), held);
 }
 
-TEST_F(BoundQueueTest, ARefusedSubmissionIsReported) {
+TEST_F(ResidentCommandsTest, ARefusedSubmissionIsReported) {
   auto queue = make_queue(memory);
   queue->refuse = true;
   ToyCommands commands;
@@ -222,7 +224,7 @@ TEST_F(BoundQueueTest, ARefusedSubmissionIsReported) {
   EXPECT_EQ(refused.error().message, "gone");
 }
 
-TEST_F(BoundQueueTest, SlotsAreForBoundQueues) {
+TEST_F(ResidentCommandsTest, SlotsAreForBoundQueues) {
   auto queue = make_queue(memory);
   ToyCommands commands;
   commands.signal(u64{0}, Operand::of_slot(0));

@@ -1,11 +1,10 @@
-// CommandQueue: a builder of the words of one hardware queue. Vendors implement whole operations;
-// the words, the places that replays patch and the arguments of kernels are kept here. Where words
-// go is hardware_queue.h's (once) and bound_queue.h's (again and again).
+// CommandBuffer: commands for one queue, recorded as the words that the queue reads. Vendors
+// implement whole operations; the words, their patches and the arguments of kernels are kept here.
+// See queue.h for words that run once, resident_commands.h for those that run again and again.
 //
 // Thread safety: one thread at a time.
 #pragma once
 
-#include <array>
 #include <span>
 #include <vector>
 
@@ -20,20 +19,17 @@ struct Launch {
   core::Program* program = nullptr;    // of the queue's device
   std::span<const Operand> buffers;    // addresses by slot
   std::span<const Operand> variables;  // in the kernel's order
-  // In blocks and in threads of a block. Devices whose kernels know their own size ignore them.
-  std::array<Operand, 3> grid{Operand(1), Operand(1), Operand(1)};
-  std::array<Operand, 3> block{Operand(1), Operand(1), Operand(1)};
 };
 
-class CommandQueue {
+class CommandBuffer {
  public:
-  virtual ~CommandQueue() = default;
+  virtual ~CommandBuffer() = default;
 
   // Stalls until the 64-bit signal at `address` is at least `value`.
   virtual void wait(Operand address, Operand value) = 0;
   // Raises it, after everything before is done and visible.
   virtual void signal(Operand address, Operand value) = 0;
-  // Writes the device's time, in ticks of HardwareQueue::to_ns, after everything before is done.
+  // Writes the device's time, in ticks of Queue::to_ns, after everything before is done.
   virtual void timestamp(Operand address) = 0;
   // What follows sees what was written before it.
   virtual void memory_barrier() = 0;
@@ -45,12 +41,12 @@ class CommandQueue {
 
   std::span<const u32> words() const { return words_; }
   std::span<const Patch> patches() const { return patches_; }
-  // Kernel arguments: placed after the words of a bound queue, or in an argument ring.
+  // Kernel arguments: they follow the words of resident commands, or lie in an argument ring.
   std::span<const u32> data() const { return data_; }
   std::span<const Patch> data_patches() const { return data_patches_; }
   void clear();
 
-  // Writes into `words` (a copy of words()) the addresses of data, once its place is known.
+  // Writes into `words` (a copy of words()) the addresses of data, once that lies at `data`.
   void relocate(std::span<u32> words, GpuAddr data) const;
 
  protected:
@@ -71,7 +67,7 @@ class CommandQueue {
     return static_cast<u32>(data_.size() - words.size());
   }
   void put_data(u32 word, Bits bits, Operand operand, u8 shift = 0);
-  // The place will hold the address of data word `target`.
+  // The field will hold the address of data word `target`.
   void put_data_address(u32 word, Bits bits, u32 target, u8 shift = 0);
 
  private:

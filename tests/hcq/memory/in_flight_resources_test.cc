@@ -1,5 +1,5 @@
 // Buffers outlive their owners until the work on them is done.
-#include "hcq/memory/keeper.h"
+#include "hcq/memory/in_flight_resources.h"
 
 #include <gtest/gtest.h>
 
@@ -8,12 +8,12 @@
 namespace doorbell::hcq {
 namespace {
 
-TEST(Keeper, HoldsBuffersUntilTheFenceIsDone) {
+TEST(InFlightResources, HoldsBuffersUntilTheFenceIsDone) {
   auto device = testing::make_cpu(0, {.threads = 1});
   const Signal go = *device->signals().make();
   auto commands = device->compute_queue().make_commands();
   commands->wait(go.address(), 1);
-  Keeper keeper;
+  InFlightResources resources;
   {
     const core::Ref<core::Buffer> buffers[] = {*core::Buffer::allocate(*device, 1000)};
     commands->write(testing::address(buffers[0]->host()), 7);
@@ -21,25 +21,25 @@ TEST(Keeper, HoldsBuffersUntilTheFenceIsDone) {
     ASSERT_OK(point);
     const Fence fence(*point);
     EXPECT_FALSE(fence.done());
-    keeper.keep(fence, {buffers});
+    resources.keep(fence, {buffers});
   }
-  keeper.sweep();
-  EXPECT_EQ(keeper.count(), 1u);
+  resources.sweep();
+  EXPECT_EQ(resources.count(), 1u);
   EXPECT_EQ(device->allocator().stats().in_use, 1000);
   cpu::raise(go.cell(), 1);
   ASSERT_OK(device->synchronize());
-  keeper.sweep();
-  EXPECT_EQ(keeper.count(), 0u);
+  resources.sweep();
+  EXPECT_EQ(resources.count(), 0u);
   EXPECT_EQ(device->allocator().stats().in_use, 0);
 }
 
-TEST(Keeper, KeepsNothingForWorkThatIsDone) {
+TEST(InFlightResources, KeepsNothingForWorkThatIsDone) {
   auto device = testing::make_cpu(0, {.threads = 1});
-  Keeper keeper;
+  InFlightResources resources;
   const core::Ref<core::Buffer> buffers[] = {*core::Buffer::allocate(*device, 8)};
-  keeper.keep(Fence(device->compute_queue().last()), {buffers});
-  keeper.keep(Fence(), {buffers});
-  EXPECT_EQ(keeper.count(), 0u);
+  resources.keep(Fence(device->compute_queue().last()), {buffers});
+  resources.keep(Fence(), {buffers});
+  EXPECT_EQ(resources.count(), 0u);
 }
 
 }  // namespace

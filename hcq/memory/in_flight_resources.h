@@ -1,6 +1,5 @@
-// Keeper: owns buffers until the work that uses them is done, so that their memory is not given to
-// others meanwhile, and knows which of them have no value should the work be given up. Whoever
-// starts work on buffers that may lose their owners keeps them here.
+// InFlightResources: owns the buffers of submitted work until that is done, so that nobody else
+// gets their memory, and marks those that abandoned work should have written as poisoned.
 //
 // Thread safety: all functions may be called from any thread.
 #pragma once
@@ -18,13 +17,13 @@
 
 namespace doorbell::hcq {
 
-class Keeper {
+class InFlightResources {
  public:
   struct Work {
     std::span<const core::Ref<core::Buffer>> buffers;
     // What else the work needs, programs; shared_ptr<const void> because anything may be.
     std::shared_ptr<const void> more = nullptr;
-    // Of the buffers those that it writes: poisoned where it is given up.
+    // Of the buffers those that it writes: poisoned where it is abandoned.
     std::span<core::Buffer* const> written = {};
     // Takes back what the caller made of its results; called where the same thread gives it up,
     // that of later work first.
@@ -39,9 +38,9 @@ class Keeper {
   void wait();
   usize count() const;
 
-  // Work that was given up (HardwareQueue::GiveUpListener).
-  void mark_given_up(const HardwareQueue& queue, Position first, Position last);
-  void undo_given_up();
+  // Work that was abandoned (Queue::AbandonListener).
+  void mark_abandoned(const Queue& queue, Position first, Position last);
+  void undo_abandoned();
 
  private:
   struct Undo {
@@ -60,7 +59,7 @@ class Keeper {
 
   mutable std::mutex mutex_;  // guards what follows
   std::vector<Kept> kept_;
-  std::vector<Undo> given_up_;      // the last work's first
+  std::vector<Undo> abandoned_;     // the last work's first
   std::atomic<bool> holds_{false};  // kept_ is not empty, so that sweeping nothing costs nothing
 };
 
