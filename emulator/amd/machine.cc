@@ -292,7 +292,7 @@ Gpu::Rest Machine::State::run_until_rest(u64 patience) {
   if (!lock) return Gpu::Rest::Idle;
   std::vector<Gpu*> gpus;
   for (const auto& engine : engines) gpus.push_back(&engine->gpu());
-  return amd::run_until_rest(gpus, patience);
+  return amdgpu::run_until_rest(gpus, patience);
 }
 
 }  // namespace doorbell::emu::amdgpu

@@ -23,15 +23,15 @@
 namespace doorbell::emu {
 namespace {
 
-amd::Machine* machine = nullptr;
-amd::Breakpoints* breakpoints = nullptr;  // the machine's
+amdgpu::Machine* machine = nullptr;
+amdgpu::Breakpoints* breakpoints = nullptr;  // the machine's
 bool tells_leaks = false;
 std::mutex making;  // machine
 
 // Those of the processes that this one was forked from: only known by their descriptors, for their
 // threads and memory stayed there. The oldest are forgotten.
 constexpr unsigned kMostParents = 8;
-amd::Machine* parents[kMostParents] = {};
+amdgpu::Machine* parents[kMostParents] = {};
 unsigned parent_count = 0;
 
 void write_all(int descriptor, std::string_view text) {
@@ -50,34 +50,35 @@ Result<int> open_to_append(const char* path) {
 
 void say(const std::string& text) { write_all(STDERR_FILENO, "doorbell emu: " + text + "\n"); }
 
-Result<std::shared_ptr<amd::Breakpoints>> parse_breakpoints(const DoorbellEmulatorOptions& given) {
-  amd::Breakpoints::Options options{.lds = given.break_lds != 0, .tell = {}};
+Result<std::shared_ptr<amdgpu::Breakpoints>> parse_breakpoints(
+    const DoorbellEmulatorOptions& given) {
+  amdgpu::Breakpoints::Options options{.lds = given.break_lds != 0, .tell = {}};
   if (*given.break_count) {
-    TRY(options.most, amd::parse_number("EMU_BREAK_COUNT", given.break_count));
+    TRY(options.most, amdgpu::parse_number("EMU_BREAK_COUNT", given.break_count));
   }
   int file = STDERR_FILENO;
   if (*given.break_file) {
     TRY(file, open_to_append(given.break_file));
   }
   options.tell = [file](std::string_view text) { write_all(file, text); };
-  return amd::Breakpoints::parse(given.breaks, std::move(options));
+  return amdgpu::Breakpoints::parse(given.breaks, std::move(options));
 }
 
-Result<amd::MachineOptions> machine_options(const DoorbellEmulatorOptions& given) {
-  amd::MachineOptions options{.gpus = {}, .checks = given.checks};
-  TRY(options.gpus, amd::parse_gpus(given.gpus));
+Result<amdgpu::MachineOptions> machine_options(const DoorbellEmulatorOptions& given) {
+  amdgpu::MachineOptions options{.gpus = {}, .checks = given.checks};
+  TRY(options.gpus, amdgpu::parse_gpus(given.gpus));
   options.adversarial = given.adversarial != 0;
   options.polled_doorbells = true;
   if (*given.seed) {
-    TRY(options.seed, amd::parse_number("seed", given.seed));
+    TRY(options.seed, amdgpu::parse_number("seed", given.seed));
   }
   if (*given.hang_after) {
-    TRY(options.hang_after, amd::parse_number("EMU_HANG_AFTER", given.hang_after));
+    TRY(options.hang_after, amdgpu::parse_number("EMU_HANG_AFTER", given.hang_after));
   }
   if (*given.trace) {
     u64 limit = 0;
     if (*given.trace_limit) {
-      TRY(limit, amd::parse_number("EMU_TRACE_LIMIT", given.trace_limit));
+      TRY(limit, amdgpu::parse_number("EMU_TRACE_LIMIT", given.trace_limit));
     }
     TRY(options.trace_filter, TraceFilter::parse(given.trace_only));
     TRY(std::unique_ptr<TraceFile> opened, TraceFile::open(given.trace, limit));
@@ -104,14 +105,14 @@ Result<amd::MachineOptions> machine_options(const DoorbellEmulatorOptions& given
   return options;
 }
 
-Result<amd::Machine*> make_machine(const DoorbellEmulatorOptions& given) {
-  TRY(amd::MachineOptions options, machine_options(given));
-  TRY(std::unique_ptr<amd::Machine> made, amd::Machine::create(std::move(options)));
+Result<amdgpu::Machine*> make_machine(const DoorbellEmulatorOptions& given) {
+  TRY(amdgpu::MachineOptions options, machine_options(given));
+  TRY(std::unique_ptr<amdgpu::Machine> made, amdgpu::Machine::create(std::move(options)));
   return made.release();
 }
 
 int open_node(int node, int flags) {
-  amd::Kfd& kfd = machine->kfd();
+  amdgpu::Kfd& kfd = machine->kfd();
   Backing& memory =
       node < 0 ? kfd.doorbell_memory() : *kfd.devices()[static_cast<usize>(node)]->memory;
   return memory.open(flags);
@@ -127,7 +128,7 @@ class Inside {
 };
 
 int node_ioctl(int node, unsigned long request, void* argument) {
-  amd::Kfd& kfd = machine->kfd();
+  amdgpu::Kfd& kfd = machine->kfd();
   u64 user = reinterpret_cast<u64>(argument);
   const Inside inside;
   // Nothing may unwind into a program that is not ours.
@@ -141,17 +142,17 @@ int node_ioctl(int node, unsigned long request, void* argument) {
 }
 
 int is_own(int descriptor) {
-  return machine && machine->kfd().node_of(descriptor) != amd::Kfd::kNoNode;
+  return machine && machine->kfd().node_of(descriptor) != amdgpu::Kfd::kNoNode;
 }
 
 int node_of(int descriptor) {
   if (is_own(descriptor)) return machine->kfd().node_of(descriptor);
-  for (amd::Machine* parent : parents) {
+  for (amdgpu::Machine* parent : parents) {
     if (!parent) continue;
     int node = parent->kfd().node_of(descriptor);
-    if (node != amd::Kfd::kNoNode) return node;
+    if (node != amdgpu::Kfd::kNoNode) return node;
   }
-  return amd::Kfd::kNoNode;
+  return amdgpu::Kfd::kNoNode;
 }
 
 // Whoever held the mutex is not in the child.
@@ -177,11 +178,11 @@ void unmapped(void* start, unsigned long bytes) {
 // When the process ends by exit(); one that is killed has no time to.
 [[gnu::destructor]] void tell_leaks() {
   if (!machine || !tells_leaks) return;
-  amd::Kfd& kfd = machine->kfd();
+  amdgpu::Kfd& kfd = machine->kfd();
   for (const std::string& queue : kfd.queues().left())
-    kfd.checks().report(amd::kQueueLeft, queue + " is never destroyed");
+    kfd.checks().report(amdgpu::kQueueLeft, queue + " is never destroyed");
   for (const std::string& buffer : kfd.buffers().left())
-    kfd.checks().report(amd::kQueueLeft, buffer + ", is never freed");
+    kfd.checks().report(amdgpu::kQueueLeft, buffer + ", is never freed");
 }
 
 [[gnu::destructor]] void tell_unreached() {
@@ -202,7 +203,7 @@ extern "C" [[gnu::visibility("default")]] const DoorbellEmulatorDoor* doorbell_e
   std::lock_guard lock(making);
   if (machine) return &kDoor;
   try {
-    doorbell::Result<amd::Machine*> made = make_machine(*options);
+    doorbell::Result<amdgpu::Machine*> made = make_machine(*options);
     if (!made) {
       say(made.error().message);
       return nullptr;

@@ -23,8 +23,8 @@ std::string modules() {
 }  // namespace
 
 Result<void> write_system_root(const std::string& root, std::span<const std::string> gpus) {
-  TRY(const std::vector<amd::Slot> slots, amd::make_slots(gpus));
-  amd::SystemFiles files = amd::make_system_tree(slots).files();
+  TRY(const std::vector<amdgpu::Slot> slots, amdgpu::make_slots(gpus));
+  amdgpu::SystemFiles files = amdgpu::make_system_tree(slots).files();
   files.files["/proc/modules"] = modules();
   std::error_code why;
   for (const auto& [path, text] : files.files) {

@@ -33,7 +33,7 @@ struct Machine {
   }
   Exit run(u64 budget = 1'000'000) {
     DirectMemory memory(space);
-    return amd::run(wave, memory, *cache, budget);
+    return amdgpu::run(wave, memory, *cache, budget);
   }
   std::vector<u8> code, data;
   AddressSpace space;
