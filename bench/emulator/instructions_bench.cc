@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "emulator/amd/isa/handlers.h"
-#include "emulator/amd/isa/memory.h"
+#include "emulator/amd/isa/memory/memory.h"
 #include "emulator/amd/isa/run.h"
 
 namespace doorbell::emu::amdgpu {

@@ -15,7 +15,7 @@
 #include "base/util/result.h"
 #include "emulator/amd/compute/work_group.h"
 #include "emulator/amd/isa/chip.h"
-#include "emulator/amd/isa/instruction_source.h"
+#include "emulator/amd/isa/decode/instruction_source.h"
 #include "emulator/core/address_space.h"
 
 namespace doorbell::emu::amdgpu {

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "base/util/check.h"
-#include "emulator/amd/isa/code_cache.h"
+#include "emulator/amd/isa/decode/code_cache.h"
 #include "emulator/amd/isa/handlers.h"
 #include "emulator/amd/isa/run.h"
-#include "emulator/amd/isa/twin.h"
+#include "emulator/amd/isa/shadow/twin.h"
 #include "emulator/core/address_space.h"
 #include "emulator/core/undefined_memory.h"
 

@@ -23,15 +23,15 @@
 #include "emulator/amd/compute/random.h"
 #include "emulator/amd/compute/saved_context.h"
 #include "emulator/amd/compute/work_group.h"
-#include "emulator/amd/isa/code_cache.h"
-#include "emulator/amd/isa/memory.h"
-#include "emulator/amd/isa/twin.h"
+#include "emulator/amd/isa/decode/code_cache.h"
+#include "emulator/amd/isa/memory/memory.h"
+#include "emulator/amd/isa/shadow/twin.h"
 
 namespace doorbell::emu::amdgpu {
 
 struct GridStop;
 
-// Finds where undefined values decide something (isa/twin.h).
+// Finds where undefined values decide something (isa/shadow/twin.h).
 struct UndefinedTracking {
   UndefinedMemory* memory = nullptr;    // all borrowed
   const AddressSpace* space = nullptr;  // of the grid's memory

@@ -11,8 +11,8 @@
 #include "emulator/amd/compute/dispatch.h"
 #include "emulator/amd/compute/wave_start.h"
 #include "emulator/amd/compute/wave_sync.h"
-#include "emulator/amd/isa/memory.h"
-#include "emulator/amd/isa/twin.h"
+#include "emulator/amd/isa/memory/memory.h"
+#include "emulator/amd/isa/shadow/twin.h"
 #include "emulator/amd/isa/wave.h"
 
 namespace doorbell::emu::amdgpu {

@@ -1,4 +1,4 @@
-// What waves of the adversarial mode see: a Memory (isa/memory.h) whose accesses go through the
+// What waves of the adversarial mode see: a Memory (isa/memory/memory.h) that goes through the
 // caches of their compute unit and XCC (caches.h), as far as the instruction's cache bits let them.
 // One object per grid.
 //
@@ -14,7 +14,7 @@
 
 #include "drivers/amd/hw/generation.h"
 #include "emulator/amd/cp/caches.h"
-#include "emulator/amd/isa/memory.h"
+#include "emulator/amd/isa/memory/memory.h"
 #include "emulator/core/address_space.h"
 
 namespace doorbell::emu::amdgpu {

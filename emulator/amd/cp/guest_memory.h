@@ -1,6 +1,6 @@
 // How the command processors and copy engines touch memory: through the GPU's page tables, word by
 // word where others may be polling, and past the caches that their accesses do not see. Waves have
-// their own way (emulator/amd/isa/memory.h).
+// their own way (emulator/amd/isa/memory/memory.h).
 #pragma once
 
 #include <optional>
@@ -59,7 +59,7 @@ class GuestMemory {
   // *va += addend, as one, at a multiple of 8; `before` is what was there.
   [[nodiscard]] std::optional<MemoryFault> add(Client client, u64 va, u64 addend, u64& before);
 
-  // What the engines write is defined from now on; null: nobody asks (isa/twin.h).
+  // What the engines write is defined from now on; null: nobody asks (isa/shadow/twin.h).
   void track(UndefinedMemory* undefined) { undefined_ = undefined; }
   // Bytes that were read at `from` were written at `to`: what was undefined there is so here. The
   // first address in `from` whose undefined bits went to memory of the host.

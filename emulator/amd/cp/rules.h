@@ -253,7 +253,7 @@ inline constexpr Check kBarrierDeadlock{
     "RDNA4 ISA, Work-group barriers: a wait ends when all waves that live have signalled; linux "
     "kfd_device_queue_manager.c reset_queues_on_hws_hang()"};
 
-// ---- undefined values, judged where they are asked for (isa/twin.h)
+// ---- undefined values, judged where they are asked for (isa/shadow/twin.h)
 inline constexpr Check kUndefinedAddress{
     "AMD-INI-001",
     "the addresses that a kernel accesses are made of values that were written",

@@ -1,5 +1,6 @@
 // Operation: an instruction as the interpreter executes it, and Entry: what a handler file says of
-// an instruction it can execute. isa/decode.h makes the one from the other and the code's words.
+// an instruction that it can execute. isa/decode/decode.h makes an Operation from an Entry and the
+// words of the code.
 #pragma once
 
 #include <array>
@@ -83,7 +84,7 @@ enum ShapeFlag : u32 {
 // One record of a handler file's table. `handler` is for any x86-64, `fast` for CPUs with AVX2, FMA
 // and F16C; null where there is no difference.
 struct Entry {
-  std::string_view name;  // normal form: isa/normal_name.h
+  std::string_view name;  // normal form: isa/decode/normal_name.h
   Shape shape;
   Handler handler = nullptr;
   Handler fast = nullptr;

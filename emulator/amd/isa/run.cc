@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "emulator/amd/isa/host_float.h"
-#include "emulator/amd/isa/lane_access.h"
+#include "emulator/amd/isa/memory/lane_access.h"
+#include "emulator/amd/isa/number/host_float.h"
 
 namespace doorbell::emu::amdgpu {
 

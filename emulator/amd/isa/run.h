@@ -1,8 +1,8 @@
 // The interpreter's loop: a wave, from its pc, until it stops or has used up its budget.
 #pragma once
 
-#include "emulator/amd/isa/code_cache.h"
-#include "emulator/amd/isa/memory.h"
+#include "emulator/amd/isa/decode/code_cache.h"
+#include "emulator/amd/isa/memory/memory.h"
 #include "emulator/amd/isa/wave.h"
 
 namespace doorbell::emu::amdgpu {
@@ -13,8 +13,8 @@ namespace doorbell::emu::amdgpu {
 // leave it before theirs.
 Exit run(Wave& wave, Memory& memory, CodeCache& cache, u64 budget);
 
-// The parts of it, for another loop (isa/twin.h): one instruction, and why a block that names
-// registers which the wave has not is not run.
+// Parts of run() that the loop of isa/shadow/twin.h shares: one instruction, and the exit of a
+// block that names registers which the wave does not have.
 Flow run_one(Wave& wave, const Operation& op);
 Exit beyond_registers(Wave& wave, const Block& block);
 

@@ -16,7 +16,7 @@
 #include "base/elf/elf_file.h"
 #include "base/util/try.h"
 #include "codegen/compile/kernel_binary.h"
-#include "emulator/amd/isa/decode.h"
+#include "emulator/amd/isa/decode/decode.h"
 
 namespace doorbell::emu::amdgpu {
 namespace {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "emulator/amd/isa/code_cache.h"
-#include "emulator/amd/isa/memory.h"
+#include "emulator/amd/isa/decode/code_cache.h"
+#include "emulator/amd/isa/memory/memory.h"
 #include "emulator/amd/isa/run.h"
 #include "emulator/amd/isa/wave.h"
 #include "emulator/core/address_space.h"

@@ -1,0 +1,46 @@
+// Finding and opening the decoder's module.
+#include <dlfcn.h>
+
+#include <mutex>
+
+#include "base/os/library.h"
+#include "base/util/try.h"
+#include "emulator/amd/isa/decode/decoder_build.h"
+#include "emulator/amd/isa/decode/instruction_source.h"
+
+namespace doorbell::emu::amdgpu {
+
+namespace {
+
+// Where the file that holds this very function lies.
+std::string own_folder() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<void*>(&own_folder), &info) == 0 || !info.dli_fname) return ".";
+  const std::string path = info.dli_fname;
+  const usize slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+}  // namespace
+
+Result<const InstructionSources*> instruction_sources() {
+  static std::mutex mutex;
+  static const InstructionSources* opened = nullptr;
+  std::lock_guard lock(mutex);
+  if (opened != nullptr) return opened;
+  if (kLlvmVersion[0] == '\0') {
+    return fail(ErrorKind::Unsupported, "this build has no LLVM, which decodes AMD's instructions");
+  }
+  const std::string name = "/libdoorbell_amd_decoder.so", folder = own_folder();
+  const std::string candidates[] = {kLlvmModulePath, folder + name,
+                                    folder + "/../" + kLibraryFolder + name,
+                                    std::string(kPrefix) + "/" + kLibraryFolder + name};
+  TRY(os::Library library, os::Library::open(candidates));
+  TRY(auto* function, library.function<const InstructionSources*()>(kInstructionSourcesSymbol));
+  // Never closed: LLVM's own statics would not survive a second opening.
+  static auto& kept = *new os::Library(std::move(library));
+  static_cast<void>(kept);
+  return opened = function();
+}
+
+}  // namespace doorbell::emu::amdgpu
