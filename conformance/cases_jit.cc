@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "conformance/inputs.h"
-#include "tensor/api/jit.h"
+#include "tensor/jit/jit.h"
 #include "tensor/nn/layers.h"
 #include "tensor/nn/optim.h"
 

@@ -18,9 +18,9 @@
 #include "base/util/check.h"
 #include "bench/support/child.h"
 #include "runtime/runtime.h"
-#include "tensor/api/jit.h"
 #include "tensor/api/tensor.h"
 #include "tensor/engine/realize.h"
+#include "tensor/jit/jit.h"
 #include "tools/measure/measure.h"
 #include "tools/measure/table.h"
 

@@ -10,10 +10,10 @@
 #include "python/binding/lists.h"
 #include "tensor/api/bound_size.h"
 #include "tensor/api/build.h"
-#include "tensor/api/capture.h"
 #include "tensor/api/disk.h"
 #include "tensor/engine/realize.h"
 #include "tensor/export/visualize.h"
+#include "tensor/jit/capture.h"
 
 namespace doorbell::python {
 

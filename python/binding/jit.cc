@@ -1,11 +1,11 @@
-// jit for Python's functions: the steps of tensor/api/jit.h, with values of Python in the place of
+// jit for Python's functions: the steps of tensor/jit/jit.h, with values of Python in the place of
 // C++'s types. Arguments and results are walked by tree.h.
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
 
 #include "python/binding/module.h"
 #include "python/binding/tree.h"
-#include "tensor/api/jit.h"
+#include "tensor/jit/jit.h"
 
 namespace doorbell::python {
 

@@ -12,8 +12,8 @@
 #include "python/binding/module.h"
 #include "tensor/api/build.h"
 #include "tensor/api/disk.h"
-#include "tensor/api/jit.h"
 #include "tensor/api/view.h"
+#include "tensor/jit/jit.h"
 
 namespace doorbell::python {
 

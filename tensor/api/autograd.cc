@@ -2,8 +2,8 @@
 // gradient.cc's.
 #include "base/util/check.h"
 #include "tensor/api/build.h"
-#include "tensor/api/capture.h"
 #include "tensor/api/gradient.h"
+#include "tensor/jit/capture.h"
 
 namespace doorbell {
 

@@ -8,9 +8,9 @@
 #include "core/device/registry.h"
 #include "core/uop/placement.h"
 #include "tensor/api/build.h"
-#include "tensor/api/capture.h"
 #include "tensor/api/disk.h"
 #include "tensor/engine/realize.h"
+#include "tensor/jit/capture.h"
 
 namespace doorbell {
 

@@ -7,10 +7,10 @@
 #include "core/util/config.h"
 #include "tensor/api/bound_size.h"
 #include "tensor/api/build.h"
-#include "tensor/api/capture.h"
 #include "tensor/engine/kernel_compiler.h"
 #include "tensor/engine/must.h"
 #include "tensor/engine/realize.h"
+#include "tensor/jit/capture.h"
 
 namespace doorbell {
 

@@ -13,10 +13,10 @@
 #include "core/device/registry.h"
 #include "core/uop/placement.h"
 #include "tensor/api/build.h"
-#include "tensor/api/capture.h"
 #include "tensor/api/dtype_info.h"
 #include "tensor/api/storage.h"
 #include "tensor/engine/realize.h"
+#include "tensor/jit/capture.h"
 
 namespace doorbell {
 

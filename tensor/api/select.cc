@@ -3,7 +3,7 @@
 #include "tensor/api/select.h"
 
 #include "tensor/api/build.h"
-#include "tensor/api/capture.h"
+#include "tensor/jit/capture.h"
 
 namespace doorbell {
 

@@ -10,11 +10,11 @@
 #include "core/device/device.h"
 #include "core/uop/placement.h"
 #include "tensor/api/build.h"
-#include "tensor/api/capture.h"
 #include "tensor/api/disk.h"
 #include "tensor/api/view.h"
 #include "tensor/engine/must.h"
 #include "tensor/engine/realize.h"
+#include "tensor/jit/capture.h"
 
 namespace doorbell {
 

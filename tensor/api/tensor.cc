@@ -4,8 +4,8 @@
 #include "base/util/check.h"
 #include "tensor/api/bound_size.h"
 #include "tensor/api/build.h"
-#include "tensor/api/capture.h"
 #include "tensor/api/view.h"
+#include "tensor/jit/capture.h"
 
 namespace doorbell {
 

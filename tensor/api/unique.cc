@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "tensor/api/build.h"
-#include "tensor/api/capture.h"
+#include "tensor/jit/capture.h"
 
 namespace doorbell {
 

@@ -8,11 +8,11 @@
 #include "base/util/check.h"
 #include "core/uop/placement.h"
 #include "tensor/api/build.h"
-#include "tensor/api/capture.h"
 #include "tensor/api/disk.h"
 #include "tensor/api/gradient.h"
 #include "tensor/api/storage.h"
 #include "tensor/api/strides.h"
+#include "tensor/jit/capture.h"
 
 namespace doorbell::detail {
 

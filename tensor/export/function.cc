@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "tensor/api/capture.h"
 #include "tensor/api/storage.h"
+#include "tensor/jit/capture.h"
 
 namespace doorbell::detail {
 

@@ -7,9 +7,9 @@
 
 #include "core/device/counters.h"
 #include "core/util/config.h"
-#include "tensor/api/jit.h"
 #include "tensor/io/idx.h"
 #include "tensor/io/safetensors.h"
+#include "tensor/jit/jit.h"
 #include "tensor/nn/layers.h"
 #include "tensor/nn/optim.h"
 #include "tests/tensor/reference.h"

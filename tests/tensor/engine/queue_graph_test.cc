@@ -15,7 +15,7 @@
 #include "hcq/device.h"
 #include "hcq/trace/trace.h"
 #include "runtime/doorbell.h"
-#include "tensor/api/jit.h"
+#include "tensor/jit/jit.h"
 #include "tests/tensor/engine/entry_scope.h"
 
 namespace doorbell::engine {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "tensor/api/jit.h"
 #include "tensor/io/files.h"
 #include "tensor/io/optim_file.h"
+#include "tensor/jit/jit.h"
 #include "tensor/nn/layers.h"
 #include "tensor/nn/optim.h"
 

@@ -1,6 +1,6 @@
 // Optimisers, schedules and layers against PyTorch, and LAMB and LARS against their papers
 // (tests/tensor/torch/make_values.py).
-#include "tensor/api/jit.h"
+#include "tensor/jit/jit.h"
 #include "tensor/nn/layers.h"
 #include "tensor/nn/optim.h"
 #include "tensor/nn/schedule.h"

@@ -6,10 +6,10 @@
 
 #include "base/util/check.h"
 #include "hcq/graph/graph.h"
-#include "tensor/api/jit.h"
 #include "tensor/api/tensor.h"
 #include "tensor/engine/must.h"
 #include "tensor/engine/realize.h"
+#include "tensor/jit/jit.h"
 #include "tools/doorbell/latency/kernel.h"
 #include "tools/doorbell/latency/measured.h"
 

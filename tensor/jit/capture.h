@@ -15,10 +15,10 @@
 
 #include "tensor/api/bound_size.h"
 #include "tensor/api/build.h"
-#include "tensor/api/jit.h"
 #include "tensor/engine/recorder.h"
 #include "tensor/engine/replay.h"
 #include "tensor/export/export.h"
+#include "tensor/jit/jit.h"
 
 namespace doorbell::detail {
 

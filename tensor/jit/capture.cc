@@ -1,5 +1,5 @@
 // What a capture sees, computes and gives back.
-#include "tensor/api/capture.h"
+#include "tensor/jit/capture.h"
 
 #include <algorithm>
 #include <atomic>

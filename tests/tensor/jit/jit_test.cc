@@ -1,6 +1,6 @@
 // jit(f): every call gives what a plain call would, whatever happens between the calls. The
 // foot-guns have tests of their own in jit_footguns_test.cc.
-#include "tensor/api/jit.h"
+#include "tensor/jit/jit.h"
 
 #include <gtest/gtest.h>
 

@@ -2,10 +2,10 @@
 #include <absl/cleanup/cleanup.h>
 
 #include "core/uop/placement.h"
-#include "tensor/api/capture.h"
 #include "tensor/api/view.h"
 #include "tensor/engine/in_flight.h"
 #include "tensor/engine/realize.h"
+#include "tensor/jit/capture.h"
 
 namespace doorbell::detail {
 

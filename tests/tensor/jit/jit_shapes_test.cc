@@ -1,5 +1,5 @@
 // A jitted function that is called with several combinations of shapes and dtypes.
-#include "tensor/api/jit.h"
+#include "tensor/jit/jit.h"
 
 #include "tests/tensor/reference.h"
 

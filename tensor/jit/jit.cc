@@ -1,5 +1,5 @@
 // The calls of a jitted function, apart from the function.
-#include "tensor/api/jit.h"
+#include "tensor/jit/jit.h"
 
 #include <fmt/format.h>
 
@@ -7,10 +7,10 @@
 #include <optional>
 
 #include "core/util/config.h"
-#include "tensor/api/capture.h"
 #include "tensor/api/view.h"
 #include "tensor/engine/realize.h"
 #include "tensor/export/function.h"
+#include "tensor/jit/capture.h"
 
 namespace doorbell::detail {
 
