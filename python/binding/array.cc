@@ -13,7 +13,6 @@
 #include "tensor/api/disk.h"
 #include "tensor/engine/realize.h"
 #include "tensor/export/visualize.h"
-#include "tensor/jit/capture.h"
 
 namespace doorbell::python {
 

@@ -3,7 +3,6 @@
 #include "base/util/check.h"
 #include "tensor/api/build.h"
 #include "tensor/api/gradient.h"
-#include "tensor/jit/capture.h"
 
 namespace doorbell {
 
@@ -66,13 +65,15 @@ const Tensor& detail::Cell::gradient() const {
 
 Tensor Tensor::grad() const {
   detail::Cell& cell = this->cell();
-  if (detail::capture != nullptr) detail::capture->gradient_read(cell);
+  if (detail::observer != nullptr)
+    detail::observer->use_gradient(cell, detail::Observer::GradientAccess::Read);
   return cell.gradient();
 }
 
 void Tensor::zero_grad() {
   detail::Cell& cell = this->cell();
-  if (detail::capture != nullptr) detail::capture->gradient_written(cell);
+  if (detail::observer != nullptr)
+    detail::observer->use_gradient(cell, detail::Observer::GradientAccess::Write);
   cell.set_gradient({});
 }
 
@@ -82,7 +83,8 @@ void Tensor::set_grad(const Tensor& grad) {
                grad.shape().str(), shape().str());
   }
   detail::Cell& cell = this->cell();
-  if (detail::capture != nullptr) detail::capture->gradient_written(cell);
+  if (detail::observer != nullptr)
+    detail::observer->use_gradient(cell, detail::Observer::GradientAccess::Write);
   cell.set_gradient(grad);
 }
 
@@ -132,9 +134,11 @@ void Tensor::backward(const Tensor& upstream) const {
   for (const NodeGradient& found : gradients) {
     detail::Cell* leaf = tag_of(found.node)->cell.load(std::memory_order_acquire);
     if (leaf == nullptr || !leaf->is_leaf) continue;  // nobody is left to ask for it
-    if (detail::capture != nullptr) detail::capture->gradient_read(*leaf);
+    if (detail::observer != nullptr)
+      detail::observer->use_gradient(*leaf, detail::Observer::GradientAccess::Read);
     const Tensor before = leaf->gradient();
-    if (detail::capture != nullptr) detail::capture->gradient_written(*leaf);
+    if (detail::observer != nullptr)
+      detail::observer->use_gradient(*leaf, detail::Observer::GradientAccess::Write);
     leaf->set_gradient(before.defined() ? before + found.gradient : found.gradient);
   }
 }

@@ -9,6 +9,7 @@
 #include "base/util/check.h"
 #include "core/eval/eval.h"
 #include "core/uop/placement.h"
+#include "tensor/api/bound_size.h"
 #include "tensor/api/disk.h"
 #include "tensor/api/gradient.h"
 #include "tensor/api/view.h"
@@ -280,6 +281,14 @@ Shape broadcast_shapes(const Shape& a, const Shape& b) {
     size = shorter[i];
   }
   return result;
+}
+
+void require(const Size& low, const Size& high, absl::FunctionRef<std::string()> what) {
+  const bool is_const = low.is_const() && high.is_const();
+  if (is_const ? low.value() <= high.value() : (high - low).min() >= 0) return;
+  const std::string begin = what();
+  require_now(low, high, begin);
+  if (observer != nullptr) observer->require(low, high, begin);
 }
 
 std::vector<i64> per_axis(const PerAxis& values, usize count, const char* what) {

@@ -12,6 +12,7 @@
 #include <absl/functional/function_ref.h>
 
 #include "core/device/device.h"
+#include "tensor/api/observer.h"
 #include "tensor/api/tensor.h"
 
 namespace doorbell::detail {
@@ -28,11 +29,8 @@ struct LeafTag final : core::Payload {
   std::atomic<Cell*> cell{nullptr};
 };
 
-class Capture;
 struct Alias;
 struct ViewStep;
-// What jit() is writing down on this thread, or null (capture.h).
-extern constinit thread_local Capture* capture;
 
 // What a Tensor shares with its copies.
 struct Cell {
@@ -81,7 +79,7 @@ struct Cell {
   void refresh();
   // It had a gradient that a jitted function used up and did not keep: asking for it is an error.
   bool gradient_lost = false;
-  u64 born = 0;  // the number of the capture within which it was made, or 0
+  u64 born = 0;  // the number of the observer while which it was made, or 0
 
   // ---- views (view.h)
   // With whom it shares elements; null where it never did. Shared because views may outlive the
@@ -102,7 +100,7 @@ struct Cell {
 
 struct Access {
   static Cell& cell(const Tensor& tensor) { return tensor.cell(); }
-  // The same, cell_untraced by a capture; null for no tensor.
+  // The same without telling the observer; null for no tensor.
   static Cell* cell_untraced(const Tensor& tensor) {
     if (tensor.cell_ != nullptr) tensor.cell_->bring_up_to_date();
     return tensor.cell_;

@@ -10,7 +10,6 @@
 #include "tensor/api/build.h"
 #include "tensor/api/disk.h"
 #include "tensor/engine/realize.h"
-#include "tensor/jit/capture.h"
 
 namespace doorbell {
 

@@ -10,7 +10,6 @@
 #include "tensor/engine/kernel_compiler.h"
 #include "tensor/engine/must.h"
 #include "tensor/engine/realize.h"
-#include "tensor/jit/capture.h"
 
 namespace doorbell {
 
@@ -42,7 +41,7 @@ void detail::check_index(const Tensor& index, i64 lowest, i64 size, i64 axis,
   engine::ensure_runtime();  // which reads the setting
   if (!core::config().check_index) [[likely]]
     return;
-  if (capture != nullptr || !index.dtype().is_int()) return;
+  if (observer != nullptr || !index.dtype().is_int()) return;
   if (bound_numel(index.shape()) == 0 || !has_values(index)) return;
   NoGradScope no_grad;
   const Tensor relevant = counted.defined() ? doorbell::where(counted, index, 0) : index;

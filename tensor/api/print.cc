@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "tensor/api/bound_size.h"
+#include "tensor/api/observer.h"
 #include "tensor/api/print.h"
 #include "tensor/api/tensor.h"
-#include "tensor/jit/capture.h"
 
 namespace doorbell {
 

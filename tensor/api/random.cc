@@ -16,7 +16,6 @@
 #include "tensor/api/dtype_info.h"
 #include "tensor/api/storage.h"
 #include "tensor/engine/realize.h"
-#include "tensor/jit/capture.h"
 
 namespace doorbell {
 
@@ -57,7 +56,7 @@ Tensor random_words(const Shape& shape, u16 at) {
   const u16 number = several ? core::placement_of(at).devices[0] : static_cast<u16>(at - 1);
   core::Device& device = engine::device(core::Registry::instance().name_of(number));
   core::UOpRef draw = detail::next_draw(device, count);
-  if (detail::capture != nullptr) detail::capture->draw(device, count, draw);
+  if (detail::observer != nullptr) detail::observer->draw(device, count, draw);
   Tensor state = Tensor::from_uop(std::move(draw));
   if (several) state = detail::moved_to(state, core::with_axis(at, core::kReplicated));
   const Tensor key = state[0], first = state[1];

@@ -3,7 +3,6 @@
 #include "tensor/api/select.h"
 
 #include "tensor/api/build.h"
-#include "tensor/jit/capture.h"
 
 namespace doorbell {
 

@@ -14,7 +14,6 @@
 #include "tensor/api/view.h"
 #include "tensor/engine/must.h"
 #include "tensor/engine/realize.h"
-#include "tensor/jit/capture.h"
 
 namespace doorbell {
 

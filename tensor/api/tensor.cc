@@ -5,7 +5,6 @@
 #include "tensor/api/bound_size.h"
 #include "tensor/api/build.h"
 #include "tensor/api/view.h"
-#include "tensor/jit/capture.h"
 
 namespace doorbell {
 
@@ -27,16 +26,14 @@ bool same_shape(UOp a, UOp b) {
 
 namespace detail {
 
-constinit thread_local Capture* capture = nullptr;
-
 Cell::Cell(UOpRef value, bool tracked) : value(std::move(value)), tracked(tracked) {
-  if (capture != nullptr) [[unlikely]]
-    born = capture->cell_born();
+  if (observer != nullptr) [[unlikely]]
+    born = observer->cell_born();
 }
 
 Cell::~Cell() {
-  if (born != 0 && capture != nullptr) [[unlikely]]
-    capture->cell_gone(born);
+  if (born != 0 && observer != nullptr) [[unlikely]]
+    observer->cell_gone(born);
   if (alias != nullptr && !is_view) alias->retire(*this);
   if (tag == nullptr) return;
   tag->cell.store(nullptr, std::memory_order_release);
@@ -125,8 +122,8 @@ detail::Cell& Tensor::cell() const {
   if (cell_ == nullptr) throw fail(ErrorKind::Invalid, "the tensor is not defined");
   if (cell_->deferred) [[unlikely]]
     cell_->resolve();
-  if (detail::capture != nullptr) [[unlikely]]
-    detail::capture->touch(*cell_);
+  if (detail::observer != nullptr) [[unlikely]]
+    detail::observer->use(*cell_);
   cell_->bring_up_to_date();
   return *cell_;
 }

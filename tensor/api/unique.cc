@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "tensor/api/build.h"
-#include "tensor/jit/capture.h"
 
 namespace doorbell {
 

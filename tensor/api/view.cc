@@ -12,7 +12,6 @@
 #include "tensor/api/gradient.h"
 #include "tensor/api/storage.h"
 #include "tensor/api/strides.h"
-#include "tensor/jit/capture.h"
 
 namespace doorbell::detail {
 
@@ -354,7 +353,7 @@ void write_owner(Cell& view, const Tensor& owner, const Spread& at, const Tensor
 
 // Nobody has the whole: the other views find here what was assigned.
 void write_shared(Alias& alias, const Spread& at) {
-  if (capture != nullptr && !capture->made(alias.born)) {
+  if (observer != nullptr && !observer->made(alias.born)) {
     throw fail(ErrorKind::Unsupported,
                "a jitted function assigns to a view of a tensor that is gone while other views of "
                "it exist; keep the tensor, or clone() the view");

@@ -40,7 +40,7 @@ struct Alias {
 
   // Advanced when elements have changed for others.
   std::atomic<u64> version{0};
-  const u64 born;     // the capture within which the owner was made, or 0
+  const u64 born;     // the observer while which the owner was made, or 0
   const DType dtype;  // of the owner
 
   std::mutex mutex;  // guards what follows

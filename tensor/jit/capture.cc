@@ -21,9 +21,9 @@ u64 next_number() {
 
 // Within its life nothing is captured: for what the library itself does in between.
 struct Pause {
-  Capture* const previous = std::exchange(capture, nullptr);
+  Observer* const previous = std::exchange(observer, nullptr);
   engine::Recorder::Scope scope{nullptr};
-  ~Pause() { capture = previous; }
+  ~Pause() { observer = previous; }
 };
 
 Tensor made_outside(UOpRef value) {
@@ -64,14 +64,6 @@ UOpRef place_for(UOp stored) {
 
 }  // namespace
 
-void refuse_in_capture(const char* what) {
-  if (capture == nullptr) return;
-  throw fail(ErrorKind::Invalid,
-             "{} inside a function that jit captures, which later calls would not do again; do it "
-             "outside",
-             what);
-}
-
 void refuse_part_of_file(const Tensor& tensor) {
   if (!on_disk(tensor)) return;
   throw fail(ErrorKind::Unsupported,
@@ -92,7 +84,7 @@ UOp stored_value(const Tensor& tensor) {
 }
 
 Capture::Capture(Arguments arguments, std::span<const Size> sizes)
-    : number_(next_number()), program_(std::make_unique<JitProgram>()) {
+    : Observer(next_number()), program_(std::make_unique<JitProgram>()) {
   for (const Tensor* argument : arguments) arguments_.push_back(*argument);
   program_->sizes_.assign(sizes.begin(), sizes.end());
   program_->argument_count_ = arguments.size();
@@ -101,7 +93,7 @@ Capture::Capture(Arguments arguments, std::span<const Size> sizes)
   for (usize i = 0; i < arguments.size(); ++i)
     if (arguments_[i].defined()) stored[i] = UOpRef(stored_value(arguments_[i]));
   scope_ = std::make_unique<engine::Recorder::Scope>(&recorder_);
-  capture = this;
+  observer = this;
   for (usize i = 0; i < arguments.size(); ++i) {
     JitProgram::Holder holder;
     holder.argument = static_cast<i32>(i);
@@ -127,7 +119,7 @@ Capture::Capture(Arguments arguments, std::span<const Size> sizes)
 }
 
 Capture::~Capture() {
-  if (capture != this) return;
+  if (observer != this) return;
   for (Held& held : held_) {
     if (held.cell == nullptr || held.stand_in.defined()) continue;
     if (held.cell->value == held.place) held.cell->set_value(held.before, false);
@@ -135,7 +127,7 @@ Capture::~Capture() {
         Access::cell_untraced(held.cell->grad) == Access::cell_untraced(held.gradient_in))
       held.cell->grad = held.gradient;
   }
-  capture = nullptr;
+  observer = nullptr;
 }
 
 // One for each part of a value on several devices.
@@ -176,7 +168,7 @@ bool Capture::touch_owner(Cell& view) {
   if (view.is_leaf || whole.tracked) return false;
   views_.insert(&view);
   program_->views_.push_back({Access::handle(view), view.alias});
-  touch(whole);
+  use(whole);
   return true;
 }
 
@@ -222,27 +214,28 @@ void Capture::hold_gradient(u32 number) {
             held.gradient_place);
 }
 
-void Capture::require(JitProgram::Requirement requirement) {
+void Capture::require(const Size& low, const Size& high, const std::string& what) {
+  JitProgram::Requirement requirement{low, high, what};
   std::vector<JitProgram::Requirement>& all = program_->requirements_;
   if (std::find(all.begin(), all.end(), requirement) == all.end())
     all.push_back(std::move(requirement));
 }
 
-void Capture::gradient_read(Cell& cell) {
-  const auto at = holder_of_.find(&cell);
-  if (at == holder_of_.end()) return;
-  Held& held = held_[at->second];
+void Capture::read_gradient(u32 number) {
+  Held& held = held_[number];
   if (held.gradient_written) {
     held.gradient_used = true;
     return;
   }
-  program_->holders_[at->second].gradient_defined = cell.grad.defined();
-  if (cell.grad.defined() && !held.gradient_in.defined()) hold_gradient(at->second);
+  const bool is_defined = held.cell->grad.defined();
+  program_->holders_[number].gradient_defined = is_defined;
+  if (is_defined && !held.gradient_in.defined()) hold_gradient(number);
 }
 
-void Capture::gradient_written(Cell& cell) {
+void Capture::use_gradient(Cell& cell, GradientAccess access) {
   const auto at = holder_of_.find(&cell);
   if (at == holder_of_.end()) return;
+  if (access == GradientAccess::Read) return read_gradient(at->second);
   held_[at->second].gradient_written = true;
   held_[at->second].gradient_used = false;
 }
@@ -406,23 +399,15 @@ std::unique_ptr<JitProgram> Capture::finish(std::span<Tensor* const> outputs) {
       *outputs[i] = made_outside(results[static_cast<usize>(program_->outputs_[i])]);
   held_.clear();
   stand_ins_.clear();
-  capture = nullptr;
-  if (alive_ != 0) {
+  observer = nullptr;
+  if (cells_alive() != 0) {
     throw fail(ErrorKind::Invalid,
                "{} of the tensors that a jitted function made are still held outside it, where "
                "later calls would not change them; return them, or assign() to a tensor that "
                "exists before",
-               alive_);
+               cells_alive());
   }
   return std::move(program_);
-}
-
-void require(const Size& low, const Size& high, absl::FunctionRef<std::string()> what) {
-  const bool is_const = low.is_const() && high.is_const();
-  if (is_const ? low.value() <= high.value() : (high - low).min() >= 0) return;
-  const std::string begin = what();
-  require_now(low, high, begin);
-  if (capture != nullptr) capture->require({low, high, begin});
 }
 
 }  // namespace doorbell::detail

@@ -130,7 +130,7 @@ class JitProgram {
   bool running_ = false;  // replay() is
 };
 
-class Capture {
+class Capture final : public Observer {
  public:
   Capture(Arguments arguments, std::span<const Size> sizes);
   // Without finish(): what the function assigned stays, the rest is as it was.
@@ -144,20 +144,13 @@ class Capture {
   // new tensors.
   std::unique_ptr<JitProgram> finish(std::span<Tensor* const> outputs);
 
-  // ---- told by Tensor, while this is the thread's `capture` ----
-  u64 cell_born() {
-    ++alive_;
-    return number_;
-  }
-  void cell_gone(u64 born) { alive_ -= born == number_; }
-  void touch(Cell& cell) {
+  // ---- while this is the thread's observer ----
+  void use(Cell& cell) override {
     if (!made(cell.born)) touch_outside(cell);
   }
-  bool made(u64 born) const { return born == number_; }
-  void draw(core::Device& device, i64 count, const UOpRef& node);
-  void require(JitProgram::Requirement requirement);
-  void gradient_read(Cell& cell);
-  void gradient_written(Cell& cell);
+  void use_gradient(Cell& cell, GradientAccess access) override;
+  void draw(core::Device& device, i64 count, const UOpRef& node) override;
+  void require(const Size& low, const Size& high, const std::string& what) override;
 
  private:
   struct Held {
@@ -175,6 +168,7 @@ class Capture {
   void hold(Held held, JitProgram::Holder holder);
   void add_slots(JitProgram::Slot slot, const UOpRef& place);
   void hold_gradient(u32 holder);
+  void read_gradient(u32 holder);
   i32 want(const Tensor& tensor);
   void want_gradient(u32 holder);
   void want_changes();
@@ -184,8 +178,6 @@ class Capture {
   void refuse_inner_bindings(const Bindings& bound) const;
   std::vector<UOpRef> buffers_of(std::span<const UOpRef> results);
 
-  const u64 number_;
-  i64 alive_ = 0;
   engine::Recorder recorder_;
   std::unique_ptr<engine::Recorder::Scope> scope_;
   std::unique_ptr<JitProgram> program_;
@@ -205,8 +197,6 @@ inline UOp part_of(UOp stored, u32 part) {
   return stored.is(Op::Multi) ? stored.src(part) : stored;
 }
 
-// Throws while this thread captures.
-void refuse_in_capture(const char* what);
 // Throws where it is on DISK.
 void refuse_part_of_file(const Tensor& tensor);
 // The node with a tensor's value in memory (engine::materialized_node), computed if need be. Owned

@@ -69,7 +69,7 @@ JitState::JitState(usize max_graphs) : max_graphs_(max_graphs) {
 }
 JitState::~JitState() = default;
 
-bool JitState::is_nested() { return capture != nullptr; }
+bool JitState::is_nested() { return observer != nullptr; }
 
 void JitState::end_nested(const JitParts& outputs) {
   for (Tensor* output : outputs.tensors)

@@ -7,7 +7,7 @@
 // what was recorded: f itself is not called again. Arguments of other shapes, dtypes or devices, a
 // shorter last batch, are recorded by themselves in the same way, up to JitOptions::max_graphs.
 // What that means for arguments, for tensors that f refers to, for random numbers and for plain C++
-// values is docs/api.md's section on it. Recording is capture.h's, replaying engine/replay.h's.
+// values: see docs/api.md. For recording see capture.h, for replaying engine/replay.h.
 //
 // Thread safety: calls of one jitted function go one after another; different ones may be called
 // at once by different threads, as far as they change no tensor that the other uses.
