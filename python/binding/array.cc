@@ -9,10 +9,12 @@
 #include "python/binding/create.h"
 #include "python/binding/lists.h"
 #include "tensor/api/bound_size.h"
-#include "tensor/api/build.h"
+#include "tensor/api/cell.h"
 #include "tensor/api/disk.h"
+#include "tensor/api/promotion.h"
 #include "tensor/engine/realize.h"
 #include "tensor/export/visualize.h"
+#include "tensor/jit/jit_state.h"
 
 namespace doorbell::python {
 

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "tensor/api/build.h"
 #include "tensor/api/disk.h"
+#include "tensor/api/sharding.h"
 #include "tensor/io/files.h"
 
 namespace doorbell::python {

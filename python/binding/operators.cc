@@ -3,8 +3,8 @@
 
 #include "python/binding/create.h"
 #include "python/binding/module.h"
-#include "tensor/api/build.h"
 #include "tensor/api/operators.h"
+#include "tensor/api/promotion.h"
 #include "tensor/api/storage.h"
 
 namespace doorbell::python {

@@ -10,8 +10,9 @@
 #include "python/binding/helpers.h"
 #include "python/binding/misfit.h"
 #include "python/binding/module.h"
-#include "tensor/api/build.h"
+#include "tensor/api/cell.h"
 #include "tensor/api/disk.h"
+#include "tensor/api/promotion.h"
 #include "tensor/api/view.h"
 #include "tensor/jit/jit.h"
 

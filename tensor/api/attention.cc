@@ -3,7 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "tensor/api/build.h"
+#include "tensor/api/axes.h"
+#include "tensor/api/promotion.h"
 
 namespace doorbell {
 

@@ -1,7 +1,7 @@
 // Gradients as the user sees them: marked leaves, backward, gradient. The calculus is
 // gradient.cc's.
 #include "base/util/check.h"
-#include "tensor/api/build.h"
+#include "tensor/api/cell.h"
 #include "tensor/api/gradient.h"
 
 namespace doorbell {

@@ -5,8 +5,10 @@
 #include <cmath>
 #include <numbers>
 
-#include "tensor/api/build.h"
+#include "tensor/api/cell.h"
 #include "tensor/api/gradient.h"
+#include "tensor/api/node.h"
+#include "tensor/api/promotion.h"
 
 namespace doorbell {
 

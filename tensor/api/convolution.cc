@@ -2,8 +2,9 @@
 // sum over (channels, kernel).
 #include <algorithm>
 
-#include "tensor/api/build.h"
+#include "tensor/api/axes.h"
 #include "tensor/api/gradient.h"
+#include "tensor/api/windows.h"
 
 namespace doorbell {
 

@@ -5,8 +5,13 @@
 
 #include "core/eval/eval.h"
 #include "core/uop/placement.h"
-#include "tensor/api/build.h"
+#include "tensor/api/axes.h"
+#include "tensor/api/cell.h"
+#include "tensor/api/node.h"
+#include "tensor/api/promotion.h"
+#include "tensor/api/sharding.h"
 #include "tensor/api/storage.h"
+#include "tensor/api/windows.h"
 
 namespace doorbell {
 

@@ -3,8 +3,10 @@
 // whole batch, stored between steps.
 #include <algorithm>
 
-#include "tensor/api/build.h"
+#include "tensor/api/axes.h"
 #include "tensor/api/gradient.h"
+#include "tensor/api/promotion.h"
+#include "tensor/api/windows.h"
 
 namespace doorbell {
 

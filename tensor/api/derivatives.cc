@@ -1,8 +1,11 @@
 // The derivative of every op of the tensor graph: one table. Walking the graph is gradient.cc's.
 #include <numbers>
 
-#include "tensor/api/build.h"
+#include "tensor/api/cell.h"
 #include "tensor/api/gradient.h"
+#include "tensor/api/node.h"
+#include "tensor/api/sharding.h"
+#include "tensor/api/windows.h"
 
 namespace doorbell::detail {
 

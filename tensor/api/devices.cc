@@ -7,8 +7,11 @@
 #include "base/util/check.h"
 #include "core/device/registry.h"
 #include "core/uop/placement.h"
-#include "tensor/api/build.h"
+#include "tensor/api/axes.h"
+#include "tensor/api/cell.h"
 #include "tensor/api/disk.h"
+#include "tensor/api/node.h"
+#include "tensor/api/sharding.h"
 #include "tensor/engine/realize.h"
 
 namespace doorbell {

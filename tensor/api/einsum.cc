@@ -4,7 +4,7 @@
 #include <array>
 #include <cctype>
 
-#include "tensor/api/build.h"
+#include "tensor/api/tensor.h"
 
 namespace doorbell {
 

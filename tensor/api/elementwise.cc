@@ -4,9 +4,11 @@
 #include <numbers>
 
 #include "base/util/check.h"
-#include "tensor/api/build.h"
+#include "tensor/api/cell.h"
 #include "tensor/api/disk.h"
 #include "tensor/api/gradient.h"
+#include "tensor/api/node.h"
+#include "tensor/api/promotion.h"
 #include "tensor/api/view.h"
 
 namespace doorbell {

@@ -3,9 +3,11 @@
 #include <cmath>
 #include <numbers>
 
-#include "tensor/api/build.h"
+#include "tensor/api/cell.h"
 #include "tensor/api/dtype_info.h"
 #include "tensor/api/gradient.h"
+#include "tensor/api/node.h"
+#include "tensor/api/promotion.h"
 #include "tensor/api/view.h"
 
 namespace doorbell {

@@ -7,7 +7,8 @@
 #include <algorithm>
 
 #include "base/util/check.h"
-#include "tensor/api/build.h"
+#include "tensor/api/cell.h"
+#include "tensor/api/node.h"
 #include "tensor/api/view.h"
 
 namespace doorbell::detail {

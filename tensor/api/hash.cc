@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "tensor/api/build.h"
+#include "tensor/api/axes.h"
 
 namespace doorbell {
 

@@ -6,10 +6,14 @@
 
 #include <algorithm>
 
-#include "tensor/api/build.h"
+#include "tensor/api/axes.h"
+#include "tensor/api/cell.h"
 #include "tensor/api/disk.h"
+#include "tensor/api/index_numbers.h"
+#include "tensor/api/node.h"
 #include "tensor/api/select.h"
 #include "tensor/api/view.h"
+#include "tensor/api/windows.h"
 
 namespace doorbell {
 

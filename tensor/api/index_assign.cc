@@ -3,8 +3,10 @@
 // through views view.cc's.
 #include <algorithm>
 
-#include "tensor/api/build.h"
+#include "tensor/api/cell.h"
 #include "tensor/api/index_view.h"
+#include "tensor/api/node.h"
+#include "tensor/api/promotion.h"
 #include "tensor/api/select.h"
 #include "tensor/api/view.h"
 

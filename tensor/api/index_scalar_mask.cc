@@ -2,7 +2,6 @@
 // other indices are index.cc's and index_assign.cc's.
 #include <algorithm>
 
-#include "tensor/api/build.h"
 #include "tensor/api/index_view.h"
 #include "tensor/api/select.h"
 

@@ -3,8 +3,12 @@
 #include <numeric>
 
 #include "base/util/check.h"
-#include "tensor/api/build.h"
+#include "tensor/api/axes.h"
+#include "tensor/api/cell.h"
+#include "tensor/api/node.h"
+#include "tensor/api/promotion.h"
 #include "tensor/api/view.h"
+#include "tensor/api/windows.h"
 
 namespace doorbell {
 

@@ -2,7 +2,7 @@
 // one sum: the shape the scheduler and the code generator look for.
 #include <algorithm>
 
-#include "tensor/api/build.h"
+#include "tensor/api/promotion.h"
 
 namespace doorbell {
 

@@ -1,6 +1,9 @@
 // Losses. All work on logits where that is the stable form.
-#include "tensor/api/build.h"
+#include "tensor/api/loss.h"
+
 #include "tensor/api/gradient.h"
+#include "tensor/api/index_numbers.h"
+#include "tensor/api/promotion.h"
 
 namespace doorbell {
 

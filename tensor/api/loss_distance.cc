@@ -1,7 +1,7 @@
 // Losses of how far numbers are apart. Those of classes are loss.cc's.
 #include <cmath>
 
-#include "tensor/api/build.h"
+#include "tensor/api/loss.h"
 
 namespace doorbell {
 

@@ -6,9 +6,12 @@
 #include <numeric>
 
 #include "base/util/check.h"
-#include "tensor/api/build.h"
+#include "tensor/api/axes.h"
+#include "tensor/api/cell.h"
 #include "tensor/api/disk.h"
+#include "tensor/api/node.h"
 #include "tensor/api/view.h"
+#include "tensor/api/windows.h"
 
 namespace doorbell {
 

@@ -1,8 +1,9 @@
 // p-norms. That which divides by one, normalize(), is reduce.cc's.
 #include <cmath>
 
-#include "tensor/api/build.h"
 #include "tensor/api/gradient.h"
+#include "tensor/api/node.h"
+#include "tensor/api/promotion.h"
 
 namespace doorbell {
 

@@ -2,8 +2,10 @@
 // Sorting itself is sort.cc's, unique unique.cc's.
 #include <bit>
 
-#include "tensor/api/build.h"
+#include "tensor/api/axes.h"
 #include "tensor/api/gradient.h"
+#include "tensor/api/node.h"
+#include "tensor/api/promotion.h"
 #include "tensor/api/view.h"
 
 namespace doorbell {

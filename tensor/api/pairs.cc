@@ -4,8 +4,10 @@
 #include <cmath>
 #include <numbers>
 
-#include "tensor/api/build.h"
+#include "tensor/api/axes.h"
 #include "tensor/api/gradient.h"
+#include "tensor/api/node.h"
+#include "tensor/api/promotion.h"
 
 namespace doorbell {
 

@@ -1,8 +1,11 @@
 // Pooling over any number of axes: reductions over the windows of detail::pool.
 #include <algorithm>
 
-#include "tensor/api/build.h"
+#include "tensor/api/axes.h"
 #include "tensor/api/gradient.h"
+#include "tensor/api/node.h"
+#include "tensor/api/promotion.h"
+#include "tensor/api/windows.h"
 
 namespace doorbell {
 

@@ -4,6 +4,8 @@
 // depends on the seed and the sizes drawn before, not on kernels, threads or time, nor on which
 // kinds of devices a machine has. {key, counter} is a buffer: the graph of a draw is
 // the same each time, and its kernel is compiled once.
+#include "tensor/api/random.h"
+
 #include <cmath>
 #include <mutex>
 #include <numbers>
@@ -12,8 +14,10 @@
 #include "base/util/hash.h"
 #include "core/device/registry.h"
 #include "core/uop/placement.h"
-#include "tensor/api/build.h"
+#include "tensor/api/cell.h"
 #include "tensor/api/dtype_info.h"
+#include "tensor/api/node.h"
+#include "tensor/api/sharding.h"
 #include "tensor/api/storage.h"
 #include "tensor/engine/realize.h"
 

@@ -4,7 +4,7 @@
 #include <cctype>
 #include <string>
 
-#include "tensor/api/build.h"
+#include "tensor/api/axes.h"
 
 namespace doorbell {
 

@@ -1,8 +1,11 @@
 // Reductions and what is made of them: softmax, variance, arg max. Scans are scan.cc's.
 #include <cmath>
 
-#include "tensor/api/build.h"
+#include "tensor/api/axes.h"
+#include "tensor/api/cell.h"
 #include "tensor/api/gradient.h"
+#include "tensor/api/node.h"
+#include "tensor/api/promotion.h"
 
 namespace doorbell {
 

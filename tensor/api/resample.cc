@@ -4,7 +4,9 @@
 #include <numeric>
 #include <optional>
 
-#include "tensor/api/build.h"
+#include "tensor/api/axes.h"
+#include "tensor/api/promotion.h"
+#include "tensor/api/windows.h"
 
 namespace doorbell {
 

@@ -1,6 +1,10 @@
 // Scans: running sums, products and extremes along an axis. Plain reductions are reduce.cc's.
-#include "tensor/api/build.h"
+#include "tensor/api/axes.h"
+#include "tensor/api/cell.h"
 #include "tensor/api/gradient.h"
+#include "tensor/api/node.h"
+#include "tensor/api/promotion.h"
+#include "tensor/api/windows.h"
 
 namespace doorbell {
 

@@ -1,6 +1,11 @@
 // Gather, scatter and one-hot: masks of where class numbers equal places, and reductions over them.
-#include "tensor/api/build.h"
+#include "tensor/api/axes.h"
+#include "tensor/api/cell.h"
 #include "tensor/api/gradient.h"
+#include "tensor/api/index_numbers.h"
+#include "tensor/api/loss.h"
+#include "tensor/api/node.h"
+#include "tensor/api/promotion.h"
 
 namespace doorbell {
 

@@ -2,7 +2,8 @@
 // indexing. Indexing itself is index.cc's.
 #include "tensor/api/select.h"
 
-#include "tensor/api/build.h"
+#include "tensor/api/axes.h"
+#include "tensor/api/node.h"
 
 namespace doorbell {
 

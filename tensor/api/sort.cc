@@ -3,8 +3,11 @@
 #include <bit>
 #include <limits>
 
-#include "tensor/api/build.h"
+#include "tensor/api/axes.h"
+#include "tensor/api/cell.h"
+#include "tensor/api/promotion.h"
 #include "tensor/api/storage.h"
+#include "tensor/api/windows.h"
 
 namespace doorbell {
 

@@ -2,8 +2,10 @@
 #include "tensor/api/tensor.h"
 
 #include "base/util/check.h"
+#include "tensor/api/axes.h"
 #include "tensor/api/bound_size.h"
-#include "tensor/api/build.h"
+#include "tensor/api/cell.h"
+#include "tensor/api/node.h"
 #include "tensor/api/view.h"
 
 namespace doorbell {

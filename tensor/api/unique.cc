@@ -4,7 +4,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "tensor/api/build.h"
+#include "tensor/api/axes.h"
+#include "tensor/api/node.h"
 
 namespace doorbell {
 

@@ -7,11 +7,14 @@
 
 #include "base/util/check.h"
 #include "core/uop/placement.h"
-#include "tensor/api/build.h"
+#include "tensor/api/cell.h"
 #include "tensor/api/disk.h"
 #include "tensor/api/gradient.h"
+#include "tensor/api/node.h"
+#include "tensor/api/sharding.h"
 #include "tensor/api/storage.h"
 #include "tensor/api/strides.h"
+#include "tensor/api/windows.h"
 
 namespace doorbell::detail {
 

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "tensor/api/storage.h"
-#include "tensor/jit/capture.h"
+#include "tensor/jit/jit_program.h"
 
 namespace doorbell::detail {
 

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/util/try.h"
-#include "tensor/api/build.h"
 #include "tensor/api/disk.h"
+#include "tensor/api/sharding.h"
 #include "tensor/engine/must.h"
 
 namespace doorbell::io {

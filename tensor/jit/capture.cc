@@ -6,7 +6,10 @@
 #include <utility>
 
 #include "core/uop/placement.h"
+#include "tensor/api/axes.h"
+#include "tensor/api/cell.h"
 #include "tensor/api/disk.h"
+#include "tensor/api/node.h"
 #include "tensor/api/view.h"
 #include "tensor/engine/realize.h"
 
@@ -63,25 +66,6 @@ UOpRef place_for(UOp stored) {
 }
 
 }  // namespace
-
-void refuse_part_of_file(const Tensor& tensor) {
-  if (!on_disk(tensor)) return;
-  throw fail(ErrorKind::Unsupported,
-             "a part of a file as an argument or result of a jitted function; copy it to a device "
-             "with to()");
-}
-
-UOp stored_value(const Tensor& tensor) {
-  Cell& cell = *Access::cell_untraced(tensor);
-  if (TensorGraph::is_stored(*cell.value)) [[likely]]
-    return *cell.value;
-  if (is_always_empty(tensor)) return *cell.value;
-  refuse_part_of_file(tensor);
-  if (!TensorGraph::realized(*cell.value)) tensor.realize();
-  const UOp buffer = TensorGraph::realized(*cell.value);
-  // A symbolic shape is known to the value only.
-  return tensor.shape().is_const() ? buffer : *cell.value;
-}
 
 Capture::Capture(Arguments arguments, std::span<const Size> sizes)
     : Observer(next_number()), program_(std::make_unique<JitProgram>()) {

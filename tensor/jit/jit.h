@@ -14,178 +14,19 @@
 #pragma once
 
 #include <any>
-#include <array>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "tensor/api/tensor.h"
 #include "tensor/export/export.h"
-#include "tensor/nn/module.h"
+#include "tensor/jit/jit_parts.h"
+#include "tensor/jit/jit_state.h"
 
 namespace doorbell {
-namespace detail {
-
-class JitProgram;
-struct JitGraph;  // what was recorded for one combination of shapes and dtypes
-
-// The tensors and sizes within a value, in a fixed order, and what else tells two values apart.
-struct JitParts {
-  absl::InlinedVector<Tensor*, 8> tensors;
-  absl::InlinedVector<Size, 2> sizes;
-  absl::InlinedVector<usize, 8> lengths;  // of vectors
-};
-
-// Inlined, because a call costs less than a few allocations.
-using JitOutputs = absl::InlinedVector<Tensor, 4>;
-
-template <class T>
-concept Visitable = requires(T& value, nn::Visitor& visitor) { value.visit(visitor); };
-
-template <class T>
-struct JitWalk {
-  static constexpr bool kKnown = Visitable<T>;
-  static void walk(T& value, JitParts& parts) {
-    nn::Visitor visitor(
-        [&](const std::string&, Tensor& tensor) { parts.tensors.push_back(&tensor); });
-    const usize before = parts.tensors.size();
-    value.visit(visitor);
-    parts.lengths.push_back(parts.tensors.size() - before);
-  }
-};
-template <>
-struct JitWalk<Tensor> {
-  static constexpr bool kKnown = true;
-  static void walk(Tensor& value, JitParts& parts) { parts.tensors.push_back(&value); }
-};
-template <>
-struct JitWalk<Size> {
-  static constexpr bool kKnown = true;
-  static void walk(Size& value, JitParts& parts) { parts.sizes.push_back(value); }
-};
-template <class T>
-struct JitWalk<std::vector<T>> {
-  static constexpr bool kKnown = JitWalk<T>::kKnown;
-  static void walk(std::vector<T>& value, JitParts& parts) {
-    parts.lengths.push_back(value.size());
-    for (T& item : value) JitWalk<T>::walk(item, parts);
-  }
-};
-template <class T, usize N>
-struct JitWalk<std::array<T, N>> {
-  static constexpr bool kKnown = JitWalk<T>::kKnown;
-  static void walk(std::array<T, N>& value, JitParts& parts) {
-    for (T& item : value) JitWalk<T>::walk(item, parts);
-  }
-};
-template <class... T>
-struct JitWalk<std::tuple<T...>> {
-  static constexpr bool kKnown = (JitWalk<T>::kKnown && ...);
-  static void walk(std::tuple<T...>& value, JitParts& parts) {
-    std::apply([&](T&... item) { (JitWalk<T>::walk(item, parts), ...); }, value);
-  }
-};
-template <class A, class B>
-struct JitWalk<std::pair<A, B>> {
-  static constexpr bool kKnown = JitWalk<A>::kKnown && JitWalk<B>::kKnown;
-  static void walk(std::pair<A, B>& value, JitParts& parts) {
-    JitWalk<A>::walk(value.first, parts);
-    JitWalk<B>::walk(value.second, parts);
-  }
-};
-
-// Values, and what x[...] gives as the tensor that it is.
-template <class T>
-using JitValue =
-    std::conditional_t<std::is_base_of_v<Tensor, std::decay_t<T>>, Tensor, std::decay_t<T>>;
-struct JitNothing {};
-template <>
-struct JitWalk<JitNothing> {
-  static constexpr bool kKnown = true;
-  static void walk(JitNothing&, JitParts&) {}
-};
-template <class T>
-using JitResult = std::conditional_t<std::is_void_v<T>, JitNothing, JitValue<T>>;
-
-template <class... T>
-inline constexpr char kJitSignature = 0;  // its address tells signatures apart
-
-// What does not depend on the types of the function.
-class JitState {
- public:
-  enum class Step : u8 { Plain, Capture, Replay };
-  struct Call {
-    Step step;
-    usize graph;  // its number, of those that there are
-    // Of a plain call with a combination that is new: counts when it has succeeded. None where
-    // nothing is to be captured. Shared, because a header cannot destroy what it does not know.
-    std::shared_ptr<JitGraph> fresh{};
-  };
-
-  explicit JitState(usize max_graphs);
-  ~JitState();
-  // A capture is open on this thread: the call is a part of it.
-  static bool is_nested();
-  // The outputs of such a call are new handles too.
-  static void end_nested(const JitParts& outputs);
-  // Which graph the arguments are for. Throws where that would be one too many.
-  Call begin(const JitParts& arguments, const void* signature);
-  // After a plain call: outputs as all later calls give them.
-  void end_plain(const Call& call, const JitParts& outputs);
-  JitOutputs replay(usize graph, const JitParts& arguments);
-  void reset();
-  bool is_captured() const { return graph_count() != 0; }
-  usize graph_count() const;
-  // Of the graph that was used last.
-  usize launches() const;
-  i64 arena_bytes() const;
-  void export_c(const ExportOptions& options) const;
-
-  // Where the process was asked to export what it captures (setting EXPORT).
-  void export_if_asked() const;
-
-  // The result with tensors that mean nothing, to be filled by each replay.
-  const std::any& outputs(usize graph) const;
-
-  std::string name;            // JitOptions'
-  std::recursive_mutex mutex;  // a function may call itself
-
- private:
-  friend class JitCall;
-  const JitProgram* last_program() const;
-  Error too_many(const JitParts& arguments, const void* signature) const;
-
-  const usize max_graphs_;
-  std::vector<std::shared_ptr<JitGraph>> graphs_;
-  usize last_ = 0;  // used last
-};
-
-// The second call, or one that is compared with it. The arguments' tensors are replaced by
-// stand-ins until it is over.
-class Capture;
-class JitCall {
- public:
-  JitCall(JitState& state, usize graph, const JitParts& arguments);
-  ~JitCall();
-  // Keeps what was captured, or where there is a capture compares the two.
-  void finish(const JitParts& outputs);
-  std::any& outputs();  // as JitState's
-
- private:
-  JitState& state_;
-  const std::shared_ptr<JitGraph> graph_;  // the function may reset what it is a part of
-  std::unique_ptr<Capture> capture_;
-};
-
-// A tensor without memory, for JitState::outputs.
-Tensor jit_blank();
-
-}  // namespace detail
 
 struct JitOptions {
   // Later calls run the function too, record it again and throw where it does not do what it did

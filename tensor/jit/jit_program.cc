@@ -1,39 +1,16 @@
 // A captured function at work: checks, replays, gives the results to their owners.
+#include "tensor/jit/jit_program.h"
+
 #include <absl/cleanup/cleanup.h>
 
 #include "core/uop/placement.h"
+#include "tensor/api/cell.h"
+#include "tensor/api/random.h"
 #include "tensor/api/view.h"
 #include "tensor/engine/in_flight.h"
 #include "tensor/engine/realize.h"
-#include "tensor/jit/capture.h"
 
 namespace doorbell::detail {
-
-Form Form::of(UOp node) {
-  Form form{node.dtype(), node.device(), {}};
-  for (usize axis = 0; axis < node.ndim(); ++axis) {
-    const core::Dim size = node.dim(axis);
-    form.is_symbolic |= !size.is_const();
-    form.shape.push_back(size.is_const() ? Size(size) : without_bindings(Size(size)));
-  }
-  return form;
-}
-
-bool Form::fits(UOp node) const {
-  if (node.dtype() != dtype || node.device() != device || node.ndim() != shape.size()) return false;
-  for (usize axis = 0; axis < shape.size(); ++axis)
-    if (!same_unbound(node.dim(axis), shape[axis])) return false;
-  return true;
-}
-
-std::string Form::str() const {
-  std::string text = std::string(core::long_name_of(dtype.scalar)) + " of shape " + shape.str();
-  if (device == 0) return text;
-  text += " on " + engine::device_name(device);
-  if (core::is_placement(device) && core::placement_of(device).is_split())
-    text += " along axis " + std::to_string(core::placement_of(device).axis);
-  return text;
-}
 
 struct JitProgram::Values {
   explicit Values(const JitProgram& program)

@@ -5,7 +5,7 @@
 
 #include <absl/container/flat_hash_set.h>
 
-#include "tensor/api/build.h"
+#include "tensor/api/cell.h"
 
 namespace doorbell::nn {
 

@@ -1,7 +1,7 @@
 // Initial values and forward passes of the layers; norms.cc has those of the norms.
 #include "tensor/nn/layers.h"
 
-#include "tensor/api/build.h"
+#include "tensor/api/index_numbers.h"
 #include "tensor/nn/initial.h"
 
 namespace doorbell::nn {

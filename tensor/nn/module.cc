@@ -4,7 +4,7 @@
 #include <absl/container/flat_hash_set.h>
 #include <fmt/format.h>
 
-#include "tensor/api/build.h"
+#include "tensor/api/cell.h"
 
 namespace doorbell::nn {
 

@@ -6,7 +6,8 @@
 
 #include <absl/container/flat_hash_set.h>
 
-#include "tensor/api/build.h"
+#include "tensor/api/cell.h"
+#include "tensor/api/sharding.h"
 #include "tensor/api/view.h"
 #include "tensor/nn/deferred.h"
 

@@ -1,7 +1,8 @@
 // The random stream: known answers of Threefry, reproducibility, and the moments of distributions.
 #include <algorithm>
 
-#include "tensor/api/build.h"
+#include "tensor/api/cell.h"
+#include "tensor/api/node.h"
 #include "tests/tensor/reference.h"
 
 namespace doorbell::test {

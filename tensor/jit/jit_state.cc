@@ -1,5 +1,5 @@
 // The calls of a jitted function, apart from the function.
-#include "tensor/jit/jit.h"
+#include "tensor/jit/jit_state.h"
 
 #include <fmt/format.h>
 
@@ -7,6 +7,8 @@
 #include <optional>
 
 #include "core/util/config.h"
+#include "tensor/api/axes.h"
+#include "tensor/api/cell.h"
 #include "tensor/api/view.h"
 #include "tensor/engine/realize.h"
 #include "tensor/export/function.h"

@@ -1,0 +1,31 @@
+// Where tensors are: on one device, or on several, split or copied. The u16 is a node's device, see
+// core/uop/placement.h.
+//
+// Not for users.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "core/uop/uop.h"
+#include "tensor/api/devices.h"
+#include "tensor/api/tensor.h"
+
+namespace doorbell::detail {
+
+// Of named devices; copies where they are several.
+u16 place_named(const Devices& devices);
+// Where a tensor is; the default device where nothing says.
+u16 place_of(const Tensor& x);
+// The value at another place; as it is for place 0, and on one device where it is nowhere yet.
+Tensor moved_to(const Tensor& x, u16 at);
+// Fresh memory, with the bytes of `data` on each device or undefined.
+core::UOpRef make_storage(u16 at, DType dtype, const std::vector<i64>& sizes,
+                          std::span<const std::byte> data);
+// The value in memory of its own.
+Tensor stored_at(const Tensor& x, u16 at);
+// Throws where a value on several devices could not be stored.
+void refuse_symbolic(const Tensor& tensor);
+
+}  // namespace doorbell::detail
