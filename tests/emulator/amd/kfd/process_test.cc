@@ -211,10 +211,11 @@ TEST(Checks, AreAllInTheListUnderNamesOfTheirOwn) {
   usize defined = 0;
   for (const auto& entry :
        std::filesystem::recursive_directory_iterator(std::string(root) + "/emulator/amd")) {
-    if (entry.path().extension() != ".h") continue;
+    const std::string extension = entry.path().extension();
+    if (extension != ".h" && extension != ".def") continue;
     std::string text = *os::read_text(os::host_files(), entry.path().string());
-    for (usize at = 0; (at = text.find("inline constexpr Check k", at)) != text.npos; ++at)
-      ++defined;
+    for (const char* definition : {"constexpr Check k", "\nDOORBELL_RULE(k"})
+      for (usize at = 0; (at = text.find(definition, at)) != text.npos; ++at) ++defined;
   }
   EXPECT_EQ(ids.size(), defined) << "emulator/amd/all_checks.cc";
 }
