@@ -231,7 +231,8 @@ AqlQueue::Outcome AqlQueue::vendor(const hw::Pm4IbPacket& packet) {
                        fmt::format("{} words, expected {}", packet.remaining, kBehindJump)))
     return Outcome::Stop;
   words_.assign(packet.ib_jump.begin(), packet.ib_jump.end());
-  if (opcode_of(words_[0]) != hw::Opcode::IndirectBuffer || words_of(words_[0]) != words_.size())
+  if (!hw::is_pm4<hw::IndirectBuffer>(gpu_.generation, words_) ||
+      hw::pm4_words(words_[0]) != words_.size())
     return stopped(
         fmt::format("a vendor packet jumps by {:#010x}, expected INDIRECT_BUFFER", words_[0]));
   mask_ = gpu_.xcc_mask();

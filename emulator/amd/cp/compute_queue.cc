@@ -147,7 +147,7 @@ Step ComputeQueue::advance_frame() {
     return Step::Moved;
   }
   place_ = {"IB {1:#x} word {0}", frame.next, frame.base};
-  u32 words = words_of(frame.words[frame.next]),
+  u32 words = hw::pm4_words(frame.words[frame.next]),
       left = static_cast<u32>(frame.words.size()) - frame.next;
   if (words == 0) return stop(no_packet(frame.words[frame.next]));
   if (words > left) {
@@ -176,7 +176,7 @@ Step ComputeQueue::advance_frame() {
   return run_packet(static_cast<unsigned>(frames_.size()));
 }
 
-ComputeQueue::Outcome ComputeQueue::pred_exec(const hw::PredExec& packet) {
+ComputeQueue::Outcome ComputeQueue::execute(const hw::PredExec& packet) {
   if (frames_.empty()) {
     if (report_violation(kPredInRing, "PRED_EXEC in the ring")) return Outcome::Stop;
     return Outcome::Done;  // without effect there
@@ -210,7 +210,7 @@ void ComputeQueue::judge_unmap(u64 start, u64 end) const {
                                     where(), start, end, use->what, use->va));
 }
 
-ComputeQueue::Outcome ComputeQueue::call(const hw::IndirectBuffer& packet) {
+ComputeQueue::Outcome ComputeQueue::execute(const hw::IndirectBuffer& packet) {
   if ((!packet.valid || packet.words == 0) &&
       report_violation(kIbValid, fmt::format("valid={}, {} words at {:#x}", packet.valid,
                                              u32{packet.words}, u64{packet.addr})))
@@ -243,49 +243,32 @@ ComputeQueue::Outcome ComputeQueue::call(const hw::IndirectBuffer& packet) {
   return Outcome::Done;
 }
 
-u32 ComputeQueue::words_of(u32 header) {
-  if (header == hw::kPacket2) return 1;
-  std::array<u32, 1> words{header};
-  if (extract(words, hw::kPacketType) != 3) return 0;
-  u64 count = extract(words, hw::kPacketCount);
-  auto opcode = static_cast<hw::Opcode>(extract(words, hw::kPacketOpcode));
-  if (opcode == hw::Opcode::Nop && count == hw::Nop::kOneWord) return 1;
-  return static_cast<u32>(count) + 2;
-}
-
 std::string ComputeQueue::describe() const {
-  std::string_view known = name_of(opcode_of(words_[0]));
+  std::string_view known = hw::pm4_name(hw::opcode_of(words_[0]));
   return known.empty() ? fmt::format("packet {:#010x}", words_[0]) : std::string(known);
 }
 
 ComputeQueue::Outcome ComputeQueue::execute() {
-  if (words_[0] == hw::kPacket2) return Outcome::Done;
-  switch (opcode_of(words_[0])) {
-    case hw::Opcode::Nop: return Outcome::Done;
-    case hw::Opcode::PredExec: return with<hw::PredExec>(&ComputeQueue::pred_exec);
-    case hw::Opcode::SetShReg: return set_sh_reg();
-    case hw::Opcode::SetUconfigReg: return set_uconfig_reg();
-    case hw::Opcode::AcquireMem: return acquire_mem();
-    case hw::Opcode::ReleaseMem: return release_mem();
-    case hw::Opcode::WaitRegMem: return wait_reg_mem();
-    case hw::Opcode::WaitRegMem64: return wait_reg_mem64();
-    case hw::Opcode::CopyData: return with<hw::CopyData>(&ComputeQueue::copy_data);
-    case hw::Opcode::DmaData: return with<hw::DmaData>(&ComputeQueue::dma_data);
-    case hw::Opcode::WriteData: return write_data();
-    case hw::Opcode::IndirectBuffer: return with<hw::IndirectBuffer>(&ComputeQueue::call);
-    case hw::Opcode::DispatchDirect:
-      return with<hw::DispatchDirect>(&ComputeQueue::dispatch_direct);
-    case hw::Opcode::DispatchIndirect:
-      return with<hw::DispatchIndirect>(&ComputeQueue::dispatch_indirect);
-    case hw::Opcode::EventWrite: return with<hw::EventWrite>(&ComputeQueue::event_write);
-    default: break;
-  }
-  std::string_view known = name_of(opcode_of(words_[0]));
+  // Of fillers nothing is read.
+  if (words_[0] == hw::kPacket2 || hw::is_pm4<hw::Nop>(gpu_.generation, words_))
+    return Outcome::Done;
+  Outcome outcome = Outcome::Stop;
+  const bool known =
+      hw::visit_pm4(gpu_.generation, words_, [&]<class Packet>(std::type_identity<Packet>) {
+        if (const auto packet = decode_packet<Packet>()) outcome = execute(*packet);
+      });
+  return known ? outcome : not_executed();
+}
+
+ComputeQueue::Outcome ComputeQueue::execute(const hw::Nop&) { return Outcome::Done; }
+
+ComputeQueue::Outcome ComputeQueue::not_executed() {
+  const u8 opcode = hw::opcode_of(words_[0]);
+  const std::string_view known = hw::pm4_name(opcode);
   return stopped(
       fmt::format("the compute engine does not execute packet {:#x}{}{} ({:#010x}, {} "
                   "words)",
-                  static_cast<unsigned>(opcode_of(words_[0])), known.empty() ? "" : " ", known,
-                  words_[0], words_.size()));
+                  opcode, known.empty() ? "" : " ", known, words_[0], words_.size()));
 }
 
 }  // namespace doorbell::emu::amdgpu

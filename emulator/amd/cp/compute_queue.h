@@ -15,10 +15,7 @@
 
 #include "drivers/amd/hw/abi/kernel_descriptor.h"
 #include "drivers/amd/hw/compute_registers.h"
-#include "drivers/amd/hw/pm4/flow.h"
-#include "drivers/amd/hw/pm4/memory.h"
-#include "drivers/amd/hw/pm4/release.h"
-#include "drivers/amd/hw/pm4/sync.h"
+#include "drivers/amd/hw/pm4/packets.h"
 #include "emulator/amd/cp/caches.h"
 #include "emulator/amd/cp/pipeline.h"
 #include "emulator/amd/cp/queue.h"
@@ -63,12 +60,8 @@ class ComputeQueue : public Queue {
 
   // Executes words_, a whole PM4 packet, on the XCCs of mask_.
   Outcome execute();
-  // INDIRECT_BUFFER, from the ring or an IB.
-  Outcome call(const amd::hw::IndirectBuffer& packet);
   bool in_indirect_buffer() const { return !frames_.empty(); }
 
-  // How many words the packet at this header has; 0: no packet begins so.
-  static u32 words_of(u32 header);
   // "ACQUIRE_MEM ..." for traces and reports.
   std::string describe() const;
 
@@ -134,19 +127,31 @@ class ComputeQueue : public Queue {
   bool processor_first();
   Outcome pass_hook(unsigned depth);
 
+  // Of packets that end the look, or announce what they use.
+  bool look_at(const amd::hw::SetShReg& packet, std::span<const u32> words, unsigned depth);
+  bool look_at(const amd::hw::CopyData& packet, std::span<const u32> words, unsigned depth);
+  bool look_at(const amd::hw::WriteData& packet, std::span<const u32> words, unsigned depth);
+  bool look_at(const amd::hw::WaitReg& packet, std::span<const u32> words, unsigned depth);
+  bool look_at(const amd::hw::WaitRegMem& packet, std::span<const u32> words, unsigned depth);
+  bool look_at(const amd::hw::WaitRegMem64& packet, std::span<const u32> words, unsigned depth);
+  bool look_at(const amd::hw::IndirectBuffer& packet, std::span<const u32> words, unsigned depth);
+  bool look_at(const amd::hw::DispatchDirect& packet, std::span<const u32> words, unsigned depth);
+  bool look_at(const amd::hw::DispatchIndirect& packet, std::span<const u32> words, unsigned depth);
   bool look_at_words(std::span<const u32> words, unsigned depth);
   bool look_at_buffer(u64 va, u32 count, unsigned depth);
   void look_at_dispatch();
 
+  // The record at the head of words_; nothing when the queue has stopped over it.
   template <class Packet>
-  std::optional<Packet> take();
-  template <class Packet>
-  Outcome with(Outcome (ComputeQueue::*execute)(const Packet&));
+  std::optional<Packet> decode_packet();
+  Outcome not_executed();
 
-  // flow
-  Outcome pred_exec(const amd::hw::PredExec& packet);
-  Outcome dispatch_direct(const amd::hw::DispatchDirect& packet);
-  Outcome dispatch_indirect(const amd::hw::DispatchIndirect& packet);
+  // A handler for each record of packets.def, here, in pm4_memory.cc, pm4_sync.cc and
+  // pm4_dispatch.cc.
+#define DOORBELL_PM4(Record) Outcome execute(const amd::hw::Record& packet);
+#include "drivers/amd/hw/pm4/packets.def"
+
+  // dispatches
   Outcome dispatch(std::array<u32, 3> size, u32 initiator);
   Outcome dispatch_xcc(u32 xcc, u32 xccs, std::array<u32, 3> size,
                        const amd::hw::DispatchInitiator& initiator);
@@ -155,25 +160,14 @@ class ComputeQueue : public Queue {
   // memory
   // A packet's bytes to memory: before anything else happens if they are confirmed.
   std::optional<MemoryFault> write_memory(u64 va, std::span<const u8> bytes, bool confirmed);
-  Outcome set_sh_reg();
-  Outcome set_uconfig_reg();
-  Outcome wait_reg_mem();
-  Outcome wait_memory(const amd::hw::WaitRegMem& packet);
-  Outcome wait_register(const amd::hw::WaitReg& packet);
-  Outcome wait_reg_mem64();
-  Outcome copy_data(const amd::hw::CopyData& packet);
-  Outcome dma_data(const amd::hw::DmaData& packet);
   std::optional<MemoryFault> copy_bytes(const amd::hw::DmaData& packet);
-  Outcome write_data();
   std::optional<u32> read_register(u32 xcc, u32 address);
   bool write_register(u32 xcc, u32 address, u32 value);
   // sync
-  Outcome acquire_mem();
-  Outcome release_mem();
   struct Release;
+  void act_on_caches(const CacheActions& l2, const CacheActions& upper);
   Outcome release(const Release& release);
   std::optional<MemoryFault> end_of_pipe(const Release& release, u32 xcc);
-  Outcome event_write(const amd::hw::EventWrite& packet);
   bool check_release(const Release& release);
 
   std::vector<Frame> frames_;

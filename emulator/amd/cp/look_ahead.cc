@@ -5,7 +5,6 @@
 #include <bit>
 #include <cstring>
 
-#include "drivers/amd/hw/pm4/set_register.h"
 #include "drivers/amd/hw/program_registers.h"
 #include "emulator/amd/cp/compare.h"
 #include "emulator/amd/cp/pm4_packet.h"
@@ -65,12 +64,12 @@ void ComputeQueue::discard_lookahead() {
 
 bool ComputeQueue::look_at_words(std::span<const u32> words, unsigned depth) {
   while (!words.empty()) {
-    const u32 count = words_of(words[0]);
+    const u32 count = hw::pm4_words(words[0]);
     if (count == 0 || count > words.size()) return false;
     const auto packet = words.first(count);
     words = words.subspan(count);
-    if (auto predicate = read_as<hw::PredExec>(packet);
-        predicate && opcode_of(packet[0]) == hw::Opcode::PredExec) {
+    const bool predicates = hw::is_pm4<hw::PredExec>(gpu_.generation, packet);
+    if (auto predicate = read_as<hw::PredExec>(packet); predicate && predicates) {
       if ((predicate->xcc_mask & own_xccs()) == 0)
         words = words.subspan(std::min<usize>(predicate->count, words.size()));
     } else if (!look_at(packet, depth)) {
@@ -83,41 +82,46 @@ bool ComputeQueue::look_at_words(std::span<const u32> words, unsigned depth) {
 // False: what comes behind the packet is not promised yet, or not known.
 bool ComputeQueue::look_at(std::span<const u32> words, unsigned depth) {
   if (words[0] == hw::kPacket2) return true;
-  switch (opcode_of(words[0])) {
-    case hw::Opcode::SetShReg: {
-      const auto packet = read_as<hw::SetShReg>(words);
-      for (usize i = hw::SetShReg::kWords; packet && i < words.size(); ++i)
-        ahead_.registers.write(
-            hw::kShRegStart + packet->offset + static_cast<u32>(i) - hw::SetShReg::kWords,
-            words[i]);
-      return packet.has_value();
-    }
-    case hw::Opcode::CopyData: {
-      const auto packet = read_as<hw::CopyData>(words);
-      return packet && packet->dst_sel != hw::CopyTarget::Register;
-    }
-    case hw::Opcode::WriteData: {
-      const auto packet = read_as<hw::WriteData>(words);
-      return packet && packet->dst_sel != hw::WriteTarget::Register;
-    }
-    case hw::Opcode::WaitRegMem: {
-      const auto packet = read_as<hw::WaitRegMem>(words);
-      if (packet && packet->space == hw::WaitSpace::Register)
-        return packet->operation == hw::WaitOperation::WriteWaitWrite;
-      return packet && !held_back(packet->addr, packet->function, packet->mask, packet->reference);
-    }
-    case hw::Opcode::WaitRegMem64: {
-      const auto packet = read_as<hw::WaitRegMem64>(words);
-      return packet && !held_back(packet->addr, packet->function, packet->mask, packet->reference);
-    }
-    case hw::Opcode::IndirectBuffer: {
-      const auto packet = read_as<hw::IndirectBuffer>(words);
-      return packet && packet->valid && look_at_buffer(packet->addr, packet->words, depth);
-    }
-    case hw::Opcode::DispatchDirect:
-    case hw::Opcode::DispatchIndirect: look_at_dispatch(); return true;
-    default: return true;
-  }
+  bool goes_on = true;
+  hw::visit_pm4(gpu_.generation, words, [&]<class Packet>(std::type_identity<Packet>) {
+    const auto packet = read_as<Packet>(words);
+    if constexpr (requires { look_at(*packet, words, depth); })
+      goes_on = packet && look_at(*packet, words, depth);
+  });
+  return goes_on;
+}
+
+bool ComputeQueue::look_at(const hw::SetShReg& packet, std::span<const u32> words, unsigned) {
+  for (usize i = hw::SetShReg::kWords; i < words.size(); ++i)
+    ahead_.registers.write(
+        hw::kShRegStart + packet.offset + static_cast<u32>(i) - hw::SetShReg::kWords, words[i]);
+  return true;
+}
+bool ComputeQueue::look_at(const hw::CopyData& packet, std::span<const u32>, unsigned) {
+  return packet.dst_sel != hw::CopyTarget::Register;
+}
+bool ComputeQueue::look_at(const hw::WriteData& packet, std::span<const u32>, unsigned) {
+  return packet.dst_sel != hw::WriteTarget::Register;
+}
+bool ComputeQueue::look_at(const hw::WaitReg& packet, std::span<const u32>, unsigned) {
+  return packet.operation == hw::WaitOperation::WriteWaitWrite;
+}
+bool ComputeQueue::look_at(const hw::WaitRegMem& packet, std::span<const u32>, unsigned) {
+  return !held_back(packet.addr, packet.function, packet.mask, packet.reference);
+}
+bool ComputeQueue::look_at(const hw::WaitRegMem64& packet, std::span<const u32>, unsigned) {
+  return !held_back(packet.addr, packet.function, packet.mask, packet.reference);
+}
+bool ComputeQueue::look_at(const hw::IndirectBuffer& packet, std::span<const u32>, unsigned depth) {
+  return packet.valid && look_at_buffer(packet.addr, packet.words, depth);
+}
+bool ComputeQueue::look_at(const hw::DispatchDirect&, std::span<const u32>, unsigned) {
+  look_at_dispatch();
+  return true;
+}
+bool ComputeQueue::look_at(const hw::DispatchIndirect&, std::span<const u32>, unsigned) {
+  look_at_dispatch();
+  return true;
 }
 
 bool ComputeQueue::look_at_buffer(u64 va, u32 count, unsigned depth) {

@@ -65,11 +65,11 @@ u32 values_of(const hw::KernelDescriptor& descriptor) {
 
 }  // namespace
 
-ComputeQueue::Outcome ComputeQueue::dispatch_direct(const hw::DispatchDirect& packet) {
+ComputeQueue::Outcome ComputeQueue::execute(const hw::DispatchDirect& packet) {
   return dispatch({packet.x, packet.y, packet.z}, packet.initiator);
 }
 
-ComputeQueue::Outcome ComputeQueue::dispatch_indirect(const hw::DispatchIndirect& packet) {
+ComputeQueue::Outcome ComputeQueue::execute(const hw::DispatchIndirect& packet) {
   std::array<u32, 3> size{};
   if (auto fault = gpu_.memory.read(Client::CommandProcessor, packet.addr,
                                     std::span(reinterpret_cast<u8*>(size.data()), sizeof size)))

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstring>
 
-#include "drivers/amd/hw/pm4/set_register.h"
 #include "emulator/amd/cp/compare.h"
 #include "emulator/amd/cp/pm4_packet.h"
 
@@ -39,10 +38,8 @@ bool ComputeQueue::write_register(u32 xcc, u32 address, u32 value) {
   return true;
 }
 
-ComputeQueue::Outcome ComputeQueue::set_sh_reg() {
-  auto packet = take<hw::SetShReg>();
-  if (!packet) return Outcome::Stop;
-  u32 first = hw::kShRegStart + packet->offset;
+ComputeQueue::Outcome ComputeQueue::execute(const hw::SetShReg& packet) {
+  u32 first = hw::kShRegStart + packet.offset;
   u32 count = static_cast<u32>(words_.size()) - hw::SetShReg::kWords;
   if (first + count > hw::kShRegEnd)
     return stopped(fmt::format("SET_SH_REG of {} registers at {:#x}, beyond {:#x}", count, first,
@@ -54,24 +51,17 @@ ComputeQueue::Outcome ComputeQueue::set_sh_reg() {
   return Outcome::Done;
 }
 
-ComputeQueue::Outcome ComputeQueue::set_uconfig_reg() {
-  auto packet = take<hw::SetUconfigReg>();
-  if (!packet) return Outcome::Stop;
-  u32 first = hw::kUconfigRegStart + packet->offset;
+ComputeQueue::Outcome ComputeQueue::execute(const hw::SetUconfigReg& packet) {
+  u32 first = hw::kUconfigRegStart + packet.offset;
   for (usize i = hw::SetUconfigReg::kWords; i < words_.size(); ++i)
     gpu_.uconfig.write(first + static_cast<u32>(i) - hw::SetUconfigReg::kWords, words_[i]);
   return Outcome::Done;
 }
 
-ComputeQueue::Outcome ComputeQueue::wait_reg_mem() {
-  // Which of its two forms it is: MEM_SPACE, bits 5:4 of the second word.
-  constexpr Bits kSpace = word(1, 5, 4);
-  bool memory = words_.size() < 2 || extract(words_, kSpace) != 0;
-  return memory ? with<hw::WaitRegMem>(&ComputeQueue::wait_memory)
-                : with<hw::WaitReg>(&ComputeQueue::wait_register);
-}
+// Graphics state, which compute engines have none of.
+ComputeQueue::Outcome ComputeQueue::execute(const hw::SetContextReg&) { return not_executed(); }
 
-ComputeQueue::Outcome ComputeQueue::wait_memory(const hw::WaitRegMem& packet) {
+ComputeQueue::Outcome ComputeQueue::execute(const hw::WaitRegMem& packet) {
   bool waits = packet.operation == hw::WaitOperation::Wait ||
                packet.operation == hw::WaitOperation::WaitPreemptable;
   if (!known(packet.function) || !waits || packet.space != hw::WaitSpace::Memory)
@@ -85,7 +75,7 @@ ComputeQueue::Outcome ComputeQueue::wait_memory(const hw::WaitRegMem& packet) {
   return Outcome::Wait;
 }
 
-ComputeQueue::Outcome ComputeQueue::wait_register(const hw::WaitReg& packet) {
+ComputeQueue::Outcome ComputeQueue::execute(const hw::WaitReg& packet) {
   if (!known(packet.function)) return stopped(describe() + ": its function is reserved");
   if (packet.operation == hw::WaitOperation::Wait) {
     auto value = read_register(0, packet.reg);
@@ -107,21 +97,19 @@ ComputeQueue::Outcome ComputeQueue::wait_register(const hw::WaitReg& packet) {
              : stopped(describe() + ": the acknowledgement never satisfies the comparison");
 }
 
-ComputeQueue::Outcome ComputeQueue::wait_reg_mem64() {
-  auto packet = take<hw::WaitRegMem64>();
-  if (!packet) return Outcome::Stop;
-  if (packet->space != hw::WaitSpace::Memory || !known(packet->function) ||
-      packet->operation != hw::WaitOperation::Wait)
+ComputeQueue::Outcome ComputeQueue::execute(const hw::WaitRegMem64& packet) {
+  if (packet.space != hw::WaitSpace::Memory || !known(packet.function) ||
+      packet.operation != hw::WaitOperation::Wait)
     return stopped(describe() + ": only a wait on memory is defined for compute");
   u64 value = 0;
-  if (auto fault = gpu_.memory.load(Client::CommandProcessor, packet->addr, value))
+  if (auto fault = gpu_.memory.load(Client::CommandProcessor, packet.addr, value))
     return stopped(std::move(*fault));
-  if (holds(packet->function, value & packet->mask, packet->reference)) return Outcome::Done;
-  note_wait({packet->addr, packet->function, packet->mask, packet->reference, value});
+  if (holds(packet.function, value & packet.mask, packet.reference)) return Outcome::Done;
+  note_wait({packet.addr, packet.function, packet.mask, packet.reference, value});
   return Outcome::Wait;
 }
 
-ComputeQueue::Outcome ComputeQueue::copy_data(const hw::CopyData& packet) {
+ComputeQueue::Outcome ComputeQueue::execute(const hw::CopyData& packet) {
   unsigned bytes = packet.count_sel_64 ? 8 : 4;
   bool in_memory =
       packet.src_sel == hw::CopySource::Memory || packet.src_sel == hw::CopySource::Tcl2;
@@ -206,7 +194,7 @@ std::optional<MemoryFault> ComputeQueue::copy_bytes(const hw::DmaData& packet) {
   return std::nullopt;
 }
 
-ComputeQueue::Outcome ComputeQueue::dma_data(const hw::DmaData& packet) {
+ComputeQueue::Outcome ComputeQueue::execute(const hw::DmaData& packet) {
   if (packet.src_sel == hw::DmaSource::Gds || packet.dst_sel == hw::DmaTarget::Gds ||
       packet.src_is_register || packet.dst_is_register || packet.src_stays || packet.dst_stays)
     return stopped(describe() + ": only copies and fills of memory are emulated");
@@ -218,27 +206,25 @@ ComputeQueue::Outcome ComputeQueue::dma_data(const hw::DmaData& packet) {
   return Outcome::Done;
 }
 
-ComputeQueue::Outcome ComputeQueue::write_data() {
-  auto packet = take<hw::WriteData>();
-  if (!packet) return Outcome::Stop;
+ComputeQueue::Outcome ComputeQueue::execute(const hw::WriteData& packet) {
   std::span<const u32> payload = std::span<const u32>(words_).subspan(hw::WriteData::kWords);
   if (payload.empty() && report_violation(kPacketSize, "WRITE_DATA without data"))
     return Outcome::Stop;
-  if (packet->dst_sel == hw::WriteTarget::Register) {
+  if (packet.dst_sel == hw::WriteTarget::Register) {
     for (u32 xcc = 0; xcc < gpu_.xccs; ++xcc)
       for (usize i = 0; i < payload.size() && (mask_ >> xcc & 1); ++i)
-        if (!write_register(xcc, static_cast<u32>(packet->addr + (packet->one_addr ? 0 : i)),
+        if (!write_register(xcc, static_cast<u32>(packet.addr + (packet.one_addr ? 0 : i)),
                             payload[i]))
           return Outcome::Stop;
     return Outcome::Done;
   }
-  if (packet->dst_sel != hw::WriteTarget::Memory && packet->dst_sel != hw::WriteTarget::Tcl2)
+  if (packet.dst_sel != hw::WriteTarget::Memory && packet.dst_sel != hw::WriteTarget::Tcl2)
     return stopped(describe() + ": this target is not emulated");
-  if (packet->addr % 4 != 0 && report_violation(kEopAlignment, describe())) return Outcome::Stop;
+  if (packet.addr % 4 != 0 && report_violation(kEopAlignment, describe())) return Outcome::Stop;
   for (usize i = 0; i < payload.size(); ++i) {
-    const u64 va = (packet->addr & ~u64{3}) + (packet->one_addr ? 0 : i * 4);
+    const u64 va = (packet.addr & ~u64{3}) + (packet.one_addr ? 0 : i * 4);
     const std::span<const u8> bytes(reinterpret_cast<const u8*>(&payload[i]), sizeof(u32));
-    if (auto fault = write_memory(va, bytes, packet->wr_confirm)) return stopped(std::move(*fault));
+    if (auto fault = write_memory(va, bytes, packet.wr_confirm)) return stopped(std::move(*fault));
   }
   return Outcome::Done;
 }

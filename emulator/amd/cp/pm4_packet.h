@@ -8,11 +8,6 @@
 
 namespace doorbell::emu::amdgpu {
 
-inline amd::hw::Opcode opcode_of(u32 header) {
-  std::array<u32, 1> words{header};
-  return static_cast<amd::hw::Opcode>(extract(words, amd::hw::kPacketOpcode));
-}
-
 // Of what begins like none: only packets of type 3, and fillers of type 2, are there.
 inline std::string no_packet(u32 header) {
   return fmt::format("no packet begins with {:#010x}, a header of type {}", header, header >> 30);
@@ -28,9 +23,8 @@ inline u32 arguments_sgpr(const amd::hw::KernelDescriptor& descriptor) {
          (descriptor.enable_sgpr_dispatch_ptr ? 2 : 0) + (descriptor.enable_sgpr_queue_ptr ? 2 : 0);
 }
 
-// The record at the head of words_; nothing when the queue has stopped over it.
 template <class Packet>
-std::optional<Packet> ComputeQueue::take() {
+std::optional<Packet> ComputeQueue::decode_packet() {
   constexpr bool kVariable = requires { Packet::kVariable; };
   constexpr usize kWords = Packet::kWords;
   bool fits = kVariable ? words_.size() >= kWords : words_.size() == kWords;
@@ -50,12 +44,6 @@ std::optional<Packet> ComputeQueue::take() {
                                                                      describe(), stray[i], i)))
       return std::nullopt;
   return decode<Packet>(words);
-}
-
-template <class Packet>
-ComputeQueue::Outcome ComputeQueue::with(Outcome (ComputeQueue::*run)(const Packet&)) {
-  auto packet = take<Packet>();
-  return packet ? (this->*run)(*packet) : Outcome::Stop;
 }
 
 }  // namespace doorbell::emu::amdgpu

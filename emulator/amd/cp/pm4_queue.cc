@@ -8,6 +8,8 @@
 
 namespace doorbell::emu::amdgpu {
 
+namespace hw = amd::hw;
+
 std::optional<MemoryFault> Pm4Queue::fetch(u64 at, std::span<u32> words) const {
   u64 ring = description_.ring_bytes / 4;
   while (!words.empty()) {
@@ -34,7 +36,7 @@ Step Pm4Queue::advance_ring() {
   place_ = {"ring word {}", read_ % (description_.ring_bytes / 4)};
   u32 header = 0;
   if (auto fault = fetch(read_, std::span(&header, 1))) return stop(std::move(*fault));
-  u32 words = words_of(header);
+  u32 words = hw::pm4_words(header);
   if (words == 0) return stop(no_packet(header));
   if (words > left) {
     // Hardware waits for the rest, which a client that counts right never leaves out.
@@ -64,7 +66,7 @@ bool Pm4Queue::look_at_ring() {
   };
   u32 header = 0;
   if (!word_at(ahead_.at, header)) return false;
-  std::vector<u32> words(words_of(header));
+  std::vector<u32> words(hw::pm4_words(header));
   if (words.empty() || words.size() > left) return false;
   for (u32& word : words)
     if (!word_at(ahead_.at++, word)) return false;

@@ -57,64 +57,62 @@ void ComputeQueue::act_on_caches(u32 xcc, const CacheActions& actions) {
   if (gpu_.caches && actions.any()) gpu_.caches->act(xcc, actions);
 }
 
-ComputeQueue::Outcome ComputeQueue::acquire_mem() {
-  CacheActions upper, l2;
-  if (gpu_.generation == hw::Generation::Gfx9) {
-    auto packet = take<hw::AcquireMemGfx9>();
-    if (!packet) return Outcome::Stop;
-    upper = {.vector = packet->tcl1_action_ena,
-             .scalar = packet->sh_kcache_action_ena,
-             .instructions = packet->sh_icache_action_ena};
-    l2 = {.l2_invalidate = packet->tc_action_ena, .l2_write_back = packet->tc_wb_action_ena};
-    set_range(upper, packet->base, packet->size);
-    set_range(l2, packet->base, packet->size);
-  } else {
-    auto packet = take<hw::AcquireMem>();
-    if (!packet) return Outcome::Stop;
-    if (packet->gl2_discard) return stopped(describe() + ": GL2_DISCARD is not emulated");
-    upper = {.vector = packet->glv_inv,
-             .scalar = packet->glk_inv,
-             .instructions = packet->gli_inv != 0,
-             .gl1 = packet->gl1_inv};
-    l2 = {.l2_invalidate = packet->gl2_inv, .l2_write_back = packet->gl2_wb};
-    // A range field of 0 means all, whatever base and size say. [Mesa sid.h V_586_GL2_ALL]
-    if (packet->gl1_range != 0) set_range(upper, packet->base, packet->size);
-    if (packet->gl2_range != 0) set_range(l2, packet->base, packet->size);
-  }
+// What is dirty below a cache that is invalidated must not be lost: L2 first.
+void ComputeQueue::act_on_caches(const CacheActions& l2, const CacheActions& upper) {
   for (u32 xcc = 0; xcc < gpu_.xccs; ++xcc) {
     if (!(mask_ >> xcc & 1)) continue;
-    // What is dirty below a cache that is invalidated must not be lost: L2 first.
     act_on_caches(xcc, l2);
     act_on_caches(xcc, upper);
   }
+}
+
+ComputeQueue::Outcome ComputeQueue::execute(const hw::AcquireMemGfx9& packet) {
+  CacheActions upper{.vector = packet.tcl1_action_ena,
+                     .scalar = packet.sh_kcache_action_ena,
+                     .instructions = packet.sh_icache_action_ena};
+  CacheActions l2{.l2_invalidate = packet.tc_action_ena, .l2_write_back = packet.tc_wb_action_ena};
+  set_range(upper, packet.base, packet.size);
+  set_range(l2, packet.base, packet.size);
+  act_on_caches(l2, upper);
   return Outcome::Done;
 }
 
-ComputeQueue::Outcome ComputeQueue::release_mem() {
-  if (gpu_.generation == hw::Generation::Gfx9) {
-    auto packet = take<hw::ReleaseMemGfx9>();
-    if (!packet) return Outcome::Stop;
-    auto normal = common<Release>(*packet);
-    normal.caches = {.vector = packet->tcl1_action_ena,
-                     .l2_invalidate = packet->tc_action_ena,
-                     .l2_write_back = packet->tc_wb_action_ena};
-    return release(normal);
-  }
-  auto packet = take<hw::ReleaseMem>();
-  if (!packet) return Outcome::Stop;
+ComputeQueue::Outcome ComputeQueue::execute(const hw::AcquireMem& packet) {
+  if (packet.gl2_discard) return stopped(describe() + ": GL2_DISCARD is not emulated");
+  CacheActions upper{.vector = packet.glv_inv,
+                     .scalar = packet.glk_inv,
+                     .instructions = packet.gli_inv != 0,
+                     .gl1 = packet.gl1_inv};
+  CacheActions l2{.l2_invalidate = packet.gl2_inv, .l2_write_back = packet.gl2_wb};
+  // A range field of 0 means all, whatever base and size say. [Mesa sid.h V_586_GL2_ALL]
+  if (packet.gl1_range != 0) set_range(upper, packet.base, packet.size);
+  if (packet.gl2_range != 0) set_range(l2, packet.base, packet.size);
+  act_on_caches(l2, upper);
+  return Outcome::Done;
+}
+
+ComputeQueue::Outcome ComputeQueue::execute(const hw::ReleaseMemGfx9& packet) {
+  auto normal = common<Release>(packet);
+  normal.caches = {.vector = packet.tcl1_action_ena,
+                   .l2_invalidate = packet.tc_action_ena,
+                   .l2_write_back = packet.tc_wb_action_ena};
+  return release(normal);
+}
+
+ComputeQueue::Outcome ComputeQueue::execute(const hw::ReleaseMem& packet) {
   // [Mesa sid.h S_490_GLK_WB, GLK_INV, PWS_ENABLE: gfx11]
-  const bool of_gfx11 = packet->glk_wb || packet->glk_inv || packet->pws_enable;
+  const bool of_gfx11 = packet.glk_wb || packet.glk_inv || packet.pws_enable;
   if (gpu_.generation == hw::Generation::Gfx10 && of_gfx11 &&
       report_violation(kReservedBits, describe() + ": GLK_WB, GLK_INV or PWS_ENABLE"))
     return Outcome::Stop;
-  if (packet->gl2_discard || packet->pws_enable)
+  if (packet.gl2_discard || packet.pws_enable)
     return stopped(describe() + ": GL2_DISCARD and PWS are not emulated");
-  auto normal = common<Release>(*packet);
-  normal.caches = {.vector = packet->glv_inv,
-                   .scalar = packet->glk_inv,
-                   .gl1 = packet->gl1_inv,
-                   .l2_invalidate = packet->gl2_inv,
-                   .l2_write_back = packet->gl2_wb};
+  auto normal = common<Release>(packet);
+  normal.caches = {.vector = packet.glv_inv,
+                   .scalar = packet.glk_inv,
+                   .gl1 = packet.gl1_inv,
+                   .l2_invalidate = packet.gl2_inv,
+                   .l2_write_back = packet.gl2_wb};
   return release(normal);
 }
 
@@ -185,7 +183,7 @@ std::optional<MemoryFault> ComputeQueue::end_of_pipe(const Release& release, u32
   return fault;
 }
 
-ComputeQueue::Outcome ComputeQueue::event_write(const hw::EventWrite& packet) {
+ComputeQueue::Outcome ComputeQueue::execute(const hw::EventWrite& packet) {
   bool flush = packet.event == hw::Event::CsPartialFlush;
   if (flush != (packet.index == hw::EventIndex::PartialFlush) &&
       report_violation(kEventIndex, describe()))

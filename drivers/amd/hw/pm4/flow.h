@@ -10,7 +10,8 @@ namespace doorbell::amd::hw {
 // NOP: skip the payload. A count of 0x3fff means no payload at all: one word.
 // [nvd.h PACKET3_NOP; torvalds/linux gfx_v10_0.c: .nop = PACKET3(PACKET3_NOP, 0x3FFF)]
 struct Nop {
-  static constexpr u32 kWords = 1, kHeader = packet3(Opcode::Nop);
+  static constexpr Pm4Id kId{0x10, "NOP"};
+  static constexpr u32 kWords = 1, kHeader = packet3(kId);
   static constexpr bool kVariable = true;
   static constexpr u16 kOneWord = 0x3fff;
 
@@ -24,7 +25,8 @@ static_assert(sound<Nop>());
 // others skip them. Works in indirect buffers only, not in a ring.
 // [soc15d.h PACKET3_PRED_EXEC__EXEC_COUNT, __VIRTUAL_XCC_ID_SELECT; tinygrad ops_amd.py _submit]
 struct PredExec {
-  static constexpr u32 kWords = 2, kHeader = packet3(Opcode::PredExec, kWords);
+  static constexpr Pm4Id kId{0x23, "PRED_EXEC"};
+  static constexpr u32 kWords = 2, kHeader = packet3(kId, kWords);
 
   u16 count = 0;
   u8 xcc_mask = 0;  // "virtual XCC id select": bit i is the i-th XCC of the partition
@@ -39,7 +41,8 @@ static_assert(sound<PredExec>());
 // INDIRECT_BUFFER: execute `words` words at addr, then go on here; with chain, do not come back.
 // [nvd.h INDIRECT_BUFFER_VALID; soc15d.h PACKET3_INDIRECT_BUFFER__*]
 struct IndirectBuffer {
-  static constexpr u32 kWords = 4, kHeader = packet3(Opcode::IndirectBuffer, kWords);
+  static constexpr Pm4Id kId{0x3f, "INDIRECT_BUFFER"};
+  static constexpr u32 kWords = 4, kHeader = packet3(kId, kWords);
 
   u64 addr = 0;
   u32 words = 0;
@@ -107,7 +110,8 @@ static_assert(sound<DispatchInitiator>());
 // processor goes on at once; the waves retire when they do.
 // [nvd.h PACKET3_DISPATCH_DIRECT; Mesa src/amd/vulkan/radv_cmd_buffer.c radv_emit_dispatch_packets]
 struct DispatchDirect {
-  static constexpr u32 kWords = 5, kHeader = packet3(Opcode::DispatchDirect, kWords);
+  static constexpr Pm4Id kId{0x15, "DISPATCH_DIRECT"};
+  static constexpr u32 kWords = 5, kHeader = packet3(kId, kWords);
 
   bool compute = false;  // shader type; the compute engines ignore it
   u32 x = 1, y = 1, z = 1;
@@ -127,7 +131,8 @@ static_assert(sound<DispatchDirect>());
 // rings have another form, of three words.)
 // [Mesa src/amd/vulkan/radv_cmd_buffer.c radv_emit_dispatch_packets, compute queue]
 struct DispatchIndirect {
-  static constexpr u32 kWords = 4, kHeader = packet3(Opcode::DispatchIndirect, kWords);
+  static constexpr Pm4Id kId{0x16, "DISPATCH_INDIRECT"};
+  static constexpr u32 kWords = 4, kHeader = packet3(kId, kWords);
 
   bool compute = false;
   u64 addr = 0;

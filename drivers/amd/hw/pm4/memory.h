@@ -25,7 +25,8 @@ std::string_view name_of(WaitOperation operation);
 //   while (!function(load32(addr) & mask, reference)) delay(16 * poll_interval clocks);
 // [nvd.h PACKET3_WAIT_REG_MEM, WAIT_REG_MEM_*; soc15d.h PACKET3_WAIT_REG_MEM__*]
 struct WaitRegMem {
-  static constexpr u32 kWords = 7, kHeader = packet3(Opcode::WaitRegMem, kWords);
+  static constexpr Pm4Id kId{0x3c, "WAIT_REG_MEM"};
+  static constexpr u32 kWords = 7, kHeader = packet3(kId, kWords);
 
   Compare function = Compare::GreaterEqual;
   WaitSpace space = WaitSpace::Memory;
@@ -57,7 +58,12 @@ static_assert(sound<WaitRegMem>());
 // acknowledgement. [nvd.h PACKET3_WAIT_REG_MEM, WAIT_REG_MEM_OPERATION 1; torvalds/linux
 // gfx_v10_0.c gfx_v10_0_wait_reg_mem, gfx_v10_0_ring_emit_hdp_flush]
 struct WaitReg {
-  static constexpr u32 kWords = 7, kHeader = packet3(Opcode::WaitRegMem, kWords);
+  static constexpr Pm4Id kId = WaitRegMem::kId;
+  static constexpr u32 kWords = 7, kHeader = packet3(kId, kWords);
+  static constexpr bool matches(std::span<const u32> words) {
+    return words.size() > 1 &&
+           static_cast<WaitSpace>(extract(words, word(1, 5, 4))) == WaitSpace::Register;
+  }
 
   Compare function = Compare::Equal;
   WaitSpace space = WaitSpace::Register;
@@ -85,7 +91,8 @@ static_assert(sound<WaitReg>());
 // [nvd.h PACKET3_WAIT_REG_MEM64; GPUOpen-Drivers/pal gfx9_f32_mec_pm4_packets.h
 // PM4_MEC_WAIT_REG_MEM64]
 struct WaitRegMem64 {
-  static constexpr u32 kWords = 9, kHeader = packet3(Opcode::WaitRegMem64, kWords);
+  static constexpr Pm4Id kId{0x93, "WAIT_REG_MEM64"};
+  static constexpr u32 kWords = 9, kHeader = packet3(kId, kWords);
 
   Compare function = Compare::GreaterEqual;
   WaitSpace space = WaitSpace::Memory;
@@ -131,7 +138,8 @@ std::string_view name_of(CopyTarget target);
 // COPY_DATA: *dst = *src, 32 or 64 bits; with wr_confirm the next packet waits for the write.
 // [soc15d.h PACKET3_COPY_DATA__*]
 struct CopyData {
-  static constexpr u32 kWords = 6, kHeader = packet3(Opcode::CopyData, kWords);
+  static constexpr Pm4Id kId{0x40, "COPY_DATA"};
+  static constexpr u32 kWords = 6, kHeader = packet3(kId, kWords);
 
   CopySource src_sel = CopySource::Memory;
   CopyTarget dst_sel = CopyTarget::Tcl2;
@@ -171,7 +179,8 @@ std::string_view name_of(DmaTarget target);
 // libdrm tests/amdgpu/basic_tests.c, amdgpu_command_submission_copy_linear_helper, on compute
 // rings too]
 struct DmaData {
-  static constexpr u32 kWords = 7, kHeader = packet3(Opcode::DmaData, kWords);
+  static constexpr Pm4Id kId{0x50, "DMA_DATA"};
+  static constexpr u32 kWords = 7, kHeader = packet3(kId, kWords);
   // The field would take 0x3ffffff, which leaves what follows unaligned.
   static constexpr u64 kMostBytes = u64{1} << 25;
 
@@ -217,7 +226,8 @@ std::string_view name_of(WriteTarget target);
 // with one_addr); with wr_confirm the next packet waits for the writes.
 // [nvd.h PACKET3_WRITE_DATA, WRITE_DATA_*; soc15d.h PACKET3_WRITE_DATA__*]
 struct WriteData {
-  static constexpr u32 kWords = 4, kHeader = packet3(Opcode::WriteData);
+  static constexpr Pm4Id kId{0x37, "WRITE_DATA"};
+  static constexpr u32 kWords = 4, kHeader = packet3(kId);
   static constexpr bool kVariable = true;
 
   u16 count = count_of(5);  // with one word of payload

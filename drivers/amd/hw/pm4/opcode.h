@@ -1,5 +1,5 @@
-// The headers of PM4 packets, which the command processor reads, and their opcodes. The packets are
-// in the files beside this one, split as they are used; a stream of them is stream.h's.
+// The headers of PM4 packets, which the command processor reads. The packets are in the files
+// beside this one, by what they do; packets.def lists them. Streams of packets: stream/stream.h.
 //
 //   31:30 type (3, or 2 for a filler of one word)
 //   29:16 count: words after the header, less one
@@ -13,81 +13,47 @@
 #include <string_view>
 
 #include "base/bits/bits.h"
+#include "drivers/amd/hw/generation.h"
 
 namespace doorbell::amd::hw {
 
-// Vendor's numbers; the names are theirs in our case. Those without a record here are printed with
-// their words. [nvd.h PACKET3_*, soc15d.h PACKET3_*]
-enum class Opcode : u8 {
-  Nop = 0x10,
-  SetBase = 0x11,
-  ClearState = 0x12,
-  DispatchDirect = 0x15,
-  DispatchIndirect = 0x16,
-  AtomicGds = 0x1d,
-  AtomicMem = 0x1e,
-  OcclusionQuery = 0x1f,
-  SetPredication = 0x20,
-  RegRmw = 0x21,
-  CondExec = 0x22,
-  PredExec = 0x23,
-  ContextControl = 0x28,
-  IndirectBufferConst = 0x33,
-  WriteData = 0x37,
-  MemSemaphore = 0x39,
-  WaitRegMem = 0x3c,
-  IndirectBuffer = 0x3f,
-  CopyData = 0x40,
-  PfpSyncMe = 0x42,
-  CondWrite = 0x45,
-  EventWrite = 0x46,
-  ReleaseMem = 0x49,
-  DmaData = 0x50,
-  ContextRegRmw = 0x51,
-  AcquireMem = 0x58,
-  Rewind = 0x59,
-  Interrupt = 0x5a,
-  GenPdepte = 0x5b,
-  PrimeUtcl2 = 0x5d,
-  LoadUconfigReg = 0x5e,
-  LoadShReg = 0x5f,
-  LoadConfigReg = 0x60,
-  LoadContextReg = 0x61,
-  SetConfigReg = 0x68,
-  SetContextReg = 0x69,
-  SetShReg = 0x76,
-  SetShRegOffset = 0x77,
-  SetQueueReg = 0x78,
-  SetUconfigReg = 0x79,
-  SetUconfigRegIndex = 0x7a,
-  WaitRegMem64 = 0x93,
-  CondPreempt = 0x94,
-  HdpFlush = 0x95,
-  InvalidateTlbs = 0x98,
-  AqlPacket = 0x99,
-  SetShRegIndex = 0x9b,
-  SetResources = 0xa0,
-  MapProcess = 0xa1,
-  MapQueues = 0xa2,
-  UnmapQueues = 0xa3,
-  QueryStatus = 0xa4,
-  RunList = 0xa5,
+// Which generations have a packet in the form of a record.
+enum class Generations : u8 { All, Gfx9, Gfx10Up };
+constexpr bool includes(Generations generations, Generation generation) {
+  return generations == Generations::All ||
+         (generations == Generations::Gfx9) == (generation == Generation::Gfx9);
+}
+
+// What a packet's record says of itself besides its fields. [nvd.h PACKET3_*, soc15d.h PACKET3_*]
+struct Pm4Id {
+  u8 opcode = 0;
+  std::string_view name;  // the vendor's
+  Generations generations = Generations::All;
+
+  // The same packet, in the form that other generations have.
+  constexpr Pm4Id on(Generations those) const { return {opcode, name, those}; }
 };
-std::string_view name_of(Opcode opcode);  // empty: none of these
+
+// The vendor's name of an opcode, with a record here or without. Empty: unknown.
+std::string_view pm4_name(u8 opcode);
 
 inline constexpr Bits kPacketType = word(0, 31, 30);
 inline constexpr Bits kPacketCount = word(0, 29, 16);
 inline constexpr Bits kPacketOpcode = word(0, 15, 8);
 
+constexpr u8 opcode_of(u32 header) {
+  return static_cast<u8>(extract(std::array<u32, 1>{header}, kPacketOpcode));
+}
+
 // The constant part of a header: type and opcode, and the count where the length is fixed.
-constexpr u32 packet3(Opcode opcode) {
+constexpr u32 packet3(Pm4Id id) {
   std::array<u32, 1> header{};
   deposit(header, kPacketType, 3);
-  deposit(header, kPacketOpcode, static_cast<u8>(opcode));
+  deposit(header, kPacketOpcode, id.opcode);
   return header[0];
 }
-constexpr u32 packet3(Opcode opcode, u32 words) {
-  std::array<u32, 1> header{packet3(opcode)};
+constexpr u32 packet3(Pm4Id id, u32 words) {
+  std::array<u32, 1> header{packet3(id)};
   deposit(header, kPacketCount, words - 2);
   return header[0];
 }

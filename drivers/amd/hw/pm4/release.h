@@ -33,7 +33,8 @@ std::string_view name_of(ReleaseData data);
 // The queue must have an end-of-pipe buffer.
 // [soc15d.h PACKET3_RELEASE_MEM, EOP_*; kfd_pm4_headers_ai.h pm4_mec_release_mem]
 struct ReleaseMemGfx9 {
-  static constexpr u32 kWords = 8, kHeader = packet3(Opcode::ReleaseMem, kWords);
+  static constexpr Pm4Id kId{0x49, "RELEASE_MEM", Generations::Gfx9};
+  static constexpr u32 kWords = 8, kHeader = packet3(kId, kWords);
 
   Event event = Event::CacheFlushAndInvTs;
   EventIndex index = EventIndex::EndOfPipe;
@@ -79,7 +80,8 @@ static_assert(sound<ReleaseMemGfx9>());
 // RELEASE_MEM of gfx10 and later: the same with the caches of GCR.
 // [nvd.h PACKET3_RELEASE_MEM_GCR_*, _EXECUTE; Mesa src/amd/common/sid.h S_490_*]
 struct ReleaseMem {
-  static constexpr u32 kWords = 8, kHeader = packet3(Opcode::ReleaseMem, kWords);
+  static constexpr Pm4Id kId = ReleaseMemGfx9::kId.on(Generations::Gfx10Up);
+  static constexpr u32 kWords = 8, kHeader = packet3(kId, kWords);
 
   Event event = Event::CacheFlushAndInvTs;
   EventIndex index = EventIndex::EndOfPipe;

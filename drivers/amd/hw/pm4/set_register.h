@@ -22,8 +22,10 @@ inline constexpr u32 kUconfigRegStart = 0xc000, kUconfigRegEnd = 0x1c000;
 // all later launches of the queue.
 // [nvd.h PACKET3_SET_SH_REG; soc15d.h PACKET3_SET_SH_REG__REG_OFFSET, __VMID_SHIFT, __INDEX]
 struct SetShReg {
-  static constexpr u32 kWords = 2, kHeader = packet3(Opcode::SetShReg);
+  static constexpr Pm4Id kId{0x76, "SET_SH_REG"};
+  static constexpr u32 kWords = 2, kHeader = packet3(kId);
   static constexpr bool kVariable = true;
+  static constexpr u32 kFirstRegister = kShRegStart;
 
   u16 count = count_of(3);  // with one register
   u16 offset = 0;
@@ -41,8 +43,10 @@ static_assert(sound<SetShReg>());
 // SET_UCONFIG_REG: the same from kUconfigRegStart on.
 // [nvd.h PACKET3_SET_UCONFIG_REG; soc15d.h PACKET3_SET_UCONFIG_REG__REG_OFFSET]
 struct SetUconfigReg {
-  static constexpr u32 kWords = 2, kHeader = packet3(Opcode::SetUconfigReg);
+  static constexpr Pm4Id kId{0x79, "SET_UCONFIG_REG"};
+  static constexpr u32 kWords = 2, kHeader = packet3(kId);
   static constexpr bool kVariable = true;
+  static constexpr u32 kFirstRegister = kUconfigRegStart;
 
   u16 count = count_of(3);
   u16 offset = 0;
@@ -60,8 +64,10 @@ static_assert(sound<SetUconfigReg>());
 // engines.
 // [nvd.h PACKET3_SET_CONTEXT_REG]
 struct SetContextReg {
-  static constexpr u32 kWords = 2, kHeader = packet3(Opcode::SetContextReg);
+  static constexpr Pm4Id kId{0x69, "SET_CONTEXT_REG"};
+  static constexpr u32 kWords = 2, kHeader = packet3(kId);
   static constexpr bool kVariable = true;
+  static constexpr u32 kFirstRegister = kContextRegStart;
 
   u16 count = count_of(3);
   u16 offset = 0;

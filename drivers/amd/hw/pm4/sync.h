@@ -45,7 +45,8 @@ std::string_view name_of(EventIndex index);
 // command processor until all launched waves have retired.
 // [nvd.h PACKET3_EVENT_WRITE, EVENT_TYPE, EVENT_INDEX]
 struct EventWrite {
-  static constexpr u32 kWords = 2, kHeader = packet3(Opcode::EventWrite, kWords);
+  static constexpr Pm4Id kId{0x46, "EVENT_WRITE"};
+  static constexpr u32 kWords = 2, kHeader = packet3(kId, kWords);
 
   Event event = Event::CsPartialFlush;
   EventIndex index = EventIndex::PartialFlush;
@@ -66,7 +67,8 @@ inline constexpr u64 kWholeMemory = (u64{1} << 56) - 1;
 // the command processor goes on when that is done.
 // [soc15d.h PACKET3_ACQUIRE_MEM, its list of words and PACKET3_ACQUIRE_MEM_CP_COHER_CNTL_*]
 struct AcquireMemGfx9 {
-  static constexpr u32 kWords = 7, kHeader = packet3(Opcode::AcquireMem, kWords);
+  static constexpr Pm4Id kId{0x58, "ACQUIRE_MEM", Generations::Gfx9};
+  static constexpr u32 kWords = 7, kHeader = packet3(kId, kWords);
 
   bool tc_nc_action_ena = false, tc_wc_action_ena = false, tc_inv_metadata_action_ena = false;
   bool tcl1_vol_action_ena = false;
@@ -112,7 +114,8 @@ std::string_view name_of(GcrSequence sequence);
 // ACQUIRE_MEM of gfx10 and later: the same with GCR_CNTL, in an eighth word.
 // [nvd.h PACKET3_ACQUIRE_MEM_GCR_CNTL_*; torvalds/linux gfx_v10_0.c gfx_v10_0_emit_mem_sync]
 struct AcquireMem {
-  static constexpr u32 kWords = 8, kHeader = packet3(Opcode::AcquireMem, kWords);
+  static constexpr Pm4Id kId = AcquireMemGfx9::kId.on(Generations::Gfx10Up);
+  static constexpr u32 kWords = 8, kHeader = packet3(kId, kWords);
 
   u32 coher_cntl = 0;  // 0 for the compute engines
   u64 size = kWholeMemory;
