@@ -7,7 +7,7 @@
 #include "base/util/log.h"
 #include "base/util/try.h"
 #include "drivers/amd/aql_queue.h"
-#include "drivers/amd/compute_queue.h"
+#include "drivers/amd/pm4_queue.h"
 #include "drivers/amd/program.h"
 #include "drivers/amd/sdma_queue.h"
 
@@ -119,7 +119,7 @@ Result<void> AmdDevice::start(const Options& options) {
   if (wants_aql(options, gpu_.node(), caps_)) {
     TRY(compute_, AqlQueue::make(parts, *this));
   } else {
-    TRY(compute_, ComputeQueue::make(parts, *this));
+    TRY(compute_, Pm4Queue::make(parts, *this));
   }
   if (options.sdma) {
     parts.name = "copy";

@@ -1,7 +1,7 @@
 // AmdQueue: what AMD's queues share: words go into the ring behind each other, room is taken back
 // as the timeline advances, the pointer and the doorbell follow, each submission ends with an
 // interrupt, and a fault is the queue's death. Which words make up a submission is
-// compute_queue.h's, aql_queue.h's and sdma_queue.h's.
+// pm4_queue.h's, aql_queue.h's and sdma_queue.h's.
 //
 // Thread safety: that of Queue; die() from any thread.
 #pragma once

@@ -1,5 +1,5 @@
 // KfdQueue: a hardware queue as the kernel makes it: ring, pointers, end-of-pipe buffer, the area
-// into which waves are saved, the doorbell. What is written into the ring is compute_queue.h's and
+// into which waves are saved, the doorbell. What is written into the ring is pm4_queue.h's and
 // sdma_queue.h's.
 //
 // Queues may outnumber the hardware's: the kernel then maps them in turn, and a doorbell of one

@@ -1,4 +1,4 @@
-// ComputeQueue: a PM4 queue, for chips and partitions of one XCC: where there are several, the
+// Pm4Queue: a PM4 queue, for chips and partitions of one XCC: where there are several, the
 // kernel runs such a queue on one of them. Bound words are jumped to; others lie in the ring, or,
 // where there are many, in the argument ring and are jumped to as well. [Linux kfd_mqd_manager_v9.c
 // init_mqd_v9_4_3(): pm4_target_xcc_in_xcp, compute_tg_chunk_size 0]
@@ -8,7 +8,7 @@
 
 namespace doorbell::amd {
 
-class ComputeQueue final : public AmdQueue {
+class Pm4Queue final : public AmdQueue {
  public:
   static Result<std::unique_ptr<AmdQueue>> make(Parts parts, AmdDevice& device);
 

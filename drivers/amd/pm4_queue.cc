@@ -1,5 +1,5 @@
 // Assembling a submission of PM4.
-#include "drivers/amd/compute_queue.h"
+#include "drivers/amd/pm4_queue.h"
 
 #include <algorithm>
 #include <cstring>
@@ -20,19 +20,19 @@ constexpr u64 kMostJumpWords = (u64{1} << 20) - 1;
 
 }  // namespace
 
-Result<std::unique_ptr<AmdQueue>> ComputeQueue::make(Parts parts, AmdDevice& device) {
+Result<std::unique_ptr<AmdQueue>> Pm4Queue::make(Parts parts, AmdDevice& device) {
   TRY(hcq::Timeline timeline, hcq::Timeline::make(*parts.signals, parts.timeline_limit));
   TRY(std::unique_ptr<KfdQueue> hardware,
       KfdQueue::make(device.gpu(), device.caps(), QueueType::Pm4, kRingBytes));
   TRY(const KfdEvents::Interrupt interrupt, device.kfd().events().make_interrupt());
-  std::unique_ptr<ComputeQueue> queue(new ComputeQueue(std::move(parts), std::move(timeline),
-                                                       device, std::move(hardware), interrupt));
+  std::unique_ptr<Pm4Queue> queue(
+      new Pm4Queue(std::move(parts), std::move(timeline), device, std::move(hardware), interrupt));
   TRY(queue->make_rings(kArgumentBytes));
   queue->make_fixed_words();
   return std::unique_ptr<AmdQueue>(std::move(queue));
 }
 
-void ComputeQueue::make_fixed_words() {
+void Pm4Queue::make_fixed_words() {
   const auto words_of = [&](auto record) {
     Pm4Commands commands(device_, device_.caps(), device_.xccs());
     record(commands);
@@ -44,11 +44,11 @@ void ComputeQueue::make_fixed_words() {
       [&](Pm4Commands& commands) { commands.interrupt(interrupt_.mailbox, interrupt_.event_id); });
 }
 
-std::unique_ptr<hcq::CommandBuffer> ComputeQueue::make_commands() {
+std::unique_ptr<hcq::CommandBuffer> Pm4Queue::make_commands() {
   return std::make_unique<Pm4Commands>(device_, device_.caps(), device_.xccs());
 }
 
-Result<void> ComputeQueue::jump(u64 address, u64 count) {
+Result<void> Pm4Queue::jump(u64 address, u64 count) {
   if (count > kMostJumpWords)
     return fail(ErrorKind::Unsupported, "{}: {} words behind one jump, at most {}", title(), count,
                 kMostJumpWords);
@@ -56,7 +56,7 @@ Result<void> ComputeQueue::jump(u64 address, u64 count) {
   return {};
 }
 
-Result<void> ComputeQueue::move_out(usize first) {
+Result<void> Pm4Queue::move_out(usize first) {
   const std::span<const u32> part = std::span(words_).subspan(first);
   if (part.size() <= kMostWordsInRing) return {};
   constexpr u64 kAlignment = 256;
@@ -67,7 +67,7 @@ Result<void> ComputeQueue::move_out(usize first) {
   return jump(place.address.value, count);
 }
 
-Result<void> ComputeQueue::assemble(std::span<const hcq::Segment> segments) {
+Result<void> Pm4Queue::assemble(std::span<const hcq::Segment> segments) {
   usize first = 0;
   if (const u64 epoch = device_.code_epoch(); epoch != code_epoch_) {
     append(code_words_);
