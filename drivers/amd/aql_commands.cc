@@ -11,7 +11,6 @@ constexpr Place kJumpAddress = place_of<hw::IndirectBuffer>("addr");
 constexpr Place kJumpWords = place_of<hw::IndirectBuffer>("words");
 // Where the jump lies in the vendor packet.
 constexpr u32 kJump = place_of<hw::Pm4IbPacket>("ib_jump_0").word;
-constexpr u32 kBufferAlignmentWords = 16;
 
 }  // namespace
 
@@ -48,11 +47,9 @@ void AqlCommands::memory_barrier() {
   waits_ = true;
 }
 
-void AqlCommands::exec(const hcq::Launch& launch) {
+void AqlCommands::dispatch(const AmdProgram& program, u32 arguments) {
   restart();
-  const AmdProgram& program = program_of(launch);
   open_packet_ = kNone;
-  const u32 arguments = add_arguments(program, launch);
   auto packet = decode<hw::KernelDispatchPacket>(program.packet());
   packet.barrier = waits_;
   packet.acquire = waits_ ? scope() : hw::FenceScope::None;

@@ -14,9 +14,11 @@ class AqlCommands final : public Pm4Commands {
       : Pm4Commands(device, caps, xccs, Area::Data), xccs_(xccs) {}
 
   void memory_barrier() override;
-  void exec(const hcq::Launch& launch) override;
+  // What a vendor packet's buffer begins at a multiple of.
+  static constexpr u32 kBufferAlignmentWords = 16;
 
  protected:
+  void dispatch(const AmdProgram& program, u32 arguments) override;
   void begin() override;
   void data_appended() override;
 

@@ -1,19 +1,16 @@
-// Assembling a submission of AQL packets.
+// Placing a submission of AQL packets.
 #include "drivers/amd/aql_queue.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "base/util/try.h"
-#include "drivers/amd/aql_commands.h"
 #include "drivers/amd/device.h"
+#include "drivers/amd/program.h"
 #include "drivers/amd/scratch.h"
 
 namespace doorbell::amd {
 namespace {
-
-constexpr u64 kRingBytes = u64{1} << 20;  // 16384 packets
-constexpr i64 kArgumentBytes = i64{8} << 20;
 
 // Sizes are of an XCC: the area's parts lie one behind the other, and who looks for a wave's memory
 // adds as many of them as XCCs come before. [Writes: ROCR-Runtime c7785a6 amd_aql_queue.cpp#1627
@@ -32,25 +29,17 @@ void describe_scratch(const AmdDevice& device, const Scratch& scratch, hw::AmdQu
 
 }  // namespace
 
+AqlQueue::AqlQueue(Resources resources)
+    : AmdQueue(std::move(resources)), launch_(device_, device_.caps(), device_.xccs()) {}
+
 Result<std::unique_ptr<AmdQueue>> AqlQueue::make(Parts parts, AmdDevice& device) {
-  TRY(hcq::Timeline timeline, hcq::Timeline::make(*parts.signals, parts.timeline_limit));
-  KfdEvents& events = device.kfd().events();
-  TRY(const KfdEvents::Interrupt interrupt, events.make_interrupt());
-  KfdQueue::Aql aql;
-  aql.errors.event_mailbox = interrupt.mailbox;
-  aql.errors.event_id = interrupt.event_id;
-  describe_scratch(device, device.scratch(), &aql.descriptor);
-  Result<std::unique_ptr<KfdQueue>> made =
-      KfdQueue::make(device.gpu(), device.caps(), QueueType::Aql, kRingBytes, aql);
-  if (!made) {
-    events.release_interrupt(interrupt);
-    return std::move(made).error();
-  }
-  std::unique_ptr<KfdQueue> hardware = std::move(*made);
-  std::unique_ptr<AqlQueue> queue(
-      new AqlQueue(std::move(parts), std::move(timeline), device, std::move(hardware), interrupt));
-  TRY(queue->make_rings(kArgumentBytes));
+  hw::AmdQueue descriptor{};
+  describe_scratch(device, device.scratch(), &descriptor);
+  TRY(Resources resources, allocate(std::move(parts), device, QueueType::Aql, descriptor));
+  std::unique_ptr<AqlQueue> queue(new AqlQueue(std::move(resources)));
+  TRY(queue->make_argument_ring());
   TRY(queue->make_fixed_packets());
+  queue->measure();
   return std::unique_ptr<AmdQueue>(std::move(queue));
 }
 
@@ -78,18 +67,51 @@ Result<void> AqlQueue::make_fixed_packets() {
   return {};
 }
 
-Result<void> AqlQueue::assemble(std::span<const hcq::Segment> segments) {
-  if (const u64 epoch = device_.code_epoch(); epoch != code_epoch_) {
-    append(code_words_);
-    code_epoch_ = epoch;
-  }
+// How much data a launch can have beside its arguments, each part aligned.
+void AqlQueue::measure() {
+  const auto data_of = [&](auto record) {
+    AqlCommands commands(device_, device_.caps(), device_.xccs());
+    record(commands);
+    return static_cast<u32>(commands.data().size()) + AqlCommands::kBufferAlignmentWords;
+  };
+  const hcq::GpuAddr none{};
+  launch_data_ = data_of([&](AqlCommands& commands) { commands.signal(none, 0); }) +
+                 AmdProgram::kArgumentAlignmentWords;
+  wait_data_ = data_of([&](AqlCommands& commands) { commands.wait(none, 0); });
+}
+
+Result<void> AqlQueue::place_launch(const KernelLaunch& launch, const hcq::Fence& after) {
+  const usize words = launch.program.argument_words() + launch_data_ + after.size() * wait_data_;
+  TRY(const hcq::ArgumentRing::Place data,
+      arguments_->allocate(words * sizeof(u32), kDataAlignment));
+  const hcq::Timeline::Place end = timeline().where(timeline().last());
+  launch_.clear();
+  launch_.lend_data({reinterpret_cast<u32*>(data.host), words}, data.address);
+  TRY(add_waits(after, launch_));
+  launch_.launch(launch);
+  launch_.signal(end.signal.address(), end.value);
+  return place_packets(launch_.words());
+}
+
+Result<void> AqlQueue::place(std::span<const hcq::Segment> segments) {
+  words_.clear();
   for (const hcq::Segment& segment : segments) {
-    if (segment.resident != nullptr)
-      append({static_cast<const u32*>(segment.resident->memory.host), segment.resident->count});
-    else
-      TRY(append_piece(segment));
+    const std::span<const u32> words = words_of(segment);
+    const usize first = words_.size();
+    words_.insert(words_.end(), words.begin(), words.end());
+    TRY(const hcq::GpuAddr data, place_data(segment));
+    if (data.value != 0) segment.commands->relocate(std::span(words_).subspan(first), data);
   }
-  append(interrupt_words_);
+  return place_packets(words_);
+}
+
+Result<void> AqlQueue::place_packets(std::span<const u32> packets) {
+  const u64 epoch = device_.code_epoch();
+  TRY(make_room(code_words_.size() + packets.size() + interrupt_words_.size()));
+  if (epoch != code_epoch_) ring_.write_packets(code_words_);
+  ring_.write_packets(packets);
+  ring_.write_packets(interrupt_words_);
+  code_epoch_ = epoch;
   return {};
 }
 

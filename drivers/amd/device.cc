@@ -130,7 +130,6 @@ Result<void> AmdDevice::start(const Options& options) {
       log().warn("{}: there is no copy queue, the compute queue copies: {}", name(),
                  copy.error().message);
   }
-  launch_ = compute_->make_commands();
   kfd_->events().add_listener(gpu_.id(), *this);
   return {};
 }
@@ -138,7 +137,6 @@ Result<void> AmdDevice::start(const Options& options) {
 // Memory goes only when no queue may use it any more.
 AmdDevice::~AmdDevice() {
   kfd_->events().remove_listener(*this);
-  launch_.reset();
   allocator_.flush();
   vram_->close();
   for (AmdQueue* queue : {compute_.get(), copy_.get()})
@@ -167,8 +165,8 @@ std::string AmdDevice::description() const {
   // Where the kernel does not tell, nor do we.
   if (const Result<u64> free = gpu_.available_bytes())
     text += fmt::format(", {:.1f} GiB free", static_cast<double>(*free) / (1 << 30));
-  const bool aql = compute_->hardware().type() == QueueType::Aql;
-  return text + fmt::format(", {}{}", aql ? "AQL" : "PM4", copy_ ? " and SDMA queues" : " queues");
+  return text +
+         fmt::format(", {}{}", compute_->format().name, copy_ ? " and SDMA queues" : " queues");
 }
 
 u64 AmdDevice::compute_units() const {
@@ -213,16 +211,6 @@ hcq::Fence AmdDevice::unfinished_copies() {
   hcq::Fence fence;
   if (copy_ != nullptr && !copy_->idle()) fence.add(copy_->last());
   return fence;
-}
-
-Result<void> AmdDevice::launch(const hcq::Launch& launch, const std::string& name) {
-  std::lock_guard lock(launch_mutex_);
-  launch_->clear();
-  launch_->exec(launch);
-  const hcq::Fence copies = unfinished_copies();
-  TRY(const hcq::Point point, compute_->submit(*launch_, copies));
-  compute_->note_launch(point.position, name);
-  return {};
 }
 
 const std::string& AmdDevice::keep_name(const std::string& name) {

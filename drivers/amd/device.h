@@ -78,8 +78,11 @@ class AmdDevice final : public hcq::Device, private KfdEvents::Listener {
   // Where kernels' private memory lies now, and where it does for one that needs so much of it.
   Scratch scratch() const { return scratch_.current(); }
   Result<Scratch> scratch(u32 item_bytes);
-  // After all that was launched and copied here before.
-  Result<void> launch(const hcq::Launch& launch, const std::string& name);
+  // compute_queue(), as programs use it.
+  AmdQueue& launch_queue() { return *compute_; }
+  // What a launch must wait for, so that it sees what was copied here before.
+  // Apart and not inlined: g++ 12 with sanitizers takes it for uninitialised.
+  [[gnu::noinline]] hcq::Fence unfinished_copies();
   // The same text, for as long as the device lives.
   const std::string& keep_name(const std::string& name);
   u64 to_ns(u64 ticks) const;
@@ -92,8 +95,6 @@ class AmdDevice final : public hcq::Device, private KfdEvents::Listener {
   void on_hw_exception(const hw::KfdHwException& exception) override;
   void on_event() override;
   void die(Error why);
-  // Apart and not inlined: g++ 12 with sanitizers takes it for uninitialised.
-  [[gnu::noinline]] hcq::Fence unfinished_copies();
 
   const std::shared_ptr<Kfd> kfd_;
   KfdGpu& gpu_;  // kfd_'s
@@ -112,8 +113,6 @@ class AmdDevice final : public hcq::Device, private KfdEvents::Listener {
   core::CachingAllocator allocator_;
   std::atomic<bool> queue_failed_{false};  // and was told
   std::atomic<bool> told_of_peers_{false};
-  std::mutex launch_mutex_;  // guards launch_
-  std::unique_ptr<hcq::CommandBuffer> launch_;
 };
 
 }  // namespace doorbell::amd

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "drivers/amd/hw/pm4/memory.h"
-#include "drivers/amd/queue_units.h"
+#include "drivers/amd/packet_format.h"
 
 namespace doorbell::amd {
 namespace {
@@ -87,14 +87,15 @@ std::string describe_hang(const KfdQueue& queue, const Kfd& kfd, hw::Generation 
   const u64 read = queue.read_pointer(), written = queue.write_pointer();
   std::string text = fmt::format("; of its ring {:#x} is read, {:#x} written", read, written);
   const std::span<const u32> ring = queue.ring();
-  const u64 begin = in_words(queue.type(), read), end = in_words(queue.type(), written);
+  const PacketFormat& format = format_of(queue.type());
+  const u64 begin = format.words_of(read), end = format.words_of(written);
   // The device may tell its pointer modulo the ring.
   const u64 left = std::min((end - begin) % ring.size(), kMostWords);
   std::vector<u32> words(left);
   for (u64 i = 0; i < left; ++i) words[i] = ring[(begin + i) % ring.size()];
   const auto memory = [&](u64 va, u32 count) { return kfd.peek(va, count); };
   std::string why;
-  hw::walk_stream(stream_of(queue.type()), generation, words, memory,
+  hw::walk_stream(format.stream, generation, words, memory,
                   [&](const hw::StreamPacket& packet, int) {
                     if (why.empty()) why = why_waits(packet, kfd);
                   });

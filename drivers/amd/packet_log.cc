@@ -1,11 +1,9 @@
 // Finding what jumps lead to.
 #include "drivers/amd/packet_log.h"
 
-#include "drivers/amd/queue_units.h"
-
 namespace doorbell::amd {
 
-std::string packets_text(QueueType type, hw::Generation generation, std::span<const u32> words,
+std::string packets_text(hw::StreamKind kind, hw::Generation generation, std::span<const u32> words,
                          std::span<const hcq::Segment> segments) {
   const auto bound_words = [&](u64 address, u32 count) -> std::optional<std::vector<u32>> {
     for (const hcq::Segment& segment : segments) {
@@ -20,7 +18,7 @@ std::string packets_text(QueueType type, hw::Generation generation, std::span<co
     }
     return std::nullopt;
   };
-  return hw::stream_text(stream_of(type), generation, words, bound_words);
+  return hw::stream_text(kind, generation, words, bound_words);
 }
 
 }  // namespace doorbell::amd

@@ -169,10 +169,7 @@ const AmdProgram& Pm4Commands::program_of(const hcq::Launch& launch) const {
   CHECK(program != nullptr, "a program that is not AMD's");
   CHECK(&program->device() == &device_, "kernel {} on the queue of another device",
         program->name());
-  CHECK(
-      launch.buffers.size() == program->params() && launch.variables.size() == program->variables(),
-      "kernel {} with {} buffers and {} variables, expected {} and {}", program->name(),
-      launch.buffers.size(), launch.variables.size(), program->params(), program->variables());
+  program->check_arguments(launch.buffers.size(), launch.variables.size());
   return *program;
 }
 
@@ -192,7 +189,17 @@ u32 Pm4Commands::add_arguments(const AmdProgram& program, const hcq::Launch& lau
 
 void Pm4Commands::exec(const hcq::Launch& launch) {
   const AmdProgram& program = program_of(launch);
-  const u32 arguments = add_arguments(program, launch);
+  dispatch(program, add_arguments(program, launch));
+}
+
+void Pm4Commands::launch(const KernelLaunch& launch) {
+  const AmdProgram& program = launch.program;
+  const u32 arguments = add_data(program.argument_words(), AmdProgram::kArgumentAlignmentWords);
+  program.write_arguments(launch, data_at(arguments));
+  dispatch(program, arguments);
+}
+
+void Pm4Commands::dispatch(const AmdProgram& program, u32 arguments) {
   if (!program.packet_words().empty()) add_data(program.packet_words());
   const u32 at = append(program.dispatch_words());
   for (const AmdProgram::DataAddress& place : program.data_addresses())

@@ -17,6 +17,7 @@ namespace doorbell::amd {
 
 class AmdDevice;
 class AmdProgram;
+struct KernelLaunch;
 
 class Pm4Commands : public Commands {
  public:
@@ -27,7 +28,7 @@ class Pm4Commands : public Commands {
   void signal(hcq::Operand address, hcq::Operand value) override;
   void timestamp(hcq::Operand address) override;
   void memory_barrier() override;
-  void exec(const hcq::Launch& launch) override;
+  void exec(const hcq::Launch& launch) final;
   // By the command processor itself, for devices without a copy engine: slow.
   void copy(hcq::Operand to, hcq::Operand from, u64 bytes) override;
   void write(hcq::Operand address, hcq::Operand value) override;
@@ -38,6 +39,10 @@ class Pm4Commands : public Commands {
   void acquire_code();
   // Tells the kernel's event, whose mailbox lies at `mailbox`.
   void interrupt(u64 mailbox, u32 event_id);
+  // The next barrier also shows what the host has just written.
+  void host_wrote() { behind_l2_ = true; }
+  // A launch that runs once: its arguments are written where the data lies.
+  void launch(const KernelLaunch& launch);
 
  protected:
   enum class Scope : u8 { Device, System, Code };
@@ -45,15 +50,17 @@ class Pm4Commands : public Commands {
   Pm4Commands(const AmdDevice& device, const Caps& caps, u32 xccs, Area area)
       : Commands(area), device_(device), caps_(caps), xccs_(xccs) {}
 
-  // Arguments of a launch, as data: the index of the first word.
-  u32 add_arguments(const AmdProgram& program, const hcq::Launch& launch);
-  const AmdProgram& program_of(const hcq::Launch& launch) const;
+  // The packets of a launch, whose arguments begin at data word `arguments`.
+  virtual void dispatch(const AmdProgram& program, u32 arguments);
   // Begins a run of packets; AQL queues need a packet around it.
   virtual void begin() {}
 
   const AmdDevice& device_;  // whose programs may run here
 
  private:
+  const AmdProgram& program_of(const hcq::Launch& launch) const;
+  // Arguments of a launch, as data: the index of the first word.
+  u32 add_arguments(const AmdProgram& program, const hcq::Launch& launch);
   void acquire(Scope scope);
   // Before the command processor itself reads or writes what kernels may have written; the next
   // barrier then shows kernels what it wrote.

@@ -1,4 +1,4 @@
-// Assembling a submission of PM4.
+// Placing a submission of PM4.
 #include "drivers/amd/pm4_queue.h"
 
 #include <algorithm>
@@ -7,86 +7,120 @@
 #include "base/util/try.h"
 #include "drivers/amd/device.h"
 #include "drivers/amd/hw/pm4/flow.h"
-#include "drivers/amd/pm4_commands.h"
+#include "drivers/amd/program.h"
 
 namespace doorbell::amd {
 namespace {
 
-constexpr u64 kRingBytes = u64{1} << 20;
-constexpr i64 kArgumentBytes = i64{4} << 20;
-// More than this is jumped to, so that the ring holds many submissions.
+// A longer segment is jumped to, so that the ring holds many submissions.
 constexpr usize kMostWordsInRing = 4096;
 constexpr u64 kMostJumpWords = (u64{1} << 20) - 1;
 
 }  // namespace
 
+Pm4Queue::Pm4Queue(Resources resources)
+    : AmdQueue(std::move(resources)), launch_(device_, device_.caps(), device_.xccs()) {}
+
 Result<std::unique_ptr<AmdQueue>> Pm4Queue::make(Parts parts, AmdDevice& device) {
-  TRY(hcq::Timeline timeline, hcq::Timeline::make(*parts.signals, parts.timeline_limit));
-  TRY(std::unique_ptr<KfdQueue> hardware,
-      KfdQueue::make(device.gpu(), device.caps(), QueueType::Pm4, kRingBytes));
-  TRY(const KfdEvents::Interrupt interrupt, device.kfd().events().make_interrupt());
-  std::unique_ptr<Pm4Queue> queue(
-      new Pm4Queue(std::move(parts), std::move(timeline), device, std::move(hardware), interrupt));
-  TRY(queue->make_rings(kArgumentBytes));
-  queue->make_fixed_words();
+  TRY(Resources resources, allocate(std::move(parts), device, QueueType::Pm4));
+  std::unique_ptr<Pm4Queue> queue(new Pm4Queue(std::move(resources)));
+  TRY(queue->make_argument_ring());
+  queue->measure();
   return std::unique_ptr<AmdQueue>(std::move(queue));
 }
 
-void Pm4Queue::make_fixed_words() {
+// Records what every submission repeats, and how long the rest of it can be.
+void Pm4Queue::measure() {
   const auto words_of = [&](auto record) {
     Pm4Commands commands(device_, device_.caps(), device_.xccs());
     record(commands);
     return std::vector<u32>(commands.words().begin(), commands.words().end());
   };
+  const hcq::GpuAddr none{};
   code_words_ = words_of([](Pm4Commands& commands) { commands.acquire_code(); });
   barrier_words_ = words_of([](Pm4Commands& commands) { commands.memory_barrier(); });
   interrupt_words_ = words_of(
       [&](Pm4Commands& commands) { commands.interrupt(interrupt_.mailbox, interrupt_.event_id); });
+  const usize signal = words_of([&](Pm4Commands& commands) { commands.signal(none, 0); }).size();
+  const usize wait = words_of([&](Pm4Commands& commands) { commands.wait(none, 0); }).size();
+  launch_words_ = static_cast<u32>(code_words_.size() + barrier_words_.size() + signal +
+                                   interrupt_words_.size());
+  wait_words_ = static_cast<u32>(wait);
 }
 
 std::unique_ptr<hcq::CommandBuffer> Pm4Queue::make_commands() {
   return std::make_unique<Pm4Commands>(device_, device_.caps(), device_.xccs());
 }
 
-Result<void> Pm4Queue::jump(u64 address, u64 count) {
-  if (count > kMostJumpWords)
-    return fail(ErrorKind::Unsupported, "{}: {} words behind one jump, at most {}", title(), count,
-                kMostJumpWords);
-  append(encode(hw::IndirectBuffer{.addr = address, .words = static_cast<u32>(count)}));
+// The interrupt never lies among the arguments, whose room is free when the signal before it is
+// seen.
+Result<void> Pm4Queue::place_launch(const KernelLaunch& launch, const hcq::Fence& after) {
+  const AmdProgram& program = launch.program;
+  const usize words = launch_words_ + after.size() * wait_words_ + program.dispatch_words().size();
+  TRY(make_room(words));
+  TRY(const hcq::ArgumentRing::Place data,
+      arguments_->allocate(program.data_words() * sizeof(u32), kDataAlignment));
+  const u64 epoch = device_.code_epoch();
+  const hcq::Timeline::Place end = timeline().where(timeline().last());
+
+  launch_.clear();
+  launch_.lend_words(ring_.reserved());
+  launch_.lend_data({reinterpret_cast<u32*>(data.host), program.data_words()}, data.address);
+  if (epoch != code_epoch_) launch_.acquire_code();
+  TRY(add_waits(after, launch_));
+  launch_.host_wrote();
+  launch_.memory_barrier();
+  launch_.launch(launch);
+  launch_.signal(end.signal.address(), end.value);
+  launch_.interrupt(interrupt_.mailbox, interrupt_.event_id);
+  ring_.written(launch_.words().size());
+  code_epoch_ = epoch;
   return {};
 }
 
-Result<void> Pm4Queue::move_out(usize first) {
-  const std::span<const u32> part = std::span(words_).subspan(first);
-  if (part.size() <= kMostWordsInRing) return {};
-  constexpr u64 kAlignment = 256;
-  TRY(const hcq::ArgumentRing::Place place, arguments_->allocate(part.size_bytes(), kAlignment));
-  std::memcpy(place.host, part.data(), part.size_bytes());
-  const u64 count = part.size();
-  words_.resize(first);
-  return jump(place.address.value, count);
+Result<void> Pm4Queue::place(std::span<const hcq::Segment> segments) {
+  u64 most = code_words_.size() + interrupt_words_.size();
+  for (const hcq::Segment& segment : segments)
+    most += barrier_words_.size() +
+            (segment.words.size() <= kMostWordsInRing
+                 ? std::max<u64>(segment.words.size(), hw::IndirectBuffer::kWords)
+                 : hw::IndirectBuffer::kWords);
+  TRY(make_room(most));
+  const u64 epoch = device_.code_epoch();
+  words_.lend(ring_.reserved());
+  if (epoch != code_epoch_) words_.append(code_words_);
+  for (const hcq::Segment& segment : segments) TRY(place_segment(segment));
+  // Never among the arguments, see place_launch().
+  words_.append(interrupt_words_);
+  ring_.written(words_.size());
+  code_epoch_ = epoch;
+  return {};
 }
 
-Result<void> Pm4Queue::assemble(std::span<const hcq::Segment> segments) {
-  usize first = 0;
-  if (const u64 epoch = device_.code_epoch(); epoch != code_epoch_) {
-    append(code_words_);
-    code_epoch_ = epoch;
+Result<void> Pm4Queue::place_segment(const hcq::Segment& segment) {
+  if (segment.resident != nullptr)
+    return place_jump(segment.resident->memory.address, segment.resident->count);
+  TRY(const hcq::GpuAddr data, place_data(segment));
+  // Arguments that the host has just written may lie where others were cached.
+  if (data.value != 0) words_.append(barrier_words_);
+  if (segment.words.size() <= kMostWordsInRing) {
+    const u32 first = words_.append(segment.words);
+    if (data.value != 0) segment.commands->relocate(words_.span().subspan(first), data);
+    return {};
   }
-  for (const hcq::Segment& segment : segments) {
-    if (segment.resident != nullptr) {
-      TRY(move_out(first));
-      TRY(jump(segment.resident->memory.address, segment.resident->count));
-      first = words_.size();
-      continue;
-    }
-    // Arguments that the host has just written may lie where others were cached.
-    if (segment.commands != nullptr && !segment.commands->data().empty()) append(barrier_words_);
-    TRY(append_piece(segment));
-  }
-  TRY(move_out(first));
-  // Never in the argument ring, whose room is free when the signal before it is seen.
-  append(interrupt_words_);
+  TRY(const hcq::ArgumentRing::Place place,
+      arguments_->allocate(segment.words.size_bytes(), kDataAlignment));
+  const std::span<u32> words{reinterpret_cast<u32*>(place.host), segment.words.size()};
+  std::copy(segment.words.begin(), segment.words.end(), words.begin());
+  if (data.value != 0) segment.commands->relocate(words, data);
+  return place_jump(place.address.value, words.size());
+}
+
+Result<void> Pm4Queue::place_jump(u64 address, u64 count) {
+  if (count > kMostJumpWords)
+    return fail(ErrorKind::Unsupported, "{}: {} words behind one jump, at most {} are possible",
+                title(), count, kMostJumpWords);
+  words_.append(encode(hw::IndirectBuffer{.addr = address, .words = static_cast<u32>(count)}));
   return {};
 }
 

@@ -1,10 +1,10 @@
 // From a kernel descriptor to the packets of a launch.
 #include "drivers/amd/program.h"
 
-#include <absl/container/inlined_vector.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/util/check.h"
 #include "base/util/try.h"
@@ -226,15 +226,29 @@ Result<void> AmdProgram::add_user_data(const Scratch& scratch) {
 
 Result<void> AmdProgram::launch(std::span<const core::BufferView> buffers,
                                 std::span<const i64> variables) {
-  absl::InlinedVector<hcq::Operand, 16> addresses(buffers.size());
-  absl::InlinedVector<hcq::Operand, 8> values(variables.size());
-  for (usize i = 0; i < buffers.size(); ++i) {
-    CHECK(&buffers[i].buffer->device() == &device_, "kernel {} of {} with a buffer of {}", name_,
-          device_.name(), buffers[i].buffer->device().name());
-    addresses[i] = buffers[i].buffer->memory().address + static_cast<u64>(buffers[i].offset);
+  return device_.launch_queue().launch({*this, buffers, variables}, device_.unfinished_copies());
+}
+
+void AmdProgram::write_arguments(const KernelLaunch& launch, std::span<u32> words) const {
+  check_arguments(launch.buffers.size(), launch.variables.size());
+  u32* next = words.data();
+  const auto write = [&](u64 argument) {
+    static_assert(sizeof argument == hw::kArgumentBytes);
+    std::memcpy(next, &argument, sizeof argument);
+    next += sizeof argument / sizeof(u32);
+  };
+  for (const core::BufferView& view : launch.buffers) {
+    CHECK(&view.buffer->device() == &device_, "kernel {} of {} with a buffer of {}", name_,
+          device_.name(), view.buffer->device().name());
+    write(view.buffer->memory().address + static_cast<u64>(view.offset));
   }
-  for (usize i = 0; i < variables.size(); ++i) values[i] = static_cast<u64>(variables[i]);
-  return device_.launch({this, addresses, values}, name_);
+  for (const i64 variable : launch.variables) write(static_cast<u64>(variable));
+}
+
+void AmdProgram::check_arguments(usize buffers, usize variables) const {
+  CHECK(buffers == params_ && variables == variables_,
+        "kernel {} with {} buffers and {} variables, expected {} and {}", name_, buffers, variables,
+        params_, variables_);
 }
 
 }  // namespace doorbell::amd

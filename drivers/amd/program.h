@@ -20,6 +20,15 @@ namespace doorbell::amd {
 
 class AmdDevice;
 
+class AmdProgram;
+
+// A kernel with its arguments; the spans are borrowed.
+struct KernelLaunch {
+  const AmdProgram& program;
+  std::span<const core::BufferView> buffers;  // by slot
+  std::span<const i64> variables;             // in the kernel's order
+};
+
 class AmdProgram final : public core::Program {
  public:
   // A place in the dispatch that holds an address of the launch's data.
@@ -43,6 +52,10 @@ class AmdProgram final : public core::Program {
 
   // Arguments, and behind them a dispatch packet where the kernel reads one.
   u32 argument_words() const { return argument_words_; }
+  u32 data_words() const { return argument_words_ + static_cast<u32>(packet_words_.size()); }
+  void write_arguments(const KernelLaunch& launch, std::span<u32> words) const;
+  // That there are so many as the kernel takes.
+  void check_arguments(usize buffers, usize variables) const;
   std::span<const u32> packet_words() const { return packet_words_; }
   // As PM4.
   std::span<const u32> dispatch_words() const { return dispatch_words_; }

@@ -1,4 +1,4 @@
-// The ring: room, words, pointer, doorbell.
+// Submitting, and what goes wrong.
 #include "drivers/amd/queue.h"
 
 #include <fmt/format.h>
@@ -12,23 +12,36 @@
 #include "drivers/amd/device.h"
 #include "drivers/amd/hang_report.h"
 #include "drivers/amd/packet_log.h"
-#include "drivers/amd/queue_units.h"
+#include "drivers/amd/program.h"
 #include "drivers/amd/wave_report.h"
 
 namespace doorbell::amd {
-namespace {
 
-constexpr u64 kLeastFree = 16;  // words; an AQL packet
+Result<AmdQueue::Resources> AmdQueue::allocate(Parts parts, AmdDevice& device, QueueType type,
+                                               const hw::AmdQueue& descriptor) {
+  TRY(hcq::Timeline timeline, hcq::Timeline::make(*parts.signals, parts.timeline_limit));
+  KfdEvents& events = device.kfd().events();
+  TRY(const KfdEvents::Interrupt interrupt, events.make_interrupt());
+  KfdQueue::Aql aql;
+  aql.descriptor = descriptor;
+  aql.errors.event_mailbox = interrupt.mailbox;
+  aql.errors.event_id = interrupt.event_id;
+  Result<std::unique_ptr<KfdQueue>> hardware =
+      KfdQueue::make(device.gpu(), device.caps(), type, format_of(type).ring_bytes, aql);
+  if (!hardware) {
+    events.release_interrupt(interrupt);
+    return std::move(hardware).error();
+  }
+  return Resources{std::move(parts), std::move(timeline), device, interrupt, std::move(*hardware)};
+}
 
-}  // namespace
-
-AmdQueue::AmdQueue(Parts parts, hcq::Timeline timeline, AmdDevice& device,
-                   std::unique_ptr<KfdQueue> hardware, KfdEvents::Interrupt interrupt)
-    : Queue(std::move(parts), std::move(timeline)),
-      device_(device),
-      interrupt_(interrupt),
-      hardware_(std::move(hardware)),
-      type_(hardware_->type()) {}
+AmdQueue::AmdQueue(Resources resources)
+    : Queue(std::move(resources.parts), std::move(resources.timeline)),
+      device_(resources.device),
+      interrupt_(resources.interrupt),
+      hardware_(std::move(resources.hardware)),
+      format_(format_of(hardware_->type())),
+      ring_(hardware_->ring(), format_) {}
 
 AmdQueue::~AmdQueue() {
   hardware_.reset();
@@ -47,14 +60,14 @@ Result<void> AmdQueue::change_descriptor(const std::function<void(hw::AmdQueue&)
   return hardware_->resume();
 }
 
-Result<void> AmdQueue::make_rings(i64 argument_bytes) {
-  TRY(arguments_, hcq::ArgumentRing::make(*this, argument_bytes));
+Result<void> AmdQueue::make_argument_ring() {
+  TRY(arguments_, hcq::ArgumentRing::make(*this, format_.argument_bytes));
   return {};
 }
 
 void AmdQueue::close() {
   constexpr u32 kMostTurns = 1000;
-  const u64 ring = in_units(type_, hardware_->ring().size());
+  const u64 ring = format_.pointer_of(hardware_->ring().size());
   const auto is_read = [&] {
     return (hardware_->read_pointer() - hardware_->write_pointer()) % ring == 0;
   };
@@ -65,100 +78,74 @@ void AmdQueue::close() {
 
 u64 AmdQueue::to_ns(u64 ticks) const { return device_.to_ns(ticks); }
 
-// ---- placing ------------------------------------------------------------------------------------
+// ---- submitting ---------------------------------------------------------------------------------
+
+Result<void> AmdQueue::launch(const KernelLaunch& launch, const hcq::Fence& after) {
+  std::lock_guard lock(mutex());
+  TRY(reserve(1));
+  const hcq::Position end = timeline().last();
+  Result<void> placed = check_alive();
+  if (placed) placed = place_launch(launch, after);
+  arguments_->retire(end);
+  if (!placed) [[unlikely]] {
+    skip();
+    return placed;
+  }
+  note_launch(end, launch.program.name());
+  publish({});
+  return {};
+}
 
 Result<void> AmdQueue::write(std::span<const hcq::Segment> segments, hcq::Position end) {
+  TRY(check_alive());
+  Result<void> placed = place(segments);
+  // Also of a submission that failed: the words that raise `end` in its stead do not read them.
+  arguments_->retire(end);
+  TRY(std::move(placed));
+  publish(segments);
+  return {};
+}
+
+Result<void> AmdQueue::place_launch(const KernelLaunch& launch, const hcq::Fence&) {
+  UNREACHABLE("kernel {} on the {}", launch.program.name(), title());
+}
+
+Result<void> AmdQueue::check_alive() {
   TRY(device_.kfd().check_process());
-  TRY(failure());
-  words_.clear();
-  Result<void> assembled = assemble(segments);
-  if (assembled) assembled = make_room(words_.size());
-  // Arguments that were placed and not used are free when the queue is done with the rest.
-  arguments_->retire(assembled ? end : timeline().last());
-  TRY(std::move(assembled));
-  // Behind the signal of `end` lies its interrupt: only what was before this submission is read
-  // for sure when `end` is done.
-  chunks_.push_back({end, put_});
+  return failure();
+}
+
+Result<void> AmdQueue::make_room(u64 words) {
+  if (words > ring_.most())
+    return fail(ErrorKind::Unsupported, "{}: a submission of {} words, at most {} are possible",
+                title(), words, ring_.most());
+  while (!ring_.reserve(words, timeline())) TRY(wait_done(ring_.oldest()));
+  return {};
+}
+
+void AmdQueue::publish(std::span<const hcq::Segment> segments) {
+  const hcq::Position end = timeline().last();
   if (device_.logs_packets()) [[unlikely]]
-    log().debug("{}, position {}:\n{}", title(), end,
-                packets_text(type_, device_.caps().generation, words_, segments));
-  write_ring(words_);
-  publish();
-  return {};
+    log().debug(
+        "{}, position {}:\n{}", title(), end,
+        packets_text(format_.stream, device_.caps().generation, ring_.submission(), segments));
+  const u64 pointer = ring_.commit(end);
+  hardware_->ring_doorbell(pointer, pointer - format_.doorbell_lag);
 }
 
-Result<void> AmdQueue::make_room(u64 count) {
-  const u64 size = hardware_->ring().size();
-  // The last submission may not be read yet, and a ring that is full looks empty.
-  const u64 most = size / 4, room = size - kLeastFree;
-  if (count > most)
-    return fail(ErrorKind::Unsupported, "{}: {} words in one submission, at most {}", title(),
-                count, most);
-  // The copy engine's packets do not go round the end.
-  if (type_ == QueueType::Sdma && put_ % size + count > size) count += size - put_ % size;
-  while (put_ + count - taken_back_ > room) {
-    while (first_chunk_ < chunks_.size() && done(chunks_[first_chunk_].position))
-      taken_back_ = chunks_[first_chunk_++].end;
-    if (first_chunk_ * 2 > chunks_.size()) {
-      chunks_.erase(chunks_.begin(), chunks_.begin() + static_cast<i64>(first_chunk_));
-      first_chunk_ = 0;
-    }
-    if (put_ + count - taken_back_ <= room) break;
-    CHECK(first_chunk_ < chunks_.size(), "an idle ring of {} words has no room for {}", size,
-          count);
-    TRY(wait_done(chunks_[first_chunk_].position));
-  }
-  return {};
-}
-
-void AmdQueue::write_ring(std::span<const u32> words) {
-  const std::span<u32> ring = hardware_->ring();
-  const u64 size = ring.size();
-  if (type_ == QueueType::Sdma && put_ % size + words.size() > size) {
-    // Zeros are NOPs.
-    std::fill(ring.begin() + static_cast<i64>(put_ % size), ring.end(), 0);
-    put_ += size - put_ % size;
-  }
-  if (type_ == QueueType::Aql) return write_packets(words);
-  const u64 at = put_ % size, first = std::min<u64>(words.size(), size - at);
-  std::memcpy(ring.data() + at, words.data(), first * sizeof(u32));
-  std::memcpy(ring.data(), words.data() + first, (words.size() - first) * sizeof(u32));
-  put_ += words.size();
-}
-
-// A packet's header hands it over, and so comes last. The ring is a whole number of packets.
-void AmdQueue::write_packets(std::span<const u32> words) {
-  constexpr usize kWords = hw::kAqlPacketBytes / sizeof(u32);
-  const std::span<u32> ring = hardware_->ring();
-  for (usize i = 0; i < words.size(); i += kWords, put_ += kWords) {
-    u32* const slot = ring.data() + put_ % ring.size();
-    std::memcpy(slot + 1, words.data() + i + 1, (kWords - 1) * sizeof(u32));
-    std::atomic_ref(*slot).store(words[i], std::memory_order_release);
-  }
-}
-
-void AmdQueue::publish() {
-  const u64 pointer = in_units(type_, put_);
-  // AQL queues are rung with the last packet's number, the others with the pointer.
-  hardware_->ring_doorbell(pointer, type_ == QueueType::Aql ? pointer - 1 : pointer);
-}
-
-Result<hcq::GpuAddr> AmdQueue::place_data(const hcq::CommandBuffer& commands) {
-  const std::span<const u32> data = commands.data();
+Result<hcq::GpuAddr> AmdQueue::place_data(const hcq::Segment& segment) {
+  if (segment.commands == nullptr) return hcq::GpuAddr{};
+  const std::span<const u32> data = segment.commands->data();
   if (data.empty()) return hcq::GpuAddr{};
-  constexpr u64 kAlignment = 256;
-  TRY(const hcq::ArgumentRing::Place place, arguments_->allocate(data.size_bytes(), kAlignment));
+  TRY(const hcq::ArgumentRing::Place place,
+      arguments_->allocate(data.size_bytes(), kDataAlignment));
   std::memcpy(place.host, data.data(), data.size_bytes());
   return place.address;
 }
 
-Result<void> AmdQueue::append_piece(const hcq::Segment& segment) {
-  const usize first = words_.size();
-  words_.insert(words_.end(), segment.words.begin(), segment.words.end());
-  if (segment.commands == nullptr) return {};
-  TRY(const hcq::GpuAddr data, place_data(*segment.commands));
-  if (data.value != 0) segment.commands->relocate(std::span(words_).subspan(first), data);
-  return {};
+std::span<const u32> AmdQueue::words_of(const hcq::Segment& segment) {
+  if (segment.resident == nullptr) return segment.words;
+  return {static_cast<const u32*>(segment.resident->memory.host), segment.resident->count};
 }
 
 // ---- what goes wrong ----------------------------------------------------------------------------
@@ -178,9 +165,7 @@ void AmdQueue::die(const Error& why) {
 // The kernel takes waves off the hardware where they are.
 void AmdQueue::drop(hcq::Position last) {
   if (Result<void> restarted = hardware_->restart(); !restarted) return die(restarted.error());
-  put_ = taken_back_ = 0;
-  chunks_.clear();
-  first_chunk_ = 0;
+  ring_.restart();
   const hcq::Timeline::Place end = timeline().where(last);
   end.signal.store(end.value);
 }
@@ -221,7 +206,7 @@ std::string AmdQueue::busy_with() {
 }
 
 std::string AmdQueue::waves(bool is_running) {
-  if (type_ == QueueType::Sdma) return {};
+  if (!format_.has_waves) return {};
   if (is_running && !device_.reports_waves())
     return "; AMD_REPORT_WAVES=1 tells where its waves stand";
   std::lock_guard lock(waves_mutex_);

@@ -1,7 +1,6 @@
-// AmdQueue: what AMD's queues share: words go into the ring behind each other, room is taken back
-// as the timeline advances, the pointer and the doorbell follow, each submission ends with an
-// interrupt, and a fault is the queue's death. Which words make up a submission is
-// pm4_queue.h's, aql_queue.h's and sdma_queue.h's.
+// AmdQueue: what AMD's queues share: words are placed in the ring (packet_ring.h), the doorbell is
+// rung, each submission ends with an interrupt, and a fault kills the queue. Which words make up a
+// submission is for pm4_queue.h, aql_queue.h and sdma_queue.h.
 //
 // Thread safety: that of Queue; die() from any thread.
 #pragma once
@@ -13,79 +12,92 @@
 
 #include "drivers/amd/kernel/kfd_events.h"
 #include "drivers/amd/kernel/kfd_queue.h"
+#include "drivers/amd/packet_ring.h"
 #include "hcq/memory/argument_ring.h"
 #include "hcq/queue/queue.h"
 
 namespace doorbell::amd {
 
 class AmdDevice;
+struct KernelLaunch;
 
 class AmdQueue : public hcq::Queue {
  public:
-  // Also of one that was never closed, which it does not wait for.
+  // Does not wait: close() first, unless the queue is lost.
   ~AmdQueue() override;
   // Waits, for a moment, until an idle queue has read its last words: the interrupt of the last
   // signal, which lies behind it. Nothing is submitted any more.
   void close();
 
+  // Runs a kernel behind everything that was submitted here, after `after`. May wait for room.
+  Result<void> launch(const KernelLaunch& launch, const hcq::Fence& after);
+
   u64 to_ns(u64 ticks) const override;
-  // Nothing that was submitted will be done any more; waits report `why`.
+  // Abandons all submitted work; waits report `why`.
   void die(const Error& why);
-  // The kernel of a launch that ended at `position`; the name lives as long as the device.
-  void note_launch(hcq::Position position, const std::string& name);
-  // "AMD compute queue at position 3 of 8, kernel r_16; 2 waves: ...": where it stands, for
+  // "AMD compute queue at position 3 of 8, kernel r_16; 2 waves: ...": how far it got, for
   // messages, when the kernel has stopped it.
   std::string busy_with();
   const KfdQueue& hardware() const { return *hardware_; }
+  const PacketFormat& format() const { return format_; }
   // Takes it off the hardware, so that its waves can be looked at. From any thread.
   Result<void> halt() { return hardware_->stop(); }
 
  protected:
-  AmdQueue(Parts parts, hcq::Timeline timeline, AmdDevice& device,
-           std::unique_ptr<KfdQueue> hardware, KfdEvents::Interrupt interrupt);
+  // What a queue is made of.
+  struct Resources {
+    Parts parts;
+    hcq::Timeline timeline;
+    AmdDevice& device;
+    KfdEvents::Interrupt interrupt;
+    std::unique_ptr<KfdQueue> hardware;
+  };
+  // `descriptor` is for AQL queues.
+  static Result<Resources> allocate(Parts parts, AmdDevice& device, QueueType type,
+                                    const hw::AmdQueue& descriptor = {});
+  explicit AmdQueue(Resources resources);
+  Result<void> make_argument_ring();
   // Takes the queue off the hardware while `change` writes its descriptor.
   Result<void> change_descriptor(const std::function<void(hw::AmdQueue&)>& change);
-  // Interrupt and ring, which all queues want.
-  Result<void> make_rings(i64 argument_bytes);
+
+  // Put the words of a submission, which ends at last(), into ring_. Both reserve its room first,
+  // and may wait for that and for room among the arguments.
+  virtual Result<void> place(std::span<const hcq::Segment> segments) = 0;
+  virtual Result<void> place_launch(const KernelLaunch& launch, const hcq::Fence& after);
+  // Reserves `words` of the ring. May wait until earlier submissions are done.
+  Result<void> make_room(u64 words);
+  // The data of a segment's commands in arguments_, and the address of that; 0 without data. May
+  // wait for room.
+  Result<hcq::GpuAddr> place_data(const hcq::Segment& segment);
 
   Result<void> write(std::span<const hcq::Segment> segments, hcq::Position end) final;
-  // Adds the segments' words, as they go into the ring, to words_. Uses arguments_.
-  virtual Result<void> assemble(std::span<const hcq::Segment> segments) = 0;
   Result<void> failure() override;
   bool can_drop() const override { return true; }
   void drop(hcq::Position last) override;
   std::string running() override;
 
-  // The data of commands in arguments_, and the address of that; 0 without data.
-  Result<hcq::GpuAddr> place_data(const hcq::CommandBuffer& commands);
-  void append(std::span<const u32> words) {
-    words_.insert(words_.end(), words.begin(), words.end());
-  }
-  // The words of a segment, relocated, at the end of words_.
-  Result<void> append_piece(const hcq::Segment& segment);
+  // Bytes; what packets refer to begins at a multiple.
+  static constexpr u64 kDataAlignment = 256;
+  // What goes into the ring of a segment where there are no jumps.
+  static std::span<const u32> words_of(const hcq::Segment& segment);
 
   AmdDevice& device_;
-  std::vector<u32> words_;  // of the submission that is being placed
   const KfdEvents::Interrupt interrupt_;
 
+ private:
+  std::unique_ptr<KfdQueue> hardware_;
+  const PacketFormat& format_;
+
+ protected:
+  PacketRing ring_;
   std::unique_ptr<hcq::ArgumentRing> arguments_;
 
  private:
-  struct Chunk {
-    hcq::Position position;
-    u64 end;  // words since the beginning that are read when the position is done
-  };
-  Result<void> make_room(u64 count);
-  void write_ring(std::span<const u32> words);
-  void write_packets(std::span<const u32> words);
-  void publish();
+  Result<void> check_alive();
+  // Hands what was placed to the device.
+  void publish(std::span<const hcq::Segment> segments);
+  void note_launch(hcq::Position position, const std::string& name);
   std::string waves(bool is_running);
-
-  std::unique_ptr<KfdQueue> hardware_;
-  const QueueType type_;
-  u64 put_ = 0, taken_back_ = 0;
-  std::vector<Chunk> chunks_;  // from first_chunk_ on
-  usize first_chunk_ = 0;
 
   std::mutex waves_mutex_;    // one report at a time
   std::mutex failure_mutex_;  // guards failure_
@@ -94,7 +106,7 @@ class AmdQueue : public hcq::Queue {
 
   struct Launched {
     std::atomic<hcq::Position> position{0};
-    std::atomic<const std::string*> name{nullptr};
+    std::atomic<const std::string*> name{nullptr};  // lives as long as the device
   };
   static constexpr usize kRemembered = 64;
   // The first launch that is not done, as far as it is remembered.

@@ -1,5 +1,5 @@
-// SdmaQueue: a queue of a copy engine. All words go into the ring, bound ones too: a copy is seven
-// of them.
+// SdmaQueue: a queue of a copy engine. All words go into the ring, resident ones too: a copy is
+// seven of them. Kernels do not run here, and commands have no data.
 #pragma once
 
 #include "drivers/amd/queue.h"
@@ -13,10 +13,11 @@ class SdmaQueue final : public AmdQueue {
   std::unique_ptr<hcq::CommandBuffer> make_commands() override;
 
  protected:
-  Result<void> assemble(std::span<const hcq::Segment> segments) override;
+  Result<void> place(std::span<const hcq::Segment> segments) override;
 
  private:
   using AmdQueue::AmdQueue;
+  hcq::WordBuffer words_;  // in the ring, of the submission that is being placed
   std::vector<u32> interrupt_words_;
 };
 

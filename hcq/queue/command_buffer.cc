@@ -4,7 +4,7 @@
 namespace doorbell::hcq {
 namespace {
 
-void put_operand(std::vector<u32>& words, std::vector<Patch>& patches, const Patch& place,
+void put_operand(std::span<u32> words, std::vector<Patch>& patches, const Patch& place,
                  Operand operand) {
   if (operand.is_slot()) {
     patches.push_back(place);
@@ -19,6 +19,7 @@ void put_operand(std::vector<u32>& words, std::vector<Patch>& patches, const Pat
 void CommandBuffer::clear() {
   words_.clear();
   data_.clear();
+  data_address_.reset();
   patches_.clear();
   data_patches_.clear();
   relocations_.clear();
@@ -28,28 +29,25 @@ void CommandBuffer::relocate(std::span<u32> words, GpuAddr data) const {
   for (const Patch& place : relocations_) apply(place, data.value + place.slot * u64{4}, words);
 }
 
-u32 CommandBuffer::add_words(u32 count) {
-  const usize first = words_.size();
-  words_.resize(first + count);
-  return static_cast<u32>(first);
-}
-
 void CommandBuffer::put(u32 word, Bits bits, Operand operand, u8 shift) {
-  put_operand(words_, patches_, {word, bits, shift, operand.slot}, operand);
+  put_operand(words_.span(), patches_, {word, bits, shift, operand.slot}, operand);
 }
 
 u32 CommandBuffer::add_data(u32 count, u32 alignment) {
-  const usize first = (data_.size() + alignment - 1) / alignment * alignment;
-  data_.resize(first + count);
-  return static_cast<u32>(first);
+  const u32 first = (data_.size() + alignment - 1) / alignment * alignment;
+  data_.append_zeros(first - data_.size() + count);
+  return first;
 }
 
 void CommandBuffer::put_data(u32 word, Bits bits, Operand operand, u8 shift) {
-  put_operand(data_, data_patches_, {word, bits, shift, operand.slot}, operand);
+  put_operand(data_.span(), data_patches_, {word, bits, shift, operand.slot}, operand);
 }
 
 void CommandBuffer::put_data_address(u32 word, Bits bits, u32 target, u8 shift) {
-  relocations_.push_back({word, bits, shift, target});
+  if (data_address_)
+    apply({word, bits, shift, 0}, data_address_->value + target * u64{4}, words_.span());
+  else
+    relocations_.push_back({word, bits, shift, target});
 }
 
 }  // namespace doorbell::hcq

@@ -5,12 +5,14 @@
 // Thread safety: one thread at a time.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "core/device/program.h"
 #include "hcq/queue/operand.h"
 #include "hcq/queue/patch.h"
+#include "hcq/queue/word_buffer.h"
 
 namespace doorbell::hcq {
 
@@ -39,39 +41,45 @@ class CommandBuffer {
   // Stalls until the 64 bits at `address`, masked, equal `value`.
   virtual void poll(Operand address, Operand value, u64 mask) = 0;
 
-  std::span<const u32> words() const { return words_; }
+  std::span<const u32> words() const { return words_.span(); }
   std::span<const Patch> patches() const { return patches_; }
   // Kernel arguments: they follow the words of resident commands, or lie in an argument ring.
-  std::span<const u32> data() const { return data_; }
+  std::span<const u32> data() const { return data_.span(); }
   std::span<const Patch> data_patches() const { return data_patches_; }
   void clear();
+
+  // For commands that run once, without slots: what is recorded until clear() goes where the device
+  // will read it. The memory is borrowed, and the caller proves that all of it fits
+  // (word_buffer.h). `address` is that of the data; addresses of data are then final at once.
+  void lend_words(std::span<u32> memory) { words_.lend(memory); }
+  void lend_data(std::span<u32> memory, GpuAddr address) {
+    data_.lend(memory);
+    data_address_ = address;
+  }
 
   // Writes into `words` (a copy of words()) the addresses of data, once that lies at `data`.
   void relocate(std::span<u32> words, GpuAddr data) const;
 
  protected:
   // `count` zero words at the end; the index of the first.
-  u32 add_words(u32 count);
-  u32 add_words(std::span<const u32> words) {
-    words_.insert(words_.end(), words.begin(), words.end());
-    return static_cast<u32>(words_.size() - words.size());
-  }
+  u32 add_words(u32 count) { return words_.append_zeros(count); }
+  u32 add_words(std::span<const u32> words) { return words_.append(words); }
   // A constant, or a patch.
   void put(u32 word, Bits bits, Operand operand, u8 shift = 0);
   void put_64(u32 word, Operand operand) { put(word, Bits{63, 0}, operand); }
   // `count` zero words of data at a multiple of `alignment` words; the index of the first.
   u32 add_data(u32 count, u32 alignment);
   // Right behind what is there.
-  u32 add_data(std::span<const u32> words) {
-    data_.insert(data_.end(), words.begin(), words.end());
-    return static_cast<u32>(data_.size() - words.size());
-  }
+  u32 add_data(std::span<const u32> words) { return data_.append(words); }
+  // From data word `first` on.
+  std::span<u32> data_at(u32 first) { return data_.span().subspan(first); }
   void put_data(u32 word, Bits bits, Operand operand, u8 shift = 0);
   // The field will hold the address of data word `target`.
   void put_data_address(u32 word, Bits bits, u32 target, u8 shift = 0);
 
  private:
-  std::vector<u32> words_, data_;
+  WordBuffer words_, data_;
+  std::optional<GpuAddr> data_address_;  // of lent data
   std::vector<Patch> patches_, data_patches_;
   std::vector<Patch> relocations_;  // of words; a slot is an index of data_
 };

@@ -52,7 +52,7 @@ void Queue::will_wait(const Point& point) {
   waits_->add(first_, timeline_.last(), point.queue->waits_, point.position, timeline_.now());
 }
 
-Result<void> Queue::push(std::span<const Segment> segments, const Fence& after) {
+Result<bool> Queue::add_waits(const Fence& after, CommandBuffer& commands) {
   bool waits = false;
   for (const Point& point : after) {
     if (point.queue == this) continue;  // its own past is behind it
@@ -60,11 +60,19 @@ Result<void> Queue::push(std::span<const Segment> segments, const Fence& after) 
     TRY(own(other.waits_->check_for_others(point.position, other.timeline_.now())));
     if (other.done(point.position)) continue;
     will_wait(point);
-    if (!prefix_) prefix_ = make_commands();
-    if (!waits) prefix_->clear();
     waits = true;
     const Timeline::Place place = other.timeline_.where(point.position);
-    prefix_->wait(place.signal.address(), place.value);
+    commands.wait(place.signal.address(), place.value);
+  }
+  return waits;
+}
+
+Result<void> Queue::push(std::span<const Segment> segments, const Fence& after) {
+  bool waits = false;
+  if (!after.empty()) {
+    if (!prefix_) prefix_ = make_commands();
+    prefix_->clear();
+    TRY(waits, add_waits(after, *prefix_));
   }
   const Position end = timeline_.last();
   if (!waits) return write(segments, end);
@@ -97,7 +105,7 @@ Segment Queue::end_piece() {
 
 void Queue::skip() {
   const Segment segments[] = {end_piece()};
-  (void)push(segments, {});  // a dead queue has nobody to deceive
+  (void)push(segments, {});  // ignore failure: the queue is already lost
 }
 
 Result<void> Queue::wait(Position position, u64 timeout_ns) {

@@ -146,6 +146,11 @@ class Queue {
   // What it does now ("kernel sum_16_4"), for the message of a hang; may be empty.
   virtual std::string running() { return {}; }
 
+  // Records waits for what is not done of `after` into `commands`, which belong to the submission
+  // that is being made. Fails if a queue of `after` died before it reached its position. Whether
+  // there are any.
+  Result<bool> add_waits(const Fence& after, CommandBuffer& commands);
+
   // The queue runs nothing any more. Vendors call this before they store Signal::kDead.
   void died(const Error& why) { waits_->died(timeline_.now(), why); }
 

@@ -1,4 +1,4 @@
-// Growing.
+// Growing the storage of a WordBuffer.
 #include "hcq/queue/word_buffer.h"
 
 #include <algorithm>

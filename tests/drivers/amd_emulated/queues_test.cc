@@ -47,11 +47,38 @@ TEST_P(QueuesTest, TheCopyQueueGoesRoundItsRing) {
   hcq::Queue& queue = device->copy_queue();
   auto commands = queue.make_commands();
   for (int i = 0; i < 700; ++i) commands->write(buffer->memory().address, 1);
-  constexpr u64 kRingBytes = u64{1} << 20;  // sdma_queue.cc
+  constexpr u64 kRingBytes = u64{1} << 20;  // packet_format.cc
   for (u64 sent = 0; sent < kRingBytes * 2; sent += commands->words().size_bytes())
     ASSERT_TRUE(queue.submit(*commands));
   const Result<void> done = device->synchronize();
   EXPECT_TRUE(done) << done.error().message;
+  for (const emu::Report& report : machine->checks().reports()) ADD_FAILURE() << to_string(report);
+}
+
+// Commands and launches by turns, so that the ring's end comes anywhere in them: PM4 skips what is
+// left of it, AQL goes on at the start.
+TEST_P(QueuesTest, ComputeQueuesGoRoundTheirRings) {
+  boot({.gpus = {"gfx1100"}, .adversarial = GetParam(), .seed = 10});
+  for (const bool aql : {false, true}) {
+    SCOPED_TRACE(aql ? "AQL" : "PM4");
+    auto device = open(0, {.packets = aql ? Options::Packets::Aql : Options::Packets::Pm4});
+    const auto program = *device->load(compiled_kernel());
+    const Ref<Buffer> in = *Buffer::allocate(*device, 384), out = *Buffer::allocate(*device, 384);
+    const core::BufferView views[] = {{in.get(), 0}, {out.get(), 0}};
+    constexpr u64 kRingBytes = u64{1} << 20;         // packet_format.cc
+    const u32 turns = aql ? kRingBytes / 256 : 160;  // some four or more packets, or 3,000 words
+    for (u32 turn = 0; turn < turns; ++turn) {
+      auto commands = device->compute_queue().make_commands();
+      for (u32 i = 0; i < (aql ? 1 : 450); ++i)
+        commands->write(in->memory().address, turn << 12 | i);
+      ASSERT_TRUE(device->compute_queue().submit(*commands));
+      ASSERT_TRUE(program->launch(views, {}));
+    }
+    u32 sum = 0;
+    const Result<void> copied = out->copy_out(&sum, 4);
+    ASSERT_TRUE(copied) << copied.error().message;
+    EXPECT_EQ(sum, ((turns - 1) << 12 | (aql ? 0 : 449)) + 7);
+  }
   for (const emu::Report& report : machine->checks().reports()) ADD_FAILURE() << to_string(report);
 }
 
