@@ -4,7 +4,7 @@
 #include "base/util/try.h"
 #include "codegen/compile/comgr_compiler.h"
 #include "codegen/compile/llvm_compiler.h"
-#include "codegen/render/amd_chips.h"
+#include "codegen/render/amd_caps.h"
 #include "codegen/render/hip_renderer.h"
 
 namespace doorbell::runtime {
@@ -16,11 +16,11 @@ Result<Toolchain> make_amd_toolchain(std::string_view name, const std::string& a
   if (arch.empty())
     return fail(ErrorKind::Invalid,
                 "{} compiles for a chip, as in DEV=NULL:{}:gfx1100; chips are {}", name, name,
-                codegen::amd_chip_names());
-  const codegen::AmdChip* chip = codegen::find_amd_chip(arch);
+                amd::hw::chip_names());
+  const amd::hw::Chip* chip = amd::hw::find_chip(arch);
   if (chip == nullptr)
     return fail(ErrorKind::Unsupported, "no code for the chip {}; chips are {}", arch,
-                codegen::amd_chip_names());
+                amd::hw::chip_names());
   if (name == "AMD_HIP") {
     Toolchain made;
     made.renderer = codegen::make_hip_renderer(codegen::hip_caps(*chip, compute_units));

@@ -129,7 +129,7 @@ class HipRenderer final : public Renderer {
 
 }  // namespace
 
-Caps hip_caps(const AmdChip& chip, i64 compute_units) {
+Caps hip_caps(const amd::hw::Chip& chip, i64 compute_units) {
   Caps caps = amd_caps(chip, compute_units);
   caps.dtypes.reset(static_cast<usize>(Scalar::F16));
   caps.vector_bytes = 0;

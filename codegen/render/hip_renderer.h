@@ -4,13 +4,13 @@
 
 #include <memory>
 
-#include "codegen/render/amd_chips.h"
+#include "codegen/render/amd_caps.h"
 #include "codegen/render/renderer.h"
 
 namespace doorbell::codegen {
 
 // What amd_caps() says, in scalars: vectors of loads and stores LLVM finds itself.
-Caps hip_caps(const AmdChip& chip, i64 compute_units = 0);
+Caps hip_caps(const amd::hw::Chip& chip, i64 compute_units = 0);
 
 // Arguments, groups and items as in docs/hw/amd-code-objects.md.
 std::unique_ptr<Renderer> make_hip_renderer(Caps caps);

@@ -1,19 +1,18 @@
-// The table of chips.
+// Caps from a chip's row and its generation.
 #include "drivers/amd/caps.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
+
+#include "drivers/amd/hw/isa/chip.h"
 
 namespace doorbell::amd {
 namespace {
 
-constexpr Caps gfx9(std::string_view arch, u64 target, u32 local_granule) {
-  Caps caps;
-  caps.arch = arch;
-  caps.target = target;
-  caps.generation = hw::Generation::Gfx9;
+constexpr void make_gfx9(Caps& caps) {
   caps.cache_control = CacheControl::Coher;
   caps.has_wave32 = false;
   caps.sdma_fence_mtype = false;
@@ -21,65 +20,52 @@ constexpr Caps gfx9(std::string_view arch, u64 target, u32 local_granule) {
   caps.sdma_copy_bytes = u64{1} << 22;
   caps.scratch_granule = 1024;
   caps.scratch_waves_per_engine = false;
-  caps.local_granule = local_granule;
-  caps.local_granule_is_sure = local_granule == 512;
-  caps.saved_vgpr_bytes = 0x80000;
+  caps.local_granule_is_sure = caps.local_granule == 512;
   caps.saved_unit_waves = 40;
   caps.saved_engine_waves = 512;
   caps.control_stack_wave_bytes = 8;
   caps.ext_coherent = true;
-  return caps;
 }
 
-constexpr Caps gfx10(std::string_view arch, u64 target) {
-  Caps caps;
-  caps.arch = arch;
-  caps.target = target;
-  caps.generation = hw::Generation::Gfx10;
+constexpr void make_gfx10(Caps& caps) {
   caps.scratch_ring = ScratchRing::Gfx9;
-  caps.sdma_copy_bytes = u64{1} << 30;
   caps.architected_scratch = false;
   caps.scratch_granule = 1024;
   caps.scratch_waves_per_engine = false;
-  caps.saved_vgpr_bytes = 0x40000;
   caps.control_stack_limit = 0x7000;
-  return caps;
 }
 
-// `vgpr_bytes` is 0x60000 where a compute unit has one and a half times the registers.
-constexpr Caps gfx11(std::string_view arch, u64 target, u32 vgpr_bytes) {
-  Caps caps;
-  caps.arch = arch;
-  caps.target = target;
-  caps.generation = hw::Generation::Gfx11;
-  caps.sdma_copy_bytes = u64{1} << 30;
-  caps.privileged_waves = true;
-  caps.saved_vgpr_bytes = vgpr_bytes;
-  return caps;
-}
-
-constexpr Caps gfx12(std::string_view arch, u64 target) {
-  Caps caps = gfx11(arch, target, 0x60000);
-  caps.generation = hw::Generation::Gfx12;
+constexpr void make_gfx12(Caps& caps) {
   caps.scratch_ring = ScratchRing::Gfx12;
   caps.processor_uses_l2 = false;
-  caps.privileged_waves = false;
-  return caps;
 }
 
+// What the chips of a generation share; what chips differ in is in their rows (hw/isa/chip.h).
 // Register files, control stacks and the limit of gfx10's: Linux kfd_queue.c,
 // kfd_get_vgpr_size_per_cu() and kfd_queue_ctx_save_restore_size(). Privileged waves and the
 // scratch granules: tinygrad ops_amd.py, AMDProgram and _ensure_has_local_memory(). Copy limits:
-// Linux sdma_v4_4_2.c, sdma_v5_2.c, sdma_v6_0.c, sdma_v7_0.c, copy_max_bytes. Units of LDS: LLVM
-// AMDGPUUsage GRANULATED_LDS_SIZE ("GFX950: roundup(lds-size / (320 * 4))").
-constexpr Caps kTable[] = {
-    gfx9("gfx942", 90402, 512),        gfx9("gfx950", 90500, 1280),
-    gfx10("gfx1030", 100300),          gfx11("gfx1100", 110000, 0x60000),
-    gfx11("gfx1101", 110001, 0x60000), gfx11("gfx1102", 110002, 0x40000),
-    gfx11("gfx1103", 110003, 0x40000), gfx11("gfx1150", 110500, 0x40000),
-    gfx11("gfx1151", 110501, 0x60000), gfx12("gfx1200", 120000),
-    gfx12("gfx1201", 120001),
-};
+// Linux sdma_v4_4_2.c, sdma_v5_2.c, sdma_v6_0.c, sdma_v7_0.c, copy_max_bytes.
+constexpr Caps caps_of(const hw::Chip& chip) {
+  Caps caps;
+  caps.arch = chip.name;
+  caps.target = chip.target();
+  caps.generation = chip.generation();
+  caps.local_granule = chip.lds_granule;
+  caps.saved_vgpr_bytes = chip.vgpr_bytes_of_unit();
+  switch (caps.generation) {
+    case hw::Generation::Gfx9: make_gfx9(caps); break;
+    case hw::Generation::Gfx10: make_gfx10(caps); break;
+    case hw::Generation::Gfx11: caps.privileged_waves = true; break;
+    case hw::Generation::Gfx12: make_gfx12(caps); break;
+  }
+  return caps;
+}
+
+constexpr auto kTable = [] {
+  std::array<Caps, std::size(hw::kChips)> table;
+  std::ranges::transform(hw::kChips, table.begin(), caps_of);
+  return table;
+}();
 
 constexpr u64 kSaveHeaderBytes = 40;    // kfd_queue.c: SIZEOF_HSA_USER_CONTEXT_SAVE_AREA_HEADER
 constexpr u64 kDebugBytesPerWave = 32;  // kfd_queue.c: DEBUGGER_BYTES_PER_WAVE
@@ -93,13 +79,6 @@ const Caps* find_caps(u64 gfx_target_version) {
     return caps.target == gfx_target_version;
   });
   return found == std::end(kTable) ? nullptr : found;
-}
-
-std::string known_archs() {
-  std::string names;
-  for (const Caps& caps : kTable)
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", caps.arch);
-  return names;
 }
 
 std::string arch_name(u64 gfx_target_version) {

@@ -1,6 +1,6 @@
 // Caps: what each chip can do and how it wants to be spoken to, and the sizes that follow. All
 // differences between chips that the driver knows are here: sequences elsewhere ask for a
-// capability, never for a generation. How words lie is hw/'s.
+// capability, never for a generation. Made from the chip's row in hw/isa/chip.h.
 #pragma once
 
 #include <string>
@@ -21,15 +21,15 @@ struct Caps {
   std::string_view arch;  // "gfx1100"
   u64 target = 0;         // 110000, as the topology has it
 
-  hw::Generation generation = hw::Generation::Gfx11;  // for hw/'s tables
+  hw::Generation generation = hw::Generation::Gfx11;  // index of the tables in hw/
   CacheControl cache_control = CacheControl::Gcr;
   bool has_wave32 = true;
   // The command processor reads and writes memory through the L2; else behind it. [GPUOpen-Drivers/
   // pal gfx12Barrier.cpp: "CP is connected to mall directly (not through GL2)"; Mesa
   // ac_gpu_info.h cp_sdma_ge_use_system_memory_scope]
   bool processor_uses_l2 = true;
-  u64 sdma_copy_bytes = 0;       // of one packet
-  bool sdma_fence_mtype = true;  // a fence says how its write is cached
+  u64 sdma_copy_bytes = u64{1} << 30;  // of one packet
+  bool sdma_fence_mtype = true;        // a fence says how its write is cached
 
   // Where a kernel's private memory comes from: registers of the dispatch ("architected flat
   // scratch"), or user registers that the kernel's first instructions turn into an address.
@@ -58,8 +58,6 @@ struct Caps {
 
 // Null for a chip that we do not know.
 const Caps* find_caps(u64 gfx_target_version);
-// "gfx1030, gfx1100, ...": for messages.
-std::string known_archs();
 // "gfx90a" from 90010: as compilers write it.
 std::string arch_name(u64 gfx_target_version);
 

@@ -7,6 +7,7 @@
 #include "base/util/log.h"
 #include "base/util/try.h"
 #include "drivers/amd/aql_queue.h"
+#include "drivers/amd/hw/isa/chip.h"
 #include "drivers/amd/pm4_queue.h"
 #include "drivers/amd/program.h"
 #include "drivers/amd/sdma_queue.h"
@@ -32,7 +33,7 @@ Result<usize> pick_known(const core::DeviceSpec& spec, const std::vector<Node>& 
   if (known == 0)
     return fail(ErrorKind::Unsupported,
                 "this driver knows no GPU that the kernel shows: {}; it knows {}", others,
-                known_archs());
+                hw::chip_names());
   return fail(ErrorKind::NotFound, "{}: GPU {} of {} that the kernel shows{}{}", spec.name,
               spec.ordinal, known, others.empty() ? "" : " and this driver knows; ", others);
 }
@@ -73,7 +74,7 @@ Result<std::unique_ptr<AmdDevice>> AmdDevice::open(core::DeviceSpec spec, std::s
     return fail(ErrorKind::Unsupported,
                 "GPU {} is a {}, which this driver does not know; it "
                 "knows {}",
-                index, arch_name(target), known_archs());
+                index, arch_name(target), hw::chip_names());
   if (!spec.arch.empty() && spec.arch != caps->arch)
     return fail(ErrorKind::Invalid, "GPU {} is a {}, DEV wants {}", index, caps->arch, spec.arch);
   spec.arch = caps->arch;

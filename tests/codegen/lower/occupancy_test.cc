@@ -7,13 +7,13 @@
 
 #include "codegen/lower/lower.h"
 #include "codegen/opt/heuristic.h"
-#include "codegen/render/amd_chips.h"
+#include "codegen/render/amd_caps.h"
 #include "tests/codegen/support/kernels.h"
 
 namespace doorbell::codegen {
 namespace {
 
-Caps caps_of(std::string_view chip) { return amd_caps(*find_amd_chip(chip)); }
+Caps caps_of(std::string_view chip) { return amd_caps(*amd::hw::find_chip(chip)); }
 
 // 1536 registers of an RDNA3 SIMD by 24; 1024 of others by 16; 512 of CDNA's by 8.
 TEST(Occupancy, RegistersBoundWaves) {
@@ -26,7 +26,7 @@ TEST(Occupancy, RegistersBoundWaves) {
                                         {"gfx942", 64, 8.0},
                                         {"gfx942", 128, 4.0},
                                         {"gfx942", 512, 1.0}}) {
-    const Demand demand{registers, 0, find_amd_chip(chip)->wave_size};
+    const Demand demand{registers, 0, amd::hw::find_chip(chip)->wave_size};
     EXPECT_EQ(waves_of_simd(caps_of(chip), demand), waves) << chip << " " << registers;
   }
 }
@@ -122,10 +122,10 @@ TEST(Occupancy, PlansAreForTheComputeUnitsAtHand) {
   const auto plan = [](i64 units) {
     core::Arena arena;
     return print(choose_group_plan(merged_info(row_reduce_kernel(core::Op::Add, 1024, 4096), arena),
-                                   amd_caps(*find_amd_chip("gfx942"), units)));
+                                   amd_caps(*amd::hw::find_chip("gfx942"), units)));
   };
-  EXPECT_EQ(amd_caps(*find_amd_chip("gfx942")).busy_items, 304 * 256);
-  EXPECT_EQ(amd_caps(*find_amd_chip("gfx942"), 38).busy_items, 38 * 256);
+  EXPECT_EQ(amd_caps(*amd::hw::find_chip("gfx942")).busy_items, 304 * 256);
+  EXPECT_EQ(amd_caps(*amd::hw::find_chip("gfx942"), 38).busy_items, 38 * 256);
   EXPECT_EQ(plan(0), "VECTOR(1,4) GROUP(1,128)");  // 1024 x 128 items > 77824
   // 1024 x 32 > 9728, two rows to a wave of 64
   EXPECT_EQ(plan(38), "VECTOR(1,4) GROUP(1,32) LOCAL(0,2)");

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "codegen/lower/lower.h"
-#include "codegen/render/amd_chips.h"
+#include "codegen/render/amd_caps.h"
 #include "core/eval/eval.h"
 #include "tests/codegen/support/kernels.h"
 #include "tests/codegen/support/run_linear.h"
@@ -69,7 +69,7 @@ void check(std::string_view chip, DType t, ProductSizes s, bool transposed) {
   SCOPED_TRACE(std::string(chip) + " " + t.str() + (transposed ? " transposed" : ""));
   core::Arena arena;
   const LinearProgram program =
-      lower(narrow_product_kernel(t, s, transposed), amd_caps(*find_amd_chip(chip)), arena);
+      lower(narrow_product_kernel(t, s, transposed), amd_caps(*amd::hw::find_chip(chip)), arena);
   EXPECT_GT(count(program, Op::Wmma), 0);
   expect_product(program, t, s, transposed);
 }
@@ -107,7 +107,7 @@ TEST(TensorCores, OnlyOfTheChipsFormats) {
     SCOPED_TRACE(std::string(chip) + " " + t.str());
     core::Arena arena;
     const LinearProgram program = lower(narrow_product_kernel(t, {1, 64, 32, 64}, false),
-                                        amd_caps(*find_amd_chip(chip)), arena);
+                                        amd_caps(*amd::hw::find_chip(chip)), arena);
     EXPECT_EQ(count(program, Op::Wmma), 0);
   }
 }
@@ -120,8 +120,8 @@ TEST(TensorCores, BlocksMayRunPastTheEnd) {
 TEST(TensorCores, WholeInstructionsOnly) {
   for (const ProductSizes s : {ProductSizes{1, 40, 64, 64}, {1, 64, 40, 64}, {1, 64, 64, 40}}) {
     core::Arena arena;
-    const LinearProgram program =
-        lower(narrow_product_kernel(dt::f16, s, false), amd_caps(*find_amd_chip("gfx1100")), arena);
+    const LinearProgram program = lower(narrow_product_kernel(dt::f16, s, false),
+                                        amd_caps(*amd::hw::find_chip("gfx1100")), arena);
     EXPECT_EQ(count(program, Op::Wmma), 0);
     expect_product(program, dt::f16, s, false);
   }
@@ -130,14 +130,14 @@ TEST(TensorCores, WholeInstructionsOnly) {
 TEST(TensorCores, OnlyWhereTheChipHasThem) {
   core::Arena arena;
   const LinearProgram program = lower(narrow_product_kernel(dt::f16, {1, 64, 64, 64}, false),
-                                      amd_caps(*find_amd_chip("gfx1030")), arena);
+                                      amd_caps(*amd::hw::find_chip("gfx1030")), arena);
   EXPECT_EQ(count(program, Op::Wmma), 0);
 }
 
 // A plan by hand: several waves, each with several instructions, with and without local memory.
 TEST(TensorCores, PlansByHand) {
   const ProductSizes s{1, 64, 128, 64};
-  const Caps caps = amd_caps(*find_amd_chip("gfx1100"));
+  const Caps caps = amd_caps(*amd::hw::find_chip("gfx1100"));
   const Plan direct{{OptOp::Rows, 0, 0},
                     {OptOp::Columns, 1, 0},
                     {OptOp::Depth, 2, 0},

@@ -7,7 +7,7 @@
 #include "base/elf/elf_file.h"
 #include "codegen/compile/llvm_compiler.h"
 #include "codegen/lower/lower.h"
-#include "codegen/render/amd_chips.h"
+#include "codegen/render/amd_caps.h"
 #include "drivers/amd/hw/abi/kernel_descriptor.h"
 #include "tests/codegen/render/cpu_kernel.h"
 #include "tests/codegen/support/kernels.h"
@@ -78,7 +78,7 @@ Code compile_program(LinearProgram program, std::string_view chip) {
 
 Code compile_kernel_for(const core::KernelAst& kernel, std::string_view chip) {
   core::Arena arena;
-  LinearProgram program = lower(kernel, amd_caps(*find_amd_chip(chip)), arena);
+  LinearProgram program = lower(kernel, amd_caps(*amd::hw::find_chip(chip)), arena);
   return compile_program(std::move(program), chip);
 }
 
@@ -95,13 +95,14 @@ constexpr ChipFacts kChips[] = {
 };
 
 TEST(AmdCode, KnowsTheChips) {
-  ASSERT_EQ(amd_chips().size(), std::size(kChips));
+  ASSERT_EQ(amd::hw::chips().size(), std::size(kChips));
   for (const ChipFacts& facts : kChips) {
-    const AmdChip* chip = find_amd_chip(facts.name);
+    const amd::hw::Chip* chip = amd::hw::find_chip(facts.name);
     ASSERT_NE(chip, nullptr) << facts.name;
     EXPECT_EQ(chip->wave_size, facts.wave32 ? 32 : 64) << facts.name;
+    EXPECT_EQ(chip->elf_machine, facts.elf_machine) << facts.name;
   }
-  EXPECT_EQ(find_amd_chip("gfx90c"), nullptr);
+  EXPECT_EQ(amd::hw::find_chip("gfx90c"), nullptr);
 }
 
 TEST(AmdCode, ObjectsAreWhatTheDriverExpects) {
@@ -253,7 +254,7 @@ void add_ops(ProgramBuilder& b, const Caps& caps, DType t) {
 TEST(AmdCode, EveryOpOfEveryDtypeCompiles) {
   // One chip of each generation; the others differ in what no op shows.
   for (const char* chip : {"gfx1030", "gfx1100", "gfx1201", "gfx942", "gfx950"}) {
-    const Caps caps = amd_caps(*find_amd_chip(chip));
+    const Caps caps = amd_caps(*amd::hw::find_chip(chip));
     for (usize i = static_cast<usize>(Scalar::Bool); i <= static_cast<usize>(Scalar::F64); ++i) {
       const u16 lanes = i % 2 ? 1 : 4;
       ProgramBuilder b("ops");

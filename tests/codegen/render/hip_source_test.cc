@@ -16,7 +16,7 @@ using core::Op;
 using core::UOp;
 namespace dt = core::dtypes;
 
-Caps caps() { return hip_caps(*find_amd_chip("gfx1030")); }
+Caps caps() { return hip_caps(*amd::hw::find_chip("gfx1030")); }
 
 UOp item(ProgramBuilder& b, core::SpecialKind kind, i64 extent) {
   return b.op(Op::Special, dt::i32, {}, {static_cast<i64>(kind), 0, extent});

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "drivers/amd/caps.h"
+#include "drivers/amd/hw/isa/chip.h"
 #include "tests/support/fake_system.h"
 
 namespace doorbell::amd {
@@ -83,7 +84,17 @@ TEST(CapsTest, KnowsTheChipsOfTheReadme) {
   }
   EXPECT_EQ(find_caps(90010), nullptr);
   EXPECT_EQ(arch_name(90010), "gfx90a");
-  EXPECT_NE(known_archs().find("gfx942, gfx950, gfx1030"), std::string::npos);
+  EXPECT_NE(hw::chip_names().find("gfx942, gfx950, gfx1030"), std::string::npos);
+}
+
+// [Linux kfd_queue.c, kfd_get_vgpr_size_per_cu()]
+TEST(CapsTest, CountsTheRegistersOfAComputeUnitAsTheKernelDoes) {
+  const std::pair<u64, u32> kBytes[] = {{90402, 0x80000},  {90500, 0x80000},  {100300, 0x40000},
+                                        {110000, 0x60000}, {110001, 0x60000}, {110002, 0x40000},
+                                        {110003, 0x40000}, {110500, 0x40000}, {110501, 0x60000},
+                                        {120000, 0x60000}, {120001, 0x60000}};
+  for (const auto& [target, bytes] : kBytes)
+    EXPECT_EQ(find_caps(target)->saved_vgpr_bytes, bytes) << target;
 }
 
 // The sizes that libhsakmt of ROCm 6.2 (queues.c, update_ctx_save_restore_size) has for these:

@@ -1,5 +1,7 @@
-// The table of chips' numbers.
+// The numbers of chips.
 #include "drivers/amd/hw/abi/elf_chip.h"
+
+#include "drivers/amd/hw/isa/chip.h"
 
 namespace doorbell::amd::hw {
 
@@ -10,18 +12,19 @@ struct Row {
   std::string_view chip;
 };
 
-constexpr Row kRows[] = {
-    {0x2c, "gfx900"},  {0x2f, "gfx906"},  {0x30, "gfx908"},  {0x3f, "gfx90a"},  {0x4c, "gfx942"},
-    {0x4f, "gfx950"},  {0x33, "gfx1010"}, {0x36, "gfx1030"}, {0x37, "gfx1031"}, {0x38, "gfx1032"},
-    {0x39, "gfx1033"}, {0x3e, "gfx1034"}, {0x3d, "gfx1035"}, {0x45, "gfx1036"}, {0x41, "gfx1100"},
-    {0x46, "gfx1101"}, {0x47, "gfx1102"}, {0x44, "gfx1103"}, {0x43, "gfx1150"}, {0x4a, "gfx1151"},
-    {0x55, "gfx1152"}, {0x58, "gfx1153"}, {0x48, "gfx1200"}, {0x4e, "gfx1201"},
+// Chips that are only named in messages; hw/isa/chip.h has the others.
+constexpr Row kOthers[] = {
+    {0x2c, "gfx900"},  {0x2f, "gfx906"},  {0x30, "gfx908"},  {0x3f, "gfx90a"},  {0x33, "gfx1010"},
+    {0x37, "gfx1031"}, {0x38, "gfx1032"}, {0x39, "gfx1033"}, {0x3e, "gfx1034"}, {0x3d, "gfx1035"},
+    {0x45, "gfx1036"}, {0x55, "gfx1152"}, {0x58, "gfx1153"},
 };
 
 }  // namespace
 
 std::string_view chip_of_elf_flags(u32 flags) {
-  for (const Row& row : kRows)
+  for (const Chip& chip : chips())
+    if (chip.elf_machine == static_cast<u8>(flags)) return chip.name;
+  for (const Row& row : kOthers)
     if (row.number == static_cast<u8>(flags)) return row.chip;
   return {};
 }
