@@ -1,6 +1,6 @@
 // VramAllocator: a device's own memory, which the host does not see: bytes come and go through
 // memory of both and the copy queue. Without a copy engine it gives memory of the host, which the
-// GPU reads across the bus. Keeping what is released is core's CachingAllocator's.
+// GPU reads across the bus. core::CachingAllocator in front of it keeps released memory.
 #pragma once
 
 #include <atomic>

@@ -12,8 +12,8 @@
 namespace doorbell::amd {
 namespace {
 
-// Sizes are of an XCC: the area's parts lie one behind the other, and who looks for a wave's memory
-// adds as many of them as XCCs come before. [Writes: ROCR-Runtime c7785a6 amd_aql_queue.cpp#1627
+// Sizes are of one XCC: the area has a part for each XCC, one behind the other, and a reader skips
+// the parts of the XCCs before the wave's. [Writes: ROCR-Runtime c7785a6 amd_aql_queue.cpp#1627
 // FillBufRsrcWord2(), #1883 InitScratchSRD(); reads: ROCdbgapi 61dfa56 queue.cpp#874
 // scratch_memory_region()]
 void describe_scratch(const AmdDevice& device, const Scratch& scratch, hw::AmdQueue* descriptor) {
@@ -117,10 +117,10 @@ Result<void> AqlQueue::place_packets(std::span<const u32> packets) {
 
 Result<void> AqlQueue::update_scratch() {
   std::lock_guard lock(mutex());
-  // Asked for under the lock: of two threads that grew it, the last one here has the larger area.
+  // Read under the lock: of two threads that grew the area, the last one here sees the larger.
   const Scratch scratch = device_.scratch();
   if (hardware().descriptor().scratch_backing_memory_location == scratch.address) return {};
-  // What runs has its own part of the old place, in sizes that are the old place's.
+  // Running waves use the old area with the old sizes.
   TRY(wait_done(timeline().last()));
   return change_descriptor(
       [&](hw::AmdQueue& descriptor) { describe_scratch(device_, scratch, &descriptor); });

@@ -1,5 +1,5 @@
 // CodeHeap: executable memory of a device, in pieces of large buffer objects: most kernels are a
-// few hundred bytes. Writing code there is the program's.
+// few hundred bytes. Programs write their code there.
 //
 // Thread safety: all functions may be called from any thread.
 #pragma once

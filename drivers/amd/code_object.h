@@ -1,6 +1,6 @@
 // CodeObject: a kernel's ELF file as it will lie in executable memory: sections (or segments)
-// placed, relocations resolved, the kernel descriptor found and read. Getting it there is
-// code_heap.h's.
+// placed, relocations resolved, the kernel descriptor found and read. See
+// code_heap.h for where it goes.
 #pragma once
 
 #include <span>

@@ -1,6 +1,6 @@
-// Commands: the part that AMD's command queues share: records of hw/ become words at the end of the
-// words or of the data, and their fields take operands. Sequences are pm4_commands.h's,
-// aql_commands.h's and sdma_commands.h's.
+// Commands: what AMD's command buffers share: records of hw/ become words at the end of the
+// words or of the data, and their fields take operands. See pm4_commands.h, aql_commands.h and
+// sdma_commands.h for the sequences.
 #pragma once
 
 #include <string_view>

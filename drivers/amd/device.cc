@@ -19,8 +19,8 @@ std::string arch_of(const Node& node) { return arch_name(node.properties.gfx_tar
 
 bool is_known(const Node& node) { return find_caps(node.properties.gfx_target_version) != nullptr; }
 
-// The GPU of the ordinal, counting those that this driver knows: beside a graphics card there is
-// often a small GPU in the processor.
+// The GPU of the ordinal, counting supported ones only: beside a graphics card there is often a
+// small GPU in the processor.
 Result<usize> pick_known(const core::DeviceSpec& spec, const std::vector<Node>& nodes) {
   usize known = 0;
   std::string others;
@@ -31,27 +31,25 @@ Result<usize> pick_known(const core::DeviceSpec& spec, const std::vector<Node>& 
       return i;
   }
   if (known == 0)
-    return fail(ErrorKind::Unsupported,
-                "this driver knows no GPU that the kernel shows: {}; it knows {}", others,
-                hw::chip_names());
-  return fail(ErrorKind::NotFound, "{}: GPU {} of {} that the kernel shows{}{}", spec.name,
-              spec.ordinal, known, others.empty() ? "" : " and this driver knows; ", others);
+    return fail(ErrorKind::Unsupported, "no GPU here is supported: {}; supported chips are {}",
+                others, hw::chip_names());
+  return fail(ErrorKind::NotFound, "{}: GPU index {} out of range ({} supported{}{})", spec.name,
+              spec.ordinal, known, others.empty() ? "" : "; ", others);
 }
 
 Result<usize> pick(const core::DeviceSpec& spec, const Kfd& kfd) {
   const usize count = kfd.nodes().size();
   if (count == 0)
     return fail(ErrorKind::NotFound,
-                "the kernel's topology has no AMD GPU that this process may "
-                "use");
+                "no AMD GPU that this process may use: the kernel's topology lists none");
   if (spec.indices.empty()) return pick_known(spec, kfd.nodes());
   const usize ordinal = static_cast<usize>(spec.ordinal);
   if (ordinal >= spec.indices.size())
-    return fail(ErrorKind::NotFound, "{}: DEV shows {} GPUs of this interface", spec.name,
-                spec.indices.size());
+    return fail(ErrorKind::NotFound, "{}: GPU index {} out of range ({} selected by DEV)",
+                spec.name, ordinal, spec.indices.size());
   const usize index = static_cast<usize>(spec.indices[ordinal]);
   if (index >= count)
-    return fail(ErrorKind::NotFound, "{}: GPU {} of {} that the kernel shows", spec.name, index,
+    return fail(ErrorKind::NotFound, "{}: GPU index {} out of range ({} present)", spec.name, index,
                 count);
   return index;
 }
@@ -72,16 +70,16 @@ Result<std::unique_ptr<AmdDevice>> AmdDevice::open(core::DeviceSpec spec, std::s
   const Caps* caps = find_caps(target);
   if (caps == nullptr)
     return fail(ErrorKind::Unsupported,
-                "GPU {} is a {}, which this driver does not know; it "
-                "knows {}",
-                index, arch_name(target), hw::chip_names());
+                "GPU {} is a {}, which is not supported; supported chips are {}", index,
+                arch_name(target), hw::chip_names());
   if (!spec.arch.empty() && spec.arch != caps->arch)
-    return fail(ErrorKind::Invalid, "GPU {} is a {}, DEV wants {}", index, caps->arch, spec.arch);
+    return fail(ErrorKind::Invalid, "GPU {} is a {}, DEV asks for {}", index, caps->arch,
+                spec.arch);
   spec.arch = caps->arch;
   if (options.packets == Options::Packets::Pm4 && node.properties.num_xcc > 1)
     return fail(ErrorKind::Unsupported,
-                "GPU {} has {} XCCs, of which a PM4 queue uses one: use AQL queues (AMD_AQL=1, or "
-                "not set), or a partition of one XCC (CPX mode)",
+                "GPU {} has {} XCCs, and a PM4 queue uses only one: use AQL queues (AMD_AQL=1 or "
+                "unset), or a partition of one XCC (CPX mode)",
                 index, node.properties.num_xcc);
   TRY(KfdGpu * gpu, kfd->gpu(index));
   std::unique_ptr<AmdDevice> device(
@@ -163,7 +161,7 @@ Result<void> AmdDevice::synchronize() {
 std::string AmdDevice::description() const {
   std::string text = fmt::format("{}, {} compute units", caps_.arch, compute_units());
   if (xccs() > 1) text += fmt::format(" on {} XCCs", xccs());
-  // Where the kernel does not tell, nor do we.
+  // Omitted if the kernel does not report it.
   if (const Result<u64> free = gpu_.available_bytes())
     text += fmt::format(", {:.1f} GiB free", static_cast<double>(*free) / (1 << 30));
   return text +
@@ -188,8 +186,8 @@ Result<hcq::GpuAddr> AmdDevice::address_of(const core::Buffer& buffer) {
                 buffer.device().name());
   if (Result<void> mapped = static_cast<KfdMemory*>(memory.opaque)->map_to(gpu_); !mapped) {
     if (!told_of_peers_.exchange(true))
-      log().info("{} does not see memory of {}, copies between them go through the host's: {}",
-                 name(), peer->name(), mapped.error().message);
+      log().info("{} cannot map memory of {}, copies between them go through the host: {}", name(),
+                 peer->name(), mapped.error().message);
     return std::move(mapped).error();
   }
   return hcq::GpuAddr{memory.address};
@@ -232,14 +230,14 @@ void AmdDevice::on_memory_exception(const hw::KfdMemoryException& exception) {
   const auto add = [&](bool is, const char* what) {
     if (is) why += fmt::format("{}{}", why.empty() ? "" : ", ", what);
   };
-  add(exception.not_present != 0, "no page is there");
-  add(exception.read_only != 0, "it may not be written");
-  add(exception.no_execute != 0, "it may not be executed");
-  add(exception.error_type == hw::kKfdMemSramEcc, "its bits were corrupt (ECC)");
-  add(exception.error_type == hw::kKfdMemPoisonConsumed, "it was poisoned");
+  add(exception.not_present != 0, "the page is not present");
+  add(exception.read_only != 0, "the page is read-only");
+  add(exception.no_execute != 0, "the page is not executable");
+  add(exception.error_type == hw::kKfdMemSramEcc, "the memory is corrupt (ECC)");
+  add(exception.error_type == hw::kKfdMemPoisonConsumed, "the memory is poisoned");
   die(fail(ErrorKind::DeviceLost, "{}: memory fault at {:#x}{}, {}: {}", name(), exception.va,
            exception.imprecise != 0 ? " or near it" : "", kfd_->describe(exception.va),
-           why.empty() ? "the kernel does not say why" : why));
+           why.empty() ? "the kernel reports no cause" : why));
 }
 
 void AmdDevice::on_hw_exception(const hw::KfdHwException& exception) {
@@ -253,12 +251,12 @@ void AmdDevice::on_event() {
   const hw::QueueError error = compute_->hardware().error();
   if (error == hw::QueueError::None || queue_failed_.exchange(true)) [[likely]]
     return;
-  // The processor waits for an answer, which there is none for. [ROCr amd_aql_queue.cpp
-  // DynamicQueueEventsHandler, Suspend()]
+  // The command processor waits for an answer, and there is none: take the queue off the hardware.
+  // [ROCr amd_aql_queue.cpp DynamicQueueEventsHandler, Suspend()]
   (void)compute_->halt();
   const std::string_view what = hw::name_of(error);
-  die(fail(ErrorKind::DeviceLost, "{}: the compute queue met {} ({:#x}) and does not go on", name(),
-           what.empty() ? "what it does not name" : what, static_cast<u64>(error)));
+  die(fail(ErrorKind::DeviceLost, "{}: the compute queue stopped with error {:#x} ({})", name(),
+           static_cast<u64>(error), what.empty() ? "unknown" : what));
 }
 
 std::string AmdDevice::explanation() const {

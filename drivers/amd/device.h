@@ -1,6 +1,6 @@
 // AmdDevice: a GPU that this process drives through /dev/kfd: a compute queue, a copy queue, memory
-// of its own, code, private memory of kernels. What chips differ in is caps.h's, what the kernel is
-// told is kernel/'s.
+// of its own, code, private memory of kernels. See caps.h for what chips differ in, kernel/ for the
+// calls to the kernel.
 //
 // Thread safety: all functions may be called from any thread.
 #pragma once
@@ -26,25 +26,26 @@
 namespace doorbell::amd {
 
 struct Options {
-  // Queue packets: PM4 where there is one XCC, AQL where there are several, and on gfx950, unless
-  // said.
+  // Packets of the compute queue. ByChip: PM4 where there is one XCC, AQL where there are several,
+  // and on gfx950.
   enum class Packets : u8 { ByChip, Pm4, Aql } packets = Packets::ByChip;
   bool sdma = true;            // false: no copy engine; buffers are the host's memory
   i64 max_cached = INT64_MAX;  // bytes of released memory kept
   u64 timeline_limit = hcq::Timeline::kLimit;
   u64 timeout_ns = hcq::Queue::kTimeout_ns;
   bool log_packets = false;  // what is submitted goes to the log
-  // Of a queue that hangs, where its waves stand. It is taken off the hardware for that, and a
-  // queue that cannot be makes the kernel reset the whole GPU, screens and all.
+  // The message of a hang says where the queue's waves stand. The queue is taken off the hardware
+  // for that; if that fails, the kernel resets the whole GPU, displays included.
   bool report_waves = false;
-  // What the door knows of a GPU that died, by its id, beyond what a kernel tells; null: nothing.
+  // More about the death of the GPU with this id than the kernel reports: an emulator knows. Null:
+  // nothing.
   std::function<std::string(u32 gpu_id)> explain;
 };
 
 class AmdDevice final : public hcq::Device, private KfdEvents::Listener {
  public:
-  // The spec's ordinal counts the GPUs of `kfd` that this driver knows, or the spec's indices into
-  // all of them where there are any; who names an index of another is told why it is refused.
+  // The spec's ordinal counts the supported GPUs of `kfd`, or, where the spec has indices, those;
+  // an index of a GPU that is not supported is refused with the reason.
   // shared_ptr: all AMD devices of the process share one.
   static Result<std::unique_ptr<AmdDevice>> open(core::DeviceSpec spec, std::shared_ptr<Kfd> kfd,
                                                  const Options& options);
@@ -72,10 +73,10 @@ class AmdDevice final : public hcq::Device, private KfdEvents::Listener {
   Result<void> write_code(u64 address, std::span<const u8> bytes);
   bool logs_packets() const { return log_packets_; }
   bool reports_waves() const { return reports_waves_; }
-  // "; the emulator: ...": what the door knows of the last fault, or nothing.
+  // "; the emulator: ..." of the last fault, or nothing.
   std::string explanation() const;
   u64 code_epoch() const { return code_epoch_.load(std::memory_order_acquire); }
-  // Where kernels' private memory lies now, and where it does for one that needs so much of it.
+  // The area of kernels' private memory; the second grows it to `item_bytes` per work item.
   Scratch scratch() const { return scratch_.current(); }
   Result<Scratch> scratch(u32 item_bytes);
   // compute_queue(), as programs use it.
@@ -111,7 +112,7 @@ class AmdDevice final : public hcq::Device, private KfdEvents::Listener {
   std::unique_ptr<AmdQueue> compute_, copy_;
   VramAllocator* vram_;  // behind the cache
   core::CachingAllocator allocator_;
-  std::atomic<bool> queue_failed_{false};  // and was told
+  std::atomic<bool> queue_failed_{false};  // and was reported
   std::atomic<bool> told_of_peers_{false};
 };
 

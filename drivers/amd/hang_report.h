@@ -1,5 +1,5 @@
 // What a queue that stands still is doing, for messages: how far it has read, and the first wait
-// from there on that is not over. Where its waves are is wave_report.h's.
+// from there on that is not over. See wave_report.h for its waves.
 #pragma once
 
 #include <string>

@@ -23,7 +23,7 @@ constexpr u32 kMostItems = 1024;  // in a group
 
 u32 round_up(u32 value, u32 to) { return (value + to - 1) / to * to; }
 
-// A register whose bits are not ours to know.
+// A register whose bits only the compiler knows.
 template <const hw::Register& kWhich>
 struct Raw {
   static constexpr u32 kWords = 1;
@@ -63,15 +63,15 @@ Result<std::unique_ptr<core::Program>> AmdProgram::make(const core::Binary& bina
   return std::unique_ptr<core::Program>(std::move(program));
 }
 
-// Other chips' instructions may well decode here, as others.
+// Code of another chip may decode here, as other instructions.
 Result<void> AmdProgram::check_chip(const CodeObject& object) const {
   const u32 flags = object.elf_flags;
   const std::string_view chip = hw::chip_of_elf_flags(flags);
   if (chip != caps_.arch)
-    return fail(ErrorKind::Invalid, "kernel {} is for {}, {} is a {}", name_,
-                chip.empty() ? fmt::format("a chip that is not known (ELF flags {:#x})", flags)
-                             : std::string(chip),
-                device_.name(), caps_.arch);
+    return fail(
+        ErrorKind::Invalid, "kernel {} is for {}, {} is a {}", name_,
+        chip.empty() ? fmt::format("an unknown chip (ELF flags {:#x})", flags) : std::string(chip),
+        device_.name(), caps_.arch);
   if (hw::is_xnack_on(flags, object.abi_version))
     return fail(ErrorKind::Unsupported,
                 "kernel {} is for {} with XNACK on (ELF flags {:#x}), {} runs with XNACK off",
@@ -86,8 +86,8 @@ Result<void> AmdProgram::check_group(const core::Binary& binary,
   const i64 items = size[0] * size[1] * size[2];
   if (items < 1 || items > kMostItems)
     return fail(ErrorKind::Unsupported,
-                "kernel {} has groups of {} x {} x {} items, {} runs at most {}", name_, size[0],
-                size[1], size[2], device_.name(), kMostItems);
+                "kernel {} has groups of {} x {} x {} items, {} runs at most {} per group", name_,
+                size[0], size[1], size[2], device_.name(), kMostItems);
   const u64 most = metadata.max_flat_workgroup_size;
   if (most != 0 && static_cast<u64>(items) > most)
     return fail(ErrorKind::Invalid,
@@ -102,23 +102,24 @@ Result<void> AmdProgram::check_group(const core::Binary& binary,
   return {};
 }
 
-// What would otherwise hang or fault.
+// Refuses kernels that would hang or fault.
 Result<void> AmdProgram::check() {
   if (descriptor_.group_segment_fixed_size > device_.local_bytes())
-    return fail(ErrorKind::Unsupported, "kernel {} wants {} bytes of local memory, {} has {}",
+    return fail(ErrorKind::Unsupported, "kernel {} needs {} bytes of local memory, {} has {}",
                 name_, descriptor_.group_segment_fixed_size, device_.name(), device_.local_bytes());
   if (descriptor_.enable_wavefront_size32 && !caps_.has_wave32)
-    return fail(ErrorKind::Invalid, "kernel {} has waves of 32, {} only those of 64", name_,
+    return fail(ErrorKind::Invalid, "kernel {} has waves of 32, {} has only waves of 64", name_,
                 caps_.arch);
   if (descriptor_.enable_sgpr_queue_ptr || descriptor_.enable_sgpr_dispatch_id)
-    return fail(ErrorKind::Unsupported, "kernel {} asks for its queue, which it is not told",
+    return fail(ErrorKind::Unsupported,
+                "kernel {} uses the SGPRs queue_ptr or dispatch_id, which are not supported",
                 name_);
   const u32 given = static_cast<u32>(params_ + variables_) * hw::kArgumentBytes;
-  // 0: not told. [LLVM AMDGPUUsage "Kernel Descriptor", KERNARG_SIZE]
+  // 0: not specified. [LLVM AMDGPUUsage "Kernel Descriptor", KERNARG_SIZE]
   if (descriptor_.kernarg_size != 0 && descriptor_.kernarg_size < given)
     return fail(ErrorKind::Invalid,
-                "kernel {} takes {} bytes of arguments, {} buffers and {} variables are {}", name_,
-                descriptor_.kernarg_size, params_, variables_, given);
+                "kernel {} takes {} bytes of arguments, but {} buffers and {} variables are {}",
+                name_, descriptor_.kernarg_size, params_, variables_, given);
   const u32 taken = std::max(descriptor_.kernarg_size, given);
   argument_words_ = round_up(taken, kArgumentAlignmentWords * 4) / 4;
   return {};
@@ -205,10 +206,10 @@ Result<void> AmdProgram::add_user_data(const Scratch& scratch) {
   if (descriptor_.enable_sgpr_flat_scratch_init) add_address(scratch.address);
   if (descriptor_.enable_sgpr_private_segment_size)
     values.push_back(descriptor_.private_segment_fixed_size);
-  // A compiler may have more loaded than the kernel uses.
+  // A compiler may load more SGPRs than the kernel uses.
   const auto rsrc2 = decode<hw::ComputePgmRsrc2>(std::array{descriptor_.rsrc2});
   if (rsrc2.user_sgpr < values.size() || rsrc2.user_sgpr > hw::kUserDataRegisters)
-    return fail(ErrorKind::Corrupt, "kernel {} loads {} user registers, its descriptor names {}",
+    return fail(ErrorKind::Corrupt, "kernel {} loads {} user SGPRs, its descriptor enables {}",
                 name_, rsrc2.user_sgpr, values.size());
   values.resize(rsrc2.user_sgpr);
   if (values.empty()) return {};

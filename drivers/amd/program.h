@@ -1,5 +1,5 @@
-// AmdProgram: a kernel in the GPU's memory, and the packets that launch it, made once: what a
-// launch adds is where its arguments lie. Placing code is code_object.h's and code_heap.h's.
+// AmdProgram: a kernel in the GPU's memory, and the packets that launch it, made once: a launch
+// adds the address of its arguments. See code_object.h and code_heap.h for how code is placed.
 //
 // Thread safety: a program does not change; launch() from any thread.
 #pragma once
@@ -31,7 +31,7 @@ struct KernelLaunch {
 
 class AmdProgram final : public core::Program {
  public:
-  // A place in the dispatch that holds an address of the launch's data.
+  // A 64-bit field of the dispatch that takes an address of the launch's data.
   struct DataAddress {
     u32 word;          // of the two
     u32 offset_words;  // from the arguments' first word
@@ -76,7 +76,7 @@ class AmdProgram final : public core::Program {
 
   AmdDevice& device_;  // outlives its programs
   const Caps& caps_;
-  const std::string& name_;  // the device's: a hang may name a program that is gone
+  const std::string& name_;  // kept by the device: a hang may name a program that is gone
   const usize params_, variables_;
   hw::KernelDescriptor descriptor_;
   CodeHeap::Place code_;

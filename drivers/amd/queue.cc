@@ -162,7 +162,7 @@ void AmdQueue::die(const Error& why) {
   timeline().where(timeline().last()).signal.store(hcq::Signal::kDead);
 }
 
-// The kernel takes waves off the hardware where they are.
+// Destroying the queue takes its waves off the hardware in the middle of their work.
 void AmdQueue::drop(hcq::Position last) {
   if (Result<void> restarted = hardware_->restart(); !restarted) return die(restarted.error());
   ring_.restart();
@@ -208,7 +208,7 @@ std::string AmdQueue::busy_with() {
 std::string AmdQueue::waves(bool is_running) {
   if (!format_.has_waves) return {};
   if (is_running && !device_.reports_waves())
-    return "; AMD_REPORT_WAVES=1 tells where its waves stand";
+    return "; AMD_REPORT_WAVES=1 reports where its waves stand";
   std::lock_guard lock(waves_mutex_);
   const auto describe = is_running ? describe_running_waves : describe_waves;
   return describe(*hardware_, device_.code(), device_.caps().generation,
@@ -219,7 +219,7 @@ std::string AmdQueue::running() {
   hcq::Position position = 0;
   const std::string* kernel = first_kernel(&position);
   const std::string text = kernel == nullptr
-                               ? std::string("something")
+                               ? std::string("unknown work")
                                : fmt::format("kernel {} of position {}", *kernel, position);
   return text + describe_hang(*hardware_, device_.kfd(), device_.caps().generation) + waves(true) +
          device_.explanation();

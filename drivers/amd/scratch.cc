@@ -60,7 +60,7 @@ Result<Scratch> ScratchPool::grow(u32 item_bytes) {
   const u64 per_item = (wanted + step - 1) / step * step, per_wave = per_item * kLanes;
   if (wanted > kMostItemBytes)
     return fail(ErrorKind::Unsupported,
-                "a kernel wants {} bytes of private memory for each work item, at most {}",
+                "a kernel needs {} bytes of private memory per work item, at most {} are possible",
                 item_bytes, kMostItemBytes);
   // The waves that may run at once: of an XCC, evenly over its engines where they are counted so.
   const u64 engines = caps_.scratch_waves_per_engine ? properties.shader_engines() : 1;

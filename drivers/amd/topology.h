@@ -1,5 +1,5 @@
 // Topology: what the kernel tells of each GPU, read from the files of
-// /sys/devices/virtual/kfd/kfd/topology. What a chip can do beyond these numbers is caps.h's.
+// /sys/devices/virtual/kfd/kfd/topology. See caps.h for what a chip can do beyond these numbers.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Counting waves that stand at the same place.
+// Counting waves that stand at the same instruction.
 #include "drivers/amd/wave_report.h"
 
 #include <fmt/format.h>
@@ -9,10 +9,10 @@
 namespace doorbell::amd {
 namespace {
 
-constexpr usize kMostPlaces = 8;
+constexpr usize kMostLocations = 8;
 
 // Waves that execute the same instruction next, for the same reason.
-struct Place {
+struct Location {
   u64 pc = 0;
   const char* state = "";
   std::array<u32, 3> group{};  // the lowest
@@ -27,34 +27,35 @@ const char* state_of(const hw::SavedWave& wave) {
   return wave.in_barrier ? ", waiting at a barrier" : "";
 }
 
-std::vector<Place> places_of(const std::vector<hw::SavedWave>& waves, hw::Generation generation) {
-  std::map<std::pair<u64, std::string_view>, Place> places;
+std::vector<Location> locations_of(const std::vector<hw::SavedWave>& waves,
+                                   hw::Generation generation) {
+  std::map<std::pair<u64, std::string_view>, Location> locations;
   for (const hw::SavedWave& wave : waves) {
-    Place& place = places[{wave.pc, state_of(wave)}];
+    Location& location = locations[{wave.pc, state_of(wave)}];
     const std::array<u32, 3> group = wave.group(generation);
-    if (place.waves++ == 0)
-      place = {
+    if (location.waves++ == 0)
+      location = {
           .pc = wave.pc, .state = state_of(wave), .group = group, .waves = 1, .exec = wave.exec};
-    place.group = std::min(place.group, group);
-    place.same_exec &= place.exec == wave.exec;
+    location.group = std::min(location.group, group);
+    location.same_exec &= location.exec == wave.exec;
   }
-  std::vector<Place> sorted;
-  for (const auto& [key, place] : places) sorted.push_back(place);
+  std::vector<Location> sorted;
+  for (const auto& [key, location] : locations) sorted.push_back(location);
   std::ranges::stable_sort(sorted,
-                           [](const Place& a, const Place& b) { return a.waves > b.waves; });
+                           [](const Location& a, const Location& b) { return a.waves > b.waves; });
   return sorted;
 }
 
-std::string text_of(const Place& place, const CodeHeap& code, hw::Generation generation,
+std::string text_of(const Location& location, const CodeHeap& code, hw::Generation generation,
                     bool has_groups) {
-  const std::string name = code.name_at(place.pc);
-  const std::string where = name.empty() ? fmt::format("{:#x}, which is no kernel", place.pc)
-                                         : fmt::format("{} ({:#x})", name, place.pc);
-  std::string text = fmt::format("{} at {}{}, exec {:#x}{}", place.waves, where, place.state,
-                                 place.exec, place.same_exec ? "" : " and others");
+  const std::string name = code.name_at(location.pc);
+  const std::string where = name.empty() ? fmt::format("{:#x}, which is no kernel", location.pc)
+                                         : fmt::format("{} ({:#x})", name, location.pc);
+  std::string text = fmt::format("{} at {}{}, exec {:#x}{}", location.waves, where, location.state,
+                                 location.exec, location.same_exec ? "" : " and others");
   if (has_groups || generation == hw::Generation::Gfx12)
-    text += fmt::format(", {}group {},{},{}", place.waves > 1 ? "first of " : "", place.group[0],
-                        place.group[1], place.group[2]);
+    text += fmt::format(", {}group {},{},{}", location.waves > 1 ? "first of " : "",
+                        location.group[0], location.group[1], location.group[2]);
   return text;
 }
 
@@ -63,14 +64,14 @@ std::string text_of(const Place& place, const CodeHeap& code, hw::Generation gen
 std::string describe_waves(KfdQueue& queue, const CodeHeap& code, hw::Generation generation,
                            bool has_groups) {
   Result<std::vector<hw::SavedWave>> waves = queue.saved_waves();
-  if (!waves) return fmt::format("; where its waves are is not known: {}", waves.error().message);
+  if (!waves) return fmt::format("; where its waves stand is unknown: {}", waves.error().message);
   if (waves->empty()) return "; it has no waves";
-  const std::vector<Place> places = places_of(*waves, generation);
+  const std::vector<Location> locations = locations_of(*waves, generation);
   std::string text = fmt::format("; {} wave{}: ", waves->size(), waves->size() == 1 ? "" : "s");
-  for (usize i = 0; i < std::min(places.size(), kMostPlaces); ++i)
-    text += (i > 0 ? "; " : "") + text_of(places[i], code, generation, has_groups);
-  if (places.size() > kMostPlaces)
-    text += fmt::format("; and at {} places more", places.size() - kMostPlaces);
+  for (usize i = 0; i < std::min(locations.size(), kMostLocations); ++i)
+    text += (i > 0 ? "; " : "") + text_of(locations[i], code, generation, has_groups);
+  if (locations.size() > kMostLocations)
+    text += fmt::format("; and at {} more locations", locations.size() - kMostLocations);
   return text;
 }
 

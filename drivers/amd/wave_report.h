@@ -1,5 +1,5 @@
 // Where the waves of a compute queue stand, for messages: counted by their next instruction, which
-// is named by kernel and offset. Reading what was saved is kernel/kfd_queue.h's.
+// is named by kernel and offset. See kernel/kfd_queue.h for reading what was saved.
 #pragma once
 
 #include <string>

@@ -32,13 +32,13 @@ std::string_view name_of(QueueError error) {
   constexpr Row kRows[] = {
       {QueueError::ScratchWave64, "too little private memory for waves of 64"},
       {QueueError::ScratchWave32, "too little private memory for waves of 32"},
-      {QueueError::Dimensions, "sizes that no grid has"},
-      {QueueError::GroupMemory, "more local memory than there is"},
-      {QueueError::Code, "no code"},
-      {QueueError::PacketFormat, "a packet of a wrong format"},
-      {QueueError::GroupSize, "a group that is too large"},
-      {QueueError::Registers, "more registers than there are"},
-      {QueueError::VendorPacket, "a wrong packet of PM4"},
+      {QueueError::Dimensions, "invalid grid dimensions"},
+      {QueueError::GroupMemory, "too much local memory"},
+      {QueueError::Code, "invalid code object"},
+      {QueueError::PacketFormat, "invalid packet format"},
+      {QueueError::GroupSize, "group too large"},
+      {QueueError::Registers, "too many registers"},
+      {QueueError::VendorPacket, "invalid PM4 packet"},
   };
   for (const Row& row : kRows)
     if ((static_cast<u64>(error) & static_cast<u64>(row.error)) != 0) return row.name;

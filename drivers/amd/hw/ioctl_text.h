@@ -41,7 +41,7 @@ IoctlText ioctl_text(const T& arguments, int error, ClientPointers pointers = Cl
 }
 
 // By request number, with the bytes of the argument, which may be of an older or newer size.
-// Nothing for an ioctl that is none of kfd.h's and drm.h's.
+// Nothing for an ioctl that is neither in kfd.h nor in drm.h.
 std::optional<IoctlText> ioctl_text(u32 request, std::span<const u8> argument, int error);
 
 // Whether a request, by its driver and number, is one of theirs.

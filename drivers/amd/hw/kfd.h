@@ -1,4 +1,4 @@
-// The KFD interface, /dev/kfd, whole. What an ioctl does is the kernel's, and the emulator's.
+// The KFD interface, /dev/kfd, whole. What an ioctl does is up to the kernel and the emulator.
 #pragma once
 
 #include "drivers/amd/hw/kfd/event.h"

@@ -1,5 +1,5 @@
 // What the kernel shows of GPUs under /sys: where, and the properties of a node by name, in the
-// kernel's order. Reading them is the driver's, making them the emulator's.
+// kernel's order. The driver reads them, the emulator makes them.
 // [torvalds/linux drivers/gpu/drm/amd/amdkfd/kfd_topology.c node_show, kfd_build_sysfs_node_entry]
 #pragma once
 

@@ -22,16 +22,16 @@ constexpr u64 kFirstAddress = u64{1} << 45, kAddresses = u64{1} << 44;
 constexpr u64 kHugePage = u64{2} << 20;
 constexpr usize kRemembered = 256;
 
-Error why_not_open(const Error& error) {
+Error open_error(const Error& error) {
   switch (error.kind) {
     case ErrorKind::NotFound:
       return fail(ErrorKind::NotFound,
-                  "{} is not there: no AMD GPU, or the kernel module amdgpu is not loaded "
+                  "{} does not exist: no AMD GPU, or the kernel module amdgpu is not loaded "
                   "(modprobe amdgpu); in a container, pass --device {} --device /dev/dri",
                   kNode, kNode);
     case ErrorKind::Permission:
       return fail(ErrorKind::Permission,
-                  "{} may not be opened: add the user to the groups render and video "
+                  "{} cannot be opened: add the user to the groups render and video "
                   "(usermod -aG render,video USER), and log in again",
                   kNode);
     default: return error;
@@ -43,10 +43,10 @@ Error why_not_open(const Error& error) {
 Result<std::unique_ptr<Kfd>> Kfd::open(os::Files& files, os::Clock& clock,
                                        const KfdOptions& options) {
   Result<std::unique_ptr<os::File>> file = files.open(kNode, os::Access::ReadWrite);
-  if (!file) return why_not_open(file.error());
+  if (!file) return open_error(file.error());
   hw::KfdGetVersion version;
   if (Result<int> answer = (*file)->ioctl(hw::kRequest<hw::KfdGetVersion>, &version); !answer)
-    return fail(answer.error().kind, "{} does not tell its version: {}", kNode,
+    return fail(answer.error().kind, "{} does not report its version: {}", kNode,
                 answer.error().message);
   if (version.major_version != hw::kKfdMajor || version.minor_version < hw::kKfdOldestMinor)
     return fail(ErrorKind::Unsupported,
@@ -106,7 +106,9 @@ void Kfd::set_runtime() {
   if (options_.trap_registers) runtime.mode_mask = hw::kKfdRuntimeEnable | hw::kKfdRuntimeTtmpSave;
   Result<void> set = call(runtime);
   has_trap_registers_ = set && options_.trap_registers;
-  if (!set) log().info("{}; a hang may be told without its waves' places", set.error().message);
+  if (!set)
+    log().info("{}; messages of hangs may not say which groups the waves belong to",
+               set.error().message);
 }
 
 Result<int> Kfd::send(unsigned long request, void* arguments) {

@@ -1,6 +1,6 @@
 // Kfd: the process's side of /dev/kfd: the open node, its version, the GPUs of the topology, the
-// addresses that all of them share, and what lies where. Memory is kfd_memory.h's, queues are
-// kfd_queue.h's, events kfd_events.h's. What is sent is hw/kfd.h's.
+// addresses that all of them share, and what lies where. See kfd_memory.h,
+// kfd_queue.h and kfd_events.h for memory, queues and events, hw/kfd.h for the ioctls.
 //
 // There is one for a process and its kernel, for as long as the process lives. Closing the node
 // ends nothing: the kernel keeps the process's address spaces, each bound to the render node it

@@ -139,7 +139,8 @@ Result<void> KfdEvents::wait_once(u32 timeout_ms) {
     Error error = std::move(waited).error();
     if (error.os_errno == EINTR || error.os_errno == EAGAIN) return {};
     {
-      // Who waits for an event that goes is told -EIO, who comes too late -EINVAL.
+      // The kernel answers -EIO to a wait for an event that is destroyed meanwhile, -EINVAL to one
+      // that comes later.
       // [Linux kfd_events.c, kfd_wait_on_events(), init_event_waiter()]
       std::lock_guard lock(mutex_);
       if (released != released_) return {};

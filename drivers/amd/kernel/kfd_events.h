@@ -44,9 +44,9 @@ class KfdEvents final : public hcq::Event {
   Result<void> open();
   Result<Interrupt> make_interrupt();
   void release_interrupt(const Interrupt& interrupt);
-  // The listener is told of what happens on its GPU, until it is forgotten.
+  // Calls the listener for what happens on its GPU until remove_listener().
   void add_listener(u32 gpu_id, Listener& listener);
-  // Returns when nobody tells it anything any more.
+  // Returns when the listener is not called any more, and will not be.
   void remove_listener(Listener& listener);
 
   // What the kernel refuses names the events. Signals (EINTR) and events that are released
@@ -75,7 +75,7 @@ class KfdEvents final : public hcq::Event {
   u32 memory_event_ = 0, hw_event_ = 0;
   std::vector<u32> signal_events_;
   u64 released_ = 0;            // events so far
-  std::mutex listeners_mutex_;  // guards listeners_; held while they are told
+  std::mutex listeners_mutex_;  // guards listeners_; held while they are called
   std::vector<Heard> listeners_;
 };
 

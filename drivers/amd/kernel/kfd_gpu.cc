@@ -22,8 +22,8 @@ Result<std::unique_ptr<KfdGpu>> KfdGpu::open(Kfd& kfd, const Node& node) {
   Result<std::unique_ptr<os::File>> render = kfd.files().open(path, os::Access::ReadWrite);
   if (!render)
     return fail(render.error().kind,
-                "the render node of GPU {} cannot be opened: {}; the user must be in the group "
-                "render, a container have --device /dev/dri",
+                "the render node of GPU {} cannot be opened: {}; add the user to the group render, "
+                "or pass --device /dev/dri to the container",
                 node.gpu_id, render.error().message);
   hw::KfdAcquireVm acquire;
   acquire.drm_fd = static_cast<u32>((*render)->descriptor());
@@ -32,9 +32,8 @@ Result<std::unique_ptr<KfdGpu>> KfdGpu::open(Kfd& kfd, const Node& node) {
     Error error = std::move(acquired).error();
     if (error.os_errno == EBUSY)
       error.message += fmt::format(
-          "; something else in this process, maybe ROCm, has the address space of GPU {}, which "
-          "the "
-          "kernel gives once and keeps until the process ends",
+          "; something else in this process, maybe ROCm, has the address space of GPU {}: the "
+          "kernel creates one for each process and keeps it until the process ends",
           node.gpu_id);
     return error;
   }
@@ -69,7 +68,8 @@ Result<os::Mmio> KfdGpu::doorbell(u64 offset) {
     doorbells_offset_ = base;
   }
   if (base != doorbells_offset_)
-    return fail(ErrorKind::Corrupt, "a doorbell of GPU {} at {:#x}, the others are at {:#x}", id(),
+    return fail(ErrorKind::Corrupt,
+                "GPU {} has a doorbell at {:#x}, outside the page of its others at {:#x}", id(),
                 offset, doorbells_offset_);
   return doorbells_.mmio.window(offset - base, sizeof(u64));
 }

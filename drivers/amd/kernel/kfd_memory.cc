@@ -46,23 +46,24 @@ u32 flags_of(const MemoryRequest& request) {
   return flags | coherence_flags(request.coherence.value_or(usual_coherence(request.kind)));
 }
 
-// The kernel ignores bits that it does not know, so what it cannot do is refused here.
-Result<void> judge(const MemoryRequest& request, const KfdGpu& gpu) {
+// The kernel ignores flags that it does not know, so requests beyond it are refused here.
+Result<void> check_request(const MemoryRequest& request, const KfdGpu& gpu) {
   const u64 user = reinterpret_cast<u64>(request.user);
   if ((request.kind == MemoryKind::User) != (request.user != nullptr))
     return fail(ErrorKind::Invalid, "{} of {} at address {:#x} of the process",
                 request.kind == MemoryKind::User ? "user memory" : "memory that is no user memory",
                 request.what, user);
   if (const u64 page = gpu.kfd().page_bytes(); user % page != 0)
-    return fail(ErrorKind::Invalid, "{} at {:#x} does not begin a page of {} bytes", request.what,
+    return fail(ErrorKind::Invalid, "{} at {:#x} is not aligned to pages of {} bytes", request.what,
                 user, page);
   if (request.coherence != Coherence::ExtCoherent) return {};
   const u64 target = gpu.node().properties.gfx_target_version;
   const Caps* const caps = find_caps(target);
   if (caps == nullptr || !caps->ext_coherent)
-    return fail(ErrorKind::Unsupported,
-                "extended coherence of {} is not for GPU {}: it is a {}, gfx942 and gfx950 have it",
-                request.what, gpu.id(), arch_name(target));
+    return fail(
+        ErrorKind::Unsupported,
+        "{} cannot have extended coherence on GPU {}: it is a {}, only gfx942 and gfx950 have it",
+        request.what, gpu.id(), arch_name(target));
   if (gpu.kfd().minor_version() < hw::kKfdExtCoherentMinor)
     return fail(ErrorKind::Unsupported,
                 "the kernel driver has interface {}.{}, extended coherence of {} needs {}.{}",
@@ -71,13 +72,13 @@ Result<void> judge(const MemoryRequest& request, const KfdGpu& gpu) {
   return {};
 }
 
-Error create_queue_error(const Error& error, const MemoryRequest& request, const KfdGpu& gpu) {
+Error allocation_error(const Error& error, const MemoryRequest& request, const KfdGpu& gpu) {
   if (error.os_errno == ENOMEM || error.os_errno == ENOSPC)
     return fail(ErrorKind::OutOfMemory, "GPU {} has no memory for {} bytes of {}", gpu.id(),
                 request.bytes, request.what);
   if (error.os_errno == EINVAL && request.kind == MemoryKind::VisibleVram)
     return fail(ErrorKind::Unsupported,
-                "GPU {} gives no memory that the host sees: enable \"resizable BAR\" (\"smart "
+                "GPU {} has no memory that the host can map: enable \"resizable BAR\" (\"smart "
                 "access memory\") in the firmware's settings: {}",
                 gpu.id(), error.message);
   return error;
@@ -92,7 +93,7 @@ u64 KfdGpu::whole_pages(u64 bytes) const {
 
 Result<std::unique_ptr<KfdMemory>> KfdGpu::allocate(const MemoryRequest& request) {
   const u64 bytes = whole_pages(std::max<u64>(request.bytes, 1));
-  TRY(judge(request, *this));
+  TRY(check_request(request, *this));
   TRY(const u64 address, kfd_.reserve(bytes));
   // From here on its destructor gives back what it has.
   std::unique_ptr<KfdMemory> memory(new KfdMemory(kfd_, address, bytes));
@@ -103,7 +104,7 @@ Result<std::unique_ptr<KfdMemory>> KfdGpu::allocate(const MemoryRequest& request
   arguments.flags = flags_of(request);
   arguments.mmap_offset = reinterpret_cast<u64>(request.user);
   if (Result<void> allocated = kfd_.call(arguments); !allocated)
-    return create_queue_error(allocated.error(), request, *this);
+    return allocation_error(allocated.error(), request, *this);
   memory->handle_ = arguments.handle;
   TRY(memory->map_to(*this));
   if (request.kind == MemoryKind::User) {

@@ -1,5 +1,5 @@
 // KfdMemory: a buffer object of the kernel with its GPU address, where the host sees it, and the
-// GPUs that may use it. What is cut out of it is memory.h's.
+// GPUs that may use it. See ../queue_memory.h and ../code_heap.h for pieces of it.
 //
 // Kinds, and the coherence that each has unless the request names another:
 //   Vram         the GPU's own memory, Cached; the host does not see it

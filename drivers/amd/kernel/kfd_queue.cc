@@ -1,4 +1,4 @@
-// CREATE_QUEUE and what it wants.
+// CREATE_QUEUE and its arguments.
 #include "drivers/amd/kernel/kfd_queue.h"
 
 #include <atomic>
@@ -44,13 +44,14 @@ u32 kernel_type(QueueType type) {
 Error create_queue_error(const Error& error, QueueType type, const KfdGpu& gpu) {
   const NodeProperties& node = gpu.node().properties;
   if (error.os_errno == ENOMEM && type == QueueType::Sdma)
-    return fail(ErrorKind::Busy,
-                "GPU {} has no copy queue left: its {} engines have {} each, for all processes",
-                gpu.id(), node.num_sdma_engines, node.num_sdma_queues_per_engine);
+    return fail(
+        ErrorKind::Busy,
+        "GPU {} has no copy queue left: its {} engines have {} each, shared by all processes",
+        gpu.id(), node.num_sdma_engines, node.num_sdma_queues_per_engine);
   if (error.os_errno == ENOMEM || error.os_errno == EPERM)
     return fail(ErrorKind::Busy,
-                "GPU {} has no compute queue left: the kernel gives a process {} queues at most, "
-                "and doorbells for fewer",
+                "GPU {} has no compute queue left: the kernel allows a process {} queues at most, "
+                "and has doorbells for fewer",
                 gpu.id(), kMostQueues);
   return error;
 }
@@ -102,7 +103,7 @@ Result<void> KfdQueue::allocate(u64 ring_bytes, const Aql& aql) {
   return {};
 }
 
-// An AQL packet of zeros would be the vendor's: what nobody has written yet is invalid.
+// An AQL packet of zeros would be a vendor packet, so unwritten slots are marked invalid.
 // [HSA Runtime 1.2, 2.9.2]
 void KfdQueue::clear_ring() {
   const std::span<u32> words = ring();

@@ -1,6 +1,6 @@
 // KfdQueue: a hardware queue as the kernel makes it: ring, pointers, end-of-pipe buffer, the area
-// into which waves are saved, the doorbell. What is written into the ring is pm4_queue.h's and
-// sdma_queue.h's.
+// into which waves are saved, the doorbell. See ../queue.h for what is
+// written into the ring.
 //
 // Queues may outnumber the hardware's: the kernel then maps them in turn, and a doorbell of one
 // that is not mapped is seen when it is.
@@ -25,8 +25,8 @@ enum class QueueType : u8 { Pm4, Aql, Sdma };
 class KfdQueue {
  public:
   // What the command processor copies of an AQL queue with the first packet after the queue was put
-  // on the hardware, which CREATE_QUEUE does: what is written later it does not see. `errors` is
-  // the signal that it raises when it cannot go on.
+  // on the hardware, which CREATE_QUEUE does; later changes it does not see. It raises the signal
+  // `errors` when it stops with an error.
   struct Aql {
     hw::AmdQueue descriptor;
     hw::AmdSignal errors;
@@ -34,7 +34,7 @@ class KfdQueue {
   // `ring_bytes` is a power of two.
   static Result<std::unique_ptr<KfdQueue>> make(KfdGpu& gpu, const Caps& caps, QueueType type,
                                                 u64 ring_bytes, const Aql& aql = {});
-  // Destroys the queue: what it runs is given up.
+  // Destroys the queue and abandons what it runs.
   ~KfdQueue();
   KfdQueue(const KfdQueue&) = delete;
   KfdQueue& operator=(const KfdQueue&) = delete;
@@ -46,8 +46,8 @@ class KfdQueue {
   }
   // Of an AQL queue: the structure that holds the pointers and tells of scratch memory.
   hw::AmdQueue& descriptor() const { return *reinterpret_cast<hw::AmdQueue*>(pointers_->host()); }
-  // Why an AQL queue does not go on. Other queues have no way to say it but the kernel's events:
-  // the kernel would tell through a save area that lies at the same address for GPU and host.
+  // Why an AQL queue stopped. Other queues report errors through the kernel's events only: the
+  // kernel's other way is a save area at the same address for GPU and host, which ours is not.
   hw::QueueError error() const;
   const KfdMemory* save_area() const { return save_area_.get(); }
 
@@ -60,8 +60,8 @@ class KfdQueue {
   Result<void> stop() { return set_percentage(0); }
   // Puts it back: its waves go on from where they were.
   Result<void> resume() { return set_percentage(hw::kKfdMaxQueuePercentage); }
-  // Gives up what it runs and what is in the ring: destroyed and made anew, over the same memory,
-  // with pointers of 0 and another doorbell.
+  // Abandons what it runs and what is in the ring: the queue is destroyed and created again over
+  // the same memory, with pointers of 0 and another doorbell.
   Result<void> restart();
   // The waves of a compute queue that stands still, stopped or evicted by the kernel, of all XCCs.
   // Their registers are borrowed from the save area, which the next stop() changes.

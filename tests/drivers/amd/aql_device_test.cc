@@ -30,7 +30,7 @@ TEST_F(AqlDeviceTest, HearsOfWhatAnAqlQueueCannotDo) {
   ASSERT_FALSE(waited);
   EXPECT_EQ(waited.error().kind, ErrorKind::DeviceLost);
   EXPECT_TRUE(waited.error().message.starts_with(
-      "AMD: the compute queue met a packet of a wrong format (0x20) and does not go on"))
+      "AMD: the compute queue stopped with error 0x20 (invalid packet format)"))
       << waited.error().message;
 }
 

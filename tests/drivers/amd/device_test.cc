@@ -153,7 +153,7 @@ TEST_F(DeviceTest, RefusesCodeOfOtherChips) {
   EXPECT_EQ(amd.load(binary).error().message, "kernel kernel is for gfx1201, AMD is a gfx1100");
   binary.image[0x30] = 0xfe;
   EXPECT_EQ(amd.load(binary).error().message,
-            "kernel kernel is for a chip that is not known (ELF flags 0xfe), AMD is a gfx1100");
+            "kernel kernel is for an unknown chip (ELF flags 0xfe), AMD is a gfx1100");
 }
 
 // e_flags of gfx942 by LLVM's ELF.h: EF_AMDGPU_FEATURE_XNACK_ANY_V4 0x100, _OFF_V4 0x200, _ON_V4
@@ -199,7 +199,7 @@ TEST_F(DeviceTest, RefusesOtherLaunchesThanTheCodeIsFor) {
   binary = compiled_kernel();
   binary.variable_count = 1;
   EXPECT_EQ(load(binary),
-            "kernel kernel takes 16 bytes of arguments, 2 buffers and 1 variables are 24");
+            "kernel kernel takes 16 bytes of arguments, but 2 buffers and 1 variables are 24");
   binary.param_count = 1;
   EXPECT_EQ(load(binary), "");
 }
@@ -265,7 +265,7 @@ TEST_F(DeviceTest, LeavesAHangingQueueWhereItIsUnlessAsked) {
   ASSERT_FALSE(waited);
   const std::string& message = waited.error().message;
   EXPECT_NE(message.find("it runs kernel kernel of position 1"), std::string::npos) << message;
-  EXPECT_NE(message.find("AMD_REPORT_WAVES=1 tells where its waves stand"), std::string::npos)
+  EXPECT_NE(message.find("AMD_REPORT_WAVES=1 reports where its waves stand"), std::string::npos)
       << message;
   EXPECT_TRUE(fake.calls_of("UPDATE_QUEUE").empty());
   EXPECT_TRUE(fake.calls_of("GET_QUEUE_WAVE_STATE").empty());
@@ -310,7 +310,7 @@ TEST_F(DeviceTest, TellsWhereTheWavesOfAHangStandAndPutsTheQueueBack) {
   // Another time the kernel does not answer; another, the area makes no sense.
   fake.fail["GET_QUEUE_WAVE_STATE"] = EINVAL;
   waited = amd.synchronize();
-  EXPECT_NE(waited.error().message.find("where its waves are is not known: GET_QUEUE_WAVE_STATE"),
+  EXPECT_NE(waited.error().message.find("where its waves stand is unknown: GET_QUEUE_WAVE_STATE"),
             std::string::npos)
       << waited.error().message;
   saved[4] = 0xff;
@@ -386,11 +386,12 @@ TEST_F(DeviceTest, DiesOfAMemoryFaultAndSaysWhere) {
   ASSERT_FALSE(waited);
   EXPECT_EQ(waited.error().kind, ErrorKind::DeviceLost);
   EXPECT_EQ(waited.error().device, "AMD");
-  EXPECT_EQ(waited.error().message,
-            fmt::format("AMD: memory fault at {:#x}, 16 bytes behind the end of a buffer ({:#x}, "
-                        "4096 bytes): no page is there; AMD compute queue at position 1 of 1; it "
-                        "has no waves",
-                        buffer->memory().address + 4112, buffer->memory().address));
+  EXPECT_EQ(
+      waited.error().message,
+      fmt::format("AMD: memory fault at {:#x}, 16 bytes behind the end of a buffer ({:#x}, "
+                  "4096 bytes): the page is not present; AMD compute queue at position 1 of 1; it "
+                  "has no waves",
+                  buffer->memory().address + 4112, buffer->memory().address));
   // And takes nothing any more.
   EXPECT_FALSE(amd.compute_queue().submit(*commands));
 }

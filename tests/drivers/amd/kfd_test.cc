@@ -240,9 +240,10 @@ TEST_F(ExtCoherentTest, IsRefusedByChipsWithoutIt) {
   const Result<u32> refused = allocate(110000, 17);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::Unsupported);
-  EXPECT_EQ(refused.error().message,
-            "extended coherence of what atomics are on is not for GPU 19802: it is a gfx1100, "
-            "gfx942 and gfx950 have it");
+  EXPECT_EQ(
+      refused.error().message,
+      "what atomics are on cannot have extended coherence on GPU 19802: it is a gfx1100, only "
+      "gfx942 and gfx950 have it");
   EXPECT_TRUE(fake.calls_of("ALLOC_MEMORY_OF_GPU").empty()) << "the kernel would not tell";
 }
 
@@ -272,7 +273,7 @@ TEST_F(GpuTest, TakesAUserAddressForUserMemoryOnly) {
             fmt::format("memory that is no user memory of a file at address {:#x} of the process",
                         reinterpret_cast<u64>(page)));
   EXPECT_EQ(message({.bytes = 1, .kind = MemoryKind::User, .user = page + 8, .what = "a file"}),
-            fmt::format("a file at {:#x} does not begin a page of 4096 bytes",
+            fmt::format("a file at {:#x} is not aligned to pages of 4096 bytes",
                         reinterpret_cast<u64>(page + 8)));
   EXPECT_TRUE(fake.calls.empty());
 }

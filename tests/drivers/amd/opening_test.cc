@@ -12,12 +12,12 @@ TEST_F(OpeningTest, RefusesWhatItDoesNotKnow) {
   spec.name = "AMD:3";
   spec.ordinal = 3;
   EXPECT_EQ(AmdDevice::open(spec, kfd, {}).error().message,
-            "AMD:3: GPU 3 of 1 that the kernel shows");
+            "AMD:3: GPU index 3 out of range (1 supported)");
   spec = {};
   spec.name = "AMD";
   spec.arch = "gfx1201";
   EXPECT_EQ(AmdDevice::open(spec, kfd, {}).error().message,
-            "GPU 0 is a gfx1100, DEV wants gfx1201");
+            "GPU 0 is a gfx1100, DEV asks for gfx1201");
 }
 
 // The kernel gives copy queues out once, to all processes. [Linux kfd_device_queue_manager.c
@@ -76,9 +76,10 @@ TEST_F(OpeningTest, RefusesPm4OnSeveralXccs) {
       AmdDevice::open(spec, kfd, {.packets = Options::Packets::Pm4});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::Unsupported);
-  EXPECT_EQ(refused.error().message,
-            "GPU 0 has 8 XCCs, of which a PM4 queue uses one: use AQL queues (AMD_AQL=1, or not "
-            "set), or a partition of one XCC (CPX mode)");
+  EXPECT_EQ(
+      refused.error().message,
+      "GPU 0 has 8 XCCs, and a PM4 queue uses only one: use AQL queues (AMD_AQL=1 or unset), or "
+      "a partition of one XCC (CPX mode)");
 }
 
 // Node 1 is the GPU of a processor, node 2 a card. [LLVM AMDGPUUsage: gfx1036, "Ryzen 7000 series"]
@@ -98,7 +99,7 @@ TEST(SeveralGpus, TakesTheFirstThatItKnows) {
   spec.name = "AMD:1";
   spec.ordinal = 1;
   EXPECT_EQ(AmdDevice::open(spec, kfd, {}).error().message,
-            "AMD:1: GPU 1 of 1 that the kernel shows and this driver knows; GPU 0 is a gfx1036");
+            "AMD:1: GPU index 1 out of range (1 supported; GPU 0 is a gfx1036)");
   // Who names it is told why not.
   spec = {};
   spec.name = "AMD";
@@ -106,7 +107,7 @@ TEST(SeveralGpus, TakesTheFirstThatItKnows) {
   const Error refused = AmdDevice::open(spec, kfd, {}).error();
   EXPECT_EQ(refused.kind, ErrorKind::Unsupported);
   EXPECT_TRUE(refused.message.starts_with(
-      "GPU 0 is a gfx1036, which this driver does not know; it knows gfx942, gfx950, "))
+      "GPU 0 is a gfx1036, which is not supported; supported chips are gfx942, gfx950, "))
       << refused.message;
   spec.indices = {1};
   EXPECT_TRUE(AmdDevice::open(spec, kfd, {}));
@@ -148,7 +149,7 @@ TEST(SeveralGpus, AreNamedWhereNoneIsKnown) {
   const Error refused = AmdDevice::open(spec, kfd, {}).error();
   EXPECT_EQ(refused.kind, ErrorKind::Unsupported);
   EXPECT_TRUE(refused.message.starts_with(
-      "this driver knows no GPU that the kernel shows: GPU 0 is a gfx1152; it knows gfx942, "))
+      "no GPU here is supported: GPU 0 is a gfx1152; supported chips are gfx942, "))
       << refused.message;
 }
 

@@ -50,7 +50,7 @@ TEST_F(FaultsTest, NamesKernelAndBufferOfAFaultAndLetsOthersGoOn) {
   EXPECT_EQ(done.error().kind, ErrorKind::DeviceLost);
   const std::string& message = done.error().message;
   EXPECT_NE(message.find(fmt::format("memory fault at {:#x}, in what was a buffer ({:#x}, 8192 "
-                                     "bytes), 0 bytes in: no page is there",
+                                     "bytes), 0 bytes in: the page is not present",
                                      gone, gone)),
             std::string::npos)
       << message;

@@ -123,7 +123,7 @@ TEST_F(EmulatedTest, SaysWhoHasTheAddressSpace) {
     EXPECT_EQ(refused.error().os_errno, EBUSY);
     EXPECT_TRUE(refused.error().message.ends_with(
         "; something else in this process, maybe ROCm, has the address space of GPU " + gpu_id +
-        ", which the kernel gives once and keeps until the process ends"))
+        ": the kernel creates one for each process and keeps it until the process ends"))
         << refused.error().message;
   }
 }
