@@ -7,10 +7,10 @@
 namespace doorbell::amd {
 namespace {
 
-constexpr Place kJumpAddress = place_of<hw::IndirectBuffer>("addr");
-constexpr Place kJumpWords = place_of<hw::IndirectBuffer>("words");
+constexpr Field kJumpAddress = field_of<hw::IndirectBuffer>("addr");
+constexpr Field kJumpWords = field_of<hw::IndirectBuffer>("words");
 // Where the jump lies in the vendor packet.
-constexpr u32 kJump = place_of<hw::Pm4IbPacket>("ib_jump_0").word;
+constexpr u32 kJump = field_of<hw::Pm4IbPacket>("ib_jump_0").word;
 
 }  // namespace
 
@@ -55,8 +55,8 @@ void AqlCommands::dispatch(const AmdProgram& program, u32 arguments) {
   packet.acquire = waits_ ? scope() : hw::FenceScope::None;
   packet.release = xccs_ > 1 ? hw::FenceScope::System : hw::FenceScope::Agent;
   const u32 at = add_words(encode(packet));
-  const Place place = place_of<hw::KernelDispatchPacket>("kernarg_address");
-  put_data_address(at + place.word, place.bits, arguments, place.shift);
+  const Field field = field_of<hw::KernelDispatchPacket>("kernarg_address");
+  put_data_address(at + field.word, field.bits, arguments, field.shift);
   waits_ = outside_ = false;
 }
 

@@ -31,26 +31,26 @@ Result<u64> CodeHeap::allocate_in_chunk(u64 bytes, u64 alignment) {
   return *address;
 }
 
-Result<CodeHeap::Place> CodeHeap::allocate(u64 bytes, u64 alignment, const std::string& kernel,
+Result<CodeHeap::Range> CodeHeap::allocate(u64 bytes, u64 alignment, const std::string& kernel,
                                            u64 entry) {
   std::lock_guard lock(mutex_);
   sweep();
   TRY(const u64 address, allocate_in_chunk(bytes, std::max(alignment, kGranule)));
   kernels_[address] = {bytes, kernel, entry};
-  return Place{address, bytes};
+  return Range{address, bytes};
 }
 
-void CodeHeap::release(const Place& place, hcq::Fence until) {
-  if (place.address == 0) return;
+void CodeHeap::release(const Range& range, hcq::Fence until) {
+  if (range.address == 0) return;
   std::lock_guard lock(mutex_);
-  retired_.push_back({place, std::move(until)});
+  retired_.push_back({range, std::move(until)});
   sweep();
 }
 
 void CodeHeap::sweep() {
   std::erase_if(retired_, [&](const Retired& retired) {
     if (!retired.until.done()) return false;
-    const u64 address = retired.place.address;
+    const u64 address = retired.range.address;
     for (Chunk& chunk : chunks_)
       if (address - chunk.memory->address() < chunk.memory->bytes()) chunk.free.release(address);
     kernels_.erase(address);

@@ -18,17 +18,17 @@ namespace doorbell::amd {
 
 class CodeHeap {
  public:
-  struct Place {
+  struct Range {
     u64 address = 0;  // 0: none
     u64 bytes = 0;
   };
 
   explicit CodeHeap(KfdGpu& gpu) : gpu_(gpu) {}
 
-  // `entry`: of the kernel's first instruction, from the place's beginning.
-  Result<Place> allocate(u64 bytes, u64 alignment, const std::string& kernel, u64 entry);
+  // `entry`: of the kernel's first instruction, from the range's beginning.
+  Result<Range> allocate(u64 bytes, u64 alignment, const std::string& kernel, u64 entry);
   // Given to others once `until` is done; never waits.
-  void release(const Place& place, hcq::Fence until);
+  void release(const Range& range, hcq::Fence until);
   // "sum_16+0x40": the kernel whose code lies at `address`, and how far from its first instruction;
   // "" where none does.
   std::string name_at(u64 address) const;
@@ -44,7 +44,7 @@ class CodeHeap {
     u64 entry;
   };
   struct Retired {
-    Place place;
+    Range range;
     hcq::Fence until;
   };
   Result<u64> allocate_in_chunk(u64 bytes, u64 alignment);

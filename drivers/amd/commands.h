@@ -11,16 +11,16 @@
 
 namespace doorbell::amd {
 
-// Where a field lies in its record's words, as a patch wants it.
-struct Place {
+// The bits of a record's field in its words, as patches name them.
+struct Field {
   u32 word = 0;
   Bits bits{0, 0};
   u8 shift = 0;
 };
 
 template <class T>
-consteval Place place_of(std::string_view name) {
-  Place found;
+consteval Field field_of(std::string_view name) {
+  Field found;
   bool known = false;
   T record{};
   T::fields(record, [&](const char* field, Bits bits, const auto&, Shift shift = {}) {
@@ -54,19 +54,19 @@ class Commands : public hcq::CommandBuffer {
     return append(encode(record));
   }
   // A field of a record that was emitted at `at`.
-  void set(u32 at, const Place& place, hcq::Operand value) {
+  void set(u32 at, const Field& field, hcq::Operand value) {
     if (area_ == Area::Words)
-      put(at + place.word, place.bits, value, place.shift);
+      put(at + field.word, field.bits, value, field.shift);
     else
-      put_data(at + place.word, place.bits, value, place.shift);
+      put_data(at + field.word, field.bits, value, field.shift);
   }
   // The same for half of a 64-bit value in a field of 32 bits.
-  void set_half(u32 at, Place place, hcq::Operand value, bool high) {
+  void set_half(u32 at, Field field, hcq::Operand value, bool high) {
     if (value.is_slot())
-      place.shift = high ? 32 : 0;
+      field.shift = high ? 32 : 0;
     else
       value.value = high ? value.value >> 32 : value.value & ~u32{0};
-    set(at, place, value);
+    set(at, field, value);
   }
   u32 area_size() const {
     return static_cast<u32>(area_ == Area::Words ? words().size() : data().size());

@@ -22,7 +22,7 @@ u32 Pm4Commands::begin_once() {
 
 void Pm4Commands::end_once(u32 predicate) {
   if (xccs_ == 1) return;
-  set(predicate, place_of<hw::PredExec>("count"),
+  set(predicate, field_of<hw::PredExec>("count"),
       u64{area_size() - predicate - hw::PredExec::kWords});
 }
 
@@ -74,9 +74,9 @@ void Pm4Commands::memory_barrier() {
 void Pm4Commands::wait(Operand address, Operand value) {
   begin();
   const u32 at = emit(hw::WaitRegMem{.function = hw::Compare::GreaterEqual});
-  set(at, place_of<hw::WaitRegMem>("addr"), address);
+  set(at, field_of<hw::WaitRegMem>("addr"), address);
   // Timelines stay below 2^31.
-  set_half(at, place_of<hw::WaitRegMem>("reference"), value, false);
+  set_half(at, field_of<hw::WaitRegMem>("reference"), value, false);
   acquire(Scope::System);
 }
 
@@ -87,8 +87,8 @@ void Pm4Commands::poll(Operand address, Operand value, u64 mask) {
     if (part == 0) continue;
     begin();
     const u32 at = emit(hw::WaitRegMem{.function = hw::Compare::Equal, .mask = part});
-    set(at, place_of<hw::WaitRegMem>("addr"), address + (high ? 4 : 0));
-    set_half(at, place_of<hw::WaitRegMem>("reference"), value, high);
+    set(at, field_of<hw::WaitRegMem>("addr"), address + (high ? 4 : 0));
+    set_half(at, field_of<hw::WaitRegMem>("reference"), value, high);
   }
   acquire(Scope::System);
 }
@@ -114,8 +114,8 @@ void Pm4Commands::signal(Operand address, Operand value) {
                              .seq = hw::GcrSequence::Forward,
                              .data_sel = hw::ReleaseData::Data64});
   // Both layouts agree on these.
-  set(at, place_of<hw::ReleaseMem>("addr"), address);
-  set(at, place_of<hw::ReleaseMem>("data"), value);
+  set(at, field_of<hw::ReleaseMem>("addr"), address);
+  set(at, field_of<hw::ReleaseMem>("data"), value);
   end_once(once);
 }
 
@@ -132,7 +132,7 @@ void Pm4Commands::interrupt(u64 mailbox, u32 event_id) {
 void Pm4Commands::timestamp(Operand address) {
   const u32 once = begin_once();
   const u32 at = emit(hw::ReleaseMem{.data_sel = hw::ReleaseData::GpuClockCounter});
-  set(at, place_of<hw::ReleaseMem>("addr"), address);
+  set(at, field_of<hw::ReleaseMem>("addr"), address);
   end_once(once);
 }
 
@@ -143,9 +143,9 @@ void Pm4Commands::write(Operand address, Operand value) {
   const u32 at = emit(hw::WriteData{.count = hw::count_of(hw::WriteData::kWords + kPayload),
                                     .dst_sel = hw::WriteTarget::Memory,
                                     .wr_confirm = true});
-  set(at, place_of<hw::WriteData>("addr"), address);
+  set(at, field_of<hw::WriteData>("addr"), address);
   constexpr u32 kZero[kPayload] = {};
-  set(append(kZero), Place{0, Bits{63, 0}, 0}, value);
+  set(append(kZero), Field{0, Bits{63, 0}, 0}, value);
   end_once(once);
 }
 
@@ -157,8 +157,8 @@ void Pm4Commands::copy(Operand to, Operand from, u64 bytes) {
   for (u64 done = 0; done < bytes;) {
     const u64 now = std::min(bytes - done, hw::DmaData::kMostBytes);
     const u32 at = emit(hw::DmaData{.byte_count = static_cast<u32>(now)});
-    set(at, place_of<hw::DmaData>("src"), from + done);
-    set(at, place_of<hw::DmaData>("dst"), to + done);
+    set(at, field_of<hw::DmaData>("src"), from + done);
+    set(at, field_of<hw::DmaData>("dst"), to + done);
     done += now;
   }
   end_once(once);

@@ -79,7 +79,7 @@ class AmdProgram final : public core::Program {
   const std::string& name_;  // kept by the device: a hang may name a program that is gone
   const usize params_, variables_;
   hw::KernelDescriptor descriptor_;
-  CodeHeap::Place code_;
+  CodeHeap::Range code_;
   u64 entry_ = 0, descriptor_address_ = 0;
   u32 argument_words_ = 0;
   std::vector<u32> dispatch_words_, packet_words_;
