@@ -1,9 +1,13 @@
-// ArgumentRing: memory for what one queue reads only once: arguments of kernels, or words. A piece
-// is used again when the submission that it was retired with is done; a full ring waits for the
-// oldest one. How arguments lie in a piece is the vendor's.
+// ArgumentRing: memory for what one queue reads only once: arguments of kernels, or words. A range
+// is used again when the submission that it was retired with is done. Vendors lay out arguments in
+// a range.
 //
+// Contract: allocate() blocks until enough earlier submissions are done, for as long as the queue's
+// timeout. The ranges of one submission must fit into size() together, or it fails: nobody would
+// ever free them. The caller retires them with the submission's position, also if it then fails,
+// before it submits again.
 // Thread safety: one thread at a time, under the lock of the queue.
-// Memory ordering: a piece is given out again only after the device's signal was acquired.
+// Memory ordering: a range is given out again only after the device's signal was acquired.
 #pragma once
 
 #include <memory>
@@ -28,7 +32,7 @@ class ArgumentRing {
   ArgumentRing& operator=(const ArgumentRing&) = delete;
 
   u64 size() const { return ring_.size(); }
-  // May wait for the queue.
+  // Contiguous. May block until the queue has passed earlier submissions.
   Result<Place> allocate(u64 bytes, u64 alignment);
   // Everything allocated since the last call is read by then.
   void retire(Position position) { ring_.retire(position); }

@@ -1,7 +1,9 @@
 // RetireRing: offsets in a ring of bytes, given out in order and taken back in order, once the
-// position of a timeline that was told for them is done. What lies there, and waiting when the ring
-// is full, are argument_ring.h's and staging_ring.h's.
+// position that they were retired with is done. See argument_ring.h and staging_ring.h for the
+// memory.
 //
+// Contract: nothing here blocks. When allocate() has no room, the caller waits until oldest() is
+// done, reclaims and asks again.
 // Thread safety: one thread at a time.
 #pragma once
 
