@@ -14,11 +14,12 @@ struct IpVersion {
   u32 major = 0, minor = 0, revision = 0;
 };
 
-// Values of a real card of that kind; where each stands is in node.cc.
+// Values of a real card of that kind; where each stands is in node.cc. What the chip decides comes
+// from isa/chip.h.
 struct Node {
   std::string_view name;            // "gfx1100", as LLVM calls it
   std::string_view marketing_name;  // "AMD Radeon RX 7900 XTX"
-  u32 target_version;               // 110000
+  u32 target_version = 0;           // 110000; of the chip
   u32 device_id;
   u32 family;         // AMDGPU_FAMILY_* of amdgpu_drm.h
   u32 compute_units;  // that work, of all XCCs
@@ -26,7 +27,7 @@ struct Node {
   u32 arrays, arrays_per_engine;  // shader arrays of all XCCs; per shader engine
   u32 cus_per_array;              // that are there, working or not
   u32 waves_per_simd;
-  u32 wave_size;
+  u32 wave_size = 0;  // of the chip
   u32 xccs;
   u32 sdma_engines, sdma_xgmi_engines, sdma_queues_per_engine;
   u32 cp_queues;
@@ -37,8 +38,8 @@ struct Node {
   u32 memory_width, memory_clock_mhz;
   u32 l1_kb, gl1_kb, l2_kb, l3_kb;  // gl1_kb 0: there is none
   u32 cache_line;
-  u32 lds_kb;
-  bool xgmi;  // reaches its like by XGMI, not PCIe
+  u32 lds_kb = 0;  // of the chip
+  bool xgmi;       // reaches its like by XGMI, not PCIe
   IpVersion gc, sdma, nbif;
 };
 
