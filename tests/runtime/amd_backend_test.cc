@@ -39,7 +39,7 @@ TEST(AmdBackend, CountsTheComputeUnitsOfWhatIsOpened) {
 
 TEST(AmdBackend, RefusesPm4OnAWholePackage) {
   EXPECT_TRUE(open({{"EMU_GPU", "gfx942"}, {"AMD_AQL", "0"}})
-                  .error.starts_with("GPU 0 has 8 XCCs, of which a PM4 queue uses one"));
+                  .error.starts_with("GPU 0 has 8 XCCs, and a PM4 queue uses only one"));
   EXPECT_EQ(open({{"EMU_GPU", "gfx942:CPX"}, {"AMD_AQL", "0"}}).units, 38);
 }
 
