@@ -193,7 +193,7 @@ std::optional<MemoryFault> AqlQueue::complete(hw::FenceScope release, u64 signal
   if (auto fault = gpu_.memory.store(kCp, signal + offsetof(hw::AmdSignal, end_ts), gpu_.clock()))
     return fault;
   u64 before = 0;
-  if (auto fault = gpu_.memory.add(kCp, signal + offsetof(hw::AmdSignal, value), ~u64{0}, before))
+  if (auto fault = gpu_.memory.add(signal + offsetof(hw::AmdSignal, value), ~u64{0}, before))
     return fault;
   if (now.event_mailbox == 0 || !check_mailbox(now.event_mailbox)) return std::nullopt;
   if (gpu_.caches) gpu_.caches->judge_host(where());

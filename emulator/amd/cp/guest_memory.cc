@@ -116,20 +116,35 @@ std::optional<MemoryFault> GuestMemory::store_word(Client client, u64 va, unsign
   return std::nullopt;
 }
 
-std::optional<MemoryFault> GuestMemory::add(Client client, u64 va, u64 addend, u64& before) {
-  va &= ~u64{7};
+std::optional<MemoryFault> GuestMemory::atomic(u64 va, unsigned bytes, Update update, u64 operand,
+                                               u64 compare, u64& before) {
+  va &= ~u64{bytes - 1};
   const Range* range = nullptr;
-  if (auto fault = translate(va, 8, true, range)) return fault;
-  u64* host = reinterpret_cast<u64*>(range->host + (va - range->start));
-  // What the L2 holds of the cell goes to memory first, so that the sum is of the newest value.
+  if (auto fault = translate(va, bytes, true, range)) return fault;
+  u8* host = range->host + (va - range->start);
+  // What the L2 holds of the cell goes to memory first, so that the newest value is updated.
   if (caches_) {
-    land_in(va, va + 8);
-    caches_->evict(*range, va, 8);
-    caches_->announcements().written(range->host + (va - range->start), 8);
+    land_in(va, va + bytes);
+    caches_->evict(*range, va, bytes);
+    caches_->announcements().written(host, bytes);
   }
-  before = __atomic_fetch_add(host, addend, __ATOMIC_ACQ_REL);
-  static_cast<void>(client);
+  const auto exchange = [&]<class T>(T* cell) {
+    T old = __atomic_load_n(cell, __ATOMIC_ACQUIRE);
+    while (!__atomic_compare_exchange_n(cell, &old, static_cast<T>(update(old, operand, compare)),
+                                        false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+    }
+    before = old;
+  };
+  if (bytes == 8)
+    exchange(reinterpret_cast<u64*>(host));
+  else
+    exchange(reinterpret_cast<u32*>(host));
   return std::nullopt;
+}
+
+std::optional<MemoryFault> GuestMemory::add(u64 va, u64 addend, u64& before) {
+  return atomic(
+      va, 8, [](u64 value, u64 operand, u64) { return value + operand; }, addend, 0, before);
 }
 
 std::optional<MemoryFault> GuestMemory::post(u64 va, std::span<const u8> from, u32 turns,

@@ -56,10 +56,15 @@ class GuestMemory {
   // Whose accesses follow.
   void serve(QueueId queue) { queue_ = queue; }
 
-  // *va += addend, as one, at a multiple of 8; `before` is what was there.
-  [[nodiscard]] std::optional<MemoryFault> add(Client client, u64 va, u64 addend, u64& before);
+  // *va = update(*va, operand, compare), as one, of 4 or 8 bytes at a multiple of their number, to
+  // which the address is rounded down; `before` is what was there.
+  using Update = u64 (*)(u64 before, u64 operand, u64 compare);
+  [[nodiscard]] std::optional<MemoryFault> atomic(u64 va, unsigned bytes, Update update,
+                                                  u64 operand, u64 compare, u64& before);
+  // *va += addend, of 8 bytes.
+  [[nodiscard]] std::optional<MemoryFault> add(u64 va, u64 addend, u64& before);
 
-  // What the engines write is defined from now on; null: nobody asks (isa/shadow/twin.h).
+  // What the engines write is defined from now on; null: not followed (isa/shadow/twin.h).
   void track(UndefinedMemory* undefined) { undefined_ = undefined; }
   // Bytes that were read at `from` were written at `to`: what was undefined there is so here. The
   // first address in `from` whose undefined bits went to memory of the host.

@@ -266,7 +266,7 @@ SdmaQueue::Outcome SdmaQueue::atomic(const hw::SdmaAtomic& packet) {
   if (packet.addr % 8 != 0)
     return stopped(fmt::format("{}: {:#x} is no multiple of 8", describe(), u64{packet.addr}));
   u64 before = 0;
-  if (auto fault = gpu_.memory.add(Client::Sdma, packet.addr, packet.data, before))
+  if (auto fault = gpu_.memory.add(packet.addr, packet.data, before))
     return stopped(std::move(*fault));
   return Outcome::Done;
 }
