@@ -1,12 +1,12 @@
-// What the packets that a doorbell announced will use, as it was then: kernel arguments and
-// indirect buffers of compute queues. From the doorbell on they are the GPU's, however far behind
-// its processor is; who changes them meanwhile is found when the processor comes to the packet.
-// Adversarial mode only; look_ahead.cc finds what is announced.
+// What the packets that a doorbell announced will use, as it was at the doorbell: kernel arguments
+// and indirect buffers of compute queues. They belong to the GPU from the doorbell on, however far
+// behind its processor is. A change by the host is found when the processor comes to the packet.
+// Adversarial mode only; see look_ahead.h for how they are found.
 //
-// Not everybody who changes them is wrong. The GPU's own packets and kernels may, as its queues
-// order them: written() excuses what they wrote. So may the host while the queue waits for it:
-// nothing behind a wait that does not hold yet is noted, until the processor has passed it. A
-// kernel that polls memory is such a wait too, as soon as it is seen to poll.
+// Two kinds of changes are allowed. Packets and kernels of the GPU may change them, in the order of
+// its queues: written() takes note of that. The host may change what is behind a wait that does not
+// hold yet: it is not noted until the processor has passed the wait. A kernel that polls memory is
+// such a wait, as soon as it is seen to poll.
 #pragma once
 
 #include <map>
@@ -26,7 +26,7 @@ class Announcements {
     u64 va = 0;
     const u8* host = nullptr;  // the same bytes may have several addresses
     std::vector<u8> bytes;     // as announced
-    u64 end = 0;               // of the packet in the ring that uses them, or calls who does
+    u64 end = 0;               // of the packet in the ring that uses them, or calls their user
   };
 
   void add(QueueId queue, Promise promise);
@@ -35,8 +35,8 @@ class Announcements {
   // The queue has read up to here.
   void executed(QueueId queue, u64 read);
   void forget(QueueId queue) { queues_.erase(queue); }
-  // The GPU itself has changed memory. What it changed of a buffer of packets makes everything
-  // behind unknown.
+  // The GPU itself has changed memory. If that was a buffer of packets, everything behind it is
+  // unknown.
   void written(const u8* host, u64 bytes);
   // Whether that has happened to the queue since this was asked last.
   bool take_unknown(QueueId queue);

@@ -92,7 +92,7 @@ bool AqlQueue::tell_client(const HwException& exception) {
   return report_inactive(now.queue, error_);
 }
 
-// False: there is nobody to tell.
+// False: the queue has no signal for it.
 bool AqlQueue::report_inactive(const hw::AmdQueue& queue, hw::QueueError error) {
   u64 signal = queue.queue_inactive_signal;
   hw::AmdSignal now;
@@ -142,7 +142,7 @@ bool AqlQueue::check_dispatch(const hw::KernelDispatchPacket& packet,
                       packet.private_segment_size, descriptor.private_segment_fixed_size)))
     return false;
   return !descriptor.enable_sgpr_kernarg_segment_ptr ||
-         check_arguments(packet.kernarg_address, descriptor.kernarg_size);
+         judge_.check_arguments(packet.kernarg_address, descriptor.kernarg_size);
 }
 
 // False: the queue has stopped, because its waves have less memory than COMPUTE_TMPRING_SIZE says.
@@ -166,8 +166,8 @@ bool AqlQueue::check_scratch_area(const ScratchRing& ring, const hw::AmdQueue& q
 }
 
 // Whether the queue's scratch serves the packet. Done: it does, or needs none.
-AqlQueue::Outcome AqlQueue::find_scratch(const hw::KernelDispatchPacket& packet,
-                                         const hw::AmdQueue& queue, Dispatch& dispatch) {
+Outcome AqlQueue::find_scratch(const hw::KernelDispatchPacket& packet, const hw::AmdQueue& queue,
+                               Dispatch& dispatch) {
   ScratchRing ring = scratch_ring(gpu_.generation, gpu_.engines, queue.compute_tmpring_size);
   dispatch.scratch_wave_bytes = ring.wave_bytes;
   dispatch.scratch_waves = ring.waves;
@@ -195,7 +195,7 @@ Dispatch AqlQueue::describe_dispatch(const hw::KernelDispatchPacket& packet,
   dispatch.code = packet.kernel_object + static_cast<u64>(descriptor.entry_offset);
   dispatch.rsrc1 = descriptor.rsrc1;
   dispatch.rsrc3 = descriptor.rsrc3;
-  dispatch.wave32 = descriptor.enable_wavefront_size32 && wave32_possible();
+  dispatch.wave32 = descriptor.enable_wavefront_size32 && gpu_.wave32_possible();
   dispatch.group_size = {packet.workgroup_size_x, packet.workgroup_size_y, packet.workgroup_size_z};
   const std::array<u32, 3> kGrid{packet.grid_size_x, packet.grid_size_y, packet.grid_size_z};
   for (usize i = 0; i < 3; ++i) {
@@ -211,7 +211,7 @@ Dispatch AqlQueue::describe_dispatch(const hw::KernelDispatchPacket& packet,
   return dispatch;
 }
 
-AqlQueue::Outcome AqlQueue::kernel_dispatch(const hw::KernelDispatchPacket& packet) {
+Outcome AqlQueue::kernel_dispatch(const hw::KernelDispatchPacket& packet) {
   if (short_of_scratch_) {
     const u64 signal = connected_ ? connected_->queue.queue_inactive_signal : 0;
     u64 value = 0;
@@ -240,7 +240,7 @@ AqlQueue::Outcome AqlQueue::kernel_dispatch(const hw::KernelDispatchPacket& pack
   }
   Dispatch dispatch = describe_dispatch(packet, descriptor);
   error_ = hw::QueueError::Dimensions;
-  if (!check_dispatch(packet, descriptor) || !check_group(dispatch)) return Outcome::Stop;
+  if (!check_dispatch(packet, descriptor) || !judge_.check_group(dispatch)) return Outcome::Stop;
   error_ = hw::QueueError::PacketFormat;
   Outcome scratch = find_scratch(packet, queue.queue, dispatch);
   return scratch == Outcome::Done ? launch_parts(packet, words, queue.queue, queue.va, dispatch)
@@ -248,12 +248,11 @@ AqlQueue::Outcome AqlQueue::kernel_dispatch(const hw::KernelDispatchPacket& pack
 }
 
 // A grid on each XCC, and what completes the packet behind them.
-AqlQueue::Outcome AqlQueue::launch_parts(const hw::KernelDispatchPacket& packet,
-                                         const Words<hw::KernelDescriptor>& words,
-                                         const hw::AmdQueue& queue, u64 queue_va,
-                                         Dispatch& dispatch) {
+Outcome AqlQueue::launch_parts(const hw::KernelDispatchPacket& packet,
+                               const Words<hw::KernelDescriptor>& words, const hw::AmdQueue& queue,
+                               u64 queue_va, Dispatch& dispatch) {
   auto descriptor = decode<hw::KernelDescriptor>(words);
-  if (!check_announced(Announcements::Kind::Arguments, packet.kernarg_address))
+  if (!ahead_.check_announced(Announcements::Kind::Arguments, packet.kernarg_address))
     return Outcome::Stop;
   std::vector<u32> preload(descriptor.kernarg_preload_length);
   if (auto fault =
@@ -278,12 +277,13 @@ AqlQueue::Outcome AqlQueue::launch_parts(const hw::KernelDispatchPacket& packet,
   const u64 share = scratch_share(queue);
   for (u32 xcc = 0; xcc < gpu_.xccs; ++xcc) {
     std::vector<Snapshot> snapshots;
-    if (auto taken =
-            snapshot("the kernel's arguments", packet.kernarg_address, descriptor.kernarg_size))
+    if (auto taken = dispatcher_.snapshot("the kernel's arguments", packet.kernarg_address,
+                                          descriptor.kernarg_size))
       snapshots.push_back(std::move(*taken));
     // Without the word that gives the slot back.
     if (descriptor.enable_sgpr_dispatch_ptr)
-      if (auto taken = snapshot("the AQL packet", slot() + 4, hw::kAqlPacketBytes - 4)) {
+      if (auto taken =
+              dispatcher_.snapshot("the AQL packet", slot() + 4, hw::kAqlPacketBytes - 4)) {
         taken->of_slot = true;
         snapshots.push_back(std::move(*taken));
       }
@@ -295,7 +295,7 @@ AqlQueue::Outcome AqlQueue::launch_parts(const hw::KernelDispatchPacket& packet,
     auto counted = decode<hw::ComputePgmRsrc2>(std::array<u32, 1>{dispatch.rsrc2}).user_sgpr;
     if (dispatch.user_sgprs.size() < counted) dispatch.user_sgprs.resize(counted);
     dispatch.xcc = xcc, dispatch.xcc_count = gpu_.xccs;
-    if (launch(dispatch, std::move(snapshots)) == Outcome::Stop) return Outcome::Stop;
+    dispatcher_.launch(dispatch, std::move(snapshots));
   }
   pipeline_.when_done(pipeline_.grids() - before, [=, this] {
     return complete(packet.release, packet.completion_signal, start);

@@ -6,11 +6,12 @@
 #include <cstddef>
 
 #include "emulator/amd/cp/aql_packet.h"
-#include "emulator/amd/cp/pm4_packet.h"
 
 namespace doorbell::emu::amdgpu {
 
 namespace hw = amd::hw;
+
+std::optional<Step> AqlQueue::fetch(std::vector<u32>&) { return advance_ring(); }
 
 Step AqlQueue::advance_ring() {
   if (announced() == read_) return Step::Idle;
@@ -39,7 +40,7 @@ Step AqlQueue::advance_ring() {
     fetched_ = true, begun_ = false;
     trace_packet(hw::StreamKind::Aql, packet_);
     if (gpu_.hook && !gpu_.hook->packet(id_, QueueKind::Aql, 0, packet_)) {
-      ring_packet_done();
+      packet_done();
       return Step::Moved;
     }
     if (!check_header()) return Step::Stopped;
@@ -53,13 +54,13 @@ Step AqlQueue::advance_ring() {
 
 bool AqlQueue::look_at_ring() {
   std::array<u32, hw::kAqlPacketBytes / 4> words{};
-  if (!peek(slot(ahead_.at), words)) return false;
+  if (!ahead_.peek(slot(ahead_.at()), words)) return false;
   // Its producer has not handed it over.
   if (decode<hw::AqlHeader>(std::array<u32, 1>{words[0] & 0xffff}).type == hw::AqlType::Invalid)
     return false;
-  ++ahead_.at;
+  ahead_.step(1);
   if (look_at_packet(words)) return true;
-  ahead_.gate = ahead_.at;
+  ahead_.stop_here();
   return false;
 }
 
@@ -73,9 +74,9 @@ bool AqlQueue::look_at_packet(std::span<const u32> words) {
     case hw::AqlType::KernelDispatch: {
       const auto packet = as(hw::KernelDispatchPacket{});
       std::array<u32, hw::KernelDescriptor::kWords> descriptor{};
-      if (peek(packet.kernel_object, descriptor))
-        promise(Announcements::Kind::Arguments, packet.kernarg_address,
-                decode<hw::KernelDescriptor>(descriptor).kernarg_size);
+      if (ahead_.peek(packet.kernel_object, descriptor))
+        ahead_.promise(Announcements::Kind::Arguments, packet.kernarg_address,
+                       decode<hw::KernelDescriptor>(descriptor).kernarg_size);
       return true;
     }
     case hw::AqlType::BarrierAnd:
@@ -83,11 +84,11 @@ bool AqlQueue::look_at_packet(std::span<const u32> words) {
       const auto packet = as(hw::BarrierPacket{});
       return std::ranges::none_of(packet.dep, [&](u64 signal) {
         constexpr u64 kAll = ~u64{0};
-        return signal != 0 &&
-               held_back(signal + offsetof(hw::AmdSignal, value), hw::Compare::Equal, kAll, 0);
+        return signal != 0 && ahead_.held_back(signal + offsetof(hw::AmdSignal, value),
+                                               hw::Compare::Equal, kAll, 0);
       });
     }
-    case hw::AqlType::VendorSpecific: return look_at(as(hw::Pm4IbPacket{}).ib_jump, 0);
+    case hw::AqlType::VendorSpecific: return ahead_.look_at(as(hw::Pm4IbPacket{}).ib_jump, 0);
     default: return false;
   }
 }
@@ -140,7 +141,7 @@ Step AqlQueue::execute_packet() {
   if (outcome == Outcome::Stop) return Step::Stopped;
   if (outcome == Outcome::Wait) return Step::Waiting;
   // The vendor's packet is done when its buffer is.
-  if (!in_indirect_buffer()) ring_packet_done();
+  if (!interpreter_.in_indirect_buffer()) packet_done();
   return Step::Moved;
 }
 
@@ -150,7 +151,7 @@ Step AqlQueue::execute_packet() {
 //
 // The slot is the producer's again: its header says so, then the read index.
 // [HSA Runtime 1.2, 2.9.1 and 2.9.2]
-void AqlQueue::ring_packet_done() {
+void AqlQueue::packet_done() {
   if (completion_ != 0 || release_ != hw::FenceScope::None)
     pipeline_.at_end([this, release = release_, signal = completion_, start = gpu_.clock()] {
       return complete(release, signal, start);
@@ -173,14 +174,16 @@ void AqlQueue::acquire(hw::FenceScope scope) {
   if (scope == hw::FenceScope::None) return;
   bool past_l2 = scope == hw::FenceScope::System || gpu_.xccs > 1;
   for (u32 xcc = 0; xcc < gpu_.xccs; ++xcc)
-    act_on_caches(xcc, {.vector = true, .scalar = true, .gl1 = true, .l2_invalidate = past_l2});
+    act_on_caches(gpu_, xcc,
+                  {.vector = true, .scalar = true, .gl1 = true, .l2_invalidate = past_l2});
 }
 
 std::optional<MemoryFault> AqlQueue::complete(hw::FenceScope release, u64 signal, u64 start) {
   bool past_l2 =
       release == hw::FenceScope::System || (release == hw::FenceScope::Agent && gpu_.xccs > 1);
   gpu_.memory.land();
-  for (u32 xcc = 0; xcc < gpu_.xccs && past_l2; ++xcc) act_on_caches(xcc, {.l2_write_back = true});
+  for (u32 xcc = 0; xcc < gpu_.xccs && past_l2; ++xcc)
+    act_on_caches(gpu_, xcc, {.l2_write_back = true});
   if (signal == 0) return std::nullopt;
 
   constexpr Client kCp = Client::CommandProcessor;
@@ -203,7 +206,7 @@ std::optional<MemoryFault> AqlQueue::complete(hw::FenceScope release, u64 signal
   return std::nullopt;
 }
 
-AqlQueue::Outcome AqlQueue::barrier(const hw::BarrierPacket& packet) {
+Outcome AqlQueue::barrier(const hw::BarrierPacket& packet) {
   bool all = packet.type == hw::AqlType::BarrierAnd;
   bool any_done = false, any_open = false;
   for (u64 signal : packet.dep) {
@@ -222,7 +225,7 @@ AqlQueue::Outcome AqlQueue::barrier(const hw::BarrierPacket& packet) {
   return Outcome::Done;
 }
 
-AqlQueue::Outcome AqlQueue::vendor(const hw::Pm4IbPacket& packet) {
+Outcome AqlQueue::vendor(const hw::Pm4IbPacket& packet) {
   if (packet.vendor_header != hw::Pm4IbPacket::kPm4Ib)
     return stopped(fmt::format("vendor packet of format {:#x}", unsigned{packet.vendor_header}));
   constexpr u32 kBehindJump = 10;
@@ -230,14 +233,12 @@ AqlQueue::Outcome AqlQueue::vendor(const hw::Pm4IbPacket& packet) {
       report_violation(kAqlVendor,
                        fmt::format("{} words, expected {}", packet.remaining, kBehindJump)))
     return Outcome::Stop;
-  words_.assign(packet.ib_jump.begin(), packet.ib_jump.end());
-  if (!hw::is_pm4<hw::IndirectBuffer>(gpu_.generation, words_) ||
-      hw::pm4_words(words_[0]) != words_.size())
+  const std::span<const u32> jump(packet.ib_jump);
+  if (!hw::is_pm4<hw::IndirectBuffer>(gpu_.generation, jump) ||
+      hw::pm4_words(jump[0]) != jump.size())
     return stopped(
-        fmt::format("a vendor packet jumps by {:#010x}, expected INDIRECT_BUFFER", words_[0]));
-  mask_ = gpu_.xcc_mask();
-  trace_packet(hw::StreamKind::Pm4, words_);
-  Outcome outcome = execute();
+        fmt::format("a vendor packet jumps by {:#010x}, expected INDIRECT_BUFFER", jump[0]));
+  Outcome outcome = interpreter_.inject(jump);
   if (outcome == Outcome::Done) release_ = packet.release, completion_ = packet.completion_signal;
   return outcome;
 }

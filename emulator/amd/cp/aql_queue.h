@@ -16,9 +16,10 @@ class AqlQueue final : public ComputeQueue {
   using ComputeQueue::ComputeQueue;
 
  protected:
-  u32 own_xccs() const override { return gpu_.xcc_mask(); }
-  Step advance_ring() override;
-  void ring_packet_done() override;
+  u32 xccs() const override { return gpu_.xcc_mask(); }
+  // Executes the packet of the ring, which is no PM4 itself; a vendor's packet injects its jump.
+  std::optional<Step> fetch(std::vector<u32>& packet) override;
+  void packet_done() override;
   bool look_at_ring() override;
   bool is_within_packet() const override { return fetched_ || ComputeQueue::is_within_packet(); }
   u64 end_of(u64 doorbell) const override { return doorbell + 1; }
@@ -32,6 +33,15 @@ class AqlQueue final : public ComputeQueue {
   bool doorbells_rise() const override { return false; }
 
  private:
+  Outcome stopped(MemoryFault fault) {
+    stop(std::move(fault));
+    return Outcome::Stop;
+  }
+  Outcome stopped(std::string why) {
+    stop(std::move(why));
+    return Outcome::Stop;
+  }
+  Step advance_ring();
   Step execute_packet();
   Outcome kernel_dispatch(const amd::hw::KernelDispatchPacket& packet);
   Outcome barrier(const amd::hw::BarrierPacket& packet);

@@ -372,7 +372,7 @@ std::string Caches::describe(const Unwritten& left) const {
       left.kernel ? *left.kernel : std::string("?"), left.va);
 }
 
-// A warning at most: which of its memory the host reads next, nobody knows here.
+// A warning at most: which memory the host reads next is not known here.
 void Caches::judge_host(const std::string& who) {
   if (auto left = dirty_host_memory())
     checks_.report(kDirtyL2,

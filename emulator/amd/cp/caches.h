@@ -81,8 +81,7 @@ class Caches {
     }
   }
 
-  // A launch: lines filled before it that no longer match are the driver's to invalidate. Who asks
-  // is named in reports.
+  // A launch: the driver must invalidate lines that were filled before it and no longer match.
   u64 begin_dispatch() { return ++now_; }
   u64 last_dispatch() const { return now_; }
 

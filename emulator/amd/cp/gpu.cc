@@ -286,8 +286,8 @@ class Gpu::Impl {
     }
   }
 
-  // While memory is polled that nobody tells us about: quick at first, for a fence or a doorbell is
-  // mostly near; after a while the processor is somebody else's.
+  // While memory is polled whose changes are not signalled: quick at first, because a fence or a
+  // doorbell is mostly near; then ever less often, to leave the processor to others.
   static void relax(u32 turn) {
     if (turn < 1000)
       spin();

@@ -1,6 +1,6 @@
-// One emulated GPU: its queues, what they have in flight, and who lets them go on. Packets are for
-// the queues' processors (compute_queue.h, sdma_queue.h), waves for emulator/amd/compute, ioctls
-// and events for emulator/amd/kfd, which calls in here.
+// One emulated GPU: its queues, what they have in flight, and when each of them runs. See
+// compute_queue.h and sdma_queue.h for packets, emulator/amd/compute for waves, and
+// emulator/amd/kfd, which calls in here, for ioctls and events.
 //
 // Free-running, a thread of the GPU's own works while a doorbell announces work, and sleeps
 // otherwise. In lockstep there is no thread: the doors call run_until_idle(), and a seed decides
@@ -42,9 +42,9 @@ struct GpuOptions {
   Interrupts* interrupts = nullptr;
   Checks* checks = nullptr;
   Launcher* launcher = nullptr;          // runs the grids
-  Trace* trace = nullptr;                // or null: nobody listens
+  Trace* trace = nullptr;                // or null: no trace
   PacketHook* hook = nullptr;            // or null: packets run as written
-  UndefinedMemory* undefined = nullptr;  // or null: nobody asks
+  UndefinedMemory* undefined = nullptr;  // or null: not followed
   bool lockstep = false;                 // no thread; run_until_idle() does the work
   bool adversarial = false;              // the weakest legal hardware: see caches.h, pipeline.h
   // A grid that has run so many wave instructions hangs, as the kernel sees it when a queue cannot

@@ -33,6 +33,7 @@ struct GpuContext {
   amd::hw::Generation generation = amd::hw::Generation::Gfx11;
   u32 xccs = 1;
   u32 xcc_mask() const { return (u32{1} << xccs) - 1; }
+  bool wave32_possible() const { return generation != amd::hw::Generation::Gfx9; }
   u32 engines = 1;        // shader engines of each
   u32 lds_unit = 512;     // bytes per unit of RSRC2's LDS_SIZE
   u32 lds_bytes = 65536;  // that a work group may have
@@ -56,7 +57,7 @@ struct GpuContext {
   // be waiting for the host.
   u64 spun = 0;
   bool adversarial = false;
-  u64 hang_after = 0;  // wave instructions of one grid; 0: nobody watches
+  u64 hang_after = 0;  // wave instructions of one grid; 0: no limit
 
   // Delivered by Gpu when its lock is free.
   std::vector<Interrupt> interrupts;

@@ -1,19 +1,23 @@
-// What is announced and not yet executed, looked through for what the client has promised to leave
-// alone (announcements.h): PM4 of rings and indirect buffers. Reads memory behind the back of
-// caches and rules; what it cannot follow ends the look, never the queue. AQL's packets are in
-// aql_queue.cc. Members of ComputeQueue.
+// What packets of PM4 promise (look_ahead.h). AQL's packets are in aql_queue.cc.
+#include "emulator/amd/cp/look_ahead.h"
+
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
 #include "drivers/amd/hw/program_registers.h"
 #include "emulator/amd/cp/compare.h"
-#include "emulator/amd/cp/pm4_packet.h"
+#include "emulator/amd/cp/ib_stack.h"
+#include "emulator/amd/cp/rules.h"
 
 namespace doorbell::emu::amdgpu {
 
 namespace hw = amd::hw;
 
 namespace {
+
+// The shader type bit: set by some clients, ignored by the compute engines. [nvd.h PACKET3_COMPUTE]
+constexpr u32 kShaderType = 2;
 
 template <class Packet>
 std::optional<Packet> read_as(std::span<const u32> words) {
@@ -26,43 +30,43 @@ std::optional<Packet> read_as(std::span<const u32> words) {
 
 }  // namespace
 
-bool ComputeQueue::peek(u64 va, std::span<u32> words) const {
+bool LookAhead::peek(u64 va, std::span<u32> words) const {
   const u8* host = gpu_.memory.space().at(va, words.size_bytes(), false);
   if (host != nullptr) std::memcpy(words.data(), host, words.size_bytes());
   return host != nullptr;
 }
 
-bool ComputeQueue::held_back(u64 va, hw::Compare function, u64 mask, u64 reference) const {
+bool LookAhead::held_back(u64 va, hw::Compare function, u64 mask, u64 reference) const {
   std::array<u32, 2> value{};
   const usize words = mask >> 32 != 0 || reference >> 32 != 0 ? 2 : 1;
   return function > hw::Compare::Greater || !peek(va, std::span(value).first(words)) ||
          !holds(function, (value[0] | u64{value[1]} << 32) & mask, reference);
 }
 
-void ComputeQueue::look_ahead() {
-  if (!gpu_.caches) return;
+bool LookAhead::begin(bool half_done, u32 xccs, const ShRegisters& registers) {
+  xccs_ = xccs;
+  const u64 read = queue_.position();
   Announcements& notes = gpu_.caches->announcements();
-  notes.executed(id_, read_);
-  if (notes.take_unknown(id_)) ahead_.gate = ahead_.at;
-  ahead_.at = std::max(ahead_.at, read_);
-  if (read_ < ahead_.gate || ahead_.at >= announced()) return;
-  if (Queue::stopped() || description_.percentage == 0) return;
-  if (ahead_.at == read_) {
-    // It was not looked at before it began, and is half done.
-    if (is_within_packet()) return;
-    ahead_.registers = sh_[static_cast<usize>(std::countr_zero(own_xccs()))];
+  notes.executed(queue_.id(), read);
+  if (notes.take_unknown(queue_.id())) gate_ = at_;
+  at_ = std::max(at_, read);
+  if (read < gate_ || at_ >= queue_.announced()) return false;
+  if (queue_.stopped() || queue_.description().percentage == 0) return false;
+  if (at_ == read) {
+    // It was not looked at before it began.
+    if (half_done) return false;
+    registers_ = registers;
   }
-  while (ahead_.at < announced())
-    if (!look_at_ring()) return;
+  return true;
 }
 
-void ComputeQueue::discard_lookahead() {
+void LookAhead::discard() {
   if (!gpu_.caches) return;
-  gpu_.caches->announcements().forget(id_);
-  ahead_.gate = announced();
+  gpu_.caches->announcements().forget(queue_.id());
+  gate_ = queue_.announced();
 }
 
-bool ComputeQueue::look_at_words(std::span<const u32> words, unsigned depth) {
+bool LookAhead::look_at_words(std::span<const u32> words, unsigned depth) {
   while (!words.empty()) {
     const u32 count = hw::pm4_words(words[0]);
     if (count == 0 || count > words.size()) return false;
@@ -70,7 +74,7 @@ bool ComputeQueue::look_at_words(std::span<const u32> words, unsigned depth) {
     words = words.subspan(count);
     const bool predicates = hw::is_pm4<hw::PredExec>(gpu_.generation, packet);
     if (auto predicate = read_as<hw::PredExec>(packet); predicate && predicates) {
-      if ((predicate->xcc_mask & own_xccs()) == 0)
+      if ((predicate->xcc_mask & xccs_) == 0)
         words = words.subspan(std::min<usize>(predicate->count, words.size()));
     } else if (!look_at(packet, depth)) {
       return false;
@@ -80,7 +84,7 @@ bool ComputeQueue::look_at_words(std::span<const u32> words, unsigned depth) {
 }
 
 // False: what comes behind the packet is not promised yet, or not known.
-bool ComputeQueue::look_at(std::span<const u32> words, unsigned depth) {
+bool LookAhead::look_at(std::span<const u32> words, unsigned depth) {
   if (words[0] == hw::kPacket2) return true;
   bool goes_on = true;
   hw::visit_pm4(gpu_.generation, words, [&]<class Packet>(std::type_identity<Packet>) {
@@ -91,75 +95,69 @@ bool ComputeQueue::look_at(std::span<const u32> words, unsigned depth) {
   return goes_on;
 }
 
-bool ComputeQueue::look_at(const hw::SetShReg& packet, std::span<const u32> words, unsigned) {
+bool LookAhead::look_at(const hw::SetShReg& packet, std::span<const u32> words, unsigned) {
   for (usize i = hw::SetShReg::kWords; i < words.size(); ++i)
-    ahead_.registers.write(
-        hw::kShRegStart + packet.offset + static_cast<u32>(i) - hw::SetShReg::kWords, words[i]);
+    registers_.write(hw::kShRegStart + packet.offset + static_cast<u32>(i) - hw::SetShReg::kWords,
+                     words[i]);
   return true;
 }
-bool ComputeQueue::look_at(const hw::CopyData& packet, std::span<const u32>, unsigned) {
+bool LookAhead::look_at(const hw::CopyData& packet, std::span<const u32>, unsigned) {
   return packet.dst_sel != hw::CopyTarget::Register;
 }
-bool ComputeQueue::look_at(const hw::WriteData& packet, std::span<const u32>, unsigned) {
+bool LookAhead::look_at(const hw::WriteData& packet, std::span<const u32>, unsigned) {
   return packet.dst_sel != hw::WriteTarget::Register;
 }
-bool ComputeQueue::look_at(const hw::WaitReg& packet, std::span<const u32>, unsigned) {
+bool LookAhead::look_at(const hw::WaitReg& packet, std::span<const u32>, unsigned) {
   return packet.operation == hw::WaitOperation::WriteWaitWrite;
 }
-bool ComputeQueue::look_at(const hw::WaitRegMem& packet, std::span<const u32>, unsigned) {
+bool LookAhead::look_at(const hw::WaitRegMem& packet, std::span<const u32>, unsigned) {
   return !held_back(packet.addr, packet.function, packet.mask, packet.reference);
 }
-bool ComputeQueue::look_at(const hw::WaitRegMem64& packet, std::span<const u32>, unsigned) {
+bool LookAhead::look_at(const hw::WaitRegMem64& packet, std::span<const u32>, unsigned) {
   return !held_back(packet.addr, packet.function, packet.mask, packet.reference);
 }
-bool ComputeQueue::look_at(const hw::IndirectBuffer& packet, std::span<const u32>, unsigned depth) {
-  return packet.valid && look_at_buffer(packet.addr, packet.words, depth);
+bool LookAhead::look_at(const hw::IndirectBuffer& packet, std::span<const u32>, unsigned depth) {
+  std::vector<u32> inside(packet.words);
+  if (!packet.valid || depth >= IbStack::kDeepest || !peek(packet.addr, inside)) return false;
+  promise(Announcements::Kind::Buffer, packet.addr, u64{packet.words} * sizeof(u32));
+  return look_at_words(inside, depth + 1);
 }
-bool ComputeQueue::look_at(const hw::DispatchDirect&, std::span<const u32>, unsigned) {
+bool LookAhead::look_at(const hw::DispatchDirect&, std::span<const u32>, unsigned) {
   look_at_dispatch();
   return true;
 }
-bool ComputeQueue::look_at(const hw::DispatchIndirect&, std::span<const u32>, unsigned) {
+bool LookAhead::look_at(const hw::DispatchIndirect&, std::span<const u32>, unsigned) {
   look_at_dispatch();
   return true;
 }
 
-bool ComputeQueue::look_at_buffer(u64 va, u32 count, unsigned depth) {
-  constexpr unsigned kDeepest = 2;
-  std::vector<u32> words(count);
-  if (depth >= kDeepest || !peek(va, words)) return false;
-  promise(Announcements::Kind::Buffer, va, u64{count} * sizeof(u32));
-  return look_at_words(words, depth + 1);
-}
-
-void ComputeQueue::look_at_dispatch() {
+void LookAhead::look_at_dispatch() {
   std::array<u32, hw::ComputePgm::kWords> words{};
   for (u32 i = 0; i < words.size(); ++i)
-    words[i] = ahead_.registers.read(hw::ComputePgm::kRegister.at(gpu_.generation) + i);
+    words[i] = registers_.read(hw::ComputePgm::kRegister.at(gpu_.generation) + i);
   const u64 entry = decode<hw::ComputePgm>(words).entry;
-  const u64 place = find_descriptor(entry);
-  // It may come there before the dispatch does.
-  if (place == 0) descriptors_.erase(entry);
+  const u64 place = dispatcher_.find_descriptor(entry);
+  if (place == 0) dispatcher_.forget_descriptor(entry);
   std::array<u32, hw::KernelDescriptor::kWords> raw{};
   if (place == 0 || !peek(place, raw)) return;
   const auto descriptor = decode<hw::KernelDescriptor>(raw);
   if (!descriptor.enable_sgpr_kernarg_segment_ptr) return;
   const u32 at = hw::kComputeUserData0.at(gpu_.generation) + arguments_sgpr(descriptor);
-  promise(Announcements::Kind::Arguments,
-          ahead_.registers.read(at) | u64{ahead_.registers.read(at + 1)} << 32,
+  promise(Announcements::Kind::Arguments, registers_.read(at) | u64{registers_.read(at + 1)} << 32,
           descriptor.kernarg_size);
 }
 
-void ComputeQueue::promise(Announcements::Kind kind, u64 va, u64 bytes) {
+void LookAhead::promise(Announcements::Kind kind, u64 va, u64 bytes) {
   const u8* host = gpu_.memory.space().at(va, bytes, false);
   if (host == nullptr || bytes == 0) return;
   gpu_.caches->announcements().add(
-      id_, {.kind = kind, .va = va, .host = host, .bytes = {host, host + bytes}, .end = ahead_.at});
+      queue_.id(),
+      {.kind = kind, .va = va, .host = host, .bytes = {host, host + bytes}, .end = at_});
 }
 
-bool ComputeQueue::check_announced(Announcements::Kind kind, u64 va) {
+bool LookAhead::check_announced(Announcements::Kind kind, u64 va) {
   if (!gpu_.caches) return true;
-  const auto was = gpu_.caches->announcements().take(id_, kind, va);
+  const auto was = gpu_.caches->announcements().take(queue_.id(), kind, va);
   const u8* is = was ? gpu_.memory.space().at(va, was->size(), false) : nullptr;
   if (is == nullptr) return true;
   const auto [before, now] = std::ranges::mismatch(*was, std::span(is, was->size()));

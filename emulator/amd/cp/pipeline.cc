@@ -64,7 +64,7 @@ Pipeline::State Pipeline::give_way(Item& item, bool sleeps) {
   return all_sleep ? State::Waiting : State::Polling;
 }
 
-// Something has changed that those who poll may see.
+// Something has changed that grids that poll may see.
 void Pipeline::all_their_turn() {
   if (giving_way_ == 0) return;
   for (Item& item : items_) item.gives_way = false;

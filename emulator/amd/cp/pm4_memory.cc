@@ -1,4 +1,4 @@
-// PM4 packets that read, write, wait for and copy registers and memory (compute_queue.h).
+// PM4 packets that read, write, wait for and copy registers and memory (pm4_interpreter.h).
 // [nvd.h and soc15d.h, the lists beside the opcodes; kfd_pm4_headers_ai.h; Mesa
 // src/amd/common/sid.h]
 #include <algorithm>
@@ -6,7 +6,8 @@
 #include <cstring>
 
 #include "emulator/amd/cp/compare.h"
-#include "emulator/amd/cp/pm4_packet.h"
+#include "emulator/amd/cp/pm4_interpreter.h"
+#include "emulator/amd/cp/rules.h"
 
 namespace doorbell::emu::amdgpu {
 
@@ -18,27 +19,27 @@ bool known(hw::Compare function) { return function <= hw::Compare::Greater; }
 
 }  // namespace
 
-std::optional<u32> ComputeQueue::read_register(u32 xcc, u32 address) {
+std::optional<u32> Pm4Interpreter::read_register(u32 xcc, u32 address) {
   if (address >= hw::kShRegStart && address < hw::kShRegEnd) return sh_[xcc].read(address);
   if (address >= hw::kUconfigRegStart && address < hw::kUconfigRegEnd)
     return gpu_.uconfig.read(address);
-  stop(fmt::format("read of register {:#x}, which is not emulated", address));
+  queue_.stop(fmt::format("read of register {:#x}, which is not emulated", address));
   return std::nullopt;
 }
 
-bool ComputeQueue::write_register(u32 xcc, u32 address, u32 value) {
+bool Pm4Interpreter::write_register(u32 xcc, u32 address, u32 value) {
   if (address >= hw::kShRegStart && address < hw::kShRegEnd)
     sh_[xcc].write(address, value);
   else if (address >= hw::kUconfigRegStart && address < hw::kUconfigRegEnd)
     gpu_.uconfig.write(address, value);
   else
-    return stop(fmt::format("write of {:#x} to register {:#x}, which is not emulated", value,
-                            address)),
+    return queue_.stop(fmt::format("write of {:#x} to register {:#x}, which is not emulated", value,
+                                   address)),
            false;
   return true;
 }
 
-ComputeQueue::Outcome ComputeQueue::execute(const hw::SetShReg& packet) {
+Outcome Pm4Interpreter::execute(const hw::SetShReg& packet) {
   u32 first = hw::kShRegStart + packet.offset;
   u32 count = static_cast<u32>(words_.size()) - hw::SetShReg::kWords;
   if (first + count > hw::kShRegEnd)
@@ -51,7 +52,7 @@ ComputeQueue::Outcome ComputeQueue::execute(const hw::SetShReg& packet) {
   return Outcome::Done;
 }
 
-ComputeQueue::Outcome ComputeQueue::execute(const hw::SetUconfigReg& packet) {
+Outcome Pm4Interpreter::execute(const hw::SetUconfigReg& packet) {
   u32 first = hw::kUconfigRegStart + packet.offset;
   for (usize i = hw::SetUconfigReg::kWords; i < words_.size(); ++i)
     gpu_.uconfig.write(first + static_cast<u32>(i) - hw::SetUconfigReg::kWords, words_[i]);
@@ -59,9 +60,9 @@ ComputeQueue::Outcome ComputeQueue::execute(const hw::SetUconfigReg& packet) {
 }
 
 // Graphics state, which compute engines have none of.
-ComputeQueue::Outcome ComputeQueue::execute(const hw::SetContextReg&) { return not_executed(); }
+Outcome Pm4Interpreter::execute(const hw::SetContextReg&) { return not_executed(); }
 
-ComputeQueue::Outcome ComputeQueue::execute(const hw::WaitRegMem& packet) {
+Outcome Pm4Interpreter::execute(const hw::WaitRegMem& packet) {
   bool waits = packet.operation == hw::WaitOperation::Wait ||
                packet.operation == hw::WaitOperation::WaitPreemptable;
   if (!known(packet.function) || !waits || packet.space != hw::WaitSpace::Memory)
@@ -70,12 +71,12 @@ ComputeQueue::Outcome ComputeQueue::execute(const hw::WaitRegMem& packet) {
   if (auto fault = gpu_.memory.load(Client::CommandProcessor, packet.addr, value))
     return stopped(std::move(*fault));
   if (holds(packet.function, value & packet.mask, packet.reference)) return Outcome::Done;
-  note_narrow_wait(Client::CommandProcessor,
-                   {packet.addr, packet.function, packet.mask, packet.reference, value});
+  queue_.note_narrow_wait(Client::CommandProcessor,
+                          {packet.addr, packet.function, packet.mask, packet.reference, value});
   return Outcome::Wait;
 }
 
-ComputeQueue::Outcome ComputeQueue::execute(const hw::WaitReg& packet) {
+Outcome Pm4Interpreter::execute(const hw::WaitReg& packet) {
   if (!known(packet.function)) return stopped(describe() + ": its function is reserved");
   if (packet.operation == hw::WaitOperation::Wait) {
     auto value = read_register(0, packet.reg);
@@ -97,7 +98,7 @@ ComputeQueue::Outcome ComputeQueue::execute(const hw::WaitReg& packet) {
              : stopped(describe() + ": the acknowledgement never satisfies the comparison");
 }
 
-ComputeQueue::Outcome ComputeQueue::execute(const hw::WaitRegMem64& packet) {
+Outcome Pm4Interpreter::execute(const hw::WaitRegMem64& packet) {
   if (packet.space != hw::WaitSpace::Memory || !known(packet.function) ||
       packet.operation != hw::WaitOperation::Wait)
     return stopped(describe() + ": only a wait on memory is defined for compute");
@@ -105,11 +106,11 @@ ComputeQueue::Outcome ComputeQueue::execute(const hw::WaitRegMem64& packet) {
   if (auto fault = gpu_.memory.load(Client::CommandProcessor, packet.addr, value))
     return stopped(std::move(*fault));
   if (holds(packet.function, value & packet.mask, packet.reference)) return Outcome::Done;
-  note_wait({packet.addr, packet.function, packet.mask, packet.reference, value});
+  queue_.note_wait({packet.addr, packet.function, packet.mask, packet.reference, value});
   return Outcome::Wait;
 }
 
-ComputeQueue::Outcome ComputeQueue::execute(const hw::CopyData& packet) {
+Outcome Pm4Interpreter::execute(const hw::CopyData& packet) {
   unsigned bytes = packet.count_sel_64 ? 8 : 4;
   bool in_memory =
       packet.src_sel == hw::CopySource::Memory || packet.src_sel == hw::CopySource::Tcl2;
@@ -158,8 +159,8 @@ ComputeQueue::Outcome ComputeQueue::execute(const hw::CopyData& packet) {
 
 // So many turns of its queue a write may be on its way: long enough for a kernel behind it to
 // begin. A word goes whole, for others may poll it; what else there is is a copy's, of bytes.
-std::optional<MemoryFault> ComputeQueue::write_memory(u64 va, std::span<const u8> bytes,
-                                                      bool confirmed) {
+std::optional<MemoryFault> Pm4Interpreter::write_memory(u64 va, std::span<const u8> bytes,
+                                                        bool confirmed) {
   constexpr u32 kLongestFlight = 256;
   if (!confirmed && gpu_.adversarial)
     return gpu_.memory.post(va, bytes, static_cast<u32>(gpu_.random() % kLongestFlight),
@@ -174,7 +175,7 @@ std::optional<MemoryFault> ComputeQueue::write_memory(u64 va, std::span<const u8
 }
 
 // In blocks, so that a fault is found where it is and overlapping ranges are as bad as they are.
-std::optional<MemoryFault> ComputeQueue::copy_bytes(const hw::DmaData& packet) {
+std::optional<MemoryFault> Pm4Interpreter::copy_bytes(const hw::DmaData& packet) {
   std::array<u8, 4096> block;
   for (u64 done = 0; done < packet.byte_count;) {
     u64 now = std::min<u64>(block.size(), packet.byte_count - done);
@@ -194,7 +195,7 @@ std::optional<MemoryFault> ComputeQueue::copy_bytes(const hw::DmaData& packet) {
   return std::nullopt;
 }
 
-ComputeQueue::Outcome ComputeQueue::execute(const hw::DmaData& packet) {
+Outcome Pm4Interpreter::execute(const hw::DmaData& packet) {
   if (packet.src_sel == hw::DmaSource::Gds || packet.dst_sel == hw::DmaTarget::Gds ||
       packet.src_is_register || packet.dst_is_register || packet.src_stays || packet.dst_stays)
     return stopped(describe() + ": only copies and fills of memory are emulated");
@@ -206,7 +207,7 @@ ComputeQueue::Outcome ComputeQueue::execute(const hw::DmaData& packet) {
   return Outcome::Done;
 }
 
-ComputeQueue::Outcome ComputeQueue::execute(const hw::WriteData& packet) {
+Outcome Pm4Interpreter::execute(const hw::WriteData& packet) {
   std::span<const u32> payload = std::span<const u32>(words_).subspan(hw::WriteData::kWords);
   if (payload.empty() && report_violation(kPacketSize, "WRITE_DATA without data"))
     return Outcome::Stop;

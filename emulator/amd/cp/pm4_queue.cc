@@ -3,14 +3,13 @@
 
 #include <algorithm>
 
-#include "emulator/amd/cp/pm4_packet.h"
 #include "emulator/amd/cp/rules.h"
 
 namespace doorbell::emu::amdgpu {
 
 namespace hw = amd::hw;
 
-std::optional<MemoryFault> Pm4Queue::fetch(u64 at, std::span<u32> words) const {
+std::optional<MemoryFault> Pm4Queue::read_ring(u64 at, std::span<u32> words) const {
   u64 ring = description_.ring_bytes / 4;
   while (!words.empty()) {
     u64 index = at % ring;
@@ -30,12 +29,12 @@ void Pm4Queue::report_read(u64 at) {
     stop(std::move(*fault));
 }
 
-Step Pm4Queue::advance_ring() {
+std::optional<Step> Pm4Queue::fetch(std::vector<u32>& packet) {
   u64 left = announced() - read_;
   if (left == 0) return Step::Idle;
   place_ = {"ring word {}", read_ % (description_.ring_bytes / 4)};
   u32 header = 0;
-  if (auto fault = fetch(read_, std::span(&header, 1))) return stop(std::move(*fault));
+  if (auto fault = read_ring(read_, std::span(&header, 1))) return stop(std::move(*fault));
   u32 words = hw::pm4_words(header);
   if (words == 0) return stop(no_packet(header));
   if (words > left) {
@@ -48,34 +47,35 @@ Step Pm4Queue::advance_ring() {
     cut_ = read_ + 1;
     return Step::Waiting;
   }
-  words_.resize(words);
-  if (auto fault = fetch(read_, words_)) return stop(std::move(*fault));
-  mask_ = own_xccs();
+  packet.resize(words);
+  if (auto fault = read_ring(read_, packet)) return stop(std::move(*fault));
   packet_end_ = read_ + words;
   if (gpu_.adversarial) {
     free_up_to(packet_end_);
     report_read(packet_end_);
   }
-  return run_packet(0);
+  return std::nullopt;
 }
 
 bool Pm4Queue::look_at_ring() {
-  const u64 ring = description_.ring_bytes / 4, left = announced() - ahead_.at;
+  const u64 ring = description_.ring_bytes / 4, left = announced() - ahead_.at();
   const auto word_at = [&](u64 at, u32& word) {
-    return peek(description_.ring + at % ring * 4, std::span(&word, 1));
+    return ahead_.peek(description_.ring + at % ring * 4, std::span(&word, 1));
   };
   u32 header = 0;
-  if (!word_at(ahead_.at, header)) return false;
+  if (!word_at(ahead_.at(), header)) return false;
   std::vector<u32> words(hw::pm4_words(header));
   if (words.empty() || words.size() > left) return false;
-  for (u32& word : words)
-    if (!word_at(ahead_.at++, word)) return false;
-  if (look_at(words, 0)) return true;
-  ahead_.gate = ahead_.at;
+  for (u32& word : words) {
+    if (!word_at(ahead_.at(), word)) return false;
+    ahead_.step(1);
+  }
+  if (ahead_.look_at(words, 0)) return true;
+  ahead_.stop_here();
   return false;
 }
 
-void Pm4Queue::ring_packet_done() {
+void Pm4Queue::packet_done() {
   read_up_to(packet_end_);
   report_read(read_);
 }

@@ -16,15 +16,15 @@ class Pm4Queue final : public ComputeQueue {
   // number among the XCCs nor a size of the chunks in which they share grids. [Linux
   // kfd_mqd_manager_v9.c init_mqd_v9_4_3(): pm4_target_xcc_in_xcp, compute_current_logic_xcc_id and
   // compute_tg_chunk_size 0]
-  u32 own_xccs() const override { return u32{1} << description_.target_xcc; }
-  Step advance_ring() override;
-  void ring_packet_done() override;
+  u32 xccs() const override { return u32{1} << description_.target_xcc; }
+  std::optional<Step> fetch(std::vector<u32>& packet) override;
+  void packet_done() override;
   bool look_at_ring() override;
   // A full ring would look like an empty one. [kfdtest BaseQueue::PlacePacket]
   u64 capacity() const override { return description_.ring_bytes / 4 - 1; }
 
  private:
-  std::optional<MemoryFault> fetch(u64 at, std::span<u32> words) const;
+  std::optional<MemoryFault> read_ring(u64 at, std::span<u32> words) const;
   void report_read(u64 at);
 
   u64 packet_end_ = 0;

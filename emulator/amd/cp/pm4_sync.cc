@@ -1,14 +1,15 @@
 // PM4 packets that order a queue's work and move its caches: ACQUIRE_MEM, RELEASE_MEM, EVENT_WRITE
-// (compute_queue.h). [nvd.h, soc15d.h; kfd_pm4_headers_ai.h pm4_mec_release_mem; Mesa
+// (pm4_interpreter.h). [nvd.h, soc15d.h; kfd_pm4_headers_ai.h pm4_mec_release_mem; Mesa
 // src/amd/common/ac_cmdbuf* ac_emit_cp_release_mem, ac_emit_cp_acquire_mem]
-#include "emulator/amd/cp/pm4_packet.h"
+#include "emulator/amd/cp/pm4_interpreter.h"
+#include "emulator/amd/cp/rules.h"
 
 namespace doorbell::emu::amdgpu {
 
 namespace hw = amd::hw;
 
 // RELEASE_MEM of any generation.
-struct ComputeQueue::Release {
+struct Pm4Interpreter::Release {
   hw::Event event = hw::Event::CacheFlushAndInvTs;
   hw::EventIndex index = hw::EventIndex::EndOfPipe;
   hw::ReleaseTarget target = hw::ReleaseTarget::MemoryController;
@@ -53,20 +54,16 @@ Release common(const Packet& packet) {
 
 }  // namespace
 
-void ComputeQueue::act_on_caches(u32 xcc, const CacheActions& actions) {
-  if (gpu_.caches && actions.any()) gpu_.caches->act(xcc, actions);
-}
-
 // What is dirty below a cache that is invalidated must not be lost: L2 first.
-void ComputeQueue::act_on_caches(const CacheActions& l2, const CacheActions& upper) {
+void Pm4Interpreter::act_on_caches(const CacheActions& l2, const CacheActions& upper) {
   for (u32 xcc = 0; xcc < gpu_.xccs; ++xcc) {
     if (!(mask_ >> xcc & 1)) continue;
-    act_on_caches(xcc, l2);
-    act_on_caches(xcc, upper);
+    amdgpu::act_on_caches(gpu_, xcc, l2);
+    amdgpu::act_on_caches(gpu_, xcc, upper);
   }
 }
 
-ComputeQueue::Outcome ComputeQueue::execute(const hw::AcquireMemGfx9& packet) {
+Outcome Pm4Interpreter::execute(const hw::AcquireMemGfx9& packet) {
   CacheActions upper{.vector = packet.tcl1_action_ena,
                      .scalar = packet.sh_kcache_action_ena,
                      .instructions = packet.sh_icache_action_ena};
@@ -77,7 +74,7 @@ ComputeQueue::Outcome ComputeQueue::execute(const hw::AcquireMemGfx9& packet) {
   return Outcome::Done;
 }
 
-ComputeQueue::Outcome ComputeQueue::execute(const hw::AcquireMem& packet) {
+Outcome Pm4Interpreter::execute(const hw::AcquireMem& packet) {
   if (packet.gl2_discard) return stopped(describe() + ": GL2_DISCARD is not emulated");
   CacheActions upper{.vector = packet.glv_inv,
                      .scalar = packet.glk_inv,
@@ -91,7 +88,7 @@ ComputeQueue::Outcome ComputeQueue::execute(const hw::AcquireMem& packet) {
   return Outcome::Done;
 }
 
-ComputeQueue::Outcome ComputeQueue::execute(const hw::ReleaseMemGfx9& packet) {
+Outcome Pm4Interpreter::execute(const hw::ReleaseMemGfx9& packet) {
   auto normal = common<Release>(packet);
   normal.caches = {.vector = packet.tcl1_action_ena,
                    .l2_invalidate = packet.tc_action_ena,
@@ -99,7 +96,7 @@ ComputeQueue::Outcome ComputeQueue::execute(const hw::ReleaseMemGfx9& packet) {
   return release(normal);
 }
 
-ComputeQueue::Outcome ComputeQueue::execute(const hw::ReleaseMem& packet) {
+Outcome Pm4Interpreter::execute(const hw::ReleaseMem& packet) {
   // [Mesa sid.h S_490_GLK_WB, GLK_INV, PWS_ENABLE: gfx11]
   const bool of_gfx11 = packet.glk_wb || packet.glk_inv || packet.pws_enable;
   if (gpu_.generation == hw::Generation::Gfx10 && of_gfx11 &&
@@ -117,8 +114,8 @@ ComputeQueue::Outcome ComputeQueue::execute(const hw::ReleaseMem& packet) {
 }
 
 // False: the queue has stopped.
-bool ComputeQueue::check_release(const Release& release) {
-  if (description_.eop == 0 && report_violation(kEopBuffer, describe())) return false;
+bool Pm4Interpreter::check_release(const Release& release) {
+  if (queue_.description().eop == 0 && report_violation(kEopBuffer, describe())) return false;
   bool end_of_pipe =
       release.index == hw::EventIndex::EndOfPipe &&
       (release.event == hw::Event::CacheFlushAndInvTs || release.event == hw::Event::CacheFlushTs ||
@@ -141,7 +138,7 @@ bool ComputeQueue::check_release(const Release& release) {
            report_violation(kEopOncePerXcc, fmt::format("{} on XCCs {:#x}", describe(), mask_)));
 }
 
-ComputeQueue::Outcome ComputeQueue::release(const Release& release) {
+Outcome Pm4Interpreter::release(const Release& release) {
   if (!check_release(release)) return Outcome::Stop;
   bool known_data = release.select <= hw::ReleaseData::GpuClockCounter;
   bool known_interrupt = release.interrupt <= hw::ReleaseInterrupt::Unconditional;
@@ -161,9 +158,9 @@ ComputeQueue::Outcome ComputeQueue::release(const Release& release) {
   return Outcome::Done;
 }
 
-std::optional<MemoryFault> ComputeQueue::end_of_pipe(const Release& release, u32 xcc) {
+std::optional<MemoryFault> Pm4Interpreter::end_of_pipe(const Release& release, u32 xcc) {
   gpu_.memory.land();
-  act_on_caches(xcc, release.caches);
+  amdgpu::act_on_caches(gpu_, xcc, release.caches);
   std::optional<MemoryFault> fault;
   constexpr Client kCp = Client::CommandProcessor;
   u64 addr = release.addr & ~u64{release.bytes() - 1};
@@ -183,7 +180,7 @@ std::optional<MemoryFault> ComputeQueue::end_of_pipe(const Release& release, u32
   return fault;
 }
 
-ComputeQueue::Outcome ComputeQueue::execute(const hw::EventWrite& packet) {
+Outcome Pm4Interpreter::execute(const hw::EventWrite& packet) {
   bool flush = packet.event == hw::Event::CsPartialFlush;
   if (flush != (packet.index == hw::EventIndex::PartialFlush) &&
       report_violation(kEventIndex, describe()))

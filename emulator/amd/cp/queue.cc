@@ -51,8 +51,8 @@ bool Queue::report_violation(const Check& check, std::string message) {
   return true;
 }
 
-// Who allocates buffers for packets asks for executable memory: ROCr, Mesa, tinygrad. That hardware
-// refuses any other is written nowhere, so the queue goes on where the rule is no error.
+// ROCr, Mesa and tinygrad allocate buffers for packets as executable memory. No source says that
+// hardware refuses other memory, so the queue goes on unless the rule is an error.
 bool Queue::check_executable(u64 va) {
   const Range* range = gpu_.memory.space().find(va);
   return !range || range->executable ||
@@ -126,8 +126,8 @@ Step Queue::step() {
     }
     return stop(HwException{.what = std::move(why), .judged = true});
   }
-  // What a client writes must never end the process that the emulator runs in, not even by a
-  // mistake of ours: this is a thread with nobody above it.
+  // What a client writes must never end the emulator's process, not even through a mistake of ours:
+  // nothing above this thread would catch it.
   wait_.reset();
   gpu_.memory.serve(id_);
   try {

@@ -1,6 +1,5 @@
-// One queue of an emulated GPU, of any kind: where it reads, how far it may, and how it stops. What
-// the words mean is for the three kinds (pm4_queue.h, aql_queue.h, sdma_queue.h); whose turn it is,
-// for gpu.h.
+// One queue of an emulated GPU, of any kind: where it reads, how far it may, and how it stops. See
+// pm4_queue.h, aql_queue.h and sdma_queue.h for what its words mean, gpu.h for when it runs.
 #pragma once
 
 #include <atomic>
@@ -21,6 +20,13 @@ enum class Step : u8 {
   Waiting,  // for memory that somebody else writes
   Idle,     // has read all that was announced, and nothing is in flight
   Stopped,  // for good, after a fault or an exception
+};
+
+// What became of a packet.
+enum class Outcome : u8 {
+  Done,
+  Wait,  // it is executed again, until it is done
+  Stop,  // the queue has stopped over it
 };
 
 // Thread safety: announce() and announced() from any thread, all else from the GPU's.
@@ -77,6 +83,44 @@ class Queue {
     return wait_ ? gpu_.memory.space().at(wait_->va, sizeof(u32), false) : nullptr;
   }
 
+  // ---- For what reads its words: Pm4Interpreter and the other parts.
+
+  // How far it has read, in the units of announced().
+  u64 position() const { return read_; }
+  // Where it is, for reports.
+  struct Place {
+    const char* what = nullptr;  // "ring word {}", "IB {1:#x} word {0}"; a literal
+    u64 index = 0, base = 0;
+  };
+  void set_place(const Place& place) { place_ = place; }
+
+  // The queue stops; the client hears of it through the kernel.
+  Step stop(MemoryFault fault);
+  Step stop(std::string why) { return stop(HwException{.what = std::move(why)}); }
+  Step stop(HwException exception);
+  // A rule was broken: reported, and true if the queue must stop for it, which it then has.
+  bool report_violation(const Check& check, std::string message);
+
+  // Of an indirect buffer; false: the queue has stopped.
+  bool check_executable(u64 va);
+
+  // A packet's wait on memory that does not hold yet.
+  struct Wait {
+    u64 va = 0;
+    amd::hw::Compare function = amd::hw::Compare::Equal;
+    u64 mask = ~u64{0}, reference = 0;
+    u64 value = 0;  // as it is
+  };
+  void note_wait(const Wait& wait) { wait_ = wait; }
+  // The same of 32 bits, which may be too few; told once for each packet of the ring.
+  void note_narrow_wait(Client client, const Wait& wait);
+
+  std::string where() const;  // the same and its place
+  void trace(std::string_view kind, std::string_view text, std::string_view fields = {}) const;
+  // A packet by name and fields, where somebody listens; `what` becomes of it.
+  void trace_packet(amd::hw::StreamKind kind, std::span<const u32> words,
+                    std::string_view what = "packet") const;
+
  protected:
   virtual Step advance() = 0;
   // The doorbell's value in the units of announced(), and how far behind the queue may be.
@@ -100,36 +144,10 @@ class Queue {
     return false;
   }
 
-  // The queue stops; the client hears of it through the kernel.
-  Step stop(MemoryFault fault);
-  Step stop(std::string why) { return stop(HwException{.what = std::move(why)}); }
-  Step stop(HwException exception);
-  // A rule was broken: reported, and true if the queue must stop for it, which it then has.
-  bool report_violation(const Check& check, std::string message);
-
-  // Of an indirect buffer; false: the queue has stopped.
-  bool check_executable(u64 va);
-
-  // A packet's wait on memory that does not hold yet.
-  struct Wait {
-    u64 va = 0;
-    amd::hw::Compare function = amd::hw::Compare::Equal;
-    u64 mask = ~u64{0}, reference = 0;
-    u64 value = 0;  // as it is
-  };
-  void note_wait(const Wait& wait) { wait_ = wait; }
-  // The same of 32 bits, which may be too few; told once for each packet of the ring.
-  void note_narrow_wait(Client client, const Wait& wait);
-
   // As reports and traces name it.
   u32 number() const { return description_.number.value_or(id_); }
   // Of the queue in reports: "queue 3 (PM4)".
   std::string name() const;
-  std::string where() const;  // the same and its place
-  void trace(std::string_view kind, std::string_view text, std::string_view fields = {}) const;
-  // A packet by name and fields, where somebody listens; `what` becomes of it.
-  void trace_packet(amd::hw::StreamKind kind, std::span<const u32> words,
-                    std::string_view what = "packet") const;
 
   const QueueId id_;
   QueueDescription description_;
@@ -142,11 +160,6 @@ class Queue {
   }
   // What is fetched may be overwritten, executed or not.
   void free_up_to(u64 fetched) { read_shared_.store(fetched, std::memory_order_release); }
-  // Where it is, for reports.
-  struct Place {
-    const char* what = nullptr;  // "ring word {}", "IB {1:#x} word {0}"; a literal
-    u64 index = 0, base = 0;
-  };
   Place place_;
 
  private:

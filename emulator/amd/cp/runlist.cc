@@ -9,11 +9,11 @@ namespace {
 
 // Hardware's slices are some milliseconds long.
 constexpr u32 kSlice = 16;
-constexpr u32 kMostAdversarialSlice = 8;
+constexpr u32 kMaxAdversarialSlice = 8;
 // How seldom a queue loses its slot for no reason of ours, and for how many turns: mostly few, now
 // and then so many that whoever waits for it stops polling.
 constexpr u32 kDisturbOneIn = 32, kLongOneIn = 4;
-constexpr u32 kMostKeptOff = 32, kMostKeptOffLong = 1 << 14;
+constexpr u32 kMaxKeptOff = 32, kMaxKeptOffLong = 1 << 14;
 
 }  // namespace
 
@@ -56,7 +56,7 @@ void Runlist::share_slots() {
     }
     first_ = at == members_.end() ? 0 : at->queue->id();
     slice_left_ =
-        gpu_.adversarial ? 1 + static_cast<u32>(gpu_.random() % kMostAdversarialSlice) : kSlice;
+        gpu_.adversarial ? 1 + static_cast<u32>(gpu_.random() % kMaxAdversarialSlice) : kSlice;
   }
   if (slice_left_ > 0) --slice_left_;
   usize begin = 0;
@@ -80,7 +80,7 @@ void Runlist::disturb() {
   if (members_.empty() || !gpu_.chance(kDisturbOneIn)) return;
   Member& member = members_[gpu_.random() % members_.size()];
   if (member.last == Step::Stopped) return;
-  u32 most = gpu_.chance(kLongOneIn) ? kMostKeptOffLong : kMostKeptOff;
+  u32 most = gpu_.chance(kLongOneIn) ? kMaxKeptOffLong : kMaxKeptOff;
   member.kept_off = 1 + static_cast<u32>(gpu_.random() % most);
 }
 

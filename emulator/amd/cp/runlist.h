@@ -1,9 +1,9 @@
 // Which queues of a GPU the hardware has in its slots. There are few slots for compute queues; the
 // scheduler in firmware maps what the kernel's runlist names, and where that is more than fits,
 // each queue for a while in turn: preempted with its waves, and later going on where it was. A
-// queue that is mapped again reads its write pointer from memory. What a queue does with its turn
-// is for queue.h. [drivers/gpu/drm/amd/amdkfd: kfd_packet_manager.c pm_calc_rlib_size(),
-// over_subscription; kfd_mqd_manager_v9.c update_mqd(), cp_hqd_pq_wptr_poll_addr]
+// queue that is mapped again reads its write pointer from memory.
+// [drivers/gpu/drm/amd/amdkfd: kfd_packet_manager.c pm_calc_rlib_size(), over_subscription;
+// kfd_mqd_manager_v9.c update_mqd(), cp_hqd_pq_wptr_poll_addr]
 //
 // In adversarial mode slices are of any length, and any queue may lose its slot for a while, as it
 // does when another process's queues come or go.
@@ -42,7 +42,7 @@ class Runlist {
   void stepped(Member& member, Step step);
   // Something outside may let a queue go on that could not.
   void stir() { moved_in_ = turn_; }
-  // Some queue has not run since anything moved: nobody may sleep.
+  // Some queue has not run since anything moved: none may sleep.
   bool is_unsettled() const;
   // Some queue polls memory.
   bool is_waiting() const;

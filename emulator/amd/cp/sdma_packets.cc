@@ -30,7 +30,7 @@ constexpr u64 kBlock = u64{1} << 20;
 
 }  // namespace
 
-u64 SdmaQueue::most_bytes() const {
+u64 SdmaQueue::max_bytes() const {
   return gpu_.generation == hw::Generation::Gfx9 ? hw::kSdmaMaxCopy4 : hw::kSdmaMaxCopy6;
 }
 
@@ -92,12 +92,12 @@ std::optional<Packet> SdmaQueue::take() {
 }
 
 template <class Packet>
-SdmaQueue::Outcome SdmaQueue::with(Outcome (SdmaQueue::*run)(const Packet&)) {
+Outcome SdmaQueue::with(Outcome (SdmaQueue::*run)(const Packet&)) {
   auto packet = take<Packet>();
   return packet ? (this->*run)(*packet) : Outcome::Stop;
 }
 
-SdmaQueue::Outcome SdmaQueue::execute() {
+Outcome SdmaQueue::execute() {
   switch (op_of(words_[0])) {
     case hw::SdmaOp::Copy: return with<hw::SdmaCopyLinear>(&SdmaQueue::copy);
     case hw::SdmaOp::Write: return with<hw::SdmaWrite>(&SdmaQueue::write);
@@ -114,12 +114,12 @@ SdmaQueue::Outcome SdmaQueue::execute() {
 }
 
 bool SdmaQueue::check_count(u64 bytes) {
-  return bytes <= most_bytes() ||
+  return bytes <= max_bytes() ||
          !report_violation(kSdmaCount, fmt::format("{}: {:#x} bytes, the engine counts to {:#x}",
-                                                   describe(), bytes, most_bytes()));
+                                                   describe(), bytes, max_bytes()));
 }
 
-SdmaQueue::Outcome SdmaQueue::copy(const hw::SdmaCopyLinear& packet) {
+Outcome SdmaQueue::copy(const hw::SdmaCopyLinear& packet) {
   u64 bytes = u64{packet.count} + 1;
   if (packet.broadcast || packet.encrypt || packet.tmz || packet.backwards)
     return stopped(describe() + ": broadcast, encryption and backwards copies are not emulated");
@@ -133,14 +133,14 @@ SdmaQueue::Outcome SdmaQueue::copy(const hw::SdmaCopyLinear& packet) {
   // Beyond the engine's count are bits that it does not have.
   copies_.push_back({.src = packet.src,
                      .dst = packet.dst,
-                     .bytes = std::min(bytes, most_bytes()),
+                     .bytes = std::min(bytes, max_bytes()),
                      .place = place_});
   while (!gpu_.adversarial && !copies_.empty())
     if (advance_copies() == Outcome::Stop) return Outcome::Stop;
   return Outcome::Done;
 }
 
-SdmaQueue::Outcome SdmaQueue::advance_copies() {
+Outcome SdmaQueue::advance_copies() {
   const usize which = gpu_.adversarial ? gpu_.random() % copies_.size() : 0;
   Copy& copy = copies_[which];
   const Place now = place_;
@@ -163,7 +163,7 @@ SdmaQueue::Outcome SdmaQueue::advance_copies() {
   return Outcome::Done;
 }
 
-SdmaQueue::Outcome SdmaQueue::write(const hw::SdmaWrite& packet) {
+Outcome SdmaQueue::write(const hw::SdmaWrite& packet) {
   if (packet.encrypt || packet.tmz) return stopped(describe() + ": encryption is not emulated");
   for (usize i = hw::SdmaWrite::kWords; i < words_.size(); ++i)
     if (auto fault = gpu_.memory.store(Client::Sdma, packet.dst + (i - hw::SdmaWrite::kWords) * 4,
@@ -172,7 +172,7 @@ SdmaQueue::Outcome SdmaQueue::write(const hw::SdmaWrite& packet) {
   return Outcome::Done;
 }
 
-SdmaQueue::Outcome SdmaQueue::fill(const hw::SdmaConstFill& packet) {
+Outcome SdmaQueue::fill(const hw::SdmaConstFill& packet) {
   u64 bytes = u64{packet.count} + 1;
   if (packet.fill_size > hw::FillSize::Word)
     return stopped(describe() + ": this fill size is reserved");
@@ -182,7 +182,7 @@ SdmaQueue::Outcome SdmaQueue::fill(const hw::SdmaConstFill& packet) {
       report_violation(kSdmaAlignment, fmt::format("{}: {} bytes at {:#x} in units of {}",
                                                    describe(), bytes, u64{packet.dst}, unit)))
     return Outcome::Stop;
-  bytes = std::min(bytes, most_bytes());
+  bytes = std::min(bytes, max_bytes());
   std::vector<u8> block(std::min(bytes, kBlock));
   for (usize i = 0; i < block.size(); ++i)
     block[i] = static_cast<u8>(packet.data >> (i % unit * 8));
@@ -194,7 +194,7 @@ SdmaQueue::Outcome SdmaQueue::fill(const hw::SdmaConstFill& packet) {
   return Outcome::Done;
 }
 
-SdmaQueue::Outcome SdmaQueue::fence(const hw::SdmaFence& packet) {
+Outcome SdmaQueue::fence(const hw::SdmaFence& packet) {
   // 4.x has no memory type in its fence. [vega10_sdma_pkt_open.h SDMA_PKT_FENCE_HEADER]
   bool newer = packet.mtype != 0 || packet.gcc || packet.sys || packet.snp || packet.gpa ||
                packet.l2_policy != 0 || packet.llc_policy || packet.cpv;
@@ -207,14 +207,14 @@ SdmaQueue::Outcome SdmaQueue::fence(const hw::SdmaFence& packet) {
   return Outcome::Done;
 }
 
-SdmaQueue::Outcome SdmaQueue::trap(const hw::SdmaTrap& packet) {
+Outcome SdmaQueue::trap(const hw::SdmaTrap& packet) {
   if (gpu_.caches) gpu_.caches->judge_host(where());
   // [kfd_int_process_v11.c: 28 bits of SDMA's context id]
   gpu_.interrupts.emplace_back(EventInterrupt{packet.int_context, 28});
   return Outcome::Done;
 }
 
-SdmaQueue::Outcome SdmaQueue::poll(const hw::SdmaPollRegmem& packet) {
+Outcome SdmaQueue::poll(const hw::SdmaPollRegmem& packet) {
   // ROCr's flush of the host data path: no poll, an address that is none. [sdma_registers.h
   // hdp_flush_cmd] The kernel's names two registers. Both are done at once: nothing lies between
   // the host and memory here.
@@ -238,13 +238,13 @@ SdmaQueue::Outcome SdmaQueue::poll(const hw::SdmaPollRegmem& packet) {
   return Outcome::Wait;
 }
 
-SdmaQueue::Outcome SdmaQueue::timestamp(const hw::SdmaTimestamp& packet) {
+Outcome SdmaQueue::timestamp(const hw::SdmaTimestamp& packet) {
   if (auto fault = gpu_.memory.store(Client::Sdma, packet.addr, gpu_.clock()))
     return stopped(std::move(*fault));
   return Outcome::Done;
 }
 
-SdmaQueue::Outcome SdmaQueue::gcr(const hw::SdmaGcr& packet) {
+Outcome SdmaQueue::gcr(const hw::SdmaGcr& packet) {
   if (packet.gl2_discard) return stopped(describe() + ": GL2_DISCARD is not emulated");
   CacheActions actions{.vector = packet.glv_inv,
                        .scalar = packet.glk_inv,
@@ -260,7 +260,7 @@ SdmaQueue::Outcome SdmaQueue::gcr(const hw::SdmaGcr& packet) {
   return Outcome::Done;
 }
 
-SdmaQueue::Outcome SdmaQueue::atomic(const hw::SdmaAtomic& packet) {
+Outcome SdmaQueue::atomic(const hw::SdmaAtomic& packet) {
   if (packet.atomic_op != hw::SdmaAtomic::kAdd64 || packet.loop)
     return stopped(fmt::format("{}: of atomics only a 64-bit add is emulated", describe()));
   if (packet.addr % 8 != 0)

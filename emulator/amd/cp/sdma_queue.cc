@@ -85,8 +85,8 @@ Step SdmaQueue::advance_ring() {
 Step SdmaQueue::run_packet() {
   bool in_buffer = buffer_.has_value();
   // The next packet, if it is a copy, may overtake those that are under way.
-  constexpr usize kMostCopies = 4;
-  if (!copies_.empty() && (!is_copy() || copies_.size() >= kMostCopies || gpu_.chance(2))) {
+  constexpr usize kMaxCopies = 4;
+  if (!copies_.empty() && (!is_copy() || copies_.size() >= kMaxCopies || gpu_.chance(2))) {
     pending_ = true;
     return advance_copies() == Outcome::Stop ? Step::Stopped : Step::Moved;
   }
@@ -139,7 +139,7 @@ Step SdmaQueue::advance_buffer() {
   return run_packet();
 }
 
-SdmaQueue::Outcome SdmaQueue::indirect(const hw::SdmaIndirect& packet) {
+Outcome SdmaQueue::indirect(const hw::SdmaIndirect& packet) {
   if (buffer_) return stopped("an indirect buffer calls another, which copy engines do not do");
   if (packet.vmid != 0 && report_violation(kReservedBits, fmt::format("{} has VMID {}", describe(),
                                                                       unsigned{packet.vmid})))

@@ -28,8 +28,6 @@ class SdmaQueue final : public Queue {
   }
 
  private:
-  enum class Outcome : u8 { Done, Wait, Stop };
-
   Step advance_ring();
   Step advance_buffer();
   Step run_packet();
@@ -69,7 +67,7 @@ class SdmaQueue final : public Queue {
     stop(std::move(why));
     return Outcome::Stop;
   }
-  u64 most_bytes() const;
+  u64 max_bytes() const;
 
   std::vector<u32> words_;  // the packet at hand
   u64 packet_end_ = 0;      // in the ring
