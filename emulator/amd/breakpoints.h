@@ -1,6 +1,6 @@
-// Breakpoints: places in kernels where a wave's registers are told before it goes on. Nobody waits
-// there: what is told goes to a file or a terminal, and the program runs to its end. Stopping waves
-// at an address is compute/grid.h's; their registers as text are compute/wave_text.h's.
+// Breakpoints: places in kernels where a wave's registers are reported before it goes on. No wave
+// stops there: the report goes to a file or a terminal, and the program runs to its end. See
+// compute/grid.h for how waves come to them, compute/wave_text.h for the registers as text.
 //
 // Thread safety: from any thread; the GPUs of a machine share them.
 #pragma once
@@ -34,14 +34,14 @@ class Breakpoints {
   static Result<std::shared_ptr<Breakpoints>> parse(std::string_view list, Options options);
 
   struct Kernel {
-    std::string name;  // empty: nobody knows
+    std::string name;  // empty: unknown
     u64 code = 0;      // its first instruction
   };
   // Where waves of the kernel are to be told, those apart that were told often enough.
   std::vector<u64> addresses(const Kernel& kernel) const;
   bool ask_for_names() const;
 
-  // A wave is about to run the instruction at its pc. False: nobody asks for that place any more.
+  // A wave is about to run the instruction at its pc. False: that place is no longer asked for.
   bool reach(const Kernel& kernel, const Chip& chip, const AddressSpace& space,
              const WorkGroup& group, usize wave);
 

@@ -1,5 +1,5 @@
-// The name of a kernel from the memory around its code: the emulator is told none, but code objects
-// are loaded with their metadata. Which breakpoints a name fits is breakpoints.h's.
+// The name of a kernel from the memory around its code: the emulator is not told names, but code
+// objects are loaded with their metadata. See breakpoints.h for which breakpoints a name matches.
 #pragma once
 
 #include <string>

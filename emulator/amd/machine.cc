@@ -243,13 +243,13 @@ bool Machine::run_some() {
   std::unique_lock lock(state_->moving, std::try_to_lock);
   if (!lock) return false;
   // Mostly a little; now and then nothing at all, or far.
-  constexpr u64 kMost[] = {0, 4, 32, 256, 4096};
-  u64 most = kMost[state_->random() % std::size(kMost)];
+  constexpr u64 kLimits[] = {0, 4, 32, 256, 4096};
+  u64 limit = kLimits[state_->random() % std::size(kLimits)];
   // So many turns in which nobody moved: all that is left is the host's.
   const u64 idle = 4 * state_->engines.size();
   bool moved = false;
   u64 still = 0;
-  for (u64 turns = most == 0 ? 0 : state_->random() % most; turns > 0 && still < idle; --turns) {
+  for (u64 turns = limit == 0 ? 0 : state_->random() % limit; turns > 0 && still < idle; --turns) {
     const auto& engine = state_->engines[state_->random() % state_->engines.size()];
     const bool moves = engine->gpu().run_once();
     still = moves ? 0 : still + 1;

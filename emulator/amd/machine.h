@@ -25,7 +25,7 @@ struct MachineOptions {
   std::string checks = "error";                 // as Checks::configure() takes it
   bool adversarial = false;  // the weakest legal hardware, instead of the fastest
   bool lockstep = false;     // no threads: the doors move the machine, the same for a seed
-  // A grid that has run so many wave instructions hangs (cp/gpu.h); 0: nobody watches, but in
+  // A grid that has run so many wave instructions hangs (cp/gpu.h); 0: no limit, but in
   // lockstep, where no clock ends a wait, after 2^28.
   u64 hang_after = 0;
   u64 seed = 0;                   // for lockstep and adversarial
@@ -36,10 +36,10 @@ struct MachineOptions {
   bool silent_waves = false;
   PacketHook* hook = nullptr;  // tests that drop and corrupt packets (cp/packet_hook.h); borrowed
   std::function<void(const Report&)> report;  // each broken rule; null: only the log has them
-  Trace::Sink trace;                          // null: nobody listens
+  Trace::Sink trace;                          // null: no trace
   Trace::Format trace_format = Trace::Format::Text;
   TraceFilter trace_filter;  // all lines
-  // Gets the registers of the waves of each kernel that stops its queue; null: nobody asks.
+  // Gets the registers of the waves of each kernel that stops its queue; null: not wanted.
   std::function<void(std::string_view)> dump_waves;
   // Where waves are told of and go on; null: nowhere. shared_ptr: options are copied.
   std::shared_ptr<Breakpoints> breakpoints;

@@ -1,5 +1,5 @@
-// What users write of a machine, for every door that takes it: GPUs and numbers. What a name stands
-// for is machine.h's to say.
+// Descriptions of a machine as users write them, for every door that takes them: GPUs and numbers.
+// See machine.h for what the names mean.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// One GPU's view of memory: which virtual addresses are mapped to what, as its page tables say, and
-// the history of every buffer, so that a fault can name what was there. Who may map what is for the
-// kernel's door (emulator/amd/kfd); what an access does is for the interpreters.
+// One GPU's view of memory: which virtual addresses its page tables map to what, and the history of
+// every buffer, so that a fault can name what was there. The kernel's door (emulator/amd/kfd)
+// decides who may map what, the interpreters what an access does.
 #pragma once
 
 #include <array>

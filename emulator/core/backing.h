@@ -1,6 +1,6 @@
 // All memory of an emulated machine (VRAM of every GPU, GTT, doorbells) as one sparse file without
 // a name, mapped here once. A client maps parts of it by their offset, through the descriptor or
-// through us; only pages that were touched cost memory. Which buffer is where is for who allocates.
+// through us; only pages that were touched cost memory. Allocators decide which buffer is where.
 #pragma once
 
 #include <map>

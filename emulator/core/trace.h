@@ -30,7 +30,7 @@ class Trace {
   enum class Format : u8 { Text, Json, Perfetto };
   using Sink = std::function<void(std::string_view line)>;  // with its newline
 
-  Trace() = default;  // nobody listens
+  Trace() = default;  // writes nowhere
   // `now_ns` gives the times of events; null: the host's clock. Given, nothing else of the host is
   // in the lines either.
   Trace(Sink sink, Format format, TraceFilter filter = {}, std::function<u64()> now_ns = nullptr)
@@ -39,7 +39,7 @@ class Trace {
         filter_(std::move(filter)),
         now_ns_(std::move(now_ns)) {}
 
-  // Ask before printing a packet: nobody pays for a line that nobody reads.
+  // Ask before printing a packet, so that a line that is not read costs nothing.
   bool enabled() const { return static_cast<bool>(sink_); }
   void write(const TraceLine& line);
   u64 now_ns() const;

@@ -1,5 +1,5 @@
 // The file of a trace, which several processes may add to, and that is whole after every line: JSON
-// closes its list each time. What a line is, is for trace.h.
+// closes its list each time. See trace.h for the lines.
 #pragma once
 
 #include <memory>

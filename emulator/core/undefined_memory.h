@@ -1,6 +1,6 @@
 // Which bits of an emulated machine's memory are undefined: never written since the memory was
-// allocated, or written from what was. By the host's address, so that all GPUs that map a byte, and
-// the copy engines, mean the same one. Who writes and who may not read is for the GPUs.
+// allocated, or copied from undefined bits. Bytes go by the host's address, so that all GPUs that
+// map a byte, and the copy engines, agree. The GPUs judge who may read them.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>

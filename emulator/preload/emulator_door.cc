@@ -30,8 +30,8 @@ std::mutex making;  // machine
 
 // Those of the processes that this one was forked from: only known by their descriptors, for their
 // threads and memory stayed there. The oldest are forgotten.
-constexpr unsigned kMostParents = 8;
-amdgpu::Machine* parents[kMostParents] = {};
+constexpr unsigned kMaxParents = 8;
+amdgpu::Machine* parents[kMaxParents] = {};
 unsigned parent_count = 0;
 
 void write_all(int descriptor, std::string_view text) {
@@ -158,7 +158,7 @@ int node_of(int descriptor) {
 // Whoever held the mutex is not in the child.
 void forked() {
   new (&making) std::mutex;
-  if (machine) parents[parent_count++ % kMostParents] = machine;
+  if (machine) parents[parent_count++ % kMaxParents] = machine;
   machine = nullptr;
 }
 

@@ -1,6 +1,6 @@
 // Dispatch: one grid of work groups as the command processor hands it to the shader processor input
 // (SPI): what the COMPUTE_ registers say at DISPATCH_DIRECT, or what the packet processor makes of
-// an AQL packet and its kernel descriptor. Running it is for grid.h.
+// an AQL packet and its kernel descriptor. See grid.h for how it runs.
 #pragma once
 
 #include <array>

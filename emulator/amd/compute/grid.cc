@@ -15,22 +15,22 @@ namespace doorbell::emu::amdgpu {
 
 namespace {
 
-// Plain: how long a wave that does not wait keeps the others of its group from running, and after
-// how many instructions it is first asked whether it polls.
+// Without a seed: instructions that a wave which does not wait may run before the others of its
+// group, and after how many it is first checked for polling.
 constexpr u64 kPlainBudget = 1 << 16, kFirstLook = 1 << 12;
-// What one gets that was seen polling.
+// Budget of a polling wave.
 constexpr u64 kPollingBudget = 1 << 8;
-// A loop of more blocks is no loop that polls.
+// A loop of more blocks is not taken for polling.
 constexpr u32 kLoopBlocks = 32;
 // Groups under way at once, with a seed, unless they poll.
-constexpr u64 kMostSeeded = 4;
+constexpr u64 kMaxSeededGroups = 4;
 constexpr u64 kSeededBudget = 64;
-// With a seed: after how many instructions of each they are asked whether they all poll, four times
-// as many each time that they do not; and from when on more groups start whatever they do.
+// With a seed: after how many instructions of each the groups are checked for polling, four times
+// as many each time that they do not all poll; and after how many more groups start in any case.
 constexpr u64 kSeededLook = 1 << 10, kSeededPatience = 1 << 20;
-constexpr u32 kMostWorkItems = 1024;
-// Instructions without any other reason to stop than s_sleep, after which waves count as waiting;
-// and of one wave from an s_sleep to the next, as a loop that polls has them.
+constexpr u32 kMaxWorkItems = 1024;
+// Instructions after which waves that stopped only at s_sleep count as waiting; and the most that a
+// polling loop has from one s_sleep to the next.
 constexpr u64 kPolling = 1024, kPollingLoop = 256;
 
 }  // namespace
@@ -45,8 +45,8 @@ Grid::Grid(const Chip& chip, CodeCache& code, Memory& memory, Dispatch dispatch,
       resources_(amdgpu::resources(chip, dispatch_)),
       lanes_(dispatch_.wave32 ? 32 : 64),
       random_(options.seed),
-      most_resident_(most_resident_groups(chip, options.compute_units, dispatch_)),
-      under_way_(std::min(kMostSeeded, most_resident_)) {
+      max_resident_(max_resident_groups(chip, options.compute_units, dispatch_)),
+      under_way_(std::min(kMaxSeededGroups, max_resident_)) {
   code_.begin_dispatch();
   breaks_ = options.breaks;
   code_.end_blocks_before(breaks_);
@@ -70,9 +70,9 @@ Grid::Grid(const Chip& chip, CodeCache& code, Memory& memory, Dispatch dispatch,
 bool Grid::fits(GridStop& why) const {
   const std::array<u32, 3>& size = dispatch_.group_size;
   const u64 items = u64{size[0]} * size[1] * size[2];
-  if (items == 0 || items > kMostWorkItems) {
+  if (items == 0 || items > kMaxWorkItems) {
     why = refuse(GridStop::Kind::Size, fmt::format("a group of {}x{}x{} work items, at most {}",
-                                                   size[0], size[1], size[2], kMostWorkItems));
+                                                   size[0], size[1], size[2], kMaxWorkItems));
     return false;
   }
   if (dispatch_.lds_bytes > chip_.lds_bytes) {
@@ -118,7 +118,7 @@ void Grid::save_waves(const SaveOptions& options, SavedContext& to) const {
 
 // For one more group, of those that have not started.
 bool Grid::has_room() const {
-  if (next_group_ >= groups_ || resident_.size() >= most_resident_) return false;
+  if (next_group_ >= groups_ || resident_.size() >= max_resident_) return false;
   return !resources_.scratch || dispatch_.scratch_wave_bytes == 0 || !free_slots_.empty();
 }
 
@@ -423,7 +423,7 @@ GridStop Grid::look_around() {
   }
   look_after_ *= 4;
   if (all_poll || look_after_ > kSeededPatience) {
-    under_way_ = std::min<u64>(2 * under_way_, most_resident_);
+    under_way_ = std::min<u64>(2 * under_way_, max_resident_);
     look_after_ = kSeededLook;
   }
   look_at_ = instructions_ + look_after_ * waves;
@@ -456,7 +456,7 @@ GridStop Grid::run_seeded(u64 instructions) {
     if (ready.empty()) {
       stuck_ = !has_room();
       if (stuck_) return {.kind = GridStop::Kind::Running};
-      under_way_ = std::min<u64>(2 * under_way_, most_resident_);
+      under_way_ = std::min<u64>(2 * under_way_, max_resident_);
       continue;
     }
     const auto [g, i] = ready[random_.below(ready.size())];

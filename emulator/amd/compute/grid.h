@@ -147,7 +147,7 @@ class Grid {
   std::vector<std::unique_ptr<WorkGroup>> resident_, spare_;
   std::vector<u32> free_slots_;  // starts of runs of scratch slots
   u32 waves_per_group_ = 0;
-  const u64 most_resident_;
+  const u64 max_resident_;
   usize turn_ = 0;  // plain: of which group it is
   struct Round {
     bool all_long = false;  // no wave ended or came to a barrier of its group

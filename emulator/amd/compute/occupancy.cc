@@ -7,7 +7,7 @@
 
 namespace doorbell::emu::amdgpu {
 
-u64 most_resident_groups(const Chip& chip, const ComputeUnits& units, const Dispatch& dispatch) {
+u64 max_resident_groups(const Chip& chip, const ComputeUnits& units, const Dispatch& dispatch) {
   constexpr u32 kBarriersPerUnit = 16, kWgpMode = 1u << 29;
   const Resources needs = resources(chip, dispatch);
   const u64 lanes = dispatch.wave32 ? 32 : 64;

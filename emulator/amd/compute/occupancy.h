@@ -1,5 +1,5 @@
 // How many groups of a dispatch the compute units hold at a time: as many run beside each other,
-// the others wait until one of them has ended. Which of them runs when is for grid.h.
+// the others wait until one of them has ended. See grid.h for the order.
 #pragma once
 
 #include "emulator/amd/compute/dispatch.h"
@@ -18,6 +18,6 @@ struct ComputeUnits {
 
 // At least 1: what the chip cannot hold at all is for others to refuse. The dispatch has them all
 // to itself: what other dispatches hold at the time is not counted.
-u64 most_resident_groups(const Chip& chip, const ComputeUnits& units, const Dispatch& dispatch);
+u64 max_resident_groups(const Chip& chip, const ComputeUnits& units, const Dispatch& dispatch);
 
 }  // namespace doorbell::emu::amdgpu

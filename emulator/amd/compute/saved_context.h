@@ -1,7 +1,7 @@
-// SavedContext: what a preempted queue's waves leave in one XCC's part of the save area, before it
-// is there: the control stack and the waves' state, each as it grows. The layout is
-// drivers/amd/hw/context_save.h's; waves are laid out by wave_save.h, and the kernel's door
-// (emulator/amd/kfd) puts them into the area.
+// SavedContext: what the waves of a preempted queue leave in one XCC's part of the save area,
+// before it is there: the control stack and the waves' state, each as it grows. See
+// drivers/amd/hw/context_save.h for the layout and wave_save.h for the waves; the kernel's door
+// (emulator/amd/kfd) copies both into the area.
 #pragma once
 
 #include <vector>

@@ -1,6 +1,6 @@
 // A work group's waves as the kernel driver's trap handler saves them when their queue is taken off
-// the hardware: registers in the order and places of the save area. Which groups are under way is
-// grid.h's; waves are not changed, and go on from their own registers when the queue comes back.
+// the hardware: registers in the order and places of the save area. The waves do not change, and go
+// on from their own registers when the queue comes back. See grid.h for which groups are saved.
 #pragma once
 
 #include <optional>

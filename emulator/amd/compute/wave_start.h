@@ -1,6 +1,6 @@
 // The registers of a wave before its first instruction, as the shader processor input (SPI) sets
 // them up from the dispatch: scalar registers in the order of RSRC2's enable bits, work-item ids,
-// lanes, MODE. Which wave runs when is for work_group.h and grid.h.
+// lanes, MODE. See work_group.h and grid.h for the order.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // GlobalWaveSync: the counters by which waves of any groups of a process wait for each other on one
-// GPU: barriers and semaphores. They keep their values from one dispatch to the next. Which waves
-// ask and stand still is for work_group.h and grid.h. [CDNA3 and RDNA2 ISA documents, DS_GWS_*]
+// GPU: barriers and semaphores. They keep their values from one dispatch to the next. See
+// work_group.h and grid.h for the waves that wait. [CDNA3 and RDNA2 ISA documents, DS_GWS_*]
 #pragma once
 
 #include <array>

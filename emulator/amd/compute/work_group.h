@@ -1,6 +1,6 @@
-// WorkGroup: the waves of one group on one compute unit, their LDS and their barriers. Setting a
-// wave's registers up is for wave_start.h, instructions for emulator/amd/isa, which group runs when
-// for grid.h.
+// WorkGroup: the waves of one group on one compute unit, their LDS and their barriers. See
+// wave_start.h for a wave's first registers, emulator/amd/isa for instructions, grid.h for which
+// group runs when.
 #pragma once
 
 #include <array>

@@ -248,10 +248,10 @@ class Handlers {
   int operator()(KfdResetEvent& a) { return kfd_.events().reset(a.event_id); }
 
   int operator()(KfdWaitEvents& a) {
-    constexpr u32 kMost = 1 << 16;
+    constexpr u32 kMax = 1 << 16;
     a.wait_result = kKfdWaitFail;
-    if (a.num_events > kMost)
-      return refuse(ENOMEM, fmt::format("{} events, at most {}", a.num_events, kMost));
+    if (a.num_events > kMax)
+      return refuse(ENOMEM, fmt::format("{} events, at most {}", a.num_events, kMax));
     std::vector<KfdEventData> data(a.num_events);
     std::vector<EventWait> waits(a.num_events);
     usize bytes = data.size() * sizeof(KfdEventData);
@@ -317,9 +317,9 @@ class Handlers {
     if (a.n_success > a.n_devices)
       return refuse(EINVAL,
                     fmt::format("{} of {} GPUs are mapped already", a.n_success, a.n_devices));
-    constexpr u32 kMost = 1 << 16;
-    if (a.n_devices > kMost)
-      return refuse(ENOMEM, fmt::format("a list of {} GPUs, at most {}", a.n_devices, kMost));
+    constexpr u32 kMax = 1 << 16;
+    if (a.n_devices > kMax)
+      return refuse(ENOMEM, fmt::format("a list of {} GPUs, at most {}", a.n_devices, kMax));
     std::vector<u32> ids(a.n_devices);
     if (!copy_in(ids.data(), a.device_ids_array_ptr, ids.size() * sizeof(u32))) return EFAULT;
     if (!kfd_.buffers().exists(a.handle))

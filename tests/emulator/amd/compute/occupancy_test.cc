@@ -45,7 +45,7 @@ TEST(Occupancy, IsWhatRunsOutFirst) {
     if (cdna) dispatch.rsrc3 = 3;  // ACCUM_OFFSET: 16 registers, the rest for accumulation
     dispatch.group_size = {c.items, 1, 1};
     dispatch.lds_bytes = c.lds_bytes;
-    EXPECT_EQ(most_resident_groups(chip, units, dispatch), c.groups)
+    EXPECT_EQ(max_resident_groups(chip, units, dispatch), c.groups)
         << c.chip << ", " << c.vgprs << " registers, " << c.items << " items, " << c.lds_bytes
         << " bytes of LDS" << (c.wgp ? ", WGP mode" : "");
   }
