@@ -8,6 +8,7 @@
 #include "emulator/amd/cp/compare.h"
 #include "emulator/amd/cp/pm4_interpreter.h"
 #include "emulator/amd/cp/rules.h"
+#include "emulator/amd/isa/memory/atomic_updates.h"
 
 namespace doorbell::emu::amdgpu {
 
@@ -16,6 +17,28 @@ namespace hw = amd::hw;
 namespace {
 
 bool known(hw::Compare function) { return function <= hw::Compare::Greater; }
+
+// [navi10_enum.h GL2_OP_ATOMIC_*; RDNA3 ISA, the pseudo-code of GLOBAL_ATOMIC_*]
+template <class T>
+GuestMemory::Update atomic_update(u8 operation) {
+  using Signed = std::make_signed_t<T>;
+  switch (operation) {
+    case 0x07: return update::swap<T>;
+    case 0x08: return update::compare_swap<T>;
+    case 0x0f: return update::add<T>;
+    case 0x10: return update::subtract<T>;
+    case 0x11: return update::minimum<Signed>;
+    case 0x12: return update::minimum<T>;
+    case 0x13: return update::maximum<Signed>;
+    case 0x14: return update::maximum<T>;
+    case 0x15: return update::bit_and<T>;
+    case 0x16: return update::bit_or<T>;
+    case 0x17: return update::bit_xor<T>;
+    case 0x18: return update::increment<T>;
+    case 0x19: return update::decrement<T>;
+    default: return nullptr;
+  }
+}
 
 }  // namespace
 
@@ -226,6 +249,32 @@ Outcome Pm4Interpreter::execute(const hw::WriteData& packet) {
     const u64 va = (packet.addr & ~u64{3}) + (packet.one_addr ? 0 : i * 4);
     const std::span<const u8> bytes(reinterpret_cast<const u8*>(&payload[i]), sizeof(u32));
     if (auto fault = write_memory(va, bytes, packet.wr_confirm)) return stopped(std::move(*fault));
+  }
+  return Outcome::Done;
+}
+
+Outcome Pm4Interpreter::execute(const hw::AtomicMem& packet) {
+  const bool wide = (packet.atomic & hw::AtomicMem::k64Bit) != 0;
+  const u8 operation = packet.atomic & (hw::AtomicMem::k64Bit - 1);
+  const GuestMemory::Update apply =
+      wide ? atomic_update<u64>(operation) : atomic_update<u32>(operation);
+  const bool loops = packet.command == hw::AtomicCommand::LoopUntilEqual;
+  constexpr u8 kCompareSwap = 0x08;
+  if (!apply || packet.command > hw::AtomicCommand::SendAndContinue ||
+      (loops && operation != kCompareSwap))
+    return stopped(describe() + ": this operation or command is not emulated");
+  const unsigned bytes = wide ? 8 : 4;
+  if (packet.addr % bytes != 0 && report_violation(kEopAlignment, describe())) return Outcome::Stop;
+  for (u32 xcc = 0; xcc < gpu_.xccs; ++xcc) {
+    if (!(mask_ >> xcc & 1)) continue;
+    u64 before = 0;
+    if (auto fault =
+            gpu_.memory.atomic(packet.addr, bytes, apply, packet.data, packet.compare, before))
+      return stopped(std::move(*fault));
+    const u64 mask = wide ? ~u64{0} : ~u32{0};
+    if (!loops || before == (packet.compare & mask)) continue;
+    queue_.note_wait({packet.addr, hw::Compare::Equal, mask, packet.compare & mask, before});
+    return Outcome::Wait;
   }
   return Outcome::Done;
 }

@@ -250,4 +250,54 @@ struct WriteData {
 };
 static_assert(sound<WriteData>());
 
+// [nvd.h PACKET3_ATOMIC_MEM__COMMAND__*]
+enum class AtomicCommand : u8 { SinglePass, LoopUntilEqual, WaitForWrite, SendAndContinue };
+constexpr std::string_view name_of(AtomicCommand command) {
+  constexpr std::string_view kNames[] = {"SinglePass", "LoopUntilEqual", "WaitForWrite",
+                                         "SendAndContinue"};
+  const auto index = static_cast<usize>(command);
+  return index < std::size(kNames) ? kNames[index] : std::string_view();
+}
+
+// ATOMIC_MEM: old = *addr; *addr = atomic(old, data, compare), as one, of 32 or 64 bits. With
+// LoopUntilEqual it is repeated until old is `compare`; with WaitForWrite the next packet waits for
+// the write.
+// [nvd.h PACKET3_ATOMIC_MEM, its list of fields, of torvalds/linux; written by ROCm aqlprofile
+// src/pm4/gfx10_cmd_builder.h BuildMutexAcquirePacket() and BuildMutexReleasePacket(), on user
+// queues, and Mesa src/amd/common/ac_sqtt.c; read by Mesa src/amd/common/ac_parse_ib.c
+// PKT3_ATOMIC_MEM. Numbers of `atomic`: navi10_enum.h GL2_OP_ATOMIC_*]
+struct AtomicMem {
+  static constexpr Pm4Id kId{0x1e, "ATOMIC_MEM"};
+  static constexpr u32 kWords = 9, kHeader = packet3(kId, kWords);
+  // Of `atomic`: bits beside the operation.
+  static constexpr u8 k64Bit = 0x20, kWithoutReturn = 0x40;
+
+  u8 atomic = 0;  // operation and bits
+  AtomicCommand command = AtomicCommand::SinglePass;
+  CachePolicy cache_policy = CachePolicy::Lru;
+  u8 engine_sel = 0;  // graphics rings
+  u64 addr = 0;
+  u64 data = 0, compare = 0;
+  u16 loop_interval = 0;
+
+  static constexpr void fields(auto& p, auto f) {
+    f("atomic", word(1, 6, 0), p.atomic);
+    f("command", word(1, 11, 8), p.command);
+    f("cache_policy", word(1, 26, 25), p.cache_policy);
+    f("engine_sel", word(1, 31, 30), p.engine_sel);
+    f("addr", Bits{127, 64}, p.addr);
+    f("data", Bits{191, 128}, p.data);
+    f("compare", Bits{255, 192}, p.compare);
+    f("loop_interval", word(8, 12, 0), p.loop_interval);
+  }
+};
+static_assert(sound<AtomicMem>());
+// The words of aqlprofile's BuildMutexAcquirePacket() for a mutex at 0x1'0000'2000 and slot 5.
+static_assert(encode(AtomicMem{.atomic = 8,
+                               .command = AtomicCommand::LoopUntilEqual,
+                               .addr = 0x1'0000'2000,
+                               .data = 5,
+                               .loop_interval = 4}) ==
+              Words<AtomicMem>{0xc0071e00, 0x108, 0x2000, 0x1, 5, 0, 0, 0, 4});
+
 }  // namespace doorbell::amd::hw

@@ -227,6 +227,67 @@ TEST_F(Pm4Test, AWaitHoldsUpNoOtherQueue) {
   EXPECT_EQ(peek<u32>(kReadPointer), 7u);  // the first queue went on
 }
 
+// ATOMIC_MEM 0x1e: the operation's number, the command in bits 11:8. [nvd.h PACKET3_ATOMIC_MEM__*,
+// navi10_enum.h GL2_OP_ATOMIC_*]
+std::vector<u32> atomic_mem(u32 operation, u32 command, u64 va, u64 data, u64 compare = 0) {
+  return {packet3(0x1e, 8),
+          operation | command << 8,
+          lo(va),
+          hi(va),
+          lo(data),
+          hi(data),
+          lo(compare),
+          hi(compare),
+          0};
+}
+
+TEST_F(Pm4Test, AtomicOperationsUpdateMemory) {
+  struct Case {
+    u32 operation;
+    u64 before, data, after;
+  };
+  const u64 kUpper = u64{7} << 32;  // which operations on 32 bits leave
+  const Case kCases[] = {
+      {0x47, kUpper | 1, 5, kUpper | 5},                    // SWAP_32
+      {0x4f, kUpper | 0xffffffff, 2, kUpper | 1},           // ADD_32
+      {0x50, kUpper | 1, 3, kUpper | 0xfffffffe},           // SUB_32
+      {0x51, kUpper | 0xffffffff, 1, kUpper | 0xffffffff},  // SMIN_32
+      {0x52, kUpper | 0xffffffff, 1, kUpper | 1},           // UMIN_32
+      {0x18, kUpper | 4, 4, kUpper | 0},                    // INC_RTN_32 wraps at the data
+      {0x6f, 0xffffffff, 1, 0x100000000},                   // ADD_64
+      {0x75, 0xff00ff00ff00ff00, 0xffff0000ffff, 0x0000ff000000ff00},  // AND_64
+  };
+  open_pm4();
+  for (const Case& test : kCases) {
+    poke<u64>(kData, test.before);
+    submit(atomic_mem(test.operation, 0, kData, test.data));
+    EXPECT_EQ(peek<u64>(kData), test.after) << test.operation;
+  }
+  EXPECT_EQ(stopped(), "");
+  EXPECT_EQ(checks_->errors(), 0u);
+}
+
+// As aqlprofile takes and gives back a mutex: CMPSWAP_RTN_32 in a loop, SWAP_RTN_32.
+TEST_F(Pm4Test, AnAtomicLoopWaitsUntilTheValueIsTheExpectedOne) {
+  open_pm4();
+  poke<u32>(kData, 9);
+  submit(atomic_mem(8, 1, kData, 5) + write_data(kData + 64, {1}));
+  EXPECT_EQ(peek<u32>(kData), 9u);
+  EXPECT_EQ(peek<u32>(kData + 64), 0u);
+  poke<u32>(kData, 0);
+  gpu_->run_until_idle();
+  EXPECT_EQ(peek<u32>(kData), 5u);
+  EXPECT_EQ(peek<u32>(kData + 64), 1u);
+  submit(atomic_mem(7, 0, kData, 0));
+  EXPECT_EQ(peek<u32>(kData), 0u);
+}
+
+TEST_F(Pm4Test, AtomicOperationsThatAreNotThereStopTheQueue) {
+  open_pm4();
+  submit(atomic_mem(0x1f, 0, kData, 0));
+  EXPECT_NE(stopped().find("ATOMIC_MEM"), std::string::npos) << stopped();
+}
+
 TEST_F(Pm4Test, CopiesMemoryImmediatesAndTheClock) {
   open_pm4();
   poke<u64>(kData, 0x1122334455667788);
