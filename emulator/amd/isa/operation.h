@@ -79,7 +79,19 @@ enum ShapeFlag : u32 {
   kAccumulators = 1 << 16,    // VOP3P: bits of the words choose accumulation registers (MFMA)
   kAccumulatorDst = 1 << 17,  // the destination is one (v_accvgpr_write)
   kAccumulatorSrc = 1 << 18,  // the source is one (v_accvgpr_read)
+  // Memory instructions: what decides where they access, unless it is each lane's address.
+  kM0Address = 1 << 19,      // M0 is part of the address
+  kM0Selects = 1 << 20,      // M0 says which registers
+  kNoLaneAddress = 1 << 21,  // lanes have none
+  kLowerLanes = 1 << 22,     // only lanes 0 to 31 have one
 };
+
+// Where in LDS a load found a bit of its result: `offset` bytes behind the address of `lane`.
+struct LoadedByte {
+  u32 lane = 0;
+  u64 offset = 0;
+};
+using FindLoaded = LoadedByte (*)(const Operation& op, u32 word, u32 lane, u32 bit);
 
 // One record of a handler file's table. `handler` is for any x86-64, `fast` for CPUs with AVX2, FMA
 // and F16C; null where there is no difference.
@@ -88,6 +100,9 @@ struct Entry {
   Shape shape;
   Handler handler = nullptr;
   Handler fast = nullptr;
+  // Loads from LDS: of a bit of the result's `word` in `lane`. Null: the words lie one behind the
+  // other at the lane's own address and the immediate offset.
+  FindLoaded find_loaded = nullptr;
 };
 
 struct Source {

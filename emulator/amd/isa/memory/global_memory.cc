@@ -97,7 +97,7 @@ Flow add_thread_id(Wave& wave, const Operation& op) {
   return load_lanes<Element::B32>(wave, op, active, addresses, wave.v + op.dst_row);
 }
 
-constexpr Shape kShape{.flags = kMemory};
+constexpr Shape kShape{.flags = kMemory | kNoLaneAddress};
 
 constexpr Entry kAddThreadId[] = {
     {"GLOBAL_LOAD_B32_ADDTID", kShape, &add_thread_id<false>},

@@ -102,9 +102,9 @@ Flow count_lanes(Wave& wave, const Operation& op) {
   return Flow::Next;
 }
 
-constexpr Shape kShape{.flags = kMemory, .wide = {1, 1, 0, 0, 0}};
-constexpr Shape kResult{.flags = kMemory, .wide = {1, 0, 0, 0, 0}};
-constexpr Shape kTwoOperands{.flags = kMemory, .wide = {1, 1, 1, 0, 0}};
+constexpr Shape kShape{.flags = kMemory | kNoLaneAddress, .wide = {1, 1, 0, 0, 0}};
+constexpr Shape kResult{.flags = kMemory | kNoLaneAddress | kM0Address, .wide = {1, 0, 0, 0, 0}};
+constexpr Shape kTwoOperands{.flags = kMemory | kNoLaneAddress, .wide = {1, 1, 1, 0, 0}};
 
 constexpr Entry kTable[] = {
     {"DS_SWIZZLE_B32", kShape, &swizzle},

@@ -80,7 +80,14 @@ Flow add_thread_id(Wave& wave, const Operation& op) {
 
 Flow nothing(Wave&, const Operation&) { return Flow::Next; }
 
-constexpr Shape kShape{.flags = kMemory};
+constexpr Shape kThreadId{.flags = kMemory | kNoLaneAddress | kM0Address};
+constexpr Shape kNothing{.flags = kMemory | kNoLaneAddress};
+
+template <Element e, u32 kStride>
+LoadedByte find_loaded_two(const Operation& op, u32 word, u32 lane, u32) {
+  const i64 element = word < rows_of(e) ? op.immediate & 0xff : op.immediate >> 8 & 0xff;
+  return {lane, static_cast<u64>(element) * bytes_of(e) * kStride + word % rows_of(e) * 4};
+}
 
 template <Element e>
 constexpr Entry load_entry(std::string_view name) {
@@ -92,7 +99,8 @@ constexpr Entry store_entry(std::string_view name) {
 }
 template <Element e, u32 kStride>
 constexpr Entry load_two_entry(std::string_view name) {
-  return {name, load_shape(e, 2), &load_two<e, kStride>, &fast_memory<load_two<e, kStride>>};
+  return {name, load_shape(e, 2), &load_two<e, kStride>, &fast_memory<load_two<e, kStride>>,
+          &find_loaded_two<e, kStride>};
 }
 template <Element e, u32 kStride>
 constexpr Entry store_two_entry(std::string_view name) {
@@ -119,7 +127,7 @@ constexpr Entry kTable[] = {
     load_two_entry<Element::B64, 1>("DS_LOAD2_B64"),
     load_two_entry<Element::B32, 64>("DS_LOAD2ST64_B32"),
     load_two_entry<Element::B64, 64>("DS_LOAD2ST64_B64"),
-    {"DS_LOAD_ADDTID_B32", kShape, &add_thread_id<false>},
+    {"DS_LOAD_ADDTID_B32", kThreadId, &add_thread_id<false>},
     store_entry<Element::U8>("DS_STORE_B8"),
     store_entry<Element::U16>("DS_STORE_B16"),
     store_entry<Element::D16HiU8>("DS_STORE_B8_D16_HI"),
@@ -132,8 +140,8 @@ constexpr Entry kTable[] = {
     store_two_entry<Element::B64, 1>("DS_STORE2_B64"),
     store_two_entry<Element::B32, 64>("DS_STORE2ST64_B32"),
     store_two_entry<Element::B64, 64>("DS_STORE2ST64_B64"),
-    {"DS_STORE_ADDTID_B32", kShape, &add_thread_id<true>},
-    {"DS_NOP", kShape, &nothing},
+    {"DS_STORE_ADDTID_B32", kThreadId, &add_thread_id<true>},
+    {"DS_NOP", kNothing, &nothing},
 };
 // clang-format on
 

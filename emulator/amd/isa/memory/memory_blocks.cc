@@ -59,8 +59,8 @@ Flow scratch_block(Wave& wave, const Operation& op) {
 }
 
 // How many registers count is M0's, at run time.
-constexpr Shape kLoad{.flags = kMemory, .wide = {1, 1, 0, 0, 0}};
-constexpr Shape kStored{.flags = kMemory, .wide = {0, 1, 1, 0, 0}};
+constexpr Shape kLoad{.flags = kMemory | kM0Selects, .wide = {1, 1, 0, 0, 0}};
+constexpr Shape kStored{.flags = kMemory | kM0Selects, .wide = {0, 1, 1, 0, 0}};
 
 constexpr Entry kTable[] = {
     {"GLOBAL_LOAD_BLOCK", kLoad, &global_block<false>},

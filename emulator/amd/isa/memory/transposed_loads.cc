@@ -11,8 +11,6 @@
 //  8 bits by kmbandy/llama.cpp (ggml/src/ggml-cuda/aiter-integration/rdna4_fp8_gemm/bench/
 //  global_load_tr_contract.md). In waves of 64 the upper lanes get the second half of the
 //  elements: there WMMA takes them, and there rocjitsu puts them]
-#include "emulator/amd/isa/memory/transposed_loads.h"
-
 #include <fmt/format.h>
 
 #include "emulator/amd/isa/decode/decode_memory.h"
@@ -24,11 +22,32 @@ namespace doorbell::emu::amdgpu {
 
 namespace {
 
-constexpr u32 kMostRegisters = 4;
+constexpr u32 kMaxRegisters = 4;
+
+// Element `element` of what the lane's own address names.
+struct LoadedElement {
+  u32 lane, element;
+};
+
+// DS_READ_B64_TR_B16, _B8, _B4 and DS_READ_B96_TR_B6. Sixteen lanes load a matrix whose rows are of
+// 16 elements, one row behind the other; each gets a column. So 16 / `count` lanes load one row.
+constexpr LoadedElement transposed_in_lds(u32 count, u32 lane, u32 e) {
+  const u32 column = lane & 15, lanes_per_row = 16 / count;
+  return {(lane & ~15u) + e * lanes_per_row + column / count, column % count};
+}
+
+// GLOBAL_LOAD_TR_B128 (16 bits, eight in a lane) and _B64 (8 bits, eight in a lane) in waves of 32.
+// Blocks of 8 by 8 elements are transposed; a block's rows are what eight lanes load: for elements
+// of 16 bits eight lanes beside each other, for those of 8 bits four, and four more eight lanes
+// on.
+constexpr LoadedElement transposed_in_memory(u32 bits, u32 lane, u32 e) {
+  if (bits == 16) return {(lane & ~7u) + e, lane & 7};
+  return {(lane & 16) + (e & 4) * 2 + (lane & 8) / 2 + (e & 3), lane & 7};
+}
 
 // What the lanes loaded: registers as a plain load would fill them.
 struct Loaded {
-  alignas(64) u32 row[kMostRegisters * 64];
+  alignas(64) u32 row[kMaxRegisters * 64];
 };
 
 Flow stop_at_inactive_lanes(Wave& wave, const Operation& op) {
@@ -42,7 +61,7 @@ template <class From>
 void store_elements(Wave& wave, const Operation& op, const Loaded& loaded, u32 count, u32 bits,
                     From&& from) {
   for (u32 lane = 0; lane < wave.lanes; ++lane) {
-    u32 words[kMostRegisters] = {};
+    u32 words[kMaxRegisters] = {};
     for (u32 e = 0; e < count; ++e) {
       const LoadedElement at = from(lane, e);
       put_element_bits(
@@ -97,13 +116,32 @@ Flow load_from_memory(Wave& wave, const Operation& op) {
   return Flow::Next;
 }
 
+template <u32 kCount, u32 kBits>
+LoadedByte find_in_lds(const Operation& op, u32 word, u32 lane, u32 bit) {
+  const LoadedElement at = transposed_in_lds(kCount, lane, (word * 32 + bit) / kBits);
+  return {at.lane, static_cast<u64>(op.immediate) + at.element * kBits / 8};
+}
+
+template <Element e, u32 kBits>
+constexpr Entry lds_entry(std::string_view name) {
+  return {name, load_shape(e), &load_from_lds<e, kBits>, nullptr,
+          &find_in_lds<bytes_of(e) * 8 / kBits, kBits>};
+}
+
+template <Element e, u32 kBits>
+constexpr Entry memory_entry(std::string_view name) {
+  Shape shape = load_shape(e);
+  shape.flags |= kLowerLanes;
+  return {name, shape, &load_from_memory<e, kBits>};
+}
+
 constexpr Entry kTable[] = {
-    {"DS_LOAD_B64_TR_B16", load_shape(Element::B64), &load_from_lds<Element::B64, 16>},
-    {"DS_LOAD_B64_TR_B8", load_shape(Element::B64), &load_from_lds<Element::B64, 8>},
-    {"DS_LOAD_B64_TR_B4", load_shape(Element::B64), &load_from_lds<Element::B64, 4>},
-    {"DS_LOAD_B96_TR_B6", load_shape(Element::B96), &load_from_lds<Element::B96, 6>},
-    {"GLOBAL_LOAD_TR_B128", load_shape(Element::B128), &load_from_memory<Element::B128, 16>},
-    {"GLOBAL_LOAD_TR_B64", load_shape(Element::B64), &load_from_memory<Element::B64, 8>},
+    lds_entry<Element::B64, 16>("DS_LOAD_B64_TR_B16"),
+    lds_entry<Element::B64, 8>("DS_LOAD_B64_TR_B8"),
+    lds_entry<Element::B64, 4>("DS_LOAD_B64_TR_B4"),
+    lds_entry<Element::B96, 6>("DS_LOAD_B96_TR_B6"),
+    memory_entry<Element::B128, 16>("GLOBAL_LOAD_TR_B128"),
+    memory_entry<Element::B64, 8>("GLOBAL_LOAD_TR_B64"),
 };
 
 }  // namespace

@@ -34,8 +34,9 @@ Flow ask(Wave& wave, const Operation& op) {
   return Flow::Stop;
 }
 
-constexpr Shape kPlain{.flags = kMemory | kEndsBlock};
-constexpr Shape kValue{.flags = kMemory | kEndsBlock, .wide = {0, 1, 0, 0, 0}};
+constexpr Shape kPlain{.flags = kMemory | kEndsBlock | kNoLaneAddress | kM0Address};
+constexpr Shape kValue{.flags = kMemory | kEndsBlock | kNoLaneAddress | kM0Address,
+                       .wide = {0, 1, 0, 0, 0}};
 
 constexpr Entry kTable[] = {
     {"DS_GWS_INIT", kValue, &ask<WaveSync::Op::Init, true>},

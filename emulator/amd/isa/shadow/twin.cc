@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "emulator/amd/isa/decode/decode_memory.h"
-#include "emulator/amd/isa/memory/transposed_loads.h"
 #include "emulator/amd/isa/number/host_float.h"
 #include "emulator/amd/isa/run.h"
 #include "emulator/amd/isa/shadow/twin_trial.h"
@@ -228,23 +227,11 @@ std::optional<UndefinedUse> Step::lanes(const std::optional<Origin>& from) {
              static_cast<u32>(std::countr_zero(differs)));
 }
 
-// Where in LDS a bit of a lane's word of the result was. Instructions of two elements have two
-// offsets, in elements or in 64 of them; what others transpose is another lane's.
+// Where in LDS a bit of a lane's word of the result was.
 u64 Step::lds_origin(u32 result, u32 lane, u32 bit) const {
-  const std::string_view name = op_.entry->name;
-  u64 offset = static_cast<u64>(op_.immediate);
-  if (const u32 bits = transposed_bits(name)) {
-    const u32 count = uses_.vector_dst * 32 / bits;
-    const LoadedElement at = transposed_in_lds(count, lane, (result * 32 + bit) / bits);
-    return lds_address_[at.lane] + offset + at.element * bits / 8;
-  }
-  u32 words = uses_.vector_dst;
-  if (name.find("2_") != name.npos || name.find("2ST64_") != name.npos) {
-    words = std::max(words / 2, 1u);
-    const u64 scale = words * 4 * (name.find("ST64") != name.npos ? 64 : 1);
-    offset = (result < words ? offset & 0xff : offset >> 8 & 0xff) * scale;
-  }
-  return lds_address_[lane] + offset + result % std::max(words, 1u) * 4;
+  LoadedByte at{lane, static_cast<u64>(op_.immediate) + result * 4};
+  if (const FindLoaded find = op_.entry->find_loaded) at = find(op_, result, lane, bit);
+  return lds_address_[at.lane] + at.offset;
 }
 
 void Step::note_vector(u32 index, const std::optional<Origin>& from) {

@@ -12,29 +12,24 @@ namespace {
 bool has(std::string_view name, std::string_view part) { return name.find(part) != name.npos; }
 
 void lds_uses(const Operation& op, std::string_view name, OperandUses& uses) {
-  if (name.starts_with("DS_GWS_")) {
-    uses.m0_address = true;
-    uses.first_lane = op.entry->shape.wide[1] != 0;
-    return;
-  }
-  if (has(name, "ADDTID") || name == "DS_APPEND" || name == "DS_CONSUME") {
-    uses.m0_address = true;
-    return;
-  }
-  // Those that only move values among lanes have no address.
-  if (has(name, "SWIZZLE") || has(name, "PERMUTE") || name == "DS_NOP") return;
+  const Shape& shape = op.entry->shape;
+  uses.first_lane = name.starts_with("DS_GWS_") && shape.wide[1] != 0;
+  if ((shape.flags & kNoLaneAddress) != 0) return;
   uses.vector_rows = 1;
   uses.lds = true;
 }
 
 void memory_uses(const Operation& op, std::string_view name, OperandUses& uses) {
+  const u32 flags = op.entry->shape.flags;
+  uses.m0_address = (flags & kM0Address) != 0;
+  uses.m0_operand = (flags & kM0Selects) != 0;
+  uses.lower_half = (flags & kLowerLanes) != 0;
   if (name.starts_with("DS_")) return lds_uses(op, name, uses);
   // The cache instructions have the formats, and no operands.
   if (has(name, "_INV") || has(name, "_WB") || has(name, "GL0") || has(name, "GL1")) return;
-  uses.m0_address = has(name, "_LDS");
-  const bool vector = op.src[kAddress].kind == Source::Kind::Vector && !has(name, "ADDTID");
+  const bool vector =
+      op.src[kAddress].kind == Source::Kind::Vector && (flags & kNoLaneAddress) == 0;
   uses.scalar = kScalarAddress;
-  uses.m0_operand = has(name, "_BLOCK");  // which registers
   if (name.starts_with("BUFFER_") || name.starts_with("TBUFFER_")) {
     uses.vector_rows = static_cast<u8>(((op.flags & kMemoryIndex) != 0 ? 1 : 0) +
                                        ((op.flags & kMemoryOffset) != 0 ? 1 : 0));
@@ -49,7 +44,6 @@ void memory_uses(const Operation& op, std::string_view name, OperandUses& uses) 
     return;
   }
   uses.vector_rows = !vector ? 0 : scalar ? 1 : 2;
-  uses.lower_half = has(name, "_TR_");
   uses.address_words = scalar ? 2 : 0;
 }
 
