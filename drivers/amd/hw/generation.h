@@ -21,6 +21,13 @@ constexpr std::string_view name_of(Generation generation) {
   return kNames[static_cast<usize>(generation)];
 }
 
+// Which generations have a packet in the form of a record.
+enum class Generations : u8 { All, Gfx9, Gfx10Up };
+constexpr bool includes(Generations generations, Generation generation) {
+  return generations == Generations::All ||
+         (generations == Generations::Gfx9) == (generation == Generation::Gfx9);
+}
+
 // Of a chip's name as LLVM and the kernel have it: "gfx942" is Gfx9, "gfx1100" Gfx11. Nothing for a
 // family that this project does not know.
 std::optional<Generation> generation_of(std::string_view chip);

@@ -13,16 +13,6 @@ namespace hw = amd::hw;
 
 namespace {
 
-hw::SdmaOp op_of(u32 header) {
-  std::array<u32, 1> words{header};
-  return static_cast<hw::SdmaOp>(extract(words, hw::kSdmaOp));
-}
-
-u64 sub_op_of(u32 header) {
-  std::array<u32, 1> words{header};
-  return extract(words, hw::kSdmaSubOp);
-}
-
 // In adversarial mode a copy advances by so much.
 constexpr u64 kPiece = 1024;
 // Of the host's memory at a time, however long the copy or fill.
@@ -34,53 +24,24 @@ u64 SdmaQueue::max_bytes() const {
   return gpu_.generation == hw::Generation::Gfx9 ? hw::kSdmaMaxCopy4 : hw::kSdmaMaxCopy6;
 }
 
-bool SdmaQueue::is_copy() const { return op_of(words_[0]) == hw::SdmaOp::Copy; }
+bool SdmaQueue::is_copy() const { return hw::is_sdma<hw::SdmaCopyLinear>(words_[0]); }
 
 std::string SdmaQueue::describe() const {
-  std::string_view known = name_of(op_of(words_[0]));
+  std::string_view known = hw::sdma_name(hw::sdma_op_of(words_[0]));
   return known.empty() ? fmt::format("packet {:#010x}", words_[0])
                        : fmt::format("{} ({:#010x})", known, words_[0]);
 }
 
 u32 SdmaQueue::words_of(const std::vector<u32>& head) const {
-  u32 header = head[0];
-  u64 sub_op = sub_op_of(header);
-  switch (op_of(header)) {
-    case hw::SdmaOp::Nop: {
-      std::array<u32, 1> words{header};
-      return 1 + u32{decode<hw::SdmaNop>(words).count};
-    }
-    case hw::SdmaOp::Copy: {
-      if (sub_op != hw::kSdmaCopyLinear) return 0;
-      std::array<u32, 7> words{header};
-      return decode<hw::SdmaCopyLinear>(words).broadcast ? 9 : 7;
-    }
-    case hw::SdmaOp::Write: {
-      if (sub_op != hw::kSdmaWriteLinear) return 0;
-      if (head.size() < hw::SdmaWrite::kWords) return hw::SdmaWrite::kWords + 1;
-      std::array<u32, 4> words{head[0], head[1], head[2], head[3]};
-      return hw::SdmaWrite::kWords + decode<hw::SdmaWrite>(words).count + 1;
-    }
-    case hw::SdmaOp::Indirect: return hw::SdmaIndirect::kWords;
-    case hw::SdmaOp::Fence: return hw::SdmaFence::kWords;
-    case hw::SdmaOp::Trap: return hw::SdmaTrap::kWords;
-    case hw::SdmaOp::PollRegmem: return sub_op == 0 ? hw::SdmaPollRegmem::kWords : 0;
-    case hw::SdmaOp::Atomic: return hw::SdmaAtomic::kWords;
-    case hw::SdmaOp::ConstFill: return sub_op == 0 ? hw::SdmaConstFill::kWords : 0;
-    case hw::SdmaOp::Timestamp:
-      return sub_op == hw::kSdmaTimestampGetGlobal ? hw::SdmaTimestamp::kWords : 0;
-    case hw::SdmaOp::GcrReq:
-      // 4.x has no such packet.
-      return gpu_.generation != hw::Generation::Gfx9 &&
-                     (sub_op == hw::kSdmaKernelGcr || sub_op == hw::kSdmaUserGcr)
-                 ? hw::SdmaGcr::kWords
-                 : 0;
-    default: return 0;
-  }
+  u32 words = 0;
+  hw::visit_sdma(head[0], [&]<class Packet>(std::type_identity<Packet>) {
+    if (includes(Packet::kId.generations, gpu_.generation)) words = hw::sdma_words<Packet>(head);
+  });
+  return words;
 }
 
 template <class Packet>
-std::optional<Packet> SdmaQueue::take() {
+std::optional<Packet> SdmaQueue::decode_packet() {
   std::array<u32, Packet::kWords> words{};
   std::copy_n(words_.begin(), words.size(), words.begin());
   auto stray = stray_bits<Packet>(words);
@@ -91,26 +52,21 @@ std::optional<Packet> SdmaQueue::take() {
   return decode<Packet>(words);
 }
 
-template <class Packet>
-Outcome SdmaQueue::with(Outcome (SdmaQueue::*run)(const Packet&)) {
-  auto packet = take<Packet>();
-  return packet ? (this->*run)(*packet) : Outcome::Stop;
+Outcome SdmaQueue::execute() {
+  // Nothing of a filler is read.
+  if (hw::is_sdma<hw::SdmaNop>(words_[0])) return Outcome::Done;
+  Outcome outcome = Outcome::Stop;
+  hw::visit_sdma(words_[0], [&]<class Packet>(std::type_identity<Packet>) {
+    if (const auto packet = decode_packet<Packet>()) outcome = execute(*packet);
+  });
+  return outcome;
 }
 
-Outcome SdmaQueue::execute() {
-  switch (op_of(words_[0])) {
-    case hw::SdmaOp::Copy: return with<hw::SdmaCopyLinear>(&SdmaQueue::copy);
-    case hw::SdmaOp::Write: return with<hw::SdmaWrite>(&SdmaQueue::write);
-    case hw::SdmaOp::Indirect: return with<hw::SdmaIndirect>(&SdmaQueue::indirect);
-    case hw::SdmaOp::Fence: return with<hw::SdmaFence>(&SdmaQueue::fence);
-    case hw::SdmaOp::Trap: return with<hw::SdmaTrap>(&SdmaQueue::trap);
-    case hw::SdmaOp::PollRegmem: return with<hw::SdmaPollRegmem>(&SdmaQueue::poll);
-    case hw::SdmaOp::Atomic: return with<hw::SdmaAtomic>(&SdmaQueue::atomic);
-    case hw::SdmaOp::ConstFill: return with<hw::SdmaConstFill>(&SdmaQueue::fill);
-    case hw::SdmaOp::Timestamp: return with<hw::SdmaTimestamp>(&SdmaQueue::timestamp);
-    case hw::SdmaOp::GcrReq: return with<hw::SdmaGcr>(&SdmaQueue::gcr);
-    default: return Outcome::Done;  // NOP: words_of() knows no other
-  }
+Outcome SdmaQueue::execute(const hw::SdmaNop&) { return Outcome::Done; }
+
+// Only the kernel's own rings may write registers.
+Outcome SdmaQueue::execute(const hw::SdmaSrbmWrite&) {
+  return stopped(fmt::format("the copy engine does not execute packet {:#010x}", words_[0]));
 }
 
 bool SdmaQueue::check_count(u64 bytes) {
@@ -119,7 +75,7 @@ bool SdmaQueue::check_count(u64 bytes) {
                                                    describe(), bytes, max_bytes()));
 }
 
-Outcome SdmaQueue::copy(const hw::SdmaCopyLinear& packet) {
+Outcome SdmaQueue::execute(const hw::SdmaCopyLinear& packet) {
   u64 bytes = u64{packet.count} + 1;
   if (packet.broadcast || packet.encrypt || packet.tmz || packet.backwards)
     return stopped(describe() + ": broadcast, encryption and backwards copies are not emulated");
@@ -163,7 +119,7 @@ Outcome SdmaQueue::advance_copies() {
   return Outcome::Done;
 }
 
-Outcome SdmaQueue::write(const hw::SdmaWrite& packet) {
+Outcome SdmaQueue::execute(const hw::SdmaWrite& packet) {
   if (packet.encrypt || packet.tmz) return stopped(describe() + ": encryption is not emulated");
   for (usize i = hw::SdmaWrite::kWords; i < words_.size(); ++i)
     if (auto fault = gpu_.memory.store(Client::Sdma, packet.dst + (i - hw::SdmaWrite::kWords) * 4,
@@ -172,7 +128,7 @@ Outcome SdmaQueue::write(const hw::SdmaWrite& packet) {
   return Outcome::Done;
 }
 
-Outcome SdmaQueue::fill(const hw::SdmaConstFill& packet) {
+Outcome SdmaQueue::execute(const hw::SdmaConstFill& packet) {
   u64 bytes = u64{packet.count} + 1;
   if (packet.fill_size > hw::FillSize::Word)
     return stopped(describe() + ": this fill size is reserved");
@@ -194,7 +150,7 @@ Outcome SdmaQueue::fill(const hw::SdmaConstFill& packet) {
   return Outcome::Done;
 }
 
-Outcome SdmaQueue::fence(const hw::SdmaFence& packet) {
+Outcome SdmaQueue::execute(const hw::SdmaFence& packet) {
   // 4.x has no memory type in its fence. [vega10_sdma_pkt_open.h SDMA_PKT_FENCE_HEADER]
   bool newer = packet.mtype != 0 || packet.gcc || packet.sys || packet.snp || packet.gpa ||
                packet.l2_policy != 0 || packet.llc_policy || packet.cpv;
@@ -207,14 +163,14 @@ Outcome SdmaQueue::fence(const hw::SdmaFence& packet) {
   return Outcome::Done;
 }
 
-Outcome SdmaQueue::trap(const hw::SdmaTrap& packet) {
+Outcome SdmaQueue::execute(const hw::SdmaTrap& packet) {
   if (gpu_.caches) gpu_.caches->judge_host(where());
   // [kfd_int_process_v11.c: 28 bits of SDMA's context id]
   gpu_.interrupts.emplace_back(EventInterrupt{packet.int_context, 28});
   return Outcome::Done;
 }
 
-Outcome SdmaQueue::poll(const hw::SdmaPollRegmem& packet) {
+Outcome SdmaQueue::execute(const hw::SdmaPollRegmem& packet) {
   // ROCr's flush of the host data path: no poll, an address that is none. [sdma_registers.h
   // hdp_flush_cmd] The kernel's names two registers. Both are done at once: nothing lies between
   // the host and memory here.
@@ -238,13 +194,13 @@ Outcome SdmaQueue::poll(const hw::SdmaPollRegmem& packet) {
   return Outcome::Wait;
 }
 
-Outcome SdmaQueue::timestamp(const hw::SdmaTimestamp& packet) {
+Outcome SdmaQueue::execute(const hw::SdmaTimestamp& packet) {
   if (auto fault = gpu_.memory.store(Client::Sdma, packet.addr, gpu_.clock()))
     return stopped(std::move(*fault));
   return Outcome::Done;
 }
 
-Outcome SdmaQueue::gcr(const hw::SdmaGcr& packet) {
+Outcome SdmaQueue::execute(const hw::SdmaGcr& packet) {
   if (packet.gl2_discard) return stopped(describe() + ": GL2_DISCARD is not emulated");
   CacheActions actions{.vector = packet.glv_inv,
                        .scalar = packet.glk_inv,
@@ -260,7 +216,7 @@ Outcome SdmaQueue::gcr(const hw::SdmaGcr& packet) {
   return Outcome::Done;
 }
 
-Outcome SdmaQueue::atomic(const hw::SdmaAtomic& packet) {
+Outcome SdmaQueue::execute(const hw::SdmaAtomic& packet) {
   if (packet.atomic_op != hw::SdmaAtomic::kAdd64 || packet.loop)
     return stopped(fmt::format("{}: of atomics only a 64-bit add is emulated", describe()));
   if (packet.addr % 8 != 0)

@@ -139,7 +139,7 @@ Step SdmaQueue::advance_buffer() {
   return run_packet();
 }
 
-Outcome SdmaQueue::indirect(const hw::SdmaIndirect& packet) {
+Outcome SdmaQueue::execute(const hw::SdmaIndirect& packet) {
   if (buffer_) return stopped("an indirect buffer calls another, which copy engines do not do");
   if (packet.vmid != 0 && report_violation(kReservedBits, fmt::format("{} has VMID {}", describe(),
                                                                       unsigned{packet.vmid})))

@@ -9,8 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "drivers/amd/hw/sdma/copy.h"
-#include "drivers/amd/hw/sdma/sync.h"
+#include "drivers/amd/hw/sdma/packets.h"
 #include "emulator/amd/cp/queue.h"
 
 namespace doorbell::emu::amdgpu {
@@ -40,24 +39,15 @@ class SdmaQueue final : public Queue {
   u32 words_of(const std::vector<u32>& head) const;
   std::string describe() const;
 
+  // The record of words_; nothing when the queue has stopped over it.
   template <class Packet>
-  std::optional<Packet> take();
-  template <class Packet>
-  Outcome with(Outcome (SdmaQueue::*run)(const Packet&));
+  std::optional<Packet> decode_packet();
+  // A handler for each record of packets.def.
+#define DOORBELL_SDMA(Record) Outcome execute(const amd::hw::Record& packet);
+#include "drivers/amd/hw/sdma/packets.def"
 
-  Outcome copy(const amd::hw::SdmaCopyLinear& packet);
   // A piece of a copy that is under way: Done, or Stop.
   Outcome advance_copies();
-  Outcome write(const amd::hw::SdmaWrite& packet);
-  Outcome fill(const amd::hw::SdmaConstFill& packet);
-  Outcome fence(const amd::hw::SdmaFence& packet);
-  Outcome trap(const amd::hw::SdmaTrap& packet);
-  Outcome poll(const amd::hw::SdmaPollRegmem& packet);
-  Outcome timestamp(const amd::hw::SdmaTimestamp& packet);
-  Outcome gcr(const amd::hw::SdmaGcr& packet);
-  Outcome atomic(const amd::hw::SdmaAtomic& packet);
-  Outcome indirect(const amd::hw::SdmaIndirect& packet);
-
   bool check_count(u64 bytes);
   Outcome stopped(MemoryFault fault) {
     stop(std::move(fault));

@@ -213,29 +213,29 @@ std::vector<u32> FakeKfd::take_words(u32 id) {
 void FakeKfd::run_copies(Queue& queue) {
   const std::vector<u32> words = take_words(queue.arguments.queue_id);
   std::span<const u32> rest = words;
-  const auto is = [&](hw::SdmaOp op) { return (rest[0] & 0xff) == static_cast<u32>(op); };
+  const auto is = [&](const hw::SdmaId& id) { return (rest[0] & 0xff) == id.op; };
   while (!rest.empty()) {
     usize size = 1;
-    if (is(hw::SdmaOp::Copy)) {
+    if (is(hw::SdmaCopyLinear::kId)) {
       const auto copy = decode<hw::SdmaCopyLinear>(rest.first<7>());
       std::memmove(at(copy.dst), at(copy.src), copy.count + usize{1});
       size = 7;
-    } else if (is(hw::SdmaOp::Fence)) {
+    } else if (is(hw::SdmaFence::kId)) {
       const auto fence = decode<hw::SdmaFence>(rest.first<4>());
       std::memcpy(at(fence.addr), &fence.data, 4);
       size = 4;
-    } else if (is(hw::SdmaOp::Write)) {
+    } else if (is(hw::SdmaWrite::kId)) {
       const auto write = decode<hw::SdmaWrite>(rest.first<4>());
       std::memcpy(at(write.dst), &rest[4], (write.count + usize{1}) * 4);
       size = 5 + write.count;
-    } else if (is(hw::SdmaOp::Trap)) {
+    } else if (is(hw::SdmaTrap::kId)) {
       size = 2;
-    } else if (is(hw::SdmaOp::PollRegmem)) {
+    } else if (is(hw::SdmaPollRegmem::kId)) {
       size = 6;
-    } else if (is(hw::SdmaOp::Timestamp)) {
+    } else if (is(hw::SdmaTimestamp::kId)) {
       size = 3;
     } else {
-      EXPECT_TRUE(is(hw::SdmaOp::Nop)) << rest[0];
+      EXPECT_TRUE(is(hw::SdmaNop::kId)) << rest[0];
     }
     rest = rest.subspan(size);
   }

@@ -17,13 +17,6 @@
 
 namespace doorbell::amd::hw {
 
-// Which generations have a packet in the form of a record.
-enum class Generations : u8 { All, Gfx9, Gfx10Up };
-constexpr bool includes(Generations generations, Generation generation) {
-  return generations == Generations::All ||
-         (generations == Generations::Gfx9) == (generation == Generation::Gfx9);
-}
-
 // What a packet's record says of itself besides its fields. [nvd.h PACKET3_*, soc15d.h PACKET3_*]
 struct Pm4Id {
   u8 opcode = 0;

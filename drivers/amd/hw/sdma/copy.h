@@ -9,8 +9,13 @@ namespace doorbell::amd::hw {
 // COPY, linear: memcpy(dst, src, count + 1).
 // [sdma_v6_0_0_pkt_open.h SDMA_PKT_COPY_LINEAR_*; vega10_sdma_pkt_open.h has 22 bits of count and
 // neither cpv, backwards nor cache policies]
+// A broadcast has a second target behind the record.
 struct SdmaCopyLinear {
-  static constexpr u32 kWords = 7, kHeader = sdma_header(SdmaOp::Copy, kSdmaCopyLinear);
+  static constexpr SdmaId kId{1, "COPY"};
+  static constexpr u32 kWords = 7, kHeader = sdma_header(kId);
+  static constexpr u32 words_of(std::span<const u32> head) {
+    return kWords + (extract(head, word(0, 27, 27)) != 0 ? 2 : 0);
+  }
 
   bool encrypt = false, tmz = false;
   bool cpv = false;  // 6.0+: the cache policies count
@@ -40,8 +45,14 @@ static_assert(sound<SdmaCopyLinear>());
 // WRITE, linear ("untiled"): the count + 1 words that follow go to dst.
 // [sdma_v6_0_0_pkt_open.h SDMA_PKT_WRITE_UNTILED_*]
 struct SdmaWrite {
-  static constexpr u32 kWords = 4, kHeader = sdma_header(SdmaOp::Write, kSdmaWriteLinear);
+  static constexpr SdmaId kId{2, "WRITE"};
+  static constexpr u32 kWords = 4, kHeader = sdma_header(kId);
   static constexpr bool kVariable = true;
+  // At least, where the head is too short to have the count.
+  static constexpr u32 words_of(std::span<const u32> head) {
+    return head.size() < kWords ? kWords + 1
+                                : kWords + 1 + static_cast<u32>(extract(head, word(3, 19, 0)));
+  }
 
   bool encrypt = false, tmz = false, cpv = false;
   u64 dst = 0;
@@ -69,7 +80,8 @@ std::string_view name_of(FillSize size);
 // [sdma_v6_0_0_pkt_open.h SDMA_PKT_CONSTANT_FILL_*; Mesa src/amd/common/ac_cmdbuf_sdma.c
 // ac_emit_sdma_constant_fill: count is bytes less one from 4.0 on]
 struct SdmaConstFill {
-  static constexpr u32 kWords = 5, kHeader = sdma_header(SdmaOp::ConstFill);
+  static constexpr SdmaId kId{11, "CONST_FILL"};
+  static constexpr u32 kWords = 5, kHeader = sdma_header(kId);
 
   u8 sw = 0, cache_policy = 0;
   bool cpv = false;
@@ -93,8 +105,12 @@ static_assert(sound<SdmaConstFill>());
 // NOP: skip the count words that follow.
 // [sdma_v6_0_0_pkt_open.h SDMA_PKT_NOP_HEADER_count; sdma_v4_0.c sdma_v4_0_ring_insert_nop]
 struct SdmaNop {
-  static constexpr u32 kWords = 1, kHeader = sdma_header(SdmaOp::Nop);
+  static constexpr SdmaId kId{0, "NOP", std::nullopt};
+  static constexpr u32 kWords = 1, kHeader = sdma_header(kId);
   static constexpr bool kVariable = true;
+  static constexpr u32 words_of(std::span<const u32> head) {
+    return kWords + static_cast<u32>(extract(head, word(0, 29, 16)));
+  }
 
   u16 count = 0;
 
@@ -106,7 +122,8 @@ static_assert(sound<SdmaNop>());
 // words of the ring, and an indirect buffer has a multiple of eight.
 // [sdma_v6_0_0_pkt_open.h SDMA_PKT_INDIRECT_*; sdma_v4_0.c sdma_v4_0_ring_emit_ib]
 struct SdmaIndirect {
-  static constexpr u32 kWords = 6, kHeader = sdma_header(SdmaOp::Indirect);
+  static constexpr SdmaId kId{4, "INDIRECT", std::nullopt};
+  static constexpr u32 kWords = 6, kHeader = sdma_header(kId);
 
   u8 vmid = 0;
   bool priv = false;

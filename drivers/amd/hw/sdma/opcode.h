@@ -8,46 +8,40 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string_view>
 
 #include "base/bits/bits.h"
+#include "drivers/amd/hw/generation.h"
 
 namespace doorbell::amd::hw {
 
-enum class SdmaOp : u8 {
-  Nop = 0,
-  Copy = 1,
-  Write = 2,
-  Indirect = 4,
-  Fence = 5,
-  Trap = 6,
-  Sem = 7,
-  PollRegmem = 8,
-  CondExe = 9,
-  Atomic = 10,
-  ConstFill = 11,
-  Ptepde = 12,
-  Timestamp = 13,
-  SrbmWrite = 14,
-  PreExe = 15,
-  GpuvmInv = 16,
-  GcrReq = 17,
-  DummyTrap = 32,
+// What a packet's record says of itself besides its fields. [SDMA_OP_*, SDMA_SUBOP_* of the files
+// above]
+struct SdmaId {
+  u8 op = 0;
+  std::string_view name;         // the vendor's, of the opcode
+  std::optional<u8> sub_op = 0;  // nothing: the packet has none, or any
+  Generations generations = Generations::All;
 };
-std::string_view name_of(SdmaOp op);  // empty: none of these
+
+// The vendor's name of an opcode, with a record here or without. Empty: unknown.
+std::string_view sdma_name(u8 op);
 
 inline constexpr Bits kSdmaOp = word(0, 7, 0), kSdmaSubOp = word(0, 15, 8);
 
-constexpr u32 sdma_header(SdmaOp op, u8 sub_op = 0) {
+constexpr u32 sdma_header(const SdmaId& id) {
   std::array<u32, 1> header{};
-  deposit(header, kSdmaOp, static_cast<u8>(op));
-  deposit(header, kSdmaSubOp, sub_op);
+  deposit(header, kSdmaOp, id.op);
+  deposit(header, kSdmaSubOp, id.sub_op.value_or(0));
   return header[0];
 }
-
-// [SDMA_SUBOP_*]
-inline constexpr u8 kSdmaCopyLinear = 0, kSdmaWriteLinear = 0, kSdmaKernelGcr = 0, kSdmaUserGcr = 1,
-                    kSdmaTimestampGet = 1, kSdmaTimestampGetGlobal = 2;
+constexpr u8 sdma_op_of(u32 header) {
+  return static_cast<u8>(extract(std::array<u32, 1>{header}, kSdmaOp));
+}
+constexpr u8 sdma_sub_op_of(u32 header) {
+  return static_cast<u8>(extract(std::array<u32, 1>{header}, kSdmaSubOp));
+}
 
 // The greatest count of bytes of a copy or fill. The field has 22 bits up to 4.2 and 30 from 4.4.2
 // and 5.0 on, of which 4.4's are left unused here. [copy_max_bytes of torvalds/linux sdma_v4_4_2.c,

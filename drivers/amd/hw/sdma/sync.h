@@ -10,7 +10,8 @@ namespace doorbell::amd::hw {
 // FENCE: when all packets before it are done, 32 bits of data go to addr.
 // [sdma_v6_0_0_pkt_open.h SDMA_PKT_FENCE_*; mtype to l2_policy from 5.0 on, llc_policy, cpv 6.0]
 struct SdmaFence {
-  static constexpr u32 kWords = 4, kHeader = sdma_header(SdmaOp::Fence);
+  static constexpr SdmaId kId{5, "FENCE"};
+  static constexpr u32 kWords = 4, kHeader = sdma_header(kId);
 
   u8 mtype = 0;  // 3: uncached
   bool gcc = false, sys = false, snp = false, gpa = false;
@@ -37,7 +38,8 @@ static_assert(sound<SdmaFence>());
 // TRAP: raises an interrupt that carries int_context.
 // [sdma_v6_0_0_pkt_open.h SDMA_PKT_TRAP_*]
 struct SdmaTrap {
-  static constexpr u32 kWords = 2, kHeader = sdma_header(SdmaOp::Trap);
+  static constexpr SdmaId kId{6, "TRAP", std::nullopt};
+  static constexpr u32 kWords = 2, kHeader = sdma_header(kId);
 
   u32 int_context = 0;
 
@@ -50,7 +52,8 @@ static_assert(sound<SdmaTrap>());
 // [sdma_v6_0_0_pkt_open.h SDMA_PKT_POLL_REGMEM_*; sdma_v4_0.c sdma_v4_0_wait_reg_mem: "retry count,
 // poll interval"]
 struct SdmaPollRegmem {
-  static constexpr u32 kWords = 6, kHeader = sdma_header(SdmaOp::PollRegmem);
+  static constexpr SdmaId kId{8, "POLL_REGMEM"};
+  static constexpr u32 kWords = 6, kHeader = sdma_header(kId);
   static constexpr u16 kForEver = 0xfff;
 
   u8 cache_policy = 0;
@@ -80,8 +83,8 @@ static_assert(sound<SdmaPollRegmem>());
 // TIMESTAMP, get global: 64 bits of the GPU's clock go to addr.
 // [sdma_v6_0_0_pkt_open.h SDMA_PKT_TIMESTAMP_GET_GLOBAL_*]
 struct SdmaTimestamp {
-  static constexpr u32 kWords = 3,
-                       kHeader = sdma_header(SdmaOp::Timestamp, kSdmaTimestampGetGlobal);
+  static constexpr SdmaId kId{13, "TIMESTAMP", 2};  // get global
+  static constexpr u32 kWords = 3, kHeader = sdma_header(kId);
 
   u8 l2_policy = 0;
   bool llc_policy = false, cpv = false;
@@ -103,9 +106,12 @@ static_assert(sound<SdmaTimestamp>());
 // sdma_v5_2_ring_emit_mem_sync(); ROCr sdma_registers.h SDMA_PKT_GCR, amd_blit_sdma.cpp
 // BuildGCRCommand()]
 struct SdmaGcr {
-  static constexpr u32 kWords = 5, kHeader = sdma_header(SdmaOp::GcrReq);
+  static constexpr SdmaId kId{17, "GCR_REQ", std::nullopt, Generations::Gfx10Up};
+  static constexpr u32 kWords = 5, kHeader = sdma_header(kId);
+  static constexpr u8 kKernel = 0, kUser = 1;  // sub-ops
+  static constexpr bool matches(u8 sub_op) { return sub_op <= kUser; }
 
-  u8 sub_op = kSdmaUserGcr;
+  u8 sub_op = kUser;
   u64 base = 0, limit = 0;  // of 128 bytes; both 0: everything
   u8 gli_inv = 0, gl1_range = 0;
   bool glm_wb = false, glm_inv = false, glk_wb = false, glk_inv = false;
@@ -143,7 +149,8 @@ static_assert(sound<SdmaGcr>());
 // ATOMIC: *addr = op(*addr, data); with loop until the old value equals compare.
 // [sdma_v6_0_0_pkt_open.h SDMA_PKT_ATOMIC_*; ROCR-Runtime sdma_registers.h SDMA_ATOMIC_ADD64]
 struct SdmaAtomic {
-  static constexpr u32 kWords = 8, kHeader = sdma_header(SdmaOp::Atomic);
+  static constexpr SdmaId kId{10, "ATOMIC", std::nullopt};
+  static constexpr u32 kWords = 8, kHeader = sdma_header(kId);
   static constexpr u8 kAdd64 = 47;
 
   bool loop = false, tmz = false;
@@ -170,7 +177,8 @@ static_assert(sound<SdmaAtomic>());
 // SRBM_WRITE: a register gets data, where byte_en has ones.
 // [vega10_sdma_pkt_open.h SDMA_PKT_SRBM_WRITE_*]
 struct SdmaSrbmWrite {
-  static constexpr u32 kWords = 3, kHeader = sdma_header(SdmaOp::SrbmWrite);
+  static constexpr SdmaId kId{14, "SRBM_WRITE", std::nullopt};
+  static constexpr u32 kWords = 3, kHeader = sdma_header(kId);
 
   u8 byte_en = 0xf;
   u32 reg = 0;
