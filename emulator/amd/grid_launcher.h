@@ -1,4 +1,4 @@
-// From the command processor to the shaders: a Launcher whose grids are emulator/amd/compute's.
+// From the command processor to the shaders: a Launcher of grids of emulator/amd/compute.
 #pragma once
 
 #include <functional>

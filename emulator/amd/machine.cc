@@ -104,7 +104,7 @@ class GpuEngine final : public Engine {
   Gpu gpu_;
 };
 
-// Time that passes when somebody asks, and in which the GPUs move.
+// Time that passes when it is asked for, and in which the GPUs move.
 class LockstepClock final : public os::Clock {
  public:
   LockstepClock(Machine& machine, std::atomic<u64>& now) : machine_(machine), now_(now) {}
@@ -164,9 +164,9 @@ struct Machine::State {
   std::mt19937_64 random;                           // of who moves; under moving
 
   Gpu::Rest run_until_rest(u64 patience);
-  // Nobody moves: what each queue waits for, and where a value that somebody waits for may be.
+  // Nothing moves: what each queue waits for, and where a value that is waited for may be.
   std::string tell_waits(Events::Slots slots);
-  // A rule is broken when the newest value of memory that somebody waits for has not left an L2.
+  // A rule is broken when the newest value of memory that is waited for has not left an L2.
   std::string judge_awaited(const void* memory, u64 bytes);
 };
 
@@ -245,7 +245,7 @@ bool Machine::run_some() {
   // Mostly a little; now and then nothing at all, or far.
   constexpr u64 kLimits[] = {0, 4, 32, 256, 4096};
   u64 limit = kLimits[state_->random() % std::size(kLimits)];
-  // So many turns in which nobody moved: all that is left is the host's.
+  // So many turns without a move: only the host can go on.
   const u64 idle = 4 * state_->engines.size();
   bool moved = false;
   u64 still = 0;
@@ -264,7 +264,7 @@ std::string Machine::State::judge_awaited(const void* memory, u64 bytes) {
   for (const auto& engine : engines) {
     const std::string left = engine->gpu().unwritten(static_cast<const u8*>(memory), bytes);
     if (left.empty()) continue;
-    checks.report(kDirtyL2, "nobody can move, and of memory that is waited for " + left);
+    checks.report(kDirtyL2, "nothing can move, and of memory that is waited for " + left);
     return ", and " + left;
   }
   return "";
@@ -280,7 +280,7 @@ std::string Machine::State::tell_waits(Events::Slots slots) {
   for (const u64* slot : slots)
     if (std::string left = judge_awaited(slot, sizeof *slot); !left.empty())
       all.push_back("an event's slot is waited for" + left);
-  // What the host polls besides, nobody knows.
+  // What else the host polls is not known.
   for (const auto& engine : engines)
     if (std::string left = engine->gpu().unwritten_host_memory(); !left.empty())
       all.push_back("the host cannot see that " + left);

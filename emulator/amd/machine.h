@@ -30,9 +30,9 @@ struct MachineOptions {
   u64 hang_after = 0;
   u64 seed = 0;                   // for lockstep and adversarial
   bool polled_doorbells = false;  // stores cannot be trapped: preload
-  // A wave that met an illegal instruction stands still, and nobody is told: that is what a kernel
-  // does for which no client installed a trap handler. Else the GPU is reset at once, because the
-  // developer before the emulator should not wait for a timeout.
+  // A wave that met an illegal instruction stands still, unreported, as a kernel's does for which
+  // no client installed a trap handler. Else the GPU is reset at once, so that the developer before
+  // the emulator need not wait for a timeout.
   bool silent_waves = false;
   PacketHook* hook = nullptr;  // tests that drop and corrupt packets (cp/packet_hook.h); borrowed
   std::function<void(const Report&)> report;  // each broken rule; null: only the log has them
@@ -56,7 +56,7 @@ class Machine {
 
   // The host's files with the machine's devices among them; `host` is borrowed.
   std::unique_ptr<os::Files> files(os::Files& host);
-  // The clock by which the machine's time passes: in lockstep, time goes on when somebody asks or
+  // The clock by which the machine's time passes: in lockstep, time goes on when it is asked for or
   // waits, and the GPUs move meanwhile; else the host's. `host` is borrowed.
   std::unique_ptr<os::Clock> clock(os::Clock& host);
 

@@ -1,6 +1,6 @@
 // Named rules of hardware and kernel (`AMD-VM-001`): each is off, a warning or an error, and counts
-// how often it was broken. A rule is a constant beside the code that judges it, where its citation
-// stands; what a broken one does to a queue or a call is for that code.
+// how often it was broken. A rule is an entry of a .def file, with its citation; the code that
+// judges it decides what a violation does to a queue or a call.
 #pragma once
 
 #include <functional>
@@ -59,7 +59,7 @@ class Checks {
 
   // The rule is broken. Counts, keeps the report, tells the listener; Off does nothing. The caller
   // acts on what comes back: at Error the queue stops or the call fails, even where hardware would
-  // go on. `at_most` is for what is no fault of the program's.
+  // go on. `at_most` limits what is no fault of the program.
   Level report(const Check& check, std::string message, Level at_most = Level::Error);
 
   // Called with each report, from the thread that found it; set before there are other threads.

@@ -1,6 +1,6 @@
 // What an emulated machine did, line by line: ioctls, packets, dispatches, interrupts, faults. One
-// line is text or a JSON object, or an event as Perfetto and chrome://tracing read them. What the
-// fields of a packet are called is for drivers/*/hw, where lines go for trace_file.h.
+// line is text or a JSON object, or an event as Perfetto and chrome://tracing read them. See
+// drivers/*/hw for the fields of packets, trace_file.h for where lines go.
 #pragma once
 
 #include <functional>

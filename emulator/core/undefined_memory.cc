@@ -1,4 +1,4 @@
-// Runs of pages that nobody wrote, and a mask for each page that somebody wrote in part.
+// Runs of pages that were never written, and a mask for each page that was written in part.
 #include "emulator/core/undefined_memory.h"
 
 #include <algorithm>

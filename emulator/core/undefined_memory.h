@@ -27,7 +27,7 @@ class UndefinedMemory {
 
   // [host, host + bytes) is undefined, whatever it was.
   void allocate(const u8* host, u64 bytes);
-  // Is defined: written by somebody whose bytes are known to be, or given back.
+  // Is defined: written with bytes that are, or given back.
   void define(const u8* host, u64 bytes);
   // What is undefined at `from` is so at `to`; they do not overlap. The offset of the first byte
   // that is.
@@ -52,7 +52,7 @@ class UndefinedMemory {
 
   std::atomic<bool> any_{false};
   mutable std::mutex mutex_;                               // the rest; numbers of pages
-  std::map<u64, u64> fresh_;                               // [first, last) that nobody wrote
+  std::map<u64, u64> fresh_;                               // [first, last) never written
   absl::flat_hash_map<u64, std::unique_ptr<Page>> pages_;  // those written in part
 };
 

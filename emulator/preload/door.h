@@ -8,7 +8,7 @@ struct DoorbellEmulatorOptions {
   const char* gpus;         // "gfx1100,gfx1100"
   const char* checks;       // as Checks::configure() takes it
   const char* seed;         // a number, or empty
-  const char* hang_after;   // wave instructions of a kernel, or empty: nobody watches
+  const char* hang_after;   // wave instructions of a kernel, or empty: no limit
   const char* trace;        // a file, appended to, or empty; of the format that its name has
   const char* trace_only;   // which lines, as TraceFilter::parse() takes it, or empty
   const char* trace_limit;  // bytes, or empty

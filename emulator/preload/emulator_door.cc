@@ -37,7 +37,7 @@ unsigned parent_count = 0;
 void write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
     ssize_t put = ::write(descriptor, text.data(), text.size());
-    if (put <= 0) return;  // nobody reads any more
+    if (put <= 0) return;  // the reader is gone
     text.remove_prefix(static_cast<usize>(put));
   }
 }

@@ -63,7 +63,7 @@ struct GridStop {
     Bounds,     // LDS, scratch or registers that the kernel was not given
     Illegal,    // wave.name
     Trap,       // wave.value
-    Deadlock,   // all waves wait at barriers that nobody will signal
+    Deadlock,   // all waves wait at barriers that none will signal
     Scratch,    // no slots for a group's waves: it never starts
     Size,       // a group that the chip cannot hold
     Undefined,  // an undefined value decides something, and UndefinedTracking::report says stop

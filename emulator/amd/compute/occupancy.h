@@ -16,7 +16,7 @@ struct ComputeUnits {
   u32 vgpr_bytes = 131072;  // of a SIMD's register file
 };
 
-// At least 1: what the chip cannot hold at all is for others to refuse. The dispatch has them all
+// At least 1: callers refuse a dispatch that the chip cannot hold at all. The dispatch has them all
 // to itself: what other dispatches hold at the time is not counted.
 u64 max_resident_groups(const Chip& chip, const ComputeUnits& units, const Dispatch& dispatch);
 

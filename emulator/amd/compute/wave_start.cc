@@ -77,7 +77,7 @@ Resources resources(const Chip& chip, const Dispatch& dispatch) {
 
 void start_wave(Wave& wave, const Dispatch& dispatch, const Resources& resources,
                 const WaveStart& start) {
-  // Kernels of gfx11 count user registers that nobody sets: the hardware wants 16 at least.
+  // Kernels of gfx11 count user registers that are not set: the hardware wants 16 at least.
   // [LLVM, FeatureUserSGPRInit16Bug]
   const usize set = std::min<usize>(resources.user_sgprs, dispatch.user_sgprs.size());
   std::copy_n(dispatch.user_sgprs.begin(), set, wave.s.begin());

@@ -1,4 +1,4 @@
-// Lines that stay until somebody asks for them to go (caches.h).
+// Lines that stay until they are invalidated or written back (caches.h).
 #include "emulator/amd/cp/caches.h"
 
 #include <algorithm>

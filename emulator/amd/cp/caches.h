@@ -127,7 +127,7 @@ class Caches {
   std::optional<Unwritten> find_unwritten(const u8* host, u64 bytes) const;
   // "kernel k's bytes of 0x... are still in the L2: GL2_WB ... is missing".
   std::string describe(const Unwritten& left) const;
-  // Somebody tells the host that work is done: what the host then reads should be in memory.
+  // The host is told that work is done: what it then reads should be in memory.
   void judge_host(const std::string& who);
   usize dirty_lines() const;
   const CacheShape& shape() const { return shape_; }

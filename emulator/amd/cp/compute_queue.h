@@ -1,7 +1,7 @@
 // A compute queue of either kind, whose parts are beside it: Pm4Interpreter reads its packets, the
 // Pipeline has what they started, the Arbiter says which of the two goes first, DispatchJudge and
-// LookAhead watch for broken rules. Which packets come next in the ring is for pm4_queue.h and
-// aql_queue.h.
+// LookAhead watch for broken rules. See pm4_queue.h and aql_queue.h for how
+// the ring is read.
 #pragma once
 
 #include <span>

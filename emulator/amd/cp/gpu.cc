@@ -226,7 +226,7 @@ class Gpu::Impl {
 
   struct Pass {
     bool moved = false;
-    bool unsettled = false;  // somebody has not had a turn since anything moved
+    bool unsettled = false;  // some queue has not had a turn since anything moved
     bool waiting = false;    // some queue polls memory
     u64 spun = 0;            // as the context has it
   };
@@ -314,7 +314,7 @@ class Gpu::Impl {
   std::unique_ptr<Caches> caches_;
   GpuContext context_;  // under running_
   std::mutex running_;  // one pass at a time
-  std::mutex doors_;    // who is in runlist_, under running_ too
+  std::mutex doors_;    // the queues in runlist_, under running_ too
   Runlist runlist_;     // under running_
   usize next_ = 0;      // whose turn it is; under running_
   std::atomic<QueueId> next_id_{0};

@@ -48,7 +48,7 @@ struct GpuOptions {
   bool lockstep = false;                 // no thread; run_until_idle() does the work
   bool adversarial = false;              // the weakest legal hardware: see caches.h, pipeline.h
   // A grid that has run so many wave instructions hangs, as the kernel sees it when a queue cannot
-  // be preempted; 0: nobody watches.
+  // be preempted; 0: no limit.
   u64 hang_after = 0;
   u64 seed = 0;
 };
@@ -77,7 +77,7 @@ class Gpu {
   // Memory that a queue may be polling has changed behind the GPU's back (the host, another GPU).
   void poke();
 
-  // Lockstep: goes on until every queue is empty, stopped, or waits for somebody else; or, which is
+  // Lockstep: goes on until every queue is empty, stopped, or waits for others; or, which is
   // Busy, until waves have run about `patience` instructions and nothing else happened: they may be
   // waiting for the host.
   enum class Rest : u8 { Idle, Moved, Busy };
@@ -92,7 +92,7 @@ class Gpu {
     const u8* memory = nullptr;  // of the host; null: it waits for work of its own
   };
   std::vector<Wait> waits();
-  // Adversarial: what is wrong with who waits for these bytes, if their newest value has never left
+  // Adversarial: what is wrong with a wait for these bytes, if their newest value has never left
   // the L2; and the same of any memory of the host. Else "".
   std::string unwritten(const u8* memory, u64 bytes);
   std::string unwritten_host_memory();

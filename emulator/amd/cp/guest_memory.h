@@ -31,7 +31,7 @@ class GuestMemory {
   [[nodiscard]] std::optional<MemoryFault> write(Client client, u64 va, std::span<const u8> from);
 
   // 4 or 8 bytes at a multiple of 4, to which the address is rounded down; 8 bytes at no multiple
-  // of 8 are two accesses. That an address is rounded may break a rule, which is for the caller.
+  // of 8 are two accesses. The caller judges whether rounding breaks a rule.
   template <class T>
   [[nodiscard]] std::optional<MemoryFault> load(Client client, u64 va, T& value) const {
     u64 wide = 0;

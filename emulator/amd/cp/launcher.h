@@ -17,7 +17,7 @@ class Caches;
 enum class GridState : u8 {
   Running,  // more to do
   Polling,  // the same, but its waves, which are all there is room for, only look at memory
-  Waiting,  // its waves only wait for memory that somebody else writes
+  Waiting,  // its waves only wait for memory that others write
   Done,     // all waves have retired
   Failed,   // fault() or exception() says why
 };

@@ -54,7 +54,7 @@ class PostedWrites {
     return std::nullopt;
   }
 
-  // Somebody reads or changes bytes behind a write to them that has not landed: a later packet of
+  // Bytes are read or changed before a write to them has landed: a later packet of
   // the queue, or a wave of a dispatch that it launched later.
   void judge_packet(QueueId queue, u64 va, u64 bytes);
   void judge_wave(u64 dispatch, const std::string& kernel, u64 va, u64 bytes);

@@ -17,7 +17,7 @@ namespace doorbell::emu::amdgpu {
 
 enum class Step : u8 {
   Moved,    // did something, and may go on
-  Waiting,  // for memory that somebody else writes
+  Waiting,  // for memory that others write
   Idle,     // has read all that was announced, and nothing is in flight
   Stopped,  // for good, after a fault or an exception
 };
@@ -117,7 +117,7 @@ class Queue {
 
   std::string where() const;  // the same and its place
   void trace(std::string_view kind, std::string_view text, std::string_view fields = {}) const;
-  // A packet by name and fields, where somebody listens; `what` becomes of it.
+  // A packet by name and fields, if there is a trace; `what` becomes of it.
   void trace_packet(amd::hw::StreamKind kind, std::span<const u32> words,
                     std::string_view what = "packet") const;
 

@@ -1,6 +1,6 @@
 // The registers that a queue's packets set: the persistent state of compute (SH), one set per XCC,
 // kept with the queue as its memory queue descriptor would; and the GPU's shared ones (UCONFIG).
-// Which registers there are, and their fields, is for drivers/amd/hw.
+// See drivers/amd/hw for which registers there are, and their fields.
 #pragma once
 
 #include <array>

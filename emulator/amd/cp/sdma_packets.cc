@@ -110,7 +110,7 @@ Outcome SdmaQueue::advance_copies() {
       at && report_violation(
                 kUndefinedResult,
                 fmt::format("host memory at {:#x} gets a copy of what is at {:#x}, {}, "
-                            "which nobody has written",
+                            "which was never written",
                             copy.dst + (*at - copy.src), *at, gpu_.memory.space().describe(*at))))
     return Outcome::Stop;
   place_ = now;

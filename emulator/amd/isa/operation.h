@@ -75,7 +75,7 @@ enum ShapeFlag : u32 {
   kLiteralMiddle = 1 << 9,    // VOP2: the literal K is the second source (v_fmamk)
   kLiteralLast = 1 << 10,     // VOP2: it is the third (v_fmaak)
   kHighResult = 1 << 11,      // a 16-bit result goes to the high half (v_fma_mixhi)
-  kMatrixOperands = 1 << 12,  // WMMA, MFMA: how many registers stands in matrix.cc's table
+  kMatrixOperands = 1 << 12,  // WMMA, MFMA: the table of matrix.cc says how many registers
   kAccumulators = 1 << 16,    // VOP3P: bits of the words choose accumulation registers (MFMA)
   kAccumulatorDst = 1 << 17,  // the destination is one (v_accvgpr_write)
   kAccumulatorSrc = 1 << 18,  // the source is one (v_accvgpr_read)
@@ -123,7 +123,7 @@ struct Source {
   u64 value = 0;  // Constant: the bits as the operand's type reads them
 };
 
-// The number of registers that no instruction can name (Wave::kSpareRows), as nobody's.
+// The first register that no instruction can name: see Wave::kSpareRows.
 inline constexpr u16 kSpareRegister = 512;
 
 enum OperationFlag : u32 {

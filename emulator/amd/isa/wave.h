@@ -1,5 +1,5 @@
 // Wave: the registers of one wave and what it knows of its work group. It executes nothing:
-// handlers change it, isa/run.h drives them. Work groups, and who makes waves, are amd/compute's.
+// handlers change it, isa/run.h drives them. See amd/compute for work groups and who makes waves.
 #pragma once
 
 #include <algorithm>
@@ -78,7 +78,7 @@ struct Wave {
   u32 wave_in_group = 0;
   u32 compute_unit = 0, xcc = 0;  // where it runs
   Memory* memory = nullptr;       // borrowed from whoever runs the wave
-  void* group = nullptr;          // amd/compute's work group, for its own use
+  void* group = nullptr;          // the work group of amd/compute, for its own use
 
   // Bits 1 << Exit::Limit: at these limits the wave does not stop, but does what hardware does.
   u8 unjudged = 0;

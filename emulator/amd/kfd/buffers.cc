@@ -188,7 +188,7 @@ void Buffers::give_back(Buffer& buffer) {
 
 void Buffers::drop_share(u32 gpu, u64 offset, u64 bytes, u32 flags) {
   auto share = shares_.find({gpu, offset});
-  CHECK(share != shares_.end(), "nobody has memory at {:#x} of GPU {}", offset, gpu);
+  CHECK(share != shares_.end(), "no memory is allocated at {:#x} of GPU {}", offset, gpu);
   if (--share->second > 0) return;
   shares_.erase(share);
   Device& origin = *devices_[gpu];

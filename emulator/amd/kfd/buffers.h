@@ -1,5 +1,5 @@
 // Memory of the process on its GPUs: allocation, mapping to each GPU, and the refusals of
-// drivers/gpu/drm/amd/amdgpu/amdgpu_amdkfd_gpuvm.c. The structs of the ioctls are for ioctls.cc.
+// drivers/gpu/drm/amd/amdgpu/amdgpu_amdkfd_gpuvm.c. See ioctls.cc for the ioctls.
 #pragma once
 
 #include <atomic>
@@ -46,7 +46,7 @@ struct Buffer {
 class Buffers {
  public:
   // `devices` is borrowed, and of a fixed size.
-  // `undefined` may be null: nobody asks what was never written.
+  // `undefined` may be null: what was never written is not followed.
   Buffers(std::span<const std::unique_ptr<Device>> devices, Checks& checks,
           UndefinedMemory* undefined = nullptr)
       : devices_(devices), checks_(checks), undefined_(undefined) {}

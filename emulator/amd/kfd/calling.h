@@ -1,5 +1,5 @@
 // The ioctl that a thread is in, so that whatever is told of it names it, and so that none fails
-// without a word. What is told, and as which rule, is for the objects behind the ioctls.
+// without a word. The objects behind the ioctls decide what to report, by which rule.
 #pragma once
 
 #include <cstring>

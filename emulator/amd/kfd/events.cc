@@ -108,7 +108,7 @@ int Events::create(u32 type, bool auto_reset, u32& id) {
   return 0;
 }
 
-// [kfd_event_destroy(), destroy_event()]: who waits for it fails.
+// [kfd_event_destroy(), destroy_event()]: its waiters fail.
 int Events::destroy(u32 id) {
   std::lock_guard lock(mutex_);
   Event* event = find(id);
@@ -232,7 +232,7 @@ WaitResult Events::block(std::unique_lock<std::mutex>& lock, const std::vector<W
                          bool all, u32 timeout_ms) {
   auto settled = [&] { return gone_ || judge(waiters, all) != WaitResult::Timeout; };
   if (advance_) {
-    // Virtual time: either somebody moves, or the timeout has passed.
+    // Virtual time: either a GPU moves, or the timeout has passed.
     Advance last = Advance::Moved;
     u32 passed_ms = 0;
     while (last != Advance::Still && !settled() && passed_ms < timeout_ms) {

@@ -1,5 +1,5 @@
 // The process's events: slots that GPUs write, waits that block, and the payloads of faults, as
-// drivers/gpu/drm/amd/amdkfd/kfd_events.c has them. The structs of the ioctls are for ioctls.cc.
+// drivers/gpu/drm/amd/amdkfd/kfd_events.c has them. See ioctls.cc for the structs of the ioctls.
 #pragma once
 
 #include <condition_variable>
@@ -126,7 +126,7 @@ class Events {
   u64* slots_ = nullptr;
   u64 slot_count_ = 0;
   std::unique_ptr<u64[]> own_slots_;
-  u32 signal_events_ = 1;  // slot 0 belongs to nobody
+  u32 signal_events_ = 1;  // slot 0 is unused
   bool gone_ = false;
 };
 

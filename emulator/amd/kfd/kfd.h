@@ -1,6 +1,6 @@
 // The process as the KFD driver keeps it: its GPUs, memory, queues and events behind ioctls of
 // /dev/kfd and of the render nodes, and the interrupts that come back from the GPUs. Paths and
-// descriptors are for kfd_files.h and the preload shim; running queues is for an Engine.
+// descriptors belong to kfd_files.h and the preload shim; an Engine runs the queues.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ struct KfdOptions {
   std::vector<Slot> slots;               // one GPU each, by index
   Checks* checks = nullptr;              // borrowed: outlives the Kfd
   Trace* trace = nullptr;                // borrowed, or null
-  UndefinedMemory* undefined = nullptr;  // borrowed, or null: nobody asks
+  UndefinedMemory* undefined = nullptr;  // borrowed, or null: not followed
   bool polled_doorbells = false;         // stores to doorbells cannot be trapped: preload
   bool silent_waves = false;             // MachineOptions'
   std::function<u64()> now_ns;           // null: the machine's

@@ -1,5 +1,5 @@
 // Slot: where a GPU stands in its machine, and what users call the GPUs of one: a name of a chip is
-// a package, which may be parted as the kernel parts it. What a GPU is, is node.h's.
+// a package, which may be parted as the kernel parts it. See node.h for a GPU.
 #pragma once
 
 #include <span>

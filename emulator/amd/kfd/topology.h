@@ -1,5 +1,5 @@
 // The files under /sys in which a client finds GPUs: KFD's topology, what DRM and the discovery
-// table say of each. Text as the kernel prints it; who opens them is for kfd_files.h and preload.
+// table say of each. Text as the kernel prints it; see kfd_files.h and preload for who opens them.
 #pragma once
 
 #include <map>

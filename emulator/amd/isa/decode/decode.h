@@ -1,6 +1,6 @@
 // Decoder: the words of one instruction to operations. The name comes from LLVM; operands come from
 // the words, by the encodings of AMD's instruction set documents, so that they do not depend on how
-// LLVM lists them. Blocks of code are isa/decode/code_cache.h's.
+// LLVM lists them. See isa/decode/code_cache.h for blocks of code.
 #pragma once
 
 #include <memory>

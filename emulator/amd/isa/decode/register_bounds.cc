@@ -151,7 +151,7 @@ RegisterNeeds register_needs(const Operation& op) {
   }
   add_scalars(needs, op.dst, scalar_result_registers(op));
   if ((shape.flags & kCarryOut) != 0) add_scalars(needs, op.sdst, 2);
-  // Scalar destinations have no row. Register 0 is nobody's last one.
+  // Scalar destinations have no row, and no operand ends at register 0.
   if (op.dst_row != 0 || (shape.flags & kMemory) != 0) {
     add(needs, op.dst + dst_bank * kFirstAccumulator, result_registers(op));
   }

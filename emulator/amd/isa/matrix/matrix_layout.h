@@ -1,6 +1,6 @@
 // Where the elements of matrix instructions are: lane and register of each element of A, B, C and
 // D, for MFMA and SMFMAC (gfx942, gfx950) and for WMMA and SWMMAC of gfx11 and of gfx12. The
-// arithmetic is matrix.cc's.
+// arithmetic is in matrix.cc.
 //
 // Sparse instructions (SMFMAC, SWMMAC) hold two of every four neighbours of A in k's direction:
 // A's columns here are those that are held, and an index register has two bits for each, which say

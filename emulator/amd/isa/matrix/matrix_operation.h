@@ -1,6 +1,6 @@
 // MatrixOperation: what a matrix instruction does on one wave, as its words say: layout, formats,
 // signs, broadcasts, scales; and its operands' elements, out of and into registers. The arithmetic
-// and the table of instructions are matrix.cc's.
+// and the table of instructions are in matrix.cc.
 #pragma once
 
 #include <bit>

@@ -1,6 +1,6 @@
 // One element per lane between a buffer and rows of lanes, which may be registers or not. What an
-// element's bits mean is for the instructions: buffer_memory.cc's take them as they are,
-// typed_buffers.cc's by a format.
+// element's bits mean depends on the instruction: buffer_memory.cc takes them as they are,
+// typed_buffers.cc by a format.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace doorbell::emu::amdgpu {
 
-// access(buffer), unless no lane is active or nobody can say where it goes.
+// access(buffer), unless no lane is active or it is not known where it goes.
 template <class Access>
 Flow with_buffer(Wave& wave, const Operation& op, BufferUse use, Access&& access) {
   if (wave.exec() == 0) return Flow::Next;

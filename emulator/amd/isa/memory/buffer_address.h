@@ -32,7 +32,7 @@ class BufferAddresses {
  public:
   BufferAddresses(const Wave& wave, const Operation& op, BufferUse use);
 
-  // Why nobody can say where this goes; empty when it can be said.
+  // Why it is not known where this goes; empty when it is known.
   std::string_view disputed() const { return disputed_; }
   bool swizzled() const { return resource_.swizzle != 0; }
   bool as_a_whole() const { return use_ != BufferUse::Dwords; }

@@ -174,7 +174,7 @@ template <bool in_instruction, u32 count, Packing packing>
 Flow store(Wave& wave, const Operation& op) {
   const auto typed = typed_of<in_instruction>(wave, op);
   if (!typed) return stop_undocumented(wave, op, "with no format");
-  // Registers beyond the instruction's leave components that nobody gave.
+  // Components without a register of the instruction are undefined.
   const BufferFormat& format = typed->format;
   if (format.components() > count) {
     return stop_undocumented(wave, op, "of fewer components than the format has");

@@ -1,6 +1,6 @@
 // S_GETREG and S_SETREG: a wave's hardware registers, by the numbers that its chip gives them. One
 // that is not in the table, and bits of it that are not known here, stop the wave: what they would
-// read nobody can say.
+// read is not known.
 // [Numbers: AMD's ISA documents, tables "Hardware register"; LLVM AMDGPUAsmUtils.cpp, namespace
 // Hwreg; 20 to 21 of gfx10: LLVM SIFrameLowering.cpp emitEntryFunctionFlatScratchInit. Fields:
 // STATUS: ROCdbgapi src/architecture.cpp, sq_wave_status_*; LDS_ALLOC: Linux

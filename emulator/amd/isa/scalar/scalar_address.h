@@ -9,7 +9,7 @@
 
 namespace doorbell::emu::amdgpu {
 
-// The cache bits of the word, as isa/memory/memory.h's CachePolicy has them.
+// The cache bits of the word, as CachePolicy of isa/memory/memory.h has them.
 inline CachePolicy scalar_policy(const Wave& wave, const Operation& op) {
   const u32 word = op.words[0];
   switch (wave.chip->generation) {

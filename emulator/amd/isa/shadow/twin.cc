@@ -89,7 +89,7 @@ std::string Step::describe(const Origin& origin) const {
     return fmt::format("scratch at {:#x}, which the lane has not written",
                        in_wave / (wave_.lanes * 4) * 4 + in_wave % 4);
   }
-  return fmt::format("memory at {:#x}, {}, which nobody has written", origin.at,
+  return fmt::format("memory at {:#x}, {}, which was never written", origin.at,
                      memories_.space.describe(origin.at));
 }
 

@@ -7,7 +7,7 @@
 // is reported, and the twin is made equal there, so that it is reported once.
 //
 // Comparisons would hide much (most values are not 7, nor are their complements), so their results
-// are tried with other undefined bits too. Memory is twin_memory.h's; LDS has a twin of its own,
+// are tried with other undefined bits too. See twin_memory.h for memory; LDS has its own twin,
 // which the work group keeps. What is a use: docs/decisions/0068-undefined-values.md.
 #pragma once
 

@@ -1,5 +1,5 @@
 // Instructions that move values between lanes, between vector and scalar registers; indexed moves.
-// Accumulation registers are matrix.cc's.
+// See matrix.cc for accumulation registers.
 // [RDNA3, RDNA4 and CDNA3 ISA documents, chapter "Instructions"]
 #include <bit>
 #include <cmath>

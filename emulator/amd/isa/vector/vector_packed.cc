@@ -1,5 +1,5 @@
 // VOP3P: two 16-bit operations in one instruction, two of 32-bit floats, and mixed precision. Dot
-// products are vector_dots.cc's; matrix instructions are apart.
+// products are in vector_dots.cc, matrix instructions in matrix.cc.
 // [RDNA3, RDNA4 and CDNA3 ISA documents, chapter "Instructions", VOP3P]
 #include <algorithm>
 

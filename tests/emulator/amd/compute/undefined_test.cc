@@ -191,7 +191,7 @@ TEST_P(Undefined, MemoryThatNobodyWroteIsAnIndex) {
   EXPECT_EQ(uses[0].first, Use::Address);
   EXPECT_NE(uses[0].second.find(fmt::format("memory at {:#x}", indices)), std::string::npos)
       << uses[0].second;
-  EXPECT_NE(uses[0].second.find("which nobody has written"), std::string::npos);
+  EXPECT_NE(uses[0].second.find("which was never written"), std::string::npos);
   // Written since, as a copy engine does.
   uses.clear();
   memory.define(gpu.host(indices), 256);
