@@ -18,7 +18,7 @@ struct Caps {
   std::bitset<core::kScalarCount> storage_dtypes;  // loads and stores
   bool masked_access = false;                      // Load/Store with a per-lane gate
   bool has_local = false;           // work groups with shared memory and barriers: see below
-  bool flushes_subnormals = false;  // of f32: they may be taken and given as zeros
+  bool flushes_subnormals = false;  // of f32: inputs and outputs may flush to zero
   bool private_arrays = true;       // DefinePrivate: memory of one thread or work item
   bool host_threads = false;        // Special ThreadId split over worker threads
   int vector_bytes = 16;            // the register a vector value should fill; 0: scalar only
@@ -48,10 +48,56 @@ struct Caps {
     i64 most_registers = 256;  // of an item; what is beyond is kept in memory
     i64 local_bytes = 0;       // of local memory, for the groups on `sharing` SIMDs
     i64 sharing = 1;
+
+    static void fields(auto& simd, auto f) {
+      auto& [waves, wave_items, lanes, registers, granule, most, local_bytes, sharing] = simd;
+      f("waves", waves);
+      f("wave_items", wave_items);
+      f("lanes_per_cycle", lanes);
+      f("registers", registers);
+      f("register_granule", granule);
+      f("most_registers", most);
+      f("local_bytes", local_bytes);
+      f("sharing", sharing);
+    }
   };
   Simd simd;
   // Matrix instructions, by number in tensor_cores(). All are of waves of the same size.
   std::bitset<kTensorCoreCount> tensor_cores;
+
+  // Calls f(name, member) for each: the key of a compiled kernel is made of them. A member that the
+  // binding does not name fails to compile.
+  static void fields(auto& caps, auto f) {
+    auto& [ops, not_of_f64, dtypes, storage_dtypes, masked_access, has_local, flushes, arrays,
+           host_threads, vector_bytes, vector_registers, l1, l2, threads, max_params, image_texels,
+           narrow_index, max_global, max_local, max_local_axis, max_shared_bytes, fast_shared,
+           busy_items, simd, tensor_cores] = caps;
+    f("ops", ops);
+    f("not_of_f64", not_of_f64);
+    f("dtypes", dtypes);
+    f("storage_dtypes", storage_dtypes);
+    f("masked_access", masked_access);
+    f("has_local", has_local);
+    f("flushes_subnormals", flushes);
+    f("private_arrays", arrays);
+    f("host_threads", host_threads);
+    f("vector_bytes", vector_bytes);
+    f("vector_registers", vector_registers);
+    f("l1_bytes", l1);
+    f("l2_bytes", l2);
+    f("threads", threads);
+    f("max_params", max_params);
+    f("image_texels", image_texels);
+    f("narrow_index", narrow_index);
+    f("max_global", max_global);
+    f("max_local", max_local);
+    f("max_local_axis", max_local_axis);
+    f("max_shared_bytes", max_shared_bytes);
+    f("fast_shared", fast_shared);
+    f("busy_items", busy_items);
+    f("simd", simd);
+    f("tensor_cores", tensor_cores);
+  }
 
   bool has(core::Op op) const { return ops[static_cast<usize>(op)]; }
   bool has(core::Op op, core::DType t) const {

@@ -1,44 +1,17 @@
-// The steps of compile_kernel, and the key under which the cache knows a kernel.
+// The steps of compile_kernel.
 #include "codegen/compile/backend.h"
-
-#include <fmt/format.h>
 
 #include "base/util/log.h"
 #include "base/util/try.h"
-#include "codegen/compile/build_id.h"
 #include "codegen/compile/exit_gate.h"
 #include "codegen/compile/kernel_identity.h"
+#include "codegen/compile/kernel_key.h"
 #include "codegen/compile/load_object.h"
 #include "core/uop/print.h"
 
 namespace doorbell::codegen {
 
 namespace {
-
-std::string describe_caps(const Caps& c) {
-  const Caps::Simd& s = c.simd;
-  return fmt::format(
-      "{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} "
-      "{} {} {} {} {} {} {} {} {} {}",
-      c.ops.to_string(), c.not_of_f64.to_string(), c.dtypes.to_string(),
-      c.storage_dtypes.to_string(), c.masked_access, c.has_local, c.narrow_index, c.host_threads,
-      c.vector_bytes, c.vector_registers, c.l1_bytes, c.l2_bytes, c.threads, c.max_params,
-      fmt::join(c.max_global, " "), c.max_local, fmt::join(c.max_local_axis, " "),
-      c.max_shared_bytes, c.fast_shared, c.busy_items, c.image_texels, c.tensor_cores.to_string(),
-      s.waves, s.wave_items, s.lanes_per_cycle, s.registers, s.register_granule, s.most_registers,
-      s.local_bytes, s.sharing);
-}
-
-// Everything that decides the result. Each part ends in a NUL so that parts do not run together.
-CacheKey key_of(const core::KernelAst& kernel, const Backend& b, const LowerOptions& options) {
-  std::string text;
-  for (const std::string& part :
-       {build_id(), std::string(b.renderer->name()), b.compiler->key(),
-        std::string(options.optimise ? "" : "NOOPT"), describe_caps(b.caps)}) {
-    text.append(part).push_back('\0');
-  }
-  return make_cache_key(text + kernel_identity(kernel));
-}
 
 // Narrow floats can be computed in f32; for other dtypes that a target lacks there is no way.
 Result<void> check_dtypes(const core::KernelAst& kernel, const Caps& caps) {
@@ -116,7 +89,7 @@ Result<CompiledKernel> compile_kernel(const core::KernelAst& kernel, const Backe
       backend.cache != nullptr && backend.compiler != nullptr && options.lower.plan == nullptr;
   CacheKey key{};
   if (use_cache) {
-    key = key_of(kernel, backend, options.lower);
+    key = kernel_key(kernel, backend, options.lower);
     std::optional<KernelBinary> found = show ? std::nullopt : backend.cache->find(key);
     if (found) {
       auto loaded = finish(std::move(*found), backend);

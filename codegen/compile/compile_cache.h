@@ -1,5 +1,5 @@
-// CompileCache: compiled kernels on disk, shared by processes and kept between them. What an entry
-// means is kernel_binary.h's; what makes a key is backend.h's.
+// CompileCache: compiled kernels on disk, shared by processes and kept between them. For what an
+// entry holds see kernel_binary.h, for what a key is made of kernel_key.h.
 //
 // It never makes a compile fail: a cache that cannot be opened, read or written says so in the log
 // and is left out from then on; a bad entry is logged, deleted, and reported as absent.

@@ -12,6 +12,13 @@ namespace doorbell::codegen {
 struct LowerOptions {
   bool optimise = true;        // false (NOOPT=1): loops as they come, no opts
   const Plan* plan = nullptr;  // this plan instead of the heuristic's; range ids after merge_ranges
+
+  // As of Caps. A kernel with a plan of its own has no key: see compile_kernel.
+  static void fields(auto& options, auto f) {
+    auto& [optimise, plan] = options;
+    f("optimise", optimise);
+    f("plan", plan);
+  }
 };
 
 // The program's ops live in `arena`, which must be empty; `ast` is only read. A mistake of ours is

@@ -1,0 +1,19 @@
+// The key under which the cache on disk knows a compiled kernel: everything that decides its bytes.
+// Structs are part of it by their fields(), so that no member is left out.
+#pragma once
+
+#include <string>
+
+#include "codegen/compile/backend.h"
+
+namespace doorbell::codegen {
+
+// As text, for keys: each field by name and value.
+std::string key_text(const Caps& caps);
+std::string key_text(const LowerOptions& options);
+
+// Of options without a plan.
+CacheKey kernel_key(const core::KernelAst& kernel, const Backend& backend,
+                    const LowerOptions& options);
+
+}  // namespace doorbell::codegen
