@@ -1,5 +1,5 @@
-// Compiler: a linear program, or its source text, as bytes a device can load. Loading them is
-// load_object's on the CPU and the driver's elsewhere; keeping them on disk is compile_cache's.
+// Compiler: a linear program, or its source text, as bytes a device can load. For loading
+// them see load_object.h on the CPU, else the driver; for keeping them on disk compile_cache.h.
 #pragma once
 
 #include <span>

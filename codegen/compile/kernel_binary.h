@@ -1,5 +1,5 @@
-// KernelBinary: a compiled kernel with all that is needed to run it, and its form on disk. Loading
-// the code is load_object's or a driver's; where entries are kept is compile_cache's.
+// KernelBinary: a compiled kernel with all that is needed to run it, and its form on disk. For
+// loading the code see load_object.h or a driver, for where entries are kept compile_cache.h.
 #pragma once
 
 #include <span>

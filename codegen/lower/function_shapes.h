@@ -1,6 +1,6 @@
 // The shapes that well-known functions have in a kernel's graph, and what single operations are
-// called: questions about one node and the few below it. Which of them a kernel is named after is
-// operation_words.h's.
+// called: questions about one node and the few below it. For which of them a kernel is named after
+// see operation_words.h.
 //
 // The tensor API makes these functions from the operations of the IR; where it makes one in another
 // way, the function goes by the names of its operations, which tests tell.

@@ -1,6 +1,6 @@
 // The name of a kernel: what it computes and over which loops, for profiles, logs and backtraces.
 // It is read off the kernel's own graph, so that equal kernels have equal names whoever made them,
-// and no cache need know of it. What single operations are called is operation_words.h's.
+// and no cache need know of it. For what single operations are called see operation_words.h.
 #pragma once
 
 #include <string>

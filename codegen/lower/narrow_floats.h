@@ -3,7 +3,7 @@
 //   wide    f32, equal to the value
 //   stored  what memory holds: the dtype itself where the target loads and stores it (then it casts
 //           it too), otherwise its bits as an unsigned integer
-// Which nodes need this is decompose.h's.
+// For which nodes need this see decompose.h.
 #pragma once
 
 #include "codegen/lower/op_builder.h"

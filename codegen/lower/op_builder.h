@@ -1,6 +1,6 @@
 // OpBuilder: makes elementwise nodes out of the operations that a target has. What it lacks is
-// taken apart here (op_builder.cc), in divide.cc, transcendental.h and threefry.h. Dtypes the
-// target has no arithmetic for are narrow_floats.h's; going over a kernel is decompose.h's.
+// taken apart here (op_builder.cc), in divide.cc, transcendental.h and threefry.h. For dtypes the
+// target has no arithmetic for see narrow_floats.h; for going over a kernel see decompose.h.
 #pragma once
 
 #include "codegen/caps.h"

@@ -1,5 +1,6 @@
 // What the operations of a kernel are called by those who wrote the program: a sum of products is a
-// matmul, exp2 of a multiple is exp. Choosing among the words, and their name, is kernel_name.h's.
+// matmul, exp2 of a multiple is exp. For choosing among the words, and their name, see
+// kernel_name.h.
 #pragma once
 
 #include <string_view>

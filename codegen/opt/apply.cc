@@ -1,4 +1,4 @@
-// Splitting ranges by a plan, without reduced tiles (those are tile.cc's).
+// Splitting ranges by a plan, without reduced tiles: for those see tile.cc.
 #include "codegen/opt/apply.h"
 
 #include <bit>

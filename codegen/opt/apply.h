@@ -1,5 +1,6 @@
 // Carries out a plan: splits the ranges of a kernel and gives each part its axis type and its place
-// in the loop nest. Choosing the plan is heuristic.h's; unrolling what is marked is expand.h's.
+// in the loop nest. For choosing the plan see heuristic.h; for unrolling what is marked see
+// expand.h.
 #pragma once
 
 #include "codegen/caps.h"

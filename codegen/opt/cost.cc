@@ -1,5 +1,5 @@
 // The cost model: how often each access and operation is issued under a plan, in cycles of a core
-// that issues two of them a cycle. Caches are left to tile.cc's plans.
+// that issues two of them a cycle. It knows no caches: for those see tile_plan.cc.
 #include <algorithm>
 #include <bit>
 #include <cmath>

@@ -1,6 +1,6 @@
 // The numbers of a work group as numbers of the parts that axes were split into: any count of
-// parts over at most three grid axes, each within the target's limit. Which parts there are is
-// apply_groups.cc's business.
+// parts over at most three grid axes, each within the target's limit. For which parts
+// there are see apply_groups.cc.
 #pragma once
 
 #include <span>

@@ -1,6 +1,6 @@
 // What the optimiser needs to know of a kernel: its ranges, its memory accesses with their strides,
-// its reductions, and how much arithmetic sits at each loop depth. Read-only; choosing is
-// heuristic.h's, changing is apply.h's.
+// its reductions, and how much arithmetic sits at each loop depth. Read-only: for
+// choosing a plan see heuristic.h, for applying it apply.h.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
 // The helpers that convert narrow floats: through f32, by the recipe of narrow_float.h, written out
-// as C. Other conversions are cstyle_helpers.cc's.
+// as C. For other conversions see cstyle_helpers.cc.
 #include <fmt/format.h>
 
 #include "codegen/render/clang_helpers.h"

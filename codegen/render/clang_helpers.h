@@ -1,5 +1,5 @@
 // ClangHelpers: types, memory and narrow floats of the CPU's C: freestanding, with clang's vectors.
-// What it shares with other C-like languages is cstyle_helpers.h's.
+// For what it shares with other C-like languages see cstyle_helpers.h.
 #pragma once
 
 #include "codegen/render/cstyle_helpers.h"

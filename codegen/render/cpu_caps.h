@@ -7,7 +7,7 @@
 
 namespace doorbell::codegen {
 
-// `threads` of the result is 1: how many workers there are is the device's to say.
+// `threads` of the result is 1: the device knows how many workers there are.
 Caps cpu_caps();
 
 // Names the CPU's model and features, for cache keys: code for one CPU may not run on another.

@@ -1,6 +1,6 @@
 // Conversion between f32 and the floats narrower than it, written once over abstract 32-bit lanes.
 // The C renderer emits it as text, the LLVM renderer as instructions, tests run it on numbers;
-// which of them uses a hardware instruction instead is the renderer's business.
+// the renderer chooses which of them uses a hardware instruction instead.
 //
 // An emitter E has `using Value` (a u32 per lane) and `using Mask`, and:
 //   constant(u32) band(a,b) bor(a,b) add(a,b) shl(a,n) shr(a,n) : on u32 lanes

@@ -1,5 +1,5 @@
 // OpenClHelpers: types and conversions of OpenCL C. Vectors, their conversions and reinterpretation
-// are the language's own; what it shares with other C-like languages is cstyle_helpers.h's.
+// are the language's own; for what it shares with other C-like languages see cstyle_helpers.h.
 #pragma once
 
 #include "codegen/render/cstyle_helpers.h"

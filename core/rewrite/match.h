@@ -1,5 +1,5 @@
-// Matcher: one rule against one node, and the building of its right side. Which rules are tried
-// when is rewriter.h's.
+// Matcher: one rule against one node, and the building of its right side. For which rules are tried
+// when see rewriter.h.
 #pragma once
 
 #include <string>

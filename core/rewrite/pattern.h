@@ -1,6 +1,6 @@
 // The notation of rewrite rules: patterns as plain constexpr values that read like the algebra.
-// They can be printed, counted, indexed by root op and fuzzed. Rules are rule.h's, matching
-// match.h's.
+// They can be printed, counted, indexed by root op and fuzzed. For rules see rule.h, for
+// matching match.h.
 //
 //   x * c0 + x * c1        names x, y, z, w match anything, the same name the same node;
 //                          c0 .. c3 match a Const (or a Splat of one)

@@ -1,6 +1,6 @@
 // Rewriter: makes nodes of an arena in simplest form. Simplification happens when a node is made,
 // so there are no passes to a fixpoint: `make` interns the candidate and tries the rules for its
-// op; a rule's replacement is itself made by `make`. What the rules are is core/rules' business.
+// op; a rule's replacement is itself made by `make`. For the rules see core/rules.
 //
 // A node that no rule changes is flagged Node::kCanonical, one that was changed is remembered with
 // its simplified form, so making either again is a table look-up. Both marks are the arena's: all
@@ -97,8 +97,8 @@ class Rewriter {
   // changes; what is not simplest yet is simplified too. Replacements are not searched themselves.
   UOp substitute(UOp root, std::span<const std::pair<UOp, UOp>> replacements);
 
-  // Called at every firing: the rule, what it matched, what it gave. From the start it is
-  // core/rewrite/trace.h's where REWRITE_TRACE asks for it.
+  // Called at every firing: the rule, what it matched, what it gave. With
+  // REWRITE_TRACE it starts as that of core/rewrite/trace.h.
   using Trace = void (*)(void* context, const Rule& rule, UOp before, UOp after);
   void set_trace(Trace trace, void* context) {
     trace_ = trace;

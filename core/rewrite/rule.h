@@ -1,6 +1,6 @@
 // Rules as data: a name, a left and a right side in the notation of pattern.h and conditions, or
 // code where the algebra does not say it; tables of them with the domain they hold in; and RuleSet,
-// the compiled form that finds the rules for a node. Applying them is rewriter.h's.
+// the compiled form that finds the rules for a node. For applying them see rewriter.h.
 //
 //   constexpr Rule kRules[] = {
 //       rw("factor", x * c0 + x * c1, x * fold(c0 + c1)),

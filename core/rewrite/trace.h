@@ -1,5 +1,5 @@
-// REWRITE_TRACE=1: every firing of a rule as a line of the log, expressions as short formulas. The
-// complete text form of graphs is core/uop/print.h's.
+// REWRITE_TRACE=1: every firing of a rule as a line of the log, expressions as short formulas. For
+// the complete text form of graphs see core/uop/print.h.
 #pragma once
 
 #include <string>

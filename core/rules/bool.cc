@@ -1,6 +1,6 @@
 // The bool table: And and Or as sets of clauses, negation pushed into comparisons, and Bool
-// arithmetic as logic. Conditions over Index are simplified one by one by index_compare.cc; using
-// one to simplify another beyond equal expressions is validity.h's.
+// arithmetic as logic. Conditions over Index are simplified one by one by index_compare.cc; for
+// using one to simplify another beyond equal expressions see validity.h.
 #include <algorithm>
 
 #include "core/rewrite/match.h"

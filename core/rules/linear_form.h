@@ -1,6 +1,6 @@
 // LinearForm: an Index expression as a sum of factors times terms, plus a constant. The canonical
 // form of Index sums is what build() makes of one: terms in a fixed order, each Mul(term, Const) or
-// bare, chained to the left, the constant last. Simplifying across terms is index_sum.cc's.
+// bare, chained to the left, the constant last. For simplifying across terms see index_sum.cc.
 //
 // A factor or constant beyond i64 makes the form invalid: its user then declines.
 #pragma once

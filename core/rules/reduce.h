@@ -13,8 +13,8 @@ UOp collapse_sum(Rewriter& rewriter, UOp value, UOp range);
 // For Reduce, and End whose ranges have one value.
 extern const RuleTable kReduceRules;
 
-// All simplifications a kernel wants: simplify_rules, kReduceRules and validity.h's. A superset, so
-// a Rewriter with these may follow one without on the same arena.
+// All simplifications a kernel wants: simplify_rules, kReduceRules and those of validity.h. They
+// include simplify_rules, so a Rewriter with these may follow one without on the same arena.
 const RuleSet& kernel_rules();
 
 }  // namespace doorbell::core

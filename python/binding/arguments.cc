@@ -1,5 +1,5 @@
-// Reading Python arguments as what the tensor API takes. Lists and arrays as tensors are
-// create.cc's.
+// Reading Python arguments as what the tensor API takes. For lists and arrays as tensors see
+// create.cc.
 #include "python/binding/arguments.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // What Python arguments become before they reach the tensor API: one small type for each kind of
 // argument, with the nanobind caster that reads it. Which function takes what is python/surface's;
-// reading lists and arrays as tensors is create.cc's.
+// for reading lists and arrays as tensors see create.cc.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -1,5 +1,5 @@
 // Tensors out of what Python has: numbers, nested lists, bytes, and arrays of NumPy, PyTorch and
-// whoever else speaks DLPack, __array__ or the buffer protocol. Giving memory back is array.h's.
+// whoever else speaks DLPack, __array__ or the buffer protocol. For giving memory back see array.h.
 #pragma once
 
 #include "python/binding/arguments.h"

@@ -1,4 +1,4 @@
-// DType, promotion and limits. The dtypes by name are doorbell/dtypes.py's.
+// DType, promotion and limits. For the dtypes by name see doorbell/dtypes.py.
 #include <nanobind/nanobind.h>
 
 #include "python/binding/create.h"

@@ -1,4 +1,4 @@
-// doorbell::Error as the Python exception of its kind. The classes are doorbell/errors.py's.
+// doorbell::Error as the Python exception of its kind. For the classes see doorbell/errors.py.
 #include <nanobind/nanobind.h>
 
 #include <ctime>

@@ -1,5 +1,5 @@
-// Tensors of files: safetensors, what torch.save wrote, archives, the data sets. Walking models is
-// doorbell/nn/state.py's.
+// Tensors of files: safetensors, what torch.save wrote, archives, the data sets. For walking models
+// see doorbell/nn/state.py.
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>

@@ -1,7 +1,8 @@
 // Functions and methods of the module as Python sees them: nanobind's, behind a callable of our own
 // that knows the other names of each argument, says in a sentence why a call does not fit, and has
 // a signature for `inspect`. Converting arguments is left to nanobind, which calls without other
-// names reach as they are; which function has which arguments is python/surface's.
+// names reach as they are; for which function has which arguments see
+// python/surface.
 #pragma once
 
 #include <span>

@@ -1,4 +1,5 @@
-// Layers with weights: linear, convolutions, embeddings, the cell of an LSTM. Norms are norms.cc's.
+// Layers with weights: linear, convolutions, embeddings, the cell of an LSTM. For norms see
+// norms.cc.
 #include "python/binding/layers.h"
 #include "tensor/nn/initial.h"
 

@@ -1,4 +1,4 @@
-// Values of tensors as Python's numbers and lists. Memory is array.cc's.
+// Values of tensors as Python's numbers and lists. For memory see array.cc.
 #include "python/binding/lists.h"
 
 #include <fmt/format.h>

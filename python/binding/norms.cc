@@ -1,4 +1,4 @@
-// Norms: layers that keep the shape. Other layers are layers.cc's.
+// Norms: layers that keep the shape. For other layers see layers.cc.
 #include "python/binding/layers.h"
 
 namespace doorbell::python {

@@ -1,5 +1,5 @@
-// Optimisers and schedules, with PyTorch's arguments; tinygrad's b1 and b2 too. Groups of
-// parameters and states are optim_state.h's.
+// Optimisers and schedules, with PyTorch's arguments; tinygrad's b1 and b2 too. For groups of
+// parameters and states see optim_state.h.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/array.h>
 

@@ -1,5 +1,5 @@
-// Gradients as the user sees them: marked leaves, backward, gradient. The calculus is
-// gradient.cc's.
+// Gradients as the user sees them: marked leaves, backward, gradient. For the calculus see
+// gradient.cc.
 #include "base/util/check.h"
 #include "tensor/api/cell.h"
 #include "tensor/api/gradient.h"

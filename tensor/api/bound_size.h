@@ -1,5 +1,5 @@
 // What the Variables of a size are bound to: the number that it is now, the size without it, and
-// the size bound anew. Readout needs the first, jit the others. Sizes themselves are size.h's.
+// the size bound anew. Readout needs the first, jit the others. For sizes themselves see size.h.
 //
 // Not for users.
 #pragma once

@@ -1,7 +1,7 @@
 // Exponentials, logarithms, trigonometry and erf, composed of the ops that exist: exp2, log2, sin,
 // sqrt and arithmetic. Where a composition would lose digits near zero, a polynomial takes over;
 // where its own derivative would (0 times infinity far out), the slope is given in closed form.
-// Half floats compute in f32. Rounding and activations are functions.cc's.
+// Half floats compute in f32. For rounding and activations see functions.cc.
 #include <cmath>
 #include <numbers>
 

@@ -1,4 +1,4 @@
-// The derivative of every op of the tensor graph: one table. Walking the graph is gradient.cc's.
+// The derivative of every op of the tensor graph: one table. For walking the graph see gradient.cc.
 #include <numbers>
 
 #include "tensor/api/cell.h"

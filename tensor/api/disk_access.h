@@ -1,5 +1,5 @@
 // Inside the tensor API: elements of a file that lie at regular distances, read and written with as
-// few and as small accesses as they allow. Which elements a tensor shows is disk.h's.
+// few and as small accesses as they allow. For which elements a tensor shows see disk.h.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// Arithmetic, comparison and conversion: one op each, or the few that PyTorch's meaning takes.
-// Functions of calculus and activations are functions.cc's.
+// Arithmetic, comparison and conversion: one op each, or the few that PyTorch's meaning takes. For
+// functions of calculus and activations see functions.cc.
 #include <cmath>
 #include <numbers>
 

@@ -1,5 +1,5 @@
-// Powers of two halves, signs, rounding to whole numbers, and activations. Calculus is
-// calculus.cc's.
+// Powers of two halves, signs, rounding to whole numbers, and activations. For calculus see
+// calculus.cc.
 #include <cmath>
 #include <numbers>
 

@@ -1,5 +1,5 @@
 // Indexing: x[{...}] as movement ops and, for what picks elements, as a masked sum that the
-// scheduler turns into a gather. Assigning through brackets is index_assign.cc's.
+// scheduler turns into a gather. For assigning through brackets see index_assign.cc.
 #include "tensor/api/index_view.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // Assignment through brackets, x[{...}] = v: to the view that slices and integers give; what picks
-// elements makes a new value of that view. Which elements an index names is index.cc's, writing
-// through views view.cc's.
+// elements makes a new value of that view. For which elements an index names see index.cc, for
+// writing through views view.cc.
 #include <algorithm>
 
 #include "tensor/api/cell.h"

@@ -1,5 +1,5 @@
-// The mode that looks at the values of indices (setting CHECK_INDEX). What is done with those that
-// nobody looks at is index.cc's and scatter.cc's.
+// The mode that looks at the values of indices (setting CHECK_INDEX). For what is done with those
+// that nobody looks at see index.cc and scatter.cc.
 #include <utility>
 
 #include "core/device/registry.h"

@@ -1,5 +1,5 @@
-// Masks of no axes in brackets: they pick all or nothing along a new axis, as NumPy has it. All
-// other indices are index.cc's and index_assign.cc's.
+// Masks of no axes in brackets: they pick all or nothing along a new axis, as NumPy has it. For all
+// other indices see index.cc and index_assign.cc.
 #include <algorithm>
 
 #include "tensor/api/index_view.h"

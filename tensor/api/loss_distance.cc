@@ -1,4 +1,4 @@
-// Losses of how far numbers are apart. Those of classes are loss.cc's.
+// Losses of how far numbers are apart. For those of classes see loss.cc.
 #include <cmath>
 
 #include "tensor/api/loss.h"

@@ -1,5 +1,5 @@
 // Movement: the six movement ops with their checks, and the methods that are one or two of them.
-// Joining and cutting (cat, split, repeat, ...) is join.cc's.
+// For joining and cutting (cat, split, repeat, ...) see join.cc.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// p-norms. That which divides by one, normalize(), is reduce.cc's.
+// p-norms. For that which divides by one, normalize(), see reduce.cc.
 #include <cmath>
 
 #include "tensor/api/gradient.h"

@@ -1,6 +1,7 @@
 // The named arguments of the tensor API, written as designated initialisers at the call:
 //   x.pad({{1, 1}}, {.value = 3});  x.sum(1, {.keepdim = true});
-// A default here is PyTorch's default. Those of networks' layers and losses are layer_options.h's.
+// A default here is PyTorch's default. For those of networks' layers and losses see
+// layer_options.h.
 #pragma once
 
 #include <initializer_list>

@@ -1,5 +1,5 @@
 // What rests on the order of elements: median, searchsorted, and differences of neighbours.
-// Sorting itself is sort.cc's, unique unique.cc's.
+// For sorting see sort.cc, for unique unique.cc.
 #include <bit>
 
 #include "tensor/api/axes.h"

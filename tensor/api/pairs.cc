@@ -1,6 +1,5 @@
 // Functions of two floats that are more than an op: atan2, hypot, copysign, nextafter, and integer
-// powers.
-// Arithmetic is elementwise.cc's. Half floats compute in f32.
+// powers. For arithmetic see elementwise.cc. Half floats compute in f32.
 #include <cmath>
 #include <numbers>
 

@@ -1,4 +1,4 @@
-// Reductions and what is made of them: softmax, variance, arg max. Scans are scan.cc's.
+// Reductions and what is made of them: softmax, variance, arg max. For scans see scan.cc.
 #include <cmath>
 
 #include "tensor/api/axes.h"

@@ -1,4 +1,4 @@
-// Scans: running sums, products and extremes along an axis. Plain reductions are reduce.cc's.
+// Scans: running sums, products and extremes along an axis. For plain reductions see reduce.cc.
 #include "tensor/api/axes.h"
 #include "tensor/api/cell.h"
 #include "tensor/api/gradient.h"

@@ -1,5 +1,5 @@
 // Elements chosen by a condition: masked_select, nonzero, isin, and the places of a mask for
-// indexing. Indexing itself is index.cc's.
+// indexing. For indexing itself see index.cc.
 #include "tensor/api/select.h"
 
 #include "tensor/api/axes.h"

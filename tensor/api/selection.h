@@ -1,5 +1,5 @@
 // Selection: what x[{...}] gives where x can be changed. Included by tensor.h, which declares what
-// it works on; which forms of index there are is slice.h's.
+// it works on; for which forms of index there are see slice.h.
 #pragma once
 
 #include <vector>

@@ -4,8 +4,8 @@
 //
 // Several that pick are one: they broadcast with each other, and their axes take the place of the
 // first, or come first where slices stand between them (PyTorch's rule). An int, and a number of a
-// list, out of range is an error. A Tensor's is not looked at: reading gives 0 there, and
-// assigning does nothing. Applying all this is tensor/api/index.cc's.
+// list, out of range is an error. A Tensor's is not looked at: reading gives 0 there, and assigning
+// does nothing. For applying all this see tensor/api/index.cc.
 #pragma once
 
 #include <memory>

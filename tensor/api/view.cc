@@ -1,5 +1,5 @@
-// What a view is made of, and how it is made anew and written through. Which methods give views is
-// theirs to say (movement.cc, index.cc); what may be assigned is storage.cc's.
+// What a view is made of, and how it is made anew and written through. For which methods give
+// views see movement.cc and index.cc, for what may be assigned storage.cc.
 #include "tensor/api/view.h"
 
 #include <algorithm>

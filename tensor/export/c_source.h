@@ -1,5 +1,5 @@
-// The C of an exported function: its header, and the source that calls the kernels. Compiling it,
-// and the kernels, are export.cc's.
+// The C of an exported function: its header, and the source that calls the kernels. For compiling
+// it, and the kernels, see export.cc.
 #pragma once
 
 #include <string>

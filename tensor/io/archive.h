@@ -1,5 +1,5 @@
 // Files inside zip and tar archives, by libarchive, into memory: names are only names, nothing is
-// written anywhere. Files that hold archives are files.h's.
+// written anywhere. For files that hold archives see files.h.
 #pragma once
 
 #include <span>

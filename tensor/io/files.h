@@ -1,5 +1,5 @@
-// Tensors of whole files: bytes, archives, PyTorch's files and the CIFAR-10 data set. Formats are
-// archive.h's, gzip.h's and torch_file.h's; safetensors are safetensors.h's, MNIST idx.h's.
+// Tensors of whole files: bytes, archives, PyTorch's files and the CIFAR-10 data set. For the
+// formats see archive.h, gzip.h and torch_file.h; for other files safetensors.h and idx.h (MNIST).
 //
 // All throw Error, with the path in the message. Tensors but disk_tensor's are copies; the files
 // may change afterwards. Only from_url fetches from a network, and only where its URL says so.

@@ -1,4 +1,4 @@
-// Tensors from IDX files, plain or compressed with gzip. The format is idx_header.h's.
+// Tensors from IDX files, plain or compressed with gzip. For the format see idx_header.h.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // The header of an IDX file, the format of the MNIST data (yann.lecun.com/exdb/mnist, "The IDX file
 // format"): a magic word with the element type and the number of axes, big-endian sizes, then
-// big-endian elements. Reading trusts nothing. Files and tensors are idx.h's.
+// big-endian elements. Reading trusts nothing. For files and tensors see idx.h.
 #pragma once
 
 #include <span>

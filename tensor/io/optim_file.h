@@ -1,5 +1,5 @@
 // States of optimisers in files: safetensors of our own, and what torch.save wrote of
-// optimizer.state_dict(). What a state means is tensor/nn/optim_state.h's.
+// optimizer.state_dict(). For what a state means see tensor/nn/optim_state.h.
 //
 //   io::save_optimizer("adam.safetensors", optimizer.state_dict());
 //   optimizer.load_state_dict(io::load_optimizer("checkpoint.pt", "optimizer"));

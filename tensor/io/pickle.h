@@ -1,7 +1,7 @@
 // A reader of the pickles that torch.save writes (docs.python.org/3/library/pickletools.html, of
 // protocols up to 5). It builds plain values and calls nothing: what a pickle names or calls is
-// kept as a name, and only names of a given list are taken. Reading trusts nothing. What the values
-// mean is torch_file.h's.
+// kept as a name, and only names of a given list are taken. Reading trusts nothing. For what the
+// values mean see torch_file.h.
 #pragma once
 
 #include <span>

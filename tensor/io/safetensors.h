@@ -1,4 +1,4 @@
-// Tensors by name, from and to safetensors files. The format is safetensors_header.h's; what the
+// Tensors by name, from and to safetensors files. For the format see safetensors_header.h; what the
 // tensors mean is the caller's.
 #pragma once
 
@@ -19,7 +19,7 @@ struct Safetensors {
 };
 
 // Throw Error. The tensors are copies, and the file may change afterwards; with the device DISK
-// they are on the file, read where they are copied (files.h's disk_tensor), and never written.
+// they are on the file, read where they are copied (disk_tensor of files.h), and never written.
 Safetensors load_safetensors(const std::string& path, const std::string& device = {},
                              os::Files& files = os::host_files());
 // Names, dtypes, shapes and metadata alone; the tensors stay on the disk.

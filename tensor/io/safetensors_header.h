@@ -1,6 +1,6 @@
 // The header of a safetensors file: an 8-byte length, JSON, then the bytes of the tensors without
 // gaps (github.com/huggingface/safetensors, "Format"). Reading trusts nothing: every refusal names
-// the byte it is about. Files and tensors are safetensors.h's.
+// the byte it is about. For files and tensors see safetensors.h.
 #pragma once
 
 #include <map>

@@ -1,7 +1,7 @@
 // What torch.save wrote, without PyTorch: the zip format (1.6 and later) and the plain pickles
-// before it. Only tensors, and the dicts, lists, tuples, numbers and texts around them, are read;
-// a pickle that names anything else (a whole module, say) is refused with the name. Nothing of the
-// file is run. Tensors of what is read are files.h's.
+// before it. Only tensors, and the dicts, lists, tuples, numbers and texts around them, are read; a
+// pickle that names anything else (a whole module, say) is refused with the name. Nothing of the
+// file is run. For tensors of what is read see files.h.
 #pragma once
 
 #include <span>

@@ -1,6 +1,6 @@
 // Layers. Weights are laid out, named and initialised as PyTorch does it, so that its checkpoints
-// load; options have its names and defaults. What the layers compute is tensor/api's, and so are
-// the errors for inputs that do not fit. Every tensor is f32 when made; assign or load others.
+// load; options have its names and defaults. They compute with the methods of Tensor, which
+// refuse inputs that do not fit. Every tensor is f32 when made; assign or load others.
 #pragma once
 
 #include <optional>

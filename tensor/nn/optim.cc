@@ -1,5 +1,5 @@
-// What all optimisers share: parameters in groups, the step, the state as a value. The update rules
-// are optim_rules.cc's.
+// What all optimisers share: parameters in groups, the step, the state as a value. For the update
+// rules see optim_rules.cc.
 #include "tensor/nn/optim.h"
 
 #include <algorithm>

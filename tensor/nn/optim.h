@@ -1,7 +1,7 @@
 // Optimisers. step() builds all new values lazily and realizes parameters and state together. What
 // changes from step to step (the learning rate, the number of steps) is in tensors, so that the
-// kernels of a step are found again. Rates over time are schedule.h's, files of states
-// tensor/io/optim_file.h's.
+// kernels of a step are found again. For rates over time see schedule.h, for files of
+// states tensor/io/optim_file.h.
 //
 // Options bear PyTorch's names and defaults. LAMB and LARS, which it lacks, are those of their
 // papers (arxiv.org/abs/1904.00962, arxiv.org/abs/1708.03888) with tinygrad's names and defaults.

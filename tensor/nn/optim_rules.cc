@@ -1,5 +1,5 @@
-// The update rules: PyTorch's, and for LAMB and LARS those of their papers. What all optimisers
-// share is optim.cc's.
+// The update rules: PyTorch's, and for LAMB and LARS those of their papers. For what all optimisers
+// share see optim.cc.
 #include <algorithm>
 #include <cmath>
 

@@ -1,6 +1,6 @@
 // What an optimiser remembers between steps, in the structure of PyTorch's state_dict(), and its
-// options by PyTorch's names. Optimisers give and take it (optim.h); files of it are
-// tensor/io/optim_file.h's.
+// options by PyTorch's names. Optimisers give and take it (optim.h); for files of it see
+// tensor/io/optim_file.h.
 #pragma once
 
 #include <array>

@@ -94,7 +94,7 @@ struct RNN : Recurrent {
   bool is_relu() const { return kind() == Kind::ReLU; }
 };
 
-// One step; LSTMCell is layers.h's. Undefined hidden: zeros.
+// One step; for LSTMCell see layers.h. Undefined hidden: zeros.
 struct GRUCell {
   GRUCell(i64 in, i64 hidden, const LayerOptions& options = {});
   Tensor operator()(const Tensor& x, const Tensor& hidden = {}) const;

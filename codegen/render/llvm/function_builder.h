@@ -1,5 +1,5 @@
-// FunctionBuilder: a linear program as one LLVM function, through IRBuilder. What differs between
-// targets is KernelFrame's; making machine code of the function is codegen/compile/llvm's.
+// FunctionBuilder: a linear program as one LLVM function, through IRBuilder. For what differs
+// between targets see KernelFrame, for making machine code of it codegen/compile/llvm.
 //
 // Values: Bool is i1 (one byte in memory); floats narrower than f32 are integers of their bits, and
 // only casts look inside, but for f16 where the target computes with it. Registers are allocas,
