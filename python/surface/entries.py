@@ -8,8 +8,9 @@
     What it does.
     >>> example
 
-Flags: static; gil (it computes: the interpreter's lock is released); inplace (gives itself); either (called on a
-tensor, or on the class with tensors). `a|b|c`: the keyword names of one parameter, of which a call may use any.
+Flags: function (of the module doorbell too, under all of its names); static; gil (it computes: the interpreter's lock
+is released); inplace (gives itself); either (called on a tensor, or on the class with tensors). `a|b|c`: the keyword
+names of one parameter, of which a call may use any.
 """
 import re
 from dataclasses import dataclass, field
@@ -76,7 +77,7 @@ def parse_parameters(text):
 
 
 def parse_header(line, where):
-    form = r"== ((?:(?:static|gil|inplace|either) )*)([\w, ]+?)(?: = (\w+))?(?:\((.*)\))?(?: -> (.*))?"
+    form = r"== ((?:(?:function|static|gil|inplace|either) )*)([\w, ]+?)(?: = (\w+))?(?:\((.*)\))?(?: -> (.*))?"
     match = re.fullmatch(form, line)
     assert match, f"{where}: {line}"
     flags, names, declared, parameters, returns = match.groups()

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Turns the ```cpp blocks of a Markdown page into a GoogleTest file, one test per block.
+"""Turns the ```cpp blocks of a Markdown page into a GoogleTest file, one test per block; and the examples in the
+comments of headers, which are their lines that are indented further.
 
     std::cout << EXPRESSION;  // TEXT     checks what is printed; further comment lines continue it
     STATEMENT;  // throws: MESSAGE        checks the error
-Usage: extract_examples.py PAGE.md OUT.cc
+Usage: extract_examples.py PAGE.md|HEADER... OUT.cc
 """
 import os
 import re
@@ -36,28 +37,53 @@ def convert(lines):
     return out
 
 
+def blocks_of_page(lines):
+    """(line, rows) of each block."""
+    block, start = None, 0
+    for number, line in enumerate(lines, 1):
+        if block is None and line == '```cpp':
+            block, start = [], number
+        elif block is not None and line == '```':
+            yield start, block
+            block = None
+        elif block is not None:
+            block.append(line)
+
+
+def blocks_of_header(lines):
+    block, start = [], 0
+    for number, line in enumerate([*lines, ''], 1):
+        example = re.match(r'\s*//   (.*)$', line)
+        if example:
+            start = start if block else number
+            block.append(example[1])
+        elif block:
+            yield start, block
+            block = []
+
+
 def main():
-    page, target = sys.argv[1:]
-    suite = os.path.basename(page).split('.')[0].capitalize() + 'Page'
-    includes, tests, block, start = [], [], None, 0
-    with open(page, encoding='utf-8') as file:
-        for number, line in enumerate(file.read().splitlines(), 1):
-            if block is None and line == '```cpp':
-                block, start = [], number
-            elif block is not None and line == '```':
-                body = [text for text in block if not text.startswith('#include')]
-                includes += [text for text in block if text.startswith('#include')]
-                if body:
-                    tests.append((start, body))
-                block = None
-            elif block is not None:
-                block.append(line)
+    *pages, target = sys.argv[1:]
+    includes, tests = [], []
+    for page in pages:
+        name, kind = os.path.basename(page).split('.')
+        blocks = blocks_of_page if kind == 'md' else blocks_of_header
+        suite = name.capitalize() + ('Page' if kind == 'md' else 'Header')
+        if kind != 'md':  # a page has its own
+            includes.append('#include <doorbell/doorbell.h>')
+        with open(page, encoding='utf-8') as file:
+            lines = file.read().splitlines()
+        for start, block in blocks(lines):
+            includes += [text for text in block if text.startswith('#include')]
+            if body := [text for text in block if not text.startswith('#include')]:
+                tests.append((suite, start, body))
     with open(target, 'w', encoding='utf-8') as out:
-        out.write('// Made from the examples of a page by tests/tensor/extract_examples.py.\n')
+        out.write('// Made from examples by tests/tensor/extract_examples.py.\n')
         out.write('\n'.join(dict.fromkeys(includes)) + '\n#include "tests/tensor/examples.h"\n')
         out.write('using namespace doorbell;  // NOLINT\n')
-        for start, body in tests:
+        for suite, start, body in tests:
             out.write(f'TEST({suite}, Line{start}) {{\n' + '\n'.join(convert(body)) + '\n}\n')
 
 
-main()
+if __name__ == '__main__':
+    main()
