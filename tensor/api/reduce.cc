@@ -84,6 +84,10 @@ Tensor Tensor::all(const Axes& axes, const ReduceOptions& options) const {
   return cast(dtypes::bool_).logical_not().any(axes, options).logical_not();
 }
 
+Tensor Tensor::count_nonzero(const Axes& axes, const ReduceOptions& options) const {
+  return cast(dtypes::bool_).sum(axes, {.keepdim = options.keepdim, .dtype = dtypes::i64});
+}
+
 Tensor Tensor::var(const Axes& axes, const VarOptions& options) const {
   const DType result = detail::float_dtype(dtype());
   const Tensor x = cast(detail::accumulator(result));

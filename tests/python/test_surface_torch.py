@@ -178,6 +178,7 @@ REDUCTIONS = {
     "sum": over(torch.sum), "mean": over(torch.mean), "max": over(torch.amax), "min": over(torch.amin),
     "prod": one_after_another(torch.prod), "any": one_after_another(torch.any), "all": one_after_another(torch.all),
     "var": over(torch.var), "std": over(torch.std), "logsumexp": over(torch.logsumexp),
+    "count_nonzero": lambda x, axis, keepdim: torch.count_nonzero(x, axis).reshape(x.sum(axis, keepdim).shape),
 }
 
 
@@ -185,7 +186,8 @@ REDUCTIONS = {
 def test_reductions(name):
     rng = np.random.default_rng(40 + len(name))
     batch = Batch()
-    for dtype in ("float32", "float64") + (("int32",) if name in ("sum", "prod", "max", "min", "any", "all") else ()):
+    whole = name in ("sum", "prod", "max", "min", "any", "all", "count_nonzero")
+    for dtype in ("float32", "float64") + (("int32",) if whole else ()):
         for shape in [(7,), (2, 3), (4, 5, 3), (2, 3, 2, 2)]:
             array = numbers(rng, shape, dtype, -2, 2)
             if name in ("var", "std") and 1 in shape:
