@@ -154,6 +154,7 @@ UOp negated_comparison(const Match& match) {
   return rewriter.lt(inner.src(1), above);
 }
 
+// clang-format off: * and & of patterns are operators
 constexpr Rule kRules[] = {
     rw("and", any(Op::And), logic_rule),
     rw("or", any(Op::Or), logic_rule),
@@ -167,15 +168,16 @@ constexpr Rule kRules[] = {
     rw("exclusive-or", x ^ y, ne(x, y)),
     rw("add-is-or", x + y, x | y),
     rw("max-is-or", max(x, y), x | y),
-    rw("mul-is-and", x* y, x& y),
+    rw("mul-is-and", x * y, x & y),
     rw("less-is-and", x < y, lnot(x) & y),
     rw("choice-is-condition", where(x, 1, 0), x),
     rw("choice-is-negation", where(x, 0, 1), lnot(x)),
     rw("choice-of-true", where(x, 1, y), x | y),
-    rw("choice-of-false", where(x, y, 0), x& y),
+    rw("choice-of-false", where(x, y, 0), x & y),
     rw("choice-else-true", where(x, y, 1), lnot(x) | y),
     rw("choice-else-false", where(x, 0, y), lnot(x) & y),
 };
+// clang-format on
 
 }  // namespace
 

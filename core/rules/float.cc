@@ -30,6 +30,7 @@ bool powers_of_two(const Match& m) {
          std::frexp(std::fabs(m.real(1)), &e) == 0.5 && std::abs(e) < 12;
 }
 
+// clang-format off: * and & of patterns are operators
 constexpr Rule kExact[] = {
     rw("add-minus-zero", x + -0.0, x),
     rw("sub-zero", x - 0.0, x),
@@ -40,10 +41,10 @@ constexpr Rule kExact[] = {
     rw("neg-neg", -(-x), x),
     rw("add-neg", x + -y, x - y),
     rw("sub-neg", x - -y, x + y),
-    rw("neg-times-constant", -x* c0, x* fold(-c0)),
-    rw("neg-of-product", -(x* c0), x* fold(-c0)),
+    rw("neg-times-constant", -x * c0, x * fold(-c0)),
+    rw("neg-of-product", -(x * c0), x * fold(-c0)),
     rw("double", x + x, x * 2.0),
-    rw("div-power-of-two", fdiv(x, c0), x* fold(recip(c0)), has_exact_reciprocal),
+    rw("div-power-of-two", fdiv(x, c0), x * fold(recip(c0)), has_exact_reciprocal),
     rw("one-over", fdiv(1.0, x), recip(x)),
     rw("trunc-trunc", trunc(trunc(x)), trunc(x)),
     rw("reassociate-max", max(max(x, c0), c1), max(x, fold(max(c0, c1)))),
@@ -51,18 +52,21 @@ constexpr Rule kExact[] = {
     rw("power-one", pow(x, 1.0), x),
     rw("power-zero", pow(x, 0.0), 1.0),
 };
+// clang-format on
 
+// clang-format off: * and & of patterns are operators
 constexpr Rule kRelaxed[] = {
     rw("add-zero", x + 0.0, x).relaxing("sign of zero: -0.0 + 0.0 is 0.0"),
     rw("zero-minus", Pattern(0.0) - x, -x).relaxing("sign of zero: 0.0 - 0.0 is 0.0"),
-    rw("reassociate-mul", (x * c0) * c1, x* fold(c0* c1), powers_of_two)
+    rw("reassociate-mul", (x * c0) * c1, x * fold(c0 * c1), powers_of_two)
         .relaxing("underflow and overflow between the two"),
-    rw("square", pow(x, 2.0), x* x).relaxing("rounding of pow"),
+    rw("square", pow(x, 2.0), x * x).relaxing("rounding of pow"),
     rw("power-half", pow(x, 0.5), sqrt(x)).relaxing("rounding of pow; -0.0 and -inf"),
     rw("power-minus-one", pow(x, -1.0), recip(x)).relaxing("rounding of pow"),
     rw("exp-of-log", exp2(log2(x)), x).relaxing("rounding; negative x gave NaN"),
     rw("log-of-exp", log2(exp2(x)), x).relaxing("rounding; overflow to infinity"),
 };
+// clang-format on
 
 }  // namespace
 

@@ -127,6 +127,7 @@ UOp compare_flag(const Match& match) {
   return same ? x.src(0) : rewriter.lnot(x.src(0));
 }
 
+// clang-format off: * and & of patterns are operators
 constexpr Rule kRules[] = {
     rw("fold-constants", any_elementwise, fold_constants),
     rw("constant-last", any(Op::Add), constant_last),
@@ -140,7 +141,7 @@ constexpr Rule kRules[] = {
     rw("flag-is", any(Op::CmpEq), compare_flag),
     rw("flag-is-not", any(Op::CmpNe), compare_flag),
     rw("max-itself", max(x, x), x),
-    rw("and-itself", x& x, x),
+    rw("and-itself", x & x, x),
     rw("or-itself", x | x, x),
     rw("less-than-itself", x < x, 0),
     rw("where-true", where(c0, x, y), x, is_true),
@@ -149,11 +150,12 @@ constexpr Rule kRules[] = {
     rw("where-not", where(lnot(x), y, z), where(x, z, y)),
     rw("where-then-where", where(x, where(x, y, z), w), where(x, y, w)),
     rw("where-else-where", where(x, y, where(x, z, w)), where(x, y, w)),
-    rw("where-and", where(x, where(y, z, w), w), where(x& y, z, w)),
+    rw("where-and", where(x, where(y, z, w), w), where(x & y, z, w)),
     rw("where-or", where(x, z, where(y, z, w)), where(x | y, z, w)),
     rw("cast", any(Op::Cast), cast_rule),
     rw("bitcast", any(Op::Bitcast), bitcast_rule),
 };
+// clang-format on
 
 }  // namespace
 

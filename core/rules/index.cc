@@ -21,6 +21,7 @@ bool shift_fits(const Match& m) { return m.c(0) >= 0 && m.c(0) < 62; }
 bool not_negative_over_positive(const Match& m) { return m.x().vmin() >= 0 && m.c(0) > 0; }
 bool is_low_mask(const Match& m) { return m.c(0) > 0 && ((m.c(0) + 1) & m.c(0)) == 0; }
 
+// clang-format off: * and & of patterns are operators
 constexpr Rule kRules[] = {
     rw("constant-by-bounds", any_elementwise, constant_by_bounds),
     rw("constant-range", any(Op::Range), constant_by_bounds),
@@ -33,9 +34,9 @@ constexpr Rule kRules[] = {
     rw("remainder", any(Op::FloorMod), rules::floormod_rule),
     rw("c-quotient", cdiv(x, c0), x / c0, not_negative_over_positive),
     rw("c-remainder", cmod(x, c0), x % c0, not_negative_over_positive),
-    rw("shift-left", x << c0, x* fold(Pattern(1) << c0), shift_fits),
+    rw("shift-left", x << c0, x * fold(Pattern(1) << c0), shift_fits),
     rw("shift-right", x >> c0, x / fold(Pattern(1) << c0), shift_fits),
-    rw("low-bits", x& c0, x % fold(c0 + 1), is_low_mask),
+    rw("low-bits", x & c0, x % fold(c0 + 1), is_low_mask),
     rw("truncation", trunc(x), x),
     rw("less", any(Op::CmpLt), rules::less_rule),
     rw("equal", any(Op::CmpEq), rules::equal_rule),
@@ -43,6 +44,7 @@ constexpr Rule kRules[] = {
     rw("maximum", any(Op::Max), rules::max_rule),
     rw("maximum-constants", max(max(x, c0), c1), max(x, fold(max(c0, c1)))),
 };
+// clang-format on
 
 }  // namespace
 

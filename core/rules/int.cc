@@ -53,6 +53,7 @@ UOp index_under_cast(const Match& match) {
   return kept && is_finite(cast.vmin()) && is_finite(cast.vmax()) ? cast : UOp();
 }
 
+// clang-format off: * and & of patterns are operators
 constexpr Rule kRules[] = {
     rw("constant-by-bounds", any_elementwise, constant_by_bounds),
     rw("add-zero", x + 0, x),
@@ -66,13 +67,13 @@ constexpr Rule kRules[] = {
     rw("mul-zero", x * 0, 0),
     rw("mul-one", x * 1, x),
     rw("mul-minus-one", x * -1, -x),
-    rw("neg-mul", -(x* c0), x* fold(-c0)),
-    rw("mul-neg", -x* c0, x* fold(-c0)),
+    rw("neg-mul", -(x * c0), x * fold(-c0)),
+    rw("mul-neg", -x * c0, x * fold(-c0)),
     rw("reassociate-add", (x + c0) + c1, x + fold(c0 + c1)),
-    rw("reassociate-mul", (x * c0) * c1, x* fold(c0* c1)),
+    rw("reassociate-mul", (x * c0) * c1, x * fold(c0 * c1)),
     rw("constants-outwards", (x + c0) + y, (x + y) + c0),
-    rw("factor", x* c0 + x * c1, x* fold(c0 + c1)),
-    rw("factor-one", x* c0 + x, x* fold(c0 + 1)),
+    rw("factor", x * c0 + x * c1, x * fold(c0 + c1)),
+    rw("factor-one", x * c0 + x, x * fold(c0 + 1)),
     rw("double", x + x, x * 2),
     rw("floor-div-one", x / 1, x),
     rw("c-div-one", cdiv(x, 1), x),
@@ -85,7 +86,7 @@ constexpr Rule kRules[] = {
     rw("mod-mod", (x % y) % y, x % y),
     rw("and-zero", x & 0, 0),
     rw("and-ones", x & -1, x),
-    rw("reassociate-and", (x & c0) & c1, x& fold(c0& c1)),
+    rw("reassociate-and", (x & c0) & c1, x & fold(c0 & c1)),
     rw("or-zero", x | 0, x),
     rw("or-ones", x | -1, -1),
     rw("reassociate-or", (x | c0) | c1, x | fold(c0 | c1)),
@@ -113,6 +114,7 @@ constexpr Rule kRules[] = {
     rw("equality-of-index", any(Op::CmpEq), index_under_cast),
     rw("inequality-of-index", any(Op::CmpNe), index_under_cast),
 };
+// clang-format on
 
 }  // namespace
 
