@@ -90,6 +90,8 @@ constexpr Rule kRules[] = {
     rw("or-zero", x | 0, x),
     rw("or-ones", x | -1, -1),
     rw("reassociate-or", (x | c0) | c1, x | fold(c0 | c1)),
+    rw("and-of-or", x & (x | y), x),
+    rw("or-of-and", x | (x & y), x),
     rw("xor-zero", x ^ 0, x),
     rw("xor-itself", x ^ x, 0),
     rw("xor-xor", (x ^ y) ^ y, x),
