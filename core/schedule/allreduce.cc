@@ -28,7 +28,7 @@ i64 count_of(UOp x) {
 
 class Ways {
  public:
-  Ways(PlaceBuilder& builder, Op op, const Parts& partial, const Placement& placement)
+  Ways(ShardBuilder& builder, Op op, const Parts& partial, const Placement& placement)
       : builder_(builder), op_(op), devices_(placement.devices), partial_(partial) {}
 
   Parts naive() const;
@@ -45,7 +45,7 @@ class Ways {
   // Of the chunks that device i has in the end.
   Parts assemble(const std::vector<std::vector<UOp>>& chunks) const;
 
-  PlaceBuilder& builder_;
+  ShardBuilder& builder_;
   const Op op_;
   const std::span<const u16> devices_;
   const Parts& partial_;
@@ -129,7 +129,7 @@ Allreduce choose_allreduce(i64 elements, i64 devices) {
   return elements < kLeastRing ? Allreduce::AllToAll : Allreduce::Ring;
 }
 
-Parts allreduce(PlaceBuilder& builder, Op op, const Parts& partial, const Placement& placement) {
+Parts allreduce(ShardBuilder& builder, Op op, const Parts& partial, const Placement& placement) {
   Ways ways(builder, op, partial, placement);
   const i64 elements = count_of(partial[0]);
   if (elements == 0) return ways.naive();

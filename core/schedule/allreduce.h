@@ -2,7 +2,7 @@
 // of them combined, each the same bits. Expressed as copies and elementwise ops of one device each.
 #pragma once
 
-#include "core/schedule/place_builder.h"
+#include "core/schedule/shard_builder.h"
 
 namespace doorbell::core {
 
@@ -15,6 +15,6 @@ enum class Allreduce : u8 { Choose, Naive, Ring, AllToAll };
 // What is chosen for so many elements on so many devices.
 Allreduce choose_allreduce(i64 elements, i64 devices);
 
-Parts allreduce(PlaceBuilder& builder, Op op, const Parts& partial, const Placement& placement);
+Parts allreduce(ShardBuilder& builder, Op op, const Parts& partial, const Placement& placement);
 
 }  // namespace doorbell::core

@@ -1,7 +1,7 @@
 // Placement: the devices of a value that is on several, and how it lies on them: split evenly along
 // one axis, or as equal copies. A Node says where its value is by one number: 0 where nothing fixes
 // it, the Registry's number of a device plus one, or the number of a Placement. The rules here say
-// where the value of an op is, given its sources; core/schedule/place.h makes the parts.
+// where the value of an op is, given its sources; core/schedule/shard.h makes the parts.
 //
 // Thread safety: all functions may be called from any thread.
 #pragma once

@@ -208,7 +208,7 @@ Tensor tensor_of_file(const std::string& path, const std::optional<DTypeArg>& dt
   const TensorOptions options = options_of(dtype, device, false);
   Unlocked unlocked;
   if (!shape && offset == 0) return Tensor::from_file(path, options);
-  const bool stays = detail::on_disk(detail::place_named(options.device));
+  const bool stays = detail::on_disk(detail::device_number_named(options.device));
   const Tensor file = io::disk_tensor(
       path, shape ? std::optional(Shape(shape->values)) : std::nullopt,
       {.dtype = options.dtype.value_or(dtypes::u8), .offset = offset, .writable = stays});

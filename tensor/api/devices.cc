@@ -1,5 +1,5 @@
 // Where tensors are: moving them to a device or to several, and storage there. What ops do with
-// values on several devices is core's: core/uop/placement.h, core/schedule/place.h.
+// values on several devices is core's: core/uop/placement.h, core/schedule/shard.h.
 #include "tensor/api/devices.h"
 
 #include <algorithm>
@@ -83,12 +83,12 @@ Tensor shard_at(const Tensor& x, u16 at) {
 
 }  // namespace
 
-u16 detail::place_of(const Tensor& x) {
+u16 detail::device_number_of(const Tensor& x) {
   const u16 at = x.uop()->device();
   return at != 0 ? at : static_cast<u16>(engine::device().index() + 1);
 }
 
-u16 detail::place_named(const Devices& devices) {
+u16 detail::device_number_named(const Devices& devices) {
   const std::vector<u16> numbers = open(devices);
   if (numbers.size() == 1) return static_cast<u16>(numbers[0] + 1);
   return core::intern_placement(numbers, core::kReplicated);
@@ -142,11 +142,11 @@ void detail::refuse_symbolic(const Tensor& tensor) {
              tensor.shape().str(), tensor.device());
 }
 
-std::string Tensor::device() const { return engine::device_name(detail::place_of(*this)); }
+std::string Tensor::device() const { return engine::device_name(detail::device_number_of(*this)); }
 
 std::vector<std::string> Tensor::devices() const {
   std::vector<std::string> names;
-  for (u16 number : devices_at(detail::place_of(*this)))
+  for (u16 number : devices_at(detail::device_number_of(*this)))
     names.push_back(core::Registry::instance().name_of(number));
   return names;
 }
@@ -177,7 +177,7 @@ Tensor Tensor::to(const Devices& devices) const {
   if (devices.names().size() == 1)
     if (const auto path = detail::disk_path(devices.names()[0]))
       return stored_in_file(*this, *path);
-  const u16 at = detail::place_named(devices), current = uop()->device();
+  const u16 at = detail::device_number_named(devices), current = uop()->device();
   if (current == at) return *this;
   if (detail::on_disk(current)) return copied_from_file(*this, at);
   if (detail::on_disk(at))
@@ -188,7 +188,7 @@ Tensor Tensor::to(const Devices& devices) const {
 }
 
 Tensor Tensor::shard(const Devices& devices, std::optional<i64> axis) const {
-  const u16 at = detail::place_named(devices);
+  const u16 at = detail::device_number_named(devices);
   if (!core::is_placement(at)) return to(devices);
   const u16 split = axis ? core::with_axis(at, detail::resolve_axis(*axis, ndim())) : at;
   if (detail::on_disk(*this)) return copied_from_file(*this, split);
@@ -221,6 +221,6 @@ Tensor& Tensor::shard_(const Devices& devices, std::optional<i64> axis) {
 
 Tensor& Tensor::to_(const Devices& devices) { return shard_(devices); }
 
-Tensor Tensor::clone() const { return detail::stored_at(*this, detail::place_of(*this)); }
+Tensor Tensor::clone() const { return detail::stored_at(*this, detail::device_number_of(*this)); }
 
 }  // namespace doorbell

@@ -175,7 +175,9 @@ Tensor read_disk(const Tensor& x, u16 at) {
   return read;
 }
 
-Tensor off_disk(const Tensor& x) { return on_disk(x) ? read_disk(x, place_named("CPU")) : x; }
+Tensor off_disk(const Tensor& x) {
+  return on_disk(x) ? read_disk(x, device_number_named("CPU")) : x;
+}
 
 void read_disk(const Tensor& x, std::span<std::byte> bytes) {
   const UOpRef alive = x.uop();

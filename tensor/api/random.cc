@@ -125,7 +125,8 @@ void Tensor::manual_seed(u64 seed) {
 }
 
 Tensor Tensor::rand(const Shape& shape, const TensorOptions& options) {
-  return stored(unit(shape, detail::place_named(options.device), float_option(options)), options);
+  return stored(unit(shape, detail::device_number_named(options.device), float_option(options)),
+                options);
 }
 
 namespace {
@@ -177,26 +178,27 @@ Tensor whole_numbers(i64 low, i64 high, const Shape& shape, u16 at, DType dtype)
 
 // Where a tensor is that is made like another.
 u16 place_like(const Tensor& x, const TensorOptions& options) {
-  return options.device.empty() ? detail::place_of(x) : detail::place_named(options.device);
+  return options.device.empty() ? detail::device_number_of(x)
+                                : detail::device_number_named(options.device);
 }
 
 }  // namespace
 
 Tensor Tensor::randn(const Shape& shape, const TensorOptions& options) {
-  const u16 at = detail::place_named(options.device);
+  const u16 at = detail::device_number_named(options.device);
   return stored(gaussian(shape, at, float_option(options)), options);
 }
 
 Tensor Tensor::randint(i64 low, i64 high, const Shape& shape, const TensorOptions& options) {
   const bool narrow = holds(dtypes::i32, low) && holds(dtypes::i32, high - 1);
   const DType dtype = options.dtype.value_or(narrow ? dtypes::i32 : dtypes::i64);
-  return stored(whole_numbers(low, high, shape, detail::place_named(options.device), dtype),
+  return stored(whole_numbers(low, high, shape, detail::device_number_named(options.device), dtype),
                 options);
 }
 
 Tensor Tensor::uniform(const Shape& shape, f64 low, f64 high, const TensorOptions& options) {
   if (!(low <= high)) throw fail(ErrorKind::Invalid, "uniform from {} to {}", low, high);
-  const u16 at = detail::place_named(options.device);
+  const u16 at = detail::device_number_named(options.device);
   return stored(unit(shape, at, float_option(options)) * (high - low) + low, options);
 }
 
@@ -233,7 +235,8 @@ Tensor Tensor::random_bits(const Shape& shape, const TensorOptions& options) {
     throw fail(ErrorKind::Invalid, "random bits of {}, expected unsigned integers",
                core::long_name_of(dtype.scalar));
   }
-  return stored(random_words(shape, detail::place_named(options.device)).cast(dtype), options);
+  return stored(random_words(shape, detail::device_number_named(options.device)).cast(dtype),
+                options);
 }
 
 Tensor Tensor::rand_like(const TensorOptions& options) const {
@@ -276,7 +279,8 @@ Tensor Tensor::multinomial(i64 count, bool replacement) const {
   }
   const Tensor weights = (is_row ? unsqueeze(0) : *this).detach().cast(dtypes::f32);
   const Shape drawn = replacement ? Shape{weights.size(0), count} : weights.shape();
-  const Tensor draws = unit(drawn, with_copies(detail::place_of(*this)), dtypes::f32).contiguous();
+  const Tensor draws =
+      unit(drawn, with_copies(detail::device_number_of(*this)), dtypes::f32).contiguous();
   const Tensor places = replacement
                             ? pick_by_running_sum(weights, draws).minimum(size(-1).value() - 1)
                             : doorbell::where(0 < weights, (1 - draws).log() / weights, -INFINITY)
@@ -292,7 +296,7 @@ Tensor Tensor::dropout(f64 probability) const {
   if (!TrainingScope::active() || probability == 0) return *this;
   if (probability == 1) return zeros_like();
   const Tensor kept =
-      (unit(shape(), detail::place_of(*this), dtypes::f32) >= probability).contiguous();
+      (unit(shape(), detail::device_number_of(*this), dtypes::f32) >= probability).contiguous();
   return doorbell::where(kept, *this / (1 - probability), 0);
 }
 

@@ -15,10 +15,10 @@
 namespace doorbell::detail {
 
 // Of named devices; copies where they are several.
-u16 place_named(const Devices& devices);
-// Where a tensor is; the default device where nothing says.
-u16 place_of(const Tensor& x);
-// The value at another place; as it is for place 0, and on one device where it is nowhere yet.
+u16 device_number_named(const Devices& devices);
+// Of the devices that a tensor is on; of the default one where nothing says.
+u16 device_number_of(const Tensor& x);
+// The value on the devices of that number; as it is for 0, on one device where it has none yet.
 Tensor moved_to(const Tensor& x, u16 at);
 // Fresh memory, with the bytes of `data` on each device or undefined.
 core::UOpRef make_storage(u16 at, DType dtype, const std::vector<i64>& sizes,

@@ -149,7 +149,7 @@ Tensor Tensor::from_bytes(std::span<const std::byte> bytes, DType dtype, const S
     host.device = "CPU";
     return from_bytes(bytes, dtype, shape, host).to(options.device);
   }
-  const u16 at = detail::place_named(options.device);
+  const u16 at = detail::device_number_named(options.device);
   Tensor tensor = Tensor::from_uop(detail::make_storage(at, dtype, sizes, bytes));
   if (options.dtype) tensor = tensor.cast(*options.dtype);
   if (options.requires_grad) tensor.requires_grad();
@@ -157,7 +157,7 @@ Tensor Tensor::from_bytes(std::span<const std::byte> bytes, DType dtype, const S
 }
 
 Tensor Tensor::from_file(const std::string& path, const TensorOptions& options) {
-  const u16 at = detail::place_named(options.device);
+  const u16 at = detail::device_number_named(options.device);
   const core::FileUse use = detail::on_disk(at) ? core::FileUse::Write : core::FileUse::Read;
   const Tensor file =
       detail::disk_tensor(engine::must(core::open_stored(os::host_files(), path, use)),
@@ -209,7 +209,7 @@ Tensor Tensor::empty(const Shape& shape, const TensorOptions& options) {
   const DType dtype = options.dtype.value_or(dtypes::f32);
   if (const auto path = detail::disk_path(options.device))
     return detail::make_disk_tensor(*path, dtype, checked_sizes(shape));
-  const u16 at = detail::place_named(options.device);
+  const u16 at = detail::device_number_named(options.device);
   Tensor tensor = Tensor::from_uop(detail::make_storage(at, dtype, checked_sizes(shape), {}));
   if (options.requires_grad) tensor.requires_grad();
   return tensor;
@@ -219,7 +219,7 @@ Tensor Tensor::empty_like(const TensorOptions& options) const {
   if (!options.device.empty()) return empty(shape(), detail::options_like(*this, options));
   const DType dtype = options.dtype.value_or(this->dtype());
   Tensor tensor = Tensor::from_uop(
-      detail::make_storage(detail::place_of(*this), dtype, checked_sizes(shape()), {}));
+      detail::make_storage(detail::device_number_of(*this), dtype, checked_sizes(shape()), {}));
   if (options.requires_grad) tensor.requires_grad();
   return tensor;
 }

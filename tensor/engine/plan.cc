@@ -167,8 +167,8 @@ void place_results(const Schedule& schedule, std::span<const core::UOp> roots, P
 }
 
 // Of a graph in which every value is on one device.
-Plan plan_placed(const core::GraphKey& key, std::span<const core::UOp> roots, KernelCache& kernels,
-                 GraphLog* log) {
+Plan plan_sharded(const core::GraphKey& key, std::span<const core::UOp> roots, KernelCache& kernels,
+                  GraphLog* log) {
   const Moment start = now();
   const Schedule schedule = schedule_of(key, roots);
   const Moment scheduled = now();
@@ -198,18 +198,18 @@ Plan plan_placed(const core::GraphKey& key, std::span<const core::UOp> roots, Ke
 Plan make_plan(const core::GraphKey& key, std::span<const core::UOp> roots, KernelCache& kernels,
                GraphLog* log) {
   refuse_unbound_variables(key);
-  if (core::needs_placing(key, must(core::Registry::instance().default_device())->index())) {
-    const core::PlacedGraph placed = core::place(key, roots);
-    Plan plan = plan_placed(placed.key, placed.roots, kernels, log);
-    plan.roots = placed.by_root;
+  if (core::needs_sharding(key, must(core::Registry::instance().default_device())->index())) {
+    const core::ShardedGraph sharded = core::shard_graph(key, roots);
+    Plan plan = plan_sharded(sharded.key, sharded.roots, kernels, log);
+    plan.roots = sharded.by_root;
     return plan;
   }
-  Plan plan = plan_placed(key, roots, kernels, log);
+  Plan plan = plan_sharded(key, roots, kernels, log);
   for (u32 i = 0; i < roots.size(); ++i) plan.roots.push_back({i, 1, core::kReplicated});
   return plan;
 }
 
-core::UOpRef holder_of(const core::PlacedRoot& root, std::span<const core::UOpRef> buffers) {
+core::UOpRef holder_of(const core::ShardedRoot& root, std::span<const core::UOpRef> buffers) {
   if (root.count == 1) return buffers[root.first];
   std::vector<core::UOp> parts;
   for (const core::UOpRef& buffer : buffers.subspan(root.first, root.count))

@@ -10,7 +10,7 @@
 
 #include "core/schedule/graph_key.h"
 #include "core/schedule/kernel.h"
-#include "core/schedule/place.h"
+#include "core/schedule/shard.h"
 #include "tensor/engine/graph_log.h"
 #include "tensor/engine/kernel_cache.h"
 
@@ -54,7 +54,7 @@ struct Plan {
   std::vector<u32> arguments;        // places in `buffers`
   std::vector<u32> variables;        // places in GraphKey::variables
   std::vector<PlanResult> results;   // Buffers; of each root in order one, or one per device
-  std::vector<core::PlacedRoot> roots;  // which of them
+  std::vector<core::ShardedRoot> roots;  // which of them
   i64 kernels = 0, copies = 0;
   f64 flops = 0, bytes = 0;
   // What making it took, and how many kernels are not equal to one before.
@@ -70,7 +70,7 @@ Plan make_plan(const core::GraphKey& key, std::span<const core::UOp> roots, Kern
 // Launches everything; returns the Buffer nodes of Plan::results. Throws.
 void run_plan(const Plan& plan, const core::GraphKey& key, std::vector<core::UOpRef>* results);
 // What holds a root: its Buffer, or the Multi of its Buffers.
-core::UOpRef holder_of(const core::PlacedRoot& root, std::span<const core::UOpRef> buffers);
+core::UOpRef holder_of(const core::ShardedRoot& root, std::span<const core::UOpRef> buffers);
 
 // A buffer id that no node has yet.
 i64 next_buffer_id();

@@ -53,7 +53,7 @@ SafetensorsHeader load_safetensors_header(const std::string& path, os::Files& fi
 
 Safetensors load_safetensors(const std::string& path, const std::string& device, os::Files& files) {
   Opened opened = open_safetensors(path, files);
-  const u16 at = detail::place_named(device);
+  const u16 at = detail::device_number_named(device);
   Safetensors loaded{.metadata = std::move(opened.header.metadata)};
   for (const SafetensorsEntry& entry : opened.header.entries) {
     const Tensor stored = detail::disk_tensor(opened.file, entry.dtype, Shape(entry.shape),

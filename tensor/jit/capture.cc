@@ -48,7 +48,7 @@ UOpRef name_buffer(UOp buffer, DType dtype) {
 }
 
 // The same memory under a name of its own. Without elements there is none.
-UOpRef place_for(UOp stored) {
+UOpRef proxy_for(UOp stored) {
   const UOp holder = TensorGraph::realized(stored);
   if (!holder) return UOpRef(stored);
   if (holder.is(Op::Multi)) {
@@ -88,8 +88,8 @@ Capture::Capture(Arguments arguments, std::span<const Size> sizes)
       stand_ins_.emplace_back();
       continue;
     }
-    UOpRef place = place_for(*stored[i]);
-    Tensor stand_in = Tensor::from_uop(place);
+    UOpRef proxy = proxy_for(*stored[i]);
+    Tensor stand_in = Tensor::from_uop(proxy);
     Cell* cell = Access::cell_untraced(stand_in);
     if (Access::cell_untraced(arguments_[i])->is_leaf) stand_in.requires_grad();
     stand_ins_.push_back(stand_in);
@@ -97,7 +97,7 @@ Capture::Capture(Arguments arguments, std::span<const Size> sizes)
               .cell = cell,
               .stand_in = std::move(stand_in),
               .before = std::move(stored[i]),
-              .place = std::move(place)};
+              .proxy = std::move(proxy)};
     hold(std::move(held), std::move(holder));
   }
 }
@@ -106,7 +106,7 @@ Capture::~Capture() {
   if (observer != this) return;
   for (Held& held : held_) {
     if (held.cell == nullptr || held.stand_in.defined()) continue;
-    if (held.cell->value == held.place) held.cell->set_value(held.before, false);
+    if (held.cell->value == held.proxy) held.cell->set_value(held.before, false);
     if (held.gradient_in.defined() &&
         Access::cell_untraced(held.cell->grad) == Access::cell_untraced(held.gradient_in))
       held.cell->grad = held.gradient;
@@ -115,20 +115,20 @@ Capture::~Capture() {
 }
 
 // One for each part of a value on several devices.
-void Capture::add_slots(JitProgram::Slot slot, const UOpRef& place) {
-  const UOp holder = TensorGraph::realized(*place), held = holder ? holder : *place;
+void Capture::add_slots(JitProgram::Slot slot, const UOpRef& proxy) {
+  const UOp holder = TensorGraph::realized(*proxy), held = holder ? holder : *proxy;
   for (const u32 count = part_count(held); slot.part < count; ++slot.part) {
     program_->slots_.push_back(slot);
-    places_.emplace_back(part_of(held, slot.part));
+    proxies_.emplace_back(part_of(held, slot.part));
   }
 }
 
 void Capture::hold(Held held, JitProgram::Holder holder) {
   const u32 number = static_cast<u32>(held_.size());
   Cell& outside = *Access::cell_untraced(held.outside);
-  holder.form = Form::of(*held.place);
+  holder.form = Form::of(*held.proxy);
   holder.is_leaf = outside.is_leaf;
-  add_slots({.kind = JitProgram::Slot::Kind::Value, .holder = number}, held.place);
+  add_slots({.kind = JitProgram::Slot::Kind::Value, .holder = number}, held.proxy);
   held.gradient = outside.grad;
   if (held.stand_in.defined()) held.cell->set_gradient(outside.grad, outside.gradient_lost);
   holder_of_.emplace(held.cell, number);
@@ -168,13 +168,13 @@ void Capture::touch_outside(Cell& cell) {
                  held.outside.shape().str());
     }
     held.before = UOpRef(stored_value(held.outside));
-    held.place = place_for(*held.before);
+    held.proxy = proxy_for(*held.before);
   }
   JitProgram::Holder holder;
   holder.tensor = held.outside;
-  const UOpRef place = held.place;
+  const UOpRef proxy = held.proxy;
   hold(std::move(held), std::move(holder));
-  cell.set_value(place, false);
+  cell.set_value(proxy, false);
 }
 
 void Capture::draw(core::Device& device, i64 count, const UOpRef& node) {
@@ -189,13 +189,13 @@ void Capture::hold_gradient(u32 number) {
     Pause pause;
     stored = UOpRef(stored_value(held.gradient));
   }
-  held.gradient_place = place_for(*stored);
-  held.gradient_in = Tensor::from_uop(held.gradient_place);
+  held.gradient_proxy = proxy_for(*stored);
+  held.gradient_in = Tensor::from_uop(held.gradient_proxy);
   held.cell->grad = held.gradient_in;
   add_slots({.kind = JitProgram::Slot::Kind::Gradient,
              .holder = number,
-             .form = Form::of(*held.gradient_place)},
-            held.gradient_place);
+             .form = Form::of(*held.gradient_proxy)},
+            held.gradient_proxy);
 }
 
 void Capture::require(const Size& low, const Size& high, const std::string& what) {
@@ -247,7 +247,7 @@ void Capture::want_gradient(u32 number) {
   const Tensor gradient = held.cell->grad;
   const Cell* cell = Access::cell_untraced(gradient);
   if (held.gradient_in.defined() && cell == Access::cell_untraced(held.gradient_in)) {
-    if (cell->value == held.gradient_place) return;
+    if (cell->value == held.gradient_proxy) return;
   } else if (!held.gradient_written) {
     return;
   }
@@ -265,7 +265,7 @@ void Capture::want_changes() {
     if (cell == nullptr) continue;
     const usize writes = program_->writes_.size();
     // A view from outside changes with its owner.
-    if (cell->value != held_[i].place && !cell->is_view)
+    if (cell->value != held_[i].proxy && !cell->is_view)
       program_->writes_.push_back({i, false, want(Access::handle(*cell))});
     want_gradient(i);
     if (program_->writes_.size() == writes) continue;
@@ -309,8 +309,8 @@ void Capture::name_variables() {
     collect_bindings(core::Dim(*node), &bound);
   }
   for (const Held& held : held_) {
-    if (!held.place) continue;
-    for (const core::Dim size : dims_of(*held.place)) collect_bindings(size, &bound);
+    if (!held.proxy) continue;
+    for (const core::Dim size : dims_of(*held.proxy)) collect_bindings(size, &bound);
   }
   for (const core::BoundVariable& binding : bound) {
     std::vector<i64>& names = program_->variables_;
@@ -375,7 +375,7 @@ std::unique_ptr<JitProgram> Capture::finish(std::span<Tensor* const> outputs) {
   const std::vector<UOpRef> results = compute_wanted();
   scope_.reset();
   name_variables();
-  program_->replay_ = std::make_unique<engine::Replay>(std::move(recorder_.runs), places_,
+  program_->replay_ = std::make_unique<engine::Replay>(std::move(recorder_.runs), proxies_,
                                                        program_->variables_, buffers_of(results));
   give_back(results);
   for (usize i = 0; i < outputs.size(); ++i)

@@ -48,16 +48,16 @@ class Capture final : public Observer {
     Tensor outside = {};   // the caller's
     Cell* cell = nullptr;  // what the function sees: the same, or a stand-in
     Tensor stand_in = {};
-    UOpRef before = {}, place = {};          // the value, and what stands for it
+    UOpRef before = {}, proxy = {};          // the value, and what stands for it
     Tensor gradient = {}, gradient_in = {};  // likewise; undefined where there was none
-    UOpRef gradient_place = {};
+    UOpRef gradient_proxy = {};
     bool gradient_written = false, gradient_used = false;  // used: read after the last writing
   };
 
   void touch_outside(Cell& cell);
   bool touch_owner(Cell& view);
   void hold(Held held, JitProgram::Holder holder);
-  void add_slots(JitProgram::Slot slot, const UOpRef& place);
+  void add_slots(JitProgram::Slot slot, const UOpRef& proxy);
   void hold_gradient(u32 holder);
   void read_gradient(u32 holder);
   i32 want(const Tensor& tensor);
@@ -76,7 +76,7 @@ class Capture final : public Observer {
   std::vector<Held> held_;                           // by holder
   absl::flat_hash_map<const Cell*, u32> holder_of_;  // looked up, never iterated
   absl::flat_hash_set<const Cell*> views_;           // likewise: of tensors from outside
-  std::vector<UOpRef> places_;                       // by slot
+  std::vector<UOpRef> proxies_;                      // by slot
   std::vector<UOpRef> wanted_;
 };
 

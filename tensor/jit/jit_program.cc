@@ -336,7 +336,7 @@ void JitProgram::replay(Arguments arguments, std::span<const Size> sizes, JitOut
   if (has_parts_) {
     const engine::Replay::Results parts = std::move(results);
     results.clear();
-    for (const core::PlacedRoot& result : results_)
+    for (const core::ShardedRoot& result : results_)
       results.push_back(engine::holder_of(result, {parts.data(), parts.size()}));
   }
   for (usize i = 0; i < results.size(); ++i)

@@ -104,9 +104,9 @@ class JitProgram {
   usize argument_count_ = 0;
   std::vector<Slot> slots_;
   std::vector<Write> writes_;
-  std::vector<core::PlacedRoot> results_;  // which of the Replay's, which are Buffers
-  bool has_parts_ = false;                 // otherwise they are the same
-  std::vector<i32> outputs_;               // the result that each is; -1: not defined
+  std::vector<core::ShardedRoot> results_;  // which of the Replay's, which are Buffers
+  bool has_parts_ = false;                  // otherwise they are the same
+  std::vector<i32> outputs_;                // the result that each is; -1: not defined
   // By result: its shape without bindings where that is symbolic, else empty.
   std::vector<Shape> result_shapes_;
   bool training_ = false;

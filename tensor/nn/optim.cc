@@ -110,7 +110,7 @@ void Optimizer::zero_grad() {
 
 Tensor Optimizer::zeros_like_parameter(usize i) const {
   NoGradScope no_grad;
-  return detail::stored_at(parameters_[i].zeros_like(), detail::place_of(parameters_[i]));
+  return detail::stored_at(parameters_[i].zeros_like(), detail::device_number_of(parameters_[i]));
 }
 
 std::vector<Tensor> Optimizer::zeros_like_group(usize group) const {
@@ -226,7 +226,7 @@ void Optimizer::load_state_dict(const OptimizerState& state) {
   }
   std::vector<Tensor> changed;
   for (auto& [place, value] : all) {
-    place.assign(detail::stored_at(value, detail::place_of(place)));
+    place.assign(detail::stored_at(value, detail::device_number_of(place)));
     changed.push_back(place);
   }
   set_steps(counts);

@@ -1,11 +1,11 @@
-// PlaceBuilder: makes the nodes of a placed graph and keeps them in order, sources before users;
-// and the few compositions that moving elements between devices takes. What is moved where is
-// place.h's and allreduce.h's.
+// ShardBuilder: makes the nodes of a sharded graph and keeps them in order, sources before users;
+// and the few compositions that moving elements between devices takes. For what is moved
+// where see shard.h and allreduce.h.
 #pragma once
 
 #include <absl/container/flat_hash_set.h>
 
-#include "core/schedule/place.h"
+#include "core/schedule/shard.h"
 #include "core/uop/placement.h"
 
 namespace doorbell::core {
@@ -13,9 +13,9 @@ namespace doorbell::core {
 // By device, in the order of the placement.
 using Parts = std::vector<UOp>;
 
-class PlaceBuilder {
+class ShardBuilder {
  public:
-  explicit PlaceBuilder(PlacedGraph& graph) : graph_(graph) {}
+  explicit ShardBuilder(ShardedGraph& graph) : graph_(graph) {}
 
   // A node of the graph before, as it is.
   void keep(const WalkNode& entry);
@@ -41,7 +41,7 @@ class PlaceBuilder {
   UOp window_of(const Parts& parts, const Placement& placement, i64 start, i64 size, u16 device);
 
  private:
-  PlacedGraph& graph_;
+  ShardedGraph& graph_;
   absl::flat_hash_set<const Node*> kept_;  // looked up, never iterated
 };
 

@@ -1,5 +1,5 @@
-// Placing, node by node in the order of the walk.
-#include "core/schedule/place.h"
+// Sharding, node by node in the order of the walk.
+#include "core/schedule/shard.h"
 
 #include <absl/container/flat_hash_map.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/util/check.h"
 #include "core/schedule/allreduce.h"
-#include "core/schedule/place_builder.h"
+#include "core/schedule/shard_builder.h"
 
 namespace doorbell::core {
 
@@ -16,24 +16,24 @@ namespace {
 using Srcs = std::vector<UOp>;
 using Args = std::vector<i64>;
 
-class Placer {
+class Sharder {
  public:
-  Placer(const GraphKey& key, PlacedGraph* graph) : key_(key), graph_(*graph), builder_(*graph) {}
+  Sharder(const GraphKey& key, ShardedGraph* graph) : key_(key), graph_(*graph), builder_(*graph) {}
 
   void run(std::span<const UOp> roots);
 
  private:
   Parts& parts_of(UOp node) { return parts_[index_.at(node.node())]; }
-  void place(usize at);
-  UOp place_single(const WalkNode& entry);
-  Parts place_several(UOp node);
-  Parts place_elementwise(UOp node);
-  Parts place_reduce(UOp node);
-  Parts place_movement(UOp node);
-  Parts place_moved(UOp node, const Placement& from, const Placement& to);
-  Parts place_cut(UOp node, const Placement& from, const Placement& to);
-  Parts place_padded(UOp node, const Placement& from, const Placement& to);
-  Parts place_copied(UOp node);
+  void shard(usize at);
+  UOp shard_single(const WalkNode& entry);
+  Parts shard_several(UOp node);
+  Parts shard_elementwise(UOp node);
+  Parts shard_reduce(UOp node);
+  Parts shard_movement(UOp node);
+  Parts shard_moved(UOp node, const Placement& from, const Placement& to);
+  Parts shard_cut(UOp node, const Placement& from, const Placement& to);
+  Parts shard_padded(UOp node, const Placement& from, const Placement& to);
+  Parts shard_copied(UOp node);
 
   // A value without a device, as it is computed on one.
   UOp on_device(UOp node, u16 device);
@@ -52,9 +52,9 @@ class Placer {
   void prune();
 
   const GraphKey& key_;
-  PlacedGraph& graph_;
-  PlaceBuilder builder_;
-  std::vector<Parts> parts_;  // by place in the order; none of what has no device
+  ShardedGraph& graph_;
+  ShardBuilder builder_;
+  std::vector<Parts> parts_;  // by number in the order; none of what has no device
   // Looked up, never iterated.
   absl::flat_hash_map<const Node*, usize> index_;
   absl::flat_hash_map<std::pair<const Node*, u16>, UOp> local_;
@@ -63,17 +63,17 @@ class Placer {
 
 i64 size_of(UOp node, i64 axis) { return node.dim(static_cast<usize>(axis)).value(); }
 
-void Placer::run(std::span<const UOp> roots) {
+void Sharder::run(std::span<const UOp> roots) {
   parts_.resize(key_.order.size());
   for (usize at = 0; at < key_.order.size(); ++at) {
     index_.try_emplace(key_.order[at].node.node(), at);
-    place(at);
+    shard(at);
   }
   finish(roots);
   prune();
 }
 
-void Placer::place(usize at) {
+void Sharder::shard(usize at) {
   const WalkNode& entry = key_.order[at];
   const UOp node = entry.node;
   if (entry.stored) {
@@ -83,19 +83,19 @@ void Placer::place(usize at) {
     builder_.keep(entry);
     if (node.device() != 0) parts_[at] = {node};
   } else if (!is_placement(node.device())) {
-    const UOp placed = place_single(entry);
-    parts_[at] = {placed};
+    const UOp sharded = shard_single(entry);
+    parts_[at] = {sharded};
   } else {
-    Parts placed = place_several(node);
-    parts_[at] = std::move(placed);
+    Parts sharded = shard_several(node);
+    parts_[at] = std::move(sharded);
   }
 }
 
-UOp Placer::place_single(const WalkNode& entry) {
+UOp Sharder::shard_single(const WalkNode& entry) {
   const UOp node = entry.node;
   const u16 device = static_cast<u16>(node.device() - 1);
   if (node.is(Op::Copy)) {
-    if (is_placement(node.src(0).device())) return place_copied(node)[0];
+    if (is_placement(node.src(0).device())) return shard_copied(node)[0];
     if (node.src(0).device() == 0) return on_device(node.src(0), device);
     const UOp src = parts_of(node.src(0))[0];
     return builder_.with(node, {&src, 1});
@@ -113,14 +113,14 @@ UOp Placer::place_single(const WalkNode& entry) {
   return node;
 }
 
-bool Placer::is_leaf(UOp node) const {
+bool Sharder::is_leaf(UOp node) const {
   if (node.is(Op::Const) || node.is(Op::Variable) || node.is(Op::Bind)) return true;
   // Index arithmetic is for sizes; it has no memory anywhere.
   if (node.dtype().is_index() && node.ndim() == 0) return true;
   return key_.order[index_.at(node.node())].input >= 0;
 }
 
-UOp Placer::on_device(UOp root, u16 device) {
+UOp Sharder::on_device(UOp root, u16 device) {
   std::vector<UOp> open{root};
   auto find = [&](UOp node) {
     const auto at = local_.find({node.node(), device});
@@ -151,7 +151,7 @@ UOp Placer::on_device(UOp root, u16 device) {
 }
 
 // Part number `part` of a value that is in one piece: without a device, on one, or copied to each.
-UOp Placer::piece(UOp node, const Placement& to, usize part) {
+UOp Sharder::piece(UOp node, const Placement& to, usize part) {
   const u16 device = to.devices[part];
   UOp value;
   if (node.device() == 0) {
@@ -169,7 +169,7 @@ UOp Placer::piece(UOp node, const Placement& to, usize part) {
   return builder_.copy(value, device);
 }
 
-Parts Placer::move(UOp node, const Placement& to) {
+Parts Sharder::move(UOp node, const Placement& to) {
   Parts results;
   const bool split = is_placement(node.device()) && placement_of(node.device()).is_split();
   if (!split) {
@@ -195,7 +195,7 @@ Parts Placer::move(UOp node, const Placement& to) {
   return results;
 }
 
-const Parts& Placer::laid_out(UOp node, u16 placement) {
+const Parts& Sharder::laid_out(UOp node, u16 placement) {
   if (node.device() == placement) return parts_of(node);
   const std::pair<const Node*, u16> at{node.node(), placement};
   const auto found = moved_.find(at);
@@ -204,7 +204,7 @@ const Parts& Placer::laid_out(UOp node, u16 placement) {
   return moved_[at] = std::move(moved);
 }
 
-Parts Placer::each(UOp node, const Parts& values, std::span<const i64> args) {
+Parts Sharder::each(UOp node, const Parts& values, std::span<const i64> args) {
   Parts results;
   Srcs srcs(node.srcs().begin(), node.srcs().end());
   for (UOp value : values) {
@@ -214,14 +214,14 @@ Parts Placer::each(UOp node, const Parts& values, std::span<const i64> args) {
   return results;
 }
 
-Parts Placer::place_several(UOp node) {
+Parts Sharder::shard_several(UOp node) {
   switch (node.op()) {
     case Op::Multi: return {node.srcs().begin(), node.srcs().end()};
     case Op::Shard: return laid_out(node.src(0), node.device());
     case Op::Detach:
     case Op::CustomGradient: return laid_out(node.src(0), node.device());
     case Op::Contiguous: return each(node, parts_of(node.src(0)), node.args());
-    case Op::Reduce: return place_reduce(node);
+    case Op::Reduce: return shard_reduce(node);
     case Op::Assign: {
       const Parts values = laid_out(node.src(1), node.device());
       Parts results;
@@ -233,10 +233,10 @@ Parts Placer::place_several(UOp node) {
     }
     default: break;
   }
-  return is_elementwise(node.op()) ? place_elementwise(node) : place_movement(node);
+  return is_elementwise(node.op()) ? shard_elementwise(node) : shard_movement(node);
 }
 
-Parts Placer::place_elementwise(UOp node) {
+Parts Sharder::shard_elementwise(UOp node) {
   const Placement to = placement_of(node.device());
   std::vector<Parts> values;
   for (UOp src : node.srcs()) {
@@ -252,7 +252,7 @@ Parts Placer::place_elementwise(UOp node) {
   return results;
 }
 
-Parts Placer::place_reduce(UOp node) {
+Parts Sharder::shard_reduce(UOp node) {
   const UOp src = node.src(0);
   const Placement from = placement_of(src.device());
   const Parts results = each(node, parts_of(src), node.args());
@@ -260,14 +260,14 @@ Parts Placer::place_reduce(UOp node) {
   return across ? allreduce(builder_, node.reduce_op(), results, from) : results;
 }
 
-Parts Placer::place_movement(UOp node) {
+Parts Sharder::shard_movement(UOp node) {
   const UOp src = node.src(0);
   const Placement from = placement_of(src.device()), to = placement_of(node.device());
   if (!from.is_split()) return each(node, parts_of(src), node.args());
   std::vector<Dim> dims;
   for (usize i = 0; i < node.ndim(); ++i) dims.push_back(node.dim(i));
   const i64 axis = local_axis(node.op(), src, node.args(), dims, from);
-  if (axis == kReplicated) return place_moved(node, from, to);
+  if (axis == kReplicated) return shard_moved(node, from, to);
   Args args(node.args().begin(), node.args().end());
   const usize at = static_cast<usize>(axis);
   const i64 share = size_of(node, axis) / from.count();
@@ -277,7 +277,7 @@ Parts Placer::place_movement(UOp node) {
 }
 
 // Ops on the split axis itself.
-Parts Placer::place_moved(UOp node, const Placement& from, const Placement& to) {
+Parts Sharder::shard_moved(UOp node, const Placement& from, const Placement& to) {
   const usize axis = static_cast<usize>(from.axis);
   if (node.is(Op::Flip)) {
     Parts mirrored;
@@ -288,15 +288,15 @@ Parts Placer::place_moved(UOp node, const Placement& from, const Placement& to) 
   }
   const bool is_window = node.is(Op::Shrink) || node.is(Op::Pad);
   if (is_window && !is_dynamic_dim(node.arg(2 * axis)) && node.dim(axis).is_const()) {
-    if (node.is(Op::Shrink)) return place_cut(node, from, to);
-    if (to.is_split()) return place_padded(node, from, to);
+    if (node.is(Op::Shrink)) return shard_cut(node, from, to);
+    if (to.is_split()) return shard_padded(node, from, to);
   }
   const Parts all = laid_out(node.src(0), with_axis(node.src(0).device(), kReplicated));
   return each(node, all, node.args());
 }
 
 // Only what is asked for travels.
-Parts Placer::place_cut(UOp node, const Placement& from, const Placement& to) {
+Parts Sharder::shard_cut(UOp node, const Placement& from, const Placement& to) {
   const usize axis = static_cast<usize>(from.axis);
   Args args(node.args().begin(), node.args().end());
   Parts parts = parts_of(node.src(0));
@@ -316,13 +316,13 @@ Parts Placer::place_cut(UOp node, const Placement& from, const Placement& to) {
   return results;
 }
 
-Parts Placer::place_padded(UOp node, const Placement& from, const Placement& to) {
+Parts Sharder::shard_padded(UOp node, const Placement& from, const Placement& to) {
   const usize axis = static_cast<usize>(from.axis);
   const i64 before = node.arg(2 * axis), inner = size_of(node.src(0), from.axis);
   const i64 size = size_of(node, from.axis) / to.count();
   Parts values;
   for (i64 i = 0; i < to.count(); ++i) {
-    // This part of the result, as places in the source.
+    // This part of the result, as elements of the source.
     const i64 low = i * size - before, high = low + size;
     const i64 first = std::clamp<i64>(low, 0, inner), last = std::clamp<i64>(high, 0, inner);
     const u16 device = to.devices[static_cast<usize>(i)];
@@ -336,7 +336,7 @@ Parts Placer::place_padded(UOp node, const Placement& from, const Placement& to)
   return each(node, values, args);
 }
 
-Parts Placer::place_copied(UOp node) {
+Parts Sharder::shard_copied(UOp node) {
   const UOp src = node.src(0);
   const Placement from = placement_of(src.device());
   const u16 device = static_cast<u16>(node.device() - 1);
@@ -344,23 +344,23 @@ Parts Placer::place_copied(UOp node) {
   return {builder_.window_of(parts_of(src), from, 0, size_of(src, from.axis), device)};
 }
 
-void Placer::finish(std::span<const UOp> roots) {
+void Sharder::finish(std::span<const UOp> roots) {
   for (UOp root : roots) {
-    PlacedRoot placed{static_cast<u32>(graph_.roots.size()), 1, kReplicated};
+    ShardedRoot sharded{static_cast<u32>(graph_.roots.size()), 1, kReplicated};
     if (root.device() == 0) {
       graph_.roots.push_back(root);
     } else {
       const Parts& parts = parts_of(root);
       graph_.roots.insert(graph_.roots.end(), parts.begin(), parts.end());
-      placed.count = static_cast<u32>(parts.size());
-      if (is_placement(root.device())) placed.axis = placement_of(root.device()).axis;
+      sharded.count = static_cast<u32>(parts.size());
+      if (is_placement(root.device())) sharded.axis = placement_of(root.device()).axis;
     }
-    graph_.by_root.push_back(placed);
+    graph_.by_root.push_back(sharded);
   }
 }
 
 // What no root needs would be stored where an op says so.
-void Placer::prune() {
+void Sharder::prune() {
   std::vector<WalkNode>& order = graph_.key.order;
   absl::flat_hash_set<const Node*> needed;  // looked up, never iterated
   for (UOp root : graph_.roots) needed.insert(root.node());
@@ -382,18 +382,18 @@ void Placer::prune() {
 
 }  // namespace
 
-bool needs_placing(const GraphKey& key, u16 default_device) {
+bool needs_sharding(const GraphKey& key, u16 default_device) {
   const auto elsewhere = [&](u16 device) { return device != 0 && device != default_device + 1; };
   for (const WalkNode& entry : key.order)
     if (elsewhere(entry.node.device())) return true;
   return std::ranges::any_of(key.inputs, [&](UOp input) { return elsewhere(input.device()); });
 }
 
-PlacedGraph place(const GraphKey& key, std::span<const UOp> roots) {
-  PlacedGraph graph;
+ShardedGraph shard_graph(const GraphKey& key, std::span<const UOp> roots) {
+  ShardedGraph graph;
   graph.key.inputs = key.inputs;
   graph.key.variables = key.variables;
-  Placer(key, &graph).run(roots);
+  Sharder(key, &graph).run(roots);
   return graph;
 }
 

@@ -1,6 +1,6 @@
 // Graphs of values on several devices as graphs of values on one: their text, that no kernel reads
 // another device's memory, and how much is copied.
-#include "core/schedule/place.h"
+#include "core/schedule/shard.h"
 
 #include <gtest/gtest.h>
 
@@ -36,22 +36,22 @@ UOpRef shard(const UOpRef& x, i64 axis, i64 devices) {
   return TensorGraph::make(Op::Shard, x->dtype(), {&src, 1}, args);
 }
 
-struct Placed {
+struct Sharded {
   GraphKey key;
-  PlacedGraph graph;
+  ShardedGraph graph;
   Schedule schedule;
   usize kernels = 0, copies = 0;
   std::string work() const { return fmt::format("{} kernels, {} copies", kernels, copies); }
 };
 
-// Places and schedules; every kernel keeps to its device.
-Placed placed(std::initializer_list<UOpRef> owned) {
+// Shards and schedules; every kernel keeps to its device.
+Sharded sharded(std::initializer_list<UOpRef> owned) {
   std::vector<UOp> roots;
   for (const UOpRef& root : owned) roots.push_back(*root);
-  Placed result;
+  Sharded result;
   result.key.walk(roots, true);
-  EXPECT_TRUE(needs_placing(result.key, 0));
-  result.graph = place(result.key, roots);
+  EXPECT_TRUE(needs_sharding(result.key, 0));
+  result.graph = shard_graph(result.key, roots);
   result.schedule = make_schedule(result.graph.key, result.graph.roots);
   for (const ScheduleItem& item : result.schedule.items) {
     const bool copies = item.kind == ScheduleItem::Kind::Copy;
@@ -67,9 +67,9 @@ Placed placed(std::initializer_list<UOpRef> owned) {
   return result;
 }
 
-TEST(Place, OneNodePerDevice) {
+TEST(Shard, OneNodePerDevice) {
   const UOpRef x = stored({4, 6}, 0, 2);
-  const Placed result = placed({mul(x, constant(2))});
+  const Sharded result = sharded({mul(x, constant(2))});
   ASSERT_EQ(result.graph.roots.size(), 2u);
   EXPECT_EQ(result.graph.by_root[0].count, 2u);
   EXPECT_EQ(result.graph.by_root[0].axis, 0);
@@ -81,8 +81,8 @@ TEST(Place, OneNodePerDevice) {
   EXPECT_EQ(result.work(), "2 kernels, 0 copies");
 }
 
-TEST(Place, ASumAcrossDevices) {
-  const Placed result = placed({sum(stored({4, 6}, 0, 2), 1)});
+TEST(Shard, ASumAcrossDevices) {
+  const Sharded result = sharded({sum(stored({4, 6}, 0, 2), 1)});
   EXPECT_EQ(print_tensor_graph(result.graph.roots[0]),
             "%0 = Buffer:f32 {900, 0, 0, 2, 6}\n"
             "%1 = Reduce:f32(%0) {Add, 1}\n"
@@ -94,20 +94,20 @@ TEST(Place, ASumAcrossDevices) {
   EXPECT_EQ(result.work(), "4 kernels, 2 copies");
 }
 
-TEST(Place, OnlyTheWindowTravels) {
+TEST(Shard, OnlyTheWindowTravels) {
   // Rows 1 to 2 of 4, one on each device again: row 1 stays, row 2 too.
   const UOpRef x = stored({4, 6}, 0, 2);
-  EXPECT_EQ(placed({unary(Op::Neg, shrink(x, {{1, 3}, {0, 6}}))}).work(), "2 kernels, 0 copies");
+  EXPECT_EQ(sharded({unary(Op::Neg, shrink(x, {{1, 3}, {0, 6}}))}).work(), "2 kernels, 0 copies");
   // Row 3 goes to device 0.
-  const Placed row = placed({shrink(x, {{3, 4}, {0, 6}})});
+  const Sharded row = sharded({shrink(x, {{3, 4}, {0, 6}})});
   EXPECT_EQ(print_tensor_graph(row.graph.roots[0]),
             "%0 = Buffer:f32 {901, 0, 1, 2, 6}\n"
             "%1 = Shrink:f32(%0) {1, 1, 0, 6}\n"
             "%2 = Copy:f32(%1) {0}\n");
 }
 
-TEST(Place, JoinsBitForBit) {
-  const Placed result = placed({shard(stored({4}, 0, 2), kReplicated, 2)});
+TEST(Shard, JoinsBitForBit) {
+  const Sharded result = sharded({shard(stored({4}, 0, 2), kReplicated, 2)});
   EXPECT_EQ(print_tensor_graph(result.graph.roots[0]),
             "%0 = Buffer:f32 {900, 0, 0, 2}\n"
             "%1 = Bitcast:u32(%0)\n"
@@ -120,30 +120,30 @@ TEST(Place, JoinsBitForBit) {
             "%8 = Bitcast:f32(%7)\n");
 }
 
-TEST(Place, WorkOfMatrixProducts) {
+TEST(Shard, WorkOfMatrixProducts) {
   const UOpRef rows = stored({8, 6}, 0, 4), copies = stored({6, 4}, kReplicated, 4, 910);
-  EXPECT_EQ(placed({matmul(rows, copies)}).work(), "4 kernels, 0 copies");
+  EXPECT_EQ(sharded({matmul(rows, copies)}).work(), "4 kernels, 0 copies");
   // Both along the summed axis: partial products, each to the three others, and four sums.
   const UOpRef columns = stored({6, 8}, 1, 4, 920), depth = stored({8, 4}, 0, 4, 930);
-  EXPECT_EQ(placed({matmul(columns, depth)}).work(), "8 kernels, 12 copies");
+  EXPECT_EQ(sharded({matmul(columns, depth)}).work(), "8 kernels, 12 copies");
   // The smaller of two that are split along axes of their own is gathered: three copies to each
   // device, where it is read as it came.
   const UOpRef wide = stored({6, 4}, 1, 4, 940);
-  EXPECT_EQ(placed({matmul(rows, wide)}).copies, 12u);
+  EXPECT_EQ(sharded({matmul(rows, wide)}).copies, 12u);
 }
 
-TEST(Place, WorkOfAllreduce) {
+TEST(Shard, WorkOfAllreduce) {
   // 4 partial sums. Each to 3 devices; or 4 chunks that go 3 steps around, twice; or 3 pieces to
   // the owner of each of 4 chunks, and 3 results back.
   const UOpRef total = sum(stored({4, 1000}, 0, 4), 1);
   const usize copies[] = {12, 24, 24};
   for (int way = 1; way <= 3; ++way) {
     Context context({.allreduce = way});
-    EXPECT_EQ(placed({total}).copies, copies[way - 1]) << way;
+    EXPECT_EQ(sharded({total}).copies, copies[way - 1]) << way;
   }
 }
 
-TEST(Place, AllreduceIsChosenBySize) {
+TEST(Shard, AllreduceIsChosenBySize) {
   EXPECT_EQ(choose_allreduce(100, 4), Allreduce::Naive);
   EXPECT_EQ(choose_allreduce(10'000'000, 2), Allreduce::Naive);
   EXPECT_EQ(choose_allreduce(1'000'000, 4), Allreduce::AllToAll);
@@ -153,22 +153,22 @@ TEST(Place, AllreduceIsChosenBySize) {
   EXPECT_EQ(choose_allreduce(100, 4), Allreduce::Ring);
 }
 
-TEST(Place, ConstantsAreWhereTheyAreUsed) {
+TEST(Shard, ConstantsAreWhereTheyAreUsed) {
   // Stored tables of no device, used on two: each device has its own.
   const UOpRef table = contiguous(cast(arange(6), dtypes::f32));
   const UOpRef here = buffer({6}), there = buffer({6}, dtypes::f32, 1);
-  const Placed result = placed({add(table, here), add(table, there)});
+  const Sharded result = sharded({add(table, here), add(table, there)});
   EXPECT_EQ(result.copies, 0u);
   // A constant on its own is stored where it is asked for.
-  const Placed alone = placed({assign(buffer({3}, dtypes::f32, 1), expand(constant(2), {3}))});
+  const Sharded alone = sharded({assign(buffer({3}, dtypes::f32, 1), expand(constant(2), {3}))});
   EXPECT_EQ(alone.schedule.buffers[alone.schedule.results[0]].device, 1);
 }
 
-TEST(Place, RealisedValuesAreReadWhereTheyAre) {
+TEST(Shard, RealisedValuesAreReadWhereTheyAre) {
   const UOpRef x = stored({4, 6}, 0, 2), y = unary(Op::Neg, x), z = add(y, y);
   const UOpRef held = stored({4, 6}, 0, 2, 950);
   TensorGraph::set_realized(*y, *held);
-  const Placed result = placed({z});
+  const Sharded result = sharded({z});
   EXPECT_EQ(result.key.inputs.size(), 2u);
   EXPECT_EQ(result.key.inputs[0], held->src(0));
   EXPECT_EQ(result.work(), "2 kernels, 0 copies");

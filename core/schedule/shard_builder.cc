@@ -1,5 +1,5 @@
-// Nodes of a placed graph, and pieces cut out, copied and joined.
-#include "core/schedule/place_builder.h"
+// Nodes of a sharded graph, and pieces cut out, copied and joined.
+#include "core/schedule/shard_builder.h"
 
 #include <algorithm>
 
@@ -42,11 +42,11 @@ DType bits_of(DType dtype) {
 
 }  // namespace
 
-void PlaceBuilder::keep(const WalkNode& entry) {
+void ShardBuilder::keep(const WalkNode& entry) {
   if (kept_.insert(entry.node.node()).second) graph_.key.order.push_back(entry);
 }
 
-UOp PlaceBuilder::make(Op op, DType dtype, std::span<const UOp> srcs, std::span<const i64> args) {
+UOp ShardBuilder::make(Op op, DType dtype, std::span<const UOp> srcs, std::span<const i64> args) {
   UOpRef made = TensorGraph::make(op, dtype, srcs, args);
   const UOp node = *made;
   if (!kept_.insert(node.node()).second) return node;
@@ -55,20 +55,20 @@ UOp PlaceBuilder::make(Op op, DType dtype, std::span<const UOp> srcs, std::span<
   return node;
 }
 
-UOp PlaceBuilder::with(UOp node, std::span<const UOp> srcs, std::span<const i64> args) {
+UOp ShardBuilder::with(UOp node, std::span<const UOp> srcs, std::span<const i64> args) {
   return make(node.op(), node.dtype(), srcs, args);
 }
 
-UOp PlaceBuilder::binary(Op op, UOp a, UOp b) {
+UOp ShardBuilder::binary(Op op, UOp a, UOp b) {
   const UOp srcs[] = {a, b};
   return make(op, a.dtype(), srcs, {});
 }
 
-UOp PlaceBuilder::reshape(UOp x, std::span<const i64> sizes) {
+UOp ShardBuilder::reshape(UOp x, std::span<const i64> sizes) {
   return unary(Op::Reshape, x, sizes);
 }
 
-UOp PlaceBuilder::window(UOp x, i64 axis, i64 start, i64 size) {
+UOp ShardBuilder::window(UOp x, i64 axis, i64 start, i64 size) {
   if (start == 0 && size_at(x, axis) == size) return x;
   Windows all = whole(x);
   all.args[2 * static_cast<usize>(axis)] = start;
@@ -76,7 +76,7 @@ UOp PlaceBuilder::window(UOp x, i64 axis, i64 start, i64 size) {
   return make(Op::Shrink, x.dtype(), all.srcs, all.args);
 }
 
-UOp PlaceBuilder::surround(UOp x, i64 axis, i64 before, i64 size) {
+UOp ShardBuilder::surround(UOp x, i64 axis, i64 before, i64 size) {
   if (before == 0 && size_at(x, axis) == size) return x;
   Windows all = whole(x);
   all.args[2 * static_cast<usize>(axis)] = before;
@@ -84,7 +84,7 @@ UOp PlaceBuilder::surround(UOp x, i64 axis, i64 before, i64 size) {
   return make(Op::Pad, x.dtype(), all.srcs, all.args);
 }
 
-UOp PlaceBuilder::zeros(UOp like, i64 axis, i64 size, u16 device) {
+UOp ShardBuilder::zeros(UOp like, i64 axis, i64 size, u16 device) {
   const i64 zero = 0;
   const UOp constant = make(Op::Const, like.dtype(), {}, {&zero, 1});
   Windows all = whole(like);
@@ -95,13 +95,13 @@ UOp PlaceBuilder::zeros(UOp like, i64 axis, i64 size, u16 device) {
   return make(Op::Expand, like.dtype(), all.srcs, sizes);
 }
 
-UOp PlaceBuilder::copy(UOp x, u16 device) {
+UOp ShardBuilder::copy(UOp x, u16 device) {
   if (x.device() == device + 1) return x;
   const i64 to = device;
   return unary(Op::Copy, x, {&to, 1});
 }
 
-UOp PlaceBuilder::join(std::span<const UOp> pieces, i64 axis) {
+UOp ShardBuilder::join(std::span<const UOp> pieces, i64 axis) {
   CHECK(!pieces.empty(), "nothing to join");
   i64 size = 0;
   for (UOp piece : pieces) size += size_at(piece, axis);
@@ -119,7 +119,7 @@ UOp PlaceBuilder::join(std::span<const UOp> pieces, i64 axis) {
   return bits == dtype ? joined : make(Op::Bitcast, dtype, {&joined, 1}, {});
 }
 
-UOp PlaceBuilder::window_of(const Parts& parts, const Placement& placement, i64 start, i64 size,
+UOp ShardBuilder::window_of(const Parts& parts, const Placement& placement, i64 start, i64 size,
                             u16 device) {
   const i64 axis = placement.axis, length = size_at(parts[0], axis);
   std::vector<UOp> pieces;
