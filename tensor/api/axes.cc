@@ -8,7 +8,7 @@
 namespace doorbell::detail {
 
 void refuse_count(const Shape& shape) {
-  throw fail(ErrorKind::Invalid, "shape {} does not fit: {} elements are the most", shape.str(),
+  throw fail(ErrorKind::Invalid, "shape {} does not fit: it has more than {} elements", shape.str(),
              kMaxElements);
 }
 

@@ -170,7 +170,8 @@ Tensor padded_to_same(const Tensor& x, const Tensor& weight, const Conv2dOptions
   }
   for (i64 stride : options.stride.values()) {
     if (stride != 1) {
-      throw fail(ErrorKind::Invalid, "a convolution to the same sizes with stride {}", stride);
+      throw fail(ErrorKind::Invalid,
+                 "a convolution to the same sizes with stride {}, expected stride 1", stride);
     }
   }
   return x.pad(amounts);
@@ -237,8 +238,10 @@ Tensor Tensor::conv_transpose2d(const Tensor& weight, const ConvTranspose2dOptio
   for (usize i = 0; i < spatial; ++i) {
     const i64 axis = static_cast<i64>(i) + 2;
     if (extra[i] >= std::max(stride[i], dilation[i])) {
-      throw fail(ErrorKind::Invalid, "output padding of {} with stride {} and dilation {}",
-                 extra[i], stride[i], dilation[i]);
+      throw fail(
+          ErrorKind::Invalid,
+          "output padding of {} with stride {} and dilation {}, expected less than one of both",
+          extra[i], stride[i], dilation[i]);
     }
     flipped.push_back(axis + 1);
     if (stride[i] == 1) continue;

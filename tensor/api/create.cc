@@ -138,7 +138,7 @@ Tensor Tensor::arange(Number start, Number stop, Number step, const TensorOption
 }
 
 Tensor Tensor::linspace(f64 start, f64 stop, i64 steps, const TensorOptions& options) {
-  if (steps < 0) throw fail(ErrorKind::Invalid, "linspace of {} steps", steps);
+  if (steps < 0) throw fail(ErrorKind::Invalid, "linspace of {} steps, expected 0 or more", steps);
   const DType dtype = or_f32(options), computing = computing_dtype(dtype);
   if (steps == 1) {
     TensorOptions chosen = options;
@@ -158,7 +158,8 @@ Tensor Tensor::eye(i64 rows, const TensorOptions& options) { return eye(rows, ro
 
 Tensor Tensor::eye(i64 rows, i64 columns, const TensorOptions& options) {
   if (rows < 0 || columns < 0) {
-    throw fail(ErrorKind::Invalid, "identity of {} rows and {} columns", rows, columns);
+    throw fail(ErrorKind::Invalid, "identity of {} rows and {} columns, expected 0 or more", rows,
+               columns);
   }
   const Tensor diagonal = arange(rows).unsqueeze(1) == arange(columns);
   return detail::finish(diagonal.cast(or_f32(options)), options);

@@ -368,7 +368,7 @@ Tensor Tensor::threefry(const Tensor& key) const {
 
 Tensor Tensor::clamp(const ClampOptions& options) const {
   if (!options.min && !options.max) {
-    throw fail(ErrorKind::Invalid, "clamp without a minimum and a maximum");
+    throw fail(ErrorKind::Invalid, "clamp without minimum and maximum, expected one or both");
   }
   if (options.max && is_below(*options.max, dtype())) {
     throw fail(ErrorKind::Invalid, "{}, the maximum of clamp, does not fit {}",

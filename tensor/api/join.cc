@@ -39,7 +39,8 @@ Tensor Tensor::repeat(const std::vector<i64>& counts) const {
   const usize added = counts.size() - from.size();
   Shape apart, expanded, to;  // each size split into (1, size), expanded to (count, size)
   for (usize i = 0; i < counts.size(); ++i) {
-    if (counts[i] < 0) throw fail(ErrorKind::Invalid, "repeat {} times", counts[i]);
+    if (counts[i] < 0)
+      throw fail(ErrorKind::Invalid, "repeat {} times, expected 0 or more", counts[i]);
     const Size size = i < added ? Size(1) : from[i - added];
     if (counts[i] != 1) {
       apart.push_back(1);
@@ -54,7 +55,7 @@ Tensor Tensor::repeat(const std::vector<i64>& counts) const {
 
 Tensor Tensor::repeat_interleave(i64 count, i64 axis) const {
   const i64 at = detail::resolve_axis(axis, ndim());
-  if (count < 0) throw fail(ErrorKind::Invalid, "repeat {} times", count);
+  if (count < 0) throw fail(ErrorKind::Invalid, "repeat {} times, expected 0 or more", count);
   Shape to = unsqueeze(at + 1).shape();
   to[static_cast<usize>(at) + 1] = count;
   return detail::unshared(unsqueeze(at + 1).expand(to).flatten(at, at + 1));
@@ -68,7 +69,7 @@ Tensor Tensor::repeat_interleave(const std::vector<i64>& counts, i64 axis) const
   }
   Size total = 0;
   for (i64 count : counts) {
-    if (count < 0) throw fail(ErrorKind::Invalid, "repeat {} times", count);
+    if (count < 0) throw fail(ErrorKind::Invalid, "repeat {} times, expected 0 or more", count);
     total = total + count;
   }
   std::vector<i32> rows;
@@ -87,7 +88,9 @@ Tensor Tensor::repeat_interleave(const std::vector<i64>& counts, i64 axis) const
 
 Tensor Tensor::roll(const std::vector<i64>& shifts, const std::vector<i64>& axes) const {
   if (shifts.size() != axes.size()) {
-    throw fail(ErrorKind::Invalid, "roll by {} shifts along {} axes", shifts.size(), axes.size());
+    throw fail(ErrorKind::Invalid,
+               "roll by {} shifts along {} axes, expected one shift for each axis", shifts.size(),
+               axes.size());
   }
   Tensor rolled = detail::unshared(*this);
   for (usize i = 0; i < axes.size(); ++i) {
@@ -178,7 +181,8 @@ std::vector<Tensor> Tensor::split(const std::vector<i64>& sizes, i64 axis) const
 }
 
 std::vector<Tensor> Tensor::split(i64 size, i64 axis) const {
-  if (size <= 0) throw fail(ErrorKind::Invalid, "split into pieces of {}", size);
+  if (size <= 0)
+    throw fail(ErrorKind::Invalid, "split into pieces of {}, expected 1 or more", size);
   const i64 length = this->size(axis).value();
   std::vector<i64> sizes;
   for (i64 start = 0; start < length; start += size)
@@ -188,7 +192,7 @@ std::vector<Tensor> Tensor::split(i64 size, i64 axis) const {
 }
 
 std::vector<Tensor> Tensor::chunk(i64 count, i64 axis) const {
-  if (count <= 0) throw fail(ErrorKind::Invalid, "{} chunks", count);
+  if (count <= 0) throw fail(ErrorKind::Invalid, "chunk into {} parts, expected 1 or more", count);
   const i64 length = size(axis).value();
   return split(std::max<i64>((length + count - 1) / count, 1), axis);
 }

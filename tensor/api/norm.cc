@@ -24,7 +24,7 @@ Tensor root_of(const Tensor& x, Root root) {
 Tensor Tensor::norm(f64 p, const Axes& axes, const ReduceOptions& options) const {
   if (options.dtype) return cast(*options.dtype).norm(p, axes, {.keepdim = options.keepdim});
   const Tensor x = detail::as_float(*this);
-  if (std::isnan(p)) throw fail(ErrorKind::Invalid, "norm with p NaN");
+  if (std::isnan(p)) throw fail(ErrorKind::Invalid, "norm with p = NaN, expected a number");
   if (p == 0) return detail::flat_in((x != 0).sum(axes, options).cast(x.dtype()), {x});
   if (p == 1) return x.abs().sum(axes, options);
   if (std::isinf(p)) return p > 0 ? x.abs().max(axes, options) : x.abs().min(axes, options);

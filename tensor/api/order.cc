@@ -106,7 +106,8 @@ Tensor Tensor::searchsorted(const Tensor& values, bool right) const {
 }
 
 Tensor Tensor::diff(i64 times, i64 axis) const {
-  if (times < 0) throw fail(ErrorKind::Invalid, "differences taken {} times", times);
+  if (times < 0)
+    throw fail(ErrorKind::Invalid, "differences taken {} times, expected 0 or more", times);
   const i64 at = detail::resolve_axis(axis, ndim());
   if (times == 0) return detail::unshared(*this);
   Tensor result = *this;

@@ -159,7 +159,8 @@ Tensor Tensor::avg_pool2d(const std::vector<i64>& kernel, const PoolOptions& opt
   const Tensor x = detail::as_float(*this);
   const Tensor padded = x.pad(plan.around).pad(plan.beyond);
   if (options.divisor_override) {
-    if (*options.divisor_override == 0) throw fail(ErrorKind::Invalid, "a divisor of 0");
+    if (*options.divisor_override == 0)
+      throw fail(ErrorKind::Invalid, "divisor_override is 0, expected another number");
     return windows_of(plan, padded).sum(plan.axes) / *options.divisor_override;
   }
   if (!options.ceil_mode && options.count_include_pad)

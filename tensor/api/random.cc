@@ -197,13 +197,15 @@ Tensor Tensor::randint(i64 low, i64 high, const Shape& shape, const TensorOption
 }
 
 Tensor Tensor::uniform(const Shape& shape, f64 low, f64 high, const TensorOptions& options) {
-  if (!(low <= high)) throw fail(ErrorKind::Invalid, "uniform from {} to {}", low, high);
+  if (!(low <= high))
+    throw fail(ErrorKind::Invalid, "uniform from {} to {}, expected low <= high", low, high);
   const u16 at = detail::device_number_named(options.device);
   return stored(unit(shape, at, float_option(options)) * (high - low) + low, options);
 }
 
 Tensor Tensor::normal(const Shape& shape, f64 mean, f64 std, const TensorOptions& options) {
-  if (!(std >= 0)) throw fail(ErrorKind::Invalid, "normal with a deviation of {}", std);
+  if (!(std >= 0))
+    throw fail(ErrorKind::Invalid, "normal with a deviation of {}, expected 0 or more", std);
   TensorOptions rest = options;
   rest.requires_grad = false;
   return stored(randn(shape, rest) * std + mean, options);

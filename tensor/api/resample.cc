@@ -220,7 +220,8 @@ Tensor interpolated(const Tensor& from, std::span<const Way> ways,
   // The last axis first: where integers are rounded after each, that is PyTorch's order.
   for (usize i = ways.size(); i-- > 0;) {
     if (ways[i].from < 1 || ways[i].to < 1) {
-      throw fail(ErrorKind::Invalid, "interpolation from {} to {} elements", ways[i].from,
+      throw fail(ErrorKind::Invalid,
+                 "interpolation from {} to {} elements, expected 1 or more of both", ways[i].from,
                  ways[i].to);
     }
     x = resampled(x, x.ndim() - static_cast<i64>(ways.size() - i), ways[i], options);

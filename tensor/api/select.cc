@@ -76,7 +76,7 @@ Tensor Tensor::nonzero() const {
 }
 
 Tensor Tensor::nonzero(i64 size, i64 fill) const {
-  if (size < 0) throw fail(ErrorKind::Invalid, "nonzero of size {}", size);
+  if (size < 0) throw fail(ErrorKind::Invalid, "nonzero of size {}, expected 0 or more", size);
   if (ndim() == 0) return zeros({size, 0}, {.dtype = dtypes::i32});  // a place has no axes
   const Tensor held = cast(dtypes::bool_);
   const std::vector<i64> sizes = shape().values();

@@ -98,7 +98,7 @@ Picked Tensor::topk(i64 count, i64 axis, bool largest) const {
 }
 
 Tensor Tensor::randperm(i64 count, const TensorOptions& options) {
-  if (count < 0) throw fail(ErrorKind::Invalid, "a permutation of {}", count);
+  if (count < 0) throw fail(ErrorKind::Invalid, "randperm of {}, expected 0 or more", count);
   const Tensor order = rand({count}, {.device = options.device}).argsort();
   return order.cast(options.dtype.value_or(count > INT32_MAX ? dtypes::i64 : dtypes::i32));
 }

@@ -60,14 +60,14 @@ ExportedFunction JitProgram::exported(const ExportOptions& options) const {
   }
   if (!requirements_.empty()) {
     throw fail(ErrorKind::Unsupported,
-               "export of a function that checks its sizes at each call ({})",
+               "cannot export a function that checks its sizes at each call ({})",
                requirements_[0].what);
   }
   for (const Slot& slot : slots_) {
     if (slot.kind == Slot::Kind::Draw)
-      throw fail(ErrorKind::Unsupported, "export of a function that draws random numbers");
+      throw fail(ErrorKind::Unsupported, "cannot export a function that draws random numbers");
     if (slot.kind == Slot::Kind::Gradient)
-      throw fail(ErrorKind::Unsupported, "export of a function that reads gradients");
+      throw fail(ErrorKind::Unsupported, "cannot export a function that reads gradients");
     made.sources.push_back(source_of[slot.holder]);
   }
   for (u32 i = 0; i < made.layout->fresh.size(); ++i)
@@ -75,7 +75,7 @@ ExportedFunction JitProgram::exported(const ExportOptions& options) const {
   for (const Write& write : writes_) {
     if (write.is_gradient) {
       if (write.result < 0) continue;  // nothing is left of it
-      throw fail(ErrorKind::Unsupported, "export of a function that leaves gradients");
+      throw fail(ErrorKind::Unsupported, "cannot export a function that leaves gradients behind");
     }
     const Source target = source_of[write.holder];
     std::vector<Value>& values =

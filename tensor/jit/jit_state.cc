@@ -67,7 +67,8 @@ struct JitGraph {
 };
 
 JitState::JitState(usize max_graphs) : max_graphs_(max_graphs) {
-  if (max_graphs == 0) throw fail(ErrorKind::Invalid, "a jitted function of 0 graphs");
+  if (max_graphs == 0)
+    throw fail(ErrorKind::Invalid, "max_graphs of a jitted function is 0, expected 1 or more");
 }
 JitState::~JitState() = default;
 

@@ -6,7 +6,8 @@
 namespace doorbell::nn {
 
 Tensor clip_grad_norm(std::span<const Tensor> parameters, f64 max_norm, f64 norm_type) {
-  if (!(max_norm >= 0)) throw fail(ErrorKind::Invalid, "gradients of a norm of {}", max_norm);
+  if (!(max_norm >= 0))
+    throw fail(ErrorKind::Invalid, "clip gradients to a norm of {}, expected 0 or more", max_norm);
   if (!(norm_type > 0)) throw fail(ErrorKind::Invalid, "the {}-norm of gradients", norm_type);
   NoGradScope no_grad;
   const bool is_largest = std::isinf(norm_type);
@@ -38,7 +39,8 @@ Tensor clip_grad_norm(std::span<const Tensor> parameters, f64 max_norm, f64 norm
 }
 
 void clip_grad_value(std::span<const Tensor> parameters, f64 value) {
-  if (!(value >= 0)) throw fail(ErrorKind::Invalid, "gradients of at most {}", value);
+  if (!(value >= 0))
+    throw fail(ErrorKind::Invalid, "clip gradients to {}, expected 0 or more", value);
   NoGradScope no_grad;
   for (Tensor parameter : parameters) {
     const Tensor gradient = parameter.grad();

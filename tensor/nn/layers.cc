@@ -25,7 +25,9 @@ Conv2d::Conv2d(i64 in, i64 out, const std::vector<i64>& kernel, const Conv2dOpti
                const LayerOptions& layer)
     : options(options) {
   if (options.groups < 1 || in % options.groups != 0 || out % options.groups != 0) {
-    throw fail(ErrorKind::Invalid, "{} to {} channels in {} groups", in, out, options.groups);
+    throw fail(ErrorKind::Invalid,
+               "{} to {} channels in {} groups, expected channels that the groups divide", in, out,
+               options.groups);
   }
   Shape shape{out, in / options.groups};
   i64 inputs = in / options.groups;
@@ -48,7 +50,9 @@ ConvTranspose2d::ConvTranspose2d(i64 in, i64 out, const std::vector<i64>& kernel
                                  const ConvTranspose2dOptions& options, const LayerOptions& layer)
     : options(options) {
   if (options.groups < 1 || in % options.groups != 0 || out % options.groups != 0) {
-    throw fail(ErrorKind::Invalid, "{} to {} channels in {} groups", in, out, options.groups);
+    throw fail(ErrorKind::Invalid,
+               "{} to {} channels in {} groups, expected channels that the groups divide", in, out,
+               options.groups);
   }
   Shape shape{in, out / options.groups};
   i64 inputs = out / options.groups;  // as PyTorch counts them here

@@ -117,7 +117,9 @@ void LayerNorm::visit(Visitor& visitor) {
 GroupNorm::GroupNorm(i64 groups, i64 channels, const GroupNormOptions& options)
     : groups(groups), channels(channels), options(options) {
   if (groups < 1 || channels % groups != 0) {
-    throw fail(ErrorKind::Invalid, "{} channels in {} groups", channels, groups);
+    throw fail(ErrorKind::Invalid,
+               "{} channels in {} groups, expected channels that the groups divide", channels,
+               groups);
   }
   if (!options.affine) return;
   weight = Tensor::ones({channels}, parameter(options.device));

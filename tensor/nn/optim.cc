@@ -16,13 +16,15 @@ namespace doorbell::nn {
 namespace {
 
 void check_rate(f64 rate) {
-  if (!(rate >= 0)) throw fail(ErrorKind::Invalid, "a learning rate of {}", rate);
+  if (!(rate >= 0))
+    throw fail(ErrorKind::Invalid, "a learning rate of {}, expected 0 or more", rate);
 }
 
 }  // namespace
 
 void Optimizer::add_parameters(std::span<const Tensor> parameters, f64 rate) {
-  if (parameters.empty()) throw fail(ErrorKind::Invalid, "an optimiser of no parameters");
+  if (parameters.empty())
+    throw fail(ErrorKind::Invalid, "an optimiser without parameters, expected one or more");
   check_rate(rate);
   absl::flat_hash_set<const detail::Cell*> known;
   for (const Tensor& parameter : parameters_)
@@ -236,7 +238,8 @@ void Optimizer::load_state_dict(const OptimizerState& state) {
 
 OptimizerGroup::OptimizerGroup(std::vector<Optimizer*> optimizers)
     : optimizers_(std::move(optimizers)) {
-  if (optimizers_.empty()) throw fail(ErrorKind::Invalid, "a group of no optimisers");
+  if (optimizers_.empty())
+    throw fail(ErrorKind::Invalid, "a group without optimisers, expected one or more");
 }
 
 void OptimizerGroup::zero_grad() {

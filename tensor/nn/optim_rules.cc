@@ -16,7 +16,7 @@ void check_at_least_zero(f64 value, const char* what) {
 void check_momentum(f64 momentum, bool nesterov) {
   check_at_least_zero(momentum, "a momentum");
   if (nesterov && momentum == 0) {
-    throw fail(ErrorKind::Invalid, "nesterov with a momentum of {}", momentum);
+    throw fail(ErrorKind::Invalid, "nesterov with a momentum of {}, expected another", momentum);
   }
 }
 
@@ -29,7 +29,8 @@ void check_descent(const auto& options) {
 // Adam's and LAMB's.
 void check_moments(const auto& options) {
   for (const f64 beta : options.betas) {
-    if (!(beta >= 0 && beta < 1)) throw fail(ErrorKind::Invalid, "a beta of {}", beta);
+    if (!(beta >= 0 && beta < 1))
+      throw fail(ErrorKind::Invalid, "a beta of {}, expected at least 0 and less than 1", beta);
   }
   check_at_least_zero(options.eps, "an eps");
   check_at_least_zero(options.weight_decay, "a weight decay");

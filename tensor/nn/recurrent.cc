@@ -18,8 +18,10 @@ Tensor by_weight(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 Recurrent::Recurrent(Kind kind, i64 in, i64 hidden, const RecurrentOptions& options)
     : input_size(in), hidden_size(hidden), options(options), kind_(kind) {
   if (in < 1 || hidden < 1 || options.num_layers < 1) {
-    throw fail(ErrorKind::Invalid, "a recurrent network of {} layers from {} to {} features",
-               options.num_layers, in, hidden);
+    throw fail(
+        ErrorKind::Invalid,
+        "a recurrent network of {} layers from {} to {} features, expected 1 or more of each",
+        options.num_layers, in, hidden);
   }
   if (!(options.dropout >= 0 && options.dropout <= 1))
     throw fail(ErrorKind::Invalid, "a dropout of {}, expected 0 to 1", options.dropout);

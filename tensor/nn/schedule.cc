@@ -47,8 +47,9 @@ f64 MultiStepLR::rate_at(i64 count, f64 base) const {
 CosineAnnealingLR::CosineAnnealingLR(Optimizer& optimizer, const CosineAnnealingOptions& options)
     : LRScheduler(optimizer), options_(options) {
   if (options.T_max < 1 || options.warmup_steps < 0) {
-    throw fail(ErrorKind::Invalid, "a cosine over {} steps after {} of warm-up", options.T_max,
-               options.warmup_steps);
+    throw fail(ErrorKind::Invalid,
+               "a cosine over {} steps after {} of warm-up, expected 1 or more after 0 or more",
+               options.T_max, options.warmup_steps);
   }
   start();
 }
@@ -66,15 +67,17 @@ f64 CosineAnnealingLR::rate_at(i64 count, f64 base) const {
 OneCycleLR::OneCycleLR(Optimizer& optimizer, const OneCycleOptions& options)
     : LRScheduler(optimizer), options_(options) {
   if (options.total_steps < 1 || !(options.pct_start >= 0 && options.pct_start <= 1)) {
-    throw fail(ErrorKind::Invalid, "a cycle of {} steps of which {} rise", options.total_steps,
-               options.pct_start);
+    throw fail(ErrorKind::Invalid,
+               "a cycle of {} steps of which {} rise, expected 1 step or more and a part of 0 to 1",
+               options.total_steps, options.pct_start);
   }
   start();
 }
 
 f64 OneCycleLR::rate_at(i64 count, f64) const {
   if (count > options_.total_steps) {
-    throw fail(ErrorKind::Invalid, "step {} of a cycle of {}", count, options_.total_steps);
+    throw fail(ErrorKind::Invalid, "step {} of a cycle of {} steps, which is over", count,
+               options_.total_steps);
   }
   const f64 initial = options_.max_lr / options_.div_factor;
   const f64 last = initial / options_.final_div_factor;

@@ -326,7 +326,8 @@ TEST(Elementwise, ClampLerpAndFill) {
   expect_values(x.clamp({.max = 1}), {-2, 0.5, 1});
   expect_values(x.lerp(Tensor::of({0.0, 1.5, 10.0}), 0.5), {-1, 1, 9.5});
   expect_values(x.masked_fill(x < 0, 7), {7, 0.5, 9});
-  EXPECT_EQ(message_of([&] { x.clamp({}); }), "clamp without a minimum and a maximum");
+  EXPECT_EQ(message_of([&] { x.clamp({}); }),
+            "clamp without minimum and maximum, expected one or both");
 }
 
 TEST(Elementwise, LogAddExpSurvivesInfinities) {

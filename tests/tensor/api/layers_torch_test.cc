@@ -23,7 +23,7 @@ TEST(LayersTorch, Convolution) {
   expect_convolution("same", {1, 2, 5, 6}, {3, 2, 2, 3}, 3, {.dilation = {3, 2}, .same = true});
   const Tensor x = Tensor::ones({1, 1, 4, 4});
   EXPECT_EQ(message_of([&] { x.conv2d(x, {.stride = 2, .same = true}); }),
-            "a convolution to the same sizes with stride 2");
+            "a convolution to the same sizes with stride 2, expected stride 1");
 }
 
 void expect_transposed(const std::string& name, const Shape_& x, const Shape_& w, i64 out,
@@ -44,7 +44,7 @@ TEST(LayersTorch, TransposedConvolution) {
                     {.stride = 2, .padding = 1, .output_padding = 1});
   const Tensor x = Tensor::ones({1, 1, 4, 4});
   EXPECT_EQ(message_of([&] { x.conv_transpose2d(x, {.stride = 2, .output_padding = 2}); }),
-            "output padding of 2 with stride 2 and dilation 1");
+            "output padding of 2 with stride 2 and dilation 1, expected less than one of both");
 }
 
 TEST(LayersTorch, MaxPool) {
@@ -85,7 +85,7 @@ TEST(LayersTorch, AveragePool) {
          {.stride = 2, .padding = 1, .ceil_mode = true, .count_include_pad = false});
   expect("divisor", {.stride = 2, .padding = 1, .divisor_override = 5});
   EXPECT_EQ(message_of([] { Tensor::ones({4}).avg_pool2d({2}, {.divisor_override = 0}); }),
-            "a divisor of 0");
+            "divisor_override is 0, expected another number");
 }
 
 TEST(LayersTorch, MaxUnpool) {
@@ -141,7 +141,7 @@ TEST(LayersTorch, InterpolationByFactors) {
     }
   }
   EXPECT_EQ(message_of([] { Tensor::ones({1, 1, 4}).interpolate_by({0.2}); }),
-            "interpolation from 4 to 0 elements");
+            "interpolation from 4 to 0 elements, expected 1 or more of both");
   EXPECT_EQ(message_of([] { Tensor::ones({1, 1, 4}).interpolate_by({-1.0}); }),
             "interpolation of 4 elements by -1");
 }

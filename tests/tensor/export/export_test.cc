@@ -228,7 +228,7 @@ TEST_F(Export, WhatCannotBeExportedIsRefusedByName) {
   auto random = jit([](const Tensor& x) { return x + Tensor::rand({2}); });
   random(x), random(x);
   EXPECT_EQ(error_of([&] { random.export_c(here); }),
-            "export of a function that draws random numbers");
+            "cannot export a function that draws random numbers");
   Tensor w = Tensor::of({1.0, 2.0}, {.requires_grad = true});
   auto learn = jit([&](const Tensor& x) {
     w.zero_grad();
@@ -237,7 +237,8 @@ TEST_F(Export, WhatCannotBeExportedIsRefusedByName) {
     return loss;
   });
   learn(x), learn(x);
-  EXPECT_EQ(error_of([&] { learn.export_c(here); }), "export of a function that leaves gradients");
+  EXPECT_EQ(error_of([&] { learn.export_c(here); }),
+            "cannot export a function that leaves gradients behind");
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ TEST(Layers, LinearAndConvolution) {
   expect_values(convolution(Tensor::arange(16).cast(dtypes::f32).reshape({1, 1, 4, 4})),
                 {10, 18, 42, 50, 10, 14, 26, 30});
   EXPECT_EQ(message_of([] { nn::Conv2d(3, 4, {1, 1}, {.groups = 2}); }),
-            "3 to 4 channels in 2 groups");
+            "3 to 4 channels in 2 groups, expected channels that the groups divide");
 }
 
 TEST(Layers, InitialWeightsAreWithinTheBound) {

@@ -78,7 +78,7 @@ TEST(Networks, RefuseWhatDoesNotFit) {
   EXPECT_EQ(message_of([&] { lstm(Tensor::ones({2, 2, 4}), {Tensor::ones({1, 3, 3})}); }),
             "a hidden state of shape (1, 3, 3), expected (1, 2, 3)");
   EXPECT_EQ(message_of([] { nn::GRU(4, 0); }),
-            "a recurrent network of 1 layers from 4 to 0 features");
+            "a recurrent network of 1 layers from 4 to 0 features, expected 1 or more of each");
   EXPECT_EQ(message_of([] { nn::GRU(4, 3, {.proj_size = 2}); }),
             "proj_size 2 of a GRU or RNN with 3 hidden features, expected an LSTM and fewer "
             "features, or 0");
@@ -156,9 +156,9 @@ TEST(Clip, Values) {
   nn::clip_grad_value(std::vector<Tensor>{w}, 0.5);
   expect_values(w.grad(), {-0.5, 0.25, 0.5});
   EXPECT_EQ(message_of([&] { nn::clip_grad_norm(std::vector<Tensor>{w}, -1); }),
-            "gradients of a norm of -1");
+            "clip gradients to a norm of -1, expected 0 or more");
   EXPECT_EQ(message_of([&] { nn::clip_grad_value(std::vector<Tensor>{w}, -1); }),
-            "gradients of at most -1");
+            "clip gradients to -1, expected 0 or more");
 }
 
 TEST(Sequential, CallsAndNamesItsParts) {

@@ -147,7 +147,7 @@ TEST(OptimGroups, HaveOptionsOfTheirOwn) {
             "a weight decay of -1");
   EXPECT_EQ(message_of([&] { optimizer.set_option(0, "speed", 1.0); }), "SGD has no option speed");
   EXPECT_EQ(message_of([&] { optimizer.set_option(0, "nesterov", true); }),
-            "nesterov with a momentum of 0");
+            "nesterov with a momentum of 0, expected another");
   EXPECT_EQ(message_of([&] { optimizer.add_param_group({{w[0]}}); }),
             "a parameter of shape (2) is given to an optimiser twice");
   EXPECT_EQ(optimizer.group_count(), 3u);

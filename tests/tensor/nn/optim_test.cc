@@ -110,7 +110,7 @@ TEST(Optim, ParametersWithoutGradientStay) {
 
 TEST(Optim, RefusesWhatCannotLearn) {
   EXPECT_EQ(message_of([] { nn::SGD(std::vector<Tensor>{}, 0.1); }),
-            "an optimiser of no parameters");
+            "an optimiser without parameters, expected one or more");
   EXPECT_EQ(message_of([] { nn::SGD(std::vector<Tensor>{Tensor::ones({2})}, 0.1); }),
             "a parameter of shape (2) is not marked requires_grad");
 }

@@ -140,18 +140,20 @@ TEST(Optim, GroupsStepTogether) {
   }
   expect_values(x, {0});
   expect_values(y, {0.5}, 1e-4, 1e-4);
-  EXPECT_EQ(message_of([] { nn::OptimizerGroup group({}); }), "a group of no optimisers");
+  EXPECT_EQ(message_of([] { nn::OptimizerGroup group({}); }),
+            "a group without optimisers, expected one or more");
 }
 
 TEST(Optim, RefusesSettings) {
   std::vector<Tensor> x{Tensor::ones({2}, {.requires_grad = true})};
   EXPECT_EQ(message_of([&] { nn::SGD(x, 0.1, {.nesterov = true}); }),
-            "nesterov with a momentum of 0");
+            "nesterov with a momentum of 0, expected another");
   EXPECT_EQ(message_of([&] { nn::LARS(x, 0.1, {.momentum = -1}); }), "a momentum of -1");
-  EXPECT_EQ(message_of([&] { nn::LAMB(x, 0.1, {.betas = {0.9, 1}}); }), "a beta of 1");
+  EXPECT_EQ(message_of([&] { nn::LAMB(x, 0.1, {.betas = {0.9, 1}}); }),
+            "a beta of 1, expected at least 0 and less than 1");
   EXPECT_EQ(message_of([&] { nn::Muon(x, 0.1); }),
             "Muon for a parameter of shape (2), expected a matrix");
-  EXPECT_EQ(message_of([&] { nn::SGD(x, -0.1); }), "a learning rate of -0.1");
+  EXPECT_EQ(message_of([&] { nn::SGD(x, -0.1); }), "a learning rate of -0.1, expected 0 or more");
 }
 
 template <class Schedule, class Options, class... Metrics>

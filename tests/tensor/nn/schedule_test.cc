@@ -38,11 +38,11 @@ TEST(Schedule, RefusesSettings) {
   nn::OneCycleLR cycle(optimizer, {.max_lr = 1, .total_steps = 2});
   cycle.step();
   cycle.step();
-  EXPECT_EQ(message_of([&] { cycle.step(); }), "step 3 of a cycle of 2");
+  EXPECT_EQ(message_of([&] { cycle.step(); }), "step 3 of a cycle of 2 steps, which is over");
   EXPECT_EQ(message_of([&] { nn::CosineAnnealingLR(optimizer, {.T_max = 0}); }),
-            "a cosine over 0 steps after 0 of warm-up");
+            "a cosine over 0 steps after 0 of warm-up, expected 1 or more after 0 or more");
   EXPECT_EQ(message_of([&] { nn::OneCycleLR(optimizer, {.total_steps = 5, .pct_start = 2}); }),
-            "a cycle of 5 steps of which 2 rise");
+            "a cycle of 5 steps of which 2 rise, expected 1 step or more and a part of 0 to 1");
   EXPECT_EQ(message_of([&] { nn::ReduceLROnPlateau(optimizer, {.factor = 1}); }),
             "a factor of 1, expected less than 1");
 }
