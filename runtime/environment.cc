@@ -71,6 +71,23 @@ bool is_slip_of(std::string_view name, std::string_view value, const Known& know
 
 }  // namespace
 
+Result<int> read_flag(const os::Environment& environment, const char* name, int otherwise) {
+  const std::string text(environment.get(name));
+  if (text.empty()) return otherwise;
+  bool value = false;
+  TRY(parse(name, text, &value));
+  return value ? 1 : 0;
+}
+
+Result<bool> read_number(const os::Environment& environment, const char* name, u64& value) {
+  const std::string_view text = environment.get(name);
+  if (text.empty()) return false;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size())
+    return fail(ErrorKind::Invalid, "{}={}: '{}' is not a number", name, text, text);
+  return true;
+}
+
 std::vector<std::string> slips(const os::Environment& environment) {
   const std::vector<Known> settings = known_settings();
   std::vector<std::string> found;

@@ -2,7 +2,11 @@
 # and 26.04), and sets `setup_args`, the arguments for `meson setup`. When all is there, apt is not called at all.
 # shellcheck shell=bash
 
+# ccache does not see the files within a precompiled header, only the whole of it; its own manual asks for these.
+export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS-pch_defines,time_macros}
+
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+python_env=${DOORBELL_PYTHON_ENV:-${XDG_CACHE_HOME:-$HOME/.cache}/doorbell/python}
 setup_args=()
 jobs=$(nproc)
 
@@ -150,7 +154,7 @@ setup_doorbell() {
 # setup_python FILES...: a virtual environment with the packages of these lists, and the arguments that build the Python
 # module for it. Several copies of the project share it. Fails without PyPI; then the module is not built.
 setup_python() {
-  local env=${DOORBELL_PYTHON_ENV:-${XDG_CACHE_HOME:-$HOME/.cache}/doorbell/python} list lists=() new=
+  local env=$python_env list lists=() new=
   for list in "$@"; do
     lists+=(-r "$list")
     cmp -s "$list" "$env/$(basename "$list")" || new=$list
@@ -167,12 +171,19 @@ setup_python() {
   setup_args+=("-Dpython_program=$env/bin/python" -Dpython=enabled)
 }
 
-# configure FOLDER ARGS...: meson setup, once; a folder configured before is left as it is.
+# configure FOLDER ARGS...: meson setup. A folder configured before keeps its options, but for those that are asked for
+# now and were not then.
 configure() {
-  local folder=$1
-  shift
-  [ -e "$root/$folder/build.ninja" ] && return 0
-  meson setup "$root/$folder" "$root" "${setup_args[@]}" "$@"
+  local folder=$root/$1 options=(-Dprecompile=true "${setup_args[@]}" "${@:2}") changed
+  if [ ! -e "$folder/build.ninja" ]; then
+    meson setup "$folder" "$root" "${options[@]}"
+    return
+  fi
+  changed=$(python3 "$root/scripts/changed_options.py" "$folder" "${options[@]}") || return
+  [ -z "$changed" ] && return
+  echo "setup: changing options of $folder:" $changed >&2
+  mapfile -t options <<<"$changed"
+  meson setup --reconfigure "$folder" "$root" "${options[@]}"
 }
 
 setup_doorbell || exit 1

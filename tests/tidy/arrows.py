@@ -27,6 +27,9 @@ RULES = (
     (r"python/", (r"(?!tests/|bench/|examples/|tools/)",)),
     (r"(examples|bench)/", (r"(?!tests/)",)),
     (r"tests/", (EVERYTHING,)),
+    # What all libraries see without asking is the bottom's; the others are each one library's.
+    (r"build-aux/precompiled/include/(library|test|llvm)\.h", (r"base/", r"build-aux/precompiled/")),
+    (r"build-aux/precompiled/", (EVERYTHING,)),
 )
 
 

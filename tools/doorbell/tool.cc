@@ -1,10 +1,8 @@
-// The command line: parses, dispatches, and turns errors into a line on stderr.
+// The command line: all its commands.
 #include "tools/doorbell/tool.h"
 
-#include <cstdio>
-#include <exception>
-
 #include "tools/doorbell/commands.h"
+#include "tools/doorbell/parse.h"
 
 namespace doorbell::tools {
 
@@ -28,16 +26,7 @@ int run(int argc, char** argv) {
   add_manual(&app, &status);
   add_profile(&app, &status);
   add_trace(&app, &status);
-  try {
-    refuse_unknown_command(app, argc, argv);
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error);
-  } catch (const std::exception& error) {  // ours, and those of the standard library
-    std::fprintf(stderr, "doorbell: %s\n", error.what());
-    return 1;
-  }
-  return status;
+  return parse(app, argc, argv, status);
 }
 
 }  // namespace doorbell::tools

@@ -1,0 +1,1 @@
+// Nothing: what is wanted of this target is its precompiled header.

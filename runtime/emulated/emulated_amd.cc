@@ -1,0 +1,84 @@
+// Builds the emulated machine from the environment.
+#include "runtime/emulated/emulated_amd.h"
+
+#include <string_view>
+#include <utility>
+
+#include "base/os/host.h"
+#include "base/util/try.h"
+#include "emulator/amd/kfd/kfd.h"
+#include "emulator/amd/machine.h"
+#include "emulator/amd/machine_text.h"
+#include "emulator/core/trace_file.h"
+#include "runtime/environment.h"
+
+namespace doorbell::runtime {
+namespace {
+
+// `arch`: the GPU that DEV asks for, or empty.
+Result<emu::amdgpu::MachineOptions> machine_options(const os::Environment& environment,
+                                                    const std::string& arch) {
+  emu::amdgpu::MachineOptions options;
+  if (!arch.empty()) options.gpus = {arch};
+  if (const std::string_view gpus = environment.get("EMU_GPU"); !gpus.empty()) {
+    TRY(options.gpus, emu::amdgpu::parse_gpus(gpus));
+  }
+  if (const std::string_view checks = environment.get("EMU_CHECKS"); !checks.empty())
+    options.checks = checks;
+  TRY(const int adversarial, read_flag(environment, "EMU_ADVERSARIAL", 0));
+  options.adversarial = adversarial == 1;
+  TRY(options.lockstep, read_number(environment, "EMU_SEED", options.seed));
+  TRY(read_number(environment, "EMU_HANG_AFTER", options.hang_after));
+  return options;
+}
+
+// Lines as they come: a crash must not take the last ones with it.
+Result<void> set_trace(const os::Environment& environment, emu::amdgpu::MachineOptions* options) {
+  const std::string path(environment.get("EMU_TRACE"));
+  if (path.empty()) return {};
+  u64 limit = 0;
+  TRY(read_number(environment, "EMU_TRACE_LIMIT", limit));
+  TRY(options->trace_filter, emu::TraceFilter::parse(environment.get("EMU_TRACE_ONLY")));
+  TRY(emu::TraceFile::create(path));
+  TRY(std::unique_ptr<emu::TraceFile> opened, emu::TraceFile::open(path, limit));
+  const std::shared_ptr<emu::TraceFile> file = std::move(opened);  // by the copies of the sink
+  options->trace = [file](std::string_view line) { file->write(line); };
+  options->trace_format = file->format();
+  return {};
+}
+
+class Emulated : public EmulatedAmd {
+ public:
+  std::shared_ptr<amd::Kfd> kfd() override { return kfd_; }
+  std::string last_fault(u32 gpu_id) override { return machine_->kfd().last_fault(gpu_id); }
+
+  Result<void> open(emu::amdgpu::MachineOptions options) {
+    TRY(machine_, emu::amdgpu::Machine::create(std::move(options)));
+    files_ = machine_->files(os::host_files());
+    clock_ = machine_->clock(os::host_clock());
+    TRY(std::unique_ptr<amd::Kfd> opened,
+        amd::Kfd::open(*files_, *clock_, {.trap_registers = true}));
+    kfd_ = std::move(opened);
+    return {};
+  }
+
+ private:
+  // In the order in which they are built on each other.
+  std::unique_ptr<emu::amdgpu::Machine> machine_;
+  std::unique_ptr<os::Files> files_;
+  std::unique_ptr<os::Clock> clock_;
+  std::shared_ptr<amd::Kfd> kfd_;  // by the devices
+};
+
+}  // namespace
+
+Result<std::unique_ptr<EmulatedAmd>> open_emulated_amd(const os::Environment& environment,
+                                                       const std::string& arch) {
+  TRY(emu::amdgpu::MachineOptions options, machine_options(environment, arch));
+  TRY(set_trace(environment, &options));
+  auto emulated = std::make_unique<Emulated>();
+  TRY(emulated->open(std::move(options)));
+  return std::unique_ptr<EmulatedAmd>(std::move(emulated));
+}
+
+}  // namespace doorbell::runtime

@@ -1,0 +1,28 @@
+// The emulated machine behind EMUKFD, as the composition root sees it. A program links one of two
+// definitions: emulated_amd.cc has the emulator in it, no_emulator.cc, for programs that are to be
+// built quickly, refuses.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/os/environment.h"
+#include "base/util/result.h"
+#include "drivers/amd/kernel/kfd.h"
+
+namespace doorbell::runtime {
+
+// Owns what its Kfd stands on.
+class EmulatedAmd {
+ public:
+  virtual ~EmulatedAmd() = default;
+  virtual std::shared_ptr<amd::Kfd> kfd() = 0;
+  // What stopped this GPU last; empty: nothing did.
+  virtual std::string last_fault(u32 gpu_id) = 0;
+};
+
+// The machine that the variables EMU_... describe. `arch`: the GPU that DEV asks for, or empty.
+Result<std::unique_ptr<EmulatedAmd>> open_emulated_amd(const os::Environment& environment,
+                                                       const std::string& arch);
+
+}  // namespace doorbell::runtime
