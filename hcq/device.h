@@ -19,8 +19,8 @@ class Device : public core::Device {
   virtual Queue& compute_queue() = 0;
   // May be the same one.
   virtual Queue& copy_queue() = 0;
-  // Whether what core::Program::launch starts may run on when that returns, on compute_queue().
-  virtual bool launches_on_queue() const { return true; }
+  // Whether a realisation waits for its work here, so that it can be stopped and tried again.
+  virtual bool realize_waits() const { return false; }
   // Where this device sees a buffer of any device; fails where it cannot.
   virtual Result<GpuAddr> address_of(const core::Buffer& buffer) {
     if (&buffer.device() != this)

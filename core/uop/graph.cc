@@ -18,6 +18,8 @@ namespace doorbell::core {
 namespace {
 
 constexpr usize kShards = 64;
+// A flag of nodes that are in no table, besides Node::Flag.
+constexpr u8 kUnique = 1 << 7;
 
 struct alignas(64) Shard {
   std::mutex mutex;
@@ -25,6 +27,9 @@ struct alignas(64) Shard {
   usize used = 0;
   i64 live = 0;
   u32 next_id = 0;
+  // Of nodes with memory, which are in no table; not guarded by the mutex.
+  std::atomic<i64> live_memories{0};
+  std::atomic<u32> made_memories{0};
 
   void insert(Node* node);
   void erase(const Node* node);
@@ -90,7 +95,7 @@ Node* new_node(u64 hash, u32 id, Op op, DType dtype, std::span<const UOp> srcs,
   new (&node->refs) std::atomic<u32>(1);
   new (&node->realized) std::atomic<const Node*>(nullptr);
   detail::init_node(node, hash, id, op, dtype, srcs, args, payload);
-  node->flags = Node::kTensor;
+  node->flags = payload != nullptr && op == Op::Buffer ? Node::kTensor | kUnique : Node::kTensor;
   node->ndim = static_cast<u8>(rank);
   for (usize i = 0; i < rank; ++i) const_cast<u64*>(node->dims())[i] = dims[i].bits();
   node->device = infer_device(op, srcs, args, {dims, rank});
@@ -99,11 +104,33 @@ Node* new_node(u64 hash, u32 id, Op op, DType dtype, std::span<const UOp> srcs,
   return node;
 }
 
+void remove(const Node* node) {
+  Shard& shard = shard_of(node->hash);
+  if (node->flags & kUnique) {
+    shard.live_memories.fetch_sub(1, std::memory_order_relaxed);
+    return;
+  }
+  std::lock_guard lock(shard.mutex);
+  shard.erase(node);
+  --shard.live;
+}
+
+// Nobody makes a Buffer node with memory twice: the caller gives each an id that no other has.
+UOpRef make_unique_node(u64 hash, Op op, DType dtype, std::span<const UOp> srcs,
+                        std::span<const i64> args, Payload* payload) {
+  Shard& shard = shard_of(hash);
+  shard.live_memories.fetch_add(1, std::memory_order_relaxed);
+  const u32 id = shard.made_memories.fetch_add(1, std::memory_order_relaxed);
+  return UOpRef::adopt(UOp(new_node(hash, id, op, dtype, srcs, args, payload)));
+}
+
 }  // namespace
 
 UOpRef TensorGraph::make(Op op, DType dtype, std::span<const UOp> srcs, std::span<const i64> args,
                          Payload* payload) {
   u64 hash = detail::hash_parts(op, dtype, srcs, args, payload);
+  if (op == Op::Buffer && payload != nullptr)
+    return make_unique_node(hash, op, dtype, srcs, args, payload);
   Shard& shard = shard_of(hash);
   std::lock_guard lock(shard.mutex);
   usize mask = shard.table.size() - 1;
@@ -129,12 +156,7 @@ void UOpRef::release() {
   while (!dead.empty()) {
     const Node* n = dead.back();
     dead.pop_back();
-    {
-      Shard& shard = shard_of(n->hash);
-      std::lock_guard lock(shard.mutex);
-      shard.erase(n);
-      --shard.live;
-    }
+    remove(n);
     auto drop = [&](const Node* s) {
       if (s->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) dead.push_back(s);
     };
@@ -162,7 +184,7 @@ i64 TensorGraph::live_nodes() {
   i64 total = 0;
   for (usize i = 0; i < kShards; ++i) {
     std::lock_guard lock(shards()[i].mutex);
-    total += shards()[i].live;
+    total += shards()[i].live + shards()[i].live_memories.load(std::memory_order_relaxed);
   }
   return total;
 }
@@ -171,7 +193,7 @@ i64 TensorGraph::made_nodes() {
   i64 total = 0;
   for (usize i = 0; i < kShards; ++i) {
     std::lock_guard lock(shards()[i].mutex);
-    total += shards()[i].next_id;
+    total += shards()[i].next_id + shards()[i].made_memories.load(std::memory_order_relaxed);
   }
   return total;
 }

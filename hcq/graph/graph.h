@@ -62,6 +62,8 @@ class Graph {
   u32 memory(u32 storage, u64 offset, u64 bytes, Operand address);
   void exec(Queue& queue, Exec exec);
   void copy(Queue& queue, u32 to, u32 from, u64 bytes);
+  // With Options::join: this queue's part ends with the others, though it may run nothing.
+  void join(Queue& queue) { lane_of(queue); }
   // Writes the words. Once it succeeded, nothing can be recorded; where it failed, nothing is held.
   Result<void> bind();
 

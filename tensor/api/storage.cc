@@ -225,8 +225,8 @@ Tensor Tensor::empty_like(const TensorOptions& options) const {
 }
 
 void Tensor::realize(std::span<const Tensor> tensors) {
-  std::vector<detail::Cell*> cells;
-  std::vector<UOp> wanted;
+  absl::InlinedVector<detail::Cell*, 4> cells;
+  absl::InlinedVector<UOp, 4> wanted;
   for (const Tensor& tensor : tensors) {
     detail::Cell& cell = tensor.cell();
     if (core::TensorGraph::is_stored(*cell.value) || detail::is_always_empty(tensor) ||
@@ -237,7 +237,7 @@ void Tensor::realize(std::span<const Tensor> tensors) {
     wanted.push_back(*cell.value);
   }
   if (wanted.empty()) return;
-  std::vector<UOpRef> stored = engine::realize(wanted);
+  engine::StoredNodes stored = engine::realize(wanted);
   CHECK_EQ(stored.size(), wanted.size());
   for (usize i = 0; i < cells.size(); ++i) {
     // Where gradients flow the way here is still needed.

@@ -85,8 +85,8 @@ void GraphLog::add(const core::GraphKey& key, std::span<const UOp> roots,
   graph.compile_ms = plan.compile_seconds * 1e3;
   std::lock_guard lock(mutex_);
   if (graphs_.size() == kMostGraphs) return;
-  for (usize i = 0; i < plan.items.size(); ++i) {
-    const PlanItem& planned = plan.items[i];
+  for (usize i = 0; i < plan.work->items.size(); ++i) {
+    const ExecutionPlan::Item& planned = plan.work->items[i];
     Item item;
     item.device = planned.device->name();
     for (u32 buffer : schedule.items[i].buffers)

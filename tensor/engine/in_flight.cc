@@ -1,6 +1,7 @@
 // One for all devices: work of a replay may be on several.
 #include "tensor/engine/in_flight.h"
 
+#include "hcq/queue/queue.h"
 #include "tensor/engine/must.h"
 
 namespace doorbell::engine {
@@ -25,22 +26,15 @@ hcq::InFlightResources& in_flight() {
   return resources;
 }
 
-void keep_replay(const ReplayLayout& layout, const hcq::Fence& until,
-                 std::span<core::Buffer* const> memory) {
+void keep_run(const ExecutionPlan& plan, const hcq::Fence& until,
+              std::span<core::Buffer* const> memory) {
+  if (until.empty()) return;
   std::vector<core::Ref<core::Buffer>> owned;
   if (!until.done())
     for (core::Buffer* buffer : memory)
       if (buffer != nullptr) owned.emplace_back(buffer);
-  // Slots are read; what is fresh comes behind them.
-  in_flight().keep(until, {.buffers = owned, .written = memory.subspan(layout.reads.size())});
-}
-
-hcq::Fence unfinished(std::span<hcq::Device* const> devices) {
-  hcq::Fence fence;
-  for (hcq::Device* device : devices)
-    for (hcq::Queue* queue : {&device->compute_queue(), &device->copy_queue()})
-      if (!queue->idle()) fence.add(queue->last());
-  return fence;
+  // Inputs are read; fresh memory comes behind them.
+  in_flight().keep(until, {.buffers = owned, .written = memory.subspan(plan.input_count)});
 }
 
 core::Ref<core::Buffer> take_memory(core::Device& device, i64 bytes) {

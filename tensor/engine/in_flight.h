@@ -5,21 +5,17 @@
 #pragma once
 
 #include "core/device/device.h"
-#include "hcq/device.h"
 #include "hcq/memory/in_flight_resources.h"
-#include "tensor/engine/replay_layout.h"
+#include "tensor/engine/execution_plan.h"
 
 namespace doorbell::engine {
 
 // The process's.
 hcq::InFlightResources& in_flight();
 
-// What a run of a replay uses, by source, until it is done.
-void keep_replay(const ReplayLayout& layout, const hcq::Fence& until,
-                 std::span<core::Buffer* const> memory);
-
-// What was launched on the queues of some devices and is not done.
-hcq::Fence unfinished(std::span<hcq::Device* const> devices);
+// Keeps the memory of a run, by source, until it is done. Programs are kept by who launches them.
+void keep_run(const ExecutionPlan& plan, const hcq::Fence& until,
+              std::span<core::Buffer* const> memory);
 
 // Fresh memory. Where there is none, what is in flight is waited for first. Throws Error.
 core::Ref<core::Buffer> take_memory(core::Device& device, i64 bytes);

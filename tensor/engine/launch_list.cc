@@ -1,82 +1,84 @@
-// Replaying as prepared launches: arguments laid out once, patched where a run brings memory or
-// numbers. Where DEBUG=2 or a trace asks, each is waited for and timed, as outside of replays.
+// Items launch by launch, for devices without hardware queues and copies that no queue can make.
+#include <absl/container/inlined_vector.h>
+
 #include <algorithm>
 
-#include "tensor/engine/in_flight.h"
+#include "hcq/device.h"
 #include "tensor/engine/must.h"
-#include "tensor/engine/replay_executor.h"
+#include "tensor/engine/plan_executor.h"
 #include "tensor/engine/timed.h"
 
 namespace doorbell::engine {
 namespace {
 
-class LaunchList final : public ReplayExecutor {
+using core::Buffer;
+using core::BufferView;
+
+class LaunchList final : public PlanExecutor {
  public:
-  explicit LaunchList(std::shared_ptr<const ReplayLayout> layout);
-  hcq::Fence run(std::span<core::Buffer* const> memory, std::span<const i64> variables) override;
+  explicit LaunchList(PlanPart part);
+  void run(std::span<Buffer* const> memory, std::span<const i64> variables,
+           hcq::Fence* started) override;
 
  private:
-  struct Patch {
-    u32 view, source;
-  };
-  void launch(const ReplayLayout::Item& item);
-  hcq::Fence keep(std::span<core::Buffer* const> memory) const;
+  BufferView view_of(const ExecutionPlan::Argument& argument,
+                     std::span<Buffer* const> memory) const;
+  void launch(const ExecutionPlan::Item& item, std::span<Buffer* const> memory,
+              std::span<const i64> variables) const;
 
-  const std::shared_ptr<const ReplayLayout> layout_;  // shared with the Replay
-  std::vector<core::BufferView> views_;               // by the layout's arguments
-  std::vector<i64> variables_;                        // by the layout's variables
-  std::vector<Patch> patches_;
+  const PlanPart part_;
+  std::vector<hcq::Device*> queued_;  // whose queues may still work on what the items use
 };
 
-LaunchList::LaunchList(std::shared_ptr<const ReplayLayout> layout)
-    : layout_(std::move(layout)), variables_(layout_->variables.size()) {
-  for (const ReplayLayout::Argument& argument : layout_->arguments) {
-    if (argument.source != ReplayLayout::kNoSource)
-      patches_.push_back({static_cast<u32>(views_.size()), argument.source});
-    views_.push_back({argument.buffer, argument.offset});
-  }
+LaunchList::LaunchList(PlanPart part) : part_(std::move(part)) {
+  for (const ExecutionPlan::Item& item : part_.items())
+    for (const ExecutionPlan::Argument& argument : part_.plan->arguments_of(item))
+      if (hcq::Device* device = hcq::Device::of(*argument.device))
+        if (std::ranges::find(queued_, device) == queued_.end()) queued_.push_back(device);
 }
 
-void LaunchList::launch(const ReplayLayout::Item& item) {
+BufferView LaunchList::view_of(const ExecutionPlan::Argument& argument,
+                               std::span<Buffer* const> memory) const {
+  const ExecutionPlan& plan = *part_.plan;
+  Buffer* buffer =
+      plan.is_fixed(argument.source) ? &plan.fixed_at(argument.source) : memory[argument.source];
+  return {buffer, argument.offset};
+}
+
+void LaunchList::launch(const ExecutionPlan::Item& item, std::span<Buffer* const> memory,
+                        std::span<const i64> variables) const {
   end_if_stopped();
-  const PlanItem& planned = *item.planned;
-  const core::BufferView* first = views_.data() + item.first_argument;
-  if (planned.kernel) [[likely]]
-    must(planned.kernel->program->launch(
-        {first, planned.buffer_count},
-        {variables_.data() + item.first_variable, planned.variable_count}));
-  else
-    must(core::copy_between(*first[0].buffer, first[0].offset, *first[1].buffer, first[1].offset,
-                            planned.copy_bytes));
-}
-
-hcq::Fence LaunchList::run(std::span<core::Buffer* const> memory, std::span<const i64> variables) {
-  for (const Patch& patch : patches_) views_[patch.view].buffer = memory[patch.source];
-  for (usize i = 0; i < variables_.size(); ++i) variables_[i] = variables[layout_->variables[i]];
-  if (is_timed()) [[unlikely]] {
-    for (const ReplayLayout::Item& item : layout_->items)
-      timed(*item.planned, [&] { launch(item); });
-  } else {
-    for (const ReplayLayout::Item& item : layout_->items) launch(item);
+  absl::InlinedVector<BufferView, 16> views;
+  for (const ExecutionPlan::Argument& argument : part_.plan->arguments_of(item))
+    views.push_back(view_of(argument, memory));
+  if (!item.kernel) {
+    const BufferView &to = views[0], &from = views[1];
+    must(core::copy_between(*to.buffer, to.offset, *from.buffer, from.offset, item.copy_bytes));
+    return;
   }
-  return keep(memory);
+  absl::InlinedVector<i64, 4> values;
+  for (u32 variable : part_.plan->variables_of(item)) values.push_back(variables[variable]);
+  must(item.kernel->program->launch({views.data(), views.size()}, {values.data(), values.size()}));
 }
 
-hcq::Fence LaunchList::keep(std::span<core::Buffer* const> memory) const {
-  absl::InlinedVector<hcq::Device*, 2> devices;
-  for (const ReplayLayout::Item& item : layout_->items)
-    if (hcq::Device* device = hcq::Device::of(*item.planned->device))
-      if (device->launches_on_queue() && std::ranges::find(devices, device) == devices.end())
-        devices.push_back(device);
-  hcq::Fence until = unfinished(devices);
-  if (!until.empty()) keep_replay(*layout_, until, memory);
-  return until;
+void LaunchList::run(std::span<Buffer* const> memory, std::span<const i64> variables,
+                     hcq::Fence* started) {
+  (void)started;  // devices without queues keep what they use themselves
+  for (hcq::Device* device : queued_) must(device->synchronize());
+  const bool is_traced = hcq::Trace::of_process() != nullptr;
+  for (const ExecutionPlan::Item& item : part_.items()) {
+    const auto launch_item = [&] { launch(item, memory, variables); };
+    if (is_traced && !item.device->traces()) [[unlikely]]
+      timed(item, true, launch_item);
+    else
+      launch_item();
+  }
 }
 
 }  // namespace
 
-std::unique_ptr<ReplayExecutor> make_launch_list(std::shared_ptr<const ReplayLayout> layout) {
-  return std::make_unique<LaunchList>(std::move(layout));
+std::unique_ptr<PlanExecutor> make_launch_list(PlanPart part) {
+  return std::make_unique<LaunchList>(std::move(part));
 }
 
 }  // namespace doorbell::engine

@@ -4,7 +4,6 @@
 #include <absl/container/flat_hash_map.h>
 #include <absl/container/flat_hash_set.h>
 
-#include <algorithm>
 #include <chrono>
 
 #include "base/util/check.h"
@@ -88,71 +87,109 @@ Schedule schedule_of(const core::GraphKey& key, std::span<const core::UOp> roots
   return schedule;
 }
 
-void place_buffers(const Schedule& schedule, Plan* plan) {
+class Layout {
+ public:
+  Layout(const Schedule& schedule, const core::GraphKey& key) : schedule_(schedule), key_(key) {
+    work_.input_count = key.inputs.size();
+    work_.variable_count = key.variables.size();
+    place_buffers();
+  }
+
+  void add(const ScheduleItem& item, KernelRef kernel);
+  std::vector<PlanResult> results(std::span<const core::UOp> roots) const;
+  ExecutionPlan take() { return std::move(work_); }
+
+ private:
+  static constexpr u32 kUnused = ~u32{0};
+
+  void place_buffers();
+  u32 add_fresh(Device& device, i64 bytes);
+  void add_variables(const LoadedKernel& kernel);
+
+  const Schedule& schedule_;
+  const core::GraphKey& key_;
+  ExecutionPlan work_;
+  std::vector<ExecutionPlan::Argument> arguments_;  // by buffer of the schedule
+};
+
+u32 Layout::add_fresh(Device& device, i64 bytes) {
+  work_.fresh.push_back({&device, bytes});
+  return static_cast<u32>(work_.run_sources() - 1);
+}
+
+// Outputs have memory of their own; the temporaries of a device share one piece.
+void Layout::place_buffers() {
   absl::flat_hash_map<u16, u32> temporary_of;  // by device; looked up, never iterated
-  for (const ScheduleBuffer& buffer : schedule.buffers) {
-    Plan::BufferPlace place{buffer.kind, buffer.index, 0, bytes_of(buffer)};
-    if (buffer.kind == Kind::Output) {
-      place.index = static_cast<u32>(plan->outputs.size());
-      plan->outputs.push_back({&device_at(buffer.device), bytes_of(buffer)});
-    } else if (buffer.kind == Kind::Temporary && buffer.offset >= 0) {
-      const auto [at, is_new] =
-          temporary_of.try_emplace(buffer.device, static_cast<u32>(plan->temporaries.size()));
+  for (const ScheduleBuffer& buffer : schedule_.buffers) {
+    ExecutionPlan::Argument argument{nullptr, kUnused, 0, bytes_of(buffer)};
+    if (buffer.kind == Kind::Input) {
+      argument.device = &static_cast<core::Buffer*>(key_.inputs[buffer.index].payload())->device();
+      argument.source = buffer.index;
+    } else if (buffer.kind == Kind::Output) {
+      argument.device = &device_at(buffer.device);
+      argument.source = add_fresh(*argument.device, argument.bytes);
+    } else if (buffer.offset >= 0) {
+      argument.device = &device_at(buffer.device);
+      const auto [at, is_new] = temporary_of.try_emplace(buffer.device, kUnused);
       if (is_new)
-        plan->temporaries.push_back(
-            {&device_at(buffer.device), schedule.temporary_bytes[buffer.device]});
-      place.index = at->second;
-      place.offset = buffer.offset;
+        at->second = add_fresh(*argument.device, schedule_.temporary_bytes[buffer.device]);
+      argument.source = at->second;
+      argument.offset = buffer.offset;
     }
-    plan->buffers.push_back(place);
+    arguments_.push_back(argument);
   }
 }
 
-void place_item(const Schedule& schedule, const ScheduleItem& item, KernelRef kernel,
-                const core::GraphKey& key, Plan* plan) {
-  PlanItem placed;
+void Layout::add_variables(const LoadedKernel& kernel) {
+  for (i64 name : kernel.variables) {
+    u32 at = 0;
+    while (at < key_.variables.size() && key_.variables[at].name != name) ++at;
+    CHECK(at < key_.variables.size(), "kernel {} reads {}, which the graph does not bind",
+          kernel.name, core::interned_name(name));
+    work_.variables.push_back(at);
+  }
+}
+
+void Layout::add(const ScheduleItem& item, KernelRef kernel) {
+  ExecutionPlan::Item placed;
   placed.device = &device_at(item.device);
-  placed.first_buffer = static_cast<u32>(plan->arguments.size());
-  placed.buffer_count = static_cast<u32>(item.buffers.size());
-  plan->arguments.insert(plan->arguments.end(), item.buffers.begin(), item.buffers.end());
-  placed.first_variable = static_cast<u32>(plan->variables.size());
-  placed.variable_count = 0;
+  placed.first_argument = static_cast<u32>(work_.arguments.size());
+  placed.argument_count = static_cast<u32>(item.buffers.size());
+  for (u32 buffer : item.buffers) {
+    CHECK(arguments_[buffer].source != kUnused, "buffer {} of the schedule has no memory", buffer);
+    work_.arguments.push_back(arguments_[buffer]);
+  }
+  placed.first_variable = static_cast<u32>(work_.variables.size());
   if (kernel) {
-    hcq::Device* device = hcq::Device::of(*placed.device);
-    if (device != nullptr && device->launches_on_queue() &&
-        std::ranges::find(plan->queued, device) == plan->queued.end())
-      plan->queued.push_back(device);
-    for (i64 name : kernel->variables) {
-      u32 at = 0;
-      while (at < key.variables.size() && key.variables[at].name != name) ++at;
-      CHECK(at < key.variables.size(), "kernel {} reads {}, which the graph does not bind",
-            kernel->name, core::interned_name(name));
-      plan->variables.push_back(at);
-    }
-    placed.variable_count = static_cast<u32>(kernel->variables.size());
-    plan->kernels += 1;
-    plan->flops += kernel->flops;
-    plan->bytes += kernel->bytes;
+    add_variables(*kernel);
+    work_.kernels += 1;
+    work_.flops += kernel->flops;
+    work_.bytes += kernel->bytes;
   } else {
     CHECK_EQ(item.buffers.size(), 2u);
-    placed.copy_bytes = bytes_of(schedule.buffers[item.buffers[0]]);
-    plan->copies += 1;
+    placed.copy_bytes = bytes_of(schedule_.buffers[item.buffers[0]]);
+    work_.copies += 1;
   }
+  placed.variable_count = static_cast<u32>(work_.variables.size()) - placed.first_variable;
   placed.kernel = std::move(kernel);
-  plan->items.push_back(std::move(placed));
+  work_.items.push_back(std::move(placed));
 }
 
-void place_results(const Schedule& schedule, std::span<const core::UOp> roots, Plan* plan) {
-  std::vector<u32> results = schedule.results;
-  if (results.empty()) {
-    results.resize(roots.size());
-    for (u32 i = 0; i < schedule.buffers.size(); ++i)
-      if (schedule.buffers[i].kind == Kind::Output) results[schedule.buffers[i].index] = i;
+std::vector<PlanResult> Layout::results(std::span<const core::UOp> roots) const {
+  std::vector<u32> buffers = schedule_.results;
+  if (buffers.empty()) {
+    buffers.resize(roots.size());
+    for (u32 i = 0; i < schedule_.buffers.size(); ++i)
+      if (schedule_.buffers[i].kind == Kind::Output) buffers[schedule_.buffers[i].index] = i;
   }
-  CHECK_EQ(results.size(), roots.size());
+  CHECK_EQ(buffers.size(), roots.size());
+  std::vector<PlanResult> results;
   for (usize i = 0; i < roots.size(); ++i) {
-    const ScheduleBuffer& buffer = schedule.buffers[results[i]];
-    PlanResult result{results[i], roots[i].dtype(), {0, 0, buffer.device}};
+    const ScheduleBuffer& buffer = schedule_.buffers[buffers[i]];
+    CHECK(buffer.kind == Kind::Output, "root {} is not an output of its schedule", i);
+    PlanResult result{arguments_[buffers[i]].source - static_cast<u32>(work_.input_count),
+                      roots[i].dtype(),
+                      {0, 0, buffer.device}};
     // The node of a symbolic shape holds the most it may have, flat; the lazy node keeps the shape.
     bool is_const = true;
     for (usize axis = 0; axis < roots[i].ndim(); ++axis) is_const &= roots[i].dim(axis).is_const();
@@ -162,8 +199,9 @@ void place_results(const Schedule& schedule, std::span<const core::UOp> roots, P
     } else {
       result.args.push_back(buffer.count);
     }
-    plan->results.push_back(std::move(result));
+    results.push_back(std::move(result));
   }
+  return results;
 }
 
 // Of a graph in which every value is on one device.
@@ -181,14 +219,18 @@ Plan plan_sharded(const core::GraphKey& key, std::span<const core::UOp> roots, K
   plan.schedule_seconds = std::chrono::duration<f64>(scheduled - start).count();
   plan.compile_seconds = std::chrono::duration<f64>(now() - scheduled).count();
   plan.distinct_kernels = count_distinct(loaded);
-  place_buffers(schedule, &plan);
+  Layout layout(schedule, key);
   usize next_kernel = 0;
   for (const ScheduleItem& item : schedule.items) {
     KernelRef kernel;
     if (item.kind == ScheduleItem::Kind::Kernel) kernel = std::move(loaded[next_kernel++]);
-    place_item(schedule, item, std::move(kernel), key, &plan);
+    layout.add(item, std::move(kernel));
   }
-  place_results(schedule, roots, &plan);
+  plan.results = layout.results(roots);
+  for (const ScheduleItem& item : schedule.items)
+    if (hcq::Device* device = hcq::Device::of(device_at(item.device)))
+      plan.waits |= device->realize_waits();
+  plan.work = std::make_shared<const ExecutionPlan>(layout.take());
   if (log != nullptr) log->add(key, roots, schedule, plan);
   return plan;
 }

@@ -1,62 +1,38 @@
-// Plan: a finished schedule, ready to run with other inputs: programs loaded, arguments laid out,
-// temporaries placed. Finding the plan of a graph is plan_cache.h's.
+// Plan: a finished schedule, ready to run with other inputs: kernels loaded, memory laid out. See
+// plan_cache.h for finding the plan of a graph.
 //
-// Thread safety: a plan does not change; several threads may run it at once.
+// Thread safety: several threads may run a plan at once.
 #pragma once
 
 #include <memory>
 #include <span>
 #include <vector>
 
-#include "core/schedule/graph_key.h"
-#include "core/schedule/kernel.h"
-#include "core/schedule/shard.h"
-#include "tensor/engine/graph_log.h"
-#include "tensor/engine/kernel_cache.h"
+#include <absl/container/inlined_vector.h>
 
-namespace doorbell::hcq {
-class Device;
-}
+#include "core/schedule/graph_key.h"
+#include "core/schedule/shard.h"
+#include "tensor/engine/execution_plan.h"
+#include "tensor/engine/graph_log.h"
+#include "tensor/engine/plan_runner.h"
 
 namespace doorbell::engine {
 
-struct PlanItem {
-  KernelRef kernel;                    // null: a copy
-  core::Device* device;                // where it runs
-  u32 first_buffer, buffer_count;      // in Plan::arguments; a copy's are {to, from}
-  u32 first_variable, variable_count;  // in Plan::variables
-  i64 copy_bytes = 0;
-};
-
 // A Buffer node to make for a root.
 struct PlanResult {
-  u32 buffer;  // in Plan::buffers
+  u32 fresh;  // in ExecutionPlan::fresh
   core::DType dtype;
   std::vector<i64> args;  // of the node; the buffer id is filled in at each run
 };
 
-struct PlanMemory {
-  core::Device* device;
-  i64 bytes;
-};
-
 struct Plan {
-  struct BufferPlace {
-    core::ScheduleBuffer::Kind kind;
-    u32 index;   // Input: in GraphKey::inputs; Output and Temporary: in the list below
-    i64 offset;  // Temporary
-    i64 bytes;   // of the value; the most that a symbolic shape may have
-  };
-  std::vector<BufferPlace> buffers;
-  std::vector<PlanMemory> outputs, temporaries;
-  std::vector<PlanItem> items;
-  std::vector<hcq::Device*> queued;  // devices of items whose work may run on when it is launched
-  std::vector<u32> arguments;        // places in `buffers`
-  std::vector<u32> variables;        // places in GraphKey::variables
-  std::vector<PlanResult> results;   // Buffers; of each root in order one, or one per device
+  // Its inputs and variables are those of GraphKey. shared_ptr: runners outlive a plan that is
+  // evicted while it runs.
+  std::shared_ptr<const ExecutionPlan> work;
+  mutable RunnerPool runners;
+  std::vector<PlanResult> results;       // of each root in order one, or one per device
   std::vector<core::ShardedRoot> roots;  // which of them
-  i64 kernels = 0, copies = 0;
-  f64 flops = 0, bytes = 0;
+  bool waits = false;                    // a run is done when run_plan() returns
   // What making it took, and how many kernels are not equal to one before.
   i64 distinct_kernels = 0;
   f64 schedule_seconds = 0, compile_seconds = 0;
@@ -67,8 +43,8 @@ struct Plan {
 Plan make_plan(const core::GraphKey& key, std::span<const core::UOp> roots, KernelCache& kernels,
                GraphLog* log = nullptr);
 
-// Launches everything; returns the Buffer nodes of Plan::results. Throws.
-void run_plan(const Plan& plan, const core::GraphKey& key, std::vector<core::UOpRef>* results);
+// Starts everything, and waits for it where Plan::waits. Returns the nodes of Plan::results. Throws.
+absl::InlinedVector<core::UOpRef, 4> run_plan(const Plan& plan, const core::GraphKey& key);
 // What holds a root: its Buffer, or the Multi of its Buffers.
 core::UOpRef holder_of(const core::ShardedRoot& root, std::span<const core::UOpRef> buffers);
 

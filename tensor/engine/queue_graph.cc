@@ -1,19 +1,17 @@
-// Replaying as one graph of hardware queues: kernels on the compute queue of their device, copies
-// on the copy queue of the device that they fill. What a run brings are the graph's slots:
-// addresses, as each device sees them, then values of variables. What a run uses is kept until it
-// is done.
+// Items as one graph of hardware queues: kernels on the compute queue of their device, copies on
+// the copy queue of the device that they fill. The graph's slots are addresses of what a run
+// brings, as each device sees them, then values of variables.
 #include <absl/container/flat_hash_map.h>
 
 #include <algorithm>
 
-#include "base/util/check.h"
 #include "base/util/log.h"
 #include "core/util/config.h"
 #include "hcq/device.h"
 #include "hcq/graph/graph.h"
 #include "tensor/engine/in_flight.h"
 #include "tensor/engine/must.h"
-#include "tensor/engine/replay_executor.h"
+#include "tensor/engine/plan_executor.h"
 
 namespace doorbell::engine {
 namespace {
@@ -22,6 +20,8 @@ using core::Buffer;
 using hcq::Access;
 using hcq::Operand;
 using hcq::Queue;
+using Argument = ExecutionPlan::Argument;
+using Item = ExecutionPlan::Item;
 
 // Whether `at` sees what `of` allocates. Asked with a byte of it, because a device may see some
 // memory of another and not all.
@@ -37,15 +37,15 @@ struct Placement {
   Queue* queue = nullptr;
 };
 
-Placement place(const ReplayLayout& layout, const ReplayLayout::Item& item) {
-  const std::span<const ReplayLayout::Argument> arguments = layout.arguments_of(item);
-  hcq::Device* own = hcq::Device::of(*item.planned->device);
-  if (item.planned->kernel) {
-    for (const ReplayLayout::Argument& argument : arguments)
+Placement placement_of(const ExecutionPlan& plan, const Item& item) {
+  const std::span<const Argument> arguments = plan.arguments_of(item);
+  hcq::Device* own = hcq::Device::of(*item.device);
+  if (item.kernel) {
+    for (const Argument& argument : arguments)
       if (own == nullptr || !reaches(*own, *argument.device)) return {};
     return {own, &own->compute_queue()};
   }
-  // The device that it fills, so that whoever waits for it finds it filled; else the other.
+  // The device that it fills; else the other.
   for (usize side : {0, 1}) {
     hcq::Device* device = hcq::Device::of(*arguments[side].device);
     if (device != nullptr && reaches(*device, *arguments[1 - side].device))
@@ -54,41 +54,67 @@ Placement place(const ReplayLayout& layout, const ReplayLayout::Item& item) {
   return {};
 }
 
-class QueueGraph final : public ReplayExecutor {
+class QueueGraph final : public PlanExecutor {
  public:
-  QueueGraph(std::shared_ptr<const ReplayLayout> layout, std::span<const Placement> placements,
-             bool join);
+  explicit QueueGraph(PlanPart part);
   ~QueueGraph() override;
-  hcq::Fence run(std::span<Buffer* const> memory, std::span<const i64> variables) override;
+  void run(std::span<Buffer* const> memory, std::span<const i64> variables,
+           hcq::Fence* started) override;
 
  private:
   struct Address {
     hcq::Device* device;
     u32 source;
+    i64 offset;
+    bool operator==(const Address&) const = default;
   };
-  void make_slots(std::span<const Placement> placements);
-  Operand address_of(hcq::Device& device, const ReplayLayout::Argument& argument);
-  u32 storage_of(const ReplayLayout::Argument& argument);
-  void record(const ReplayLayout::Item& item, const Placement& placement);
+  void make_slots();
+  Operand address_of(hcq::Device& device, const Argument& argument);
+  u32 storage_of(const Argument& argument);
+  void record(const Item& item, const Placement& placement);
 
-  const std::shared_ptr<const ReplayLayout> layout_;  // shared with the Replay and in_flight()
+  const PlanPart part_;
+  std::vector<Placement> placements_;  // by item of the part
   hcq::Graph graph_;
-  std::vector<Queue*> queues_;      // all of the devices that take part
+  std::vector<Queue*> queues_;      // of all devices whose memory takes part
   std::vector<Address> addresses_;  // by slot of the graph; the variables follow
   std::vector<u64> values_;         // by slot of the graph
   hcq::Fence last_;
   // While recording. Looked up, never iterated.
-  absl::flat_hash_map<const Buffer*, u32> storages_;
-  absl::flat_hash_map<u32, u32> fresh_storages_;
-  u32 given_ = 0;  // the storage of all slots: they may overlap
+  absl::flat_hash_map<u32, u32> storages_;
+  u32 inputs_ = 0;  // the storage of all inputs: they may overlap
 };
 
-QueueGraph::QueueGraph(std::shared_ptr<const ReplayLayout> layout,
-                       std::span<const Placement> placements, bool join)
-    : layout_(std::move(layout)), graph_({.trace = hcq::Trace::of_process(), .join = join}) {
-  make_slots(placements);
-  given_ = graph_.storage();
-  for (usize i = 0; i < placements.size(); ++i) record(layout_->items[i], placements[i]);
+// Whoever waits for a device finds its memory written only if work on others ends with its own.
+bool writes_elsewhere(const ExecutionPlan& plan, const Item& item, const Placement& placement) {
+  return plan.arguments_of(item)[0].device != placement.device;
+}
+
+std::vector<Placement> placements_of(const PlanPart& part) {
+  std::vector<Placement> placements;
+  for (const Item& item : part.items()) placements.push_back(placement_of(*part.plan, item));
+  return placements;
+}
+
+bool joins(const PlanPart& part, std::span<const Placement> placements) {
+  for (usize i = 0; i < placements.size(); ++i)
+    if (writes_elsewhere(*part.plan, part.items()[i], placements[i])) return true;
+  return false;
+}
+
+QueueGraph::QueueGraph(PlanPart part)
+    : part_(std::move(part)),
+      placements_(placements_of(part_)),
+      graph_({.trace = hcq::Trace::of_process(), .join = joins(part_, placements_)}) {
+  make_slots();
+  inputs_ = graph_.storage();
+  for (usize i = 0; i < placements_.size(); ++i) {
+    const Item& item = part_.items()[i];
+    record(item, placements_[i]);
+    if (writes_elsewhere(*part_.plan, item, placements_[i]))
+      if (hcq::Device* owner = hcq::Device::of(*part_.plan->arguments_of(item)[0].device))
+        graph_.join(owner->copy_queue());
+  }
   must(graph_.bind());
   const int debug = core::config().debug;
   if (debug >= 1)
@@ -96,79 +122,75 @@ QueueGraph::QueueGraph(std::shared_ptr<const ReplayLayout> layout,
                 debug >= 2 ? "\n" + graph_.str() : "");
 }
 
-// A run that is under way needs arenas, constants and programs.
-QueueGraph::~QueueGraph() { in_flight().keep(last_, {.more = layout_}); }
+// A run that is under way needs fixed memory and programs.
+QueueGraph::~QueueGraph() { in_flight().keep(last_, {.more = part_.plan}); }
 
-void QueueGraph::make_slots(std::span<const Placement> placements) {
-  for (usize i = 0; i < placements.size(); ++i) {
-    hcq::Device* device = placements[i].device;
-    for (Queue* queue : {&device->compute_queue(), &device->copy_queue()})
-      if (std::find(queues_.begin(), queues_.end(), queue) == queues_.end())
-        queues_.push_back(queue);
-    for (const ReplayLayout::Argument& argument : layout_->arguments_of(layout_->items[i])) {
-      const bool known = std::any_of(addresses_.begin(), addresses_.end(), [&](const Address& of) {
-        return of.device == device && of.source == argument.source;
-      });
-      if (argument.source == ReplayLayout::kNoSource || known) continue;
+void QueueGraph::make_slots() {
+  const ExecutionPlan& plan = *part_.plan;
+  for (usize i = 0; i < placements_.size(); ++i) {
+    for (const Argument& argument : plan.arguments_of(part_.items()[i])) {
+      if (hcq::Device* device = hcq::Device::of(*argument.device))
+        for (Queue* queue : {&device->compute_queue(), &device->copy_queue()})
+          if (std::ranges::find(queues_, queue) == queues_.end()) queues_.push_back(queue);
+      if (plan.is_fixed(argument.source)) continue;
+      const Address address{placements_[i].device, argument.source, argument.offset};
+      if (std::ranges::find(addresses_, address) != addresses_.end()) continue;
       graph_.slot();
-      addresses_.push_back({device, argument.source});
+      addresses_.push_back(address);
     }
   }
-  for (usize i = 0; i < layout_->variable_count; ++i) graph_.slot();
-  values_.resize(addresses_.size() + layout_->variable_count);
+  for (usize i = 0; i < plan.variable_count; ++i) graph_.slot();
+  values_.resize(addresses_.size() + plan.variable_count);
 }
 
-Operand QueueGraph::address_of(hcq::Device& device, const ReplayLayout::Argument& argument) {
-  if (argument.source == ReplayLayout::kNoSource)
-    return must(device.address_of(*argument.buffer)) + static_cast<u64>(argument.offset);
-  CHECK_EQ(argument.offset, 0);
-  u32 slot = 0;
-  while (addresses_[slot].device != &device || addresses_[slot].source != argument.source) ++slot;
-  return Operand::of_slot(slot);
+Operand QueueGraph::address_of(hcq::Device& device, const Argument& argument) {
+  const ExecutionPlan& plan = *part_.plan;
+  if (plan.is_fixed(argument.source))
+    return must(device.address_of(plan.fixed_at(argument.source))) +
+           static_cast<u64>(argument.offset);
+  const Address address{&device, argument.source, argument.offset};
+  const auto at = std::ranges::find(addresses_, address);
+  return Operand::of_slot(static_cast<u32>(at - addresses_.begin()));
 }
 
-// Fresh memory overlaps nothing; slots may be one tensor.
-u32 QueueGraph::storage_of(const ReplayLayout::Argument& argument) {
-  if (argument.source == ReplayLayout::kNoSource) {
-    const auto [at, is_new] = storages_.try_emplace(argument.buffer, 0);
-    if (is_new) at->second = graph_.storage();
-    return at->second;
-  }
-  if (argument.source < layout_->reads.size()) return given_;
-  const auto [at, is_new] = fresh_storages_.try_emplace(argument.source, 0);
+// Fresh and fixed memory overlaps nothing; inputs may be one tensor.
+u32 QueueGraph::storage_of(const Argument& argument) {
+  if (part_.plan->is_input(argument.source)) return inputs_;
+  const auto [at, is_new] = storages_.try_emplace(argument.source, 0);
   if (is_new) at->second = graph_.storage();
   return at->second;
 }
 
-void QueueGraph::record(const ReplayLayout::Item& item, const Placement& placement) {
-  const PlanItem& planned = *item.planned;
+void QueueGraph::record(const Item& item, const Placement& placement) {
   std::vector<hcq::Graph::Argument> buffers;
-  for (const ReplayLayout::Argument& argument : layout_->arguments_of(item)) {
+  for (const Argument& argument : part_.plan->arguments_of(item)) {
     const u32 memory =
         graph_.memory(storage_of(argument), static_cast<u64>(argument.offset),
                       static_cast<u64>(argument.bytes), address_of(*placement.device, argument));
-    const u32 written = planned.kernel ? planned.kernel->output_count : 1;
+    const u32 written = item.kernel ? item.kernel->output_count : 1;
     buffers.push_back({memory, buffers.size() < written ? Access::Write : Access::Read});
   }
-  if (!planned.kernel) {
+  if (!item.kernel) {
     graph_.copy(*placement.queue, buffers[0].memory, buffers[1].memory,
-                static_cast<u64>(planned.copy_bytes));
+                static_cast<u64>(item.copy_bytes));
     return;
   }
   std::vector<Operand> variables;
-  for (u32 variable : layout_->variables_of(item))
+  for (u32 variable : part_.plan->variables_of(item))
     variables.push_back(Operand::of_slot(static_cast<u32>(addresses_.size()) + variable));
   graph_.exec(*placement.queue,
-              {planned.kernel->program.get(), planned.kernel->name, buffers, variables});
+              {item.kernel->program.get(), item.kernel->name, buffers, variables});
 }
 
-hcq::Fence QueueGraph::run(std::span<Buffer* const> memory, std::span<const i64> variables) {
+void QueueGraph::run(std::span<Buffer* const> memory, std::span<const i64> variables,
+                     hcq::Fence* started) {
   end_if_stopped();
   u64* value = values_.data();
   for (const Address& address : addresses_)
-    *value++ = must(address.device->address_of(*memory[address.source])).value;
+    *value++ = must(address.device->address_of(*memory[address.source])).value +
+               static_cast<u64>(address.offset);
   for (i64 variable : variables) *value++ = static_cast<u64>(variable);
-  // What other replays put on any queue of these devices may have made, or still read, our memory.
+  // What other runs put on any queue of these devices may have made, or still read, our memory.
   hcq::Fence after;
   for (Queue* queue : queues_) {
     if (queue->idle()) [[likely]]
@@ -180,29 +202,23 @@ hcq::Fence QueueGraph::run(std::span<Buffer* const> memory, std::span<const i64>
   Result<hcq::Fence> done = graph_.replay(values_, after);
   if (done) [[likely]] {
     last_ = *std::move(done);
-    keep_replay(*layout_, last_, memory);
-    return last_;
+    started->add(last_);
+    return;
   }
   // Queues that did not fail may run their part.
   for (Queue* queue : queues_) last_.add(queue->last());
-  keep_replay(*layout_, last_, memory);
+  started->add(last_);
   throw_error(std::move(done).error());
 }
 
 }  // namespace
 
-std::unique_ptr<ReplayExecutor> make_queue_graph(std::shared_ptr<const ReplayLayout> layout) {
-  std::vector<Placement> placements;
-  bool join = false;
-  for (const ReplayLayout::Item& item : layout->items) {
-    const Placement placement = place(*layout, item);
-    if (placement.device == nullptr) return nullptr;
-    // Who waits for the device whose memory this is finds it written only if all end together.
-    join |= placement.device != layout->arguments_of(item)[0].device;
-    placements.push_back(placement);
-  }
-  if (placements.empty()) return nullptr;
-  return std::make_unique<QueueGraph>(std::move(layout), placements, join);
+bool runs_on_queues(const ExecutionPlan& plan, const Item& item) {
+  return placement_of(plan, item).device != nullptr;
+}
+
+std::unique_ptr<PlanExecutor> make_queue_graph(PlanPart part) {
+  return std::make_unique<QueueGraph>(std::move(part));
 }
 
 }  // namespace doorbell::engine

@@ -97,53 +97,57 @@ std::shared_ptr<const Plan> find_plan(GraphKey* key, std::span<const UOp> roots)
   return plans().insert(*key, std::move(plan));
 }
 
-std::vector<UOp> unrealised(std::span<const UOp> wanted) {
-  std::vector<UOp> roots;
+using Roots = absl::InlinedVector<UOp, 4>;
+
+Roots unrealised(std::span<const UOp> wanted) {
+  Roots roots;
   for (UOp node : wanted)
     if (!TensorGraph::realized(node)) roots.push_back(node);
   return roots;
 }
 
+void compute(std::span<const UOp> roots) {
+  KeyOfThread of_thread;
+  GraphKey& key = *of_thread;
+  const std::shared_ptr<const Plan> plan = find_plan(&key, roots);
+  const absl::InlinedVector<UOpRef, 4> results = run_plan(*plan, key);
+  if (Recorder* recorder = Recorder::current()) [[unlikely]]
+    recorder->add(plan, key, results);
+  for (usize i = 0; i < roots.size(); ++i)
+    TensorGraph::set_realized(roots[i], *holder_of(plan->roots[i], results));
+}
+
 }  // namespace
 
-std::vector<UOpRef> realize(std::span<const UOp> wanted) {
+StoredNodes realize(std::span<const UOp> wanted) {
   ensure_runtime();
-  absl::InlinedVector<UOp, 4> roots;
-  for (UOp node : wanted)
-    if (!TensorGraph::realized(node)) roots.push_back(node);
-  if (!roots.empty()) {
-    KeyOfThread of_thread;
-    GraphKey& key = *of_thread;
-    std::vector<UOpRef> results;
-    const std::shared_ptr<const Plan> plan = find_plan(&key, roots);
-    results.reserve(plan->results.size());
-    run_plan(*plan, key, &results);
-    if (Recorder* recorder = Recorder::current()) [[unlikely]]
-      recorder->add(plan, key, results);
-    for (usize i = 0; i < roots.size(); ++i)
-      TensorGraph::set_realized(roots[i], *holder_of(plan->roots[i], results));
-  }
-  std::vector<UOpRef> all;
+  const Roots roots = unrealised(wanted);
+  if (!roots.empty()) compute(roots);
+  StoredNodes all;
   all.reserve(wanted.size());
   for (UOp node : wanted) all.push_back(materialized_node(node));
   return all;
 }
 
-UOpRef realize(UOp wanted) { return std::move(realize(std::span(&wanted, 1))[0]); }
+UOpRef realize(UOp wanted) {
+  ensure_runtime();
+  if (!TensorGraph::realized(wanted)) compute({&wanted, 1});
+  return materialized_node(wanted);
+}
 
 Preparation prepare(std::span<const UOp> wanted) {
   ensure_runtime();
-  const std::vector<UOp> roots = unrealised(wanted);
+  const Roots roots = unrealised(wanted);
   if (roots.empty()) return {};
   GraphKey key;
   const std::shared_ptr<const Plan> plan = find_plan(&key, roots);
-  return {plan->kernels, plan->distinct_kernels, plan->copies, plan->schedule_seconds,
+  return {plan->work->kernels, plan->distinct_kernels, plan->work->copies, plan->schedule_seconds,
           plan->compile_seconds};
 }
 
 void log_plan(std::span<const UOp> wanted, GraphLog* log) {
   ensure_runtime();
-  const std::vector<UOp> roots = unrealised(wanted);
+  const Roots roots = unrealised(wanted);
   GraphKey key;
   key.walk(roots, true);
   refuse_conflict(key);

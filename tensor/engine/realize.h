@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include <absl/container/inlined_vector.h>
+
 #include "core/device/buffer.h"
 #include "core/uop/graph.h"
 
@@ -18,7 +20,9 @@ class GraphLog;
 // Computes `wanted` and tells the graph (TensorGraph::set_realized). Returns in order the nodes
 // that the owners of the lazy ones should own instead (materialized_node). Work may still be
 // running: read through read_bytes, or synchronize first.
-std::vector<core::UOpRef> realize(std::span<const core::UOp> wanted);
+// Most callers want one or two.
+using StoredNodes = absl::InlinedVector<core::UOpRef, 4>;
+StoredNodes realize(std::span<const core::UOp> wanted);
 core::UOpRef realize(core::UOp wanted);
 
 // What realize would do first, and nothing else: schedule, compile, and keep both for the time when

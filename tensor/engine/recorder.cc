@@ -14,8 +14,8 @@ Recorder::Scope::~Scope() { open = previous_; }
 Recorder* Recorder::current() { return open; }
 
 void Recorder::add(const std::shared_ptr<const Plan>& plan, const core::GraphKey& key,
-                   const std::vector<core::UOpRef>& results) {
-  RecordedRun run{plan, {}, key.variables, results};
+                   std::span<const core::UOpRef> results) {
+  RecordedRun run{plan, {}, key.variables, {results.begin(), results.end()}};
   for (core::UOp input : key.inputs) run.inputs.emplace_back(input);
   runs.push_back(std::move(run));
 }

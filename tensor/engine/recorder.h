@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "tensor/engine/plan.h"
@@ -35,7 +36,7 @@ class Recorder {
   static Recorder* current();
 
   void add(const std::shared_ptr<const Plan>& plan, const core::GraphKey& key,
-           const std::vector<core::UOpRef>& results);
+           std::span<const core::UOpRef> results);
 
   std::vector<RecordedRun> runs;
 };

@@ -5,9 +5,6 @@
 
 #include <algorithm>
 
-#include "core/device/counters.h"
-#include "core/util/config.h"
-#include "tensor/engine/in_flight.h"
 #include "tensor/engine/must.h"
 
 namespace doorbell::engine {
@@ -21,11 +18,11 @@ namespace {
 
 Buffer* memory_of(UOp node) { return static_cast<Buffer*>(node.payload()); }
 
-bool same_places(const ReplayLayout& a, const ReplayLayout& b) {
-  const auto same = [](const ReplayLayout::Argument& left, const ReplayLayout::Argument& right) {
+bool same_sources(const ExecutionPlan& a, const ExecutionPlan& b) {
+  const auto same = [](const ExecutionPlan::Argument& left, const ExecutionPlan::Argument& right) {
     return left.source == right.source;
   };
-  return a.variables == b.variables && a.sources() == b.sources() &&
+  return a.variables == b.variables && a.run_sources() == b.run_sources() &&
          std::equal(a.arguments.begin(), a.arguments.end(), b.arguments.begin(), b.arguments.end(),
                     same);
 }
@@ -34,38 +31,31 @@ bool same_places(const ReplayLayout& a, const ReplayLayout& b) {
 
 Replay::Replay(std::vector<RecordedRun> runs, std::span<const UOpRef> slots,
                std::span<const i64> variables, std::span<const UOpRef> results)
-    : layout_(std::make_shared<const ReplayLayout>(lay_out(runs, slots, variables, results))),
-      graph_(make_queue_graph(layout_)),
-      fresh_now_(layout_->fresh.size()),
-      memory_(layout_->sources()) {
-  for (const ReplayLayout::Result& result : layout_->results) result_args_.push_back(result.args);
+    : plan_(make_replay_plan(runs, slots, variables, results)),
+      runner_(plan_.work),
+      fresh_now_(plan_.work->fresh.size()),
+      memory_(plan_.work->run_sources()) {
+  for (const ReplayPlan::Result& result : plan_.results) result_args_.push_back(result.args);
 }
 
 i64 Replay::arena_bytes() const {
   i64 bytes = 0;
-  for (const Ref<Buffer>& arena : layout_->arenas) bytes += arena->bytes();
+  for (const Ref<Buffer>& arena : plan_.arenas()) bytes += arena->bytes();
   return bytes;
 }
 
-// DEBUG=2 shows the time of each kernel, so that they run one by one.
-ReplayExecutor& Replay::executor() {
-  if (graph_ != nullptr && core::config().debug < 2) [[likely]]
-    return *graph_;
-  if (list_ == nullptr) list_ = make_launch_list(layout_);
-  return *list_;
-}
-
 std::string Replay::difference(const Replay& other) const {
-  const ReplayLayout &ours = *layout_, &theirs = *other.layout_;
+  const ExecutionPlan &ours = *plan_.work, &theirs = *other.plan_.work;
   const usize count = launches(), others = other.launches();
   for (usize i = 0; i < std::min(count, others); ++i)
-    if (ours.items[i].planned->kernel != theirs.items[i].planned->kernel)
+    if (ours.items[i].kernel != theirs.items[i].kernel)
       return fmt::format("launch {} of {} is another kernel", i, count);
   if (count != others) return fmt::format("it makes {} launches, not {}", others, count);
-  if (!same_places(ours, theirs)) return "its kernels read other tensors";
-  if (ours.constants.size() != theirs.constants.size()) return "it makes other constants";
-  for (usize i = 0; i < ours.constants.size(); ++i) {
-    const Buffer &a = *ours.constants[i], &b = *theirs.constants[i];
+  if (!same_sources(ours, theirs)) return "its kernels read other tensors";
+  const auto constants = plan_.constants(), others_constants = other.plan_.constants();
+  if (constants.size() != others_constants.size()) return "it makes other constants";
+  for (usize i = 0; i < constants.size(); ++i) {
+    const Buffer &a = *constants[i], &b = *others_constants[i];
     if (a.bytes() != b.bytes()) return "it makes constants of other sizes";
     std::vector<u8> left(static_cast<usize>(a.bytes())), right(left.size());
     must(a.device().synchronize());
@@ -76,14 +66,10 @@ std::string Replay::difference(const Replay& other) const {
   return "";
 }
 
-void Replay::reserve() {
-  for (usize i = 0; i < fresh_now_.size(); ++i)
-    fresh_now_[i] = take_memory(*layout_->fresh[i].device, layout_->fresh[i].bytes);
-}
+void Replay::reserve() { take_fresh(*plan_.work, fresh_now_); }
 
 hcq::Fence Replay::run(std::span<const UOp> slots, std::span<const i64> variables,
                        Results* results) {
-  const ReplayLayout& layout = *layout_;
   Buffer** memory = memory_.data();
   for (UOp slot : slots) {
     *memory = slot ? memory_of(slot) : nullptr;
@@ -91,14 +77,9 @@ hcq::Fence Replay::run(std::span<const UOp> slots, std::span<const i64> variable
     ++memory;
   }
   for (const Ref<Buffer>& fresh : fresh_now_) *memory++ = fresh.get();
-  hcq::Fence until = executor().run(memory_, variables);
-  using std::memory_order_relaxed;
-  core::counters.kernels.fetch_add(layout.kernels, memory_order_relaxed);
-  if (layout.copies != 0) core::counters.copies.fetch_add(layout.copies, memory_order_relaxed);
-  core::counters.flops.fetch_add(static_cast<i64>(layout.flops), memory_order_relaxed);
-  core::counters.bytes_accessed.fetch_add(static_cast<i64>(layout.bytes), memory_order_relaxed);
-  for (usize i = 0; i < layout.results.size(); ++i) {
-    const ReplayLayout::Result& result = layout.results[i];
+  hcq::Fence until = runner_.run(memory_, variables);
+  for (usize i = 0; i < plan_.results.size(); ++i) {
+    const ReplayPlan::Result& result = plan_.results[i];
     if (result.slot >= 0) {
       results->emplace_back(slots[static_cast<usize>(result.slot)]);
     } else if (result.fresh >= 0) {

@@ -1,9 +1,6 @@
-// Replay: recorded realisations as one list of launches with everything laid out beforehand, which
-// runs again with other Buffers in chosen places. No graph is built and no schedule looked up. All
-// that need not outlive a run (temporaries, and results of one realisation that only later ones
-// read) shares one block of memory per device. Where all devices have hardware queues the list is
-// one graph of them, else launches (replay_executor.h). What the places mean is the caller's
-// business.
+// Replay: recorded realisations as one execution plan (replay_plan.h), which runs again with other
+// Buffers in its slots. No graph is built and no schedule looked up. The caller knows what slots
+// mean.
 //
 // Thread safety: one run() at a time per Replay; different Replays at once.
 #pragma once
@@ -15,7 +12,8 @@
 
 #include <absl/container/inlined_vector.h>
 
-#include "tensor/engine/replay_executor.h"
+#include "tensor/engine/plan_runner.h"
+#include "tensor/engine/replay_plan.h"
 
 namespace doorbell::engine {
 
@@ -29,11 +27,11 @@ class Replay {
          std::span<const i64> variables, std::span<const core::UOpRef> results);
 
   // Whether a run looks at this slot; other slots may be null.
-  bool reads(usize slot) const { return layout_->reads[slot]; }
-  usize launches() const { return layout_->items.size(); }
-  const ReplayLayout& layout() const { return *layout_; }
+  bool reads(usize slot) const { return plan_.reads[slot]; }
+  usize launches() const { return plan_.work->items.size(); }
+  const ReplayPlan& plan() const { return plan_; }
   // One graph of hardware queues runs it.
-  bool is_graph() const { return graph_ != nullptr; }
+  bool is_graph() { return runner_.is_graph(); }
   i64 arena_bytes() const;
   // In words, in what this is not a recording of the same work; empty where it is.
   std::string difference(const Replay& other) const;
@@ -48,11 +46,8 @@ class Replay {
                  Results* results);
 
  private:
-  ReplayExecutor& executor();
-
-  const std::shared_ptr<const ReplayLayout> layout_;  // shared with the executors
-  std::unique_ptr<ReplayExecutor> graph_;             // null where its devices have no queues
-  std::unique_ptr<ReplayExecutor> list_;              // made when first needed
+  const ReplayPlan plan_;
+  PlanRunner runner_;
   std::vector<core::Ref<core::Buffer>> fresh_now_;
   std::vector<core::Buffer*> memory_;  // of this run, by source
   std::vector<std::vector<i64>> result_args_;

@@ -1,5 +1,6 @@
-// timed(): what DEBUG=2 shows of one item of a plan, and what a trace holds of it where its device
-// does not write the times itself: it is waited for before and after. For .cc files of the engine.
+// timed(): runs an item of a plan alone and tells how long it took: DEBUG=2 shows it, and a trace
+// gets it where `in_trace` (from devices that write no times themselves). For .cc files of the
+// engine.
 #pragma once
 
 #include <string>
@@ -8,38 +9,38 @@
 #include "base/util/log.h"
 #include "core/util/config.h"
 #include "hcq/trace/trace.h"
+#include "tensor/engine/execution_plan.h"
 #include "tensor/engine/must.h"
-#include "tensor/engine/plan.h"
 
 namespace doorbell::engine {
 
-// Whether items are to be timed.
-inline bool is_timed() { return core::config().debug >= 2 || hcq::Trace::of_process() != nullptr; }
+inline bool shows_times() { return core::config().debug >= 2; }
 
+inline void show_time(const ExecutionPlan::Item& item, u64 took_ns) {
+  const f64 seconds = static_cast<f64>(took_ns) * 1e-9;
+  if (item.kernel)
+    log().debug("{:<7} {:<60} {:>10.2f} us {:>9.2f} GFLOPS {:>8.2f} GB/s", item.device->name(),
+                item.kernel->name, seconds * 1e6, item.kernel->flops / seconds * 1e-9,
+                item.kernel->bytes / seconds * 1e-9);
+  else
+    log().debug("{:<7} {:<60} {:>10.2f} us {:>9} {:>15.2f} GB/s", item.device->name(),
+                "copy " + std::to_string(item.copy_bytes) + " bytes", seconds * 1e6, "",
+                static_cast<f64>(item.copy_bytes) / seconds * 1e-9);
+}
+
+// Waits for the item's device before and after.
 template <class Launch>
-void timed(const PlanItem& item, const Launch& launch) {
-  const bool traces_itself = item.device->traces();
-  if (traces_itself && core::config().debug < 2) return launch();
-  const std::string& device = item.device->name();
+void timed(const ExecutionPlan::Item& item, bool in_trace, const Launch& launch) {
   must(item.device->synchronize());
   const u64 begin_ns = os::host_clock().now_ns();
   launch();
   must(item.device->synchronize());
   const u64 end_ns = os::host_clock().now_ns();
-  const bool is_kernel = item.kernel != nullptr;
-  if (hcq::Trace* trace = hcq::Trace::of_process(); trace != nullptr && !traces_itself)
-    trace->add({device, is_kernel ? "compute" : "copy", is_kernel ? item.kernel->name : "copy",
-                is_kernel ? "kernel" : "copy", begin_ns, end_ns});
-  if (core::config().debug < 2) return;
-  const f64 seconds = static_cast<f64>(end_ns - begin_ns) * 1e-9;
-  if (is_kernel)
-    log().debug("{:<7} {:<60} {:>10.2f} us {:>9.2f} GFLOPS {:>8.2f} GB/s", device,
-                item.kernel->name, seconds * 1e6, item.kernel->flops / seconds * 1e-9,
-                item.kernel->bytes / seconds * 1e-9);
-  else
-    log().debug("{:<7} {:<60} {:>10.2f} us {:>9} {:>15.2f} GB/s", device,
-                "copy " + std::to_string(item.copy_bytes) + " bytes", seconds * 1e6, "",
-                static_cast<f64>(item.copy_bytes) / seconds * 1e-9);
+  if (in_trace)
+    hcq::Trace::of_process()->add({item.device->name(), item.kernel ? "compute" : "copy",
+                                   item.kernel ? item.kernel->name : "copy",
+                                   item.kernel ? "kernel" : "copy", begin_ns, end_ns});
+  if (shows_times()) show_time(item, end_ns - begin_ns);
 }
 
 }  // namespace doorbell::engine

@@ -13,7 +13,8 @@ namespace doorbell::detail {
 
 namespace {
 
-using engine::ReplayLayout;
+using engine::ExecutionPlan;
+using engine::ReplayPlan;
 using Source = ExportedFunction::Source;
 using Value = ExportedFunction::Value;
 
@@ -42,7 +43,11 @@ std::string describe(const Value& value) {
 class Writer {
  public:
   explicit Writer(const CSourceInput& input)
-      : in_(input), f_(input.function), layout_(*input.function.layout), name_(input.name) {
+      : in_(input),
+        f_(input.function),
+        plan_(*input.function.plan),
+        work_(*plan_.work),
+        name_(input.name) {
     find_direct();
   }
   std::string header();
@@ -67,7 +72,8 @@ class Writer {
 
   const CSourceInput& in_;
   const ExportedFunction& f_;
-  const ReplayLayout& layout_;
+  const ReplayPlan& plan_;
+  const ExecutionPlan& work_;
   const std::string& name_;
   std::string out_;
   std::vector<i32> direct_;  // by fresh memory: the output whose pointer it is, or -1
@@ -75,10 +81,10 @@ class Writer {
 
 // Fresh memory that is one output and nothing else is the caller's own.
 void Writer::find_direct() {
-  direct_.assign(layout_.fresh.size(), -1);
-  std::vector<int> uses(layout_.fresh.size(), 0);
+  direct_.assign(work_.fresh.size(), -1);
+  std::vector<int> uses(work_.fresh.size(), 0);
   const auto use = [&](u32 result) {
-    const i32 fresh = layout_.results[result].fresh;
+    const i32 fresh = plan_.results[result].fresh;
     if (fresh >= 0) ++uses[static_cast<usize>(fresh)];
     return fresh;
   };
@@ -125,11 +131,11 @@ std::string Writer::header() {
 }
 
 std::string Writer::arena_of(const core::Buffer* buffer) const {
-  for (usize i = 0; i < layout_.arenas.size(); ++i)
-    if (layout_.arenas[i].get() == buffer) return fmt::format("self->arena{}", i);
+  for (usize i = 0; i < plan_.arenas().size(); ++i)
+    if (plan_.arenas()[i].get() == buffer) return fmt::format("self->arena{}", i);
   for (usize i = 0; i < in_.constants.size(); ++i)
     if (in_.constants[i].buffer == buffer) return fmt::format("self->constant{}", i);
-  UNREACHABLE("memory of a layout that is neither arena nor constant");
+  UNREACHABLE("memory of a plan that is neither arena nor constant");
 }
 
 std::string Writer::source_pointer(const Source& source) const {
@@ -146,7 +152,7 @@ std::string Writer::source_pointer(const Source& source) const {
 }
 
 std::string Writer::result_pointer(u32 number) const {
-  const ReplayLayout::Result& result = layout_.results[number];
+  const ReplayPlan::Result& result = plan_.results[number];
   if (result.slot >= 0) return source_pointer(f_.sources[static_cast<usize>(result.slot)]);
   if (result.fresh >= 0)
     return source_pointer({Source::Kind::Fresh, static_cast<u32>(result.fresh)});
@@ -169,10 +175,10 @@ void Writer::object() {
   const auto member = [&](const char* what, usize count) {
     for (usize i = 0; i < count; ++i) line("  unsigned char* {}{};", what, i);
   };
-  member("arena", layout_.arenas.size());
+  member("arena", plan_.arenas().size());
   member("constant", in_.constants.size());
   member("state", f_.states.size());
-  member("fresh", layout_.fresh.size());
+  member("fresh", work_.fresh.size());
   member("next", f_.writes.size());
   line("  unsigned char unused;\n}};\n");
 }
@@ -197,16 +203,16 @@ void Writer::open() {
         "    return -1;",
         name, dtype, bytes, member);
   };
-  for (usize i = 0; i < layout_.arenas.size(); ++i)
-    get(fmt::format("arena{}", i), layout_.arenas[i]->bytes());
+  for (usize i = 0; i < plan_.arenas().size(); ++i)
+    get(fmt::format("arena{}", i), plan_.arenas()[i]->bytes());
   for (usize i = 0; i < in_.constants.size(); ++i)
     read(fmt::format("constant{}", i), in_.constants[i].name, "U8",
          in_.constants[i].buffer->bytes());
   for (usize i = 0; i < f_.states.size(); ++i)
     read(fmt::format("state{}", i), f_.states[i].name, io::safetensors_name(f_.states[i].dtype),
          f_.states[i].bytes());
-  for (usize i = 0; i < layout_.fresh.size(); ++i)
-    if (direct_[i] < 0) get(fmt::format("fresh{}", i), layout_.fresh[i].bytes);
+  for (usize i = 0; i < work_.fresh.size(); ++i)
+    if (direct_[i] < 0) get(fmt::format("fresh{}", i), work_.fresh[i].bytes);
   for (usize i = 0; i < f_.writes.size(); ++i)
     get(fmt::format("next{}", i), result_bytes(f_.writes[i].result));
   line("  return 0;\n}}\n");
@@ -233,17 +239,17 @@ void Writer::open() {
   const auto release = [&](const char* what, usize count) {
     for (usize i = 0; i < count; ++i) line("  free(self->{}{});", what, i);
   };
-  release("arena", layout_.arenas.size());
+  release("arena", plan_.arenas().size());
   release("constant", in_.constants.size());
   release("state", f_.states.size());
-  release("fresh", layout_.fresh.size());
+  release("fresh", work_.fresh.size());
   release("next", f_.writes.size());
   line("  free(self);\n}}\n");
 }
 
 i64 Writer::result_bytes(u32 number) const {
-  const ReplayLayout::Result& result = layout_.results[number];
-  if (result.fresh >= 0) return layout_.fresh[static_cast<usize>(result.fresh)].bytes;
+  const ReplayPlan::Result& result = plan_.results[number];
+  if (result.fresh >= 0) return work_.fresh[static_cast<usize>(result.fresh)].bytes;
   if (result.slot >= 0) {
     const Source& source = f_.sources[static_cast<usize>(result.slot)];
     return (source.kind == Source::Kind::Argument ? f_.arguments : f_.states)[source.index].bytes();
@@ -255,11 +261,11 @@ i64 Writer::result_bytes(u32 number) const {
 }
 
 void Writer::item(usize number) {
-  const ReplayLayout::Item& item = layout_.items[number];
+  const ExecutionPlan::Item& item = work_.items[number];
   std::string buffers;
-  for (const ReplayLayout::Argument& argument : layout_.arguments_of(item)) {
-    const std::string base = argument.source == ReplayLayout::kNoSource
-                                 ? arena_of(argument.buffer)
+  for (const ExecutionPlan::Argument& argument : work_.arguments_of(item)) {
+    const std::string base = work_.is_fixed(argument.source)
+                                 ? arena_of(&work_.fixed_at(argument.source))
                                  : source_pointer(f_.sources[argument.source]);
     buffers += fmt::format("{}(unsigned char*){} + {}", buffers.empty() ? "" : ", ", base,
                            argument.offset);
@@ -267,11 +273,11 @@ void Writer::item(usize number) {
   line("  {{");
   line("    void* const buffers[] = {{{}}};", buffers);
   if (in_.kernels[number].empty()) {
-    line("    memmove(buffers[0], buffers[1], {});\n  }}", item.planned->copy_bytes);
+    line("    memmove(buffers[0], buffers[1], {});\n  }}", item.copy_bytes);
     return;
   }
   std::string variables;
-  for (const u32 variable : layout_.variables_of(item)) variables += f_.variables[variable] + ", ";
+  for (const u32 variable : work_.variables_of(item)) variables += f_.variables[variable] + ", ";
   line("    const int64_t variables[] = {{{}0}};", variables);
   if (in_.threads[number] > 1) line("#ifdef _OPENMP\n#pragma omp parallel for\n#endif");
   line("    for (int64_t part = 0; part < {}; ++part)", in_.threads[number]);
@@ -281,7 +287,7 @@ void Writer::item(usize number) {
 // Results are all read before any state changes, since one may be another's old value.
 void Writer::run() {
   line("{} {{\n  (void)self;", run_signature());
-  for (usize i = 0; i < layout_.items.size(); ++i) item(i);
+  for (usize i = 0; i < work_.items.size(); ++i) item(i);
   for (usize i = 0; i < f_.writes.size(); ++i)
     line("  memcpy(self->next{}, {}, {});", i, result_pointer(f_.writes[i].result),
          result_bytes(f_.writes[i].result));

@@ -102,13 +102,13 @@ class Export {
 
   void compile_kernels() {
     std::set<std::string> done;
-    for (const auto& item : function_.layout->items) {
-      const engine::KernelRef& kernel = item.planned->kernel;
+    for (const auto& item : function_.plan->work->items) {
+      const engine::KernelRef& kernel = item.kernel;
       entries_.emplace_back();
       threads_.push_back(1);
       if (!kernel) continue;
       engine::CompiledKernel compiled =
-          must(engine::kernel_compiler().compile_object(*kernel->ast, *item.planned->device));
+          must(engine::kernel_compiler().compile_object(*kernel->ast, *item.device));
       entries_.back() = compiled.binary.name;
       threads_.back() = compiled.binary.threads;
       if (!done.insert(compiled.binary.name).second) continue;
@@ -125,8 +125,8 @@ class Export {
   }
 
   void collect_constants() {
-    for (const auto& constant : function_.layout->constants) add_constant(constant.get());
-    for (const auto& result : function_.layout->results)
+    for (const auto& constant : function_.plan->constants()) add_constant(constant.get());
+    for (const auto& result : function_.plan->results)
       if (result.constant && core::TensorGraph::realized(*result.constant))
         add_constant(&engine::buffer_of(*result.constant));
   }

@@ -43,7 +43,7 @@ i64 ExportedFunction::Value::bytes() const {
 
 ExportedFunction JitProgram::exported(const ExportOptions& options) const {
   ExportedFunction made;
-  made.layout = &replay_->layout();
+  made.plan = &replay_->plan();
   std::vector<Source> source_of;  // by holder
   for (usize i = 0; i < holders_.size(); ++i) {
     const Holder& holder = holders_[i];
@@ -70,7 +70,7 @@ ExportedFunction JitProgram::exported(const ExportOptions& options) const {
       throw fail(ErrorKind::Unsupported, "cannot export a function that reads gradients");
     made.sources.push_back(source_of[slot.holder]);
   }
-  for (u32 i = 0; i < made.layout->fresh.size(); ++i)
+  for (u32 i = 0; i < made.plan->work->fresh.size(); ++i)
     made.sources.push_back({Source::Kind::Fresh, i});
   for (const Write& write : writes_) {
     if (write.is_gradient) {
@@ -91,7 +91,7 @@ ExportedFunction JitProgram::exported(const ExportOptions& options) const {
       throw fail(ErrorKind::Unsupported, "export of result {}, whose shape {} is symbolic", name,
                  result_shapes_[result].str());
     }
-    const engine::ReplayLayout::Result& given = made.layout->results[result];
+    const engine::ReplayPlan::Result& given = made.plan->results[result];
     Value value{std::move(name), given.dtype, {}, true};
     if (given.slot >= 0) {
       const Source source = made.sources[static_cast<usize>(given.slot)];

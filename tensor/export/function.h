@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tensor/api/tensor.h"
-#include "tensor/engine/replay_layout.h"
+#include "tensor/engine/replay_plan.h"
 
 namespace doorbell::detail {
 
@@ -20,7 +20,7 @@ struct ExportedFunction {
     bool is_written = false;
     i64 bytes() const;
   };
-  // Memory that a run brings: an argument's, a state's, or fresh memory of the layout.
+  // Memory that a run brings: an argument's, a state's, or fresh memory of the plan.
   struct Source {
     enum class Kind : u8 { Unused, Argument, State, Fresh } kind = Kind::Unused;
     u32 index = 0;
@@ -32,14 +32,14 @@ struct ExportedFunction {
   };
   struct Output {
     Value value;
-    u32 result;  // of the layout
+    u32 result;  // of the plan
   };
 
-  const engine::ReplayLayout* layout = nullptr;
+  const engine::ReplayPlan* plan = nullptr;
   std::vector<Value> arguments, states;
   std::vector<Tensor> state_values;
-  std::vector<Source> sources;         // by the layout's numbers
-  std::vector<std::string> variables;  // C identifiers, in the layout's order
+  std::vector<Source> sources;         // as the plan numbers them
+  std::vector<std::string> variables;  // C identifiers, in the plan's order
   std::vector<Write> writes;
   std::vector<Output> outputs;
 };

@@ -289,7 +289,7 @@ std::vector<UOpRef> Capture::compute_wanted() {
     nodes.push_back(*wanted_[i]);
     at.push_back(i);
   }
-  std::vector<UOpRef> stored = engine::realize(nodes);
+  engine::StoredNodes stored = engine::realize(nodes);
   for (usize i = 0; i < at.size(); ++i) results[at[i]] = std::move(stored[i]);
   return results;
 }

@@ -6,6 +6,7 @@
 
 #include "hcq/trace/trace.h"
 #include "runtime/doorbell.h"
+#include "tensor/engine/realize.h"
 
 namespace doorbell {
 namespace {
@@ -23,6 +24,7 @@ Names names_of(const std::function<Tensor()>& make) {
   hcq::Trace trace;
   hcq::Trace::set_of_process(&trace);
   make().realize();
+  engine::synchronize();
   hcq::Trace::set_of_process(nullptr);
   Names names;
   for (const hcq::Trace::Span& span : trace.spans())

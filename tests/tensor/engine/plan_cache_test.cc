@@ -16,7 +16,7 @@ core::GraphKey key_of(u64 hash, std::vector<u64> words) {
 }
 Plan plan_of(i64 kernels) {
   Plan plan;
-  plan.kernels = kernels;
+  plan.distinct_kernels = kernels;
   return plan;
 }
 
@@ -25,15 +25,15 @@ TEST(PlanCache, EqualHashesAreNotEqualKeys) {
   cache.insert(key_of(5, {1, 2}), plan_of(1));
   EXPECT_EQ(cache.find(key_of(5, {1, 3})), nullptr);
   cache.insert(key_of(5, {1, 3}), plan_of(2));
-  EXPECT_EQ(cache.find(key_of(5, {1, 2}))->kernels, 1);
-  EXPECT_EQ(cache.find(key_of(5, {1, 3}))->kernels, 2);
+  EXPECT_EQ(cache.find(key_of(5, {1, 2}))->distinct_kernels, 1);
+  EXPECT_EQ(cache.find(key_of(5, {1, 3}))->distinct_kernels, 2);
   EXPECT_EQ(cache.size(), 2u);
 }
 
 TEST(PlanCache, TheFirstInsertedIsKept) {
   PlanCache cache(64);
-  EXPECT_EQ(cache.insert(key_of(5, {1}), plan_of(1))->kernels, 1);
-  EXPECT_EQ(cache.insert(key_of(5, {1}), plan_of(2))->kernels, 1);
+  EXPECT_EQ(cache.insert(key_of(5, {1}), plan_of(1))->distinct_kernels, 1);
+  EXPECT_EQ(cache.insert(key_of(5, {1}), plan_of(2))->distinct_kernels, 1);
   EXPECT_EQ(cache.size(), 1u);
 }
 
@@ -48,7 +48,7 @@ TEST(PlanCache, EvictsTheLeastRecentlyUsedOfAShard) {
   EXPECT_EQ(cache.size(), 3u);
   cache.clear();
   EXPECT_EQ(cache.size(), 0u);
-  EXPECT_EQ(held->kernels, 0);
+  EXPECT_EQ(held->distinct_kernels, 0);
 }
 
 TEST(PlanCache, ServesThreads) {
@@ -62,7 +62,7 @@ TEST(PlanCache, ServesThreads) {
         core::GraphKey key = key_of(n, {n});
         std::shared_ptr<const Plan> plan = cache.find(key);
         if (!plan) plan = cache.insert(key, plan_of(static_cast<i64>(n)));
-        if (plan->kernels != static_cast<i64>(n)) ++wrong[t];
+        if (plan->distinct_kernels != static_cast<i64>(n)) ++wrong[t];
       }
     });
   }

@@ -81,7 +81,7 @@ TEST(QueueGraph, SeveralDevicesGiveWhatTheyWouldOneByOne) {
   }
 }
 
-// With DEBUG=2 the same layout runs launch by launch.
+// With DEBUG=2 the same plan runs item by item.
 TEST(QueueGraph, CallsMayBeTimedOneByOne) {
   auto f = jit([](const Tensor& a) { return ((a * 2).to("CPU:11") + 1).realize() * 3; });
   for (float i = 0; i < 6; ++i) {

@@ -102,7 +102,7 @@ TEST_F(RealizeTest, WantsSeveralAtOnce) {
   UOpRef a = vector({1, 2}), b = vector({3, 5});
   UOpRef total = op(Op::Add, a, b), product = op(Op::Mul, total, total);
   const UOp wanted[] = {*product, *total, *product, *a};
-  const std::vector<UOpRef> held = realize(wanted);
+  const StoredNodes held = realize(wanted);
   ASSERT_EQ(held.size(), 4u);
   EXPECT_EQ(read(held[0], 2), (std::vector<f32>{16, 49}));
   EXPECT_EQ(read(held[1], 2), (std::vector<f32>{4, 7}));
@@ -275,7 +275,7 @@ TEST_F(RealizeTest, ManyThreadsRealizeTheSameAndOtherGraphs) {
       threads.emplace_back([&, t] {
         UOpRef own = op(Op::Mul, shared, constant(static_cast<f64>(t)));
         const UOp wanted[] = {*shared, *own};
-        const std::vector<UOpRef> held = realize(wanted);
+        const StoredNodes held = realize(wanted);
         const f32 factor = static_cast<f32>(t);
         if (read(held[0], 3) != std::vector<f32>{5, 7, 9}) ++wrong[t];
         if (read(held[1], 3) != std::vector<f32>{5 * factor, 7 * factor, 9 * factor}) ++wrong[t];

@@ -8,8 +8,6 @@
 
 namespace doorbell::tools::latency {
 
-using core::ScheduleBuffer;
-
 TestKernel::TestKernel(core::Device& device) {
   const Tensor input = Tensor::full({1}, 1.0, {.device = device.name()}).contiguous().realize();
   const Tensor sum = input + 1;
@@ -19,14 +17,14 @@ TestKernel::TestKernel(core::Device& device) {
   key.walk(roots, true);
   engine::KernelCache cache(4);
   const engine::Plan plan = engine::make_plan(key, roots, cache);
-  CHECK_EQ(plan.items.size(), 1u);
-  const engine::PlanItem& item = plan.items[0];
-  CHECK(item.kernel && item.buffer_count == 2 && item.variable_count == 0,
+  const engine::ExecutionPlan& work = *plan.work;
+  CHECK_EQ(work.items.size(), 1u);
+  const engine::ExecutionPlan::Item& item = work.items[0];
+  CHECK(item.kernel && item.argument_count == 2 && item.variable_count == 0,
         "x + 1 is not a kernel of two buffers");
   kernel_ = item.kernel;
   for (usize i = 0; i < 2; ++i) {
-    const u32 place = plan.arguments[item.first_buffer + i];
-    is_output_[i] = plan.buffers[place].kind != ScheduleBuffer::Kind::Input;
+    is_output_[i] = !work.is_input(work.arguments_of(item)[i].source);
     buffers_[i] = engine::must(core::Buffer::allocate(device, sizeof(f32)));
     const f32 zero = 0;
     engine::must(buffers_[i]->copy_in(&zero, sizeof zero));
