@@ -43,7 +43,7 @@ struct Plan {
 Plan make_plan(const core::GraphKey& key, std::span<const core::UOp> roots, KernelCache& kernels,
                GraphLog* log = nullptr);
 
-// Starts everything, and waits for it where Plan::waits. Returns the nodes of Plan::results. Throws.
+// Starts everything, and waits for it if Plan::waits. Returns the nodes of Plan::results. Throws.
 absl::InlinedVector<core::UOpRef, 4> run_plan(const Plan& plan, const core::GraphKey& key);
 // What holds a root: its Buffer, or the Multi of its Buffers.
 core::UOpRef holder_of(const core::ShardedRoot& root, std::span<const core::UOpRef> buffers);
