@@ -1,4 +1,4 @@
-// The submitter's side of the ring. The thread's is queue_thread.cc's.
+// The submitter's side of the ring. See queue_thread.cc for the side of the thread.
 #include "drivers/cpu/queue.h"
 
 #include <algorithm>
@@ -38,8 +38,9 @@ CpuQueue::~CpuQueue() {
   stop_.store(true, std::memory_order_seq_cst);
   wake_.fetch_add(1, std::memory_order_seq_cst);
   wake_.notify_all();
-  if (thread_.joinable()) thread_.join();
-  // Who waits for what was dropped must not wait for ever.
+  if (process_.load() != os::fork_depth()) leave_parent();
+  if (thread_ != nullptr) thread_->join();
+  // Unblock waiters of dropped work.
   if (head_.load() == tail_.load()) return;
   died(fail(ErrorKind::DeviceLost, "the {} was closed before position {}", title(),
             timeline().last()));
@@ -126,17 +127,36 @@ Result<void> CpuQueue::add(const Entry& entry) {
 
 void CpuQueue::publish() {
   tail_.store(added_, std::memory_order_seq_cst);
-  if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+  if (thread_ == nullptr) thread_ = std::make_unique<std::thread>([this] { work(); });
   if (!sleeping_.load(std::memory_order_seq_cst)) return;
   wake_.fetch_add(1, std::memory_order_seq_cst);
   wake_.notify_one();
 }
 
 Result<void> CpuQueue::failure() {
+  if (process_.load(std::memory_order_acquire) != os::fork_depth()) [[unlikely]]
+    leave_parent();
   if (!dead_.load(std::memory_order_acquire)) [[likely]]
     return {};
   std::lock_guard lock(failure_mutex_);
   return *failure_;
+}
+
+void CpuQueue::leave_parent() {
+  bool had_work = false;
+  {
+    std::lock_guard lock(failure_mutex_);
+    if (process_.load(std::memory_order_relaxed) == os::fork_depth()) return;
+    (void)thread_.release();  // it can neither be joined nor detached here
+    sleeping_.store(false, std::memory_order_relaxed);
+    had_work = head_.load() != tail_.load() && !dead_.load();
+    process_.store(os::fork_depth(), std::memory_order_release);
+  }
+  if (had_work)
+    die(fail(ErrorKind::DeviceLost,
+             "the {} had work in flight when this process was forked, which a forked process "
+             "cannot wait for; synchronize before fork(), or start the process with spawn or exec",
+             title()));
 }
 
 std::string CpuQueue::running() {

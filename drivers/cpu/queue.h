@@ -4,6 +4,9 @@
 // is empty, because handing them over would cost more than they do. Kernels with several parts are
 // split by the worker pool either way.
 //
+// A forked child has no thread of its parent. Its queue starts another one, if no work was in
+// flight when the process was forked; else it is dead, for what ran then may have run in part.
+//
 // Thread safety: as Queue; the thread of the queue is started by the first submission that
 // needs it.
 // Memory ordering: the submitter publishes with one store of `tail_`, acquired by the queue's
@@ -15,6 +18,7 @@
 #include <atomic>
 #include <thread>
 
+#include "base/os/fork.h"
 #include "drivers/cpu/executor.h"
 #include "hcq/memory/argument_ring.h"
 
@@ -56,6 +60,9 @@ class CpuQueue final : public hcq::Queue {
   Result<const u64*> copy_words(std::span<const u32> words);
   void publish();
 
+  // In a forked child: forgets the parent's thread, and dies if it had work.
+  void leave_parent();
+
   // ---- the thread -------------------------------------------------------------------------------
   void work();
   void sleep(u64 head);
@@ -65,6 +72,7 @@ class CpuQueue final : public hcq::Queue {
   // Runs commands from `at`, which moves on. What a kernel throws is the death of the queue: false.
   bool survive(hcq::Position position, const u64** at, const u64* end);
   void die(hcq::Position position, const char* what);
+  void die(Error why);
 
   const CpuDevice& device_;
   const u64 inline_ns_;
@@ -80,11 +88,12 @@ class CpuQueue final : public hcq::Queue {
   alignas(64) std::atomic<u32> wake_{0};
   std::atomic<bool> sleeping_{false};
 
-  std::mutex failure_mutex_;  // guards failure_
+  std::atomic<u32> process_ = os::fork_depth();  // the process whose thread this is
+  std::mutex failure_mutex_;                     // guards failure_
   std::unique_ptr<Error> failure_;
   std::atomic<bool> dead_{false};  // failure_ is set
 
-  std::thread thread_;  // last: it uses all of the above
+  std::unique_ptr<std::thread> thread_;  // last: it uses all of the above
 };
 
 }  // namespace doorbell::cpu

@@ -94,18 +94,21 @@ bool CpuQueue::survive(hcq::Position position, const u64** at, const u64* end) {
 void CpuQueue::die(hcq::Position position, const char* what) {
   const hcq::Signal signal = timeline().where(position).signal;
   const std::string* kernel = executor_.running();
+  die(fail(ErrorKind::DeviceLost,
+           "{} died in kernel {} before position {} of {}: {}; its signal at {:#x} was {}", title(),
+           kernel == nullptr ? "-" : *kernel, position, timeline().last(), what,
+           signal.address().value, signal.value()));
+  raise(signal.cell(), hcq::Signal::kDead);
+}
+
+void CpuQueue::die(Error why) {
+  why.device = device_name();
   {
     std::lock_guard lock(failure_mutex_);
-    failure_ = std::make_unique<Error>(
-        fail(ErrorKind::DeviceLost,
-             "{} died in kernel {} before position {} of {}: {}; its signal at {:#x} was {}",
-             title(), kernel == nullptr ? "-" : *kernel, position, timeline().last(), what,
-             signal.address().value, signal.value()));
-    failure_->device = device_name();
+    failure_ = std::make_unique<Error>(why);
   }
   dead_.store(true, std::memory_order_release);
-  died(*failure_);
-  raise(signal.cell(), hcq::Signal::kDead);
+  died(why);
 }
 
 }  // namespace doorbell::cpu

@@ -137,7 +137,10 @@ Result<void> Queue::wait_slow(Position position, u64 timeout_ns, bool may_stop) 
     const Timeline::Reached reached = timeline_.reached(position);
     if (reached == Timeline::Reached::Yes) return {};
     if (reached == Timeline::Reached::Dead || is_dead()) return dead(position);
-    if (turn == 0) start = clock().now_ns();
+    if (turn == 0) {
+      if (Result<void> alive = failure(); !alive) return dead(position);
+      start = clock().now_ns();
+    }
     if (turn < kSpins) {
       clock().relax(turn);
       continue;

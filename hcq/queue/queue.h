@@ -137,7 +137,7 @@ class Queue {
  protected:
   // Makes the device run the segments one after another; `end` is the last position they reach.
   virtual Result<void> write(std::span<const Segment> segments, Position end) = 0;
-  // What went wrong since it was asked last; why the queue is dead, where it is, each time.
+  // Why the queue is dead; asked before each submission and each wait that blocks.
   virtual Result<void> failure() { return {}; }
   // Whether drop() does something.
   virtual bool can_drop() const { return false; }

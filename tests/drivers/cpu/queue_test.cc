@@ -4,6 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
 
 #include "hcq/queue/resident_commands.h"
 #include "tests/hcq/support/kernels.h"
@@ -366,6 +370,46 @@ TEST_F(CpuQueueTest, GivesUpNothingWhereItIsIdle) {
   ASSERT_OK(queue.synchronize());
   queue.abandon();
   EXPECT_FALSE(queue.was_abandoned(1));
+}
+
+// The exit status of a forked child that runs `body`; a child that hangs is ended by a signal.
+int status_of_child(const std::function<bool()>& body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(30);
+    _exit(body() ? 0 : 1);
+  }
+  int status = -1;
+  return waitpid(child, &status, 0) == child ? status : -1;
+}
+
+TEST_F(CpuQueueTest, AForkedChildStartsAThreadOfItsOwn) {
+  ASSERT_OK(queue.submit(*commands));
+  ASSERT_OK(queue.synchronize());
+  EXPECT_EQ(status_of_child([&] {
+              i64 value = 0;
+              commands->write(address(&value), 7);
+              return queue.submit(*commands) && queue.synchronize() && value == 7;
+            }),
+            0);
+  ASSERT_OK(queue.submit(*commands));
+  ASSERT_OK(queue.synchronize());
+}
+
+TEST_F(CpuQueueTest, AForkedChildIsToldOfWorkInFlight) {
+  const hcq::Signal signal = *device->signals().make();
+  commands->wait(signal.address(), 1);
+  auto point = queue.submit(*commands);
+  ASSERT_OK(point);
+  EXPECT_EQ(status_of_child([&] {
+              const Result<void> waited = queue.wait(point->position);
+              return !waited && !queue.submit(*commands) &&
+                     waited.error().message.starts_with(
+                         "the CPU compute queue had work in flight when this process was forked");
+            }),
+            0);
+  raise(signal.cell(), 1);
+  ASSERT_OK(queue.wait(point->position));
 }
 
 }  // namespace
