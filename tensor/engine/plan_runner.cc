@@ -110,6 +110,7 @@ absl::InlinedVector<core::UOpRef, 4> run_plan(const Plan& plan, const core::Grap
       must(point.queue->wait_or_stop(point.position));
       must(point.queue->wait(point.position));
     }
+    in_flight().sweep();
     for (const Ref<Buffer>& one : fresh)
       refuse_poisoned(*one);  // another thread may have stopped it
   }
