@@ -71,7 +71,7 @@ amd::AmdDevice& KfdSink::open() {
 void KfdSink::finish() {
   if (!device_) return;
   for (hcq::Queue* queue : {&device_->compute_queue(), &device_->copy_queue()}) {
-    const hcq::Timeline::Place last = queue->timeline().where(queue->last().position);
+    const hcq::Timeline::SignalValue last = queue->timeline().signal_at(queue->last().position);
     last.signal.store(last.value);
   }
 }

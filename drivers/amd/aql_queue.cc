@@ -82,9 +82,9 @@ void AqlQueue::measure() {
 
 Result<void> AqlQueue::place_launch(const KernelLaunch& launch, const hcq::Fence& after) {
   const usize words = launch.program.argument_words() + launch_data_ + after.size() * wait_data_;
-  TRY(const hcq::ArgumentRing::Place data,
+  TRY(const hcq::ArgumentRing::Location data,
       arguments_->allocate(words * sizeof(u32), kDataAlignment));
-  const hcq::Timeline::Place end = timeline().where(timeline().last());
+  const hcq::Timeline::SignalValue end = timeline().signal_at(timeline().last());
   launch_.clear();
   launch_.lend_data({reinterpret_cast<u32*>(data.host), words}, data.address);
   TRY(add_waits(after, launch_));

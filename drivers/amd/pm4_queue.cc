@@ -58,10 +58,10 @@ Result<void> Pm4Queue::place_launch(const KernelLaunch& launch, const hcq::Fence
   const AmdProgram& program = launch.program;
   const usize words = launch_words_ + after.size() * wait_words_ + program.dispatch_words().size();
   TRY(make_room(words));
-  TRY(const hcq::ArgumentRing::Place data,
+  TRY(const hcq::ArgumentRing::Location data,
       arguments_->allocate(program.data_words() * sizeof(u32), kDataAlignment));
   const u64 epoch = device_.code_epoch();
-  const hcq::Timeline::Place end = timeline().where(timeline().last());
+  const hcq::Timeline::SignalValue end = timeline().signal_at(timeline().last());
 
   launch_.clear();
   launch_.lend_words(ring_.reserved());
@@ -108,12 +108,12 @@ Result<void> Pm4Queue::place_segment(const hcq::Segment& segment) {
     if (data.value != 0) segment.commands->relocate(words_.span().subspan(first), data);
     return {};
   }
-  TRY(const hcq::ArgumentRing::Place place,
+  TRY(const hcq::ArgumentRing::Location location,
       arguments_->allocate(segment.words.size_bytes(), kDataAlignment));
-  const std::span<u32> words{reinterpret_cast<u32*>(place.host), segment.words.size()};
+  const std::span<u32> words{reinterpret_cast<u32*>(location.host), segment.words.size()};
   std::copy(segment.words.begin(), segment.words.end(), words.begin());
   if (data.value != 0) segment.commands->relocate(words, data);
-  return place_jump(place.address.value, words.size());
+  return place_jump(location.address.value, words.size());
 }
 
 Result<void> Pm4Queue::place_jump(u64 address, u64 count) {

@@ -47,7 +47,7 @@ AmdQueue::~AmdQueue() {
   hardware_.reset();
   device_.kfd().events().release_interrupt(interrupt_);
   // Unblock waiters of abandoned work.
-  const hcq::Timeline::Place last = timeline().where(timeline().last());
+  const hcq::Timeline::SignalValue last = timeline().signal_at(timeline().last());
   if (last.signal.value() >= last.value) return;
   died(fail(ErrorKind::DeviceLost, "the {} was closed before position {}", title(),
             timeline().last()));
@@ -137,10 +137,10 @@ Result<hcq::GpuAddr> AmdQueue::place_data(const hcq::Segment& segment) {
   if (segment.commands == nullptr) return hcq::GpuAddr{};
   const std::span<const u32> data = segment.commands->data();
   if (data.empty()) return hcq::GpuAddr{};
-  TRY(const hcq::ArgumentRing::Place place,
+  TRY(const hcq::ArgumentRing::Location location,
       arguments_->allocate(data.size_bytes(), kDataAlignment));
-  std::memcpy(place.host, data.data(), data.size_bytes());
-  return place.address;
+  std::memcpy(location.host, data.data(), data.size_bytes());
+  return location.address;
 }
 
 std::span<const u32> AmdQueue::words_of(const hcq::Segment& segment) {
@@ -159,14 +159,14 @@ void AmdQueue::die(const Error& why) {
   }
   dead_.store(true, std::memory_order_release);
   died(why);
-  timeline().where(timeline().last()).signal.store(hcq::Signal::kDead);
+  timeline().signal_at(timeline().last()).signal.store(hcq::Signal::kDead);
 }
 
 // Destroying the queue takes its waves off the hardware in the middle of their work.
 void AmdQueue::drop(hcq::Position last) {
   if (Result<void> restarted = hardware_->restart(); !restarted) return die(restarted.error());
   ring_.restart();
-  const hcq::Timeline::Place end = timeline().where(last);
+  const hcq::Timeline::SignalValue end = timeline().signal_at(last);
   end.signal.store(end.value);
 }
 
@@ -199,8 +199,8 @@ std::string AmdQueue::busy_with() {
   const std::string* kernel = first_kernel(&position);
   const std::string what = kernel == nullptr ? "" : fmt::format(", kernel {}", *kernel);
   const hcq::Position last = timeline().last();
-  const hcq::Timeline::Place place = timeline().where(last);
-  const u64 left = place.value - std::min(place.value, place.signal.value());
+  const hcq::Timeline::SignalValue target = timeline().signal_at(last);
+  const u64 left = target.value - std::min(target.value, target.signal.value());
   return fmt::format("{} at position {} of {}{}{}", title(), last - left + 1, last, what,
                      waves(false));
 }

@@ -8,7 +8,7 @@ namespace doorbell::cpu {
 
 using hcq::Operand;
 
-u32 CpuCommandQueue::begin(CommandKind kind, u32 cells) {
+u32 CpuCommandBuffer::begin(CommandKind kind, u32 cells) {
   const u32 word = add_words(cells * 2);
   const auto header = encode(CommandHeader{kind, cells});
   put(word, Bits{31, 0}, header[0]);
@@ -16,7 +16,7 @@ u32 CpuCommandQueue::begin(CommandKind kind, u32 cells) {
   return word + 2;
 }
 
-void CpuCommandQueue::command(CommandKind kind, std::initializer_list<Operand> operands) {
+void CpuCommandBuffer::command(CommandKind kind, std::initializer_list<Operand> operands) {
   u32 word = begin(kind, 1 + static_cast<u32>(operands.size()));
   for (const Operand& operand : operands) {
     put_64(word, operand);
@@ -24,7 +24,7 @@ void CpuCommandQueue::command(CommandKind kind, std::initializer_list<Operand> o
   }
 }
 
-void CpuCommandQueue::exec(const hcq::Launch& launch) {
+void CpuCommandBuffer::exec(const hcq::Launch& launch) {
   const auto* of_cpu = dynamic_cast<const CpuProgram*>(launch.program);
   CHECK(of_cpu != nullptr, "a program that is not the CPU's");
   const CpuProgram& program = *of_cpu;
@@ -39,26 +39,26 @@ void CpuCommandQueue::exec(const hcq::Launch& launch) {
   for (const Operand& variable : launch.variables) put_64(word += 2, variable);
 }
 
-void CpuCommandQueue::copy(Operand to, Operand from, u64 bytes) {
+void CpuCommandBuffer::copy(Operand to, Operand from, u64 bytes) {
   command(CommandKind::Copy, {to, from, bytes});
 }
 
-void CpuCommandQueue::write(Operand address, Operand value) {
+void CpuCommandBuffer::write(Operand address, Operand value) {
   command(CommandKind::Write, {address, value});
 }
 
-void CpuCommandQueue::wait(Operand address, Operand value) {
+void CpuCommandBuffer::wait(Operand address, Operand value) {
   command(CommandKind::Wait, {address, value});
 }
 
-void CpuCommandQueue::poll(Operand address, Operand value, u64 mask) {
+void CpuCommandBuffer::poll(Operand address, Operand value, u64 mask) {
   command(CommandKind::Poll, {address, value, mask});
 }
 
-void CpuCommandQueue::signal(Operand address, Operand value) {
+void CpuCommandBuffer::signal(Operand address, Operand value) {
   command(CommandKind::Signal, {address, value});
 }
 
-void CpuCommandQueue::timestamp(Operand address) { command(CommandKind::Timestamp, {address}); }
+void CpuCommandBuffer::timestamp(Operand address) { command(CommandKind::Timestamp, {address}); }
 
 }  // namespace doorbell::cpu

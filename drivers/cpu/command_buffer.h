@@ -1,4 +1,4 @@
-// CpuCommandQueue: writes the commands of command.h. Memory barriers are nothing here: one thread
+// CpuCommandBuffer: writes the commands of command.h. Memory barriers are nothing here: one thread
 // runs the commands of a queue one after another, and its workers end before the next.
 #pragma once
 
@@ -9,9 +9,9 @@ namespace doorbell::cpu {
 
 class CpuDevice;
 
-class CpuCommandQueue final : public hcq::CommandBuffer {
+class CpuCommandBuffer final : public hcq::CommandBuffer {
  public:
-  explicit CpuCommandQueue(const CpuDevice& device) : device_(device) {}
+  explicit CpuCommandBuffer(const CpuDevice& device) : device_(device) {}
 
   void wait(hcq::Operand address, hcq::Operand value) override;
   void signal(hcq::Operand address, hcq::Operand value) override;

@@ -44,11 +44,11 @@ CpuQueue::~CpuQueue() {
   if (head_.load() == tail_.load()) return;
   died(fail(ErrorKind::DeviceLost, "the {} was closed before position {}", title(),
             timeline().last()));
-  raise(timeline().where(timeline().last()).signal.cell(), hcq::Signal::kDead);
+  raise(timeline().signal_at(timeline().last()).signal.cell(), hcq::Signal::kDead);
 }
 
 std::unique_ptr<hcq::CommandBuffer> CpuQueue::make_commands() {
-  return std::make_unique<CpuCommandQueue>(device_);
+  return std::make_unique<CpuCommandBuffer>(device_);
 }
 
 Result<void> CpuQueue::write(std::span<const hcq::Segment> segments, hcq::Position end) {
@@ -109,9 +109,10 @@ bool CpuQueue::run_here(hcq::ResidentWords& bound, hcq::Position end) {
 
 Result<const u64*> CpuQueue::copy_words(std::span<const u32> words) {
   if (words.empty()) return nullptr;
-  TRY(const hcq::ArgumentRing::Place place, words_->allocate(words.size_bytes(), sizeof(u64)));
-  std::memcpy(place.host, words.data(), words.size_bytes());
-  return reinterpret_cast<const u64*>(place.host);
+  TRY(const hcq::ArgumentRing::Location location,
+      words_->allocate(words.size_bytes(), sizeof(u64)));
+  std::memcpy(location.host, words.data(), words.size_bytes());
+  return reinterpret_cast<const u64*>(location.host);
 }
 
 Result<void> CpuQueue::add(const Entry& entry) {

@@ -92,7 +92,7 @@ bool CpuQueue::survive(hcq::Position position, const u64** at, const u64* end) {
 }
 
 void CpuQueue::die(hcq::Position position, const char* what) {
-  const hcq::Signal signal = timeline().where(position).signal;
+  const hcq::Signal signal = timeline().signal_at(position).signal;
   const std::string* kernel = executor_.running();
   die(fail(ErrorKind::DeviceLost,
            "{} died in kernel {} before position {} of {}: {}; its signal at {:#x} was {}", title(),

@@ -1,5 +1,5 @@
 // NullQueue: accepts everything and is done at once, so that what a replay costs beside the words
-// can be measured. NullCommandQueue writes no words.
+// can be measured. NullCommandBuffer writes no words.
 #pragma once
 
 #include "base/util/try.h"
@@ -7,7 +7,7 @@
 
 namespace doorbell::null {
 
-class NullCommandQueue final : public hcq::CommandBuffer {
+class NullCommandBuffer final : public hcq::CommandBuffer {
  public:
   void wait(hcq::Operand, hcq::Operand) override {}
   void signal(hcq::Operand, hcq::Operand) override {}
@@ -28,13 +28,13 @@ class NullQueue final : public hcq::Queue {
   using Queue::Queue;
 
   std::unique_ptr<hcq::CommandBuffer> make_commands() override {
-    return std::make_unique<NullCommandQueue>();
+    return std::make_unique<NullCommandBuffer>();
   }
 
  protected:
   Result<void> write(std::span<const hcq::Segment>, hcq::Position end) override {
-    const hcq::Timeline::Place place = timeline().where(end);
-    place.signal.cell().value.store(place.value, std::memory_order_release);
+    const hcq::Timeline::SignalValue target = timeline().signal_at(end);
+    target.signal.cell().value.store(target.value, std::memory_order_release);
     return {};
   }
 };

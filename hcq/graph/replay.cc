@@ -42,7 +42,7 @@ Result<void> Graph::reserve_all() {
 void Graph::fill_slots() {
   for (usize i = 0; i < lanes_.size(); ++i) {
     const Lane& lane = lanes_[i];
-    const Timeline::Place first = lane.queue->timeline().where(lane.base + 1);
+    const Timeline::SignalValue first = lane.queue->timeline().signal_at(lane.base + 1);
     table_[lane.address_slot] = first.signal.address().value;
     for (u32 k = 0; k < signal_count(i); ++k) table_[lane.value_slot + k] = first.value + k;
   }

@@ -14,7 +14,7 @@ Result<std::unique_ptr<ArgumentRing>> ArgumentRing::make(Queue& queue, i64 bytes
 
 ArgumentRing::~ArgumentRing() { queue_.memory().release(memory_); }
 
-Result<ArgumentRing::Place> ArgumentRing::allocate(u64 bytes, u64 alignment) {
+Result<ArgumentRing::Location> ArgumentRing::allocate(u64 bytes, u64 alignment) {
   if (bytes > ring_.size())
     return fail(ErrorKind::Unsupported, "{} bytes of arguments in one submission, at most {}",
                 bytes, ring_.size());
@@ -29,7 +29,7 @@ Result<ArgumentRing::Place> ArgumentRing::allocate(u64 bytes, u64 alignment) {
                   ring_.size());
     TRY(queue_.wait_done(*oldest));
   }
-  return Place{static_cast<u8*>(memory_.host) + *offset, GpuAddr{memory_.address + *offset}};
+  return Location{static_cast<u8*>(memory_.host) + *offset, GpuAddr{memory_.address + *offset}};
 }
 
 }  // namespace doorbell::hcq

@@ -19,7 +19,7 @@ namespace doorbell::hcq {
 
 class ArgumentRing {
  public:
-  struct Place {
+  struct Location {
     u8* host;
     GpuAddr address;
   };
@@ -33,7 +33,7 @@ class ArgumentRing {
 
   u64 size() const { return ring_.size(); }
   // Contiguous. May block until the queue has passed earlier submissions.
-  Result<Place> allocate(u64 bytes, u64 alignment);
+  Result<Location> allocate(u64 bytes, u64 alignment);
   // Everything allocated since the last call is read by then.
   void retire(Position position) { ring_.retire(position); }
 

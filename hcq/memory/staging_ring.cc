@@ -36,10 +36,11 @@ Result<Point> StagingRing::copy_in(GpuAddr to, const void* from, u64 bytes, cons
   LongWork work("copying to the device", static_cast<i64>(bytes), Progress::Unit::Bytes);
   for (u64 done = 0; done < bytes; done += piece) {
     const u64 now = std::min(piece, bytes - done);
-    TRY(const ArgumentRing::Place place, ring_->allocate(now, kAlignment));
-    std::memcpy(place.host, static_cast<const u8*>(from) + done, now);
+    TRY(const ArgumentRing::Location location, ring_->allocate(now, kAlignment));
+    std::memcpy(location.host, static_cast<const u8*>(from) + done, now);
     // Later pieces follow the first on the queue.
-    Result<Point> point = submit_copy(to + done, place.address, now, done == 0 ? after : Fence());
+    Result<Point> point =
+        submit_copy(to + done, location.address, now, done == 0 ? after : Fence());
     ring_->retire(queue_.last().position);
     TRY(last, std::move(point));
     work.advance(static_cast<i64>(now));
@@ -50,14 +51,14 @@ Result<Point> StagingRing::copy_in(GpuAddr to, const void* from, u64 bytes, cons
 Result<void> StagingRing::copy_out(void* to, GpuAddr from, u64 bytes, const Fence& after) {
   std::lock_guard lock(mutex_);
   // All of the ring at once: a piece is free when the host has read it, not when the device wrote.
-  TRY(const ArgumentRing::Place whole, ring_->allocate(ring_->size(), kAlignment));
+  TRY(const ArgumentRing::Location whole, ring_->allocate(ring_->size(), kAlignment));
   Result<void> copied = copy_out_through(whole, static_cast<u8*>(to), from, bytes, after);
   ring_->retire(queue_.last().position);
   return copied;
 }
 
-Result<void> StagingRing::copy_out_through(const ArgumentRing::Place& whole, u8* to, GpuAddr from,
-                                           u64 bytes, const Fence& after) {
+Result<void> StagingRing::copy_out_through(const ArgumentRing::Location& whole, u8* to,
+                                           GpuAddr from, u64 bytes, const Fence& after) {
   const u64 piece = ring_->size() / kPieces, pieces = (bytes + piece - 1) / piece;
   std::array<Position, kPieces> positions{};
   LongWork work("copying from the device", static_cast<i64>(bytes), Progress::Unit::Bytes);

@@ -22,8 +22,8 @@ class StagingRing {
  private:
   StagingRing(Queue& queue, std::unique_ptr<ArgumentRing> ring)
       : queue_(queue), ring_(std::move(ring)), commands_(queue.make_commands()) {}
-  Result<void> copy_out_through(const ArgumentRing::Place& whole, u8* to, GpuAddr from, u64 bytes,
-                                const Fence& after);
+  Result<void> copy_out_through(const ArgumentRing::Location& whole, u8* to, GpuAddr from,
+                                u64 bytes, const Fence& after);
   Result<Point> submit_copy(GpuAddr to, GpuAddr from, u64 bytes, const Fence& after);
 
   Queue& queue_;

@@ -61,8 +61,8 @@ Result<bool> Queue::add_waits(const Fence& after, CommandBuffer& commands) {
     if (other.done(point.position)) continue;
     will_wait(point);
     waits = true;
-    const Timeline::Place place = other.timeline_.where(point.position);
-    commands.wait(place.signal.address(), place.value);
+    const Timeline::SignalValue target = other.timeline_.signal_at(point.position);
+    commands.wait(target.signal.address(), target.value);
   }
   return waits;
 }
@@ -98,7 +98,7 @@ Result<Point> Queue::submit(const CommandBuffer& commands, const Fence& after) {
 Segment Queue::end_piece() {
   if (!suffix_) suffix_ = make_commands();
   suffix_->clear();
-  const Timeline::Place end = timeline_.where(timeline_.last());
+  const Timeline::SignalValue end = timeline_.signal_at(timeline_.last());
   suffix_->signal(end.signal.address(), end.value);
   return Segment::of(*suffix_);
 }
@@ -132,8 +132,8 @@ Result<void> Queue::own(Result<void> result) const {
 Result<void> Queue::wait_slow(Position position, u64 timeout_ns, bool may_stop) {
   u64 start = 0;
   for (u32 turn = 0;; ++turn) {
-    const Timeline::Place place = timeline_.where(position);
-    const u64 seen = place.signal.value();
+    const Timeline::SignalValue target = timeline_.signal_at(position);
+    const u64 seen = target.signal.value();
     const Timeline::Reached reached = timeline_.reached(position);
     if (reached == Timeline::Reached::Yes) return {};
     if (reached == Timeline::Reached::Dead || is_dead()) return dead(position);
@@ -149,7 +149,7 @@ Result<void> Queue::wait_slow(Position position, u64 timeout_ns, bool may_stop) 
     if (passed >= timeout_ns) return hang(position, timeout_ns);
     if (parts_.event == nullptr) {
       clock().relax(turn);
-    } else if (Result<void> woken = parts_.event->block(place.signal, seen,
+    } else if (Result<void> woken = parts_.event->block(target.signal, seen,
                                                         std::min(kSlice_ns, timeout_ns - passed));
                !woken) {
       Error error =
@@ -199,14 +199,14 @@ Error Queue::dead(Position position) {
 }
 
 Error Queue::hang(Position position, u64 timeout_ns) {
-  const Timeline::Place place = timeline_.where(position);
+  const Timeline::SignalValue target = timeline_.signal_at(position);
   std::string now = running();
   if (!now.empty()) now = "; it runs " + now;
   Error error = fail(ErrorKind::Timeout,
                      "{} hangs: position {} of {} not reached in {} ms, its signal at {:#x} is {}, "
                      "awaited {}{}",
                      title(), position, timeline_.last(), timeout_ns / 1'000'000,
-                     place.signal.address().value, place.signal.value(), place.value, now);
+                     target.signal.address().value, target.signal.value(), target.value, now);
   error.device = parts_.device;
   return error;
 }

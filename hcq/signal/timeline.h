@@ -1,9 +1,9 @@
 // Timeline: the past and future of one queue as a number that grows by one with each signal that
 // the queue will raise. Positions are the host's and never wrap; devices compare 32 bits on some
 // hardware, so the number in memory starts again on a fresh signal before 2^31. Draining the queue
-// before that is queue.h's.
+// before that: see queue.h.
 //
-// Thread safety: reached(), where() and last() from any thread; reserve() and restart() under the
+// Thread safety: reached(), signal_at() and last() from any thread; reserve() and restart() under the
 // lock of the queue.
 // Memory ordering: a position that reached() says is done has released all that was written before.
 #pragma once
@@ -25,10 +25,10 @@ class Timeline {
   static constexpr u64 kLimit = (u64{1} << 31) - 1;
 
   enum class Reached { No, Yes, Dead };
-  // How a position shows on devices.
-  struct Place {
+  // How devices see a position: it is reached when the signal holds this value.
+  struct SignalValue {
     Signal signal;
-    u64 value;  // 0: reached long ago
+    u64 value;  // 0: reached before the current signal began
   };
 
   // `limit` is the largest value in memory; tests make it small.
@@ -48,7 +48,7 @@ class Timeline {
     const u64 value = now.signal.value();
     return value == Signal::kDead ? now.base : now.base + value;
   }
-  Place where(Position position) const {
+  SignalValue signal_at(Position position) const {
     const Epoch& now = epoch();
     return {now.signal, position <= now.base ? 0 : position - now.base};
   }

@@ -132,7 +132,7 @@ TEST_F(DeviceTest, LaunchesAKernel) {
   EXPECT_EQ(fake.cell(arguments), a->memory().address);
   EXPECT_EQ(fake.cell(arguments + 8), b->memory().address + 64);
   // Behind it the timeline's signal, then the kernel's event with an interrupt.
-  const hcq::Timeline::Place end = amd.compute_queue().timeline().where(1);
+  const hcq::Timeline::SignalValue end = amd.compute_queue().timeline().signal_at(1);
   const Words tail = slice(words, words.size() - 16, 16);
   EXPECT_EQ(slice(tail, 3, 4), (Words{low(end.signal.address().value),
                                       high(end.signal.address().value), low(end.value), 0}));

@@ -26,8 +26,8 @@ struct PacketRingTest : ::testing::Test {
     return ring.commit(timeline.last());
   }
   void finish(hcq::Position position) {
-    const hcq::Timeline::Place place = timeline.where(position);
-    place.signal.store(place.value);
+    const hcq::Timeline::SignalValue target = timeline.signal_at(position);
+    target.signal.store(target.value);
   }
 };
 

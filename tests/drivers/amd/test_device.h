@@ -33,7 +33,7 @@ struct DeviceTest : ::testing::Test {
   }
   // What a compute queue would do last: raise its signal.
   void finish(hcq::Queue& queue) {
-    const hcq::Timeline::Place last = queue.timeline().where(queue.last().position);
+    const hcq::Timeline::SignalValue last = queue.timeline().signal_at(queue.last().position);
     last.signal.store(last.value);
   }
 };

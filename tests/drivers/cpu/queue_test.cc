@@ -302,9 +302,9 @@ TEST_F(CpuQueueTest, TinyBoundWordsRunOnTheSubmitter) {
     {
       std::lock_guard lock(queue.mutex());
       const hcq::Position position = *queue.reserve(1) + 1;
-      const auto place = queue.timeline().where(position);
+      const auto target = queue.timeline().signal_at(position);
       instance.last = position;
-      bound->patch(instance, std::array<u64, 2>{place.signal.address().value, place.value});
+      bound->patch(instance, std::array<u64, 2>{target.signal.address().value, target.value});
       const hcq::Segment segment{{}, instance.words.get()};
       ASSERT_OK(queue.push({&segment, 1}, {}));
     }

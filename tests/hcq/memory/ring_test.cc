@@ -29,7 +29,7 @@ TEST_F(RingTest, GivesNothingWhileAllIsInFlight) {
   timeline.reserve(2);
   ring.reclaim(timeline);
   EXPECT_FALSE(ring.allocate(8, 8));  // nothing is done yet
-  timeline.where(1).signal.store(1);
+  timeline.signal_at(1).signal.store(1);
   ring.reclaim(timeline);
   EXPECT_EQ(ring.oldest(), 2u);
   EXPECT_EQ(ring.allocate(40, 8), 0u);
@@ -41,7 +41,7 @@ TEST_F(RingTest, ThePieceThatDoesNotFitBeforeTheEndBeginsAtTheStart) {
   EXPECT_EQ(ring.allocate(48, 16), 0u);
   ring.retire(1);
   timeline.reserve(1);
-  timeline.where(1).signal.store(1);
+  timeline.signal_at(1).signal.store(1);
   EXPECT_EQ(ring.allocate(8, 8), 48u);
   ring.retire(2);
   ring.reclaim(timeline);
@@ -54,7 +54,7 @@ TEST_F(RingTest, AnEmptyRingHoldsAPieceOfItsSize) {
     EXPECT_EQ(ring.allocate(p == 5 ? 64 : 24, 8), 0u) << p;
     ring.retire(p);
     timeline.reserve(1);
-    timeline.where(p).signal.store(p);
+    timeline.signal_at(p).signal.store(p);
     ring.reclaim(timeline);
   }
   EXPECT_THROW((void)ring.allocate(65, 1), InternalError);
@@ -83,7 +83,7 @@ TEST_F(RingTest, RandomPiecesNeverOverlapWhatIsInFlight) {
       } else {
         ASSERT_GT(clock.last(), done) << "full, but nothing is in flight";
         done += 1 + random() % (clock.last() - done);
-        clock.where(done).signal.store(done);
+        clock.signal_at(done).signal.store(done);
       }
     }
   }
@@ -101,10 +101,10 @@ TEST(ArgumentRing, IsNotReusedWhileAKernelReadsIt) {
   auto program = testing::load(*device, "add", kAdd, 2, 0);
   auto commands = queue.make_commands();
   for (i64 i = 0; i < 2000; ++i) {
-    auto place = ring->allocate(24, 8);
-    ASSERT_OK(place);
-    std::memcpy(place->host, &i, 8);
-    const Operand buffers[] = {testing::address(&total), place->address};
+    auto location = ring->allocate(24, 8);
+    ASSERT_OK(location);
+    std::memcpy(location->host, &i, 8);
+    const Operand buffers[] = {testing::address(&total), location->address};
     commands->clear();
     commands->exec({program.get(), buffers});
     auto point = queue.submit(*commands);

@@ -44,7 +44,7 @@ class ToyQueue final : public Queue {
   std::unique_ptr<CommandBuffer> make_commands() override {
     return std::make_unique<ToyCommands>();
   }
-  void finish(Position position) { timeline().where(position).signal.store(position); }
+  void finish(Position position) { timeline().signal_at(position).signal.store(position); }
 
   std::vector<std::vector<u32>> placed;
   bool refuse = false;
@@ -153,8 +153,8 @@ TEST_F(ResidentCommandsTest, SubmissionsWaitForOtherQueuesOnlyWhereTheyAreNotDon
   const Point first = *one->submit(commands);
   EXPECT_EQ(first, (Point{one.get(), 1}));
   ASSERT_TRUE(two->submit(commands, Fence(first)));
-  const u64 signal = one->timeline().where(1).signal.address().value;
-  const u64 own = two->timeline().where(1).signal.address().value;
+  const u64 signal = one->timeline().signal_at(1).signal.address().value;
+  const u64 own = two->timeline().signal_at(1).signal.address().value;
   const auto low = [](u64 a) { return static_cast<u32>(a); };
   const auto high = [](u64 a) { return static_cast<u32>(a >> 32); };
   EXPECT_EQ(two->placed.at(0), (std::vector<u32>{1, low(signal), high(signal), 1, 0, 4, 2, low(own),
@@ -201,12 +201,12 @@ TEST_F(ResidentCommandsTest, AWaitEndsWhereTheThreadIsToStop) {
 TEST_F(ResidentCommandsTest, SignalsGoBackWhereNobodyWaitsForThem) {
   const auto address_of_new = [&] {
     const std::unique_ptr<ToyQueue> queue = make_queue(memory);
-    return queue->timeline().where(0).signal.address();
+    return queue->timeline().signal_at(0).signal.address();
   };
   const GpuAddr first = address_of_new();
   EXPECT_EQ(address_of_new(), first);
   std::unique_ptr<ToyQueue> queue = make_queue(memory), other = make_queue(memory);
-  const GpuAddr held = queue->timeline().where(0).signal.address();
+  const GpuAddr held = queue->timeline().signal_at(0).signal.address();
   auto commands = queue->make_commands();
   const Point point = *queue->submit(*commands);
   ASSERT_TRUE(other->submit(*commands, Fence(point)));

@@ -21,7 +21,7 @@ TEST_F(TimelineTest, NothingIsReachedBeforeItsSignal) {
   EXPECT_EQ(timeline.reserve(2), 0u);
   EXPECT_EQ(timeline.last(), 2u);
   EXPECT_EQ(timeline.reached(1), Reached::No);
-  const Timeline::Place second = timeline.where(2);
+  const Timeline::SignalValue second = timeline.signal_at(2);
   EXPECT_EQ(second.value, 2u);
   second.signal.store(1);
   EXPECT_EQ(timeline.reached(1), Reached::Yes);
@@ -33,24 +33,24 @@ TEST_F(TimelineTest, StartsAgainOnAFreshSignal) {
   EXPECT_EQ(timeline.reserve(3), 0u);
   EXPECT_TRUE(timeline.fits(1));
   EXPECT_FALSE(timeline.fits(2));
-  const Signal old = timeline.where(3).signal;
+  const Signal old = timeline.signal_at(3).signal;
   old.store(3);
   ASSERT_TRUE(timeline.restart());
   EXPECT_TRUE(timeline.fits(4));
   EXPECT_EQ(timeline.reserve(2), 3u);
   // What was before is done, and stays so for who still looks at the old signal.
   EXPECT_EQ(timeline.reached(3), Reached::Yes);
-  EXPECT_EQ(timeline.where(3).value, 0u);
+  EXPECT_EQ(timeline.signal_at(3).value, 0u);
   EXPECT_EQ(old.value(), 3u);
   EXPECT_EQ(timeline.reached(4), Reached::No);
-  EXPECT_EQ(timeline.where(5).value, 2u);
-  EXPECT_NE(timeline.where(5).signal.address(), old.address());
+  EXPECT_EQ(timeline.signal_at(5).value, 2u);
+  EXPECT_NE(timeline.signal_at(5).signal.address(), old.address());
 }
 
 TEST_F(TimelineTest, ADeadSignalReachesNothing) {
   Timeline timeline = *Timeline::make(pool);
   timeline.reserve(1);
-  timeline.where(1).signal.store(Signal::kDead);
+  timeline.signal_at(1).signal.store(Signal::kDead);
   EXPECT_EQ(timeline.reached(1), Reached::Dead);
 }
 
@@ -60,15 +60,15 @@ TEST_F(TimelineTest, NumbersStayBelow2To31) {
   EXPECT_TRUE(timeline.fits(0x7fff'ffff));
   EXPECT_THROW((void)timeline.fits(0x8000'0000), InternalError);
   timeline.reserve(0x7fff'ffff);
-  EXPECT_EQ(timeline.where(timeline.last()).value, 0x7fff'ffffu);
+  EXPECT_EQ(timeline.signal_at(timeline.last()).value, 0x7fff'ffffu);
   EXPECT_FALSE(timeline.fits(1));
 }
 
 TEST_F(TimelineTest, GivesItsSignalsBack) {
   Timeline first = *Timeline::make(pool, 4);
-  const u64 old = first.where(0).signal.address().value;
+  const u64 old = first.signal_at(0).signal.address().value;
   ASSERT_TRUE(first.restart());
-  const u64 fresh = first.where(0).signal.address().value;
+  const u64 fresh = first.signal_at(0).signal.address().value;
   first.release();
   const u64 again[] = {pool.make()->address().value, pool.make()->address().value};
   EXPECT_EQ(std::min(again[0], again[1]), std::min(old, fresh));
