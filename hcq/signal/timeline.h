@@ -3,8 +3,8 @@
 // hardware, so the number in memory starts again on a fresh signal before 2^31. Draining the queue
 // before that: see queue.h.
 //
-// Thread safety: reached(), signal_at() and last() from any thread; reserve() and restart() under the
-// lock of the queue.
+// Thread safety: reached(), signal_at() and last() from any thread; reserve() and restart() under
+// the lock of the queue.
 // Memory ordering: a position that reached() says is done has released all that was written before.
 #pragma once
 
