@@ -1,9 +1,8 @@
-// A place in a run of 32-bit words, as vendors print it: hi:lo, both inclusive, bit 0 lowest in
-// word 0. Values go in and out with deposit() and extract(). Records made of such places are in
-// base/bits/record.h; what the words mean is for drivers/*/hw.
-//
-// A place or value out of range does not compile where it is constant, and fails a CHECK where it
-// is not.
+// The position of a field in a run of 32-bit words, as vendors print it: hi:lo, both inclusive, bit
+// 0 lowest in word 0. Values go in and out with deposit() and extract(). For records made of such
+// fields see base/bits/record.h; drivers/*/hw says what the words mean.
+// A position or value out of range does not compile where it is constant; otherwise it fails a
+// CHECK.
 #pragma once
 
 #include <algorithm>
@@ -37,9 +36,8 @@ constexpr Bits word(unsigned i, unsigned hi = 31, unsigned lo = 0) {
 
 namespace detail {
 
-// The part of a place that lies in one word: at most three of them make a place of 64 bits. Written
-// apart, and always inline, so that a constant place becomes plain shifts and masks in every
-// compiler.
+// The part of a field that lies in one word; a field of 64 bits has at most three. Separate and
+// always inlined, so that a constant position becomes plain shifts and masks in every compiler.
 struct WordPart {
   unsigned word, shift, count;
   u32 mask;

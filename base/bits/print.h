@@ -1,6 +1,6 @@
 // Prints a record of base/bits/record.h: "WaitRegMem func=GreaterEqual addr=0x100002000 poll=4".
-// Numbers above 9 print in hex. An enumerator prints by its name_of(E), found by argument, or else,
-// also when that gives an empty name, as a number.
+// Numbers above 9 print in hex. An enumerator prints as its name_of(E), found by argument-dependent
+// lookup; without one, or where the name is empty, as a number.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ void print_field(std::string& out, std::string_view name, i64 value);
 void print_field(std::string& out, std::string_view name, f32 value);
 void print_field(std::string& out, std::string_view name, std::string_view value);
 
-// "WaitRegMem" out of the compiler's description of this function.
+// "WaitRegMem", cut out of the compiler's description of this function.
 template <class T>
 constexpr std::string_view type_name() {
   std::string_view text = __PRETTY_FUNCTION__;

@@ -1,5 +1,5 @@
 // Records of hardware words: packets, registers, descriptors, page table entries. A record is an
-// aggregate that names its fields' places once, and gets encode, decode, printing
+// aggregate that states the position of each field once, and gets encode, decode, printing
 // (base/bits/print.h) and a proof of soundness.
 //
 //   struct Example {
@@ -15,9 +15,9 @@
 //   static_assert(sound<Example>());
 //
 // A field may be an unsigned or signed integer (two's complement in its width), bool, f32, an enum,
-// or a class with `u64 bits() const` and `static T from_bits(u64)`. A value that does not fit does
-// not compile where constant, and fails a CHECK where not. What a device does with a record is for
-// its comment in drivers/*/hw.
+// or a class with `u64 bits() const` and `static T from_bits(u64)`. A constant that does not fit
+// does not compile; another value that does not fit fails a CHECK. The record's comment in
+// drivers/*/hw says what a device does with it.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@
 #include "base/util/check.h"
 #include "base/util/result.h"
 
-// On the visitors of encode and decode: with them inlined, a record of constant places is a few
+// Put on the visitors of encode and decode: once inlined, a record with constant positions is a few
 // shifts.
 #define DOORBELL_INLINE_FIELD __attribute__((always_inline))
 
@@ -132,7 +132,7 @@ constexpr Words<T> encode(const T& record) {
   return words;
 }
 
-// Total: any words are some record. Values of enums may be none of the enumerators.
+// Accepts all words. An enum's value may be none of its enumerators.
 template <class T>
 constexpr T decode(std::span<const u32, T::kWords> words) {
   T record{};
@@ -144,7 +144,7 @@ constexpr T decode(std::span<const u32, T::kWords> words) {
   return record;
 }
 
-// Ones where the fields lie.
+// A one in each bit that belongs to a field.
 template <class T>
 constexpr Words<T> fields_mask() {
   Words<T> mask{};
@@ -164,7 +164,7 @@ constexpr Words<T> stray_bits(std::span<const u32, T::kWords> words) {
   return stray;
 }
 
-// For words from elsewhere: a stream too short, or one with another header, is refused.
+// For words from outside: fails for a stream that is too short or has another header.
 template <class T>
 Result<T> try_decode(std::span<const u32> words) {
   constexpr usize kWords = T::kWords;
@@ -179,7 +179,7 @@ Result<T> try_decode(std::span<const u32> words) {
   return decode<T>(exact);
 }
 
-// Why a record's layout cannot be right, or null.
+// Why a record's layout is wrong, or null.
 template <class T>
 constexpr const char* why_unsound() {
   const char* why = nullptr;
@@ -204,7 +204,7 @@ constexpr const char* why_unsound() {
   if (why) return why;
   if (taken[0] & detail::header_of<T>()) return "a field overlaps the header";
 
-  // Each field filled with ones, alone, survives decoding and encoding.
+  // Fills one field after another with ones: it must survive decoding and encoding.
   T::fields(record, [&](const char*, Bits bits, const auto&, Shift = {}) {
     Words<T> words{};
     words[0] = detail::header_of<T>();

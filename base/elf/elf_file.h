@@ -1,7 +1,6 @@
 // ElfFile: a bounds-checked view of a 64-bit little-endian ELF file in memory: sections, segments,
-// symbols, relocations. Nothing in the bytes is trusted; a wrong one is an Error that says where.
-// Placing code and applying relocations is left to whoever loads: the CPU's object loader, the
-// drivers.
+// symbols, relocations. The bytes are not trusted: a malformed one is an Error that says where. The
+// CPU's object loader and the drivers place code and apply relocations.
 #pragma once
 
 #include <elf.h>

@@ -16,8 +16,8 @@ class Clock {
   // Since some fixed moment; never goes back.
   virtual u64 now_ns() = 0;
   virtual void sleep_until(u64 time_ns) = 0;
-  // Once per turn of a loop that polls memory another party writes, `turn` counting from 0: spins
-  // at first, then gives the processor away, then sleeps a little.
+  // To be called in each turn of a loop that polls memory, `turn` counting from 0: spins at first,
+  // then yields the processor, then sleeps briefly.
   virtual void relax(u32 turn) = 0;
 };
 

@@ -1,5 +1,5 @@
-// Environment variables as a value: runtime/ and tools/ read the process's, everyone else is handed
-// this.
+// Environment variables as a value. Only runtime/ and tools/ read those of the process; other code
+// is passed this.
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@ class Environment {
   explicit Environment(std::map<std::string, std::string, std::less<>> variables)
       : variables_(std::move(variables)) {}
 
-  // Empty and unset are the same to us.
+  // An empty variable counts as unset.
   std::string_view get(std::string_view name) const {
     auto found = variables_.find(name);
     return found == variables_.end() ? std::string_view() : std::string_view(found->second);

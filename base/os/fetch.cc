@@ -17,7 +17,7 @@ namespace doorbell::os {
 
 namespace {
 
-// curl.h has macros of these names, that check arguments.
+// curl.h has macros with these names that check arguments.
 #undef curl_easy_setopt
 #undef curl_easy_getinfo
 struct Curl {

@@ -1,7 +1,7 @@
-// What a URL names, over http and https: by libcurl, opened when the first URL is asked for.
-// Nobody but who was given a URL by the user calls this.
+// Downloads by http and https, with libcurl, which is loaded for the first URL. Called only for
+// URLs that the user gave.
 //
-// Thread safety: may be called from any thread. Blocks until all is here.
+// Thread safety: may be called from any thread. Blocks until the whole body has arrived.
 #pragma once
 
 #include <string>

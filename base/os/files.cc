@@ -1,4 +1,4 @@
-// Whole-file helpers on top of the doors, and what a door does unless it says otherwise.
+// Whole-file helpers on top of the doors, and the default behaviour of doors.
 #include "base/os/files.h"
 
 #include <cerrno>
@@ -34,7 +34,7 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// Of something that is there.
+// The status of an existing path.
 Result<void> refuse_irregular(const FileStatus& status, const char* verb, const std::string& path) {
   if (status.kind == FileStatus::Kind::Folder) return fail_errno(EISDIR, "{} {}", verb, path);
   if (status.kind == FileStatus::Kind::Other)
@@ -50,7 +50,7 @@ Result<std::unique_ptr<File>> open_regular(Files& files, const std::string& path
   if (status) {
     TRY(refuse_irregular(*status, access == Access::Read ? "read" : "open", path));
   }
-  return files.open(path, access);  // what is missing or unreachable it says itself
+  return files.open(path, access);  // open reports missing and unreachable paths
 }
 
 Result<std::vector<u8>> read_file(Files& files, const std::string& path) {
@@ -97,9 +97,9 @@ Result<void> check_replaceable(Files& files, const std::string& path, const File
 
 // Beside the target, because a rename does not cross file systems. Names have at most 255 bytes.
 std::string partial_name(const std::string& target, u64 unique) {
-  constexpr usize kMostOfName = 200;
+  constexpr usize kMaxNameBytes = 200;
   const usize begin = target.rfind('/') + 1;  // 0 without one
-  return fmt::format("{}.{:016x}.partial", target.substr(0, begin + kMostOfName), unique);
+  return fmt::format("{}.{:016x}.partial", target.substr(0, begin + kMaxNameBytes), unique);
 }
 
 Result<void> fill(File& file, const FileStatus& target, std::span<const u8> bytes) {
@@ -117,17 +117,17 @@ Result<void> replace_file(Files& files, const std::string& path, std::span<const
   TRY(const FileStatus target, files.status(path));
   TRY(check_replaceable(files, path, target));
   const std::string partial = partial_name(target.path, unique);
-  // Nobody may open it who may not open the old file.
+  // Not readable by users who cannot open the old file.
   const bool is_new = target.kind == FileStatus::Kind::Missing;
   TRY(std::unique_ptr<File> file, files.open(partial, is_new ? Access::Create : Access::Private));
   Result<void> done = fill(*file, target, bytes);
   file.reset();
   if (done) done = files.rename(partial, target.path);
   if (!done) {
-    static_cast<void>(files.remove(partial));  // the first failure is the one to tell
+    static_cast<void>(files.remove(partial));  // the first failure is the one to report
     return done;
   }
-  // The new name is on the disk too, where the file system can say so; the file is whole anyway.
+  // Makes the new name durable, if the file system supports it; the file is complete in any case.
   Result<std::unique_ptr<File>> folder = files.open(folder_of(target.path), Access::Read);
   if (folder) static_cast<void>((*folder)->sync());
   return {};

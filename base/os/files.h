@@ -1,6 +1,6 @@
 // The doors to files and device nodes. Production passes os::host_system() (base/os/host.h), the
-// emulator and the tests pass their own; a tracer can stand in between. Paths are as the system's,
-// errors keep its errno.
+// emulator and the tests pass their own; a tracer can wrap any of them. Paths are those of the
+// system, errors keep its errno.
 #pragma once
 
 #include <memory>
@@ -27,9 +27,9 @@ enum class Access : u8 {
 struct FileStatus {
   enum class Kind : u8 { Missing, Regular, Folder, Other };
   Kind kind = Kind::Missing;
-  std::string path;            // behind the links; of a missing file where it would be made
+  std::string path;            // with links followed; of a missing file: where it would be made
   std::string_view word = "";  // of the kind Other: "a FIFO"
-  int write_errno = 0;         // why this process may not write to it; 0: it may
+  int write_errno = 0;         // why this process may not write to it; 0: writable
   u32 mode = 0;                // permission bits
   u32 owner = 0, group = 0;
 };
@@ -42,21 +42,21 @@ struct MapRequest {
   bool executable = false;
   bool shared = true;     // stores reach the file or device
   bool populate = false;  // fault the pages in now
-  // Children that are forked have it, too. Without, they have nothing there, and do not keep what
-  // is mapped from being freed.
+  // Forked children inherit the mapping. If false, the range is unmapped in them, and they do not
+  // keep the mapped memory alive.
   bool inherited = true;
-  u8* at = nullptr;  // exactly there, replacing what was mapped; null: anywhere
+  u8* at = nullptr;  // this address, replacing what was mapped; null: anywhere
 };
 
-// Registers or doorbells of a device, for as long as `mapping` lives. A door that traps accesses
-// returns a mapping without memory, whose release ends the trap.
+// Registers or doorbells of a device, while `mapping` lives. A door that traps accesses returns a
+// mapping without memory; releasing it ends the trap.
 struct MappedRegisters {
   Mapping mapping;
   Mmio mmio;
 };
 
 // An open file or device node; closed by its destructor.
-// Thread safety: calls with an offset and ioctl from any thread; the rest from one at a time.
+// Thread safety: ioctl and calls with an offset from any thread; the others from one at a time.
 class File {
  public:
   virtual ~File() = default;
@@ -65,18 +65,18 @@ class File {
   virtual Result<usize> read_at(u64 offset, std::span<u8> into) = 0;
   virtual Result<void> write_at(u64 offset, std::span<const u8> bytes) = 0;
   virtual Result<u64> size() = 0;
-  // What was written survives a loss of power. May block for as long as the disk takes.
+  // Makes what was written survive a loss of power. May block as long as the disk takes.
   virtual Result<void> sync();
   // Owner, group and mode become those of `status`. An owner that this process may not give stays
   // as it is, without a set-user bit.
   virtual Result<void> take_owner_and_mode(const FileStatus& status);
   virtual Result<Mapping> map(const MapRequest& request) = 0;
-  // What is mapped are registers, to be accessed through the door that comes back only: mapped
-  // memory, unless the device is one that wants to see each access.
+  // Maps registers, which are accessed only through the Mmio returned: mapped memory, unless the
+  // device has to see each access.
   virtual Result<MappedRegisters> map_registers(const MapRequest& request);
-  // The argument's type is the request's; retried when a signal interrupts it.
+  // The request determines the argument's type. Retried when a signal interrupts it.
   virtual Result<int> ioctl(unsigned long request, void* argument) = 0;
-  // The number by which other doors know the file (dma-buf, drm); -1 when it has none.
+  // The file descriptor that other doors (dma-buf, drm) take; -1 if there is none.
   virtual int descriptor() const = 0;
 };
 
@@ -89,13 +89,12 @@ class Files {
   virtual Result<Mapping> map_anonymous(const MapRequest& request) = 0;
   virtual Result<void> rename(const std::string& from, const std::string& to) = 0;
   virtual Result<void> remove(const std::string& path) = 0;
-  // With all the folders above; those that exist are fine.
+  // Makes missing parents too; folders that exist are no error.
   virtual Result<void> make_folders(const std::string& path) = 0;
   // Names, sorted, without "." and "..".
   virtual Result<std::vector<std::string>> list(const std::string& path) = 0;
   virtual bool exists(const std::string& path) = 0;
-  // Of a door that does not say otherwise: all files are regular and may be written, there are no
-  // links.
+  // Default of a door: all files are regular and writable, and there are no links.
   virtual Result<FileStatus> status(const std::string& path);
 };
 
@@ -103,13 +102,13 @@ class Files {
 Result<std::vector<u8>> read_file(Files& files, const std::string& path);
 Result<std::string> read_text(Files& files, const std::string& path);
 
-// The whole file, read only and private: a model's weights, a library.
+// Maps the whole file, read-only and private: a model's weights, a library.
 Result<Mapping> map_file(Files& files, const std::string& path);
 
-// Readers see the old content or the new, never half of it, also when this process or the machine
-// dies on the way. Symbolic links stay and what they lead to is replaced; mode, owner and group of
-// an old file stay; what is there and is no regular file, or may not be written, is an error and
-// left alone. Other hard links keep the old content. May block for as long as the disk takes.
+// Replaces a file atomically: readers see the old content or the new, even if this process or the
+// machine dies meanwhile. A symbolic link stays and its target is replaced; an existing file keeps
+// its mode, owner and group; it is an error, and nothing changes, if the path is not a regular file
+// or is not writable. Other hard links keep the old content. May block as long as the disk takes.
 // `unique` tells writers of the same path apart: take it from Random.
 Result<void> replace_file(Files& files, const std::string& path, std::span<const u8> bytes,
                           u64 unique);

@@ -1,4 +1,4 @@
-// Counted by the child itself: asking the system for the process's number costs a call each time.
+// The child counts its fork itself: getpid() would cost a system call each time.
 #include "base/os/fork.h"
 
 #include <pthread.h>
@@ -14,7 +14,7 @@ constinit std::atomic<u32> depth{0};
 u32 fork_depth() {
   static const int registered =
       pthread_atfork(nullptr, nullptr, [] { depth.fetch_add(1, std::memory_order_relaxed); });
-  (void)registered;  // it fails for want of memory only, and then forks go unseen
+  (void)registered;  // fails only without memory; forks are then not detected
   return depth.load(std::memory_order_relaxed);
 }
 

@@ -1,5 +1,5 @@
-// Whether this process was forked. What other threads, a device or the kernel keep for a process,
-// its children do not have.
+// Detects that this process is a forked child, which has none of its parent's threads, devices and
+// kernel objects.
 //
 // Thread safety: from any thread.
 #pragma once
@@ -11,15 +11,15 @@
 
 namespace doorbell::os {
 
-// How many forks lie between the process that asked first and this one: whoever remembers the
-// number sees by another one that he was copied into a child.
+// How many forks lie between the process that asked first and this one. A number that differs from
+// a remembered one means that this is a child.
 u32 fork_depth();
 
 // Remembers the process in which it was made.
 class ForkGuard {
  public:
   bool is_same_process() const { return fork_depth() == depth_; }
-  // Unsupported in a child, of which `devices` ("OpenCL's devices") were opened before.
+  // Fails with Unsupported in a child whose parent had opened `devices` ("OpenCL's devices").
   Result<void> check(std::string_view devices) const;
 
  private:

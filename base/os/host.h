@@ -12,7 +12,7 @@ Files& host_files();
 Clock& host_clock();
 Random& host_random();
 
-// Of the host's memory: 4096 on x86-64, up to 64 KiB elsewhere.
+// Page size of the host: 4096 on x86-64, up to 64 KiB elsewhere.
 u64 host_page_bytes();
 
 }  // namespace doorbell::os

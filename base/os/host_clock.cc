@@ -28,8 +28,8 @@ class HostClock final : public Clock {
   }
 
   void relax(u32 turn) override {
-    // About 100 us of spinning. Now and then the processor is offered to others all the same: on a
-    // busy machine the very thread that we wait for may be queued behind us.
+    // About 100 us of spinning. It yields the processor now and then even so: on a busy machine the
+    // thread that it waits for may be waiting for this processor.
     constexpr u32 kSpins = 4096, kYields = kSpins + 64, kOfferEach = 32;
     if (turn < kSpins && turn % kOfferEach != kOfferEach - 1)
       pause();

@@ -124,12 +124,12 @@ std::string_view word_of(mode_t mode) {
   return S_ISSOCK(mode) ? "a socket" : "a device node";
 }
 
-// Where a path leads that may be a link to nowhere. stat() has refused circles before, but others
-// may make one meanwhile.
+// Follows links, also to a target that does not exist. stat() has excluded cycles, but another
+// process may make one meanwhile.
 std::string behind_links(std::string path) {
-  constexpr int kMostLinks = 40;  // as Linux has it
+  constexpr int kMaxLinks = 40;  // as Linux has it
   char target[4096];
-  for (int i = 0; i < kMostLinks; ++i) {
+  for (int i = 0; i < kMaxLinks; ++i) {
     const ssize_t length = readlink(path.c_str(), target, sizeof target);
     if (length <= 0) return path;
     const std::string to(target, static_cast<usize>(length));
@@ -176,7 +176,7 @@ class HostFiles final : public Files {
       if (end < path.size() && path[end] != '/') continue;
       std::string folder = path.substr(0, end);
       if (mkdir(folder.c_str(), 0777) == 0 || errno == EEXIST) continue;
-      // A folder above that we may not write in, but that is there, is fine.
+      // A parent that exists is fine, even if it is not writable.
       int why = errno;
       if (!exists(folder)) return fail_errno(why, "make folder {}", folder);
     }

@@ -13,8 +13,7 @@ namespace doorbell::os {
 // Closed by its destructor; function pointers from it must not outlive it.
 class Library {
  public:
-  // The first of the names that loads, as the system's loader looks for them; the error names them
-  // all.
+  // Loads the first of the names that the system's loader finds; the error lists all of them.
   static Result<Library> open(std::span<const std::string> names);
 
   Library(Library&& other) noexcept

@@ -1,5 +1,5 @@
-// A stretch of memory that some door mapped for us, unmapped when its owner goes. What is in it,
-// and when another party may change it, is for whoever asked.
+// A range of memory that a door mapped, unmapped by its destructor. The code that asked for it
+// knows what is in it and who else may change it.
 #pragma once
 
 #include <span>
@@ -47,7 +47,7 @@ class Mapping {
   void* context_ = nullptr;
 };
 
-// What `MapRequest::inherited` says, of memory that is mapped already.
+// Changes `MapRequest::inherited` of memory that is mapped already.
 Result<void> set_inherited(u8* data, usize size, bool inherited);
 
 }  // namespace doorbell::os

@@ -14,7 +14,8 @@
 
 namespace doorbell::os {
 
-// The slow door. `bytes` is 1, 2, 4 or 8, and the offset a multiple of it.
+// Handles each access of a trapped region. `bytes` is 1, 2, 4 or 8, and the offset a multiple of
+// it.
 class MmioTrap {
  public:
   virtual ~MmioTrap() = default;
@@ -25,9 +26,9 @@ class MmioTrap {
 class Mmio {
  public:
   Mmio() = default;
-  // `mapped` is borrowed from the Mapping that the owner of this region keeps.
+  // `mapped` is borrowed from the Mapping, which the owner of the region keeps.
   Mmio(volatile u8* mapped, u64 size) : mapped_(mapped), size_(size) {}
-  // `trap` is borrowed from the device that answers for the region.
+  // `trap` is borrowed from the device that handles the region's accesses.
   Mmio(MmioTrap& trap, u64 size) : trap_(&trap), size_(size) {}
 
   template <class T>
@@ -69,7 +70,8 @@ class Mmio {
   bool is_mapped() const { return mapped_ != nullptr; }
 
  private:
-  // In debug builds only: window() has bounded the region, and a doorbell is to be one store.
+  // Checked in debug builds only: window() has bounded the region, and ringing a doorbell must be
+  // one store.
   template <class T>
   void check([[maybe_unused]] u64 offset) const {
     DOORBELL_DCHECK(offset % sizeof(T) == 0 && size_ >= sizeof(T) && offset <= size_ - sizeof(T),
@@ -78,12 +80,12 @@ class Mmio {
 
   volatile u8* mapped_ = nullptr;
   MmioTrap* trap_ = nullptr;
-  u64 base_ = 0;  // what the trap adds to our offsets
+  u64 base_ = 0;  // offset of this window in the trap's region
   u64 size_ = 0;
 };
 
-// What this thread wrote to memory, write-combined memory included, is visible to the device before
-// what it writes next.
+// Orders this thread's writes to memory, write-combined memory included, before its next write as
+// the device sees them.
 inline void fence_writes() {
 #if defined(__x86_64__)
   __builtin_ia32_sfence();

@@ -50,7 +50,7 @@ Result<Pipe> make_pipe() {
   return Pipe{Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
-// Frees posix_spawn's lists whichever way we leave.
+// Frees posix_spawn's lists on every path out.
 struct SpawnActions {
   SpawnActions() {
     posix_spawn_file_actions_init(&actions);
@@ -76,7 +76,7 @@ Result<pid_t> spawn(std::span<const std::string> command, const SpawnActions& li
   return process;
 }
 
-// Writes what fits; closes the pipe when all is written or nobody reads any more.
+// Writes what fits; closes the pipe when all is written or the reader has closed its end.
 void feed(Descriptor& to, std::string_view& input) {
   ssize_t put = input.empty() ? 0 : ::write(to.number(), input.data(), input.size());
   if (put > 0) input.remove_prefix(static_cast<usize>(put));
@@ -93,8 +93,8 @@ void drain(Descriptor& from, std::string& into) {
     from.close();
 }
 
-// A program that stops reading early must not kill us with SIGPIPE: the signal is held back in this
-// thread, and one that came is taken away again.
+// A program that stops reading early must not kill this process with SIGPIPE: blocks the signal in
+// this thread and consumes one that arrived.
 class HoldPipeSignal {
  public:
   HoldPipeSignal() {
@@ -118,7 +118,7 @@ class HoldPipeSignal {
   bool was_pending_;
 };
 
-// SIGINT and SIGQUIT of the terminal go to every process there; the one in front handles them.
+// The terminal sends SIGINT and SIGQUIT to every process of its group; only the child handles them.
 class IgnoreInterrupts {
  public:
   IgnoreInterrupts() {

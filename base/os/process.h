@@ -18,14 +18,14 @@ struct ProcessOutput {
 };
 
 // The program is looked for in PATH unless its name has a slash. `input` becomes its standard
-// input. Not being able to start is an Error; what it says and how it ends is the result. Thread
-// safety: from any thread; no other descriptor of ours is inherited as long as they are
-// close-on-exec.
+// input. A program that cannot start is an Error; its output and exit status are the result. Thread
+// safety: from any thread; the program inherits no other descriptor that is close-on-exec.
 Result<ProcessOutput> run_process(std::span<const std::string> command,
                                   std::string_view input = {});
 
-// The same with our own input and outputs, until it ends; returns its exit status as above. What
-// interrupts it from the terminal does not interrupt us. Thread safety: one thread at a time.
+// Runs a program with this process's input and outputs; returns its exit status as above. Meanwhile
+// Ctrl-C in the terminal interrupts the program and not this process. Thread safety: one thread at
+// a time.
 Result<int> run_attached(std::span<const std::string> command);
 
 }  // namespace doorbell::os

@@ -1,5 +1,5 @@
-// Opening what must be a regular file: folders, device nodes, FIFOs and sockets are refused, and
-// nobody waits for a writer. Files as such are files.h's.
+// Opens a path that must be a regular file: fails for folders, device nodes, FIFOs and sockets, and
+// never waits for a writer. For the doors to files see files.h.
 #pragma once
 
 #include <memory>

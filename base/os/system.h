@@ -1,5 +1,5 @@
-// The doors to the world, as one bundle that is handed down from the composition root. The
-// references outlive all that is built on them.
+// The doors to the operating system in one struct, passed down from runtime/. What the references
+// name outlives all users of the struct.
 #pragma once
 
 #include "base/os/clock.h"

@@ -1,6 +1,6 @@
-// CHECK: what must hold unless this program is wrong. On in release builds too; a failure throws
-// InternalError (base/util/error.h), which unwinds to the API: the library never aborts the
-// process. What the world may get wrong is not for CHECK but for Result (base/util/result.h).
+// CHECK: a condition that fails only if this program has a bug. On in release builds too; a failure
+// throws InternalError (base/util/error.h), which unwinds to the API: the library never aborts the
+// process. Failures that input or the system can cause are Results instead (base/util/result.h).
 //
 //   CHECK(node.valid());
 //   CHECK(shape.size() <= 8, "rank {} exceeds 8", shape.size());

@@ -1,5 +1,6 @@
-// What a failed check does, and checks for headers that users include: prefixed macros only, so
-// that glog's, Catch2's or a user's own CHECK can live beside ours. Short: base/util/check.h.
+// What a failed check does, and checks for headers that users include: only prefixed macros, which
+// do not collide with glog's, Catch2's or a user's CHECK. For the short names see
+// base/util/check.h.
 #pragma once
 
 #include <string>
@@ -17,7 +18,7 @@
        : ::doorbell::detail::check_failed(__FILE__, __LINE__, __VA_ARGS__))
 
 #ifdef NDEBUG
-// The operands are compiled, not run, so that they neither rot nor count as unused.
+// The operands are compiled but not evaluated, so that they stay valid and count as used.
 #define DOORBELL_DCHECK(condition, ...) \
   (true ? void() : DOORBELL_CHECK_AS(condition, #condition __VA_OPT__(, ) __VA_ARGS__))
 #else

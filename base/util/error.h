@@ -13,18 +13,18 @@
 namespace doorbell {
 
 enum class ErrorKind {
-  Invalid,      // an argument or setting that cannot be meant: a shape, a dtype, a DEV string
-  NotFound,     // a file, device node, symbol or library that is not there
-  Permission,   // it is there, and we may not
-  Unsupported,  // understood, and this device, build or version cannot
+  Invalid,      // a wrong argument or setting: a shape, a dtype, a DEV string
+  NotFound,     // a missing file, device node, symbol or library
+  Permission,   // it exists, but access is denied
+  Unsupported,  // valid, but this device, build or version cannot do it
   OutOfMemory,  // of the host or of a device
-  Corrupt,      // bytes that are not what their format promises
-  Compile,      // a compiler refused our source
+  Corrupt,      // bytes that violate their format
+  Compile,      // a compiler rejected generated source
   Timeout,      // a deadline passed: includes hangs
   Busy,         // held by another process or user
   DeviceLost,   // the device failed; others still work
-  Os,           // any other refusal of the operating system; os_errno says which
-  Internal,     // our own mistake: a failed CHECK
+  Os,           // any other error of the operating system: see os_errno
+  Internal,     // a bug of this library: a failed CHECK
 };
 
 std::string_view name(ErrorKind kind);
@@ -58,7 +58,7 @@ namespace detail {
 [[gnu::cold]] Error make_error(ErrorKind kind, int os_errno, fmt::string_view text,
                                fmt::format_args args, const char* file, int line);
 ErrorKind kind_of_errno(int os_errno);
-// Throws the InternalError of asking a failed Result for its value.
+// Throws the InternalError for taking the value of a failed Result.
 [[noreturn, gnu::cold]] void no_value(const Error& error);
 }  // namespace detail
 
@@ -71,8 +71,8 @@ template <class... Args>
                             format.line);
 }
 
-// return fail_errno(errno, "open {}", path); the errno's own words are appended, its kind derived
-// from it.
+// return fail_errno(errno, "open {}", path); appends the system's description of errno and derives
+// the kind from it.
 template <class... Args>
 [[nodiscard, gnu::cold]] Error fail_errno(int os_errno,
                                           LocatedFormat<std::type_identity_t<Args>...> format,

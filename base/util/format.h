@@ -12,8 +12,8 @@
 
 namespace doorbell {
 
-// A format string checked by the compiler, with the place where it was written. A function that
-// takes one as parameter learns its caller's file and line. __builtin_FILE rather than
+// A format string checked by the compiler, with the file and line where it was written. A function
+// that takes one as parameter learns its caller's file and line. __builtin_FILE rather than
 // std::source_location: clang 14 lacks it.
 template <class... Args>
 struct LocatedFormat {

@@ -1,6 +1,5 @@
 // Hashes of 64 bits for table keys and cache keys: quick, well mixed, the same in every run and on
-// every machine we build for. Not for adversaries: whoever compares keys compares them in full on a
-// hit.
+// every machine we build for. Not safe against adversaries: compare keys in full after a hit.
 #pragma once
 
 #include <bit>

@@ -1,5 +1,5 @@
-// Keeps the one logger. It is not in spdlog's registry: an application's own use of spdlog does not
-// meet ours.
+// Owns the one logger. It is not in spdlog's registry, so that it does not affect an application's
+// use of spdlog.
 #include "base/util/log.h"
 
 #include <utility>

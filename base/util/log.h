@@ -1,6 +1,6 @@
 // The library's log: one spdlog logger, silent until a level is set. Only runtime/ and tools/ set
-// the level (from DEBUG); a user who has sinks of their own hands them over with set_log_sinks.
-// Include this from .cc files only: spdlog's headers are slow to compile.
+// the level (from DEBUG); users pass sinks of their own to set_log_sinks. Include this from .cc
+// files only: spdlog's headers are slow to compile.
 //
 //   log().debug("schedule: {} kernels", count);
 //

@@ -1,4 +1,4 @@
-// Who is told, and when.
+// When the observer is called.
 #include "base/util/progress.h"
 
 #include <chrono>
@@ -38,7 +38,7 @@ void LongWork::advance(i64 steps) {
   progress.done = done_.fetch_add(steps, std::memory_order_relaxed) + steps;
   const i64 now = now_ns();
   i64 due = tell_at_ns_.load(std::memory_order_relaxed);
-  // Of several threads one tells.
+  // Only one of several threads reports.
   if (now < due || !tell_at_ns_.compare_exchange_strong(due, now + kBetween_ns)) return;
   told_ = true;
   observer_->tell(progress);

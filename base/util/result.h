@@ -1,5 +1,5 @@
-// Result<T>: a value, or the Error that the world answered. Names follow std::expected, which C++20
-// lacks. For our own mistakes there is CHECK (base/util/check.h).
+// Result<T>: a value, or the Error that input or the system caused. Names follow std::expected,
+// which C++20 lacks. For bugs of this library use CHECK (base/util/check.h).
 //
 //   Result<u32> read_count(std::span<const u8> bytes) {
 //     if (bytes.size() < 4)
@@ -36,7 +36,7 @@ class [[nodiscard]] Result {
   bool has_value() const { return state_.index() == 0; }
   explicit operator bool() const { return has_value(); }
 
-  // Asking a failed Result for its value is our mistake, and says which error it hid.
+  // Taking the value of a failed Result is a bug; the message includes the Result's error.
   T& value() & {
     require();
     return *std::get_if<0>(&state_);

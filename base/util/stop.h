@@ -1,6 +1,6 @@
-// Stopping what a thread computes, compiles or waits for: by a std::stop_token of the program's, or
-// by a check of a language's runtime that handles Ctrl-C. Long work asks stop_asked() now and then,
-// between kernels, between the parts of one and while it waits, and then fails: with an Error of
+// Stops what a thread computes, compiles or waits for: by a std::stop_token of the program, or by a
+// check of a language runtime that handles Ctrl-C. Long work calls stop_asked() between kernels,
+// between the parts of one kernel and while it waits. When that is true, it fails with an Error of
 // kind Timeout, which the tensor API throws as Stopped.
 //
 //   std::stop_source source;
@@ -16,8 +16,8 @@
 
 namespace doorbell {
 
-// What the tensor API throws where a computation was stopped. Tensors that it was to compute are as
-// before, or, where they were on their way on a device, have no value: reading one throws this too.
+// Thrown by the tensor API when a computation was stopped. Tensors that it had not begun to compute
+// stay unrealized; those that a device was writing have no value, and reading one throws this too.
 class Stopped : public Error {
  public:
   using Error::Error;
@@ -37,12 +37,12 @@ class StopScope {
   const StopScope* const outer_;
 };
 
-// Whether this thread should stop. Cheap. Asks the process's check too, which may run code of the
-// user's: no lock is held that such code may want.
+// Whether this thread should stop. Cheap. Also calls the process's check, which may run the user's
+// code: hold no lock that such code may take.
 bool stop_asked();
 
-// One for the process, of whichever runtime handles signals; null: none. It says whether the
-// calling thread should stop, and may be asked often.
+// One check per process, set by the language runtime that handles signals; null: none. It says
+// whether the calling thread should stop, and is called often.
 using StopCheck = bool (*)();
 void set_stop_check(StopCheck check);
 

@@ -35,7 +35,7 @@ std::string_view nearest_word(std::string_view word, std::span<const std::string
   usize least = std::max<usize>(1, word.size() / 2) + 1;
   for (const std::string& candidate : candidates) {
     const usize distance = edit_distance(word, candidate);
-    // A word of which every letter changes is not a misspelling.
+    // A word with every letter changed is not a misspelling.
     if (distance >= least || distance >= std::max(word.size(), candidate.size())) continue;
     least = distance;
     nearest = candidate;

@@ -1,4 +1,4 @@
-// "did you mean": the nearest of some words to a mistyped one, for error messages.
+// "did you mean": finds the word nearest to a mistyped one, for error messages.
 #pragma once
 
 #include <span>
@@ -10,10 +10,10 @@
 namespace doorbell {
 
 // The candidate nearest to `word` by edits (insert, drop, change, swap neighbours), if it is near
-// enough to be meant; letters' case does not count. Empty when none is.
+// enough; case does not count. Empty if none is.
 std::string_view nearest_word(std::string_view word, std::span<const std::string> candidates);
 
-// Edits between two words, as above.
+// The number of edits between two words, as above.
 usize edit_distance(std::string_view a, std::string_view b);
 
 // "; did you mean X?", or nothing.

@@ -1,5 +1,5 @@
-// TRY: the value of a Result, or its error returned from the calling function. Internal: headers
-// that users include do without it.
+// TRY: the value of a Result, or its error returned from the calling function. Internal: not used
+// in headers that users include.
 // TRY(auto file, open(path));  declares `file`, or returns the error from the calling function.
 // TRY(existing, open(path));   assigns.        TRY(file.close());   for Result<void>.
 #pragma once

@@ -26,8 +26,8 @@ Gate& gate() {
 }
 
 void close() {
-  constexpr std::chrono::seconds kMost(2);  // a compiler that hangs must not keep the process
-  const std::unique_lock lock(gate().compiling, kMost);
+  constexpr std::chrono::seconds kMax(2);  // a compiler that hangs must not keep the process
+  const std::unique_lock lock(gate().compiling, kMax);
   gate().is_closed = true;
 }
 

@@ -9,7 +9,7 @@
 namespace doorbell::codegen {
 namespace {
 
-constexpr usize kMostWords = 4, kWordsLength = 28, kKeyLength = 9;
+constexpr usize kMaxWords = 4, kWordsLength = 28, kKeyLength = 9;
 
 usize length_of(const std::vector<OperationWord>& words) {
   usize length = 0;
@@ -19,7 +19,7 @@ usize length_of(const std::vector<OperationWord>& words) {
 
 // Without those that tell least, the last of them first.
 std::string fitting(std::vector<OperationWord> words) {
-  while (words.size() > 1 && (words.size() > kMostWords || length_of(words) > kWordsLength + 1)) {
+  while (words.size() > 1 && (words.size() > kMaxWords || length_of(words) > kWordsLength + 1)) {
     auto least = words.begin();
     for (auto word = words.begin(); word != words.end(); ++word)
       if (word->rank >= least->rank) least = word;

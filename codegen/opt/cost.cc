@@ -172,7 +172,7 @@ std::vector<i64> divisors(i64 n, i64 limit) {
 
 namespace {
 
-constexpr i64 kMostTried = 1 << 16;  // of the numbers to divide by
+constexpr i64 kMaxTried = 1 << 16;  // of the numbers to divide by
 
 // Of the products of n's prime factors, the largest up to `limit`. What the trial division leaves
 // of n counts as one prime.
@@ -188,7 +188,7 @@ i64 largest_product(i64 n, i64 limit) {
       }
     }
   };
-  for (i64 prime = 2; prime < kMostTried && prime <= n / prime; ++prime) {
+  for (i64 prime = 2; prime < kMaxTried && prime <= n / prime; ++prime) {
     int times = 0;
     for (; n % prime == 0; n /= prime) ++times;
     add_prime(prime, times);
@@ -200,7 +200,7 @@ i64 largest_product(i64 n, i64 limit) {
 }  // namespace
 
 i64 largest_divisor(i64 n, i64 limit, i64 step) {
-  if (limit / step > kMostTried) {
+  if (limit / step > kMaxTried) {
     return n % step == 0 ? largest_product(n / step, limit / step) * step : 0;
   }
   for (i64 d = limit / step * step; d >= step; d -= step) {

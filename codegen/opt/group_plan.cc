@@ -83,7 +83,7 @@ void GroupAxes::add_items(Plan& plan, i64 axis, i64* left, OptOp op) const {
 
 namespace {
 
-constexpr i64 kLeastGroup = 32, kMaxUnrolled = 16;
+constexpr i64 kMinGroup = 32, kMaxUnrolled = 16;
 
 i64 floor_power(i64 n) { return static_cast<i64>(std::bit_floor(static_cast<u64>(n))); }
 
@@ -179,7 +179,7 @@ i64 GroupChooser::grouped_axis(const ReduceInfo& r) const {
   i64 best = -1;
   auto rank = [&](i64 axis) {
     i64 size = info_.size(axis) > 0 ? info_.size(axis) : detail::kGroupItems;
-    return reads_along(r, axis) && size >= kLeastGroup ? size + (i64{1} << 32) : size;
+    return reads_along(r, axis) && size >= kMinGroup ? size + (i64{1} << 32) : size;
   };
   for (u64 m = r.closed; m; m &= m - 1) {
     i64 axis = std::countr_zero(m);
@@ -214,10 +214,10 @@ void GroupChooser::unroll(const ReduceInfo& r, i64 grouped) {
 // Items that share a result: until the target is busy, and so that a row is read in order.
 i64 GroupChooser::items_of(const ReduceInfo& r, i64 axis, i64 outputs_along) const {
   f64 results = axes_.values(info_.output_mask), terms = axes_.values(r.closed);
-  if (outer_.size() != 1 || terms < 2 * kLeastGroup) return 1;
+  if (outer_.size() != 1 || terms < 2 * kMinGroup) return 1;
   i64 items = 1;
   while (static_cast<f64>(items) * results < axes_.busy_items() && items < left_) items *= 2;
-  if (outputs_along < 0 && reads_along(r, axis)) items = std::max(items, kLeastGroup);
+  if (outputs_along < 0 && reads_along(r, axis)) items = std::max(items, kMinGroup);
   f64 longest = info_.size(axis) > 0 ? static_cast<f64>(info_.size(axis)) : terms;
   while (items > 1 && static_cast<f64>(items) * 2 > longest) items /= 2;
   return std::min(items, most_grouped());
@@ -307,7 +307,7 @@ void GroupChooser::rows() {
     first = false;
   }
   // Several short rows make a group.
-  i64 rows = std::min(2 * kLeastGroup, left_) / items;
+  i64 rows = std::min(2 * kMinGroup, left_) / items;
   for (i64 axis : axes_.outputs()) {
     if (row_mask_ >> axis & 1 && rows > 1) axes_.add_items(plan_, axis, &rows);
   }
@@ -318,7 +318,7 @@ Plan GroupChooser::choose() {
   bool has_rows = (info_.output_mask & ~row_mask_) != 0;
   if (outer_.size() > 1) {
     has_rows |= std::any_of(outer_.begin(), outer_.end(), [&](const ReduceInfo* r) {
-      return axes_.values(r->closed) >= kLeastGroup && reads_along(*r, grouped_axis(*r));
+      return axes_.values(r->closed) >= kMinGroup && reads_along(*r, grouped_axis(*r));
     });
   }
   if (outer_.empty()) {

@@ -1,5 +1,5 @@
-// Allocator: how a device gets memory and moves bytes in and out of it. Each driver has one; the
-// cache in front of it is caching_allocator.h's, ownership of one allocation is buffer.h's.
+// Allocator: how a device gets memory and moves bytes in and out of it. Each driver has one. For
+// the cache in front of it see caching_allocator.h, for ownership of an allocation buffer.h.
 //
 // Thread safety: all functions may be called from any thread.
 #pragma once
@@ -9,12 +9,12 @@
 
 namespace doorbell::core {
 
-// A piece of a device's memory. Which of the three are set is the driver's choice.
+// An allocation of device memory. The driver chooses which of the first three are set.
 struct Allocation {
-  void* host = nullptr;    // where the host may read and write it directly
-  u64 address = 0;         // as the device sees it
+  void* host = nullptr;    // where the host can read and write it directly, or null
+  u64 address = 0;         // device address
   void* opaque = nullptr;  // the driver's own handle
-  i64 bytes = 0;           // as asked
+  i64 bytes = 0;           // as requested
 };
 
 struct MemoryStats {
@@ -30,14 +30,14 @@ class Allocator {
   virtual Result<Allocation> allocate(i64 bytes) = 0;
   virtual void release(const Allocation& allocation) = 0;
 
-  // Complete when they return. Offsets are in bytes and checked by Buffer.
+  // Both have finished when they return. Offsets are in bytes; Buffer checks them.
   virtual Result<void> copy_in(const Allocation& to, i64 offset, const void* from, i64 bytes) = 0;
   virtual Result<void> copy_out(void* to, const Allocation& from, i64 offset, i64 bytes) = 0;
-  // Between two allocations of this device.
+  // Copies between two allocations of this device.
   virtual Result<void> copy(const Allocation& to, i64 to_offset, const Allocation& from,
                             i64 from_offset, i64 bytes) = 0;
 
-  // Gives memory that is only cached back to the system.
+  // Returns cached memory that no caller holds to the system.
   virtual void flush() {}
   virtual MemoryStats stats() const = 0;
 };

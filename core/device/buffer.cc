@@ -61,7 +61,7 @@ Result<void> copy_between(Buffer& to, i64 to_offset, const Buffer& from, i64 fro
     TRY(to.device().synchronize());
     return from.copy_out(static_cast<u8*>(to.host()) + to_offset, bytes, from_offset);
   }
-  // Neither side is visible: through the host, in pieces.
+  // The host can access neither side: copy through host memory, piece by piece.
   constexpr i64 kPiece = i64{16} << 20;
   std::vector<u8> piece(static_cast<usize>(std::min(bytes, kPiece)));
   for (i64 done = 0; done < bytes; done += kPiece) {

@@ -1,8 +1,7 @@
-// Buffer: the storage behind a Buffer node, owned and counted. Which node names which version of
-// its contents is the tensor graph's business; where memory comes from is the Allocator's.
-//
-// Thread safety: the description never changes; contents are ordered by whoever launches work.
-// poison() and is_poisoned() from any thread.
+// Buffer: the memory behind a Buffer node, owned and counted. The tensor graph knows which node
+// stands for which version of its contents; an Allocator provides the memory.
+// Thread safety: size and location never change; queues order accesses to the contents. poison()
+// and is_poisoned() from any thread.
 #pragma once
 
 #include <atomic>
@@ -17,10 +16,10 @@ class Device;
 
 class Buffer final : public Payload {
  public:
-  // Fresh memory of a device; contents are undefined.
+  // New memory of a device; contents are undefined.
   static Result<Ref<Buffer>> allocate(Device& device, i64 bytes);
-  // Memory of someone else, for from_blob: `release`, where there is one, runs when the last owner
-  // goes. `host` may be null for memory that only the device sees.
+  // Wraps memory of the caller, for from_blob: `release`, if given, runs when the last owner is
+  // destroyed. `host` may be null for memory that only the device can access.
   static Ref<Buffer> wrap(Device& device, const Allocation& memory,
                           std::function<void()> release = {});
 
@@ -29,10 +28,10 @@ class Buffer final : public Payload {
   Device& device() const { return *device_; }
   i64 bytes() const { return memory_.bytes; }
   const Allocation& memory() const { return memory_; }
-  // Null where the host cannot see the memory.
+  // Null if the host cannot access the memory.
   void* host() const { return memory_.host; }
 
-  // The work that was to write it was stopped: for good, it has no value.
+  // Marks it as without a value, for good: the work that was to write it was stopped.
   void poison() { poisoned_.store(true, std::memory_order_release); }
   bool is_poisoned() const { return poisoned_.load(std::memory_order_acquire); }
 
@@ -42,9 +41,9 @@ class Buffer final : public Payload {
  private:
   Buffer(Device& device, const Allocation& memory, bool owned, std::function<void()> release);
 
-  Device* device_;  // of the Registry, which never closes a device
+  Device* device_;  // owned by the Registry, which never closes a device
   Allocation memory_;
-  bool owned_;  // by our allocator; else `release_` ends it
+  bool owned_;  // freed by the device's allocator; otherwise by `release_`
   std::function<void()> release_;
   std::atomic<bool> poisoned_{false};
 };

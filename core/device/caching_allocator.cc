@@ -1,4 +1,4 @@
-// The cache of released memory: a list by age, and by size a stack of places in it.
+// The cache of released memory: a list by age, and for each size a stack of positions in that list.
 #include "core/device/caching_allocator.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // CachingAllocator: keeps released memory by exact size for the next caller of that size, in front
-// of a driver's own Allocator. Eager programs ask for the same sizes again and again; mapping fresh
-// pages costs far more than a kernel. What one allocation means is left to the driver.
+// of a driver's own Allocator. Eager programs need the same sizes again and again, and mapping new
+// pages costs far more than a kernel.
 #pragma once
 
 #include <list>
@@ -17,7 +17,7 @@ namespace doorbell::core {
 
 class CachingAllocator final : public Allocator {
  public:
-  // Beyond `max_cached` bytes the least recently released go back. `device` is for messages.
+  // Beyond `max_cached` bytes, the least recently released are freed. `device` is for messages.
   CachingAllocator(std::string device, std::unique_ptr<Allocator> driver, i64 max_cached);
   ~CachingAllocator() override;
 
@@ -48,7 +48,7 @@ class CachingAllocator final : public Allocator {
   const std::unique_ptr<Allocator> driver_;
   const i64 max_cached_;
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   absl::flat_hash_map<i64, Size> sizes_;
   Held held_;   // oldest first
   Held spare_;  // list nodes without memory, so that the steady state allocates nothing

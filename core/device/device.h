@@ -1,6 +1,6 @@
-// Device: one thing that runs kernels, as the engine sees it. Drivers implement it; the Registry
-// opens and owns devices; which renderer and compiler serve it is the composition root's choice,
-// told to the device when it is opened and read back by the engine.
+// Device: what runs kernels, as the engine sees it. Drivers implement it; the Registry opens and
+// owns devices. runtime/ chooses the renderer and the compiler when it opens the device, and the
+// engine reads that choice from the spec.
 //
 // Thread safety: all functions may be called from any thread.
 #pragma once
@@ -19,8 +19,8 @@ struct DeviceSpec {
   std::string name;          // "CPU", "CPU:1": as users see it
   u16 index = 0;             // the Registry's number for it
   int ordinal = 0;           // the 1 of "CPU:1"
-  std::string iface;         // the interface asked for, or empty: the first that opens
-  std::vector<int> indices;  // of the interface's devices, those to be seen, in order; empty: all
+  std::string iface;         // the requested interface, or empty: the first that opens
+  std::vector<int> indices;  // visible devices of the interface, in order; empty: all
   std::string renderer;      // "LLVM"; names a row of the runtime's table
   std::string arch;          // "x86_64,avx2", or empty: as found
 };
@@ -38,15 +38,15 @@ class Device {
 
   virtual Allocator& allocator() = 0;
   virtual Result<std::unique_ptr<Program>> load(const Binary& binary) = 0;
-  // Waits for all launched work; the place where its errors are reported.
+  // Waits for all launched work and reports its errors.
   virtual Result<void> synchronize() = 0;
-  // False where programs are compiled but never run, so that contents mean nothing.
+  // False if programs are compiled but never run, so that contents are undefined.
   virtual bool runs() const { return true; }
-  // True where it puts what runs into the process's trace itself, with its own times.
+  // True if the device adds its work to the process's trace itself, with its own timestamps.
   virtual bool traces() const { return false; }
-  // Workers behind a kernel's threads.
+  // Worker threads that run the parts of a kernel.
   virtual int threads() const { return 1; }
-  // "2 threads, AVX-512": for people.
+  // "2 threads, AVX-512": for display.
   virtual std::string description() const = 0;
 
  private:

@@ -1,5 +1,5 @@
 // Program: a kernel loaded on a device, ready to launch; and Binary, what a compiler hands to
-// Device::load. Making binaries is codegen's, placing and relocating them the driver's.
+// Device::load. codegen makes binaries; the driver places and relocates them.
 #pragma once
 
 #include <memory>
@@ -24,8 +24,8 @@ struct Binary {
   LoadedCode code;        // code that is already loaded (CPU)
   u32 param_count = 0;
   u32 variable_count = 0;
-  i64 threads = 1;  // host-parallel parts
-  // Slots that a second entry point, name + "_images", reads as images; 0: there is none.
+  i64 threads = 1;  // parts that run in parallel on host threads
+  // Slots that a second entry point, name + "_images", reads as images; 0: no such entry point.
   u64 image_params = 0;
   i64 grid_groups[3] = {1, 1, 1}, group_items[3] = {1, 1, 1};
 };

@@ -1,5 +1,5 @@
-// Registry: all devices of the process, by name and by number, opened when first asked for. Which
-// kinds exist is told by explicit calls of runtime/; nothing registers itself.
+// Registry: all devices of the process, by name and by number, opened on first use. runtime/ adds
+// the kinds that exist by explicit calls; nothing registers itself.
 //
 // Thread safety: all functions may be called from any thread; at() takes no lock for a device that
 // is open. The devices of instance() are never closed: tensors that outlive main() may still free
@@ -30,27 +30,27 @@ class Registry {
   static Registry& instance();
 
   Registry() = default;
-  // Closes the devices. The one of instance() never is: see above.
+  // Closes the devices. instance() is never destroyed: see above.
   ~Registry();
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
-  // `kind` is a device name without number: "CPU". The factory fills in what the spec leaves open.
+  // `kind` is a device name without number: "CPU". The factory chooses what the spec leaves open.
   void add(std::string kind, Factory factory);
-  // Known by name, with the reason why it cannot be opened here.
+  // A kind that is known but cannot be opened here, with the reason.
   void add_unavailable(std::string kind, std::string reason);
 
-  // The device of a name in any case, with or without number; "CPU:0" is "CPU".
+  // The device with this name, in upper or lower case, with or without number; "CPU:0" is "CPU".
   Result<Device*> open(std::string_view name);
-  // The number of a name, without opening it. Fails for a kind that nobody added.
+  // The number of a name, without opening the device. Fails for a kind that was not added.
   Result<u16> index_of(std::string_view name);
-  // The device of a number that index_of or Device::index gave out.
+  // The device with a number that index_of or Device::index returned.
   Result<Device*> at(u16 index);
   std::string name_of(u16 index) const;
-  // By number. Inlined, because each wait for all devices asks.
+  // In the order of their numbers. Inline storage, because each wait for all devices calls this.
   absl::InlinedVector<Device*, 8> open_devices() const;
 
-  // Tried in order until one opens, and then kept. One name: no fallback.
+  // Tries the names in order until one opens, which stays the default. One name: no fallback.
   void set_default_order(std::vector<std::string> names);
   Result<Device*> default_device();
 
@@ -63,7 +63,7 @@ class Registry {
   };
   Result<Device*> open_slot(Slot& slot, u16 index);
 
-  mutable std::mutex mutex_;  // guards what follows, but not the slots' devices
+  mutable std::mutex mutex_;  // guards the members below, but not the devices in the slots
   std::map<std::string, Factory, std::less<>> factories_;
   std::map<std::string, std::string, std::less<>> unavailable_;
   std::vector<std::string> default_order_;

@@ -1,4 +1,4 @@
-// Opening files, and their parts as buffers.
+// Opens files and makes buffers of their parts.
 #include "core/device/stored_file.h"
 
 #include "base/os/regular_file.h"
@@ -13,7 +13,7 @@ Result<std::unique_ptr<os::File>> make_file(os::Files& files, const std::string&
   const u8 last = 0;
   const Result<void> grown = file->write_at(static_cast<u64>(bytes) - 1, std::span(&last, 1));
   if (grown) return file;
-  static_cast<void>(files.remove(path));  // the first failure is the one to tell
+  static_cast<void>(files.remove(path));  // the first failure is the one to report
   return grown.error();
 }
 

@@ -9,7 +9,7 @@
 
 namespace doorbell::core {
 
-// The order is the promotion order within a kind.
+// Within a kind, in the order of promotion.
 enum class Scalar : u8 {
   Void,
   Bool,
@@ -29,7 +29,7 @@ enum class Scalar : u8 {
   BF16,
   F32,
   F64,
-  Index,  // integers of unbounded meaning; exists only in index arithmetic, never in memory
+  Index,  // unbounded integers; only in index arithmetic, never in memory
 };
 inline constexpr usize kScalarCount = 19;
 
@@ -52,7 +52,7 @@ struct DType {
            scalar == Scalar::U64;
   }
   constexpr bool is_signed_int() const { return is_int() && !is_unsigned(); }
-  // Bytes of one value in memory, all lanes. Index and Void have none.
+  // Bytes of one value in memory, with all lanes. Index and Void have no size.
   constexpr i64 bytes() const {
     constexpr u8 kBytes[kScalarCount] = {0, 1, 1, 1, 2, 2, 4, 4, 8, 8, 1, 1, 1, 1, 2, 2, 4, 8, 0};
     return i64{kBytes[static_cast<usize>(scalar)]} * lanes;

@@ -1,11 +1,11 @@
 // The meaning of the elementwise operations on single values: one function that serves constant
-// folding, the fuzzers, the interpreter and the tests of generated code. Whole expressions are
-// graph_program.h's, kernels interpret.h's, the float formats float_format.h's.
+// folding, the fuzzers, the interpreter and the tests of generated code. For whole expressions see
+// eval_graph.h, for kernels interpret.h, for float formats float_format.h.
 //
-// Float results are rounded to nearest even in the result's dtype; transcendental ones are libm's
-// in f64, rounded once more. Integers wrap. Index has no bound in meaning: where i64 cannot hold
-// the result there is none. Shifts by the width or more give 0, or the sign for an arithmetic right
-// shift. Division and modulo by zero give 0.
+// Float results are rounded to nearest even in the result's dtype; transcendental ones use libm in
+// f64 and round once more. Integers wrap. Index is unbounded: a result that does not fit i64 is no
+// value. Shifts by the width or more give 0, or the sign for an arithmetic right shift. Division
+// and modulo by zero give 0.
 #pragma once
 
 #include <bit>
@@ -38,7 +38,7 @@ struct ScalarValue {
 };
 
 // The result of an elementwise op (any of groups Unary, Binary, Ternary) as one value of `result`'s
-// scalar type; lanes are ignored. None where an Index result does not fit i64.
+// scalar type; lanes are ignored. Empty if an Index result does not fit i64.
 std::optional<ScalarValue> eval(Op op, DType result, std::span<const ScalarValue> args);
 
 // Conversion of a value, as Cast does it. A u64 beyond i64 wraps on its way to Index; eval refuses.

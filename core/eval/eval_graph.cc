@@ -78,7 +78,7 @@ void GraphProgram::find_ranges() {
   }
 }
 
-// What a node reads, as seen by whoever orders it: a loop reads its boundary.
+// What must be evaluated before a node: for a loop, its boundary.
 std::span<const u32> GraphProgram::children(u32 slot, std::vector<u32>* storage) const {
   if (loop_of_[slot] >= 0) return loops_[static_cast<usize>(loop_of_[slot])].boundary;
   storage->clear();
@@ -87,7 +87,7 @@ std::span<const u32> GraphProgram::children(u32 slot, std::vector<u32>* storage)
 }
 
 // The nodes below `roots` that vary with a range of `varying` (all of them when it is ~0), in
-// order. With `boundary`: collects those met that do not.
+// order. With `boundary`: also collects the visited ones that do not.
 std::vector<u32> GraphProgram::order_of(std::span<const u32> roots, u64 varying,
                                         std::vector<u32>* boundary) {
   std::vector<u32> order, storage;

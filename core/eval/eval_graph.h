@@ -1,7 +1,7 @@
 // GraphProgram: evaluates scalar graphs, given values of their leaves: index expressions,
 // arithmetic, Reduce and End as loops, Load and Store on real memory. Slow and right: the oracle of
-// the fuzzers and of interpret.h. The meaning of one op is eval.h's. Vectors and staged memory are
-// not for it.
+// the fuzzers and of interpret.h. For the meaning of one op see eval.h. It does not support vectors
+// and staged memory.
 #pragma once
 
 #include <optional>
@@ -29,7 +29,7 @@ class GraphProgram {
   void set_memory(i64 slot, void* data, i64 count);
 
   void run();
-  // Of a root, after run(). None where an Index left i64 on the way to it.
+  // Of a root, after run(). Empty if an Index on the way to it overflowed i64.
   std::optional<ScalarValue> value(UOp root) const;
 
   // The Variables of the graph, in order of first visit.
@@ -73,13 +73,14 @@ class GraphProgram {
   std::vector<u64> varies_;  // by slot: bits of the Ranges (in order of first visit) it varies with
   std::vector<i32> loop_of_;  // by slot: index into loops_, or -1
   std::vector<Loop> loops_;
-  std::vector<u32> top_;  // what runs once
+  std::vector<u32> top_;  // evaluated once, outside all loops
   std::vector<UOp> variables_;
   std::vector<Memory> memory_;  // by Param slot
   absl::flat_hash_map<const Node*, u32> slots_by_node_;
 };
 
-// An expression without memory under values of its leaves; None where an Index left i64.
+// The value of an expression without memory for given values of its leaves; empty if an Index
+// overflowed i64.
 std::optional<ScalarValue> evaluate(UOp root, std::span<const std::pair<UOp, ScalarValue>> leaves);
 
 }  // namespace doorbell::core

@@ -1,5 +1,5 @@
-// The narrow float formats: rounding an f64 to them and their bit patterns. Arithmetic on the
-// values is eval.h's. Every value of every format is exactly representable as an f64.
+// The narrow float formats: rounding an f64 to them and their bit patterns. For arithmetic on the
+// values see eval.h. Every value of every format is exactly representable as an f64.
 //
 // f16: IEEE 754-2019 binary16. bf16: the upper half of binary32.
 // f8e4m3, f8e5m2: OCP 8-bit Floating Point Specification (OFP8) rev 1.0, sections 4 and 5; the
@@ -16,7 +16,7 @@ namespace doorbell::core {
 
 // The nearest value of the format, ties to even.
 f64 round_to_format(Scalar format, f64 value);
-// The bit pattern of a value that is one of the format's.
+// The bit pattern of a value that the format can represent.
 u64 float_bits(Scalar format, f64 value);
 f64 float_from_bits(Scalar format, u64 bits);
 

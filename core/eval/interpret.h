@@ -1,5 +1,5 @@
 // Runs a kernel on memory, one value at a time: the oracle for the code generator, and what tests
-// of the scheduler compute with. Loops and arithmetic are eval_graph.h's.
+// of the scheduler compute with. For loops and arithmetic see eval_graph.h.
 #pragma once
 
 #include <span>
@@ -13,7 +13,8 @@ namespace doorbell::core {
 void interpret(const KernelAst& kernel, std::span<void* const> params,
                std::span<const i64> variables);
 
-// The same for a graph that is no finished kernel. The Param's own counts bound accesses.
+// The same for a graph that is not a finished kernel. Accesses are bounded by the counts of its
+// Params.
 void interpret(UOp sink, std::span<void* const> params, std::span<const i64> variable_names,
                std::span<const i64> variables);
 

@@ -81,7 +81,7 @@ bool Matcher::conditions_hold() const {
   return true;
 }
 
-// The dtype a built cell will have; Void where only literals say.
+// The dtype that a built cell will have; Void if the cell has only literals.
 DType Matcher::dtype_of_cell(u8 at) const {
   const Cell& cell = rule_.right.cells[at];
   switch (cell.kind) {

@@ -25,7 +25,7 @@ class Matcher {
   std::string explain();
 
  private:
-  // A pattern's cell meant for a node, still to be compared.
+  // A cell of the pattern and the node to compare it with.
   struct Pending {
     u8 cell;
     UOp node;

@@ -2,7 +2,7 @@
 // They can be printed, counted, indexed by root op and fuzzed. For rules see rule.h, for
 // matching match.h.
 //
-//   x * c0 + x * c1        names x, y, z, w match anything, the same name the same node;
+//   x * c0 + x * c1        names x, y, z, w match anything; equal names match the same node;
 //                          c0 .. c3 match a Const (or a Splat of one)
 //   fold(c0 + c1)          right side only: a Const computed by eval in the constants' dtype; where
 //                          that has no value (Index overflow) the rule does not fire

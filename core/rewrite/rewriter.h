@@ -3,15 +3,15 @@
 // op; a rule's replacement is itself made by `make`. For the rules see core/rules.
 //
 // A node that no rule changes is flagged Node::kCanonical, one that was changed is remembered with
-// its simplified form, so making either again is a table look-up. Both marks are the arena's: all
-// Rewriters of one arena must have the same rules, or each a superset of the one before it (then
-// what was simplest for the smaller set is not tried again under the larger).
+// its simplified form, so making either again is a table look-up. Both marks belong to the arena:
+// all Rewriters of one arena must have the same rules, or each a superset of the one before it
+// (then what was simplest for the smaller set is not tried again under the larger).
 //
 // make calls itself through rules. A node being simplified counts as its own simplest form, so
 // rules that undo each other end; and beyond kMaxDepth nested makes a node is left as it is, which
 // is correct, if not simplest.
 //
-// Thread safety: as the arena's, one thread at a time.
+// Thread safety: one thread at a time, as for the arena.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@ namespace doorbell::core {
 
 class Rewriter {
  public:
-  // `rules` is borrowed and usually static (core/rules/rules.h).
+  // `rules` is borrowed, usually static (core/rules/rules.h).
   Rewriter(Arena& arena, const RuleSet& rules) : arena_(arena), rules_(&rules) { trace_if_asked(); }
   // Compiles the tables for itself.
   Rewriter(Arena& arena, std::span<const RuleTable* const> tables)
@@ -51,7 +51,7 @@ class Rewriter {
   UOp with_srcs(UOp uop, std::span<const UOp> srcs) {
     return make(uop.op(), uop.dtype(), srcs, uop.args(), uop.payload());
   }
-  // For rules that have worked out a simplest form themselves: interned and not tried again.
+  // For rules whose result is in simplest form already: interned, and no rules are tried.
   UOp make_canonical(Op op, DType dtype, std::initializer_list<UOp> srcs);
 
   // Integer constants; of any int, Index or Bool dtype.
@@ -97,8 +97,8 @@ class Rewriter {
   // changes; what is not simplest yet is simplified too. Replacements are not searched themselves.
   UOp substitute(UOp root, std::span<const std::pair<UOp, UOp>> replacements);
 
-  // Called at every firing: the rule, what it matched, what it gave. With
-  // REWRITE_TRACE it starts as that of core/rewrite/trace.h.
+  // Called at every firing: the rule, the node it matched, its replacement. With REWRITE_TRACE it
+  // starts as that of core/rewrite/trace.h.
   using Trace = void (*)(void* context, const Rule& rule, UOp before, UOp after);
   void set_trace(Trace trace, void* context) {
     trace_ = trace;

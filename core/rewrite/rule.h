@@ -1,6 +1,6 @@
 // Rules as data: a name, a left and a right side in the notation of pattern.h and conditions, or
-// code where the algebra does not say it; tables of them with the domain they hold in; and RuleSet,
-// the compiled form that finds the rules for a node. For applying them see rewriter.h.
+// code where the notation cannot express it; tables of them with the domain they hold in; and
+// RuleSet, the compiled form that finds the rules for a node. For applying them see rewriter.h.
 //
 //   constexpr Rule kRules[] = {
 //       rw("factor", x * c0 + x * c1, x * fold(c0 + c1)),
@@ -50,8 +50,8 @@ using Condition = bool (*)(const Match&);
 // The replacement of match.node(), built with match.rewriter(); a null handle: does not apply.
 using RuleCode = UOp (*)(const Match&);
 
-// The numbers a table's rules are true of. By the dtype of the node, of the operands for
-// comparisons.
+// The numbers for which a table's rules hold: by the dtype of the node, or of the operands of a
+// comparison.
 enum class Domain : u8 { Index, Int, Float, Bool, Other, Any };
 std::string_view name_of(Domain domain);
 Domain domain_of(UOp node);
@@ -63,10 +63,9 @@ struct Rule {
   RuleCode code = nullptr;  // of a code rule
   Op root = Op::Const;      // of a code rule: the op, unless any_elementwise
   bool any_elementwise = false;
-  // A float rule says what it changes, where it changes anything: "sign of zero", "rounding", ...
+  // What a float rule changes, if anything: "sign of zero", "rounding", ...
   std::string_view relaxes = {};
-  // Order in which sources are tried is written, not free: bit i set, cell i is commutative and
-  // both orders are worth trying. Filled by rw.
+  // Bit i set: cell i is commutative and both orders of its sources are tried. Filled by rw.
   u16 swappable = 0;
 
   constexpr Rule relaxing(std::string_view what) const {
@@ -93,7 +92,7 @@ constexpr pat::AnyNode any(Op op) { return {op, false}; }
 inline constexpr pat::AnyNode any_elementwise{Op::Const, true};
 
 namespace detail {
-// Constants stand last in a commutative node, so an order that puts one first is never met.
+// Constants come last in a commutative node, so no order that puts one first is tried.
 constexpr u16 swappable_cells(const pat::Pattern& p) {
   u16 mask = 0;
   for (u8 i = 0; i < p.count; ++i) {

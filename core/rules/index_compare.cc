@@ -89,7 +89,7 @@ UOp less_than(Rewriter& rewriter, LinearForm form, i64 c) {
   return rewriter.make_canonical(Op::CmpLt, dtypes::bool_, {bound, sum});
 }
 
-// Whether form < 0, where that follows from a Range being below its own symbolic size.
+// Whether form < 0 follows from a Range being below its own symbolic size.
 std::optional<bool> known_by_sizes(Rewriter& rewriter, const LinearForm& form) {
   bool symbolic = std::any_of(form.terms().begin(), form.terms().end(), [](const LinearTerm& t) {
     UOp base = t.base.is(Op::FloorDiv) ? t.base.src(0) : t.base;

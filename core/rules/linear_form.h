@@ -2,7 +2,7 @@
 // form of Index sums is what build() makes of one: terms in a fixed order, each Mul(term, Const) or
 // bare, chained to the left, the constant last. For simplifying across terms see index_sum.cc.
 //
-// A factor or constant beyond i64 makes the form invalid: its user then declines.
+// A factor or constant beyond i64 makes the form invalid; a rule that gets one does not apply.
 #pragma once
 
 #include <span>
@@ -44,7 +44,7 @@ class LinearForm {
   i64 gcd(i64 with = 0) const;
 
   void sort();
-  // Interned as canonical: across its terms there is nothing left to simplify.
+  // Interned as canonical: nothing across its terms is left to simplify.
   UOp build(Rewriter& rewriter);
 
  private:

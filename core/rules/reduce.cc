@@ -38,7 +38,7 @@ UOp repeated(Rewriter& rewriter, Op op, UOp value, UOp size) {
     return rewriter.mul(value, count);
   }
   bool idempotent = op == Op::Max || op == Op::And || op == Op::Or || op == Op::Add;
-  // Of no values at all there is only the identity.
+  // A reduction of no values is the identity.
   return idempotent && size.vmin() > 0 ? value : UOp();
 }
 

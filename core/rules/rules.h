@@ -1,5 +1,5 @@
 // The rule tables, by domain, and the sets that passes use. For how rules are written see
-// core/rewrite/rule.h; each table's file says what it is about.
+// core/rewrite/rule.h; each table's file describes it.
 #pragma once
 
 #include "core/rewrite/rewriter.h"

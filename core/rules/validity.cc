@@ -68,7 +68,7 @@ std::vector<Assumption> assumptions_of(UOp valid) {
       assume(&assumptions, b, a.const_int() + 1, kPlusInf);
     }
   }
-  // What cannot be is no reason to simplify: the gate itself will be found false.
+  // Do not simplify under a contradiction: the gate itself will be found false.
   std::erase_if(assumptions, [](const Assumption& a) { return a.lo > a.hi; });
   return assumptions;
 }
@@ -118,8 +118,8 @@ class Simplifier {
       if (!a.expression.is(Op::Add) && !a.expression.is(Op::Mul)) simple.push_back(&a);
     }
     if (!simple.empty()) attempt(simple, nullptr, UOp());
-    // What one sum simplifies may be what another needed; each change makes the expression smaller
-    // or different, and a few rounds are enough for the gates that padding and shrinking make.
+    // Simplifying one sum may enable another. A few rounds are enough for the gates that padding
+    // and shrinking make.
     for (int round = 0; round < 4; ++round) {
       UOp before = expression_;
       for (const Assumption& a : assumptions) {
@@ -222,7 +222,7 @@ constexpr Rule kRules[] = {
 UOp simplify_given(Rewriter& rewriter, UOp expression, UOp valid) {
   if (expression.is_const()) return expression;
   std::vector<Assumption> assumptions = assumptions_of(valid);
-  // What shares no range with the expression says nothing about it.
+  // A clause that shares no range with the expression says nothing about it.
   std::erase_if(assumptions, [&](const Assumption& a) {
     u64 mask = a.expression.range_mask();
     return mask != 0 && !(mask & expression.range_mask());

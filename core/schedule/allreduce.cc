@@ -1,5 +1,5 @@
-// The three ways. Chunk c is what device c is responsible for; in each way all devices combine a
-// chunk in one order, so that copies stay equal bit for bit.
+// The three algorithms. Device c is responsible for chunk c. Each algorithm combines a chunk in the
+// same order on all devices, so that copies stay equal bit for bit.
 #include "core/schedule/allreduce.h"
 
 #include <algorithm>
@@ -11,9 +11,9 @@ namespace doorbell::core {
 
 namespace {
 
-// Below the first a step costs more than the bytes that it saves, below the second the ring's many
-// steps do.
-constexpr i64 kLeastChunked = i64{256} << 10, kLeastRing = i64{4} << 20;
+// Below the first number of elements a chunked algorithm's steps cost more than the bytes that they
+// save; below the second the ring's many steps do.
+constexpr i64 kMinChunked = i64{256} << 10, kMinRing = i64{4} << 20;
 // Chunks begin at multiples of this, where kernels can use vectors.
 constexpr i64 kChunkAlignment = 32;
 
@@ -42,7 +42,7 @@ class Ways {
     return builder_.window(flat_[device], 0, starts_[c], starts_[c + 1] - starts_[c]);
   }
   bool is_empty(usize c) const { return starts_[c] == starts_[c + 1]; }
-  // Of the chunks that device i has in the end.
+  // The elements of the chunks that device i has in the end.
   Parts assemble(const std::vector<std::vector<UOp>>& chunks) const;
 
   ShardBuilder& builder_;
@@ -125,8 +125,8 @@ Parts Ways::all_to_all() {
 Allreduce choose_allreduce(i64 elements, i64 devices) {
   if (elements < 0) return Allreduce::Naive;  // symbolic
   if (config().allreduce != 0) return static_cast<Allreduce>(config().allreduce);
-  if (devices <= 2 || elements < kLeastChunked) return Allreduce::Naive;
-  return elements < kLeastRing ? Allreduce::AllToAll : Allreduce::Ring;
+  if (devices <= 2 || elements < kMinChunked) return Allreduce::Naive;
+  return elements < kMinRing ? Allreduce::AllToAll : Allreduce::Ring;
 }
 
 Parts allreduce(ShardBuilder& builder, Op op, const Parts& partial, const Placement& placement) {

@@ -12,7 +12,7 @@ namespace doorbell::core {
 //   AllToAll   each device gets one chunk of all others, combines it and gives it to all: two steps
 enum class Allreduce : u8 { Choose, Naive, Ring, AllToAll };
 
-// What is chosen for so many elements on so many devices.
+// The algorithm for this many elements on this many devices.
 Allreduce choose_allreduce(i64 elements, i64 devices);
 
 Parts allreduce(ShardBuilder& builder, Op op, const Parts& partial, const Placement& placement);

@@ -19,7 +19,7 @@ class Cutter {
   void run();
 
  private:
-  // What computing a node within its kernel takes.
+  // What a node needs within its kernel.
   struct Cone {
     usize first;                 // the least place in the region of a node in it
     usize ops;                   // an upper bound of the nodes in it

@@ -1,4 +1,4 @@
-// Store it or compute it again, and the kernels that come of it.
+// Decides which values are stored and which are computed again, and plans the kernels.
 #include "core/schedule/fuse.h"
 
 #include <algorithm>
@@ -80,7 +80,7 @@ void Fuser::decide(LazyId id) {
   emit(id, built);
 }
 
-// A constant is no value to load; it is the same wherever it is used.
+// A constant is not loaded; it has the same value wherever it is used.
 void Fuser::fold(LazyId id, UOp value) {
   graph_.nodes[id].op = Op::Const;
   graph_.nodes[id].nsrc = 0;
@@ -103,18 +103,19 @@ bool Fuser::is_alias(LazyId id, const BuiltValue& built) {
 }
 
 namespace {
-constexpr f64 kGatherWork = 2;  // of a load from a place that had to be loaded, beyond the load
+constexpr f64 kGatherWork = 2;  // extra work of a load whose index was loaded
 }
 
 Fuser::Cost Fuser::cost_of(UOp value, usize buffers) {
   Cost cost;
   cost.buffers = buffers;
   std::vector<UOp> order = topological_order(arena_, {&value, 1});
-  // By place in `order`: does the value read memory, and how often is it evaluated for one element?
+  // By position in `order`: whether the value reads memory, and how often it is evaluated for one
+  // element.
   struct Mark {
     f64 times = 0;
     bool loads = false;
-    bool gathers = false;  // an Index whose place is read from memory
+    bool gathers = false;  // an Index computed from loaded values
   };
   std::vector<Mark> marks(order.size());
   arena_.new_epoch();
@@ -151,10 +152,10 @@ bool Fuser::is_cheap(LazyId id, const Cost& cost) {
   if (cost.buffers > options_.max_inline_buffers || cost.reduces_memory) return false;
   f64 users = 0;
   for (u32 use = sweep_.first_use[id]; use != kNoUse; use = sweep_.uses[use].next) ++users;
-  // The sweep did not know of loops that were simplified away.
+  // The sweep's estimate includes loops that were simplified away since.
   f64 alone = std::min(unfused_[id], cost.work * static_cast<f64>(graph_.max_count(id)));
   f64 share = alone / users;
-  // A load is what the value costs where it is stored.
+  // Where the value is stored, it costs a load.
   f64 extra = cost.work - work_of(Op::Load);
   for (u32 use = sweep_.first_use[id]; use != kNoUse; use = sweep_.uses[use].next) {
     const Use& u = sweep_.uses[use];
@@ -168,7 +169,7 @@ bool Fuser::is_cheap(LazyId id, const Cost& cost) {
   return true;
 }
 
-// Stores what must not be computed again after all: the kernel became too large with it.
+// Stores values that were to be computed again, because the kernel became too large with them.
 void Fuser::keep(LazyId id) {
   std::vector<LazyId> open{id};
   while (!open.empty()) {

@@ -1,7 +1,8 @@
 // Fusion: goes over the values that may be stored, producers first, builds the kernel of each, and
 // keeps it or has its consumers compute the value again. Computing again is allowed while no kernel
 // does more than twice the work that it and what it took over would do apart, reads of few buffers
-// are involved, and no reduction of memory is repeated. Building one value is kernel_builder.h's.
+// are involved, and no reduction of memory is repeated. For the kernel of one value see
+// kernel_builder.h.
 #pragma once
 
 #include <vector>
@@ -26,12 +27,12 @@ class Fuser {
         storage_(graph.size()),
         unfused_(sweep.work) {}
 
-  // Afterwards kernels() are what is left to be done, in order; the schedule has no items yet.
+  // Afterwards kernels() has the kernels to run, in order; the schedule has no items yet.
   Schedule run();
   std::vector<PlannedKernel>& kernels() { return kernels_; }
 
  private:
-  // What computing one element of a value takes.
+  // The cost of computing one element of a value.
   struct Cost {
     f64 work = 0;
     usize buffers = 0;
@@ -57,7 +58,7 @@ class Fuser {
   const ScheduleOptions& options_;
   KernelBuilder builder_;
   std::vector<Storage> storage_;  // by node
-  std::vector<f64> unfused_;      // by stored node: work of what its kernel does, each done once
+  std::vector<f64> unfused_;      // by stored node: work without computing anything twice
 
   std::vector<PlannedKernel> kernels_;
   Schedule schedule_;

@@ -95,9 +95,9 @@ void GraphKey::visit(UOp node, bool shared, bool with_order) {
   // that adds no edge to this graph.
   shared = shared || node.node()->refs.load(std::memory_order_relaxed) != 1;
   const Seen* seen = shared ? &find(node.node()) : nullptr;
-  // Met before: what it was then counts, even if it has been realised since.
+  // Visited before: use what it was then, even if it has been realised since.
   if (seen != nullptr && seen->epoch == epoch_) {
-    // A Buffer may have been met through a value that it holds, and then it is not in the order.
+    // A Buffer that was visited through a value that it holds is not in the order yet.
     if (with_order && node.is(Op::Buffer))
       order.push_back({node, static_cast<i32>(seen->input), -1});
     return back_reference(*seen);
@@ -122,7 +122,7 @@ void GraphKey::visit_new(UOp node, bool shared, bool with_order) {
 
 void GraphKey::walk(std::span<const UOp> roots, bool with_order) {
   if (seen_.empty()) grow();
-  if (++epoch_ == 0) {  // entries of the first epoch would come back to life
+  if (++epoch_ == 0) {  // entries of the first epoch would be valid again
     std::fill(seen_.begin(), seen_.end(), Seen{});
     epoch_ = 1;
   }

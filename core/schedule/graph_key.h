@@ -1,7 +1,7 @@
 // The walk over an unrealised tensor graph that finds its schedule again: a compact key of the
 // graph with buffers and bound values taken out as parameters. Made once per realisation, so it
 // creates no nodes. The scheduler imports the graph by the same walk, so both number inputs alike;
-// keeping finished schedules by key is the engine's.
+// the engine keeps finished schedules by key.
 //
 // Order: depth first from the roots in order, sources from left to right. A node that the graph
 // holds in a Buffer (TensorGraph::realized) stands for that Buffer and is not entered; one held in
@@ -34,8 +34,8 @@ struct WalkNode {
 
 class GraphKey {
  public:
-  // Equal words mean equal graphs up to the inputs' contents and the variables' values. Sharing is
-  // part of it: a + a is not a + b.
+  // Equal words mean graphs that differ at most in the inputs' contents and the variables' values.
+  // Sharing counts: a + a is not a + b.
   std::vector<u64> words;
   u64 hash = 0;
   std::vector<UOp> inputs;  // Buffer nodes

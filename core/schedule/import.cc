@@ -32,7 +32,7 @@ void Importer::run(const GraphKey& key, std::span<const UOp> roots) {
     const WalkNode& entry = key.order[i];
     places_by_node_.try_emplace(entry.node.node(), static_cast<u32>(i));
     if (entry.input >= 0) {
-      // The Buffer's device: a value that belonged to none was realised on some.
+      // The Buffer's device: a value without a device was realised on one.
       const u16 device = key.inputs[static_cast<usize>(entry.input)].device();
       LazyId id = add(Op::Buffer, entry.node.dtype(), device, shape_of(entry.node), {});
       graph_.nodes[id].input = entry.input;
@@ -83,7 +83,7 @@ LazyId Importer::add(Op op, DType dtype, u16 device, u32 shape,
   node.op = op;
   node.dtype = dtype;
   node.device = device;
-  // What belongs to no device may be made of values that were realised on one.
+  // A value without a device may be made of values that were realised on one.
   for (LazyId src : srcs)
     if (node.device == 0) node.device = graph_[src].device;
   node.shape = shape;
@@ -223,7 +223,7 @@ LazyId Importer::import_reduce(UOp node, LazyId src) {
   return split != kNoNode ? split : add_reduce(src, op, axes);
 }
 
-// Copied where it is elsewhere; what belongs to no device is computed anywhere.
+// Copies the value if it is on another device; a value without a device can be computed anywhere.
 LazyId Importer::on_device(LazyId src, u16 device) {
   const u16 from = graph_[src].device;
   if (from == 0 || device == 0 || from == device) return src;
@@ -234,8 +234,8 @@ LazyId Importer::on_device(LazyId src, u16 device) {
   return add_reshape(copy, graph_[src].shape);
 }
 
-// The same for who wants the value there and nowhere else: what belongs to no device is computed
-// there, and belongs there from then on.
+// The same for a consumer that needs the value on that device only: a value without a device is
+// computed there and stays there.
 LazyId Importer::placed_on(LazyId src, u16 device) {
   if (graph_[src].device != 0 || device == 0) return on_device(src, device);
   return add(Op::Contiguous, graph_[src].dtype, device, graph_[src].shape, {src});
@@ -249,7 +249,7 @@ LazyId Importer::import_root(LazyId id, u16 device) {
     graph_.nodes[base].forced = graph_.nodes[base].exposed = true;
     return base;
   }
-  // What has no memory of its own is stored.
+  // A value without memory of its own is stored.
   LazyId copy = add(Op::Contiguous, graph_[id].dtype, device, graph_[id].shape, {id});
   graph_.nodes[copy].forced = graph_.nodes[copy].exposed = true;
   return copy;

@@ -1,7 +1,7 @@
 // From the tensor graph to a LazyGraph: numbers the nodes, turns sizes into expressions of the
-// schedule's arena, and says what must be in memory. What need not be a node is not one: Detach,
-// moves that change nothing, reductions over nothing, copies to where the value is, and values
-// without elements. What else is stored is sweep.h's decision.
+// schedule's arena, and says what must be in memory. Makes no nodes for Detach, moves that change
+// nothing, reductions over nothing, copies to where the value is, and values without elements.
+// sweep.h decides which other values are stored.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>

@@ -1,6 +1,6 @@
 // What scheduling hands to the code generator and the engine: kernels as small graphs of their own,
-// and the order, buffers and copies of one realisation. Making it is schedule.h's; lowering a
-// kernel is codegen's; allocating and running is the engine's.
+// and the order, buffers and copies of one realisation. For making it see schedule.h; codegen
+// lowers kernels, the engine allocates memory and runs them.
 #pragma once
 
 #include <memory>

@@ -46,7 +46,7 @@ BuiltValue KernelBuilder::build(LazyId root, std::span<const Storage> storage,
     }
     if (next_range_ > kMaxKernelRanges || values > usize{options_.max_ops} * 4) return result;
   }
-  // From here on every node knows all the ways in which it is read.
+  // From here on every node has an entry for each way in which it is read.
   for (LazyId id : order_) {
     for (u32 e = first_entry_[id]; e != kNoEntry; e = entries_[e].next) {
       entries_[e].value = compute(id, entries_[e]);
@@ -212,7 +212,7 @@ std::vector<UOp> clauses_of(UOp condition) {
   return clauses;
 }
 
-// Is the value zero wherever the condition is false? True of a load that it gates.
+// Whether the value is zero wherever the condition is false, as for a load gated by it.
 bool zero_unless(UOp value, UOp condition) {
   if (!value.is(Op::Load) || value.nsrc() < 2 || value.src(0).nsrc() < 3) return false;
   std::vector<UOp> gate = clauses_of(value.src(0).src(2));

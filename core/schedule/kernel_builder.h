@@ -2,7 +2,7 @@
 // sweeps the kernel's part of the graph once more, with the decisions made: first consumers hand
 // index tuples to producers, then values are built from sources to users. All kernels of a schedule
 // are built in one arena with slots and Ranges numbered from 0, so kernels of one structure are one
-// expression. What is stored where is fuse.h's.
+// expression. fuse.h decides which values are stored.
 #pragma once
 
 #include <vector>
@@ -25,7 +25,7 @@ struct Storage {
 };
 
 struct BuiltValue {
-  bool fits = false;  // within the options' limits; otherwise the rest is not filled
+  bool fits = false;  // within the options' limits; otherwise the other members are not set
   UOp value;
   u32 tuple = 0;                // how the stored element is indexed
   std::vector<u32> buffers;     // read, by Param slot from 1 on; slot 0 is the output
@@ -38,7 +38,7 @@ class KernelBuilder {
                 const ScheduleOptions& options)
       : arena_(arena), rewriter_(rewriter), graph_(graph), moves_(moves), options_(options) {}
 
-  // By node: what is read where, and what could have been.
+  // Both by node: where the value is stored, and whether it must be or may be.
   BuiltValue build(LazyId root, std::span<const Storage> storage, std::span<const Stored> stored);
 
  private:
@@ -46,7 +46,7 @@ class KernelBuilder {
   struct Entry {
     u32 tuple;
     u32 next;   // of the same node, or kNoEntry
-    UOp valid;  // where anyone needs it; null for everywhere
+    UOp valid;  // where a reader needs it; null: everywhere
     u32 in_tuple = 0;
     UOp in_valid;          // where the sources are needed
     UOp step_valid;        // Pad: where there is an element
@@ -80,7 +80,7 @@ class KernelBuilder {
   Moves& moves_;
   const ScheduleOptions& options_;
 
-  // Of the kernel at hand.
+  // For the current kernel.
   std::span<const Storage> storage_;
   std::span<const Stored> stored_;
   LazyId root_ = kNoNode;
@@ -88,7 +88,7 @@ class KernelBuilder {
   i64 next_range_ = 0;
   u64 reduce_mask_ = 0;  // of the Ranges that are not the output's
   u32 epoch_ = 0;
-  std::vector<u32> seen_;         // by node: the epoch that met it
+  std::vector<u32> seen_;         // by node: the epoch that visited it last
   std::vector<u32> first_entry_;  // by node; meaningful once seen
   std::vector<LazyId> order_;     // sources first
   std::vector<Entry> entries_;

@@ -1,6 +1,6 @@
 // LazyGraph: the unrealised part of a tensor graph as the scheduler works on it. Nodes are numbered
 // densely, sources before users, so every analysis is a vector and every pass a loop; shapes are
-// interned. Filling it from the tensor graph is import.h's.
+// interned. import.h fills it from the tensor graph.
 #pragma once
 
 #include <span>

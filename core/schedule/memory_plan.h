@@ -1,5 +1,5 @@
 // The memory planner: places a schedule's temporaries, so that those alive at different times share
-// memory. Allocating the one block per device is the engine's.
+// memory. The engine allocates the one block per device.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
-// A kernel moves up to an earlier one, into which it is merged: everything else that it reads must
-// have been there already.
+// A kernel (the guest) is merged into an earlier one (the host): everything else that it reads must
+// be stored before the host runs.
 #include "core/schedule/merge_kernels.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace doorbell::core {
 namespace {
 
 constexpr u32 kNobody = ~u32{0};
-// More stores than this in one loop run out of registers and write streams.
+// With more stores in one loop, registers and write streams run out.
 constexpr usize kMaxStores = 8;
 
 class Merger {
@@ -49,7 +49,7 @@ class Merger {
   std::vector<u32> read_count_;    // by buffer: kernels that read it
   std::vector<bool> elementwise_;  // by kernel
   std::vector<usize> ops_;         // by kernel: nodes of its values
-  std::vector<std::pair<UOp, UOp>> replacements_;  // of the merge at hand
+  std::vector<std::pair<UOp, UOp>> replacements_;  // of the current merge
 };
 
 void Merger::look_at(u32 number) {
@@ -95,7 +95,7 @@ bool Merger::can_host(u32 number, u32 guest_number) {
   }
   if (buffers > options_.max_buffers) return false;
   if (!reads_host) return true;
-  // What the guest reads of the host it must read where the host stores it, in the same iteration.
+  // The guest must read each element that the host stores in the iteration that stores it.
   return std::ranges::all_of(loads_of(guest), [&](UOp load) {
     UOp index = load.src(0);
     u32 buffer = guest.reads[static_cast<usize>(index.src(0).arg(0)) - 1];
@@ -165,7 +165,7 @@ void Merger::merge(u32 host_number, u32 guest_number) {
   guest.stores.clear();
 }
 
-// Stores that nobody reads any more.
+// Stores without readers.
 void Merger::drop_unread(PlannedKernel* kernel) {
   if (kernel->stores.size() < 2) return;
   std::erase_if(kernel->stores, [&](const PlannedStore& store) {

@@ -145,7 +145,7 @@ void Moves::reshape(std::span<const UOp> out_index, std::span<const UOp> out_sha
         (take_out ? out_count : in_count) *= size.vmax();
       } while (constant && (out_count != in_count || i_end == i || j_end == j) &&
                (i_end < outs || j_end < ins));
-      // A size that is not constant: what is left is one group.
+      // A size that is not constant: the remaining axes are one group.
       if (!constant) i_end = outs, j_end = ins;
       regroup({out.data() + i, i_end - i}, {out_sizes.data() + i, i_end - i},
               {in_sizes.data() + j, j_end - j}, in.data() + j);

@@ -1,6 +1,6 @@
 // Moves: movement ops as functions on index expressions. Given how a node's elements are indexed,
-// it says which element of the source that is, and where there is one. There are no views: this is
-// all that is left of them. Simplifying the expressions is core/rewrite's.
+// it says which element of the source that is, and where there is one. There are no views as
+// objects: a view is such an expression. core/rewrite simplifies the expressions.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>

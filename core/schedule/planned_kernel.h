@@ -19,7 +19,7 @@ struct PlannedKernel {
   ScheduleItem::Kind kind = ScheduleItem::Kind::Kernel;
   u16 device = 0;
   std::vector<UOp> ranges;           // of the End, for all stores
-  std::vector<PlannedStore> stores;  // none: merged into another. A Copy has one, without a value
+  std::vector<PlannedStore> stores;  // empty: merged into another. A Copy has one, without a value
   std::vector<u32> reads;            // buffers
 };
 

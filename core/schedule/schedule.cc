@@ -19,7 +19,7 @@ Schedule make_schedule(const GraphKey& key, std::span<const UOp> roots,
   Moves moves(arena, rewriter, graph);
 
   Importer(arena, rewriter, moves, graph, options).run(key, roots);
-  // From here on nodes are numbers, and what must be in memory is marked.
+  // From here on nodes are numbers, and values that must be in memory are marked.
   Sweep decisions = sweep(graph, moves, arena, options);
   // Every value has an owner: the stored value whose kernel computes it.
   cut_large_kernels(graph, options, &decisions);

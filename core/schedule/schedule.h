@@ -1,7 +1,7 @@
 // Scheduling: a tensor graph becomes kernels and copies in an order that respects every dependency.
-// Ranges flow from consumers to producers; what must be stored is stored; the rest fuses while the
-// estimated work stays within bounds. Planning the temporaries' memory is memory_plan.h's, finding
-// a finished schedule again is graph_key.h's, running it is the engine's.
+// Ranges flow from consumers to producers; values that must be stored are stored; the rest is fused
+// while the estimated work stays within bounds. For memory of temporaries see memory_plan.h, for
+// finding a finished schedule again graph_key.h. The engine runs schedules.
 #pragma once
 
 #include <limits>
@@ -17,7 +17,7 @@ struct ScheduleOptions {
   u32 max_buffers = 31;         // Params of one kernel
   u32 max_ops = 2000;           // tensor-graph nodes fused into one kernel, at most
   u32 max_inline_buffers = 3;   // a value made from more than these is not computed twice
-  u16 default_device = 0;       // index, of what no Buffer or Copy places
+  u16 default_device = 0;       // number of the device for values that no Buffer or Copy places
   f64 max_nested_work = 65536;  // of a reduction inside another's loop, in additions
   bool split_reduce = true;     // a long reduction to few elements is done in two kernels
   // Those elements are fewer than this: from here on they keep a target busy by themselves.

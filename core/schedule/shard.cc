@@ -54,7 +54,7 @@ class Sharder {
   const GraphKey& key_;
   ShardedGraph& graph_;
   ShardBuilder builder_;
-  std::vector<Parts> parts_;  // by number in the order; none of what has no device
+  std::vector<Parts> parts_;  // by number in the order; empty for values without a device
   // Looked up, never iterated.
   absl::flat_hash_map<const Node*, usize> index_;
   absl::flat_hash_map<std::pair<const Node*, u16>, UOp> local_;
@@ -150,7 +150,7 @@ UOp Sharder::on_device(UOp root, u16 device) {
   return find(root);
 }
 
-// Part number `part` of a value that is in one piece: without a device, on one, or copied to each.
+// Part number `part` of a value that is not split: without a device, on one, or copied to each.
 UOp Sharder::piece(UOp node, const Placement& to, usize part) {
   const u16 device = to.devices[part];
   UOp value;
@@ -295,7 +295,7 @@ Parts Sharder::shard_moved(UOp node, const Placement& from, const Placement& to)
   return each(node, all, node.args());
 }
 
-// Only what is asked for travels.
+// Copies only the elements that are needed.
 Parts Sharder::shard_cut(UOp node, const Placement& from, const Placement& to) {
   const usize axis = static_cast<usize>(from.axis);
   Args args(node.args().begin(), node.args().end());
@@ -359,7 +359,7 @@ void Sharder::finish(std::span<const UOp> roots) {
   }
 }
 
-// What no root needs would be stored where an op says so.
+// Nodes that no root needs are dropped: ops such as Contiguous would store them.
 void Sharder::prune() {
   std::vector<WalkNode>& order = graph_.key.order;
   absl::flat_hash_set<const Node*> needed;  // looked up, never iterated

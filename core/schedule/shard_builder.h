@@ -1,6 +1,6 @@
 // ShardBuilder: makes the nodes of a sharded graph and keeps them in order, sources before users;
-// and the few compositions that moving elements between devices takes. For what is moved
-// where see shard.h and allreduce.h.
+// and the compositions of ops that move elements between devices. shard.h and allreduce.h decide
+// what is moved where.
 #pragma once
 
 #include <absl/container/flat_hash_set.h>

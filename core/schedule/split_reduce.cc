@@ -10,7 +10,7 @@
 namespace doorbell::core {
 
 namespace {
-constexpr i64 kLeastRatio = 32768, kMostParts = 256, kLeastParts = 8, kMostPartials = i64{1} << 22;
+constexpr i64 kMinRatio = 32768, kMaxParts = 256, kMinParts = 8, kMaxPartials = i64{1} << 22;
 }
 
 // The axes along which the memory that `id` is a view of differs; a broadcast axis holds no data
@@ -30,8 +30,8 @@ u64 Importer::axes_with_data(LazyId id) {
   return axes;
 }
 
-// A sum that only selects (an arange, a one-hot product) collapses and has no loop to split. Found
-// out by trying: its kernel is built from what is near.
+// A sum that only selects (an arange, a one-hot product) collapses and has no loop to split. Tries
+// it: builds its kernel from the nodes nearby.
 bool Importer::needs_loop(LazyId src, Op op, u32 axes) {
   for (LazyId id = static_cast<LazyId>(probe_storage_.size()); id < graph_.size(); ++id) {
     probe_storage_.emplace_back();
@@ -55,17 +55,17 @@ LazyId Importer::split_reduce(LazyId src, Op op, u32 axes) {
     inputs *= size.const_int();
     if (!(axes >> i & 1)) outputs *= size.const_int();
   }
-  if (outputs >= options_.split_below || inputs / outputs < kLeastRatio || rank == kMaxRank ||
+  if (outputs >= options_.split_below || inputs / outputs < kMinRatio || rank == kMaxRank ||
       !needs_loop(src, op, axes)) {
     return kNoNode;
   }
   u64 candidates = axes & axes_with_data(src);
-  i64 most = std::min(kMostParts, kMostPartials / outputs);
+  i64 most = std::min(kMaxParts, kMaxPartials / outputs);
   for (usize axis = 0; axis < rank; ++axis) {
     if (!(candidates >> axis & 1)) continue;
     i64 length = graph_.shape(src)[axis].const_int(), parts = most;
-    while (parts >= kLeastParts && length % parts != 0) --parts;
-    if (parts < kLeastParts) continue;
+    while (parts >= kMinParts && length % parts != 0) --parts;
+    if (parts < kMinParts) continue;
     // [.., length, ..] -> [.., parts, length / parts, ..] -> parts last; that axis is reduced last.
     std::array<UOp, kMaxRank> sizes;
     std::ranges::copy(graph_.shape(src), sizes.begin());

@@ -40,7 +40,7 @@ constexpr int kMaxUses = 16;
 // stored.
 constexpr u16 kMaxMoves = 64;
 // Rows that a kernel with row reductions must have, to keep threads busy; unless it is this small.
-constexpr f64 kLeastRows = 16, kSmallKernel = 16384;
+constexpr f64 kMinRows = 16, kSmallKernel = 16384;
 
 class Sweeper {
  public:
@@ -76,7 +76,7 @@ class Sweeper {
     bool once_per_row = false;
     bool has_rows = false, has_loops = false;  // of a stored node's kernel: row reductions, others
   };
-  // What the consumers of the node at hand say, taken together.
+  // The decisions of all consumers of the current node, combined.
   struct ConsumerSummary {
     bool any = false, recomputed_in_loop = false, broadcast_recomputed = false, row = false;
     bool one_kernel = true;  // all patterns are in `patterns`, and in the kernel of `owner`
@@ -219,7 +219,7 @@ void Sweeper::store(LazyId id, Stored how) {
   result_.work[id] = visit.evaluations;  // the store
 }
 
-// Would the Ranges that a Reduce closes still fit into the kernel it would be part of?
+// Whether the Ranges that a Reduce closes still fit into the kernel that it would be part of.
 bool Sweeper::fits_ranges(LazyId id) const {
   int count = visits_[result_.owner[id]].next_range;
   for (usize i = 0; i < graph_[id].rank; ++i) count += graph_.number(id, 0) >> i & 1;
@@ -246,7 +246,7 @@ f64 Sweeper::rows_of(const ConsumerSummary& consumers) const {
   }
   // The loops of a row are the first so many, and not all.
   bool prefix = (mask & (mask + 1)) == 0 && mask < (u64{1} << kernel.outputs) - 1;
-  return prefix && (rows >= kLeastRows || all <= kSmallKernel) ? rows : 0;
+  return prefix && (rows >= kMinRows || all <= kSmallKernel) ? rows : 0;
 }
 
 // A reduction inside the loop of another has only the outer one's results to run in parallel, and

@@ -1,9 +1,8 @@
 // The sweep: decides which values are stored. Every stored value has Ranges of its own over its
 // axes; consumers hand theirs to producers, through movement ops as functions on indexes. Where the
 // consumers of a value do not read it alike, or where a loop that the value does not vary with
-// would compute it over and over, the value is a candidate for storing. Whether a candidate is
-// cheap enough to be computed twice instead is fuse.h's decision; kernels that came out too large
-// are cut by cut.h.
+// would compute it again each time, the value is a candidate for storing. fuse.h decides whether a
+// candidate is cheap enough to be computed twice instead; cut.h cuts kernels that are too large.
 #pragma once
 
 #include <vector>
@@ -36,7 +35,7 @@ struct Sweep {
   std::vector<f64> work;  // by stored node: operations of its kernel as swept
 };
 
-// How much one evaluation of `op` costs; a load and an addition cost 1.
+// The cost of one evaluation of `op`; a load and an addition cost 1.
 f64 work_of(Op op);
 
 Sweep sweep(LazyGraph& graph, Moves& moves, Arena& arena, const ScheduleOptions& options);

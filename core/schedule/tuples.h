@@ -1,6 +1,6 @@
 // Interned tuples of expressions: shapes and the index tuples that the sweep hands from consumers
 // to producers. Equal tuples have equal ids, so comparing how two consumers read a value is
-// comparing two numbers. What the expressions mean is moves.h's.
+// comparing two numbers. For the meaning of the expressions see moves.h.
 #pragma once
 
 #include <span>

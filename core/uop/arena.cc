@@ -96,7 +96,7 @@ namespace {
 
 // Memory of dead arenas, kept by the thread for its next ones: pages fresh from the system cost
 // more than the nodes in them. Not under the address sanitizer, which should see a use after free.
-// Small arenas do without: those of kernels live as long as the caches that hold them.
+// Small arenas do not keep memory: those of kernels live as long as the caches that hold them.
 constexpr usize kFirstBlockBytes = 8 << 10, kBlockBytes = 256 << 10;
 constexpr usize kFirstTable = 256, kLargestKeptTable = 8192;
 #if defined(__SANITIZE_ADDRESS__)

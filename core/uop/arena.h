@@ -1,5 +1,5 @@
 // Arena: a private graph. Its own hash-cons table, no counts, borrowed handles, freed whole; one
-// thread at a time, so kernels lower in parallel. Passes over it are core/rewrite's and codegen's.
+// thread at a time, so kernels lower in parallel. Passes over it are in core/rewrite and codegen.
 #pragma once
 
 #include <bit>
@@ -80,7 +80,7 @@ void init_node(Node* node, u64 hash, u32 id, Op op, DType dtype, std::span<const
                std::span<const i64> args, Payload* payload);
 }  // namespace detail
 
-// Bounds and range mask of a node whose sources have theirs. Called once, when it is made.
+// Computes bounds and range mask of a node from those of its sources. Called once, when it is made.
 void compute_bounds(Node* node);
 
 }  // namespace doorbell::core

@@ -1,6 +1,6 @@
 // Bounds of integer values, computed once when a node is made. Index bounds saturate to infinity;
-// a bound of a wrapping int that could leave its type is the whole type. Simplification by bounds
-// is core/rules'.
+// a bound of a wrapping int that could leave its type is the whole type. For simplification by
+// bounds see core/rules.
 #include <algorithm>
 
 #include "core/uop/arena.h"
@@ -70,7 +70,7 @@ Bounds compare_bounds(Op op, Bounds a, Bounds b) {
   }
 }
 
-// Where the divisor is known to be positive and no more: a Variable.
+// Where only the divisor's sign is known (positive): a Variable.
 Bounds div_mod_by_positive(Op op, Bounds a, Bounds b) {
   const bool floors = op == Op::FloorDiv || op == Op::FloorMod;
   if (op == Op::FloorDiv || op == Op::CDiv) {

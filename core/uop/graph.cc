@@ -27,7 +27,7 @@ struct alignas(64) Shard {
   usize used = 0;
   i64 live = 0;
   u32 next_id = 0;
-  // Of nodes with memory, which are in no table; not guarded by the mutex.
+  // Count of nodes with memory, which are in no table; not guarded by the mutex.
   std::atomic<i64> live_memories{0};
   std::atomic<u32> made_memories{0};
 
@@ -115,7 +115,7 @@ void remove(const Node* node) {
   --shard.live;
 }
 
-// Nobody makes a Buffer node with memory twice: the caller gives each an id that no other has.
+// Buffer nodes with memory are unique: the caller gives each an id that no other has.
 UOpRef make_unique_node(u64 hash, Op op, DType dtype, std::span<const UOp> srcs,
                         std::span<const i64> args, Payload* payload) {
   Shard& shard = shard_of(hash);

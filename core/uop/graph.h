@@ -1,6 +1,6 @@
 // TensorGraph: the shared graph of lazy tensors. Nodes are counted and hash-consed in a sharded
 // weak table, know their shape and device, and are freed iteratively when the last UOpRef goes.
-// What the ops mean for shapes is shape.h's; scheduling imports a piece of it into an Arena.
+// For the ops' shapes see shape.h; scheduling imports the part below its roots into an Arena.
 //
 // Thread safety: all functions may be called from any thread.
 #pragma once
@@ -26,8 +26,8 @@ class TensorGraph {
 
   // Buffer, or the Multi of several.
   static bool is_stored(UOp node) { return node.is(Op::Buffer) || node.is(Op::Multi); }
-  // Says that `value` is now held by the Buffer or Multi node `buffer`: later schedules read it
-  // there. First caller wins; returns the node that holds it.
+  // Records that the Buffer or Multi node `buffer` now holds `value`: later schedules read it
+  // there. The first call wins; returns the node that holds the value.
   static UOp set_realized(UOp value, UOp buffer);
   // The Buffer or Multi that holds `value`, or a null handle. `value` itself when it is one.
   static UOp realized(UOp value) {

@@ -1,5 +1,5 @@
 // The operations of the IR as an enum with their names and groups, from ops.def. Semantics of the
-// arithmetic are computed by core/eval; which op is legal where is the validator's business.
+// arithmetic are computed by core/eval; see validate.h for which op is legal where.
 #pragma once
 
 #include <string_view>

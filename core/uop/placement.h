@@ -29,7 +29,8 @@ u16 intern_placement(std::span<const u16> devices, i64 axis);
 Placement placement_of(u16 number);
 // The same devices, otherwise laid out.
 u16 with_axis(u16 number, i64 axis);
-// Whether an op may have sources at both: one of them is nowhere, or they are on the same devices.
+// Whether an op may have sources at both: one of them has no device, or both are on the same
+// devices.
 bool devices_compatible(u16 a, u16 b);
 
 // Where the value of a node with these parts is; `dims` is its shape.

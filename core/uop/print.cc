@@ -165,7 +165,8 @@ bool parse_line(std::string_view text, std::span<const UOp> nodes, Line* line) {
   return at.done();
 }
 
-// What init_node and compute_bounds rely on, so that no text can make them read what is not there.
+// Checks what init_node and compute_bounds rely on, so that malformed text cannot make them read
+// out of bounds.
 bool well_formed(const Line& line) {
   usize nsrc = line.srcs.size(), narg = line.args.size();
   switch (group_of(line.op)) {

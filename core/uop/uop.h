@@ -1,6 +1,6 @@
 // UOp: the immutable, hash-consed node of the one IR, from tensor graph to linear program, and the
-// handles to it. Who makes and frees nodes is left to Arena (a kernel's private graph, freed whole)
-// and TensorGraph (counted, shared by threads). Identity means equality within one graph only.
+// handles to it. Nodes are made and freed by Arena (a kernel's private graph, freed whole) and
+// TensorGraph (counted, shared by threads). Identity means equality within one graph only.
 //
 // Thread safety: a node never changes after it is published, but for `scratch` (a pass's private
 // mark; arenas only), `refs` (atomic; tensor graph only) and `realized` (atomic, set once).
@@ -17,7 +17,7 @@ namespace doorbell::core {
 
 class UOp;
 
-// Something a node keeps alive that is not a node: the Buffer behind a Buffer node.
+// An object that a node keeps alive: the Buffer behind a Buffer node.
 class Payload {
  public:
   virtual ~Payload() = default;

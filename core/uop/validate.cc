@@ -1,4 +1,4 @@
-// The specification as code: which ops a stage has, and for each op its sources, dtypes and args.
+// The specification as code: the ops of each stage, and for each op its sources, dtypes and args.
 #include "core/uop/validate.h"
 
 #include "base/util/check.h"

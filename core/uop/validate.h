@@ -1,6 +1,5 @@
 // What a well-formed graph is, stage by stage. Run between passes in debug builds, and in others
-// where CHECK_GRAPHS=1 asks for it. The list form of a program has one more validator of its own
-// (codegen/linear/validate.h).
+// where CHECK_GRAPHS=1 asks for it. For the list form of a program see codegen/linear/validate.h.
 #pragma once
 
 #include <string>
@@ -16,7 +15,8 @@ enum class Stage : u8 {
   Lowered,   // as Expanded, without dtype Index
 };
 
-// What is wrong with one node, in words, or nothing. Looks at the node and its direct sources.
+// Describes what is wrong with one node; empty if nothing is. Looks at the node and its direct
+// sources.
 std::string invalid(UOp u, Stage stage);
 
 // CHECKs every node below `root` of an arena, where config().check says so.

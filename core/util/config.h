@@ -4,7 +4,7 @@
 //   Context context({.debug = 2});
 //
 // Thread safety: set_config before other threads read. A Context holds for its own thread only;
-// whoever hands work to another thread hands over config() and opens a Context there.
+// to pass settings to another thread, pass config() and open a Context there.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,7 @@ struct Config {
 
 const Config& config();
 void set_config(Config config);
-// Fails where a number is outside of its range, which the message says with the name.
+// Fails if a number is outside its range; the message has the name and the range.
 Result<void> check_ranges(const Config& config);
 
 struct Overrides {

@@ -89,8 +89,8 @@ std::string arch_name(u64 gfx_target_version) {
 SaveArea save_area_of(const Caps& caps, const NodeProperties& properties, u64 page_bytes) {
   const u64 units = properties.compute_units(), engines = properties.shader_engines();
   const u64 waves = std::min<u64>(units * caps.saved_unit_waves, engines * caps.saved_engine_waves);
-  constexpr u64 kLeastLocalBytes = 0x10000;
-  const u64 local = std::max<u64>(kLeastLocalBytes, properties.lds_size_in_kb << 10);
+  constexpr u64 kMinLocalBytes = 0x10000;
+  const u64 local = std::max<u64>(kMinLocalBytes, properties.lds_size_in_kb << 10);
   const u64 group_data = round_up(
       units * (caps.saved_vgpr_bytes + caps.saved_sgpr_bytes + local + caps.saved_hardware_bytes),
       page_bytes);

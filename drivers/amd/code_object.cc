@@ -14,7 +14,7 @@ class CodeObjectLoader {
   static constexpr u64 kNotPlaced = ~u64{0};
   // What a chip fetches ahead of the last instruction must be mapped.
   static constexpr u64 kPrefetchBytes = 256;
-  static constexpr u64 kMostBytes = u64{1} << 26;
+  static constexpr u64 kMaxBytes = u64{1} << 26;
 
   CodeObjectLoader(const elf::ElfFile& file, const std::string& name) : file_(file), name_(name) {}
 
@@ -47,13 +47,13 @@ class CodeObjectLoader {
       const elf::Section& section = file_.sections()[i];
       if ((section.flags & SHF_ALLOC) == 0) continue;
       const u64 alignment = std::max<u64>(section.align, 1);
-      if ((alignment & (alignment - 1)) != 0 || alignment > kMostBytes)
+      if ((alignment & (alignment - 1)) != 0 || alignment > kMaxBytes)
         return fail(ErrorKind::Corrupt, "section {} of kernel {} is aligned to {}", section.name,
                     name_, alignment);
       object_.alignment = std::max(object_.alignment, alignment);
       const u64 end = object_.image.size();
       const u64 at = is_linked() ? section.address : (end + alignment - 1) / alignment * alignment;
-      if (at > kMostBytes || section.size > kMostBytes - at)
+      if (at > kMaxBytes || section.size > kMaxBytes - at)
         return fail(ErrorKind::Corrupt, "section {} of kernel {} is {} bytes at {:#x}",
                     section.name, name_, section.size, at);
       places_[i] = at;

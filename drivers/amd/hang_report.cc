@@ -12,7 +12,7 @@ namespace doorbell::amd {
 namespace {
 
 // More than a submission; rings may hold thousands.
-constexpr u64 kMostWords = 8192;
+constexpr u64 kMaxWords = 8192;
 
 u64 field_of(const hw::StreamPacket& packet, std::string_view name) {
   for (const hw::PacketField& field : packet.fields)
@@ -90,7 +90,7 @@ std::string describe_hang(const KfdQueue& queue, const Kfd& kfd, hw::Generation 
   const PacketFormat& format = format_of(queue.type());
   const u64 begin = format.words_of(read), end = format.words_of(written);
   // The device may tell its pointer modulo the ring.
-  const u64 left = std::min((end - begin) % ring.size(), kMostWords);
+  const u64 left = std::min((end - begin) % ring.size(), kMaxWords);
   std::vector<u32> words(left);
   for (u64 i = 0; i < left; ++i) words[i] = ring[(begin + i) % ring.size()];
   const auto memory = [&](u64 va, u32 count) { return kfd.peek(va, count); };

@@ -13,7 +13,7 @@ namespace {
 
 constexpr u64 kPacketWords = hw::kAqlPacketBytes / sizeof(u32);
 // The last submission may not be read yet, and a ring that is full looks empty.
-constexpr u64 kLeastFree = kPacketWords;
+constexpr u64 kMinFree = kPacketWords;
 
 }  // namespace
 
@@ -22,7 +22,7 @@ bool PacketRing::reserve(u64 words, const hcq::Timeline& timeline) {
   put_ = start_;  // drops what was written and not committed
   const u64 at = put_ % ring_.size();
   const u64 skipped = !format_.may_wrap && at + words > ring_.size() ? ring_.size() - at : 0;
-  const u64 end = put_ + skipped + words, room = ring_.size() - kLeastFree;
+  const u64 end = put_ + skipped + words, room = ring_.size() - kMinFree;
   if (end - read_ > room) reclaim(timeline);
   if (end - read_ > room) return false;
   if (skipped != 0) std::fill_n(ring_.begin() + static_cast<i64>(at), skipped, format_.filler);

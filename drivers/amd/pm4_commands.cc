@@ -155,7 +155,7 @@ void Pm4Commands::copy(Operand to, Operand from, u64 bytes) {
   flush_for_command_processor();
   const u32 once = begin_once();
   for (u64 done = 0; done < bytes;) {
-    const u64 now = std::min(bytes - done, hw::DmaData::kMostBytes);
+    const u64 now = std::min(bytes - done, hw::DmaData::kMaxBytes);
     const u32 at = emit(hw::DmaData{.byte_count = static_cast<u32>(now)});
     set(at, field_of<hw::DmaData>("src"), from + done);
     set(at, field_of<hw::DmaData>("dst"), to + done);

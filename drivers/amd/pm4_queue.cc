@@ -13,8 +13,8 @@ namespace doorbell::amd {
 namespace {
 
 // A longer segment is jumped to, so that the ring holds many submissions.
-constexpr usize kMostWordsInRing = 4096;
-constexpr u64 kMostJumpWords = (u64{1} << 20) - 1;
+constexpr usize kMaxWordsInRing = 4096;
+constexpr u64 kMaxJumpWords = (u64{1} << 20) - 1;
 
 }  // namespace
 
@@ -82,7 +82,7 @@ Result<void> Pm4Queue::place(std::span<const hcq::Segment> segments) {
   u64 most = code_words_.size() + interrupt_words_.size();
   for (const hcq::Segment& segment : segments)
     most += barrier_words_.size() +
-            (segment.words.size() <= kMostWordsInRing
+            (segment.words.size() <= kMaxWordsInRing
                  ? std::max<u64>(segment.words.size(), hw::IndirectBuffer::kWords)
                  : hw::IndirectBuffer::kWords);
   TRY(make_room(most));
@@ -103,7 +103,7 @@ Result<void> Pm4Queue::place_segment(const hcq::Segment& segment) {
   TRY(const hcq::GpuAddr data, place_data(segment));
   // Arguments that the host has just written may lie where others were cached.
   if (data.value != 0) words_.append(barrier_words_);
-  if (segment.words.size() <= kMostWordsInRing) {
+  if (segment.words.size() <= kMaxWordsInRing) {
     const u32 first = words_.append(segment.words);
     if (data.value != 0) segment.commands->relocate(words_.span().subspan(first), data);
     return {};
@@ -117,9 +117,9 @@ Result<void> Pm4Queue::place_segment(const hcq::Segment& segment) {
 }
 
 Result<void> Pm4Queue::place_jump(u64 address, u64 count) {
-  if (count > kMostJumpWords)
+  if (count > kMaxJumpWords)
     return fail(ErrorKind::Unsupported, "{}: {} words behind one jump, at most {} are possible",
-                title(), count, kMostJumpWords);
+                title(), count, kMaxJumpWords);
   words_.append(encode(hw::IndirectBuffer{.addr = address, .words = static_cast<u32>(count)}));
   return {};
 }

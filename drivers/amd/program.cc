@@ -19,7 +19,7 @@
 namespace doorbell::amd {
 namespace {
 
-constexpr u32 kMostItems = 1024;  // in a group
+constexpr u32 kMaxItems = 1024;  // in a group
 
 u32 round_up(u32 value, u32 to) { return (value + to - 1) / to * to; }
 
@@ -84,10 +84,10 @@ Result<void> AmdProgram::check_group(const core::Binary& binary,
                                      const KernelMetadata& metadata) const {
   const auto& size = binary.group_items;
   const i64 items = size[0] * size[1] * size[2];
-  if (items < 1 || items > kMostItems)
+  if (items < 1 || items > kMaxItems)
     return fail(ErrorKind::Unsupported,
                 "kernel {} has groups of {} x {} x {} items, {} runs at most {} per group", name_,
-                size[0], size[1], size[2], device_.name(), kMostItems);
+                size[0], size[1], size[2], device_.name(), kMaxItems);
   const u64 most = metadata.max_flat_workgroup_size;
   if (most != 0 && static_cast<u64>(items) > most)
     return fail(ErrorKind::Invalid,

@@ -66,14 +66,14 @@ Result<void> AmdQueue::make_argument_ring() {
 }
 
 void AmdQueue::close() {
-  constexpr u32 kMostTurns = 1000;
+  constexpr u32 kMaxTurns = 1000;
   const u64 ring = format_.pointer_of(hardware_->ring().size());
   const auto is_read = [&] {
     return (hardware_->read_pointer() - hardware_->write_pointer()) % ring == 0;
   };
   const bool healthy =
       device_.kfd().check_process() && idle() && !dead_.load(std::memory_order_acquire);
-  for (u32 turn = 0; healthy && turn < kMostTurns && !is_read(); ++turn) clock().relax(turn);
+  for (u32 turn = 0; healthy && turn < kMaxTurns && !is_read(); ++turn) clock().relax(turn);
 }
 
 u64 AmdQueue::to_ns(u64 ticks) const { return device_.to_ns(ticks); }

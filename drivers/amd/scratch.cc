@@ -13,9 +13,9 @@ namespace {
 
 // A wave's share is counted for this many lanes, whatever its size.
 constexpr u64 kLanes = 64;
-constexpr u32 kLeastItemBytes = 128, kMostItemBytes = 64 << 10;
+constexpr u32 kMinItemBytes = 128, kMaxItemBytes = 64 << 10;
 // More waves than fit wait for others' memory, so this only costs speed.
-constexpr u64 kMostBytes = u64{1} << 30;
+constexpr u64 kMaxBytes = u64{1} << 30;
 
 }  // namespace
 
@@ -56,19 +56,19 @@ Result<Scratch> ScratchPool::grow(u32 item_bytes) {
   const NodeProperties& properties = gpu_.node().properties;
   // A multiple of what a wave's share is counted in.
   const u64 step = caps_.scratch_granule / kLanes;
-  const u64 wanted = std::bit_ceil(std::max(item_bytes, kLeastItemBytes));
+  const u64 wanted = std::bit_ceil(std::max(item_bytes, kMinItemBytes));
   const u64 per_item = (wanted + step - 1) / step * step, per_wave = per_item * kLanes;
-  if (wanted > kMostItemBytes)
+  if (wanted > kMaxItemBytes)
     return fail(ErrorKind::Unsupported,
                 "a kernel needs {} bytes of private memory per work item, at most {} are possible",
-                item_bytes, kMostItemBytes);
+                item_bytes, kMaxItemBytes);
   // The waves that may run at once: of an XCC, evenly over its engines where they are counted so.
   const u64 engines = caps_.scratch_waves_per_engine ? properties.shader_engines() : 1;
   const u64 slots = std::max<u64>(properties.max_slots_scratch_cu, 1) * properties.compute_units();
-  constexpr u64 kMostWaves = 4095;  // of COMPUTE_TMPRING_SIZE.WAVES
+  constexpr u64 kMaxWaves = 4095;  // of COMPUTE_TMPRING_SIZE.WAVES
   u64 waves = std::max<u64>(slots / engines, 1);
-  waves = std::min(waves, std::max<u64>(kMostBytes / (per_wave * engines), 1));
-  waves = std::min(waves, kMostWaves);
+  waves = std::min(waves, std::max<u64>(kMaxBytes / (per_wave * engines), 1));
+  waves = std::min(waves, kMaxWaves);
   Scratch scratch;
   scratch.item_bytes = static_cast<u32>(per_item);
   scratch.bytes_per_xcc = waves * engines * per_wave;

@@ -43,11 +43,11 @@ Result<void> check(const NodeProperties& properties) {
       {"simd_arrays_per_engine", properties.simd_arrays_per_engine},
       {"num_xcc", properties.num_xcc},
   };
-  constexpr u64 kMost = 1 << 16;
+  constexpr u64 kMax = 1 << 16;
   for (const Count& count : counts)
-    if (count.value < 1 || count.value > kMost)
+    if (count.value < 1 || count.value > kMax)
       return fail(ErrorKind::Corrupt, "topology property {} is {}, expected 1 to {}", count.name,
-                  count.value, kMost);
+                  count.value, kMax);
   if (properties.compute_units() == 0 || properties.shader_engines() == 0)
     return fail(ErrorKind::Corrupt, "topology with {} SIMDs, {} in a unit, on {} XCCs",
                 properties.simd_count, properties.simd_per_cu, properties.num_xcc);

@@ -9,7 +9,7 @@
 namespace doorbell::amd {
 namespace {
 
-constexpr usize kMostLocations = 8;
+constexpr usize kMaxLocations = 8;
 
 // Waves that execute the same instruction next, for the same reason.
 struct Location {
@@ -68,10 +68,10 @@ std::string describe_waves(KfdQueue& queue, const CodeHeap& code, hw::Generation
   if (waves->empty()) return "; it has no waves";
   const std::vector<Location> locations = locations_of(*waves, generation);
   std::string text = fmt::format("; {} wave{}: ", waves->size(), waves->size() == 1 ? "" : "s");
-  for (usize i = 0; i < std::min(locations.size(), kMostLocations); ++i)
+  for (usize i = 0; i < std::min(locations.size(), kMaxLocations); ++i)
     text += (i > 0 ? "; " : "") + text_of(locations[i], code, generation, has_groups);
-  if (locations.size() > kMostLocations)
-    text += fmt::format("; and at {} more locations", locations.size() - kMostLocations);
+  if (locations.size() > kMaxLocations)
+    text += fmt::format("; and at {} more locations", locations.size() - kMaxLocations);
   return text;
 }
 

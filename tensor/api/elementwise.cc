@@ -247,8 +247,8 @@ Tensor pow(const Operand& a, const Operand& b) {
   if (a.tensor != nullptr && b.tensor == nullptr) {
     const Tensor& base = *a.tensor;
     const f64 exponent = b.number.real();
-    constexpr f64 kMostSquared = 64;
-    if (exponent == std::floor(exponent) && std::abs(exponent) <= kMostSquared) {
+    constexpr f64 kMaxSquared = 64;
+    if (exponent == std::floor(exponent) && std::abs(exponent) <= kMaxSquared) {
       const bool stays_int = !b.number.is_float() && !base.dtype().is_float();
       if (stays_int && exponent < 0) {
         throw fail(ErrorKind::Invalid, "integers to the power {}", b.number.integer());

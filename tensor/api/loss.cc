@@ -135,8 +135,8 @@ Tensor bounded_log(const Tensor& x) {
 // that for the labels is not.
 Tensor binary_derivative(const Tensor& gradient, const std::vector<Tensor>& inputs, usize input) {
   const Tensor x = detail::widened(inputs[0]);
-  constexpr f64 kLeast = 1e-12f;  // a float there
-  if (input == 0) return gradient * ((x - inputs[1]) / ((1 - x) * x).maximum(kLeast));
+  constexpr f64 kMin = 1e-12f;  // a float there
+  if (input == 0) return gradient * ((x - inputs[1]) / ((1 - x) * x).maximum(kMin));
   return gradient * ((1 - x).log() - x.log());
 }
 

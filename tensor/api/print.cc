@@ -63,13 +63,13 @@ bool is_view(const Tensor& x) {
 // The elements that are shown, as a tensor of their own. A value is computed and kept, unless
 // storing it would take much memory for the sake of some corners.
 Tensor shown_part(const Tensor& tensor, Shown* shown) {
-  constexpr i64 kMostKept = i64{1} << 28;  // bytes
+  constexpr i64 kMaxKept = i64{1} << 28;  // bytes
   detail::refuse_in_capture("the values of a tensor are read");
   NoGradScope no_grad;
   shown->shape = detail::bound_values(tensor.shape());
   shown->cut.resize(shown->shape.size());
   const bool shorten = tensor.numel() > shown->options.threshold;
-  const bool keep = tensor.numel() <= kMostKept / tensor.dtype().bytes();
+  const bool keep = tensor.numel() <= kMaxKept / tensor.dtype().bytes();
   const bool reads = is_view(tensor);
   if (keep && !reads) tensor.realize();
   for (usize axis = 0; axis < shown->shape.size(); ++axis) {

@@ -13,7 +13,7 @@ namespace doorbell::io {
 
 namespace {
 
-constexpr usize kMostBytes = usize{1} << 36;  // unpacked
+constexpr usize kMaxBytes = usize{1} << 36;  // unpacked
 
 template <class T>
 T value_of(Result<T> result, const std::string& path) {
@@ -31,7 +31,7 @@ nn::NamedTensors extract(const std::string& path, ArchiveFormat format, const st
                          os::Files& files) {
   const std::vector<u8> bytes = value_of(os::read_file(files, path), path);
   nn::NamedTensors tensors;
-  for (const ArchiveEntry& entry : value_of(read_archive(bytes, format, kMostBytes), path))
+  for (const ArchiveEntry& entry : value_of(read_archive(bytes, format, kMaxBytes), path))
     tensors.emplace_back(entry.name, bytes_tensor(entry.bytes, device));
   return tensors;
 }
@@ -54,8 +54,8 @@ Tensor from_url(const std::string& url, const FetchOptions& options, os::Files& 
   }
   const std::string path = is_file ? url.substr(kFile.size()) : url;
   std::vector<u8> bytes =
-      value_of(is_remote ? os::fetch_url(url, kMostBytes) : os::read_file(files, path), path);
-  if (options.gunzip) bytes = value_of(unpack_gzip(bytes, kMostBytes), path);
+      value_of(is_remote ? os::fetch_url(url, kMaxBytes) : os::read_file(files, path), path);
+  if (options.gunzip) bytes = value_of(unpack_gzip(bytes, kMaxBytes), path);
   return bytes_tensor(bytes, options.device);
 }
 
@@ -116,7 +116,7 @@ Cifar load_cifar(const std::string& path, const std::string& device, os::Files& 
   std::vector<ArchiveEntry> entries;
   if (packed) {
     const std::vector<u8> bytes = value_of(os::read_file(files, path), path);
-    entries = value_of(read_archive(bytes, ArchiveFormat::Tar, kMostBytes), path);
+    entries = value_of(read_archive(bytes, ArchiveFormat::Tar, kMaxBytes), path);
   }
   const auto add = [&](Records& records, const std::string& name) {
     if (!packed) {

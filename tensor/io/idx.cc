@@ -10,14 +10,14 @@ namespace doorbell::io {
 
 namespace {
 
-constexpr usize kMostBytes = usize{1} << 32;  // unpacked
+constexpr usize kMaxBytes = usize{1} << 32;  // unpacked
 
 Result<std::vector<u8>> read_maybe_packed(os::Files& files, const std::string& path) {
   const std::string packed = path + ".gz";
   const std::string& found = files.exists(path) || !files.exists(packed) ? path : packed;
   TRY(std::vector<u8> bytes, os::read_file(files, found));
   if (!is_gzip(bytes)) return bytes;
-  return unpack_gzip(bytes, kMostBytes);
+  return unpack_gzip(bytes, kMaxBytes);
 }
 
 // Elements in the host's byte order.

@@ -6,7 +6,7 @@ namespace doorbell::io {
 namespace {
 
 constexpr usize kMagicBytes = 4, kSizeBytes = 4;
-constexpr usize kMostAxes = 16;
+constexpr usize kMaxAxes = 16;
 
 u32 big_endian(std::span<const u8> bytes) {
   return u32{bytes[0]} << 24 | u32{bytes[1]} << 16 | u32{bytes[2]} << 8 | u32{bytes[3]};
@@ -37,8 +37,8 @@ Result<IdxHeader> parse_idx(std::span<const u8> file) {
     return fail(ErrorKind::Corrupt,
                 "magic word at byte 0 is {:#010x}, expected 0x00 0x00 type axes", big_endian(file));
   const usize axes = file[3];
-  if (axes > kMostAxes)
-    return fail(ErrorKind::Unsupported, "{} axes at byte 3, at most {}", axes, kMostAxes);
+  if (axes > kMaxAxes)
+    return fail(ErrorKind::Unsupported, "{} axes at byte 3, at most {}", axes, kMaxAxes);
   header.data_start = kMagicBytes + axes * kSizeBytes;
   if (file.size() < header.data_start)
     return fail(ErrorKind::Corrupt, "file is {} bytes, its {} sizes end at byte {}", file.size(),

@@ -61,9 +61,9 @@ constexpr u8 kNewestProtocol = 5;
 
 // What comes from a file is cut short in messages.
 std::string shown(std::string_view text) {
-  constexpr usize kMost = 64;
+  constexpr usize kMax = 64;
   std::string result;
-  for (char c : text.substr(0, kMost)) result += c >= ' ' && c <= '~' ? c : '?';
+  for (char c : text.substr(0, kMax)) result += c >= ' ' && c <= '~' ? c : '?';
   return result;
 }
 

@@ -19,7 +19,7 @@ using Json = nlohmann::json;
 namespace dtypes = core::dtypes;
 
 constexpr u64 kLengthBytes = kSafetensorsLengthBytes;
-constexpr usize kMostAxes = 16;
+constexpr usize kMaxAxes = 16;
 constexpr u64 kMaxHeader = 100'000'000;  // the format's own limit
 constexpr std::string_view kMetadata = kSafetensorsMetadata;
 
@@ -37,8 +37,8 @@ constexpr DTypeName kDTypes[] = {
 
 // Names are cut short in messages: they come from a file.
 std::string shown(std::string_view name) {
-  constexpr usize kMost = 64;
-  return Json(std::string(name.substr(0, kMost)))
+  constexpr usize kMax = 64;
+  return Json(std::string(name.substr(0, kMax)))
       .dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
@@ -94,9 +94,9 @@ Result<SafetensorsEntry> parse_entry(const std::string& name, const Json& value,
     return fail(ErrorKind::Unsupported, "header at byte {}: tensor {} has dtype {}", kLengthBytes,
                 label, shown(dtype));
   entry.dtype = known->dtype;
-  if (value["shape"].size() > kMostAxes)
+  if (value["shape"].size() > kMaxAxes)
     return fail(ErrorKind::Unsupported, "header at byte {}: tensor {} has {} axes, at most {}",
-                kLengthBytes, label, value["shape"].size(), kMostAxes);
+                kLengthBytes, label, value["shape"].size(), kMaxAxes);
   u64 bytes = static_cast<u64>(entry.dtype.bytes());
   for (const Json& size : value["shape"]) {
     TRY(const u64 count, unsigned_of(size, "shape", label));

@@ -63,9 +63,9 @@ Error corrupt(std::string_view what, const std::string& name) {
   return fail(ErrorKind::Corrupt, "tensor {}: {}", name, what);
 }
 
-constexpr usize kMostAxes = 64, kMostDepth = 64;
+constexpr usize kMaxAxes = 64, kMaxDepth = 64;
 // A tensor whose strides repeat elements may be larger than the file, by this many bytes.
-constexpr u64 kMostRepeated = u64{1} << 24;
+constexpr u64 kMaxRepeated = u64{1} << 24;
 
 struct Storage {
   core::DType dtype;
@@ -77,7 +77,7 @@ class Tensors {
  public:
   Tensors(const Pickle& pickle, const std::map<std::string, std::span<const u8>>& storages,
           u64 file_bytes)
-      : pickle_(pickle), storages_(storages), room_(16 * file_bytes + kMostRepeated) {}
+      : pickle_(pickle), storages_(storages), room_(16 * file_bytes + kMaxRepeated) {}
 
   Result<std::vector<TorchEntry>> all();
   Result<TorchValue> whole() { return value_of(pickle_.root, "", 0); }
@@ -106,7 +106,7 @@ Result<std::vector<i64>> Tensors::integers(u32 number, const std::string& name) 
     if (arguments.items.size() != 1) return corrupt("a size of other than one argument", name);
     value = &pickle_[arguments.items[0]];
   }
-  if (value->kind != Kind::Tuple || value->items.size() > kMostAxes)
+  if (value->kind != Kind::Tuple || value->items.size() > kMaxAxes)
     return corrupt("sizes or strides that are no tuple", name);
   std::vector<i64> result;
   for (u32 item : value->items) {
@@ -232,8 +232,8 @@ Result<std::vector<TorchEntry>> Tensors::all() {
     const bool is_dict = value.kind == Kind::Dict;
     if (!is_dict && value.kind != Kind::List && value.kind != Kind::Tuple) continue;
     if (!seen.insert(item.number).second) continue;
-    if (item.depth == kMostDepth)
-      return fail(ErrorKind::Unsupported, "values in more than {} containers", kMostDepth);
+    if (item.depth == kMaxDepth)
+      return fail(ErrorKind::Unsupported, "values in more than {} containers", kMaxDepth);
     const usize step = is_dict ? 2 : 1;
     for (usize i = value.items.size(); i >= step; i -= step) {  // backwards: the stack turns them
       const std::string key =
@@ -245,12 +245,12 @@ Result<std::vector<TorchEntry>> Tensors::all() {
   return entries;
 }
 
-// At most kMostDepth deep, so this recurses.
+// At most kMaxDepth deep, so this recurses.
 Result<TorchValue> Tensors::value_of(u32 number, const std::string& name, usize depth) {
   using Made = TorchValue::Kind;
   const PickleValue& value = pickle_[number];
-  if (depth > kMostDepth)
-    return fail(ErrorKind::Unsupported, "values in more than {} containers", kMostDepth);
+  if (depth > kMaxDepth)
+    return fail(ErrorKind::Unsupported, "values in more than {} containers", kMaxDepth);
   if (values_left_-- == 0)
     return fail(ErrorKind::Unsupported, "values that stand in too many places");
   TorchValue made{.integer = value.integer, .real = value.real};
@@ -295,9 +295,9 @@ Result<void> Tensors::take_items(const PickleValue& from, const std::string& nam
 // `read` is given the Tensors.
 template <class Read>
 auto parse_zip(std::span<const u8> file, Read read) -> decltype(read(std::declval<Tensors&>())) {
-  constexpr usize kMostBytes = usize{1} << 40;
+  constexpr usize kMaxBytes = usize{1} << 40;
   TRY(const std::vector<ArchiveEntry> entries,
-      read_archive(file, ArchiveFormat::Zip, std::min(kMostBytes, 1024 * file.size())));
+      read_archive(file, ArchiveFormat::Zip, std::min(kMaxBytes, 1024 * file.size())));
   std::map<std::string, std::span<const u8>> storages;
   const ArchiveEntry* pickle_entry = nullptr;
   for (const ArchiveEntry& entry : entries) {

@@ -10,15 +10,15 @@ namespace doorbell::nn {
 
 namespace {
 
-constexpr usize kMostNamed = 20;
+constexpr usize kMaxNamed = 20;
 
 // "; missing: a, b, and 3 more"
 std::string listed(const char* what, const std::vector<std::string>& names) {
   if (names.empty()) return "";
   std::string text = fmt::format("; {}: ", what);
-  for (usize i = 0; i < std::min(names.size(), kMostNamed); ++i)
+  for (usize i = 0; i < std::min(names.size(), kMaxNamed); ++i)
     text += (i == 0 ? "" : ", ") + names[i];
-  if (names.size() > kMostNamed) text += fmt::format(", and {} more", names.size() - kMostNamed);
+  if (names.size() > kMaxNamed) text += fmt::format(", and {} more", names.size() - kMaxNamed);
   return text;
 }
 

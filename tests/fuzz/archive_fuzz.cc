@@ -6,13 +6,13 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const doorbell::u8* data, doorbell::usize size) {
   using namespace doorbell;
-  constexpr usize kMost = usize{1} << 20;
+  constexpr usize kMax = usize{1} << 20;
   for (const io::ArchiveFormat format : {io::ArchiveFormat::Zip, io::ArchiveFormat::Tar}) {
-    const auto entries = io::read_archive(std::span(data, size), format, kMost);
+    const auto entries = io::read_archive(std::span(data, size), format, kMax);
     if (!entries) continue;
     usize bytes = 0;
     for (const io::ArchiveEntry& entry : *entries) bytes += entry.bytes.size();
-    if (bytes > kMost) abort();
+    if (bytes > kMax) abort();
   }
   return 0;
 }

@@ -14,8 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const doorbell::u8* data, doorbell::usize 
     for (i64 axis : header->shape) bytes *= static_cast<u64>(axis);
     if (header->data_start + bytes != size) abort();
   }
-  constexpr usize kMost = 1 << 16;
-  Result<std::vector<u8>> unpacked = io::unpack_gzip(file, kMost);
-  if (unpacked && unpacked->size() > kMost) abort();
+  constexpr usize kMax = 1 << 16;
+  Result<std::vector<u8>> unpacked = io::unpack_gzip(file, kMax);
+  if (unpacked && unpacked->size() > kMax) abort();
   return 0;
 }

@@ -20,8 +20,8 @@ constexpr u64 kReadPointer = offsetof(hw::AmdQueue, read_dispatch_id);
 // Behind it, of AQL queues: the signal that tells errors.
 constexpr u64 kErrorSignal = 1024;
 static_assert(kErrorSignal >= sizeof(hw::AmdQueue) && kErrorSignal % alignof(hw::AmdSignal) == 0);
-constexpr u32 kPriority = 7;       // of 15, in the middle
-constexpr u32 kMostQueues = 1024;  // KFD_MAX_NUM_OF_QUEUES_PER_PROCESS [Linux kfd_priv.h]
+constexpr u32 kPriority = 7;      // of 15, in the middle
+constexpr u32 kMaxQueues = 1024;  // KFD_MAX_NUM_OF_QUEUES_PER_PROCESS [Linux kfd_priv.h]
 
 std::atomic_ref<u64> cell(const KfdMemory& memory, u64 offset) {
   return std::atomic_ref<u64>(*reinterpret_cast<u64*>(memory.host() + offset));
@@ -52,7 +52,7 @@ Error create_queue_error(const Error& error, QueueType type, const KfdGpu& gpu) 
     return fail(ErrorKind::Busy,
                 "GPU {} has no compute queue left: the kernel allows a process {} queues at most, "
                 "and has doorbells for fewer",
-                gpu.id(), kMostQueues);
+                gpu.id(), kMaxQueues);
   return error;
 }
 

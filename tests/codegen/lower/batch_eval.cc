@@ -100,8 +100,8 @@ To cast(From x) {
     if (std::isnan(x)) return 0;
     constexpr int kBits = std::numeric_limits<To>::digits;
     if (x >= std::ldexp(From(1), kBits)) return std::numeric_limits<To>::max();
-    constexpr To kLeast = std::numeric_limits<To>::min();
-    if (x <= static_cast<From>(kLeast)) return kLeast;
+    constexpr To kMin = std::numeric_limits<To>::min();
+    if (x <= static_cast<From>(kMin)) return kMin;
   }
   return static_cast<To>(x);
 }

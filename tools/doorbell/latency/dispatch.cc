@@ -12,7 +12,7 @@ namespace {
 using engine::must;
 
 // More submissions at once than this may find a queue's ring full, and wait.
-constexpr usize kMostSubmissions = 64;
+constexpr usize kMaxSubmissions = 64;
 // Kernels of one submission of which the device tells the time.
 constexpr usize kStamped = 64;
 
@@ -104,7 +104,7 @@ Distribution round_trips(hcq::Device& device, Sampling sampling, u64 pause_ns) {
 std::vector<Series> measure_enqueue(const Request& request) {
   core::Device& device = request.device;
   Sampling sampling = request.sampling;
-  sampling.most_calls = kMostSubmissions;
+  sampling.most_calls = kMaxSubmissions;
   std::vector<Series> all;
   all.push_back(measured(request, {"enqueue.launch", "enqueue", "launch of a program"}, [&] {
     const TestKernel kernel(device);

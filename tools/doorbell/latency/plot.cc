@@ -97,10 +97,10 @@ void draw_row(Svg& svg, const Axis& axis, const Series& one, f64 y) {
   svg.text(kMargin + kLabels - 10, y + 4, one.what, Svg::Align::End, 11,
            one.unavailable.empty() ? kInk : kFaint);
   if (!one.unavailable.empty()) {
-    constexpr usize kMost = 110;  // characters have room
+    constexpr usize kMax = 110;  // characters have room
     const std::string& why = one.unavailable;
     svg.text(kMargin + kLabels + 6, y + 4,
-             why.size() > kMost ? why.substr(0, kMost - 3) + "..." : why, Svg::Align::Begin, 10,
+             why.size() > kMax ? why.substr(0, kMax - 3) + "..." : why, Svg::Align::Begin, 10,
              kFaint);
     return;
   }

@@ -182,7 +182,7 @@ struct DmaData {
   static constexpr Pm4Id kId{0x50, "DMA_DATA"};
   static constexpr u32 kWords = 7, kHeader = packet3(kId, kWords);
   // The field would take 0x3ffffff, which leaves what follows unaligned.
-  static constexpr u64 kMostBytes = u64{1} << 25;
+  static constexpr u64 kMaxBytes = u64{1} << 25;
 
   bool engine_pfp = false;  // graphics rings
   CachePolicy src_cache_policy = CachePolicy::Lru;

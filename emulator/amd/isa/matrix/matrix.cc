@@ -19,7 +19,7 @@ namespace doorbell::emu::amdgpu {
 
 namespace {
 
-constexpr u32 kMostInputs = 2048, kMostResults = 2048;
+constexpr u32 kMaxInputs = 2048, kMaxResults = 2048;
 
 [[gnu::target_clones("arch=x86-64-v4,arch=x86-64-v3,default")]] void multiply(const f32* a,
                                                                               const f32* b, f32* c,
@@ -59,7 +59,7 @@ void multiply_sparse(const MatrixOperation& what, const u32* index, const T* a, 
                      Sum* c) {
   const MatrixShape& shape = what.shape();
   const u32 n = shape.n;
-  std::array<u8, kMostInputs> columns;
+  std::array<u8, kMaxInputs> columns;
   const u32 count = what.layout.inputs_per_lane(0), from = what.layout.input_lanes(0);
   for (u32 lane = 0; lane < from; ++lane) {
     for (u32 e = 0; e < count; ++e) {
@@ -84,8 +84,8 @@ Flow multiply_matrices(Wave& wave, const Operation& op, const MatrixShape& matri
   const bool rounds = wave.mode.round_32 != 0;
   if (rounds) set_host_rounding(0);
 
-  std::array<T, kMostInputs> a, b;
-  std::array<Sum, kMostResults> c;
+  std::array<T, kMaxInputs> a, b;
+  std::array<Sum, kMaxResults> c;
   read_inputs(what, rows.a, lanes, 0, a.data());
   read_inputs(what, rows.b, lanes, 1, b.data());
   const u32 results = what.layout.results_per_lane();

@@ -188,13 +188,13 @@ template <class I, class T>
 I to_integer(T value) {
   constexpr T kEnd = sizeof(I) == 4 ? T(std::is_signed_v<I> ? 2147483648.0 : 4294967296.0)
                                     : T(std::is_signed_v<I> ? 32768.0 : 65536.0);
-  constexpr I kMost =
+  constexpr I kMax =
       static_cast<I>(std::is_signed_v<I> ? (BitsOf<T>{1} << (8 * sizeof(I) - 1)) - 1
                                          : static_cast<std::make_unsigned_t<I>>(~I{0}));
-  constexpr I kLeast = std::is_signed_v<I> ? static_cast<I>(-kMost - 1) : I{0};
+  constexpr I kMin = std::is_signed_v<I> ? static_cast<I>(-kMax - 1) : I{0};
   if (is_nan(value)) return 0;
-  if (value >= kEnd) return kMost;
-  if (std::is_signed_v<I> ? value < -kEnd : value <= T{-1}) return kLeast;
+  if (value >= kEnd) return kMax;
+  if (std::is_signed_v<I> ? value < -kEnd : value <= T{-1}) return kMin;
   return static_cast<I>(value);
 }
 

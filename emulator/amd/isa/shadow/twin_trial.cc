@@ -29,7 +29,7 @@ void Trial::fill_vector(u32 operand, u32 word, Fill with) {
   const u32 index = op_.src[operand].row / wave_.lanes + word;
   const u32* is = wave_.v + usize{index} * wave_.lanes;
   u32* twin = twin_.row(index);
-  if (saved_rows_ == kMostRows) return;
+  if (saved_rows_ == kMaxRows) return;
   saved_index_[saved_rows_] = index;
   std::memcpy(saved_[saved_rows_++].data(), twin, wave_.lanes * sizeof(u32));
   for (u32 lane = 0; lane < wave_.lanes; ++lane) {

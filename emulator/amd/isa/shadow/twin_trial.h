@@ -21,7 +21,7 @@ class Trial {
 
  private:
   enum class Fill : u8 { Zeros, Ones, Other };
-  static constexpr u32 kMostRows = 6;  // three operands of two registers
+  static constexpr u32 kMaxRows = 6;  // three operands of two registers
 
   bool is_mask() const { return (op_.entry->shape.flags & kCompare) != 0; }
   u64 result(const Wave& wave) const { return is_mask() ? wave.mask(op_.dst) : wave.scc; }
@@ -35,8 +35,8 @@ class Trial {
   const Operation& op_;
   u64 ones_ = 0, zeros_ = 0;  // lanes in which a result was true, was false
   u32 saved_rows_ = 0;
-  std::array<u32, kMostRows> saved_index_;
-  alignas(64) std::array<std::array<u32, 64>, kMostRows> saved_;
+  std::array<u32, kMaxRows> saved_index_;
+  alignas(64) std::array<std::array<u32, 64>, kMaxRows> saved_;
   std::array<u32, kScalarRegisters> saved_scalars_;
   u32 saved_scc_ = 0;
 };

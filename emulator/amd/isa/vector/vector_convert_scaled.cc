@@ -31,7 +31,7 @@ namespace doorbell::emu::amdgpu {
 
 namespace {
 
-constexpr u32 kMostRegisters = 32, kMostOperands = 4;
+constexpr u32 kMaxRegisters = 32, kMaxOperands = 4;
 
 constexpr bool is_small(Number number) { return bits_of(number) <= 8; }
 
@@ -126,8 +126,8 @@ class Operands {
     }
   }
 
-  alignas(64) u32 buffer_[kMostOperands][2 * kMaxLanes];
-  const u32* row_[kMostOperands];
+  alignas(64) u32 buffer_[kMaxOperands][2 * kMaxLanes];
+  const u32* row_[kMaxOperands];
 };
 
 // ---- elements ----
@@ -197,7 +197,7 @@ Flow convert(Wave& wave, const Operation& op, const Conversion& what) {
   const char* unsettled = nullptr;
   // Lanes are written before the wave stops: those of a twin that are settled are compared.
   for_each_lane(wave.exec(), [&](u32 lane) {
-    u32 words[kMostRegisters] = {};
+    u32 words[kMaxRegisters] = {};
     if (const char* why = convert_lane(wave, op, what, operands, lane, words)) unsettled = why;
     for (u32 r = 0; r < registers(bits); ++r) {
       u32& word = wave.v[op.dst_row + r * wave.lanes + lane];

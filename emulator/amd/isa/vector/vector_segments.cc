@@ -38,12 +38,12 @@ f64 two_over_pi(f64 operand, u32 segment) {
   return std::ldexp(static_cast<f64>(window >> 11), scale);
 }
 
-constexpr f32 kMostNegative = -0x1.fffffep127f;
+constexpr f32 kLowest = -0x1.fffffep127f;
 
 // A light's specular factor: nothing where the surface is turned away.
 f32 multiply_lit(f32 a, f32 b, f32 c) {
-  const bool dark = b == kMostNegative || b == -HUGE_VALF || is_nan(b) || c <= 0 || is_nan(c);
-  return dark ? kMostNegative : a * b;
+  const bool dark = b == kLowest || b == -HUGE_VALF || is_nan(b) || c <= 0 || is_nan(c);
+  return dark ? kLowest : a * b;
 }
 
 // ---- V_MQSAD_U32_U8: four windows of four bytes ----
