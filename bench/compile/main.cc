@@ -1,6 +1,6 @@
 // bench_compile: the time from a lazy graph to rendered kernels on NULL, with caches off, beside
-// tinygrad's when a checkout is named. Each figure comes from a fresh process, cold, as a user
-// meets it; several processes, the median. The graphs are workloads.h's.
+// tinygrad's if a checkout is given. Each figure is the median of several fresh processes with cold
+// caches. For the graphs see workloads.h.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -36,7 +36,7 @@ struct Options {
   int repeats = 3;
   std::vector<std::string> names;
   std::string tinygrad, python = "python3", script;
-  // Of a child.
+  // For a child process.
   std::string child, device = "NULL";
   int threads = 1;
 };
@@ -110,7 +110,7 @@ Result<json> tinygrad_run(const Options& options, const Workload& workload) {
 
 Cell cell(f64 value) { return std::isnan(value) ? Cell() : Cell(value); }
 
-// The longest of the three parts, and its share: what a faster one would have to shorten.
+// The longest of the three parts, and its share.
 Cell longest_part(const json& run) {
   const char* longest = nullptr;
   f64 most = 0;
@@ -125,7 +125,7 @@ Cell longest_part(const json& run) {
                      100 * most / number(run, "total_ms"));
 }
 
-// The cost of a node and of a visit of the rules, from the program that measures parts.
+// The cost of a node and of a visit of the rules, from bench_rewrite.
 std::string parts_note(const Options& options) {
   if (options.smoke) return "parts: not measured";
   const Result<json> parts =
@@ -143,7 +143,7 @@ std::string parts_note(const Options& options) {
   return note;
 }
 
-// An error goes to stderr and leaves dashes: the other rows still stand.
+// Prints an error to stderr and dashes in the table, so that the other rows are still shown.
 json value_or_nothing(Result<json> result, const std::string& what, bool* failed) {
   if (result) return std::move(result).value();
   std::fprintf(stderr, "%s: %s\n", what.c_str(), result.error().what());

@@ -1,4 +1,4 @@
-// Lowering and rendering by codegen's own path, with no compiler behind it.
+// Lowers and renders by codegen's usual path, without a compiler.
 #include "bench/compile/render_only.h"
 
 #include <limits>

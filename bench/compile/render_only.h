@@ -1,5 +1,5 @@
-// A kernel compiler that stops where the source text is rendered: what the NULL device needs for
-// the time of Doorbell's own work, without that of LLVM or clang.
+// A kernel compiler that stops after rendering the source text, for measuring Doorbell's own time
+// on the NULL device without that of LLVM or clang.
 #pragma once
 
 #include "tensor/engine/kernel_compiler.h"

@@ -1,4 +1,4 @@
-// What making a node costs: interning alone, finding a node that exists, and index arithmetic with
+// The cost of making a node: interning alone, finding an existing node, and index arithmetic with
 // simplification. items_per_second is nodes (make calls) a second; "visit" is the time per node
 // whose rules were tried.
 #include <benchmark/benchmark.h>
@@ -38,7 +38,7 @@ void intern_existing(benchmark::State& state) {
 }
 BENCHMARK(intern_existing);
 
-// Making again what has been simplified once.
+// Makes again what was simplified before.
 void make_again(benchmark::State& state) {
   Arena arena;
   Rewriter r(arena, simplify_rules());
@@ -84,7 +84,7 @@ void index_arithmetic(benchmark::State& state) {
 }
 BENCHMARK(index_arithmetic);
 
-// Float arithmetic that no rule changes: what a rule visit costs.
+// Float arithmetic that no rule changes: the cost of a rule visit.
 void float_visit(benchmark::State& state) {
   i64 makes = 0;
   for (auto _ : state) {

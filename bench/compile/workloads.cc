@@ -70,7 +70,7 @@ Build mnist(bool) {
   return [step] { return step->build(); };
 }
 
-// A chain as deep as recursion would not survive.
+// A chain too deep for recursion.
 Build chain(bool smoke) {
   const i64 depth = smoke ? 10000 : 1000000;
   return [depth, a = input({1024}), b = input({1024})] {

@@ -1,4 +1,5 @@
-// What bench/compile schedules and compiles. tinygrad_compile.py has the same under the same names.
+// The graphs that bench/compile schedules and compiles. tinygrad_compile.py has the same ones with
+// the same names.
 #pragma once
 
 #include <functional>
@@ -15,8 +16,8 @@ using Build = std::function<std::vector<Tensor>()>;
 struct Workload {
   std::string_view name;
   std::string_view text;  // for the table
-  // Makes weights and inputs; what it returns builds the lazy graph, and is what is timed. Smoke
-  // runs scale down what is large.
+  // Makes weights and inputs and returns the function that builds the lazy graph, which is timed.
+  // Smoke runs use smaller sizes.
   Build (*prepare)(bool smoke);
   bool in_tinygrad = true;
 };

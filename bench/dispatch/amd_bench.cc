@@ -1,5 +1,6 @@
-// What handing kernels to an AMD queue costs the host, with nothing behind the doorbell: launches
-// one by one, and graphs of a thousand in which each run changes three addresses of every kernel.
+// The host's cost of submitting kernels to an AMD queue without a GPU behind the doorbell: single
+// launches, and graphs of a thousand kernels in which each run changes three addresses of every
+// kernel.
 #include <benchmark/benchmark.h>
 
 #include <fstream>

@@ -1,4 +1,4 @@
-// What a repeated expression costs besides its kernels: building it, finding its schedule,
+// The cost of a repeated expression besides its kernels: building it, finding its schedule,
 // launching and making the result, on the NULL device; and a launch on the CPU.
 #include <benchmark/benchmark.h>
 
@@ -44,7 +44,7 @@ void eager_chain(benchmark::State& state) {
 }
 BENCHMARK(eager_chain)->Arg(1)->Arg(10)->Arg(50);
 
-// The walk alone, over a graph that exists.
+// Only the walk over an existing graph.
 void graph_key(benchmark::State& state) {
   const Tensor a = Tensor::empty({8, 8}, kOnNull), b = Tensor::empty({8, 8}, kOnNull);
   Tensor c = a;

@@ -1,7 +1,6 @@
-// bench_dispatch: what it costs to ask for something that has been asked for before, and to start.
-// Eager expressions of 16 elements on NULL (the host's part alone) and on the CPU, and processes
-// that print one result, with an empty and a filled compile cache; beside tinygrad when a checkout
-// is named.
+// bench_dispatch: the cost of repeated work, and of starting a process. Eager expressions of 16
+// elements on NULL (the host's part alone) and on the CPU, and processes that print one result,
+// with an empty and a filled compile cache; beside tinygrad if a checkout is given.
 #include <fmt/format.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
@@ -64,7 +63,7 @@ std::function<void()> eager_waited(const std::string& device) {
   };
 }
 
-// The table of live nodes and the allocator are fuller; nothing may walk them.
+// The table of live nodes and the allocator hold more; no call may walk them.
 std::function<void()> eager_among_many(const std::string& device) {
   std::vector<Tensor> alive;
   for (i64 i = 0; i < 10000; ++i) alive.push_back(Tensor::empty({16}, {.device = device}) + i);
@@ -87,7 +86,7 @@ std::function<void()> replay(const std::string& device) {
     for (int i = 0; i < kernels; ++i) result = (result + b).realize();
     return result;
   };
-  // shared_ptr: what is measured is a std::function, which is copied.
+  // shared_ptr: the measured std::function is copied.
   const auto step = std::make_shared<Jit<decltype(body)>>(jit(body));
   const Tensor a = input(device);
   for (int i = 0; i < 2; ++i) (*step)(a);
@@ -116,7 +115,7 @@ std::function<void()> replay_with_variable(const std::string& device) {
 constexpr Case kCases[] = {
     {"build a + b, not realized", "one node in the graph's table", 0, build_only},
     {"(a + b).realize()", "the key's walk, one launch, one buffer", 1, eager},
-    {"same, among 10,000 live tensors", "the same: nothing walks the living", 1, eager_among_many},
+    {"same, among 10,000 live tensors", "the same: no walk of live tensors", 1, eager_among_many},
     {"same, and wait for the device", "the worker's wake-up", 1, eager_waited},
     {"chain of 10 kernels, one realize", "launches: the rest is shared", 10, chain_of_ten},
     {"jit: 1 kernel, and wait", "checks, one buffer, one node", 1, replay<1>},
@@ -148,7 +147,7 @@ f64 start_seconds(const Options& options, const std::string& cache) {
   return seconds;
 }
 
-// An empty folder each time, or one that the first, uncounted run has filled.
+// An empty folder each time, or one that a first, uncounted run filled.
 f64 median_start_ms(const Options& options, bool is_cold) {
   namespace fs = std::filesystem;
   const fs::path folder = fs::temp_directory_path() / fmt::format("doorbell-dispatch-{}", getpid());

@@ -1,4 +1,4 @@
-// What a replay of a graph costs besides its kernels: chains of empty kernels on NULL and on the
+// The cost of a replay of a graph besides its kernels: chains of empty kernels on NULL and on the
 // CPU, with and without waiting for the end, over one queue and back and forth over two. By Google
 // Benchmark; times are for a replay, `per_kernel` for one of its kernels.
 #include <benchmark/benchmark.h>
@@ -66,7 +66,7 @@ void replay(benchmark::State& state, std::span<Device* const> devices, cpu::Kern
   *graph.bind();
   u64 turn = 0;
   for (auto _ : state) {
-    // Another input each time, so that its place is patched.
+    // Another input each time, so that its address is patched.
     const u64 input = reinterpret_cast<u64>(memory.data() + 4 * (++turn % 2));
     const Fence done = *graph.replay({&input, 1});
     if (!waits) continue;
@@ -107,7 +107,7 @@ void cpu_handed_over(benchmark::State& state) {
 }
 BENCHMARK(cpu_handed_over)->Arg(1)->Arg(100)->UseRealTime();
 
-// Without waiting: as fast as the thread takes them.
+// Without waiting: as fast as the thread takes submissions.
 void cpu_streamed(benchmark::State& state) {
   cpu::CpuDevice device(spec_of("CPU"), {.threads = 1, .inline_ns = 0});
   Device* devices[] = {&device};

@@ -1,4 +1,4 @@
-// How long a grid takes on one core, from the first group to the last: a tiled product of two 256 x
+// The time of a grid on one core, from the first group to the last: a tiled product of two 256 x
 // 256 matrices of f32 on gfx1100, plain, with a seed, and with undefined values tracked. By Google
 // Benchmark; items are wave-instructions.
 #include <benchmark/benchmark.h>

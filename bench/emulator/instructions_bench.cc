@@ -1,5 +1,5 @@
-// How many wave-instructions a second the emulator's interpreter executes on one core: loops of
-// vector instructions of gfx1100, on one wave of 32 or 64 lanes. The words are llvm-mc's. By Google
+// The rate at which the emulator executes wave-instructions on one core: loops of vector
+// instructions of gfx1100, on one wave of 32 or 64 lanes. Assembled with llvm-mc. By Google
 // Benchmark; items are wave-instructions.
 #include <benchmark/benchmark.h>
 

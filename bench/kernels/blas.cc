@@ -1,4 +1,4 @@
-// OpenBLAS by dlopen: it is no dependency of ours.
+// Loads OpenBLAS by dlopen, so that it is not a dependency.
 #include "bench/kernels/blas.h"
 
 #include "base/util/try.h"

@@ -1,4 +1,4 @@
-// OpenBLAS's sgemm, where this machine has the library, as the yardstick for matrix products.
+// OpenBLAS's sgemm, if this machine has the library, to compare matrix products with.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ namespace doorbell::bench {
 
 class Blas {
  public:
-  // For this many threads. Fails where no OpenBLAS is found.
+  // For this many threads. Fails if OpenBLAS is not found.
   static Result<Blas> open(int threads);
 
   // c = a * b, all n x n and row-major.

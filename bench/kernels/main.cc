@@ -1,6 +1,6 @@
-// bench_kernels: how fast the generated kernels are on the CPU, as a share of what this machine can
-// do, measured in the same process. One process per number of threads. Workloads are
-// workloads.h's, the machine's peak probe.h's.
+// bench_kernels: the speed of generated kernels on the CPU, as a share of the machine's peak, which
+// is measured in the same process. One process per number of threads. For the workloads see
+// workloads.h, for the peak probe.h.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -104,7 +104,7 @@ int run_child(const Options& options) {
 
 // ---- the parent ----
 
-// The roofline: the time that the machine's peaks allow, and which of them it is.
+// The roofline: the least time that the machine's peaks allow, and which peak bounds it.
 struct Bound {
   f64 seconds;
   const char* name;

@@ -25,7 +25,7 @@ using namespace tools;  // measuring and tables
 
 namespace {
 
-// Memory is walked in several places at once, which keeps more of it on its way to the processor.
+// Several streams walk memory at once, which keeps more loads in flight.
 constexpr usize kLanes = 16, kChains = 16, kStreams = 4;
 typedef float Vector __attribute__((vector_size(kLanes * 4)));
 
@@ -45,8 +45,8 @@ void use(T& value) {
 #define DOORBELL_STEP(i) sum_##i = sum_##i * factor + term;
 #define DOORBELL_USE(i) use(sum_##i);
 
-// Sixteen independent chains hide the latency of a multiply-add on every processor of today. They
-// are named, because an array of them would live in memory. Where a vector is wider than the
+// Sixteen independent chains hide the latency of a multiply-add on all current processors. They are
+// separate variables, because an array would be in memory. Where a vector is wider than the
 // machine's, each counts as several.
 #define DOORBELL_LOOPS(attribute, suffix)                                    \
   attribute void multiply_add_##suffix(usize turns) {                        \
@@ -102,7 +102,7 @@ Loops widest() {
 }
 
 // Seconds of the slowest thread, all starting together; the best of several turns, since a peak is
-// what the machine can do when nobody disturbs it.
+// the machine's speed without other work.
 f64 best_seconds(int threads, int turns, const std::function<void(usize)>& body) {
   f64 best = 1e30;
   for (int turn = 0; turn < turns; ++turn) {
@@ -129,7 +129,7 @@ struct Free {
 using Floats = std::unique_ptr<float, Free>;
 
 Floats make_floats(usize count) {
-  // Large pages where the system grants them: the peak is what the memory can do, not its tables.
+  // Large pages if the system grants them: the peak should not depend on page tables.
   constexpr usize kLargePage = usize{2} << 20;
   const usize bytes = (count * sizeof(float) + kLargePage - 1) / kLargePage * kLargePage;
   Floats floats(static_cast<float*>(std::aligned_alloc(kLargePage, bytes)));

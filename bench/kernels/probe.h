@@ -1,5 +1,5 @@
-// What this machine can do, measured beside the kernels: multiply-adds per second, and bytes per
-// second from and to memory. In C++ of our own, so that a ratio to the peak needs no data sheet.
+// The machine's peaks, measured beside the kernels: multiply-adds per second, and bytes per second
+// from and to memory. Measured in C++, so that a ratio to the peak needs no data sheet.
 #pragma once
 
 #include "base/util/types.h"

@@ -1,4 +1,4 @@
-// The kernels that bench/kernels times, each with the work it cannot avoid.
+// The kernels that bench/kernels times, each with the least work that it must do.
 #pragma once
 
 #include <functional>
@@ -24,7 +24,7 @@ struct KernelRun {
 struct KernelWorkload {
   std::string_view name;
   KernelRun (*prepare)(bool smoke);
-  i64 blas_size = 0;  // > 0: sgemm of this size is the yardstick
+  i64 blas_size = 0;  // > 0: compared with sgemm of this size
 };
 
 std::span<const KernelWorkload> kernel_workloads();

@@ -1,5 +1,5 @@
-// GPT-2 for inference: `small` is 12 layers of width 768. Weights are whatever the layers start
-// with; tokens come in as numbers.
+// GPT-2 for inference: `small` is 12 layers of width 768. Weights are the layers' initial ones;
+// tokens are numbers.
 #pragma once
 
 #include <vector>
@@ -63,8 +63,8 @@ struct Gpt {
     for (i64 i = 0; i < sizes.layers; ++i) blocks.emplace_back(sizes);
   }
 
-  // Numbers (batch, length) to the logits of the token after the last. The positions before them
-  // are in `caches`, one per layer, or there are none.
+  // Maps numbers (batch, length) to the logits of the token after the last. `caches`, one per
+  // layer, have the positions before them, or are empty.
   Tensor operator()(const Tensor& numbers, const std::vector<GptCache>& caches = {},
                     i64 first_position = 0) {
     const i64 length = numbers.size(1).value();

@@ -1,5 +1,5 @@
 // ResNet-18 for inference on images of 3 x 224 x 224, laid out as torchvision does it. Weights are
-// whatever the layers start with: benchmarks look at time, not at classes.
+// the layers' initial ones: only the time matters.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace doorbell::bench {
 struct ResidualBlock {
   nn::Conv2d conv1, conv2;
   nn::BatchNorm norm1, norm2;
-  // Of one layer or none: where the shape changes, the shortcut is a convolution too.
+  // One layer or none: if the shape changes, the shortcut is a convolution too.
   std::vector<nn::Conv2d> shortcut;
   std::vector<nn::BatchNorm> shortcut_norm;
 

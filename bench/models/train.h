@@ -1,5 +1,5 @@
 // Training steps that several benchmarks run or compile: the convnet of `doorbell demo` on digits,
-// and a deep stack of linear layers that makes as many kernels as one asks for.
+// and a deep stack of linear layers that makes any number of kernels.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace doorbell::bench {
 
-// All tensors of a model as memory of undefined content: compiling does not look at it.
+// All tensors of a model as memory of undefined content: compiling does not read it.
 template <class Model>
 void empty_weights(Model& model) {
   NoGradScope no_grad;
@@ -33,7 +33,7 @@ class MnistStep {
 
   tools::ConvNet& net() { return net_; }
   nn::Adam& optimizer() { return *optimizer_; }
-  // Once the weights are what they shall be.
+  // To be called once the weights have their values.
   void start() { optimizer_ = std::make_unique<nn::Adam>(nn::parameters_of(net_)); }
 
   // Loss, new weights, optimiser's state and running statistics, lazily.

@@ -1,5 +1,5 @@
 // Calls of the tensor API as C++ makes them, by the names under which overhead.py makes them from
-// Python: what they cost apart is the price of the module.
+// Python: the difference is the overhead of the module.
 #include <benchmark/benchmark.h>
 
 #include <functional>

@@ -13,7 +13,7 @@ Result<nlohmann::json> run_for_json(const std::vector<std::string>& command) {
   TRY(os::ProcessOutput output, os::run_process(command));
   if (output.exit_status != 0) {
     std::string words = output.error_out.empty() ? output.out : output.error_out;
-    constexpr usize kMax = 2000;  // of a stack trace, the end says it
+    constexpr usize kMax = 2000;  // the end of a stack trace has the cause
     if (words.size() > kMax) words = "..." + words.substr(words.size() - kMax);
     return fail(ErrorKind::Os, "{} ended with status {}: {}", command[0], output.exit_status,
                 words);

@@ -11,11 +11,11 @@
 
 namespace doorbell::bench {
 
-// The JSON that a program printed: all of it, or the last line behind what else it said. Its own
-// words when it failed.
+// The JSON that a program printed: its whole output or its last line. If it failed, an Error with
+// its output.
 Result<nlohmann::json> run_for_json(const std::vector<std::string>& command);
 
-// The same with this program and these arguments.
+// Runs this program with these arguments, and returns the same.
 Result<nlohmann::json> run_self(std::vector<std::string> arguments);
 
 // The number of this name, or NaN, which a table shows as "-".

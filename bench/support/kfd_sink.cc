@@ -1,4 +1,4 @@
-// Answers that keep the driver going.
+// Answers that are enough for the driver to run.
 #include "bench/support/kfd_sink.h"
 
 #include "drivers/amd/hw/kfd.h"

@@ -1,6 +1,6 @@
-// KfdSink: a /dev/kfd behind which nothing runs: memory is the host's, doorbells are mapped memory,
-// as on hardware, and what is submitted stays where it is. So the time of a call is the driver's
-// own. Who waits is told that all is done.
+// KfdSink: a /dev/kfd without a GPU: memory is host memory, doorbells are mapped memory, as on
+// hardware, and nothing reads what is submitted. So the time of a call is the driver's own. Waits
+// return at once.
 #pragma once
 
 #include <cerrno>
@@ -17,10 +17,10 @@ namespace doorbell::bench {
 
 class KfdSink final : public os::Files, public os::Clock {
  public:
-  // Queues that go wait too, when others have gone: nobody finishes those.
+  // Empties device_ first: queues wait while they are destroyed, when finish() must not touch them.
   ~KfdSink() override { const std::unique_ptr<amd::AmdDevice> going = std::move(device_); }
 
-  // The device is opened on the sink, and lives as long.
+  // Opens the device on the sink; it lives as long as the sink.
   amd::AmdDevice& open();
 
   Result<std::unique_ptr<os::File>> open(const std::string& path, os::Access access) override;
@@ -30,7 +30,7 @@ class KfdSink final : public os::Files, public os::Clock {
   Result<void> rename(const std::string&, const std::string&) override { return {}; }
   Result<void> remove(const std::string&) override { return {}; }
   Result<void> make_folders(const std::string&) override { return {}; }
-  // One GPU; all else are files.
+  // One GPU; all other paths are files.
   Result<std::vector<std::string>> list(const std::string& path) override {
     if (path != amd::hw::kTopologyNodes) return fail_errno(ENOTDIR, "list {}", path);
     return std::vector<std::string>{"1"};
@@ -39,7 +39,7 @@ class KfdSink final : public os::Files, public os::Clock {
 
   u64 now_ns() override { return os::host_clock().now_ns(); }
   void sleep_until(u64) override {}
-  // Whoever waits waits for this.
+  // Every wait calls this, and then returns.
   void relax(u32) override { finish(); }
   void finish();
 

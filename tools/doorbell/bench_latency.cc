@@ -1,5 +1,5 @@
-// `doorbell bench latency`: the command line, and which groups are measured. What they measure is
-// latency/series.h's, what is made of it latency/report.h's and plot.h's.
+// `doorbell bench latency`: the command line, and the choice of groups. For the measurements see
+// latency/series.h, for the output latency/report.h and plot.h.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -59,7 +59,7 @@ void write_svg(const std::string& path, const latency::Report& report) {
   engine::must(os::replace_file(os::host_files(), path, bytes, os::host_random().next()));
 }
 
-// Minutes of measuring should not end in a folder that is not there.
+// Checked first, so that minutes of measuring do not end with a missing folder.
 void refuse_bad_path(const std::string& path) {
   if (path.empty()) return;
   const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
@@ -73,7 +73,7 @@ int run(const Options& options) {
   refuse_bad_path(options.svg);
   core::Device& device = open_device(options.device);
   latency::Report report = latency::describe(device, options.sampling);
-  // Three pieces of this size, and what else the machine does.
+  // Three allocations of this size, and memory for the rest of the machine.
   const i64 largest = std::min(static_cast<i64>(options.largest), physical_memory() / 8);
   const latency::Request request{device, options.sampling, largest};
   runtime::ProgressBar bar(static_cast<i64>(std::size(latency::kGroups)));
@@ -97,7 +97,7 @@ int run(const Options& options) {
 void add_latency(CLI::App* app, int* status) {
   CLI::App* command = app->add_subcommand(
       "latency", "Dispatch latency of a device: launches, signals, graphs, copies");
-  auto options = std::make_shared<Options>();  // by the parser and the callback
+  auto options = std::make_shared<Options>();  // owned by the parser and the callback
   std::vector<std::string> groups;
   for (const latency::Group& group : latency::kGroups) groups.push_back(group.name);
   command->add_option("--device", options->device, "Where to measure, as DEV says it: CPU:CLANG")

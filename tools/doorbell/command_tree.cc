@@ -60,7 +60,7 @@ Command describe_command(const CLI::App& app, std::vector<std::string> above) {
     if (option->get_group().empty()) continue;
     OptionText text = describe_option(*option);
     if (option->get_positional()) {
-      // What it is called stands where an option has its names.
+      // An argument's name takes the position of an option's names.
       text.value = option->get_name(true);
       command.arguments.push_back(std::move(text));
     } else {

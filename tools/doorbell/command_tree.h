@@ -1,5 +1,5 @@
-// The command line as data: what `doorbell help`, the completions of shells and the manual pages
-// are all made of. The one source is what the subcommands told CLI11 (commands.h).
+// The command line as data, from which `doorbell help`, the shells' completions and the manual
+// pages are made. Read from the options that the subcommands declare to CLI11 (commands.h).
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace doorbell::tools {
 struct OptionText {
   std::vector<std::string> names;   // "-o", "--output"; none: an argument without a name
   std::string value;                // "FILE", what stands for its value; empty: a flag
-  std::vector<std::string> values;  // those that there are, when they can be listed
+  std::vector<std::string> values;  // the possible values, if they can be listed
   std::string description;
   bool is_required = false, is_many = false;
 };
@@ -24,11 +24,11 @@ struct Command {
   std::vector<Command> commands;  // below it
 
   std::string name(const char* between = " ") const;
-  // Its last argument is a program with arguments of its own.
+  // The last argument is a program with its own arguments.
   bool runs_program() const;
 };
 
-// Without what is hidden.
+// Without hidden commands and options.
 Command describe_command(const CLI::App& app, std::vector<std::string> above = {});
 
 // It and all below it, each before its own.

@@ -1,5 +1,5 @@
 // The subcommands of `doorbell`. Each adds itself to the command line and runs when it is named;
-// what it prints is its own file's.
+// for what it prints see its own file.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -22,7 +22,7 @@ void add_manual(CLI::App* app, int* status);
 void add_profile(CLI::App* app, int* status);
 void add_trace(CLI::App* app, int* status);
 
-// Throws where the command line begins with a command that there is none of, naming the nearest.
+// Throws if the command line begins with an unknown command; the message suggests the nearest.
 void refuse_unknown_command(const CLI::App& app, int argc, const char* const* argv);
 
 }  // namespace doorbell::tools

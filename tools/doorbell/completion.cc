@@ -1,5 +1,5 @@
-// `doorbell completion bash|zsh|fish`: what a shell needs to complete command lines of `doorbell`,
-// made of the command tree.
+// `doorbell completion bash|zsh|fish`: a shell's completion of `doorbell` command lines, made from
+// the command tree.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -32,7 +32,7 @@ std::vector<std::string> values_of_arguments(const Command& command) {
   return values;
 }
 
-// Of single quotes of a shell.
+// Escapes a text for a shell's single quotes.
 std::string in_quotes(std::string_view text) {
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -75,7 +75,7 @@ constexpr const char* kBashEnd = R"(  esac
 complete -o bashdefault -F _doorbell doorbell
 )";
 
-// What comes behind an option that takes a value.
+// The completion of an option's value.
 std::string bash_values(const std::vector<const Command*>& all) {
   std::string text;
   for (const Command* command : all)
@@ -214,7 +214,7 @@ std::string fish(const Command& root) {
 void add_completion(CLI::App* app, int* status) {
   CLI::App* command =
       app->add_subcommand("completion", "Print what a shell needs to complete these commands");
-  auto shell = std::make_shared<std::string>();  // by the parser and the callback
+  auto shell = std::make_shared<std::string>();  // owned by the parser and the callback
   command->add_option("shell", *shell, "Which shell")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));

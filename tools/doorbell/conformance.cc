@@ -1,5 +1,5 @@
-// `doorbell conformance`: runs the suite of conformance/ on a device and prints what came of it.
-// Which cases there are and what they check is the suite's.
+// `doorbell conformance`: runs the suite of conformance/ on a device and prints the results. For
+// the cases see conformance/.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -142,7 +142,7 @@ int run(const Settings& settings) {
 void add_conformance(CLI::App* app, int* status) {
   CLI::App* command = app->add_subcommand(
       "conformance", "Run the conformance suite on a device (docs/conformance.md)");
-  auto settings = std::make_shared<Settings>();  // by the parser and the callback
+  auto settings = std::make_shared<Settings>();  // owned by the parser and the callback
   command->add_option("--device", settings->device, "As in DEV: CPU, CPU:CLANG, NULL, ...");
   command->add_flag("--sample{6}", settings->options.sample_one_in,
                     "One batch in 6 of each group, chosen by the seed; --sample=40: one in 40");

@@ -1,5 +1,5 @@
-// `doorbell decode`: a captured stream of packets as packets with names and fields. Reading files
-// is here, understanding words in drivers/amd/hw/stream.
+// `doorbell decode`: prints a captured stream of packets by name and field. Reads the files;
+// drivers/amd/hw/stream decodes the words.
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -25,7 +25,7 @@ struct Options {
   bool hex = false, json = false;
 };
 
-// To the end; pipes too, which have no positions (os::read_file).
+// Reads to the end; also from pipes, which os::read_file cannot read because they have no offsets.
 std::string read_all(const std::string& file) {
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> stream(
       file == "-" ? stdin : std::fopen(file.c_str(), "rb"), std::fclose);
@@ -67,7 +67,7 @@ std::vector<u32> words_of(const std::string& file, bool hex) {
   return words;
 }
 
-// What indirect buffers may lie in.
+// The memory in which indirect buffers may lie.
 struct Region {
   u64 address = 0;
   std::vector<u32> words;
@@ -138,7 +138,7 @@ int run(const Options& options) {
 void add_decode(CLI::App* app, int* status) {
   CLI::App* command = app->add_subcommand(
       "decode", "Print a captured stream of packets; exits with 2 when a packet cannot be right");
-  auto options = std::make_shared<Options>();  // by the parser and the callback
+  auto options = std::make_shared<Options>();  // owned by the parser and the callback
   command->add_option("kind", options->kind, "What the stream holds")
       ->required()
       ->check(CLI::IsMember({"pm4", "sdma", "aql"}));

@@ -1,5 +1,5 @@
-// `doorbell demo`: trains a small convolutional network on handwritten digits and says how well and
-// how fast. Data is digits.h's, learning train.h's; here is what the user sees.
+// `doorbell demo`: trains a small convolutional network on handwritten digits and prints accuracy
+// and speed. For the data see digits.h, for the training train.h.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ class Progress {
   Progress(int epochs, usize steps)
       : epochs_(epochs), steps_(steps), bar_(static_cast<i64>(steps)) {}
 
-  // Worth telling yet? Reading a loss waits for the device, so not every step.
+  // Whether to print now: not every step, because reading a loss waits for the device.
   bool due() const { return now() - told_ >= (bar_.is_shown() ? 0.1 : 1.0); }
 
   void tell(int epoch, usize step, f64 loss, f64 ms_per_step) {
@@ -53,7 +53,7 @@ class Progress {
   f64 told_ = 0;
 };
 
-// What the steps after the first took: the first compiles.
+// The time of the steps after the first, which compiles.
 struct Spent {
   i64 steps = 0, kernels = 0, flops = 0;
   f64 seconds = 0, first_seconds = 0;
@@ -103,7 +103,7 @@ void print_accuracy(const char* when, Trainer& trainer, const DigitSet& held_out
   std::fflush(stdout);
 }
 
-// Down to nothing in a straight line: the last steps settle.
+// The learning rate falls linearly to zero, so that the last steps settle.
 f64 rate_at(const Options& options, usize step, usize steps) {
   return options.rate * (1 - static_cast<f64>(step) / static_cast<f64>(steps));
 }
@@ -171,7 +171,7 @@ int run(const Options& options) {
 
 void add_demo(CLI::App* app, int* status) {
   CLI::App* command = app->add_subcommand("demo", "Train a small network on handwritten digits");
-  auto options = std::make_shared<Options>();  // by the parser and the callback
+  auto options = std::make_shared<Options>();  // owned by the parser and the callback
   command->add_option("--mnist", options->mnist,
                       "A folder with the four files of MNIST, .gz or not: train on all of it");
   CLI::Option* epochs = command->add_option("--epochs", options->epochs, "Times through the digits")

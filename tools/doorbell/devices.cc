@@ -34,7 +34,7 @@ Line describe(const runtime::DeviceRow& row) {
   line.device = row.name;
   line.interfaces = row.interfaces.empty() ? "-" : join(row.interfaces);
   std::vector<std::string> renderers;
-  // What is not built is in parentheses.
+  // Names that are not built are in parentheses.
   for (const runtime::RendererRow& renderer : row.renderers)
     renderers.push_back(renderer.built ? renderer.name : "(" + renderer.name + ")");
   line.renderers = join(renderers);
@@ -100,7 +100,7 @@ int run(bool json) {
 
 void add_devices(CLI::App* app, int* status) {
   CLI::App* command = app->add_subcommand("devices", "List devices, interfaces and renderers");
-  auto json = std::make_shared<bool>(false);  // by the parser and the callback
+  auto json = std::make_shared<bool>(false);  // owned by the parser and the callback
   command->add_flag("--json", *json, "Print JSON");
   command->callback([json, status] { *status = run(*json); });
 }

@@ -1,4 +1,4 @@
-// Finding the files, and checking that they are what MNIST's are.
+// Finds the files, and checks that they have MNIST's shapes.
 #include "tools/doorbell/digits.h"
 
 #include <string_view>
@@ -17,7 +17,7 @@ bool has_file(const std::string& path) {
   return files.exists(path) || files.exists(path + ".gz");
 }
 
-// With a sentence for each way in which the folder may be the wrong one.
+// The error tells in which way the folder may be the wrong one.
 void require_files(const std::string& folder, std::span<const std::string_view> names) {
   if (!os::host_files().exists(folder))
     throw fail(ErrorKind::NotFound, "{}: there is no such folder", folder);

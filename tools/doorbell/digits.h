@@ -1,5 +1,5 @@
 // Handwritten digits for `doorbell demo`: the part of MNIST that comes with Doorbell, or the whole
-// set from a folder of the user's. Reading IDX files is tensor/io's; learning is train.h's.
+// set from a folder of the user. tensor/io reads IDX files; for the training see train.h.
 #pragma once
 
 #include <span>

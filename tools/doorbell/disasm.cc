@@ -1,5 +1,5 @@
 // `doorbell disasm`: the code in an ELF object or shared object, of an AMD GPU or of this machine's
-// CPU: kernels with their descriptors, then instructions. Instructions are LLVM's to print.
+// CPU: kernels with their descriptors, then instructions. LLVM prints the instructions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -58,7 +58,7 @@ void print_descriptor(const elf::Symbol& symbol, std::span<const u8> bytes, Gene
     describe_fields<ComputePgmRsrc3Gfx12>(all.subspan(11), "rsrc3.", &line);
   else
     describe_fields<ComputePgmRsrc3Gfx10>(all.subspan(11), "rsrc3.", &line);
-  // Parts stand behind the whole.
+  // A symbol that covers another comes before it.
   const auto rank = [](const PacketField& field) {
     const usize dot = field.name.find('.');
     return field.name.substr(0, dot);
@@ -112,7 +112,7 @@ int run(const Options& options) {
 void add_disasm(CLI::App* app, int* status) {
   CLI::App* command =
       app->add_subcommand("disasm", "Print the kernels and the code of an object or code object");
-  auto options = std::make_shared<Options>();  // by the parser and the callback
+  auto options = std::make_shared<Options>();  // owned by the parser and the callback
   command->add_option("file", options->file, "An ELF file")->required();
   command->add_option("--gfx", options->chip, "The chip, where the file does not say it");
   command->callback([options, status] { *status = run(*options); });

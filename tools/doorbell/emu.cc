@@ -1,6 +1,6 @@
 // `doorbell emu -- COMMAND`: runs any program that drives AMD GPUs through /dev/kfd on emulated
-// ones. The program gets the preload shim (emulator/preload), and a folder that holds what the
-// machine's /sys and /dev look like.
+// ones. The program gets the preload shim (emulator/preload), and a folder with the emulated
+// machine's /sys and /dev.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -38,7 +38,7 @@ struct Options {
   std::vector<std::string> command;
 };
 
-// Gone when the command has ended, whichever way.
+// Removed when the command has ended, also by an error.
 class Root {
  public:
   Root() {
@@ -75,8 +75,7 @@ std::string_view name(emu::Power power) {
 }
 
 int print_rules() {
-  fmt::print("{:<14} {:<8} {:<8} {}\n", "rule", "EMUKFD", "emu",
-             "what must hold [where it stands]");
+  fmt::print("{:<14} {:<8} {:<8} {}\n", "rule", "EMUKFD", "emu", "the rule [source]");
   for (const emu::Check* check : emu::amdgpu::all_checks())
     fmt::print("{:<14} {:<8} {:<8} {}{} [{}]\n", check->id, name(check->trapped),
                name(check->polled), check->rule, check->slow ? " (slow: off unless named)" : "",
@@ -101,7 +100,7 @@ int run(const Options& options) {
   if (options.rules) return print_rules();
   if (options.command.empty()) throw fail(ErrorKind::Invalid, "no program is named");
   or_throw(emu::Checks().configure(options.checks, emu::amdgpu::all_checks()));
-  // What the program would only be told when it opens a GPU.
+  // Checked here: the program would fail only when it opens a GPU.
   const std::vector<std::string> gpus = or_throw(emu::amdgpu::parse_gpus(options.gpus));
   for (const auto& [what, text] :
        {std::pair("seed", &options.seed), std::pair("--hang-after", &options.hang_after),
@@ -127,7 +126,7 @@ int run(const Options& options) {
   if (errors)
     std::fprintf(stderr, "doorbell: %d broken rule%s in %s\n", errors, errors == 1 ? "" : "s",
                  options.command[0].c_str());
-  // A program that did not notice has failed all the same.
+  // The command fails even if the program did not notice.
   return status == 0 && errors ? 1 : status;
 }
 
@@ -135,7 +134,7 @@ int run(const Options& options) {
 
 void add_emu(CLI::App* app, int* status) {
   CLI::App* command = app->add_subcommand("emu", "Run a program on emulated AMD GPUs");
-  auto options = std::make_shared<Options>();  // by the parser and the callback
+  auto options = std::make_shared<Options>();  // owned by the parser and the callback
   command->add_option("--gpu", options->gpus, "GPUs, in order: gfx1100,gfx942:CPX")
       ->capture_default_str();
   command

@@ -1,5 +1,5 @@
 // `doorbell export -- COMMAND`: runs a program and writes the functions that it jits as C. The
-// writing is done by the program itself (tensor/export, setting EXPORT).
+// program itself writes them (tensor/export, setting EXPORT).
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -25,10 +25,10 @@ struct Options {
   std::vector<std::string> command;
 };
 
-// Names without ending, sorted, of the folder's files with an ending.
+// The sorted names, without extension, of the folder's files with this extension.
 std::set<std::string> names_with(const fs::path& folder, const char* ending) {
   std::set<std::string> names;
-  std::error_code none;  // no folder: no names
+  std::error_code none;  // a missing folder has no names
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, none))
     if (entry.path().extension() == ending) names.insert(entry.path().stem().string());
   return names;
@@ -36,7 +36,7 @@ std::set<std::string> names_with(const fs::path& folder, const char* ending) {
 
 int run(const Options& options) {
   const fs::path folder = fs::absolute(options.folder);
-  // What an earlier run left would pass for this one's.
+  // Files of an earlier run would look like this run's.
   for (const char* ending : {".h", ".refused"})
     for (const std::string& name : names_with(folder, ending)) fs::remove(folder / (name + ending));
   setenv("EXPORT", folder.c_str(), 1);
@@ -64,7 +64,7 @@ int run(const Options& options) {
 void add_export(CLI::App* app, int* status) {
   CLI::App* command = app->add_subcommand(
       "export", "Run a program; write the functions that it jits as C header, library and weights");
-  auto options = std::make_shared<Options>();  // by the parser and the callback
+  auto options = std::make_shared<Options>();  // owned by the parser and the callback
   command->add_option("--folder", options->folder, "Where to; made where there is none")
       ->capture_default_str();
   command->add_option("command", options->command, "The program and its arguments, after --")

@@ -32,7 +32,7 @@ int run(const Options& options) {
 void add_graph(CLI::App* app, int* status) {
   CLI::App* command =
       app->add_subcommand("graph", "Run a program; show its graphs, schedules and kernels");
-  auto options = std::make_shared<Options>();  // by the parser and the callback
+  auto options = std::make_shared<Options>();  // owned by the parser and the callback
   command->add_option("--output", options->output, "The page, for a browser")
       ->capture_default_str();
   command->add_option("command", options->command, "The program and its arguments, after --")

@@ -1,4 +1,4 @@
-// `doorbell help [COMMAND]`, and what is said of commands that there are none of.
+// `doorbell help [COMMAND]`, and the error for unknown commands.
 #include <fmt/format.h>
 
 #include <memory>
@@ -14,7 +14,7 @@ namespace {
 
 bool is_shown(const CLI::App* app) { return !app->get_group().empty(); }
 
-// The command of this name below `app`; throws, with the nearest name, where there is none.
+// The command with this name below `app`; throws with the nearest name if there is none.
 const CLI::App* find_command(const CLI::App& app, const std::string& name) {
   std::vector<std::string> names;
   for (const CLI::App* below : app.get_subcommands([](const CLI::App*) { return true; })) {
@@ -32,14 +32,14 @@ const CLI::App* find_command(const CLI::App& app, const std::string& name) {
 void refuse_unknown_command(const CLI::App& app, int argc, const char* const* argv) {
   const CLI::App* at = &app;
   for (int i = 1; i < argc && at->get_require_subcommand_min() > 0; ++i) {
-    if (argv[i][0] == '-') return;  // the parser's
+    if (argv[i][0] == '-') return;  // an option: left to the parser
     at = find_command(*at, argv[i]);
   }
 }
 
 void add_help(CLI::App* app, int* status) {
   CLI::App* command = app->add_subcommand("help", "Print help on a command");
-  auto names = std::make_shared<std::vector<std::string>>();  // by the parser and the callback
+  auto names = std::make_shared<std::vector<std::string>>();  // shared with the callback
   command->add_option("name", *names, "The command: bench latency");
   command->callback([app, names, status] {
     const CLI::App* at = app;
@@ -47,7 +47,7 @@ void add_help(CLI::App* app, int* status) {
     std::string path = at->get_name();
     for (const CLI::App* above = at->get_parent(); above; above = above->get_parent())
       path = above->get_name() + " " + path;
-    // Not App::help(), which would be that of the command that was parsed: this one.
+    // Not App::help(): it would print the help of the parsed command, which is `help` itself.
     fmt::print("{}", at->get_formatter()->make_help(at, path, CLI::AppFormatMode::Normal));
     *status = 0;
   });

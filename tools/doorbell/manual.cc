@@ -1,4 +1,4 @@
-// `doorbell manual FOLDER`: the manual pages, one for each command, made of the command tree.
+// `doorbell manual FOLDER`: the manual pages, one for each command, made from the command tree.
 // Hidden: the build runs it, and installs what it writes.
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@
 namespace doorbell::tools {
 namespace {
 
-// Text of troff: lines that begin with a dot or a quote would be requests.
+// Escapes text for troff, which takes lines that begin with a dot or a quote as requests.
 std::string roff(std::string_view text) {
   std::string out;
   bool is_start = true;
@@ -96,7 +96,7 @@ int run(const CLI::App& app, const std::string& folder) {
 void add_manual(CLI::App* app, int* status) {
   CLI::App* command = app->add_subcommand("manual", "Write the manual pages into a folder");
   command->group("");
-  auto folder = std::make_shared<std::string>();  // by the parser and the callback
+  auto folder = std::make_shared<std::string>();  // owned by the parser and the callback
   command->add_option("folder", *folder, "Where")->required();
   command->callback([app, folder, status] { *status = run(*app, *folder); });
 }

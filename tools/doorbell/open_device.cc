@@ -1,4 +1,4 @@
-// --device is DEV, given on the command line.
+// --device sets DEV on the command line.
 #include "tools/doorbell/open_device.h"
 
 #include "core/device/registry.h"

@@ -1,5 +1,5 @@
-// Starting the runtime with the environment's settings, and the device that a subcommand's --device
-// names.
+// Starts the runtime with the environment's settings and opens the device that a subcommand's
+// --device names.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace doorbell::tools {
 
-// `dev` is a device as DEV says it; empty: what DEV says. Throws.
+// `dev` has the form of DEV; empty: DEV itself. Throws.
 core::Device& open_device(const std::string& dev);
 
 }  // namespace doorbell::tools

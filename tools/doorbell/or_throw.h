@@ -1,4 +1,4 @@
-// The tool's errors end in one place, tool.cc, which catches them.
+// Errors of the tool are thrown, and caught in one place, tool.cc.
 #pragma once
 
 #include <type_traits>

@@ -1,4 +1,4 @@
-// Errors become a line on stderr.
+// Prints errors as a line on stderr.
 #include "tools/doorbell/parse.h"
 
 #include <cstdio>
@@ -14,7 +14,7 @@ int parse(CLI::App& app, int argc, char** argv, const int& status) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error);
-  } catch (const std::exception& error) {  // ours, and those of the standard library
+  } catch (const std::exception& error) {  // Doorbell's and the standard library's
     std::fprintf(stderr, "doorbell: %s\n", error.what());
     return 1;
   }

@@ -1,4 +1,4 @@
-// Parsing a command line, and what became of it as an exit status.
+// Parses a command line, runs the command, and returns the exit status.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// Finding our libraries, and starting programs under them.
+// Finds Doorbell's preload libraries and starts programs with them.
 #include "tools/doorbell/preload.h"
 
 #include <cstdio>

@@ -1,5 +1,5 @@
-// Running a program with one of our libraries before all others (LD_PRELOAD): what `doorbell trace`
-// and `doorbell emu` have in common. What a library then does is its own.
+// Runs a program with one of Doorbell's libraries preloaded (LD_PRELOAD), for `doorbell trace` and
+// `doorbell emu`.
 #pragma once
 
 #include <span>
@@ -7,12 +7,12 @@
 
 namespace doorbell::tools {
 
-// The path of a library of ours, "libdoorbell_trace.so": where it was built, or installed. Throws
-// when it is nowhere.
+// The path of a library such as "libdoorbell_trace.so", in the build folder or installed. Throws if
+// it is not found.
 std::string find_preload(const std::string& name);
 
-// Until it ends; its exit status. Libraries that were to be preloaded already come after ours, so
-// that what is traced may be an emulated machine.
+// Blocks until the program ends; returns its exit status. Libraries that LD_PRELOAD named already
+// come after this one, so that an emulated machine can be traced.
 int run_preloaded(const std::string& library, std::span<const std::string> command);
 
 }  // namespace doorbell::tools

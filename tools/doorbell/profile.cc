@@ -45,7 +45,7 @@ std::vector<Line> lines_of(const json& trace) {
   for (const json& event : trace.at("traceEvents")) {
     if (event.at("ph") != "X") continue;
     const std::string& device = devices.at(event.at("pid").get<i64>());
-    // What the host does is summed by kind: a kernel compiles once.
+    // Work of the host is summed by kind, because a kernel compiles only once.
     const auto name = event.at(device == "host" ? "cat" : "name").get<std::string>();
     Line& line = lines[{device, name}];
     line.device = device;
@@ -95,7 +95,7 @@ int run(const Options& options) {
 void add_profile(CLI::App* app, int* status) {
   CLI::App* command =
       app->add_subcommand("profile", "Run a program; show and trace where its time goes");
-  auto options = std::make_shared<Options>();  // by the parser and the callback
+  auto options = std::make_shared<Options>();  // owned by the parser and the callback
   command->add_option("--output", options->output, "The trace, for Perfetto")
       ->capture_default_str();
   command->add_option("--rows", options->rows, "Lines of the summary")->capture_default_str();

@@ -1,4 +1,4 @@
-// The program inherits the environment, where the caller has said what to write.
+// The program inherits the environment, in which the caller has set what to write.
 #include "tools/doorbell/run_for_file.h"
 
 #include <fmt/format.h>

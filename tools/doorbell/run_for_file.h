@@ -1,4 +1,4 @@
-// Running a program that writes a file for us at its end.
+// Runs a program that writes a file when it ends.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 namespace doorbell::tools {
 
 struct FileRun {
-  int status;  // the program's; not 0 where it wrote nothing
+  int status;  // of the program; not 0 if it wrote nothing
   bool written;
 };
 
-// Removes `path`, runs the command with our standard streams, and says on standard error when it
-// wrote no `what` ("trace") there. Blocks until the program ends. Throws Error where it does not
-// start.
+// Removes `path`, runs the command with this process's standard streams, and prints a message to
+// standard error if it wrote no `what` ("trace") there. Blocks until the program ends. Throws Error
+// if it does not start.
 FileRun run_for_file(const std::vector<std::string>& command, const std::string& path,
                      std::string_view what);
 

@@ -1,4 +1,4 @@
-// The command line: all its commands.
+// The command line with all its commands.
 #include "tools/doorbell/tool.h"
 
 #include "tools/doorbell/commands.h"

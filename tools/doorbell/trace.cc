@@ -1,6 +1,6 @@
-// `doorbell trace -- COMMAND`: records what a program says to AMD GPUs through the kernel driver,
-// on real ones or emulated: ioctls, mappings, and the packets in its queues. The recording is done
-// inside the program, by libdoorbell_trace.so (tools/trace).
+// `doorbell trace -- COMMAND`: records how a program uses AMD GPUs, real or emulated, through the
+// kernel driver: ioctls, mappings, and the packets in its queues. libdoorbell_trace.so
+// (tools/trace) records inside the program.
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -31,7 +31,7 @@ int run(const Options& options) {
 void add_trace(CLI::App* app, int* status) {
   CLI::App* command = app->add_subcommand(
       "trace", "Run a program; record its calls of AMD's kernel driver and its queues' packets");
-  auto options = std::make_shared<Options>();  // by the parser and the callback
+  auto options = std::make_shared<Options>();  // owned by the parser and the callback
   command
       ->add_option("-o,--output", options->trace.file,
                    "Where the lines go, standard error when not given; .json for Perfetto, .jsonl "

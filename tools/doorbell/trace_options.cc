@@ -1,4 +1,4 @@
-// Judged here, so that the program that is traced need not complain.
+// Checked here, so that the traced program does not have to report errors.
 #include "tools/doorbell/trace_options.h"
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// The options of `doorbell emu` and `doorbell trace` that say what of a trace is written, and their
-// way into the program that writes it: the environment.
+// The options of `doorbell emu` and `doorbell trace` that select what a trace contains. They are
+// passed to the program that writes it in environment variables.
 #pragma once
 
 #include <string>
@@ -15,11 +15,11 @@ struct TraceOptions {
   u64 limit = 0;  // bytes; 0: none
 };
 
-// Those besides the file.
+// The options other than the file.
 void add_trace_options(CLI::App* command, const char* only, const char* limit,
                        TraceOptions* options);
 
-// Empties the file and sets these variables. Throws what is wrong with the options.
+// Empties the file and sets the variables. Throws if an option is wrong.
 void set_trace(const TraceOptions& options, const char* file, const char* only, const char* limit);
 
 }  // namespace doorbell::tools

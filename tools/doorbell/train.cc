@@ -12,7 +12,7 @@ struct Batch {
   Tensor images, labels;
 };
 
-// In parts where the devices can share it evenly, otherwise whole on each.
+// Splits a batch if it divides evenly by the devices; otherwise copies it to each.
 Tensor spread(const Tensor& x, const Devices& devices) {
   const i64 count = static_cast<i64>(devices.names().size());
   return x.size(0).value() % count == 0 ? x.shard(devices, 0) : x.to(devices);

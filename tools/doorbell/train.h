@@ -1,5 +1,5 @@
-// Learning digits: batches drawn in an order that the seed decides, steps of Adam, and how many
-// held-out digits come out right. Printing is demo.cc's.
+// Trains on digits: draws batches in an order that the seed determines, runs steps of Adam, and
+// counts correctly classified digits. For the output see demo.cc.
 #pragma once
 
 #include <random>
@@ -12,8 +12,8 @@
 
 namespace doorbell::tools {
 
-// The order of one epoch after the other. The same for a seed on every machine, which std::shuffle
-// would not promise.
+// The order of digits, epoch after epoch. Equal for equal seeds on every machine, which
+// std::shuffle does not promise.
 class Shuffle {
  public:
   Shuffle(usize count, u64 seed);
@@ -29,10 +29,10 @@ class Trainer {
   // Weights come from Tensor::manual_seed. Several devices share each batch.
   Trainer(f64 rate, const Devices& devices);
 
-  // One step on these digits of the set; the loss, realized.
+  // One step on these digits of the set. Returns the realized loss.
   Tensor step(const DigitSet& set, std::span<const u32> batch);
   void set_learning_rate(f64 rate) { optimizer_.set_learning_rate(rate); }
-  // How many of the set the network names.
+  // The number of digits that the network classifies correctly.
   i64 count_correct(const DigitSet& set);
   i64 weight_count() const;
 
@@ -40,7 +40,7 @@ class Trainer {
   Devices devices_;
   ConvNet net_;
   nn::Adam optimizer_;
-  std::vector<Tensor> statistics_;  // the running ones of the norms
+  std::vector<Tensor> statistics_;  // running statistics of the norms
 };
 
 }  // namespace doorbell::tools

@@ -1,4 +1,4 @@
-// Percentiles by nearest rank: each is a sample that was seen.
+// Percentiles by nearest rank: each is one of the samples.
 #include "tools/measure/distribution.h"
 
 #include <fmt/format.h>
@@ -23,8 +23,8 @@ f64 time_calls(const std::function<void()>& body, usize calls) {
   return static_cast<f64>(clock.now_ns() - start);
 }
 
-// Doubled until a sample is long enough beside the clock's own cost. The shortest of three tells,
-// because the first calls find cold caches.
+// Doubled until a sample is long compared with reading the clock. The shortest of three counts,
+// because the first calls run with cold caches.
 usize calls_for(const std::function<void()>& body, const Sampling& sampling,
                 const std::function<void()>& between) {
   usize calls = 1;
@@ -72,7 +72,7 @@ f64 Distribution::mean() const {
 std::vector<Distribution::Bucket> Distribution::histogram(usize inner) const {
   if (samples_.empty()) return {};
   std::vector<f64> edges{least()};
-  // A time of zero has no logarithm; nothing measured is shorter than this.
+  // The shortest time drawn: zero has no logarithm, and no measurement is shorter than this.
   const f64 low = std::max(at(0.01), 1e-3), high = std::max(at(0.99), low);
   if (high > low)
     for (usize i = 0; i <= inner; ++i)
@@ -93,7 +93,7 @@ std::vector<Distribution::Bucket> Distribution::histogram(usize inner) const {
 
 Distribution sample(const std::function<void()>& body, const Sampling& sampling,
                     const std::function<void()>& between) {
-  body();  // whatever is done only once
+  body();  // what is done only once
   if (between) between();
   const usize calls = calls_for(body, sampling, between);
   std::vector<f64> samples;

@@ -1,5 +1,5 @@
-// Distribution: many measurements of one thing, their percentiles and their histogram. Taking the
-// samples: sample(). What one call is, and what to say about it, is the caller's.
+// Distribution: many measurements of one thing, with percentiles and a histogram. sample() takes
+// them. The caller knows what one call is and how to read the results.
 #pragma once
 
 #include <functional>
@@ -24,13 +24,13 @@ class Distribution {
   bool empty() const { return samples_.empty(); }
   usize count() const { return samples_.size(); }
   usize calls() const { return calls_; }
-  // Of at least one sample: the smallest sample that `share` of all do not exceed.
+  // The smallest sample that `share` of all samples do not exceed. Needs at least one sample.
   f64 at(f64 share) const;
   f64 least() const { return samples_.front(); }
   f64 median() const { return at(0.5); }
   f64 most() const { return samples_.back(); }
   f64 mean() const;
-  // Of equal ratios from p1 to p99, and one below and one above where there is something.
+  // Buckets of equal ratio from p1 to p99, and one below and one above if they have samples.
   std::vector<Bucket> histogram(usize inner = 10) const;
 
  private:
@@ -42,17 +42,17 @@ struct Sampling {
   usize runs = 1000;           // samples
   f64 seconds = 0.5;           // no new sample after this, once there are a few
   f64 shortest_ns = 1000;      // calls are grouped into samples of at least this length,
-  usize most_calls = 100'000;  // of no more than these
+  usize most_calls = 100'000;  // but never more calls than this
 };
 
 // `between` runs untimed after each sample.
 Distribution sample(const std::function<void()>& body, const Sampling& sampling,
                     const std::function<void()>& between = {});
 
-// What reading the clock costs, which every sample contains once.
+// The cost of reading the clock, which every sample contains once.
 f64 clock_read_ns();
 
-// "812 ns", "1.23 us", "45.6 ms": three digits, in the unit that suits.
+// "812 ns", "1.23 us", "45.6 ms": three digits in a fitting unit.
 std::string time_text(f64 ns);
 
 // One line per bucket: its range, its count and a bar as long as the logarithm of the count.

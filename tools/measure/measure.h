@@ -1,5 +1,5 @@
-// Time and memory of a piece of work, and the names of the machine it ran on. What to make of the
-// samples is the benchmark's.
+// Time and memory of a piece of work, and the names of the machine it ran on. The benchmark
+// interprets the samples.
 #pragma once
 
 #include <functional>

@@ -15,7 +15,7 @@ std::string escaped(std::string_view words) {
       case '>': text += "&gt;"; break;
       case '"': text += "&quot;"; break;
       default:
-        if (static_cast<unsigned char>(c) >= 0x20) text += c;  // no others are XML
+        if (static_cast<unsigned char>(c) >= 0x20) text += c;  // XML allows no others
     }
   }
   return text;

@@ -1,5 +1,4 @@
-// Svg: a picture as text, from the few shapes that a chart is made of. What they mean is the
-// chart's.
+// Svg: a picture as text, made of the few shapes that a chart needs.
 #pragma once
 
 #include <string>
@@ -17,7 +16,7 @@ class Svg {
   Svg(f64 width, f64 height, std::string_view title);
 
   void line(f64 x1, f64 y1, f64 x2, f64 y2, std::string_view colour, f64 width = 1);
-  // `hint` is shown while the pointer rests on it; may be empty.
+  // `hint` is shown while the pointer is over the shape; may be empty.
   void box(f64 x, f64 y, f64 width, f64 height, std::string_view colour, f64 opacity = 1,
            std::string_view hint = {});
   void dot(f64 x, f64 y, f64 radius, std::string_view colour, std::string_view hint = {});

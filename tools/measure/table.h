@@ -1,5 +1,5 @@
-// The one table that a benchmark prints: on paper for people, or as JSON for scripts. Measuring is
-// measure.h's; what bounds each figure is for the benchmark to derive and to say in a note.
+// The one table that a benchmark prints, as text or as JSON. For measuring see measure.h; the
+// benchmark says in a note what bounds each figure.
 #pragma once
 
 #include <string>

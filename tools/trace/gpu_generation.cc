@@ -1,4 +1,4 @@
-// Which family a GPU is of, as the kernel's topology says.
+// Finds the family of a GPU in the kernel's topology.
 #include <fstream>
 #include <string>
 

@@ -1,12 +1,13 @@
-// libdoorbell_trace.so: stands before a client's ioctl and mmap (LD_PRELOAD), passes each on, and
-// tells the recorder. Set by `doorbell trace`, it reads
+// libdoorbell_trace.so: intercepts a client's ioctl and mmap (LD_PRELOAD), passes each call on, and
+// informs the recorder. It reads variables that `doorbell trace` sets:
 //   DOORBELL_TRACE_FILE   where lines are added; standard error when not set
 //   DOORBELL_TRACE_JSON   1: lines are JSON objects, whatever the file is called
-//   DOORBELL_TRACE_ONLY   which lines, as emulator/core/trace_filter.h has it
-//   DOORBELL_TRACE_LIMIT  of the file, in bytes
-// Thread safety: as the functions that it stands before. A forked child is not recorded: the thread
-// that looks at the queues is not in it.
-// Both names of mmap are needed, so neither may be made into the other.
+//   DOORBELL_TRACE_ONLY   which lines: see emulator/core/trace_filter.h
+//   DOORBELL_TRACE_LIMIT  the file's largest size in bytes
+// Thread safety: that of the intercepted functions. A forked child is not recorded, because it
+// lacks the thread that polls the queues.
+
+// Defines both mmap and mmap64, so the headers must not map one name to the other.
 #undef _FILE_OFFSET_BITS
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -34,10 +35,10 @@ using doorbell::emu::TraceFile;
 using doorbell::emu::TraceFilter;
 using doorbell::tools::Recorder;
 
-// How long between two looks at the queues.
+// The interval at which the queues are polled.
 constexpr auto kBetweenLooks = std::chrono::microseconds(50);
 
-// Null: to standard error. `doorbell trace` has judged the variables.
+// Null: standard error. `doorbell trace` has checked the variables.
 std::unique_ptr<TraceFile> open_output() {
   const char* const path = std::getenv("DOORBELL_TRACE_FILE");
   const char* const limit = std::getenv("DOORBELL_TRACE_LIMIT");
@@ -55,7 +56,7 @@ struct Session {
   const std::unique_ptr<TraceFile> output = open_output();
   const pid_t process = getpid();
   Trace trace{[this](std::string_view line) {
-                // A line that cannot be written is lost, not the client's program.
+                // A line that cannot be written is dropped; the client must not fail.
                 if (output)
                   output->write(line);
                 else if (write(STDERR_FILENO, line.data(), line.size()) < 0)
@@ -69,7 +70,7 @@ struct Session {
   std::atomic<bool> watching{false};
 };
 
-// Made by the first call that matters, never destroyed: clients use GPUs until the very end.
+// Made by the first call that is recorded, never destroyed: clients use GPUs until they exit.
 std::atomic<Session*> g_session{nullptr};
 
 Session& session() {
@@ -90,20 +91,20 @@ void record_ioctl(int descriptor, unsigned long request, const void* argument, i
   if (one.recorder.poll() && !one.watching.exchange(true)) std::thread(watch).detach();
 }
 
-// What the client wrote last, also when it ends without destroying its queues.
+// Records the last packets even if the client exits without destroying its queues.
 [[gnu::destructor]] void record_end() {
   Session* const one = g_session.load(std::memory_order_acquire);
   if (one != nullptr && one->process == getpid()) one->recorder.poll();
 }
 
 bool matters(unsigned long request) {
-  // The keyboard's ioctls have KFD's letter, but no size.
+  // The keyboard's ioctls have the same letter as KFD's, but no size.
   return request <= ~doorbell::u32{0} && _IOC_SIZE(request) > 0 &&
          doorbell::amd::hw::is_known_ioctl(static_cast<doorbell::u32>(request));
 }
 
 void* map(void* at, size_t bytes, int protection, int flags, int descriptor, off_t offset) {
-  // Past the next library's mmap on purpose: it may not be there yet when the first is called.
+  // Calls the kernel, not the next library's mmap, which may not be resolved yet at the first call.
   const long result = syscall(SYS_mmap, at, bytes, protection, flags, descriptor, offset);
   Session* const one = g_session.load(std::memory_order_acquire);
   if (one == nullptr || descriptor < 0 || result == -1 || one->process != getpid())

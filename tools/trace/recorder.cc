@@ -1,4 +1,4 @@
-// Following queues: where each is, and what was added since the last look.
+// Follows queues: the position of each, and the packets added since the last poll.
 #include "tools/trace/recorder.h"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ namespace {
 constexpr Bits kArgumentBytes = word(0, 29, 16);
 constexpr u64 kAqlWords = kAqlPacketBytes / sizeof(u32);
 
-// Words by the unit in which a queue's pointers count.
+// Words per unit of a queue's pointers.
 u64 to_words(StreamKind kind, u64 pointer) {
   if (kind == StreamKind::Aql) return pointer * kAqlWords;
   return kind == StreamKind::Sdma ? pointer / sizeof(u32) : pointer;
@@ -52,7 +52,7 @@ std::optional<std::vector<u32>> read_words(u64 address, u32 words) {
   return result;
 }
 
-// A packet of a kind that clients fill rings with.
+// Packets with which clients pad rings.
 bool is_filler(const StreamPacket& packet) {
   return packet.words == 1 && (packet.name == "NOP" || packet.name == "FILLER");
 }
@@ -87,12 +87,12 @@ bool Recorder::ioctl(int descriptor, u32 request, const void* argument, int erro
 }
 
 void Recorder::queue_call(u32 request, const void* argument) {
-  // Requests of other sizes, from other versions of the header, have the same number.
+  // Compares the number only: other versions of the header have requests of other sizes.
   const std::array<u32, 1> words{request};
   if (extract(words, word(0, 15, 8)) != static_cast<u8>(KfdCreateQueue::kType)) return;
   const u64 number = extract(words, word(0, 7, 0));
   if (number == KfdCreateQueue::kNumber) return create(argument);
-  // Buffers are mapped through the render node, which may take no call of its own.
+  // Buffers are mapped through the render node, for which there may be no ioctl.
   if (number == KfdAcquireVm::kNumber)
     descriptors_.push_back(static_cast<int>(argument_of<KfdAcquireVm>(argument).drm_fd));
   if (number == KfdUpdateQueue::kNumber) {

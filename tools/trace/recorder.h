@@ -1,10 +1,9 @@
-// Recorder: what a client says to AMD GPUs, seen from inside its process: ioctls, mappings, and the
-// packets that it puts into its queues, by name and field. Where it stands in the client's way is
-// interpose.cc's; `doorbell trace` puts it there.
-//
-// Packets are found by looking at the queues' write pointers now and then, so they appear when they
-// are written, not when they run; what a client overwrites between two looks is lost, and said so.
-// Doorbells are not seen.
+// Recorder: records inside a client's process how it uses AMD GPUs: ioctls, mappings, and the
+// packets that it puts into its queues, by name and field. For the interception see interpose.cc,
+// which `doorbell trace` preloads.
+// Packets are found by polling the queues' write pointers, so they appear when they are written,
+// not when they run; packets that a client overwrites between two polls are lost, and reported as
+// lost. Doorbells are not recorded.
 #pragma once
 
 #include <functional>
@@ -19,10 +18,10 @@
 
 namespace doorbell::tools {
 
-// Copies memory of this process, or says no instead of crashing.
+// Copies memory of this process; returns false for memory that cannot be read.
 bool read_own_memory(u64 address, std::span<u8> into);
 
-// The family of a GPU by the id that ioctls call it by, from the kernel's topology.
+// The family of a GPU, by its id in ioctls, from the kernel's topology.
 std::optional<amd::hw::Generation> generation_of_gpu(u32 gpu_id);
 
 // Thread safety: from any thread.
@@ -34,11 +33,12 @@ class Recorder {
   Recorder(emu::Trace* trace, FindGeneration find_generation)
       : trace_(trace), find_generation_(std::move(find_generation)) {}
 
-  // After a call: its argument, and its errno or 0. True when it was one of KFD's or DRM's.
+  // To be called after an ioctl, with its argument and its errno or 0. True if it was one of KFD or
+  // DRM.
   bool ioctl(int descriptor, u32 request, const void* argument, int error);
-  // After mmap of any descriptor; told of those that an ioctl was seen of.
+  // To be called after every mmap; records those of descriptors that had ioctls.
   void mapped(int descriptor, u64 address, u64 bytes, u64 offset);
-  // Looks at the queues. True while there are any.
+  // Polls the queues. True while there are any.
   bool poll();
 
  private:

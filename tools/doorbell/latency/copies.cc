@@ -1,4 +1,5 @@
-// Figures of copies, from a word to what fits: each is complete when it is timed.
+// Figures of copies, from one word to the largest that fits. A sample ends when the copy is
+// complete.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +22,7 @@ struct Memory {
   Ref<Buffer> first, second;  // of the device
 };
 
-// Null where the device has not that much.
+// Null if the device has too little memory.
 std::unique_ptr<Memory> allocate(core::Device& device, i64 bytes) {
   Result<Ref<Buffer>> first = Buffer::allocate(device, bytes);
   if (!first) return nullptr;
@@ -31,7 +32,7 @@ std::unique_ptr<Memory> allocate(core::Device& device, i64 bytes) {
   memory->host.assign(static_cast<usize>(bytes), 1);
   memory->first = std::move(*first);
   memory->second = std::move(*second);
-  // Written once, so that no copy is a page's first use.
+  // Written once, so that no copy touches a page for the first time.
   must(memory->first->copy_in(memory->host.data(), bytes));
   must(memory->second->copy_in(memory->host.data(), bytes));
   return memory;
@@ -109,8 +110,8 @@ std::vector<Series> measure_copy(const Request& request) {
       series.what = fmt::format("copy of {}, {}", size_text(bytes), direction.what);
       series.bytes = bytes;
       const bool is_of_queue = std::string_view(direction.id) == "queue";
-      const char* why = !device.runs()      ? "its memory has no contents, so nothing is copied"
-                        : memory == nullptr ? "it has no memory left"
+      const char* why = !device.runs()      ? "its memory has no contents to copy"
+                        : memory == nullptr ? "it is out of memory"
                         : is_of_queue && hcq::Device::of(device) == nullptr ? kNoQueues
                                                                             : nullptr;
       all.push_back(why != nullptr ? unmeasured(request, std::move(series), why)

@@ -1,4 +1,4 @@
-// Figures of single kernels: handing one over, waiting for one, and what lies between two.
+// Figures of single kernels: submitting one, waiting for one, and the gap between two.
 #include <memory>
 
 #include "base/os/host.h"
@@ -11,9 +11,9 @@ namespace {
 
 using engine::must;
 
-// More submissions at once than this may find a queue's ring full, and wait.
+// With more submissions at once a queue's ring may be full, and submitting waits.
 constexpr usize kMaxSubmissions = 64;
-// Kernels of one submission of which the device tells the time.
+// Kernels of one submission that the device timestamps.
 constexpr usize kStamped = 64;
 
 std::unique_ptr<hcq::CommandBuffer> one_launch(hcq::Device& device, const TestKernel& kernel) {
@@ -22,7 +22,7 @@ std::unique_ptr<hcq::CommandBuffer> one_launch(hcq::Device& device, const TestKe
   return commands;
 }
 
-// What the device writes its time into.
+// Memory for the device's timestamps.
 class Stamps {
  public:
   Stamps(hcq::Queue& queue, usize count)
@@ -164,7 +164,7 @@ std::vector<Series> measure_signal(const Request& request) {
     all.push_back(measured(request, asleep,
                            [&] { return round_trips(*queues, request.sampling, kPause_ns); }));
   else
-    all.push_back(unmeasured(request, asleep, "nothing runs there that could fall asleep"));
+    all.push_back(unmeasured(request, asleep, "it has no queue thread that could sleep"));
   return all;
 }
 

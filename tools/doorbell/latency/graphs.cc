@@ -36,7 +36,7 @@ std::unique_ptr<hcq::Graph> record(hcq::Device& device, const TestKernel& kernel
     exec.name = kernel.name();
     for (usize slot = 0; slot < 2; ++slot) {
       const bool is_output = kernel.outputs()[slot];
-      // Forth and back between the two memories.
+      // Alternates between the two buffers.
       const bool second = is_output == (node % 2 == 0);
       exec.buffers.push_back(
           {memories[second ? 1 : 0], is_output ? hcq::Access::Write : hcq::Access::Read});

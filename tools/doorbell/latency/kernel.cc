@@ -1,4 +1,4 @@
-// The kernel comes from the engine, so that what is measured is what users launch.
+// The engine compiles the kernel, so that users' launches are measured.
 #include "tools/doorbell/latency/kernel.h"
 
 #include "base/util/check.h"

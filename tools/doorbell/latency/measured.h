@@ -1,4 +1,4 @@
-// One figure: its samples, or where taking them fails, why. For the groups' .cc files.
+// One figure: its samples, or the reason why they could not be taken. For the groups' .cc files.
 #pragma once
 
 #include <utility>
@@ -23,7 +23,7 @@ inline Series unmeasured(const Request& request, Series series, const std::strin
   return series;
 }
 
-// Why a figure of hardware queues is missing.
+// The reason why a figure of hardware queues is missing.
 inline constexpr const char* kNoQueues =
     "it has no hardware queues of its own: its driver is not an hcq::Device";
 

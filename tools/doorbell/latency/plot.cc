@@ -15,7 +15,7 @@ namespace {
 constexpr f64 kLabels = 300, kPlot = 620, kNumbers = 190, kMargin = 20;
 constexpr f64 kTop = 118, kRow = 18, kGap = 12, kBottom = 62;
 constexpr const char *kInk = "#222222", *kFaint = "#777777", *kGrid = "#d8d8d8";
-// By group; told apart by those who see few colours too.
+// Colours by group, distinguishable for colour-blind readers too.
 constexpr const char* kColours[] = {"#0072b2", "#d55e00", "#009e73",
                                     "#8a5bb5", "#b8860b", "#4a4a4a"};
 static_assert(std::size(kColours) == std::size(kGroups));
@@ -97,7 +97,7 @@ void draw_row(Svg& svg, const Axis& axis, const Series& one, f64 y) {
   svg.text(kMargin + kLabels - 10, y + 4, one.what, Svg::Align::End, 11,
            one.unavailable.empty() ? kInk : kFaint);
   if (!one.unavailable.empty()) {
-    constexpr usize kMax = 110;  // characters have room
+    constexpr usize kMax = 110;  // characters that fit
     const std::string& why = one.unavailable;
     svg.text(kMargin + kLabels + 6, y + 4,
              why.size() > kMax ? why.substr(0, kMax - 3) + "..." : why, Svg::Align::Begin, 10,

@@ -25,14 +25,15 @@ std::vector<std::string> notes_for(const core::Device& device, bool has_queues) 
   if (device.name().starts_with("CPU")) {
     notes.push_back(
         "a launch of a program runs the kernel before it returns, and a replay that is known to "
-        "take less than 50 us is run by who submits it: there, launch contains the kernels");
+        "take less than 50 us runs on the thread that submits it: there, launch contains the "
+        "kernels");
     notes.push_back(
-        "a submit is taken over by the queue's thread, which spins some 20 us and then sleeps; "
+        "the queue's thread takes over a submit; it spins some 20 us and then sleeps; "
         "its timestamps are reads of the host's clock");
   } else if (!has_queues) {
     notes.push_back(
-        "this device's driver has no queues of hcq/: what a launch costs is all the driver's, and "
-        "that of a vendor's runtime below it");
+        "this device's driver has no queues of hcq/: a launch costs what the driver takes, and "
+        "the vendor's runtime below it");
   }
   notes.push_back(
       "copies repeat on the same memory, small ones within caches; host memory is pageable");
@@ -65,7 +66,7 @@ std::vector<Cell> row_of(const Series& one) {
           static_cast<f64>(time.calls())};
 }
 
-// The figures that this device has none of, under their reason.
+// The missing figures, by reason.
 void print_unavailable(const Report& report) {
   std::vector<std::string> reasons;
   for (const Series& one : report.series)

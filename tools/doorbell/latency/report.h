@@ -1,4 +1,4 @@
-// What was measured, for people and for machines. The picture is plot.h's.
+// The results as text and as JSON. For the picture see plot.h.
 #pragma once
 
 #include <nlohmann/json.hpp>

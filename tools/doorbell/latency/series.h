@@ -1,6 +1,6 @@
 // What `doorbell bench latency` measures, group by group: each figure as a Series, with its samples
-// or with the reason why this device has none. The command line is bench_latency.cc's, showing it
-// report.h's and plot.h's.
+// or with the reason why this device has none. For the command line see bench_latency.cc, for the
+// output report.h and plot.h.
 #pragma once
 
 #include <string>
@@ -45,7 +45,7 @@ struct Group {
 };
 
 inline constexpr Group kGroups[] = {
-    {"enqueue", "what handing one kernel over costs the host", measure_enqueue},
+    {"enqueue", "what submitting one kernel costs the host", measure_enqueue},
     {"signal", "from the submission to the moment the host sees its signal", measure_signal},
     {"gap", "the device's own time between kernels of one queue", measure_gap},
     {"graph", "replays of hcq::Graph, of 1 to 1000 kernels", measure_graph},
