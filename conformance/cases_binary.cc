@@ -1,6 +1,6 @@
-// Functions of two and three tensors: by every dtype, with broadcasting, numbers, walked backwards
-// and from memory of another order. Integers are computed in 128 bits here and wrapped; floats in
-// long double.
+// Functions of two and three tensors: for every dtype, with broadcasting, with numbers, with
+// reversed and with transposed memory. Integers are computed in 128 bits here and wrapped; floats
+// in long double.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -40,7 +40,7 @@ Int floor_div(Int x, Int y) {
   const Int quotient = x / y;
   return x % y != 0 && (x < 0) != (y < 0) ? quotient - 1 : quotient;
 }
-// By zero gives zero, as division does.
+// A modulo by zero gives zero, as division does.
 Int floor_mod(Int x, Int y) { return y == 0 ? 0 : x - y * floor_div(x, y); }
 Int trunc_div(Int x, Int y) { return y == 0 ? 0 : x / y; }
 Int trunc_mod(Int x, Int y) { return y == 0 ? 0 : x % y; }
@@ -129,7 +129,7 @@ std::function<std::string(usize)> shows(const Array& x, const Array& y) {
   };
 }
 
-// How two operands meet.
+// The shapes and views of two operands.
 struct Pairing {
   const char* name;
   std::vector<i64> x, y;  // stored shapes
@@ -230,7 +230,7 @@ void add_specials(Suite& suite, DType dtype) {
     });
   }
   if (!dtype.is_int()) return;
-  // Amounts of the width and beyond push everything out.
+  // Shifts by the width or more give 0, or the sign.
   const Array amounts{dtype, {5}, {0, 1, 3, Real(dtype.bits() - 1), Real(dtype.bits())}};
   for (const bool left : {true, false}) {
     batch.add(left ? "shift_left" : "shift_right", [=](Trial& trial) {
@@ -291,7 +291,8 @@ Real slope(Real (*f)(Real, Real), Real x, Real y, bool of_x) {
   const auto quotient = [&](Real h) {
     return of_x ? (f(x + h, y) - f(x - h, y)) / (2 * h) : (f(x, y + h) - f(x, y - h)) / (2 * h);
   };
-  // No step across the kink of maximum and minimum, but for equals, where each gets a half.
+  // The difference must not cross the kink of maximum and minimum, except for equal operands: each
+  // gets half.
   const Real h = x == y ? 0x1p-13L : std::min(0x1p-13L, std::fabs(x - y) / 4);
   return (4 * quotient(h / 2) - quotient(h)) / 3;
 }

@@ -1,6 +1,6 @@
-// Conversions: every dtype to every other, over random values, the specials, and what does not fit.
-// Stated rules: integers wrap; floats truncate and saturate on their way to integers, NaN gives 0;
-// fp8 saturates; everything else rounds to nearest even. Reinterpreted bits are the bits.
+// Conversions: every dtype to every other, for random values, special values, and values that do
+// not fit. Stated rules: integers wrap; floats truncate and saturate on their way to integers, NaN
+// gives 0; fp8 saturates; everything else rounds to nearest even. Reinterpreted bits are the bits.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -65,7 +65,7 @@ void add_bitcasts(Suite& suite, DType from) {
     batch.add(to.str(), {.dtypes = {from, to}}, [from, to](Trial& trial) {
       const Input& x = trial.input("x", [&] {
         Array array = source(trial.seed(), from);
-        // The bits of a NaN are nobody's promise.
+        // The bits of a NaN are unspecified.
         for (Real& value : array.values)
           if (std::isnan(value)) value = 1;
         return array;

@@ -19,7 +19,7 @@ void copies(Trial& trial) {
   }
 }
 
-// A value wanders, changed by each device in turn.
+// Copies a value back and forth; each device changes it in turn.
 void back_and_forth(Trial& trial) {
   const std::string here = trial.device().name(), there = trial.target().second->name();
   Array want{dtypes::i32, {1001}, std::vector<Real>(1001, 1)};
@@ -31,8 +31,8 @@ void back_and_forth(Trial& trial) {
   trial.check("after 20 steps", x, want);
 }
 
-// Whatever makes constants, ranges or random numbers of its own must make them where its operand
-// is.
+// Operations that make constants, ranges or random numbers must make them on the device of their
+// operand.
 void not_the_default(Trial& trial) {
   const std::string here = trial.device().name(), there = trial.target().second->name();
   Random random(seed_of(trial.seed(), "there"));
@@ -100,8 +100,8 @@ void random_streams(Trial& trial) {
   trial.require(alone != other, "two devices draw the same numbers");
 }
 
-// A tensor in parts on both devices against the same tensor on one: values, places and gradients.
-// On one device they are what the other groups check.
+// A tensor split or copied over both devices against the same tensor on one: values, devices and
+// gradients. The other groups check results on one device.
 void shards(Trial& trial) {
   const Devices both{trial.device().name(), trial.target().second->name()};
   Random random(seed_of(trial.seed(), "shards"));
@@ -180,11 +180,11 @@ void graph_wanders(Trial& trial) {
     }
     trial.check(fmt::format("call {}", call), f(trial.tensor(x)), want);
   }
-  trial.check("what was seen", seen, {dtypes::i32, {1001}, total});
+  trial.check("the recorded values", seen, {dtypes::i32, {1001}, total});
 }
 
-// Captured descent of a sum of squares, its rows on two devices and its weights on both: the
-// gradients meet in every step.
+// Captured gradient descent on a sum of squares, with its rows split over two devices and its
+// weights on both: every step adds the gradients of both.
 void graph_trained(Trial& trial) {
   constexpr i64 kRows = 6, kColumns = 5;
   constexpr Real kRate = 1.0L / 64;

@@ -1,6 +1,5 @@
-// Functions of one tensor: every one by every dtype by every view, against the C library in long
-// double; gradients against its difference quotients. The bounds are the suite's promise about
-// accuracy: docs/conformance.md lists them.
+// Functions of one tensor: each with every dtype and every view, against the C library in long
+// double; gradients against difference quotients. docs/conformance.md lists the error bounds.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -14,7 +13,8 @@ namespace {
 constexpr Real kInf = std::numeric_limits<Real>::infinity();
 
 // How a result may differ: ulps of the result, grown by |x| where the argument is scaled first,
-// plus `steps` roundings of numbers about as large as 1 + |x|, plus what a series leaves (`floor`).
+// plus `steps` roundings of numbers about as large as 1 + |x|, plus the truncation error of a
+// series (`floor`).
 struct Bound {
   f64 ulps = Tolerance::kRounded, ulps_per_x = 0, steps = 0, floor = 0;
 };
@@ -25,10 +25,10 @@ struct Unary {
   Real (*reference)(Real);
   Domain domain = Domain::Any;
   Bound bound = {};
-  // Infinities, NaN and extremes have the reference's value.
+  // Infinities, NaN and extremes must equal the reference.
   bool specials = false;
   bool gradient = true;
-  // One operation of the graph, so that fp8 has it with one rounding.
+  // One operation of the graph, so that fp8 rounds once.
   bool single = false;
 };
 
@@ -132,7 +132,7 @@ constexpr Unary kUnaries[] = {
     {CASE(softsign), [](Real x) { return x / (1 + std::fabs(x)); }, D::Any, {6}},
 };
 
-// What gives bool.
+// Functions with a bool result.
 struct Predicate {
   const char* name;
   Tensor (*apply)(const Tensor&);
@@ -266,11 +266,12 @@ void add_specials(Suite& suite, DType dtype) {
       Tolerance tolerance = tolerance_for(op, dtype, 1);
       // The argument is multiplied by log2(e), which counts by its size.
       if (op.bound.ulps_per_x > 0) tolerance.ulps += op.bound.ulps_per_x * 4;
-      // The larger of 0 and -0 may be either, and this is one.
+      // max(0, -0) may be either zero, and this function is a maximum.
       const bool is_maximum = op.name == std::string_view("relu");
       tolerance.zero_sign = op.single && !format_of(dtype).fnuz && !is_maximum;
       Array want = map(dtype, x.values, op.reference);
-      // Narrow floats are computed in f32, which may end before the reference does.
+      // Narrow floats are computed in f32, which may overflow or underflow before the reference
+      // does.
       if (dtype.bytes() < 4)
         for (Real& value : want.values) value = round_to(dtypes::f32, value);
       trial.expect("value", op.apply(x.tensor), std::move(want), tolerance, shows(x.values));
@@ -286,7 +287,7 @@ void add_specials(Suite& suite, DType dtype) {
   }
 }
 
-// Numbers below the least normal one are numbers.
+// Subnormal numbers keep their value.
 void add_subnormals(Suite& suite, DType dtype) {
   Batch& batch = suite.add("elementwise/subnormals/" + dtype.str(),
                            {.dtypes = {dtype}, .subnormals = dtype.bytes() >= 4});
@@ -309,7 +310,7 @@ void add_subnormals(Suite& suite, DType dtype) {
   });
 }
 
-// Exponentials and logarithms where a wrong reduction of the argument shows: the whole range.
+// Exponentials and logarithms over the whole range, where errors of argument reduction show.
 void add_accuracy(Suite& suite, DType dtype) {
   Batch& batch = suite.add("elementwise/accuracy/" + dtype.str(), {.dtypes = {dtype}});
   struct Range {
@@ -353,7 +354,7 @@ void add_elementwise_cases(Suite& suite) {
         if (is_fp8(dtype) && !op.single) continue;
         if (dtype.is_bool() && !std::isfinite(op.reference(0))) continue;
         if (dtype.is_bool() && whole_stay_whole(op.name)) continue;
-        // Whole numbers leave these domains.
+        // Integers are outside these domains.
         if (dtype.is_int() && !std::isfinite(op.reference(0))) continue;
         if (dtype.is_int() && op.domain == Domain::Unit) continue;
         if (dtype.is_int() && adds_before_clamping(op.name)) continue;

@@ -24,7 +24,7 @@ void random_graph_case(Trial& trial, const std::string& name) {
   trial.expect("value", graph, std::move(want), {.ulps = 0, .absolute = 1e-5, .relative = 1e-4});
 }
 
-// A step on a tensor and on its elements alike.
+// The same step on a tensor and on an array of its elements.
 void move(Random& random, Tensor& x, Array& values, std::string& text) {
   const i64 rank = static_cast<i64>(values.shape.size());
   const i64 axis = static_cast<i64>(random.below(static_cast<u64>(rank)));

@@ -88,7 +88,7 @@ void plain_sizes(Trial& trial) {
   }
 }
 
-// Adam on a small network: what the jitted step gives is what the plain step gives.
+// Adam on a small network: the jitted step must equal the plain step.
 void training(Trial& trial) {
   const auto train = [&](bool captured) {
     Tensor::manual_seed(3);

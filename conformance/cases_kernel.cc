@@ -1,5 +1,5 @@
-// Kernels at the ends of what devices take: many buffers, many results, thousands of operations,
-// more live values than registers, more groups than one dimension holds; and the same bits again.
+// Kernels at the limits of devices: many buffers, many results, thousands of operations, more live
+// values than registers, more groups than one dimension holds; and equal bits in every run.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -52,7 +52,7 @@ void long_chain(Trial& trial, i64 steps) {
   trial.check("value", x, want);
 }
 
-// All products are alive before the first is used up: they are paired from the outside in.
+// All products are live before the first is used: they are added from the outside in.
 void many_live_values(Trial& trial, i64 count) {
   const Array values = counting(dtypes::i32, {67}, 5, 101);
   const Tensor x = trial.tensor(values);
@@ -75,7 +75,7 @@ void many_live_values(Trial& trial, i64 count) {
   trial.check("value", total, want);
 }
 
-// More than 65,535 of whatever one dimension counts.
+// More than 65,535 groups or elements along one dimension.
 void large_grid(Trial& trial, const std::vector<i64>& shape, bool turned) {
   const i64 count = count_of(shape);
   Tensor x = (Tensor::arange(count, trial.on(dtypes::i32)) * 3 + 1).reshape(Shape(shape));
@@ -91,7 +91,7 @@ void large_grid(Trial& trial, const std::vector<i64>& shape, bool turned) {
   trial.check("value", x.contiguous(), want);
 }
 
-// One result for each of many groups, each a loop of its own.
+// One result for each of many groups, each with a loop of its own.
 void many_reductions(Trial& trial) {
   constexpr i64 kRows = 70003, kColumns = 5;
   const Tensor x =
@@ -104,7 +104,7 @@ void many_reductions(Trial& trial) {
               }));
 }
 
-// A product whose sizes divide nothing, exact in f32.
+// A product with prime sizes, exact in f32.
 void odd_matmul(Trial& trial, i64 m, i64 k, i64 n) {
   Random random(seed_of(trial.seed(), "matmul"));
   const auto whole = [&](std::vector<i64> shape) {
@@ -120,7 +120,7 @@ void odd_matmul(Trial& trial, i64 m, i64 k, i64 n) {
     return sum;
   });
   trial.check("product", trial.tensor(a).matmul(trial.tensor(b)), want);
-  trial.check("product of turned operands",
+  trial.check("product of transposed operands",
               trial.tensor(permute(a, {1, 0})).t().matmul(trial.tensor(permute(b, {1, 0})).t()),
               want);
 }
@@ -146,7 +146,7 @@ void narrow_matmul(Trial& trial, DType dtype, i64 batch, i64 m, i64 k, i64 n) {
   const Tensor x = trial.tensor(a).cast(wide), y = trial.tensor(b).cast(wide);
   trial.check("product", x.matmul(y), want);
   const Tensor turned = trial.tensor(permute(b, {0, 2, 1})).transpose(1, 2).cast(wide);
-  trial.check("product of a turned operand", x.matmul(turned), want);
+  trial.check("product of a transposed operand", x.matmul(turned), want);
 }
 
 void same_bits_again(Trial& trial) {

@@ -1,5 +1,5 @@
-// Memory: its end is reported and survived, much of it is kept apart, views begin at any byte,
-// caches are given back, and old values stay while somebody has them.
+// Memory: running out is reported and survived, many buffers stay distinct, views begin at any
+// byte, caches are freed, and old values live as long as a tensor has them.
 #include <fmt/format.h>
 
 #include <array>
@@ -28,11 +28,11 @@ void out_of_memory(Trial& trial) {
     Tensor::zeros({kTooMany}, trial.on(dtypes::u8)).contiguous().realize();
   } catch (const Error& error) {
     refused = error.kind == ErrorKind::OutOfMemory;
-    trial.require(refused, "the error is \"" + to_string(error) + "\", expected one of memory");
+    trial.require(refused, "the error is \"" + to_string(error) + "\", expected out of memory");
   }
   trial.require(refused, fmt::format("{} bytes were allocated", kTooMany));
-  trial.check("what was there", before, numbered(1, 100));
-  trial.check("what comes after", before + 1000, numbered(2, 100));
+  trial.check("tensor from before", before, numbered(1, 100));
+  trial.check("tensor from afterwards", before + 1000, numbered(2, 100));
 }
 
 void many_allocations(Trial& trial) {
@@ -59,10 +59,10 @@ void flush(Trial& trial) {
   trial.require(stats.cached == 0, fmt::format("{} bytes are cached after a flush", stats.cached));
   trial.require(stats.in_use >= 5000 * 4,
                 fmt::format("{} bytes in use, expected 20000 at least", stats.in_use));
-  trial.check("what was kept", kept, numbered(3, 5000));
+  trial.check("the kept tensor", kept, numbered(3, 5000));
 }
 
-// Bytes at odd places, in, out and between two buffers.
+// Copies at odd offsets: to the device, from it, and between two buffers.
 void odd_bytes(Trial& trial) {
   core::Device& device = trial.device();
   Result<Ref<Buffer>> first = Buffer::allocate(device, 1021),
@@ -97,7 +97,7 @@ void offset_views(Trial& trial, DType dtype) {
     const Tensor view = x[{Slice(start, start + 200)}];
     trial.expect(fmt::format("from {}", start), view.contiguous(), slice(values, 0, start, 1, 200));
   }
-  // Written behind another part, at an odd place.
+  // Written behind another part, at an odd offset.
   Array joined = slice(values, 0, 0, 1, 3);
   const Array rest = slice(values, 0, 5, 1, 200);
   joined.values.insert(joined.values.end(), rest.values.begin(), rest.values.end());
@@ -127,13 +127,14 @@ void large_copy(Trial& trial) {
   for (usize i = 0; i < values.size(); ++i) values[i] = static_cast<u32>(i * 2654435761u);
   const Tensor x = Tensor::from_data(values, {kCount}, trial.on(dtypes::u32));
   trial.require(x.to_bytes().size() == kCount * 4u && x.to_vector<u32>() == values,
-                "what comes back is not what went in");
+                "the bytes read differ from the bytes written");
   for (u32& value : values) value ^= 1;
-  trial.require((x ^ 1u).to_vector<u32>() == values, "what was computed is not what was to be");
+  trial.require((x ^ 1u).to_vector<u32>() == values,
+                "the computed values differ from the expected ones");
 }
 
-// Memory of the host in place: what it holds when a kernel runs counts, results do not disturb it.
-// A device that cannot see it says so.
+// Memory of the host used in place: kernels read what it holds when they run, and results do not
+// change it. A device that cannot access it must fail with an error that names the device.
 void foreign_memory(Trial& trial) {
   alignas(64) std::array<i32, 33> memory{};
   const auto wrapped = [&] {

@@ -1,5 +1,5 @@
-// What every device with hardware queues must do, whatever its words look like. Nothing here needs
-// a compiler: copies, writes and timestamps only.
+// What every device with hardware queues must do. Needs no compiler: copies, writes and timestamps
+// only.
 #include <fmt/format.h>
 
 #include <array>
@@ -58,7 +58,7 @@ void in_order(Trial& trial) {
   expect(trial, read(*to), {1, 0x1234567890abcdef, 0x1234567890abcdef, 4, 5, 6, 7, 8});
 }
 
-// A value wanders between two buffers, each step on the other queue.
+// Copies a value back and forth between two buffers, each step on the other queue.
 void fences(Trial& trial) {
   hcq::Device& device = *trial.target().queues;
   const Ref<Buffer> a = make(device, kZero), b = make(device, kZero);
@@ -93,7 +93,7 @@ void timestamps(Trial& trial) {
                 fmt::format("timestamps {} and {} ns", first, second));
 }
 
-// More submissions than any ring holds.
+// More submissions than a ring holds.
 void many_submissions(Trial& trial) {
   hcq::Device& device = *trial.target().queues;
   const Ref<Buffer> to = make(device, kZero);

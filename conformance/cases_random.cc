@@ -1,6 +1,6 @@
-// Random numbers are exact: the words of Threefry-2x32-20, written here once more from its
-// description, and the floats and integers made of them (tensor/api/random.cc says how a stream is
-// keyed).
+// Random numbers are exact: the words of Threefry-2x32-20, implemented here a second time from its
+// description, and the floats and integers made of them. For the keys of a stream see
+// tensor/api/random.cc.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -46,7 +46,7 @@ void floats(Trial& trial, DType dtype) {
   Stream stream = stream_of(trial.device(), kSeed);
   const bool wide = dtype == dtypes::f64;
   const int digits = format_of(dtype).mantissa_bits + 1, word = wide ? 64 : 32;
-  // Two draws: the second goes on where the first has ended.
+  // Two draws: the second continues where the first ended.
   for (const std::vector<i64>& shape : {std::vector<i64>{7, 11}, {1000}}) {
     const Array want = Array::make(dtype, shape, [&](const Place&) {
       const u64 bits = wide ? stream.next() : static_cast<u32>(stream.next());

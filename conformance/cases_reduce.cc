@@ -1,6 +1,6 @@
-// Reductions: every one by every dtype, over one axis, several and all, of views and of nothing;
-// large ones that must be split. Values are chosen so that every order of summation gives the same
-// float: what is wrong is wrong by a whole element.
+// Reductions: each with every dtype, over one axis, several and all, of views and of empty tensors;
+// large ones that must be split. With the chosen values every order of summation gives the same
+// float, so that an error is at least one element.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -38,7 +38,7 @@ DType result_of(Kind kind, DType dtype) {
   return dtype.is_unsigned() ? dtypes::u32 : dtypes::i32;
 }
 
-// Values of one reduced line to its result.
+// The result of reducing one line of values.
 Real fold(Kind kind, DType result, bool of_floats, const std::vector<Real>& line) {
   Real total = kind == Kind::Prod ? 1 : 0;
   Int whole = 0;  // a Real holds no sum of several 64-bit integers

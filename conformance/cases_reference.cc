@@ -1,6 +1,6 @@
 // Against PyTorch: statistics, products, layers, attention, losses, movement, indexing and sorting,
-// with their gradients, in every float dtype; what only moves elements in every dtype; and
-// gradients of everything at its edges.
+// with their gradients, in every float dtype; operations that only move elements in every dtype;
+// and gradients at edge values.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -12,13 +12,13 @@
 namespace doorbell::conformance {
 namespace {
 
-// Elements of a moved case, as the dtype can tell them apart.
+// Elements of a moved case: values that are distinct in the dtype.
 Real fitted(DType dtype, Real value) {
   if (dtype.is_bool()) return std::fmod(value, 2.0L);
   return is_fp8(dtype) ? std::fmod(value, 8.0L) : value;
 }
 
-// Floats of the data stand for the dtype under test; indices and masks are what they are.
+// Floats of the data become the dtype under test; indices and masks keep theirs.
 Array typed(const ExpectedCase& one, DType dtype, const Array& values) {
   if (!values.dtype.is_float()) return values;
   Array result{dtype, values.shape, values.values};
@@ -87,10 +87,10 @@ bool covers(const ExpectedCase& one, DType dtype) {
   return dtype.is_float() && dtype.bits() >= (one.wide ? 32 : 16);
 }
 
-// Results whose size is in the values, which are read for it at once.
+// Operations whose result's size depends on values, which are read at once.
 bool reads_values(const ExpectedCase& one) { return one.operation.starts_with("unique"); }
 
-// Neighbours with the same operation make a batch.
+// Consecutive cases of one operation make a batch.
 void add_cases(Suite& suite, std::string_view group, const ExpectedCases& all) {
   for (DType dtype : all_dtypes()) {
     Batch* batch = nullptr;

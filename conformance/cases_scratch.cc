@@ -1,6 +1,6 @@
-// What lies in an item's private memory: more values than there are registers, and an array that
-// the item indexes as it runs. No plan of ours makes either on purpose, so their linear programs
-// are written here: items in groups where the target has groups, else a loop.
+// Private memory of a work item: more values than there are registers, and an array that the item
+// indexes dynamically. The code generator makes neither on purpose, so the linear programs are
+// written here: items in groups if the target has groups, otherwise a loop.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using core::SpecialKind;
 using core::UOp;
 namespace dt = core::dtypes;
 
-// A kernel of in and out, an element of each for every item.
+// A kernel with buffers in and out, one element of each per item.
 class ItemKernel {
  public:
   ItemKernel(std::string name, i64 groups, i64 items, i64 inputs, const codegen::Caps& caps)
@@ -41,7 +41,7 @@ class ItemKernel {
 
   i64 count() const { return count_; }
   UOp item() const { return item_; }
-  // Element `row` of the item's own.
+  // Element `row` of the item's private array.
   UOp input(i64 row) { return load(in_, binary(Op::Add, item_, number(row * count_))); }
   void finish(UOp value) {
     UOp stored = store(out_, item_, value);
@@ -95,7 +95,8 @@ void take(Result<void> result) {
   if (!result) throw std::move(result).error();
 }
 
-// Compiles, and where the device runs compares what items make of `in` with what they should.
+// Compiles the kernel and, on a device that runs kernels, compares its results with the expected
+// ones.
 void run(Trial& trial, const ItemKernel& kernel, const std::vector<i32>& in,
          const std::vector<i32>& want) {
   core::Device& device = trial.device();
@@ -118,9 +119,9 @@ void run(Trial& trial, const ItemKernel& kernel, const std::vector<i32>& in,
   }
 }
 
-// Two chains over the same values, the second from the last to the first and on from where the
-// first ended: between them all of the values are alive. In groups so large that an item's
-// registers are few.
+// Two chains over the same values: the second goes from the last value to the first and starts with
+// the first chain's result. All values are live between the two. The groups are so large that an
+// item has few registers.
 void spilled_values(Trial& trial) {
   constexpr i64 kValues = 220;
   const codegen::Caps& caps = trial.target().caps;
@@ -153,7 +154,7 @@ void spilled_values(Trial& trial) {
 }
 
 // out[n] = table[in[n]] for the table of item n: table[j] = n * 1000 + j. Items of several groups,
-// each of several waves, that all meet between writing and reading.
+// each of several waves, with a barrier between writing and reading.
 void private_array(Trial& trial) {
   constexpr i64 kEntries = 150;
   ItemKernel kernel("private_array", 5, 192, 1, trial.target().caps);

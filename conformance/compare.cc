@@ -20,7 +20,7 @@ bool close(DType dtype, Real got, Real want, const Tolerance& tolerance) {
   if (std::isinf(want)) return false;
   const Real allowed = tolerance.ulps * unit_of(dtype, want) + tolerance.absolute +
                        tolerance.relative * std::fabs(want);
-  // Near the end of the format a little too much is an infinity.
+  // Near the end of the format a small error gives an infinity.
   if (std::isinf(got)) {
     return std::signbit(got) == std::signbit(want) &&
            std::fabs(want) + allowed > format_of(dtype).max;

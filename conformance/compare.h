@@ -1,4 +1,4 @@
-// How far a device's result may lie from the reference, and the sentence that says it does.
+// How far a device's result may be from the reference, and the message when it is farther.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ struct Tolerance {
   // A zero must have the sign of the reference's zero.
   bool zero_sign = false;
 
-  // Rounded once, to the nearest; the references have digits to spare, but not for ever.
+  // Rounded once, to nearest; the references have more digits, but not arbitrarily many.
   static constexpr f64 kRounded = 0.501;
 };
 

@@ -1,4 +1,4 @@
-// Reading the lines, and finding their cases.
+// Reads the lines and finds their cases.
 #include "conformance/exceptions.h"
 
 #include <regex>

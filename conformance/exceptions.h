@@ -1,6 +1,6 @@
 // Exceptions: cases that an implementation is known to get wrong, by name and with the reason, from
-// a file. For what a device cannot say of itself: errors of its compiler that a program of ours
-// cannot mend. They are not run, for some end the process, and are counted as skipped.
+// a file. For what a device cannot declare about itself: bugs of its compiler that Doorbell cannot
+// work around. They are not run, because some end the process, and are counted as skipped.
 //
 //   # comment
 //   ^binary/i8/.*/(div|mod)$   its LLVM crashes on vectors of them
@@ -11,8 +11,8 @@
 namespace doorbell::conformance {
 
 // Gives the cases of the suite that match a line's regular expression the reason after it. Fails
-// for a line without a reason, and for one that matches no case: what is mended must go. `file`
-// names the text in messages.
+// for a line without a reason, and for one that matches no case, so that fixed cases are removed.
+// `file` names the text in messages.
 Result<void> except(Suite* suite, std::string_view text, std::string_view file);
 
 }  // namespace doorbell::conformance

@@ -1,5 +1,5 @@
-// The values that PyTorch computed (tests/conformance/generate.py and generate_edges.py), as they
-// lie in the program. What each operation is called here is operations.h's.
+// The values that PyTorch computed (tests/conformance/generate.py and generate_edges.py), as
+// embedded in the program. For the operations by name see operations.h.
 #pragma once
 
 #include <memory>
@@ -22,11 +22,11 @@ struct ExpectedCase {
   std::string name, operation;
   nlohmann::json arguments;
   bool moved = false;  // elements are only moved: any map of them may be applied to both sides
-  bool wide = false;   // only for floats of 32 bits and more: what half floats give says nothing
-  f64 depth = 0;       // how many roundings may add up
+  bool wide = false;   // only for floats of 32 bits and more: half floats are too inexact
+  f64 depth = 0;       // number of roundings that may add up
   std::vector<Array> inputs, outputs;
-  // The gradients are those of one of the operation's results, which these numbers weigh. Where
-  // nothing is said it is the first, and they are those of generate.py.
+  // The gradients are those of this result of the operation, weighted by these numbers. By default:
+  // the first result, with the weights of generate.py.
   usize differentiated = 0;
   std::optional<Array> upstream;
   std::vector<ExpectedGradient> gradients;

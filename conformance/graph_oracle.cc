@@ -54,7 +54,7 @@ i64 flatten(const Sizes& at, const Sizes& sizes) {
   return flat;
 }
 
-// The place in a source that broadcasts to an output place.
+// The index in a source that broadcasts to an output index.
 i64 broadcast_place(const Sizes& at, const Sizes& source) {
   Sizes inner(at.end() - static_cast<i64>(source.size()), at.end());
   for (usize i = 0; i < source.size(); ++i) {
@@ -188,7 +188,7 @@ std::vector<ScalarValue> evaluate_tensor_graph(UOp root) {
     const UOp node = stack.back();
     bool ready = true;
     for (UOp src : node.srcs()) {
-      // What is assigned to may never have been written, and nobody asks.
+      // The target of an assignment may never have been written; its old value is not needed.
       if (node.is(Op::Assign) && src == node.src(0) && src != node.src(1)) continue;
       if (!oracle.done.contains(src.node())) {
         stack.push_back(src);

@@ -1,6 +1,6 @@
 // Evaluates a tensor graph directly: every node is an array of values, movement ops copy elements,
-// nothing is scheduled or compiled. Slow and independent of all that lies below the tensor graph;
-// the meaning of one elementwise op is core/eval's.
+// nothing is scheduled or compiled. Slow, and independent of everything below the tensor graph
+// except core/eval, which evaluates single elementwise ops.
 #pragma once
 
 #include <vector>

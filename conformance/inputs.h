@@ -1,12 +1,12 @@
-// The inputs that cases share: values of a dtype over a domain, and the shapes in which kernels go
-// wrong (empty, scalar, odd, large, walked backwards, not contiguous, repeated, at an offset).
+// The inputs that cases share: values of a dtype over a domain, and shapes and views that reveal
+// errors of kernels (empty, scalar, odd, large, reversed, not contiguous, repeated, at an offset).
 #pragma once
 
 #include "conformance/suite.h"
 
 namespace doorbell::conformance {
 
-// Where a function is defined and its value no surprise.
+// Where a function is defined and well-conditioned.
 enum class Domain : u8 {
   Any,           // both signs, 2^-8 to 2^8
   Small,         // both signs, up to 6
@@ -16,12 +16,13 @@ enum class Domain : u8 {
   AwayFromZero,  // as Any, nothing below 1/4
 };
 
-// Random values of the domain that the dtype holds; integers are whole and within their range.
+// Random values of the domain that the dtype can hold.
 Array random_array(Random& random, DType dtype, std::vector<i64> shape, Domain domain);
-// Zeros, ones, halves, infinities, NaN, the largest and least: those that the dtype has.
+// Zeros, ones, halves, infinities, NaN, the largest and the least value, as far as the dtype has
+// them.
 std::vector<Real> special_values(DType dtype);
 
-// A way to get at stored values. `stored` is the shape in memory.
+// A way to view stored values. `stored` is the shape in memory.
 struct View {
   const char* name;
   std::vector<i64> stored;

@@ -1,5 +1,5 @@
 // The table of operations on whole tensors. Arguments that a case leaves out have PyTorch's
-// defaults. Those of one and two elements are operations_elementwise.cc's.
+// defaults. For operations of one and two elements see operations_elementwise.cc.
 #include "conformance/operations.h"
 
 #include "base/util/check.h"
@@ -99,7 +99,7 @@ Results einsum(const Call& c) {
   return {Tensor::einsum(formula, {c.in[0], c.in[1]})};
 }
 
-// Movement of all kinds in a row, which must fold into one index expression.
+// Several movement ops one after another, which must fold into one index expression.
 Results chain(const Call& c) {
   const Tensor windows = c.x().t().flip(0).reshape({3, 8})[{Slice(1, None), Slice(None, None, 3)}];
   return {windows.pad({{0, 2}, {1, 0}}).unsqueeze(1).expand({4, 2, 4})};

@@ -1,5 +1,5 @@
-// Operations by name, with their arguments as JSON: what tests/conformance/generate.py calls in
-// PyTorch, said with our API.
+// Operations by name, with their arguments as JSON: the calls of tests/conformance/generate.py in
+// PyTorch, made with Doorbell's API.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,8 +12,8 @@
 namespace doorbell::conformance {
 
 // Of any operation: `pad_in` and `pad_out` lay {before, after} zeros around the last axis of the
-// first input and of each result, `repeat` makes the first input so many operands. Fails a CHECK
-// for a name that is not there.
+// first input and of each result, `repeat` passes the first input as that many operands. Fails a
+// CHECK for an unknown name.
 std::vector<Tensor> apply_operation(std::string_view name, const nlohmann::json& arguments,
                                     const std::vector<Tensor>& inputs);
 

@@ -23,14 +23,14 @@ ClampOptions clamp_options(const Call& c) {
   return options;
 }
 
-// An exponent as it was written: a whole number without a fraction takes another way.
+// Keeps the exponent's type: an integer takes another path than a float.
 Tensor power(const Call& c) {
   const nlohmann::json& exponent = c.arguments.at("exponent");
   if (exponent.is_number_integer()) return c.x().pow(exponent.get<i64>());
   return c.x().pow(exponent.get<f64>());
 }
 
-// The way around a gradient of 0 times infinity: nothing that is not taken reaches the logarithm.
+// Avoids a gradient of 0 times infinity: values that are not selected do not reach the logarithm.
 Tensor guarded_log(const Tensor& x) {
   const Tensor positive = x > 0;
   return doorbell::where(positive, doorbell::where(positive, x, 1).log(), 0);
@@ -65,7 +65,7 @@ constexpr OperationEntry kElementwise[] = {
     {"div_trunc", GIVES(c.x().div(c.in[1], Rounding::Trunc))},
     {"div_floor_number", GIVES(c.x().div(c.real("number"), Rounding::Floor))},
     {"div_trunc_number", GIVES(c.x().div(c.real("number"), Rounding::Trunc))},
-    // Which way it goes: how far depends on the dtype.
+    // Only the direction: the step's size depends on the dtype.
     {"nextafter", [](const Call& c) -> Results {
        const Tensor next = c.x().nextafter(c.in[1]);
        return {(next > c.x()).cast(next.dtype()) - (next < c.x()).cast(next.dtype())};

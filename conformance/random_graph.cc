@@ -18,7 +18,7 @@ class Maker {
       const Tensor next = step();
       pool_.push_back(next.devices().size() > 1 && below(4) == 0 ? laid_out(next) : next);
     }
-    // What nobody used stays out of the graph: join the last few.
+    // Unused values are not part of the graph: combine the last few, so that more are used.
     Tensor sum = pool_.back().sum();
     for (usize i = 2; i <= 4; ++i) sum = sum + pool_[pool_.size() - i].mean();
     return Tensor::cat({sum.reshape({1}), pool_.back().reshape({-1})});
@@ -29,7 +29,7 @@ class Maker {
     state_ = state_ * 1664525u + 1013904223u;
     return (state_ >> 8) % bound;
   }
-  // Of about unit size.
+  // Values of magnitude about 1.
   Tensor noise(const std::vector<i64>& sizes) {
     std::vector<float> values;
     for (i64 i = 0, count = count_of(sizes); i < count; ++i)

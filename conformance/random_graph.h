@@ -1,5 +1,5 @@
-// Random tensor graphs of all kinds of operations, from a seed. Evaluating them independently is
-// graph_oracle.h's.
+// Random tensor graphs of all kinds of operations, from a seed. For evaluating them independently
+// see graph_oracle.h.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// A batch is built case by case, realised as a whole, and compared. Where the whole fails to be
-// realised, or a value is wrong, the case is run again alone: that tells whose error it is, and
-// whether the company matters.
+// A batch is built case by case, realised as a whole, and compared. If realising fails, or a value
+// is wrong, each case concerned runs again alone: that finds the failing case, and shows whether it
+// fails only together with others.
 #include "conformance/run.h"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ std::string escaped(const std::string& name) {
   return pattern;
 }
 
-// Keeps some of each group's batches, one at least, and some cases of each batch.
+// Keeps some batches of each group, at least one, and some cases of each batch.
 std::vector<Batch> sample(const std::vector<Batch>& batches, u64 seed, u64 one_in) {
   const usize most_cases = std::clamp<usize>(60 / one_in, 3, 10);
   std::map<std::string, std::pair<u64, const Batch*>> first;  // of each group, by the seed's order
@@ -126,7 +126,7 @@ class Runner {
     }
   }
 
-  // What the case gave in its batch; `again`: nothing could be said yet.
+  // The result of the case in its batch; `again`: not known yet.
   void finish(const Batch& batch, const Case& one, const Trial& trial, bool again) {
     if (trial.failures().empty() && !again) {
       ++report.passed;
@@ -138,7 +138,7 @@ class Runner {
     build(one, alone);
     settle(alone);
     const bool passes_alone = alone.failures().empty();
-    if (passes_alone && trial.failures().empty()) {  // another case has spoilt the realisation
+    if (passes_alone && trial.failures().empty()) {  // another case made the realisation fail
       ++report.passed;
       ++report.groups[group_of(one.name)].passed;
       return;

@@ -1,4 +1,4 @@
-// Running the suite: choosing cases, realising batches, and the report. Printing is the tool's.
+// Runs the suite: chooses cases, realises batches, makes the report. tools/doorbell prints it.
 #pragma once
 
 #include <functional>
@@ -13,14 +13,15 @@ namespace doorbell::conformance {
 struct Options {
   u64 seed = 1;
   std::string filter;  // a regular expression that a case's name must contain
-  // Keeps one batch in so many of each group, chosen by the seed, and few cases of it; 0: all.
+  // Keeps one of this many batches of each group, chosen by the seed, and a few of its cases; 0:
+  // all.
   u64 sample_one_in = 0;
 };
 
 struct Failure {
   std::string name;
-  std::string text;    // lines: what was expected and what came
-  std::string filter;  // with which the failure comes again
+  std::string text;    // lines with the expected and the actual values
+  std::string filter;  // a filter that reproduces the failure
 };
 
 struct GroupCount {
@@ -35,11 +36,11 @@ struct Report {
   std::map<std::string, GroupCount> groups;  // by the first word of their names
 };
 
-// The cases that the options leave, in batches. Fails for a filter that is no regular expression
-// or that nothing matches.
+// The cases that the options select, in batches. Fails for a filter that is not a regular
+// expression or that matches no case.
 Result<std::vector<Batch>> choose(const Suite& suite, const Options& options);
 
-// `progress` hears of each failure when it happens, and of each batch that is done.
+// `progress` is called for each failure when it happens, and for each finished batch.
 struct Progress {
   std::function<void(const Failure&)> failure;
   std::function<void(const Batch&, f64 seconds)> batch;

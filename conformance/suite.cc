@@ -1,4 +1,4 @@
-// Collecting what cases expect, and the table of their parts.
+// Collects what cases expect, and lists the parts of the suite.
 #include "conformance/suite.h"
 
 #include <fmt/format.h>
@@ -33,7 +33,7 @@ void Trial::settle(const Expectation& expectation) {
   const Tensor& tensor = expectation.got;
   tensor.realize();
   Array got{tensor.dtype(), tensor.shape().values(), expectation.want.values};
-  // Shapes and dtypes hold even where nothing runs.
+  // Shapes and dtypes are checked even on devices that run nothing.
   if (runs()) got = Array::from_bytes(got.dtype, got.shape, tensor.to_bytes());
   const std::optional<Difference> difference =
       compare(got, expectation.want, expectation.tolerance);

@@ -1,5 +1,5 @@
 // The suite: cases by name, in batches that are realised together so that one kernel covers many.
-// What a case checks is said in the files cases_*.cc; running and reporting is run.h's.
+// For the cases see cases_*.cc, for running and reporting run.h.
 //
 //   suite.add("elementwise/f32/odd", {.dtypes = {dtypes::f32}}).add("exp", [](Trial& trial) {
 //     const Tensor x = trial.tensor(values);
@@ -20,13 +20,13 @@
 
 namespace doorbell::conformance {
 
-// What a case wants to be true once its batch is realised.
+// What must hold once the case's batch is realised.
 struct Expectation {
   std::string what;
   Tensor got;
   Array want;
   Tolerance tolerance;
-  std::function<std::string(usize element)> inputs;  // what led to that element; may be empty
+  std::function<std::string(usize element)> inputs;  // describes an element's inputs; optional
 };
 
 struct Input {
@@ -34,7 +34,7 @@ struct Input {
   Tensor tensor;
 };
 
-// A case while it runs: what it may use, and what it found.
+// A running case: what it may use, and its failures.
 class Trial {
  public:
   // Inputs by key, shared by the cases of a batch.
@@ -50,7 +50,7 @@ class Trial {
   TensorOptions on(DType dtype) const { return {.dtype = dtype, .device = device().name()}; }
 
   Tensor tensor(const Array& values) const;
-  // The same tensor for all cases of the batch that ask for this key.
+  // All cases of the batch that pass this key share the tensor.
   const Input& input(const std::string& key, const std::function<Array()>& make);
 
   // Compared when the batch has been realised.
@@ -60,7 +60,7 @@ class Trial {
   void check(std::string what, const Tensor& got, const Array& want,
              const Tolerance& tolerance = {});
   void require(bool holds, const std::string& otherwise);
-  // The function must throw an Error of which the message has this part.
+  // The function must throw an Error with this text in its message.
   void require_throws(const std::function<void()>& function, std::string_view part);
 
   const std::vector<Expectation>& expectations() const { return expectations_; }
@@ -79,7 +79,7 @@ struct Case {
   std::string name;  // whole
   Needs needs;
   std::function<void(Trial&)> run;
-  std::string exception{};  // why it is not run here (exceptions.h); empty: it is
+  std::string exception{};  // why it is skipped (exceptions.h); empty: it is not
 };
 
 struct Batch {
@@ -99,10 +99,10 @@ struct Batch {
 
 class Suite {
  public:
-  // Every case there is.
+  // All cases.
   static Suite make();
   Batch& add(std::string name, Needs needs = {});
-  // A batch of one, in every sample: for cases that change what others would see, or are alone of
+  // A batch of one case, in every sample: for cases that affect others, or that are the only one of
   // their kind.
   void add_alone(const std::string& name, const Needs& needs, std::function<void(Trial&)> run);
   const std::vector<std::unique_ptr<Batch>>& batches() const { return batches_; }
@@ -111,7 +111,7 @@ class Suite {
   std::vector<std::unique_ptr<Batch>> batches_;
 };
 
-// One line of words for the first values of an array.
+// The first values of an array, as one line of text.
 std::string summary_of(const std::string& name, const Array& array);
 
 // The parts, each in its own file.

@@ -1,4 +1,4 @@
-// Asking the device, and wording its answers.
+// Queries the device and describes what it lacks.
 #include "conformance/target.h"
 
 #include <fmt/format.h>

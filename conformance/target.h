@@ -16,7 +16,7 @@ namespace doorbell::conformance {
 // What a case needs of a device.
 struct Needs {
   std::vector<core::DType> dtypes{};  // in memory and in arithmetic
-  bool runs = false;                  // the case is about values or state, not only about plans
+  bool runs = false;                  // the case checks values or state, not only plans
   bool second_device = false;
   bool queues = false;
   bool subnormals = false;  // of f32
@@ -31,9 +31,9 @@ struct Target {
   hcq::Device* queues = nullptr;  // the device, where it has hardware queues
   hcq::Device* second_queues = nullptr;
 
-  // Asks the device, and opens the next of its kind.
+  // Queries the device, and opens the next one of its kind.
   static Result<Target> of(core::Device& device);
-  // Why a case with these needs cannot run here; none: it can.
+  // Why a case with these needs cannot run here; empty: it can.
   std::optional<std::string> lacks(const Needs& needs) const;
   bool has(core::DType dtype) const;
 };

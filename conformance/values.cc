@@ -1,4 +1,4 @@
-// Formats by their parameters, arrays by plain loops.
+// Float formats from their parameters, and plain loops over arrays.
 #include "conformance/values.h"
 
 #include <fmt/format.h>
@@ -58,8 +58,8 @@ FloatFormat format_of(DType dtype) {
   const Encoding e = encoding_of(dtype);
   FloatFormat format{e.mantissa_bits, 1 - e.bias, 0, is_fp8(dtype), false};
   format.fnuz = dtype.scalar == Scalar::F8E4M3FNUZ || dtype.scalar == Scalar::F8E5M2FNUZ;
-  // The greatest exponent field is a number's in the fnuz formats and in e4m3, whose all-ones
-  // pattern alone is NaN.
+  // In the fnuz formats and in e4m3 the greatest exponent field encodes numbers; in e4m3 only the
+  // all-ones pattern is NaN.
   const int top = (1 << e.exponent_bits) - (format.fnuz || is_e4m3(dtype) ? 1 : 2) - e.bias;
   const Real fraction = 2 - std::ldexp(is_e4m3(dtype) ? 2.0L : 1.0L, -e.mantissa_bits);
   format.max = std::ldexp(fraction, top);

@@ -1,6 +1,7 @@
-// Values as the suite holds them: every dtype's numbers as long double, which has room for i64, u64
-// and f64 alike, and with digits to spare for references. Rounding, wrapping and encoding are
-// written anew here, so that core/eval is not judged by itself. Comparing is compare.h's.
+// Values as the suite holds them: numbers of every dtype as long double, which represents all of
+// i64, u64 and f64, with extra digits for references. Rounding, wrapping and encoding are
+// implemented anew here, so that core/eval is not tested against itself. For comparing see
+// compare.h.
 #pragma once
 
 #include <functional>
@@ -18,7 +19,7 @@ using Place = std::vector<i64>;
 const std::vector<DType>& all_dtypes();
 bool is_fp8(DType dtype);
 
-// What a float dtype can say. For f32 and f64 these are the IEEE formats.
+// The parameters of a float dtype. For f32 and f64 these are the IEEE formats.
 struct FloatFormat {
   int mantissa_bits, least_exponent;  // of normal numbers
   Real max;
@@ -27,7 +28,7 @@ struct FloatFormat {
   bool saturates, fnuz;
 };
 FloatFormat format_of(DType dtype);
-// Distance of neighbours of 1, and of neighbours around a value.
+// Distance from 1 to the next value, and between neighbours around a value.
 Real epsilon_of(DType dtype);
 Real unit_of(DType dtype, Real value);
 
@@ -52,7 +53,7 @@ struct Array {
   static Array from_bytes(DType dtype, std::vector<i64> shape, std::span<const std::byte> bytes);
   i64 count() const;
   Real at(const Place& place) const;
-  // The element that broadcasting gives at a place of a larger shape.
+  // The element that broadcasting gives at an index of a larger shape.
   Real broadcast_at(const Place& place) const;
   std::vector<std::byte> bytes() const;
 };
