@@ -12,35 +12,34 @@
 #include <string>
 
 #include "base/os/host.h"
-#include "base/util/check.h"
 #include "base/util/try.h"
 #include "codegen/compile/backend.h"
-#include "codegen/compile/clang_compiler.h"
-#include "codegen/compile/llvm_compiler.h"
-#include "codegen/render/clang_renderer.h"
-#include "codegen/render/cpu_caps.h"
-#include "codegen/render/opencl_renderer.h"
+#include "codegen/compile/kernel_key.h"
 #include "core/uop/print.h"
 #include "core/util/config.h"
-#include "runtime/amd_backend.h"
-#include "runtime/amd_toolchain.h"
-#include "runtime/cl_backend.h"
-#include "runtime/extension.h"
+#include "runtime/device_table.h"
 
 namespace doorbell::runtime {
 namespace {
 
-// What makes code for the device, by the name that NULL, which takes any, has for it: the same
-// renderer's name may mean another compiler on another device.
-std::string toolchain_name(const core::Device& device) {
-  const std::string kind = device.name().substr(0, device.name().find(':'));
-  return kind == "AMD" ? "AMD_" + device.spec().renderer : device.spec().renderer;
+// The renderer that the device was opened with. A device that a test put into the Registry, of a
+// kind that the table lacks, names one as NULL does.
+Result<NamedRenderer> renderer_of(const core::Device& device) {
+  const DeviceKind* kind = find_device(device.name().substr(0, device.name().find(':')));
+  if (kind == nullptr) kind = find_device("NULL");
+  for (const NamedRenderer& renderer : renderers_of(*kind))
+    if (renderer.name == device.spec().renderer && renderer.is_built()) return renderer;
+  return fail(ErrorKind::Unsupported, "device {} has no renderer '{}'", device.name(),
+              device.spec().renderer);
+}
+
+CodeTarget target_of(core::Device& device) {
+  return {.device = device.runs() ? &device : nullptr, .arch = device.spec().arch};
 }
 
 // A backend and what it borrows.
 struct Owned {
-  std::unique_ptr<codegen::Renderer> renderer;
-  std::unique_ptr<codegen::Compiler> compiler;
+  Toolchain toolchain;
   codegen::Backend backend;
 };
 
@@ -53,44 +52,25 @@ codegen::CompileCache* disk_cache() {
   return &cache;
 }
 
-codegen::Caps cpu_caps_of(const core::Device& device) {
-  codegen::Caps caps = codegen::cpu_caps();
-  caps.threads = device.threads();
-  return caps;
+Result<std::unique_ptr<Owned>> make_backend(const RendererKind& renderer,
+                                            const CodeTarget& target) {
+  auto owned = std::make_unique<Owned>();
+  TRY(owned->toolchain, renderer.make(target));
+  owned->backend.renderer = owned->toolchain.renderer.get();
+  owned->backend.compiler = owned->toolchain.compiler.get();
+  owned->backend.caps = owned->toolchain.renderer->caps();
+  owned->backend.load = owned->toolchain.loads_here && target.device != nullptr;
+  return owned;
 }
 
-Result<std::unique_ptr<Owned>> make_backend(core::Device& device) {
-  auto owned = std::make_unique<Owned>();
-  const std::string renderer = toolchain_name(device);
-  const DeviceKind* added = added_kind(renderer);
-  bool is_host_code = false;
-  if (added != nullptr) {
-    TRY(Toolchain toolchain, added->make_toolchain(device));
-    owned->renderer = std::move(toolchain.renderer);
-    owned->compiler = std::move(toolchain.compiler);
-  } else if (is_amd_toolchain(renderer)) {
-    TRY(Toolchain toolchain,
-        make_amd_toolchain(renderer, device.spec().arch, amd_compute_units(device)));
-    owned->renderer = std::move(toolchain.renderer);
-    owned->compiler = std::move(toolchain.compiler);
-  } else if (renderer == "CL") {
-    owned->renderer = codegen::make_opencl_renderer(opencl_caps_of(device));
-    owned->compiler = make_opencl_compiler(device);
-  } else if (renderer == "CLANG") {
-    is_host_code = true;
-    owned->renderer = codegen::make_clang_renderer(cpu_caps_of(device));
-    TRY(owned->compiler, codegen::make_clang_compiler());
-  } else {
-    CHECK(renderer == "LLVM", "renderer {} is in the table, but not made here", renderer);
-    is_host_code = true;
-    owned->renderer = codegen::make_llvm_renderer(cpu_caps_of(device));
-    owned->compiler = codegen::make_llvm_compiler();
-  }
-  owned->backend.renderer = owned->renderer.get();
-  owned->backend.compiler = owned->compiler.get();
-  owned->backend.caps = owned->renderer->caps();
-  owned->backend.load = is_host_code && device.runs();
-  return owned;
+// Devices of the same key share a backend, and so binaries.
+Result<std::string> key_of(const NamedRenderer& renderer, core::Device& device) {
+  std::string key =
+      fmt::format("{}:{}:{}:{}:{}", renderer.owner->name, renderer.kind->name, device.spec().arch,
+                  device.runs(), renderer.kind->is_per_device ? device.name() : "");
+  if (renderer.kind->caps == nullptr) return key;
+  TRY(const codegen::Caps caps, renderer.kind->caps(target_of(device)));
+  return key + ':' + codegen::key_text(caps);
 }
 
 // The kernel's graph, for DEBUG=5. Printing marks the arena's nodes, and a kernel may be compiled
@@ -120,7 +100,10 @@ class Compilers final : public engine::KernelCompiler {
   }
 
   bool share_binaries(core::Device& a, core::Device& b) override {
-    return a.spec().arch == b.spec().arch && key_of(a) == key_of(b);
+    const Result<NamedRenderer> of_a = renderer_of(a), of_b = renderer_of(b);
+    if (!of_a || !of_b) return false;  // compile() will say why
+    const Result<std::string> key_a = key_of(*of_a, a), key_b = key_of(*of_b, b);
+    return key_a && key_b && *key_a == *key_b;
   }
 
   core::ScheduleOptions schedule_options(core::Device& device) override {
@@ -138,21 +121,13 @@ class Compilers final : public engine::KernelCompiler {
     return options;
   }
 
-  // The number of workers decides how loops are split, that of compute units how many work items
-  // there should be; a device that does not run does not load; OpenCL devices have their own
-  // compilers.
-  static std::string key_of(core::Device& device) {
-    const bool own = device.spec().renderer == "CL" && device.runs();
-    return fmt::format("{}:{}:{}:{}:{}:{}", toolchain_name(device), device.spec().arch,
-                       device.threads(), amd_compute_units(device), device.runs(),
-                       own ? device.name() : "");
-  }
   Result<codegen::Backend> backend_of(core::Device& device) {
-    const std::string key = key_of(device);
+    TRY(const NamedRenderer renderer, renderer_of(device));
+    TRY(const std::string key, key_of(renderer, device));
     std::lock_guard lock(mutex_);
     const auto found = backends_.find(key);
     if (found != backends_.end()) return found->second->backend;
-    TRY(std::unique_ptr<Owned> made, make_backend(device));
+    TRY(std::unique_ptr<Owned> made, make_backend(*renderer.kind, target_of(device)));
     return backends_.emplace(key, std::move(made)).first->second->backend;
   }
 

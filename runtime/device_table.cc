@@ -1,53 +1,91 @@
-// The rows, in the order of docs and of `doorbell devices`.
+// The table, and what its rows have together.
 #include "runtime/device_table.h"
 
-#include "codegen/compile/llvm_compiler.h"
-#include "drivers/cl/device.h"
+#include <algorithm>
+#include <sstream>
 
 namespace doorbell::runtime {
+
+// Each in runtime/devices/.
+#define DEVICE(name) DeviceKind name##_kind();
+#define NAMED(name, interfaces, renderers)
+#include "runtime/devices.def"
+#undef DEVICE
+#undef NAMED
+
 namespace {
 
-std::vector<DeviceRow>& rows() {
-  static const bool kLlvm = codegen::has_llvm();
-  static std::vector<DeviceRow>& table = *new std::vector<DeviceRow>{
-      {"AMD",
-       {"KFD", "PCI", "USB", "EMUKFD", "EMUPCI", "EMUUSB"},
-       {{"LLVM", kLlvm}, {"HIP", true}},
-       true,
-       1},
-      {"NV", {"NVK", "PCI", "EMUNVK", "EMUPCI"}, {{"CUDA", false}, {"PTX", false}}, false, 2},
-      {"QCOM", {"KGSL", "EMUKGSL"}, {{"IR3", false}, {"CL", false}}, false, 3},
-      {"METAL", {}, {{"MSL", false}}, false, 4},
-      {"CUDA", {}, {{"CUDA", false}, {"PTX", false}}, false, 5},
-      {"CL", {"ICD"}, {{"CL", cl::is_built()}}, cl::is_built(), 6},
-      {"CPU", {}, {{"LLVM", kLlvm}, {"CLANG", true}}, true, 7},
-      {"WEBGPU", {}, {{"WGSL", false}}, false, 0},
-      // Compiles for any renderer by name, and runs nothing. LLVM by itself is the host's.
-      {"NULL",
-       {},
-       {{"LLVM", kLlvm}, {"CLANG", true}, {"CL", true}, {"AMD_LLVM", kLlvm}, {"AMD_HIP", true}},
-       true,
-       0},
+std::vector<std::string> words(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> found;
+  for (std::string word; stream >> word;) found.push_back(word);
+  return found;
+}
+
+DeviceKind named_kind(const std::string& name, const std::string& interfaces,
+                      const std::string& renderers) {
+  DeviceKind kind{.name = name, .interfaces = words(interfaces)};
+  for (const std::string& renderer : words(renderers))
+    kind.renderers.push_back({.name = renderer, .make = nullptr});
+  return kind;
+}
+
+std::deque<DeviceKind>& table() {
+  // Never freed: devices outlive main().
+  static std::deque<DeviceKind>& table = *new std::deque<DeviceKind>{
+#define DEVICE(name) name##_kind(),
+#define NAMED(name, interfaces, renderers) named_kind(#name, interfaces, renderers),
+#include "runtime/devices.def"
+#undef DEVICE
+#undef NAMED
   };
   return table;
 }
 
+void add(const RendererKind& renderer, const DeviceKind& owner, const std::string& name,
+         std::vector<NamedRenderer>* found) {
+  const auto same = std::find_if(found->begin(), found->end(),
+                                 [&](const NamedRenderer& other) { return other.name == name; });
+  if (same == found->end())
+    found->push_back({name, &renderer, &owner});
+  else if (!same->is_built() && renderer.make != nullptr)
+    *same = {name, &renderer, &owner};
+}
+
 }  // namespace
 
-std::span<const DeviceRow> device_table() { return rows(); }
+const std::deque<DeviceKind>& device_table() { return table(); }
 
-void add_device_row(DeviceRow row) { rows().push_back(std::move(row)); }
+void add_to_table(DeviceKind kind) { table().push_back(std::move(kind)); }
 
-const DeviceRow* find_device(std::string_view name) {
-  for (const DeviceRow& row : rows())
-    if (row.name == name) return &row;
+const DeviceKind* find_device(std::string_view name) {
+  for (const DeviceKind& kind : table())
+    if (kind.name == name) return &kind;
   return nullptr;
+}
+
+std::vector<const DeviceKind*> computing_devices() {
+  std::vector<const DeviceKind*> kinds;
+  for (const DeviceKind& kind : table())
+    if (kind.computes()) kinds.push_back(&kind);
+  return kinds;
 }
 
 std::vector<std::string> device_names() {
   std::vector<std::string> names;
-  for (const DeviceRow& row : rows()) names.push_back(row.name);
+  for (const DeviceKind* kind : computing_devices()) names.push_back(kind->name);
   return names;
+}
+
+std::vector<NamedRenderer> renderers_of(const DeviceKind& device) {
+  std::vector<NamedRenderer> found;
+  for (const RendererKind& renderer : device.renderers)
+    add(renderer, device, renderer.name, &found);
+  if (!device.has_all_renderers) return found;
+  for (const DeviceKind& owner : table())
+    for (const RendererKind& renderer : owner.renderers)
+      add(renderer, owner, renderer.name_for_null(), &found);
+  return found;
 }
 
 }  // namespace doorbell::runtime

@@ -1,32 +1,38 @@
-// The one table device <-> interfaces <-> renderers. Opening devices is the drivers', compiling is
-// codegen's; this says which belong together and what this version has.
+// The one table of devices: the kinds of devices.def, then those that the program added. Opening
+// devices is left to the drivers, compiling to codegen.
+//
+// Thread safety: add_to_table() before other threads read, which is before the runtime starts.
 #pragma once
 
-#include <span>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "runtime/device_kind.h"
+
 namespace doorbell::runtime {
 
-struct RendererRow {
-  std::string name;
-  bool built;
-};
+// Kinds keep their address.
+const std::deque<DeviceKind>& device_table();
+void add_to_table(DeviceKind kind);
 
-struct DeviceRow {
-  std::string name;
-  std::vector<std::string> interfaces;  // those a fallback tries first, then emulators (EMU...)
-  std::vector<RendererRow> renderers;   // the first that is built is the default
-  bool built;
-  int fallback;  // place in the order tried without DEV; 0: never by itself
-};
+// Null where there is none of the name.
+const DeviceKind* find_device(std::string_view name);
+// Those that compute, which DEV may choose, in order.
+std::vector<const DeviceKind*> computing_devices();
+std::vector<std::string> device_names();  // of computing_devices()
 
-std::span<const DeviceRow> device_table();
-const DeviceRow* find_device(std::string_view name);
-std::vector<std::string> device_names();
-// Before the runtime starts, and by one thread: see extension.h.
-void add_device_row(DeviceRow row);
+// A renderer by the name that it has for one kind of device.
+struct NamedRenderer {
+  std::string name;
+  const RendererKind* kind;  // of the table
+  const DeviceKind* owner;
+
+  bool is_built() const { return kind->make != nullptr; }
+};
+// Where names meet, a renderer that is built hides one that is not.
+std::vector<NamedRenderer> renderers_of(const DeviceKind& device);
 
 // Why a device or renderer of the table that is not built is refused.
 inline constexpr std::string_view kNotBuilt = "not part of this version of Doorbell yet";

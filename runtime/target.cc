@@ -37,44 +37,50 @@ std::string join(const std::vector<std::string>& words) {
   return text;
 }
 
-std::vector<std::string> renderer_names(std::string_view device) {
-  std::vector<std::string> names;
-  for (const DeviceRow& row : device_table()) {
-    if (!device.empty() && device != "NULL" && row.name != device) continue;
-    for (const RendererRow& renderer : row.renderers)
-      if (!has(names, renderer.name)) names.push_back(renderer.name);
+// Of a device, or of all devices that compute.
+std::vector<NamedRenderer> renderers_for(std::string_view device) {
+  if (const DeviceKind* kind = find_device(device)) return renderers_of(*kind);
+  std::vector<NamedRenderer> all;
+  for (const DeviceKind* kind : computing_devices()) {
+    const std::vector<NamedRenderer> more = renderers_of(*kind);
+    all.insert(all.end(), more.begin(), more.end());
   }
-  return names;
+  return all;
 }
 
 Result<void> check_device(const Target& target) {
   if (target.device.empty()) return {};
-  const DeviceRow* row = find_device(target.device);
+  const DeviceKind* kind = find_device(target.device);
   const std::vector<std::string> names = device_names();
-  if (row == nullptr)
+  if (kind == nullptr || !kind->computes())
     return fail(ErrorKind::Invalid, "unknown device {}{}; devices are {}", target.device,
                 did_you_mean(target.device, names), join(names));
-  if (!row->built) return fail(ErrorKind::Unsupported, "device {} is {}", target.device, kNotBuilt);
+  if (!kind->open) return fail(ErrorKind::Unsupported, "device {} is {}", target.device, kNotBuilt);
   return {};
 }
 
 Result<void> check_iface(const Target& target) {
   if (target.iface.empty()) return {};
-  const DeviceRow* row = find_device(target.device);
-  if (row == nullptr)
+  const DeviceKind* kind = find_device(target.device);
+  if (kind == nullptr)
     return fail(ErrorKind::Invalid, "interface {} without a device", target.iface);
-  if (row->interfaces.empty())
+  if (kind->interfaces.empty())
     return fail(ErrorKind::Invalid, "device {} has no interfaces, so {} cannot be one",
                 target.device, target.iface);
-  if (!has(row->interfaces, target.iface))
+  if (!has(kind->interfaces, target.iface))
     return fail(ErrorKind::Invalid, "unknown interface {} of {}{}; interfaces are {}", target.iface,
-                target.device, did_you_mean(target.iface, row->interfaces), join(row->interfaces));
+                target.device, did_you_mean(target.iface, kind->interfaces),
+                join(kind->interfaces));
   return {};
 }
 
 Result<void> check_renderer(const Target& target) {
   if (target.renderer.empty()) return {};
-  const std::vector<std::string> names = renderer_names(target.device);
+  std::vector<std::string> names;
+  for (const NamedRenderer& renderer : renderers_for(target.device)) {
+    if (renderer.name == target.renderer && renderer.is_built()) return {};
+    if (!has(names, renderer.name)) names.push_back(renderer.name);
+  }
   const std::string device = target.device.empty() ? "any device" : target.device;
   if (!has(names, target.renderer)) {
     const bool number = target.renderer.find_first_not_of("0123456789") == std::string::npos;
@@ -83,11 +89,6 @@ Result<void> check_renderer(const Target& target) {
                 number ? "; devices are numbered in the program, not in DEV"
                        : did_you_mean(target.renderer, names),
                 join(names));
-  }
-  for (const DeviceRow& row : device_table()) {
-    if (!target.device.empty() && target.device != "NULL" && row.name != target.device) continue;
-    for (const RendererRow& renderer : row.renderers)
-      if (renderer.name == target.renderer && renderer.built) return {};
   }
   return fail(ErrorKind::Unsupported, "renderer {} is {}", target.renderer, kNotBuilt);
 }

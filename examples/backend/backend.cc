@@ -8,18 +8,22 @@
 
 namespace doorbell::abacus {
 
+using doorbell::runtime::CodeTarget;
 using doorbell::runtime::DeviceKind;
 using doorbell::runtime::Toolchain;
 
 Result<void> add_abacus() {
   return doorbell::runtime::add_device_kind(DeviceKind{
       .name = "ABACUS",
-      .renderer = "ABACUS",
-      .open = [](core::DeviceSpec spec) -> Result<std::unique_ptr<core::Device>> {
+      .renderers = {{
+          .name = "ABACUS",
+          .make = [](const CodeTarget&) -> Result<Toolchain> {
+            return Toolchain{make_renderer(), make_assembler()};
+          },
+      }},
+      .open = [](core::DeviceSpec spec,
+                 const core::Config&) -> Result<std::unique_ptr<core::Device>> {
         return std::make_unique<AbacusDevice>(std::move(spec));
-      },
-      .make_toolchain = [](const core::Device&) -> Result<Toolchain> {
-        return Toolchain{make_renderer(), make_assembler()};
       },
   });
 }

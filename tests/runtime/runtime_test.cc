@@ -40,11 +40,11 @@ TEST(Runtime, RegistersTheTable) {
 }
 
 TEST(Runtime, EveryBuiltDeviceHasABuiltRenderer) {
-  for (const DeviceRow& row : device_table()) {
-    if (!row.built) continue;
+  for (const DeviceKind* kind : computing_devices()) {
+    if (!kind->open) continue;
     bool any = false;
-    for (const RendererRow& renderer : row.renderers) any |= renderer.built;
-    EXPECT_TRUE(any) << row.name;
+    for (const NamedRenderer& renderer : renderers_of(*kind)) any |= renderer.is_built();
+    EXPECT_TRUE(any) << kind->name;
   }
 }
 

@@ -55,6 +55,18 @@ TEST(Target, RefusesUnknownWords) {
   EXPECT_EQ(refusal("PCI+CPU"), "DEV: device CPU has no interfaces, so PCI cannot be one");
 }
 
+// NULL has the renderers of all devices; where two have the same name, under names of its own.
+TEST(Target, NamesTheRenderersOfAllDevicesOnNull) {
+  EXPECT_EQ(refusal("NULL:AMD_HIP:gfx1100"), "accepted");
+  EXPECT_EQ(refusal("NULL:CL"), "accepted");
+  EXPECT_TRUE(refusal("NULL:HIP").starts_with("DEV: unknown renderer HIP of NULL"));
+  EXPECT_TRUE(refusal("AMD:AMD_HIP").starts_with("DEV: unknown renderer AMD_HIP of AMD"));
+}
+
+TEST(Target, LeavesDevicesThatComputeNothingToTheProgram) {
+  EXPECT_TRUE(refusal("DISK").starts_with("DEV: unknown device DISK"));
+}
+
 TEST(Target, RefusesWhatIsNotBuilt) {
   EXPECT_EQ(refusal("NV"), "DEV: device NV is not part of this version of Doorbell yet");
   EXPECT_EQ(refusal("PCI:0,2+NV:CUDA:sm_89"),

@@ -29,21 +29,25 @@ std::string join(const std::vector<std::string>& words) {
   return text;
 }
 
-Line describe(const runtime::DeviceRow& row) {
+Line describe(const runtime::DeviceKind& kind) {
   Line line;
-  line.device = row.name;
-  line.interfaces = row.interfaces.empty() ? "-" : join(row.interfaces);
+  line.device = kind.name;
+  line.interfaces = kind.interfaces.empty() ? "-" : join(kind.interfaces);
   std::vector<std::string> renderers;
-  // Names that are not built are in parentheses.
-  for (const runtime::RendererRow& renderer : row.renderers)
-    renderers.push_back(renderer.built ? renderer.name : "(" + renderer.name + ")");
+  // Names that are not built are in parentheses, but for NULL, which would list them all.
+  for (const runtime::NamedRenderer& renderer : runtime::renderers_of(kind)) {
+    if (renderer.is_built())
+      renderers.push_back(renderer.name);
+    else if (!kind.has_all_renderers)
+      renderers.push_back("(" + renderer.name + ")");
+  }
   line.renderers = join(renderers);
-  Result<core::Device*> device = core::Registry::instance().open(row.name);
+  Result<core::Device*> device = core::Registry::instance().open(kind.name);
   line.available = device.has_value();
   if (device)
     line.state = "available: " + (*device)->description();
   else
-    line.state = row.built ? device.error().message : std::string(runtime::kNotBuilt);
+    line.state = kind.open ? device.error().message : std::string(runtime::kNotBuilt);
   return line;
 }
 
@@ -68,16 +72,16 @@ void print_table(const std::vector<Line>& lines, const std::string& chosen) {
 void print_json(const std::vector<Line>& lines, const std::string& chosen) {
   nlohmann::json devices = nlohmann::json::array();
   usize at = 0;
-  for (const runtime::DeviceRow& row : runtime::device_table()) {
+  for (const runtime::DeviceKind* kind : runtime::computing_devices()) {
     const Line& line = lines[at++];
     nlohmann::json renderers = nlohmann::json::array();
-    for (const runtime::RendererRow& renderer : row.renderers)
-      renderers.push_back({{"name", renderer.name}, {"built", renderer.built}});
-    devices.push_back({{"device", row.name},
-                       {"interfaces", row.interfaces},
+    for (const runtime::NamedRenderer& renderer : runtime::renderers_of(*kind))
+      renderers.push_back({{"name", renderer.name}, {"built", renderer.is_built()}});
+    devices.push_back({{"device", kind->name},
+                       {"interfaces", kind->interfaces},
                        {"renderers", renderers},
                        {"available", line.available},
-                       {"default", row.name == chosen},
+                       {"default", kind->name == chosen},
                        {"state", line.state}});
   }
   fmt::print("{}\n", nlohmann::json{{"devices", devices}}.dump(2));
@@ -86,7 +90,8 @@ void print_json(const std::vector<Line>& lines, const std::string& chosen) {
 int run(bool json) {
   or_throw(runtime::initialize());
   std::vector<Line> lines;
-  for (const runtime::DeviceRow& row : runtime::device_table()) lines.push_back(describe(row));
+  for (const runtime::DeviceKind* kind : runtime::computing_devices())
+    lines.push_back(describe(*kind));
   Result<core::Device*> chosen = core::Registry::instance().default_device();
   const std::string name = chosen ? (*chosen)->name() : "";
   if (json)

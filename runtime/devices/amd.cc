@@ -1,5 +1,5 @@
-// The kernel's door and the emulated machine's, each opened once for all devices behind it.
-#include "runtime/amd_backend.h"
+// The kernel's /dev/kfd and the emulated machine's, each opened once for all devices behind it.
+#include "runtime/devices/amd.h"
 
 #include <fmt/format.h>
 
@@ -10,6 +10,10 @@
 
 #include "base/os/host.h"
 #include "base/util/try.h"
+#include "codegen/compile/comgr_compiler.h"
+#include "codegen/compile/llvm_compiler.h"
+#include "codegen/render/amd_caps.h"
+#include "codegen/render/hip_renderer.h"
 #include "drivers/amd/device.h"
 #include "runtime/device_table.h"
 #include "runtime/emulated/emulated_amd.h"
@@ -87,7 +91,7 @@ Result<std::unique_ptr<core::Device>> AmdBackend::open(core::DeviceSpec spec) {
     // What takes a GPU a moment takes it minutes.
     constexpr u64 kHour_ns = 3'600'000'000'000;
     options.timeout_ns = kHour_ns;
-    // Nobody's screen hangs on it.
+    // No display depends on it.
     options.report_waves = true;
   } else {
     return fail(ErrorKind::Unsupported, "AMD's interface {} is {}", spec.iface, kNotBuilt);
@@ -97,9 +101,70 @@ Result<std::unique_ptr<core::Device>> AmdBackend::open(core::DeviceSpec spec) {
   return device;
 }
 
-i64 amd_compute_units(const core::Device& device) {
-  const auto* opened = dynamic_cast<const amd::AmdDevice*>(&device);
-  return opened == nullptr ? 0 : static_cast<i64>(opened->compute_units());
+namespace {
+
+// 0 where code is made for NULL, whose GPU nobody has seen.
+i64 compute_units(const CodeTarget& target) {
+  if (target.device == nullptr) return 0;
+  return static_cast<i64>(static_cast<const amd::AmdDevice*>(target.device)->compute_units());
+}
+
+// `renderer` as DEV=NULL names it, for the message.
+Result<const amd::hw::Chip*> chip_of(const CodeTarget& target, std::string_view renderer) {
+  if (target.arch.empty())
+    return fail(ErrorKind::Invalid,
+                "{} compiles for a chip, as in DEV=NULL:{}:gfx1100; chips are {}", renderer,
+                renderer, amd::hw::chip_names());
+  const amd::hw::Chip* chip = amd::hw::find_chip(target.arch);
+  if (chip == nullptr)
+    return fail(ErrorKind::Unsupported, "no code for the chip {}; chips are {}", target.arch,
+                amd::hw::chip_names());
+  return chip;
+}
+
+Result<codegen::Caps> llvm_caps(const CodeTarget& target) {
+  TRY(const amd::hw::Chip* chip, chip_of(target, "AMD_LLVM"));
+  return codegen::amd_caps(*chip, compute_units(target));
+}
+
+Result<codegen::Caps> hip_caps(const CodeTarget& target) {
+  TRY(const amd::hw::Chip* chip, chip_of(target, "AMD_HIP"));
+  return codegen::hip_caps(*chip, compute_units(target));
+}
+
+Result<Toolchain> make_llvm(const CodeTarget& target) {
+  TRY(const codegen::Caps caps, llvm_caps(target));
+  const codegen::LlvmTarget chip{codegen::LlvmTarget::Family::Amd, target.arch};
+  return Toolchain{.renderer = codegen::make_llvm_renderer(caps, chip),
+                   .compiler = codegen::make_llvm_compiler(chip)};
+}
+
+Result<Toolchain> make_hip(const CodeTarget& target) {
+  TRY(const codegen::Caps caps, hip_caps(target));
+  Toolchain made{.renderer = codegen::make_hip_renderer(caps)};
+  TRY(made.compiler, codegen::make_comgr_compiler(target.arch));
+  return made;
+}
+
+// The environment is read at the first opening.
+Result<std::unique_ptr<core::Device>> open(core::DeviceSpec spec, const core::Config& config) {
+  static AmdBackend& backend = *new AmdBackend(process_environment(), config);
+  return backend.open(std::move(spec));
+}
+
+}  // namespace
+
+DeviceKind amd_kind() {
+  DeviceKind kind{.name = "AMD",
+                  .interfaces = {"KFD", "PCI", "USB", "EMUKFD", "EMUPCI", "EMUUSB"},
+                  .open = open};
+  const auto llvm = codegen::has_llvm() ? make_llvm : nullptr;
+  kind.renderers = {
+      {.name = "LLVM", .make = llvm, .caps = llvm_caps, .null_name = "AMD_LLVM"},
+      {.name = "HIP", .make = make_hip, .caps = hip_caps, .null_name = "AMD_HIP"},
+  };
+  kind.may_be_default = [](const core::Config&) { return true; };
+  return kind;
 }
 
 }  // namespace doorbell::runtime

@@ -1,6 +1,6 @@
-// AMD in the composition root: which interface opens a device, on this machine's kernel or on an
-// emulated one, and the settings of both. The devices are drivers/amd's, the emulated machine is
-// emulator/amd's, code for them amd_toolchain.h's.
+// AMD's kind of device: which interface opens one, on this machine's kernel or on an emulated one,
+// and the settings of both. Driving it is left to drivers/amd, the emulated machine to
+// runtime/emulated.
 #pragma once
 
 #include "base/os/environment.h"
@@ -10,9 +10,8 @@
 
 namespace doorbell::runtime {
 
-// Opens devices of the spec's interface: KFD where it names none. Malformed settings, and an
-// interface that this version has not, are told when a device is opened. docs/env.md lists the
-// settings.
+// Opens devices of the spec's interface: KFD where it names none. open() fails for malformed
+// settings, and for an interface that this version lacks. docs/env.md lists the settings.
 //
 // Thread safety: may be called from any thread.
 class AmdBackend {
@@ -27,8 +26,5 @@ class AmdBackend {
   struct State;
   std::shared_ptr<State> state_;  // by the copies in a std::function
 };
-
-// Of the GPU that an AMD device drives; 0 for every other device.
-i64 amd_compute_units(const core::Device& device);
 
 }  // namespace doorbell::runtime

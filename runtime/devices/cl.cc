@@ -1,11 +1,14 @@
-// Traits to Caps, and a Compiler that asks the device.
-#include "runtime/cl_backend.h"
-
+// CL: devices of OpenCL implementations, and code that they compile themselves.
 #include <algorithm>
+#include <memory>
 
+#include "base/os/host.h"
+#include "base/util/try.h"
 #include "codegen/render/opencl_renderer.h"
 #include "core/util/config.h"
 #include "drivers/cl/device.h"
+#include "runtime/device_kind.h"
+#include "runtime/device_memory.h"
 
 namespace doorbell::runtime {
 namespace {
@@ -33,25 +36,28 @@ class OpenClCompiler final : public codegen::Compiler {
   const std::string key_;
 };
 
-}  // namespace
-
-bool has_opencl_gpu(os::Files& files, const std::string& platform) {
+// Whether a program that names no device should get OpenCL: a GPU has it; our own CPU device beats
+// an OpenCL implementation on the CPU. Looks for device nodes first, because loading the drivers
+// takes time. docs/decisions/0070-opencl.md says why.
+bool has_gpu(const core::Config& config) {
+  os::Files& files = os::host_system().files;
   // Linux' own graphics, NVIDIA's, Arm's, Qualcomm's, and Windows' in WSL.
   constexpr const char* kNodes[] = {"/dev/dri/renderD128", "/dev/nvidiactl", "/dev/mali0",
                                     "/dev/kgsl-3d0", "/dev/dxg"};
   const bool has_node = std::any_of(std::begin(kNodes), std::end(kNodes),
                                     [&](const char* node) { return files.exists(node); });
   if (!has_node) return false;
-  const Result<std::vector<cl::DeviceInfo>> found = cl::find_devices(platform);
+  const Result<std::vector<cl::DeviceInfo>> found = cl::find_devices(config.cl_platform);
   return found && (*found)[0].gpu;
 }
 
-codegen::Caps opencl_caps_of(const core::Device& device) {
+// Of a device of ours; for NULL, those of a usual GPU.
+Result<codegen::Caps> caps_of(const CodeTarget& target) {
   codegen::OpenClTraits traits;
   bool is_cpu = false;
   i64 units = 0;
-  if (const auto* opened = dynamic_cast<const cl::ClDevice*>(&device)) {
-    const cl::DeviceInfo& info = opened->info();
+  if (target.device != nullptr) {
+    const cl::DeviceInfo& info = static_cast<const cl::ClDevice*>(target.device)->info();
     traits.f16 = info.f16;
     traits.f64 = info.f64;
     traits.fma = info.fma;
@@ -82,10 +88,30 @@ codegen::Caps opencl_caps_of(const core::Device& device) {
   return caps;
 }
 
-std::unique_ptr<codegen::Compiler> make_opencl_compiler(core::Device& device) {
-  auto* opened = dynamic_cast<cl::ClDevice*>(&device);
-  if (opened == nullptr) return nullptr;
-  return std::make_unique<OpenClCompiler>(*opened);
+Result<Toolchain> make(const CodeTarget& target) {
+  TRY(codegen::Caps caps, caps_of(target));
+  Toolchain made{.renderer = codegen::make_opencl_renderer(caps)};
+  if (target.device != nullptr)
+    made.compiler = std::make_unique<OpenClCompiler>(static_cast<cl::ClDevice&>(*target.device));
+  return made;
+}
+
+Result<std::unique_ptr<core::Device>> open(core::DeviceSpec spec, const core::Config& config) {
+  cl::Options options;
+  options.platform = config.cl_platform;
+  options.max_cached = max_cached_host_bytes(config);
+  options.trace = hcq::Trace::of_process();
+  TRY(std::unique_ptr<cl::ClDevice> device, cl::open_device(std::move(spec), options));
+  return device;
+}
+
+}  // namespace
+
+DeviceKind cl_kind() {
+  DeviceKind kind{.name = "CL", .interfaces = {"ICD"}, .may_be_default = has_gpu};
+  kind.renderers = {{.name = "CL", .make = make, .caps = caps_of, .is_per_device = true}};
+  if (cl::is_built()) kind.open = open;
+  return kind;
 }
 
 }  // namespace doorbell::runtime

@@ -1,11 +1,12 @@
 // Emulated AMD GPUs as the environment asks for them.
-#include "runtime/amd_backend.h"
+#include "runtime/devices/amd.h"
 
 #include <map>
 
 #include <gtest/gtest.h>
 
 #include "core/device/buffer.h"
+#include "drivers/amd/device.h"
 #include "emulator/amd/machine.h"
 
 namespace doorbell::runtime {
@@ -24,7 +25,7 @@ Opened open(std::map<std::string, std::string, std::less<>> variables) {
   spec.name = "AMD";
   Result<std::unique_ptr<core::Device>> device = backend.open(spec);
   if (!device) return {.error = device.error().message};
-  return {.units = amd_compute_units(**device)};
+  return {.units = static_cast<i64>(static_cast<amd::AmdDevice&>(**device).compute_units())};
 }
 
 // What plans are made for: 304 compute units of an MI300X, 38 of each of its 8 XCCs, 80 of a
