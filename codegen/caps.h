@@ -13,7 +13,7 @@ namespace doorbell::codegen {
 
 struct Caps {
   std::bitset<core::kOpCount> ops;                 // elementwise ops rendered natively
-  std::bitset<core::kOpCount> not_of_f64;          // of these, those that are of f32 and narrower
+  std::bitset<core::kOpCount> not_of_f64;          // of these, those only for f32 and narrower
   std::bitset<core::kScalarCount> dtypes;          // arithmetic; the rest is computed in f32
   std::bitset<core::kScalarCount> storage_dtypes;  // loads and stores
   bool masked_access = false;                      // Load/Store with a per-lane gate
@@ -21,31 +21,31 @@ struct Caps {
   bool flushes_subnormals = false;  // of f32: inputs and outputs may flush to zero
   bool private_arrays = true;       // DefinePrivate: memory of one thread or work item
   bool host_threads = false;        // Special ThreadId split over worker threads
-  int vector_bytes = 16;            // the register a vector value should fill; 0: scalar only
-  int vector_registers = 16;        // how many of them
+  int vector_bytes = 16;            // of the registers that vectors fill; 0: scalar only
+  int vector_registers = 16;        // number of such registers
   i64 l1_bytes = 32 << 10, l2_bytes = 512 << 10;
   int threads = 1;            // workers behind ThreadId
   int max_params = 31;        // buffers a kernel may name
-  i64 image_texels = 0;       // of an image over a buffer, where they are wanted; 0: none
+  i64 image_texels = 0;       // largest image over a buffer; 0: no images
   bool narrow_index = false;  // i32 index arithmetic wherever it fits; else scalars are i64
 
-  // Where has_local: a kernel is a grid of work groups, each of work items that share DefineLocal
-  // memory and meet at Barriers. Output axes become GroupId x LocalId; nothing loops over groups,
-  // and host_threads means nothing. Limits of 0 are none.
+  // With has_local: a kernel is a grid of work groups, each of work items that share DefineLocal
+  // memory and meet at Barriers. Output axes become GroupId x LocalId; no loop runs over groups,
+  // and host_threads is ignored. A limit of 0 means no limit.
   i64 max_global[3] = {0, 0, 0};      // work groups by axis
   i64 max_local = 0;                  // work items of a group
   i64 max_local_axis[3] = {0, 0, 0};  // and by axis
   i64 max_shared_bytes = 0;           // DefineLocal memory of a group
-  bool fast_shared = true;            // it is nearer than the caches: staging operands in it pays
+  bool fast_shared = true;            // it is faster than the caches: staging operands in it pays
   i64 busy_items = 32768;             // work items of a kernel that keep the target busy
-  // What bounds the waves at work, where it is known (opt/occupancy.h); else 0 waves.
+  // What limits occupancy, if it is known (opt/occupancy.h); otherwise waves is 0.
   struct Simd {
-    i64 waves = 0;             // that a SIMD holds
+    i64 waves = 0;             // the most that a SIMD holds
     i64 wave_items = 32;       // items of a wave,
-    i64 lanes_per_cycle = 32;  // and how many of them an instruction takes in a cycle
-    i64 registers = 0;         // of a SIMD, 32 bits by item: its waves share them
-    i64 register_granule = 1;  // they are handed out by so many
-    i64 most_registers = 256;  // of an item; what is beyond is kept in memory
+    i64 lanes_per_cycle = 32;  // and how many of them an instruction processes in a cycle
+    i64 registers = 0;         // of a SIMD, 32 bits for each item: its waves share them
+    i64 register_granule = 1;  // they are allocated in multiples of this
+    i64 max_registers = 256;   // of an item; more are spilled to memory
     i64 local_bytes = 0;       // of local memory, for the groups on `sharing` SIMDs
     i64 sharing = 1;
 
@@ -56,7 +56,7 @@ struct Caps {
       f("lanes_per_cycle", lanes);
       f("registers", registers);
       f("register_granule", granule);
-      f("most_registers", most);
+      f("max_registers", most);
       f("local_bytes", local_bytes);
       f("sharing", sharing);
     }
@@ -65,8 +65,8 @@ struct Caps {
   // Matrix instructions, by number in tensor_cores(). All are of waves of the same size.
   std::bitset<kTensorCoreCount> tensor_cores;
 
-  // Calls f(name, member) for each: the key of a compiled kernel is made of them. A member that the
-  // binding does not name fails to compile.
+  // Calls f(name, member) for each member; the key of a compiled kernel is made of them. A member
+  // that the structured binding lacks does not compile.
   static void fields(auto& caps, auto f) {
     auto& [ops, not_of_f64, dtypes, storage_dtypes, masked_access, has_local, flushes, arrays,
            host_threads, vector_bytes, vector_registers, l1, l2, threads, max_params, image_texels,

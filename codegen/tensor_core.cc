@@ -12,8 +12,8 @@ using enum core::Scalar;
 // RDNA3: both halves of a wave hold the same operands [AMD "RDNA3 ISA", 7.9; gpuopen.com, "How to
 // accelerate AI applications on RDNA 3 using WMMA"]. RDNA4: [AMD "RDNA4 ISA", 7.12]. CDNA: [AMD
 // "Instinct MI300 ISA", 7.1.4.2; "CDNA4 ISA", 7.1; gpuopen.com, "AMD matrix cores"]. The renderer
-// says the format to F8F6F4. Of instructions that a chip has for the same dtype, the later is taken
-// where the sizes allow.
+// says the format to F8F6F4. If a chip has several instructions for a dtype, the last one that fits
+// the sizes is used.
 // clang-format off
 constexpr TensorCore kCores[] = {
 //  name                                 operand     result M   N   K    A,B D  item element

@@ -1,6 +1,6 @@
 // Matrix instructions as data: D = A * B + C over the items of a wave, with where in their
-// registers the elements lie. A kernel's plan names one by its number (Op::Wmma); which a target
-// has is said in Caps; which instruction it is, is the renderer's.
+// registers the elements lie. A kernel's plan names one by its number (Op::Wmma); Caps list those
+// of a target; the renderer writes the instruction.
 #pragma once
 
 #include <span>
@@ -13,8 +13,8 @@ namespace doorbell::codegen {
 //   A  row l % rows,        depth (l / rows * operand_elements) % depth + e
 //   B  column l % columns,  depth likewise
 //   C, D        column l % columns,  row (l / columns) * next_item + e * next_element
-// Where an instruction's own order along the depth is another, it is so for A and B alike, and the
-// sum is the same.
+// An instruction may have another order along the depth: it is the same for A and B, so the sum
+// does not change.
 struct TensorCore {
   const char* name;              // of the instruction, as vendors write it
   core::Scalar operand, result;  // of A and B; of C and D

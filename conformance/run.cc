@@ -26,7 +26,7 @@ std::string escaped(const std::string& name) {
 
 // Keeps some batches of each group, at least one, and some cases of each batch.
 std::vector<Batch> sample(const std::vector<Batch>& batches, u64 seed, u64 one_in) {
-  const usize most_cases = std::clamp<usize>(60 / one_in, 3, 10);
+  const usize max_cases = std::clamp<usize>(60 / one_in, 3, 10);
   std::map<std::string, std::pair<u64, const Batch*>> first;  // of each group, by the seed's order
   for (const Batch& batch : batches) {
     const std::pair<u64, const Batch*> entry{seed_of(seed, batch.name), &batch};
@@ -39,11 +39,11 @@ std::vector<Batch> sample(const std::vector<Batch>& batches, u64 seed, u64 one_i
     if (!batch.always && !is_first && seed_of(seed, batch.name) % one_in != 0) continue;
     kept.push_back(batch);
     std::vector<Case>& cases = kept.back().cases;
-    if (cases.size() <= most_cases) continue;
+    if (cases.size() <= max_cases) continue;
     std::stable_sort(cases.begin(), cases.end(), [&](const Case& a, const Case& b) {
       return seed_of(seed, a.name) < seed_of(seed, b.name);
     });
-    cases.resize(most_cases);
+    cases.resize(max_cases);
   }
   return kept;
 }

@@ -81,11 +81,11 @@ size_t take(char* data, size_t size, size_t count, void* opaque) {
 
 }  // namespace
 
-Result<std::vector<u8>> fetch_url(const std::string& url, usize most_bytes) {
+Result<std::vector<u8>> fetch_url(const std::string& url, usize max_bytes) {
   TRY(const Curl* curl, load_curl());
   const std::unique_ptr<CURL, decltype(curl->cleanup)> session(curl->easy_init(), curl->cleanup);
   if (!session) return fail(ErrorKind::OutOfMemory, "libcurl has no memory for {}", url);
-  Body body{.most = most_bytes};
+  Body body{.most = max_bytes};
   char reason[CURL_ERROR_SIZE] = "";
   CURL* const handle = session.get();
   curl->setopt(handle, CURLOPT_URL, url.c_str());
@@ -101,7 +101,7 @@ Result<std::vector<u8>> fetch_url(const std::string& url, usize most_bytes) {
   curl->setopt(handle, CURLOPT_WRITEFUNCTION, take);
   curl->setopt(handle, CURLOPT_WRITEDATA, &body);
   const CURLcode code = curl->perform(handle);
-  if (body.too_many) return fail(ErrorKind::Unsupported, "{}: more than {} bytes", url, most_bytes);
+  if (body.too_many) return fail(ErrorKind::Unsupported, "{}: more than {} bytes", url, max_bytes);
   if (code == CURLE_HTTP_RETURNED_ERROR) {
     long status = 0;
     curl->getinfo(handle, CURLINFO_RESPONSE_CODE, &status);

@@ -13,7 +13,7 @@
 namespace doorbell::os {
 
 // The body of the answer; redirections are followed. An answer other than success, one of more than
-// `most_bytes`, and a server that sends nothing for a minute are errors.
-Result<std::vector<u8>> fetch_url(const std::string& url, usize most_bytes);
+// `max_bytes`, and a server that sends nothing for a minute are errors.
+Result<std::vector<u8>> fetch_url(const std::string& url, usize max_bytes);
 
 }  // namespace doorbell::os

@@ -13,7 +13,7 @@ namespace doorbell::codegen {
 
 namespace {
 
-// Narrow floats can be computed in f32; for other dtypes that a target lacks there is no way.
+// Narrow floats can be computed in f32; other dtypes that a target lacks are unsupported.
 Result<void> check_dtypes(const core::KernelAst& kernel, const Caps& caps) {
   const std::bitset<core::kScalarCount> dtypes = kernel_dtypes(kernel);
   for (usize i = 0; i < core::kScalarCount; ++i) {
@@ -26,7 +26,7 @@ Result<void> check_dtypes(const core::KernelAst& kernel, const Caps& caps) {
   return {};
 }
 
-// Code of the host is loaded here; other images are left to the device.
+// Loads code for the host; the device loads other images.
 Result<CompiledKernel> finish(KernelBinary made, const Backend& backend) {
   CompiledKernel k;
   k.binary.name = made.name;
@@ -49,7 +49,7 @@ Result<CompiledKernel> finish(KernelBinary made, const Backend& backend) {
   return k;
 }
 
-// A kernel on its way to code.
+// A kernel while it is compiled.
 struct Draft {
   core::Arena arena;
   LinearProgram program;
@@ -57,9 +57,9 @@ struct Draft {
   std::vector<u8> image;
 };
 
-// Lowered again for smaller groups when the compiler says that this kernel needs them. Each try
-// lowers the limit, so groups of a few items are reached soon; what then still does not fit is
-// left to the device to refuse.
+// Lowers again for smaller groups if the compiler reports that the kernel needs them. Each try
+// lowers the limit, so groups of a few items are reached soon; a kernel that still does not fit
+// fails on the device.
 Result<std::unique_ptr<Draft>> draft_kernel(const core::KernelAst& kernel, const Backend& backend,
                                             const CompileOptions& options) {
   constexpr int kTries = 4;

@@ -1,6 +1,6 @@
 // compile_kernel: the one way from a kernel's graph to code, through lowering, renderer, compiler
-// and the cache on disk. Sharing compiled kernels within a process is the engine's; launching them
-// the device's.
+// and the cache on disk. The engine shares compiled kernels within a process; the device launches
+// them.
 #pragma once
 
 #include <memory>
@@ -15,18 +15,19 @@
 
 namespace doorbell::codegen {
 
-// What serves one device. Borrowed pieces live as long as the process.
+// The code generator of one device. What it borrows lives as long as the process.
 struct Backend {
   const Renderer* renderer = nullptr;
   const Compiler* compiler = nullptr;  // null: kernels are rendered and never run
-  CompileCache* cache = nullptr;       // null: nothing is kept
-  Caps caps;                           // the renderer's, refined by the device
+  CompileCache* cache = nullptr;       // null: not cached on disk
+  Caps caps;                           // of the renderer, refined by the device
   bool load = true;                    // into this process; false: the device takes the image
 };
 
 struct CompileOptions {
-  LowerOptions lower;  // with a plan of its own a kernel is not kept on disk
-  // What people want to see (CompiledKernel::source, ::linear, ::code). Lowers even what is cached.
+  LowerOptions lower;  // a kernel with an explicit plan is not cached on disk
+  // Fills the texts for display (CompiledKernel::source, ::linear, ::code). Lowers even cached
+  // kernels.
   bool keep_source = false, keep_linear = false, keep_code = false;
 };
 
@@ -36,14 +37,14 @@ struct CompiledKernel {
   std::vector<i64> variables;        // interned names, in argument order
   f64 flops = 0, bytes = 0;
   bool from_cache = false;
-  std::string plan, source, linear, code;  // of a kernel that was lowered, not found
+  std::string plan, source, linear, code;  // of a kernel that was lowered, not found in the cache
 };
 
 // Thread safety: from any thread; kernels compile in parallel.
 Result<CompiledKernel> compile_kernel(const core::KernelAst& kernel, const Backend& backend,
                                       const CompileOptions& options = {});
 
-// A linear program as it is, without lowering and cache: for those who write one by hand.
+// Compiles a linear program as it is, without lowering and cache: for programs written by hand.
 Result<core::Binary> compile_linear(const LinearProgram& program, const Backend& backend);
 
 }  // namespace doorbell::codegen

@@ -1,4 +1,4 @@
-// Finding a build id among the notes of what is loaded.
+// Finds a build id among the ELF notes of loaded programs and libraries.
 #include "codegen/compile/build_id.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ namespace doorbell::codegen {
 namespace {
 
 struct Search {
-  ElfW(Addr) address;  // in what the id is of
+  ElfW(Addr) address;  // an address in the program or library with the id
   std::string id;
 };
 

@@ -11,14 +11,14 @@ namespace doorbell::codegen {
 
 namespace {
 
-// Ints wrap; the math functions used set no errno; a * b + c may be one instruction. What the code
-// reads and writes is told apart by `restrict`, not by type.
+// Ints wrap; the math functions used set no errno; a * b + c may be one instruction. Aliasing is
+// ruled out by `restrict`, not by type.
 std::vector<std::string> command_line(const std::string& program) {
   return {program, "-x", "c", "-std=c11", "-c", "-O2", "-march=native", "-fPIC", "-ffreestanding",
           "-fno-math-errno", "-ffp-contract=fast", "-fwrapv", "-fsigned-char",
           "-fno-strict-aliasing", "-fno-asynchronous-unwind-tables", "-fno-stack-protector",
           "-fno-ident", "-w", "-mprefer-vector-width=512",
-          // Halves are widened by F16C's conversions; with FP16's, clang 15 crashes on 64 of them.
+          // F16C's conversions widen halves; with those of FP16, clang 15 crashes on 64 of them.
           "-mno-avx512fp16", "-o", "-", "-"};
 }
 

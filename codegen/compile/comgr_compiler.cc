@@ -20,7 +20,7 @@ struct Handle {
 
 enum DataKind : int { kSource = 1, kLog = 5, kBitcode = 6, kRelocatable = 7 };
 constexpr int kCompileSourceToBitcode = 2;
-// What version 3 renumbered.
+// Numbers that version 3 changed.
 struct Numbers {
   int language_hip, codegen_to_relocatable;
 };
@@ -99,7 +99,7 @@ bool Comgr::knows(const std::string& isa) const {
   return false;
 }
 
-// A handle that is given back at the end of its scope.
+// A handle that is released at the end of its scope.
 struct Owned {
   using Release = Status (*)(Handle);
   explicit Owned(Release r) : release(r) {}
@@ -112,8 +112,8 @@ struct Owned {
   Release release;
 };
 
-// Ints wrap, pointers of any type may meet in memory but not through restrict; a private array
-// stays private (docs/hw/amd-code-objects.md).
+// Ints wrap; pointers of any type may alias, except restrict ones; a private array stays in private
+// memory (docs/hw/amd-code-objects.md).
 constexpr const char* kCompileOptions[] = {
     "-O3",     "-std=c++14",           "-nogpuinc",          "-nogpulib",
     "-fwrapv", "-fno-strict-aliasing", "-ffp-contract=fast", "-w"};
@@ -137,11 +137,11 @@ class ComgrCompiler final : public Compiler {
 
  private:
   Result<void> add_source(Handle set, const std::string& name, std::string_view text) const;
-  // do_action, with what it says where it fails.
+  // do_action; an error contains comgr's log.
   Result<void> act(int action, std::span<const char* const> options, Handle from, Handle to) const;
   Result<std::vector<u8>> data_of(Handle set, int kind) const;
 
-  const Comgr* const comgr_;  // keep()'s
+  const Comgr* const comgr_;  // owned by keep()
   const std::string isa_, key_;
   const std::unique_ptr<Compiler> disassembler_;
 };
@@ -180,7 +180,7 @@ Result<void> ComgrCompiler::act(int action, std::span<const char* const> options
   TRY(check(comgr_->action_isa(info.handle, isa_.c_str()), "set_isa_name"));
   TRY(check(comgr_->action_logging(info.handle, true), "set_logging"));
   TRY(check(comgr_->action_options(info.handle, list.data(), list.size()), "set_option_list"));
-  // One at a time: -mllvm sets options that all of comgr's LLVM shares, and two threads in it
+  // One at a time: -mllvm sets options that all threads in comgr's LLVM share, and two threads
   // crash.
   static std::mutex& mutex = *new std::mutex;
   const Status status = [&] {
@@ -208,7 +208,8 @@ Result<std::vector<u8>> ComgrCompiler::compile(const LinearProgram& program,
   return data_of(objects.handle, kRelocatable);
 }
 
-// For good: unloaded and loaded again, it would tell its LLVM, which stays, of its options twice.
+// Never unloaded: loaded a second time, it would register its options twice with its LLVM, which
+// stays loaded.
 Comgr* keep(std::unique_ptr<Comgr> comgr) {
   static std::mutex mutex;
   static auto& kept = *new std::vector<std::unique_ptr<Comgr>>;

@@ -9,8 +9,9 @@
 
 namespace doorbell::codegen {
 
-// HIP (hip_renderer.h) to relocatable code objects for the chip. Fails where there is no comgr, or
-// it does not know the chip, and says what to do. `libraries`: to try, in order; empty: the usual.
+// Compiles HIP (hip_renderer.h) to relocatable code objects for the chip. Fails if there is no
+// comgr or it does not know the chip; the message says what to do. `libraries`: names to try in
+// order; empty: the default ones.
 Result<std::unique_ptr<Compiler>> make_comgr_compiler(std::string chip,
                                                       std::vector<std::string> libraries = {});
 

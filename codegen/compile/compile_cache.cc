@@ -14,9 +14,9 @@ namespace doorbell::codegen {
 
 namespace {
 
-// Another process holds the write lock for the length of one insert; longer than this it hangs.
+// Another process holds the write lock for one insert; one that holds it longer than this hangs.
 constexpr int kBusyMs = 250;
-// Nothing waits for the disk: what a power failure may lose or damage is compiled anew.
+// No write waits for the disk: entries that a power failure loses or damages are compiled anew.
 constexpr const char* kSchema =
     "PRAGMA synchronous=OFF; PRAGMA journal_mode=WAL;"
     "CREATE TABLE IF NOT EXISTS kernels(key BLOB PRIMARY KEY, entry BLOB NOT NULL);";
@@ -27,7 +27,7 @@ CacheKey make_cache_key(std::string_view text) {
   return {{hash_bytes(text, 0x6b65726e656c2061), hash_bytes(text, 0x6b65726e656c2062)}};
 }
 
-// The connection and its prepared statements. Errors are SQLite's own words.
+// The connection and its prepared statements. Errors have SQLite's messages.
 class CompileCache::Database {
  public:
   ~Database() {
@@ -46,7 +46,7 @@ class CompileCache::Database {
     return evict(max_bytes);
   }
 
-  // Empty: no such key.
+  // Empty if the key is not there.
   Result<std::vector<u8>> find(const CacheKey& key) {
     sqlite3_bind_blob(find_, 1, &key, sizeof key, SQLITE_STATIC);
     int code = sqlite3_step(find_);
@@ -71,11 +71,11 @@ class CompileCache::Database {
     return run(remove_);
   }
 
-  // The file is no database, or one with its insides out of order.
+  // Whether the file is not a database, or a corrupt one.
   bool damaged() const { return damaged_; }
 
  private:
-  // SQLite does not wait by itself where two processes switch a new file to WAL at once.
+  // SQLite does not wait by itself if two processes switch a new file to WAL at once.
   Result<void> set_up() {
     constexpr int kAttempts = 100, kPauseMs = 2;
     for (int attempt = 1;; ++attempt) {
@@ -128,7 +128,7 @@ struct CompileCache::State {
   os::Files& files;
   const std::string path;
   const i64 max_bytes;
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;  // guards the members below
   std::unique_ptr<Database> database;
   bool left_out = false;
 };
@@ -139,12 +139,13 @@ CompileCache::~CompileCache() = default;
 
 void CompileCache::give_up(std::string_view what, const std::string& why) {
   State& s = *state_;
-  log().warn("compile cache {}: {}: {}; going on without it", s.path, what, why);
+  log().warn("compile cache {}: {}: {}; continuing without it", s.path, what, why);
   bool damaged = s.database && s.database->damaged();
   s.left_out = true;
   s.database.reset();
   if (!damaged) return;
-  // The next process begins a new one. Others that have it open keep their unlinked file.
+  // Removes the file: the next process makes a new one. Processes that have it open keep their
+  // unlinked file.
   for (const char* part : {"", "-wal", "-shm"}) (void)s.files.remove(s.path + part).has_value();
 }
 

@@ -16,16 +16,16 @@ namespace doorbell::codegen {
 class Compiler {
  public:
   virtual ~Compiler() = default;
-  // All that decides the bytes besides the program: name, version, options, CPU.
+  // Everything besides the program that determines the bytes: name, version, options, CPU.
   virtual const std::string& key() const = 0;
   // Whether compile() reads `source`, the renderer's text.
   virtual bool wants_source() const = 0;
-  // Else compile() starts a program.
+  // Whether compile() runs in this process; otherwise it starts a program.
   virtual bool runs_in_process() const { return true; }
   virtual Result<std::vector<u8>> compile(const LinearProgram& program,
                                           std::string_view source) const = 0;
-  // Work items of a group with which the device runs what compile() made of the program, at most,
-  // when it needs more of something than larger groups have; 0: any number within Caps::max_local.
+  // The most work items of a group with which the device can run the compiled program, if the
+  // program needs more resources than larger groups have; 0: any number within Caps::max_local.
   virtual Result<i64> max_workgroup_size(const LinearProgram&, std::span<const u8>) const {
     return 0;
   }

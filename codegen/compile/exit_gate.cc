@@ -1,4 +1,4 @@
-// A lock that compiling shares and the exit takes for good.
+// A lock that compiles share and that the exit of the process takes for good.
 #include "codegen/compile/exit_gate.h"
 
 #include <absl/container/flat_hash_set.h>
@@ -21,7 +21,7 @@ struct Gate {
 };
 
 Gate& gate() {
-  static Gate& gate = *new Gate;  // never freed: it is for the end of the process
+  static Gate& gate = *new Gate;  // never freed: used at the end of the process
   return gate;
 }
 
@@ -31,7 +31,7 @@ void close() {
   gate().is_closed = true;
 }
 
-// Comes before the destructors of statics that were made up to now.
+// Runs before the destructors of statics that exist by now.
 void close_at_exit(const std::string& key) {
   const std::lock_guard lock(gate().mutex);
   if (gate().known.insert(key).second) std::atexit(close);

@@ -1,5 +1,5 @@
-// KernelBinary: a compiled kernel with all that is needed to run it, and its form on disk. For
-// loading the code see load_object.h or a driver, for where entries are kept compile_cache.h.
+// KernelBinary: a compiled kernel with everything needed to run it, and its form on disk. For
+// loading the code see load_object.h or a driver, for the cache compile_cache.h.
 #pragma once
 
 #include <span>
@@ -18,15 +18,15 @@ struct KernelBinary {
   i64 threads = 1;
   i64 grid_groups[3] = {1, 1, 1}, group_items[3] = {1, 1, 1};
   f64 flops = 0, bytes = 0;
-  std::vector<u8> image;  // what the compiler made
+  std::vector<u8> image;  // the compiler's output
 };
 
-// All of a program but its code.
+// A program without its code.
 KernelBinary describe(const LinearProgram& program);
 
 // Variables by name, numbers little endian, behind a header with length and checksum.
 std::vector<u8> encode(const KernelBinary& kernel);
-// Bytes that encode did not write, or that changed since, are refused with the reason.
+// Fails for bytes that encode did not write, or that changed since, with the reason.
 Result<KernelBinary> decode(std::span<const u8> bytes);
 
 }  // namespace doorbell::codegen

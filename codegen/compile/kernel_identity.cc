@@ -1,5 +1,5 @@
 // Nodes in the order of a depth-first walk from the sink, each with its parts. The arena's scratch
-// marks are left alone, so that threads may ask about one kernel at once.
+// marks are left alone, so that several threads may read one kernel.
 #include "codegen/compile/kernel_identity.h"
 
 #include <string_view>

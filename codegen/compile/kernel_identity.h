@@ -1,5 +1,5 @@
 // The structure of a kernel as bytes, equal exactly for equal kernels, in this process and in
-// others: what cache keys are made of; and other questions to a whole kernel.
+// others, from which cache keys are made; and other queries on a whole kernel.
 #pragma once
 
 #include <bitset>
@@ -11,7 +11,7 @@ namespace doorbell::codegen {
 
 std::string kernel_identity(const core::KernelAst& kernel);
 
-// The dtypes that some node has.
+// The dtypes of all nodes.
 std::bitset<core::kScalarCount> kernel_dtypes(const core::KernelAst& kernel);
 
 }  // namespace doorbell::codegen

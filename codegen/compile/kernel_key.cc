@@ -1,4 +1,4 @@
-// Values as the texts of keys.
+// Converts values to the texts of keys.
 #include "codegen/compile/kernel_key.h"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ std::string value_text(const T& value) {
   } else if constexpr (std::integral<T>) {
     return fmt::format("{}", value);
   } else if constexpr (std::is_pointer_v<T>) {
-    CHECK(value == nullptr, "a key cannot hold what a pointer points to");
+    CHECK(value == nullptr, "a key cannot contain a pointer: it must be null");
     return "none";
   } else {
     return '{' + fields_text(value) + '}';

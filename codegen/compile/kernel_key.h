@@ -1,5 +1,5 @@
-// The key under which the cache on disk knows a compiled kernel: everything that decides its bytes.
-// Structs are part of it by their fields(), so that no member is left out.
+// The key of a compiled kernel in the cache on disk: everything that determines its bytes. Structs
+// are included by their fields(), so that no member is left out.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Loading the LLVM module, and the thin classes over it.
+// Loads the LLVM module; thin classes over it.
 #include "codegen/compile/llvm_compiler.h"
 
 #include <dlfcn.h>
@@ -19,7 +19,7 @@ namespace doorbell::codegen {
 
 namespace {
 
-// Where the file that holds this very function lies.
+// The folder of the file that contains this function.
 std::string own_folder() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<void*>(&own_folder), &info) == 0 || !info.dli_fname) return ".";
@@ -28,7 +28,7 @@ std::string own_folder() {
   return slash == std::string::npos ? "." : path.substr(0, slash);
 }
 
-// Loaded once, never unloaded: LLVM's own statics would not survive a second time.
+// Loaded once, never unloaded: LLVM's statics cannot be initialised twice.
 class Module {
  public:
   explicit Module(std::string path) : path_(std::move(path)) {}
@@ -49,8 +49,8 @@ class Module {
   }
 
  private:
-  // Beside the program, where programs install it, where it was installed, where it was built, and
-  // where the system looks.
+  // Tried in this order: beside the program, where programs install it, where it was installed,
+  // where it was built, and the system's library path.
   std::vector<std::string> candidates() const {
     if (!path_.empty()) return {path_};
     const std::string name = "/libdoorbell_llvm.so", folder = own_folder();
@@ -58,7 +58,7 @@ class Module {
             std::string(kPrefix) + "/" + kLibraryFolder + name, kLlvmModulePath, name.substr(1)};
   }
 
-  // A module of another build is refused: what passes between the two has no fixed layout.
+  // Rejects a module of another build: the interface has no fixed binary layout.
   static Result<const LlvmApi*> open(const std::string& name) {
     TRY(os::Library library, os::Library::open(std::span(&name, 1)));
     TRY(auto* function, library.function<const LlvmApi*()>(kLlvmApiSymbol));
@@ -71,7 +71,7 @@ class Module {
     return function();
   }
 
-  // Reachable for good, so that no leak checker minds.
+  // Always reachable, so that leak checkers do not report it.
   static void keep(os::Library library) {
     static std::mutex mutex;
     static auto& kept = *new std::vector<std::unique_ptr<os::Library>>;

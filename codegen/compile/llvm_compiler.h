@@ -11,7 +11,7 @@
 
 namespace doorbell::codegen {
 
-// False where the build left LLVM out.
+// False if the build has no LLVM.
 bool has_llvm();
 
 // `module_path`: the module's file; empty: beside this library or program, or where it was built.

@@ -21,8 +21,8 @@ namespace {
 
 using elf::ElfFile;
 
-// What compiled code may call. Compilers emit calls to these for large copies and fills even when
-// freestanding.
+// The functions that compiled code may call. Compilers emit calls to these for large copies and
+// fills even when freestanding.
 struct Import {
   std::string_view name;
   void* address;
@@ -90,7 +90,7 @@ class Loader {
   }
 
  private:
-  // Unwind tables are of no use: kernels neither throw nor call back.
+  // Skips unwind tables: kernels neither throw nor call back.
   static bool is_wanted(const elf::Section& s) {
     return (s.flags & SHF_ALLOC) != 0 && s.type != SHT_X86_64_UNWIND && s.name != ".eh_frame" &&
            s.type != SHT_NOTE;
@@ -226,9 +226,9 @@ class Loader {
 
   const ElfFile& file_;
   std::shared_ptr<Mapping> mapping_;
-  std::vector<u64> offsets_;  // by section: place in the mapping, or kNotPlaced
+  std::vector<u64> offsets_;  // by section: offset in the mapping, or kNotPlaced
   std::vector<elf::Symbol> symbols_;
-  std::vector<u64> jump_of_;  // by symbol: place of its jump, or kNotPlaced
+  std::vector<u64> jump_of_;  // by symbol: offset of its jump, or kNotPlaced
   u64 jumps_ = 0, image_bytes_ = 0;
 };
 

@@ -1,7 +1,7 @@
 // load_object: a relocatable ELF object (as LLVM and `clang -c` emit it for one kernel) into
-// executable memory of this process. It links against nothing but the few memory functions that
-// compilers call on their own. A small loader of ours, so that a kernel from the cache starts
-// without loading LLVM, and both compilers' output is loaded the same way.
+// executable memory of this process. It links only against the memory functions to which compilers
+// emit calls themselves. With this loader a kernel from the cache starts without loading LLVM, and
+// the output of both compilers is loaded in the same way.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@
 
 namespace doorbell::codegen {
 
-// `entry` is the name of the function wanted. The object's bytes are not needed afterwards.
+// `entry` is the name of the function to find. The object's bytes are not needed afterwards.
 Result<core::LoadedCode> load_object(std::span<const u8> object, std::string_view entry);
 
 }  // namespace doorbell::codegen

@@ -1,6 +1,6 @@
 // Blocks: one for each loop and one for what is outside all loops. Nodes are appended to their
-// block in topological order, a whole loop where its End stands; so whatever a loop needs comes
-// before it.
+// block in topological order, a whole loop at the position of its End; so everything that a loop
+// needs comes before it.
 #include "codegen/linear/linearize.h"
 
 #include <absl/container/inlined_vector.h>

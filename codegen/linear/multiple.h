@@ -1,4 +1,4 @@
-// What an index is known to be a multiple of, for whoever wants to know how an address is aligned.
+// Known divisors of an index, from which the alignment of an address follows.
 #pragma once
 
 #include "core/uop/uop.h"

@@ -1,5 +1,5 @@
 // The linear program: what a renderer turns into source or IR. A list of UOps in execution order,
-// made by linearize.h after lowering. How a list is printed in a language is the renderers'.
+// made by linearize.h after lowering. Renderers print the list in a language.
 //
 // In the list (sources always earlier):
 //   Const            anywhere; rendered in place
@@ -34,7 +34,7 @@
 namespace doorbell::codegen {
 
 struct ProgramParam {
-  core::DType dtype = core::dtypes::u8;  // also of a parameter that is no longer read
+  core::DType dtype = core::dtypes::u8;  // u8 for a parameter that is no longer read
   i64 count = 0;                         // elements
   bool written = false;
   bool image = false;  // may be read as an image of four elements a texel (lower/mark_images.h)

@@ -1,4 +1,4 @@
-// Taking sums of products apart.
+// Decomposes sums of products.
 #include "codegen/lower/affine.h"
 
 namespace doorbell::codegen {

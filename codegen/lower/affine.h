@@ -1,5 +1,5 @@
-// Index expressions as sums: what an address is made of, range by range. Both the optimiser's
-// stride analysis and the expander's vector accesses ask this; simplifying is core/rules'.
+// Index expressions as sums of terms by range. The optimiser's stride analysis and the expander's
+// vector accesses use this; core/rules simplifies expressions.
 #pragma once
 
 #include <absl/container/inlined_vector.h>
@@ -21,7 +21,7 @@ struct Affine {
   absl::InlinedVector<Term, 2> others;  // anything that is not a Range or constant
   u64 nonlinear_mask = 0;               // ranges that occur inside `others`
 
-  // The factor of Range `id`; nothing where it occurs non-linearly.
+  // The factor of Range `id`; empty if it occurs non-linearly.
   std::optional<i64> coefficient(i64 id) const {
     if (nonlinear_mask >> id & 1) return std::nullopt;
     for (const Term& t : ranges) {
@@ -33,7 +33,7 @@ struct Affine {
 
 Affine to_affine(core::UOp expr);
 
-// expr = base + stride * range, with base free of the range; nothing where it is not of that form.
+// expr = base + stride * range, with base free of the range; empty if it does not have that form.
 struct LinearIn {
   core::UOp base;
   i64 stride;

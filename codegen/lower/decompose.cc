@@ -36,7 +36,7 @@ class Decomposer {
 
   UOp run(UOp sink) {
     std::vector<UOp> order = core::topological_order(builder_.rewriter().arena(), {&sink, 1});
-    // The walk may end with nodes younger than the sink, so the greatest id is looked for.
+    // The walk may include nodes made after the sink, so this finds the greatest id.
     u32 greatest = 0;
     for (UOp u : order) greatest = std::max(greatest, u.id());
     values_.resize(greatest + 1);
@@ -55,7 +55,7 @@ class Decomposer {
  private:
   bool has_forms(UOp u) const { return is_emulated(u.dtype(), caps_) && !is_memory(u.op()); }
 
-  // The new node of an old one; its f32 where it is emulated.
+  // The new node for an old one; its f32 form if it is emulated.
   UOp wide(UOp old) {
     NarrowValue& value = values_[old.id()];
     if (!value.wide) value.wide = wide_from_stored(builder_, old.dtype(), value.stored);
@@ -85,7 +85,7 @@ class Decomposer {
     return rebuild(u, stored_dtype(u.dtype(), caps_), srcs);
   }
 
-  // Memory of Bools that the target cannot store holds bytes.
+  // Bools that the target cannot store are bytes in memory.
   bool is_stored_otherwise(DType t) const {
     return !is_emulated(t, caps_) && stored_dtype(t, caps_) != t;
   }
@@ -142,7 +142,7 @@ class Decomposer {
     CHECK(core::is_elementwise(u.op()), "{} of {} cannot be computed in f32", core::name_of(u.op()),
           t.str());
     Sources srcs = wides(u);
-    // The absolute value stays one: the negation may have been rounded on its own.
+    // Keeps absolute values as one operation: the negation may have been rounded by itself.
     if (u.is(Op::Max) && u.src(1).is(Op::Neg) && u.src(1).src(0) == u.src(0))
       srcs[1] = builder_.neg(srcs[0]);
     UOp value = builder_.make(u.op(), f32, srcs);
@@ -151,7 +151,7 @@ class Decomposer {
   }
 
   // The f32 result is already one of the narrow dtype's. Where infinity saturates or there is no -0
-  // the operation may give what the dtype lacks.
+  // the operation may give a value that the dtype lacks.
   static bool is_exact(Op op, DType t) {
     if (t.scalar == core::Scalar::F8E5M2) return false;
     bool one_zero = t.scalar == core::Scalar::F8E4M3FNUZ || t.scalar == core::Scalar::F8E5M2FNUZ;
@@ -168,7 +168,7 @@ class Decomposer {
     if (has_forms(from)) return {{}, round_to_stored(builder_, u.dtype(), wide(from))};
     return {{}, cast_to_stored(builder_, u.dtype(), wide(from))};
   }
-  // Where both values are at hand as stored, so is the choice: a copy converts nothing.
+  // If both values are available in stored form, selects in stored form: a copy converts nothing.
   NarrowValue where(UOp u) {
     UOp condition = wide(u.src(0)), x = u.src(1), y = u.src(2);
     bool at_hand =

@@ -1,4 +1,4 @@
-// The pass that leaves a kernel with operations and dtypes that its target has.
+// The pass after which a kernel has only operations and dtypes that its target supports.
 //
 // Needs: a kernel graph of scalar values (core/schedule/kernel.h, before or after loops are split;
 // not after they are unrolled into vectors). Guarantees: the same kernel, in which
@@ -7,8 +7,8 @@
 // - arithmetic is on dtypes of caps.dtypes (Bool and Index apart); narrower floats are f32, rounded
 //   after each operation, and exist only as operands of Load, Store, Cast and Bitcast;
 // - memory has elements of caps.storage_dtypes: Params of others are unsigned integers as wide.
-// Integers and f64 that caps.dtypes lacks have nothing to stand for them: they are failed CHECKs.
-// Shift amounts and divisors are not made safe: renderers give them the meaning of core/eval.
+// Integers and f64 that caps.dtypes lacks cannot be emulated: they fail a CHECK. Shift amounts and
+// divisors are not changed: renderers give them the meaning of core/eval.
 #pragma once
 
 #include "codegen/caps.h"

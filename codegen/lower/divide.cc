@@ -1,5 +1,5 @@
 // Integer division in terms of C's, and by powers of two in terms of shifts. Division by other
-// constants is left to the compilers below us, which know the cost of their multiplications.
+// constants is left to the compiler, which knows the cost of multiplications.
 #include <bit>
 #include <optional>
 
@@ -25,8 +25,8 @@ bool never_negative(UOp x) { return x.dtype().is_unsigned() || x.vmin() >= 0; }
 
 bool never_zero(UOp x) { return x.vmin() > 0 || x.vmax() < 0; }
 
-// Rounding to minus infinity from truncation: one less where the remainder's sign is not the
-// divisor's.
+// From truncation to rounding towards minus infinity: one less if the remainder's sign differs from
+// the divisor's.
 UOp floor_from_c(OpBuilder& b, Op op, UOp x, UOp y) {
   UOp remainder = b.make(Op::CMod, x.dtype(), {x, y});
   UOp zero = b.integer(x.dtype(), 0);

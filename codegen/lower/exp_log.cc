@@ -103,7 +103,7 @@ UOp clamp_exponent(OpBuilder& b, UOp x) {
 }
 
 // Adding 1.5 * 2^mantissa_bits rounds to an integer and leaves it in the low bits. With twice the
-// bias on top those low bits are n + 2 bias.
+// bias added those low bits are n + 2 bias.
 RoundedExponent round_exponent(OpBuilder& b, UOp clamped) {
   const FloatLayout t = layout_of(clamped.dtype());
   f64 one_and_half = 1.5 * static_cast<f64>(u64{1} << t.mantissa_bits);

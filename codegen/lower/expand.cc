@@ -128,8 +128,8 @@ UOp Expander::value(UOp u, i64 n, u64 from) {
   return range ? lanes_.vectorize(v, range) : v;
 }
 
-// An instance as a scalar expression of the Vector range: what addresses and gates are made of. A
-// value that is a vector already (a loaded index) is named lane by lane.
+// An instance as a scalar expression of the Vector range, for addresses and gates. A value that is
+// a vector already (a loaded index) is referred to lane by lane.
 UOp Expander::symbolic(UOp u, i64 n, u64 from) {
   UOp v = at(u, n, from);
   if (of(u).index || v.dtype().lanes == 1) return v;
@@ -162,7 +162,7 @@ Expander::Instances Expander::expand_elementwise(UOp u) {
   return x;
 }
 
-// Of vectors now, and with a sum to add to, zero as yet.
+// Makes it one of vectors, with an accumulator of zero.
 Expander::Instances Expander::expand_wmma(UOp u) {
   const TensorCore& core = tensor_core(u.arg(0));
   const DType made = u.dtype().with_lanes(static_cast<u16>(core.result_elements));
@@ -231,7 +231,7 @@ Expander::Instances Expander::expand_order(UOp u) {
   return {{arena_.make(u.op(), u.dtype(), srcs, u.args())}};
 }
 
-// What one iteration of the reduced loops adds: all unrolled values of the body.
+// The contribution of one iteration of the reduced loops: all unrolled values of the body.
 UOps Expander::closed_values(UOp reduce, i64 n, u64 mask, u64 closed) {
   u64 both = mask | closed;
   UOp body = reduce.src(0);
@@ -280,7 +280,7 @@ Expander::Instances Expander::expand_reduce(UOp u) {
   i64 n = count(x.mask);
   std::vector<UOps> parts;
   for (i64 i = 0; i < n; ++i) parts.push_back(closed_values(u, i, x.mask, unrolled(closed)));
-  // A value that is free of the reduced Vector range still counts once for each lane.
+  // A value that does not vary with the reduced Vector range still counts once for each lane.
   bool across = closed & vector_mask_;
   u16 width = across ? static_cast<u16>(vector_range(closed).range_size()) : u16{1};
   if (across) {
@@ -342,7 +342,7 @@ Expander::Instances Expander::expand_node(UOp u) {
     case Op::Const:
     case Op::Variable:
     case Op::Special: return {{u}, 0, u.dtype().is_index() || u.dtype().is_bool()};
-    case Op::Index: return {};  // its Load or Store asks for its sources
+    case Op::Index: return {};  // handled by its Load or Store
     case Op::Load: return expand_load(u);
     case Op::Store: return expand_store(u);
     case Op::End: return expand_end(u);

@@ -1,4 +1,4 @@
-// Unrolling and vectorising: what the opts marked becomes straight-line code.
+// Unrolling and vectorising: ranges that the opts marked become straight-line code.
 //
 // Needs: a kernel graph after apply.h: Upcast and Unroll ranges of constant size, at most one
 // Vector range in any node. Guarantees: only Loop and Reduce ranges remain, each closed by one End;

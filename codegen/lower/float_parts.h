@@ -1,5 +1,5 @@
-// Taking floats apart and putting them together, shared by exp_log.cc and power.cc. Their interface
-// to others is transcendental.h.
+// Splits floats into their parts and assembles them, for exp_log.cc and power.cc. For their public
+// functions see transcendental.h.
 #pragma once
 
 #include "codegen/lower/op_builder.h"
@@ -18,8 +18,8 @@ struct FloatLayout {
 // Of f32 or f64.
 FloatLayout layout_of(core::DType dtype);
 
-// x = 2^exponent * mantissa with mantissa in [sqrt(1/2), sqrt(2)), for positive finite x. Both are
-// of x's dtype; for other x they are some number.
+// x = 2^exponent * mantissa with mantissa in [sqrt(1/2), sqrt(2)), for positive finite x. Both have
+// x's dtype; for other x they are unspecified.
 struct Split {
   core::UOp exponent, mantissa;
 };
@@ -32,7 +32,7 @@ struct RoundedExponent {
   core::UOp n, carrier;
 };
 RoundedExponent round_exponent(OpBuilder& builder, core::UOp clamped);
-// 2^(n + fraction), fraction in [-1/2, 1/2] or hardly more.
+// 2^(n + fraction), fraction in [-1/2, 1/2] up to rounding.
 core::UOp exp2_parts(OpBuilder& builder, const RoundedExponent& rounded, core::UOp fraction);
 
 // The float with fewer bits of significand, towards zero.

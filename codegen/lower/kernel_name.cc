@@ -1,4 +1,4 @@
-// Choosing the words that fit.
+// Chooses the words that fit.
 #include "codegen/lower/kernel_name.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ usize length_of(const std::vector<OperationWord>& words) {
   return length;
 }
 
-// Without those that tell least, the last of them first.
+// Drops the words of the lowest rank, the last first.
 std::string fitting(std::vector<OperationWord> words) {
   while (words.size() > 1 && (words.size() > kMaxWords || length_of(words) > kWordsLength + 1)) {
     auto least = words.begin();

@@ -186,7 +186,7 @@ UOp Lanes::store(UOp memory, UOp index, UOp gate, UOp value, UOp v) {
 }
 
 UOp Lanes::horizontal(Op op, UOp value) {
-  // Halves while they stay even, so that the tree is as deep as a hardware reduction's.
+  // Adds halves while they are even, so that the tree has the depth of a hardware reduction.
   while (value.dtype().lanes > 1 && value.dtype().lanes % 2 == 0) {
     u16 half = value.dtype().lanes / 2;
     DType t = value.dtype().with_lanes(half);

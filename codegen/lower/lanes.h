@@ -38,8 +38,8 @@ class Lanes {
 
  private:
   core::UOp access(core::UOp memory, core::UOp index, core::UOp gate);
-  // In simplest form, but of ops that the target has: reductions are not decomposed before, and
-  // rules do not know what a target lacks.
+  // Simplifies with ops that the target has only: reductions are not decomposed yet, and rules do
+  // not know the target.
   core::UOp scalar(core::Op op, core::DType element, std::span<const core::UOp> srcs);
 
   core::Rewriter& rw_;

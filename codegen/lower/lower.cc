@@ -1,4 +1,4 @@
-// The pipeline, as one linear story.
+// The pipeline, step by step.
 #include "codegen/lower/lower.h"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ UOp import(const core::KernelAst& ast, Rewriter& rewriter) {
     bool closes = node.is(Op::End) || node.is(Op::Reduce);
     for (UOp s : node.srcs()) {
       UOp made = map[s.id()];
-      // A range of one value has become the constant 0, which nothing need close.
+      // A range of one value has become the constant 0 and needs no End.
       if (closes && s.is(Op::Range) && !made.is(Op::Range)) continue;
       srcs.push_back(made);
     }
@@ -104,7 +104,7 @@ LinearProgram run_pipeline(const core::KernelAst& ast, const Caps& caps, Arena& 
   sink = widen_products(rewriter, sink, caps);
   core::validate(arena, sink, Stage::Kernel, "widen_products");
 
-  // From here on only operations and dtypes that the target has.
+  // From here on all operations and dtypes are supported by the target.
   sink = decompose(rewriter, sink, caps);
   core::validate(arena, sink, Stage::Kernel, "decompose");
 
@@ -126,7 +126,7 @@ LinearProgram run_pipeline(const core::KernelAst& ast, const Caps& caps, Arena& 
   std::copy_n(applied.items, 3, program.group_items);
   core::validate(arena, applied.sink, Stage::Kernel, "apply");
 
-  // From here on only loops; what was marked is straight-line code over vectors.
+  // From here on there are only loops; marked ranges are straight-line code over vectors.
   sink = expand(rewriter, applied.sink, caps);
   if (caps.has_local) sink = merge_loads(rewriter, sink, caps);
   core::validate(arena, sink, Stage::Expanded, "expand");

@@ -1,4 +1,4 @@
-// From a scheduled kernel to a linear program: the code generator but for rendering and compiling.
+// From a scheduled kernel to a linear program: the code generator without rendering and compiling.
 #pragma once
 
 #include "codegen/caps.h"
@@ -11,9 +11,9 @@ namespace doorbell::codegen {
 
 struct LowerOptions {
   bool optimise = true;        // false (NOOPT=1): loops as they come, no opts
-  const Plan* plan = nullptr;  // this plan instead of the heuristic's; range ids after merge_ranges
+  const Plan* plan = nullptr;  // used instead of the heuristic's plan; range ids after merge_ranges
 
-  // As of Caps. A kernel with a plan of its own has no key: see compile_kernel.
+  // As Caps::fields. A kernel with an explicit plan has no key: see compile_kernel.
   static void fields(auto& options, auto f) {
     auto& [optimise, plan] = options;
     f("optimise", optimise);
@@ -21,8 +21,8 @@ struct LowerOptions {
   }
 };
 
-// The program's ops live in `arena`, which must be empty; `ast` is only read. A mistake of ours is
-// a failed CHECK; a program that `caps` cannot express is one too (the scheduler keeps to limits).
+// The program's ops live in `arena`, which must be empty; `ast` is only read. A bug is a failed
+// CHECK, and so is a program beyond the limits of `caps`, because the scheduler respects them.
 LinearProgram lower(const core::KernelAst& ast, const Caps& caps, core::Arena& arena,
                     const LowerOptions& options = {});
 

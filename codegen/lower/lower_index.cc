@@ -39,7 +39,7 @@ class IndexLowering {
   }
   UOp division(UOp u, UOp x, UOp y, DType t);
   UOp lower(UOp u);
-  // Index arithmetic comes here as it is, so what the target lacks is taken apart here.
+  // Index arithmetic was not decomposed before, so this decomposes ops that the target lacks.
   UOp make(Op op, DType t, std::span<const UOp> srcs) {
     return builder_.caps().has(op) ? arena_.make(op, t, srcs) : builder_.make(op, t, srcs);
   }
@@ -54,8 +54,8 @@ class IndexLowering {
   bool narrow_scalars_;
 };
 
-// A scalar that fits i32, and is computed from such (a remainder may be small where the dividend is
-// not). What is no index (a loaded value) is converted anyway.
+// A scalar that fits i32, and is computed from such scalars (a remainder may be small although the
+// dividend is not). Loaded values are converted in any case.
 bool IndexLowering::fits(UOp u) const {
   if (!fits_i32(u)) return false;
   if (!core::is_elementwise(u.op()) || u.is(Op::Cast)) return true;

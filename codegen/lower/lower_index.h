@@ -3,8 +3,8 @@
 // Needs: an expanded kernel (expand.h). Guarantees: no node has dtype Index, and index arithmetic
 // is of ops that the target has. Scalars become i64, or, where `caps.narrow_index` says so, i32 if
 // they and what they are made of provably fit; vector index arithmetic becomes i32 where every
-// value provably fits, else i64. Floor division and modulo become their C forms where the dividend
-// is never negative, else get a correction. An index whose bounds leave i64 is an error.
+// value provably fits, else i64. Floor division and modulo become those of C if the dividend is
+// never negative; otherwise a correction is added. An index whose bounds exceed i64 is an error.
 #pragma once
 
 #include "codegen/caps.h"

@@ -1,4 +1,4 @@
-// One look at each load.
+// One pass over the loads.
 #include "codegen/lower/mark_images.h"
 
 #include "codegen/linear/multiple.h"

@@ -1,4 +1,4 @@
-// Loads are gathered by all but the constant in their index; runs of constants become vectors.
+// Loads are grouped by their index without its constant; runs of constants become vectors.
 #include "codegen/lower/merge_loads.h"
 
 #include <absl/container/inlined_vector.h>
@@ -24,7 +24,8 @@ struct Member {
   UOp load;
 };
 
-// By the ids of memory, base of the index, gate and value where it is off (-1: none).
+// The ids of the memory, the base of the index, the gate, and the value where the gate is false
+// (-1: none).
 using Family = std::tuple<i64, i64, i64, i64>;
 
 class Merger {
@@ -65,7 +66,7 @@ void Merger::merge(std::vector<Member>& members) {
     UOp index = members[begin].load.src(0).src(1);
     i64 lanes = 1;
     while (lanes * 2 <= most && lanes * 2 <= known_multiple(index)) lanes *= 2;
-    // As many as there are without a gap.
+    // The length of the run without a gap.
     while (lanes > 1 && (begin + static_cast<usize>(lanes) > members.size() ||
                          members[begin + static_cast<usize>(lanes) - 1].offset !=
                              members[begin].offset + lanes - 1)) {

@@ -1,6 +1,6 @@
-// Scalar loads of neighbouring elements become one vector load and its lanes: what unrolling an
-// axis that memory is contiguous along leaves behind. Vectors that a plan asks for are vectors
-// already (expand.h).
+// Scalar loads of neighbouring elements become one vector load and its lanes. Unrolling an axis
+// along which memory is contiguous makes such loads; expand.h has made the vectors of the plan
+// already.
 //
 // Needs: an expanded kernel. Guarantees: the same values; a vector that is made here lies at a
 // multiple of its lanes, counted from the start of the memory.

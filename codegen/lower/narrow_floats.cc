@@ -42,7 +42,7 @@ bool is_stored(DType t, const Caps& caps) {
   return caps.storage_dtypes[static_cast<usize>(t.scalar)];
 }
 
-// An f32 that rounds to any narrower float as `x` itself does: where f32 cannot hold x, the
+// An f32 that rounds to any narrower float as `x` itself does: if f32 cannot represent x, the
 // neighbour whose last bit is odd (Boldo and Melquiond, "Emulation of FMA and correctly rounded
 // sums", 2008).
 UOp cast_to_odd_f32(OpBuilder& b, UOp x) {

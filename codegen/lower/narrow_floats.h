@@ -1,9 +1,9 @@
-// Floats that a target has no arithmetic for: their values are computed as f32 and rounded after
-// every operation. A value has up to two forms, made when first asked for:
+// Floats for which a target has no arithmetic: their values are computed as f32 and rounded after
+// every operation. A value has up to two forms, made when first needed:
 //   wide    f32, equal to the value
 //   stored  what memory holds: the dtype itself where the target loads and stores it (then it casts
 //           it too), otherwise its bits as an unsigned integer
-// For which nodes need this see decompose.h.
+// decompose.h finds the nodes that need this.
 #pragma once
 
 #include "codegen/lower/op_builder.h"
@@ -15,7 +15,7 @@ namespace doorbell::codegen {
 inline bool is_emulated(core::DType dtype, const Caps& caps) {
   return is_narrow_float(dtype) && !caps.has(dtype);
 }
-// What a target's memory holds for elements of a dtype: itself, or an unsigned integer as wide.
+// The dtype of elements in a target's memory: itself, or an unsigned integer of the same width.
 core::DType stored_dtype(core::DType dtype, const Caps& caps);
 
 // A value of a narrow dtype in one or both forms.
@@ -25,10 +25,10 @@ struct NarrowValue {
 
 // The f32 (any value) rounded to `dtype`, in stored form.
 core::UOp round_to_stored(OpBuilder& builder, core::DType dtype, core::UOp f32);
-// The stored form of an f32 that has a value of `dtype`, or the f32 of a stored form: both exact.
+// The stored form of an f32 that `dtype` can represent, or the f32 of a stored form: both exact.
 core::UOp stored_from_wide(OpBuilder& builder, core::DType dtype, core::UOp wide);
 core::UOp wide_from_stored(OpBuilder& builder, core::DType dtype, core::UOp stored);
-// Cast of a value that is no narrow float, rounded once, in stored form.
+// Cast of a value that is not a narrow float, rounded once, in stored form.
 core::UOp cast_to_stored(OpBuilder& builder, core::DType dtype, core::UOp value);
 
 }  // namespace doorbell::codegen

@@ -1,6 +1,6 @@
 // The simple decompositions: each missing op in terms of its closest relatives. They call back into
-// make(), which takes apart what is missing in turn; the relatives form no cycle for a target that
-// has one op of each family (Add; Mul; FDiv or Recip; CmpLt; CmpEq or CmpNe; Where).
+// make(), which decomposes further missing ops; there is no cycle for a target that has one op of
+// each family (Add; Mul; FDiv or Recip; CmpLt; CmpEq or CmpNe; Where).
 #include "codegen/lower/op_builder.h"
 
 #include <absl/container/inlined_vector.h>
@@ -45,7 +45,7 @@ UOp OpBuilder::integer(DType dtype, u64 value) {
   return rewriter_.constant_int(dtype, static_cast<i64>(value));
 }
 
-// Rules know the simplest form, not what the target has: a target without Recip keeps 1 / x.
+// Rules do not know the target: a target without Recip keeps 1 / x.
 UOp OpBuilder::native(Op op, DType dtype, std::span<const UOp> srcs) {
   UOp made = rewriter_.make(op, dtype, srcs);
   bool lacking = caps_.has(op) && core::is_elementwise(made.op()) && !caps_.has(made.op()) &&
@@ -77,7 +77,7 @@ UOp OpBuilder::make_comparison(Op op, DType dtype, std::span<const UOp> srcs) {
   if (caps_.has(op)) return native(op, dtype, srcs);
   CHECK(op != Op::CmpLt && caps_.has(op == Op::CmpEq ? Op::CmpNe : Op::CmpEq),
         "the target has neither {} nor its negation", core::name_of(op));
-  // Made as it is, for rules would turn the negation back into the comparison that is missing.
+  // Made without rules, which would turn the negation back into the missing comparison.
   UOp opposite = native(op == Op::CmpEq ? Op::CmpNe : Op::CmpEq, dtype, srcs);
   Op differs = caps_.has(Op::CmpNe) ? Op::CmpNe : Op::Xor;
   return rewriter_.arena().make(differs, dtype, {opposite, integer(dtype, 1)});
@@ -162,11 +162,11 @@ UOp OpBuilder::make_float(Op op, DType dtype, std::span<const UOp> srcs) {
       UOp quotient = div(srcs[0], srcs[1]), whole = trunc(quotient);
       return select(less(quotient, whole), sub(whole, number(dtype, 1)), whole);
     }
-    default: UNREACHABLE("the target has no {} and nothing stands for it", core::name_of(op));
+    default: UNREACHABLE("the target has no {}, and it cannot be decomposed", core::name_of(op));
   }
 }
 
-// Of a float that the target computes with, and that f32 holds with digits to spare.
+// Whether the target has arithmetic on the float, and f32 has more digits.
 UOp OpBuilder::make_in_f32(Op op, DType dtype, std::span<const UOp> srcs) {
   const DType f32 = core::dtypes::f32.with_lanes(dtype.lanes);
   absl::InlinedVector<UOp, 2> wide;
@@ -174,7 +174,7 @@ UOp OpBuilder::make_in_f32(Op op, DType dtype, std::span<const UOp> srcs) {
   return cast(make_float(op, f32, wide), dtype);
 }
 
-// Flipping the sign bit is right for zeros and NaNs too.
+// Flipping the sign bit is correct for zeros and NaNs too.
 UOp OpBuilder::float_neg(UOp x) {
   if (caps_.has(Op::Sub)) return sub(number(x.dtype(), -0.0), x);
   return mul(x, number(x.dtype(), -1));
@@ -191,14 +191,14 @@ UOp OpBuilder::float_abs(UOp x) {
   return bitcast(bit_and(bitcast(x, bits), mask), x.dtype());
 }
 
-// NaN if either is. Which of two zeros is the larger is left open.
+// NaN if either is. Which of two zeros is the larger is unspecified.
 UOp OpBuilder::float_max(UOp x, UOp y) {
   UOp larger = select(less(y, x), x, y);  // y where y is NaN
   return select(is_nan(x), x, larger);
 }
 
 // Values of 2^mantissa_bits and beyond have no fraction; smaller ones pass through an integer. The
-// sign is put back for what truncates to zero.
+// sign is restored for values that truncate to zero.
 UOp OpBuilder::float_trunc(UOp x) {
   DType f = x.dtype(), bits = unsigned_like(f);
   UOp sign_mask = integer(bits, u64{1} << (f.bits() - 1));

@@ -1,6 +1,6 @@
-// OpBuilder: makes elementwise nodes out of the operations that a target has. What it lacks is
-// taken apart here (op_builder.cc), in divide.cc, transcendental.h and threefry.h. For dtypes the
-// target has no arithmetic for see narrow_floats.h; for going over a kernel see decompose.h.
+// OpBuilder: makes elementwise nodes from the operations that a target has. Missing ones are
+// decomposed in op_builder.cc, divide.cc, transcendental.h and threefry.h. For dtypes without
+// arithmetic on the target see narrow_floats.h; for the pass over a kernel decompose.h.
 #pragma once
 
 #include "codegen/caps.h"
@@ -72,7 +72,7 @@ class OpBuilder {
   const Caps& caps_;
 };
 
-// FloorDiv, FloorMod, CDiv, CMod and multiplication by a power of two, of integers. Null where the
+// FloorDiv, FloorMod, CDiv, CMod and multiplication by a power of two, of integers. Null if the
 // target's own op is as good (CDiv, CMod, Mul).
 core::UOp decompose_division(OpBuilder& builder, core::Op op, core::UOp x, core::UOp y);
 core::UOp multiply_by_power_of_two(OpBuilder& builder, core::UOp x, core::UOp y);

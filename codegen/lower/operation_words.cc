@@ -1,5 +1,5 @@
 // A walk from the results to the inputs: a node is named together with the nodes below it that are
-// parts of the same function, which then have no words of their own.
+// parts of the same function, which then get no words.
 #include "codegen/lower/operation_words.h"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ class Namer {
   }
 
  private:
-  // Values made from data; what only depends on the loops is an address or a mask.
+  // Values made from data; a value that depends only on loops is an address or a mask.
   bool computes(UOp u) const {
     if (!holds_data_[u.id()] || u.dtype().is_index() || is_bound_[u.id()]) return false;
     return u.is(Op::Reduce) || u.is(Op::Index) || (core::is_elementwise(u.op()) && !u.is(Op::Cast));
@@ -62,7 +62,7 @@ class Namer {
            (is_bound_[u.src(0).id()] || u.src(0).is_const()) &&
            (is_bound_[u.src(1).id()] || u.src(1).is_const());
   }
-  // Where an address is data, how it was made has no words.
+  // If an address is data, the operations that made it get no words.
   OperationWord access_word(UOp index) {
     if (!holds_data_[index.src(1).id()]) return kNoWord;
     absorb_down_to(index.src(1), UOp());
@@ -168,7 +168,7 @@ class Namer {
     return plain_word(u.op());
   }
 
-  // Parts that lie side by side are added, each with zeros where the others are.
+  // A concatenation is a sum of its parts, each padded with zeros where the others are.
   OperationWord sum(UOp u) {
     return is_window(u.src(0)) && is_window(u.src(1)) ? OperationWord{"cat", WordRank::Whole}
                                                       : plain_word(u.op());
@@ -221,7 +221,7 @@ class Namer {
     return plain_word(u.op());
   }
 
-  // The smaller of two is made from the larger of their negatives.
+  // A minimum is the negated maximum of the negated values.
   OperationWord negative(UOp u) {
     UOp max = u.src(0);
     const bool reduces = max.is(Op::Reduce) && max.reduce_op() == Op::Max;
@@ -232,7 +232,7 @@ class Namer {
     return {"min", reduces ? WordRank::Whole : WordRank::Choice};
   }
 
-  // tanh and erf are two formulas each, of small arguments and of the rest.
+  // tanh and erf have two formulas each, one for small arguments.
   OperationWord curve_word(UOp u) const {
     if (!u.is(Op::Where) || !u.src(0).is(Op::CmpLt) || !is_absolute(u.src(0).src(0)))
       return kNoWord;
@@ -277,7 +277,7 @@ class Namer {
     if (is_sum(u) && without_cast(value).is(Op::Mul)) return sum_of_products(u);
     if (value.is(Op::Cast) && value.src(0).dtype().is_bool() && is_sum(u))
       return {"count", WordRank::Whole};
-    // The place of the first element that was looked for.
+    // The index of the first element found (argmax, argmin).
     if (u.reduce_op() == Op::Max && u.dtype().is_int() && value.is(Op::Where) &&
         value.src(1).is(Op::Cast) && value.src(1).src(0).dtype().is_index()) {
       absorb_down_to(value, value.src(1));

@@ -1,6 +1,5 @@
-// What the operations of a kernel are called by those who wrote the program: a sum of products is a
-// matmul, exp2 of a multiple is exp. For choosing among the words, and their name, see
-// kernel_name.h.
+// Names the operations of a kernel as a program's author would: a sum of products is a matmul, exp2
+// of a multiple is exp. For choosing among the words see kernel_name.h.
 #pragma once
 
 #include <string_view>
@@ -10,7 +9,7 @@
 
 namespace doorbell::codegen {
 
-// How much a word tells; where there is no room for all, the last kinds go first.
+// How informative a word is; if there is no room for all, the last ranks are dropped first.
 enum class WordRank { Whole, Function, Choice, Arithmetic };
 
 struct OperationWord {

@@ -82,14 +82,14 @@ UOp finite_power(OpBuilder& b, UOp x, UOp y) {
   UOp sum = b.add(high, low);
   RoundedExponent rounded = round_exponent(b, clamp_exponent(b, sum));
   UOp fraction = b.add(b.sub(high, rounded.n), low);
-  // Beyond the range the fraction is anything, even infinite.
+  // Outside the range the fraction is arbitrary, even infinite.
   UOp above = b.less(b.number(t, layout.least_exponent), sum);
   UOp in_range = b.bit_and(above, b.less(sum, b.number(t, layout.beyond_exponent)));
   UOp zero = b.number(t, 0);
   return exp2_parts(b, rounded, b.select(in_range, fraction, zero));
 }
 
-// Exponents so common that the base alone decides. Null for others.
+// Common exponents, for which there is a simple formula. Null for others.
 UOp constant_power(OpBuilder& b, UOp x, f64 y) {
   const DType t = x.dtype();
   if (y == 0) return b.number(t, 1);
@@ -133,7 +133,7 @@ UOp pow(OpBuilder& b, UOp x, UOp y) {
   UOp power = finite_power(b, magnitude, y);
   power = b.select(extreme, b.select(differ, zero, infinity), power);
   power = b.select(b.equal(magnitude, one), one, power);
-  // The sign of a negative base, and of -0, shows in odd powers.
+  // Odd powers have the sign of a negative base, and of -0.
   UOp half = b.mul(y, b.number(t, 0.5));
   UOp is_integer = b.equal(b.trunc(y), y);
   UOp is_odd = b.bit_and(is_integer, b.not_equal(b.trunc(half), half));

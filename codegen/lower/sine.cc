@@ -174,8 +174,8 @@ Reduced reduce_large_f64(OpBuilder& b, UOp magnitude) {
   return fraction_times_pi(b, upper, lower, parity, 0x1.921fb5p+1, 0x1.110b4611a6263p-25);
 }
 
-// An upper bound of |x|, infinite where nothing is known. What is scaled and shifted by constants
-// from an integer has one: random angles, positions.
+// An upper bound of |x|, infinite if nothing is known. Integers scaled and shifted by constants
+// have one: random angles, positions.
 f64 magnitude_bound(UOp x) {
   f64 scale = 1, offset = 0;  // |root| <= scale * |x| + offset
   for (;;) {

@@ -1,5 +1,4 @@
-// Threefry-2x32 with 20 rounds in u32 operations, for targets without an instruction for it, which
-// is all of them.
+// Threefry-2x32 with 20 rounds in u32 operations: no target has an instruction for it.
 #pragma once
 
 #include "codegen/lower/op_builder.h"

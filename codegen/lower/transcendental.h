@@ -1,6 +1,6 @@
 // Exp2, Log2, Sin and Pow of f32 and f64 from basic arithmetic, branch-free, for targets without
-// instructions for them. Right whether or not the target fuses a multiplication with the addition
-// after it. Narrower floats come here as f32 (narrow_floats.h).
+// instructions for them. Correct whether or not the target fuses a multiplication with the
+// following addition. Narrower floats come here as f32 (narrow_floats.h).
 //
 // Worst error over the whole range, subnormals included, and operations per value:
 //          f32                                    f64
@@ -9,7 +9,7 @@
 //   sin    1.9 ulp                   72 ops       1.9 ulp
 //   pow    1.0 ulp fused, 1.3 not   119 ops       1.0 ulp fused, 1.3 not
 // A sine whose argument is known to be below 2^13 takes 28. transcendental_test.cc measures these
-// on random bits; of fused exp2, log2 and sin of f32 every 17th bit pattern has been tried.
+// on random bits; for fused exp2, log2 and sin of f32 it tries every 17th bit pattern.
 #pragma once
 
 #include "codegen/lower/op_builder.h"

@@ -1,5 +1,5 @@
-// Products of narrow floats that are only summed, in f32: left as they are, each would be rounded
-// to the narrow dtype, which matrix instructions do not do.
+// Computes products of narrow floats that are only summed in f32. Otherwise each product would be
+// rounded to the narrow dtype, which matrix instructions do not do.
 #pragma once
 
 #include "codegen/caps.h"

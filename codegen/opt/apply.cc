@@ -1,4 +1,4 @@
-// Splitting ranges by a plan, without reduced tiles: for those see tile.cc.
+// Splits ranges by a plan. For tiles of reduced axes see tile.cc.
 #include "codegen/opt/apply.h"
 
 #include <bit>

@@ -1,6 +1,5 @@
 // Carries out a plan: splits the ranges of a kernel and gives each part its axis type and its place
-// in the loop nest. For choosing the plan see heuristic.h; for unrolling what is marked see
-// expand.h.
+// in the loop nest. For choosing the plan see heuristic.h; for unrolling marked ranges expand.h.
 #pragma once
 
 #include "codegen/caps.h"
@@ -24,9 +23,9 @@ struct Applied {
 // Thread part. Tiles over a reduced axis accumulate in private memory (see tile.h).
 Applied apply(core::Rewriter& rewriter, const KernelInfo& info, core::UOp sink, const Plan& plan);
 
-// The same for targets with work groups (caps.has_local): no output axis stays a loop but by a
-// Tile larger than what its items and registers take, or where its size has no bound. Axes need
-// not divide: accesses past the end are gated.
+// The same for targets with work groups (caps.has_local). An output axis stays a loop only with a
+// Tile larger than its items and registers cover, or if its size is unbounded. Amounts need not
+// divide: accesses past the end are gated.
 Applied apply_groups(core::Rewriter& rewriter, const KernelInfo& info, const Caps& caps,
                      core::UOp sink, const Plan& plan);
 
@@ -36,8 +35,8 @@ namespace detail {
 class RangeMaker {
  public:
   explicit RangeMaker(core::Rewriter& rewriter) : rewriter_(rewriter) {}
-  // A new Range, or the constant 0 where the size is 1. Null where the size is 1 and a Range is
-  // wanted for closing: see RangeImage.
+  // A new Range, or the constant 0 if the size is 1. Null if the size is 1 and a Range to close is
+  // needed: see RangeImage.
   core::UOp operator()(core::AxisType type, core::UOp size);
   core::UOp operator()(core::AxisType type, i64 size);
   i64 used() const { return next_; }

@@ -98,8 +98,8 @@ class GroupApplier {
   u64 grouped_ = 0;         // reduced axes with a Group
   i64 group_axis_ = -1;     // of the work items that share their reductions
   bool one_stores_ = true;  // those items hold the same results: the first stores them
-  // With a tensor core: the axes, the image of the rows as operand A has them, and the ranges of an
-  // item's results and of its operands.
+  // With a tensor core: the axes, the image of the rows in the layout of operand A, and the ranges
+  // of an item's results and operands.
   const TensorCore* core_ = nullptr;
   i64 core_number_ = -1, rows_ = -1, columns_ = -1, depth_ = -1;
   RangeImage operand_rows_;
@@ -136,7 +136,7 @@ void GroupApplier::set_output_parts(i64 id) {
     p.loop = size_of(static_cast<usize>(id));
     return;
   }
-  if (r.size == 0 && p.block > inner && p.block >= size) {  // all of the axis: as long as it is
+  if (r.size == 0 && p.block > inner && p.block >= size) {  // the whole axis: its exact size
     p.loop = loop_of(id, inner);
     p.rest = inner;
     p.padded = inner > 1;
@@ -167,8 +167,8 @@ void GroupApplier::set_reduced_parts(i64 id) {
   p.rest = r.size == 0 ? once : ceil_div(r.size, once) * once;
 }
 
-// Items may count an output axis and the partials of a reduction at once where no such reduction
-// varies with the axis: over a row, its sums and its outputs.
+// The same items may index an output axis and the partials of reductions that do not vary with it:
+// a row's outputs and its sums.
 bool GroupApplier::may_share(i64 output_axis) const {
   for (const ReduceInfo& r : info_.reduces) {
     if (r.closed & grouped_ && r.mask >> output_axis & 1) return false;
@@ -254,8 +254,8 @@ void GroupApplier::find_parts() {
   place_items();
 }
 
-// A padded axis is gated as far out as may be: where all that is inside divides the size, whole
-// vectors and register tiles are in or out.
+// Gates a padded axis at the outermost part possible: if all parts inside divide the size, whole
+// vectors and register tiles are inside or outside.
 void GroupApplier::append(usize id, UOp part, i64 size, bool in_block) {
   RangeImage& image = loops_.images[id];
   GroupParts& p = loops_.parts[id];
@@ -283,10 +283,10 @@ void GroupApplier::add_groups() {
   each([&](usize id, GroupParts& p) {
     UOp part = ids.values[next++];
     p.outer = rw_.index(0);
-    // An axis of nothing but a gate needs a value too.
+    // An axis that has only a gate needs a value too.
     bool alone = p.rest == 1 && p.padded;
     if (p.group == 1 && !alone) return;
-    // Stores vary with every output axis: it is enough that one is gated.
+    // Stores vary with every output axis: one gate is enough.
     loops_.images[id].gate = ids.gate;
     ids.gate = UOp();
     append(id, part, p.group, false);
@@ -321,7 +321,7 @@ void GroupApplier::add_inner() {
   });
 }
 
-// What is an instruction's, innermost of all: see codegen/tensor_core.h.
+// The part of a matrix instruction is innermost: see codegen/tensor_core.h.
 void GroupApplier::add_matrix() {
   if (!core_) return;
   results_ = loops_.range(AxisType::Vector, core_->result_elements);
@@ -347,7 +347,7 @@ void GroupApplier::add_matrix() {
   rows.inner = inner ? loops_.mul_add(inner, core_->rows, operand_row) : operand_row;
 }
 
-// The reduction by matrix instructions. What the operands read is staged at the Param slots.
+// The reduction by matrix instructions. The operands' memory is staged at the Param slots.
 UOp GroupApplier::matrix_product(const ReduceInfo& r, std::span<const i64> staged) {
   std::optional<detail::Product> product = detail::find_product(info_);
   CHECK(product && product->x.dtype().scalar == core_->operand, "no product for a tensor core");

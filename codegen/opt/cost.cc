@@ -174,8 +174,8 @@ namespace {
 
 constexpr i64 kMaxTried = 1 << 16;  // of the numbers to divide by
 
-// Of the products of n's prime factors, the largest up to `limit`. What the trial division leaves
-// of n counts as one prime.
+// The largest product of n's prime factors up to `limit`. The cofactor that trial division leaves
+// counts as one prime.
 i64 largest_product(i64 n, i64 limit) {
   std::vector<i64> products{1};  // up to the limit
   auto add_prime = [&](i64 prime, int times) {

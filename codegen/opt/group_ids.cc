@@ -1,4 +1,4 @@
-// One part a grid axis where they fit; else one number over all groups, split anew.
+// One part for each grid axis if they fit; otherwise one number over all groups, split anew.
 #include "codegen/opt/group_ids.h"
 
 #include <algorithm>
@@ -55,13 +55,13 @@ GroupIds make_group_ids(Rewriter& rewriter, std::span<const i64> extents, const 
     }
     return ids;
   }
-  // One number for all groups: axis 0 as long as may be, of a divisor if there is a large one.
+  // One number for all groups: axis 0 as long as possible, and a divisor if there is a large one.
   i64 rest = total, scale = 1;
   UOp number = rewriter.index(0);
   for (i64 axis = 0; axis < 3; ++axis) {
     i64 limit = limit_of(limits[axis]), extent = std::min(rest, limit);
     if (rest > limit) {
-      // A divisor leaves no group without work, but the axes that remain must hold the rest.
+      // With a divisor every group has work, but the other axes must hold the rest.
       i64 divisor = detail::largest_divisor(rest, limit, 1);
       i64 rows = (rest + limit - 1) / limit, room = 1;
       for (i64 next = axis + 1; next < 3; ++next) room *= limit_of(limits[next]);

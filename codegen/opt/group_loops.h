@@ -1,6 +1,6 @@
 // A kernel's ranges as apply_groups.cc has split them between work groups, work items, loops,
-// registers and lanes; and the two things that work items do together through local memory: what
-// combines a reduction is group_reduce.cc, what stages operands is stage_local.cc.
+// registers and lanes; and what work items do together through local memory: for combining a
+// reduction see group_reduce.cc, for staging operands stage_local.cc.
 #pragma once
 
 #include <vector>
@@ -12,8 +12,8 @@ namespace doorbell::codegen::detail {
 // The value of an axis is, from the outermost part to the innermost,
 //   output axis    group, loop, item, registers, lanes
 //   reduced axis   loop, [loop within a Tile,] item, registers, lanes
-// so that neighbouring items read neighbouring memory. Of an axis with Rows, Columns or Depth the
-// items are waves, and the last part is a matrix instruction's.
+// so that neighbouring items read neighbouring memory. On an axis with Rows, Columns or Depth,
+// items stand for waves, and the last part belongs to a matrix instruction.
 struct GroupParts {
   i64 group = 1;
   core::UOp loop;     // its size; null: no loop
@@ -21,9 +21,10 @@ struct GroupParts {
   i64 items = 1, item_axis = -1;
   i64 unrolled = 1, lanes = 1;
   i64 matrix = 1;       // rows, columns or depth of the instruction
-  i64 rest = 1;         // values that the parts not yet appended take
+  i64 rest = 1;         // product of the parts not yet appended
   bool padded = false;  // the parts run past the end of the axis, and are not gated yet
-  // What a tile of the axis holds, and value = outer * block + inner. Of Rows: as operand A has it.
+  // The values in a tile of the axis; value = outer * block + inner. For Rows: in the layout of
+  // operand A.
   i64 block = 1;
   core::UOp outer, inner;
 };
@@ -38,7 +39,7 @@ struct GroupLoops {
   RangeMaker make_range;
   std::vector<GroupParts> parts;   // by range id
   std::vector<RangeImage> images;  // the same
-  RangeList ranges;                // all that were made
+  RangeList ranges;                // all new ranges
   i64 item_count[3] = {1, 1, 1};
   i64 next_local = 0, local_bytes = 0;
 
@@ -46,7 +47,8 @@ struct GroupLoops {
   core::UOp range(core::AxisType type, i64 size) { return range(type, rw.index(size)); }
   core::UOp item(i64 axis);
   i64 all_items() const { return item_count[0] * item_count[1] * item_count[2]; }
-  // The number of a work item in its group, without `but` (an axis): 0 .. all_items / that - 1.
+  // The number of a work item in its group, leaving out the axis `but`: 0 .. all_items / items of
+  // `but` - 1.
   core::UOp item_number(i64 but = -1);
   core::UOp define_local(core::DType t, i64 count);
   core::UOp after(core::UOp memory, std::initializer_list<core::UOp> effects);
@@ -54,8 +56,8 @@ struct GroupLoops {
   core::UOp mul_add(core::UOp a, i64 b, core::UOp c) { return rw.add(rw.mul(a, b), c); }
 };
 
-// What each item of item axis `axis` has in `partial`, combined over all of them; every item gets
-// the result. Costs one round through local memory, or two where there are many items.
+// Combines `partial` over all items of item axis `axis`; every item gets the result. Takes one
+// round through local memory, or two for many items.
 core::UOp combine_items(GroupLoops& loops, core::UOp reduce, core::UOp partial, i64 axis);
 
 // Makes `rebuild` read the operands at the Param slots from tiles in local memory, which all items

@@ -1,7 +1,7 @@
 // The plan of a kernel on a target with work groups. Neighbouring work items read neighbouring
 // memory; loads are as wide as the target's vectors; a reduction with too few results to keep the
-// target busy is split over the items of a group; the reductions of a row and the row's outputs are
-// a group's work.
+// target busy is split over the items of a group; one group computes a row's reductions and
+// outputs.
 #include "codegen/opt/group_plan.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ f64 GroupAxes::values(u64 mask) const {
   f64 n = 1;
   for (; mask; mask &= mask - 1) {
     i64 size = info_.size(std::countr_zero(mask));
-    n *= size > 0 ? static_cast<f64>(size) : 64;  // symbolic: some
+    n *= size > 0 ? static_cast<f64>(size) : 64;  // symbolic: an assumed size
   }
   return n;
 }
@@ -67,7 +67,7 @@ void GroupAxes::add_items(Plan& plan, i64 axis, i64* left, OptOp op) const {
   i64 amount = wanted;
   if (wanted > most) {
     amount = static_cast<i64>(std::bit_floor(static_cast<u64>(most)));
-    // Rather a size of group that leaves few items without work.
+    // Prefers group sizes that leave few items without work.
     for (i64 smaller = amount; smaller >= 32 && smaller * 4 > most; smaller /= 2) {
       i64 waste = (wanted + smaller - 1) / smaller * smaller - wanted;
       i64 now = (wanted + amount - 1) / amount * amount - wanted;
@@ -94,7 +94,7 @@ class GroupChooser {
     u64 inside = 0;
     for (const ReduceInfo& r : info.reduces) inside |= r.closed;
     for (const ReduceInfo& r : info.reduces) {
-      // A reduction within another's body is each item's own.
+      // Each item computes a reduction inside another one's body by itself.
       if (r.closed == 0 || r.mask & ~r.closed & inside) continue;
       outer_.push_back(&r);
       row_mask_ |= r.mask & ~r.closed;
@@ -108,7 +108,7 @@ class GroupChooser {
   void reduction();
   void unroll(const ReduceInfo& r, i64 grouped);
   i64 items_of(const ReduceInfo& r, i64 axis, i64 outputs_along) const;
-  i64 most_grouped() const {
+  i64 max_grouped() const {
     i64 most = left_;
     for (i64 limit : {caps_.max_local_axis[0], caps_.max_local_axis[1]}) {
       if (limit > 0) most = std::min(most, limit);
@@ -129,7 +129,7 @@ class GroupChooser {
   detail::GroupAxes axes_;
   std::vector<const ReduceInfo*> outer_;  // reductions that are in no other's body
   u64 row_mask_ = 0;                      // output axes that their results vary with
-  i64 left_;                              // work items not yet handed out
+  i64 left_;                              // work items not yet assigned
   Plan plan_;
 };
 
@@ -155,7 +155,7 @@ void GroupChooser::elementwise() {
   items_of_outputs();
 }
 
-// The amount, halved until an item with it leaves room for other waves.
+// Halves the amount until the registers leave room for other waves.
 i64 GroupChooser::affordable(OptOp op, i64 axis, i64 amount) const {
   for (; amount > 1; amount /= 2) {
     if (info_.size(axis) % amount) continue;
@@ -174,7 +174,7 @@ bool GroupChooser::reads_along(const ReduceInfo& r, i64 axis) const {
   return false;
 }
 
-// The reduced axis to split over items: one that is contiguous in memory, else the longest.
+// The reduced axis to split over items: one contiguous in memory, otherwise the longest.
 i64 GroupChooser::grouped_axis(const ReduceInfo& r) const {
   i64 best = -1;
   auto rank = [&](i64 axis) {
@@ -211,7 +211,7 @@ void GroupChooser::unroll(const ReduceInfo& r, i64 grouped) {
   }
 }
 
-// Items that share a result: until the target is busy, and so that a row is read in order.
+// Items that share a result: as many as keep the target busy and read a row in order.
 i64 GroupChooser::items_of(const ReduceInfo& r, i64 axis, i64 outputs_along) const {
   f64 results = axes_.values(info_.output_mask), terms = axes_.values(r.closed);
   if (outer_.size() != 1 || terms < 2 * kMinGroup) return 1;
@@ -220,7 +220,7 @@ i64 GroupChooser::items_of(const ReduceInfo& r, i64 axis, i64 outputs_along) con
   if (outputs_along < 0 && reads_along(r, axis)) items = std::max(items, kMinGroup);
   f64 longest = info_.size(axis) > 0 ? static_cast<f64>(info_.size(axis)) : terms;
   while (items > 1 && static_cast<f64>(items) * 2 > longest) items /= 2;
-  return std::min(items, most_grouped());
+  return std::min(items, max_grouped());
 }
 
 void GroupChooser::reduction() {
@@ -241,7 +241,7 @@ void GroupChooser::reduction() {
     if (lanes > 1) plan_.push_back({OptOp::Vector, along, lanes});
   }
   if (items > 1) {
-    if (along >= 0) {  // neighbours read along the output, a row of them each
+    if (along >= 0) {  // neighbouring items read along the output, one row each
       i64 columns = std::min<i64>(16, left_);
       left_ /= columns;
       axes_.add_items(plan_, along, &columns);
@@ -259,8 +259,8 @@ void GroupChooser::reduction() {
   few ? fill_wave() : items_of_outputs();
 }
 
-// Few results are spread over many groups, but the lanes that a group leaves of its wave cost
-// nothing: they compute neighbours along the output axis that leaves the fewest of them idle.
+// Few results are spread over many groups. The unused lanes of a group's wave are free: they
+// compute neighbours along the output axis that leaves the fewest of them idle.
 void GroupChooser::fill_wave() {
   i64 idle = std::min(left_, caps_.simd.wave_items * left_ / axes_.all_items()), best = -1;
   auto use = [&](i64 axis) {
@@ -282,7 +282,7 @@ void GroupChooser::rows() {
     i64 axis = grouped_axis(*r), size = info_.size(axis) > 0 ? info_.size(axis) : 1024;
     items = std::max(items, static_cast<i64>(std::bit_ceil(static_cast<u64>((size + 3) / 4))));
   }
-  items = std::min(items, most_grouped());
+  items = std::min(items, max_grouped());
   for (const ReduceInfo* r : outer_) {
     i64 axis = grouped_axis(*r), lanes = lanes_along(axis);
     bool simple = info_.reduces.size() == outer_.size();
@@ -357,7 +357,7 @@ i64 partial_bytes(const KernelInfo& info, const Plan& plan, i64 items) {
 
 Plan choose_group_plan(const KernelInfo& info, const Caps& caps) {
   Plan plan = GroupChooser(info, caps).choose();
-  // Without room to combine in, each item has its own reductions.
+  // Without local memory for combining, each item computes its own reductions.
   i64 items = detail::GroupAxes(info, caps).all_items();
   if (caps.max_shared_bytes > 0 && partial_bytes(info, plan, items) > caps.max_shared_bytes) {
     std::erase_if(plan, [](const Opt& o) { return o.op == OptOp::Group; });

@@ -1,6 +1,6 @@
-// What the pieces of the heuristic for work groups share: questions about axes, and handing out
-// work items. The plans themselves: group_plan.cc (elementwise, reductions, rows) and
-// group_tile_plan.cc (contractions).
+// Shared by the parts of the heuristic for work groups: queries about axes, and assigning work
+// items. For the plans see group_plan.cc (elementwise, reductions, rows) and group_tile_plan.cc
+// (contractions).
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace doorbell::codegen::detail {
 
-constexpr i64 kGroupItems = 256;  // work items of a group, where there is work for them
+constexpr i64 kGroupItems = 256;  // work items of a group, if there is enough work
 
 class GroupAxes {
  public:
@@ -22,7 +22,8 @@ class GroupAxes {
   bool contiguous(const Access& a, i64 axis) const {
     return a.affine.coefficient(axis).value_or(0) == 1;
   }
-  // Lanes for an axis: whole vectors that every chosen access along it takes as they are, or 1.
+  // Lanes for an axis: the widest vector that every chosen access along it can use without masks,
+  // or 1.
   i64 lanes(i64 axis, const std::function<bool(const Access&)>& chosen) const;
 
   // Adds a Local opt (or `op`) of at most `left` items on the axis, and takes them from `left`.
@@ -36,8 +37,8 @@ class GroupAxes {
   const Caps& caps_;
 };
 
-// A contraction of operands that many outputs share, with register tiles, staged where local memory
-// is fast; empty where the kernel is none or too small.
+// A contraction of operands that many outputs share, with register tiles, staged if local memory is
+// fast; empty if the kernel is not a contraction or too small.
 Plan group_tile_plan(const KernelInfo& info, const Caps& caps);
 
 }  // namespace doorbell::codegen::detail

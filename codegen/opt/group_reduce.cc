@@ -1,6 +1,6 @@
-// Partial results meet in local memory. Few items: each item reads all partials of its reduction.
-// Many items, A * B of them: after the first barrier item b < B combines A partials, after the
-// second every item combines the B sums; a tree would need a barrier for each halving.
+// Combines partial results in local memory. Few items: each item reads all partials of its
+// reduction. Many items, A * B of them: after the first barrier item b < B combines A partials,
+// after the second every item combines the B sums; a tree would need a barrier for each halving.
 #include <algorithm>
 #include <bit>
 
@@ -83,8 +83,8 @@ UOp Combiner::run() {
   i64 items = loops_.item_count[axis_];
   UOp item = loops_.item(axis_), memory = define(items), before = memory;
   bool twice = items > kReadAtOnce;
-  // In a loop, what the last iteration read must have been read. With a second round its barrier
-  // has seen to that.
+  // In a loop, all items must have finished reading the last iteration's values. With a second
+  // round its barrier ensures that.
   if (!around_.empty() && !twice) before = loops_.after(memory, {loops_.barrier(around_)});
   UOp stored = loops_.after(memory, {barrier(store(before, items, item, partial_, UOp()))});
   if (!twice) return combine(stored, items, items, 1, rw_.index(0));

@@ -1,7 +1,7 @@
 // A contraction is blocked: each item computes a register tile, each group the tiles of its items,
-// and what all of them read of the operands is staged in local memory. Which of a few block shapes
-// is a matter of time: arithmetic, reads of local memory, traffic of global memory, items that find
-// no work, groups too few to fill the target.
+// and the operands that they read are staged in local memory. The block shape with the least
+// estimated time wins: arithmetic, reads of local memory, traffic of global memory, idle items, too
+// few groups to fill the target.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -37,7 +37,7 @@ class Contraction {
     i64 lanes, across;  // registers of an item along the columns: lanes * across
     i64 down;           // and along the rows
   };
-  // An axis' share of a side.
+  // The part of a side that an axis contributes.
   struct Share {
     i64 axis, items, upcast, lanes;
     i64 block() const { return items * upcast * lanes; }
@@ -55,9 +55,9 @@ class Contraction {
   GroupAxes axes_;
   const ReduceInfo* reduce_ = nullptr;
   std::vector<i64> columns_, rows_;  // output axes of the two sides
-  u64 others_ = 0;                   // of both: batches
+  u64 others_ = 0;                   // on both sides: batches
   u64 column_mask_ = 0, row_mask_ = 0;
-  std::vector<const Access*> operands_;  // what the reduction reads
+  std::vector<const Access*> operands_;  // memory that the reduction reads
   i64 bytes_ = 4, lanes_ = 1;
 };
 
@@ -79,7 +79,8 @@ bool Contraction::recognise() {
   if (operands_.size() < 2) return false;
   u64 shared = some & ~all & info_.output_mask;  // axes that some operand does not vary with
   others_ = info_.output_mask & ~shared;
-  // The axis the result is contiguous along is a column; with it what always comes with it.
+  // The axis along which the result is contiguous is a column, together with the axes of the same
+  // operand.
   for (i64 axis : axes_.outputs()) {
     if (!(shared >> axis & 1)) continue;
     bool with = columns_.empty() || std::all_of(operands_.begin(), operands_.end(), [&](auto* a) {
@@ -97,8 +98,8 @@ bool Contraction::recognise() {
   return true;
 }
 
-// Items and registers over the axes of a side: lanes and items where memory is contiguous, the
-// register tile on the next axis out that has room for it.
+// Distributes items and registers over the axes of a side: lanes and items where memory is
+// contiguous, the register tile on the next outer axis that is long enough.
 std::vector<Contraction::Share> Contraction::spread(const std::vector<i64>& side, i64 items,
                                                     i64 upcast, i64 lanes) const {
   std::vector<Share> shares;
@@ -134,7 +135,7 @@ std::vector<std::pair<i64, i64>> Contraction::depth() const {
   return tiles;
 }
 
-// How much more than the axes is computed; counts the groups and the extent of a block.
+// The factor of surplus work from padding; counts the groups and the extent of a block.
 f64 Contraction::padding(const std::vector<Share>& shares, f64* groups, i64* block) const {
   f64 waste = 1;
   *block = 1;
@@ -148,7 +149,7 @@ f64 Contraction::padding(const std::vector<Share>& shares, f64* groups, i64* blo
   return waste;
 }
 
-// What varies with both sides is read as it is.
+// Operands that vary with both sides are not staged.
 bool Contraction::is_staged(const Access& a) const {
   return !(a.mask & column_mask_) || !(a.mask & row_mask_);
 }
@@ -180,7 +181,7 @@ f64 Contraction::time(const Shape& s, bool staged, i64 deep) const {
   // A group of few items waits for each of its tiles alone.
   f64 compute = (1 + reads + (staged ? 16 / items : 0.5)) / busy;
   if (caps_.simd.waves > 0) {
-    // Sums, a step's operands, and what addresses and the copies take.
+    // Registers for sums, one step's operands, addresses and copies.
     const i64 sums = s.lanes * s.across * s.down, step = s.lanes * s.across + s.down;
     const Demand demand{sums + 4 * step + 24, staged ? tile_bytes(wide, tall, deep) : 0,
                         s.columns * s.rows};
@@ -188,7 +189,7 @@ f64 Contraction::time(const Shape& s, bool staged, i64 deep) const {
     const f64 work = static_cast<f64>(sums) * static_cast<f64>(staged ? deep : 4);
     compute = (1 + reads) * stall_factor(caps_, waves, work) / busy;
   }
-  // What is not staged the caches serve in part.
+  // Caches serve part of the operands that are not staged.
   f64 fetched = staged ? 1.0 / static_cast<f64>(wide) + 1.0 / static_cast<f64>(tall) : reads / 4;
   f64 memory = fetched * static_cast<f64>(bytes_) * kByte / std::sqrt(busy);
   return reduce_->trips * waste * (compute + memory / 2);
@@ -256,7 +257,7 @@ Plan Contraction::plan() {
       }
     }
   }
-  // Few results of long sums are better shared by items: a reduction.
+  // Few results of long sums are better computed as a reduction shared by items.
   f64 items = results / static_cast<f64>(chosen.lanes * chosen.across * chosen.down);
   bool idle = items < axes_.busy_items() / 16;
   if (best == 1e300 || (idle && axes_.values(reduce_->closed) > 4 * results)) {

@@ -11,8 +11,8 @@ namespace {
 
 constexpr i64 kMaxLanes = 64, kMaxUpcast = 16, kMaxUnroll = 9;
 constexpr f64 kCyclesWorthThreads = 60e3;
-// Of a part: some milliseconds, as cycles are estimated. A kernel is stopped between two parts, so
-// that longer ones have more of them, also for a single thread.
+// Length of a part: some milliseconds of estimated cycles. A kernel can be stopped between two
+// parts, so long kernels have more parts, even on a single thread.
 constexpr f64 kCyclesOfPart = 1e7;
 
 struct Candidate {
@@ -30,10 +30,10 @@ class Chooser {
     f64 cycles = detail::estimate_cycles(info_, caps_, plan);
     return {std::move(plan), cycles};
   }
-  // Axes some access is contiguous along, as Vector opts with the widest lanes first.
+  // Axes along which an access is contiguous, as Vector opts, the widest lanes first.
   std::vector<Plan> vector_starts() const;
-  // Axes of the same size that walk the same rows in loops of their own, such as the sums over a
-  // row and the row's output: they take lanes together, as no node varies with two of them.
+  // Axes of the same size in separate loops over the same rows, such as the sums over a row and the
+  // row's output. They get lanes together, because no node varies with two of them.
   std::vector<i64> twins(i64 axis) const;
   Candidate with_upcasts(Candidate start) const;
   Candidate with_unroll(Candidate start) const;
@@ -104,7 +104,7 @@ std::vector<Plan> Chooser::vector_starts() const {
 Candidate Chooser::with_upcasts(Candidate start) const {
   const ReduceInfo* main = info_.main_reduce();
   if (!main) return start;  // without a reduction there is nothing to reuse in registers
-  // Where a row is walked several times, one row at a time stays in the cache.
+  // If a row is walked several times, one row at a time stays in the cache.
   if (start.plan.size() > 1) return start;
   for (int step = 0; step < 2; ++step) {
     Candidate best = start;
@@ -183,7 +183,7 @@ void Chooser::add_threads(Candidate& best) const {
     if (axis < 0 ? n > 1 : (loops < enough && n > loops)) axis = id, loops = n;
   }
   if (axis < 0) return;
-  // A few parts a thread, so that uneven progress evens out.
+  // A few parts per thread, so that uneven progress is balanced.
   i64 parts = std::max<i64>(4 * caps_.threads, to_stop);
   const i64 most = std::min<i64>(loops, std::max<i64>(64 * caps_.threads, 2 * parts));
   while (parts < most && loops % parts != 0) ++parts;

@@ -18,7 +18,7 @@ f64 trips_of(const KernelInfo& info, u64 mask) {
   f64 trips = 1;
   for (; mask; mask &= mask - 1) {
     i64 size = info.size(std::countr_zero(mask));
-    trips *= size > 0 ? static_cast<f64>(size) : 16;  // a symbolic size: some
+    trips *= size > 0 ? static_cast<f64>(size) : 16;  // a symbolic size: assumed
   }
   return trips;
 }
@@ -117,7 +117,7 @@ KernelInfo analyse(Arena& arena, UOp sink) {
       r.mask |= r.closed;
       r.trips = trips_of(info, r.mask);
       info.reduces.push_back(r);
-      f64 ops = fuses_with_sum(u) ? 0.5 : 1;  // the product counted one already
+      f64 ops = fuses_with_sum(u) ? 0.5 : 1;  // the product is counted already
       add_work(info, r.mask, ops);
       info.flops += r.trips;
     } else if (core::is_elementwise(u.op()) && !u.dtype().is_index()) {

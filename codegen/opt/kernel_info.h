@@ -1,5 +1,5 @@
-// What the optimiser needs to know of a kernel: its ranges, its memory accesses with their strides,
-// its reductions, and how much arithmetic sits at each loop depth. Read-only: for
+// Facts about a kernel for the optimiser: its ranges, its memory accesses with their strides, its
+// reductions, and how much arithmetic sits at each loop depth. Read-only: for
 // choosing a plan see heuristic.h, for applying it apply.h.
 #pragma once
 
@@ -35,7 +35,7 @@ struct Work {
 struct ReduceInfo {
   core::UOp reduce;
   u64 closed = 0;  // its ranges
-  u64 mask = 0;    // ranges of its value, closed ones too
+  u64 mask = 0;    // ranges of its value, including closed ones
   f64 trips = 1;   // executions of its body
 };
 
@@ -46,7 +46,7 @@ struct KernelInfo {
   std::vector<Work> work;
   std::vector<ReduceInfo> reduces;  // topological
   u64 output_mask = 0;              // ranges of the Ends
-  f64 flops = 0;                    // arithmetic in all
+  f64 flops = 0;                    // total arithmetic
   f64 bytes = 0;                    // memory touched at least once
 
   i64 size(i64 id) const { return ranges[static_cast<usize>(id)].size; }

@@ -11,7 +11,7 @@ using core::UOp;
 
 namespace {
 
-// Ranges whose value matters beyond addresses: they keep their own loop.
+// Ranges used outside of addresses: they keep their own loop.
 u64 pinned_ranges(const KernelInfo& info) {
   u64 pinned = 0;
   for (UOp u : info.order) {
@@ -27,7 +27,7 @@ u64 pinned_ranges(const KernelInfo& info) {
   return pinned;
 }
 
-// How many effects close each range; a range closed twice is left alone.
+// The number of effects that close each range; a range closed twice is left alone.
 std::vector<int> closers(const KernelInfo& info) {
   std::vector<int> n(info.ranges.size(), 0);
   for (UOp u : info.order) {

@@ -1,5 +1,5 @@
-// Adjacent ranges that every access walks as one become one range, so that an elementwise kernel
-// over a contiguous tensor is a single loop whatever its rank.
+// Merges adjacent ranges that every access walks as one range, so that an elementwise kernel over a
+// contiguous tensor is a single loop whatever its rank.
 //
 // Needs: a kernel graph in AST form. Guarantees: the same kernel with as few ranges, ids dense.
 #pragma once

@@ -49,8 +49,8 @@ i64 item_registers(const KernelInfo& info, const Caps& caps, const Plan& plan) {
 
 bool is_crowded(const Caps& caps, const Demand& demand) {
   if (caps.simd.waves == 0) return false;
-  // A third is left to what this does not count: parts of conversions, what is computed early.
-  if (demand.registers > caps.simd.most_registers * 2 / 3) return true;
+  // Leaves a third for what this does not count: parts of conversions, values computed early.
+  if (demand.registers > caps.simd.max_registers * 2 / 3) return true;
   return waves_of_simd(caps, demand) < static_cast<f64>(caps.simd.waves) / 4;
 }
 

@@ -1,4 +1,4 @@
-// Printing plans, for DEBUG=3 and goldens.
+// Prints plans, for DEBUG=3 and goldens.
 #include "codegen/opt/opt.h"
 
 #include "base/util/format.h"

@@ -1,5 +1,5 @@
-// OptOps: what can be done to the loops of a kernel, as data. A list of them is a kernel's plan;
-// heuristic.h proposes one, a search may propose others, apply.h carries one out.
+// OptOps: transformations of a kernel's loops, as data. A list of them is a kernel's plan;
+// heuristic.h proposes one, a search may propose others, apply.h applies one.
 #pragma once
 
 #include <string>

@@ -68,7 +68,7 @@ UOp Rebuilder::rebuild(UOp node) {
     srcs.push_back(map_[s.id()]);
   }
   if (node.is(Op::Load) && node.nsrc() == 1 && srcs[0].is(Op::Index) && srcs[0].nsrc() > 2) {
-    srcs.push_back(rewriter_.arena().const_of(node.dtype(), 0));  // it has become gated
+    srcs.push_back(rewriter_.arena().const_of(node.dtype(), 0));  // it is gated now
   }
   if (node.is(Op::Reduce)) {
     u64 closed = 0;
@@ -97,7 +97,7 @@ UOp Rebuilder::operator()(UOp root) {
     }
     UOp node = top.node;
     stack.pop_back();
-    UOp built = rebuild(node);  // may make nodes, never asks for a slot of theirs
+    UOp built = rebuild(node);  // may make nodes, but does not use their slots
     slot(node) = built;
   }
   return slot(root);

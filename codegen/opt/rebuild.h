@@ -1,5 +1,5 @@
 // Rebuilding a kernel's graph over new ranges: every node again, with each old Range replaced by an
-// expression and each End and Reduce closing the new ranges instead. Which ranges is the caller's.
+// expression and each End and Reduce closing the new ranges instead. The caller chooses the ranges.
 #pragma once
 
 #include <absl/container/inlined_vector.h>
@@ -12,12 +12,12 @@ namespace doorbell::codegen {
 
 using RangeList = absl::InlinedVector<core::UOp, 4>;
 
-// What stands for one old range.
+// The replacement of one old range.
 struct RangeImage {
   core::UOp value;   // Index expression; null: the range stays
   RangeList ranges;  // the new Ranges in it, closed where the old one was closed
-  // Where the new ranges run past the old one: Bool, whether `value` is inside. Accesses that vary
-  // with the old range are gated by it, reductions over it skip what is outside.
+  // Set if the new ranges run past the old one: Bool, whether `value` is inside. It gates accesses
+  // that vary with the old range; reductions over it skip values outside.
   core::UOp gate;
 };
 
@@ -27,7 +27,7 @@ class Rebuilder {
 
   // By old range id.
   void set(i64 range_id, RangeImage image);
-  // From now on `from` becomes `to`, which is not rebuilt itself.
+  // From now on `from` is replaced by `to`, which is not rebuilt itself.
   void replace(core::UOp from, core::UOp to);
 
   core::UOp operator()(core::UOp root);

@@ -5,10 +5,9 @@
 //     tile[k][i] = operand                 (all items together, in the order of global memory)
 //     barrier
 //     for k in the tile: sum += a_tile[k][i] * b_tile[k][j]
-//
-// A tile holds what the operand needs for all items and registers of the group. Its rows run along
-// an output axis, as items read them, or along the depth of matrix instructions; a row is longer
-// than that where items would otherwise queue for one bank.
+// A tile holds the operand's elements for all items and registers of the group. Its rows run along
+// an output axis, as items read them, or along the depth of matrix instructions; rows are padded to
+// avoid bank conflicts.
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
@@ -32,14 +31,14 @@ class Stager {
   Stager(GroupLoops& loops, UOp load) : loops_(loops), rw_(loops.rw), load_(load) { find_dims(); }
   // The copy, as an effect, into `memory` as it is once the last tile was read.
   UOp fill(UOp memory);
-  // What a work item reads.
+  // The elements that a work item reads.
   UOp read(UOp memory);
   i64 count() const { return dims_[rows_.front()].extent * dims_[rows_.front()].pitch; }
 
  private:
   struct Dim {
     i64 axis;
-    i64 extent, stride;  // in global memory; a large one where it is not constant
+    i64 extent, stride;  // in global memory; a large number if it is not constant
     bool reduced;
     i64 pitch = 1;  // in the tile
   };
@@ -90,10 +89,11 @@ void Stager::find_dims() {
 
 void Stager::lay_out() {
   for (usize i = 0; i < dims_.size(); ++i) rows_.push_back(i);
-  // Outputs run inside reduced axes; of the outputs, what an item has in lanes or registers.
+  // Output axes run inside reduced axes; among them, those with lanes or registers of an item are
+  // innermost.
   auto rank = [&](usize i) {
     const GroupParts& p = parts(dims_[i]);
-    if (dims_[i].reduced) return p.matrix > 1 ? 4 : 0;  // an operand of an instruction, whole
+    if (dims_[i].reduced) return p.matrix > 1 ? 4 : 0;  // a whole operand of an instruction
     return p.lanes > 1 ? 3 : p.unrolled > 1 ? 2 : 1;
   };
   std::stable_sort(rows_.begin(), rows_.end(), [&](usize a, usize b) { return rank(a) < rank(b); });
@@ -101,7 +101,7 @@ void Stager::lay_out() {
   for (usize i = rows_.size(); i-- > 0;) {
     dims_[rows_[i]].pitch = pitch;
     pitch *= dims_[rows_[i]].extent;
-    // Longer where the copy transposes, and where each item reads a row: a matrix instruction's.
+    // Padded if the copy transposes, or if each item reads a row for a matrix instruction.
     const Dim& d = dims_[rows_[i]];
     bool longer = rows_[i] != 0 || (d.reduced && parts(d).matrix > 1);
     if (i + 1 < rows_.size() || i == 0 || !longer) continue;
@@ -160,7 +160,7 @@ UOp Stager::fill(UOp memory) {
     if (last && inside) image.gate = inside;
     if (size == 0 || size % d.extent) {
       UOp limit = loops_.info.ranges[static_cast<usize>(d.axis)].range.src(0);
-      // Vectors are in or out as a whole.
+      // A vector is inside or outside as a whole.
       UOp within = i == 0 && lanes_ > 1 ? rw_.lt(rw_.floordiv(image.value, lanes_), size / lanes_)
                                         : rw_.lt(image.value, limit);
       image.gate = image.gate ? rw_.land(image.gate, within) : within;

@@ -1,7 +1,7 @@
 // Waves compute blocks of whole instructions from operands that the group stages in local memory.
-// How many instructions a wave has in registers, and how many waves a group, is a matter of time:
-// instructions, reads of local memory, traffic of global memory, blocks that run past the end,
-// groups too few to fill the target.
+// The numbers of instructions per wave and of waves per group with the least estimated time win:
+// instructions, reads of local memory, traffic of global memory, blocks that run past the end, too
+// few groups to fill the target.
 #include "codegen/opt/tensor_core_plan.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ constexpr i64 kTileDepth = 32;              // of the reduced axis, in local mem
 constexpr i64 kRegisters = 128;             // 32-bit ones for sums and operands of a wave's item
 constexpr f64 kInstructionCycles = 16;      // of a SIMD
 
-// Axes and what of them a group has.
+// Axes and the part of them that a group covers.
 struct Block {
   i64 row_waves, column_waves, row_tiles, column_tiles;
 };
@@ -76,7 +76,7 @@ bool TensorCorePlan::find_core(const Product& product) {
   return false;
 }
 
-// The longest axis of the mask of which `step` divides the size, or -1.
+// The longest axis of the mask whose size `step` divides, or -1.
 i64 TensorCorePlan::longest(u64 mask, i64 step) const {
   i64 best = -1;
   for (; mask; mask &= mask - 1) {
@@ -102,7 +102,7 @@ bool TensorCorePlan::find_axes(const Product& product) {
   const i64 other =
       longest(of_x >> across & 1 ? of_y : of_x, std::max(core_->rows, core_->columns));
   if (other < 0) return false;
-  // An item's results are stored at once where they are neighbours.
+  // Neighbouring results of an item are stored at once.
   const bool neighbours = core_->next_element == 1;
   rows_ = neighbours ? across : other;
   columns_ = neighbours ? other : across;

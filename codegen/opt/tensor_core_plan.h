@@ -1,4 +1,4 @@
-// Contractions that matrix instructions can do: recognising one, and its plan.
+// Contractions for matrix instructions: recognises them and plans them.
 #pragma once
 
 #include <optional>
@@ -16,8 +16,8 @@ struct Product {
 };
 std::optional<Product> find_product(const KernelInfo& info);
 
-// Empty where the kernel is no such contraction, the target has no tensor core of the dtype, or the
-// sizes are not whole instructions.
+// Empty if the kernel is not such a contraction, the target has no tensor core for the dtype, or
+// the sizes are not multiples of an instruction's.
 Plan tensor_core_plan(const KernelInfo& info, const Caps& caps);
 
 }  // namespace doorbell::codegen::detail

@@ -1,6 +1,7 @@
 // A contraction out[.., i, j] = sum over k of A[.., i, k] * B[.., k, j], blocked for the caches.
 // The classic nest of Goto and van de Geijn ("Anatomy of High-Performance Matrix Multiplication",
-// 2008), written as graph: what TILE of plan.h on a reduced axis and STAGE on both operands mean.
+// 2008), written as a graph: the meaning of Tile on a reduced axis and Stage on both operands
+// (opt.h).
 //
 //   for outer loops and blocks of i (MT) and j (NT):
 //     acc[MT * NT] = 0

@@ -13,8 +13,8 @@ using core::Op;
 namespace {
 
 constexpr f64 kWorthTiling = 1 << 19;  // multiply-adds; below, packing costs more than it saves
-// Multiply-adds of some milliseconds: more are in parts also for a single thread, because a kernel
-// is stopped between two of them.
+// Multiply-adds that take some milliseconds. Longer kernels are split into parts even for a single
+// thread, because a kernel can be stopped between two parts.
 constexpr f64 kWorthStopping = 1 << 27;
 
 struct Contraction {
@@ -29,7 +29,7 @@ bool all_sizes_constant(const KernelInfo& info) {
   return true;
 }
 
-// Fills in the axes: i is A's own, j is B's own, k is both's.
+// Fills in the axes: i is only in A, j only in B, k in both.
 bool recognise(const KernelInfo& info, Contraction* c) {
   if (info.reduces.size() != 1 || !all_sizes_constant(info)) return false;
   const ReduceInfo& r = info.reduces[0];
@@ -45,7 +45,7 @@ bool recognise(const KernelInfo& info, Contraction* c) {
   }
   if (n != 2) return false;
   u64 own0 = operands[0]->mask & ~operands[1]->mask, own1 = operands[1]->mask & ~operands[0]->mask;
-  // With several own axes the longest is blocked and the others stay outer loops.
+  // With several such axes the longest is blocked and the others stay outer loops.
   auto longest = [&](u64 mask) {
     i64 best = -1;
     for (; mask; mask &= mask - 1) {
@@ -56,7 +56,7 @@ bool recognise(const KernelInfo& info, Contraction* c) {
   };
   i64 axis0 = longest(own0), axis1 = longest(own1);
   if (axis0 < 0 || axis1 < 0) return false;
-  // The lane axis is the one the result is contiguous along.
+  // The lane axis is the one along which the result is contiguous.
   bool second = true;
   for (const Access& a : info.accesses) {
     if (a.store) second = a.affine.coefficient(axis1).value_or(0) == 1;
@@ -103,8 +103,8 @@ Plan tile_plan(const KernelInfo& info, const Caps& caps) {
             {OptOp::Stage, c.a_slot, 1}, {OptOp::Stage, c.b_slot, 1}, {OptOp::Upcast, c.i, rows},
             {OptOp::Vector, c.j, lanes}};
   if (!caps.host_threads || (caps.threads < 2 && macs < kWorthStopping)) return plan;
-  // Blocks of i and of j are the threads' parts; smaller blocks of i to make enough. Many parts
-  // share well with other programs, too: a thread that is held up holds up one.
+  // Threads get blocks of i and j; blocks of i are made smaller until there are enough. Many parts
+  // also help beside other programs: a delayed thread delays only one part.
   while ((m / mt) * (n / nt) < caps.threads && mt > rows && largest_divisor(m, mt / 2, rows) > 0) {
     mt = largest_divisor(m, mt / 2, rows);
   }

@@ -1,4 +1,4 @@
-// Caps from a row.
+// Makes Caps from a chip's row.
 #include "codegen/render/amd_caps.h"
 
 #include <initializer_list>
@@ -45,7 +45,7 @@ Caps amd_caps(const amd::hw::Chip& chip, i64 compute_units) {
     caps.ops.set(static_cast<usize>(op));
     caps.not_of_f64.set(static_cast<usize>(op));
   }
-  // Arithmetic of bf16 and narrower is f32's; conversions are the renderer's.
+  // bf16 and narrower are computed in f32; the renderer converts them.
   for (usize scalar = static_cast<usize>(Scalar::Bool); scalar <= static_cast<usize>(Scalar::F64);
        ++scalar) {
     caps.storage_dtypes.set(scalar);
@@ -58,7 +58,7 @@ Caps amd_caps(const amd::hw::Chip& chip, i64 compute_units) {
   caps.has_local = true;
   caps.max_local = 1024;
   for (i64& items : caps.max_local_axis) items = 1024;
-  // An AQL packet counts items, in 32 bits an axis; gfx12 hands groups their y and z in 16 bits.
+  // An AQL packet counts items, in 32 bits an axis; gfx12 passes y and z to groups in 16 bits.
   // [HSA System Architecture 1.2, 2.9.6; LLVM AMDGPUUsage, "Initial Kernel Execution State"]
   caps.max_global[0] = (i64{1} << 32) / 1024 - 1;
   caps.max_global[1] = caps.max_global[2] = 65535;
@@ -69,10 +69,10 @@ Caps amd_caps(const amd::hw::Chip& chip, i64 compute_units) {
                .lanes_per_cycle = chip.wave_size == 64 ? 16 : 32,
                .registers = chip.vgprs,
                .register_granule = chip.vgpr_granule,
-               .most_registers = chip.most_vgprs,
+               .max_registers = chip.max_vgprs,
                .local_bytes = chip.lds,
                .sharing = chip.simds};
-  caps.vector_registers = 64;  // an item's, of four: register tiles are bounded by occupancy
+  caps.vector_registers = 64;  // of an item, four words each: occupancy bounds register tiles
   caps.busy_items = 256 * (compute_units > 0 ? compute_units : i64{chip.compute_units});
   return caps;
 }

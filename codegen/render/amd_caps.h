@@ -6,8 +6,8 @@
 
 namespace doorbell::codegen {
 
-// Whichever compiler makes the code. `compute_units` are those of the GPU at hand, of which a
-// smaller part or a partition has fewer; 0: the chip's.
+// For every compiler. `compute_units` are those of the GPU, of which a smaller product or a
+// partition has fewer than the chip; 0: those of the chip.
 Caps amd_caps(const amd::hw::Chip& chip, i64 compute_units = 0);
 
 }  // namespace doorbell::codegen

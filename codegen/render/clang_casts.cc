@@ -48,7 +48,7 @@ DType like(Scalar scalar, DType t) { return {scalar, t.lanes}; }
 
 bool ClangHelpers::is_narrow(DType t) const { return is_narrow_float(t); }
 
-// Rounds to odd, so that rounding the result once more is as good as rounding once.
+// Rounds to odd, so that rounding the result again gives the same as rounding once.
 std::string ClangHelpers::round_to_odd(DType t) {
   DType f32 = like(Scalar::F32, t), f64 = like(Scalar::F64, t), u32 = like(Scalar::U32, t);
   std::string narrow = type(f32), wide = type(f64), word = type(u32);
@@ -72,7 +72,7 @@ std::string ClangHelpers::round_to_odd(DType t) {
   return name;
 }
 
-// Of more than 53 bits only the upper are kept, the last of them set when others were lost.
+// Keeps the upper 53 bits and sets the last of them if others were lost.
 std::string ClangHelpers::int_to_odd(DType t) {
   std::string value = type(t);
   std::string name = "to_odd_" + value;

@@ -23,7 +23,7 @@ std::string_view scalar_type(Scalar scalar) {
   }
 }
 
-// As it lies in memory.
+// The type in memory.
 std::string_view memory_type(DType t) { return t.is_bool() ? "u8" : scalar_type(t.scalar); }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // ClangHelpers: types, memory and narrow floats of the CPU's C: freestanding, with clang's vectors.
-// For what it shares with other C-like languages see cstyle_helpers.h.
+// For helpers of all C-like languages see cstyle_helpers.h.
 #pragma once
 
 #include "codegen/render/cstyle_helpers.h"

@@ -1,4 +1,4 @@
-// Asking the CPU what it is.
+// Queries the CPU.
 #include "codegen/render/cpu_caps.h"
 
 #include <fmt/format.h>
@@ -57,7 +57,7 @@ Caps cpu_caps() {
 std::string cpu_identity() {
 #if defined(__x86_64__)
   // Model and feature words of leaves 1 and 7, and which registers the system saves (XCR0). Bits
-  // 24-31 of leaf 1 EBX are the number of the core we run on. [Intel SDM vol. 2A, CPUID]
+  // 24-31 of leaf 1 EBX are the number of the current core. [Intel SDM vol. 2A, CPUID]
   std::string identity = "x86-64";
   for (auto [leaf, subleaf] : {std::pair{1u, 0u}, {7u, 0u}, {7u, 1u}}) {
     unsigned a = 0, b = 0, c = 0, d = 0;

@@ -1,4 +1,4 @@
-// What this machine's CPU offers to generated code, whichever compiler makes it.
+// The capabilities of this machine's CPU, for every compiler.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace doorbell::codegen {
 
-// `threads` of the result is 1: the device knows how many workers there are.
+// `threads` of the result is 1: the device sets the number of workers.
 Caps cpu_caps();
 
 // Names the CPU's model and features, for cache keys: code for one CPU may not run on another.

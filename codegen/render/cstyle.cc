@@ -15,7 +15,7 @@ using core::UOp;
 
 namespace {
 
-// Longer expressions get a name, for the reader's sake.
+// Longer expressions get a name, for readability.
 constexpr usize kInlineLimit = 60;
 
 bool opens_block(UOp u) { return u.is(Op::Range) || u.is(Op::If); }
@@ -123,7 +123,7 @@ void CStyleWriter::add_op(UOp u) {
       return line(private_array(u, text_[u.id()]));
     case Op::DefineLocal:
       text_[u.id()] = fmt::format("l{}", u.arg(0));
-      // Shared memory belongs to the whole function, wherever the list mentions it.
+      // Declares shared memory for the whole function, wherever the list mentions it.
       locals_ += "  " + local_array(u, text_[u.id()]) + "\n";
       return;
     case Op::Barrier: return line(barrier());

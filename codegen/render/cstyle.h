@@ -1,7 +1,7 @@
 // CStyleWriter: the part of printing a linear program that all C-like languages share: the walk,
 // blocks, names, which values get a name and which are written where they are used (cstyle.cc), and
-// arithmetic (cstyle_ops.cc). Vectors, memory access, conversions and the function's frame are the
-// language's: see clang_renderer.cc and opencl_renderer.cc.
+// arithmetic (cstyle_ops.cc). Each language has its own vectors, memory access, conversions and
+// function frame: see clang_renderer.cc and opencl_renderer.cc.
 #pragma once
 
 #include <string>
@@ -20,21 +20,21 @@ class CStyleWriter {
   std::string write();
 
  protected:
-  // What a language must say.
+  // Every language defines these.
   virtual CStyleHelpers& helpers() = 0;
   virtual std::string special_float(core::DType t, f64 value) = 0;  // an infinity or NaN
   virtual std::string math(core::Op op, core::DType t, const std::string& x) = 0;  // Sqrt, Trunc
   // Lanes as a vector, and lanes out of a vector of at least two: `count` from `first` on.
   virtual std::string vector_of(core::DType t, const std::string& lanes) = 0;
   virtual std::string lanes_of(const std::string& vector, i64 first, i64 count) = 0;
-  // Of a vector, at address(index); where the index has a gate by lane, with it.
+  // A load or store of a vector at address(index), with the index's gate by lane if it has one.
   virtual std::string load_vector(core::UOp load) = 0;
   virtual std::string store_vector(core::UOp store) = 0;  // a statement
   virtual std::string special(core::UOp u) = 0;
   virtual std::string private_array(core::UOp u, const std::string& name) = 0;  // a declaration
   virtual std::string frame(const std::string& body) = 0;  // the whole source around the body
 
-  // What a language may say otherwise.
+  // A language may override these.
   // x op y of + - *, and x * y + z, of numbers or lanes. As written, where ints wrap.
   virtual std::string arithmetic(core::UOp u, std::string_view op);
   virtual std::string multiply_add(core::UOp u);

@@ -1,5 +1,5 @@
-// Arithmetic and conversions whose text is the same in all C-like languages. A number that meets a
-// vector is written as a vector: OpenCL C converts no scalar wider than the lanes.
+// Arithmetic and conversions whose text is the same in all C-like languages. A number used with a
+// vector is written as a vector: OpenCL C does not convert scalars wider than the lanes.
 #include "codegen/render/cstyle_helpers.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ DType CStyleHelpers::int_of(DType t, bool is_signed) {
 // Float to int truncates and saturates, NaN gives 0.
 std::string CStyleHelpers::cast(DType to, DType from) {
   std::string result = type(to), value = type(from);
-  // Types of narrow floats share a C type, so the name says the dtype.
+  // Narrow floats share a C type, so the function's name has the dtype.
   std::string name = fmt::format("cast_{}_{}", to.str(), from.str());
   if (defined(name)) return name;
   std::string body;
@@ -57,7 +57,7 @@ std::string CStyleHelpers::saturating(DType to, DType from) {
   std::string most = fmt::format("({})0x{:x}ul", result, greatest);
   std::string least = is_unsigned ? fmt::format("({})0", result)
                                   : fmt::format("({0})(-0x{1:x}l - 1)", result, greatest);
-  // Narrow ints by way of i32, which processors convert to: LLVM 15 crashes over vectors of i8.
+  // Converts narrow ints by way of i32, which processors support: LLVM 15 crashes on vectors of i8.
   const DType word{Scalar::I32, to.lanes};
   const auto truncate = [&](const std::string& x) {
     return convert(to, bits < 32 ? convert(word, x) : x);
@@ -74,7 +74,7 @@ std::string CStyleHelpers::saturating(DType to, DType from) {
     const std::string widened = convert(mask, comparison);
     return to.bits() > from.bits() ? fmt::format("({} != ({})0)", widened, type(mask)) : widened;
   };
-  // What does not fit must not reach the conversion.
+  // Values that do not fit must not reach the conversion.
   return fmt::format(
       "  {0} low = ({0})({1}), high = ({0})({2});\n"
       "  {0} safe = a >= low ? (a < high ? a : ({0})0) : ({0})0;\n"

@@ -1,8 +1,8 @@
 // CStyleHelpers: the small functions that a kernel in a C-like language needs, written into its
-// source once each, when first asked for. Each request returns the function's name. What languages
-// share is here: vectors have C's operators, a comparison of vectors gives lanes of 0 or -1, and
-// `mask ? a : b` selects by lane. Types, conversions of lanes, memory and narrow floats are the
-// language's: clang_helpers.h, opencl_helpers.h.
+// source once each, at the first request. Each request returns the function's name. Common to all
+// languages: vectors have C's operators, a comparison of vectors gives lanes of 0 or -1, and `mask
+// ? a : b` selects by lane. For types, conversions of lanes, memory and narrow floats see
+// clang_helpers.h and opencl_helpers.h.
 #pragma once
 
 #include <set>
@@ -34,7 +34,7 @@ class CStyleHelpers {
   // The int type of the same width and lanes; a signed one is what comparing vectors gives.
   static core::DType int_of(core::DType t, bool is_signed);
 
-  // All that was asked for, in order.
+  // All requested functions, in order.
   const std::string& source() const { return source_; }
 
  protected:
@@ -42,7 +42,7 @@ class CStyleHelpers {
   virtual std::string to_narrow(core::DType to, core::DType from) = 0;
   virtual std::string from_narrow(core::DType to, core::DType from) = 0;
 
-  bool begin(const std::string& name) { return defined_.insert(name).second; }  // false: is there
+  bool begin(const std::string& name) { return defined_.insert(name).second; }  // false: exists
   bool defined(const std::string& name) const { return defined_.contains(name); }
   void define(const std::string& text) { source_ += text; }
 

@@ -1,4 +1,5 @@
-// HIP: the frame, work groups, and roots, which the compilers that comgr has round once too often.
+// HIP: the frame, work groups, and square roots, because comgr's compilers round theirs once too
+// often.
 #include "codegen/render/hip_renderer.h"
 
 #include <fmt/format.h>

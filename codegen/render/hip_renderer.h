@@ -9,10 +9,10 @@
 
 namespace doorbell::codegen {
 
-// What amd_caps() says, in scalars: vectors of loads and stores LLVM finds itself.
+// amd_caps(), but scalar: LLVM finds vector loads and stores itself.
 Caps hip_caps(const amd::hw::Chip& chip, i64 compute_units = 0);
 
-// Arguments, groups and items as in docs/hw/amd-code-objects.md.
+// For arguments, groups and items see docs/hw/amd-code-objects.md.
 std::unique_ptr<Renderer> make_hip_renderer(Caps caps);
 
 }  // namespace doorbell::codegen

@@ -1,4 +1,4 @@
-// Small questions about memory in a linear program that all renderers ask.
+// Small queries about memory in a linear program, for all renderers.
 #pragma once
 
 #include "core/uop/uop.h"

@@ -1,6 +1,6 @@
 // Conversion between f32 and the floats narrower than it, written once over abstract 32-bit lanes.
-// The C renderer emits it as text, the LLVM renderer as instructions, tests run it on numbers;
-// the renderer chooses which of them uses a hardware instruction instead.
+// The C renderer emits it as text, the LLVM renderer as instructions, tests run it on numbers. A
+// renderer may use a hardware instruction instead.
 //
 // An emitter E has `using Value` (a u32 per lane) and `using Mask`, and:
 //   constant(u32) band(a,b) bor(a,b) add(a,b) shl(a,n) shr(a,n) : on u32 lanes
@@ -16,7 +16,8 @@ namespace doorbell::codegen {
 // A float of `width` bits: 1 sign, `exponent` and `mantissa` bits.
 struct NarrowFloat {
   int width, mantissa, bias;
-  // Bits without sign: of the largest number; of what is too large, of infinity and of NaN become.
+  // Bits without sign of the largest number, and those that too large values, infinity and NaN
+  // become.
   u32 max_finite, overflow, infinity, nan;
   bool unsigned_zero;  // no negative zero: its bits are the NaN (the FNUZ types)
 };

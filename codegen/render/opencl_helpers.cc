@@ -1,4 +1,4 @@
-// The texts that are OpenCL C's own.
+// The texts specific to OpenCL C.
 #include "codegen/render/opencl_helpers.h"
 
 #include <fmt/format.h>
@@ -50,8 +50,8 @@ std::string OpenClHelpers::convert(DType to, const std::string& expression) {
 
 std::string OpenClHelpers::bits(DType to, DType) { return "as_" + type(to); }
 
-// Rounded once. What f32 cannot hold is cut off on the way there and, where something was lost, its
-// last bit set: that rounds as the value itself does.
+// Rounds once: truncates to f32 and sets the last bit if bits were lost, which then rounds as the
+// value itself does.
 std::string OpenClHelpers::to_narrow(DType to, DType from) {
   const DType f32{Scalar::F32, to.lanes}, i32{Scalar::I32, to.lanes};
   const std::string floats = type(f32);

@@ -1,5 +1,5 @@
-// OpenClHelpers: types and conversions of OpenCL C. Vectors, their conversions and reinterpretation
-// are the language's own; for what it shares with other C-like languages see cstyle_helpers.h.
+// OpenClHelpers: types and conversions of OpenCL C. The language has vectors, their conversions and
+// reinterpretation; for helpers of all C-like languages see cstyle_helpers.h.
 #pragma once
 
 #include "codegen/render/cstyle_helpers.h"

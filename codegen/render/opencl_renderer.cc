@@ -21,14 +21,14 @@ using core::UOp;
 
 namespace {
 
-// What is fused is said with fma, so nothing else may be.
+// Fused operations are written as fma, so nothing else may be fused.
 constexpr std::string_view kPrelude =
     "#pragma OPENCL FP_CONTRACT OFF\n"
     "#define FN static inline\n";
 
 class OpenClWriter final : public CStyleWriter {
  public:
-  // `images`: the second kernel alone, which has the helpers of the first.
+  // `images`: only the second kernel, which shares the helpers of the first.
   OpenClWriter(const LinearProgram& program, const Caps& caps, bool images)
       : CStyleWriter(program),
         caps_(caps),

@@ -1,5 +1,5 @@
-// The OpenCL C renderer, and what OpenCL devices can do in the code generator's terms. Compiling
-// the text is the device's (drivers/cl), asking the device runtime/'s.
+// The OpenCL C renderer, and the Caps of OpenCL devices. drivers/cl compiles the text; runtime/
+// queries the device.
 #pragma once
 
 #include <memory>
@@ -8,10 +8,10 @@
 
 namespace doorbell::codegen {
 
-// What a device said of itself.
+// The properties that a device reports.
 struct OpenClTraits {
   bool f16 = false, f64 = false;  // arithmetic: cl_khr_fp16, cl_khr_fp64
-  bool fma = false;               // a fused multiply-add that is no function
+  bool fma = false;               // a fused multiply-add in hardware
   bool subnormals = true;         // of f32
   i64 group_items = 1;            // in a work group, and by axis
   i64 group_axis[3] = {1, 1, 1};
@@ -21,12 +21,12 @@ struct OpenClTraits {
 };
 Caps opencl_caps(const OpenClTraits& traits);
 
-// A kernel's arguments: by slot, the buffer and the byte in it where the kernel's memory begins
-// (ulong), for a buffer may be used from anywhere, which OpenCL's own sub-buffers may not; then the
-// variables (long), in order. Groups and items are LinearProgram::grid_groups and group_items.
-// Where ProgramParam::image says that something may be an image, the text has a second kernel,
-// name + "_images", of which those arguments are images over the whole buffer (image1d_buffer_t,
-// RGBA of f32) and the byte, a multiple of 16.
+// A kernel's arguments: by slot, the buffer and the byte offset at which the kernel's memory begins
+// (ulong), because OpenCL's sub-buffers cannot begin anywhere; then the variables (long), in order.
+// Groups and items are LinearProgram::grid_groups and group_items. Where ProgramParam::image says
+// that something may be an image, the text has a second kernel, name + "_images", of which those
+// arguments are images over the whole buffer (image1d_buffer_t, RGBA of f32) and the byte, a
+// multiple of 16.
 std::unique_ptr<Renderer> make_opencl_renderer(Caps caps);
 
 }  // namespace doorbell::codegen

@@ -1,5 +1,5 @@
-// Renderer: a linear program as source text for a compiler or a reader. Which compiler takes it is
-// codegen/compile's; what a target can do is said once, in Caps.
+// Renderer: a linear program as source text for a compiler or a reader. codegen/compile chooses the
+// compiler; Caps describe the target.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ class Renderer {
   virtual ~Renderer() = default;
   virtual std::string_view name() const = 0;  // as in DEV=CPU:CLANG
   virtual const Caps& caps() const = 0;
-  // Total: a linear program that holds what caps() does not offer is our own mistake (CHECK).
+  // Renders every program within caps(); one beyond them is a bug (CHECK).
   virtual std::string render(const LinearProgram& program) const = 0;
 };
 

@@ -28,7 +28,7 @@ f64 time_calls(const std::function<void()>& body, usize calls) {
 usize calls_for(const std::function<void()>& body, const Sampling& sampling,
                 const std::function<void()>& between) {
   usize calls = 1;
-  while (calls * 2 <= sampling.most_calls) {
+  while (calls * 2 <= sampling.max_calls) {
     f64 shortest = sampling.shortest_ns;
     for (int turn = 0; turn < 3; ++turn) {
       shortest = std::min(shortest, time_calls(body, calls));

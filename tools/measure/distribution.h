@@ -39,10 +39,10 @@ class Distribution {
 };
 
 struct Sampling {
-  usize runs = 1000;           // samples
-  f64 seconds = 0.5;           // no new sample after this, once there are a few
-  f64 shortest_ns = 1000;      // calls are grouped into samples of at least this length,
-  usize most_calls = 100'000;  // but never more calls than this
+  usize runs = 1000;          // samples
+  f64 seconds = 0.5;          // no new sample after this, once there are a few
+  f64 shortest_ns = 1000;     // calls are grouped into samples of at least this length,
+  usize max_calls = 100'000;  // but never more calls than this
 };
 
 // `between` runs untimed after each sample.

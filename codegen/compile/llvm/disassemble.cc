@@ -14,7 +14,7 @@ namespace doorbell::codegen {
 
 namespace {
 
-// Where the section's functions end: what follows is padding.
+// The end of the section's functions; padding follows.
 Result<usize> end_of_code(const elf::ElfFile& file, const elf::Section& text) {
   const elf::Section* table = file.find_section(".symtab");
   if (table == nullptr) return text.data.size();

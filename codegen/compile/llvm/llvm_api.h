@@ -1,6 +1,6 @@
-// LlvmApi: what the LLVM module (libdoorbell_llvm.so) offers. The module alone links to LLVM and is
-// loaded at the first compile, so that a process whose kernels are all cached never pays for
-// loading LLVM (about 12 ms and 55 MB). Loading the module is codegen/compile/llvm_compiler's.
+// LlvmApi: the interface of the LLVM module (libdoorbell_llvm.so). Only the module links to LLVM;
+// it is loaded at the first compile, so that a process whose kernels are all cached never pays for
+// loading LLVM (about 12 ms and 55 MB). For loading the module see codegen/compile/llvm_compiler.h.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@
 
 namespace doorbell::codegen {
 
-// What code is made for.
+// The target of generated code.
 struct LlvmTarget {
   enum class Family : u8 { Host, Amd };
   Family family = Family::Host;
@@ -26,7 +26,7 @@ class LlvmApi {
   // A relocatable object for the target.
   virtual Result<std::vector<u8>> compile(const LlvmTarget& target,
                                           const LinearProgram& program) const = 0;
-  // The IR as it is handed to LLVM's passes.
+  // The IR as it is passed to LLVM's passes.
   virtual std::string print_ir(const LlvmTarget& target, const LinearProgram& program) const = 0;
   // The text section of such an object, one instruction a line.
   virtual Result<std::string> disassemble(const LlvmTarget& target,

@@ -30,7 +30,7 @@ namespace doorbell::codegen {
 
 namespace {
 
-// LLVM ends the process on what it calls fatal; the library never does.
+// LLVM ends the process on fatal errors; the library must not.
 void on_fatal_error(void*, const char* reason, bool) {
   throw fail(ErrorKind::Compile, "LLVM gave up: {}", std::string(reason));
 }
@@ -67,8 +67,8 @@ llvm::Function* build_function(llvm::Module& module, const LlvmTarget& target,
   return FunctionBuilder(module, program, *frame).build();
 }
 
-// The linear program comes optimised; what is left is to turn registers into values and to merge
-// the address arithmetic that several accesses share.
+// The linear program is optimised already. These passes turn registers into values and merge the
+// address arithmetic that several accesses share.
 void optimise(llvm::Function& function, llvm::TargetMachine& machine) {
   llvm::FunctionAnalysisManager analyses;
   analyses.registerPass([] { return llvm::PassInstrumentationAnalysis(); });

@@ -1,4 +1,4 @@
-// The host as LLVM found it, and AMD's GPUs by name.
+// The host as LLVM detects it, and AMD's GPUs by name.
 #include "codegen/compile/llvm/target_machine.h"
 
 #include <llvm-c/Target.h>
@@ -34,8 +34,8 @@ const TargetNames& host() {
   return names;
 }
 
-// Private arrays stay out of the group's memory: what a kernel takes of it is what its plan says,
-// and LLVM would ask for the dispatch packet to find an item's own part.
+// Keeps private arrays out of local memory: a kernel uses only as much as its plan says, and LLVM
+// would need the dispatch packet to find an item's part.
 void keep_private_arrays() {
   auto& options = llvm::cl::getRegisteredOptions();
   const auto found = options.find("disable-promote-alloca-to-lds");
@@ -79,7 +79,7 @@ Result<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const LlvmTarge
   if (found == nullptr)
     return fail(ErrorKind::Unsupported, "this LLVM ({}) has no target {}: {}", LLVM_VERSION_STRING,
                 names.triple, error);
-  // Asked of a chip that it does not know, LLVM would write to the error stream and take another.
+  // For an unknown chip LLVM would print to standard error and use another chip.
 #if LLVM_VERSION_MAJOR >= 22
   const std::unique_ptr<llvm::MCSubtargetInfo> chips(found->createMCSubtargetInfo(triple, "", ""));
 #else
@@ -104,7 +104,7 @@ void set_target(llvm::Module& module, const llvm::TargetMachine& machine) {
   module.setTargetTriple(machine.getTargetTriple().str());
 #endif
   module.setDataLayout(machine.createDataLayout());
-  // Read-only data is reached relative to the code: the loader places both in one mapping.
+  // Read-only data is addressed relative to the code: the loader places both in one mapping.
   module.setPICLevel(llvm::PICLevel::SmallPIC);
 }
 

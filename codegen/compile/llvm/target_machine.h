@@ -1,4 +1,4 @@
-// LLVM's targets, by what we call them: triple, CPU, and target machines that generate code.
+// LLVM's targets by Doorbell's names: triple, CPU, and target machines that generate code.
 #pragma once
 
 #include <llvm/IR/Module.h>
@@ -15,7 +15,7 @@ struct TargetNames {
   std::string triple, cpu, features;
 };
 
-// Starts LLVM's part for the target, at the first call.
+// Initialises LLVM's part for the target at the first call.
 TargetNames target_names(const LlvmTarget& target);
 
 // Fails for a chip, or a family of chips, that this LLVM does not know.

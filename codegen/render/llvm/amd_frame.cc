@@ -1,4 +1,4 @@
-// AMD's kernels, for amdgcn-amd-amdhsa. What launches one (drivers/amd) may rely on:
+// AMD's kernels, for amdgcn-amd-amdhsa. The driver that launches one (drivers/amd) may rely on:
 //   arguments   8 bytes a slot: the address of each Param by slot, then each variable as i64. No
 //               hidden arguments: neither dispatch packet nor queue nor implicit pointer is wanted
 //   groups      of exactly LinearProgram::group_items items, all of them full
@@ -25,9 +25,9 @@ constexpr unsigned kGlobalSpace = 1, kLocalSpace = 3;
 // [LLVM AMDGPUUsage, "Code Object V5"]
 constexpr u32 kCodeObjectVersion = 500;
 
-// Inputs that a kernel could ask the hardware or the runtime for, and ours do not. Without these,
-// LLVM assumes all of them. (Clusters are gfx1250's; a cluster's ids need the group's.) [LLVM
-// AMDGPUUsage, "AMDGPU Attributes"]
+// Inputs that a kernel could request from the hardware or the runtime, and these kernels do not.
+// Without these attributes, LLVM assumes all of them. (Clusters are gfx1250's; a cluster's ids need
+// the group's.) [LLVM AMDGPUUsage, "AMDGPU Attributes"]
 constexpr const char* kUnwanted[] = {
     "amdgpu-no-dispatch-ptr",       "amdgpu-no-queue-ptr",         "amdgpu-no-implicitarg-ptr",
     "amdgpu-no-dispatch-id",        "amdgpu-no-heap-ptr",          "amdgpu-no-hostcall-ptr",
@@ -92,8 +92,8 @@ class AmdFrame final : public KernelFrame {
     return array;
   }
 
-  // Only the group's own memory is to be seen by the others; stores to global memory need not have
-  // arrived. [LLVM AMDGPUUsage, "Memory Model", fences with address spaces]
+  // Orders local memory only; stores to global memory need not be visible yet. [LLVM AMDGPUUsage,
+  // "Memory Model", fences with address spaces]
   void barrier(llvm::IRBuilder<>& b) override {
     llvm::LLVMContext& context = b.getContext();
     const auto scope = context.getOrInsertSyncScopeID("workgroup");
@@ -134,7 +134,7 @@ class AmdFrame final : public KernelFrame {
     function_->addFnAttr("amdgpu-flat-work-group-size", fmt::format("{},{}", all, all));
     function_->addFnAttr("uniform-work-group-size", "true");
     for (const char* name : kUnwanted) function_->addFnAttr(name);
-    // By kind and axis, those that are read.
+    // By kind and axis, the ids that are read.
     bool used[2][3] = {};
     for (core::UOp u : program_.ops) {
       if (!u.is(core::Op::Special)) continue;

@@ -15,11 +15,11 @@ using core::Scalar;
 // AMDGPUWmmaIntrinsicIU, AMDGPUMfmaIntrinsic, AMDGPUMfmaIntrinsicScaled]
 enum class Call : u8 {
   Wmma,
-  SignedWmma,  // with a flag for each operand's sign, and one to hold results at their limits
+  SignedWmma,  // with a flag for each operand's sign, and one to clamp results
   Mfma,        // with three numbers that permute blocks and lanes
   Said,        // F8F6F4: with the operands' formats, and their scales
 };
-// What the elements of an operand are together.
+// The type of an operand's elements together.
 enum class Operand : u8 { AsTheyAre, Bfloats, Words, Long };
 
 struct Instruction {
@@ -99,7 +99,7 @@ llvm::Value* multiply_matrices(llvm::IRBuilder<>& b, const TensorCore& core, llv
                   {is_signed, x, is_signed, y, sum, b.getInt1(false)});
     // No broadcast of blocks, no permutation of lanes.
     case Call::Mfma: return call({}, {x, y, sum, zero, zero, zero});
-    // Scales that are the constant 0 say that there are none.
+    // Constant 0 as scale means no scale.
     case Call::Said:
       return call({x->getType(), y->getType()},
                   {x, y, sum, format, format, zero, zero, zero, zero});

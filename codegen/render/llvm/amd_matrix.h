@@ -1,4 +1,4 @@
-// AMD's matrix instructions as LLVM has them: which intrinsic a tensor core is, and what it takes.
+// AMD's matrix instructions in LLVM: the intrinsic of a tensor core and its operands.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -7,7 +7,7 @@
 
 namespace doorbell::codegen {
 
-// x * y + sum; vectors of an item's elements. Those without a type of LLVM's are integers of their
+// x * y + sum; vectors of an item's elements. Elements without an LLVM type are integers of their
 // bits.
 llvm::Value* multiply_matrices(llvm::IRBuilder<>& b, const TensorCore& core, llvm::Value* x,
                                llvm::Value* y, llvm::Value* sum);

@@ -56,11 +56,11 @@ llvm::Value* FunctionBuilder::binary(UOp u, llvm::Value* x, llvm::Value* y) {
   }
 }
 
-// x / y. Where both are known to be 0 in some lanes, LLVM (19 and 22 were seen) takes the quotient
-// for known 0 there too, though it is NaN: SelectionDAG's SimplifyDemandedVectorElts counts FDIV
-// among the ops that keep zeros, and then drops the mask that selects other lanes. It does not look
-// at scalars, nor through this fence, which costs a copy of a register at most. AMDGPU cannot
-// compile the fence of a value that is the same for all items.
+// x / y. Where both are known to be 0 in some lanes, LLVM (seen in 19 and 22) assumes the quotient
+// to be 0 there too, though it is NaN: SelectionDAG's SimplifyDemandedVectorElts counts FDIV among
+// the ops that keep zeros, and then drops the mask that selects other lanes. It does not do so for
+// scalars, nor through this fence, which costs at most a register copy. AMDGPU cannot compile the
+// fence of a value that is uniform over items.
 llvm::Value* FunctionBuilder::float_divide(llvm::Value* x, llvm::Value* y) {
   auto may_have_zero_lanes = [](llvm::Value* v) {
     auto* constant = llvm::dyn_cast<llvm::Constant>(v);

@@ -48,7 +48,7 @@ llvm::Value* FunctionBuilder::to_wide_float(llvm::Value* x, DType from) {
   return b_.CreateBitCast(bits, f32);
 }
 
-// Rounds to odd, so that rounding the result once more is as good as rounding once.
+// Rounds to odd, so that rounding the result again gives the same as rounding once.
 llvm::Value* FunctionBuilder::f64_to_f32_odd(llvm::Value* x) {
   auto* type = x->getType();
   llvm::Type* f32 = type->getWithNewType(b_.getFloatTy());
@@ -64,7 +64,7 @@ llvm::Value* FunctionBuilder::f64_to_f32_odd(llvm::Value* x) {
   return b_.CreateBitCast(b_.CreateSelect(inexact, odd, bits), f32);
 }
 
-// Of more than 53 bits only the upper are kept, the last of them set when others were lost.
+// Keeps the upper 53 bits and sets the last of them if others were lost.
 llvm::Value* FunctionBuilder::int_to_odd(llvm::Value* x, DType from) {
   llvm::Type* type = x->getType();
   auto number = [&](u64 v) { return llvm::ConstantInt::get(type, v); };

@@ -29,7 +29,7 @@ llvm::AllocaInst* FunctionBuilder::add_alloca(llvm::Type* type, i64 count, u64 a
   return memory;
 }
 
-// Every Param is memory of its own as far as this kernel is concerned: one scope each.
+// The Params of a kernel do not alias: one scope each.
 void FunctionBuilder::make_alias_scopes() {
   usize count = program_.params.size();
   bool any_written = false;
@@ -55,8 +55,8 @@ void FunctionBuilder::mark_access(llvm::Instruction* access, UOp memory) {
   access->setMetadata(llvm::LLVMContext::MD_noalias, other_scopes_[slot]);
 }
 
-// With a gate: of the memory's beginning where it is false. `inside`: the element is there, or the
-// gate is given.
+// With a gate: the address of the memory's beginning if it is false. `inside`: the element is in
+// bounds, or the gate is given.
 llvm::Value* FunctionBuilder::address(UOp index, llvm::Value* gate, bool inside) {
   UOp memory = memory_of(index), at = index.src(1);
   llvm::Value* base = value(index.src(0));
@@ -74,12 +74,12 @@ llvm::Value* FunctionBuilder::address(UOp index, llvm::Value* gate, bool inside)
     return b_.CreateInBoundsGEP(b_.getInt8Ty(), base, b_.CreateZExt(offset, b_.getInt64Ty()));
   }
   element = b_.CreateSExtOrTrunc(element, b_.getInt64Ty());
-  // What points outside must still be no poison.
+  // An address outside must not be poison.
   return b_.CreateGEP(type, base, element, "",
                       inside ? llvm::GEPNoWrapFlags::inBounds() : llvm::GEPNoWrapFlags::none());
 }
 
-// Arguments may begin at any element of a buffer; arrays of the kernel's own begin aligned.
+// Arguments may begin at any element of a buffer; the kernel's own arrays are aligned.
 llvm::Align FunctionBuilder::alignment(UOp index, DType access) const {
   u64 bytes = static_cast<u64>(access.element().bytes());
   if (memory_of(index).is(Op::Param)) return llvm::Align(bytes);
@@ -94,7 +94,8 @@ llvm::Value* FunctionBuilder::gate_of(UOp index) {
 bool FunctionBuilder::is_masked(UOp index, DType access) const {
   if (index.nsrc() < 3 || access.lanes == 1) return false;
   bool by_lane = index.src(2).dtype().lanes > 1;
-  CHECK(!by_lane || frame_.traits().masked_vectors, "a gate per lane of a target without");
+  CHECK(!by_lane || frame_.traits().masked_vectors,
+        "a gate per lane on a target without masked vectors");
   return frame_.traits().masked_vectors;
 }
 

@@ -24,7 +24,7 @@ class CpuFrame final : public KernelFrame {
     function_->getArg(0)->setName("args");
     function_->getArg(1)->setName("variables");
     function_->getArg(2)->setName("thread");
-    // Kernels are the place for wide registers, whatever the CPU's default is.
+    // Prefers wide registers, whatever the CPU's default is.
     function_->addFnAttr("prefer-vector-width", "512");
     return function_;
   }

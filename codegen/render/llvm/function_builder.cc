@@ -1,4 +1,4 @@
-// The walk over a linear program: arguments, loops, guarded blocks. What one op computes is in
+// The walk over a linear program: arguments, loops, guarded blocks. For single ops see
 // build_arithmetic.cc, build_cast.cc, build_vector.cc and build_memory.cc.
 #include "codegen/render/llvm/function_builder.h"
 

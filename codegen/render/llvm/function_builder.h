@@ -1,8 +1,8 @@
-// FunctionBuilder: a linear program as one LLVM function, through IRBuilder. For what differs
-// between targets see KernelFrame, for making machine code of it codegen/compile/llvm.
+// FunctionBuilder: a linear program as one LLVM function, through IRBuilder. For differences
+// between targets see KernelFrame, for machine code codegen/compile/llvm.
 //
 // Values: Bool is i1 (one byte in memory); floats narrower than f32 are integers of their bits, and
-// only casts look inside, but for f16 where the target computes with it. Registers are allocas,
+// only casts interpret them; f16 is a float on targets that compute with it. Registers are allocas,
 // which the SROA pass turns into values.
 #pragma once
 

@@ -1,6 +1,6 @@
-// KernelFrame: what each target does its own way when a linear program becomes an LLVM function:
-// the entry point, where arguments and hardware indices come from, the memory of a work group. All
-// else is FunctionBuilder's, which asks a frame while it walks.
+// KernelFrame: the part of an LLVM function that differs between targets: the entry point, the
+// sources of arguments and hardware indices, the memory of a work group. FunctionBuilder does
+// everything else and calls a frame while it walks.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -14,10 +14,10 @@
 namespace doorbell::codegen {
 
 struct FrameTraits {
-  bool native_f16 = false;        // half is computed with; else f16 are integers of their bits
+  bool native_f16 = false;        // has arithmetic on half; else f16 are integers of their bits
   bool vector_quotients = false;  // vectors of floats are divided by one instruction
   bool masked_vectors = false;    // masked loads and stores of vectors are instructions
-  bool native_maximum = false;    // llvm.maximum is as good as it gets
+  bool native_maximum = false;    // llvm.maximum is the fastest way
   bool offset_addresses = false;  // base in scalar registers + 32-bit unsigned bytes is a form
 };
 

@@ -94,7 +94,7 @@ Distribution round_trips(hcq::Device& device, Sampling sampling, u64 pause_ns) {
   const std::unique_ptr<hcq::CommandBuffer> commands = one_launch(device, kernel);
   const auto body = [&] { submit_and_wait(queue, *commands); };
   if (pause_ns == 0) return sample(body, sampling);
-  sampling.most_calls = 1;
+  sampling.max_calls = 1;
   os::Clock& clock = os::host_clock();
   return sample(body, sampling, [&] { clock.sleep_until(clock.now_ns() + pause_ns); });
 }
@@ -104,7 +104,7 @@ Distribution round_trips(hcq::Device& device, Sampling sampling, u64 pause_ns) {
 std::vector<Series> measure_enqueue(const Request& request) {
   core::Device& device = request.device;
   Sampling sampling = request.sampling;
-  sampling.most_calls = kMaxSubmissions;
+  sampling.max_calls = kMaxSubmissions;
   std::vector<Series> all;
   all.push_back(measured(request, {"enqueue.launch", "enqueue", "launch of a program"}, [&] {
     const TestKernel kernel(device);

@@ -51,7 +51,7 @@ Distribution replay(hcq::Device& device, Sampling sampling, i64 nodes, bool wait
   const TestKernel kernel(device);
   const std::unique_ptr<hcq::Graph> graph = record(device, kernel, nodes);
   if (waits) return sample([&] { must(must(graph->replay()).wait()); }, sampling);
-  sampling.most_calls = kInstances;
+  sampling.max_calls = kInstances;
   return sample([&] { must(graph->replay()); }, sampling, [&] { must(device.synchronize()); });
 }
 
@@ -73,7 +73,7 @@ Distribution call_jitted(core::Device& device, Sampling sampling, i64 nodes, boo
           must(device.synchronize());
         },
         sampling);
-  sampling.most_calls = kInstances;
+  sampling.max_calls = kInstances;
   return sample([&] { chain(input); }, sampling, [&] { must(device.synchronize()); });
 }
 

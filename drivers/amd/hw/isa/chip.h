@@ -26,7 +26,7 @@ struct Chip {
   int simds;              // which share `lds`: of a CU, or of a WGP where a group runs on one
   int vgprs;              // of a SIMD, per lane: its waves share them
   int vgpr_granule;       // they are handed out by so many
-  int most_vgprs;         // a wave can have
+  int max_vgprs;          // a wave can have
   int waves;              // a SIMD holds
   Matrix matrix;
 

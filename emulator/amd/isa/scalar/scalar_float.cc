@@ -12,8 +12,8 @@ namespace {
 
 f32 least(f32 a, f32 b) { return minimum_number(a, b); }
 f32 most(f32 a, f32 b) { return maximum_number(a, b); }
-f32 least_any(f32 a, f32 b) { return minimum_any(a, b); }
-f32 most_any(f32 a, f32 b) { return maximum_any(a, b); }
+f32 min_any(f32 a, f32 b) { return minimum_any(a, b); }
+f32 max_any(f32 a, f32 b) { return maximum_any(a, b); }
 HalfOfDouble fused_half(Half a, Half b, Half c) { return {f64{a.value} * b.value + c.value}; }
 
 constexpr Entry kTable[] = {
@@ -22,8 +22,8 @@ constexpr Entry kTable[] = {
     scalar<[](f32 a, f32 b) { return a * b; }>("S_MUL_F32"),
     scalar<[](f32 a, f32 b) { return least(a, b); }>("S_MIN_F32"),
     scalar<[](f32 a, f32 b) { return most(a, b); }>("S_MAX_F32"),
-    scalar<[](f32 a, f32 b) { return least_any(a, b); }>("S_MINIMUM_F32"),
-    scalar<[](f32 a, f32 b) { return most_any(a, b); }>("S_MAXIMUM_F32"),
+    scalar<[](f32 a, f32 b) { return min_any(a, b); }>("S_MINIMUM_F32"),
+    scalar<[](f32 a, f32 b) { return max_any(a, b); }>("S_MAXIMUM_F32"),
     scalar<[](f32 a, f32 b, f32 c) { return std::fma(a, b, c); }>("S_FMAC_F32", kReadsDst),
     scalar<[](f32 a, f32 b, f32 c) { return std::fma(a, b, c); }>("S_FMAMK_F32", kLiteralMiddle),
     scalar<[](f32 a, f32 b, f32 c) { return std::fma(a, b, c); }>("S_FMAAK_F32", kLiteralLast),
@@ -46,8 +46,8 @@ constexpr Entry kTable[] = {
     scalar<[](Half a, Half b) { return Half{a.value * b.value}; }>("S_MUL_F16"),
     scalar<[](Half a, Half b) { return Half{least(a.value, b.value)}; }>("S_MIN_F16"),
     scalar<[](Half a, Half b) { return Half{most(a.value, b.value)}; }>("S_MAX_F16"),
-    scalar<[](Half a, Half b) { return Half{least_any(a.value, b.value)}; }>("S_MINIMUM_F16"),
-    scalar<[](Half a, Half b) { return Half{most_any(a.value, b.value)}; }>("S_MAXIMUM_F16"),
+    scalar<[](Half a, Half b) { return Half{min_any(a.value, b.value)}; }>("S_MINIMUM_F16"),
+    scalar<[](Half a, Half b) { return Half{max_any(a.value, b.value)}; }>("S_MAXIMUM_F16"),
     scalar<[](Half a, Half b, Half c) { return fused_half(a, b, c); }>("S_FMAC_F16", kReadsDst),
     scalar<[](Half a) { return Half{std::floor(a.value)}; }>("S_FLOOR_F16"),
     scalar<[](Half a) { return Half{std::ceil(a.value)}; }>("S_CEIL_F16"),

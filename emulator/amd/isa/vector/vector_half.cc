@@ -23,8 +23,8 @@ HalfOfDouble scaled(Half a, i16 exponent) {
 }
 Half least(Half a, Half b) { return {minimum_number(a.value, b.value)}; }
 Half most(Half a, Half b) { return {maximum_number(a.value, b.value)}; }
-Half least_any(Half a, Half b) { return {minimum_any(a.value, b.value)}; }
-Half most_any(Half a, Half b) { return {maximum_any(a.value, b.value)}; }
+Half min_any(Half a, Half b) { return {minimum_any(a.value, b.value)}; }
+Half max_any(Half a, Half b) { return {maximum_any(a.value, b.value)}; }
 
 // Below one by a half's step.
 f32 half_fraction(f32 value) {
@@ -63,13 +63,13 @@ constexpr Entry kSelection[] = {
         "V_MED3_F16"),
     vector<[](Half a, Half b, Half c) { return most(least(a, b), c); }>("V_MINMAX_F16"),
     vector<[](Half a, Half b, Half c) { return least(most(a, b), c); }>("V_MAXMIN_F16"),
-    vector<[](Half a, Half b) { return least_any(a, b); }>("V_MINIMUM_F16"),
-    vector<[](Half a, Half b) { return most_any(a, b); }>("V_MAXIMUM_F16"),
-    vector<[](Half a, Half b, Half c) { return least_any(least_any(a, b), c); }>("V_MINIMUM3_F16"),
-    vector<[](Half a, Half b, Half c) { return most_any(most_any(a, b), c); }>("V_MAXIMUM3_F16"),
-    vector<[](Half a, Half b, Half c) { return most_any(least_any(a, b), c); }>(
+    vector<[](Half a, Half b) { return min_any(a, b); }>("V_MINIMUM_F16"),
+    vector<[](Half a, Half b) { return max_any(a, b); }>("V_MAXIMUM_F16"),
+    vector<[](Half a, Half b, Half c) { return min_any(min_any(a, b), c); }>("V_MINIMUM3_F16"),
+    vector<[](Half a, Half b, Half c) { return max_any(max_any(a, b), c); }>("V_MAXIMUM3_F16"),
+    vector<[](Half a, Half b, Half c) { return max_any(min_any(a, b), c); }>(
         "V_MINIMUMMAXIMUM_F16"),
-    vector<[](Half a, Half b, Half c) { return least_any(most_any(a, b), c); }>(
+    vector<[](Half a, Half b, Half c) { return min_any(max_any(a, b), c); }>(
         "V_MAXIMUMMINIMUM_F16"),
 };
 

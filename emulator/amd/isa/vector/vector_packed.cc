@@ -22,8 +22,8 @@ Half add(Half a, Half b) { return {a.value + b.value}; }
 Half multiply(Half a, Half b) { return {a.value * b.value}; }
 Half least(Half a, Half b) { return {minimum_number(a.value, b.value)}; }
 Half most(Half a, Half b) { return {maximum_number(a.value, b.value)}; }
-Half least_any(Half a, Half b) { return {minimum_any(a.value, b.value)}; }
-Half most_any(Half a, Half b) { return {maximum_any(a.value, b.value)}; }
+Half min_any(Half a, Half b) { return {minimum_any(a.value, b.value)}; }
+Half max_any(Half a, Half b) { return {maximum_any(a.value, b.value)}; }
 u16 word(u32 value) { return static_cast<u16>(value); }
 i16 short_of(i32 value) { return static_cast<i16>(value); }
 
@@ -44,18 +44,18 @@ constexpr Entry kFloats[] = {
     vector<[](Halves a, Halves b) { return Halves{most(a.low, b.low), most(a.high, b.high)}; }>(
         "V_PK_MAX_F16"),
     vector<[](Halves a, Halves b) {
-      return Halves{least_any(a.low, b.low), least_any(a.high, b.high)};
+      return Halves{min_any(a.low, b.low), min_any(a.high, b.high)};
     }>("V_PK_MINIMUM_F16"),
     vector<[](Halves a, Halves b) {
-      return Halves{most_any(a.low, b.low), most_any(a.high, b.high)};
+      return Halves{max_any(a.low, b.low), max_any(a.high, b.high)};
     }>("V_PK_MAXIMUM_F16"),
     vector<[](Halves a, Halves b, Halves c) {
-      return Halves{least_any(least_any(a.low, b.low), c.low),
-                    least_any(least_any(a.high, b.high), c.high)};
+      return Halves{min_any(min_any(a.low, b.low), c.low),
+                    min_any(min_any(a.high, b.high), c.high)};
     }>("V_PK_MINIMUM3_F16"),
     vector<[](Halves a, Halves b, Halves c) {
-      return Halves{most_any(most_any(a.low, b.low), c.low),
-                    most_any(most_any(a.high, b.high), c.high)};
+      return Halves{max_any(max_any(a.low, b.low), c.low),
+                    max_any(max_any(a.high, b.high), c.high)};
     }>("V_PK_MAXIMUM3_F16"),
     vector<[](Floats a, Floats b) { return Floats{a.low + b.low, a.high + b.high}; }>(
         "V_PK_ADD_F32"),
