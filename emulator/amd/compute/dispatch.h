@@ -1,6 +1,6 @@
 // Dispatch: one grid of work groups as the command processor hands it to the shader processor input
-// (SPI): what the COMPUTE_ registers say at DISPATCH_DIRECT, or what the packet processor makes of
-// an AQL packet and its kernel descriptor. See grid.h for how it runs.
+// (SPI): the state of the COMPUTE_ registers at DISPATCH_DIRECT, or what the packet processor
+// derives from an AQL packet and its kernel descriptor. See grid.h for how it runs.
 #pragma once
 
 #include <array>
@@ -23,27 +23,27 @@ struct Dispatch {
   std::array<u32, 3> groups{1, 1, 1};       // work groups in each dimension
   std::array<u32, 3> first_group{0, 0, 0};  // COMPUTE_START_X, Y, Z
   std::array<u32, 3> group_size{1, 1, 1};   // work items of a group in each dimension
-  // Work items of the last group of each dimension where the grid is not a multiple of the group;
-  // 0: it is.
+  // Work items of the last group of each dimension if the grid is not a multiple of the group;
+  // otherwise 0.
   std::array<u32, 3> partial_size{0, 0, 0};
 
-  u32 lds_bytes = 0;  // what a group gets: RSRC2's granulated size in bytes
+  u32 lds_bytes = 0;  // LDS of a group: RSRC2's granulated size in bytes
 
   // Scratch: a ring of `scratch_waves` slots, `scratch_wave_bytes` each, from `scratch_base`. A
-  // wave that needs scratch does not start before a slot is free. Where flat scratch is architected
-  // (gfx940, gfx11 on) the address of the slot goes into FLAT_SCRATCH; else its offset goes into an
-  // SGPR.
+  // wave that needs scratch does not start before a slot is free. With architected flat scratch
+  // (gfx940, gfx11 on) the address of the slot goes into FLAT_SCRATCH; otherwise its offset goes
+  // into an SGPR.
   u64 scratch_base = 0;
   u32 scratch_wave_bytes = 0, scratch_waves = 0;
 
   // A chip of several XCCs runs one dispatch on all: this one takes group number i when
-  // i % xcc_count == xcc % xcc_count: all of them where one runs alone.
+  // i % xcc_count == xcc % xcc_count; a single XCC takes all groups.
   u32 xcc = 0, xcc_count = 1;
 
-  GlobalWaveSync* wave_sync = nullptr;  // of its process, borrowed; null: it has none
+  GlobalWaveSync* wave_sync = nullptr;  // of the process, borrowed; null: none
 };
 
-// Where the packet processor finds what a kernel descriptor may ask for in user SGPRs.
+// The values that a kernel descriptor may request in user SGPRs.
 struct UserSgprSources {
   std::array<u32, 4> private_segment_buffer{};  // the scratch buffer's resource descriptor
   u64 dispatch_packet = 0, queue = 0, kernel_arguments = 0, dispatch_id = 0;
@@ -51,9 +51,9 @@ struct UserSgprSources {
   u32 private_segment_bytes = 0;  // of one work item
 };
 
-// The user SGPRs in the order of KERNEL_CODE_PROPERTIES' enable bits; kernel argument words that
-// the descriptor has preloaded (gfx90a, gfx940 on) follow, from `preload`. [LLVM AMDGPUUsage,
-// "Initial Kernel Execution State"]
+// The user SGPRs in the order of KERNEL_CODE_PROPERTIES' enable bits; followed by the kernel
+// argument words that the descriptor preloads (gfx90a, gfx940 on), from `preload`. [LLVM
+// AMDGPUUsage, "Initial Kernel Execution State"]
 std::vector<u32> user_sgprs(u16 kernel_code_properties, const UserSgprSources& sources,
                             const std::vector<u32>& preload = {});
 

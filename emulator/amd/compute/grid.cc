@@ -1,4 +1,4 @@
-// Admitting groups, choosing waves, and telling why they stopped.
+// Admits groups, chooses waves, and reports why they stopped.
 #include "emulator/amd/compute/grid.h"
 
 #include <fmt/format.h>
@@ -15,18 +15,19 @@ namespace doorbell::emu::amdgpu {
 
 namespace {
 
-// Without a seed: instructions that a wave which does not wait may run before the others of its
-// group, and after how many it is first checked for polling.
+// Without a seed: the instructions that a wave which does not wait may run before the other waves
+// of its group get a turn, and the number after which it is first checked for polling.
 constexpr u64 kPlainBudget = 1 << 16, kFirstLook = 1 << 12;
 // Budget of a polling wave.
 constexpr u64 kPollingBudget = 1 << 8;
-// A loop of more blocks is not taken for polling.
+// A loop of more blocks is not considered polling.
 constexpr u32 kLoopBlocks = 32;
-// Groups under way at once, with a seed, unless they poll.
+// With a seed: groups that run at once, unless they poll.
 constexpr u64 kMaxSeededGroups = 4;
 constexpr u64 kSeededBudget = 64;
 // With a seed: after how many instructions of each the groups are checked for polling, four times
-// as many each time that they do not all poll; and after how many more groups start in any case.
+// as many after each check at which some do not poll; and the number after which more groups start
+// in any case.
 constexpr u64 kSeededLook = 1 << 10, kSeededPatience = 1 << 20;
 constexpr u32 kMaxWorkItems = 1024;
 // Instructions after which waves that stopped only at s_sleep count as waiting; and the most that a
@@ -116,7 +117,7 @@ void Grid::save_waves(const SaveOptions& options, SavedContext& to) const {
   }
 }
 
-// For one more group, of those that have not started.
+// Memory for one more group.
 bool Grid::has_room() const {
   if (next_group_ >= groups_ || resident_.size() >= max_resident_) return false;
   return !resources_.scratch || dispatch_.scratch_wave_bytes == 0 || !free_slots_.empty();
@@ -154,15 +155,15 @@ bool Grid::admit() {
   return true;
 }
 
-// A lane's scratch holds whatever a wave before left there. Where the dispatch does not say where
-// scratch is, only the kernel knows.
+// A lane's scratch holds whatever a wave before left there. If the dispatch does not give scratch's
+// address, only the kernel knows it.
 void Grid::undefine_scratch(const GroupPlace& place) {
   if (dispatch_.scratch_base == 0) return;
   u64 va = dispatch_.scratch_base + u64{place.scratch_slot} * dispatch_.scratch_wave_bytes;
   const u64 end = va + u64{waves_per_group_} * dispatch_.scratch_wave_bytes;
   while (va < end) {
     const Range* range = options_.undefined->space->find(va);
-    if (range == nullptr || range->host == nullptr) return;  // the kernel will find out
+    if (range == nullptr || range->host == nullptr) return;  // the access will fault
     const u64 bytes = std::min(end, range->end) - va;
     options_.undefined->memory->allocate(range->host + (va - range->start), bytes);
     va += bytes;
@@ -182,8 +183,8 @@ bool Grid::report_undefined(const UndefinedUse& use, const GridStop& stop) {
   return options_.undefined->report(use.kind, stop.what);
 }
 
-// Where hardware goes on, it does so for good: what is broken there is told once. An atomic
-// operation at an unaligned address ends in a memory violation. [RDNA3 ISA 3.3.3, "Atomics"]
+// Hardware continues after such an access, so each limit is reported once. An atomic operation at
+// an unaligned address is a memory violation. [RDNA3 ISA 3.3.3, "Atomics"]
 bool Grid::stops_at(const GridStop& bounds) {
   const u8 limit = static_cast<u8>(1u << static_cast<u8>(bounds.exit.limit));
   if (!options_.broken || (unjudged_ & limit) != 0) return true;
@@ -193,7 +194,7 @@ bool Grid::stops_at(const GridStop& bounds) {
   return false;
 }
 
-// Hardware stays there until the queue is reset.
+// Hardware hangs there until the queue is reset.
 GridStop Grid::deadlock(const WorkGroup& group, const std::string& where) const {
   GridStop result = stop(GridStop::Kind::Deadlock, group, 0, {}, "deadlock at barriers: " + where);
   if (options_.broken) options_.broken(result);
@@ -214,7 +215,7 @@ void Grid::retire_ended() {
   }
 }
 
-// One wave, until it waits, ends, stops or has used its budget.
+// Runs one wave until it waits, ends, stops or has used its budget.
 GridStop Grid::step(WorkGroup& group, usize index, u64 budget) {
   Wave& wave = *group.member(index).wave;
   memory_.select(group.place().compute_unit);
@@ -224,7 +225,7 @@ GridStop Grid::step(WorkGroup& group, usize index, u64 budget) {
     Twin* const twin = group.member(index).twin.get();
     if (!breaks_.empty()) [[unlikely]]
       tell_break(group, index);
-    const u64 most = breaks_.empty() ? budget - used : 1;  // one block, to see where it leads
+    const u64 most = breaks_.empty() ? budget - used : 1;  // one block: check its successor
     wave.unjudged = unjudged_;
     if (twin != nullptr) twin->wave.unjudged = unjudged_;
     std::optional<UndefinedUse> use;
@@ -317,9 +318,9 @@ GridStop Grid::illegal(const Exit& exit, WorkGroup& group, usize wave, std::stri
   return stop(GridStop::Kind::Illegal, group, wave, exit, what);
 }
 
-// It polls if it comes back to where it is with the same registers: nothing but what others write
-// can bring it on. Loops that count how often they have looked are not found. Of a wave that was
-// seen polling the scalar registers and one time around are enough.
+// A wave polls if it returns to the same pc with the same registers: only writes of others can end
+// its loop. Loops that count their iterations are not detected. For a wave that polled before,
+// comparing the scalar registers after one iteration is enough.
 GridStop Grid::look_at(WorkGroup& group, usize index) {
   WorkGroup::Member& member = group.member(index);
   const Wave& wave = *member.wave;
@@ -357,7 +358,7 @@ GridStop Grid::take_turn(WorkGroup& group, usize index) {
     result = step(group, index, std::min(budget, end - wave.clock));
     if (!goes_on()) break;
     if (member.slept_at == wave.clock) {
-      member.polls = true;  // s_sleep is there for others to go first
+      member.polls = true;  // s_sleep lets others run first
       break;
     }
     result = look_at(group, index);

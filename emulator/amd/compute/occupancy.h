@@ -1,5 +1,5 @@
-// How many groups of a dispatch the compute units hold at a time: as many run beside each other,
-// the others wait until one of them has ended. See grid.h for the order.
+// How many groups of a dispatch the compute units hold at a time: those run at once, the others
+// wait until one of them has ended. See grid.h for the order.
 #pragma once
 
 #include "emulator/amd/compute/dispatch.h"
@@ -16,8 +16,8 @@ struct ComputeUnits {
   u32 vgpr_bytes = 131072;  // of a SIMD's register file
 };
 
-// At least 1: callers refuse a dispatch that the chip cannot hold at all. The dispatch has them all
-// to itself: what other dispatches hold at the time is not counted.
+// At least 1: callers reject a dispatch that the chip cannot hold at all. Assumes that no other
+// dispatch uses the compute units.
 u64 max_resident_groups(const Chip& chip, const ComputeUnits& units, const Dispatch& dispatch);
 
 }  // namespace doorbell::emu::amdgpu

@@ -16,7 +16,7 @@ class Random {
     z = (z ^ z >> 27) * 0x94d049bb133111eb;
     return z ^ z >> 31;
   }
-  // Less than `limit`, which is not 0. Good enough for choices among few.
+  // Less than `limit`, which is not 0. Uniform enough for a choice among few.
   u64 below(u64 limit) { return next() % limit; }
 
  private:

@@ -1,7 +1,6 @@
-// SavedContext: what the waves of a preempted queue leave in one XCC's part of the save area,
-// before it is there: the control stack and the waves' state, each as it grows. See
-// drivers/amd/hw/context_save.h for the layout and wave_save.h for the waves; the kernel's door
-// (emulator/amd/kfd) copies both into the area.
+// SavedContext: the contents of one XCC's part of the save area while the waves of a preempted
+// queue are saved: the control stack and the waves' state. See drivers/amd/hw/context_save.h for
+// the layout and wave_save.h for the waves; emulator/amd/kfd copies both into the area.
 #pragma once
 
 #include <vector>
@@ -12,7 +11,7 @@
 namespace doorbell::emu::amdgpu {
 
 struct SavedContext {
-  // What the area has room for. Hardware never has more waves than that; a grid here may.
+  // The room in the area. Hardware never has more waves than that; an emulated grid may.
   u64 stack_room = 0, state_room = 0;  // bytes
   std::vector<u32> pushed;             // the control stack, first word first
   std::vector<u8> state;
@@ -23,7 +22,7 @@ struct SavedContext {
            state.size() + bytes <= state_room;
   }
   // The stack as it lies in memory: it grew down, and the command processor's own words are last.
-  // What they are is not known; readers skip them.
+  // Their meaning is not known; readers skip them.
   std::vector<u32> stack() const {
     if (pushed.empty()) return {};
     constexpr u32 kNop = 0xffff1000;  // of one word
@@ -33,7 +32,7 @@ struct SavedContext {
   }
 };
 
-// What a saved wave has that its launch does not decide.
+// Properties of a saved wave that do not follow from its launch.
 struct SaveOptions {
   bool trap_registers = false;  // RUNTIME_ENABLE: the SPI left the group's ids there
 };

@@ -1,6 +1,6 @@
 // [torvalds/linux drivers/gpu/drm/amd/amdkfd/cwsr_trap_handler_gfx9.asm, _gfx10.asm, _gfx12.asm,
-// L_SAVE to L_SAVE_VGPR_END: order and sizes. What the command processor adds to the control stack:
-// ROCm/ROCdbgapi src/architecture.cpp control_stack_iterate()]
+// L_SAVE to L_SAVE_VGPR_END: order and sizes. For the command processor's words in the control
+// stack: ROCm/ROCdbgapi src/architecture.cpp control_stack_iterate()]
 #include "emulator/amd/compute/wave_save.h"
 
 #include <cstring>
@@ -12,7 +12,7 @@ namespace hw = amd::hw;
 
 u32 round_up(u32 value, u32 to) { return (value + to - 1) / to * to; }
 
-// What all waves of the group have alike.
+// Sizes common to all waves of the group.
 struct WaveShape {
   u32 vectors = 0, accumulators = 0, scalars = 0;  // registers
   u32 lds_units = 0;
@@ -52,8 +52,8 @@ void save_vectors(const Wave& wave, const WaveShape& shape, std::vector<u8>& byt
   bytes.resize(start + (shape.vectors + shape.accumulators) * row);
 }
 
-// gfx9 has VCC in the last two of the registers that the wave was given, which other registers may
-// follow that the hardware allocates; later chips at 106.
+// On gfx9 VCC is in the last two registers that the kernel requested; the hardware may allocate
+// more behind them. On later chips it is at 106.
 void save_scalars(const Wave& wave, const WaveShape& shape, std::vector<u8>& bytes) {
   std::array<u32, hw::kSavedScalars> words{};
   const bool fixed = wave.chip->generation != Generation::Gfx9;
@@ -170,7 +170,8 @@ void save_group(const WorkGroup& group, const Dispatch& dispatch, const SaveOpti
   const bool gfx9 = group.member(alive[0]).wave->chip->generation == Generation::Gfx9;
   std::vector<u32> pushed;
   std::vector<u8> state;
-  // Read backwards, the group's first wave comes first, behind what the waves were given.
+  // Read backwards, the group's first wave comes first, after the description of the waves'
+  // registers.
   for (usize i = alive.size(); i-- > 0;) {
     const WorkGroup::Member& member = group.member(alive[i]);
     const Wave& wave = *member.wave;

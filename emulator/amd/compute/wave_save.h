@@ -1,6 +1,7 @@
-// A work group's waves as the kernel driver's trap handler saves them when their queue is taken off
-// the hardware: registers in the order and places of the save area. The waves do not change, and go
-// on from their own registers when the queue comes back. See grid.h for which groups are saved.
+// A work group's waves as the kernel driver's trap handler saves them when their queue is unmapped
+// from the hardware: registers in the order and layout of the save area. The waves do not change,
+// and continue with their own registers when the queue is mapped again. See grid.h for which groups
+// are saved.
 #pragma once
 
 #include <optional>

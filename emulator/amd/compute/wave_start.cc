@@ -12,7 +12,7 @@ u32 bits(u32 word, u32 high, u32 low) { return word >> low & ((2u << (high - low
 
 bool has_accumulators(const Chip& chip) { return chip.vgprs > 256; }
 
-// RSRC1.VGPRS counts in these, whatever granules the chip allocates.
+// The unit of RSRC1.VGPRS, whatever granules the chip allocates.
 u32 vgpr_units(const Chip& chip, bool wave32) {
   if (has_accumulators(chip)) return 8;
   return wave32 ? 8 : 4;
@@ -77,7 +77,7 @@ Resources resources(const Chip& chip, const Dispatch& dispatch) {
 
 void start_wave(Wave& wave, const Dispatch& dispatch, const Resources& resources,
                 const WaveStart& start) {
-  // Kernels of gfx11 count user registers that are not set: the hardware wants 16 at least.
+  // Kernels of gfx11 count user registers that are not set: the hardware needs at least 16.
   // [LLVM, FeatureUserSGPRInit16Bug]
   const usize set = std::min<usize>(resources.user_sgprs, dispatch.user_sgprs.size());
   std::copy_n(dispatch.user_sgprs.begin(), set, wave.s.begin());

@@ -1,4 +1,4 @@
-// What each operation does to its resource.
+// The operations on a resource.
 #include "emulator/amd/compute/wave_sync.h"
 
 namespace doorbell::emu::amdgpu {
@@ -22,7 +22,7 @@ std::optional<GlobalWaveSync::Wait> GlobalWaveSync::ask(const WaveSync& what) {
       if (over(wait)) return std::nullopt;
       return wait;
     case WaveSync::Op::SemaphoreReleaseAll:
-      // The counter becomes the number of those that wait, and each takes one.
+      // The counter becomes the number of waiting waves, and each takes one.
       resource.counter = 0;
       ++resource.releases;
       return std::nullopt;

@@ -21,15 +21,15 @@ class GlobalWaveSync {
     u64 releases = 0;  // of its resource, when it began
   };
 
-  // Does what an instruction asks, and says whether its wave has to wait.
+  // Performs an instruction's operation; returns whether its wave has to wait.
   std::optional<Wait> ask(const WaveSync& what);
-  // Whether a wait is over; asked until it is, for what a semaphore counts is taken then.
+  // Whether a wait is over. Call it until it returns true: it then takes one from a semaphore.
   bool over(const Wait& wait);
 
  private:
   struct Resource {
     i64 counter = 0;
-    u64 releases = 0;  // how often all that waited were let go
+    u64 releases = 0;  // how often all waiting waves were released
   };
   std::array<Resource, 64> resources_;
 };

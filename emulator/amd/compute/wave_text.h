@@ -1,4 +1,4 @@
-// A wave's registers as text, for people. Those of all waves of a grid: grid.h, describe_waves().
+// A wave's registers as text. For all waves of a grid see describe_waves() in grid.h.
 #pragma once
 
 #include <string>

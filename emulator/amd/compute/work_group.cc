@@ -33,7 +33,7 @@ void WorkGroup::start(const Dispatch& dispatch, const Resources& resources, cons
     members_.push_back({.wave = std::make_unique<Wave>(*chip_, lanes_)});
   }
   if (dispatch.lds_bytes > lds_capacity_) {
-    // Behind the end: room for handlers that read more than they use.
+    // Padding behind the end, for handlers that read more than they use.
     lds_ = std::make_unique<u8[]>(dispatch.lds_bytes + 64);
     lds_capacity_ = dispatch.lds_bytes;
   }
@@ -77,7 +77,7 @@ void WorkGroup::start(const Dispatch& dispatch, const Resources& resources, cons
 }
 
 void WorkGroup::poison(const Dispatch& dispatch, Memory& memory, u64 seed) {
-  // Of scratch only the start: that is where small arrays and spilled registers are.
+  // Only the start of scratch, where small arrays and spilled registers are.
   constexpr u32 kScratchBytes = 8192;
   Random random(seed + place_.number);
   for (usize i = 0; i < count_; ++i) {
@@ -85,7 +85,7 @@ void WorkGroup::poison(const Dispatch& dispatch, Memory& memory, u64 seed) {
     fill_random(wave.v, usize{wave.chip->vgprs} * wave.lanes, random);
     fill_random(wave.s.data(), kVccHi + 1, random);
     wave.s[kM0] = static_cast<u32>(random.next());
-    // Where the dispatch does not say where scratch is, only the kernel knows.
+    // If the dispatch does not give scratch's address, only the kernel knows it.
     if (dispatch.scratch_base == 0) continue;
     const u32 bytes = std::min(dispatch.scratch_wave_bytes, kScratchBytes);
     const u64 slot =
@@ -93,7 +93,7 @@ void WorkGroup::poison(const Dispatch& dispatch, Memory& memory, u64 seed) {
     u32 words[16];
     for (u32 at = 0; at + sizeof words <= bytes; at += sizeof words) {
       fill_random(words, std::size(words), random);
-      if (!memory.store(slot + at, sizeof words, words, 0)) break;  // the kernel will find out
+      if (!memory.store(slot + at, sizeof words, words, 0)) break;  // the access will fault
     }
   }
   fill_random(reinterpret_cast<u32*>(lds_.get()), lds_bytes_ / 4, random);

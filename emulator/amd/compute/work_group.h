@@ -1,6 +1,6 @@
 // WorkGroup: the waves of one group on one compute unit, their LDS and their barriers. See
-// wave_start.h for a wave's first registers, emulator/amd/isa for instructions, grid.h for which
-// group runs when.
+// wave_start.h for a wave's first registers, emulator/amd/isa for instructions, grid.h for the
+// order of groups.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace doorbell::emu::amdgpu {
 
-// Where a group stands in its grid.
+// The position of a group in its grid.
 struct GroupPlace {
   u64 number = 0;             // x fastest
   std::array<u32, 3> id{};    // as the kernel reads it
@@ -31,20 +31,21 @@ class WorkGroup {
   enum class State : u8 { Ready, AtBarrier, AtWaveSync, Ended };
   struct Member {
     std::unique_ptr<Wave> wave;
-    std::unique_ptr<Twin> twin;  // null unless what is undefined is tracked
+    std::unique_ptr<Twin> twin;  // null unless undefined values are tracked
     State state = State::Ended;
-    bool barrier_complete = false;  // split barriers: signalled by all, not yet waited for
+    bool barrier_complete = false;  // split barrier: all have signalled, not yet waited for
     u64 barrier_pc = 0;             // of the barrier where it waits
     u64 slept_at = 0;               // the wave's clock at its last s_sleep; 0: none
-    u64 told_at = ~u64{0};          // the wave's clock when it was last told of a breakpoint
-    bool polls = false;             // when last seen it waited for what others write
+    u64 told_at = ~u64{0};          // the wave's clock when a breakpoint last reported it
+    bool polls = false;             // it was polling when last checked
     GlobalWaveSync::Wait sync_wait;
   };
 
   WorkGroup(const Chip& chip, u32 lanes) : chip_(&chip), lanes_(lanes) {}
 
-  // Takes the place of what ran here before. `poison` is a seed: what the launch leaves undefined
-  // is filled from it; 0: it keeps what it had. `twins`: the waves have twins.
+  // Starts a group on this compute unit in place of the last one. `poison` is a seed from which
+  // registers and LDS that the launch leaves undefined are filled; 0: they keep their contents.
+  // `twins`: the waves have twins.
   void start(const Dispatch& dispatch, const Resources& resources, const GroupPlace& place,
              Memory& memory, u64 poison, bool twins = false);
 
@@ -54,16 +55,16 @@ class WorkGroup {
   const Member& member(usize i) const { return members_[i]; }
   bool ended() const { return live_ == 0; }
 
-  // What the waves' instructions do to the group.
+  // Operations of the waves' instructions on the group.
   void wait_at_barrier(usize i, u64 pc);   // s_barrier
   bool signal_barrier(usize i);            // s_barrier_signal: whether it was the first
   void wait_for_barrier(usize i, u64 pc);  // s_barrier_wait
   u32 barrier_state() const;               // s_get_barrier_state
   void wait_for_sync(usize i, const GlobalWaveSync::Wait& wait);
-  // Those whose waits for global wave sync are over go on.
+  // Resumes waves whose waits for global wave sync are over.
   void wake(GlobalWaveSync& sync);
   void end(usize i);
-  // Where waves wait, when none of those that live can go on, whatever other groups do; else empty.
+  // If no live wave can continue, whatever other groups do: where they wait. Otherwise empty.
   std::string deadlock() const;
 
  private:

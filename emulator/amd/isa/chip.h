@@ -1,5 +1,5 @@
-// Chip: what the emulator knows of each GPU it can be. A table of its own: nothing here is read
-// from the drivers, so that a mistake of theirs shows.
+// Chip: properties of each GPU that the emulator supports. The table shares nothing with the
+// drivers, so that their mistakes are found.
 #pragma once
 
 #include <span>
@@ -16,26 +16,26 @@ enum class Generation : u8 { Gfx9, Gfx10, Gfx11, Gfx12 };
 // "RDNA2", "RDNA3", "RDNA4" and "CDNA3 Instruction Set Architecture" documents, chapters on state]
 struct Chip {
   std::string_view name;       // as LLVM calls it
-  u32 major, minor, stepping;  // of the graphics core, as gfx_target_version is made of
+  u32 major, minor, stepping;  // of the graphics core, as in gfx_target_version
   Generation generation;
   bool wave32, wave64;  // the wave sizes that kernels may have
   u32 vgprs;            // rows that an instruction can name, accumulation registers included
   u32 vgpr_granule_32;  // allocation granules of VGPRs in waves of 32 and of 64 lanes
   u32 vgpr_granule_64;
-  u32 sgprs;                      // that a kernel may use, VCC and the like apart
+  u32 sgprs;                      // that a kernel may use, without VCC and the like
   u32 lds_bytes;                  // that a work group may have
   u32 lds_granule;                // bytes per unit of GRANULATED_LDS_SIZE
   bool packed_work_item_ids;      // v0 holds x, y and z in ten bits each
-  bool architected_flat_scratch;  // the flat scratch base is no SGPR of the kernel's
+  bool architected_flat_scratch;  // the flat scratch base is not in the kernel's SGPRs
 
-  // Where the scalar operand codes M0 and NULL stand: gfx11 swapped them; gfx9 has no NULL.
+  // The scalar operand codes of M0 and NULL: gfx11 swapped them; gfx9 has no NULL.
   u32 m0_code() const { return generation >= Generation::Gfx11 ? 125 : 124; }
   bool has_null() const { return generation >= Generation::Gfx10; }
   u32 null_code() const { return generation >= Generation::Gfx11 ? 124 : 125; }
 };
 
 std::span<const Chip> chips();
-// Null for a name that is none of them.
+// Null for an unknown name.
 const Chip* find_chip(std::string_view name);
 
 }  // namespace doorbell::emu::amdgpu

@@ -1,4 +1,4 @@
-// Exit: why a wave stopped, as isa/run.h tells it to whoever schedules waves (amd/compute).
+// Exit: why a wave stopped, returned by isa/run.h to the scheduler of waves (amd/compute).
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace doorbell::emu::amdgpu {
 
-// What a DS_GWS_* asks of the process's global wave sync (compute/wave_sync.h).
+// The operation of a DS_GWS_* on the process's global wave sync (compute/wave_sync.h).
 struct WaveSync {
   enum class Op : u8 { Init, Barrier, SemaphoreRaise, SemaphoreTake, SemaphoreReleaseAll };
   Op op = Op::Init;
@@ -23,21 +23,21 @@ struct Exit {
                     // set to whether this wave was the first to
     BarrierWait,    // gfx12: waits at the group's barrier
     BarrierState,   // gfx12: scalar register `value` is to be set to the group's barrier's state
-    WaveSync,       // asks for `sync`, and waits or goes on
-    Budget,         // as many instructions as were asked for: run again
-    Sleep,          // s_sleep and its like: others may go first
-    Fault,          // a memory access that may not be: pc, lane, address
-    Bounds,         // what the kernel was not given, of `limit`: pc, lane, name
+    WaveSync,       // performs `sync`, and waits or continues
+    Budget,         // the budget of instructions is used up: run again
+    Sleep,          // s_sleep and the like: others may run first
+    Fault,          // an invalid memory access: pc, lane, address
+    Bounds,         // an access beyond the kernel's `limit`: pc, lane, name
     Illegal,        // an instruction that the chip, or this emulator, does not have: pc, name
     Trap,           // s_trap: `value` is its number
     Message,        // s_sendmsg, s_sendmsg_rtn: `value` is the message
   };
-  // What a wave is given of, and may not go beyond.
+  // Resources whose allocation a wave must not exceed.
   enum class Limit : u8 { Registers, Lds, Scratch, Alignment };
   Kind kind = Kind::Budget;
   Limit limit = Limit::Registers;  // Bounds
-  // Of the instruction that stopped. The wave's own pc is where it goes on: behind the instruction,
-  // but for Fault and Illegal, where it is the instruction's.
+  // The address of the instruction that stopped. The wave's own pc is where it continues: behind
+  // the instruction, except for Fault and Illegal, where it is at the instruction.
   u64 pc = 0;
   u64 address = 0;  // Fault
   u32 lane = 0;     // Fault

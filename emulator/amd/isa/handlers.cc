@@ -1,4 +1,4 @@
-// The list of tables, and the set that is made of them.
+// The list of tables, and the set made from them.
 #include "emulator/amd/isa/handlers.h"
 
 #include "base/util/check.h"

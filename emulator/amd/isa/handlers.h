@@ -1,4 +1,4 @@
-// HandlerSet: the instructions that an interpreter can execute, by normal name: the join of the
+// HandlerSet: the instructions that an interpreter can execute, by normal name: the union of the
 // handler files' tables. A handler file adds its table to the list in handlers.cc.
 #pragma once
 
@@ -15,14 +15,14 @@ using HandlerTable = std::span<const Entry>;
 
 class HandlerSet {
  public:
-  // Of all tables, which are constants of the program.
+  // The set of all tables, which are constants.
   HandlerSet();
-  // Null for a name that no table has.
+  // Null for a name in no table.
   const Entry* find(std::string_view name) const {
     auto found = entries_.find(name);
     return found == entries_.end() ? nullptr : found->second;
   }
-  // What to call: `fast` where this CPU can.
+  // The function to call: `fast` if this CPU supports it.
   Handler handler(const Entry& entry) const {
     return fast_ && entry.fast != nullptr ? entry.fast : entry.handler;
   }

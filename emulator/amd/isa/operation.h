@@ -1,6 +1,6 @@
-// Operation: an instruction as the interpreter executes it, and Entry: what a handler file says of
-// an instruction that it can execute. isa/decode/decode.h makes an Operation from an Entry and the
-// words of the code.
+// Operation: an instruction as the interpreter executes it. Entry: a handler file's record of an
+// instruction that it executes. isa/decode/decode.h makes an Operation from an Entry and the words
+// of the code.
 #pragma once
 
 #include <array>
@@ -15,12 +15,12 @@ struct Operation;
 
 enum class Flow : u8 {
   Next,  // the instruction that follows
-  Jump,  // Wave::pc says where
-  Stop,  // Wave::exit says why, Wave::pc where to go on
+  Jump,  // to Wave::pc
+  Stop,  // the reason is in Wave::exit; Wave::pc is where to continue
 };
 using Handler = Flow (*)(Wave&, const Operation&);
 
-// How an operand is read: its width, and what inline constants and modifiers mean for it.
+// How an operand is read: its width, and the meaning of inline constants and modifiers.
 enum class Type : u8 {
   None,
   B32,
@@ -37,11 +37,12 @@ enum class Type : u8 {
   PackedBF16,  // both halves, chosen one by one (VOP3P)
   PackedF32,   // two registers of f32 (VOP3P)
   Mixed,       // a float, or a half where op_sel_hi says so (v_fma_mix)
-  Wide,        // more than two registers: the handler knows (WMMA, MFMA, memory)
+  Wide,        // more than two registers, known to the handler (WMMA, MFMA, memory)
   Mask,        // one bit per lane in scalar registers
   Scalar,      // a 32-bit value that is the same for all lanes, from a scalar register
 };
-// Registers that an operand of the type takes; Wide and Mask are the handlers' and the wave's.
+// The number of registers of an operand of this type; for Wide the handler knows it, for Mask the
+// wave.
 constexpr u32 registers_of(Type type) {
   return type == Type::B64 || type == Type::F64 || type == Type::I64 || type == Type::PackedF32 ? 2
                                                                                                 : 1;
@@ -54,12 +55,12 @@ constexpr bool is_half(Type type) {
   return type == Type::B16 || type == Type::F16 || type == Type::BF16;
 }
 
-// What decoding has to know of an instruction beyond its encoding.
+// Properties of an instruction that decoding needs beyond its encoding.
 struct Shape {
   Type dst = Type::None;
   std::array<Type, 4> src{};
   u32 flags = 0;
-  // Registers of what is Wide, and of all operands of memory instructions: dst, then src.
+  // Registers of Wide operands, and of all operands of memory instructions: dst, then src.
   std::array<u8, 5> wide{};
 };
 enum ShapeFlag : u32 {
@@ -79,14 +80,14 @@ enum ShapeFlag : u32 {
   kAccumulators = 1 << 16,    // VOP3P: bits of the words choose accumulation registers (MFMA)
   kAccumulatorDst = 1 << 17,  // the destination is one (v_accvgpr_write)
   kAccumulatorSrc = 1 << 18,  // the source is one (v_accvgpr_read)
-  // Memory instructions: what decides where they access, unless it is each lane's address.
+  // Memory instructions: what determines the address besides or instead of each lane's address.
   kM0Address = 1 << 19,      // M0 is part of the address
   kM0Selects = 1 << 20,      // M0 says which registers
   kNoLaneAddress = 1 << 21,  // lanes have none
   kLowerLanes = 1 << 22,     // only lanes 0 to 31 have one
 };
 
-// Where in LDS a load found a bit of its result: `offset` bytes behind the address of `lane`.
+// The source in LDS of a bit of a load's result: `offset` bytes behind the address of `lane`.
 struct LoadedByte {
   u32 lane = 0;
   u64 offset = 0;
@@ -150,11 +151,11 @@ struct Operation {
   u16 dst = 0;                 // Vector: register; scalar: index in Wave::s
   u16 sdst = 0;                // the second, scalar destination (carries), index in Wave::s
   i64 immediate = 0;           // SOPK, SOPP: sign-extended; memory: the offset; literals K
-  std::array<u32, 4> words{};  // the instruction itself, for what only its handler knows
+  std::array<u32, 4> words{};  // the instruction itself, for fields that only its handler decodes
   u16 size = 0;                // bytes
   u16 offset = 0;              // from the block's start
   u64 pc = 0;
-  std::string_view name;  // LLVM's; empty for words that are no instruction
+  std::string_view name;  // from LLVM; empty for words that are not an instruction
 };
 
 }  // namespace doorbell::emu::amdgpu

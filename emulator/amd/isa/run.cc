@@ -25,10 +25,10 @@ Flow stop_beyond_registers(Wave& wave, const Operation& op) {
       false);
 }
 
-// A wave that is not judged: VGPR0 stands for each register that it has not, SGPR0 for a scalar
-// one. An instruction whose result would go to such a VGPR does nothing; such an SGPR is not
-// written. Of accumulation registers no document tells. [RDNA3 ISA 3.3.2.2, 3.3.3; CDNA3 ISA 3.6.1.
-// VOPD, which takes the number modulo 4, is not apart.]
+// A wave without checks: VGPR0 replaces each vector register beyond its allocation, SGPR0 each
+// scalar one. An instruction with such a VGPR as destination has no effect; such an SGPR is not
+// written. Accumulation registers are not documented. [RDNA3 ISA 3.3.2.2, 3.3.3; CDNA3 ISA 3.6.1.
+// VOPD, which takes the number modulo 4, is not distinguished.]
 Flow run_beyond_registers(Wave& wave, const Operation& op) {
   const RegisterNeeds needs = register_needs(op);
   if (needs.within(wave)) return op.handler(wave, op);

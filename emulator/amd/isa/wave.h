@@ -1,5 +1,5 @@
-// Wave: the registers of one wave and what it knows of its work group. It executes nothing:
-// handlers change it, isa/run.h drives them. See amd/compute for work groups and who makes waves.
+// Wave: the registers of one wave and its view of its work group. It does not execute: handlers
+// change it, isa/run.h calls them. See amd/compute for work groups and the creation of waves.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@ namespace doorbell::emu::amdgpu {
 
 class Memory;
 
-// Indices in Wave::s. They are the codes of scalar operands, but for M0 and NULL, whose codes
-// differ among chips: decoding makes them these.
+// Indices in Wave::s. They are the codes of scalar operands, except for M0 and NULL, whose codes
+// differ between chips: decoding maps them to these.
 enum ScalarRegister : u16 {
   kVccLo = 106,
   kVccHi = 107,
@@ -31,7 +31,7 @@ enum ScalarRegister : u16 {
   kScalarRegisters = 160,
 };
 
-// In Wave::index_mode, above its four bits: s_setvskip's.
+// In Wave::index_mode, above its four bits: set by s_setvskip.
 inline constexpr u32 kSkipVectors = 1 << 4;
 
 // The MODE register's floating-point part. [RDNA3 ISA, "Mode register"]
@@ -62,10 +62,10 @@ struct Wave {
   u32 lanes;
   FloatMode mode;
   u32 mode_rest = 0;        // MODE's bits from 8 on
-  bool float_plain = true;  // mode is the default one, and no FP16_OVFL: handlers look here first
+  bool float_plain = true;  // the mode is the default, without FP16_OVFL: handlers check this first
   u32 index_mode = 0;       // gfx9's s_set_gpr_idx_on: which operands M0 moves; s_setvskip
 
-  // ---- what the launch gave it; amd/compute sets it ----
+  // ---- set at the launch by amd/compute ----
   u32 vgpr_count, sgpr_count;  // as the kernel descriptor allocates
   u32 accumulator_count = 0;
   u8* lds = nullptr;  // the work group's, borrowed from it
@@ -77,10 +77,10 @@ struct Wave {
   u64 clock = 0;         // instructions executed; what s_memtime and the like read
   u32 wave_in_group = 0;
   u32 compute_unit = 0, xcc = 0;  // where it runs
-  Memory* memory = nullptr;       // borrowed from whoever runs the wave
+  Memory* memory = nullptr;       // borrowed from the caller of run()
   void* group = nullptr;          // the work group of amd/compute, for its own use
 
-  // Bits 1 << Exit::Limit: at these limits the wave does not stop, but does what hardware does.
+  // Bits 1 << Exit::Limit: at these limits the wave does not stop, but behaves as on hardware.
   u8 unjudged = 0;
   bool is_judged(Exit::Limit limit) const { return !(unjudged >> static_cast<u8>(limit) & 1); }
 

@@ -1,4 +1,4 @@
-// Decoding of blocks, and their revalidation.
+// Decodes and revalidates blocks.
 #include "emulator/amd/isa/decode/code_cache.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 constexpr usize kMaxOperations = 128;
 constexpr u32 kMaxBytes = 20;  // of one instruction
 
-// As many of the next bytes as can be fetched, in words.
+// The words of the following bytes, as far as they can be fetched.
 u32 fetch_window(Memory& memory, u64 pc, u8* window) {
   if (memory.fetch(pc, kMaxBytes, window)) return kMaxBytes;
   u32 size = 0;

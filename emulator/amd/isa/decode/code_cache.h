@@ -24,19 +24,19 @@ struct Block {
   u64 pc = 0, end = 0;
   u64 generation = 0;
   std::vector<Operation> operations;
-  std::vector<u8> bytes;  // as they were decoded
+  std::vector<u8> bytes;  // from which it was decoded
   RegisterNeeds needs;
-  mutable std::vector<OperandUses> uses;  // of each operation; isa/shadow/twin.cc asks for them
+  mutable std::vector<OperandUses> uses;  // of each operation, for isa/shadow/twin.cc
 };
 
 class CodeCache {
  public:
   static Result<std::unique_ptr<CodeCache>> create(const Chip& chip, const HandlerSet& handlers);
 
-  // What dispatches see of code that changed: call before each.
+  // Makes changes of code visible: call before each dispatch.
   void begin_dispatch() { ++generation_; }
 
-  // Waves are to be seen between a block and each of these addresses: no block goes on over one.
+  // Ends blocks before these addresses, so that a caller sees waves there.
   void end_blocks_before(std::span<const u64> addresses);
 
   // The block at pc; null when no instruction can be fetched there. Borrowed until the next call.

@@ -1,4 +1,4 @@
-// Decoding: what all formats share, and the scalar formats.
+// Decoding: the parts common to all formats, and the scalar formats.
 // [RDNA3 ISA, chapter "Microcode formats"; "CDNA3 ISA" and "RDNA4 ISA", the same chapter]
 #include "emulator/amd/isa/decode/decode.h"
 
@@ -30,7 +30,7 @@ Flow stop_illegal(Wave& wave, const Operation& op) {
   return Flow::Stop;
 }
 
-// The code of a source of which nothing is known. Scales are registers or whole numbers.
+// An operand code without a known meaning. Scales are registers or integers.
 std::optional<u32> unknown_source(const Operation& op) {
   for (const Source& source : op.src) {
     if (source.kind == Source::Kind::Special && !is_special_value(source.index))

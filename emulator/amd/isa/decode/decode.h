@@ -1,6 +1,6 @@
-// Decoder: the words of one instruction to operations. The name comes from LLVM; operands come from
-// the words, by the encodings of AMD's instruction set documents, so that they do not depend on how
-// LLVM lists them. See isa/decode/code_cache.h for blocks of code.
+// Decoder: turns the words of one instruction into operations. LLVM gives the name; operands are
+// decoded from the words by the encodings in AMD's instruction set documents, so that they do not
+// depend on LLVM's operand lists. See isa/decode/code_cache.h for blocks of code.
 #pragma once
 
 #include <memory>
@@ -50,10 +50,10 @@ class Decoder {
           std::unique_ptr<InstructionSource> source)
       : chip_(chip), lanes_(lanes), handlers_(handlers), source_(std::move(source)) {}
 
-  // Appends what the instruction at the start of the bytes does, one operation or, for VOPD, up to
-  // three, and gives its size. One that no handler is for, that is no instruction, or that has a
-  // source of which nothing is known, becomes an operation that stops with Exit::Illegal and its
-  // name.
+  // Appends the operations of the instruction at the start of the bytes, one or, for VOPD, up to
+  // three, and returns its size. Bytes that are not an instruction, an instruction without a
+  // handler, and one with an unknown source become an operation that stops with Exit::Illegal and
+  // the name.
   u32 decode(std::span<const u8> bytes, u64 pc, std::vector<Operation>& out);
 
   const Chip& chip() const { return chip_; }

@@ -87,10 +87,10 @@ void decode_flat(const Decoder& decoder, Operation& op) {
   const u32 segment = gfx11 ? field(low, 17, 16) : field(low, 15, 14);
   if (segment == 0) {
     op.flags |= kMemoryFlat;
-    op.src[kScalarAddress] = {};  // the field is not FLAT's
+    op.src[kScalarAddress] = {};  // FLAT does not have the field
   }
   if (generation == Generation::Gfx10) {
-    // FLAT's offset has no sign.
+    // FLAT's offset is unsigned.
     op.immediate = segment == 0 ? field(low, 10, 0) : sign_extend(field(low, 11, 0), 12);
     op.control = cache_policy(bit(low, 16), bit(low, 17), bit(low, 12));
   } else {
@@ -100,7 +100,7 @@ void decode_flat(const Decoder& decoder, Operation& op) {
   }
   if ((op.control & 1) != 0) op.flags |= kMemoryReturns;
   if (segment != 1) return;
-  // Scratch: which of the two addresses count.
+  // Scratch: which of the two addresses are used.
   const bool vector =
       gfx11    ? bit(high, 23)
       : gfx940 ? bit(low, 13)

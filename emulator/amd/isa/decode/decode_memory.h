@@ -1,5 +1,5 @@
 // Decoding of the memory formats: DS, FLAT (with GLOBAL and SCRATCH), MUBUF and their gfx12 forms.
-// Where their operands go in an Operation, for the handler files (lds_*.cc, *_memory.cc).
+// Defines where their operands are in an Operation, for the handler files (lds_*.cc, *_memory.cc).
 #pragma once
 
 #include "emulator/amd/isa/decode/decode.h"
@@ -7,7 +7,7 @@
 
 namespace doorbell::emu::amdgpu {
 
-// Operation::src of memory instructions. A kind None says that the instruction has none.
+// Operation::src of memory instructions. A kind None means that the instruction does not have it.
 enum MemorySource : u32 {
   kAddress = 0,        // vector
   kData = 1,           // vector
@@ -23,7 +23,7 @@ enum MemoryFlag : u32 {
   kMemoryFlat = 1 << 17,     // FLAT: the address chooses among global, LDS and scratch
   kMemoryOffset = 1 << 18,   // buffers: the vector address holds an offset (after the index)
   kMemoryIndex = 1 << 19,    // buffers: the vector address holds an index
-  kMemoryGds = 1 << 20,      // DS: the global data share, which no chip here has
+  kMemoryGds = 1 << 20,      // DS: the global data share, which the emulated chips lack
 };
 
 void decode_memory(const Decoder& decoder, Format format, Operation& op);

@@ -23,7 +23,7 @@ u32 source_count(const Shape& shape) {
   return count;
 }
 
-// Sources that the words name: all but those that are the destination or VCC or a literal K.
+// The sources in the words: all except the destination, VCC and a literal K.
 u32 encoded_count(const Shape& shape, bool vop3) {
   u32 count = source_count(shape);
   if (shape.flags & kReadsDst) --count;
@@ -32,8 +32,8 @@ u32 encoded_count(const Shape& shape, bool vop3) {
   return count;
 }
 
-// VOP3's packed operands have one modifier for both halves; an inline constant is in both, while a
-// register's and a literal's are as they stand.
+// VOP3's packed operands have one modifier for both halves; an inline constant is in both halves,
+// registers and literals are used unchanged.
 u8 packed_modifiers(const Source& source, u32 code, u8 given) {
   const bool inline_constant = source.kind == Source::Kind::Constant && code != kLiteralCode;
   u32 modifiers = 0;
@@ -160,7 +160,7 @@ void Decoder::decode_vop3p(Operation& op) const {
   finish_vector(op);
 }
 
-// Operands that the words do not name, and whether the result is stored as computed.
+// Implicit operands, and whether the result is stored as computed.
 void Decoder::finish_vector(Operation& op) const {
   const Shape& shape = op.entry->shape;
   const u32 count = source_count(shape);
@@ -237,8 +237,8 @@ void Decoder::decode_sdwa(u32 word, Format format, Operation& op) const {
   op.flags |= field(word, 15, 14) << kOmodShift;
 }
 
-// Two instructions in one. Both read before either writes: where the first would overwrite what
-// the second reads, the second goes first, and where each would, the source is copied before.
+// Two instructions in one. Both read before either writes: if the first would overwrite a source of
+// the second, the second runs first; if each would, a source is copied before.
 void Decoder::append_dual(std::string_view name, Operation op, std::vector<Operation>& out) {
   const DualNames names = dual_names(name);
   Operation half[2] = {op, op};

@@ -17,13 +17,13 @@ namespace doorbell::emu::amdgpu {
 class InstructionSource {
  public:
   struct Instruction {
-    std::string_view name;  // LLVM's; lives as long as the source
+    std::string_view name;  // from LLVM; lives as long as the source
     u32 size = 0;           // bytes; 0: not an instruction of this chip
   };
   virtual ~InstructionSource() = default;
-  // The instruction at the start of the bytes; address is its own, for what is relative to it.
+  // The instruction at the start of the bytes; `address` is where it is, for relative operands.
   virtual Instruction decode(std::span<const u8> bytes, u64 address) = 0;
-  // As assembly, for traces and reports; empty when it is none.
+  // As assembly, for traces and reports; empty if it is not an instruction.
   virtual std::string print(std::span<const u8> bytes, u64 address) = 0;
 };
 

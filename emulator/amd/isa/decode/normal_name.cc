@@ -1,4 +1,4 @@
-// The tables of what LLVM appends to names, and of names that changed among generations.
+// Tables of the suffixes that LLVM appends to names, and of names that changed between generations.
 #include "emulator/amd/isa/decode/normal_name.h"
 
 #include <cctype>
@@ -8,7 +8,7 @@ namespace doorbell::emu::amdgpu {
 
 namespace {
 
-// Appended to say which chip, encoding or form of address: decoding sees those in the words.
+// Suffixes for the chip, the encoding or the form of address, which decoding finds in the words.
 constexpr std::string_view kSuffixes[] = {
     "vi",    "ci",        "si",     "e32",    "e64",   "e96",     "dpp",    "dpp8",
     "sdwa",  "t16",       "fake16", "w32",    "w64",   "opsel",   "nosdst", "alt",
@@ -69,7 +69,7 @@ constexpr Alias kAliases[] = {
     {"V_CMPX_TRU_F64", "V_CMPX_T_F64"},
 };
 
-// The newer chips' "NUM" is what the older ones' plain minimum and maximum are.
+// "NUM" of the newer chips is the plain minimum and maximum of the older ones.
 constexpr std::string_view kNum = "_NUM_";
 
 // Names of widths in memory instructions, longest first.
@@ -117,7 +117,7 @@ void rename_memory(std::string& name) {
 }  // namespace
 
 std::string normal_name(std::string_view llvm_name) {
-  // A slip of LLVM's tables: "V_COS_F16V_COS_F16_t16_e32_gfx11".
+  // An error in LLVM's tables: "V_COS_F16V_COS_F16_t16_e32_gfx11".
   for (auto at = llvm_name.find("V_", 1); at != std::string_view::npos;
        at = llvm_name.find("V_", at + 1)) {
     if (std::isdigit(static_cast<unsigned char>(llvm_name[at - 1]))) {

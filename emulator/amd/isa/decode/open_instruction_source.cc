@@ -1,4 +1,4 @@
-// Finding and opening the decoder's module.
+// Finds and opens the decoder's module.
 #include <dlfcn.h>
 
 #include <mutex>
@@ -12,7 +12,7 @@ namespace doorbell::emu::amdgpu {
 
 namespace {
 
-// Where the file that holds this very function lies.
+// The folder of the file that contains this function.
 std::string own_folder() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<void*>(&own_folder), &info) == 0 || !info.dli_fname) return ".";
@@ -37,7 +37,7 @@ Result<const InstructionSources*> instruction_sources() {
                                     std::string(kPrefix) + "/" + kLibraryFolder + name};
   TRY(os::Library library, os::Library::open(candidates));
   TRY(auto* function, library.function<const InstructionSources*()>(kInstructionSourcesSymbol));
-  // Never closed: LLVM's own statics would not survive a second opening.
+  // Never closed: LLVM's statics cannot be initialised twice.
   static auto& kept = *new os::Library(std::move(library));
   static_cast<void>(kept);
   return opened = function();

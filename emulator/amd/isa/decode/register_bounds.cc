@@ -1,4 +1,4 @@
-// Counting registers from shapes; those of memory and matrix instructions say so in Shape::wide.
+// Counts registers from shapes; memory and matrix instructions have theirs in Shape::wide.
 #include "emulator/amd/isa/decode/register_bounds.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ u32 count_of(const Shape& shape, Type type, usize wide) {
   return says ? shape.wide[wide] : registers_of(type);
 }
 
-// 64 or 32, as the rows of some register tell; 64 where all are register 0.
+// 64 or 32 lanes, from the rows of a register; 64 if all are register 0.
 u32 lanes_of(const Operation& op) {
   if (op.dst != 0 && op.dst_row != 0) return op.dst_row / op.dst;
   for (const Source& source : op.src)
@@ -26,7 +26,7 @@ u32 lanes_of(const Operation& op) {
   return 64;
 }
 
-// Registers of a memory instruction's address, as many as its form says.
+// The number of registers of a memory instruction's address, by its form.
 u32 address_registers(const Operation& op) {
   const std::string_view name = op.entry->name;
   if (name.starts_with("BUFFER_")) {
@@ -37,8 +37,8 @@ u32 address_registers(const Operation& op) {
   return wide && op.src[kScalarAddress].kind == Source::Kind::None ? 2 : op.entry->shape.wide[1];
 }
 
-// Matrices say what their operands take of waves of 64; C is as large as the result. What is one
-// register there may be less than a whole one.
+// Matrix instructions state their operands' registers for waves of 64; C is as large as the result.
+// An operand of one register may use only a part of it.
 u32 matrix_registers(const Operation& op, usize source) {
   const Shape& shape = op.entry->shape;
   constexpr usize kC = 2;
@@ -54,7 +54,7 @@ void add_scalars(RegisterNeeds& needs, u32 index, u32 count) {
 
 bool is_scalar(std::string_view name) { return name.starts_with("S_"); }
 
-// SMEM's data, as their names tell; 0: it is none of them.
+// The data registers of SMEM instructions, from their names; 0: not one of them.
 u32 scalar_data_registers(std::string_view name) {
   if (name == "S_MEMTIME" || name == "S_MEMREALTIME") return 2;
   const bool load = name.find("_LOAD_") != name.npos, store = name.find("_STORE_") != name.npos;
@@ -97,7 +97,7 @@ u32 source_registers(const Operation& op, usize source) {
 u32 result_registers(const Operation& op) {
   const Shape& shape = op.entry->shape;
   const bool matrix = (shape.flags & kMatrixOperands) != 0;
-  // Transposing loads of waves of 64 load as much as those of waves of 32.
+  // Transposing loads load the same amount in waves of 64 and of 32.
   const bool shared =
       op.name.starts_with("GLOBAL_LOAD_TR_") && op.name.find("_w64") != op.name.npos;
   return count_of(shape, shape.dst, 0) * (matrix ? 64 / lanes_of(op) : 1) / (shared ? 2 : 1);
@@ -130,12 +130,12 @@ RegisterNeeds register_needs(const Operation& op) {
   RegisterNeeds needs;
   if (op.entry == nullptr) return needs;
   const Shape& shape = op.entry->shape;
-  // Which of MFMA's operands are accumulation registers stands in the words: matrix.cc.
+  // The words say which of MFMA's operands are accumulation registers: see matrix.cc.
   const bool matrix = (shape.flags & kAccumulators) != 0;
   const u32 acc = matrix ? field(op.words[1], 28, 27) : 0;
   const u32 acc_cd = matrix ? field(op.words[0], 15, 15) : 0;
   const bool source = (shape.flags & kAccumulatorSrc) != 0;
-  // The third operand is C, or what a sparse A's elements stand for, with C the fourth.
+  // The third operand is C, or the indices of a sparse A, and C is the fourth.
   const u32 sparse = matrix && (shape.flags & kReadsDst) != 0 ? 1 : 0;
   const u32 banks[] = {source ? 1 : acc & 1, acc >> 1 & 1, sparse ? 0 : acc_cd, acc_cd};
   const u32 dst_bank = (shape.flags & kAccumulatorDst) != 0 ? 1 : acc_cd;

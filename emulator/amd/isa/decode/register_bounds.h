@@ -1,5 +1,5 @@
-// How many registers instructions name: what a wave must have been given to run them. The
-// count is the decoder's knowledge; run.cc compares it with the wave's once per block.
+// How many registers instructions use, and a wave therefore needs. The decoder counts them; run.cc
+// compares the count with the wave's once per block.
 #pragma once
 
 #include <span>
@@ -25,11 +25,10 @@ struct RegisterNeeds {
 
 RegisterNeeds register_needs(const Operation& op);
 
-// Vector registers from the one that a source names on, and from the result's: src[source] is one,
-// the result is.
+// The number of vector registers of source src[source], and of the result.
 u32 source_registers(const Operation& op, usize source);
 u32 result_registers(const Operation& op);
-// The same of scalar registers; 0 where the operand is none.
+// The same for scalar registers; 0 if the operand is not scalar.
 u32 scalar_source_registers(const Operation& op, usize source);
 u32 scalar_result_registers(const Operation& op);
 RegisterNeeds register_needs(std::span<const Operation> ops);

@@ -1,10 +1,9 @@
 // Matrix instructions: MFMA and WMMA, and their sparse forms SMFMAC and SWMMAC. Elements are
-// gathered from the lanes, multiplied as a host would, and put back. How hardware orders and rounds
-// the additions of one result is not documented; here each product is added to the sum in k's
-// order, without rounding the product, and those of *_F8F6F4, whose scales reach beyond an f32, are
-// summed in doubles and rounded once. Results round to nearest even and keep denormals, whatever
-// MODE says. [CDNA3 and CDNA4 ISA, "Dependency resolution" and "Floating point" of matrix
-// instructions]
+// gathered from the lanes, multiplied by the host, and put back. The order and rounding of the
+// additions in hardware are not documented; here each product is added to the sum in k's order,
+// without rounding the product, and those of *_F8F6F4, whose scales reach beyond an f32, are summed
+// in doubles and rounded once. Results round to nearest even and keep denormals, whatever MODE
+// says. [CDNA3 and CDNA4 ISA, "Dependency resolution" and "Floating point" of matrix instructions]
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -53,7 +52,7 @@ constexpr u32 kMaxInputs = 2048, kMaxResults = 2048;
   }
 }
 
-// Only what A holds is multiplied: an infinity in B beside it makes no NaN.
+// Multiplies only the held elements of A, so that an infinity in B elsewhere makes no NaN.
 template <class T, class Sum>
 void multiply_sparse(const MatrixOperation& what, const u32* index, const T* a, const T* b,
                      Sum* c) {
@@ -147,7 +146,7 @@ constexpr Type constant_type(Number number) {
   }
 }
 
-// In waves of 64 lanes: the least that any wave needs.
+// For waves of 64 lanes, which need the fewest registers.
 constexpr u8 input_registers(const MatrixShape& shape, u32 operand) {
   const u32 elements = shape.rows(operand) * shape.columns(operand) * shape.blocks;
   return static_cast<u8>(std::max(1u, elements * bits_of(shape.input(operand)) / 64 / 32));

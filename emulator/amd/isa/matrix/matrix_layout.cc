@@ -1,4 +1,4 @@
-// Places of elements in registers.
+// Positions of elements in registers.
 #include "emulator/amd/isa/matrix/matrix_layout.h"
 
 #include <algorithm>

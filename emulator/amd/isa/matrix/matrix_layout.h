@@ -3,8 +3,8 @@
 // arithmetic is in matrix.cc.
 //
 // Sparse instructions (SMFMAC, SWMMAC) hold two of every four neighbours of A in k's direction:
-// A's columns here are those that are held, and an index register has two bits for each, which say
-// the place among the four.
+// A's columns here are the held ones, and an index register has two bits for each, its position
+// among the four.
 // Layouts: [AMD matrix instruction calculator, github.com/ROCm/amd_matrix_instruction_calculator;
 // CDNA3 ISA, "Matrix arithmetic instructions"; RDNA3 and RDNA4 ISA, "Wave matrix multiply
 // accumulate"; what gfx950 adds, where a lane's elements are in pieces of 128 bits each far apart:
@@ -16,7 +16,7 @@
 namespace doorbell::emu::amdgpu {
 
 // Of an element. Fp8 is E4M3, Bf8 E5M2: gfx942's variants have no infinities and no negative zero,
-// the later ones are OCP's. Fp6 is E2M3, Bf6 E3M2, Fp4 E2M1. Said means that CBSZ and BLGP say it.
+// the later ones are OCP's. Fp6 is E2M3, Bf6 E3M2, Fp4 E2M1. Said: CBSZ and BLGP select the format.
 enum class Number : u8 { F64, F32, Xf32, F16, Bf16, Fp8, Bf8, Fp6, Bf6, Fp4, I32, I8, I4, Said };
 
 constexpr u32 bits_of(Number number) {

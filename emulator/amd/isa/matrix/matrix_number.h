@@ -1,4 +1,4 @@
-// Elements of matrices to and from what the host computes with.
+// Converts elements of matrices to and from the host's types.
 #pragma once
 
 #include <bit>

@@ -1,4 +1,4 @@
-// Reading a matrix instruction's words, and its results' ways into registers.
+// Reads a matrix instruction's words, and writes its results to registers.
 #include "emulator/amd/isa/matrix/matrix_operation.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ Number said_number(u32 code) {
 }
 
 // The scales that a 9-bit operand names: a register's words, or the same for all lanes. Decoding
-// lets no other codes than these through.
+// rejects other codes.
 void read_scales(const Wave& wave, u32 code, u32* out) {
   constexpr u32 kFirstVector = 256;
   Source source{.kind = Source::Kind::Scalar, .index = static_cast<u16>(code)};

@@ -1,6 +1,6 @@
-// MatrixOperation: what a matrix instruction does on one wave, as its words say: layout, formats,
-// signs, broadcasts, scales; and its operands' elements, out of and into registers. The arithmetic
-// and the table of instructions are in matrix.cc.
+// MatrixOperation: a matrix instruction on one wave, decoded from its words: layout, formats,
+// signs, broadcasts, scales; and the transfer of its operands' elements from and to registers. The
+// arithmetic and the table of instructions are in matrix.cc.
 #pragma once
 
 #include <bit>
@@ -17,8 +17,8 @@ namespace doorbell::emu::amdgpu {
 
 inline constexpr u32 kFirstAccumulator = 256;
 
-// V_MFMA_SCALE_*: 16 bytes, of which decoding puts the half with the scales last. Their operands'
-// codes.
+// V_MFMA_SCALE_*: 16 bytes, of which decoding puts the half with the scales last. The scales'
+// operand codes.
 inline constexpr u32 kScaledBytes = 16;
 inline std::array<u32, 2> scale_operands(const Operation& op) {
   return {field(op.words[3], 8, 0), field(op.words[3], 17, 9)};
@@ -76,7 +76,7 @@ T read_element(const MatrixOperation& what, const u32* row, u32 lanes, u32 lane,
   }
 }
 
-// a[block][k][i] and b[block][k][j]: what the inner loop runs along is last.
+// a[block][k][i] and b[block][k][j]: the inner loop's index is last.
 template <class T>
 void read_inputs(const MatrixOperation& what, const u32* row, u32 lanes, u32 operand, T* out) {
   const u32 rows = what.shape().rows(operand), columns = what.shape().columns(operand);

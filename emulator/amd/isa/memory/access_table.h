@@ -1,5 +1,5 @@
-// The loads and stores that every way to reach memory has alike (GLOBAL, FLAT, SCRATCH, BUFFER):
-// their table, from what one element's access does.
+// The table of loads and stores that GLOBAL, FLAT, SCRATCH and BUFFER have in common, made from the
+// access of one element.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// What atomic instructions do to the value in memory: one function each, of the value before, the
-// instruction's operand, and its second operand where it has two.
+// Updates by atomic instructions: one function each, of the value in memory, the instruction's
+// operand, and its second operand if it has one.
 // [RDNA3 ISA, "Flat memory instructions", "Data share instructions": the operations' pseudo-code]
 #pragma once
 
@@ -28,7 +28,7 @@ template <class T>
 u64 subtract_from(u64 before, u64 operand, u64) {
   return static_cast<T>(operand - before);
 }
-// T is signed or not: that is what tells SMIN from UMIN.
+// T is signed for SMIN and unsigned for UMIN.
 template <class T>
 u64 minimum(u64 before, u64 operand, u64) {
   return static_cast<u64>(std::min(static_cast<T>(before), static_cast<T>(operand)));
@@ -66,7 +66,7 @@ template <class T>
 u64 subtract_if_fits(u64 before, u64 operand, u64) {
   return before >= operand ? before - operand : before;
 }
-// The second operand is what must be there.
+// The second operand is the value to compare with.
 template <class T>
 u64 compare_swap(u64 before, u64 operand, u64 compare) {
   return static_cast<T>(before) == static_cast<T>(compare) ? operand : before;
@@ -76,7 +76,7 @@ template <class T>
 u64 compare_store(u64 before, u64 compare, u64 operand) {
   return compare_swap<T>(before, operand, compare);
 }
-// Bits of the first operand give way to those of the second.
+// Replaces the bits in the first operand's mask by those of the second.
 template <class T>
 u64 mask_or(u64 before, u64 mask, u64 bits) {
   return (before & ~mask) | bits;
@@ -140,8 +140,8 @@ inline u64 add_bfloats(u64 before, u64 operand, u64) {
   return sum(0) | sum(16) << 16;
 }
 
-// Whether the update rounds. By what, when MODE asks for another rounding than to nearest, no
-// document says of LDS and caches: such an instruction stops. (Specialisations, because GCC 12's
+// Whether the update rounds. How LDS and caches round when MODE selects another rounding than to
+// nearest is not documented: such an instruction stops. (Specialisations, because GCC 12's
 // undefined behaviour sanitizer does not compare functions in constants.)
 template <u64 (*kUpdate)(u64, u64, u64)>
 constexpr bool kRounds = false;

@@ -1,6 +1,6 @@
-// One element per lane between a buffer and rows of lanes, which may be registers or not. What an
-// element's bits mean depends on the instruction: buffer_memory.cc takes them as they are,
-// typed_buffers.cc by a format.
+// One element per lane between a buffer and rows of lanes, which may be registers or not. The
+// instruction determines the meaning of an element's bits: buffer_memory.cc copies them,
+// typed_buffers.cc converts them by a format.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace doorbell::emu::amdgpu {
 
-// access(buffer), unless no lane is active or it is not known where it goes.
+// Calls access(buffer), unless no lane is active or the address is disputed.
 template <class Access>
 Flow with_buffer(Wave& wave, const Operation& op, BufferUse use, Access&& access) {
   if (wave.exec() == 0) return Flow::Next;
@@ -44,7 +44,7 @@ std::optional<u64> lanes_together(const BufferAddresses& buffer,
   return lanes[0];
 }
 
-// What lies beyond the buffer reads as zero.
+// Elements beyond the buffer read as zero.
 template <Element e>
 Flow load_buffer(Wave& wave, const Operation& op, const BufferAddresses& buffer, u32* dst) {
   static constexpr u8 kZero[16] = {};
@@ -71,7 +71,7 @@ Flow load_buffer(Wave& wave, const Operation& op, const BufferAddresses& buffer,
   return Flow::Next;
 }
 
-// What lies beyond the buffer is not stored.
+// Elements beyond the buffer are not stored.
 template <Element e>
 Flow store_buffer(Wave& wave, const Operation& op, const BufferAddresses& buffer, const u32* src) {
   constexpr Element kPart = rows_of(e) == 1 ? e : Element::B32;

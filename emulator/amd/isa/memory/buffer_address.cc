@@ -1,13 +1,13 @@
-// Sources, by what decides where they differ about what is beyond a buffer:
-// 1. silicon: ROCm/rocm-systems emulation/rocjitsu, isa/arch/amdgpu/shared/addr_calc_buffer.h, that
-//    pull request 10928 made do what gfx950 does, and whose tests were "matched on physical gfx1100
-//    and gfx1201";
+// Sources about accesses beyond a buffer; where they differ, the first one counts:
+// 1. silicon: ROCm/rocm-systems emulation/rocjitsu, isa/arch/amdgpu/shared/addr_calc_buffer.h,
+// which pull request 10928 adapted to gfx950, and whose tests were "matched on physical gfx1100 and
+// gfx1201";
 // 2. the ISA documents: CDNA3 and CDNA4 9.1.5, RDNA2 8.1.5, RDNA3 9.4 and table 46, RDNA4 9.4 and
 //    table 56;
 // 3. drivers: Mesa src/amd/common/ac_descriptors.c (ac_set_buf_desc_word3), ROCm/rocMLIR pull
 //    request 678.
-// Where they differ about which bytes are meant, in forms that no compiler here emits, the wave
-// stops: find_dispute().
+// If they differ about which bytes are accessed, in forms that no known compiler emits, the wave
+// stops: see find_dispute().
 #include "emulator/amd/isa/memory/buffer_address.h"
 
 #include "emulator/amd/isa/decode/decode_memory.h"

@@ -1,6 +1,6 @@
 // Addresses of buffer instructions: a resource descriptor in four scalar registers, an index and an
-// offset, and which of the lanes' bytes lie within the buffer. What scratch is reached by on gfx9
-// and gfx10, as a swizzled buffer.
+// offset, and which of the lanes' bytes lie within the buffer. Scratch of gfx9 and gfx10 is such a
+// buffer, swizzled.
 #pragma once
 
 #include <string_view>
@@ -11,11 +11,11 @@
 
 namespace doorbell::emu::amdgpu {
 
-// What an instruction does with a buffer. Dwords of loads and stores are judged one by one, what
-// has a format and atomic operations as a whole.
+// The kind of access. Dwords of loads and stores are checked one by one, typed elements and atomic
+// operations as a whole.
 enum class BufferUse : u8 { Dwords, Format, Atomic };
 
-// The descriptor's fields that say where an element is.
+// The descriptor's fields that determine an element's address.
 struct BufferResource {
   u64 base = 0;
   u32 stride = 0, records = 0;
@@ -32,7 +32,7 @@ class BufferAddresses {
  public:
   BufferAddresses(const Wave& wave, const Operation& op, BufferUse use);
 
-  // Why it is not known where this goes; empty when it is known.
+  // Why the address is disputed; empty if it is not.
   std::string_view disputed() const { return disputed_; }
   bool swizzled() const { return resource_.swizzle != 0; }
   bool as_a_whole() const { return use_ != BufferUse::Dwords; }

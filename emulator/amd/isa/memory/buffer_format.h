@@ -1,9 +1,8 @@
 // The formats of typed buffer elements: how many bits each component has, what they mean, and the
 // numbers of both in descriptors and instructions, by generation.
-//
-// The documents say what a format's numbers mean, not how a value that no number stands for is
-// rounded on its way into one (but for normalised formats, which are Direct3D's): such a conversion
-// gives nothing, and its instruction stops.
+// The documents define a format's values, but not how other values are rounded to them (except for
+// normalised formats, which are Direct3D's): such a conversion returns nothing, and the instruction
+// stops.
 #pragma once
 
 #include <array>
@@ -24,7 +23,7 @@ struct BufferFormat {
   bool is_integer() const { return number == NumberFormat::Uint || number == NumberFormat::Sint; }
 };
 
-// By the number in a typed instruction's word, or in a descriptor's. Empty for one that means none.
+// By the number in a typed instruction's word, or in a descriptor. Empty for an unknown number.
 std::optional<BufferFormat> format_of_number(const Chip& chip, u32 number);
 // gfx9 has two numbers.
 std::optional<BufferFormat> format_of_numbers(u32 data, u32 number);

@@ -11,7 +11,7 @@ namespace doorbell::emu::amdgpu {
 
 namespace {
 
-// Of what lies beyond the buffer, LDS gets zeros. [ROCm/rocm-systems pull request 10928]
+// For elements beyond the buffer, LDS gets zeros. [ROCm/rocm-systems pull request 10928]
 template <Element e>
 Flow buffer_to_lds(Wave& wave, const Operation& op) {
   return with_buffer(wave, op, BufferUse::Dwords, [&](const BufferAddresses& buffer) {
@@ -59,7 +59,7 @@ struct Buffer {
   }
 };
 
-// Beyond the buffer nothing happens, and what comes back is zero as for loads.
+// Beyond the buffer the operation has no effect and returns zero, as loads do.
 Flow atomic(Wave& wave, const Operation& op, const BufferAddresses& buffer, u32 bytes,
             AtomicUpdate update, bool compares) {
   const u64 within = buffer.within(wave.exec(), 0, bytes);

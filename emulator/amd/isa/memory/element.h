@@ -1,4 +1,4 @@
-// What one lane of a load or store moves: how many bytes, and where they go in its registers.
+// The element that one lane loads or stores: its bytes, and their position in its registers.
 #pragma once
 
 #include <cstring>
@@ -49,7 +49,7 @@ constexpr u32 rows_of(Element element) {
   return bytes_of(element) <= 4 ? 1 : bytes_of(element) / 4;
 }
 
-// Shapes of memory instructions: registers that they load to, take the data from.
+// Shapes of memory instructions: the registers that they load to or store from.
 constexpr Shape load_shape(Element element, u32 count = 1) {
   return {.flags = kMemory, .wide = {static_cast<u8>(rows_of(element) * count), 1, 0, 0, 0}};
 }

@@ -15,7 +15,7 @@ void update_lds(Wave& wave, u32 address, u32 bytes, AtomicUpdate update, u64 ope
   std::memcpy(wave.lds + address, &after, bytes);
 }
 
-// One lane's; false when it may not be, with the wave stopped.
+// The operation of one lane; false if it is invalid, with the wave stopped.
 bool update_lane(Wave& wave, const Operation& op, u32 lane, u64 va, u32 bytes, AtomicUpdate update,
                  u64 operand, u64 compare, u64& before) {
   u32 offsets[64];

@@ -1,5 +1,5 @@
-// GLOBAL and FLAT loads and stores. FLAT addresses whose high half is an aperture's are LDS's or
-// scratch's. [RDNA3 ISA, "Flat memory instructions"]
+// GLOBAL and FLAT loads and stores. FLAT addresses whose high half is an aperture are in LDS or
+// scratch. [RDNA3 ISA, "Flat memory instructions"]
 #include "emulator/amd/isa/decode/decode_memory.h"
 #include "emulator/amd/isa/memory/access_table.h"
 #include "emulator/amd/isa/memory/private_access.h"
@@ -9,7 +9,7 @@ namespace doorbell::emu::amdgpu {
 
 namespace {
 
-// The active lanes of a FLAT access by the memory that they mean.
+// The active lanes of a FLAT access, by the memory that they access.
 struct FlatLanes {
   u64 global = 0, lds = 0, scratch = 0;
   alignas(64) u32 offset[64];  // in LDS or scratch
@@ -33,7 +33,8 @@ FlatLanes split_flat(const Wave& wave, u64 active, LaneAddresses& addresses) {
   return split;
 }
 
-// Calls what is for each memory with the lanes that mean it; LDS and scratch get offsets too.
+// Calls the function for each memory with the lanes that access it; those for LDS and scratch get
+// offsets too.
 template <class Global, class Lds, class Scratch>
 Flow for_each_memory(Wave& wave, const Operation& op, Global&& global, Lds&& lds,
                      Scratch&& scratch) {

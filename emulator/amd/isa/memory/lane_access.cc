@@ -1,4 +1,4 @@
-// How a wave stops at an access that may not be, or at what no document describes.
+// Stops a wave at an invalid access, or at undocumented behaviour.
 #include "emulator/amd/isa/memory/lane_access.h"
 
 #include <fmt/format.h>

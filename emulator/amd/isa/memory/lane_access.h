@@ -1,5 +1,5 @@
-// Loads and stores of all active lanes at once: straight to the host's bytes where the memory
-// allows that, lane by lane elsewhere.
+// Loads and stores of all active lanes at once: directly in the host's bytes if the memory allows
+// it, otherwise lane by lane.
 #pragma once
 
 #include <bit>
@@ -11,16 +11,16 @@
 
 namespace doorbell::emu::amdgpu {
 
-// Stops the wave at an access that memory refused.
+// Stops the wave at an access that faulted.
 [[gnu::cold]] Flow stop_at_fault(Wave& wave, const Operation& op, const AccessFault& fault,
                                  u32 lane);
-// Stops the wave at an instruction of which the documents do not say what it does here; `what` is
-// the circumstance.
+// Stops the wave at an instruction whose behaviour here is not documented; `what` is the
+// circumstance.
 [[gnu::cold]] Flow stop_undocumented(Wave& wave, const Operation& op, std::string_view what);
 inline bool rounds_to_nearest(const Wave& wave) {
   return wave.float_plain || (wave.mode.round_32 | wave.mode.round_64) == 0;
 }
-// Stops the wave at an access beyond what the kernel was given; `what` names both.
+// Stops the wave at an access beyond the kernel's allocation; `what` has both.
 [[gnu::cold]] Flow stop_out_of_bounds(Wave& wave, const Operation& op, Exit::Limit limit,
                                       u64 address, u32 lane, std::string what, bool write);
 [[gnu::cold]] Flow stop_unaligned_atomic(Wave& wave, const Operation& op, u64 address, u32 lane,
@@ -47,7 +47,7 @@ void return_before(Wave& wave, const Operation& op, u32 bytes, const u64* before
 // Whether lane i's offset is the first's plus i times `bytes`.
 inline bool is_contiguous(const u32* offset, u32 lanes, u32 bytes) {
   const u32 start = offset[0];
-  if (offset[1] != start + bytes) return false;  // most that are not show it at once
+  if (offset[1] != start + bytes) return false;  // most others fail at the first lane
   u32 different = 0;
   for (u32 first = 0; first < lanes; first += kLaneStep) {
     for (u32 i = 0; i < kLaneStep; ++i) {
@@ -78,7 +78,7 @@ void gather(const Wave& wave, u64 active, const u8* host, const u32* offset, u32
   for_each_lane(active, [&](u32 lane) { put_lane<e>(dst + lane, lanes, host + offset[lane]); });
 }
 
-// Lanes in order: of two that store to one place the higher wins.
+// In the order of lanes: of two that store to one address the higher wins.
 template <Element e>
 void scatter(const Wave& wave, u64 active, u8* host, const u32* offset, const u32* src) {
   const u32 lanes = wave.lanes;

@@ -1,5 +1,5 @@
-// Where the lanes of one instruction's access are. Offsets of 32 bits from a common base wherever
-// they fit, so that the host finds all lanes' bytes with one lookup and vectors of offsets.
+// The lanes' addresses of one access: 32-bit offsets from a common base if they fit, so that the
+// host finds all lanes' bytes with one lookup and vectors of offsets.
 #pragma once
 
 #include <algorithm>
@@ -25,10 +25,10 @@ struct LaneAddresses {
   void find_ends(u64 active, u32 lanes);
 };
 
-// Steps of lanes with a count that the compiler knows: it then makes vectors of them.
+// Processes lanes in steps of a constant size, which the compiler vectorises.
 constexpr u32 kLaneStep = 32;
 
-// A row of lanes to where another stands, or the other way; sizes that the compiler knows.
+// Copies a row of lanes; the sizes are known to the compiler.
 inline void copy_row(void* to, const void* from, u32 lanes) {
   if (lanes == 32) {
     std::memcpy(to, from, 32 * sizeof(u32));
@@ -75,7 +75,7 @@ inline void global_addresses(const Wave& wave, const Operation& op, u64 active,
 // SCRATCH: each lane's offset in its own scratch.
 void scratch_offsets(const Wave& wave, const Operation& op, u32* out);
 
-// Where the byte of a lane's scratch is in the wave's: dwords of all lanes beside each other.
+// The position of a byte of a lane's scratch in the wave's: the dwords of all lanes are adjacent.
 constexpr u64 swizzle_scratch(u32 offset, u32 lane, u32 lanes) {
   return u64{offset / 4} * lanes * 4 + lane * 4 + offset % 4;
 }

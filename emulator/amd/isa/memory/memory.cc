@@ -1,5 +1,5 @@
-// DirectMemory beyond the bytes that it remembers: looking ranges up, accesses that cross from one
-// mapping into the next, atomics, faults.
+// DirectMemory's slow paths: looking up ranges, accesses that cross from one mapping into the next,
+// atomics, faults.
 #include "emulator/amd/isa/memory/memory.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ u64 exchange(u8* host, AtomicUpdate update, u64 operand, u64 compare) {
 }  // namespace
 
 u8* DirectMemory::look_up(u64 va, u64 bytes, bool write) {
-  // Read before the lookup: what changes in between is looked up again.
+  // Read before the lookup, so that a change in between causes another lookup.
   const u64 generation = space_->generation();
   if (generation != generation_) recent_ = {};
   generation_ = generation;

@@ -1,10 +1,8 @@
-// Guest memory as instructions see it: Memory, the interface, and DirectMemory, the fast one, in
-// which every access goes straight to the bytes. The weakest legal hardware, whose caches keep
-// stale bytes, is a Memory of the command processor's folder. LDS and the addressing of scratch are
-// for the instructions themselves.
-//
-// Handlers ask once per instruction whether the memory is direct, and then work on the host's bytes
-// of all lanes without a call; any other memory is asked lane by lane.
+// Guest memory for instructions: Memory, the interface, and DirectMemory, the fast one, which
+// accesses the host's bytes directly. For the weakest legal hardware, whose caches keep stale
+// bytes, see emulator/amd/cp. The instructions handle LDS and the addressing of scratch themselves.
+// Handlers check once per instruction whether the memory is direct, and then process the host's
+// bytes of all lanes without a call; other memory is called lane by lane.
 #pragma once
 
 #include <array>
@@ -41,7 +39,7 @@ enum class CacheOperation : u8 {
   WriteBackInvalidate,    // gfx12 global_wbinv scope
 };
 
-// What an atomic operation puts in the place of `before`; the operands are the instruction's.
+// Returns the new value for `before`; the operands are those of the instruction.
 using AtomicUpdate = u64 (*)(u64 before, u64 operand, u64 compare);
 
 class DirectMemory;
@@ -55,18 +53,18 @@ class Memory {
   // Vector memory: through the vector caches of the unit that select() named.
   virtual bool load(u64 va, u32 bytes, void* out, CachePolicy policy) = 0;
   virtual bool store(u64 va, u32 bytes, const void* in, CachePolicy policy) = 0;
-  // *va = update(*va, operand, compare) as one step of 4 or 8 bytes; `before` is what was there.
+  // *va = update(*va, operand, compare), atomically, of 4 or 8 bytes; `before` is the old value.
   virtual bool atomic(u64 va, u32 bytes, AtomicUpdate update, u64 operand, u64 compare, u64& before,
                       CachePolicy policy) = 0;
   // Through the scalar cache and the instruction cache.
   virtual bool scalar_load(u64 va, u32 bytes, void* out, CachePolicy policy) = 0;
   virtual bool fetch(u64 va, u32 bytes, void* out) = 0;
   virtual void cache(CacheOperation operation, CachePolicy policy) = 0;
-  // The accesses that follow come from this compute unit.
+  // The following accesses come from this compute unit.
   virtual void select(u32 compute_unit) = 0;
 
   const AccessFault& fault() const { return fault_; }
-  // This, when it is direct; else null.
+  // This object if it is direct; otherwise null.
   DirectMemory* direct() const { return direct_; }
 
  protected:
@@ -74,7 +72,7 @@ class Memory {
   DirectMemory* direct_ = nullptr;
 };
 
-// The address space may change while this is in use: what it remembers of it is checked each time.
+// The address space may change while this is in use: cached ranges are checked each time.
 class DirectMemory final : public Memory {
  public:
   explicit DirectMemory(const AddressSpace& space) : space_(&space) { direct_ = this; }

@@ -58,7 +58,7 @@ Flow scratch_block(Wave& wave, const Operation& op) {
   });
 }
 
-// How many registers count is M0's, at run time.
+// M0 selects the registers at run time.
 constexpr Shape kLoad{.flags = kMemory | kM0Selects, .wide = {1, 1, 0, 0, 0}};
 constexpr Shape kStored{.flags = kMemory | kM0Selects, .wide = {0, 1, 1, 0, 0}};
 

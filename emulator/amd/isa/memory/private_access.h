@@ -1,8 +1,8 @@
-// Loads and stores of the two memories that are not addressed like the others: a work group's LDS
-// and the lanes' scratch. Their instructions (lds_memory.cc, scratch_memory.cc) and FLAT with
-// addresses in their apertures share this. Both are checked against what the kernel was given. A
-// wave that is not judged there (Wave::unjudged) goes on as hardware does: accesses beyond LDS read
-// zero and store nothing; scratch has no bounds of its own, and the next wave's is behind it.
+// Loads and stores of a work group's LDS and the lanes' scratch, for their own instructions
+// (lds_memory.cc, scratch_memory.cc) and for FLAT with addresses in their apertures. Both are
+// checked against the kernel's allocation. A wave whose checks are off (Wave::unjudged) continues
+// as on hardware: accesses beyond LDS read zero and store nothing; scratch is unbounded, and the
+// next wave's is behind it.
 #pragma once
 
 #include "emulator/amd/isa/memory/lane_access.h"
@@ -34,14 +34,14 @@ inline u32 first_beyond(u64 active, const u32* address, u32 lanes, u32 bytes, u3
 // The active lanes whose [address, address + bytes) is below the limit.
 [[gnu::cold]] u64 lanes_within(u64 active, const u32* address, u32 bytes, u32 limit);
 
-// Accesses that are not, or not wholly, in the group's LDS. Nothing of them gets there; on gfx12
-// the whole dwords within are read, the bytes within are stored. [RDNA3 ISA 3.3.4.1, CDNA3 ISA
-// 3.6.1, RDNA4 ISA 3.3.5.1]
+// Accesses that are not, or not entirely, in the group's LDS. They have no effect; on gfx12 the
+// dwords inside are read, the bytes inside are stored. [RDNA3 ISA 3.3.4.1, CDNA3 ISA 3.6.1, RDNA4
+// ISA 3.3.5.1]
 [[gnu::cold]] void read_beyond_lds(const Wave& wave, u32 address, u32 bytes, u8* value);
 [[gnu::cold]] void write_beyond_lds(Wave& wave, u32 address, u32 bytes, const u8* value);
 
-// Stop, when a lane's access is beyond the group's LDS or the lane's scratch; else Next. Lanes that
-// are beyond LDS in a wave which is not judged are no longer `active`.
+// Stop if a lane's access is beyond the group's LDS or the lane's scratch; otherwise Next. In a
+// wave without checks, lanes beyond LDS are removed from `active`.
 inline Flow check_lds(Wave& wave, const Operation& op, u64& active, const u32* address, u32 bytes,
                       bool write) {
   const u32 lane = first_beyond(active, address, wave.lanes, bytes, wave.lds_bytes);
@@ -106,9 +106,9 @@ Flow store_to_lds(Wave& wave, const Operation& op, const u32* values) {
 // bytes.
 void scratch_addresses(const Wave& wave, u64 active, const u32* offset, u32 more,
                        LaneAddresses& out);
-// Whether no lane's access crosses from one dword into the next where it may not.
+// Whether no lane's access crosses a dword's end where that is not allowed.
 bool is_scratch_aligned(u64 active, const u32* offset, u32 bytes);
-// Byte by byte, for those that do.
+// Byte by byte, for accesses that cross one.
 Flow load_scratch_bytes(Wave& wave, const Operation& op, u64 active, const u32* offset, u32 bytes,
                         u8 (*values)[16]);
 Flow store_scratch_bytes(Wave& wave, const Operation& op, u64 active, const u32* offset, u32 bytes,

@@ -1,9 +1,9 @@
 // Loads that transpose a matrix among lanes on its way to the registers that matrix instructions
-// take it from: gfx950's from LDS, gfx12's from memory. Of inactive lanes the documents say that
-// there may be none: what happens else is undefined.
+// take it from: gfx950's from LDS, gfx12's from memory. The documents require that all lanes are
+// active; otherwise the result is undefined.
 //
-// Each lane loads the bytes at its address, as a plain load does; then elements change places.
-// LDS: [CDNA4 ISA, 11.4 "MFMA Transpose Load from LDS"; which lane gets what: ROCm/rocm-libraries
+// Each lane loads the bytes at its address, as a plain load does; then elements are exchanged. LDS:
+// [CDNA4 ISA, 11.4 "MFMA Transpose Load from LDS"; which lane gets what: ROCm/rocm-libraries
 //  shared/rocroller/test/unit/TransposeLoadsTest.cpp, executeTransposeLoad(), which runs on GPUs;
 //  ROCm/rocm-systems emulation/rocjitsu ds_transpose.h@c186c45, B64_TR_B8 and B64_TR_B16]
 // Memory: [RDNA4 ISA, 11.6.2 "WMMA Load-Transpose Instructions"; which lane gets what was measured

@@ -33,7 +33,7 @@ std::optional<BufferFormat> descriptor_format(const Chip& chip, u32 word) {
   }
 }
 
-// Where register i's value comes from: 0 and 1 the constants, 4 to 7 components X to W.
+// The source of register i: 0 and 1 are constants, 4 to 7 components X to W.
 constexpr u32 kInOrder = 4 | 5 << 3 | 6 << 6 | 7 << 9;
 
 struct Typed {
@@ -87,9 +87,9 @@ void add_component(const BufferFormat& format, u32* rows, u32 lanes, u32 lane, u
   rows[first / 32 * lanes + lane] |= bits << first % 32;
 }
 
-// What register i gets: 0 of what the format lacks. Beyond the buffer all components are 0, so that
-// only a constant 1 is not. ["DST_SEL identity: X000, XY00, XYZ0 or XYZW", CDNA3 ISA 9.1.4, RDNA3
-// ISA 9.3; ROCm/rocm-systems rocjitsu buffer_format.cpp, unpack_format]
+// The value of register i: 0 for components that the format lacks. Beyond the buffer all components
+// are 0, but a constant 1 stays 1. ["DST_SEL identity: X000, XY00, XYZ0 or XYZW", CDNA3 ISA 9.1.4,
+// RDNA3 ISA 9.3; ROCm/rocm-systems rocjitsu buffer_format.cpp, unpack_format]
 u32 selected(const Typed& typed, const u32* rows, u32 lanes, u32 lane, u32 i) {
   const BufferFormat& format = typed.format;
   const u32 select = typed.order >> 3 * i & 7;
@@ -102,7 +102,7 @@ u32 selected(const Typed& typed, const u32* rows, u32 lanes, u32 lane, u32 i) {
 // How registers hold components: one each, two halves each, or one in a high half.
 enum class Packing : u8 { Words, Halves, HighHalf };
 
-// What the first `count` registers get, each by itself.
+// The values of the first `count` registers.
 template <u32 count, Packing packing>
 Flow load_values(Wave& wave, const Operation& op, const BufferAddresses& buffer, const Typed& typed,
                  Rows& out) {

@@ -1,4 +1,4 @@
-// Both chips share the terms, what NaNs and infinities make, and the rounding at the end.
+// Both generations share the terms, the rules for NaNs and infinities, and the final rounding.
 #include "emulator/amd/isa/number/dot_float.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ constexpr Format kSingle{23, 127}, kHalf{10, 15}, kBfloat{7, 127};
 
 constexpr i32 kNowhere = -4096;  // the exponent of zero: below every grid
 constexpr u32 kInfinity = 0x7f800000;
-// What a NaN among the factors becomes, and an infinity times zero or less itself.
+// The result of a NaN factor, of infinity times zero, and of infinity minus itself.
 constexpr u32 kFactorNan = 0xffc00a3d, kInvalid = 0xffc00000;
 
 // significand * 2^exponent
@@ -99,7 +99,7 @@ u32 narrowed_special(DotFactors factors, u32 bits) {
   return half ? (bits >> 16 & 0x8000) | 0x7c00 | (bits >> 13 & 0x3ff) : bits >> 16;
 }
 
-// The result where NaNs or infinities decide it: of NaNs the factors' before the addend's.
+// The result if NaNs or infinities determine it: NaN factors take precedence over the addend.
 std::optional<u32> special_result(const Dot2& dot, const Product (&products)[2]) {
   bool above = false, below = false, invalid = false;
   const auto decided = [&](u32 bits) {
@@ -134,7 +134,7 @@ u64 to_nearest_even(u64 value, i32 shift) {
 }
 
 // sum * 2^grid in a format of `width` bits. What becomes zero is positive. `flushes`: a denormal
-// becomes zero, after its own digits have been rounded as a normal number's.
+// becomes zero, after rounding as a normal number.
 u32 rounded(i64 sum, i32 grid, const Format& format, u32 width, bool flushes, bool held) {
   if (sum == 0) return 0;
   const u64 magnitude = sum < 0 ? static_cast<u64>(-sum) : static_cast<u64>(sum);
@@ -170,7 +170,7 @@ u32 widened(DotFactors format, u32 half) {
                  : std::bit_cast<u32>(half_to_float(half));
 }
 
-// Signs are told against the addend's, also a zero's: the other sign's terms are complemented.
+// Signs are relative to the addend's, even if it is zero: terms of the other sign are complemented.
 u32 dot2_gfx11(const Dot2& dot) {
   const Format format = format_of(dot.factors);
   const bool flushes = dot.factors == DotFactors::BF16;

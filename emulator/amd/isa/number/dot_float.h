@@ -1,9 +1,9 @@
 // Sums of two products of 16-bit floats and a third number, as gfx11 and gfx12 make them: V_DOT2_*
-// of floats. The documents' pseudo-code adds one product after the other and does not say what is
-// rounded when. Silicon shifts all terms to one grid, cuts off what lies below, adds integers and
+// of floats. The documents' pseudo-code adds one product after the other and does not define the
+// rounding. Silicon shifts all terms to one grid, cuts off what lies below, adds integers and
 // rounds once; on gfx11 a term whose sign is not that of the third number counts for one unit less
 // (its ones' complement), so that -1 + 3*8 + 8*4 is 55.000004. Gfx9 and gfx10 follow the
-// pseudo-code (vector_dots.cc): measurements of theirs we know none of.
+// pseudo-code (vector_dots.cc), because no measurements are known.
 // [Measured: ROCm/rocm-systems issue 12056 and emulation/rocjitsu, shared/gfx11_dot2.h,
 // gfx12_dot.h, dot_packed16.h, tests/fixtures/float_dot: Radeon Pro W7900 and AI PRO R9700. That
 // BF16 results are cut off, also on gfx1200: triton-lang/triton pull request 11227]

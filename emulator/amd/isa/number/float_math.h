@@ -1,4 +1,4 @@
-// What floats of every width share in AMD's vector ALU: minima, maxima, classes, and the steps of
+// Float operations of AMD's vector ALU for every width: minima, maxima, classes, and the steps of
 // division. Written for loops over lanes: selections rather than branches.
 // [RDNA3 ISA, chapter "Instructions": V_MIN_F32, V_MED3_F32, V_CMP_CLASS_F32, V_DIV_SCALE_F32,
 // V_DIV_FIXUP_F32, and the same of 64 bits]
@@ -125,9 +125,9 @@ struct Scaled {
 };
 template <class T>
 Scaled<T> div_scale(T value, T denominator, T numerator) {
-  constexpr int kFar = sizeof(T) == 8 ? 768 : 96;   // exponents so far apart
+  constexpr int kFar = sizeof(T) == 8 ? 768 : 96;   // exponents at least this far apart
   constexpr int kUp = sizeof(T) == 8 ? 128 : 64;    // scale by two to this
-  constexpr int kSmall = sizeof(T) == 8 ? 53 : 23;  // a numerator's exponent so low
+  constexpr int kSmall = sizeof(T) == 8 ? 53 : 23;  // a numerator's exponent at most this
   const bool is_denominator = bits_of(value) == bits_of(denominator);
   const bool is_numerator = bits_of(value) == bits_of(numerator);
   if (numerator == 0 || denominator == 0) {
@@ -152,8 +152,8 @@ Scaled<T> div_scale(T value, T denominator, T numerator) {
   return {value, false};
 }
 
-// What v_div_fmas multiplies a quotient with whose bit is set: it was scaled down when it is large,
-// up when it is small. `addend` is about the quotient itself.
+// The factor of v_div_fmas for a quotient whose bit is set: it was scaled down if it is large, up
+// if it is small. `addend` approximates the quotient.
 template <class T>
 T div_unscale(T addend) {
   constexpr int kUp = sizeof(T) == 8 ? 128 : 64, kBias = sizeof(T) == 8 ? 1023 : 127;

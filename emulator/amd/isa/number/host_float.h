@@ -9,13 +9,13 @@ void set_host_float_mode(const Wave& wave);
 // A mode as MODE's fields have it: 0 nearest even, 1 up, 2 down, 3 towards zero.
 void set_host_rounding(u32 mode);
 
-// By which of MODE's fields an instruction rounds, or that it rounds to nearest whatever they say.
-// Conversions round as their result's width does. Of gfx1201 it was measured that transcendental
-// functions ignore MODE's rounding. [RDNA3 ISA, "Mode register"; rocjitsu conversion.h and its
-// pseudo-scalar transcendentals, measured on an RX 9070 XT]
+// The field of MODE that determines an instruction's rounding, or always to nearest. Conversions
+// round as their result's width does. Measured on gfx1201: transcendental functions ignore MODE's
+// rounding. [RDNA3 ISA, "Mode register"; rocjitsu conversion.h and its pseudo-scalar
+// transcendentals, measured on an RX 9070 XT]
 enum class Rounds : u8 { Single, Double, Nearest };  // Double: 16-bit floats too
 
-// The host's rounding for one instruction, where it is not that of 32-bit floats.
+// Sets the host's rounding for one instruction, if it differs from that of 32-bit floats.
 template <Rounds kRounds>
 class InstructionRounding {
  public:
@@ -34,7 +34,7 @@ class InstructionRounding {
   const Wave& wave_;
 };
 
-// For as long as it lives; the mode before is restored behind it.
+// Sets the host's rounding while it lives, and restores the mode before.
 class HostFloatMode {
  public:
   explicit HostFloatMode(const Wave& wave);

@@ -1,4 +1,4 @@
-// Integer operations of AMD's vector ALU that are more than one operator, on one lane's values.
+// Integer operations of AMD's vector ALU that take more than one operator, on one lane's values.
 // [RDNA3 ISA, chapter "Instructions": V_PERM_B32, V_LERP_U8, V_SAD_U8, V_QSAD_PK_U16_U8 and so on]
 #pragma once
 
@@ -70,7 +70,7 @@ constexpr u32 sad_bytes(u32 a, u32 b) {
 constexpr u32 sad_halves(u32 a, u32 b) {
   return distance(a & 0xffff, b & 0xffff) + distance(a >> 16, b >> 16);
 }
-// Bytes where the reference is 0 count for nothing.
+// Bytes whose reference is 0 are skipped.
 constexpr u32 masked_sad(u32 a, u32 reference) {
   u32 sum = 0;
   for (u32 i = 0; i < 32; i += 8) {

@@ -1,5 +1,5 @@
-// Elements of any width beside each other in a lane's registers, from the lowest bit on; they may
-// lie across two registers.
+// Elements of any width packed into a lane's registers, from the lowest bit on; one may span two
+// registers.
 #pragma once
 
 #include "base/util/types.h"

@@ -1,7 +1,7 @@
 // Conversions between the number formats of AMD's vector ALU that C++ has no types for: 16-bit
 // floats, bfloat16 and the two 8-bit formats. Free of branches, so that loops over lanes
-// vectorise. Rounding is to nearest even unless the name or an argument says else; where it is to
-// nearest, the host's rounding must be so too.
+// vectorise. Rounding is to nearest even unless the name or an argument says otherwise; for that
+// the host's rounding must be to nearest too.
 #pragma once
 
 #include <bit>
@@ -47,14 +47,14 @@ inline u32 float_to_half_towards_zero(f32 value) {
   return result | sign;
 }
 
-// How a 16-bit result is rounded: 0 nearest even, 1 up, 2 down, 3 towards zero, as MODE has it.
-// Where it is held (MODE's FP16_OVFL), what overflows is the largest finite number.
+// How a 16-bit result is rounded: 0 nearest even, 1 up, 2 down, 3 towards zero, as in MODE. If it
+// is held (MODE's FP16_OVFL), an overflow gives the largest finite number.
 struct HalfRounding {
   u32 mode = 0;
   bool held = false;
 };
 
-// With integers only: the host may round as it likes.
+// Uses integers only, so it does not depend on the host's rounding.
 inline u32 float_to_half(f32 value, HalfRounding rounding) {
   const u32 bits = std::bit_cast<u32>(value), sign = bits >> 16 & 0x8000;
   const u32 magnitude = bits & 0x7fffffff, exponent = magnitude >> 23;
@@ -90,17 +90,16 @@ inline f32 double_to_odd(f64 value) {
   return std::bit_cast<f32>(beyond ? bits - 1 : finite ? odd : bits);
 }
 
-// From a double in one rounding: what fused 16-bit operations need.
+// From a double in one rounding, for fused 16-bit operations.
 inline u32 double_to_half(f64 value) { return float_to_half(double_to_odd(value)); }
 inline u32 double_to_half(f64 value, HalfRounding rounding) {
   return float_to_half(double_to_odd(value), rounding);
 }
 
-// Random bits, the highest of them, are added to those that are lost; then the rest is cut off. Of
-// a result below 2^-14 what lies below the float's own last bit there is lost before. [CDNA4 ISA,
-// V_CVT_SR_F16_F32, V_CVT_SR_BF16_F32, which leave it to a function; that the highest bits count:
-// V_CVT_SR_FP8_F32, V_CVT_SR_BF8_F32 there; rocjitsu util/data_types.h f32_to_binary_float_sr(),
-// also for NaN]
+// Adds the highest random bits to the bits that will be lost, then truncates. For a result below
+// 2^-14, bits below the float's own last bit are lost before. [CDNA4 ISA, V_CVT_SR_F16_F32,
+// V_CVT_SR_BF16_F32, which leave it to a function; that the highest bits count: V_CVT_SR_FP8_F32,
+// V_CVT_SR_BF8_F32 there; rocjitsu util/data_types.h f32_to_binary_float_sr(), also for NaN]
 inline u32 float_to_half_random(f32 value, u32 random, bool held) {
   const u32 bits = std::bit_cast<u32>(value), sign = bits >> 16 & 0x8000;
   const u32 magnitude = bits & 0x7fffffff, exponent = magnitude >> 23, added = random >> 19;

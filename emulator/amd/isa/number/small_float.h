@@ -1,7 +1,6 @@
 // Floats of 8, 6 and 4 bits: E4M3 and E5M2 as OCP defines them (gfx950, gfx12), and the FNUZ kind
-// (gfx942), with one NaN, no -0, no infinities and a bias one higher; E2M3, E3M2 and E2M1, of which
-// every code is a finite number. On this file's conversions rest V_CVT_*FP8*, V_CVT_SCALEF32_* and
-// the matrix instructions.
+// (gfx942), with one NaN, no -0, no infinities and a bias one higher; E2M3, E3M2 and E2M1, in which
+// every code is a finite number. Used by V_CVT_*FP8*, V_CVT_SCALEF32_* and the matrix instructions.
 // [OCP "8-bit Floating Point Specification" 1.0; OCP "Microscaling Formats" 1.0, 5.3; CDNA3 ISA,
 // chapter on FP8 and BF8]
 #pragma once
@@ -57,8 +56,7 @@ inline f64 scale_to_double(u32 byte) {
 
 namespace detail {
 
-// The largest finite code, and what NaN is; who converts to a format without one looks for it
-// before.
+// The largest finite code, and the code of NaN; callers check for NaN first if the format has none.
 inline u32 largest_code(const SmallFormat& format) {
   using Top = SmallFormat::Top;
   const u32 all = format.sign() - 1;
@@ -69,8 +67,8 @@ inline u32 nan_code(u32 sign, const SmallFormat& format) {
   return format.top == SmallFormat::Top::Fnuz ? format.sign() : sign | (format.sign() - 1);
 }
 
-// Beyond the largest: that one where results are held, or where there is nothing else; else
-// infinite, or NaN where there is no infinity.
+// Beyond the largest number: the largest, if results are held or the format has nothing else;
+// otherwise infinity, or NaN if there is no infinity.
 inline u32 overflow_code(u32 sign, const SmallFormat& format, bool held) {
   using Top = SmallFormat::Top;
   if (held || format.top == Top::Numbers) return largest_code(format) | sign;
@@ -105,7 +103,7 @@ inline u32 code_of_steps(u32 steps, i32 biased, u32 sign, const SmallFormat& for
 
 }  // namespace detail
 
-// To nearest even. `held`: MODE's FP16_OVFL, for which what is too large becomes the largest.
+// To nearest even. `held`: MODE's FP16_OVFL, with which too large values become the largest.
 inline u32 float_to_small(f64 value, const SmallFormat& format, bool held) {
   const u32 sign = std::signbit(value) ? format.sign() : 0;
   if (value != value) return detail::nan_code(sign, format);
@@ -116,7 +114,7 @@ inline u32 float_to_small(f64 value, const SmallFormat& format, bool held) {
                                sign, format, held);
 }
 
-// Random bits are added below the last one that stays; then the rest is cut off.
+// Adds random bits below the last bit that is kept, then truncates.
 inline u32 float_to_small_random(f64 value, u32 random, const SmallFormat& format, bool held) {
   const u32 sign = std::signbit(value) ? format.sign() : 0;
   if (value != value || std::isinf(value)) return float_to_small(value, format, held);

@@ -1,6 +1,5 @@
-// S_GETREG and S_SETREG: a wave's hardware registers, by the numbers that its chip gives them. One
-// that is not in the table, and bits of it that are not known here, stop the wave: what they would
-// read is not known.
+// S_GETREG and S_SETREG: a wave's hardware registers, by the chip's numbers. A register that is not
+// in the table stops the wave, and so do unknown bits of one, because their value is not known.
 // [Numbers: AMD's ISA documents, tables "Hardware register"; LLVM AMDGPUAsmUtils.cpp, namespace
 // Hwreg; 20 to 21 of gfx10: LLVM SIFrameLowering.cpp emitEntryFunctionFlatScratchInit. Fields:
 // STATUS: ROCdbgapi src/architecture.cpp, sq_wave_status_*; LDS_ALLOC: Linux
@@ -77,7 +76,7 @@ void write_flat_scratch_low(Wave& wave, u32 value) {
 void write_flat_scratch_high(Wave& wave, u32 value) {
   wave.flat_scratch = (wave.flat_scratch & 0xffffffff) | u64{value} << 32;
 }
-// In which order the hardware issues what does not depend on each other.
+// The order in which the hardware issues independent instructions.
 void write_schedule(Wave&, u32) {}
 
 // clang-format off

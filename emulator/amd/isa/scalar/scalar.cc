@@ -67,7 +67,7 @@ i32 sign_run(T value) {
   return std::countl_zero(static_cast<std::make_unsigned_t<T>>(flipped));
 }
 
-// Both steps wrap, so that a difference beyond 31 bits and -2^31 come out as they are in 32.
+// Both steps wrap, so that -2^31 and a difference beyond 31 bits give the 32-bit result.
 u32 absolute_difference(u32 a, u32 b) {
   const u32 difference = a - b;
   return difference >> 31 ? 0u - difference : difference;

@@ -1,5 +1,5 @@
-// Addresses of scalar memory instructions, and how a wave stops at one. What is moved is for
-// scalar_memory.cc and, gfx9's stores and atomics, scalar_atomics.cc.
+// Addresses of scalar memory instructions, and how a wave stops at one. For loads see
+// scalar_memory.cc, for gfx9's stores and atomics scalar_atomics.cc.
 #pragma once
 
 #include <algorithm>
@@ -33,8 +33,8 @@ inline u64 scalar_address(const Wave& wave, const Operation& op) {
   return wave.pair(op.src[0].index) + static_cast<u64>(op.immediate) + read_32(wave, op.src[1]);
 }
 
-// S_SCRATCH_*: the register's offset, not the immediate one, counts blocks of 64 bytes. What the
-// base is nobody but the program knows: scratch is in memory, an offset into it no address yet.
+// S_SCRATCH_*: the register's offset, not the immediate one, counts blocks of 64 bytes. Only the
+// program knows the base: scratch is in memory, and an offset into it is not an address.
 // [RDNA2 and CDNA3 ISA documents, "Scalar memory addressing"]
 inline u64 scalar_scratch_address(const Wave& wave, const Operation& op) {
   return wave.pair(op.src[0].index) + static_cast<u64>(op.immediate) +
@@ -43,11 +43,11 @@ inline u64 scalar_scratch_address(const Wave& wave, const Operation& op) {
 
 // Through a buffer descriptor: base in bits 47 to 0, stride in 61 to 48, number of records in the
 // third word, in bytes when the stride is 0. [RDNA3 and RDNA4 ISA documents, 8.1.2 and 9.4.1.4; the
-// CDNA3 and RDNA2 documents leave the stride out of the product, which cannot be: a buffer with a
+// CDNA3 and RDNA2 documents omit the stride in the product, which must be wrong: a buffer with a
 // stride of 0 would have a size of 1]
 struct ScalarBufferAccess {
   u64 address = 0;
-  u32 within = 0;  // bytes of it: each dword is judged by itself
+  u32 within = 0;  // bytes of it that are inside: each dword is checked by itself
 };
 inline ScalarBufferAccess scalar_buffer_access(const Wave& wave, const Operation& op, u32 bytes) {
   const u32* words = &wave.s[op.src[0].index];

@@ -1,5 +1,5 @@
-// Scalar stores and atomics of gfx9. Stores go to memory at once, and no stale line of the scalar
-// cache is left behind: that they could stay in that cache until s_dcache_wb is not modelled.
+// Scalar stores and atomics of gfx9. Stores go to memory at once and leave no stale line in the
+// scalar cache; that they may stay in that cache until s_dcache_wb is not modelled.
 // [CDNA3 ISA, chapter "Scalar memory operations", SMEM instructions]
 #include "emulator/amd/isa/memory/atomic_updates.h"
 #include "emulator/amd/isa/memory/lane_access.h"
@@ -12,7 +12,7 @@ namespace {
 
 enum class Into : u8 { Memory, Buffer, Scratch };
 
-// Where it goes, and how much of it: nothing happens beyond a buffer.
+// The address, and the bytes inside: accesses beyond a buffer have no effect.
 template <Into into>
 ScalarBufferAccess access_of(const Wave& wave, const Operation& op, u32 bytes) {
   if (into == Into::Buffer) return scalar_buffer_access(wave, op, bytes);
@@ -25,7 +25,7 @@ void forget_stale_lines(Wave& wave) {
   wave.memory->cache(CacheOperation::ScalarInvalidate, CachePolicy{});
 }
 
-// The data are in the registers that loads call their destination.
+// The data registers are encoded as a load's destination.
 template <Into into, u32 bytes>
 Flow store(Wave& wave, const Operation& op) {
   const auto [address, within] = access_of<into>(wave, op, bytes);
@@ -60,7 +60,8 @@ Flow atomic(Wave& wave, const Operation& op) {
   return Flow::Next;
 }
 
-// Of a line that need not be written back any more; where nothing waits, nothing is dropped.
+// Drops a line that need not be written back any more; here no writes are pending, so it has no
+// effect.
 Flow discard(Wave&, const Operation&) { return Flow::Next; }
 
 constexpr Shape kShape{Type::B32, {Type::B64, Type::B32}, 0};

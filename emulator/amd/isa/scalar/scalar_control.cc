@@ -1,6 +1,6 @@
-// Scalar control: branches, the end, barriers, messages, the mode. What only waits or hints is a
-// no-op: an instruction's results are there when the next one runs. Hardware registers are
-// hardware_registers.cc's.
+// Scalar control: branches, the end, barriers, messages, the mode. Waits and hints are no-ops: an
+// instruction's results are available when the next one runs. For hardware registers see
+// hardware_registers.cc.
 // [RDNA3, RDNA4 and CDNA3 ISA documents, chapters "Program flow control" and "Instructions"]
 #include <fmt/format.h>
 
@@ -78,7 +78,7 @@ Flow send_message(Wave& wave, const Operation& op) {
   return Flow::Stop;
 }
 
-// s_sendmsg_rtn: the real time counter is the one whose answer is this wave's own business.
+// s_sendmsg_rtn: the real time counter is the only message that the wave itself can answer.
 template <bool wide>
 Flow ask(Wave& wave, const Operation& op) {
   constexpr u32 kGetRealTime = 0x83;
@@ -116,7 +116,7 @@ i32 barrier_number(const Wave& wave, const Operation& op) {
   return static_cast<i32>(wave.s[kM0] & 0x1f);
 }
 
-// Named barriers are of chips after gfx12, the trap handler's is there for no one else.
+// Named barriers exist on chips after gfx12; the trap handler's barrier is reserved.
 Flow no_barrier(Wave& wave, const Operation& op, i32 barrier) {
   wave.exit = {.kind = Exit::Kind::Illegal, .pc = op.pc};
   wave.exit.name = fmt::format("{} of barrier {}, a wave has only -1", op.entry->name, barrier);
@@ -282,7 +282,7 @@ constexpr Entry kTable[] = {
     branch_if<[](const Wave& w) { return w.vcc() != 0; }>("S_CBRANCH_VCCNZ"),
     branch_if<[](const Wave& w) { return w.exec() == 0; }>("S_CBRANCH_EXECZ"),
     branch_if<[](const Wave& w) { return w.exec() != 0; }>("S_CBRANCH_EXECNZ"),
-    // Taken when a debugger asks, which none does.
+    // Taken only under a debugger, of which there is none.
     branch_if<[](const Wave&) { return false; }>("S_CBRANCH_CDBGSYS"),
     branch_if<[](const Wave&) { return false; }>("S_CBRANCH_CDBGUSER"),
     branch_if<[](const Wave&) { return false; }>("S_CBRANCH_CDBGSYS_OR_USER"),

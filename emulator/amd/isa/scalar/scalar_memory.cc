@@ -47,7 +47,7 @@ Flow scalar_cache(Wave& wave, const Operation&) {
 }
 Flow scalar_prefetch(Wave&, const Operation&) { return Flow::Next; }
 
-// Instructions executed stand for time.
+// Time is the number of executed instructions.
 Flow scalar_time(Wave& wave, const Operation& op) {
   wave.set_pair(op.dst, wave.clock);
   return Flow::Next;
@@ -102,7 +102,7 @@ constexpr Entry kTable[] = {
     {"S_PREFETCH_DATA", {}, &scalar_prefetch},
     {"S_PREFETCH_DATA_PC_REL", {}, &scalar_prefetch},
     {"S_BUFFER_PREFETCH_DATA", {}, &scalar_prefetch},
-    // Asks for a translation, and for nothing that a program sees.
+    // Requests a translation, without a visible effect.
     {"S_ATC_PROBE", {}, &scalar_prefetch},
     {"S_ATC_PROBE_BUFFER", {}, &scalar_prefetch},
     {"S_MEMTIME", {}, &scalar_time},

@@ -25,7 +25,7 @@ struct HalfOfDouble {
 // ---- reading ----
 
 // Operand codes that are computed: apertures, VCCZ, EXECZ, SCC. [RDNA3 ISA, "Scalar operands"]
-// LDS_DIRECT and POPS_EXITING_WAVE_ID, which are graphics', and unused codes are none of them.
+// LDS_DIRECT and POPS_EXITING_WAVE_ID, which are for graphics, and unused codes are not supported.
 bool is_special_value(u32 code);
 u64 special_value(const Wave& wave, u32 code);
 

@@ -1,7 +1,7 @@
-// DS_GWS_*: what they ask of the process's counters is for amd/compute; here only which counter,
-// and with which value. [CDNA3 and RDNA2 ISA documents, DS_GWS_INIT and after: "rid[5:0] =
-// gds_base[5:0] + offset0[5:0]", where the base is M0's high half (LLVM AMDGPUISelLowering.cpp,
-// SelectDS_GWS: bits 21:16); the value is the first active lane's]
+// DS_GWS_*: decodes the counter and the value; amd/compute performs the operation on the process's
+// counters. [CDNA3 and RDNA2 ISA documents, DS_GWS_INIT and after: "rid[5:0] = gds_base[5:0] +
+// offset0[5:0]", where the base is M0's high half (LLVM AMDGPUISelLowering.cpp, SelectDS_GWS: bits
+// 21:16); the value is the first active lane's]
 #include <bit>
 
 #include "emulator/amd/isa/decode/decode_memory.h"

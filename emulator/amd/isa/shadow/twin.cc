@@ -45,9 +45,9 @@ class Step {
   Step(Wave& wave, Twin& twin, TwinMemories& memories, const Operation& op, const OperandUses& uses)
       : wave_(wave), twin_(twin), memories_(memories), op_(op), uses_(uses) {}
 
-  // The use that the operands are by themselves; nothing was executed.
+  // Checks the use of the operands themselves, before execution.
   std::optional<UndefinedUse> operands();
-  // Both waves execute it. `use` is what it decided.
+  // Both waves execute it. `use` is the use of undefined values found.
   Flow execute(std::optional<UndefinedUse>& use);
 
  private:
@@ -155,7 +155,7 @@ std::optional<UndefinedUse> Step::first_lane() {
              twin_.vector_origins[index], lane);
 }
 
-// Which way it goes is defined when a lane's bit is defined and set.
+// The branch is defined if one lane's bit is defined and set.
 std::optional<UndefinedUse> Step::vcc_branch() {
   const u64 vcc = wave_.vcc(), differs = vcc ^ twin_.wave.vcc();
   if (differs == 0 || (vcc & ~differs) != 0) return std::nullopt;
@@ -227,7 +227,7 @@ std::optional<UndefinedUse> Step::lanes(const std::optional<Origin>& from) {
              static_cast<u32>(std::countr_zero(differs)));
 }
 
-// Where in LDS a bit of a lane's word of the result was.
+// The source in LDS of a bit of a lane's result.
 u64 Step::lds_origin(u32 result, u32 lane, u32 bit) const {
   LoadedByte at{lane, static_cast<u64>(op_.immediate) + result * 4};
   if (const FindLoaded find = op_.entry->find_loaded) at = find(op_, result, lane, bit);

@@ -1,14 +1,13 @@
-// Twin: which bits of a wave's registers are undefined, and where such bits decide something.
-//
-// The twin is a second wave that starts with the complement of all that the launch leaves undefined
-// and executes the same instructions. A bit is undefined where the two differ: what handlers do
-// with values, they do to undefinedness, exactly as far as a result depends on it, without a line
-// of their own. Both must go the same way; where they would not, an undefined value decides: that
-// is reported, and the twin is made equal there, so that it is reported once.
-//
-// Comparisons would hide much (most values are not 7, nor are their complements), so their results
-// are tried with other undefined bits too. See twin_memory.h for memory; LDS has its own twin,
-// which the work group keeps. What is a use: docs/decisions/0068-undefined-values.md.
+// Twin: tracks which bits of a wave's registers are undefined, and finds uses of such bits.
+// The twin is a second wave that starts with the complement of all values that the launch leaves
+// undefined and executes the same instructions. A bit is undefined where the two differ, so that
+// handlers propagate undefinedness without extra code, exactly as far as results depend on it. Both
+// must take the same path; where they would not, an undefined value is used: that is reported, and
+// the twin is made equal there, so that it is reported once.
+// A comparison often has the same result for both (most values are not 7, nor are their
+// complements), so it is repeated with other values of the undefined bits. See twin_memory.h for
+// memory; LDS has its own twin, which the work group keeps. What is a use:
+// docs/decisions/0068-undefined-values.md.
 #pragma once
 
 #include <optional>
@@ -22,7 +21,7 @@
 
 namespace doorbell::emu::amdgpu {
 
-// Where an undefined value came from, as far as it was followed.
+// The origin of an undefined value, as far as it is known.
 struct Origin {
   enum class Kind : u8 { Vector, Scalar, Lds, Memory };
   Kind kind = Kind::Vector;
@@ -32,9 +31,9 @@ struct Origin {
 struct Twin {
   Twin(const Chip& chip, u32 lanes);
 
-  // The wave holds what it holds before its launch; then each is set up as the launch does.
+  // Call before the wave's launch; then set up both waves as the launch does.
   void complement(const Wave& real, u32 vgprs, u32 accumulators);
-  // Both are set up.
+  // Call when both are set up.
   void begin(const Wave& real);
 
   Wave wave;
@@ -43,7 +42,7 @@ struct Twin {
   std::vector<u8> undefined;  // by vector register: whether any lane's is
 };
 
-// The memory that the waves of one dispatch and their twins go through.
+// The memory that the waves of one dispatch and their twins access.
 struct TwinMemories {
   TwinMemories(Memory& memory, const AddressSpace& space, UndefinedMemory& undefined)
       : space(space), record(memory), twin(record, space, undefined) {}
@@ -52,7 +51,7 @@ struct TwinMemories {
   TwinMemory twin;
 };
 
-// An undefined value decided something.
+// A use of an undefined value.
 struct UndefinedUse {
   Use kind = Use::Address;
   u64 pc = 0;  // of the instruction
@@ -60,7 +59,7 @@ struct UndefinedUse {
   std::string what;  // a sentence
 };
 
-// As run() of isa/run.h, and stops, as for the budget, when there was a use: the wave can go on.
+// As run() of isa/run.h, but also stops, as for the budget, at a use: the wave can continue.
 Exit run_with_twin(Wave& wave, Twin& twin, TwinMemories& memories, CodeCache& cache, u64 budget,
                    std::optional<UndefinedUse>& use);
 

@@ -1,4 +1,4 @@
-// Noting the wave's accesses, and repeating them for its twin.
+// Records the wave's accesses, and repeats them for its twin.
 #include "emulator/amd/isa/shadow/twin_memory.h"
 
 #include <algorithm>

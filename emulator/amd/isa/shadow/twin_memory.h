@@ -1,7 +1,7 @@
 // The memory of a wave and its twin (twin.h). The wave accesses the real memory, and each access is
-// recorded. The twin makes the same accesses: it reads what the wave read with the undefined bits
-// complemented, and what it stores says which bits are undefined now. The twin never touches the
-// memory itself, so that what others write between the two accesses does not matter.
+// recorded. The twin makes the same accesses: it reads the wave's data with the undefined bits
+// complemented, and the data that it stores show which bits are undefined now. The twin never
+// accesses the memory itself, so that writes of others between the two accesses do not matter.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
-// Trial: a comparison whose operands have undefined bits, tried with more of their values than the
-// wave's and its twin's: all zeros, all ones, and the other operand's. A lane's result is undefined
-// as soon as two of them differ.
+// Trial: repeats a comparison whose operands have undefined bits with further values than the
+// wave's and its twin's: all zeros, all ones, and the other operand's bits. A lane's result is
+// undefined as soon as two of them differ.
 #pragma once
 
 #include <array>
@@ -14,9 +14,9 @@ class Trial {
  public:
   Trial(const Wave& wave, Wave& twin, const Operation& op) : wave_(wave), twin_(twin), op_(op) {}
 
-  // Before the wave executes it; the twin is as it was afterwards.
+  // Call before the wave executes it; leaves the twin unchanged.
   void run();
-  // After both have.
+  // Call after both have executed it.
   void conclude();
 
  private:

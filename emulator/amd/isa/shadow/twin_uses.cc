@@ -1,4 +1,4 @@
-// By the instructions' names, of which there are many; asked once for each.
+// Finds uses by the instruction's name, once for each instruction.
 #include "emulator/amd/isa/shadow/twin_uses.h"
 
 #include "emulator/amd/isa/decode/decode_memory.h"

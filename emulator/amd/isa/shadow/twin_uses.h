@@ -1,13 +1,12 @@
-// What of an instruction's operands decides something by itself: addresses, and registers that
-// choose registers or lanes. What decides through the lanes or the program counter is seen there
-// (twin.cc).
+// Operands whose undefined bits are a use by themselves: addresses, and registers that select
+// registers or lanes. For uses by EXEC or the program counter see twin.cc.
 #pragma once
 
 #include "emulator/amd/isa/operation.h"
 
 namespace doorbell::emu::amdgpu {
 
-// What an undefined value decided.
+// What an undefined value determines.
 enum class Use : u8 {
   Address,  // where memory, LDS or scratch is accessed
   Branch,   // where the wave goes on
@@ -27,7 +26,7 @@ struct OperandUses {
   bool first_lane = false;  // src[kAddress] of the first active lane goes to a counter
   bool value = false;       // src[0] goes to a hardware register
   bool vcc_branch = false;
-  // Not uses: what else the twin has to know of an instruction.
+  // Not uses: further properties that the twin needs.
   bool lds = false;       // loads come from LDS
   u16 vector_dst = 0;     // vector registers that it writes
   bool compares = false;  // a mask of the VALU's, or SCC

@@ -1,5 +1,5 @@
-// V_BITOP3: any function of three bits, by its truth table (gfx950). The table's eight bits stand
-// where other instructions have abs, omod and neg. [LLVM VOP3Instructions.td, VOP3_BITOP3;
+// V_BITOP3: any function of three bits, by its truth table (gfx950). The table's eight bits are in
+// the fields abs, omod and neg of other instructions. [LLVM VOP3Instructions.td, VOP3_BITOP3;
 // CDNA4 ISA, V_BITOP3_B32]
 #include "emulator/amd/isa/decode/decode.h"
 #include "emulator/amd/isa/tables.h"

@@ -26,8 +26,8 @@ u32 normal_unsigned(f32 value) {
   const f64 held = std::clamp(value, 0.0f, 1.0f);
   return static_cast<u32>(__builtin_roundeven(held * 65535));
 }
-// Byte `selector` of c replaced. Rounded as MODE says for floats: the documents' f32_to_u8 is
-// silent, gfx1201 does. [rocjitsu conversion.h, measured on an RX 9070 XT]
+// Replaces byte `selector` of c. Rounds as MODE says for floats: the documents' f32_to_u8 does not
+// define it, gfx1201 does so. [rocjitsu conversion.h, measured on an RX 9070 XT]
 u32 pack_byte(f32 a, u32 selector, u32 c) {
   const u32 shift = 8 * (selector & 3);
   const f32 whole = std::nearbyint(a);
@@ -178,7 +178,7 @@ Flow to_two_bytes(Wave& wave, const Operation& op) {
   return Flow::Next;
 }
 
-// Stochastic: the second operand's bits decide, above what is lost. The byte is named by op_sel.
+// Stochastic rounding by the second operand's bits. op_sel selects the byte.
 template <auto format>
 Flow to_byte_random(Wave& wave, const Operation& op) {
   alignas(64) u32 buffers[2][2 * kMaxLanes];

@@ -4,11 +4,12 @@
 // rounded once. Elements lie beside each other from the lowest bit on; of less than a register
 // op_sel says where it is, and the rest of the destination stays.
 //
-// Not settled, and therefore stopped at: rounding where MODE does not say nearest even; signs of
-// operands of several elements; what NaN is in a format that has none (HIP: the largest number,
-// rocjitsu: 0); and what random bits do to a value that lies between two codes below the smallest
-// normal number: whether they are added to all that is cut off (rocjitsu), to what is left of it in
-// 24 bits (HIP), or to the f32's own mantissa (the CDNA4 ISA's pseudo-code of V_CVT_SR_FP8_F32).
+// Unknown behaviour, at which the wave stops: rounding if MODE does not select nearest even; signs
+// of operands of several elements; the result of NaN in a format without one (HIP: the largest
+// number, rocjitsu: 0); and the effect of random bits on a value between two codes below the
+// smallest normal number: whether they are added to all that is cut off (rocjitsu), to what is left
+// of it in 24 bits (HIP), or to the f32's own mantissa (the CDNA4 ISA's pseudo-code of
+// V_CVT_SR_FP8_F32).
 // [CDNA4 ISA, 7.3 "Data conversion", and the instructions' pseudo-code; what is NaN, infinite, too
 //  large or random: ROCm/rocm-systems projects/clr/hipamd/include/hip/amd_detail/
 //  amd_hip_ocp_host.hpp, to_float(), from_float(), from_float_sr(); emulation/rocjitsu/lib/util/
@@ -65,7 +66,7 @@ constexpr u32 registers(u32 bits) { return std::max(1u, bits / 32); }
 
 // ---- op_sel, neg and abs ----
 
-// Which of op_sel's four bits, from `first` on, say where less than a register is.
+// The bits of op_sel, from `first` on, that select a part of a register.
 constexpr u32 place_bits(u32 bits, u32 first_of_byte, u32 first_of_half) {
   return bits == 8 ? 3u << first_of_byte : bits == 16 ? 1u << first_of_half : 0;
 }
@@ -90,7 +91,7 @@ const char* not_documented(const Wave& wave, const Operation& op, const Conversi
   const bool one_float = !is_small(what.from) && what.value_bits() == bits_of(what.from);
   for (u32 k = 0; k < what.values(); ++k) {
     const Source& source = op.src[k];
-    // Also what is wider than scalars are: LLVM names such words all the same.
+    // Also checks operands wider than scalars: LLVM decodes such words too.
     const bool vector = bits_of(what.from) < 32 || what.value_bits() > 64;
     if (vector && source.kind != Source::Kind::Vector) {
       return "of an operand that is no vector register";
@@ -152,7 +153,7 @@ u32 wide_bits(f64 value, Number number, bool held) {
   return std::bit_cast<u32>(static_cast<f32>(value));
 }
 
-// One lane's result. What of it is not settled; null: nothing.
+// Computes one lane's result. Returns what is unknown about it, or null.
 const char* convert_lane(const Wave& wave, const Operation& op, const Conversion& what,
                          const Operands& operands, u32 lane, u32* words) {
   const SmallFormat format = format_of(is_small(what.to) ? what.to : what.from);
@@ -195,7 +196,7 @@ Flow convert(Wave& wave, const Operation& op, const Conversion& what) {
   const u32 bits = what.result_bits(), shift = place(op, result_places(what));
   const u32 field = bits < 32 ? ((1u << bits) - 1) << shift : ~0u;
   const char* unsettled = nullptr;
-  // Lanes are written before the wave stops: those of a twin that are settled are compared.
+  // Writes lanes before the wave stops, because the known lanes of a twin are compared.
   for_each_lane(wave.exec(), [&](u32 lane) {
     u32 words[kMaxRegisters] = {};
     if (const char* why = convert_lane(wave, op, what, operands, lane, words)) unsettled = why;

@@ -133,8 +133,8 @@ constexpr Entry kDivision[] = {
     vector<[](f32 a, f32 b, f32 c) { return div_fixup(a, b, c); }>("V_DIV_FIXUP_F32"),
 };
 
-// The sum rounded to odd, so that who rounds it again rounds once. In the other modes than to
-// nearest it is enough that both go the same way.
+// The sum rounded to odd, so that rounding it again gives the same as rounding once. In modes other
+// than to nearest, two roundings in the same direction are one.
 f64 sum_to_odd(const Wave& wave, f64 a, f64 b) {
   const f64 sum = a + b;
   if (wave.mode.round_32 != 0 || !std::isfinite(sum)) return sum;

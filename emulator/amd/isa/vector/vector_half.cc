@@ -1,6 +1,6 @@
-// 16-bit floating point of the vector ALU. Halves are computed as floats, whose 24 bits make the
-// second rounding harmless for one operation, as two roundings in one direction are; fused ones are
-// computed as doubles.
+// 16-bit floating point of the vector ALU. Halves are computed as floats: with 24 bits the second
+// rounding is harmless for one operation, and so are two roundings in the same direction. Fused
+// operations are computed as doubles.
 // [RDNA3, RDNA4 and CDNA3 ISA documents, chapter "Instructions"]
 #include <algorithm>
 

@@ -36,7 +36,7 @@ Flow read_lane(Wave& wave, const Operation& op) {
   wave.s[op.dst] = read_lane(wave, op.src[0], lane);
   return Flow::Next;
 }
-// EXEC has no say.
+// EXEC is ignored.
 Flow write_lane(Wave& wave, const Operation& op) {
   const u32 lane = read_32(wave, op.src[1]) & (wave.lanes - 1);
   wave.v[op.dst_row + lane] = read_32(wave, op.src[0]);
@@ -63,7 +63,7 @@ Flow count_lanes_below(Wave& wave, const Operation& op) {
 
 // ---- permutations ----
 
-// Stores value(lane) for active lanes; lanes for which it has none keep what they have.
+// Stores value(lane) for active lanes; lanes without a value keep theirs.
 template <class Value>
 Flow permute(Wave& wave, const Operation& op, Value value) {
   u32 out[kMaxLanes];

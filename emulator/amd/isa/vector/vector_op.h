@@ -7,10 +7,10 @@
 //   bool                  a lane's bit of a mask in scalar registers
 //
 // Each handler exists twice, for any x86-64 and for CPUs with AVX2, FMA and F16C, and its loops run
-// over 32 lanes, which the compiler vectorises. Operands that are vector registers as they stand
-// are read in place; all else (constants, scalars, modifiers, DPP, SDWA, halves) is first made a
-// row of lanes (vector_operand.cc). So results: straight to the register where nothing modifies
-// them and all lanes are active, else through a buffer.
+// over 32 lanes, which the compiler vectorises. Unmodified vector registers are read in place;
+// other operands (constants, scalars, modifiers, DPP, SDWA, halves) are first expanded to a row of
+// lanes (vector_operand.cc). Results go directly to the register if nothing modifies them and all
+// lanes are active, otherwise through a buffer.
 #pragma once
 
 #include <bit>
@@ -42,7 +42,7 @@ constexpr u32 kMaxLanes = 64;
 struct BHalf {
   f32 value;
 };
-// 32 bits to which neg and abs apply, whatever they are.
+// 32 bits of any type, to which neg and abs apply.
 struct Bits32 {
   u32 value;
 };
@@ -70,7 +70,7 @@ template <class T>
 constexpr bool kIsPair = false;
 template <class T>
 constexpr bool kIsPair<Pair<T>> = true;
-// A float, read from a half where the instruction says so.
+// A float, read from a half if the instruction says so.
 struct Mixed {
   f32 value;
 };
@@ -187,10 +187,10 @@ u32 rounded_bits(T value, HalfRounding rounding) {
 void prepare_operand(const Wave& wave, const Operation& op, u32 k, Type type, u32* buffer);
 // Both halves of a packed operand, each a row of 16-bit values, with op_sel and neg applied.
 void prepare_packed(const Wave& wave, const Operation& op, u32 k, Type type, u32* low, u32* high);
-// Stores 32 lanes' results, from `base` on, where the mask says, with all that modifies them.
+// Stores 32 lanes' results, from `base` on, for the lanes in the mask, with all modifiers.
 void store_result(Wave& wave, const Operation& op, Type type, const u32* low, const u32* high,
                   u32 base, u32 mask);
-// Which lanes the instruction may write: EXEC, less those that DPP takes out.
+// The lanes that the instruction may write: EXEC without those that DPP excludes.
 u64 dpp_lanes(const Wave& wave, const Operation& op);
 [[gnu::always_inline]] inline u64 active_lanes(const Wave& wave, const Operation& op) {
   return op.flags & kDpp16 ? dpp_lanes(wave, op) : wave.exec();

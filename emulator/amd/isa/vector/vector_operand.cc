@@ -242,8 +242,8 @@ void prepare_packed(const Wave& wave, const Operation& op, u32 k, Type type, u32
 
 namespace {
 
-// Whether NaN clamps to 0, as where MODE's DX10_CLAMP is set; else it stays. gfx12 has no such bit
-// and clamps it. [RDNA3 ISA, "Mode register"; LLVM AMDGPUUsage, ENABLE_DX10_CLAMP "GFX6-GFX11"]
+// Whether NaN clamps to 0, which MODE's DX10_CLAMP selects; otherwise it stays. gfx12 has no such
+// bit and clamps it. [RDNA3 ISA, "Mode register"; LLVM AMDGPUUsage, ENABLE_DX10_CLAMP "GFX6-GFX11"]
 bool clamps_nan(const Wave& wave) {
   return wave.chip->generation == Generation::Gfx12 || (wave.mode_bits() >> 8 & 1) != 0;
 }

@@ -1,4 +1,4 @@
-// Vector instructions whose operands are pieces of something larger: the segments of 2/pi for range
+// Vector instructions whose operands are parts of a larger value: the segments of 2/pi for range
 // reduction, sums of absolute differences over windows of bytes, dot products of 8-bit floats, and
 // bytes packed into a register.
 // [RDNA3, RDNA4 and CDNA4 ISA documents, chapter "Instructions"]
@@ -24,8 +24,8 @@ constexpr u64 kTwoOverPi[] = {
     0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b0000,
 };
 
-// The 53 bits behind the first `skipped`, at their value. A large operand skips those that would
-// only make whole turns; its result is scaled up, so as not to be denormal. [V_TRIG_PREOP_F64]
+// The 53 bits behind the first `skipped`, at their value. A large operand skips bits that
+// contribute only multiples of 2 pi; its result is scaled up to avoid denormals. [V_TRIG_PREOP_F64]
 f64 two_over_pi(f64 operand, u32 segment) {
   const i32 exponent = biased_exponent(operand);
   const i32 skipped = static_cast<i32>(segment & 31) * 53 + std::max(exponent - 1077, 0);
@@ -40,7 +40,7 @@ f64 two_over_pi(f64 operand, u32 segment) {
 
 constexpr f32 kLowest = -0x1.fffffep127f;
 
-// A light's specular factor: nothing where the surface is turned away.
+// A light's specular factor: none if the surface faces away.
 f32 multiply_lit(f32 a, f32 b, f32 c) {
   const bool dark = b == kLowest || b == -HUGE_VALF || is_nan(b) || c <= 0 || is_nan(c);
   return dark ? kLowest : a * b;

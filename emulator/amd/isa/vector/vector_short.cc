@@ -1,4 +1,4 @@
-// 16-bit integers of the vector ALU, and what packs halves into registers.
+// 16-bit integers of the vector ALU, and packing of halves into registers.
 // [RDNA3, RDNA4 and CDNA3 ISA documents, chapter "Instructions"]
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // InstructionSource over LLVM's machine-code layer. The one file of the emulator that includes
-// LLVM; it is built into a module of its own (docs/decisions/0060). Operands are not taken from
-// here but from the words themselves: LLVM's operand lists differ per opcode, and their names are
-// in no installed header.
+// LLVM; it is built into a module of its own (docs/decisions/0060). Operands are decoded from the
+// words instead: LLVM's operand lists differ per opcode, and their names are in no installed
+// header.
 #include <llvm/MC/MCAsmInfo.h>
 #include <llvm/MC/MCContext.h>
 #include <llvm/MC/MCDisassembler/MCDisassembler.h>
@@ -51,11 +51,11 @@ const llvm::Target* amdgpu() {
 // Words of at most one instruction, with zeros behind the last byte.
 using Words = std::array<u32, 5>;
 
-// What is no instruction and ends the process in LLVM's disassembler, versions 20 to 22:
-// a literal where no word for it can follow, as behind gfx9's eight bytes; and a matrix of
-// V_MFMA_*_F8F6F4 that is not eight vector registers: the smaller formats' four and six are told
-// apart afterwards. [AMDGPUDisassembler.cpp: decodeLiteralConstant; adjustMFMA_F6F4OpRegClass takes
-// a register for granted]
+// Whether the words are not an instruction and would end the process in LLVM's disassembler,
+// versions 20 to 22: a literal without room for its word, as behind gfx9's eight bytes; and a
+// matrix of V_MFMA_*_F8F6F4 that is not eight vector registers: the smaller formats' four and six
+// are told apart afterwards. [AMDGPUDisassembler.cpp: decodeLiteralConstant;
+// adjustMFMA_F6F4OpRegClass takes a register for granted]
 bool crashes_on(u32 low, u32 high) {
   constexpr u32 kLiteral = 255;
   const u32 format = low >> 26, opcode = low >> 16;
@@ -119,8 +119,8 @@ class McSource final : public InstructionSource {
     std::memcpy(words.data(), bytes.data(), std::min(bytes.size(), sizeof words));
     if (gfx9_ && crashes_gfx9(words)) return false;
     llvm::ArrayRef<u8> view(reinterpret_cast<const u8*>(words.data()), sizeof words);
-    // A soft failure is a field that hardware ignores and the newest assembler fills otherwise:
-    // LLVM before 16 left the destination of gfx10's V_CMPX zero, and its code runs.
+    // A soft failure is a field that hardware ignores and that the newest assembler fills
+    // differently: LLVM before 16 left the destination of gfx10's V_CMPX zero, and its code runs.
     return disassembler_->getInstruction(instruction, size, view, address, llvm::nulls()) !=
                llvm::MCDisassembler::Fail &&
            size != 0 && size <= bytes.size();
