@@ -1,4 +1,4 @@
-// The first program: a lazy expression, its gradient, and the moment they are computed.
+// The first program: a lazy expression and its gradient, which are computed when they are printed.
 #include <iostream>
 
 #include <doorbell/doorbell.h>

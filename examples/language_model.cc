@@ -1,6 +1,6 @@
 // Trains a small GPT on the characters of a text and then writes some of its own.
 // Usage: language_model [TEXT] [--weights FILE] [--steps N], by default on
-// examples/data/sonnets.txt. language_model_torch.py is the same program with PyTorch; from the
+// examples/data/sonnets.txt. language_model_torch.py is the same program with PyTorch; with the
 // same weights both have the same losses.
 #include <cstdio>
 #include <fstream>
@@ -74,7 +74,7 @@ struct Text {
     for (char c : all) numbers.push_back(static_cast<i32>(characters.find(c)));
   }
 
-  // Pieces from anywhere, and the same one character on.
+  // Random excerpts of the text, and the same shifted by one character.
   std::pair<Tensor, Tensor> batch(u32& random) const {
     std::vector<i32> inputs, labels;
     for (i64 i = 0; i < kBatch; ++i) {

@@ -1,5 +1,5 @@
-// Trains a convolutional network on handwritten digits: what `doorbell demo` does, as a program of
-// one's own. Usage: mnist [FOLDER], by default data/mnist, with the t10k files of MNIST.
+// Trains a convolutional network on handwritten digits, as `doorbell demo` does. Usage: mnist
+// [FOLDER], by default data/mnist, with the t10k files of MNIST.
 #include <chrono>
 #include <cstdio>
 #include <numeric>

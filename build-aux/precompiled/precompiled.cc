@@ -1,1 +1,1 @@
-// Nothing: what is wanted of this target is its precompiled header.
+// Empty: this target exists for its precompiled header.

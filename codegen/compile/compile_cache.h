@@ -1,5 +1,6 @@
 // CompileCache: compiled kernels on disk, shared by processes and kept between them. For entries
 // see kernel_binary.h, for keys kernel_key.h.
+//
 // It never makes a compile fail: a cache that cannot be opened, read or written logs a warning and
 // is disabled from then on; a bad entry is logged, deleted, and reported as absent.
 //

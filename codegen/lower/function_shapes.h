@@ -1,5 +1,6 @@
 // Recognises well-known functions in a kernel's graph, and names single operations: queries about
 // one node and the few below it. For which of them name a kernel see operation_words.h.
+//
 // The tensor API makes these functions from the operations of the IR. If that changes, the kernel
 // is named after the operations instead, and a test fails.
 #pragma once

@@ -5,6 +5,7 @@
 //     tile[k][i] = operand                 (all items together, in the order of global memory)
 //     barrier
 //     for k in the tile: sum += a_tile[k][i] * b_tile[k][j]
+//
 // A tile holds the operand's elements for all items and registers of the group. Its rows run along
 // an output axis, as items read them, or along the depth of matrix instructions; rows are padded to
 // avoid bank conflicts.

@@ -1,4 +1,4 @@
-// Reads and writes parts of files, whose bounds are looked at each time.
+// Reads and writes parts of files, checking their size each time.
 #include "drivers/disk/device.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ Result<void> DiskAllocator::copy_in(const core::Allocation& to, i64 offset, cons
     return fail(ErrorKind::Permission, "file {} is open for reading only", file.path);
   const u64 begin = to.address + static_cast<u64>(offset), end = begin + static_cast<u64>(bytes);
   TRY(const u64 size, file.file->size());
-  // Writing there would make what lies between up.
+  // Writing there would extend the file with zeros.
   if (size < end)
     return fail(ErrorKind::Corrupt, "file {} has {} bytes now, expected at least {}", file.path,
                 size, end);

@@ -1,6 +1,6 @@
-// The DISK device: its memory are parts of files (core/device/stored_file.h), which it reads and
-// writes where they are and never maps, so that a file that is cut off while it is used is an error
-// and not the end of the process. It has no memory without a file, and computes nothing.
+// The DISK device: its memory consists of parts of files (core/device/stored_file.h), which it
+// reads and writes in place and never maps, so that truncating a file in use is an error and does
+// not end the process. It has no memory without a file, and computes nothing.
 #pragma once
 
 #include "core/device/device.h"

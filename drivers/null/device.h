@@ -1,5 +1,5 @@
-// The NULL device: everything up to the launch, and nothing after. Its memory has a size but no
-// contents, so it measures scheduling and compiling alone, for any renderer.
+// The NULL device: does everything up to the launch, but runs nothing. Its memory has a size but no
+// contents. It serves to measure scheduling and compiling alone, for any renderer.
 #pragma once
 
 #include <atomic>

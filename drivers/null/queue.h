@@ -1,5 +1,5 @@
-// NullQueue: accepts everything and is done at once, so that what a replay costs beside the words
-// can be measured. NullCommandBuffer writes no words.
+// NullQueue: accepts everything and is done at once, to measure the cost of a replay without its
+// commands. NullCommandBuffer writes no words.
 #pragma once
 
 #include "base/util/try.h"

@@ -1,4 +1,4 @@
-// Four levels of nine bits, as the hardware's own tables: a range fills the largest blocks that it
+// Four levels of nine bits, as the hardware's tables: a range fills the largest blocks that it
 // covers. Tables are never freed while the address space lives, so that readers need no lock.
 #include "emulator/core/address_space.h"
 
@@ -49,7 +49,7 @@ void AddressSpace::fill(u64 start, u64 end, const Range* range) {
   for (u64 va = start; va < end;) {
     Table* table = root_;
     unsigned shift = kTopShift;
-    // A block of this level when it is covered whole; the root's are too large to be worth it.
+    // Whether it fills a whole block of this level; blocks of the root are too large to be useful.
     while (shift == kTopShift || va % (u64{1} << shift) != 0 || end - va < u64{1} << shift) {
       table = below(table->entries[(va >> shift) % kEntries]);
       shift -= kLevelBits;
@@ -115,7 +115,7 @@ std::vector<const Range*> AddressSpace::ranges() const {
 
 std::string AddressSpace::describe(u64 va) const {
   std::lock_guard lock(mutex_);
-  // The youngest buffer that held the address says most; else the nearest one below it.
+  // The youngest buffer that contained the address, otherwise the nearest one below it.
   const BufferHistory* below = nullptr;
   u32 below_index = 0;
   for (usize i = buffers_.size(); i-- > 0;) {

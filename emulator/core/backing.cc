@@ -1,4 +1,4 @@
-// A memfd of a terabyte, of which only touched pages exist.
+// A memfd of a terabyte, of which only used pages exist.
 #include "emulator/core/backing.h"
 
 #include <fcntl.h>
@@ -44,7 +44,7 @@ int Backing::open(int flags) const {
   const std::string path = "/proc/self/fd/" + std::to_string(descriptor_);
   const int opened = ::open(path.c_str(), O_RDWR | (flags & O_CLOEXEC));
   if (opened >= 0) return opened;
-  // Without /proc it is a copy of ours.
+  // Without /proc it is a copy of the descriptor.
   return fcntl(descriptor_, (flags & O_CLOEXEC) ? F_DUPFD_CLOEXEC : F_DUPFD, 3);
 }
 
@@ -54,7 +54,7 @@ Result<u64> Backing::allocate(u64 bytes, u64 alignment) {
     return fail(ErrorKind::OutOfMemory, "{:#x} bytes of {:#x}", bytes, bytes_);
   bytes = (bytes + 4095) & ~u64{4095};
   std::lock_guard lock(mutex_);
-  // From where the last allocation ended, and then once more from the beginning.
+  // Searches from the end of the last allocation, then from the beginning.
   for (u64 from : {next_, u64{0}}) {
     u64 offset = (from + alignment - 1) & ~(alignment - 1);
     auto after = used_.lower_bound(from);
@@ -76,7 +76,7 @@ void Backing::free(u64 offset) {
   std::lock_guard lock(mutex_);
   auto found = used_.find(offset);
   CHECK(found != used_.end(), "nothing is allocated at {:#x}", offset);
-  // What cannot be given back stays until the machine goes; nothing depends on it.
+  // Pages that cannot be returned stay until the machine is destroyed, which is harmless.
   static_cast<void>(fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                               static_cast<off_t>(offset), static_cast<off_t>(found->second)));
   used_.erase(found);

@@ -27,7 +27,7 @@ bool starts(const Check& check, std::string_view prefix) {
   return std::string_view(check.id).starts_with(prefix);
 }
 
-// "AMD-VM, AMD-QUE": what the names have before their numbers.
+// "AMD-VM, AMD-QUE": the prefixes of the names.
 std::string families(std::span<const Check* const> all) {
   std::set<std::string_view> found;
   for (const Check* check : all) {

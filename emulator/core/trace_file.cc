@@ -1,4 +1,4 @@
-// Each line goes to the end, under the file's lock; in JSON before the bracket that ends the list.
+// Appends each line under the file's lock; in JSON before the bracket that ends the list.
 #include "emulator/core/trace_file.h"
 
 #include <fcntl.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kEmpty = "[\n]\n", kBegin = "[\n", kEnd = "\n]\n";
 
-// Until the whole text is there, or nothing goes in any more.
+// Writes until the whole text is written, or writing fails.
 void put(int descriptor, std::string_view text, off_t at) {
   while (!text.empty()) {
     const ssize_t done = ::pwrite(descriptor, text.data(), text.size(), at);
@@ -50,7 +50,7 @@ TraceFile::~TraceFile() { close(descriptor_); }
 
 void TraceFile::write(std::string_view line) {
   if (is_full_) return;
-  const int before = errno;  // the client's, in whose calls this happens
+  const int before = errno;  // of the client, whose call this is
   flock(descriptor_, LOCK_EX);
   const off_t size = lseek(descriptor_, 0, SEEK_END);
   std::string last;

@@ -1,5 +1,5 @@
-// The file of a trace, which several processes may add to, and that is whole after every line: JSON
-// closes its list each time. See trace.h for the lines.
+// The file of a trace. Several processes may append to it, and it is complete after every line:
+// JSON closes its list each time. See trace.h for the lines.
 #pragma once
 
 #include <memory>
@@ -11,13 +11,14 @@
 
 namespace doorbell::emu {
 
-// Thread safety: write() by one thread at a time, of each of any number of processes.
+// Thread safety: write() from one thread at a time in each process; several processes may write.
 class TraceFile {
  public:
-  // An empty trace, in place of what was there; its absolute path, as programs change their folder.
+  // Makes an empty trace, replacing the file. Returns its absolute path, because programs change
+  // their folder.
   static Result<std::string> create(const std::string& path);
-  // Makes the file, or adds to it. At `limit` bytes, unless 0, a last line says so, and no more is
-  // written.
+  // Makes the file, or appends to it. At `limit` bytes, unless 0, a last line says so, and nothing
+  // more is written.
   static Result<std::unique_ptr<TraceFile>> open(const std::string& path, u64 limit);
   ~TraceFile();
   TraceFile(const TraceFile&) = delete;
@@ -25,7 +26,8 @@ class TraceFile {
 
   // A line with its newline, of format().
   void write(std::string_view line);
-  // By the file's name: .json is for Perfetto, .jsonl has an object on each line, all else is text.
+  // By the file's name: .json is for Perfetto, .jsonl has an object on each line, other names are
+  // text.
   Trace::Format format() const { return format_; }
 
   static Trace::Format format_of(std::string_view path);

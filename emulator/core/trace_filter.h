@@ -17,9 +17,8 @@ class TraceFilter {
  public:
   // All lines.
   TraceFilter() = default;
-  // "ioctl,packet:DISPATCH*,queue:0": lines of these kinds, or of a kind those with this name,
-  // which may end with a star; and of lines of queues those of the queues that are named, if any
-  // is.
+  // "ioctl,packet:DISPATCH*,queue:0": lines of these kinds, or lines of a kind with this name,
+  // which may end with a star. If queues are named, only their lines among those of queues.
   // Invalid: a kind that no line has, with the nearest.
   static Result<TraceFilter> parse(std::string_view text);
 

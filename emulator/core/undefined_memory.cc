@@ -16,7 +16,7 @@ bool UndefinedMemory::is_fresh(u64 page) const {
   return next != fresh_.begin() && std::prev(next)->second > page;
 }
 
-// Pages [first, last) are no longer in runs.
+// Removes pages [first, last) from the runs.
 void UndefinedMemory::take_out(u64 first, u64 last) {
   auto run = fresh_.upper_bound(first);
   if (run != fresh_.begin()) --run;

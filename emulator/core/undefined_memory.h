@@ -1,6 +1,6 @@
 // Which bits of an emulated machine's memory are undefined: never written since the memory was
-// allocated, or copied from undefined bits. Bytes go by the host's address, so that all GPUs that
-// map a byte, and the copy engines, agree. The GPUs judge who may read them.
+// allocated, or copied from undefined bits. Bytes are identified by the host's address, so that all
+// GPUs that map a byte, and the copy engines, agree. The GPUs report uses.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -22,18 +22,18 @@ class UndefinedMemory {
  public:
   static constexpr u64 kPage = 4096;
 
-  // False: no bit of any memory is undefined, and nothing below has to be asked.
+  // False: no bit of any memory is undefined, and the functions below need not be called.
   bool any() const { return any_.load(std::memory_order_relaxed); }
 
-  // [host, host + bytes) is undefined, whatever it was.
+  // Makes [host, host + bytes) undefined.
   void allocate(const u8* host, u64 bytes);
-  // Is defined: written with bytes that are, or given back.
+  // Makes it defined: written with defined bytes, or freed.
   void define(const u8* host, u64 bytes);
-  // What is undefined at `from` is so at `to`; they do not overlap. The offset of the first byte
-  // that is.
+  // Copies the state from `from` to `to`, which must not overlap. Returns the offset of the first
+  // undefined byte.
   std::optional<u64> copy(const u8* from, const u8* to, u64 bytes);
 
-  // One bits are undefined. read() says whether there is any.
+  // One bits are undefined. read() returns whether there are any.
   bool read(const u8* host, std::span<u8> mask) const;
   void write(const u8* host, std::span<const u8> mask);
 
@@ -51,9 +51,9 @@ class UndefinedMemory {
   void note_any() { any_.store(!fresh_.empty() || !pages_.empty(), std::memory_order_relaxed); }
 
   std::atomic<bool> any_{false};
-  mutable std::mutex mutex_;                               // the rest; numbers of pages
+  mutable std::mutex mutex_;                               // guards the members below: page numbers
   std::map<u64, u64> fresh_;                               // [first, last) never written
-  absl::flat_hash_map<u64, std::unique_ptr<Page>> pages_;  // those written in part
+  absl::flat_hash_map<u64, std::unique_ptr<Page>> pages_;  // pages written in part
 };
 
 }  // namespace doorbell::emu

@@ -1,5 +1,5 @@
-// The emulated machine inside another program: made when the preload shim first opens a device of
-// it, never destroyed, because the program's own destructors may still use it.
+// The emulated machine inside another program: made when the preload shim first opens one of its
+// devices, never destroyed, because the program's destructors may still use it.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -28,8 +28,8 @@ amdgpu::Breakpoints* breakpoints = nullptr;  // the machine's
 bool tells_leaks = false;
 std::mutex making;  // machine
 
-// Those of the processes that this one was forked from: only known by their descriptors, for their
-// threads and memory stayed there. The oldest are forgotten.
+// Machines of the processes from which this one was forked: known by their descriptors only,
+// because their threads and memory stayed there. The oldest are forgotten.
 constexpr unsigned kMaxParents = 8;
 amdgpu::Machine* parents[kMaxParents] = {};
 unsigned parent_count = 0;
@@ -118,7 +118,7 @@ int open_node(int node, int flags) {
   return memory.open(flags);
 }
 
-// The machine's own memory goes without asking it: it may hold the locks.
+// Unmapping the machine's own memory does not call it: it may hold the locks.
 thread_local bool is_inside = false;
 
 class Inside {
@@ -131,7 +131,7 @@ int node_ioctl(int node, unsigned long request, void* argument) {
   amdgpu::Kfd& kfd = machine->kfd();
   u64 user = reinterpret_cast<u64>(argument);
   const Inside inside;
-  // Nothing may unwind into a program that is not ours.
+  // No exception may unwind into the host program.
   try {
     return node < 0 ? kfd.ioctl(static_cast<u32>(request), user)
                     : kfd.render_ioctl(static_cast<u32>(node), static_cast<u32>(request), user);
@@ -155,7 +155,7 @@ int node_of(int descriptor) {
   return amdgpu::Kfd::kNoNode;
 }
 
-// Whoever held the mutex is not in the child.
+// The thread that held the mutex does not exist in the child.
 void forked() {
   new (&making) std::mutex;
   if (machine) parents[parent_count++ % kMaxParents] = machine;
@@ -175,7 +175,7 @@ void unmapped(void* start, unsigned long bytes) {
   machine->kfd().buffers().host_unmapped(from, from + bytes);
 }
 
-// When the process ends by exit(); one that is killed has no time to.
+// Runs when the process ends by exit(), not when it is killed.
 [[gnu::destructor]] void tell_leaks() {
   if (!machine || !tells_leaks) return;
   amdgpu::Kfd& kfd = machine->kfd();

@@ -1,4 +1,4 @@
-// The shim's ground: the C library's functions, paths, and loading the emulator.
+// The shim's basis: the C library's functions, paths, and loading the emulator.
 #include "emulator/preload/shim.h"
 
 #include <dlfcn.h>
@@ -15,8 +15,8 @@ namespace doorbell::preload {
 namespace {
 
 std::atomic<const DoorbellEmulatorDoor*> door{nullptr};
-std::atomic<bool> is_child{false};  // of a process that had opened the machine
-std::atomic<bool> is_stale{false};  // the machine is the parent's: the next open makes another
+std::atomic<bool> is_child{false};  // forked from a process that had opened the machine
+std::atomic<bool> is_stale{false};  // the machine is the parent's: the next open makes one
 pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 
 const char* root() {
@@ -49,8 +49,8 @@ void* open_library() {
   return library;
 }
 
-// A child has no thread that runs its parent's GPUs, and the kernel refuses it the parent's
-// descriptors: it may open the nodes anew.
+// A child has no thread that runs its parent's GPUs, and the kernel rejects the parent's
+// descriptors: it may open the nodes again.
 void start_child() {
   loading = PTHREAD_MUTEX_INITIALIZER;
   is_child = is_stale = true;
@@ -92,13 +92,13 @@ bool starts(const char* path, const char* prefix) {
   return strncmp(path, prefix, strlen(prefix)) == 0;
 }
 
-// Is `path` this folder, or in it?
+// Whether `path` is this folder or in it.
 bool inside(const char* path, const char* folder) {
   size_t length = strlen(folder);
   return strncmp(path, folder, length) == 0 && (path[length] == 0 || path[length] == '/');
 }
 
-// The machine's alone, whether the host has something there or not.
+// Whether only the machine has this path, whatever the host has there.
 bool owned(const char* path) {
   return strcmp(path, "/dev/kfd") == 0 || inside(path, "/dev/dri") ||
          inside(path, "/sys/class/kfd") || inside(path, "/sys/devices/virtual/kfd") ||
@@ -127,7 +127,7 @@ Path::Path(const char* path) : path_(path) {
   if (length < 0 || length >= kPathMax) return;
   rewritten_ = owned(path) || real<int(const char*, int)>("access")(buffer_, F_OK) == 0;
   node_ = node_of_path(path);
-  // A node that the machine has not is a path like any other, and leads nowhere.
+  // A node that the machine lacks is an ordinary path that does not exist.
   if (node_ != -2 && real<int(const char*, int)>("access")(buffer_, F_OK) != 0) node_ = -2;
 }
 

@@ -1,6 +1,6 @@
-// What the files of the preload shim share: the functions that they stand in for, the paths that
-// are an emulated machine's, and the way to the emulator. Everything here works before any
-// constructor has run, and allocates nothing.
+// Shared by the files of the preload shim: the C library's functions that they replace, the
+// emulated machine's paths, and the interface to the emulator. Everything here works before
+// constructors have run, and allocates nothing.
 #pragma once
 
 #include <dirent.h>
@@ -8,8 +8,8 @@
 
 #include "emulator/preload/door.h"
 
-// The shim's functions carry the C library's names as symbols only: its headers declare some of
-// them in ways that C++ could not repeat.
+// The shim's functions have the C library's names only as symbols: its headers declare some of them
+// in ways that C++ cannot repeat.
 #define DOORBELL_STANDS_FOR(name) __asm__(#name) __attribute__((visibility("default")))
 
 namespace doorbell::preload {
@@ -25,7 +25,7 @@ Signature* real(const char* name) {
 
 constexpr int kPathMax = 4096;
 
-// A path of the emulated machine as the file that holds it; others stay as they are.
+// Maps a path of the emulated machine to the file with its contents; other paths stay unchanged.
 class Path {
  public:
   explicit Path(const char* path);
@@ -41,18 +41,19 @@ class Path {
   char buffer_[kPathMax];
 };
 
-// The root's prefix taken off what a link or the C library said; the new length.
+// Removes the root's prefix from the target of a link or a result of the C library; returns the new
+// length.
 long unrewrite(char* path, long length);
 
-// As the program sees a device node. [Documentation/admin-guide/devices.txt: 226 is DRM]
+// The status of a device node for the program. [Documentation/admin-guide/devices.txt: 226 is DRM]
 void make_device(struct stat* status, int node);
 
-// Null until a device was opened.
+// Null until a device is opened.
 const DoorbellEmulatorDoor* opened_emulator();
-// Loads the emulator, or makes a forked child a machine of its own; null when it cannot be, which
-// was said on stderr.
+// Loads the emulator, or makes a new machine in a forked child; null if that fails, which was
+// reported on stderr.
 const DoorbellEmulatorDoor* emulator();
-// From a process that had opened a machine.
+// Whether this process was forked from one that had opened a machine.
 bool forked();
 
 }  // namespace doorbell::preload

@@ -1,5 +1,5 @@
-// mmap: the driver looks at what of a node is mapped. munmap: GPUs may have been told of the memory
-// (userptr), and must not see it any more.
+// mmap: the driver checks mappings of nodes. munmap: GPUs may use the memory (userptr), and must
+// not access it any more.
 #include <sys/mman.h>
 
 #include <cerrno>
@@ -28,12 +28,12 @@ void* shim_mmap(void* at, size_t bytes, int protection, int flags, int descripto
   return MAP_FAILED;
 }
 
-// Offsets have 64 bits either way.
+// Offsets have 64 bits in both versions.
 void* shim_mmap64(void* at, size_t bytes, int protection, int flags, int descriptor, off_t offset) {
   return shim_mmap(at, bytes, protection, flags, descriptor, offset);
 }
 
-// Before it is gone, as the kernel's notifier comes. [amdgpu_mn_invalidate_hsa()]
+// Called before it is unmapped, as the kernel's notifier. [amdgpu_mn_invalidate_hsa()]
 int shim_munmap(void* start, size_t bytes) {
   const DoorbellEmulatorDoor* door = opened_emulator();
   if (door) door->unmapped(start, bytes);

@@ -33,7 +33,7 @@ int open_at(const char* name, int folder, const char* path, int flags, mode_t mo
   return real<int(int, const char*, int, mode_t)>(name)(folder, rewritten.c_str(), flags, mode);
 }
 
-// 'K' is KFD's letter, 'd' DRM's; terminals and sockets have others.
+// 'K' is the letter of KFD's ioctls, 'd' that of DRM's; terminals and sockets have others.
 bool may_be_ours(unsigned long request) {
   unsigned long letter = request >> 8 & 0xff;
   return letter == 'K' || letter == 'd';
@@ -43,7 +43,8 @@ bool may_be_ours(unsigned long request) {
 
 extern "C" {
 
-// The mode is read when it was not given, and then not used: it is in a register either way.
+// Reads the mode even if it was not passed, and then does not use it: it is in a register in any
+// case.
 int shim_open(const char* path, int flags, mode_t mode) DOORBELL_STANDS_FOR(open);
 int shim_open64(const char* path, int flags, mode_t mode) DOORBELL_STANDS_FOR(open64);
 int shim_open_2(const char* path, int flags) DOORBELL_STANDS_FOR(__open_2);

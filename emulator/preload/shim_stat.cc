@@ -1,4 +1,4 @@
-// Functions that ask about paths and descriptors: their files are the machine's, devices are
+// Functions that query paths and descriptors: paths lead to the machine's files, devices are
 // character devices.
 #include <fcntl.h>
 #include <limits.h>
@@ -27,7 +27,7 @@ int stat_path(const char* name, const char* path, Stat* status) {
   return after(real<int(const char*, Stat*)>(name)(rewritten.c_str(), status), rewritten, status);
 }
 
-// The old entry points, with a version in front.
+// The old entry points, with a version as the first argument.
 int xstat_path(const char* name, int version, const char* path, Stat* status) {
   Path rewritten(path);
   return after(real<int(int, const char*, Stat*)>(name)(version, rewritten.c_str(), status),
@@ -41,10 +41,10 @@ int stat_at(const char* name, int folder, const char* path, Stat* status, int fl
       rewritten, status);
 }
 
-// -2: no node of the machine.
+// -2: not a node of the machine.
 int node_of(int descriptor) {
   const DoorbellEmulatorDoor* door = opened_emulator();
-  // The emulator asks the same question of the same descriptor, and needs the inode only.
+  // The emulator queries the same descriptor itself, and needs only the inode.
   static thread_local bool inside = false;
   if (!door || inside) return -2;
   inside = true;
@@ -70,7 +70,7 @@ void mark_device(Statx* status, int node) {
   status->stx_size = 0;
 }
 
-// What a link leads to, without the root's prefix.
+// A link's target without the root's prefix.
 char* after_real_path(char* answer) {
   if (answer) answer[unrewrite(answer, static_cast<long>(strlen(answer)))] = 0;
   return answer;
@@ -188,7 +188,7 @@ ssize_t shim_readlinkat(int folder, const char* path, char* to, size_t size) {
       folder, Path(path).c_str(), to, size);
   return length > 0 ? unrewrite(to, length) : length;
 }
-// The checks of the size are the C library's, on what it gets.
+// The C library checks the size that it gets.
 ssize_t shim_readlink_chk(const char* path, char* to, size_t size, size_t room) {
   ssize_t length = real<ssize_t(const char*, char*, size_t, size_t)>("__readlink_chk")(
       Path(path).c_str(), to, size, room);

@@ -1,4 +1,4 @@
-// Folders, texts and links, as emulator/amd/kfd/topology.h has them.
+// Writes the folders, texts and links of emulator/amd/kfd/topology.h.
 #include "emulator/preload/system_root.h"
 
 #include <filesystem>
@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// With amdgpu among the modules, which clients look for.
+// Adds amdgpu to the modules, because clients look for it.
 std::string modules() {
   std::stringstream text;
   if (std::ifstream host("/proc/modules"); host) text << host.rdbuf();
@@ -37,7 +37,7 @@ Result<void> write_system_root(const std::string& root, std::span<const std::str
   for (const auto& [from, to] : files.links) {
     fs::path link = root + from;
     fs::create_directories(link.parent_path(), why);
-    // Targets of ours lie below the root; others are the host's.
+    // The machine's targets are below the root; others are the host's.
     fs::path target = fs::exists(root + to) ? root + to : to;
     fs::create_symlink(target, link, why);
     if (why) return fail_errno(why.value(), "link {} to {}", link.string(), target.string());

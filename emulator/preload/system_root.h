@@ -1,5 +1,5 @@
-// The files of an emulated machine as files on disk, for programs that cannot be handed an
-// os::Files: `doorbell emu` makes the folder, the preload shim leads paths into it.
+// The files of an emulated machine as files on disk, for programs that cannot use an os::Files:
+// `doorbell emu` makes the folder, the preload shim redirects paths into it.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// Two passes over the text: places of labels, then instructions. And back to text, for DEBUG=7.
+// Two passes over the text: positions of labels, then instructions. And disassembly, for DEBUG=7.
 #include "examples/backend/assembler.h"
 
 #include <absl/container/flat_hash_map.h>
@@ -16,7 +16,7 @@ namespace {
 
 using Words = std::vector<std::string_view>;
 
-// What stands between separators, without empty words.
+// Splits at separators, dropping empty words.
 Words split(std::string_view text, char separator) {
   Words words;
   while (!text.empty()) {
@@ -162,7 +162,7 @@ class Assembler final : public codegen::Compiler {
   }
 
  private:
-  const std::string key_ = "abacus 1";  // raise it when an image of old would no longer run
+  const std::string key_ = "abacus 1";  // increase it when old images would no longer run
 };
 
 }  // namespace

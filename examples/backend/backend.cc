@@ -1,4 +1,4 @@
-// Putting the pieces together.
+// Registers the device kind with its parts.
 #include "examples/backend/backend.h"
 
 #include "examples/backend/assembler.h"

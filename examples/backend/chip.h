@@ -1,5 +1,5 @@
-// The chip: what in a real backend is silicon. It has memory that the host reaches only by copying,
-// and runs one program at a time. Bad programs and bad addresses are faults, as on hardware.
+// The chip: silicon in a real backend. It has memory that the host can access only by copying, and
+// runs one program at a time. Bad programs and bad addresses are faults, as on hardware.
 #pragma once
 
 #include <mutex>
@@ -21,7 +21,7 @@ class Chip {
   Result<void> write(u64 address, const void* from, i64 bytes);
   Result<void> read(void* to, u64 address, i64 bytes);
   Result<void> move(u64 to, u64 from, i64 bytes);
-  // `code` comes from decode(). A fault ends the program where it stands.
+  // `code` comes from decode(). A fault ends the program at once.
   Result<void> run(const Code& code, std::span<const u64> buffers, std::span<const i64> variables);
 
  private:

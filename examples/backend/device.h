@@ -1,5 +1,5 @@
-// The driver of Abacus: its device, memory and programs, as Doorbell's engine sees them. A real one
-// would talk to the operating system here; ours talks to chip.h.
+// The driver of Abacus: its device, memory and programs, as Doorbell's engine sees them. A real
+// driver would call the operating system here; this one calls chip.h.
 #pragma once
 
 #include <mutex>
@@ -28,7 +28,7 @@ class AbacusMemory final : public core::Allocator {
 
  private:
   AbacusDevice& device_;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   hcq::Tlsf places_;
   core::MemoryStats stats_;
 };

@@ -1,4 +1,4 @@
-// `doorbell` with one more device: everything the tool does, it does on Abacus too.
+// `doorbell` with one more device: all commands of the tool work on Abacus too.
 //   abacus_doorbell conformance --device ABACUS
 #include <cstdio>
 

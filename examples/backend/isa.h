@@ -1,6 +1,6 @@
 // The instruction set of Abacus, the accelerator of docs/adding-a-backend.md: one core, 64-bit
-// registers, byte-addressed memory of its own. What the instructions do is chip.cc's, their text
-// assembler.cc's.
+// registers, byte-addressed memory of its own. For their execution see chip.cc, for their text
+// assembler.cc.
 //
 // A register holds an integer sign- or zero-extended to 64 bits, a bool as 0 or 1, an f32 as its
 // bits. Every arithmetic instruction names the type that it works on.
@@ -53,12 +53,12 @@ enum class Opcode : u8 {
 inline constexpr int kOpcodeCount = 0 ABACUS_OPCODES(ABACUS_COUNT);
 #undef ABACUS_COUNT
 
-// The types, in the order of their numbers. No f64: kernels that need it are refused. The narrow
-// floats are stored as integers and computed as f32, which Doorbell's code generator sees to.
+// The types, in the order of their numbers. No f64: kernels that need it are an error. Doorbell's
+// code generator stores narrow floats as integers and computes them in f32.
 enum class Type : u8 { b, i8, u8, i16, u16, i32, u32, i64, u64, f32 };
 inline constexpr int kTypeCount = 10;
 
-// As the chip fetches it. A label is the number of an instruction, in c.
+// An instruction in memory. A label is the number of an instruction, in c.
 struct Instruction {
   Opcode opcode;
   Type type;
@@ -68,7 +68,7 @@ struct Instruction {
 };
 static_assert(sizeof(Instruction) == 20);
 
-// What an image begins with; instructions follow.
+// The beginning of an image; instructions follow.
 struct ImageHeader {
   u32 magic;
   u32 registers;  // how many the program uses
@@ -85,7 +85,7 @@ struct Code {
   u32 registers = 0;
   std::vector<Instruction> instructions;
 };
-// An image whose every opcode, type, register and label is one; anything else is refused.
+// Fails unless every opcode, type, register and label of the image is valid.
 Result<Code> decode(std::span<const u8> image);
 
 }  // namespace doorbell::abacus

@@ -1,5 +1,5 @@
 // A program on an accelerator that Doorbell does not know: a layer is trained on Abacus, then on
-// the CPU, and the two agree.
+// the CPU, and both losses agree.
 #include <cmath>
 #include <iostream>
 
@@ -15,7 +15,7 @@ float train(const std::string& device) {
   Tensor::manual_seed(7);
   Tensor x = Tensor::rand({64, 3}).to(device);
   Tensor y = x.dot(Tensor::of({{1.0}, {-2.0}, {0.5}}).to(device)) + 0.25;
-  // Drawn on one device, so that both trainings begin alike.
+  // Drawn on one device, so that both trainings begin with equal weights.
   Tensor weight = Tensor::rand({3, 1}).to(device).requires_grad();
   Tensor bias = Tensor::zeros({1}, {.device = device, .requires_grad = true});
   nn::SGD optimizer(std::vector{weight, bias}, 0.5);

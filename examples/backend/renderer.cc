@@ -21,7 +21,7 @@ using core::Op;
 using core::Scalar;
 using core::UOp;
 
-// What the chip has an instruction for. All else is put together from these.
+// The operations with an instruction. All others are composed of these.
 constexpr struct {
   Op op;
   const char* name;
@@ -92,7 +92,8 @@ class Text {
       case Op::End: close_loop(u.src(1)); return;
       case Op::Load: load(u); return;
       case Op::Store: store(u); return;
-      // Registers are made when first written; addresses where they are used; order is the list's.
+      // Registers are assigned at the first write, addresses computed where they are used; the list
+      // has the order.
       case Op::DefineReg:
       case Op::Index:
       case Op::After:
@@ -133,7 +134,7 @@ class Text {
     line("add.i64 r{} r{} r{}", sum, reg(memory), offset);
     return sum;
   }
-  // Runs what `access` writes where the gate holds.
+  // Writes code that runs `access` only if the gate is true.
   void gated(UOp index, auto&& access) {
     if (index.nsrc() < 3) return access();
     u32 number = loop_count_++;

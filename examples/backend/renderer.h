@@ -1,5 +1,6 @@
-// The renderer of Abacus: a linear program as the text that assembler.h takes, and Caps, which tell
-// the code generator what there is. What Caps do not name never reaches the renderer.
+// The renderer of Abacus: a linear program as the text that assembler.h takes, and Caps, which
+// describe the chip to the code generator. Operations that are not in Caps never reach the
+// renderer.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,7 @@
 // Recorder: records inside a client's process how it uses AMD GPUs: ioctls, mappings, and the
 // packets that it puts into its queues, by name and field. For the interception see interpose.cc,
 // which `doorbell trace` preloads.
+//
 // Packets are found by polling the queues' write pointers, so they appear when they are written,
 // not when they run; packets that a client overwrites between two polls are lost, and reported as
 // lost. Doorbells are not recorded.

@@ -1,9 +1,11 @@
 // Grid: the work groups of one dispatch, from the first to the last, on one thread of the host.
 // The dispatch comes from the command processor (emulator/amd/cp), which also decides how far a
 // grid runs before it runs something else; isa/ executes instructions.
+//
 // Without a seed, a group runs to its end before the next starts, and another wave runs only when
 // one waits. With a seed, several groups run at once, and the seed chooses which wave runs how many
 // instructions: the same seed gives the same order and the same result.
+//
 // All groups that the hardware holds at a time (occupancy.h) make progress: a wave that runs long
 // yields to others, and while all running groups wait, more start, up to that number. A barrier of
 // the whole grid ends if all groups fit, and never if they do not.

@@ -1,4 +1,4 @@
-// Allocation, mapping and freeing, refused as amdgpu_amdkfd_gpuvm.c and kfd_chardev.c refuse.
+// Allocates, maps and frees memory, with the errors of amdgpu_amdkfd_gpuvm.c and kfd_chardev.c.
 #include "emulator/amd/kfd/buffers.h"
 
 #include <cerrno>
@@ -73,7 +73,7 @@ u64 Buffers::available(u32 gpu) {
   return device.slot.node->vram_bytes - device.vram_used;
 }
 
-// An answer that clients must be ready for.
+// A failure that clients must handle.
 int Buffers::no_memory(const AllocateRequest& request, u64 left) const {
   checks_.report(kNoMemory,
                  Calling::tell(fmt::format("{:#x} bytes of {} of GPU {}, where {:#x} are left",
@@ -82,7 +82,7 @@ int Buffers::no_memory(const AllocateRequest& request, u64 left) const {
   return ENOMEM;
 }
 
-// Finds memory for a request that was judged.
+// Finds memory for a request that was checked.
 int Buffers::place(const AllocateRequest& request, Buffer& buffer) {
   Device& device = *devices_[request.gpu];
   if (request.flags & kKfdMemUserptr) {
@@ -108,14 +108,14 @@ int Buffers::place(const AllocateRequest& request, Buffer& buffer) {
   u64 limit = vram ? device.slot.node->vram_bytes : gtt_limit_;
   u64& used = vram ? device.vram_used : device.gtt_used;
   if (buffer.bytes > limit - used) return no_memory(request, limit - used);
-  // Large buffers get large pages, as they would.
+  // Large buffers get large pages, as in the kernel.
   u64 alignment = buffer.bytes >= u64{2} << 20 ? u64{2} << 20 : kPage;
   Result<u64> offset = device.memory->allocate(buffer.bytes, alignment);
   if (!offset) return no_memory(request, limit - used);
   used += buffer.bytes;
   buffer.offset = *offset;
   buffer.host = device.memory->at(*offset);
-  // What the host sees it may write, unseen by us.
+  // Memory that the host can map it may write without the emulator's notice.
   if (undefined_ && vram && !(request.flags & kKfdMemPublic))
     undefined_->allocate(buffer.host, buffer.bytes);
   shares_[{request.gpu, *offset}] = 1;
@@ -131,7 +131,7 @@ u64 Buffers::insert(std::unique_ptr<Buffer> buffer, u64 ioctl) {
                                                .bytes = buffer->bytes,
                                                .kind = kind(buffer->flags),
                                                .allocated_at = ioctl});
-  // The lowest number that is free, as idr_alloc() gives.
+  // The lowest free number, as from idr_alloc().
   u32 gpu_id = devices_[buffer->gpu]->slot.gpu_id();
   Numbers& numbers = numbers_[buffer->gpu];
   u32 number = numbers.free.empty() ? numbers.next++ : *numbers.free.begin();
@@ -223,9 +223,9 @@ int Buffers::free(u64 handle, u64 ioctl) {
   return 0;
 }
 
-// From gfx10 on every kind of coherence is one: uncached. gfx9 of the data centre snoops its own
-// memory, so that COHERENT changes nothing there; GC 9.4.3 caches none of the host's, 9.5.0 does
-// (MTYPE NC) and snoops. [gmc_v10_0.c, gmc_v11_0.c, gmc_v12_0.c: get_vm_pte(); gmc_v9_0.c
+// From gfx10 on every coherence flag means uncached. gfx9 of the data centre snoops its own memory,
+// so COHERENT has no effect there; GC 9.4.3 does not cache host memory, 9.5.0 does (MTYPE NC) and
+// snoops. [gmc_v10_0.c, gmc_v11_0.c, gmc_v12_0.c: get_vm_pte(); gmc_v9_0.c
 // gmc_v9_0_get_coherence_flags()]
 MemoryType Buffers::type_for(const Buffer& buffer, const Device& device) const {
   MemoryType type;
@@ -250,7 +250,7 @@ MemoryType Buffers::type_for(const Buffer& buffer, const Device& device) const {
   return type;
 }
 
-// [kfd_ioctl_map_memory_to_gpu(), amdgpu_vm_bo_map()]: what is mapped already stays so.
+// [kfd_ioctl_map_memory_to_gpu(), amdgpu_vm_bo_map()]: existing mappings stay.
 int Buffers::map(u64 handle, u32 gpu, u64 ioctl) {
   Lock lock(mutex_);
   Buffer* buffer = find(handle);
@@ -302,12 +302,13 @@ int Buffers::unmap(u64 handle, u32 gpu, u64 ioctl) {
     device.space.unmap(buffer->mapped[gpu]);
     buffer->mapped[gpu] = nullptr;
   }
-  // The kernel flushes the TLB: no access goes to the old pages any more.
+  // The kernel flushes the TLB, so no access uses the old pages any more.
   if (device.engine) device.engine->unmapped(start, end);
   return 0;
 }
 
-// The pages are asked for again before queues go on, which fails; an access is then a fault.
+// The kernel requests the pages again before queues continue, which fails; an access is then a
+// fault.
 // [amdgpu_amdkfd_evict_userptr(), update_invalid_user_pages(): -EFAULT]
 void Buffers::host_unmapped(u64 start, u64 end) {
   if (userptrs_.load(std::memory_order_relaxed) == 0) return;

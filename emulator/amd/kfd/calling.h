@@ -1,5 +1,5 @@
-// The ioctl that a thread is in, so that whatever is told of it names it, and so that none fails
-// without a word. The objects behind the ioctls decide what to report, by which rule.
+// The ioctl that a thread executes, so that reports name it, and so that no ioctl fails without a
+// message. The objects behind the ioctls decide what to report, by which rule.
 #pragma once
 
 #include <cstring>
@@ -12,7 +12,7 @@
 
 namespace doorbell::emu::amdgpu {
 
-// Thread safety: of one thread, for as long as its ioctl lasts.
+// Thread safety: used by one thread, during its ioctl.
 class Calling {
  public:
   explicit Calling(const char* ioctl) : ioctl_(ioctl), outer_(std::exchange(now_, this)) {}
@@ -20,18 +20,19 @@ class Calling {
   Calling(const Calling&) = delete;
   Calling& operator=(const Calling&) = delete;
 
-  // "FREE_MEMORY_OF_GPU: handle 0x4d does not exist"; outside of ioctls the message as it is.
+  // "FREE_MEMORY_OF_GPU: handle 0x4d does not exist"; outside of ioctls only the message.
   static std::string tell(std::string message) {
     if (!now_) return message;
     now_->has_told_ = true;
     return fmt::format("{}: {}", now_->ioctl_, message);
   }
-  // This failure is an answer that clients ask for.
+  // Marks this failure as one that clients expect.
   static void expect_failure() {
     if (now_) now_->has_told_ = true;
   }
 
-  // The ioctl returns `why`, an errno or 0: told, unless it was.
+  // To be called when the ioctl returns `why`, an errno or 0: reports an error that was not
+  // reported yet.
   void judge(Checks& checks, int why) const {
     if (why == 0 || has_told_) return;
     checks.report(kProcess,

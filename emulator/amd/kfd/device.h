@@ -1,5 +1,5 @@
-// One emulated GPU as the kernel's door sees it: its place, its memory, its page tables, the engine
-// that runs its queues. Buffers are in buffers.h, queues in queues.h.
+// One emulated GPU as the KFD driver sees it: its slot, memory, page tables, and the engine that
+// runs its queues. For buffers see buffers.h, for queues queues.h.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace doorbell::emu::amdgpu {
 struct Device {
   Slot slot;
   AddressSpace space;
-  std::unique_ptr<Backing> memory;    // what its render node maps: VRAM, GTT
+  std::unique_ptr<Backing> memory;    // the memory that its render node maps: VRAM, GTT
   Engine* engine = nullptr;           // borrowed: outlives the process's queues
   std::atomic<bool> acquired{false};  // the process has ACQUIRE_VM on it
   u64 vram_used = 0, gtt_used = 0;    // under the lock of Buffers

@@ -1,7 +1,7 @@
-// dma-bufs: memory that a descriptor stands for (buffers.h). The client gets one end of a pipe:
-// its inode tells which memory is meant, whoever duplicated or sent it, and our end tells when the
-// last copy of it is closed, on which the memory goes, as with the kernel's. The memory itself is
-// not mapped through it. [drivers/gpu/drm/amd/amdgpu/amdgpu_dma_buf.c; drivers/gpu/drm/drm_prime.c]
+// dma-bufs: descriptors for memory (buffers.h). The client gets one end of a pipe: its inode
+// identifies the memory, even after it was duplicated or sent, and the emulator's end shows when
+// its last copy is closed. Then the memory is freed, as in the kernel. The memory itself cannot be
+// mapped through it. [drivers/gpu/drm/amd/amdgpu/amdgpu_dma_buf.c; drivers/gpu/drm/drm_prime.c]
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
@@ -52,7 +52,7 @@ int Buffers::export_descriptor(u64 handle, u32 flags, int& descriptor) {
     return refuse(kVmMap, EINVAL,
                   fmt::format("handle {:#x} to export {}", handle,
                               buffer ? "is no VRAM or GTT buffer" : "does not exist"));
-  int ends[2];  // that which reads, which we keep; that which writes
+  int ends[2];  // the reading end, which the emulator keeps, and the writing end
   if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return errno;
   if (!(flags & O_CLOEXEC)) fcntl(ends[1], F_SETFD, 0);
   descriptor = ends[1];

@@ -1,5 +1,5 @@
-// What runs the queues of one GPU, as the kernel's door needs it: emulator/amd/cp's Gpu in a
-// machine, a fake in tests.
+// Engine: runs the queues of one GPU. In a machine it is the Gpu of emulator/amd/cp, in tests a
+// fake.
 #pragma once
 
 #include <vector>
@@ -17,10 +17,10 @@ class Engine {
   virtual Result<QueueId> add_queue(const QueueDescription& description) = 0;
   virtual Result<void> remove_queue(QueueId id) = 0;
   virtual Result<void> update_queue(QueueId id, const QueueDescription& description) = 0;
-  // What a queue that stands still has of waves, by XCC.
+  // The saved waves of a preempted queue, by XCC.
   virtual Result<std::vector<SavedContext>> save_waves(QueueId id, const SaveOptions& options) = 0;
   virtual void ring(QueueId id, u64 value, unsigned bytes) = 0;
-  // [start, end) is mapped no more: returns when no access to it is under way.
+  // [start, end) was unmapped: returns when no access to it is in progress.
   virtual void unmapped(u64 start, u64 end) = 0;
 };
 

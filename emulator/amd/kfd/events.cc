@@ -1,4 +1,4 @@
-// Events as the kernel keeps them; every function names the one it follows.
+// Events as in the kernel; every function cites the kernel's.
 #include "emulator/amd/kfd/events.h"
 
 #include <algorithm>
@@ -213,7 +213,7 @@ int Events::finish(std::span<EventWait> waits, std::vector<Waiter>& waiters, Wai
   return answer;
 }
 
-// The host sleeps and nothing moves: what each queue waits for is all that can be wrong.
+// The host sleeps and nothing runs: reports what each queue waits for.
 void Events::report_for_ever(std::unique_lock<std::mutex>& lock,
                              const std::vector<Waiter>& waiters) {
   std::vector<const u64*> slots;
@@ -232,7 +232,7 @@ WaitResult Events::block(std::unique_lock<std::mutex>& lock, const std::vector<W
                          bool all, u32 timeout_ms) {
   auto settled = [&] { return gone_ || judge(waiters, all) != WaitResult::Timeout; };
   if (advance_) {
-    // Virtual time: either a GPU moves, or the timeout has passed.
+    // Virtual time: either a GPU makes progress, or the timeout has passed.
     Advance last = Advance::Moved;
     u32 passed_ms = 0;
     while (last != Advance::Still && !settled() && passed_ms < timeout_ms) {
@@ -290,7 +290,7 @@ void Events::interrupt(u32 partial_id, unsigned valid_bits) {
       if (slot_signaled(id))
         if (Event* event = find(id)) return from_interrupt(*event);
   }
-  // The id was of no use: whoever's slot is written is meant.
+  // The id did not identify an event: signal every event whose slot was written.
   u32 found = 0;
   for (auto& [id, event] : events_) {
     if (id >= kSlots) break;
@@ -298,8 +298,8 @@ void Events::interrupt(u32 partial_id, unsigned valid_bits) {
     ++found;
     from_interrupt(*event);
   }
-  // Two that write the slot before the first one's interrupt is taken leave nothing for the second:
-  // that is how interrupts coalesce.
+  // If two writes to a slot precede the handling of the first interrupt, the second one finds
+  // nothing: interrupts coalesce.
   const Event* named = find(partial_id);
   if (partial_id && !(named && named->slot_seen))
     report(kEventMailbox,

@@ -35,7 +35,7 @@ struct HardwareException {
 // One event of a wait.
 struct EventWait {
   u32 id = 0;
-  u64 last_age = 0;  // in: 0, or the age that was seen; out: the age now, unless 0 came in
+  u64 last_age = 0;  // in: 0, or the last age seen; out: the current age, unless 0 was passed
   // Out:
   bool activated = false;
   EventType type = EventType::Signal;
@@ -56,7 +56,7 @@ class Events {
 
   // The client's own buffer for the slots, instead of the kernel's page.
   int set_page(u8* host, u64 bytes);
-  // The page that is there, or the kernel's, of kSlots * 8 bytes, on first use.
+  // The page that was set; otherwise the kernel's, of kSlots * 8 bytes, made at the first use.
   bool has_page() const;
 
   int create(u32 type, bool auto_reset, u32& id);
@@ -65,16 +65,16 @@ class Events {
   int reset(u32 id);
   int wait(std::span<EventWait> waits, bool all, u32 timeout_ms, WaitResult& result);
 
-  // From GPUs.
+  // Called by GPUs.
   void interrupt(u32 partial_id, unsigned valid_bits);
   void memory_exception(const MemoryException& exception);
   void hardware_exception(const HardwareException& exception);
 
-  // Lockstep: instead of blocking, waits call `advance` until it says that nothing moved; each time
-  // that waves have only run counts as a millisecond. A wait that ends calls `pass`, which may be
-  // null, with the time it has taken.
-  // `waits`, which may be null, says what the machine's queues wait for; it gets the slots of the
-  // events that the host waits for.
+  // Lockstep: instead of blocking, waits call `advance` until it reports no progress; a call in
+  // which waves only ran counts as a millisecond. A wait that ends calls `pass`, which may be null,
+  // with the elapsed time.
+  // `waits`, which may be null, describes what the machine's queues wait for; its argument has the
+  // slots of the events that the host waits for.
   using Slots = std::span<const u64* const>;
   enum class Advance : u8 { Still, Moved, Busy };
   void set_advance(std::function<Advance()> advance,
@@ -84,7 +84,7 @@ class Events {
     pass_ = std::move(pass);
     waits_ = std::move(waits);
   }
-  // The process goes: every wait ends and fails.
+  // The process ends: every wait fails.
   void shut_down();
 
  private:
@@ -111,7 +111,7 @@ class Events {
                    u32 timeout_ms);
   void report_for_ever(std::unique_lock<std::mutex>& lock, const std::vector<Waiter>& waiters);
   void report(const Check& check, std::string message);
-  // Of an ioctl: the errno.
+  // The errno of an ioctl.
   int refuse(const Check& check, int why, std::string message);
   int no_slot(u64 most);
 
@@ -119,7 +119,7 @@ class Events {
   std::function<Advance()> advance_;
   std::function<void(u64)> pass_;
   std::function<std::string(Slots)> waits_;
-  mutable std::mutex mutex_;  // the rest
+  mutable std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::map<u32, std::unique_ptr<Event>> events_;
   std::vector<std::vector<Waiter>*> waiting_;  // of threads in wait()

@@ -1,5 +1,6 @@
-// The ioctls of /dev/kfd: arguments in, the process's objects called, arguments out. Errnos and
-// their order follow the function of the same name in drivers/gpu/drm/amd/amdkfd/kfd_chardev.c.
+// The ioctls of /dev/kfd: each reads its arguments, calls the process's objects, and writes the
+// results. Errnos and their order follow the function of the same name in
+// drivers/gpu/drm/amd/amdkfd/kfd_chardev.c.
 #include <algorithm>
 #include <cerrno>
 #include <vector>
@@ -118,7 +119,7 @@ class Handlers {
 
   int operator()(KfdGetTileConfig& a) {
     if (kfd_.gpu_index(a.gpu_id) < 0) return no_gpu(a.gpu_id);
-    // The modes of tiles are of gfx8 and before; the arrays are there, and zero.
+    // Tile modes exist up to gfx8; the arrays are filled with zeros.
     a.gb_addr_config = 0x545;
     a.num_banks = a.num_ranks = 0;
     a.num_tile_configs = std::min(a.num_tile_configs, 32u);
@@ -131,7 +132,7 @@ class Handlers {
   }
 
   int operator()(KfdSetXnackMode& a) {
-    if (a.xnack_enabled > 0) {  // none of these GPUs retries faults, which is how clients learn it
+    if (a.xnack_enabled > 0) {  // none of these GPUs retries faults
       Calling::expect_failure();
       return EPERM;
     }
@@ -279,7 +280,7 @@ class Handlers {
     return why;
   }
   int no_gpu(u32 gpu_id) { return refuse(EINVAL, fmt::format("no GPU has id {:#x}", gpu_id)); }
-  // Its upper half is the GPU that it is of.
+  // The handle's upper half is the id of its GPU.
   int judge_handle(u64 handle) {
     const u32 gpu_id = static_cast<u32>(handle >> 32);
     if (kfd_.gpu_index(gpu_id) >= 0) return 0;
@@ -332,7 +333,7 @@ class Handlers {
     return 0;
   }
 
-  // Only what the event's type says, as copy_signaled_event_data() does.
+  // Only the data for the event's type, as copy_signaled_event_data() does.
   static bool copy_event(u64 user, const EventWait& wait) {
     if (!wait.activated) return true;
     if (wait.type == EventType::Memory) {
@@ -393,7 +394,7 @@ int run(Kfd& kfd, u32 request, u64 user) {
 int Kfd::ioctl(u32 request, u64 argument) {
   next_ioctl();
   bool found = false;
-  // Of kernels with version 1.17 when it was new; since 2026 they say ENOTTY. [Linux 57af162bfc8c]
+  // As in kernels when version 1.17 was new; since 2026 they return ENOTTY. [Linux 57af162bfc8c]
   int why = EINVAL;
   for_each_kfd_ioctl([&](auto example) {
     using T = decltype(example);
@@ -401,7 +402,8 @@ int Kfd::ioctl(u32 request, u64 argument) {
     found = true;
     why = run<T>(*this, request, argument);
   });
-  // What the kernel has and we have not is told; what no kernel has is refused as it does.
+  // Ioctls that the kernel has and the emulator lacks are reported; unknown ones fail as in the
+  // kernel.
   constexpr u32 kEnd = 0x27;  // AMDKFD_COMMAND_END
   if (!found && (request & 0xff) < kEnd)
     checks().report(kNotEmulated, fmt::format("ioctl {:#x} of /dev/kfd is not emulated", request),

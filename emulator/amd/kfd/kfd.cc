@@ -1,4 +1,4 @@
-// Putting the process together, and interrupts on their way to events.
+// Assembles the process's objects, and delivers interrupts to events.
 #include "emulator/amd/kfd/kfd.h"
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr u64 kDoorbellBytes = 8192, kRegisterBytes = 4096;
 
-// Copies of one open file? Where the kernel does not tell, yes.
+// Whether both descriptors are copies of one open file; true if the kernel does not tell.
 bool same_open(int one, int other) {
   const long answer = syscall(SYS_kcmp, getpid(), getpid(), KCMP_FILE, one, other);
   return answer <= 0;
@@ -38,7 +38,7 @@ class Kfd::GpuInterrupts final : public Interrupts {
     if (!is_dropped(context_id, valid_bits)) kfd_.events_->interrupt(context_id, valid_bits);
   }
 
-  // The process's queues on the GPU are taken off, then the event comes.
+  // The kernel unmaps the process's queues on the GPU, then signals the event.
   // [kfd_int_process_v11.c event_interrupt_wq_v11(): kfd_dqm_evict_pasid(),
   //  kfd_signal_vm_fault_event()]
   void memory_fault(const MemoryFault& fault) override {
@@ -63,10 +63,10 @@ class Kfd::GpuInterrupts final : public Interrupts {
                                     .imprecise = fault.imprecise});
   }
 
-  // The scheduler cannot take the queue off the hardware, and resets the GPU.
+  // The scheduler cannot unmap the queue from the hardware, and resets the GPU.
   // [kfd_events.c kfd_signal_reset_event()]
-  // Of a wave's illegal instruction the kernel writes "sq_intr: error" into its log, and finds no
-  // slot that the interrupt is for; its own trap handler has halted the wave.
+  // For a wave's illegal instruction the kernel writes "sq_intr: error" into its log and finds no
+  // slot for the interrupt; its own trap handler has halted the wave.
   // [kfd_int_process_v11.c event_interrupt_wq_v11(), SQ_INTERRUPT_WORD_ENCODING_ERROR;
   //  cwsr_trap_handler_gfx10.asm L_NO_NEXT_TRAP, "halt wave to prevent re-entry"]
   void hw_exception(const HwException& exception) override {
@@ -83,8 +83,8 @@ class Kfd::GpuInterrupts final : public Interrupts {
   }
 
  private:
-  // End-of-pipe interrupts that the kernel's handler drops before anybody looks at the slots: those
-  // without a context on gfx9, where firmware sends them for nothing, and those marked as the
+  // End-of-pipe interrupts that the kernel's handler drops before it checks the slots: those
+  // without a context on gfx9, where firmware sends spurious ones, and those marked as the
   // scheduler's from gfx11 on. [Linux kfd_int_process_v9.c event_interrupt_isr_v9(),
   // context_id_expected(): from GC 9.4.1 on; kfd_int_process_v11.c event_interrupt_isr_v11(),
   // AMDGPU_FENCE_MES_QUEUE_FLAG; kfd_int_process_v10.c drops none]

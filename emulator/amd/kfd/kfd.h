@@ -1,6 +1,6 @@
-// The process as the KFD driver keeps it: its GPUs, memory, queues and events behind ioctls of
-// /dev/kfd and of the render nodes, and the interrupts that come back from the GPUs. Paths and
-// descriptors belong to kfd_files.h and the preload shim; an Engine runs the queues.
+// The process as in the KFD driver: its GPUs, memory, queues and events behind ioctls of /dev/kfd
+// and of the render nodes, and the interrupts from the GPUs. For paths and descriptors see
+// kfd_files.h and the preload shim; an Engine runs the queues.
 #pragma once
 
 #include <functional>
@@ -21,10 +21,10 @@ struct KfdOptions {
   std::vector<Slot> slots;               // one GPU each, by index
   Checks* checks = nullptr;              // borrowed: outlives the Kfd
   Trace* trace = nullptr;                // borrowed, or null
-  UndefinedMemory* undefined = nullptr;  // borrowed, or null: not followed
+  UndefinedMemory* undefined = nullptr;  // borrowed, or null: not tracked
   bool polled_doorbells = false;         // stores to doorbells cannot be trapped: preload
-  bool silent_waves = false;             // MachineOptions'
-  std::function<u64()> now_ns;           // null: the machine's
+  bool silent_waves = false;             // see MachineOptions
+  std::function<u64()> now_ns;           // null: the machine's clock
 };
 
 // Thread safety: from any thread. Functions that return int give 0 or an errno.
@@ -44,7 +44,7 @@ class Kfd {
     for (const auto& device : devices_) slots.push_back(device->slot);
     return slots;
   }
-  // What /dev/kfd maps: the doorbells of each GPU.
+  // The memory that /dev/kfd maps: the doorbells of each GPU.
   Backing& doorbell_memory() { return *doorbell_memory_; }
   Buffers& buffers() { return *buffers_; }
   Queues& queues() { return *queues_; }
@@ -52,28 +52,30 @@ class Kfd {
   Checks& checks() { return *options_.checks; }
   Trace* trace() { return options_.trace; }
   u64 now_ns() const;
-  // In lockstep a trace repeats to the byte: what differs from run to run is left out.
+  // In lockstep a trace is the same in every run: it omits what differs.
   amd::hw::ClientPointers traced_pointers() const {
     using amd::hw::ClientPointers;
     return options_.now_ns ? ClientPointers::Out : ClientPointers::In;
   }
 
-  // For the engine of each GPU.
+  // Called by the engine of each GPU.
   Interrupts& interrupts(u32 gpu);
-  // What stopped the GPU last, in more words than the kernel has for it; empty: nothing did.
+  // A description of what stopped the GPU last, with more detail than the kernel has; empty:
+  // nothing did.
   std::string last_fault(u32 gpu_id) const;
 
-  // The GPU's address space becomes that of this open of its render node, which stays open; once.
+  // Binds the GPU's address space to this open file of its render node, which stays open; only
+  // once.
   enum class Acquired { Now, Before, OtherNode, TooManyFiles };
   Acquired acquire(u32 gpu, int descriptor);
 
-  // Which device this descriptor is a node of: a GPU's index, kKfdNode, or kNoNode.
+  // The device whose node this descriptor is: a GPU's index, kKfdNode, or kNoNode.
   static constexpr int kKfdNode = -1, kNoNode = -2;
   int node_of(int descriptor) const;
 
-  // Whether the kernel lets a node's memory be mapped so: 0 or an errno, which was told.
+  // Whether the kernel allows this mapping of a node's memory: 0 or an errno, which was reported.
   struct MapCall {
-    u64 offset = 0, bytes = 0;  // of mmap(); bytes need be no whole pages
+    u64 offset = 0, bytes = 0;  // of mmap(); bytes need not be whole pages
     bool is_copy = false;       // MAP_PRIVATE, with some access
   };
   int judge_map(int node, const MapCall& call);

@@ -1,4 +1,4 @@
-// The kernel's rules that the KFD door judges, one constant each. kfd_checks.def defines them.
+// The kernel's rules that the emulated KFD checks, one constant each. kfd_checks.def defines them.
 #pragma once
 
 #include "emulator/core/checks.h"

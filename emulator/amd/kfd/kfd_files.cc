@@ -29,7 +29,7 @@ class TextFile final : public os::File {
   Result<void> write_at(u64, std::span<const u8>) override {
     return fail_errno(EACCES, "write {}", path_);
   }
-  Result<u64> size() override { return u64{4096}; }  // as sysfs says of every file
+  Result<u64> size() override { return u64{4096}; }  // as for every file in sysfs
   Result<os::Mapping> map(const os::MapRequest&) override {
     return fail_errno(ENODEV, "map {}", path_);
   }
@@ -132,7 +132,7 @@ class DeviceFile final : public os::File {
 };
 
 constexpr const char* kRenderPrefix = "/dev/dri/renderD";
-// Folders that are the emulated machine's alone.
+// Folders that exist only in the emulated machine.
 constexpr const char* kOwned[] = {
     "/dev/kfd",       "/dev/dri",           "/sys/class/kfd",    "/sys/devices/virtual/kfd",
     "/sys/class/drm", "/sys/module/amdgpu", "/sys/dev/char/226:"};
@@ -170,7 +170,8 @@ const std::string* SystemTree::find(const std::string& resolved) const {
   return found == files_.files.end() ? nullptr : &found->second;
 }
 
-// A folder of the host that holds some of our files is not ours: /sys, /sys/devices/pci0000:00.
+// A folder of the host that contains some of the machine's files is the host's: /sys,
+// /sys/devices/pci0000:00.
 bool SystemTree::is_folder(const std::string& resolved) const {
   static constexpr const char* kHost[] = {"/",
                                           "/sys",
@@ -209,7 +210,7 @@ SystemTree make_system_tree(std::span<const Slot> slots) {
   host.cores = static_cast<u32>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN)));
   host.memory_bytes = static_cast<u64>(sysconf(_SC_PHYS_PAGES)) * 4096;
   SystemFiles files = system_files(slots, host);
-  // Device nodes, so that they are found and listed; opening them is not reading them.
+  // Device nodes, so that they are found and listed; they cannot be read as text.
   files.files["/dev/kfd"] = "";
   for (const Slot& slot : slots)
     files.files[kRenderPrefix + std::to_string(slot.render_minor())] = "";

@@ -1,6 +1,6 @@
 // The emulated machine as files: /dev/kfd, the render nodes, the topology under /sys; every other
-// path is the host's. This is the door that a driver of ours is handed; other programs come in
-// through emulator/preload.
+// path is the host's. Doorbell's own driver gets this object; for other programs see
+// emulator/preload.
 #pragma once
 
 #include <memory>
@@ -12,16 +12,17 @@
 
 namespace doorbell::emu::amdgpu {
 
-// Paths of an emulated machine. Real GPUs of the host are hidden: their folders are ours.
+// Paths of an emulated machine. Real GPUs of the host are hidden: the machine's folders replace
+// theirs.
 class SystemTree {
  public:
   explicit SystemTree(SystemFiles files) : files_(std::move(files)) {}
 
-  // With the links on the way followed.
+  // The path with links followed.
   std::string resolve(std::string path) const;
-  // Ours, whether something is there or not.
+  // Whether the path belongs to the machine, even if it does not exist.
   bool owns(const std::string& resolved) const;
-  // Null: no file there.
+  // Null: there is no such file.
   const std::string* find(const std::string& resolved) const;
   bool is_folder(const std::string& resolved) const;
   std::vector<std::string> list(const std::string& resolved) const;
@@ -33,7 +34,7 @@ class SystemTree {
 
 class KfdFiles final : public os::Files {
  public:
-  // Both are borrowed and outlive every file that was opened.
+  // Both are borrowed and outlive every opened file.
   KfdFiles(Kfd& kfd, os::Files& host);
 
   Result<std::unique_ptr<os::File>> open(const std::string& path, os::Access access) override;

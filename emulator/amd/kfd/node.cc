@@ -1,4 +1,4 @@
-// Boards as the kernel sees them; what it sees of their chips is in isa/chip.cc.
+// Boards as the kernel sees them. For the properties of their chips see isa/chip.cc.
 #include "emulator/amd/kfd/node.h"
 
 #include <algorithm>
@@ -78,7 +78,7 @@ constexpr std::array<Node, 5> kBoards = {{
 }};
 // clang-format on
 
-// What a board has of its chip.
+// Copies a chip's properties to its board.
 void describe_chip(Node& node) {
   const Chip* chip = find_chip(node.name);
   CHECK(chip != nullptr, "a board with the chip {}, which has no row in isa/chip.cc", node.name);

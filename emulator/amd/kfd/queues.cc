@@ -1,4 +1,4 @@
-// CREATE_QUEUE and what follows, refused as the kernel refuses.
+// CREATE_QUEUE and the other calls on queues, with the kernel's errors.
 #include "emulator/amd/kfd/queues.h"
 
 #include <bit>
@@ -82,7 +82,8 @@ u32 Queues::id_of(u32 gpu, QueueId engine_id) const {
   return ~u32{0};
 }
 
-// Where a PM4 queue runs. [set_queue_properties_from_user(), kfd_ioctl_update_queue(): bits 15:8]
+// The XCC on which a PM4 queue runs. [set_queue_properties_from_user(), kfd_ioctl_update_queue():
+// bits 15:8]
 u32 Queues::target_xcc(u32 gpu, u32 percentage) const {
   return (percentage >> 8 & 0xff) % devices_[gpu]->slot.node->xccs;
 }
@@ -124,7 +125,7 @@ int Queues::judge(const KfdCreateQueue& arguments) const {
   return 0;
 }
 
-// [kfd_queue_acquire_buffers(): sizes]. Off stands for kernels before 6.12, which did not ask.
+// [kfd_queue_acquire_buffers(): sizes]. Off stands for kernels before 6.12, which did not check.
 int Queues::judge_sizes(u32 gpu, const KfdCreateQueue& arguments) const {
   if (!is_compute(arguments.queue_type) || checks_.level(kQueueSizes) == Level::Off) return 0;
   SaveAreaSizes sizes = save_area_sizes(*devices_[gpu]->slot.node);
@@ -169,7 +170,8 @@ int Queues::hold_buffers(Queue& queue, const KfdCreateQueue& arguments) {
   return hold(queue, arguments.ctx_save_restore_address, all, "save area");
 }
 
-// The engine that has most room, as allocate_sdma_queue() spreads them; or the one asked for.
+// The requested engine, or the one with the fewest queues, as allocate_sdma_queue() distributes
+// them.
 int Queues::choose_sdma(Queue& queue, const KfdCreateQueue& arguments) {
   const Node& node = *devices_[queue.gpu]->slot.node;
   queue.sdma = true;
@@ -198,8 +200,8 @@ int Queues::choose_sdma(Queue& queue, const KfdCreateQueue& arguments) {
                 fmt::format("all {} SDMA queues are taken", engines * node.sdma_queues_per_engine));
 }
 
-// [allocate_doorbell()]: compute queues get the lowest that is free and no copy engine's, copy
-// queues the one that is routed to their engine.
+// [allocate_doorbell()]: compute queues get the lowest free doorbell that is not routed to a copy
+// engine, copy queues the one that is routed to their engine.
 int Queues::choose_doorbell(Queue& queue) const {
   const Bells& bells = *bells_[queue.gpu];
   if (queue.sdma) {
@@ -259,7 +261,7 @@ int Queues::create(u32 gpu, KfdCreateQueue& arguments) {
   auto* bell = reinterpret_cast<u64*>(doorbells_.at(place));
   std::atomic_ref(*bell).store(0, std::memory_order_release);
   if (polled_) description.polled_doorbell = bell;
-  // The lowest number that is free. [find_available_queue_slot()]
+  // The lowest free number. [find_available_queue_slot()]
   for (auto taken = queues_.begin(); taken != queues_.end() && taken->first == queue.id; ++taken)
     ++queue.id;
   description.number = queue.id;
@@ -277,7 +279,7 @@ int Queues::create(u32 gpu, KfdCreateQueue& arguments) {
   return 0;
 }
 
-// A queue that a fault stopped, or the client, may have anything left.
+// A queue that a fault or the client stopped may have unread packets.
 void Queues::judge_end(const Queue& queue) const {
   const QueueDescription& description = queue.description;
   if (description.percentage == 0) return;
@@ -385,7 +387,7 @@ int Queues::set_cu_mask(u32 id) {
   return refuse(kQueueLife, EFAULT, fmt::format("queue {} to mask does not exist", id));
 }
 
-// One queue of a process brings the GPU's global wave sync, and all of them may use it.
+// One queue of a process allocates the GPU's global wave sync, and all its queues may use it.
 // [kfd_ioctl_alloc_queue_gws(), pqm_set_gws()]
 int Queues::set_wave_sync(u32 id, bool wanted) {
   Lock lock(mutex_);
@@ -417,7 +419,7 @@ void Queues::evict(u32 gpu) {
   for (auto& [id, queue] : queues_) {
     if (queue->gpu != gpu) continue;
     queue->description.percentage = 0;
-    // What cannot be stopped has stopped by itself.
+    // A queue that cannot be stopped has stopped already.
     static_cast<void>(devices_[gpu]->engine->update_queue(queue->engine_id, queue->description));
     save_waves(*queue);
   }

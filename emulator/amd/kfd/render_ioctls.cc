@@ -1,5 +1,5 @@
-// The ioctls of a render node that a compute client needs: who the driver is, and what the GPU is
-// like. Memory of GEM, contexts and command submission are not emulated.
+// The ioctls of a render node that a compute client needs: the driver's name, and the GPU's
+// properties. Memory of GEM, contexts and command submission are not emulated.
 // [drivers/gpu/drm/drm_ioctl.c; drivers/gpu/drm/amd/amdgpu/amdgpu_kms.c amdgpu_info_ioctl()]
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 using namespace amd::hw;
 
-// Copies as much as there is room for, and says how long it is. [drm_copy_field()]
+// Copies as much as fits, and returns the whole length. [drm_copy_field()]
 bool copy_text(std::string_view text, u64& length, u64 user) {
   usize room = static_cast<usize>(std::min<u64>(length, text.size()));
   length = text.size();
@@ -100,7 +100,7 @@ class Handlers {
         return answer(a, DrmMemoryInfo{vram, vram, gtt});
       }
       case kDrmInfoReadMmrReg: {
-        // How memory is laid out in tiles, which libdrm asks for; compute has no tiles.
+        // The layout of tiled memory, which libdrm queries; compute has no tiles.
         u32 count = std::min(a.argument[1], 32u);
         u32 zeros[32] = {};
         u32 bytes = std::min<u32>(a.return_size, count * 4);

@@ -33,7 +33,7 @@ struct Kind {
   u32 shown = 1;  // GPUs
 };
 
-// Those that there are, for as long as anybody borrows them.
+// All slots ever parsed; kept, because callers borrow them.
 const Node* find_partition(const Node& package, const PartitionMode& mode) {
   if (mode.partitions == 1) return &package;
   static const std::deque<std::pair<const PartitionMode*, Node>>& all = *new auto([] {

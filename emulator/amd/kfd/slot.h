@@ -1,5 +1,5 @@
-// Slot: where a GPU stands in its machine, and what users call the GPUs of one: a name of a chip is
-// a package, which may be parted as the kernel parts it. See node.h for a GPU.
+// Slot: the position of a GPU in its machine, and users' names of GPUs: a chip's name is a package,
+// which may be partitioned as by the kernel. For a GPU's properties see node.h.
 #pragma once
 
 #include <span>
@@ -12,13 +12,13 @@
 
 namespace doorbell::emu::amdgpu {
 
-// Where a GPU stands in its machine. The first GPU is node 1: node 0 is the CPU.
+// The position of a GPU in its machine. The first GPU is node 1: node 0 is the CPU.
 struct Slot {
   const Node* node = nullptr;  // borrowed, static
   u32 index = 0;
-  u32 package = 0;                            // whose PCI device it is
+  u32 package = 0;                            // the package's PCI device
   u32 partition = 0;                          // of the package
-  const PartitionMode* partitions = nullptr;  // borrowed, static; null: it cannot be parted
+  const PartitionMode* partitions = nullptr;  // borrowed, static; null: it cannot be partitioned
 
   // KFD's own number: a hash with no pattern to rely on, never 0, unique.
   u32 gpu_id() const;
@@ -30,8 +30,9 @@ struct Slot {
   u64 unique_id() const;
 };
 
-// The GPUs that these names stand for, in order: "gfx1100"; "gfx942:CPX", a package's partitions;
-// "gfx942:CPX:2", the first two of them. Invalid names those that there are.
+// The GPUs with these names, in order: "gfx1100"; "gfx942:CPX", a package's partitions;
+// "gfx942:CPX:2", the first two of them. Invalid for an unknown name; the message lists the known
+// ones.
 Result<std::vector<Slot>> make_slots(std::span<const std::string> names);
 
 // "SPX, DPX, QPX, CPX"

@@ -46,12 +46,12 @@ std::string print(const Cache& cache) {
   return text;
 }
 
-// Vector caches per unit, instruction and scalar caches per pair of units, then those that an
-// array, an XCC and the whole chip share. [kfd_crat.c kfd_fill_cache_non_crat_info()]
+// Vector caches per unit, instruction and scalar caches per pair of units, then the caches of an
+// array, an XCC and the whole chip. [kfd_crat.c kfd_fill_cache_non_crat_info()]
 std::vector<Cache> caches_of(const Node& node) {
   std::vector<Cache> caches;
   auto processor = [&](u32 unit) { return kSimdIdBase + unit * node.simds_per_cu; };
-  // Where a unit of a pair does not work, the pair's caches are there all the same.
+  // If a unit of a pair does not work, the pair's caches still exist.
   u32 pairs = node.arrays * ((node.cus_per_array + 1) / 2);
   if (node.compute_units == node.arrays * node.cus_per_array) pairs = node.compute_units / 2;
   for (u32 unit = 0; unit < node.compute_units; ++unit)
@@ -83,7 +83,7 @@ constexpr Link kToHost{kPcie, 20, 312, 31504}, kToPeer{kPcie, 40, 312, 31504};
 Link link_between(const Slot& one, const Slot& other) {
   if (!one.node->xgmi || !other.node->xgmi) return kToPeer;
   if (one.package == other.package) return {kXgmi, 13, 819200, 819200};
-  // As the later one has it, which makes both directions.
+  // With the later node's weight, because the kernel adds both directions then.
   const Slot& later = one.index > other.index ? one : other;
   if (later.is_part()) return {kXgmi, 2 * 13 + 15, 0, 0};
   return {kXgmi, 15, 50000, 50000};
@@ -161,7 +161,7 @@ std::string gpu_properties(const Slot& slot, usize caches, LinkCounts links) {
   return out.take();
 }
 
-// A render node and the device that it is of.
+// A render node and its device.
 void add_render_node(SystemFiles& out, const Slot& slot, const std::string& device) {
   const std::string minor = fmt::format("renderD{}", slot.render_minor());
   const std::string folder = fmt::format("{}/drm/{}/", device, minor);
@@ -172,7 +172,8 @@ void add_render_node(SystemFiles& out, const Slot& slot, const std::string& devi
   out.links[fmt::format("/sys/dev/char/226:{}/device", slot.render_minor())] = device;
 }
 
-// The first partition's render node is the package's; the others' are of devices without a bus.
+// The first partition has the package's render node; those of the others belong to devices without
+// a bus.
 // [drivers/gpu/drm/amd/amdxcp/amdgpu_xcp_drv.c amdgpu_xcp_drm_dev_alloc()]
 void add_partition_files(SystemFiles& out, const Slot& slot) {
   constexpr u32 kOfAPackage = 7;
@@ -269,7 +270,7 @@ SystemFiles system_files(std::span<const Slot> slots, const HostProperties& host
     out.files[folder + "/gpu_id"] = fmt::format("{}\n", slot.gpu_id());
     out.files[folder + "/name"] = "ip discovery\n";
     out.files[folder + "/properties"] = gpu_properties(slot, caches.size(), links);
-    // All of it can be mapped by the host: a large BAR.
+    // The host can map all of it: a large BAR.
     out.files[folder + "/mem_banks/0/properties"] =
         memory_bank(1, slot.node->vram_bytes, slot.node->memory_width, slot.node->memory_clock_mhz);
     add_drm_files(out, slot);

@@ -1,5 +1,6 @@
-// The files under /sys in which a client finds GPUs: KFD's topology, what DRM and the discovery
-// table say of each. Text as the kernel prints it; see kfd_files.h and preload for who opens them.
+// The files under /sys in which a client finds GPUs: KFD's topology, and the files of DRM and of
+// the discovery table for each GPU. Text as the kernel prints it; kfd_files.h and emulator/preload
+// serve them.
 #pragma once
 
 #include <map>

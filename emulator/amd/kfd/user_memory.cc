@@ -1,4 +1,4 @@
-// Copies through the kernel, which checks the addresses for us.
+// Copies through the host's kernel, which checks the addresses.
 #include "emulator/amd/kfd/user_memory.h"
 
 #include <sys/uio.h>
@@ -21,8 +21,8 @@ bool forbidden(int why) { return why == ENOSYS || why == EPERM; }
 
 bool access_ok(u64 user, u64 bytes) { return user < kUserLimit && bytes <= kUserLimit - user; }
 
-// Nothing is touched: the kernel's list of mappings, by address, says it. Where it cannot be read,
-// all is taken to be there.
+// Reads the kernel's list of mappings instead of the memory. If it cannot be read, all memory
+// counts as mapped.
 int writable(u64 user, u64 bytes) {
   if (!access_ok(user, bytes)) return EFAULT;
   std::unique_ptr<FILE, int (*)(FILE*)> maps(fopen("/proc/self/maps", "re"), fclose);

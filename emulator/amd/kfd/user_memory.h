@@ -1,4 +1,4 @@
-// The client's memory as the kernel reaches it: a bad pointer is EFAULT, never a crash.
+// Access to the client's memory as from the kernel: a bad pointer is EFAULT, never a crash.
 #pragma once
 
 #include <span>
@@ -7,10 +7,10 @@
 
 namespace doorbell::emu::amdgpu {
 
-// False when any byte cannot be read or written. [copy_from_user(), copy_to_user()]
+// False if a byte cannot be read or written. [copy_from_user(), copy_to_user()]
 bool copy_in(void* into, u64 user, usize bytes);
 bool copy_out(u64 user, const void* from, usize bytes);
-// The range is one a process can have at all. [access_ok()]
+// Whether the range is in a process's address space. [access_ok()]
 bool access_ok(u64 user, u64 bytes);
 // 0: the process may write all of it; EFAULT: some of it is not mapped; EPERM: some is read-only.
 // [hmm_range_fault() with HMM_PFN_REQ_WRITE]

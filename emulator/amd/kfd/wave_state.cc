@@ -1,4 +1,4 @@
-// Where each XCC's part lies, and what the headers say.
+// The position of each XCC's part, and the headers' contents.
 #include "emulator/amd/kfd/wave_state.h"
 
 #include <cerrno>
@@ -28,7 +28,7 @@ void WaveState::save(const AddressSpace& space, const QueueDescription& queue, b
     const std::vector<u32> stack = xccs[i].stack();
     const std::vector<u8>& state = xccs[i].state;
     const usize stack_bytes = stack.size() * sizeof(u32);
-    // Stack and state grow apart from where they meet.
+    // Stack and state grow in opposite directions from a common start.
     const u64 middle =
         queue.context_save + i * queue.context_save_bytes + queue.control_stack_bytes;
     Xcc& xcc = xccs_.emplace_back();
@@ -42,20 +42,20 @@ void WaveState::save(const AddressSpace& space, const QueueDescription& queue, b
 }
 
 int WaveState::tell(const QueueDescription& queue, hw::KfdGetQueueWaveState& call) const {
-  // What was never preempted has saved nothing.
+  // A queue that was never preempted has saved nothing.
   const u32 middle = static_cast<u32>(queue.control_stack_bytes);
   call.ctl_stack_used_size = call.save_area_used_size = 0;
   for (usize i = 0; i < xccs_.size(); ++i) {
     const Xcc& xcc = xccs_[i];
     const u64 part = call.ctl_stack_address + i * queue.context_save_bytes;
-    // The first four words: the others are the client's.
+    // The first four words: the client writes the others.
     const u32 header[] = {middle - xcc.stack_bytes, xcc.stack_bytes, middle + xcc.state_bytes,
                           xcc.state_bytes};
     if (!copy_out(part, header, sizeof header)) return EFAULT;
     if (!xcc.stack.empty() &&
         !copy_out(part + header[0], xcc.stack.data(), xcc.stack.size() * sizeof(u32)))
       return EFAULT;
-    // Of several XCCs the first one's sizes are told.
+    // With several XCCs, the first one's sizes are returned.
     if (i > 0) continue;
     call.ctl_stack_used_size = xcc.stack_bytes;
     call.save_area_used_size = xcc.state_bytes;

@@ -1,5 +1,5 @@
-// A preempted queue's save area as the kernel knows it: how much of it is used, and for gfx9 the
-// control stack, which lies in memory of the kernel's own until GET_QUEUE_WAVE_STATE copies it.
+// A preempted queue's save area in the kernel: how much of it is used, and for gfx9 the control
+// stack, which stays in the kernel's memory until GET_QUEUE_WAVE_STATE copies it.
 // [amdkfd/kfd_mqd_manager_v9.c, _v10.c, _v11.c, get_wave_state(), get_wave_state_v9_4_3()]
 #pragma once
 
@@ -15,15 +15,16 @@ namespace doorbell::emu::amdgpu {
 
 class WaveState {
  public:
-  // Puts what was saved into the queue's area. `is_gfx9`: the control stack stays here.
+  // Writes the saved waves into the queue's area. `is_gfx9`: the control stack stays here.
   void save(const AddressSpace& space, const QueueDescription& queue, bool is_gfx9,
             std::span<const SavedContext> xccs);
-  // GET_QUEUE_WAVE_STATE: each XCC's header, and the stack where it is the kernel's, to the client.
+  // GET_QUEUE_WAVE_STATE: copies each XCC's header to the client, and the stack if the kernel has
+  // it.
   int tell(const QueueDescription& queue, amd::hw::KfdGetQueueWaveState& call) const;
 
  private:
   struct Xcc {
-    std::vector<u32> stack;  // empty where it is in the area
+    std::vector<u32> stack;  // empty if it is in the area
     u32 stack_bytes = 0, state_bytes = 0;
   };
   std::vector<Xcc> xccs_;

@@ -1,5 +1,6 @@
 // The formats of typed buffer elements: how many bits each component has, what they mean, and the
 // numbers of both in descriptors and instructions, by generation.
+//
 // The documents define a format's values, but not how other values are rounded to them (except for
 // normalised formats, which are Direct3D's): such a conversion returns nothing, and the instruction
 // stops.

@@ -1,6 +1,7 @@
 // Guest memory for instructions: Memory, the interface, and DirectMemory, the fast one, which
 // accesses the host's bytes directly. For the weakest legal hardware, whose caches keep stale
 // bytes, see emulator/amd/cp. The instructions handle LDS and the addressing of scratch themselves.
+//
 // Handlers check once per instruction whether the memory is direct, and then process the host's
 // bytes of all lanes without a call; other memory is called lane by lane.
 #pragma once

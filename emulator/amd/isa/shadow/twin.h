@@ -1,9 +1,11 @@
 // Twin: tracks which bits of a wave's registers are undefined, and finds uses of such bits.
+//
 // The twin is a second wave that starts with the complement of all values that the launch leaves
 // undefined and executes the same instructions. A bit is undefined where the two differ, so that
 // handlers propagate undefinedness without extra code, exactly as far as results depend on it. Both
 // must take the same path; where they would not, an undefined value is used: that is reported, and
 // the twin is made equal there, so that it is reported once.
+//
 // A comparison often has the same result for both (most values are not 7, nor are their
 // complements), so it is repeated with other values of the undefined bits. See twin_memory.h for
 // memory; LDS has its own twin, which the work group keeps. What is a use:
