@@ -1,4 +1,4 @@
-// Reading Python arguments as what the tensor API takes. For lists and arrays as tensors see
+// Converts Python arguments to the types of the tensor API. For lists and arrays as tensors see
 // create.cc.
 #include "python/binding/arguments.h"
 
@@ -18,7 +18,7 @@ void refuse_as_tensor(nb::handle object) {
 
 namespace {
 
-// NumPy's scalars know __index__ or __float__, and have no length.
+// NumPy's scalars have __index__ or __float__, and no length.
 bool read_other_number(PyObject* object, Number* number) {
   if (PySequence_Check(object) != 0 || is_tensor(object)) return false;
   PyNumberMethods* methods = Py_TYPE(object)->tp_as_number;
@@ -34,7 +34,7 @@ bool read_other_number(PyObject* object, Number* number) {
     if (integer == nullptr) PyErr_Clear();
     return read;
   }
-  // Arrays of one element have __float__ too, but they have a shape.
+  // Arrays of one element have __float__ too, but also a shape.
   if (methods->nb_float == nullptr || nb::hasattr(object, "__dlpack__")) return false;
   PyObject* real = PyNumber_Float(object);
   if (real == nullptr) {
@@ -119,7 +119,7 @@ bool read_size(nb::handle object, Size* size) {
 
 namespace {
 
-// Of a list, tuple or other sequence that is no text: each item.
+// Calls a function for each item of a list, tuple or other sequence that is not text.
 template <class Take>
 bool for_each_item(nb::handle object, Take take) {
   if (PyUnicode_Check(object.ptr()) || !PySequence_Check(object.ptr())) return false;
@@ -255,7 +255,7 @@ bool overflows(nb::handle object) {
 
 namespace {
 
-// What was given in place of the arguments, which are `expected`.
+// Describes what was passed instead of the `expected` arguments.
 [[noreturn]] void refuse(nb::handle given, const char* what, const char* expected) {
   const std::string text = nb::repr(given).c_str();
   if (overflows(given))

@@ -1,6 +1,6 @@
-// What Python arguments become before they reach the tensor API: one small type for each kind of
-// argument, with the nanobind caster that reads it. Which function takes what is python/surface's;
-// for reading lists and arrays as tensors see create.cc.
+// Types to which Python arguments are converted for the tensor API: one small type for each kind of
+// argument, with its nanobind caster. For the arguments of each function see python/surface; for
+// lists and arrays as tensors create.cc.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -28,8 +28,9 @@ extern PyTypeObject* tensor_type;
 inline bool is_tensor(nb::handle object) {
   return Py_TYPE(object.ptr()) == tensor_type || PyObject_TypeCheck(object.ptr(), tensor_type) != 0;
 }
-// Throws TypeError for what is none: Tensor.realize([a, b]) calls a method with a list.
-// Whether nothing in Python but the call that runs can name it, as f() in f()[0] = 1.
+// Throws TypeError for an object that is not a tensor: Tensor.realize([a, b]) calls a method with a
+// list.
+// Whether only the running call has a reference to it, as to f() in f()[0] = 1.
 inline bool is_temporary(nb::handle object) {
 #if PY_VERSION_HEX >= 0x030E0000
   return PyUnstable_Object_IsUniqueReferencedTemporary(object.ptr()) != 0;
@@ -44,15 +45,16 @@ inline Tensor& as_tensor(nb::handle object) {
   return *nb::inst_ptr<Tensor>(object);
 }
 
-// Throws TypeError that says why an array cannot become a tensor.
+// Throws a TypeError with the reason why an array cannot become a tensor.
 [[noreturn]] void refuse_array(nb::handle array);
-// A Python integer that neither i64 nor u64 holds, for which the other throws OverflowError.
+// Whether it is a Python integer that neither i64 nor u64 can hold; the other function throws an
+// OverflowError for one.
 bool exceeds_64_bits(nb::handle object);
 [[noreturn]] void refuse_beyond_64_bits(nb::handle integer);
 
 struct Num {
   Number value = 0;
-  nb::handle too_large;      // what no Number holds: using it says so
+  nb::handle too_large;      // an integer that no Number can hold: using it throws
   operator Number() const {  // NOLINT(google-explicit-constructor)
     if (too_large.is_valid()) refuse_beyond_64_bits(too_large);
     return value;
@@ -61,16 +63,16 @@ struct Num {
 
 // A tensor or a number; arrays and numbers of NumPy count as such.
 struct Value {
-  const Tensor* tensor = nullptr;  // the argument's, which outlives the call
-  Tensor held;                     // where the argument was no tensor but became one
+  const Tensor* tensor = nullptr;  // owned by the argument, which outlives the call
+  Tensor held;                     // set if the argument was converted to a tensor
   Num number;
-  nb::handle refused;         // an array that cannot become one: using the value says why
+  nb::handle refused;         // an array that cannot become one: using the value throws
   operator Operand() const {  // NOLINT(google-explicit-constructor)
     if (tensor != nullptr) return *tensor;
     if (refused.is_valid()) refuse_array(refused);
     return held.defined() ? Operand(held) : Operand(Number(number));
   }
-  // As a tensor of its own; `beside` says dtype and device of a number.
+  // As a separate tensor; a number gets the dtype and device of `beside`.
   Tensor as_tensor(const Tensor& beside) const {
     if (tensor != nullptr) return *tensor;
     if (refused.is_valid()) refuse_array(refused);
@@ -108,7 +110,7 @@ struct ShapeArg {
   Shape shape;
   operator const Shape&() const { return shape; }  // NOLINT(google-explicit-constructor)
 };
-// A shape of which None keeps a size of the tensor that it is for.
+// A shape in which None keeps the tensor's size.
 struct SizesArg {
   std::vector<std::optional<Size>> sizes;
   Shape beside(const Tensor& tensor) const;
@@ -125,7 +127,7 @@ struct DevicesArg {
   std::string joined() const;
 };
 
-// The readers behind the casters; false where the object is something else.
+// The readers behind the casters; false if the object has another type.
 bool read_number(nb::handle object, Number* number);
 bool read(nb::handle object, Num* number);
 bool read_value(nb::handle object, Value* value);
@@ -148,16 +150,16 @@ bool read(nb::handle object, AxesArg* axes);
 
 // An integer, or a list with one, that 64 bits do not hold.
 bool overflows(nb::handle object);
-// f(2, 3) and f((2, 3)). Throw TypeError for what is neither, OverflowError for what overflows.
+// f(2, 3) and f((2, 3)). Throw TypeError for other arguments, OverflowError for too large numbers.
 Shape shape_of(const nb::args& sizes);
 SizesArg sizes_of(const nb::args& sizes);
 std::vector<i64> ints_of(const nb::args& numbers);
 std::vector<Tensor> tensors_of(const nb::args& tensors);
 
-// Sizes as Python sees them: numbers, and objects for those that are symbolic.
+// Sizes as Python objects: numbers, and Size objects for symbolic ones.
 nb::object to_python(const Size& size);
 nb::tuple to_python(const Shape& shape);
-nb::object to_python(const Tensor& tensor);  // None where it is not defined
+nb::object to_python(const Tensor& tensor);  // None if it is not defined
 
 // A named tuple of doorbell.results, such as Picked(values, indices).
 nb::object named_tuple(const char* name, std::initializer_list<Tensor> tensors);
@@ -176,7 +178,7 @@ inline std::optional<DType> dtype_or_none(const std::optional<DTypeArg>& dtype) 
   return dtype ? std::optional<DType>(dtype->dtype) : std::nullopt;
 }
 
-// An enumerator by its name in PyTorch. Throws ValueError with the names there are.
+// An enumerator by its name in PyTorch. Throws a ValueError that lists the names.
 template <class E>
 struct Choice {
   std::string_view name;
@@ -201,7 +203,7 @@ PadMode pad_mode_of(std::string_view name);
 
 }  // namespace doorbell::python
 
-// ---- casters: reading by read(), nothing given back
+// ---- casters: read by read(), never write
 
 #define DOORBELL_CASTER(Type, text)                                                              \
   template <>                                                                                    \

@@ -1,4 +1,4 @@
-// Tensors as arrays of others, without a copy where the host sees their memory.
+// Tensors as arrays of other libraries, without a copy if the host can access their memory.
 #include "python/binding/array.h"
 
 #include <fmt/format.h>
@@ -46,7 +46,7 @@ constexpr Pairing kPairings[] = {
     {dtypes::f8e5m2fnuz, dlpack_code::Float8_E5M2FNUZ},
 };
 
-// What release_later() was given, until the interpreter comes by.
+// Objects passed to release_later(), until the interpreter runs bury().
 struct Graveyard {
   std::mutex mutex;
   std::vector<nb::ndarray<nb::ro>*> dead;
@@ -71,7 +71,7 @@ int bury(void*) {
 }  // namespace
 
 void release_later(nb::ndarray<nb::ro>* keeper) {
-  if (Py_IsInitialized() == 0) return;  // the process ends, and its arrays with it
+  if (Py_IsInitialized() == 0) return;  // the process is ending
   Graveyard& grave = graveyard();
   std::lock_guard lock(grave.mutex);
   grave.dead.push_back(keeper);
@@ -110,7 +110,7 @@ std::string device_of_dlpack(int type, int number) {
 
 void realize(std::span<const Tensor> tensors) {
   if (detail::JitState::is_nested()) return Tensor::realize(tensors);  // computes nothing yet
-  // Handles of our own, because other threads may use these while the lock is given away.
+  // Copies the handles, because other threads may use these while the lock is released.
   std::vector<Tensor> ours;
   std::vector<std::pair<detail::Cell*, core::UOp>> waiting;
   for (const Tensor& tensor : tensors) {
@@ -126,7 +126,7 @@ void realize(std::span<const Tensor> tensors) {
   }
   for (usize i = 0; i < ours.size(); ++i) {
     auto [cell, node] = waiting[i];
-    // Where gradients flow the way here is still needed.
+    // A tensor with gradients keeps the graph that computed it.
     if (!cell->tracked && *cell->value == node) cell->set_stored(ours[i].uop());
   }
 }
@@ -179,7 +179,7 @@ Array array_of(const Tensor& tensor) {
   return Array(data, shape.size(), shape.data(), owner, nullptr, dtype, nb::device::cpu::value, 0);
 }
 
-// NumPy has none of bfloat16 and the 8-bit floats: these become float32, exactly.
+// NumPy lacks bfloat16 and the 8-bit floats: they become float32, exactly.
 nb::object to_numpy(const Tensor& tensor) {
   const DType dtype = tensor.dtype();
   const bool has = !dtype.is_float() || (dtype.bytes() > 1 && dtype != dtypes::bf16);

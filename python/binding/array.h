@@ -1,5 +1,5 @@
-// Tensors as arrays of others: NumPy, DLPack, the buffer protocol, lists. The memory is the
-// tensor's own wherever the host sees it.
+// Tensors as arrays of other libraries: NumPy, DLPack, the buffer protocol, lists. They share the
+// tensor's memory if the host can access it.
 #pragma once
 
 #include <nanobind/ndarray.h>
@@ -9,10 +9,10 @@
 
 namespace doorbell::python {
 
-// The elements of a tensor in row-major order, computed, in memory that the host sees.
+// The computed elements of a tensor in row-major order, in memory that the host can access.
 struct HostMemory {
-  core::Ref<core::Buffer> buffer;  // the tensor's, or else
-  std::vector<std::byte> copy;     // where no host sees that
+  core::Ref<core::Buffer> buffer;  // the tensor's buffer, or
+  std::vector<std::byte> copy;     // a copy, if the host cannot access it
   void* data = nullptr;
 };
 // Releases the interpreter's lock while it computes and waits.
@@ -24,11 +24,11 @@ void realize(std::span<const Tensor> tensors);
 
 bool dtype_of_dlpack(nb::dlpack::dtype given, DType* dtype);
 bool dlpack_of_dtype(DType dtype, nb::dlpack::dtype* given);
-// The name of our device for memory of this kind. Throws for one that no device of ours has.
+// The name of the device for memory of this kind. Throws if no device has it.
 std::string device_of_dlpack(int type, int number);
 
-// Drops what a foreign array held, at a moment when the interpreter's lock is held: a Buffer may
-// die on any thread, and must not wait for it.
+// Releases a foreign array later, when the interpreter's lock is held: a Buffer may be destroyed on
+// any thread, and must not wait for the lock.
 void release_later(nb::ndarray<nb::ro>* keeper);
 
 void define_array(nb::class_<Tensor>& tensor);

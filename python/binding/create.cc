@@ -18,10 +18,10 @@ namespace {
 
 using HostArray = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 
-// numbers and what they are, gathered from nested lists
+// numbers and their types, collected from nested lists
 struct Leaves {
   std::vector<Number> numbers;
-  std::vector<Tensor> tensors;  // instead of numbers, where the leaves are tensors or arrays
+  std::vector<Tensor> tensors;  // instead of numbers, if the leaves are tensors or arrays
   std::vector<i64> shape;       // of the lists
 };
 
@@ -29,7 +29,7 @@ bool is_list(nb::handle object) {
   return PyList_Check(object.ptr()) != 0 || PyTuple_Check(object.ptr()) != 0;
 }
 
-// Python's own limit of nesting is met before ours.
+// Python's limit of nesting is reached first.
 void gather(nb::handle item, usize depth, Leaves& leaves) {
   if (!is_list(item)) {
     Number number = 0;
@@ -92,7 +92,7 @@ Tensor copy_of(nb::handle object, const HostArray& array, const TensorOptions& o
   return Tensor::from_bytes(bytes, dtype, shape_of(array), options);
 }
 
-// Those that only know __array__ become arrays of NumPy; of PyTorch's leaves the value is taken.
+// Objects that only have __array__ become NumPy arrays; PyTorch's leaves are detached.
 nb::object as_exchangeable(nb::handle object) {
   if (nb::hasattr(object, "requires_grad") && nb::hasattr(object, "detach"))
     return object.attr("detach")();

@@ -12,7 +12,7 @@ namespace {
 
 std::string long_name(const DType& dtype) { return std::string(core::long_name_of(dtype.scalar)); }
 
-// Of a tensor its own.
+// A tensor's own dtype.
 DType dtype_or_own(const char* what, nb::handle given) {
   return is_tensor(given) ? as_tensor(given).dtype() : dtype_for(what, given);
 }

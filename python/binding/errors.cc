@@ -17,8 +17,8 @@ namespace {
 
 unsigned long main_thread = 0;
 
-// The exception that a signal's handler raised while we computed. Kept until our own error, which
-// it caused, comes by: not every end of work is told to whoever called. Of the main thread.
+// The exception that a signal's handler raised during a computation. Kept until the resulting error
+// of the computation arrives, because not every stop is reported to the caller. Main thread only.
 PyObject* stopped_by = nullptr;  // owned
 
 void raise(const Error& error) {
@@ -48,8 +48,8 @@ void translate(const std::exception_ptr& caught, void*) {
   }
 }
 
-// How often Python is asked for signals: often enough for whoever pressed Ctrl-C, too seldom to be
-// felt by other threads that want the interpreter's lock.
+// The interval of checks for signals: short enough for Ctrl-C, long enough not to slow other
+// threads that need the interpreter's lock.
 constexpr i64 kAskEach_ns = 20'000'000;
 i64 asked_at_ns = 0;
 
@@ -59,9 +59,9 @@ i64 now_ns() {
   return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
 
-// Between kernels, their parts and the slices of a long wait. Python looks at signals on its main
-// thread only, so others do not ask for the interpreter's lock: whoever has it may wait for a lock
-// that they hold.
+// Called between kernels, their parts and the slices of a long wait. Python handles signals on its
+// main thread only, so other threads do not take the interpreter's lock: its owner may wait for a
+// lock that they hold.
 bool asks_stop() {
   if (Py_IsInitialized() == 0 || PyThread_get_thread_ident() != main_thread) return false;
   if (stopped_by != nullptr) return true;

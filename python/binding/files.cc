@@ -14,7 +14,7 @@ namespace doorbell::python {
 
 namespace {
 
-// Paths may be pathlib's.
+// Paths may be pathlib objects.
 std::string path_of(nb::handle path) {
   nb::object text = nb::module_::import_("os").attr("fspath")(path);
   return nb::cast<std::string>(text);
@@ -26,7 +26,7 @@ nb::dict dict_of(const nn::NamedTensors& tensors) {
   return dict;
 }
 
-// Of tensors by name; those of PyTorch and arrays are copied.
+// Tensors by name; PyTorch's tensors and arrays are copied.
 nn::NamedTensors tensors_of_dict(const nb::dict& dict) {
   nn::NamedTensors tensors;
   for (auto [key, value] : dict) {

@@ -1,4 +1,4 @@
-// Python's forms of calls as C++'s. What they compute is the tensor API's.
+// Maps Python's forms of calls to those of the tensor API.
 #include "python/binding/helpers.h"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ std::vector<Tensor> joined_tensors(nb::handle self, const nb::args& others,
     *axis = last.value();
     given.attr("pop")();
   }
-  // Lists of tensors stand for what they hold.
+  // Lists of tensors are expanded.
   std::vector<Tensor> tensors;
   for (nb::handle item : given) {
     const nb::tuple one = nb::make_tuple(item);
@@ -110,7 +110,7 @@ PadAmounts padding_of(nb::handle padding, const Tensor& self) {
     return result;
   }
   Shape flat;
-  if (read_shape(padding, &flat)) {  // PyTorch's: from the last axis on
+  if (read_shape(padding, &flat)) {  // PyTorch's form: from the last axis on
     const usize axes = flat.size() / 2;
     if (flat.size() % 2 != 0 || axes > static_cast<usize>(self.ndim()))
       throw fail(ErrorKind::Invalid, "{} amounts of padding for shape {}, expected two per axis",
@@ -186,7 +186,7 @@ Tensor moved(const Tensor& self, nb::handle target) {
   if (!read_devices(target, &devices))
     throw nb::type_error(
         fmt::format("to({}), expected a device or a dtype", nb::repr(target).c_str()).c_str());
-  Unlocked unlocked;  // a file is read or written now
+  Unlocked unlocked;  // reads or writes a file
   return self.to(devices);
 }
 
@@ -291,7 +291,7 @@ Resample resample_of(std::string_view mode) {
 
 namespace {
 
-// How many axes one number stands for: all but the batch and the channels.
+// The number of axes for which one number counts: all but the batch and the channels.
 usize spatial_axes(const Tensor& x) { return static_cast<usize>(std::max<i64>(x.ndim() - 2, 1)); }
 
 std::vector<f64> factors_of(nb::handle given, const Tensor& self) {

@@ -1,4 +1,4 @@
-// What the entries of python/surface call where Python's form of a call is not C++'s: lists of
+// Called by the entries of python/surface if Python's form of a call differs from C++'s: lists of
 // pairs, several functions under one name, results as tuples.
 #pragma once
 
@@ -13,13 +13,13 @@ inline std::optional<Number> number_or_none(const std::optional<Num>& number) {
 inline Tensor as_type(const Tensor& self, const std::optional<DTypeArg>& dtype) {
   return dtype ? self.cast(dtype->dtype) : self;
 }
-// x alpha times; x itself where alpha is 1.
+// alpha * x; x itself if alpha is 1.
 Value times(const Value& x, const Num& alpha, const Tensor& beside);
 template <class List>
 nb::tuple tuple_of(const List& tensors) {
   return nb::tuple(nb::cast(tensors));
 }
-// f(a, b), f([a, b]), a.f(b), and with the axis behind: f([a, b], 1), which is put into *axis.
+// f(a, b), f([a, b]), a.f(b), and with a trailing axis, which is stored in *axis: f([a, b], 1).
 std::vector<Tensor> joined_tensors(nb::handle self, const nb::args& others,
                                    std::optional<i64>* axis);
 
@@ -73,7 +73,7 @@ nb::object max_pool(const Tensor& self, const std::vector<i64>& kernel, const Po
                     bool return_indices);
 Tensor average_pool(const Tensor& self, const std::vector<i64>& kernel, PoolOptions options,
                     bool count_include_pad, std::optional<i64> divisor);
-// The last of a whole shape, as many as a kernel has.
+// The last sizes of a whole shape, as many as the kernel has.
 std::vector<i64> spatial_size(const std::vector<i64>& size, usize axes);
 Resample resample_of(std::string_view mode);
 // To a size, or by factors.

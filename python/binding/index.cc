@@ -1,4 +1,4 @@
-// Brackets: what Python puts in them, as the indices of the tensor API.
+// Brackets: converts Python's indices to those of the tensor API.
 #include <nanobind/nanobind.h>
 
 #include <fmt/format.h>
@@ -80,7 +80,7 @@ std::vector<Index> indices_of(nb::handle key) {
   return indices;
 }
 
-// A mask is read, which computes it; so is every tensor where indices are checked.
+// Computes and reads a mask; and every index tensor if indices are checked.
 bool reads(const std::vector<Index>& indices) {
   for (const Index& index : indices)
     if (index.tensor() != nullptr &&
@@ -98,7 +98,7 @@ bool is_about_indices(const Error& error) {
           message.find(" indices for a tensor of shape ") != message.npos);
 }
 
-// Those are IndexErrors, as everywhere in Python.
+// These become IndexErrors, as usual in Python.
 template <class Apply>
 auto within_brackets(const std::vector<Index>& indices, bool waits, Apply apply) {
   try {

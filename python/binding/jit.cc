@@ -1,5 +1,5 @@
-// jit for Python's functions: the steps of tensor/jit/jit.h, with values of Python in the place of
-// C++'s types. Arguments and results are walked by tree.h.
+// jit for Python functions: the steps of tensor/jit/jit.h with Python objects instead of C++ types.
+// tree.h walks arguments and results.
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
 
@@ -48,7 +48,7 @@ class Jit {
     return capture(*structure, arguments, given, parts, now.graph);
   }
 
-  // For Python's collector: a function may refer to what holds it.
+  // For Python's garbage collector: a function may refer to its owner.
   int traverse(visitproc visit, void* arg) const {
     Py_VISIT(function_.ptr());
     return 0;
@@ -83,7 +83,7 @@ class Jit {
   }
 
  private:
-  // Waits without the interpreter's lock, which the call that it waits for needs.
+  // Releases the interpreter's lock while it waits, because the other call needs it.
   class Lock {
    public:
     explicit Lock(std::recursive_mutex& mutex) : mutex_(mutex) {
@@ -97,7 +97,7 @@ class Jit {
     std::recursive_mutex& mutex_;
   };
 
-  // Keywords are the same in any order.
+  // The order of keywords does not matter.
   static nb::dict sorted(const nb::kwargs& kwargs) {
     nb::dict result;
     if (kwargs.size() == 0) return result;
@@ -107,7 +107,7 @@ class Jit {
     return result;
   }
 
-  // Arguments but for their tensors and sizes.
+  // Arguments without their tensors and sizes.
   struct Structure {
     Tree tree;
     bool is_captured = false;
@@ -118,8 +118,8 @@ class Jit {
     return found.empty() ? difference(now.items[1], then.items[1], "the keyword arguments") : found;
   }
 
-  // The known one that these arguments have, which tells graphs apart; null: they are the first of
-  // theirs. What is no tensor and no size has to stay as it was.
+  // The known structure of these arguments, which identifies the graph; null for a new one. Other
+  // values than tensors and sizes must not change.
   Structure* structure_of(const Tree& arguments) {
     for (const std::unique_ptr<Structure>& known : structures_) {
       if (!same_structure(arguments, known->tree)) continue;
@@ -134,7 +134,7 @@ class Jit {
     return nullptr;
   }
 
-  // Results as all later calls give them.
+  // Results as later calls return them.
   Tree flatten_result(nb::handle result, Leaves& leaves) const {
     Tree tree = flatten(result, leaves);
     if (const Tree* constant = first_constant(tree))
@@ -184,14 +184,14 @@ class Jit {
     Leaves outputs;
     Tree tree;
     {
-      // `given` are stand-ins now, and nobody may keep one.
+      // `given` are stand-ins now, which must not outlive the call.
       const nb::object values = rebuild(arguments, given);
       const auto args = nb::cast<nb::tuple>(values[0]);
       const auto kwargs = nb::cast<nb::dict>(values[1]);
       tree = flatten_result(function_(*args, **kwargs), outputs);
     }
     for (Tensor& stand_in : given.tensors) stand_in = Tensor();
-    // Tensors in cycles of Python's objects would look as if someone kept them.
+    // Tensors in reference cycles would count as kept.
     nb::module_::import_("gc").attr("collect")();
     {
       Unlocked unlocked;
@@ -207,7 +207,7 @@ class Jit {
   const bool check_;
   const usize max_graphs_;
   detail::JitState state_;
-  std::vector<std::unique_ptr<Structure>> structures_;  // their addresses tell graphs apart
+  std::vector<std::unique_ptr<Structure>> structures_;  // their addresses identify graphs
   std::vector<Tree> results_;                           // by graph
 };
 

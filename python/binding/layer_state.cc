@@ -1,5 +1,5 @@
-// What layers have besides a call: text, pickles, states. Much of it is Python's, in
-// doorbell.nn.state and doorbell.pickling.
+// Text, pickles and states of layers. The Python part is in doorbell.nn.state and
+// doorbell.pickling.
 #include "python/binding/layers.h"
 
 namespace doorbell::python {

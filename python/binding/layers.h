@@ -1,4 +1,4 @@
-// What the bindings of layers share.
+// Shared by the bindings of layers.
 #pragma once
 
 #include "python/binding/module.h"
@@ -9,7 +9,7 @@ namespace doorbell::python {
 // Signatures of attributes, which nanobind does not copy.
 inline const char* kept(std::string text) { return (new std::string(std::move(text)))->c_str(); }
 
-// A tensor of a layer as an attribute; None where the layer has none.
+// A tensor of a layer as an attribute; None if the layer has none.
 template <class Class, class Layer>
 void tensor_attribute(Class& type, const char* name, Tensor Layer::* member) {
   const std::string head = std::string("def ") + name;
@@ -30,7 +30,7 @@ nb::list named_tensors(Layer& layer) {
   return result;
 }
 
-// The layer's tensors become these; it has none of other names.
+// Replaces the layer's tensors; throws for other names.
 template <class Layer>
 void set_tensors(Layer& layer, const nb::dict& tensors) {
   nn::Visitor visitor(
@@ -42,18 +42,18 @@ void set_tensors(Layer& layer, const nb::dict& tensors) {
   layer.visit(visitor);
 }
 
-// What made a layer, by the names of its arguments: for repr() and for pickles.
+// The constructor's arguments of a layer by name, for repr() and pickles.
 template <class Layer>
 using Arguments = nb::dict (*)(const Layer& layer);
 nb::str repr_of_layer(nb::handle self, const nb::dict& arguments);
-// Of pickle and copy: doorbell.pickling puts it together again.
+// For pickle and copy: doorbell.pickling restores it.
 nb::tuple reduce_layer(nb::handle self, const nb::dict& arguments, const nb::list& tensors);
 // As the functions of doorbell.nn.state.
 nb::object layer_state_dict(nb::handle self);
 nb::object load_layer_state(nb::handle self, nb::handle state, bool strict);
 nb::object layer_parameters(nb::handle self);
 
-// A layer with tensors of its own; a subclass of Python stays one, with its attributes copied too.
+// A layer with copies of the tensors; a Python subclass is kept, and its attributes are copied too.
 template <class Layer>
 nb::object deep_copy_layer(nb::handle self, nb::handle memo) {
   const nb::object copy = nb::inst_alloc(self.type());
@@ -70,7 +70,7 @@ nb::object deep_copy_layer(nb::handle self, nb::handle memo) {
   return copy;
 }
 
-// What every layer has besides a call.
+// Members of every layer besides the call.
 template <class Layer>
 void define_layer_basics(nb::class_<Layer>& type, const char* name, Arguments<Layer> arguments) {
   type.def(

@@ -37,14 +37,14 @@ PyObject* number_at(const std::byte* at, core::Scalar scalar) {
   }
 }
 
-// Floats that C++ has no type for become f32, exactly.
+// Floats without a C++ type become f32, exactly.
 Tensor as_readable(const Tensor& tensor) {
   const DType dtype = tensor.dtype();
   if (!dtype.is_float() || dtype == dtypes::f32 || dtype == dtypes::f64) return tensor;
   return detail::off_disk(tensor).detach().cast(dtypes::f32);
 }
 
-// Tensors have few axes: the recursion is as deep as these.
+// Recurses as deep as the tensor's axes, which are few.
 PyObject* list_of(const std::byte*& at, std::span<const i64> shape, DType dtype) {
   if (shape.empty()) {
     PyObject* number = number_at(at, dtype.scalar);

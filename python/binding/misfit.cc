@@ -1,4 +1,4 @@
-// The argument because of which a call fits nothing, and the sentence about it.
+// Finds the argument that does not fit, and writes the message.
 #include "python/binding/misfit.h"
 
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ std::string all_names(const Callee& callee) {
   return fmt::format("{} and {}", fmt::join(parts, ", "), last);
 }
 
-// Values where they are short, of others the type.
+// The value if it is short, otherwise its type.
 std::string shown(nb::handle value) {
   PyObject* object = value.ptr();
   const bool is_plain = PyUnicode_Check(object) || PyLong_Check(object) || PyFloat_Check(object) ||
@@ -53,7 +53,8 @@ std::string shown(nb::handle value) {
 
 using Given = std::pair<const Parameter*, nb::handle>;
 
-// The arguments by their parameters. What has none, or two, is in *error.
+// The arguments by parameter. An argument without a parameter, or given twice, is reported in
+// *error.
 std::vector<Given> match(const Callee& callee, PyObject* const* args, Py_ssize_t count,
                          PyObject* names, std::string* error) {
   std::vector<Given> given;

@@ -1,5 +1,5 @@
-// Why a call fits no function: the argument that is unknown, missing, given twice or of a wrong
-// kind. Looked for only when nanobind refused a call, so that other calls pay nothing.
+// Explains why a call fits no overload: the argument that is unknown, missing, given twice or of a
+// wrong type. Runs only after nanobind rejected a call, so that other calls cost nothing.
 #pragma once
 
 #include <string>
@@ -15,13 +15,13 @@ struct Callee {
 };
 
 std::vector<std::string_view> names_of(const Parameter& parameter);
-// Where in the keyword names the first argument of a call stands that has no positional ones, under
-// one of the names that PyTorch and NumPy have for it; -1 where it does not.
+// The position among the keywords of a call's first argument, by one of its names in PyTorch and
+// NumPy, for calls without positional arguments; -1 if it is not there.
 Py_ssize_t name_of_first(const Callee& callee, Py_ssize_t count, PyObject* names);
-// Sets a TypeError where two names stand for one argument.
+// Sets a TypeError if two names give one argument.
 bool refuse_twice(const Callee& callee, PyObject* names);
-// Of the error that nanobind raised because the arguments fit no overload, makes one that says
-// which argument it is; of others nothing. An integer beyond 64 bits is an OverflowError.
+// Replaces the error that nanobind raises when the arguments fit no overload by one that names the
+// argument; leaves other errors. An integer beyond 64 bits is an OverflowError.
 void explain_misfit(const Callee& callee, PyObject* const* args, Py_ssize_t count, PyObject* names);
 
 // A dtype of `what`. Throws TypeError that names the dtypes.

@@ -1,5 +1,5 @@
-// The module doorbell._doorbell: all parts, in the order in which they need each other. What users
-// import is the package around it.
+// The module doorbell._doorbell: all parts, in the order of their dependencies. Users import the
+// package around it.
 #include "python/binding/module.h"
 
 #include <nanobind/nanobind.h>
@@ -8,7 +8,7 @@
 
 NB_MODULE(_doorbell, module) {
   using namespace doorbell::python;  // NOLINT(google-build-using-namespace)
-  nb::set_leak_warnings(false);      // what a script still has when it ends is its own affair
+  nb::set_leak_warnings(false);      // a script may still hold objects when it ends
   module.doc() = "The compiled part of doorbell.";
   define_errors(module);
   define_dtypes(module);

@@ -1,4 +1,4 @@
-// What module.cc puts together: each function adds one part of the module `_doorbell`.
+// The parts of the module `_doorbell`, one function each, called by module.cc.
 #pragma once
 
 #include "python/binding/arguments.h"
@@ -27,10 +27,11 @@ void define_printing(nb::module_& module);
 // Generated from tensor/api/methods and python/surface.
 void define_surface(TensorClass& tensor);
 
-// A tensor of its own with the value; handles of one tensor stay so within one memo of copy's.
+// A separate tensor with the same value; handles of one tensor stay handles of one tensor within
+// one memo of copy.
 Tensor deep_copy(const Tensor& tensor, nb::handle memo);
 
-// In place of Tensor's own str(), which cannot be called while jit captures.
+// Replaces Tensor's str(), which cannot be called while jit captures.
 std::string text_of(const Tensor& tensor);
 
 }  // namespace doorbell::python

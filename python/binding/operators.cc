@@ -121,7 +121,7 @@ void define_operators(TensorClass& tensor) {
       .def("__pos__", [](const Tensor& x) { return x; })
       .def("__abs__", &Tensor::abs)
       .def("__invert__", &Tensor::bitwise_not);
-  // NumPy's arrays leave operators with a tensor to the tensor.
+  // Makes NumPy arrays leave operators with a tensor to the tensor.
   tensor.attr("__array_priority__") = 1000;
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 using Betas = std::array<f64, 2>;
 
-// Makes one over groups that begin with the same options; what a dict says of its own is set after.
+// Makes an optimizer whose groups begin with the same options; then sets the options in each dict.
 template <class Optimizer, class Options>
 void make(Optimizer* self, nb::handle params, f64 lr, const Options& options) {
   const std::vector<GivenGroup> given = groups_of(params);
@@ -35,7 +35,7 @@ void define_groups(nb::class_<Optimizer, nn::Optimizer>& type) {
       "add_param_group",
       [](Optimizer& self, const nb::dict& group) {
         GivenGroup given = group_of(group);
-        // As the first group was made: what it says of its own comes after.
+        // Begins with the first group's options; then sets the group's own.
         self.add_param_group({given.parameters, self.learning_rate()});
         const usize last = self.group_count() - 1;
         set_options(self, last, options_dict(self, 0));

@@ -1,4 +1,4 @@
-// Options and states between Python's dicts and the library's.
+// Converts options and states between Python dicts and the library's types.
 #include "python/binding/optim_state.h"
 
 #include <fmt/format.h>
@@ -100,7 +100,7 @@ void load_state_dict(nn::Optimizer& self, const nb::dict& dict) {
   self.load_state_dict(state);
 }
 
-// A group of a live optimiser, as PyTorch's dicts are: group["lr"] = 0.1 acts at once.
+// A group of a live optimiser, like PyTorch's dicts: group["lr"] = 0.1 takes effect at once.
 struct ParamGroup {
   nb::object owner;
   usize number = 0;
@@ -120,7 +120,7 @@ nb::list param_groups(nb::handle self) {
   return groups;
 }
 
-// Its parts, which doorbell.nn.optim puts together: parameters keep who shares them.
+// Its parts, which doorbell.nn.optim reassembles: parameters stay shared.
 nb::tuple reduce(nb::handle self) {
   nb::list groups;
   for (nb::handle group : param_groups(self)) groups.append(nb::cast<ParamGroup>(group).dict());

@@ -1,4 +1,4 @@
-// How tensors are printed, by PyTorch's names and NumPy's.
+// Options of printing tensors, by PyTorch's and NumPy's names.
 #include <nanobind/nanobind.h>
 
 #include "python/binding/module.h"
@@ -8,7 +8,7 @@ namespace doorbell::python {
 
 namespace {
 
-// A profile first, then what is given beside it.
+// Sets the profile first, then the other options.
 PrintOptions options_of_profile(const std::optional<std::string>& profile) {
   PrintOptions options = print_options();
   if (!profile) return options;

@@ -1,4 +1,4 @@
-// Functions whose results take Python's form: a tensor or several, by what is asked for.
+// Functions that return one tensor or several, depending on their arguments.
 #include <fmt/format.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Scopes as Python's context managers: settings, training, no gradients; and the devices there are.
+// Scopes as Python's context managers: settings, training, no gradients; and the list of devices.
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
 
@@ -22,7 +22,7 @@ void read_setting(nb::handle value, std::string* setting) {
   *setting = nb::cast<std::string>(value);
 }
 
-// A setting by the name of its environment variable. Throws for one that there is not.
+// A setting by the name of its environment variable. Throws for an unknown one.
 void override_setting(core::Overrides& overrides, std::string_view name, nb::handle value) {
 #define SETTING(type, field, default_value, setting, text) \
   if (name == setting) {                                   \

@@ -1,4 +1,4 @@
-// Sizes that are given at run time: Variable, and the Size that binding one gives.
+// Symbolic sizes: Variable, and the Size that binding one returns.
 #include <nanobind/nanobind.h>
 #include <nanobind/operators.h>
 
@@ -21,7 +21,7 @@ void define_order(nb::class_<Size>& size) {
     size.def(
         name, [compare](const Size& a, const SizeArg& b) { return compare(a, b.size); },
         nb::is_operator());
-  // Two sizes too, where C++ asks for more: it compares shapes so.
+  // Also for two sizes, unlike in C++, because Python compares shapes with it.
   size.def(
           "__eq__",
           [](const Size& a, nb::handle b) {

@@ -75,7 +75,7 @@ nb::object index_of(const Tensor& self) {
                            .c_str());
 }
 
-// As notebooks show it, with what it is.
+// The text in notebooks, with shape and dtype.
 std::string html_of(const Tensor& self) {
   std::string text;
   for (const char letter : text_of(self)) {
@@ -123,7 +123,7 @@ nb::object assign(nb::handle self, nb::handle given) {
     value = make_tensor(given, options_beside(place));
   {
     std::optional<Unlocked> unlocked;
-    if (detail::on_disk(place)) unlocked.emplace();  // a file is written now
+    if (detail::on_disk(place)) unlocked.emplace();  // writes a file
     place.assign(value);
   }
   return nb::borrow(self);
@@ -141,7 +141,7 @@ nb::object realize_all(nb::handle self, const nb::args& others) {
   return nb::borrow(self);
 }
 
-// By value: bytes, what they mean, and where they were.
+// By value: bytes, their type, and their device.
 nb::tuple value_of(const Tensor& self) {
   const HostMemory memory = host_memory(self);
   return nb::make_tuple(
@@ -167,11 +167,11 @@ Tensor tensor_of_value(const nb::tuple& state) {
   }
 }
 
-// What the handles of one tensor have in common, while somebody pickles them: one object for all,
-// so that a model and its optimiser share their parameters again when both come out of one pickle.
+// Shared by the handles of one tensor while they are pickled: one object for all, so that a model
+// and its optimiser share their parameters again after unpickling.
 struct Shared {
   Tensor tensor;
-  bool is_known = false;  // is in alive(): of those that a pickle is written of
+  bool is_known = false;  // in alive(): a pickle of it is being written
 
   explicit Shared(Tensor shared) : tensor(std::move(shared)) {}
   Shared(const Shared&) = delete;
@@ -306,7 +306,7 @@ void define_values(TensorClass& tensor) {
              return reinterpret_cast<std::uintptr_t>(detail::Access::cell_untraced(self)) >> 4;
            })
       .def("__reduce__", &reduce, nb::sig("def __reduce__(self) -> tuple[object, ...]"))
-      // Of pickles before tensors shared values.
+      // For old pickles, in which tensors did not share values.
       .def(
           "__setstate__",
           [](Tensor* self, const nb::tuple& state) { new (self) Tensor(tensor_of_value(state)); },

@@ -1,4 +1,4 @@
-// Walking Python's containers. They nest as deep as someone wrote them, so this recurses.
+// Walks Python containers by recursion: they nest only as deep as a program wrote them.
 #include "python/binding/tree.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// The tensors and sizes within a value of Python, and the containers they are in: what jit takes
-// and gives. Lists, tuples, named tuples and dicts are walked; anything else is a constant.
+// The tensors and sizes in a Python value and their containers, for jit's arguments and results.
+// Walks lists, tuples, named tuples and dicts; anything else is a constant.
 #pragma once
 
 #include <string>
@@ -22,17 +22,17 @@ struct Leaves {
   std::vector<Size> sizes;
 };
 
-// Appends what is found to `leaves`.
+// Appends the tensors and sizes to `leaves`.
 Tree flatten(nb::handle value, Leaves& leaves);
-// The value again, with other tensors and sizes in the places of those found.
+// A copy of the value with other tensors and sizes.
 nb::object rebuild(const Tree& tree, const Leaves& leaves);
-// The place where two differ, in words; empty where they do not. Numbers, texts and None are
+// Describes the first difference of two; empty if there is none. Numbers, texts and None are
 // compared by value, other constants by identity.
 std::string difference(const Tree& now, const Tree& before, const std::string& place);
-// Whether two have the same containers, with tensors and sizes in the same places, and constants
-// where the other has some: which ones is difference's.
+// Whether two have the same containers, with tensors, sizes and constants at the same positions;
+// difference() compares the constants.
 bool same_structure(const Tree& a, const Tree& b);
-// The first constant within, for who cannot keep any; null where there is none.
+// The first constant in it; null if there is none.
 const Tree* first_constant(const Tree& tree);
 
 }  // namespace doorbell::python

@@ -1,4 +1,4 @@
-// Taking the interpreter's lock again, or staying away from it for good.
+// Takes the interpreter's lock again, or blocks for ever while the process ends.
 #include "python/binding/unlocked.h"
 
 #include <unistd.h>
@@ -7,13 +7,13 @@ namespace doorbell::python {
 
 namespace {
 
-// Not noexcept: what ends the thread comes as something thrown.
+// Not noexcept: the interpreter ends the thread by an exception.
 [[gnu::noinline]] void lock_or_stay(PyThreadState* state) {
   try {
     PyEval_RestoreThread(state);
   } catch (...) {
-    // The process ends within moments, and this thread with it. [CPython 3.14, "Threads that attach
-    // after finalization hang"]
+    // The process ends soon, and this thread with it. [CPython 3.14, "Threads that attach after
+    // finalization hang"]
     while (true) pause();
   }
 }

@@ -5,8 +5,8 @@
 
 namespace doorbell::python {
 
-// As Unlocked, but the thread of a program that ends meanwhile stays where it is: the
-// interpreter ends such threads by unwinding their stacks, which C++ answers by ending the process.
+// As Unlocked, but blocks the thread if the program ends meanwhile: the interpreter would end it by
+// unwinding its stack, which would make C++ abort the process.
 class Unlocked {
  public:
   Unlocked() : state_(PyEval_SaveThread()) {}

@@ -1,4 +1,4 @@
-"""What array_api has of the array API standard: versions, kinds of dtypes, and how dtypes promote."""
+"""Parts of array_api: versions, kinds of dtypes, and promotion of dtypes."""
 from __future__ import annotations
 
 import builtins
@@ -25,7 +25,7 @@ def _of_kind(kind: str) -> tuple[DType, ...]:
 
 
 class Info:
-    """What this library has of the standard."""
+    """The parts of the standard that this library has."""
 
     def capabilities(self) -> dict[str, Any]:
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 16}

@@ -13,7 +13,7 @@ from doorbell._doorbell import default_device, device_names, open_device, synchr
 class _Devices:
     @property
     def DEFAULT(self) -> str:
-        """The device of tensors that name none: the environment variable DEV says which."""
+        """The device of tensors made without one; the environment variable DEV chooses it."""
         return default_device()
 
     def names(self) -> list[str]:
@@ -25,11 +25,11 @@ class _Devices:
         return default_device() if device is None else open_device(device)
 
     def __getitem__(self, device: str) -> str:
-        """Opens a device and gives its full name; raises, with the reason, where it does not open."""
+        """Opens a device and returns its full name; raises an error with the reason if it does not open."""
         return open_device(device)
 
     def synchronize(self) -> None:
-        """Waits for all that was launched, on all devices."""
+        """Waits for all launched work on all devices."""
         synchronize()
 
 

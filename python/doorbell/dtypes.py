@@ -57,7 +57,7 @@ def is_float(dtype: DType) -> builtins.bool:
 
 
 def is_int(dtype: DType) -> builtins.bool:
-    """Whether its values are integers; bool is none."""
+    """Whether its values are integers; bool is not one."""
     return dtype in ints
 
 

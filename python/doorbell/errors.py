@@ -1,16 +1,16 @@
-"""What goes wrong, as Python's own kinds of exceptions; each is a doorbell.Error too, with the kind and the device."""
+"""Errors as Python's own exception types; each is a doorbell.Error too, with the kind and the device."""
 import errno
 
 
 class Error(Exception):
-    """Any error of Doorbell. `kind` is the library's word for it, `device` the device concerned or ""."""
+    """Any error of Doorbell. `kind` is the library's name for its kind, `device` the device concerned or ""."""
 
     kind = ""
     device = ""
 
 
 class InvalidError(Error, ValueError):
-    """An argument or setting that cannot be meant: a shape, a dtype, a device's name."""
+    """A wrong argument or setting: a shape, a dtype, a device's name."""
 
 
 class AxisError(InvalidError, IndexError):
@@ -18,15 +18,15 @@ class AxisError(InvalidError, IndexError):
 
 
 class PlaceError(InvalidError, IndexError):
-    """An index that names no place on its axis."""
+    """An index that is out of range for its axis."""
 
 
 class RangeError(InvalidError, OverflowError):
-    """A number, size or count that leaves what would hold it."""
+    """A number, size or count that is too large for its type."""
 
 
 class FileError(Error, OSError):
-    """The operating system refused; FileNotFoundError, IsADirectoryError and PermissionError are also given as such."""
+    """An error of the operating system; also raised as FileNotFoundError, IsADirectoryError and PermissionError."""
 
 
 class FolderError(FileError, IsADirectoryError):
@@ -34,19 +34,19 @@ class FolderError(FileError, IsADirectoryError):
 
 
 class MissingFileError(FileError, FileNotFoundError):
-    """A file that is not there."""
+    """A missing file."""
 
 
 class RefusedFileError(FileError, PermissionError):
-    """A file or device that we may not open."""
+    """A file or device that may not be opened."""
 
 
 class NotFoundError(Error, RuntimeError):
-    """A device, symbol, library or name that is not there."""
+    """A missing device, symbol, library or name."""
 
 
 class UnsupportedError(Error, NotImplementedError):
-    """Understood, and this device, build or version cannot."""
+    """Valid, but this device, build or version does not support it."""
 
 
 class OutOfMemoryError(Error, MemoryError):
@@ -54,15 +54,15 @@ class OutOfMemoryError(Error, MemoryError):
 
 
 class CorruptError(Error, RuntimeError):
-    """Bytes that are not what their format promises."""
+    """Bytes that violate their format."""
 
 
 class CompileError(Error, RuntimeError):
-    """A compiler refused the code of a kernel."""
+    """A compiler rejected the code of a kernel."""
 
 
 class DeadlineError(Error, TimeoutError):
-    """A deadline passed: the device hangs, say."""
+    """A deadline passed: for example, the device hangs."""
 
 
 class BusyError(Error, RuntimeError):
@@ -70,7 +70,7 @@ class BusyError(Error, RuntimeError):
 
 
 class StoppedError(Error, RuntimeError):
-    """The computation was stopped: what it was to write has no value."""
+    """The computation was stopped: tensors that it was writing have no value."""
 
 
 class DeviceLostError(Error, RuntimeError):
@@ -78,7 +78,7 @@ class DeviceLostError(Error, RuntimeError):
 
 
 class InternalError(Error, RuntimeError):
-    """A mistake inside Doorbell: please report it."""
+    """A bug in Doorbell: please report it."""
 
 
 _KINDS: dict[str, type[Error]] = {

@@ -1,4 +1,4 @@
-"""What pickles name: functions of Python, because those of the compiled part cannot be pickled."""
+"""Functions that pickles refer to, in Python, because compiled functions cannot be pickled."""
 from __future__ import annotations
 
 import importlib
@@ -22,7 +22,7 @@ def layer(cls: Any, arguments: dict[str, Any], tensors: dict[str, Tensor]) -> An
 
 
 def named(module: str, name: str) -> Any:
-    """What a module has under a dotted name."""
+    """The object of a module with a dotted name."""
     found: Any = importlib.import_module(module)
     for part in name.split("."):
         found = getattr(found, part)

@@ -1,4 +1,4 @@
-"""Named tuples that some methods of Tensor give."""
+"""Named tuples that some methods of Tensor return."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 class Picked(NamedTuple):
-    """Values taken from a tensor, and where they stood."""
+    """Values taken from a tensor, and their indices."""
 
     values: Tensor
     indices: Tensor

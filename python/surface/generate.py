@@ -50,7 +50,7 @@ STARRED = {  # type after *: of each item in a signature, and what makes the val
     "values": (TYPES["value"][1], "const std::vector<Value> {0} = values_of({0}_given);"),
     "int": ("int", ""),
 }
-# What a parameter of a table becomes where its entry says nothing.
+# The default type for a parameter of a table.
 BY_TABLE = {
     "const Operand&": ("value", ["x", "other", "x2"]), "const Tensor&": ("tensor", ["x", "other", "x2"]),
     "i64": ("int", None),
@@ -192,7 +192,7 @@ READERS = {"tensor": "reads_tensor", "tensors": "reads_tensors", "object": "read
 
 
 def reader(parameter):
-    """What says whether nanobind would take an argument."""
+    """The expression that checks whether nanobind would take an argument."""
     base = parameter.type.rstrip("?")
     if parameter.star:
         return "reads_all"

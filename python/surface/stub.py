@@ -22,7 +22,7 @@ def spelled_out(line):
 
 
 def unwrap(module):
-    """stubgen knows nanobind's functions only, not those that stand before them."""
+    """stubgen knows only nanobind's functions, not those that wrap them."""
     for owner in [module, *(value for value in vars(module).values() if isinstance(value, type))]:
         for name, member in list(vars(owner).items()):
             if name == "__signature__":

@@ -15,7 +15,7 @@ from doorbell.nn.modules import Plain
 
 @dataclass(repr=False, eq=False)
 class Loss(Plain):
-    """What losses have in common: loss(input, target)."""
+    """Base of losses: loss(input, target)."""
 
     reduction: str = "mean"
 

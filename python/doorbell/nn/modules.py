@@ -85,7 +85,7 @@ class Sequential:
 
 @dataclass(repr=False)
 class Plain:
-    """What layers without weights have in common: they print what differs from the defaults."""
+    """Base of layers without weights: prints arguments that differ from the defaults."""
 
     def __call__(self, x: Tensor) -> Tensor:
         raise NotImplementedError

@@ -19,7 +19,7 @@ __all__ = ["Adam", "AdamW", "CosineAnnealingLR", "LAMB", "LARS", "LRScheduler", 
 
 
 def _rebuild(cls: Any, groups: list[dict[str, Any]], state: dict[str, Any], attributes: dict[str, Any]) -> Any:
-    """An optimizer again, from what its __reduce__ gave: of pickle and copy."""
+    """Restores an optimizer from its __reduce__, for pickle and copy."""
     base = next(each for each in cls.__mro__ if each.__module__ == Optimizer.__module__)
     optimizer = cls.__new__(cls)
     base.__init__(optimizer, groups)

@@ -16,14 +16,14 @@ __all__ = ["LoadResult", "get_parameters", "get_state_dict", "load_state_dict", 
 
 
 class LoadResult(NamedTuple):
-    """The names that stood on one side only, where load_state_dict() was not strict."""
+    """Names on one side only, from a load_state_dict() that was not strict."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
 
 
 def _parts(value: Any) -> list[tuple[str, Any]]:
-    """What a container, a layer or an object is made of, by name."""
+    """The parts of a container, a layer or an object, by name."""
     if isinstance(value, dict):
         return [(str(key), item) for key, item in value.items()]
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
