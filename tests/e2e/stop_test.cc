@@ -15,7 +15,7 @@ namespace {
 
 std::atomic<int> asked{0};
 
-// The thread is told to stop when it asks for the `nth` time, and each time from then on.
+// stop_asked() is true from its `nth` call on.
 struct StopAt {
   explicit StopAt(int nth) {
     StopAt::nth = nth;
@@ -48,7 +48,7 @@ TEST(Stop, ATokenThatIsStoppedAlready) {
   EXPECT_EQ(y.to_vector<f32>(), std::vector<f32>(64, 7.f));
 }
 
-// Makes the CPU's queue wait for a signal that nobody raises. `device` is null on another default
+// Makes the CPU's queue wait for a signal that is never raised. `device` is null on another default
 // device, whose queue cannot be held.
 struct HeldQueue {
   cpu::CpuDevice* device = dynamic_cast<cpu::CpuDevice*>(&engine::device());

@@ -31,9 +31,9 @@ constexpr u64 kCode = 0x10000, kData = 0x4'0000'0000, kScratch = 0x5'0000'0000;
 constexpr u32 kPage = AddressSpace::kPage, kDataBytes = 4 * kPage;
 constexpr u32 kLdsBytes = 1024, kLdsSlack = 64;  // as much as a work group has behind its LDS
 constexpr u32 kScratchLaneBytes = 64;
-constexpr u32 kPattern = 0xa5a5a5a5;  // of what the wave was not given
+constexpr u32 kPattern = 0xa5a5a5a5;  // of memory and registers beyond the wave's
 constexpr u64 kInstructions = 500;
-constexpr u32 kStops = 300;  // that a wave goes on from
+constexpr u32 kStops = 300;  // after which a wave continues
 
 // Memory that is not direct: each lane asks by itself, as behind caches.
 class LaneByLane final : public Memory {

@@ -1,4 +1,4 @@
-"""Ctrl-C, exit and fork: what is stopped has no value, what is not goes on, and no process aborts.
+"""Ctrl-C, exit and fork: stopped work has no value, other work continues, and no process aborts.
 
 Programs run in processes of their own. What they compute takes hours unless it is stopped; how long they take is not
 looked at, beyond the limit of each process.

@@ -1,5 +1,5 @@
 """The surface against PyTorch: functions of one and two tensors, reductions, shapes, over shapes and dtypes, with
-gradients. Layers and losses are test_networks_torch.py's.
+gradients. For layers and losses see test_networks_torch.py.
 """
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Python's threads and signals: the interpreter's lock is given away where it takes long, Ctrl-C ends a wait."""
+"""Python's threads and signals: long work releases the interpreter's lock, Ctrl-C ends a wait."""
 import os
 import signal
 import subprocess
@@ -11,7 +11,7 @@ import numpy as np
 import doorbell
 from doorbell import Tensor, jit
 
-# Some seconds of work in one kernel, on any machine, that nobody can fold away.
+# Some seconds of work in one kernel, on any machine, that cannot be folded away.
 SLOW = """
 import sys, threading, time
 from doorbell import Tensor

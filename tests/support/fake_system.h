@@ -1,5 +1,5 @@
-// Doors to a world that tests make up: files in memory, time that stands still until told, numbers
-// that repeat.
+// Doors to a simulated system: files in memory, time that advances only on request, numbers that
+// repeat.
 #pragma once
 
 #include <map>

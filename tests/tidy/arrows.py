@@ -8,7 +8,7 @@ import re
 EVERYTHING = r".*"
 
 RULES = (
-    # Layouts of hardware words know nothing of ours but base/.
+    # Layouts of hardware words may include only base/.
     (r"drivers/(?P<v>[^/]+)/hw/", (r"base/", r"drivers/{v}/hw/")),
     # Drivers know neither the code generator nor each other.
     (r"drivers/(?P<v>[^/]+)/", (r"base/", r"hcq/", r"core/device/", r"drivers/{v}/")),
@@ -34,7 +34,7 @@ RULES = (
 
 
 def wrong(includer, included):
-    """The wall's name when this include goes through it, else None."""
+    """The name of the wall that this include crosses, or None."""
     for pattern, may in RULES:
         match = re.match(pattern, includer)
         if not match:

@@ -1,4 +1,4 @@
-// URLs, from a server in this process: what it is asked, and what becomes of its answers.
+// Downloads from a server in this process: its requests, and the results of its answers.
 #include "base/os/fetch.h"
 
 #include <netinet/in.h>

@@ -1,4 +1,4 @@
-// What a forked child is told of its parent's devices.
+// The error of a forked child that uses its parent's devices.
 #include "base/os/fork.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The log is silent until asked, and then speaks to the sink it was given.
+// The log is silent until a level is set, and then writes to the given sink.
 #include "base/util/log.h"
 
 #include <sstream>

@@ -1,4 +1,4 @@
-// When observers are told of work, and of its end.
+// When observers are called for work, and for its end.
 #include "base/util/progress.h"
 
 #include <gtest/gtest.h>

@@ -169,7 +169,7 @@ int hammer(const std::string& path, int turns, u32 seed) {
   return 0;
 }
 
-// Whoever dies while writing, the others neither hang nor see half of what it wrote.
+// If a process dies while writing, the others neither hang nor see half of an entry.
 TEST_F(CompileCacheTest, ProcessesAreKilledWhileTheyHammerOneCache) {
   constexpr int kRounds = 3, kSurvivors = 3;
   for (u32 round = 0; round < kRounds; ++round) {
@@ -177,7 +177,7 @@ TEST_F(CompileCacheTest, ProcessesAreKilledWhileTheyHammerOneCache) {
     const auto start = [&](int turns, u32 seed) {
       const pid_t pid = fork();
       if (pid != 0) return pid;
-      alarm(60);  // who hangs dies of it
+      alarm(60);  // ends a process that hangs
       _exit(hammer(path(), turns, seed));
     };
     const pid_t victim = start(1'000'000, 77 + round);

@@ -179,7 +179,7 @@ Batch batch_eval(core::Arena& arena, UOp root, const std::map<u32, Batch>& leave
         eval_arithmetic(u, args, fused, &out);
       }
     }
-    values[u.id()] = std::move(out);  // memory below a leaf has no values; nobody reads them
+    values[u.id()] = std::move(out);  // memory below a leaf has no values, and they are not read
   }
   return values.at(root.id());
 }

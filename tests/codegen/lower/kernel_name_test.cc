@@ -1,5 +1,5 @@
 // Names of kernels built by hand: what they say, that they are identifiers, and their length. Those
-// of the tensor API's functions are tests/e2e/kernel_names_test.cc's.
+// of the tensor API's functions see tests/e2e/kernel_names_test.cc.
 #include "codegen/lower/kernel_name.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ TEST(KernelName, SaysTheOperationsThenTheLoops) {
   EXPECT_EQ(name_of(gather_kernel(4, 5, 6)), "gather_5_4_0000abcd");
 }
 
-// The key alone tells apart what is alike in words and sizes; no address does.
+// Only the key distinguishes kernels with equal words and sizes; addresses do not matter.
 TEST(KernelName, IsTheSameForEqualKernels) {
   EXPECT_EQ(name_of(matmul_kernel(8, 16, 32), 7), name_of(matmul_kernel(8, 16, 32), 7));
   EXPECT_NE(name_of(add_kernel(24), 7), name_of(add_kernel(24), 8));

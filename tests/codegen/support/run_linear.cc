@@ -24,7 +24,8 @@ namespace {
 
 constexpr i64 kNobody = -1, kSeveral = -2;
 
-// What the work items of one group share, and, for the whole grid, who stored which element.
+// The shared memory of a group's work items, and, for the whole grid, which item stored each
+// element.
 class SharedMemory {
  public:
   // A read or write of element `at` of `memory`, by `item` of the group, between two barriers.

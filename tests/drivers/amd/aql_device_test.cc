@@ -63,7 +63,8 @@ TEST_F(AqlDeviceTest, TakesAnAqlQueueOffToTellItsScratch) {
   EXPECT_EQ(fake.calls_of("UPDATE_QUEUE").size(), 4u);
 }
 
-// What there is is told for one XCC: 64 waves of 8 KiB, from 2 compute units of 32 waves each.
+// The queue describes scratch for one XCC: 64 waves of 8 KiB, from 2 compute units of 32 waves
+// each.
 // [Writes it so: ROCR-Runtime c7785a6 amd_aql_queue.cpp#1883; reads it so: ROCdbgapi 61dfa56
 // queue.cpp#874]
 TEST_F(AqlDeviceTest, TellsTheScratchOfOneXcc) {

@@ -342,7 +342,7 @@ TEST_F(DeviceTest, ReadsWavesThatOlderKernelsSaved) {
               area.data() + header[0], header[1] + header[3]);
   Result<void> waited = amd.synchronize();
   ASSERT_FALSE(waited);
-  // Where groups stand was not asked for.
+  // Positions of groups were not requested.
   EXPECT_NE(waited.error().message.find(
                 "; 3 waves: 1 at 0x7f0000001234, which is no kernel, which faulted, exec 0x1; 1 at "
                 "0x7f0000002000, which is no kernel, waiting at a barrier, exec 0xffffffff; 1 at "
@@ -351,7 +351,7 @@ TEST_F(DeviceTest, ReadsWavesThatOlderKernelsSaved) {
       << waited.error().message;
 }
 
-// Whoever waits hears of it at once, not after the time that a hang takes.
+// Waits fail at once, not after the timeout of a hang.
 TEST_F(DeviceTest, SaysAtOnceThatTheKernelDoesNotWait) {
   AmdDevice& amd = open({.timeout_ns = 3'600'000'000'000});
   auto commands = amd.compute_queue().make_commands();

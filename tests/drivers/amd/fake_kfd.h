@@ -45,7 +45,7 @@ class FakeKfd final : public os::Files, private os::MmioTrap {
   std::map<std::string, int> later;
   // What GET_QUEUE_WAVE_STATE says is used; the area is the test's to fill.
   u32 control_stack_used = 0, save_area_used = 0;
-  // What WAIT_EVENTS tells once, by event id.
+  // The data that WAIT_EVENTS returns once, by event id.
   std::map<u32, amd::hw::KfdEventData> events;
 
   std::vector<std::string> calls;  // "MAP_MEMORY_TO_GPU handle=0x3 ..."
@@ -57,7 +57,7 @@ class FakeKfd final : public os::Files, private os::MmioTrap {
   std::map<u32, u32> event_types;  // by id
   u64 doorbell_bytes = 0;          // of them that are mapped
 
-  // Changes what the topology tells of the GPU.
+  // Changes the topology's properties of the GPU.
   void set_property(const std::string& name, u64 value);
   // Where the host sees an address of the GPU; fails the test where nothing is.
   u8* at(u64 va);

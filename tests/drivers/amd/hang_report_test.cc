@@ -1,4 +1,5 @@
-// What a queue that stands still is said to wait for, of packets that our own queues do not send.
+// What the report says that a hanging queue waits for, with packets that the driver's queues do not
+// send.
 #include "tests/drivers/amd/test_device.h"
 
 namespace doorbell::amd {

@@ -1,4 +1,4 @@
-// What /dev/kfd is told, call by call, and what its refusals become.
+// The calls of /dev/kfd, one by one, and the errors that its failures become.
 #include "drivers/amd/kernel/kfd.h"
 
 #include <fmt/format.h>
@@ -64,7 +64,7 @@ TEST(KfdTest, AsksAnOlderKernelForNothingThatItHasNot) {
 }
 
 TEST_F(OpenTest, BindsTheRenderNodeAndItsEvents) {
-  // Who only looks at what is there changes nothing.
+  // Only listing devices changes nothing.
   EXPECT_EQ(fake.calls.size(), 1u);
   ASSERT_TRUE(kfd->gpu(0));
   // Of the process, when it has an address space and before anything else.
@@ -110,8 +110,8 @@ TEST_F(OpenTest, AsksForTrapRegistersOnlyWhereTheyAreWanted) {
       std::vector<std::string>{"RUNTIME_ENABLE r_debug=0x0 mode_mask=0x3 capabilities_mask=0x0"});
 }
 
-// What the kernel counts in PAGE_SIZE, whatever a GPU's page is: buffers, their places, a queue's
-// pointers and doorbells. [Linux amdgpu_vm.c amdgpu_vm_verify_parameters(); kfd_queue.c
+// The kernel counts these in PAGE_SIZE, whatever a GPU's page size: buffers, their places, a
+// queue's pointers and doorbells. [Linux amdgpu_vm.c amdgpu_vm_verify_parameters(); kfd_queue.c
 // kfd_queue_acquire_buffers(); kfd_doorbell.c kfd_doorbell_process_slice()]
 TEST_F(OpenTest, CountsInPagesOfTheHost) {
   for (const u64 page : {u64{4096}, u64{16384}, u64{65536}}) {
@@ -309,7 +309,7 @@ TEST_F(GpuTest, TellsLackOfMemoryFromOtherRefusals) {
   fake.fail["MAP_MEMORY_TO_GPU"] = EINVAL;
   refused = gpu.allocate({.bytes = 1});
   ASSERT_FALSE(refused);
-  // The refusal says what the kernel was given.
+  // The error has the arguments of the call.
   EXPECT_NE(refused.error().message.find("MAP_MEMORY_TO_GPU is refused"), std::string::npos);
   EXPECT_NE(refused.error().message.find("n_devices=0x1"), std::string::npos);
 }

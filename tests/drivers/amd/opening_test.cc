@@ -100,7 +100,7 @@ TEST(SeveralGpus, TakesTheFirstThatItKnows) {
   spec.ordinal = 1;
   EXPECT_EQ(AmdDevice::open(spec, kfd, {}).error().message,
             "AMD:1: GPU index 1 out of range (1 supported; GPU 0 is a gfx1036)");
-  // Who names it is told why not.
+  // Naming it gives an error with the reason.
   spec = {};
   spec.name = "AMD";
   spec.indices = {0};

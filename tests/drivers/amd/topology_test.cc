@@ -132,8 +132,8 @@ TEST(CapsTest, SavesAsManyBytesAsTheKernelChecks) {
   EXPECT_EQ(area.total_bytes, 46202880u);
   EXPECT_EQ(save_area_of(*find_caps(100300), navi21, 64 << 10).control_stack_bytes, 0x7000u);
 
-  // A kernel takes its own control stack only, and no less than it tells of the whole; what it
-  // counts too little is ours.
+  // A kernel accepts only its own control stack's size, and no less than its size of the whole; the
+  // driver adds what the kernel counts too little.
   mi300.cwsr_size = 64 << 20;
   mi300.ctl_stack_size = 4096;
   area = save_area_of(*find_caps(90402), mi300);

@@ -1,5 +1,5 @@
 // A GPU dies while queues of others wait for it. Their waits pass, since hardware only compares;
-// what they then did is never told as a success, and they go on.
+// their work is never reported as a success, and they continue.
 #include "hcq/graph/graph.h"
 #include "tests/drivers/amd_emulated/emulated_test.h"
 

@@ -1,5 +1,5 @@
 // Waves that never end, where somebody watches: the kernel driver resets what it cannot preempt,
-// and tells the process by an event, which our driver reports with where the waves stand.
+// and informs the process by an event, which the driver reports with the waves' positions.
 #include "tests/drivers/amd_emulated/emulated_test.h"
 #include "tests/emulator/support/compile_amdgpu.h"
 

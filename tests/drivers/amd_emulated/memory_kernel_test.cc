@@ -1,6 +1,6 @@
 // Kernels on memory of every kind and coherence of emulated machines: what the host or the GPU
 // wrote before they start they read through all their caches, and what they write is there when
-// they end. Copies, page tables and refusals are memory_test.cc's.
+// they end. For copies, page tables and errors see memory_test.cc.
 #include "base/os/host.h"
 #include "tests/drivers/amd_emulated/emulated_test.h"
 #include "tests/emulator/support/compile_amdgpu.h"

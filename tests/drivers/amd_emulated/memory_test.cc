@@ -1,6 +1,6 @@
 // Memory of every kind and coherence on emulated machines: what host, command processor and copy
 // engine see of each other's bytes, how the page tables have it, and that nothing is left when it
-// is freed. Kernels on it are memory_kernel_test.cc's.
+// is freed. For kernels on it see memory_kernel_test.cc.
 #include <sys/mman.h>
 
 #include "base/os/host.h"

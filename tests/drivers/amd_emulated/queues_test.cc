@@ -13,7 +13,8 @@ struct QueuesTest : EmulatedTest, ::testing::WithParamInterface<bool> {
   std::vector<std::unique_ptr<AmdDevice>> devices;
 };
 
-// Each queue waits for the next one's, and the first comes last: without turns nobody would end.
+// Each queue waits for the next one's signal, and the first is submitted last: without turns no
+// queue would end.
 TEST_P(QueuesTest, ShareTheSlotsAndAllEnd) {
   boot({.gpus = {"gfx1030"}, .adversarial = GetParam(), .seed = 7});
   open_many();
@@ -118,7 +119,7 @@ TEST_F(EmulatedTest, CopyQueuesEndWhereTheKernelsDo) {
   EXPECT_NE(refused.error().message.find("has no copy queue left: its 2 engines have 6 each"),
             std::string::npos)
       << refused.error().message;
-  // One that goes makes room for another.
+  // A destroyed queue makes room for another.
   devices.erase(devices.begin());
   devices.push_back(open(0));
   EXPECT_NE(&devices.back()->copy_queue(), &devices.back()->compute_queue());

@@ -54,7 +54,7 @@ TEST_P(ScratchTest, GrowsForThreadsAtOnce) {
       std::unique_lock lock(device->compute_queue().mutex());
       const std::jthread late([&] { small = *device->load(kernel_with_private(128)); });
       while (device->scratch().item_bytes == 0) std::this_thread::yield();
-      // It sleeps by now; who comes next is likely to be before it.
+      // It sleeps by now; the next submission is likely to run before it.
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
       lock.unlock();
       large = *device->load(kernel_with_private(8192));

@@ -1,5 +1,6 @@
-// A value that a kernel stored and nobody wrote back from the L2, while another GPU's queue waits
-// for it: when nobody can move any more, the report says where the value is, and whose.
+// A value that a kernel stored and that was not written back from the L2, while another GPU's queue
+// waits for it: when no queue can continue, the report says where the value is, and which kernel
+// stored it.
 #include "drivers/amd/hw/stream/stream.h"
 #include "emulator/amd/cp/packet_hook.h"
 #include "emulator/amd/cp/rules.h"

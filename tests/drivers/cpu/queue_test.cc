@@ -225,7 +225,7 @@ TEST(CpuQueue, AnEndedThreadIsReportedAndOthersGoOn) {
   commands->exec({bad.get()});
   auto dead = one->compute_queue().submit(*commands);
   ASSERT_OK(dead);
-  // Who waits for it learns of it at its own synchronise, and works on.
+  // A queue that waits for it reports the error at its own synchronise, and continues.
   auto others = two->compute_queue().make_commands();
   i64 value = 0;
   others->write(address(&value), 1);
@@ -243,7 +243,7 @@ TEST(CpuQueue, AnEndedThreadIsReportedAndOthersGoOn) {
       "CPU:1 compute queue waited before position 1 for position 1 of the CPU compute queue, but: "
       "CPU compute queue died in kernel exits before position 1 of 1: its thread was ended"))
       << told.error().message;
-  // Who comes later need not run.
+  // Later work need not run.
   auto late = two->compute_queue().submit(*others, Fence(*dead));
   ASSERT_FALSE(late);
   EXPECT_TRUE(late.error().message.starts_with("CPU compute queue died before position 1: "))

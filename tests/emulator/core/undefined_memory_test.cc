@@ -1,4 +1,4 @@
-// Bits of memory that nobody wrote, by page and by byte.
+// Unwritten bits of memory, by page and by byte.
 #include "emulator/core/undefined_memory.h"
 
 #include <gtest/gtest.h>

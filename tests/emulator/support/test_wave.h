@@ -1,5 +1,5 @@
 // TestWave: one wave whose registers a test sets, a few instructions in assembly, and the registers
-// afterwards. For instructions by themselves; kernels with arguments and groups are test_gpu.h's.
+// afterwards. For single instructions; for kernels with arguments and groups see test_gpu.h.
 #pragma once
 
 #include <string>

@@ -263,7 +263,7 @@ TEST(Graph, CopyAndComputeOverlapInTheTrace) {
   EXPECT_GE(spans[0].end_ns, spans[2].begin_ns);  // and the next kernel of the copy queue
 }
 
-// Words, and what the queue notes about them, outlive a graph that goes while it runs.
+// Words, and the queue's notes about them, outlive a graph that is destroyed while it runs.
 TEST(Graph, MayGoWhileItRuns) {
   auto device = make_cpu(0, {.threads = 1, .inline_ns = 0});
   static std::atomic<bool> go;
@@ -290,7 +290,7 @@ TEST(Graph, MayGoWhileItRuns) {
   EXPECT_EQ(value, 6);
 }
 
-// The spans of its last run are told when that is done.
+// The spans of its last run are reported when it is done.
 TEST(Graph, MayGoWhileItIsTraced) {
   auto device = make_cpu(0, {.threads = 1, .inline_ns = 0});
   static std::atomic<bool> go;

@@ -1,4 +1,4 @@
-// Words, data and patches in bound memory; a queue that writes down what it was given.
+// Words, data and patches in resident memory, on a queue that records its submissions.
 #include "hcq/queue/resident_commands.h"
 
 #include <gtest/gtest.h>
@@ -192,7 +192,7 @@ TEST_F(ResidentCommandsTest, AWaitEndsWhereTheThreadIsToStop) {
   EXPECT_EQ(waited.error().message, "the wait for the TOY compute queue was stopped");
   EXPECT_EQ(asked, 2);
   EXPECT_FALSE(stop_asked());
-  queue->finish(1);  // one that cannot drop its work goes on
+  queue->finish(1);  // a queue that cannot drop its work continues
   EXPECT_TRUE(queue->wait(1));
   EXPECT_FALSE(queue->was_abandoned(1));
 }

@@ -58,7 +58,7 @@ TEST_F(WaitsTest, ItIsToldOverSeveralQueues) {
   a->died(4, why);
   EXPECT_FALSE(b->report(5, 5));
   EXPECT_TRUE(c->check(1, 1));
-  // What B told of its own, C's work still rests on.
+  // C's work still depends on the work of B that was reported.
   EXPECT_EQ(text(c->check(2, 2)),
             "C waited before position 2 for position 4 of the B, but: "
             "B waited before position 3 for position 5 of the A, but: burnt");

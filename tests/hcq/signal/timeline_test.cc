@@ -38,7 +38,7 @@ TEST_F(TimelineTest, StartsAgainOnAFreshSignal) {
   ASSERT_TRUE(timeline.restart());
   EXPECT_TRUE(timeline.fits(4));
   EXPECT_EQ(timeline.reserve(2), 3u);
-  // What was before is done, and stays so for who still looks at the old signal.
+  // Earlier positions are done, and stay done for readers of the old signal.
   EXPECT_EQ(timeline.reached(3), Reached::Yes);
   EXPECT_EQ(timeline.signal_at(3).value, 0u);
   EXPECT_EQ(old.value(), 3u);
@@ -54,7 +54,7 @@ TEST_F(TimelineTest, ADeadSignalReachesNothing) {
   EXPECT_EQ(timeline.reached(1), Reached::Dead);
 }
 
-// A number that is negative to who takes it for signed would be below all others.
+// A number that is negative as a signed number would be below all others.
 TEST_F(TimelineTest, NumbersStayBelow2To31) {
   Timeline timeline = *Timeline::make(pool);
   EXPECT_TRUE(timeline.fits(0x7fff'ffff));

@@ -22,7 +22,7 @@ void* operator new(std::size_t bytes) {
   throw std::bad_alloc();
 }
 
-// The library's own would not be ours under the address sanitizer.
+// The default operator new would not be the counted one under the address sanitizer.
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   ++count;
   return std::malloc(bytes == 0 ? 1 : bytes);

@@ -1,4 +1,4 @@
-// How often the calling thread has asked for memory. The test program's own operator new counts.
+// The number of allocations of the calling thread, counted by the test program's operator new.
 #pragma once
 
 #include "base/util/types.h"

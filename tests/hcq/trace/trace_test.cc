@@ -29,7 +29,7 @@ TEST(Trace, MayBeEmpty) {
   EXPECT_EQ(Trace().json(), "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n]}\n");
 }
 
-// Told when asked, and let go once it is finished and nobody else's.
+// Reported on request, and released once it is finished and has no other owner.
 TEST(Trace, AsksItsSources) {
   struct Later final : Trace::Source {
     int left = 2;

@@ -198,7 +198,7 @@ TEST_P(Binary, MatchesTheCLibraryOnEveryPair) {
     return GetParam().expected(row.at({at[0]}), row.at({at[1]}));
   });
   Tensor actual = GetParam().actual(column.tensor(), row.tensor());
-  if (std::string_view(GetParam().name) == "copysign") {  // the sign of NaN is nobody's promise
+  if (std::string_view(GetParam().name) == "copysign") {  // the sign of NaN is unspecified
     expected = Array::make({n, n - 1}, [&](const Place& at) { return expected.at(at); });
     actual = actual[{Ellipsis, Slice(0, -1)}];
   }

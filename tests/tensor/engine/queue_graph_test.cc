@@ -28,7 +28,7 @@ Tensor numbers(Floats values, const std::string& device) {
   return Tensor::from_data(values, {count}, {.device = device}).realize();
 }
 
-// Not engine::synchronize(): a device that died in another test would be told of again.
+// Not engine::synchronize(): it would report a device that died in another test again.
 void wait_for(const std::string& device) {
   const Result<void> done = engine::device(device).synchronize();
   ASSERT_TRUE(done) << done.error().message;
@@ -217,7 +217,7 @@ TEST(QueueGraph, OutOfMemoryWaitsForWhatIsInFlightAndThenChangesNothing) {
   f(x), f(x);
   gate.open = false;
   Tensor one = f(block(10)), two = f(x);
-  // Two blocks are nobody's, but in use until the gate opens.
+  // Two blocks have no owner, but are in use until the gate opens.
   one = Tensor();
   std::thread opens([] {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -228,7 +228,7 @@ TEST(QueueGraph, OutOfMemoryWaitsForWhatIsInFlightAndThenChangesNothing) {
   EXPECT_FALSE(gate.gave_up);
   EXPECT_EQ(first_of(two), 2);
   EXPECT_EQ(first_of(three), 2);
-  // Four blocks are ours: there is nothing to wait for.
+  // The test holds four blocks: there is nothing to wait for.
   Tensor four = f(two);
   try {
     f(x);

@@ -115,7 +115,7 @@ TEST_F(RealizeTest, ReadsWhatIsRealizedAlready) {
   UOpRef total = op(Op::Add, a, b);
   UOpRef use = op(Op::Mul, total, a);
   UOpRef held = realize(*total);
-  // Poke the stored value: only who reads the memory sees it.
+  // Changes the stored value: only kernels that read the memory see it.
   const f32 poked[2] = {100, 200};
   ASSERT_TRUE(buffer_of(*held).copy_in(poked, 8));
   EXPECT_EQ(value(use, 2), (std::vector<f32>{100, 400}));

@@ -46,7 +46,7 @@ TEST(Threads, RealizeSharedAndOwnGraphs) {
   const Tensor a = Tensor::of({1.0, 2.0, 3.0}), b = Tensor::of({4.0, 5.0, 6.0});
   const core::UOpRef stored = a.uop();
   for (int round = 0; round < 5; ++round) {
-    // Realised by whoever comes first.
+    // The first thread realises it.
     const core::UOpRef lazy = (a * b + round).uop();
     on_four_threads([&](int t) {
       for (int turn = 0; turn < 10; ++turn) {

@@ -121,7 +121,7 @@ TEST(Pickle, RefusesWithThePlace) {
   EXPECT_EQ(pickle_refusal("i."), "instruction 0x69 at byte 0 of the pickle");
   EXPECT_EQ(pickle_refusal(std::string("\x8a\x09", 2) + std::string(9, 'x') + "."),
             "an integer of more than 64 bits at byte 0 of the pickle");
-  // A list that holds itself is a value; nobody walks it twice.
+  // A list that contains itself is a value, and is walked once.
   EXPECT_EQ(pickle_refusal(std::string("]q\0h\0a.", 7)), "accepted");
 }
 

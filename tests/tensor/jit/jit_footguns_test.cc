@@ -88,7 +88,7 @@ TEST(JitFootguns, SliceAssignWorksWithoutRealize) {
   }
 }
 
-// To rebind a handle from outside changes what nobody else can see: later calls would miss it.
+// Rebinding a handle from outside changes only that handle: later calls would miss it.
 TEST(JitFootguns, ARebindingOfAHandleFromOutsideIsRefused) {
   Tensor state = numbers({1});
   auto f = jit([&](const Tensor& x) { state = state + x; });
@@ -262,7 +262,7 @@ TEST(JitFootguns, PlainConstantsAreReadWhenCaptured) {
   for (float i = 1; i < 5; ++i) EXPECT_EQ(g(numbers({10}), Tensor::of(i)).item<float>(), 10 * i);
 }
 
-// Who wants to know asks for a check.
+// A check finds it.
 TEST(JitFootguns, ACheckFindsConstantsAndBranchesThatChange) {
   float factor = 1;
   auto scale = jit([&](const Tensor& x) { return x * factor; }, {.check = true});

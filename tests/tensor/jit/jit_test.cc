@@ -311,7 +311,7 @@ TEST(Jit, AGradientFromOutsideIsReadAndStays) {
   EXPECT_EQ(w.to_vector<float>(), (Floats{-15, -14}));
 }
 
-// What an optimiser's step inside has used is not stored for nobody to read.
+// Values that only an optimiser's step inside used are not stored.
 TEST(Jit, AGradientUsedInsideIsNotKept) {
   Tensor w = numbers({1, 2}).requires_grad();
   nn::SGD optimizer(std::vector<Tensor>{w}, 0.5);

@@ -1,5 +1,5 @@
 // Schedules where PyTorch says nothing: warm-up, groups, refusals. The rest is
-// optim_torch_test.cc's.
+// see optim_torch_test.cc.
 #include "tensor/nn/schedule.h"
 
 #include "tests/tensor/reference.h"

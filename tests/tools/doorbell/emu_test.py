@@ -19,7 +19,7 @@ submit(dispatch)
 wait(int(sys.argv[1]))
 """
 
-# What stops a queue that no rule judges, and what is told of it: behind COMPUTE.
+# Stops of a queue without a rule, and their reports: behind COMPUTE.
 STOPS = {
     "submit([0xc000fe00, 0])": r"queue 1 \(PM4\), ring word 0: the compute engine does not execute packet 0xfe \(",
     "submit([0x00010000, 1, 2])": r"queue 1 \(PM4\), ring word 0: no packet begins with 0x00010000, a header of type 0",

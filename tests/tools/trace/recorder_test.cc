@@ -1,4 +1,4 @@
-// The recorder, with queues in this process's memory that nobody runs. Words are tinygrad's, as in
+// The recorder, with queues in this process's memory that nothing runs. Words are tinygrad's, as in
 // tests/drivers/amd/hw.
 #include "tools/trace/recorder.h"
 

@@ -1,4 +1,4 @@
-// The lists of packets: each opcode has one record on a generation, or tells its forms apart.
+// The lists of packets: each opcode has one record on a generation, or records with matches().
 #include <gtest/gtest.h>
 
 #include <map>

@@ -59,8 +59,8 @@ TEST_F(SplitBarrier, StateCountsMembersAndSignals) {
   EXPECT_EQ(wave(2), (std::vector<u32>{0x20031, 0x00031, 0}));
 }
 
-// SCC is set before, and cleared by whoever is not first. The trap handler's barrier and barrier 0
-// are no one's.
+// SCC is set before, and cleared by each wave that is not first. The trap handler's barrier and
+// barrier 0 are no one's.
 constexpr const char* kIsFirst = R"(
   s_mov_b32 m0, 0
   s_cmp_eq_u32 m0, 0

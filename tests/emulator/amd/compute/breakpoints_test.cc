@@ -1,5 +1,5 @@
-// Breakpoints: how they are written, where waves are told of, how often, and that kernels compute
-// what they do without any.
+// Breakpoints: their syntax, where and how often waves are reported, and that kernels compute what
+// they do without any.
 #include "emulator/amd/breakpoints.h"
 
 #include <fmt/format.h>

@@ -249,7 +249,7 @@ TEST_P(Kernel, LetsGroupsWaitForLaterOnes) {
   }
 }
 
-// Every wave takes numbers from a counter: who gets which is the order in which waves ran.
+// Every wave takes numbers from a counter, which show the order in which waves ran.
 constexpr const char* kTakeNumbers = R"(
 declare i32 @llvm.amdgcn.workitem.id.x()
 declare i32 @llvm.amdgcn.workgroup.id.x()

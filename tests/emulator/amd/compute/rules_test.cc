@@ -1,5 +1,5 @@
-// The rules that are judged where waves run: what a kernel was given (AMD-RES), barriers (AMD-BAR),
-// undefined values (AMD-INI). Each by its name: broken, kept, and what goes on at which level.
+// The rules that are checked while waves run: a kernel's resources (AMD-RES), barriers (AMD-BAR),
+// undefined values (AMD-INI). Each by name: broken, kept, and the behaviour at each level.
 #include <gtest/gtest.h>
 
 #include "emulator/amd/all_checks.h"
@@ -74,7 +74,7 @@ void at_each_level(const char* chip, const char* rule, std::string_view body,
   }
 }
 
-// ---- what a kernel was given
+// ---- a kernel's resources
 
 // [RDNA3 ISA 3.3.2.2: a source out of range is VGPR0, an instruction with such a result is ignored]
 TEST(ResourceRules, VectorRegisters) {

@@ -302,7 +302,7 @@ TEST_P(Undefined, LanesThatAreNotActiveDoNotCount) {
   expect_none();
 }
 
-// What was undefined is so where it was copied to, bit by bit, and nobody minds.
+// Copies of undefined bits are undefined, bit by bit, and are not reported.
 TEST_P(Undefined, CopiesCarryIt) {
   const u64 from = gpu.allocate(4096), to = gpu.allocate(4096);
   memory.allocate(gpu.host(from), 4096);

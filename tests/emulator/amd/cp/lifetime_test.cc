@@ -1,5 +1,5 @@
-// What is in flight when its queue or memory goes, and what never ends. Words by hand as in
-// rules_test.cc.
+// Work in flight when its queue is destroyed or its memory freed, and endless work. Words by hand
+// as in rules_test.cc.
 #include "tests/emulator/amd/cp/test_kernel.h"
 
 namespace doorbell::emu::amdgpu {

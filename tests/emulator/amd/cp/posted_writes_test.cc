@@ -116,7 +116,7 @@ TEST_F(PostedWritesTest, SoMayTheWavesOfAKernel) {
       run(write_data(kData, 7, confirm) + dispatch());
       early += launcher.seen == 0;
       EXPECT_EQ(count("AMD-WRITE-001"), launcher.seen == 0 ? 1u : 0u) << "seed " << seed;
-      // A kernel in front of the write is nobody's who counts on it.
+      // A kernel before the write does not depend on it.
       checks_->clear();
       poke<u32>(kData, 0);
       run(dispatch() + write_data(kData, 8, false));

@@ -42,7 +42,7 @@ class RulesTest : public TestGpu {
     submit(words);
     EXPECT_EQ(count(id), 1u) << id;
     EXPECT_NE(stopped().find(id), std::string::npos) << id << ": " << stopped();
-    // As a warning hardware goes on, or stops for a reason of its own.
+    // At level warn the queue continues as on hardware, or stops for another reason.
     checks_.reset();
     open(options, QueueKind::Pm4, Level::Warn);
     put_ = 0;
@@ -276,7 +276,7 @@ TEST_F(DispatchRulesTest, ResourcesAreTheDescriptors) {
 }
 
 TEST_F(DispatchRulesTest, AnotherKernelsArgumentsAreWritten) {
-  // A second kernel, whose user data nobody writes.
+  // A second kernel, whose user data are not written.
   poke<u64>(kDescriptor + 0x400 + 16, 0x40);
   poke<u32>(kDescriptor + 0x400 + 48, 0x600f0000);
   poke<u32>(kDescriptor + 0x400 + 52, 2 << 1);

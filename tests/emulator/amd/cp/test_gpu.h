@@ -21,7 +21,8 @@ namespace doorbell::emu::amdgpu {
 
 namespace hw = amd::hw;
 
-// Retires after `slices` runs, and then has `effect`. While `look` tells so, it polls or sleeps.
+// Retires after `slices` runs, and then has `effect`. While `look` returns true, it polls or
+// sleeps.
 class FakeGrid final : public RunningGrid {
  public:
   FakeGrid(int slices, std::function<void()> effect, std::function<GridState()> look)

@@ -1,5 +1,5 @@
 // A kernel for tests that dispatch by PM4: its descriptor, arguments, and the words that launch it.
-// What the words mean is rules_test.cc's and aql_test.cc's to cite.
+// For the meaning of the words see rules_test.cc and aql_test.cc.
 #pragma once
 
 #include "tests/emulator/amd/cp/test_gpu.h"

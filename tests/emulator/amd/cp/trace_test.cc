@@ -68,7 +68,7 @@ TEST_F(TestGpu, TracesSdmaPacketsByTheirFields) {
   EXPECT_NE(text.find("addr=0x7f0000008000 data=0x55"), std::string::npos) << text;
 }
 
-// What PRED_EXEC keeps from every XCC is told as skipped: it was read, and has no effect.
+// Packets that PRED_EXEC excludes on every XCC are traced as skipped: they are read without effect.
 TEST_F(TestGpu, TracesWhatPredicationSkips) {
   std::string text;
   Trace trace([&](std::string_view line) { text += line; }, Trace::Format::Text);

@@ -1,4 +1,4 @@
-// Memory through the ioctls: what is given, what is refused with which errno, what is remembered.
+// Memory through the ioctls: results, errors with their errno, and the state that is kept.
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -20,7 +20,7 @@ namespace doorbell::emu::amdgpu::testing {
 
 namespace hw = amd::hw;
 
-// Remembers what it was told.
+// Records its calls.
 class FakeEngine final : public Engine {
  public:
   Result<QueueId> add_queue(const QueueDescription& description) override {

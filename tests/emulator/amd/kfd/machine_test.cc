@@ -106,7 +106,7 @@ TEST_F(LockstepMachine, ADoorbellMovesTheMachineAtOnce) {
   EXPECT_EQ(wait(60000), kKfdWaitTimeout) << "at once, in virtual time";
 }
 
-// WAIT_REG_MEM 0x3c, function Equal (3), of memory (1 << 4): nobody is left who writes it.
+// WAIT_REG_MEM 0x3c, function Equal (3), of memory (1 << 4): nothing can write it any more.
 TEST_F(LockstepMachine, AWaitThatNobodyEndsNamesTheQueueAndItsMemory) {
   const u64 va = data_.va + 32;
   submit(join(std::vector<u32>{0xc0053c00, 3 | 1 << 4, static_cast<u32>(va),

@@ -114,7 +114,7 @@ TEST_F(ProcessTest, UnknownIoctlsAreRefusedAndNamed) {
   EXPECT_EQ(kfd_->ioctl(kRequest<KfdGetVersion>, nullptr).error().os_errno, EFAULT);
 }
 
-// Each failing ioctl tells one sentence, which begins with its name and has the argument at fault.
+// Each failing ioctl reports one message, which begins with its name and has the wrong argument.
 TEST_F(ProcessTest, FailuresNameTheIoctlAndItsArgument) {
   const std::string no_memory =
       ": its argument, or an array that it points to, is not memory of the process";

@@ -308,7 +308,7 @@ TEST_F(QueuesTest, TellsWhatAQueueThatStandsStillSaved) {
   EXPECT_EQ(words[1], 0x11u);
   EXPECT_EQ(saved[8 + 95], 0xab);
 
-  answer.ctl_stack_address = 16;  // nobody's memory
+  answer.ctl_stack_address = 16;  // not mapped
   EXPECT_EQ(call(answer), EFAULT);
   KfdUpdateQueue go_on = halt;
   go_on.queue_percentage = 100;

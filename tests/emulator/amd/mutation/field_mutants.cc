@@ -30,7 +30,7 @@ std::string name_of(const hw::StreamPacket& packet) {
   return name;
 }
 
-// What tells packets of one name apart: what they select, not the addresses they hold.
+// Fields that distinguish packets of one name: selectors, not addresses.
 std::string role_of(const hw::StreamPacket& packet) {
   std::string role = name_of(packet);
   for (const hw::PacketField& field : packet.fields)

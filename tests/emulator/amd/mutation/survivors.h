@@ -1,4 +1,4 @@
-// Lists of mutants that nobody catches, each with the reason (survivors.txt, door_survivors.txt):
+// Lists of mutants that are not detected, each with the reason (survivors.txt, door_survivors.txt):
 // a line names mutants by an fnmatch(3) pattern.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What several packets say each: taken from one of them nobody misses it, and survivors.txt says
+// Fields that several packets have: removing one of them is not detected, and survivors.txt says
 // "again" of it; taken from all of them it is missed.
 #include <gtest/gtest.h>
 

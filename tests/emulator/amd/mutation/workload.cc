@@ -161,7 +161,7 @@ std::string difference(const char* where, u32 round, const Numbers& got, const N
 class WorkloadClock final : public os::Clock {
  public:
   explicit WorkloadClock(os::Clock& machine) : machine_(machine) {}
-  // Who asks for ever is done soon.
+  // A poll that never ends is stopped soon.
   u64 now_ns() override { return machine_.now_ns() + kAsking_ns * ++asked_; }
   void sleep_until(u64 time_ns) override { machine_.sleep_until(time_ns); }
   void relax(u32 turn) override {
@@ -325,7 +325,7 @@ class Run {
     return std::string();
   }
 
-  // Two launches whose end nobody but their own interrupt announces.
+  // Two launches whose end only their own interrupt signals.
   Result<std::string> after() {
     clock_.sleeps = true;
     TRY(launch(add_, middle_, in_, std::array<i64, 1>{7}));

@@ -43,7 +43,7 @@ struct WorkloadCode {
 };
 Result<WorkloadCode> compile_workload(const std::string& chip);
 
-// `hook` stands before the queues; may be null.
+// `hook` intercepts the queues; may be null.
 Outcome run_workload(const Workload& workload, const WorkloadCode& code,
                      emu::amdgpu::PacketHook* hook);
 

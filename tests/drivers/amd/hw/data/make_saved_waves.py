@@ -66,7 +66,7 @@ def wave_word(gfx, wave):
 
 
 def area(gfx, groups):
-    """groups: [(given, waves)], as the stack is read: what was saved last comes first."""
+    """groups: [(given, waves)], in the order in which the stack is read: last saved first."""
     stack, states = [0xffff1000, 0xffff1000], []
     for given, waves in groups:
         stack += given_words(gfx, given)

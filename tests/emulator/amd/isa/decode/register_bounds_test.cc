@@ -1,4 +1,4 @@
-// A wave that was given one register less than an instruction names is stopped before it.
+// A wave with one register less than an instruction uses is stopped before it.
 #include "emulator/amd/isa/decode/register_bounds.h"
 
 #include <gtest/gtest.h>

@@ -146,7 +146,7 @@ TEST(ScaledMatrix, ScalesBeyondAnF32) {
   EXPECT_EQ(test.get(kD + 2)[5], std::bit_cast<u32>(448.0f * 128));
 }
 
-// What every code of the small formats stands for. [OCP "Microscaling Formats" 1.0, tables 2 to 5]
+// The value of every code of the small formats. [OCP "Microscaling Formats" 1.0, tables 2 to 5]
 TEST(ScaledMatrix, KnowsEveryCodeOfSmallFloats) {
   std::vector<double> fp4{0, 0.5, 1, 1.5, 2, 3, 4, 6}, fp6, bf6;
   for (double step : {0.125, 0.125, 0.25, 0.5}) {

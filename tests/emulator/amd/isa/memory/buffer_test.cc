@@ -161,7 +161,7 @@ TEST_P(Buffer, JudgesEachDword) {
   }
 }
 
-// Each lane has an end of its own.
+// Each lane's buffer ends elsewhere.
 TEST_P(Buffer, JudgesEachLane) {
   test.set_resource({.records = 68});
   test.set(1, [](u32 lane) { return lane * 4; });
@@ -270,7 +270,7 @@ TEST_P(Buffer, StopsWhereSourcesDisagree) {
     test.expect_end(load + none() + " offen offset:128");
   }
 
-  // Nobody asks where no lane is active.
+  // Disputed accesses are ignored if no lane is active.
   test.set_resource({.stride = 4, .records = 99, .word3 = kAddThreadId});
   test.wave.set_mask(kExecLo, 0);
   test.expect_end(load + none() + " idxen");

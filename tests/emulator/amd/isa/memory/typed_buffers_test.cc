@@ -90,7 +90,7 @@ TEST(TypedBuffers, StoreInTheFormat) {
     EXPECT_EQ(b.data<u32>(48), 0x33ff0080u) << chip;
     b.run("tbuffer_store_format_xy v[0:1]" + operands(chip, "16_16", "FLOAT"));
     EXPECT_EQ(b.data<u32>(48), 0xbc003800u) << chip;
-    // 0.5 is no whole number, and how it would be rounded stands nowhere.
+    // 0.5 is not an integer, and its rounding is not documented.
     const Exit exit =
         b.run("tbuffer_store_format_xyzw v[0:3]" + operands(chip, "8_8_8_8", "USCALED"));
     EXPECT_EQ(exit.kind, Exit::Kind::Illegal) << chip;

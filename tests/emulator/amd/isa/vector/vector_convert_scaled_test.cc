@@ -439,7 +439,7 @@ TEST(ConvertScaled, ByRandomBits) {
   }
 }
 
-// ---- what nobody says ----
+// ---- undocumented behaviour ----
 
 TEST(ConvertScaled, StopsWhereNothingIsSaid) {
   struct Case {
