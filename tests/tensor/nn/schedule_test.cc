@@ -1,5 +1,5 @@
-// Schedules where PyTorch says nothing: warm-up, groups, refusals. The rest is
-// see optim_torch_test.cc.
+// Schedules without a counterpart in PyTorch: warm-up, groups, errors. For the others see
+// optim_torch_test.cc.
 #include "tensor/nn/schedule.h"
 
 #include "tests/tensor/reference.h"
