@@ -1,5 +1,5 @@
 // Backends by renderer: which renderer, compiler and cache serve a device. Each is made when it is
-// first needed; compiling with it is codegen's.
+// first needed; codegen compiles with it.
 #include "runtime/compilers.h"
 
 #include <fmt/format.h>
@@ -112,11 +112,11 @@ class Compilers final : public engine::KernelCompiler {
     if (!backend) return options;  // compile() will say why
     options.max_buffers = static_cast<u32>(backend->caps.max_params);
     options.fuse_rows = true;
-    // A worker has enough to do with a few results, a work group of 256 items with one; splitting
-    // more would cost memory traffic.
+    // A few results keep a worker busy, and one a work group of 256 items; splitting more would
+    // cost memory traffic.
     const i64 groups = backend->caps.has_local ? backend->caps.busy_items / 256 : 0;
     if (device.runs()) options.split_below = std::max<i64>(groups, 16 * device.threads());
-    // Where nothing runs, nothing is slower: as few kernels as there can be.
+    // A device that runs nothing gets as few kernels as possible.
     if (!device.runs()) options.max_nested_work = std::numeric_limits<f64>::infinity();
     return options;
   }
@@ -156,7 +156,7 @@ class Compilers final : public engine::KernelCompiler {
     return compiled;
   }
 
-  std::mutex mutex_;  // guards backends_; what they own is never replaced
+  std::mutex mutex_;  // guards backends_; their objects are never replaced
   std::map<std::string, std::unique_ptr<Owned>> backends_;
 };
 

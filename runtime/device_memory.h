@@ -1,4 +1,4 @@
-// How much released memory a device that uses the host's memory keeps for the next tensors.
+// The amount of released memory that a device in host memory keeps for new tensors.
 #pragma once
 
 #include <unistd.h>

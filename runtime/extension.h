@@ -1,5 +1,5 @@
-// Devices from outside this library: a program tells the runtime about them before its first
-// tensor, and from then on DEV, the registry and the engine know them as they know our own.
+// Devices from outside this library: a program registers them before its first tensor, and from
+// then on DEV, the registry and the engine treat them like the built-in ones.
 // docs/adding-a-backend.md walks through one.
 #pragma once
 

@@ -38,7 +38,7 @@ Result<void> write(const std::string& path, const std::string& text) {
 }
 
 void write_profile() {
-  // What a device got wrong has been told to whoever waited for it; its spans count all the same.
+  // A device's errors were reported to those who waited for it; its spans are written all the same.
   for (core::Device* device : core::Registry::instance().open_devices())
     (void)device->synchronize();
   Profile& p = profile();

@@ -1,6 +1,5 @@
 // PROFILE=1 and GRAPH_FILE: the trace and the graphs of the process, and their files when it exits.
-// Spans come from whoever runs something (hcq/trace/trace.h), graphs from the engine
-// (tensor/engine/graph_log.h).
+// For spans see hcq/trace/trace.h, for graphs tensor/engine/graph_log.h.
 #pragma once
 
 #include <string>

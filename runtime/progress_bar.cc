@@ -19,7 +19,7 @@
 namespace doorbell::runtime {
 namespace {
 
-constinit std::atomic<int> bars{0};  // that there are
+constinit std::atomic<int> bars{0};  // number of live bars
 
 constexpr u64 kBetweenDrawings_ns = 100'000'000;
 
@@ -71,12 +71,12 @@ namespace {
 
 constinit std::atomic<bool> preferred{false};
 
-// Of works that run beside each other the one that was told last is drawn.
+// Of several works at once, draws the one reported last.
 class LibraryBar final : public ProgressObserver {
  public:
   void tell(const Progress& progress) override {
     std::lock_guard lock(mutex_);
-    if (!bar_ && bars.load(std::memory_order_relaxed) > 0) return;  // somebody draws there
+    if (!bar_ && bars.load(std::memory_order_relaxed) > 0) return;  // another bar is drawn
     const bool is_bytes = progress.unit == Progress::Unit::Bytes;
     const i64 scale = is_bytes ? i64{1} << 20 : 1;
     const i64 total = std::max<i64>(1, progress.total / scale);
@@ -93,7 +93,7 @@ class LibraryBar final : public ProgressObserver {
   }
 
  private:
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::unique_ptr<ProgressBar> bar_;
   i64 total_ = 0;
 };

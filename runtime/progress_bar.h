@@ -1,6 +1,6 @@
 // A bar on standard error for work that takes long, when that is a terminal; nothing when it is
-// not. What is drawn is gone when the work is done, so that results stand alone. Tools have bars of
-// their own; show_progress() draws one for what the library does (base/util/progress.h).
+// not. It is erased when the work is done. Tools make their own bars; show_progress() draws one for
+// the library's work (base/util/progress.h).
 #pragma once
 
 #include <string_view>
@@ -12,16 +12,16 @@ namespace doorbell::runtime {
 // Thread safety: one thread at a time.
 class ProgressBar {
  public:
-  // `total` steps of work; 0: nobody knows, and only the text is shown.
+  // `total` steps of work; 0: unknown, and only the text is shown.
   explicit ProgressBar(i64 total);
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  // `done` of the steps, and what is being done: drawn ten times a second at most, and cut to the
-  // terminal's width.
+  // `done` steps and the current work: drawn at most ten times a second, and cut to the terminal's
+  // width.
   void tell(i64 done, std::string_view text);
-  // Before something else is printed.
+  // Erases the bar; call before printing something else.
   void clear();
   bool is_shown() const { return is_terminal_; }
 
@@ -36,8 +36,8 @@ class ProgressBar {
 // bar. Does nothing where standard error is no terminal.
 void show_progress();
 
-// What the setting PROGRESS is where nobody sets it: programs have no bars, unless whoever runs
-// them is a person at a prompt, as the Python module assumes. Before the runtime starts.
+// The default of the setting PROGRESS: programs have no bars, but the Python module turns them on.
+// Call before the runtime starts.
 void prefer_progress();
 bool is_progress_preferred();
 

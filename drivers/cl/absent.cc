@@ -1,4 +1,4 @@
-// OpenCL where the build had no headers for it: nothing is found.
+// OpenCL in a build without its headers: no devices are found.
 #include "drivers/cl/device.h"
 
 namespace doorbell::cl {

@@ -60,7 +60,7 @@ Result<void> ClAllocator::finish(cl_int code, cl_event event, bool in, i64 bytes
     queues_.transferring->add(event, in ? "copy in" : "copy out", "copy");
     return queues_.transferring->collect();
   }
-  // Of work that a transfer waited for, the work itself says more.
+  // If work that a transfer waited for failed, its own error says more.
   TRY(queues_.computing->collect());
   Error error = refusal(code, in ? "clEnqueueWriteBuffer" : "clEnqueueReadBuffer",
                         fmt::format("{} bytes", bytes));

@@ -1,5 +1,5 @@
-// Memory of an OpenCL device, and moving bytes in and out of it. The host never sees it directly.
-// Keeping what is released is core's CachingAllocator's.
+// Memory of an OpenCL device, and moving bytes in and out of it. The host cannot access it
+// directly. core's CachingAllocator keeps released memory.
 //
 // A transfer waits for the kernels that were launched on that memory, and for no others: it runs
 // beside them. Kernels need not wait for transfers, which are complete when they return.
@@ -13,14 +13,15 @@
 
 namespace doorbell::cl {
 
-// What Allocation::opaque points to.
+// The object behind Allocation::opaque.
 struct Memory {
   Owned<cl_mem> mem;
-  u64 id;  // from 1, never used again, as a handle is
+  u64 id;  // from 1, never reused, unlike a handle
   i64 bytes;
   // The last work of the compute queue on it, as EventLog numbers it. Written under Queues::order.
   std::atomic<u64> last_use{0};
-  // The whole of it as RGBA of f32, made when a kernel first reads it so; under Queues::order.
+  // An image of RGBA f32 over all of it, made when a kernel first reads it as one; under
+  // Queues::order.
   Owned<cl_mem> image{};
   bool image_tried = false;
 };
@@ -48,7 +49,7 @@ class ClAllocator final : public core::Allocator {
   Result<void> copy_in(const core::Allocation& to, i64 offset, const void* from,
                        i64 bytes) override;
   Result<void> copy_out(void* to, const core::Allocation& from, i64 offset, i64 bytes) override;
-  // Not waited for: the host cannot see the difference.
+  // Does not wait: the host cannot observe the difference.
   Result<void> copy(const core::Allocation& to, i64 to_offset, const core::Allocation& from,
                     i64 from_offset, i64 bytes) override;
   core::MemoryStats stats() const override {
@@ -57,7 +58,7 @@ class ClAllocator final : public core::Allocator {
 
  private:
   Error out_of_memory(i64 bytes, std::string_view why) const;
-  // The event that a transfer of this memory waits for, if any; what it belongs to is started.
+  // The event that a transfer of this memory waits for, if any; flushes its work.
   Owned<cl_event> before(const Memory& memory);
   Result<void> finish(cl_int code, cl_event event, bool in, i64 bytes);
 

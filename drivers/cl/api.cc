@@ -1,4 +1,4 @@
-// Opening the ICD loader, and the names of its errors.
+// Opens the ICD loader; names of errors.
 #include "drivers/cl/api.h"
 
 #include <fmt/format.h>

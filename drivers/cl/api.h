@@ -1,5 +1,5 @@
-// The OpenCL functions that the driver calls, from the ICD loader, and what their answers mean. The
-// loader is opened once and kept: implementations have threads of their own.
+// The OpenCL functions that the driver calls, from the ICD loader, and their errors. The loader is
+// opened once and kept: implementations have threads of their own.
 //
 // Thread safety: OpenCL's functions may be called from any thread, but for clSetKernelArg on one
 // kernel [OpenCL 3.0 appendix A.2].
@@ -33,17 +33,17 @@ struct Api {
 #define F(name) decltype(&::name) name = nullptr;
   DOORBELL_CL_FUNCTIONS(F)
 #undef F
-  // Implementations have threads and locks, which a forked child has not.
+  // Implementations have threads and locks, which a forked child lacks.
   os::ForkGuard process;
   Result<void> check_process() const { return process.check("OpenCL's devices"); }
 };
 
-// The loader's functions, or why there is no loader, or that it was opened before a fork.
+// The loader's functions; an error if there is no loader, or if it was opened before a fork.
 Result<const Api*> load_api();
 
 // "CL_INVALID_KERNEL_ARGS", or "error -9999".
 std::string error_name(cl_int code);
-// The kind of an answer that is not CL_SUCCESS.
+// The kind of error of a code that is not CL_SUCCESS.
 ErrorKind error_kind(cl_int code);
 // "clEnqueueNDRangeKernel: CL_OUT_OF_RESOURCES: <what>"
 Error refusal(cl_int code, std::string_view call, std::string_view what);

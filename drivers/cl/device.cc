@@ -57,9 +57,9 @@ class Opened final : public ClDevice {
   EventLog computing_, transferring_;
   core::CachingAllocator memory_;
 
-  std::mutex mutex_;             // guards what follows
+  std::mutex mutex_;             // guards the members below
   std::set<std::string> names_;  // of kernels; its nodes never move
-  // What build() compiled and load() has not taken yet, by the image's hash.
+  // Programs that build() compiled and load() has not used yet, by the image's hash.
   std::map<u64, Owned<cl_program>> built_;
 };
 
@@ -75,7 +75,7 @@ Opened::Opened(core::DeviceSpec spec, const Api& api, Found found, Handles handl
       memory_(name(), std::make_unique<ClAllocator>(api, found_.info, name(), queues()),
               options.max_cached) {}
 
-// Nothing may run in a context that is gone.
+// No work may run in a destroyed context.
 Opened::~Opened() {
   if (!api_.process.is_same_process()) return;
   api_.clFinish(handles_.transfer.get());
@@ -251,7 +251,7 @@ Result<Handles> make_handles(const Api& api, const Found& found, bool profile) {
 }
 
 // The host's clock minus the device's, from the end of a small transfer: OpenCL 1.2 has no better
-// way to ask.
+// way.
 Result<i64> measure_clock(const Api& api, const Handles& handles) {
   cl_int code = CL_SUCCESS;
   const Owned<cl_mem> mem(

@@ -1,7 +1,7 @@
 // OpenCL devices as the rest of the program sees them: finding, opening, and compiling OpenCL C for
 // them, which only the device can. No OpenCL header is needed to include this, and no library to
-// link: the ICD loader (libOpenCL.so.1) is opened when devices are first asked for. Making the text
-// of kernels is codegen's, keeping what build() returns too.
+// link: the ICD loader (libOpenCL.so.1) is opened when devices are first asked for. codegen writes
+// the text of kernels, and caches the results of build().
 //
 // Thread safety: all functions may be called from any thread.
 #pragma once
@@ -17,7 +17,7 @@
 
 namespace doorbell::cl {
 
-// What a device says of itself.
+// Properties that a device reports.
 struct DeviceInfo {
   std::string platform, name, driver;  // "rusticl", "llvmpipe (LLVM 15.0.6, 256 bits)", "22.3.6"
   std::string version;                 // of the platform, for cache keys
@@ -40,10 +40,10 @@ struct Options {
   hcq::Trace* trace = nullptr;  // gets a span for each kernel and copy; outlives the device
 };
 
-// False where the build had no OpenCL headers.
+// False if the build had no OpenCL headers.
 bool is_built();
 
-// All devices of the platforms asked for: GPUs and accelerators, then others, each in the order of
+// All devices of the selected platforms: GPUs and accelerators, then others, each in the order of
 // the ICD loader.
 Result<std::vector<DeviceInfo>> find_devices(const std::string& platform = {});
 
@@ -53,11 +53,11 @@ class ClDevice : public core::Device {
 
   virtual const DeviceInfo& info() const = 0;
   // An image for load(): the program as the device compiled it, and its source, from which it is
-  // compiled again should the device refuse the former. What the compiler says is in the error.
+  // compiled again if the device rejects the former. An error contains the compiler's log.
   virtual Result<std::vector<u8>> build(std::string_view name, std::string_view source) = 0;
-  // The most work items of a group with which the device runs a kernel of what build() gave.
+  // The most work items of a group with which the device can run a kernel of an image from build().
   virtual Result<i64> max_workgroup_size(const std::string& name, std::span<const u8> image) = 0;
-  // All that decides what build() makes besides the source.
+  // Everything besides the source that determines the result of build().
   virtual std::string build_key() const = 0;
 };
 

@@ -1,4 +1,4 @@
-// Questions to platforms and devices.
+// Queries platforms and devices.
 #include "drivers/cl/discover.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ std::string text_of(Get get, Object object, cl_uint what) {
 template <class T>
 T number_of(const Api& api, cl_device_id device, cl_device_info what) {
   T value{};
-  // What a device does not know stays 0: the least it can have.
+  // A property that a device does not report stays 0, the least value.
   (void)api.clGetDeviceInfo(device, what, sizeof value, &value, nullptr);
   return value;
 }
@@ -61,7 +61,7 @@ DeviceInfo describe(const Api& api, cl_platform_id platform, cl_device_id device
   info.denormals = (single & CL_FP_DENORM) != 0;
   info.compute_units = number_of<cl_uint>(api, device, CL_DEVICE_MAX_COMPUTE_UNITS);
   info.group_items = static_cast<i64>(number_of<usize>(api, device, CL_DEVICE_MAX_WORK_GROUP_SIZE));
-  // Three axes, but on custom devices.
+  // Three axes, except on custom devices.
   const auto axes = number_of<std::array<usize, 3>>(api, device, CL_DEVICE_MAX_WORK_ITEM_SIZES);
   std::copy(axes.begin(), axes.end(), info.group_axis);
   info.local_bytes = static_cast<i64>(number_of<cl_ulong>(api, device, CL_DEVICE_LOCAL_MEM_SIZE));
@@ -76,7 +76,7 @@ DeviceInfo describe(const Api& api, cl_platform_id platform, cl_device_id device
   return info;
 }
 
-// Devices that run programs of ours, from text.
+// Devices that can compile and run programs from source.
 bool is_usable(const Api& api, cl_device_id device) {
   return number_of<cl_bool>(api, device, CL_DEVICE_AVAILABLE) == CL_TRUE &&
          number_of<cl_bool>(api, device, CL_DEVICE_COMPILER_AVAILABLE) == CL_TRUE &&

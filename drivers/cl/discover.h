@@ -1,5 +1,4 @@
-// Finding OpenCL devices, with their handles. What the rest of the program learns of them is
-// device.h's DeviceInfo.
+// Finds OpenCL devices, with their handles. For their properties see DeviceInfo in device.h.
 #pragma once
 
 #include "drivers/cl/api.h"
@@ -13,7 +12,7 @@ struct Found {
   DeviceInfo info;
 };
 
-// As find_devices(); names what was there instead when nothing is left.
+// As find_devices(); if none is left, the error names the devices that were found.
 Result<std::vector<Found>> discover(const Api& api, const std::string& platform);
 
 }  // namespace doorbell::cl

@@ -1,6 +1,6 @@
-// EventLog: the work of one in-order queue that may not be done yet, by number. It answers what
-// other queues must wait for, keeps the first error until it is asked for, and puts what ran into
-// the trace.
+// EventLog: the work of one in-order queue that may not be done yet, by number. It finds the events
+// for which other queues must wait, keeps the first error until it is reported, and adds finished
+// work to the trace.
 //
 // Thread safety: all functions may be called from any thread.
 #pragma once
@@ -26,18 +26,18 @@ class EventLog {
   EventLog(const Api& api, Target target) : api_(api), target_(std::move(target)) {}
   ~EventLog();
 
-  // Takes over the event of what was enqueued last, and numbers it from 1. The texts outlive the
-  // log.
+  // Takes ownership of the event of the last enqueued work, and numbers it from 1. The texts
+  // outlive the log.
   u64 add(cl_event event, std::string_view name, std::string_view category);
-  // What to wait for so that number `number` is done; owns nothing where it is.
+  // The event to wait for until number `number` is done; empty if it is done.
   Owned<cl_event> pending(u64 number);
-  // Until there is room for more work: what is enqueued cannot be taken back should the thread be
-  // asked to stop meanwhile (base/util/stop.h), which is an error. Of long work only a little is
-  // enqueued ahead, of short work as much as keeps the device busy.
+  // Waits until there is room for more work. It is an error if the thread is asked to stop
+  // meanwhile (base/util/stop.h). Enqueued work cannot be cancelled, so only a little long work is
+  // enqueued ahead, and as much short work as keeps the device busy.
   Result<void> wait_for_room();
-  // The same until all is done.
+  // Waits until all is done.
   Result<void> wait_until_done();
-  // Forgets what is done. The first error since it was asked last.
+  // Drops finished work. Returns the first error since the last call.
   Result<void> collect();
 
  private:
@@ -45,7 +45,7 @@ class EventLog {
     cl_event event;
     std::string_view name, category;
   };
-  // Enough that it is rarely full, so that done work is looked for only now and then.
+  // Large enough to be rarely full, so that finished work is searched only now and then.
   static constexpr usize kLookAt = 256;
   static constexpr usize kLeastAhead = 2, kMostAhead = 256;
   Result<void> wait_until_left(usize most, bool* was_long);
@@ -54,7 +54,7 @@ class EventLog {
 
   const Api& api_;
   const Target target_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::deque<Entry> entries_;
   u64 first_ = 1;  // the number of entries_.front()
   usize look_at_ = kLookAt;

@@ -15,7 +15,7 @@ namespace {
 constexpr i64 kTexelBytes = 16;  // four f32
 
 // Whether the device may run groups of this size. A kernel that was compiled for it
-// (reqd_work_group_size) is worth a try, whatever the general limit is.
+// (reqd_work_group_size) may run whatever the general limit is.
 bool may_run_groups(const Api& api, cl_kernel kernel, cl_device_id id, const usize (&local)[3],
                     std::optional<i64> limit) {
   usize compiled[3] = {};
@@ -97,7 +97,7 @@ cl_mem ClProgram::image_of(Memory& memory) {
     shape.image_width = static_cast<usize>(memory.bytes / kTexelBytes);
     shape.buffer = memory.mem.get();
     cl_int code = CL_SUCCESS;
-    // What is refused is read as a buffer.
+    // If making the image fails, it is read as a buffer.
     if (memory.bytes >= kTexelBytes && memory.bytes / kTexelBytes <= image_texels_) {
       cl_mem made =
           api_.clCreateImage(queues_.context, CL_MEM_READ_ONLY, &format, &shape, nullptr, &code);
@@ -175,7 +175,7 @@ Result<void> ClProgram::launch(std::span<const core::BufferView> buffers,
   const u64 number = queues_.computing->add(event, name_, "kernel");
   for (const core::BufferView& view : buffers)
     memory_of(view.buffer->memory()).last_use.store(number, std::memory_order_release);
-  // Some implementations start work only when asked to.
+  // Some implementations start work only after a flush.
   api_.clFlush(queues_.compute);
   return {};
 }

@@ -1,6 +1,6 @@
-// A kernel on an OpenCL device. Compiling it is device.cc's; what its arguments are is said by the
-// renderer (codegen/render/opencl_renderer.h): for each buffer its memory and a byte in it (ulong),
-// then the variables (long). A binary with image_params has a second kernel, which runs where the
+// A kernel on an OpenCL device. For compiling it see device.h. The renderer defines its arguments
+// (codegen/render/opencl_renderer.h): for each buffer its memory and a byte offset (ulong), then
+// the variables (long). A binary with image_params has a second kernel, which runs where the
 // arguments of a launch allow it (reads_images) and gives the same results.
 //
 // Thread safety: launch() from any thread; launches of a device go one after another.
@@ -14,14 +14,14 @@
 namespace doorbell::cl {
 
 Result<Owned<cl_kernel>> make_kernel(const Api& api, cl_program program, const std::string& name);
-// The most items that a group of this kernel may have, with the registers it came to use; none
-// where the device does not say.
+// The most items that a group of this kernel may have, given its use of registers; empty if the
+// device does not report it.
 std::optional<i64> most_items_of(const Api& api, cl_kernel kernel, cl_device_id id);
 
 class ClProgram final : public core::Program {
  public:
-  // `name` and `queues` are the device's. Fails where the device has no room for the kernel's
-  // groups.
+  // `name` and `queues` belong to the device. Fails if the kernel's groups are too large for the
+  // device.
   static Result<std::unique_ptr<core::Program>> make(const Api& api, const core::Device& device,
                                                      cl_device_id id, std::string_view name,
                                                      const Queues& queues,
@@ -32,7 +32,7 @@ class ClProgram final : public core::Program {
                       std::span<const i64> variables) override;
 
  private:
-  // A kernel, and what its arguments are now: most launches change few. Guarded by Queues::order.
+  // A kernel and its current arguments: most launches change few. Guarded by Queues::order.
   struct Entry {
     struct Buffer {
       u64 memory = 0;  // Memory::id
@@ -61,7 +61,7 @@ class ClProgram final : public core::Program {
   const Queues queues_;
   const Owned<cl_program> program_;
   usize global_[3], local_[3];
-  u64 image_params_ = 0;  // by slot, where images_ has a kernel
+  u64 image_params_ = 0;  // by slot, if images_ has a kernel
   i64 image_texels_ = 0;  // of the device
   Entry plain_, images_;
 };

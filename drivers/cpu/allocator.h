@@ -1,5 +1,5 @@
-// Host memory for the CPU device: aligned for vectors, in huge pages where it pays. Keeping what is
-// released is core's CachingAllocator's.
+// Host memory for the CPU device: aligned for vectors, in huge pages where it pays. core's
+// CachingAllocator keeps released memory.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // The commands of the CPU's queues. A command is a header and operands, in 64-bit cells, so that
-// arguments lie in the words as a kernel takes them and a patched address is one store. Writing
-// them is command_buffer.h's, running them executor.h's.
+// arguments lie in the words as a kernel takes them and a patched address is one store. For writing
+// them see command_buffer.h, for running them executor.h.
 //
 //   Exec       program, buffers by slot, variables in order
 //   Copy       to, from, bytes

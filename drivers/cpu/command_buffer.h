@@ -1,5 +1,5 @@
-// CpuCommandBuffer: writes the commands of command.h. Memory barriers are nothing here: one thread
-// runs the commands of a queue one after another, and its workers end before the next.
+// CpuCommandBuffer: writes the commands of command.h. Memory barriers write no command: one thread
+// runs the commands of a queue one after another, and its workers finish before the next.
 #pragma once
 
 #include "drivers/cpu/command.h"

@@ -1,4 +1,4 @@
-// The loop that all work of the CPU's queues goes through.
+// The loop that runs all commands of the CPU's queues.
 #include "drivers/cpu/executor.h"
 
 #include <cstring>

@@ -1,5 +1,5 @@
-// Executor: runs the commands of one queue, one after another, on the calling thread. Which thread
-// that is, and what happens at a wait whose time has not come, is queue.h's.
+// Executor: runs the commands of one queue, one after another, on the calling thread. For the
+// choice of the thread, and for waits that cannot pass yet, see queue.h.
 //
 // Thread safety: run() by one thread at a time; running(), drop() and drops() by any.
 // Memory ordering: a Wait or Poll that passes acquires; Signal and Write release.
@@ -38,8 +38,8 @@ class Executor {
   // Poll that may not pass yet. What a kernel throws is thrown.
   const u64* run(const u64* at, const u64* end, hcq::Position position);
 
-  // Of what was submitted up to `last` nothing is done any more but writes and signals. A kernel
-  // that runs ends between two of its parts.
+  // Drops work submitted up to `last`, except writes and signals. A running kernel ends between two
+  // of its parts.
   void drop(hcq::Position last) { dropped_.store(last, std::memory_order_release); }
   bool drops(hcq::Position position) const {
     return position <= dropped_.load(std::memory_order_acquire);

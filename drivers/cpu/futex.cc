@@ -14,7 +14,7 @@ void futex_wait(std::atomic<u32>& word, u32 seen, u64 timeout_ns) {
   static_assert(sizeof(std::atomic<u32>) == 4);
   const timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000),
                          static_cast<long>(timeout_ns % 1'000'000'000)};
-  // Whatever it answers, the caller looks again.
+  // The caller checks the value again, whatever the result.
   syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, seen, &timeout, nullptr, 0);
 }
 

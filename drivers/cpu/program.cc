@@ -58,7 +58,7 @@ bool CpuProgram::run(void* const* buffers, const i64* variables, const PartCheck
           call.entry(call.buffers, call.variables, part);
         } catch (...) {
           if (abi::__cxa_current_exception_type() == nullptr) throw;  // the end of the thread
-          // A worker must not die of it. The pool's end of the job orders the write.
+          // An exception must not end a worker. The end of the job orders this write.
           if (!call.failed.exchange(true)) call.error = std::current_exception();
         }
       },

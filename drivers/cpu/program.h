@@ -1,5 +1,5 @@
-// What a loaded kernel is on the CPU: an entry point and how it is called. Loading is device.h's,
-// running as a command executor.h's.
+// A loaded kernel on the CPU: an entry point and how it is called. For loading see device.h, for
+// running it as a command executor.h.
 //
 // Thread safety: a program does not change; launch() from any thread.
 #pragma once
@@ -39,7 +39,7 @@ class CpuProgram final : public core::Program {
  private:
   const KernelEntry entry_;
   CpuDevice& device_;        // outlives its programs
-  const std::string& name_;  // the device's: a hang may name a program that is gone
+  const std::string& name_;  // owned by the device: a hang may name a program that was freed
   const usize params_, variables_;
   const i64 threads_;
   const std::shared_ptr<WorkerPool> workers_;  // shared with the device

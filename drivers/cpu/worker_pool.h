@@ -1,5 +1,5 @@
 // WorkerPool: the threads behind the CPU device. A job is a function called once for each part;
-// the caller takes parts too and returns when all are done. What a part does is the program's.
+// the caller takes parts too and returns when all are done. The program defines the parts.
 //
 // Parts are taken one by one, so that a thread that the system holds up delays one part. A caller
 // that finds the workers busy with another's job does not wait for them: it runs parts itself until
@@ -21,8 +21,7 @@
 
 namespace doorbell::cpu {
 
-// Whether nobody has a use for the rest of a job. Asked between parts, by each thread that runs
-// them.
+// Whether the rest of a job should be dropped. Called between parts, by each thread that runs them.
 struct PartCheck {
   bool (*asks_stop)(void* context) = nullptr;  // null: never
   void* context = nullptr;

@@ -1,6 +1,6 @@
 // Hazards: which earlier uses of memory a new use has to wait for: it reads what was written (RAW),
 // or writes what was read or written (WAR, WAW). Memory is byte ranges of storages; two storages
-// never overlap. What waiting means is order.h's.
+// never overlap. For the resulting waits see order.h.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace doorbell::hcq {
 
-enum class Access : u8 { Read, Write };  // a place both read and written is written
+enum class Access : u8 { Read, Write };  // memory both read and written counts as written
 
 struct Use {
   u32 storage;

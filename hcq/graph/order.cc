@@ -20,7 +20,7 @@ std::vector<std::vector<u32>> needed_edges(const std::vector<OrderNode>& nodes,
   std::vector<VectorClock> known(queues, VectorClock(queues, 0));
   for (usize n = 0; n < nodes.size(); ++n) {
     VectorClock& clock = known[nodes[n].queue];
-    // The latest first: what they know may spare the others.
+    // The latest first: its clock may make other waits unnecessary.
     std::vector<u32> edges = nodes[n].after;
     std::sort(edges.begin(), edges.end(), std::greater<>());
     for (u32 edge : edges) {
@@ -82,7 +82,7 @@ Order make_order(const std::vector<OrderNode>& nodes, const std::vector<OrderNod
     if (order.nodes[n].barrier) barrier[queue] = rank[n] - 1;
   }
 
-  // The signal that tells that a node is done: its own or the next one of its queue.
+  // The signal after which a node is done: its own or the next one of its queue.
   std::vector<u32> covering(nodes.size()), later = order.signals;
   for (usize n = nodes.size(); n-- > 0;) {
     if (order.nodes[n].signal != 0) later[nodes[n].queue] = order.nodes[n].signal;

@@ -1,6 +1,6 @@
-// Order: from "must follow" to what queues do about it: barriers within a queue, signals and waits
-// between queues, and none that another one implies. A pure function of the edges, so that it can
-// be tested without a device.
+// Order: turns "must follow" edges into barriers within a queue, and signals and waits between
+// queues, without redundant ones. A pure function of the edges, so that it can be tested without a
+// device.
 #pragma once
 
 #include <vector>
@@ -29,7 +29,7 @@ struct Order {
   };
   std::vector<Node> nodes;
   std::vector<u32> signals;  // by queue: how many a run raises; 0: no node is on it
-  // By queue: what of the last run must be done before this run starts on it.
+  // By queue: the part of the last run that must be done before this run starts on it.
   std::vector<std::vector<OrderWait>> carried;
 };
 

@@ -1,4 +1,4 @@
-// A graph in words.
+// A graph as text.
 #include <fmt/format.h>
 
 #include "base/util/check.h"

@@ -1,4 +1,4 @@
-// Waiting for room.
+// Allocates, waiting for room.
 #include "hcq/memory/argument_ring.h"
 
 #include "base/util/check.h"

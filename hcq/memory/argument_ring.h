@@ -3,11 +3,11 @@
 // a range.
 //
 // Contract: allocate() blocks until enough earlier submissions are done, for as long as the queue's
-// timeout. The ranges of one submission must fit into size() together, or it fails: nobody would
-// ever free them. The caller retires them with the submission's position, also if it then fails,
-// before it submits again.
+// timeout. The ranges of one submission must fit into size() together, or it fails, because waiting
+// would never free them. The caller retires them with the submission's position, also if it then
+// fails, before it submits again.
 // Thread safety: one thread at a time, under the lock of the queue.
-// Memory ordering: a range is given out again only after the device's signal was acquired.
+// Memory ordering: a range is reused only after the device's signal was acquired.
 #pragma once
 
 #include <memory>
@@ -26,7 +26,7 @@ class ArgumentRing {
 
   // `bytes` of the queue's memory().
   static Result<std::unique_ptr<ArgumentRing>> make(Queue& queue, i64 bytes);
-  // Gives the memory back; the queue has stopped or is done.
+  // Releases the memory; the queue must be stopped or done.
   ~ArgumentRing();
   ArgumentRing(const ArgumentRing&) = delete;
   ArgumentRing& operator=(const ArgumentRing&) = delete;

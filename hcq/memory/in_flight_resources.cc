@@ -11,7 +11,7 @@ namespace doorbell::hcq {
 
 void InFlightResources::keep(const Fence& until, Work work) {
   const bool is_done = until.done();
-  // Between its start and this another thread may have given it up.
+  // Another thread may have abandoned it since it started.
   const auto is_abandoned = [](const Point& point) {
     return point.queue->was_abandoned(point.position);
   };

@@ -1,5 +1,5 @@
-// InFlightResources: owns the buffers of submitted work until that is done, so that nobody else
-// gets their memory, and marks those that abandoned work should have written as poisoned.
+// InFlightResources: owns the buffers of submitted work until it is done, so that their memory is
+// not reused, and marks buffers that abandoned work should have written as poisoned.
 //
 // Thread safety: all functions may be called from any thread.
 #pragma once
@@ -21,20 +21,21 @@ class InFlightResources {
  public:
   struct Work {
     std::span<const core::Ref<core::Buffer>> buffers;
-    // What else the work needs, programs; shared_ptr<const void> because anything may be.
+    // Other objects that the work needs, such as programs; shared_ptr<const void> for objects of
+    // any type.
     std::shared_ptr<const void> more = nullptr;
-    // Of the buffers those that it writes: poisoned where it is abandoned.
+    // The buffers that it writes: poisoned if it is abandoned.
     std::span<core::Buffer* const> written = {};
-    // Takes back what the caller made of its results; called where the same thread gives it up,
-    // that of later work first.
+    // Undoes the caller's use of its results; called if the same thread abandons it, for later work
+    // first.
     std::function<void()> undo = nullptr;
   };
-  // Costs nothing where the work is done already. Lets go of what is done by now.
+  // Costs nothing if the work is done already. Releases resources of finished work.
   void keep(const Fence& until, Work work);
-  // Lets go of what is done by now.
+  // Releases resources of finished work.
   void sweep();
-  // Waits for all that is kept, and lets go of it. What queues got wrong is not told here; what a
-  // dead one was given stays.
+  // Waits for all work and releases its resources. Does not report errors of queues; resources of
+  // work on a dead queue stay.
   void wait();
   usize count() const;
 
@@ -45,7 +46,7 @@ class InFlightResources {
  private:
   struct Undo {
     std::function<void()> run;
-    std::thread::id thread;  // whose it is
+    std::thread::id thread;  // the thread that submitted it
   };
   struct Kept {
     Fence until;
@@ -54,12 +55,12 @@ class InFlightResources {
     std::vector<core::Buffer*> written;  // of `buffers`
     Undo undo;
   };
-  // Moves what is done out of the list, for the caller to drop without the lock.
+  // Moves finished entries out of the list, for the caller to destroy without the lock.
   std::vector<Kept> take_done();
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::vector<Kept> kept_;
-  std::vector<Undo> abandoned_;     // the last work's first
+  std::vector<Undo> abandoned_;     // the latest work first
   std::atomic<bool> holds_{false};  // kept_ is not empty, so that sweeping nothing costs nothing
 };
 

@@ -11,7 +11,7 @@ namespace doorbell::hcq {
 std::optional<u64> RetireRing::allocate(u64 bytes, u64 alignment) {
   CHECK(std::has_single_bit(alignment) && size_ % alignment == 0, "alignment {}", alignment);
   CHECK(bytes <= size_, "{} bytes from a ring of {}", bytes, size_);
-  // With nothing in use the place is free to choose: start over, so that size() bytes always fit.
+  // With nothing in use, start over at 0, so that size() bytes always fit.
   if (head_ == tail_) head_ = tail_ = retired_ = (head_ + size_ - 1) / size_ * size_;
   u64 start = (head_ + alignment - 1) / alignment * alignment;
   if (start % size_ + bytes > size_) start = (start / size_ + 1) * size_;

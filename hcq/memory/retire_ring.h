@@ -1,9 +1,9 @@
-// RetireRing: offsets in a ring of bytes, given out in order and taken back in order, once the
-// position that they were retired with is done. See argument_ring.h and staging_ring.h for the
+// RetireRing: offsets in a ring of bytes, allocated in order and reclaimed in order, once the
+// position with which they were retired is done. See argument_ring.h and staging_ring.h for the
 // memory.
 //
-// Contract: nothing here blocks. When allocate() has no room, the caller waits until oldest() is
-// done, reclaims and asks again.
+// Contract: nothing here blocks. If allocate() has no room, the caller waits until oldest() is
+// done, reclaims and tries again.
 // Thread safety: one thread at a time.
 #pragma once
 
@@ -19,14 +19,15 @@ class RetireRing {
   explicit RetireRing(u64 size) : size_(size) {}
 
   u64 size() const { return size_; }
-  // An offset at a multiple of `alignment` (a power of two) with `bytes` contiguous after it, or
-  // nothing while too much is in flight. More than size() fails a CHECK.
+  // An offset at a multiple of `alignment` (a power of two) with `bytes` contiguous bytes behind
+  // it; empty while too much is in flight. More than size() fails a CHECK.
   std::optional<u64> allocate(u64 bytes, u64 alignment);
-  // What was allocated since the last call is free when `position` is done.
+  // Everything allocated since the last call is free when `position` is done.
   void retire(Position position);
-  // Takes back what is done.
+  // Reclaims finished ranges.
   void reclaim(const Timeline& timeline);
-  // What to wait for when allocate() has nothing. None: the caller has not retired what it holds.
+  // The position to wait for if allocate() returns nothing. Empty: the caller has not retired what
+  // it allocated.
   std::optional<Position> oldest() const;
 
  private:

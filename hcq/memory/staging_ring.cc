@@ -1,4 +1,4 @@
-// Moving bytes piece by piece, with pieces in flight on both sides.
+// Moves bytes piece by piece, with pieces in flight in both directions.
 #include "hcq/memory/staging_ring.h"
 
 #include <algorithm>

@@ -19,12 +19,13 @@ namespace doorbell::hcq {
 
 class Tlsf {
  public:
-  // Gives out [start, start + size) in multiples of `granule`, a power of two that divides both.
+  // Allocates from [start, start + size) in multiples of `granule`, a power of two that divides
+  // both.
   Tlsf(u64 start, u64 size, u64 granule);
 
-  // Nothing where no free block is large enough. `alignment` is a power of two.
+  // Empty if no free block is large enough. `alignment` is a power of two.
   std::optional<u64> allocate(u64 bytes, u64 alignment = 1);
-  // What allocate() returned; anything else fails a CHECK.
+  // Takes a result of allocate(); anything else fails a CHECK.
   void release(u64 address);
 
   u64 in_use() const { return in_use_; }

@@ -1,4 +1,4 @@
-// Words, data and the places in them.
+// Words, data and patches.
 #include "hcq/queue/command_buffer.h"
 
 namespace doorbell::hcq {

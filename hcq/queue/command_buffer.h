@@ -29,11 +29,11 @@ class CommandBuffer {
 
   // Stalls until the 64-bit signal at `address` is at least `value`.
   virtual void wait(Operand address, Operand value) = 0;
-  // Raises it, after everything before is done and visible.
+  // Raises the signal after all earlier commands are done and visible.
   virtual void signal(Operand address, Operand value) = 0;
   // Writes the device's time, in ticks of Queue::to_ns, after everything before is done.
   virtual void timestamp(Operand address) = 0;
-  // What follows sees what was written before it.
+  // Makes earlier writes visible to later commands.
   virtual void memory_barrier() = 0;
   virtual void exec(const Launch& launch) = 0;
   virtual void copy(Operand to, Operand from, u64 bytes) = 0;
@@ -48,8 +48,8 @@ class CommandBuffer {
   std::span<const Patch> data_patches() const { return data_patches_; }
   void clear();
 
-  // For commands that run once, without slots: what is recorded until clear() goes where the device
-  // will read it. The memory is borrowed, and the caller proves that all of it fits
+  // For commands that run once, without slots: commands recorded until clear() are written directly
+  // where the device reads them. The memory is borrowed, and the caller proves that everything fits
   // (word_buffer.h). `address` is that of the data; addresses of data are then final at once.
   void lend_words(std::span<u32> memory) { words_.lend(memory); }
   void lend_data(std::span<u32> memory, GpuAddr address) {
@@ -69,7 +69,7 @@ class CommandBuffer {
   void put_64(u32 word, Operand operand) { put(word, Bits{63, 0}, operand); }
   // `count` zero words of data at a multiple of `alignment` words; the index of the first.
   u32 add_data(u32 count, u32 alignment);
-  // Right behind what is there.
+  // Appends directly behind the existing data.
   u32 add_data(std::span<const u32> words) { return data_.append(words); }
   // From data word `first` on.
   std::span<u32> data_at(u32 first) { return data_.span().subspan(first); }

@@ -1,5 +1,5 @@
 // Operand: a number in a command, known when it is recorded or given at each replay through a slot.
-// GpuAddr: an address as a device sees it. What addresses mean is the driver's.
+// GpuAddr: an address as a device sees it. The driver defines addresses.
 #pragma once
 
 #include "base/util/types.h"
@@ -18,7 +18,7 @@ struct GpuAddr {
 struct Operand {
   static constexpr u32 kNoSlot = ~u32{0};
 
-  u64 value = 0;       // what is added to the slot's, where there is one
+  u64 value = 0;       // added to the slot's value, if there is a slot
   u32 slot = kNoSlot;  // in the table that a replay brings
 
   Operand() = default;

@@ -1,4 +1,4 @@
-// Whole 64-bit places, which the CPU's commands and most addresses are, take one store.
+// Whole 64-bit fields, such as the CPU's operands and most addresses, take one store.
 #include "hcq/queue/patch.h"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// Placing words and data, and comparing slots with what is in them.
+// Places words and data, and compares slots with the values in them.
 #include "hcq/queue/resident_commands.h"
 
 #include <algorithm>
@@ -64,7 +64,7 @@ Result<void> ResidentCommands::add_instance(const CommandBuffer& commands, u32 d
 }
 
 Result<ResidentCommands::Instance*> ResidentCommands::next() {
-  // The one that ran last, where it is done: most places hold what they should.
+  // Prefers the one that ran last if it is done: most of its fields are up to date.
   if (queue_.done(instances_[next_].last)) return &instances_[next_];
   if (++next_ == instances_.size()) next_ = 0;
   Instance& instance = instances_[next_];

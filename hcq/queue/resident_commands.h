@@ -20,18 +20,18 @@ class ResidentCommands {
     std::unique_ptr<ResidentWords> words;
     std::vector<u64> applied;  // by `uses_`: the values in the words
     bool fresh = true;         // nothing is applied yet
-    Position last = 0;         // of its last run; set by who submits
+    Position last = 0;         // of its last run; set by the submitter
   };
 
   static Result<std::unique_ptr<ResidentCommands>> bind(Queue& queue, const CommandBuffer& commands,
                                                         int instances);
-  // Memory that the device may still read is given back later; nothing waits.
+  // Memory that the device may still read is released later, without waiting.
   ~ResidentCommands();
   ResidentCommands(const ResidentCommands&) = delete;
   ResidentCommands& operator=(const ResidentCommands&) = delete;
 
   Queue& queue() const { return queue_; }
-  // An instance that is done with its last run.
+  // An instance whose last run is done.
   Result<Instance*> next();
   void patch(Instance& instance, std::span<const u64> slots) const;
 

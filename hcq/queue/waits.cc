@@ -1,4 +1,4 @@
-// Following waits back to queues that died.
+// Follows waits back to queues that died.
 #include "hcq/queue/waits.h"
 
 #include <fmt/format.h>
@@ -8,9 +8,9 @@
 namespace doorbell::hcq {
 namespace {
 
-// Of queues, in this process. While there are none, nothing has to be followed.
+// Deaths of queues in this process. While there are none, no wait has to be followed.
 constinit std::atomic<u32> deaths{0};
-// Held by who follows waits, over any number of queues: after a death only.
+// Held while following waits over any number of queues: only after a death.
 constinit std::mutex following;
 
 Error lost(std::string why) { return fail(ErrorKind::DeviceLost, "{}", why); }
@@ -24,7 +24,7 @@ void Waits::add(Position first, Position end, std::shared_ptr<Waits> other, Posi
     lock.unlock();
     settle(now);
     lock.lock();
-    // Those in flight stay: a queue that is far behind is not searched each time.
+    // Keeps waits in flight, so that a queue that is far behind is not searched each time.
     settle_at_ = std::max(kLeastToSettle, 2 * waits_.size());
   }
   waits_.push_back({first, end, std::move(other), position});
@@ -45,7 +45,7 @@ void Waits::abandon(Position first, Position last) {
       {first, last,
        fmt::format("the {} was stopped between positions {} and {}", queue_, first, last)});
   has_abandoned_.store(true, std::memory_order_release);
-  deaths.fetch_add(1, std::memory_order_seq_cst);  // others may rest on it
+  deaths.fetch_add(1, std::memory_order_seq_cst);  // other queues may depend on it
   update_holds();
 }
 
@@ -102,7 +102,7 @@ void Waits::close(Position now) {
 }
 
 void Waits::settle(Position now) {
-  // Who sees `now` sees the deaths that it came from.
+  // A thread that sees `now` also sees the deaths that led to it.
   if (deaths.load(std::memory_order_acquire) != 0) return settle_after_deaths(now);
   std::lock_guard lock(mutex_);
   std::erase_if(waits_, [&](const Wait& wait) { return wait.end <= now; });
@@ -122,7 +122,7 @@ void Waits::settle_after_deaths(Position now) {
     std::vector<Visit> visited;
     std::optional<std::string> why = failure_cause(wait, &visited);
     if (why) spoilt.push_back({wait.first, kOpen, *std::move(why)});
-    return !why && wait.end > now;  // not passed: to be looked at again
+    return !why && wait.end > now;  // not passed yet: check again later
   });
   std::lock_guard lock(mutex_);
   std::erase_if(waits_,

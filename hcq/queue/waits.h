@@ -1,11 +1,12 @@
-// Waits: what a queue's work rests on. A queue that dies stores Signal::kDead, so that no device
-// waits for it for ever; but then the waits of others pass, and their work runs on what was never
-// made. Devices cannot tell, and may have had the wait in their rings for long: the host remembers
-// who waited for what, and reports such work as failed, also where it is several queues away.
+// Waits: the positions of other queues on which a queue's work depends. A queue that dies stores
+// Signal::kDead, so that no device waits for it for ever; but then the waits of other queues pass,
+// and their work reads data that was never written. Devices cannot detect that, and the waits may
+// be in their rings already. So the host records waits, and reports such work as failed, even over
+// several queues.
 //
 // Thread safety: all functions may be called from any thread.
-// Memory ordering: died() comes before the dead signal is stored. Whoever sees that a wait for it
-// has passed, on whatever way, sees the death too.
+// Memory ordering: died() comes before the dead signal is stored. A thread that sees that a wait
+// for it has passed, on any path, also sees the death.
 #pragma once
 
 #include <atomic>
@@ -26,26 +27,26 @@ class Waits {
   Waits(const Waits&) = delete;
   Waits& operator=(const Waits&) = delete;
 
-  // Positions from `first` on rest on `position` of another queue; the wait for it has passed when
-  // `end` is done. `now` is what is done of this queue, here and below.
-  // shared_ptr: the other queue may go while its positions are still waited for.
+  // Positions from `first` on depend on `position` of another queue; the wait for it has passed
+  // when `end` is done. `now` is the last position of this queue that is done, here and below.
+  // shared_ptr: the other queue may be destroyed while this one waits for its positions.
   void add(Position first, Position end, std::shared_ptr<Waits> other, Position position,
            Position now);
   // The queue does nothing after `now`. The first call counts.
   void died(Position now, const Error& why);
   bool is_dead() const { return ended_at_.load(std::memory_order_acquire) != kAlive; }
 
-  // What was to be done at positions `first` to `last` never is, though they will be passed.
+  // The work at positions `first` to `last` is never done, though they will be passed.
   void abandon(Position first, Position last);
   bool was_abandoned(Position position) const;
 
-  // Fails where what was done by `position` rests on what a dead queue did not do.
+  // Fails if the work up to `position` depends on work that a dead queue did not do.
   Result<void> check(Position position, Position now);
-  // The same for all up to `last`; what is told here is not told again.
+  // The same for all positions up to `last`; reports each failure only once.
   Result<void> report(Position last, Position now);
   // For another queue that is about to wait: also fails where this one died before `position`.
   Result<void> check_for_others(Position position, Position now);
-  // The queue is gone: forgets what it waited for, but not whether it can be trusted.
+  // The queue is destroyed: drops its waits, but keeps whether its work is valid.
   void close(Position now);
 
  private:
@@ -56,9 +57,9 @@ class Waits {
     Position position;
     bool operator==(const Wait&) const = default;
   };
-  // Positions whose work cannot be trusted.
+  // Positions whose work is invalid.
   struct Poisoned {
-    Position first, last;  // kOpen: and what follows, until it is told
+    Position first, last;  // kOpen: and all later positions, until it is reported
     std::string why;
   };
   static constexpr usize kLeastToSettle = 16;
@@ -69,10 +70,10 @@ class Waits {
     bool operator==(const Visit&) const = default;
   };
 
-  // Drops waits that have passed, or notes what they spoilt.
+  // Drops waits that have passed, or records the positions that they poisoned.
   void settle(Position now);
   void settle_after_deaths(Position now);
-  // Why what is done at `position` cannot be trusted, if it cannot.
+  // Why the work at `position` is invalid; empty if it is valid.
   std::optional<std::string> failure_cause(Position position, std::vector<Visit>* visited);
   std::optional<std::string> failure_cause(const Wait& wait, std::vector<Visit>* visited) const;
   const Poisoned* find_open(Position position) const;
@@ -81,10 +82,10 @@ class Waits {
 
   const std::string queue_;
   std::atomic<Position> ended_at_{kAlive};
-  std::atomic<bool> holds_{false};  // waits, or what is to be told
+  std::atomic<bool> holds_{false};  // has waits, or failures to report
   std::atomic<bool> has_abandoned_{false};
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::string why_dead_;
   std::vector<Wait> waits_;
   usize settle_at_ = kLeastToSettle;

@@ -1,4 +1,4 @@
-// Growing the storage of a WordBuffer.
+// Grows the storage of a WordBuffer.
 #include "hcq/queue/word_buffer.h"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
-// WordBuffer: words at the end of each other, in storage of its own that grows, or in memory that
-// is lent to it, where the device will read them: then no word is copied afterwards.
+// WordBuffer: appends words, to its own storage, which grows, or to lent memory where the device
+// will read them, so that no word is copied afterwards.
 //
-// Capacity: lent memory never grows. Who lends it proves that it holds all that will be appended;
-// one word more fails a CHECK. Nothing here waits.
+// Capacity: lent memory never grows. The lender proves that everything appended fits; one word more
+// fails a CHECK. Nothing here waits.
 // Thread safety: one thread at a time.
 #pragma once
 
@@ -57,7 +57,7 @@ class WordBuffer {
 
   std::unique_ptr<u32[]> own_;
   usize own_capacity_ = 0;
-  u32* words_ = nullptr;  // own_'s, or lent
+  u32* words_ = nullptr;  // in own_, or lent
   usize size_ = 0, capacity_ = 0;
 };
 

@@ -1,6 +1,6 @@
 // Event: how the host sleeps until a signal may have changed: an interrupt of the device, or a
-// futex where the device is threads of this process. Spinning before that, and deciding when to
-// give up, is queue.h's.
+// futex where the device is threads of this process. For spinning before that, and for the timeout,
+// see queue.h.
 //
 // Thread safety: from any thread.
 #pragma once
@@ -13,10 +13,10 @@ namespace doorbell::hcq {
 class Event {
  public:
   virtual ~Event() = default;
-  // Returns when the signal no longer has the value `seen`, after `timeout_ns`, or early. An error
-  // is for whoever waits: nobody would ever be woken.
+  // Returns when the signal no longer has the value `seen`, after `timeout_ns`, or early. The
+  // waiting code must report an error, because it would never be woken.
   virtual Result<void> block(const Signal& signal, u64 seen, u64 timeout_ns) = 0;
-  // After the host raised a signal.
+  // Call after the host raised a signal.
   virtual void notify(const Signal& signal) = 0;
 };
 

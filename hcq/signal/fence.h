@@ -1,5 +1,5 @@
-// Fence: what has to be done before something may start, as points of timelines. Queues wait for it
-// where they are given it with a submission.
+// Fence: points of timelines that must be done before something may start. A queue waits for the
+// fence that is passed with a submission.
 //
 // Thread safety: as a value; several threads may read one.
 #pragma once
@@ -41,7 +41,7 @@ class Fence {
   auto end() const { return points_.end(); }
   usize size() const { return points_.size(); }
 
-  // On the host. wait() reports what went wrong on the queues.
+  // Waits on the host. wait() reports errors of the queues.
   bool done() const;
   Result<void> wait() const;
 

@@ -1,5 +1,5 @@
-// Stamps: where the devices of a graph write when each of its nodes began and ended, and how that
-// becomes spans. It may outlive the graph, until the last run is done.
+// Stamps: memory in which the devices of a graph write the begin and the end of each node, from
+// which spans are made. It may outlive the graph, until the last run is done.
 //
 // Thread safety: adding by one thread, before the first run; then all functions from any thread.
 // Memory ordering: stamps are read once the positions of the run are done, which acquires them.
@@ -15,20 +15,20 @@ namespace doorbell::hcq {
 class Stamps final : public Trace::Source {
  public:
   Stamps() = default;
-  // Gives the memory back, to queues that outlive it.
+  // Returns the memory to queues that outlive it.
   ~Stamps() override;
   Stamps(const Stamps&) = delete;
   Stamps& operator=(const Stamps&) = delete;
 
-  // Room for one more node on this queue; numbered from 0, over all queues.
+  // Adds a node on this queue; returns its number, from 0 over all queues.
   void add(Queue& queue, std::string name, std::string category);
-  // Memory for all; once, after the last add().
+  // Allocates the memory; once, after the last add().
   Result<void> allocate();
   GpuAddr address(u32 node, bool end) const;
 
-  // Before a run is submitted: the run before is done. Adds its spans.
+  // Call before a run is submitted, when the last run is done: adds the spans of the last run.
   void begin_run(Trace& trace);
-  // It was submitted.
+  // Call after a run was submitted.
   void end_run(const Fence& done);
   bool collect(Trace& trace) override;
 
@@ -47,7 +47,7 @@ class Stamps final : public Trace::Source {
 
   std::vector<Lane> lanes_;
   std::vector<Node> nodes_;
-  std::mutex mutex_;  // guards what follows, and the stamps
+  std::mutex mutex_;  // guards the members below, and the stamps
   bool pending_ = false;
   Fence last_;
 };

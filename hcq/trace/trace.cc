@@ -28,7 +28,7 @@ u64 number(std::map<Key, u64>& numbers, const Key& key, bool* fresh) {
 
 constinit std::atomic<Trace*> process_trace{nullptr};
 
-// "thread 1" is the first that told a span.
+// "thread 1" is the first that added a span.
 std::string this_thread_name() {
   static constinit std::atomic<u32> last{0};
   thread_local const u32 number = last.fetch_add(1, std::memory_order_relaxed) + 1;

@@ -1,8 +1,7 @@
-// Trace: what ran where and when, as the JSON that Perfetto and chrome://tracing read. Graphs put
-// kernels and copies here from device timestamps, engines what they wait for, the host what it does
-// in between. Deciding to trace, and the file, are the runtime's: it sets the process's trace
-// before it opens devices, and whoever has spans to tell (a driver with events of its own) adds
-// them there.
+// Trace: spans of work on devices and the host, as JSON for Perfetto and chrome://tracing. Graphs
+// add kernels and copies from device timestamps, engines their waits, the host its other work.
+// runtime/ decides to trace and names the file: it sets the process's trace before it opens
+// devices, and code with spans (such as a driver with its own events) adds them there.
 //
 //   if (hcq::Trace* trace = hcq::Trace::of_process())
 //     trace->add({name(), "compute", kernel, "kernel", begin_ns, end_ns});
@@ -32,22 +31,23 @@ class Trace {
     u64 begin_ns = 0, end_ns = 0;
   };
 
-  // Who knows its spans only when the device has told their times.
+  // A source whose spans are known only after the device has written their times.
   class Source {
    public:
     virtual ~Source() = default;
-    // Adds what is finished. False where something is still under way.
+    // Adds finished spans. False if some are still running.
     virtual bool collect(Trace& trace) = 0;
   };
 
-  // The process's, where one was asked for; else null.
+  // The process's trace if one was requested; otherwise null.
   static Trace* of_process();
-  // By the runtime, before devices are opened, and by tests. It outlives the graphs bound since.
+  // Called by the runtime before devices are opened, and by tests. It outlives graphs bound
+  // afterwards.
   static void set_of_process(Trace* trace);
 
   void add(Span span);
-  // Asked whenever spans are. shared_ptr: a source may have spans to tell when its graph is gone.
-  // When it is nobody else's, and finished, it is let go.
+  // Called whenever spans are read. shared_ptr: a source may have spans after its graph is
+  // destroyed. It is released when it has finished and has no other owner.
   void add_source(std::shared_ptr<Source> source);
   // In order of adding.
   std::vector<Span> spans();
@@ -63,8 +63,8 @@ class Trace {
   std::vector<Span> spans_;
 };
 
-// What the calling thread does for the life of this object, as a span of "host" in the process's
-// trace. Costs next to nothing without one.
+// A span of "host" in the process's trace for the calling thread and the life of this object. Costs
+// next to nothing without a trace.
 class HostSpan {
  public:
   HostSpan(std::string_view name, std::string_view category);
@@ -72,7 +72,7 @@ class HostSpan {
   HostSpan(const HostSpan&) = delete;
   HostSpan& operator=(const HostSpan&) = delete;
 
-  // Where the name is only known later.
+  // For a name that is known only later.
   void rename(std::string_view name) {
     if (trace_ != nullptr) name_ = name;
   }

@@ -1,6 +1,6 @@
 // The named arguments of convolutions, pooling, resampling, attention and losses:
 //   x.conv2d(w, {.stride = {2, 2}, .padding = 1});
-// Names and defaults are PyTorch's. What the methods do with them is methods/layers.def's.
+// Names and defaults are PyTorch's. For the methods see methods/layers.def.
 #pragma once
 
 #include <initializer_list>

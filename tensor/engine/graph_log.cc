@@ -1,4 +1,4 @@
-// Copies out of plans and graphs: what is logged keeps no node, buffer or program alive.
+// Copies texts out of plans and graphs, so that the log keeps no node, buffer or program alive.
 #include "tensor/engine/graph_log.h"
 
 #include <absl/container/flat_hash_map.h>
@@ -22,7 +22,7 @@ using core::WalkNode;
 using nlohmann::json;
 using Kind = core::ScheduleBuffer::Kind;
 
-constexpr usize kMostGraphs = 1000;  // a page of more could not be opened
+constexpr usize kMostGraphs = 1000;  // a browser could not open a larger page
 
 std::atomic<GraphLog*> g_log{nullptr};
 

@@ -1,5 +1,5 @@
-// GraphLog: what was planned, for people to look at: each tensor graph with its schedule, and each
-// kernel with its graph, plan, linear program and source. The page that shows it is
+// GraphLog: a record of planned graphs for display: each tensor graph with its schedule, and each
+// kernel with its graph, plan, linear program and source. For the page see
 // tensor/export/graph_page.h.
 //
 // Thread safety: all functions may be called from any thread.
@@ -22,9 +22,9 @@ struct Plan;
 
 class GraphLog {
  public:
-  // The process's, where one was asked for (GRAPH_FILE); else null.
+  // The process's log if one was requested (GRAPH_FILE); otherwise null.
   static GraphLog* of_process();
-  // By the runtime, before the first tensor. It outlives the process's plans.
+  // Called by the runtime before the first tensor. It outlives the process's plans.
   static void set_of_process(GraphLog* log);
 
   // A graph that was planned: `key` was walked with its order, `plan` has its kernels loaded.
@@ -58,7 +58,7 @@ class GraphLog {
   };
   static std::vector<Node> nodes_of(const core::GraphKey& key, std::span<const core::UOp> roots);
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::vector<Graph> graphs_;
   std::vector<Kernel> kernels_;
   std::map<std::pair<std::string, std::string>, i64> numbers_;  // device, source or graph

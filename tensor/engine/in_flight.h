@@ -1,5 +1,5 @@
-// What work that still runs needs: buffers and programs whose owners may be gone. And memory, which
-// may have to wait for that work. For .cc files of the engine.
+// Keeps buffers and programs of running work, whose owners may be destroyed, and allocates memory,
+// which may have to wait for that work. For .cc files of the engine.
 //
 // Thread safety: all functions may be called from any thread.
 #pragma once
@@ -13,11 +13,11 @@ namespace doorbell::engine {
 // The process's.
 hcq::InFlightResources& in_flight();
 
-// Keeps the memory of a run, by source, until it is done. Programs are kept by who launches them.
+// Keeps the memory of a run, by source, until it is done. The launching code keeps programs.
 void keep_run(const ExecutionPlan& plan, const hcq::Fence& until,
               std::span<core::Buffer* const> memory);
 
-// Fresh memory. Where there is none, what is in flight is waited for first. Throws Error.
+// Allocates memory; if there is none, waits for work in flight first. Throws Error.
 core::Ref<core::Buffer> take_memory(core::Device& device, i64 bytes);
 
 }  // namespace doorbell::engine

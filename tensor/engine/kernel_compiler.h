@@ -12,7 +12,7 @@
 
 namespace doorbell::engine {
 
-// What people want to see of a kernel; empty parts were not asked for.
+// Texts of a kernel for display; parts that were not requested are empty.
 struct KernelText {
   std::string graph, plan, linear, source, code;
 };

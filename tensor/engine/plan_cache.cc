@@ -42,8 +42,8 @@ std::shared_ptr<const Plan> PlanCache::insert(const core::GraphKey& key, Plan pl
   return kept;
 }
 
-// The smallest time is found by looking at all, in an order that does not matter: times are
-// distinct but for entries of the same age, where either may go.
+// Searches all entries for the smallest time. The order does not matter: equal times mean equal
+// ages, and either entry may be evicted.
 void PlanCache::evict_oldest(Shard* shard) {
   u64 oldest_hash = 0, oldest_time = ~u64{0};
   usize oldest_at = 0;

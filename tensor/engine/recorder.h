@@ -1,7 +1,7 @@
-// Recorder: while one is open on a thread, realize() also writes down what it ran, with which
-// Buffers. Making a Replay of the record is replay.h's.
+// Recorder: while one is open on a thread, realize() also records the plans that it runs, with
+// their Buffers. For replaying the record see replay.h.
 //
-// Thread safety: one thread's; realisations of other threads are not recorded.
+// Thread safety: for one thread; realisations of other threads are not recorded.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ struct RecordedRun {
 
 class Recorder {
  public:
-  // Opens one for a scope; null closes for the scope what was open.
+  // Opens one for a scope; null closes the open one for the scope.
   class Scope {
    public:
     explicit Scope(Recorder* recorder);

@@ -1,6 +1,5 @@
 // Replay: recorded realisations as one execution plan (replay_plan.h), which runs again with other
-// Buffers in its slots. No graph is built and no schedule looked up. The caller knows what slots
-// mean.
+// Buffers in its slots. No graph is built and no schedule looked up. The caller defines the slots.
 //
 // Thread safety: one run() at a time per Replay; different Replays at once.
 #pragma once
@@ -26,14 +25,14 @@ class Replay {
   Replay(std::vector<RecordedRun> runs, std::span<const core::UOpRef> slots,
          std::span<const i64> variables, std::span<const core::UOpRef> results);
 
-  // Whether a run looks at this slot; other slots may be null.
+  // Whether a run reads this slot; other slots may be null.
   bool reads(usize slot) const { return plan_.reads[slot]; }
   usize launches() const { return plan_.work->items.size(); }
   const ReplayPlan& plan() const { return plan_; }
   // One graph of hardware queues runs it.
   bool is_graph() { return runner_.is_graph(); }
   i64 arena_bytes() const;
-  // In words, in what this is not a recording of the same work; empty where it is.
+  // Describes the first difference from a recording of the same work; empty if there is none.
   std::string difference(const Replay& other) const;
 
   // Takes the memory of the results of the next run. Throws for want of it; all else is as before.

@@ -1,6 +1,6 @@
-// timed(): runs an item of a plan alone and tells how long it took: DEBUG=2 shows it, and a trace
-// gets it where `in_trace` (from devices that write no times themselves). For .cc files of the
-// engine.
+// timed(): runs an item of a plan alone and measures its time: DEBUG=2 shows it, and with
+// `in_trace` it is added to the trace (for devices that write no times themselves). For .cc files
+// of the engine.
 #pragma once
 
 #include <string>
