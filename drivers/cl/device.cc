@@ -164,7 +164,7 @@ Result<i64> Opened::max_workgroup_size(const std::string& name, std::span<const 
   i64 most = 0;
   {
     TRY(const Owned<cl_kernel> kernel, make_kernel(api_, program.get(), name));
-    most = most_items_of(api_, kernel.get(), found_.device).value_or(found_.info.group_items);
+    most = max_items_of(api_, kernel.get(), found_.device).value_or(found_.info.group_items);
   }
   keep_built(image, std::move(program));
   return most;

@@ -63,7 +63,7 @@ Result<void> EventLog::wait_for_room() {
   bool was_long = false;
   TRY(wait_until_left(most, &was_long));
   std::lock_guard lock(mutex_);
-  ahead_ = was_long ? kLeastAhead : std::min(kMostAhead, 2 * ahead_);
+  ahead_ = was_long ? kMinAhead : std::min(kMaxAhead, 2 * ahead_);
   return {};
 }
 

@@ -47,7 +47,7 @@ class EventLog {
   };
   // Large enough to be rarely full, so that finished work is searched only now and then.
   static constexpr usize kLookAt = 256;
-  static constexpr usize kLeastAhead = 2, kMostAhead = 256;
+  static constexpr usize kMinAhead = 2, kMaxAhead = 256;
   Result<void> wait_until_left(usize most, bool* was_long);
   void forget_done();
   void note(const Entry& entry, cl_int status);
@@ -58,7 +58,7 @@ class EventLog {
   std::deque<Entry> entries_;
   u64 first_ = 1;  // the number of entries_.front()
   usize look_at_ = kLookAt;
-  usize ahead_ = kLeastAhead;
+  usize ahead_ = kMinAhead;
   std::unique_ptr<Error> error_;
 };
 

@@ -35,7 +35,7 @@ Result<Owned<cl_kernel>> make_kernel(const Api& api, cl_program program, const s
   return kernel;
 }
 
-std::optional<i64> most_items_of(const Api& api, cl_kernel kernel, cl_device_id id) {
+std::optional<i64> max_items_of(const Api& api, cl_kernel kernel, cl_device_id id) {
   usize limit = 0;
   if (api.clGetKernelWorkGroupInfo(kernel, id, CL_KERNEL_WORK_GROUP_SIZE, sizeof limit, &limit,
                                    nullptr) != CL_SUCCESS)
@@ -49,7 +49,7 @@ Result<std::unique_ptr<core::Program>> ClProgram::make(
   TRY(Owned<cl_kernel> kernel, make_kernel(api, program.get(), binary.name));
   usize local[3];
   std::copy(binary.group_items, binary.group_items + 3, local);
-  const std::optional<i64> limit = most_items_of(api, kernel.get(), id);
+  const std::optional<i64> limit = max_items_of(api, kernel.get(), id);
   if (!may_run_groups(api, kernel.get(), id, local, limit))
     return fail(ErrorKind::Unsupported,
                 "kernel {} has groups of {} x {} x {} items, {} runs at most {} of it (NOOPT=1 "
@@ -60,7 +60,7 @@ Result<std::unique_ptr<core::Program>> ClProgram::make(
   if (binary.image_params == 0) return made;
   TRY(made->images_.kernel, make_kernel(api, made->program_.get(), binary.name + "_images"));
   if (may_run_groups(api, made->images_.kernel.get(), id, local,
-                     most_items_of(api, made->images_.kernel.get(), id))) {
+                     max_items_of(api, made->images_.kernel.get(), id))) {
     made->image_params_ = binary.image_params;
     made->image_texels_ = image_texels;
   }

@@ -16,7 +16,7 @@ namespace doorbell::cl {
 Result<Owned<cl_kernel>> make_kernel(const Api& api, cl_program program, const std::string& name);
 // The most items that a group of this kernel may have, given its use of registers; empty if the
 // device does not report it.
-std::optional<i64> most_items_of(const Api& api, cl_kernel kernel, cl_device_id id);
+std::optional<i64> max_items_of(const Api& api, cl_kernel kernel, cl_device_id id);
 
 class ClProgram final : public core::Program {
  public:

@@ -12,7 +12,7 @@ namespace {
 
 constexpr i64 kAlignment = 64;  // a cache line, and the widest vector
 constexpr i64 kHugePage = i64{2} << 20;
-constexpr i64 kMostBytes = i64{1} << 47;  // user address space of x86-64
+constexpr i64 kMaxBytes = i64{1} << 47;  // user address space of x86-64
 
 i64 round_up(i64 bytes, i64 to) { return (bytes + to - 1) / to * to; }
 
@@ -27,7 +27,7 @@ Result<core::Allocation> HostAllocator::allocate(i64 bytes) {
   const i64 alignment = huge ? kHugePage : kAlignment;
   void* block = nullptr;
   const i64 now = in_use_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  if (bytes <= kMostBytes && now <= limit_)
+  if (bytes <= kMaxBytes && now <= limit_)
     block = std::aligned_alloc(static_cast<usize>(alignment),
                                static_cast<usize>(round_up(bytes + (bytes == 0), alignment)));
   if (block == nullptr) {

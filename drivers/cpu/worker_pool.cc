@@ -126,21 +126,21 @@ bool WorkerPool::run_job(Part part, void* context, i64 count, const PartCheck& c
 // Parts `first` to `count`, in jobs that fit into state_.
 bool WorkerPool::run_shared(Part part, void* context, i64 first, i64 count,
                             const PartCheck& check) {
-  constexpr i64 kMost = static_cast<i64>(kCountMask);
-  if (first == 0 && count <= kMost) [[likely]]
+  constexpr i64 kMax = static_cast<i64>(kCountMask);
+  if (first == 0 && count <= kMax) [[likely]]
     return run_job(part, context, count, check);
   struct Slice {
     Part part;
     void* context;
     i64 first;
   };
-  for (; first < count; first += kMost) {
+  for (; first < count; first += kMax) {
     Slice slice{part, context, first};
     const auto run_part = [](void* of, i64 i) {
       const Slice& slice = *static_cast<Slice*>(of);
       slice.part(slice.context, slice.first + i);
     };
-    if (!run_job(run_part, &slice, std::min(kMost, count - first), check)) return false;
+    if (!run_job(run_part, &slice, std::min(kMax, count - first), check)) return false;
   }
   return true;
 }

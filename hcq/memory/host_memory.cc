@@ -7,7 +7,7 @@
 namespace doorbell::hcq {
 namespace {
 
-constexpr i64 kMost = i64{1} << 47;
+constexpr i64 kMax = i64{1} << 47;
 
 u8* at(const core::Allocation& allocation, i64 offset) {
   return static_cast<u8*>(allocation.host) + offset;
@@ -19,7 +19,7 @@ Result<core::Allocation> HostMemory::allocate(i64 bytes) {
   const i64 alignment = bytes >= 4096 ? 4096 : 64;
   const i64 now = in_use_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   void* block = nullptr;
-  if (bytes <= kMost && now <= limit_) {
+  if (bytes <= kMax && now <= limit_) {
     const i64 size = (bytes + (bytes == 0) + alignment - 1) / alignment * alignment;
     block = std::aligned_alloc(static_cast<usize>(alignment), static_cast<usize>(size));
   }

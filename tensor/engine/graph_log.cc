@@ -22,7 +22,7 @@ using core::WalkNode;
 using nlohmann::json;
 using Kind = core::ScheduleBuffer::Kind;
 
-constexpr usize kMostGraphs = 1000;  // a browser could not open a larger page
+constexpr usize kMaxGraphs = 1000;  // a browser could not open a larger page
 
 std::atomic<GraphLog*> g_log{nullptr};
 
@@ -84,7 +84,7 @@ void GraphLog::add(const core::GraphKey& key, std::span<const UOp> roots,
   graph.schedule_ms = plan.schedule_seconds * 1e3;
   graph.compile_ms = plan.compile_seconds * 1e3;
   std::lock_guard lock(mutex_);
-  if (graphs_.size() == kMostGraphs) return;
+  if (graphs_.size() == kMaxGraphs) return;
   for (usize i = 0; i < plan.work->items.size(); ++i) {
     const ExecutionPlan::Item& planned = plan.work->items[i];
     Item item;
