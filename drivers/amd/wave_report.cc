@@ -80,7 +80,7 @@ std::string describe_running_waves(KfdQueue& queue, const CodeHeap& code, hw::Ge
   if (Result<void> stopped = queue.stop(); !stopped)
     return fmt::format("; it cannot be taken off the hardware: {}", stopped.error().message);
   std::string text = describe_waves(queue, code, generation, has_groups);
-  // Whoever waits longer may yet see it finish.
+  // It may still finish if the caller waits longer.
   if (Result<void> resumed = queue.resume(); !resumed)
     text += fmt::format("; it stays halted: {}", resumed.error().message);
   return text;

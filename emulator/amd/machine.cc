@@ -161,7 +161,7 @@ struct Machine::State {
   std::unique_ptr<Kfd> kfd;
   std::vector<std::unique_ptr<GpuEngine>> engines;  // go before the Kfd that they interrupt
   std::mutex moving;                                // lockstep: one mover at a time
-  std::mt19937_64 random;                           // of who moves; under moving
+  std::mt19937_64 random;                           // chooses who runs next; under moving
 
   Gpu::Rest run_until_rest(u64 patience);
   // Nothing moves: what each queue waits for, and where a value that is waited for may be.
@@ -237,7 +237,7 @@ std::unique_ptr<os::Clock> Machine::clock(os::Clock& host) {
 Checks& Machine::checks() { return state_->checks; }
 Kfd& Machine::kfd() { return *state_->kfd; }
 
-// Whoever comes while another moves the machine, or from within an interrupt, leaves it to them.
+// Does nothing if another thread runs the machine, or if it is called from an interrupt.
 bool Machine::run_some() {
   if (!state_->options.adversarial) return state_->run_until_rest(kGlance) != Gpu::Rest::Idle;
   std::unique_lock lock(state_->moving, std::try_to_lock);

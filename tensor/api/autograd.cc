@@ -133,7 +133,7 @@ void Tensor::backward(const Tensor& upstream) const {
       root, upstream.cast(dtype()), [](UOp node) { return tag_of(node) != nullptr; }, false);
   for (const NodeGradient& found : gradients) {
     detail::Cell* leaf = tag_of(found.node)->cell.load(std::memory_order_acquire);
-    if (leaf == nullptr || !leaf->is_leaf) continue;  // nobody is left to ask for it
+    if (leaf == nullptr || !leaf->is_leaf) continue;  // no handle is left to read it
     if (detail::observer != nullptr)
       detail::observer->use_gradient(*leaf, detail::Observer::GradientAccess::Read);
     const Tensor before = leaf->gradient();

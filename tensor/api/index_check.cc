@@ -1,5 +1,5 @@
-// The mode that looks at the values of indices (setting CHECK_INDEX). For what is done with those
-// that nobody looks at see index.cc and scatter.cc.
+// The mode that checks the values of indices (setting CHECK_INDEX). For unchecked ones see index.cc
+// and scatter.cc.
 #include <utility>
 
 #include "core/device/registry.h"

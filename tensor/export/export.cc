@@ -193,7 +193,7 @@ void export_c(const ExportedFunction& function, const ExportOptions& options) {
 void export_refused(const ExportOptions& options, const std::string& reason) {
   os::Files& files = os::host_files();
   const auto* bytes = reinterpret_cast<const u8*>(reason.data());
-  // Without the folder there is nobody to tell.
+  // Without the folder there is no place for the reason.
   if (files.make_folders(options.folder))
     (void)os::replace_file(files, options.folder + "/" + options.name + ".refused",
                            std::span(bytes, reason.size()), os::host_random().next());

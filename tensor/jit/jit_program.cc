@@ -187,8 +187,8 @@ UOp JitProgram::value_of(usize at, Arguments arguments) const {
 
 namespace {
 
-// To what an argument is a view of, and stored there: otherwise each call would add to a graph that
-// nobody computes.
+// Writes to the owner of a view, and stores it: otherwise each call would add to a graph that is
+// never computed.
 void write_through(Cell& view, const UOpRef& value) {
   NoGradScope no_grad;
   const std::shared_ptr<Alias> alias = view.alias;
@@ -211,8 +211,8 @@ void JitProgram::write(const Write& write, Cell& cell, std::span<const UOpRef> r
 
 namespace {
 
-// What a call changed, to be taken back where its work is stopped: nobody else has changed it since
-// if it is as the call left it.
+// A change of a call, to be undone if its work is stopped, unless the value was changed again
+// since.
 struct Change {
   Tensor owner;
   bool is_gradient;

@@ -188,7 +188,7 @@ void JitState::export_c(const ExportOptions& options) const {
                "export of a jitted function that is not captured yet: the second call does that");
   detail::export_c(program->exported(options), options);
 }
-// The program goes on whatever comes of it; whoever asked finds the reason in the folder.
+// The program continues even if this fails; the folder then has the reason.
 void JitState::export_if_asked() const {
   const std::string& folder = core::config().export_folder;
   if (folder.empty()) return;

@@ -1,4 +1,4 @@
-// CREATE_EVENT, WAIT_EVENTS, and who waits.
+// CREATE_EVENT, WAIT_EVENTS, and the waiting threads.
 #include "drivers/amd/kernel/kfd_events.h"
 
 #include <fmt/format.h>
@@ -92,7 +92,7 @@ void KfdEvents::remove_listener(Listener& listener) {
 Result<void> KfdEvents::block(const hcq::Signal& signal, u64 seen, u64 timeout_ns) {
   {
     std::unique_lock lock(mutex_);
-    // Under the lock: who waits in the kernel now tells us after this, not before.
+    // Under the lock: a thread that waits in the kernel now reports after this, not before.
     if (signal.value() != seen) return {};
     if (waiting_) {
       returned_.wait_for(lock, std::chrono::nanoseconds(timeout_ns));

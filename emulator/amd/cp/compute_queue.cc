@@ -62,7 +62,7 @@ Step ComputeQueue::advance_pipeline() {
     case Pipeline::State::Empty: return Step::Idle;
     case Pipeline::State::Waiting: ahead_.discard(); return Step::Waiting;
     case Pipeline::State::Failed: {
-      // What is in flight stays, for whoever asks where the waves were.
+      // Keeps work in flight, for reports of the waves' positions.
       Pipeline::Failure failure = pipeline_.failure();
       if (auto* fault = std::get_if<MemoryFault>(&failure)) return stop(std::move(*fault));
       return stop(std::move(std::get<HwException>(failure)));

@@ -197,8 +197,8 @@ class Gpu::Impl {
   Caches* caches() { return caches_.get(); }
 
  private:
-  // Whoever is not the GPU's thread and wants its state. Keeps the thread from taking the lock
-  // again at once, for mutexes are not fair.
+  // Access of other threads to the GPU's state. Keeps the GPU's thread from taking the lock again
+  // at once, because mutexes are not fair.
   class Visit {
    public:
     explicit Visit(Impl& gpu) : gpu_(gpu) {

@@ -10,8 +10,8 @@ namespace {
 // Hardware's slices are some milliseconds long.
 constexpr u32 kSlice = 16;
 constexpr u32 kMaxAdversarialSlice = 8;
-// How seldom a queue loses its slot for no reason of ours, and for how many turns: mostly few, now
-// and then so many that whoever waits for it stops polling.
+// How seldom a queue loses its slot at random, and for how many turns: mostly few, sometimes so
+// many that waits for it stop polling.
 constexpr u32 kDisturbOneIn = 32, kLongOneIn = 4;
 constexpr u32 kMaxKeptOff = 32, kMaxKeptOffLong = 1 << 14;
 

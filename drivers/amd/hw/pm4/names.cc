@@ -1,4 +1,4 @@
-// The names of the values that fields of PM4 packets take. An empty name is a value nobody named.
+// The names of the values that fields of PM4 packets take. An empty name is a value without a name.
 #include <span>
 
 #include "drivers/amd/hw/pm4/memory.h"
