@@ -1,7 +1,7 @@
 // Writes that a command processor has sent off and does not wait for: WRITE_DATA, COPY_DATA and
-// DMA_DATA without their confirmation. They reach memory at some time, in any order but that of one
-// place, at the latest with the next confirmed write or end-of-pipe event of their queue. Until then
-// reads give the old bytes. Adversarial mode only; GuestMemory sends and lands them, the
+// DMA_DATA without their confirmation. They reach memory at some time, in any order except to the
+// same address, at the latest with the next confirmed write or end-of-pipe event of their queue.
+// Until then reads give the old bytes. Adversarial mode only; GuestMemory sends and lands them, the
 // waves' loads ask through Caches. [soc15d.h PACKET3_WRITE_DATA__WR_CONFIRM__DO_NOT_WAIT_FOR_
 // WRITE_CONFIRMATION; GPUOpen-Drivers/pal gfx12CmdUtil.h WriteDataInfo::dontWriteConfirm;
 // gfx12Barrier.cpp WriteTimestampSync: a confirmed write comes behind all writes before it]
