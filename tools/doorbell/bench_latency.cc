@@ -28,7 +28,7 @@ struct Options {
 
 constexpr const char* kExplanation = R"(
 FIGURES
-  enqueue   what handing one kernel over costs the host: the launch of a program, as eager tensors
+  enqueue   what submitting one kernel costs the host: the launch of a program, as eager tensors
             do it; the words of a launch; their submission to a hardware queue
   signal    from a submission to the moment the host sees its signal, which includes the kernel;
             once with a queue that is awake, once after a pause
@@ -41,7 +41,7 @@ FIGURES
             by the device's copy queue
 
 The kernel adds to one element. A figure that a device cannot have is listed with the reason.
-Percentiles are samples that were seen (nearest rank). With --json all times are nanoseconds.
+Percentiles are samples (nearest rank). With --json all times are nanoseconds.
 
 EXAMPLES
   doorbell bench latency
