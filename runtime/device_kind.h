@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/util/setting.h"
 #include "codegen/compile/compiler.h"
 #include "codegen/render/renderer.h"
 #include "core/device/device.h"
@@ -60,6 +61,9 @@ struct DeviceKind {
   // Whether a program whose DEV names no device may get this one: such kinds are tried in the
   // order of the table until one opens. Null: never.
   std::function<bool(const core::Config& config)> may_be_default = nullptr;
+  // Its environment variables, as in declared_settings<cpu::Settings>(). Config::device_settings
+  // holds their values; open() and the renderers read them with read_settings().
+  std::vector<DeclaredSetting> settings = {};
   // Whether it has the renderers of all other kinds too (NULL).
   bool has_all_renderers = false;
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "base/util/try.h"
+
 namespace doorbell::runtime {
 
 // Each in runtime/devices/.
@@ -75,6 +77,26 @@ std::vector<std::string> device_names() {
   std::vector<std::string> names;
   for (const DeviceKind* kind : computing_devices()) names.push_back(kind->name);
   return names;
+}
+
+std::vector<DeclaredSetting> device_settings() {
+  std::vector<DeclaredSetting> all;
+  for (const DeviceKind& kind : table())
+    all.insert(all.end(), kind.settings.begin(), kind.settings.end());
+  return all;
+}
+
+Result<void> check_device_settings(const SettingValues& values) {
+  const std::vector<DeclaredSetting> settings = device_settings();
+  for (const auto& [name, value] : values) {
+    const auto known = std::find_if(
+        settings.begin(), settings.end(),
+        [&name = name](const DeclaredSetting& declared) { return name == declared.setting.name; });
+    if (known == settings.end())
+      return fail(ErrorKind::Invalid, "no device has a setting {}", name);
+    if (!value.empty()) TRY(known->check(known->setting, value));
+  }
+  return {};
 }
 
 std::vector<NamedRenderer> renderers_of(const DeviceKind& device) {

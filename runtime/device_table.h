@@ -23,6 +23,11 @@ const DeviceKind* find_device(std::string_view name);
 std::vector<const DeviceKind*> computing_devices();
 std::vector<std::string> device_names();  // of computing_devices()
 
+// Of all kinds, in order.
+std::vector<DeclaredSetting> device_settings();
+// Fails for a name that no kind declares, and for what is no value of the setting.
+Result<void> check_device_settings(const SettingValues& values);
+
 // A renderer by the name that it has for one kind of device.
 struct NamedRenderer {
   std::string name;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <map>
 #include <string>
 #include <string_view>
@@ -14,30 +13,10 @@
 #include "base/util/suggest.h"
 #include "base/util/try.h"
 #include "base/util/types.h"
+#include "runtime/device_table.h"
 
 namespace doorbell::runtime {
 namespace {
-
-Result<void> parse(const char* name, const std::string& text, int least, int most, int* out) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out);
-  if (error == std::errc::invalid_argument || end != text.data() + text.size())
-    return fail(ErrorKind::Invalid, "{}={}: '{}' is not a number", name, text, text);
-  if (error == std::errc::result_out_of_range || *out < least || *out > most)
-    return fail(ErrorKind::Invalid, "{}={}: expected {} to {}", name, text, least, most);
-  return {};
-}
-
-Result<void> parse(const char* name, const std::string& text, bool* out) {
-  if (text != "0" && text != "1")
-    return fail(ErrorKind::Invalid, "{}={}: '{}' is neither 0 nor 1", name, text, text);
-  *out = text == "1";
-  return {};
-}
-
-Result<void> parse(const char*, const std::string& text, std::string* out) {
-  *out = text;
-  return {};
-}
 
 // ---- names that are nearly ours -----------------------------------------------------------------
 
@@ -52,6 +31,8 @@ std::vector<Known> known_settings() {
   known.push_back({name, std::is_same_v<type, std::string>});
 #include "core/util/config.def"
 #undef SETTING
+  for (const DeclaredSetting& declared : device_settings())
+    known.push_back({declared.setting.name, declared.is_text});
   return known;
 }
 
@@ -70,23 +51,6 @@ bool is_slip_of(std::string_view name, std::string_view value, const Known& know
 }
 
 }  // namespace
-
-Result<int> read_flag(const os::Environment& environment, const char* name, int otherwise) {
-  const std::string text(environment.get(name));
-  if (text.empty()) return otherwise;
-  bool value = false;
-  TRY(parse(name, text, &value));
-  return value ? 1 : 0;
-}
-
-Result<bool> read_number(const os::Environment& environment, const char* name, u64& value) {
-  const std::string_view text = environment.get(name);
-  if (text.empty()) return false;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size())
-    return fail(ErrorKind::Invalid, "{}={}: '{}' is not a number", name, text, text);
-  return true;
-}
 
 std::vector<std::string> slips(const os::Environment& environment) {
   const std::vector<Known> settings = known_settings();
@@ -121,12 +85,18 @@ Result<core::Config> read_environment(const os::Environment& environment) {
   core::Config config;
 #define SETTING(type, field, value, name, text)                             \
   if (const std::string_view found = environment.get(name); !found.empty()) \
-    TRY(parse(name, std::string(found), &config.field));
+    TRY(parse_setting(Setting{name, text}, std::string(found), &config.field));
 #define NUMBER(field, value, least, most, name, text)                       \
   if (const std::string_view found = environment.get(name); !found.empty()) \
-    TRY(parse(name, std::string(found), least, most, &config.field));
+    TRY(parse_setting(Setting{name, text, least, most}, std::string(found), &config.field));
 #include "core/util/config.def"
 #undef SETTING
+  for (const DeclaredSetting& declared : device_settings()) {
+    const std::string name = declared.setting.name;
+    if (const std::string_view found = environment.get(name); !found.empty())
+      config.device_settings[name] = found;
+  }
+  TRY(check_device_settings(config.device_settings));
   // Without a home nothing is kept on disk, which is no reason to fail.
   if (config.cache_directory.empty())
     config.cache_directory = os::cache_folder(environment).value_or("");

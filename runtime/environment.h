@@ -1,5 +1,5 @@
-// The environment, read into the settings. docs/env.md lists the names; nothing else in the library
-// reads variables.
+// The environment, read into the settings: those of core/util/config.def, and those that kinds of
+// devices declare. docs/env.md lists them; nothing else in the library reads variables.
 #pragma once
 
 #include <string>
@@ -18,12 +18,6 @@ os::Environment process_environment();
 // An unset or empty variable leaves its default. A malformed one, or a number outside of its range,
 // is an error that names it.
 Result<core::Config> read_environment(const os::Environment& environment);
-
-// A switch of a device: 0, 1, or `otherwise` where the variable is not set.
-Result<int> read_flag(const os::Environment& environment, const char* name, int otherwise);
-
-// Whether the variable is set; `value` then has its number.
-Result<bool> read_number(const os::Environment& environment, const char* name, u64& value);
 
 // A sentence for each variable that is probably a setting's name mistyped ("DEBG=2"), by name.
 std::vector<std::string> slips(const os::Environment& environment);

@@ -63,6 +63,7 @@ LogLevel log_level(int debug) { return debug >= 1 ? LogLevel::Debug : LogLevel::
 
 Result<void> start(const Config& config) {
   TRY(core::check_ranges(config));
+  TRY(check_device_settings(config.device_settings));
   TRY(std::vector<Target> targets, parse_targets(config.dev));
   core::set_config(config);
   if (config.debug >= 1)

@@ -84,7 +84,7 @@ int run_child(const Options& options) {
   Result<core::Config> config = runtime::read_environment(runtime::process_environment());
   if (!config) throw std::move(config).error();
   config->dev = options.device;
-  config->cpu_threads = options.threads;
+  config->device_settings["CPU_THREADS"] = std::to_string(options.threads);
   if (Result<void> started = runtime::initialize(*config); !started)
     throw std::move(started).error();
   Tensor::manual_seed(0);

@@ -34,6 +34,7 @@ Config overridden(Config config, const Overrides& overrides) {
   if (overrides.field) config.field = *overrides.field;
 #include "core/util/config.def"
 #undef SETTING
+  for (const auto& [name, value] : overrides.device_settings) config.device_settings[name] = value;
   return config;
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/util/result.h"
+#include "base/util/setting.h"
 
 namespace doorbell::core {
 
@@ -18,6 +19,8 @@ struct Config {
 #define SETTING(type, field, value, name, text) type field = value;
 #include "core/util/config.def"
 #undef SETTING
+  // Of drivers (base/util/setting.h), by name. Most are read when a device is opened.
+  SettingValues device_settings;
 };
 
 const Config& config();
@@ -29,6 +32,7 @@ struct Overrides {
 #define SETTING(type, field, value, name, text) std::optional<type> field = {};
 #include "core/util/config.def"
 #undef SETTING
+  SettingValues device_settings = {};
 };
 
 // `config` with what is overridden.

@@ -32,6 +32,13 @@ void override_setting(core::Overrides& overrides, std::string_view name, nb::han
 #include "core/util/config.def"
 #undef SETTING
   std::string names = "TRAINING, NO_GRAD";
+  for (const DeclaredSetting& declared : runtime::device_settings()) {
+    if (name == declared.setting.name) {
+      overrides.device_settings[std::string(name)] = nb::cast<std::string>(nb::str(value));
+      return;
+    }
+    names += std::string(", ") + declared.setting.name;
+  }
 #define SETTING(type, field, default_value, setting, text) names += std::string(", ") + setting;
 #include "core/util/config.def"
 #undef SETTING
@@ -54,7 +61,8 @@ class Context {
                              ? nb::object(nb::int_(nb::cast<bool>(value)))
                              : nb::borrow(value));
     }
-    const Result<void> valid = core::check_ranges(core::overridden({}, overrides_));
+    Result<void> valid = core::check_ranges(core::overridden({}, overrides_));
+    if (valid) valid = runtime::check_device_settings(overrides_.device_settings);
     if (!valid) throw nb::value_error(valid.error().message.c_str());
   }
 

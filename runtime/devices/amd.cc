@@ -15,23 +15,20 @@
 #include "codegen/render/amd_caps.h"
 #include "codegen/render/hip_renderer.h"
 #include "drivers/amd/device.h"
+#include "drivers/amd/settings.h"
 #include "runtime/device_table.h"
 #include "runtime/emulated/emulated_amd.h"
-#include "runtime/environment.h"
 
 namespace doorbell::runtime {
 namespace {
 
-Result<amd::Options> driver_options(const os::Environment& environment,
-                                    const core::Config& config) {
+Result<amd::Options> driver_options(const core::Config& config) {
+  TRY(const amd::Settings settings, read_settings<amd::Settings>(config.device_settings));
   amd::Options options;
-  TRY(const int aql, read_flag(environment, "AMD_AQL", -1));
-  if (aql >= 0)
-    options.packets = aql == 1 ? amd::Options::Packets::Aql : amd::Options::Packets::Pm4;
-  TRY(const int no_sdma, read_flag(environment, "AMD_DISABLE_SDMA", 0));
-  options.sdma = no_sdma == 0;
-  TRY(const int waves, read_flag(environment, "AMD_REPORT_WAVES", 0));
-  options.report_waves = waves == 1;
+  if (settings.aql)
+    options.packets = *settings.aql ? amd::Options::Packets::Aql : amd::Options::Packets::Pm4;
+  options.sdma = !settings.disable_sdma;
+  options.report_waves = settings.report_waves;
   if (!config.lru) options.max_cached = 0;
   options.log_packets = config.debug >= 7;
   return options;
@@ -57,32 +54,31 @@ Result<std::shared_ptr<amd::Kfd>> kfd_of_process(os::Files& files, const amd::Kf
 }  // namespace
 
 struct AmdBackend::State {
-  os::Environment environment;
   core::Config config;
   os::Files* kernel = nullptr;
   std::mutex mutex;  // guards what follows
   std::unique_ptr<EmulatedAmd> emulated;
 };
 
-AmdBackend::AmdBackend(const os::Environment& environment, const core::Config& config,
-                       os::Files& kernel)
+AmdBackend::AmdBackend(const core::Config& config, os::Files& kernel)
     : state_(std::make_shared<State>()) {
   state_->kernel = &kernel;
-  state_->environment = environment;
   state_->config = config;
 }
 
 Result<std::unique_ptr<core::Device>> AmdBackend::open(core::DeviceSpec spec) {
   State& state = *state_;
   std::lock_guard lock(state.mutex);
-  TRY(amd::Options options, driver_options(state.environment, state.config));
+  TRY(amd::Options options, driver_options(state.config));
   std::shared_ptr<amd::Kfd> kfd;
   if (spec.iface.empty() || spec.iface == "KFD") {
     TRY(kfd, kfd_of_process(*state.kernel, {.trap_registers = options.report_waves}));
     spec.iface = "KFD";
   } else if (spec.iface == "EMUKFD") {
     if (state.emulated == nullptr) {
-      TRY(state.emulated, open_emulated_amd(state.environment, spec.arch));
+      TRY(const EmulatorSettings settings,
+          read_settings<EmulatorSettings>(state.config.device_settings));
+      TRY(state.emulated, open_emulated_amd(settings, spec.arch));
     }
     kfd = state.emulated->kfd();
     options.explain = [machine = state.emulated.get()](u32 gpu_id) {
@@ -146,9 +142,8 @@ Result<Toolchain> make_hip(const CodeTarget& target) {
   return made;
 }
 
-// The environment is read at the first opening.
 Result<std::unique_ptr<core::Device>> open(core::DeviceSpec spec, const core::Config& config) {
-  static AmdBackend& backend = *new AmdBackend(process_environment(), config);
+  static AmdBackend& backend = *new AmdBackend(config);
   return backend.open(std::move(spec));
 }
 
@@ -164,6 +159,9 @@ DeviceKind amd_kind() {
       {.name = "HIP", .make = make_hip, .caps = hip_caps, .null_name = "AMD_HIP"},
   };
   kind.may_be_default = [](const core::Config&) { return true; };
+  kind.settings = declared_settings<amd::Settings>();
+  for (const DeclaredSetting& setting : declared_settings<EmulatorSettings>())
+    kind.settings.push_back(setting);
   return kind;
 }
 

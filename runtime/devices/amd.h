@@ -3,7 +3,6 @@
 // runtime/emulated.
 #pragma once
 
-#include "base/os/environment.h"
 #include "base/os/host.h"
 #include "core/device/device.h"
 #include "core/util/config.h"
@@ -18,8 +17,7 @@ class AmdBackend {
  public:
   // `kernel`: where KFD is; outlives the process's use of it, as its /dev/kfd is opened once and
   // never closed.
-  AmdBackend(const os::Environment& environment, const core::Config& config,
-             os::Files& kernel = os::host_files());
+  explicit AmdBackend(const core::Config& config, os::Files& kernel = os::host_files());
   Result<std::unique_ptr<core::Device>> open(core::DeviceSpec spec);
 
  private:

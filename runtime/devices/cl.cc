@@ -7,6 +7,7 @@
 #include "codegen/render/opencl_renderer.h"
 #include "core/util/config.h"
 #include "drivers/cl/device.h"
+#include "drivers/cl/settings.h"
 #include "runtime/device_kind.h"
 #include "runtime/device_memory.h"
 
@@ -47,7 +48,9 @@ bool has_gpu(const core::Config& config) {
   const bool has_node = std::any_of(std::begin(kNodes), std::end(kNodes),
                                     [&](const char* node) { return files.exists(node); });
   if (!has_node) return false;
-  const Result<std::vector<cl::DeviceInfo>> found = cl::find_devices(config.cl_platform);
+  const auto settings = read_settings<cl::Settings>(config.device_settings);
+  if (!settings) return false;  // the runtime has said why
+  const Result<std::vector<cl::DeviceInfo>> found = cl::find_devices(settings->platform);
   return found && (*found)[0].gpu;
 }
 
@@ -66,7 +69,8 @@ Result<codegen::Caps> caps_of(const CodeTarget& target) {
     std::copy_n(info.group_axis, 3, traits.group_axis);
     traits.local_bytes = info.local_bytes;
     traits.argument_bytes = info.argument_bytes;
-    if (core::config().image) traits.image_texels = info.image_texels;
+    TRY(const cl::Settings settings, read_settings<cl::Settings>(core::config().device_settings));
+    if (settings.image) traits.image_texels = info.image_texels;
     is_cpu = !info.gpu;
     units = info.compute_units;
   } else {
@@ -98,7 +102,8 @@ Result<Toolchain> make(const CodeTarget& target) {
 
 Result<std::unique_ptr<core::Device>> open(core::DeviceSpec spec, const core::Config& config) {
   cl::Options options;
-  options.platform = config.cl_platform;
+  TRY(const cl::Settings settings, read_settings<cl::Settings>(config.device_settings));
+  options.platform = settings.platform;
   options.max_cached = max_cached_host_bytes(config);
   options.trace = hcq::Trace::of_process();
   TRY(std::unique_ptr<cl::ClDevice> device, cl::open_device(std::move(spec), options));
@@ -108,7 +113,10 @@ Result<std::unique_ptr<core::Device>> open(core::DeviceSpec spec, const core::Co
 }  // namespace
 
 DeviceKind cl_kind() {
-  DeviceKind kind{.name = "CL", .interfaces = {"ICD"}, .may_be_default = has_gpu};
+  DeviceKind kind{.name = "CL",
+                  .interfaces = {"ICD"},
+                  .may_be_default = has_gpu,
+                  .settings = declared_settings<cl::Settings>()};
   kind.renderers = {{.name = "CL", .make = make, .caps = caps_of, .is_per_device = true}};
   if (cl::is_built()) kind.open = open;
   return kind;

@@ -8,6 +8,7 @@
 #include "codegen/render/clang_renderer.h"
 #include "codegen/render/cpu_caps.h"
 #include "drivers/cpu/device.h"
+#include "drivers/cpu/settings.h"
 #include "runtime/device_kind.h"
 #include "runtime/device_memory.h"
 
@@ -51,7 +52,8 @@ Result<std::shared_ptr<cpu::WorkerPool>> workers_of_process(int threads) {
 
 Result<std::unique_ptr<core::Device>> open(core::DeviceSpec spec, const core::Config& config) {
   cpu::Options options;
-  TRY(options.workers, workers_of_process(config.cpu_threads));
+  TRY(const cpu::Settings settings, read_settings<cpu::Settings>(config.device_settings));
+  TRY(options.workers, workers_of_process(settings.threads));
   options.max_cached = max_cached_host_bytes(config);
   return std::make_unique<cpu::CpuDevice>(std::move(spec), options);
 }
@@ -60,7 +62,7 @@ Result<std::unique_ptr<core::Device>> open(core::DeviceSpec spec, const core::Co
 
 DeviceKind cpu_kind() {
   const bool llvm = codegen::has_llvm();
-  DeviceKind kind{.name = "CPU", .open = open};
+  DeviceKind kind{.name = "CPU", .open = open, .settings = declared_settings<cpu::Settings>()};
   kind.renderers = {{.name = "LLVM", .make = llvm ? make_llvm : nullptr, .caps = caps_of},
                     {.name = "CLANG", .make = make_clang, .caps = caps_of}};
   kind.may_be_default = [](const core::Config&) { return true; };

@@ -10,37 +10,33 @@
 #include "emulator/amd/machine.h"
 #include "emulator/amd/machine_text.h"
 #include "emulator/core/trace_file.h"
-#include "runtime/environment.h"
 
 namespace doorbell::runtime {
 namespace {
 
 // `arch`: the GPU that DEV asks for, or empty.
-Result<emu::amdgpu::MachineOptions> machine_options(const os::Environment& environment,
+Result<emu::amdgpu::MachineOptions> machine_options(const EmulatorSettings& settings,
                                                     const std::string& arch) {
   emu::amdgpu::MachineOptions options;
   if (!arch.empty()) options.gpus = {arch};
-  if (const std::string_view gpus = environment.get("EMU_GPU"); !gpus.empty()) {
-    TRY(options.gpus, emu::amdgpu::parse_gpus(gpus));
+  if (!settings.gpus.empty()) {
+    TRY(options.gpus, emu::amdgpu::parse_gpus(settings.gpus));
   }
-  if (const std::string_view checks = environment.get("EMU_CHECKS"); !checks.empty())
-    options.checks = checks;
-  TRY(const int adversarial, read_flag(environment, "EMU_ADVERSARIAL", 0));
-  options.adversarial = adversarial == 1;
-  TRY(options.lockstep, read_number(environment, "EMU_SEED", options.seed));
-  TRY(read_number(environment, "EMU_HANG_AFTER", options.hang_after));
+  if (!settings.checks.empty()) options.checks = settings.checks;
+  options.adversarial = settings.adversarial;
+  options.lockstep = settings.seed.has_value();
+  options.seed = settings.seed.value_or(options.seed);
+  options.hang_after = settings.hang_after.value_or(options.hang_after);
   return options;
 }
 
 // Lines as they come: a crash must not take the last ones with it.
-Result<void> set_trace(const os::Environment& environment, emu::amdgpu::MachineOptions* options) {
-  const std::string path(environment.get("EMU_TRACE"));
-  if (path.empty()) return {};
-  u64 limit = 0;
-  TRY(read_number(environment, "EMU_TRACE_LIMIT", limit));
-  TRY(options->trace_filter, emu::TraceFilter::parse(environment.get("EMU_TRACE_ONLY")));
-  TRY(emu::TraceFile::create(path));
-  TRY(std::unique_ptr<emu::TraceFile> opened, emu::TraceFile::open(path, limit));
+Result<void> set_trace(const EmulatorSettings& settings, emu::amdgpu::MachineOptions* options) {
+  if (settings.trace.empty()) return {};
+  TRY(options->trace_filter, emu::TraceFilter::parse(settings.trace_only));
+  TRY(emu::TraceFile::create(settings.trace));
+  TRY(std::unique_ptr<emu::TraceFile> opened,
+      emu::TraceFile::open(settings.trace, settings.trace_limit.value_or(0)));
   const std::shared_ptr<emu::TraceFile> file = std::move(opened);  // by the copies of the sink
   options->trace = [file](std::string_view line) { file->write(line); };
   options->trace_format = file->format();
@@ -72,10 +68,10 @@ class Emulated : public EmulatedAmd {
 
 }  // namespace
 
-Result<std::unique_ptr<EmulatedAmd>> open_emulated_amd(const os::Environment& environment,
+Result<std::unique_ptr<EmulatedAmd>> open_emulated_amd(const EmulatorSettings& settings,
                                                        const std::string& arch) {
-  TRY(emu::amdgpu::MachineOptions options, machine_options(environment, arch));
-  TRY(set_trace(environment, &options));
+  TRY(emu::amdgpu::MachineOptions options, machine_options(settings, arch));
+  TRY(set_trace(settings, &options));
   auto emulated = std::make_unique<Emulated>();
   TRY(emulated->open(std::move(options)));
   return std::unique_ptr<EmulatedAmd>(std::move(emulated));

@@ -3,7 +3,7 @@
 
 namespace doorbell::runtime {
 
-Result<std::unique_ptr<EmulatedAmd>> open_emulated_amd(const os::Environment& /*environment*/,
+Result<std::unique_ptr<EmulatedAmd>> open_emulated_amd(const EmulatorSettings& /*settings*/,
                                                        const std::string& /*arch*/) {
   return fail(ErrorKind::Unsupported,
               "this program is built without the emulator; the program doorbell has it");

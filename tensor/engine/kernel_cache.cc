@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <exception>
 #include <optional>
 #include <system_error>
 #include <thread>
+#include <type_traits>
 
 #include "base/util/hash.h"
 #include "base/util/log.h"
@@ -101,8 +103,17 @@ usize compile_threads() {
 
 u64 settings_word() {
   const core::Config& config = core::config();
-  return u64{config.noopt} | u64{config.no_memory_planner} << 1 |
-         static_cast<u64>(config.allreduce) << 2;
+  u64 word = 0;
+#define SETTING(type, field, value, name, text)                                \
+  static_assert(std::is_same_v<type, bool>, "a number needs a range: NUMBER"); \
+  word = word << 1 | u64{config.field};
+#define NUMBER(field, value, least, most, name, text) \
+  word =                                              \
+      word << std::bit_width(unsigned{most - (least)}) | static_cast<u64>(config.field - (least));
+#include "core/util/plan_config.def"
+#undef NUMBER
+#undef SETTING
+  return word;
 }
 
 KernelRef KernelCache::find(const KernelRequest& request, u64 hash, u64 settings) const {

@@ -1,8 +1,6 @@
 // Emulated AMD GPUs as the environment asks for them.
 #include "runtime/devices/amd.h"
 
-#include <map>
-
 #include <gtest/gtest.h>
 
 #include "core/device/buffer.h"
@@ -18,8 +16,10 @@ struct Opened {
 };
 
 // Of the device that DEV=EMUKFD+AMD:LLVM opens.
-Opened open(std::map<std::string, std::string, std::less<>> variables) {
-  AmdBackend backend(os::Environment(std::move(variables)), core::Config{});
+Opened open(SettingValues settings) {
+  core::Config config;
+  config.device_settings = std::move(settings);
+  AmdBackend backend(config);
   core::DeviceSpec spec;
   spec.iface = "EMUKFD";
   spec.name = "AMD";
@@ -62,8 +62,7 @@ TEST(AmdBackend, OpensTheKernelsDoorAgain) {
   spec.iface = "KFD";
   spec.name = "AMD";
   for (int turn = 0; turn < 3; ++turn) {
-    AmdBackend backend(os::Environment(std::map<std::string, std::string, std::less<>>()),
-                       core::Config{}, kernel);
+    AmdBackend backend(core::Config{}, kernel);
     Result<std::unique_ptr<core::Device>> device = backend.open(spec);
     ASSERT_TRUE(device) << turn << ": " << device.error().message;
     core::Ref<core::Buffer> buffer = *core::Buffer::allocate(**device, 4);

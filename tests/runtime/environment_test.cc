@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/device_table.h"
+#include "tests/support/golden.h"
+
 namespace doorbell::runtime {
 namespace {
 
@@ -16,7 +19,7 @@ TEST(Environment, LeavesDefaults) {
   core::Config config = *read({{"DEBUG", ""}});
   EXPECT_EQ(config.debug, 0);
   EXPECT_EQ(config.dev, "");
-  EXPECT_EQ(config.cpu_threads, 0);
+  EXPECT_TRUE(config.device_settings.empty());
   EXPECT_TRUE(config.lru);
   EXPECT_TRUE(config.schedule_cache);
   EXPECT_EQ(config.cache_directory, "");
@@ -27,7 +30,7 @@ TEST(Environment, ReadsEachType) {
       {{"DEBUG", "4"}, {"DEV", "CPU:CLANG"}, {"CPU_THREADS", "3"}, {"NOOPT", "1"}, {"LRU", "0"}});
   EXPECT_EQ(config.debug, 4);
   EXPECT_EQ(config.dev, "CPU:CLANG");
-  EXPECT_EQ(config.cpu_threads, 3);
+  EXPECT_EQ(config.device_settings, (SettingValues{{"CPU_THREADS", "3"}}));
   EXPECT_TRUE(config.noopt);
   EXPECT_FALSE(config.lru);
 }
@@ -56,7 +59,27 @@ TEST(Environment, NamesTheRangeOfANumber) {
   EXPECT_EQ(read({{"CACHELEVEL", "3"}}).error().message, "CACHELEVEL=3: expected 0 to 2");
   EXPECT_EQ(read({{"ALLREDUCE", "4"}}).error().message, "ALLREDUCE=4: expected 0 to 3");
   EXPECT_EQ(read({{"CHECK_GRAPHS", "2"}}).error().message, "CHECK_GRAPHS=2: expected -1 to 1");
-  EXPECT_EQ(read({{"CPU_THREADS", "1024"}})->cpu_threads, 1024);
+  EXPECT_EQ(read({{"CPU_THREADS", "1024"}})->device_settings.at("CPU_THREADS"), "1024");
+}
+
+TEST(Environment, NamesMalformedSettingsOfDevices) {
+  EXPECT_EQ(read({{"AMD_AQL", "2"}}).error().message, "AMD_AQL=2: '2' is neither 0 nor 1");
+  EXPECT_EQ(read({{"IMAGE", "yes"}}).error().message, "IMAGE=yes: 'yes' is neither 0 nor 1");
+  EXPECT_EQ(read({{"EMU_SEED", "7x"}}).error().message, "EMU_SEED=7x: '7x' is not a number");
+  EXPECT_EQ(check_device_settings({{"ABACUS_BEADS", "3"}}).error().message,
+            "no device has a setting ABACUS_BEADS");
+}
+
+TEST(Environment, IsDocumented) {
+  const std::string page = testing::read_source("docs/env.md");
+  std::vector<std::string> names;
+  for (const DeclaredSetting& declared : device_settings()) names.push_back(declared.setting.name);
+  EXPECT_EQ(names.size(), 14u);
+#define SETTING(type, field, value, name, text) names.push_back(name);
+#include "core/util/config.def"
+#undef SETTING
+  for (const std::string& name : names)
+    EXPECT_NE(page.find("| `" + name + "` |"), std::string::npos) << name;
 }
 
 using Strings = std::vector<std::string>;
@@ -70,6 +93,7 @@ TEST(Environment, FindsSlips) {
   EXPECT_EQ(slips_of({{"CPU_THREAD", "3"}, {"NOOTP", "1"}}),
             (Strings{"CPU_THREAD=3 is no setting; did you mean CPU_THREADS?",
                      "NOOTP=1 is no setting; did you mean NOOPT?"}));
+  EXPECT_EQ(slips_of({{"AMD_AQ", "1"}}), Strings{"AMD_AQ=1 is no setting; did you mean AMD_AQL?"});
 }
 
 TEST(Environment, LeavesOtherProgramsVariablesAlone) {
