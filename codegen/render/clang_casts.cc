@@ -109,23 +109,8 @@ std::string ClangHelpers::to_narrow(DType to, DType from) {
   lane.statements = fmt::format("  {} x = {}(f);\n", lane.u32, lane.as_bits);
   std::string result = narrow_from_f32(lane, std::string("x"), narrow_float(to.scalar));
   std::string conversion = fmt::format("  return {};\n", convert(to, result));
-  if (to.scalar != Scalar::F16) return text + lane.statements + conversion;
-  // The machine converts f16 itself; clang 14 has no such type on x86.
-  std::string half = fmt::format("half_x{}", to.lanes);
-  if (to.lanes > 1 && begin(half)) {
-    define(
-        fmt::format("#ifdef HAVE_HALF\ntypedef _Float16 {} __attribute__((ext_vector_type({})));"
-                    "\n#endif\n",
-                    half, to.lanes));
-  }
-  if (to.lanes == 1) half = "_Float16";
-  return text +
-         fmt::format(
-             "#ifdef HAVE_HALF\n  {0} h = {1};\n  {2} r;\n"
-             "  __builtin_memcpy(&r, &h, {3});\n  return r;\n#else\n{4}{5}#endif\n",
-             half,
-             to.lanes == 1 ? "(_Float16)(f)" : fmt::format("__builtin_convertvector(f, {})", half),
-             type(to), to.bytes(), lane.statements, conversion);
+  const std::string by_bits = lane.statements + conversion;
+  return text + (to.scalar == Scalar::F16 ? to_half(to, by_bits) : by_bits);
 }
 
 std::string ClangHelpers::from_narrow(DType to, DType from) {
@@ -137,20 +122,38 @@ std::string ClangHelpers::from_narrow(DType to, DType from) {
   std::string result = f32_from_narrow(lane, std::string("x"), narrow_float(from.scalar));
   std::string by_bits =
       fmt::format("{}  {} f = {}({});\n", lane.statements, floats, lane.as_float, result);
-  std::string end = fmt::format("  return {};\n", then);
-  if (from.scalar != Scalar::F16) return by_bits + end;
-  std::string half = fmt::format("half_x{}", from.lanes);
-  if (from.lanes > 1 && begin(half)) {
+  return (from.scalar == Scalar::F16 ? from_half(from, by_bits) : by_bits) +
+         fmt::format("  return {};\n", then);
+}
+
+// clang 14 has no such type on x86.
+std::string ClangHelpers::half_type(DType like) {
+  if (like.lanes == 1) return "_Float16";
+  const std::string half = fmt::format("half_x{}", like.lanes);
+  if (begin(half)) {
     define(
         fmt::format("#ifdef HAVE_HALF\ntypedef _Float16 {} __attribute__((ext_vector_type({})));"
                     "\n#endif\n",
-                    half, from.lanes));
+                    half, like.lanes));
   }
-  if (from.lanes == 1) half = "_Float16";
+  return half;
+}
+
+std::string ClangHelpers::to_half(DType to, const std::string& by_bits) {
+  const std::string half = half_type(to);
+  return fmt::format(
+      "#ifdef HAVE_HALF\n  {0} h = {1};\n  {2} r;\n"
+      "  __builtin_memcpy(&r, &h, {3});\n  return r;\n#else\n{4}#endif\n",
+      half, to.lanes == 1 ? "(_Float16)(f)" : fmt::format("__builtin_convertvector(f, {})", half),
+      type(to), to.bytes(), by_bits);
+}
+
+std::string ClangHelpers::from_half(DType from, const std::string& by_bits) {
+  const DType f32 = like(Scalar::F32, from);
   return fmt::format(
       "#ifdef HAVE_HALF\n  {0} h;\n  __builtin_memcpy(&h, &a, {1});\n"
-      "  {2} f = {3};\n#else\n{4}#endif\n{5}",
-      half, from.bytes(), floats, convert(f32, "h"), by_bits, end);
+      "  {2} f = {3};\n#else\n{4}#endif\n",
+      half_type(from), from.bytes(), type(f32), convert(f32, "h"), by_bits);
 }
 
 }  // namespace doorbell::codegen

@@ -8,9 +8,9 @@
 #include <cmath>
 
 #include "base/util/check.h"
-#include "codegen/render/cstyle.h"
 #include "codegen/render/memory.h"
 #include "codegen/render/opencl_helpers.h"
+#include "codegen/render/wrapping_writer.h"
 
 namespace doorbell::codegen {
 
@@ -26,11 +26,11 @@ constexpr std::string_view kPrelude =
     "#pragma OPENCL FP_CONTRACT OFF\n"
     "#define FN static inline\n";
 
-class OpenClWriter final : public CStyleWriter {
+class OpenClWriter final : public WrappingWriter {
  public:
   // `images`: only the second kernel, which shares the helpers of the first.
   OpenClWriter(const LinearProgram& program, const Caps& caps, bool images)
-      : CStyleWriter(program),
+      : WrappingWriter(program),
         caps_(caps),
         images_(images),
         helpers_(caps.has(core::dtypes::f16)) {}
@@ -74,57 +74,14 @@ class OpenClWriter final : public CStyleWriter {
   }
   std::string barrier() override { return "barrier(CLK_LOCAL_MEM_FENCE);"; }
 
-  std::string arithmetic(UOp u, std::string_view op) override;
-  std::string multiply_add(UOp u) override;
   std::string load_vector(UOp u) override;
   std::string store_vector(UOp u) override;
   std::string frame(const std::string& body) override;
-  // Ints that wrap, computed where wrapping is defined.
-  std::string wrapping(DType t, const std::string& expression);
-  std::string unwrapped(UOp u);
 
   const Caps& caps_;
   const bool images_;
   OpenClHelpers helpers_;
 };
-
-// The unsigned type that C computes a dtype in without promoting it to int.
-DType wrapping_type(DType t) {
-  if (t.lanes == 1 && t.bits() < 32) return core::dtypes::u32;
-  return CStyleHelpers::int_of(t, false);
-}
-
-std::string OpenClWriter::unwrapped(UOp u) {
-  const DType to = wrapping_type(u.dtype());
-  if (u.dtype() == to) return text(u);
-  if (to.lanes == 1) return fmt::format("({}){}", type_name(to), text(u));
-  return fmt::format("as_{}({})", type_name(to), text(u));
-}
-
-std::string OpenClWriter::wrapping(DType t, const std::string& expression) {
-  if (t == wrapping_type(t)) return expression;
-  if (t.lanes == 1) return fmt::format("(({}){})", type_name(t), expression);
-  return fmt::format("as_{}{}", type_name(t), expression);
-}
-
-std::string OpenClWriter::arithmetic(UOp u, std::string_view op) {
-  const DType t = u.dtype();
-  if (!t.is_int() || cannot_wrap(u)) return CStyleWriter::arithmetic(u, op);
-  if (u.nsrc() == 1) {
-    return wrapping(t,
-                    fmt::format("(({})0 - {})", type_name(wrapping_type(t)), unwrapped(u.src(0))));
-  }
-  return wrapping(t, fmt::format("({} {} {})", unwrapped(u.src(0)), op, unwrapped(u.src(1))));
-}
-
-std::string OpenClWriter::multiply_add(UOp u) {
-  const DType t = u.dtype();
-  if (t.is_float()) {
-    return fmt::format("fma({}, {}, {})", text(u.src(0)), text(u.src(1)), text(u.src(2)));
-  }
-  return wrapping(t, fmt::format("({} * {} + {})", unwrapped(u.src(0)), unwrapped(u.src(1)),
-                                 unwrapped(u.src(2))));
-}
 
 std::string OpenClWriter::load_vector(UOp u) {
   const UOp index = u.src(0);
