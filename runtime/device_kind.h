@@ -42,6 +42,9 @@ struct RendererKind {
   bool is_per_device = false;
   // As in DEV=NULL:AMD_LLVM, where another kind's renderer has the same name; empty: `name`.
   std::string null_name = "";
+  // The compiler behind it on this machine, for people: "NVRTC 13.0 in /usr/..."; fails where a
+  // part is missing. Null where none can be.
+  std::function<Result<std::string>()> describe = nullptr;
 
   const std::string& name_for_null() const { return null_name.empty() ? name : null_name; }
 };

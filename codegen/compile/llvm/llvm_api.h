@@ -14,21 +14,21 @@ namespace doorbell::codegen {
 
 // The target of generated code.
 struct LlvmTarget {
-  enum class Family : u8 { Host, Amd };
+  enum class Family : u8 { Host, Amd, Nv };
   Family family = Family::Host;
-  std::string chip;  // as LLVM calls it: "gfx1100"; of the host: empty, this machine's CPU
+  std::string chip;  // as LLVM calls it: "gfx1100", "sm_90"; of the host: empty, this machine's CPU
 };
 
 // Thread safety: all functions may be called from any thread.
 class LlvmApi {
  public:
   virtual ~LlvmApi() = default;
-  // A relocatable object for the target.
+  // A relocatable object for the target; of the family Nv, which has none, PTX.
   virtual Result<std::vector<u8>> compile(const LlvmTarget& target,
                                           const LinearProgram& program) const = 0;
   // The IR as it is passed to LLVM's passes.
   virtual std::string print_ir(const LlvmTarget& target, const LinearProgram& program) const = 0;
-  // The text section of such an object, one instruction a line.
+  // The text section of such an object, one instruction a line; PTX as it is.
   virtual Result<std::string> disassemble(const LlvmTarget& target,
                                           std::span<const u8> object) const = 0;
 };

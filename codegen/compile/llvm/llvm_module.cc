@@ -57,6 +57,7 @@ std::unique_ptr<KernelFrame> make_frame(const LlvmTarget& target, const LinearPr
   switch (target.family) {
     case LlvmTarget::Family::Host: return make_cpu_frame(program);
     case LlvmTarget::Family::Amd: return make_amd_frame(program);
+    case LlvmTarget::Family::Nv: return make_nv_frame(program);
   }
   UNREACHABLE("LLVM target {}", static_cast<int>(target.family));
 }
@@ -102,10 +103,10 @@ class Api : public LlvmApi {
     llvm::SmallVector<char, 0> object;
     llvm::raw_svector_ostream stream(object);
     llvm::legacy::PassManager emit;
-    if (machine->addPassesToEmitFile(emit, stream, nullptr, llvm::CodeGenFileType::ObjectFile,
-                                     /*DisableVerify=*/true)) {
-      return fail(ErrorKind::Compile, "LLVM cannot emit objects for {}",
-                  target_names(target).triple);
+    const auto kind = target.family == LlvmTarget::Family::Nv ? llvm::CodeGenFileType::AssemblyFile
+                                                              : llvm::CodeGenFileType::ObjectFile;
+    if (machine->addPassesToEmitFile(emit, stream, nullptr, kind, /*DisableVerify=*/true)) {
+      return fail(ErrorKind::Compile, "LLVM cannot emit code for {}", target_names(target).triple);
     }
     emit.run(module);
     if (!errors.empty()) return fail(ErrorKind::Compile, "kernel {}: {}", program.name, errors);
@@ -131,6 +132,7 @@ class Api : public LlvmApi {
 
   Result<std::string> disassemble(const LlvmTarget& target,
                                   std::span<const u8> object) const override {
+    if (target.family == LlvmTarget::Family::Nv) return std::string(object.begin(), object.end());
     const TargetNames names = target_names(target);
     return disassemble_object(object, names.triple, names.cpu, names.features);
   }

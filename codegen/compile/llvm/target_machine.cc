@@ -1,4 +1,4 @@
-// The host as LLVM detects it, and AMD's GPUs by name.
+// The host as LLVM detects it, and GPUs by name.
 #include "codegen/compile/llvm/target_machine.h"
 
 #include <llvm-c/Target.h>
@@ -55,10 +55,24 @@ void start_amd() {
   });
 }
 
+void start_nv() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+  });
+}
+
 }  // namespace
 
 TargetNames target_names(const LlvmTarget& target) {
   if (target.family == LlvmTarget::Family::Host) return host();
+  if (target.family == LlvmTarget::Family::Nv) {
+    start_nv();
+    return {"nvptx64-nvidia-cuda", target.chip, ""};
+  }
   start_amd();
   return {"amdgcn-amd-amdhsa", target.chip, ""};
 }

@@ -48,5 +48,7 @@ class KernelFrame {
 std::unique_ptr<KernelFrame> make_cpu_frame(const LinearProgram& program);
 // A kernel of amdgcn-amd-amdhsa: see amd_frame.cc.
 std::unique_ptr<KernelFrame> make_amd_frame(const LinearProgram& program);
+// A kernel of nvptx64-nvidia-cuda: see nv_frame.cc.
+std::unique_ptr<KernelFrame> make_nv_frame(const LinearProgram& program);
 
 }  // namespace doorbell::codegen

@@ -8,12 +8,19 @@
 #include "codegen/compile/llvm_compiler.h"
 #include "codegen/render/clang_renderer.h"
 #include "codegen/render/cpu_caps.h"
+#include "tests/codegen/render/cuda_on_host.h"
 
 namespace doorbell::codegen::testing {
 
 std::vector<std::string> cpu_targets() {
   if (has_llvm()) return {"LLVM", "CLANG"};
   return {"CLANG"};
+}
+
+std::vector<std::string> scalar_targets() {
+  std::vector<std::string> targets = cpu_targets();
+  targets.push_back("CUDA");
+  return targets;
 }
 
 const CpuTarget& cpu_target(const std::string& name) {
@@ -25,6 +32,9 @@ const CpuTarget& cpu_target(const std::string& name) {
   if (name == "LLVM") {
     target.renderer = make_llvm_renderer(cpu_caps());
     target.compiler = make_llvm_compiler();
+  } else if (name == "CUDA") {
+    target.renderer = make_cuda_host_renderer();
+    target.compiler = make_cuda_host_compiler();
   } else {
     target.renderer = make_clang_renderer(cpu_caps());
     auto compiler = make_clang_compiler();

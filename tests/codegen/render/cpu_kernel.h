@@ -70,7 +70,8 @@ struct CpuTarget {
   std::unique_ptr<Renderer> renderer;
   std::unique_ptr<Compiler> compiler;
 };
-const CpuTarget& cpu_target(const std::string& name);  // "LLVM" or "CLANG"
+// "LLVM", "CLANG", or "CUDA", which has no vectors (cuda_on_host.h).
+const CpuTarget& cpu_target(const std::string& name);
 
 struct RunningKernel {
   core::LoadedCode code;
@@ -87,6 +88,11 @@ class CpuRenderTest : public ::testing::TestWithParam<std::string> {
   RunningKernel compile(const ProgramBuilder& b) {
     return compile_for(cpu_target(GetParam()), b.program);
   }
+  // Of vectors: those of them that the target has.
+  std::vector<u16> lengths(std::initializer_list<u16> all) const {
+    if (GetParam() == "CUDA") return {1};
+    return all;
+  }
 };
 
 }  // namespace doorbell::codegen::testing
@@ -97,6 +103,13 @@ class CpuRenderTest : public ::testing::TestWithParam<std::string> {
                            ::testing::ValuesIn(::doorbell::codegen::testing::cpu_targets()), \
                            [](const auto& info) { return info.param; })
 
+// These, and CUDA C++ on the host.
+#define INSTANTIATE_SCALAR_TARGETS(suite)                                                       \
+  INSTANTIATE_TEST_SUITE_P(Targets, suite,                                                      \
+                           ::testing::ValuesIn(::doorbell::codegen::testing::scalar_targets()), \
+                           [](const auto& info) { return info.param; })
+
 namespace doorbell::codegen::testing {
 std::vector<std::string> cpu_targets();
-}
+std::vector<std::string> scalar_targets();
+}  // namespace doorbell::codegen::testing

@@ -6,42 +6,16 @@
 #include "codegen/compile/comgr_compiler.h"
 #include "codegen/lower/lower.h"
 #include "tests/codegen/render/cpu_kernel.h"
+#include "tests/codegen/render/neighbours.h"
 #include "tests/codegen/support/kernels.h"
 #include "tests/support/golden.h"
 
 namespace doorbell::codegen::testing {
 namespace {
 
-using core::Op;
 using core::UOp;
-namespace dt = core::dtypes;
 
 Caps caps() { return hip_caps(*amd::hw::find_chip("gfx1030")); }
-
-UOp item(ProgramBuilder& b, core::SpecialKind kind, i64 extent) {
-  return b.op(Op::Special, dt::i32, {}, {static_cast<i64>(kind), 0, extent});
-}
-
-// out[i] = sqrt(in of the neighbour in the group), through local memory, n times over.
-void fill_neighbours(ProgramBuilder& b) {
-  const i64 name = core::intern_name("n");
-  b.program.variables = {name};
-  b.program.grid_groups[0] = 4, b.program.group_items[0] = 64;
-  UOp out = b.param(dt::f32, 256, true), in = b.param(dt::f32, 256);
-  UOp n = b.op(Op::Variable, dt::i32, {}, {name, 1, 10});
-  UOp group = item(b, core::SpecialKind::GroupId, 4),
-      local = item(b, core::SpecialKind::LocalId, 64);
-  UOp first = b.op(Op::Mul, dt::i32, {group, b.number(64, dt::i32)});
-  UOp at = b.op(Op::Add, dt::i32, {first, local});
-  UOp tile = b.op(Op::DefineLocal, dt::f32, {}, {0, 64});
-  UOp barrier =
-      b.op(Op::Barrier, dt::void_, {b.store(b.index(tile, local), b.load(b.index(in, at)))});
-  UOp filled = b.op(Op::After, dt::f32, {tile, barrier});
-  UOp other = b.op(Op::Xor, dt::i32, {local, b.number(1, dt::i32)});
-  UOp i = b.range(0, n);
-  UOp root = b.op(Op::Sqrt, dt::f32, {b.load(b.index(filled, other))});
-  b.end(b.store(b.index(out, at), root), i);
-}
 
 TEST(HipSource, GroupsItemsAndArguments) {
   ProgramBuilder b("neighbours");

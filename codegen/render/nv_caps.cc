@@ -1,0 +1,67 @@
+// Makes Caps from a chip's row, with what all chips of the table share. [CUDA Programming Guide 13,
+// 5.1 "Compute Capabilities", "Technical Specifications per Compute Capability"]
+#include "codegen/render/nv_caps.h"
+
+#include <algorithm>
+
+namespace doorbell::codegen {
+
+using core::Op;
+using core::Scalar;
+
+namespace {
+
+constexpr i64 kWarp = 32;
+constexpr i64 kPartitions = 4;           // of an SM, with a scheduler and registers each
+constexpr i64 kRegisters = 65536;        // of an SM, 32 bits each
+constexpr i64 kMaxRegisters = 255;       // of a thread
+constexpr i64 kRegisterGranule = 8;      // of a thread: warps take 256 at a time
+constexpr i64 kStaticShared = 48 << 10;  // bytes: arrays of a size that the compiler knows
+constexpr i64 kMaxGrid[3] = {(i64{1} << 31) - 1, 65535, 65535};
+constexpr i64 kMaxBlock = 1024;
+constexpr i64 kMaxBlockAxis[3] = {1024, 1024, 64};
+
+// Exp2 and Log2 are missing: the instructions, ex2.approx and lg2.approx, approximate, by how much
+// has to be measured on a GPU first. [PTX ISA 9.0, "ex2", "lg2"]
+constexpr Op kOps[] = {Op::Cast, Op::Bitcast, Op::Neg,   Op::Sqrt,  Op::Recip, Op::Trunc,
+                       Op::Add,  Op::Sub,     Op::Mul,   Op::FDiv,  Op::CDiv,  Op::CMod,
+                       Op::Max,  Op::CmpLt,   Op::CmpEq, Op::CmpNe, Op::And,   Op::Or,
+                       Op::Xor,  Op::Shl,     Op::Shr,   Op::Where, Op::MulAcc};
+
+}  // namespace
+
+Caps nv_caps(const nv::hw::Chip& chip, i64 multiprocessors) {
+  Caps caps;
+  for (Op op : kOps) caps.ops.set(static_cast<usize>(op));
+  // bf16 and narrower are computed in f32; the renderer converts them.
+  for (usize scalar = static_cast<usize>(Scalar::Bool); scalar <= static_cast<usize>(Scalar::F64);
+       ++scalar) {
+    caps.storage_dtypes.set(scalar);
+    const bool narrow =
+        scalar >= static_cast<usize>(Scalar::F8E4M3) && scalar <= static_cast<usize>(Scalar::BF16);
+    if (!narrow || scalar == static_cast<usize>(Scalar::F16)) caps.dtypes.set(scalar);
+  }
+  caps.narrow_index = true;
+  // A vector access must be aligned to its size, and an argument may begin at any element. [PTX
+  // ISA, "ld": "the address must be naturally aligned to a multiple of the access size"]
+  caps.vector_bytes = 0;
+  caps.vector_registers = 64;  // of a thread: occupancy bounds register tiles
+  caps.has_local = true;
+  caps.max_local = kMaxBlock;
+  std::copy_n(kMaxBlockAxis, 3, caps.max_local_axis);
+  std::copy_n(kMaxGrid, 3, caps.max_global);
+  // More has to be asked for at the launch.
+  caps.max_shared_bytes = std::min(chip.shared_of_block, kStaticShared);
+  caps.simd = {.waves = chip.warps / kPartitions,
+               .wave_items = kWarp,
+               .lanes_per_cycle = chip.f32_lanes,
+               .registers = kRegisters / kPartitions / kWarp,
+               .register_granule = kRegisterGranule,
+               .max_registers = kMaxRegisters,
+               .local_bytes = chip.shared,
+               .sharing = kPartitions};
+  caps.busy_items = 512 * (multiprocessors > 0 ? multiprocessors : i64{chip.multiprocessors});
+  return caps;
+}
+
+}  // namespace doorbell::codegen

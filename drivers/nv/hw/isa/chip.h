@@ -1,0 +1,82 @@
+// Chip: the table of NVIDIA's chips that the code generator compiles for, as far as a kernel's plan
+// needs it. What all of them share (codegen/render/nv_caps.cc) is with those who use it.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/util/types.h"
+
+namespace doorbell::nv::hw {
+
+// Whose shapes of mma.sync there are, each with those before it.
+enum class Matrix : u8 { Turing, Ampere, Ada, Hopper };
+
+struct Chip {
+  std::string_view name;  // as NVIDIA's compilers and LLVM call it
+  int multiprocessors;    // SMs of the largest part that was sold
+  int warps;              // that an SM holds
+  int blocks;             // that an SM holds
+  i64 shared;             // bytes of shared memory that the blocks on an SM share
+  i64 shared_of_block;    // of these, what a block may take that asks for it when it is launched
+  int f32_lanes;          // of each of an SM's four partitions, for multiplications and additions
+  Matrix matrix;
+};
+
+std::span<const Chip> chips();
+// Null for a chip that is not in the table.
+const Chip* find_chip(std::string_view name);
+// "sm_75, sm_80, ...": for messages.
+std::string chip_names();
+
+// Warps, blocks, shared memory: [CUDA Programming Guide 13, 5.1 "Compute Capabilities", "Technical
+// Specifications per Compute Capability"; cuda_occupancy.h of CUDA 13.0; NVIDIA/cccl cudax
+// __device/arch_traits.cuh, of sm_75, sm_80, sm_86 and sm_90]. Lanes: [CUDA C++ Best Practices
+// Guide, "Throughput of Native Arithmetic Instructions", a quarter of an SM's]. Multiprocessors:
+// the white papers (Turing TU102, A100, GA102, AD102, H100, RTX Blackwell), "Jetson AGX
+// Orin Series Technical Brief", and NVIDIA's articles on B200 and "Inside NVIDIA Blackwell Ultra".
+// clang-format off
+inline constexpr Chip kChips[] = {
+//  name      SMs  warps blocks shared  of block lanes matrix
+  {"sm_75",   72,  32,   16,    65536,  65536,   16,   Matrix::Turing},
+  {"sm_80",   108, 64,   32,    167936, 166912,  16,   Matrix::Ampere},
+  {"sm_86",   84,  48,   16,    102400, 101376,  32,   Matrix::Ampere},
+  {"sm_87",   16,  48,   16,    167936, 166912,  32,   Matrix::Ampere},
+  {"sm_89",   142, 48,   24,    102400, 101376,  32,   Matrix::Ada},
+  {"sm_90",   132, 64,   32,    233472, 232448,  32,   Matrix::Hopper},
+  {"sm_100",  148, 64,   32,    233472, 232448,  32,   Matrix::Hopper},
+  {"sm_103",  160, 64,   32,    233472, 232448,  32,   Matrix::Hopper},
+  {"sm_120",  188, 48,   24,    102400, 101376,  32,   Matrix::Hopper},
+};
+// clang-format on
+
+// D = A * B + C over a warp: A is rows x depth, B depth x columns. No renderer uses them yet. [PTX
+// ISA 9.0, "Warp-level matrix instructions: mma", "Target ISA Notes"]
+struct MatrixShape {
+  std::string_view operand;  // of A and B, as PTX writes it
+  int rows, columns, depth;
+  Matrix since;
+};
+// clang-format off
+inline constexpr MatrixShape kMatrixShapes[] = {
+//  operand m   n  k   since
+  {"f16",   16, 8, 8,  Matrix::Turing},
+  {"s8",    8,  8, 16, Matrix::Turing},
+  {"f16",   16, 8, 16, Matrix::Ampere},
+  {"bf16",  16, 8, 8,  Matrix::Ampere},
+  {"bf16",  16, 8, 16, Matrix::Ampere},
+  {"tf32",  16, 8, 4,  Matrix::Ampere},
+  {"tf32",  16, 8, 8,  Matrix::Ampere},
+  {"s8",    16, 8, 16, Matrix::Ampere},
+  {"s8",    16, 8, 32, Matrix::Ampere},
+  {"f64",   8,  8, 4,  Matrix::Ampere},
+  {"e4m3",  16, 8, 32, Matrix::Ada},
+  {"e5m2",  16, 8, 32, Matrix::Ada},
+  {"f64",   16, 8, 4,  Matrix::Hopper},
+  {"f64",   16, 8, 8,  Matrix::Hopper},
+  {"f64",   16, 8, 16, Matrix::Hopper},
+};
+// clang-format on
+
+}  // namespace doorbell::nv::hw
