@@ -79,6 +79,10 @@ Result<void> check_renderer(const Target& target) {
   std::vector<std::string> names;
   for (const NamedRenderer& renderer : renderers_for(target.device)) {
     if (renderer.name == target.renderer && renderer.is_built()) return {};
+    if (renderer.name == target.renderer && renderer.kind->describe != nullptr) {
+      Result<std::string> state = renderer.kind->describe();
+      if (!state) return fail(ErrorKind::Unsupported, "{}", state.error().message);
+    }
     if (!has(names, renderer.name)) names.push_back(renderer.name);
   }
   const std::string device = target.device.empty() ? "any device" : target.device;

@@ -51,6 +51,39 @@ Line describe(const runtime::DeviceKind& kind) {
   return line;
 }
 
+// Compilers that may be missing, by their names for NULL.
+struct CompilerLine {
+  std::string renderer, state;
+  bool available = false;
+};
+
+std::vector<CompilerLine> describe_compilers() {
+  std::vector<CompilerLine> lines;
+  for (const runtime::NamedRenderer& renderer :
+       runtime::renderers_of(*runtime::find_device("NULL"))) {
+    if (renderer.kind->describe == nullptr) continue;
+    Result<std::string> state = renderer.kind->describe();
+    lines.push_back({renderer.name, state ? *state : state.error().message, state.has_value()});
+  }
+  return lines;
+}
+
+void print_compilers() {
+  fmt::print("\ncompilers for a chip, as in NULL:NV_CUDA:sm_90\n");
+  for (const CompilerLine& line : describe_compilers()) {
+    fmt::print("  {:<7}  {}{}\n", line.renderer, line.available ? "available: " : "", line.state);
+  }
+}
+
+nlohmann::json compilers_json() {
+  nlohmann::json compilers = nlohmann::json::array();
+  for (const CompilerLine& line : describe_compilers()) {
+    compilers.push_back(
+        {{"renderer", line.renderer}, {"available", line.available}, {"state", line.state}});
+  }
+  return compilers;
+}
+
 void print_table(const std::vector<Line>& lines, const std::string& chosen) {
   usize device = 6, interfaces = 10, renderers = 9;
   for (const Line& line : lines) {
@@ -66,6 +99,7 @@ void print_table(const std::vector<Line>& lines, const std::string& chosen) {
   for (const Line& line : lines)
     row(line.device == chosen ? '*' : ' ', line.device, line.interfaces, line.renderers,
         line.state);
+  print_compilers();
   fmt::print("\n* the default device; (X) is not part of this version; set DEV to choose\n");
 }
 
@@ -84,7 +118,7 @@ void print_json(const std::vector<Line>& lines, const std::string& chosen) {
                        {"default", kind->name == chosen},
                        {"state", line.state}});
   }
-  fmt::print("{}\n", nlohmann::json{{"devices", devices}}.dump(2));
+  fmt::print("{}\n", nlohmann::json{{"devices", devices}, {"compilers", compilers_json()}}.dump(2));
 }
 
 int run(bool json) {

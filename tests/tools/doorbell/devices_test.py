@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 TOOL = sys.argv.pop(1)
@@ -39,6 +40,17 @@ class Devices(unittest.TestCase):
         self.assertFalse(devices["METAL"]["available"])
         self.assertIn({"name": "CLANG", "built": True}, devices["CPU"]["renderers"])
         self.assertEqual(devices["QCOM"]["interfaces"], ["KGSL", "EMUKGSL"])
+
+    def test_what_compiles_for_nvidia(self):
+        with tempfile.TemporaryDirectory() as folder:
+            result = run("devices", "--json", DEV="NULL", CUDA_PATH=folder)
+            compilers = {row["renderer"]: row for row in json.loads(result.stdout)["compilers"]}
+            self.assertEqual(list(compilers), ["NV_CUDA", "NV_PTX"])
+            for row in compilers.values():
+                # What there is, with its version and place, or what to install.
+                found = r"(NVRTC|nvJitLink) 1[2-9]\.[0-9]+ in \S+" if row["available"] else r"pip install|LLVM"
+                self.assertRegex(row["state"], found)
+        self.assertIn("NULL:NV_CUDA:sm_90", run("devices", DEV="NULL").stdout)
 
     def test_an_emulated_gpu_tells_what_it_has(self):
         # Data sheets: Radeon RX 7900 XTX, 96 compute units and 24 GB; Instinct MI300X, 304 and 192 GB, 8 XCCs.
