@@ -123,6 +123,7 @@ Arena::Arena() : table_(kFirstTable, nullptr) {}
 
 Arena::~Arena() {
   for (Payload* p : payloads_) p->unref();
+  counters.arena_nodes.add(count_);
   if (kept_is_gone || kKeptBlocks == 0) return;
   const usize entries = table_.size();
   if (entries > kFirstTable && entries <= kLargestKeptTable && kept.table.empty()) {

@@ -37,7 +37,7 @@ void log_text(const CompiledKernel& compiled) {
 Result<CompiledKernel> compile(const KernelRequest& request, bool keep_text) {
   hcq::HostSpan span("compile", "compile");
   TRY(CompiledKernel compiled, kernel_compiler().compile(*request.ast, *request.device, keep_text));
-  core::counters.kernels_compiled.fetch_add(1, std::memory_order_relaxed);
+  core::counters.kernels_compiled.add(1);
   span.rename(compiled.binary.name);
   log_text(compiled);
   return compiled;

@@ -74,7 +74,7 @@ Schedule schedule_of(const core::GraphKey& key, std::span<const core::UOp> roots
   refuse_beyond_64_bits(schedule);
   const bool reuse = !core::config().no_memory_planner;
   core::plan_memory(&schedule, reuse);
-  core::counters.schedules_made.fetch_add(1, std::memory_order_relaxed);
+  core::counters.schedules_made.add(1);
   if (core::config().debug >= 1) {
     const std::chrono::duration<f64, std::milli> spent = std::chrono::steady_clock::now() - start;
     i64 planned = 0, unplanned = 0;

@@ -81,11 +81,10 @@ void take_fresh(const ExecutionPlan& plan, std::span<Ref<Buffer>> fresh) {
 }
 
 void count_run(const ExecutionPlan& plan) {
-  using std::memory_order_relaxed;
-  core::counters.kernels.fetch_add(plan.kernels, memory_order_relaxed);
-  if (plan.copies != 0) core::counters.copies.fetch_add(plan.copies, memory_order_relaxed);
-  core::counters.flops.fetch_add(static_cast<i64>(plan.flops), memory_order_relaxed);
-  core::counters.bytes_accessed.fetch_add(static_cast<i64>(plan.bytes), memory_order_relaxed);
+  core::counters.kernels.add(plan.kernels);
+  core::counters.copies.add(plan.copies);
+  core::counters.flops.add(static_cast<i64>(plan.flops));
+  core::counters.bytes_accessed.add(static_cast<i64>(plan.bytes));
 }
 
 absl::InlinedVector<core::UOpRef, 4> run_plan(const Plan& plan, const core::GraphKey& key) {

@@ -83,7 +83,7 @@ std::shared_ptr<const Plan> find_plan(GraphKey* key, std::span<const UOp> roots)
   const bool keep = core::config().schedule_cache;
   if (keep) {
     if (std::shared_ptr<const Plan> plan = plans().find(*key)) [[likely]] {
-      core::counters.schedules_found.fetch_add(1, std::memory_order_relaxed);
+      core::counters.schedules_found.add(1);
       return plan;
     }
   }
