@@ -47,8 +47,9 @@ struct Cell {
   void set_value(UOpRef new_value, bool new_tracked);
   // The same value, stored.
   void set_stored(UOpRef stored);
-  // The node to compute with; `with_gradient`: that of a marked leaf has its tag.
-  UOpRef node(bool with_gradient);
+  // The node to compute with; `with_gradient`: that of a marked leaf has its tag. Lives until the
+  // value changes.
+  UOp node(bool with_gradient);
   // From now on its elements are its own. Its views, if it has any, keep theirs.
   void unlink();
   void set_gradient(Tensor new_gradient, bool lost = false);

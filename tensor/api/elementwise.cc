@@ -33,9 +33,17 @@ bool is_above(const Number& x, DType dtype) {
                            : x.exceeds_i64() && dtype != dtypes::u64;
 }
 
+// Calls `compute` with both in their common dtype; without handles of its own where they have it.
+template <class Compute>
+Tensor with_promoted(const Operand& a, const Operand& b, const Compute& compute) {
+  if (a.tensor != nullptr && b.tensor != nullptr && a.tensor->dtype() == b.tensor->dtype())
+    return compute(*a.tensor, *b.tensor);
+  const auto [x, y] = promote(a, b);
+  return compute(x, y);
+}
+
 Tensor promoted(Op op, const Operand& a, const Operand& b) {
-  auto [x, y] = promote(a, b);
-  return binary(op, x, y);
+  return with_promoted(a, b, [&](const Tensor& x, const Tensor& y) { return binary(op, x, y); });
 }
 
 // The two as floats: for what has no meaning among integers.
@@ -131,21 +139,23 @@ Tensor Tensor::trunc() const {
 }
 
 Tensor add(const Operand& a, const Operand& b) {
-  auto [x, y] = promote(a, b);
-  return binary(x.dtype().is_bool() ? Op::Or : Op::Add, x, y);
+  return with_promoted(a, b, [](const Tensor& x, const Tensor& y) {
+    return binary(x.dtype().is_bool() ? Op::Or : Op::Add, x, y);
+  });
 }
 
 Tensor sub(const Operand& a, const Operand& b) {
-  auto [x, y] = promote(a, b);
-  if (x.dtype().is_bool()) {
-    throw fail(ErrorKind::Invalid, "subtraction of bool tensors; use ^ or a cast");
-  }
-  return binary(Op::Sub, x, y);
+  return with_promoted(a, b, [](const Tensor& x, const Tensor& y) {
+    if (x.dtype().is_bool())
+      throw fail(ErrorKind::Invalid, "subtraction of bool tensors; use ^ or a cast");
+    return binary(Op::Sub, x, y);
+  });
 }
 
 Tensor mul(const Operand& a, const Operand& b) {
-  auto [x, y] = promote(a, b);
-  return binary(x.dtype().is_bool() ? Op::And : Op::Mul, x, y);
+  return with_promoted(a, b, [](const Tensor& x, const Tensor& y) {
+    return binary(x.dtype().is_bool() ? Op::And : Op::Mul, x, y);
+  });
 }
 
 Tensor div(const Operand& a, const Operand& b) {

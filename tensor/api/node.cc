@@ -66,12 +66,11 @@ bool gradients_flow(std::span<const Tensor* const> srcs) {
 
 Tensor make(Op op, DType dtype, std::span<const Tensor* const> srcs, std::span<const i64> args,
             std::span<const UOpRef> sizes, core::Payload* payload) {
-  absl::InlinedVector<UOpRef, 3> owned;
   absl::InlinedVector<UOp, 8> nodes;
+  const bool with_gradient = !NoGradScope::active();
   u16 device = 0;
   for (const Tensor* tensor : srcs) {
-    owned.push_back(tensor->uop());
-    nodes.push_back(*owned.back());
+    nodes.push_back(Access::cell(*tensor).node(with_gradient));
     check_on_disk(op, nodes.back().device());
     check_devices(device, nodes.back().device());
     if (device == 0) device = nodes.back().device();

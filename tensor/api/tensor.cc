@@ -78,21 +78,21 @@ void Cell::unlink() {
   is_row_major = true;
 }
 
-UOpRef Cell::node(bool with_gradient) {
+UOp Cell::node(bool with_gradient) {
   if (is_leaf && with_gradient) {
     if (!leaf_node) {
       UOp source = *value;
       leaf_node =
           TensorGraph::make(Op::Detach, source.dtype(), std::span<const UOp>(&source, 1), {}, tag);
     }
-    return leaf_node;
+    return *leaf_node;
   }
   // A value that no gradient passes through may be forgotten once it is stored.
   if (!tracked) {
     UOp stored = TensorGraph::realized(*value);
-    if (stored && same_shape(stored, *value)) return UOpRef(stored);
+    if (stored && same_shape(stored, *value)) return stored;
   }
-  return value;
+  return *value;
 }
 
 }  // namespace detail
@@ -130,7 +130,7 @@ detail::Cell& Tensor::cell() const {
   return *cell_;
 }
 
-UOpRef Tensor::uop() const { return cell().node(!NoGradScope::active()); }
+UOpRef Tensor::uop() const { return UOpRef(cell().node(!NoGradScope::active())); }
 
 Shape Tensor::shape() const {
   UOp node = *cell().value;

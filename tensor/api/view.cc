@@ -119,7 +119,7 @@ void Alias::retire(Cell& cell) {
   if (owner != &cell) return;
   owner = nullptr;
   if (version.load(std::memory_order_relaxed) == 0) return;  // nobody's value is old
-  value = cell.node(false);
+  value = UOpRef(cell.node(false));
   tracked = cell.tracked;
 }
 
@@ -223,7 +223,7 @@ void refresh_view(Cell& view) {
   // A view of a leaf that is itself a view keeps the way to that leaf, for its gradient.
   if (!view.is_of_leaf_view || whole.is_leaf) {
     const bool tracked = !view.is_detached && (whole.tracked || whole.is_leaf);
-    view.set_value(applied(*view.steps, whole.node(tracked)), tracked);
+    view.set_value(applied(*view.steps, UOpRef(whole.node(tracked))), tracked);
   }
   view.seen = version;
 }
@@ -342,7 +342,7 @@ void write_owner(Cell& view, const Tensor& owner, const Spread& at, const Tensor
   Cell& whole = Access::cell(owner);
   check_gradients(view, whole, value);
   const bool unseen = view.is_detached || NoGradScope::active();
-  const Tensor old = unseen ? Tensor::from_uop(whole.node(false)) : owner;
+  const Tensor old = unseen ? Tensor::from_uop(UOpRef(whole.node(false))) : owner;
   Tensor now = at.held.defined() ? select(at.held, at.placed, old) : at.placed;
   const u16 place = old.uop()->device();
   if (core::is_placement(place)) now = moved_to(now, place);
