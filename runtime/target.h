@@ -4,8 +4,8 @@
 //   CPU:CLANG    PCI:0,2+NV:PTX:sm_89    AMD::gfx950    :LLVM
 //
 // The first target is the default device; the others say how their own device is opened. Devices,
-// renderers and interfaces in any case; the architecture is kept as written. What exists is
-// device_table.h's to say.
+// renderers and interfaces in any case; the architecture is kept as written. See
+// device_table.h for those that exist.
 #pragma once
 
 #include <string>

@@ -1,6 +1,7 @@
 // The position of a field in a run of 32-bit words, as vendors print it: hi:lo, both inclusive, bit
 // 0 lowest in word 0. Values go in and out with deposit() and extract(). For records made of such
 // fields see base/bits/record.h; drivers/*/hw says what the words mean.
+//
 // A position or value out of range does not compile where it is constant; otherwise it fails a
 // CHECK.
 #pragma once

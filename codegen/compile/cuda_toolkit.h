@@ -1,5 +1,5 @@
-// Where NVIDIA's compilers lie: in a toolkit's folder, or in the wheels on PyPI. Opening them is
-// nvrtc_compiler.h's and nvjitlink_compiler.h's.
+// Where NVIDIA's compilers lie: in a toolkit's folder, or in the wheels on PyPI. See
+// nvrtc_compiler.h and nvjitlink_compiler.h for their use.
 #pragma once
 
 #include <span>

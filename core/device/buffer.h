@@ -1,5 +1,6 @@
 // Buffer: the memory behind a Buffer node, owned and counted. The tensor graph knows which node
 // stands for which version of its contents; an Allocator provides the memory.
+//
 // Thread safety: size and location never change; queues order accesses to the contents. poison()
 // and is_poisoned() from any thread.
 #pragma once

@@ -1,5 +1,6 @@
 // StoredFile: an open file whose bytes are the memory of buffers, on the device DISK. drivers/disk
 // reads and writes them; for tensors over them see tensor/api/disk.h.
+//
 // Thread safety: all functions may be called from any thread. Concurrent writes of threads or
 // processes to the same bytes are not ordered.
 #pragma once

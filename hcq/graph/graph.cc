@@ -1,4 +1,4 @@
-// Recording, and writing the words of each queue. Running is replay.cc's.
+// Recording, and writing the words of each queue. See replay.cc for running.
 #include "hcq/graph/graph.h"
 
 #include <algorithm>

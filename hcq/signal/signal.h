@@ -1,5 +1,5 @@
 // Signal: a number in memory that host and devices both see; one side raises it, others wait for
-// it. SignalPool hands them out. What a queue counts with its signal is timeline.h's.
+// it. SignalPool hands them out. See timeline.h for what a queue counts.
 //
 // Thread safety: all functions may be called from any thread, beside devices.
 // Memory ordering: store() and a device's signal command release what was written before; value()

@@ -17,7 +17,7 @@ using core::Buffer;
 using core::Ref;
 
 // Items of one graph at most: its words must fit into one indirect buffer.
-constexpr usize kMostItems = 4096;
+constexpr usize kMaxItems = 4096;
 
 std::unique_ptr<PlanExecutor> make_executor(const PlanPart& part, bool on_queues) {
   return on_queues ? make_queue_graph(part) : make_launch_list(part);
@@ -33,7 +33,7 @@ void PlanRunner::make_parts() {
   for (usize first = 0; first < plan.items.size();) {
     const bool queues = on_queues(first);
     usize end = first + 1;
-    while (end < plan.items.size() && end - first < kMostItems && on_queues(end) == queues) ++end;
+    while (end < plan.items.size() && end - first < kMaxItems && on_queues(end) == queues) ++end;
     is_graph_ = queues && first == 0 && end == plan.items.size();
     parts_.push_back(make_executor({plan_, first, end}, queues));
     first = end;
