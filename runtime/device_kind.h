@@ -12,9 +12,15 @@
 #include "codegen/compile/compiler.h"
 #include "codegen/render/renderer.h"
 #include "core/device/device.h"
-#include "core/util/config.h"
+
+namespace doorbell::core {
+struct Config;
+}
 
 namespace doorbell::runtime {
+
+// The values of the settings that kinds of devices declare, for read_settings().
+const SettingValues& device_settings(const core::Config& config);
 
 // What makes code for a device. Its Caps are the renderer's.
 struct Toolchain {
@@ -64,8 +70,8 @@ struct DeviceKind {
   // Whether a program whose DEV names no device may get this one: such kinds are tried in the
   // order of the table until one opens. Null: never.
   std::function<bool(const core::Config& config)> may_be_default = nullptr;
-  // Its environment variables, as in declared_settings<cpu::Settings>(). Config::device_settings
-  // holds their values; open() and the renderers read them with read_settings().
+  // Its environment variables, as in declared_settings<cpu::Settings>(). open() and the renderers
+  // read their values with read_settings(device_settings(config)).
   std::vector<DeclaredSetting> settings = {};
   // Whether it has the renderers of all other kinds too (NULL).
   bool has_all_renderers = false;

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "base/util/try.h"
+#include "core/util/config.h"
 
 namespace doorbell::runtime {
 
@@ -14,6 +15,8 @@ namespace doorbell::runtime {
 #include "runtime/devices.def"
 #undef DEVICE
 #undef NAMED
+
+const SettingValues& device_settings(const core::Config& config) { return config.device_settings; }
 
 namespace {
 
