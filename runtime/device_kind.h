@@ -20,7 +20,7 @@ struct Config;
 namespace doorbell::runtime {
 
 // The values of the settings that kinds of devices declare, for read_settings().
-const SettingValues& device_settings(const core::Config& config);
+const SettingValues& setting_values(const core::Config& config);
 
 // What makes code for a device. Its Caps are the renderer's.
 struct Toolchain {
@@ -71,7 +71,7 @@ struct DeviceKind {
   // order of the table until one opens. Null: never.
   std::function<bool(const core::Config& config)> may_be_default = nullptr;
   // Its environment variables, as in declared_settings<cpu::Settings>(). open() and the renderers
-  // read their values with read_settings(device_settings(config)).
+  // read their values with read_settings(setting_values(config)).
   std::vector<DeclaredSetting> settings = {};
   // Whether it has the renderers of all other kinds too (NULL).
   bool has_all_renderers = false;

@@ -16,7 +16,7 @@ namespace doorbell::runtime {
 #undef DEVICE
 #undef NAMED
 
-const SettingValues& device_settings(const core::Config& config) { return config.device_settings; }
+const SettingValues& setting_values(const core::Config& config) { return config.device_settings; }
 
 namespace {
 

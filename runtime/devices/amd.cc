@@ -23,7 +23,7 @@ namespace doorbell::runtime {
 namespace {
 
 Result<amd::Options> driver_options(const core::Config& config) {
-  TRY(const amd::Settings settings, read_settings<amd::Settings>(config.device_settings));
+  TRY(const amd::Settings settings, read_settings<amd::Settings>(setting_values(config)));
   amd::Options options;
   if (settings.aql)
     options.packets = *settings.aql ? amd::Options::Packets::Aql : amd::Options::Packets::Pm4;
@@ -77,7 +77,7 @@ Result<std::unique_ptr<core::Device>> AmdBackend::open(core::DeviceSpec spec) {
   } else if (spec.iface == "EMUKFD") {
     if (state.emulated == nullptr) {
       TRY(const EmulatorSettings settings,
-          read_settings<EmulatorSettings>(state.config.device_settings));
+          read_settings<EmulatorSettings>(setting_values(state.config)));
       TRY(state.emulated, open_emulated_amd(settings, spec.arch));
     }
     kfd = state.emulated->kfd();

@@ -48,7 +48,7 @@ bool has_gpu(const core::Config& config) {
   const bool has_node = std::any_of(std::begin(kNodes), std::end(kNodes),
                                     [&](const char* node) { return files.exists(node); });
   if (!has_node) return false;
-  const auto settings = read_settings<cl::Settings>(config.device_settings);
+  const auto settings = read_settings<cl::Settings>(setting_values(config));
   if (!settings) return false;  // the runtime has said why
   const Result<std::vector<cl::DeviceInfo>> found = cl::find_devices(settings->platform);
   return found && (*found)[0].gpu;
@@ -69,7 +69,7 @@ Result<codegen::Caps> caps_of(const CodeTarget& target) {
     std::copy_n(info.group_axis, 3, traits.group_axis);
     traits.local_bytes = info.local_bytes;
     traits.argument_bytes = info.argument_bytes;
-    TRY(const cl::Settings settings, read_settings<cl::Settings>(core::config().device_settings));
+    TRY(const cl::Settings settings, read_settings<cl::Settings>(setting_values(core::config())));
     if (settings.image) traits.image_texels = info.image_texels;
     is_cpu = !info.gpu;
     units = info.compute_units;
@@ -102,7 +102,7 @@ Result<Toolchain> make(const CodeTarget& target) {
 
 Result<std::unique_ptr<core::Device>> open(core::DeviceSpec spec, const core::Config& config) {
   cl::Options options;
-  TRY(const cl::Settings settings, read_settings<cl::Settings>(config.device_settings));
+  TRY(const cl::Settings settings, read_settings<cl::Settings>(setting_values(config)));
   options.platform = settings.platform;
   options.max_cached = max_cached_host_bytes(config);
   options.trace = hcq::Trace::of_process();

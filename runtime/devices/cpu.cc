@@ -52,7 +52,7 @@ Result<std::shared_ptr<cpu::WorkerPool>> workers_of_process(int threads) {
 
 Result<std::unique_ptr<core::Device>> open(core::DeviceSpec spec, const core::Config& config) {
   cpu::Options options;
-  TRY(const cpu::Settings settings, read_settings<cpu::Settings>(config.device_settings));
+  TRY(const cpu::Settings settings, read_settings<cpu::Settings>(setting_values(config)));
   TRY(options.workers, workers_of_process(settings.threads));
   options.max_cached = max_cached_host_bytes(config);
   return std::make_unique<cpu::CpuDevice>(std::move(spec), options);

@@ -28,7 +28,7 @@ std::string own_folder() {
 // CUDA_PATH, the wheels beside the Python module, those of the virtual environment.
 codegen::CudaFolders cuda_folders() {
   codegen::CudaFolders where{&os::host_files(), {}};
-  const auto settings = read_settings<nv::Settings>(core::config().device_settings);
+  const auto settings = read_settings<nv::Settings>(setting_values(core::config()));
   if (settings && !settings->cuda_path.empty()) where.folders.push_back(settings->cuda_path);
   const std::string wheels = own_folder() + "/../nvidia";
   if (where.files->exists(wheels)) where.folders.push_back(wheels);
