@@ -162,4 +162,17 @@ void CStyleWriter::add_op(UOp u) {
   }
 }
 
+std::string CStyleWriter::parameters() {
+  std::string all;
+  for (usize i = 0; i < program_.params.size(); ++i) {
+    const ProgramParam& p = program_.params[i];
+    all +=
+        fmt::format("{}{}{}* __restrict__ {}", all.empty() ? "" : ", ", p.written ? "" : "const ",
+                    memory_type(p.dtype.element()), param_name(static_cast<i64>(i)));
+  }
+  for (usize i = 0; i < program_.variables.size(); ++i)
+    all += fmt::format("{}i64 n{}", all.empty() ? "" : ", ", i);
+  return all;
+}
+
 }  // namespace doorbell::codegen

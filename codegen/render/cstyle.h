@@ -52,6 +52,8 @@ class CStyleWriter {
   // "(x op y)", cut to the type where C computes narrow scalars in int.
   std::string infix(core::UOp u, std::string_view op);
   std::string int_text(core::DType t, u64 bits);
+  // "const f32* __restrict__ p0, i64 n0": restricted pointers, then variables.
+  std::string parameters();
   static std::string param_name(i64 slot) { return "p" + std::to_string(slot); }
   // A variable's position among the arguments.
   usize variable_position(core::UOp u) const;

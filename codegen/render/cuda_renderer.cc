@@ -86,19 +86,11 @@ class CudaWriter final : public WrappingWriter {
 };
 
 std::string CudaWriter::frame(const std::string& body) {
-  std::string parameters;
-  for (usize i = 0; i < program_.params.size(); ++i) {
-    const ProgramParam& p = program_.params[i];
-    parameters += fmt::format("{}{}{}* __restrict__ {}", parameters.empty() ? "" : ", ",
-                              p.written ? "" : "const ", memory_type(p.dtype.element()),
-                              param_name(static_cast<i64>(i)));
-  }
-  for (usize i = 0; i < program_.variables.size(); ++i)
-    parameters += fmt::format("{}i64 n{}", parameters.empty() ? "" : ", ", i);
+  const std::string signature = parameters();  // before the helpers that its types need
   const i64(&items)[3] = program_.group_items;
   return fmt::format("{}{}extern \"C\" __global__ void __launch_bounds__({})\n{}({}) {{\n{}}}\n",
                      kPrelude, helpers_.source(), items[0] * items[1] * items[2], program_.name,
-                     parameters, body);
+                     signature, body);
 }
 
 class CudaRenderer final : public Renderer {

@@ -97,22 +97,14 @@ class HipWriter final : public ClangWriter {
 };
 
 std::string HipWriter::frame(const std::string& body) {
-  std::string parameters;
-  for (usize i = 0; i < program_.params.size(); ++i) {
-    const ProgramParam& p = program_.params[i];
-    parameters += fmt::format("{}{}{}* __restrict__ {}", parameters.empty() ? "" : ", ",
-                              p.written ? "" : "const ", memory_type(p.dtype.element()),
-                              param_name(static_cast<i64>(i)));
-  }
-  for (usize i = 0; i < program_.variables.size(); ++i)
-    parameters += fmt::format("{}i64 n{}", parameters.empty() ? "" : ", ", i);
+  const std::string signature = parameters();  // before the helpers that its types need
   const i64(&items)[3] = program_.group_items;
   const i64 all = items[0] * items[1] * items[2];
   return fmt::format(
       "{}{}{}{}extern \"C\" __attribute__((global, amdgpu_flat_work_group_size({}, {})))\n"
       "void {}({}) {{\n{}}}\n",
       kPrelude, sqrt_f32_ ? kSqrtF32 : "", sqrt_f64_ ? kSqrtF64 : "", helpers_.source(), all, all,
-      program_.name, parameters, body);
+      program_.name, signature, body);
 }
 
 class HipRenderer final : public Renderer {
