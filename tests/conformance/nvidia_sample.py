@@ -54,11 +54,11 @@ def disassemble(nvdisasm, database, folder):
         with open(path, "wb") as file:
             file.write(cubin)
         output = subprocess.run([nvdisasm, "-c", path], capture_output=True, text=True, check=False)
-        lines = re.findall(r"^\s+/\*[0-9a-f]{4,}\*/\s+(\S+)", output.stdout, re.MULTILINE)
+        lines = re.findall(r"^\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?(\S+)", output.stdout, re.MULTILINE)
         instructions += len(lines)
         if output.returncode != 0 or not any(line.startswith("EXIT") for line in lines):
             failures += 1
-            print(output.stderr, output.stdout[:2000], sep="\n")
+            print(output.stderr, output.stdout[:2000], output.stdout[-2000:], sep="\n")
     print(f"{len(chosen)} of {len(all_cubins)} cubins disassembled, {instructions} instructions, {failures} failures")
     return failures
 
