@@ -4,11 +4,11 @@
 #include <initializer_list>
 
 #include "base/util/check.h"
+#include "codegen/render/gpu_caps.h"
 
 namespace doorbell::codegen {
 
 using core::Op;
-using core::Scalar;
 
 namespace {
 
@@ -30,32 +30,16 @@ u32 tensor_cores_of(amd::hw::Matrix matrix) {
   UNREACHABLE("matrix instructions {}", static_cast<int>(matrix));
 }
 
-constexpr Op kOps[] = {Op::Cast, Op::Bitcast, Op::Neg,   Op::Sqrt,  Op::Recip, Op::Trunc,
-                       Op::Add,  Op::Sub,     Op::Mul,   Op::FDiv,  Op::CDiv,  Op::CMod,
-                       Op::Max,  Op::CmpLt,   Op::CmpEq, Op::CmpNe, Op::And,   Op::Or,
-                       Op::Xor,  Op::Shl,     Op::Shr,   Op::Where, Op::MulAcc};
-
 }  // namespace
 
 Caps amd_caps(const amd::hw::Chip& chip, i64 compute_units) {
-  Caps caps;
-  for (Op op : kOps) caps.ops.set(static_cast<usize>(op));
+  Caps caps = gpu_caps();
   // Instructions to one unit in the last place. [AMD "RDNA3 ISA", 16.8: V_EXP_F32, V_LOG_F32]
   for (Op op : {Op::Exp2, Op::Log2}) {
     caps.ops.set(static_cast<usize>(op));
     caps.not_of_f64.set(static_cast<usize>(op));
   }
-  // bf16 and narrower are computed in f32; the renderer converts them.
-  for (usize scalar = static_cast<usize>(Scalar::Bool); scalar <= static_cast<usize>(Scalar::F64);
-       ++scalar) {
-    caps.storage_dtypes.set(scalar);
-    const bool narrow =
-        scalar >= static_cast<usize>(Scalar::F8E4M3) && scalar <= static_cast<usize>(Scalar::BF16);
-    if (!narrow || scalar == static_cast<usize>(Scalar::F16)) caps.dtypes.set(scalar);
-  }
-  caps.narrow_index = true;
   caps.vector_bytes = 16;
-  caps.has_local = true;
   caps.max_local = 1024;
   for (i64& items : caps.max_local_axis) items = 1024;
   // An AQL packet counts items, in 32 bits an axis; gfx12 passes y and z to groups in 16 bits.
@@ -72,7 +56,6 @@ Caps amd_caps(const amd::hw::Chip& chip, i64 compute_units) {
                .max_registers = chip.max_vgprs,
                .local_bytes = chip.lds,
                .sharing = chip.simds};
-  caps.vector_registers = 64;  // of an item, four words each: occupancy bounds register tiles
   caps.busy_items = 256 * (compute_units > 0 ? compute_units : i64{chip.compute_units});
   return caps;
 }

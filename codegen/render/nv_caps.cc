@@ -4,10 +4,9 @@
 
 #include <algorithm>
 
-namespace doorbell::codegen {
+#include "codegen/render/gpu_caps.h"
 
-using core::Op;
-using core::Scalar;
+namespace doorbell::codegen {
 
 namespace {
 
@@ -21,32 +20,15 @@ constexpr i64 kMaxGrid[3] = {(i64{1} << 31) - 1, 65535, 65535};
 constexpr i64 kMaxBlock = 1024;
 constexpr i64 kMaxBlockAxis[3] = {1024, 1024, 64};
 
-// Exp2 and Log2 are missing: the instructions, ex2.approx and lg2.approx, approximate, by how much
-// has to be measured on a GPU first. [PTX ISA 9.0, "ex2", "lg2"]
-constexpr Op kOps[] = {Op::Cast, Op::Bitcast, Op::Neg,   Op::Sqrt,  Op::Recip, Op::Trunc,
-                       Op::Add,  Op::Sub,     Op::Mul,   Op::FDiv,  Op::CDiv,  Op::CMod,
-                       Op::Max,  Op::CmpLt,   Op::CmpEq, Op::CmpNe, Op::And,   Op::Or,
-                       Op::Xor,  Op::Shl,     Op::Shr,   Op::Where, Op::MulAcc};
-
 }  // namespace
 
 Caps nv_caps(const nv::hw::Chip& chip, i64 multiprocessors) {
-  Caps caps;
-  for (Op op : kOps) caps.ops.set(static_cast<usize>(op));
-  // bf16 and narrower are computed in f32; the renderer converts them.
-  for (usize scalar = static_cast<usize>(Scalar::Bool); scalar <= static_cast<usize>(Scalar::F64);
-       ++scalar) {
-    caps.storage_dtypes.set(scalar);
-    const bool narrow =
-        scalar >= static_cast<usize>(Scalar::F8E4M3) && scalar <= static_cast<usize>(Scalar::BF16);
-    if (!narrow || scalar == static_cast<usize>(Scalar::F16)) caps.dtypes.set(scalar);
-  }
-  caps.narrow_index = true;
+  Caps caps = gpu_caps();
+  // Exp2 and Log2 are missing: the instructions, ex2.approx and lg2.approx, approximate, by how
+  // much has to be measured on a GPU first. [PTX ISA 9.0, "ex2", "lg2"]
   // A vector access must be aligned to its size, and an argument may begin at any element. [PTX
   // ISA, "ld": "the address must be naturally aligned to a multiple of the access size"]
   caps.vector_bytes = 0;
-  caps.vector_registers = 64;  // of a thread: occupancy bounds register tiles
-  caps.has_local = true;
   caps.max_local = kMaxBlock;
   std::copy_n(kMaxBlockAxis, 3, caps.max_local_axis);
   std::copy_n(kMaxGrid, 3, caps.max_global);

@@ -6,22 +6,17 @@
 //               the group ids in use, and where there is scratch what docs/hw/amd-code-objects.md
 //               says of each chip
 #include <llvm/Config/llvm-config.h>
-#include <llvm/IR/ConstantRange.h>
-#include <llvm/IR/Constants.h>
 #include <llvm/IR/IntrinsicsAMDGPU.h>
 #include <llvm/IR/MDBuilder.h>
 
 #include <fmt/format.h>
 
-#include "base/util/check.h"
 #include "codegen/render/llvm/amd_matrix.h"
-#include "codegen/render/llvm/kernel_frame.h"
+#include "codegen/render/llvm/gpu_frame.h"
 
 namespace doorbell::codegen {
 namespace {
 
-// [LLVM AMDGPUUsage, "Address Spaces"]
-constexpr unsigned kGlobalSpace = 1, kLocalSpace = 3;
 // [LLVM AMDGPUUsage, "Code Object V5"]
 constexpr u32 kCodeObjectVersion = 500;
 
@@ -35,9 +30,9 @@ constexpr const char* kUnwanted[] = {
     "amdgpu-no-multigrid-sync-arg", "amdgpu-no-flat-scratch-init", "amdgpu-no-cluster-id-x",
     "amdgpu-no-cluster-id-y",       "amdgpu-no-cluster-id-z"};
 
-class AmdFrame final : public KernelFrame {
+class AmdFrame final : public GpuFrame {
  public:
-  using KernelFrame::KernelFrame;
+  using GpuFrame::GpuFrame;
 
   const FrameTraits& traits() const override {
     static constexpr FrameTraits kTraits{
@@ -46,50 +41,10 @@ class AmdFrame final : public KernelFrame {
   }
 
   llvm::Function* make_function(llvm::Module& module) override {
-    llvm::LLVMContext& context = module.getContext();
     module.addModuleFlag(llvm::Module::Error, "amdhsa_code_object_version", kCodeObjectVersion);
-    std::vector<llvm::Type*> types(program_.params.size(),
-                                   llvm::PointerType::get(context, kGlobalSpace));
-    types.resize(types.size() + program_.variables.size(), llvm::Type::getInt64Ty(context));
-    auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), types, false);
-    function_ =
-        llvm::Function::Create(type, llvm::Function::ExternalLinkage, program_.name, module);
-    function_->setCallingConv(llvm::CallingConv::AMDGPU_KERNEL);
-    for (usize i = 0; i < types.size(); ++i) {
-      llvm::Argument* argument = function_->getArg(static_cast<unsigned>(i));
-      const bool is_param = i < program_.params.size();
-      argument->setName((is_param ? "p" : "n") +
-                        std::to_string(is_param ? i : i - program_.params.size()));
-      argument->addAttr(llvm::Attribute::NoUndef);
-      if (is_param && !program_.params[i].written) argument->addAttr(llvm::Attribute::ReadOnly);
-    }
+    add_function(module, llvm::CallingConv::AMDGPU_KERNEL);
     add_attributes();
     return function_;
-  }
-
-  llvm::Value* param(llvm::IRBuilder<>&, usize slot) override {
-    return function_->getArg(static_cast<unsigned>(slot));
-  }
-  llvm::Value* variable(llvm::IRBuilder<>&, usize position) override {
-    return function_->getArg(static_cast<unsigned>(program_.params.size() + position));
-  }
-
-  llvm::Value* special(llvm::IRBuilder<>& entry, core::SpecialKind kind, i64 axis,
-                       i64 extent) override {
-    CHECK(kind != core::SpecialKind::ThreadId, "a worker thread's number on a GPU");
-    llvm::CallInst* call = call_intrinsic(entry, intrinsic(kind, axis));
-    call->addRangeRetAttr(
-        llvm::ConstantRange(llvm::APInt(32, 0), llvm::APInt(32, static_cast<u64>(extent))));
-    return call;
-  }
-
-  llvm::Value* local_array(llvm::Module& module, llvm::Type* element, i64 count) override {
-    auto* type = llvm::ArrayType::get(element, static_cast<u64>(count));
-    auto* array = new llvm::GlobalVariable(module, type, false, llvm::GlobalValue::InternalLinkage,
-                                           llvm::PoisonValue::get(type), "local", nullptr,
-                                           llvm::GlobalValue::NotThreadLocal, kLocalSpace);
-    array->setAlignment(llvm::Align(64));
-    return array;
   }
 
   // Orders local memory only; stores to global memory need not be visible yet. [LLVM AMDGPUUsage,
@@ -114,18 +69,12 @@ class AmdFrame final : public KernelFrame {
   }
 
  private:
-  static llvm::Intrinsic::ID intrinsic(core::SpecialKind kind, i64 axis) {
+  const Indices& indices() const override {
     using namespace llvm::Intrinsic;
-    static constexpr llvm::Intrinsic::ID kGroup[] = {amdgcn_workgroup_id_x, amdgcn_workgroup_id_y,
-                                                     amdgcn_workgroup_id_z};
-    static constexpr llvm::Intrinsic::ID kItem[] = {amdgcn_workitem_id_x, amdgcn_workitem_id_y,
-                                                    amdgcn_workitem_id_z};
-    CHECK(axis >= 0 && axis < 3, "axis {} of a grid", axis);
-    return (kind == core::SpecialKind::GroupId ? kGroup : kItem)[axis];
-  }
-
-  static llvm::CallInst* call_intrinsic(llvm::IRBuilder<>& b, llvm::Intrinsic::ID id) {
-    return b.CreateIntrinsic(id, llvm::ArrayRef<llvm::Type*>(), llvm::ArrayRef<llvm::Value*>());
+    static constexpr Indices kIndices = {
+        {amdgcn_workgroup_id_x, amdgcn_workgroup_id_y, amdgcn_workgroup_id_z},
+        {amdgcn_workitem_id_x, amdgcn_workitem_id_y, amdgcn_workitem_id_z}};
+    return kIndices;
   }
 
   void add_attributes() {
@@ -156,8 +105,6 @@ class AmdFrame final : public KernelFrame {
     function_->setMetadata("reqd_work_group_size",
                            llvm::MDNode::get(function_->getContext(), sizes));
   }
-
-  llvm::Function* function_ = nullptr;
 };
 
 }  // namespace

@@ -3,24 +3,18 @@
 //   groups      of exactly LinearProgram::group_items items, all of them full (.reqntid)
 //   shared      arrays of a size that the code says; none is asked for at the launch
 #include <llvm/Config/llvm-config.h>
-#include <llvm/IR/ConstantRange.h>
-#include <llvm/IR/Constants.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
 #include <fmt/format.h>
 
-#include "base/util/check.h"
-#include "codegen/render/llvm/kernel_frame.h"
+#include "codegen/render/llvm/gpu_frame.h"
 
 namespace doorbell::codegen {
 namespace {
 
-// [LLVM NVPTXUsage, "Address Spaces"]
-constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3;
-
-class NvFrame final : public KernelFrame {
+class NvFrame final : public GpuFrame {
  public:
-  using KernelFrame::KernelFrame;
+  using GpuFrame::GpuFrame;
 
   const FrameTraits& traits() const override {
     static constexpr FrameTraits kTraits{.native_f16 = true};
@@ -28,51 +22,12 @@ class NvFrame final : public KernelFrame {
   }
 
   llvm::Function* make_function(llvm::Module& module) override {
-    llvm::LLVMContext& context = module.getContext();
-    std::vector<llvm::Type*> types(program_.params.size(),
-                                   llvm::PointerType::get(context, kGlobalSpace));
-    types.resize(types.size() + program_.variables.size(), llvm::Type::getInt64Ty(context));
-    auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), types, false);
-    function_ =
-        llvm::Function::Create(type, llvm::Function::ExternalLinkage, program_.name, module);
-    function_->setCallingConv(llvm::CallingConv::PTX_Kernel);
-    for (usize i = 0; i < types.size(); ++i) {
-      llvm::Argument* argument = function_->getArg(static_cast<unsigned>(i));
-      argument->addAttr(llvm::Attribute::NoUndef);
-      if (i >= program_.params.size()) continue;
-      // Every Param is memory of its own as far as this kernel is concerned: with both, loads go
-      // through the cache that is not coherent. [LLVM NVPTXUsage, "Kernel Metadata"]
-      argument->addAttr(llvm::Attribute::NoAlias);
-      if (!program_.params[i].written) argument->addAttr(llvm::Attribute::ReadOnly);
-    }
+    add_function(module, llvm::CallingConv::PTX_Kernel);
+    // Every Param is memory of its own as far as this kernel is concerned: loads of what is also
+    // ReadOnly go through the cache that is not coherent. [LLVM NVPTXUsage, "Kernel Metadata"]
+    for (unsigned i = 0; is_param(i); ++i) function_->getArg(i)->addAttr(llvm::Attribute::NoAlias);
     say_group_size(module);
     return function_;
-  }
-
-  llvm::Value* param(llvm::IRBuilder<>&, usize slot) override {
-    return function_->getArg(static_cast<unsigned>(slot));
-  }
-  llvm::Value* variable(llvm::IRBuilder<>&, usize position) override {
-    return function_->getArg(static_cast<unsigned>(program_.params.size() + position));
-  }
-
-  llvm::Value* special(llvm::IRBuilder<>& entry, core::SpecialKind kind, i64 axis,
-                       i64 extent) override {
-    CHECK(kind != core::SpecialKind::ThreadId, "a worker thread's number on a GPU");
-    llvm::CallInst* call = entry.CreateIntrinsic(
-        intrinsic(kind, axis), llvm::ArrayRef<llvm::Type*>(), llvm::ArrayRef<llvm::Value*>());
-    call->addRangeRetAttr(
-        llvm::ConstantRange(llvm::APInt(32, 0), llvm::APInt(32, static_cast<u64>(extent))));
-    return call;
-  }
-
-  llvm::Value* local_array(llvm::Module& module, llvm::Type* element, i64 count) override {
-    auto* type = llvm::ArrayType::get(element, static_cast<u64>(count));
-    auto* array = new llvm::GlobalVariable(module, type, false, llvm::GlobalValue::InternalLinkage,
-                                           llvm::PoisonValue::get(type), "local", nullptr,
-                                           llvm::GlobalValue::NotThreadLocal, kSharedSpace);
-    array->setAlignment(llvm::Align(64));
-    return array;
   }
 
   // bar.sync 0: also orders the memory of those who meet. [PTX ISA, "bar"]
@@ -81,8 +36,7 @@ class NvFrame final : public KernelFrame {
     b.CreateIntrinsic(llvm::Intrinsic::nvvm_barrier_cta_sync_aligned_all,
                       llvm::ArrayRef<llvm::Type*>(), {b.getInt32(0)});
 #else
-    b.CreateIntrinsic(llvm::Intrinsic::nvvm_barrier0, llvm::ArrayRef<llvm::Type*>(),
-                      llvm::ArrayRef<llvm::Value*>());
+    call_intrinsic(b, llvm::Intrinsic::nvvm_barrier0);
 #endif
   }
 
@@ -92,14 +46,12 @@ class NvFrame final : public KernelFrame {
   }
 
  private:
-  static llvm::Intrinsic::ID intrinsic(core::SpecialKind kind, i64 axis) {
+  const Indices& indices() const override {
     using namespace llvm::Intrinsic;
-    static constexpr llvm::Intrinsic::ID kGroup[] = {
-        nvvm_read_ptx_sreg_ctaid_x, nvvm_read_ptx_sreg_ctaid_y, nvvm_read_ptx_sreg_ctaid_z};
-    static constexpr llvm::Intrinsic::ID kItem[] = {
-        nvvm_read_ptx_sreg_tid_x, nvvm_read_ptx_sreg_tid_y, nvvm_read_ptx_sreg_tid_z};
-    CHECK(axis >= 0 && axis < 3, "axis {} of a grid", axis);
-    return (kind == core::SpecialKind::GroupId ? kGroup : kItem)[axis];
+    static constexpr Indices kIndices = {
+        {nvvm_read_ptx_sreg_ctaid_x, nvvm_read_ptx_sreg_ctaid_y, nvvm_read_ptx_sreg_ctaid_z},
+        {nvvm_read_ptx_sreg_tid_x, nvvm_read_ptx_sreg_tid_y, nvvm_read_ptx_sreg_tid_z}};
+    return kIndices;
   }
 
   // An attribute since LLVM 21, metadata of the module before.
@@ -121,8 +73,6 @@ class NvFrame final : public KernelFrame {
         ->addOperand(llvm::MDNode::get(context, values));
 #endif
   }
-
-  llvm::Function* function_ = nullptr;
 };
 
 }  // namespace

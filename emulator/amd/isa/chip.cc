@@ -1,6 +1,8 @@
 // The table of chips.
 #include "emulator/amd/isa/chip.h"
 
+#include "base/util/named.h"
+
 namespace doorbell::emu::amdgpu {
 
 namespace {
@@ -27,12 +29,6 @@ constexpr Chip kChips[] = {
 }  // namespace
 
 std::span<const Chip> chips() { return kChips; }
-
-const Chip* find_chip(std::string_view name) {
-  for (const Chip& chip : kChips) {
-    if (chip.name == name) return &chip;
-  }
-  return nullptr;
-}
+const Chip* find_chip(std::string_view name) { return find_named(kChips, name); }
 
 }  // namespace doorbell::emu::amdgpu

@@ -1,21 +1,12 @@
 // Finding a chip's row by name.
 #include "drivers/nv/hw/isa/chip.h"
 
-#include <algorithm>
+#include "base/util/named.h"
 
 namespace doorbell::nv::hw {
 
 std::span<const Chip> chips() { return kChips; }
-
-const Chip* find_chip(std::string_view name) {
-  const auto found = std::ranges::find(kChips, name, &Chip::name);
-  return found == std::end(kChips) ? nullptr : found;
-}
-
-std::string chip_names() {
-  std::string names;
-  for (const Chip& chip : kChips) names.append(names.empty() ? "" : ", ").append(chip.name);
-  return names;
-}
+const Chip* find_chip(std::string_view name) { return find_named(kChips, name); }
+std::string chip_names() { return names_of(kChips); }
 
 }  // namespace doorbell::nv::hw
