@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/util/check.h"
-#include "core/device/registry.h"
 #include "core/uop/placement.h"
 #include "tensor/api/axes.h"
 #include "tensor/api/cell.h"
@@ -112,7 +111,7 @@ UOpRef detail::make_storage(u16 at, DType dtype, const std::vector<i64>& sizes,
   std::vector<UOpRef> owners;
   std::vector<UOp> parts;
   for (u16 number : devices_at(at)) {
-    core::Device& device = engine::device(core::Registry::instance().name_of(number));
+    core::Device& device = engine::device_at(number);
     owners.push_back(engine::make_buffer_node(device, dtype, own, data));
     parts.push_back(*owners.back());
   }
@@ -147,7 +146,7 @@ std::string Tensor::device() const { return engine::device_name(detail::device_n
 std::vector<std::string> Tensor::devices() const {
   std::vector<std::string> names;
   for (u16 number : devices_at(detail::device_number_of(*this)))
-    names.push_back(core::Registry::instance().name_of(number));
+    names.push_back(engine::device_name(static_cast<u16>(number + 1)));
   return names;
 }
 

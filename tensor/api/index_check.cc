@@ -2,14 +2,12 @@
 // and scatter.cc.
 #include <utility>
 
-#include "core/device/registry.h"
 #include "core/uop/placement.h"
 #include "core/util/config.h"
 #include "tensor/api/bound_size.h"
 #include "tensor/api/index_numbers.h"
 #include "tensor/api/observer.h"
 #include "tensor/engine/kernel_compiler.h"
-#include "tensor/engine/must.h"
 #include "tensor/engine/realize.h"
 
 namespace doorbell {
@@ -21,7 +19,7 @@ bool has_values(const Tensor& index) {
   const u16 at = index.uop()->device();
   if (core::is_placement(at)) {
     const u16 first = core::placement_of(at).devices.front();
-    return engine::must(core::Registry::instance().at(first))->runs();
+    return engine::device_at(first).runs();
   }
   return engine::device_of(*index.uop()).runs();
 }

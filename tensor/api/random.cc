@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/util/hash.h"
-#include "core/device/registry.h"
 #include "core/uop/placement.h"
 #include "tensor/api/cell.h"
 #include "tensor/api/dtype_info.h"
@@ -58,7 +57,7 @@ Tensor random_words(const Shape& shape, u16 at) {
   }
   const bool several = core::is_placement(at);
   const u16 number = several ? core::placement_of(at).devices[0] : static_cast<u16>(at - 1);
-  core::Device& device = engine::device(core::Registry::instance().name_of(number));
+  core::Device& device = engine::device_at(number);
   core::UOpRef draw = detail::next_draw(device, count);
   if (detail::observer != nullptr) detail::observer->draw(device, count, draw);
   Tensor state = Tensor::from_uop(std::move(draw));

@@ -174,10 +174,13 @@ Device& device(std::string_view name) {
   return *must(name.empty() ? registry.default_device() : registry.open(name));
 }
 
-Device& device_of(UOp node) {
-  if (node.device() == 0) return device();
+Device& device_at(u16 number) {
   ensure_runtime();
-  return *must(Registry::instance().at(static_cast<u16>(node.device() - 1)));
+  return *must(Registry::instance().at(number));
+}
+
+Device& device_of(UOp node) {
+  return node.device() == 0 ? device() : device_at(static_cast<u16>(node.device() - 1));
 }
 
 void synchronize() {

@@ -9,7 +9,6 @@
 #include "base/util/check.h"
 #include "base/util/log.h"
 #include "core/device/counters.h"
-#include "core/device/registry.h"
 #include "core/schedule/memory_plan.h"
 #include "core/schedule/schedule.h"
 #include "core/uop/placement.h"
@@ -17,6 +16,7 @@
 #include "hcq/device.h"
 #include "hcq/trace/trace.h"
 #include "tensor/engine/must.h"
+#include "tensor/engine/realize.h"
 
 namespace doorbell::engine {
 namespace {
@@ -36,8 +36,6 @@ i64 count_distinct(std::span<const KernelRef> kernels) {
   for (const KernelRef& kernel : kernels) distinct.insert(kernel.get());
   return static_cast<i64>(distinct.size());
 }
-
-Device& device_at(u16 index) { return *must(core::Registry::instance().at(index)); }
 
 void refuse_unbound_variables(const core::GraphKey& key) {
   for (const core::WalkNode& entry : key.order)
@@ -62,7 +60,7 @@ void refuse_beyond_64_bits(const Schedule& schedule) {
 }
 
 Schedule schedule_of(const core::GraphKey& key, std::span<const core::UOp> roots) {
-  Device& usual = *must(core::Registry::instance().default_device());
+  Device& usual = device();
   // Kernels are cut as the device of the first result wants them; few graphs have several kinds.
   const u16 place = roots.empty() ? 0 : roots[0].device();
   Device& device = place == 0 ? usual : device_at(static_cast<u16>(place - 1));
@@ -240,7 +238,7 @@ Plan plan_sharded(const core::GraphKey& key, std::span<const core::UOp> roots, K
 Plan make_plan(const core::GraphKey& key, std::span<const core::UOp> roots, KernelCache& kernels,
                GraphLog* log) {
   refuse_unbound_variables(key);
-  if (core::needs_sharding(key, must(core::Registry::instance().default_device())->index())) {
+  if (core::needs_sharding(key, device().index())) {
     const core::ShardedGraph sharded = core::shard_graph(key, roots);
     Plan plan = plan_sharded(sharded.key, sharded.roots, kernels, log);
     plan.roots = sharded.by_root;

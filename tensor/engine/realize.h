@@ -55,9 +55,10 @@ core::Buffer& buffer_of(core::UOp node);
 // several: its parts are put together.
 void read_bytes(core::UOp node, std::span<std::byte> out);
 
-// The device of a name ("CPU", "CPU:1"; empty: the default) or of a node. Starts the runtime if
-// nobody has.
+// The device of a name ("CPU", "CPU:1"; empty: the default), of its number or of a node. Starts the
+// runtime if nobody has.
 core::Device& device(std::string_view name = {});
+core::Device& device_at(u16 number);
 core::Device& device_of(core::UOp node);
 // "CPU", or "CPU,CPU:1" for a placement: of Node::device, which is not 0.
 std::string device_name(u16 device);
