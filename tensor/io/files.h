@@ -17,19 +17,19 @@ namespace doorbell::io {
 
 struct DiskOptions {
   DType dtype = dtypes::u8;
-  i64 offset = 0;        // of the first element, in bytes; any
-  bool writable = true;  // where we may write to the file
+  i64 offset = 0;        // of the first element, in bytes; need not be aligned
+  bool writable = true;  // open it for writing if permissions allow
 };
 
-// Elements of a file that exists, as a tensor on the device DISK; without a shape all that follow
-// the offset, along one axis. Nothing is read now: slices, permute, reshape and bitcast choose what
-// to() or reading the values then reads, assigning writes to the file, both at the call. Nothing is
-// computed there. The file stays open while a tensor on it lives.
+// The elements of an existing file as a tensor on the device DISK; without a shape, all elements
+// after the offset, along one axis. Nothing is read here: slice, permute, reshape and bitcast
+// choose what a later to() or a read of the values reads. Assigning writes to the file at the call.
+// The device computes nothing. The file stays open while a tensor on it lives.
 Tensor disk_tensor(const std::string& path, const std::optional<Shape>& shape = {},
                    const DiskOptions& options = {}, os::Files& files = os::host_files());
 
 struct FetchOptions {
-  bool gunzip = false;  // the bytes are packed by gzip
+  bool gunzip = false;  // decompress the bytes
   std::string device{};
 };
 
@@ -37,20 +37,20 @@ struct FetchOptions {
 Tensor from_url(const std::string& url, const FetchOptions& options = {},
                 os::Files& files = os::host_files());
 
-// The files inside by their names, u8. Tar may be packed by gzip, bzip2 or xz.
+// The files inside, by name, as u8. Tar may be compressed by gzip, bzip2 or xz.
 nn::NamedTensors zip_extract(const std::string& path, const std::string& device = {},
                              os::Files& files = os::host_files());
 nn::NamedTensors tar_extract(const std::string& path, const std::string& device = {},
                              os::Files& files = os::host_files());
 
 // The tensors of a file that torch.save wrote (.pt, .pth), by name: nested containers join their
-// keys with dots. Nothing in the file is run; what is no tensor, number, text or container is
-// refused by its name.
+// keys with dots. Nothing in the file is executed: anything but a tensor, number, text or container
+// is an error that names it.
 //   nn::load_state(model, io::torch_load("model.pth"));
 nn::NamedTensors torch_load(const std::string& path, const std::string& device = {},
                             os::Files& files = os::host_files());
 
-// All of such a file: the dicts, lists, numbers and texts around the tensors too.
+// The whole file: the dicts, lists, numbers and texts around the tensors too.
 TorchValue torch_load_value(const std::string& path, os::Files& files = os::host_files());
 
 struct Cifar {

@@ -1,5 +1,5 @@
-// What networks have between layers with weights, as layers: activations, pooling, reshaping. Each
-// is a call of the Tensor method of that name; options have PyTorch's names and defaults.
+// Layers without weights: activations, pooling, reshaping. Each calls the Tensor method of its
+// name; options have PyTorch's names and defaults.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace doorbell::nn {
 
-// Has no tensors.
+// The base of layers without tensors.
 struct Stateless {
   void visit(Visitor&) {}
 };
@@ -22,7 +22,7 @@ struct ReLU : Stateless {
 struct ReLU6 : Stateless {
   Tensor operator()(const Tensor& x) const { return x.relu6(); }
 };
-// Tensor::gelu, exact or by tanh.
+// Tensor::gelu, exact or by the tanh approximation.
 struct GELU : Stateless {
   Gelu approximate = Gelu::Exact;
   explicit GELU(Gelu approximate = Gelu::Exact) : approximate(approximate) {}
@@ -55,31 +55,31 @@ struct SELU : Stateless {
 struct Softsign : Stateless {
   Tensor operator()(const Tensor& x) const { return x.softsign(); }
 };
-// Tensor::leaky_relu with its slope kept.
+// Calls Tensor::leaky_relu with this slope.
 struct LeakyReLU : Stateless {
   f64 negative_slope;
   explicit LeakyReLU(f64 negative_slope = 0.01) : negative_slope(negative_slope) {}
   Tensor operator()(const Tensor& x) const { return x.leaky_relu(negative_slope); }
 };
-// Tensor::elu with its alpha kept.
+// Calls Tensor::elu with this alpha.
 struct ELU : Stateless {
   f64 alpha;
   explicit ELU(f64 alpha = 1.0) : alpha(alpha) {}
   Tensor operator()(const Tensor& x) const { return x.elu(alpha); }
 };
-// Tensor::celu with its alpha kept.
+// Calls Tensor::celu with this alpha.
 struct CELU : Stateless {
   f64 alpha;
   explicit CELU(f64 alpha = 1.0) : alpha(alpha) {}
   Tensor operator()(const Tensor& x) const { return x.celu(alpha); }
 };
-// Tensor::softplus with its beta kept.
+// Calls Tensor::softplus with this beta.
 struct Softplus : Stateless {
   f64 beta;
   explicit Softplus(f64 beta = 1.0) : beta(beta) {}
   Tensor operator()(const Tensor& x) const { return x.softplus(beta); }
 };
-// Tensor::hardtanh with its bounds kept.
+// Calls Tensor::hardtanh with these bounds.
 struct Hardtanh : Stateless {
   f64 min_val, max_val;
   explicit Hardtanh(f64 min_val = -1.0, f64 max_val = 1.0) : min_val(min_val), max_val(max_val) {}
@@ -97,13 +97,13 @@ struct LogSoftmax : Stateless {
   explicit LogSoftmax(i64 dim = -1) : dim(dim) {}
   Tensor operator()(const Tensor& x) const { return x.log_softmax(dim); }
 };
-// The axes from start_dim to end_dim as one.
+// Merges the axes from start_dim to end_dim.
 struct Flatten : Stateless {
   i64 start_dim, end_dim;
   explicit Flatten(i64 start_dim = 1, i64 end_dim = -1) : start_dim(start_dim), end_dim(end_dim) {}
   Tensor operator()(const Tensor& x) const { return x.flatten(start_dim, end_dim); }
 };
-// Over as many of the last axes as the kernel has sizes.
+// Pools over the last axes, one per size of the kernel.
 struct MaxPool2d : Stateless {
   std::vector<i64> kernel_size;
   PoolOptions options;
@@ -111,7 +111,7 @@ struct MaxPool2d : Stateless {
       : kernel_size(std::move(kernel_size)), options(std::move(options)) {}
   Tensor operator()(const Tensor& x) const { return x.max_pool2d(kernel_size, options); }
 };
-// Tensor::avg_pool2d with its options kept.
+// Calls Tensor::avg_pool2d with these options.
 struct AvgPool2d : Stateless {
   std::vector<i64> kernel_size;
   PoolOptions options;

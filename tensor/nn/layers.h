@@ -17,7 +17,7 @@ struct LayerOptions {
   std::string device{};
 };
 
-// (..., in) to (..., out): x by the weight turned over, and the bias.
+// (..., in) to (..., out): x @ weight.T + bias.
 struct Linear {
   Linear(i64 in, i64 out, const LayerOptions& options = {});
   Tensor operator()(const Tensor& x) const;
@@ -26,7 +26,7 @@ struct Linear {
   Tensor weight, bias;  // (out, in), (out)
 };
 
-// (n, in, ...) to (n, out, ...), over as many spatial axes as the kernel has sizes.
+// (n, in, ...) to (n, out, ...). The kernel has one size per spatial axis.
 struct Conv2d {
   Conv2d(i64 in, i64 out, const std::vector<i64>& kernel, const Conv2dOptions& options = {},
          const LayerOptions& layer = {});
@@ -43,7 +43,7 @@ struct Conv1d : Conv2d {
       : Conv2d(in, out, {kernel}, options, layer) {}
 };
 
-// (n, in, ...) to (n, out, ...): what Conv2d makes small becomes large.
+// (n, in, ...) to (n, out, ...): the gradient of Conv2d with respect to its input.
 struct ConvTranspose2d {
   ConvTranspose2d(i64 in, i64 out, const std::vector<i64>& kernel,
                   const ConvTranspose2dOptions& options = {}, const LayerOptions& layer = {});
@@ -68,8 +68,8 @@ struct BatchNormOptions {
   std::string device{};
 };
 
-// Over axis 1; the shape stays, as in all norms. In a TrainingScope the statistics are the batch's,
-// and the running ones follow.
+// Normalizes each channel (axis 1); the shape stays, as in all norms. In a TrainingScope it uses
+// the batch's statistics and updates the running ones, else the running ones if they are tracked.
 struct BatchNorm {
   explicit BatchNorm(i64 features, const BatchNormOptions& options = {});
   Tensor operator()(const Tensor& x);
@@ -84,12 +84,12 @@ using BatchNorm3d = BatchNorm;
 
 struct LayerNormOptions {
   f64 eps = 1e-5;
-  bool elementwise_affine = true;  // a weight, and a bias unless that is off
+  bool elementwise_affine = true;  // has a weight, and a bias if `bias` is set
   bool bias = true;
   std::string device{};
 };
 
-// Over the last axes, which have this shape.
+// Normalizes over the last axes of x, whose sizes must be `shape`.
 struct LayerNorm {
   explicit LayerNorm(const Shape& shape, const LayerNormOptions& options = {});
   Tensor operator()(const Tensor& x) const;
@@ -100,7 +100,7 @@ struct LayerNorm {
   Tensor weight, bias;
 };
 
-// Over the channels (axis 1) of images, at every place by itself.
+// Normalizes over the channels (axis 1) of images, each pixel separately.
 struct LayerNorm2d : LayerNorm {
   explicit LayerNorm2d(i64 channels, const LayerNormOptions& options = {})
       : LayerNorm({channels}, options) {}
@@ -113,7 +113,7 @@ struct GroupNormOptions {
   std::string device{};
 };
 
-// Channels (axis 1) in groups.
+// Normalizes over groups of channels (axis 1).
 struct GroupNorm {
   GroupNorm(i64 groups, i64 channels, const GroupNormOptions& options = {});
   Tensor operator()(const Tensor& x) const;
@@ -130,7 +130,7 @@ struct InstanceNormOptions {
   std::string device{};
 };
 
-// Each channel (axis 1) of each element by itself.
+// Normalizes each channel (axis 1) of each batch element separately.
 struct InstanceNorm {
   explicit InstanceNorm(i64 channels, const InstanceNormOptions& options = {});
   Tensor operator()(const Tensor& x) const { return norm(x); }
@@ -140,12 +140,12 @@ struct InstanceNorm {
 };
 
 struct RMSNormOptions {
-  std::optional<f64> eps{};  // none: the distance from 1 to the next number of x's dtype
+  std::optional<f64> eps{};  // default: the machine epsilon of x's dtype
   bool elementwise_affine = true;
   std::string device{};
 };
 
-// Over the last axes, which have this shape: x by the root of the mean of its squares.
+// Divides x by the root mean square over its last axes, whose sizes must be `shape`.
 struct RMSNorm {
   explicit RMSNorm(const Shape& shape, const RMSNormOptions& options = {});
   Tensor operator()(const Tensor& x) const;
@@ -156,7 +156,7 @@ struct RMSNorm {
   Tensor weight;
 };
 
-// Rows of a table, by integers of any shape: (...) to (..., features).
+// Looks up rows of a table by index: integers of shape (...) to (..., features).
 struct Embedding {
   Embedding(i64 count, i64 features, const std::string& device = {});
   Tensor operator()(const Tensor& indices) const;
@@ -168,13 +168,14 @@ struct Embedding {
 // One step of a long short-term memory: (hidden, cell) of shape (batch, hidden size).
 struct LSTMCell {
   LSTMCell(i64 in, i64 hidden, const LayerOptions& options = {});
-  // Undefined state: zeros.
+  // A state that is undefined counts as zeros.
   std::pair<Tensor, Tensor> operator()(const Tensor& x, const Tensor& hidden = {},
                                        const Tensor& cell = {}) const;
   void visit(Visitor& visitor);
 
   i64 size;
-  Tensor weight_ih, weight_hh, bias_ih, bias_hh;  // (4 hidden, in), (4 hidden, hidden), gates ifgo
+  // (4 hidden, in) and (4 hidden, hidden), gates in the order i, f, g, o; biases (4 hidden).
+  Tensor weight_ih, weight_hh, bias_ih, bias_hh;
 };
 
 // Tensor::dropout: in a TrainingScope only.

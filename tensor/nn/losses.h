@@ -6,7 +6,7 @@
 
 namespace doorbell::nn {
 
-// Has no tensors that are learnt.
+// The base of losses that have a reduction and no parameters.
 struct Loss {
   Reduction reduction = Reduction::Mean;
 
@@ -14,7 +14,7 @@ struct Loss {
   void visit(Visitor&) {}
 };
 
-// Squares of the differences.
+// The squared differences of x and target.
 struct MSELoss : Loss {
   using Loss::Loss;
   Tensor operator()(const Tensor& x, const Tensor& target) const {
@@ -22,7 +22,7 @@ struct MSELoss : Loss {
   }
 };
 
-// Sizes of the differences.
+// The absolute differences of x and target.
 struct L1Loss : Loss {
   using Loss::Loss;
   Tensor operator()(const Tensor& x, const Tensor& target) const {
@@ -30,7 +30,7 @@ struct L1Loss : Loss {
   }
 };
 
-// Squares up to beta, lines beyond.
+// Squared differences where they are below beta, absolute ones elsewhere.
 struct SmoothL1Loss : Loss {
   f64 beta;
   explicit SmoothL1Loss(f64 beta = 1.0, Reduction reduction = Reduction::Mean)
@@ -40,7 +40,7 @@ struct SmoothL1Loss : Loss {
   }
 };
 
-// Squares up to delta, lines beyond.
+// Squared differences where they are at most delta, absolute ones times delta elsewhere.
 struct HuberLoss : Loss {
   f64 delta;
   explicit HuberLoss(f64 delta = 1.0, Reduction reduction = Reduction::Mean)
@@ -50,7 +50,8 @@ struct HuberLoss : Loss {
   }
 };
 
-// Of log probabilities, and of targets that are probabilities, or with log_target their logarithms.
+// The Kullback-Leibler divergence. x holds log probabilities; target holds probabilities, or log
+// probabilities if log_target is set.
 struct KLDivLoss : Loss {
   bool log_target;
   explicit KLDivLoss(Reduction reduction = Reduction::Mean, bool log_target = false)
@@ -60,7 +61,7 @@ struct KLDivLoss : Loss {
   }
 };
 
-// Of classes; weight: (classes) or undefined.
+// The base of losses over classes. `weight`, if defined, has one weight per class: shape (classes).
 struct ClassLoss {
   LossOptions options;
   Tensor weight;
@@ -70,7 +71,7 @@ struct ClassLoss {
   void visit(Visitor&) {}
 };
 
-// Of logits, and of class numbers or probabilities.
+// x holds logits; target holds class indices, or probabilities in the shape of x.
 struct CrossEntropyLoss : ClassLoss {
   using ClassLoss::ClassLoss;
   Tensor operator()(const Tensor& x, const Tensor& target) const {
@@ -78,7 +79,7 @@ struct CrossEntropyLoss : ClassLoss {
   }
 };
 
-// Of log probabilities and class numbers.
+// x holds log probabilities; target holds class indices.
 struct NLLLoss : ClassLoss {
   using ClassLoss::ClassLoss;
   Tensor operator()(const Tensor& x, const Tensor& target) const {
@@ -86,7 +87,7 @@ struct NLLLoss : ClassLoss {
   }
 };
 
-// Of probabilities; weight: of any shape that fits, or undefined.
+// x holds probabilities. `weight`, if defined, is broadcast to their shape.
 struct BCELoss : Loss {
   Tensor weight;
 
@@ -97,7 +98,7 @@ struct BCELoss : Loss {
   }
 };
 
-// Of logits; weight and pos_weight: of any shape that fits, or undefined.
+// x holds logits. `weight` and `pos_weight`, if defined, are broadcast to their shape.
 struct BCEWithLogitsLoss : Loss {
   Tensor weight, pos_weight;
 

@@ -22,7 +22,7 @@ namespace doorbell::nn {
 class Visitor {
  public:
   using Take = std::function<void(const std::string& name, Tensor& tensor)>;
-  // Undefined tensors (a bias that is switched off) are passed over, unless asked for.
+  // Skips undefined tensors (the bias of a layer without one) unless asked for.
   explicit Visitor(Take take, bool with_undefined = false)
       : take_(std::move(take)), with_undefined_(with_undefined) {}
 
@@ -62,25 +62,25 @@ NamedTensors state_of(Module& module) {
   return state;
 }
 
-// Those marked requires_grad, each once, by whatever names it goes.
+// Those marked requires_grad, each once, even if it has several names.
 std::vector<Tensor> parameters_among(const NamedTensors& state);
 
-// What an optimiser changes.
+// The tensors that an optimiser changes.
 template <class Module>
 std::vector<Tensor> parameters_of(Module& module) {
   return parameters_among(state_of(module));
 }
 
 struct LoadOptions {
-  bool strict = true;  // names missing on either side are an error
+  bool strict = true;  // a name that is only on one side is an error
 };
 struct LoadResult {
-  std::vector<std::string> missing_keys;     // of the model
-  std::vector<std::string> unexpected_keys;  // the model has none of that name
+  std::vector<std::string> missing_keys;     // names that only the model has
+  std::vector<std::string> unexpected_keys;  // names that the model lacks
 };
 
-// Assigns by name, converting dtype and device. Wrong shapes, and where strict names on one side
-// only, are an error that names them all, and nothing is changed.
+// Assigns by name and converts dtype and device. Throws, before it changes anything, with the names
+// of all tensors whose shapes differ, and if strict of all that are only on one side.
 LoadResult load_into(const NamedTensors& into, const NamedTensors& from,
                      const LoadOptions& options = {});
 
@@ -89,7 +89,7 @@ LoadResult load_state(Module& module, const NamedTensors& state, const LoadOptio
   return load_into(state_of(module), state, options);
 }
 
-// Gives each tensor memory of its own; those that were one stay one, leaves stay leaves.
+// Gives each tensor memory of its own. Names of one tensor stay names of one; leaves stay leaves.
 class TensorCopies {
  public:
   void operator()(const std::string& name, Tensor& tensor);
@@ -98,7 +98,7 @@ class TensorCopies {
   NamedTensors from_, to_;
 };
 
-// A model with tensors of its own, where a plain copy of a struct shares them.
+// A copy of a model with tensors of its own; a plain copy of the struct shares them.
 template <class Module>
 Module deep_copy(const Module& module) {
   Module copy = module;

@@ -26,19 +26,19 @@ struct ParamGroup {
   Options options{};
 };
 
-// What all have in common: the parameters in groups, their rates, and the state as a value.
+// The base of all optimisers: groups of parameters, their learning rates, and the state as a value.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  // Changes every parameter that has a gradient. None has one: an error. What forward
-  // passes changed on this thread (running statistics of norms) and `also` (the loss, say) are
-  // realized with them, which shares the work.
+  // Updates every parameter that has a gradient; throws if none has one. Also realizes what forward
+  // passes changed on this thread (running statistics of norms) and `also` (the loss, say), so that
+  // all of it shares work.
   void step(std::span<const Tensor> also = {});
   void step(std::initializer_list<Tensor> also) { step(std::span(also.begin(), also.size())); }
-  // The change alone, lazily: what has to be realized for it.
+  // Builds the update lazily and returns the tensors that have to be realized for it.
   std::vector<Tensor> lazy_step();
   void zero_grad();
   const std::vector<Tensor>& parameters() const { return parameters_; }  // of all groups
@@ -50,7 +50,7 @@ class Optimizer {
   f64 learning_rate(usize group = 0) const { return groups_.at(group).rate; }
   void set_learning_rate(f64 rate);  // of all groups
   void set_learning_rate(f64 rate, usize group);
-  // By name, "lr" first. A jitted step keeps all but the rate as they were when it was captured.
+  // By name, "lr" first. A jitted step follows later changes of the rate only.
   NamedOptions options(usize group = 0) const;
   void set_option(usize group, const std::string& option, const OptionValue& value) {
     set_options(group, {{option, value}});
@@ -59,11 +59,11 @@ class Optimizer {
     take(group, given, false);
   }  // or none
 
-  // Parameters are numbered through all groups. Later steps do not change what was given.
+  // Parameters are numbered through all groups. The result is a copy: later steps do not change it.
   OptimizerState state_dict() const;
-  // Also of PyTorch's optimiser of that name. Options become those of the state; what a parameter
-  // has no state for begins anew. Throws, and changes nothing, for other groups, for shapes that do
-  // not fit and for what this optimiser cannot do (amsgrad). Computes.
+  // Takes a state of this class or of PyTorch's class of the same name, with its options. A
+  // parameter that has no state there begins anew. Throws, and changes nothing, if groups or shapes
+  // differ or this optimiser lacks an option that is set (amsgrad). Computes.
   void load_state_dict(const OptimizerState& state);
 
  protected:
@@ -113,11 +113,12 @@ class Optimizer {
   std::vector<Group> groups_;
 };
 
-// Several that step as one: `nn::OptimizerGroup both({&first, &second})`. Borrows them.
+// Several optimisers that step together: `nn::OptimizerGroup both({&first, &second})`. Borrows
+// them.
 class OptimizerGroup {
  public:
   explicit OptimizerGroup(std::vector<Optimizer*> optimizers);
-  // As Optimizer's: one realize for all.
+  // As Optimizer::step, with one realization for all.
   void step(std::span<const Tensor> also = {});
   void step(std::initializer_list<Tensor> also) { step(std::span(also.begin(), also.size())); }
   std::vector<Tensor> lazy_step();
@@ -142,7 +143,8 @@ class SGD final : public Optimizer {
   using Group = ParamGroup<SGDOptions>;
   SGD(std::span<const Tensor> parameters, f64 rate = 1e-3, const SGDOptions& options = {});
   explicit SGD(const std::vector<Group>& groups);
-  // A further group; what its options leave out is the optimiser's. Throws Error: a tensor twice.
+  // Adds a group; options that it leaves out are the optimiser's. Throws if a tensor is in a group
+  // already.
   void add_param_group(const Group& group);
 
  private:
@@ -164,13 +166,15 @@ struct LARSOptions {
   f64 trust_coefficient = 1e-3;
 };
 
-// SGD whose rate is scaled, per parameter, by trust_coefficient * |w| / (|g| + weight_decay * |w|).
+// SGD with a rate that is scaled per parameter by
+// trust_coefficient * |w| / (|g| + weight_decay * |w|).
 class LARS final : public Optimizer {
  public:
   using Group = ParamGroup<LARSOptions>;
   LARS(std::span<const Tensor> parameters, f64 rate = 1e-3, const LARSOptions& options = {});
   explicit LARS(const std::vector<Group>& groups);
-  // A further group; what its options leave out is the optimiser's. Throws Error: a tensor twice.
+  // Adds a group; options that it leaves out are the optimiser's. Throws if a tensor is in a group
+  // already.
   void add_param_group(const Group& group);
 
  private:
@@ -190,17 +194,17 @@ struct AdamOptions {
   f64 weight_decay = 0.0;
 };
 
-// The running means of gradients and of their squares: what Adam and LAMB share. A parameter whose
-// gradient is missing stays behind by a step, as in PyTorch.
+// The base of Adam and LAMB: running means of gradients and of their squares. A parameter without a
+// gradient does not count the step, as in PyTorch.
 class Moments {
  public:
-  // A group whose parameters follow those of the groups before.
+  // Adds a group; its parameters are numbered after those of earlier groups.
   void add_group(std::span<const Tensor> zeros, std::span<const Tensor> more_zeros,
                  const std::array<f64, 2>& betas);
-  // Other betas count from the first step on, as in PyTorch. Reads the steps.
+  // New betas apply to all steps since the first, as in PyTorch. Reads the step counts.
   void set_betas(usize group, const std::array<f64, 2>& betas);
   void advance(std::span<const usize> active);
-  // mean / (sqrt(variance) + eps), both without the bias of their start.
+  // mean / (sqrt(variance) + eps), both corrected for their bias.
   Tensor direction(usize i, const Tensor& gradient, f64 eps);
   NamedTensors slots(usize i) const {
     return {{"exp_avg", mean_[i]}, {"exp_avg_sq", variance_[i]}};
@@ -232,7 +236,8 @@ class Adam : public Optimizer {
   Adam(std::span<const Tensor> parameters, f64 rate = 1e-3, const AdamOptions& options = {})
       : Adam({{{parameters.begin(), parameters.end()}, rate, options}}, false) {}
   explicit Adam(const std::vector<Group>& groups) : Adam(groups, false) {}
-  // A further group; what its options leave out is the optimiser's. Throws Error: a tensor twice.
+  // Adds a group; options that it leaves out are the optimiser's. Throws if a tensor is in a group
+  // already.
   void add_param_group(const Group& group);
 
  protected:
@@ -275,7 +280,8 @@ class LAMB final : public Optimizer {
   using Group = ParamGroup<LAMBOptions>;
   LAMB(std::span<const Tensor> parameters, f64 rate = 1e-3, const LAMBOptions& options = {});
   explicit LAMB(const std::vector<Group>& groups);
-  // A further group; what its options leave out is the optimiser's. Throws Error: a tensor twice.
+  // Adds a group; options that it leaves out are the optimiser's. Throws if a tensor is in a group
+  // already.
   void add_param_group(const Group& group);
 
  private:
@@ -310,7 +316,8 @@ class Muon final : public Optimizer {
   using Group = ParamGroup<MuonOptions>;
   Muon(std::span<const Tensor> parameters, f64 rate = 1e-3, const MuonOptions& options = {});
   explicit Muon(const std::vector<Group>& groups);
-  // A further group; what its options leave out is the optimiser's. Throws Error: a tensor twice.
+  // Adds a group; options that it leaves out are the optimiser's. Throws if a tensor is in a group
+  // already.
   void add_param_group(const Group& group);
 
  private:

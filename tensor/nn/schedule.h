@@ -19,8 +19,8 @@
 
 namespace doorbell::nn {
 
-// What those that count steps have in common. Each group of the optimiser's parameters has a rate
-// of its own, which follows the same course.
+// The base of schedules that count steps. Each group of the optimiser has its own rate, and all
+// follow the same course.
 class LRScheduler {
  public:
   virtual ~LRScheduler() = default;
@@ -29,18 +29,18 @@ class LRScheduler {
 
   void step();
   f64 get_last_lr(usize group = 0) const { return optimizer_->learning_rate(group); }
-  // Groups of the optimiser, each with a rate of its own.
+  // The optimiser's groups, each with its own rate.
   usize group_count() const { return base_.size(); }
   i64 last_epoch() const { return count_; }  // the steps done
   // The rates that the optimiser was made with.
   const std::vector<f64>& base_lrs() const { return base_; }
-  // Goes on as another one would that has done `last_epoch` steps. The optimiser's rate stays: it
-  // is part of that one's state.
+  // Continues as a schedule that has done `last_epoch` steps. Does not change the optimiser's rate,
+  // which is part of the optimiser's state.
   void load(i64 last_epoch, const std::vector<f64>& base_lrs);
 
  protected:
   explicit LRScheduler(Optimizer& optimizer);
-  // The rate after `count` steps, of a group that began with `base`.
+  // The rate after `count` steps of a group whose rate was `base` at first.
   virtual f64 rate_at(i64 count, f64 base) const = 0;
   void start() { set_rates(0); }
 
@@ -70,7 +70,7 @@ struct MultiStepOptions {
   f64 gamma = 0.1;
 };
 
-// Times gamma at each milestone; one that is named twice counts twice.
+// Multiplies the rate by gamma at each milestone; a milestone given twice counts twice.
 class MultiStepLR final : public LRScheduler {
  public:
   MultiStepLR(Optimizer& optimizer, const MultiStepOptions& options);
@@ -83,12 +83,12 @@ class MultiStepLR final : public LRScheduler {
 struct CosineAnnealingOptions {
   i64 T_max = 1;
   f64 eta_min = 0.0;
-  // Not PyTorch's: the rate first rises in a line, (step + 1) / warmup_steps of it, for this many
-  // steps; T_max counts from there.
+  // Not in PyTorch: for this many steps the rate is (step + 1) / warmup_steps of its first value;
+  // T_max counts from there.
   i64 warmup_steps = 0;
 };
 
-// Half a cosine from the optimiser's rate to eta_min in T_max steps, and back if it goes on.
+// Follows half a cosine from the optimiser's rate to eta_min in T_max steps, then back.
 class CosineAnnealingLR final : public LRScheduler {
  public:
   CosineAnnealingLR(Optimizer& optimizer, const CosineAnnealingOptions& options);
@@ -110,7 +110,7 @@ struct OneCycleOptions {
   bool three_phase = false;    // down as long as up, then to the end
 };
 
-// Up to max_lr and down to nearly nothing. A step beyond total_steps is an error.
+// Rises to max_lr, then falls to nearly 0. A step beyond total_steps is an error.
 class OneCycleLR final : public LRScheduler {
  public:
   OneCycleLR(Optimizer& optimizer, const OneCycleOptions& options);
@@ -124,26 +124,26 @@ enum class PlateauMode : u8 { Min, Max };
 enum class Threshold : u8 { Relative, Absolute };
 
 struct ReduceLROnPlateauOptions {
-  PlateauMode mode = PlateauMode::Min;  // what is better
+  PlateauMode mode = PlateauMode::Min;  // which metric is better
   f64 factor = 0.1;
   i64 patience = 10;
-  f64 threshold = 1e-4;  // less than this is no improvement
+  f64 threshold = 1e-4;  // a smaller improvement does not count
   Threshold threshold_mode = Threshold::Relative;
   i64 cooldown = 0;
   f64 min_lr = 0.0;
   f64 eps = 1e-8;  // a smaller change of the rate is not made
 };
 
-// Times `factor` when a metric has not become better for more than `patience` steps.
+// Multiplies the rate by `factor` when a metric has not improved for more than `patience` steps.
 class ReduceLROnPlateau {
  public:
   explicit ReduceLROnPlateau(Optimizer& optimizer, const ReduceLROnPlateauOptions& options = {});
   void step(f64 metric);
   f64 get_last_lr(usize group = 0) const { return optimizer_->learning_rate(group); }
-  // Groups of the optimiser, each with a rate of its own.
+  // The optimiser's groups, each with its own rate.
   usize group_count() const { return optimizer_->group_count(); }
 
-  // What it knows between steps, by PyTorch's names.
+  // The state between steps, by PyTorch's names.
   struct State {
     f64 best = 0.0;
     i64 num_bad_epochs = 0;
@@ -152,7 +152,7 @@ class ReduceLROnPlateau {
   };
   // What load() takes.
   const State& state() const { return state_; }
-  // Goes on from a saved state.
+  // Continues from a saved state.
   void load(const State& state) { state_ = state; }
 
  private:
