@@ -10,7 +10,7 @@
 #include "base/os/host.h"
 #include "runtime/progress_bar.h"
 #include "tensor/engine/must.h"
-#include "tools/doorbell/commands.h"
+#include "tools/doorbell/bench.h"
 #include "tools/doorbell/latency/plot.h"
 #include "tools/doorbell/latency/report.h"
 #include "tools/doorbell/open_device.h"
@@ -94,6 +94,8 @@ int run(const Options& options) {
   return 0;
 }
 
+}  // namespace
+
 void add_latency(CLI::App* app, int* status) {
   CLI::App* command = app->add_subcommand(
       "latency", "Dispatch latency of a device: launches, signals, graphs, copies");
@@ -126,14 +128,6 @@ void add_latency(CLI::App* app, int* status) {
       ->option_text("FILE");
   command->footer(kExplanation);
   command->callback([options, status] { *status = run(*options); });
-}
-
-}  // namespace
-
-void add_bench(CLI::App* app, int* status) {
-  CLI::App* command = app->add_subcommand("bench", "Measure a device");
-  command->require_subcommand(1);
-  add_latency(command, status);
 }
 
 }  // namespace doorbell::tools

@@ -1,0 +1,41 @@
+// What `doorbell bench gemm`, `bandwidth` and `attention` measure: calls of a jitted function, with
+// the work and the memory traffic that one call cannot do without. For the command line see
+// bench_throughput.cc.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/device/device.h"
+#include "core/dtype/dtype.h"
+#include "tools/measure/distribution.h"
+
+namespace doorbell::tools::throughput {
+
+struct Workload {
+  std::string what;  // "f16 4096 x 4096 x 4096"
+  core::DType dtype;
+  f64 flops = 0;  // of a call; 0: not a figure of this benchmark
+  f64 bytes = 0;  // that a call reads and writes at least; 0: not a figure of this benchmark
+  // Makes the inputs on the device and returns one call, which need not wait for its work. Throws.
+  std::function<std::function<void()>()> prepare;
+};
+
+struct Request {
+  core::Device& device;
+  std::vector<core::DType> dtypes;
+  std::vector<i64> sizes;  // ascending; empty: the benchmark's own
+};
+
+// Square products (n, n) x (n, n), one per dtype and size.
+std::vector<Workload> gemm(const Request& request);
+// Kernels whose time is that of their memory traffic; a size is the bytes of one operand.
+std::vector<Workload> bandwidth(const Request& request);
+// softmax(q k^T / sqrt(64)) v over 16 heads of 64 features; a size is the length of the sequence.
+std::vector<Workload> attention(const Request& request);
+
+// Nanoseconds of one call, the wait for the device shared among several calls in a row.
+Distribution measure(core::Device& device, const Workload& workload, const Sampling& sampling);
+
+}  // namespace doorbell::tools::throughput
