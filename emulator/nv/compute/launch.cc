@@ -3,7 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstring>
+
 #include "base/util/try.h"
+#include "emulator/nv/compute/block.h"
 #include "emulator/nv/compute/rules.h"
 
 namespace doorbell::emu::nvgpu {
@@ -43,13 +47,52 @@ std::string to_string(const Fault& fault) {
                      fault.rule != nullptr ? fault.rule->id : "no rule", fault.message);
 }
 
+namespace {
+
+// Words of constant bank 0 that the driver writes before the parameters: sizes of block and grid,
+// the addresses' windows and the start of the stack [nvdisasm's text of NVRTC's code, which reads
+// them].
+constexpr u32 kBlockSize = 0x0, kGridSize = 0xc, kSharedWindowAt = 0x18, kStackAt = 0x28;
+
+std::vector<u8> make_bank0(const CubinKernel& kernel, const Launch& launch) {
+  const auto own = kernel.banks.find(0);
+  std::vector<u8> bank = own == kernel.banks.end() ? std::vector<u8>() : own->second;
+  const usize end = usize{kernel.parameter_base} + launch.parameters.size();
+  bank.resize(std::max<usize>({bank.size(), end, 0x210}));
+  const auto put = [&](u32 offset, u32 value) { std::memcpy(bank.data() + offset, &value, 4); };
+  for (u32 axis = 0; axis < 3; ++axis) {
+    put(kBlockSize + 4 * axis, launch.block[axis]);
+    put(kGridSize + 4 * axis, launch.grid[axis]);
+  }
+  put(kSharedWindowAt, 0);
+  put(kSharedWindowAt + 4, static_cast<u32>(kSharedWindow >> 32));
+  put(kStackAt, kernel.local_bytes);  // it grows down
+  std::ranges::copy(launch.parameters, bank.begin() + kernel.parameter_base);
+  return bank;
+}
+
+}  // namespace
+
 Result<LaunchResult> launch(const Cubin& cubin, const CubinKernel& kernel, const Launch& launch,
                             AddressSpace& memory, Checks& checks) {
   TRY(check_launch(kernel, launch));
-  static_cast<void>(cubin), static_cast<void>(memory), static_cast<void>(checks);
+  const std::vector<u8> bank0 = make_bank0(kernel, launch);
+  Grid grid{kernel, launch, memory, checks, {}, {}, cubin.chip() >= 90};
+  for (const auto& [number, bytes] : cubin.banks()) grid.banks[number] = bytes;
+  for (const auto& [number, bytes] : kernel.banks) grid.banks[number] = bytes;
+  grid.banks[0] = bank0;
+  grid.program = decode(cubin.code(), Cubin::kCodeStart, grid.banks);
   LaunchResult result;
-  result.fault = Fault{.kernel = kernel.name, .rule = &kUnknownInstruction};
-  result.fault->message = "the interpreter executes no instruction yet";
+  for (u32 z = 0; z < launch.grid[2]; ++z)
+    for (u32 y = 0; y < launch.grid[1]; ++y)
+      for (u32 x = 0; x < launch.grid[0]; ++x) {
+        Block block(grid, {x, y, z});
+        const bool good = block.run();
+        result.instructions += block.instructions();
+        if (good) continue;
+        result.fault = block.fault();
+        return result;
+      }
   return result;
 }
 

@@ -91,10 +91,18 @@ inline constexpr Check kConvergence{
     false,
     true};
 
+inline constexpr Check kTrap{"NV-CODE-006",
+                             "a kernel executes no trap",
+                             "PTX ISA, \"trap\"",
+                             Power::Full,
+                             Power::Full,
+                             false,
+                             true};
+
 inline constexpr const Check* kAllRules[] = {
     &kUnknownInstruction, &kCodeFetch,  &kEndlessKernel, &kUndefinedRegister, &kMissingWait,
     &kGlobalAccess,       &kMisaligned, &kSharedAccess,  &kLocalAccess,       &kConstantAccess,
-    &kUndefinedShared,    &kSharedRace, &kBarrier,       &kConvergence,
+    &kUndefinedShared,    &kSharedRace, &kBarrier,       &kConvergence,       &kTrap,
 };
 
 }  // namespace doorbell::emu::nvgpu

@@ -20,6 +20,7 @@ std::vector<std::string> cpu_targets() {
 std::vector<std::string> scalar_targets() {
   std::vector<std::string> targets = cpu_targets();
   targets.push_back("CUDA");
+  targets.insert(targets.end(), nv_targets().begin(), nv_targets().end());
   return targets;
 }
 
@@ -35,6 +36,13 @@ const CpuTarget& cpu_target(const std::string& name) {
   } else if (name == "CUDA") {
     target.renderer = make_cuda_host_renderer();
     target.compiler = make_cuda_host_compiler();
+  } else if (is_nv_target(name)) {
+    NvToolchain nv = make_nv_toolchain(name);
+    target.renderer = std::move(nv.renderer);
+    if (nv.compiler)
+      target.compiler = std::move(*nv.compiler);
+    else
+      target.missing = nv.compiler.error().message;
   } else {
     target.renderer = make_clang_renderer(cpu_caps());
     auto compiler = make_clang_compiler();
@@ -49,9 +57,15 @@ RunningKernel compile_for(const CpuTarget& target, const LinearProgram& program)
   if (target.compiler->wants_source()) source = target.renderer->render(program);
   auto object = target.compiler->compile(program, source);
   CHECK(object.has_value(), "{}", to_string(object.error()));
+  if (is_nv_target(target.name)) {
+    auto cubin = emu::nvgpu::Cubin::parse(*object);
+    CHECK(cubin.has_value(), "{}", to_string(cubin.error()));
+    (*cubin)->place(0);
+    return {{}, std::make_shared<NvKernel>(program, std::move(*cubin))};
+  }
   auto code = load_object(*object, program.name);
   CHECK(code.has_value(), "{}\n{}", to_string(code.error()), source);
-  return {std::move(*code)};
+  return {std::move(*code), nullptr};
 }
 
 }  // namespace doorbell::codegen::testing

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "codegen/linear/program.h"
 #include "codegen/render/renderer.h"
 #include "core/uop/arena.h"
+#include "tests/codegen/render/nv_emulated.h"
 
 namespace doorbell::codegen::testing {
 
@@ -69,13 +71,17 @@ struct CpuTarget {
   std::string name;
   std::unique_ptr<Renderer> renderer;
   std::unique_ptr<Compiler> compiler;
+  std::string missing;
 };
-// "LLVM", "CLANG", or "CUDA", which has no vectors (cuda_on_host.h).
+// "LLVM", "CLANG", or without vectors "CUDA" (cuda_on_host.h) and those of nv_emulated.h. Without a
+// compiler: its error is in `missing`.
 const CpuTarget& cpu_target(const std::string& name);
 
 struct RunningKernel {
   core::LoadedCode code;
+  std::shared_ptr<const NvKernel> emulated;
   void operator()(std::vector<void*> args, std::vector<i64> variables = {}, i64 thread = 0) const {
+    if (emulated) return emulated->run(args, variables);
     reinterpret_cast<CpuKernel>(code.entry)(args.data(), variables.data(), thread);
   }
 };
@@ -85,12 +91,16 @@ RunningKernel compile_for(const CpuTarget& target, const LinearProgram& program)
 // Tests that run once per target.
 class CpuRenderTest : public ::testing::TestWithParam<std::string> {
  protected:
+  void SetUp() override {
+    const std::string& missing = cpu_target(GetParam()).missing;
+    if (!missing.empty()) GTEST_SKIP() << missing;
+  }
   RunningKernel compile(const ProgramBuilder& b) {
     return compile_for(cpu_target(GetParam()), b.program);
   }
   // Of vectors: those of them that the target has.
   std::vector<u16> lengths(std::initializer_list<u16> all) const {
-    if (GetParam() == "CUDA") return {1};
+    if (GetParam() == "CUDA" || is_nv_target(GetParam())) return {1};
     return all;
   }
 };
@@ -103,7 +113,7 @@ class CpuRenderTest : public ::testing::TestWithParam<std::string> {
                            ::testing::ValuesIn(::doorbell::codegen::testing::cpu_targets()), \
                            [](const auto& info) { return info.param; })
 
-// These, and CUDA C++ on the host.
+// These, CUDA C++ on the host, and code of NVIDIA's compilers on the interpreter.
 #define INSTANTIATE_SCALAR_TARGETS(suite)                                                       \
   INSTANTIATE_TEST_SUITE_P(Targets, suite,                                                      \
                            ::testing::ValuesIn(::doorbell::codegen::testing::scalar_targets()), \

@@ -10,6 +10,7 @@
 #include "codegen/lower/lower.h"
 #include "codegen/render/cuda_renderer.h"
 #include "tests/codegen/render/neighbours.h"
+#include "tests/codegen/render/nv_emulated.h"
 #include "tests/codegen/support/kernels.h"
 #include "tests/support/fake_system.h"
 #include "tests/support/golden.h"
@@ -23,29 +24,7 @@ bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// That of the tests' Python, which scripts/test fills.
-CudaFolders folders() {
-  CudaFolders where{&os::host_files(), {}};
-  if (const char* path = std::getenv("CUDA_PATH")) where.folders.push_back(path);
-  return where;
-}
-
 LlvmTarget target_of(std::string_view chip) { return {LlvmTarget::Family::Nv, std::string(chip)}; }
-
-// Of either renderer.
-struct NvToolchain {
-  std::unique_ptr<Renderer> renderer;
-  Result<std::unique_ptr<Compiler>> compiler;
-};
-
-NvToolchain toolchain(std::string_view renderer, std::string_view chip) {
-  const nv::hw::Chip& row = *nv::hw::find_chip(chip);
-  if (renderer == "CUDA")
-    return {make_cuda_renderer(cuda_caps(row)), make_nvrtc_compiler(std::string(chip), folders())};
-  const LlvmTarget target = target_of(chip);
-  return {make_llvm_renderer(nv_caps(row), target),
-          make_nvjitlink_compiler(std::string(chip), folders(), make_llvm_compiler(target))};
-}
 
 class NvCode : public ::testing::TestWithParam<std::string> {
  protected:
@@ -70,7 +49,7 @@ TEST_P(NvCode, CubinsOfEveryChip) {
   ProgramBuilder b("neighbours");
   fill_neighbours(b);
   for (const nv::hw::Chip& chip : nv::hw::chips()) {
-    const NvToolchain nv = toolchain(GetParam(), chip.name);
+    const NvToolchain nv = make_nv_toolchain(GetParam(), chip.name);
     if (!nv.compiler && nv.compiler.error().kind == ErrorKind::NotFound)
       GTEST_SKIP() << nv.compiler.error().message;
     if (!nv.compiler) {  // older than the chip
@@ -91,7 +70,7 @@ TEST_P(NvCode, CubinsOfEveryChip) {
 
 TEST_P(NvCode, KernelsOfPlans) {
   const nv::hw::Chip& row = *nv::hw::find_chip("sm_89");
-  const NvToolchain nv = toolchain(GetParam(), row.name);
+  const NvToolchain nv = make_nv_toolchain(GetParam(), row.name);
   if (!nv.compiler) GTEST_SKIP() << nv.compiler.error().message;
   const auto check = [&](const core::KernelAst& kernel) {
     core::Arena arena;
@@ -126,7 +105,7 @@ TEST(Ptx, GroupsItemsAndArguments) {
 }
 
 TEST(Nvrtc, SaysWhatIsWrongWithASource) {
-  auto compiler = make_nvrtc_compiler("sm_80", folders());
+  auto compiler = make_nvrtc_compiler("sm_80", nv_folders());
   if (!compiler) GTEST_SKIP() << compiler.error().message;
   ProgramBuilder b("broken");
   Result<std::vector<u8>> image = (*compiler)->compile(b.program, "this is no program");
@@ -137,9 +116,9 @@ TEST(Nvrtc, SaysWhatIsWrongWithASource) {
 }
 
 TEST(Nvrtc, SaysWhichChipItDoesNotKnow) {
-  if (auto some = make_nvrtc_compiler("sm_80", folders()); !some)
+  if (auto some = make_nvrtc_compiler("sm_80", nv_folders()); !some)
     GTEST_SKIP() << some.error().message;
-  auto compiler = make_nvrtc_compiler("sm_1", folders());
+  auto compiler = make_nvrtc_compiler("sm_1", nv_folders());
   ASSERT_FALSE(compiler);
   EXPECT_EQ(compiler.error().kind, ErrorKind::Unsupported);
   for (const char* part : {"does not know sm_1;", "sm_80"})

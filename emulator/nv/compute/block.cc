@@ -1,0 +1,233 @@
+// Turns of warps, lanes that diverge and meet again, and barriers.
+#include "emulator/nv/compute/block.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "emulator/nv/compute/rules.h"
+
+namespace doorbell::emu::nvgpu {
+
+namespace {
+
+// Instructions until another warp, or other lanes of the warp, have their turn: whoever spins on
+// what others write does not keep them from it.
+constexpr u64 kTurn = 20'000;
+
+}  // namespace
+
+Flow stop(Warp& warp, const Check& rule, u32 lane, u64 address, std::string message) {
+  warp.fault.rule = &rule;
+  warp.fault.lane = lane;
+  warp.fault.address = address;
+  warp.fault.message = std::move(message);
+  return Flow::Stop;
+}
+
+Block::Block(const Grid& grid, std::array<u32, 3> index) : grid_(grid), index_(index) {
+  const auto& size = grid.launch.block;
+  const u32 threads = size[0] * size[1] * size[2];
+  for (u32 first = 0; first < threads; first += kLanes) {
+    auto warp = std::make_unique<Warp>();
+    const u32 lanes = std::min(kLanes, threads - first);
+    warp->block = this;
+    warp->index = first / kLanes;
+    warp->alive = lanes == kLanes ? kAllLanes : (1u << lanes) - 1;
+    warp->lane_pc.fill(grid.kernel.entry);
+    warp->predicates[kTrue] = warp->predicates[kUniformPredicates + kTrue] = kAllLanes;
+    warps_.push_back(std::move(warp));
+  }
+  shared_.resize(grid.kernel.shared_bytes + grid.launch.dynamic_shared);
+  local_.resize(usize{grid.kernel.local_bytes} * warps_.size() * kLanes);
+  judges_shared_ = grid.checks.level(kSharedRace) != Level::Off ||
+                   grid.checks.level(kUndefinedShared) != Level::Off;
+  if (judges_shared_) accesses_.resize(shared_.size());
+}
+
+u64 Block::instructions() const {
+  u64 sum = 0;
+  for (const auto& warp : warps_) sum += warp->instructions;
+  return sum;
+}
+
+bool Block::run() {
+  while (true) {
+    bool alive = false, progress = false;
+    for (const auto& warp : warps_) {
+      if (warp->alive == 0) continue;
+      const u64 before = warp->instructions;
+      run_warp(*warp);
+      if (fault_.rule != nullptr) return false;
+      progress |= warp->instructions != before || warp->alive == 0;
+      alive |= warp->alive != 0;
+    }
+    if (!alive) return true;
+    release_barriers();
+    if (progress) continue;
+    for (const auto& warp : warps_) {
+      if (warp->alive == 0) continue;
+      const u32 lane = Warp::first_lane(warp->alive);
+      const u32 barrier = warp->wait_for[lane];
+      set_deadlock(*warp, kBarrier,
+                   fmt::format("{} of {} threads wait at barrier {}, and no other thread runs",
+                               barriers_[barrier % kBarriers].arrived, threads_alive(), barrier));
+      return false;
+    }
+  }
+}
+
+// The warp's lanes that are not kept waiting, until they have had their turn or all wait.
+void Block::run_warp(Warp& warp) {
+  const u64 most = grid_.launch.most_instructions;
+  u64 left = kTurn;
+  while (warp.active != 0 || choose_lanes(warp)) {
+    const u64 index = (warp.pc - grid_.program.start) / sizeof(Words);
+    if (index >= grid_.program.operations.size() || warp.pc % sizeof(Words) != 0) {
+      set_deadlock(warp, kCodeFetch,
+                   fmt::format("the instruction at {:#x} is beyond the code", warp.pc));
+      return;
+    }
+    const Operation* const first = grid_.program.operations.data();
+    const Operation* op = first + index;
+    Flow flow = Flow::Next;
+    const Operation* const start = op;
+    for (; flow == Flow::Next; ++op) flow = op->handler(warp, *op);
+    const u64 executed = static_cast<u64>(op - start);
+    warp.instructions += executed;
+    if (flow == Flow::Stop) {
+      warp.pc = grid_.program.start + op[-1].offset;
+      set_fault(warp);
+      return;
+    }
+    if (most != 0 && warp.instructions > most) {
+      set_deadlock(warp, kEndlessKernel,
+                   fmt::format("{} instructions were executed", warp.instructions));
+      return;
+    }
+    if (executed < left) {
+      left -= executed;
+      continue;
+    }
+    left = kTurn;
+    for (u32 lane = 0; lane < kLanes; ++lane)
+      if (warp.active >> lane & 1) warp.lane_pc[lane] = warp.pc;
+    choose_lanes(warp, std::exchange(warp.active, 0u));
+    return;
+  }
+  if (warp.alive == 0 || fault_.rule != nullptr) return;
+  const auto waits_for_block = [&](u32 lane) {
+    return (warp.alive >> lane & 1) && warp.wait[lane] == Warp::Wait::BlockBarrier;
+  };
+  for (u32 lane = 0; lane < kLanes; ++lane)
+    if (waits_for_block(lane)) return;
+  const u32 lane = Warp::first_lane(warp.alive);
+  warp.pc = warp.lane_pc[lane];
+  set_deadlock(warp, kConvergence,
+               fmt::format("lanes {:#x} wait for lanes that do not arrive", warp.alive));
+}
+
+// Lets lanes go whose convergence barrier, or __syncwarp's mask, is complete.
+void Block::release_lanes(Warp& warp) {
+  for (u32 lane = 0; lane < kLanes; ++lane) {
+    if (!(warp.alive >> lane & 1)) continue;
+    const Warp::Wait kind = warp.wait[lane];
+    if (kind != Warp::Wait::Convergence && kind != Warp::Wait::WarpSync) continue;
+    const u32 what = warp.wait_for[lane];
+    const u32 needed =
+        (kind == Warp::Wait::Convergence ? warp.convergence[what][lane] : what) & warp.alive;
+    bool complete = true;
+    for (u32 other = 0; other < kLanes && complete; ++other)
+      if (needed >> other & 1)
+        complete = warp.wait[other] == kind && warp.lane_pc[other] == warp.lane_pc[lane];
+    if (!complete) continue;
+    for (u32 other = 0; other < kLanes; ++other)
+      if ((needed | 1u << lane) >> other & 1) warp.wait[other] = Warp::Wait::None;
+  }
+}
+
+// Of the lanes that may run, those that are farthest behind: they may meet the others. False, and
+// none, if all of those are in `except`.
+bool Block::choose_lanes(Warp& warp, u32 except) {
+  release_lanes(warp);
+  const u32 candidates = warp.alive & ~except;
+  u64 lowest = ~u64{0};
+  for (u32 lane = 0; lane < kLanes; ++lane)
+    if ((candidates >> lane & 1) && warp.wait[lane] == Warp::Wait::None)
+      lowest = std::min(lowest, warp.lane_pc[lane]);
+  if (lowest == ~u64{0}) return false;
+  warp.pc = lowest;
+  warp.active = 0;
+  for (u32 lane = 0; lane < kLanes; ++lane)
+    if ((candidates >> lane & 1) && warp.wait[lane] == Warp::Wait::None &&
+        warp.lane_pc[lane] == lowest)
+      warp.active |= 1u << lane;
+  return true;
+}
+
+u32 Block::threads_alive() const {
+  u32 count = 0;
+  for (const auto& warp : warps_) count += static_cast<u32>(std::popcount(warp->alive));
+  return count;
+}
+
+void Block::arrive(Warp& warp, u32 lanes, const Arrival& arrival) {
+  BarrierState& state = barriers_[arrival.barrier % kBarriers];
+  const u32 count = static_cast<u32>(std::popcount(lanes));
+  state.arrived += count;
+  state.threads = arrival.threads;
+  state.reduce = arrival.reduce;
+  state.count += static_cast<u32>(std::popcount(arrival.values & lanes));
+  for (u32 lane = 0; lane < kLanes && arrival.waits; ++lane) {
+    if (!(lanes >> lane & 1)) continue;
+    warp.wait[lane] = Warp::Wait::BlockBarrier;
+    warp.wait_for[lane] = arrival.barrier;
+  }
+  release_barrier(arrival.barrier % kBarriers);
+}
+
+bool Block::release_barrier(u32 number) {
+  BarrierState& state = barriers_[number];
+  const u32 needed = state.threads != 0 ? state.threads : threads_alive();
+  if (state.arrived == 0 || state.arrived < needed) return false;
+  u32 result = state.count;
+  if (state.reduce == Reduce::And) result = state.count == state.arrived ? kAllLanes : 0;
+  if (state.reduce == Reduce::Or) result = state.count != 0 ? kAllLanes : 0;
+  for (const auto& warp : warps_) {
+    if (state.reduce != Reduce::None) warp->barrier_result = result;
+    for (u32 lane = 0; lane < kLanes; ++lane)
+      if (warp->wait[lane] == Warp::Wait::BlockBarrier && warp->wait_for[lane] == number)
+        warp->wait[lane] = Warp::Wait::None;
+  }
+  state = {};
+  ++epoch_;
+  return true;
+}
+
+// Threads that ended no longer keep a barrier closed.
+void Block::release_barriers() {
+  for (u32 number = 0; number < kBarriers; ++number) release_barrier(number);
+}
+
+void Block::set_fault(const Warp& warp) {
+  fault_.kernel = grid_.kernel.name;
+  fault_.rule = warp.fault.rule;
+  fault_.pc = warp.pc - grid_.kernel.entry;
+  fault_.block = index_;
+  fault_.warp = warp.index;
+  fault_.lane = warp.fault.lane;
+  fault_.address = warp.fault.address;
+  fault_.message = warp.fault.message;
+  const u64 index = (warp.pc - grid_.program.start) / sizeof(Words);
+  if (index < grid_.program.operations.size())
+    fault_.instruction = text_of(grid_.program.operations[index]);
+}
+
+void Block::set_deadlock(const Warp& warp, const Check& rule, std::string message) {
+  set_fault(warp);
+  fault_.rule = &rule;
+  fault_.lane = warp.alive != 0 ? Warp::first_lane(warp.alive) : 0;
+  fault_.message = std::move(message);
+}
+
+}  // namespace doorbell::emu::nvgpu

@@ -1,0 +1,99 @@
+// Block: the threads of one block of a grid, their shared and local memory, and its barriers. It
+// runs its warps in turn; isa/ executes their instructions and calls back for memory and barriers.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "emulator/nv/compute/launch.h"
+#include "emulator/nv/isa/warp.h"
+
+namespace doorbell::emu::nvgpu {
+
+// What all blocks of a launch share.
+struct Grid {
+  const CubinKernel& kernel;
+  const Launch& launch;
+  AddressSpace& memory;
+  Checks& checks;
+  Program program;
+  Banks banks;
+  bool split_branches = false;  // sm_90: the low byte of a branch's offset is in bits 16 to 23
+};
+
+// Generic addresses: a window of each space, in which an offset is its own; all other addresses are
+// global. Beyond the 48 bits of an address space, so that no mapping lies there.
+constexpr u64 kSharedWindow = u64{1} << 48, kLocalWindow = kSharedWindow + (u64{1} << 32);
+constexpr u64 kWindowBytes = u64{1} << 32;
+
+class Block {
+ public:
+  static constexpr u32 kBarriers = 16;
+
+  Block(const Grid& grid, std::array<u32, 3> index);
+
+  // True when all threads ended; false: fault() is set.
+  bool run();
+  const Fault& fault() const { return fault_; }
+  u64 instructions() const;
+
+  const Grid& grid() const { return grid_; }
+  const std::array<u32, 3>& index() const { return index_; }
+
+  // Where an access of `lane` is; null after stop(): the rule was broken.
+  u8* global(Warp& warp, u32 lane, u64 address, u32 bytes, bool write);
+  u8* shared(Warp& warp, u32 lane, u64 address, u32 bytes, bool write, bool atomic = false);
+  u8* local(Warp& warp, u32 lane, u64 address, u32 bytes);
+
+  // The lanes arrive at a barrier and wait, unless they only `arrive`. `threads`: how many it waits
+  // for, zero: all that have not ended.
+  enum class Reduce : u8 { None, Count, And, Or };
+  struct Arrival {
+    u32 barrier = 0, threads = 0;
+    bool waits = true;
+    Reduce reduce = Reduce::None;
+    u32 values = 0;  // a bit a lane
+  };
+  void arrive(Warp& warp, u32 lanes, const Arrival& arrival);
+  // The number of a thread in its block.
+  u32 thread_of(const Warp& warp, u32 lane) const { return warp.index * kLanes + lane; }
+
+ private:
+  struct BarrierState {
+    u32 arrived = 0, threads = 0, count = 0;
+    Reduce reduce = Reduce::None;
+  };
+  // Who accessed a byte of shared memory since the last barrier: warps, from 1; kMany: several.
+  struct Access {
+    u32 epoch = 0;
+    u16 writer = 0, reader = 0;
+    bool written = false;
+  };
+  static constexpr u16 kMany = 0xffff;
+
+  void run_warp(Warp& warp);
+  bool choose_lanes(Warp& warp, u32 except = 0);
+  void release_lanes(Warp& warp);
+  void release_barriers();
+  bool release_barrier(u32 number);
+  u32 threads_alive() const;
+  void note_shared(Warp& warp, u32 lane, u64 address, u32 bytes, bool write, bool atomic);
+  void set_fault(const Warp& warp);
+  void set_deadlock(const Warp& warp, const Check& rule, std::string message);
+
+  const Grid& grid_;
+  std::array<u32, 3> index_;
+  std::vector<std::unique_ptr<Warp>> warps_;
+  std::vector<u8> shared_, local_;
+  std::vector<Access> accesses_;
+  u32 epoch_ = 1;
+  bool judges_shared_ = false;
+  std::array<BarrierState, kBarriers> barriers_;
+  const Range* last_range_ = nullptr;
+  u64 generation_ = 0;
+  Fault fault_;
+};
+
+}  // namespace doorbell::emu::nvgpu

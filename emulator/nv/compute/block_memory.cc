@@ -1,0 +1,102 @@
+// The memory of a block: global by the address space, shared and local by offset.
+#include <fmt/format.h>
+
+#include "emulator/nv/compute/block.h"
+#include "emulator/nv/compute/rules.h"
+
+namespace doorbell::emu::nvgpu {
+
+u8* Block::global(Warp& warp, u32 lane, u64 address, u32 bytes, bool write) {
+  if (address % bytes != 0) {
+    stop(warp, kMisaligned, lane, address,
+         fmt::format("{} bytes at global address {:#x}", bytes, address));
+    return nullptr;
+  }
+  if (last_range_ == nullptr || generation_ != grid_.memory.generation() ||
+      !last_range_->contains(address, bytes)) {
+    generation_ = grid_.memory.generation();
+    last_range_ = grid_.memory.find(address);
+  }
+  const bool inside = last_range_ != nullptr && last_range_->contains(address, bytes) &&
+                      last_range_->host != nullptr;
+  if (!inside || (write && !last_range_->writable)) {
+    stop(warp, kGlobalAccess, lane, address,
+         fmt::format("{} of {} bytes at global address {:#x}, {}", write ? "write" : "read", bytes,
+                     address, inside ? "which is read-only" : grid_.memory.describe(address)));
+    return nullptr;
+  }
+  return last_range_->host + (address - last_range_->start);
+}
+
+u8* Block::shared(Warp& warp, u32 lane, u64 address, u32 bytes, bool write, bool atomic) {
+  if (address % bytes != 0) {
+    stop(warp, kMisaligned, lane, address,
+         fmt::format("{} bytes at shared address {:#x}", bytes, address));
+    return nullptr;
+  }
+  if (address + bytes > shared_.size()) {
+    stop(warp, kSharedAccess, lane, address,
+         fmt::format("{} of {} bytes at shared address {:#x}, the block has {:#x} bytes",
+                     write ? "write" : "read", bytes, address, shared_.size()));
+    return nullptr;
+  }
+  if (judges_shared_) note_shared(warp, lane, address, bytes, write, atomic);
+  if (warp.fault.rule != nullptr) return nullptr;
+  return shared_.data() + address;
+}
+
+// Two warps that access a byte between two barriers, one of them writing, race: neither their order
+// nor which value is read is defined. Atomic operations do not race with each other.
+void Block::note_shared(Warp& warp, u32 lane, u64 address, u32 bytes, bool write, bool atomic) {
+  const u16 self = static_cast<u16>(warp.index + 1);
+  for (u64 at = address; at < address + bytes; ++at) {
+    Access& access = accesses_[at];
+    if (access.epoch != epoch_) {
+      access.epoch = epoch_;
+      access.writer = access.reader = 0;
+    }
+    const bool by_other = access.writer != 0 && access.writer != self;
+    const bool read_by_other = access.reader != 0 && access.reader != self;
+    if (!atomic && (by_other || (write && read_by_other))) {
+      const Level level = grid_.checks.report(
+          kSharedRace, fmt::format("{}: warps {} and {} access shared address {:#x} without a "
+                                   "barrier between them",
+                                   grid_.kernel.name,
+                                   (by_other ? access.writer : access.reader) - 1, warp.index, at));
+      if (level == Level::Error) {
+        stop(warp, kSharedRace, lane, at, fmt::format("shared address {:#x} is not ordered", at));
+        return;
+      }
+    }
+    if (!write && !access.written &&
+        grid_.checks.report(kUndefinedShared,
+                            fmt::format("{}: warp {} reads shared address {:#x}, which was never "
+                                        "written",
+                                        grid_.kernel.name, warp.index, at)) == Level::Error) {
+      stop(warp, kUndefinedShared, lane, at, fmt::format("shared address {:#x} is undefined", at));
+      return;
+    }
+    if (atomic) continue;
+    u16& who = write ? access.writer : access.reader;
+    who = who == 0 || who == self ? self : kMany;
+    access.written |= write;
+  }
+}
+
+u8* Block::local(Warp& warp, u32 lane, u64 address, u32 bytes) {
+  const u64 size = grid_.kernel.local_bytes;
+  if (address % bytes != 0) {
+    stop(warp, kMisaligned, lane, address,
+         fmt::format("{} bytes at local address {:#x}", bytes, address));
+    return nullptr;
+  }
+  if (address + bytes > size) {
+    stop(warp, kLocalAccess, lane, address,
+         fmt::format("{} bytes at local address {:#x}, a thread has {:#x} bytes", bytes, address,
+                     size));
+    return nullptr;
+  }
+  return local_.data() + thread_of(warp, lane) * size + address;
+}
+
+}  // namespace doorbell::emu::nvgpu

@@ -1,0 +1,169 @@
+// From words to operations: operands by their form, and the rows of constants.
+#include <cstring>
+
+#include "emulator/nv/isa/handlers.h"
+#include "emulator/nv/isa/operation.h"
+
+namespace doorbell::emu::nvgpu {
+
+namespace {
+
+// Forms: which operand bits 32 to 63 hold, and as what.
+enum Form : u32 {
+  kRegisters = 1,
+  kImmediateLast = 2,  // the third source
+  kConstantLast = 3,
+  kImmediate = 4,  // the second source
+  kConstant = 5,
+  kUniformRegister = 6,
+  kUniformLast = 7,
+};
+bool is_last(u32 form) {
+  return form == kImmediateLast || form == kConstantLast || form == kUniformLast;
+}
+
+class Decoder {
+ public:
+  Decoder(Operation& op, Program* program, const Banks* banks)
+      : op_(op), words_(op.words), program_(program), banks_(banks) {}
+
+  // False: a constant is beyond its bank.
+  bool decode() {
+    const bool uniform = op_.opcode->flags & kUniform;
+    op_.has_uniform_dst = uniform || op_.opcode->number == 0x0ca || op_.opcode->number == 0x1c2 ||
+                          op_.opcode->number == 0x1c3 || op_.opcode->number == 0x1c4;
+    op_.dst = register_at(16, op_.has_uniform_dst);
+    op_.guard = predicate_at(12, uniform);
+    op_.guard_not = words_.bit(15);
+    op_.p = predicate_at(81, uniform), op_.q = predicate_at(84, uniform);
+    // Lanes vote, also where the result is uniform.
+    op_.in_p = predicate_at(87, uniform && op_.opcode->number != 0x086), op_.not_p = words_.bit(90);
+    op_.in_q = predicate_at(77, uniform), op_.not_q = words_.bit(80);
+    op_.in_s = predicate_at(68, uniform), op_.not_s = words_.bit(71);
+    op_.a.index = register_at(24, uniform);
+    op_.e.index = register_at(64, uniform);
+    bool good = true;
+    for (const OperandSpec& spec : operands_of(*op_.opcode)) {
+      if (spec.role == 'x' || spec.role == 'b' || spec.role == 'c') good &= decode_x(spec);
+    }
+    for (const OperandSpec& spec : operands_of(*op_.opcode)) modify(spec);
+    op_.b = is_last(op_.form) ? op_.e : op_.x;
+    op_.c = is_last(op_.form) ? op_.x : op_.e;
+    return good;
+  }
+
+ private:
+  u32 register_at(unsigned from, bool uniform) const {
+    if (uniform) return kUniformStart + words_.field(from, 6);
+    return words_.field(from, 8);
+  }
+  u32 predicate_at(unsigned from, bool uniform) const {
+    return words_.field(from, 3) + (uniform ? kUniformPredicates : 0);
+  }
+
+  const Row* constant_row(u32 value) {
+    if (program_ == nullptr) return nullptr;
+    Row row;
+    row.fill(value);
+    return &program_->constants.emplace_back(row);
+  }
+
+  bool decode_x(const OperandSpec& spec) {
+    Source& x = op_.x;
+    const bool uniform = op_.opcode->flags & kUniform;
+    switch (op_.form) {
+      case kImmediate:
+      case kImmediateLast: {
+        const u32 value = words_.field(32, 32);
+        const bool high = op_.opcode->flags & kDouble;
+        x.constant = constant_row(high ? 0 : value);
+        x.constant_high = high ? constant_row(value) : constant_row(0);
+        return true;
+      }
+      case kConstant:
+      case kConstantLast: return decode_constant(spec);
+      case kUniformRegister:
+      case kUniformLast: x.index = kUniformStart + words_.field(32, 6); return true;
+      default: x.index = register_at(32, uniform); return true;
+    }
+  }
+
+  bool decode_constant(const OperandSpec& spec) {
+    if (words_.bit(91)) return false;  // a bank that a uniform register names
+    if (banks_ == nullptr) return true;
+    const auto bank = banks_->find(words_.field(54, 5));
+    const u32 offset = words_.field(38, 16);
+    const u32 bytes = spec.registers * 4;
+    if (bank == banks_->end() || offset + bytes > bank->second.size()) return false;
+    u32 value[2] = {};
+    std::memcpy(value, bank->second.data() + offset, bytes);
+    op_.x.constant = constant_row(value[0]);
+    op_.x.constant_high = constant_row(value[1]);
+    return true;
+  }
+
+  // Which bits of the words hold the modifiers depends on where the operand is.
+  void modify(const OperandSpec& spec) {
+    const bool in_x = spec.role == 'x' || (spec.role == 'b' && !is_last(op_.form)) ||
+                      (spec.role == 'c' && is_last(op_.form));
+    Source& source = spec.role == 'a' ? op_.a : in_x ? op_.x : op_.e;
+    if (spec.role != 'a' && spec.role != 'x' && spec.role != 'b' && spec.role != 'c') return;
+    if (in_x && (op_.form == kImmediate || op_.form == kImmediateLast)) return;
+    const unsigned negative = spec.role == 'a' ? 72 : in_x ? 63 : 75;
+    const unsigned absolute = spec.role == 'a' ? 73 : in_x ? 62 : 74;
+    const unsigned swizzle = spec.role == 'a' ? 74 : in_x ? 60 : 81;
+    switch (spec.modifier) {
+      case 'f':
+        if (words_.bit(absolute)) source.keep = 0x7fff'ffff;
+        if (words_.bit(negative)) source.flip = 0x8000'0000;
+        break;
+      case 'h':
+        source.swizzle = static_cast<u8>(words_.field(swizzle, 2));
+        // Bits 74 and 75 are the first source's swizzle; the third has no modifiers.
+        if (spec.role != 'a' && !in_x) break;
+        if (words_.bit(absolute)) source.keep = 0x7fff'7fff;
+        if (words_.bit(negative)) source.flip = 0x8000'8000;
+        break;
+      case 'n': source.negative = words_.bit(negative); break;
+      default: break;
+    }
+  }
+
+  Operation& op_;
+  const Words& words_;
+  Program* program_;
+  const Banks* banks_;
+};
+
+Operation make(const Words& words, u32 offset, Program* program, const Banks* banks) {
+  Operation op;
+  op.words = words;
+  op.offset = offset;
+  op.form = words.field(9, 3);
+  op.opcode = find_opcode(words.field(0, 9));
+  op.handler = unknown_instruction;
+  if (op.opcode == nullptr) return op;
+  const bool good = Decoder(op, program, banks).decode();
+  if (good && op.opcode->handler != nullptr) op.handler = op.opcode->handler;
+  return op;
+}
+
+}  // namespace
+
+Program decode(std::span<const u8> code, u64 start, const Banks& banks) {
+  Program program;
+  program.start = start;
+  program.operations.reserve(code.size() / sizeof(Words));
+  for (usize at = 0; at + sizeof(Words) <= code.size(); at += sizeof(Words)) {
+    Words words;
+    std::memcpy(&words, code.data() + at, sizeof(Words));
+    program.operations.push_back(make(words, static_cast<u32>(at), &program, &banks));
+  }
+  return program;
+}
+
+Operation decode_one(const Words& words, u32 offset) {
+  return make(words, offset, nullptr, nullptr);
+}
+
+}  // namespace doorbell::emu::nvgpu

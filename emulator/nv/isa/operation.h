@@ -1,0 +1,75 @@
+// Operation: an instruction as the interpreter executes it: decode() resolves operands to rows of
+// 32 lanes, so that a handler is a loop over lanes.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "emulator/nv/isa/opcode.h"
+#include "emulator/nv/isa/words.h"
+
+namespace doorbell::emu::nvgpu {
+
+constexpr u32 kLanes = 32;
+constexpr u32 kAllLanes = ~u32{0};
+// Rows of a warp: registers, of which 255 (RZ) is zero, and uniform registers, of which 63 is zero.
+constexpr u32 kZero = 255, kUniformStart = 256, kUniformZero = 256 + 63, kRows = 256 + 64;
+// Masks of predicates: 7 (PT) is true; uniform ones from 8, of which 15 is true.
+constexpr u32 kTrue = 7, kUniformPredicates = 8, kPredicates = 16;
+
+using Row = std::array<u32, kLanes>;
+
+struct Source {
+  const Row* constant = nullptr;  // immediates and constants: the low word in every lane
+  const Row* constant_high = nullptr;
+  u32 index = kZero;         // otherwise: row of the warp
+  u32 keep = ~0u, flip = 0;  // bits that float modifiers keep and flip, of the highest word
+  bool negative = false;     // integers: minus or complement
+  u8 swizzle = 0;            // pairs of halves: 0 both, 2 the low one twice, 3 the high one twice
+};
+
+struct Operation {
+  Handler handler = nullptr;
+  const Opcode* opcode = nullptr;
+  Words words;
+  u32 offset = 0;  // of the instruction in the code
+  u32 form = 0;
+  u32 guard = kTrue;
+  bool guard_not = false;
+  u32 dst = kZero;  // row
+  Source a, x, e, b, c;
+  u32 p = kTrue, q = kTrue;  // predicates of the result
+  // Sources: predicate, complemented.
+  u32 in_p = kTrue, in_q = kTrue, in_s = kTrue;
+  bool not_p = false, not_q = false, not_s = false;
+  bool has_uniform_dst = false;
+
+  bool bit(unsigned n) const { return words.bit(n); }
+  u32 field(unsigned from, unsigned count) const { return words.field(from, count); }
+};
+
+// The constant banks of a launch, by number; borrowed.
+using Banks = std::map<u32, std::span<const u8>>;
+
+// A kernel's code as operations. Their constants live as long as this does.
+struct Program {
+  u64 start = 0;  // address of the first instruction
+  std::vector<Operation> operations;
+  std::deque<Row> constants;
+};
+
+// `code` is a multiple of 16 bytes. Instructions that are unknown, or read beyond a bank, stop
+// the warp that executes them.
+Program decode(std::span<const u8> code, u64 start, const Banks& banks);
+// Operands only: constants are not resolved.
+Operation decode_one(const Words& words, u32 offset);
+
+// "@!P0 IMAD.WIDE R2, R4, R3, c[0x0][0x168]": as nvdisasm writes it, without the modifiers of the
+// name and of operands that say how a value is used.
+std::string text_of(const Operation& op);
+
+}  // namespace doorbell::emu::nvgpu

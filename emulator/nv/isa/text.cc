@@ -1,0 +1,156 @@
+// The text of an operation.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "emulator/amd/isa/number/number.h"
+#include "emulator/nv/isa/operation.h"
+
+namespace doorbell::emu::nvgpu {
+
+namespace {
+
+std::string register_name(u32 row) {
+  if (row >= kUniformStart)
+    return row == kUniformZero ? "URZ" : fmt::format("UR{}", row - kUniformStart);
+  return row == kZero ? "RZ" : fmt::format("R{}", row);
+}
+
+std::string predicate_name(u32 index, bool complement) {
+  const char* prefix = index >= kUniformPredicates ? "UP" : "P";
+  const std::string name = (index & 7) == kTrue ? std::string("T") : std::to_string(index & 7);
+  return fmt::format("{}{}{}", complement ? "!" : "", prefix, name);
+}
+
+std::string float_text(f64 value) {
+  if (value != value) return std::signbit(value) ? "-QNAN" : "+QNAN";
+  if (std::isinf(value)) return value < 0 ? "-INF" : "+INF";
+  return fmt::format("{:.20g}", value);
+}
+
+std::string half_text(const Operation& op, u32 bits) {
+  return float_text(op.bit(85) ? amdgpu::bfloat_to_float(bits) : amdgpu::half_to_float(bits));
+}
+
+std::string immediate_text(const Operation& op) {
+  const u32 value = op.field(32, 32);
+  const u8 flags = op.opcode->flags;
+  if (flags & kDouble) return float_text(std::bit_cast<f64>(u64{value} << 32));
+  if (flags & kFloat) return float_text(std::bit_cast<f32>(value));
+  if (flags & kPairs)  // the high one first
+    return half_text(op, value >> 16) + ", " + half_text(op, value & 0xffff);
+  const i32 number = static_cast<i32>(value);
+  const bool as_signed = number < 0 && !(flags & kHex);
+  return as_signed ? fmt::format("-{:#x}", 0 - value) : fmt::format("{:#x}", value);
+}
+
+std::string constant_text(const Operation& op) {
+  return fmt::format("c[{:#x}][{:#x}]", op.field(54, 5), op.field(38, 16));
+}
+
+std::string source_text(const Operation& op, const OperandSpec& spec) {
+  const bool last = op.form == 2 || op.form == 3 || op.form == 7;
+  const bool in_x = spec.role == 'x' || (spec.role == 'b' && !last) || (spec.role == 'c' && last);
+  const Source& source = spec.role == 'a' ? op.a : in_x ? op.x : op.e;
+  const bool immediate = in_x && (op.form == 2 || op.form == 4);
+  if (immediate) return immediate_text(op);
+  std::string name =
+      in_x && (op.form == 3 || op.form == 5) ? constant_text(op) : register_name(source.index);
+  if (source.keep != ~0u) name = "|" + name + "|";
+  if (source.flip != 0) name = "-" + name;
+  // With .X a minus is a complement; so it is of counts of bits.
+  const bool complement = op.bit(74) || op.opcode->number == 0x109 || op.opcode->number == 0x100;
+  if (source.negative) name = (complement ? "~" : "-") + name;
+  return name;
+}
+
+std::string offset_text(i64 offset) {
+  if (offset == 0) return "";
+  return offset < 0 ? fmt::format("+-{:#x}", -offset) : fmt::format("+{:#x}", offset);
+}
+
+// "[R2.64+0x10]", "[R0.X4]", "[UR4]", "[0x8]".
+std::string address_text(const Operation& op, char role) {
+  std::string base = op.a.index == kZero ? "" : register_name(op.a.index);
+  if (role == 'g' && op.bit(91)) base += ".64";
+  if (role == 's' && op.field(78, 2) != 0) base += fmt::format(".X{}", 2 << op.field(78, 2));
+  if (role == 's' && op.bit(91)) {
+    const bool stores = op.opcode->name.starts_with("STS");
+    base +=
+        (base.empty() ? "" : "+") + register_name(kUniformStart + op.field(stores ? 64 : 32, 6));
+  }
+  const i64 offset = op.words.signed_at(40, 24);
+  if (base.empty() && offset != 0) return fmt::format("[{:#x}]", offset);
+  return fmt::format("[{}{}]", base.empty() ? "RZ" : base, offset_text(offset));
+}
+
+std::string bank_text(const Operation& op) {
+  if (op.opcode->flags & kUniform || op.a.index == kZero) return constant_text(op);
+  return fmt::format("c[{:#x}][{}{}]", op.field(54, 5), register_name(op.a.index),
+                     offset_text(op.field(38, 16)));
+}
+
+// Empty: not printed.
+std::string operand_text(const Operation& op, const OperandSpec& spec) {
+  const auto predicate = [&](u32 index, bool complement) {
+    if (spec.optional && (index & 7) == kTrue && (!complement || !op.bit(74))) return std::string();
+    return predicate_name(index, complement);
+  };
+  switch (spec.role) {
+    case 'd': return spec.optional && (op.dst == kZero) ? "" : register_name(op.dst);
+    case 'A': return "PR";
+    case 'a':
+    case 'x':
+    case 'b':
+    case 'c': return source_text(op, spec);
+    case 'e':
+      return spec.optional && !op.bit(80) ? "" : op.bit(73) ? "" : register_name(op.e.index);
+    case 'p': return predicate(op.p, false);
+    case 'q': return predicate(op.q, false);
+    case 'P': return predicate(op.in_p, op.not_p);
+    case 'Q': return predicate(op.in_q, op.not_q);
+    case 'S': return op.bit(72) || !spec.optional ? predicate_name(op.in_s, op.not_s) : "";
+    case 'g':
+    case 's':
+    case 'l': return address_text(op, spec.role);
+    case 'k': return bank_text(op);
+    case 'v': return register_name(op.field(32, 8));
+    case 'w': return register_name(op.field(64, 8));
+    case 'r': return fmt::format("SR{:#x}", op.field(72, 8));
+    case 'B': return fmt::format("B{}", op.field(16, 4));
+    case 't': return "target";
+    case 'h': return fmt::format("{:#x}", op.field(75, 5));
+    case 'L': return fmt::format("{:#x}", op.field(72, 8));
+    case 'M': return fmt::format("{:#x}", op.field(64, 3) | op.field(72, 5) << 3);
+    case 'N': return fmt::format("{:#x}", op.field(16, 8));
+    case 'C': return fmt::format("B{}", op.field(24, 4));
+    case 'n': return fmt::format("{:#x}", op.field(54, 4));
+    case 'y':
+      return op.form == 1 || op.form == 2 ? register_name(op.field(32, 8))
+                                          : fmt::format("{:#x}", op.field(53, 5));
+    case 'z':
+      return op.form == 1 || op.form == 4 ? register_name(op.e.index)
+                                          : fmt::format("{:#x}", op.field(40, 13));
+    default: return "?";
+  }
+}
+
+}  // namespace
+
+std::string text_of(const Operation& op) {
+  std::string text;
+  if ((op.guard & 7) != kTrue || op.guard_not)
+    text = "@" + predicate_name(op.guard, op.guard_not) + " ";
+  if (op.opcode == nullptr) return text + fmt::format("{:#x}", op.field(0, 12));
+  text += op.opcode->name;
+  const char* separator = " ";
+  for (const OperandSpec& spec : operands_of(*op.opcode)) {
+    const std::string operand = operand_text(op, spec);
+    if (operand.empty()) continue;
+    text += separator + operand;
+    separator = ", ";
+  }
+  return text;
+}
+
+}  // namespace doorbell::emu::nvgpu
