@@ -19,6 +19,9 @@ class Device : public core::Device {
   virtual Queue& compute_queue() = 0;
   // May be the same one.
   virtual Queue& copy_queue() = 0;
+  // Of memory that the host sees, this device, and others of its kind: for bytes on their way to a
+  // device that does not see this one's own memory.
+  virtual core::Allocator& shared_memory() = 0;
   // Whether a realisation waits for its work here, so that it can be stopped and tried again.
   virtual bool realize_waits() const { return false; }
   // Where this device sees a buffer of any device; fails where it cannot.

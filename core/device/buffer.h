@@ -31,6 +31,8 @@ class Buffer final : public Payload {
   const Allocation& memory() const { return memory_; }
   // Null if the host cannot access the memory.
   void* host() const { return memory_.host; }
+  // Memory of someone else.
+  bool is_wrapped() const { return !owned_; }
 
   // Marks it as without a value, for good: the work that was to write it was stopped.
   void poison() { poisoned_.store(true, std::memory_order_release); }

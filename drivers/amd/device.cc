@@ -8,6 +8,7 @@
 #include "base/util/try.h"
 #include "drivers/amd/aql_queue.h"
 #include "drivers/amd/hw/isa/chip.h"
+#include "drivers/amd/kernel/shared_memory.h"
 #include "drivers/amd/pm4_queue.h"
 #include "drivers/amd/program.h"
 #include "drivers/amd/sdma_queue.h"
@@ -186,8 +187,8 @@ Result<hcq::GpuAddr> AmdDevice::address_of(const core::Buffer& buffer) {
                 buffer.device().name());
   if (Result<void> mapped = static_cast<KfdMemory*>(memory.opaque)->map_to(gpu_); !mapped) {
     if (!told_of_peers_.exchange(true))
-      log().info("{} cannot map memory of {}, copies between them go through the host: {}", name(),
-                 peer->name(), mapped.error().message);
+      log().info("{} cannot map memory of {}, copies between them go through host memory: {}",
+                 name(), peer->name(), mapped.error().message);
     return std::move(mapped).error();
   }
   return hcq::GpuAddr{memory.address};
@@ -222,6 +223,8 @@ u64 AmdDevice::to_ns(u64 ticks) const {
   const i64 passed = static_cast<i64>(ticks - base_ticks_);
   return base_ns_ + static_cast<u64>(static_cast<i64>(static_cast<f64>(passed) * ns_per_tick));
 }
+
+core::Allocator& AmdDevice::shared_memory() { return kfd_->shared_memory(); }
 
 // ---- faults -------------------------------------------------------------------------------------
 

@@ -57,6 +57,7 @@ class AmdDevice final : public hcq::Device, private KfdEvents::Listener {
   std::string description() const override;
   hcq::Queue& compute_queue() override { return *compute_; }
   hcq::Queue& copy_queue() override { return copy_ ? *copy_ : *compute_; }
+  core::Allocator& shared_memory() override;
   // Also of memory of another AMD device, which is mapped here then.
   Result<hcq::GpuAddr> address_of(const core::Buffer& buffer) override;
 

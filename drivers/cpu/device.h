@@ -46,6 +46,7 @@ class CpuDevice final : public hcq::Device {
 
   hcq::Queue& compute_queue() override { return *compute_; }
   hcq::Queue& copy_queue() override { return *copy_; }
+  core::Allocator& shared_memory() override { return queue_memory_; }
   bool realize_waits() const override { return true; }
   // Any memory that the host sees, this device sees.
   Result<hcq::GpuAddr> address_of(const core::Buffer& buffer) override;

@@ -21,6 +21,7 @@ const u64* cells_of(const hcq::ResidentWords& bound) {
 
 Result<std::unique_ptr<CpuQueue>> CpuQueue::make(Parts parts, const CpuDevice& device,
                                                  u64 inline_ns, i64 ring_bytes) {
+  parts.is_host = true;
   TRY(hcq::Timeline timeline, hcq::Timeline::make(*parts.signals, parts.timeline_limit));
   std::unique_ptr<CpuQueue> queue(
       new CpuQueue(std::move(parts), std::move(timeline), device, inline_ns));

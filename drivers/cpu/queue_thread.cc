@@ -70,6 +70,10 @@ bool CpuQueue::await(Command command, hcq::Position position) {
       continue;
     }
     auto& cell = *reinterpret_cast<hcq::SignalCell*>(command.operand(0));
+    if (!cell.wakes_sleepers.load(std::memory_order_relaxed)) {
+      clock().relax(turn);
+      continue;
+    }
     const u64 seen = cell.value.load(std::memory_order_acquire);
     if (seen < command.operand(1)) sleep_on(cell, seen, kSlice_ns);
   }

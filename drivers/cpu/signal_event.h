@@ -11,7 +11,7 @@
 namespace doorbell::cpu {
 
 inline void raise(hcq::SignalCell& cell, u64 value) {
-  cell.value.store(value, std::memory_order_seq_cst);
+  cell.store(value);
   if (cell.sleepers.load(std::memory_order_seq_cst) == 0) [[likely]]
     return;
   cell.wakes.fetch_add(1, std::memory_order_seq_cst);

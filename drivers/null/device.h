@@ -41,6 +41,11 @@ class NullDevice final : public hcq::Device {
   std::string description() const override { return "compiles, never runs"; }
   hcq::Queue& compute_queue() override { return *queue_; }
   hcq::Queue& copy_queue() override { return *queue_; }
+  core::Allocator& shared_memory() override { return queue_memory_; }
+  // Any, for none is looked at.
+  Result<hcq::GpuAddr> address_of(const core::Buffer& buffer) override {
+    return hcq::GpuAddr{buffer.memory().address};
+  }
 
  private:
   NullAllocator allocator_;

@@ -22,6 +22,7 @@ class NullCommandBuffer final : public hcq::CommandBuffer {
 class NullQueue final : public hcq::Queue {
  public:
   static Result<std::unique_ptr<NullQueue>> make(Parts parts) {
+    parts.is_host = parts.runs_at_once = true;
     TRY(hcq::Timeline timeline, hcq::Timeline::make(*parts.signals, parts.timeline_limit));
     return std::make_unique<NullQueue>(std::move(parts), std::move(timeline));
   }
@@ -34,7 +35,11 @@ class NullQueue final : public hcq::Queue {
  protected:
   Result<void> write(std::span<const hcq::Segment>, hcq::Position end) override {
     const hcq::Timeline::SignalValue target = timeline().signal_at(end);
-    target.signal.cell().value.store(target.value, std::memory_order_release);
+    // Mirrors are linked under our lock, so that the value may be stored without a fence.
+    hcq::SignalCell& cell = target.signal.cell();
+    cell.value.store(target.value, std::memory_order_release);
+    if (hcq::SignalCell* mirror = cell.mirror.load(std::memory_order_relaxed)) [[unlikely]]
+      mirror->raise_mirrors(target.value);
     return {};
   }
 };

@@ -87,17 +87,35 @@ Result<void> Graph::make_stamps() {
   return {};
 }
 
+u32 Graph::number_slots() {
+  u32 slots = slots_;
+  for (u32 i = 0; i < lanes_.size(); ++i) {
+    Lane& lane = lanes_[i];
+    lane.address_slot = slots;
+    lane.value_slot = slots + 1;
+    slots += 1 + signal_count(i);
+    lane.waits = waits_of(i);
+    for (u32 viewer = 0; viewer < lanes_.size(); ++viewer)
+      if (!lanes_[viewer].queue->sees_signals_of(*lane.queue) &&
+          lanes_[viewer].queue->can_wait_for(*lane.queue))
+        lane.views.push_back({viewer, slots++});
+  }
+  return slots;
+}
+
+Operand Graph::address_of(u32 lane, u32 viewer) const {
+  CHECK(lanes_[viewer].queue->can_wait_for(*lanes_[lane].queue), "a {} queue waits for a {} queue",
+        lanes_[viewer].queue->device_name(), lanes_[lane].queue->device_name());
+  for (const View& view : lanes_[lane].views)
+    if (view.viewer == viewer) return Operand::of_slot(view.address_slot);
+  return Operand::of_slot(lanes_[lane].address_slot);
+}
+
 Result<void> Graph::bind() {
   CHECK(!bound_, "a graph is bound once");
   sort_lanes();
   order_ = order();
-  u32 slots = slots_;
-  for (u32 i = 0; i < lanes_.size(); ++i) {
-    lanes_[i].address_slot = slots;
-    lanes_[i].value_slot = slots + 1;
-    slots += 1 + signal_count(i);
-    lanes_[i].waits = waits_of(i);
-  }
+  const u32 slots = number_slots();
   Result<void> made = make_stamps();
   for (u32 i = 0; i < lanes_.size() && made; ++i) {
     Lane& lane = lanes_[i];
@@ -146,15 +164,16 @@ void Graph::emit(u32 lane, CommandBuffer* commands) const {
 
 void Graph::emit_join(u32 lane, CommandBuffer* commands) const {
   for (u32 other = 0; other < lanes_.size(); ++other)
-    if (other != lane) commands->wait(address_of(other), value_of(other, order_.signals[other]));
-  commands->signal(address_of(lane), value_of(lane, signal_count(lane)));
+    if (other != lane && order_.signals[other] != 0)
+      commands->wait(address_of(other, lane), value_of(other, order_.signals[other]));
+  commands->signal(address_of(lane, lane), value_of(lane, signal_count(lane)));
 }
 
 void Graph::emit_node(u32 n, CommandBuffer* commands) const {
   const Node& node = nodes_[n];
   const Order::Node& order = order_.nodes[n];
   for (const OrderWait& wait : order.waits)
-    commands->wait(address_of(wait.queue), value_of(wait.queue, wait.signal));
+    commands->wait(address_of(wait.queue, node.lane), value_of(wait.queue, wait.signal));
   if (order.barrier) commands->memory_barrier();
   if (stamps_) commands->timestamp(stamps_->address(n, false));
   if (node.exec.program == nullptr) {
@@ -167,7 +186,8 @@ void Graph::emit_node(u32 n, CommandBuffer* commands) const {
     commands->exec({node.exec.program, addresses, node.exec.variables});
   }
   if (stamps_) commands->timestamp(stamps_->address(n, true));
-  if (order.signal != 0) commands->signal(address_of(node.lane), value_of(node.lane, order.signal));
+  if (order.signal != 0)
+    commands->signal(address_of(node.lane, node.lane), value_of(node.lane, order.signal));
 }
 
 }  // namespace doorbell::hcq

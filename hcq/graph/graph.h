@@ -91,6 +91,11 @@ class Graph {
     Exec exec;           // a kernel, where it has a program
     u64 copy_bytes = 0;  // a copy from buffers[1] to buffers[0]
   };
+  // The signals of a lane's queue, as another lane's sees them.
+  struct View {
+    u32 viewer;  // a lane
+    u32 address_slot;
+  };
   // One queue's part.
   struct Lane {
     Queue* queue;
@@ -99,6 +104,7 @@ class Graph {
     u32 address_slot = 0, value_slot = 0;            // of its signals: value_slot + number - 1
     Position base = 0, last_base = 0;                // before this run and the one before
     std::vector<OrderWait> waits;  // within a run: the last signal of each other lane
+    std::vector<View> views;       // its signals, where others see them at another address
   };
 
   u32 lane_of(Queue& queue);
@@ -112,14 +118,15 @@ class Graph {
   void emit(u32 lane, CommandBuffer* commands) const;
   void emit_join(u32 lane, CommandBuffer* commands) const;
   void emit_node(u32 node, CommandBuffer* commands) const;
+  u32 number_slots();
   // Of a signal of a lane's queue, numbered from 1.
-  Operand address_of(u32 lane) const { return Operand::of_slot(lanes_[lane].address_slot); }
+  Operand address_of(u32 lane, u32 viewer) const;
   Operand value_of(u32 lane, u32 signal) const {
     return Operand::of_slot(lanes_[lane].value_slot + signal - 1);
   }
   Result<void> submit(const Fence& after);
   Result<void> reserve_all();
-  void fill_slots();
+  Result<void> fill_slots();
   Fence fence_of(const std::vector<OrderWait>& waits, Position Lane::* base) const;
 
   const Options options_;

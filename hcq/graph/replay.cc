@@ -39,13 +39,18 @@ Result<void> Graph::reserve_all() {
   return {};
 }
 
-void Graph::fill_slots() {
+Result<void> Graph::fill_slots() {
   for (usize i = 0; i < lanes_.size(); ++i) {
     const Lane& lane = lanes_[i];
     const Timeline::SignalValue first = lane.queue->timeline().signal_at(lane.base + 1);
     table_[lane.address_slot] = first.signal.address().value;
     for (u32 k = 0; k < signal_count(i); ++k) table_[lane.value_slot + k] = first.value + k;
+    for (const View& view : lane.views) {
+      TRY(const GpuAddr address, lanes_[view.viewer].queue->address_of(*lane.queue, first.signal));
+      table_[view.address_slot] = address.value;
+    }
   }
+  return {};
 }
 
 Fence Graph::fence_of(const std::vector<OrderWait>& waits, Position Lane::* base) const {
@@ -59,7 +64,10 @@ Result<void> Graph::submit(const Fence& after) {
   absl::InlinedVector<std::unique_lock<std::mutex>, 4> locks;
   for (const Lane& lane : lanes_) locks.emplace_back(lane.queue->mutex());
   TRY(reserve_all());
-  fill_slots();
+  if (Result<void> filled = fill_slots(); !filled) {
+    for (const Lane& lane : lanes_) lane.queue->skip();
+    return filled;
+  }
   Result<void> first_error;
   for (usize i = 0; i < lanes_.size(); ++i) {
     Lane& lane = lanes_[i];

@@ -52,6 +52,16 @@ void Queue::will_wait(const Point& point) {
   waits_->add(first_, timeline_.last(), point.queue->waits_, point.position, timeline_.now());
 }
 
+Result<GpuAddr> Queue::address_of(const Queue& other, const Signal& signal) {
+  if (parts_.signals == other.parts_.signals) return signal.address();
+  if (parts_.is_host) return GpuAddr{reinterpret_cast<u64>(&signal.cell())};
+  if (!other.parts_.is_host)
+    return fail(ErrorKind::Unsupported, "the {} cannot see signals of the {}", title(),
+                other.title());
+  TRY(const Signal mirror, parts_.signals->mirror_of(*other.parts_.signals, signal));
+  return mirror.address();
+}
+
 Result<bool> Queue::add_waits(const Fence& after, CommandBuffer& commands) {
   bool waits = false;
   for (const Point& point : after) {
@@ -59,10 +69,15 @@ Result<bool> Queue::add_waits(const Fence& after, CommandBuffer& commands) {
     const Queue& other = *point.queue;
     TRY(own(other.waits_->check_for_others(point.position, other.timeline_.now())));
     if (other.done(point.position)) continue;
+    if (other.parts_.runs_at_once) {  // another thread submits to it now
+      TRY(point.queue->wait_done(point.position));
+      continue;
+    }
+    const Timeline::SignalValue target = other.timeline_.signal_at(point.position);
+    TRY(const GpuAddr address, address_of(other, target.signal));
     will_wait(point);
     waits = true;
-    const Timeline::SignalValue target = other.timeline_.signal_at(point.position);
-    commands.wait(target.signal.address(), target.value);
+    commands.wait(address, target.value);
   }
   return waits;
 }

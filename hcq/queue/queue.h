@@ -57,6 +57,9 @@ class Queue {
     Event* event;  // null: the host only polls
     u64 timeline_limit = Timeline::kLimit;
     u64 timeout_ns = kTimeout_ns;
+    // Threads of this process run it: they see all of the host's memory, and raise its signals.
+    bool is_host = false;
+    bool runs_at_once = false;  // before push() returns
   };
 
   Queue(Parts parts, Timeline timeline);
@@ -131,6 +134,16 @@ class Queue {
   Result<void> push(std::span<const Segment> segments, const Fence& after);
   // The segments wait for `point` by words of their own.
   void will_wait(const Point& point);
+  // At the addresses that the other one has them at.
+  bool sees_signals_of(const Queue& other) const {
+    return parts_.signals == other.parts_.signals || (parts_.is_host && other.parts_.is_host);
+  }
+  bool can_wait_for(const Queue& other) const {
+    return sees_signals_of(other) || parts_.is_host || other.parts_.is_host;
+  }
+  // Where this queue sees a signal of another one's timeline. Where that needs a mirror, either the
+  // other queue is locked too, or it does not run at once.
+  Result<GpuAddr> address_of(const Queue& other, const Signal& signal);
   // Raises last() without work: for callers that reserved and then cannot submit.
   void skip();
 

@@ -1,4 +1,4 @@
-// Items launch by launch, for devices without hardware queues and copies that no queue can make.
+// Items launch by launch, for devices without hardware queues and copies from and to them.
 #include <absl/container/inlined_vector.h>
 
 #include <algorithm>

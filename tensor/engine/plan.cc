@@ -225,9 +225,11 @@ Plan plan_sharded(const core::GraphKey& key, std::span<const core::UOp> roots, K
     layout.add(item, std::move(kernel));
   }
   plan.results = layout.results(roots);
-  for (const ScheduleItem& item : schedule.items)
-    if (hcq::Device* device = hcq::Device::of(device_at(item.device)))
+  for (const ScheduleItem& item : schedule.items) {
+    hcq::Device* device = hcq::Device::of(device_at(item.device));
+    if (item.kind == ScheduleItem::Kind::Kernel && device != nullptr)
       plan.waits |= device->realize_waits();
+  }
   plan.work = std::make_shared<const ExecutionPlan>(layout.take());
   if (log != nullptr) log->add(key, roots, schedule, plan);
   return plan;

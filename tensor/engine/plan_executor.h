@@ -33,8 +33,8 @@ class PlanExecutor {
                    hcq::Fence* started) = 0;
 };
 
-// Whether queues can run an item.
-bool runs_on_queues(const ExecutionPlan& plan, const ExecutionPlan::Item& item);
+// How many nodes of a graph an item becomes; 0: queues cannot run it.
+usize queue_nodes(const ExecutionPlan& plan, const ExecutionPlan::Item& item);
 // Of items that do.
 std::unique_ptr<PlanExecutor> make_queue_graph(PlanPart part);
 std::unique_ptr<PlanExecutor> make_launch_list(PlanPart part);

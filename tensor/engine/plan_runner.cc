@@ -3,6 +3,8 @@
 
 #include <absl/container/inlined_vector.h>
 
+#include <algorithm>
+
 #include "core/device/counters.h"
 #include "hcq/queue/queue.h"
 #include "tensor/engine/in_flight.h"
@@ -16,11 +18,18 @@ namespace {
 using core::Buffer;
 using core::Ref;
 
-// Items of one graph at most: its words must fit into one indirect buffer.
-constexpr usize kMaxItems = 4096;
+// Nodes of one graph at most, unless one item has more: its words must fit into one indirect buffer.
+constexpr usize kMaxNodes = 4096;
 
 std::unique_ptr<PlanExecutor> make_executor(const PlanPart& part, bool on_queues) {
   return on_queues ? make_queue_graph(part) : make_launch_list(part);
+}
+
+bool copies_wrapped(const ExecutionPlan& plan, std::span<Buffer* const> memory) {
+  if (plan.copies == 0) [[likely]]
+    return false;
+  return std::ranges::any_of(memory.first(plan.input_count),
+                             [](const Buffer* buffer) { return buffer->is_wrapped(); });
 }
 
 }  // namespace
@@ -29,11 +38,14 @@ void PlanRunner::make_parts() {
   const ExecutionPlan& plan = *plan_;
   trace_ = hcq::Trace::of_process();
   parts_.clear();
-  const auto on_queues = [&](usize item) { return runs_on_queues(plan, plan.items[item]); };
+  std::vector<usize> nodes;
+  for (const ExecutionPlan::Item& item : plan.items) nodes.push_back(queue_nodes(plan, item));
   for (usize first = 0; first < plan.items.size();) {
-    const bool queues = on_queues(first);
-    usize end = first + 1;
-    while (end < plan.items.size() && end - first < kMaxItems && on_queues(end) == queues) ++end;
+    const bool queues = nodes[first] != 0;
+    usize end = first + 1, count = nodes[first];
+    while (end < plan.items.size() && (nodes[end] != 0) == queues &&
+           count + nodes[end] <= kMaxNodes)
+      count += nodes[end++];
     is_graph_ = queues && first == 0 && end == plan.items.size();
     parts_.push_back(make_executor({plan_, first, end}, queues));
     first = end;
@@ -50,7 +62,7 @@ void PlanRunner::run_one_by_one(std::span<Buffer* const> memory, std::span<const
   const ExecutionPlan& plan = *plan_;
   while (single_.size() < plan.items.size()) {
     const usize i = single_.size();
-    single_.push_back(make_executor({plan_, i, i + 1}, runs_on_queues(plan, plan.items[i])));
+    single_.push_back(make_executor({plan_, i, i + 1}, queue_nodes(plan, plan.items[i]) != 0));
   }
   for (usize i = 0; i < plan.items.size(); ++i)
     timed(plan.items[i], false, [&] { single_[i]->run(memory, variables, started); });
@@ -104,7 +116,7 @@ absl::InlinedVector<core::UOpRef, 4> run_plan(const Plan& plan, const core::Grap
   const hcq::Fence until =
       runner->run({memory.data(), memory.size()}, {variables.data(), variables.size()});
   plan.runners.give(std::move(runner));
-  if (plan.waits) {
+  if (plan.waits || copies_wrapped(work, {memory.data(), memory.size()})) {
     for (const hcq::Point& point : until) {
       must(point.queue->wait_or_stop(point.position));
       must(point.queue->wait(point.position));

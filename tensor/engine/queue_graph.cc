@@ -1,6 +1,7 @@
 // Items as one graph of hardware queues: kernels on the compute queue of their device, copies on
-// the copy queue of the device that they fill. The graph's slots are addresses of what a run
-// brings, as each device sees them, then values of variables.
+// the copy queue of the device that they fill, or, between devices that do not see each other's
+// memory, on both copy queues through memory that both see. The graph's slots are addresses of what
+// a run brings, as each device sees them, then values of variables.
 #include <absl/container/flat_hash_map.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include "tensor/engine/in_flight.h"
 #include "tensor/engine/must.h"
 #include "tensor/engine/plan_executor.h"
+#include "tensor/engine/staging.h"
 
 namespace doorbell::engine {
 namespace {
@@ -35,6 +37,7 @@ bool reaches(hcq::Device& at, core::Device& of) {
 struct Placement {
   hcq::Device* device = nullptr;  // null: on no queue
   Queue* queue = nullptr;
+  const Staging* staging = nullptr;  // of a copy in two steps; the device is then the filled one
 };
 
 Placement placement_of(const ExecutionPlan& plan, const Item& item) {
@@ -45,13 +48,22 @@ Placement placement_of(const ExecutionPlan& plan, const Item& item) {
       if (own == nullptr || !reaches(*own, *argument.device)) return {};
     return {own, &own->compute_queue()};
   }
-  // The device that it fills; else the other.
-  for (usize side : {0, 1}) {
-    hcq::Device* device = hcq::Device::of(*arguments[side].device);
-    if (device != nullptr && reaches(*device, *arguments[1 - side].device))
-      return {device, &device->copy_queue()};
-  }
-  return {};
+  hcq::Device* const to = hcq::Device::of(*arguments[0].device);
+  hcq::Device* const from = hcq::Device::of(*arguments[1].device);
+  // What has no contents is refused where it is read.
+  if (to != from && !arguments[1].device->runs()) return {};
+  if (to != nullptr && reaches(*to, *arguments[1].device)) return {to, &to->copy_queue()};
+  if (from != nullptr && reaches(*from, *arguments[0].device)) return {from, &from->copy_queue()};
+  if (to == nullptr || from == nullptr) return {};
+  const Staging* staging = staging_between(*from, *to);
+  if (staging == nullptr) return {};
+  return {to, &to->copy_queue(), staging};
+}
+
+// The device at whose address a queue uses an argument of an item.
+hcq::Device& viewer_of(const Placement& placement, usize argument) {
+  const bool is_source = placement.staging != nullptr && argument == 1;
+  return is_source ? *placement.staging->from : *placement.device;
 }
 
 class QueueGraph final : public PlanExecutor {
@@ -71,7 +83,9 @@ class QueueGraph final : public PlanExecutor {
   void make_slots();
   Operand address_of(hcq::Device& device, const Argument& argument);
   u32 storage_of(const Argument& argument);
+  u32 memory_of(hcq::Device& viewer, const Argument& argument, i64 offset, i64 bytes);
   void record(const Item& item, const Placement& placement);
+  void record_staged(const Item& item, const Staging& staging);
 
   const PlanPart part_;
   std::vector<Placement> placements_;  // by item of the part
@@ -82,6 +96,7 @@ class QueueGraph final : public PlanExecutor {
   hcq::Fence last_;
   // While recording. Looked up, never iterated.
   absl::flat_hash_map<u32, u32> storages_;
+  absl::flat_hash_map<const Staging*, u32> staging_storages_;
   u32 inputs_ = 0;  // the storage of all inputs: they may overlap
 };
 
@@ -98,7 +113,9 @@ std::vector<Placement> placements_of(const PlanPart& part) {
 
 bool joins(const PlanPart& part, std::span<const Placement> placements) {
   for (usize i = 0; i < placements.size(); ++i)
-    if (writes_elsewhere(*part.plan, part.items()[i], placements[i])) return true;
+    if (placements[i].staging != nullptr ||
+        writes_elsewhere(*part.plan, part.items()[i], placements[i]))
+      return true;
   return false;
 }
 
@@ -128,12 +145,14 @@ QueueGraph::~QueueGraph() { in_flight().keep(last_, {.more = part_.plan}); }
 void QueueGraph::make_slots() {
   const ExecutionPlan& plan = *part_.plan;
   for (usize i = 0; i < placements_.size(); ++i) {
-    for (const Argument& argument : plan.arguments_of(part_.items()[i])) {
+    const std::span<const Argument> arguments = plan.arguments_of(part_.items()[i]);
+    for (usize k = 0; k < arguments.size(); ++k) {
+      const Argument& argument = arguments[k];
       if (hcq::Device* device = hcq::Device::of(*argument.device))
         for (Queue* queue : {&device->compute_queue(), &device->copy_queue()})
           if (std::ranges::find(queues_, queue) == queues_.end()) queues_.push_back(queue);
       if (plan.is_fixed(argument.source)) continue;
-      const Address address{placements_[i].device, argument.source, argument.offset};
+      const Address address{&viewer_of(placements_[i], k), argument.source, argument.offset};
       if (std::ranges::find(addresses_, address) != addresses_.end()) continue;
       graph_.slot();
       addresses_.push_back(address);
@@ -161,12 +180,37 @@ u32 QueueGraph::storage_of(const Argument& argument) {
   return at->second;
 }
 
+// `bytes` from `offset` on, of those of the argument.
+u32 QueueGraph::memory_of(hcq::Device& viewer, const Argument& argument, i64 offset, i64 bytes) {
+  return graph_.memory(storage_of(argument), static_cast<u64>(argument.offset + offset),
+                       static_cast<u64>(bytes),
+                       address_of(viewer, argument) + static_cast<u64>(offset));
+}
+
+// Piece by piece, each through the next part of the staging memory.
+void QueueGraph::record_staged(const Item& item, const Staging& staging) {
+  const std::span<const Argument> arguments = part_.plan->arguments_of(item);
+  const auto [at, is_new] = staging_storages_.try_emplace(&staging, 0);
+  if (is_new) at->second = graph_.storage();
+  const u32 storage = at->second;
+  for (i64 piece = 0; piece < Staging::pieces_of(item.copy_bytes); ++piece) {
+    const i64 done = piece * Staging::kPieceBytes;
+    const i64 bytes = std::min(Staging::kPieceBytes, item.copy_bytes - done);
+    const u64 place = static_cast<u64>(piece % Staging::kPieces * Staging::kPieceBytes);
+    const u64 size = static_cast<u64>(bytes);
+    graph_.copy(staging.from->copy_queue(),
+                graph_.memory(storage, place, size, staging.seen_by_from + place),
+                memory_of(*staging.from, arguments[1], done, bytes), size);
+    graph_.copy(staging.to->copy_queue(), memory_of(*staging.to, arguments[0], done, bytes),
+                graph_.memory(storage, place, size, staging.seen_by_to + place), size);
+  }
+}
+
 void QueueGraph::record(const Item& item, const Placement& placement) {
+  if (placement.staging != nullptr) return record_staged(item, *placement.staging);
   std::vector<hcq::Graph::Argument> buffers;
   for (const Argument& argument : part_.plan->arguments_of(item)) {
-    const u32 memory =
-        graph_.memory(storage_of(argument), static_cast<u64>(argument.offset),
-                      static_cast<u64>(argument.bytes), address_of(*placement.device, argument));
+    const u32 memory = memory_of(*placement.device, argument, 0, argument.bytes);
     const u32 written = item.kernel ? item.kernel->output_count : 1;
     buffers.push_back({memory, buffers.size() < written ? Access::Write : Access::Read});
   }
@@ -213,8 +257,11 @@ void QueueGraph::run(std::span<Buffer* const> memory, std::span<const i64> varia
 
 }  // namespace
 
-bool runs_on_queues(const ExecutionPlan& plan, const Item& item) {
-  return placement_of(plan, item).device != nullptr;
+usize queue_nodes(const ExecutionPlan& plan, const Item& item) {
+  const Placement placement = placement_of(plan, item);
+  if (placement.device == nullptr) return 0;
+  if (placement.staging == nullptr) return 1;
+  return 2 * static_cast<usize>(Staging::pieces_of(item.copy_bytes));
 }
 
 std::unique_ptr<PlanExecutor> make_queue_graph(PlanPart part) {

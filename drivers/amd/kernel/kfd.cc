@@ -70,7 +70,7 @@ Kfd::Kfd(os::Files& files, os::Clock& clock, const KfdOptions& options,
       addresses_(kFirstAddress, kAddresses, options.page_bytes),
       gpus_(nodes_.size()),
       shared_(std::make_unique<SharedMemory>()),
-      signals_(std::make_unique<hcq::SignalPool>(*shared_)),
+      signals_(std::make_unique<hcq::SignalPool>(*shared_, hcq::SignalPool::RaisedBy::Device)),
       events_(std::make_unique<KfdEvents>(*this)) {}
 
 Kfd::~Kfd() = default;

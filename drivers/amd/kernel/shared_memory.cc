@@ -31,7 +31,7 @@ Result<core::Allocation> SharedMemory::allocate(i64 bytes) {
   MemoryRequest request;
   request.bytes = static_cast<u64>(bytes);
   request.kind = MemoryKind::Host;
-  request.what = "signals";
+  request.what = "signals and staged copies";
   TRY(std::unique_ptr<KfdMemory> memory, gpus_.front()->allocate(request));
   for (KfdGpu* gpu : gpus_) TRY(memory->map_to(*gpu));
   std::memset(memory->host(), 0, memory->bytes());

@@ -1,5 +1,6 @@
 // SharedMemory: memory of the host that every open GPU of the process sees at the same address:
-// what queues of several devices wait for. Asked for rarely: by SignalPool, in pages.
+// what queues of several devices wait for, and bytes on their way between devices. Asked for
+// rarely: by SignalPool, in pages, and once for each two devices that copy.
 //
 // Thread safety: all functions may be called from any thread.
 #pragma once

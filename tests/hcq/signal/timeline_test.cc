@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "hcq/memory/host_memory.h"
 
 namespace doorbell::hcq {
@@ -92,6 +94,66 @@ TEST_F(TimelineTest, SignalsAreDistinctAndBeginAtZero) {
   const Signal again = *pool.make();
   EXPECT_EQ(again.address(), signals[3].address());
   EXPECT_EQ(again.value(), 0u);
+}
+
+TEST(SignalPool, AMirrorIsRaisedWithItsSignal) {
+  HostMemory memory;
+  SignalPool host(memory);
+  const Signal signal = *host.make();
+  signal.store(3);
+  {
+    SignalPool other(memory, SignalPool::RaisedBy::Device), third(memory);
+    const Signal mirror = *other.mirror_of(host, signal), second = *third.mirror_of(host, signal);
+    EXPECT_EQ(mirror.value(), 3u);
+    EXPECT_EQ(second.value(), 3u);
+    EXPECT_NE(mirror.address(), signal.address());
+    EXPECT_EQ(other.mirror_of(host, signal)->address(), mirror.address());
+    signal.store(5);
+    EXPECT_EQ(mirror.value(), 5u);
+    EXPECT_EQ(second.value(), 5u);
+    signal.store(Signal::kDead);
+    EXPECT_EQ(mirror.value(), Signal::kDead);
+    // A signal that is used again begins anew everywhere.
+    host.release(signal);
+    EXPECT_EQ(host.make()->address(), signal.address());
+    EXPECT_EQ(mirror.value(), 0u);
+    EXPECT_EQ(second.value(), 0u);
+    // Devices do not look for mirrors.
+    EXPECT_THROW((void)host.mirror_of(other, mirror), InternalError);
+  }
+  signal.store(6);  // nobody mirrors it any more
+  EXPECT_EQ(signal.value(), 6u);
+}
+
+TEST(SignalPool, AMirrorMayOutliveItsSignal) {
+  HostMemory memory;
+  SignalPool other(memory);
+  GpuAddr address;
+  {
+    SignalPool host(memory);
+    const Signal signal = *host.make();
+    signal.store(3);
+    address = other.mirror_of(host, signal)->address();
+  }
+  const Signal again = *other.make();
+  EXPECT_EQ(again.address(), address);
+  EXPECT_EQ(again.value(), 0u);
+}
+
+TEST(SignalPool, AMirrorMissesNoValue) {
+  HostMemory memory;
+  SignalPool host(memory);
+  for (int round = 0; round < 200; ++round) {
+    SignalPool other(memory);
+    const Signal signal = *host.make();
+    std::thread raises([&] {
+      for (u64 value = 1; value <= 50; ++value) signal.store(value);
+    });
+    const Signal mirror = *other.mirror_of(host, signal);
+    raises.join();
+    ASSERT_EQ(mirror.value(), 50u);
+    host.release(signal);
+  }
 }
 
 TEST(SignalPool, SaysThatMemoryIsOut) {
