@@ -50,6 +50,11 @@ Result<Position> Queue::reserve(u64 count) {
 
 void Queue::will_wait(const Point& point) {
   waits_->add(first_, timeline_.last(), point.queue->waits_, point.position, timeline_.now());
+  const u64 theirs = point.queue->parts_.timeout_ns;
+  if (theirs <= parts_.timeout_ns) return;
+  longest_ns_.store(std::max(theirs, longest_ns_.load(std::memory_order_relaxed)),
+                    std::memory_order_relaxed);
+  patient_until_.store(timeline_.last(), std::memory_order_release);
 }
 
 Result<GpuAddr> Queue::address_of(const Queue& other, const Signal& signal) {
@@ -144,8 +149,15 @@ Result<void> Queue::own(Result<void> result) const {
   return result;
 }
 
+u64 Queue::patience_ns(u64 timeout_ns) const {
+  const bool is_patient = timeline_.now() < patient_until_.load(std::memory_order_acquire);
+  if (!is_patient || timeout_ns < parts_.timeout_ns) return timeout_ns;
+  return std::max(timeout_ns, longest_ns_.load(std::memory_order_relaxed));
+}
+
 Result<void> Queue::wait_slow(Position position, u64 timeout_ns, bool may_stop) {
   u64 start = 0;
+  bool is_long = false;
   for (u32 turn = 0;; ++turn) {
     const Timeline::SignalValue target = timeline_.signal_at(position);
     const u64 seen = target.signal.value();
@@ -160,12 +172,15 @@ Result<void> Queue::wait_slow(Position position, u64 timeout_ns, bool may_stop) 
       clock().relax(turn);
       continue;
     }
-    const u64 passed = clock().now_ns() - start;
-    if (passed >= timeout_ns) return hang(position, timeout_ns);
+    const u64 now = clock().now_ns(), limit = patience_ns(timeout_ns);
+    if (is_long && limit == timeout_ns) start = now;  // what it waited for is done
+    is_long = limit > timeout_ns;
+    const u64 passed = now - start;
+    if (passed >= limit) return hang(position, limit);
     if (parts_.event == nullptr) {
       clock().relax(turn);
-    } else if (Result<void> woken = parts_.event->block(target.signal, seen,
-                                                        std::min(kSlice_ns, timeout_ns - passed));
+    } else if (Result<void> woken =
+                   parts_.event->block(target.signal, seen, std::min(kSlice_ns, limit - passed));
                !woken) {
       Error error =
           fail(woken.error().kind, "the wait for the {}: {}", title(), woken.error().message);

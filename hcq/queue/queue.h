@@ -181,6 +181,8 @@ class Queue {
   // Raises last(); valid until called again.
   Segment end_piece();
   Result<void> wait_done(Position position, u64 timeout_ns);
+  // How long work may take now: a queue that waits for a slower one has that one's patience.
+  u64 patience_ns(u64 timeout_ns) const;
   Result<void> wait_slow(Position position, u64 timeout_ns, bool may_stop);
   // The same, as of this device.
   Result<void> own(Result<void> result) const;
@@ -193,6 +195,9 @@ class Queue {
   std::mutex mutex_;  // guards the timeline's end and what follows
   Timeline timeline_;
   Position first_ = 0;  // of the submission that is being made
+  // The last submission that waits for a queue whose work may take longer, and how long that is.
+  std::atomic<Position> patient_until_{0};
+  std::atomic<u64> longest_ns_{0};
   // shared_ptr: queues that wait for this one may outlive it.
   const std::shared_ptr<Waits> waits_;
   std::unique_ptr<CommandBuffer> prefix_, suffix_;  // made at first use

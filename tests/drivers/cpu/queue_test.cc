@@ -7,8 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <functional>
 
+#include "base/os/host.h"
 #include "hcq/queue/resident_commands.h"
 #include "tests/hcq/support/kernels.h"
 
@@ -284,6 +286,35 @@ TEST(CpuQueue, EndsWhileItWaits) {
   ASSERT_OK(two->compute_queue().submit(*after, Fence(*stuck)));
   two.reset();  // its thread sleeps on a signal that never comes
   one.reset();
+}
+
+// Work that waits for a slower queue does not hang before that one does.
+TEST(CpuQueue, IsAsPatientAsWhatItWaitsFor) {
+  auto slow = make_cpu(0, {.threads = 1});
+  hcq::HostMemory memory;
+  hcq::SignalPool signals(memory);
+  hcq::Queue::Parts parts{"CPU:1", "compute", &memory, &signals, &os::host_clock(), nullptr};
+  parts.timeout_ns = 20'000'000;
+  auto hasty = *CpuQueue::make(parts, *slow, 0);
+  const hcq::Signal go = *slow->signals().make(), never = *signals.make();
+  auto held = slow->compute_queue().make_commands();
+  held->wait(go.address(), 1);
+  const Fence after(*slow->compute_queue().submit(*held));
+  auto commands = hasty->make_commands();
+  const hcq::Point point = *hasty->submit(*commands, after);
+  std::thread opens([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    go.store(1);
+  });
+  ASSERT_OK(hasty->wait(point.position));
+  opens.join();
+  commands->wait(never.address(), 1);
+  const hcq::Point stuck = *hasty->submit(*commands);
+  auto hang = hasty->wait(stuck.position);
+  ASSERT_FALSE(hang);
+  EXPECT_EQ(hang.error().kind, ErrorKind::Timeout);
+  never.store(1);
+  ASSERT_OK(hasty->wait(stuck.position));
 }
 
 // Tiny bound words are run by the submitter once their cost is known: no thread hand-over.
