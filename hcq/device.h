@@ -24,7 +24,8 @@ class Device : public core::Device {
   virtual core::Allocator& shared_memory() = 0;
   // Whether a realisation waits for its work here, so that it can be stopped and tried again.
   virtual bool realize_waits() const { return false; }
-  // Where this device sees a buffer of any device; fails where it cannot.
+  // Where this device sees a buffer of any device; fails where it cannot. Of its own buffers that
+  // is Allocation::address, which callers may read instead.
   virtual Result<GpuAddr> address_of(const core::Buffer& buffer) {
     if (&buffer.device() != this)
       return fail(ErrorKind::Unsupported, "{} cannot reach memory of {}", name(),

@@ -230,9 +230,13 @@ void QueueGraph::run(std::span<Buffer* const> memory, std::span<const i64> varia
                      hcq::Fence* started) {
   end_if_stopped();
   u64* value = values_.data();
-  for (const Address& address : addresses_)
-    *value++ = must(address.device->address_of(*memory[address.source])).value +
-               static_cast<u64>(address.offset);
+  for (const Address& address : addresses_) {
+    const Buffer& buffer = *memory[address.source];
+    const u64 start = &buffer.device() == address.device
+                          ? buffer.memory().address
+                          : must(address.device->address_of(buffer)).value;
+    *value++ = start + static_cast<u64>(address.offset);
+  }
   for (i64 variable : variables) *value++ = static_cast<u64>(variable);
   // What other runs put on any queue of these devices may have made, or still read, our memory.
   hcq::Fence after;
