@@ -27,7 +27,7 @@ class Counter {
   i64 load() const;
   operator i64() const { return load(); }  // NOLINT(google-explicit-constructor): reads as a number
 
-  static constexpr u32 kSlots = 8;
+  static constexpr u32 kSlots = 16;
   using Numbers = std::array<std::atomic<i64>, kSlots>;
 
  private:
@@ -51,7 +51,9 @@ struct Counters {
   Counter schedules_made{4};   // cache misses
   Counter schedules_found{5};  // cache hits
   Counter kernels_compiled{6};
-  Counter arena_nodes{7};  // in all arenas that were freed
+  Counter arena_nodes{7};        // in all arenas that were freed
+  Counter memory_nodes{8};       // of the tensor graph, for memory; ever made
+  Counter dead_memory_nodes{9};  // those of them that were freed
 };
 
 inline constinit Counters counters;

@@ -10,6 +10,8 @@
 #include <absl/container/inlined_vector.h>
 
 #include "base/util/check.h"
+#include "base/util/hash.h"
+#include "core/device/counters.h"
 #include "core/uop/arena.h"
 #include "core/uop/placement.h"
 
@@ -27,9 +29,6 @@ struct alignas(64) Shard {
   usize used = 0;
   i64 live = 0;
   u32 next_id = 0;
-  // Count of nodes with memory, which are in no table; not guarded by the mutex.
-  std::atomic<i64> live_memories{0};
-  std::atomic<u32> made_memories{0};
 
   void insert(Node* node);
   void erase(const Node* node);
@@ -100,37 +99,39 @@ Node* new_node(u64 hash, u32 id, Op op, DType dtype, std::span<const UOp> srcs,
   for (usize i = 0; i < rank; ++i) const_cast<u64*>(node->dims())[i] = dims[i].bits();
   node->device = infer_device(op, srcs, args, {dims, rank});
   for (UOp s : srcs) s.node()->refs.fetch_add(1, std::memory_order_relaxed);
-  if (payload) payload->ref();
   return node;
 }
 
 void remove(const Node* node) {
+  if (node->flags & kUnique) return counters.dead_memory_nodes.add(1);
   Shard& shard = shard_of(node->hash);
-  if (node->flags & kUnique) {
-    shard.live_memories.fetch_sub(1, std::memory_order_relaxed);
-    return;
-  }
   std::lock_guard lock(shard.mutex);
   shard.erase(node);
   --shard.live;
 }
 
-// Buffer nodes with memory are unique: the caller gives each an id that no other has.
-UOpRef make_unique_node(u64 hash, Op op, DType dtype, std::span<const UOp> srcs,
-                        std::span<const i64> args, Payload* payload) {
-  Shard& shard = shard_of(hash);
-  shard.live_memories.fetch_add(1, std::memory_order_relaxed);
-  const u32 id = shard.made_memories.fetch_add(1, std::memory_order_relaxed);
-  return UOpRef::adopt(UOp(new_node(hash, id, op, dtype, srcs, args, payload)));
+// Gives a count back; whether it was the last. The only owner of a node that no table has tells no
+// other thread: that spares an exchange among processors.
+bool unref_node(const Node* node) {
+  if ((node->flags & kUnique) != 0 && node->refs.load(std::memory_order_acquire) == 1) return true;
+  return node->refs.fetch_sub(1, std::memory_order_acq_rel) == 1;
 }
 
 }  // namespace
 
+UOpRef TensorGraph::make_buffer(DType dtype, std::span<const i64> args, Ref<Payload> memory) {
+  const u64 id = static_cast<u64>(args[0]);
+  UOpRef made = UOpRef::adopt(
+      UOp(new_node(hash_mix(id), static_cast<u32>(id), Op::Buffer, dtype, {}, args, memory.get())));
+  (void)memory.release();  // the node's now
+  counters.memory_nodes.add(1);
+  return made;
+}
+
 UOpRef TensorGraph::make(Op op, DType dtype, std::span<const UOp> srcs, std::span<const i64> args,
                          Payload* payload) {
+  if (op == Op::Buffer && payload != nullptr) return make_buffer(dtype, args, Ref(payload));
   u64 hash = detail::hash_parts(op, dtype, srcs, args, payload);
-  if (op == Op::Buffer && payload != nullptr)
-    return make_unique_node(hash, op, dtype, srcs, args, payload);
   Shard& shard = shard_of(hash);
   std::lock_guard lock(shard.mutex);
   usize mask = shard.table.size() - 1;
@@ -142,6 +143,7 @@ UOpRef TensorGraph::make(Op op, DType dtype, std::span<const UOp> srcs, std::spa
     }
   }
   Node* node = new_node(hash, shard.next_id++, op, dtype, srcs, args, payload);
+  if (payload) payload->ref();
   shard.insert(node);
   ++shard.live;
   return UOpRef::adopt(UOp(node));
@@ -151,14 +153,14 @@ UOpRef TensorGraph::make(Op op, DType dtype, std::span<const UOp> srcs, std::spa
 // million nodes deep.
 void UOpRef::release() {
   const Node* node = uop_.node();
-  if (node->refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (!unref_node(node)) return;
   absl::InlinedVector<const Node*, 8> dead{node};  // most nodes die alone
   while (!dead.empty()) {
     const Node* n = dead.back();
     dead.pop_back();
     remove(n);
     auto drop = [&](const Node* s) {
-      if (s->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) dead.push_back(s);
+      if (unref_node(s)) dead.push_back(s);
     };
     for (usize i = 0; i < n->nsrc; ++i) drop(n->srcs()[i]);
     if (const Node* r = n->realized.load(std::memory_order_acquire)) drop(r);
@@ -181,19 +183,19 @@ UOp TensorGraph::set_realized(UOp value, UOp buffer) {
 }
 
 i64 TensorGraph::live_nodes() {
-  i64 total = 0;
+  i64 total = counters.memory_nodes - counters.dead_memory_nodes;
   for (usize i = 0; i < kShards; ++i) {
     std::lock_guard lock(shards()[i].mutex);
-    total += shards()[i].live + shards()[i].live_memories.load(std::memory_order_relaxed);
+    total += shards()[i].live;
   }
   return total;
 }
 
 i64 TensorGraph::made_nodes() {
-  i64 total = 0;
+  i64 total = counters.memory_nodes;
   for (usize i = 0; i < kShards; ++i) {
     std::lock_guard lock(shards()[i].mutex);
-    total += shards()[i].next_id + shards()[i].made_memories.load(std::memory_order_relaxed);
+    total += shards()[i].next_id;
   }
   return total;
 }

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "core/uop/uop.h"
+#include "core/util/ref.h"
 
 namespace doorbell::core {
 
@@ -23,6 +24,9 @@ class TensorGraph {
     return make(op, dtype, std::span(srcs.begin(), srcs.size()),
                 std::span(args.begin(), args.size()));
   }
+
+  // A Buffer node that owns `memory`; no other node has the id in its args.
+  static UOpRef make_buffer(DType dtype, std::span<const i64> args, Ref<Payload> memory);
 
   // Buffer, or the Multi of several.
   static bool is_stored(UOp node) { return node.is(Op::Buffer) || node.is(Op::Multi); }

@@ -21,9 +21,18 @@ class UOp;
 class Payload {
  public:
   virtual ~Payload() = default;
-  void ref() const { refs_.fetch_add(1, std::memory_order_relaxed); }
+  // While only the caller knows it, or owns it, no other thread changes the count: that spares an
+  // exchange among processors.
+  void ref() const {
+    if (refs_.load(std::memory_order_relaxed) == 0)
+      refs_.store(1, std::memory_order_relaxed);
+    else
+      refs_.fetch_add(1, std::memory_order_relaxed);
+  }
   void unref() const {
-    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+    if (refs_.load(std::memory_order_acquire) == 1 ||
+        refs_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+      delete this;
   }
   u32 ref_count() const { return refs_.load(std::memory_order_acquire); }
 

@@ -18,6 +18,9 @@ class Ref {
   }
   Ref(const Ref& other) : Ref(other.object_) {}
   Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  // Of a derived class.
+  template <class U>
+  Ref(Ref<U>&& other) noexcept : object_(other.release()) {}  // NOLINT(google-explicit-constructor)
   Ref& operator=(Ref other) noexcept {
     std::swap(object_, other.object_);
     return *this;
@@ -27,6 +30,8 @@ class Ref {
   }
 
   T* get() const { return object_; }
+  // The caller owns the count.
+  [[nodiscard]] T* release() { return std::exchange(object_, nullptr); }
   T* operator->() const { return object_; }
   T& operator*() const { return *object_; }
   explicit operator bool() const { return object_ != nullptr; }
