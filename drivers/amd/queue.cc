@@ -92,7 +92,8 @@ Result<void> AmdQueue::launch(const KernelLaunch& launch, const hcq::Fence& afte
     return placed;
   }
   note_launch(end, launch.program.name());
-  publish({});
+  const u64 pointer = commit({});
+  hardware_->ring_doorbell(pointer, pointer - format_.doorbell_lag);
   return {};
 }
 
@@ -102,7 +103,8 @@ Result<void> AmdQueue::write(std::span<const hcq::Segment> segments, hcq::Positi
   // Also of a submission that failed: the words that raise `end` in its stead do not read them.
   arguments_->retire(end);
   TRY(std::move(placed));
-  publish(segments);
+  const u64 pointer = commit(segments);
+  hardware_->ring_doorbell(pointer, pointer - format_.doorbell_lag);
   return {};
 }
 
@@ -123,14 +125,13 @@ Result<void> AmdQueue::make_room(u64 words) {
   return {};
 }
 
-void AmdQueue::publish(std::span<const hcq::Segment> segments) {
+u64 AmdQueue::commit(std::span<const hcq::Segment> segments) {
   const hcq::Position end = timeline().last();
   if (device_.logs_packets()) [[unlikely]]
     log().debug(
         "{}, position {}:\n{}", title(), end,
         packets_text(format_.stream, device_.caps().generation, ring_.submission(), segments));
-  const u64 pointer = ring_.commit(end);
-  hardware_->ring_doorbell(pointer, pointer - format_.doorbell_lag);
+  return ring_.commit(end);
 }
 
 Result<hcq::GpuAddr> AmdQueue::place_data(const hcq::Segment& segment) {

@@ -94,8 +94,8 @@ class AmdQueue : public hcq::Queue {
 
  private:
   Result<void> check_alive();
-  // Hands what was placed to the device.
-  void publish(std::span<const hcq::Segment> segments);
+  // Ends what was placed, and logs it where asked to. The write pointer to announce.
+  u64 commit(std::span<const hcq::Segment> segments);
   void note_launch(hcq::Position position, const std::string& name);
   std::string waves(bool is_running);
 

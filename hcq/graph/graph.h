@@ -18,6 +18,8 @@
 // Memory ordering: that of Queue; a replay follows the last one where memory demands it.
 #pragma once
 
+#include <array>
+
 #include "hcq/graph/hazards.h"
 #include "hcq/graph/order.h"
 #include "hcq/queue/resident_commands.h"
@@ -103,8 +105,9 @@ class Graph {
     ResidentCommands::Instance* instance = nullptr;  // of the run that is being submitted
     u32 address_slot = 0, value_slot = 0;            // of its signals: value_slot + number - 1
     Position base = 0, last_base = 0;                // before this run and the one before
-    std::vector<OrderWait> waits;  // within a run: the last signal of each other lane
-    std::vector<View> views;       // its signals, where others see them at another address
+    std::vector<OrderWait> waits;     // within a run: the last signal of each other lane
+    std::vector<View> views;          // its signals, where others see them at another address
+    std::array<Segment, 2> segments;  // of the run that is being submitted: waits, the words
   };
 
   u32 lane_of(Queue& queue);
@@ -124,10 +127,14 @@ class Graph {
   Operand value_of(u32 lane, u32 signal) const {
     return Operand::of_slot(lanes_[lane].value_slot + signal - 1);
   }
-  Result<void> submit(const Fence& after);
+  Result<void> take_instances();
   Result<void> reserve_all();
-  Result<void> fill_slots();
-  Fence fence_of(const std::vector<OrderWait>& waits, Position Lane::* base) const;
+  Result<void> fill_slots(std::span<const u64> values);
+  // What to write to the lane's queue.
+  Result<std::span<const Segment>> segments_of(usize lane, const Fence& after);
+  Point point_of(const OrderWait& wait, Position Lane::* base) const {
+    return {lanes_[wait.queue].queue, lanes_[wait.queue].*base + wait.signal};
+  }
 
   const Options options_;
   u32 slots_ = 0, storages_ = 0;

@@ -9,17 +9,27 @@
 
 namespace doorbell::hcq {
 
-void InFlightResources::keep(const Fence& until, Work work) {
-  const bool is_done = until.done();
-  // Another thread may have abandoned it since it started.
+namespace {
+
+// Another thread may have abandoned the work since it started.
+void poison_abandoned(const Fence& until, std::span<core::Buffer* const> written) {
   const auto is_abandoned = [](const Point& point) {
     return point.queue->was_abandoned(point.position);
   };
-  const auto poison = [&] {
-    if (std::any_of(until.begin(), until.end(), is_abandoned))
-      for (core::Buffer* buffer : work.written) buffer->poison();
-  };
-  if (is_done) return poison();
+  if (std::any_of(until.begin(), until.end(), is_abandoned)) [[unlikely]]
+    for (core::Buffer* buffer : written) buffer->poison();
+}
+
+}  // namespace
+
+bool InFlightResources::settle(const Fence& until, std::span<core::Buffer* const> written) {
+  if (!until.done()) return false;
+  poison_abandoned(until, written);
+  return true;
+}
+
+void InFlightResources::keep(const Fence& until, Work work) {
+  if (settle(until, work.written)) return;
   sweep();
   {
     std::lock_guard lock(mutex_);
@@ -30,7 +40,7 @@ void InFlightResources::keep(const Fence& until, Work work) {
                      {std::move(work.undo), std::this_thread::get_id()}});
     holds_.store(true, std::memory_order_relaxed);
   }
-  poison();
+  poison_abandoned(until, work.written);
 }
 
 void InFlightResources::mark_abandoned(const Queue& queue, Position first, Position last) {

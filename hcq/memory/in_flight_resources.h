@@ -30,8 +30,11 @@ class InFlightResources {
     // first.
     std::function<void()> undo = nullptr;
   };
-  // Costs nothing if the work is done already. Releases resources of finished work.
+  // Costs little if the work is done already. Releases resources of finished work.
   void keep(const Fence& until, Work work);
+  // Whether the work is done, and need not be kept. If it was abandoned, what it was to write is
+  // poisoned then.
+  static bool settle(const Fence& until, std::span<core::Buffer* const> written);
   // Releases resources of finished work.
   void sweep();
   // Waits for all work and releases its resources. Does not report errors of queues; resources of

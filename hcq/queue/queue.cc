@@ -67,8 +67,7 @@ Result<GpuAddr> Queue::address_of(const Queue& other, const Signal& signal) {
   return mirror.address();
 }
 
-Result<bool> Queue::add_waits(const Fence& after, CommandBuffer& commands) {
-  bool waits = false;
+Result<void> Queue::add_waits(const Fence& after, CommandBuffer& commands) {
   for (const Point& point : after) {
     if (point.queue == this) continue;  // its own past is behind it
     const Queue& other = *point.queue;
@@ -81,24 +80,17 @@ Result<bool> Queue::add_waits(const Fence& after, CommandBuffer& commands) {
     const Timeline::SignalValue target = other.timeline_.signal_at(point.position);
     TRY(const GpuAddr address, address_of(other, target.signal));
     will_wait(point);
-    waits = true;
     commands.wait(address, target.value);
   }
-  return waits;
+  return {};
 }
 
-Result<void> Queue::push(std::span<const Segment> segments, const Fence& after) {
-  bool waits = false;
-  if (!after.empty()) {
-    if (!prefix_) prefix_ = make_commands();
-    prefix_->clear();
-    TRY(waits, add_waits(after, *prefix_));
-  }
-  const Position end = timeline_.last();
-  if (!waits) return write(segments, end);
-  absl::InlinedVector<Segment, 4> all{Segment::of(*prefix_)};
-  all.insert(all.end(), segments.begin(), segments.end());
-  return write(all, end);
+Result<Segment> Queue::waits_for(const Fence& after) {
+  if (after.empty()) return Segment{};
+  if (!prefix_) prefix_ = make_commands();
+  prefix_->clear();
+  TRY(add_waits(after, *prefix_));
+  return Segment::of(*prefix_);
 }
 
 Result<Point> Queue::submit(const CommandBuffer& commands, const Fence& after) {
@@ -106,13 +98,17 @@ Result<Point> Queue::submit(const CommandBuffer& commands, const Fence& after) {
         "commands with slots must be resident");
   std::lock_guard lock(mutex_);
   TRY(const Position before, reserve(1));
-  const Segment segments[] = {Segment::of(commands), end_piece()};
-  Result<void> pushed = push(segments, after);
-  if (!pushed) {
-    skip();
-    return std::move(pushed).error();
+  Result<Segment> waits = waits_for(after);
+  Result<void> written;
+  if (waits) {
+    const Segment all[] = {*waits, Segment::of(commands), end_piece()};
+    written = write(std::span(all).subspan(waits->words.empty() ? 1 : 0), before + 1);
+  } else {
+    written = std::move(waits).error();
   }
-  return Point{this, before + 1};
+  if (written) return Point{this, before + 1};
+  skip();
+  return std::move(written).error();
 }
 
 Segment Queue::end_piece() {
@@ -125,7 +121,7 @@ Segment Queue::end_piece() {
 
 void Queue::skip() {
   const Segment segments[] = {end_piece()};
-  (void)push(segments, {});  // ignore failure: the queue is already lost
+  (void)write(segments, timeline_.last());  // ignore failure: the queue is already lost
 }
 
 Result<void> Queue::wait(Position position, u64 timeout_ns) {

@@ -59,7 +59,7 @@ class Queue {
     u64 timeout_ns = kTimeout_ns;
     // Threads of this process run it: they see all of the host's memory, and raise its signals.
     bool is_host = false;
-    bool runs_at_once = false;  // before push() returns
+    bool runs_at_once = false;  // before write() returns
   };
 
   Queue(Parts parts, Timeline timeline);
@@ -129,9 +129,13 @@ class Queue {
   std::mutex& mutex() { return mutex_; }
   // The position before `count` new ones. Drains the queue where the timeline must start again.
   Result<Position> reserve(u64 count);
-  // Submits waits for `after`, then `segments`, whose last word raises last(). When this fails, the
-  // caller skips. Fails if a queue of `after` died before it reached its position.
-  Result<void> push(std::span<const Segment> segments, const Fence& after);
+  // Words that wait for what is not done of `after`: the first segment of a submission, unless they
+  // are empty. Valid until called again. Fails if a queue of `after` died before it reached its
+  // position; then the caller skips.
+  Result<Segment> waits_for(const Fence& after);
+  // Makes the device run the segments one after another; `end` is last(), which the last word
+  // raises. May wait for room. When this fails, the caller skips.
+  virtual Result<void> write(std::span<const Segment> segments, Position end) = 0;
   // The segments wait for `point` by words of their own.
   void will_wait(const Point& point);
   // At the addresses that the other one has them at.
@@ -148,8 +152,6 @@ class Queue {
   void skip();
 
  protected:
-  // Makes the device run the segments one after another; `end` is the last position they reach.
-  virtual Result<void> write(std::span<const Segment> segments, Position end) = 0;
   // Why the queue is dead; asked before each submission and each wait that blocks.
   virtual Result<void> failure() { return {}; }
   // Whether drop() does something.
@@ -160,9 +162,8 @@ class Queue {
   virtual std::string running() { return {}; }
 
   // Records waits for what is not done of `after` into `commands`, which belong to the submission
-  // that is being made. Fails if a queue of `after` died before it reached its position. Whether
-  // there are any.
-  Result<bool> add_waits(const Fence& after, CommandBuffer& commands);
+  // that is being made. Fails if a queue of `after` died before it reached its position.
+  Result<void> add_waits(const Fence& after, CommandBuffer& commands);
 
   // The queue runs nothing any more. Vendors call this before they store Signal::kDead.
   void died(const Error& why) { waits_->died(timeline_.now(), why); }

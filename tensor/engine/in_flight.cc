@@ -28,13 +28,13 @@ hcq::InFlightResources& in_flight() {
 
 void keep_run(const ExecutionPlan& plan, const hcq::Fence& until,
               std::span<core::Buffer* const> memory) {
-  if (until.empty()) return;
-  std::vector<core::Ref<core::Buffer>> owned;
-  if (!until.done())
-    for (core::Buffer* buffer : memory)
-      if (buffer != nullptr) owned.emplace_back(buffer);
   // Inputs are read; fresh memory comes behind them.
-  in_flight().keep(until, {.buffers = owned, .written = memory.subspan(plan.input_count)});
+  const std::span<core::Buffer* const> written = memory.subspan(plan.input_count);
+  if (hcq::InFlightResources::settle(until, written)) return;
+  std::vector<core::Ref<core::Buffer>> owned;
+  for (core::Buffer* buffer : memory)
+    if (buffer != nullptr) owned.emplace_back(buffer);
+  in_flight().keep(until, {.buffers = owned, .written = written});
 }
 
 core::Ref<core::Buffer> take_memory(core::Device& device, i64 bytes) {

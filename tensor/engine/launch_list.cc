@@ -1,34 +1,17 @@
-// Items launch by launch, for devices without hardware queues and copies from and to them.
+// Kernels through core::Program, copies through the host.
+#include "tensor/engine/launch_list.h"
+
 #include <absl/container/inlined_vector.h>
 
 #include <algorithm>
 
-#include "hcq/device.h"
 #include "tensor/engine/must.h"
-#include "tensor/engine/plan_executor.h"
 #include "tensor/engine/timed.h"
 
 namespace doorbell::engine {
-namespace {
 
 using core::Buffer;
 using core::BufferView;
-
-class LaunchList final : public PlanExecutor {
- public:
-  explicit LaunchList(PlanPart part);
-  void run(std::span<Buffer* const> memory, std::span<const i64> variables,
-           hcq::Fence* started) override;
-
- private:
-  BufferView view_of(const ExecutionPlan::Argument& argument,
-                     std::span<Buffer* const> memory) const;
-  void launch(const ExecutionPlan::Item& item, std::span<Buffer* const> memory,
-              std::span<const i64> variables) const;
-
-  const PlanPart part_;
-  std::vector<hcq::Device*> queued_;  // whose queues may still work on what the items use
-};
 
 LaunchList::LaunchList(PlanPart part) : part_(std::move(part)) {
   for (const ExecutionPlan::Item& item : part_.items())
@@ -61,9 +44,7 @@ void LaunchList::launch(const ExecutionPlan::Item& item, std::span<Buffer* const
   must(item.kernel->program->launch({views.data(), views.size()}, {values.data(), values.size()}));
 }
 
-void LaunchList::run(std::span<Buffer* const> memory, std::span<const i64> variables,
-                     hcq::Fence* started) {
-  (void)started;  // devices without queues keep what they use themselves
+void LaunchList::run(std::span<Buffer* const> memory, std::span<const i64> variables) {
   for (hcq::Device* device : queued_) must(device->synchronize());
   const bool is_traced = hcq::Trace::of_process() != nullptr;
   for (const ExecutionPlan::Item& item : part_.items()) {
@@ -73,12 +54,6 @@ void LaunchList::run(std::span<Buffer* const> memory, std::span<const i64> varia
     else
       launch_item();
   }
-}
-
-}  // namespace
-
-std::unique_ptr<PlanExecutor> make_launch_list(PlanPart part) {
-  return std::make_unique<LaunchList>(std::move(part));
 }
 
 }  // namespace doorbell::engine

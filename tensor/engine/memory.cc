@@ -77,7 +77,7 @@ UOpRef make_buffer_node(core::Ref<Buffer> buffer, core::DType dtype, std::span<c
   CHECK_GE(buffer->bytes(), bytes_of(dtype, shape));
   absl::InlinedVector<i64, 8> args{next_buffer_id(), 0, buffer->device().index()};
   args.insert(args.end(), shape.begin(), shape.end());
-  return TensorGraph::make(core::Op::Buffer, dtype, {}, args, buffer.get());
+  return TensorGraph::make_buffer(dtype, args, std::move(buffer));
 }
 
 UOpRef make_buffer_node(Device& device, core::DType dtype, std::span<const i64> shape,
@@ -107,15 +107,14 @@ UOpRef view_of_buffer(UOp buffer, std::span<const core::Dim> shape) {
   return view;
 }
 
-UOpRef materialized_node(UOp realized) {
+UOpRef materialized_node(UOp realized, UOpRef holder) {
   const UOp buffer = TensorGraph::realized(realized);
-  absl::InlinedVector<core::Dim, 4> shape;
   bool is_const = true;
-  for (usize axis = 0; axis < realized.ndim(); ++axis) {
-    shape.push_back(realized.dim(axis));
-    is_const &= shape.back().is_const();
-  }
-  return is_const ? UOpRef(buffer) : view_of_buffer(buffer, shape);
+  for (usize axis = 0; axis < realized.ndim(); ++axis) is_const &= realized.dim(axis).is_const();
+  if (is_const) return *holder == buffer ? std::move(holder) : UOpRef(buffer);
+  absl::InlinedVector<core::Dim, 4> shape;
+  for (usize axis = 0; axis < realized.ndim(); ++axis) shape.push_back(realized.dim(axis));
+  return view_of_buffer(buffer, shape);
 }
 
 Buffer& buffer_of(UOp node) {

@@ -199,6 +199,11 @@ std::vector<PlanResult> Layout::results(std::span<const core::UOp> roots) const 
     }
     results.push_back(std::move(result));
   }
+  std::vector<bool> is_later(work_.fresh.size());
+  for (usize i = results.size(); i-- > 0;) {
+    results[i].is_last = !is_later[results[i].fresh];
+    is_later[results[i].fresh] = true;
+  }
   return results;
 }
 
@@ -246,9 +251,7 @@ Plan make_plan(const core::GraphKey& key, std::span<const core::UOp> roots, Kern
     plan.roots = sharded.by_root;
     return plan;
   }
-  Plan plan = plan_sharded(key, roots, kernels, log);
-  for (u32 i = 0; i < roots.size(); ++i) plan.roots.push_back({i, 1, core::kReplicated});
-  return plan;
+  return plan_sharded(key, roots, kernels, log);
 }
 
 core::UOpRef holder_of(const core::ShardedRoot& root, std::span<const core::UOpRef> buffers) {

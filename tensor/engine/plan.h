@@ -23,6 +23,7 @@ struct PlanResult {
   u32 fresh;  // in ExecutionPlan::fresh
   core::DType dtype;
   std::vector<i64> args;  // of the node; the buffer id is filled in at each run
+  bool is_last = true;    // no later result is in the same memory
 };
 
 struct Plan {
@@ -31,8 +32,8 @@ struct Plan {
   std::shared_ptr<const ExecutionPlan> work;
   mutable RunnerPool runners;
   std::vector<PlanResult> results;       // of each root in order one, or one per device
-  std::vector<core::ShardedRoot> roots;  // which of them
-  bool waits = false;                    // has kernels that are done when run_plan() returns
+  std::vector<core::ShardedRoot> roots;  // which of them; empty: of each root its own
+  bool waits = false;                    // has kernels that are done when realize() returns
   // What making it took, and how many kernels are not equal to one before.
   i64 distinct_kernels = 0;
   f64 schedule_seconds = 0, compile_seconds = 0;
@@ -43,9 +44,6 @@ struct Plan {
 Plan make_plan(const core::GraphKey& key, std::span<const core::UOp> roots, KernelCache& kernels,
                GraphLog* log = nullptr);
 
-// Starts everything. Waits for it if Plan::waits, or where it copies memory that is the caller's
-// own, who may write it as soon as this returns. Returns the nodes of Plan::results. Throws.
-absl::InlinedVector<core::UOpRef, 4> run_plan(const Plan& plan, const core::GraphKey& key);
 // What holds a root: its Buffer, or the Multi of its Buffers.
 core::UOpRef holder_of(const core::ShardedRoot& root, std::span<const core::UOpRef> buffers);
 

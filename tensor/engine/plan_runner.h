@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "hcq/trace/trace.h"
-#include "tensor/engine/plan_executor.h"
+#include "tensor/engine/launch_list.h"
+#include "tensor/engine/queue_graph.h"
 
 namespace doorbell::engine {
 
@@ -26,14 +27,21 @@ class PlanRunner {
   bool is_graph();
 
  private:
+  struct Part {
+    std::unique_ptr<QueueGraph> graph;  // or
+    std::unique_ptr<LaunchList> launches;
+  };
+  Part make_part(usize first, usize end, bool on_queues) const;
   void make_parts();
+  void run_part(const Part& part, std::span<core::Buffer* const> memory,
+                std::span<const i64> variables, hcq::Fence* started);
   void run_one_by_one(std::span<core::Buffer* const> memory, std::span<const i64> variables,
                       hcq::Fence* started);
 
   const std::shared_ptr<const ExecutionPlan> plan_;
-  hcq::Trace* trace_ = nullptr;                        // that the parts were made for
-  std::vector<std::unique_ptr<PlanExecutor>> parts_;   // one after the other; empty: not made yet
-  std::vector<std::unique_ptr<PlanExecutor>> single_;  // an item each; made when first needed
+  hcq::Trace* trace_ = nullptr;  // that the parts were made for
+  std::vector<Part> parts_;      // one after the other; empty: not made yet
+  std::vector<Part> single_;     // an item each; made when first needed
   bool is_graph_ = false;
 };
 

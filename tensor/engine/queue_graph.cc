@@ -1,19 +1,12 @@
-// Items as one graph of hardware queues: kernels on the compute queue of their device, copies on
-// the copy queue of the device that they fill, or, between devices that do not see each other's
-// memory, on both copy queues through memory that both see. The graph's slots are addresses of what
-// a run brings, as each device sees them, then values of variables.
-#include <absl/container/flat_hash_map.h>
+// Where items run, recording them, and the values of a run.
+#include "tensor/engine/queue_graph.h"
 
 #include <algorithm>
 
 #include "base/util/log.h"
 #include "core/util/config.h"
-#include "hcq/device.h"
-#include "hcq/graph/graph.h"
 #include "tensor/engine/in_flight.h"
 #include "tensor/engine/must.h"
-#include "tensor/engine/plan_executor.h"
-#include "tensor/engine/staging.h"
 
 namespace doorbell::engine {
 namespace {
@@ -22,8 +15,6 @@ using core::Buffer;
 using hcq::Access;
 using hcq::Operand;
 using hcq::Queue;
-using Argument = ExecutionPlan::Argument;
-using Item = ExecutionPlan::Item;
 
 // Whether `at` sees what `of` allocates. Asked with a byte of it, because a device may see some
 // memory of another and not all.
@@ -33,14 +24,9 @@ bool reaches(hcq::Device& at, core::Device& of) {
   return probe && at.address_of(**probe).has_value();
 }
 
-// Where an item runs.
-struct Placement {
-  hcq::Device* device = nullptr;  // null: on no queue
-  Queue* queue = nullptr;
-  const Staging* staging = nullptr;  // of a copy in two steps; the device is then the filled one
-};
+}  // namespace
 
-Placement placement_of(const ExecutionPlan& plan, const Item& item) {
+QueueGraph::Placement QueueGraph::placement_of(const ExecutionPlan& plan, const Item& item) {
   const std::span<const Argument> arguments = plan.arguments_of(item);
   hcq::Device* own = hcq::Device::of(*item.device);
   if (item.kernel) {
@@ -61,57 +47,24 @@ Placement placement_of(const ExecutionPlan& plan, const Item& item) {
 }
 
 // The device at whose address a queue uses an argument of an item.
-hcq::Device& viewer_of(const Placement& placement, usize argument) {
+hcq::Device& QueueGraph::viewer_of(const Placement& placement, usize argument) {
   const bool is_source = placement.staging != nullptr && argument == 1;
   return is_source ? *placement.staging->from : *placement.device;
 }
 
-class QueueGraph final : public PlanExecutor {
- public:
-  explicit QueueGraph(PlanPart part);
-  ~QueueGraph() override;
-  void run(std::span<Buffer* const> memory, std::span<const i64> variables,
-           hcq::Fence* started) override;
-
- private:
-  struct Address {
-    hcq::Device* device;
-    u32 source;
-    i64 offset;
-    bool operator==(const Address&) const = default;
-  };
-  void make_slots();
-  Operand address_of(hcq::Device& device, const Argument& argument);
-  u32 storage_of(const Argument& argument);
-  u32 memory_of(hcq::Device& viewer, const Argument& argument, i64 offset, i64 bytes);
-  void record(const Item& item, const Placement& placement);
-  void record_staged(const Item& item, const Staging& staging);
-
-  const PlanPart part_;
-  std::vector<Placement> placements_;  // by item of the part
-  hcq::Graph graph_;
-  std::vector<Queue*> queues_;      // of all devices whose memory takes part
-  std::vector<Address> addresses_;  // by slot of the graph; the variables follow
-  std::vector<u64> values_;         // by slot of the graph
-  hcq::Fence last_;
-  // While recording. Looked up, never iterated.
-  absl::flat_hash_map<u32, u32> storages_;
-  absl::flat_hash_map<const Staging*, u32> staging_storages_;
-  u32 inputs_ = 0;  // the storage of all inputs: they may overlap
-};
-
 // Whoever waits for a device finds its memory written only if work on others ends with its own.
-bool writes_elsewhere(const ExecutionPlan& plan, const Item& item, const Placement& placement) {
+bool QueueGraph::writes_elsewhere(const ExecutionPlan& plan, const Item& item,
+                                  const Placement& placement) {
   return plan.arguments_of(item)[0].device != placement.device;
 }
 
-std::vector<Placement> placements_of(const PlanPart& part) {
+std::vector<QueueGraph::Placement> QueueGraph::placements_of(const PlanPart& part) {
   std::vector<Placement> placements;
   for (const Item& item : part.items()) placements.push_back(placement_of(*part.plan, item));
   return placements;
 }
 
-bool joins(const PlanPart& part, std::span<const Placement> placements) {
+bool QueueGraph::joins(const PlanPart& part, std::span<const Placement> placements) {
   for (usize i = 0; i < placements.size(); ++i)
     if (placements[i].staging != nullptr ||
         writes_elsewhere(*part.plan, part.items()[i], placements[i]))
@@ -226,8 +179,7 @@ void QueueGraph::record(const Item& item, const Placement& placement) {
               {item.kernel->program.get(), item.kernel->name, buffers, variables});
 }
 
-void QueueGraph::run(std::span<Buffer* const> memory, std::span<const i64> variables,
-                     hcq::Fence* started) {
+hcq::Fence QueueGraph::prepare(std::span<Buffer* const> memory, std::span<const i64> variables) {
   end_if_stopped();
   u64* value = values_.data();
   for (const Address& address : addresses_) {
@@ -247,29 +199,26 @@ void QueueGraph::run(std::span<Buffer* const> memory, std::span<const i64> varia
     // Else the parts on other devices would run.
     if (queue->is_dead()) must(queue->wait(queue->last().position));
   }
-  Result<hcq::Fence> done = graph_.replay(values_, after);
-  if (done) [[likely]] {
-    last_ = *std::move(done);
+  return after;
+}
+
+void QueueGraph::finish(Result<hcq::Fence> replayed, hcq::Fence* started) {
+  if (replayed) [[likely]] {
+    last_ = *std::move(replayed);
     started->add(last_);
     return;
   }
   // Queues that did not fail may run their part.
   for (Queue* queue : queues_) last_.add(queue->last());
   started->add(last_);
-  throw_error(std::move(done).error());
+  throw_error(std::move(replayed).error());
 }
 
-}  // namespace
-
-usize queue_nodes(const ExecutionPlan& plan, const Item& item) {
+usize QueueGraph::queue_nodes(const ExecutionPlan& plan, const Item& item) {
   const Placement placement = placement_of(plan, item);
   if (placement.device == nullptr) return 0;
   if (placement.staging == nullptr) return 1;
   return 2 * static_cast<usize>(Staging::pieces_of(item.copy_bytes));
-}
-
-std::unique_ptr<PlanExecutor> make_queue_graph(PlanPart part) {
-  return std::make_unique<QueueGraph>(std::move(part));
 }
 
 }  // namespace doorbell::engine

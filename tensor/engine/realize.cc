@@ -3,6 +3,7 @@
 
 #include <absl/container/inlined_vector.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -10,6 +11,8 @@
 #include "core/device/counters.h"
 #include "core/device/registry.h"
 #include "core/util/config.h"
+#include "hcq/queue/queue.h"
+#include "tensor/engine/in_flight.h"
 #include "tensor/engine/must.h"
 #include "tensor/engine/plan_cache.h"
 #include "tensor/engine/recorder.h"
@@ -17,7 +20,9 @@
 namespace doorbell::engine {
 namespace {
 
+using core::Buffer;
 using core::GraphKey;
+using core::Ref;
 using core::TensorGraph;
 using core::UOp;
 using core::UOpRef;
@@ -106,15 +111,55 @@ Roots unrealised(std::span<const UOp> wanted) {
   return roots;
 }
 
-void compute(std::span<const UOp> roots) {
-  KeyOfThread of_thread;
-  GraphKey& key = *of_thread;
-  const std::shared_ptr<const Plan> plan = find_plan(&key, roots);
-  const absl::InlinedVector<UOpRef, 4> results = run_plan(*plan, key);
-  if (Recorder* recorder = Recorder::current()) [[unlikely]]
-    recorder->add(plan, key, results);
-  for (usize i = 0; i < roots.size(); ++i)
-    TensorGraph::set_realized(roots[i], *holder_of(plan->roots[i], results));
+// What a run brings, by source: the graph's inputs, and memory that is allocated for it.
+struct Brought {
+  absl::InlinedVector<Ref<Buffer>, 4> fresh;
+  absl::InlinedVector<Buffer*, 12> memory;
+  absl::InlinedVector<i64, 4> variables;
+
+  Brought(const ExecutionPlan& work, const GraphKey& key) : fresh(work.fresh.size()) {
+    for (const UOp input : key.inputs) {
+      // Every Buffer node of a lazy graph has a Buffer behind it: make_buffer_node sees to that.
+      memory.push_back(static_cast<Buffer*>(input.payload()));
+      refuse_poisoned(*memory.back());
+    }
+    for (const core::BoundVariable& variable : key.variables) variables.push_back(variable.value);
+    take_fresh(work, {fresh.data(), fresh.size()});
+    for (const Ref<Buffer>& one : fresh) memory.push_back(one.get());
+  }
+};
+
+bool copies_wrapped(const ExecutionPlan& work, const Brought& brought) {
+  if (work.copies == 0) [[likely]]
+    return false;
+  return std::any_of(brought.memory.begin(),
+                     brought.memory.begin() + static_cast<std::ptrdiff_t>(work.input_count),
+                     [](const Buffer* buffer) { return buffer->is_wrapped(); });
+}
+
+void wait_until_done(const hcq::Fence& until, const Brought& brought) {
+  for (const hcq::Point& point : until) {
+    must(point.queue->wait_or_stop(point.position));
+    must(point.queue->wait(point.position));
+  }
+  in_flight().sweep();
+  for (const Ref<Buffer>& one : brought.fresh)
+    refuse_poisoned(*one);  // another thread may have stopped it
+}
+
+using Nodes = absl::InlinedVector<UOpRef, 4>;
+
+// Nodes of the plan's results.
+Nodes make_results(const Plan& plan, Brought& brought) {
+  Nodes results;
+  for (const PlanResult& result : plan.results) {
+    absl::InlinedVector<i64, 8> args(result.args.begin(), result.args.end());
+    args[0] = next_buffer_id();
+    Ref<Buffer>& memory = brought.fresh[result.fresh];
+    results.push_back(TensorGraph::make_buffer(
+        result.dtype, args, result.is_last ? std::move(memory) : Ref<Buffer>(memory)));
+  }
+  return results;
 }
 
 }  // namespace
@@ -122,17 +167,33 @@ void compute(std::span<const UOp> roots) {
 StoredNodes realize(std::span<const UOp> wanted) {
   ensure_runtime();
   const Roots roots = unrealised(wanted);
-  if (!roots.empty()) compute(roots);
+  Nodes holders;
+  if (!roots.empty()) {
+    KeyOfThread of_thread;
+    GraphKey& key = *of_thread;
+    const std::shared_ptr<const Plan> plan = find_plan(&key, roots);
+    const ExecutionPlan& work = *plan->work;
+    Brought brought(work, key);
+    std::unique_ptr<PlanRunner> runner = plan->runners.take(plan->work);
+    const hcq::Fence until = runner->run(brought.memory, brought.variables);
+    plan->runners.give(std::move(runner));
+    if (plan->waits || copies_wrapped(work, brought)) wait_until_done(until, brought);
+    Nodes results = make_results(*plan, brought);
+    if (Recorder* recorder = Recorder::current()) [[unlikely]]
+      recorder->add(plan, key, results);
+    for (usize i = 0; i < roots.size(); ++i) {
+      holders.push_back(plan->roots.empty() ? std::move(results[i])
+                                            : holder_of(plan->roots[i], results));
+      TensorGraph::set_realized(roots[i], *holders.back());
+    }
+  }
   StoredNodes all;
-  all.reserve(wanted.size());
-  for (UOp node : wanted) all.push_back(materialized_node(node));
+  usize next = 0;  // of the roots
+  for (const UOp node : wanted) {
+    const bool was_root = next < roots.size() && node == roots[next];
+    all.push_back(materialized_node(node, was_root ? std::move(holders[next++]) : UOpRef()));
+  }
   return all;
-}
-
-UOpRef realize(UOp wanted) {
-  ensure_runtime();
-  if (!TensorGraph::realized(wanted)) compute({&wanted, 1});
-  return materialized_node(wanted);
 }
 
 Preparation prepare(std::span<const UOp> wanted) {

@@ -19,11 +19,12 @@ class GraphLog;
 
 // Computes `wanted` and tells the graph (TensorGraph::set_realized). Returns in order the nodes
 // that the owners of the lazy ones should own instead (materialized_node). Work may still be
-// running: read through read_bytes, or synchronize first.
+// running: read through read_bytes, or synchronize first. It waits for kernels of devices that say
+// so (hcq::Device::realize_waits), and where it copies memory that is the caller's own, who may
+// write it as soon as this returns.
 // Most callers want one or two.
 using StoredNodes = absl::InlinedVector<core::UOpRef, 4>;
 StoredNodes realize(std::span<const core::UOp> wanted);
-core::UOpRef realize(core::UOp wanted);
 
 // What realize would do first, and nothing else: schedule, compile, and keep both for the time when
 // it is called. For tools and benchmarks, and to have the compiling over with.
@@ -37,7 +38,8 @@ void log_plan(std::span<const core::UOp> wanted, GraphLog* log);
 
 // What the owner of a realised node should hold, so that what it was computed from can go: its
 // Buffer, or where the shape is symbolic a view of its Buffer with that shape.
-core::UOpRef materialized_node(core::UOp realized);
+// `holder`, if not null, is the Buffer, for which it may be moved from.
+core::UOpRef materialized_node(core::UOp realized, core::UOpRef holder = {});
 // The value of a symbolic shape whose elements lie without gaps at the beginning of a Buffer node.
 core::UOpRef view_of_buffer(core::UOp buffer, std::span<const core::Dim> shape);
 

@@ -170,12 +170,6 @@ Result<void> KfdQueue::restart() {
   return create();
 }
 
-void KfdQueue::ring_doorbell(u64 write_pointer, u64 doorbell) {
-  cell(*pointers_, kWritePointer).store(write_pointer, std::memory_order_release);
-  os::fence_writes();
-  doorbell_.write64(0, doorbell);
-}
-
 hw::QueueError KfdQueue::error() const {
   if (type_ != QueueType::Aql) return hw::QueueError::None;
   const u64 at = kErrorSignal + offsetof(hw::AmdSignal, value);

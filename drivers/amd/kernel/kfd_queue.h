@@ -9,6 +9,7 @@
 // may call.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -44,7 +45,7 @@ class KfdQueue {
   std::span<u32> ring() const {
     return {reinterpret_cast<u32*>(ring_->host()), ring_->bytes() / sizeof(u32)};
   }
-  // Of an AQL queue: the structure that holds the pointers and tells of scratch memory.
+  // Holds the pointers of any queue; that of an AQL queue tells of scratch memory, too.
   hw::AmdQueue& descriptor() const { return *reinterpret_cast<hw::AmdQueue*>(pointers_->host()); }
   // Why an AQL queue stopped. Other queues report errors through the kernel's events only: the
   // kernel's other way is a save area at the same address for GPU and host, which ours is not.
@@ -53,7 +54,12 @@ class KfdQueue {
 
   // Announces that the ring is written up to `write_pointer` and rings with `doorbell`, in the
   // units of its type. What was written to memory before is seen first.
-  void ring_doorbell(u64 write_pointer, u64 doorbell);
+  void ring_doorbell(u64 write_pointer, u64 doorbell) {
+    std::atomic_ref<u64>(descriptor().write_dispatch_id)
+        .store(write_pointer, std::memory_order_release);
+    os::fence_writes();
+    doorbell_.write64(0, doorbell);
+  }
   u64 read_pointer() const;
   u64 write_pointer() const;
   // Takes the queue off the hardware: its waves are saved, nothing of it runs any more.

@@ -437,7 +437,7 @@ TEST_F(DeviceTest, RecordsGraphsInMemoryThatItJumpsTo) {
   {
     std::lock_guard lock(queue.mutex());
     ASSERT_TRUE(queue.reserve(1));
-    ASSERT_TRUE(queue.push({&segment, 1}, {}));
+    ASSERT_TRUE(queue.write({&segment, 1}, queue.timeline().last()));
   }
   // Fresh code, then INDIRECT_BUFFER, then the interrupt.
   const Words ring = fake.take_words(kCompute);

@@ -337,7 +337,7 @@ TEST_F(CpuQueueTest, TinyBoundWordsRunOnTheSubmitter) {
       instance.last = position;
       bound->patch(instance, std::array<u64, 2>{target.signal.address().value, target.value});
       const hcq::Segment segment{{}, instance.words.get()};
-      ASSERT_OK(queue.push({&segment, 1}, {}));
+      ASSERT_OK(queue.write({&segment, 1}, position));
     }
     ASSERT_OK(queue.synchronize());
     here = ran_on == std::this_thread::get_id();
