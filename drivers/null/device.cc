@@ -1,6 +1,9 @@
 // Sizes without bytes and launches without effect.
 #include "drivers/null/device.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "base/os/host.h"
 #include "base/util/check.h"
 
@@ -25,6 +28,19 @@ class NullProgram final : public core::Program {
   const usize params_, variables_;
 };
 
+// Distinct, so that errors can name buffers. Threads take them by the block.
+u64 take_addresses(u64 size) {
+  constexpr u64 kBlock = u64{1} << 36;
+  static constinit std::atomic<u64> next_block{u64{1} << 32};
+  static constinit thread_local u64 next = 0, left = 0;
+  if (size > left) [[unlikely]] {
+    left = std::max(size, kBlock);
+    next = next_block.fetch_add(left, std::memory_order_relaxed);
+  }
+  left -= size;
+  return std::exchange(next, next + size);
+}
+
 }  // namespace
 
 Result<core::Allocation> NullAllocator::allocate(i64 bytes) {
@@ -33,8 +49,7 @@ Result<core::Allocation> NullAllocator::allocate(i64 bytes) {
   while (peak < in_use && !peak_.compare_exchange_weak(peak, in_use, std::memory_order_relaxed)) {
   }
   const u64 size = (static_cast<u64>(bytes) + 4096) / 4096 * 4096;
-  return core::Allocation{nullptr, next_address_.fetch_add(size, std::memory_order_relaxed),
-                          nullptr, bytes};
+  return core::Allocation{nullptr, take_addresses(size), nullptr, bytes};
 }
 
 void NullAllocator::release(const core::Allocation& allocation) {

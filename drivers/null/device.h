@@ -26,7 +26,6 @@ class NullAllocator final : public core::Allocator {
  private:
   const std::string device_;
   std::atomic<i64> in_use_{0}, peak_{0};
-  std::atomic<u64> next_address_{u64{1} << 32};  // distinct, so that errors can name buffers
 };
 
 class NullDevice final : public hcq::Device {

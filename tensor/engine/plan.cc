@@ -240,6 +240,13 @@ Plan plan_sharded(const core::GraphKey& key, std::span<const core::UOp> roots, K
   return plan;
 }
 
+// Whether each root has its own result, in order.
+bool has_own_results(std::span<const core::ShardedRoot> roots) {
+  for (usize i = 0; i < roots.size(); ++i)
+    if (roots[i].first != i || roots[i].count != 1) return false;
+  return true;
+}
+
 }  // namespace
 
 Plan make_plan(const core::GraphKey& key, std::span<const core::UOp> roots, KernelCache& kernels,
@@ -248,7 +255,7 @@ Plan make_plan(const core::GraphKey& key, std::span<const core::UOp> roots, Kern
   if (core::needs_sharding(key, device().index())) {
     const core::ShardedGraph sharded = core::shard_graph(key, roots);
     Plan plan = plan_sharded(sharded.key, sharded.roots, kernels, log);
-    plan.roots = sharded.by_root;
+    if (!has_own_results(sharded.by_root)) plan.roots = sharded.by_root;
     return plan;
   }
   return plan_sharded(key, roots, kernels, log);

@@ -30,7 +30,8 @@ struct Plan {
   // Its inputs and variables are those of GraphKey. shared_ptr: runners outlive a plan that is
   // evicted while it runs.
   std::shared_ptr<const ExecutionPlan> work;
-  mutable RunnerPool runners;
+  mutable KeptRunner runner;
+  std::vector<u64> key;                  // GraphKey::words, where a cache has it
   std::vector<PlanResult> results;       // of each root in order one, or one per device
   std::vector<core::ShardedRoot> roots;  // which of them; empty: of each root its own
   bool waits = false;                    // has kernels that are done when realize() returns

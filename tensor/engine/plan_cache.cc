@@ -9,7 +9,7 @@ const PlanCache::Entry* PlanCache::find_in(const Shard& shard, const core::Graph
   const auto at = shard.entries.find(key.hash);
   if (at == shard.entries.end()) return nullptr;
   for (const std::unique_ptr<Entry>& entry : at->second) {
-    if (entry->words != key.words) continue;
+    if (entry->plan->key != key.words) continue;
     // Written only when it changes, so that hits of several threads do not fight for the line.
     const u64 now = clock_.load(std::memory_order_relaxed);
     if (entry->last_used.load(std::memory_order_relaxed) != now)
@@ -28,7 +28,7 @@ std::shared_ptr<const Plan> PlanCache::find(const core::GraphKey& key) {
 
 std::shared_ptr<const Plan> PlanCache::insert(const core::GraphKey& key, Plan plan) {
   auto entry = std::make_unique<Entry>();
-  entry->words = key.words;
+  plan.key = key.words;
   entry->plan = std::make_shared<const Plan>(std::move(plan));
   Shard& shard = shard_of(key.hash);
   std::lock_guard lock(shard.mutex);
@@ -64,6 +64,7 @@ void PlanCache::evict_oldest(Shard* shard) {
 }
 
 void PlanCache::clear() {
+  generation_.fetch_add(1, std::memory_order_relaxed);
   for (Shard& shard : shards_) {
     std::lock_guard lock(shard.mutex);
     shard.entries.clear();

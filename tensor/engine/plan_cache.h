@@ -27,12 +27,13 @@ class PlanCache {
   // Keeps the plan, unless another thread was first; returns the one kept.
   std::shared_ptr<const Plan> insert(const core::GraphKey& key, Plan plan);
   void clear();
+  // How often it was cleared: plans that a thread remembers from before are not used again.
+  u64 generation() const { return generation_.load(std::memory_order_relaxed); }
   usize size();
 
  private:
   static constexpr usize kShards = 16;
   struct Entry {
-    std::vector<u64> words;
     std::shared_ptr<const Plan> plan;
     mutable std::atomic<u64> last_used{0};
   };
@@ -48,6 +49,7 @@ class PlanCache {
 
   const usize shard_capacity_;
   std::array<Shard, kShards> shards_;
+  std::atomic<u64> generation_{0};
   std::atomic<u64> clock_{0};  // advanced by insertions: ages are relative to new plans
 };
 

@@ -13,7 +13,8 @@ namespace {
 using core::Buffer;
 using core::Ref;
 
-// Nodes of one graph at most, unless one item has more: its words must fit into one indirect buffer.
+// Nodes of one graph at most, unless one item has more: its words must fit into one indirect
+// buffer.
 constexpr usize kMaxNodes = 4096;
 
 }  // namespace
@@ -27,7 +28,7 @@ PlanRunner::Part PlanRunner::make_part(usize first, usize end, bool on_queues) c
 void PlanRunner::make_parts() {
   const ExecutionPlan& plan = *plan_;
   trace_ = hcq::Trace::of_process();
-  parts_.clear();
+  std::vector<Part> parts;
   std::vector<usize> nodes;
   for (const ExecutionPlan::Item& item : plan.items)
     nodes.push_back(QueueGraph::queue_nodes(plan, item));
@@ -38,9 +39,10 @@ void PlanRunner::make_parts() {
            count + nodes[end] <= kMaxNodes)
       count += nodes[end++];
     is_graph_ = queues && first == 0 && end == plan.items.size();
-    parts_.push_back(make_part(first, end, queues));
+    parts.push_back(make_part(first, end, queues));
     first = end;
   }
+  parts_ = std::move(parts);
 }
 
 bool PlanRunner::is_graph() {

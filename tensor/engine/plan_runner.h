@@ -45,26 +45,40 @@ class PlanRunner {
   bool is_graph_ = false;
 };
 
-// The runners of one plan that nobody uses now, so that several threads may run it at once.
+// A runner that is kept between the runs of a plan. Several threads may run a plan at once: one of
+// them has the kept runner, the others have their own.
 // Thread safety: all functions may be called from any thread.
-class RunnerPool {
+class KeptRunner {
  public:
-  RunnerPool() = default;
-  RunnerPool(RunnerPool&& other) noexcept : spare_(other.spare_.exchange(nullptr)) {}
-  ~RunnerPool() { delete spare_.load(std::memory_order_relaxed); }
+  // While it lives, nobody else has the runner.
+  class Use {
+   public:
+    Use(KeptRunner& kept, const std::shared_ptr<const ExecutionPlan>& plan)
+        : kept_(kept.is_used_.exchange(true, std::memory_order_acquire) ? nullptr : &kept) {
+      std::unique_ptr<PlanRunner>& runner = kept_ != nullptr ? kept_->runner_ : own_;
+      if (runner == nullptr) runner = std::make_unique<PlanRunner>(plan);
+      runner_ = runner.get();
+    }
+    ~Use() {
+      if (kept_ != nullptr) kept_->is_used_.store(false, std::memory_order_release);
+    }
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+    PlanRunner* operator->() const { return runner_; }
 
-  std::unique_ptr<PlanRunner> take(const std::shared_ptr<const ExecutionPlan>& plan) {
-    if (PlanRunner* spare = spare_.exchange(nullptr, std::memory_order_acquire)) [[likely]]
-      return std::unique_ptr<PlanRunner>(spare);
-    return std::make_unique<PlanRunner>(plan);
-  }
-  // Keeps one; others go.
-  void give(std::unique_ptr<PlanRunner> runner) {
-    delete spare_.exchange(runner.release(), std::memory_order_acq_rel);
-  }
+   private:
+    KeptRunner* kept_;  // null: another thread has its runner
+    std::unique_ptr<PlanRunner> own_;
+    PlanRunner* runner_;
+  };
+
+  KeptRunner() = default;
+  // Of one that nobody uses.
+  KeptRunner(KeptRunner&& other) noexcept : runner_(std::move(other.runner_)) {}
 
  private:
-  std::atomic<PlanRunner*> spare_{nullptr};
+  std::unique_ptr<PlanRunner> runner_;
+  std::atomic<bool> is_used_{false};
 };
 
 // Fresh memory for a run of the plan. Throws Error.

@@ -4,6 +4,7 @@
 #include <absl/container/inlined_vector.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <utility>
 
@@ -39,32 +40,47 @@ KernelCache& kernels() {
   return cache;
 }
 
-// The thread's key, kept for its memory. Taken while it is used: what asks whether to stop may run
-// code that realises. Not there any more once the thread's storage is gone, while destructors of
-// statics may still compute.
-struct SpareKey {
-  std::unique_ptr<GraphKey> key;
-  ~SpareKey();
+// What a thread keeps from one realisation to the next: its key, for the memory of it, and the
+// plans that it used last, so that loops need not ask the cache that all threads share.
+struct Kept {
+  GraphKey key;
+  std::array<std::shared_ptr<const Plan>, 32> recent;  // by hash; shared with the cache
+  u64 generation = 0;                                  // of the cache then
+
+  std::shared_ptr<const Plan>& recent_of(u64 hash) {
+    if (const u64 now = plans().generation(); generation != now) [[unlikely]] {
+      recent = {};
+      generation = now;
+    }
+    return recent[hash % recent.size()];
+  }
+};
+
+// Taken while it is used: what asks whether to stop may run code that realises. Not there any more
+// once the thread's storage is gone, while destructors of statics may still compute.
+struct SpareKept {
+  std::unique_ptr<Kept> kept;
+  ~SpareKept();
 };
 constinit thread_local bool spare_is_gone = false;
-thread_local SpareKey spare;
-SpareKey::~SpareKey() { spare_is_gone = true; }
+thread_local SpareKept spare;
+SpareKept::~SpareKept() { spare_is_gone = true; }
 
-class KeyOfThread {
+class KeptOfThread {
  public:
-  KeyOfThread() {
-    if (!spare_is_gone) key_ = std::move(spare.key);
-    if (key_ == nullptr) key_ = std::make_unique<GraphKey>();
+  KeptOfThread() {
+    if (!spare_is_gone) kept_ = std::move(spare.kept);
+    if (kept_ == nullptr) kept_ = std::make_unique<Kept>();
   }
-  ~KeyOfThread() {
-    if (!spare_is_gone) spare.key = std::move(key_);
+  ~KeptOfThread() {
+    if (!spare_is_gone) spare.kept = std::move(kept_);
   }
-  KeyOfThread(const KeyOfThread&) = delete;
-  KeyOfThread& operator=(const KeyOfThread&) = delete;
-  GraphKey& operator*() { return *key_; }
+  KeptOfThread(const KeptOfThread&) = delete;
+  KeptOfThread& operator=(const KeptOfThread&) = delete;
+  Kept& operator*() { return *kept_; }
 
  private:
-  std::unique_ptr<GraphKey> key_;
+  std::unique_ptr<Kept> kept_;
 };
 
 // What a plan depends on besides the graph.
@@ -81,25 +97,31 @@ void refuse_conflict(const GraphKey& key) {
                core::interned_name(key.conflict));
 }
 
-std::shared_ptr<const Plan> find_plan(GraphKey* key, std::span<const UOp> roots) {
-  key->walk(roots);
-  refuse_conflict(*key);
-  add_settings(key);
+// Lives until the next call.
+const std::shared_ptr<const Plan>& find_plan(Kept* kept, std::span<const UOp> roots) {
+  GraphKey& key = kept->key;
+  key.walk(roots);
+  refuse_conflict(key);
+  add_settings(&key);
+  std::shared_ptr<const Plan>& recent = kept->recent_of(key.hash);
   const bool keep = core::config().schedule_cache;
   if (keep) {
-    if (std::shared_ptr<const Plan> plan = plans().find(*key)) [[likely]] {
+    if (recent == nullptr || recent->key != key.words) [[unlikely]]
+      recent = plans().find(key);
+    if (recent != nullptr) [[likely]] {
       core::counters.schedules_found.add(1);
-      return plan;
+      return recent;
     }
   }
   end_if_stopped();
   // Walked again for the order; another thread may have realised a node since, and then this key
   // is the one that fits.
-  key->walk(roots, true);
-  add_settings(key);
-  Plan plan = make_plan(*key, roots, kernels(), GraphLog::of_process());
-  if (!keep) return std::make_shared<const Plan>(std::move(plan));
-  return plans().insert(*key, std::move(plan));
+  key.walk(roots, true);
+  add_settings(&key);
+  Plan plan = make_plan(key, roots, kernels(), GraphLog::of_process());
+  recent =
+      keep ? plans().insert(key, std::move(plan)) : std::make_shared<const Plan>(std::move(plan));
+  return recent;
 }
 
 using Roots = absl::InlinedVector<UOp, 4>;
@@ -169,18 +191,16 @@ StoredNodes realize(std::span<const UOp> wanted) {
   const Roots roots = unrealised(wanted);
   Nodes holders;
   if (!roots.empty()) {
-    KeyOfThread of_thread;
-    GraphKey& key = *of_thread;
-    const std::shared_ptr<const Plan> plan = find_plan(&key, roots);
-    const ExecutionPlan& work = *plan->work;
-    Brought brought(work, key);
-    std::unique_ptr<PlanRunner> runner = plan->runners.take(plan->work);
-    const hcq::Fence until = runner->run(brought.memory, brought.variables);
-    plan->runners.give(std::move(runner));
-    if (plan->waits || copies_wrapped(work, brought)) wait_until_done(until, brought);
+    KeptOfThread of_thread;
+    Kept& kept = *of_thread;
+    const std::shared_ptr<const Plan>& plan = find_plan(&kept, roots);
+    Brought brought(*plan->work, kept.key);
+    const hcq::Fence until =
+        KeptRunner::Use(plan->runner, plan->work)->run(brought.memory, brought.variables);
+    if (plan->waits || copies_wrapped(*plan->work, brought)) wait_until_done(until, brought);
     Nodes results = make_results(*plan, brought);
     if (Recorder* recorder = Recorder::current()) [[unlikely]]
-      recorder->add(plan, key, results);
+      recorder->add(plan, kept.key, results);
     for (usize i = 0; i < roots.size(); ++i) {
       holders.push_back(plan->roots.empty() ? std::move(results[i])
                                             : holder_of(plan->roots[i], results));
@@ -200,8 +220,8 @@ Preparation prepare(std::span<const UOp> wanted) {
   ensure_runtime();
   const Roots roots = unrealised(wanted);
   if (roots.empty()) return {};
-  GraphKey key;
-  const std::shared_ptr<const Plan> plan = find_plan(&key, roots);
+  KeptOfThread of_thread;
+  const std::shared_ptr<const Plan>& plan = find_plan(&*of_thread, roots);
   return {plan->work->kernels, plan->distinct_kernels, plan->work->copies, plan->schedule_seconds,
           plan->compile_seconds};
 }
