@@ -76,8 +76,8 @@ std::string address_text(const Operation& op, char role) {
   if (role == 's' && op.field(78, 2) != 0) base += fmt::format(".X{}", 2 << op.field(78, 2));
   if (role == 's' && op.bit(91)) {
     const bool stores = op.opcode->name.starts_with("STS");
-    base +=
-        (base.empty() ? "" : "+") + register_name(kUniformStart + op.field(stores ? 64 : 32, 6));
+    base += fmt::format("{}{}", base.empty() ? "" : "+",
+                        register_name(kUniformStart + op.field(stores ? 64 : 32, 6)));
   }
   const i64 offset = op.words.signed_at(40, 24);
   if (base.empty() && offset != 0) return fmt::format("[{:#x}]", offset);
@@ -140,7 +140,7 @@ std::string operand_text(const Operation& op, const OperandSpec& spec) {
 std::string text_of(const Operation& op) {
   std::string text;
   if ((op.guard & 7) != kTrue || op.guard_not)
-    text = "@" + predicate_name(op.guard, op.guard_not) + " ";
+    text = fmt::format("@{} ", predicate_name(op.guard, op.guard_not));
   if (op.opcode == nullptr) return text + fmt::format("{:#x}", op.field(0, 12));
   text += op.opcode->name;
   const char* separator = " ";
