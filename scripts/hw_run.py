@@ -1,0 +1,288 @@
+#!/usr/bin/env python3
+"""Runs conformance and the benchmarks on the GPUs of this machine, and writes one table and one JSON.
+
+`scripts/hw pack` puts this file beside the program as `run`. Needs Python 3.8 and nothing else; compares with PyTorch
+where it is installed. Ends within the minutes that it is given: what does not fit is named in the table as not run.
+"""
+
+import argparse
+import datetime
+import glob
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import time
+
+PARTS = ("conformance", "latency", "gemm", "bandwidth", "attention")
+# Of the time that is left, by part: conformance is a sample that grows with its share.
+SHARES = {"conformance": 3, "latency": 1, "gemm": 1.5, "bandwidth": 1, "attention": 1}
+KINDS = ("CUDA", "NV", "AMD", "QCOM", "METAL", "WEBGPU", "CL")
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Runner:
+    def __init__(self, options):
+        self.options = options
+        self.end = time.monotonic() + options.minutes * 60
+        self.environment = dict(os.environ)
+        self.environment.pop("DEV", None)
+        libraries = os.path.join(HERE, "lib")
+        if os.path.isdir(libraries):
+            before = self.environment.get("LD_LIBRARY_PATH")
+            self.environment["LD_LIBRARY_PATH"] = libraries + (":" + before if before else "")
+        self.environment.setdefault("CUDA_PATH", toolkit())
+
+    def left(self):
+        return self.end - time.monotonic()
+
+    def json_of(self, *arguments, seconds=None):
+        """What a command prints as JSON, or {"error": why}."""
+        limit = self.left() if seconds is None else min(seconds, self.left())
+        if limit <= 0:
+            return {"error": "not run: no time was left"}
+        try:
+            done = subprocess.run([self.options.doorbell, *arguments, "--json"], env=self.environment, timeout=limit,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, check=False)
+        except subprocess.TimeoutExpired:
+            return {"error": "ended after %.0f s, its share of the time" % limit}
+        except OSError as error:
+            return {"error": str(error)}
+        try:
+            result = json.loads(done.stdout)
+        except ValueError:
+            return {"error": "exit status %d: %s" % (done.returncode, (done.stderr or done.stdout).strip()[-2000:])}
+        if done.returncode != 0:
+            result["exit_status"] = done.returncode
+        return result
+
+    def devices(self):
+        """Names of the devices to run on: those asked for, or the GPUs that open."""
+        listing = self.json_of("devices")
+        if self.options.devices:
+            return listing, self.options.devices
+        states = {one["device"]: one for one in listing.get("devices", [])}
+        return listing, [kind for kind in KINDS if is_gpu(states.get(kind, {}))]
+
+    def conformance(self, device, seconds):
+        """A small sample says how large one fits."""
+        sample, begin = 400, time.monotonic()
+        result = self.json_of("conformance", "--device", device, "--sample=%d" % sample, seconds=seconds)
+        took = time.monotonic() - begin
+        if "error" in result or self.options.quick:
+            return {**result, "sample": sample}
+        larger = max(1, int(sample * took / max(1.0, (seconds - took) * 0.7)))
+        if larger >= sample:
+            return {**result, "sample": sample}
+        again = self.json_of("conformance", "--device", device, "--sample=%d" % larger, seconds=seconds - took)
+        return {**(result if "error" in again else again), "sample": sample if "error" in again else larger}
+
+    def part(self, name, device, seconds):
+        if name == "conformance":
+            return self.conformance(device, seconds)
+        quick = {"latency": ("--runs", "5", "--seconds", "0.01", "--largest", "64KiB"),
+                 "gemm": ("--runs", "2", "--sizes", "64"), "bandwidth": ("--runs", "2", "--sizes", "64KiB"),
+                 "attention": ("--runs", "2", "--sizes", "64")}
+        arguments = quick[name] if self.options.quick else ()
+        return self.json_of("bench", name, "--device", device, *arguments, seconds=seconds)
+
+
+def toolkit():
+    """The folder of NVIDIA's compilers: a toolkit, or the wheels that PyTorch brings."""
+    if os.path.isdir("/usr/local/cuda"):
+        return "/usr/local/cuda"
+    found = [path for folder in sys.path for path in glob.glob(os.path.join(folder, "nvidia"))]
+    return found[0] if found else ""
+
+
+def refuse_old_libc():
+    """The program says it in words that need no explanation, where the loader would name a symbol."""
+    path = os.path.join(HERE, "glibc")
+    libc, version = platform.libc_ver()
+    if not os.path.exists(path) or libc != "glibc":
+        return
+    with open(path, encoding="ascii") as file:
+        wanted = file.read().strip().split("_")[1]
+    if [int(part) for part in version.split(".")] < [int(part) for part in wanted.split(".")]:
+        sys.exit("this machine has glibc %s, the program was built for %s: pack it on an older system" %
+                 (version, wanted))
+
+
+def is_gpu(device):
+    """Of a line of `doorbell devices`. OpenCL also opens on CPUs (PoCL, llvmpipe), which are not meant."""
+    return device.get("available", False) and "not a GPU" not in device.get("state", "")
+
+
+def gpus():
+    """Name and driver of NVIDIA's GPUs, where nvidia-smi is."""
+    try:
+        done = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
+                              stdout=subprocess.PIPE, universal_newlines=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return []
+    return done.stdout.strip().splitlines()
+
+
+# ---- PyTorch ---------------------------------------------------------------------------------------------------------
+
+def torch_call(torch, part, what, device):
+    """A function that does in PyTorch what a row of a benchmark measured, or None."""
+    dtypes = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
+    words = what.split()
+    numbers = [int(number) for number in re.findall(r"\b\d+\b", what.split(" ", 1)[1])]
+    dtype = next((dtypes[word] for word in words if word in dtypes), None)
+    if dtype is None:
+        return None
+    made = lambda *shape: torch.randn(*shape, device=device, dtype=torch.float32).to(dtype)
+    if part == "gemm":
+        x, y = made(*numbers[:2]), made(*numbers[:2])
+        return lambda: x @ y
+    if part == "attention":
+        q, k, v = (made(1, *numbers) for _ in range(3))
+        causal = words[-1] == "causal"
+        return lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+    x, y = made(*numbers), made(*numbers)
+    return {"scale": lambda: x * 0.5, "add": lambda: x + y, "sum": lambda: x.sum(), "row sums": lambda: x.sum(-1),
+            "transpose": lambda: x.t().contiguous(), "softmax": lambda: x.softmax(-1),
+            "layernorm": lambda: torch.nn.functional.layer_norm(x, x.shape[-1:])}.get(what.rsplit(" ", 4)[0])
+
+
+def torch_us(torch, call, device, runs):
+    """The median of several samples of several calls each, with one wait, as the benchmarks take them."""
+    wait = torch.cuda.synchronize if device == "cuda" else lambda: None
+    calls = 1
+    for calls in (1, 1, 16):  # warms up, then measures
+        begin = time.perf_counter()
+        for _ in range(calls):
+            call()
+        wait()
+        one = (time.perf_counter() - begin) / calls
+    calls = min(16, max(1, int(0.02 / one)))
+    samples = []
+    for _ in range(runs):
+        begin = time.perf_counter()
+        for _ in range(calls):
+            call()
+        wait()
+        samples.append((time.perf_counter() - begin) / calls * 1e6)
+    return sorted(samples)[len(samples) // 2]
+
+
+def compare_with_torch(parts, runner):
+    """Adds PyTorch's time to the rows of the benchmarks. It runs on its first CUDA device, or on the CPU for ours."""
+    try:
+        import torch
+    except ImportError:
+        return "PyTorch is not installed: nothing to compare with"
+    for device, results in parts.items():
+        place = "cpu" if device.startswith("CPU") else "cuda"
+        if place == "cuda" and not torch.cuda.is_available():
+            continue
+        for part in ("gemm", "bandwidth", "attention"):
+            for row in results.get(part, {}).get("rows", []):
+                if not isinstance(row.get("median us"), (int, float)) or runner.left() < 5:
+                    continue
+                try:
+                    call = torch_call(torch, part, row["what"], place)
+                    if call is not None:
+                        row["torch us"] = torch_us(torch, call, place, 3 if runner.options.quick else 20)
+                except RuntimeError as error:  # out of memory, say
+                    row["torch"] = str(error).splitlines()[0]
+    return "PyTorch " + torch.__version__
+
+
+# ---- the table -------------------------------------------------------------------------------------------------------
+
+def lines_of(part, result):
+    if "error" in result:
+        return ["%s: %s" % (part, result["error"])]
+    if part == "conformance":
+        return ["conformance, one in %d: %d passed, %d failed, %d skipped" %
+                (result["sample"], result["passed"], result["failed"], result["skipped"])]
+    if part == "latency":
+        return ["%-44s %12.2f us" % (one["what"], one["median"] / 1e3) for one in result["series"] if one["available"]]
+    lines = []
+    for row in result["rows"]:
+        if not isinstance(row["median us"], (int, float)):
+            lines.append("%-44s %s" % (row["what"], row["not measured"]))
+            continue
+        rate, unit = (row["GFLOPS"], "GFLOPS") if row["GFLOPS"] != "" else (row["GB/s"], "GB/s")
+        beside = "  %5.2f of PyTorch's speed" % (row["torch us"] / row["median us"]) if "torch us" in row else ""
+        lines.append("%-44s %12.2f us %10.1f %s%s" % (part + " " + row["what"], row["median us"], rate, unit, beside))
+    return lines
+
+
+def table(report):
+    lines = ["# Doorbell %s on %s" % (report["commit"], ", ".join(report["gpus"]) or report["host"]), "",
+             report["date"] + ", " + report["torch"], ""]
+    for device, parts in report["devices"].items():
+        lines += ["## " + device, "", "```"]
+        for part, result in parts.items():
+            lines += lines_of(part, result)
+        lines += ["```", ""]
+    if not report["devices"]:
+        lines.append("No GPU opened; the JSON says why for each device.")
+    return "\n".join(lines) + "\n"
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    program = os.path.join(HERE, "bin", "doorbell")
+    parser.add_argument("--doorbell", default=program, help="the program; by default the one beside this file")
+    parser.add_argument("--parts", default=",".join(PARTS), help="of " + ", ".join(PARTS))
+    parser.add_argument("--devices", help="as DEV says them, separated by spaces; by default every GPU that opens")
+    parser.add_argument("--minutes", type=float, default=8, help="end within these; 8 by default")
+    parser.add_argument("--out", default=".", help="the folder of the table and the JSON")
+    parser.add_argument("--quick", action="store_true", help="smallest sizes: to try this program")
+    parser.add_argument("--skip", action="store_true", help="exit with 77 where no GPU opens, as tests do")
+    options = parser.parse_args(arguments)
+    options.parts = options.parts.split(",")
+    options.devices = options.devices.split() if options.devices else []
+    unknown = [part for part in options.parts if part not in PARTS]
+    if unknown:
+        parser.error("--parts %s: there is no such part; there are %s" % (",".join(unknown), ", ".join(PARTS)))
+    if not os.access(options.doorbell, os.X_OK):
+        parser.error("%s is not a program; --doorbell names it" % options.doorbell)
+    return options
+
+
+def main():
+    options = parse(sys.argv[1:])
+    refuse_old_libc()
+    runner = Runner(options)
+    listing, devices = runner.devices()
+    if not devices and options.skip:
+        print("skipped: no GPU opens on this machine")
+        return 77
+    commit = os.path.join(HERE, "commit")
+    report = {"date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+              "host": platform.processor() or platform.machine(), "gpus": gpus(),
+              "commit": open(commit, encoding="ascii").read().strip() if os.path.exists(commit) else "of this tree",
+              "listing": listing, "devices": {}}
+    shares = {name: SHARES[name] for name in options.parts}
+    for number, device in enumerate(devices):
+        results = report["devices"][device] = {}
+        # A quarter of each device's time is for PyTorch.
+        budget, waiting = runner.left() / (len(devices) - number) * 0.75, dict(shares)
+        for part in options.parts:
+            share = budget * waiting[part] / sum(waiting.values())
+            begin = time.monotonic()
+            results[part] = runner.part(part, device, share)
+            budget -= time.monotonic() - begin
+            del waiting[part]
+    report["torch"] = compare_with_torch(report["devices"], runner)
+    os.makedirs(options.out, exist_ok=True)
+    text = table(report)
+    for name, content in (("hw.md", text), ("hw.json", json.dumps(report, indent=1) + "\n")):
+        with open(os.path.join(options.out, name), "w", encoding="utf-8") as file:
+            file.write(content)
+    print(text, end="")
+    bad = [part for parts in report["devices"].values() for part in parts.values()
+           if "error" in part or part.get("failed") or part.get("exit_status")]
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

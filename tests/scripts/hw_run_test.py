@@ -1,0 +1,79 @@
+"""Runs scripts/hw_run.py as `scripts/hw` would on a machine with a GPU, here on the CPU: the table, the JSON, the time.
+
+usage: hw_run_test.py PATH_OF_HW_RUN PATH_OF_DOORBELL
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+RUNNER, TOOL = sys.argv.pop(1), sys.argv.pop(1)
+
+
+class HwRun(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def run_hw(self, *arguments, runner=RUNNER):
+        done = subprocess.run([sys.executable, runner, "--doorbell", TOOL, "--out", self.folder, "--quick", *arguments],
+                              capture_output=True, text=True, check=False)
+        path = os.path.join(self.folder, "hw.json")
+        report = None
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                report = json.load(file)
+        return done, report
+
+    def test_writes_one_table_and_one_json(self):
+        done, report = self.run_hw("--devices", "CPU")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        parts = report["devices"]["CPU"]
+        self.assertEqual(list(parts), ["conformance", "latency", "gemm", "bandwidth", "attention"])
+        self.assertEqual(parts["conformance"]["failed"], 0)
+        self.assertGreater(parts["conformance"]["passed"], 50)
+        self.assertTrue(all(row["median us"] > 0 for row in parts["gemm"]["rows"]))
+        if report["torch"] != "PyTorch is not installed: nothing to compare with":
+            for part in ("gemm", "bandwidth", "attention"):
+                for row in parts[part]["rows"]:
+                    self.assertGreater(row["torch us"], 0, row)
+        with open(os.path.join(self.folder, "hw.md"), encoding="utf-8") as file:
+            text = file.read()
+        self.assertEqual(text, done.stdout)
+        self.assertIn("gemm f32 64 x 64 x 64", text)
+        self.assertIn("conformance, one in 400: %d passed" % parts["conformance"]["passed"], text)
+
+    def test_names_what_did_not_fit_into_its_time(self):
+        done, report = self.run_hw("--devices", "CPU", "--parts", "latency", "--minutes", "0")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(report["devices"]["CPU"]["latency"], {"error": "not run: no time was left"})
+        self.assertIn("latency: not run: no time was left", done.stdout)
+
+    def test_a_device_that_does_not_open_is_an_error_of_its_parts(self):
+        done, report = self.run_hw("--devices", "CPU:NOSUCH CPU", "--parts", "gemm")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("NOSUCH", report["devices"]["CPU:NOSUCH"]["gemm"]["error"])
+        self.assertIn("rows", report["devices"]["CPU"]["gemm"])
+
+    def test_refuses_what_it_does_not_know(self):
+        done, report = self.run_hw("--parts", "gemm,speed")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--parts speed: there is no such part", done.stderr)
+        self.assertIsNone(report)
+
+    def test_refuses_a_c_library_older_than_the_program_wants(self):
+        runner = shutil.copy(RUNNER, self.folder)
+        with open(os.path.join(self.folder, "glibc"), "w", encoding="ascii") as file:
+            file.write("GLIBC_99.1\n")
+        done, _ = self.run_hw("--devices", "CPU", runner=runner)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, r"this machine has glibc [0-9.]+, the program was built for 99\.1")
+
+
+if __name__ == "__main__":
+    unittest.main()
