@@ -20,6 +20,7 @@ struct Grid {
   Checks& checks;
   Program program;
   Banks banks;
+  u32 local_bytes = 0;          // of a thread
   bool split_branches = false;  // sm_90: the low byte of a branch's offset is in bits 16 to 23
 };
 

@@ -84,7 +84,7 @@ void Block::note_shared(Warp& warp, u32 lane, u64 address, u32 bytes, bool write
 }
 
 u8* Block::local(Warp& warp, u32 lane, u64 address, u32 bytes) {
-  const u64 size = grid_.kernel.local_bytes;
+  const u64 size = grid_.local_bytes;
   if (address % bytes != 0) {
     stop(warp, kMisaligned, lane, address,
          fmt::format("{} bytes at local address {:#x}", bytes, address));

@@ -52,7 +52,12 @@ namespace {
 // Words of constant bank 0 that the driver writes before the parameters: sizes of block and grid,
 // the addresses' windows and the start of the stack [nvdisasm's text of NVRTC's code, which reads
 // them].
-constexpr u32 kBlockSize = 0x0, kGridSize = 0xc, kSharedWindowAt = 0x18, kStackAt = 0x28;
+constexpr u32 kBlockSize = 0x0, kGridSize = 0xc, kSharedWindowAt = 0x18, kLocalWindowAt = 0x20,
+              kStackAt = 0x28;
+
+u32 local_bytes(const CubinKernel& kernel, const Launch& launch) {
+  return kernel.local_bytes == 0 ? 0 : std::max(kernel.local_bytes, launch.stack_bytes);
+}
 
 std::vector<u8> make_bank0(const CubinKernel& kernel, const Launch& launch) {
   const auto own = kernel.banks.find(0);
@@ -64,9 +69,13 @@ std::vector<u8> make_bank0(const CubinKernel& kernel, const Launch& launch) {
     put(kBlockSize + 4 * axis, launch.block[axis]);
     put(kGridSize + 4 * axis, launch.grid[axis]);
   }
-  put(kSharedWindowAt, 0);
-  put(kSharedWindowAt + 4, static_cast<u32>(kSharedWindow >> 32));
-  put(kStackAt, kernel.local_bytes);  // it grows down
+  const auto put_pair = [&](u32 offset, u64 value) {
+    put(offset, static_cast<u32>(value));
+    put(offset + 4, static_cast<u32>(value >> 32));
+  };
+  put_pair(kSharedWindowAt, kSharedWindow);
+  put_pair(kLocalWindowAt, kLocalWindow);
+  put(kStackAt, local_bytes(kernel, launch));  // it grows down
   std::ranges::copy(launch.parameters, bank.begin() + kernel.parameter_base);
   return bank;
 }
@@ -77,7 +86,8 @@ Result<LaunchResult> launch(const Cubin& cubin, const CubinKernel& kernel, const
                             AddressSpace& memory, Checks& checks) {
   TRY(check_launch(kernel, launch));
   const std::vector<u8> bank0 = make_bank0(kernel, launch);
-  Grid grid{kernel, launch, memory, checks, {}, {}, cubin.chip() >= 90};
+  Grid grid{
+      kernel, launch, memory, checks, {}, {}, local_bytes(kernel, launch), cubin.chip() >= 90};
   for (const auto& [number, bytes] : cubin.banks()) grid.banks[number] = bytes;
   for (const auto& [number, bytes] : kernel.banks) grid.banks[number] = bytes;
   grid.banks[0] = bank0;

@@ -21,7 +21,11 @@ struct Launch {
   std::array<u32, 3> grid{1, 1, 1};   // blocks
   std::array<u32, 3> block{1, 1, 1};  // threads of a block
   u32 dynamic_shared = 0;             // bytes of shared memory besides the kernel's static ones
-  std::span<const u8> parameters;     // CubinKernel::parameter_bytes, each at its offset; borrowed
+  // CubinKernel::parameter_bytes, each at its offset; borrowed.
+  std::span<const u8> parameters;
+  // Local memory of a thread for calls whose depth the compiler does not know, if the kernel has
+  // any local memory. CUDA's default, cudaLimitStackSize.
+  u32 stack_bytes = 1024;
   // A warp that executes more instructions is taken for one that never ends. Zero: no limit.
   u64 most_instructions = 0;
 };

@@ -132,7 +132,7 @@ constexpr Opcode kOpcodes[] = {
   // control: control.cc
   {0x118, "NOP",       "",                   0, no_operation},
   {0x11c, "B2R",       "d? p?",              kVariable, barrier_to_register},
-  {0x11d, "BAR",       "n P?",                   kVariable, block_barrier},
+  {0x11d, "BAR",       "n j",                    kVariable, block_barrier},
   {0x141, "BSYNC",     "B",                  0, convergence_wait},
   {0x142, "BREAK",     "B",                  0, convergence_break},
   {0x143, "CALL.ABS",  "t",                  0, call_absolute},

@@ -35,6 +35,7 @@ using Handler = Flow (*)(Warp&, const Operation&);
 //   r         special register;  t  branch target;  B  convergence barrier (16)
 //   L, M, N   lookup tables (72; 64 and 72; 16);  h  shift count (75);  i  immediate of 32 bits
 //   A         PR, all predicates;  n  number of a barrier;  C  convergence barrier (24)
+//   j         predicate that a barrier reduces
 //   y, z      lane, and clamp and segments of a shuffle
 // Behind it: 2, 4: as many registers; m: as many as the access has; f, n, h: modifiers of
 // floats, of integers, of pairs of halves; ?: printed unless it is PT or RZ.

@@ -125,6 +125,7 @@ std::string operand_text(const Operation& op, const OperandSpec& spec) {
     case 'N': return fmt::format("{:#x}", op.field(16, 8));
     case 'C': return fmt::format("B{}", op.field(24, 4));
     case 'n': return fmt::format("{:#x}", op.field(54, 4));
+    case 'j': return op.field(77, 2) == 2 ? predicate_name(op.in_p, op.not_p) : "";
     case 'y':
       return op.form == 1 || op.form == 2 ? register_name(op.field(32, 8))
                                           : fmt::format("{:#x}", op.field(53, 5));

@@ -1,0 +1,182 @@
+// What lanes, warps and blocks do with each other: expected values are those that CUDA C++ defines
+// for the source.
+#include <numeric>
+
+#include "tests/emulator/nv/cuda_kernel.h"
+
+namespace doorbell::emu::nvgpu::testing {
+namespace {
+
+std::vector<u32> iota(u32 count) {
+  std::vector<u32> words(count);
+  std::iota(words.begin(), words.end(), 0u);
+  return words;
+}
+
+TEST_P(CudaTest, ShufflesAndVotes) {
+  compile(R"(extern "C" __global__ void test(unsigned* o) {
+    const unsigned t = threadIdx.x, v = o[t];
+    o[32 + t] = __shfl_xor_sync(~0u, v, 5);
+    o[64 + t] = __shfl_up_sync(~0u, v, 3, 16);
+    o[96 + t] = __shfl_sync(~0u, v, 9, 8);
+    o[128 + t] = __ballot_sync(~0u, v % 3 == 0);
+    o[160 + t] = __any_sync(~0u, v == 40) * 2 + __all_sync(~0u, v < 32);
+    o[192 + t] = __reduce_add_sync(~0u, v);
+    o[224 + t] = __match_any_sync(~0u, v / 8);
+  })");
+  if (!cubin_) return;
+  const CudaRun run = this->run(iota(256));
+  ASSERT_FALSE(run.result.fault) << to_string(*run.result.fault);
+  for (u32 t = 0; t < 32; ++t) {
+    EXPECT_EQ(run.words[32 + t], t ^ 5);
+    EXPECT_EQ(run.words[64 + t], t % 16 < 3 ? t : t - 3);
+    EXPECT_EQ(run.words[96 + t], t / 8 * 8 + 1);
+    EXPECT_EQ(run.words[128 + t], 0x49249249u);
+    EXPECT_EQ(run.words[160 + t], 1u);
+    EXPECT_EQ(run.words[192 + t], 496u);
+    EXPECT_EQ(run.words[224 + t], 0xffu << (t / 8 * 8));
+  }
+}
+
+// Loops of different lengths, early returns, and lanes that meet again.
+TEST_P(CudaTest, LanesThatTakeDifferentWays) {
+  compile(R"(extern "C" __global__ void test(int* o) {
+    const int t = threadIdx.x;
+    int sum = 0;
+    for (int i = 0; i < t; ++i) {
+      if (i % 3 == 0) { sum += 2 * i; if (sum > 100) break; }
+      else for (int j = 0; j < i; ++j) sum ^= j + t;
+    }
+    if (t == 7) { o[t] = -1; return; }
+    o[t] = sum;
+    __syncwarp(~(1u << 7));
+    o[32 + t] = o[t ^ 1];
+  })");
+  if (!cubin_) return;
+  const CudaRun run = this->run(std::vector<u32>(64, 5));
+  ASSERT_FALSE(run.result.fault) << to_string(*run.result.fault);
+  std::vector<i32> expected(64, 5);
+  for (i32 t = 0; t < 32; ++t) {
+    i32 sum = 0;
+    for (i32 i = 0; i < t; ++i) {
+      if (i % 3 == 0) {
+        sum += 2 * i;
+        if (sum > 100) break;
+      } else {
+        for (i32 j = 0; j < i; ++j) sum ^= j + t;
+      }
+    }
+    expected[static_cast<usize>(t)] = t == 7 ? -1 : sum;
+  }
+  for (usize t = 0; t < 32; ++t)
+    if (t != 7 && t != 6) expected[32 + t] = expected[t ^ 1];
+  for (usize i = 0; i < 64; ++i)
+    EXPECT_TRUE(i == 38 || static_cast<i32>(run.words[i]) == expected[i]) << i;
+}
+
+TEST_P(CudaTest, BarriersBetweenWarps) {
+  compile(R"(extern "C" __global__ void test(unsigned* o) {
+    __shared__ unsigned s[256];
+    extern __shared__ unsigned more[];
+    const unsigned t = threadIdx.x;
+    s[t] = o[t];
+    __syncthreads();
+    for (unsigned half = 128; half > 0; half /= 2) {
+      if (t < half) s[t] += s[t + half];
+      __syncthreads();
+    }
+    more[t] = s[0] + t;
+    __syncthreads();
+    o[t] = more[255 - t];
+    const int count = __syncthreads_count(t % 5 == 0);
+    if (t == 0) o[256 + blockIdx.x] = count;
+  })");
+  if (!cubin_) return;
+  std::vector<u32> words = iota(256);
+  words.resize(258);
+  const CudaRun run = this->run(words, {.block = {256, 1, 1}, .dynamic_shared = 1024});
+  ASSERT_FALSE(run.result.fault) << to_string(*run.result.fault);
+  for (u32 t = 0; t < 256; ++t) EXPECT_EQ(run.words[t], 255 * 128 + 255 - t);
+  EXPECT_EQ(run.words[256], 52u);
+}
+
+TEST_P(CudaTest, AtomicOperations) {
+  compile(R"(extern "C" __global__ void test(unsigned* o) {
+    __shared__ unsigned s[2];
+    const unsigned t = threadIdx.x;
+    if (t < 2) s[t] = 0;
+    __syncthreads();
+    atomicAdd(&s[0], t);
+    atomicMax(&s[1], t * 7 % 64);
+    atomicAdd(&o[0], 1u);
+    atomicMin((int*)&o[1], -(int)t);
+    atomicAdd((float*)&o[2], 0.5f);
+    atomicInc(&o[3], 9u);
+    atomicXor(&o[4], 1u << t % 32);
+    for (bool done = false; !done;) {
+      if (atomicCAS(&o[5], 0u, 1u) == 0) {
+        ((volatile unsigned*)o)[6] += t;
+        __threadfence();
+        atomicExch(&o[5], 0u);
+        done = true;
+      }
+    }
+    __syncthreads();
+    if (t == 0) { o[7] = s[0]; o[8] = s[1]; }
+  })");
+  if (!cubin_) return;
+  const CudaRun run = this->run(std::vector<u32>(16), {.block = {64, 1, 1}});
+  ASSERT_FALSE(run.result.fault) << to_string(*run.result.fault);
+  const u32 expected[] = {64, static_cast<u32>(-63), 0x4200'0000, 4, 0, 0, 2016, 2016, 63};
+  for (usize i = 0; i < std::size(expected); ++i) EXPECT_EQ(run.words[i], expected[i]) << i;
+}
+
+// A stack, calls through a pointer, tables of constants, and pointers to any memory.
+TEST_P(CudaTest, CallsStacksAndConstants) {
+  compile(R"(__device__ __noinline__ int weigh(int n, int* o) {
+    if (n < 2) return 1;
+    o[0] += n;
+    return n * weigh(n - 1, o) + weigh(n - 2, o + 1);
+  }
+  __constant__ int table[4] = {3, 1, 4, 1};
+  extern "C" __global__ void test(int* o) {
+    __shared__ int s[32];
+    const int t = threadIdx.x;
+    int local[32];
+    for (int i = 0; i < 32; ++i) local[i] = i * t;
+    s[t] = 0;
+    int scratch[16] = {};
+    int* where = t & 1 ? &s[t] : &o[64 + t];
+    *where = weigh(t % 5, scratch);
+    o[t] = *where + local[o[t] & 31];
+    o[32 + t] = table[t & 3] + scratch[0];
+  })");
+  if (!cubin_) return;
+  const CudaRun run = this->run(std::vector<u32>(96, 3));
+  ASSERT_FALSE(run.result.fault) << to_string(*run.result.fault);
+  constexpr u32 kWeights[] = {1, 1, 3, 10, 43}, kTable[] = {3, 1, 4, 1}, kSums[] = {0, 0, 2, 5, 9};
+  for (u32 t = 0; t < 32; ++t) {
+    EXPECT_EQ(run.words[t], kWeights[t % 5] + 3 * t) << t;
+    EXPECT_EQ(run.words[32 + t], kTable[t & 3] + kSums[t % 5]) << t;
+  }
+}
+
+TEST_P(CudaTest, BlocksHaveTheirIndices) {
+  compile(R"(extern "C" __global__ void test(unsigned* o) {
+    const unsigned block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+    const unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+    o[block * 24 + thread] = block * 1000 + threadIdx.x * 100 + threadIdx.y * 10 + threadIdx.z;
+  })");
+  if (!cubin_) return;
+  const CudaRun run = this->run(std::vector<u32>(12 * 24), {.grid = {3, 2, 2}, .block = {4, 3, 2}});
+  ASSERT_FALSE(run.result.fault) << to_string(*run.result.fault);
+  for (u32 block = 0; block < 12; ++block)
+    for (u32 t = 0; t < 24; ++t)
+      EXPECT_EQ(run.words[block * 24 + t], block * 1000 + t % 4 * 100 + t / 4 % 3 * 10 + t / 12);
+}
+
+INSTANTIATE_TEST_SUITE_P(Chips, CudaTest, ::testing::Values("sm_86", "sm_89", "sm_90"),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace doorbell::emu::nvgpu::testing
