@@ -34,9 +34,18 @@ class Merger {
   UOp run(UOp sink);
 
  private:
+  // A vector load, made when the first of its members is reached.
+  struct Run {
+    i64 lanes;
+    UOp vector;
+  };
+  struct Part {
+    usize run;
+    i64 lane;
+  };
   void gather(UOp load);
   void merge(std::vector<Member>& members);
-  void make_vector(std::span<const Member> run);
+  UOp lane(UOp load, const Part& part);
   UOp& image(UOp u) {
     if (map_.size() <= u.id()) map_.resize(u.id() + 1);
     return map_[u.id()];
@@ -45,7 +54,9 @@ class Merger {
   core::Rewriter& rw_;
   const Caps& caps_;
   std::map<Family, std::vector<Member>> families_;
-  std::vector<UOp> map_;  // by node id
+  std::vector<Run> runs_;
+  std::map<u32, Part> parts_;  // by id of the load
+  std::vector<UOp> map_;       // by node id
 };
 
 void Merger::gather(UOp load) {
@@ -72,21 +83,27 @@ void Merger::merge(std::vector<Member>& members) {
                              members[begin].offset + lanes - 1)) {
       lanes /= 2;
     }
-    if (lanes > 1) make_vector({&members[begin], static_cast<usize>(lanes)});
+    for (i64 i = 0; lanes > 1 && i < lanes; ++i)
+      parts_[members[begin + static_cast<usize>(i)].load.id()] = {runs_.size(), i};
+    if (lanes > 1) runs_.push_back({lanes, UOp()});
     begin += static_cast<usize>(lanes);
   }
 }
 
-void Merger::make_vector(std::span<const Member> run) {
+// Of a vector whose memory, index and gate are rebuilt already: they may depend on merged loads.
+UOp Merger::lane(UOp load, const Part& part) {
   core::Arena& arena = rw_.arena();
-  UOp first = run[0].load;
-  core::DType wide = first.dtype().with_lanes(static_cast<u16>(run.size()));
-  absl::InlinedVector<UOp, 2> srcs{first.src(0)};
-  if (first.nsrc() > 1) srcs.push_back(arena.make(Op::Splat, wide, {first.src(1)}));
-  UOp vector = arena.make(Op::Load, wide, srcs);
-  for (usize i = 0; i < run.size(); ++i) {
-    image(run[i].load) = arena.make(Op::Lane, run[i].load.dtype(), {vector}, {static_cast<i64>(i)});
+  Run& run = runs_[part.run];
+  if (!run.vector) {
+    core::DType wide = load.dtype().with_lanes(static_cast<u16>(run.lanes));
+    UOp place = image(load.src(0));
+    absl::InlinedVector<UOp, 3> at(place.srcs().begin(), place.srcs().end());
+    at[1] = rw_.add(at[1], -part.lane);
+    absl::InlinedVector<UOp, 2> srcs{arena.make(Op::Index, place.dtype(), at)};
+    if (load.nsrc() > 1) srcs.push_back(arena.make(Op::Splat, wide, {image(load.src(1))}));
+    run.vector = arena.make(Op::Load, wide, srcs);
   }
+  return arena.make(Op::Lane, load.dtype(), {run.vector}, {part.lane});
 }
 
 UOp Merger::run(UOp sink) {
@@ -98,7 +115,11 @@ UOp Merger::run(UOp sink) {
     if (members.size() > 1) merge(members);
   }
   for (UOp u : order) {
-    if (image(u)) continue;
+    if (const auto part = parts_.find(u.id()); part != parts_.end()) {
+      UOp made = lane(u, part->second);
+      image(u) = made;
+      continue;
+    }
     absl::InlinedVector<UOp, 8> srcs;
     bool changed = false;
     for (UOp s : u.srcs()) {
