@@ -13,7 +13,8 @@ using enum core::Scalar;
 // accelerate AI applications on RDNA 3 using WMMA"]. RDNA4: [AMD "RDNA4 ISA", 7.12]. CDNA: [AMD
 // "Instinct MI300 ISA", 7.1.4.2; "CDNA4 ISA", 7.1; gpuopen.com, "AMD matrix cores"]. The renderer
 // says the format to F8F6F4. If a chip has several instructions for a dtype, the last one that fits
-// the sizes is used.
+// the sizes is used. "2 ": two instructions, of the two halves of an item's operand elements, so
+// that an item reads twice as many neighbours.
 // clang-format off
 constexpr TensorCore kCores[] = {
 //  name                                 operand     result M   N   K    A,B D  item element
@@ -39,6 +40,11 @@ constexpr TensorCore kCores[] = {
   {"v_mfma_i32_16x16x64_i8",             I8,         I32, 16, 16, 64,  16, 4, 4, 1},
   {"v_mfma_f32_16x16x128_f8f6f4",        F8E4M3,     F32, 16, 16, 128, 32, 4, 4, 1},
   {"v_mfma_f32_16x16x128_f8f6f4",        F8E5M2,     F32, 16, 16, 128, 32, 4, 4, 1},
+  {"2 v_mfma_f32_16x16x16_f16",          F16,        F32, 16, 16, 32,  8,  4, 4, 1},
+  {"2 v_mfma_f32_16x16x16_bf16",         BF16,       F32, 16, 16, 32,  8,  4, 4, 1},
+  {"2 v_mfma_i32_16x16x32_i8",           I8,         I32, 16, 16, 64,  16, 4, 4, 1},
+  {"2 v_mfma_f32_16x16x32_fp8_fp8 gfx942", F8E4M3FNUZ, F32, 16, 16, 64, 16, 4, 4, 1},
+  {"2 v_mfma_f32_16x16x32_bf8_bf8 gfx942", F8E5M2FNUZ, F32, 16, 16, 64, 16, 4, 4, 1},
 };
 // clang-format on
 static_assert(std::size(kCores) == kTensorCoreCount);

@@ -26,7 +26,7 @@ struct TensorCore {
   i64 operand_bytes() const { return core::DType{operand, 1}.bytes(); }
 };
 
-inline constexpr usize kTensorCoreCount = 22;
+inline constexpr usize kTensorCoreCount = 27;
 
 // By number.
 std::span<const TensorCore> tensor_cores();

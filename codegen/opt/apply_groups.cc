@@ -79,7 +79,7 @@ class GroupApplier {
   void add_matrix();
   void append(usize id, UOp part, i64 size, bool in_block);
   void rebuild_reduces(Rebuilder& rebuild);
-  UOp matrix_product(const ReduceInfo& r, std::span<const i64> staged);
+  UOp matrix_product(const ReduceInfo& r, std::span<const i64> staged, i64 buffers);
   void rebuild_stores(Rebuilder& rebuild);
   UOp size_of(usize id) const { return info_.ranges[id].range.src(0); }
 
@@ -348,7 +348,7 @@ void GroupApplier::add_matrix() {
 }
 
 // The reduction by matrix instructions. The operands' memory is staged at the Param slots.
-UOp GroupApplier::matrix_product(const ReduceInfo& r, std::span<const i64> staged) {
+UOp GroupApplier::matrix_product(const ReduceInfo& r, std::span<const i64> staged, i64 buffers) {
   std::optional<detail::Product> product = detail::find_product(info_);
   CHECK(product && product->x.dtype().scalar == core_->operand, "no product for a tensor core");
   Rebuilder inside(rw_);
@@ -357,7 +357,7 @@ UOp GroupApplier::matrix_product(const ReduceInfo& r, std::span<const i64> stage
     const RangeImage& image = rows ? operand_rows_ : loops_.images[id];
     if (image.value) inside.set(static_cast<i64>(id), image);
   }
-  if (!staged.empty()) detail::stage_operands(loops_, inside, r, staged);
+  if (!staged.empty()) detail::stage_operands(loops_, inside, r, staged, buffers);
   UOp x = inside(product->x), y = inside(product->y);
   const bool x_has_rows = product->x.range_mask() >> rows_ & 1;
   UOp made =
@@ -374,8 +374,11 @@ UOp GroupApplier::matrix_product(const ReduceInfo& r, std::span<const i64> stage
 // Each grouped reduction is rebuilt and combined before what uses it.
 void GroupApplier::rebuild_reduces(Rebuilder& rebuild) {
   std::vector<i64> slots;
+  i64 buffers = 1;
   for (const Opt& o : plan_) {
-    if (o.op == OptOp::Stage) slots.push_back(o.axis);
+    if (o.op != OptOp::Stage) continue;
+    slots.push_back(o.axis);
+    buffers = std::max(buffers, o.amount);
   }
   for (const ReduceInfo& r : info_.reduces) {
     bool tiled = false;
@@ -383,10 +386,10 @@ void GroupApplier::rebuild_reduces(Rebuilder& rebuild) {
       tiled |= loops_.parts[static_cast<usize>(std::countr_zero(m))].block > 1;
     }
     if (core_) {
-      rebuild.replace(r.reduce, matrix_product(r, tiled ? slots : std::vector<i64>{}));
+      rebuild.replace(r.reduce, matrix_product(r, tiled ? slots : std::vector<i64>{}, buffers));
       continue;
     }
-    if (tiled && !slots.empty()) detail::stage_operands(loops_, rebuild, r, slots);
+    if (tiled && !slots.empty()) detail::stage_operands(loops_, rebuild, r, slots, buffers);
     if (!(r.closed & grouped_)) continue;
     UOp partial = rebuild(r.reduce);
     rebuild.replace(r.reduce, detail::combine_items(loops_, r.reduce, partial, group_axis_));

@@ -41,7 +41,7 @@ struct GroupLoops {
   std::vector<RangeImage> images;  // the same
   RangeList ranges;                // all new ranges
   i64 item_count[3] = {1, 1, 1};
-  i64 next_local = 0, local_bytes = 0;
+  i64 next_local = 0, local_bytes = 0, next_private = 0;
 
   core::UOp range(core::AxisType type, core::UOp size);
   core::UOp range(core::AxisType type, i64 size) { return range(type, rw.index(size)); }
@@ -61,8 +61,9 @@ struct GroupLoops {
 core::UOp combine_items(GroupLoops& loops, core::UOp reduce, core::UOp partial, i64 axis);
 
 // Makes `rebuild` read the operands at the Param slots from tiles in local memory, which all items
-// of a group fill together at each iteration of the loops over the tiles of `reduce`.
+// of a group fill together at each iteration of the loops over the tiles of `reduce`. With more
+// than one of the buffers, the next tile is loaded while one is used, where the loops allow it.
 void stage_operands(GroupLoops& loops, Rebuilder& rebuild, const ReduceInfo& reduce,
-                    std::span<const i64> slots);
+                    std::span<const i64> slots, i64 buffers);
 
 }  // namespace doorbell::codegen::detail

@@ -12,8 +12,9 @@ std::string print(const Plan& plan) {
   for (const Opt& o : plan) {
     if (!text.empty()) text += ' ';
     const char* name = kNames[static_cast<usize>(o.op)];
-    text += o.op == OptOp::Stage ? fmt::format("{}({})", name, o.axis)
-                                 : fmt::format("{}({},{})", name, o.axis, o.amount);
+    text += o.op == OptOp::Stage && o.amount == 1
+                ? fmt::format("{}({})", name, o.axis)
+                : fmt::format("{}({},{})", name, o.axis, o.amount);
   }
   return text;
 }

@@ -18,7 +18,9 @@ enum class OptOp : u8 {
   Thread,  // an output axis is split into `amount` parts, run by host threads
   Tile,    // the loop runs over blocks of `amount`; the loops inside a block are innermost
   Stage,   // the operand at Param slot `axis` is copied, tile by tile, to contiguous private
-           // memory; with work groups to local memory, by all items together
+           // memory; with work groups to local memory, by all items together. `amount` is the
+           // number of buffers: with 2, the next tile is loaded while one is used. All Stage opts
+           // of a plan have the same
   // Only where there are work groups. What of an output axis is not split otherwise goes to groups.
   Local,  // `amount` neighbours of an output axis are work items of a group. The first Local of a
           // plan is axis 0 of the work items, and so on
@@ -35,8 +37,8 @@ enum class OptOp : u8 {
 
 struct Opt {
   OptOp op;
-  i64 axis;    // range id of the kernel before any opt; Stage: Param slot
-  i64 amount;  // Stage: unused
+  i64 axis;  // range id of the kernel before any opt; Stage: Param slot
+  i64 amount;
   bool operator==(const Opt&) const = default;
 };
 

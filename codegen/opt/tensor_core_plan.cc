@@ -30,8 +30,10 @@ std::optional<Product> find_product(const KernelInfo& info) {
 namespace {
 
 constexpr f64 kWorthTensorCores = 1 << 14;  // multiply-adds
-constexpr i64 kTileDepth = 32;              // of the reduced axis, in local memory
-constexpr i64 kRegisters = 128;             // 32-bit ones for sums and operands of a wave's item
+constexpr i64 kTileBytes = 64;              // of a row of a tile in local memory
+constexpr i64 kBuffers = 2;                 // of tiles, in local memory
+constexpr i64 kMaxRegisters = 256;          // of an item
+constexpr i64 kOtherRegisters = 24;         // of an item: addresses, and what waits in a copy
 constexpr f64 kInstructionCycles = 16;      // of a SIMD
 
 // Axes and the part of them that a group covers.
@@ -50,7 +52,10 @@ class TensorCorePlan {
   bool find_axes(const Product& product);
   i64 longest(u64 mask, i64 step) const;
   i64 tile_depth() const;
+  i64 rows_of(const Block& b) const { return b.row_waves * b.row_tiles * core_->rows; }
+  i64 columns_of(const Block& b) const { return b.column_waves * b.column_tiles * core_->columns; }
   i64 bytes(const Block& b) const;
+  f64 copy_instructions(const Block& b) const;
   f64 time(const Block& b) const;
   Plan build(const Block& b) const;
 
@@ -110,15 +115,14 @@ bool TensorCorePlan::find_axes(const Product& product) {
 }
 
 i64 TensorCorePlan::tile_depth() const {
-  i64 tile = std::max(kTileDepth, core_->depth);
-  while (info_.size(depth_) % tile) tile -= core_->depth;
+  i64 tile = std::max(kTileBytes / core_->operand_bytes(), core_->depth);
+  while (info_.size(depth_) % tile) tile /= 2;
   return tile;
 }
 
 i64 TensorCorePlan::bytes(const Block& b) const {
-  const i64 rows = b.row_waves * b.row_tiles * core_->rows;
-  const i64 columns = b.column_waves * b.column_tiles * core_->columns;
-  return (rows + columns) * (tile_depth() * core_->operand_bytes() + 16) + 128;
+  return kBuffers *
+         ((rows_of(b) + columns_of(b)) * (tile_depth() * core_->operand_bytes() + 16) + 128);
 }
 
 // In units of an instruction on a full target.
@@ -127,11 +131,13 @@ f64 TensorCorePlan::time(const Block& b) const {
   const i64 operands = b.row_tiles + b.column_tiles;
   const i64 registers = tiles * core_->result_elements +
                         operands * core_->operand_elements * core_->operand_bytes() / 4;
-  if (registers > kRegisters) return 1e300;
+  const i64 copied = (rows_of(b) + columns_of(b)) * tile_depth() * core_->operand_bytes() / 4 /
+                     (waves * core_->items());
+  const i64 all_registers = registers + copied + kOtherRegisters;
+  if (all_registers > std::min(caps_.simd.max_registers, kMaxRegisters)) return 1e300;
   if (waves * core_->items() > axes_.all_items()) return 1e300;
-  if (caps_.max_shared_bytes > 0 && bytes(b) > caps_.max_shared_bytes / 2) return 1e300;
-  const f64 high = static_cast<f64>(b.row_waves * b.row_tiles * core_->rows);
-  const f64 wide = static_cast<f64>(b.column_waves * b.column_tiles * core_->columns);
+  if (caps_.max_shared_bytes > 0 && bytes(b) > caps_.max_shared_bytes) return 1e300;
+  const f64 high = static_cast<f64>(rows_of(b)), wide = static_cast<f64>(columns_of(b));
   const f64 down = std::ceil(static_cast<f64>(info_.size(rows_)) / high);
   const f64 across = std::ceil(static_cast<f64>(info_.size(columns_)) / wide);
   const f64 waste = down * high / static_cast<f64>(info_.size(rows_)) * across * wide /
@@ -142,14 +148,29 @@ f64 TensorCorePlan::time(const Block& b) const {
       std::min(1.0, groups * static_cast<f64>(waves * core_->items()) * 2 / axes_.busy_items());
   // Reads of local memory beside the instructions, and the group's wait for its tiles.
   const f64 local = static_cast<f64>(operands) / static_cast<f64>(tiles);
-  const f64 at_once = waves_of_simd(caps_, {registers + 24, bytes(b), waves * core_->items()});
+  const f64 at_once = waves_of_simd(caps_, {all_registers, bytes(b), waves * core_->items()});
   const f64 work = static_cast<f64>(tiles * tile_depth() / core_->depth) * kInstructionCycles;
   const f64 lanes_per_cycle = static_cast<f64>(caps_.simd.lanes_per_cycle);
   const f64 stall = stall_factor(caps_, at_once,
                                  work * lanes_per_cycle / static_cast<f64>(caps_.simd.wave_items));
-  const f64 compute = (1 + local / 2) * stall / busy;
+  const f64 copies = copy_instructions(b) / static_cast<f64>(tiles * tile_depth() / core_->depth);
+  const f64 compute = (1 + local / 2 + copies / kInstructionCycles) * stall / busy;
   const f64 memory = 32 * (1 / high + 1 / wide) / std::sqrt(busy);
   return waste * (compute + memory);
+}
+
+// Of an item, for a tile of both operands: loads and stores of 16 bytes, or, where the depth is not
+// contiguous in memory, narrower loads, permutations and stores.
+f64 TensorCorePlan::copy_instructions(const Block& b) const {
+  const f64 items = static_cast<f64>(b.row_waves * b.column_waves * core_->items());
+  f64 count = 0;
+  for (const Access& a : info_.accesses) {
+    if (a.store || !(a.mask >> depth_ & 1)) continue;
+    const i64 extent = a.mask >> rows_ & 1 ? rows_of(b) : columns_of(b);
+    const f64 bytes = static_cast<f64>(extent * tile_depth() * core_->operand_bytes()) / items;
+    count += axes_.contiguous(a, depth_) ? bytes / 8 : bytes / 8 + bytes / 4 + bytes / 16;
+  }
+  return count;
 }
 
 Plan TensorCorePlan::build(const Block& b) const {
@@ -169,7 +190,7 @@ Plan TensorCorePlan::build(const Block& b) const {
   plan.push_back({OptOp::Tile, depth_, tile});
   for (const Access& a : info_.accesses) {
     if (a.store || !(a.mask >> depth_ & 1) || !a.memory.is(Op::Param)) continue;
-    const Opt stage{OptOp::Stage, a.memory.arg(0), 1};
+    const Opt stage{OptOp::Stage, a.memory.arg(0), kBuffers};
     if (std::find(plan.begin(), plan.end(), stage) == plan.end()) plan.push_back(stage);
   }
   return plan;
@@ -183,8 +204,8 @@ Plan TensorCorePlan::choose() {
   Block chosen{};
   for (i64 row_waves : {1, 2, 4}) {
     for (i64 column_waves : {1, 2, 4}) {
-      for (i64 row_tiles : {1, 2, 4}) {
-        for (i64 column_tiles : {1, 2, 4}) {
+      for (i64 row_tiles : {1, 2, 4, 8}) {
+        for (i64 column_tiles : {1, 2, 4, 8}) {
           const Block b{row_waves, column_waves, row_tiles, column_tiles};
           const f64 t = time(b);
           if (t < best) best = t, chosen = b;

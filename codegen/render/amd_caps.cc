@@ -24,7 +24,7 @@ u32 tensor_cores_of(amd::hw::Matrix matrix) {
     case amd::hw::Matrix::None: return 0;
     case amd::hw::Matrix::Rdna3: return numbers({0, 1, 8, 9});
     case amd::hw::Matrix::Rdna4: return numbers({2, 3, 10, 11, 12, 13});
-    case amd::hw::Matrix::Cdna3: return numbers({4, 5, 14, 15, 16});
+    case amd::hw::Matrix::Cdna3: return numbers({4, 5, 14, 15, 16, 22, 23, 24, 25, 26});
     case amd::hw::Matrix::Cdna4: return numbers({4, 5, 6, 7, 14, 17, 18, 19, 20, 21});
   }
   UNREACHABLE("matrix instructions {}", static_cast<int>(matrix));

@@ -17,6 +17,8 @@
 namespace doorbell::codegen {
 namespace {
 
+// [LLVM AMDGPUUsage, "Address Spaces"]
+[[maybe_unused]] constexpr unsigned kBufferSpace = 8;
 // [LLVM AMDGPUUsage, "Code Object V5"]
 constexpr u32 kCodeObjectVersion = 500;
 
@@ -32,11 +34,16 @@ constexpr const char* kUnwanted[] = {
 
 class AmdFrame final : public GpuFrame {
  public:
-  using GpuFrame::GpuFrame;
+  AmdFrame(const LinearProgram& program, std::string_view chip)
+      : GpuFrame(program),
+        is_gfx9_(chip.starts_with("gfx9")),
+        is_gfx10_(chip.starts_with("gfx10")) {}
 
   const FrameTraits& traits() const override {
-    static constexpr FrameTraits kTraits{
-        .native_f16 = true, .native_maximum = true, .offset_addresses = true};
+    static constexpr FrameTraits kTraits{.native_f16 = true,
+                                         .native_maximum = true,
+                                         .offset_addresses = true,
+                                         .byte_permutes = true};
     return kTraits;
   }
 
@@ -68,6 +75,33 @@ class AmdFrame final : public GpuFrame {
     return multiply_matrices(b, core, x, y, sum);
   }
 
+  // A buffer load: the addresses of its items in a vector register, what is the same for all in a
+  // scalar one. Words only: narrower loads have instructions of their own.
+  llvm::Instruction* load_in_step([[maybe_unused]] llvm::IRBuilder<>& b,
+                                  [[maybe_unused]] llvm::Type* type, [[maybe_unused]] usize slot,
+                                  [[maybe_unused]] llvm::Value* of_item,
+                                  [[maybe_unused]] llvm::Value* of_all) override {
+#if LLVM_VERSION_MAJOR >= 22
+    const auto bits = static_cast<unsigned>(type->getPrimitiveSizeInBits().getFixedValue());
+    if (bits != 32 && bits != 64 && bits != 128) return nullptr;
+    llvm::Type* words = b.getInt32Ty();
+    if (bits > 32) words = llvm::FixedVectorType::get(words, bits / 32);
+    return b.CreateIntrinsic(llvm::Intrinsic::amdgcn_raw_ptr_buffer_load, {words},
+                             {buffer_of(slot), of_item, of_all, b.getInt32(0)});
+#else
+    return nullptr;
+#endif
+  }
+
+  // V_PERM_B32 takes bytes 0 to 3 from its second source. [AMD "RDNA3 ISA", 16.9: V_PERM_B32]
+  llvm::Value* permute(llvm::IRBuilder<>& b, llvm::Value* low, llvm::Value* high,
+                       std::array<u8, 4> bytes) override {
+    u32 selector = 0;
+    for (usize i = 0; i < 4; ++i) selector |= u32{bytes[i]} << (8 * i);
+    return b.CreateIntrinsic(llvm::Intrinsic::amdgcn_perm, llvm::ArrayRef<llvm::Type*>(),
+                             {high, low, b.getInt32(selector)});
+  }
+
  private:
   const Indices& indices() const override {
     using namespace llvm::Intrinsic;
@@ -77,12 +111,35 @@ class AmdFrame final : public GpuFrame {
     return kIndices;
   }
 
+#if LLVM_VERSION_MAJOR >= 22
+  // A raw buffer over a Param. Word 3 of its descriptor: 32-bit elements; out of bounds is checked
+  // by byte. [ROCm/composable_kernel include/ck/ck.hpp, CK_BUFFER_RESOURCE_3RD_DWORD]
+  llvm::Value* buffer_of(usize slot) {
+    buffers_.resize(program_.params.size());
+    if (buffers_[slot] != nullptr) return buffers_[slot];
+    llvm::IRBuilder<> entry(&function_->getEntryBlock());
+    const ProgramParam& p = program_.params[slot];
+    const i64 bytes = p.count > 0 ? p.count * p.dtype.bytes() : UINT32_MAX;
+    const u32 word3 = is_gfx9_ ? 0x00020000 : is_gfx10_ ? 0x31014000 : 0x31004000;
+    llvm::Argument* argument = function_->getArg(static_cast<unsigned>(slot));
+    llvm::Type* buffer = llvm::PointerType::get(function_->getContext(), kBufferSpace);
+    return buffers_[slot] = entry.CreateIntrinsic(
+               llvm::Intrinsic::amdgcn_make_buffer_rsrc, {buffer, argument->getType()},
+               {argument, entry.getInt16(0),
+                entry.getInt64(static_cast<u64>(std::min<i64>(bytes, UINT32_MAX))),
+                entry.getInt32(word3)});
+  }
+#endif
+
   void add_attributes() {
     const i64(&items)[3] = program_.group_items;
     const i64 all = items[0] * items[1] * items[2];
     function_->addFnAttr("amdgpu-flat-work-group-size", fmt::format("{},{}", all, all));
     function_->addFnAttr("uniform-work-group-size", "true");
     for (const char* name : kUnwanted) function_->addFnAttr(name);
+    // Sums of matrices stay in vector registers, which hold operands too: LLVM 22 moves them in and
+    // out of accumulation registers in loops. [LLVM AMDGPUUsage, "amdgpu-agpr-alloc"]
+    if (is_gfx9_) function_->addFnAttr("amdgpu-agpr-alloc", "0");
     // By kind and axis, the ids that are read.
     bool used[2][3] = {};
     for (core::UOp u : program_.ops) {
@@ -105,12 +162,15 @@ class AmdFrame final : public GpuFrame {
     function_->setMetadata("reqd_work_group_size",
                            llvm::MDNode::get(function_->getContext(), sizes));
   }
+
+  const bool is_gfx9_, is_gfx10_;
+  std::vector<llvm::Value*> buffers_;  // by slot of a Param
 };
 
 }  // namespace
 
-std::unique_ptr<KernelFrame> make_amd_frame(const LinearProgram& program) {
-  return std::make_unique<AmdFrame>(program);
+std::unique_ptr<KernelFrame> make_amd_frame(const LinearProgram& program, std::string_view chip) {
+  return std::make_unique<AmdFrame>(program, chip);
 }
 
 }  // namespace doorbell::codegen

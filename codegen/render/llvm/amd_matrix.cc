@@ -58,9 +58,13 @@ constexpr Instruction kInstructions[] = {
 };
 // clang-format on
 
+constexpr std::string_view kTwice = "2 ";
+
 const Instruction& instruction_of(const TensorCore& core) {
+  std::string_view name = core.name;
+  if (name.starts_with(kTwice)) name.remove_prefix(kTwice.size());
   for (const Instruction& instruction : kInstructions) {
-    if (instruction.name == core.name) return instruction;
+    if (instruction.name == name) return instruction;
   }
   UNREACHABLE("{} by LLVM {}", core.name, LLVM_VERSION_STRING);
 }
@@ -78,10 +82,8 @@ llvm::Value* as(llvm::IRBuilder<>& b, Operand form, llvm::Value* x) {
   return x;
 }
 
-}  // namespace
-
-llvm::Value* multiply_matrices(llvm::IRBuilder<>& b, const TensorCore& core, llvm::Value* x,
-                               llvm::Value* y, llvm::Value* sum) {
+llvm::Value* multiply_once(llvm::IRBuilder<>& b, const TensorCore& core, llvm::Value* x,
+                           llvm::Value* y, llvm::Value* sum) {
   const Instruction& instruction = instruction_of(core);
   x = as(b, instruction.operand, x), y = as(b, instruction.operand, y);
   llvm::Value* const zero = b.getInt32(0);
@@ -103,6 +105,21 @@ llvm::Value* multiply_matrices(llvm::IRBuilder<>& b, const TensorCore& core, llv
     case Call::Said:
       return call({x->getType(), y->getType()},
                   {x, y, sum, format, format, zero, zero, zero, zero});
+  }
+  return sum;
+}
+
+}  // namespace
+
+llvm::Value* multiply_matrices(llvm::IRBuilder<>& b, const TensorCore& core, llvm::Value* x,
+                               llvm::Value* y, llvm::Value* sum) {
+  if (!std::string_view(core.name).starts_with(kTwice)) return multiply_once(b, core, x, y, sum);
+  const int half = static_cast<int>(core.operand_elements / 2);
+  for (const int first : {0, half}) {
+    llvm::SmallVector<int, 16> lanes;
+    for (int i = 0; i < half; ++i) lanes.push_back(first + i);
+    sum = multiply_once(b, core, b.CreateShuffleVector(x, lanes), b.CreateShuffleVector(y, lanes),
+                        sum);
   }
   return sum;
 }

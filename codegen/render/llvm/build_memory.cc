@@ -7,6 +7,8 @@
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/MDBuilder.h>
 
+#include <absl/container/inlined_vector.h>
+
 #include <algorithm>
 #include <bit>
 
@@ -53,6 +55,58 @@ void FunctionBuilder::mark_access(llvm::Instruction* access, UOp memory) {
   CHECK(slot < own_scope_.size(), "param {} of {}", slot, own_scope_.size());
   access->setMetadata(llvm::LLVMContext::MD_alias_scope, own_scope_[slot]);
   access->setMetadata(llvm::LLVMContext::MD_noalias, other_scopes_[slot]);
+}
+
+namespace {
+
+// Whether the value differs between items of a wave, as far as this can tell.
+bool varies_with_item(UOp u, std::vector<i8>* known) {
+  if (known->size() <= u.id()) known->resize(u.id() + 64, -1);
+  if ((*known)[u.id()] >= 0) return (*known)[u.id()] != 0;
+  bool varies = u.is(Op::Load) || (u.is(Op::Special) && static_cast<core::SpecialKind>(u.arg(0)) !=
+                                                            core::SpecialKind::GroupId);
+  for (UOp s : u.srcs()) varies = varies || varies_with_item(s, known);
+  (*known)[u.id()] = varies;
+  return varies;
+}
+
+}  // namespace
+
+// A load in a loop that moves all items' addresses together: what moves is an operand apart from
+// what differs between items, so that the loop has one addition for many loads. Null if it is of
+// another kind, or the target has no such form.
+llvm::Instruction* FunctionBuilder::load_in_step(UOp index, llvm::Type* type) {
+  UOp memory = memory_of(index), at = index.src(1);
+  const i64 bytes = memory.dtype().element().bytes();
+  const i64 limit = INT32_MAX / bytes;
+  if (!memory.is(Op::Param) || at.range_mask() == 0 || at.vmin() < 0 || at.vmax() >= limit)
+    return nullptr;
+  absl::InlinedVector<UOp, 8> open{at}, item, shared;
+  i64 lowest = 0, highest = 0;
+  while (!open.empty()) {
+    UOp u = open.back();
+    open.pop_back();
+    if (u.is(Op::Add)) {
+      open.insert(open.end(), {u.src(1), u.src(0)});
+    } else if (u.range_mask() != 0) {
+      if (varies_with_item(u, &varies_)) return nullptr;
+      shared.push_back(u);
+    } else {
+      item.push_back(u);
+      lowest += u.vmin(), highest += u.vmax();
+    }
+  }
+  if (item.empty() || lowest < 0 || highest >= limit) return nullptr;
+  auto sum = [&](std::span<const UOp> terms) {
+    llvm::Value* made = nullptr;
+    for (UOp u : terms) {
+      llvm::Value* term = b_.CreateZExtOrTrunc(value(u), b_.getInt32Ty());
+      made = made ? b_.CreateAdd(made, term) : term;
+    }
+    return b_.CreateShl(made, static_cast<u64>(std::countr_zero(static_cast<u64>(bytes))));
+  };
+  llvm::Value *of_item = sum(item), *of_all = sum(shared);
+  return frame_.load_in_step(b_, type, static_cast<usize>(memory.arg(0)), of_item, of_all);
 }
 
 // With a gate: the address of the memory's beginning if it is false. `inside`: the element is in
@@ -115,7 +169,9 @@ llvm::Value* FunctionBuilder::load(UOp u) {
     llvm::Value* pointer = address(index, nullptr, false);
     result = access = b_.CreateMaskedLoad(type, pointer, align, gate, otherwise);
   } else {
-    result = access = b_.CreateAlignedLoad(type, address(index, gate, true), align);
+    access = gate ? nullptr : load_in_step(index, type);
+    if (!access) access = b_.CreateAlignedLoad(type, address(index, gate, true), align);
+    result = access->getType() == type ? access : b_.CreateBitCast(access, type);
     if (gate) result = b_.CreateSelect(gate, result, otherwise);
   }
   mark_access(access, memory);

@@ -54,6 +54,7 @@ class FunctionBuilder {
   // build_memory.cc
   llvm::AllocaInst* add_alloca(llvm::Type* type, i64 count, u64 align);
   llvm::Value* address(core::UOp index, llvm::Value* gate, bool inside);
+  llvm::Instruction* load_in_step(core::UOp index, llvm::Type* type);
   llvm::Align alignment(core::UOp index, core::DType access) const;
   llvm::Value* gate_of(core::UOp index);
   bool is_masked(core::UOp index, core::DType access) const;
@@ -64,6 +65,8 @@ class FunctionBuilder {
 
   // build_vector.cc
   llvm::Value* vec(core::UOp u);
+  llvm::Value* gather_words(core::UOp u);
+  llvm::Value* word(core::UOp vector, i64 number);
   llvm::Value* lane(core::UOp u);
   llvm::Value* ramp(core::UOp u);
 
@@ -95,6 +98,7 @@ class FunctionBuilder {
   // Argument loads and allocas; branches to the first body block.
   llvm::BasicBlock* entry_ = nullptr;
   std::vector<llvm::Value*> values_;  // by UOp id
+  std::vector<i8> varies_;            // the same: with the item of a group; -1: not known yet
   std::vector<Loop> loops_;
   std::vector<llvm::BasicBlock*> if_exits_;
   std::vector<llvm::MDNode*> own_scope_, other_scopes_;  // by param slot; empty: nothing to say

@@ -6,6 +6,7 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include <array>
 #include <memory>
 
 #include "codegen/linear/program.h"
@@ -19,6 +20,7 @@ struct FrameTraits {
   bool masked_vectors = false;    // masked loads and stores of vectors are instructions
   bool native_maximum = false;    // llvm.maximum is the fastest way
   bool offset_addresses = false;  // base in scalar registers + 32-bit unsigned bytes is a form
+  bool byte_permutes = false;     // any bytes of two words are put together by one instruction
 };
 
 class KernelFrame {
@@ -39,6 +41,17 @@ class KernelFrame {
   // a * b + c by a tensor core; vectors of an item's elements.
   virtual llvm::Value* matrix(llvm::IRBuilder<>& b, const TensorCore& core, llvm::Value* x,
                               llvm::Value* y, llvm::Value* sum) = 0;
+  // Loads from byte `of_item` + `of_all` of a Param, the latter the same for all items of a wave;
+  // both are i32. Null where the target has no such form for the type.
+  virtual llvm::Instruction* load_in_step(llvm::IRBuilder<>&, llvm::Type*, usize /*slot*/,
+                                          llvm::Value* /*of_item*/, llvm::Value* /*of_all*/) {
+    return nullptr;
+  }
+  // With byte_permutes: the word of the bytes so numbered, 0 to 3 of `low`, 4 to 7 of `high`.
+  virtual llvm::Value* permute(llvm::IRBuilder<>&, llvm::Value* /*low*/, llvm::Value* /*high*/,
+                               std::array<u8, 4> /*bytes*/) {
+    return nullptr;
+  }
 
  protected:
   const LinearProgram& program_;
@@ -46,8 +59,8 @@ class KernelFrame {
 
 // The entry point of program.h: CpuKernel.
 std::unique_ptr<KernelFrame> make_cpu_frame(const LinearProgram& program);
-// A kernel of amdgcn-amd-amdhsa: see amd_frame.cc.
-std::unique_ptr<KernelFrame> make_amd_frame(const LinearProgram& program);
+// A kernel of amdgcn-amd-amdhsa, for a chip: see amd_frame.cc.
+std::unique_ptr<KernelFrame> make_amd_frame(const LinearProgram& program, std::string_view chip);
 // A kernel of nvptx64-nvidia-cuda: see nv_frame.cc.
 std::unique_ptr<KernelFrame> make_nv_frame(const LinearProgram& program);
 

@@ -234,6 +234,14 @@ TEST(Groups, EveryBarrierIsNeeded) {
                   {OptOp::Stage, 1, 1},
                   {OptOp::Stage, 2, 1}},
                  2});
+  // With a ring of two buffers.
+  all.push_back({matmul_kernel(8, 8, 32),
+                 {{OptOp::Local, 1, 8},
+                  {OptOp::Local, 0, 4},
+                  {OptOp::Tile, 2, 8},
+                  {OptOp::Stage, 1, 2},
+                  {OptOp::Stage, 2, 2}},
+                 1});
   for (Staged& s : all) {
     core::Arena arena;
     const LinearProgram program = lower(s.ast, group_caps(), arena, {.plan = &s.plan});

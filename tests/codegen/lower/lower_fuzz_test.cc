@@ -107,9 +107,10 @@ class RandomKernel {
                   amount_of(p, OptOp::Group, axis);
       p.push_back({OptOp::Tile, axis, inner * static_cast<i64>(2 + pick(3))});
     }
+    const i64 buffers = static_cast<i64>(1 + pick(2));
     for (const Access& a : info.accesses) {
       bool inside = !a.store && a.index.range_mask() & info.reduces[0].closed;
-      if (inside && pick(3)) p.push_back({OptOp::Stage, a.memory.arg(0), 1});
+      if (inside && pick(3)) p.push_back({OptOp::Stage, a.memory.arg(0), buffers});
     }
   }
 

@@ -149,13 +149,18 @@ TEST(TensorCores, PlansByHand) {
                                {OptOp::Tile, 2, 32},
                                {OptOp::Stage, 1, 1},
                                {OptOp::Stage, 2, 1}});
-  for (const Plan& plan : {direct, staged}) {
+  Plan ring = staged;
+  for (Opt& o : ring) {
+    if (o.op == OptOp::Stage) o.amount = 2;
+  }
+  for (const Plan& plan : {direct, staged, ring}) {
     SCOPED_TRACE(print(plan));
     core::Arena arena;
     const LinearProgram program =
         lower(narrow_product_kernel(dt::f16, s, false), caps, arena, {.plan = &plan});
     EXPECT_EQ(program.group_items[0] * program.group_items[1], 64);
-    EXPECT_EQ(count(program, Op::DefineLocal), plan == staged ? 2 : 0);
+    EXPECT_EQ(count(program, Op::DefineLocal), plan == direct ? 0 : 2);
+    EXPECT_EQ(count(program, Op::Barrier), plan == direct ? 0 : plan == staged ? 2 : 1);
     expect_product(program, dt::f16, s, false);
   }
 }
