@@ -1,6 +1,7 @@
 // Realisation with interpreted kernels: values, reuse of schedules, variables, devices, errors.
 #include "tensor/engine/realize.h"
 
+#include <atomic>
 #include <bit>
 #include <numeric>
 #include <thread>
@@ -68,6 +69,28 @@ TEST_F(RealizeTest, TheSameGraphOverOtherInputsIsNotScheduledAgain) {
   // Sharing makes another graph.
   EXPECT_EQ(value(op(Op::Mul, a, a), 3), (std::vector<f32>{1, 4, 9}));
   EXPECT_EQ(made(), made_before + 1);
+}
+
+// Other threads remember plans of their own.
+TEST_F(RealizeTest, AClearedCacheIsForgottenByAllThreads) {
+  UOpRef a = vector({1, 2, 3}), b = vector({4, 5, 6});
+  const i64 before = made();
+  std::atomic<int> step = 0;
+  std::thread other([&] {
+    EXPECT_EQ(value(op(Op::Sub, b, a), 3), (std::vector<f32>{3, 3, 3}));
+    EXPECT_EQ(value(op(Op::Sub, a, b), 3), (std::vector<f32>{-3, -3, -3}));
+    EXPECT_EQ(made(), before + 1);
+    step = 1;
+    step.notify_one();
+    step.wait(1);
+    EXPECT_EQ(value(op(Op::Sub, b, a), 3), (std::vector<f32>{3, 3, 3}));
+  });
+  step.wait(0);
+  clear_schedule_cache();
+  step = 2;
+  step.notify_one();
+  other.join();
+  EXPECT_EQ(made(), before + 2);
 }
 
 TEST_F(RealizeTest, KernelsAreCutAsTheirDeviceWantsThem) {
