@@ -1,0 +1,128 @@
+// Bank conflicts of the tiles of matrix products: local memory has 32 banks of 4 bytes, so that 128
+// bytes are served at once, those of as many neighbouring items as fill them, if all lie in
+// different banks. [AMD "RDNA3 ISA", 12.1 "Overview" of the LDS; CUDA Programming Guide 13,
+// "Shared Memory", "Bank Conflicts"]
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "base/util/check.h"
+#include "codegen/lower/lower.h"
+#include "codegen/render/amd_caps.h"
+#include "codegen/render/memory.h"
+#include "tests/codegen/support/kernels.h"
+
+namespace doorbell::codegen {
+namespace {
+
+using core::Op;
+using core::UOp;
+namespace dt = core::dtypes;
+
+constexpr i64 kBytes = 128, kBank = 4;
+
+// The value of an index in the first iteration of all loops, by the items of a group.
+class Index {
+ public:
+  Index(const LinearProgram& program, i64 item) {
+    for (i64 axis = 0; axis < 3; ++axis) {
+      item_[axis] = item % program.group_items[axis];
+      item /= program.group_items[axis];
+    }
+  }
+  i64 of(UOp u) {
+    if (const auto found = known_.find(u.id()); found != known_.end()) return found->second;
+    return known_[u.id()] = compute(u);
+  }
+
+ private:
+  i64 compute(UOp u) {
+    auto x = [&] { return of(u.src(0)); };
+    auto y = [&] { return of(u.src(1)); };
+    switch (u.op()) {
+      case Op::Const: return u.const_int();
+      case Op::Range: return 0;
+      case Op::Special: {
+        const bool local = static_cast<core::SpecialKind>(u.arg(0)) == core::SpecialKind::LocalId;
+        return local ? item_[u.arg(1)] : 0;
+      }
+      case Op::Cast: return x();
+      case Op::Add: return x() + y();
+      case Op::Sub: return x() - y();
+      case Op::Mul: return x() * y();
+      case Op::And: return x() & y();
+      case Op::Shl: return x() << y();
+      case Op::Shr: return x() >> y();
+      case Op::CDiv: return x() / y();
+      case Op::CMod: return x() % y();
+      default: UNREACHABLE("{} in an index", core::name_of(u.op()));
+    }
+  }
+
+  i64 item_[3];
+  std::map<u32, i64> known_;
+};
+
+// The most of the items that are served at once whose bytes lie in one bank, at different places.
+i64 most_in_a_bank(const LinearProgram& program, UOp index, core::DType t) {
+  const i64 bytes = t.bytes(), together = std::max<i64>(1, kBytes / bytes);
+  const i64 items = program.group_items[0] * program.group_items[1] * program.group_items[2];
+  i64 most = 0;
+  for (i64 first = 0; first + together <= items; first += together) {
+    std::map<i64, std::vector<i64>> places;  // by bank, in words
+    for (i64 item = first; item < first + together; ++item) {
+      const i64 at = Index(program, item).of(index.src(1)) * t.element().bytes();
+      for (i64 word = at / kBank; word < (at + bytes + kBank - 1) / kBank; ++word) {
+        std::vector<i64>& bank = places[word % (kBytes / kBank)];
+        if (std::find(bank.begin(), bank.end(), word) == bank.end()) bank.push_back(word);
+      }
+    }
+    for (const auto& [bank, words] : places) most = std::max(most, static_cast<i64>(words.size()));
+  }
+  return most;
+}
+
+struct Product {
+  const char* chip;
+  core::DType dtype;
+  bool transposed;
+  i64 loads = 1;  // the most in a bank, of loads; of stores 1
+};
+
+class BankConflicts : public ::testing::TestWithParam<Product> {};
+
+TEST_P(BankConflicts, None) {
+  const auto& [chip, t, transposed, most_of_loads] = GetParam();
+  core::Arena arena;
+  const LinearProgram program = lower(narrow_product_kernel(t, {1, 4096, 4096, 4096}, transposed),
+                                      amd_caps(*amd::hw::find_chip(chip)), arena);
+  int loads = 0, stores = 0;
+  for (UOp u : program.ops) {
+    if (!(u.is(Op::Load) || u.is(Op::Store)) || !u.src(0).is(Op::Index)) continue;
+    if (!memory_of(u.src(0)).is(Op::DefineLocal)) continue;
+    const core::DType access = u.is(Op::Load) ? u.dtype() : u.src(1).dtype();
+    ++(u.is(Op::Load) ? loads : stores);
+    // The renderer makes accesses of 16 bytes of longer ones.
+    const i64 most = std::max<i64>(1, 16 / access.element().bytes());
+    const core::DType one = access.with_lanes(static_cast<u16>(std::min<i64>(access.lanes, most)));
+    EXPECT_LE(most_in_a_bank(program, u.src(0), one), u.is(Op::Load) ? most_of_loads : 1)
+        << core::name_of(u.op()) << " of " << access.str() << " in " << program.plan;
+  }
+  EXPECT_GT(loads, 0);
+  EXPECT_GT(stores, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Amd, BankConflicts,
+    ::testing::Values(Product{"gfx1100", dt::f16, false}, Product{"gfx1100", dt::f16, true},
+                      Product{"gfx1100", dt::i8, false}, Product{"gfx1100", dt::i8, true},
+                      Product{"gfx1201", dt::bf16, false}, Product{"gfx1201", dt::bf16, true},
+                      Product{"gfx1201", dt::f8e4m3, false, 2},
+                      Product{"gfx1201", dt::f8e4m3, true, 2}, Product{"gfx942", dt::f16, false},
+                      Product{"gfx942", dt::f16, true}, Product{"gfx942", dt::i8, false},
+                      Product{"gfx942", dt::i8, true}));
+
+}  // namespace
+}  // namespace doorbell::codegen
