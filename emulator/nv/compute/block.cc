@@ -40,6 +40,7 @@ Block::Block(const Grid& grid, std::array<u32, 3> index) : grid_(grid), index_(i
   }
   shared_.resize(grid.kernel.shared_bytes + grid.launch.dynamic_shared);
   local_.resize(usize{grid.local_bytes} * warps_.size() * kLanes);
+  if (!grid.uses.empty()) rules_.resize(warps_.size());
   judges_shared_ = grid.checks.level(kSharedRace) != Level::Off ||
                    grid.checks.level(kUndefinedShared) != Level::Off;
   if (judges_shared_) accesses_.resize(shared_.size());
@@ -77,6 +78,22 @@ bool Block::run() {
   }
 }
 
+// From `op` until the flow changes; `op` ends behind the last one executed.
+Flow Block::run_operations(Warp& warp, const Operation*& op) {
+  Flow flow = Flow::Next;
+  if (rules_.empty()) {
+    for (; flow == Flow::Next; ++op) flow = op->handler(warp, *op);
+    return flow;
+  }
+  RegisterRules& rules = rules_[warp.index];
+  const Operation* const first = grid_.program.operations.data();
+  for (; flow == Flow::Next; ++op) {
+    const bool good = rules.check(warp, *op, grid_.uses[static_cast<usize>(op - first)]);
+    flow = good ? op->handler(warp, *op) : Flow::Stop;
+  }
+  return flow;
+}
+
 // The warp's lanes that are not kept waiting, until they have had their turn or all wait.
 void Block::run_warp(Warp& warp) {
   const u64 most = grid_.launch.most_instructions;
@@ -92,7 +109,7 @@ void Block::run_warp(Warp& warp) {
     const Operation* op = first + index;
     Flow flow = Flow::Next;
     const Operation* const start = op;
-    for (; flow == Flow::Next; ++op) flow = op->handler(warp, *op);
+    flow = run_operations(warp, op);
     const u64 executed = static_cast<u64>(op - start);
     warp.instructions += executed;
     if (flow == Flow::Stop) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "emulator/nv/compute/launch.h"
+#include "emulator/nv/isa/register_rules.h"
 #include "emulator/nv/isa/warp.h"
 
 namespace doorbell::emu::nvgpu {
@@ -20,8 +21,9 @@ struct Grid {
   Checks& checks;
   Program program;
   Banks banks;
-  u32 local_bytes = 0;          // of a thread
-  bool split_branches = false;  // sm_90: the low byte of a branch's offset is in bits 16 to 23
+  u32 local_bytes = 0;             // of a thread
+  std::vector<RegisterUses> uses;  // of the program; empty: registers are not judged
+  bool split_branches = false;     // sm_90: the low byte of a branch's offset is in bits 16 to 23
 };
 
 // Generic addresses: a window of each space, in which an offset is its own; all other addresses are
@@ -75,6 +77,7 @@ class Block {
   static constexpr u16 kMany = 0xffff;
 
   void run_warp(Warp& warp);
+  Flow run_operations(Warp& warp, const Operation*& op);
   bool choose_lanes(Warp& warp, u32 except = 0);
   void release_lanes(Warp& warp);
   void release_barriers();
@@ -87,6 +90,7 @@ class Block {
   const Grid& grid_;
   std::array<u32, 3> index_;
   std::vector<std::unique_ptr<Warp>> warps_;
+  std::vector<RegisterRules> rules_;  // of each warp, if registers are judged
   std::vector<u8> shared_, local_;
   std::vector<Access> accesses_;
   u32 epoch_ = 1;

@@ -87,11 +87,13 @@ Result<LaunchResult> launch(const Cubin& cubin, const CubinKernel& kernel, const
   TRY(check_launch(kernel, launch));
   const std::vector<u8> bank0 = make_bank0(kernel, launch);
   Grid grid{
-      kernel, launch, memory, checks, {}, {}, local_bytes(kernel, launch), cubin.chip() >= 90};
+      kernel, launch, memory, checks, {}, {}, local_bytes(kernel, launch), {}, cubin.chip() >= 90};
   for (const auto& [number, bytes] : cubin.banks()) grid.banks[number] = bytes;
   for (const auto& [number, bytes] : kernel.banks) grid.banks[number] = bytes;
   grid.banks[0] = bank0;
   grid.program = decode(cubin.code(), Cubin::kCodeStart, grid.banks);
+  if (checks.level(kUndefinedRegister) != Level::Off || checks.level(kMissingWait) != Level::Off)
+    grid.uses = register_uses(grid.program);
   LaunchResult result;
   for (u32 z = 0; z < launch.grid[2]; ++z)
     for (u32 y = 0; y < launch.grid[1]; ++y)

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "base/elf/elf_file.h"
 #include "base/util/check.h"
 #include "codegen/compile/nvrtc_compiler.h"
 #include "emulator/nv/compute/rules.h"
@@ -10,13 +11,33 @@
 
 namespace doorbell::emu::nvgpu::testing {
 
-CompiledCuda compile_cuda(const std::string& source, const std::string& chip) {
+namespace {
+
+void edit_code(std::vector<u8>& image, const EditInstruction& edit) {
+  const auto file = elf::ElfFile::parse(image);
+  CHECK(file.has_value(), "{}", to_string(file.error()));
+  const elf::Section* text = file->find_section(".text.test");
+  CHECK(text != nullptr, "no kernel test");
+  u8* const start = image.data() + (text->data.data() - image.data());
+  for (u64 at = 0; at < text->size; at += sizeof(Words)) {
+    Words words;
+    std::memcpy(&words, start + at, sizeof(Words));
+    edit(words);
+    std::memcpy(start + at, &words, sizeof(Words));
+  }
+}
+
+}  // namespace
+
+CompiledCuda compile_cuda(const std::string& source, const std::string& chip,
+                          const EditInstruction& edit) {
   auto compiler = codegen::make_nvrtc_compiler(chip, codegen::testing::nv_folders());
   if (!compiler) return {nullptr, compiler.error().message};
   codegen::LinearProgram program;
   program.name = "test";
   auto image = (*compiler)->compile(program, source);
   CHECK(image.has_value(), "{}", to_string(image.error()));
+  if (edit) edit_code(*image, edit);
   auto cubin = Cubin::parse(*image);
   CHECK(cubin.has_value(), "{}", to_string(cubin.error()));
   return {std::move(*cubin), ""};
@@ -52,8 +73,8 @@ CudaRun run_cuda(const Cubin& cubin, std::vector<u32> words, const CudaLaunch& l
   return {std::move(words), std::move(*result), checks.reports()};
 }
 
-void CudaTest::compile(const std::string& source) {
-  CompiledCuda compiled = compile_cuda(source, GetParam());
+void CudaTest::compile(const std::string& source, const EditInstruction& edit) {
+  CompiledCuda compiled = compile_cuda(source, GetParam(), edit);
   if (!compiled.cubin) GTEST_SKIP() << compiled.missing;
   compiled.cubin->place(0);
   cubin_ = std::move(compiled.cubin);

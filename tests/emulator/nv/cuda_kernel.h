@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "emulator/nv/compute/launch.h"
+#include "emulator/nv/isa/words.h"
 
 namespace doorbell::emu::nvgpu::testing {
 
@@ -16,7 +18,10 @@ struct CompiledCuda {
   std::unique_ptr<Cubin> cubin;
   std::string missing;  // there is no compiler
 };
-CompiledCuda compile_cuda(const std::string& source, const std::string& chip);
+// `edit` may change each instruction.
+using EditInstruction = std::function<void(Words&)>;
+CompiledCuda compile_cuda(const std::string& source, const std::string& chip,
+                          const EditInstruction& edit = {});
 
 // Launches the only kernel of a source. Its first argument is the address of a buffer of words, the
 // others are the words of `more`.
@@ -38,7 +43,7 @@ CudaRun run_cuda(const Cubin& cubin, std::vector<u32> words, const CudaLaunch& l
 class CudaTest : public ::testing::TestWithParam<std::string> {
  protected:
   // Skips the test without a compiler: to be followed by `if (!cubin_) return;`.
-  void compile(const std::string& source);
+  void compile(const std::string& source, const EditInstruction& edit = {});
   CudaRun run(std::vector<u32> words, const CudaLaunch& launch = {}) {
     return run_cuda(*cubin_, std::move(words), launch);
   }

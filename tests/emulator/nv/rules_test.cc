@@ -101,6 +101,26 @@ TEST_P(NvRules, InstructionsThatAreNotExecuted) {
   expect_fault(this->run(std::vector<u32>(32)), kUnknownInstruction, "HMMA in this form", 0);
 }
 
+// The compiler's code, in which no instruction waits for a scoreboard (bits 116 to 121).
+TEST_P(NvRules, ResultsThatAreNotWaitedFor) {
+  const char* kSource = R"(extern "C" __global__ void test(int* o) { o[threadIdx.x] += 1; })";
+  compile(kSource);
+  if (!cubin_) return;
+  EXPECT_FALSE(this->run(std::vector<u32>(32)).result.fault);
+  compile(kSource, [](Words& words) { words.high &= ~(u64{63} << 52); });
+  const CudaRun run = this->run(std::vector<u32>(32));
+  expect_fault(run, kMissingWait, "while scoreboard", 0);
+}
+
+// The compiler's code, in which NOP replaces S2R.
+TEST_P(NvRules, AddressesFromRegistersThatWereNeverWritten) {
+  compile(R"(extern "C" __global__ void test(int* o) { o[threadIdx.x] = 1; })", [](Words& words) {
+    if (words.field(0, 12) == 0x919) words.low = (words.low & ~u64{0xfff}) | 0x918;
+  });
+  if (!cubin_) return;
+  expect_fault(this->run(std::vector<u32>(32)), kUndefinedRegister, "STG", 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(Chips, NvRules, ::testing::Values("sm_86", "sm_90"),
                          [](const auto& info) { return info.param; });
 

@@ -1,0 +1,177 @@
+// Follows registers from the instructions that write them to those that use them.
+#include "emulator/nv/isa/register_rules.h"
+
+#include <fmt/format.h>
+
+#include "emulator/nv/compute/block.h"
+#include "emulator/nv/compute/rules.h"
+
+namespace doorbell::emu::nvgpu {
+
+namespace {
+
+bool is_atomic(u32 number) {
+  constexpr u32 kAtomics[] = {0x18a, 0x18c, 0x18d, 0x18e, 0x1a3, 0x1a6, 0x1a8, 0x1a9};
+  for (const u32 atomic : kAtomics)
+    if (number == atomic) return true;
+  return false;
+}
+
+// Of the data of a memory instruction.
+u32 access_registers(const Operation& op) {
+  const u32 number = op.opcode->number, type = op.field(73, 3);
+  if (!is_atomic(number)) return type == 5 ? 2 : type == 6 ? 4 : 1;
+  if (number == 0x1a3 || number == 0x1a6) return type == 7 ? 2 : 1;
+  return type == 2 || type == 5 || type == 6 ? 2 : 1;
+}
+
+u32 registers_of(const Operation& op, const OperandSpec& spec) {
+  const u32 number = op.opcode->number;
+  if (number >= 0x110 && number <= 0x113)  // conversions say their sizes
+    return op.field(spec.role == 'd' ? 75 : 84, 2) == 3 ? 2 : 1;
+  if (number == 0x005) return op.bit(80) ? 2 : 1;
+  return spec.registers != 0 ? spec.registers : access_registers(op);
+}
+
+bool overlap(const RegisterRange& a, const RegisterRange& b) {
+  return a.row < b.row + b.count && b.row < a.row + a.count;
+}
+
+bool is_zero(u32 row) { return row == kZero || row == kUniformZero; }
+
+std::string range_text(const RegisterRange& range) {
+  const bool uniform = range.row >= kUniformStart;
+  return fmt::format("{}{}", uniform ? "UR" : "R", uniform ? range.row - kUniformStart : range.row);
+}
+
+void add(std::vector<RegisterRange>& ranges, u32 row, u32 count) {
+  if (!is_zero(row)) ranges.push_back({row, count});
+}
+
+}  // namespace
+
+RegisterUses register_uses(const Operation& op) {
+  RegisterUses uses;
+  if (op.opcode == nullptr) return uses;
+  const bool last = op.form == 2 || op.form == 3 || op.form == 7;
+  const bool x_is_register = op.form == 1 || op.form >= 6;
+  for (const OperandSpec& spec : operands_of(*op.opcode)) {
+    const u32 count = registers_of(op, spec);
+    const bool in_x = spec.role == 'x' || (spec.role == 'b' && !last) || (spec.role == 'c' && last);
+    switch (spec.role) {
+      case 'd': add(uses.writes, op.dst, count); break;
+      case 'a': add(uses.reads, op.a.index, count); break;
+      case 'x':
+      case 'b':
+      case 'c':
+        if (!in_x)
+          add(uses.reads, op.e.index, count);
+        else if (x_is_register)
+          add(uses.reads, op.x.index, count);
+        break;
+      case 'g': uses.address = {op.a.index, op.bit(72) ? 2u : 1u}; break;
+      case 's':
+      case 'l': uses.address = {op.a.index, 1}; break;
+      case 'k':
+        if (!(op.opcode->flags & kUniform)) uses.address = {op.a.index, 1};
+        break;
+      case 'v': add(uses.reads, op.field(32, 8), count); break;
+      case 'w': add(uses.reads, op.field(64, 8), count); break;
+      default: break;
+    }
+  }
+  if (is_zero(uses.address.row)) uses.address.count = 0;
+  if (uses.address.count != 0) uses.reads.push_back(uses.address);
+  return uses;
+}
+
+std::vector<RegisterUses> register_uses(const Program& program) {
+  std::vector<RegisterUses> all;
+  all.reserve(program.operations.size());
+  for (const Operation& op : program.operations) all.push_back(register_uses(op));
+  return all;
+}
+
+RegisterRules::RegisterRules() {
+  undefined_.fill(kAllLanes);
+  undefined_[kZero] = undefined_[kUniformZero] = 0;
+  undefined_predicates_.fill(kAllLanes);
+  undefined_predicates_[kTrue] = undefined_predicates_[kUniformPredicates + kTrue] = 0;
+}
+
+bool RegisterRules::check(Warp& warp, const Operation& op, const RegisterUses& uses) {
+  return op.opcode == nullptr || (check_waits(warp, op, uses) && check_undefined(warp, op, uses));
+}
+
+bool RegisterRules::check_waits(Warp& warp, const Operation& op, const RegisterUses& uses) {
+  const Control control = control_of(op.words);
+  const bool waits_for_all = op.opcode->number == 0x11a;  // DEPBAR
+  for (u32 i = 0; i < kScoreboards; ++i) {
+    if ((control.wait >> i & 1) || waits_for_all) pending_[i].clear();
+    for (const Pending& pending : pending_[i]) {
+      const RegisterRange* used = nullptr;
+      for (const RegisterRange& range : uses.writes)
+        if (overlap(range, pending.range)) used = &range;
+      for (const RegisterRange& range : uses.reads)
+        if (pending.writes && overlap(range, pending.range)) used = &range;
+      if (used == nullptr) continue;
+      const std::string message =
+          fmt::format("{}: {} uses {} while scoreboard {} is not waited for",
+                      warp.block->grid().kernel.name, text_of(op), range_text(pending.range), i);
+      if (warp.block->grid().checks.report(kMissingWait, message) != Level::Error) break;
+      stop(warp, kMissingWait, Warp::first_lane(warp.active), 0, message);
+      return false;
+    }
+  }
+  if (!(op.opcode->flags & kVariable)) return true;
+  if (control.write_barrier < kScoreboards)
+    for (const RegisterRange& range : uses.writes)
+      pending_[control.write_barrier].push_back({range, true});
+  if (control.read_barrier < kScoreboards)
+    for (const RegisterRange& range : uses.reads)
+      pending_[control.read_barrier].push_back({range, false});
+  return true;
+}
+
+// A result is undefined where a source is; what is loaded is defined.
+bool RegisterRules::check_undefined(Warp& warp, const Operation& op, const RegisterUses& uses) {
+  const u32 lanes = warp.mask_of(op), number = op.opcode->number;
+  const bool decides = number == 0x147 || number == 0x14d;  // BRA, EXIT
+  u32 bad = 0;
+  for (u32 i = 0; i < uses.address.count; ++i) bad |= undefined_[uses.address.row + i] & lanes;
+  if (decides)
+    bad |= (undefined_predicates_[op.guard] | undefined_predicates_[op.in_p]) & warp.active;
+  if (bad != 0) {
+    const std::string message = fmt::format("{}: {} depends on a register that was never written",
+                                            warp.block->grid().kernel.name, text_of(op));
+    if (warp.block->grid().checks.report(kUndefinedRegister, message) == Level::Error) {
+      stop(warp, kUndefinedRegister, Warp::first_lane(bad), 0, message);
+      return false;
+    }
+  }
+  const bool loads = uses.address.count != 0 || number == 0x003;  // P2R takes all predicates
+  u32 sources = 0;
+  for (const RegisterRange& range : uses.reads)
+    for (u32 i = 0; i < range.count && !loads; ++i) sources |= undefined_[(range.row + i) % kRows];
+  const u32 written = op.has_uniform_dst && lanes != 0 ? kAllLanes : lanes;
+  if (op.has_uniform_dst) sources = (sources & warp.active) != 0 ? kAllLanes : 0;
+  for (const RegisterRange& range : uses.writes)
+    for (u32 i = 0; i < range.count; ++i) {
+      u32& undefined = undefined_[(range.row + i) % kRows];
+      undefined = (undefined & ~written) | (sources & written);
+    }
+  for (const OperandSpec& spec : operands_of(*op.opcode)) {
+    if (spec.role == 'A' && number == 0x004)  // R2P
+      for (u32 i = 0; i < kTrue; ++i)
+        if (op.field(32, 32) >> i & 1)
+          undefined_predicates_[i] = (undefined_predicates_[i] & ~lanes) | (sources & lanes);
+    if (spec.role != 'p' && spec.role != 'q') continue;
+    const u32 predicate = spec.role == 'p' ? op.p : op.q;
+    if ((predicate & 7) == kTrue) continue;
+    u32& undefined = undefined_predicates_[predicate];
+    undefined = (undefined & ~written) | (sources & written);
+  }
+  return true;
+}
+
+}  // namespace doorbell::emu::nvgpu

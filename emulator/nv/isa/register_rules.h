@@ -1,0 +1,51 @@
+// What a warp's instructions may rely on of its registers: that they were written (or depend on
+// such), and that the scoreboard of a pending result or source was waited for.
+//
+// The rules are NV-CODE-004 and NV-CODE-005 of compute/rules.h. Fixed latencies (stall counts) are
+// not checked: they are not documented.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "emulator/nv/isa/operation.h"
+
+namespace doorbell::emu::nvgpu {
+
+struct Warp;
+
+// Registers that an operation reads or writes.
+struct RegisterRange {
+  u32 row = kZero, count = 1;
+};
+struct RegisterUses {
+  std::vector<RegisterRange> reads, writes;
+  RegisterRange address{kZero, 0};  // of these reads, those that are an address
+};
+RegisterUses register_uses(const Operation& op);
+// Of each operation.
+std::vector<RegisterUses> register_uses(const Program& program);
+
+class RegisterRules {
+ public:
+  RegisterRules();
+
+  // Before the operation is executed. False: it broke a rule at level error; the warp is stopped.
+  bool check(Warp& warp, const Operation& op, const RegisterUses& uses);
+
+ private:
+  static constexpr u32 kScoreboards = 6;
+  struct Pending {
+    RegisterRange range;
+    bool writes = false;
+  };
+
+  bool check_waits(Warp& warp, const Operation& op, const RegisterUses& uses);
+  bool check_undefined(Warp& warp, const Operation& op, const RegisterUses& uses);
+
+  std::array<u32, kRows> undefined_{};                   // lanes
+  std::array<u32, kPredicates> undefined_predicates_{};  // lanes
+  std::array<std::vector<Pending>, kScoreboards> pending_;
+};
+
+}  // namespace doorbell::emu::nvgpu
