@@ -24,10 +24,17 @@ namespace doorbell::hcq {
 
 // Words in memory that the device reads. They may run any number of times.
 struct ResidentWords {
+  // What a queue made of the words, to run them faster.
+  struct Compiled {
+    virtual ~Compiled() = default;
+  };
+
   core::Allocation memory;  // seen by the host
   u32 count = 0;            // words
   u32 total = 0;            // words and data
-  u64 cost_ns = 0;          // of a run, as the queue measured it; 0: not yet. The queue's alone
+  // For the queue alone.
+  u64 cost_ns = 0;  // of a run, as the queue measured it; 0: not yet
+  std::unique_ptr<Compiled> compiled = nullptr;
 };
 
 // Part of a submission: words that are copied, or resident ones that are referred to.

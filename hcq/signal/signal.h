@@ -46,7 +46,8 @@ class Signal {
  public:
   // The value of a signal whose owner died. The host's waits for it fail. Those of devices, which
   // only compare, pass, so that the devices stay alive: hcq/queue/waits.h reports what they did.
-  static constexpr u64 kDead = ~u64{0};
+  // The largest number for devices that compare with or without a sign, 64 bits or the lower 32.
+  static constexpr u64 kDead = ~u64{0} >> 1;
 
   Signal() = default;
   Signal(SignalCell* cell, GpuAddr address) : cell_(cell), address_(address) {}
