@@ -1,6 +1,7 @@
 // `doorbell emu -- COMMAND`: runs any program that drives AMD GPUs through /dev/kfd on emulated
 // ones. The program gets the preload shim (emulator/preload), and a folder with the emulated
-// machine's /sys and /dev.
+// machine's /sys and /dev. With --gpu sm_90 it is one that uses NVIDIA's GPUs through the CUDA
+// driver API, and gets an emulated libcuda (emulator/preload).
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -12,11 +13,14 @@
 #include <string>
 #include <vector>
 
+#include "base/os/process.h"
 #include "emulator/amd/all_checks.h"
 #include "emulator/amd/breakpoints.h"
 #include "emulator/amd/machine_text.h"
 #include "emulator/core/checks.h"
 #include "emulator/core/trace_file.h"
+#include "emulator/cuda/chip.h"
+#include "emulator/cuda/rules.h"
 #include "emulator/preload/system_root.h"
 #include "tools/doorbell/commands.h"
 #include "tools/doorbell/or_throw.h"
@@ -80,7 +84,50 @@ int print_rules() {
     fmt::print("{:<14} {:<8} {:<8} {}{} [{}]\n", check->id, name(check->trapped),
                name(check->polled), check->rule, check->slow ? " (slow: off unless named)" : "",
                check->cites);
+  for (const emu::Check* check : emu::cuda::all_checks())
+    fmt::print("{:<14} {:<8} {:<8} {} [{}]\n", check->id, name(check->trapped), name(check->polled),
+               check->rule, check->cites);
   return 0;
+}
+
+// The command fails even if the program did not notice.
+int count_errors(int status, const Root& root, const Options& options) {
+  const int errors = count_lines(root.path() + "/errors");
+  if (errors != 0)
+    std::fprintf(stderr, "doorbell: %d broken rule%s in %s\n", errors, errors == 1 ? "" : "s",
+                 options.command[0].c_str());
+  return status == 0 && errors != 0 ? 1 : status;
+}
+
+void set_machine(const Options& options, const Root& root) {
+  setenv("DOORBELL_EMU_ROOT", root.path().c_str(), 1);
+  setenv("EMU_GPU", options.gpus.c_str(), 1);
+  setenv("EMU_CHECKS", options.checks.c_str(), 1);
+  setenv("EMU_ADVERSARIAL", options.adversarial ? "1" : "0", 1);
+  setenv("EMU_SEED", options.seed.c_str(), 1);
+  setenv("EMU_HANG_AFTER", options.hang_after.c_str(), 1);
+}
+
+// A client of the CUDA driver API: it loads the emulated libcuda.
+int run_cuda(const Options& options) {
+  or_throw(emu::Checks().configure(options.checks, emu::cuda::all_checks()));
+  or_throw(emu::cuda::parse_gpus(options.gpus));
+  for (const auto& [option, is_given] :
+       {std::pair("--trace", !options.trace.file.empty()), std::pair("--leaks", options.leaks),
+        std::pair("--dump-waves", !options.dump_waves.empty()),
+        std::pair("--break", !options.breaks.empty())})
+    if (is_given)
+      throw fail(ErrorKind::Unsupported, "{} is for AMD's GPUs, {} is NVIDIA's", option,
+                 options.gpus);
+  const Root root;
+  set_machine(options, root);
+  const fs::path library = find_preload("libcuda.so.1");
+  const char* before = std::getenv("LD_LIBRARY_PATH");
+  const std::string folders = library.parent_path().string() +
+                              (before != nullptr && *before != 0 ? ":" + std::string(before) : "");
+  setenv("LD_LIBRARY_PATH", folders.c_str(), 1);
+  std::fflush(stdout);
+  return count_errors(or_throw(os::run_attached(options.command)), root, options);
 }
 
 void set_breakpoints(const Options& options) {
@@ -99,43 +146,35 @@ void set_breakpoints(const Options& options) {
 int run(const Options& options) {
   if (options.rules) return print_rules();
   if (options.command.empty()) throw fail(ErrorKind::Invalid, "no program is named");
-  or_throw(emu::Checks().configure(options.checks, emu::amdgpu::all_checks()));
-  // Checked here: the program would fail only when it opens a GPU.
-  const std::vector<std::string> gpus = or_throw(emu::amdgpu::parse_gpus(options.gpus));
   for (const auto& [what, text] :
        {std::pair("seed", &options.seed), std::pair("--hang-after", &options.hang_after),
         std::pair("--break-count", &options.break_count)})
     if (!text->empty()) or_throw(emu::amdgpu::parse_number(what, *text));
+  if (options.gpus.starts_with("sm_")) return run_cuda(options);
+  or_throw(emu::Checks().configure(options.checks, emu::amdgpu::all_checks()));
+  // Checked here: the program would fail only when it opens a GPU.
+  const std::vector<std::string> gpus = or_throw(emu::amdgpu::parse_gpus(options.gpus));
   const std::string library = find_preload("libdoorbell_preload.so");
   Root root;
   or_throw(emu::write_system_root(root.path(), gpus));
 
-  setenv("DOORBELL_EMU_ROOT", root.path().c_str(), 1);
-  setenv("EMU_GPU", options.gpus.c_str(), 1);
-  setenv("EMU_CHECKS", options.checks.c_str(), 1);
-  setenv("EMU_ADVERSARIAL", options.adversarial ? "1" : "0", 1);
+  set_machine(options, root);
   setenv("EMU_LEAKS", options.leaks ? "1" : "0", 1);
-  setenv("EMU_SEED", options.seed.c_str(), 1);
-  setenv("EMU_HANG_AFTER", options.hang_after.c_str(), 1);
   if (!options.dump_waves.empty())
     setenv("EMU_DUMP_WAVES", or_throw(emu::TraceFile::create(options.dump_waves)).c_str(), 1);
   set_breakpoints(options);
   set_trace(options.trace, "EMU_TRACE", "EMU_TRACE_ONLY", "EMU_TRACE_LIMIT");
-  const int status = run_preloaded(library, options.command);
-  int errors = count_lines(root.path() + "/errors");
-  if (errors)
-    std::fprintf(stderr, "doorbell: %d broken rule%s in %s\n", errors, errors == 1 ? "" : "s",
-                 options.command[0].c_str());
-  // The command fails even if the program did not notice.
-  return status == 0 && errors ? 1 : status;
+  return count_errors(run_preloaded(library, options.command), root, options);
 }
 
 }  // namespace
 
 void add_emu(CLI::App* app, int* status) {
-  CLI::App* command = app->add_subcommand("emu", "Run a program on emulated AMD GPUs");
+  CLI::App* command = app->add_subcommand("emu", "Run a program on emulated GPUs");
   auto options = std::make_shared<Options>();  // owned by the parser and the callback
-  command->add_option("--gpu", options->gpus, "GPUs, in order: gfx1100,gfx942:CPX")
+  command
+      ->add_option("--gpu", options->gpus,
+                   "GPUs, in order: gfx1100,gfx942:CPX of AMD, sm_90,sm_86 of NVIDIA")
       ->capture_default_str();
   command
       ->add_option("--check", options->checks,

@@ -1,0 +1,106 @@
+// Checking launches.
+#include "emulator/cuda/launch.h"
+
+#include <cstring>
+
+namespace doorbell::emu::cuda {
+namespace {
+
+constexpr u32 kMaxGrid[3] = {0x7fffffff, 65535, 65535}, kMaxBlock[3] = {1024, 1024, 64};
+constexpr u64 kMaxThreads = 1024;
+
+// What is wrong with the size; empty: nothing.
+std::string size_problem(const LaunchRequest& request, const KernelFacts& kernel,
+                         const Chip& chip) {
+  u64 threads = 1;
+  for (int axis = 0; axis < 3; ++axis) {
+    if (request.grid[axis] == 0 || request.grid[axis] > kMaxGrid[axis])
+      return fmt::format("{} blocks along axis {}, 1 to {} are possible", request.grid[axis], axis,
+                         kMaxGrid[axis]);
+    if (request.block[axis] == 0 || request.block[axis] > kMaxBlock[axis])
+      return fmt::format("{} threads along axis {}, 1 to {} are possible", request.block[axis],
+                         axis, kMaxBlock[axis]);
+    if (kernel.required_block[0] != 0 &&
+        request.block[axis] != kernel.required_block[static_cast<usize>(axis)])
+      return fmt::format("{} threads along axis {}, the kernel is compiled for {}",
+                         request.block[axis], axis,
+                         kernel.required_block[static_cast<usize>(axis)]);
+    threads *= request.block[axis];
+  }
+  const u64 most = kernel.most_threads != 0 ? kernel.most_threads : kMaxThreads;
+  if (threads > most) return fmt::format("blocks of {} threads, at most {}", threads, most);
+  const u64 shared = u64{request.shared_bytes} + kernel.shared_bytes;
+  if (shared > static_cast<u64>(chip.shared_of_block))
+    return fmt::format("{} bytes of shared memory, at most {}", shared, chip.shared_of_block);
+  return {};
+}
+
+// The two forms of arguments: a buffer in `extra`, or a pointer for each parameter.
+bool copy_parameters(const Call& call, const LaunchRequest& request, const KernelFacts& kernel,
+                     std::vector<u8>* bytes) {
+  bytes->resize(kernel.parameter_bytes);
+  if (request.extra == nullptr) {
+    if (request.parameters == nullptr && !kernel.parameters.empty()) {
+      (void)call.broken(
+          kLaunchArguments, kInvalidValue,
+          fmt::format("no arguments, kernel {} takes {}", kernel.name, kernel.parameters.size()));
+      return false;
+    }
+    for (usize i = 0; i < kernel.parameters.size(); ++i)
+      std::memcpy(bytes->data() + kernel.parameters[i].offset, request.parameters[i],
+                  kernel.parameters[i].bytes);
+    return true;
+  }
+  const void* buffer = nullptr;
+  usize given = 0;
+  for (void** key = request.extra; reinterpret_cast<u64>(*key) != kParamEnd; key += 2) {
+    if (reinterpret_cast<u64>(*key) == kParamBufferPointer) buffer = key[1];
+    if (reinterpret_cast<u64>(*key) == kParamBufferSize) given = *static_cast<usize*>(key[1]);
+  }
+  if (given != kernel.parameter_bytes || (buffer == nullptr && given != 0)) {
+    (void)call.broken(kLaunchArguments, kInvalidValue,
+                      fmt::format("{} bytes of arguments, kernel {} takes {}", given, kernel.name,
+                                  kernel.parameter_bytes));
+    return false;
+  }
+  if (given != 0) std::memcpy(bytes->data(), buffer, given);
+  return true;
+}
+
+}  // namespace
+
+std::shared_ptr<const KernelLaunch> make_launch(const Call& call, const LaunchRequest& request,
+                                                int* status) {
+  Driver& driver = call.driver();
+  const auto function = driver.functions.find(request.function);
+  if (function == driver.functions.end()) {
+    *status = call.no_handle("function", request.function);
+    return nullptr;
+  }
+  const Module& module = driver.modules.at(function->second.module);
+  const KernelFacts& kernel = *function->second.kernel;
+  const int gpu = driver.contexts.at(module.context).gpu;
+  const std::string problem =
+      size_problem(request, kernel, *driver.gpus[static_cast<usize>(gpu)]->chip);
+  if (!problem.empty()) {
+    *status =
+        call.broken(kLaunchSize, kInvalidValue, fmt::format("kernel {}: {}", kernel.name, problem));
+    return nullptr;
+  }
+  auto launch = std::make_shared<KernelLaunch>();
+  launch->function = request.function;
+  launch->module = function->second.module;
+  launch->code = module.code.get();
+  launch->kernel = &kernel;
+  for (usize axis = 0; axis < 3; ++axis) {
+    launch->grid[axis] = request.grid[axis];
+    launch->block[axis] = request.block[axis];
+  }
+  launch->shared_bytes = request.shared_bytes;
+  *status = kInvalidValue;
+  if (!copy_parameters(call, request, kernel, &launch->parameters)) return nullptr;
+  *status = kSuccess;
+  return launch;
+}
+
+}  // namespace doorbell::emu::cuda
