@@ -32,6 +32,12 @@ class Device : public core::Device {
                   buffer.device().name());
     return GpuAddr{buffer.memory().address};
   }
+  // Memory of another library that this device sees at the address; Unsupported where it is the
+  // host's, Invalid where it is another device's.
+  virtual Result<core::Allocation> foreign_memory(void* memory, i64 bytes) {
+    return fail(ErrorKind::Unsupported, "{} cannot use {} bytes at {} in place", name(), bytes,
+                memory);
+  }
   // Everything submitted to this device so far.
   Fence fence() {
     Fence all(compute_queue().last());

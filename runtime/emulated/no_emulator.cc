@@ -1,12 +1,28 @@
 // For programs without the emulator.
 #include "runtime/emulated/emulated_amd.h"
+#include "runtime/emulated/emulated_cuda.h"
 
 namespace doorbell::runtime {
 
-Result<std::unique_ptr<EmulatedAmd>> open_emulated_amd(const EmulatorSettings& /*settings*/,
-                                                       const std::string& /*arch*/) {
+namespace {
+
+Error refusal() {
   return fail(ErrorKind::Unsupported,
               "this program is built without the emulator; the program doorbell has it");
 }
+
+}  // namespace
+
+Result<std::unique_ptr<EmulatedAmd>> open_emulated_amd(const EmulatorSettings& /*settings*/,
+                                                       const std::string& /*arch*/) {
+  return refusal();
+}
+
+Result<cuda::FindSymbol> open_emulated_cuda(const EmulatorSettings& /*settings*/,
+                                            const std::string& /*arch*/) {
+  return refusal();
+}
+
+std::string emulated_cuda_fault() { return {}; }
 
 }  // namespace doorbell::runtime

@@ -9,6 +9,7 @@
 #include "base/util/check.h"
 #include "core/device/device.h"
 #include "core/uop/placement.h"
+#include "hcq/device.h"
 #include "tensor/api/axes.h"
 #include "tensor/api/cell.h"
 #include "tensor/api/disk.h"
@@ -170,11 +171,18 @@ Tensor Tensor::from_file(const std::string& path, const TensorOptions& options) 
 namespace {
 
 // A device whose own memory lies where the host sees it uses the host's too.
-void check_shares_memory(core::Device& device) {
+// The caller's memory as the device sees it: the host's, or the device's own.
+core::Allocation memory_of_caller(core::Device& device, void* memory, i64 bytes) {
+  if (hcq::Device* queues = hcq::Device::of(device)) {
+    Result<core::Allocation> foreign = queues->foreign_memory(memory, bytes);
+    if (foreign || foreign.error().kind != ErrorKind::Unsupported)
+      return engine::must(std::move(foreign));
+  }
   const core::Ref<core::Buffer> probe = engine::must(core::Buffer::allocate(device, 1));
   const void* host = probe->host();
   const bool shared = host != nullptr && probe->memory().address == reinterpret_cast<u64>(host);
-  if (shared || !device.runs()) return;
+  if (shared || !device.runs())
+    return {.host = memory, .address = reinterpret_cast<u64>(memory), .bytes = bytes};
   throw fail(ErrorKind::Unsupported,
              "device {} cannot use the host's memory in place; copy it with from_bytes",
              device.name());
@@ -186,10 +194,8 @@ Tensor detail::wrap_memory(void* memory, DType dtype, const Shape& shape,
                            const std::string& device_name, std::function<void()> release) {
   const std::vector<i64> sizes = checked_sizes(shape);
   core::Device& device = engine::device(device_name);
-  check_shares_memory(device);
-  const core::Allocation allocation{.host = memory,
-                                    .address = reinterpret_cast<u64>(memory),
-                                    .bytes = detail::bytes_of(shape.numel().value(), dtype)};
+  const core::Allocation allocation =
+      memory_of_caller(device, memory, detail::bytes_of(shape.numel().value(), dtype));
   return from_buffer(engine::make_buffer_node(
       core::Buffer::wrap(device, allocation, std::move(release)), dtype, sizes));
 }

@@ -11,8 +11,9 @@ namespace doorbell::detail {
 // Puts a tensor of no device where the options say, and marks it where they ask.
 Tensor finish(Tensor tensor, const TensorOptions& options);
 
-// Memory of someone else as a tensor, not copied, on a device that uses the host's memory in place;
-// `release`, where there is one, runs on any thread when the last user goes.
+// Memory of the caller as a tensor, not copied: the host's, on a device that uses it in place, or
+// the device's own, of another library. `release`, where there is one, runs on any thread when the
+// last user goes.
 Tensor wrap_memory(void* memory, DType dtype, const Shape& shape, const std::string& device,
                    std::function<void()> release = {});
 

@@ -73,6 +73,20 @@ class Devices(unittest.TestCase):
             # Queues have taken a little of it.
             self.assertTrue(most_gib - 2 < float(found[1]) <= most_gib, found[1])
 
+    def test_an_emulated_cuda_gpu_tells_what_it_has(self):
+        # The data sheet of the H100: 132 multiprocessors, 80 GB.
+        result = run("devices", "--json", DEV="EMUCUDA+CUDA", EMU_GPU="sm_90")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        cuda = {row["device"]: row for row in json.loads(result.stdout)["devices"]}["CUDA"]
+        self.assertTrue(cuda["available"], cuda["state"])
+        expected = r"Emulated H100, sm_90, 132 multiprocessors, 80\.0 GiB free, driver for CUDA 13"
+        self.assertRegex(cuda["state"], expected)
+        # Where there is no driver, what is missing.
+        cuda = {row["device"]: row for row in json.loads(run("devices", "--json").stdout)["devices"]}["CUDA"]
+        if not cuda["available"]:
+            expected = r"no CUDA driver \(.*libcuda\.so\.1|CUDA_ERROR_\w+ \([0-9]+\)|driver for CUDA"
+            self.assertRegex(cuda["state"], expected)
+
     def test_bad_settings_are_one_line(self):
         for environment, message in (
             ({"DEV": "CUP"}, "did you mean CPU?"),

@@ -1,0 +1,49 @@
+// Retaining the primary context, and its loss.
+#include "drivers/cuda/context.h"
+
+#include <fmt/format.h>
+
+#include "base/util/try.h"
+
+namespace doorbell::cuda {
+
+Result<std::shared_ptr<Context>> Context::open(const Api& api, CUdevice device, Explain explain) {
+  CUcontext context = nullptr;
+  TRY(api.check(api.cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain"));
+  return std::shared_ptr<Context>(new Context(api, device, context, std::move(explain)));
+}
+
+Context::~Context() {
+  if (api_.process.is_same_process()) (void)api_.cuDevicePrimaryCtxRelease(device_);
+}
+
+Result<int> Context::attribute(Attribute attribute) const {
+  int value = 0;
+  TRY(api_.check(api_.cuDeviceGetAttribute(&value, attribute, device_),
+                 fmt::format("cuDeviceGetAttribute({})", static_cast<int>(attribute))));
+  return value;
+}
+
+Error Context::refused(CUresult result, std::string_view call) {
+  Error error = api_.refusal(result, call);
+  if (!is_sticky(result)) return error;
+  const std::string more = explain_ ? explain_() : "";
+  if (!more.empty()) error.message += "; the emulator: " + more;
+  {
+    std::lock_guard lock(mutex_);
+    if (why_lost_) return *why_lost_;
+    why_lost_ = error;
+    lost_.store(true, std::memory_order_release);
+  }
+  if (lost_listener_) lost_listener_(error);
+  return error;
+}
+
+Result<void> Context::failure() const {
+  TRY(api_.check_process());
+  if (!lost_.load(std::memory_order_acquire)) [[likely]]
+    return {};
+  return *why_lost_;
+}
+
+}  // namespace doorbell::cuda

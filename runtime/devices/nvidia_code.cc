@@ -1,0 +1,119 @@
+// NVIDIA's compilers: NVRTC for CUDA C++, nvJitLink for PTX. They need no GPU.
+#include "runtime/devices/nvidia_code.h"
+
+#include <dlfcn.h>
+
+#include "base/os/host.h"
+#include "base/util/try.h"
+#include "codegen/compile/llvm_compiler.h"
+#include "codegen/compile/nvjitlink_compiler.h"
+#include "codegen/compile/nvrtc_compiler.h"
+#include "codegen/render/cuda_renderer.h"
+#include "codegen/render/nv_caps.h"
+#include "core/util/config.h"
+#include "drivers/cuda/device.h"
+#include "drivers/nv/settings.h"
+#include "runtime/environment.h"
+
+namespace doorbell::runtime {
+namespace {
+
+// Where the file lies that holds this very function: the Python module, or a program.
+std::string own_folder() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<void*>(&own_folder), &info) == 0 || !info.dli_fname) return ".";
+  const std::string path = info.dli_fname;
+  const usize slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+// CUDA_PATH, the wheels beside the Python module, those of the virtual environment.
+codegen::CudaFolders cuda_folders() {
+  codegen::CudaFolders where{&os::host_files(), {}};
+  const auto settings = read_settings<nv::Settings>(setting_values(core::config()));
+  if (settings && !settings->cuda_path.empty()) where.folders.push_back(settings->cuda_path);
+  const std::string wheels = own_folder() + "/../nvidia";
+  if (where.files->exists(wheels)) where.folders.push_back(wheels);
+  const std::string venv(process_environment().get("VIRTUAL_ENV"));
+  if (venv.empty()) return where;
+  Result<std::vector<std::string>> versions = where.files->list(venv + "/lib");
+  if (!versions) return where;
+  for (const std::string& python : *versions) {
+    const std::string folder = venv + "/lib/" + python + "/site-packages/nvidia";
+    if (where.files->exists(folder)) where.folders.push_back(folder);
+  }
+  return where;
+}
+
+// `renderer` as DEV=NULL names it, for the message.
+Result<const nv::hw::Chip*> chip_of(const CodeTarget& target, std::string_view renderer) {
+  if (target.arch.empty())
+    return fail(ErrorKind::Invalid, "{} compiles for a chip, as in DEV=NULL:{}:sm_90; chips are {}",
+                renderer, renderer, nv::hw::chip_names());
+  const nv::hw::Chip* chip = nv::hw::find_chip(target.arch);
+  if (chip == nullptr)
+    return fail(ErrorKind::Unsupported, "no code for the chip {}; chips are {}", target.arch,
+                nv::hw::chip_names());
+  return chip;
+}
+
+// 0 where code is made for NULL, whose GPU nobody has seen.
+i64 multiprocessors(const CodeTarget& target) {
+  const auto* device = dynamic_cast<const cuda::CudaDevice*>(target.device);
+  return device == nullptr ? 0 : device->multiprocessors();
+}
+
+Result<codegen::Caps> cuda_caps(const CodeTarget& target) {
+  TRY(const nv::hw::Chip* chip, chip_of(target, "NV_CUDA"));
+  return codegen::cuda_caps(*chip, multiprocessors(target));
+}
+
+Result<codegen::Caps> ptx_caps(const CodeTarget& target) {
+  TRY(const nv::hw::Chip* chip, chip_of(target, "NV_PTX"));
+  return codegen::nv_caps(*chip, multiprocessors(target));
+}
+
+Result<Toolchain> make_cuda(const CodeTarget& target) {
+  TRY(const codegen::Caps caps, cuda_caps(target));
+  Toolchain made{.renderer = codegen::make_cuda_renderer(caps)};
+  TRY(made.compiler, codegen::make_nvrtc_compiler(target.arch, cuda_folders()));
+  return made;
+}
+
+Result<Toolchain> make_ptx(const CodeTarget& target) {
+  TRY(const codegen::Caps caps, ptx_caps(target));
+  const codegen::LlvmTarget chip{codegen::LlvmTarget::Family::Nv, target.arch};
+  Toolchain made{.renderer = codegen::make_llvm_renderer(caps, chip)};
+  TRY(made.compiler, codegen::make_nvjitlink_compiler(target.arch, cuda_folders(),
+                                                      codegen::make_llvm_compiler(chip)));
+  return made;
+}
+
+Result<std::string> describe_cuda() { return codegen::describe_nvrtc(cuda_folders()); }
+
+Result<std::string> describe_ptx() {
+  if (!codegen::has_llvm())
+    return fail(ErrorKind::Unsupported,
+                "NV_PTX is LLVM's: this build leaves LLVM out (-Dllvm=disabled); use NV_CUDA");
+  return codegen::describe_nvjitlink(cuda_folders());
+}
+
+}  // namespace
+
+std::vector<RendererKind> nvidia_renderers() {
+  const auto ptx = codegen::has_llvm() ? make_ptx : nullptr;
+  return {
+      {.name = "CUDA",
+       .make = make_cuda,
+       .caps = cuda_caps,
+       .null_name = "NV_CUDA",
+       .describe = describe_cuda},
+      {.name = "PTX",
+       .make = ptx,
+       .caps = ptx_caps,
+       .null_name = "NV_PTX",
+       .describe = describe_ptx},
+  };
+}
+
+}  // namespace doorbell::runtime

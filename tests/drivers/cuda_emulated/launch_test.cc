@@ -1,0 +1,240 @@
+// Launches, one by one and as CUDA graphs, with a kernel of the test itself, not machine code.
+#include <algorithm>
+#include <cstring>
+
+#include "hcq/queue/resident_commands.h"
+#include "tests/drivers/cuda_emulated/emulated_test.h"
+
+namespace doorbell::cuda {
+namespace {
+
+using emu::cuda::Code;
+using emu::cuda::KernelFacts;
+
+// append(u64* log, i64 value): log[++log[0]] = value, for each block.
+class AppendCode final : public Code {
+ public:
+  AppendCode() {
+    KernelFacts kernel{.name = "append", .parameter_bytes = 16};
+    kernel.parameters = {{0, 8}, {8, 8}};
+    kernel.required_block = {32, 1, 1};
+    kernels_ = {kernel};
+  }
+  const std::vector<KernelFacts>& kernels() const override { return kernels_; }
+  u64 global_bytes() const override { return 0; }
+  std::span<const u8> place(u64) override { return {}; }
+  Result<std::string> run(const KernelFacts&, const Grid& grid, emu::AddressSpace& memory,
+                          emu::Checks&) const override {
+    u64 log = 0, value = 0;
+    std::memcpy(&log, grid.parameters.data(), 8);
+    std::memcpy(&value, grid.parameters.data() + 8, 8);
+    for (u32 block = 0; block < grid.grid[0]; ++block) {
+      auto* count = reinterpret_cast<u64*>(memory.at(log, 8, true));
+      if (count == nullptr) return fmt::format("append: {:#x} is not mapped", log);
+      *count += 1;
+      *reinterpret_cast<u64*>(memory.at(log + *count * 8, 8, true)) = value;
+    }
+    return std::string();
+  }
+
+ private:
+  std::vector<KernelFacts> kernels_;
+};
+
+struct LaunchTest : EmulatedTest {
+  void boot_with(emu::cuda::DriverOptions options) {
+    options.load = [](const void*, const emu::cuda::Chip&) -> Result<std::unique_ptr<Code>> {
+      return std::unique_ptr<Code>(std::make_unique<AppendCode>());
+    };
+    boot(std::move(options));
+  }
+  LaunchTest() { boot_with({}); }
+
+  static core::Binary binary(i64 blocks = 1) {
+    core::Binary made;
+    made.name = "append";
+    made.image.resize(64);
+    made.param_count = made.variable_count = 1;
+    made.grid_groups[0] = blocks;
+    made.group_items[0] = 32;
+    return made;
+  }
+  static Ref<Buffer> make_log(CudaDevice& device) {
+    Ref<Buffer> log = *Buffer::allocate(device, 512);
+    const std::vector<u64> zeros(64);
+    EXPECT_TRUE(log->copy_in(zeros.data(), 512));
+    return log;
+  }
+  static std::vector<u64> values(const Buffer& log) {
+    std::vector<u64> words(64);
+    const Result<void> read = log.copy_out(words.data(), 512);
+    EXPECT_TRUE(read) << (read ? "" : read.error().message);
+    return {words.begin() + 1, words.begin() + 1 + static_cast<i64>(words[0])};
+  }
+  // Runs the commands once, with the slots.
+  static void run(hcq::Queue& queue, hcq::ResidentCommands& bound, std::span<const u64> slots) {
+    hcq::ResidentCommands::Instance& instance = **bound.next();
+    bound.patch(instance, slots);
+    std::unique_lock lock(queue.mutex());
+    instance.last = *queue.reserve(1) + 1;
+    const auto end = queue.make_commands();
+    const auto target = queue.timeline().signal_at(instance.last);
+    end->signal(target.signal.address(), target.value);
+    const hcq::Segment segments[] = {{{}, instance.words.get()}, hcq::Segment::of(*end)};
+    const Result<void> pushed = queue.write(segments, instance.last);
+    ASSERT_TRUE(pushed) << pushed.error().message;
+    lock.unlock();
+    const Result<void> waited = queue.wait(instance.last);
+    ASSERT_TRUE(waited) << waited.error().message;
+  }
+  // Appends slot 1, slot 1 + 1, ... to the log in slot 0.
+  static std::unique_ptr<hcq::CommandBuffer> appends(hcq::Queue& queue, core::Program& program,
+                                                     u64 count, bool barriers) {
+    auto commands = queue.make_commands();
+    const hcq::Operand buffers[] = {hcq::Operand::of_slot(0)};
+    for (u64 i = 0; i < count; ++i) {
+      if (barriers) commands->memory_barrier();
+      const hcq::Operand variables[] = {hcq::Operand::of_slot(1) + i};
+      commands->exec({&program, buffers, variables});
+    }
+    return commands;
+  }
+  static usize graphs() { return emu::cuda::driver()->executables.size(); }
+};
+
+TEST_F(LaunchTest, AProgramRunsAllBlocks) {
+  const auto device = open(0);
+  const auto program = device->load(binary(3));
+  ASSERT_TRUE(program) << program.error().message;
+  const Ref<Buffer> log = make_log(*device);
+  const core::BufferView views[] = {{log.get(), 0}};
+  const i64 variables[] = {7};
+  ASSERT_TRUE((*program)->launch(views, variables));
+  EXPECT_EQ(values(*log), (std::vector<u64>{7, 7, 7}));
+}
+
+TEST_F(LaunchTest, RunsOfTheSameWordsBecomeOneGraph) {
+  for (const u64 seed : {1, 2, 3, 4, 5}) {
+    boot_with({.adversarial = true, .seed = seed});
+    const auto device = open(0);
+    auto program = *device->load(binary());
+    const Ref<Buffer> log = make_log(*device), other = make_log(*device);
+    hcq::Queue& queue = device->compute_queue();
+    const auto commands = appends(queue, *program, 6, true);
+    {
+      const auto bound = *hcq::ResidentCommands::bind(queue, *commands, 1);
+      for (u64 run_number = 0; run_number < 3; ++run_number) {
+        EXPECT_EQ(graphs(), run_number < 2 ? 0u : 1u);
+        const u64 slots[] = {log->memory().address, 10 * run_number};
+        run(queue, *bound, slots);
+      }
+      const u64 slots[] = {other->memory().address, 20};
+      run(queue, *bound, slots);
+    }
+    EXPECT_EQ(values(*log),
+              (std::vector<u64>{0, 1, 2, 3, 4, 5, 10, 11, 12, 13, 14, 15, 20, 21, 22, 23, 24, 25}));
+    EXPECT_EQ(values(*other), (std::vector<u64>{20, 21, 22, 23, 24, 25}));
+    program.reset();
+    EXPECT_TRUE(device->synchronize());
+  }
+}
+
+// What no barrier separates may run in any order; the emulated driver shows it.
+TEST_F(LaunchTest, OnlyBarriersOrderTheLaunchesOfAGraph) {
+  bool was_mixed = false;
+  for (const u64 seed : {1, 2, 3, 4, 5}) {
+    boot_with({.adversarial = true, .seed = seed});
+    const auto device = open(0);
+    auto program = *device->load(binary());
+    const Ref<Buffer> log = make_log(*device), last = make_log(*device);
+    hcq::Queue& queue = device->compute_queue();
+    const auto commands = appends(queue, *program, 4, false);
+    commands->memory_barrier();
+    const hcq::Operand buffers[] = {hcq::Operand::of_slot(0)}, variables[] = {u64{99}};
+    commands->exec({program.get(), buffers, variables});
+    const auto bound = *hcq::ResidentCommands::bind(queue, *commands, 1);
+    const u64 first[] = {last->memory().address, 0}, second[] = {log->memory().address, 0};
+    run(queue, *bound, first);
+    run(queue, *bound, second);
+    std::vector<u64> order = values(*log);
+    ASSERT_EQ(order.size(), 5u);
+    EXPECT_EQ(order.back(), 99u);
+    was_mixed |= !std::ranges::is_sorted(order);
+    std::ranges::sort(order);
+    EXPECT_EQ(order, (std::vector<u64>{0, 1, 2, 3, 99}));
+  }
+  EXPECT_TRUE(was_mixed);
+}
+
+TEST_F(LaunchTest, WithoutGraphsLaunchesAreOneByOne) {
+  const auto device = open(0, {.graphs = false});
+  auto program = *device->load(binary());
+  const Ref<Buffer> log = make_log(*device);
+  hcq::Queue& queue = device->compute_queue();
+  const auto commands = appends(queue, *program, 5, true);
+  const auto bound = *hcq::ResidentCommands::bind(queue, *commands, 1);
+  const u64 slots[] = {log->memory().address, 1};
+  for (int i = 0; i < 3; ++i) run(queue, *bound, slots);
+  EXPECT_EQ(graphs(), 0u);
+  EXPECT_EQ(values(*log).size(), 15u);
+}
+
+TEST_F(LaunchTest, FewLaunchesStayLaunches) {
+  const auto device = open(0);
+  auto program = *device->load(binary());
+  const Ref<Buffer> log = make_log(*device);
+  hcq::Queue& queue = device->compute_queue();
+  const auto commands = appends(queue, *program, 3, true);
+  const auto bound = *hcq::ResidentCommands::bind(queue, *commands, 1);
+  const u64 slots[] = {log->memory().address, 1};
+  for (int i = 0; i < 3; ++i) run(queue, *bound, slots);
+  EXPECT_EQ(graphs(), 0u);
+}
+
+// Code goes when its launches are done; unloading it earlier would be CUDA-LNC-003, an error.
+TEST_F(LaunchTest, ProgramsGoWhenTheirWorkIsDone) {
+  const auto device = open(0);
+  hcq::SignalPool signals(device->shared_memory());
+  const hcq::Signal start = *signals.make();
+  auto program = *device->load(binary());
+  const Ref<Buffer> log = make_log(*device);
+  hcq::Queue& queue = device->compute_queue();
+  const auto commands = queue.make_commands();
+  commands->wait(start.address(), 1);
+  const hcq::Operand buffers[] = {log->memory().address}, variables[] = {u64{3}};
+  commands->exec({program.get(), buffers, variables});
+  ASSERT_TRUE(queue.submit(*commands));
+  program.reset();
+  ASSERT_TRUE(device->load(binary()));  // looks for what can go
+  start.store(1);
+  EXPECT_EQ(values(*log), (std::vector<u64>{3}));
+}
+
+TEST_F(LaunchTest, AFaultNamesTheCallAndWhatTheEmulatorSaw) {
+  boot_with({.checks = "off"});
+  const auto device = open(0, {.explain = [] { return emu::cuda::driver()->last_fault; }});
+  auto program = *device->load(binary());
+  const auto commands = device->compute_queue().make_commands();
+  const hcq::Operand buffers[] = {u64{0x1000}}, variables[] = {u64{3}};
+  commands->exec({program.get(), buffers, variables});
+  ASSERT_TRUE(device->compute_queue().submit(*commands));
+  const Result<void> done = device->synchronize();
+  ASSERT_FALSE(done);
+  EXPECT_TRUE(contains(done.error().message, "CUDA_ERROR_ILLEGAL_ADDRESS (700)"))
+      << done.error().message;
+  EXPECT_TRUE(contains(done.error().message, "append: 0x1000 is not mapped"))
+      << done.error().message;
+}
+
+TEST_F(LaunchTest, BlocksLargerThanTheKernelTakesAreRefused) {
+  const auto device = open(0);
+  core::Binary wide = binary();
+  wide.group_items[0] = 2048;
+  const auto program = device->load(wide);
+  ASSERT_FALSE(program);
+  EXPECT_EQ(program.error().message,
+            "kernel append has blocks of 2048 threads, but CUDA runs at most 1024 of its");
+}
+
+}  // namespace
+}  // namespace doorbell::cuda
