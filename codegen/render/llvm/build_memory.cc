@@ -82,7 +82,7 @@ llvm::Instruction* FunctionBuilder::load_in_step(UOp index, llvm::Type* type) {
   if (!memory.is(Op::Param) || at.range_mask() == 0 || at.vmin() < 0 || at.vmax() >= limit)
     return nullptr;
   absl::InlinedVector<UOp, 8> open{at}, item, shared;
-  i64 lowest = 0, highest = 0;
+  i64 lowest = 0, highest = 0, lowest_shared = 0;
   while (!open.empty()) {
     UOp u = open.back();
     open.pop_back();
@@ -91,12 +91,14 @@ llvm::Instruction* FunctionBuilder::load_in_step(UOp index, llvm::Type* type) {
     } else if (u.range_mask() != 0) {
       if (varies_with_item(u, &varies_)) return nullptr;
       shared.push_back(u);
+      lowest_shared += u.vmin();
     } else {
       item.push_back(u);
       lowest += u.vmin(), highest += u.vmax();
     }
   }
-  if (item.empty() || lowest < 0 || highest >= limit) return nullptr;
+  // Both are unsigned.
+  if (item.empty() || lowest < 0 || lowest_shared < 0 || highest >= limit) return nullptr;
   auto sum = [&](std::span<const UOp> terms) {
     llvm::Value* made = nullptr;
     for (UOp u : terms) {

@@ -2,9 +2,11 @@
 // here by base/elf and by the layout of the kernel descriptor, and instructions by disassembly.
 // That the code computes the right thing is the conformance suite's to show, on the emulator.
 #include <array>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/elf/elf_file.h"
+#include "codegen/compile/llvm_build.h"
 #include "codegen/compile/llvm_compiler.h"
 #include "codegen/lower/lower.h"
 #include "codegen/render/amd_caps.h"
@@ -143,6 +145,32 @@ TEST(AmdCode, VariablesAreArgumentsOfEightBytes) {
   EXPECT_EQ(c.descriptor.kernarg_size, 16u);
   EXPECT_TRUE(contains(c, "s_load_b128")) << c.text;
   EXPECT_TRUE(contains(c, "v_add_nc_u32_e32")) << c.text;
+}
+
+// out[i] = the sum over the columns of row i, from the first or from the last.
+core::KernelAst row_sums(i64 rows, i64 columns, bool backwards) {
+  KernelBuilder k;
+  UOp out = k.param(0, rows), x = k.param(1, rows * columns);
+  UOp i = k.loop(rows), d = k.reduced(columns);
+  UOp column = backwards ? k.add(k.mul(d, -1), columns - 1) : d;
+  UOp value = k.load(x, k.add(k.mul(i, columns), column));
+  return k.store(out, i, k.reduce(Op::Add, value, {d}), {i});
+}
+
+// What all items add in an iteration is an unsigned operand of a buffer load: loops that go
+// backwards do without.
+TEST(AmdCode, LoadsInStepAreBufferLoads) {
+  if (std::atoi(kLlvmVersion) < 22) GTEST_SKIP() << "LLVM 22 and later";
+  const Plan plan{{OptOp::Local, 0, 64}};
+  for (const bool backwards : {false, true}) {
+    core::Arena arena;
+    const Code c =
+        compile_program(lower(row_sums(64, 4096, backwards),
+                              amd_caps(*amd::hw::find_chip("gfx1100")), arena, {.plan = &plan}),
+                        "gfx1100");
+    EXPECT_EQ(contains(c, "buffer_load_b32"), !backwards) << c.text;
+    EXPECT_EQ(contains(c, "global_load_b32"), backwards) << c.text;
+  }
 }
 
 // Items of a group in x and y, groups in x and y: what the kernel asks the hardware for.
