@@ -119,10 +119,9 @@ class Decoder {
         break;
       case 'h':
         source.swizzle = static_cast<u8>(words_.field(swizzle, 2));
-        // Bits 74 and 75 are the first source's swizzle; the third has no modifiers.
-        if (spec.role != 'a' && !in_x) break;
-        if (words_.bit(absolute)) source.keep = 0x7fff'7fff;
-        if (words_.bit(negative)) source.flip = 0x8000'8000;
+        // Bits 74 and 75 are the first source's swizzle: the third's modifiers are elsewhere.
+        if (words_.bit(spec.role == 'a' || in_x ? absolute : 83)) source.keep = 0x7fff'7fff;
+        if (words_.bit(spec.role == 'a' || in_x ? negative : 84)) source.flip = 0x8000'8000;
         break;
       case 'n': source.negative = words_.bit(negative); break;
       default: break;

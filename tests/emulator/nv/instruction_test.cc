@@ -155,6 +155,12 @@ TEST(NvInstructions, HalvesRoundToNearestEven) {
   EXPECT_EQ(widen.set(0, 0x3c00'0001).run(0), bits(0x1p-24f));
 }
 
+// HFMA2.BF16_V2 R9, R0, R9, -RZ.H0_H0: -0 * 1 - 0 is -0.
+TEST(NvInstructions, AddendsOfHalvesHaveASign) {
+  OneInstruction fused(0x0000000900097231, 0x004fca00003400ff);
+  EXPECT_EQ(fused.set(0, 0x8000'8000).set(9, 0x3f80'3f80).run(9), 0x8000'8000u);
+}
+
 // IDP.4A.S8.S8 R22, R29, R26, R22
 TEST(NvInstructions, DotProductsOfBytes) {
   OneInstruction dot(0x0000001a1d167226, 0x000fc40000000616);
