@@ -7,7 +7,9 @@
 
 #include "core/device/device.h"
 #include "python/binding/create.h"
+#include "python/binding/cuda_array.h"
 #include "python/binding/lists.h"
+#include "runtime/cuda_memory.h"
 #include "tensor/api/bound_size.h"
 #include "tensor/api/cell.h"
 #include "tensor/api/disk.h"
@@ -49,7 +51,7 @@ constexpr Pairing kPairings[] = {
 // Objects passed to release_later(), until the interpreter runs bury().
 struct Graveyard {
   std::mutex mutex;
-  std::vector<nb::ndarray<nb::ro>*> dead;
+  std::vector<std::function<void()>> dead;
   bool called = false;
 };
 Graveyard& graveyard() {
@@ -58,23 +60,23 @@ Graveyard& graveyard() {
 }
 
 int bury(void*) {
-  std::vector<nb::ndarray<nb::ro>*> dead;
+  std::vector<std::function<void()>> dead;
   {
     std::lock_guard lock(graveyard().mutex);
     dead.swap(graveyard().dead);
     graveyard().called = false;
   }
-  for (auto* keeper : dead) delete keeper;
+  for (const std::function<void()>& release : dead) release();
   return 0;
 }
 
 }  // namespace
 
-void release_later(nb::ndarray<nb::ro>* keeper) {
+void release_later(std::function<void()> release) {
   if (Py_IsInitialized() == 0) return;  // the process is ending
   Graveyard& grave = graveyard();
   std::lock_guard lock(grave.mutex);
-  grave.dead.push_back(keeper);
+  grave.dead.push_back(std::move(release));
   if (!grave.called) grave.called = Py_AddPendingCall(&bury, nullptr) == 0;
 }
 
@@ -99,6 +101,11 @@ bool dlpack_of_dtype(DType dtype, nb::dlpack::dtype* given) {
 }
 
 std::string device_of_dlpack(int type, int number) {
+  if (type == nb::device::cuda::value) {
+    Result<std::string> device = runtime::cuda_device(number);
+    if (!device) throw nb::value_error(device.error().message.c_str());
+    return *std::move(device);
+  }
   const bool is_host = type == nb::device::cpu::value || type == nb::device::cuda_host::value;
   if (!is_host)
     throw nb::value_error(fmt::format("memory of DLPack device type {} (number {}) cannot be "
@@ -194,9 +201,17 @@ nb::object to_array(const Tensor& tensor, nb::object dtype, nb::object copy) {
   return array;
 }
 
-nb::object to_dlpack(nb::handle self, const nb::kwargs&) {
+nb::object to_dlpack(nb::handle self, const nb::kwargs& options) {
   if (as_tensor(self).needs_grad())
     throw nb::type_error("a tensor that needs gradients does not give its memory away; detach it");
+  // A consumer on the host gets a copy. [Array API, __dlpack__: dl_device]
+  const nb::object none = nb::none();
+  const nb::object wanted = options.contains("dl_device") ? nb::object(options["dl_device"]) : none;
+  const bool to_host =
+      !wanted.is_none() && nb::cast<int>(wanted[nb::int_(0)]) == nb::device::cpu::value;
+  if (gpu_of(as_tensor(self)) && !to_host)
+    return to_cuda_dlpack(as_tensor(self),
+                          options.contains("stream") ? nb::object(options["stream"]) : none);
   nb::object array = nb::cast(array_of<nb::ndarray<nb::array_api>>(as_tensor(self)));
   return array.attr("__dlpack__")();
 }
@@ -235,8 +250,14 @@ void define_array(nb::class_<Tensor>& tensor) {
              "it.\n\n>>> import numpy\n>>> numpy.from_dlpack(Tensor([1, 2]))\n"
              "array([1, 2], dtype=int32)");
   tensor.def(
-      "__dlpack_device__", [](const Tensor&) { return nb::make_tuple(nb::device::cpu::value, 0); },
+      "__dlpack_device__",
+      [](const Tensor& self) {
+        const std::optional<int> gpu = gpu_of(self);
+        return gpu ? nb::make_tuple(nb::device::cuda::value, *gpu)
+                   : nb::make_tuple(nb::device::cpu::value, 0);
+      },
       nb::sig("def __dlpack_device__(self) -> tuple[int, int]"));
+  define_cuda_array(tensor);
   tensor.def(
       "__array_namespace__",
       [](const Tensor&, nb::handle version) {

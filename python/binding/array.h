@@ -4,6 +4,8 @@
 
 #include <nanobind/ndarray.h>
 
+#include <functional>
+
 #include "core/device/buffer.h"
 #include "python/binding/arguments.h"
 
@@ -29,7 +31,7 @@ std::string device_of_dlpack(int type, int number);
 
 // Releases a foreign array later, when the interpreter's lock is held: a Buffer may be destroyed on
 // any thread, and must not wait for the lock.
-void release_later(nb::ndarray<nb::ro>* keeper);
+void release_later(std::function<void()> release);
 
 void define_array(nb::class_<Tensor>& tensor);
 

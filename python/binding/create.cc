@@ -9,6 +9,8 @@
 #include <memory>
 
 #include "python/binding/array.h"
+#include "python/binding/cuda_array.h"
+#include "runtime/cuda_memory.h"
 #include "tensor/api/disk.h"
 #include "tensor/api/storage.h"
 
@@ -199,6 +201,8 @@ Tensor make_tensor(nb::handle data, const TensorOptions& options) {
 Tensor share_array(nb::handle object) {
   nb::ndarray<nb::ro> array;
   if (is_tensor(object)) return as_tensor(object);
+  if (!nb::hasattr(object, "__dlpack__") && nb::hasattr(object, "__cuda_array_interface__"))
+    return share_cuda_array(object);
   if (!nb::try_cast(as_exchangeable(object), array)) {
     if (is_array(object)) refuse_array(object);
     throw nb::type_error(fmt::format("{} shares no memory: it has neither __dlpack__ nor a buffer",
@@ -208,6 +212,10 @@ Tensor share_array(nb::handle object) {
   DType dtype;
   if (!dtype_of_dlpack(array.dtype(), &dtype)) refuse_array(object);
   const std::string device = device_of_dlpack(array.device_type(), array.device_id());
+  // What asks for no stream gets work that is in order with the default stream.
+  if (array.device_type() == nb::device::cuda::value)
+    if (Result<void> ordered = runtime::wait_for_cuda_stream(device, 0); !ordered)
+      throw std::move(ordered).error();
   i64 expected = 1;
   for (usize i = array.ndim(); i-- > 0; expected *= static_cast<i64>(array.shape(i))) {
     if (array.shape(i) != 1 && array.size() != 0 && array.stride(i) != expected)
@@ -216,8 +224,9 @@ Tensor share_array(nb::handle object) {
           "with Tensor(...)");
   }
   auto keeper = std::make_unique<nb::ndarray<nb::ro>>(array);
-  Tensor tensor = detail::wrap_memory(const_cast<void*>(array.data()), dtype, shape_of(array),
-                                      device, [held = keeper.get()] { release_later(held); });
+  Tensor tensor =
+      detail::wrap_memory(const_cast<void*>(array.data()), dtype, shape_of(array), device,
+                          [held = keeper.get()] { release_later([held] { delete held; }); });
   keeper.release();
   return tensor;
 }
