@@ -157,7 +157,7 @@ Tensor share_cuda_array(nb::handle object) {
 void define_cuda_array(nb::class_<Tensor>& tensor) {
   tensor.def_prop_ro(
       "__cuda_array_interface__", [](const Tensor& self) { return interface_of(self); },
-      nb::sig("def __cuda_array_interface__(self) -> dict"));
+      nb::sig("def __cuda_array_interface__(self) -> dict[str, object]"));
 }
 
 }  // namespace doorbell::python

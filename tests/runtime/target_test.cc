@@ -71,7 +71,7 @@ TEST(Target, RefusesWhatIsNotBuilt) {
   EXPECT_EQ(refusal("NV"), "DEV: device NV is not part of this version of Doorbell yet");
   EXPECT_EQ(refusal("PCI:0,2+NV:CUDA:sm_89"),
             "DEV: device NV is not part of this version of Doorbell yet");
-  EXPECT_EQ(refusal("NULL:PTX"), "DEV: renderer PTX is not part of this version of Doorbell yet");
+  EXPECT_EQ(refusal("NULL:IR3"), "DEV: renderer IR3 is not part of this version of Doorbell yet");
   EXPECT_EQ(parse_targets("METAL").error().kind, ErrorKind::Unsupported);
 }
 
