@@ -34,7 +34,7 @@ void Executor::exec(Command command, hcq::Position position) const {
   const auto& program = *pointer<const CpuProgram>(command.operand(0));
   // Cells are as large as pointers and variables, and lie as the kernel takes them.
   static_assert(sizeof(void*) == sizeof(u64));
-  const u64* buffers = command.cells + kExecCells;
+  const u64* buffers = command.cells + hcq::kExecCells;
   const u64* variables = buffers + program.params();
   struct Asked {
     const Executor* executor;
@@ -51,7 +51,7 @@ void Executor::exec(Command command, hcq::Position position) const {
 const u64* Executor::run(const u64* at, const u64* end, hcq::Position position) {
   while (at != end) {
     const Command command{at};
-    const CommandHeader header = command.header();
+    const hcq::CommandHeader header = command.header();
     switch (header.kind) {
       case CommandKind::Exec:
         if (drops(position)) [[unlikely]]
@@ -78,6 +78,7 @@ const u64* Executor::run(const u64* at, const u64* end, hcq::Position position) 
         raise(*pointer<hcq::SignalCell>(command.operand(0)), command.operand(1));
         break;
       case CommandKind::Timestamp: *pointer<u64>(command.operand(0)) = clock_.now_ns(); break;
+      case CommandKind::Barrier: break;
     }
     at += header.cells;
   }

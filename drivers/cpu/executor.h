@@ -11,17 +11,19 @@
 #include <string>
 
 #include "base/os/clock.h"
-#include "drivers/cpu/command.h"
 #include "hcq/signal/timeline.h"
+#include "hcq/software/command.h"
 
 namespace doorbell::cpu {
+
+using hcq::CommandKind;
 
 // A command, as its cells lie in memory.
 struct Command {
   const u64* cells;
 
-  CommandHeader header() const {
-    return decode<CommandHeader>(std::bit_cast<std::array<u32, 2>>(cells[0]));
+  hcq::CommandHeader header() const {
+    return decode<hcq::CommandHeader>(std::bit_cast<std::array<u32, 2>>(cells[0]));
   }
   u64 operand(u32 i) const { return cells[1 + i]; }
   const u64* next() const { return cells + header().cells; }

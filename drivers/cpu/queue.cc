@@ -94,7 +94,7 @@ bool CpuQueue::run_here(hcq::ResidentWords& bound, hcq::Position end) {
   const bool measure = runs_here_++ % kMeasureEach == 0;
   const u64 start = measure ? clock().now_ns() : 0;
   const u64* at = cells_of(bound);
-  const u64 *last = at + bound.count / 2, *body = last - kSignalCells;
+  const u64 *last = at + bound.count / 2, *body = last - hcq::kSignalCells;
   if (!survive(end, &at, body)) return true;  // told at the next synchronise
   if (at != body) {
     // A wait whose time has not come: the thread takes over from there.

@@ -44,7 +44,7 @@ void CpuQueue::sleep(u64 head) {
 bool CpuQueue::run(const Entry& entry) {
   // Bound words end with a signal; once it is raised they may be gone.
   const u64 *at = entry.begin, *body = entry.end;
-  if (entry.resident != nullptr) body -= kSignalCells;
+  if (entry.resident != nullptr) body -= hcq::kSignalCells;
   const u64 start = entry.resident != nullptr ? clock().now_ns() : 0;
   bool waited = false;
   while (true) {

@@ -1,6 +1,7 @@
-// The commands of the CPU's queues. A command is a header and operands, in 64-bit cells, so that
-// arguments lie in the words as a kernel takes them and a patched address is one store. For writing
-// them see command_buffer.h, for running them executor.h.
+// The commands of queues that software runs: the CPU's threads, or calls of a vendor's runtime. A
+// command is a header and operands, in 64-bit cells, so that arguments lie in the words as a kernel
+// takes them and a patched address is one store. For writing them see command_buffer.h; each driver
+// says how it runs them.
 //
 //   Exec       program, buffers by slot, variables in order
 //   Copy       to, from, bytes
@@ -8,14 +9,15 @@
 //   Wait       signal cell, value               until cell.value >= value
 //   Poll       address, value, mask             until (*address & mask) == value
 //   Signal     signal cell, value               cell.value = value, sleepers woken
-//   Timestamp  address                          *address = the host's clock, ns
+//   Timestamp  address                          *address = the device's clock
+//   Barrier                                     launches before it end before those after it begin
 #pragma once
 
 #include "base/bits/record.h"
 
-namespace doorbell::cpu {
+namespace doorbell::hcq {
 
-enum class CommandKind : u8 { Exec, Copy, Write, Wait, Poll, Signal, Timestamp };
+enum class CommandKind : u8 { Exec, Copy, Write, Wait, Poll, Signal, Timestamp, Barrier };
 
 struct CommandHeader {
   static constexpr u32 kWords = 2;  // one cell
@@ -28,9 +30,9 @@ struct CommandHeader {
 };
 static_assert(sound<CommandHeader>());
 
-// Operands of Exec before the buffers.
+// Cells of Exec before the buffers.
 inline constexpr u32 kExecCells = 2;
-// A Signal command, which ends every submission.
+// Cells of a Signal command, which ends every submission.
 inline constexpr u32 kSignalCells = 3;
 
-}  // namespace doorbell::cpu
+}  // namespace doorbell::hcq
