@@ -2,7 +2,6 @@
 #include "drivers/amd/queue_memory.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/util/check.h"
 #include "base/util/try.h"
@@ -11,10 +10,6 @@ namespace doorbell::amd {
 namespace {
 
 constexpr u64 kBlockBytes = u64{4} << 20, kGranule = 256;
-
-u8* at(const core::Allocation& allocation, i64 offset) {
-  return static_cast<u8*>(allocation.host) + offset;
-}
 
 }  // namespace
 
@@ -47,23 +42,6 @@ void QueueMemory::release(const core::Allocation& allocation) {
   std::lock_guard lock(mutex_);
   static_cast<Block*>(allocation.opaque)->free.release(allocation.address);
   in_use_ -= allocation.bytes;
-}
-
-Result<void> QueueMemory::copy_in(const core::Allocation& to, i64 offset, const void* from,
-                                  i64 bytes) {
-  std::memcpy(at(to, offset), from, static_cast<usize>(bytes));
-  return {};
-}
-
-Result<void> QueueMemory::copy_out(void* to, const core::Allocation& from, i64 offset, i64 bytes) {
-  std::memcpy(to, at(from, offset), static_cast<usize>(bytes));
-  return {};
-}
-
-Result<void> QueueMemory::copy(const core::Allocation& to, i64 to_offset,
-                               const core::Allocation& from, i64 from_offset, i64 bytes) {
-  std::memmove(at(to, to_offset), at(from, from_offset), static_cast<usize>(bytes));
-  return {};
 }
 
 core::MemoryStats QueueMemory::stats() const {

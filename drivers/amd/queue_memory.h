@@ -8,23 +8,18 @@
 #include <mutex>
 #include <vector>
 
-#include "core/device/allocator.h"
+#include "core/device/mapped_allocator.h"
 #include "drivers/amd/kernel/kfd_gpu.h"
 #include "hcq/memory/tlsf.h"
 
 namespace doorbell::amd {
 
-class QueueMemory final : public core::Allocator {
+class QueueMemory final : public core::MappedAllocator {
  public:
   explicit QueueMemory(KfdGpu& gpu) : gpu_(gpu) {}
 
   Result<core::Allocation> allocate(i64 bytes) override;
   void release(const core::Allocation& allocation) override;
-  Result<void> copy_in(const core::Allocation& to, i64 offset, const void* from,
-                       i64 bytes) override;
-  Result<void> copy_out(void* to, const core::Allocation& from, i64 offset, i64 bytes) override;
-  Result<void> copy(const core::Allocation& to, i64 to_offset, const core::Allocation& from,
-                    i64 from_offset, i64 bytes) override;
   core::MemoryStats stats() const override;
 
  private:

@@ -16,10 +16,6 @@ constexpr i64 kMaxBytes = i64{1} << 47;  // user address space of x86-64
 
 i64 round_up(i64 bytes, i64 to) { return (bytes + to - 1) / to * to; }
 
-u8* at(const core::Allocation& allocation, i64 offset) {
-  return static_cast<u8*>(allocation.host) + offset;
-}
-
 }  // namespace
 
 Result<core::Allocation> HostAllocator::allocate(i64 bytes) {
@@ -42,24 +38,6 @@ Result<core::Allocation> HostAllocator::allocate(i64 bytes) {
 void HostAllocator::release(const core::Allocation& allocation) {
   in_use_.fetch_sub(allocation.bytes, std::memory_order_relaxed);
   std::free(allocation.host);
-}
-
-Result<void> HostAllocator::copy_in(const core::Allocation& to, i64 offset, const void* from,
-                                    i64 bytes) {
-  std::memcpy(at(to, offset), from, static_cast<usize>(bytes));
-  return {};
-}
-
-Result<void> HostAllocator::copy_out(void* to, const core::Allocation& from, i64 offset,
-                                     i64 bytes) {
-  std::memcpy(to, at(from, offset), static_cast<usize>(bytes));
-  return {};
-}
-
-Result<void> HostAllocator::copy(const core::Allocation& to, i64 to_offset,
-                                 const core::Allocation& from, i64 from_offset, i64 bytes) {
-  std::memmove(at(to, to_offset), at(from, from_offset), static_cast<usize>(bytes));
-  return {};
 }
 
 core::MemoryStats HostAllocator::stats() const {

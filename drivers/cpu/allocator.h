@@ -4,22 +4,17 @@
 
 #include <atomic>
 
-#include "core/device/allocator.h"
+#include "core/device/mapped_allocator.h"
 
 namespace doorbell::cpu {
 
-class HostAllocator final : public core::Allocator {
+class HostAllocator final : public core::MappedAllocator {
  public:
   // Beyond `limit` bytes in use, allocations fail.
   explicit HostAllocator(i64 limit = INT64_MAX) : limit_(limit) {}
 
   Result<core::Allocation> allocate(i64 bytes) override;
   void release(const core::Allocation& allocation) override;
-  Result<void> copy_in(const core::Allocation& to, i64 offset, const void* from,
-                       i64 bytes) override;
-  Result<void> copy_out(void* to, const core::Allocation& from, i64 offset, i64 bytes) override;
-  Result<void> copy(const core::Allocation& to, i64 to_offset, const core::Allocation& from,
-                    i64 from_offset, i64 bytes) override;
   core::MemoryStats stats() const override;
 
  private:

@@ -2,7 +2,6 @@
 #include "drivers/cuda/host_memory.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 
 #include "base/util/check.h"
@@ -12,10 +11,6 @@ namespace doorbell::cuda {
 namespace {
 
 constexpr u64 kBlockBytes = u64{4} << 20, kGranule = 256;
-
-u8* at(const core::Allocation& allocation, i64 offset) {
-  return static_cast<u8*>(allocation.host) + offset;
-}
 
 }  // namespace
 
@@ -63,23 +58,6 @@ void PinnedMemory::release(const core::Allocation& allocation) {
   std::lock_guard lock(mutex_);
   static_cast<Block*>(allocation.opaque)->free.release(allocation.address);
   in_use_ -= allocation.bytes;
-}
-
-Result<void> PinnedMemory::copy_in(const core::Allocation& to, i64 offset, const void* from,
-                                   i64 bytes) {
-  std::memcpy(at(to, offset), from, static_cast<usize>(bytes));
-  return {};
-}
-
-Result<void> PinnedMemory::copy_out(void* to, const core::Allocation& from, i64 offset, i64 bytes) {
-  std::memcpy(to, at(from, offset), static_cast<usize>(bytes));
-  return {};
-}
-
-Result<void> PinnedMemory::copy(const core::Allocation& to, i64 to_offset,
-                                const core::Allocation& from, i64 from_offset, i64 bytes) {
-  std::memmove(at(to, to_offset), at(from, from_offset), static_cast<usize>(bytes));
-  return {};
 }
 
 core::MemoryStats PinnedMemory::stats() const {

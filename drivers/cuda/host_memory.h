@@ -9,14 +9,14 @@
 #include <mutex>
 #include <vector>
 
-#include "core/device/allocator.h"
+#include "core/device/mapped_allocator.h"
 #include "drivers/cuda/context.h"
 #include "hcq/memory/tlsf.h"
 #include "hcq/signal/signal.h"
 
 namespace doorbell::cuda {
 
-class PinnedMemory final : public core::Allocator {
+class PinnedMemory final : public core::MappedAllocator {
  public:
   // Blocks are of this context; all contexts see them.
   explicit PinnedMemory(std::shared_ptr<Context> context) : context_(std::move(context)) {}
@@ -24,11 +24,6 @@ class PinnedMemory final : public core::Allocator {
 
   Result<core::Allocation> allocate(i64 bytes) override;
   void release(const core::Allocation& allocation) override;
-  Result<void> copy_in(const core::Allocation& to, i64 offset, const void* from,
-                       i64 bytes) override;
-  Result<void> copy_out(void* to, const core::Allocation& from, i64 offset, i64 bytes) override;
-  Result<void> copy(const core::Allocation& to, i64 to_offset, const core::Allocation& from,
-                    i64 from_offset, i64 bytes) override;
   core::MemoryStats stats() const override;
 
  private:

@@ -9,10 +9,6 @@ namespace {
 
 constexpr i64 kMax = i64{1} << 47;
 
-u8* at(const core::Allocation& allocation, i64 offset) {
-  return static_cast<u8*>(allocation.host) + offset;
-}
-
 }  // namespace
 
 Result<core::Allocation> HostMemory::allocate(i64 bytes) {
@@ -33,23 +29,6 @@ Result<core::Allocation> HostMemory::allocate(i64 bytes) {
 void HostMemory::release(const core::Allocation& allocation) {
   in_use_.fetch_sub(allocation.bytes, std::memory_order_relaxed);
   std::free(allocation.host);
-}
-
-Result<void> HostMemory::copy_in(const core::Allocation& to, i64 offset, const void* from,
-                                 i64 bytes) {
-  std::memcpy(at(to, offset), from, static_cast<usize>(bytes));
-  return {};
-}
-
-Result<void> HostMemory::copy_out(void* to, const core::Allocation& from, i64 offset, i64 bytes) {
-  std::memcpy(to, at(from, offset), static_cast<usize>(bytes));
-  return {};
-}
-
-Result<void> HostMemory::copy(const core::Allocation& to, i64 to_offset,
-                              const core::Allocation& from, i64 from_offset, i64 bytes) {
-  std::memmove(at(to, to_offset), at(from, from_offset), static_cast<usize>(bytes));
-  return {};
 }
 
 }  // namespace doorbell::hcq

@@ -6,22 +6,17 @@
 
 #include <atomic>
 
-#include "core/device/allocator.h"
+#include "core/device/mapped_allocator.h"
 
 namespace doorbell::hcq {
 
-class HostMemory final : public core::Allocator {
+class HostMemory final : public core::MappedAllocator {
  public:
   // Beyond `limit` bytes in use, allocations fail.
   explicit HostMemory(i64 limit = INT64_MAX) : limit_(limit) {}
 
   Result<core::Allocation> allocate(i64 bytes) override;
   void release(const core::Allocation& allocation) override;
-  Result<void> copy_in(const core::Allocation& to, i64 offset, const void* from,
-                       i64 bytes) override;
-  Result<void> copy_out(void* to, const core::Allocation& from, i64 offset, i64 bytes) override;
-  Result<void> copy(const core::Allocation& to, i64 to_offset, const core::Allocation& from,
-                    i64 from_offset, i64 bytes) override;
   core::MemoryStats stats() const override {
     return {in_use_.load(std::memory_order_relaxed), 0, 0};
   }

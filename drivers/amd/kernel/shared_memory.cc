@@ -9,13 +9,6 @@
 #include "drivers/amd/kernel/kfd_gpu.h"
 
 namespace doorbell::amd {
-namespace {
-
-u8* at(const core::Allocation& allocation, i64 offset) {
-  return static_cast<u8*>(allocation.host) + offset;
-}
-
-}  // namespace
 
 Result<void> SharedMemory::add_gpu(KfdGpu& gpu) {
   std::lock_guard lock(mutex_);
@@ -45,23 +38,6 @@ void SharedMemory::release(const core::Allocation& allocation) {
   std::erase_if(memory_, [&](const std::unique_ptr<KfdMemory>& memory) {
     return memory.get() == allocation.opaque;
   });
-}
-
-Result<void> SharedMemory::copy_in(const core::Allocation& to, i64 offset, const void* from,
-                                   i64 bytes) {
-  std::memcpy(at(to, offset), from, static_cast<usize>(bytes));
-  return {};
-}
-
-Result<void> SharedMemory::copy_out(void* to, const core::Allocation& from, i64 offset, i64 bytes) {
-  std::memcpy(to, at(from, offset), static_cast<usize>(bytes));
-  return {};
-}
-
-Result<void> SharedMemory::copy(const core::Allocation& to, i64 to_offset,
-                                const core::Allocation& from, i64 from_offset, i64 bytes) {
-  std::memmove(at(to, to_offset), at(from, from_offset), static_cast<usize>(bytes));
-  return {};
 }
 
 core::MemoryStats SharedMemory::stats() const {

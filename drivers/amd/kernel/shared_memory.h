@@ -9,12 +9,12 @@
 #include <mutex>
 #include <vector>
 
-#include "core/device/allocator.h"
+#include "core/device/mapped_allocator.h"
 #include "drivers/amd/kernel/kfd_memory.h"
 
 namespace doorbell::amd {
 
-class SharedMemory final : public core::Allocator {
+class SharedMemory final : public core::MappedAllocator {
  public:
   // The first GPU gives the memory; all that there is, is mapped on each that follows. Again for
   // the same GPU does nothing.
@@ -22,11 +22,6 @@ class SharedMemory final : public core::Allocator {
 
   Result<core::Allocation> allocate(i64 bytes) override;
   void release(const core::Allocation& allocation) override;
-  Result<void> copy_in(const core::Allocation& to, i64 offset, const void* from,
-                       i64 bytes) override;
-  Result<void> copy_out(void* to, const core::Allocation& from, i64 offset, i64 bytes) override;
-  Result<void> copy(const core::Allocation& to, i64 to_offset, const core::Allocation& from,
-                    i64 from_offset, i64 bytes) override;
   core::MemoryStats stats() const override;
 
  private:
