@@ -102,20 +102,11 @@ void add_latency(CLI::App* app, int* status) {
   auto options = std::make_shared<Options>();  // owned by the parser and the callback
   std::vector<std::string> groups;
   for (const latency::Group& group : latency::kGroups) groups.push_back(group.name);
-  command->add_option("--device", options->device, "Where to measure, as DEV says it: CPU:CLANG")
-      ->option_text("DEV");
+  add_sampling(command, &options->device, &options->sampling);
   command->add_option("--only", options->only, "These groups of figures, separated by commas")
       ->delimiter(',')
       ->check(CLI::IsMember(groups))
       ->option_text("GROUP,...");
-  command->add_option("--runs", options->sampling.runs, "Samples per figure, 1000 by default")
-      ->check(CLI::Range(1, 1000000))
-      ->option_text("N");
-  command
-      ->add_option("--seconds", options->sampling.seconds,
-                   "No more samples of one figure after this, 0.5 by default")
-      ->check(CLI::Range(0.0, 3600.0))
-      ->option_text("S");
   command
       ->add_option("--largest", options->largest,
                    "The largest copy, such as 16MiB; 256MiB by default, less where memory is short")

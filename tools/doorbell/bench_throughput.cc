@@ -133,8 +133,7 @@ int run(const Benchmark& benchmark, const Options& options) {
 void add(const Benchmark& benchmark, CLI::App* app, int* status) {
   CLI::App* command = app->add_subcommand(benchmark.name, benchmark.about);
   auto options = std::make_shared<Options>();  // owned by the parser and the callback
-  command->add_option("--device", options->device, "Where to measure, as DEV says it: CPU:CLANG")
-      ->option_text("DEV");
+  add_sampling(command, &options->device, &options->sampling);
   command
       ->add_option("--dtypes", options->dtypes,
                    std::string("Separated by commas; by default ") + benchmark.dtypes)
@@ -148,14 +147,6 @@ void add(const Benchmark& benchmark, CLI::App* app, int* status) {
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::Range(u64{1}, u64{1} << 40))
       ->option_text("SIZE,...");
-  command->add_option("--runs", options->sampling.runs, "Samples per figure, 50 by default")
-      ->check(CLI::Range(1, 1000000))
-      ->option_text("N");
-  command
-      ->add_option("--seconds", options->sampling.seconds,
-                   "No more samples of one figure after this, 0.5 by default")
-      ->check(CLI::Range(0.0, 3600.0))
-      ->option_text("S");
   command
       ->add_option("--longest", options->longest,
                    "Leave out what takes longer than this for a call, 2 by default")
