@@ -17,7 +17,7 @@ import sys
 import time
 
 PARTS = ("conformance", "latency", "gemm", "bandwidth", "attention")
-# Of the time that is left, by part: conformance is a sample that grows with its share.
+# Shares of the time that is left. Conformance takes a larger sample if its share allows.
 SHARES = {"conformance": 3, "latency": 1, "gemm": 1.5, "bandwidth": 1, "attention": 1}
 KINDS = ("CUDA", "NV", "AMD", "QCOM", "METAL", "WEBGPU", "CL")
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -67,7 +67,7 @@ class Runner:
         return listing, [kind for kind in KINDS if is_gpu(states.get(kind, {}))]
 
     def conformance(self, device, seconds):
-        """A small sample says how large one fits."""
+        """Runs a small sample first, to choose the largest one that fits."""
         sample, begin = 400, time.monotonic()
         result = self.json_of("conformance", "--device", device, "--sample=%d" % sample, seconds=seconds)
         took = time.monotonic() - begin
@@ -98,7 +98,7 @@ def toolkit():
 
 
 def refuse_old_libc():
-    """The program says it in words that need no explanation, where the loader would name a symbol."""
+    """Exits with a plain message where the loader would only name a missing symbol."""
     path = os.path.join(HERE, "glibc")
     libc, version = platform.libc_ver()
     if not os.path.exists(path) or libc != "glibc":
@@ -111,7 +111,7 @@ def refuse_old_libc():
 
 
 def is_gpu(device):
-    """Of a line of `doorbell devices`. OpenCL also opens on CPUs (PoCL, llvmpipe), which are not meant."""
+    """Whether an entry of `doorbell devices` is a GPU that opens. OpenCL also opens on CPUs (PoCL, llvmpipe)."""
     return device.get("available", False) and "not a GPU" not in device.get("state", "")
 
 
@@ -128,7 +128,7 @@ def gpus():
 # ---- PyTorch ---------------------------------------------------------------------------------------------------------
 
 def torch_call(torch, part, what, device):
-    """A function that does in PyTorch what a row of a benchmark measured, or None."""
+    """The PyTorch call that matches a row of a benchmark, or None."""
     dtypes = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
     words = what.split()
     numbers = [int(number) for number in re.findall(r"\b\d+\b", what.split(" ", 1)[1])]

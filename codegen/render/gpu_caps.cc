@@ -1,4 +1,4 @@
-// The operations that both LLVM and C++ dialects have on a GPU.
+// The operations that LLVM and the C++ dialects both have on a GPU.
 #include "codegen/render/gpu_caps.h"
 
 namespace doorbell::codegen {

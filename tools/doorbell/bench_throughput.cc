@@ -88,7 +88,7 @@ std::vector<Cell> missing(const Workload& workload, std::string reason) {
   return row;
 }
 
-// By the rate of the workload before, which is often smaller.
+// `seconds` is estimated from the rate of the previous workload of the same dtype.
 void refuse_long(f64 seconds, f64 longest) {
   if (seconds > longest) {
     throw fail(ErrorKind::Unsupported, "a call would take about {:.3g} s, --longest is {:g} s",

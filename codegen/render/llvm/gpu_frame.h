@@ -33,7 +33,7 @@ class GpuFrame : public KernelFrame {
   };
   virtual const Indices& indices() const = 0;
 
-  // Sets function_. Arguments have NoUndef, and those that are only read ReadOnly.
+  // Sets function_. Marks all arguments NoUndef, and those that are only read ReadOnly.
   void add_function(llvm::Module& module, llvm::CallingConv::ID convention);
   bool is_param(unsigned argument) const { return argument < program_.params.size(); }
 

@@ -1,7 +1,7 @@
 // Launches a grid of a cubin's kernel on an emulated NVIDIA GPU: every thread of it runs, as warps
 // of 32 whose instructions are interpreted (emulator/nv/isa), one block after the other, on the
-// calling thread. Memory is an AddressSpace; who fills it and what a fault does to the context is
-// the caller's.
+// calling thread. Memory is an AddressSpace, which the caller fills; what a fault does to the
+// context is for the caller to decide.
 #pragma once
 
 #include <array>
@@ -50,8 +50,9 @@ struct LaunchResult {
   u64 instructions = 0;  // executed, each counted once a warp
 };
 
-// Invalid where the launch does not fit the kernel or the chip; a fault is a result. Violations of
-// rules that `checks` has as warnings are reported there and do not stop the kernel.
+// Invalid where the launch does not fit the kernel; a fault is a result. The caller checks the
+// chip's limits (emulator/cuda/launch.cc). Violations of rules that `checks` has as warnings are
+// reported there and do not stop the kernel.
 Result<LaunchResult> launch(const Cubin& cubin, const CubinKernel& kernel, const Launch& launch,
                             AddressSpace& memory, Checks& checks);
 

@@ -1,5 +1,5 @@
 // What `doorbell bench gemm`, `bandwidth` and `attention` measure: calls of a jitted function, with
-// the work and the memory traffic that one call cannot do without. For the command line see
+// the operations and the bytes that one call needs at least. For the command line see
 // bench_throughput.cc.
 #pragma once
 
@@ -18,7 +18,7 @@ struct Workload {
   core::DType dtype;
   f64 flops = 0;  // of a call; 0: not a figure of this benchmark
   f64 bytes = 0;  // that a call reads and writes at least; 0: not a figure of this benchmark
-  // Makes the inputs on the device and returns one call, which need not wait for its work. Throws.
+  // Makes the inputs on the device and returns a function that submits one call. Throws.
   std::function<std::function<void()>()> prepare;
 };
 
@@ -35,7 +35,7 @@ std::vector<Workload> bandwidth(const Request& request);
 // softmax(q k^T / sqrt(64)) v over 16 heads of 64 features; a size is the length of the sequence.
 std::vector<Workload> attention(const Request& request);
 
-// Nanoseconds of one call, the wait for the device shared among several calls in a row.
+// Nanoseconds of one call: several are submitted in a row and waited for once.
 Distribution measure(core::Device& device, const Workload& workload, const Sampling& sampling);
 
 }  // namespace doorbell::tools::throughput
