@@ -1,6 +1,4 @@
-// CpuCommandBuffer: commands of hcq/software for the CPU's queues, run by executor.h. Memory
-// barriers write none: one thread runs the commands of a queue one after another, and its workers
-// finish before the next.
+// CpuCommandBuffer: which programs the CPU's queues take.
 #pragma once
 
 #include "hcq/software/command_buffer.h"

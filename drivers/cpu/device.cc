@@ -8,6 +8,7 @@
 #include "base/util/check.h"
 #include "base/util/try.h"
 #include "drivers/cpu/allocator.h"
+#include "drivers/cpu/executor.h"
 
 namespace doorbell::cpu {
 namespace {
@@ -46,10 +47,11 @@ CpuDevice::CpuDevice(core::DeviceSpec spec, const Options& options)
   parts.timeline_limit = options.timeline_limit;
   parts.timeout_ns = 600'000'000'000;  // a kernel on one thread may take minutes
   // A process without memory for a page cannot be helped by an error.
-  parts.name = "compute";
-  compute_ = *CpuQueue::make(parts, *this, options.inline_ns);
-  parts.name = "copy";
-  copy_ = *CpuQueue::make(parts, *this, options.inline_ns);
+  for (auto* queue : {&compute_, &copy_}) {
+    parts.name = queue == &compute_ ? "compute" : "copy";
+    *queue = *hcq::SoftwareQueue::make(parts, std::make_unique<CpuExecutor>(*this, *parts.clock),
+                                       options.inline_ns);
+  }
 }
 
 Result<std::unique_ptr<core::Program>> CpuDevice::load(const core::Binary& binary) {

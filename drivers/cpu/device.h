@@ -10,11 +10,11 @@
 
 #include "core/device/caching_allocator.h"
 #include "drivers/cpu/program.h"
-#include "drivers/cpu/queue.h"
-#include "drivers/cpu/signal_event.h"
 #include "drivers/cpu/worker_pool.h"
 #include "hcq/device.h"
 #include "hcq/memory/host_memory.h"
+#include "hcq/software/queue.h"
+#include "hcq/software/signal_event.h"
 
 namespace doorbell::cpu {
 
@@ -66,11 +66,11 @@ class CpuDevice final : public hcq::Device {
   core::CachingAllocator allocator_;
   hcq::HostMemory queue_memory_;  // of words and signals
   hcq::SignalPool signals_{queue_memory_};
-  SignalEvent event_;
+  hcq::SignalEvent event_;
   std::mutex names_mutex_;
   std::set<std::string> names_;  // its nodes never move
   // Last: their threads use all of the above.
-  std::unique_ptr<CpuQueue> compute_, copy_;
+  std::unique_ptr<hcq::SoftwareQueue> compute_, copy_;
 };
 
 }  // namespace doorbell::cpu

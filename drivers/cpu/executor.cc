@@ -1,43 +1,24 @@
-// The loop that runs all commands of the CPU's queues.
+// Kernels on the calling thread and the workers, copies by the processor.
 #include "drivers/cpu/executor.h"
 
 #include <cstring>
 
+#include "drivers/cpu/command_buffer.h"
 #include "drivers/cpu/program.h"
-#include "drivers/cpu/signal_event.h"
+#include "hcq/software/run_commands.h"
+#include "hcq/software/signal_event.h"
 
 namespace doorbell::cpu {
-namespace {
 
-template <class T>
-T* pointer(u64 address) {
-  return reinterpret_cast<T*>(address);
-}
-
-u64 signal_value(Command command) {
-  return pointer<hcq::SignalCell>(command.operand(0))->value.load(std::memory_order_acquire);
-}
-
-bool poll_passes(Command command) {
-  const u64 value = __atomic_load_n(pointer<u64>(command.operand(0)), __ATOMIC_ACQUIRE);
-  return (value & command.operand(2)) == command.operand(1);
-}
-
-}  // namespace
-
-bool may_pass(Command command) {
-  return command.header().kind == CommandKind::Poll ? poll_passes(command)
-                                                    : signal_value(command) >= command.operand(1);
-}
-
-void Executor::exec(Command command, hcq::Position position) const {
-  const auto& program = *pointer<const CpuProgram>(command.operand(0));
+void CpuExecutor::exec(hcq::Command command, hcq::Position position) {
+  const auto& program = *command.pointer<const CpuProgram>(0);
+  running_.store(&program.name(), std::memory_order_relaxed);
   // Cells are as large as pointers and variables, and lie as the kernel takes them.
   static_assert(sizeof(void*) == sizeof(u64));
   const u64* buffers = command.cells + hcq::kExecCells;
   const u64* variables = buffers + program.params();
   struct Asked {
-    const Executor* executor;
+    const CpuExecutor* executor;
     hcq::Position position;
   } asked{this, position};
   const auto drops = [](void* context) {
@@ -46,43 +27,30 @@ void Executor::exec(Command command, hcq::Position position) const {
   };
   program.run(reinterpret_cast<void* const*>(buffers), reinterpret_cast<const i64*>(variables),
               {drops, &asked});
+  running_.store(nullptr, std::memory_order_relaxed);
 }
 
-const u64* Executor::run(const u64* at, const u64* end, hcq::Position position) {
-  while (at != end) {
-    const Command command{at};
-    const hcq::CommandHeader header = command.header();
-    switch (header.kind) {
-      case CommandKind::Exec:
-        if (drops(position)) [[unlikely]]
-          break;
-        running_.store(&pointer<const CpuProgram>(command.operand(0))->name(),
-                       std::memory_order_relaxed);
-        exec(command, position);
-        running_.store(nullptr, std::memory_order_relaxed);
-        break;
-      case CommandKind::Copy:
-        if (drops(position)) [[unlikely]]
-          break;
-        std::memmove(pointer<u8>(command.operand(0)), pointer<const u8>(command.operand(1)),
-                     command.operand(2));
-        break;
-      case CommandKind::Write:
-        __atomic_store_n(pointer<u64>(command.operand(0)), command.operand(1), __ATOMIC_RELEASE);
-        break;
-      case CommandKind::Wait:
-      case CommandKind::Poll:
-        if (!may_pass(command) && !drops(position)) return at;
-        break;
-      case CommandKind::Signal:
-        raise(*pointer<hcq::SignalCell>(command.operand(0)), command.operand(1));
-        break;
-      case CommandKind::Timestamp: *pointer<u64>(command.operand(0)) = clock_.now_ns(); break;
-      case CommandKind::Barrier: break;
-    }
-    at += header.cells;
-  }
-  return end;
+void CpuExecutor::copy(hcq::Command command) {
+  std::memmove(command.pointer<u8>(0), command.pointer<const u8>(1), command.operand(2));
+}
+
+void CpuExecutor::signal(hcq::Command command) {
+  hcq::raise(*command.pointer<hcq::SignalCell>(0), command.operand(1));
+}
+
+void CpuExecutor::timestamp(hcq::Command command) { *command.pointer<u64>(0) = clock_.now_ns(); }
+
+const u64* CpuExecutor::run(const u64* at, const u64* end, hcq::Position position) {
+  return hcq::run_commands(*this, at, end, position);
+}
+
+std::unique_ptr<hcq::CommandBuffer> CpuExecutor::make_commands() {
+  return std::make_unique<CpuCommandBuffer>(device_);
+}
+
+std::string CpuExecutor::running() const {
+  const std::string* name = running_.load(std::memory_order_relaxed);
+  return name == nullptr ? "" : *name;
 }
 
 }  // namespace doorbell::cpu

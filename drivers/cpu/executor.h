@@ -1,61 +1,36 @@
-// Executor: runs the commands of one queue, one after another, on the calling thread. For the
-// choice of the thread, and for waits that cannot pass yet, see queue.h.
+// CpuExecutor: runs the commands of one queue of the CPU. Its commands are those of
+// SoftwareCommandBuffer; memory barriers write none, because one thread runs the commands of a queue
+// one after another, and its workers finish before the next.
 //
-// Thread safety: run() by one thread at a time; running(), drop() and drops() by any.
-// Memory ordering: a Wait or Poll that passes acquires; Signal and Write release.
+// Thread safety: as Executor.
 #pragma once
 
-#include <array>
-#include <atomic>
-#include <bit>
-#include <string>
-
 #include "base/os/clock.h"
-#include "hcq/signal/timeline.h"
-#include "hcq/software/command.h"
+#include "hcq/software/executor.h"
 
 namespace doorbell::cpu {
 
-using hcq::CommandKind;
+class CpuDevice;
 
-// A command, as its cells lie in memory.
-struct Command {
-  const u64* cells;
-
-  hcq::CommandHeader header() const {
-    return decode<hcq::CommandHeader>(std::bit_cast<std::array<u32, 2>>(cells[0]));
-  }
-  u64 operand(u32 i) const { return cells[1 + i]; }
-  const u64* next() const { return cells + header().cells; }
-};
-
-// Whether a Wait or Poll may pass.
-bool may_pass(Command command);
-
-class Executor {
+class CpuExecutor final : public hcq::Executor {
  public:
-  explicit Executor(os::Clock& clock) : clock_(clock) {}
+  // `device`: whose programs may run here.
+  CpuExecutor(const CpuDevice& device, os::Clock& clock) : device_(device), clock_(clock) {}
 
-  // From `at` to `end`, of the submission that ends at `position`. Returns `end`, or the Wait or
-  // Poll that may not pass yet. What a kernel throws is thrown.
-  const u64* run(const u64* at, const u64* end, hcq::Position position);
+  const u64* run(const u64* at, const u64* end, hcq::Position position) override;
+  std::unique_ptr<hcq::CommandBuffer> make_commands() override;
+  std::string running() const override;
 
-  // Drops work submitted up to `last`, except writes and signals. A running kernel ends between two
-  // of its parts.
-  void drop(hcq::Position last) { dropped_.store(last, std::memory_order_release); }
-  bool drops(hcq::Position position) const {
-    return position <= dropped_.load(std::memory_order_acquire);
-  }
-
-  // The name of the kernel that runs, or null. Owned by the device.
-  const std::string* running() const { return running_.load(std::memory_order_relaxed); }
+  // ---- for run_commands() -----------------------------------------------------------------------
+  void exec(hcq::Command command, hcq::Position position);
+  void copy(hcq::Command command);
+  void signal(hcq::Command command);
+  void timestamp(hcq::Command command);
 
  private:
-  void exec(Command command, hcq::Position position) const;
-
+  const CpuDevice& device_;
   os::Clock& clock_;
-  std::atomic<hcq::Position> dropped_{0};
-  std::atomic<const std::string*> running_{nullptr};
+  std::atomic<const std::string*> running_{nullptr};  // owned by the device
 };
 
 }  // namespace doorbell::cpu

@@ -1,5 +1,5 @@
 // The CPU's queues: every command, order, waits between queues, wrap, and death.
-#include "drivers/cpu/queue.h"
+#include "hcq/software/queue.h"
 
 #include <gtest/gtest.h>
 
@@ -11,6 +11,7 @@
 #include <functional>
 
 #include "base/os/host.h"
+#include "drivers/cpu/executor.h"
 #include "hcq/queue/resident_commands.h"
 #include "tests/hcq/support/kernels.h"
 
@@ -70,7 +71,7 @@ TEST_F(CpuQueueTest, WaitsForASignalOfTheHost) {
   signal.store(2);
   std::this_thread::sleep_for(std::chrono::milliseconds(2));  // long enough to sleep
   EXPECT_FALSE(queue.done(point->position));
-  raise(signal.cell(), 3);
+  hcq::raise(signal.cell(), 3);
   ASSERT_OK(queue.wait(point->position));
   EXPECT_EQ(value, 1);
 }
@@ -295,7 +296,8 @@ TEST(CpuQueue, IsAsPatientAsWhatItWaitsFor) {
   hcq::SignalPool signals(memory);
   hcq::Queue::Parts parts{"CPU:1", "compute", &memory, &signals, &os::host_clock(), nullptr};
   parts.timeout_ns = 20'000'000;
-  auto hasty = *CpuQueue::make(parts, *slow, 0);
+  auto hasty =
+      *hcq::SoftwareQueue::make(parts, std::make_unique<CpuExecutor>(*slow, os::host_clock()), 0);
   const hcq::Signal go = *slow->signals().make(), never = *signals.make();
   auto held = slow->compute_queue().make_commands();
   held->wait(go.address(), 1);
@@ -439,7 +441,7 @@ TEST_F(CpuQueueTest, AForkedChildIsToldOfWorkInFlight) {
                          "the CPU compute queue had work in flight when this process was forked");
             }),
             0);
-  raise(signal.cell(), 1);
+  hcq::raise(signal.cell(), 1);
   ASSERT_OK(queue.wait(point->position));
 }
 

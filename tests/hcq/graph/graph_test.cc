@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/os/host.h"
+#include "drivers/cpu/executor.h"
 #include "drivers/null/device.h"
 #include "tests/hcq/support/kernels.h"
 
@@ -181,7 +182,8 @@ TEST(Graph, OutOfMemoryInTheMiddleHoldsNothing) {
   auto device = make_cpu(0, {.threads = 1});
   auto program = load(*device, "increment", testing::increment, 1, 0);
   i64 value = 0;
-  auto tight = *cpu::CpuQueue::make(parts, *device, 10'000, 1024);
+  auto tight = *SoftwareQueue::make(
+      parts, std::make_unique<cpu::CpuExecutor>(*device, os::host_clock()), 10'000, 1024);
   Graph graph;
   const u32 v = graph.memory(graph.storage(), 0, 8, address(&value));
   for (int i = 0; i < 100; ++i) {

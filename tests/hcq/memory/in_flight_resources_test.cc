@@ -26,7 +26,7 @@ TEST(InFlightResources, HoldsBuffersUntilTheFenceIsDone) {
   resources.sweep();
   EXPECT_EQ(resources.count(), 1u);
   EXPECT_EQ(device->allocator().stats().in_use, 1000);
-  cpu::raise(go.cell(), 1);
+  raise(go.cell(), 1);
   ASSERT_OK(device->synchronize());
   resources.sweep();
   EXPECT_EQ(resources.count(), 0u);

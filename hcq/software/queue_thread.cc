@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "drivers/cpu/queue.h"
-#include "drivers/cpu/signal_event.h"
+#include "hcq/software/queue.h"
+#include "hcq/software/signal_event.h"
 
-namespace doorbell::cpu {
+namespace doorbell::hcq {
 namespace {
 
 // Turns of Clock::relax, about 20 us: replays follow each other faster than a thread wakes.
@@ -16,7 +16,7 @@ constexpr u64 kSlice_ns = 20'000'000;
 
 }  // namespace
 
-void CpuQueue::work() {
+void SoftwareQueue::work() {
   while (!stop_.load(std::memory_order_acquire)) {
     const u64 head = head_.load(std::memory_order_relaxed);
     if (tail_.load(std::memory_order_acquire) == head) {
@@ -29,7 +29,7 @@ void CpuQueue::work() {
 }
 
 // Until there is an entry, or a while.
-void CpuQueue::sleep(u64 head) {
+void SoftwareQueue::sleep(u64 head) {
   for (u32 turn = 0; turn < kSpins; ++turn) {
     if (tail_.load(std::memory_order_acquire) != head) return;
     clock().relax(turn);
@@ -41,10 +41,10 @@ void CpuQueue::sleep(u64 head) {
   sleeping_.store(false, std::memory_order_relaxed);
 }
 
-bool CpuQueue::run(const Entry& entry) {
+bool SoftwareQueue::run(const Entry& entry) {
   // Bound words end with a signal; once it is raised they may be gone.
   const u64 *at = entry.begin, *body = entry.end;
-  if (entry.resident != nullptr) body -= hcq::kSignalCells;
+  if (entry.resident != nullptr) body -= kSignalCells;
   const u64 start = entry.resident != nullptr ? clock().now_ns() : 0;
   bool waited = false;
   while (true) {
@@ -55,21 +55,21 @@ bool CpuQueue::run(const Entry& entry) {
   }
   if (entry.resident == nullptr) return true;
   // Words that wait for others are for this thread, so their cost stays unknown.
-  if (!waited && !executor_.drops(entry.position))
+  if (!waited && !executor_->drops(entry.position))
     entry.resident->cost_ns = std::max<u64>(1, clock().now_ns() - start);
-  executor_.run(body, entry.end, entry.position);
+  executor_->run(body, entry.end, entry.position);
   return true;
 }
 
-bool CpuQueue::await(Command command, hcq::Position position) {
-  for (u32 turn = 0; !may_pass(command) && !executor_.drops(position); ++turn) {
+bool SoftwareQueue::await(Command command, Position position) {
+  for (u32 turn = 0; !may_pass(command) && !executor_->drops(position); ++turn) {
     if (stop_.load(std::memory_order_acquire)) return false;
     // What a Poll looks at anyone may write, and nobody tells.
     if (turn < kSpins || command.header().kind == CommandKind::Poll) {
       clock().relax(turn);
       continue;
     }
-    auto& cell = *reinterpret_cast<hcq::SignalCell*>(command.operand(0));
+    auto& cell = *reinterpret_cast<SignalCell*>(command.operand(0));
     if (!cell.wakes_sleepers.load(std::memory_order_relaxed)) {
       clock().relax(turn);
       continue;
@@ -80,9 +80,9 @@ bool CpuQueue::await(Command command, hcq::Position position) {
   return true;
 }
 
-bool CpuQueue::survive(hcq::Position position, const u64** at, const u64* end) {
+bool SoftwareQueue::survive(Position position, const u64** at, const u64* end) {
   try {
-    *at = executor_.run(*at, end, position);
+    *at = executor_->run(*at, end, position);
     return true;
   } catch (const std::exception& error) {
     die(position, error.what());
@@ -95,17 +95,17 @@ bool CpuQueue::survive(hcq::Position position, const u64** at, const u64* end) {
   return false;
 }
 
-void CpuQueue::die(hcq::Position position, const char* what) {
-  const hcq::Signal signal = timeline().signal_at(position).signal;
-  const std::string* kernel = executor_.running();
+void SoftwareQueue::die(Position position, const char* what) {
+  const Signal signal = timeline().signal_at(position).signal;
+  const std::string kernel = executor_->running();
   die(fail(ErrorKind::DeviceLost,
            "{} died in kernel {} before position {} of {}: {}; its signal at {:#x} was {}", title(),
-           kernel == nullptr ? "-" : *kernel, position, timeline().last(), what,
-           signal.address().value, signal.value()));
-  raise(signal.cell(), hcq::Signal::kDead);
+           kernel.empty() ? "-" : kernel, position, timeline().last(), what, signal.address().value,
+           signal.value()));
+  raise(signal.cell(), Signal::kDead);
 }
 
-void CpuQueue::die(Error why) {
+void SoftwareQueue::die(Error why) {
   why.device = device_name();
   {
     std::lock_guard lock(failure_mutex_);
@@ -115,4 +115,4 @@ void CpuQueue::die(Error why) {
   died(why);
 }
 
-}  // namespace doorbell::cpu
+}  // namespace doorbell::hcq

@@ -1,5 +1,5 @@
 // Linux futexes, private to the process.
-#include "drivers/cpu/futex.h"
+#include "hcq/software/futex.h"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -8,7 +8,7 @@
 
 #include <climits>
 
-namespace doorbell::cpu {
+namespace doorbell::hcq {
 
 void futex_wait(std::atomic<u32>& word, u32 seen, u64 timeout_ns) {
   static_assert(sizeof(std::atomic<u32>) == 4);
@@ -22,4 +22,4 @@ void futex_wake_all(std::atomic<u32>& word) {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
 
-}  // namespace doorbell::cpu
+}  // namespace doorbell::hcq

@@ -1,41 +1,40 @@
 // The submitter's side of the ring. See queue_thread.cc for the side of the thread.
-#include "drivers/cpu/queue.h"
+#include "hcq/software/queue.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "base/util/check.h"
 #include "base/util/try.h"
-#include "drivers/cpu/command_buffer.h"
-#include "drivers/cpu/device.h"
-#include "drivers/cpu/signal_event.h"
+#include "hcq/software/signal_event.h"
 
-namespace doorbell::cpu {
+namespace doorbell::hcq {
 namespace {
 
-const u64* cells_of(const hcq::ResidentWords& bound) {
+const u64* cells_of(const ResidentWords& bound) {
   return static_cast<const u64*>(bound.memory.host);
 }
 
 }  // namespace
 
-Result<std::unique_ptr<CpuQueue>> CpuQueue::make(Parts parts, const CpuDevice& device,
-                                                 u64 inline_ns, i64 ring_bytes) {
+Result<std::unique_ptr<SoftwareQueue>> SoftwareQueue::make(Parts parts,
+                                                           std::unique_ptr<Executor> executor,
+                                                           u64 inline_ns, i64 ring_bytes) {
   parts.is_host = true;
-  TRY(hcq::Timeline timeline, hcq::Timeline::make(*parts.signals, parts.timeline_limit));
-  std::unique_ptr<CpuQueue> queue(
-      new CpuQueue(std::move(parts), std::move(timeline), device, inline_ns));
-  TRY(queue->words_, hcq::ArgumentRing::make(*queue, ring_bytes));
+  TRY(Timeline timeline, Timeline::make(*parts.signals, parts.timeline_limit));
+  std::unique_ptr<SoftwareQueue> queue(
+      new SoftwareQueue(std::move(parts), std::move(timeline), std::move(executor), inline_ns));
+  TRY(queue->words_, ArgumentRing::make(*queue, ring_bytes));
   return queue;
 }
 
-CpuQueue::CpuQueue(Parts parts, hcq::Timeline timeline, const CpuDevice& device, u64 inline_ns)
+SoftwareQueue::SoftwareQueue(Parts parts, Timeline timeline, std::unique_ptr<Executor> executor,
+                             u64 inline_ns)
     : Queue(std::move(parts), std::move(timeline)),
-      device_(device),
       inline_ns_(inline_ns),
-      executor_(clock()) {}
+      executor_(std::move(executor)) {}
 
-CpuQueue::~CpuQueue() {
+SoftwareQueue::~SoftwareQueue() {
   stop_.store(true, std::memory_order_seq_cst);
   wake_.fetch_add(1, std::memory_order_seq_cst);
   wake_.notify_all();
@@ -45,14 +44,10 @@ CpuQueue::~CpuQueue() {
   if (head_.load() == tail_.load()) return;
   died(fail(ErrorKind::DeviceLost, "the {} was closed before position {}", title(),
             timeline().last()));
-  raise(timeline().signal_at(timeline().last()).signal.cell(), hcq::Signal::kDead);
+  raise(timeline().signal_at(timeline().last()).signal.cell(), Signal::kDead);
 }
 
-std::unique_ptr<hcq::CommandBuffer> CpuQueue::make_commands() {
-  return std::make_unique<CpuCommandBuffer>(device_);
-}
-
-Result<void> CpuQueue::write(std::span<const hcq::Segment> segments, hcq::Position end) {
+Result<void> SoftwareQueue::write(std::span<const Segment> segments, Position end) {
   TRY(failure());
   if (segments.size() == 1 && segments[0].resident != nullptr &&
       run_here(*segments[0].resident, end))
@@ -67,8 +62,8 @@ Result<void> CpuQueue::write(std::span<const hcq::Segment> segments, hcq::Positi
   return {};
 }
 
-Result<void> CpuQueue::add_pieces(std::span<const hcq::Segment> segments, hcq::Position end) {
-  for (const hcq::Segment& segment : segments) {
+Result<void> SoftwareQueue::add_pieces(std::span<const Segment> segments, Position end) {
+  for (const Segment& segment : segments) {
     Entry entry;
     entry.position = end;
     entry.resident = segment.resident;
@@ -85,7 +80,7 @@ Result<void> CpuQueue::add_pieces(std::span<const hcq::Segment> segments, hcq::P
 }
 
 // False where the words belong to the queue's thread.
-bool CpuQueue::run_here(hcq::ResidentWords& bound, hcq::Position end) {
+bool SoftwareQueue::run_here(ResidentWords& bound, Position end) {
   // Only who holds the lock adds entries, so an empty ring stays empty meanwhile.
   if (bound.cost_ns == 0 || bound.cost_ns > inline_ns_ ||
       head_.load(std::memory_order_acquire) != added_)
@@ -94,7 +89,7 @@ bool CpuQueue::run_here(hcq::ResidentWords& bound, hcq::Position end) {
   const bool measure = runs_here_++ % kMeasureEach == 0;
   const u64 start = measure ? clock().now_ns() : 0;
   const u64* at = cells_of(bound);
-  const u64 *last = at + bound.count / 2, *body = last - hcq::kSignalCells;
+  const u64 *last = at + bound.count / 2, *body = last - kSignalCells;
   if (!survive(end, &at, body)) return true;  // told at the next synchronise
   if (at != body) {
     // A wait whose time has not come: the thread takes over from there.
@@ -104,19 +99,18 @@ bool CpuQueue::run_here(hcq::ResidentWords& bound, hcq::Position end) {
     return true;
   }
   if (measure) bound.cost_ns = std::max<u64>(1, clock().now_ns() - start);
-  executor_.run(body, last, end);
+  executor_->run(body, last, end);
   return true;
 }
 
-Result<const u64*> CpuQueue::copy_words(std::span<const u32> words) {
+Result<const u64*> SoftwareQueue::copy_words(std::span<const u32> words) {
   if (words.empty()) return nullptr;
-  TRY(const hcq::ArgumentRing::Location location,
-      words_->allocate(words.size_bytes(), sizeof(u64)));
+  TRY(const ArgumentRing::Location location, words_->allocate(words.size_bytes(), sizeof(u64)));
   std::memcpy(location.host, words.data(), words.size_bytes());
   return reinterpret_cast<const u64*>(location.host);
 }
 
-Result<void> CpuQueue::add(const Entry& entry) {
+Result<void> SoftwareQueue::add(const Entry& entry) {
   while (added_ - head_.load(std::memory_order_acquire) == kEntries) {
     publish();
     // The oldest entry's end, so that the entries pass while we wait.
@@ -127,7 +121,7 @@ Result<void> CpuQueue::add(const Entry& entry) {
   return {};
 }
 
-void CpuQueue::publish() {
+void SoftwareQueue::publish() {
   tail_.store(added_, std::memory_order_seq_cst);
   if (thread_ == nullptr) thread_ = std::make_unique<std::thread>([this] { work(); });
   if (!sleeping_.load(std::memory_order_seq_cst)) return;
@@ -135,7 +129,7 @@ void CpuQueue::publish() {
   wake_.notify_one();
 }
 
-Result<void> CpuQueue::failure() {
+Result<void> SoftwareQueue::failure() {
   if (process_.load(std::memory_order_acquire) != os::fork_depth()) [[unlikely]]
     leave_parent();
   if (!dead_.load(std::memory_order_acquire)) [[likely]]
@@ -144,7 +138,7 @@ Result<void> CpuQueue::failure() {
   return *failure_;
 }
 
-void CpuQueue::leave_parent() {
+void SoftwareQueue::leave_parent() {
   bool had_work = false;
   {
     std::lock_guard lock(failure_mutex_);
@@ -161,9 +155,9 @@ void CpuQueue::leave_parent() {
              title()));
 }
 
-std::string CpuQueue::running() {
-  const std::string* name = executor_.running();
-  return name == nullptr ? "" : "kernel " + *name;
+std::string SoftwareQueue::running() {
+  const std::string name = executor_->running();
+  return name.empty() ? "" : "kernel " + name;
 }
 
-}  // namespace doorbell::cpu
+}  // namespace doorbell::hcq

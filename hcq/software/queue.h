@@ -1,8 +1,7 @@
-// CpuQueue: a hardware queue of the CPU device. Submissions go into a ring; a thread of the queue
+// SoftwareQueue: a queue that an Executor runs. Submissions go into a ring; a thread of the queue
 // runs them in order, spinning a while and then sleeping when there are none. Adaptive: bound words
 // that are known to run for less than `inline_ns` are run by the submitter itself while the queue
-// is empty, because handing them over would cost more than they do. Kernels with several parts are
-// split by the worker pool either way.
+// is empty, because handing them over would cost more than they do.
 //
 // A forked child has no thread of its parent. Its queue starts another one, if no work was in
 // flight when the process was forked; else it is dead, for what ran then may have run in part.
@@ -19,44 +18,44 @@
 #include <thread>
 
 #include "base/os/fork.h"
-#include "drivers/cpu/executor.h"
 #include "hcq/memory/argument_ring.h"
+#include "hcq/queue/queue.h"
+#include "hcq/software/executor.h"
 
-namespace doorbell::cpu {
+namespace doorbell::hcq {
 
-class CpuDevice;
-
-class CpuQueue final : public hcq::Queue {
+class SoftwareQueue final : public Queue {
  public:
   // `ring_bytes` hold the words of submissions that are not bound.
-  static Result<std::unique_ptr<CpuQueue>> make(Parts parts, const CpuDevice& device, u64 inline_ns,
-                                                i64 ring_bytes = 256 << 10);
+  static Result<std::unique_ptr<SoftwareQueue>> make(Parts parts,
+                                                     std::unique_ptr<Executor> executor,
+                                                     u64 inline_ns, i64 ring_bytes = 256 << 10);
   // Ends after the command that runs now; what was submitted beyond it is dropped.
-  ~CpuQueue() override;
+  ~SoftwareQueue() override;
 
-  std::unique_ptr<hcq::CommandBuffer> make_commands() override;
+  std::unique_ptr<CommandBuffer> make_commands() override { return executor_->make_commands(); }
 
  protected:
-  Result<void> write(std::span<const hcq::Segment> segments, hcq::Position end) override;
+  Result<void> write(std::span<const Segment> segments, Position end) override;
   Result<void> failure() override;
   std::string running() override;
   bool can_drop() const override { return true; }
-  void drop(hcq::Position last) override { executor_.drop(last); }
+  void drop(Position last) override { executor_->drop(last); }
 
  private:
   struct Entry {
     const u64 *begin = nullptr, *end = nullptr;
-    hcq::ResidentWords* resident = nullptr;  // to learn its cost
-    hcq::Position position = 0;              // the last of its submission
+    ResidentWords* resident = nullptr;  // to learn its cost
+    Position position = 0;              // the last of its submission
   };
   static constexpr usize kEntries = 1024;
 
-  CpuQueue(Parts parts, hcq::Timeline timeline, const CpuDevice& device, u64 inline_ns);
+  SoftwareQueue(Parts parts, Timeline timeline, std::unique_ptr<Executor> executor, u64 inline_ns);
 
   // ---- the submitter, under the lock of the queue -----------------------------------------------
-  bool run_here(hcq::ResidentWords& bound, hcq::Position end);
+  bool run_here(ResidentWords& bound, Position end);
   Result<void> add(const Entry& entry);
-  Result<void> add_pieces(std::span<const hcq::Segment> segments, hcq::Position end);
+  Result<void> add_pieces(std::span<const Segment> segments, Position end);
   Result<const u64*> copy_words(std::span<const u32> words);
   void publish();
 
@@ -68,16 +67,15 @@ class CpuQueue final : public hcq::Queue {
   void sleep(u64 head);
   // False when the queue stops in it.
   bool run(const Entry& entry);
-  bool await(Command command, hcq::Position position);
+  bool await(Command command, Position position);
   // Runs commands from `at`, which moves on. What a kernel throws is the death of the queue: false.
-  bool survive(hcq::Position position, const u64** at, const u64* end);
-  void die(hcq::Position position, const char* what);
+  bool survive(Position position, const u64** at, const u64* end);
+  void die(Position position, const char* what);
   void die(Error why);
 
-  const CpuDevice& device_;
   const u64 inline_ns_;
-  Executor executor_;
-  std::unique_ptr<hcq::ArgumentRing> words_;
+  const std::unique_ptr<Executor> executor_;
+  std::unique_ptr<ArgumentRing> words_;
   u64 added_ = 0;  // the submitter's tail, before it is published
   u32 runs_here_ = 0;
   std::array<Entry, kEntries> entries_;
@@ -96,4 +94,4 @@ class CpuQueue final : public hcq::Queue {
   std::unique_ptr<std::thread> thread_;  // last: it uses all of the above
 };
 
-}  // namespace doorbell::cpu
+}  // namespace doorbell::hcq
