@@ -14,8 +14,8 @@ namespace {
 // More than a submission; rings may hold thousands.
 constexpr u64 kMaxWords = 8192;
 
-u64 field_of(const hw::StreamPacket& packet, std::string_view name) {
-  for (const hw::PacketField& field : packet.fields)
+u64 field_of(const StreamPacket& packet, std::string_view name) {
+  for (const PacketField& field : packet.fields)
     if (field.name == name) return field.value;
   return 0;
 }
@@ -39,7 +39,7 @@ std::optional<u64> load(const Kfd& kfd, u64 address, u32 count) {
 }
 
 // Why this wait of a command processor or copy engine stands still; empty: it does not.
-std::string why_polls(const hw::StreamPacket& packet, const Kfd& kfd, u32 words) {
+std::string why_polls(const StreamPacket& packet, const Kfd& kfd, u32 words) {
   const bool is_sdma = packet.name == "POLL_REGMEM";
   if (!is_sdma && field_of(packet, "space") != static_cast<u64>(hw::WaitSpace::Memory)) return {};
   const u64 address = field_of(packet, "addr");
@@ -54,9 +54,9 @@ std::string why_polls(const hw::StreamPacket& packet, const Kfd& kfd, u32 words)
 }
 
 // The same of a barrier between AQL packets: signals that all, or any of which, are to be 0.
-std::string why_barrier(const hw::StreamPacket& packet, const Kfd& kfd, bool is_all) {
+std::string why_barrier(const StreamPacket& packet, const Kfd& kfd, bool is_all) {
   std::string why;
-  for (const hw::PacketField& field : packet.fields) {
+  for (const PacketField& field : packet.fields) {
     if (!field.name.starts_with("dep_") || field.value == 0) continue;
     const std::optional<u64> value = load(kfd, field.value + offsetof(hw::AmdSignal, value), 2);
     if (!value)
@@ -72,7 +72,7 @@ std::string why_barrier(const hw::StreamPacket& packet, const Kfd& kfd, bool is_
 }
 
 // Why this packet stands still; empty: it does not, or is no wait for memory.
-std::string why_waits(const hw::StreamPacket& packet, const Kfd& kfd) {
+std::string why_waits(const StreamPacket& packet, const Kfd& kfd) {
   if (packet.name == "WAIT_REG_MEM" || packet.name == "POLL_REGMEM")
     return why_polls(packet, kfd, 1);
   if (packet.name == "WAIT_REG_MEM64") return why_polls(packet, kfd, 2);
@@ -95,10 +95,9 @@ std::string describe_hang(const KfdQueue& queue, const Kfd& kfd, hw::Generation 
   for (u64 i = 0; i < left; ++i) words[i] = ring[(begin + i) % ring.size()];
   const auto memory = [&](u64 va, u32 count) { return kfd.peek(va, count); };
   std::string why;
-  hw::walk_stream(format.stream, generation, words, memory,
-                  [&](const hw::StreamPacket& packet, int) {
-                    if (why.empty()) why = why_waits(packet, kfd);
-                  });
+  hw::walk_stream(format.stream, generation, words, memory, [&](const StreamPacket& packet, int) {
+    if (why.empty()) why = why_waits(packet, kfd);
+  });
   return text + why;
 }
 

@@ -39,7 +39,7 @@ void Queue::trace(std::string_view kind, std::string_view text, std::string_view
 void Queue::trace_packet(hw::StreamKind kind, std::span<const u32> words,
                          std::string_view what) const {
   if (!gpu_.trace || !gpu_.trace->enabled()) return;
-  const hw::StreamPacket packet = hw::read_packet(kind, gpu_.generation, words);
+  const StreamPacket packet = hw::read_packet(kind, gpu_.generation, words);
   trace(what, to_text(packet), to_json(packet));
 }
 

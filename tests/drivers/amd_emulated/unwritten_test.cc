@@ -29,9 +29,8 @@ class NoWriteBack final : public emu::amdgpu::PacketHook {
   bool packet(emu::amdgpu::QueueId, emu::amdgpu::QueueKind kind, unsigned,
               std::vector<u32>& words) override {
     if (kind == emu::amdgpu::QueueKind::Sdma) return true;
-    const hw::StreamPacket packet =
-        hw::read_packet(hw::StreamKind::Pm4, hw::Generation::Gfx11, words);
-    for (const hw::PacketField& field : packet.fields)
+    const StreamPacket packet = hw::read_packet(hw::StreamKind::Pm4, hw::Generation::Gfx11, words);
+    for (const PacketField& field : packet.fields)
       if (field.name == "gl2_wb") deposit(words, *field.place, 0);
     return true;
   }

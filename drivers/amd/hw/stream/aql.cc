@@ -22,7 +22,7 @@ void describe_vendor(std::span<const u32> words, StreamPacket* packet) {
   describe_record<Pm4IbPacket, 0>(words, packet);
   auto jump = try_decode<IndirectBuffer>(vendor.ib_jump);
   if (jump)
-    packet->jump = IndirectJump{jump->addr, jump->words};
+    packet->jump = PacketJump{jump->addr, jump->words, static_cast<u8>(StreamKind::Pm4)};
   else
     complain(packet, "no INDIRECT_BUFFER in it");
 }

@@ -79,7 +79,7 @@ void describe_more(std::span<const u32> words, StreamPacket* packet) {
     describe_fields<DispatchInitiator>(words.subspan(4), "initiator.", packet, 4);
   } else if constexpr (std::is_same_v<Record, IndirectBuffer>) {
     const auto jump = decode<IndirectBuffer>(words.first<IndirectBuffer::kWords>());
-    packet->jump = IndirectJump{jump.addr, jump.words};
+    packet->jump = PacketJump{jump.addr, jump.words, static_cast<u8>(StreamKind::Pm4)};
   }
 }
 

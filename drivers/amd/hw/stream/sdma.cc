@@ -26,7 +26,7 @@ void describe(std::span<const u32> words, StreamPacket* packet) {
   if constexpr (std::is_same_v<Record, SdmaIndirect>) {
     if (words.size() < Record::kWords) return;
     const auto jump = decode<SdmaIndirect>(words.first<SdmaIndirect::kWords>());
-    packet->jump = IndirectJump{jump.addr, jump.words};
+    packet->jump = PacketJump{jump.addr, jump.words, static_cast<u8>(StreamKind::Sdma)};
   }
 }
 

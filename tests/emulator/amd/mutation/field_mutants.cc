@@ -24,22 +24,22 @@ hw::StreamKind stream_kind(QueueKind kind) {
 namespace {
 
 // The vendor's, and of packets that set registers which.
-std::string name_of(const hw::StreamPacket& packet) {
+std::string name_of(const StreamPacket& packet) {
   std::string name(packet.name);
   if (packet.name == "SET_SH_REG" && !packet.fields.empty()) name += ' ' + packet.fields[0].name;
   return name;
 }
 
 // Fields that distinguish packets of one name: selectors, not addresses.
-std::string role_of(const hw::StreamPacket& packet) {
+std::string role_of(const StreamPacket& packet) {
   std::string role = name_of(packet);
-  for (const hw::PacketField& field : packet.fields)
+  for (const PacketField& field : packet.fields)
     if (field.name == "data_sel" || field.name == "int_sel" || field.name == "operation" ||
         field.name == "function" || field.name == "event")
       role += ' ' + std::string(field.enumerator);
   // Which caches a barrier names says what it is for.
   if (packet.name == "ACQUIRE_MEM")
-    for (const hw::PacketField& field : packet.fields)
+    for (const PacketField& field : packet.fields)
       if ((field.name == "gl2_inv" || field.name == "tc_action_ena" || field.name == "gli_inv" ||
            field.name == "sh_icache_action_ena") &&
           field.value != 0)
@@ -48,20 +48,20 @@ std::string role_of(const hw::StreamPacket& packet) {
 }
 
 // The packet's fields; a jump in an AQL packet has the PM4 packet's own.
-hw::StreamPacket read(QueueKind kind, hw::Generation generation, const std::vector<u32>& words) {
-  hw::StreamPacket packet = hw::read_packet(stream_kind(kind), generation, words);
+StreamPacket read(QueueKind kind, hw::Generation generation, const std::vector<u32>& words) {
+  StreamPacket packet = hw::read_packet(stream_kind(kind), generation, words);
   constexpr std::string_view kJump = "ib_jump_";
   std::optional<u32> jump;  // the bits before it
-  std::erase_if(packet.fields, [&](const hw::PacketField& field) {
+  std::erase_if(packet.fields, [&](const PacketField& field) {
     if (!field.name.starts_with(kJump)) return false;
     if (!jump) jump = field.place->lo;
     return true;
   });
   if (!jump) return packet;
   constexpr usize kJumpWords = 4;
-  const hw::StreamPacket inner = hw::read_packet(hw::StreamKind::Pm4, generation,
-                                                 std::span(words).subspan(*jump / 32, kJumpWords));
-  for (hw::PacketField field : inner.fields) {
+  const StreamPacket inner = hw::read_packet(hw::StreamKind::Pm4, generation,
+                                             std::span(words).subspan(*jump / 32, kJumpWords));
+  for (PacketField field : inner.fields) {
     field.name = "jump " + field.name;
     field.place = Bits{field.place->hi + *jump, field.place->lo + *jump};
     packet.fields.push_back(std::move(field));
@@ -70,7 +70,7 @@ hw::StreamPacket read(QueueKind kind, hw::Generation generation, const std::vect
 }
 
 // Whether a field is on or off, and no number.
-bool is_flag(const hw::PacketField& field) {
+bool is_flag(const PacketField& field) {
   constexpr unsigned kFew = 2;
   return field.is_flag || (field.place->width() <= kFew && field.enumerator.empty());
 }
@@ -111,16 +111,16 @@ class Maker {
   }
 
   void of_packet(const Passed& passed) {
-    const hw::StreamPacket packet = read(passed.kind, generation_, passed.words);
+    const StreamPacket packet = read(passed.kind, generation_, passed.words);
     const std::string role = role_of(packet);
     const Mutant one{.depth = passed.depth, .queue = passed.queue, .role = role};
     std::vector<Mutant> made{one};
     made[0].change = "drop", made[0].drop = true;
     std::set<std::string> whole;  // registers whose parts are changed instead
-    for (const hw::PacketField& field : packet.fields)
+    for (const PacketField& field : packet.fields)
       if (const usize dot = field.name.find('.'); dot != std::string::npos)
         whole.insert(field.name.substr(0, dot));
-    for (const hw::PacketField& field : packet.fields) {
+    for (const PacketField& field : packet.fields) {
       // A changed count would make other packets of all that follow.
       if (!field.place) continue;
       if (field.name == "count" && passed.kind == QueueKind::Pm4) continue;
@@ -137,10 +137,10 @@ class Maker {
     take(fmt::format("{} {} {}", passed.queue, passed.depth, role), std::move(made));
   }
 
-  void all_of_kind(Mutant one, const std::string& name, const hw::StreamPacket& packet) {
+  void all_of_kind(Mutant one, const std::string& name, const StreamPacket& packet) {
     one.all = true;
     one.role = name;
-    const auto field = std::ranges::find(packet.fields, one.change, &hw::PacketField::name);
+    const auto field = std::ranges::find(packet.fields, one.change, &PacketField::name);
     if (field == packet.fields.end() || !is_flag(*field)) return mutants_.push_back(std::move(one));
     for (const bool from : {true, false}) {
       flags_.push_back(one);
@@ -150,8 +150,8 @@ class Maker {
   }
 
   // Which flags some packet of the kind has set, and which some has not.
-  void note_flags(const hw::StreamPacket& packet, const Passed& passed) {
-    for (const hw::PacketField& field : packet.fields)
+  void note_flags(const StreamPacket& packet, const Passed& passed) {
+    for (const PacketField& field : packet.fields)
       if (field.place && is_flag(field))
         had_.insert({passed.queue, name_of(packet),
                      field.name + (lowest_bit(passed.words, *field.place) ? " off" : " on")});
@@ -198,7 +198,7 @@ std::vector<Mutant> mutants_of(const std::vector<Passed>& passed, hw::Generation
 
 bool Mutation::is_it(QueueId queue, QueueKind kind, unsigned depth, const std::vector<u32>& words) {
   if (queue != mutant_.queue || mutant_.is_doorbell) return false;
-  const hw::StreamPacket packet = hw::read_packet(stream_kind(kind), generation_, words);
+  const StreamPacket packet = hw::read_packet(stream_kind(kind), generation_, words);
   if (!mutant_.all)
     return depth == mutant_.depth && role_of(packet) == mutant_.role && passed_++ == mutant_.at;
   if (name_of(packet) != mutant_.role) return false;

@@ -33,7 +33,7 @@ class Without final : public emu::amdgpu::PacketHook {
   bool packet(emu::amdgpu::QueueId, emu::amdgpu::QueueKind kind, unsigned,
               std::vector<u32>& words) override {
     if (kind == emu::amdgpu::QueueKind::Sdma) return true;
-    const hw::StreamPacket packet = hw::read_packet(stream_kind(kind), together_.generation, words);
+    const StreamPacket packet = hw::read_packet(stream_kind(kind), together_.generation, words);
     for (usize i = 0; i < together_.parts.size(); ++i) {
       const Part& part = together_.parts[i];
       if (packet.name != part.packet) continue;
@@ -41,7 +41,7 @@ class Without final : public emu::amdgpu::PacketHook {
         found_[i] = true;
         return false;
       }
-      for (const hw::PacketField& field : packet.fields)
+      for (const PacketField& field : packet.fields)
         if (field.name == part.field && field.value != 0) {
           found_[i] = true;
           deposit(words, *field.place, 0);
