@@ -1,26 +1,27 @@
 // `doorbell decode`: prints a captured stream of packets by name and field. Reads the files;
-// drivers/amd/hw/stream decodes the words.
+// drivers/*/hw/stream decodes the words.
 #include <fmt/format.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "base/util/error.h"
+#include "base/util/named.h"
 #include "drivers/amd/hw/stream/stream.h"
+#include "drivers/nv/hw/stream/stream.h"
 #include "tools/doorbell/commands.h"
 
 namespace doorbell::tools {
 namespace {
 
-using namespace amd::hw;
-
 struct Options {
-  std::string kind, file, chip = "gfx1100";
+  std::string kind, file, gpu;
   std::vector<std::string> memory;  // FILE@ADDRESS
   bool hex = false, json = false;
 };
@@ -104,32 +105,63 @@ ReadWords reader_of(std::vector<Region> regions) {
   };
 }
 
-StreamKind kind_of(const std::string& name) {
-  if (name == "pm4") return StreamKind::Pm4;
-  return name == "sdma" ? StreamKind::Sdma : StreamKind::Aql;
+using Visit = std::function<void(const StreamPacket&, int depth)>;
+
+// Kinds of streams by their names on the command line.
+template <class Kind>
+struct NamedKind {
+  std::string_view name;
+  Kind kind;
+};
+constexpr NamedKind<amd::hw::StreamKind> kAmdKinds[] = {{"pm4", amd::hw::StreamKind::Pm4},
+                                                        {"sdma", amd::hw::StreamKind::Sdma},
+                                                        {"aql", amd::hw::StreamKind::Aql}};
+constexpr NamedKind<nv::hw::StreamKind> kNvKinds[] = {
+    {"gpfifo", nv::hw::StreamKind::Gpfifo},
+    {"pushbuffer", nv::hw::StreamKind::Pushbuffer},
+    {"qmd", nv::hw::StreamKind::Qmd}};
+
+void walk_amd(amd::hw::StreamKind kind, const std::string& gpu, std::span<const u32> words,
+              const ReadWords& memory, const Visit& visit) {
+  const auto generation = amd::hw::generation_of(gpu.empty() ? "gfx1100" : gpu);
+  if (!generation)
+    throw fail(ErrorKind::Invalid,
+               "--gpu {}: expected a chip such as gfx942, gfx1030, gfx1100, gfx1201", gpu);
+  amd::hw::walk_stream(kind, *generation, words, memory, visit);
+}
+
+void walk_nv(nv::hw::StreamKind kind, const std::string& gpu, std::span<const u32> words,
+             const ReadWords& memory, const Visit& visit) {
+  const auto* classes = nv::hw::find_classes(gpu.empty() ? "sm_90" : gpu);
+  if (classes == nullptr)
+    throw fail(ErrorKind::Invalid, "--gpu {}: expected one of {}", gpu,
+               nv::hw::chips_with_classes());
+  nv::hw::walk_stream(kind, nv::hw::usual_subchannels(*classes), words, memory, visit);
+}
+
+void walk(const Options& options, std::span<const u32> words, const ReadWords& memory,
+          const Visit& visit) {
+  if (const auto* amd = find_named(kAmdKinds, options.kind))
+    return walk_amd(amd->kind, options.gpu, words, memory, visit);
+  walk_nv(find_named(kNvKinds, options.kind)->kind, options.gpu, words, memory, visit);
 }
 
 int run(const Options& options) {
-  const std::optional<Generation> generation = generation_of(options.chip);
-  if (!generation)
-    throw fail(ErrorKind::Invalid,
-               "--gfx {}: expected a chip such as gfx942, gfx1030, gfx1100, gfx1201", options.chip);
   const std::vector<u32> words = words_of(options.file, options.hex);
   std::vector<Region> regions;
   for (const std::string& argument : options.memory)
     regions.push_back(region_of(argument, options.hex));
   bool sound = true;
-  walk_stream(kind_of(options.kind), *generation, words, reader_of(std::move(regions)),
-              [&](const StreamPacket& packet, int depth) {
-                sound = sound && packet.problem.empty();
-                if (options.json) {
-                  std::string line = to_json(packet);
-                  line.insert(line.size() - 1, fmt::format(R"(,"depth":{})", depth));
-                  fmt::print("{}\n", line);
-                } else {
-                  fmt::print("{:6}  {:{}}{}\n", packet.at, "", depth * 2, to_text(packet));
-                }
-              });
+  walk(options, words, reader_of(std::move(regions)), [&](const StreamPacket& packet, int depth) {
+    sound = sound && packet.problem.empty();
+    if (options.json) {
+      std::string line = to_json(packet);
+      line.insert(line.size() - 1, fmt::format(R"(,"depth":{})", depth));
+      fmt::print("{}\n", line);
+    } else {
+      fmt::print("{:6}  {}\n", packet.at, indented_text(packet, depth));
+    }
+  });
   return sound ? 0 : 2;
 }
 
@@ -139,14 +171,19 @@ void add_decode(CLI::App* app, int* status) {
   CLI::App* command = app->add_subcommand(
       "decode", "Print a captured stream of packets; exits with 2 when a packet cannot be right");
   auto options = std::make_shared<Options>();  // owned by the parser and the callback
-  command->add_option("kind", options->kind, "What the stream holds")
+  command
+      ->add_option("kind", options->kind,
+                   "What the stream holds: of AMD's GPUs pm4, sdma, aql; of NVIDIA's gpfifo, "
+                   "pushbuffer, qmd")
       ->required()
-      ->check(CLI::IsMember({"pm4", "sdma", "aql"}));
+      ->check(CLI::IsMember({"pm4", "sdma", "aql", "gpfifo", "pushbuffer", "qmd"}));
   command->add_option("file", options->file, "Little-endian words; - for standard input")
       ->required();
-  command->add_option("--gfx", options->chip, "The chip, e.g. gfx942")->capture_default_str();
-  command->add_option("--memory", options->memory,
-                      "FILE@ADDRESS: memory in which indirect buffers lie, followed from there");
+  command->add_option("--gpu", options->gpu,
+                      "The chip, e.g. gfx942 or sm_86; without it gfx1100 or sm_90");
+  command->add_option(
+      "--memory", options->memory,
+      "FILE@ADDRESS: memory in which indirect buffers, pushbuffers and QMDs lie, read from there");
   command->add_flag("--hex", options->hex, "Files hold words in hex, apart by space");
   command->add_flag("--json", options->json, "Print a JSON object for each packet");
   command->callback([options, status] { *status = run(*options); });

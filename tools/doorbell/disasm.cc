@@ -79,7 +79,7 @@ void print_amd(const elf::ElfFile& file, std::span<const u8> bytes, const Option
   if (chip.empty()) chip = chip_of_elf_flags(file.flags());
   const std::optional<Generation> generation = generation_of(chip);
   if (!generation)
-    throw fail(ErrorKind::Unsupported, "{}: for chip number {:#x}; name it with --gfx",
+    throw fail(ErrorKind::Unsupported, "{}: for chip number {:#x}; name it with --gpu",
                options.file, file.flags() & 0xff);
   fmt::print("# {}\n", chip);
   for (const elf::Symbol& symbol : symbols_of(file)) {
@@ -101,7 +101,7 @@ int run(const Options& options) {
     return 0;
   }
   if (!options.chip.empty())
-    throw fail(ErrorKind::Invalid, "--gfx {}: {} is for machine {}, not for AMD's GPUs (224)",
+    throw fail(ErrorKind::Invalid, "--gpu {}: {} is for machine {}, not for AMD's GPUs (224)",
                options.chip, options.file, file.machine());
   fmt::print("{}", or_throw(codegen::make_llvm_compiler()->disassemble(bytes)));
   return 0;
@@ -114,7 +114,7 @@ void add_disasm(CLI::App* app, int* status) {
       app->add_subcommand("disasm", "Print the kernels and the code of an object or code object");
   auto options = std::make_shared<Options>();  // owned by the parser and the callback
   command->add_option("file", options->file, "An ELF file")->required();
-  command->add_option("--gfx", options->chip, "The chip, where the file does not say it");
+  command->add_option("--gpu", options->chip, "The chip, where the file does not say it");
   command->callback([options, status] { *status = run(*options); });
 }
 

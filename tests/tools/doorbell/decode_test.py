@@ -1,6 +1,6 @@
-"""Runs `doorbell decode` as a user does, on streams that tinygrad emitted (see stream_test.cc).
+"""Runs `doorbell decode` as a user does, on streams that tinygrad emitted (see the two stream_test.cc).
 
-usage: decode_test.py PATH_OF_DOORBELL FOLDER_OF_STREAMS
+usage: decode_test.py PATH_OF_DOORBELL FOLDER_OF_STREAMS FOLDER_OF_NVIDIA_STREAMS
 """
 
 import json
@@ -11,6 +11,7 @@ import sys
 import tempfile
 import unittest
 
+NVIDIA = sys.argv.pop(3)
 DATA = sys.argv.pop(2)
 TOOL = sys.argv.pop(1)
 
@@ -34,7 +35,7 @@ class Decode(unittest.TestCase):
     def test_text_is_the_golden_with_positions(self):
         for kind, gfx in (("pm4", "gfx1100"), ("sdma", "gfx942")):
             name = "gfx11_dispatch.pm4" if kind == "pm4" else "sdma4_copy.sdma"
-            result = run(kind, stream(name + ".hex"), "--hex", "--gfx", gfx)
+            result = run(kind, stream(name + ".hex"), "--hex", "--gpu", gfx)
             self.assertEqual(result.returncode, 0, result.stderr)
             with open(stream(name + ".txt"), encoding="utf-8") as file:
                 golden = file.read().splitlines()
@@ -65,6 +66,16 @@ class Decode(unittest.TestCase):
             self.assertEqual([packet["depth"] for packet in packets], [0] + [1] * (len(packets) - 1))
             self.assertEqual(packets[-1]["fields"]["int_ctxid"], 5)
 
+    def test_follows_an_entry_to_pushbuffer_and_qmds(self):
+        file = os.path.join(NVIDIA, "ga10x_compute")
+        result = run("gpfifo", file + ".gpfifo.hex", "--hex", "--gpu", "sm_86", "--memory",
+                     file + ".pushbuffer.hex@0x1040000000", "--memory",
+                     os.path.join(NVIDIA, "ga10x.kernargs.hex") + "@0x1030000000")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        with open(file + ".txt", encoding="utf-8") as golden:
+            self.assertEqual([line[8:] for line in result.stdout.decode().splitlines()],
+                             golden.read().splitlines())
+
     def test_what_cannot_be_right_is_the_exit_status(self):
         result = run("pm4", "-", stdin=struct.pack("<2I", 0xC0053C00, 0x15))
         self.assertEqual(result.returncode, 2)
@@ -78,7 +89,8 @@ class Decode(unittest.TestCase):
             (("pm4", "-"), b"abc", "- has 3 bytes, not a multiple of 4"),
             (("pm4", "-", "--hex"), b"1 xyz", "'xyz' is not a word in hex"),
             (("pm4", "-", "--hex"), b"123456789a", "'123456789a' is not a word in hex"),
-            (("pm4", "-", "--gfx", "gfx7"), b"", "--gfx gfx7: expected a chip"),
+            (("pm4", "-", "--gpu", "gfx7"), b"", "--gpu gfx7: expected a chip"),
+            (("qmd", "-", "--gpu", "gfx1100"), b"", "--gpu gfx1100: expected one of sm_75, sm_80"),
             (("pm4", "-", "--memory", "file"), b"", "--memory file: expected FILE@ADDRESS"),
             (("pm4", "-", "--memory", "file@x"), b"", "'x' is not an address"),
         ):

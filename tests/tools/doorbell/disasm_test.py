@@ -40,7 +40,7 @@ class Disasm(unittest.TestCase):
 
     def test_what_is_no_object(self):
         for args, message in ((("/nowhere",), "/nowhere"), ((os.path.abspath(__file__),), "ELF"),
-                              ((sys.executable, "--gfx", "gfx1100"), "not for AMD's GPUs")):
+                              ((sys.executable, "--gpu", "gfx1100"), "not for AMD's GPUs")):
             result = run(*args)
             self.assertEqual(result.returncode, 1, args)
             self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
