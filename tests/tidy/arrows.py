@@ -17,6 +17,9 @@ RULES = (
     (r"codegen/", (r"base/", r"core/", r"codegen/", r"drivers/[^/]+/hw/(isa|abi)/")),
     (r"hcq/", (r"base/", r"hcq/", r"core/device/")),
     # The emulator shares layouts with the drivers and nothing else: a shared mistake must not hide.
+    # Emulators of two vendors share emulator/core.
+    (r"emulator/(?P<v>amd|nv)/", (r"base/", r"emulator/(core|{v})/", r"drivers/{v}/hw/")),
+    (r"emulator/core/", (r"base/", r"emulator/core/")),
     (r"emulator/", (r"base/", r"emulator/", r"drivers/[^/]+/hw/")),
     # The tensor API sees devices through the registry only.
     (r"tensor/", (r"base/", r"core/", r"codegen/", r"hcq/", r"tensor/")),

@@ -125,6 +125,7 @@ class TidyTest(unittest.TestCase):
                  ("drivers/amd/a.cc", "core/uop/uop.h"), ("drivers/amd/hw/a.h", "drivers/amd/caps.h"),
                  ("drivers/amd/hw/a.h", "hcq/a.h"), ("drivers/amd/hw/a.h", "drivers/nv/hw/a.h"),
                  ("emulator/amd/a.cc", "drivers/amd/device.h"), ("emulator/amd/a.cc", "core/uop/uop.h"),
+                 ("emulator/nv/a.cc", "emulator/amd/a.h"), ("emulator/core/a.h", "emulator/nv/a.h"),
                  ("emulator/amd/a.cc", "drivers/amd/caps/gfx11.h"), ("tensor/a.cc", "drivers/cpu/a.h"),
                  ("tensor/a.cc", "runtime/a.h"), ("runtime/a.cc", "tools/a.h"), ("tools/a.cc", "tests/support/a.h"),
                  ("bench/a.cc", "tests/support/a.h"))
@@ -135,6 +136,7 @@ class TidyTest(unittest.TestCase):
                  ("hcq/a.h", "core/device/device.h"), ("drivers/amd/a.cc", "hcq/queue/queue.h"),
                  ("drivers/amd/a.cc", "core/device/device.h"), ("drivers/amd/kernel/a.cc", "drivers/amd/hw/a.h"),
                  ("drivers/amd/hw/a.h", "base/bits/record.h"), ("emulator/amd/a.cc", "drivers/amd/hw/a.h"),
+                 ("emulator/nv/a.cc", "emulator/core/a.h"), ("emulator/cuda/a.cc", "emulator/nv/a.h"),
                  ("tensor/a.cc", "codegen/a.h"), ("runtime/a.cc", "drivers/cpu/a.h"), ("tools/a.cc", "runtime/a.h"),
                  ("tests/a.cc", "drivers/cpu/a.h"))
         for includer, included in right:

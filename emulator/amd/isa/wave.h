@@ -12,7 +12,7 @@
 #include "base/util/types.h"
 #include "emulator/amd/isa/chip.h"
 #include "emulator/amd/isa/exit.h"
-#include "emulator/amd/isa/number/number.h"
+#include "emulator/core/number/number.h"
 
 namespace doorbell::emu::amdgpu {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "emulator/amd/isa/number/number.h"
+#include "emulator/core/number/number.h"
 #include "emulator/nv/isa/handlers.h"
 #include "emulator/nv/isa/lanes.h"
 #include "emulator/nv/isa/rounding.h"
@@ -16,9 +16,7 @@ namespace {
 constexpr u32 kHalf = 1, kSingle = 2, kDoubleSize = 3;
 
 // Modes of number.h: 1 is up, 2 down.
-amdgpu::HalfRounding half_rounding(u32 mode) {
-  return {mode == 1 ? 2u : mode == 2 ? 1u : mode, false};
-}
+HalfRounding half_rounding(u32 mode) { return {mode == 1 ? 2u : mode == 2 ? 1u : mode, false}; }
 
 f64 source_at(const Warp& warp, const Operation& op, u32 lane, u32 size) {
   const u32 low = row_of(warp, op.x, 0)[lane];
@@ -29,7 +27,7 @@ f64 source_at(const Warp& warp, const Operation& op, u32 lane, u32 size) {
     return std::bit_cast<f32>(bits);
   }
   const u32 half = op.field(60, 2) == 1 || op.field(60, 2) == 3 ? low >> 16 : low & 0xffff;
-  f64 value = amdgpu::half_to_float(half);
+  f64 value = half_to_float(half);
   if (op.x.keep != ~0u) value = std::fabs(value);
   return op.x.flip != 0 ? -value : value;
 }
@@ -37,9 +35,7 @@ f64 source_at(const Warp& warp, const Operation& op, u32 lane, u32 size) {
 u64 result_bits(f64 value, u32 size, u32 mode, bool flush) {
   if (size == kDoubleSize) return std::bit_cast<u64>(value);
   if (size == kHalf)
-    return value != value
-               ? 0x7fff
-               : amdgpu::float_to_half(amdgpu::double_to_odd(value), half_rounding(mode));
+    return value != value ? 0x7fff : float_to_half(double_to_odd(value), half_rounding(mode));
   if (value != value) return 0x7fff'ffff;
   const Rounding rounding(mode);
   volatile f64 exact = value;  // converted in this mode, not before
@@ -145,8 +141,7 @@ Flow integer_to_float(Warp& warp, const Operation& op) {
     u32 single = std::bit_cast<u32>(static_cast<f32>(u64{exact}));
     if (to == kHalf && static_cast<u64>(std::bit_cast<f32>(single)) != size) single |= 1;
     const f32 result = std::bit_cast<f32>(negative ? single | 0x8000'0000 : single);
-    out[i] = to == kHalf ? amdgpu::float_to_half(result, half_rounding(mode))
-                         : std::bit_cast<u32>(result);
+    out[i] = to == kHalf ? float_to_half(result, half_rounding(mode)) : std::bit_cast<u32>(result);
   }
   store_bits(warp, op, out, to == kDoubleSize);
   return Flow::Next;
@@ -163,8 +158,8 @@ Flow pack_halves(Warp& warp, const Operation& op) {
   const auto half = [&](u32 word, const Source& source) -> u32 {
     const f32 value = as_float(word, source);
     if (value != value) return 0x7fff;
-    if (!bfloat) return amdgpu::float_to_half(value, half_rounding(mode));
-    return mode == 3 ? std::bit_cast<u32>(value) >> 16 : amdgpu::float_to_bfloat(value);
+    if (!bfloat) return float_to_half(value, half_rounding(mode));
+    return mode == 3 ? std::bit_cast<u32>(value) >> 16 : float_to_bfloat(value);
   };
   alignas(64) u32 out[kLanes];
   for (u32 i = 0; i < kLanes; ++i) out[i] = half(a[i], op.a) << 16 | half(b[i], op.x);

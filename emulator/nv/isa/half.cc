@@ -2,7 +2,7 @@
 // NaN is 0x7fff [PTX ISA, "Half precision floating point instructions"].
 #include <cmath>
 
-#include "emulator/amd/isa/number/number.h"
+#include "emulator/core/number/number.h"
 #include "emulator/nv/isa/handlers.h"
 #include "emulator/nv/isa/lanes.h"
 
@@ -17,13 +17,13 @@ f64 half_at(u32 word, const Source& source, u32 which, bool bfloat) {
   word = (word & source.keep) ^ source.flip;
   if (source.swizzle >= 2) which = source.swizzle - 2u;
   const u32 bits = word >> (16 * which) & 0xffff;
-  return bfloat ? amdgpu::bfloat_to_float(bits) : amdgpu::half_to_float(bits);
+  return bfloat ? bfloat_to_float(bits) : half_to_float(bits);
 }
 
 u32 half_bits(f64 value, bool bfloat) {
   if (value != value) return 0x7fff;
-  if (!bfloat) return amdgpu::double_to_half(value);
-  return amdgpu::float_to_bfloat(amdgpu::double_to_odd(value));
+  if (!bfloat) return double_to_half(value);
+  return float_to_bfloat(double_to_odd(value));
 }
 
 u32 finish(f64 value, const Operation& op, bool bfloat) {

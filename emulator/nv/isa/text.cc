@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "emulator/amd/isa/number/number.h"
+#include "emulator/core/number/number.h"
 #include "emulator/nv/isa/operation.h"
 
 namespace doorbell::emu::nvgpu {
@@ -29,7 +29,7 @@ std::string float_text(f64 value) {
 }
 
 std::string half_text(const Operation& op, u32 bits) {
-  return float_text(op.bit(85) ? amdgpu::bfloat_to_float(bits) : amdgpu::half_to_float(bits));
+  return float_text(op.bit(85) ? bfloat_to_float(bits) : half_to_float(bits));
 }
 
 std::string immediate_text(const Operation& op) {

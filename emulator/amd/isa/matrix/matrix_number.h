@@ -4,8 +4,8 @@
 #include <bit>
 
 #include "emulator/amd/isa/matrix/matrix_layout.h"
-#include "emulator/amd/isa/number/number.h"
-#include "emulator/amd/isa/number/small_float.h"
+#include "emulator/core/number/number.h"
+#include "emulator/core/number/small_float.h"
 
 namespace doorbell::emu::amdgpu {
 

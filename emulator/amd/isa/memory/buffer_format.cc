@@ -8,7 +8,7 @@
 #include <cmath>
 #include <span>
 
-#include "emulator/amd/isa/number/number.h"
+#include "emulator/core/number/number.h"
 
 namespace doorbell::emu::amdgpu {
 

@@ -5,7 +5,7 @@
 #include <bit>
 #include <optional>
 
-#include "emulator/amd/isa/number/number.h"
+#include "emulator/core/number/number.h"
 
 namespace doorbell::emu::amdgpu {
 

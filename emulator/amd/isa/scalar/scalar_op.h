@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "emulator/amd/isa/number/host_float.h"
-#include "emulator/amd/isa/number/number.h"
 #include "emulator/amd/isa/operation.h"
 #include "emulator/amd/isa/wave.h"
+#include "emulator/core/number/number.h"
 
 namespace doorbell::emu::amdgpu {
 

@@ -4,9 +4,9 @@
 #include <bit>
 
 #include "emulator/amd/isa/number/float_math.h"
-#include "emulator/amd/isa/number/small_float.h"
 #include "emulator/amd/isa/tables.h"
 #include "emulator/amd/isa/vector/vector_op.h"
+#include "emulator/core/number/small_float.h"
 
 namespace doorbell::emu::amdgpu {
 

@@ -3,7 +3,7 @@
 //
 //   u32, i32, f32         one register
 //   u64, i64, f64         two
-//   u16, i16, Half, BHalf  half of one (isa/number/number.h)
+//   u16, i16, Half, BHalf  half of one (emulator/core/number/number.h)
 //   bool                  a lane's bit of a mask in scalar registers
 //
 // Each handler exists twice, for any x86-64 and for CPUs with AVX2, FMA and F16C, and its loops run

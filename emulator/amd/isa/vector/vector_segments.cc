@@ -7,9 +7,9 @@
 
 #include "emulator/amd/isa/number/float_math.h"
 #include "emulator/amd/isa/number/integer_math.h"
-#include "emulator/amd/isa/number/small_float.h"
 #include "emulator/amd/isa/tables.h"
 #include "emulator/amd/isa/vector/vector_op.h"
+#include "emulator/core/number/small_float.h"
 
 namespace doorbell::emu::amdgpu {
 

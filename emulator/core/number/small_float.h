@@ -11,7 +11,7 @@
 
 #include "base/util/types.h"
 
-namespace doorbell::emu::amdgpu {
+namespace doorbell::emu {
 
 struct SmallFormat {
   u32 exponent_bits, mantissa_bits;
@@ -130,4 +130,4 @@ inline bool is_between_denormals(f64 value, const SmallFormat& format) {
   return steps < static_cast<f64>(1u << format.mantissa_bits) && steps != std::floor(steps);
 }
 
-}  // namespace doorbell::emu::amdgpu
+}  // namespace doorbell::emu

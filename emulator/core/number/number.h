@@ -1,5 +1,5 @@
-// Conversions between the number formats of AMD's vector ALU that C++ has no types for: 16-bit
-// floats, bfloat16 and the two 8-bit formats. Free of branches, so that loops over lanes
+// Conversions between number formats of GPUs that C++ has no types for: 16-bit floats and bfloat16;
+// for those of 8 bits and less see small_float.h. Free of branches, so that loops over lanes
 // vectorise. Rounding is to nearest even unless the name or an argument says otherwise; for that
 // the host's rounding must be to nearest too.
 #pragma once
@@ -8,7 +8,7 @@
 
 #include "base/util/types.h"
 
-namespace doorbell::emu::amdgpu {
+namespace doorbell::emu {
 
 inline f32 half_to_float(u32 half) {
   const u32 sign = (half & 0x8000) << 16, magnitude = half & 0x7fff;
@@ -47,8 +47,8 @@ inline u32 float_to_half_towards_zero(f32 value) {
   return result | sign;
 }
 
-// How a 16-bit result is rounded: 0 nearest even, 1 up, 2 down, 3 towards zero, as in MODE. If it
-// is held (MODE's FP16_OVFL), an overflow gives the largest finite number.
+// How a 16-bit result is rounded: 0 nearest even, 1 up, 2 down, 3 towards zero, as in AMD's MODE.
+// If it is held (MODE's FP16_OVFL), an overflow gives the largest finite number.
 struct HalfRounding {
   u32 mode = 0;
   bool held = false;
@@ -127,4 +127,4 @@ inline u32 float_to_bfloat(f32 value) {
   return (bits & 0x7fffffff) > 0x7f800000 ? (bits >> 16 | 0x40) : rounded;
 }
 
-}  // namespace doorbell::emu::amdgpu
+}  // namespace doorbell::emu
