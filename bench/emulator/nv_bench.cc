@@ -34,10 +34,11 @@ void ffma_loop(benchmark::State& state) {
   const Launch launch{.block = {32, 1, 1}};
   AddressSpace memory;
   Checks checks(Level::Off);
-  Grid grid{kernel, launch, memory, checks, {}, {}, 0, {}, false};
-  const std::vector<u8> code = make_code();
-  grid.program = decode(code, Cubin::kCodeStart, grid.banks);
-  if (judged) grid.uses = register_uses(grid.program);
+  const Program program = decode(make_code(), Cubin::kCodeStart);
+  const std::vector<RegisterUses> uses = register_uses(program);
+  Grid grid{.kernel = kernel, .launch = launch, .memory = memory, .checks = checks};
+  grid.set_program(program);
+  if (judged) grid.uses = uses;
   u64 instructions = 0;
   for (auto _ : state) {
     Block block(grid, {0, 0, 0});

@@ -33,6 +33,7 @@ Block::Block(const Grid& grid, std::array<u32, 3> index) : grid_(grid), index_(i
     const u32 lanes = std::min(kLanes, threads - first);
     warp->block = this;
     warp->index = first / kLanes;
+    warp->constants = grid.constants.data();
     warp->alive = lanes == kLanes ? kAllLanes : (1u << lanes) - 1;
     warp->lane_pc.fill(grid.kernel.entry);
     warp->predicates[kTrue] = warp->predicates[kUniformPredicates + kTrue] = kAllLanes;
@@ -86,7 +87,7 @@ Flow Block::run_operations(Warp& warp, const Operation*& op) {
     return flow;
   }
   RegisterRules& rules = rules_[warp.index];
-  const Operation* const first = grid_.program.operations.data();
+  const Operation* const first = grid_.operations.data();
   for (; flow == Flow::Next; ++op) {
     const bool good = rules.check(warp, *op, grid_.uses[static_cast<usize>(op - first)]);
     flow = good ? op->handler(warp, *op) : Flow::Stop;
@@ -99,13 +100,13 @@ void Block::run_warp(Warp& warp) {
   const u64 most = grid_.launch.most_instructions;
   u64 left = kTurn;
   while (warp.active != 0 || choose_lanes(warp)) {
-    const u64 index = (warp.pc - grid_.program.start) / sizeof(Words);
-    if (index >= grid_.program.operations.size() || warp.pc % sizeof(Words) != 0) {
+    const u64 index = (warp.pc - grid_.start) / sizeof(Words);
+    if (index >= grid_.operations.size() || warp.pc % sizeof(Words) != 0) {
       set_deadlock(warp, kCodeFetch,
                    fmt::format("the instruction at {:#x} is beyond the code", warp.pc));
       return;
     }
-    const Operation* const first = grid_.program.operations.data();
+    const Operation* const first = grid_.operations.data();
     const Operation* op = first + index;
     Flow flow = Flow::Next;
     const Operation* const start = op;
@@ -113,7 +114,7 @@ void Block::run_warp(Warp& warp) {
     const u64 executed = static_cast<u64>(op - start);
     warp.instructions += executed;
     if (flow == Flow::Stop) {
-      warp.pc = grid_.program.start + op[-1].offset;
+      warp.pc = grid_.start + op[-1].offset;
       set_fault(warp);
       return;
     }
@@ -235,9 +236,8 @@ void Block::set_fault(const Warp& warp) {
   fault_.lane = warp.fault.lane;
   fault_.address = warp.fault.address;
   fault_.message = warp.fault.message;
-  const u64 index = (warp.pc - grid_.program.start) / sizeof(Words);
-  if (index < grid_.program.operations.size())
-    fault_.instruction = text_of(grid_.program.operations[index]);
+  const u64 index = (warp.pc - grid_.start) / sizeof(Words);
+  if (index < grid_.operations.size()) fault_.instruction = text_of(grid_.operations[index]);
 }
 
 void Block::set_deadlock(const Warp& warp, const Check& rule, std::string message) {

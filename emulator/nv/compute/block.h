@@ -19,11 +19,17 @@ struct Grid {
   const Launch& launch;
   AddressSpace& memory;
   Checks& checks;
-  Program program;
+  u64 start = 0;                          // address of the first operation
+  std::span<const Operation> operations;  // borrowed from the cubin, or changed_operations
+  std::vector<Operation> changed_operations;
+  std::vector<Row> constants;  // of the operations
   Banks banks;
-  u32 local_bytes = 0;             // of a thread
-  std::vector<RegisterUses> uses;  // of the program; empty: registers are not judged
-  bool split_branches = false;     // sm_90: the low byte of a branch's offset is in bits 16 to 23
+  u32 local_bytes = 0;                 // of a thread
+  std::span<const RegisterUses> uses;  // of the operations; empty: registers are not judged
+  bool split_branches = false;  // sm_90: the low byte of a branch's offset is in bits 16 to 23
+
+  // `program` lives longer; the banks are complete.
+  void set_program(const Program& program);
 };
 
 // Generic addresses: a window of each space, in which an offset is its own; all other addresses are

@@ -16,6 +16,7 @@
 
 #include "base/util/result.h"
 #include "base/util/types.h"
+#include "emulator/nv/isa/register_rules.h"
 
 namespace doorbell::emu::nvgpu {
 
@@ -63,11 +64,15 @@ class Cubin {
   // The bytes that the global variables need in the GPU's memory, at an address that is a multiple
   // of 256. Zero: none.
   u64 global_bytes() const { return globals_.size(); }
-  // Says where the globals are, and relocates the code and the constants accordingly. To be called
-  // once, before a launch, also where there are no globals. Returns what the caller writes there.
+  // Says where the globals are, relocates the code and the constants accordingly, and decodes the
+  // code. To be called once, before a launch, also where there are no globals. Returns what the
+  // caller writes there.
   std::span<const u8> place(u64 globals);
 
   std::span<const u8> code() const { return code_; }
+  // The code as operations, and the registers that they use.
+  const Program& program() const { return program_; }
+  const std::vector<RegisterUses>& register_uses() const { return uses_; }
   // Constant banks that all kernels share: 3 (__constant__ variables), 4 (addresses).
   const std::map<u32, std::vector<u8>>& banks() const { return banks_; }
   // __constant__ variables may be written between launches.
@@ -92,6 +97,8 @@ class Cubin {
   std::vector<u8> code_, globals_;
   std::map<u32, std::vector<u8>> banks_;
   std::vector<Fix> fixes_;
+  Program program_;
+  std::vector<RegisterUses> uses_;
 };
 
 }  // namespace doorbell::emu::nvgpu

@@ -9,6 +9,7 @@
 #include "base/util/try.h"
 #include "emulator/nv/compute/block.h"
 #include "emulator/nv/compute/rules.h"
+#include "emulator/nv/isa/handlers.h"
 
 namespace doorbell::emu::nvgpu {
 
@@ -82,18 +83,33 @@ std::vector<u8> make_bank0(const CubinKernel& kernel, const Launch& launch) {
 
 }  // namespace
 
+void Grid::set_program(const Program& program) {
+  std::vector<u32> beyond;
+  start = program.start;
+  operations = program.operations;
+  constants = read_constants(program, banks, &beyond);
+  if (beyond.empty()) return;
+  changed_operations = program.operations;
+  for (const u32 index : beyond) changed_operations[index].handler = constant_beyond_bank;
+  operations = changed_operations;
+}
+
 Result<LaunchResult> launch(const Cubin& cubin, const CubinKernel& kernel, const Launch& launch,
                             AddressSpace& memory, Checks& checks) {
   TRY(check_launch(kernel, launch));
   const std::vector<u8> bank0 = make_bank0(kernel, launch);
-  Grid grid{
-      kernel, launch, memory, checks, {}, {}, local_bytes(kernel, launch), {}, cubin.chip() >= 90};
+  Grid grid{.kernel = kernel,
+            .launch = launch,
+            .memory = memory,
+            .checks = checks,
+            .local_bytes = local_bytes(kernel, launch),
+            .split_branches = cubin.chip() >= 90};
   for (const auto& [number, bytes] : cubin.banks()) grid.banks[number] = bytes;
   for (const auto& [number, bytes] : kernel.banks) grid.banks[number] = bytes;
   grid.banks[0] = bank0;
-  grid.program = decode(cubin.code(), Cubin::kCodeStart, grid.banks);
+  grid.set_program(cubin.program());
   if (checks.level(kUndefinedRegister) != Level::Off || checks.level(kMissingWait) != Level::Off)
-    grid.uses = register_uses(grid.program);
+    grid.uses = cubin.register_uses();
   LaunchResult result;
   for (u32 z = 0; z < launch.grid[2]; ++z)
     for (u32 y = 0; y < launch.grid[1]; ++y)

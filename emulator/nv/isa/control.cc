@@ -13,9 +13,7 @@ namespace doorbell::emu::nvgpu {
 
 namespace {
 
-u64 pc_of(const Warp& warp, const Operation& op) {
-  return warp.block->grid().program.start + op.offset;
-}
+u64 pc_of(const Warp& warp, const Operation& op) { return warp.block->grid().start + op.offset; }
 u64 next_pc(const Warp& warp, const Operation& op) { return pc_of(warp, op) + sizeof(Words); }
 
 // Offsets of jumps count words of four bytes.

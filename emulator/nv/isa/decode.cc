@@ -1,4 +1,4 @@
-// From words to operations: operands by their form, and the rows of constants.
+// From words to operations: operands by their form, and constants.
 #include <cstring>
 
 #include "emulator/nv/isa/handlers.h"
@@ -24,10 +24,10 @@ bool is_last(u32 form) {
 
 class Decoder {
  public:
-  Decoder(Operation& op, Program* program, const Banks* banks)
-      : op_(op), words_(op.words), program_(program), banks_(banks) {}
+  // `program`: gets the constants; may be null.
+  Decoder(Operation& op, Program* program) : op_(op), words_(op.words), program_(program) {}
 
-  // False: a constant is beyond its bank.
+  // False: the form is not known.
   bool decode() {
     const bool uniform = op_.opcode->flags & kUniform;
     op_.has_uniform_dst = uniform || op_.opcode->number == 0x0ca || op_.opcode->number == 0x1c2 ||
@@ -61,11 +61,11 @@ class Decoder {
     return words_.field(from, 3) + (uniform ? kUniformPredicates : 0);
   }
 
-  const Row* constant_row(u32 value) {
-    if (program_ == nullptr) return nullptr;
-    Row row;
-    row.fill(value);
-    return &program_->constants.emplace_back(row);
+  void add_constant(Constant constant) {
+    if (program_ == nullptr) return;
+    constant.operation = static_cast<u32>(program_->operations.size());
+    program_->constants.push_back(constant);
+    op_.x.constant = static_cast<u32>(program_->constants.size());
   }
 
   bool decode_x(const OperandSpec& spec) {
@@ -76,8 +76,7 @@ class Decoder {
       case kImmediateLast: {
         const u32 value = words_.field(32, 32);
         const bool high = op_.opcode->flags & kDouble;
-        x.constant = constant_row(high ? 0 : value);
-        x.constant_high = high ? constant_row(value) : constant_row(0);
+        add_constant({.low = high ? 0 : value, .high = high ? value : 0});
         return true;
       }
       case kConstant:
@@ -90,15 +89,9 @@ class Decoder {
 
   bool decode_constant(const OperandSpec& spec) {
     if (words_.bit(91)) return false;  // a bank that a uniform register names
-    if (banks_ == nullptr) return true;
-    const auto bank = banks_->find(words_.field(54, 5));
-    const u32 offset = words_.field(38, 16);
-    const u32 bytes = spec.registers * 4;
-    if (bank == banks_->end() || offset + bytes > bank->second.size()) return false;
-    u32 value[2] = {};
-    std::memcpy(value, bank->second.data() + offset, bytes);
-    op_.x.constant = constant_row(value[0]);
-    op_.x.constant_high = constant_row(value[1]);
+    add_constant({.bank = words_.field(54, 5),
+                  .offset = words_.field(38, 16),
+                  .bytes = spec.registers * 4u});
     return true;
   }
 
@@ -131,10 +124,9 @@ class Decoder {
   Operation& op_;
   const Words& words_;
   Program* program_;
-  const Banks* banks_;
 };
 
-Operation make(const Words& words, u32 offset, Program* program, const Banks* banks) {
+Operation make(const Words& words, u32 offset, Program* program) {
   Operation op;
   op.words = words;
   op.offset = offset;
@@ -142,27 +134,44 @@ Operation make(const Words& words, u32 offset, Program* program, const Banks* ba
   op.opcode = find_opcode(words.field(0, 9));
   op.handler = unknown_instruction;
   if (op.opcode == nullptr) return op;
-  const bool good = Decoder(op, program, banks).decode();
+  const bool good = Decoder(op, program).decode();
   if (good && op.opcode->handler != nullptr) op.handler = op.opcode->handler;
   return op;
 }
 
 }  // namespace
 
-Program decode(std::span<const u8> code, u64 start, const Banks& banks) {
+Program decode(std::span<const u8> code, u64 start) {
   Program program;
   program.start = start;
   program.operations.reserve(code.size() / sizeof(Words));
   for (usize at = 0; at + sizeof(Words) <= code.size(); at += sizeof(Words)) {
     Words words;
     std::memcpy(&words, code.data() + at, sizeof(Words));
-    program.operations.push_back(make(words, static_cast<u32>(at), &program, &banks));
+    program.operations.push_back(make(words, static_cast<u32>(at), &program));
   }
   return program;
 }
 
-Operation decode_one(const Words& words, u32 offset) {
-  return make(words, offset, nullptr, nullptr);
+Operation decode_one(const Words& words, u32 offset) { return make(words, offset, nullptr); }
+
+std::vector<Row> read_constants(const Program& program, const Banks& banks,
+                                std::vector<u32>* beyond) {
+  std::vector<Row> rows(2 * program.constants.size());
+  for (usize i = 0; i < program.constants.size(); ++i) {
+    const Constant& constant = program.constants[i];
+    u32 value[2] = {constant.low, constant.high};
+    if (constant.bank != Constant::kImmediate) {
+      const auto bank = banks.find(constant.bank);
+      if (bank == banks.end() || constant.offset + constant.bytes > bank->second.size())
+        beyond->push_back(constant.operation);
+      else
+        std::memcpy(value, bank->second.data() + constant.offset, constant.bytes);
+    }
+    rows[2 * i].fill(value[0]);
+    rows[2 * i + 1].fill(value[1]);
+  }
+  return rows;
 }
 
 }  // namespace doorbell::emu::nvgpu

@@ -99,5 +99,7 @@ Flow trap(Warp& warp, const Operation& op);
 
 // Of whatever has no other handler: stops the warp.
 Flow unknown_instruction(Warp& warp, const Operation& op);
+// Of an operation with an operand beyond a constant bank: stops the warp.
+Flow constant_beyond_bank(Warp& warp, const Operation& op);
 
 }  // namespace doorbell::emu::nvgpu

@@ -107,4 +107,13 @@ Flow load_constant(Warp& warp, const Operation& op) {
   return Flow::Next;
 }
 
+Flow constant_beyond_bank(Warp& warp, const Operation& op) {
+  const u32 number = op.field(54, 5), offset = op.field(38, 16);
+  const Banks& banks = warp.block->grid().banks;
+  const auto bank = banks.find(number);
+  return stop(warp, kConstantAccess, Warp::first_lane(warp.active), offset,
+              fmt::format("an operand at {:#x} of constant bank {}, which has {:#x} bytes", offset,
+                          number, bank == banks.end() ? 0 : bank->second.size()));
+}
+
 }  // namespace doorbell::emu::nvgpu

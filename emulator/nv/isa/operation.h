@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <deque>
 #include <map>
 #include <span>
 #include <string>
@@ -24,8 +23,7 @@ constexpr u32 kTrue = 7, kUniformPredicates = 8, kPredicates = 16;
 using Row = std::array<u32, kLanes>;
 
 struct Source {
-  const Row* constant = nullptr;  // immediates and constants: the low word in every lane
-  const Row* constant_high = nullptr;
+  u32 constant = 0;          // immediates and constants: their number in the program, from 1
   u32 index = kZero;         // otherwise: row of the warp
   u32 keep = ~0u, flip = 0;  // bits that float modifiers keep and flip, of the highest word
   bool negative = false;     // integers: minus or complement
@@ -55,16 +53,29 @@ struct Operation {
 // The constant banks of a launch, by number; borrowed.
 using Banks = std::map<u32, std::span<const u8>>;
 
-// A kernel's code as operations. Their constants live as long as this does.
+// An operand that is the same in all lanes and launches, or in all lanes of a launch.
+struct Constant {
+  static constexpr u32 kImmediate = ~u32{0};
+  u32 bank = kImmediate;
+  u32 offset = 0, bytes = 0;  // in the bank
+  u32 low = 0, high = 0;      // of an immediate
+  u32 operation = 0;          // index of the operation that reads it
+};
+
+// A module's code as operations. Thread safety: constant after decode().
 struct Program {
   u64 start = 0;  // address of the first instruction
   std::vector<Operation> operations;
-  std::deque<Row> constants;
+  std::vector<Constant> constants;
 };
 
-// `code` is a multiple of 16 bytes. Instructions that are unknown, or read beyond a bank, stop
-// the warp that executes them.
-Program decode(std::span<const u8> code, u64 start, const Banks& banks);
+// `code` is a multiple of 16 bytes. Unknown instructions stop the warp that executes them.
+Program decode(std::span<const u8> code, u64 start);
+
+// The rows of a launch's constants, two words each: the low and the high one. `beyond` gets the
+// indices of the operations that read beyond a bank.
+std::vector<Row> read_constants(const Program& program, const Banks& banks,
+                                std::vector<u32>* beyond);
 // Operands only: constants are not resolved.
 Operation decode_one(const Words& words, u32 offset);
 

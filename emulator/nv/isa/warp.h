@@ -23,7 +23,8 @@ struct Warp {
   u32 active = 0;  // the running lanes, all at pc
   u32 alive = 0;   // lanes that have not ended
   Block* block = nullptr;
-  u32 index = 0;  // in the block
+  const Row* constants = nullptr;  // of the launch: read_constants(); borrowed from the grid
+  u32 index = 0;                   // in the block
 
   // Lanes that do not run.
   std::array<u64, kLanes> lane_pc{};
@@ -57,8 +58,8 @@ struct Warp {
 
 // The operand of lane 0 of its row: of `word` 0 or 1 of a pair.
 inline const Row& row_of(const Warp& warp, const Source& source, u32 word = 0) {
-  if (source.constant != nullptr) [[unlikely]]
-    return word == 0 ? *source.constant : *source.constant_high;
+  if (source.constant != 0) [[unlikely]]
+    return warp.constants[2 * (source.constant - 1) + word];
   return warp
       .rows[source.index + (source.index == kZero || source.index == kUniformZero ? 0 : word)];
 }

@@ -17,7 +17,9 @@ class OneInstruction {
     const Words words{low, high};
     std::vector<u8> code(sizeof(Words));
     std::memcpy(code.data(), &words, sizeof(Words));
-    program_ = decode(code, 0, {});
+    program_ = decode(code, 0);
+    constants_ = read_constants(program_, {}, nullptr);
+    warp_.constants = constants_.data();
     warp_.active = warp_.alive = kAllLanes;
     warp_.predicates[kTrue] = warp_.predicates[kUniformPredicates + kTrue] = kAllLanes;
   }
@@ -46,6 +48,7 @@ class OneInstruction {
 
  private:
   Program program_;
+  std::vector<Row> constants_;
   Warp warp_;
 };
 
