@@ -39,7 +39,9 @@ class Decoder {
     // Lanes vote, also where the result is uniform.
     op_.in_p = predicate_at(87, uniform && op_.opcode->number != 0x086), op_.not_p = words_.bit(90);
     op_.in_q = predicate_at(77, uniform), op_.not_q = words_.bit(80);
-    op_.in_s = predicate_at(68, uniform), op_.not_s = words_.bit(71);
+    // Bit 67 of PLOP3: the third predicate is a uniform one.
+    const bool uniform_third = op_.opcode->number == 0x01c && words_.bit(67);
+    op_.in_s = predicate_at(68, uniform || uniform_third), op_.not_s = words_.bit(71);
     op_.a.index = register_at(24, uniform);
     op_.e.index = register_at(64, uniform);
     bool good = true;

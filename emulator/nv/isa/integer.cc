@@ -169,55 +169,79 @@ Flow absolute_difference(Warp& warp, const Operation& op) {
 
 namespace {
 
-// The predicate chooses the minimum.
-template <auto Values>
-Flow choose_minimum(Warp& warp, const Operation& op, bool is_signed) {
-  const u32 mask = warp.mask_of(op), flip = is_signed ? 0x8000'0000 : 0;
-  const u32 minimum = predicate_of(warp, op.in_p, op.not_p);
-  const Row &a = row_of(warp, op.a), &b = row_of(warp, op.b), &c = row_of(warp, op.c);
-  alignas(64) u32 out[kLanes];
-  for (u32 i = 0; i < kLanes; ++i)
-    out[i] =
-        Values(a[i] ^ flip, b[i] ^ flip, c[i] ^ flip, flip, lanes_of_bit(minimum, i) != 0) ^ flip;
-  store_row(warp, op.dst, out, mask);
-  return Flow::Next;
-}
-constexpr auto kOfTwo = [](u32 a, u32 b, u32, u32, bool minimum) {
-  return minimum ? std::min(a, b) : std::max(a, b);
+// How the elements of a minimum or maximum are read: as i32 or u32, or as pairs of 16 bits.
+struct MinimumOf {
+  bool is_signed = false, pairs = false, relu = false;
+
+  i64 element(u32 word, u32 index) const {
+    if (!pairs) return is_signed ? i64{static_cast<i32>(word)} : i64{word};
+    const u32 half = word >> (16 * index) & 0xffff;
+    return is_signed ? i64{static_cast<i16>(half)} : i64{half};
+  }
+  // A sum wraps as its elements do.
+  i64 wrapped(i64 value) const {
+    return element(static_cast<u32>(pairs ? value & 0xffff : value), 0);
+  }
 };
 
-}  // namespace
-
-Flow minimum_integer(Warp& warp, const Operation& op) {
-  return choose_minimum<kOfTwo>(warp, op, op.bit(73));
-}
-// Bit 73: of two halves each.
-Flow minimum_vector(Warp& warp, const Operation& op) {
-  if (op.field(74, 4) != 0) return unknown_instruction(warp, op);  // of bytes
-  if (!op.bit(73)) return choose_minimum<kOfTwo>(warp, op, op.bit(72));
-  const u32 mask = warp.mask_of(op), flip = op.bit(72) ? 0x8000'8000 : 0;
-  const u32 minimum = predicate_of(warp, op.in_p, op.not_p);
-  const Row &a = row_of(warp, op.a), &b = row_of(warp, op.x);
+// The predicate chooses the minimum; .RELU makes it at least 0. `on_chosen` gets the lane, the
+// element and whether the first source is the result.
+template <auto Values, class OnChosen>
+Flow choose_minimum(Warp& warp, const Operation& op, MinimumOf of, OnChosen on_chosen) {
+  const u32 mask = warp.mask_of(op), minimum = predicate_of(warp, op.in_p, op.not_p);
+  const Row &a = row_of(warp, op.a), &b = row_of(warp, op.b), &c = row_of(warp, op.c);
   alignas(64) u32 out[kLanes];
   for (u32 i = 0; i < kLanes; ++i) {
-    const u32 x = a[i] ^ flip, y = b[i] ^ flip;
-    const bool least = lanes_of_bit(minimum, i) != 0;
-    const u32 low = kOfTwo(x & 0xffff, y & 0xffff, 0, 0, least);
-    out[i] = (kOfTwo(x >> 16, y >> 16, 0, 0, least) << 16 | low) ^ flip;
+    out[i] = 0;
+    for (u32 element = 0; element < (of.pairs ? 2 : 1); ++element) {
+      const i64 x = of.element(a[i], element), y = of.element(b[i], element);
+      const bool least = minimum >> i & 1;
+      i64 value = Values(x, y, of.element(c[i], element), of, least);
+      on_chosen(i, element, least ? x <= y : x >= y);
+      if (of.relu) value = std::max<i64>(value, 0);
+      const u32 bits = static_cast<u32>(value);
+      out[i] |= of.pairs ? (bits & 0xffff) << (16 * element) : bits;
+    }
   }
   store_row(warp, op.dst, out, mask);
   return Flow::Next;
 }
+constexpr auto kIgnoreChosen = [](u32, u32, bool) {};
+constexpr auto kOfTwo = [](i64 a, i64 b, i64, const MinimumOf&, bool minimum) {
+  return minimum ? std::min(a, b) : std::max(a, b);
+};
+
+// Bits 72, 73 and 76 [nvdisasm].
+MinimumOf packed_minimum(const Operation& op) { return {op.bit(72), op.bit(73), op.bit(76)}; }
+
+}  // namespace
+
+Flow minimum_integer(Warp& warp, const Operation& op) {
+  return choose_minimum<kOfTwo>(warp, op, {.is_signed = op.bit(73)}, kIgnoreChosen);
+}
+// The predicates say whether the first source is the result: of the low and of the high elements
+// [CUDA Math API, "SIMD intrinsics", __vibmax_s16x2, which sm_86 computes by other instructions].
+Flow minimum_vector(Warp& warp, const Operation& op) {
+  if (op.field(74, 2) != 0 || op.bit(77)) return unknown_instruction(warp, op);
+  const MinimumOf of = packed_minimum(op);
+  u32 chosen[2] = {};
+  const Flow flow = choose_minimum<kOfTwo>(warp, op, of, [&](u32 lane, u32 element, bool first) {
+    chosen[element] |= static_cast<u32>(first) << lane;
+  });
+  set_predicate(warp, op.p, chosen[0], warp.mask_of(op));
+  set_predicate(warp, op.q, chosen[of.pairs ? 1 : 0], warp.mask_of(op));
+  return flow;
+}
 Flow minimum_of_three(Warp& warp, const Operation& op) {
-  return choose_minimum<[](u32 a, u32 b, u32 c, u32, bool minimum) {
-    return minimum ? std::min(std::min(a, b), c) : std::max(std::max(a, b), c);
-  }>(warp, op, op.bit(72));
+  return choose_minimum<[](i64 a, i64 b, i64 c, const MinimumOf&, bool minimum) {
+    return minimum ? std::min({a, b, c}) : std::max({a, b, c});
+  }>(warp, op, packed_minimum(op), kIgnoreChosen);
 }
 Flow add_minimum(Warp& warp, const Operation& op) {
-  return choose_minimum<[](u32 a, u32 b, u32 c, u32 flip, bool minimum) {
-    const u32 sum = ((a ^ flip) + (b ^ flip)) ^ flip;
+  return choose_minimum<[](i64 a, i64 b, i64 c, const MinimumOf& of, bool minimum) {
+    const i64 sum = of.wrapped(a + b);
     return minimum ? std::min(sum, c) : std::max(sum, c);
-  }>(warp, op, op.bit(72));
+  }>(warp, op, packed_minimum(op), kIgnoreChosen);
 }
 
 // Bits 73 and 74: i64, u64, i32, u32; 75 wraps the count; 76 right; 80 the high word.

@@ -90,7 +90,6 @@ Flow permute(Warp& warp, const Operation& op) {
 }
 
 Flow predicate_logic(Warp& warp, const Operation& op) {
-  if (op.bit(67)) return unknown_instruction(warp, op);  // a uniform predicate
   const u32 mask = warp.mask_of(op);
   const u32 a = predicate_of(warp, op.in_p, op.not_p), b = predicate_of(warp, op.in_q, op.not_q),
             c = predicate_of(warp, op.in_s, op.not_s);

@@ -89,6 +89,36 @@ TEST(NvInstructions, PrmtRepeatsSigns) {
   EXPECT_EQ(permute.set(4, 0x0000'0071).run(15), 0x0000'0071u);
 }
 
+// PLOP3.LUT P0, PT, PT, PT, UP0, 0x40, 0x0: a and b and not c.
+TEST(NvInstructions, Plop3TakesAUniformPredicate) {
+  OneInstruction logic(0x000000000000781c, 0x003fda0003f0e808);
+  EXPECT_EQ(logic.set_predicate(kUniformPredicates, 0).run_predicate(0), kAllLanes);
+  EXPECT_EQ(logic.set_predicate(kUniformPredicates, kAllLanes).run_predicate(0), 0u);
+}
+
+// VIMNMX3.S16x2 R7, R0, R5, R4, PT and .RELU; VIADDMNMX.S16x2 R17, R0, R5, R4, !PT [sm_90]
+TEST(NvInstructions, MinimaOfPairs) {
+  const auto set = [](OneInstruction& minimum) -> OneInstruction& {
+    return minimum.set(0, 0x0003'fff0).set(5, 0x7fff'0007).set(4, 0x0004'8000);
+  };
+  OneInstruction of_three(0x000000050007720f, 0x1c1fe20003800304);
+  EXPECT_EQ(set(of_three).run(7), 0x0003'8000u);
+  OneInstruction at_least_zero(0x00000005000b720f, 0x000fc40003801304);
+  EXPECT_EQ(set(at_least_zero).run(11), 0x0003'0000u);
+  // 3 + 0x7fff wraps to -0x7ffe.
+  OneInstruction of_sum(0x0000000500117246, 0x1c0fe40007800304);
+  EXPECT_EQ(set(of_sum).run(17), 0x0004'fff7u);
+}
+
+// VIMNMX.S16x2 R7, P1, P0, R0, R5, !PT: the predicates say where the first source is the maximum.
+TEST(NvInstructions, MaximaSayWhichIsChosen) {
+  OneInstruction maximum(0x0000000500077248, 0x0c4fe40007820300);
+  Warp& warp = maximum.set(0, 0x0003'fff0).set(5, 0x0002'0007).run();
+  EXPECT_EQ(warp.rows[7][0], 0x0003'0007u);
+  EXPECT_EQ(warp.predicates[1], 0u);  // of the low halves
+  EXPECT_EQ(warp.predicates[0], kAllLanes);
+}
+
 // IMAD.WIDE.U32 R4, R8, R9, RZ, and IMAD.HI R2, R0, 0x2aaaaaab, RZ: a sixth.
 TEST(NvInstructions, WideProducts) {
   OneInstruction wide(0x0000000908047225, 0x000fe200078e00ff);

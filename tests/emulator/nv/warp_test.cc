@@ -131,6 +131,49 @@ TEST_P(CudaTest, AtomicOperations) {
   for (usize i = 0; i < std::size(expected); ++i) EXPECT_EQ(run.words[i], expected[i]) << i;
 }
 
+// The thread that has the lock waits at the end of the loop, where it would meet those that spin.
+TEST_P(CudaTest, ThreadsThatSpinLetTheOwnerOfTheLockGoOn) {
+  compile(R"(extern "C" __global__ void test(unsigned* o) {
+    while (atomicCAS(&o[0], 0u, 1u) != 0) {}
+    ((volatile unsigned*)o)[1] += threadIdx.x;
+    __threadfence();
+    atomicExch(&o[0], 0u);
+    __syncwarp();
+    o[2 + threadIdx.x] = __shfl_xor_sync(~0u, threadIdx.x, 1);
+  })");
+  if (!cubin_) return;
+  const CudaRun run = this->run(std::vector<u32>(66), {.block = {64, 1, 1}});
+  ASSERT_FALSE(run.result.fault) << to_string(*run.result.fault);
+  EXPECT_EQ(run.words[1], 2016u);
+  for (u32 t = 0; t < 64; ++t) EXPECT_EQ(run.words[2 + t], (t ^ 1) % 32 + t / 32 * 32);
+}
+
+// The SIMD and DPX functions of CUDA's math API: single instructions on sm_90.
+TEST_P(CudaTest, MinimaOfPairs) {
+  compile(R"(extern "C" __global__ void test(unsigned* o) {
+    const unsigned a = o[0], b = o[1], c = o[2];
+    o[3] = __vimin3_s16x2(a, b, c);
+    o[4] = __vimax3_u16x2(a, b, c);
+    o[5] = __vimin3_s16x2_relu(a, b, c);
+    o[6] = __vimax3_s32_relu(a, b, c);
+    o[7] = __viaddmax_s16x2(a, b, c);
+    o[8] = __viaddmin_u16x2(a, b, c);
+    bool high = false, low = false;
+    o[9] = __vibmax_s16x2(a, b, &high, &low);
+    o[10] = high + 2 * low;
+    o[11] = __vibmin_u16x2(a, b, &high, &low);
+    o[12] = high + 2 * low;
+  })");
+  if (!cubin_) return;
+  std::vector<u32> words(13);
+  words[0] = 0x0003'fff0, words[1] = 0x0002'0007, words[2] = 0x8000'0100;
+  const CudaRun run = this->run(words, {.block = {1, 1, 1}});
+  ASSERT_FALSE(run.result.fault) << to_string(*run.result.fault);
+  const u32 expected[] = {0x8000'fff0, 0x8000'fff0, 0x0000'0000, 0x0003'fff0, 0x0005'0100,
+                          0x0005'0100, 0x0003'0007, 1,           0x0002'0007, 0};
+  for (usize i = 0; i < std::size(expected); ++i) EXPECT_EQ(run.words[3 + i], expected[i]) << i;
+}
+
 // A stack, calls through a pointer, tables of constants, and pointers to any memory.
 TEST_P(CudaTest, CallsStacksAndConstants) {
   compile(R"(__device__ __noinline__ int weigh(int n, int* o) {
