@@ -127,11 +127,7 @@ void Block::run_warp(Warp& warp) {
       left -= executed;
       continue;
     }
-    left = kTurn;
-    for (u32 lane = 0; lane < kLanes; ++lane)
-      if (warp.active >> lane & 1) warp.lane_pc[lane] = warp.pc;
-    choose_lanes(warp, std::exchange(warp.active, 0u));
-    return;
+    return end_turn(warp);
   }
   if (warp.alive == 0 || fault_.rule != nullptr) return;
   const auto waits_for_block = [&](u32 lane) {
@@ -143,6 +139,38 @@ void Block::run_warp(Warp& warp) {
   warp.pc = warp.lane_pc[lane];
   set_deadlock(warp, kConvergence,
                fmt::format("lanes {:#x} wait for lanes that do not arrive", warp.alive));
+}
+
+// The running lanes make room for others of the warp.
+void Block::end_turn(Warp& warp) {
+  for (u32 lane = 0; lane < kLanes; ++lane)
+    if (warp.active >> lane & 1) warp.lane_pc[lane] = warp.pc;
+  release_yielded(warp);
+  choose_lanes(warp, std::exchange(warp.active, 0u));
+  warp.yielded &= ~warp.active;
+}
+
+// A convergence barrier is complete when every lane that takes part either waits or yielded: a
+// thread that spins until another one gives up a lock does not keep that one waiting. Who yielded
+// meets nobody there later. [US patent 10,067,768, "Execution of Divergent Threads Using a
+// Convergence Barrier", claim 1; CUDA Programming Guide 13, "Independent Thread Scheduling"]
+void Block::release_yielded(Warp& warp) {
+  for (u32 lane = 0; lane < kLanes; ++lane) {
+    if (!(warp.alive >> lane & 1) || warp.wait[lane] != Warp::Wait::Convergence) continue;
+    std::array<u32, kLanes>& masks = warp.convergence[warp.wait_for[lane]];
+    const u32 needed = masks[lane] & warp.alive;
+    u32 arrived = 0;
+    for (u32 other = 0; other < kLanes; ++other)
+      if ((needed >> other & 1) && warp.wait[other] == Warp::Wait::Convergence &&
+          warp.lane_pc[other] == warp.lane_pc[lane])
+        arrived |= 1u << other;
+    const u32 missing = needed & ~arrived;
+    if ((missing & ~warp.yielded) != 0) continue;
+    for (u32 other = 0; other < kLanes; ++other) {
+      if (arrived >> other & 1) warp.wait[other] = Warp::Wait::None;
+      if (missing >> other & 1) masks[other] &= ~arrived;
+    }
+  }
 }
 
 // Lets lanes go whose convergence barrier, or __syncwarp's mask, is complete.

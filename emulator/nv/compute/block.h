@@ -85,6 +85,8 @@ class Block {
   void run_warp(Warp& warp);
   Flow run_operations(Warp& warp, const Operation*& op);
   bool choose_lanes(Warp& warp, u32 except = 0);
+  void end_turn(Warp& warp);
+  void release_yielded(Warp& warp);
   void release_lanes(Warp& warp);
   void release_barriers();
   bool release_barrier(u32 number);

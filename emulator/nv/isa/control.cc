@@ -179,8 +179,10 @@ Flow warp_sync(Warp& warp, const Operation& op) {
   return park(warp, op, lanes, Warp::Wait::WarpSync, mask);
 }
 
-Flow yield_lanes(Warp& warp, const Operation& op) {
-  return jump(warp, op, warp.active, next_pc(warp, op));
+// Others may run first: Block::end_turn() says when.
+Flow yield_lanes(Warp& warp, const Operation&) {
+  warp.yielded |= warp.active;
+  return Flow::Next;
 }
 
 Flow trap(Warp& warp, const Operation& op) {

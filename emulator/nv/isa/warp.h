@@ -36,6 +36,7 @@ struct Warp {
 
   u32 barrier_result = 0;  // of BAR.RED, for B2R
   u64 instructions = 0;
+  u32 yielded = 0;  // lanes that executed YIELD in their last turn
 
   struct {
     const Check* rule = nullptr;
