@@ -112,6 +112,23 @@ u32 compare(const Warp& warp, const Operation& op) {
   return result;
 }
 
+// A product of floats is exact in f64.
+Flow scaled_product(Warp& warp, const Operation& op, f64 scale) {
+  Lanes a, b, out;
+  load(warp, op.a, op.bit(80), a);
+  load(warp, op.x, op.bit(80), b);
+  {
+    const Rounding rounding(op.field(78, 2));
+    for (u32 i = 0; i < kLanes; ++i) {
+      volatile f64 exact = f64{a.value[i]} * f64{b.value[i]} * scale;
+      out.value[i] = static_cast<f32>(f64{exact});
+    }
+    asm volatile("" ::"r"(&out) : "memory");
+  }
+  store(warp, op, out, op.bit(80), op.bit(77));
+  return Flow::Next;
+}
+
 }  // namespace
 
 Flow add_float(Warp& warp, const Operation& op) {
@@ -119,9 +136,12 @@ Flow add_float(Warp& warp, const Operation& op) {
 }
 
 Flow multiply_float(Warp& warp, const Operation& op) {
-  // Bits 84 to 86 scale the product by a power of two; 4 is one. Bit 76: zero times anything is 0.
-  if (op.field(84, 3) != 4 || op.bit(76)) return unknown_instruction(warp, op);
-  return on_floats<[](f32 a, f32 b) { return a * b; }, Second::X>(warp, op);
+  // Bits 84 to 86: the product is scaled by a power of two (.D2, .M4), of which 4 is one, before it
+  // is rounded. Bit 76: zero times anything is 0.
+  const u32 scale = op.field(84, 3);
+  if (scale == 0 || op.bit(76)) return unknown_instruction(warp, op);
+  if (scale == 4) return on_floats<[](f32 a, f32 b) { return a * b; }, Second::X>(warp, op);
+  return scaled_product(warp, op, std::ldexp(1.0, static_cast<int>(scale) - 4));
 }
 
 Flow fused_float(Warp& warp, const Operation& op) {

@@ -143,6 +143,13 @@ TEST(NvInstructions, FusedSumsAreRoundedOnceAsNamed) {
   EXPECT_EQ(nearest.set(5, bits(0x1p-12f)).set(0, one).run(0), one);
 }
 
+// FMUL.D2 R3, R3, 1.4426950216293334961: half of 2.89 times the smallest float, rounded once.
+TEST(NvInstructions, ScaledProductsAreRoundedOnce) {
+  OneInstruction half(0x3fb8aa3b03037820, 0x000fca0000300000);
+  EXPECT_EQ(half.set(3, bits(2.0f)).run(3), 0x3fb8'aa3bu);
+  EXPECT_EQ(half.set(3, bits(0x1p-148f)).run(3), 1u);
+}
+
 // FADD.FTZ R5, -R6, -RZ, and FADD R0, R0, R5
 TEST(NvInstructions, FaddFlushesOnlyWhereItSaysSo) {
   OneInstruction flushed(0x800000ff06057221, 0x000fc80000010100);
