@@ -103,33 +103,44 @@ bool RegisterRules::check(Warp& warp, const Operation& op, const RegisterUses& u
   return op.opcode == nullptr || (check_waits(warp, op, uses) && check_undefined(warp, op, uses));
 }
 
+// Lanes that took different ways share scoreboards, but not registers.
+bool RegisterRules::check_pending(Warp& warp, const Operation& op, const RegisterUses& uses,
+                                  u32 scoreboard) {
+  const u32 lanes = op.has_uniform_dst ? kAllLanes : warp.mask_of(op);
+  for (const Pending& pending : pending_[scoreboard]) {
+    if ((pending.lanes & lanes) == 0) continue;
+    const char* verb = nullptr;
+    for (const RegisterRange& range : uses.writes)
+      if (overlap(range, pending.range)) verb = "overwrites";
+    for (const RegisterRange& range : uses.reads)
+      if (pending.writes && overlap(range, pending.range)) verb = "reads";
+    if (verb == nullptr) continue;
+    const std::string message = fmt::format(
+        "{}: {} {} {} and does not wait for scoreboard {}, of {} at {:#x}, which {} it",
+        warp.block->grid().kernel.name, text_of(op), verb, range_text(pending.range), scoreboard,
+        text_of(*pending.by), pending.by->offset, pending.writes ? "writes" : "reads");
+    if (warp.block->grid().checks.report(kMissingWait, message) != Level::Error) return true;
+    stop(warp, kMissingWait, Warp::first_lane(warp.active), 0, message);
+    return false;
+  }
+  return true;
+}
+
 bool RegisterRules::check_waits(Warp& warp, const Operation& op, const RegisterUses& uses) {
   const Control control = control_of(op.words);
   const bool waits_for_all = op.opcode->number == 0x11a;  // DEPBAR
   for (u32 i = 0; i < kScoreboards; ++i) {
     if ((control.wait >> i & 1) || waits_for_all) pending_[i].clear();
-    for (const Pending& pending : pending_[i]) {
-      const RegisterRange* used = nullptr;
-      for (const RegisterRange& range : uses.writes)
-        if (overlap(range, pending.range)) used = &range;
-      for (const RegisterRange& range : uses.reads)
-        if (pending.writes && overlap(range, pending.range)) used = &range;
-      if (used == nullptr) continue;
-      const std::string message =
-          fmt::format("{}: {} uses {} while scoreboard {} is not waited for",
-                      warp.block->grid().kernel.name, text_of(op), range_text(pending.range), i);
-      if (warp.block->grid().checks.report(kMissingWait, message) != Level::Error) break;
-      stop(warp, kMissingWait, Warp::first_lane(warp.active), 0, message);
-      return false;
-    }
+    if (!pending_[i].empty() && !check_pending(warp, op, uses, i)) return false;
   }
   if (!(op.opcode->flags & kVariable)) return true;
+  const u32 lanes = op.has_uniform_dst ? kAllLanes : warp.mask_of(op);
   if (control.write_barrier < kScoreboards)
     for (const RegisterRange& range : uses.writes)
-      pending_[control.write_barrier].push_back({range, true});
+      pending_[control.write_barrier].push_back({range, lanes, true, &op});
   if (control.read_barrier < kScoreboards)
     for (const RegisterRange& range : uses.reads)
-      pending_[control.read_barrier].push_back({range, false});
+      pending_[control.read_barrier].push_back({range, lanes, false, &op});
   return true;
 }
 

@@ -35,12 +35,16 @@ class RegisterRules {
 
  private:
   static constexpr u32 kScoreboards = 6;
+  // A register that an instruction has not written, or not read, yet.
   struct Pending {
     RegisterRange range;
+    u32 lanes = 0;  // that execute the instruction
     bool writes = false;
+    const Operation* by = nullptr;
   };
 
   bool check_waits(Warp& warp, const Operation& op, const RegisterUses& uses);
+  bool check_pending(Warp& warp, const Operation& op, const RegisterUses& uses, u32 scoreboard);
   bool check_undefined(Warp& warp, const Operation& op, const RegisterUses& uses);
 
   std::array<u32, kRows> undefined_{};                   // lanes

@@ -109,7 +109,7 @@ TEST_P(NvRules, ResultsThatAreNotWaitedFor) {
   EXPECT_FALSE(this->run(std::vector<u32>(32)).result.fault);
   compile(kSource, [](Words& words) { words.high &= ~(u64{63} << 52); });
   const CudaRun run = this->run(std::vector<u32>(32));
-  expect_fault(run, kMissingWait, "while scoreboard", 0);
+  expect_fault(run, kMissingWait, "does not wait for scoreboard", 0);
 }
 
 // The compiler's code, in which NOP replaces S2R.
