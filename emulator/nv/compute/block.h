@@ -55,6 +55,10 @@ class Block {
   u8* global(Warp& warp, u32 lane, u64 address, u32 bytes, bool write);
   u8* shared(Warp& warp, u32 lane, u64 address, u32 bytes, bool write, bool atomic = false);
   u8* local(Warp& warp, u32 lane, u64 address, u32 bytes);
+  // Where LDGSTS writes: nobody may access it until the warp waited for the group.
+  u8* copy_target(Warp& warp, u32 lane, u64 address, u32 bytes);
+  // The warp waited for its first `groups` groups of copies.
+  void finish_copies(Warp& warp, u32 groups);
 
   // The lanes arrive at a barrier and wait, unless they only `arrive`. `threads`: how many it waits
   // for, zero: all that have not ended.
@@ -78,7 +82,14 @@ class Block {
   struct Access {
     u32 epoch = 0;
     u16 writer = 0, reader = 0;
+    u16 copier = 0;  // the warp whose copy is pending, from 1
     bool written = false;
+  };
+  // A copy that its warp has not waited for.
+  struct Copy {
+    u32 warp = 0, group = 0;
+    u64 address = 0;
+    u32 bytes = 0;
   };
   static constexpr u16 kMany = 0xffff;
 
@@ -92,6 +103,7 @@ class Block {
   bool release_barrier(u32 number);
   u32 threads_alive() const;
   void note_shared(Warp& warp, u32 lane, u64 address, u32 bytes, bool write, bool atomic);
+  bool check_copies(Warp& warp, u32 lane, u64 address, u32 bytes);
   void set_fault(const Warp& warp);
   void set_deadlock(const Warp& warp, const Check& rule, std::string message);
 
@@ -101,6 +113,7 @@ class Block {
   std::vector<RegisterRules> rules_;  // of each warp, if registers are judged
   std::vector<u8> shared_, local_;
   std::vector<Access> accesses_;
+  std::vector<Copy> copies_;
   u32 epoch_ = 1;
   bool judges_shared_ = false;
   std::array<BarrierState, kBarriers> barriers_;

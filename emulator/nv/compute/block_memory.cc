@@ -1,6 +1,8 @@
 // The memory of a block: global by the address space, shared and local by offset.
 #include <fmt/format.h>
 
+#include <vector>
+
 #include "emulator/nv/compute/block.h"
 #include "emulator/nv/compute/rules.h"
 
@@ -40,7 +42,8 @@ u8* Block::shared(Warp& warp, u32 lane, u64 address, u32 bytes, bool write, bool
                      write ? "write" : "read", bytes, address, shared_.size()));
     return nullptr;
   }
-  if (judges_shared_) note_shared(warp, lane, address, bytes, write, atomic);
+  if (judges_shared_ && check_copies(warp, lane, address, bytes))
+    note_shared(warp, lane, address, bytes, write, atomic);
   if (warp.fault.rule != nullptr) return nullptr;
   return shared_.data() + address;
 }
@@ -81,6 +84,46 @@ void Block::note_shared(Warp& warp, u32 lane, u64 address, u32 bytes, bool write
     who = who == 0 || who == self ? self : kMany;
     access.written |= write;
   }
+}
+
+// False: the rule was broken, and the warp is stopped.
+bool Block::check_copies(Warp& warp, u32 lane, u64 address, u32 bytes) {
+  if (copies_.empty()) return true;
+  for (u64 at = address; at < address + bytes; ++at) {
+    const u16 copier = accesses_[at].copier;
+    if (copier == 0) continue;
+    const std::string message = fmt::format(
+        "{}: warp {} accesses shared address {:#x}, to which a copy (LDGSTS) of warp "
+        "{} is pending",
+        grid_.kernel.name, warp.index, at, copier - 1);
+    if (grid_.checks.report(kPendingCopy, message) != Level::Error) return true;
+    stop(warp, kPendingCopy, lane, at, message);
+    return false;
+  }
+  return true;
+}
+
+u8* Block::copy_target(Warp& warp, u32 lane, u64 address, u32 bytes) {
+  u8* to = shared(warp, lane, address, bytes, true);
+  if (to == nullptr || !judges_shared_) return to;
+  copies_.push_back({warp.index, warp.copies_committed, address, bytes});
+  for (u64 at = address; at < address + bytes; ++at)
+    accesses_[at].copier = static_cast<u16>(warp.index + 1);
+  return to;
+}
+
+// To others, the bytes are written when the warp has waited.
+void Block::finish_copies(Warp& warp, u32 groups) {
+  std::erase_if(copies_, [&](const Copy& copy) {
+    if (copy.warp != warp.index || copy.group >= groups) return false;
+    for (u64 at = copy.address; at < copy.address + copy.bytes; ++at) {
+      accesses_[at].copier = 0;
+      accesses_[at].epoch = epoch_;
+      accesses_[at].writer = static_cast<u16>(warp.index + 1);
+      accesses_[at].reader = 0;
+    }
+    return true;
+  });
 }
 
 u8* Block::local(Warp& warp, u32 lane, u64 address, u32 bytes) {

@@ -91,6 +91,14 @@ inline constexpr Check kConvergence{
     false,
     true};
 
+inline constexpr Check kPendingCopy{
+    "NV-MEM-008",
+    "shared memory that LDGSTS writes is accessed after the warp waited for its group",
+    "PTX ISA, \"cp.async\""};
+inline constexpr Check kWholeWarp{"NV-CODE-007",
+                                  "all lanes of a warp execute its matrix instructions",
+                                  "PTX ISA, \"mma\", \"ldmatrix\": .aligned"};
+
 inline constexpr Check kTrap{"NV-CODE-006",
                              "a kernel executes no trap",
                              "PTX ISA, \"trap\"",
@@ -103,6 +111,7 @@ inline constexpr const Check* kAllRules[] = {
     &kUnknownInstruction, &kCodeFetch,  &kEndlessKernel, &kUndefinedRegister, &kMissingWait,
     &kGlobalAccess,       &kMisaligned, &kSharedAccess,  &kLocalAccess,       &kConstantAccess,
     &kUndefinedShared,    &kSharedRace, &kBarrier,       &kConvergence,       &kTrap,
+    &kPendingCopy,        &kWholeWarp,
 };
 
 }  // namespace doorbell::emu::nvgpu

@@ -3,8 +3,10 @@
 // OpF2I, OpI2F, OpFRnd]
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "emulator/core/number/number.h"
+#include "emulator/core/number/small_float.h"
 #include "emulator/nv/isa/handlers.h"
 #include "emulator/nv/isa/lanes.h"
 #include "emulator/nv/isa/rounding.h"
@@ -147,22 +149,102 @@ Flow integer_to_float(Warp& warp, const Operation& op) {
   return Flow::Next;
 }
 
-// Two floats to halves, the first to the high one; bit 76: bfloat16; bits 79 and 80: rounding.
-Flow pack_halves(Warp& warp, const Operation& op) {
-  if (op.field(74, 2) != 0 || op.field(77, 2) != 0 || op.field(81, 9) != 0)
-    return unknown_instruction(warp, op);
+namespace {
+
+// How F2FP names formats: of the result by bits 76, 86 and 87, of the source by 73 and 74. What it
+// does with them, by bits 78, 89 and 90 [nvdisasm].
+enum class Packing : u8 { Pack, PackAndMerge, Unpack, UnpackAndMerge, Round };
+struct FloatPacking {
+  Packing packing = Packing::Pack;
+  const SmallFormat* small = nullptr;  // of 8 bits, where there is one
+};
+std::optional<FloatPacking> packing_of(const Operation& op) {
+  const u32 result = op.field(76, 1) | op.field(86, 2) << 1, source = op.field(73, 2);
+  const u32 kind = op.field(78, 1) | op.field(89, 2) << 1;
+  const bool to_small = result >= 4 && result <= 5;
+  const SmallFormat* small = (to_small ? result == 5 : source == 3) ? &kFp8 : &kBf8;
+  if (kind == 0 && result <= 1) return FloatPacking{Packing::Pack, nullptr};
+  if (kind == 5 && to_small && source == 0) return FloatPacking{Packing::PackAndMerge, small};
+  if (kind == 4 && to_small && source == 1) return FloatPacking{Packing::UnpackAndMerge, small};
+  if (kind == 2 && result <= 1 && source >= 2) return FloatPacking{Packing::Unpack, small};
+  if (kind == 3 && result == 3 && source == 0) return FloatPacking{Packing::Round, nullptr};
+  return std::nullopt;
+}
+
+// .RELU, bit 75: negative numbers become 0, NaN the canonical one.
+f32 after_relu(f32 value, const Operation& op) { return op.bit(75) && value < 0 ? 0.0f : value; }
+
+// To f16, or with bit 76 to bfloat16; bits 79 and 80: rounding; 77: at most the largest number.
+u32 half_of(f32 value, const Operation& op) {
+  value = after_relu(value, op);
   const bool bfloat = op.bit(76);
   const u32 mode = op.field(79, 2);
-  if (bfloat && mode != 0 && mode != 3) return unknown_instruction(warp, op);
-  const Row &a = row_of(warp, op.a), &b = row_of(warp, op.x);
-  const auto half = [&](u32 word, const Source& source) -> u32 {
-    const f32 value = as_float(word, source);
-    if (value != value) return 0x7fff;
-    if (!bfloat) return float_to_half(value, half_rounding(mode));
-    return mode == 3 ? std::bit_cast<u32>(value) >> 16 : float_to_bfloat(value);
+  if (value != value) return 0x7fff;
+  if (op.bit(77) && !bfloat) value = std::fmin(std::fmax(value, -65504.0f), 65504.0f);
+  if (op.bit(77) && bfloat) {
+    const f32 most = bfloat_to_float(0x7f7f);
+    value = std::fmin(std::fmax(value, -most), most);
+  }
+  if (!bfloat) return float_to_half(value, half_rounding(mode));
+  return mode == 3 ? std::bit_cast<u32>(value) >> 16 : float_to_bfloat(value);
+}
+
+// PTX's cvt to 8 bits has .satfinite (bit 77) always; NaN is 0x7f.
+u32 small_of(f32 value, const SmallFormat& format, const Operation& op) {
+  if (value != value) return 0x7f;
+  return float_to_small(after_relu(value, op), format, op.bit(77));
+}
+
+// To TF32, of which the 13 low bits are 0.
+u32 tf32_of(f32 value, const Operation& op) {
+  value = after_relu(value, op);
+  if (value != value) return 0x7fff'ffff;
+  const u32 bits = std::bit_cast<u32>(value);
+  const u32 rounded = op.field(79, 2) == 3 ? bits : bits + 0xfff + (bits >> 13 & 1);
+  return rounded & 0xffff'e000;
+}
+
+}  // namespace
+
+// Two values to one register, the first to the high part; or two halves of a register.
+Flow pack_floats(Warp& warp, const Operation& op) {
+  const std::optional<FloatPacking> form = packing_of(op);
+  const u32 mode = op.field(79, 2);
+  const bool directed = mode == 1 || mode == 2;
+  if (!form || op.field(81, 5) != 0 || (directed && (form->packing != Packing::Pack || op.bit(76))))
+    return unknown_instruction(warp, op);
+  const Row &a = row_of(warp, op.a), &b = row_of(warp, op.x), &c = row_of(warp, op.c);
+  const auto merged = [&](u32 low, u32 with) {
+    return (op.bit(72) ? with >> 16 : with) << 16 | low;
+  };
+  const auto half = [&](u32 word, u32 which) {
+    return half_to_float(word >> (16 * which) & 0xffff);
   };
   alignas(64) u32 out[kLanes];
-  for (u32 i = 0; i < kLanes; ++i) out[i] = half(a[i], op.a) << 16 | half(b[i], op.x);
+  for (u32 i = 0; i < kLanes; ++i) {
+    const auto small = [&](u32 byte) {
+      const f32 value = after_relu(small_to_float(byte & 0xff, *form->small), op);
+      return value != value ? 0x7fffu : op.bit(76) ? float_to_bfloat(value) : float_to_half(value);
+    };
+    const u32 pair = op.bit(88) ? b[i] >> 16 : b[i];
+    switch (form->packing) {
+      case Packing::Pack:
+        out[i] = half_of(as_float(a[i], op.a), op) << 16 | half_of(as_float(b[i], op.x), op);
+        break;
+      case Packing::PackAndMerge:
+        out[i] = merged(small_of(std::bit_cast<f32>(a[i]), *form->small, op) << 8 |
+                            small_of(std::bit_cast<f32>(b[i]), *form->small, op),
+                        c[i]);
+        break;
+      case Packing::UnpackAndMerge:
+        out[i] = merged(small_of(half(b[i], 1), *form->small, op) << 8 |
+                            small_of(half(b[i], 0), *form->small, op),
+                        c[i]);
+        break;
+      case Packing::Unpack: out[i] = small(pair >> 8) << 16 | small(pair); break;
+      case Packing::Round: out[i] = tf32_of(std::bit_cast<f32>(b[i]), op); break;
+    }
+  }
   store_row(warp, op.dst, out, warp.mask_of(op));
   return Flow::Next;
 }

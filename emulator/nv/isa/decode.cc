@@ -103,6 +103,8 @@ class Decoder {
                       (spec.role == 'c' && is_last(op_.form));
     Source& source = spec.role == 'a' ? op_.a : in_x ? op_.x : op_.e;
     if (spec.role != 'a' && spec.role != 'x' && spec.role != 'b' && spec.role != 'c') return;
+    // F2FP of other formats has them where the modifiers would be.
+    if (op_.opcode->number == 0x03e && words_.field(86, 5) != 0) return;
     if (in_x && (op_.form == kImmediate || op_.form == kImmediateLast)) return;
     const unsigned negative = spec.role == 'a' ? 72 : in_x ? 63 : 75;
     const unsigned absolute = spec.role == 'a' ? 73 : in_x ? 62 : 74;

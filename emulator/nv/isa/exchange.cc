@@ -54,15 +54,20 @@ Flow vote(Warp& warp, const Operation& op) {
   return Flow::Next;
 }
 
+// Bit 73: of 64 bits; 79: any, otherwise all: no lanes if one differs.
 Flow match_lanes(Warp& warp, const Operation& op) {
-  if (!op.bit(79) || op.field(72, 7) != 0) return unknown_instruction(warp, op);  // .ALL, .U64
   const u32 mask = warp.mask_of(op);
-  const Row& from = row_of(warp, op.a);
+  const Row &low = row_of(warp, op.a), &high = row_of(warp, op.a, op.bit(73) ? 1 : 0);
   alignas(64) u32 out[kLanes] = {};
-  for (u32 i = 0; i < kLanes; ++i)
+  u32 all = 0;
+  for (u32 i = 0; i < kLanes; ++i) {
     for (u32 j = 0; j < kLanes; ++j)
-      if ((mask >> j & 1) && from[i] == from[j]) out[i] |= 1u << j;
+      if ((mask >> j & 1) && low[i] == low[j] && high[i] == high[j]) out[i] |= 1u << j;
+    if (out[i] == mask) all |= 1u << i;
+    if (!op.bit(79) && out[i] != mask) out[i] = 0;
+  }
   store_row(warp, op.dst, out, mask);
+  if (!op.bit(79)) set_predicate(warp, op.p, all, mask);
   return Flow::Next;
 }
 

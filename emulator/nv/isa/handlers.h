@@ -55,7 +55,7 @@ Flow multiply_halves(Warp& warp, const Operation& op);
 Flow set_halves(Warp& warp, const Operation& op);
 Flow compare_halves(Warp& warp, const Operation& op);
 Flow minimum_halves(Warp& warp, const Operation& op);
-Flow pack_halves(Warp& warp, const Operation& op);
+Flow pack_floats(Warp& warp, const Operation& op);
 Flow integer_to_float(Warp& warp, const Operation& op);
 Flow float_to_float(Warp& warp, const Operation& op);
 Flow float_to_integer(Warp& warp, const Operation& op);
@@ -78,6 +78,12 @@ Flow reduce_global(Warp& warp, const Operation& op);
 Flow atomic_global(Warp& warp, const Operation& op);
 Flow compare_exchange_global(Warp& warp, const Operation& op);
 Flow no_operation(Warp& warp, const Operation& op);
+Flow multiply_matrices(Warp& warp, const Operation& op);
+Flow load_matrix(Warp& warp, const Operation& op);
+Flow transpose_matrix(Warp& warp, const Operation& op);
+Flow copy_to_shared(Warp& warp, const Operation& op);
+Flow commit_copies(Warp& warp, const Operation& op);
+Flow wait_for_scoreboard(Warp& warp, const Operation& op);
 Flow shuffle(Warp& warp, const Operation& op);
 Flow match_lanes(Warp& warp, const Operation& op);
 Flow barrier_to_register(Warp& warp, const Operation& op);
@@ -99,6 +105,9 @@ Flow trap(Warp& warp, const Operation& op);
 
 // Of whatever has no other handler: stops the warp.
 Flow unknown_instruction(Warp& warp, const Operation& op);
+// False: not all lanes execute an instruction that they must execute together, and the warp is
+// stopped.
+bool check_whole_warp(Warp& warp, const Operation& op);
 // Of an operation with an operand beyond a constant bank: stops the warp.
 Flow constant_beyond_bank(Warp& warp, const Operation& op);
 

@@ -15,8 +15,10 @@
 // A lane's result never depends on what was stored for another lane.
 #ifdef __clang__
 #define DOORBELL_NV_LANES _Pragma("clang loop vectorize(assume_safety)")
+#define DOORBELL_NV_UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define DOORBELL_NV_LANES _Pragma("GCC ivdep")
+#define DOORBELL_NV_UNROLL _Pragma("GCC unroll 8")
 #endif
 
 namespace doorbell::emu::nvgpu {

@@ -69,7 +69,7 @@ constexpr Opcode kOpcodes[] = {
   {0x035, "HFMA2.MMA", "d ah bh ch",         kPairs, fused_halves},
   {0x040, "HMNMX2",    "d ah xh P",          kPairs, minimum_halves},
   // conversions: convert.cc
-  {0x03e, "F2FP",      "d af xf",            kFloat, pack_halves},
+  {0x03e, "F2FP",      "d af xf c",          kFloat, pack_floats},
   {0x045, "I2FP",      "d x",                0, integer_to_float},
   {0x104, "F2F",       "d xf",               kFloat | kVariable, float_to_float},
   {0x105, "F2I",       "d xf",               kFloat | kVariable, float_to_integer},
@@ -123,12 +123,12 @@ constexpr Opcode kOpcodes[] = {
   {0x18f, "CCTL",      "",                   kVariable, no_operation},
   {0x192, "MEMBAR",    "",                   kVariable, no_operation},
   {0x1ab, "ERRBAR",    "",                   kVariable, no_operation},
-  {0x1ae, "LDGSTS",    "",                   kVariable, nullptr},
-  {0x1af, "LDGDEPBAR", "",                   kVariable, no_operation},
-  {0x11a, "DEPBAR",    "",                   0, no_operation},
+  {0x1ae, "LDGSTS",    "G H P?",             kVariable, copy_to_shared},
+  {0x1af, "LDGDEPBAR", "",                   kVariable, commit_copies},
+  {0x11a, "DEPBAR",    "D E",                0, wait_for_scoreboard},
   // between lanes: exchange.cc
   {0x189, "SHFL",      "p d a y z",              kVariable, shuffle},
-  {0x1a1, "MATCH",     "d a",                kVariable, match_lanes},
+  {0x1a1, "MATCH",     "u d a",              kVariable, match_lanes},
   // control: control.cc
   {0x118, "NOP",       "",                   0, no_operation},
   {0x11c, "B2R",       "d? p?",              kVariable, barrier_to_register},
@@ -148,11 +148,12 @@ constexpr Opcode kOpcodes[] = {
   {0x156, "BMOV.32",   "C v",                   kVariable, register_to_convergence},
   {0x15c, "BPT",       "",                   0, trap},
   {0x15d, "NANOSLEEP", "",                   0, yield_lanes},
-  // matrices
-  {0x037, "IMMA",      "d a x e",                   kVariable, nullptr},
-  {0x03b, "LDSM",      "d s",                   kVariable, nullptr},
-  {0x03c, "HMMA",      "d a x e",                   kVariable, nullptr},
-  {0x07a, "QMMA",      "d a x e",                   kVariable, nullptr},
+  // matrices: matrix.cc, matrix_memory.cc
+  {0x037, "IMMA",      "d a x e",            0, multiply_matrices},
+  {0x03a, "MOVM",      "d a",                kVariable, transpose_matrix},
+  {0x03b, "LDSM",      "d s",                kVariable, load_matrix},
+  {0x03c, "HMMA",      "d a x e",            0, multiply_matrices},
+  {0x07a, "QMMA",      "d a x e",            0, multiply_matrices},
 };
 // clang-format on
 

@@ -37,6 +37,9 @@ using Handler = Flow (*)(Warp&, const Operation&);
 //   A         PR, all predicates;  n  number of a barrier;  C  convergence barrier (24)
 //   j         predicate that a barrier reduces
 //   y, z      lane, and clamp and segments of a shuffle
+//   u         predicate of the result (81) that .ANY lacks
+//   G, H      shared and global address of a copy (16 and 44, 24 and 32)
+//   D, E      scoreboard (44) and count (38)
 // Behind it: 2, 4: as many registers; m: as many as the access has; f, n, h: modifiers of
 // floats, of integers, of pairs of halves; ?: printed unless it is PT or RZ.
 struct OperandSpec {

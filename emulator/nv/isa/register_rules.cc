@@ -5,6 +5,7 @@
 
 #include "emulator/nv/compute/block.h"
 #include "emulator/nv/compute/rules.h"
+#include "emulator/nv/isa/matrix.h"
 
 namespace doorbell::emu::nvgpu {
 
@@ -30,6 +31,15 @@ u32 registers_of(const Operation& op, const OperandSpec& spec) {
   if (number >= 0x110 && number <= 0x113)  // conversions say their sizes
     return op.field(spec.role == 'd' ? 75 : 84, 2) == 3 ? 2 : 1;
   if (number == 0x005) return op.bit(80) ? 2 : 1;
+  if (number == 0x1a1) return spec.role == 'a' && op.bit(73) ? 2 : 1;  // MATCH.U64
+  if (number == 0x03b) return spec.role == 'd' ? 1u << op.field(72, 2) : 1;
+  if (is_matrix_product(number)) {
+    const std::optional<MatrixForm> form = matrix_form(op);
+    if (!form) return 1;
+    return spec.role == 'a'   ? form->left_registers()
+           : spec.role == 'x' ? form->right_registers()
+                              : form->sum_registers();
+  }
   return spec.registers != 0 ? spec.registers : access_registers(op);
 }
 
@@ -75,6 +85,11 @@ RegisterUses register_uses(const Operation& op) {
       case 'k':
         if (!(op.opcode->flags & kUniform)) uses.address = {op.a.index, 1};
         break;
+      case 'e':
+        if (is_matrix_product(op.opcode->number)) add(uses.reads, op.e.index, count);
+        break;
+      case 'G': add(uses.reads, op.dst, 1); break;
+      case 'H': uses.address = {op.a.index, 2}; break;
       case 'v': add(uses.reads, op.field(32, 8), count); break;
       case 'w': add(uses.reads, op.field(64, 8), count); break;
       default: break;

@@ -84,6 +84,18 @@ std::string address_text(const Operation& op, char role) {
   return fmt::format("[{}{}]", base.empty() ? "RZ" : base, offset_text(offset));
 }
 
+std::string copied_address(const std::string& base, bool zero, i64 offset) {
+  if (zero && offset != 0) return fmt::format("[{:#x}]", offset);
+  return fmt::format("[{}{}]", base, offset_text(offset));
+}
+
+// F2FP has its first source where it packs two, and its third where it merges.
+bool has_operand(const Operation& op, char role) {
+  if (op.opcode->number != 0x03e) return true;
+  const bool unpacks = op.field(73, 2) != 0 || op.bit(89);
+  return role == 'a' ? !unpacks : role != 'c' || op.bit(90);
+}
+
 std::string bank_text(const Operation& op) {
   if (op.opcode->flags & kUniform || op.a.index == kZero) return constant_text(op);
   return fmt::format("c[{:#x}][{}{}]", op.field(54, 5), register_name(op.a.index),
@@ -102,7 +114,7 @@ std::string operand_text(const Operation& op, const OperandSpec& spec) {
     case 'a':
     case 'x':
     case 'b':
-    case 'c': return source_text(op, spec);
+    case 'c': return has_operand(op, spec.role) ? source_text(op, spec) : "";
     case 'e':
       return spec.optional && !op.bit(80) ? "" : op.bit(73) ? "" : register_name(op.e.index);
     case 'p': return predicate(op.p, false);
@@ -126,6 +138,13 @@ std::string operand_text(const Operation& op, const OperandSpec& spec) {
     case 'C': return fmt::format("B{}", op.field(24, 4));
     case 'n': return fmt::format("{:#x}", op.field(54, 4));
     case 'j': return op.field(77, 2) == 2 ? predicate_name(op.in_p, op.not_p) : "";
+    case 'u': return op.bit(79) ? "" : predicate_name(op.p, false);
+    case 'G':
+      return copied_address(register_name(op.dst), op.dst == kZero, op.words.signed_at(44, 20));
+    case 'H':
+      return copied_address(register_name(op.a.index) + ".64", false, op.words.signed_at(32, 12));
+    case 'D': return op.bit(47) ? fmt::format("SB{}", op.field(44, 3)) : "";
+    case 'E': return op.bit(47) ? fmt::format("{:#x}", op.field(38, 6)) : "";
     case 'y':
       return op.form == 1 || op.form == 2 ? register_name(op.field(32, 8))
                                           : fmt::format("{:#x}", op.field(53, 5));

@@ -36,7 +36,9 @@ struct Warp {
 
   u32 barrier_result = 0;  // of BAR.RED, for B2R
   u64 instructions = 0;
-  u32 yielded = 0;  // lanes that executed YIELD in their last turn
+  u32 copies_committed = 0;  // groups of LDGSTS
+  u32 copy_scoreboard = 7;   // that LDGDEPBAR names
+  u32 yielded = 0;           // lanes that executed YIELD in their last turn
 
   struct {
     const Check* rule = nullptr;

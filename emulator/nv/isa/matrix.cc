@@ -1,0 +1,261 @@
+// Matrix products of a warp. Products are exact; each is added to an f32 in the order of the depth,
+// with one rounding (halves: one more, of the result). Hardware adds several products at once and
+// rounds otherwise, which NVIDIA does not document [Fasi, Higham, Mikaitis, Pranesh, "Numerical
+// behavior of NVIDIA tensor cores", 2021]: results are the same where no sum is rounded.
+#include "emulator/nv/isa/matrix.h"
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "emulator/core/number/number.h"
+#include "emulator/core/number/small_float.h"
+#include "emulator/nv/compute/block.h"
+#include "emulator/nv/compute/rules.h"
+#include "emulator/nv/isa/handlers.h"
+#include "emulator/nv/isa/lanes.h"
+
+namespace doorbell::emu::nvgpu {
+
+namespace {
+
+constexpr u32 kHmma = 0x03c, kImma = 0x037, kQmma = 0x07a;
+constexpr u32 kMostRows = 16, kColumns = 8, kMostDepth = 32;
+
+std::optional<MatrixForm> hmma_form(const Operation& op) {
+  MatrixForm form;
+  const u32 size = op.field(75, 1) | op.field(78, 1) << 1, type = op.field(82, 2);
+  if (op.field(72, 2) != 0 || size == 3 || type == 3) return std::nullopt;
+  form.depth = size == 0 ? 8 : size == 1 ? 16 : 4;
+  form.left = form.right = static_cast<Element>(type);
+  form.narrow_sums = !op.bit(76);
+  if ((size == 2) && type != 2) return std::nullopt;
+  if (size == 1 && type == 2) return std::nullopt;
+  return form;
+}
+
+std::optional<MatrixForm> imma_form(const Operation& op) {
+  MatrixForm form;
+  form.left = op.bit(76) ? Element::I8 : Element::U8;
+  form.right = op.bit(78) ? Element::I8 : Element::U8;
+  form.saturates = op.bit(82);
+  const u32 size = op.field(75, 1) | op.field(85, 2) << 1;
+  if (op.field(72, 3) != 4 || op.bit(77) || op.bit(79) || op.field(83, 2) != 0) return std::nullopt;
+  if (size != 0 && size != 4 && size != 5) return std::nullopt;
+  form.rows = size == 0 ? 8 : 16;
+  form.depth = size == 5 ? 32 : 16;
+  return form;
+}
+
+std::optional<MatrixForm> qmma_form(const Operation& op) {
+  MatrixForm form;
+  if (op.field(72, 3) != 4 || op.bit(76) || op.bit(80)) return std::nullopt;
+  form.left = op.bit(78) ? Element::E5m2 : Element::E4m3;
+  form.right = op.bit(79) ? Element::E5m2 : Element::E4m3;
+  form.narrow_sums = !op.bit(77);
+  form.depth = op.bit(75) ? 32 : 16;
+  return form;
+}
+
+// The floats of all codes.
+using SmallFloats = std::array<f32, 256>;
+const SmallFloats& small_floats(Element type) {
+  static const auto* const kTables = [] {
+    auto* tables = new std::array<SmallFloats, 2>;
+    for (u32 code = 0; code < 256; ++code) {
+      (*tables)[0][code] = small_to_float(code, kFp8);
+      (*tables)[1][code] = small_to_float(code, kBf8);
+    }
+    return tables;
+  }();
+  return (*kTables)[type == Element::E5m2 ? 1 : 0];
+}
+
+// The elements of a register, in the order of lanes: 8 rows (columns of B), of which 4 lanes have
+// one each.
+template <class T>
+[[gnu::always_inline]] inline void unpack(const Row& row, Element type, T* out) {
+  u8 bytes[sizeof(Row)];
+  std::memcpy(bytes, row.data(), sizeof(Row));
+  u16 halves[2 * kLanes];
+  std::memcpy(halves, row.data(), sizeof(Row));
+  switch (type) {
+    case Element::Half:
+      for (u32 i = 0; i < 2 * kLanes; ++i) out[i] = static_cast<T>(half_to_float(halves[i]));
+      return;
+    case Element::Bfloat:
+      for (u32 i = 0; i < 2 * kLanes; ++i) out[i] = static_cast<T>(bfloat_to_float(halves[i]));
+      return;
+    case Element::Tf32:  // the lower 13 bits are ignored [PTX ISA, "mma"]
+      for (u32 i = 0; i < kLanes; ++i)
+        out[i] = static_cast<T>(std::bit_cast<f32>(row[i] & 0xffff'e000));
+      return;
+    case Element::U8:
+      for (u32 i = 0; i < 4 * kLanes; ++i) out[i] = static_cast<T>(bytes[i]);
+      return;
+    case Element::I8:
+      for (u32 i = 0; i < 4 * kLanes; ++i) out[i] = static_cast<T>(static_cast<i8>(bytes[i]));
+      return;
+    default: {
+      const SmallFloats& floats = small_floats(type);
+      for (u32 i = 0; i < 4 * kLanes; ++i) out[i] = static_cast<T>(floats[bytes[i]]);
+    }
+  }
+}
+
+const Row& register_of(const Warp& warp, const Source& source, u32 number) {
+  return warp.rows[source.index == kZero ? kZero : source.index + number];
+}
+
+template <class T>
+struct Matrices {
+  alignas(32) T left[kMostRows][kMostDepth];
+  alignas(32) T right[kMostDepth][kColumns];
+  alignas(32) T sum[kMostRows][kColumns];
+};
+
+// Registers 0 and 2 of A have rows 0 to 7, registers 1 and 3 the others; 2 and 3 have the second
+// half of the depth. So have the registers of B.
+template <class T>
+[[gnu::always_inline]] inline void load_factors(const Warp& warp, const Operation& op,
+                                                const MatrixForm& form, Matrices<T>& m) {
+  const u32 width = 4 * form.packed();  // elements of 4 lanes
+  alignas(32) T elements[4 * kLanes];
+  for (u32 r = 0; r < form.left_registers(); ++r) {
+    unpack(register_of(warp, op.a, r), form.left, elements);
+    for (u32 group = 0; group < 8; ++group)
+      std::memcpy(&m.left[8 * (r & 1) + group][width * (r >> 1)], &elements[group * width],
+                  width * sizeof(T));
+  }
+  for (u32 r = 0; r < form.right_registers(); ++r) {
+    unpack(register_of(warp, op.x, r), form.right, elements);
+    for (u32 k = 0; k < width; ++k)
+      for (u32 column = 0; column < kColumns; ++column)
+        m.right[width * r + k][column] = elements[column * width + k];
+  }
+}
+
+// Sums of 32 bits: register 2 i + j of lane 4 g + t has row 8 i + g, column 2 t + j. Halves:
+// register i has both columns.
+template <class Store>
+[[gnu::always_inline]] inline void for_each_sum(const MatrixForm& form, Store store) {
+  for (u32 upper = 0; upper < form.rows / 8; ++upper)
+    for (u32 lane = 0; lane < kLanes; ++lane)
+      for (u32 odd = 0; odd < 2; ++odd)
+        store(8 * upper + lane / 4, 2 * (lane % 4) + odd,
+              form.narrow_sums ? upper : 2 * upper + odd, lane, odd);
+}
+
+void load_sums(const Warp& warp, const Operation& op, const MatrixForm& form, Matrices<f32>& m) {
+  for_each_sum(form, [&](u32 row, u32 column, u32 number, u32 lane, u32 odd) {
+    const u32 word = register_of(warp, op.e, number)[lane];
+    m.sum[row][column] =
+        form.narrow_sums ? half_to_float(word >> (16 * odd) & 0xffff) : std::bit_cast<f32>(word);
+  });
+}
+
+void store_sums(Warp& warp, const Operation& op, const MatrixForm& form, const Matrices<f32>& m) {
+  alignas(64) u32 out[4][kLanes] = {};
+  for_each_sum(form, [&](u32 row, u32 column, u32 number, u32 lane, u32 odd) {
+    const f32 value = m.sum[row][column];
+    if (form.narrow_sums)
+      out[number][lane] |= (value != value ? 0x7fffu : float_to_half(value)) << (16 * odd);
+    else
+      out[number][lane] = value != value ? 0x7fff'ffff : std::bit_cast<u32>(value);
+  });
+  for (u32 r = 0; r < form.sum_registers(); ++r)
+    store_row(warp, op.dst == kZero ? kZero : op.dst + r, out[r], kAllLanes);
+}
+
+DOORBELL_NV_FAST_CPU void multiply_fast(Matrices<f32>& m, u32 depth) {
+  for (u32 first = 0; first < kMostRows; first += 8) {
+    __m256 sum[8];
+    DOORBELL_NV_UNROLL
+    for (u32 row = 0; row < 8; ++row) sum[row] = _mm256_load_ps(m.sum[first + row]);
+    for (u32 k = 0; k < depth; ++k) {
+      const __m256 right = _mm256_load_ps(m.right[k]);
+      DOORBELL_NV_UNROLL
+      for (u32 row = 0; row < 8; ++row)
+        sum[row] = _mm256_fmadd_ps(_mm256_broadcast_ss(&m.left[first + row][k]), right, sum[row]);
+    }
+    DOORBELL_NV_UNROLL
+    for (u32 row = 0; row < 8; ++row) _mm256_store_ps(m.sum[first + row], sum[row]);
+  }
+}
+void multiply_any(Matrices<f32>& m, u32 depth) {
+  for (u32 row = 0; row < kMostRows; ++row)
+    for (u32 k = 0; k < depth; ++k)
+      for (u32 column = 0; column < kColumns; ++column)
+        m.sum[row][column] = std::fma(m.left[row][k], m.right[k][column], m.sum[row][column]);
+}
+
+[[gnu::always_inline]] inline void run_floats(Warp& warp, const Operation& op,
+                                              const MatrixForm& form, bool fast) {
+  Matrices<f32> m;
+  load_factors(warp, op, form, m);
+  load_sums(warp, op, form, m);
+  if (fast)
+    multiply_fast(m, form.depth);
+  else
+    multiply_any(m, form.depth);
+  store_sums(warp, op, form, m);
+}
+DOORBELL_NV_FAST_CPU void floats_fast(Warp& warp, const Operation& op, const MatrixForm& form) {
+  run_floats(warp, op, form, true);
+}
+DOORBELL_NV_ANY_CPU void floats_any(Warp& warp, const Operation& op, const MatrixForm& form) {
+  run_floats(warp, op, form, false);
+}
+
+// A sum of products fits into 32 bits; with C it wraps, or saturates.
+void run_integers(Warp& warp, const Operation& op, const MatrixForm& form) {
+  Matrices<i32> m = {};
+  load_factors(warp, op, form, m);
+  for (u32 row = 0; row < form.rows; ++row)
+    for (u32 k = 0; k < form.depth; ++k)
+      for (u32 column = 0; column < kColumns; ++column)
+        m.sum[row][column] += m.left[row][k] * m.right[k][column];
+  alignas(64) u32 out[4][kLanes];
+  for_each_sum(form, [&](u32 row, u32 column, u32 number, u32 lane, u32) {
+    i64 value = i64{static_cast<i32>(register_of(warp, op.e, number)[lane])} + m.sum[row][column];
+    if (form.saturates)
+      value =
+          std::clamp<i64>(value, std::numeric_limits<i32>::min(), std::numeric_limits<i32>::max());
+    out[number][lane] = static_cast<u32>(value);
+  });
+  for (u32 r = 0; r < form.sum_registers(); ++r)
+    store_row(warp, op.dst == kZero ? kZero : op.dst + r, out[r], kAllLanes);
+}
+
+}  // namespace
+
+bool is_matrix_product(u32 opcode) { return opcode == kHmma || opcode == kImma || opcode == kQmma; }
+
+// A uniform predicate at 87 would choose whether C counts.
+std::optional<MatrixForm> matrix_form(const Operation& op) {
+  if (op.form != 1 || !(op.field(87, 4) == 0 || op.field(87, 4) == 7)) return std::nullopt;
+  switch (op.opcode->number) {
+    case kHmma: return hmma_form(op);
+    case kImma: return imma_form(op);
+    case kQmma: return qmma_form(op);
+    default: return std::nullopt;
+  }
+}
+
+Flow multiply_matrices(Warp& warp, const Operation& op) {
+  const std::optional<MatrixForm> form = matrix_form(op);
+  if (!form) return unknown_instruction(warp, op);
+  if (warp.mask_of(op) == 0) return Flow::Next;
+  if (!check_whole_warp(warp, op)) return Flow::Stop;
+  if (form->left >= Element::U8)
+    run_integers(warp, op, *form);
+  else if (has_fast_cpu())
+    floats_fast(warp, op, *form);
+  else
+    floats_any(warp, op, *form);
+  return Flow::Next;
+}
+
+}  // namespace doorbell::emu::nvgpu

@@ -1,0 +1,126 @@
+// Loads of matrices from shared memory, their transposition, and copies from global to shared
+// memory that a warp waits for by groups. [PTX ISA, "ldmatrix", "movmatrix", "cp.async",
+// "cp.async.commit_group", "cp.async.wait_group"; fields: Mesa's NAK, OpLdsm, OpMovm; nvdisasm]
+#include <cstring>
+
+#include "emulator/nv/compute/rules.h"
+#include "emulator/nv/isa/handlers.h"
+#include "emulator/nv/isa/memory_access.h"
+
+namespace doorbell::emu::nvgpu {
+
+namespace {
+
+// 8 rows of 8 elements of 16 bits, of which lane 4 r + c has columns 2 c and 2 c + 1 of row r.
+struct Tile {
+  u16 at[8][8];
+
+  u32 of_lane(u32 lane, bool transposed) const {
+    const u32 row = lane / 4, column = 2 * (lane % 4);
+    const u16 low = transposed ? at[column][row] : at[row][column];
+    const u16 high = transposed ? at[column + 1][row] : at[row][column + 1];
+    return low | u32{high} << 16;
+  }
+};
+
+}  // namespace
+
+bool check_whole_warp(Warp& warp, const Operation& op) {
+  const u32 lanes = warp.mask_of(op);
+  if (lanes == kAllLanes) return true;
+  const std::string message = fmt::format("{}: {} is executed by lanes {:#x}",
+                                          warp.block->grid().kernel.name, text_of(op), lanes);
+  if (warp.block->grid().checks.report(kWholeWarp, message) != Level::Error) return true;
+  stop(warp, kWholeWarp, Warp::first_lane(~lanes), 0, message);
+  return false;
+}
+
+// Lane 8 m + r has the address of row r of matrix m. Bits 72 and 73: how many matrices; 78 and 79:
+// transposed.
+Flow load_matrix(Warp& warp, const Operation& op) {
+  const u32 size = op.field(72, 2), kind = op.field(78, 2);
+  if (size == 3 || kind > 1 || op.field(74, 4) != 0 || op.field(80, 11) != 0)
+    return unknown_instruction(warp, op);
+  if (warp.mask_of(op) == 0) return Flow::Next;
+  if (!check_whole_warp(warp, op)) return Flow::Stop;
+  const u32 count = 1u << size;
+  Tile tiles[4];
+  for (u32 lane = 0; lane < 8 * count; ++lane) {
+    // The address has no scale: bits 78 and 79 are something else.
+    u32 address = row_of(warp, op.a)[lane] + static_cast<u32>(op.words.signed_at(40, 24));
+    if (op.bit(91)) address += warp.rows[kUniformStart + op.field(32, 6)][lane];
+    const u8* from = locate(warp, Space::Shared, lane, address, 16, false);
+    if (from == nullptr) return Flow::Stop;
+    std::memcpy(tiles[lane / 8].at[lane % 8], from, 16);
+  }
+  u32 dst = op.dst;
+  for (u32 tile = 0; tile < count; ++tile, dst = next_row(dst)) {
+    alignas(64) u32 out[kLanes];
+    for (u32 lane = 0; lane < kLanes; ++lane) out[lane] = tiles[tile].of_lane(lane, kind == 1);
+    store_row(warp, dst, out, kAllLanes);
+  }
+  return Flow::Next;
+}
+
+// MOVM.16.MT88.
+Flow transpose_matrix(Warp& warp, const Operation& op) {
+  if (op.field(72, 15) != 0) return unknown_instruction(warp, op);
+  if (warp.mask_of(op) == 0) return Flow::Next;
+  if (!check_whole_warp(warp, op)) return Flow::Stop;
+  Tile tile;
+  static_assert(sizeof(Tile) == sizeof(Row));
+  std::memcpy(&tile, row_of(warp, op.a).data(), sizeof(Tile));
+  alignas(64) u32 out[kLanes];
+  for (u32 lane = 0; lane < kLanes; ++lane) out[lane] = tile.of_lane(lane, true);
+  store_row(warp, op.dst, out, kAllLanes);
+  return Flow::Next;
+}
+
+// LDGSTS. The shared address is the register at 16 and the offset from 44, the global one the
+// registers at 24 and the offset from 32. .ZFILL (bit 82): how far the global address is beyond a
+// multiple of the size says how many of the last bytes are zeros; without the predicate all are.
+// That is how NVRTC compiles cp.async with the size of its source in a register.
+Flow copy_to_shared(Warp& warp, const Operation& op) {
+  if (op.field(73, 3) < 4 || op.field(73, 3) > 6 || !op.bit(76))
+    return unknown_instruction(warp, op);
+  const u32 bytes = access_size(op).bytes, mask = warp.mask_of(op);
+  const u32 copied = predicate_of(warp, op.in_p, op.not_p);
+  const bool fills = op.bit(82);
+  for (u32 lane = 0; lane < kLanes; ++lane) {
+    if (!(mask >> lane & 1)) continue;
+    u64 global = row_of(warp, op.a, 0)[lane] | u64{row_of(warp, op.a, 1)[lane]} << 32;
+    global += static_cast<u64>(op.words.signed_at(32, 12));
+    const u32 zeros = !(copied >> lane & 1) ? bytes : fills ? global % bytes : 0;
+    u8 data[16] = {};
+    if (zeros != bytes) {
+      if (fills) global -= global % bytes;
+      const u8* from = locate(warp, Space::Global, lane, global, bytes, false);
+      if (from == nullptr) return Flow::Stop;
+      std::memcpy(data, from, bytes - zeros);
+    }
+    const u32 shared = warp.rows[op.dst][lane] + static_cast<u32>(op.words.signed_at(44, 20));
+    u8* to = warp.block->copy_target(warp, lane, shared, bytes);
+    if (to == nullptr) return Flow::Stop;
+    std::memcpy(to, data, bytes);
+  }
+  return Flow::Next;
+}
+
+// LDGDEPBAR: the scoreboard that it names counts a group until the copies before it are done.
+Flow commit_copies(Warp& warp, const Operation& op) {
+  if (warp.mask_of(op) == 0) return Flow::Next;
+  warp.copy_scoreboard = control_of(op.words).write_barrier;
+  ++warp.copies_committed;
+  return Flow::Next;
+}
+
+// DEPBAR.LE SBn, count: at most as many groups are left.
+Flow wait_for_scoreboard(Warp& warp, const Operation& op) {
+  if (warp.mask_of(op) == 0 || !op.bit(47) || op.field(44, 3) != warp.copy_scoreboard)
+    return Flow::Next;
+  const u32 left = op.field(38, 6);
+  if (warp.copies_committed > left) warp.block->finish_copies(warp, warp.copies_committed - left);
+  return Flow::Next;
+}
+
+}  // namespace doorbell::emu::nvgpu
