@@ -46,6 +46,15 @@ constexpr u64 hash_of(Values... values) {
   return hash_mix(hash);
 }
 
+// Of many words, two for each multiplication.
+constexpr u64 hash_words(std::span<const u64> words) {
+  u64 hash = words.size();
+  usize i = 0;
+  for (; i + 2 <= words.size(); i += 2) hash = hash_combine(hash ^ words[i], words[i + 1]);
+  if (i < words.size()) hash = hash_combine(hash, words[i]);
+  return hash_mix(hash);
+}
+
 inline u64 hash_bytes(const void* data, usize size, u64 seed = 0) {
   static_assert(std::endian::native == std::endian::little, "words are read in host order");
   const char* bytes = static_cast<const char*>(data);

@@ -53,8 +53,7 @@ void GraphKey::remember(Seen* seen, const Node* node, u32 input) {
   if (usize{count_ + 1} * 2 > seen_.size()) grow();
 }
 
-void GraphKey::visit_input(UOp node, UOp buffer, bool with_order) {
-  Seen* seen = &find(buffer.node());
+void GraphKey::visit_input(UOp node, UOp buffer, Seen* seen, bool with_order) {
   u32 input = seen->input;
   if (seen->epoch == epoch_) {
     back_reference(*seen);
@@ -94,7 +93,7 @@ void GraphKey::visit(UOp node, bool shared, bool with_order) {
   // it needs no entry in the table; not even when another thread takes a count meanwhile, because
   // that adds no edge to this graph.
   shared = shared || node.node()->refs.load(std::memory_order_relaxed) != 1;
-  const Seen* seen = shared ? &find(node.node()) : nullptr;
+  Seen* seen = shared ? &find(node.node()) : nullptr;
   // Visited before: use what it was then, even if it has been realised since.
   if (seen != nullptr && seen->epoch == epoch_) {
     // A Buffer that was visited through a value that it holds is not in the order yet.
@@ -103,7 +102,10 @@ void GraphKey::visit(UOp node, bool shared, bool with_order) {
     return back_reference(*seen);
   }
   const UOp stored = TensorGraph::realized(node);
-  if (stored && stored.is(Op::Buffer)) return visit_input(node, stored, with_order);
+  if (stored && stored.is(Op::Buffer)) {
+    if (stored != node || seen == nullptr) seen = &find(stored.node());
+    return visit_input(node, stored, seen, with_order);
+  }
   if (!stored || stored == node) return visit_new(node, shared, with_order);
   if (with_order) order.push_back({node, -1, -1, stored});
   if (const Seen& held = find(stored.node()); held.epoch == epoch_) return back_reference(held);
@@ -144,9 +146,7 @@ void GraphKey::walk(std::span<const UOp> roots, bool with_order) {
     }
   }
   if (with_order) sort_order(roots);
-  hash = words.size();
-  for (u64 word : words) hash = hash_combine(hash, word);
-  hash = hash_mix(hash);
+  hash = hash_words(words);
 }
 
 // From the order of first visit to sources-before-users, each node once.

@@ -60,7 +60,7 @@ class GraphKey {
   void back_reference(const Seen& seen);
   void push_sources(UOp node);
   void visit(UOp node, bool shared, bool with_order);
-  void visit_input(UOp node, UOp buffer, bool with_order);
+  void visit_input(UOp node, UOp buffer, Seen* seen, bool with_order);
   void visit_bind(UOp bind, bool with_order);
   void visit_new(UOp node, bool shared, bool with_order);
   void sort_order(std::span<const UOp> roots);

@@ -11,6 +11,7 @@
 
 #include "base/util/check.h"
 #include "base/util/hash.h"
+#include "base/util/spin_lock.h"
 #include "core/device/counters.h"
 #include "core/uop/arena.h"
 #include "core/uop/placement.h"
@@ -24,7 +25,7 @@ constexpr usize kShards = 64;
 constexpr u8 kUnique = 1 << 7;
 
 struct alignas(64) Shard {
-  std::mutex mutex;
+  SpinLock mutex;                                              // guards what follows
   std::vector<Node*> table = std::vector<Node*>(64, nullptr);  // linear probing, power of two
   usize used = 0;
   i64 live = 0;
@@ -102,19 +103,33 @@ Node* new_node(u64 hash, u32 id, Op op, DType dtype, std::span<const UOp> srcs,
   return node;
 }
 
-void remove(const Node* node) {
-  if (node->flags & kUnique) return counters.dead_memory_nodes.add(1);
-  Shard& shard = shard_of(node->hash);
-  std::lock_guard lock(shard.mutex);
+void remove(Shard& shard, const Node* node) {
   shard.erase(node);
   --shard.live;
 }
 
-// Gives a count back; whether it was the last. The only owner of a node that no table has tells no
-// other thread: that spares an exchange among processors.
+// Gives a count back. Whether it was the last: then no table has the node any more.
+// A thread that holds the only count need not exchange it with other threads: only make() finds a
+// node that it has no count of, and only in the table, under the lock of its shard.
 bool unref_node(const Node* node) {
-  if ((node->flags & kUnique) != 0 && node->refs.load(std::memory_order_acquire) == 1) return true;
-  return node->refs.fetch_sub(1, std::memory_order_acq_rel) == 1;
+  const bool is_alone = node->refs.load(std::memory_order_acquire) == 1;
+  if (node->flags & kUnique) {
+    if (!is_alone && node->refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return false;
+    counters.dead_memory_nodes.add(1);
+    return true;
+  }
+  Shard& shard = shard_of(node->hash);
+  if (is_alone) {
+    const std::lock_guard lock(shard.mutex);
+    if (node->refs.load(std::memory_order_acquire) == 1) {
+      remove(shard, node);
+      return true;
+    }
+  }
+  if (node->refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return false;
+  const std::lock_guard lock(shard.mutex);  // until now, make() passed it by: see try_ref()
+  remove(shard, node);
+  return true;
 }
 
 }  // namespace
@@ -133,7 +148,7 @@ UOpRef TensorGraph::make(Op op, DType dtype, std::span<const UOp> srcs, std::spa
   if (op == Op::Buffer && payload != nullptr) return make_buffer(dtype, args, Ref(payload));
   u64 hash = detail::hash_parts(op, dtype, srcs, args, payload);
   Shard& shard = shard_of(hash);
-  std::lock_guard lock(shard.mutex);
+  const std::lock_guard lock(shard.mutex);
   usize mask = shard.table.size() - 1;
   for (usize slot = (hash / kShards) & mask; shard.table[slot]; slot = (slot + 1) & mask) {
     Node* node = shard.table[slot];
@@ -158,7 +173,6 @@ void UOpRef::release() {
   while (!dead.empty()) {
     const Node* n = dead.back();
     dead.pop_back();
-    remove(n);
     auto drop = [&](const Node* s) {
       if (unref_node(s)) dead.push_back(s);
     };
@@ -185,7 +199,7 @@ UOp TensorGraph::set_realized(UOp value, UOp buffer) {
 i64 TensorGraph::live_nodes() {
   i64 total = counters.memory_nodes - counters.dead_memory_nodes;
   for (usize i = 0; i < kShards; ++i) {
-    std::lock_guard lock(shards()[i].mutex);
+    const std::lock_guard lock(shards()[i].mutex);
     total += shards()[i].live;
   }
   return total;
@@ -194,7 +208,7 @@ i64 TensorGraph::live_nodes() {
 i64 TensorGraph::made_nodes() {
   i64 total = counters.memory_nodes;
   for (usize i = 0; i < kShards; ++i) {
-    std::lock_guard lock(shards()[i].mutex);
+    const std::lock_guard lock(shards()[i].mutex);
     total += shards()[i].next_id;
   }
   return total;

@@ -35,7 +35,10 @@ struct Cell {
   ~Cell();
   void ref() { refs.fetch_add(1, std::memory_order_relaxed); }
   void unref() {
-    if (refs.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+    // try_ref() needs an alias or a tag. Without one, the only handle goes without an exchange
+    // among processors.
+    const bool is_alone = refs.load(std::memory_order_acquire) == 1 && !alias && tag == nullptr;
+    if (is_alone || refs.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
   // False where the last handle is gone already.
   bool try_ref() {
@@ -97,7 +100,12 @@ struct Cell {
 };
 
 struct Access {
-  static Cell& cell(const Tensor& tensor) { return tensor.cell(); }
+  static Cell& cell(const Tensor& tensor) {
+    Cell* const cell = tensor.cell_;
+    const bool is_plain =
+        cell != nullptr && observer == nullptr && !cell->deferred && !cell->is_view;
+    return is_plain ? *cell : tensor.cell();
+  }
   // The same without telling the observer; null for no tensor.
   static Cell* cell_untraced(const Tensor& tensor) {
     if (tensor.cell_ != nullptr) tensor.cell_->bring_up_to_date();

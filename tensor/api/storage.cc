@@ -234,7 +234,7 @@ void Tensor::realize(std::span<const Tensor> tensors) {
   absl::InlinedVector<detail::Cell*, 4> cells;
   absl::InlinedVector<UOp, 4> wanted;
   for (const Tensor& tensor : tensors) {
-    detail::Cell& cell = tensor.cell();
+    detail::Cell& cell = detail::Access::cell(tensor);
     if (core::TensorGraph::is_stored(*cell.value) || detail::is_always_empty(tensor) ||
         detail::on_disk(cell.value->device()))
       continue;

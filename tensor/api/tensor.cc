@@ -89,8 +89,8 @@ UOp Cell::node(bool with_gradient) {
   }
   // A value that no gradient passes through may be forgotten once it is stored.
   if (!tracked) {
-    UOp stored = TensorGraph::realized(*value);
-    if (stored && same_shape(stored, *value)) return stored;
+    const UOp stored = TensorGraph::realized(*value);
+    if (stored && stored != *value && same_shape(stored, *value)) return stored;
   }
   return *value;
 }
@@ -167,7 +167,7 @@ Shape Tensor::max_shape() const {
   return largest;
 }
 
-DType Tensor::dtype() const { return cell().value->dtype(); }
+DType Tensor::dtype() const { return detail::Access::cell(*this).value->dtype(); }
 
 bool Tensor::is_realized() const {
   return static_cast<bool>(core::TensorGraph::realized(*cell().value));

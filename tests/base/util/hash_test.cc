@@ -3,6 +3,7 @@
 #include "base/util/hash.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <set>
 #include <string>
@@ -21,6 +22,16 @@ TEST(Hash, OrderAndCountMatter) {
 TEST(Hash, TrailingZeroBytesMatter) {
   EXPECT_NE(hash_bytes(std::string_view("a", 1)), hash_bytes(std::string_view("a\0", 2)));
   EXPECT_NE(hash_bytes(std::string_view("")), hash_bytes(std::string_view("\0", 1)));
+}
+
+TEST(Hash, NoCollisionsAmongWordsInOtherOrders) {
+  std::set<u64> seen;
+  for (u64 a = 0; a < 40; ++a)
+    for (u64 b = 0; b < 40; ++b)
+      for (u64 c = 0; c < 40; ++c) seen.insert(hash_words(std::array<u64, 3>{a, b, c}));
+  for (u64 a = 0; a < 40; ++a)
+    for (u64 b = 0; b < 40; ++b) seen.insert(hash_words(std::array<u64, 2>{a, b}));
+  EXPECT_EQ(seen.size(), 40u * 40 * 40 + 40 * 40);
 }
 
 TEST(Hash, NoCollisionsAmongSmallPairs) {
@@ -49,6 +60,8 @@ TEST(Hash, StaysTheSame) {
   EXPECT_EQ(hash_mix(0), u64{0xf90109d2335f6b4f});
   EXPECT_EQ(hash_combine(1, 2), u64{0xcc67815cf324b0a1});
   EXPECT_EQ(hash_bytes("doorbell"), u64{0x1863c8c697f90dba});
+  EXPECT_EQ(hash_words(std::array<u64, 2>{1, 2}), u64{0xddc9f387a9127d37});
+  EXPECT_EQ(hash_words(std::array<u64, 3>{1, 2, 3}), u64{0x63a33227b723ce3a});
 }
 
 }  // namespace

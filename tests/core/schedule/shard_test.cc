@@ -174,8 +174,9 @@ TEST(Shard, RealisedValuesAreReadWhereTheyAre) {
   EXPECT_EQ(result.work(), "2 kernels, 0 copies");
   // The same graph over the stored value itself is found by the same key.
   GraphKey other;
-  const UOp direct = *add(held, held);
-  other.walk({&direct, 1});
+  const UOpRef direct = add(held, held);
+  const UOp root = *direct;
+  other.walk({&root, 1});
   EXPECT_EQ(other.words, result.key.words);
 }
 
