@@ -1,0 +1,208 @@
+// The ioctls ("escapes") of /dev/nvidiactl and /dev/nvidiaN: objects of NVIDIA's resource manager
+// (RM) are allocated, controlled, mapped and freed by handles that the client chooses. An escape
+// succeeds as an ioctl and fails by its `status`.
+// [NVIDIA/open-gpu-kernel-modules src/nvidia/arch/nvalloc/unix/include/nv_escape.h,
+// nv-ioctl-numbers.h, nv-ioctl.h; src/common/sdk/nvidia/inc/nvos.h]
+#pragma once
+
+#include "drivers/nv/hw/rm/abi.h"
+
+namespace doorbell::nv::hw {
+
+// NV_IOCTL_MAGIC, and the first number of the kernel interface's own escapes (NV_IOCTL_BASE); those
+// below are RM's.
+inline constexpr char kEscapeType = 'F';
+
+// The GPUs of the machine; an ioctl with up to 32 of these. [nv-ioctl.h nv_ioctl_card_info_t,
+// nv_pci_info_t]
+struct CardInfo {
+  static constexpr auto kName = "nv_ioctl_card_info_t";
+  static constexpr u8 kEscape = 0xc8;  // NV_ESC_CARD_INFO
+  bool valid = false;
+  u32 domain = 0;
+  u8 bus = 0, slot = 0, function = 0;
+  u16 vendor_id = 0, device_id = 0;
+  u32 gpu_id = 0;
+  u16 interrupt_line = 0;
+  u64 reg_address = 0, reg_size = 0, fb_address = 0, fb_size = 0;
+  u32 minor_number = 0;  // of /dev/nvidiaN
+  std::array<u8, 10> dev_name{};
+
+  static constexpr void fields(auto& p, DriverAbi, auto f) {
+    f("valid", p.valid);
+    f("domain", p.domain);
+    f("bus", p.bus);
+    f("slot", p.slot);
+    f("function", p.function);
+    f("vendor_id", p.vendor_id);
+    f("device_id", p.device_id);
+    f("gpu_id", p.gpu_id);
+    f("interrupt_line", p.interrupt_line);
+    f("reg_address", p.reg_address);
+    f("reg_size", p.reg_size);
+    f("fb_address", p.fb_address);
+    f("fb_size", p.fb_size);
+    f("minor_number", p.minor_number);
+    f("dev_name", p.dev_name);
+  }
+};
+
+// Ties a file of /dev/nvidiaN to the client of /dev/nvidiactl. [nv-ioctl.h nv_ioctl_register_fd_t]
+struct RegisterFd {
+  static constexpr auto kName = "nv_ioctl_register_fd_t";
+  static constexpr u8 kEscape = 0xc9;  // NV_ESC_REGISTER_FD
+  i32 ctl_fd = -1;
+  static constexpr void fields(auto& p, DriverAbi, auto f) { f("ctl_fd", p.ctl_fd); }
+};
+
+// A file that becomes readable when RM signals events. [nv-ioctl.h nv_ioctl_alloc_os_event_t]
+struct AllocOsEvent {
+  static constexpr auto kName = "nv_ioctl_alloc_os_event_t";
+  static constexpr u8 kEscape = 0xce;  // NV_ESC_ALLOC_OS_EVENT
+  u32 client = 0, device = 0;
+  u32 fd = 0;
+  u32 status = 0;
+  static constexpr void fields(auto& p, DriverAbi, auto f) {
+    f("hClient", p.client);
+    f("hDevice", p.device);
+    f("fd", p.fd);
+    f("Status", p.status);
+  }
+};
+
+// [nvos.h NVOS00_PARAMETERS]
+struct RmFree {
+  static constexpr auto kName = "NVOS00_PARAMETERS";
+  static constexpr u8 kEscape = 0x29;  // NV_ESC_RM_FREE
+  u32 root = 0, object_parent = 0, object_old = 0;
+  u32 status = 0;
+  static constexpr void fields(auto& p, DriverAbi, auto f) {
+    f("hRoot", p.root);
+    f("hObjectParent", p.object_parent);
+    f("hObjectOld", p.object_old);
+    f("status", p.status);
+  }
+};
+
+// An object of a class under a parent; parameters as the class has them, see object.h. [nvos.h
+// NVOS21_PARAMETERS]
+struct RmAlloc {
+  static constexpr auto kName = "NVOS21_PARAMETERS";
+  static constexpr u8 kEscape = 0x2b;  // NV_ESC_RM_ALLOC
+  u32 root = 0, object_parent = 0, object_new = 0, class_id = 0;
+  u64 params = 0;
+  u32 params_size = 0;
+  u32 status = 0;
+  static constexpr void fields(auto& p, DriverAbi, auto f) {
+    f("hRoot", p.root);
+    f("hObjectParent", p.object_parent);
+    f("hObjectNew", p.object_new);
+    f("hClass", p.class_id);
+    f("pAllocParms", p.params);
+    f("paramsSize", p.params_size);
+    f("status", p.status);
+  }
+};
+
+// A command to an object; parameters: control.h. [nvos.h NVOS54_PARAMETERS]
+struct RmControl {
+  static constexpr auto kName = "NVOS54_PARAMETERS";
+  static constexpr u8 kEscape = 0x2a;  // NV_ESC_RM_CONTROL
+  u32 client = 0, object = 0, cmd = 0, flags = 0;
+  u64 params = 0;
+  u32 params_size = 0;  // refused unless it is the command's
+  u32 status = 0;
+  static constexpr void fields(auto& p, DriverAbi, auto f) {
+    f("hClient", p.client);
+    f("hObject", p.object);
+    f("cmd", p.cmd);
+    f("flags", p.flags);
+    f("params", p.params);
+    f("paramsSize", p.params_size);
+    f("status", p.status);
+  }
+};
+
+// Memory that the process already has, as an object. [nv-ioctl.h
+// nv_ioctl_nvos02_parameters_with_fd, nvos.h NVOS02_PARAMETERS]
+struct RmAllocMemory {
+  static constexpr auto kName = "nv_ioctl_nvos02_parameters_with_fd";
+  static constexpr u8 kEscape = 0x27;  // NV_ESC_RM_ALLOC_MEMORY
+  struct Params {
+    u32 root = 0, object_parent = 0, object_new = 0, class_id = 0;
+    u32 flags = 0;
+    u64 memory = 0;
+    u64 limit = 0;  // bytes - 1
+    u32 status = 0;
+    static constexpr void fields(auto& p, DriverAbi, auto f) {
+      f("hRoot", p.root);
+      f("hObjectParent", p.object_parent);
+      f("hObjectNew", p.object_new);
+      f("hClass", p.class_id);
+      f("flags", p.flags);
+      f("pMemory", p.memory);
+      f("limit", p.limit);
+      f("status", p.status);
+    }
+  };
+  Params params;
+  i32 fd = -1;
+  static constexpr void fields(auto& p, DriverAbi, auto f) {
+    f("params", p.params);
+    f("fd", p.fd);
+  }
+};
+// [nvos.h NVOS02_FLAGS_PHYSICALITY 7:4, COHERENCY 15:12, MAPPING 31:30]
+inline constexpr u32 kOs02Noncontiguous = 1u << 4, kOs02Cached = 1u << 12, kOs02NoMap = 1u << 30;
+
+// Prepares a mapping of an object for the CPU: mmap() of `fd`, a fresh file of /dev/nvidiaN, makes
+// it. [nv-ioctl.h nv_ioctl_nvos33_parameters_with_fd, nvos.h NVOS33_PARAMETERS]
+struct RmMapMemory {
+  static constexpr auto kName = "nv_ioctl_nvos33_parameters_with_fd";
+  static constexpr u8 kEscape = 0x4e;  // NV_ESC_RM_MAP_MEMORY
+  struct Params {
+    u32 client = 0, device = 0, memory = 0;
+    u64 offset = 0, length = 0;
+    u64 linear_address = 0;  // from
+    u32 status = 0;
+    u32 flags = 0;
+    static constexpr void fields(auto& p, DriverAbi, auto f) {
+      f("hClient", p.client);
+      f("hDevice", p.device);
+      f("hMemory", p.memory);
+      f("offset", p.offset);
+      f("length", p.length);
+      f("pLinearAddress", p.linear_address);
+      f("status", p.status);
+      f("flags", p.flags);
+    }
+  };
+  Params params;
+  i32 fd = -1;
+  static constexpr void fields(auto& p, DriverAbi, auto f) {
+    f("params", p.params);
+    f("fd", p.fd);
+  }
+};
+// [nvos.h NVOS33_FLAGS_CACHING_TYPE 25:23]
+inline constexpr u32 kOs33WriteCombined = 2u << 23;
+
+// [nvos.h NVOS34_PARAMETERS]
+struct RmUnmapMemory {
+  static constexpr auto kName = "NVOS34_PARAMETERS";
+  static constexpr u8 kEscape = 0x4f;  // NV_ESC_RM_UNMAP_MEMORY
+  u32 client = 0, device = 0, memory = 0;
+  u64 linear_address = 0;
+  u32 status = 0;
+  u32 flags = 0;
+  static constexpr void fields(auto& p, DriverAbi, auto f) {
+    f("hClient", p.client);
+    f("hDevice", p.device);
+    f("hMemory", p.memory);
+    f("pLinearAddress", p.linear_address);
+    f("status", p.status);
+    f("flags", p.flags);
+  }
+};
+
+}  // namespace doorbell::nv::hw
