@@ -194,7 +194,9 @@ Flow choose_minimum(Warp& warp, const Operation& op, MinimumOf of, OnChosen on_c
   for (u32 i = 0; i < kLanes; ++i) {
     out[i] = 0;
     for (u32 element = 0; element < (of.pairs ? 2 : 1); ++element) {
-      const i64 x = of.element(a[i], element), y = of.element(b[i], element);
+      const i64 x = of.element(a[i], element);
+      i64 y = of.element(b[i], element);
+      if (op.b.negative) y = of.wrapped(-y);
       const bool least = minimum >> i & 1;
       i64 value = Values(x, y, of.element(c[i], element), of, least);
       on_chosen(i, element, least ? x <= y : x >= y);

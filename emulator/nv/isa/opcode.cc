@@ -41,7 +41,7 @@ constexpr Opcode kOpcodes[] = {
   {0x026, "IDP",       "d a b c",            0, dot_product},
   {0x027, "IMAD.HI",   "d p? a b c2n P?",    0, multiply_add_high},
   {0x036, "VIADD",     "d an xn", kHex, add2},
-  {0x046, "VIADDMNMX", "d a b c P", kHex, add_minimum},
+  {0x046, "VIADDMNMX", "d a bn c P", kHex, add_minimum},
   {0x048, "VIMNMX",    "d p? q? a x P",    0, minimum_vector},
   {0x100, "FLO",       "d p? xn",            kVariable, find_leading_one},
   {0x101, "BREV",      "d x",                kVariable, reverse_bits},

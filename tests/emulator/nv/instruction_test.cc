@@ -110,6 +110,13 @@ TEST(NvInstructions, MinimaOfPairs) {
   EXPECT_EQ(set(of_sum).run(17), 0x0004'fff7u);
 }
 
+// VIADDMNMX R4, R4, -R5, 0xffffffdb, !PT: the difference, at least -37.
+TEST(NvInstructions, SumsInMaximaMayBeDifferences) {
+  OneInstruction maximum(0xffffffdb04047446, 0x000fca0007800905);
+  EXPECT_EQ(maximum.set(4, 10).set(5, 12).run(4), static_cast<u32>(-2));
+  EXPECT_EQ(maximum.set(4, 10).set(5, 1000).run(4), static_cast<u32>(-37));
+}
+
 // VIMNMX.S16x2 R7, P1, P0, R0, R5, !PT: the predicates say where the first source is the maximum.
 TEST(NvInstructions, MaximaSayWhichIsChosen) {
   OneInstruction maximum(0x0000000500077248, 0x0c4fe40007820300);
