@@ -43,6 +43,18 @@ u32 registers_of(const Operation& op, const OperandSpec& spec) {
   return spec.registers != 0 ? spec.registers : access_registers(op);
 }
 
+// Units that take the instructions of a warp in order: one reads its registers before a later one
+// writes a result. [Mesa's NAK, sm80_instr_latencies.rs, which has NVIDIA's tables: the classes
+// DecoupledAgu and RedirectedFP64; the code of NVRTC and nvJitLink 13, which does not wait there]
+enum class Unit : u8 { Other, Address, Double };
+Unit unit_of(const Operation& op) {
+  const u32 number = op.opcode->number;
+  if (number >= 0x028 && number <= 0x02b) return Unit::Double;
+  for (const OperandSpec& spec : operands_of(*op.opcode))
+    if (std::string_view("gslGH").find(spec.role) != std::string_view::npos) return Unit::Address;
+  return number == 0x189 ? Unit::Address : Unit::Other;  // SHFL
+}
+
 bool overlap(const RegisterRange& a, const RegisterRange& b) {
   return a.row < b.row + b.count && b.row < a.row + a.count;
 }
@@ -124,6 +136,8 @@ bool RegisterRules::check_pending(Warp& warp, const Operation& op, const Registe
   const u32 lanes = op.has_uniform_dst ? kAllLanes : warp.mask_of(op);
   for (const Pending& pending : pending_[scoreboard]) {
     if ((pending.lanes & lanes) == 0) continue;
+    const bool in_order = unit_of(op) != Unit::Other && unit_of(op) == unit_of(*pending.by);
+    if (!pending.writes && in_order) continue;
     const char* verb = nullptr;
     for (const RegisterRange& range : uses.writes)
       if (overlap(range, pending.range)) verb = "overwrites";
@@ -141,18 +155,33 @@ bool RegisterRules::check_pending(Warp& warp, const Operation& op, const Registe
   return true;
 }
 
+// An instruction whose results are there has read its sources. [Mesa's NAK, calc_instr_deps.rs,
+// DepGraph::add_waits]
+void RegisterRules::finish(u32 scoreboard) {
+  std::vector<Pending> done;
+  done.swap(pending_[scoreboard]);
+  for (const Pending& one : done)
+    for (std::vector<Pending>& others : pending_)
+      std::erase_if(others, [&](const Pending& other) {
+        return one.writes && !other.writes && other.by == one.by;
+      });
+}
+
 bool RegisterRules::check_waits(Warp& warp, const Operation& op, const RegisterUses& uses) {
   const Control control = control_of(op.words);
   const bool waits_for_all = op.opcode->number == 0x11a;  // DEPBAR
-  for (u32 i = 0; i < kScoreboards; ++i) {
-    if ((control.wait >> i & 1) || waits_for_all) pending_[i].clear();
+  for (u32 i = 0; i < kScoreboards; ++i)
+    if (((control.wait >> i & 1) || waits_for_all) && !pending_[i].empty()) finish(i);
+  for (u32 i = 0; i < kScoreboards; ++i)
     if (!pending_[i].empty() && !check_pending(warp, op, uses, i)) return false;
-  }
   if (!(op.opcode->flags & kVariable)) return true;
   const u32 lanes = op.has_uniform_dst ? kAllLanes : warp.mask_of(op);
-  if (control.write_barrier < kScoreboards)
+  if (control.write_barrier < kScoreboards) {
     for (const RegisterRange& range : uses.writes)
       pending_[control.write_barrier].push_back({range, lanes, true, &op});
+    if (uses.writes.empty())  // predicates, which are not followed
+      pending_[control.write_barrier].push_back({{kRows, 0}, lanes, true, &op});
+  }
   if (control.read_barrier < kScoreboards)
     for (const RegisterRange& range : uses.reads)
       pending_[control.read_barrier].push_back({range, lanes, false, &op});

@@ -44,6 +44,7 @@ class RegisterRules {
   };
 
   bool check_waits(Warp& warp, const Operation& op, const RegisterUses& uses);
+  void finish(u32 scoreboard);
   bool check_pending(Warp& warp, const Operation& op, const RegisterUses& uses, u32 scoreboard);
   bool check_undefined(Warp& warp, const Operation& op, const RegisterUses& uses);
 
