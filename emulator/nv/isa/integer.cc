@@ -5,6 +5,7 @@
 
 #include "emulator/nv/isa/handlers.h"
 #include "emulator/nv/isa/lanes.h"
+#include "emulator/nv/isa/undefined_bits.h"
 
 namespace doorbell::emu::nvgpu {
 
@@ -246,25 +247,34 @@ Flow add_minimum(Warp& warp, const Operation& op) {
   }>(warp, op, packed_minimum(op), kIgnoreChosen);
 }
 
+namespace {
+
 // Bits 73 and 74: i64, u64, i32, u32; 75 wraps the count; 76 right; 80 the high word.
-Flow funnel_shift(Warp& warp, const Operation& op) {
-  constexpr auto kLane = [](u32 low, u32 count, u32 high, const Operation& o) {
-    const u32 type = o.field(73, 2), bits = type < 2 ? 64 : 32;
-    const bool is_signed = type == 0 || type == 2;
-    count = o.bit(75) ? count & (bits - 1) : std::min(count, bits);
-    u64 value = low | u64{high} << 32;
-    if (o.bit(76)) {
-      if (is_signed) {
-        value = static_cast<u64>(static_cast<i64>(value) >> std::min(count, 63u));
-      } else {
-        value = count >= 64 ? 0 : value >> count;
-      }
+[[gnu::always_inline]] inline u32 funnel_lane(u32 low, u32 count, u32 high, const Operation& o) {
+  const u32 type = o.field(73, 2), bits = type < 2 ? 64 : 32;
+  const bool is_signed = type == 0 || type == 2;
+  count = o.bit(75) ? count & (bits - 1) : std::min(count, bits);
+  u64 value = low | u64{high} << 32;
+  if (o.bit(76)) {
+    if (is_signed) {
+      value = static_cast<u64>(static_cast<i64>(value) >> std::min(count, 63u));
     } else {
-      value = count >= 64 ? 0 : value << count;
+      value = count >= 64 ? 0 : value >> count;
     }
-    return static_cast<u32>(o.bit(80) ? value >> 32 : value);
-  };
-  return on_words<kLane, Second::B>(warp, op);
+  } else {
+    value = count >= 64 ? 0 : value << count;
+  }
+  return static_cast<u32>(o.bit(80) ? value >> 32 : value);
+}
+
+}  // namespace
+
+u32 funnel_shifted(u32 low, u32 count, u32 high, const Operation& op) {
+  return funnel_lane(low, count, high, op);
+}
+
+Flow funnel_shift(Warp& warp, const Operation& op) {
+  return on_words<funnel_lane, Second::B>(warp, op);
 }
 
 Flow sign_extend(Warp& warp, const Operation& op) {

@@ -6,6 +6,7 @@
 #include "emulator/nv/compute/block.h"
 #include "emulator/nv/compute/rules.h"
 #include "emulator/nv/isa/matrix.h"
+#include "emulator/nv/isa/undefined_bits.h"
 
 namespace doorbell::emu::nvgpu {
 
@@ -120,6 +121,8 @@ std::vector<RegisterUses> register_uses(const Program& program) {
 }
 
 RegisterRules::RegisterRules() {
+  bits_.resize(kRows);
+  for (Row& row : bits_) row.fill(~u32{0});
   undefined_.fill(kAllLanes);
   undefined_[kZero] = undefined_[kUniformZero] = 0;
   undefined_predicates_.fill(kAllLanes);
@@ -188,6 +191,26 @@ bool RegisterRules::check_waits(Warp& warp, const Operation& op, const RegisterU
   return true;
 }
 
+u32 RegisterRules::note_bits(const Warp& warp, const Operation& op, const RegisterUses& uses,
+                             u32 lanes) {
+  u32 undefined = 0;
+  Row result;
+  result.fill(~u32{0});
+  for (u32 lane = 0; lane < kLanes; ++lane) {
+    if (!(lanes >> lane & 1)) continue;
+    result[lane] = undefined_result(warp, op, lane, [&](const Source& source) {
+      if (source.constant != 0 || !(undefined_[source.index] >> lane & 1)) return 0u;
+      return bits_[source.index][lane];
+    });
+    if (result[lane] != 0) undefined |= 1u << lane;
+  }
+  for (const RegisterRange& range : uses.writes)
+    for (u32 i = 0; i < range.count; ++i)
+      for (u32 lane = 0; lane < kLanes; ++lane)
+        if (lanes >> lane & 1) bits_[(range.row + i) % kRows][lane] = result[lane];
+  return undefined;
+}
+
 // A result is undefined where a source is; what is loaded is defined.
 bool RegisterRules::check_undefined(Warp& warp, const Operation& op, const RegisterUses& uses) {
   const u32 lanes = warp.mask_of(op), number = op.opcode->number;
@@ -209,6 +232,8 @@ bool RegisterRules::check_undefined(Warp& warp, const Operation& op, const Regis
   for (const RegisterRange& range : uses.reads)
     for (u32 i = 0; i < range.count && !loads; ++i) sources |= undefined_[(range.row + i) % kRows];
   const u32 written = op.has_uniform_dst && lanes != 0 ? kAllLanes : lanes;
+  if (sources & lanes && !op.has_uniform_dst)
+    sources = (sources & ~lanes) | note_bits(warp, op, uses, sources & lanes);
   if (op.has_uniform_dst) sources = (sources & warp.active) != 0 ? kAllLanes : 0;
   for (const RegisterRange& range : uses.writes)
     for (u32 i = 0; i < range.count; ++i) {

@@ -48,7 +48,11 @@ class RegisterRules {
   bool check_pending(Warp& warp, const Operation& op, const RegisterUses& uses, u32 scoreboard);
   bool check_undefined(Warp& warp, const Operation& op, const RegisterUses& uses);
 
-  std::array<u32, kRows> undefined_{};                   // lanes
+  // The lanes of `lanes` whose result has undefined bits, which are noted.
+  u32 note_bits(const Warp& warp, const Operation& op, const RegisterUses& uses, u32 lanes);
+
+  std::array<u32, kRows> undefined_{};                   // lanes with undefined bits
+  std::vector<Row> bits_;                                // which, where they are not all
   std::array<u32, kPredicates> undefined_predicates_{};  // lanes
   std::array<std::vector<Pending>, kScoreboards> pending_;
 };

@@ -2,6 +2,7 @@
 #include "emulator/nv/compute/block.h"
 #include "emulator/nv/isa/handlers.h"
 #include "emulator/nv/isa/lanes.h"
+#include "emulator/nv/isa/undefined_bits.h"
 
 namespace doorbell::emu::nvgpu {
 
@@ -61,32 +62,41 @@ Flow select_float(Warp& warp, const Operation& op) {
   return Flow::Next;
 }
 
+namespace {
+
 // Each nibble of the selector takes one of the eight bytes of a (the lower four) and c, or, with
 // its highest bit set, eight copies of that byte's sign [PTX ISA, "prmt"]. Other modes take a
 // pattern that the selector's two low bits choose.
-Flow permute(Warp& warp, const Operation& op) {
-  constexpr auto kLane = [](u32 a, u32 selector, u32 c, const Operation& o) {
-    const u64 bytes = a | u64{c} << 32;
-    const u32 mode = o.field(72, 3), s = selector & 3;
-    u32 out = 0;
-    for (u32 i = 0; i < 4; ++i) {
-      u32 nibble = selector >> (4 * i) & 0xf;
-      switch (mode) {
-        case 1: nibble = s + i; break;                         // f4e
-        case 2: nibble = (s + 8 - i) & 7; break;               // b4e
-        case 3: nibble = s; break;                             // rc8
-        case 4: nibble = i > s ? i : s; break;                 // ecl
-        case 5: nibble = i < s ? i : s; break;                 // ecr
-        case 6: nibble = (selector & 1) * 2 + (i & 1); break;  // rc16
-        default: break;
-      }
-      u32 byte = static_cast<u32>(bytes >> (8 * (nibble & 7))) & 0xff;
-      if (nibble & 8) byte = byte & 0x80 ? 0xff : 0;
-      out |= byte << (8 * i);
+[[gnu::always_inline]] inline u32 permute_lane(u32 a, u32 selector, u32 c, const Operation& o) {
+  const u64 bytes = a | u64{c} << 32;
+  const u32 mode = o.field(72, 3), s = selector & 3;
+  u32 out = 0;
+  for (u32 i = 0; i < 4; ++i) {
+    u32 nibble = selector >> (4 * i) & 0xf;
+    switch (mode) {
+      case 1: nibble = s + i; break;                         // f4e
+      case 2: nibble = (s + 8 - i) & 7; break;               // b4e
+      case 3: nibble = s; break;                             // rc8
+      case 4: nibble = i > s ? i : s; break;                 // ecl
+      case 5: nibble = i < s ? i : s; break;                 // ecr
+      case 6: nibble = (selector & 1) * 2 + (i & 1); break;  // rc16
+      default: break;
     }
-    return out;
-  };
-  return on_words<kLane, Second::B>(warp, op);
+    u32 byte = static_cast<u32>(bytes >> (8 * (nibble & 7))) & 0xff;
+    if (nibble & 8) byte = byte & 0x80 ? 0xff : 0;
+    out |= byte << (8 * i);
+  }
+  return out;
+}
+
+}  // namespace
+
+u32 permuted_bytes(u32 a, u32 selector, u32 c, const Operation& op) {
+  return permute_lane(a, selector, c, op);
+}
+
+Flow permute(Warp& warp, const Operation& op) {
+  return on_words<permute_lane, Second::B>(warp, op);
 }
 
 Flow predicate_logic(Warp& warp, const Operation& op) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 
+#include "emulator/nv/isa/undefined_bits.h"
 #include "emulator/nv/isa/warp.h"
 
 namespace doorbell::emu::nvgpu {
@@ -35,6 +36,9 @@ class OneInstruction {
   u32 run(u32 row) {
     run();
     return warp_.rows[row][0];
+  }
+  u32 undefined_bits(const UndefinedBits& of) {
+    return undefined_result(warp_, program_.operations[0], 0, of);
   }
   u32 run_predicate(u32 index) {
     run();
@@ -200,6 +204,23 @@ TEST(NvInstructions, HalvesRoundToNearestEven) {
   EXPECT_EQ(pack.set(0, bits(65520.0f)).run(0), 0x7c00u);
   OneInstruction widen(0x20000000ff007230, 0x004fc40000004100);
   EXPECT_EQ(widen.set(0, 0x3c00'0001).run(0), bits(0x1p-24f));
+}
+
+// A byte in a register whose other bytes nobody wrote: PRMT R4, RZ, 0x7610, R4 puts zeros into the
+// low half, LOP3.LUT R4, R4, 0xff, RZ, 0xc0, !PT keeps one byte of it.
+TEST(NvInstructions, UndefinedBitsThatARegisterLoses) {
+  const auto undefined = [](u32 bits) {
+    return [bits](const Source& source) { return source.index == 4 ? bits : 0; };
+  };
+  OneInstruction insert(0x00007610ff047816, 0x000fe20000000004);
+  EXPECT_EQ(insert.undefined_bits(undefined(~0u)), 0xffff'0000u);
+  OneInstruction mask(0x000000ff04047812, 0x000fc800078ec0ff);
+  EXPECT_EQ(mask.undefined_bits(undefined(0xffff'0000)), 0u);
+  EXPECT_EQ(mask.undefined_bits(undefined(0x0001'0010)), 0x10u);
+  // IMAD.U32 R20, R4, 0x10000, RZ
+  OneInstruction shift(0x0001000004147824, 0x000fe200078e00ff);
+  EXPECT_EQ(shift.undefined_bits(undefined(0xffff'0000)), 0u);
+  EXPECT_EQ(shift.undefined_bits(undefined(0x100)), 0xff00'0000u);
 }
 
 // HFMA2.BF16_V2 R9, R0, R9, -RZ.H0_H0: -0 * 1 - 0 is -0.
