@@ -1,0 +1,38 @@
+"""Runs the conformance suite on the emulated CUDA driver: NVIDIA's machine code, on its interpreter, every rule at error.
+
+usage: nvidia_emulated.py PATH_OF_DOORBELL RENDERER GPUS [ARGUMENTS OF doorbell conformance...]
+
+RENDERER is CUDA or PTX, GPUS as EMU_GPU has them: sm_90,sm_90. DOORBELL_SEED=S chooses other cases; DOORBELL_WHOLE_TESTS=1
+takes all of them, as `scripts/test --whole` does. Skips where NVIDIA's compilers are missing.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+from nvidia_sample import SKIPPED, wheels
+
+
+def main():
+    tool, renderer, gpus, *arguments = sys.argv[1:]
+    environment = {**os.environ, "EMU_GPU": gpus}
+    environment.pop("DEV", None)
+    folder = os.environ.get("CUDA_PATH") or wheels()
+    if folder:
+        environment["CUDA_PATH"] = folder
+    listing = subprocess.run([tool, "devices", "--json"], env=environment, capture_output=True, text=True, check=True)
+    state = {one["renderer"]: one for one in json.loads(listing.stdout)["compilers"]}[f"NV_{renderer}"]
+    print(state["state"])
+    if not state["available"]:
+        return SKIPPED
+    if os.environ.get("DOORBELL_WHOLE_TESTS") == "1":
+        arguments = [argument for argument in arguments if not argument.startswith("--sample")]
+    seed = os.environ.get("DOORBELL_SEED", "1")
+    print(f"DOORBELL_SEED={seed}", flush=True)
+    command = [tool, "conformance", "--device", f"EMUCUDA+CUDA:{renderer}", "--seed", seed, *arguments]
+    return subprocess.run(command, env=environment, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
