@@ -1,9 +1,9 @@
-"""Runs the conformance suite on the emulated CUDA driver: NVIDIA's machine code, on its interpreter, every rule at error.
+"""Runs the conformance suite on the emulated CUDA driver, which interprets NVIDIA's machine code; every rule is at error.
 
 usage: nvidia_emulated.py PATH_OF_DOORBELL RENDERER GPUS [ARGUMENTS OF doorbell conformance...]
 
-RENDERER is CUDA or PTX, GPUS as EMU_GPU has them: sm_90,sm_90. DOORBELL_SEED=S chooses other cases; DOORBELL_WHOLE_TESTS=1
-takes all of them, as `scripts/test --whole` does. Skips where NVIDIA's compilers are missing.
+RENDERER is CUDA or PTX, GPUS as EMU_GPU has them: sm_90,sm_90. DOORBELL_SEED=S chooses other cases;
+DOORBELL_WHOLE_TESTS=1 takes all of them, as `scripts/test --whole` does. Skips where NVIDIA's compilers are missing.
 """
 
 import json

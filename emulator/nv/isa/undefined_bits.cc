@@ -77,7 +77,7 @@ u32 undefined_result(const Warp& warp, const Operation& op, u32 lane, const Unde
     case 0x010:  // IADD3
     case 0x090: return upwards(a | b | c);
     case 0x036: return upwards(a | x);  // VIADD
-    case 0x024:  // IMAD
+    case 0x024:                         // IMAD
     case 0x0a4: {
       const u32 factor = value(op.b);
       if (b == 0) return upwards((factor == 0 ? 0 : a << std::countr_zero(factor)) | c);
