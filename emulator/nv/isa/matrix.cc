@@ -83,9 +83,11 @@ template <class T>
   std::memcpy(halves, row.data(), sizeof(Row));
   switch (type) {
     case Element::Half:
+      DOORBELL_NV_LANES
       for (u32 i = 0; i < 2 * kLanes; ++i) out[i] = static_cast<T>(half_to_float(halves[i]));
       return;
     case Element::Bfloat:
+      DOORBELL_NV_LANES
       for (u32 i = 0; i < 2 * kLanes; ++i) out[i] = static_cast<T>(bfloat_to_float(halves[i]));
       return;
     case Element::Tf32:  // the lower 13 bits are ignored [PTX ISA, "mma"]
@@ -93,9 +95,11 @@ template <class T>
         out[i] = static_cast<T>(std::bit_cast<f32>(row[i] & 0xffff'e000));
       return;
     case Element::U8:
+      DOORBELL_NV_LANES
       for (u32 i = 0; i < 4 * kLanes; ++i) out[i] = static_cast<T>(bytes[i]);
       return;
     case Element::I8:
+      DOORBELL_NV_LANES
       for (u32 i = 0; i < 4 * kLanes; ++i) out[i] = static_cast<T>(static_cast<i8>(bytes[i]));
       return;
     default: {
@@ -169,6 +173,78 @@ void store_sums(Warp& warp, const Operation& op, const MatrixForm& form, const M
     store_row(warp, op.dst == kZero ? kZero : op.dst + r, out[r], kAllLanes);
 }
 
+// 8 times 8 floats, rows for columns.
+[[gnu::target("avx2")]] inline void transpose(const f32 (&from)[8][8], f32 (*to)[kColumns]) {
+  __m256 low[8], row[8];
+  for (u32 i = 0; i < 8; i += 2) {
+    const __m256 even = _mm256_load_ps(from[i]), odd = _mm256_load_ps(from[i + 1]);
+    low[i] = _mm256_unpacklo_ps(even, odd), low[i + 1] = _mm256_unpackhi_ps(even, odd);
+  }
+  for (u32 i = 0; i < 8; i += 4)
+    for (u32 j = 0; j < 2; ++j) {
+      row[i + 2 * j] = _mm256_shuffle_ps(low[i + j], low[i + 2 + j], 0x44);
+      row[i + 2 * j + 1] = _mm256_shuffle_ps(low[i + j], low[i + 2 + j], 0xee);
+    }
+  for (u32 i = 0; i < 4; ++i) {
+    _mm256_store_ps(to[i], _mm256_permute2f128_ps(row[i], row[i + 4], 0x20));
+    _mm256_store_ps(to[i + 4], _mm256_permute2f128_ps(row[i], row[i + 4], 0x31));
+  }
+}
+
+// The halves of a register: 8 rows of 8.
+[[gnu::target("avx2,f16c")]] inline void unpack_halves(const Row& row, bool bfloat,
+                                                       f32 (&out)[8][8]) {
+  for (u32 i = 0; i < 8; ++i) {
+    const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(&row[4 * i]));
+    const __m256i wide = _mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16);
+    _mm256_store_ps(out[i], bfloat ? _mm256_castsi256_ps(wide) : _mm256_cvtph_ps(halves));
+  }
+}
+
+// f16 and bfloat16, with sums of 32 bits: what load_factors() and load_sums() do, by the host's
+// vectors.
+DOORBELL_NV_FAST_CPU void load_fast(const Warp& warp, const Operation& op, const MatrixForm& form,
+                                    Matrices<f32>& m) {
+  const bool bfloat = form.left == Element::Bfloat;
+  alignas(32) f32 tile[8][8];
+  for (u32 r = 0; r < form.left_registers(); ++r) {
+    unpack_halves(register_of(warp, op.a, r), bfloat, tile);
+    for (u32 i = 0; i < 8; ++i)
+      _mm256_store_ps(&m.left[8 * (r & 1) + i][8 * (r >> 1)], _mm256_load_ps(tile[i]));
+  }
+  for (u32 r = 0; r < form.right_registers(); ++r) {
+    unpack_halves(register_of(warp, op.x, r), bfloat, tile);
+    transpose(tile, &m.right[8 * r]);
+  }
+  for (u32 upper = 0; upper < 2; ++upper) {
+    const u32* even = register_of(warp, op.e, 2 * upper).data();
+    const u32* odd = register_of(warp, op.e, 2 * upper + 1).data();
+    for (u32 i = 0; i < 8; ++i) {
+      const __m128 a = _mm_loadu_ps(reinterpret_cast<const f32*>(even + 4 * i));
+      const __m128 b = _mm_loadu_ps(reinterpret_cast<const f32*>(odd + 4 * i));
+      _mm_store_ps(&m.sum[8 * upper + i][0], _mm_unpacklo_ps(a, b));
+      _mm_store_ps(&m.sum[8 * upper + i][4], _mm_unpackhi_ps(a, b));
+    }
+  }
+}
+
+// Sums of 32 bits; NaN is 0x7fffffff.
+DOORBELL_NV_FAST_CPU void store_fast(Warp& warp, const Operation& op, const Matrices<f32>& m) {
+  const __m128 nan = _mm_castsi128_ps(_mm_set1_epi32(0x7fff'ffff));
+  for (u32 upper = 0; upper < 2; ++upper) {
+    u32* even = warp.rows[op.dst + 2 * upper].data();
+    u32* odd = warp.rows[op.dst + 2 * upper + 1].data();
+    for (u32 i = 0; i < 8; ++i) {
+      __m128 low = _mm_load_ps(&m.sum[8 * upper + i][0]);
+      __m128 high = _mm_load_ps(&m.sum[8 * upper + i][4]);
+      low = _mm_blendv_ps(low, nan, _mm_cmpunord_ps(low, low));
+      high = _mm_blendv_ps(high, nan, _mm_cmpunord_ps(high, high));
+      _mm_storeu_ps(reinterpret_cast<f32*>(even + 4 * i), _mm_shuffle_ps(low, high, 0x88));
+      _mm_storeu_ps(reinterpret_cast<f32*>(odd + 4 * i), _mm_shuffle_ps(low, high, 0xdd));
+    }
+  }
+}
+
 DOORBELL_NV_FAST_CPU void multiply_fast(Matrices<f32>& m, u32 depth) {
   for (u32 first = 0; first < kMostRows; first += 8) {
     __m256 sum[8];
@@ -203,7 +279,12 @@ void multiply_any(Matrices<f32>& m, u32 depth) {
   store_sums(warp, op, form, m);
 }
 DOORBELL_NV_FAST_CPU void floats_fast(Warp& warp, const Operation& op, const MatrixForm& form) {
-  run_floats(warp, op, form, true);
+  if (form.left > Element::Bfloat || form.narrow_sums || op.dst == kZero)
+    return run_floats(warp, op, form, true);
+  Matrices<f32> m;
+  load_fast(warp, op, form, m);
+  multiply_fast(m, form.depth);
+  store_fast(warp, op, m);
 }
 DOORBELL_NV_ANY_CPU void floats_any(Warp& warp, const Operation& op, const MatrixForm& form) {
   run_floats(warp, op, form, false);
