@@ -1,4 +1,4 @@
-"""Runs the conformance suite on the emulated CUDA driver, which interprets NVIDIA's machine code; every rule is at error.
+"""Runs the conformance suite on the emulated CUDA driver, an interpreter of NVIDIA's machine code; rules are at error.
 
 usage: nvidia_emulated.py PATH_OF_DOORBELL RENDERER GPUS [ARGUMENTS OF doorbell conformance...]
 

@@ -46,10 +46,13 @@ u32 registers_of(const Operation& op, const OperandSpec& spec) {
 
 // Units that take the instructions of a warp in order: one reads its registers before a later one
 // writes a result. [Mesa's NAK, sm80_instr_latencies.rs, which has NVIDIA's tables: the classes
-// DecoupledAgu and RedirectedFP64; the code of NVRTC and nvJitLink 13, which does not wait there]
-enum class Unit : u8 { Other, Address, Double };
+// DecoupledAgu and RedirectedFP64; the code of NVRTC and nvJitLink 13, which does not wait there,
+// nor between conversions]
+enum class Unit : u8 { Other, Address, Double, Conversion };
 Unit unit_of(const Operation& op) {
   const u32 number = op.opcode->number;
+  if ((number >= 0x104 && number <= 0x109) || (number >= 0x110 && number <= 0x113))
+    return Unit::Conversion;  // MUFU, POPC and conversions
   if (number >= 0x028 && number <= 0x02b) return Unit::Double;
   for (const OperandSpec& spec : operands_of(*op.opcode))
     if (std::string_view("gslGH").find(spec.role) != std::string_view::npos) return Unit::Address;
@@ -193,6 +196,13 @@ bool RegisterRules::check_waits(Warp& warp, const Operation& op, const RegisterU
 
 u32 RegisterRules::note_bits(const Warp& warp, const Operation& op, const RegisterUses& uses,
                              u32 lanes) {
+  // What no undefined source makes defined is not followed by bits.
+  const u32 first = Warp::first_lane(lanes);
+  if (undefined_result(warp, op, first, [](const Source&) { return 0u; }) != 0) {
+    for (const RegisterRange& range : uses.writes)
+      for (u32 i = 0; i < range.count; ++i) bits_[(range.row + i) % kRows].fill(~u32{0});
+    return lanes;
+  }
   u32 undefined = 0;
   Row result;
   result.fill(~u32{0});

@@ -1,6 +1,6 @@
 // Which bits of a result nobody wrote, where bits of the sources were never written: for rule
-// NV-CODE-004. Compilers put a byte into a register whose other bytes are unwritten, and look at that
-// byte alone.
+// NV-CODE-004. Compilers put a byte into a register whose other bytes are unwritten, and look at
+// that byte alone.
 #pragma once
 
 #include <functional>
