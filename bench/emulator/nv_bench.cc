@@ -1,6 +1,6 @@
-// How fast the interpreter of NVIDIA's machine code runs one warp's loop of FFMA, and the inner loop
-// of a product by matrix instructions, on one core, with the registers judged and without. By Google
-// Benchmark; items are warp-instructions.
+// How fast the interpreter of NVIDIA's machine code runs one warp's loop of FFMA, and the inner
+// loop of a product by matrix instructions, on one core, with the registers judged and without. By
+// Google Benchmark; items are warp-instructions.
 #include <benchmark/benchmark.h>
 
 #include <cstring>
@@ -32,7 +32,7 @@ std::vector<Words> products() {
   return std::vector<Words>(kProducts, Words{0x0000000505007223, 0x000fc80000000100});
 }
 
-// A warp's 32 x 32 of a tile, 16 deep: LDSM.16.M88.4 R4 and R8, LDSM.16.MT88.4 R12 and R16, all from
+// A warp's 32 x 32 of a tile, 16 deep: LDSM.16.M88.4 R4 and R8, LDSM.16.MT88.4 R12 and R16, of
 // [RZ]; 8 times HMMA.16816.F32 R32 + 4 n, R4 or R8, R12 to R18, and the same.
 std::vector<Words> matrix_products() {
   std::vector<Words> words;

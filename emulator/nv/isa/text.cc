@@ -29,7 +29,8 @@ std::string float_text(f64 value) {
 }
 
 std::string half_text(const Operation& op, u32 bits) {
-  return float_text(op.bit(85) ? bfloat_to_float(bits) : half_to_float(bits));
+  const bool compares = op.opcode->number == 0x033 || op.opcode->number == 0x034;
+  return float_text(op.bit(compares ? 65 : 85) ? bfloat_to_float(bits) : half_to_float(bits));
 }
 
 std::string immediate_text(const Operation& op) {

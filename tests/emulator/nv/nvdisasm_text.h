@@ -1,0 +1,22 @@
+// The decoder's text of a kernel beside nvdisasm's: name, guard and operands. Modifiers of names
+// (".AND") and of operands (".reuse", ".H0_H0") are not part of our text.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "emulator/nv/compute/cubin.h"
+
+namespace doorbell::emu::nvgpu::testing {
+
+struct TextComparison {
+  usize instructions = 0;
+  std::vector<std::string> differences;     // a line each
+  std::map<std::string, u64> executed;      // instructions by name, of those with a handler
+  std::map<std::string, u64> not_executed;  // and of those without
+};
+// `theirs`: what nvdisasm -c prints of the file, whose first kernel is compared.
+TextComparison compare_text(const std::string& theirs, const Cubin& cubin);
+
+}  // namespace doorbell::emu::nvgpu::testing
