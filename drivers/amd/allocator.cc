@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/util/try.h"
+#include "hcq/memory/device_copy.h"
 
 namespace doorbell::amd {
 namespace {
@@ -123,11 +124,8 @@ Result<void> VramAllocator::copy(const core::Allocation& to, i64 to_offset,
     std::memmove(into, out_of, static_cast<usize>(bytes));
     return {};
   }
-  hcq::Queue& queue = device_.copy_queue();
-  const std::unique_ptr<hcq::CommandBuffer> commands = queue.make_commands();
-  commands->copy(address(to, to_offset), address(from, from_offset), static_cast<u64>(bytes));
-  TRY(const hcq::Point point, queue.submit(*commands, device_.fence()));
-  return queue.wait(point.position);
+  return hcq::copy_on_device(device_, address(to, to_offset), address(from, from_offset),
+                             static_cast<u64>(bytes));
 }
 
 core::MemoryStats VramAllocator::stats() const {

@@ -98,7 +98,7 @@ AmdDevice::AmdDevice(core::DeviceSpec spec, std::shared_ptr<Kfd> kfd, KfdGpu& gp
       log_packets_(options.log_packets),
       reports_waves_(options.report_waves),
       explain_(options.explain),
-      queue_memory_(gpu),
+      queue_memory_(queue_memory_blocks(gpu)),
       code_(gpu),
       scratch_(gpu, caps),
       vram_(new VramAllocator(gpu, *this, options.sdma)),

@@ -104,7 +104,7 @@ class AmdDevice final : public hcq::Device, private KfdEvents::Listener {
   const bool log_packets_, reports_waves_;
   const std::function<std::string(u32)> explain_;
   u64 base_ticks_ = 0, base_ns_ = 0;  // the same moment
-  QueueMemory queue_memory_;
+  hcq::BlockAllocator queue_memory_;
   CodeHeap code_;
   std::atomic<u64> code_epoch_{0};
   ScratchPool scratch_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/util/try.h"
+#include "hcq/memory/device_copy.h"
 
 namespace doorbell::cuda {
 namespace {
@@ -107,11 +108,8 @@ Result<void> CudaAllocator::copy_out(void* to, const core::Allocation& from, i64
 Result<void> CudaAllocator::copy(const core::Allocation& to, i64 to_offset,
                                  const core::Allocation& from, i64 from_offset, i64 bytes) {
   if (bytes == 0) return {};
-  hcq::Queue& queue = device_.copy_queue();
-  const std::unique_ptr<hcq::CommandBuffer> commands = queue.make_commands();
-  commands->copy(address(to, to_offset), address(from, from_offset), static_cast<u64>(bytes));
-  TRY(const hcq::Point point, queue.submit(*commands, device_.fence()));
-  return queue.wait(point.position);
+  return hcq::copy_on_device(device_, address(to, to_offset), address(from, from_offset),
+                             static_cast<u64>(bytes));
 }
 
 core::MemoryStats CudaAllocator::stats() const {
