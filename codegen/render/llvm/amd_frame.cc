@@ -13,6 +13,7 @@
 
 #include "codegen/render/llvm/amd_matrix.h"
 #include "codegen/render/llvm/gpu_frame.h"
+#include "drivers/amd/hw/abi/buffer_resource.h"
 
 namespace doorbell::codegen {
 namespace {
@@ -112,22 +113,26 @@ class AmdFrame final : public GpuFrame {
   }
 
 #if LLVM_VERSION_MAJOR >= 22
-  // A raw buffer over a Param. Word 3 of its descriptor: 32-bit elements; out of bounds is checked
-  // by byte. [ROCm/composable_kernel include/ck/ck.hpp, CK_BUFFER_RESOURCE_3RD_DWORD]
+  // How buffer instructions access a Param: 32-bit elements, with bounds in bytes.
+  u32 buffer_word3() const {
+    if (is_gfx9_) return encode(amd::hw::BufferWord3Gfx9{})[0];
+    return encode(amd::hw::BufferWord3Gfx10{.resource_level = is_gfx10_, .oob_select = 3})[0];
+  }
+
+  // A raw buffer over a Param.
   llvm::Value* buffer_of(usize slot) {
     buffers_.resize(program_.params.size());
     if (buffers_[slot] != nullptr) return buffers_[slot];
     llvm::IRBuilder<> entry(&function_->getEntryBlock());
     const ProgramParam& p = program_.params[slot];
     const i64 bytes = p.count > 0 ? p.count * p.dtype.bytes() : UINT32_MAX;
-    const u32 word3 = is_gfx9_ ? 0x00020000 : is_gfx10_ ? 0x31014000 : 0x31004000;
     llvm::Argument* argument = function_->getArg(static_cast<unsigned>(slot));
     llvm::Type* buffer = llvm::PointerType::get(function_->getContext(), kBufferSpace);
     return buffers_[slot] = entry.CreateIntrinsic(
                llvm::Intrinsic::amdgcn_make_buffer_rsrc, {buffer, argument->getType()},
                {argument, entry.getInt16(0),
                 entry.getInt64(static_cast<u64>(std::min<i64>(bytes, UINT32_MAX))),
-                entry.getInt32(word3)});
+                entry.getInt32(buffer_word3())});
   }
 #endif
 
