@@ -81,6 +81,17 @@ void settle(Trial& trial) {
   }
 }
 
+// As they are, or in the seed's order where the time may not suffice for all.
+std::vector<const Batch*> in_order(const std::vector<Batch>& batches, const Options& options) {
+  std::vector<const Batch*> order;
+  for (const Batch& batch : batches) order.push_back(&batch);
+  if (options.seconds > 0)
+    std::stable_sort(order.begin(), order.end(), [&](const Batch* a, const Batch* b) {
+      return seed_of(options.seed, a->name) < seed_of(options.seed, b->name);
+    });
+  return order;
+}
+
 class Runner {
  public:
   Runner(const Target& target, const Options& options, const Progress& progress)
@@ -188,13 +199,21 @@ Result<std::vector<Batch>> choose(const Suite& suite, const Options& options) {
 Report run(const std::vector<Batch>& batches, const Target& target, const Options& options,
            const Progress& progress) {
   Runner runner(target, options, progress);
-  for (const Batch& batch : batches) runner.run(batch);
+  const auto begin = std::chrono::steady_clock::now();
+  for (const Batch* batch : in_order(batches, options)) {
+    const std::chrono::duration<f64> spent = std::chrono::steady_clock::now() - begin;
+    if (options.seconds > 0 && spent.count() > options.seconds)
+      runner.report.not_run += static_cast<i64>(batch->cases.size());
+    else
+      runner.run(*batch);
+  }
   return std::move(runner.report);
 }
 
 std::string last_line(const Report& report, const Target& target) {
   std::string line =
       fmt::format("{} passed, {} failed, {} skipped", report.passed, report.failed, report.skipped);
+  if (report.not_run > 0) line += fmt::format(", {} not run for want of time", report.not_run);
   const char* separator = ": ";
   for (const auto& [reason, count] : report.skips) {
     line += fmt::format("{}{} {}", separator, count, reason);

@@ -16,6 +16,9 @@ struct Options {
   // Keeps one of this many batches of each group, chosen by the seed, and a few of its cases; 0:
   // all.
   u64 sample_one_in = 0;
+  // No batch begins later than this many seconds after the first; 0: no limit. With a limit the
+  // seed chooses the order, so that what did run is a sample of all.
+  f64 seconds = 0;
 };
 
 struct Failure {
@@ -31,6 +34,7 @@ struct GroupCount {
 
 struct Report {
   i64 passed = 0, failed = 0, skipped = 0;
+  i64 not_run = 0;  // for want of time
   std::vector<Failure> failures;
   std::map<std::string, i64> skips;          // cases by reason
   std::map<std::string, GroupCount> groups;  // by the first word of their names
@@ -48,7 +52,8 @@ struct Progress {
 Report run(const std::vector<Batch>& batches, const Target& target, const Options& options,
            const Progress& progress = {});
 
-// "120 passed, 0 failed, 14 skipped: 14 the device declares no float64"
+// "120 passed, 0 failed, 14 skipped, 30 not run for want of time: 14 the device declares no
+// float64"
 std::string last_line(const Report& report, const Target& target);
 
 }  // namespace doorbell::conformance

@@ -16,9 +16,11 @@ import subprocess
 import sys
 import time
 
-PARTS = ("conformance", "latency", "gemm", "bandwidth", "attention")
-# Shares of the time that is left. Conformance takes a larger sample if its share allows.
-SHARES = {"conformance": 3, "latency": 1, "gemm": 1.5, "bandwidth": 1, "attention": 1}
+PARTS = ("conformance", "latency", "gemm", "bandwidth", "attention", "convolution")
+# Shares of the time that is left.
+SHARES = {"conformance": 3, "latency": 1, "gemm": 1.5, "bandwidth": 1, "attention": 1, "convolution": 1}
+# Columns with the times of others, and who they are.
+OTHERS = {"cuBLAS us": "cuBLAS", "cuBLAS TF32 us": "cuBLAS with TF32", "torch us": "PyTorch"}
 KINDS = ("CUDA", "NV", "AMD", "QCOM", "METAL", "WEBGPU", "CL")
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -29,10 +31,11 @@ class Runner:
         self.end = time.monotonic() + options.minutes * 60
         self.environment = dict(os.environ)
         self.environment.pop("DEV", None)
-        libraries = os.path.join(HERE, "lib")
-        if os.path.isdir(libraries):
-            before = self.environment.get("LD_LIBRARY_PATH")
-            self.environment["LD_LIBRARY_PATH"] = libraries + (":" + before if before else "")
+        packed = glob.glob(os.path.join(HERE, "lib", ""))
+        before = self.environment.get("LD_LIBRARY_PATH", "").split(":")
+        folders = [folder for folder in packed + before + cublas_folders() if folder]
+        if folders:
+            self.environment["LD_LIBRARY_PATH"] = ":".join(folders)
         self.environment.setdefault("CUDA_PATH", toolkit())
 
     def left(self):
@@ -67,26 +70,27 @@ class Runner:
         return listing, [kind for kind in KINDS if is_gpu(states.get(kind, {}))]
 
     def conformance(self, device, seconds):
-        """Runs a small sample first, to choose the largest one that fits."""
-        sample, begin = 400, time.monotonic()
-        result = self.json_of("conformance", "--device", device, "--sample=%d" % sample, seconds=seconds)
-        took = time.monotonic() - begin
-        if "error" in result or self.options.quick:
-            return {**result, "sample": sample}
-        larger = max(1, int(sample * took / max(1.0, (seconds - took) * 0.7)))
-        if larger >= sample:
-            return {**result, "sample": sample}
-        again = self.json_of("conformance", "--device", device, "--sample=%d" % larger, seconds=seconds - took)
-        return {**(result if "error" in again else again), "sample": sample if "error" in again else larger}
+        """Runs cases until the time is up; what did run is a random sample. The last batch has the rest of the time."""
+        chosen = ("--sample=400",) if self.options.quick else ()
+        return self.json_of("conformance", "--device", device, "--seconds", "%.0f" % max(1, seconds * 0.8), *chosen,
+                            seconds=seconds)
 
     def part(self, name, device, seconds):
         if name == "conformance":
             return self.conformance(device, seconds)
         quick = {"latency": ("--runs", "5", "--seconds", "0.01", "--largest", "64KiB"),
                  "gemm": ("--runs", "2", "--sizes", "64"), "bandwidth": ("--runs", "2", "--sizes", "64KiB"),
-                 "attention": ("--runs", "2", "--sizes", "64")}
-        arguments = quick[name] if self.options.quick else ()
+                 "attention": ("--runs", "2", "--sizes", "64"), "convolution": ("--runs", "2", "--sizes", "1")}
+        whole = {"gemm": ("--dtypes", "f32,f16,bf16,i8")}
+        arguments = quick[name] if self.options.quick else whole.get(name, ())
         return self.json_of("bench", name, "--device", device, *arguments, seconds=seconds)
+
+
+def cublas_folders():
+    """Folders of PyPI's wheels that have cuBLAS, which the loader does not search."""
+    pattern = os.path.join("nvidia", "*", "lib", "libcublas.so.*")
+    found = [path for folder in sys.path for path in glob.glob(os.path.join(folder, pattern))]
+    return sorted({os.path.dirname(path) for path in found})
 
 
 def toolkit():
@@ -143,6 +147,9 @@ def torch_call(torch, part, what, device):
         q, k, v = (made(1, *numbers) for _ in range(3))
         causal = words[-1] == "causal"
         return lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+    if part == "convolution":
+        x, weight, stride = made(*numbers[:4]), made(*numbers[4:8]), numbers[8]
+        return lambda: torch.nn.functional.conv2d(x, weight, stride=stride, padding=numbers[6] // 2)
     x, y = made(*numbers), made(*numbers)
     return {"scale": lambda: x * 0.5, "add": lambda: x + y, "sum": lambda: x.sum(), "row sums": lambda: x.sum(-1),
             "transpose": lambda: x.t().contiguous(), "softmax": lambda: x.softmax(-1),
@@ -180,7 +187,7 @@ def compare_with_torch(parts, runner):
         place = "cpu" if device.startswith("CPU") else "cuda"
         if place == "cuda" and not torch.cuda.is_available():
             continue
-        for part in ("gemm", "bandwidth", "attention"):
+        for part in ("gemm", "bandwidth", "attention", "convolution"):
             for row in results.get(part, {}).get("rows", []):
                 if not isinstance(row.get("median us"), (int, float)) or runner.left() < 5:
                     continue
@@ -199,8 +206,8 @@ def lines_of(part, result):
     if "error" in result:
         return ["%s: %s" % (part, result["error"])]
     if part == "conformance":
-        return ["conformance, one in %d: %d passed, %d failed, %d skipped" %
-                (result["sample"], result["passed"], result["failed"], result["skipped"])]
+        return ["conformance: %d passed, %d failed, %d skipped, %d not run for want of time" %
+                tuple(result[count] for count in ("passed", "failed", "skipped", "not_run"))]
     if part == "latency":
         return ["%-44s %12.2f us" % (one["what"], one["median"] / 1e3) for one in result["series"] if one["available"]]
     lines = []
@@ -209,7 +216,8 @@ def lines_of(part, result):
             lines.append("%-44s %s" % (row["what"], row["not measured"]))
             continue
         rate, unit = (row["GFLOPS"], "GFLOPS") if row["GFLOPS"] != "" else (row["GB/s"], "GB/s")
-        beside = "  %5.2f of PyTorch's speed" % (row["torch us"] / row["median us"]) if "torch us" in row else ""
+        beside = "".join("  %5.2f of %s's speed" % (row[column] / row["median us"], name)
+                         for column, name in OTHERS.items() if isinstance(row.get(column), (int, float)))
         lines.append("%-44s %12.2f us %10.1f %s%s" % (part + " " + row["what"], row["median us"], rate, unit, beside))
     return lines
 

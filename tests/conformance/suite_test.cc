@@ -1,5 +1,6 @@
 // The conformance suite itself: its formats against literal bits, its comparisons, its choice of
 // cases, and that what fails is reported with the way to see it again.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -119,6 +120,26 @@ TEST(Run, CountsAndNamesWhatHappens) {
   EXPECT_NE(report.failures[1].text.find("cannot broadcast shapes (2) and (3)"), std::string::npos);
   EXPECT_EQ(last_line(report, here),
             "1 passed, 2 failed, 1 skipped: 1 the device declares no float64");
+}
+
+TEST(Run, WhatHasNoTimeIsCounted) {
+  Suite suite;
+  for (const char* name : {"group/a", "group/b", "group/c"}) {
+    Batch& batch = suite.add(name);
+    batch.add("first", passes);
+    batch.add("second", passes);
+  }
+  Options options;
+  options.seconds = 1e-9;
+  const Target here = target();
+  const Report report = run(*choose(suite, options), here, options);
+  EXPECT_EQ(report.passed + report.not_run, 6);
+  EXPECT_GE(report.not_run, 2);
+  EXPECT_EQ(last_line(report, here), fmt::format("{} passed, 0 failed, 0 skipped, {} not run for "
+                                                 "want of time",
+                                                 report.passed, report.not_run));
+  options.seconds = 1e6;
+  EXPECT_EQ(run(*choose(suite, options), here, options).passed, 6);
 }
 
 TEST(Exceptions, AreSkippedWithTheirReasons) {

@@ -3,6 +3,7 @@
 usage: hw_run_test.py PATH_OF_HW_RUN PATH_OF_DOORBELL
 """
 
+import importlib.util
 import json
 import os
 import shutil
@@ -12,6 +13,7 @@ import tempfile
 import unittest
 
 RUNNER, TOOL = sys.argv.pop(1), sys.argv.pop(1)
+sys.dont_write_bytecode = True  # of the runner, which one test imports
 
 
 class HwRun(unittest.TestCase):
@@ -34,19 +36,38 @@ class HwRun(unittest.TestCase):
         done, report = self.run_hw("--devices", "CPU")
         self.assertEqual(done.returncode, 0, done.stderr)
         parts = report["devices"]["CPU"]
-        self.assertEqual(list(parts), ["conformance", "latency", "gemm", "bandwidth", "attention"])
+        self.assertEqual(list(parts), ["conformance", "latency", "gemm", "bandwidth", "attention", "convolution"])
         self.assertEqual(parts["conformance"]["failed"], 0)
         self.assertGreater(parts["conformance"]["passed"], 50)
         self.assertTrue(all(row["median us"] > 0 for row in parts["gemm"]["rows"]))
         if report["torch"] != "PyTorch is not installed: nothing to compare with":
-            for part in ("gemm", "bandwidth", "attention"):
+            for part in ("gemm", "bandwidth", "attention", "convolution"):
                 for row in parts[part]["rows"]:
                     self.assertGreater(row["torch us"], 0, row)
         with open(os.path.join(self.folder, "hw.md"), encoding="utf-8") as file:
             text = file.read()
         self.assertEqual(text, done.stdout)
         self.assertIn("gemm f32 64 x 64 x 64", text)
-        self.assertIn("conformance, one in 400: %d passed" % parts["conformance"]["passed"], text)
+        self.assertIn("conformance: %d passed, 0 failed, " % parts["conformance"]["passed"], text)
+        self.assertIn("convolution f32 1 x 64 x 56 x 56 by 64 x 64 x 3 x 3 stride 1", text)
+
+    def test_keeps_what_conformance_did_when_its_time_is_up(self):
+        done, report = self.run_hw("--devices", "CPU", "--parts", "conformance", "--minutes", "0.06")
+        conformance = report["devices"]["CPU"]["conformance"]
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertGreater(conformance["passed"], 0)
+        self.assertGreater(conformance["not_run"], 0)
+        self.assertIn(", %d not run for want of time" % conformance["not_run"], done.stdout)
+
+    def test_a_line_compares_with_whom_there_is(self):
+        spec = importlib.util.spec_from_file_location("hw_run", RUNNER)
+        hw_run = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(hw_run)
+        row = {"what": "f16 64 x 64 x 64", "median us": 10.0, "GFLOPS": 52.4, "GB/s": "", "cuBLAS us": 8.0,
+               "cuBLAS TF32 us": None, "torch us": 20.0}
+        line, = hw_run.lines_of("gemm", {"rows": [row]})
+        self.assertTrue(line.startswith("gemm f16 64 x 64 x 64 "), line)
+        self.assertTrue(line.endswith(" 0.80 of cuBLAS's speed   2.00 of PyTorch's speed"), line)
 
     def test_names_what_did_not_fit_into_its_time(self):
         done, report = self.run_hw("--devices", "CPU", "--parts", "latency", "--minutes", "0")

@@ -10,7 +10,7 @@
 namespace doorbell::tools {
 
 void add_latency(CLI::App* bench, int* status);
-// gemm, bandwidth and attention.
+// gemm, bandwidth, attention and convolution.
 void add_throughput(CLI::App* bench, int* status);
 
 // Adds --device, --runs and --seconds, which all have. The values in `sampling` are the defaults;

@@ -39,6 +39,8 @@ FIGURES
   jit       the same chains by jit(f), as users call it
   copy      4 B, 4 KiB, 1 MiB and --largest: host to device, device to host, within the device, and
             by the device's copy queue
+  cuda      on a CUDA device, the same kernels without Doorbell: cuLaunchKernel on a stream, and
+            CUDA graphs of 1, 10, 100 and 1000 kernels
 
 The kernel adds to one element. A figure that a device cannot have is listed with the reason.
 Percentiles are samples (nearest rank). With --json all times are nanoseconds.

@@ -1,13 +1,15 @@
-// `doorbell bench gemm`, `bandwidth` and `attention`: the command line and the table. For what is
-// measured see throughput/workload.h.
+// `doorbell bench gemm`, `bandwidth`, `attention` and `convolution`: the command line and the
+// table. For what is measured see throughput/workload.h.
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "base/util/stop.h"
 #include "runtime/progress_bar.h"
 #include "tools/doorbell/bench.h"
 #include "tools/doorbell/open_device.h"
+#include "tools/doorbell/throughput/beside_cublas.h"
 #include "tools/doorbell/throughput/workload.h"
 #include "tools/measure/measure.h"
 #include "tools/measure/table.h"
@@ -37,6 +39,8 @@ constexpr Benchmark kBenchmarks[] = {
      "operations are those of the two products, halved where the mask is causal; the memory and "
      "the time of the softmax are not counted",
      throughput::attention},
+    {"convolution", "Throughput of the convolutions of a ResNet", "f32,f16", "Images of a batch",
+     "operations are those of the products, padding included", throughput::convolution},
 };
 
 struct Options {
@@ -108,6 +112,12 @@ int run(const Benchmark& benchmark, const Options& options) {
   table.notes = {benchmark.note,
                  "a sample is `calls` calls of a jitted function in a row and one wait for the "
                  "device, divided by `calls`; rates are those of the median"};
+  std::optional<throughput::BesideCublas> cublas;
+  if (!workloads.empty() && workloads[0].product != 0) {
+    cublas.emplace(request.device);
+    for (std::string& column : cublas->columns()) table.columns.push_back(std::move(column));
+    if (!cublas->note().empty()) table.notes.push_back(cublas->note());
+  }
   std::map<std::string, f64> rates;  // by dtype, of the last workload: GFLOPS or GB/s
   runtime::ProgressBar bar(static_cast<i64>(workloads.size()));
   for (usize i = 0; i < workloads.size(); ++i) {
@@ -119,10 +129,15 @@ int run(const Benchmark& benchmark, const Options& options) {
       const Distribution time = throughput::measure(request.device, workloads[i], options.sampling);
       rates[dtype] = work / time.median();
       table.rows.push_back(row_of(workloads[i], time));
+      if (cublas)
+        std::ranges::move(
+            cublas->times_us(workloads[i].dtype, workloads[i].product, options.sampling),
+            std::back_inserter(table.rows.back()));
     } catch (const Stopped&) {
       throw;
     } catch (const Error& error) {
       table.rows.push_back(missing(workloads[i], error.message));
+      table.rows.back().resize(table.columns.size());
     }
   }
   bar.clear();

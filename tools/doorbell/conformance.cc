@@ -86,6 +86,7 @@ void print_json(const Settings& settings, const Report& report, const Target& ta
                               {"passed", report.passed},
                               {"failed", report.failed},
                               {"skipped", report.skipped},
+                              {"not_run", report.not_run},
                               {"skips", report.skips},
                               {"groups", groups},
                               {"failures", failures}};
@@ -146,6 +147,11 @@ void add_conformance(CLI::App* app, int* status) {
   command->add_option("--device", settings->device, "As in DEV: CPU, CPU:CLANG, NULL, ...");
   command->add_flag("--sample{6}", settings->options.sample_one_in,
                     "One batch in 6 of each group, chosen by the seed; --sample=40: one in 40");
+  command
+      ->add_option("--seconds", settings->options.seconds,
+                   "Begin no batch after this time; the seed chooses which batches come first")
+      ->check(CLI::PositiveNumber)
+      ->option_text("S");
   command->add_option("--seed", settings->options.seed, "Of all random inputs, and of the sample");
   command->add_option("--filter", settings->options.filter,
                       "Only cases whose name contains this regular expression");

@@ -1,5 +1,5 @@
-"""Runs `doorbell bench gemm`, `bandwidth` and `attention` as a user does: the table, the JSON's shape, and what they
-refuse. How long anything takes is not a test; that the rates follow from the times is.
+"""Runs `doorbell bench gemm`, `bandwidth`, `attention` and `convolution` as a user does: the table, the JSON's shape,
+and what they refuse. How long anything takes is not a test; that the rates follow from the times is.
 
 usage: bench_throughput_test.py PATH_OF_DOORBELL
 """
@@ -50,6 +50,12 @@ class Throughput(unittest.TestCase):
         rows = self.rows("attention", "--dtypes", "f32", "--sizes", "32")
         self.check_rate(rows["f32 16 x 32 x 64"], "GFLOPS", 2 * 2 * 16 * 32 * 32 * 64)
         self.check_rate(rows["f32 16 x 32 x 64 causal"], "GFLOPS", 2 * 16 * 32 * 32 * 64)
+
+    def test_convolution_counts_two_operations_a_product(self):
+        rows = self.rows("convolution", "--dtypes", "f32", "--sizes", "1")
+        self.assertEqual(len(rows), 6)
+        self.check_rate(rows["f32 1 x 3 x 224 x 224 by 64 x 3 x 7 x 7 stride 2"], "GFLOPS", 2 * 64 * 112**2 * 3 * 49)
+        self.check_rate(rows["f32 1 x 512 x 7 x 7 by 512 x 512 x 3 x 3 stride 1"], "GFLOPS", 2 * 512 * 49 * 512 * 9)
 
     def test_prints_a_table(self):
         text = run("gemm", *QUICK, "--sizes", "16", "--dtypes", "f32").stdout

@@ -16,8 +16,8 @@ constexpr f64 kLabels = 300, kPlot = 620, kNumbers = 190, kMargin = 20;
 constexpr f64 kTop = 118, kRow = 18, kGap = 12, kBottom = 62;
 constexpr const char *kInk = "#222222", *kFaint = "#777777", *kGrid = "#d8d8d8";
 // Colours by group, distinguishable for colour-blind readers too.
-constexpr const char* kColours[] = {"#0072b2", "#d55e00", "#009e73",
-                                    "#8a5bb5", "#b8860b", "#4a4a4a"};
+constexpr const char* kColours[] = {"#0072b2", "#d55e00", "#009e73", "#8a5bb5",
+                                    "#b8860b", "#4a4a4a", "#56b4e9"};
 static_assert(std::size(kColours) == std::size(kGroups));
 
 const char* colour_of(const std::string& group) {

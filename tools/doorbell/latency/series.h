@@ -37,6 +37,8 @@ std::vector<Series> measure_gap(const Request& request);
 std::vector<Series> measure_graph(const Request& request);
 std::vector<Series> measure_jit(const Request& request);
 std::vector<Series> measure_copy(const Request& request);
+// None on devices that are not CUDA's.
+std::vector<Series> measure_cuda(const Request& request);
 
 struct Group {
   const char* name;
@@ -51,6 +53,7 @@ inline constexpr Group kGroups[] = {
     {"graph", "replays of hcq::Graph, of 1 to 1000 kernels", measure_graph},
     {"jit", "calls of a jitted function, of 1 to 1000 kernels", measure_jit},
     {"copy", "copies of 4 bytes to the largest, between host and device", measure_copy},
+    {"cuda", "on CUDA devices, the same kernels by the driver API and CUDA graphs", measure_cuda},
 };
 
 // "not available on CL, because <why>".

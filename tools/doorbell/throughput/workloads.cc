@@ -46,18 +46,22 @@ std::vector<Workload> memory_bound(const Request& request, DType dtype, i64 rows
   const f64 operand = static_cast<f64>(rows * kRow) * static_cast<f64>(dtype.bytes());
   const std::string size = fmt::format("{} x {}", rows, kRow);
   const auto unary = [&](std::string name, f64 operands, Tensor (*function)(const Tensor&)) {
-    return Workload{fmt::format("{} {} {}", name, dtype.str(), size), dtype, 0, operands * operand,
+    return Workload{fmt::format("{} {} {}", name, dtype.str(), size),
+                    dtype,
+                    0,
+                    operands * operand,
+                    0,
                     [request, shape, dtype, function] {
                       return call_of(function, filled(request, shape, dtype));
                     }};
   };
   std::vector<Workload> list;
   list.push_back(unary("scale", 2, [](const Tensor& x) { return x * 0.5; }));
-  list.push_back(
-      {fmt::format("add {} {}", dtype.str(), size), dtype, 0, 3 * operand, [request, shape, dtype] {
-         return call_of([](const Tensor& x, const Tensor& y) { return x + y; },
-                        filled(request, shape, dtype), filled(request, shape, dtype));
-       }});
+  list.push_back({fmt::format("add {} {}", dtype.str(), size), dtype, 0, 3 * operand, 0,
+                  [request, shape, dtype] {
+                    return call_of([](const Tensor& x, const Tensor& y) { return x + y; },
+                                   filled(request, shape, dtype), filled(request, shape, dtype));
+                  }});
   list.push_back(unary("sum", 1, [](const Tensor& x) { return x.sum(); }));
   list.push_back(unary("row sums", 1, [](const Tensor& x) { return x.sum(-1); }));
   list.push_back(
@@ -67,11 +71,11 @@ std::vector<Workload> memory_bound(const Request& request, DType dtype, i64 rows
   return list;
 }
 
-f64 seconds_of(core::Device& device, const std::function<void()>& call, i64 calls) {
+f64 seconds_of(const std::function<void()>& call, const std::function<void()>& wait, i64 calls) {
   os::Clock& clock = os::host_clock();
   const u64 begin = clock.now_ns();
   for (i64 i = 0; i < calls; ++i) call();
-  engine::must(device.synchronize());
+  wait();
   return static_cast<f64>(clock.now_ns() - begin) * 1e-9;
 }
 
@@ -83,7 +87,7 @@ std::vector<Workload> gemm(const Request& request) {
     for (i64 n : sizes_or(request, {512, 1024, 2048, 4096, 8192})) {
       list.push_back(
           {fmt::format("{} {} x {} x {}", dtype.str(), n, n, n), dtype,
-           2 * square(static_cast<f64>(n)) * static_cast<f64>(n), 0, [request, dtype, n] {
+           2 * square(static_cast<f64>(n)) * static_cast<f64>(n), 0, n, [request, dtype, n] {
              return call_of([](const Tensor& x, const Tensor& y) { return x.matmul(y); },
                             filled(request, {n, n}, dtype), filled(request, {n, n}, dtype));
            }});
@@ -119,7 +123,7 @@ std::vector<Workload> attention(const Request& request) {
         list.push_back(
             {fmt::format("{} {} x {} x {}{}", dtype.str(), kHeads, length, kHead,
                          is_causal ? " causal" : ""),
-             dtype, is_causal ? flops / 2 : flops, 0, [request, dtype, shape, is_causal] {
+             dtype, is_causal ? flops / 2 : flops, 0, 0, [request, dtype, shape, is_causal] {
                return call_of(
                    [is_causal](const Tensor& q, const Tensor& k, const Tensor& v) {
                      return q.scaled_dot_product_attention(k, v, {.is_causal = is_causal});
@@ -133,19 +137,55 @@ std::vector<Workload> attention(const Request& request) {
   return list;
 }
 
-Distribution measure(core::Device& device, const Workload& workload, const Sampling& sampling) {
-  const std::function<void()> call = workload.prepare();
-  for (int i = 0; i < 2; ++i) seconds_of(device, call, 1);  // the second is captured
-  const f64 one = seconds_of(device, call, 1);
+std::vector<Workload> convolution(const Request& request) {
+  struct Layer {
+    i64 in, image, out, filter, stride;  // `image` and `filter` are squares
+  };
+  constexpr Layer kLayers[] = {{3, 224, 64, 7, 2},   {64, 56, 64, 3, 1},   {64, 56, 256, 1, 1},
+                               {128, 28, 128, 3, 1}, {256, 14, 256, 3, 1}, {512, 7, 512, 3, 1}};
+  std::vector<Workload> list;
+  for (DType dtype : request.dtypes) {
+    for (i64 images : sizes_or(request, {32})) {
+      for (const Layer& layer : kLayers) {
+        const Shape image{images, layer.in, layer.image, layer.image};
+        const Shape weight{layer.out, layer.in, layer.filter, layer.filter};
+        const f64 products = static_cast<f64>(layer.in) * square(static_cast<f64>(layer.filter));
+        const f64 results = static_cast<f64>(images * layer.out) *
+                            square(static_cast<f64>(layer.image / layer.stride));
+        list.push_back(
+            {fmt::format("{} {} x {} x {} x {} by {} x {} x {} x {} stride {}", dtype.str(), images,
+                         layer.in, layer.image, layer.image, layer.out, layer.in, layer.filter,
+                         layer.filter, layer.stride),
+             dtype, 2 * products * results, 0, 0, [request, dtype, image, weight, layer] {
+               return call_of(
+                   [layer](const Tensor& x, const Tensor& w) {
+                     return x.conv2d(w, {.stride = layer.stride, .padding = layer.filter / 2});
+                   },
+                   filled(request, image, dtype), filled(request, weight, dtype));
+             }});
+      }
+    }
+  }
+  return list;
+}
+
+Distribution measure_calls(const std::function<void()>& call, const std::function<void()>& wait,
+                           const Sampling& sampling) {
+  for (int i = 0; i < 2; ++i) seconds_of(call, wait, 1);  // the second of a jitted one is captured
+  const f64 one = seconds_of(call, wait, 1);
   const i64 calls = std::clamp(static_cast<i64>(kSampleSeconds / one), i64{1}, kMostCalls);
   std::vector<f64> samples;
   f64 spent = 0;
   while (samples.size() < sampling.runs && (samples.empty() || spent < sampling.seconds)) {
-    const f64 took = seconds_of(device, call, calls);
+    const f64 took = seconds_of(call, wait, calls);
     spent += took;
     samples.push_back(took * 1e9 / static_cast<f64>(calls));
   }
   return {std::move(samples), static_cast<usize>(calls)};
+}
+
+Distribution measure(core::Device& device, const Workload& workload, const Sampling& sampling) {
+  return measure_calls(workload.prepare(), [&] { engine::must(device.synchronize()); }, sampling);
 }
 
 }  // namespace doorbell::tools::throughput
