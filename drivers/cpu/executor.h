@@ -1,6 +1,6 @@
 // CpuExecutor: runs the commands of one queue of the CPU. Its commands are those of
-// SoftwareCommandBuffer; memory barriers write none, because one thread runs the commands of a queue
-// one after another, and its workers finish before the next.
+// SoftwareCommandBuffer; memory barriers write none, because one thread runs the commands of a
+// queue one after another, and its workers finish before the next.
 //
 // Thread safety: as Executor.
 #pragma once

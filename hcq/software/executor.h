@@ -1,6 +1,6 @@
 // Executor: what a software queue runs its commands with. Each device that has such queues
-// implements one, with run_commands() of run_commands.h. For the choice of the thread, and for waits
-// that cannot pass yet, see queue.h.
+// implements one, with run_commands() of run_commands.h. For the choice of the thread, and for
+// waits that cannot pass yet, see queue.h.
 //
 // Thread safety: run() by one thread at a time; all others by any.
 // Memory ordering: a Wait or Poll that passes acquires; Signal and Write release.
