@@ -36,7 +36,10 @@ std::string half_text(const Operation& op, u32 bits) {
 std::string immediate_text(const Operation& op) {
   const u32 value = op.field(32, 32);
   const u8 flags = op.opcode->flags;
-  if (flags & kDouble) return float_text(std::bit_cast<f64>(u64{value} << 32));
+  constexpr u32 kMufu = 0x108, kRcp64h = 6, kRsq64h = 7;  // of MUFU two take a double's high word
+  const u32 function = op.field(74, 4);
+  const bool is_high = op.opcode->number == kMufu && (function == kRcp64h || function == kRsq64h);
+  if ((flags & kDouble) || is_high) return float_text(std::bit_cast<f64>(u64{value} << 32));
   if (flags & kFloat) return float_text(std::bit_cast<f32>(value));
   if (flags & kPairs)  // the high one first
     return half_text(op, value >> 16) + ", " + half_text(op, value & 0xffff);
