@@ -239,7 +239,8 @@ void AmdDevice::on_memory_exception(const hw::KfdMemoryException& exception) {
   add(exception.error_type == hw::kKfdMemSramEcc, "the memory is corrupt (ECC)");
   add(exception.error_type == hw::kKfdMemPoisonConsumed, "the memory is poisoned");
   die(fail(ErrorKind::DeviceLost, "{}: memory fault at {:#x}{}, {}: {}", name(), exception.va,
-           exception.imprecise != 0 ? " or near it" : "", kfd_->describe(exception.va),
+           exception.imprecise != 0 ? " or near it" : "",
+           kfd_->address_map().describe(exception.va),
            why.empty() ? "the kernel reports no cause" : why));
 }
 

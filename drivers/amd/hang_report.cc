@@ -33,7 +33,7 @@ bool holds(hw::Compare compare, u64 value, u64 reference) {
 }
 
 std::optional<u64> load(const Kfd& kfd, u64 address, u32 count) {
-  const std::optional<std::vector<u32>> words = kfd.peek(address, count);
+  const std::optional<std::vector<u32>> words = kfd.address_map().peek(address, count);
   if (!words) return {};
   return count == 1 ? (*words)[0] : u64{(*words)[1]} << 32 | (*words)[0];
 }
@@ -46,7 +46,8 @@ std::string why_polls(const StreamPacket& packet, const Kfd& kfd, u32 words) {
   const u64 reference = field_of(packet, is_sdma ? "value" : "reference");
   const auto compare = static_cast<hw::Compare>(field_of(packet, "function"));
   const std::optional<u64> there = load(kfd, address, words);
-  if (!there) return fmt::format("; it may wait for {:#x}, {}", address, kfd.describe(address));
+  if (!there)
+    return fmt::format("; it may wait for {:#x}, {}", address, kfd.address_map().describe(address));
   const u64 value = *there & field_of(packet, "mask");
   if (holds(compare, value, reference)) return {};
   return fmt::format("; it waits until {:#x} is {}{}, and that is {}", address, reference,
@@ -61,7 +62,7 @@ std::string why_barrier(const StreamPacket& packet, const Kfd& kfd, bool is_all)
     const std::optional<u64> value = load(kfd, field.value + offsetof(hw::AmdSignal, value), 2);
     if (!value)
       why += fmt::format("; it may wait for the signal at {:#x}, {}", field.value,
-                         kfd.describe(field.value));
+                         kfd.address_map().describe(field.value));
     else if (*value != 0)
       why += fmt::format("; it waits until the signal at {:#x} is 0, and that is {}", field.value,
                          static_cast<i64>(*value));
@@ -93,7 +94,7 @@ std::string describe_hang(const KfdQueue& queue, const Kfd& kfd, hw::Generation 
   const u64 left = std::min((end - begin) % ring.size(), kMaxWords);
   std::vector<u32> words(left);
   for (u64 i = 0; i < left; ++i) words[i] = ring[(begin + i) % ring.size()];
-  const auto memory = [&](u64 va, u32 count) { return kfd.peek(va, count); };
+  const auto memory = [&](u64 va, u32 count) { return kfd.address_map().peek(va, count); };
   std::string why;
   hw::walk_stream(format.stream, generation, words, memory, [&](const StreamPacket& packet, int) {
     if (why.empty()) why = why_waits(packet, kfd);

@@ -17,10 +17,8 @@
 // Thread safety: all functions may be called from any thread.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +27,7 @@
 #include "base/os/host.h"
 #include "drivers/amd/hw/kfd.h"
 #include "drivers/amd/topology.h"
+#include "hcq/memory/address_map.h"
 #include "hcq/memory/tlsf.h"
 #include "hcq/signal/signal.h"
 
@@ -92,24 +91,14 @@ class Kfd {
   Result<u64> reserve(u64 bytes);
   void unreserve(u64 va);
 
-  // ---- what lies where, for reports -------------------------------------------------------------
-  // `host`: where the host sees it, or null.
-  void note_mapped(u64 va, u64 bytes, std::string what, const u8* host);
-  void note_unmapped(u64 va);
-  // "in 'weights' (0x2000000000, 4096 bytes)", "in freed ...", "4 bytes behind ..."
-  std::string describe(u64 va) const;
-  // The words at an address, where the host sees all of them.
-  std::optional<std::vector<u32>> peek(u64 va, u32 words) const;
+  // What lies where, for reports.
+  hcq::AddressMap& address_map() { return map_; }
+  const hcq::AddressMap& address_map() const { return map_; }
 
  private:
   struct Opened {
     std::unique_ptr<KfdGpu> gpu;
     bool joined = false;  // it sees the shared memory, and there are events
-  };
-  struct Span {
-    u64 bytes;
-    std::string what;
-    const u8* host = nullptr;
   };
   Kfd(os::Files& files, os::Clock& clock, const KfdOptions& options, std::unique_ptr<os::File> file,
       u32 minor_version, std::vector<Node> nodes);
@@ -131,11 +120,9 @@ class Kfd {
 
   std::mutex gpus_mutex_;  // guards gpus_ and runtime_asked_
   bool runtime_asked_ = false;
-  mutable std::mutex mutex_;  // guards what follows, but not the events and GPUs
+  std::mutex mutex_;  // guards addresses_
   hcq::Tlsf addresses_;
-  std::map<u64, Span> mapped_;                  // by address
-  std::vector<std::pair<u64, Span>> unmapped_;  // the last few; a ring
-  usize next_unmapped_ = 0;
+  hcq::AddressMap map_;
   // In this order: signals and events lie in shared memory, which a GPU gave.
   std::vector<Opened> gpus_;
   std::unique_ptr<SharedMemory> shared_;

@@ -118,7 +118,7 @@ Result<std::unique_ptr<KfdMemory>> KfdGpu::allocate(const MemoryRequest& request
     TRY(memory->mapping_, render_->map(map));
     memory->host_ = memory->mapping_.data();
   }
-  kfd_.note_mapped(address, bytes, request.what, memory->host_);
+  kfd_.address_map().note_mapped(address, bytes, request.what, memory->host_);
   memory->is_noted_ = true;
   return memory;
 }
@@ -137,7 +137,7 @@ Result<std::unique_ptr<KfdMemory>> KfdGpu::import_dmabuf(int descriptor, std::st
   TRY(kfd_.call(arguments));
   memory->handle_ = arguments.handle;
   TRY(memory->map_to(*this));
-  kfd_.note_mapped(address, bytes, std::move(what), nullptr);
+  kfd_.address_map().note_mapped(address, bytes, std::move(what), nullptr);
   memory->is_noted_ = true;
   return memory;
 }
@@ -179,7 +179,7 @@ Result<void> KfdMemory::unmap() {
 }
 
 KfdMemory::~KfdMemory() {
-  if (is_noted_) kfd_.note_unmapped(address_);
+  if (is_noted_) kfd_.address_map().note_unmapped(address_);
   // What the kernel keeps although it was told to free it, keeps its address too.
   if (!unmap()) return;
   mapping_ = os::Mapping();

@@ -285,14 +285,14 @@ TEST_F(GpuTest, MapsAndFreesInOrder) {
   EXPECT_EQ(memory->bytes(), 8192u);
   const u64 address = memory->address();
   EXPECT_EQ(fake.at(address + 4), memory->host() + 4);
-  EXPECT_EQ(kfd->describe(address + 16),
+  EXPECT_EQ(kfd->address_map().describe(address + 16),
             fmt::format("in a test ({:#x}, 8192 bytes), 16 bytes in", address));
   memory.reset();
   ASSERT_EQ(fake.calls.size(), 4u);
   const char* names[] = {"ALLOC_MEMORY_OF_GPU", "MAP_MEMORY_TO_GPU", "UNMAP_MEMORY_FROM_GPU",
                          "FREE_MEMORY_OF_GPU"};
   for (usize i = 0; i < 4; ++i) EXPECT_TRUE(fake.calls[i].starts_with(names[i])) << fake.calls[i];
-  EXPECT_EQ(kfd->describe(address + 16),
+  EXPECT_EQ(kfd->address_map().describe(address + 16),
             fmt::format("in what was a test ({:#x}, 8192 bytes), 16 bytes in", address));
   // The address is free again.
   EXPECT_EQ((*gpu.allocate({.bytes = 1}))->address(), address);
