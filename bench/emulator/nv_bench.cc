@@ -56,7 +56,7 @@ void run_loop(benchmark::State& state, std::vector<Words> body) {
   const Launch launch{.block = {32, 1, 1}};
   AddressSpace memory;
   Checks checks(Level::Off);
-  const Program program = decode(make_loop(std::move(body)), Cubin::kCodeStart);
+  const Program program = decode(make_loop(std::move(body)), Cubin::kCodeStart, 86);
   const std::vector<RegisterUses> uses = register_uses(program);
   Grid grid{.kernel = kernel, .launch = launch, .memory = memory, .checks = checks};
   grid.set_program(program);

@@ -26,7 +26,6 @@ struct Grid {
   Banks banks;
   u32 local_bytes = 0;                 // of a thread
   std::span<const RegisterUses> uses;  // of the operations; empty: registers are not judged
-  bool split_branches = false;  // sm_90: the low byte of a branch's offset is in bits 16 to 23
 
   // `program` lives longer; the banks are complete.
   void set_program(const Program& program);

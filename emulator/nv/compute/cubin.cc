@@ -298,7 +298,7 @@ void Cubin::apply(const Fix& fix, u64 globals) {
 
 std::span<const u8> Cubin::place(u64 globals) {
   for (const Fix& fix : fixes_) apply(fix, globals);
-  program_ = decode(code_, kCodeStart);
+  program_ = decode(code_, kCodeStart, chip_);
   uses_ = nvgpu::register_uses(program_);
   return globals_;
 }

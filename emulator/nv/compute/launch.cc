@@ -102,8 +102,7 @@ Result<LaunchResult> launch(const Cubin& cubin, const CubinKernel& kernel, const
             .launch = launch,
             .memory = memory,
             .checks = checks,
-            .local_bytes = local_bytes(kernel, launch),
-            .split_branches = cubin.chip() >= 90};
+            .local_bytes = local_bytes(kernel, launch)};
   for (const auto& [number, bytes] : cubin.banks()) grid.banks[number] = bytes;
   for (const auto& [number, bytes] : kernel.banks) grid.banks[number] = bytes;
   grid.banks[0] = bank0;

@@ -17,9 +17,9 @@ u64 pc_of(const Warp& warp, const Operation& op) { return warp.block->grid().sta
 u64 next_pc(const Warp& warp, const Operation& op) { return pc_of(warp, op) + sizeof(Words); }
 
 // Offsets of jumps count words of four bytes.
-u64 target_of(const Warp& warp, const Operation& op) {
+u64 target_of(const Operation& op) {
   i64 words = op.words.signed_at(34, 48);
-  if (warp.block->grid().split_branches) words = words * 256 + op.field(16, 8);
+  if (op.has_split_target()) words = words * 256 + op.field(16, 8);
   return static_cast<u64>(words * 4);
 }
 
@@ -80,7 +80,7 @@ Flow no_operation(Warp&, const Operation&) { return Flow::Next; }
 
 Flow branch(Warp& warp, const Operation& op) {
   u32 lanes = warp.mask_of(op);
-  const u64 target = next_pc(warp, op) + target_of(warp, op);
+  const u64 target = next_pc(warp, op) + target_of(op);
   if (op.bit(91)) {  // .DIV, .CONV: whether the running lanes are those of a mask
     u32 mask = warp.rows[kUniformStart + op.field(24, 6)][0];
     if (op.bit(30)) mask = ~mask;
@@ -92,13 +92,13 @@ Flow branch(Warp& warp, const Operation& op) {
 }
 
 Flow branch_indexed(Warp& warp, const Operation& op) {
-  const u64 base = next_pc(warp, op) + target_of(warp, op);
+  const u64 base = next_pc(warp, op) + target_of(op);
   return jump_each(warp, op, warp.mask_of(op),
                    [&](u32 lane) { return base + pair_at(warp, op.a, lane); });
 }
 
 Flow call_relative(Warp& warp, const Operation& op) {
-  const u64 base = next_pc(warp, op) + target_of(warp, op);
+  const u64 base = next_pc(warp, op) + target_of(op);
   if (op.form == 1) return branch_indexed(warp, op);
   return jump(warp, op, warp.mask_of(op), base);
 }
@@ -107,12 +107,12 @@ Flow call_absolute(Warp& warp, const Operation& op) {
   if (op.form == 1)
     return jump_each(warp, op, warp.mask_of(op),
                      [&](u32 lane) { return pair_at(warp, op.a, lane); });
-  return jump(warp, op, warp.mask_of(op), target_of(warp, op));
+  return jump(warp, op, warp.mask_of(op), target_of(op));
 }
 
 // Bit 85 is absolute: the register holds the address, otherwise an offset from the function.
 Flow return_lanes(Warp& warp, const Operation& op) {
-  const u64 base = target_of(warp, op) + (op.bit(85) ? 0 : next_pc(warp, op));
+  const u64 base = target_of(op) + (op.bit(85) ? 0 : next_pc(warp, op));
   return jump_each(warp, op, warp.mask_of(op),
                    [&](u32 lane) { return base + pair_at(warp, op.a, lane); });
 }
@@ -168,13 +168,14 @@ Flow register_to_convergence(Warp& warp, const Operation& op) {
   return Flow::Next;
 }
 
-// With a register or an immediate as its mask; .ALL has none.
+// With a register or an immediate as its mask; that of sm_90 has no immediate (.ALL). What a target
+// (.COLLECTIVE) is for is not known: the lanes that met go on behind the instruction.
 Flow warp_sync(Warp& warp, const Operation& op) {
   const u32 lanes = warp.mask_of(op);
   if (lanes == 0) return Flow::Next;
   u32 mask = kAllLanes;
-  if (op.form == 1) mask = warp.rows[op.field(32, 8)][Warp::first_lane(lanes)];
-  if (op.form == 4 && op.field(32, 32) != 0) mask = op.field(32, 32);
+  if (op.form == 1) mask = warp.rows[op.a.index][Warp::first_lane(lanes)];
+  if (op.form == 4 && op.chip < 90) mask = op.field(32, 32);
   if ((mask & warp.alive) == lanes && lanes == warp.active) return Flow::Next;
   return park(warp, op, lanes, Warp::Wait::WarpSync, mask);
 }

@@ -44,6 +44,8 @@ class Decoder {
     op_.in_s = predicate_at(68, uniform || uniform_third), op_.not_s = words_.bit(71);
     op_.a.index = register_at(24, uniform);
     op_.e.index = register_at(64, uniform);
+    if (op_.opcode->number == 0x148 && op_.form == kRegisters)
+      op_.a.index = register_at(op_.chip >= 90 ? 24 : 32, false);
     bool good = true;
     for (const OperandSpec& spec : operands_of(*op_.opcode)) {
       if (spec.role == 'x' || spec.role == 'b' || spec.role == 'c') good &= decode_x(spec);
@@ -130,10 +132,11 @@ class Decoder {
   Program* program_;
 };
 
-Operation make(const Words& words, u32 offset, Program* program) {
+Operation make(const Words& words, u32 offset, u32 chip, Program* program) {
   Operation op;
   op.words = words;
   op.offset = offset;
+  op.chip = chip;
   op.form = words.field(9, 3);
   op.opcode = find_opcode(words.field(0, 9));
   op.handler = unknown_instruction;
@@ -145,19 +148,21 @@ Operation make(const Words& words, u32 offset, Program* program) {
 
 }  // namespace
 
-Program decode(std::span<const u8> code, u64 start) {
+Program decode(std::span<const u8> code, u64 start, u32 chip) {
   Program program;
   program.start = start;
   program.operations.reserve(code.size() / sizeof(Words));
   for (usize at = 0; at + sizeof(Words) <= code.size(); at += sizeof(Words)) {
     Words words;
     std::memcpy(&words, code.data() + at, sizeof(Words));
-    program.operations.push_back(make(words, static_cast<u32>(at), &program));
+    program.operations.push_back(make(words, static_cast<u32>(at), chip, &program));
   }
   return program;
 }
 
-Operation decode_one(const Words& words, u32 offset) { return make(words, offset, nullptr); }
+Operation decode_one(const Words& words, u32 offset, u32 chip) {
+  return make(words, offset, chip, nullptr);
+}
 
 std::vector<Row> read_constants(const Program& program, const Banks& banks,
                                 std::vector<u32>* beyond) {

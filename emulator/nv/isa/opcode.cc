@@ -140,7 +140,7 @@ constexpr Opcode kOpcodes[] = {
   {0x145, "BSSY",      "B t",                0, convergence_set},
   {0x146, "YIELD",     "",                   0, yield_lanes},
   {0x147, "BRA",       "P? t",               0, branch},
-  {0x148, "WARPSYNC",  "",                   0, warp_sync},
+  {0x148, "WARPSYNC",  "W T",                0, warp_sync},
   {0x149, "BRX",       "",                   0, branch_indexed},
   {0x14d, "EXIT",      "P?",                 0, exit_lanes},
   {0x150, "RET",       "a t",                  0, return_lanes},

@@ -40,6 +40,7 @@ using Handler = Flow (*)(Warp&, const Operation&);
 //   u         predicate of the result (81) that .ANY lacks
 //   G, H      shared and global address of a copy (16 and 44, 24 and 32)
 //   D, E      scoreboard (44) and count (38)
+//   W, T      mask of WARPSYNC, and its target where it has one
 // Behind it: 2, 4: as many registers; m: as many as the access has; f, n, h: modifiers of
 // floats, of integers, of pairs of halves; ?: printed unless it is PT or RZ.
 struct OperandSpec {

@@ -35,6 +35,7 @@ struct Operation {
   const Opcode* opcode = nullptr;
   Words words;
   u32 offset = 0;  // of the instruction in the code
+  u32 chip = 0;    // 86 of sm_86: some fields lie elsewhere from sm_90 on
   u32 form = 0;
   u32 guard = kTrue;
   bool guard_not = false;
@@ -48,6 +49,8 @@ struct Operation {
 
   bool bit(unsigned n) const { return words.bit(n); }
   u32 field(unsigned from, unsigned count) const { return words.field(from, count); }
+  // Whether bits 16 to 23 are the low byte of a branch's offset.
+  bool has_split_target() const { return chip >= 90; }
 };
 
 // The constant banks of a launch, by number; borrowed.
@@ -69,15 +72,16 @@ struct Program {
   std::vector<Constant> constants;
 };
 
-// `code` is a multiple of 16 bytes. Unknown instructions stop the warp that executes them.
-Program decode(std::span<const u8> code, u64 start);
+// `code` is a multiple of 16 bytes, `chip` 86 of sm_86. Unknown instructions stop the warp that
+// executes them.
+Program decode(std::span<const u8> code, u64 start, u32 chip);
 
 // The rows of a launch's constants, two words each: the low and the high one. `beyond` gets the
 // indices of the operations that read beyond a bank.
 std::vector<Row> read_constants(const Program& program, const Banks& banks,
                                 std::vector<u32>* beyond);
 // Operands only: constants are not resolved.
-Operation decode_one(const Words& words, u32 offset);
+Operation decode_one(const Words& words, u32 offset, u32 chip);
 
 // "@!P0 IMAD.WIDE R2, R4, R3, c[0x0][0x168]": as nvdisasm writes it, without the modifiers of the
 // name and of operands that say how a value is used.

@@ -105,6 +105,9 @@ RegisterUses register_uses(const Operation& op) {
         if (is_matrix_product(op.opcode->number)) add(uses.reads, op.e.index, count);
         break;
       case 'G': add(uses.reads, op.dst, 1); break;
+      case 'W':
+        if (op.form == 1) add(uses.reads, op.a.index, 1);
+        break;
       case 'H': uses.address = {op.a.index, 2}; break;
       case 'v': add(uses.reads, op.field(32, 8), count); break;
       case 'w': add(uses.reads, op.field(64, 8), count); break;

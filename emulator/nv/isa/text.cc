@@ -52,6 +52,11 @@ std::string constant_text(const Operation& op) {
   return fmt::format("c[{:#x}][{:#x}]", op.field(54, 5), op.field(38, 16));
 }
 
+// F2FP.UNPACK_B of the two high bytes.
+bool unpacks_high_half(const Operation& op) {
+  return op.opcode->number == 0x03e && op.bit(88) && op.field(89, 2) == 1;
+}
+
 std::string source_text(const Operation& op, const OperandSpec& spec) {
   const bool last = op.form == 2 || op.form == 3 || op.form == 7;
   const bool in_x = spec.role == 'x' || (spec.role == 'b' && !last) || (spec.role == 'c' && last);
@@ -65,7 +70,7 @@ std::string source_text(const Operation& op, const OperandSpec& spec) {
   // With .X a minus is a complement; so it is of counts of bits.
   const bool complement = op.bit(74) || op.opcode->number == 0x109 || op.opcode->number == 0x100;
   if (source.negative) name = (complement ? "~" : "-") + name;
-  return name;
+  return unpacks_high_half(op) && spec.role == 'x' ? name + ".H1" : name;
 }
 
 std::string offset_text(i64 offset) {
@@ -149,6 +154,10 @@ std::string operand_text(const Operation& op, const OperandSpec& spec) {
       return copied_address(register_name(op.a.index) + ".64", false, op.words.signed_at(32, 12));
     case 'D': return op.bit(47) ? fmt::format("SB{}", op.field(44, 3)) : "";
     case 'E': return op.bit(47) ? fmt::format("{:#x}", op.field(38, 6)) : "";
+    case 'W':
+      if (op.form == 1) return register_name(op.a.index);
+      return op.chip >= 90 ? "" : fmt::format("{:#x}", op.field(32, 32));
+    case 'T': return op.chip >= 90 && op.bit(86) ? "target" : "";
     case 'y':
       return op.form == 1 || op.form == 2 ? register_name(op.field(32, 8))
                                           : fmt::format("{:#x}", op.field(53, 5));

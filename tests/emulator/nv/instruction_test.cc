@@ -14,11 +14,11 @@ namespace {
 // One instruction of a warp whose registers hold the same in all lanes.
 class OneInstruction {
  public:
-  OneInstruction(u64 low, u64 high) {
+  OneInstruction(u64 low, u64 high, u32 chip = 86) {
     const Words words{low, high};
     std::vector<u8> code(sizeof(Words));
     std::memcpy(code.data(), &words, sizeof(Words));
-    program_ = decode(code, 0);
+    program_ = decode(code, 0, chip);
     constants_ = read_constants(program_, {}, nullptr);
     warp_.constants = constants_.data();
     warp_.active = warp_.alive = kAllLanes;
@@ -40,6 +40,12 @@ class OneInstruction {
   u32 undefined_bits(const UndefinedBits& of) {
     return undefined_result(warp_, program_.operations[0], 0, of);
   }
+  Flow run_lanes(u32 lanes) {
+    warp_.active = lanes;
+    const Operation& op = program_.operations[0];
+    return op.handler(warp_, op);
+  }
+  std::string text() const { return text_of(program_.operations[0]); }
   u32 run_predicate(u32 index) {
     run();
     return warp_.predicates[index];
@@ -98,6 +104,28 @@ TEST(NvInstructions, Plop3TakesAUniformPredicate) {
   OneInstruction logic(0x000000000000781c, 0x003fda0003f0e808);
   EXPECT_EQ(logic.set_predicate(kUniformPredicates, 0).run_predicate(0), kAllLanes);
   EXPECT_EQ(logic.set_predicate(kUniformPredicates, kAllLanes).run_predicate(0), 0u);
+}
+
+// Where WARPSYNC has its mask depends on the chip: "WARPSYNC R5" of sm_86 and sm_90, and
+// "WARPSYNC 0xff" of sm_86. The lanes that the mask names go on if all of them are there.
+TEST(NvInstructions, WarpSyncReadsItsMaskWhereTheChipHasIt) {
+  OneInstruction sm_86(0x0000000500007348, 0x000fe20003800000, 86);
+  EXPECT_EQ(sm_86.text(), "WARPSYNC R5");
+  EXPECT_EQ(sm_86.set(5, 0xff).run_lanes(0xff), Flow::Next);
+  OneInstruction sm_90(0x0000000005007348, 0x000fe20003800000, 90);
+  EXPECT_EQ(sm_90.text(), "WARPSYNC R5");
+  EXPECT_EQ(sm_90.set(5, 0xff).run_lanes(0xff), Flow::Next);
+  OneInstruction immediate(0x000000ff00007948, 0x000fe20003800000, 86);
+  EXPECT_EQ(immediate.text(), "WARPSYNC 0xff");
+  EXPECT_EQ(immediate.run_lanes(0xff), Flow::Next);
+}
+
+// Bit 88 of F2FP.F16.E4M3.UNPACK_B R7, R6.H1 [sm_90].
+TEST(NvInstructions, UnpackedHalvesAreNamed) {
+  OneInstruction low(0x00000006ff07723e, 0x000fc600020006ff, 90);
+  EXPECT_EQ(low.text(), "F2FP R7, R6");
+  OneInstruction high(0x00000006ff07723e, 0x000fc600030006ff, 90);
+  EXPECT_EQ(high.text(), "F2FP R7, R6.H1");
 }
 
 // VIMNMX3.S16x2 R7, R0, R5, R4, PT and .RELU; VIADDMNMX.S16x2 R17, R0, R5, R4, !PT [sm_90]

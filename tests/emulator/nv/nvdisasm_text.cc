@@ -70,8 +70,8 @@ Line split_line(std::string_view text) {
   if (text.find(' ') == text.npos) return line;
   for (std::string_view operand : split(text.substr(text.find(' ')), ',')) {
     operand = strip(operand);
-    // RET has no comma before its target.
-    const usize target = operand.find(" `");
+    // RET has no comma before its target, which is a number where the file has no labels.
+    const usize target = std::min(operand.find(" `"), operand.find(" 0x"));
     if (target != operand.npos) line.operands.push_back(plain_operand(operand.substr(0, target)));
     line.operands.push_back(
         plain_operand(target == operand.npos ? operand : operand.substr(target)));
@@ -82,6 +82,7 @@ Line split_line(std::string_view text) {
 // Numbers that are printed with different precision are the same.
 bool is_same_operand(const std::string& ours, const std::string& theirs) {
   if (ours == theirs || theirs.starts_with("32@")) return true;  // the name of a relocation
+  if (ours == "target") return theirs.starts_with("0x") || theirs.starts_with("-0x");
   if (ours.starts_with("0x") || ours.starts_with("-0x")) return false;
   f64 a = 0, b = 0;
   const auto number = [](const std::string& text, f64& value) {
@@ -103,9 +104,10 @@ bool is_same(const Line& ours, const Line& theirs) {
 }
 
 // nvdisasm's lines of a section, by address: "        /*0010*/      MOV R1, c[0x0][0x28] ;".
+// Without a section: those of a file of words alone.
 std::map<u64, std::string> lines_of(std::string_view text, const std::string& section) {
   std::map<u64, std::string> lines;
-  bool inside = false;
+  bool inside = section.empty();
   for (std::string_view line : split(text, '\n')) {
     line = strip(line);
     if (line.starts_with(".section") && !line.starts_with(".sectioninfo"))
@@ -118,21 +120,18 @@ std::map<u64, std::string> lines_of(std::string_view text, const std::string& se
   return lines;
 }
 
-}  // namespace
-
-TextComparison compare_text(const std::string& theirs, const Cubin& cubin) {
+TextComparison compare(const std::map<u64, std::string>& lines, std::span<const u8> code, u32 chip,
+                       const std::string& name) {
   TextComparison result;
-  const CubinKernel& kernel = cubin.kernels().at(0);
-  const std::map<u64, std::string> lines = lines_of(theirs, ".text." + kernel.name);
   result.instructions = lines.size();
-  if (lines.size() != kernel.code_bytes / sizeof(Words))
-    result.differences.push_back(fmt::format("{}: {} instructions, nvdisasm has {}", kernel.name,
-                                             kernel.code_bytes / sizeof(Words), lines.size()));
+  if (lines.size() != code.size() / sizeof(Words))
+    result.differences.push_back(fmt::format("{}: {} instructions, nvdisasm has {}", name,
+                                             code.size() / sizeof(Words), lines.size()));
   for (const auto& [address, line] : lines) {
     Words words;
-    std::memcpy(&words, cubin.code().data() + kernel.entry - Cubin::kCodeStart + address,
-                sizeof(Words));
-    const Operation op = decode_one(words, static_cast<u32>(address));
+    if (address + sizeof(Words) > code.size()) break;
+    std::memcpy(&words, code.data() + address, sizeof(Words));
+    const Operation op = decode_one(words, static_cast<u32>(address), chip);
     const Line their_line = split_line(line);
     const bool executed = op.opcode != nullptr && op.opcode->handler != nullptr;
     ++(executed ? result.executed
@@ -140,9 +139,21 @@ TextComparison compare_text(const std::string& theirs, const Cubin& cubin) {
     const std::string ours = text_of(op);
     if (!is_same(split_line(ours), their_line))
       result.differences.push_back(
-          fmt::format("{}+{:#x}: {}; nvdisasm: {}", kernel.name, address, ours, line));
+          fmt::format("{}+{:#x}: {}; nvdisasm: {}", name, address, ours, strip(line)));
   }
   return result;
+}
+
+}  // namespace
+
+TextComparison compare_text(const std::string& theirs, const Cubin& cubin) {
+  const CubinKernel& kernel = cubin.kernels().at(0);
+  const auto code = cubin.code().subspan(kernel.entry - Cubin::kCodeStart, kernel.code_bytes);
+  return compare(lines_of(theirs, ".text." + kernel.name), code, cubin.chip(), kernel.name);
+}
+
+TextComparison compare_words(const std::string& theirs, std::span<const u8> code, u32 chip) {
+  return compare(lines_of(theirs, ""), code, chip, fmt::format("sm_{}", chip));
 }
 
 }  // namespace doorbell::emu::nvgpu::testing

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,5 +19,7 @@ struct TextComparison {
 };
 // `theirs`: what nvdisasm -c prints of the file, whose first kernel is compared.
 TextComparison compare_text(const std::string& theirs, const Cubin& cubin);
+// `theirs`: what nvdisasm -b SM90 prints of instructions without a file format; chip: 90 of sm_90.
+TextComparison compare_words(const std::string& theirs, std::span<const u8> code, u32 chip);
 
 }  // namespace doorbell::emu::nvgpu::testing
