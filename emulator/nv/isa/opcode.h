@@ -42,7 +42,7 @@ using Handler = Flow (*)(Warp&, const Operation&);
 //   D, E      scoreboard (44) and count (38)
 //   W, T      mask of WARPSYNC, and its target where it has one
 // Behind it: 2, 4: as many registers; m: as many as the access has; f, n, h: modifiers of
-// floats, of integers, of pairs of halves; ?: printed unless it is PT or RZ.
+// floats, of integers, of pairs of halves; ?: printed unless it is PT or RZ; x: printed with .X.
 struct OperandSpec {
   char role = 0;
   char modifier = 0;

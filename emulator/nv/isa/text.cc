@@ -114,6 +114,7 @@ std::string bank_text(const Operation& op) {
 // Empty: not printed.
 std::string operand_text(const Operation& op, const OperandSpec& spec) {
   const auto predicate = [&](u32 index, bool complement) {
+    if (spec.modifier == 'x') return op.bit(74) ? predicate_name(index, complement) : "";
     if (spec.optional && (index & 7) == kTrue && (!complement || !op.bit(74))) return std::string();
     return predicate_name(index, complement);
   };

@@ -78,6 +78,13 @@ TEST(NvInstructions, Iadd3TakesACarry) {
   EXPECT_EQ(warp.rows[3][31], 7u);
 }
 
+// UIADD3.X UR4, UP0, UP1, UR4, 0x2, URZ, UPT, UPT [sm_90]: both carries are one, and printed.
+TEST(NvInstructions, Iadd3TakesConstantCarries) {
+  OneInstruction add(0x0000000204047890, 0x000fe2000b90e43f, 90);
+  EXPECT_EQ(add.text(), "UIADD3 UR4, UP0, UP1, UR4, 0x2, URZ, UPT, UPT");
+  EXPECT_EQ(add.set(kUniformStart + 4, 5).run(kUniformStart + 4), 9u);
+}
+
 // LOP3.LUT R7, R6, R7, RZ, 0x3c, !PT: the table is a xor b.
 TEST(NvInstructions, Lop3) {
   OneInstruction lop(0x0000000706077212, 0x000fca00078e3cff);
