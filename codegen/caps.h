@@ -22,6 +22,8 @@ struct Caps {
   bool private_arrays = true;       // DefinePrivate: memory of one thread or work item
   bool host_threads = false;        // Special ThreadId split over worker threads
   int vector_bytes = 16;            // of the registers that vectors fill; 0: scalar only
+  bool vector_arithmetic = true;    // on vectors at once; else vectors are loaded and stored only
+  i64 param_alignment = 1;          // of arguments' addresses, in bytes; at least their elements'
   int vector_registers = 16;        // number of such registers
   i64 l1_bytes = 32 << 10, l2_bytes = 512 << 10;
   int threads = 1;            // workers behind ThreadId
@@ -69,9 +71,9 @@ struct Caps {
   // that the structured binding lacks does not compile.
   static void fields(auto& caps, auto f) {
     auto& [ops, not_of_f64, dtypes, storage_dtypes, masked_access, has_local, flushes, arrays,
-           host_threads, vector_bytes, vector_registers, l1, l2, threads, max_params, image_texels,
-           narrow_index, max_global, max_local, max_local_axis, max_shared_bytes, fast_shared,
-           busy_items, simd, tensor_cores] = caps;
+           host_threads, vector_bytes, vector_arithmetic, param_alignment, vector_registers, l1, l2,
+           threads, max_params, image_texels, narrow_index, max_global, max_local, max_local_axis,
+           max_shared_bytes, fast_shared, busy_items, simd, tensor_cores] = caps;
     f("ops", ops);
     f("not_of_f64", not_of_f64);
     f("dtypes", dtypes);
@@ -82,6 +84,8 @@ struct Caps {
     f("private_arrays", arrays);
     f("host_threads", host_threads);
     f("vector_bytes", vector_bytes);
+    f("vector_arithmetic", vector_arithmetic);
+    f("param_alignment", param_alignment);
     f("vector_registers", vector_registers);
     f("l1_bytes", l1);
     f("l2_bytes", l2);

@@ -9,24 +9,37 @@
 
 namespace doorbell::codegen {
 
-// Of item l and its element e:
-//   A  row l % rows,        depth (l / rows * operand_elements) % depth + e
-//   B  column l % columns,  depth likewise
-//   C, D        column l % columns,  row (l / columns) * next_item + e * next_element
-// An instruction may have another order along the depth: it is the same for A and B, so the sum
-// does not change.
+// Part of a coordinate: n / divide % modulo * step.
+struct Digit {
+  i64 divide = 1, modulo = 1, step = 0;
+  constexpr i64 of(i64 n) const { return n / divide % modulo * step; }
+};
+
+// A row, a column or a depth of an item's element: the sum of digits of the item's number and of
+// the element's.
+struct Coordinate {
+  Digit item, element[3];
+  constexpr i64 of(i64 l, i64 e) const {
+    return item.of(l) + element[0].of(e) + element[1].of(e) + element[2].of(e);
+  }
+};
+
 struct TensorCore {
   const char* name;              // of the instruction, as vendors write it
   core::Scalar operand, result;  // of A and B; of C and D
   i64 rows, columns, depth;
   i64 operand_elements, result_elements;  // an item holds
-  i64 next_item, next_element;
+  // Of the elements of A, of B, of both (an instruction may have another order along the depth: it
+  // is the same for A and B, so the sum does not change), and of C and D.
+  Coordinate operand_row, operand_column, operand_depth;
+  Coordinate result_row, result_column;
+  bool loads_matrices;  // from local memory: see program.h, Load
 
   i64 items() const { return rows * columns / result_elements; }
   i64 operand_bytes() const { return core::DType{operand, 1}.bytes(); }
 };
 
-inline constexpr usize kTensorCoreCount = 27;
+inline constexpr usize kTensorCoreCount = 34;
 
 // By number.
 std::span<const TensorCore> tensor_cores();

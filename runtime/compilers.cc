@@ -89,6 +89,13 @@ class Compilers final : public engine::KernelCompiler {
     return compile_with(backend, kernel, keep_text);
   }
 
+  Result<core::Binary> compile_unaligned(const core::KernelAst& kernel,
+                                         core::Device& device) override {
+    TRY(codegen::Backend backend, backend_of(device));
+    TRY(engine::CompiledKernel compiled, compile_with(backend, kernel, false, false));
+    return std::move(compiled.binary);
+  }
+
   Result<engine::CompiledKernel> compile_object(const core::KernelAst& kernel,
                                                 core::Device& device) override {
     TRY(codegen::Backend backend, backend_of(device));
@@ -133,12 +140,13 @@ class Compilers final : public engine::KernelCompiler {
 
  private:
   static Result<engine::CompiledKernel> compile_with(codegen::Backend& backend,
-                                                     const core::KernelAst& kernel,
-                                                     bool keep_text) {
+                                                     const core::KernelAst& kernel, bool keep_text,
+                                                     bool aligned = true) {
     backend.cache = disk_cache();
     const core::Config& config = core::config();
     codegen::CompileOptions options;
     options.lower.optimise = !config.noopt;
+    options.lower.aligned = aligned;
     options.keep_source = keep_text || config.debug >= 4;
     options.keep_linear = keep_text || config.debug >= 6;
     options.keep_code = config.debug >= 7;

@@ -27,8 +27,9 @@ Result<void> check_dtypes(const core::KernelAst& kernel, const Caps& caps) {
 }
 
 // Loads code for the host; the device loads other images.
-Result<CompiledKernel> finish(KernelBinary made, const Backend& backend) {
+Result<CompiledKernel> finish(KernelBinary made, const Backend& backend, bool aligned = true) {
   CompiledKernel k;
+  if (aligned) k.binary.param_alignment = backend.caps.param_alignment;
   k.binary.name = made.name;
   k.binary.param_count = static_cast<u32>(made.params.size());
   k.binary.variable_count = static_cast<u32>(made.variables.size());
@@ -92,7 +93,7 @@ Result<CompiledKernel> compile_kernel(const core::KernelAst& kernel, const Backe
     key = kernel_key(kernel, backend, options.lower);
     std::optional<KernelBinary> found = show ? std::nullopt : backend.cache->find(key);
     if (found) {
-      auto loaded = finish(std::move(*found), backend);
+      auto loaded = finish(std::move(*found), backend, options.lower.aligned);
       if (loaded) {
         loaded->from_cache = true;
         return loaded;
@@ -110,7 +111,7 @@ Result<CompiledKernel> compile_kernel(const core::KernelAst& kernel, const Backe
     auto text = backend.compiler->disassemble(made.image);
     code = text ? *text : to_string(text.error());
   }
-  TRY(CompiledKernel k, finish(std::move(made), backend));
+  TRY(CompiledKernel k, finish(std::move(made), backend, options.lower.aligned));
   if (options.keep_source || backend.compiler == nullptr) k.source = std::move(draft->source);
   k.plan = std::move(draft->program.plan);
   if (options.keep_linear) k.linear = core::print_ops(draft->program.ops);

@@ -86,6 +86,13 @@ Result<const os::Library*> open_cuda_library(const CudaFolders& where, std::stri
   return kept.back().get();
 }
 
+// [PTX ISA 9.0, "PTX Release History"]
+int newest_ptx(int major, int minor) {
+  constexpr int kOf12[] = {80, 81, 82, 83, 84, 85, 85, 86, 87, 88}, kOf13 = 90;
+  if (major > 12) return kOf13;
+  return kOf12[std::clamp(minor, 0, static_cast<int>(std::size(kOf12)) - 1)];
+}
+
 std::string find_cuda_program(const CudaFolders& where, std::string_view program) {
   std::vector<std::string> folders = where.folders;
   folders.insert(folders.end(), std::begin(kUsual), std::end(kUsual));

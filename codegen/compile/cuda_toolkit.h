@@ -28,6 +28,10 @@ std::vector<std::string> cuda_library_names(const CudaFolders& where, std::strin
 Result<const os::Library*> open_cuda_library(const CudaFolders& where, std::string_view library,
                                              std::string_view remedy);
 
+// The newest version of PTX that the compilers of that CUDA read: 84 for PTX 8.4. Of a CUDA newer
+// than those that are known here, the newest version that is.
+int newest_ptx(int major, int minor);
+
 // Of "nvdisasm": its path in one of the folders, or the name, which is then looked for in PATH.
 std::string find_cuda_program(const CudaFolders& where, std::string_view program);
 

@@ -106,8 +106,8 @@ class LlvmCompiler final : public Compiler {
   LlvmCompiler(LlvmTarget target, std::string path)
       : target_(std::move(target)),
         module_(std::move(path)),
-        key_(fmt::format("LLVM {} {} {}", kLlvmVersion, kLlvmModuleBuildId,
-                         target_.chip.empty() ? cpu_identity() : target_.chip)) {}
+        key_(fmt::format("LLVM {} {} {} {}", kLlvmVersion, kLlvmModuleBuildId,
+                         target_.chip.empty() ? cpu_identity() : target_.chip, target_.ptx)) {}
   const std::string& key() const override { return key_; }
   bool wants_source() const override { return false; }
   Result<std::vector<u8>> compile(const LinearProgram& program, std::string_view) const override {

@@ -136,6 +136,11 @@ Result<std::string> describe_nvjitlink(const CudaFolders& where) {
   return fmt::format("nvJitLink {}.{} in {}", link.major, link.minor, link.library->name());
 }
 
+Result<int> ptx_of_nvjitlink(const CudaFolders& where) {
+  TRY(const JitLink link, open_link(where));
+  return newest_ptx(static_cast<int>(link.major), static_cast<int>(link.minor));
+}
+
 Result<std::unique_ptr<Compiler>> make_nvjitlink_compiler(std::string chip, CudaFolders where,
                                                           std::unique_ptr<Compiler> to_ptx) {
   TRY(JitLink link, open_link(where));

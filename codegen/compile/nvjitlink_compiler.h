@@ -15,6 +15,9 @@ namespace doorbell::codegen {
 Result<std::unique_ptr<Compiler>> make_nvjitlink_compiler(std::string chip, CudaFolders where,
                                                           std::unique_ptr<Compiler> to_ptx);
 
+// The newest version of PTX that it reads: 84 for PTX 8.4.
+Result<int> ptx_of_nvjitlink(const CudaFolders& where);
+
 // "nvJitLink 13.0 in /usr/...", or why there is none.
 Result<std::string> describe_nvjitlink(const CudaFolders& where);
 

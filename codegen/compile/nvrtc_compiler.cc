@@ -162,6 +162,11 @@ Result<std::string> describe_nvrtc(const CudaFolders& where) {
   return fmt::format("NVRTC {}.{} in {}", nvrtc.major, nvrtc.minor, nvrtc.library->name());
 }
 
+Result<int> ptx_of_nvrtc(const CudaFolders& where) {
+  TRY(const Nvrtc nvrtc, open_nvrtc(where));
+  return newest_ptx(nvrtc.major, nvrtc.minor);
+}
+
 Result<std::unique_ptr<Compiler>> make_nvrtc_compiler(std::string chip, CudaFolders where) {
   TRY(Nvrtc nvrtc, open_nvrtc(where));
   TRY(nvrtc.check_chip(chip));

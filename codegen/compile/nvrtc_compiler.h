@@ -14,6 +14,9 @@ namespace doorbell::codegen {
 // does not know the chip, and says what to do.
 Result<std::unique_ptr<Compiler>> make_nvrtc_compiler(std::string chip, CudaFolders where);
 
+// The newest version of PTX that it reads, in inline assembly: 84 for PTX 8.4.
+Result<int> ptx_of_nvrtc(const CudaFolders& where);
+
 // "NVRTC 13.0 in /usr/...", or why there is none.
 Result<std::string> describe_nvrtc(const CudaFolders& where);
 

@@ -16,9 +16,11 @@
 //   Index            an address: src {memory, element index [, gate]}; element index is i32 or i64
 //   Load             Load(Index): dtype lanes are consecutive elements; the address is aligned to
 //                    one element; to how many more, known_multiple (multiple.h) says of the index,
-//                    where the memory itself is aligned. With a gate: the gate is
+//                    up to the alignment of the memory itself. With a gate: the gate is
 //                    Bool (scalar: all lanes) or Bool x lanes (per lane), and src[1] is the value
 //                    where it is false. Load(DefineReg) and Load(After(DefineReg)) read it.
+//                    With args {kMatrix}, of local memory: each item of a wave of 32 names 16
+//                    bytes, and word m of item l is word l % 4 of what item 8 m + l / 4 names
 //   Store            Store(Index, value) (gate as above: masked lanes are not written);
 //                    Store(DefineReg, value)
 //   After, Group     order only; After is its src[0]
@@ -33,6 +35,12 @@
 
 namespace doorbell::codegen {
 
+// Args of a Load. Before expansion the elements are those of a tensor core's operand, in rows of
+// whole units of 16 bytes; swapped: the second and the third word of four change places in the
+// registers.
+inline constexpr i64 kMatrix = 1, kMatrixSwapped = 2;
+inline bool is_matrix_load(core::UOp u) { return u.is(core::Op::Load) && u.narg() > 0; }
+
 struct ProgramParam {
   core::DType dtype = core::dtypes::u8;  // u8 for a parameter that is no longer read
   i64 count = 0;                         // elements
@@ -46,6 +54,7 @@ struct LinearProgram {
   std::vector<core::UOp> ops;        // borrowed from the kernel's arena
   std::vector<ProgramParam> params;  // by slot
   std::vector<i64> variables;        // interned names, in argument order
+  i64 param_alignment = 1;           // of Params' addresses, in bytes; at least their elements'
   i64 threads = 1;                   // extent of Special ThreadId: host-parallel parts
   i64 grid_groups[3] = {1, 1, 1};    // work groups: GroupId extents
   i64 group_items[3] = {1, 1, 1};    // work items of a group: LocalId extents

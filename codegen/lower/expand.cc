@@ -9,6 +9,7 @@
 #include <bit>
 
 #include "base/util/check.h"
+#include "codegen/linear/program.h"
 #include "codegen/lower/lanes.h"
 #include "core/eval/eval.h"
 
@@ -23,6 +24,8 @@ using core::UOp;
 using UOps = absl::InlinedVector<UOp, 8>;
 
 namespace {
+
+constexpr i64 kWave = 32;  // of chips that load matrices
 
 class Expander {
  public:
@@ -53,6 +56,7 @@ class Expander {
 
   Instances expand_node(UOp u);
   Instances expand_load(UOp u);
+  UOp load_matrix(UOp memory, DType element, UOp index, bool swapped, UOp v);
   Instances expand_store(UOp u);
   Instances expand_end(UOp u);
   Instances expand_order(UOp u);
@@ -181,6 +185,34 @@ Expander::Instances Expander::expand_wmma(UOp u) {
   return x;
 }
 
+// In parts of four words. The word m of item l is in the unit that begins with the word of item
+// l / 4 * 4; so the unit that item 8 m + n names is where item 4 n has that word.
+UOp Expander::load_matrix(UOp memory, DType element, UOp index, bool swapped, UOp v) {
+  const i64 word = 4 / element.bytes();  // elements
+  UOp item = rw_.make(Op::Special, core::dtypes::index, {},
+                      {static_cast<i64>(core::SpecialKind::LocalId), 0, kWave});
+  UOp number = rw_.floordiv(item, 8);
+  if (swapped) {
+    UOp high = rw_.floordiv(number, 2), low = rw_.floormod(number, 2);
+    number = rw_.add(rw_.mul(low, 2), high);
+  }
+  UOps lanes;
+  for (i64 first = 0; first < v.range_size() / word; first += 4) {
+    UOp at_word = rw_.add(number, first), of_word = rw_.mul(at_word, word);
+    UOp row = rw_.floormod(item, 8), of_row = rw_.mul(row, 4);
+    const std::pair<UOp, UOp> named[] = {{v, of_word}, {item, of_row}};
+    UOp place = arena_.make(Op::Index, memory.dtype(), {memory, rw_.substitute(index, named)});
+    const DType four = element.with_lanes(static_cast<u16>(4 * word));
+    UOp loaded = arena_.make(Op::Load, four, {place}, {kMatrix});
+    for (i64 m = 0; m < 4; ++m) {
+      const i64 from = swapped ? m / 2 + m % 2 * 2 : m;
+      for (i64 i = 0; i < word; ++i)
+        lanes.push_back(lanes_.lane(loaded, static_cast<u16>(from * word + i)));
+    }
+  }
+  return lanes_.vec(lanes);
+}
+
 Expander::Instances Expander::expand_load(UOp u) {
   UOp place = u.src(0), gate = place.nsrc() > 2 ? place.src(2) : UOp();
   Instances x{{}, unrolled(u.range_mask())};
@@ -190,6 +222,10 @@ Expander::Instances Expander::expand_load(UOp u) {
     UOp on = gate ? symbolic(gate, i, x.mask) : UOp();
     UOp alt = u.nsrc() > 1 ? at(u.src(1), i, x.mask) : UOp();
     UOp v = vector_range(index.range_mask() | (on ? on.range_mask() : 0));
+    if (u.narg() > 0) {
+      x.values.push_back(load_matrix(memory, u.dtype(), index, u.arg(0) == kMatrixSwapped, v));
+      continue;
+    }
     x.values.push_back(lanes_.load(memory, u.dtype(), index, on, alt, v));
   }
   return x;

@@ -28,6 +28,7 @@ UOp Lanes::lane(UOp value, u16 i) {
   if (value.dtype().lanes == 1) return value;
   if (value.is(Op::Splat)) return value.src(0);
   if (value.is(Op::Vec)) return value.src(i);
+  if (value.is(Op::Ramp)) return rw_.add(value.src(0), rw_.index(i * value.arg(0)));
   return rw_.arena().make(Op::Lane, value.dtype().element(), {value}, {i});
 }
 
@@ -53,6 +54,15 @@ UOp Lanes::elementwise(Op op, DType element, std::span<const UOp> srcs) {
   if (lanes == 1) return scalar(op, element, srcs);
   if (op == Op::Where && srcs[0].is_const())
     return splat(srcs[0].const_int() ? srcs[1] : srcs[2], lanes);
+  if (!caps_.vector_arithmetic) {
+    UOps made;
+    for (u16 i = 0; i < lanes; ++i) {
+      UOps at;
+      for (UOp s : srcs) at.push_back(lane(s, i));
+      made.push_back(scalar(op, element, at));
+    }
+    return vec(made);
+  }
   UOps wide;
   for (UOp s : srcs) wide.push_back(splat(s, lanes));
   return rw_.arena().make(op, element.with_lanes(lanes), wide);
@@ -128,6 +138,20 @@ bool varies(UOp u, UOp v) { return u && v && (u.range_mask() >> v.range_id() & 1
 
 }  // namespace
 
+i64 Lanes::run_of(UOp index, UOp gate, UOp v) {
+  if (!caps_.has_local || !varies(index, v)) return 1;
+  const i64 lanes = v.range_size();
+  i64 run = lanes;
+  for (i64 i = 0; i < lanes && run > 1; ++i) {
+    UOp first = at_lane(index, v, i / run * run);
+    const bool follows =
+        at_lane(index, v, i) == rw_.add(first, rw_.index(i % run)) &&
+        (!varies(gate, v) || at_lane(gate, v, i) == at_lane(gate, v, i / run * run));
+    if (!follows) run /= 2, i = -1;
+  }
+  return lanes % run == 0 ? run : 1;
+}
+
 UOp Lanes::load(UOp memory, DType element, UOp index, UOp gate, UOp alt, UOp v) {
   Arena& arena = rw_.arena();
   auto scalar = [&](UOp at, UOp on) {
@@ -156,8 +180,19 @@ UOp Lanes::load(UOp memory, DType element, UOp index, UOp gate, UOp alt, UOp v) 
     }
   }
   UOps parts;
-  for (i64 i = 0; i < lanes; ++i) {
-    parts.push_back(scalar(at_lane(index, v, i), gate ? at_lane(gate, v, i) : gate));
+  const i64 run = run_of(index, gate, v);
+  for (i64 i = 0; i < lanes; i += run) {
+    UOp at = at_lane(index, v, i), on = gate ? at_lane(gate, v, i) : gate;
+    if (run == 1 || (on && on.is_const(0))) {
+      for (i64 k = 0; k < run; ++k) parts.push_back(scalar(rw_.add(at, rw_.index(k)), on));
+      continue;
+    }
+    UOp place = access(memory, at, on);
+    const DType some = element.with_lanes(static_cast<u16>(run));
+    UOp loaded = place.nsrc() < 3
+                     ? arena.make(Op::Load, some, {place})
+                     : arena.make(Op::Load, some, {place, splat(alt, static_cast<u16>(run))});
+    for (u16 k = 0; k < run; ++k) parts.push_back(lane(loaded, k));
   }
   return vec(parts);
 }
@@ -177,10 +212,13 @@ UOp Lanes::store(UOp memory, UOp index, UOp gate, UOp value, UOp v) {
     return make_store(linear->base, gate ? vectorize(gate, v) : gate, splat(value, lanes));
   }
   UOps parts;
-  for (i64 i = 0; i < lanes; ++i) {
+  const i64 run = run_of(index, gate, v);
+  for (i64 i = 0; i < lanes; i += run) {
     UOp on = gate ? at_lane(gate, v, i) : gate;
     if (on && on.is_const(0)) continue;
-    parts.push_back(make_store(at_lane(index, v, i), on, lane(value, static_cast<u16>(i))));
+    UOps some;
+    for (i64 k = i; k < i + run; ++k) some.push_back(lane(value, static_cast<u16>(k)));
+    parts.push_back(make_store(at_lane(index, v, i), on, run == 1 ? some[0] : vec(some)));
   }
   return arena.make(Op::Group, core::dtypes::void_, parts);
 }
@@ -189,6 +227,15 @@ UOp Lanes::horizontal(Op op, UOp value) {
   // Adds halves while they are even, so that the tree has the depth of a hardware reduction.
   while (value.dtype().lanes > 1 && value.dtype().lanes % 2 == 0) {
     u16 half = value.dtype().lanes / 2;
+    if (!caps_.vector_arithmetic) {
+      UOps sums;
+      for (u16 i = 0; i < half; ++i) {
+        UOp pair[] = {lane(value, i), lane(value, static_cast<u16>(i + half))};
+        sums.push_back(scalar(op, value.dtype().element(), pair));
+      }
+      value = half == 1 ? sums[0] : vec(sums);
+      continue;
+    }
     DType t = value.dtype().with_lanes(half);
     UOp low = rw_.arena().make(Op::Lane, t, {value}, {0});
     UOp high = rw_.arena().make(Op::Lane, t, {value}, {half});

@@ -90,6 +90,7 @@ LinearProgram run_pipeline(const core::KernelAst& ast, const Caps& caps, Arena& 
                            const LowerOptions& options) {
   Rewriter rewriter(arena, core::simplify_rules());
   LinearProgram program;
+  program.param_alignment = options.aligned ? caps.param_alignment : 1;
 
   // In simplest form, with as few loops as its accesses allow.
   UOp sink = import(ast, rewriter);

@@ -12,12 +12,14 @@ namespace doorbell::codegen {
 struct LowerOptions {
   bool optimise = true;        // false (NOOPT=1): loops as they come, no opts
   const Plan* plan = nullptr;  // used instead of the heuristic's plan; range ids after merge_ranges
+  bool aligned = true;         // false: arguments are aligned to their elements, whatever Caps say
 
   // As Caps::fields. A kernel with an explicit plan has no key: see compile_kernel.
   static void fields(auto& options, auto f) {
-    auto& [optimise, plan] = options;
+    auto& [optimise, plan, aligned] = options;
     f("optimise", optimise);
     f("plan", plan);
+    f("aligned", aligned);
   }
 };
 

@@ -77,6 +77,8 @@ class GroupApplier {
   void add_loops(bool reduced);
   void add_inner();
   void add_matrix();
+  void add_matrix_axis(i64 axis, i64 size, UOp of_result, UOp of_operand, RangeImage* operand);
+  UOp coordinate(const Coordinate& c, UOp element);
   void append(usize id, UOp part, i64 size, bool in_block);
   void rebuild_reduces(Rebuilder& rebuild);
   UOp matrix_product(const ReduceInfo& r, std::span<const i64> staged, i64 buffers);
@@ -98,11 +100,11 @@ class GroupApplier {
   u64 grouped_ = 0;         // reduced axes with a Group
   i64 group_axis_ = -1;     // of the work items that share their reductions
   bool one_stores_ = true;  // those items hold the same results: the first stores them
-  // With a tensor core: the axes, the image of the rows in the layout of operand A, and the ranges
-  // of an item's results and operands.
+  // With a tensor core: the axes, the images of rows and columns in the operands' layout, and the
+  // ranges of an item's results and operands.
   const TensorCore* core_ = nullptr;
   i64 core_number_ = -1, rows_ = -1, columns_ = -1, depth_ = -1;
-  RangeImage operand_rows_;
+  RangeImage operand_rows_, operand_columns_;
   UOp results_, operands_;
 };
 
@@ -321,30 +323,47 @@ void GroupApplier::add_inner() {
   });
 }
 
-// The part of a matrix instruction is innermost: see codegen/tensor_core.h.
+// A coordinate of the item's element (codegen/tensor_core.h).
+UOp GroupApplier::coordinate(const Coordinate& c, UOp element) {
+  UOp sum = rw_.index(0);
+  auto add = [&](UOp number, const Digit& d) {
+    if (d.step == 0 || d.modulo == 1) return;
+    UOp digit = rw_.floormod(rw_.floordiv(number, d.divide), d.modulo);
+    sum = loops_.mul_add(digit, d.step, sum);
+  };
+  add(loops_.item(0), c.item);
+  for (const Digit& d : c.element) add(element, d);
+  return sum;
+}
+
+// The part of a matrix instruction is innermost; operands may have another layout than results.
+void GroupApplier::add_matrix_axis(i64 axis, i64 size, UOp of_result, UOp of_operand,
+                                   RangeImage* operand) {
+  GroupParts& p = loops_.parts[static_cast<usize>(axis)];
+  RangeImage& image = loops_.images[static_cast<usize>(axis)];
+  *operand = image;
+  UOp inner = p.inner;
+  append(static_cast<usize>(axis), of_result, size, true);
+  detail::append_part(rw_, *operand, of_operand, size);
+  operand->gate = image.gate;
+  p.inner = inner ? loops_.mul_add(inner, size, of_operand) : of_operand;
+}
+
 void GroupApplier::add_matrix() {
   if (!core_) return;
+  if (core_->loads_matrices) loops_.matrix_rows = rows_, loops_.matrix_columns = columns_;
   results_ = loops_.range(AxisType::Vector, core_->result_elements);
   operands_ = loops_.range(AxisType::Vector, core_->operand_elements);
-  UOp item = loops_.item(0);
-  UOp column = rw_.floormod(item, core_->columns), part = rw_.floordiv(item, core_->columns);
-  UOp operand_row = rw_.floormod(item, core_->rows);
-  UOp first_row = rw_.mul(part, rw_.index(core_->next_item));
-  UOp result_row = loops_.mul_add(results_, core_->next_element, first_row);
-  UOp first_depth = rw_.mul(rw_.floordiv(item, core_->rows), rw_.index(core_->operand_elements));
-  UOp depth = rw_.add(rw_.floormod(first_depth, core_->depth), operands_);
-
-  append(static_cast<usize>(columns_), column, core_->columns, true);
+  UOp operand_row = coordinate(core_->operand_row, operands_);
+  UOp operand_column = coordinate(core_->operand_column, operands_);
+  UOp depth = coordinate(core_->operand_depth, operands_);
+  UOp result_row = coordinate(core_->result_row, results_);
+  UOp result_column = coordinate(core_->result_column, results_);
+  add_matrix_axis(columns_, core_->columns, result_column, operand_column, &operand_columns_);
   append(static_cast<usize>(depth_), depth, core_->depth, true);
-  GroupParts& rows = loops_.parts[static_cast<usize>(rows_)];
-  RangeImage& image = loops_.images[static_cast<usize>(rows_)];
-  operand_rows_ = image;
-  UOp inner = rows.inner;
-  append(static_cast<usize>(rows_), result_row, core_->rows, true);
-  if (image.ranges.empty() || image.ranges.back() != results_) image.ranges.push_back(results_);
-  detail::append_part(rw_, operand_rows_, operand_row, core_->rows);
-  operand_rows_.gate = image.gate;
-  rows.inner = inner ? loops_.mul_add(inner, core_->rows, operand_row) : operand_row;
+  add_matrix_axis(rows_, core_->rows, result_row, operand_row, &operand_rows_);
+  RangeList& closed = loops_.images[static_cast<usize>(rows_)].ranges;
+  if (closed.empty() || closed.back() != results_) closed.push_back(results_);
 }
 
 // The reduction by matrix instructions. The operands' memory is staged at the Param slots.
@@ -353,8 +372,10 @@ UOp GroupApplier::matrix_product(const ReduceInfo& r, std::span<const i64> stage
   CHECK(product && product->x.dtype().scalar == core_->operand, "no product for a tensor core");
   Rebuilder inside(rw_);
   for (usize id = 0; id < loops_.images.size(); ++id) {
-    const bool rows = static_cast<i64>(id) == rows_;
-    const RangeImage& image = rows ? operand_rows_ : loops_.images[id];
+    const i64 axis = static_cast<i64>(id);
+    const RangeImage& image = axis == rows_      ? operand_rows_
+                              : axis == columns_ ? operand_columns_
+                                                 : loops_.images[id];
     if (image.value) inside.set(static_cast<i64>(id), image);
   }
   if (!staged.empty()) detail::stage_operands(loops_, inside, r, staged, buffers);

@@ -23,8 +23,8 @@ struct GroupParts {
   i64 matrix = 1;       // rows, columns or depth of the instruction
   i64 rest = 1;         // product of the parts not yet appended
   bool padded = false;  // the parts run past the end of the axis, and are not gated yet
-  // The values in a tile of the axis; value = outer * block + inner. For Rows: in the layout of
-  // operand A.
+  // The values in a tile of the axis; value = outer * block + inner. For Rows and Columns: in
+  // the layout of operands.
   i64 block = 1;
   core::UOp outer, inner;
 };
@@ -42,6 +42,7 @@ struct GroupLoops {
   RangeList ranges;                // all new ranges
   i64 item_count[3] = {1, 1, 1};
   i64 next_local = 0, local_bytes = 0, next_private = 0;
+  i64 matrix_rows = -1, matrix_columns = -1;  // axes, with TensorCore::loads_matrices
 
   core::UOp range(core::AxisType type, core::UOp size);
   core::UOp range(core::AxisType type, i64 size) { return range(type, rw.index(size)); }

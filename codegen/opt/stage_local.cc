@@ -24,6 +24,7 @@
 #include <cstdlib>
 
 #include "base/util/check.h"
+#include "codegen/linear/program.h"
 #include "codegen/opt/group_loops.h"
 
 namespace doorbell::codegen::detail {
@@ -80,6 +81,7 @@ class Stager {
   UOp value(const Block& b, std::span<const std::pair<UOp, UOp>> loops);
   UOp held_place(UOp held, const Block& b);
   UOp effect(UOp place, UOp value, const RangeList& made);
+  bool loads_matrices() const;
   bool transposes() const { return rows_.back() != 0; }
   const GroupParts& parts(const Dim& d) const { return loops_.parts[static_cast<usize>(d.axis)]; }
 
@@ -175,7 +177,18 @@ UOp Stager::place(UOp memory, UOp base, const std::vector<UOp>& at, UOp gate) {
 UOp Stager::read(UOp memory, UOp base) {
   std::vector<UOp> at;
   for (const Dim& d : dims_) at.push_back(parts(d).inner);
-  return rw_.make(Op::Load, load_.dtype(), {place(memory, base, at, UOp())});
+  UOp address = place(memory, base, at, UOp());
+  if (!loads_matrices()) return rw_.make(Op::Load, load_.dtype(), {address});
+  const bool is_a = dims_[rows_.front()].axis == loops_.matrix_rows;
+  return rw_.make(Op::Load, load_.dtype(), {address}, {is_a ? kMatrixSwapped : kMatrix});
+}
+
+// Rows of whole units of 16 bytes along the depth.
+bool Stager::loads_matrices() const {
+  const Dim &row = dims_[rows_.front()], &last = dims_[rows_.back()];
+  const i64 bytes = load_.dtype().bytes();
+  return (row.axis == loops_.matrix_rows || row.axis == loops_.matrix_columns) &&
+         dims_.size() == 2 && last.reduced && parts(last).matrix > 1 && row.pitch * bytes % 16 == 0;
 }
 
 i64 Stager::copies() const {

@@ -108,7 +108,7 @@ bool TensorCorePlan::find_axes(const Product& product) {
       longest(of_x >> across & 1 ? of_y : of_x, std::max(core_->rows, core_->columns));
   if (other < 0) return false;
   // Neighbouring results of an item are stored at once.
-  const bool neighbours = core_->next_element == 1;
+  const bool neighbours = core_->result_row.element[0].step == 1;
   rows_ = neighbours ? across : other;
   columns_ = neighbours ? other : across;
   return true;

@@ -152,6 +152,7 @@ void CStyleWriter::add_op(UOp u) {
       if (to_register) return line(fmt::format("{} = {};", text(u.src(0)), text(u.src(1))));
       return line(store(u));
     }
+    case Op::Wmma: return add_value(u, matrix(u));
     case Op::Vec:
     case Op::Splat:
     case Op::Lane:

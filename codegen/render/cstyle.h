@@ -39,9 +39,11 @@ class CStyleWriter {
   virtual std::string arithmetic(core::UOp u, std::string_view op);
   virtual std::string multiply_add(core::UOp u);
   virtual std::string float_divide(core::UOp u);
+  virtual std::string vector(core::UOp u);  // Vec, Splat, Lane, Ramp
   // Work groups.
   virtual std::string local_array(core::UOp u, const std::string& name);  // a declaration
   virtual std::string barrier();                                          // a statement
+  virtual std::string matrix(core::UOp u);                                // of a Wmma
 
   // The text of an operand: a name, a constant, or an expression in parentheses.
   std::string text(core::UOp u);
@@ -67,9 +69,8 @@ class CStyleWriter {
   std::string unary(core::UOp u);
   std::string binary(core::UOp u);
   std::string compare(core::UOp u, std::string_view op);
-  std::string vector(core::UOp u);  // Vec, Splat, Lane, Ramp
-  std::string load(core::UOp u);    // not of a register
-  std::string store(core::UOp u);   // not to a register; a statement
+  std::string load(core::UOp u);   // not of a register
+  std::string store(core::UOp u);  // not to a register; a statement
 
   void count_uses();
   void add_op(core::UOp u);

@@ -213,6 +213,10 @@ std::string CStyleWriter::local_array(UOp, const std::string& name) {
   UNREACHABLE("memory {} of a work group, where there are none", name);
 }
 
+std::string CStyleWriter::matrix(UOp) {
+  UNREACHABLE("a matrix instruction in {}, where there are none", program_.name);
+}
+
 std::string CStyleWriter::barrier() {
   UNREACHABLE("a barrier in {}, where there are no work groups", program_.name);
 }

@@ -3,15 +3,63 @@
 
 #include <fmt/format.h>
 
-#include "base/util/check.h"
+#include <algorithm>
+
+#include "codegen/render/nv_matrix.h"
 
 namespace doorbell::codegen {
 
 using core::DType;
 
 std::string CudaHelpers::type(DType t) {
-  CHECK(t.lanes == 1, "a vector of {} lanes in CUDA C++", t.lanes);
-  return ClangHelpers::type(t);
+  if (t.lanes == 1) return ClangHelpers::type(t);
+  const std::string element = type(t.element());
+  std::string name = fmt::format("{}x{}", element, t.lanes);
+  if (!begin(name)) return name;
+  define(in_words(t) ? fmt::format("struct {} {{ u32 w[{}]; }};\n", name, (t.bytes() + 3) / 4)
+                     : fmt::format("struct {} {{ {} v[{}]; }};\n", name, element, t.lanes));
+  return name;
+}
+
+// What one access of memory moves.
+std::string CudaHelpers::raw(i64 bytes) {
+  if (bytes < 8) return fmt::format("u{}", bytes * 8);
+  std::string name = fmt::format("raw{}", bytes);
+  if (begin(name)) {
+    define(fmt::format("struct __align__({}) {} {{ u32 w[{}]; }};\n", bytes, name, bytes / 4));
+  }
+  return name;
+}
+
+std::string CudaHelpers::load_vector(DType t, i64 alignment) {
+  const i64 bytes = std::min({alignment, i64{16}, i64{t.bytes()} & -i64{t.bytes()}});
+  const std::string value = type(t), part = raw(bytes);
+  std::string name = fmt::format("load{}_{}", bytes, value);
+  if (!begin(name)) return name;
+  std::string body;
+  for (i64 at = 0; at < t.bytes(); at += bytes) {
+    body +=
+        fmt::format("  a = *(const {0}*)((const u8*)p + {1}); memcpy((u8*)&r + {1}, &a, {2});\n",
+                    part, at, bytes);
+  }
+  define(
+      fmt::format("FN {0} {1}(const void* p) {{\n  {0} r = {{}};\n  {2} a;\n{3}  return r;\n}}\n",
+                  value, name, part, body));
+  return name;
+}
+
+std::string CudaHelpers::store_vector(DType t, i64 alignment) {
+  const i64 bytes = std::min({alignment, i64{16}, i64{t.bytes()} & -i64{t.bytes()}});
+  const std::string value = type(t), part = raw(bytes);
+  std::string name = fmt::format("store{}_{}", bytes, value);
+  if (!begin(name)) return name;
+  std::string body;
+  for (i64 at = 0; at < t.bytes(); at += bytes) {
+    body += fmt::format("  memcpy(&a, (const u8*)&r + {1}, {2}); *({0}*)((u8*)p + {1}) = a;\n",
+                        part, at, bytes);
+  }
+  define(fmt::format("FN void {1}(void* p, {0} r) {{\n  {2} a;\n{3}}}\n", value, name, part, body));
+  return name;
 }
 
 std::string CudaHelpers::bits(DType to, DType from) {
@@ -20,6 +68,44 @@ std::string CudaHelpers::bits(DType to, DType from) {
   if (!begin(name)) return name;
   define(fmt::format("FN {0} {1}({2} a) {{\n  {0} r;\n  memcpy(&r, &a, {3});\n  return r;\n}}\n",
                      result, name, value, to.bytes()));
+  return name;
+}
+
+// It reads memory, which the compiler has to be told. [PTX ISA 9.0, "ldmatrix"]
+std::string CudaHelpers::load_matrix(DType t) {
+  const std::string value = type(t);
+  std::string name = "load_matrix_" + value;
+  if (!begin(name)) return name;
+  define(fmt::format(
+      "FN {0} {1}(const void* p) {{\n  {0} r;\n"
+      "  asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{%0, %1, %2, %3}}, [%4];\"\n"
+      "      : \"=r\"(r.w[0]), \"=r\"(r.w[1]), \"=r\"(r.w[2]), \"=r\"(r.w[3])\n"
+      "      : \"r\"((u32)__cvta_generic_to_shared(p)) : \"memory\");\n  return r;\n}}\n",
+      value, name));
+  return name;
+}
+
+std::string CudaHelpers::matrix(const TensorCore& core) {
+  const auto lanes = static_cast<u16>(core.operand_elements);
+  const DType sums{core.result, static_cast<u16>(core.result_elements)};
+  const std::string operand = type({core.operand, lanes}), result = type(sums);
+  std::string name = fmt::format("matrix_{}", type({core.operand, 1}));
+  name += std::string_view(core.name).substr(std::string_view(core.name).rfind('.') - 4, 4);
+  std::ranges::replace(name, '.', '_');
+  if (!begin(name)) return name;
+  const char constraint = sums.is_float() ? 'f' : 'r';
+  std::string body;
+  for (const NvMatrixStep& step : nv_matrix_steps(core)) {
+    std::string outputs, inputs;
+    for (const int i : step.sums)
+      outputs += fmt::format("{}\"+{}\"(c.v[{}])", outputs.empty() ? "" : ", ", constraint, i);
+    for (const int i : step.a)
+      inputs += fmt::format("{}\"r\"(a.w[{}])", inputs.empty() ? "" : ", ", i);
+    for (const int i : step.b) inputs += fmt::format(", \"r\"(b.w[{}])", i);
+    body += fmt::format("  asm(\"{}\" : {} : {});\n", nv_matrix_text(core, '%'), outputs, inputs);
+  }
+  define(fmt::format("FN {0} {1}({2} a, {2} b, {0} c) {{\n{3}  return c;\n}}\n", result, name,
+                     operand, body));
   return name;
 }
 

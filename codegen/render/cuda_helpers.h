@@ -1,8 +1,11 @@
 // CudaHelpers: what CUDA C++ says otherwise than clang's C: reading bits as another type, and f16,
-// by instructions instead of headers that NVRTC may not find. Scalars only.
+// by instructions instead of headers that NVRTC may not find; and vectors, which are structs that
+// are loaded, stored and put together from lanes: v[] has the lanes, or w[] 32-bit words of them
+// where they are narrower.
 #pragma once
 
 #include "codegen/render/clang_helpers.h"
+#include "codegen/tensor_core.h"
 
 namespace doorbell::codegen {
 
@@ -11,9 +14,21 @@ class CudaHelpers final : public ClangHelpers {
   std::string type(core::DType t) override;
   std::string bits(core::DType to, core::DType from) override;
 
+  // f(address) and f(address, vector), of a vector whose address is a multiple of `alignment`
+  // bytes, by accesses of as many, 16 at most.
+  std::string load_vector(core::DType t, i64 alignment);
+  std::string store_vector(core::DType t, i64 alignment);
+  // The same of a Load with kMatrix (codegen/linear/program.h).
+  std::string load_matrix(core::DType t);
+  // f(a, b, sums): a tensor core.
+  std::string matrix(const TensorCore& core);
+  // Whether a vector's lanes are in words.
+  static bool in_words(core::DType t) { return t.element().bytes() < 4; }
+
  private:
   std::string to_half(core::DType to, const std::string& by_bits) override;
   std::string from_half(core::DType from, const std::string& by_bits) override;
+  std::string raw(i64 bytes);
 };
 
 }  // namespace doorbell::codegen

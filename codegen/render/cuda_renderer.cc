@@ -9,7 +9,9 @@
 #include <cmath>
 
 #include "base/util/check.h"
+#include "codegen/render/byte_gather.h"
 #include "codegen/render/cuda_helpers.h"
+#include "codegen/render/memory.h"
 #include "codegen/render/wrapping_writer.h"
 
 namespace doorbell::codegen {
@@ -54,14 +56,33 @@ class CudaWriter final : public WrappingWriter {
     return fmt::format("{}({})", is_f32 ? "truncf" : "trunc", x);
   }
 
-  // Caps offer no vectors.
-  std::string vector_of(DType t, const std::string&) override { no_vectors(t); }
-  std::string lanes_of(const std::string&, i64, i64) override { no_vectors(core::dtypes::f32); }
-  std::string load_vector(UOp load) override { no_vectors(load.dtype()); }
-  std::string store_vector(UOp store) override { no_vectors(store.src(1).dtype()); }
-  [[noreturn]] static void no_vectors(DType t) {
-    UNREACHABLE("vectors of {} in CUDA C++", t.str());
+  std::string vector(UOp u) override;
+  // vector() writes all there is of vectors.
+  std::string vector_of(DType t, const std::string&) override {
+    UNREACHABLE("lanes of {} by the language", t.str());
   }
+  std::string lanes_of(const std::string& vector, i64, i64) override {
+    UNREACHABLE("lanes of {} by the language", vector);
+  }
+  std::string load_vector(UOp load) override {
+    UOp index = load.src(0);
+    if (is_matrix_load(load))
+      return fmt::format("{}({})", helpers_.load_matrix(load.dtype()), address(index));
+    const i64 alignment = known_alignment(program_, index, load.dtype());
+    return fmt::format("{}({})", helpers_.load_vector(load.dtype(), alignment), address(index));
+  }
+  std::string store_vector(UOp store) override {
+    UOp index = store.src(0), value = store.src(1);
+    const i64 alignment = known_alignment(program_, index, value.dtype());
+    return fmt::format("{}({}, {});", helpers_.store_vector(value.dtype(), alignment),
+                       address(index), text(value));
+  }
+  std::string matrix(UOp u) override {
+    return fmt::format("{}({}, {}, {})", helpers_.matrix(tensor_core(u.arg(0))), text(u.src(0)),
+                       text(u.src(1)), text(u.src(2)));
+  }
+  std::string lane(UOp u, i64 number);
+  std::string word(UOp u, i64 number);
 
   std::string special(UOp u) override {
     const auto kind = static_cast<core::SpecialKind>(u.arg(0));
@@ -84,6 +105,64 @@ class CudaWriter final : public WrappingWriter {
 
   CudaHelpers helpers_;
 };
+
+// A lane of a vector, or the value that all lanes have.
+std::string CudaWriter::lane(UOp u, i64 number) {
+  const DType t = u.dtype();
+  if (t.lanes == 1) return text(u);
+  if (!CudaHelpers::in_words(t)) return fmt::format("{}.v[{}]", text(u), number);
+  const i64 bits = t.element().bytes() * 8, at = number * bits;
+  const std::string name = fmt::format("{}.w[{}]", text(u), at / 32);
+  return fmt::format("({})({} >> {})", type_name(t.element()), name, at % 32);
+}
+
+// A word of a vector of narrow lanes that a Vec, Splat or Lane makes.
+std::string CudaWriter::word(UOp u, i64 number) {
+  const DType t = u.dtype();
+  const i64 bytes = t.element().bytes(), lanes = 4 / bytes;
+  const std::string_view unsigned_type = bytes == 1 ? "u8" : "u16";
+  if (u.is(Op::Splat)) {
+    return fmt::format("(u32)({})({}) * {}", unsigned_type, text(u.src(0)),
+                       bytes == 1 ? "0x1010101u" : "0x10001u");
+  }
+  if (const auto gathered = u.is(Op::Vec) ? bytes_of_word(u, number) : std::nullopt) {
+    return gather_bytes(
+        *gathered,
+        [&](const ByteOfWord& b) { return fmt::format("{}.w[{}]", text(b.vector), b.word); },
+        [](const std::string& low, const std::string& high, std::array<u8, 4> chosen) {
+          return fmt::format("__byte_perm({}, {}, 0x{:x}{:x}{:x}{:x})", low, high, chosen[3],
+                             chosen[2], chosen[1], chosen[0]);
+        });
+  }
+  std::string made;
+  for (i64 i = 0; i < lanes && number * lanes + i < t.lanes; ++i) {
+    const i64 at = number * lanes + i;
+    const std::string one =
+        u.is(Op::Vec) ? text(u.src(static_cast<usize>(at))) : lane(u.src(0), u.arg(0) + at);
+    made += fmt::format("{}(u32)({})({}) << {}", i ? " | " : "", unsigned_type, one, i * bytes * 8);
+  }
+  return made;
+}
+
+std::string CudaWriter::vector(UOp u) {
+  const DType t = u.dtype();
+  if (t.lanes == 1) return lane(u.src(0), u.arg(0));
+  std::string parts;
+  auto add = [&](const std::string& part) { parts += (parts.empty() ? "" : ", ") + part; };
+  if (CudaHelpers::in_words(t)) {
+    for (i64 i = 0; i < (t.bytes() + 3) / 4; ++i) add(word(u, i));
+  } else {
+    for (i64 i = 0; i < t.lanes; ++i) {
+      switch (u.op()) {
+        case Op::Splat: add(text(u.src(0))); break;
+        case Op::Vec: add(text(u.src(static_cast<usize>(i)))); break;
+        case Op::Lane: add(lane(u.src(0), u.arg(0) + i)); break;
+        default: UNREACHABLE("{} of {} in CUDA C++", core::name_of(u.op()), t.str());
+      }
+    }
+  }
+  return fmt::format("{}{{{{{}}}}}", type_name(t), parts);
+}
 
 std::string CudaWriter::frame(const std::string& body) {
   const std::string signature = parameters();  // before the helpers that its types need
@@ -108,9 +187,10 @@ class CudaRenderer final : public Renderer {
 
 }  // namespace
 
-Caps cuda_caps(const nv::hw::Chip& chip, i64 multiprocessors) {
-  Caps caps = nv_caps(chip, multiprocessors);
+Caps cuda_caps(const nv::hw::Chip& chip, NvTarget target) {
+  Caps caps = nv_caps(chip, target);
   caps.dtypes.reset(static_cast<usize>(Scalar::F16));
+  caps.vector_arithmetic = false;
   return caps;
 }
 

@@ -9,7 +9,7 @@
 namespace doorbell::codegen {
 
 // What nv_caps() says, with f16 computed in f32.
-Caps cuda_caps(const nv::hw::Chip& chip, i64 multiprocessors = 0);
+Caps cuda_caps(const nv::hw::Chip& chip, NvTarget target = {});
 
 // Arguments, groups and items as in docs/hw/nv-code.md.
 std::unique_ptr<Renderer> make_cuda_renderer(Caps caps);

@@ -1,6 +1,10 @@
 // Small queries about memory in a linear program, for all renderers.
 #pragma once
 
+#include <algorithm>
+
+#include "codegen/linear/multiple.h"
+#include "codegen/linear/program.h"
 #include "core/uop/uop.h"
 
 namespace doorbell::codegen {
@@ -9,6 +13,14 @@ namespace doorbell::codegen {
 inline core::UOp memory_of(core::UOp u) {
   while (u.is(core::Op::Index) || u.is(core::Op::After)) u = u.src(0);
   return u;
+}
+
+// The alignment of an access's address in bytes, as far as it is known. A kernel's own arrays are
+// aligned to 64 bytes.
+inline i64 known_alignment(const LinearProgram& program, core::UOp index, core::DType access) {
+  const i64 bytes = access.element().bytes();
+  const i64 base = memory_of(index).is(core::Op::Param) ? program.param_alignment : 64;
+  return std::max(bytes, std::min(base, known_multiple(index.src(1)) * bytes));
 }
 
 // No value of `a op b` leaves the type by the bounds of the sources, so the sum cannot wrap.

@@ -6,8 +6,14 @@
 
 namespace doorbell::codegen {
 
-// Whichever compiler makes the code. `multiprocessors` are those of the GPU at hand, of which a
-// smaller part or a partition has fewer; 0: the chip's.
-Caps nv_caps(const nv::hw::Chip& chip, i64 multiprocessors = 0);
+// Who makes the code, and for which GPU.
+struct NvTarget {
+  i64 multiprocessors =
+      0;              // of the GPU at hand: a smaller part or a partition has fewer; 0: chip's
+  int ptx = kAnyPtx;  // the newest version of PTX that the compiler reads; 84: PTX 8.4
+  static constexpr int kAnyPtx = 1000;
+};
+
+Caps nv_caps(const nv::hw::Chip& chip, NvTarget target = {});
 
 }  // namespace doorbell::codegen

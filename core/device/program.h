@@ -2,6 +2,7 @@
 // Device::load. codegen makes binaries; the driver places and relocates them.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -28,6 +29,10 @@ struct Binary {
   // Slots that a second entry point, name + "_images", reads as images; 0: no such entry point.
   u64 image_params = 0;
   i64 grid_groups[3] = {1, 1, 1}, group_items[3] = {1, 1, 1};
+  // What the addresses of buffers must be aligned to, in bytes, if it is more than their elements;
+  // and what makes the same kernel without that: from any thread; compiles. Null: there is none.
+  i64 param_alignment = 1;
+  std::function<Result<Binary>()> unaligned;
 };
 
 // One argument: where in a buffer the kernel's memory begins. Borrowed for the launch.

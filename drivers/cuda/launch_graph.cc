@@ -20,11 +20,11 @@ struct NodeArguments {
   void* extra[5];
   KernelNodeParams params;
 
-  explicit NodeArguments(Command command)
+  NodeArguments(Command command, const KernelNodeParams& shape)
       : bytes(command.argument_bytes()),
         extra{kParamBufferPointer, const_cast<u32*>(command.arguments()), kParamBufferSize, &bytes,
               kParamEnd},
-        params(program_of(command).shape()) {
+        params(shape) {
     params.extra = extra;
   }
   NodeArguments(const NodeArguments&) = delete;
@@ -72,7 +72,8 @@ Result<void> LaunchGraph::add_nodes(const u32* begin, const u32* end) {
 }
 
 Result<void> LaunchGraph::add_node(Command command, const std::vector<CUgraphNode>& after) {
-  const NodeArguments arguments(command);
+  TRY(const KernelNodeParams* shape, program_of(command).shape_for(command.arguments()));
+  const NodeArguments arguments(command, *shape);
   CUgraphNode node = nullptr;
   TRY(context_->check(context_->api().cuGraphAddKernelNode(&node, graph_, after.data(),
                                                            after.size(), &arguments.params),
@@ -96,7 +97,9 @@ Result<void> LaunchGraph::launch(CUstream stream) {
   for (Node& node : nodes_) {
     const std::span<const u32> words = arguments_of(node.command);
     if (std::ranges::equal(words, node.applied)) continue;
-    const NodeArguments arguments(node.command);
+    TRY(const KernelNodeParams* shape,
+        program_of(node.command).shape_for(node.command.arguments()));
+    const NodeArguments arguments(node.command, *shape);
     TRY(context_->check(
         api.cuGraphExecKernelNodeSetParams(executable_, node.node, &arguments.params),
         "cuGraphExecKernelNodeSetParams of kernel " + program_of(node.command).name()));

@@ -23,7 +23,9 @@ CudaProgram::CudaProgram(const core::Binary& binary, CudaDevice& device)
     : device_(device),
       name_(binary.name),
       params_(binary.param_count),
-      variables_(binary.variable_count) {
+      variables_(binary.variable_count),
+      alignment_(static_cast<u64>(binary.param_alignment)),
+      make_unaligned_(binary.unaligned) {
   shape_.grid_x = static_cast<u32>(binary.grid_groups[0]);
   shape_.grid_y = static_cast<u32>(binary.grid_groups[1]);
   shape_.grid_z = static_cast<u32>(binary.grid_groups[2]);
@@ -64,6 +66,22 @@ void CudaProgram::check_arguments(usize buffers, usize variables) const {
   CHECK(buffers == params_ && variables == variables_,
         "kernel {} with {} buffers and {} variables, expected {} and {}", name_, buffers, variables,
         params_, variables_);
+}
+
+Result<const KernelNodeParams*> CudaProgram::shape_for(const u32* arguments) const {
+  u64 bits = 0;
+  for (usize i = 0; i < params_; ++i) bits |= arguments[2 * i];
+  if (bits % alignment_ == 0 || make_unaligned_ == nullptr) [[likely]]
+    return &shape_;
+  std::lock_guard lock(mutex_);
+  if (unaligned_ == nullptr) {
+    TRY(core::Binary binary, make_unaligned_());
+    std::unique_ptr<CudaProgram> program(new CudaProgram(binary, device_));
+    const Current current(device_.context());
+    TRY(program->load(binary));
+    unaligned_ = std::move(program);
+  }
+  return &unaligned_->shape_;
 }
 
 Result<void> CudaProgram::launch(std::span<const core::BufferView> buffers,

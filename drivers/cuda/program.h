@@ -1,10 +1,15 @@
 // CudaProgram: a kernel of a module that libcuda loaded, ready to launch. Its arguments are eight
 // bytes each, without gaps: the address of each buffer, then each variable (docs/hw/nv-code.md).
 //
-// Thread safety: a program does not change; launch() from any thread.
+// Code reads and writes up to 16 bytes at once, so its arguments must be aligned to that, as all
+// memory of ours is. For wrapped memory that is not, there is a second form.
+//
+// Thread safety: all functions may be called from any thread.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "core/device/program.h"
@@ -29,8 +34,9 @@ class CudaProgram final : public core::Program {
   const std::string& name() const { return name_; }
   // That there are so many as the kernel takes.
   void check_arguments(usize buffers, usize variables) const;
-  // Everything of a node but its arguments.
-  const KernelNodeParams& shape() const { return shape_; }
+  // Everything of a launch but its arguments, which are read: compiles where memory is not aligned
+  // as this code needs it, for the first time.
+  Result<const KernelNodeParams*> shape_for(const u32* arguments) const;
 
  private:
   CudaProgram(const core::Binary& binary, CudaDevice& device);
@@ -41,6 +47,10 @@ class CudaProgram final : public core::Program {
   const usize params_, variables_;
   CUmodule module_ = nullptr;
   KernelNodeParams shape_{};
+  const u64 alignment_;                                         // of buffers, in bytes
+  const std::function<Result<core::Binary>()> make_unaligned_;  // may be null
+  mutable std::mutex mutex_;                                    // guards what follows
+  mutable std::unique_ptr<CudaProgram> unaligned_;              // made when first needed
 };
 
 }  // namespace doorbell::cuda

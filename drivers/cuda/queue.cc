@@ -150,7 +150,8 @@ Result<void> CudaQueue::run(Command command) {
 
 Result<void> CudaQueue::launch(Command command) {
   const auto& program = *reinterpret_cast<const CudaProgram*>(command.operand(0));
-  const KernelNodeParams& shape = program.shape();
+  TRY(const KernelNodeParams* found, program.shape_for(command.arguments()));
+  const KernelNodeParams& shape = *found;
   usize bytes = command.argument_bytes();
   void* extra[] = {kParamBufferPointer, const_cast<u32*>(command.arguments()), kParamBufferSize,
                    &bytes, kParamEnd};

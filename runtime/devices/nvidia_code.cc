@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+
 #include "base/os/host.h"
 #include "base/util/try.h"
 #include "codegen/compile/llvm_compiler.h"
@@ -63,29 +65,34 @@ i64 multiprocessors(const CodeTarget& target) {
   return device == nullptr ? 0 : device->multiprocessors();
 }
 
-Result<codegen::Caps> cuda_caps(const CodeTarget& target) {
+Result<codegen::Caps> cuda_caps(const CodeTarget& target, int ptx) {
   TRY(const nv::hw::Chip* chip, chip_of(target, "NV_CUDA"));
-  return codegen::cuda_caps(*chip, multiprocessors(target));
+  return codegen::cuda_caps(*chip, {.multiprocessors = multiprocessors(target), .ptx = ptx});
 }
 
-Result<codegen::Caps> ptx_caps(const CodeTarget& target) {
+Result<codegen::Caps> ptx_caps(const CodeTarget& target, int ptx) {
   TRY(const nv::hw::Chip* chip, chip_of(target, "NV_PTX"));
-  return codegen::nv_caps(*chip, multiprocessors(target));
+  return codegen::nv_caps(*chip, {.multiprocessors = multiprocessors(target), .ptx = ptx});
 }
 
 Result<Toolchain> make_cuda(const CodeTarget& target) {
-  TRY(const codegen::Caps caps, cuda_caps(target));
+  TRY(const nv::hw::Chip* chip, chip_of(target, "NV_CUDA"));
+  TRY(const int ptx, codegen::ptx_of_nvrtc(cuda_folders()));
+  TRY(const codegen::Caps caps, cuda_caps(target, ptx));
   Toolchain made{.renderer = codegen::make_cuda_renderer(caps)};
-  TRY(made.compiler, codegen::make_nvrtc_compiler(target.arch, cuda_folders()));
+  TRY(made.compiler, codegen::make_nvrtc_compiler(std::string(chip->name), cuda_folders()));
   return made;
 }
 
 Result<Toolchain> make_ptx(const CodeTarget& target) {
-  TRY(const codegen::Caps caps, ptx_caps(target));
-  const codegen::LlvmTarget chip{codegen::LlvmTarget::Family::Nv, target.arch};
-  Toolchain made{.renderer = codegen::make_llvm_renderer(caps, chip)};
+  TRY(const nv::hw::Chip* chip, chip_of(target, "NV_PTX"));
+  TRY(const int ptx, codegen::ptx_of_nvjitlink(cuda_folders()));
+  TRY(const codegen::Caps caps, ptx_caps(target, ptx));
+  const codegen::LlvmTarget code{codegen::LlvmTarget::Family::Nv, target.arch,
+                                 std::min(chip->ptx, ptx)};
+  Toolchain made{.renderer = codegen::make_llvm_renderer(caps, code)};
   TRY(made.compiler, codegen::make_nvjitlink_compiler(target.arch, cuda_folders(),
-                                                      codegen::make_llvm_compiler(chip)));
+                                                      codegen::make_llvm_compiler(code)));
   return made;
 }
 
@@ -102,15 +109,17 @@ Result<std::string> describe_ptx() {
 
 std::vector<RendererKind> nvidia_renderers() {
   const auto ptx = codegen::has_llvm() ? make_ptx : nullptr;
+  // These tell devices apart, before any compiler is opened.
+  constexpr int kAnyPtx = codegen::NvTarget::kAnyPtx;
   return {
       {.name = "CUDA",
        .make = make_cuda,
-       .caps = cuda_caps,
+       .caps = [](const CodeTarget& target) { return cuda_caps(target, kAnyPtx); },
        .null_name = "NV_CUDA",
        .describe = describe_cuda},
       {.name = "PTX",
        .make = ptx,
-       .caps = ptx_caps,
+       .caps = [](const CodeTarget& target) { return ptx_caps(target, kAnyPtx); },
        .null_name = "NV_PTX",
        .describe = describe_ptx},
   };

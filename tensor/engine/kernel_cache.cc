@@ -43,9 +43,11 @@ Result<CompiledKernel> compile(const KernelRequest& request, bool keep_text) {
   return compiled;
 }
 
-Result<KernelRef> load(const CompiledKernel& compiled, const KernelRequest& request,
-                       bool keep_text) {
+Result<KernelRef> load(CompiledKernel& compiled, const KernelRequest& request, bool keep_text) {
   auto kernel = std::make_shared<LoadedKernel>();
+  compiled.binary.unaligned = [ast = request.ast, device = request.device] {
+    return kernel_compiler().compile_unaligned(*ast, *device);
+  };
   TRY(kernel->program, request.device->load(compiled.binary));
   kernel->name = compiled.binary.name;
   kernel->ast = request.ast;

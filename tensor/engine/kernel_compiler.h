@@ -31,6 +31,13 @@ class KernelCompiler {
   // `keep_text`: its graph, plan, linear program and source too, whatever DEBUG says.
   virtual Result<CompiledKernel> compile(const core::KernelAst& kernel, core::Device& device,
                                          bool keep_text) = 0;
+  // The same for arguments that are aligned to their elements only, as wrapped memory may be.
+  virtual Result<core::Binary> compile_unaligned(const core::KernelAst& kernel,
+                                                 core::Device& device) {
+    (void)kernel;
+    return fail(ErrorKind::Unsupported, "code for {} has no form for unaligned memory",
+                device.name());
+  }
   // The same as bytes that a linker takes, for export; where a device has such code.
   virtual Result<CompiledKernel> compile_object(const core::KernelAst& kernel,
                                                 core::Device& device) {

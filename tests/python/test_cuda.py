@@ -76,6 +76,26 @@ def test_cuda_array_interface_goes_both_ways():
     """)
 
 
+def test_memory_that_is_not_aligned_to_vectors():
+    """Kernels access 16 bytes at once; memory of others may begin at any element. Replayed too, from aligned to not."""
+    run("""
+        from doorbell import Tensor, jit
+        x = Tensor.arange(1028).to("CUDA").realize()
+        given = x.__cuda_array_interface__
+
+        class Foreign:
+            def __init__(self, skip):
+                data = (given["data"][0] + 4 * skip, False)
+                self.__cuda_array_interface__ = {**given, "shape": (1024,), "data": data}
+
+        add = jit(lambda a: ((a + 1).realize() * 2).realize())
+        for skip in (0, 0, 0, 0, 1, 4, 2, 0, 3):
+            y = Tensor.from_dlpack(Foreign(skip))
+            assert (y + 1).tolist() == list(range(skip + 1, skip + 1025)), skip
+            assert add(y).tolist() == [2 * (i + skip + 1) for i in range(1024)], skip
+    """)
+
+
 def test_memory_that_is_not_given_away():
     run("""
         from doorbell import Tensor

@@ -17,6 +17,7 @@ struct LlvmTarget {
   enum class Family : u8 { Host, Amd, Nv };
   Family family = Family::Host;
   std::string chip;  // as LLVM calls it: "gfx1100", "sm_90"; of the host: empty, this machine's CPU
+  int ptx = 0;       // of the family Nv: the version to write, 84 for PTX 8.4; 0: the chip's first
 };
 
 // Thread safety: all functions may be called from any thread.

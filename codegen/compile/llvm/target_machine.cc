@@ -1,6 +1,7 @@
 // The host as LLVM detects it, and GPUs by name.
 #include "codegen/compile/llvm/target_machine.h"
 
+#include <fmt/format.h>
 #include <llvm-c/Target.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
@@ -71,7 +72,8 @@ TargetNames target_names(const LlvmTarget& target) {
   if (target.family == LlvmTarget::Family::Host) return host();
   if (target.family == LlvmTarget::Family::Nv) {
     start_nv();
-    return {"nvptx64-nvidia-cuda", target.chip, ""};
+    return {"nvptx64-nvidia-cuda", target.chip,
+            target.ptx == 0 ? "" : fmt::format("+ptx{}", target.ptx)};
   }
   start_amd();
   return {"amdgcn-amd-amdhsa", target.chip, ""};

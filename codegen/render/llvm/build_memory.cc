@@ -13,7 +13,6 @@
 #include <bit>
 
 #include "base/util/check.h"
-#include "codegen/linear/multiple.h"
 #include "codegen/render/llvm/function_builder.h"
 #include "codegen/render/memory.h"
 
@@ -135,12 +134,8 @@ llvm::Value* FunctionBuilder::address(UOp index, llvm::Value* gate, bool inside)
                       inside ? llvm::GEPNoWrapFlags::inBounds() : llvm::GEPNoWrapFlags::none());
 }
 
-// Arguments may begin at any element of a buffer; the kernel's own arrays are aligned.
 llvm::Align FunctionBuilder::alignment(UOp index, DType access) const {
-  u64 bytes = static_cast<u64>(access.element().bytes());
-  if (memory_of(index).is(Op::Param)) return llvm::Align(bytes);
-  u64 elements = std::min<u64>(static_cast<u64>(known_multiple(index.src(1))), 64 / bytes);
-  return llvm::Align(bytes * std::max<u64>(1, elements));
+  return llvm::Align(static_cast<u64>(known_alignment(program_, index, access)));
 }
 
 llvm::Value* FunctionBuilder::gate_of(UOp index) {
@@ -159,6 +154,8 @@ llvm::Value* FunctionBuilder::load(UOp u) {
   DType t = u.dtype();
   UOp index = u.src(0), memory = memory_of(index);
   if (memory.is(Op::DefineReg)) return b_.CreateLoad(value_type(t), value(index));
+  if (is_matrix_load(u))
+    return frame_.load_matrix(b_, value_type(t), address(index, nullptr, true));
   llvm::Align align = alignment(index, t);
   llvm::Type* type = memory_type(t);
   llvm::Value* gate = gate_of(index);

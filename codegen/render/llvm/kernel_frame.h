@@ -41,6 +41,10 @@ class KernelFrame {
   // a * b + c by a tensor core; vectors of an item's elements.
   virtual llvm::Value* matrix(llvm::IRBuilder<>& b, const TensorCore& core, llvm::Value* x,
                               llvm::Value* y, llvm::Value* sum) = 0;
+  // A Load with kMatrix. Only where a tensor core loads matrices.
+  virtual llvm::Value* load_matrix(llvm::IRBuilder<>&, llvm::Type*, llvm::Value* /*address*/) {
+    return nullptr;
+  }
   // Loads from byte `of_item` + `of_all` of a Param, the latter the same for all items of a wave;
   // both are i32. Null where the target has no such form for the type.
   virtual llvm::Instruction* load_in_step(llvm::IRBuilder<>&, llvm::Type*, usize /*slot*/,

@@ -3,11 +3,13 @@
 //   groups      of exactly LinearProgram::group_items items, all of them full (.reqntid)
 //   shared      arrays of a size that the code says; none is asked for at the launch
 #include <llvm/Config/llvm-config.h>
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
 #include <fmt/format.h>
 
 #include "codegen/render/llvm/gpu_frame.h"
+#include "codegen/render/nv_matrix.h"
 
 namespace doorbell::codegen {
 namespace {
@@ -17,7 +19,7 @@ class NvFrame final : public GpuFrame {
   using GpuFrame::GpuFrame;
 
   const FrameTraits& traits() const override {
-    static constexpr FrameTraits kTraits{.native_f16 = true};
+    static constexpr FrameTraits kTraits{.native_f16 = true, .byte_permutes = true};
     return kTraits;
   }
 
@@ -40,9 +42,58 @@ class NvFrame final : public GpuFrame {
 #endif
   }
 
-  llvm::Value* matrix(llvm::IRBuilder<>&, const TensorCore& core, llvm::Value*, llvm::Value*,
-                      llvm::Value*) override {
-    UNREACHABLE("tensor core {} on a chip of NVIDIA", core.name);
+  // By PTX as text, which is the same for all versions of LLVM.
+  llvm::Value* matrix(llvm::IRBuilder<>& b, const TensorCore& core, llvm::Value* x, llvm::Value* y,
+                      llvm::Value* sum) override {
+    const auto words = [&](llvm::Value* v) {
+      const auto bits = static_cast<unsigned>(v->getType()->getPrimitiveSizeInBits());
+      return b.CreateBitCast(v, llvm::FixedVectorType::get(b.getInt32Ty(), bits / 32));
+    };
+    llvm::Value *a = words(x), *c = words(y);
+    llvm::Type* element = llvm::cast<llvm::VectorType>(sum->getType())->getElementType();
+    const bool floats = element->isFloatTy();
+    for (const NvMatrixStep& step : nv_matrix_steps(core)) {
+      llvm::SmallVector<llvm::Value*, 10> inputs;
+      std::string constraints = floats ? "=f,=f,=f,=f" : "=r,=r,=r,=r";
+      for (const int i : step.a) inputs.push_back(b.CreateExtractElement(a, static_cast<u64>(i)));
+      for (const int i : step.b) inputs.push_back(b.CreateExtractElement(c, static_cast<u64>(i)));
+      for (usize i = 0; i < inputs.size(); ++i) constraints += ",r";
+      for (usize i = 0; i < step.sums.size(); ++i) {
+        inputs.push_back(b.CreateExtractElement(sum, static_cast<u64>(step.sums[i])));
+        constraints += fmt::format(",{}", i);
+      }
+      llvm::SmallVector<llvm::Type*, 10> types;
+      for (llvm::Value* input : inputs) types.push_back(input->getType());
+      auto* type = llvm::FunctionType::get(
+          llvm::StructType::get(b.getContext(), {element, element, element, element}), types,
+          false);
+      llvm::CallInst* call = b.CreateCall(
+          llvm::InlineAsm::get(type, nv_matrix_text(core, '$'), constraints, false), inputs);
+      call->setConvergent();
+      for (usize i = 0; i < step.sums.size(); ++i) {
+        sum = b.CreateInsertElement(sum, b.CreateExtractValue(call, static_cast<unsigned>(i)),
+                                    static_cast<u64>(step.sums[i]));
+      }
+    }
+    return sum;
+  }
+
+  llvm::Value* load_matrix(llvm::IRBuilder<>& b, llvm::Type* type, llvm::Value* address) override {
+    llvm::Value* four = b.CreateIntrinsic(llvm::Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x4_b16,
+                                          {address->getType()}, {address});
+    llvm::Value* words = llvm::PoisonValue::get(llvm::FixedVectorType::get(b.getInt32Ty(), 4));
+    for (unsigned i = 0; i < 4; ++i)
+      words = b.CreateInsertElement(words, b.CreateExtractValue(four, i), i);
+    return b.CreateBitCast(words, type);
+  }
+
+  // PRMT takes bytes 0 to 3 from its first source. [PTX ISA, "prmt"]
+  llvm::Value* permute(llvm::IRBuilder<>& b, llvm::Value* low, llvm::Value* high,
+                       std::array<u8, 4> bytes) override {
+    u32 selector = 0;
+    for (usize i = 0; i < 4; ++i) selector |= u32{bytes[i]} << (4 * i);
+    return b.CreateIntrinsic(llvm::Intrinsic::nvvm_prmt, llvm::ArrayRef<llvm::Type*>(),
+                             {low, high, b.getInt32(selector)});
   }
 
  private:

@@ -12,6 +12,7 @@
 #include "codegen/lower/lower.h"
 #include "codegen/render/amd_caps.h"
 #include "codegen/render/memory.h"
+#include "codegen/render/nv_caps.h"
 #include "tests/codegen/support/kernels.h"
 
 namespace doorbell::codegen {
@@ -96,8 +97,10 @@ class BankConflicts : public ::testing::TestWithParam<Product> {};
 TEST_P(BankConflicts, None) {
   const auto& [chip, t, transposed, most_of_loads] = GetParam();
   core::Arena arena;
-  const LinearProgram program = lower(narrow_product_kernel(t, {1, 4096, 4096, 4096}, transposed),
-                                      amd_caps(*amd::hw::find_chip(chip)), arena);
+  const Caps caps = std::string_view(chip).starts_with("gfx") ? amd_caps(*amd::hw::find_chip(chip))
+                                                              : nv_caps(*nv::hw::find_chip(chip));
+  const LinearProgram program =
+      lower(narrow_product_kernel(t, {1, 4096, 4096, 4096}, transposed), caps, arena);
   int loads = 0, stores = 0;
   for (UOp u : program.ops) {
     if (!(u.is(Op::Load) || u.is(Op::Store)) || !u.src(0).is(Op::Index)) continue;
@@ -123,6 +126,14 @@ INSTANTIATE_TEST_SUITE_P(
                       Product{"gfx1201", dt::f8e4m3, true, 2}, Product{"gfx942", dt::f16, false},
                       Product{"gfx942", dt::f16, true}, Product{"gfx942", dt::i8, false},
                       Product{"gfx942", dt::i8, true}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Nv, BankConflicts,
+    ::testing::Values(Product{"sm_75", dt::f16, false}, Product{"sm_80", dt::f16, false},
+                      Product{"sm_80", dt::f16, true}, Product{"sm_80", dt::i8, false},
+                      Product{"sm_80", dt::i8, true}, Product{"sm_90", dt::bf16, false},
+                      Product{"sm_90", dt::bf16, true}, Product{"sm_90", dt::f8e4m3, false},
+                      Product{"sm_90", dt::f8e4m3, true}));
 
 }  // namespace
 }  // namespace doorbell::codegen

@@ -8,6 +8,7 @@
 
 #include "codegen/lower/lower.h"
 #include "codegen/render/amd_caps.h"
+#include "codegen/render/nv_caps.h"
 #include "core/eval/eval.h"
 #include "tests/codegen/support/kernels.h"
 #include "tests/codegen/support/run_linear.h"
@@ -65,17 +66,22 @@ void expect_product(const LinearProgram& program, DType t, ProductSizes s, bool 
   }
 }
 
+Caps caps_of(std::string_view chip) {
+  if (chip.starts_with("gfx")) return amd_caps(*amd::hw::find_chip(chip));
+  return nv_caps(*nv::hw::find_chip(chip));
+}
+
 void check(std::string_view chip, DType t, ProductSizes s, bool transposed) {
   SCOPED_TRACE(std::string(chip) + " " + t.str() + (transposed ? " transposed" : ""));
   core::Arena arena;
   const LinearProgram program =
-      lower(narrow_product_kernel(t, s, transposed), amd_caps(*amd::hw::find_chip(chip)), arena);
+      lower(narrow_product_kernel(t, s, transposed), caps_of(chip), arena);
   EXPECT_GT(count(program, Op::Wmma), 0);
   expect_product(program, t, s, transposed);
 }
 
 TEST(TensorCores, MultiplyOnEveryGeneration) {
-  for (const char* chip : {"gfx1100", "gfx1201", "gfx942", "gfx950"}) {
+  for (const char* chip : {"gfx1100", "gfx1201", "gfx942", "gfx950", "sm_80", "sm_90"}) {
     for (const DType t : {dt::f16, dt::bf16}) {
       for (const bool transposed : {false, true}) check(chip, t, {1, 64, 32, 64}, transposed);
     }
@@ -87,10 +93,12 @@ TEST(TensorCores, MultiplyBytes) {
        {std::pair<const char*, std::vector<DType>>{"gfx1100", {dt::i8, dt::u8}},
         {"gfx1201", {dt::i8, dt::u8, dt::f8e4m3, dt::f8e5m2}},
         {"gfx942", {dt::i8, dt::f8e4m3fnuz, dt::f8e5m2fnuz}},
-        {"gfx950", {dt::i8, dt::f8e4m3, dt::f8e5m2}}}) {
+        {"gfx950", {dt::i8, dt::f8e4m3, dt::f8e5m2}},
+        {"sm_80", {dt::i8, dt::u8}},
+        {"sm_90", {dt::i8, dt::u8, dt::f8e4m3, dt::f8e5m2}}}) {
     for (const DType t : dtypes) {
       // Depths of 32 leave gfx950 its shorter instructions.
-      for (const i64 depth : {128, 32}) {
+      for (const i64 depth : {128, std::string_view(chip).starts_with("sm") ? 64 : 32}) {
         for (const bool transposed : {false, true}) check(chip, t, {1, 64, 32, depth}, transposed);
       }
     }
@@ -103,11 +111,14 @@ TEST(TensorCores, OnlyOfTheChipsFormats) {
                                 {"gfx1201", dt::f8e4m3fnuz},
                                 {"gfx942", dt::f8e4m3},
                                 {"gfx942", dt::u8},
-                                {"gfx950", dt::f8e5m2fnuz}}) {
+                                {"gfx950", dt::f8e5m2fnuz},
+                                {"sm_75", dt::bf16},
+                                {"sm_80", dt::f8e4m3},
+                                {"sm_90", dt::f8e4m3fnuz}}) {
     SCOPED_TRACE(std::string(chip) + " " + t.str());
     core::Arena arena;
-    const LinearProgram program = lower(narrow_product_kernel(t, {1, 64, 32, 64}, false),
-                                        amd_caps(*amd::hw::find_chip(chip)), arena);
+    const LinearProgram program =
+        lower(narrow_product_kernel(t, {1, 64, 32, 64}, false), caps_of(chip), arena);
     EXPECT_EQ(count(program, Op::Wmma), 0);
   }
 }
@@ -115,13 +126,14 @@ TEST(TensorCores, OnlyOfTheChipsFormats) {
 TEST(TensorCores, BlocksMayRunPastTheEnd) {
   for (const char* chip : {"gfx1100", "gfx1201", "gfx942"})
     check(chip, dt::f16, {3, 80, 48, 48}, false);
+  check("sm_75", dt::f16, {3, 80, 48, 96}, false);
 }
 
 TEST(TensorCores, WholeInstructionsOnly) {
   for (const ProductSizes s : {ProductSizes{1, 40, 64, 64}, {1, 64, 40, 64}, {1, 64, 64, 40}}) {
     core::Arena arena;
-    const LinearProgram program = lower(narrow_product_kernel(dt::f16, s, false),
-                                        amd_caps(*amd::hw::find_chip("gfx1100")), arena);
+    const LinearProgram program =
+        lower(narrow_product_kernel(dt::f16, s, false), caps_of("gfx1100"), arena);
     EXPECT_EQ(count(program, Op::Wmma), 0);
     expect_product(program, dt::f16, s, false);
   }
@@ -129,15 +141,15 @@ TEST(TensorCores, WholeInstructionsOnly) {
 
 TEST(TensorCores, OnlyWhereTheChipHasThem) {
   core::Arena arena;
-  const LinearProgram program = lower(narrow_product_kernel(dt::f16, {1, 64, 64, 64}, false),
-                                      amd_caps(*amd::hw::find_chip("gfx1030")), arena);
+  const LinearProgram program =
+      lower(narrow_product_kernel(dt::f16, {1, 64, 64, 64}, false), caps_of("gfx1030"), arena);
   EXPECT_EQ(count(program, Op::Wmma), 0);
 }
 
 // A plan by hand: several waves, each with several instructions, with and without local memory.
 TEST(TensorCores, PlansByHand) {
   const ProductSizes s{1, 64, 128, 64};
-  const Caps caps = amd_caps(*amd::hw::find_chip("gfx1100"));
+  const Caps caps = caps_of("gfx1100");
   const Plan direct{{OptOp::Rows, 0, 0},
                     {OptOp::Columns, 1, 0},
                     {OptOp::Depth, 2, 0},
@@ -171,21 +183,25 @@ TEST(TensorCores, LayoutsAreWhole) {
   for (const TensorCore& core : tensor_cores()) {
     SCOPED_TRACE(core.name);
     std::vector<int> results(static_cast<usize>(core.rows * core.columns));
-    std::vector<int> operands(static_cast<usize>(core.rows * core.depth));
+    std::vector<int> a(static_cast<usize>(core.rows * core.depth));
+    std::vector<int> b(static_cast<usize>(core.columns * core.depth));
     for (i64 l = 0; l < core.items(); ++l) {
       for (i64 e = 0; e < core.result_elements; ++e) {
-        const i64 row = l / core.columns * core.next_item + e * core.next_element;
-        ++results[static_cast<usize>(row * core.columns + l % core.columns)];
+        const i64 row = core.result_row.of(l, e), column = core.result_column.of(l, e);
+        ++results.at(static_cast<usize>(row * core.columns + column));
       }
       for (i64 e = 0; e < core.operand_elements; ++e) {
-        const i64 at = l / core.rows * core.operand_elements % core.depth + e;
-        ++operands[static_cast<usize>(l % core.rows * core.depth + at)];
+        const i64 depth = core.operand_depth.of(l, e);
+        ++a.at(static_cast<usize>(core.operand_row.of(l, e) * core.depth + depth));
+        ++b.at(static_cast<usize>(core.operand_column.of(l, e) * core.depth + depth));
       }
     }
     for (int n : results) EXPECT_EQ(n, 1);
-    for (int n : operands) EXPECT_EQ(n, operands[0]);
+    for (const auto& operand : {a, b}) {
+      for (int n : operand) EXPECT_EQ(n, operand[0]);
+    }
     EXPECT_EQ(core.items(),
-              std::string_view(core.name).find("wmma") != std::string::npos ? 32 : 64);
+              std::string_view(core.name).find("mfma") != std::string::npos ? 64 : 32);
   }
 }
 

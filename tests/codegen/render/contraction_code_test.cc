@@ -11,6 +11,7 @@
 #include "codegen/compile/llvm_compiler.h"
 #include "codegen/lower/lower.h"
 #include "codegen/render/amd_caps.h"
+#include "tests/codegen/render/nv_emulated.h"
 #include "tests/codegen/support/kernels.h"
 #include "tests/codegen/support/loop_count.h"
 
@@ -50,24 +51,56 @@ LoopCount count_amd(const Bound& b) {
   return text ? count_inner_loop(*text) : LoopCount();
 }
 
+LoopCount count_nv(const Bound& b, std::string_view renderer, std::string* absent) {
+  const NvToolchain nv = make_nv_toolchain(renderer, b.chip);
+  if (!nv.compiler) return *absent = nv.compiler.error().message, LoopCount();
+  core::Arena arena;
+  const LinearProgram program = lower_product(b, nv.renderer->caps(), arena);
+  Result<std::vector<u8>> cubin = (*nv.compiler)->compile(program, nv.renderer->render(program));
+  EXPECT_TRUE(cubin) << to_string(cubin.error());
+  if (!cubin) return {};
+  Result<std::string> text = (*nv.compiler)->disassemble(*cubin);
+  if (!text && text.error().kind == ErrorKind::NotFound)
+    return *absent = text.error().message, LoopCount();
+  EXPECT_TRUE(text);
+  if (std::getenv("PRINT_LOOPS")) fmt::print("{}\n", program.plan);
+  return text ? count_inner_loop(*text) : LoopCount();
+}
+
 constexpr ProductSizes kSquare{1, 4096, 4096, 4096}, kSkinny{1, 64, 4096, 4096},
     kBatched{16, 512, 512, 512};
 
-class ContractionCode : public ::testing::TestWithParam<Bound> {};
-
-TEST_P(ContractionCode, Counts) {
-  if (std::atoi(kLlvmVersion) < 22) GTEST_SKIP() << "the bounds are those of LLVM 22";
-  const Bound& b = GetParam();
-  const LoopCount n = count_amd(b);
+void check(const Bound& b, std::string_view renderer, const LoopCount& n) {
   if (const char* how = std::getenv("PRINT_LOOPS"))
-    fmt::print("{} {} {}x{}x{}x{}{}: {}\n{}", b.chip, b.dtype.str(), b.sizes.batch, b.sizes.m,
-               b.sizes.n, b.sizes.k, b.transposed ? " transposed" : "", print(n),
+    fmt::print("{} {} {} {}x{}x{}x{}{}: {:.2f}: {}\n{}", b.chip, renderer, b.dtype.str(),
+               b.sizes.batch, b.sizes.m, b.sizes.n, b.sizes.k, b.transposed ? " transposed" : "",
+               n.others() / static_cast<f64>(std::max(n.work(), 1)), print(n),
                *how == '2' ? n.text : "");
   ASSERT_GT(n.work(), 0);
   EXPECT_LE(n.others() * 100, b.others * n.work()) << print(n);
   EXPECT_EQ(n.matrix > 0, b.dtype != dt::f32);
   EXPECT_EQ(n.narrow_stores, 0) << print(n);
   EXPECT_EQ(n.scratch, 0) << print(n);
+}
+
+class ContractionCode : public ::testing::TestWithParam<Bound> {};
+
+TEST_P(ContractionCode, Counts) {
+  if (std::atoi(kLlvmVersion) < 22) GTEST_SKIP() << "the bounds are those of LLVM 22";
+  check(GetParam(), "LLVM", count_amd(GetParam()));
+}
+
+class NvContractionCode : public ::testing::TestWithParam<Bound> {};
+
+TEST_P(NvContractionCode, Counts) {
+  for (const char* renderer : {"CUDA", "PTX"}) {
+    SCOPED_TRACE(renderer);
+    if (renderer == std::string_view("PTX") && !has_llvm()) continue;
+    std::string absent;
+    const LoopCount n = count_nv(GetParam(), renderer, &absent);
+    if (!absent.empty()) GTEST_SKIP() << absent;
+    check(GetParam(), renderer, n);
+  }
 }
 
 // clang-format off
@@ -93,6 +126,20 @@ INSTANTIATE_TEST_SUITE_P(Amd, ContractionCode, ::testing::Values(
     Bound{"gfx942",  dt::bf16,   kSquare,  false, 96},
     Bound{"gfx942",  dt::i8,     kSquare,  false, 115},
     Bound{"gfx942",  dt::f32,    kSquare,  false, 29}));
+
+INSTANTIATE_TEST_SUITE_P(Nv, NvContractionCode, ::testing::Values(
+    Bound{"sm_80", dt::f16,    kSquare,  false, 113},
+    Bound{"sm_80", dt::f16,    kSquare,  true,  79},
+    Bound{"sm_80", dt::f16,    kSkinny,  false, 447},
+    Bound{"sm_80", dt::bf16,   kSquare,  false, 113},
+    Bound{"sm_80", dt::i8,     kSquare,  false, 147},
+    Bound{"sm_80", dt::i8,     kSquare,  true,  77},
+    Bound{"sm_90", dt::f16,    kSquare,  false, 124},
+    Bound{"sm_90", dt::f16,    kSquare,  true,  91},
+    Bound{"sm_90", dt::f16,    kSkinny,  false, 1150},
+    Bound{"sm_90", dt::f16,    kBatched, false, 124},
+    Bound{"sm_90", dt::bf16,   kSquare,  false, 124},
+    Bound{"sm_90", dt::i8,     kSquare,  false, 158}));
 // clang-format on
 
 }  // namespace

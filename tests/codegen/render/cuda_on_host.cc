@@ -32,6 +32,13 @@ template <class To, class From> static inline To bits_as(From from) {
 #define __dsqrt_rn __builtin_sqrt
 #define truncf __builtin_truncf
 #define trunc __builtin_trunc
+static inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector) {
+  unsigned long both = (unsigned long)high << 32 | low;
+  unsigned made = 0;
+  for (int i = 0; i < 4; ++i)
+    made |= (unsigned)(both >> 8 * (selector >> 4 * i & 7) & 255) << 8 * i;
+  return made;
+}
 static inline float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 static inline double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
 )";

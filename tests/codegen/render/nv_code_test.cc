@@ -24,7 +24,9 @@ bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-LlvmTarget target_of(std::string_view chip) { return {LlvmTarget::Family::Nv, std::string(chip)}; }
+LlvmTarget target_of(std::string_view chip) {
+  return {LlvmTarget::Family::Nv, std::string(chip), nv::hw::find_chip(chip)->ptx};
+}
 
 class NvCode : public ::testing::TestWithParam<std::string> {
  protected:
@@ -85,6 +87,70 @@ TEST_P(NvCode, KernelsOfPlans) {
   check(conv_kernel(2, 8, 8, 16, 3, 1));
   check(narrow_product_kernel(core::dtypes::f16, {2, 64, 64, 64}));
   check(narrow_product_kernel(core::dtypes::bf16, {2, 64, 64, 64}));
+}
+
+// Where arguments are aligned; otherwise by elements.
+TEST_P(NvCode, AccessesOfSixteenBytes) {
+  const NvToolchain nv = make_nv_toolchain(GetParam(), "sm_90");
+  if (!nv.compiler) GTEST_SKIP() << nv.compiler.error().message;
+  for (const bool aligned : {true, false}) {
+    core::Arena arena;
+    const LinearProgram program =
+        lower(add_kernel(1 << 20), nv.renderer->caps(), arena, {.aligned = aligned});
+    Result<std::vector<u8>> cubin = (*nv.compiler)->compile(program, nv.renderer->render(program));
+    ASSERT_TRUE(cubin) << to_string(cubin.error());
+    Result<std::string> text = (*nv.compiler)->disassemble(*cubin);
+    if (!text && text.error().kind == ErrorKind::NotFound) GTEST_SKIP() << text.error().message;
+    ASSERT_TRUE(text) << to_string(text.error());
+    EXPECT_EQ(contains(*text, "LDG.E.128"), aligned) << *text;
+    EXPECT_EQ(contains(*text, "STG.E.128"), aligned) << *text;
+    EXPECT_FALSE(contains(*text, "STL") || contains(*text, "LDL")) << *text;
+  }
+}
+
+bool multiplies_bytes_of_floats(const LinearProgram& program) {
+  return std::ranges::any_of(program.ops, [](core::UOp u) {
+    return u.is(core::Op::Wmma) && tensor_core(u.arg(0)).operand == core::Scalar::F8E4M3;
+  });
+}
+
+// Every chip's matrix instructions, those of 8-bit floats only as far as the compiler has them.
+TEST_P(NvCode, ProductsOfEveryChip) {
+  for (const nv::hw::Chip& chip : nv::hw::chips()) {
+    const NvToolchain nv = make_nv_toolchain(GetParam(), chip.name);
+    if (!nv.compiler && nv.compiler.error().kind == ErrorKind::NotFound)
+      GTEST_SKIP() << nv.compiler.error().message;
+    if (!nv.compiler) continue;  // older than the chip
+    for (const core::DType t : {core::dtypes::f16, core::dtypes::f8e4m3}) {
+      core::Arena arena;
+      const LinearProgram program =
+          lower(narrow_product_kernel(t, {2, 64, 64, 64}), nv.renderer->caps(), arena);
+      Result<std::vector<u8>> cubin =
+          (*nv.compiler)->compile(program, nv.renderer->render(program));
+      EXPECT_TRUE(cubin) << chip.name << ": " << to_string(cubin.error());
+    }
+  }
+}
+
+TEST(NvCaps, ProductsThatTheCompilerLacks) {
+  const nv::hw::Chip& chip = *nv::hw::find_chip("sm_89");
+  for (const int ptx : {83, 84}) {
+    core::Arena arena;
+    const LinearProgram program =
+        lower(narrow_product_kernel(core::dtypes::f8e4m3, {2, 64, 64, 64}),
+              nv_caps(chip, {.ptx = ptx}), arena);
+    EXPECT_EQ(multiplies_bytes_of_floats(program), ptx == 84);
+  }
+}
+
+// [docs.nvidia.com/cuda/parallel-thread-execution, "PTX Release History": CUDA 12.0, 12.3, 12.4,
+// 12.6, 13.0]
+TEST(CudaToolkit, NewestPtx) {
+  EXPECT_EQ(newest_ptx(12, 0), 80);
+  EXPECT_EQ(newest_ptx(12, 3), 83);
+  EXPECT_EQ(newest_ptx(12, 4), 84);
+  EXPECT_EQ(newest_ptx(12, 6), 85);
+  EXPECT_EQ(newest_ptx(13, 0), 90);
 }
 
 INSTANTIATE_TEST_SUITE_P(Renderers, NvCode, ::testing::Values("CUDA", "PTX"),

@@ -59,11 +59,15 @@ bool is_nv_target(const std::string& name) {
 
 NvToolchain make_nv_toolchain(std::string_view renderer, std::string_view chip) {
   const nv::hw::Chip& row = *nv::hw::find_chip(chip);
-  if (renderer == "CUDA")
-    return {make_cuda_renderer(cuda_caps(row)),
+  const auto reads = [](const Result<int>& ptx) { return ptx ? *ptx : NvTarget::kAnyPtx; };
+  if (renderer == "CUDA") {
+    const NvTarget target{.ptx = reads(ptx_of_nvrtc(nv_folders()))};
+    return {make_cuda_renderer(cuda_caps(row, target)),
             make_nvrtc_compiler(std::string(chip), nv_folders())};
-  const LlvmTarget target{LlvmTarget::Family::Nv, std::string(chip)};
-  return {make_llvm_renderer(nv_caps(row), target),
+  }
+  const int ptx = reads(ptx_of_nvjitlink(nv_folders()));
+  const LlvmTarget target{LlvmTarget::Family::Nv, std::string(chip), std::min(row.ptx, ptx)};
+  return {make_llvm_renderer(nv_caps(row, {.ptx = ptx}), target),
           make_nvjitlink_compiler(std::string(chip), nv_folders(), make_llvm_compiler(target))};
 }
 

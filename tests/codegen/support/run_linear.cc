@@ -96,9 +96,10 @@ class Machine {
         shared_(shared),
         slots_(slots),
         values_(program.ops.size()) {}
-  // To the next barrier or tensor core, which it returns, or to the end: null.
+  // To the next barrier, tensor core or load of matrices, which it returns, or to the end: null.
   UOp run();
   const Value& value(UOp u) { return slot(u); }
+  Value load(UOp u);
   void set(UOp u, Value value) { slot(u) = std::move(value); }
 
  private:
@@ -114,7 +115,6 @@ class Machine {
   }
   i64 find_end(usize at) const;
   void step(UOp u);
-  Value load(UOp u);
   void store(UOp u);
   Value elementwise(UOp u);
   ScalarValue read(UOp memory, core::DType t, i64 element);
@@ -287,7 +287,7 @@ UOp Machine::run() {
   while (pc_ < program_.ops.size()) {
     usize pc = pc_++;
     UOp u = program_.ops[pc];
-    if (u.is(Op::Barrier) || u.is(Op::Wmma)) return u;
+    if (u.is(Op::Barrier) || u.is(Op::Wmma) || is_matrix_load(u)) return u;
     if (u.is(Op::Range)) {
       if (of(u.src(0))[0].as_int() <= 0) {
         pc_ = static_cast<usize>(find_end(pc)) + 1;
@@ -340,19 +340,19 @@ void run_tensor_core(std::vector<Machine>& items, UOp u) {
       const i64 item = static_cast<i64>(l);
       for (i64 e = 0; e < core.operand_elements; ++e) {
         const auto element = static_cast<usize>(e);
-        const auto at_a = item / core.rows * core.operand_elements % core.depth + e;
-        const auto at_b = item / core.columns * core.operand_elements % core.depth + e;
-        a[static_cast<usize>(item % core.rows)][static_cast<usize>(at_a)] = number(x[element]);
-        b[static_cast<usize>(at_b)][static_cast<usize>(item % core.columns)] = number(y[element]);
+        const auto row = static_cast<usize>(core.operand_row.of(item, e));
+        const auto column = static_cast<usize>(core.operand_column.of(item, e));
+        const auto depth = static_cast<usize>(core.operand_depth.of(item, e));
+        a[row][depth] = number(x[element]);
+        b[depth][column] = number(y[element]);
       }
     }
     for (usize l = 0; l < wave; ++l) {
       const i64 item = static_cast<i64>(l);
       Value result = items[first + l].value(u.src(2));
       for (i64 e = 0; e < core.result_elements; ++e) {
-        const auto row =
-            static_cast<usize>(item / core.columns * core.next_item + e * core.next_element);
-        const auto column = static_cast<usize>(item % core.columns);
+        const auto row = static_cast<usize>(core.result_row.of(item, e));
+        const auto column = static_cast<usize>(core.result_column.of(item, e));
         f64 sum = number(result[static_cast<usize>(e)]);
         for (usize k = 0; k < static_cast<usize>(core.depth); ++k) sum += a[row][k] * b[k][column];
         const core::DType made = u.dtype().element();
@@ -365,6 +365,22 @@ void run_tensor_core(std::vector<Machine>& items, UOp u) {
   }
 }
 
+// Words of what each eight of a wave's items name (codegen/linear/program.h).
+void run_matrix_load(std::vector<Machine>& items, UOp u) {
+  constexpr usize kWave = 32, kWords = 4;
+  CHECK(items.size() % kWave == 0, "{} items in waves of {}", items.size(), kWave);
+  const usize word = u.dtype().lanes / kWords;
+  std::vector<Value> named, made(items.size());
+  for (Machine& item : items) named.push_back(item.load(u));
+  for (usize l = 0; l < items.size(); ++l) {
+    for (usize m = 0; m < kWords; ++m) {
+      const Value& from = named[l / kWave * kWave + 8 * m + l % kWave / 4];
+      for (usize i = 0; i < word; ++i) made[l].push_back(from[l % 4 * word + i]);
+    }
+  }
+  for (usize l = 0; l < items.size(); ++l) items[l].set(u, std::move(made[l]));
+}
+
 void run_group(std::vector<Machine>& items, SharedMemory& shared) {
   UOp barrier;
   do {
@@ -375,6 +391,8 @@ void run_group(std::vector<Machine>& items, SharedMemory& shared) {
     }
     if (barrier && barrier.is(Op::Wmma))
       run_tensor_core(items, barrier);
+    else if (barrier && is_matrix_load(barrier))
+      run_matrix_load(items, barrier);
     else
       shared.barrier();
   } while (barrier);

@@ -2,6 +2,8 @@
 // CUDA graphs. On other devices there is nothing to compare with.
 #include <fmt/format.h>
 
+#include <array>
+#include <bit>
 #include <memory>
 
 #include "drivers/cuda/device.h"
@@ -16,19 +18,20 @@ namespace {
 using engine::must;
 
 constexpr i64 kNodes[] = {1, 10, 100, 1000};
+constexpr usize kSlots = 2;  // buffers of the kernel
 // Launches that nothing waits for: as many as a stream takes without blocking.
 constexpr usize kMaxLaunches = 64;
 
 // Arguments of one launch, as the driver API takes them. Points into itself.
 struct Arguments {
-  u64 addresses[2];  // by slot of the kernel
+  std::array<u64, kSlots> addresses;  // by slot of the kernel
   usize bytes = sizeof addresses;
-  void* extra[5] = {cuda::kParamBufferPointer, addresses, cuda::kParamBufferSize, &bytes,
+  void* extra[5] = {cuda::kParamBufferPointer, addresses.data(), cuda::kParamBufferSize, &bytes,
                     cuda::kParamEnd};
 
   // Odd turns swap what is read and what is written, so that each launch reads the last result.
   Arguments(cuda::CudaDevice& device, const TestKernel& kernel, i64 turn) {
-    for (usize slot = 0; slot < 2; ++slot)
+    for (usize slot = 0; slot < kSlots; ++slot)
       addresses[slot] = kernel.address(device, kernel.outputs()[slot] == (turn % 2 == 0)).value;
   }
   Arguments(const Arguments&) = delete;
@@ -41,6 +44,9 @@ class Stream {
   explicit Stream(cuda::CudaDevice& device)
       : device_(device), current_(device.context()), kernel_(device) {
     must(device.synchronize());  // the kernel's memory is filled by a queue
+    const Arguments first = arguments(0);
+    const auto words = std::bit_cast<std::array<u32, 2 * kSlots>>(first.addresses);
+    shape_ = must(static_cast<const cuda::CudaProgram&>(kernel_.program()).shape_for(words.data()));
     check(api().cuStreamCreate(&stream_, cuda::kStreamNonBlocking), "cuStreamCreate");
   }
   ~Stream() {
@@ -54,9 +60,7 @@ class Stream {
   void check(cuda::CUresult result, const char* call) const {
     must(device_.context().check(result, call));
   }
-  const cuda::KernelNodeParams& shape() const {
-    return static_cast<const cuda::CudaProgram&>(kernel_.program()).shape();
-  }
+  const cuda::KernelNodeParams& shape() const { return *shape_; }
   Arguments arguments(i64 turn) const { return {device_, kernel_, turn}; }
   void launch(Arguments& arguments) const {
     const cuda::KernelNodeParams& k = shape();
@@ -73,6 +77,7 @@ class Stream {
   cuda::CudaDevice& device_;
   const cuda::Current current_;
   const TestKernel kernel_;
+  const cuda::KernelNodeParams* shape_ = nullptr;  // the program's
   cuda::CUstream stream_ = nullptr;
 };
 

@@ -22,6 +22,7 @@ struct Chip {
   i64 shared_of_block;    // of these, what a block may take that asks for it when it is launched
   int f32_lanes;          // of each of an SM's four partitions, for multiplications and additions
   Matrix matrix;
+  int ptx;  // the version of PTX that has the chip and its matrix instructions; 65: PTX 6.5
 };
 
 std::span<const Chip> chips();
@@ -36,46 +37,49 @@ std::string chip_names();
 // Guide, "Throughput of Native Arithmetic Instructions", a quarter of an SM's]. Multiprocessors:
 // the white papers (Turing TU102, A100, GA102, AD102, H100, RTX Blackwell), "Jetson AGX
 // Orin Series Technical Brief", and NVIDIA's articles on B200 and "Inside NVIDIA Blackwell Ultra".
+// PTX: [PTX ISA 9.0, "Release Notes", "PTX Release History"; "ldmatrix", "mma": "PTX ISA Notes"]
 // clang-format off
 inline constexpr Chip kChips[] = {
-//  name      SMs  warps blocks shared  of block lanes matrix
-  {"sm_75",   72,  32,   16,    65536,  65536,   16,   Matrix::Turing},
-  {"sm_80",   108, 64,   32,    167936, 166912,  16,   Matrix::Ampere},
-  {"sm_86",   84,  48,   16,    102400, 101376,  32,   Matrix::Ampere},
-  {"sm_87",   16,  48,   16,    167936, 166912,  32,   Matrix::Ampere},
-  {"sm_89",   142, 48,   24,    102400, 101376,  32,   Matrix::Ada},
-  {"sm_90",   132, 64,   32,    233472, 232448,  32,   Matrix::Hopper},
-  {"sm_100",  148, 64,   32,    233472, 232448,  32,   Matrix::Hopper},
-  {"sm_103",  160, 64,   32,    233472, 232448,  32,   Matrix::Hopper},
-  {"sm_120",  188, 48,   24,    102400, 101376,  32,   Matrix::Hopper},
+//  name      SMs  warps blocks shared  of block lanes matrix          PTX
+  {"sm_75",   72,  32,   16,    65536,  65536,   16,   Matrix::Turing,  65},
+  {"sm_80",   108, 64,   32,    167936, 166912,  16,   Matrix::Ampere,  70},
+  {"sm_86",   84,  48,   16,    102400, 101376,  32,   Matrix::Ampere,  71},
+  {"sm_87",   16,  48,   16,    167936, 166912,  32,   Matrix::Ampere,  74},
+  {"sm_89",   142, 48,   24,    102400, 101376,  32,   Matrix::Ada,     84},
+  {"sm_90",   132, 64,   32,    233472, 232448,  32,   Matrix::Hopper,  84},
+  {"sm_100",  148, 64,   32,    233472, 232448,  32,   Matrix::Hopper,  86},
+  {"sm_103",  160, 64,   32,    233472, 232448,  32,   Matrix::Hopper,  88},
+  {"sm_120",  188, 48,   24,    102400, 101376,  32,   Matrix::Hopper,  87},
 };
 // clang-format on
 
-// D = A * B + C over a warp: A is rows x depth, B depth x columns. No renderer uses them yet. [PTX
-// ISA 9.0, "Warp-level matrix instructions: mma", "Target ISA Notes"]
+// D = A * B + C over a warp: A is rows x depth, B depth x columns. [PTX
+// ISA 9.0, "Warp-level matrix instructions: mma", "PTX ISA Notes", "Target ISA Notes"]
 struct MatrixShape {
   std::string_view operand;  // of A and B, as PTX writes it
   int rows, columns, depth;
   Matrix since;
+  int ptx;  // the version of PTX that has it
 };
 // clang-format off
 inline constexpr MatrixShape kMatrixShapes[] = {
-//  operand m   n  k   since
-  {"f16",   16, 8, 8,  Matrix::Turing},
-  {"s8",    8,  8, 16, Matrix::Turing},
-  {"f16",   16, 8, 16, Matrix::Ampere},
-  {"bf16",  16, 8, 8,  Matrix::Ampere},
-  {"bf16",  16, 8, 16, Matrix::Ampere},
-  {"tf32",  16, 8, 4,  Matrix::Ampere},
-  {"tf32",  16, 8, 8,  Matrix::Ampere},
-  {"s8",    16, 8, 16, Matrix::Ampere},
-  {"s8",    16, 8, 32, Matrix::Ampere},
-  {"f64",   8,  8, 4,  Matrix::Ampere},
-  {"e4m3",  16, 8, 32, Matrix::Ada},
-  {"e5m2",  16, 8, 32, Matrix::Ada},
-  {"f64",   16, 8, 4,  Matrix::Hopper},
-  {"f64",   16, 8, 8,  Matrix::Hopper},
-  {"f64",   16, 8, 16, Matrix::Hopper},
+//  operand m   n  k   since           PTX
+  {"f16",   16, 8, 8,  Matrix::Turing,  65},
+  {"s8",    8,  8, 16, Matrix::Turing,  65},
+  {"f16",   16, 8, 16, Matrix::Ampere,  70},
+  {"bf16",  16, 8, 8,  Matrix::Ampere,  70},
+  {"bf16",  16, 8, 16, Matrix::Ampere,  70},
+  {"tf32",  16, 8, 4,  Matrix::Ampere,  70},
+  {"tf32",  16, 8, 8,  Matrix::Ampere,  70},
+  {"s8",    16, 8, 16, Matrix::Ampere,  70},
+  {"s8",    16, 8, 32, Matrix::Ampere,  70},
+  {"u8",    16, 8, 32, Matrix::Ampere,  70},
+  {"f64",   8,  8, 4,  Matrix::Ampere,  70},
+  {"e4m3",  16, 8, 32, Matrix::Ada,     84},
+  {"e5m2",  16, 8, 32, Matrix::Ada,     84},
+  {"f64",   16, 8, 4,  Matrix::Hopper,  78},
+  {"f64",   16, 8, 8,  Matrix::Hopper,  78},
+  {"f64",   16, 8, 16, Matrix::Hopper,  78},
 };
 // clang-format on
 
