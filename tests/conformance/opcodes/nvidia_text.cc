@@ -2,6 +2,7 @@
 //
 //   nvidia_text CUBIN TEXT [CUBIN TEXT...]
 //   nvidia_text --words CHIP WORDS TEXT
+//   nvidia_text --opcodes: the number and name of each opcode that has a handler
 //
 // TEXT is what nvdisasm -c prints of CUBIN, or nvdisasm -b SM90 of WORDS, a file of instructions
 // alone; CHIP is 90 of sm_90. The exit status is 1 if a line differs, or if an opcode
@@ -14,6 +15,7 @@
 #include <span>
 #include <string_view>
 
+#include "emulator/nv/isa/opcode.h"
 #include "tests/emulator/nv/nvdisasm_text.h"
 
 namespace doorbell::emu::nvgpu::testing {
@@ -63,7 +65,14 @@ int compare_cubins(std::span<char*> paths) {
   return sum.finish();
 }
 
+int list_opcodes() {
+  for (const Opcode& opcode : all_opcodes())
+    if (opcode.handler != nullptr) fmt::print("{} {}\n", opcode.number, opcode.name);
+  return 0;
+}
+
 int run(std::span<char*> arguments) {
+  if (arguments.size() == 2 && std::string_view(arguments[1]) == "--opcodes") return list_opcodes();
   if (arguments.size() != 5 || std::string_view(arguments[1]) != "--words")
     return compare_cubins(arguments.subspan(1));
   Sum sum;
