@@ -3,6 +3,8 @@
 // [NVIDIA/open-gpu-kernel-modules src/common/sdk/nvidia/inc/ctrl/]
 #pragma once
 
+#include <string_view>
+
 #include "drivers/nv/hw/rm/abi.h"
 
 namespace doorbell::nv::hw {
@@ -89,6 +91,15 @@ struct GetGrInfo {
   }
 };
 
+// [ctrl2080gr.h, ctrl0080gr.h NV0080_CTRL_GR_INFO_INDEX_*]
+enum class GrInfo : u32 {
+  SmVersion = 0x0c,  // 0x806 of sm_86: major << 8 | minor; Blackwell's sm_120 is 0xa04
+  MaxWarpsPerSm = 0x0d,
+  Gpcs = 0x14,
+  TpcsPerGpc = 0x17,
+  SmsPerTpc = 0x20,
+};
+
 // To a channel: what to write to the doorbell. [ctrlc36f.h]
 struct GetWorkSubmitToken {
   static constexpr auto kName = "NVC36F_CTRL_CMD_GPFIFO_GET_WORK_SUBMIT_TOKEN_PARAMS";
@@ -151,5 +162,59 @@ struct ReadSmErrorStates {
     f("startingSM", p.starting_sm);
   }
 };
+
+// [ctrl83dedebug.h NV83DE_CTRL_DEBUG_READ_MMU_FAULT_INFO_ENTRY]
+struct MmuFault {
+  static constexpr auto kName = "NV83DE_CTRL_DEBUG_READ_MMU_FAULT_INFO_ENTRY";
+  u64 fault_address = 0;
+  u32 fault_type = 0;
+  u32 access_type = 0;
+  static constexpr void fields(auto& p, DriverAbi, auto f) {
+    f("faultAddress", p.fault_address);
+    f("faultType", p.fault_type);
+    f("accessType", p.access_type);
+  }
+};
+
+// To the debugger: the MMU faults of its context; also some of before. [ctrl83dedebug.h]
+struct ReadMmuFaults {
+  static constexpr auto kName = "NV83DE_CTRL_DEBUG_READ_MMU_FAULT_INFO_PARAMS";
+  static constexpr u32 kCommand = 0x83de0328;
+  std::array<MmuFault, 4> faults{};
+  u32 count = 0;
+  static constexpr void fields(auto& p, DriverAbi, auto f) {
+    f("mmuFaultInfoList", p.faults);
+    f("count", p.count);
+  }
+};
+
+// [open-gpu-kernel-modules kernel-open/nvidia-uvm/hwref/ampere/ga100/dev_fault.h
+// NV_PFAULT_FAULT_TYPE_*, NV_PFAULT_ACCESS_TYPE_*]
+constexpr std::string_view mmu_fault_name(u32 type) {
+  constexpr std::array<std::string_view, 16> kNames = {
+      "PDE",
+      "PDE_SIZE",
+      "PTE",
+      "VA_LIMIT_VIOLATION",
+      "UNBOUND_INST_BLOCK",
+      "PRIV_VIOLATION",
+      "RO_VIOLATION",
+      "WO_VIOLATION",
+      "PITCH_MASK_VIOLATION",
+      "WORK_CREATION",
+      "UNSUPPORTED_APERTURE",
+      "COMPRESSION_FAILURE",
+      "UNSUPPORTED_KIND",
+      "REGION_VIOLATION",
+      "POISONED",
+      "ATOMIC_VIOLATION",
+  };
+  return type < kNames.size() ? kNames[type] : "unknown";
+}
+constexpr std::string_view mmu_access_name(u32 type) {
+  constexpr std::array<std::string_view, 5> kNames = {"read", "write", "atomic", "prefetch",
+                                                      "atomic"};
+  return type < kNames.size() ? kNames[type] : "unknown";
+}
 
 }  // namespace doorbell::nv::hw

@@ -78,6 +78,7 @@ struct MemoryParameters {
     f("numaNode", p.numa_node);
   }
 };
+inline constexpr u32 kOs32TypeImage = 0, kOs32TypeNotifier = 13;  // NVOS32_TYPE_*
 // [nvos.h NVOS32_ALLOC_FLAGS_*]
 inline constexpr u32 kOs32AlignmentForce = 0x100, kOs32MemoryHandleProvided = 0x4000,
                      kOs32MapNotRequired = 0x8000, kOs32PersistentVidmem = 0x10000;
@@ -118,6 +119,7 @@ struct VaSpaceParameters {
 struct ChannelGroupParameters {
   static constexpr auto kName = "NV_CHANNEL_GROUP_ALLOCATION_PARAMETERS";
   static constexpr u32 kClass = 0xa06c;
+  static constexpr u32 kGraphics = 1;  // NV2080_ENGINE_TYPE_GRAPHICS
   u32 object_error = 0, object_ecc_error = 0, va_space = 0, engine_type = 0;
   bool is_calling_context_vgpu_plugin = false;
   static constexpr void fields(auto& p, DriverAbi, auto f) {
@@ -134,6 +136,7 @@ struct ChannelGroupParameters {
 struct ContextShareParameters {
   static constexpr auto kName = "NV_CTXSHARE_ALLOCATION_PARAMETERS";
   static constexpr u32 kClass = 0x9067;
+  static constexpr u32 kAsync = 1;  // NV_CTXSHARE_ALLOCATION_FLAGS_SUBCONTEXT_ASYNC
   u32 va_space = 0, flags = 0, subctx_id = 0;
   static constexpr void fields(auto& p, DriverAbi, auto f) {
     f("hVASpace", p.va_space);
@@ -216,6 +219,25 @@ struct HopperUsermodeParameters {
   static constexpr void fields(auto& p, DriverAbi, auto f) {
     f("bBar1Mapping", p.bar1_mapping);
     f("bPriv", p.priv);
+  }
+};
+
+// NV01_EVENT_OS_EVENT: RM makes a file readable when a notification of an object's comes; the file
+// is one of NV_ESC_ALLOC_OS_EVENT. [class/cl0005.h; cl2080_notification.h]
+struct EventParameters {
+  static constexpr auto kName = "NV0005_ALLOC_PARAMETERS";
+  // NV2080_NOTIFIERS_FIFO_EVENT_MTHD: a channel's NON_STALL_INTERRUPT.
+  static constexpr u32 kFifoEvent = 35;
+  u32 parent_client = 0, src_resource = 0;
+  u32 event_class = 0;  // kEventOsEvent
+  u32 notify_index = 0;
+  u64 data = 0;  // the file
+  static constexpr void fields(auto& p, DriverAbi, auto f) {
+    f("hParentClient", p.parent_client);
+    f("hSrcResource", p.src_resource);
+    f("hClass", p.event_class);
+    f("notifyIndex", p.notify_index);
+    f("data", p.data);
   }
 };
 

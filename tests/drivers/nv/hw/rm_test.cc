@@ -2,7 +2,7 @@
 // release, name, size, field@offset:size. R570 to R590 are what GCC 12 makes of NVIDIA's headers
 // (open-gpu-kernel-modules 570.86.16, 575.64.05, 580.105.08, 595.45.04; 590.44.01 is the same as
 // the last), as gdb prints them; R610 is tinygrad 0.14.0's runtime/autogen/nv_610.py, whose tables
-// of 570 and 580 agree with NVIDIA's.
+// of 570 and 580 agree with NVIDIA's. NV0005_ALLOC_PARAMETERS is not in them: its R610 is 595's.
 #include <map>
 #include <sstream>
 
@@ -12,6 +12,7 @@
 #include "drivers/nv/hw/rm/control.h"
 #include "drivers/nv/hw/rm/escape.h"
 #include "drivers/nv/hw/rm/object.h"
+#include "drivers/nv/hw/rm/status.h"
 #include "drivers/nv/hw/uvm/ioctl.h"
 #include "tests/support/golden.h"
 
@@ -80,9 +81,9 @@ TEST_F(RmLayouts, AreNvidias) {
           RmMapMemory, RmUnmapMemory>();
   compare<DeviceParameters, SubdeviceParameters, MemoryParameters, VaSpaceParameters,
           ChannelGroupParameters, ContextShareParameters, ChannelParameters,
-          HopperUsermodeParameters, DebuggerParameters>();
+          HopperUsermodeParameters, DebuggerParameters, EventParameters>();
   compare<GetBuildVersion, GetIdInfo, GetClasslist, GetGidInfo, GetGrInfo, GetWorkSubmitToken,
-          GpfifoSchedule, SmErrorState, ReadSmErrorStates>();
+          GpfifoSchedule, SmErrorState, ReadSmErrorStates, MmuFault, ReadMmuFaults>();
   compare<UvmInitialize, UvmMmInitialize, UvmRegisterGpu, UvmUnregisterGpu, UvmRegisterGpuVaSpace,
           UvmUnregisterGpuVaSpace, UvmRegisterChannel, UvmUnregisterChannel, UvmCreateExternalRange,
           UvmMappingAttributes, UvmMapExternalAllocation, UvmUnmapExternal, UvmFree,
@@ -115,6 +116,7 @@ TEST(RmNumbers, AreNvidias) {
       {"NVC36F_CTRL_CMD_GPFIFO_GET_WORK_SUBMIT_TOKEN", GetWorkSubmitToken::kCommand},
       {"NVA06C_CTRL_CMD_GPFIFO_SCHEDULE", GpfifoSchedule::kCommand},
       {"NV83DE_CTRL_CMD_DEBUG_READ_ALL_SM_ERROR_STATES", ReadSmErrorStates::kCommand},
+      {"NV83DE_CTRL_CMD_DEBUG_READ_MMU_FAULT_INFO", ReadMmuFaults::kCommand},
       {"UVM_INITIALIZE", UvmInitialize::kRequest},
       {"UVM_MM_INITIALIZE", UvmMmInitialize::kRequest},
       {"UVM_REGISTER_GPU", UvmRegisterGpu::kRequest},
@@ -142,6 +144,15 @@ TEST(RmNumbers, AreNvidias) {
       {"NV01_EVENT_OS_EVENT", kEventOsEvent},
   };
   EXPECT_EQ(ours, expected);
+}
+
+// Numbers: NVIDIA's nvstatuscodes.h.
+TEST(RmStatus, HasNvidiasNames) {
+  EXPECT_EQ(describe_status(0), "NV_OK (0)");
+  EXPECT_EQ(describe_status(0x1f), "NV_ERR_INVALID_ARGUMENT (0x1f)");
+  EXPECT_EQ(describe_status(0x51), "NV_ERR_NO_MEMORY (0x51)");
+  EXPECT_EQ(describe_status(0x10009), "NV_WARN_THRESHOLD_CROSSED (0x10009)");
+  EXPECT_EQ(describe_status(0x4711), "an unknown status (0x4711)");
 }
 
 TEST(RmPack, PutsFieldsWhereTheReleaseHasThem) {
