@@ -101,7 +101,8 @@ AmdDevice::AmdDevice(core::DeviceSpec spec, std::shared_ptr<Kfd> kfd, KfdGpu& gp
       queue_memory_(queue_memory_blocks(gpu)),
       code_(gpu),
       scratch_(gpu, caps),
-      vram_(new VramAllocator(gpu, *this, options.sdma)),
+      vram_(new hcq::DeviceAllocator(*this, buffer_blocks(gpu, options.sdma),
+                                     [this] { return kfd_->check_process(); })),
       allocator_(name(), std::unique_ptr<core::Allocator>(vram_), options.max_cached) {}
 
 Result<void> AmdDevice::start(const Options& options) {
@@ -185,7 +186,7 @@ Result<hcq::GpuAddr> AmdDevice::address_of(const core::Buffer& buffer) {
   if (peer == nullptr || &peer->kfd() != kfd_.get() || memory.opaque == nullptr)
     return fail(ErrorKind::Unsupported, "{} cannot reach memory of {}", name(),
                 buffer.device().name());
-  if (Result<void> mapped = static_cast<KfdMemory*>(memory.opaque)->map_to(gpu_); !mapped) {
+  if (Result<void> mapped = map_block(memory.opaque, gpu_); !mapped) {
     if (!told_of_peers_.exchange(true))
       log().info("{} cannot map memory of {}, copies between them go through host memory: {}",
                  name(), peer->name(), mapped.error().message);

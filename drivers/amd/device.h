@@ -14,7 +14,6 @@
 
 #include "base/os/clock.h"
 #include "core/device/caching_allocator.h"
-#include "drivers/amd/allocator.h"
 #include "drivers/amd/caps.h"
 #include "drivers/amd/code_heap.h"
 #include "drivers/amd/kernel/kfd_events.h"
@@ -22,6 +21,7 @@
 #include "drivers/amd/queue_memory.h"
 #include "drivers/amd/scratch.h"
 #include "hcq/device.h"
+#include "hcq/memory/device_allocator.h"
 
 namespace doorbell::amd {
 
@@ -111,7 +111,7 @@ class AmdDevice final : public hcq::Device, private KfdEvents::Listener {
   std::mutex names_mutex_;
   std::set<std::string> names_;  // its nodes never move
   std::unique_ptr<AmdQueue> compute_, copy_;
-  VramAllocator* vram_;  // behind the cache
+  hcq::DeviceAllocator* vram_;  // behind the cache
   core::CachingAllocator allocator_;
   std::atomic<bool> queue_failed_{false};  // and was reported
   std::atomic<bool> told_of_peers_{false};

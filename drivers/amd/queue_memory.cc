@@ -6,26 +6,47 @@
 namespace doorbell::amd {
 namespace {
 
-struct HostBlock final : hcq::BlockAllocator::Block {
+struct MemoryBlock final : hcq::BlockAllocator::Block {
   std::unique_ptr<KfdMemory> memory;
 };
+
+Result<std::unique_ptr<hcq::BlockAllocator::Block>> make_block(KfdGpu& gpu,
+                                                               const MemoryRequest& request) {
+  auto block = std::make_unique<MemoryBlock>();
+  TRY(block->memory, gpu.allocate(request));
+  block->host = block->memory->host();
+  block->address = block->memory->address();
+  block->bytes = block->memory->bytes();
+  return block;
+}
 
 }  // namespace
 
 hcq::BlockAllocator::MakeBlock queue_memory_blocks(KfdGpu& gpu) {
-  return [&gpu](u64 bytes) -> Result<std::unique_ptr<hcq::BlockAllocator::Block>> {
+  return [&gpu](u64 bytes) {
     MemoryRequest request;
     request.bytes = bytes;
     request.kind = MemoryKind::Host;
     request.executable = true;  // the command processor jumps into words
     request.what = "words and arguments";
-    auto block = std::make_unique<HostBlock>();
-    TRY(block->memory, gpu.allocate(request));
-    block->host = block->memory->host();
-    block->address = block->memory->address();
-    block->bytes = block->memory->bytes();
-    return block;
+    return make_block(gpu, request);
   };
+}
+
+hcq::BlockAllocator::MakeBlock buffer_blocks(KfdGpu& gpu, bool has_sdma) {
+  return [&gpu, has_sdma](u64 bytes) {
+    MemoryRequest request;
+    request.bytes = bytes;
+    request.kind = has_sdma ? MemoryKind::Vram : MemoryKind::Host;
+    request.inherited = false;
+    request.what = "a buffer";
+    return make_block(gpu, request);
+  };
+}
+
+Result<void> map_block(void* block, const KfdGpu& gpu) {
+  return static_cast<MemoryBlock*>(static_cast<hcq::BlockAllocator::Block*>(block))
+      ->memory->map_to(gpu);
 }
 
 }  // namespace doorbell::amd

@@ -7,7 +7,12 @@
 
 namespace doorbell::amd {
 
-// `gpu` outlives the function and the blocks that it makes.
+// `gpu` outlives the functions and the blocks that they make.
 hcq::BlockAllocator::MakeBlock queue_memory_blocks(KfdGpu& gpu);
+// Memory for buffers, which is the GPU's own where a copy engine fills it; else the host's, which
+// the GPU reads across the bus.
+hcq::BlockAllocator::MakeBlock buffer_blocks(KfdGpu& gpu, bool has_sdma);
+// Lets another GPU use a block of buffer_blocks().
+Result<void> map_block(void* block, const KfdGpu& gpu);
 
 }  // namespace doorbell::amd
