@@ -80,13 +80,15 @@ void fences(Trial& trial) {
 
 void timestamps(Trial& trial) {
   Queue& queue = trial.target().queues->compute_queue();
-  const core::Allocation stamps = must(queue.memory().allocate(16));
+  const u64 bytes = queue.timestamp_bytes();
+  const core::Allocation stamps = must(queue.memory().allocate(static_cast<i64>(2 * bytes)));
   auto commands = queue.make_commands();
   commands->timestamp(GpuAddr{stamps.address});
-  commands->timestamp(GpuAddr{stamps.address + 8});
+  commands->timestamp(GpuAddr{stamps.address + bytes});
   must(queue.wait(must(queue.submit(*commands)).position));
   const auto* ticks = static_cast<const u64*>(stamps.host);
-  const u64 first = queue.to_ns(ticks[0]), second = queue.to_ns(ticks[1]);
+  const usize stride = bytes / sizeof(u64);
+  const u64 first = queue.to_ns(ticks[stride - 1]), second = queue.to_ns(ticks[2 * stride - 1]);
   queue.memory().release(stamps);
   constexpr u64 kTooLong = 10'000'000'000;
   trial.require(first > 0 && second >= first && second - first < kTooLong,

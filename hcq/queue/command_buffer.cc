@@ -23,10 +23,15 @@ void CommandBuffer::clear() {
   patches_.clear();
   data_patches_.clear();
   relocations_.clear();
+  data_links_.clear();
 }
 
 void CommandBuffer::relocate(std::span<u32> words, GpuAddr data) const {
   for (const Patch& place : relocations_) apply(place, data.value + place.slot * u64{4}, words);
+}
+
+void CommandBuffer::relocate_data(std::span<u32> data, GpuAddr address) const {
+  for (const Patch& place : data_links_) apply(place, address.value + place.slot * u64{4}, data);
 }
 
 void CommandBuffer::put(u32 word, Bits bits, Operand operand, u8 shift) {
@@ -48,6 +53,13 @@ void CommandBuffer::put_data_address(u32 word, Bits bits, u32 target, u8 shift) 
     apply({word, bits, shift, 0}, data_address_->value + target * u64{4}, words_.span());
   else
     relocations_.push_back({word, bits, shift, target});
+}
+
+void CommandBuffer::put_data_link(u32 word, Bits bits, u32 target, u8 shift) {
+  if (data_address_)
+    apply({word, bits, shift, 0}, data_address_->value + target * u64{4}, data_.span());
+  else
+    data_links_.push_back({word, bits, shift, target});
 }
 
 }  // namespace doorbell::hcq

@@ -31,7 +31,8 @@ class CommandBuffer {
   virtual void wait(Operand address, Operand value) = 0;
   // Raises the signal after all earlier commands are done and visible.
   virtual void signal(Operand address, Operand value) = 0;
-  // Writes the device's time, in ticks of Queue::to_ns, after everything before is done.
+  // Writes the device's time, in ticks of Queue::to_ns, after everything before is done; see
+  // Queue::timestamp_bytes().
   virtual void timestamp(Operand address) = 0;
   // Makes earlier writes visible to later commands.
   virtual void memory_barrier() = 0;
@@ -59,6 +60,8 @@ class CommandBuffer {
 
   // Writes into `words` (a copy of words()) the addresses of data, once that lies at `data`.
   void relocate(std::span<u32> words, GpuAddr data) const;
+  // The same into a copy of data(), for data that refers to data.
+  void relocate_data(std::span<u32> data, GpuAddr address) const;
 
  protected:
   // `count` zero words at the end; the index of the first.
@@ -76,12 +79,14 @@ class CommandBuffer {
   void put_data(u32 word, Bits bits, Operand operand, u8 shift = 0);
   // The field will hold the address of data word `target`.
   void put_data_address(u32 word, Bits bits, u32 target, u8 shift = 0);
+  // The same for a field in data.
+  void put_data_link(u32 word, Bits bits, u32 target, u8 shift = 0);
 
  private:
   WordBuffer words_, data_;
   std::optional<GpuAddr> data_address_;  // of lent data
   std::vector<Patch> patches_, data_patches_;
-  std::vector<Patch> relocations_;  // of words; a slot is an index of data_
+  std::vector<Patch> relocations_, data_links_;  // of words, of data; a slot is an index of data_
 };
 
 }  // namespace doorbell::hcq

@@ -83,6 +83,8 @@ class Queue {
   virtual std::unique_ptr<CommandBuffer> make_commands() = 0;
   // Nanoseconds of the host's clock from the ticks that timestamp() writes.
   virtual u64 to_ns(u64 ticks) const { return ticks; }
+  // What timestamp() writes, at a multiple of its size: its last 8 bytes are the ticks.
+  virtual u32 timestamp_bytes() const { return 8; }
 
   // Runs `commands`, which hold no slots, after `after`. Returns where their end is. A launch or a
   // copy that comes first sees what earlier submissions to this queue wrote.

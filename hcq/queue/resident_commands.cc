@@ -55,7 +55,9 @@ Result<void> ResidentCommands::add_instance(const CommandBuffer& commands, u32 d
   auto* host = static_cast<u32*>(memory.host);
   if (!words.empty()) std::memcpy(host, words.data(), words.size_bytes());
   if (!data.empty()) std::memcpy(host + data_start, data.data(), data.size_bytes());
-  commands.relocate({host, words.size()}, GpuAddr{memory.address + data_start * sizeof(u32)});
+  const GpuAddr data_address{memory.address + data_start * sizeof(u32)};
+  commands.relocate({host, words.size()}, data_address);
+  commands.relocate_data({host + data_start, data.size()}, data_address);
   Instance& instance = instances_.emplace_back();
   instance.words = std::make_unique<ResidentWords>(
       ResidentWords{memory, static_cast<u32>(words.size()), static_cast<u32>(total)});

@@ -23,7 +23,7 @@ void Stamps::add(Queue& queue, std::string name, std::string category) {
 
 Result<void> Stamps::allocate() {
   for (Lane& lane : lanes_) {
-    TRY(lane.memory, lane.queue->memory().allocate(lane.nodes * i64{16}));
+    TRY(lane.memory, lane.queue->memory().allocate(lane.bytes()));
     CHECK(lane.memory.host != nullptr, "stamps in memory that the host cannot see");
   }
   return {};
@@ -31,17 +31,25 @@ Result<void> Stamps::allocate() {
 
 GpuAddr Stamps::address(u32 node, bool end) const {
   const Node& of = nodes_[node];
-  return GpuAddr{lanes_[of.lane].memory.address} + (of.place * u64{16} + (end ? 8 : 0));
+  const Lane& lane = lanes_[of.lane];
+  return GpuAddr{lane.memory.address} + (of.place * u64{2} + end) * lane.queue->timestamp_bytes();
 }
 
-u64* Stamps::stamps_of(const Node& node) const {
-  return static_cast<u64*>(lanes_[node.lane].memory.host) + node.place * usize{2};
+u64 Stamps::ticks_of(const Node& node, bool end) const {
+  const Lane& lane = lanes_[node.lane];
+  const usize bytes = lane.queue->timestamp_bytes();
+  const auto* stamps = static_cast<const u8*>(lane.memory.host);
+  u64 ticks = 0;
+  std::memcpy(&ticks, stamps + (node.place * usize{2} + end + 1) * bytes - sizeof ticks,
+              sizeof ticks);
+  return ticks;
 }
 
 void Stamps::begin_run(Trace& trace) {
   std::lock_guard lock(mutex_);
   if (pending_) add_spans(trace);
-  for (const Lane& lane : lanes_) std::memset(lane.memory.host, 0, lane.nodes * usize{16});
+  for (const Lane& lane : lanes_)
+    std::memset(lane.memory.host, 0, static_cast<usize>(lane.bytes()));
 }
 
 void Stamps::end_run(const Fence& done) {
@@ -62,11 +70,11 @@ void Stamps::add_spans(Trace& trace) {
   pending_ = false;
   for (const Node& node : nodes_) {
     const Queue& queue = *lanes_[node.lane].queue;
-    const u64* stamps = stamps_of(node);
+    const u64 end = ticks_of(node, true);
     // A device that never runs anything, or one that died before this node.
-    if (stamps[1] == 0) continue;
-    trace.add({queue.device_name(), queue.name(), node.name, node.category, queue.to_ns(stamps[0]),
-               queue.to_ns(stamps[1])});
+    if (end == 0) continue;
+    trace.add({queue.device_name(), queue.name(), node.name, node.category,
+               queue.to_ns(ticks_of(node, false)), queue.to_ns(end)});
   }
 }
 

@@ -36,13 +36,15 @@ class Stamps final : public Trace::Source {
   struct Lane {
     Queue* queue;  // outlives this
     u32 nodes = 0;
-    core::Allocation memory = {};  // two u64 a node
+    core::Allocation memory = {};  // two timestamps a node
+
+    i64 bytes() const { return i64{2} * nodes * queue->timestamp_bytes(); }
   };
   struct Node {
     u32 lane, place;
     std::string name, category;
   };
-  u64* stamps_of(const Node& node) const;
+  u64 ticks_of(const Node& node, bool end) const;
   void add_spans(Trace& trace);
 
   std::vector<Lane> lanes_;
