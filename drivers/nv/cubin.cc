@@ -188,6 +188,11 @@ class Reader {
   void read_own(CubinAttribute attribute, std::span<const u8> value) {
     const std::array<u32, 3> three = {word(value, 0), word(value, 1), word(value, 2)};
     if (attribute == CubinAttribute::ParamCbank) bank_ = {three[1] & 0xffff, three[1] >> 16};
+    if (attribute == CubinAttribute::KParamInfo) {
+      const usize ordinal = three[1] & 0xffff;
+      if (ordinal >= cubin_.parameters.size()) cubin_.parameters.resize(ordinal + 1);
+      cubin_.parameters[ordinal] = {three[1] >> 16, three[2] >> kParameterSizeBit};
+    }
     if (attribute == CubinAttribute::MaxThreads) cubin_.most_threads = three;
     if (attribute == CubinAttribute::ReqNTid) cubin_.required_block = three;
   }
@@ -240,6 +245,10 @@ class Reader {
     } else {
       cubin_.parameter_base -= std::min(cubin_.parameter_base, cubin_.parameter_bytes);
     }
+    for (const Cubin::Parameter& one : cubin_.parameters)
+      if (one.bytes > cubin_.parameter_bytes || one.offset > cubin_.parameter_bytes - one.bytes)
+        return fail(ErrorKind::Corrupt, "kernel {} has a parameter of {} bytes at {} of {}",
+                    kernel_, one.bytes, one.offset, cubin_.parameter_bytes);
     const hw::ConstantBank0& bank = hw::bank0_of_chip(cubin_.chip);
     if (cubin_.parameter_base < bank.parameters ||
         cubin_.parameter_base + cubin_.parameter_bytes > kMaxBank)
@@ -253,6 +262,7 @@ class Reader {
     return {};
   }
 
+  static constexpr u32 kParameterSizeBit = 18;
   static constexpr std::string_view kBankPrefix = ".nv.constant";
   struct Parameters {
     u32 offset = 0, bytes = 0;

@@ -24,6 +24,9 @@ struct Cubin {
     u64 offset = 0;
     u32 bytes = 0;
   };
+  struct Parameter {
+    u32 offset = 0, bytes = 0;  // among the parameters
+  };
   struct Relocation {
     u64 offset = 0;  // in the image
     hw::CubinRelocation type{};
@@ -44,9 +47,10 @@ struct Cubin {
   u32 shared_bytes = 0;                         // of a block, what the system reserves included
   u32 stack_bytes = 0;                          // of a thread's local memory
   u32 parameter_base = 0, parameter_bytes = 0;  // in constant bank 0
-  std::array<u32, 3> required_block{};          // 0: any
-  std::array<u32, 3> most_threads{};            // of a block; 0: not stated
-  std::array<Bank, kBanks> banks{};             // bank 0 is made for each launch
+  std::vector<Parameter> parameters;
+  std::array<u32, 3> required_block{};  // 0: any
+  std::array<u32, 3> most_threads{};    // of a block; 0: not stated
+  std::array<Bank, kBanks> banks{};     // bank 0 is made for each launch
   std::vector<Relocation> relocations;
 };
 

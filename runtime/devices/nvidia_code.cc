@@ -14,6 +14,7 @@
 #include "codegen/render/nv_caps.h"
 #include "core/util/config.h"
 #include "drivers/cuda/device.h"
+#include "drivers/nv/device.h"
 #include "drivers/nv/settings.h"
 #include "runtime/environment.h"
 
@@ -61,8 +62,11 @@ Result<const nv::hw::Chip*> chip_of(const CodeTarget& target, std::string_view r
 
 // 0 where code is made for NULL, whose GPU nobody has seen.
 i64 multiprocessors(const CodeTarget& target) {
-  const auto* device = dynamic_cast<const cuda::CudaDevice*>(target.device);
-  return device == nullptr ? 0 : device->multiprocessors();
+  if (const auto* device = dynamic_cast<const cuda::CudaDevice*>(target.device))
+    return device->multiprocessors();
+  if (const auto* device = dynamic_cast<const nv::NvDevice*>(target.device))
+    return device->multiprocessors();
+  return 0;
 }
 
 Result<codegen::Caps> cuda_caps(const CodeTarget& target, int ptx) {

@@ -68,9 +68,9 @@ TEST(Target, LeavesDevicesThatComputeNothingToTheProgram) {
 }
 
 TEST(Target, RefusesWhatIsNotBuilt) {
-  EXPECT_EQ(refusal("NV"), "DEV: device NV is not part of this version of Doorbell yet");
-  EXPECT_EQ(refusal("PCI:0,2+NV:CUDA:sm_89"),
-            "DEV: device NV is not part of this version of Doorbell yet");
+  EXPECT_EQ(refusal("QCOM"), "DEV: device QCOM is not part of this version of Doorbell yet");
+  EXPECT_EQ(refusal("EMUKGSL:0,2+QCOM:IR3:a630"),
+            "DEV: device QCOM is not part of this version of Doorbell yet");
   EXPECT_EQ(refusal("NULL:IR3"), "DEV: renderer IR3 is not part of this version of Doorbell yet");
   EXPECT_EQ(parse_targets("METAL").error().kind, ErrorKind::Unsupported);
 }

@@ -82,6 +82,8 @@ Result<void> NvkChannel::make_objects() {
   TRY(engine_, make_object(client, handle(), static_cast<u32>(engine_class_),
                            std::string(name_of(engine_class_))));
   if (kind_of(engine_class_) == hw::ClassKind::Compute) {
+    TRY(copier_, make_object(client, handle(), static_cast<u32>(gpu.classes().copy),
+                             std::string(name_of(gpu.classes().copy))));
     // Sandboxes refuse it; then faults are told by the notifier alone.
     Result<RmObject> debugger = make_object(
         client, gpu.device(), hw::DebuggerParameters::kClass,
@@ -120,6 +122,7 @@ NvkChannel::~NvkChannel() {
     (void)nvk.uvm().call(leave);
   }
   debugger_ = RmObject();
+  copier_ = RmObject();
   engine_ = RmObject();
   channel_ = RmObject();
   if (resources_ != 0) nvk.unreserve(resources_);

@@ -35,7 +35,8 @@ class NvkChannel {
  public:
   static constexpr u32 kEntries = 4096;
 
-  // A channel with one engine's class in it. The group outlives it; `what` is for reports.
+  // A channel for an engine's class; one for compute copies, too. The group outlives it; `what` is
+  // for reports.
   static Result<std::unique_ptr<NvkChannel>> make(ChannelGroup& group, hw::ClassId engine,
                                                   std::string what);
   ~NvkChannel();
@@ -67,7 +68,7 @@ class NvkChannel {
   const hw::ClassId engine_class_;
   const std::string what_;
   std::unique_ptr<NvkMemory> ring_, notifier_;
-  RmObject channel_, engine_, debugger_;
+  RmObject channel_, engine_, copier_, debugger_;
   u32 token_ = 0;
   u64 resources_ = 0;  // addresses for RM's own resources of the channel
   bool is_registered_ = false;

@@ -1,0 +1,48 @@
+// ComputeCommands: launches. A launch's data are constant bank 0 and a QMD, the descriptor of its
+// grid. The first launch is sent; those directly behind it are chained: each QMD names the next
+// one, which the GPU starts when the grid is done, without the host engine.
+//
+// Caches: a grid begins with its SMs' caches of data invalid, and ends with its writes visible to
+// all (the QMD says so). What did not come from a grid before it in the chain (code, arguments,
+// copies) needs an invalidation before the grid is sent.
+#pragma once
+
+#include "drivers/nv/commands.h"
+
+namespace doorbell::nv {
+
+class NvDevice;
+class NvProgram;
+struct KernelLaunch;
+
+class ComputeCommands final : public NvCommands {
+ public:
+  explicit ComputeCommands(const NvDevice& device);
+
+  // By the host engine, once the grids are done.
+  void signal(hcq::Operand address, hcq::Operand value) override;
+  void memory_barrier() override;
+  void exec(const hcq::Launch& launch) override;
+
+  // ---- for the queue and the device -------------------------------------------------------------
+  void set_up() override;
+  // A launch that runs once.
+  void launch(const KernelLaunch& launch);
+  // Grids that are sent later have their local memory there.
+  void set_local_memory(u64 address, u64 bytes_per_tpc);
+
+ protected:
+  void ended_run() override { last_qmd_ = kNone, invalidated_ = false; }
+
+ private:
+  static constexpr u32 kNone = ~u32{0};
+  // The data of a launch: word of bank 0.
+  u32 add_bank(const NvProgram& program);
+  void send(const NvProgram& program, u32 bank);
+
+  const NvDevice& device_;    // whose programs may run here
+  u32 last_qmd_ = kNone;      // data word of the QMD that the next one is chained to
+  bool invalidated_ = false;  // the last words are an invalidation
+};
+
+}  // namespace doorbell::nv

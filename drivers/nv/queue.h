@@ -1,0 +1,89 @@
+// NvQueue: one channel as a queue: words that run once go to a ring of memory, resident ones are
+// referred to, and each submission is a few entries of the channel's GPFIFO. An error that RM
+// reports of the channel kills the queue.
+//
+// Thread safety: that of Queue; die() and look() from any thread.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "drivers/nv/commands.h"
+#include "drivers/nv/gp_ring.h"
+#include "drivers/nv/kernel/nvk_channel.h"
+#include "hcq/memory/argument_ring.h"
+#include "hcq/queue/queue.h"
+
+namespace doorbell::nv {
+
+class NvDevice;
+struct KernelLaunch;
+
+class NvQueue final : public hcq::Queue {
+ public:
+  enum class Kind : u8 { Compute, Copy };
+
+  static Result<std::unique_ptr<NvQueue>> make(Parts parts, NvDevice& device, ChannelGroup& group,
+                                               Kind kind);
+  // Does not wait: the device waits first, unless the queue is lost.
+  ~NvQueue() override;
+
+  // Binds the channel's classes; once, when its group is scheduled.
+  Result<void> set_up();
+  // Runs a kernel behind everything that was submitted here, after `after`. May wait for room.
+  Result<void> launch(const KernelLaunch& launch, const hcq::Fence& after);
+  // Later launches have their local memory there.
+  Result<void> set_local_memory(u64 address, u64 bytes_per_tpc);
+
+  std::unique_ptr<hcq::CommandBuffer> make_commands() override;
+  u64 to_ns(u64 ticks) const override { return ticks; }  // PTIMER counts nanoseconds
+  u32 timestamp_bytes() const override { return 16; }
+  // Abandons all submitted work; waits report `why`.
+  void die(const Error& why);
+  // Dies if RM ended the channel.
+  void look();
+  const NvkChannel& channel() const { return *channel_; }
+
+ protected:
+  Result<void> write(std::span<const hcq::Segment> segments, hcq::Position end) override;
+  Result<void> failure() override;
+  std::string running() override;
+
+ private:
+  NvQueue(Parts parts, hcq::Timeline timeline, NvDevice& device, Kind kind,
+          std::unique_ptr<NvkChannel> channel);
+  std::unique_ptr<NvCommands> make_nv_commands();
+  Result<void> place(std::span<const hcq::Segment> segments);
+  // Words that run once, together.
+  Result<void> place_words(std::span<const hcq::Segment> segments);
+  void push(u64 address, u64 words);
+  void log_submission(std::span<const hcq::Segment> segments);
+  void note_launch(hcq::Position position, const std::string& name);
+  // ", kernel r_16" of the first launch that is not done, as far as it is remembered.
+  std::string first_kernel() const;
+  Error error_of(const hw::Notification& notification) const;
+
+  NvDevice& device_;
+  const Kind kind_;
+  std::unique_ptr<NvkChannel> channel_;
+  GpRing ring_;
+  std::unique_ptr<hcq::ArgumentRing> arguments_;
+  std::mutex launch_mutex_;  // guards launch_
+  std::unique_ptr<NvCommands> launch_;
+
+  mutable std::mutex failure_mutex_;  // guards failure_
+  std::unique_ptr<Error> failure_;
+  std::atomic<bool> dead_{false};  // failure_ is set
+
+  struct Launched {
+    std::atomic<hcq::Position> position{0};
+    std::atomic<const std::string*> name{nullptr};  // lives as long as the device
+  };
+  static constexpr usize kRemembered = 64;
+  std::array<Launched, kRemembered> launches_;
+};
+
+}  // namespace doorbell::nv
