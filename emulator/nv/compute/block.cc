@@ -123,7 +123,7 @@ void Block::run_warp(Warp& warp) {
                    fmt::format("{} instructions were executed", warp.instructions));
       return;
     }
-    if (executed < left) {
+    if (executed < left && !std::exchange(warp.ends_turn, false)) {
       left -= executed;
       continue;
     }

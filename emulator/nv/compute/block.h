@@ -59,6 +59,9 @@ class Block {
   // The warp waited for its first `groups` groups of copies.
   void finish_copies(Warp& warp, u32 groups);
 
+  // What threads accessed before is ordered with what they access from now on.
+  void order_accesses() { ++epoch_; }
+
   // The lanes arrive at a barrier and wait, unless they only `arrive`. `threads`: how many it waits
   // for, zero: all that have not ended.
   enum class Reduce : u8 { None, Count, And, Or };

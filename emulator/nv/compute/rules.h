@@ -99,6 +99,15 @@ inline constexpr Check kWholeWarp{"NV-CODE-007",
                                   "all lanes of a warp execute its matrix instructions",
                                   "PTX ISA, \"mma\", \"ldmatrix\": .aligned"};
 
+inline constexpr Check kMbarrier{
+    "NV-SYNC-003",
+    "an mbarrier is initialised, and gets the arrivals and bytes that it expects",
+    "PTX ISA, \"Parallel synchronization: mbarrier\"",
+    Power::Full,
+    Power::Full,
+    false,
+    true};
+
 inline constexpr Check kTrap{"NV-CODE-006",
                              "a kernel executes no trap",
                              "PTX ISA, \"trap\"",
@@ -111,7 +120,7 @@ inline constexpr const Check* kAllRules[] = {
     &kUnknownInstruction, &kCodeFetch,  &kEndlessKernel, &kUndefinedRegister, &kMissingWait,
     &kGlobalAccess,       &kMisaligned, &kSharedAccess,  &kLocalAccess,       &kConstantAccess,
     &kUndefinedShared,    &kSharedRace, &kBarrier,       &kConvergence,       &kTrap,
-    &kPendingCopy,        &kWholeWarp,
+    &kPendingCopy,        &kWholeWarp,  &kMbarrier,
 };
 
 }  // namespace doorbell::emu::nvgpu

@@ -126,6 +126,12 @@ constexpr Opcode kOpcodes[] = {
   {0x1ae, "LDGSTS",    "G H P?",             kVariable, copy_to_shared},
   {0x1af, "LDGDEPBAR", "",                   kVariable, commit_copies},
   {0x11a, "DEPBAR",    "D E",                0, wait_for_scoreboard},
+  // barriers in memory: mbarrier.cc
+  {0x1a7, "SYNCS",     "I Y v",              kVariable, synchronize},
+  {0x1b0, "ARRIVES",   "Y",                  kVariable, arrive_after_copies},
+  {0x1b1, "SYNCS.CCTL", "Y",                 kVariable, invalidate_mbarrier},
+  {0x1b2, "SYNCS.EXCH", "d2 Y U",            kUniform | kVariable, exchange_mbarrier},
+  {0x1c6, "FENCE.VIEW.ASYNC", "",            kVariable, no_operation},
   // between lanes: exchange.cc
   {0x189, "SHFL",      "p d a y z",              kVariable, shuffle},
   {0x1a1, "MATCH",     "u d a",              kVariable, match_lanes},

@@ -105,6 +105,14 @@ RegisterUses register_uses(const Operation& op) {
         if (is_matrix_product(op.opcode->number)) add(uses.reads, op.e.index, count);
         break;
       case 'G': add(uses.reads, op.dst, 1); break;
+      case 'I':
+        if (op.form != 2) add(uses.writes, op.dst, 2);
+        break;
+      case 'Y':
+        uses.address = {op.a.index, 1};
+        if (!(op.opcode->flags & kUniform)) add(uses.reads, kUniformStart + op.field(64, 6), 1);
+        break;
+      case 'U': add(uses.reads, kUniformStart + op.field(32, 6), 2); break;
       case 'W':
         if (op.form == 1) add(uses.reads, op.a.index, 1);
         break;
@@ -258,8 +266,9 @@ bool RegisterRules::check_undefined(Warp& warp, const Operation& op, const Regis
       for (u32 i = 0; i < kTrue; ++i)
         if (op.field(32, 32) >> i & 1)
           undefined_predicates_[i] = (undefined_predicates_[i] & ~lanes) | (sources & lanes);
-    if (spec.role != 'p' && spec.role != 'q') continue;
-    const u32 predicate = spec.role == 'p' ? op.p : op.q;
+    const bool phase = spec.role == 'I' && op.form == 2;
+    if (spec.role != 'p' && spec.role != 'q' && !phase) continue;
+    const u32 predicate = spec.role == 'q' ? op.q : op.p;
     if ((predicate & 7) == kTrue) continue;
     u32& undefined = undefined_predicates_[predicate];
     undefined = (undefined & ~written) | (sources & written);

@@ -93,6 +93,17 @@ std::string address_text(const Operation& op, char role) {
   return fmt::format("[{}{}]", base.empty() ? "RZ" : base, offset_text(offset));
 }
 
+// "[R7+UR6+0x10]", "[UR6]".
+std::string mbarrier_text(const Operation& op) {
+  const bool uniform = op.opcode->flags & kUniform;
+  std::string base = uniform || op.a.index != kZero ? register_name(op.a.index) : "";
+  if (!uniform) {
+    if (!base.empty()) base += "+";
+    base += register_name(kUniformStart + op.field(64, 6));
+  }
+  return fmt::format("[{}{}]", base, offset_text(op.words.signed_at(40, 24)));
+}
+
 std::string copied_address(const std::string& base, bool zero, i64 offset) {
   if (zero && offset != 0) return fmt::format("[{:#x}]", offset);
   return fmt::format("[{}{}]", base, offset_text(offset));
@@ -155,6 +166,9 @@ std::string operand_text(const Operation& op, const OperandSpec& spec) {
       return copied_address(register_name(op.a.index) + ".64", false, op.words.signed_at(32, 12));
     case 'D': return op.bit(47) ? fmt::format("SB{}", op.field(44, 3)) : "";
     case 'E': return op.bit(47) ? fmt::format("{:#x}", op.field(38, 6)) : "";
+    case 'I': return op.form == 2 ? predicate_name(op.p, false) : register_name(op.dst);
+    case 'Y': return mbarrier_text(op);
+    case 'U': return register_name(kUniformStart + op.field(32, 6));
     case 'W':
       if (op.form == 1) return register_name(op.a.index);
       return op.chip >= 90 ? "" : fmt::format("{:#x}", op.field(32, 32));

@@ -39,6 +39,7 @@ struct Warp {
   u32 copies_committed = 0;  // groups of LDGSTS
   u32 copy_scoreboard = 7;   // that LDGDEPBAR names
   u32 yielded = 0;           // lanes that executed YIELD in their last turn
+  bool ends_turn = false;    // an instruction lets others run
 
   struct {
     const Check* rule = nullptr;

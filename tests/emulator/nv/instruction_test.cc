@@ -127,6 +127,18 @@ TEST(NvInstructions, WarpSyncReadsItsMaskWhereTheChipHasIt) {
   EXPECT_EQ(immediate.run_lanes(0xff), Flow::Next);
 }
 
+// Operands of SYNCS and ARRIVES are nvdisasm's.
+TEST(NvInstructions, BarriersInMemoryAreNamed) {
+  const auto text = [](u64 low, u64 high) { return OneInstruction(low, high, 90).text(); };
+  EXPECT_EQ(text(0x00000004063f75b2, 0x0000640008000100), "SYNCS.EXCH URZ, [UR6], UR4");
+  EXPECT_EQ(text(0x000000ffff0479a7, 0x000e240008100006), "SYNCS R4, [UR6], RZ");
+  EXPECT_EQ(text(0x00000011060679a7, 0x000e24000850023f), "SYNCS R6, [R6+URZ], R17");
+  EXPECT_EQ(text(0x000010ffff0479a7, 0x000e240008100006), "SYNCS R4, [UR6+0x10], RZ");
+  EXPECT_EQ(text(0x00000000ff0075a7, 0x000e240008000146), "SYNCS P0, [UR6], R0");
+  EXPECT_EQ(text(0x00000000ff0079b0, 0x000fe20008000a86), "ARRIVES [UR6]");
+  EXPECT_EQ(text(0x00000000ff0079b1, 0x000e240008000006), "SYNCS.CCTL [UR6]");
+}
+
 // Bit 88 of F2FP.F16.E4M3.UNPACK_B R7, R6.H1 [sm_90].
 TEST(NvInstructions, UnpackedHalvesAreNamed) {
   OneInstruction low(0x00000006ff07723e, 0x000fc600020006ff, 90);
