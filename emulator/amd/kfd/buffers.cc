@@ -9,7 +9,7 @@
 #include "drivers/amd/hw/kfd.h"
 #include "emulator/amd/kfd/calling.h"
 #include "emulator/amd/kfd/kfd_checks.h"
-#include "emulator/amd/kfd/user_memory.h"
+#include "emulator/core/user_memory.h"
 
 namespace doorbell::emu::amdgpu {
 namespace {

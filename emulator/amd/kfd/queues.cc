@@ -10,7 +10,7 @@
 #include "emulator/amd/cp/rules.h"
 #include "emulator/amd/kfd/calling.h"
 #include "emulator/amd/kfd/kfd_checks.h"
-#include "emulator/amd/kfd/user_memory.h"
+#include "emulator/core/user_memory.h"
 
 namespace doorbell::emu::amdgpu {
 namespace {

@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "emulator/amd/kfd/user_memory.h"
+#include "emulator/core/user_memory.h"
 
 namespace doorbell::emu::amdgpu {
 

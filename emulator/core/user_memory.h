@@ -5,7 +5,7 @@
 
 #include "base/util/types.h"
 
-namespace doorbell::emu::amdgpu {
+namespace doorbell::emu {
 
 // False if a byte cannot be read or written. [copy_from_user(), copy_to_user()]
 bool copy_in(void* into, u64 user, usize bytes);
@@ -16,4 +16,4 @@ bool access_ok(u64 user, u64 bytes);
 // [hmm_range_fault() with HMM_PFN_REQ_WRITE]
 int writable(u64 user, u64 bytes);
 
-}  // namespace doorbell::emu::amdgpu
+}  // namespace doorbell::emu

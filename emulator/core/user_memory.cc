@@ -1,5 +1,5 @@
 // Copies through the host's kernel, which checks the addresses.
-#include "emulator/amd/kfd/user_memory.h"
+#include "emulator/core/user_memory.h"
 
 #include <sys/uio.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include <cstring>
 #include <memory>
 
-namespace doorbell::emu::amdgpu {
+namespace doorbell::emu {
 namespace {
 
 constexpr u64 kUserLimit = u64{1} << 47;
@@ -68,4 +68,4 @@ bool copy_out(u64 user, const void* from, usize bytes) {
   return put == static_cast<ssize_t>(bytes);
 }
 
-}  // namespace doorbell::emu::amdgpu
+}  // namespace doorbell::emu
