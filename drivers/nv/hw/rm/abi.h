@@ -29,6 +29,7 @@
 
 #include "base/util/check.h"
 #include "base/util/result.h"
+#include "base/util/types.h"
 
 namespace doorbell::nv::hw {
 

@@ -217,4 +217,32 @@ constexpr std::string_view mmu_access_name(u32 type) {
   return type < kNames.size() ? kNames[type] : "unknown";
 }
 
+// To the subdevice: higher clocks for a while. [ctrl2080perf.h]
+struct PerfBoost {
+  static constexpr auto kName = "NV2080_CTRL_PERF_BOOST_PARAMS";
+  static constexpr u32 kCommand = 0x2080200a;
+  u32 flags = 0, duration = 0;  // seconds
+  static constexpr void fields(auto& p, DriverAbi, auto f) {
+    f("flags", p.flags);
+    f("duration", p.duration);
+  }
+};
+
+// To the subdevice: writes back and invalidates the L2. [ctrl2080fb.h]
+struct FlushGpuCache {
+  static constexpr auto kName = "NV2080_CTRL_FB_FLUSH_GPU_CACHE_PARAMS";
+  static constexpr u32 kCommand = 0x2080130e;
+  std::array<u64, 500> address_array{};
+  u32 address_array_size = 0, address_align = 0;
+  u64 mem_block_size_bytes = 0;
+  u32 flags = 0;
+  static constexpr void fields(auto& p, DriverAbi, auto f) {
+    f("addressArray", p.address_array);
+    f("addressArraySize", p.address_array_size);
+    f("addressAlign", p.address_align);
+    f("memBlockSizeBytes", p.mem_block_size_bytes);
+    f("flags", p.flags);
+  }
+};
+
 }  // namespace doorbell::nv::hw

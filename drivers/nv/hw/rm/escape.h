@@ -205,4 +205,48 @@ struct RmUnmapMemory {
   }
 };
 
+// Maps memory of RM's into an address space that RM owns. [nvos.h NVOS46_PARAMETERS]
+struct RmMapMemoryDma {
+  static constexpr auto kName = "NVOS46_PARAMETERS";
+  static constexpr u8 kEscape = 0x57;  // NV_ESC_RM_MAP_MEMORY_DMA
+  u32 client = 0, device = 0, dma = 0, memory = 0;
+  u64 offset = 0, length = 0;
+  u32 flags = 0, flags2 = 0, kind_override = 0;
+  u64 dma_offset = 0;  // to, with a fixed offset; else from
+  u32 status = 0;
+  static constexpr void fields(auto& p, DriverAbi abi, auto f) {
+    f("hClient", p.client);
+    f("hDevice", p.device);
+    f("hDma", p.dma);
+    f("hMemory", p.memory);
+    f("offset", p.offset);
+    f("length", p.length);
+    f("flags", p.flags);
+    if (abi >= DriverAbi::R580) f("flags2", p.flags2);
+    if (abi >= DriverAbi::R580) f("kindOverride", p.kind_override);
+    f("dmaOffset", p.dma_offset);
+    f("status", p.status);
+  }
+};
+
+// [nvos.h NVOS47_PARAMETERS]
+struct RmUnmapMemoryDma {
+  static constexpr auto kName = "NVOS47_PARAMETERS";
+  static constexpr u8 kEscape = 0x58;  // NV_ESC_RM_UNMAP_MEMORY_DMA
+  u32 client = 0, device = 0, dma = 0, memory = 0;
+  u32 flags = 0;
+  u64 dma_offset = 0, size = 0;
+  u32 status = 0;
+  static constexpr void fields(auto& p, DriverAbi, auto f) {
+    f("hClient", p.client);
+    f("hDevice", p.device);
+    f("hDma", p.dma);
+    f("hMemory", p.memory);
+    f("flags", p.flags);
+    f("dmaOffset", p.dma_offset);
+    f("size", p.size);
+    f("status", p.status);
+  }
+};
+
 }  // namespace doorbell::nv::hw

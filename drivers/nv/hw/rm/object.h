@@ -253,4 +253,18 @@ struct DebuggerParameters {
   }
 };
 
+// NV01_MEMORY_VIRTUAL: addresses of the device's own address space. [nvos.h
+// NV_MEMORY_VIRTUAL_ALLOCATION_PARAMS]
+struct VirtualMemoryParameters {
+  static constexpr auto kName = "NV_MEMORY_VIRTUAL_ALLOCATION_PARAMS";
+  static constexpr u32 kClass = 0x70;
+  u64 offset = 0, limit = 0;
+  u32 va_space = 0;
+  static constexpr void fields(auto& p, DriverAbi, auto f) {
+    f("offset", p.offset);
+    f("limit", p.limit);
+    f("hVASpace", p.va_space);
+  }
+};
+
 }  // namespace doorbell::nv::hw

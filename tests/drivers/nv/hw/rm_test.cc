@@ -78,7 +78,8 @@ class RmLayouts : public ::testing::Test {
 
 TEST_F(RmLayouts, AreNvidias) {
   compare<CardInfo, RegisterFd, AllocOsEvent, RmFree, RmAlloc, RmControl, RmAllocMemory,
-          RmMapMemory, RmUnmapMemory>();
+          RmMapMemory, RmUnmapMemory, RmMapMemoryDma, RmUnmapMemoryDma>();
+  compare<PerfBoost, FlushGpuCache, VirtualMemoryParameters>();
   compare<DeviceParameters, SubdeviceParameters, MemoryParameters, VaSpaceParameters,
           ChannelGroupParameters, ContextShareParameters, ChannelParameters,
           HopperUsermodeParameters, DebuggerParameters, EventParameters>();
@@ -108,6 +109,11 @@ TEST(RmNumbers, AreNvidias) {
       {"NV_ESC_RM_CONTROL", RmControl::kEscape},
       {"NV_ESC_RM_MAP_MEMORY", RmMapMemory::kEscape},
       {"NV_ESC_RM_UNMAP_MEMORY", RmUnmapMemory::kEscape},
+      {"NV_ESC_RM_MAP_MEMORY_DMA", RmMapMemoryDma::kEscape},
+      {"NV_ESC_RM_UNMAP_MEMORY_DMA", RmUnmapMemoryDma::kEscape},
+      {"NV01_MEMORY_VIRTUAL", VirtualMemoryParameters::kClass},
+      {"NV2080_CTRL_CMD_PERF_BOOST", PerfBoost::kCommand},
+      {"NV2080_CTRL_CMD_FB_FLUSH_GPU_CACHE", FlushGpuCache::kCommand},
       {"NV0000_CTRL_CMD_SYSTEM_GET_BUILD_VERSION_V2", GetBuildVersion::kCommand},
       {"NV0000_CTRL_CMD_GPU_GET_ID_INFO_V2", GetIdInfo::kCommand},
       {"NV0080_CTRL_CMD_GPU_GET_CLASSLIST", GetClasslist::kCommand},
