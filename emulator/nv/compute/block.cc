@@ -40,7 +40,7 @@ Block::Block(const Grid& grid, std::array<u32, 3> index) : grid_(grid), index_(i
     warps_.push_back(std::move(warp));
   }
   shared_.resize(grid.kernel.shared_bytes + grid.launch.dynamic_shared);
-  local_.resize(usize{grid.local_bytes} * warps_.size() * kLanes);
+  local_.resize((usize{grid.local_bytes} + grid.local_high_bytes) * warps_.size() * kLanes);
   if (!grid.uses.empty()) rules_.resize(warps_.size());
   judges_shared_ = grid.checks.level(kSharedRace) != Level::Off ||
                    grid.checks.level(kUndefinedShared) != Level::Off;

@@ -13,6 +13,16 @@
 
 namespace doorbell::emu::nvgpu {
 
+// Generic addresses: a window of each space, in which an offset is its own; all other addresses are
+// global. Unless a driver chooses them, beyond the 48 bits of an address space, so that no mapping
+// lies there.
+constexpr u64 kSharedWindow = u64{1} << 48, kLocalWindow = kSharedWindow + (u64{1} << 32);
+constexpr u64 kWindowBytes = u64{1} << 32;
+// Local addresses have 24 bits; a second part of a thread's local memory ends there.
+// [clc7c0qmd.h SHADER_LOCAL_MEMORY_HIGH_SIZE; NVRTC's code takes the start of its stack, which
+// grows down, from constants]
+constexpr u64 kLocalEnd = u64{1} << 24;
+
 // What all blocks of a launch share.
 struct Grid {
   const CubinKernel& kernel;
@@ -24,17 +34,17 @@ struct Grid {
   std::vector<Operation> changed_operations;
   std::vector<Row> constants;  // of the operations
   Banks banks;
-  u32 local_bytes = 0;                 // of a thread
+  u32 local_bytes = 0;       // of a thread, from local address 0
+  u32 local_high_bytes = 0;  // of a thread, up to kLocalEnd
+  u64 shared_window = kSharedWindow, local_window = kLocalWindow;
   std::span<const RegisterUses> uses;  // of the operations; empty: registers are not judged
 
   // `program` lives longer; the banks are complete.
   void set_program(const Program& program);
 };
 
-// Generic addresses: a window of each space, in which an offset is its own; all other addresses are
-// global. Beyond the 48 bits of an address space, so that no mapping lies there.
-constexpr u64 kSharedWindow = u64{1} << 48, kLocalWindow = kSharedWindow + (u64{1} << 32);
-constexpr u64 kWindowBytes = u64{1} << 32;
+// All blocks, one after the other, until one stops; `instructions` counts them unless it is null.
+std::optional<Fault> run_blocks(const Grid& grid, u64* instructions);
 
 class Block {
  public:

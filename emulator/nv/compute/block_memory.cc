@@ -127,19 +127,20 @@ void Block::finish_copies(Warp& warp, u32 groups) {
 }
 
 u8* Block::local(Warp& warp, u32 lane, u64 address, u32 bytes) {
-  const u64 size = grid_.local_bytes;
+  const u64 low = grid_.local_bytes, high = grid_.local_high_bytes;
   if (address % bytes != 0) {
     stop(warp, kMisaligned, lane, address,
          fmt::format("{} bytes at local address {:#x}", bytes, address));
     return nullptr;
   }
-  if (address + bytes > size) {
-    stop(warp, kLocalAccess, lane, address,
-         fmt::format("{} bytes at local address {:#x}, a thread has {:#x} bytes", bytes, address,
-                     size));
-    return nullptr;
-  }
-  return local_.data() + thread_of(warp, lane) * size + address;
+  u8* const own = local_.data() + thread_of(warp, lane) * (low + high);
+  if (address + bytes <= low) return own + address;
+  if (address >= kLocalEnd - high && address + bytes <= kLocalEnd)
+    return own + low + (address - (kLocalEnd - high));
+  stop(warp, kLocalAccess, lane, address,
+       fmt::format("{} bytes at local address {:#x}, a thread has {:#x} bytes{}", bytes, address,
+                   low + high, high == 0 ? "" : fmt::format(", {:#x} of them at the end", high)));
+  return nullptr;
 }
 
 }  // namespace doorbell::emu::nvgpu

@@ -110,17 +110,21 @@ Result<LaunchResult> launch(const Cubin& cubin, const CubinKernel& kernel, const
   if (checks.level(kUndefinedRegister) != Level::Off || checks.level(kMissingWait) != Level::Off)
     grid.uses = cubin.register_uses();
   LaunchResult result;
-  for (u32 z = 0; z < launch.grid[2]; ++z)
-    for (u32 y = 0; y < launch.grid[1]; ++y)
-      for (u32 x = 0; x < launch.grid[0]; ++x) {
+  result.fault = run_blocks(grid, &result.instructions);
+  return result;
+}
+
+std::optional<Fault> run_blocks(const Grid& grid, u64* instructions) {
+  const std::array<u32, 3>& size = grid.launch.grid;
+  for (u32 z = 0; z < size[2]; ++z)
+    for (u32 y = 0; y < size[1]; ++y)
+      for (u32 x = 0; x < size[0]; ++x) {
         Block block(grid, {x, y, z});
         const bool good = block.run();
-        result.instructions += block.instructions();
-        if (good) continue;
-        result.fault = block.fault();
-        return result;
+        if (instructions != nullptr) *instructions += block.instructions();
+        if (!good) return block.fault();
       }
-  return result;
+  return std::nullopt;
 }
 
 }  // namespace doorbell::emu::nvgpu

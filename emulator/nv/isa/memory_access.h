@@ -44,10 +44,11 @@ inline u8* locate(Warp& warp, Space space, u32 lane, u64 address, u32 bytes, boo
                   bool atomic = false) {
   Block& block = *warp.block;
   if (space == Space::Generic) {
-    if (address - kSharedWindow < kWindowBytes) {
-      space = Space::Shared, address -= kSharedWindow;
-    } else if (address - kLocalWindow < kWindowBytes) {
-      space = Space::Local, address -= kLocalWindow;
+    const u64 shared = block.grid().shared_window, local = block.grid().local_window;
+    if (address - shared < kWindowBytes) {
+      space = Space::Shared, address -= shared;
+    } else if (address - local < kWindowBytes) {
+      space = Space::Local, address -= local;
     } else {
       space = Space::Global;
     }

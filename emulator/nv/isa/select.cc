@@ -131,17 +131,17 @@ Flow special_to_register(Warp& warp, const Operation& op) {
       case 0x23: out[i] = thread / size[0] / size[1]; break;  // SR_TID.Z
       case 0x25:
       case 0x26:
-      case 0x27: out[i] = block.index()[number - 0x25]; break;           // SR_CTAID
-      case 0x2f: out[i] = static_cast<u32>(kSharedWindow >> 32); break;  // SR_SWINHI
-      case 0x38: out[i] = 1u << i; break;                                // SR_EQMASK
-      case 0x39: out[i] = (1u << i) - 1; break;                          // SR_LTMASK
-      case 0x3a: out[i] = (2u << i) - 1; break;                          // SR_LEMASK
-      case 0x3b: out[i] = ~((2u << i) - 1); break;                       // SR_GTMASK
-      case 0x3c: out[i] = ~((1u << i) - 1); break;                       // SR_GEMASK
-      case 0x43: out[i] = 0; break;                                      // SR_VIRTUALSMID
-      case 0x50: out[i] = static_cast<u32>(warp.instructions); break;    // SR_CLOCKLO
-      case 0x88: out[i] = 0; break;                                      // SR_CgaCtaId
-      case 0xff: out[i] = 0; break;                                      // SRZ
+      case 0x27: out[i] = block.index()[number - 0x25]; break;                        // SR_CTAID
+      case 0x2f: out[i] = static_cast<u32>(block.grid().shared_window >> 32); break;  // SR_SWINHI
+      case 0x38: out[i] = 1u << i; break;                                             // SR_EQMASK
+      case 0x39: out[i] = (1u << i) - 1; break;                                       // SR_LTMASK
+      case 0x3a: out[i] = (2u << i) - 1; break;                                       // SR_LEMASK
+      case 0x3b: out[i] = ~((2u << i) - 1); break;                                    // SR_GTMASK
+      case 0x3c: out[i] = ~((1u << i) - 1); break;                                    // SR_GEMASK
+      case 0x43: out[i] = 0; break;                                    // SR_VIRTUALSMID
+      case 0x50: out[i] = static_cast<u32>(warp.instructions); break;  // SR_CLOCKLO
+      case 0x88: out[i] = 0; break;                                    // SR_CgaCtaId
+      case 0xff: out[i] = 0; break;                                    // SRZ
       default: return unknown_instruction(warp, op);
     }
   }
