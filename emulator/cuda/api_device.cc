@@ -115,6 +115,11 @@ int cuInit(u32 flags) {
   return kSuccess;
 }
 
+// Tables that NVIDIA does not document: there are none. NVRTC looks for one, and needs the answer.
+int cuGetExportTable(const void** table, const Uuid* id) {
+  return table == nullptr || id == nullptr ? kInvalidValue : kNotFound;
+}
+
 int cuDriverGetVersion(int* version) {
   if (version == nullptr) return kInvalidValue;
   *version = kVersion;

@@ -9,7 +9,7 @@
 #include "base/util/try.h"
 #include "emulator/nv/compute/cubin.h"
 #include "emulator/nv/compute/launch.h"
-#include "emulator/nv/compute/rules.h"
+#include "emulator/nv/rules.h"
 
 namespace doorbell::emu::cuda {
 namespace {
@@ -85,6 +85,6 @@ Result<std::unique_ptr<Code>> Code::load(const void* image, const Chip& chip) {
   return std::unique_ptr<Code>(std::make_unique<CubinCode>(std::move(cubin)));
 }
 
-std::span<const Check* const> kernel_checks() { return nvgpu::kAllRules; }
+std::span<const Check* const> kernel_checks() { return nvgpu::all_checks(); }
 
 }  // namespace doorbell::emu::cuda

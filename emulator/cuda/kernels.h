@@ -64,7 +64,7 @@ struct KernelLaunch {
   std::vector<u8> parameters;
 };
 
-// The rules that kernels may break, after the driver's own.
+// The rules of NVIDIA's machines, which include those that kernels may break.
 std::span<const Check* const> kernel_checks();
 
 }  // namespace doorbell::emu::cuda

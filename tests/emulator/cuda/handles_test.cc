@@ -87,6 +87,15 @@ TEST_F(ApiTest, FunctionsAreFoundByName) {
   EXPECT_EQ(function, nullptr);
 }
 
+// NVRTC 13.2 looks for one, and crashes where the function is missing.
+TEST_F(ApiTest, ThereAreNoExportTables) {
+  const Uuid id{};
+  const void* table = nullptr;
+  EXPECT_EQ(cuGetExportTable(&table, &id), kNotFound);
+  EXPECT_EQ(table, nullptr);
+  EXPECT_EQ(cuGetExportTable(nullptr, &id), kInvalidValue);
+}
+
 TEST(ChipNames, UnknownOnesAreRefused) {
   const auto made = Driver::create({.gpus = "sm_90,sm_33"});
   ASSERT_FALSE(made);
