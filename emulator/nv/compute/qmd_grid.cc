@@ -1,0 +1,155 @@
+// Launches what a descriptor describes: code, constants and sizes come from the GPU's memory.
+#include "emulator/nv/compute/qmd_grid.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "emulator/nv/compute/block.h"
+#include "emulator/nv/compute/rules.h"
+#include "emulator/nv/rules.h"
+
+namespace doorbell::emu::nvgpu {
+
+namespace {
+
+namespace hw = nv::hw;
+using enum hw::QmdField;
+
+constexpr u64 kMostCode = 1 << 20;
+
+// Where the code may end: at the end of the mapping, or before a run of zeros that no code has.
+// The descriptor does not say it.
+std::span<const u8> code_at(const Range& range, u64 address) {
+  constexpr u64 kZeros = 256;
+  const u8* code = range.host + (address - range.start);
+  const u64 most = std::min(kMostCode, range.end - address) / sizeof(Words) * sizeof(Words);
+  u64 zeros = 0, at = 0;
+  for (; at < most && zeros < kZeros; at += sizeof(Words)) {
+    u64 halves[2];
+    std::memcpy(halves, code + at, sizeof halves);
+    zeros = (halves[0] | halves[1]) == 0 ? zeros + sizeof(Words) : 0;
+  }
+  return {code, at - zeros};
+}
+
+// Reports a rule of the caches; fails where it is at the level of an error.
+Result<void> judge_stale(const QmdGrid& grid, const Check& check, bool is_stale,
+                         const std::string& what) {
+  if (!is_stale) return {};
+  const std::string message = fmt::format("{}: {}", grid.who, what);
+  if (grid.checks.report(check, message) == Level::Error)
+    return fail(ErrorKind::Corrupt, "{}", message);
+  return {};
+}
+
+}  // namespace
+
+std::shared_ptr<const GridCaches::Code> GridCaches::code(u64 address, std::span<const u8> bytes,
+                                                         u32 chip, bool serve_stale,
+                                                         bool* is_stale) {
+  std::shared_ptr<Code>& cached = code_[address];
+  const bool is_same = cached && std::ranges::equal(cached->bytes, bytes);
+  *is_stale = cached && !is_same && cached->is_current;
+  if (is_same || (*is_stale && serve_stale)) {
+    cached->is_current = true;
+    return cached;
+  }
+  cached = std::make_shared<Code>();
+  cached->bytes.assign(bytes.begin(), bytes.end());
+  cached->program = decode(bytes, address, chip);
+  cached->uses = nvgpu::register_uses(cached->program);
+  return cached;
+}
+
+void GridCaches::invalidate_code() {
+  for (auto& [address, code] : code_) code->is_current = false;
+}
+
+std::vector<u8> GridCaches::constants(u64 address, std::span<const u8> bytes, bool is_invalidated,
+                                      bool serve_stale, bool* is_stale) {
+  std::vector<u8>& cached = constants_[address];
+  const usize common = std::min(cached.size(), bytes.size());
+  *is_stale = !is_invalidated &&
+              !std::equal(cached.begin(), cached.begin() + static_cast<i64>(common), bytes.begin());
+  if (!*is_stale || !serve_stale || cached.size() < bytes.size())
+    cached.assign(bytes.begin(), bytes.end());
+  return cached;
+}
+
+std::string describe_grid(const QmdGrid&, const hw::Qmd& qmd) {
+  return fmt::format("grid ({}, {}, {}), block ({}, {}, {}), code at {:#x}", qmd.get(GridWidth),
+                     qmd.get(GridHeight), qmd.get(GridDepth), qmd.get(CtaThreadDimension0),
+                     qmd.get(CtaThreadDimension1), qmd.get(CtaThreadDimension2),
+                     qmd.get(ProgramAddress));
+}
+
+Result<std::optional<Fault>> run_qmd(const QmdGrid& given, const hw::Qmd& qmd) {
+  const u64 program = qmd.get(ProgramAddress);
+  CubinKernel kernel;
+  kernel.name = fmt::format("kernel at {:#x}", program);
+  kernel.entry = program;
+  kernel.registers = static_cast<u32>(qmd.get(RegisterCount));
+  kernel.shared_bytes = static_cast<u32>(qmd.get(SharedMemorySize));
+  Launch launch;
+  launch.grid = {static_cast<u32>(qmd.get(GridWidth)), static_cast<u32>(qmd.get(GridHeight)),
+                 static_cast<u32>(qmd.get(GridDepth))};
+  launch.block = {static_cast<u32>(qmd.get(CtaThreadDimension0)),
+                  static_cast<u32>(qmd.get(CtaThreadDimension1)),
+                  static_cast<u32>(qmd.get(CtaThreadDimension2))};
+  launch.most_instructions = given.most_instructions;
+
+  const Range* range = given.space.find(program);
+  if (range == nullptr || range->host == nullptr)
+    return std::optional<Fault>(
+        {.kernel = kernel.name,
+         .rule = &kCodeFetch,
+         .address = program,
+         .message = "the code is not mapped: " + given.space.describe(program)});
+  if (qmd.get(InvalidateInstructionCache) != 0) given.caches.invalidate_code();
+  bool is_stale = false;
+  const auto code = given.caches.code(program, code_at(*range, program), given.model.chip,
+                                      given.adversarial, &is_stale);
+  if (auto good = judge_stale(given, kStaleCode, is_stale,
+                              fmt::format("the code at {:#x} has changed since it was run, and "
+                                          "the instruction caches were not invalidated",
+                                          program));
+      !good)
+    return std::move(good).error();
+
+  Grid grid{.kernel = kernel,
+            .launch = launch,
+            .memory = given.space,
+            .checks = given.checks,
+            .local_bytes = static_cast<u32>(qmd.get(ShaderLocalMemoryLowSize)),
+            .local_high_bytes = static_cast<u32>(qmd.get(ShaderLocalMemoryHighSize)),
+            .shared_window = given.shared_window,
+            .local_window = given.local_window};
+  std::map<u32, std::vector<u8>> banks;
+  for (u32 i = 0; i < hw::Qmd::elements(ConstantBufferValid); ++i) {
+    if (qmd.get(ConstantBufferValid, i) == 0) continue;
+    const u64 address = qmd.get(ConstantBufferAddr, i);
+    const Range* bank = given.space.find(address);
+    if (bank == nullptr || bank->host == nullptr) continue;  // a rule has told it
+    const u64 bytes = std::min({qmd.get(ConstantBufferSize, i), bank->end - address, u64{0x10000}});
+    const bool is_invalidated =
+        qmd.get(ConstantBufferInvalidate, i) != 0 || qmd.get(InvalidateShaderConstantCache) != 0;
+    banks[i] = given.caches.constants(address, {bank->host + (address - bank->start), bytes},
+                                      is_invalidated, given.adversarial, &is_stale);
+    grid.banks[i] = banks[i];
+    if (auto good = judge_stale(given, kStaleConstants, is_stale,
+                                fmt::format("constant buffer {} at {:#x} has changed since it was "
+                                            "read, and the constant caches were not invalidated",
+                                            i, address));
+        !good)
+      return std::move(good).error();
+  }
+  grid.set_program(code->program);
+  if (given.checks.level(kUndefinedRegister) != Level::Off ||
+      given.checks.level(kMissingWait) != Level::Off)
+    grid.uses = code->uses;
+  return run_blocks(grid, nullptr);
+}
+
+}  // namespace doorbell::emu::nvgpu

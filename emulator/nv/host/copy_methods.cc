@@ -1,0 +1,142 @@
+// The DMA copy class: lines of bytes, and the semaphore behind them. Block-linear surfaces are not
+// emulated.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "drivers/nv/hw/copy/methods.h"
+#include "emulator/nv/host/gpu.h"
+#include "emulator/nv/host/records.h"
+#include "emulator/nv/rules.h"
+
+namespace doorbell::emu::nvgpu {
+
+namespace {
+
+// SET_REMAP_COMPONENTS: each component of an element that is written is one that was read, or one
+// of two constants. [clc6b5.h NVC6B5_SET_REMAP_COMPONENTS_*]
+struct Remap {
+  static constexpr u32 kConstA = 4, kConstB = 5, kNoWrite = 6;
+  std::array<u32, 4> from{};
+  u32 bytes = 0, sources = 0, targets = 0;  // of a component; components of an element
+
+  explicit Remap(u32 value) {
+    const u32 words[1] = {value};
+    for (u32 i = 0; i < 4; ++i)
+      from[i] = static_cast<u32>(extract(words, word_bits(4 * i + 2, 4 * i)));
+    bytes = static_cast<u32>(extract(words, word_bits(17, 16))) + 1;
+    sources = static_cast<u32>(extract(words, word_bits(21, 20))) + 1;
+    targets = static_cast<u32>(extract(words, word_bits(25, 24))) + 1;
+  }
+  static constexpr Bits word_bits(unsigned hi, unsigned lo) { return word(0, hi, lo); }
+};
+
+}  // namespace
+
+// Copies range by range: neighbours in the address space need not be so in the host.
+bool Gpu::copy_bytes(Channel& channel, u64 to, u64 from, u64 bytes) {
+  while (bytes != 0) {
+    const Range* source = channel.space().find(from);
+    const Range* target = channel.space().find(to);
+    u64 step = bytes;
+    if (source != nullptr) step = std::min(step, source->end - from);
+    if (target != nullptr) step = std::min(step, target->end - to);
+    const u8* read = at(channel, from, step, false, "the source of a copy", kCopyFault);
+    if (read == nullptr) return false;
+    u8* written = at(channel, to, step, true, "the target of a copy", kCopyFault);
+    if (written == nullptr) return false;
+    std::memmove(written, read, step);
+    from += step, to += step, bytes -= step;
+  }
+  return true;
+}
+
+bool Gpu::copy_lines(Channel& channel, std::span<const u32> methods, u32 value) {
+  const auto launch = record_of_word<hw::CopyLaunch>(value);
+  const auto extent = record_of<hw::CopyExtent>(methods);
+  const u32 lines = launch.multi_line ? extent.line_count : 1;
+  if (!launch.remap) {
+    for (u32 line = 0; line < lines; ++line)
+      if (!copy_bytes(channel, extent.out() + u64{line} * extent.pitch_out,
+                      extent.in() + u64{line} * extent.pitch_in, extent.line_length))
+        return false;
+    return true;
+  }
+  const Remap remap(methods[0x708 / 4]);
+  const u32 constants[2] = {methods[0x700 / 4], methods[0x704 / 4]};
+  const bool reads = std::any_of(remap.from.begin(), remap.from.begin() + remap.targets,
+                                 [](u32 from) { return from < Remap::kConstA; });
+  for (u32 line = 0; line < lines; ++line)
+    for (u32 i = 0; i < extent.line_length; ++i) {
+      const u64 in =
+          extent.in() + u64{line} * extent.pitch_in + u64{i} * remap.sources * remap.bytes;
+      const u64 out =
+          extent.out() + u64{line} * extent.pitch_out + u64{i} * remap.targets * remap.bytes;
+      const u8* read = reads ? at(channel, in, u64{remap.sources} * remap.bytes, false,
+                                  "the source of a copy", kCopyFault)
+                             : nullptr;
+      u8* written = at(channel, out, u64{remap.targets} * remap.bytes, true, "the target of a copy",
+                       kCopyFault);
+      if (written == nullptr || (reads && read == nullptr)) return false;
+      for (u32 target = 0; target < remap.targets; ++target) {
+        const u32 from = remap.from[target];
+        u8* component = written + usize{target} * remap.bytes;
+        if (from == Remap::kNoWrite) continue;
+        if (from == Remap::kConstA || from == Remap::kConstB)
+          std::memcpy(component, &constants[from - Remap::kConstA], remap.bytes);
+        else if (from < remap.sources)
+          std::memmove(component, read + usize{from} * remap.bytes, remap.bytes);
+      }
+    }
+  return true;
+}
+
+void Gpu::run_copy(Channel& channel, std::span<const u32> methods, u32 value) {
+  const auto launch = record_of_word<hw::CopyLaunch>(value);
+  const bool is_hopper = model().qmd_major >= 4;
+  std::string_view why;
+  if (launch.src_physical || launch.dst_physical) why = "physical addresses are not for users";
+  const bool has_transfer = launch.transfer != hw::CopyTransfer::None;
+  if (has_transfer && (!launch.src_pitch || !launch.dst_pitch))
+    why = "block-linear surfaces are not emulated";
+  if (launch.transfer > hw::CopyTransfer::NonPipelined) why = "no such transfer";
+  if (!is_hopper && (launch.copy_type != 0 || launch.memory_scrub || launch.payload_64bit))
+    why = "bits of a later class are set";
+  if (launch.semaphore == hw::CopySemaphoreType::ConditionalIntr ||
+      launch.semaphore_reduction_enable)
+    why = "that kind of semaphore is not emulated";
+  if (!why.empty() && breaks(channel, ChannelError::Copy, kCopyLaunch,
+                             fmt::format("{}: LAUNCH_DMA {:#x}: {}", name(channel), value, why)))
+    return;
+  if (has_transfer && !copy_lines(channel, methods, value)) return;
+  if (launch.interrupt != hw::CopyInterrupt::None) options_.interrupt();
+  if (launch.semaphore == hw::CopySemaphoreType::None) return;
+  const auto semaphore = record_of<hw::CopySemaphore>(methods);
+  const bool has_time = launch.semaphore == hw::CopySemaphoreType::WithTimestamp;
+  const u64 bytes = has_time ? 16 : launch.payload_64bit ? 8 : 4;
+  if (has_transfer && !launch.flush_enable &&
+      breaks(channel, ChannelError::Copy, kCopyLaunch,
+             fmt::format("{}: LAUNCH_DMA {:#x} releases a semaphore without FLUSH_ENABLE, which "
+                         "makes the data visible before it",
+                         name(channel), value)))
+    return;
+  if (semaphore.addr() % bytes != 0 && breaks(channel, ChannelError::Copy, kCopyLaunch,
+                                              fmt::format("{}: a semaphore of {} bytes at {:#x}",
+                                                          name(channel), bytes, semaphore.addr())))
+    return;
+  u8* host = at(channel, semaphore.addr(), bytes, true, "a semaphore", kCopyFault);
+  if (host == nullptr) return;
+  if (has_time) {
+    const u64 now = options_.now_ns();
+    std::memcpy(host + 8, &now, sizeof now);
+  }
+  const u64 payload =
+      u64{launch.payload_64bit ? semaphore.payload_upper : 0} << 32 | semaphore.payload;
+  if (bytes == 4)
+    __atomic_store_n(reinterpret_cast<u32*>(host), semaphore.payload, __ATOMIC_RELEASE);
+  else
+    __atomic_store_n(reinterpret_cast<u64*>(host), payload, __ATOMIC_RELEASE);
+}
+
+}  // namespace doorbell::emu::nvgpu

@@ -1,0 +1,125 @@
+// Gpu: runs the channels of one GPU: reads their rings and pushbuffers, executes the methods of the
+// host engine, of copies and of compute, and launches grids (compute/qmd_grid.h). RM (rm/) makes
+// channels; machine.h says when the GPU moves.
+//
+// Thread safety: none, the machine's mutex guards it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "emulator/core/checks.h"
+#include "emulator/core/trace.h"
+#include "emulator/nv/compute/qmd_grid.h"
+#include "emulator/nv/host/channel.h"
+#include "emulator/nv/model.h"
+
+namespace doorbell::emu::nvgpu {
+
+// Errors of channels. [nverror.h ROBUST_CHANNEL_*]
+enum class ChannelError : u32 {
+  GraphicsException = 13,
+  MmuFault = 31,
+  Pbdma = 32,
+  Copy = 39,
+  ClassError = 69,
+};
+
+class Gpu {
+ public:
+  struct Options {
+    const Model* model;  // all borrowed
+    Checks* checks;
+    Trace* trace;
+    u32 index = 0;
+    bool adversarial = false;  // grids run as late as the methods allow
+    bool polled = false;       // doorbells are words in memory, of which some may be missed
+    u64 seed = 0, hang_after = 0;
+    std::function<u64()> now_ns;
+    std::function<void()> interrupt;  // NON_STALL_INTERRUPT
+  };
+  static Result<std::unique_ptr<Gpu>> create(Options options);
+
+  const Model& model() const { return *options_.model; }
+  u32 index() const { return options_.index; }
+
+  // Gives it a number and a token.
+  void add_channel(const std::shared_ptr<Channel>& channel);
+  void remove_channel(const Channel& channel);
+
+  // The page of the doorbell.
+  static constexpr u32 kNotRung = ~u32{0};
+  const std::shared_ptr<Memory>& usermode() const { return usermode_; }
+  void ring(u32 token);
+  // Polled: looks whether the doorbell was rung.
+  void poll_doorbell();
+
+  // One packet of one channel, or a grid. False: nothing can go on.
+  bool step();
+  // What the channels wait for: "channel 1 until [0x...] >= 5, it is 4"; empty: nothing.
+  std::string waits() const;
+  // Why channels stopped last; empty: they did not.
+  const std::string& last_fault() const { return last_fault_; }
+
+ private:
+  explicit Gpu(Options options) : options_(std::move(options)), random_(options_.seed) {}
+
+  bool step(Channel& channel);
+  void read_put(Channel& channel, bool is_rung);
+
+  // ---- fetch.cc
+  void fetch_entry(Channel& channel);
+  void read_header(Channel& channel);
+  void run_data(Channel& channel);
+  void run_method(Channel& channel, u32 subchannel, u32 method, u32 value);
+
+  // ---- host_methods.cc
+  void run_host_method(Channel& channel, u32 subchannel, u32 method, u32 value);
+  void bind(Channel& channel, u32 subchannel, u32 value);
+  void run_semaphore(Channel& channel);
+  void release(Channel& channel, const hw::Semaphore& semaphore);
+  bool is_acquired(Channel& channel);
+
+  // ---- copy_methods.cc
+  void run_copy(Channel& channel, std::span<const u32> methods, u32 value);
+  bool copy_lines(Channel& channel, std::span<const u32> methods, u32 value);
+  bool copy_bytes(Channel& channel, u64 to, u64 from, u64 bytes);
+
+  // ---- compute_methods.cc
+  void run_compute(Channel& channel, std::span<const u32> methods, u32 method, u32 value);
+  void load_inline(Channel& channel, std::span<const u32> methods, u32 value);
+  void launch(Channel& channel, u64 qmd);
+  // Runs grids that wait until there are none, or the oldest one.
+  void drain(Channel& channel);
+  void run_grid(Channel& channel);
+  bool release_grid(Channel& channel, const hw::Qmd& qmd, u32 number);
+  void stop_for(Channel& channel, const Fault& fault);
+
+  // ---- faults
+  // The bytes at an address of the channel; null where it faults, which stops the channel.
+  u8* at(Channel& channel, u64 address, u64 bytes, bool write, std::string_view what,
+         const Check& check = kFaultOfHost);
+  // Stops the channel and its group.
+  void stop(Channel& channel, ChannelError error, const Check& check, const std::string& message);
+  void stop_reported(Channel& channel, ChannelError error, const std::string& message);
+  // Reports a broken rule; true: the channel has stopped for it.
+  bool breaks(Channel& channel, ChannelError error, const Check& check, const std::string& message);
+  std::string name(const Channel& channel) const;
+  void write_trace(const Channel& channel, std::string_view kind, std::string_view text);
+  static const Check& kFaultOfHost;
+
+  const Options options_;
+  std::mt19937_64 random_;
+  std::vector<std::shared_ptr<Channel>> channels_;
+  std::shared_ptr<Memory> usermode_;
+  u32 next_id_ = 1;
+  usize turn_ = 0;
+  std::string last_fault_;
+  GridCaches caches_;
+};
+
+}  // namespace doorbell::emu::nvgpu

@@ -1,0 +1,159 @@
+// The host engine's own methods: binding classes, semaphores, waiting.
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "drivers/nv/hw/methods.h"
+#include "emulator/nv/host/gpu.h"
+#include "emulator/nv/host/records.h"
+#include "emulator/nv/rules.h"
+
+namespace doorbell::emu::nvgpu {
+
+namespace {
+
+// [clc56f.h NVC56F_SEM_EXECUTE_REDUCTION]
+enum Reduction : u8 {
+  kMin = 0,
+  kMax = 1,
+  kXor = 2,
+  kAnd = 3,
+  kOr = 4,
+  kAdd = 5,
+  kInc = 6,
+  kDec = 7
+};
+
+u64 reduce(const hw::Semaphore& semaphore, u64 old, u64 given) {
+  const unsigned drop = semaphore.payload_64bit ? 0 : 32;
+  const auto less = [&](u64 a, u64 b) {
+    if (semaphore.reduction_unsigned) return a << drop < b << drop;
+    return static_cast<i64>(a << drop) < static_cast<i64>(b << drop);
+  };
+  switch (semaphore.reduction) {
+    case kMin: return less(given, old) ? given : old;
+    case kMax: return less(old, given) ? given : old;
+    case kXor: return old ^ given;
+    case kAnd: return old & given;
+    case kOr: return old | given;
+    case kAdd: return old + given;
+    case kInc: return old >= given ? 0 : old + 1;
+    default: return old == 0 || old > given ? given : old - 1;
+  }
+}
+
+u64 load(const u8* host, bool is_64bit) {
+  if (is_64bit) return __atomic_load_n(reinterpret_cast<const u64*>(host), __ATOMIC_ACQUIRE);
+  return __atomic_load_n(reinterpret_cast<const u32*>(host), __ATOMIC_ACQUIRE);
+}
+
+void store(u8* host, u64 value, bool is_64bit) {
+  if (is_64bit)
+    __atomic_store_n(reinterpret_cast<u64*>(host), value, __ATOMIC_RELEASE);
+  else
+    __atomic_store_n(reinterpret_cast<u32*>(host), static_cast<u32>(value), __ATOMIC_RELEASE);
+}
+
+bool is_acquire(hw::SemOperation operation) {
+  return operation != hw::SemOperation::Release && operation != hw::SemOperation::Reduction;
+}
+
+}  // namespace
+
+void Gpu::run_host_method(Channel& channel, u32 subchannel, u32 method, u32 value) {
+  if (hw::method_name(hw::ClassKind::Channel, method).empty() &&
+      breaks(channel, ChannelError::Pbdma, kHostMethod,
+             fmt::format("{}: the host engine has no method {:#x}", name(channel), method)))
+    return;
+  channel.host_methods[method / 4] = value;
+  switch (method) {
+    case hw::SetObject::kMethod: bind(channel, subchannel, value); break;
+    case hw::NonStallInterrupt::kMethod: options_.interrupt(); break;
+    case hw::Semaphore::kMethod + 16: run_semaphore(channel); break;
+    case hw::HostWaitForIdle::kMethod: drain(channel); break;
+    case hw::MemOp::kMethod + 12: {
+      const auto operation = record_of<hw::MemOp>(channel.host_methods).operation;
+      const bool is_allowed = operation == hw::MemOperation::Membar ||
+                              operation == hw::MemOperation::L2SysmemInvalidate ||
+                              operation == hw::MemOperation::L2FlushDirty ||
+                              operation == hw::MemOperation::L2PeermemInvalidate;
+      if (!is_allowed)
+        breaks(channel, ChannelError::Pbdma, kHostMethod,
+               fmt::format("{}: MEM_OP_D {:#x} is not for user channels", name(channel), value));
+      break;
+    }
+    case 0x0004:  // ILLEGAL
+    case 0x0084:  // CLEAR_FAULTED
+      breaks(channel, ChannelError::Pbdma, kHostMethod,
+             fmt::format("{}: method {:#x} is not for user channels", name(channel), method));
+      break;
+    default: break;
+  }
+}
+
+void Gpu::bind(Channel& channel, u32 subchannel, u32 value) {
+  const auto object = record_of_word<hw::SetObject>(value);
+  if (!channel.classes.contains(object.class_id))
+    return stop(channel, ChannelError::ClassError, kHostSubchannel,
+                fmt::format("{}: SET_OBJECT of class {:#06x}, of which the channel has no object",
+                            name(channel), static_cast<u32>(object.class_id)));
+  if (channel.bound[subchannel] != object.class_id) channel.methods[subchannel].clear();
+  channel.bound[subchannel] = object.class_id;
+}
+
+void Gpu::run_semaphore(Channel& channel) {
+  const std::span<const u32, 5> words(channel.host_methods.data() + hw::Semaphore::kMethod / 4, 5);
+  const auto semaphore = doorbell::decode<hw::Semaphore>(words);
+  const auto refuse = [&](std::string_view why) {
+    stop(channel, ChannelError::Pbdma, kHostSemaphore,
+         fmt::format("{}: SEM_EXECUTE {:#x} at {:#x}: {}", name(channel), words[4], semaphore.addr,
+                     why));
+  };
+  const auto again = encode(semaphore);
+  if (!std::equal(words.begin(), words.end(), again.begin()) ||
+      semaphore.addr >> model().address_bits != 0)
+    return refuse("reserved bits are set");
+  if (semaphore.operation > hw::SemOperation::Reduction || semaphore.reduction > kDec)
+    return refuse("no such operation");
+  const bool has_time = semaphore.release_timestamp && !is_acquire(semaphore.operation);
+  const u64 bytes = has_time ? 16 : semaphore.payload_64bit ? 8 : 4;
+  if (semaphore.addr % bytes != 0)
+    return refuse(fmt::format("not a multiple of its {} bytes", bytes));
+  if (!is_acquire(semaphore.operation)) return release(channel, semaphore);
+  channel.acquire = semaphore;
+  channel.waits = !is_acquired(channel);
+}
+
+void Gpu::release(Channel& channel, const hw::Semaphore& semaphore) {
+  if (semaphore.release_wfi) drain(channel);
+  if (channel.group->error != 0) return;
+  const u64 bytes = semaphore.release_timestamp ? 16 : semaphore.payload_64bit ? 8 : 4;
+  u8* host = at(channel, semaphore.addr, bytes, true, "a semaphore");
+  if (host == nullptr) return;
+  u64 value = semaphore.payload;
+  if (semaphore.operation == hw::SemOperation::Reduction)
+    value = reduce(semaphore, load(host, semaphore.payload_64bit), value);
+  if (semaphore.release_timestamp) store(host + 8, options_.now_ns(), true);
+  store(host, value, semaphore.payload_64bit);
+}
+
+bool Gpu::is_acquired(Channel& channel) {
+  const hw::Semaphore& semaphore = channel.acquire;
+  const u8* host =
+      at(channel, semaphore.addr, semaphore.payload_64bit ? 8 : 4, false, "a semaphore");
+  if (host == nullptr) return false;
+  const u64 memory = load(host, semaphore.payload_64bit);
+  const u64 mask = semaphore.payload_64bit ? ~u64{0} : 0xffff'ffff;
+  const u64 payload = semaphore.payload & mask;
+  const unsigned drop = semaphore.payload_64bit ? 0 : 32;
+  switch (semaphore.operation) {
+    case hw::SemOperation::Acquire: return memory == payload;
+    case hw::SemOperation::AcqStrictGeq: return memory >= payload;
+    case hw::SemOperation::AcqCircGeq: return static_cast<i64>((memory - payload) << drop) >= 0;
+    case hw::SemOperation::AcqAnd: return (memory & payload) != 0;
+    case hw::SemOperation::AcqNor: return (~(memory | payload) & mask) != 0;
+    default: return true;
+  }
+}
+
+}  // namespace doorbell::emu::nvgpu

@@ -1,0 +1,284 @@
+// The parts of an emulated machine, how they are joined, and when its GPUs move.
+#include "emulator/nv/machine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "base/util/log.h"
+#include "base/util/try.h"
+#include "emulator/nv/nv_files.h"
+#include "emulator/nv/rm/rm.h"
+#include "emulator/nv/uvm/uvm.h"
+
+namespace doorbell::emu::nvgpu {
+
+namespace {
+
+// Time that passes when it is asked for, and in which the GPUs move.
+class LockstepClock final : public os::Clock {
+ public:
+  LockstepClock(Machine& machine, std::atomic<u64>& now) : machine_(machine), now_(now) {}
+  u64 now_ns() override { return now_ += 100; }
+  void sleep_until(u64 time_ns) override {
+    machine_.run_until_idle();
+    u64 now = now_;
+    while (now < time_ns && !now_.compare_exchange_weak(now, time_ns)) {
+    }
+  }
+  void relax(u32) override {
+    now_ += 1000;
+    machine_.run_some();
+  }
+
+ private:
+  Machine& machine_;
+  std::atomic<u64>& now_;
+};
+
+class HostClock final : public os::Clock {
+ public:
+  explicit HostClock(os::Clock& host) : host_(host) {}
+  u64 now_ns() override { return host_.now_ns(); }
+  void sleep_until(u64 time_ns) override { host_.sleep_until(time_ns); }
+  void relax(u32 turn) override { host_.relax(turn); }
+
+ private:
+  os::Clock& host_;
+};
+
+Result<hw::DriverAbi> parse_driver(std::string_view version) {
+  u32 release = 0;
+  std::from_chars(version.data(), version.data() + version.size(), release);
+  if (const auto abi = hw::driver_abi(release)) return *abi;
+  return fail(ErrorKind::Invalid, "the layouts of driver {} are not known; those of 570 to 610 are",
+              version);
+}
+
+}  // namespace
+
+struct Machine::State {
+  explicit State(MachineOptions given)
+      : options(std::move(given)),
+        trace(options.trace, options.trace_format, options.trace_filter,
+              options.lockstep ? std::function<u64()>([this] { return now_ns.load(); }) : nullptr),
+        random(options.seed) {}
+
+  u64 now() {
+    if (options.lockstep) return now_ns.fetch_add(100);
+    return static_cast<u64>(std::chrono::steady_clock::now().time_since_epoch().count());
+  }
+  // Under the mutex.
+  bool step();
+  void work();
+
+  MachineOptions options;
+  Checks checks{Level::Error};
+  Trace trace;
+  std::atomic<u64> now_ns{1'000'000'000};  // lockstep
+  mutable std::mutex mutex;                // guards the members below, but the thread
+  Nodes nodes;
+  std::vector<std::unique_ptr<Gpu>> gpus;
+  std::unique_ptr<Rm> rm;
+  std::unique_ptr<Uvm> uvm;
+  std::mt19937_64 random;
+  std::atomic<bool> stop{false};
+  std::thread thread;
+};
+
+Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
+  auto state = std::make_unique<State>(std::move(options));
+  State& parts = *state;
+  std::vector<const Check*> all(all_checks().begin(), all_checks().end());
+  all.insert(all.end(), parts.options.other_checks.begin(), parts.options.other_checks.end());
+  TRY(parts.checks.configure(parts.options.checks, all));
+  parts.checks.listen([trace = &parts.trace, told = parts.options.report](const Report& report) {
+    const std::string text = to_string(report);
+    log().warn("emulator: {}", text);
+    if (told) told(report);
+    trace->write({.kind = "check", .text = text});
+  });
+  TRY(const hw::DriverAbi abi, parse_driver(parts.options.driver));
+  TRY(const std::vector<const Model*> models, parse_models(parts.options.gpus));
+  for (const Model* model : models) {
+    const u32 index = static_cast<u32>(parts.gpus.size());
+    TRY(std::unique_ptr<Gpu> gpu, Gpu::create({.model = model,
+                                               .checks = &parts.checks,
+                                               .trace = &parts.trace,
+                                               .index = index,
+                                               .adversarial = parts.options.adversarial,
+                                               .polled = parts.options.preload,
+                                               .seed = parts.options.seed + index,
+                                               .hang_after = parts.options.hang_after,
+                                               .now_ns = [s = &parts] { return s->now(); },
+                                               .interrupt = [] {}}));
+    parts.gpus.push_back(std::move(gpu));
+  }
+  parts.rm = std::make_unique<Rm>(Rm::Options{.driver = parts.options.driver,
+                                              .abi = abi,
+                                              .checks = &parts.checks,
+                                              .nodes = &parts.nodes,
+                                              .replaces = parts.options.preload,
+                                              .gpus = &parts.gpus});
+  parts.uvm = std::make_unique<Uvm>(*parts.rm);
+  if (!parts.options.lockstep) parts.thread = std::thread([&parts] { parts.work(); });
+  return std::unique_ptr<Machine>(new Machine(std::move(state)));
+}
+
+Machine::Machine(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+Machine::~Machine() {
+  state_->stop = true;
+  if (state_->thread.joinable()) state_->thread.join();
+  tell_leaks();
+}
+
+void Machine::tell_leaks() {
+  std::lock_guard lock(state_->mutex);
+  if (const usize left = state_->rm->left(); left != 0)
+    state_->checks.report(kRmLeft, fmt::format("the process ends with {} objects", left));
+}
+
+// ---- moving -------------------------------------------------------------------------------------
+
+bool Machine::State::step() {
+  bool moved = false;
+  for (const auto& gpu : gpus) {
+    if (options.preload) gpu->poll_doorbell();
+    moved |= gpu->step();
+  }
+  return moved;
+}
+
+// Looks often while there is work, and seldom when there has been none for long.
+void Machine::State::work() {
+  constexpr u64 kBusy = 2000;
+  u64 idle = 0;
+  while (!stop) {
+    bool moved = false;
+    {
+      std::lock_guard lock(mutex);
+      for (int i = 0; i < 64 && step(); ++i) moved = true;
+    }
+    idle = moved ? 0 : idle + 1;
+    if (idle == 0) continue;
+    if (idle < kBusy)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(std::chrono::microseconds(idle < 2 * kBusy ? 20 : 200));
+  }
+}
+
+bool Machine::run_until_idle() {
+  std::unique_lock lock(state_->mutex, std::try_to_lock);
+  if (!lock) return false;
+  bool moved = false;
+  while (state_->step()) moved = true;
+  return moved;
+}
+
+bool Machine::run_some() {
+  if (!state_->options.adversarial) return run_until_idle();
+  std::unique_lock lock(state_->mutex, std::try_to_lock);
+  if (!lock) return false;
+  constexpr u64 kLimits[] = {0, 1, 4, 32, 256};
+  const u64 limit = kLimits[state_->random() % std::size(kLimits)];
+  bool moved = false;
+  for (u64 i = 0; i < limit && state_->step(); ++i) moved = true;
+  return moved;
+}
+
+// ---- doors --------------------------------------------------------------------------------------
+
+std::unique_ptr<os::Files> Machine::files(os::Files& host) {
+  return std::make_unique<NvFiles>(*this, host);
+}
+
+std::unique_ptr<os::Clock> Machine::clock(os::Clock& host) {
+  if (state_->options.lockstep) return std::make_unique<LockstepClock>(*this, state_->now_ns);
+  return std::make_unique<HostClock>(host);
+}
+
+Checks& Machine::checks() { return state_->checks; }
+usize Machine::gpu_count() const { return state_->gpus.size(); }
+
+std::string Machine::last_fault(u32 gpu) const {
+  std::lock_guard lock(state_->mutex);
+  return state_->gpus[gpu]->last_fault();
+}
+
+int Machine::open_node(int node) {
+  std::lock_guard lock(state_->mutex);
+  if (node == kControlNode) return state_->nodes.open(NodeKind::Control, 0);
+  if (node == kUvmNode) return state_->nodes.open(NodeKind::Uvm, 0);
+  if (node < 0 || static_cast<usize>(node) >= state_->gpus.size()) {
+    errno = ENXIO;
+    return -1;
+  }
+  return state_->nodes.open(NodeKind::Gpu, static_cast<u32>(node));
+}
+
+int Machine::node_of(int descriptor) const {
+  std::lock_guard lock(state_->mutex);
+  const std::shared_ptr<OpenFile> file = state_->nodes.find(descriptor);
+  if (!file) return kNoNode;
+  switch (file->kind) {
+    case NodeKind::Control: return kControlNode;
+    case NodeKind::Uvm: return kUvmNode;
+    case NodeKind::Gpu: break;
+  }
+  return static_cast<int>(file->gpu);
+}
+
+int Machine::ioctl(int descriptor, unsigned long request, u64 argument) {
+  std::lock_guard lock(state_->mutex);
+  const std::shared_ptr<OpenFile> file = state_->nodes.find(descriptor);
+  if (!file) return EBADF;
+  if (file->kind == NodeKind::Uvm)
+    return state_->uvm->ioctl(*file, static_cast<u32>(request), argument);
+  // [asm-generic/ioctl.h: number 7:0, type 15:8, size 29:16]
+  if ((request >> 8 & 0xff) != static_cast<unsigned char>(hw::kEscapeType)) return ENOTTY;
+  return state_->rm->escape(*file, request & 0xff, request >> 16 & 0x3fff, argument);
+}
+
+void Machine::close_node(int descriptor) {
+  std::lock_guard lock(state_->mutex);
+  const std::shared_ptr<OpenFile> file = state_->nodes.find(descriptor);
+  if (!file) return;
+  state_->rm->closed(*file);
+  state_->nodes.forget(descriptor);
+}
+
+Machine::Mapped Machine::mapped(int descriptor) const {
+  std::lock_guard lock(state_->mutex);
+  const std::shared_ptr<OpenFile> file = state_->nodes.find(descriptor);
+  if (!file || !file->memory) {
+    errno = EINVAL;
+    return {};
+  }
+  const auto memory = file->memory->descriptor();
+  if (!memory) {
+    errno = memory.error().os_errno;
+    return {};
+  }
+  return {*memory, file->offset, file->bytes, file->memory->kind() == Memory::Kind::Usermode,
+          file->gpu};
+}
+
+void Machine::ring(u32 gpu, u32 token) {
+  {
+    std::lock_guard lock(state_->mutex);
+    state_->gpus[gpu]->ring(token);
+  }
+  if (state_->options.lockstep) run_some();
+}
+
+}  // namespace doorbell::emu::nvgpu

@@ -1,0 +1,134 @@
+// Rm: NVIDIA's resource manager: the ioctls ("escapes") of /dev/nvidiactl and /dev/nvidiaN, the
+// objects that they allocate, and the commands that objects take. Page tables are UVM's (uvm/),
+// channels run in host/.
+//
+// Thread safety: none, the machine's mutex guards it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "drivers/nv/hw/rm/abi.h"
+#include "drivers/nv/hw/rm/control.h"
+#include "drivers/nv/hw/rm/escape.h"
+#include "drivers/nv/hw/rm/object.h"
+#include "drivers/nv/hw/rm/status.h"
+#include "emulator/core/checks.h"
+#include "emulator/core/user_memory.h"
+#include "emulator/nv/host/gpu.h"
+#include "emulator/nv/rm/nodes.h"
+#include "emulator/nv/rm/object.h"
+#include "emulator/nv/rules.h"
+
+namespace doorbell::emu::nvgpu {
+
+using hw::RmStatus;
+
+// The client's view of a GPU's identity.
+std::array<u8, 16> uuid_of(u32 gpu);
+u32 gpu_id_of(u32 gpu);
+
+class Rm {
+ public:
+  struct Options {
+    std::string driver;  // version: "580.95.05"
+    hw::DriverAbi abi;
+    Checks* checks;         // borrowed
+    Nodes* nodes;           // borrowed
+    bool replaces = false;  // RM_MAP_MEMORY makes the file one of the memory: preload
+    std::vector<std::unique_ptr<Gpu>>* gpus;  // borrowed
+  };
+  explicit Rm(Options options) : options_(std::move(options)) {}
+
+  // 0 or an errno; the argument is in the client's memory.
+  int escape(OpenFile& file, u32 number, u32 bytes, u64 argument);
+  // The file was closed for the last time: frees its clients.
+  void closed(OpenFile& file);
+  // How many objects there are, clients not counted.
+  usize left() const;
+
+  hw::DriverAbi abi() const { return options_.abi; }
+  Checks& checks() { return *options_.checks; }
+  Nodes& nodes() { return *options_.nodes; }
+  Gpu& gpu(u32 index) { return *(*options_.gpus)[index]; }
+  usize gpu_count() const { return options_.gpus->size(); }
+  // The object, if it is of this kind; else null, which was reported.
+  Object* find(u32 client, u32 handle, ObjectKind kind, std::string_view call);
+
+ private:
+  template <class Escape>
+  int run(OpenFile& file, u32 bytes, u64 argument, u32 (Rm::*run)(OpenFile&, Escape&));
+  u32 refuse(RmStatus status, const Check& check, std::string message) {
+    checks().report(check, std::move(message));
+    return static_cast<u32>(status);
+  }
+  Client* find_client(u32 handle, std::string_view call);
+
+  // ---- escapes.cc: each returns a status
+  int card_info(u32 bytes, u64 argument);
+  u32 register_fd(OpenFile& file, hw::RegisterFd& given);
+  u32 alloc_os_event(OpenFile& file, hw::AllocOsEvent& given);
+  u32 free(OpenFile& file, hw::RmFree& given);
+  u32 alloc_memory(OpenFile& file, hw::RmAllocMemory& given);
+  u32 map_memory(OpenFile& file, hw::RmMapMemory& given);
+  u32 unmap_memory(OpenFile& file, hw::RmUnmapMemory& given);
+  u32 map_memory_dma(OpenFile& file, hw::RmMapMemoryDma& given);
+  u32 unmap_memory_dma(OpenFile& file, hw::RmUnmapMemoryDma& given);
+
+  // ---- alloc.cc
+  u32 alloc(OpenFile& file, hw::RmAlloc& given);
+  u32 alloc_client(OpenFile& file, hw::RmAlloc& given);
+  u32 fill(Object& object, Client& client, const hw::RmAlloc& given);
+  u32 fill_device(Object& object, const hw::RmAlloc& given);
+  u32 fill_memory(Object& object, const hw::RmAlloc& given);
+  u32 fill_va_space(Object& object, const hw::RmAlloc& given);
+  u32 fill_group(Object& object, Client& client, const hw::RmAlloc& given);
+  u32 fill_context_share(Object& object, Client& client, const hw::RmAlloc& given);
+  u32 fill_channel(Object& object, Client& client, const hw::RmAlloc& given);
+  u32 fill_event(const hw::RmAlloc& given);
+  u32 fill_debugger(Object& object, Client& client, const hw::RmAlloc& given);
+  Object* add(Client& client, Object object, u32 handle);
+  // Reads the parameters of a class; a status.
+  template <class Parameters>
+  u32 read(const hw::RmAlloc& given, Parameters* parameters);
+  bool is_in_use(const Client& client, const Object& object) const;
+  void free(Client& client, u32 handle);
+
+  // ---- control.cc
+  u32 control(OpenFile& file, hw::RmControl& given);
+  u32 control(Object& object, const hw::RmControl& given);
+  template <class Parameters, class F>
+  u32 with(const hw::RmControl& given, const F& f);
+  u32 get_build_version(const hw::RmControl& given);
+  u32 get_id_info(const hw::RmControl& given);
+  u32 get_class_list(const Object& object, const hw::RmControl& given);
+  u32 get_gid_info(const Object& object, const hw::RmControl& given);
+  u32 get_gr_info(const Object& object, const hw::RmControl& given);
+  u32 schedule(const Object& object, const hw::RmControl& given);
+  u32 read_sm_errors(const Object& object, const hw::RmControl& given);
+  u32 read_mmu_faults(const Object& object, const hw::RmControl& given);
+
+  const Options options_;
+  std::map<u32, Client> clients_;
+  u32 next_client_ = 0xc1d0'0001;
+};
+
+// Reads a record from the client's memory; false: it is not there.
+template <class Record>
+bool copy_record_in(u64 user, hw::DriverAbi abi, Record* record) {
+  std::vector<std::byte> bytes(hw::packed_size<Record>(abi));
+  if (!copy_in(bytes.data(), user, bytes.size())) return false;
+  *record = *hw::unpack<Record>(bytes, abi);
+  return true;
+}
+template <class Record>
+bool copy_record_out(u64 user, hw::DriverAbi abi, const Record& record) {
+  const std::vector<std::byte> bytes = hw::pack(record, abi);
+  return copy_out(user, bytes.data(), bytes.size());
+}
+
+}  // namespace doorbell::emu::nvgpu
