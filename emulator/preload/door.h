@@ -5,7 +5,8 @@
 extern "C" {
 
 struct DoorbellEmulatorOptions {
-  const char* gpus;         // "gfx1100,gfx1100"
+  const char* gpus;         // "gfx1100,gfx1100" or "sm_86"
+  const char* driver;       // the version of NVIDIA's kernel modules, or empty
   const char* checks;       // in the form of Checks::configure()
   const char* seed;         // a number, or empty
   const char* hang_after;   // wave instructions of a kernel, or empty: no limit
@@ -22,12 +23,12 @@ struct DoorbellEmulatorOptions {
   int leaks;      // not 0: reports what the process leaves when it ends
 };
 
-// Nodes are numbered: -1 is /dev/kfd, others the render node of that GPU.
+// Nodes are numbered: -1 is /dev/kfd, others the render node of that GPU; NVIDIA's see below.
 struct DoorbellEmulatorDoor {
   // A descriptor, or -1 with errno.
   int (*open_node)(int node, int flags);
   // 0, or an errno.
-  int (*ioctl)(int node, unsigned long request, void* argument);
+  int (*ioctl)(int descriptor, int node, unsigned long request, void* argument);
   // The node of a descriptor, however it was made, of this machine or of a parent process's
   // machine; -2: none.
   int (*node_of)(int descriptor);
@@ -47,4 +48,7 @@ using DoorbellEmulatorFunction = const DoorbellEmulatorDoor* (*)(const DoorbellE
 
 }  // extern "C"
 
-inline constexpr const char* kDoorbellEmulatorSymbol = "doorbell_emulator_door_5";
+inline constexpr const char* kDoorbellEmulatorSymbol = "doorbell_emulator_door_6";
+// Nodes of NVIDIA's: /dev/nvidia0 and so on, /dev/nvidiactl, /dev/nvidia-uvm.
+inline constexpr int kDoorbellNvFirst = 0x1000, kDoorbellNvControl = 0x2000,
+                     kDoorbellNvUvm = 0x2001;

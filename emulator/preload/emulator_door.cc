@@ -1,5 +1,5 @@
-// The emulated machine inside another program: made when the preload shim first opens one of its
-// devices, never destroyed, because the program's destructors may still use it.
+// The emulated machine with AMD's GPUs inside another program: made when the preload shim first
+// opens one of its devices, never destroyed, because the program's destructors may still use it.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -17,8 +17,8 @@
 #include "emulator/amd/kfd/kfd_checks.h"
 #include "emulator/amd/machine.h"
 #include "emulator/amd/machine_text.h"
-#include "emulator/core/trace_file.h"
 #include "emulator/preload/door.h"
+#include "emulator/preload/door_support.h"
 
 namespace doorbell::emu {
 namespace {
@@ -33,22 +33,6 @@ std::mutex making;  // machine
 constexpr unsigned kMaxParents = 8;
 amdgpu::Machine* parents[kMaxParents] = {};
 unsigned parent_count = 0;
-
-void write_all(int descriptor, std::string_view text) {
-  while (!text.empty()) {
-    ssize_t put = ::write(descriptor, text.data(), text.size());
-    if (put <= 0) return;  // the reader is gone
-    text.remove_prefix(static_cast<usize>(put));
-  }
-}
-
-Result<int> open_to_append(const char* path) {
-  const int file = ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (file < 0) return fail_errno(errno, "open {}", path);
-  return file;
-}
-
-void say(const std::string& text) { write_all(STDERR_FILENO, "doorbell emu: " + text + "\n"); }
 
 Result<std::shared_ptr<amdgpu::Breakpoints>> parse_breakpoints(
     const DoorbellEmulatorOptions& given) {
@@ -75,17 +59,10 @@ Result<amdgpu::MachineOptions> machine_options(const DoorbellEmulatorOptions& gi
   if (*given.hang_after) {
     TRY(options.hang_after, amdgpu::parse_number("EMU_HANG_AFTER", given.hang_after));
   }
-  if (*given.trace) {
-    u64 limit = 0;
-    if (*given.trace_limit) {
-      TRY(limit, amdgpu::parse_number("EMU_TRACE_LIMIT", given.trace_limit));
-    }
-    TRY(options.trace_filter, TraceFilter::parse(given.trace_only));
-    TRY(std::unique_ptr<TraceFile> opened, TraceFile::open(given.trace, limit));
-    const std::shared_ptr<TraceFile> file = std::move(opened);  // by the copies of the sink
-    options.trace = [file](std::string_view line) { file->write(line); };
-    options.trace_format = file->format();
-  }
+  TRY(const DoorTrace trace, open_trace(given));
+  options.trace = trace.sink;
+  options.trace_filter = trace.filter;
+  options.trace_format = trace.format;
   if (*given.dump_waves) {
     TRY(const int dump, open_to_append(given.dump_waves));
     options.dump_waves = [dump](std::string_view text) { write_all(dump, text); };
@@ -94,14 +71,7 @@ Result<amdgpu::MachineOptions> machine_options(const DoorbellEmulatorOptions& gi
     TRY(options.breakpoints, parse_breakpoints(given));
     breakpoints = options.breakpoints.get();
   }
-  // Read by `doorbell emu` when the program has ended.
-  std::string errors = std::string(given.root) + "/errors";
-  int file = ::open(errors.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  options.report = [file](const Report& report) {
-    std::string text = to_string(report);
-    say(text);
-    if (report.level == Level::Error && file >= 0) write_all(file, text + "\n");
-  };
+  options.report = report_to(given);
   return options;
 }
 
@@ -127,7 +97,7 @@ class Inside {
   ~Inside() { is_inside = false; }
 };
 
-int node_ioctl(int node, unsigned long request, void* argument) {
+int node_ioctl(int, int node, unsigned long request, void* argument) {
   amdgpu::Kfd& kfd = machine->kfd();
   u64 user = reinterpret_cast<u64>(argument);
   const Inside inside;
@@ -197,22 +167,30 @@ constexpr DoorbellEmulatorDoor kDoor{open_node, node_ioctl, node_of, is_own,
 }  // namespace
 }  // namespace doorbell::emu
 
-extern "C" [[gnu::visibility("default")]] const DoorbellEmulatorDoor* doorbell_emulator_door_5(
-    const DoorbellEmulatorOptions* options) {
-  using namespace doorbell::emu;  // NOLINT: the interface is C
+namespace doorbell::emu {
+
+const DoorbellEmulatorDoor* open_amd_door(const DoorbellEmulatorOptions& options) {
   std::lock_guard lock(making);
   if (machine) return &kDoor;
   try {
-    doorbell::Result<amdgpu::Machine*> made = make_machine(*options);
+    Result<amdgpu::Machine*> made = make_machine(options);
     if (!made) {
       say(made.error().message);
       return nullptr;
     }
     machine = *made;
-    tells_leaks = options->leaks != 0;
+    tells_leaks = options.leaks != 0;
     return &kDoor;
   } catch (const std::exception& error) {
     say(std::string("internal error: ") + error.what());
     return nullptr;
   }
+}
+
+}  // namespace doorbell::emu
+
+extern "C" [[gnu::visibility("default")]] const DoorbellEmulatorDoor* doorbell_emulator_door_6(
+    const DoorbellEmulatorOptions* options) {
+  const bool is_nvidia = std::string_view(options->gpus).starts_with("sm_");
+  return is_nvidia ? doorbell::emu::open_nv_door(*options) : doorbell::emu::open_amd_door(*options);
 }

@@ -67,6 +67,7 @@ const DoorbellEmulatorDoor* load() {
   }
   const char* adversarial = variable("EMU_ADVERSARIAL", "0");
   DoorbellEmulatorOptions options{variable("EMU_GPU", "gfx1100"),
+                                  variable("EMU_DRIVER", ""),
                                   variable("EMU_CHECKS", "warn"),
                                   variable("EMU_SEED", ""),
                                   variable("EMU_HANG_AFTER", ""),
@@ -98,6 +99,16 @@ bool inside(const char* path, const char* folder) {
   return strncmp(path, folder, length) == 0 && (path[length] == 0 || path[length] == '/');
 }
 
+bool exists(const char* path) { return real<int(const char*, int)>("access")(path, F_OK) == 0; }
+
+// Of a machine with NVIDIA's GPUs, all such nodes.
+bool is_nvidia_node(const char* path, const char* root) {
+  char control[kPathMax];
+  if (!starts(path, "/dev/nvidia")) return false;
+  const int length = snprintf(control, sizeof control, "%s/dev/nvidiactl", root);
+  return length > 0 && length < kPathMax && exists(control);
+}
+
 // Whether only the machine has this path, whatever the host has there.
 bool owned(const char* path) {
   return strcmp(path, "/dev/kfd") == 0 || inside(path, "/dev/dri") ||
@@ -108,9 +119,15 @@ bool owned(const char* path) {
 
 int node_of_path(const char* path) {
   if (strcmp(path, "/dev/kfd") == 0) return -1;
-  constexpr const char* kRender = "/dev/dri/renderD";
-  if (!starts(path, kRender)) return -2;
+  if (strcmp(path, "/dev/nvidiactl") == 0) return kDoorbellNvControl;
+  if (strcmp(path, "/dev/nvidia-uvm") == 0) return kDoorbellNvUvm;
+  constexpr const char *kRender = "/dev/dri/renderD", *kNvidia = "/dev/nvidia";
   char* end = nullptr;
+  if (starts(path, kNvidia) && path[strlen(kNvidia)] != 0) {
+    const long gpu = strtol(path + strlen(kNvidia), &end, 10);
+    return *end == 0 && gpu >= 0 && gpu < 32 ? kDoorbellNvFirst + static_cast<int>(gpu) : -2;
+  }
+  if (!starts(path, kRender)) return -2;
   long minor = strtol(path + strlen(kRender), &end, 10);
   return *end == 0 && minor >= 128 && minor < 192 ? static_cast<int>(minor - 128) : -2;
 }
@@ -125,10 +142,10 @@ Path::Path(const char* path) : path_(path) {
     return;
   int length = snprintf(buffer_, sizeof buffer_, "%s%s", prefix, path);
   if (length < 0 || length >= kPathMax) return;
-  rewritten_ = owned(path) || real<int(const char*, int)>("access")(buffer_, F_OK) == 0;
+  rewritten_ = owned(path) || is_nvidia_node(path, prefix) || exists(buffer_);
   node_ = node_of_path(path);
   // A node that the machine lacks is an ordinary path that does not exist.
-  if (node_ != -2 && real<int(const char*, int)>("access")(buffer_, F_OK) != 0) node_ = -2;
+  if (node_ != -2 && !exists(buffer_)) node_ = -2;
 }
 
 long unrewrite(char* path, long length) {
@@ -142,9 +159,15 @@ long unrewrite(char* path, long length) {
 }
 
 void make_device(struct stat* status, int node) {
-  constexpr unsigned kDrm = 226, kKfd = 511;
+  constexpr unsigned kDrm = 226, kKfd = 511, kUvm = 510, kNvidia = 195;
+  constexpr unsigned kFirst = kDoorbellNvFirst;
+  const auto number = static_cast<unsigned>(node);
   status->st_mode = (status->st_mode & ~static_cast<unsigned>(S_IFMT)) | S_IFCHR | 0666;
-  status->st_rdev = node < 0 ? makedev(kKfd, 0) : makedev(kDrm, 128 + static_cast<unsigned>(node));
+  status->st_rdev = node < 0                     ? makedev(kKfd, 0)
+                    : node == kDoorbellNvControl ? makedev(kNvidia, 255)
+                    : node == kDoorbellNvUvm     ? makedev(kUvm, 0)
+                    : number >= kFirst           ? makedev(kNvidia, number - kFirst)
+                                                 : makedev(kDrm, 128 + number);
   status->st_size = 0;
 }
 

@@ -31,7 +31,7 @@ class Path {
   explicit Path(const char* path);
   const char* c_str() const { return rewritten_ ? buffer_ : path_; }
   bool rewritten() const { return rewritten_; }
-  // -1: /dev/kfd; 0 and up: a render node; -2: neither.
+  // -1: /dev/kfd; 0 and up: a render node, or one of NVIDIA's (door.h); -2: neither.
   int node() const { return node_; }
 
  private:
@@ -45,7 +45,8 @@ class Path {
 // length.
 long unrewrite(char* path, long length);
 
-// The status of a device node for the program. [Documentation/admin-guide/devices.txt: 226 is DRM]
+// The status of a device node for the program. [Documentation/admin-guide/devices.txt: 226 is DRM,
+// 195 NVIDIA's]
 void make_device(struct stat* status, int node);
 
 // Null until a device is opened.

@@ -33,10 +33,11 @@ int open_at(const char* name, int folder, const char* path, int flags, mode_t mo
   return real<int(int, const char*, int, mode_t)>(name)(folder, rewritten.c_str(), flags, mode);
 }
 
-// 'K' is the letter of KFD's ioctls, 'd' that of DRM's; terminals and sockets have others.
+// 'K' is the letter of KFD's ioctls, 'd' that of DRM's, 'F' that of NVIDIA's, whose UVM has none;
+// terminals and sockets have others.
 bool may_be_ours(unsigned long request) {
   unsigned long letter = request >> 8 & 0xff;
-  return letter == 'K' || letter == 'd';
+  return letter == 'K' || letter == 'd' || letter == 'F' || letter == 0;
 }
 
 }  // namespace
@@ -110,7 +111,7 @@ int shim_ioctl(int descriptor, unsigned long request, void* argument) {
     return real<int(int, unsigned long, void*)>("ioctl")(descriptor, request, argument);
   // Only the process that opened KFD may use it. [kfd_chardev.c kfd_ioctl()]
   bool refused = forked() && !door->is_own(descriptor);
-  int why = refused ? EBADF : door->ioctl(node, request, argument);
+  int why = refused ? EBADF : door->ioctl(descriptor, node, request, argument);
   if (why == 0) return 0;
   errno = why;
   return -1;

@@ -1,7 +1,7 @@
 // `doorbell emu -- COMMAND`: runs any program that drives AMD GPUs through /dev/kfd on emulated
 // ones. The program gets the preload shim (emulator/preload), and a folder with the emulated
-// machine's /sys and /dev. With --gpu sm_90 it is one that uses NVIDIA's GPUs through the CUDA
-// driver API, and gets an emulated libcuda (emulator/preload).
+// machine's /sys and /dev. With --gpu sm_86 it is one that uses NVIDIA's GPUs, through the nodes of
+// NVIDIA's kernel modules or through the CUDA driver API: it gets an emulated libcuda too.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -21,6 +21,7 @@
 #include "emulator/core/trace_file.h"
 #include "emulator/cuda/chip.h"
 #include "emulator/cuda/rules.h"
+#include "emulator/nv/model.h"
 #include "emulator/preload/system_root.h"
 #include "tools/doorbell/commands.h"
 #include "tools/doorbell/or_throw.h"
@@ -33,7 +34,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string gpus = "gfx1100", checks = "warn", seed, hang_after;
+  std::string gpus = "gfx1100", checks = "warn", seed, hang_after, driver;
   std::string dump_waves, break_count, break_file;
   std::vector<std::string> breaks;
   TraceOptions trace;
@@ -106,28 +107,40 @@ void set_machine(const Options& options, const Root& root) {
   setenv("EMU_ADVERSARIAL", options.adversarial ? "1" : "0", 1);
   setenv("EMU_SEED", options.seed.c_str(), 1);
   setenv("EMU_HANG_AFTER", options.hang_after.c_str(), 1);
+  setenv("EMU_DRIVER", options.driver.c_str(), 1);
+  setenv("EMU_LEAKS", options.leaks ? "1" : "0", 1);
 }
 
-// A client of the CUDA driver API: it loads the emulated libcuda.
-int run_cuda(const Options& options) {
+// NVIDIA's nodes, for the shim to find.
+void make_nvidia_nodes(const Root& root, usize gpus) {
+  const fs::path folder = fs::path(root.path()) / "dev";
+  fs::create_directories(folder);
+  for (const char* name : {"nvidiactl", "nvidia-uvm"}) std::ofstream(folder / name).flush();
+  for (usize gpu = 0; gpu < gpus; ++gpu)
+    std::ofstream(folder / fmt::format("nvidia{}", gpu)).flush();
+}
+
+// A client of NVIDIA's kernel modules, or of the CUDA driver API: it finds the modules' nodes, and
+// loads the emulated libcuda.
+int run_nvidia(const Options& options) {
   or_throw(emu::Checks().configure(options.checks, emu::cuda::all_checks()));
-  or_throw(emu::cuda::parse_gpus(options.gpus));
-  for (const auto& [option, is_given] :
-       {std::pair("--trace", !options.trace.file.empty()), std::pair("--leaks", options.leaks),
-        std::pair("--dump-waves", !options.dump_waves.empty()),
-        std::pair("--break", !options.breaks.empty())})
+  const usize gpus = or_throw(emu::cuda::parse_gpus(options.gpus)).size();
+  for (const auto& [option, is_given] : {std::pair("--dump-waves", !options.dump_waves.empty()),
+                                         std::pair("--break", !options.breaks.empty())})
     if (is_given)
       throw fail(ErrorKind::Unsupported, "{} is for AMD's GPUs, {} is NVIDIA's", option,
                  options.gpus);
+  const std::string shim = find_preload("libdoorbell_preload.so");
   const Root root;
+  if (emu::nvgpu::parse_models(options.gpus)) make_nvidia_nodes(root, gpus);
   set_machine(options, root);
+  set_trace(options.trace, "EMU_TRACE", "EMU_TRACE_ONLY", "EMU_TRACE_LIMIT");
   const fs::path library = find_preload("libcuda.so.1");
   const char* before = std::getenv("LD_LIBRARY_PATH");
   const std::string folders = library.parent_path().string() +
                               (before != nullptr && *before != 0 ? ":" + std::string(before) : "");
   setenv("LD_LIBRARY_PATH", folders.c_str(), 1);
-  std::fflush(stdout);
-  return count_errors(or_throw(os::run_attached(options.command)), root, options);
+  return count_errors(run_preloaded(shim, options.command), root, options);
 }
 
 void set_breakpoints(const Options& options) {
@@ -150,7 +163,7 @@ int run(const Options& options) {
        {std::pair("seed", &options.seed), std::pair("--hang-after", &options.hang_after),
         std::pair("--break-count", &options.break_count)})
     if (!text->empty()) or_throw(emu::amdgpu::parse_number(what, *text));
-  if (options.gpus.starts_with("sm_")) return run_cuda(options);
+  if (options.gpus.starts_with("sm_")) return run_nvidia(options);
   or_throw(emu::Checks().configure(options.checks, emu::amdgpu::all_checks()));
   // Checked here: the program would fail only when it opens a GPU.
   const std::vector<std::string> gpus = or_throw(emu::amdgpu::parse_gpus(options.gpus));
@@ -159,7 +172,6 @@ int run(const Options& options) {
   or_throw(emu::write_system_root(root.path(), gpus));
 
   set_machine(options, root);
-  setenv("EMU_LEAKS", options.leaks ? "1" : "0", 1);
   if (!options.dump_waves.empty())
     setenv("EMU_DUMP_WAVES", or_throw(emu::TraceFile::create(options.dump_waves)).c_str(), 1);
   set_breakpoints(options);
@@ -188,6 +200,8 @@ void add_emu(CLI::App* app, int* status) {
   command->add_option("--seed", options->seed, "Of the order in which waves and queues run");
   command->add_option("--hang-after", options->hang_after,
                       "Wave instructions after which a kernel hangs and its queue is reset");
+  command->add_option("--driver", options->driver,
+                      "The version of NVIDIA's kernel modules, else 580.95.05");
   command->add_flag("--adversarial", options->adversarial,
                     "The weakest legal hardware: stale caches, late waves, poison");
   command
@@ -204,7 +218,7 @@ void add_emu(CLI::App* app, int* status) {
       ->option_text("FILE");
   command->add_flag("--break-lds", options->break_lds, "With the work group's LDS");
   command->add_flag("--leaks", options->leaks,
-                    "Tell which memory and queues the program leaves when it ends (AMD-QUE-005)");
+                    "Tell what the program leaves when it ends (AMD-QUE-005, NV-RM-009)");
   command->add_flag("--rules", options->rules,
                     "List the rules, and whether each door sees them broken");
   command->add_option("command", options->command, "The program and its arguments, after --");

@@ -1,5 +1,5 @@
 // A client of the emulated machine's nodes, in process and in lockstep, for the tests of RM, UVM
-// and channels: it makes what a driver makes, object by object. Where a test needs it to work, it does.
+// and channels: it makes what a driver makes, object by object.
 #pragma once
 
 #include <gtest/gtest.h>
