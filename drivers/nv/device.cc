@@ -36,6 +36,13 @@ constexpr u64 kQueueBlock = u64{4} << 20, kCodeBlock = u64{2} << 20;
 // Behind code: the GPU fetches ahead. [tinygrad ops_nv.py NVProgram]
 constexpr u64 kPrefetched = 4096;
 
+// Semaphores write to buffers, too; those of channels before Hopper's have 40 bits of address.
+MemoryRequest buffer_request(const NvkGpu& gpu) {
+  return {.kind = MemoryKind::Video,
+          .low = gpu.classes().channel < hw::ClassId::HopperChannelGpfifoA,
+          .what = "a buffer"};
+}
+
 Result<usize> pick(const core::DeviceSpec& spec, const Nvk& nvk) {
   const usize count = nvk.cards().size();
   if (count == 0)
@@ -84,9 +91,8 @@ NvDevice::NvDevice(core::DeviceSpec spec, std::shared_ptr<Nvk> nvk, NvkGpu& gpu,
                            kQueueBlock)),
       code_memory_(
           blocks(gpu, {.kind = MemoryKind::VisibleVideo, .low = true, .what = "code"}, kCodeBlock)),
-      memory_(new hcq::DeviceAllocator(
-          *this, blocks(gpu, {.kind = MemoryKind::Video, .what = "a buffer"}, 0),
-          [this] { return nvk_->check_process(); })),
+      memory_(new hcq::DeviceAllocator(*this, blocks(gpu, buffer_request(gpu), 0),
+                                       [this] { return nvk_->check_process(); })),
       allocator_(name(), std::unique_ptr<core::Allocator>(memory_), options.max_cached) {}
 
 Result<void> NvDevice::start(const Options& options) {

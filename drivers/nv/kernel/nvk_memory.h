@@ -28,7 +28,7 @@ enum class MemoryKind : u8 { Video, VisibleVideo, Host, Notifier };
 struct MemoryRequest {
   u64 bytes = 0;
   MemoryKind kind = MemoryKind::Video;
-  bool low = false;  // addresses below 2^40, for what the host engine reads
+  bool low = false;  // addresses below 2^40, for what the host engine reads or writes
   // Forked children, which cannot use the GPU, have the host's view of it, too.
   bool inherited = false;
   std::string what;  // for reports: "a ring"

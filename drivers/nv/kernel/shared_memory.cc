@@ -24,6 +24,7 @@ Result<core::Allocation> SharedMemory::allocate(i64 bytes) {
   MemoryRequest request;
   request.bytes = static_cast<u64>(bytes);
   request.kind = MemoryKind::Host;
+  request.low = true;  // host engines wait for signals
   request.what = "signals and staged copies";
   TRY(std::unique_ptr<NvkMemory> memory, gpus_.front()->allocate(request));
   for (NvkGpu* gpu : gpus_) TRY(memory->map_to(*gpu));
