@@ -11,6 +11,7 @@
 #include "drivers/nv/settings.h"
 #include "runtime/device_table.h"
 #include "runtime/devices/nvidia_code.h"
+#include "runtime/emulated/emulated_nv.h"
 
 namespace doorbell::runtime {
 namespace {
@@ -32,6 +33,21 @@ Result<std::shared_ptr<nv::Nvk>> nvk_of_process() {
   return nvk;
 }
 
+// The emulated machine, which is one for the process.
+Result<EmulatedNv*> emulated_machine(const core::Config& config, const std::string& arch) {
+  struct One {
+    std::mutex mutex;
+    std::unique_ptr<EmulatedNv> machine;
+  };
+  static One& one = *new One;
+  std::lock_guard lock(one.mutex);
+  if (one.machine == nullptr) {
+    TRY(const EmulatorSettings settings, read_settings<EmulatorSettings>(setting_values(config)));
+    TRY(one.machine, open_emulated_nv(settings, arch));
+  }
+  return one.machine.get();
+}
+
 Result<std::unique_ptr<core::Device>> open(core::DeviceSpec spec, const core::Config& config) {
   nv::Options options;
   if (!config.lru) options.max_cached = 0;
@@ -40,6 +56,13 @@ Result<std::unique_ptr<core::Device>> open(core::DeviceSpec spec, const core::Co
   if (spec.iface.empty() || spec.iface == "NVK") {
     TRY(nvk, nvk_of_process());
     spec.iface = "NVK";
+  } else if (spec.iface == "EMUNVK") {
+    TRY(EmulatedNv * machine, emulated_machine(config, spec.arch));
+    nvk = machine->nvk();
+    options.explain = [machine] { return machine->last_fault(); };
+    // What takes a GPU a moment takes it minutes.
+    constexpr u64 kHour_ns = 3'600'000'000'000;
+    options.timeout_ns = kHour_ns;
   } else {
     return fail(ErrorKind::Unsupported, "NV's interface {} is {}", spec.iface, kNotBuilt);
   }

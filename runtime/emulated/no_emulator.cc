@@ -1,6 +1,7 @@
 // For programs without the emulator.
 #include "runtime/emulated/emulated_amd.h"
 #include "runtime/emulated/emulated_cuda.h"
+#include "runtime/emulated/emulated_nv.h"
 
 namespace doorbell::runtime {
 
@@ -20,6 +21,11 @@ Result<std::unique_ptr<EmulatedAmd>> open_emulated_amd(const EmulatorSettings& /
 
 Result<cuda::FindSymbol> open_emulated_cuda(const EmulatorSettings& /*settings*/,
                                             const std::string& /*arch*/) {
+  return refusal();
+}
+
+Result<std::unique_ptr<EmulatedNv>> open_emulated_nv(const EmulatorSettings& /*settings*/,
+                                                     const std::string& /*arch*/) {
   return refusal();
 }
 
