@@ -82,7 +82,9 @@ std::string offset_text(i64 offset) {
 std::string address_text(const Operation& op, char role) {
   std::string base = op.a.index == kZero ? "" : register_name(op.a.index);
   if (role == 'g' && op.bit(91)) base += ".64";
-  if (role == 's' && op.field(78, 2) != 0) base += fmt::format(".X{}", 2 << op.field(78, 2));
+  const bool scales = op.opcode->number != 0x03b;  // LDSM has .MT88 there
+  if (role == 's' && scales && op.field(78, 2) != 0)
+    base += fmt::format(".X{}", 2 << op.field(78, 2));
   if (role == 's' && op.bit(91)) {
     const bool stores = op.opcode->name.starts_with("STS");
     base += fmt::format("{}{}", base.empty() ? "" : "+",

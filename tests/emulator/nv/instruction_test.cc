@@ -139,6 +139,12 @@ TEST(NvInstructions, BarriersInMemoryAreNamed) {
   EXPECT_EQ(text(0x00000000ff0079b1, 0x000e240008000006), "SYNCS.CCTL [UR6]");
 }
 
+// LDSM.16.MT88.4 R12, [R0+UR6+0x500]: the bits of a scale transpose.
+TEST(NvInstructions, AddressesOfMatricesHaveNoScale) {
+  OneInstruction load(0x00050006000c783b, 0x000fe20008004200, 90);
+  EXPECT_EQ(load.text(), "LDSM R12, [R0+UR6+0x500]");
+}
+
 // Bit 88 of F2FP.F16.E4M3.UNPACK_B R7, R6.H1 [sm_90].
 TEST(NvInstructions, UnpackedHalvesAreNamed) {
   OneInstruction low(0x00000006ff07723e, 0x000fc600020006ff, 90);
