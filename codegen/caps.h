@@ -39,6 +39,7 @@ struct Caps {
   i64 max_local_axis[3] = {0, 0, 0};  // and by axis
   i64 max_shared_bytes = 0;           // DefineLocal memory of a group
   bool fast_shared = true;            // it is faster than the caches: staging operands in it pays
+  bool async_copies = false;          // of 16 bytes from arguments to DefineLocal memory
   i64 busy_items = 32768;             // work items of a kernel that keep the target busy
   // What limits occupancy, if it is known (opt/occupancy.h); otherwise waves is 0.
   struct Simd {
@@ -73,7 +74,7 @@ struct Caps {
     auto& [ops, not_of_f64, dtypes, storage_dtypes, masked_access, has_local, flushes, arrays,
            host_threads, vector_bytes, vector_arithmetic, param_alignment, vector_registers, l1, l2,
            threads, max_params, image_texels, narrow_index, max_global, max_local, max_local_axis,
-           max_shared_bytes, fast_shared, busy_items, simd, tensor_cores] = caps;
+           max_shared_bytes, fast_shared, async_copies, busy_items, simd, tensor_cores] = caps;
     f("ops", ops);
     f("not_of_f64", not_of_f64);
     f("dtypes", dtypes);
@@ -98,6 +99,7 @@ struct Caps {
     f("max_local_axis", max_local_axis);
     f("max_shared_bytes", max_shared_bytes);
     f("fast_shared", fast_shared);
+    f("async_copies", async_copies);
     f("busy_items", busy_items);
     f("simd", simd);
     f("tensor_cores", tensor_cores);

@@ -16,8 +16,9 @@ namespace {
 using Status = int;  // nvrtcResult; 0: NVRTC_SUCCESS
 using Program = void*;
 
-// fma() alone fuses; quotients and roots are rounded once and subnormals kept by default.
-constexpr const char* kOptions[] = {"--std=c++17", "--fmad=false", "--disable-warnings"};
+// By default a product and a sum may be fused, as by all renderers, quotients and roots are rounded
+// once, and subnormals are kept.
+constexpr const char* kOptions[] = {"--std=c++17", "--disable-warnings"};
 
 struct Nvrtc {
   const os::Library* library = nullptr;  // never unloaded

@@ -9,7 +9,8 @@
 //                    group's and the work item's number on an axis, below grid_groups/group_items
 //   DefinePrivate, DefineLocal   args {id, count}: an array, 64-byte aligned. Local: one a group
 //   Barrier          work items of a group wait for each other here, and see each other's stores
-//                    to DefineLocal; every item of a group comes to the same barriers
+//                    to DefineLocal; every item of a group comes to the same barriers. With args
+//                    {n}, they see asynchronous stores too, but those of an item's last n batches
 //   DefineReg        a mutable scalar or vector register of the node's dtype
 //   Range ... End    for (i = 0; i < size; ++i) {...}; End's srcs are {last effect or Group, Range}
 //   If ... EndIf     a guarded block
@@ -20,10 +21,14 @@
 //                    Bool (scalar: all lanes) or Bool x lanes (per lane), and src[1] is the value
 //                    where it is false. Load(DefineReg) and Load(After(DefineReg)) read it.
 //                    With args {kMatrix}, of local memory: each item of a wave of 32 names 16
-//                    bytes, and word m of item l is word l % 4 of what item 8 m + l / 4 names
+//                    bytes, and word m of item l is word l % 4 of what item 8 m + l / 4 names.
+//                    With {kMatrix | kMatrixTransposed}, of elements of 16 bits: word m of item l
+//                    is element l / 4 of what items 8 m + 2 (l % 4) and the next one name
 //   Store            Store(Index, value) (gate as above: masked lanes are not written);
-//                    Store(DefineReg, value)
-//   After, Group     order only; After is its src[0]
+//                    Store(DefineReg, value). With args {kAsync}, of a Load of a Param to local
+//                    memory: it may be done later, until a Barrier waits for its batch
+//   After, Group     order only; After is its src[0]. A Group with args {kAsync} ends a batch of
+//                    asynchronous Stores: those since the last one
 //   Vec, Splat, Lane, Ramp, Cast, Bitcast and the elementwise ops, scalar or vector
 // No node has dtype Index any more; Bool in memory is one byte, 0 or 1.
 #pragma once
@@ -35,11 +40,15 @@
 
 namespace doorbell::codegen {
 
-// Args of a Load. Before expansion the elements are those of a tensor core's operand, in rows of
-// whole units of 16 bytes; swapped: the second and the third word of four change places in the
-// registers.
-inline constexpr i64 kMatrix = 1, kMatrixSwapped = 2;
+// Bits of a Load's arg. Before expansion its elements are those of a tensor core's operand, in rows
+// of whole units of 16 bytes along the depth, or, transposed, along the other axis. Swapped: the
+// second and the third word of four change places in the registers.
+inline constexpr i64 kMatrix = 1, kMatrixSwapped = 2, kMatrixTransposed = 4;
 inline bool is_matrix_load(core::UOp u) { return u.is(core::Op::Load) && u.narg() > 0; }
+// The arg of a Store, which stores so many bytes, and of the Group of a batch of them.
+inline constexpr i64 kAsync = 1, kAsyncBytes = 16;
+inline bool is_async_store(core::UOp u) { return u.is(core::Op::Store) && u.narg() > 0; }
+inline bool is_async_batch(core::UOp u) { return u.is(core::Op::Group) && u.narg() > 0; }
 
 struct ProgramParam {
   core::DType dtype = core::dtypes::u8;  // u8 for a parameter that is no longer read

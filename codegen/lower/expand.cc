@@ -56,8 +56,9 @@ class Expander {
 
   Instances expand_node(UOp u);
   Instances expand_load(UOp u);
-  UOp load_matrix(UOp memory, DType element, UOp index, bool swapped, UOp v);
+  UOp load_matrix(UOp memory, DType element, UOp index, i64 how, UOp v);
   Instances expand_store(UOp u);
+  UOp make_async(UOp store);
   Instances expand_end(UOp u);
   Instances expand_order(UOp u);
   Instances expand_reduce(UOp u);
@@ -185,25 +186,27 @@ Expander::Instances Expander::expand_wmma(UOp u) {
   return x;
 }
 
-// In parts of four words. The word m of item l is in the unit that begins with the word of item
-// l / 4 * 4; so the unit that item 8 m + n names is where item 4 n has that word.
-UOp Expander::load_matrix(UOp memory, DType element, UOp index, bool swapped, UOp v) {
+// In parts of four words. Item 8 m + n names unit n of word m. That begins with the word of item
+// 4 n; or, transposed, with element n % 2 of the word of item n / 2.
+UOp Expander::load_matrix(UOp memory, DType element, UOp index, i64 how, UOp v) {
+  const bool swapped = how & kMatrixSwapped, transposed = how & kMatrixTransposed;
   const i64 word = 4 / element.bytes();  // elements
   UOp item = rw_.make(Op::Special, core::dtypes::index, {},
                       {static_cast<i64>(core::SpecialKind::LocalId), 0, kWave});
-  UOp number = rw_.floordiv(item, 8);
+  UOp number = rw_.floordiv(item, 8), unit = rw_.floormod(item, 8);
   if (swapped) {
     UOp high = rw_.floordiv(number, 2), low = rw_.floormod(number, 2);
     number = rw_.add(rw_.mul(low, 2), high);
   }
+  UOp from_item = transposed ? rw_.floordiv(unit, 2) : rw_.mul(unit, 4);
   UOps lanes;
   for (i64 first = 0; first < v.range_size() / word; first += 4) {
-    UOp at_word = rw_.add(number, first), of_word = rw_.mul(at_word, word);
-    UOp row = rw_.floormod(item, 8), of_row = rw_.mul(row, 4);
-    const std::pair<UOp, UOp> named[] = {{v, of_word}, {item, of_row}};
+    UOp at = rw_.mul(rw_.add(number, first), word);
+    if (transposed) at = rw_.add(at, rw_.floormod(unit, 2));
+    const std::pair<UOp, UOp> named[] = {{v, at}, {item, from_item}};
     UOp place = arena_.make(Op::Index, memory.dtype(), {memory, rw_.substitute(index, named)});
     const DType four = element.with_lanes(static_cast<u16>(4 * word));
-    UOp loaded = arena_.make(Op::Load, four, {place}, {kMatrix});
+    UOp loaded = arena_.make(Op::Load, four, {place}, {how & ~kMatrixSwapped});
     for (i64 m = 0; m < 4; ++m) {
       const i64 from = swapped ? m / 2 + m % 2 * 2 : m;
       for (i64 i = 0; i < word; ++i)
@@ -223,7 +226,7 @@ Expander::Instances Expander::expand_load(UOp u) {
     UOp alt = u.nsrc() > 1 ? at(u.src(1), i, x.mask) : UOp();
     UOp v = vector_range(index.range_mask() | (on ? on.range_mask() : 0));
     if (u.narg() > 0) {
-      x.values.push_back(load_matrix(memory, u.dtype(), index, u.arg(0) == kMatrixSwapped, v));
+      x.values.push_back(load_matrix(memory, u.dtype(), index, u.arg(0), v));
       continue;
     }
     x.values.push_back(lanes_.load(memory, u.dtype(), index, on, alt, v));
@@ -238,10 +241,19 @@ Expander::Instances Expander::expand_store(UOp u) {
   UOp v = vector_range(u.range_mask());
   for (i64 i = 0, n = count(x.mask); i < n; ++i) {
     UOp on = gate ? symbolic(gate, i, x.mask) : UOp();
-    x.values.push_back(
-        lanes_.store(memory, symbolic(place.src(1), i, x.mask), on, value(u.src(1), i, x.mask), v));
+    UOp made =
+        lanes_.store(memory, symbolic(place.src(1), i, x.mask), on, value(u.src(1), i, x.mask), v);
+    x.values.push_back(is_async_store(u) ? make_async(made) : made);
   }
   return x;
+}
+
+// Where it is one copy of the right size; else it is done at once.
+UOp Expander::make_async(UOp store) {
+  const bool is_copy = store.is(Op::Store) && store.src(1).is(Op::Load) &&
+                       store.src(1).dtype().bytes() == kAsyncBytes;
+  return is_copy ? arena_.make(Op::Store, store.dtype(), {store.src(0), store.src(1)}, {kAsync})
+                 : store;
 }
 
 Expander::Instances Expander::expand_end(UOp u) {

@@ -30,15 +30,20 @@ std::optional<Product> find_product(const KernelInfo& info) {
 namespace {
 
 constexpr f64 kWorthTensorCores = 1 << 14;  // multiply-adds
-constexpr i64 kTileBytes = 64;              // of a row of a tile in local memory
-constexpr i64 kBuffers = 2;                 // of tiles, in local memory
+constexpr i64 kTileBytes = 64;              // of a row of a tile in local memory, at least
+constexpr i64 kBuffers = 2;                 // of tiles, in local memory, at least
 constexpr i64 kMaxRegisters = 256;          // of an item
 constexpr i64 kOtherRegisters = 24;         // of an item: addresses, and what waits in a copy
 constexpr f64 kInstructionCycles = 16;      // of a SIMD
+// Of a copy of 16 bytes with its addresses, and of a tile for waits, steps and the loop.
+constexpr f64 kAsyncInstructions = 3, kTileInstructions = 15;
+constexpr f64 kIssueCycles = 3;  // by which each of these delays matrix instructions, about
+constexpr i64 kBusyWaves = 4;    // of a group that copies so: as many keep the matrix units busy
 
 // Axes and the part of them that a group covers.
 struct Block {
   i64 row_waves, column_waves, row_tiles, column_tiles;
+  i64 tile_bytes = kTileBytes, buffers = kBuffers;
 };
 
 class TensorCorePlan {
@@ -51,7 +56,9 @@ class TensorCorePlan {
   bool find_core(const Product& product);
   bool find_axes(const Product& product);
   i64 longest(u64 mask, i64 step) const;
-  i64 tile_depth() const;
+  i64 tile_depth(const Block& b) const;
+  bool copies_async(const Access& a) const;
+  bool copies_all_async() const;
   i64 rows_of(const Block& b) const { return b.row_waves * b.row_tiles * core_->rows; }
   i64 columns_of(const Block& b) const { return b.column_waves * b.column_tiles * core_->columns; }
   i64 bytes(const Block& b) const;
@@ -114,15 +121,18 @@ bool TensorCorePlan::find_axes(const Product& product) {
   return true;
 }
 
-i64 TensorCorePlan::tile_depth() const {
-  i64 tile = std::max(kTileBytes / core_->operand_bytes(), core_->depth);
+i64 TensorCorePlan::tile_depth(const Block& b) const {
+  i64 tile = std::max(b.tile_bytes / core_->operand_bytes(), core_->depth);
   while (info_.size(depth_) % tile) tile /= 2;
   return tile;
 }
 
 i64 TensorCorePlan::bytes(const Block& b) const {
-  return kBuffers *
-         ((rows_of(b) + columns_of(b)) * (tile_depth() * core_->operand_bytes() + 16) + 128);
+  // Rows along the depth, or along the other axis, are padded.
+  const i64 depth = tile_depth(b), least = caps_.async_copies ? depth : 0;
+  const i64 padded = std::max(rows_of(b), least) + std::max(columns_of(b), least);
+  return b.buffers *
+         ((rows_of(b) + columns_of(b)) * depth * core_->operand_bytes() + padded * 16 + 128);
 }
 
 // In units of an instruction on a full target.
@@ -131,8 +141,10 @@ f64 TensorCorePlan::time(const Block& b) const {
   const i64 operands = b.row_tiles + b.column_tiles;
   const i64 registers = tiles * core_->result_elements +
                         operands * core_->operand_elements * core_->operand_bytes() / 4;
-  const i64 copied = (rows_of(b) + columns_of(b)) * tile_depth() * core_->operand_bytes() / 4 /
-                     (waves * core_->items());
+  const bool async = copies_all_async();
+  const i64 copied = async ? 0
+                           : (rows_of(b) + columns_of(b)) * tile_depth(b) * core_->operand_bytes() /
+                                 4 / (waves * core_->items());
   const i64 all_registers = registers + copied + kOtherRegisters;
   if (all_registers > std::min(caps_.simd.max_registers, kMaxRegisters)) return 1e300;
   if (waves * core_->items() > axes_.all_items()) return 1e300;
@@ -144,30 +156,54 @@ f64 TensorCorePlan::time(const Block& b) const {
                     static_cast<f64>(info_.size(columns_));
   const u64 both = u64{1} << rows_ | u64{1} << columns_;
   const f64 groups = down * across * axes_.values(info_.output_mask & ~both);
+  const i64 busy_items =
+      async ? std::min(waves, kBusyWaves) * core_->items() * 4 : waves * core_->items() * 2;
   const f64 busy =
-      std::min(1.0, groups * static_cast<f64>(waves * core_->items()) * 2 / axes_.busy_items());
+      std::min(1.0, groups * static_cast<f64>(busy_items) / static_cast<f64>(axes_.busy_items()));
   // Reads of local memory beside the instructions, and the group's wait for its tiles.
   const f64 local = static_cast<f64>(operands) / static_cast<f64>(tiles);
   const f64 at_once = waves_of_simd(caps_, {all_registers, bytes(b), waves * core_->items()});
-  const f64 work = static_cast<f64>(tiles * tile_depth() / core_->depth) * kInstructionCycles;
+  // From the start of a tile's copy until it is needed.
+  const f64 work =
+      static_cast<f64>((b.buffers - 1) * tiles * tile_depth(b) / core_->depth) * kInstructionCycles;
   const f64 lanes_per_cycle = static_cast<f64>(caps_.simd.lanes_per_cycle);
   const f64 stall = stall_factor(caps_, at_once,
                                  work * lanes_per_cycle / static_cast<f64>(caps_.simd.wave_items));
-  const f64 copies = copy_instructions(b) / static_cast<f64>(tiles * tile_depth() / core_->depth);
+  const f64 of_tile =
+      async ? kIssueCycles * (copy_instructions(b) + kTileInstructions) : copy_instructions(b);
+  const f64 copies = of_tile / static_cast<f64>(tiles * tile_depth(b) / core_->depth);
   const f64 compute = (1 + local / 2 + copies / kInstructionCycles) * stall / busy;
   const f64 memory = 32 * (1 / high + 1 / wide) / std::sqrt(busy);
   return waste * (compute + memory);
 }
 
-// Of an item, for a tile of both operands: loads and stores of 16 bytes, or, where the depth is not
-// contiguous in memory, narrower loads, permutations and stores.
+// Blocks of 16 bytes, along the depth or, transposed by matrix loads, along the other axis.
+bool TensorCorePlan::copies_async(const Access& a) const {
+  if (!caps_.async_copies || !core_->loads_matrices) return false;
+  const i64 other = a.mask >> rows_ & 1 ? rows_ : columns_;
+  return axes_.contiguous(a, depth_) || (core_->operand_bytes() == 2 && axes_.contiguous(a, other));
+}
+
+bool TensorCorePlan::copies_all_async() const {
+  return std::ranges::all_of(info_.accesses, [&](const Access& a) {
+    return a.store || !(a.mask >> depth_ & 1) || copies_async(a);
+  });
+}
+
+// Of an item, for a tile of both operands: asynchronous copies; else loads and stores of 16 bytes,
+// or, where the depth is not contiguous in memory, narrower loads, permutations and stores.
 f64 TensorCorePlan::copy_instructions(const Block& b) const {
+  const bool async = copies_all_async();
   const f64 items = static_cast<f64>(b.row_waves * b.column_waves * core_->items());
   f64 count = 0;
   for (const Access& a : info_.accesses) {
     if (a.store || !(a.mask >> depth_ & 1)) continue;
     const i64 extent = a.mask >> rows_ & 1 ? rows_of(b) : columns_of(b);
-    const f64 bytes = static_cast<f64>(extent * tile_depth() * core_->operand_bytes()) / items;
+    const f64 bytes = static_cast<f64>(extent * tile_depth(b) * core_->operand_bytes()) / items;
+    if (async) {
+      count += bytes / 16 * kAsyncInstructions;
+      continue;
+    }
     count += axes_.contiguous(a, depth_) ? bytes / 8 : bytes / 8 + bytes / 4 + bytes / 16;
   }
   return count;
@@ -184,13 +220,13 @@ Plan TensorCorePlan::build(const Block& b) const {
   add(OptOp::Local, rows_, b.row_waves);
   add(OptOp::Upcast, columns_, b.column_tiles);
   add(OptOp::Upcast, rows_, b.row_tiles);
-  const i64 tile = tile_depth();
+  const i64 tile = tile_depth(b);
   add(OptOp::Unroll, depth_, tile / core_->depth);
   if (!caps_.fast_shared) return plan;
   plan.push_back({OptOp::Tile, depth_, tile});
   for (const Access& a : info_.accesses) {
     if (a.store || !(a.mask >> depth_ & 1) || !a.memory.is(Op::Param)) continue;
-    const Opt stage{OptOp::Stage, a.memory.arg(0), kBuffers};
+    const Opt stage{OptOp::Stage, a.memory.arg(0), b.buffers};
     if (std::find(plan.begin(), plan.end(), stage) == plan.end()) plan.push_back(stage);
   }
   return plan;
@@ -202,13 +238,16 @@ Plan TensorCorePlan::choose() {
   if (!find_core(*product) || !find_axes(*product)) return {};
   f64 best = 1e300;
   Block chosen{};
+  const i64 longest_row = copies_all_async() ? 2 * kTileBytes : kTileBytes;
   for (i64 row_waves : {1, 2, 4}) {
     for (i64 column_waves : {1, 2, 4}) {
       for (i64 row_tiles : {1, 2, 4, 8}) {
         for (i64 column_tiles : {1, 2, 4, 8}) {
-          const Block b{row_waves, column_waves, row_tiles, column_tiles};
-          const f64 t = time(b);
-          if (t < best) best = t, chosen = b;
+          Block b{row_waves, column_waves, row_tiles, column_tiles};
+          for (b.tile_bytes = kTileBytes; b.tile_bytes <= longest_row; b.tile_bytes *= 2) {
+            const f64 t = time(b);
+            if (t < best) best = t, chosen = b;
+          }
         }
       }
     }

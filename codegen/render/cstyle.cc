@@ -100,6 +100,7 @@ void CStyleWriter::add_value(UOp u, std::string expression) {
 
 void CStyleWriter::begin_range(UOp u) {
   std::string name = fmt::format("i{}", u.arg(0));
+  if (const std::string before = before_loop(u); !before.empty()) line(before);
   line(fmt::format("for ({0} {1} = 0; {1} < {2}; ++{1}) {{", type_name(u.dtype()), name,
                    text(u.src(0))));
   text_[u.id()] = name;
@@ -111,8 +112,8 @@ void CStyleWriter::add_op(UOp u) {
   switch (u.op()) {
     case Op::Const:
     case Op::Index:
-    case Op::Group:
     case Op::Sink: return;
+    case Op::Group: return is_async_batch(u) ? line(commit()) : void();
     case Op::Param: text_[u.id()] = param_name(u.arg(0)); return;
     case Op::Variable:
       text_[u.id()] = fmt::format("(({})n{})", type_name(u.dtype()), variable_position(u));
@@ -126,7 +127,7 @@ void CStyleWriter::add_op(UOp u) {
       // Declares shared memory for the whole function, wherever the list mentions it.
       locals_ += "  " + local_array(u, text_[u.id()]) + "\n";
       return;
-    case Op::Barrier: return line(barrier());
+    case Op::Barrier: return line(barrier(u));
     case Op::DefineReg:
       text_[u.id()] = fmt::format("r{}", u.arg(0));
       return line(fmt::format("{} {};", type_name(u.dtype()), text_[u.id()]));

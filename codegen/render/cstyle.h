@@ -42,8 +42,12 @@ class CStyleWriter {
   virtual std::string vector(core::UOp u);  // Vec, Splat, Lane, Ramp
   // Work groups.
   virtual std::string local_array(core::UOp u, const std::string& name);  // a declaration
-  virtual std::string barrier();                                          // a statement
-  virtual std::string matrix(core::UOp u);                                // of a Wmma
+  virtual std::string barrier(core::UOp u);
+  virtual std::string commit();  // of asynchronous stores
+  virtual std::string before_loop(core::UOp /*range*/) {
+    return "";
+  }  // a line, or nothing                                          // a statement
+  virtual std::string matrix(core::UOp u);  // of a Wmma
 
   // The text of an operand: a name, a constant, or an expression in parentheses.
   std::string text(core::UOp u);

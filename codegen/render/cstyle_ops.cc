@@ -217,7 +217,11 @@ std::string CStyleWriter::matrix(UOp) {
   UNREACHABLE("a matrix instruction in {}, where there are none", program_.name);
 }
 
-std::string CStyleWriter::barrier() {
+std::string CStyleWriter::commit() {
+  UNREACHABLE("asynchronous stores in {}, where there are none", program_.name);
+}
+
+std::string CStyleWriter::barrier(UOp) {
   UNREACHABLE("a barrier in {}, where there are no work groups", program_.name);
 }
 

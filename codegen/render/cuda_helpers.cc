@@ -72,16 +72,29 @@ std::string CudaHelpers::bits(DType to, DType from) {
 }
 
 // It reads memory, which the compiler has to be told. [PTX ISA 9.0, "ldmatrix"]
-std::string CudaHelpers::load_matrix(DType t) {
-  const std::string value = type(t);
-  std::string name = "load_matrix_" + value;
+std::string CudaHelpers::load_matrix(DType t, bool transposed) {
+  const std::string value = type(t), how = transposed ? ".trans" : "";
+  std::string name = fmt::format("load_{}matrix_{}", transposed ? "transposed_" : "", value);
   if (!begin(name)) return name;
   define(fmt::format(
       "FN {0} {1}(const void* p) {{\n  {0} r;\n"
-      "  asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{%0, %1, %2, %3}}, [%4];\"\n"
+      "  asm volatile(\"ldmatrix.sync.aligned.m8n8.x4{2}.shared.b16 {{%0, %1, %2, %3}}, [%4];\"\n"
       "      : \"=r\"(r.w[0]), \"=r\"(r.w[1]), \"=r\"(r.w[2]), \"=r\"(r.w[3])\n"
       "      : \"r\"((u32)__cvta_generic_to_shared(p)) : \"memory\");\n  return r;\n}}\n",
-      value, name));
+      value, name, how));
+  return name;
+}
+
+// [PTX ISA 9.0, "cp.async": of fewer bytes than 16, the rest are zeros]
+std::string CudaHelpers::copy_async(bool gated) {
+  std::string name = gated ? "copy_async_gated" : "copy_async";
+  if (!begin(name)) return name;
+  define(fmt::format(
+      "FN void {}(void* to, const void* from{}) {{\n"
+      "  asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16{};\"\n"
+      "      :: \"r\"((u32)__cvta_generic_to_shared(to)), \"l\"(__cvta_generic_to_global(from)){}\n"
+      "      : \"memory\");\n}}\n",
+      name, gated ? ", b8 gate" : "", gated ? ", %2" : "", gated ? ", \"r\"(gate ? 16 : 0)" : ""));
   return name;
 }
 

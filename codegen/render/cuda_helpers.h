@@ -19,7 +19,9 @@ class CudaHelpers final : public ClangHelpers {
   std::string load_vector(core::DType t, i64 alignment);
   std::string store_vector(core::DType t, i64 alignment);
   // The same of a Load with kMatrix (codegen/linear/program.h).
-  std::string load_matrix(core::DType t);
+  std::string load_matrix(core::DType t, bool transposed);
+  // f(to, from[, gate]): 16 bytes to shared memory, or zeros; done when a wait says so.
+  std::string copy_async(bool gated);
   // f(a, b, sums): a tensor core.
   std::string matrix(const TensorCore& core);
   // Whether a vector's lanes are in words.

@@ -1,5 +1,5 @@
 // CUDA C++: the frame, work groups and functions. Roots and quotients are rounded once, as NVRTC's
-// defaults have it; a product and a sum are fused by fma() alone (--fmad=false).
+// defaults have it; a product and a sum may be fused, as by all renderers.
 // [CUDA Programming Guide 13, 5.4 "C++ Language Extensions"; CUDA Math API, "Type Casting
 // Intrinsics", "Single" and "Double Precision Intrinsics"]
 #include "codegen/render/cuda_renderer.h"
@@ -66,20 +66,32 @@ class CudaWriter final : public WrappingWriter {
   }
   std::string load_vector(UOp load) override {
     UOp index = load.src(0);
-    if (is_matrix_load(load))
-      return fmt::format("{}({})", helpers_.load_matrix(load.dtype()), address(index));
+    if (is_matrix_load(load)) {
+      const bool transposed = load.arg(0) & kMatrixTransposed;
+      return fmt::format("{}({})", helpers_.load_matrix(load.dtype(), transposed), address(index));
+    }
     const i64 alignment = known_alignment(program_, index, load.dtype());
     return fmt::format("{}({})", helpers_.load_vector(load.dtype(), alignment), address(index));
   }
   std::string store_vector(UOp store) override {
     UOp index = store.src(0), value = store.src(1);
     const i64 alignment = known_alignment(program_, index, value.dtype());
+    if (is_async_store(store) && alignment >= kAsyncBytes &&
+        known_alignment(program_, value.src(0), value.dtype()) >= kAsyncBytes)
+      return copy_async(store);
     return fmt::format("{}({}, {});", helpers_.store_vector(value.dtype(), alignment),
                        address(index), text(value));
   }
   std::string matrix(UOp u) override {
     return fmt::format("{}({}, {}, {})", helpers_.matrix(tensor_core(u.arg(0))), text(u.src(0)),
                        text(u.src(1)), text(u.src(2)));
+  }
+  // The load that it copies from is left without use, and removed.
+  std::string copy_async(UOp store) {
+    UOp from = store.src(1).src(0);
+    const bool gated = from.nsrc() > 2;
+    return fmt::format("{}({}, {}{});", helpers_.copy_async(gated), address(store.src(0)),
+                       address(from), gated ? ", " + text(from.src(2)) : "");
   }
   std::string lane(UOp u, i64 number);
   std::string word(UOp u, i64 number);
@@ -99,7 +111,24 @@ class CudaWriter final : public WrappingWriter {
   std::string local_array(UOp u, const std::string& name) override {
     return array("__shared__ ", u, name);
   }
-  std::string barrier() override { return "__syncthreads();"; }
+  std::string barrier(UOp u) override {
+    if (u.narg() == 0) return "__syncthreads();";
+    return fmt::format("asm volatile(\"cp.async.wait_group {};\" ::: \"memory\"); __syncthreads();",
+                       u.arg(0));
+  }
+  std::string commit() override {
+    return "asm volatile(\"cp.async.commit_group;\" ::: \"memory\");";
+  }
+  // What a group does together stays a loop: it is long, and would leave the cache of instructions.
+  std::string before_loop(UOp range) override {
+    bool inside = false;
+    for (UOp u : program_.ops) {
+      if (u == range) inside = true;
+      if (u.is(Op::End) && u.src(u.nsrc() - 1) == range) return "";
+      if (inside && u.is(Op::Barrier)) return "#pragma unroll 1";
+    }
+    return "";
+  }
 
   std::string frame(const std::string& body) override;
 

@@ -86,7 +86,7 @@ class HipWriter final : public ClangWriter {
   std::string local_array(UOp u, const std::string& name) override {
     return array("static __attribute__((shared)) ", u, name);
   }
-  std::string barrier() override {
+  std::string barrier(core::UOp) override {
     return "__builtin_amdgcn_fence(__ATOMIC_RELEASE, \"workgroup\"); __builtin_amdgcn_s_barrier(); "
            "__builtin_amdgcn_fence(__ATOMIC_ACQUIRE, \"workgroup\");";
   }

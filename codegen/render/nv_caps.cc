@@ -53,6 +53,7 @@ Caps nv_caps(const nv::hw::Chip& chip, NvTarget target) {
   caps.max_shared_bytes = std::min(chip.shared_of_block, kStaticShared);
   for (usize i = 0; i < kTensorCoreCount; ++i)
     caps.tensor_cores[i] = has_instruction(chip, tensor_cores()[i], target.ptx);
+  caps.async_copies = chip.matrix >= nv::hw::Matrix::Ampere;  // [PTX ISA 9.0, "cp.async"]
   caps.simd = {.waves = chip.warps / kPartitions,
                .wave_items = kWarp,
                .lanes_per_cycle = chip.f32_lanes,

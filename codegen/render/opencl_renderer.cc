@@ -72,7 +72,7 @@ class OpenClWriter final : public WrappingWriter {
   std::string local_array(UOp u, const std::string& name) override {
     return array("local ", u, name);
   }
-  std::string barrier() override { return "barrier(CLK_LOCAL_MEM_FENCE);"; }
+  std::string barrier(core::UOp) override { return "barrier(CLK_LOCAL_MEM_FENCE);"; }
 
   std::string load_vector(UOp u) override;
   std::string store_vector(UOp u) override;

@@ -155,7 +155,8 @@ llvm::Value* FunctionBuilder::load(UOp u) {
   UOp index = u.src(0), memory = memory_of(index);
   if (memory.is(Op::DefineReg)) return b_.CreateLoad(value_type(t), value(index));
   if (is_matrix_load(u))
-    return frame_.load_matrix(b_, value_type(t), address(index, nullptr, true));
+    return frame_.load_matrix(b_, value_type(t), address(index, nullptr, true),
+                              (u.arg(0) & kMatrixTransposed) != 0);
   llvm::Align align = alignment(index, t);
   llvm::Type* type = memory_type(t);
   llvm::Value* gate = gate_of(index);
@@ -175,6 +176,17 @@ llvm::Value* FunctionBuilder::load(UOp u) {
   }
   mark_access(access, memory);
   return t.is_bool() ? b_.CreateTrunc(result, value_type(t)) : result;
+}
+
+// The load that it copies from is left without use, and removed. False where an address may not be
+// aligned.
+bool FunctionBuilder::copy_async(UOp store) {
+  UOp to = store.src(0), load = store.src(1), from = load.src(0);
+  if (std::min(alignment(to, load.dtype()), alignment(from, load.dtype())).value() < kAsyncBytes)
+    return false;
+  llvm::Value* gate = gate_of(from);
+  frame_.copy_async(b_, address(to, nullptr, true), address(from, nullptr, gate == nullptr), gate);
+  return true;
 }
 
 void FunctionBuilder::store(UOp u) {
@@ -200,7 +212,8 @@ void FunctionBuilder::store(UOp u) {
     b_.CreateCondBr(gate, then, exit);
     b_.SetInsertPoint(then);
   }
-  mark_access(b_.CreateAlignedStore(v, address(index, nullptr, true), align), memory);
+  if (!is_async_store(u) || !copy_async(u))
+    mark_access(b_.CreateAlignedStore(v, address(index, nullptr, true), align), memory);
   if (!exit) return;
   b_.CreateBr(exit);
   b_.SetInsertPoint(exit);

@@ -63,14 +63,14 @@ void FunctionBuilder::add_op(UOp u) {
     case Op::DefinePrivate: return set(u, add_alloca(memory_type(u.dtype()), u.arg(1), 64));
     case Op::DefineLocal:
       return set(u, frame_.local_array(module_, memory_type(u.dtype()), u.arg(1)));
-    case Op::Barrier: return frame_.barrier(b_);
+    case Op::Barrier: return barrier(u);
     case Op::DefineReg: return set(u, add_alloca(value_type(u.dtype()), 1, 0));
     case Op::Range: return begin_range(u);
     case Op::End: return end_range(u);
     case Op::If: return begin_if(u);
     case Op::EndIf: return end_if();
+    case Op::Group: return is_async_batch(u) ? frame_.commit_async(b_) : void();
     case Op::Index:
-    case Op::Group:
     case Op::Sink: return;  // an Index is part of its access
     case Op::After: return set(u, values_[u.src(0).id()]);
     case Op::Load: return set(u, load(u));
@@ -125,7 +125,7 @@ void FunctionBuilder::begin_range(UOp u) {
   b_.SetInsertPoint(body);
   llvm::PHINode* index = b_.CreatePHI(type, 2, "i" + std::to_string(u.arg(0)));
   index->addIncoming(llvm::ConstantInt::get(type, 0), before);
-  loops_.push_back({u, index, size, body, exit});
+  loops_.push_back({u, index, size, body, exit, false});
   set(u, index);
 }
 
@@ -137,8 +137,24 @@ void FunctionBuilder::end_range(UOp u) {
   llvm::Value* next = b_.CreateAdd(loop.index, llvm::ConstantInt::get(loop.index->getType(), 1), "",
                                    /*HasNUW=*/true, /*HasNSW=*/true);
   loop.index->addIncoming(next, b_.GetInsertBlock());
-  b_.CreateCondBr(b_.CreateICmpSLT(next, loop.size), loop.body, loop.exit);
+  llvm::Instruction* branch =
+      b_.CreateCondBr(b_.CreateICmpSLT(next, loop.size), loop.body, loop.exit);
+  if (loop.has_barrier && frame_.traits().keeps_loops) keep_loop(branch);
   b_.SetInsertPoint(loop.exit);
+}
+
+void FunctionBuilder::keep_loop(llvm::Instruction* branch) {
+  llvm::Metadata* disable =
+      llvm::MDNode::get(context_, {llvm::MDString::get(context_, "llvm.loop.unroll.disable")});
+  llvm::MDNode* node = llvm::MDNode::getDistinct(context_, {nullptr, disable});
+  node->replaceOperandWith(0, node);
+  branch->setMetadata(llvm::LLVMContext::MD_loop, node);
+}
+
+void FunctionBuilder::barrier(UOp u) {
+  for (Loop& loop : loops_) loop.has_barrier = true;
+  if (u.narg() > 0) frame_.wait_async(b_, u.arg(0));
+  frame_.barrier(b_);
 }
 
 void FunctionBuilder::begin_if(UOp u) {

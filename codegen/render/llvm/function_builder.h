@@ -29,6 +29,7 @@ class FunctionBuilder {
     llvm::PHINode* index;
     llvm::Value* size;
     llvm::BasicBlock *body, *exit;
+    bool has_barrier = false;
   };
 
   // function_builder.cc: the walk, arguments, blocks
@@ -39,6 +40,8 @@ class FunctionBuilder {
   void add_special(core::UOp u);
   void begin_range(core::UOp u);
   void end_range(core::UOp u);
+  void keep_loop(llvm::Instruction* branch);
+  void barrier(core::UOp u);
   void begin_if(core::UOp u);
   void end_if();
   llvm::Value* value(core::UOp u);
@@ -60,6 +63,7 @@ class FunctionBuilder {
   bool is_masked(core::UOp index, core::DType access) const;
   llvm::Value* load(core::UOp u);
   void store(core::UOp u);
+  bool copy_async(core::UOp store);
   void mark_access(llvm::Instruction* access, core::UOp memory);
   void make_alias_scopes();
 

@@ -21,6 +21,7 @@ struct FrameTraits {
   bool native_maximum = false;    // llvm.maximum is the fastest way
   bool offset_addresses = false;  // base in scalar registers + 32-bit unsigned bytes is a form
   bool byte_permutes = false;     // any bytes of two words are put together by one instruction
+  bool keeps_loops = false;       // loops with barriers are not unrolled
 };
 
 class KernelFrame {
@@ -42,9 +43,16 @@ class KernelFrame {
   virtual llvm::Value* matrix(llvm::IRBuilder<>& b, const TensorCore& core, llvm::Value* x,
                               llvm::Value* y, llvm::Value* sum) = 0;
   // A Load with kMatrix. Only where a tensor core loads matrices.
-  virtual llvm::Value* load_matrix(llvm::IRBuilder<>&, llvm::Type*, llvm::Value* /*address*/) {
+  virtual llvm::Value* load_matrix(llvm::IRBuilder<>&, llvm::Type*, llvm::Value* /*address*/,
+                                   bool /*transposed*/) {
     return nullptr;
   }
+  // An asynchronous Store of 16 bytes, or of zeros where the gate, which may be null, is false; the
+  // end of a batch; and the wait for all but the last `pending`. Only where the target has them.
+  virtual void copy_async(llvm::IRBuilder<>&, llvm::Value* /*to*/, llvm::Value* /*from*/,
+                          llvm::Value* /*gate*/) {}
+  virtual void commit_async(llvm::IRBuilder<>&) {}
+  virtual void wait_async(llvm::IRBuilder<>&, i64 /*pending*/) {}
   // Loads from byte `of_item` + `of_all` of a Param, the latter the same for all items of a wave;
   // both are i32. Null where the target has no such form for the type.
   virtual llvm::Instruction* load_in_step(llvm::IRBuilder<>&, llvm::Type*, usize /*slot*/,

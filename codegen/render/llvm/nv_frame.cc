@@ -19,7 +19,8 @@ class NvFrame final : public GpuFrame {
   using GpuFrame::GpuFrame;
 
   const FrameTraits& traits() const override {
-    static constexpr FrameTraits kTraits{.native_f16 = true, .byte_permutes = true};
+    static constexpr FrameTraits kTraits{
+        .native_f16 = true, .byte_permutes = true, .keeps_loops = true};
     return kTraits;
   }
 
@@ -78,13 +79,35 @@ class NvFrame final : public GpuFrame {
     return sum;
   }
 
-  llvm::Value* load_matrix(llvm::IRBuilder<>& b, llvm::Type* type, llvm::Value* address) override {
-    llvm::Value* four = b.CreateIntrinsic(llvm::Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x4_b16,
-                                          {address->getType()}, {address});
+  llvm::Value* load_matrix(llvm::IRBuilder<>& b, llvm::Type* type, llvm::Value* address,
+                           bool transposed) override {
+    const auto id = transposed ? llvm::Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x4_trans_b16
+                               : llvm::Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x4_b16;
+    llvm::Value* four = b.CreateIntrinsic(id, {address->getType()}, {address});
     llvm::Value* words = llvm::PoisonValue::get(llvm::FixedVectorType::get(b.getInt32Ty(), 4));
     for (unsigned i = 0; i < 4; ++i)
       words = b.CreateInsertElement(words, b.CreateExtractValue(four, i), i);
     return b.CreateBitCast(words, type);
+  }
+
+  // [PTX ISA 9.0, "cp.async": of fewer bytes than 16, the rest are zeros]
+  void copy_async(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* from,
+                  llvm::Value* gate) override {
+    using namespace llvm::Intrinsic;
+    const llvm::ArrayRef<llvm::Type*> none;
+    if (gate == nullptr) {
+      b.CreateIntrinsic(nvvm_cp_async_cg_shared_global_16, none, {to, from});
+    } else {
+      b.CreateIntrinsic(nvvm_cp_async_cg_shared_global_16_s, none,
+                        {to, from, b.CreateSelect(gate, b.getInt32(16), b.getInt32(0))});
+    }
+  }
+  void commit_async(llvm::IRBuilder<>& b) override {
+    call_intrinsic(b, llvm::Intrinsic::nvvm_cp_async_commit_group);
+  }
+  void wait_async(llvm::IRBuilder<>& b, i64 pending) override {
+    b.CreateIntrinsic(llvm::Intrinsic::nvvm_cp_async_wait_group, llvm::ArrayRef<llvm::Type*>(),
+                      {b.getInt32(static_cast<u32>(pending))});
   }
 
   // PRMT takes bytes 0 to 3 from its first source. [PTX ISA, "prmt"]

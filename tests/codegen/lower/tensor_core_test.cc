@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 
 #include "codegen/lower/lower.h"
@@ -174,6 +177,34 @@ TEST(TensorCores, PlansByHand) {
     EXPECT_EQ(count(program, Op::DefineLocal), plan == direct ? 0 : 2);
     EXPECT_EQ(count(program, Op::Barrier), plan == direct ? 0 : plan == staged ? 2 : 1);
     expect_product(program, dt::f16, s, false);
+  }
+}
+
+// Asynchronous copies into rings of several stages, of more than there are tiles too.
+TEST(TensorCores, RingsOfStages) {
+  const ProductSizes s{1, 64, 64, 96};
+  constexpr i64 kCore = 28, kTiles = 3;  // mma.sync of f16
+  for (const i64 stages : {2, 3, 4}) {
+    for (const bool transposed : {false, true}) {
+      SCOPED_TRACE(fmt::format("{} stages{}", stages, transposed ? ", transposed" : ""));
+      const Plan plan{{OptOp::Rows, 0, kCore},   {OptOp::Columns, 1, kCore},
+                      {OptOp::Depth, 2, kCore},  {OptOp::Local, 1, 2},
+                      {OptOp::Upcast, 0, 2},     {OptOp::Tile, 2, 32},
+                      {OptOp::Stage, 1, stages}, {OptOp::Stage, 2, stages}};
+      core::Arena arena;
+      const LinearProgram program = lower(narrow_product_kernel(dt::f16, s, transposed),
+                                          caps_of("sm_80"), arena, {.plan = &plan});
+      const i64 used = std::min(stages, kTiles);
+      EXPECT_EQ(std::ranges::count_if(program.ops, is_async_batch), used);
+      EXPECT_GT(std::ranges::count_if(program.ops, is_async_store), 0);
+      EXPECT_EQ(count(program, Op::Barrier), 1);
+      for (UOp u : program.ops) {
+        if (u.is(Op::Barrier)) {
+          EXPECT_EQ(u.arg(0), used - 2);
+        }
+      }
+      expect_product(program, dt::f16, s, transposed);
+    }
   }
 }
 

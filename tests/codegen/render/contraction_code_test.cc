@@ -128,18 +128,22 @@ INSTANTIATE_TEST_SUITE_P(Amd, ContractionCode, ::testing::Values(
     Bound{"gfx942",  dt::f32,    kSquare,  false, 29}));
 
 INSTANTIATE_TEST_SUITE_P(Nv, NvContractionCode, ::testing::Values(
-    Bound{"sm_80", dt::f16,    kSquare,  false, 113},
-    Bound{"sm_80", dt::f16,    kSquare,  true,  79},
-    Bound{"sm_80", dt::f16,    kSkinny,  false, 447},
-    Bound{"sm_80", dt::bf16,   kSquare,  false, 113},
-    Bound{"sm_80", dt::i8,     kSquare,  false, 147},
-    Bound{"sm_80", dt::i8,     kSquare,  true,  77},
-    Bound{"sm_90", dt::f16,    kSquare,  false, 124},
-    Bound{"sm_90", dt::f16,    kSquare,  true,  91},
-    Bound{"sm_90", dt::f16,    kSkinny,  false, 1150},
-    Bound{"sm_90", dt::f16,    kBatched, false, 124},
-    Bound{"sm_90", dt::bf16,   kSquare,  false, 124},
-    Bound{"sm_90", dt::i8,     kSquare,  false, 158}));
+    Bound{"sm_80", dt::f16,   kSquare,  false, 97},
+    Bound{"sm_80", dt::f16,   kSquare,  true,  96},
+    Bound{"sm_80", dt::f16,   kSkinny,  false, 188},
+    Bound{"sm_80", dt::f16,   kBatched, false, 97},
+    Bound{"sm_80", dt::bf16,  kSquare,  false, 97},
+    Bound{"sm_80", dt::i8,    kSquare,  false, 147},
+    Bound{"sm_80", dt::i8,    kSquare,  true,  93},
+    Bound{"sm_80", dt::f32,   kSquare,  false, 12},
+    Bound{"sm_90", dt::f16,   kSquare,  false, 99},
+    Bound{"sm_90", dt::f16,   kSquare,  true,  100},
+    Bound{"sm_90", dt::f16,   kSkinny,  false, 344},
+    Bound{"sm_90", dt::f16,   kBatched, false, 99},
+    Bound{"sm_90", dt::bf16,  kSquare,  false, 99},
+    Bound{"sm_90", dt::i8,    kSquare,  false, 158},
+    Bound{"sm_90", dt::i8,    kSquare,  true,  99},
+    Bound{"sm_90", dt::f32,   kSquare,  false, 9}));
 // clang-format on
 
 }  // namespace

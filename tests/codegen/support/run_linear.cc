@@ -374,8 +374,12 @@ void run_matrix_load(std::vector<Machine>& items, UOp u) {
   for (Machine& item : items) named.push_back(item.load(u));
   for (usize l = 0; l < items.size(); ++l) {
     for (usize m = 0; m < kWords; ++m) {
-      const Value& from = named[l / kWave * kWave + 8 * m + l % kWave / 4];
-      for (usize i = 0; i < word; ++i) made[l].push_back(from[l % 4 * word + i]);
+      const usize first = l / kWave * kWave + 8 * m;
+      for (usize i = 0; i < word; ++i) {
+        made[l].push_back(u.arg(0) & kMatrixTransposed
+                              ? named[first + 2 * (l % 4) + i][l % kWave / 4]
+                              : named[first + l % kWave / 4][l % 4 * word + i]);
+      }
     }
   }
   for (usize l = 0; l < items.size(); ++l) items[l].set(u, std::move(made[l]));

@@ -1,0 +1,252 @@
+// Which elements an item copies, and where each is in the tile.
+#include "codegen/opt/stage_tile.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+
+#include "base/util/check.h"
+
+namespace doorbell::codegen::detail {
+
+using core::AxisType;
+using core::Op;
+using core::UOp;
+
+void Stager::find_dims() {
+  Affine address = to_affine(load_.src(0).src(1));
+  u64 gates = load_.src(0).nsrc() > 2 ? load_.src(0).src(2).range_mask() : 0;
+  for (u64 m = load_.src(0).src(1).range_mask() | gates; m; m &= m - 1) {
+    i64 axis = std::countr_zero(m);
+    const GroupParts& p = loops_.parts[static_cast<usize>(axis)];
+    i64 taken = p.items * p.unrolled * p.lanes * p.matrix;
+    CHECK(p.block >= taken, "a staged operand varies with axis {}, which is not tiled", axis);
+    CHECK(!p.loop || loops_.info.ranges[static_cast<usize>(axis)].reduce,
+          "a staged operand varies with axis {}, which is a loop", axis);
+    if (p.block == 1) continue;
+    i64 stride = std::abs(address.coefficient(axis).value_or(INT32_MAX));
+    bool reduced = loops_.info.ranges[static_cast<usize>(axis)].reduce;
+    dims_.push_back({axis, p.block, stride, reduced});
+  }
+  CHECK(!dims_.empty(), "an operand to be staged does not vary with any tile");
+  std::stable_sort(dims_.begin(), dims_.end(),
+                   [](const Dim& a, const Dim& b) { return a.stride < b.stride; });
+  lay_out();
+  find_block();
+}
+
+// Whole vectors, where the address and the gates allow.
+void Stager::find_block() {
+  const Dim &first = dims_[0], &last = dims_[rows_.back()];
+  const u64 gates = load_.src(0).nsrc() > 2 ? load_.src(0).src(2).range_mask() : 0;
+  i64 size = loops_.info.ranges[static_cast<usize>(first.axis)].size, tile = 1;
+  for (const Dim& d : dims_) tile *= d.extent;
+  const i64 bytes = load_.dtype().bytes(), items = loops_.all_items();
+  const bool vectors = first.stride == 1 && size > 0 && !(gates >> first.axis & 1);
+  auto fits = [&](i64 wide) {
+    return wide == 1 || (vectors && first.extent % wide == 0 && size % wide == 0);
+  };
+  lanes_ = std::clamp<i64>(loops_.caps.vector_bytes / bytes, 1, 16);
+  if (transposes() && parts(last).matrix > 1) {
+    lanes_ = std::min<i64>(lanes_, 4);
+    while (!fits(lanes_)) lanes_ /= 2;
+    down_ = std::clamp<i64>(loops_.caps.vector_bytes / bytes, 1, 16);
+    while (down_ > 1 &&
+           (last.extent % down_ || (down_ * bytes > 4 && tile / (lanes_ * down_) < items))) {
+      down_ /= 2;
+    }
+    return;
+  }
+  while (lanes_ > 1 && (!fits(lanes_) || tile / lanes_ < items)) lanes_ /= 2;
+}
+
+void Stager::lay_out() {
+  for (usize i = 0; i < dims_.size(); ++i) rows_.push_back(i);
+  along_output_ = loops_.caps.async_copies && dims_.size() == 2 && load_.dtype().bytes() == 2 &&
+                  dims_[0].stride == 1 && is_matrix_axis(dims_[0]) && dims_[1].reduced &&
+                  parts(dims_[1]).matrix > 1;
+  // Output axes run inside reduced axes; among them, those with lanes or registers of an item are
+  // innermost.
+  auto rank = [&](usize i) {
+    const GroupParts& p = parts(dims_[i]);
+    // A whole operand of an instruction.
+    if (dims_[i].reduced) return p.matrix > 1 && !along_output_ ? 4 : 0;
+    return p.lanes > 1 ? 3 : p.unrolled > 1 ? 2 : 1;
+  };
+  std::stable_sort(rows_.begin(), rows_.end(), [&](usize a, usize b) { return rank(a) < rank(b); });
+  i64 pitch = 1;
+  for (usize i = rows_.size(); i-- > 0;) {
+    dims_[rows_[i]].pitch = pitch;
+    pitch *= dims_[rows_[i]].extent;
+    // Padded if the copy transposes, or if each item reads a row for a matrix instruction.
+    const Dim& d = dims_[rows_[i]];
+    bool longer = rows_[i] != 0 || (d.reduced && parts(d).matrix > 1) || along_output_;
+    if (i + 1 < rows_.size() || i == 0 || !longer) continue;
+    pitch += std::max<i64>(1, 16 / load_.dtype().bytes());
+  }
+}
+
+UOp Stager::place(UOp memory, UOp base, const std::vector<UOp>& at, UOp gate) {
+  UOp index = base;
+  for (usize i : rows_) {
+    UOp scaled = rw_.mul(at[i], dims_[i].pitch);
+    index = rw_.add(index, scaled);
+  }
+  if (!gate) return rw_.make(Op::Index, memory.dtype(), {memory, index});
+  return rw_.make(Op::Index, memory.dtype(), {memory, index, gate});
+}
+
+UOp Stager::read(UOp memory, UOp base) {
+  std::vector<UOp> at;
+  for (const Dim& d : dims_) at.push_back(parts(d).inner);
+  UOp address = place(memory, base, at, UOp());
+  if (!loads_matrices()) return rw_.make(Op::Load, load_.dtype(), {address});
+  i64 how = along_output_ ? kMatrix | kMatrixTransposed : kMatrix;
+  const Dim& row = dims_[along_output_ ? rows_.back() : rows_.front()];
+  if (row.axis == loops_.matrix_rows) how |= kMatrixSwapped;
+  return rw_.make(Op::Load, load_.dtype(), {address}, {how});
+}
+
+// Rows of whole units of 16 bytes.
+bool Stager::loads_matrices() const {
+  const Dim &front = dims_[rows_.front()], &last = dims_[rows_.back()];
+  if (dims_.size() != 2 || front.pitch * load_.dtype().bytes() % 16 != 0) return false;
+  return along_output_ || (is_matrix_axis(front) && last.reduced && parts(last).matrix > 1);
+}
+
+i64 Stager::copies() const {
+  i64 blocks = 1, items = loops_.all_items();
+  for (const Dim& d : dims_) blocks *= d.extent;
+  blocks /= lanes_ * down_;
+  return (blocks + items - 1) / items;
+}
+
+// Neighbouring items copy neighbours in global memory. For rows along the depth, as long as 32 or
+// 64 bytes and padded by 16: they copy a whole row of the tile, then the row that is as many rows
+// away as a row has units of 16 bytes, so that the units of eight items lie in different banks.
+std::vector<Stager::Digit> Stager::digits() const {
+  std::vector<Digit> list;
+  const usize last = rows_.back();
+  const i64 units = dims_[last].extent * load_.dtype().bytes() / 16;
+  if (dims_.size() == 2 && parts(dims_[last]).matrix > 1) {
+    const usize row = 1 - last;
+    const i64 wide = transposes() ? lanes_ : 1, along = transposes() ? down_ : lanes_;
+    const i64 extent = dims_[row].extent;
+    list.push_back({last, dims_[last].extent / along, along});
+    if (wide == 1 && (units == 2 || units == 4) && extent % 8 == 0) {
+      list.push_back({row, 8 / units, units});
+      list.push_back({row, units, 1});
+      if (extent > 8) list.push_back({row, extent / 8, 8});
+    } else {
+      list.push_back({row, extent / wide, wide});
+    }
+    return list;
+  }
+  for (usize i = 0; i < dims_.size(); ++i) {
+    const i64 step = i == 0 ? lanes_ : i == last ? down_ : 1;
+    list.push_back({i, dims_[i].extent / step, step});
+  }
+  return list;
+}
+
+Stager::Block Stager::block(AxisType lanes, AxisType rows) {
+  Block b;
+  b.copy = b.lane = b.row = rw_.index(0);
+  i64 blocks = 1;
+  const i64 items = loops_.all_items();
+  UOp number = loops_.item_number();
+  if (copies() > 1) {
+    const bool unroll = copies() <= kMaxUnrolledCopies;
+    b.copy = loops_.range(unroll ? AxisType::Upcast : AxisType::Loop, copies());
+    b.made.push_back(b.copy);
+    number = loops_.mul_add(b.copy, items, number);
+  }
+  if (down_ > 1) b.made.push_back(b.row = loops_.range(rows, down_));
+  if (lanes_ > 1) b.made.push_back(b.lane = loops_.range(lanes, lanes_));
+  b.at.assign(dims_.size(), rw_.index(0));
+  const std::vector<Digit> list = digits();
+  for (const Digit& d : list) blocks *= d.extent;
+  if (copies() * items > blocks) b.inside = rw_.lt(number, blocks);
+  for (usize i = 0; i < list.size(); ++i) {
+    const Digit& d = list[i];
+    UOp digit = i + 1 == list.size() ? number : rw_.floormod(number, d.extent);
+    number = rw_.floordiv(number, d.extent);
+    b.at[d.dim] = loops_.mul_add(digit, d.step, b.at[d.dim]);
+  }
+  b.at[0] = rw_.add(b.at[0], b.lane);
+  if (down_ > 1) b.at[rows_.back()] = rw_.add(b.at[rows_.back()], b.row);
+  return b;
+}
+
+// What is copied of the operand, with other values of the loops over tiles.
+UOp Stager::value(const Block& b, LoopValues loops) {
+  Rebuilder rebuild(rw_);
+  auto at_loops = [&](UOp expression) {
+    return loops.empty() || !expression ? expression : rw_.substitute(expression, loops);
+  };
+  for (usize id = 0; id < loops_.images.size(); ++id) {
+    RangeImage image = loops_.images[id];
+    if (!image.value) continue;
+    image.value = at_loops(image.value);
+    image.gate = at_loops(image.gate);
+    rebuild.set(static_cast<i64>(id), image);
+  }
+  for (usize i = 0; i < dims_.size(); ++i) {
+    const Dim& d = dims_[i];
+    RangeImage image;
+    image.value = loops_.mul_add(at_loops(parts(d).outer), d.extent, b.at[i]);
+    i64 size = loops_.info.ranges[static_cast<usize>(d.axis)].size;
+    if (i == 0) image.gate = b.inside;
+    if (size == 0 || size % d.extent) {
+      UOp limit = loops_.info.ranges[static_cast<usize>(d.axis)].range.src(0);
+      // A vector is inside or outside as a whole.
+      const i64 step = i == 0 ? lanes_ : 1;
+      UOp within = step > 1 ? rw_.lt(rw_.floordiv(image.value, step), size / step)
+                            : rw_.lt(image.value, limit);
+      image.gate = image.gate ? rw_.land(image.gate, within) : within;
+    }
+    rebuild.set(d.axis, image);
+  }
+  return rebuild(load_);
+}
+
+UOp Stager::effect(UOp place, UOp value, const RangeList& made) {
+  return close(rw_.make(Op::Store, core::dtypes::void_, {place, value}), made);
+}
+
+UOp Stager::close(UOp store, const RangeList& made) {
+  absl::InlinedVector<UOp, 4> srcs{store};
+  srcs.insert(srcs.end(), made.begin(), made.end());
+  return srcs.size() == 1 ? srcs[0] : rw_.make(Op::End, core::dtypes::void_, srcs);
+}
+
+UOp Stager::copy(UOp memory, UOp base, LoopValues loops, bool async) {
+  const bool across = transposes() && down_ > 1;
+  const Block b = block(across ? AxisType::Upcast : AxisType::Vector, AxisType::Vector);
+  UOp copied = value(b, loops);
+  UOp to = place(memory, base, b.at, b.inside);
+  if (!async) return effect(to, copied, b.made);
+  return close(rw_.make(Op::Store, core::dtypes::void_, {to, copied}, {kAsync}), b.made);
+}
+
+// In the order of the loads.
+UOp Stager::held_place(UOp held, const Block& b) {
+  UOp row = loops_.mul_add(b.copy, down_, b.row);
+  UOp index = loops_.mul_add(row, lanes_, b.lane);
+  return rw_.make(Op::Index, held.dtype(), {held, index});
+}
+
+UOp Stager::hold(UOp held, LoopValues loops) {
+  const Block b = block(AxisType::Vector, AxisType::Upcast);
+  UOp copied = value(b, loops);
+  return effect(held_place(held, b), copied, b.made);
+}
+
+UOp Stager::store_held(UOp memory, UOp base, UOp held) {
+  const bool across = transposes() && down_ > 1;
+  const Block b = block(across ? AxisType::Upcast : AxisType::Vector, AxisType::Vector);
+  UOp copied = rw_.make(Op::Load, load_.dtype(), {held_place(held, b)});
+  return effect(place(memory, base, b.at, b.inside), copied, b.made);
+}
+
+}  // namespace doorbell::codegen::detail

@@ -1,0 +1,99 @@
+// Stager: the tile of one operand in local memory. For when tiles are filled see stage_local.cc.
+//
+// A tile holds the operand's elements for all items and registers of the group. Its rows run along
+// an output axis, as items read them, or along the depth of matrix instructions; rows are padded to
+// avoid bank conflicts. An operand whose depth is not contiguous in global memory is transposed in
+// registers: an item copies a block of it, with vectors on both sides.
+#pragma once
+
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "codegen/linear/program.h"
+#include "codegen/opt/group_loops.h"
+
+namespace doorbell::codegen::detail {
+
+inline constexpr i64 kMaxUnrolledCopies = 8;  // of an item
+
+// Other values of loops.
+using LoopValues = std::span<const std::pair<core::UOp, core::UOp>>;
+
+// One operand's tile.
+class Stager {
+ public:
+  Stager(GroupLoops& loops, core::UOp load) : loops_(loops), rw_(loops.rw), load_(load) {
+    find_dims();
+  }
+  // The copy, as an effect, into `memory` as it is once the last tile was read.
+  core::UOp fill(core::UOp memory) { return copy(memory, rw_.index(0), {}, false); }
+  // The same in two steps, by way of `held`, private memory of held_count() elements. In the first,
+  // the loops over tiles have other values; the tile is stored at element `base`.
+  core::UOp hold(core::UOp held, LoopValues loops);
+  core::UOp store_held(core::UOp memory, core::UOp base, core::UOp held);
+  // The same by the memory's own means, done when a barrier waits for it; if copies_async().
+  core::UOp fill_async(core::UOp memory, core::UOp base, LoopValues loops) {
+    return copy(memory, base, loops, true);
+  }
+  bool copies_async() const {
+    return loops_.caps.async_copies && !transposes() &&
+           lanes_ * load_.dtype().bytes() == kAsyncBytes &&
+           (load_.nsrc() < 2 || load_.src(1).is_const(0));
+  }
+  // The elements that a work item reads, of the tile at element `base`.
+  core::UOp read(core::UOp memory, core::UOp base);
+  i64 count() const { return dims_[rows_.front()].extent * dims_[rows_.front()].pitch; }
+  i64 copies() const;
+  i64 held_count() const { return copies() * lanes_ * down_; }
+
+ private:
+  struct Dim {
+    i64 axis;
+    i64 extent, stride;  // in global memory; a large number if it is not constant
+    bool reduced;
+    i64 pitch = 1;  // in the tile
+  };
+  // Part of a block's place: digit * step of a dim, the fastest first.
+  struct Digit {
+    usize dim;
+    i64 extent, step;
+  };
+  // The block that an item copies, as ranges: which copy of the item's, and where in the block.
+  struct Block {
+    core::UOp copy, lane, row;  // the constant 0 where there is one
+    RangeList made;
+    std::vector<core::UOp> at;  // by dim
+    core::UOp inside;           // null: all blocks are
+  };
+  void find_dims();
+  void lay_out();
+  void find_block();
+  std::vector<Digit> digits() const;
+  Block block(core::AxisType lanes, core::AxisType rows);
+  core::UOp place(core::UOp memory, core::UOp base, const std::vector<core::UOp>& at,
+                  core::UOp gate);
+  core::UOp value(const Block& b, LoopValues loops);
+  core::UOp held_place(core::UOp held, const Block& b);
+  core::UOp effect(core::UOp place, core::UOp value, const RangeList& made);
+  core::UOp close(core::UOp store, const RangeList& made);
+  bool loads_matrices() const;
+  core::UOp copy(core::UOp memory, core::UOp base, LoopValues loops, bool async);
+  bool transposes() const { return rows_.back() != 0; }
+  bool is_matrix_axis(const Dim& d) const {
+    return d.axis == loops_.matrix_rows || d.axis == loops_.matrix_columns;
+  }
+  const GroupParts& parts(const Dim& d) const { return loops_.parts[static_cast<usize>(d.axis)]; }
+
+  GroupLoops& loops_;
+  core::Rewriter& rw_;
+  core::UOp load_;
+  std::vector<Dim> dims_;    // ascending strides: the order of the copy
+  std::vector<usize> rows_;  // into dims_: the tile's order, the contiguous one last
+  // An item copies blocks: `lanes_` neighbours in global memory by `down_` neighbours in the tile,
+  // if those are others.
+  i64 lanes_ = 1, down_ = 1;
+  bool along_output_ = false;  // the tile's rows: matrix loads transpose them
+};
+
+}  // namespace doorbell::codegen::detail
