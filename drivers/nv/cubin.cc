@@ -85,7 +85,11 @@ class Reader {
       if (section.type == SHT_SYMTAB) {
         TRY(symbols_, file_.symbols(section));
       }
-    for (usize i = 0; i < file_.sections().size(); ++i) TRY(place(i));
+    // The kernel first: hardware runs code anywhere, the emulator from a grid's entry on.
+    const auto own = file_.find_section(".text." + kernel_) - file_.sections().data();
+    TRY(place(static_cast<usize>(own)));
+    for (usize i = 0; i < file_.sections().size(); ++i)
+      if (i != static_cast<usize>(own)) TRY(place(i));
     for (const elf::Section& section : file_.sections()) {
       if (section.name == ".nv.info") TRY(read_attributes(section, false));
       if (section.name == ".nv.info." + kernel_) TRY(read_attributes(section, true));

@@ -90,13 +90,16 @@ TEST(Cubin, CallsGoToTheFunction) {
         Expected{"calls_sm_90", 0x140, {0x1020000000007943, 0x003fde0003c00000}}}) {
     Result<Cubin> cubin = Cubin::load(file(expected.name), "kernel");
     ASSERT_TRUE(cubin) << cubin.error().message;
-    cubin->relocate(0x10'2000'0000);  // where _Z1fi, the first section, then lies
+    constexpr u64 kKernelBytes = 0x300;  // _Z1fi lies behind the kernel
+    constexpr u64 kAddress = 0x10'2000'0000 - kKernelBytes;
+    EXPECT_EQ(cubin->code_bytes, kKernelBytes);
+    cubin->relocate(kAddress);
     const u64 at = cubin->entry_offset + expected.call;
     EXPECT_EQ(word64(cubin->image, at), expected.words[0]) << std::hex << expected.name;
     EXPECT_EQ(word64(cubin->image, at + 8), expected.words[1]) << std::hex << expected.name;
     // The return address, in two halves: MOV of the word at byte 4.
     const u64 back = cubin->entry_offset + expected.call + 0x10;
-    EXPECT_EQ(word64(cubin->image, at - 0x20) >> 32, (0x10'2000'0000 + back) & ~u32{0});
+    EXPECT_EQ(word64(cubin->image, at - 0x20) >> 32, (kAddress + back) & ~u32{0});
     EXPECT_EQ(word64(cubin->image, at - 0x10) >> 32, 0x10u);
   }
 }
