@@ -1,9 +1,10 @@
-"""Runs the conformance suite on the emulated CUDA driver, an interpreter of NVIDIA's machine code; rules are at error.
+"""Runs the conformance suite on emulated NVIDIA GPUs, whose machine code is interpreted; rules are at error.
 
-usage: nvidia_emulated.py PATH_OF_DOORBELL RENDERER GPUS [ARGUMENTS OF doorbell conformance...]
+usage: nvidia_emulated.py PATH_OF_DOORBELL DEVICE RENDERER GPUS [ARGUMENTS OF doorbell conformance...]
 
-RENDERER is CUDA or PTX, GPUS as EMU_GPU has them: sm_90,sm_90. DOORBELL_SEED=S chooses other cases;
-DOORBELL_WHOLE_TESTS=1 takes all of them, as `scripts/test --whole` does. Skips where NVIDIA's compilers are missing.
+DEVICE is EMUCUDA+CUDA, the CUDA driver, or EMUNVK+NV, the kernel modules. RENDERER is CUDA or PTX, GPUS as EMU_GPU has
+them: sm_90,sm_90. DOORBELL_SEED=S chooses other cases; DOORBELL_WHOLE_TESTS=1 takes all of them, as `scripts/test --whole`
+does. Skips where NVIDIA's compilers are missing.
 """
 
 import json
@@ -15,7 +16,7 @@ from nvidia_sample import SKIPPED, wheels
 
 
 def main():
-    tool, renderer, gpus, *arguments = sys.argv[1:]
+    tool, device, renderer, gpus, *arguments = sys.argv[1:]
     environment = {**os.environ, "EMU_GPU": gpus}
     environment.pop("DEV", None)
     folder = os.environ.get("CUDA_PATH") or wheels()
@@ -30,7 +31,7 @@ def main():
         arguments = [argument for argument in arguments if not argument.startswith("--sample")]
     seed = os.environ.get("DOORBELL_SEED", "1")
     print(f"DOORBELL_SEED={seed}", flush=True)
-    command = [tool, "conformance", "--device", f"EMUCUDA+CUDA:{renderer}", "--seed", seed, *arguments]
+    command = [tool, "conformance", "--device", f"{device}:{renderer}", "--seed", seed, *arguments]
     return subprocess.run(command, env=environment, check=False).returncode
 
 
