@@ -3,8 +3,8 @@
 usage: nvidia_emulated.py PATH_OF_DOORBELL DEVICE RENDERER GPUS [ARGUMENTS OF doorbell conformance...]
 
 DEVICE is EMUCUDA+CUDA, the CUDA driver, or EMUNVK+NV, the kernel modules. RENDERER is CUDA or PTX, GPUS as EMU_GPU has
-them: sm_90,sm_90. DOORBELL_SEED=S chooses other cases; DOORBELL_WHOLE_TESTS=1 takes all of them, as `scripts/test --whole`
-does. Skips where NVIDIA's compilers are missing.
+them: sm_90,sm_90. DOORBELL_SEED=S chooses other cases; DOORBELL_WHOLE_TESTS=1 takes all of them, as
+`scripts/test --whole` does. Skips where NVIDIA's compilers are missing.
 """
 
 import json
