@@ -70,7 +70,7 @@ Result<void> Nvrtc::check_chip(std::string_view chip) const {
   std::string names;
   for (const int number : known) {
     const std::string name = fmt::format("sm_{}", number);
-    if (name == chip) return {};
+    if (name == chip || name + "a" == chip) return {};  // sm_90a: with what only sm_90 has
     names += (names.empty() ? "" : ", ") + name;
   }
   return fail(ErrorKind::Unsupported, "NVRTC {}.{} ({}) does not know {}; it knows {}", major,

@@ -102,6 +102,25 @@ Flow add2(Warp& warp, const Operation& op) {
   return on_words<kLane, Second::X>(warp, op);
 }
 
+// Of pairs of uniform registers, without carries.
+Flow add3_64(Warp& warp, const Operation& op) {
+  if (op.form != 1 || op.bit(74) || (op.p & op.q & 7) != kTrue)
+    return unknown_instruction(warp, op);
+  const u32 mask = warp.mask_of(op) != 0 ? kAllLanes : 0;
+  const auto pair = [&](const Source& source, u32 lane) {
+    const u64 value = row_of(warp, source, 0)[lane] | u64{row_of(warp, source, 1)[lane]} << 32;
+    return source.negative ? 0 - value : value;
+  };
+  alignas(64) u32 low[kLanes], high[kLanes];
+  for (u32 i = 0; i < kLanes; ++i) {
+    const u64 sum = pair(op.a, i) + pair(op.b, i) + pair(op.c, i);
+    low[i] = static_cast<u32>(sum), high[i] = static_cast<u32>(sum >> 32);
+  }
+  store_row(warp, op.dst, low, mask);
+  store_row(warp, next_row(op.dst), high, mask);
+  return Flow::Next;
+}
+
 // (a << h) + b; .HI: the high word of the shifted pair of c and a.
 Flow scaled_add(Warp& warp, const Operation& op) {
   const u32 mask = warp.mask_of(op), shift = op.field(75, 5);

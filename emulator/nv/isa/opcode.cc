@@ -88,6 +88,7 @@ constexpr Opcode kOpcodes[] = {
   {0x091, "ULEA",      "d p? an xn e? h Px",  kUniform | kHex, scaled_add},
   {0x092, "ULOP3",     "p? d a b c L P",     kUniform | kHex, logic3},
   {0x096, "UPRMT",     "d a b c",            kUniform | kHex, permute},
+  {0x097, "UIADD3.64", "d2 p? q? a2n b2n c2n Px Qx", kUniform, add3_64},
   {0x099, "USHF",      "d a b c",            kUniform, funnel_shift},
   {0x09a, "USGXT",     "d a x",              kUniform, sign_extend},
   {0x09b, "UBMSK",     "d a x",              kUniform, bit_mask},
@@ -160,6 +161,11 @@ constexpr Opcode kOpcodes[] = {
   {0x03b, "LDSM",      "d s",                kVariable, load_matrix},
   {0x03c, "HMMA",      "d a x e",            0, multiply_matrices},
   {0x07a, "QMMA",      "d a x e",            0, multiply_matrices},
+  // of four warps: warpgroup.cc
+  {0x1c5, "WARPGROUP", "X",                  kVariable, no_operation},
+  {0x1f0, "HGMMA",     "d K J e O",          kVariable, multiply_warpgroup},
+  {0x1f1, "IGMMA",     "d K J e O",          kVariable, multiply_warpgroup},
+  {0x1f3, "QGMMA",     "d K J e O",          kVariable, multiply_warpgroup},
 };
 // clang-format on
 

@@ -42,6 +42,8 @@ using Handler = Flow (*)(Warp&, const Operation&);
 //   D, E      scoreboard (44) and count (38)
 //   Y, U      address of an mbarrier (24, uniform 64), and the uniform registers that it gets (32)
 //   I         what SYNCS returns: a state (16), or a predicate (81)
+//   K, J, O   factors of a warp group's product; whether it adds (87) and what waits for it (84)
+//   X         what WARPGROUP.DEPBAR waits for
 //   W, T      mask of WARPSYNC, and its target where it has one
 // Behind it: 2, 4: as many registers; m: as many as the access has; f, n, h: modifiers of
 // floats, of integers, of pairs of halves; ?: printed unless it is PT or RZ; x: printed with .X.

@@ -7,6 +7,7 @@
 #include "emulator/nv/compute/rules.h"
 #include "emulator/nv/isa/matrix.h"
 #include "emulator/nv/isa/undefined_bits.h"
+#include "emulator/nv/isa/warpgroup.h"
 
 namespace doorbell::emu::nvgpu {
 
@@ -40,6 +41,10 @@ u32 registers_of(const Operation& op, const OperandSpec& spec) {
     return spec.role == 'a'   ? form->left_registers()
            : spec.role == 'x' ? form->right_registers()
                               : form->sum_registers();
+  }
+  if (is_warpgroup_product(number)) {
+    const std::optional<WarpgroupForm> form = warpgroup_form(op);
+    return form ? form->sum_registers() : 1;
   }
   return spec.registers != 0 ? spec.registers : access_registers(op);
 }
@@ -102,9 +107,19 @@ RegisterUses register_uses(const Operation& op) {
         if (!(op.opcode->flags & kUniform)) uses.address = {op.a.index, 1};
         break;
       case 'e':
-        if (is_matrix_product(op.opcode->number)) add(uses.reads, op.e.index, count);
+        if (is_matrix_product(op.opcode->number) || is_warpgroup_product(op.opcode->number))
+          add(uses.reads, op.e.index, count);
         break;
       case 'G': add(uses.reads, op.dst, 1); break;
+      case 'K':
+        if (op.form == 6) add(uses.reads, op.a.index, 4);
+        break;
+      case 'J':
+        if (op.form == 6)
+          add(uses.reads, kUniformStart + op.field(32, 6) + 2, 2);
+        else
+          add(uses.reads, kUniformStart + op.field(24, 6), 4);
+        break;
       case 'I':
         if (op.form != 2) add(uses.writes, op.dst, 2);
         break;

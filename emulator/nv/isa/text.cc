@@ -5,6 +5,7 @@
 
 #include "emulator/core/number/number.h"
 #include "emulator/nv/isa/operation.h"
+#include "emulator/nv/isa/warpgroup.h"
 
 namespace doorbell::emu::nvgpu {
 
@@ -106,6 +107,26 @@ std::string mbarrier_text(const Operation& op) {
   return fmt::format("[{}{}]", base, offset_text(op.words.signed_at(40, 24)));
 }
 
+// Of a warp group's product: "R28, gdesc[UR4].negB", "gdesc[UR8].tnspA".
+std::string factor_text(const Operation& op, bool left) {
+  const bool in_register = op.form == 6;
+  if (left && !in_register) return "";
+  if (left) return fmt::format("{}{}", op.bit(72) ? "-" : "", register_name(op.a.index));
+  const u32 number = kUniformStart + op.field(in_register ? 32 : 24, 6);
+  return fmt::format("gdesc[{}]{}{}{}{}", register_name(number),
+                     op.bit(72) && !in_register ? ".negA" : "", op.bit(63) ? ".negB" : "",
+                     op.bit(61) && !in_register ? ".tnspA" : "", op.bit(62) ? ".tnspB" : "");
+}
+
+// "UP0, gsb0": numbers of this predicate are complemented.
+std::string adds_text(const Operation& op) {
+  const u32 number = 7 ^ op.field(87, 3);
+  const bool always = number == kTrue && !op.bit(90);
+  std::string text = always ? "" : predicate_name(kUniformPredicates + number, op.bit(90));
+  if (op.field(84, 3) == 0) text += text.empty() ? "gsb0" : ", gsb0";
+  return text;
+}
+
 std::string copied_address(const std::string& base, bool zero, i64 offset) {
   if (zero && offset != 0) return fmt::format("[{:#x}]", offset);
   return fmt::format("[{}{}]", base, offset_text(offset));
@@ -139,6 +160,7 @@ std::string operand_text(const Operation& op, const OperandSpec& spec) {
     case 'b':
     case 'c': return has_operand(op, spec.role) ? source_text(op, spec) : "";
     case 'e':
+      if (is_warpgroup_product(op.opcode->number)) return register_name(op.e.index);
       return spec.optional && !op.bit(80) ? "" : op.bit(73) ? "" : register_name(op.e.index);
     case 'p': return predicate(op.p, false);
     case 'q': return predicate(op.q, false);
@@ -168,6 +190,10 @@ std::string operand_text(const Operation& op, const OperandSpec& spec) {
       return copied_address(register_name(op.a.index) + ".64", false, op.words.signed_at(32, 12));
     case 'D': return op.bit(47) ? fmt::format("SB{}", op.field(44, 3)) : "";
     case 'E': return op.bit(47) ? fmt::format("{:#x}", op.field(38, 6)) : "";
+    case 'K': return factor_text(op, true);
+    case 'J': return factor_text(op, false);
+    case 'O': return adds_text(op);
+    case 'X': return op.bit(80) ? fmt::format("gsb0, {:#x}", op.field(72, 3)) : "";
     case 'I': return op.form == 2 ? predicate_name(op.p, false) : register_name(op.dst);
     case 'Y': return mbarrier_text(op);
     case 'U': return register_name(kUniformStart + op.field(32, 6));

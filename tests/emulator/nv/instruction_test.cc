@@ -139,6 +139,31 @@ TEST(NvInstructions, BarriersInMemoryAreNamed) {
   EXPECT_EQ(text(0x00000000ff0079b1, 0x000e240008000006), "SYNCS.CCTL [UR6]");
 }
 
+// UIADD3.64 UR4, UR4, UR6, -UR8 [sm_90]
+TEST(NvInstructions, SumsOfUniformPairs) {
+  OneInstruction add(0x0000000604047297, 0x000fce000fffe808, 90);
+  EXPECT_EQ(add.text(), "UIADD3.64 UR4, UR4, UR6, -UR8");
+  const u32 u = kUniformStart;
+  add.set(u + 4, 0xffff'ffff).set(u + 5, 1).set(u + 6, 4).set(u + 7, 2).set(u + 8, 1).set(u + 9, 0);
+  EXPECT_EQ(add.run(u + 4), 2u);
+  EXPECT_EQ(add.set(u + 4, 0xffff'ffff).set(u + 5, 1).run(u + 5), 4u);
+}
+
+// So are those of products of warp groups.
+TEST(NvInstructions, ProductsOfWarpGroupsAreNamed) {
+  const auto text = [](u64 low, u64 high) { return OneInstruction(low, high, 90).text(); };
+  EXPECT_EQ(text(0x00e00000081879f0, 0x000fe6000b800818), "HGMMA R24, gdesc[UR8], R24, UP0, gsb0");
+  EXPECT_EQ(text(0xe0e00000081879f0, 0x000fe6000b800918),
+            "HGMMA R24, gdesc[UR8].negA.negB.tnspA.tnspB, R24, UP0, gsb0");
+  EXPECT_EQ(text(0xc00000041c187df0, 0x000fe2000b800918),
+            "HGMMA R24, -R28, gdesc[UR4].negB.tnspB, R24, UP0, gsb0");
+  EXPECT_EQ(text(0x00e00000081879f0, 0x000fe6000ff008ff), "HGMMA R24, gdesc[UR8], RZ, !UP0");
+  EXPECT_EQ(text(0x00000000081879f3, 0x000fe2000b802818), "QGMMA R24, gdesc[UR8], R24, UP0, gsb0");
+  EXPECT_EQ(text(0x00000000081879f1, 0x000fe2000b801018), "IGMMA R24, gdesc[UR8], R24, UP0, gsb0");
+  EXPECT_EQ(text(0x00000000000079c5, 0x004fd40000000000), "WARPGROUP");
+  EXPECT_EQ(text(0x00008000000079c5, 0x000fe40000010000), "WARPGROUP gsb0, 0x0");
+}
+
 // LDSM.16.MT88.4 R12, [R0+UR6+0x500]: the bits of a scale transpose.
 TEST(NvInstructions, AddressesOfMatricesHaveNoScale) {
   OneInstruction load(0x00050006000c783b, 0x000fe20008004200, 90);
