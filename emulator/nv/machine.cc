@@ -124,6 +124,7 @@ Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
   }
   parts.rm = std::make_unique<Rm>(Rm::Options{.driver = parts.options.driver,
                                               .abi = abi,
+                                              .trace = &parts.trace,
                                               .checks = &parts.checks,
                                               .nodes = &parts.nodes,
                                               .replaces = parts.options.preload,

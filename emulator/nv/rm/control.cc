@@ -29,6 +29,7 @@ u32 Rm::with(const hw::RmControl& given, const F& f) {
         RmStatus::InvalidAddress, kRmParameters,
         fmt::format("RM_CONTROL {:#x}: its parameters are not memory of the process", given.cmd));
   const u32 status = f(parameters);
+  write_trace(parameters);
   if (status == 0 && !copy_record_out(given.params, abi(), parameters))
     return static_cast<u32>(RmStatus::InvalidAddress);
   return status;

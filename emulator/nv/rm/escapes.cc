@@ -43,6 +43,7 @@ int Rm::run(OpenFile& file, u32 bytes, u64 argument, u32 (Rm::*run)(OpenFile&, E
     given.status = status;
   else if (status != 0)
     return EINVAL;
+  write_trace(given);
   return copy_record_out(argument, abi(), given) ? 0 : EFAULT;
 }
 

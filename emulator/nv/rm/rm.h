@@ -5,6 +5,8 @@
 // Thread safety: none, the machine's mutex guards it.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <functional>
 #include <map>
 #include <memory>
@@ -37,6 +39,7 @@ class Rm {
   struct Options {
     std::string driver;  // version: "580.95.05"
     hw::DriverAbi abi;
+    Trace* trace;           // borrowed
     Checks* checks;         // borrowed
     Nodes* nodes;           // borrowed
     bool replaces = false;  // RM_MAP_MEMORY makes the file one of the memory: preload
@@ -51,6 +54,19 @@ class Rm {
   // How many objects there are, clients not counted.
   usize left() const;
 
+  // "RM_ALLOC hRoot=0xc1d00001 ...": the fields that are not 0, as the call leaves them.
+  template <class Record>
+  void write_trace(Record record) {
+    if (!options_.trace->enabled()) return;
+    constexpr int kMost = 12;
+    std::string text = Record::kName;
+    int left = kMost;
+    hw::for_each_field(record, abi(), [&](const char* name, const auto& value, usize) {
+      if (value == 0 || left-- <= 0) return;
+      text += fmt::format(" {}={:#x}", name, static_cast<u64>(value));
+    });
+    options_.trace->write({.kind = "ioctl", .text = text});
+  }
   hw::DriverAbi abi() const { return options_.abi; }
   Checks& checks() { return *options_.checks; }
   Nodes& nodes() { return *options_.nodes; }

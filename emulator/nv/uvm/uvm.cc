@@ -33,6 +33,7 @@ int Uvm::run(OpenFile& file, u64 argument, u32 (Uvm::*run)(OpenFile&, Parameters
   if (!copy_record_in(argument, rm_.abi(), &given)) return EFAULT;
   if (file.uvm) ++file.uvm->calls;
   given.rm_status = (this->*run)(file, given);
+  rm_.write_trace(given);
   return copy_record_out(argument, rm_.abi(), given) ? 0 : EFAULT;
 }
 

@@ -4,8 +4,10 @@ video memory twice, by the ioctls of release 580.
 usage: nv_emu_test.py PATH_OF_DOORBELL
 """
 
+import os
 import subprocess
 import sys
+import tempfile
 import unittest
 
 TOOL = sys.argv.pop(1)
@@ -56,6 +58,15 @@ class NvEmu(unittest.TestCase):
         done = run("--check", "error", program=CLIENT + wrong)
         self.assertIn("error NV-RM-004: RM_ALLOC: class 0xcbc0", done.stderr)
         self.assertEqual(done.returncode, 1, done.stderr)
+
+    def test_a_trace_has_the_calls(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "trace.txt")
+            run("--trace", path)
+            with open(path, encoding="utf-8") as file:
+                lines = file.read().splitlines()
+        self.assertRegex(lines[1], r"ioctl .*NVOS21_PARAMETERS hRoot=0xc1d00001 hObjectParent=0xc1d00001 .*hClass=0x80")
+        self.assertEqual(len(lines), 7, lines)
 
     def test_leaks_are_told(self):
         self.assertIn("NV-RM-009: the process ends with 2 objects", run("--leaks").stderr)
