@@ -1,5 +1,5 @@
-// hcq::Device: a device with hardware queues of its own, as graphs see it. Everything else about a
-// device is core::Device's.
+// hcq::Device: a device with queues, as graphs see it: of the hardware, or of software
+// (software/launch_device.h). Everything else about a device is core::Device's.
 //
 // Thread safety: all functions may be called from any thread.
 #pragma once
@@ -13,7 +13,7 @@ class Device : public core::Device {
  public:
   using core::Device::Device;
 
-  // Null where the device has none.
+  // Null where the device has none: it only keeps memory (DISK).
   static Device* of(core::Device& device) { return dynamic_cast<Device*>(&device); }
 
   virtual Queue& compute_queue() = 0;
@@ -22,10 +22,12 @@ class Device : public core::Device {
   // Of memory that the host sees, this device, and others of its kind: for bytes on their way to a
   // device that does not see this one's own memory.
   virtual core::Allocator& shared_memory() = 0;
+  // Whether its queues copy memory of any device, seen by it or not.
+  virtual bool copies_any_memory() const { return false; }
   // Whether a realisation waits for its work here, so that it can be stopped and tried again.
   virtual bool realize_waits() const { return false; }
   // Where this device sees a buffer of any device; fails where it cannot. Of its own buffers that
-  // is Allocation::address, which callers may read instead.
+  // is Allocation::address, which callers may read instead, unless copies_any_memory().
   virtual Result<GpuAddr> address_of(const core::Buffer& buffer) {
     if (&buffer.device() != this)
       return fail(ErrorKind::Unsupported, "{} cannot reach memory of {}", name(),

@@ -48,19 +48,15 @@ Result<void> Buffer::copy_out(void* to, i64 bytes, i64 offset) const {
   return device_->allocator().copy_out(to, memory_, offset, bytes);
 }
 
-Result<void> copy_between(Buffer& to, i64 to_offset, const Buffer& from, i64 from_offset,
-                          i64 bytes) {
+Result<void> copy_bytes(Buffer& to, i64 to_offset, const Buffer& from, i64 from_offset, i64 bytes) {
   TRY(check_bounds(to, to_offset, bytes));
   TRY(check_bounds(from, from_offset, bytes));
-  TRY(from.device().synchronize());
   if (&to.device() == &from.device())
     return to.device().allocator().copy(to.memory(), to_offset, from.memory(), from_offset, bytes);
   if (from.host() != nullptr)
     return to.copy_in(static_cast<const u8*>(from.host()) + from_offset, bytes, to_offset);
-  if (to.host() != nullptr) {
-    TRY(to.device().synchronize());
+  if (to.host() != nullptr)
     return from.copy_out(static_cast<u8*>(to.host()) + to_offset, bytes, from_offset);
-  }
   // The host can access neither side: copy through host memory, piece by piece.
   constexpr i64 kPiece = i64{16} << 20;
   std::vector<u8> piece(static_cast<usize>(std::min(bytes, kPiece)));
@@ -70,6 +66,13 @@ Result<void> copy_between(Buffer& to, i64 to_offset, const Buffer& from, i64 fro
     TRY(to.copy_in(piece.data(), size, to_offset + done));
   }
   return {};
+}
+
+Result<void> copy_between(Buffer& to, i64 to_offset, const Buffer& from, i64 from_offset,
+                          i64 bytes) {
+  TRY(from.device().synchronize());
+  if (&to.device() != &from.device()) TRY(to.device().synchronize());
+  return copy_bytes(to, to_offset, from, from_offset, bytes);
 }
 
 }  // namespace doorbell::core

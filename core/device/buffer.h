@@ -51,7 +51,10 @@ class Buffer final : public Payload {
   std::atomic<bool> poisoned_{false};
 };
 
-// `bytes` at `offset` of one buffer to another's, on any two devices. Complete when it returns.
+// `bytes` at `offset` of one buffer to another's, on any two devices. Work that wrote or reads them
+// is done. Complete when it returns, unless both are of one device.
+Result<void> copy_bytes(Buffer& to, i64 to_offset, const Buffer& from, i64 from_offset, i64 bytes);
+// The same after everything that the devices were given.
 Result<void> copy_between(Buffer& to, i64 to_offset, const Buffer& from, i64 from_offset,
                           i64 bytes);
 

@@ -42,8 +42,6 @@ class Device {
   virtual Result<void> synchronize() = 0;
   // False if programs are compiled but never run, so that contents are undefined.
   virtual bool runs() const { return true; }
-  // True if the device adds its work to the process's trace itself, with its own timestamps.
-  virtual bool traces() const { return false; }
   // Worker threads that run the parts of a kernel.
   virtual int threads() const { return 1; }
   // "2 threads, AVX-512": for display.

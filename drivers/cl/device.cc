@@ -35,9 +35,16 @@ class Opened final : public ClDevice {
   Result<i64> max_workgroup_size(const std::string& name, std::span<const u8> image) override;
   std::string build_key() const override;
   Result<std::unique_ptr<core::Program>> load(const core::Binary& binary) override;
-  Result<void> synchronize() override;
+  Result<void> finish() override;
+  // Launches return at once, and their errors are rare.
+  bool realize_waits() const override { return false; }
+  u64 last_launch() override { return computing_.last(); }
+  u64 finished_launch() override { return computing_.finished(); }
+  Result<void> launch_error() override { return computing_.take_error(); }
+  Result<void> usable() override { return api_.check_process(); }
+  // Events have times of the device's own.
+  bool adds_spans() const override { return trace_ != nullptr; }
   std::string description() const override;
-  bool traces() const override { return trace_ != nullptr; }
 
  private:
   Result<Owned<cl_program>> compile(cl_program created, std::string_view name,
@@ -77,6 +84,7 @@ Opened::Opened(core::DeviceSpec spec, const Api& api, Found found, Handles handl
 
 // No work may run in a destroyed context.
 Opened::~Opened() {
+  stop_queue();
   if (!api_.process.is_same_process()) return;
   api_.clFinish(handles_.transfer.get());
   api_.clFinish(handles_.compute.get());
@@ -208,7 +216,7 @@ Result<std::unique_ptr<core::Program>> Opened::load(const core::Binary& binary) 
                          found_.info.image_texels);
 }
 
-Result<void> Opened::synchronize() {
+Result<void> Opened::finish() {
   TRY(api_.check_process());
   // clFinish cannot be stopped.
   for (const cl_command_queue queue : {handles_.compute.get(), handles_.transfer.get()})

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/device/device.h"
+#include "hcq/software/launch_device.h"
 #include "hcq/trace/trace.h"
 
 namespace doorbell::cl {
@@ -47,9 +47,9 @@ bool is_built();
 // the ICD loader.
 Result<std::vector<DeviceInfo>> find_devices(const std::string& platform = {});
 
-class ClDevice : public core::Device {
+class ClDevice : public hcq::LaunchDevice {
  public:
-  using core::Device::Device;
+  using LaunchDevice::LaunchDevice;
 
   virtual const DeviceInfo& info() const = 0;
   // An image for load(): the program as the device compiled it, and its source, from which it is

@@ -21,7 +21,9 @@ u64 EventLog::add(cl_event event, std::string_view name, std::string_view catego
     forget_done();
     look_at_ = entries_.size() + kLookAt;
   }
-  return first_ + entries_.size() - 1;
+  const u64 number = first_ + entries_.size() - 1;
+  last_.store(number, std::memory_order_release);
+  return number;
 }
 
 Owned<cl_event> EventLog::pending(u64 number) {
@@ -32,7 +34,18 @@ Owned<cl_event> EventLog::pending(u64 number) {
   return Owned<cl_event>(event, api_.clReleaseEvent);
 }
 
-Result<void> EventLog::wait_until_left(usize most, bool* was_long) {
+u64 EventLog::finished() {
+  std::lock_guard lock(mutex_);
+  forget_done();
+  return first_ - 1;
+}
+
+Result<void> EventLog::take_error() {
+  std::lock_guard lock(mutex_);
+  return take_error_locked();
+}
+
+Result<void> EventLog::wait_until_left(usize most, bool may_stop, bool* was_long) {
   // Turns of Clock::relax beyond which it sleeps: some 100 us.
   constexpr u32 kLong = 4200;
   for (u32 turn = 0;; ++turn) {
@@ -44,38 +57,41 @@ Result<void> EventLog::wait_until_left(usize most, bool* was_long) {
         return {};
       }
     }
-    if (stop_asked())
+    if (may_stop && stop_asked())
       return fail(ErrorKind::Timeout, "the wait for {} was stopped", target_.device);
     os::host_clock().relax(turn);
   }
 }
 
-Result<void> EventLog::wait_for_room() {
+void EventLog::wait_for_room() {
   usize most;
   {
     std::lock_guard lock(mutex_);
     if (entries_.size() <= ahead_) [[likely]]
-      return {};
+      return;
     forget_done();
-    if (entries_.size() <= ahead_) return {};
+    if (entries_.size() <= ahead_) return;
     most = ahead_;
   }
   bool was_long = false;
-  TRY(wait_until_left(most, &was_long));
+  (void)wait_until_left(most, false, &was_long);  // fails only where it may stop
   std::lock_guard lock(mutex_);
   ahead_ = was_long ? kMinAhead : std::min(kMaxAhead, 2 * ahead_);
-  return {};
 }
 
 Result<void> EventLog::wait_until_done() {
   bool was_long = false;
-  return wait_until_left(0, &was_long);
+  return wait_until_left(0, true, &was_long);
 }
 
 Result<void> EventLog::collect() {
   std::lock_guard lock(mutex_);
   forget_done();
   look_at_ = entries_.size() + kLookAt;
+  return take_error_locked();
+}
+
+Result<void> EventLog::take_error_locked() {
   if (error_ == nullptr) return {};
   return std::move(*std::exchange(error_, nullptr));
 }

@@ -5,6 +5,7 @@
 // Thread safety: all functions may be called from any thread.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -31,11 +32,17 @@ class EventLog {
   u64 add(cl_event event, std::string_view name, std::string_view category);
   // The event to wait for until number `number` is done; empty if it is done.
   Owned<cl_event> pending(u64 number);
-  // Waits until there is room for more work. It is an error if the thread is asked to stop
-  // meanwhile (base/util/stop.h). Enqueued work cannot be cancelled, so only a little long work is
-  // enqueued ahead, and as much short work as keeps the device busy.
-  Result<void> wait_for_room();
-  // Waits until all is done.
+  // The number of the last work; 0 before the first.
+  u64 last() const { return last_.load(std::memory_order_acquire); }
+  // Work up to this number is done.
+  u64 finished();
+  // The first error of work that was seen to be done, once.
+  Result<void> take_error();
+  // Waits until there is room for more work. Enqueued work cannot be cancelled, so only a little
+  // long work is enqueued ahead, and as much short work as keeps the device busy.
+  void wait_for_room();
+  // Waits until all is done. It is an error if the thread is asked to stop meanwhile
+  // (base/util/stop.h).
   Result<void> wait_until_done();
   // Drops finished work. Returns the first error since the last call.
   Result<void> collect();
@@ -48,7 +55,9 @@ class EventLog {
   // Large enough to be rarely full, so that finished work is searched only now and then.
   static constexpr usize kLookAt = 256;
   static constexpr usize kMinAhead = 2, kMaxAhead = 256;
-  Result<void> wait_until_left(usize most, bool* was_long);
+  // May be asked to stop: `may_stop`.
+  Result<void> wait_until_left(usize most, bool may_stop, bool* was_long);
+  Result<void> take_error_locked();
   void forget_done();
   void note(const Entry& entry, cl_int status);
 
@@ -60,6 +69,7 @@ class EventLog {
   usize look_at_ = kLookAt;
   usize ahead_ = kMinAhead;
   std::unique_ptr<Error> error_;
+  std::atomic<u64> last_{0};  // written under the mutex
 };
 
 }  // namespace doorbell::cl

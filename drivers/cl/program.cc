@@ -161,7 +161,7 @@ Result<void> ClProgram::launch(std::span<const core::BufferView> buffers,
     CHECK(&view.buffer->device() == &device_, "kernel {} of {} with a buffer of {}", name_,
           device_.name(), view.buffer->device().name());
   TRY(api_.check_process());
-  TRY(queues_.computing->wait_for_room());
+  queues_.computing->wait_for_room();
   std::lock_guard lock(*queues_.order);
   Entry& entry = reads_images(buffers) ? images_ : plain_;
   TRY(set_arguments(entry, buffers, variables));

@@ -30,8 +30,13 @@ void CpuExecutor::exec(hcq::Command command, hcq::Position position) {
   running_.store(nullptr, std::memory_order_relaxed);
 }
 
-void CpuExecutor::copy(hcq::Command command) {
+bool CpuExecutor::copy(hcq::Command command) {
   std::memmove(command.pointer<u8>(0), command.pointer<const u8>(1), command.operand(2));
+  return true;
+}
+
+void CpuExecutor::write(hcq::Command command) {
+  __atomic_store_n(command.pointer<u64>(0), command.operand(1), __ATOMIC_RELEASE);
 }
 
 void CpuExecutor::signal(hcq::Command command) {
@@ -40,7 +45,7 @@ void CpuExecutor::signal(hcq::Command command) {
 
 void CpuExecutor::timestamp(hcq::Command command) { *command.pointer<u64>(0) = clock_.now_ns(); }
 
-const u64* CpuExecutor::run(const u64* at, const u64* end, hcq::Position position) {
+const u64* CpuExecutor::run(const u64* at, const u64* end, hcq::Position position, Caller) {
   return hcq::run_commands(*this, at, end, position);
 }
 

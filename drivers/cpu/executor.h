@@ -17,13 +17,14 @@ class CpuExecutor final : public hcq::Executor {
   // `device`: whose programs may run here.
   CpuExecutor(const CpuDevice& device, os::Clock& clock) : device_(device), clock_(clock) {}
 
-  const u64* run(const u64* at, const u64* end, hcq::Position position) override;
+  const u64* run(const u64* at, const u64* end, hcq::Position position, Caller caller) override;
   std::unique_ptr<hcq::CommandBuffer> make_commands() override;
   std::string running() const override;
 
   // ---- for run_commands() -----------------------------------------------------------------------
   void exec(hcq::Command command, hcq::Position position);
-  void copy(hcq::Command command);
+  bool copy(hcq::Command command);
+  void write(hcq::Command command);
   void signal(hcq::Command command);
   void timestamp(hcq::Command command);
 

@@ -86,7 +86,7 @@ void AbacusDevice::run(const Code& code, std::span<const u64> buffers,
   if (!done && !fault_) fault_ = std::move(done).error();
 }
 
-Result<void> AbacusDevice::synchronize() {
+Result<void> AbacusDevice::finish() {
   std::lock_guard lock(mutex_);
   if (!fault_) return {};
   Error fault = *std::exchange(fault_, std::nullopt);

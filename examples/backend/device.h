@@ -5,9 +5,9 @@
 #include <mutex>
 #include <optional>
 
-#include "core/device/device.h"
 #include "examples/backend/chip.h"
 #include "hcq/memory/tlsf.h"
+#include "hcq/software/launch_device.h"
 
 namespace doorbell::abacus {
 
@@ -33,17 +33,18 @@ class AbacusMemory final : public core::Allocator {
   core::MemoryStats stats_;
 };
 
-class AbacusDevice final : public core::Device {
+class AbacusDevice final : public hcq::LaunchDevice {
  public:
   static constexpr i64 kMemoryBytes = i64{256} << 20;
 
   explicit AbacusDevice(core::DeviceSpec spec)
-      : Device(std::move(spec)), chip_(kMemoryBytes), memory_(*this) {}
+      : LaunchDevice(std::move(spec)), chip_(kMemoryBytes), memory_(*this) {}
+  ~AbacusDevice() override { stop_queue(); }
 
   core::Allocator& allocator() override { return memory_; }
   Result<std::unique_ptr<core::Program>> load(const core::Binary& binary) override;
   // The first fault since the last call.
-  Result<void> synchronize() override;
+  Result<void> finish() override;
   std::string description() const override { return "one core, 256 MiB"; }
 
   Chip& chip() { return chip_; }

@@ -23,7 +23,8 @@ void poison_abandoned(const Fence& until, std::span<core::Buffer* const> written
 }  // namespace
 
 bool InFlightResources::settle(const Fence& until, std::span<core::Buffer* const> written) {
-  if (!until.done()) return false;
+  const auto has_read = [](const Point& point) { return point.queue->has_read(point.position); };
+  if (!std::all_of(until.begin(), until.end(), has_read)) return false;
   poison_abandoned(until, written);
   return true;
 }

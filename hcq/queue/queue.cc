@@ -50,6 +50,7 @@ Result<Position> Queue::reserve(u64 count) {
 
 void Queue::will_wait(const Point& point) {
   waits_->add(first_, timeline_.last(), point.queue->waits_, point.position, timeline_.now());
+  if (point.queue->parts_.is_polled) point.queue->watch(point.position);
   const u64 theirs = point.queue->parts_.timeout_ns;
   if (theirs <= parts_.timeout_ns) return;
   longest_ns_.store(std::max(theirs, longest_ns_.load(std::memory_order_relaxed)),
@@ -155,6 +156,7 @@ Result<void> Queue::wait_slow(Position position, u64 timeout_ns, bool may_stop) 
   u64 start = 0;
   bool is_long = false;
   for (u32 turn = 0;; ++turn) {
+    const bool is_left = parts_.is_polled && poll();
     const Timeline::SignalValue target = timeline_.signal_at(position);
     const u64 seen = target.signal.value();
     const Timeline::Reached reached = timeline_.reached(position);
@@ -173,7 +175,7 @@ Result<void> Queue::wait_slow(Position position, u64 timeout_ns, bool may_stop) 
     is_long = limit > timeout_ns;
     const u64 passed = now - start;
     if (passed >= limit) return hang(position, limit);
-    if (parts_.event == nullptr) {
+    if (parts_.event == nullptr || is_left) {
       clock().relax(turn);
     } else if (Result<void> woken =
                    parts_.event->block(target.signal, seen, std::min(kSlice_ns, limit - passed));
@@ -202,6 +204,12 @@ void Queue::abandon() {
     drop(last);
   }
   if (listener != nullptr) listener->settle();
+}
+
+void Queue::failed(Position position, const Error& why) {
+  waits_->fail(position, why);
+  if (const AbandonListener* listener = abandon_listener.load(std::memory_order_acquire))
+    listener->mark(*this, position, position);
 }
 
 void Queue::set_abandon_listener(const AbandonListener* listener) {

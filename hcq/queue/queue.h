@@ -67,6 +67,9 @@ class Queue {
     // Threads of this process run it: they see all of the host's memory, and raise its signals.
     bool is_host = false;
     bool runs_at_once = false;  // before write() returns
+    // Its signals are raised by poll() alone: by threads of the host that wait, and by the queue
+    // itself where devices wait (watch()).
+    bool is_polled = false;
   };
 
   Queue(Parts parts, Timeline timeline);
@@ -94,10 +97,21 @@ class Queue {
   bool done(Position position) const {
     return timeline_.reached(position) == Timeline::Reached::Yes;
   }
+  // Neither its words nor, where drivers keep what runs, memory is needed: but it may still run.
+  bool has_read(Position position) const {
+    return done(position) || position <= read_until_.load(std::memory_order_acquire);
+  }
   // It died, and takes nothing any more; wait() says why.
   bool is_dead() const { return waits_->is_dead(); }
   // Nothing runs, and nothing waits to.
-  bool idle() const { return done(timeline_.last()); }
+  bool idle() {
+    const Position last = timeline_.last();
+    if (done(last)) [[likely]]
+      return true;
+    if (!parts_.is_polled) return false;
+    poll();
+    return done(last);
+  }
   // Spins, then blocks. Reports what went wrong on the queue, that it hangs, or that what it did
   // rests on another queue that died: the latter until synchronize() has told it.
   Result<void> wait(Position position, u64 timeout_ns);
@@ -167,6 +181,11 @@ class Queue {
   virtual bool can_drop() const { return false; }
   // Skips work that was submitted up to `last`, and raises its signals soon. The queue is locked.
   virtual void drop(Position last) { (void)last; }
+  // With Parts::is_polled: raises signals whose work has finished. Returns whether any are left.
+  virtual bool poll() { return false; }
+  // With Parts::is_polled: a device waits for the position, so that the queue must poll itself. No
+  // lock of this queue need be held.
+  virtual void watch(Position position) { (void)position; }
   // What it does now ("kernel sum_16_4"), for the message of a hang; may be empty.
   virtual std::string running() { return {}; }
 
@@ -177,6 +196,13 @@ class Queue {
   // The queue runs nothing any more. Vendors call this before they store Signal::kDead.
   void died(const Error& why) { waits_->died(timeline_.now(), why); }
 
+  // Where words are read before their work is done: they were, up to this position.
+  void set_read(Position position) { read_until_.store(position, std::memory_order_release); }
+  // The work of a submission failed, though its signals will be raised. Waits for it fail, and
+  // synchronize() reports it once. Call before the last of its signals is raised.
+  void failed(Position position, const Error& why);
+
+  bool is_polled() const { return parts_.is_polled; }
   os::Clock& clock() const { return *parts_.clock; }
   // "CPU:1 copy queue".
   std::string title() const;
@@ -208,6 +234,7 @@ class Queue {
   // The last submission that waits for a queue whose work may take longer, and how long that is.
   std::atomic<Position> patient_until_{0};
   std::atomic<u64> longest_ns_{0};
+  std::atomic<Position> read_until_{0};
   // shared_ptr: queues that wait for this one may outlive it.
   const std::shared_ptr<Waits> waits_;
   std::unique_ptr<CommandBuffer> prefix_, suffix_;  // made at first use

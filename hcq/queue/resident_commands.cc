@@ -67,10 +67,10 @@ Result<void> ResidentCommands::add_instance(const CommandBuffer& commands, u32 d
 
 Result<ResidentCommands::Instance*> ResidentCommands::next() {
   // Prefers the one that ran last if it is done: most of its fields are up to date.
-  if (queue_.done(instances_[next_].last)) return &instances_[next_];
+  if (queue_.has_read(instances_[next_].last)) return &instances_[next_];
   if (++next_ == instances_.size()) next_ = 0;
   Instance& instance = instances_[next_];
-  TRY(queue_.wait_or_stop(instance.last));
+  if (!queue_.has_read(instance.last)) TRY(queue_.wait_or_stop(instance.last));
   return &instance;
 }
 

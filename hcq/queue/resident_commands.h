@@ -4,8 +4,8 @@
 // the submission.
 //
 // Thread safety: one thread at a time.
-// Memory ordering: an instance is written only when its last run is done, and read by the device
-// only after the submission that follows.
+// Memory ordering: an instance is written only when the words of its last run will not be read
+// again, and read by the device only after the submission that follows.
 #pragma once
 
 #include <memory>
@@ -31,7 +31,7 @@ class ResidentCommands {
   ResidentCommands& operator=(const ResidentCommands&) = delete;
 
   Queue& queue() const { return queue_; }
-  // An instance whose last run is done.
+  // An instance whose words are not read any more.
   Result<Instance*> next();
   void patch(Instance& instance, std::span<const u64> slots) const;
 

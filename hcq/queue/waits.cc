@@ -43,7 +43,17 @@ void Waits::abandon(Position first, Position last) {
   std::lock_guard lock(mutex_);
   abandoned_.push_back(
       {first, last,
-       fmt::format("the {} was stopped between positions {} and {}", queue_, first, last)});
+       fmt::format("the {} was stopped between positions {} and {}", queue_, first, last),
+       ErrorKind::Timeout});
+  has_abandoned_.store(true, std::memory_order_release);
+  deaths.fetch_add(1, std::memory_order_seq_cst);  // other queues may depend on it
+  update_holds();
+}
+
+void Waits::fail(Position position, const Error& why) {
+  std::lock_guard lock(mutex_);
+  abandoned_.push_back({position, position, why.message, why.kind});
+  poisoned_.push_back({position, kOpen, why.message, why.kind});
   has_abandoned_.store(true, std::memory_order_release);
   deaths.fetch_add(1, std::memory_order_seq_cst);  // other queues may depend on it
   update_holds();
@@ -62,8 +72,9 @@ Result<void> Waits::check(Position position, Position now) {
   settle(now);
   std::lock_guard lock(mutex_);
   if (const Poisoned* abandoned = find_abandoned(position))
-    return fail(ErrorKind::Timeout, "{}", abandoned->why);
-  if (const Poisoned* spoilt = find_open(position)) return lost(spoilt->why);
+    return doorbell::fail(abandoned->kind, "{}", abandoned->why);
+  if (const Poisoned* poisoned = find_open(position))
+    return doorbell::fail(poisoned->kind, "{}", poisoned->why);
   return {};
 }
 
@@ -74,15 +85,15 @@ Result<void> Waits::report(Position last, Position now) {
   std::lock_guard lock(mutex_);
   const Poisoned* const first = find_open(last);
   if (first == nullptr) return {};
-  Poisoned told{first->first, last, first->why};
-  std::erase_if(poisoned_, [&](const Poisoned& spoilt) {
-    if (spoilt.last != kOpen || spoilt.first > last) return false;
-    told.first = std::min(told.first, spoilt.first);
+  Poisoned told{first->first, last, first->why, first->kind};
+  std::erase_if(poisoned_, [&](const Poisoned& poisoned) {
+    if (poisoned.last != kOpen || poisoned.first > last) return false;
+    told.first = std::min(told.first, poisoned.first);
     return true;
   });
   poisoned_.push_back(told);
   update_holds();
-  return lost(told.why);
+  return doorbell::fail(told.kind, "{}", told.why);
 }
 
 Result<void> Waits::check_for_others(Position position, Position now) {
@@ -117,17 +128,17 @@ void Waits::settle_after_deaths(Position now) {
     waits = waits_;
   }
   std::erase_if(waits, [&](const Wait& wait) { return wait.first > now; });
-  std::vector<Poisoned> spoilt;
+  std::vector<Poisoned> poisoned;
   std::erase_if(waits, [&](const Wait& wait) {
     std::vector<Visit> visited;
     std::optional<std::string> why = failure_cause(wait, &visited);
-    if (why) spoilt.push_back({wait.first, kOpen, *std::move(why)});
+    if (why) poisoned.push_back({wait.first, kOpen, *std::move(why)});
     return !why && wait.end > now;  // not passed yet: check again later
   });
   std::lock_guard lock(mutex_);
   std::erase_if(waits_,
                 [&](const Wait& wait) { return std::ranges::find(waits, wait) != waits.end(); });
-  std::move(spoilt.begin(), spoilt.end(), std::back_inserter(poisoned_));
+  std::move(poisoned.begin(), poisoned.end(), std::back_inserter(poisoned_));
   update_holds();
 }
 
@@ -148,8 +159,8 @@ std::optional<std::string> Waits::failure_cause(Position position, std::vector<V
   {
     std::lock_guard lock(mutex_);
     if (position > ended_at_.load(std::memory_order_acquire)) return why_dead_;
-    for (const Poisoned& spoilt : poisoned_)
-      if (spoilt.first <= position && position <= spoilt.last) return spoilt.why;
+    for (const Poisoned& poisoned : poisoned_)
+      if (poisoned.first <= position && position <= poisoned.last) return poisoned.why;
     if (const Poisoned* abandoned = find_abandoned(position)) return abandoned->why;
     for (const Wait& wait : waits_)
       if (wait.first <= position) waits.push_back(wait);
@@ -160,8 +171,8 @@ std::optional<std::string> Waits::failure_cause(Position position, std::vector<V
 }
 
 const Waits::Poisoned* Waits::find_open(Position position) const {
-  for (const Poisoned& spoilt : poisoned_)
-    if (spoilt.last == kOpen && spoilt.first <= position) return &spoilt;
+  for (const Poisoned& poisoned : poisoned_)
+    if (poisoned.last == kOpen && poisoned.first <= position) return &poisoned;
   return nullptr;
 }
 
@@ -172,8 +183,8 @@ const Waits::Poisoned* Waits::find_abandoned(Position position) const {
 }
 
 void Waits::update_holds() {
-  const bool has_open =
-      std::ranges::any_of(poisoned_, [](const Poisoned& spoilt) { return spoilt.last == kOpen; });
+  const bool has_open = std::ranges::any_of(
+      poisoned_, [](const Poisoned& poisoned) { return poisoned.last == kOpen; });
   holds_.store(has_open || !waits_.empty() || !abandoned_.empty(), std::memory_order_relaxed);
 }
 

@@ -38,6 +38,9 @@ class Waits {
 
   // The work at positions `first` to `last` is never done, though they will be passed.
   void abandon(Position first, Position last);
+  // The work at this position failed, though the queue goes on.
+  void fail(Position position, const Error& why);
+  // Its work was not done: it was abandoned, or it failed.
   bool was_abandoned(Position position) const;
 
   // Fails if the work up to `position` depends on work that a dead queue did not do.
@@ -61,6 +64,7 @@ class Waits {
   struct Poisoned {
     Position first, last;  // kOpen: and all later positions, until it is reported
     std::string why;
+    ErrorKind kind = ErrorKind::DeviceLost;
   };
   static constexpr usize kLeastToSettle = 16;
   static constexpr Position kOpen = ~Position{0};

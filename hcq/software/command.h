@@ -22,9 +22,11 @@ enum class CommandKind : u8 { Exec, Copy, Write, Wait, Poll, Signal, Timestamp, 
 struct CommandHeader {
   static constexpr u32 kWords = 2;  // one cell
   CommandKind kind = CommandKind::Exec;
-  u32 cells = 0;  // with the header
+  u32 cells = 0;    // with the header
+  u32 buffers = 0;  // of Exec
   static constexpr void fields(auto& p, auto f) {
     f("kind", word(0, 7, 0), p.kind);
+    f("buffers", word(0, 31, 8), p.buffers);
     f("cells", word(1), p.cells);
   }
 };

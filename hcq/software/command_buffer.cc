@@ -3,16 +3,16 @@
 
 namespace doorbell::hcq {
 
-u32 SoftwareCommandBuffer::begin(CommandKind kind, u32 cells) {
-  const u32 word = add_words(cells * 2);
-  const auto header = encode(CommandHeader{kind, cells});
-  put(word, Bits{31, 0}, header[0]);
-  put(word + 1, Bits{31, 0}, header[1]);
+u32 SoftwareCommandBuffer::begin(const CommandHeader& header) {
+  const u32 word = add_words(header.cells * 2);
+  const auto words = encode(header);
+  put(word, Bits{31, 0}, words[0]);
+  put(word + 1, Bits{31, 0}, words[1]);
   return word + 2;
 }
 
 void SoftwareCommandBuffer::command(CommandKind kind, std::initializer_list<Operand> operands) {
-  u32 word = begin(kind, 1 + static_cast<u32>(operands.size()));
+  u32 word = begin({kind, 1 + static_cast<u32>(operands.size())});
   for (const Operand& operand : operands) {
     put_64(word, operand);
     word += 2;
@@ -22,7 +22,8 @@ void SoftwareCommandBuffer::command(CommandKind kind, std::initializer_list<Oper
 void SoftwareCommandBuffer::exec(const Launch& launch) {
   const void* program = program_of(launch);
   const usize operands = launch.buffers.size() + launch.variables.size();
-  u32 word = begin(CommandKind::Exec, kExecCells + static_cast<u32>(operands));
+  u32 word = begin({CommandKind::Exec, kExecCells + static_cast<u32>(operands),
+                    static_cast<u32>(launch.buffers.size())});
   put_64(word, reinterpret_cast<u64>(program));
   for (const Operand& buffer : launch.buffers) put_64(word += 2, buffer);
   for (const Operand& variable : launch.variables) put_64(word += 2, variable);

@@ -28,7 +28,7 @@ class SoftwareCommandBuffer : public CommandBuffer {
   // device and takes these arguments.
   virtual const void* program_of(const Launch& launch) const = 0;
   // The first operand's word.
-  u32 begin(CommandKind kind, u32 cells);
+  u32 begin(const CommandHeader& header);
 };
 
 }  // namespace doorbell::hcq

@@ -1,4 +1,4 @@
-// Executor: what a software queue runs its commands with. Each device that has such queues
+// Executor: what a software queue runs its commands with. Each kind of device that has such queues
 // implements one, with run_commands() of run_commands.h. For the choice of the thread, and for
 // waits that cannot pass yet, see queue.h.
 //
@@ -36,15 +36,29 @@ struct Command {
 // Whether a Wait or Poll may pass.
 bool may_pass(Command command);
 
+class SoftwareQueue;
+
 class Executor {
  public:
+  // The submitter holds the locks of all queues that it submits to.
+  enum class Caller : u8 { Submitter, Thread };
+
   virtual ~Executor() = default;
 
-  // From `at` to `end`, of the submission that ends at `position`. Returns `end`, or the Wait or
-  // Poll that may not pass yet. What a kernel throws is thrown.
-  virtual const u64* run(const u64* at, const u64* end, Position position) = 0;
+  // From `at` to `end`, of the submission that ends at `position`. Returns `end`, or a command that
+  // cannot run now: a Wait or Poll that may not pass yet, or what a submitter must leave to the
+  // queue's thread. What a kernel throws is thrown.
+  virtual const u64* run(const u64* at, const u64* end, Position position, Caller caller) = 0;
   // For the queue that this runs.
   virtual std::unique_ptr<CommandBuffer> make_commands() = 0;
+  // What a run by the submitter got wrong, once; null: nothing. A run by the thread tells the queue
+  // (fail_work).
+  virtual std::unique_ptr<Error> take_error() { return nullptr; }
+  // Whether this process can use the device; asked before each submission.
+  virtual Result<void> usable() { return {}; }
+  // Raises signals whose work has finished since they came up. Returns whether any are left: then
+  // whoever waits must poll. Only for queues that have Parts::is_polled.
+  virtual bool poll() { return false; }
   // The name of the kernel that runs, or empty.
   virtual std::string running() const { return {}; }
 
@@ -55,7 +69,14 @@ class Executor {
     return position <= dropped_.load(std::memory_order_acquire);
   }
 
+  // Once, by the queue that this runs.
+  void set_queue(SoftwareQueue& queue) { queue_ = &queue; }
+
+ protected:
+  SoftwareQueue& queue() const { return *queue_; }
+
  private:
+  SoftwareQueue* queue_ = nullptr;  // which owns this
   std::atomic<Position> dropped_{0};
 };
 

@@ -32,7 +32,9 @@ SoftwareQueue::SoftwareQueue(Parts parts, Timeline timeline, std::unique_ptr<Exe
                              u64 inline_ns)
     : Queue(std::move(parts), std::move(timeline)),
       inline_ns_(inline_ns),
-      executor_(std::move(executor)) {}
+      executor_(std::move(executor)) {
+  executor_->set_queue(*this);
+}
 
 SoftwareQueue::~SoftwareQueue() {
   stop_.store(true, std::memory_order_seq_cst);
@@ -49,9 +51,10 @@ SoftwareQueue::~SoftwareQueue() {
 
 Result<void> SoftwareQueue::write(std::span<const Segment> segments, Position end) {
   TRY(failure());
-  if (segments.size() == 1 && segments[0].resident != nullptr &&
-      run_here(*segments[0].resident, end))
-    return {};
+  if (segments.size() == 1 && segments[0].resident != nullptr) {
+    TRY(const bool is_done, run_here(*segments[0].resident, end));
+    if (is_done) return {};
+  }
   Result<void> added = add_pieces(segments, end);
   if (!added) {
     added_ = tail_.load(std::memory_order_relaxed);  // what was not published never was
@@ -80,7 +83,7 @@ Result<void> SoftwareQueue::add_pieces(std::span<const Segment> segments, Positi
 }
 
 // False where the words belong to the queue's thread.
-bool SoftwareQueue::run_here(ResidentWords& bound, Position end) {
+Result<bool> SoftwareQueue::run_here(ResidentWords& bound, Position end) {
   // Only who holds the lock adds entries, so an empty ring stays empty meanwhile.
   if (bound.cost_ns == 0 || bound.cost_ns > inline_ns_ ||
       head_.load(std::memory_order_acquire) != added_)
@@ -90,16 +93,22 @@ bool SoftwareQueue::run_here(ResidentWords& bound, Position end) {
   const u64 start = measure ? clock().now_ns() : 0;
   const u64* at = cells_of(bound);
   const u64 *last = at + bound.count / 2, *body = last - kSignalCells;
-  if (!survive(end, &at, body)) return true;  // told at the next synchronise
+  if (!survive(end, &at, body, Executor::Caller::Submitter))
+    return true;  // told at the next synchronise
+  if (std::unique_ptr<Error> error = executor_->take_error()) return std::move(*error);
   if (at != body) {
-    // A wait whose time has not come: the thread takes over from there.
+    // A wait whose time has not come, or work for the thread: it takes over from there.
     Result<void> added = add({at, last, nullptr, end});
     CHECK(added.has_value(), "an empty ring is full");
     publish();
     return true;
   }
   if (measure) bound.cost_ns = std::max<u64>(1, clock().now_ns() - start);
-  executor_->run(body, last, end);
+  executor_->run(body, last, end, Executor::Caller::Submitter);
+  if (std::unique_ptr<Error> error = executor_->take_error()) return std::move(*error);
+  if (is_polled()) set_read(end);
+  if (watched_until_.load(std::memory_order_seq_cst) >= end) [[unlikely]]
+    wake_thread();
   return true;
 }
 
@@ -123,7 +132,22 @@ Result<void> SoftwareQueue::add(const Entry& entry) {
 
 void SoftwareQueue::publish() {
   tail_.store(added_, std::memory_order_seq_cst);
-  if (thread_ == nullptr) thread_ = std::make_unique<std::thread>([this] { work(); });
+  wake_thread();
+}
+
+void SoftwareQueue::watch(Position position) {
+  Position before = watched_until_.load(std::memory_order_relaxed);
+  while (before < position && !watched_until_.compare_exchange_weak(before, position)) {
+  }
+  wake_thread();
+}
+
+void SoftwareQueue::wake_thread() {
+  if (!has_thread_.load(std::memory_order_acquire)) [[unlikely]] {
+    std::lock_guard lock(thread_mutex_);
+    if (thread_ == nullptr) thread_ = std::make_unique<std::thread>([this] { work(); });
+    has_thread_.store(true, std::memory_order_release);
+  }
   if (!sleeping_.load(std::memory_order_seq_cst)) return;
   wake_.fetch_add(1, std::memory_order_seq_cst);
   wake_.notify_one();
@@ -133,7 +157,7 @@ Result<void> SoftwareQueue::failure() {
   if (process_.load(std::memory_order_acquire) != os::fork_depth()) [[unlikely]]
     leave_parent();
   if (!dead_.load(std::memory_order_acquire)) [[likely]]
-    return {};
+    return executor_->usable();
   std::lock_guard lock(failure_mutex_);
   return *failure_;
 }
@@ -144,6 +168,7 @@ void SoftwareQueue::leave_parent() {
     std::lock_guard lock(failure_mutex_);
     if (process_.load(std::memory_order_relaxed) == os::fork_depth()) return;
     (void)thread_.release();  // it can neither be joined nor detached here
+    has_thread_.store(false, std::memory_order_relaxed);
     sleeping_.store(false, std::memory_order_relaxed);
     had_work = head_.load() != tail_.load() && !dead_.load();
     process_.store(os::fork_depth(), std::memory_order_release);

@@ -33,6 +33,10 @@ class SoftwareQueue final : public Queue {
   // Ends after the command that runs now; what was submitted beyond it is dropped.
   ~SoftwareQueue() override;
 
+  // The work of the submission that ends at `position` failed: waits for it fail, and what it was
+  // to write has no value. The queue goes on. For executors, before the signal is raised.
+  void fail_work(Position position, const Error& why) { failed(position, why); }
+
   std::unique_ptr<CommandBuffer> make_commands() override { return executor_->make_commands(); }
 
  protected:
@@ -41,6 +45,8 @@ class SoftwareQueue final : public Queue {
   std::string running() override;
   bool can_drop() const override { return true; }
   void drop(Position last) override { executor_->drop(last); }
+  bool poll() override { return executor_->poll(); }
+  void watch(Position position) override;
 
  private:
   struct Entry {
@@ -53,11 +59,16 @@ class SoftwareQueue final : public Queue {
   SoftwareQueue(Parts parts, Timeline timeline, std::unique_ptr<Executor> executor, u64 inline_ns);
 
   // ---- the submitter, under the lock of the queue -----------------------------------------------
-  bool run_here(ResidentWords& bound, Position end);
+  Result<bool> run_here(ResidentWords& bound, Position end);
   Result<void> add(const Entry& entry);
   Result<void> add_pieces(std::span<const Segment> segments, Position end);
   Result<const u64*> copy_words(std::span<const u32> words);
   void publish();
+  void wake_thread();
+  // Whether a device waits for a position whose signal is raised by polling.
+  bool is_watched() {
+    return timeline().now() < watched_until_.load(std::memory_order_seq_cst) && poll();
+  }
 
   // In a forked child: forgets the parent's thread, and dies if it had work.
   void leave_parent();
@@ -69,7 +80,7 @@ class SoftwareQueue final : public Queue {
   bool run(const Entry& entry);
   bool await(Command command, Position position);
   // Runs commands from `at`, which moves on. What a kernel throws is the death of the queue: false.
-  bool survive(Position position, const u64** at, const u64* end);
+  bool survive(Position position, const u64** at, const u64* end, Executor::Caller caller);
   void die(Position position, const char* what);
   void die(Error why);
 
@@ -85,12 +96,15 @@ class SoftwareQueue final : public Queue {
   alignas(64) std::atomic<u64> head_{0};
   alignas(64) std::atomic<u32> wake_{0};
   std::atomic<bool> sleeping_{false};
+  std::atomic<Position> watched_until_{0};
 
   std::atomic<u32> process_ = os::fork_depth();  // the process whose thread this is
   std::mutex failure_mutex_;                     // guards failure_
   std::unique_ptr<Error> failure_;
   std::atomic<bool> dead_{false};  // failure_ is set
 
+  std::mutex thread_mutex_;  // guards starting thread_
+  std::atomic<bool> has_thread_{false};
   std::unique_ptr<std::thread> thread_;  // last: it uses all of the above
 };
 

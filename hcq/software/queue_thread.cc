@@ -30,13 +30,15 @@ void SoftwareQueue::work() {
 
 // Until there is an entry, or a while.
 void SoftwareQueue::sleep(u64 head) {
-  for (u32 turn = 0; turn < kSpins; ++turn) {
+  for (u32 turn = 0; turn < kSpins || is_watched(); ++turn) {
     if (tail_.load(std::memory_order_acquire) != head) return;
+    if (stop_.load(std::memory_order_acquire)) return;
     clock().relax(turn);
   }
   const u32 seen = wake_.load(std::memory_order_seq_cst);
   sleeping_.store(true, std::memory_order_seq_cst);
-  if (tail_.load(std::memory_order_seq_cst) == head && !stop_.load(std::memory_order_seq_cst))
+  if (tail_.load(std::memory_order_seq_cst) == head && !stop_.load(std::memory_order_seq_cst) &&
+      !is_watched())
     wake_.wait(seen, std::memory_order_seq_cst);
   sleeping_.store(false, std::memory_order_relaxed);
 }
@@ -48,7 +50,7 @@ bool SoftwareQueue::run(const Entry& entry) {
   const u64 start = entry.resident != nullptr ? clock().now_ns() : 0;
   bool waited = false;
   while (true) {
-    if (!survive(entry.position, &at, body)) return false;
+    if (!survive(entry.position, &at, body, Executor::Caller::Thread)) return false;
     if (at == body) break;
     waited = true;
     if (!await({at}, entry.position)) return false;
@@ -57,7 +59,7 @@ bool SoftwareQueue::run(const Entry& entry) {
   // Words that wait for others are for this thread, so their cost stays unknown.
   if (!waited && !executor_->drops(entry.position))
     entry.resident->cost_ns = std::max<u64>(1, clock().now_ns() - start);
-  executor_->run(body, entry.end, entry.position);
+  executor_->run(body, entry.end, entry.position, Executor::Caller::Thread);
   return true;
 }
 
@@ -70,7 +72,8 @@ bool SoftwareQueue::await(Command command, Position position) {
       continue;
     }
     auto& cell = *reinterpret_cast<SignalCell*>(command.operand(0));
-    if (!cell.wakes_sleepers.load(std::memory_order_relaxed)) {
+    // What we wait for may itself wait for what we raise by polling.
+    if (!cell.wakes_sleepers.load(std::memory_order_relaxed) || poll()) {
       clock().relax(turn);
       continue;
     }
@@ -80,9 +83,10 @@ bool SoftwareQueue::await(Command command, Position position) {
   return true;
 }
 
-bool SoftwareQueue::survive(Position position, const u64** at, const u64* end) {
+bool SoftwareQueue::survive(Position position, const u64** at, const u64* end,
+                            Executor::Caller caller) {
   try {
-    *at = executor_->run(*at, end, position);
+    *at = executor_->run(*at, end, position, caller);
     return true;
   } catch (const std::exception& error) {
     die(position, error.what());

@@ -8,7 +8,8 @@ namespace doorbell::hcq {
 
 // What Executor::run() says. `device` has
 //   exec(Command, Position)   runs a kernel
-//   copy(Command)             copies bytes
+//   copy(Command)             copies bytes; false: the caller cannot
+//   write(Command)            writes 64 bits
 //   signal(Command)           raises a signal once everything before it is done
 //   timestamp(Command)        writes the time at which everything before it is done
 //   drops(Position)           whether kernels and copies of a submission are dropped
@@ -23,12 +24,9 @@ const u64* run_commands(Device& device, const u64* at, const u64* end, Position 
           device.exec(command, position);
         break;
       case CommandKind::Copy:
-        if (!device.drops(position)) [[likely]]
-          device.copy(command);
+        if (!device.drops(position) && !device.copy(command)) return at;
         break;
-      case CommandKind::Write:
-        __atomic_store_n(command.pointer<u64>(0), command.operand(1), __ATOMIC_RELEASE);
-        break;
+      case CommandKind::Write: device.write(command); break;
       case CommandKind::Wait:
       case CommandKind::Poll:
         if (!may_pass(command) && !device.drops(position)) return at;

@@ -10,12 +10,16 @@
 
 namespace doorbell::hcq {
 
-inline void raise(SignalCell& cell, u64 value) {
-  cell.store(value);
+inline void wake_sleepers(SignalCell& cell) {
   if (cell.sleepers.load(std::memory_order_seq_cst) == 0) [[likely]]
     return;
   cell.wakes.fetch_add(1, std::memory_order_seq_cst);
   futex_wake_all(cell.wakes);
+}
+
+inline void raise(SignalCell& cell, u64 value) {
+  cell.store(value);
+  wake_sleepers(cell);
 }
 
 // Sleeps while the value is `seen`, at most `timeout_ns`; may return early.

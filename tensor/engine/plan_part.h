@@ -1,6 +1,5 @@
-// PlanPart: some items of an execution plan, which go to their devices together: as a graph of
-// hardware queues where all their devices have these and reach the memory (queue_graph.h), else
-// launch by launch (launch_list.h).
+// PlanPart: some items of an execution plan, which go to the queues of their devices together, as
+// one graph (queue_graph.h).
 #pragma once
 
 #include <memory>

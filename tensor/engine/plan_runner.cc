@@ -1,4 +1,4 @@
-// Running: parts of a plan to their executors. With DEBUG=2 each item is waited for and timed.
+// Running: parts of a plan to their queues. With DEBUG=2 each item is waited for and timed.
 #include "tensor/engine/plan_runner.h"
 
 #include "core/device/counters.h"
@@ -19,27 +19,24 @@ constexpr usize kMaxNodes = 4096;
 
 }  // namespace
 
-PlanRunner::Part PlanRunner::make_part(usize first, usize end, bool on_queues) const {
-  const PlanPart items{plan_, first, end};
-  if (on_queues) return {std::make_unique<QueueGraph>(items), nullptr};
-  return {nullptr, std::make_unique<LaunchList>(items)};
+bool PlanRunner::is_traced_alike(usize one, usize other) const {
+  const auto is_by_driver = [&](usize item) {
+    return QueueGraph::is_traced_by_driver(*plan_, plan_->items[item]);
+  };
+  return trace_ == nullptr || is_by_driver(one) == is_by_driver(other);
 }
 
 void PlanRunner::make_parts() {
-  const ExecutionPlan& plan = *plan_;
   trace_ = hcq::Trace::of_process();
-  std::vector<Part> parts;
+  std::vector<std::unique_ptr<QueueGraph>> parts;
   std::vector<usize> nodes;
-  for (const ExecutionPlan::Item& item : plan.items)
-    nodes.push_back(QueueGraph::queue_nodes(plan, item));
-  for (usize first = 0; first < plan.items.size();) {
-    const bool queues = nodes[first] != 0;
+  for (const ExecutionPlan::Item& item : plan_->items)
+    nodes.push_back(QueueGraph::queue_nodes(*plan_, item));
+  for (usize first = 0; first < nodes.size();) {
     usize end = first + 1, count = nodes[first];
-    while (end < plan.items.size() && (nodes[end] != 0) == queues &&
-           count + nodes[end] <= kMaxNodes)
+    while (end < nodes.size() && count + nodes[end] <= kMaxNodes && is_traced_alike(first, end))
       count += nodes[end++];
-    is_graph_ = queues && first == 0 && end == plan.items.size();
-    parts.push_back(make_part(first, end, queues));
+    parts.push_back(std::make_unique<QueueGraph>(PlanPart{plan_, first, end}));
     first = end;
   }
   parts_ = std::move(parts);
@@ -47,26 +44,23 @@ void PlanRunner::make_parts() {
 
 bool PlanRunner::is_graph() {
   if (parts_.empty()) make_parts();
-  return is_graph_;
+  return parts_.size() == 1;
 }
 
-void PlanRunner::run_part(const Part& part, std::span<Buffer* const> memory,
+void PlanRunner::run_part(QueueGraph& part, std::span<Buffer* const> memory,
                           std::span<const i64> variables, hcq::Fence* started) {
-  if (part.launches) return part.launches->run(memory, variables);
-  QueueGraph& queues = *part.graph;
-  const hcq::Fence after = queues.prepare(memory, variables);
-  queues.finish(queues.graph().replay(queues.values(), after), started);
+  const hcq::Fence after = part.prepare(memory, variables);
+  part.finish(part.graph().replay(part.values(), after), started);
 }
 
 void PlanRunner::run_one_by_one(std::span<Buffer* const> memory, std::span<const i64> variables,
                                 hcq::Fence* started) {
   const ExecutionPlan& plan = *plan_;
-  while (single_.size() < plan.items.size()) {
-    const usize i = single_.size();
-    single_.push_back(make_part(i, i + 1, QueueGraph::queue_nodes(plan, plan.items[i]) != 0));
-  }
+  while (single_.size() < plan.items.size())
+    single_.push_back(
+        std::make_unique<QueueGraph>(PlanPart{plan_, single_.size(), single_.size() + 1}));
   for (usize i = 0; i < plan.items.size(); ++i)
-    timed(plan.items[i], false, [&] { run_part(single_[i], memory, variables, started); });
+    timed(plan.items[i], [&] { run_part(*single_[i], memory, variables, started); });
 }
 
 hcq::Fence PlanRunner::run(std::span<Buffer* const> memory, std::span<const i64> variables) {
@@ -76,7 +70,8 @@ hcq::Fence PlanRunner::run(std::span<Buffer* const> memory, std::span<const i64>
       run_one_by_one(memory, variables, &started);
     } else {
       if (parts_.empty() || trace_ != hcq::Trace::of_process()) make_parts();
-      for (const Part& part : parts_) run_part(part, memory, variables, &started);
+      for (const std::unique_ptr<QueueGraph>& part : parts_)
+        run_part(*part, memory, variables, &started);
     }
   } catch (...) {
     keep_run(*plan_, started, memory);  // what has started runs on

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "hcq/trace/trace.h"
-#include "tensor/engine/launch_list.h"
 #include "tensor/engine/queue_graph.h"
 
 namespace doorbell::engine {
@@ -23,26 +22,22 @@ class PlanRunner {
   // as this returns or throws; the work may still run, until what is returned is done. Throws
   // Error.
   hcq::Fence run(std::span<core::Buffer* const> memory, std::span<const i64> variables);
-  // All of it is one graph of hardware queues.
+  // All of it is one graph.
   bool is_graph();
 
  private:
-  struct Part {
-    std::unique_ptr<QueueGraph> graph;  // or
-    std::unique_ptr<LaunchList> launches;
-  };
-  Part make_part(usize first, usize end, bool on_queues) const;
   void make_parts();
-  void run_part(const Part& part, std::span<core::Buffer* const> memory,
-                std::span<const i64> variables, hcq::Fence* started);
+  bool is_traced_alike(usize one, usize other) const;
+  static void run_part(QueueGraph& part, std::span<core::Buffer* const> memory,
+                       std::span<const i64> variables, hcq::Fence* started);
   void run_one_by_one(std::span<core::Buffer* const> memory, std::span<const i64> variables,
                       hcq::Fence* started);
 
   const std::shared_ptr<const ExecutionPlan> plan_;
   hcq::Trace* trace_ = nullptr;  // that the parts were made for
-  std::vector<Part> parts_;      // one after the other; empty: not made yet
-  std::vector<Part> single_;     // an item each; made when first needed
-  bool is_graph_ = false;
+  // One after the other; empty: not made yet.
+  std::vector<std::unique_ptr<QueueGraph>> parts_;
+  std::vector<std::unique_ptr<QueueGraph>> single_;  // an item each; made when first needed
 };
 
 // A runner that is kept between the runs of a plan. Several threads may run a plan at once: one of

@@ -5,6 +5,8 @@
 
 #include "base/util/log.h"
 #include "core/util/config.h"
+#include "hcq/software/launch_device.h"
+#include "tensor/engine/host_copier.h"
 #include "tensor/engine/in_flight.h"
 #include "tensor/engine/must.h"
 
@@ -24,26 +26,40 @@ bool reaches(hcq::Device& at, core::Device& of) {
   return probe && at.address_of(**probe).has_value();
 }
 
+hcq::Device& device_with_queues(core::Device& device) {
+  hcq::Device* found = hcq::Device::of(device);
+  if (found == nullptr)
+    throw fail(ErrorKind::Unsupported, "{} only keeps memory: it can neither compute nor copy",
+               device.name());
+  return *found;
+}
+
 }  // namespace
 
 QueueGraph::Placement QueueGraph::placement_of(const ExecutionPlan& plan, const Item& item) {
   const std::span<const Argument> arguments = plan.arguments_of(item);
-  hcq::Device* own = hcq::Device::of(*item.device);
   if (item.kernel) {
+    hcq::Device& own = device_with_queues(*item.device);
     for (const Argument& argument : arguments)
-      if (own == nullptr || !reaches(*own, *argument.device)) return {};
-    return {own, &own->compute_queue()};
+      if (!reaches(own, *argument.device))
+        throw fail(ErrorKind::Unsupported, "kernel {} on {} with memory of {}", item.kernel->name,
+                   own.name(), argument.device->name());
+    return {&own, &own.compute_queue()};
   }
-  hcq::Device* const to = hcq::Device::of(*arguments[0].device);
-  hcq::Device* const from = hcq::Device::of(*arguments[1].device);
-  // What has no contents is refused where it is read.
-  if (to != from && !arguments[1].device->runs()) return {};
-  if (to != nullptr && reaches(*to, *arguments[1].device)) return {to, &to->copy_queue()};
-  if (from != nullptr && reaches(*from, *arguments[0].device)) return {from, &from->copy_queue()};
-  if (to == nullptr || from == nullptr) return {};
-  const Staging* staging = staging_between(*from, *to);
-  if (staging == nullptr) return {};
-  return {to, &to->copy_queue(), staging};
+  hcq::Device& to = device_with_queues(*arguments[0].device);
+  hcq::Device& from = device_with_queues(*arguments[1].device);
+  if (&to != &from && !from.runs())
+    throw fail(ErrorKind::Unsupported,
+               "{} bytes cannot be read from {}: its kernels never run, so its memory has no "
+               "contents",
+               item.copy_bytes, from.name());
+  for (hcq::Device* device : {&to, &from})
+    if (&to == &from || device->copies_any_memory()) return {device, &device->copy_queue()};
+  if (reaches(to, from)) return {&to, &to.copy_queue()};
+  if (reaches(from, to)) return {&from, &from.copy_queue()};
+  if (const Staging* staging = staging_between(from, to)) return {&to, &to.copy_queue(), staging};
+  hcq::Device& host = host_copier();
+  return {&host, &host.copy_queue()};
 }
 
 // The device at whose address a queue uses an argument of an item.
@@ -75,15 +91,17 @@ bool QueueGraph::joins(const PlanPart& part, std::span<const Placement> placemen
 QueueGraph::QueueGraph(PlanPart part)
     : part_(std::move(part)),
       placements_(placements_of(part_)),
-      graph_({.trace = hcq::Trace::of_process(), .join = joins(part_, placements_)}) {
+      graph_({.trace = is_traced_by_driver(*part_.plan, part_.items()[0])
+                           ? nullptr
+                           : hcq::Trace::of_process(),
+              .join = joins(part_, placements_)}) {
   make_slots();
   inputs_ = graph_.storage();
   for (usize i = 0; i < placements_.size(); ++i) {
     const Item& item = part_.items()[i];
     record(item, placements_[i]);
     if (writes_elsewhere(*part_.plan, item, placements_[i]))
-      if (hcq::Device* owner = hcq::Device::of(*part_.plan->arguments_of(item)[0].device))
-        graph_.join(owner->copy_queue());
+      graph_.join(device_with_queues(*part_.plan->arguments_of(item)[0].device).copy_queue());
   }
   must(graph_.bind());
   const int debug = core::config().debug;
@@ -101,9 +119,9 @@ void QueueGraph::make_slots() {
     const std::span<const Argument> arguments = plan.arguments_of(part_.items()[i]);
     for (usize k = 0; k < arguments.size(); ++k) {
       const Argument& argument = arguments[k];
-      if (hcq::Device* device = hcq::Device::of(*argument.device))
-        for (Queue* queue : {&device->compute_queue(), &device->copy_queue()})
-          if (std::ranges::find(queues_, queue) == queues_.end()) queues_.push_back(queue);
+      hcq::Device& owner = device_with_queues(*argument.device);
+      for (Queue* queue : {&owner.compute_queue(), &owner.copy_queue()})
+        if (std::ranges::find(queues_, queue) == queues_.end()) queues_.push_back(queue);
       if (plan.is_fixed(argument.source)) continue;
       const Address address{&viewer_of(placements_[i], k), argument.source, argument.offset};
       if (std::ranges::find(addresses_, address) != addresses_.end()) continue;
@@ -184,7 +202,7 @@ hcq::Fence QueueGraph::prepare(std::span<Buffer* const> memory, std::span<const 
   u64* value = values_.data();
   for (const Address& address : addresses_) {
     const Buffer& buffer = *memory[address.source];
-    const u64 start = &buffer.device() == address.device
+    const u64 start = &buffer.device() == address.device && !address.device->copies_any_memory()
                           ? buffer.memory().address
                           : must(address.device->address_of(buffer)).value;
     *value++ = start + static_cast<u64>(address.offset);
@@ -193,7 +211,8 @@ hcq::Fence QueueGraph::prepare(std::span<Buffer* const> memory, std::span<const 
   // What other runs put on any queue of these devices may have made, or still read, our memory.
   hcq::Fence after;
   for (Queue* queue : queues_) {
-    if (queue->idle()) [[likely]]
+    // Polling here would cost more than it saves: work of the same queue is waited for anyway.
+    if (queue->done(queue->last().position)) [[likely]]
       continue;
     after.add(queue->last());
     // Else the parts on other devices would run.
@@ -214,9 +233,13 @@ void QueueGraph::finish(Result<hcq::Fence> replayed, hcq::Fence* started) {
   throw_error(std::move(replayed).error());
 }
 
+bool QueueGraph::is_traced_by_driver(const ExecutionPlan& plan, const Item& item) {
+  const auto* called = dynamic_cast<const hcq::LaunchDevice*>(placement_of(plan, item).device);
+  return called != nullptr && called->adds_spans();
+}
+
 usize QueueGraph::queue_nodes(const ExecutionPlan& plan, const Item& item) {
   const Placement placement = placement_of(plan, item);
-  if (placement.device == nullptr) return 0;
   if (placement.staging == nullptr) return 1;
   return 2 * static_cast<usize>(Staging::pieces_of(item.copy_bytes));
 }

@@ -23,14 +23,18 @@ namespace doorbell::engine {
 
 class QueueGraph {
  public:
-  // Of items with queue_nodes(). Throws Error.
+  // Its items are all traced by drivers, or none is, where the process has a trace. Throws Error,
+  // also for items that no queue can run.
   explicit QueueGraph(PlanPart part);
   ~QueueGraph();
   QueueGraph(const QueueGraph&) = delete;
   QueueGraph& operator=(const QueueGraph&) = delete;
 
-  // How many nodes of a graph an item becomes; 0: queues cannot run it.
+  // How many nodes of a graph an item becomes. Throws Error as above.
   static usize queue_nodes(const ExecutionPlan& plan, const ExecutionPlan::Item& item);
+
+  // Whether the driver of the item's device adds it to the trace, so that its graph must not.
+  static bool is_traced_by_driver(const ExecutionPlan& plan, const ExecutionPlan::Item& item);
 
   // Sets the values of the slots. `memory` by source, of inputs and fresh memory; an input that no
   // item reads may be null. Returns what the run must wait for: everything that the devices were
@@ -52,8 +56,8 @@ class QueueGraph {
   };
   // Where an item runs.
   struct Placement {
-    hcq::Device* device = nullptr;  // null: on no queue
-    hcq::Queue* queue = nullptr;
+    hcq::Device* device;
+    hcq::Queue* queue;
     const Staging* staging = nullptr;  // of a copy in two steps; the device is then the filled one
   };
 

@@ -1,6 +1,5 @@
-// timed(): runs an item of a plan alone and measures its time: DEBUG=2 shows it, and with
-// `in_trace` it is added to the trace (for devices that write no times themselves). For .cc files
-// of the engine.
+// timed(): runs an item of a plan alone, measures its time and shows it (DEBUG=2). For .cc files of
+// the engine.
 #pragma once
 
 #include <string>
@@ -8,7 +7,6 @@
 #include "base/os/host.h"
 #include "base/util/log.h"
 #include "core/util/config.h"
-#include "hcq/trace/trace.h"
 #include "tensor/engine/execution_plan.h"
 #include "tensor/engine/must.h"
 
@@ -30,17 +28,12 @@ inline void show_time(const ExecutionPlan::Item& item, u64 took_ns) {
 
 // Waits for the item's device before and after.
 template <class Launch>
-void timed(const ExecutionPlan::Item& item, bool in_trace, const Launch& launch) {
+void timed(const ExecutionPlan::Item& item, const Launch& launch) {
   must(item.device->synchronize());
   const u64 begin_ns = os::host_clock().now_ns();
   launch();
   must(item.device->synchronize());
-  const u64 end_ns = os::host_clock().now_ns();
-  if (in_trace)
-    hcq::Trace::of_process()->add({item.device->name(), item.kernel ? "compute" : "copy",
-                                   item.kernel ? item.kernel->name : "copy",
-                                   item.kernel ? "kernel" : "copy", begin_ns, end_ns});
-  if (shows_times()) show_time(item, end_ns - begin_ns);
+  show_time(item, os::host_clock().now_ns() - begin_ns);
 }
 
 }  // namespace doorbell::engine

@@ -73,7 +73,11 @@ void refuse_bad_path(const std::string& path) {
 
 int run(const Options& options) {
   refuse_bad_path(options.svg);
-  core::Device& device = open_device(options.device);
+  hcq::Device* const opened = hcq::Device::of(open_device(options.device));
+  if (opened == nullptr)
+    throw fail(ErrorKind::Unsupported, "{} only keeps memory: it has no latency to measure",
+               options.device);
+  hcq::Device& device = *opened;
   latency::Report report = latency::describe(device, options.sampling);
   // Three allocations of this size, and memory for the rest of the machine.
   const i64 largest = std::min(static_cast<i64>(options.largest), physical_memory() / 8);

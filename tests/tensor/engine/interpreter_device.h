@@ -10,6 +10,7 @@
 #include "core/device/caching_allocator.h"
 #include "core/device/registry.h"
 #include "core/eval/interpret.h"
+#include "hcq/software/launch_device.h"
 #include "tensor/engine/kernel_compiler.h"
 #include "tensor/engine/realize.h"
 
@@ -68,18 +69,19 @@ class InterpretedProgram final : public core::Program {
   const core::KernelAst* kernel_;  // kept by the engine's cache
 };
 
-class InterpreterDevice final : public core::Device {
+class InterpreterDevice final : public hcq::LaunchDevice {
  public:
   explicit InterpreterDevice(core::DeviceSpec spec)
-      : Device(std::move(spec)),
+      : LaunchDevice(std::move(spec)),
         allocator_(name(), std::make_unique<InterpreterMemory>(), INT64_MAX) {}
+  ~InterpreterDevice() override { stop_queue(); }
 
   core::Allocator& allocator() override { return allocator_; }
   Result<std::unique_ptr<core::Program>> load(const core::Binary& binary) override {
     return std::unique_ptr<core::Program>(std::make_unique<InterpretedProgram>(
         static_cast<const core::KernelAst*>(binary.code.entry)));
   }
-  Result<void> synchronize() override { return {}; }
+  Result<void> finish() override { return {}; }
   std::string description() const override { return "interprets"; }
 
  private:

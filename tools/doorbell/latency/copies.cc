@@ -53,29 +53,29 @@ Distribution on_queue(hcq::Device& device, const Memory& memory, const Sampling&
 
 struct Direction {
   const char *id, *what;
-  Distribution (*measure)(core::Device& device, Memory& memory, const Sampling& sampling);
+  Distribution (*measure)(hcq::Device& device, Memory& memory, const Sampling& sampling);
 };
 
 constexpr Direction kDirections[] = {
     {"host_to_device", "host to device",
-     [](core::Device&, Memory& memory, const Sampling& sampling) {
+     [](hcq::Device&, Memory& memory, const Sampling& sampling) {
        const i64 bytes = memory.first->bytes();
        return sample([&] { must(memory.first->copy_in(memory.host.data(), bytes)); }, sampling);
      }},
     {"device_to_host", "device to host",
-     [](core::Device&, Memory& memory, const Sampling& sampling) {
+     [](hcq::Device&, Memory& memory, const Sampling& sampling) {
        const i64 bytes = memory.first->bytes();
        return sample([&] { must(memory.first->copy_out(memory.host.data(), bytes)); }, sampling);
      }},
     {"device_to_device", "device to device",
-     [](core::Device&, Memory& memory, const Sampling& sampling) {
+     [](hcq::Device&, Memory& memory, const Sampling& sampling) {
        const i64 bytes = memory.first->bytes();
        return sample([&] { must(copy_between(*memory.second, 0, *memory.first, 0, bytes)); },
                      sampling);
      }},
     {"queue", "device to device by its copy queue",
-     [](core::Device& device, Memory& memory, const Sampling& sampling) {
-       return on_queue(*hcq::Device::of(device), memory, sampling);
+     [](hcq::Device& device, Memory& memory, const Sampling& sampling) {
+       return on_queue(device, memory, sampling);
      }},
 };
 
@@ -97,7 +97,7 @@ std::string size_text(i64 bytes) {
 }  // namespace
 
 std::vector<Series> measure_copy(const Request& request) {
-  core::Device& device = request.device;
+  hcq::Device& device = request.device;
   std::vector<Series> all;
   for (i64 bytes : sizes_up_to(request.largest_copy)) {
     std::unique_ptr<Memory> memory;
@@ -109,11 +109,9 @@ std::vector<Series> measure_copy(const Request& request) {
       series.group = "copy";
       series.what = fmt::format("copy of {}, {}", size_text(bytes), direction.what);
       series.bytes = bytes;
-      const bool is_of_queue = std::string_view(direction.id) == "queue";
       const char* why = !device.runs()      ? "its memory has no contents to copy"
                         : memory == nullptr ? "it is out of memory"
-                        : is_of_queue && hcq::Device::of(device) == nullptr ? kNoQueues
-                                                                            : nullptr;
+                                            : nullptr;
       all.push_back(why != nullptr ? unmeasured(request, std::move(series), why)
                                    : measured(request, std::move(series), [&] {
                                        return direction.measure(device, *memory, request.sampling);

@@ -102,7 +102,7 @@ Distribution round_trips(hcq::Device& device, Sampling sampling, u64 pause_ns) {
 }  // namespace
 
 std::vector<Series> measure_enqueue(const Request& request) {
-  core::Device& device = request.device;
+  hcq::Device& device = request.device;
   Sampling sampling = request.sampling;
   sampling.max_calls = kMaxSubmissions;
   std::vector<Series> all;
@@ -112,26 +112,20 @@ std::vector<Series> measure_enqueue(const Request& request) {
   }));
   const Series record{"enqueue.record", "enqueue", "words of a launch, into a queue builder"};
   const Series submit{"enqueue.submit", "enqueue", "submit of these words"};
-  hcq::Device* queues = hcq::Device::of(device);
-  if (queues == nullptr) {
-    all.push_back(unmeasured(request, record, kNoQueues));
-    all.push_back(unmeasured(request, submit, kNoQueues));
-    return all;
-  }
   all.push_back(measured(request, record, [&] {
     const TestKernel kernel(device);
-    const std::unique_ptr<hcq::CommandBuffer> commands = queues->compute_queue().make_commands();
+    const std::unique_ptr<hcq::CommandBuffer> commands = device.compute_queue().make_commands();
     return sample(
         [&] {
           commands->clear();
-          kernel.record(*queues, commands.get());
+          kernel.record(device, commands.get());
         },
         sampling);
   }));
   all.push_back(measured(request, submit, [&] {
     const TestKernel kernel(device);
-    const std::unique_ptr<hcq::CommandBuffer> commands = one_launch(*queues, kernel);
-    return sample([&] { must(queues->compute_queue().submit(*commands)); }, sampling,
+    const std::unique_ptr<hcq::CommandBuffer> commands = one_launch(device, kernel);
+    return sample([&] { must(device.compute_queue().submit(*commands)); }, sampling,
                   [&] { must(device.synchronize()); });
   }));
   return all;
@@ -151,18 +145,11 @@ std::vector<Series> measure_signal(const Request& request) {
   }));
   const Series awake{"signal.submit", "signal", "submit, until its signal is seen"};
   const Series asleep{"signal.idle", "signal", "the same after 1 ms of nothing"};
-  hcq::Device* queues = hcq::Device::of(device);
-  if (queues == nullptr) {
-    all.push_back(unmeasured(request, awake, kNoQueues));
-    all.push_back(unmeasured(request, asleep, kNoQueues));
-    return all;
-  }
   constexpr u64 kPause_ns = 1'000'000;
-  all.push_back(
-      measured(request, awake, [&] { return round_trips(*queues, request.sampling, 0); }));
+  all.push_back(measured(request, awake, [&] { return round_trips(device, request.sampling, 0); }));
   if (device.runs())
     all.push_back(measured(request, asleep,
-                           [&] { return round_trips(*queues, request.sampling, kPause_ns); }));
+                           [&] { return round_trips(device, request.sampling, kPause_ns); }));
   else
     all.push_back(unmeasured(request, asleep, "it has no queue thread that could sleep"));
   return all;
@@ -171,13 +158,13 @@ std::vector<Series> measure_signal(const Request& request) {
 std::vector<Series> measure_gap(const Request& request) {
   const Series gap{"gap.stamped", "gap", "end of a kernel to the next one's begin"};
   const Series period{"gap.period", "gap", "kernel after kernel, each"};
-  hcq::Device* queues = hcq::Device::of(request.device);
-  const char* why = queues == nullptr        ? kNoQueues
-                    : !request.device.runs() ? "it runs nothing, so its queue writes no timestamps"
-                                             : nullptr;
-  if (why != nullptr) return {unmeasured(request, gap, why), unmeasured(request, period, why)};
-  return {measured(request, gap, [&] { return stamped_gaps(*queues, request.sampling); }),
-          measured(request, period, [&] { return kernel_periods(*queues, request.sampling); })};
+  if (!request.device.runs()) {
+    constexpr const char* kWhy = "it runs nothing, so its queue writes no timestamps";
+    return {unmeasured(request, gap, kWhy), unmeasured(request, period, kWhy)};
+  }
+  return {
+      measured(request, gap, [&] { return stamped_gaps(request.device, request.sampling); }),
+      measured(request, period, [&] { return kernel_periods(request.device, request.sampling); })};
 }
 
 }  // namespace doorbell::tools::latency

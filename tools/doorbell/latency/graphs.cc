@@ -82,7 +82,7 @@ std::string kernels(i64 count) { return fmt::format("{} kernel{}", count, count 
 // Launching and running of each size, by `measure(nodes, waits)`.
 template <class Measure>
 std::vector<Series> each_size(const Request& request, const char* group, const char* what,
-                              const char* why_not, const Measure& measure) {
+                              const Measure& measure) {
   std::vector<Series> all;
   for (const bool waits : {false, true}) {
     for (const i64 nodes : kNodes) {
@@ -92,9 +92,7 @@ std::vector<Series> each_size(const Request& request, const char* group, const c
       series.what =
           fmt::format("{} of {}, {}", what, kernels(nodes), waits ? "until it is done" : "launch");
       series.nodes = nodes;
-      all.push_back(why_not != nullptr ? unmeasured(request, std::move(series), why_not)
-                                       : measured(request, std::move(series),
-                                                  [&] { return measure(nodes, waits); }));
+      all.push_back(measured(request, std::move(series), [&] { return measure(nodes, waits); }));
     }
   }
   return all;
@@ -103,14 +101,13 @@ std::vector<Series> each_size(const Request& request, const char* group, const c
 }  // namespace
 
 std::vector<Series> measure_graph(const Request& request) {
-  hcq::Device* queues = hcq::Device::of(request.device);
-  return each_size(
-      request, "graph", "graph", queues == nullptr ? kNoQueues : nullptr,
-      [&](i64 nodes, bool waits) { return replay(*queues, request.sampling, nodes, waits); });
+  return each_size(request, "graph", "graph", [&](i64 nodes, bool waits) {
+    return replay(request.device, request.sampling, nodes, waits);
+  });
 }
 
 std::vector<Series> measure_jit(const Request& request) {
-  return each_size(request, "jit", "jit", nullptr, [&](i64 nodes, bool waits) {
+  return each_size(request, "jit", "jit", [&](i64 nodes, bool waits) {
     return call_jitted(request.device, request.sampling, nodes, waits);
   });
 }

@@ -23,8 +23,4 @@ inline Series unmeasured(const Request& request, Series series, const std::strin
   return series;
 }
 
-// The reason why a figure of hardware queues is missing.
-inline constexpr const char* kNoQueues =
-    "it has no hardware queues of its own: its driver is not an hcq::Device";
-
 }  // namespace doorbell::tools::latency

@@ -6,14 +6,14 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "hcq/device.h"
+#include "hcq/software/launch_device.h"
 #include "tools/measure/measure.h"
 #include "tools/measure/table.h"
 
 namespace doorbell::tools::latency {
 namespace {
 
-std::vector<std::string> notes_for(const core::Device& device, bool has_queues) {
+std::vector<std::string> notes_for(const core::Device& device) {
   std::vector<std::string> notes;
   if (!device.runs()) {
     notes.push_back(
@@ -30,10 +30,10 @@ std::vector<std::string> notes_for(const core::Device& device, bool has_queues) 
     notes.push_back(
         "the queue's thread takes over a submit; it spins some 20 us and then sleeps; "
         "its timestamps are reads of the host's clock");
-  } else if (!has_queues) {
+  } else if (dynamic_cast<const hcq::LaunchDevice*>(&device) != nullptr) {
     notes.push_back(
-        "this device's driver has no queues of hcq/: a launch costs what the driver takes, and "
-        "the vendor's runtime below it");
+        "this device's driver has no queues: one in software calls it, and a launch costs what the "
+        "driver takes, and the vendor's runtime below it");
   }
   notes.push_back(
       "copies repeat on the same memory, small ones within caches; host memory is pageable");
@@ -123,12 +123,11 @@ Report describe(const core::Device& device, const Sampling& sampling) {
   report.description = device.description();
   report.renderer = device.spec().renderer;
   report.threads = device.threads();
-  report.has_queues = dynamic_cast<const hcq::Device*>(&device) != nullptr;
   report.runs = device.runs();
   report.clock = "CLOCK_MONOTONIC";
   report.clock_read_ns = clock_read_ns();
   report.sampling = sampling;
-  report.notes = notes_for(device, report.has_queues);
+  report.notes = notes_for(device);
   return report;
 }
 
@@ -161,7 +160,6 @@ nlohmann::json to_json(const Report& report) {
             {"description", report.description},
             {"renderer", report.renderer},
             {"threads", report.threads},
-            {"has_queues", report.has_queues},
             {"runs", report.runs}}},
           {"clock", {{"name", report.clock}, {"read_ns", report.clock_read_ns}}},
           {"runs", report.sampling.runs},

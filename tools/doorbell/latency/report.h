@@ -13,7 +13,7 @@ struct Report {
   std::string machine, device;        // "CPU", "CPU:1"
   std::string description, renderer;  // "2 threads, AVX-512"; "LLVM"
   int threads = 1;
-  bool has_queues = false, runs = true;
+  bool runs = true;
   std::string clock;  // of the host and of the device's timestamps
   f64 clock_read_ns = 0;
   Sampling sampling;

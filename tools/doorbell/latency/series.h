@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/device/device.h"
+#include "hcq/device.h"
 #include "tools/measure/distribution.h"
 
 namespace doorbell::tools::latency {
@@ -25,7 +25,7 @@ struct Series {
 };
 
 struct Request {
-  core::Device& device;
+  hcq::Device& device;
   Sampling sampling;
   i64 largest_copy;  // bytes
 };
