@@ -7,25 +7,20 @@ them: sm_90,sm_90. DOORBELL_SEED=S chooses other cases; DOORBELL_WHOLE_TESTS=1 t
 `scripts/test --whole` does. Skips where NVIDIA's compilers are missing.
 """
 
-import json
 import os
 import subprocess
 import sys
 
-from nvidia_sample import SKIPPED, wheels
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+
+from nvidia_compilers import SKIPPED, use_compiler  # noqa: E402 (found by the line above)
 
 
 def main():
     tool, device, renderer, gpus, *arguments = sys.argv[1:]
     environment = {**os.environ, "EMU_GPU": gpus}
     environment.pop("DEV", None)
-    folder = os.environ.get("CUDA_PATH") or wheels()
-    if folder:
-        environment["CUDA_PATH"] = folder
-    listing = subprocess.run([tool, "devices", "--json"], env=environment, capture_output=True, text=True, check=True)
-    state = {one["renderer"]: one for one in json.loads(listing.stdout)["compilers"]}[f"NV_{renderer}"]
-    print(state["state"])
-    if not state["available"]:
+    if not use_compiler(tool, f"NV_{renderer}", environment):
         return SKIPPED
     if os.environ.get("DOORBELL_WHOLE_TESTS") == "1":
         arguments = [argument for argument in arguments if not argument.startswith("--sample")]

@@ -5,11 +5,10 @@ usage: nvidia_sample.py PATH_OF_DOORBELL PATH_OF_NVIDIA_TEXT RENDERER CHIPS [ARG
 For the chips that the interpreter knows, the decoder's text of every instruction must be nvdisasm's, and every opcode
 must have a handler. RENDERER is NV_CUDA or NV_PTX, CHIPS are separated by commas. DOORBELL_SEED=S chooses other
 kernels; DOORBELL_WHOLE_TESTS=1, or --whole among the arguments, takes all of them (13 minutes a chip on one core).
-Skips where NVIDIA's compilers are missing. PyPI's wheels are looked for in the environment that scripts/setup.sh makes.
+Skips where NVIDIA's compilers are missing.
 """
 
 import glob
-import json
 import os
 import re
 import shutil
@@ -19,18 +18,13 @@ import subprocess
 import sys
 import tempfile
 
-SKIPPED = 77
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+
+from nvidia_compilers import SKIPPED, use_compiler  # noqa: E402 (found by the line above)
+
 DISASSEMBLED = 24  # cubins of a chip, each by itself
 SCHEDULING = 105  # of an instruction: from this bit on, what no text shows
 INTERPRETED = ("sm_86", "sm_89", "sm_90")
-
-
-def wheels():
-    """The folder that PyPI's wheels share, where they are installed."""
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    env = os.environ.get("DOORBELL_PYTHON_ENV") or os.path.join(cache, "doorbell", "python")
-    folders = glob.glob(os.path.join(env, "lib", "python3*", "site-packages", "nvidia"))
-    return folders[0] if folders else ""
 
 
 def find_nvdisasm(folder):
@@ -110,22 +104,15 @@ def main():
     tool, text, renderer, chips, *arguments = sys.argv[1:]
     environment = {**os.environ, "CACHELEVEL": "1"}
     environment.pop("DEV", None)
-    folder = os.environ.get("CUDA_PATH") or wheels()
-    if folder:
-        environment["CUDA_PATH"] = folder
-    listing = subprocess.run([tool, "devices", "--json"], env=environment, capture_output=True, text=True, check=True)
-    states = {one["renderer"]: one for one in json.loads(listing.stdout)["compilers"]}
-    if not states[renderer]["available"]:
-        print("skipped:", states[renderer]["state"])
+    if not use_compiler(tool, renderer, environment):
         return SKIPPED
-    print(states[renderer]["state"])
     whole = os.environ.get("DOORBELL_WHOLE_TESTS") == "1" or "--whole" in arguments
     arguments = [argument for argument in arguments if argument != "--whole"]
     if whole:
         arguments = [argument for argument in arguments if not argument.startswith("--sample")]
     seed = os.environ.get("DOORBELL_SEED") or "1"
     print(f"DOORBELL_SEED={seed}", flush=True)
-    nvdisasm = find_nvdisasm(folder)
+    nvdisasm = find_nvdisasm(environment.get("CUDA_PATH"))
     failed = 0
     for number, chip in enumerate(chips.split(",")):
         with tempfile.TemporaryDirectory() as cache:

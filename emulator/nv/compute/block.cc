@@ -44,7 +44,11 @@ Block::Block(const Grid& grid, std::array<u32, 3> index) : grid_(grid), index_(i
   if (!grid.uses.empty()) rules_.resize(warps_.size());
   judges_shared_ = grid.checks.level(kSharedRace) != Level::Off ||
                    grid.checks.level(kUndefinedShared) != Level::Off;
-  if (judges_shared_) accesses_.resize(shared_.size());
+  if (judges_shared_) {
+    accesses_.resize(shared_.size());
+    written_.resize(shared_.size());
+    copiers_.resize(shared_.size());
+  }
 }
 
 u64 Block::instructions() const {

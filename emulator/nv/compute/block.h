@@ -94,8 +94,6 @@ class Block {
   struct Access {
     u32 epoch = 0;
     u16 writer = 0, reader = 0;
-    u16 copier = 0;  // the warp whose copy is pending, from 1
-    bool written = false;
   };
   // A copy that its warp has not waited for.
   struct Copy {
@@ -114,6 +112,7 @@ class Block {
   void release_barriers();
   bool release_barrier(u32 number);
   u32 threads_alive() const;
+  bool is_noted(u16 self, u64 address, u32 bytes, bool write) const;
   void note_shared(Warp& warp, u32 lane, u64 address, u32 bytes, bool write, bool atomic);
   bool check_copies(Warp& warp, u32 lane, u64 address, u32 bytes);
   void set_fault(const Warp& warp);
@@ -124,7 +123,10 @@ class Block {
   std::vector<std::unique_ptr<Warp>> warps_;
   std::vector<RegisterRules> rules_;  // of each warp, if registers are judged
   std::vector<u8> shared_, local_;
+  // Of each byte of shared memory, where they are judged.
   std::vector<Access> accesses_;
+  std::vector<u8> written_;   // 1: ever
+  std::vector<u16> copiers_;  // the warp whose copy is pending, from 1
   std::vector<Copy> copies_;
   u32 epoch_ = 1;
   bool judges_shared_ = false;

@@ -1,6 +1,7 @@
 // The memory of a block: global by the address space, shared and local by offset.
 #include <fmt/format.h>
 
+#include <bit>
 #include <vector>
 
 #include "emulator/nv/compute/block.h"
@@ -42,10 +43,27 @@ u8* Block::shared(Warp& warp, u32 lane, u64 address, u32 bytes, bool write, bool
                      write ? "write" : "read", bytes, address, shared_.size()));
     return nullptr;
   }
-  if (judges_shared_ && check_copies(warp, lane, address, bytes))
+  if (judges_shared_ && check_copies(warp, lane, address, bytes) &&
+      !is_noted(static_cast<u16>(warp.index + 1), address, bytes, write))
     note_shared(warp, lane, address, bytes, write, atomic);
   if (warp.fault.rule != nullptr) return nullptr;
   return shared_.data() + address;
+}
+
+// Whether the access is in order and changes nothing of what is noted, which is the case for most.
+bool Block::is_noted(u16 self, u64 address, u32 bytes, bool write) const {
+  const Access first = accesses_[address];
+  if (first.epoch != epoch_) return false;
+  const bool same = write ? first.writer == self && (first.reader == 0 || first.reader == self)
+                          : (first.writer == 0 || first.writer == self) &&
+                                (first.reader == self || first.reader == kMany);
+  if (!same) return false;
+  u64 differ = 0, all_written = 1;
+  for (u64 at = address; at < address + bytes; ++at) {
+    differ |= std::bit_cast<u64>(accesses_[at]) ^ std::bit_cast<u64>(first);
+    all_written &= written_[at];
+  }
+  return differ == 0 && all_written != 0;
 }
 
 // Two warps that access a byte between two barriers, one of them writing, race: neither their order
@@ -71,7 +89,7 @@ void Block::note_shared(Warp& warp, u32 lane, u64 address, u32 bytes, bool write
         return;
       }
     }
-    if (!write && !access.written &&
+    if (!write && written_[at] == 0 &&
         grid_.checks.report(kUndefinedShared,
                             fmt::format("{}: warp {} reads shared address {:#x}, which was never "
                                         "written",
@@ -82,7 +100,7 @@ void Block::note_shared(Warp& warp, u32 lane, u64 address, u32 bytes, bool write
     if (atomic) continue;
     u16& who = write ? access.writer : access.reader;
     who = who == 0 || who == self ? self : kMany;
-    access.written |= write;
+    if (write) written_[at] = 1;
   }
 }
 
@@ -90,7 +108,7 @@ void Block::note_shared(Warp& warp, u32 lane, u64 address, u32 bytes, bool write
 bool Block::check_copies(Warp& warp, u32 lane, u64 address, u32 bytes) {
   if (copies_.empty()) return true;
   for (u64 at = address; at < address + bytes; ++at) {
-    const u16 copier = accesses_[at].copier;
+    const u16 copier = copiers_[at];
     if (copier == 0) continue;
     const std::string message = fmt::format(
         "{}: warp {} accesses shared address {:#x}, to which a copy (LDGSTS) of warp "
@@ -108,7 +126,7 @@ u8* Block::copy_target(Warp& warp, u32 lane, u64 address, u32 bytes) {
   if (to == nullptr || !judges_shared_) return to;
   copies_.push_back({warp.index, warp.copies_committed, address, bytes});
   for (u64 at = address; at < address + bytes; ++at)
-    accesses_[at].copier = static_cast<u16>(warp.index + 1);
+    copiers_[at] = static_cast<u16>(warp.index + 1);
   return to;
 }
 
@@ -117,10 +135,8 @@ void Block::finish_copies(Warp& warp, u32 groups) {
   std::erase_if(copies_, [&](const Copy& copy) {
     if (copy.warp != warp.index || copy.group >= groups) return false;
     for (u64 at = copy.address; at < copy.address + copy.bytes; ++at) {
-      accesses_[at].copier = 0;
-      accesses_[at].epoch = epoch_;
-      accesses_[at].writer = static_cast<u16>(warp.index + 1);
-      accesses_[at].reader = 0;
+      copiers_[at] = 0;
+      accesses_[at] = {epoch_, static_cast<u16>(warp.index + 1), 0};
     }
     return true;
   });

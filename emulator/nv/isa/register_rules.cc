@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <span>
+
 #include "emulator/nv/compute/block.h"
 #include "emulator/nv/compute/rules.h"
 #include "emulator/nv/isa/matrix.h"
@@ -49,11 +51,9 @@ u32 registers_of(const Operation& op, const OperandSpec& spec) {
   return spec.registers != 0 ? spec.registers : access_registers(op);
 }
 
-// Units that take the instructions of a warp in order: one reads its registers before a later one
-// writes a result. [Mesa's NAK, sm80_instr_latencies.rs, which has NVIDIA's tables: the classes
-// DecoupledAgu and RedirectedFP64; the code of NVRTC and nvJitLink 13, which does not wait there,
-// nor between conversions]
-enum class Unit : u8 { Other, Address, Double, Conversion };
+// [Mesa's NAK, sm80_instr_latencies.rs, which has NVIDIA's tables: the classes DecoupledAgu and
+// RedirectedFP64; the code of NVRTC and nvJitLink 13, which does not wait there, nor between
+// conversions]
 Unit unit_of(const Operation& op) {
   const u32 number = op.opcode->number;
   if ((number >= 0x104 && number <= 0x109) || (number >= 0x110 && number <= 0x113))
@@ -68,6 +68,13 @@ bool overlap(const RegisterRange& a, const RegisterRange& b) {
   return a.row < b.row + b.count && b.row < a.row + a.count;
 }
 
+u64 row_bits(std::span<const RegisterRange> ranges) {
+  u64 bits = 0;
+  for (const RegisterRange& range : ranges)
+    for (u32 i = 0; i < range.count; ++i) bits |= u64{1} << (range.row + i) % 64;
+  return bits;
+}
+
 bool is_zero(u32 row) { return row == kZero || row == kUniformZero; }
 
 std::string range_text(const RegisterRange& range) {
@@ -75,8 +82,13 @@ std::string range_text(const RegisterRange& range) {
   return fmt::format("{}{}", uniform ? "UR" : "R", uniform ? range.row - kUniformStart : range.row);
 }
 
-void add(std::vector<RegisterRange>& ranges, u32 row, u32 count) {
+template <class Ranges>
+void add(Ranges& ranges, u32 row, u32 count) {
   if (!is_zero(row)) ranges.push_back({row, count});
+}
+
+void add_predicate(RegisterUses& uses, u32 predicate) {
+  if ((predicate & 7) != kTrue) uses.predicates.push_back(predicate);
 }
 
 }  // namespace
@@ -84,6 +96,8 @@ void add(std::vector<RegisterRange>& ranges, u32 row, u32 count) {
 RegisterUses register_uses(const Operation& op) {
   RegisterUses uses;
   if (op.opcode == nullptr) return uses;
+  uses.unit = unit_of(op);
+  uses.control = control_of(op.words);
   const bool last = op.form == 2 || op.form == 3 || op.form == 7;
   const bool x_is_register = op.form == 1 || op.form >= 6;
   for (const OperandSpec& spec : operands_of(*op.opcode)) {
@@ -121,7 +135,10 @@ RegisterUses register_uses(const Operation& op) {
           add(uses.reads, kUniformStart + op.field(24, 6), 4);
         break;
       case 'I':
-        if (op.form != 2) add(uses.writes, op.dst, 2);
+        if (op.form != 2)
+          add(uses.writes, op.dst, 2);
+        else
+          add_predicate(uses, op.p);
         break;
       case 'Y':
         uses.address = {op.a.index, 1};
@@ -134,11 +151,14 @@ RegisterUses register_uses(const Operation& op) {
       case 'H': uses.address = {op.a.index, 2}; break;
       case 'v': add(uses.reads, op.field(32, 8), count); break;
       case 'w': add(uses.reads, op.field(64, 8), count); break;
+      case 'p': add_predicate(uses, op.p); break;
+      case 'q': add_predicate(uses, op.q); break;
       default: break;
     }
   }
   if (is_zero(uses.address.row)) uses.address.count = 0;
   if (uses.address.count != 0) uses.reads.push_back(uses.address);
+  uses.rows = row_bits(uses.reads) | row_bits(uses.writes);
   return uses;
 }
 
@@ -168,7 +188,7 @@ bool RegisterRules::check_pending(Warp& warp, const Operation& op, const Registe
   const u32 lanes = op.has_uniform_dst ? kAllLanes : warp.mask_of(op);
   for (const Pending& pending : pending_[scoreboard]) {
     if ((pending.lanes & lanes) == 0) continue;
-    const bool in_order = unit_of(op) != Unit::Other && unit_of(op) == unit_of(*pending.by);
+    const bool in_order = uses.unit != Unit::Other && uses.unit == pending.unit;
     if (!pending.writes && in_order) continue;
     const char* verb = nullptr;
     for (const RegisterRange& range : uses.writes)
@@ -192,31 +212,45 @@ bool RegisterRules::check_pending(Warp& warp, const Operation& op, const Registe
 void RegisterRules::finish(u32 scoreboard) {
   std::vector<Pending> done;
   done.swap(pending_[scoreboard]);
-  for (const Pending& one : done)
-    for (std::vector<Pending>& others : pending_)
-      std::erase_if(others, [&](const Pending& other) {
+  scoreboards_ &= ~(1u << scoreboard);
+  pending_rows_[scoreboard] = 0;
+  for (u32 i = 0; i < kScoreboards; ++i) {
+    if (!(scoreboards_ >> i & 1)) continue;
+    for (const Pending& one : done)
+      std::erase_if(pending_[i], [&](const Pending& other) {
         return one.writes && !other.writes && other.by == one.by;
       });
+    if (pending_[i].empty()) scoreboards_ &= ~(1u << i);
+  }
+  done.clear();
+  done.swap(pending_[scoreboard]);  // keeps its memory
 }
 
 bool RegisterRules::check_waits(Warp& warp, const Operation& op, const RegisterUses& uses) {
-  const Control control = control_of(op.words);
-  const bool waits_for_all = op.opcode->number == 0x11a;  // DEPBAR
-  for (u32 i = 0; i < kScoreboards; ++i)
-    if (((control.wait >> i & 1) || waits_for_all) && !pending_[i].empty()) finish(i);
-  for (u32 i = 0; i < kScoreboards; ++i)
-    if (!pending_[i].empty() && !check_pending(warp, op, uses, i)) return false;
+  constexpr u32 kDepbar = 0x11a;  // waits for all
+  const Control& control = uses.control;
+  for (u32 left = scoreboards_; left != 0; left &= left - 1) {
+    const u32 i = Warp::first_lane(left);
+    if ((control.wait >> i & 1) || op.opcode->number == kDepbar) finish(i);
+  }
+  for (u32 left = scoreboards_; left != 0; left &= left - 1) {
+    const u32 i = Warp::first_lane(left);
+    if ((pending_rows_[i] & uses.rows) != 0 && !check_pending(warp, op, uses, i)) return false;
+  }
   if (!(op.opcode->flags & kVariable)) return true;
   const u32 lanes = op.has_uniform_dst ? kAllLanes : warp.mask_of(op);
+  const auto add_pending = [&](u32 scoreboard, const RegisterRange& range, bool writes) {
+    pending_[scoreboard].push_back({range, lanes, writes, &op, uses.unit});
+    scoreboards_ |= 1u << scoreboard;
+    pending_rows_[scoreboard] |= row_bits({&range, 1});
+  };
   if (control.write_barrier < kScoreboards) {
-    for (const RegisterRange& range : uses.writes)
-      pending_[control.write_barrier].push_back({range, lanes, true, &op});
+    for (const RegisterRange& range : uses.writes) add_pending(control.write_barrier, range, true);
     if (uses.writes.empty())  // predicates, which are not followed
-      pending_[control.write_barrier].push_back({{kRows, 0}, lanes, true, &op});
+      add_pending(control.write_barrier, {kRows, 0}, true);
   }
   if (control.read_barrier < kScoreboards)
-    for (const RegisterRange& range : uses.reads)
-      pending_[control.read_barrier].push_back({range, lanes, false, &op});
+    for (const RegisterRange& range : uses.reads) add_pending(control.read_barrier, range, false);
   return true;
 }
 
@@ -276,15 +310,11 @@ bool RegisterRules::check_undefined(Warp& warp, const Operation& op, const Regis
       u32& undefined = undefined_[(range.row + i) % kRows];
       undefined = (undefined & ~written) | (sources & written);
     }
-  for (const OperandSpec& spec : operands_of(*op.opcode)) {
-    if (spec.role == 'A' && number == 0x004)  // R2P
-      for (u32 i = 0; i < kTrue; ++i)
-        if (op.field(32, 32) >> i & 1)
-          undefined_predicates_[i] = (undefined_predicates_[i] & ~lanes) | (sources & lanes);
-    const bool phase = spec.role == 'I' && op.form == 2;
-    if (spec.role != 'p' && spec.role != 'q' && !phase) continue;
-    const u32 predicate = spec.role == 'q' ? op.q : op.p;
-    if ((predicate & 7) == kTrue) continue;
+  if (number == 0x004)  // R2P
+    for (u32 i = 0; i < kTrue; ++i)
+      if (op.field(32, 32) >> i & 1)
+        undefined_predicates_[i] = (undefined_predicates_[i] & ~lanes) | (sources & lanes);
+  for (const u32 predicate : uses.predicates) {
     u32& undefined = undefined_predicates_[predicate];
     undefined = (undefined & ~written) | (sources & written);
   }

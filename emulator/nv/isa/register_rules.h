@@ -5,6 +5,8 @@
 // not checked: they are not documented.
 #pragma once
 
+#include <absl/container/inlined_vector.h>
+
 #include <array>
 #include <vector>
 
@@ -18,9 +20,18 @@ struct Warp;
 struct RegisterRange {
   u32 row = kZero, count = 1;
 };
+// Units that take the instructions of a warp in order: one reads its registers before a later one
+// writes a result.
+enum class Unit : u8 { Other, Address, Double, Conversion };
+// What the rules ask of an operation, found once.
 struct RegisterUses {
-  std::vector<RegisterRange> reads, writes;
-  RegisterRange address{kZero, 0};  // of these reads, those that are an address
+  absl::InlinedVector<RegisterRange, 4> reads;
+  absl::InlinedVector<RegisterRange, 2> writes;
+  RegisterRange address{kZero, 0};         // of these reads, those that are an address
+  absl::InlinedVector<u32, 2> predicates;  // that it writes, but for PT
+  u64 rows = 0;                            // of reads and writes: bit row % 64
+  Unit unit = Unit::Other;
+  Control control;
 };
 RegisterUses register_uses(const Operation& op);
 // Of each operation.
@@ -41,6 +52,7 @@ class RegisterRules {
     u32 lanes = 0;  // that execute the instruction
     bool writes = false;
     const Operation* by = nullptr;
+    Unit unit = Unit::Other;  // of `by`
   };
 
   bool check_waits(Warp& warp, const Operation& op, const RegisterUses& uses);
@@ -55,6 +67,8 @@ class RegisterRules {
   std::vector<Row> bits_;                                // which, where they are not all
   std::array<u32, kPredicates> undefined_predicates_{};  // lanes
   std::array<std::vector<Pending>, kScoreboards> pending_;
+  u32 scoreboards_ = 0;                           // a bit for each that has some pending
+  std::array<u64, kScoreboards> pending_rows_{};  // bit row % 64, of at least those pending
 };
 
 }  // namespace doorbell::emu::nvgpu
