@@ -132,7 +132,7 @@ std::vector<Series> measure_enqueue(const Request& request) {
 }
 
 std::vector<Series> measure_signal(const Request& request) {
-  core::Device& device = request.device;
+  hcq::Device& device = request.device;
   std::vector<Series> all;
   all.push_back(measured(request, {"signal.launch", "signal", "launch, and synchronize"}, [&] {
     const TestKernel kernel(device);
