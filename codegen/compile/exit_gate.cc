@@ -25,19 +25,19 @@ Gate& gate() {
   return gate;
 }
 
-void close() {
+// Runs before the destructors of statics that exist by now.
+void close_at_exit(const std::string& key) {
+  const std::lock_guard lock(gate().mutex);
+  if (gate().known.insert(key).second) std::atexit(close_exit_gate);
+}
+
+}  // namespace
+
+void close_exit_gate() {
   constexpr std::chrono::seconds kMax(2);  // a compiler that hangs must not keep the process
   const std::unique_lock lock(gate().compiling, kMax);
   gate().is_closed = true;
 }
-
-// Runs before the destructors of statics that exist by now.
-void close_at_exit(const std::string& key) {
-  const std::lock_guard lock(gate().mutex);
-  if (gate().known.insert(key).second) std::atexit(close);
-}
-
-}  // namespace
 
 Result<std::vector<u8>> compile_before_exit(const Compiler& compiler, const LinearProgram& program,
                                             std::string_view source) {

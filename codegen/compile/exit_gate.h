@@ -13,4 +13,9 @@ namespace doorbell::codegen {
 Result<std::vector<u8>> compile_before_exit(const Compiler& compiler, const LinearProgram& program,
                                             std::string_view source);
 
+// Waits for running compiles, a few seconds at most, and lets none begin any more. The exit of the
+// process calls it by itself, but too late for a compiler's first compile, in which its statics are
+// made: a host whose exit begins earlier, such as Python, calls it then.
+void close_exit_gate();
+
 }  // namespace doorbell::codegen

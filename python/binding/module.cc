@@ -4,6 +4,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include "codegen/compile/exit_gate.h"
 #include "python/binding/function.h"
 
 NB_MODULE(_doorbell, module) {
@@ -29,4 +30,7 @@ NB_MODULE(_doorbell, module) {
   define_files(module);
   define_printing(module);
   spell_all(module);
+  // Threads that are daemons may still compute; after this, none compiles.
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(
+      [] { doorbell::codegen::close_exit_gate(); }, nb::call_guard<nb::gil_scoped_release>()));
 }

@@ -122,6 +122,7 @@ print("end")
 """
     for delay in (0.0, 0.05, 0.3):
         assert run(program % delay, times=4) == ["end"]
+    assert run(program % 0.0, times=4, CACHELEVEL="0") == ["end"]  # while it compiles its first kernel
 
 
 def test_a_process_ends_while_a_step_runs():
