@@ -38,6 +38,7 @@ struct Caps {
   i64 max_local = 0;                  // work items of a group
   i64 max_local_axis[3] = {0, 0, 0};  // and by axis
   i64 max_shared_bytes = 0;           // DefineLocal memory of a group
+  i64 max_dynamic_shared_bytes = 0;   // the same where the launch asks for it; 0: it cannot
   bool fast_shared = true;            // it is faster than the caches: staging operands in it pays
   bool async_copies = false;          // of 16 bytes from arguments to DefineLocal memory
   i64 busy_items = 32768;             // work items of a kernel that keep the target busy
@@ -50,10 +51,12 @@ struct Caps {
     i64 register_granule = 1;  // they are allocated in multiples of this
     i64 max_registers = 256;   // of an item; more are spilled to memory
     i64 local_bytes = 0;       // of local memory, for the groups on `sharing` SIMDs
+    i64 local_reserved = 0;    // of these, what the system takes for each group
     i64 sharing = 1;
 
     static void fields(auto& simd, auto f) {
-      auto& [waves, wave_items, lanes, registers, granule, most, local_bytes, sharing] = simd;
+      auto& [waves, wave_items, lanes, registers, granule, most, local_bytes, reserved, sharing] =
+          simd;
       f("waves", waves);
       f("wave_items", wave_items);
       f("lanes_per_cycle", lanes);
@@ -61,11 +64,12 @@ struct Caps {
       f("register_granule", granule);
       f("max_registers", most);
       f("local_bytes", local_bytes);
+      f("local_reserved", reserved);
       f("sharing", sharing);
     }
   };
   Simd simd;
-  // Matrix instructions, by number in tensor_cores(). All are of waves of the same size.
+  // Matrix instructions, by number in tensor_cores(). Those of a wave are all of the same size.
   std::bitset<kTensorCoreCount> tensor_cores;
 
   // Calls f(name, member) for each member; the key of a compiled kernel is made of them. A member
@@ -74,7 +78,8 @@ struct Caps {
     auto& [ops, not_of_f64, dtypes, storage_dtypes, masked_access, has_local, flushes, arrays,
            host_threads, vector_bytes, vector_arithmetic, param_alignment, vector_registers, l1, l2,
            threads, max_params, image_texels, narrow_index, max_global, max_local, max_local_axis,
-           max_shared_bytes, fast_shared, async_copies, busy_items, simd, tensor_cores] = caps;
+           max_shared_bytes, max_dynamic_shared_bytes, fast_shared, async_copies, busy_items, simd,
+           tensor_cores] = caps;
     f("ops", ops);
     f("not_of_f64", not_of_f64);
     f("dtypes", dtypes);
@@ -98,6 +103,7 @@ struct Caps {
     f("max_local", max_local);
     f("max_local_axis", max_local_axis);
     f("max_shared_bytes", max_shared_bytes);
+    f("max_dynamic_shared_bytes", max_dynamic_shared_bytes);
     f("fast_shared", fast_shared);
     f("async_copies", async_copies);
     f("busy_items", busy_items);

@@ -29,12 +29,11 @@ constexpr TensorCore amd(const char* name, core::Scalar operand, core::Scalar re
       .depth = depth,
       .operand_elements = operand_elements,
       .result_elements = result_elements,
-      .operand_row = {item_of_row, {}},
-      .operand_column = {item_of_column, {}},
-      .operand_depth = {part, {elements}},
-      .result_row = {{columns, items / columns, next_item}, {{1, result_elements, next_element}}},
-      .result_column = {item_of_column, {}},
-      .loads_matrices = false};
+      .operand_row = {{item_of_row}, {}},
+      .operand_column = {{item_of_column}, {}},
+      .operand_depth = {{part}, {elements}},
+      .result_row = {{{columns, items / columns, next_item}}, {{1, result_elements, next_element}}},
+      .result_column = {{item_of_column}, {}}};
 }
 
 // NVIDIA's instructions are of 16 rows and 8 columns. Of item l, with g = l / 4 and t = l % 4:
@@ -51,30 +50,54 @@ constexpr TensorCore amd(const char* name, core::Scalar operand, core::Scalar re
 constexpr TensorCore nvidia(const char* name, core::Scalar operand, core::Scalar result,
                             i64 bytes) {
   const i64 word = 4 / bytes;  // elements
-  const Coordinate outer{{4, 8, 1}, {{2 * word, 2, 8}}};
-  return {
-      .name = name,
-      .operand = operand,
-      .result = result,
-      .rows = 16,
-      .columns = 16,
-      .depth = 16 * word,
-      .operand_elements = 8 * word,
-      .result_elements = 8,
-      .operand_row = outer,
-      .operand_column = outer,
-      .operand_depth = {{1, 4, word}, {{1, word, 1}, {word, 2, 4 * word}, {4 * word, 2, 8 * word}}},
-      .result_row = {{4, 8, 1}, {{4, 2, 8}}},
-      .result_column = {{1, 4, 2}, {{1, 2, 1}, {2, 2, 8}}},
-      .loads_matrices = true};
+  const Coordinate outer{{{4, 8, 1}}, {{2 * word, 2, 8}}};
+  return {.name = name,
+          .operand = operand,
+          .result = result,
+          .rows = 16,
+          .columns = 16,
+          .depth = 16 * word,
+          .operand_elements = 8 * word,
+          .result_elements = 8,
+          .operand_row = outer,
+          .operand_column = outer,
+          .operand_depth = {{{1, 4, word}},
+                            {{1, word, 1}, {word, 2, 4 * word}, {4 * word, 2, 8 * word}}},
+          .result_row = {{{4, 8, 1}}, {{4, 2, 8}}},
+          .result_column = {{{1, 4, 2}}, {{1, 2, 1}, {2, 2, 8}}},
+          .loads_matrices = true};
+}
+
+// Of a warp group, four warps: 64 rows, 16 of each warp, where C and D lie as those of several
+// m16n8 side by side. Of item l, with g = l / 4 % 8 and t = l % 4:
+//   C, D     row 16 (l / 32) + g + 8 (e / 2 % 2),  column 8 (e / 4) + 2 t + e % 2
+// A and B lie in shared memory. [PTX ISA 9.0, "Register Fragments for wgmma.mma_async.m64nNk16";
+// NVIDIA/cutlass include/cute/atom/mma_traits_sm90_gmma.hpp, CLayout_64xN]
+constexpr TensorCore warpgroup(const char* name, core::Scalar operand, core::Scalar result,
+                               i64 columns, i64 bytes, bool short_sums) {
+  return {.name = name,
+          .operand = operand,
+          .result = result,
+          .rows = 64,
+          .columns = columns,
+          .depth = kLocalRowBytes / bytes,
+          .operand_elements = 1,
+          .result_elements = columns / 2,
+          .operand_row = {},
+          .operand_column = {},
+          .operand_depth = {},
+          .result_row = {{{4, 8, 1}, {32, 4, 16}}, {{2, 2, 8}}},
+          .result_column = {{{1, 4, 2}}, {{1, 2, 1}, {4, columns / 8, 8}}},
+          .reads_local = true,
+          .short_sums = short_sums};
 }
 
 // RDNA3: both halves of a wave hold the same operands [AMD "RDNA3 ISA", 7.9; gpuopen.com, "How to
 // accelerate AI applications on RDNA 3 using WMMA"]. RDNA4: [AMD "RDNA4 ISA", 7.12]. CDNA: [AMD
 // "Instinct MI300 ISA", 7.1.4.2; "CDNA4 ISA", 7.1; gpuopen.com, "AMD matrix cores"]. The renderer
 // says the format to F8F6F4. If a chip has several instructions for a dtype, the last one that fits
-// the sizes is used. "2 ": two instructions, of the two halves of an item's operand elements, so
-// that an item reads twice as many neighbours.
+// the sizes is used, or one of a warp group if its plan is faster. "2 ": two instructions, of the
+// two halves of an item's operand elements, so that an item reads twice as many neighbours.
 // clang-format off
 constexpr TensorCore kCores[] = {
 //  name                                 operand     result M   N   K    A,B D  item element
@@ -113,6 +136,26 @@ constexpr TensorCore kCores[] = {
   nvidia("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32",     U8,     I32, 1),
   nvidia("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", F8E4M3, F32, 1),
   nvidia("mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e5m2.f32", F8E5M2, F32, 1),
+  nvidia("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",  F32,    F32, 4),
+//          name                    operand result N  bytes, short sums
+  warpgroup("wgmma .f32.f16.f16",    F16,    F32, 64,  2, false),
+  warpgroup("wgmma .f32.f16.f16",    F16,    F32, 128, 2, false),
+  warpgroup("wgmma .f32.f16.f16",    F16,    F32, 256, 2, false),
+  warpgroup("wgmma .f32.bf16.bf16",  BF16,   F32, 64,  2, false),
+  warpgroup("wgmma .f32.bf16.bf16",  BF16,   F32, 128, 2, false),
+  warpgroup("wgmma .f32.bf16.bf16",  BF16,   F32, 256, 2, false),
+  warpgroup("wgmma .s32.s8.s8",      I8,     I32, 64,  1, false),
+  warpgroup("wgmma .s32.s8.s8",      I8,     I32, 128, 1, false),
+  warpgroup("wgmma .s32.s8.s8",      I8,     I32, 256, 1, false),
+  warpgroup("wgmma .s32.u8.u8",      U8,     I32, 64,  1, false),
+  warpgroup("wgmma .s32.u8.u8",      U8,     I32, 128, 1, false),
+  warpgroup("wgmma .s32.u8.u8",      U8,     I32, 256, 1, false),
+  warpgroup("wgmma .f32.e4m3.e4m3",  F8E4M3, F32, 64,  1, true),
+  warpgroup("wgmma .f32.e4m3.e4m3",  F8E4M3, F32, 128, 1, true),
+  warpgroup("wgmma .f32.e4m3.e4m3",  F8E4M3, F32, 256, 1, true),
+  warpgroup("wgmma .f32.e5m2.e5m2",  F8E5M2, F32, 64,  1, true),
+  warpgroup("wgmma .f32.e5m2.e5m2",  F8E5M2, F32, 128, 1, true),
+  warpgroup("wgmma .f32.e5m2.e5m2",  F8E5M2, F32, 256, 1, true),
 };
 // clang-format on
 static_assert(std::size(kCores) == kTensorCoreCount);

@@ -149,6 +149,34 @@ void narrow_matmul(Trial& trial, DType dtype, i64 batch, i64 m, i64 k, i64 n) {
   trial.check("product of a transposed operand", x.matmul(turned), want);
 }
 
+// Of a 3x3 window over 16 columns, in sizes that matrix instructions take whole; exact.
+void narrow_convolution(Trial& trial, DType dtype, i64 padding) {
+  constexpr i64 kIn = 64, kOut = 32, kSize = 16, kWindow = 3;
+  const i64 size = kSize + kWindow - 1 - 2 * padding;
+  Random random(seed_of(trial.seed(), "narrow convolution"));
+  const auto whole = [&](std::vector<i64> shape) {
+    return Array::make(dtype, std::move(shape),
+                       [&](const Place&) { return Real(random.below(9)) - 4; });
+  };
+  const Array image = whole({2, kIn, size, size}), weights = whole({kOut, kIn, kWindow, kWindow});
+  const Array want = Array::make(dtypes::f32, {2, kOut, kSize, kSize}, [&](const Place& at) {
+    Real sum = 0;
+    for (i64 d = 0; d < kIn * kWindow * kWindow; ++d) {
+      const i64 channel = d / (kWindow * kWindow);
+      const i64 row = at[2] + d / kWindow % kWindow - padding,
+                column = at[3] + d % kWindow - padding;
+      if (row < 0 || row >= size || column < 0 || column >= size) continue;
+      const i64 pixel = ((at[0] * kIn + channel) * size + row) * size + column;
+      sum += image.values[static_cast<usize>(pixel)] *
+             weights.values[static_cast<usize>(at[1] * kIn * kWindow * kWindow + d)];
+    }
+    return sum;
+  });
+  const Tensor x = trial.tensor(image).cast(dtypes::f32),
+               w = trial.tensor(weights).cast(dtypes::f32);
+  trial.check("convolution", x.conv2d(w, {.padding = padding}), want);
+}
+
 void same_bits_again(Trial& trial) {
   Random random(seed_of(trial.seed(), "bits"));
   const Array a = random_array(random, dtypes::f32, {61, 67}, Domain::Any);
@@ -198,9 +226,15 @@ void add_kernel_cases(Suite& suite) {
                     [=](Trial& t) { odd_matmul(t, s[0], s[1], s[2]); });
   for (const DType dtype : {dtypes::f16, dtypes::bf16, dtypes::f8e4m3, dtypes::f8e5m2,
                             dtypes::f8e4m3fnuz, dtypes::f8e5m2fnuz, dtypes::i8, dtypes::u8}) {
-    for (const std::vector<i64>& s : {std::vector<i64>{1, 64, 128, 48}, {3, 80, 32, 112}})
+    for (const std::vector<i64>& s :
+         {std::vector<i64>{1, 64, 128, 48}, {3, 80, 32, 112}, {2, 64, 256, 128}})
       suite.add_alone(fmt::format("kernel/matmul/{}/{}", dtype.str(), fmt::join(s, "x")), {},
                       [=](Trial& t) { narrow_matmul(t, dtype, s[0], s[1], s[2], s[3]); });
+  }
+  for (const DType dtype : {dtypes::f16, dtypes::bf16}) {
+    for (const i64 padding : {0, 1})
+      suite.add_alone(fmt::format("kernel/convolution/{}/padding_{}", dtype.str(), padding), {},
+                      [=](Trial& t) { narrow_convolution(t, dtype, padding); });
   }
   suite.add_alone("kernel/determinism/bits", {.runs = true}, same_bits_again);
 }

@@ -125,7 +125,8 @@ class Runner {
     std::vector<Trial> trials;
     std::vector<Tensor> together;
     for (const Case* one : cases) {
-      trials.emplace_back(target_, seed_of(options_.seed, batch.name), &inputs);
+      trials.emplace_back(target_, seed_of(options_.seed, batch.name), &inputs,
+                          progress_.held != nullptr);
       build(*one, trials.back());
       for (Tensor& tensor : tensors_of(trials.back())) together.push_back(std::move(tensor));
     }
@@ -133,6 +134,7 @@ class Runner {
     together.clear();
     for (usize i = 0; i < cases.size(); ++i) {
       if (realized) settle(trials[i]);
+      if (!trials[i].held().empty()) progress_.held(*cases[i], trials[i].held());
       finish(batch, *cases[i], trials[i], !realized);
     }
   }

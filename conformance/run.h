@@ -48,6 +48,8 @@ Result<std::vector<Batch>> choose(const Suite& suite, const Options& options);
 struct Progress {
   std::function<void(const Failure&)> failure;
   std::function<void(const Batch&, f64 seconds)> batch;
+  // What the tensors of a case held; null: it is not kept. Not called for cases that hold nothing.
+  std::function<void(const Case&, const std::vector<Held>&)> held{};
 };
 Report run(const std::vector<Batch>& batches, const Target& target, const Options& options,
            const Progress& progress = {});

@@ -4,8 +4,37 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 namespace doorbell::conformance {
+namespace {
+
+using core::Op;
+using core::UOp;
+
+// GPUs approximate these, and compilers use those instructions, alone or as the first guess of a
+// sequence that rounds correctly. [PTX ISA 9.0, "ex2", "lg2", "sin", "rsqrt", "rcp"]
+constexpr Op kApproximated[] = {Op::Exp2,  Op::Log2, Op::Sin, Op::Sqrt,
+                                Op::Recip, Op::FDiv, Op::Pow};
+
+std::string approximated_in(UOp root) {
+  std::set<Op> found;
+  std::set<const void*> seen;
+  std::vector<UOp> open{root};
+  while (!open.empty()) {
+    const UOp node = open.back();
+    open.pop_back();
+    if (!seen.insert(node.node()).second) continue;
+    if (std::ranges::find(kApproximated, node.op()) != std::end(kApproximated))
+      found.insert(node.op());
+    for (usize i = 0; i < node.nsrc(); ++i) open.push_back(node.src(i));
+  }
+  std::string names;
+  for (const Op op : found) names += (names.empty() ? "" : ",") + std::string(name_of(op));
+  return names;
+}
+
+}  // namespace
 
 Tensor Trial::tensor(const Array& values) const {
   return Tensor::from_bytes(values.bytes(), values.dtype, Shape(values.shape), on(values.dtype));
@@ -21,12 +50,19 @@ const Input& Trial::input(const std::string& key, const std::function<Array()>& 
 
 void Trial::expect(std::string what, const Tensor& got, Array want, const Tolerance& tolerance,
                    std::function<std::string(usize)> inputs) {
-  expectations_.push_back({std::move(what), got, std::move(want), tolerance, std::move(inputs)});
+  // Realising replaces the graph by a buffer.
+  expectations_.push_back({std::move(what), got, std::move(want), tolerance, std::move(inputs),
+                           keeps_ ? approximated_in(*got.uop()) : std::string()});
 }
 
 void Trial::check(std::string what, const Tensor& got, const Array& want,
                   const Tolerance& tolerance) {
-  settle({std::move(what), got, want, tolerance, {}});
+  settle({std::move(what),
+          got,
+          want,
+          tolerance,
+          {},
+          keeps_ ? approximated_in(*got.uop()) : std::string()});
 }
 
 void Trial::settle(const Expectation& expectation) {
@@ -34,7 +70,13 @@ void Trial::settle(const Expectation& expectation) {
   tensor.realize();
   Array got{tensor.dtype(), tensor.shape().values(), expectation.want.values};
   // Shapes and dtypes are checked even on devices that run nothing.
-  if (runs()) got = Array::from_bytes(got.dtype, got.shape, tensor.to_bytes());
+  if (runs()) {
+    std::vector<std::byte> bytes = tensor.to_bytes();
+    got = Array::from_bytes(got.dtype, got.shape, bytes);
+    if (keeps_)
+      held_.push_back(
+          {expectation.what, got.dtype, got.shape, std::move(bytes), expectation.approximate});
+  }
   const std::optional<Difference> difference =
       compare(got, expectation.want, expectation.tolerance);
   if (!difference) return;

@@ -27,6 +27,17 @@ struct Expectation {
   Array want;
   Tolerance tolerance;
   std::function<std::string(usize element)> inputs;  // describes an element's inputs; optional
+  std::string approximate{};                         // see Held
+};
+
+// What a tensor of a case held, for records (record.h).
+struct Held {
+  std::string what;  // as in the expectation
+  DType dtype;
+  std::vector<i64> shape;
+  std::vector<std::byte> bytes;
+  // Operations in its graph for which hardware has instructions that approximate: "Exp2,Sin".
+  std::string approximate{};
 };
 
 struct Input {
@@ -40,8 +51,9 @@ class Trial {
   // Inputs by key, shared by the cases of a batch.
   using Inputs = std::map<std::string, Input>;
 
-  Trial(const Target& target, u64 seed, Inputs* inputs)
-      : target_(target), seed_(seed), inputs_(inputs) {}
+  // `keeps`: what its tensors held is kept.
+  Trial(const Target& target, u64 seed, Inputs* inputs, bool keeps = false)
+      : target_(target), seed_(seed), inputs_(inputs), keeps_(keeps) {}
 
   const Target& target() const { return target_; }
   core::Device& device() const { return *target_.device; }
@@ -65,14 +77,17 @@ class Trial {
 
   const std::vector<Expectation>& expectations() const { return expectations_; }
   const std::vector<std::string>& failures() const { return failures_; }
+  const std::vector<Held>& held() const { return held_; }
   void settle(const Expectation& expectation);
 
  private:
   const Target& target_;
   u64 seed_;
   Inputs* inputs_;
+  bool keeps_;
   std::vector<Expectation> expectations_;
   std::vector<std::string> failures_;
+  std::vector<Held> held_;
 };
 
 struct Case {

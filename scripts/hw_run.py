@@ -12,15 +12,24 @@ import json
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
-PARTS = ("conformance", "latency", "gemm", "bandwidth", "attention", "convolution")
+PARTS = ("probe", "conformance", "silicon", "capture", "latency", "gemm", "bandwidth", "attention", "convolution")
 # Shares of the time that is left.
-SHARES = {"conformance": 3, "latency": 1, "gemm": 1.5, "bandwidth": 1, "attention": 1, "convolution": 1}
+SHARES = {"probe": 0.2, "conformance": 3, "silicon": 2, "capture": 0.4, "latency": 1, "gemm": 1.5, "bandwidth": 1,
+          "attention": 1, "convolution": 1}
+# The emulator of a kind of device, which runs the same kernels.
+EMULATORS = {"CUDA": "EMUCUDA+CUDA", "NV": "EMUNVK+NV", "AMD": "EMUKFD+AMD"}
+# Kinds that go through NVIDIA's kernel modules, whose calls can be recorded.
+OF_NVIDIA = ("CUDA", "NV")
 # Columns with the times of others, and who they are.
 OTHERS = {"cuBLAS us": "cuBLAS", "cuBLAS TF32 us": "cuBLAS with TF32", "torch us": "PyTorch"}
+# Cases that launch one kernel each.
+CAPTURED = "^kernel/(results/40|matmul/)"
 KINDS = ("CUDA", "NV", "AMD", "QCOM", "METAL", "WEBGPU", "CL")
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -29,6 +38,7 @@ class Runner:
     def __init__(self, options):
         self.options = options
         self.end = time.monotonic() + options.minutes * 60
+        self.probed = False
         self.environment = dict(os.environ)
         self.environment.pop("DEV", None)
         packed = glob.glob(os.path.join(HERE, "lib", ""))
@@ -41,13 +51,14 @@ class Runner:
     def left(self):
         return self.end - time.monotonic()
 
-    def json_of(self, *arguments, seconds=None):
+    def json_of(self, *arguments, seconds=None, environment=None):
         """What a command prints as JSON, or {"error": why}."""
         limit = self.left() if seconds is None else min(seconds, self.left())
         if limit <= 0:
             return {"error": "not run: no time was left"}
         try:
-            done = subprocess.run([self.options.doorbell, *arguments, "--json"], env=self.environment, timeout=limit,
+            done = subprocess.run([self.options.doorbell, *arguments, "--json"], timeout=limit,
+                                  env=dict(self.environment, **(environment or {})),
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, check=False)
         except subprocess.TimeoutExpired:
             return {"error": "ended after %.0f s, its share of the time" % limit}
@@ -75,9 +86,67 @@ class Runner:
         return self.json_of("conformance", "--device", device, "--seconds", "%.0f" % max(1, seconds * 0.8), *chosen,
                             seconds=seconds)
 
+    def silicon(self, device, seconds):
+        """Runs the same cases on the device and on its emulator, and compares the bits of the results."""
+        kind = kind_of(device)
+        emulator = device if device.startswith("EMU") else EMULATORS.get(kind)
+        if emulator is None:
+            return {"unsupported": "%s has no emulator" % kind}
+        chosen = ("--sample=400",) if self.options.quick else ()
+        end = time.monotonic() + seconds
+        with tempfile.TemporaryDirectory() as folder:
+            records = [os.path.join(folder, name) for name in ("device", "emulator")]
+            ours = self.json_of("conformance", "--device", device, "--seconds", "%.2f" % max(0.01, seconds * 0.15),
+                                "--outputs", records[0], *chosen, seconds=seconds * 0.5)
+            if "error" in ours:
+                return ours
+            chip = chip_of(ours)
+            if not device.startswith("EMU"):
+                emulator += ":" + ours["renderer"]
+            # It is slower: it ends among the batches that the device ran, which come in the same order.
+            theirs = self.json_of("conformance", "--device", emulator, "--seconds", "%.2f" % max(0.01, seconds * 0.5),
+                                  "--outputs", records[1], *chosen, seconds=end - time.monotonic(),
+                                  environment={"EMU_GPU": chip} if chip else {})
+            if not os.path.exists(records[1]):
+                return {"error": theirs.get("error", "%s wrote no record" % emulator)}
+            result = self.json_of("conformance", "--compare", *records, seconds=60)
+        result.update(emulator=emulator, chip=chip)
+        return result
+
+    def capture(self, device, seconds):
+        """Keeps what the driver of the device submits for a few kernels, in OUT/capture-DEVICE."""
+        if kind_of(device) not in OF_NVIDIA or device.startswith("EMUCUDA"):
+            return {"unsupported": "only calls of NVIDIA's kernel modules are recorded"}
+        folder = os.path.abspath(os.path.join(self.options.out, "capture-" + re.sub(r"\W+", "-", device)))
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(folder)
+        command = [self.options.doorbell, "trace", "--capture", folder, "-o", os.path.join(folder, "calls.txt"), "--",
+                   self.options.doorbell, "conformance", "--device", device, "--filter", CAPTURED]
+        try:
+            done = subprocess.run(command, env=self.environment, timeout=min(seconds, self.left()),
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, check=False)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return {"error": str(error)}
+        submissions = [name for name in sorted(os.listdir(folder)) if os.path.isdir(os.path.join(folder, name))]
+        text = "".join(read_text(os.path.join(folder, name, "packets.txt")) for name in submissions)
+        result = {"folder": folder, "submissions": len(submissions), "grids": text.count("QMD "),
+                  "calls": read_text(os.path.join(folder, "calls.txt")).count(" ioctl ")}
+        if done.returncode != 0:
+            result["error"] = "exit status %d: %s" % (done.returncode, (done.stderr or done.stdout).strip()[-2000:])
+        return result
+
     def part(self, name, device, seconds):
         if name == "conformance":
             return self.conformance(device, seconds)
+        if name == "silicon":
+            return self.silicon(device, seconds)
+        if name == "capture":
+            return self.capture(device, seconds)
+        if name == "probe":
+            if kind_of(device) not in OF_NVIDIA or device.startswith("EMU") or self.probed:
+                return {"unsupported": "NVIDIA's kernel modules are asked, once"}
+            self.probed = True
+            return self.json_of("probe", seconds=seconds)
         quick = {"latency": ("--runs", "5", "--seconds", "0.01", "--largest", "64KiB"),
                  "gemm": ("--runs", "2", "--sizes", "64"), "bandwidth": ("--runs", "2", "--sizes", "64KiB"),
                  "attention": ("--runs", "2", "--sizes", "64"), "convolution": ("--runs", "2", "--sizes", "1")}
@@ -112,6 +181,25 @@ def refuse_old_libc():
     if [int(part) for part in version.split(".")] < [int(part) for part in wanted.split(".")]:
         sys.exit("this machine has glibc %s, the program was built for %s: pack it on an older system" %
                  (version, wanted))
+
+
+def kind_of(device):
+    """CUDA of "EMUCUDA+CUDA:PTX", as DEV is written."""
+    return device.split("+")[-1].split(":")[0]
+
+
+def chip_of(report):
+    """The architecture that a report of conformance names, such as sm_90, or an empty text."""
+    found = re.search(r"\b(sm_\d+|gfx[0-9a-f]+)\b", report.get("arch", "") + " " + report.get("description", ""))
+    return found.group(1) if found else ""
+
+
+def read_text(path):
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
 
 
 def is_gpu(device):
@@ -205,6 +293,16 @@ def compare_with_torch(parts, runner):
 def lines_of(part, result):
     if "error" in result:
         return ["%s: %s" % (part, result["error"])]
+    if "unsupported" in result:
+        return ["%s: not run: %s" % (part, result["unsupported"])]
+    if part == "probe":
+        return ["probe: driver %s, %d GPUs" % (result["driver"], len(result["gpus"]))]
+    if part == "silicon":
+        line = "silicon: %d tensors compared with %s: %d of exact arithmetic differ, %d of approximate, %d in NaN" % (
+            result["compared"], result["emulator"], result["exact"], result["approximate"], result["nan"])
+        return [line + (" (%s)" % result["note"] if result["note"] else "")]
+    if part == "capture":
+        return ["capture: %(calls)d calls, %(submissions)d submissions, %(grids)d grids in %(folder)s" % result]
     if part == "conformance":
         return ["conformance: %d passed, %d failed, %d skipped, %d not run for want of time" %
                 tuple(result[count] for count in ("passed", "failed", "skipped", "not_run"))]

@@ -43,6 +43,8 @@ has_command cmake|cmake|the test that builds against what is installed
 has_clang|clang|the CLANG renderer of the CPU device
 has_command rocminfo|rocminfo|a client of AMD GPUs that is not ours, for a test of the emulator
 has_library libdrm_amdgpu|libdrm-dev|the kernel's headers of AMD GPUs, for tests
+has_header linux/kfd_ioctl.h|linux-libc-dev|the same
+has_header hsa/amd_hsa_queue.h|libhsa-runtime-dev|what AMD's runtime shares with its GPUs, for tests
 has_library OpenCL-Headers|opencl-c-headers|OpenCL devices
 EOF
 }
@@ -50,7 +52,7 @@ EOF
 # Any of the names, where the system's compiler looks.
 has_header() {
   local name
-  for name in "$@"; do [ -e "/usr/include/$name" ] && return 0; done
+  for name in "$@"; do [ -e "${INCLUDE_FOLDER:-/usr/include}/$name" ] && return 0; done
   return 1
 }
 

@@ -16,6 +16,8 @@ Result<MappedRegisters> File::map_registers(const MapRequest& request) {
   return MappedRegisters{std::move(mapping), mmio};
 }
 
+Result<bool> File::wait_ready(u64) { return true; }
+
 Result<void> File::sync() { return {}; }
 
 Result<void> File::take_owner_and_mode(const FileStatus&) { return {}; }

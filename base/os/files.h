@@ -56,7 +56,8 @@ struct MappedRegisters {
 };
 
 // An open file or device node; closed by its destructor.
-// Thread safety: ioctl and calls with an offset from any thread; the others from one at a time.
+// Thread safety: ioctl, wait_ready and calls with an offset from any thread; the others from one at
+// a time.
 class File {
  public:
   virtual ~File() = default;
@@ -76,6 +77,9 @@ class File {
   virtual Result<MappedRegisters> map_registers(const MapRequest& request);
   // The request determines the argument's type. Retried when a signal interrupts it.
   virtual Result<int> ioctl(unsigned long request, void* argument) = 0;
+  // Blocks until the device has an event for this file, for at most `timeout_ns`, or until a signal
+  // interrupts. False: no event came. A file that is no device is always ready.
+  virtual Result<bool> wait_ready(u64 timeout_ns);
   // The file descriptor that other doors (dma-buf, drm) take; -1 if there is none.
   virtual int descriptor() const = 0;
 };

@@ -1,6 +1,7 @@
 // Files, device nodes and mappings of Linux and macOS.
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstring>
 
@@ -31,9 +33,7 @@ Result<void> set_inherited(u8* data, usize size, bool inherited) {
   return {};
 }
 
-namespace {
-
-Result<Mapping> map_descriptor(int descriptor, const MapRequest& request, const char* what) {
+Result<Mapping> map_descriptor(int descriptor, const MapRequest& request, std::string_view what) {
   int protection = (request.readable ? PROT_READ : 0) | (request.writable ? PROT_WRITE : 0) |
                    (request.executable ? PROT_EXEC : 0);
   int flags = request.shared ? MAP_SHARED : MAP_PRIVATE;
@@ -52,6 +52,8 @@ Result<Mapping> map_descriptor(int descriptor, const MapRequest& request, const 
   if (!request.inherited) TRY(set_inherited(mapping.data(), mapping.size(), false));
   return mapping;
 }
+
+namespace {
 
 class HostFile final : public File {
  public:
@@ -110,6 +112,17 @@ class HostFile final : public File {
       if (answer >= 0) return answer;
       if (errno != EINTR) return fail_errno(errno, "ioctl {:#x} of {}", request, path_);
     }
+  }
+
+  Result<bool> wait_ready(u64 timeout_ns) override {
+    constexpr u64 kMillisecond_ns = 1'000'000, kLongest_ms = INT_MAX;
+    // poll() counts milliseconds: a shorter wait is rounded up, so that waiters do not spin.
+    const u64 timeout_ms =
+        std::min(timeout_ns / kMillisecond_ns + (timeout_ns % kMillisecond_ns != 0), kLongest_ms);
+    pollfd file{descriptor_, POLLIN | POLLPRI, 0};
+    if (::poll(&file, 1, static_cast<int>(timeout_ms)) >= 0) return file.revents != 0;
+    if (errno == EINTR) return false;
+    return fail_errno(errno, "wait for {}", path_);
   }
 
   int descriptor() const override { return descriptor_; }

@@ -35,6 +35,7 @@ struct Options {
   bool as_json = false, smoke = false;
   int repeats = 3;
   std::vector<std::string> names;
+  std::string nvidia;  // a chip; empty: none
   std::string tinygrad, python = "python3", script;
   // For a child process.
   std::string child, device = "NULL";
@@ -203,6 +204,9 @@ int run_parent(const Options& options) {
       add_row(options, workload, "NULL", threads, &table, &failed);
   if (wanted(options, "resnet18") && !options.smoke)
     add_row(options, *find_workload("resnet18"), "CPU:LLVM", threads, &table, &failed);
+  if (wanted(options, "resnet18") && !options.nvidia.empty())
+    add_row(options, *find_workload("resnet18"), ("NULL:NV_PTX:" + options.nvidia).c_str(), threads,
+            &table, &failed);
   table.notes = {
       "build: the tensor API makes the lazy graph. schedule: it is cut into kernels, memory is "
       "planned.",
@@ -231,6 +235,8 @@ int main(int argc, char** argv) {
   app.add_flag("--smoke", options.smoke, "Once, small: does it run at all");
   app.add_option("--repeats", options.repeats, "Processes per figure")->check(CLI::Range(1, 100));
   app.add_option("--tinygrad", options.tinygrad, "A tinygrad checkout to measure beside");
+  app.add_option("--nvidia", options.nvidia,
+                 "A chip, sm_90, to compile resnet18 for: by LLVM to PTX, and by nvJitLink");
   app.add_option("--python", options.python, "The Python that runs it");
   app.add_option("workloads", options.names, "Only these");
   app.add_option("--child", options.child)->group("");

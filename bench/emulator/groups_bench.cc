@@ -1,6 +1,6 @@
 // The time of a grid on one core, from the first group to the last: a tiled product of two 256 x
-// 256 matrices of f32 on gfx1100, plain, with a seed, and with undefined values tracked. By Google
-// Benchmark; items are wave-instructions.
+// 256 matrices of f32 on gfx1100, plain, with a seed, with undefined values tracked, and with waits
+// for loads judged. By Google Benchmark; items are wave-instructions.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -60,8 +60,9 @@ void matmul(benchmark::State& state) {
   UndefinedMemory undefined;
   UndefinedTracking tracking{&undefined, &machine.space,
                              [](Use, const std::string&) { return true; }};
-  const GridOptions options{.seed = static_cast<u64>(state.range(0)),
-                            .undefined = state.range(1) != 0 ? &tracking : nullptr};
+  GridOptions options{.seed = static_cast<u64>(state.range(0)),
+                      .undefined = state.range(1) != 0 ? &tracking : nullptr};
+  if (state.range(2) != 0) options.missing_wait = [](const std::string&) { return true; };
   u64 executed = 0;
   for (auto _ : state) {
     std::fill(machine.matrices[0].begin(), machine.matrices[0].end(), 0.0f);
@@ -75,10 +76,11 @@ void matmul(benchmark::State& state) {
 }
 
 BENCHMARK(matmul)
-    ->ArgNames({"seed", "undefined"})
-    ->Args({0, 0})
-    ->Args({1, 0})
-    ->Args({0, 1})
+    ->ArgNames({"seed", "undefined", "waits"})
+    ->Args({0, 0, 0})
+    ->Args({1, 0, 0})
+    ->Args({0, 1, 0})
+    ->Args({0, 0, 1})
     ->Unit(benchmark::kMillisecond);
 
 }  // namespace

@@ -1,7 +1,10 @@
 // Answers that are enough for the driver to run.
 #include "bench/support/kfd_sink.h"
 
+#include <algorithm>
+
 #include "drivers/amd/hw/kfd.h"
+#include "drivers/amd/hw/topology.h"
 
 namespace doorbell::bench {
 namespace {
@@ -9,9 +12,9 @@ namespace {
 namespace hw = amd::hw;
 
 // Text of /sys, and the nodes.
-class SinkFile final : public os::File {
+class KfdNode final : public SinkNode {
  public:
-  explicit SinkFile(std::string text) : text_(std::move(text)) {}
+  explicit KfdNode(std::string text) : text_(std::move(text)) {}
 
   Result<usize> read_at(u64 offset, std::span<u8> into) override {
     const usize begin = std::min<usize>(offset, text_.size());
@@ -19,14 +22,7 @@ class SinkFile final : public os::File {
     std::copy_n(text_.begin() + static_cast<i64>(begin), count, into.begin());
     return count;
   }
-  Result<void> write_at(u64, std::span<const u8>) override { return {}; }
   Result<u64> size() override { return u64{text_.size()}; }
-  Result<os::Mapping> map(const os::MapRequest& request) override {
-    os::MapRequest memory;
-    memory.size = request.size;
-    memory.writable = true;
-    return os::host_files().map_anonymous(memory);
-  }
   Result<int> ioctl(unsigned long request, void* argument) override {
     if (request == hw::kRequest<hw::KfdGetVersion>) {
       *static_cast<hw::KfdGetVersion*>(argument) = {hw::kKfdMajor, hw::kKfdMinor};
@@ -53,11 +49,16 @@ class SinkFile final : public os::File {
 }  // namespace
 
 Result<std::unique_ptr<os::File>> KfdSink::open(const std::string& path, os::Access) {
-  if (path.ends_with("gpu_id")) return std::make_unique<SinkFile>("1");
-  return std::make_unique<SinkFile>(
+  if (path.ends_with("gpu_id")) return std::make_unique<KfdNode>("1");
+  return std::make_unique<KfdNode>(
       "simd_count 192\nsimd_per_cu 2\nmax_waves_per_simd 16\narray_count 12\n"
       "simd_arrays_per_engine 2\nlds_size_in_kb 64\nmax_slots_scratch_cu 32\n"
       "gfx_target_version 110000\ndrm_render_minor 128\n");
+}
+
+Result<std::vector<std::string>> KfdSink::list(const std::string& path) {
+  if (path == hw::kTopologyNodes) return std::vector<std::string>{"1"};
+  return Sink::list(path);
 }
 
 amd::AmdDevice& KfdSink::open() {
@@ -66,14 +67,6 @@ amd::AmdDevice& KfdSink::open() {
   amd::Options options;
   device_ = *amd::AmdDevice::open(spec, *amd::Kfd::open(*this, *this), options);
   return *device_;
-}
-
-void KfdSink::finish() {
-  if (!device_) return;
-  for (hcq::Queue* queue : {&device_->compute_queue(), &device_->copy_queue()}) {
-    const hcq::Timeline::SignalValue last = queue->timeline().signal_at(queue->last().position);
-    last.signal.store(last.value);
-  }
 }
 
 }  // namespace doorbell::bench

@@ -13,7 +13,7 @@ namespace doorbell::codegen {
 namespace {
 
 constexpr u64 kMagic = 0x31'4c'45'4e'52'45'4b'44;  // "DKERNEL1"
-constexpr u64 kVersion = 2;
+constexpr u64 kVersion = 3;
 constexpr usize kHeaderBytes = 4 * sizeof(u64);
 
 class Writer {
@@ -112,13 +112,15 @@ Result<KernelBinary> get_payload(Reader in) {
   for (i64& extent : k.group_items) {
     TRY(extent, in.get<i64>("local size"));
   }
+  TRY(k.dynamic_shared_bytes, in.get<i64>("shared memory"));
   TRY(k.flops, in.get<f64>("operations"));
   TRY(k.bytes, in.get<f64>("bytes"));
   TRY(u64 image, in.get_count("code bytes", 1));
   TRY(std::span<const u8> code, in.take(image, "code"));
   k.image.assign(code.begin(), code.end());
-  if (in.left() != 0 || k.threads < 1) {
-    return fail(ErrorKind::Corrupt, "{} threads, and {} bytes after the end", k.threads, in.left());
+  if (in.left() != 0 || k.threads < 1 || k.dynamic_shared_bytes < 0) {
+    return fail(ErrorKind::Corrupt, "{} threads, {} bytes of shared memory, and {} after the end",
+                k.threads, k.dynamic_shared_bytes, in.left());
   }
   return k;
 }
@@ -133,6 +135,7 @@ KernelBinary describe(const LinearProgram& program) {
   k.threads = program.threads;
   std::memcpy(k.grid_groups, program.grid_groups, sizeof k.grid_groups);
   std::memcpy(k.group_items, program.group_items, sizeof k.group_items);
+  k.dynamic_shared_bytes = program.dynamic_shared_bytes;
   k.flops = program.flops;
   k.bytes = program.bytes;
   return k;
@@ -154,6 +157,7 @@ std::vector<u8> encode(const KernelBinary& k) {
   payload.put(k.threads);
   for (i64 size : k.grid_groups) payload.put(size);
   for (i64 size : k.group_items) payload.put(size);
+  payload.put(k.dynamic_shared_bytes);
   payload.put(k.flops);
   payload.put(k.bytes);
   payload.put<u64>(k.image.size());

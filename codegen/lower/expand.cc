@@ -65,7 +65,8 @@ class Expander {
   Instances expand_elementwise(UOp u);
   Instances expand_wmma(UOp u);
   UOps closed_values(UOp reduce, i64 n, u64 mask, u64 closed);
-  UOp combine(UOp reduce, UOp start, const UOps& values);
+  UOp chain_product(UOp product, UOp start, bool ends);
+  UOp combine(UOp reduce, UOp start, const UOps& values, bool ends);
 
   Rewriter& rw_;
   Arena& arena_;
@@ -167,7 +168,7 @@ Expander::Instances Expander::expand_elementwise(UOp u) {
   return x;
 }
 
-// Makes it one of vectors, with an accumulator of zero.
+// Makes it one of vectors, or of places in local memory, with an accumulator of zero.
 Expander::Instances Expander::expand_wmma(UOp u) {
   const TensorCore& core = tensor_core(u.arg(0));
   const DType made = u.dtype().with_lanes(static_cast<u16>(core.result_elements));
@@ -175,13 +176,19 @@ Expander::Instances Expander::expand_wmma(UOp u) {
       u.dtype().is_float() ? arena_.const_float(u.dtype(), 0) : arena_.const_int(u.dtype(), 0);
   zero = lanes_.splat(zero, made.lanes);
   Instances x{{}, unrolled(u.range_mask())};
+  absl::InlinedVector<i64, 6> args{u.arg(0)};
+  if (core.reads_local) {
+    const UOp a = u.src(0), b = u.src(1);
+    args.insert(args.end(), {a.arg(3), a.arg(1), a.arg(2), b.arg(1), b.arg(2)});
+  }
   for (i64 i = 0, n = count(x.mask); i < n; ++i) {
     UOp operands[2];
     for (usize s = 0; s < 2; ++s) {
       UOp v = value(u.src(s), i, x.mask);
-      operands[s] = lanes_.splat(v, static_cast<u16>(core.operand_elements));
+      operands[s] = core.reads_local ? v : lanes_.splat(v, static_cast<u16>(core.operand_elements));
     }
-    x.values.push_back(arena_.make(Op::Wmma, made, {operands[0], operands[1], zero}, {u.arg(0)}));
+    const UOp srcs[] = {operands[0], operands[1], zero};
+    x.values.push_back(arena_.make(Op::Wmma, made, srcs, args));
   }
   return x;
 }
@@ -225,7 +232,11 @@ Expander::Instances Expander::expand_load(UOp u) {
     UOp on = gate ? symbolic(gate, i, x.mask) : UOp();
     UOp alt = u.nsrc() > 1 ? at(u.src(1), i, x.mask) : UOp();
     UOp v = vector_range(index.range_mask() | (on ? on.range_mask() : 0));
-    if (u.narg() > 0) {
+    if (is_local_matrix(u)) {
+      x.values.push_back(arena_.make(Op::Index, memory.dtype(), {memory, index}));
+      continue;
+    }
+    if (is_matrix_load(u)) {
       x.values.push_back(load_matrix(memory, u.dtype(), index, u.arg(0), v));
       continue;
     }
@@ -301,12 +312,23 @@ UOps Expander::closed_values(UOp reduce, i64 n, u64 mask, u64 closed) {
   return values;
 }
 
-// start op v0 op v1 ...: one after the other, so that products fuse into multiply-adds.
-UOp Expander::combine(UOp reduce, UOp start, const UOps& values) {
-  for (UOp v : values) {
-    if (v.is(Op::Wmma)) {
-      if (start) v = arena_.make(Op::Wmma, v.dtype(), {v.src(0), v.src(1), start}, {v.arg(0)});
-      start = v;
+// A product that adds to `start`, which may be null. `ends`: it ends a batch, where there are any.
+UOp Expander::chain_product(UOp product, UOp start, bool ends) {
+  const UOp sum = start ? start : product.src(2);
+  absl::InlinedVector<i64, 6> args(product.args().begin(), product.args().end());
+  if (reads_local(product) && !ends) args[1] = kSameBatch;
+  const UOp srcs[] = {product.src(0), product.src(1), sum};
+  return arena_.make(Op::Wmma, product.dtype(), srcs, args);
+}
+
+// start op v0 op v1 ...: one after the other, so that products fuse into multiply-adds. `ends`: the
+// last product ends a batch.
+UOp Expander::combine(UOp reduce, UOp start, const UOps& values, bool ends) {
+  for (usize i = 0; i < values.size(); ++i) {
+    UOp v = values[i];
+    const bool short_sums = v.is(Op::Wmma) && tensor_core(v.arg(0)).short_sums;
+    if (v.is(Op::Wmma) && !short_sums) {
+      start = chain_product(v, start, ends && i + 1 == values.size());
       continue;
     }
     UOp pair[2] = {start, v};
@@ -359,8 +381,9 @@ Expander::Instances Expander::expand_reduce(UOp u) {
       inside.insert(inside.end(), loops.begin(), loops.end());
       UOp held = arena_.make(Op::After, t, inside);
       UOp old = arena_.make(Op::Load, t, {held});
+      const bool last = &values == &parts.back();
       updates.push_back(
-          arena_.make(Op::Store, core::dtypes::void_, {held, combine(u, old, values)}));
+          arena_.make(Op::Store, core::dtypes::void_, {held, combine(u, old, values, last)}));
       registers.push_back(before);
     }
     UOp effect =
@@ -368,12 +391,15 @@ Expander::Instances Expander::expand_reduce(UOp u) {
     UOps srcs{effect};
     srcs.insert(srcs.end(), loops.begin(), loops.end());
     UOp end = arena_.make(Op::End, core::dtypes::void_, srcs);
+    absl::InlinedVector<i64, 1> how;
+    if (reads_local(parts[0][0])) how.push_back(kFinished);
     for (UOp reg : registers) {
       UOp done = arena_.make(Op::After, reg.dtype(), {reg, end});
-      results.push_back(arena_.make(Op::Load, reg.dtype(), {done}));
+      const UOp place[] = {done};
+      results.push_back(arena_.make(Op::Load, reg.dtype(), place, how));
     }
   } else {
-    for (const UOps& values : parts) results.push_back(combine(u, UOp(), values));
+    for (const UOps& values : parts) results.push_back(combine(u, UOp(), values, true));
   }
   for (UOp p : results) x.values.push_back(across ? lanes_.horizontal(op, p) : p);
   return x;

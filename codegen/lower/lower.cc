@@ -76,6 +76,15 @@ void fill_arguments(const core::KernelAst& ast, const KernelInfo& info, LinearPr
   program->variables = ast.variables;
 }
 
+// All of the kernel's local memory, if that is more than a kernel has without its launch's help.
+i64 dynamic_shared_bytes(const LinearProgram& program, const Caps& caps) {
+  if (caps.max_dynamic_shared_bytes == 0) return 0;
+  i64 bytes = 0;
+  for (UOp u : program.ops)
+    if (u.is(Op::DefineLocal)) bytes = local_array_start(u, bytes) + local_array_bytes(u);
+  return bytes > caps.max_shared_bytes ? bytes : 0;
+}
+
 }  // namespace
 
 KernelInfo merged_info(const core::KernelAst& ast, Arena& arena) {
@@ -136,6 +145,7 @@ LinearProgram run_pipeline(const core::KernelAst& ast, const Caps& caps, Arena& 
   sink = lower_index(rewriter, sink, caps);
   core::validate(arena, sink, Stage::Lowered, "lower_index");
   program.ops = linearize(arena, sink);
+  program.dynamic_shared_bytes = dynamic_shared_bytes(program, caps);
   mark_images(caps, &program);
   return program;
 }

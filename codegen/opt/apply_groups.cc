@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/util/check.h"
+#include "codegen/linear/program.h"
 #include "codegen/opt/group_ids.h"
 #include "codegen/opt/group_loops.h"
 #include "codegen/opt/tensor_core_plan.h"
@@ -38,11 +39,15 @@ UOp GroupLoops::item_number(i64 but) {
   return number;
 }
 
-UOp GroupLoops::define_local(core::DType t, i64 count) {
-  local_bytes += (count * t.bytes() + 63) / 64 * 64;
-  CHECK(caps.max_shared_bytes == 0 || local_bytes <= caps.max_shared_bytes,
-        "{} bytes of local memory, at most {}", local_bytes, caps.max_shared_bytes);
-  return rw.make(Op::DefineLocal, t, {}, {next_local++, count});
+UOp GroupLoops::define_local(core::DType t, i64 count, i64 alignment) {
+  absl::InlinedVector<i64, 3> args{next_local++, count};
+  if (alignment > 0) args.push_back(alignment);
+  UOp made = rw.make(Op::DefineLocal, t, {}, args);
+  local_bytes = local_array_start(made, local_bytes) + local_array_bytes(made);
+  const i64 most = std::max(caps.max_shared_bytes, caps.max_dynamic_shared_bytes);
+  CHECK(caps.max_shared_bytes == 0 || local_bytes <= most, "{} bytes of local memory, at most {}",
+        local_bytes, most);
+  return made;
 }
 
 UOp GroupLoops::after(UOp memory, std::initializer_list<UOp> effects) {
@@ -51,8 +56,12 @@ UOp GroupLoops::after(UOp memory, std::initializer_list<UOp> effects) {
   return rw.make(Op::After, memory.dtype(), srcs);
 }
 
-UOp GroupLoops::barrier(std::span<const UOp> after) {
-  return rw.make(Op::Barrier, core::dtypes::void_, after);
+// Matrix instructions that read local memory see what is stored before any barrier of the kernel.
+UOp GroupLoops::barrier(std::span<const UOp> after, i64 pending) {
+  absl::InlinedVector<i64, 2> args;
+  if (pending >= 0 || reads_local) args.push_back(std::max<i64>(pending, 0));
+  if (reads_local) args.push_back(1);
+  return rw.make(Op::Barrier, core::dtypes::void_, after, args);
 }
 
 }  // namespace detail
@@ -189,7 +198,7 @@ void GroupApplier::find_matrix() {
   rows_ = rows->axis, columns_ = columns->axis, depth_ = depth->axis;
   for (auto [axis, step] :
        {std::pair{rows_, core_->rows}, {columns_, core_->columns}, {depth_, core_->depth}}) {
-    CHECK(info_.size(axis) > 0 && info_.size(axis) % step == 0,
+    CHECK(info_.size(axis) > 0 && (core_->reads_local || info_.size(axis) % step == 0),
           "axis {} of {} is not a multiple of {}", axis, info_.size(axis), step);
   }
 }
@@ -331,7 +340,7 @@ UOp GroupApplier::coordinate(const Coordinate& c, UOp element) {
     UOp digit = rw_.floormod(rw_.floordiv(number, d.divide), d.modulo);
     sum = loops_.mul_add(digit, d.step, sum);
   };
-  add(loops_.item(0), c.item);
+  for (const Digit& d : c.item) add(loops_.item(0), d);
   for (const Digit& d : c.element) add(element, d);
   return sum;
 }
@@ -351,7 +360,10 @@ void GroupApplier::add_matrix_axis(i64 axis, i64 size, UOp of_result, UOp of_ope
 
 void GroupApplier::add_matrix() {
   if (!core_) return;
-  if (core_->loads_matrices) loops_.matrix_rows = rows_, loops_.matrix_columns = columns_;
+  loops_.reads_local = core_->reads_local;
+  loops_.overlaps_products = core_->reads_local && !core_->short_sums;
+  if (core_->loads_matrices || core_->reads_local)
+    loops_.matrix_rows = rows_, loops_.matrix_columns = columns_;
   results_ = loops_.range(AxisType::Vector, core_->result_elements);
   operands_ = loops_.range(AxisType::Vector, core_->operand_elements);
   UOp operand_row = coordinate(core_->operand_row, operands_);
@@ -380,6 +392,8 @@ UOp GroupApplier::matrix_product(const ReduceInfo& r, std::span<const i64> stage
   }
   if (!staged.empty()) detail::stage_operands(loops_, inside, r, staged, buffers);
   UOp x = inside(product->x), y = inside(product->y);
+  CHECK(!core_->reads_local || (is_local_matrix(x) && is_local_matrix(y)),
+        "{} reads operands from local memory, where {} has none", core_->name, print(plan_));
   const bool x_has_rows = product->x.range_mask() >> rows_ & 1;
   UOp made =
       rw_.make(Op::Wmma, r.reduce.dtype(),
@@ -407,7 +421,10 @@ void GroupApplier::rebuild_reduces(Rebuilder& rebuild) {
       tiled |= loops_.parts[static_cast<usize>(std::countr_zero(m))].block > 1;
     }
     if (core_) {
-      rebuild.replace(r.reduce, matrix_product(r, tiled ? slots : std::vector<i64>{}, buffers));
+      UOp product = matrix_product(r, tiled ? slots : std::vector<i64>{}, buffers);
+      if (r.closed & grouped_)
+        product = detail::combine_items(loops_, r.reduce, product, group_axis_);
+      rebuild.replace(r.reduce, product);
       continue;
     }
     if (tiled && !slots.empty()) detail::stage_operands(loops_, rebuild, r, slots, buffers);

@@ -42,7 +42,10 @@ struct GroupLoops {
   RangeList ranges;                // all new ranges
   i64 item_count[3] = {1, 1, 1};
   i64 next_local = 0, local_bytes = 0, next_private = 0;
-  i64 matrix_rows = -1, matrix_columns = -1;  // axes, with TensorCore::loads_matrices
+  // Axes, with TensorCore::loads_matrices or reads_local.
+  i64 matrix_rows = -1, matrix_columns = -1;
+  bool reads_local = false;
+  bool overlaps_products = false;  // of one tile and of the next, if there are buffers for it
 
   core::UOp range(core::AxisType type, core::UOp size);
   core::UOp range(core::AxisType type, i64 size) { return range(type, rw.index(size)); }
@@ -51,9 +54,11 @@ struct GroupLoops {
   // The number of a work item in its group, leaving out the axis `but`: 0 .. all_items / items of
   // `but` - 1.
   core::UOp item_number(i64 but = -1);
-  core::UOp define_local(core::DType t, i64 count);
+  // Aligned to 64 bytes, or to more.
+  core::UOp define_local(core::DType t, i64 count, i64 alignment = 0);
   core::UOp after(core::UOp memory, std::initializer_list<core::UOp> effects);
-  core::UOp barrier(std::span<const core::UOp> after);
+  // Where `pending` is not negative: also waits for asynchronous stores, but for as many batches.
+  core::UOp barrier(std::span<const core::UOp> after, i64 pending = -1);
   core::UOp mul_add(core::UOp a, i64 b, core::UOp c) { return rw.add(rw.mul(a, b), c); }
 };
 

@@ -23,7 +23,8 @@ f64 waves_of_simd(const Caps& caps, const Demand& demand) {
   const i64 of_group = round_up(demand.items, simd.wave_items) / simd.wave_items;
   f64 most = static_cast<f64>(waves);
   if (demand.local_bytes > 0) {
-    const i64 groups = std::max<i64>(1, simd.local_bytes / demand.local_bytes);
+    const i64 of_each = demand.local_bytes + simd.local_reserved;
+    const i64 groups = std::max<i64>(1, simd.local_bytes / of_each);
     most = std::min(most, static_cast<f64>(groups * of_group) / static_cast<f64>(simd.sharing));
   }
   const i64 groups = std::max<i64>(1, waves * simd.sharing / of_group);

@@ -28,8 +28,8 @@ enum class OptOp : u8 {
           // local memory. All Group opts of a plan are of the same items; so is the first Local
           // of the same amount whose axis no such reduction varies with. A power of two
   // A contraction by matrix instructions: `amount` is the number of the tensor core, for all three.
-  // Items are waves of it, and the first axis of items is a wave's; Local opts count waves. Upcast
-  // and Unroll count instructions.
+  // Items are waves of it, the first axis of items is a wave's. Local and Group opts count waves,
+  // Upcast and Unroll instructions.
   Rows,
   Columns,  // the output axes of operands A and B
   Depth,    // the reduced axis

@@ -24,7 +24,9 @@
 //     start the copy of tile t + n - 1, into the buffer of tile t - 1
 //     for k in the tile: sum += a_tile[t % n][k][i] * b_tile[t % n][k][j]
 //
-// After the last tile, copies are of the first ones again, and not used.
+// No copy is started of what is behind the last tile. Matrix instructions that read local memory go
+// on while the next tile's begin, so that the copy of tile t + n - 2 is started then, into the
+// buffer of tile t - 2.
 //
 // For a tile's layout and its copy see stage_tile.h.
 #include <algorithm>
@@ -52,9 +54,9 @@ class Staging {
   bool can_hold() const;
   i64 trips() const;
   std::vector<std::pair<UOp, UOp>> tile(i64 number);
-  std::vector<std::pair<UOp, UOp>> later_tile(i64 ahead);
+  std::vector<std::pair<UOp, UOp>> later_tile(i64 ahead, UOp gate);
   UOp hold_first(usize i);
-  UOp copy_async(LoopValues values, UOp buffer, UOp done);
+  UOp copy_async(LoopValues values, UOp buffer, UOp done, UOp gate);
   UOp make_ring(i64 buffers);
   void hold_ring();
   void copy_ring(i64 buffers);
@@ -66,6 +68,7 @@ class Staging {
   std::vector<Stager> tiles_;
   std::vector<UOp> memories_, bases_;  // by load
   std::vector<i64> counts_;            // elements of a buffer of the ring, by load
+  i64 left_ = 0;                       // batches of matrix instructions that may be done later
   std::vector<UOp> after_;             // the effects that reads of tiles come after
 };
 
@@ -120,13 +123,12 @@ std::vector<std::pair<UOp, UOp>> Staging::tile(i64 number) {
   return values;
 }
 
-// The loops' values `ahead` iterations later; after the last one come those of the first.
-std::vector<std::pair<UOp, UOp>> Staging::later_tile(i64 ahead) {
+// The loops' values `ahead` iterations later; after the last one come those of the first. With a
+// gate, nobody uses values where it is false: behind the last iteration.
+std::vector<std::pair<UOp, UOp>> Staging::later_tile(i64 ahead, UOp gate) {
   std::vector<std::pair<UOp, UOp>> later;
-  if (around_.size() == 1 && ahead > 1) {
-    UOp loop = around_[0], size = loop.src(0), more = rw_.add(loop, ahead);
-    UOp again = rw_.sub(more, size), is_left = rw_.lt(more, size);
-    later.push_back({loop, rw_.where(is_left, more, again)});
+  if (around_.size() == 1 && gate) {
+    later.push_back({around_[0], rw_.add(around_[0], ahead)});
     return later;
   }
   for (UOp loop : around_) later.push_back({loop, loop});
@@ -155,12 +157,12 @@ UOp Staging::hold_first(usize i) {
 }
 
 // Copies the tile at these values of the loops into a buffer of the ring, after `done`, which may
-// be null.
-UOp Staging::copy_async(LoopValues values, UOp buffer, UOp done) {
+// be null, if `gate`, which may be null too, is true.
+UOp Staging::copy_async(LoopValues values, UOp buffer, UOp done, UOp gate) {
   std::vector<UOp> stores;
   for (usize i = 0; i < loads_.size(); ++i) {
     UOp memory = done ? loops_.after(memories_[i], {done}) : memories_[i];
-    stores.push_back(tiles_[i].fill_async(memory, rw_.mul(buffer, counts_[i]), values));
+    stores.push_back(tiles_[i].fill_async(memory, rw_.mul(buffer, counts_[i]), values, gate));
   }
   const i64 args[] = {kAsync};
   return rw_.make(Op::Group, core::dtypes::void_, stores, args);
@@ -174,7 +176,8 @@ UOp Staging::make_ring(i64 buffers) {
   for (usize i = 0; i < loads_.size(); ++i) {
     const i64 granule = std::max<i64>(1, 64 / loads_[i].dtype().bytes());
     counts_.push_back((tiles_[i].count() + granule - 1) / granule * granule);
-    memories_.push_back(loops_.define_local(loads_[i].dtype(), buffers * counts_[i]));
+    memories_.push_back(
+        loops_.define_local(loads_[i].dtype(), buffers * counts_[i], tiles_[i].alignment()));
     bases_.push_back(rw_.mul(buffer, counts_[i]));
   }
   return number;
@@ -186,7 +189,7 @@ void Staging::hold_ring() {
   for (usize i = 0; i < loads_.size(); ++i) held.push_back(hold_first(i));
   for (usize i = 0; i < loads_.size(); ++i)
     effects.push_back(tiles_[i].store_held(memories_[i], bases_[i], held[i]));
-  const std::vector<std::pair<UOp, UOp>> next = later_tile(1);
+  const std::vector<std::pair<UOp, UOp>> next = later_tile(1, UOp());
   for (usize i = 0; i < loads_.size(); ++i) {
     UOp stored = loops_.after(held[i], {effects[i]});
     effects.push_back(tiles_[i].hold(stored, next));
@@ -196,13 +199,15 @@ void Staging::hold_ring() {
 
 void Staging::copy_ring(i64 buffers) {
   UOp number = make_ring(buffers), copied;
-  for (i64 i = 0; i + 1 < buffers; ++i) copied = copy_async(tile(i), rw_.index(i), copied);
+  left_ = loops_.overlaps_products && buffers > 2 ? 1 : 0;
+  const i64 ahead = buffers - 1 - left_;  // tiles on their way
+  for (i64 i = 0; i < ahead; ++i) copied = copy_async(tile(i), rw_.index(i), copied, UOp());
   std::vector<UOp> effects{copied};
   effects.insert(effects.end(), around_.begin(), around_.end());
-  const i64 pending[] = {buffers - 2};
-  UOp filled = rw_.make(Op::Barrier, core::dtypes::void_, effects, pending);
-  UOp free = rw_.floormod(rw_.add(number, buffers - 1), buffers);
-  after_ = {filled, copy_async(later_tile(buffers - 1), free, filled)};
+  UOp filled = loops_.barrier(effects, ahead - 1);
+  UOp later = rw_.add(number, ahead), free = rw_.floormod(later, buffers);
+  UOp is_left = rw_.lt(later, trips());
+  after_ = {filled, copy_async(later_tile(ahead, is_left), free, filled, is_left)};
 }
 
 void Staging::run(Rebuilder& rebuild, i64 buffers) {
@@ -217,7 +222,8 @@ void Staging::run(Rebuilder& rebuild, i64 buffers) {
     std::vector<UOp> fills;
     UOp start = around_.empty() ? UOp() : loops_.barrier(around_);
     for (usize i = 0; i < loads_.size(); ++i) {
-      memories_.push_back(loops_.define_local(loads_[i].dtype(), tiles_[i].count()));
+      memories_.push_back(
+          loops_.define_local(loads_[i].dtype(), tiles_[i].count(), tiles_[i].alignment()));
       bases_.push_back(rw_.index(0));
       UOp memory = start ? loops_.after(memories_[i], {start}) : memories_[i];
       fills.push_back(tiles_[i].fill(memory));
@@ -228,7 +234,7 @@ void Staging::run(Rebuilder& rebuild, i64 buffers) {
     absl::InlinedVector<UOp, 4> srcs{memories_[i]};
     srcs.insert(srcs.end(), after_.begin(), after_.end());
     UOp memory = rw_.make(Op::After, memories_[i].dtype(), srcs);
-    rebuild.replace(loads_[i], tiles_[i].read(memory, bases_[i]));
+    rebuild.replace(loads_[i], tiles_[i].read(memory, bases_[i], left_));
   }
 }
 

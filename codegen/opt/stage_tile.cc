@@ -15,8 +15,7 @@ using core::UOp;
 
 void Stager::find_dims() {
   Affine address = to_affine(load_.src(0).src(1));
-  u64 gates = load_.src(0).nsrc() > 2 ? load_.src(0).src(2).range_mask() : 0;
-  for (u64 m = load_.src(0).src(1).range_mask() | gates; m; m &= m - 1) {
+  for (u64 m = load_.src(0).src(1).range_mask() | gates(); m; m &= m - 1) {
     i64 axis = std::countr_zero(m);
     const GroupParts& p = loops_.parts[static_cast<usize>(axis)];
     i64 taken = p.items * p.unrolled * p.lanes * p.matrix;
@@ -31,24 +30,25 @@ void Stager::find_dims() {
   CHECK(!dims_.empty(), "an operand to be staged does not vary with any tile");
   std::stable_sort(dims_.begin(), dims_.end(),
                    [](const Dim& a, const Dim& b) { return a.stride < b.stride; });
-  lay_out();
+  loops_.reads_local ? lay_out_swizzled() : lay_out();
   find_block();
 }
 
 // Whole vectors, where the address and the gates allow.
 void Stager::find_block() {
   const Dim &first = dims_[0], &last = dims_[rows_.back()];
-  const u64 gates = load_.src(0).nsrc() > 2 ? load_.src(0).src(2).range_mask() : 0;
   i64 size = loops_.info.ranges[static_cast<usize>(first.axis)].size, tile = 1;
   for (const Dim& d : dims_) tile *= d.extent;
   const i64 bytes = load_.dtype().bytes(), items = loops_.all_items();
-  const bool vectors = first.stride == 1 && size > 0 && !(gates >> first.axis & 1);
+  const bool vectors = first.stride == 1 && size > 0 && !(gates() >> first.axis & 1);
   auto fits = [&](i64 wide) {
     return wide == 1 || (vectors && first.extent % wide == 0 && size % wide == 0);
   };
   lanes_ = std::clamp<i64>(loops_.caps.vector_bytes / bytes, 1, 16);
-  if (transposes() && parts(last).matrix > 1) {
-    lanes_ = std::min<i64>(lanes_, 4);
+  // Neighbours in the tile are not neighbours in global memory.
+  const bool gathers = rows_.back() == 0 && first.stride != 1 && bytes < 4;
+  if ((transposes() || gathers) && parts(last).matrix > 1) {
+    lanes_ = gathers ? 1 : std::min<i64>(lanes_, 4);
     while (!fits(lanes_)) lanes_ /= 2;
     down_ = std::clamp<i64>(loops_.caps.vector_bytes / bytes, 1, 16);
     while (down_ > 1 &&
@@ -63,8 +63,8 @@ void Stager::find_block() {
 void Stager::lay_out() {
   for (usize i = 0; i < dims_.size(); ++i) rows_.push_back(i);
   along_output_ = loops_.caps.async_copies && dims_.size() == 2 && load_.dtype().bytes() == 2 &&
-                  dims_[0].stride == 1 && is_matrix_axis(dims_[0]) && dims_[1].reduced &&
-                  parts(dims_[1]).matrix > 1;
+                  dims_[0].stride == 1 && !(gates() >> dims_[0].axis & 1) &&
+                  is_matrix_axis(dims_[0]) && dims_[1].reduced && parts(dims_[1]).matrix > 1;
   // Output axes run inside reduced axes; among them, those with lanes or registers of an item are
   // innermost.
   auto rank = [&](usize i) {
@@ -86,20 +86,58 @@ void Stager::lay_out() {
   }
 }
 
+// Rows along the axis that is contiguous in global memory: the depth, or, of 16 bits, the other
+// one. The pitch of the latter is that of a row, the former's is that of its longest run.
+void Stager::lay_out_swizzled() {
+  if (dims_.size() == 2 && dims_[1].reduced && dims_[1].stride == 1) std::swap(dims_[0], dims_[1]);
+  along_output_ = !dims_[0].reduced;
+  const i64 row = row_elements();
+  CHECK(dims_.size() == 2 && dims_[0].stride == 1 && dims_[0].reduced != dims_[1].reduced &&
+            dims_[0].extent % row == 0 && dims_[1].extent % 8 == 0 &&
+            (!along_output_ || load_.dtype().bytes() == 2),
+        "an operand of {} that no matrix instruction can read from local memory",
+        load_.dtype().str());
+  rows_ = {1, 0};
+  dims_[0].pitch = 1;
+  dims_[1].pitch = dims_[0].extent;
+}
+
+// Of LocalMatrix.
+UOp Stager::swizzled_index(UOp base, const std::vector<UOp>& at) {
+  const i64 row = row_elements(), unit = kLocalUnitBytes / load_.dtype().bytes();
+  UOp run = rw_.floordiv(at[0], row), in_row = rw_.floormod(at[0], row);
+  UOp number = rw_.floordiv(in_row, unit), phase = rw_.floormod(at[1], 8);
+  UOp swizzled = rw_.make(Op::Xor, number.dtype(), {number, phase});
+  UOp rest = rw_.floormod(in_row, unit);
+  UOp index = rw_.add(base, rw_.mul(run, dims_[1].extent * row));
+  index = loops_.mul_add(at[1], row, index);
+  index = loops_.mul_add(swizzled, unit, index);
+  return rw_.add(index, rest);
+}
+
 UOp Stager::place(UOp memory, UOp base, const std::vector<UOp>& at, UOp gate) {
   UOp index = base;
-  for (usize i : rows_) {
-    UOp scaled = rw_.mul(at[i], dims_[i].pitch);
-    index = rw_.add(index, scaled);
+  if (loops_.reads_local) {
+    index = swizzled_index(base, at);
+  } else {
+    for (usize i : rows_) {
+      UOp scaled = rw_.mul(at[i], dims_[i].pitch);
+      index = rw_.add(index, scaled);
+    }
   }
   if (!gate) return rw_.make(Op::Index, memory.dtype(), {memory, index});
   return rw_.make(Op::Index, memory.dtype(), {memory, index, gate});
 }
 
-UOp Stager::read(UOp memory, UOp base) {
+UOp Stager::read(UOp memory, UOp base, i64 left) {
   std::vector<UOp> at;
   for (const Dim& d : dims_) at.push_back(parts(d).inner);
   UOp address = place(memory, base, at, UOp());
+  if (loops_.reads_local) {
+    const i64 pitch = dims_[1].extent * row_elements();
+    return rw_.make(Op::Load, load_.dtype(), {address},
+                    {kMatrixLocal, pitch, along_output_ ? 1 : 0, left});
+  }
   if (!loads_matrices()) return rw_.make(Op::Load, load_.dtype(), {address});
   i64 how = along_output_ ? kMatrix | kMatrixTransposed : kMatrix;
   const Dim& row = dims_[along_output_ ? rows_.back() : rows_.front()];
@@ -130,7 +168,7 @@ std::vector<Stager::Digit> Stager::digits() const {
   const i64 units = dims_[last].extent * load_.dtype().bytes() / 16;
   if (dims_.size() == 2 && parts(dims_[last]).matrix > 1) {
     const usize row = 1 - last;
-    const i64 wide = transposes() ? lanes_ : 1, along = transposes() ? down_ : lanes_;
+    const i64 wide = transposes() ? lanes_ : 1, along = transposes() ? down_ : lanes_ * down_;
     const i64 extent = dims_[row].extent;
     list.push_back({last, dims_[last].extent / along, along});
     if (wide == 1 && (units == 2 || units == 4) && extent % 8 == 0) {
@@ -143,7 +181,7 @@ std::vector<Stager::Digit> Stager::digits() const {
     return list;
   }
   for (usize i = 0; i < dims_.size(); ++i) {
-    const i64 step = i == 0 ? lanes_ : i == last ? down_ : 1;
+    const i64 step = (i == 0 ? lanes_ : 1) * (i == last ? down_ : 1);
     list.push_back({i, dims_[i].extent / step, step});
   }
   return list;
@@ -178,8 +216,8 @@ Stager::Block Stager::block(AxisType lanes, AxisType rows) {
   return b;
 }
 
-// What is copied of the operand, with other values of the loops over tiles.
-UOp Stager::value(const Block& b, LoopValues loops) {
+// What is copied of the operand, with other values of the loops over tiles, where the gate is true.
+UOp Stager::value(const Block& b, LoopValues loops, UOp gate) {
   Rebuilder rebuild(rw_);
   auto at_loops = [&](UOp expression) {
     return loops.empty() || !expression ? expression : rw_.substitute(expression, loops);
@@ -196,7 +234,7 @@ UOp Stager::value(const Block& b, LoopValues loops) {
     RangeImage image;
     image.value = loops_.mul_add(at_loops(parts(d).outer), d.extent, b.at[i]);
     i64 size = loops_.info.ranges[static_cast<usize>(d.axis)].size;
-    if (i == 0) image.gate = b.inside;
+    if (i == 0) image.gate = gate;
     if (size == 0 || size % d.extent) {
       UOp limit = loops_.info.ranges[static_cast<usize>(d.axis)].range.src(0);
       // A vector is inside or outside as a whole.
@@ -220,11 +258,15 @@ UOp Stager::close(UOp store, const RangeList& made) {
   return srcs.size() == 1 ? srcs[0] : rw_.make(Op::End, core::dtypes::void_, srcs);
 }
 
-UOp Stager::copy(UOp memory, UOp base, LoopValues loops, bool async) {
-  const bool across = transposes() && down_ > 1;
+UOp Stager::copy(UOp memory, UOp base, LoopValues loops, bool async, UOp gate) {
+  const bool across = down_ > 1;
   const Block b = block(across ? AxisType::Upcast : AxisType::Vector, AxisType::Vector);
-  UOp copied = value(b, loops);
-  UOp to = place(memory, base, b.at, b.inside);
+  if (gate && b.inside)
+    gate = rw_.land(gate, b.inside);
+  else if (!gate)
+    gate = b.inside;
+  UOp copied = value(b, loops, gate);
+  UOp to = place(memory, base, b.at, gate);
   if (!async) return effect(to, copied, b.made);
   return close(rw_.make(Op::Store, core::dtypes::void_, {to, copied}, {kAsync}), b.made);
 }
@@ -238,12 +280,12 @@ UOp Stager::held_place(UOp held, const Block& b) {
 
 UOp Stager::hold(UOp held, LoopValues loops) {
   const Block b = block(AxisType::Vector, AxisType::Upcast);
-  UOp copied = value(b, loops);
+  UOp copied = value(b, loops, b.inside);
   return effect(held_place(held, b), copied, b.made);
 }
 
 UOp Stager::store_held(UOp memory, UOp base, UOp held) {
-  const bool across = transposes() && down_ > 1;
+  const bool across = down_ > 1;
   const Block b = block(across ? AxisType::Upcast : AxisType::Vector, AxisType::Vector);
   UOp copied = rw_.make(Op::Load, load_.dtype(), {held_place(held, b)});
   return effect(place(memory, base, b.at, b.inside), copied, b.made);

@@ -2,8 +2,9 @@
 //
 // A tile holds the operand's elements for all items and registers of the group. Its rows run along
 // an output axis, as items read them, or along the depth of matrix instructions; rows are padded to
-// avoid bank conflicts. An operand whose depth is not contiguous in global memory is transposed in
-// registers: an item copies a block of it, with vectors on both sides.
+// avoid bank conflicts, or, where matrix instructions read the tile themselves, swizzled
+// (LocalMatrix in codegen/linear/program.h). An operand whose depth is not contiguous in global
+// memory is transposed in registers: an item copies a block of it, with vectors on both sides.
 #pragma once
 
 #include <span>
@@ -12,6 +13,7 @@
 
 #include "codegen/linear/program.h"
 #include "codegen/opt/group_loops.h"
+#include "codegen/tensor_core.h"
 
 namespace doorbell::codegen::detail {
 
@@ -27,23 +29,26 @@ class Stager {
     find_dims();
   }
   // The copy, as an effect, into `memory` as it is once the last tile was read.
-  core::UOp fill(core::UOp memory) { return copy(memory, rw_.index(0), {}, false); }
+  core::UOp fill(core::UOp memory) { return copy(memory, rw_.index(0), {}, false, core::UOp()); }
   // The same in two steps, by way of `held`, private memory of held_count() elements. In the first,
   // the loops over tiles have other values; the tile is stored at element `base`.
   core::UOp hold(core::UOp held, LoopValues loops);
   core::UOp store_held(core::UOp memory, core::UOp base, core::UOp held);
-  // The same by the memory's own means, done when a barrier waits for it; if copies_async().
-  core::UOp fill_async(core::UOp memory, core::UOp base, LoopValues loops) {
-    return copy(memory, base, loops, true);
+  // The same by the memory's own means, done when a barrier waits for it; if copies_async(). Where
+  // `gate` is false nothing is copied; null: true.
+  core::UOp fill_async(core::UOp memory, core::UOp base, LoopValues loops, core::UOp gate) {
+    return copy(memory, base, loops, true, gate);
   }
   bool copies_async() const {
     return loops_.caps.async_copies && !transposes() &&
            lanes_ * load_.dtype().bytes() == kAsyncBytes &&
            (load_.nsrc() < 2 || load_.src(1).is_const(0));
   }
-  // The elements that a work item reads, of the tile at element `base`.
-  core::UOp read(core::UOp memory, core::UOp base);
+  // The elements that a work item reads, of the tile at element `base`. `left`: so many batches of
+  // matrix instructions that read local memory may be done later.
+  core::UOp read(core::UOp memory, core::UOp base, i64 left);
   i64 count() const { return dims_[rows_.front()].extent * dims_[rows_.front()].pitch; }
+  i64 alignment() const { return loops_.reads_local ? kLocalTileAlignment : 0; }
   i64 copies() const;
   i64 held_count() const { return copies() * lanes_ * down_; }
 
@@ -68,17 +73,22 @@ class Stager {
   };
   void find_dims();
   void lay_out();
+  void lay_out_swizzled();
   void find_block();
   std::vector<Digit> digits() const;
   Block block(core::AxisType lanes, core::AxisType rows);
   core::UOp place(core::UOp memory, core::UOp base, const std::vector<core::UOp>& at,
                   core::UOp gate);
-  core::UOp value(const Block& b, LoopValues loops);
+  core::UOp value(const Block& b, LoopValues loops, core::UOp gate);
+  core::UOp swizzled_index(core::UOp base, const std::vector<core::UOp>& at);
+  i64 row_elements() const { return kLocalRowBytes / load_.dtype().bytes(); }
   core::UOp held_place(core::UOp held, const Block& b);
   core::UOp effect(core::UOp place, core::UOp value, const RangeList& made);
   core::UOp close(core::UOp store, const RangeList& made);
   bool loads_matrices() const;
-  core::UOp copy(core::UOp memory, core::UOp base, LoopValues loops, bool async);
+  core::UOp copy(core::UOp memory, core::UOp base, LoopValues loops, bool async, core::UOp gate);
+  // The axes that its gate varies with.
+  u64 gates() const { return load_.src(0).nsrc() > 2 ? load_.src(0).src(2).range_mask() : 0; }
   bool transposes() const { return rows_.back() != 0; }
   bool is_matrix_axis(const Dim& d) const {
     return d.axis == loops_.matrix_rows || d.axis == loops_.matrix_columns;
@@ -91,7 +101,7 @@ class Stager {
   std::vector<Dim> dims_;    // ascending strides: the order of the copy
   std::vector<usize> rows_;  // into dims_: the tile's order, the contiguous one last
   // An item copies blocks: `lanes_` neighbours in global memory by `down_` neighbours in the tile,
-  // if those are others.
+  // if those are others. Where the tile's neighbours are apart in global memory, lanes_ is 1.
   i64 lanes_ = 1, down_ = 1;
   bool along_output_ = false;  // the tile's rows: matrix loads transpose them
 };

@@ -9,7 +9,8 @@
 
 namespace doorbell::codegen::detail {
 
-// sum of f32(x) * f32(y) over `reduce`, x and y of the same narrow dtype; or of i32 and integers.
+// sum of f32(x) * f32(y) over `reduce`, x and y of the same narrow dtype; or of i32 and integers;
+// or of loads of f32, which a tensor core may round.
 struct Product {
   const ReduceInfo* reduce;
   core::UOp x, y;  // before their casts

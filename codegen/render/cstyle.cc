@@ -146,6 +146,7 @@ void CStyleWriter::add_op(UOp u) {
     case Op::After: text_[u.id()] = text_[u.src(0).id()]; return;
     case Op::Load: {
       bool from_register = memory_of(u.src(0)).is(Op::DefineReg);
+      if (is_finished_load(u)) return add_value(u, finished(u));
       return add_value(u, from_register ? text(u.src(0)) : load(u));
     }
     case Op::Store: {

@@ -43,11 +43,11 @@ class CStyleWriter {
   // Work groups.
   virtual std::string local_array(core::UOp u, const std::string& name);  // a declaration
   virtual std::string barrier(core::UOp u);
-  virtual std::string commit();  // of asynchronous stores
-  virtual std::string before_loop(core::UOp /*range*/) {
-    return "";
-  }  // a line, or nothing                                          // a statement
-  virtual std::string matrix(core::UOp u);  // of a Wmma
+  virtual std::string commit();  // of asynchronous stores: a statement
+  // A line, or nothing.
+  virtual std::string before_loop(core::UOp /*range*/) { return ""; }
+  virtual std::string matrix(core::UOp u);    // of a Wmma
+  virtual std::string finished(core::UOp u);  // of a Load with kFinished
 
   // The text of an operand: a name, a constant, or an expression in parentheses.
   std::string text(core::UOp u);

@@ -217,6 +217,10 @@ std::string CStyleWriter::matrix(UOp) {
   UNREACHABLE("a matrix instruction in {}, where there are none", program_.name);
 }
 
+std::string CStyleWriter::finished(UOp) {
+  UNREACHABLE("matrix instructions that are done later in {}, where there are none", program_.name);
+}
+
 std::string CStyleWriter::commit() {
   UNREACHABLE("asynchronous stores in {}, where there are none", program_.name);
 }

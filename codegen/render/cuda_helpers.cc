@@ -77,10 +77,11 @@ std::string CudaHelpers::load_matrix(DType t, bool transposed) {
   std::string name = fmt::format("load_{}matrix_{}", transposed ? "transposed_" : "", value);
   if (!begin(name)) return name;
   define(fmt::format(
-      "FN {0} {1}(const void* p) {{\n  {0} r;\n"
+      "FN {0} {1}(const void* p) {{\n  {0} r;\n  u32 w[4];\n"
       "  asm volatile(\"ldmatrix.sync.aligned.m8n8.x4{2}.shared.b16 {{%0, %1, %2, %3}}, [%4];\"\n"
-      "      : \"=r\"(r.w[0]), \"=r\"(r.w[1]), \"=r\"(r.w[2]), \"=r\"(r.w[3])\n"
-      "      : \"r\"((u32)__cvta_generic_to_shared(p)) : \"memory\");\n  return r;\n}}\n",
+      "      : \"=r\"(w[0]), \"=r\"(w[1]), \"=r\"(w[2]), \"=r\"(w[3])\n"
+      "      : \"r\"((u32)__cvta_generic_to_shared(p)) : \"memory\");\n"
+      "  memcpy(&r, w, 16);\n  return r;\n}}\n",
       value, name, how));
   return name;
 }
@@ -107,18 +108,70 @@ std::string CudaHelpers::matrix(const TensorCore& core) {
   std::ranges::replace(name, '.', '_');
   if (!begin(name)) return name;
   const char constraint = sums.is_float() ? 'f' : 'r';
-  std::string body;
+  std::string body, words = ".w";
+  if (core.operand == core::Scalar::F32) {
+    words = "w";
+    body = fmt::format("  u32 aw[{0}], bw[{0}];\n", lanes);
+    for (const char* operand_name : {"a", "b"}) {
+      for (int i = 0; i < lanes; ++i)
+        body += fmt::format("  asm(\"{0}\" : \"=r\"({1}w[{2}]) : \"f\"({1}.v[{2}]));\n",
+                            nv_tf32_text('%'), operand_name, i);
+    }
+  }
   for (const NvMatrixStep& step : nv_matrix_steps(core)) {
     std::string outputs, inputs;
     for (const int i : step.sums)
       outputs += fmt::format("{}\"+{}\"(c.v[{}])", outputs.empty() ? "" : ", ", constraint, i);
     for (const int i : step.a)
-      inputs += fmt::format("{}\"r\"(a.w[{}])", inputs.empty() ? "" : ", ", i);
-    for (const int i : step.b) inputs += fmt::format(", \"r\"(b.w[{}])", i);
+      inputs += fmt::format("{}\"r\"(a{}[{}])", inputs.empty() ? "" : ", ", words, i);
+    for (const int i : step.b) inputs += fmt::format(", \"r\"(b{}[{}])", words, i);
     body += fmt::format("  asm(\"{}\" : {} : {});\n", nv_matrix_text(core, '%'), outputs, inputs);
   }
   define(fmt::format("FN {0} {1}({2} a, {2} b, {0} c) {{\n{3}  return c;\n}}\n", result, name,
                      operand, body));
+  return name;
+}
+
+namespace {
+
+// Of "+f"(c.v[0]) and so on.
+std::string in_and_out(DType sums) {
+  std::string list;
+  for (i64 i = 0; i < sums.lanes; ++i)
+    list += fmt::format("{}\"+{}\"(c.v[{}])", i ? ", " : "", sums.is_float() ? 'f' : 'r', i);
+  return list;
+}
+
+}  // namespace
+
+// The wait names the sums, so that nobody reads them before.
+std::string CudaHelpers::warpgroup_matrix(core::UOp wmma) {
+  const TensorCore& core = tensor_core(wmma.arg(0));
+  const std::string sums = type(wmma.dtype());
+  std::string name = fmt::format("warpgroup_{}_{}", type({core.operand, 1}), core.columns);
+  for (usize i = 1; i < wmma.narg(); ++i)
+    name += fmt::format("_{}", wmma.arg(i) == kSameBatch ? "same" : std::to_string(wmma.arg(i)));
+  if (!begin(name)) return name;
+  std::string descriptors;
+  for (usize i = 0; i < 2; ++i) {
+    descriptors +=
+        fmt::format("  const u32 {0}_at = (u32)__cvta_generic_to_shared({0}) >> 4 | 0x{1:x};\n",
+                    i == 0 ? 'a' : 'b', nv_descriptor(wmma, i));
+  }
+  define(
+      fmt::format("FN {0} {1}(const void* a, const void* b, {0} c) {{\n{2}  asm volatile(\"{3}\"\n"
+                  "      : {4}\n      : \"r\"(a_at), \"r\"(b_at) : \"memory\");\n  return c;\n}}\n",
+                  sums, name, descriptors, nv_warpgroup_text(wmma, '%'), in_and_out(wmma.dtype())));
+  return name;
+}
+
+std::string CudaHelpers::warpgroup_wait(DType t) {
+  const std::string sums = type(t);
+  std::string name = "warpgroup_wait_" + sums;
+  if (!begin(name)) return name;
+  define(fmt::format(
+      "FN {0} {1}({0} c) {{\n  asm volatile(\"{2}\" : {3} :: \"memory\");\n  return c;\n}}\n", sums,
+      name, nv_warpgroup_wait(), in_and_out(t)));
   return name;
 }
 

@@ -4,6 +4,7 @@
 // where they are narrower.
 #pragma once
 
+#include "codegen/linear/program.h"
 #include "codegen/render/clang_helpers.h"
 #include "codegen/tensor_core.h"
 
@@ -24,6 +25,9 @@ class CudaHelpers final : public ClangHelpers {
   std::string copy_async(bool gated);
   // f(a, b, sums): a tensor core.
   std::string matrix(const TensorCore& core);
+  // f(address of a, address of b, sums): a Wmma of a warp group; and f(sums): the wait for all.
+  std::string warpgroup_matrix(core::UOp wmma);
+  std::string warpgroup_wait(core::DType sums);
   // Whether a vector's lanes are in words.
   static bool in_words(core::DType t) { return t.element().bytes() < 4; }
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/util/check.h"
@@ -83,15 +84,22 @@ class CudaWriter final : public WrappingWriter {
                        address(index), text(value));
   }
   std::string matrix(UOp u) override {
+    if (reads_local(u)) {
+      return fmt::format("{}({}, {}, {})", helpers_.warpgroup_matrix(u), address(u.src(0)),
+                         address(u.src(1)), text(u.src(2)));
+    }
     return fmt::format("{}({}, {}, {})", helpers_.matrix(tensor_core(u.arg(0))), text(u.src(0)),
                        text(u.src(1)), text(u.src(2)));
+  }
+  std::string finished(UOp u) override {
+    return fmt::format("{}({})", helpers_.warpgroup_wait(u.dtype()), text(u.src(0)));
   }
   // The load that it copies from is left without use, and removed.
   std::string copy_async(UOp store) {
     UOp from = store.src(1).src(0);
-    const bool gated = from.nsrc() > 2;
-    return fmt::format("{}({}, {}{});", helpers_.copy_async(gated), address(store.src(0)),
-                       address(from), gated ? ", " + text(from.src(2)) : "");
+    UOp gate = async_source_gate(store);
+    return fmt::format("{}({}, {}{});", helpers_.copy_async(static_cast<bool>(gate)),
+                       address(store.src(0)), address(from), gate ? ", " + text(gate) : "");
   }
   std::string lane(UOp u, i64 number);
   std::string word(UOp u, i64 number);
@@ -99,22 +107,37 @@ class CudaWriter final : public WrappingWriter {
   std::string special(UOp u) override {
     const auto kind = static_cast<core::SpecialKind>(u.arg(0));
     CHECK(kind != core::SpecialKind::ThreadId, "a worker thread's number in CUDA C++");
+    // The same in all lanes of a warp, which the compiler cannot know: descriptors of matrices are
+    // in registers of the whole warp.
+    const bool local = kind == core::SpecialKind::LocalId;
+    if (local && u.arg(1) > 0 && std::ranges::any_of(program_.ops, reads_local))
+      return fmt::format("({})__shfl_sync(0xffffffffu, threadIdx.{}, 0)", type_name(u.dtype()),
+                         static_cast<char>('x' + u.arg(1)));
     return fmt::format("({}){}.{}", type_name(u.dtype()),
                        kind == core::SpecialKind::GroupId ? "blockIdx" : "threadIdx",
                        static_cast<char>('x' + u.arg(1)));
   }
 
   std::string array(std::string_view space, UOp u, const std::string& name) {
-    return fmt::format("{}__align__(64) {} {}[{}];", space, memory_type(u.dtype()), name, u.arg(1));
+    return fmt::format("{}__align__({}) {} {}[{}];", space, local_array_alignment(u),
+                       memory_type(u.dtype()), name, u.arg(1));
   }
   std::string private_array(UOp u, const std::string& name) override { return array("", u, name); }
   std::string local_array(UOp u, const std::string& name) override {
-    return array("__shared__ ", u, name);
+    if (program_.dynamic_shared_bytes == 0) return array("__shared__ ", u, name);
+    const std::string type(memory_type(u.dtype()));
+    const i64 start = local_array_start(u, next_shared_);
+    next_shared_ = start + local_array_bytes(u);
+    shared_alignment_ = std::max(shared_alignment_, local_array_alignment(u));
+    return fmt::format("{}* const {} = ({}*)(dynamic_shared + {});", type, name, type, start);
   }
   std::string barrier(UOp u) override {
     if (u.narg() == 0) return "__syncthreads();";
-    return fmt::format("asm volatile(\"cp.async.wait_group {};\" ::: \"memory\"); __syncthreads();",
-                       u.arg(0));
+    // What is stored in shared memory is read by another way, the asynchronous proxy. [PTX ISA 9.0,
+    // "Async proxy"; "membar/fence"]
+    return fmt::format(
+        "asm volatile(\"cp.async.wait_group {};{}\" ::: \"memory\"); __syncthreads();", u.arg(0),
+        u.narg() > 1 ? " fence.proxy.async.shared::cta;" : "");
   }
   std::string commit() override {
     return "asm volatile(\"cp.async.commit_group;\" ::: \"memory\");";
@@ -133,6 +156,8 @@ class CudaWriter final : public WrappingWriter {
   std::string frame(const std::string& body) override;
 
   CudaHelpers helpers_;
+  i64 next_shared_ = 0;  // where the next array may begin in dynamic shared memory
+  i64 shared_alignment_ = 64;
 };
 
 // A lane of a vector, or the value that all lanes have.
@@ -196,9 +221,13 @@ std::string CudaWriter::vector(UOp u) {
 std::string CudaWriter::frame(const std::string& body) {
   const std::string signature = parameters();  // before the helpers that its types need
   const i64(&items)[3] = program_.group_items;
-  return fmt::format("{}{}extern \"C\" __global__ void __launch_bounds__({})\n{}({}) {{\n{}}}\n",
-                     kPrelude, helpers_.source(), items[0] * items[1] * items[2], program_.name,
-                     signature, body);
+  const std::string shared =
+      program_.dynamic_shared_bytes > 0
+          ? fmt::format("extern __shared__ __align__({}) u8 dynamic_shared[];\n", shared_alignment_)
+          : "";
+  return fmt::format("{}{}{}extern \"C\" __global__ void __launch_bounds__({})\n{}({}) {{\n{}}}\n",
+                     kPrelude, helpers_.source(), shared, items[0] * items[1] * items[2],
+                     program_.name, signature, body);
 }
 
 class CudaRenderer final : public Renderer {

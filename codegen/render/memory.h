@@ -23,6 +23,13 @@ inline i64 known_alignment(const LinearProgram& program, core::UOp index, core::
   return std::max(bytes, std::min(base, known_multiple(index.src(1)) * bytes));
 }
 
+// The gate of what an asynchronous Store copies, apart from its own; null: there is none.
+inline core::UOp async_source_gate(core::UOp store) {
+  core::UOp to = store.src(0), from = store.src(1).src(0);
+  if (from.nsrc() < 3 || (to.nsrc() > 2 && to.src(2) == from.src(2))) return {};
+  return from.src(2);
+}
+
 // No value of `a op b` leaves the type by the bounds of the sources, so the sum cannot wrap.
 inline bool cannot_wrap(core::UOp u) {
   core::DType t = u.dtype();

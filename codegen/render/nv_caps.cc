@@ -25,6 +25,7 @@ constexpr i64 kMaxBlock = 1024;
 constexpr i64 kMaxBlockAxis[3] = {1024, 1024, 64};
 
 bool has_instruction(const nv::hw::Chip& chip, const TensorCore& core, int ptx) {
+  if (is_nv_warpgroup(core)) return chip.warpgroup_ptx > 0 && chip.warpgroup_ptx <= ptx;
   return is_nv_matrix(core) &&
          std::ranges::any_of(nv::hw::kMatrixShapes, [&](const nv::hw::MatrixShape& shape) {
            const std::string part = fmt::format(
@@ -49,10 +50,17 @@ Caps nv_caps(const nv::hw::Chip& chip, NvTarget target) {
   caps.max_local = kMaxBlock;
   std::copy_n(kMaxBlockAxis, 3, caps.max_local_axis);
   std::copy_n(kMaxGrid, 3, caps.max_global);
-  // More has to be asked for at the launch.
+  // A block may have more if its launch asks for it. [CUDA Programming Guide 13, 5.1 "Compute
+  // Capabilities": "kernels relying on shared memory allocations over 48 KB per thread block must
+  // use dynamic shared memory"]
   caps.max_shared_bytes = std::min(chip.shared_of_block, kStaticShared);
-  for (usize i = 0; i < kTensorCoreCount; ++i)
-    caps.tensor_cores[i] = has_instruction(chip, tensor_cores()[i], target.ptx);
+  caps.max_dynamic_shared_bytes = chip.shared_of_block;
+  for (usize i = 0; i < kTensorCoreCount; ++i) {
+    const TensorCore& core = tensor_cores()[i];
+    const bool allowed = (core.operand != core::Scalar::F32 || target.allow_tf32) &&
+                         (!is_nv_warpgroup(core) || target.warp_groups);
+    caps.tensor_cores[i] = allowed && has_instruction(chip, core, target.ptx);
+  }
   caps.async_copies = chip.matrix >= nv::hw::Matrix::Ampere;  // [PTX ISA 9.0, "cp.async"]
   caps.simd = {.waves = chip.warps / kPartitions,
                .wave_items = kWarp,
@@ -61,6 +69,9 @@ Caps nv_caps(const nv::hw::Chip& chip, NvTarget target) {
                .register_granule = kRegisterGranule,
                .max_registers = kMaxRegisters,
                .local_bytes = chip.shared,
+               // 1 KiB of each block from 8.0 on. [cuda_occupancy.h of CUDA 13.0,
+               // cudaOccDeviceProp::reservedSharedMemPerBlock]
+               .local_reserved = chip.shared - chip.shared_of_block,
                .sharing = kPartitions};
   caps.busy_items =
       512 * (target.multiprocessors > 0 ? target.multiprocessors : i64{chip.multiprocessors});

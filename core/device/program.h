@@ -29,6 +29,8 @@ struct Binary {
   // Slots that a second entry point, name + "_images", reads as images; 0: no such entry point.
   u64 image_params = 0;
   i64 grid_groups[3] = {1, 1, 1}, group_items[3] = {1, 1, 1};
+  i64 dynamic_shared_bytes =
+      0;  // of local memory that a launch gives each group, beside the code's
   // What the addresses of buffers must be aligned to, in bytes, if it is more than their elements;
   // and what makes the same kernel without that: from any thread; compiles. Null: there is none.
   i64 param_alignment = 1;

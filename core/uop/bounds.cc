@@ -2,6 +2,7 @@
 // a bound of a wrapping int that could leave its type is the whole type. For simplification by
 // bounds see core/rules.
 #include <algorithm>
+#include <bit>
 
 #include "core/uop/arena.h"
 
@@ -133,7 +134,11 @@ Bounds binary_bounds(const Node& n, Bounds whole) {
     }
     case Op::Xor: {
       const bool flips = b.lo == -1 && b.hi == -1 && n.dtype.is_signed_int();
-      return flips ? Bounds{~a.hi, ~a.lo} : whole;
+      if (flips) return {~a.hi, ~a.lo};
+      if (a.lo < 0 || b.lo < 0 || !finite(a.hi) || !finite(b.hi)) return whole;
+      // All bits below the highest.
+      const int bits = std::bit_width(static_cast<u64>(a.hi | b.hi));
+      return {0, static_cast<i64>((u64{1} << bits) - 1)};
     }
     default: return whole;
   }

@@ -136,13 +136,16 @@ std::string several_devices(UOp u) {
   return {};
 }
 
-// Operands A and B, then in a kernel the Range of an item's results and that of its operands; after
-// expansion, vectors of them and C.
+// Operands A and B, then in a kernel the Range of an item's results and that of its operands, if
+// they are several; after expansion, vectors of them, or their places in local memory, and C.
 std::string matrix(UOp u, Stage stage) {
-  const bool ranges = stage == Stage::Kernel;
-  if (u.narg() != 1 || u.nsrc() != (ranges ? 4u : 3u)) return fmt::format("{} sources", u.nsrc());
+  const bool ranges = stage == Stage::Kernel, places = u.src(0).is(Op::Index);
+  if (u.narg() != (places ? 6u : 1u)) return fmt::format("{} args", u.narg());
+  if (u.nsrc() != (ranges ? 4u : 3u)) return fmt::format("{} sources", u.nsrc());
   if (u.src(0).dtype() != u.src(1).dtype()) return "operands of different dtypes";
-  if (ranges) return u.src(2).is(Op::Range) && u.src(3).is(Op::Range) ? "" : "no ranges";
+  if (ranges)
+    return u.src(2).is(Op::Range) && (u.src(3).is(Op::Range) || u.src(3).is_const(0)) ? ""
+                                                                                      : "no ranges";
   return u.src(2).dtype() == u.dtype() ? "" : "a sum of " + u.src(2).dtype().str();
 }
 

@@ -45,7 +45,7 @@ enum class Attribute : int {
 enum class PointerAttribute : int { MemoryType = 2, DeviceOrdinal = 9 };
 inline constexpr u32 kMemoryTypeDevice = 2;  // CU_MEMORYTYPE_DEVICE
 // CUfunction_attribute.
-enum class FunctionAttribute : int { MaxThreadsPerBlock = 0 };
+enum class FunctionAttribute : int { MaxThreadsPerBlock = 0, MaxDynamicSharedSizeBytes = 8 };
 
 inline constexpr u32 kStreamNonBlocking = 1;                          // CU_STREAM_NON_BLOCKING
 inline constexpr u32 kEventDefault = 0, kEventDisableTiming = 2;      // CU_EVENT_...
@@ -112,6 +112,7 @@ struct Api {
   F(cuModuleUnload, "", (CUmodule))                                                                \
   F(cuModuleGetFunction, "", (CUfunction*, CUmodule, const char* name))                            \
   F(cuFuncGetAttribute, "", (int*, FunctionAttribute, CUfunction))                                 \
+  F(cuFuncSetAttribute, "", (CUfunction, FunctionAttribute, int value))                            \
   F(cuLaunchKernel, "",                                                                            \
     (CUfunction, u32 grid_x, u32 grid_y, u32 grid_z, u32 block_x, u32 block_y, u32 block_z,        \
      u32 shared_bytes, CUstream, void** params, void** extra))                                     \

@@ -24,14 +24,14 @@ CudaProgram::CudaProgram(const core::Binary& binary, CudaDevice& device)
       name_(binary.name),
       params_(binary.param_count),
       variables_(binary.variable_count),
-      alignment_(static_cast<u64>(binary.param_alignment)),
-      make_unaligned_(binary.unaligned) {
+      unaligned_(binary) {
   shape_.grid_x = static_cast<u32>(binary.grid_groups[0]);
   shape_.grid_y = static_cast<u32>(binary.grid_groups[1]);
   shape_.grid_z = static_cast<u32>(binary.grid_groups[2]);
   shape_.block_x = static_cast<u32>(binary.group_items[0]);
   shape_.block_y = static_cast<u32>(binary.group_items[1]);
   shape_.block_z = static_cast<u32>(binary.group_items[2]);
+  shape_.shared_bytes = static_cast<u32>(binary.dynamic_shared_bytes);
 }
 
 Result<void> CudaProgram::load(const core::Binary& binary) {
@@ -55,7 +55,12 @@ Result<void> CudaProgram::load(const core::Binary& binary) {
     return fail(ErrorKind::Unsupported,
                 "kernel {} has blocks of {} threads, but {} runs at most {} of its", name_, wanted,
                 device_.name(), threads);
-  return {};
+  if (shape_.shared_bytes == 0) return {};
+  return context.check(
+      api.cuFuncSetAttribute(shape_.func, FunctionAttribute::MaxDynamicSharedSizeBytes,
+                             static_cast<int>(shape_.shared_bytes)),
+      fmt::format("cuFuncSetAttribute of kernel {}, for {} bytes of shared memory", name_,
+                  shape_.shared_bytes));
 }
 
 CudaProgram::~CudaProgram() {
@@ -71,17 +76,10 @@ void CudaProgram::check_arguments(usize buffers, usize variables) const {
 Result<const KernelNodeParams*> CudaProgram::shape_for(const u32* arguments) const {
   u64 bits = 0;
   for (usize i = 0; i < params_; ++i) bits |= arguments[2 * i];
-  if (bits % alignment_ == 0 || make_unaligned_ == nullptr) [[likely]]
+  if (!unaligned_.is_needed(bits)) [[likely]]
     return &shape_;
-  std::lock_guard lock(mutex_);
-  if (unaligned_ == nullptr) {
-    TRY(core::Binary binary, make_unaligned_());
-    std::unique_ptr<CudaProgram> program(new CudaProgram(binary, device_));
-    const Current current(device_.context());
-    TRY(program->load(binary));
-    unaligned_ = std::move(program);
-  }
-  return &unaligned_->shape_;
+  TRY(core::Program * form, unaligned_.get(device_));
+  return &static_cast<CudaProgram*>(form)->shape_;
 }
 
 Result<void> CudaProgram::launch(std::span<const core::BufferView> buffers,

@@ -7,12 +7,10 @@
 // Thread safety: all functions may be called from any thread.
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 
-#include "core/device/program.h"
+#include "core/device/unaligned_form.h"
 #include "drivers/cuda/api.h"
 
 namespace doorbell::cuda {
@@ -47,10 +45,7 @@ class CudaProgram final : public core::Program {
   const usize params_, variables_;
   CUmodule module_ = nullptr;
   KernelNodeParams shape_{};
-  const u64 alignment_;                                         // of buffers, in bytes
-  const std::function<Result<core::Binary>()> make_unaligned_;  // may be null
-  mutable std::mutex mutex_;                                    // guards what follows
-  mutable std::unique_ptr<CudaProgram> unaligned_;              // made when first needed
+  const core::UnalignedForm unaligned_;
 };
 
 }  // namespace doorbell::cuda

@@ -28,19 +28,20 @@ void NvCommands::wait(Operand address, Operand value) {
   semaphore(address, value, {.operation = hw::SemOperation::AcqCircGeq, .payload_64bit = true});
 }
 
-// By the copy engine, behind its copies. Timelines stay below 2^31; the upper half of the payload
-// exists from Hopper on.
+// By the copy engine, behind its copies. Timelines stay below 2^31; not every class has the upper
+// half of the payload.
 void NvCommands::signal(Operand address, Operand value) {
   constexpr u16 kWords = 3;
   const u32 at = emit_some(kCopy, hw::CopySemaphore{}, kWords);
   put_address(at, hcq::field_of<hw::CopySemaphore>("addr_upper"),
               hcq::field_of<hw::CopySemaphore>("addr_lower"), address);
   set(at, hcq::field_of<hw::CopySemaphore>("payload"), value);
+  // The interrupt is the engine's own: the host engine does not wait for it.
   emit(kCopy, hw::CopyLaunch{.flush_enable = true,
                              .semaphore = hw::CopySemaphoreType::Release,
+                             .interrupt = hw::CopyInterrupt::NonBlocking,
                              .src_pitch = false,
                              .dst_pitch = false});
-  emit(kHost, hw::NonStallInterrupt{});
 }
 
 void NvCommands::write(Operand address, Operand value) {
@@ -85,12 +86,16 @@ void NvCommands::copy(Operand to, Operand from, u64 bytes) {
   using hcq::field_of;
   for (u64 done = 0; done < bytes;) {
     const u64 now = std::min(bytes - done, kMostBytes);
-    const u32 at =
-        emit(kCopy, hw::CopyExtent{.line_length = static_cast<u32>(now), .line_count = 1});
+    // One line, so that pitches and LINE_COUNT do not count (MULTI_LINE_ENABLE).
+    constexpr u16 kAddressWords = 4;
+    constexpr u32 kLineLength = 6;
+    const hw::CopyExtent extent{.line_length = static_cast<u32>(now)};
+    const u32 at = emit_some(kCopy, extent, kAddressWords);
     put_address(at, field_of<hw::CopyExtent>("in_upper"), field_of<hw::CopyExtent>("in_lower"),
                 from + done);
     put_address(at, field_of<hw::CopyExtent>("out_upper"), field_of<hw::CopyExtent>("out_lower"),
                 to + done);
+    emit_some(kCopy, extent, 1, kLineLength);
     emit(kCopy, hw::CopyLaunch{.transfer = hw::CopyTransfer::NonPipelined, .flush_enable = true});
     done += now;
   }

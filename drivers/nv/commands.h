@@ -45,14 +45,15 @@ class NvCommands : public hcq::CommandBuffer {
     ended_run();
     return add_words(hw::encode_methods(subchannel, record)) + 1;
   }
-  // The same for the first `count` methods of a record.
+  // The same for `count` methods of a record, from its method `first`; the index of the word that
+  // its first method would have.
   template <class Record>
-  u32 emit_some(u8 subchannel, const Record& record, u16 count) {
+  u32 emit_some(u8 subchannel, const Record& record, u16 count, u32 first = 0) {
     ended_run();
     auto words = hw::encode_methods(subchannel, record);
-    words[0] = encode(
-        hw::MethodHeader{.method = Record::kMethod, .subchannel = subchannel, .count = count})[0];
-    return add_words(std::span<const u32>(words).first(count + u32{1})) + 1;
+    words[first] = encode(hw::MethodHeader{
+        .method = Record::kMethod + 4 * first, .subchannel = subchannel, .count = count})[0];
+    return add_words(std::span<const u32>(words).subspan(first, count + u32{1})) + 1 - first;
   }
   void set(u32 at, const hcq::Field& field, hcq::Operand value) {
     put(at + field.word, field.bits, value, field.shift);

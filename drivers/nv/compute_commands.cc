@@ -68,10 +68,12 @@ void ComputeCommands::memory_barrier() {
 
 u32 ComputeCommands::add_bank(const NvProgram& program) {
   if (words().empty()) last_qmd_ = kNone, invalidated_ = false;
-  const std::span<const u32> bank = program.bank_words();
-  const u32 first = add_data(static_cast<u32>(bank.size()), kAlignmentWords);
-  std::copy(bank.begin(), bank.end(), data_at(first).begin());
-  return first;
+  return add_aligned(program.bank_words());
+}
+
+u32 ComputeCommands::add_aligned(std::span<const u32> words) {
+  add_data(0, kAlignmentWords);
+  return add_data(words);
 }
 
 void ComputeCommands::exec(const hcq::Launch& launch) {
@@ -80,6 +82,13 @@ void ComputeCommands::exec(const hcq::Launch& launch) {
   CHECK(&program->device() == &device_, "kernel {} on the queue of another device",
         program->name());
   program->check_arguments(launch.buffers.size(), launch.variables.size());
+  // What slots are filled with is aligned: the memory of buffers. Offsets in it are known here.
+  u64 bits = 0;
+  for (const Operand& buffer : launch.buffers) bits |= buffer.value;
+  const Result<const NvProgram*> form = program->form_for(bits);
+  CHECK(form.has_value(), "kernel {} for unaligned buffers: {}", program->name(),
+        form.error().message);
+  program = *form;
   const u32 bank = add_bank(*program);
   usize index = 0;
   const auto put_next = [&](const Operand& value) {
@@ -99,9 +108,7 @@ void ComputeCommands::launch(const KernelLaunch& launch) {
 
 void ComputeCommands::send(const NvProgram& program, u32 bank) {
   const hw::Qmd& qmd = program.qmd();
-  const std::span<const u32> words = qmd.words();
-  const u32 at = add_data(static_cast<u32>(words.size()), kAlignmentWords);
-  std::copy(words.begin(), words.end(), data_at(at).begin());
+  const u32 at = add_aligned(qmd.words());
   const QmdPlace bank_place = place_of(qmd.version(), QmdField::ConstantBufferAddr, at);
   put_data_link(bank_place.word, bank_place.bits, bank, bank_place.shift);
   if (last_qmd_ == kNone) {

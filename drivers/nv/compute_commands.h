@@ -8,6 +8,7 @@
 #pragma once
 
 #include "drivers/nv/commands.h"
+#include "drivers/nv/hw/compute/methods.h"
 
 namespace doorbell::nv {
 
@@ -17,6 +18,9 @@ struct KernelLaunch;
 
 class ComputeCommands final : public NvCommands {
  public:
+  // Words with which the first grid of a run is sent, with their headers.
+  static constexpr u32 kSendWords = 1 + hw::SendPcasA::kWords + 1 + hw::SendSignalingPcas2B::kWords;
+
   explicit ComputeCommands(const NvDevice& device);
 
   // By the host engine, once the grids are done.
@@ -38,6 +42,7 @@ class ComputeCommands final : public NvCommands {
   static constexpr u32 kNone = ~u32{0};
   // The data of a launch: word of bank 0.
   u32 add_bank(const NvProgram& program);
+  u32 add_aligned(std::span<const u32> words);
   void send(const NvProgram& program, u32 bank);
 
   const NvDevice& device_;    // whose programs may run here

@@ -36,11 +36,9 @@ constexpr u64 kQueueBlock = u64{4} << 20, kCodeBlock = u64{2} << 20;
 // Behind code: the GPU fetches ahead. [tinygrad ops_nv.py NVProgram]
 constexpr u64 kPrefetched = 4096;
 
-// Semaphores write to buffers, too; those of channels before Hopper's have 40 bits of address.
+// Semaphores write to buffers, too.
 MemoryRequest buffer_request(const NvkGpu& gpu) {
-  return {.kind = MemoryKind::Video,
-          .low = gpu.classes().channel < hw::ClassId::HopperChannelGpfifoA,
-          .what = "a buffer"};
+  return {.kind = MemoryKind::Video, .low = gpu.needs_low_addresses(), .what = "a buffer"};
 }
 
 Result<usize> pick(const core::DeviceSpec& spec, const Nvk& nvk) {
@@ -96,6 +94,12 @@ NvDevice::NvDevice(core::DeviceSpec spec, std::shared_ptr<Nvk> nvk, NvkGpu& gpu,
       allocator_(name(), std::unique_ptr<core::Allocator>(memory_), options.max_cached) {}
 
 Result<void> NvDevice::start(const Options& options) {
+  Result<std::unique_ptr<NvkInterrupts>> interrupts = NvkInterrupts::make(gpu_);
+  if (interrupts)
+    events_.use(std::move(*interrupts));
+  else
+    log().debug("{}: RM gives no event for interrupts, waits look at signals now and then: {}",
+                name(), interrupts.error().message);
   hcq::Queue::Parts parts;
   parts.device = name();
   parts.memory = &queue_memory_;

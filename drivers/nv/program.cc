@@ -37,6 +37,7 @@ NvProgram::NvProgram(const core::Binary& binary, NvDevice& device, hw::QmdVersio
       name_(device.keep_name(binary.name)),
       params_(binary.param_count),
       variables_(binary.variable_count),
+      unaligned_(binary),
       qmd_(version) {}
 
 NvProgram::~NvProgram() {
@@ -46,6 +47,7 @@ NvProgram::~NvProgram() {
 Result<std::unique_ptr<core::Program>> NvProgram::make(const core::Binary& binary,
                                                        NvDevice& device) {
   TRY(Cubin cubin, Cubin::load(binary.image, binary.name));
+  cubin.shared_bytes += static_cast<u32>(binary.dynamic_shared_bytes);
   const auto version = hw::qmd_version(device.gpu().classes().compute);
   CHECK(version, "a compute class without QMDs");
   std::unique_ptr<NvProgram> program(new NvProgram(binary, device, *version));
@@ -177,11 +179,25 @@ void NvProgram::make_qmd(const core::Binary& binary, const Cubin& cubin) {
         .set(ConstantBufferInvalidate, 1, i)
         .set(ConstantBufferValid, 1, i);
   }
+  constexpr u32 kAlignedWords = hw::kQmdAlignment / sizeof(u32);
+  data_words_ = round_up(static_cast<u32>(bank_.size()), kAlignedWords) +
+                static_cast<u32>(qmd_.words().size());
 }
 
 Result<void> NvProgram::launch(std::span<const core::BufferView> buffers,
                                std::span<const i64> variables) {
-  return device_.launch_queue().launch({*this, buffers, variables}, device_.unfinished_copies());
+  u64 bits = 0;
+  for (const core::BufferView& view : buffers)
+    bits |= view.buffer->memory().address + static_cast<u64>(view.offset);
+  TRY(const NvProgram* form, form_for(bits));
+  return device_.launch_queue().launch({*form, buffers, variables}, device_.unfinished_copies());
+}
+
+Result<const NvProgram*> NvProgram::form_for(u64 address_bits) const {
+  if (!unaligned_.is_needed(address_bits)) [[likely]]
+    return this;
+  TRY(const core::Program* form, unaligned_.get(device_));
+  return static_cast<const NvProgram*>(form);
 }
 
 void NvProgram::write_arguments(const KernelLaunch& launch, std::span<u32> bank) const {

@@ -1,11 +1,12 @@
 // NvProgram: a kernel of a cubin, placed in the GPU's memory: its descriptor (QMD) and constant
-// bank 0, which each launch copies and fills in.
+// bank 0, which each launch copies and fills in. For buffers that are not aligned as its code needs
+// it, there is a second form (core/device/unaligned_form.h).
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "core/device/program.h"
+#include "core/device/unaligned_form.h"
 #include "drivers/nv/cubin.h"
 #include "drivers/nv/hw/qmd/qmd.h"
 
@@ -40,11 +41,16 @@ class NvProgram final : public core::Program {
   const std::string& name() const { return name_; }
   // Buffers, then variables.
   const std::vector<Argument>& arguments() const { return arguments_; }
+  // Itself, or the form for buffers of unaligned addresses; the first call for those compiles.
+  // `address_bits`: the buffers' addresses, or'ed.
+  Result<const NvProgram*> form_for(u64 address_bits) const;
   // That there are so many as the kernel takes.
   void check_arguments(usize buffers, usize variables) const;
   // Constant bank 0 without arguments, and the descriptor without its address.
   std::span<const u32> bank_words() const { return bank_; }
   const hw::Qmd& qmd() const { return qmd_; }
+  // What a launch's bank and descriptor take together, each aligned.
+  u32 data_words() const { return data_words_; }
   void write_arguments(const KernelLaunch& launch, std::span<u32> bank) const;
 
  private:
@@ -57,10 +63,12 @@ class NvProgram final : public core::Program {
   NvDevice& device_;         // outlives its programs
   const std::string& name_;  // kept by the device: a fault may name a program that is gone
   const usize params_, variables_;
+  const core::UnalignedForm unaligned_;
   core::Allocation code_;
   std::vector<Argument> arguments_;
   std::vector<u32> bank_;
   hw::Qmd qmd_;
+  u32 data_words_ = 0;
 };
 
 }  // namespace doorbell::nv

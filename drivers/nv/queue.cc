@@ -18,7 +18,7 @@ namespace doorbell::nv {
 namespace {
 
 constexpr i64 kArgumentBytes = i64{8} << 20;
-constexpr u64 kAlignment = 256;                 // of what an entry or a QMD refers to
+constexpr u64 kAlignment = hw::kQmdAlignment;   // of what an entry or a QMD refers to
 constexpr u64 kMostWords = (u64{1} << 21) - 1;  // of an entry: 21 bits
 
 }  // namespace
@@ -41,11 +41,13 @@ NvQueue::NvQueue(Parts parts, hcq::Timeline timeline, NvDevice& device, Kind kin
       device_(device),
       kind_(kind),
       channel_(std::move(channel)),
-      ring_(channel_->ring()),
-      launch_(make_nv_commands()) {}
+      ring_(channel_->ring()) {
+  measure();
+}
 
 NvQueue::~NvQueue() {
   channel_.reset();
+  if (!device_.nvk().check_process()) return;  // signals are the parent's, too
   // Unblock waiters of abandoned work.
   const hcq::Timeline::SignalValue last = timeline().signal_at(timeline().last());
   if (last.signal.value() >= last.value) return;
@@ -61,43 +63,98 @@ std::unique_ptr<NvCommands> NvQueue::make_nv_commands() {
 
 std::unique_ptr<hcq::CommandBuffer> NvQueue::make_commands() { return make_nv_commands(); }
 
+void NvQueue::measure() {
+  if (kind_ != Kind::Compute) return;
+  launch_ = std::make_unique<ComputeCommands>(device_);
+  const auto words_of = [&](auto record) {
+    launch_->clear();
+    record(*launch_);
+    return static_cast<u32>(launch_->words().size());
+  };
+  const hcq::GpuAddr none{};
+  wait_words_ = words_of([&](ComputeCommands& commands) { commands.wait(none, u64{0}); });
+  launch_words_ = ComputeCommands::kSendWords + words_of([&](ComputeCommands& commands) {
+                    commands.memory_barrier();
+                    commands.signal(none, u64{0});
+                  });
+}
+
 // ---- submitting ---------------------------------------------------------------------------------
 
 Result<void> NvQueue::set_up() {
-  std::lock_guard lock(launch_mutex_);
-  launch_->clear();
-  launch_->set_up();
-  TRY(submit(*launch_));
+  const std::unique_ptr<NvCommands> commands = make_nv_commands();
+  commands->set_up();
+  TRY(submit(*commands));
   return {};
 }
 
 Result<void> NvQueue::set_local_memory(u64 address, u64 bytes_per_tpc) {
-  std::lock_guard lock(launch_mutex_);
-  launch_->clear();
-  static_cast<ComputeCommands&>(*launch_).set_local_memory(address, bytes_per_tpc);
-  TRY(submit(*launch_));
+  ComputeCommands commands(device_);
+  commands.set_local_memory(address, bytes_per_tpc);
+  TRY(submit(commands));
   return {};
 }
 
 Result<void> NvQueue::launch(const KernelLaunch& launch, const hcq::Fence& after) {
-  std::lock_guard lock(launch_mutex_);
-  launch_->clear();
-  static_cast<ComputeCommands&>(*launch_).launch(launch);
-  TRY(const hcq::Point point, submit(*launch_, after));
-  note_launch(point.position, launch.program.name());
+  std::lock_guard lock(mutex());
+  TRY(reserve(1));
+  const hcq::Position end = timeline().last();
+  Result<void> placed = failure();
+  if (placed) placed = place_launch(launch, after);
+  arguments_->retire(end);
+  if (!placed) [[unlikely]] {
+    skip();
+    return placed;
+  }
+  note_launch(end, launch.program.name());
+  commit(end);
   return {};
 }
 
 Result<void> NvQueue::write(std::span<const hcq::Segment> segments, hcq::Position end) {
-  TRY(device_.nvk().check_process());
   TRY(failure());
   Result<void> placed = place(segments);
   // Also of a submission that failed: the words that raise `end` in its stead do not read them.
   arguments_->retire(end);
   TRY(std::move(placed));
+  commit(end);
+  return {};
+}
+
+void NvQueue::commit(hcq::Position end) {
   if (device_.logs_packets()) [[unlikely]]
-    log_submission(segments);
+    log_submission();
   channel_->announce(ring_.commit(end));
+}
+
+Result<void> NvQueue::make_room(u64 entries) {
+  if (entries > ring_.most())
+    return fail(ErrorKind::Unsupported, "{}: a submission of {} segments, at most {} are possible",
+                title(), entries, ring_.most());
+  while (!ring_.reserve(static_cast<u32>(entries), timeline())) TRY(wait_done(ring_.oldest()));
+  return {};
+}
+
+// Words and data lie in one range: the words, then constant bank and descriptor.
+Result<void> NvQueue::place_launch(const KernelLaunch& launch, const hcq::Fence& after) {
+  constexpr u64 kAlignedWords = kAlignment / sizeof(u32);
+  TRY(make_room(1));
+  const u64 most = launch_words_ + after.size() * wait_words_;
+  const u64 first = (most + kAlignedWords - 1) / kAlignedWords * kAlignedWords;
+  const u64 data = launch.program.data_words();
+  TRY(const hcq::ArgumentRing::Location location,
+      arguments_->allocate((first + data) * sizeof(u32), kAlignment));
+  auto* const words = reinterpret_cast<u32*>(location.host);
+  const hcq::Timeline::SignalValue end = timeline().signal_at(timeline().last());
+
+  launch_->clear();
+  launch_->lend_words({words, most});
+  launch_->lend_data({words + first, data},
+                     hcq::GpuAddr{location.address.value + first * sizeof(u32)});
+  TRY(add_waits(after, *launch_));
+  launch_->launch(launch);
+  launch_->signal(end.signal.address(), end.value);
+  push(location.address.value, launch_->words().size());
   return {};
 }
 
@@ -105,10 +162,7 @@ Result<void> NvQueue::place(std::span<const hcq::Segment> segments) {
   u64 entries = 1;
   for (const hcq::Segment& segment : segments)
     entries += 1 + (segment.resident != nullptr ? segment.resident->count : 0) / kMostWords;
-  if (entries > ring_.most())
-    return fail(ErrorKind::Unsupported, "{}: a submission of {} segments, at most {} are possible",
-                title(), entries, ring_.most());
-  while (!ring_.reserve(static_cast<u32>(entries), timeline())) TRY(wait_done(ring_.oldest()));
+  TRY(make_room(entries));
   for (usize i = 0; i < segments.size();) {
     if (const hcq::ResidentWords* resident = segments[i].resident; resident != nullptr) {
       push(resident->memory.address, resident->count);
@@ -159,9 +213,8 @@ void NvQueue::push(u64 address, u64 words) {
   }
 }
 
-void NvQueue::log_submission(std::span<const hcq::Segment> segments) {
+void NvQueue::log_submission() {
   hcq::AddressMap& map = device_.nvk().address_map();
-  (void)segments;
   log().debug("{}, position {}:\n{}", title(), timeline().last(),
               hw::stream_text(hw::StreamKind::Gpfifo,
                               hw::usual_subchannels(device_.gpu().classes()), ring_.submission(),
@@ -184,10 +237,11 @@ void NvQueue::die(const Error& why) {
 
 Error NvQueue::error_of(const hw::Notification& notification) const {
   const std::string_view name = hw::xid_name(notification.info32);
-  const std::string faults = device_.faults();
+  const std::string kernel = first_kernel(), faults = device_.faults();
   return fail(ErrorKind::DeviceLost, "{}: the driver stopped the channel, Xid {}{}{}{}{}", title(),
-              notification.info32, name.empty() ? "" : fmt::format(" ({})", name), first_kernel(),
-              faults.empty() ? "" : "; " + faults, device_.explanation());
+              notification.info32, name.empty() ? "" : fmt::format(" ({})", name),
+              kernel.empty() ? "" : ", " + kernel, faults.empty() ? "" : "; " + faults,
+              device_.explanation());
 }
 
 void NvQueue::look() {
@@ -195,7 +249,9 @@ void NvQueue::look() {
   if (const std::optional<hw::Notification> error = channel_->error()) die(error_of(*error));
 }
 
+// A forked child does not see what RM reports of the channel.
 Result<void> NvQueue::failure() {
+  TRY(device_.nvk().check_process());
   look();
   if (!dead_.load(std::memory_order_acquire)) [[likely]]
     return {};
@@ -218,12 +274,12 @@ std::string NvQueue::first_kernel() const {
     first = launched.name.load(std::memory_order_relaxed);
     position = at;
   }
-  return first == nullptr ? "" : fmt::format(", kernel {} of position {}", *first, position);
+  return first == nullptr ? "" : fmt::format("kernel {} of position {}", *first, position);
 }
 
 std::string NvQueue::running() {
-  const std::string faults = device_.faults();
-  return "unknown work" + first_kernel() + (faults.empty() ? "" : "; " + faults) +
+  const std::string kernel = first_kernel(), faults = device_.faults();
+  return (kernel.empty() ? "unknown work" : kernel) + (faults.empty() ? "" : "; " + faults) +
          device_.explanation();
 }
 

@@ -19,6 +19,7 @@
 
 namespace doorbell::nv {
 
+class ComputeCommands;
 class NvDevice;
 struct KernelLaunch;
 
@@ -33,7 +34,8 @@ class NvQueue final : public hcq::Queue {
 
   // Binds the channel's classes; once, when its group is scheduled.
   Result<void> set_up();
-  // Runs a kernel behind everything that was submitted here, after `after`. May wait for room.
+  // Runs a kernel behind everything that was submitted here, after `after`. May wait for room. On a
+  // compute queue, as set_local_memory().
   Result<void> launch(const KernelLaunch& launch, const hcq::Fence& after);
   // Later launches have their local memory there.
   Result<void> set_local_memory(u64 address, u64 bytes_per_tpc);
@@ -56,13 +58,21 @@ class NvQueue final : public hcq::Queue {
   NvQueue(Parts parts, hcq::Timeline timeline, NvDevice& device, Kind kind,
           std::unique_ptr<NvkChannel> channel);
   std::unique_ptr<NvCommands> make_nv_commands();
+  // Records how long what launches repeat is.
+  void measure();
+  // Reserves entries of the ring. May wait until earlier submissions are done.
+  Result<void> make_room(u64 entries);
+  // The words of a launch, which ends at last(), written where the GPU reads them.
+  Result<void> place_launch(const KernelLaunch& launch, const hcq::Fence& after);
+  // Ends what was placed, logs it where asked to, and tells the GPU.
+  void commit(hcq::Position end);
   Result<void> place(std::span<const hcq::Segment> segments);
   // Words that run once, together.
   Result<void> place_words(std::span<const hcq::Segment> segments);
   void push(u64 address, u64 words);
-  void log_submission(std::span<const hcq::Segment> segments);
+  void log_submission();
   void note_launch(hcq::Position position, const std::string& name);
-  // ", kernel r_16" of the first launch that is not done, as far as it is remembered.
+  // "kernel r_16 of position 3": the first launch that is not done, as far as it is remembered.
   std::string first_kernel() const;
   Error error_of(const hw::Notification& notification) const;
 
@@ -71,8 +81,8 @@ class NvQueue final : public hcq::Queue {
   std::unique_ptr<NvkChannel> channel_;
   GpRing ring_;
   std::unique_ptr<hcq::ArgumentRing> arguments_;
-  std::mutex launch_mutex_;  // guards launch_
-  std::unique_ptr<NvCommands> launch_;
+  std::unique_ptr<ComputeCommands> launch_;  // of a compute queue; under the lock of the queue
+  u32 launch_words_ = 0, wait_words_ = 0;    // a launch without waits, a wait
 
   mutable std::mutex failure_mutex_;  // guards failure_
   std::unique_ptr<Error> failure_;

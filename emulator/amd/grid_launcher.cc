@@ -80,9 +80,9 @@ class LaunchedGrid final : public RunningGrid {
   }
 
  private:
-  // The launcher's `broken` and `undefined` have reported these, and at which level.
+  // `broken`, `undefined` and `missing_wait` have reported these, and at which level.
   bool is_judged() const {
-    if (stop_.kind == GridStop::Kind::Undefined) return true;
+    if (stop_.kind == GridStop::Kind::Undefined || stop_.kind == GridStop::Kind::Wait) return true;
     const bool by_rule =
         stop_.kind == GridStop::Kind::Deadlock || stop_.kind == GridStop::Kind::Bounds;
     return by_rule && launcher_.checks->level(rule_of(stop_)) == Level::Error;
@@ -143,6 +143,16 @@ std::unique_ptr<RunningGrid> GridLauncher::launch(const Dispatch& dispatch, Cach
   };
   if (caches) options.cache_units = caches->shape().units;
   if (options_.undefined) options.undefined = &undefined_;
+  if (options_.checks->level(kLoadWait) != Level::Off && options_.counts == nullptr)
+    options.missing_wait = [checks = options_.checks](const std::string& what) {
+      return checks->report(kLoadWait, what) == Level::Error;
+    };
+  if (options_.counts != nullptr) {
+    options.counts = options_.counts;
+    options.counted_as = kernel_name_at(*options_.space, dispatch.code);
+    if (options.counted_as.empty())
+      options.counted_as = fmt::format("kernel at {:#x}", dispatch.code);
+  }
   if (options_.seed) options.seed = hash_combine(options_.seed, ++launches_) | 1;
   set_breaks(dispatch, &options);
   std::unique_ptr<AdversarialMemory> own;

@@ -25,6 +25,7 @@ struct GridLauncherOptions {
   UndefinedMemory* undefined = nullptr;        // borrowed; null: those rules are off
   std::function<void(std::string_view)> dump;  // of the waves of a grid that stops; or null
   Breakpoints* breakpoints = nullptr;          // borrowed; null: there are none
+  Counts* counts = nullptr;                    // borrowed; null: nothing is counted
 };
 
 // Thread safety: used by the GPU's thread only.

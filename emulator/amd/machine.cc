@@ -22,6 +22,7 @@
 #include "emulator/amd/kfd/kfd.h"
 #include "emulator/amd/kfd/kfd_checks.h"
 #include "emulator/amd/kfd/kfd_files.h"
+#include "emulator/core/machine_clock.h"
 
 namespace doorbell::emu::amdgpu {
 namespace {
@@ -45,7 +46,8 @@ class GpuEngine final : public Engine {
                    .checks = &kfd.checks(),
                    .undefined = undefined,
                    .dump = options.dump_waves,
-                   .breakpoints = options.breakpoints.get()}),
+                   .breakpoints = options.breakpoints.get(),
+                   .counts = options.counts.get()}),
         gpu_({.generation = static_cast<amd::hw::Generation>(chip.generation),
               .xccs = kfd.devices()[index]->slot.node->xccs,
               .engines = engines(*kfd.devices()[index]->slot.node),
@@ -104,38 +106,6 @@ class GpuEngine final : public Engine {
   Gpu gpu_;
 };
 
-// Time that passes when it is asked for, and in which the GPUs move.
-class LockstepClock final : public os::Clock {
- public:
-  LockstepClock(Machine& machine, std::atomic<u64>& now) : machine_(machine), now_(now) {}
-  u64 now_ns() override { return now_ += 100; }
-  void sleep_until(u64 time_ns) override {
-    machine_.run_until_idle();
-    u64 now = now_;
-    while (now < time_ns && !now_.compare_exchange_weak(now, time_ns)) {
-    }
-  }
-  void relax(u32) override {
-    now_ += 1000;
-    machine_.run_some();
-  }
-
- private:
-  Machine& machine_;
-  std::atomic<u64>& now_;
-};
-
-class HostClock final : public os::Clock {
- public:
-  explicit HostClock(os::Clock& host) : host_(host) {}
-  u64 now_ns() override { return host_.now_ns(); }
-  void sleep_until(u64 time_ns) override { host_.sleep_until(time_ns); }
-  void relax(u32 turn) override { host_.relax(turn); }
-
- private:
-  os::Clock& host_;
-};
-
 // Whether a rule about undefined values is judged.
 bool asks_for_undefined(const Checks& checks) {
   constexpr const Check* kRules[] = {&kUndefinedAddress, &kUndefinedBranch, &kUndefinedLanes,
@@ -184,6 +154,11 @@ Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
   });
   kfd.checks = &state->checks;
   UndefinedMemory* undefined = asks_for_undefined(state->checks) ? &state->undefined : nullptr;
+  const bool waits = state->checks.level(kLoadWait) != Level::Off;
+  if ((undefined != nullptr || waits) && state->options.counts != nullptr)
+    return fail(ErrorKind::Unsupported,
+                "instructions are not counted while undefined values or waits are judged: set "
+                "AMD-INI=off,AMD-LOAD-001=off");
   kfd.undefined = undefined;
   kfd.trace = trace;
   kfd.polled_doorbells = state->options.polled_doorbells;
@@ -230,8 +205,8 @@ std::unique_ptr<os::Files> Machine::files(os::Files& host) {
 }
 
 std::unique_ptr<os::Clock> Machine::clock(os::Clock& host) {
-  if (state_->options.lockstep) return std::make_unique<LockstepClock>(*this, state_->now_ns);
-  return std::make_unique<HostClock>(host);
+  if (!state_->options.lockstep) return make_host_clock(host);
+  return make_lockstep_clock(state_->now_ns, [this] { run_until_idle(); }, [this] { run_some(); });
 }
 
 Checks& Machine::checks() { return state_->checks; }

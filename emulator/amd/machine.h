@@ -12,6 +12,7 @@
 #include "base/os/system.h"
 #include "base/util/result.h"
 #include "emulator/core/checks.h"
+#include "emulator/core/counts.h"
 #include "emulator/core/trace.h"
 
 namespace doorbell::emu::amdgpu {
@@ -43,6 +44,8 @@ struct MachineOptions {
   std::function<void(std::string_view)> dump_waves;
   // Where waves are told of and go on; null: nowhere. shared_ptr: options are copied.
   std::shared_ptr<Breakpoints> breakpoints;
+  // Gets what each kernel executes; null: nothing is counted. shared_ptr: with whoever reads it.
+  std::shared_ptr<Counts> counts;
 };
 
 // Thread safety: from any thread; destroyed after all files opened through it.

@@ -1,7 +1,9 @@
-// Names between commas; digits.
+// Names between commas.
 #include "emulator/amd/machine_text.h"
 
-#include <charconv>
+#include <algorithm>
+
+#include "base/util/types.h"
 
 namespace doorbell::emu::amdgpu {
 
@@ -16,14 +18,6 @@ Result<std::vector<std::string>> parse_gpus(std::string_view text) {
     at = comma + 1;
   }
   return names;
-}
-
-Result<u64> parse_number(std::string_view what, std::string_view text) {
-  u64 number = 0;
-  const auto [end, why] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (why == std::errc() && end == text.data() + text.size()) return number;
-  return fail(ErrorKind::Invalid, "{} {:?} is {}", what, std::string(text),
-              why == std::errc::result_out_of_range ? "not below 2^64" : "no number");
 }
 
 }  // namespace doorbell::emu::amdgpu

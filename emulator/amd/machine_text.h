@@ -1,5 +1,5 @@
-// Descriptions of a machine as users write them, for every door that takes them: GPUs and numbers.
-// See machine.h for what the names mean.
+// The GPUs of a machine as users write them, for every door that takes them. See machine.h for what
+// the names mean.
 #pragma once
 
 #include <string>
@@ -7,13 +7,10 @@
 #include <vector>
 
 #include "base/util/result.h"
-#include "base/util/types.h"
 
 namespace doorbell::emu::amdgpu {
 
 // "gfx1100,gfx942", in order. Invalid when there is none, or one without a name.
 Result<std::vector<std::string>> parse_gpus(std::string_view text);
-// A decimal number below 2^64; an error calls it `what`.
-Result<u64> parse_number(std::string_view what, std::string_view text);
 
 }  // namespace doorbell::emu::amdgpu

@@ -85,6 +85,7 @@ enum FunctionAttribute : int {
   kFunctionConstBytes = 2,
   kFunctionLocalBytes = 3,
   kFunctionRegisters = 4,
+  kFunctionMaxDynamicSharedBytes = 8,
 };
 
 // Flags.

@@ -1,4 +1,5 @@
 // Modules, their functions, and launches.
+#include <algorithm>
 #include <cstring>
 
 #include "emulator/cuda/functions.h"
@@ -6,6 +7,15 @@
 
 namespace doorbell::emu::cuda {
 namespace {
+
+// Bytes of a block's shared memory, unless the function's attribute allows more.
+// [CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK of all chips]
+constexpr u32 kSharedOfBlock = 48 << 10;
+
+// [CUDA Driver API, CUfunction_attribute: "The default value of this attribute is ..."]
+u32 default_dynamic_shared(const KernelFacts& kernel) {
+  return kSharedOfBlock - std::min(kSharedOfBlock, kernel.shared_bytes);
+}
 
 bool is_launched(const Driver& driver, Handle module) {
   for (const auto& [handle, stream] : driver.streams)
@@ -81,7 +91,7 @@ int cuModuleGetFunction(Handle* function, Handle module, const char* name) {
   for (const KernelFacts& kernel : owner.code->kernels()) {
     if (kernel.name != name) continue;
     *function = driver.next_handle();
-    driver.functions[*function] = {module, &kernel};
+    driver.functions[*function] = {module, &kernel, default_dynamic_shared(kernel)};
     owner.functions.emplace(name, *function);
     return kSuccess;
   }
@@ -103,8 +113,31 @@ int cuFuncGetAttribute(int* value, int attribute, Handle function) {
     case kFunctionConstBytes: *value = 0; return kSuccess;
     case kFunctionLocalBytes: *value = static_cast<int>(kernel.local_bytes); return kSuccess;
     case kFunctionRegisters: *value = static_cast<int>(kernel.registers); return kSuccess;
+    case kFunctionMaxDynamicSharedBytes:
+      *value = static_cast<int>(found->second.max_dynamic_shared);
+      return kSuccess;
     default: return kNotSupported;
   }
+}
+
+int cuFuncSetAttribute(Handle handle, int attribute, int value) {
+  Call call("cuFuncSetAttribute");
+  if (!call.ok()) return call.status();
+  Driver& driver = call.driver();
+  const auto found = driver.functions.find(handle);
+  if (found == driver.functions.end()) return call.no_handle("function", handle);
+  if (attribute != kFunctionMaxDynamicSharedBytes) return kNotSupported;
+  Function& function = found->second;
+  const int gpu = driver.contexts.at(driver.modules.at(function.module).context).gpu;
+  const i64 most = i64{driver.gpus[static_cast<usize>(gpu)]->chip->shared_of_block} -
+                   i64{function.kernel->shared_bytes};
+  if (value < 0 || value > most)
+    return call.broken(kDynamicShared, kInvalidValue,
+                       fmt::format("kernel {}: {} bytes of dynamic shared memory, 0 to {} are "
+                                   "possible",
+                                   function.kernel->name, value, most));
+  function.max_dynamic_shared = static_cast<u32>(value);
+  return kSuccess;
 }
 
 int cuLaunchKernel(Handle function, u32 grid_x, u32 grid_y, u32 grid_z, u32 block_x, u32 block_y,

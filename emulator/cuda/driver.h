@@ -23,6 +23,7 @@
 #include "emulator/core/address_space.h"
 #include "emulator/core/backing.h"
 #include "emulator/core/checks.h"
+#include "emulator/core/counts.h"
 #include "emulator/cuda/abi.h"
 #include "emulator/cuda/chip.h"
 #include "emulator/cuda/kernels.h"
@@ -35,6 +36,8 @@ struct DriverOptions {
   bool adversarial = false;      // poisoned memory, the worst order of streams and of graphs' nodes
   u64 seed = 0;                  // of that order
   u64 hang_after = 0;            // warp instructions after which a kernel faults; 0: never
+  // Gets what each kernel executes; null: nothing is counted. shared_ptr: with whoever reads it.
+  std::shared_ptr<Counts> counts;
   std::function<void(const Report&)> report;  // each broken rule; null: nobody is told
   // Of an image; tests have kernels of their own.
   std::function<Result<std::unique_ptr<Code>>(const void* image, const Chip& chip)> load =
@@ -109,6 +112,7 @@ struct Module {
 struct Function {
   Handle module;
   const KernelFacts* kernel;  // of the module's code
+  u32 max_dynamic_shared;     // bytes: CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 };
 
 struct GraphNode {

@@ -28,11 +28,20 @@ Result<usize> size_of(const void* image) {
   return std::max(sections, programs);
 }
 
-KernelFacts facts_of(const nvgpu::CubinKernel& kernel) {
+// Cubins from sm_90 on count what the system reserves of a block's shared memory; limits of CUDA do
+// not. [NVIDIA's compilers: .nv.shared.KERNEL of a kernel without shared memory has 1 KiB; CUDA
+// Programming Guide 13, "Technical Specifications per Compute Capability": 227 of 228 KiB]
+u32 static_shared(const nvgpu::CubinKernel& kernel, u32 chip) {
+  constexpr u32 kReserved = 1 << 10, kFirstThatCounts = 90;
+  return chip < kFirstThatCounts ? kernel.shared_bytes
+                                 : kernel.shared_bytes - std::min(kernel.shared_bytes, kReserved);
+}
+
+KernelFacts facts_of(const nvgpu::CubinKernel& kernel, u32 chip) {
   KernelFacts facts{.name = kernel.name,
                     .parameter_bytes = kernel.parameter_bytes,
                     .parameters = {},
-                    .shared_bytes = kernel.shared_bytes,
+                    .shared_bytes = static_shared(kernel, chip),
                     .local_bytes = kernel.local_bytes,
                     .registers = kernel.registers,
                     .most_threads = kernel.most_threads,
@@ -45,7 +54,8 @@ KernelFacts facts_of(const nvgpu::CubinKernel& kernel) {
 class CubinCode final : public Code {
  public:
   explicit CubinCode(std::unique_ptr<nvgpu::Cubin> cubin) : cubin_(std::move(cubin)) {
-    for (const nvgpu::CubinKernel& kernel : cubin_->kernels()) facts_.push_back(facts_of(kernel));
+    for (const nvgpu::CubinKernel& kernel : cubin_->kernels())
+      facts_.push_back(facts_of(kernel, cubin_->chip()));
   }
 
   const std::vector<KernelFacts>& kernels() const override { return facts_; }
@@ -58,7 +68,8 @@ class CubinCode final : public Code {
                                .block = grid.block,
                                .dynamic_shared = grid.shared_bytes,
                                .parameters = grid.parameters,
-                               .most_instructions = grid.most_instructions};
+                               .most_instructions = grid.most_instructions,
+                               .counts = grid.counts};
     TRY(const nvgpu::LaunchResult result,
         nvgpu::launch(*cubin_, *cubin_->find_kernel(kernel.name), launch, memory, checks));
     return result.fault ? nvgpu::to_string(*result.fault) : std::string();

@@ -13,6 +13,7 @@
 #include "base/util/result.h"
 #include "emulator/core/address_space.h"
 #include "emulator/core/checks.h"
+#include "emulator/core/counts.h"
 #include "emulator/cuda/chip.h"
 
 namespace doorbell::emu::cuda {
@@ -25,7 +26,8 @@ struct KernelFacts {
   std::string name;
   u32 parameter_bytes = 0;
   std::vector<Parameter> parameters;  // in order
-  u32 shared_bytes = 0, local_bytes = 0, registers = 0;
+  u32 shared_bytes = 0;               // static, without what the system reserves
+  u32 local_bytes = 0, registers = 0;
   u32 most_threads = 0;                 // of a block; 0: not stated
   std::array<u32, 3> required_block{};  // 0: any
 };
@@ -48,6 +50,7 @@ class Code {
     u32 shared_bytes;                // dynamic
     std::span<const u8> parameters;  // borrowed
     u64 most_instructions;           // of a warp; 0: no limit
+    Counts* counts;                  // of what it executes, borrowed; null: not wanted
   };
   // Runs all of it on the calling thread. What stopped it, or nothing.
   virtual Result<std::string> run(const KernelFacts& kernel, const Grid& grid, AddressSpace& memory,

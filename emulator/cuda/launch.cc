@@ -10,8 +10,7 @@ constexpr u32 kMaxGrid[3] = {0x7fffffff, 65535, 65535}, kMaxBlock[3] = {1024, 10
 constexpr u64 kMaxThreads = 1024;
 
 // What is wrong with the size; empty: nothing.
-std::string size_problem(const LaunchRequest& request, const KernelFacts& kernel,
-                         const Chip& chip) {
+std::string size_problem(const LaunchRequest& request, const KernelFacts& kernel) {
   u64 threads = 1;
   for (int axis = 0; axis < 3; ++axis) {
     if (request.grid[axis] == 0 || request.grid[axis] > kMaxGrid[axis])
@@ -29,9 +28,6 @@ std::string size_problem(const LaunchRequest& request, const KernelFacts& kernel
   }
   const u64 most = kernel.most_threads != 0 ? kernel.most_threads : kMaxThreads;
   if (threads > most) return fmt::format("blocks of {} threads, at most {}", threads, most);
-  const u64 shared = u64{request.shared_bytes} + kernel.shared_bytes;
-  if (shared > static_cast<u64>(chip.shared_of_block))
-    return fmt::format("{} bytes of shared memory, at most {}", shared, chip.shared_of_block);
   return {};
 }
 
@@ -79,12 +75,17 @@ std::shared_ptr<const KernelLaunch> make_launch(const Call& call, const LaunchRe
   }
   const Module& module = driver.modules.at(function->second.module);
   const KernelFacts& kernel = *function->second.kernel;
-  const int gpu = driver.contexts.at(module.context).gpu;
-  const std::string problem =
-      size_problem(request, kernel, *driver.gpus[static_cast<usize>(gpu)]->chip);
+  const std::string problem = size_problem(request, kernel);
   if (!problem.empty()) {
     *status =
         call.broken(kLaunchSize, kInvalidValue, fmt::format("kernel {}: {}", kernel.name, problem));
+    return nullptr;
+  }
+  if (const u32 most = function->second.max_dynamic_shared; request.shared_bytes > most) {
+    *status = call.broken(
+        kDynamicShared, kInvalidValue,
+        fmt::format("kernel {}: {} bytes of dynamic shared memory, cuFuncSetAttribute allows {}",
+                    kernel.name, request.shared_bytes, most));
     return nullptr;
   }
   auto launch = std::make_shared<KernelLaunch>();

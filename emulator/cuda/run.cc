@@ -146,8 +146,8 @@ void Driver::run_kernel(Handle context, const KernelLaunch& launch,
                         std::unique_lock<std::mutex>& lock) {
   AddressSpace& space = gpus[static_cast<usize>(contexts.at(context).gpu)]->space;
   lock.unlock();
-  const Code::Grid grid{launch.grid, launch.block, launch.shared_bytes, launch.parameters,
-                        options_.hang_after};
+  const Code::Grid grid{launch.grid,       launch.block,        launch.shared_bytes,
+                        launch.parameters, options_.hang_after, options_.counts.get()};
   const Result<std::string> ran = launch.code->run(*launch.kernel, grid, space, checks);
   lock.lock();
   const std::string why = ran ? *ran : ran.error().message;

@@ -2,12 +2,14 @@
 #include "emulator/nv/machine.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <climits>
 #include <mutex>
 #include <random>
 #include <thread>
@@ -15,6 +17,7 @@
 
 #include "base/util/log.h"
 #include "base/util/try.h"
+#include "emulator/core/machine_clock.h"
 #include "emulator/nv/nv_files.h"
 #include "emulator/nv/rm/rm.h"
 #include "emulator/nv/uvm/uvm.h"
@@ -22,38 +25,6 @@
 namespace doorbell::emu::nvgpu {
 
 namespace {
-
-// Time that passes when it is asked for, and in which the GPUs move.
-class LockstepClock final : public os::Clock {
- public:
-  LockstepClock(Machine& machine, std::atomic<u64>& now) : machine_(machine), now_(now) {}
-  u64 now_ns() override { return now_ += 100; }
-  void sleep_until(u64 time_ns) override {
-    machine_.run_until_idle();
-    u64 now = now_;
-    while (now < time_ns && !now_.compare_exchange_weak(now, time_ns)) {
-    }
-  }
-  void relax(u32) override {
-    now_ += 1000;
-    machine_.run_some();
-  }
-
- private:
-  Machine& machine_;
-  std::atomic<u64>& now_;
-};
-
-class HostClock final : public os::Clock {
- public:
-  explicit HostClock(os::Clock& host) : host_(host) {}
-  u64 now_ns() override { return host_.now_ns(); }
-  void sleep_until(u64 time_ns) override { host_.sleep_until(time_ns); }
-  void relax(u32 turn) override { host_.relax(turn); }
-
- private:
-  os::Clock& host_;
-};
 
 Result<hw::DriverAbi> parse_driver(std::string_view version) {
   u32 release = 0;
@@ -110,16 +81,19 @@ Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
   TRY(const std::vector<const Model*> models, parse_models(parts.options.gpus));
   for (const Model* model : models) {
     const u32 index = static_cast<u32>(parts.gpus.size());
-    TRY(std::unique_ptr<Gpu> gpu, Gpu::create({.model = model,
-                                               .checks = &parts.checks,
-                                               .trace = &parts.trace,
-                                               .index = index,
-                                               .adversarial = parts.options.adversarial,
-                                               .polled = parts.options.preload,
-                                               .seed = parts.options.seed + index,
-                                               .hang_after = parts.options.hang_after,
-                                               .now_ns = [s = &parts] { return s->now(); },
-                                               .interrupt = [] {}}));
+    TRY(std::unique_ptr<Gpu> gpu,
+        Gpu::create({.model = model,
+                     .checks = &parts.checks,
+                     .trace = &parts.trace,
+                     .hook = parts.options.hook,
+                     .index = index,
+                     .adversarial = parts.options.adversarial,
+                     .polled = parts.options.preload,
+                     .seed = parts.options.seed + index,
+                     .hang_after = parts.options.hang_after,
+                     .counts = parts.options.counts.get(),
+                     .now_ns = [s = &parts] { return s->now(); },
+                     .interrupt = [s = &parts, index] { s->rm->interrupt(index); }}));
     parts.gpus.push_back(std::move(gpu));
   }
   parts.rm = std::make_unique<Rm>(Rm::Options{.driver = parts.options.driver,
@@ -127,6 +101,7 @@ Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
                                               .trace = &parts.trace,
                                               .checks = &parts.checks,
                                               .nodes = &parts.nodes,
+                                              .poison = parts.options.adversarial,
                                               .replaces = parts.options.preload,
                                               .gpus = &parts.gpus});
   parts.uvm = std::make_unique<Uvm>(*parts.rm);
@@ -204,8 +179,8 @@ std::unique_ptr<os::Files> Machine::files(os::Files& host) {
 }
 
 std::unique_ptr<os::Clock> Machine::clock(os::Clock& host) {
-  if (state_->options.lockstep) return std::make_unique<LockstepClock>(*this, state_->now_ns);
-  return std::make_unique<HostClock>(host);
+  if (!state_->options.lockstep) return make_host_clock(host);
+  return make_lockstep_clock(state_->now_ns, [this] { run_until_idle(); }, [this] { run_some(); });
 }
 
 Checks& Machine::checks() { return state_->checks; }
@@ -214,6 +189,11 @@ usize Machine::gpu_count() const { return state_->gpus.size(); }
 std::string Machine::last_fault(u32 gpu) const {
   std::lock_guard lock(state_->mutex);
   return state_->gpus[gpu]->last_fault();
+}
+
+std::string Machine::waits(u32 gpu) const {
+  std::lock_guard lock(state_->mutex);
+  return state_->gpus[gpu]->waits();
 }
 
 int Machine::open_node(int node) {
@@ -248,6 +228,26 @@ int Machine::ioctl(int descriptor, unsigned long request, u64 argument) {
   // [asm-generic/ioctl.h: number 7:0, type 15:8, size 29:16]
   if ((request >> 8 & 0xff) != static_cast<unsigned char>(hw::kEscapeType)) return ENOTTY;
   return state_->rm->escape(*file, request & 0xff, request >> 16 & 0x3fff, argument);
+}
+
+void Machine::polled(int descriptor) {
+  std::lock_guard lock(state_->mutex);
+  state_->nodes.take_event(descriptor);
+}
+
+bool Machine::wait_event(int descriptor, u64 timeout_ns) {
+  if (state_->options.lockstep) {
+    run_until_idle();
+  } else {
+    constexpr u64 kMillisecond_ns = 1'000'000, kLongest_ms = INT_MAX;
+    const u64 timeout_ms = timeout_ns / kMillisecond_ns + (timeout_ns % kMillisecond_ns != 0);
+    pollfd file{descriptor, POLLIN | POLLPRI, 0};
+    poll(&file, 1, static_cast<int>(std::min(timeout_ms, kLongest_ms)));
+  }
+  std::lock_guard lock(state_->mutex);
+  const bool came = state_->nodes.take_event(descriptor);
+  if (!came && state_->options.lockstep) state_->now_ns += timeout_ns;
+  return came;
 }
 
 void Machine::close_node(int descriptor) {

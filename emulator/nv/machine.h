@@ -13,7 +13,9 @@
 #include "base/os/system.h"
 #include "base/util/result.h"
 #include "emulator/core/checks.h"
+#include "emulator/core/counts.h"
 #include "emulator/core/trace.h"
+#include "emulator/nv/host/fetch_hook.h"
 
 namespace doorbell::emu::nvgpu {
 
@@ -31,9 +33,12 @@ struct MachineOptions {
   // this machine's knowledge.
   bool preload = false;
   std::function<void(const Report&)> report;  // each broken rule; null: only the log has them
+  FetchHook* hook = nullptr;                  // sees what the GPUs read; null: nobody
   Trace::Sink trace;                          // null: no trace
   Trace::Format trace_format = Trace::Format::Text;
   TraceFilter trace_filter;  // all lines
+  // Gets what each kernel executes; null: nothing is counted. shared_ptr: with whoever reads it.
+  std::shared_ptr<Counts> counts;
 };
 
 // Thread safety: from any thread; destroyed after all files opened through it.
@@ -59,6 +64,8 @@ class Machine {
   void tell_leaks();
   // Why channels of this GPU stopped last; empty: they did not.
   std::string last_fault(u32 gpu) const;
+  // What channels of this GPU wait for, and the value there; empty: none waits.
+  std::string waits(u32 gpu) const;
   // Lockstep: until no channel can go on. True if any moved.
   bool run_until_idle();
   // Lockstep: until idle; in adversarial mode only as far as the seed says. True if any moved.
@@ -71,6 +78,11 @@ class Machine {
   int node_of(int descriptor) const;
   // 0 or an errno.
   int ioctl(int descriptor, unsigned long request, u64 argument);
+  // What poll() of the descriptor does: waits for an event of RM's, for at most `timeout_ns`. True:
+  // one came, and is gone now. Lockstep: the time passes, and the GPUs move meanwhile.
+  bool wait_event(int descriptor, u64 timeout_ns);
+  // The program polled the descriptor by itself, and learnt of an event.
+  void polled(int descriptor);
   // The descriptor was closed.
   void close_node(int descriptor);
   // What mmap() of the descriptor maps: a file and the offset in it; -1: nothing, with errno.

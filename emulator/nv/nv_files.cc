@@ -1,12 +1,12 @@
 // Device nodes as files.
 #include "emulator/nv/nv_files.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
 
+#include "base/os/host.h"
 #include "base/util/try.h"
 #include "drivers/nv/hw/host/user_control.h"
 
@@ -27,8 +27,6 @@ class DoorbellTrap final : public os::MmioTrap {
   Machine& machine_;
   u32 gpu_;
 };
-
-void unmap(void*, u8* data, usize size) { munmap(data, size); }
 
 class DeviceFile final : public os::File {
  public:
@@ -54,16 +52,16 @@ class DeviceFile final : public os::File {
     return 0;
   }
 
+  Result<bool> wait_ready(u64 timeout_ns) override {
+    return machine_.wait_event(descriptor_, timeout_ns);
+  }
+
   Result<os::Mapping> map(const os::MapRequest& request) override {
     TRY(const Machine::Mapped mapped, find(request));
-    const int protection = (request.readable ? PROT_READ : 0) | (request.writable ? PROT_WRITE : 0);
-    const int flags = MAP_SHARED | (request.at ? MAP_FIXED : 0);
-    void* data = mmap(request.at, request.size, protection, flags, mapped.file,
-                      static_cast<off_t>(mapped.offset));
-    if (data == MAP_FAILED) return fail_errno(errno, "map {:#x} bytes of {}", request.size, path_);
-    os::Mapping mapping(static_cast<u8*>(data), request.size, unmap, nullptr);
-    if (!request.inherited) TRY(os::set_inherited(mapping.data(), mapping.size(), false));
-    return mapping;
+    os::MapRequest prepared = request;
+    prepared.offset = mapped.offset;
+    prepared.executable = false;
+    return os::map_descriptor(mapped.file, prepared, path_);
   }
 
   Result<os::MappedRegisters> map_registers(const os::MapRequest& request) override {
@@ -108,26 +106,16 @@ int node_of_path(std::string_view path) {
 
 Result<std::unique_ptr<os::File>> NvFiles::open(const std::string& path, os::Access access) {
   const int node = node_of_path(path);
-  if (node == Machine::kNoNode) return host_.open(path, access);
+  if (node == Machine::kNoNode) return ForwardedFiles::open(path, access);
   if (!exists(path)) return fail_errno(ENOENT, "open {}", path);
   const int descriptor = machine_.open_node(node);
   if (descriptor < 0) return fail_errno(errno, "open {}", path);
   return std::make_unique<DeviceFile>(machine_, descriptor, path);
 }
 
-Result<os::Mapping> NvFiles::map_anonymous(const os::MapRequest& request) {
-  return host_.map_anonymous(request);
-}
-Result<void> NvFiles::rename(const std::string& from, const std::string& to) {
-  return host_.rename(from, to);
-}
-Result<void> NvFiles::remove(const std::string& path) { return host_.remove(path); }
-Result<void> NvFiles::make_folders(const std::string& path) { return host_.make_folders(path); }
-Result<std::vector<std::string>> NvFiles::list(const std::string& path) { return host_.list(path); }
-
 bool NvFiles::exists(const std::string& path) {
   const int node = node_of_path(path);
-  if (node == Machine::kNoNode) return host_.exists(path);
+  if (node == Machine::kNoNode) return ForwardedFiles::exists(path);
   return node < 0 || static_cast<usize>(node) < machine_.gpu_count();
 }
 

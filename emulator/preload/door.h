@@ -17,6 +17,7 @@ struct DoorbellEmulatorOptions {
   const char* breaks;       // in the form of Breakpoints::parse(), or empty
   const char* break_count;  // how often each is reported, or empty
   const char* break_file;   // the file for reports; empty: standard error
+  const char* counts;       // a file for what kernels executed (counts_file.h), or empty
   const char* root;         // the folder with the machine's files; errors are recorded in it
   int adversarial;
   int break_lds;  // not 0: with the work group's LDS
@@ -40,6 +41,8 @@ struct DoorbellEmulatorDoor {
   int (*map)(int descriptor, unsigned long bytes, int protection, int flags, unsigned long offset);
   // Call before memory of the program is unmapped.
   void (*unmapped)(void* start, unsigned long bytes);
+  // Call when poll(), select() or epoll_wait() has reported the descriptor ready.
+  void (*polled)(int descriptor);
 };
 
 // The machine, made at the first call and at the first after a fork; null if that fails, which was
@@ -48,7 +51,7 @@ using DoorbellEmulatorFunction = const DoorbellEmulatorDoor* (*)(const DoorbellE
 
 }  // extern "C"
 
-inline constexpr const char* kDoorbellEmulatorSymbol = "doorbell_emulator_door_6";
+inline constexpr const char* kDoorbellEmulatorSymbol = "doorbell_emulator_door_7";
 // Nodes of NVIDIA's: /dev/nvidia0 and so on, /dev/nvidiactl, /dev/nvidia-uvm.
 inline constexpr int kDoorbellNvFirst = 0x1000, kDoorbellNvControl = 0x2000,
                      kDoorbellNvUvm = 0x2001;

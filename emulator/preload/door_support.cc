@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <memory>
 
 #include "base/util/try.h"
+#include "emulator/core/number.h"
 #include "emulator/core/trace_file.h"
 
 namespace doorbell::emu {
@@ -39,20 +39,10 @@ std::function<void(const Report&)> report_to(const DoorbellEmulatorOptions& give
   };
 }
 
-Result<u64> parse_option(std::string_view what, const char* text) {
-  const std::string_view digits(text);
-  u64 value = 0;
-  if (digits.empty()) return value;
-  const auto [end, why] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (why != std::errc() || end != digits.data() + digits.size())
-    return fail(ErrorKind::Invalid, "{} is \"{}\", not a number", what, digits);
-  return value;
-}
-
 Result<DoorTrace> open_trace(const DoorbellEmulatorOptions& given) {
   DoorTrace trace;
   if (!*given.trace) return trace;
-  TRY(const u64 limit, parse_option("EMU_TRACE_LIMIT", given.trace_limit));
+  TRY(const u64 limit, parse_number("EMU_TRACE_LIMIT", given.trace_limit, 0));
   TRY(trace.filter, TraceFilter::parse(given.trace_only));
   TRY(std::unique_ptr<TraceFile> opened, TraceFile::open(given.trace, limit));
   const std::shared_ptr<TraceFile> file = std::move(opened);  // by the copies of the sink

@@ -2,9 +2,12 @@
 // another program.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include "base/util/result.h"
 #include "emulator/core/checks.h"
@@ -28,8 +31,19 @@ struct DoorTrace {
   TraceFilter filter;
 };
 Result<DoorTrace> open_trace(const DoorbellEmulatorOptions& given);
-// Invalid unless it is a number; 0 of an empty text.
-Result<u64> parse_option(std::string_view what, const char* text);
+
+// What `make` returns; null where it fails or throws, which is said.
+template <class Make>
+std::remove_cvref_t<decltype(*std::declval<const Make&>()())> made_or_null(const Make& make) {
+  try {
+    auto made = make();
+    if (made) return *made;
+    say(made.error().message);
+  } catch (const std::exception& error) {
+    say(std::string("internal error: ") + error.what());
+  }
+  return nullptr;
+}
 
 // The doors: made at the first call; null if that fails, which was said.
 const DoorbellEmulatorDoor* open_amd_door(const DoorbellEmulatorOptions& options);

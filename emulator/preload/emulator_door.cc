@@ -17,6 +17,8 @@
 #include "emulator/amd/kfd/kfd_checks.h"
 #include "emulator/amd/machine.h"
 #include "emulator/amd/machine_text.h"
+#include "emulator/core/number.h"
+#include "emulator/preload/counts_at_exit.h"
 #include "emulator/preload/door.h"
 #include "emulator/preload/door_support.h"
 
@@ -37,9 +39,7 @@ unsigned parent_count = 0;
 Result<std::shared_ptr<amdgpu::Breakpoints>> parse_breakpoints(
     const DoorbellEmulatorOptions& given) {
   amdgpu::Breakpoints::Options options{.lds = given.break_lds != 0, .tell = {}};
-  if (*given.break_count) {
-    TRY(options.most, amdgpu::parse_number("EMU_BREAK_COUNT", given.break_count));
-  }
+  TRY(options.most, parse_number("EMU_BREAK_COUNT", given.break_count, options.most));
   int file = STDERR_FILENO;
   if (*given.break_file) {
     TRY(file, open_to_append(given.break_file));
@@ -53,12 +53,8 @@ Result<amdgpu::MachineOptions> machine_options(const DoorbellEmulatorOptions& gi
   TRY(options.gpus, amdgpu::parse_gpus(given.gpus));
   options.adversarial = given.adversarial != 0;
   options.polled_doorbells = true;
-  if (*given.seed) {
-    TRY(options.seed, amdgpu::parse_number("seed", given.seed));
-  }
-  if (*given.hang_after) {
-    TRY(options.hang_after, amdgpu::parse_number("EMU_HANG_AFTER", given.hang_after));
-  }
+  TRY(options.seed, parse_number("seed", given.seed, options.seed));
+  TRY(options.hang_after, parse_number("EMU_HANG_AFTER", given.hang_after, options.hang_after));
   TRY(const DoorTrace trace, open_trace(given));
   options.trace = trace.sink;
   options.trace_filter = trace.filter;
@@ -71,6 +67,7 @@ Result<amdgpu::MachineOptions> machine_options(const DoorbellEmulatorOptions& gi
     TRY(options.breakpoints, parse_breakpoints(given));
     breakpoints = options.breakpoints.get();
   }
+  options.counts = open_counts(given.counts);
   options.report = report_to(given);
   return options;
 }
@@ -161,8 +158,11 @@ void unmapped(void* start, unsigned long bytes) {
     say("no wave came to breakpoint " + text);
 }
 
-constexpr DoorbellEmulatorDoor kDoor{open_node, node_ioctl, node_of, is_own,
-                                     forked,    map_node,   unmapped};
+// Nobody polls /dev/kfd for events.
+void polled(int) {}
+
+constexpr DoorbellEmulatorDoor kDoor{open_node, node_ioctl, node_of,  is_own,
+                                     forked,    map_node,   unmapped, polled};
 
 }  // namespace
 }  // namespace doorbell::emu
@@ -171,25 +171,16 @@ namespace doorbell::emu {
 
 const DoorbellEmulatorDoor* open_amd_door(const DoorbellEmulatorOptions& options) {
   std::lock_guard lock(making);
-  if (machine) return &kDoor;
-  try {
-    Result<amdgpu::Machine*> made = make_machine(options);
-    if (!made) {
-      say(made.error().message);
-      return nullptr;
-    }
-    machine = *made;
+  if (!machine) {
+    machine = made_or_null([&] { return make_machine(options); });
     tells_leaks = options.leaks != 0;
-    return &kDoor;
-  } catch (const std::exception& error) {
-    say(std::string("internal error: ") + error.what());
-    return nullptr;
   }
+  return machine ? &kDoor : nullptr;
 }
 
 }  // namespace doorbell::emu
 
-extern "C" [[gnu::visibility("default")]] const DoorbellEmulatorDoor* doorbell_emulator_door_6(
+extern "C" [[gnu::visibility("default")]] const DoorbellEmulatorDoor* doorbell_emulator_door_7(
     const DoorbellEmulatorOptions* options) {
   const bool is_nvidia = std::string_view(options->gpus).starts_with("sm_");
   return is_nvidia ? doorbell::emu::open_nv_door(*options) : doorbell::emu::open_amd_door(*options);

@@ -7,8 +7,10 @@
 #include <new>
 
 #include "base/util/try.h"
+#include "emulator/core/number.h"
 #include "emulator/cuda/rules.h"
 #include "emulator/nv/machine.h"
+#include "emulator/preload/counts_at_exit.h"
 #include "emulator/preload/door.h"
 #include "emulator/preload/door_support.h"
 
@@ -82,12 +84,13 @@ Result<nvgpu::Machine*> make_machine(const DoorbellEmulatorOptions& given) {
   if (*given.driver) options.driver = given.driver;
   options.adversarial = given.adversarial != 0;
   options.preload = true;
-  TRY(options.seed, parse_option("EMU_SEED", given.seed));
-  TRY(options.hang_after, parse_option("EMU_HANG_AFTER", given.hang_after));
+  TRY(options.seed, parse_number("EMU_SEED", given.seed, 0));
+  TRY(options.hang_after, parse_number("EMU_HANG_AFTER", given.hang_after, 0));
   TRY(const DoorTrace trace, open_trace(given));
   options.trace = trace.sink;
   options.trace_filter = trace.filter;
   options.trace_format = trace.format;
+  options.counts = open_counts(given.counts);
   options.report = report_to(given);
   TRY(std::unique_ptr<nvgpu::Machine> made, nvgpu::Machine::create(std::move(options)));
   return made.release();
@@ -98,27 +101,24 @@ Result<nvgpu::Machine*> make_machine(const DoorbellEmulatorOptions& given) {
   if (machine && tells_leaks) machine->tell_leaks();
 }
 
-constexpr DoorbellEmulatorDoor kDoor{open_node, node_ioctl, node_of, is_own,
-                                     forked,    map_node,   unmapped};
+void polled(int descriptor) {
+  if (is_own(descriptor) == 0) return;
+  const Inside inside;
+  machine->polled(descriptor);
+}
+
+constexpr DoorbellEmulatorDoor kDoor{open_node, node_ioctl, node_of,  is_own,
+                                     forked,    map_node,   unmapped, polled};
 
 }  // namespace
 
 const DoorbellEmulatorDoor* open_nv_door(const DoorbellEmulatorOptions& options) {
   std::lock_guard lock(making);
-  if (machine) return &kDoor;
-  try {
-    Result<nvgpu::Machine*> made = make_machine(options);
-    if (!made) {
-      say(made.error().message);
-      return nullptr;
-    }
-    machine = *made;
+  if (!machine) {
+    machine = made_or_null([&] { return make_machine(options); });
     tells_leaks = options.leaks != 0;
-    return &kDoor;
-  } catch (const std::exception& error) {
-    say(std::string("internal error: ") + error.what());
-    return nullptr;
   }
+  return machine ? &kDoor : nullptr;
 }
 
 }  // namespace doorbell::emu

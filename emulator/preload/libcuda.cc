@@ -10,6 +10,7 @@
 
 #include "emulator/cuda/driver.h"
 #include "emulator/cuda/functions.h"
+#include "emulator/preload/counts_at_exit.h"
 
 namespace doorbell::emu::cuda {
 namespace {
@@ -49,6 +50,7 @@ bool start() {
   options.adversarial = variable("EMU_ADVERSARIAL") == "1";
   options.seed = number("EMU_SEED");
   options.hang_after = number("EMU_HANG_AFTER");
+  options.counts = open_counts(std::string(variable("EMU_COUNTS")).c_str());
   options.report = report;
   Result<std::unique_ptr<Driver>> made = Driver::create(std::move(options));
   if (made)

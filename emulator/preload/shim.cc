@@ -78,6 +78,7 @@ const DoorbellEmulatorDoor* load() {
                                   variable("EMU_BREAK", ""),
                                   variable("EMU_BREAK_COUNT", ""),
                                   variable("EMU_BREAK_FILE", ""),
+                                  variable("EMU_COUNTS", ""),
                                   root(),
                                   strcmp(adversarial, "0") != 0,
                                   strcmp(variable("EMU_BREAK_LDS", "0"), "0") != 0,

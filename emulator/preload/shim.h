@@ -54,6 +54,9 @@ const DoorbellEmulatorDoor* opened_emulator();
 // Loads the emulator, or makes a new machine in a forked child; null if that fails, which was
 // reported on stderr.
 const DoorbellEmulatorDoor* emulator();
+// The process has a file of events from now on, so that functions which wait for descriptors tell
+// the emulator what they reported.
+void note_event_file();
 // Whether this process was forked from one that had opened a machine.
 bool forked();
 

@@ -40,6 +40,9 @@ bool may_be_ours(unsigned long request) {
   return letter == 'K' || letter == 'd' || letter == 'F' || letter == 0;
 }
 
+// NV_ESC_ALLOC_OS_EVENT. [open-gpu-kernel-modules nv-ioctl-numbers.h]
+bool makes_event_file(unsigned long request) { return (request & 0xffff) == ('F' << 8 | 0xce); }
+
 }  // namespace
 
 extern "C" {
@@ -112,7 +115,10 @@ int shim_ioctl(int descriptor, unsigned long request, void* argument) {
   // Only the process that opened KFD may use it. [kfd_chardev.c kfd_ioctl()]
   bool refused = forked() && !door->is_own(descriptor);
   int why = refused ? EBADF : door->ioctl(descriptor, node, request, argument);
-  if (why == 0) return 0;
+  if (why == 0) {
+    if (makes_event_file(request)) note_event_file();
+    return 0;
+  }
   errno = why;
   return -1;
 }

@@ -53,8 +53,11 @@ int node_of(int descriptor) {
   return node;
 }
 
+// What stands for an open node: a file, or a socket where the client may poll it.
+bool may_be_node(mode_t mode) { return S_ISREG(mode) || S_ISSOCK(mode); }
+
 int after_descriptor(int answer, int descriptor, Stat* status) {
-  if (answer != 0 || !S_ISREG(status->st_mode)) return answer;
+  if (answer != 0 || !may_be_node(status->st_mode)) return answer;
   int node = node_of(descriptor);
   if (node != -2) make_device(status, node);
   return answer;
@@ -143,7 +146,7 @@ int shim_statx(int folder, const char* path, int flags, unsigned mask, Statx* st
       folder, rewritten.c_str(), flags, mask, status);
   if (answer != 0) return answer;
   int node = rewritten.node();
-  if ((flags & AT_EMPTY_PATH) && path && !*path && S_ISREG(status->stx_mode))
+  if ((flags & AT_EMPTY_PATH) && path && !*path && may_be_node(status->stx_mode))
     node = node_of(folder);
   if (node != -2) mark_device(status, node);
   return answer;

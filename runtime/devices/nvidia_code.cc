@@ -69,14 +69,24 @@ i64 multiprocessors(const CodeTarget& target) {
   return 0;
 }
 
+Result<codegen::NvTarget> code_target(const CodeTarget& target, int ptx) {
+  TRY(const nv::Settings settings, read_settings<nv::Settings>(setting_values(core::config())));
+  return codegen::NvTarget{.multiprocessors = multiprocessors(target),
+                           .ptx = ptx,
+                           .allow_tf32 = settings.allow_tf32,
+                           .warp_groups = settings.warp_groups};
+}
+
 Result<codegen::Caps> cuda_caps(const CodeTarget& target, int ptx) {
   TRY(const nv::hw::Chip* chip, chip_of(target, "NV_CUDA"));
-  return codegen::cuda_caps(*chip, {.multiprocessors = multiprocessors(target), .ptx = ptx});
+  TRY(const codegen::NvTarget code, code_target(target, ptx));
+  return codegen::cuda_caps(*chip, code);
 }
 
 Result<codegen::Caps> ptx_caps(const CodeTarget& target, int ptx) {
   TRY(const nv::hw::Chip* chip, chip_of(target, "NV_PTX"));
-  return codegen::nv_caps(*chip, {.multiprocessors = multiprocessors(target), .ptx = ptx});
+  TRY(const codegen::NvTarget code, code_target(target, ptx));
+  return codegen::nv_caps(*chip, code);
 }
 
 Result<Toolchain> make_cuda(const CodeTarget& target) {
@@ -84,7 +94,7 @@ Result<Toolchain> make_cuda(const CodeTarget& target) {
   TRY(const int ptx, codegen::ptx_of_nvrtc(cuda_folders()));
   TRY(const codegen::Caps caps, cuda_caps(target, ptx));
   Toolchain made{.renderer = codegen::make_cuda_renderer(caps)};
-  TRY(made.compiler, codegen::make_nvrtc_compiler(std::string(chip->name), cuda_folders()));
+  TRY(made.compiler, codegen::make_nvrtc_compiler(std::string(chip->architecture), cuda_folders()));
   return made;
 }
 
@@ -92,10 +102,11 @@ Result<Toolchain> make_ptx(const CodeTarget& target) {
   TRY(const nv::hw::Chip* chip, chip_of(target, "NV_PTX"));
   TRY(const int ptx, codegen::ptx_of_nvjitlink(cuda_folders()));
   TRY(const codegen::Caps caps, ptx_caps(target, ptx));
-  const codegen::LlvmTarget code{codegen::LlvmTarget::Family::Nv, target.arch,
+  const std::string architecture(chip->architecture);
+  const codegen::LlvmTarget code{codegen::LlvmTarget::Family::Nv, architecture,
                                  std::min(chip->ptx, ptx)};
   Toolchain made{.renderer = codegen::make_llvm_renderer(caps, code)};
-  TRY(made.compiler, codegen::make_nvjitlink_compiler(target.arch, cuda_folders(),
+  TRY(made.compiler, codegen::make_nvjitlink_compiler(architecture, cuda_folders(),
                                                       codegen::make_llvm_compiler(code)));
   return made;
 }

@@ -9,7 +9,7 @@
 #include "emulator/amd/kfd/kfd.h"
 #include "emulator/amd/machine.h"
 #include "emulator/amd/machine_text.h"
-#include "emulator/core/trace_file.h"
+#include "runtime/emulated/machine_options.h"
 
 namespace doorbell::runtime {
 namespace {
@@ -22,25 +22,7 @@ Result<emu::amdgpu::MachineOptions> machine_options(const EmulatorSettings& sett
   if (!settings.gpus.empty()) {
     TRY(options.gpus, emu::amdgpu::parse_gpus(settings.gpus));
   }
-  if (!settings.checks.empty()) options.checks = settings.checks;
-  options.adversarial = settings.adversarial;
-  options.lockstep = settings.seed.has_value();
-  options.seed = settings.seed.value_or(options.seed);
-  options.hang_after = settings.hang_after.value_or(options.hang_after);
   return options;
-}
-
-// Lines as they come: a crash must not take the last ones with it.
-Result<void> set_trace(const EmulatorSettings& settings, emu::amdgpu::MachineOptions* options) {
-  if (settings.trace.empty()) return {};
-  TRY(options->trace_filter, emu::TraceFilter::parse(settings.trace_only));
-  TRY(emu::TraceFile::create(settings.trace));
-  TRY(std::unique_ptr<emu::TraceFile> opened,
-      emu::TraceFile::open(settings.trace, settings.trace_limit.value_or(0)));
-  const std::shared_ptr<emu::TraceFile> file = std::move(opened);  // by the copies of the sink
-  options->trace = [file](std::string_view line) { file->write(line); };
-  options->trace_format = file->format();
-  return {};
 }
 
 class Emulated : public EmulatedAmd {
@@ -71,7 +53,7 @@ class Emulated : public EmulatedAmd {
 Result<std::unique_ptr<EmulatedAmd>> open_emulated_amd(const EmulatorSettings& settings,
                                                        const std::string& arch) {
   TRY(emu::amdgpu::MachineOptions options, machine_options(settings, arch));
-  TRY(set_trace(settings, &options));
+  TRY(set_machine_options(settings, &options));
   auto emulated = std::make_unique<Emulated>();
   TRY(emulated->open(std::move(options)));
   return std::unique_ptr<EmulatedAmd>(std::move(emulated));

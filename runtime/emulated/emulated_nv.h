@@ -17,8 +17,8 @@ class EmulatedNv {
  public:
   virtual ~EmulatedNv() = default;
   virtual std::shared_ptr<nv::Nvk> nvk() = 0;
-  // What stopped a channel of some GPU last; empty: nothing did.
-  virtual std::string last_fault() = 0;
+  // What stopped a channel of some GPU last, or what its channels wait for; empty: nothing.
+  virtual std::string explanation() = 0;
 };
 
 // `arch`: the GPU that DEV asks for, or empty.

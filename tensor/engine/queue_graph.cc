@@ -123,7 +123,7 @@ void QueueGraph::make_slots() {
       for (Queue* queue : {&owner.compute_queue(), &owner.copy_queue()})
         if (std::ranges::find(queues_, queue) == queues_.end()) queues_.push_back(queue);
       if (plan.is_fixed(argument.source)) continue;
-      const Address address{&viewer_of(placements_[i], k), argument.source, argument.offset};
+      const Address address{&viewer_of(placements_[i], k), argument.source};
       if (std::ranges::find(addresses_, address) != addresses_.end()) continue;
       graph_.slot();
       addresses_.push_back(address);
@@ -138,9 +138,11 @@ Operand QueueGraph::address_of(hcq::Device& device, const Argument& argument) {
   if (plan.is_fixed(argument.source))
     return must(device.address_of(plan.fixed_at(argument.source))) +
            static_cast<u64>(argument.offset);
-  const Address address{&device, argument.source, argument.offset};
+  const Address address{&device, argument.source};
   const auto at = std::ranges::find(addresses_, address);
-  return Operand::of_slot(static_cast<u32>(at - addresses_.begin()));
+  // The offset is the operand's, so that drivers know how the slot's memory is aligned.
+  return Operand::of_slot(static_cast<u32>(at - addresses_.begin())) +
+         static_cast<u64>(argument.offset);
 }
 
 // Fresh and fixed memory overlaps nothing; inputs may be one tensor.
@@ -202,10 +204,9 @@ hcq::Fence QueueGraph::prepare(std::span<Buffer* const> memory, std::span<const 
   u64* value = values_.data();
   for (const Address& address : addresses_) {
     const Buffer& buffer = *memory[address.source];
-    const u64 start = &buffer.device() == address.device && !address.device->copies_any_memory()
-                          ? buffer.memory().address
-                          : must(address.device->address_of(buffer)).value;
-    *value++ = start + static_cast<u64>(address.offset);
+    *value++ = &buffer.device() == address.device && !address.device->copies_any_memory()
+                   ? buffer.memory().address
+                   : must(address.device->address_of(buffer)).value;
   }
   for (i64 variable : variables) *value++ = static_cast<u64>(variable);
   // What other runs put on any queue of these devices may have made, or still read, our memory.

@@ -51,7 +51,6 @@ class QueueGraph {
   struct Address {
     hcq::Device* device;
     u32 source;
-    i64 offset;
     bool operator==(const Address&) const = default;
   };
   // Where an item runs.

@@ -224,8 +224,10 @@ int LLVMFuzzerTestOneInput(const u8* data, std::size_t size) {
   refill_both(0);
   TwinMemories memories(memory, world.space, world.undefined);
   std::optional<UndefinedUse> use;
+  PendingLoads loads(chip, lanes);
   run_on(
-      wave, [&](u64 budget) { return run_with_twin(wave, twin, memories, cache, budget, use); },
+      wave,
+      [&](u64 budget) { return run_with_twin(wave, twin, memories, cache, budget, &loads, use); },
       refill_both);
   judge(wave, world.lds);
   judge(twin.wave, world.twin_lds);

@@ -16,6 +16,11 @@ RUNNER, TOOL = sys.argv.pop(1), sys.argv.pop(1)
 sys.dont_write_bytecode = True  # of the runner, which one test imports
 
 
+def compiles_for_nvidia():
+    listing = subprocess.run([TOOL, "devices", "--json"], capture_output=True, text=True, check=True).stdout
+    return any(one["renderer"] == "NV_CUDA" and one["available"] for one in json.loads(listing)["compilers"])
+
+
 class HwRun(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -23,8 +28,9 @@ class HwRun(unittest.TestCase):
         self.folder = folder.name
 
     def run_hw(self, *arguments, runner=RUNNER):
+        environment = {**os.environ, "EMU_GPU": "sm_86"}
         done = subprocess.run([sys.executable, runner, "--doorbell", TOOL, "--out", self.folder, "--quick", *arguments],
-                              capture_output=True, text=True, check=False)
+                              capture_output=True, text=True, check=False, env=environment)
         path = os.path.join(self.folder, "hw.json")
         report = None
         if os.path.exists(path):
@@ -36,7 +42,10 @@ class HwRun(unittest.TestCase):
         done, report = self.run_hw("--devices", "CPU")
         self.assertEqual(done.returncode, 0, done.stderr)
         parts = report["devices"]["CPU"]
-        self.assertEqual(list(parts), ["conformance", "latency", "gemm", "bandwidth", "attention", "convolution"])
+        self.assertEqual(list(parts), ["probe", "conformance", "silicon", "capture", "latency", "gemm", "bandwidth",
+                                       "attention", "convolution"])
+        self.assertEqual(parts["silicon"], {"unsupported": "CPU has no emulator"})
+        self.assertIn("silicon: not run: CPU has no emulator", done.stdout)
         self.assertEqual(parts["conformance"]["failed"], 0)
         self.assertGreater(parts["conformance"]["passed"], 50)
         self.assertTrue(all(row["median us"] > 0 for row in parts["gemm"]["rows"]))
@@ -68,6 +77,16 @@ class HwRun(unittest.TestCase):
         line, = hw_run.lines_of("gemm", {"rows": [row]})
         self.assertTrue(line.startswith("gemm f16 64 x 64 x 64 "), line)
         self.assertTrue(line.endswith(" 0.80 of cuBLAS's speed   2.00 of PyTorch's speed"), line)
+
+    @unittest.skipUnless(compiles_for_nvidia(), "NVRTC is missing")
+    def test_an_emulated_gpu_holds_what_its_emulator_holds(self):
+        done, report = self.run_hw("--devices", "EMUCUDA+CUDA:CUDA", "--parts", "silicon", "--minutes", "0.3")
+        result = report["devices"]["EMUCUDA+CUDA:CUDA"]["silicon"]
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertGreater(result["compared"], 0)
+        self.assertEqual((result["exact"], result["approximate"], result["nan"]), (0, 0, 0), result)
+        self.assertEqual(result["chip"], "sm_86")
+        self.assertRegex(done.stdout, r"silicon: \d+ tensors compared with EMUCUDA\+CUDA:CUDA: 0 of exact ")
 
     def test_names_what_did_not_fit_into_its_time(self):
         done, report = self.run_hw("--devices", "CPU", "--parts", "latency", "--minutes", "0")

@@ -11,6 +11,7 @@ SETUP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "sc
 BASICS = ("basename", "bash", "cat", "cmp", "cp", "dirname", "env", "mkdir", "nproc", "paste")
 LIBRARIES = ("fmt", "spdlog", "absl_flat_hash_map", "sqlite3", "zlib", "libarchive", "libcurl", "CLI11",
              "nlohmann_json", "gtest_main", "benchmark", "libdrm_amdgpu", "OpenCL-Headers")
+HEADERS = ("catch2/catch.hpp", "glog/logging.h", "doctest/doctest.h", "linux/kfd_ioctl.h", "hsa/amd_hsa_queue.h")
 COMMANDS = ("g++", "meson", "ninja", "python3", "ccache", "clang", "cmake", "doxygen", "rocminfo")
 
 # Making a virtual environment makes its pip, which notes what it is asked for and fails in a world without PyPI.
@@ -58,6 +59,10 @@ class Machine:
             self.command(name, "#!/bin/bash\n")
         for name in LIBRARIES:
             open(os.path.join(root, "libraries", name), "w", encoding="utf-8").close()
+        for name in HEADERS:
+            path = os.path.join(root, "include", name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            open(path, "w", encoding="utf-8").close()
         self.command("python3", PYTHON)
         self.command("pkg-config", '#!/bin/bash\n[ -e "$world/libraries/$2" ]\n')
         self.command("apt-get", APT_GET)
@@ -86,6 +91,7 @@ class Machine:
                               capture_output=True, env={"PATH": os.path.join(self.root, "bin"), "world": self.root,
                                                    "DOORBELL_PYTHON_ENV": os.path.join(self.root, "venv"),
                                                    "OCL_ICD_VENDORS": os.path.join(self.root, "vendors"),
+                                                   "INCLUDE_FOLDER": os.path.join(self.root, "include"),
                                                    "OPENCL_FOLDER": os.path.join(self.root, "vendors"),
                                                    "COMGR_FOLDER": os.path.join(self.root, "vendors")})
         log = os.path.join(self.root, "apt.log")
@@ -122,6 +128,15 @@ class SetupTest(unittest.TestCase):
         self.assertIn("installing libfmt-dev: text formatting", said)
         self.assertEqual([call.split()[0] for call in calls], ["update", "install"])
         self.assertTrue(calls[1].endswith(" libfmt-dev"), calls)
+
+    def test_missing_header_is_installed_and_explained(self):
+        machine = self.machine()
+        machine.install_llvm(22)
+        os.remove(os.path.join(machine.root, "include", "hsa", "amd_hsa_queue.h"))
+        status, said, _, calls = machine.setup()
+        self.assertEqual(status, 0)
+        self.assertIn("installing libhsa-runtime-dev: what AMD's runtime shares with its GPUs, for tests", said)
+        self.assertTrue(calls[1].endswith(" libhsa-runtime-dev"), calls)
 
     def test_opencl_device_is_installed_where_there_is_none(self):
         for lacking in ("mesa.icd", "libOpenCL.so.1"):

@@ -19,6 +19,7 @@ void add_export(CLI::App* app, int* status);
 void add_graph(CLI::App* app, int* status);
 void add_help(CLI::App* app, int* status);
 void add_manual(CLI::App* app, int* status);
+void add_probe(CLI::App* app, int* status);
 void add_profile(CLI::App* app, int* status);
 void add_trace(CLI::App* app, int* status);
 

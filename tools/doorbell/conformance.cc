@@ -5,7 +5,9 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/os/host.h"
 #include "base/util/try.h"
@@ -14,6 +16,7 @@
 #include "core/util/config.h"
 #include "runtime/progress_bar.h"
 #include "tools/doorbell/commands.h"
+#include "tools/doorbell/conformance_record.h"
 #include "tools/doorbell/open_device.h"
 #include "tools/doorbell/or_throw.h"
 
@@ -28,7 +31,9 @@ using conformance::Target;
 struct Settings {
   conformance::Options options;
   std::string device;
-  std::string exceptions;  // a file
+  std::string exceptions;            // a file
+  std::string outputs;               // a file for the record
+  std::vector<std::string> compare;  // two records
   bool list = false, json = false;
   int jobs = 0;
 };
@@ -79,6 +84,7 @@ void print_json(const Settings& settings, const Report& report, const Target& ta
   }
   const nlohmann::json all = {{"device", target.device->name()},
                               {"renderer", target.device->spec().renderer},
+                              {"arch", target.device->spec().arch},
                               {"description", target.device->description()},
                               {"runs", target.device->runs()},
                               {"seed", settings.options.seed},
@@ -102,6 +108,8 @@ Result<conformance::Suite> suite_of(const Settings& settings) {
 }
 
 int run(const Settings& settings) {
+  if (!settings.compare.empty())
+    return compare_record_files(settings.compare[0], settings.compare[1], settings.json);
   const conformance::Suite suite = or_throw(suite_of(settings));
   const std::vector<Batch> batches = or_throw(conformance::choose(suite, settings.options));
   if (settings.list) {
@@ -126,11 +134,19 @@ int run(const Settings& settings) {
       print_failure(settings, failure);
     };
   }
+  std::optional<RecordFile> record;
+  if (!settings.outputs.empty()) {
+    record.emplace(settings.outputs, target, settings.options);
+    progress.held = [&](const conformance::Case& one, const std::vector<conformance::Held>& held) {
+      record->add(one, held);
+    };
+  }
   i64 done = 0;
   progress.batch = [&](const Batch& batch, f64) { bar.tell(++done, batch.name); };
   bar.tell(0, "compiling");
   const Report report = conformance::run(batches, target, settings.options, progress);
   bar.clear();
+  if (record) record->close();
   if (settings.json)
     print_json(settings, report, target);
   else
@@ -157,6 +173,17 @@ void add_conformance(CLI::App* app, int* status) {
                       "Only cases whose name contains this regular expression");
   command->add_option("--except", settings->exceptions,
                       "A file of cases not to run: on each line a regular expression and a reason");
+  command
+      ->add_option("--outputs", settings->outputs,
+                   "Record what the cases' tensors held, bit by bit, in this file")
+      ->option_text("FILE");
+  command
+      ->add_option(
+          "--compare", settings->compare,
+          "Run nothing; compare the bits of two records; exits with 1 where those of exact "
+          "arithmetic differ")
+      ->expected(2)
+      ->option_text("FILE FILE");
   command->add_flag("--list", settings->list, "Name the cases and run none");
   command->add_flag("--json", settings->json, "Print JSON");
   command->add_option("--jobs", settings->jobs, "Threads that compile kernels")

@@ -18,12 +18,14 @@
 #include "emulator/amd/breakpoints.h"
 #include "emulator/amd/machine_text.h"
 #include "emulator/core/checks.h"
+#include "emulator/core/number.h"
 #include "emulator/core/trace_file.h"
 #include "emulator/cuda/chip.h"
 #include "emulator/cuda/rules.h"
 #include "emulator/nv/model.h"
 #include "emulator/preload/system_root.h"
 #include "tools/doorbell/commands.h"
+#include "tools/doorbell/emu_counts.h"
 #include "tools/doorbell/or_throw.h"
 #include "tools/doorbell/preload.h"
 #include "tools/doorbell/trace_options.h"
@@ -39,7 +41,7 @@ struct Options {
   std::vector<std::string> breaks;
   TraceOptions trace;
   bool break_lds = false;
-  bool adversarial = false, leaks = false, rules = false;
+  bool adversarial = false, leaks = false, rules = false, count = false, json = false;
   std::vector<std::string> command;
 };
 
@@ -91,8 +93,12 @@ int print_rules() {
   return 0;
 }
 
-// The command fails even if the program did not notice.
-int count_errors(int status, const Root& root, const Options& options) {
+std::string counts_path(const Root& root) { return root.path() + "/counts"; }
+
+// What follows the command: counts and errors. The command fails even if the program did not
+// notice.
+int finish(int status, const Root& root, const Options& options) {
+  if (options.count) print_counts(or_throw(read_counts(counts_path(root))), options.json);
   const int errors = count_lines(root.path() + "/errors");
   if (errors != 0)
     std::fprintf(stderr, "doorbell: %d broken rule%s in %s\n", errors, errors == 1 ? "" : "s",
@@ -109,6 +115,7 @@ void set_machine(const Options& options, const Root& root) {
   setenv("EMU_HANG_AFTER", options.hang_after.c_str(), 1);
   setenv("EMU_DRIVER", options.driver.c_str(), 1);
   setenv("EMU_LEAKS", options.leaks ? "1" : "0", 1);
+  setenv("EMU_COUNTS", options.count ? counts_path(root).c_str() : "", 1);
 }
 
 // NVIDIA's nodes, for the shim to find.
@@ -140,7 +147,7 @@ int run_nvidia(const Options& options) {
   const std::string folders = library.parent_path().string() +
                               (before != nullptr && *before != 0 ? ":" + std::string(before) : "");
   setenv("LD_LIBRARY_PATH", folders.c_str(), 1);
-  return count_errors(run_preloaded(shim, options.command), root, options);
+  return finish(run_preloaded(shim, options.command), root, options);
 }
 
 void set_breakpoints(const Options& options) {
@@ -158,11 +165,12 @@ void set_breakpoints(const Options& options) {
 
 int run(const Options& options) {
   if (options.rules) return print_rules();
+  if (options.json && !options.count) throw fail(ErrorKind::Invalid, "--json needs --count");
   if (options.command.empty()) throw fail(ErrorKind::Invalid, "no program is named");
   for (const auto& [what, text] :
        {std::pair("seed", &options.seed), std::pair("--hang-after", &options.hang_after),
         std::pair("--break-count", &options.break_count)})
-    if (!text->empty()) or_throw(emu::amdgpu::parse_number(what, *text));
+    if (!text->empty()) or_throw(emu::parse_number(what, *text));
   if (options.gpus.starts_with("sm_")) return run_nvidia(options);
   or_throw(emu::Checks().configure(options.checks, emu::amdgpu::all_checks()));
   // Checked here: the program would fail only when it opens a GPU.
@@ -176,7 +184,7 @@ int run(const Options& options) {
     setenv("EMU_DUMP_WAVES", or_throw(emu::TraceFile::create(options.dump_waves)).c_str(), 1);
   set_breakpoints(options);
   set_trace(options.trace, "EMU_TRACE", "EMU_TRACE_ONLY", "EMU_TRACE_LIMIT");
-  return count_errors(run_preloaded(library, options.command), root, options);
+  return finish(run_preloaded(library, options.command), root, options);
 }
 
 }  // namespace
@@ -217,6 +225,9 @@ void add_emu(CLI::App* app, int* status) {
   command->add_option("--break-file", options->break_file, "Where, else to standard error")
       ->option_text("FILE");
   command->add_flag("--break-lds", options->break_lds, "With the work group's LDS");
+  command->add_flag("--count", options->count,
+                    "Print what each kernel executed, when the program has ended");
+  command->add_flag("--json", options->json, "Print the counts as JSON");
   command->add_flag("--leaks", options->leaks,
                     "Tell what the program leaves when it ends (AMD-QUE-005, NV-RM-009)");
   command->add_flag("--rules", options->rules,

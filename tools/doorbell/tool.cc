@@ -24,6 +24,7 @@ int run(int argc, char** argv) {
   add_graph(&app, &status);
   add_help(&app, &status);
   add_manual(&app, &status);
+  add_probe(&app, &status);
   add_profile(&app, &status);
   add_trace(&app, &status);
   return parse(app, argc, argv, status);

@@ -1,9 +1,10 @@
-// libdoorbell_trace.so: intercepts a client's ioctl and mmap (LD_PRELOAD), passes each call on, and
-// informs the recorder. It reads variables that `doorbell trace` sets:
+// libdoorbell_trace.so: intercepts a client's ioctl, mmap and munmap (LD_PRELOAD), passes each call
+// on, and informs the recorders, AMD's and NVIDIA's. It reads variables that `doorbell trace` sets:
 //   DOORBELL_TRACE_FILE   where lines are added; standard error when not set
 //   DOORBELL_TRACE_JSON   1: lines are JSON objects, whatever the file is called
 //   DOORBELL_TRACE_ONLY   which lines: see emulator/core/trace_filter.h
 //   DOORBELL_TRACE_LIMIT  the file's largest size in bytes
+//   DOORBELL_TRACE_CAPTURE  a folder for what is submitted to NVIDIA's GPUs
 // Thread safety: that of the intercepted functions. A forked child is not recorded, because it
 // lacks the thread that polls the queues.
 
@@ -26,6 +27,7 @@
 
 #include "drivers/amd/hw/ioctl_text.h"
 #include "emulator/core/trace_file.h"
+#include "tools/trace/nv_recorder.h"
 #include "tools/trace/recorder.h"
 
 namespace {
@@ -33,6 +35,7 @@ namespace {
 using doorbell::emu::Trace;
 using doorbell::emu::TraceFile;
 using doorbell::emu::TraceFilter;
+using doorbell::tools::NvRecorder;
 using doorbell::tools::Recorder;
 
 // The interval at which the queues are polled.
@@ -45,6 +48,11 @@ std::unique_ptr<TraceFile> open_output() {
   if (!path) return nullptr;
   auto file = TraceFile::open(path, limit ? std::strtoull(limit, nullptr, 10) : 0);
   return file ? std::move(*file) : nullptr;
+}
+
+std::string capture_folder() {
+  const char* const folder = std::getenv("DOORBELL_TRACE_CAPTURE");
+  return folder ? folder : "";
 }
 
 TraceFilter filter() {
@@ -67,6 +75,12 @@ struct Session {
                                                  : Trace::Format::Text,
               filter()};
   Recorder recorder{&trace, doorbell::tools::generation_of_gpu};
+  NvRecorder nv_recorder{&trace, capture_folder()};
+
+  bool poll() {
+    const bool amd = recorder.poll(), nvidia = nv_recorder.poll();
+    return amd || nvidia;
+  }
   std::atomic<bool> watching{false};
 };
 
@@ -80,27 +94,45 @@ Session& session() {
 }
 
 void watch() {
-  while (session().recorder.poll()) std::this_thread::sleep_for(kBetweenLooks);
+  while (session().poll()) std::this_thread::sleep_for(kBetweenLooks);
   session().watching.store(false);
+}
+
+void start_watching(Session& one) {
+  if (one.poll() && !one.watching.exchange(true)) std::thread(watch).detach();
 }
 
 void record_ioctl(int descriptor, unsigned long request, const void* argument, int error) {
   Session& one = session();
   if (one.process != getpid()) return;
   one.recorder.ioctl(descriptor, static_cast<doorbell::u32>(request), argument, error);
-  if (one.recorder.poll() && !one.watching.exchange(true)) std::thread(watch).detach();
+  start_watching(one);
+}
+
+void record_nv_ioctl(int descriptor, unsigned long request, const void* argument, int error) {
+  Session& one = session();
+  if (one.process == getpid() && one.nv_recorder.ioctl(descriptor, request, argument, error))
+    start_watching(one);
 }
 
 // Records the last packets even if the client exits without destroying its queues.
 [[gnu::destructor]] void record_end() {
   Session* const one = g_session.load(std::memory_order_acquire);
-  if (one != nullptr && one->process == getpid()) one->recorder.poll();
+  if (one != nullptr && one->process == getpid()) one->poll();
 }
 
 bool matters(unsigned long request) {
   // The keyboard's ioctls have the same letter as KFD's, but no size.
   return request <= ~doorbell::u32{0} && _IOC_SIZE(request) > 0 &&
          doorbell::amd::hw::is_known_ioctl(static_cast<doorbell::u32>(request));
+}
+
+// NVIDIA's escapes, and UVM's ioctls, whose requests are small numbers. A client's first call is
+// one of these two.
+bool may_be_nvidias(unsigned long request) {
+  constexpr unsigned long kUvmInitialize = 0x30000001, kMostUvm = 0x200;
+  return request == kUvmInitialize || (_IOC_TYPE(request) == 'F' && _IOC_SIZE(request) > 0) ||
+         (request < kMostUvm && g_session.load(std::memory_order_acquire) != nullptr);
 }
 
 void* map(void* at, size_t bytes, int protection, int flags, int descriptor, off_t offset) {
@@ -111,6 +143,7 @@ void* map(void* at, size_t bytes, int protection, int flags, int descriptor, off
     return reinterpret_cast<void*>(result);
   one->recorder.mapped(descriptor, static_cast<doorbell::u64>(result), bytes,
                        static_cast<doorbell::u64>(offset));
+  one->nv_recorder.mapped(descriptor, static_cast<doorbell::u64>(result), bytes);
   return reinterpret_cast<void*>(result);
 }
 
@@ -126,9 +159,11 @@ extern "C" {
   using Ioctl = int (*)(int, unsigned long, void*);
   static const auto next = reinterpret_cast<Ioctl>(dlsym(RTLD_NEXT, "ioctl"));
   const int result = next(descriptor, request, argument);
-  if (!matters(request)) return result;
+  const bool is_amds = matters(request);
+  if (!is_amds && !may_be_nvidias(request)) return result;
   const int before = errno;
-  record_ioctl(descriptor, request, argument, result < 0 ? before : 0);
+  (is_amds ? record_ioctl : record_nv_ioctl)(descriptor, request, argument,
+                                             result < 0 ? before : 0);
   errno = before;
   return result;
 }
@@ -141,6 +176,15 @@ extern "C" {
 [[gnu::visibility("default")]] void* mmap64(void* at, size_t bytes, int protection, int flags,
                                             int descriptor, off64_t offset) noexcept {
   return map(at, bytes, protection, flags, descriptor, offset);
+}
+
+[[gnu::visibility("default")]] int munmap(void* start, size_t bytes) noexcept {
+  using Munmap = int (*)(void*, size_t);
+  static const auto next = reinterpret_cast<Munmap>(dlsym(RTLD_NEXT, "munmap"));
+  Session* const one = g_session.load(std::memory_order_acquire);
+  if (one != nullptr && one->process == getpid())
+    one->nv_recorder.unmapped(reinterpret_cast<doorbell::u64>(start), bytes);
+  return next(start, bytes);
 }
 
 }  // extern "C"

@@ -20,6 +20,9 @@ namespace {
 
 // [LLVM AMDGPUUsage, "Address Spaces"]
 [[maybe_unused]] constexpr unsigned kBufferSpace = 8;
+// Offsets of buffer instructions: gfx12's have 24 bits and are not negative, others' have 12 bits.
+// [LLVM, AMDGPU/SIInstrInfo.cpp: SIInstrInfo::getMaxMUBUFImmOffset]
+[[maybe_unused]] constexpr u32 kLongOffsets = 1 << 23, kShortOffsets = 1 << 12;
 // [LLVM AMDGPUUsage, "Code Object V5"]
 constexpr u32 kCodeObjectVersion = 500;
 
@@ -38,13 +41,15 @@ class AmdFrame final : public GpuFrame {
   AmdFrame(const LinearProgram& program, std::string_view chip)
       : GpuFrame(program),
         is_gfx9_(chip.starts_with("gfx9")),
-        is_gfx10_(chip.starts_with("gfx10")) {}
+        is_gfx10_(chip.starts_with("gfx10")),
+        is_gfx12_(chip.starts_with("gfx12")) {}
 
   const FrameTraits& traits() const override {
     static constexpr FrameTraits kTraits{.native_f16 = true,
                                          .native_maximum = true,
                                          .offset_addresses = true,
-                                         .byte_permutes = true};
+                                         .byte_permutes = true,
+                                         .unrolls_rings = true};
     return kTraits;
   }
 
@@ -77,16 +82,21 @@ class AmdFrame final : public GpuFrame {
   }
 
   // A buffer load: the addresses of its items in a vector register, what is the same for all in a
-  // scalar one. Words only: narrower loads have instructions of their own.
+  // scalar one. Where the constant fits the instruction, one vector register serves all loads of an
+  // operand: LLVM finds the constant only beside what changes in the loop, so all of the sum is in
+  // that register. Of 16 bits only on gfx9: later chips load both halves of a register in place.
   llvm::Instruction* load_in_step([[maybe_unused]] llvm::IRBuilder<>& b,
                                   [[maybe_unused]] llvm::Type* type, [[maybe_unused]] usize slot,
-                                  [[maybe_unused]] llvm::Value* of_item,
-                                  [[maybe_unused]] llvm::Value* of_all) override {
+                                  [[maybe_unused]] const StepAddress& at) override {
 #if LLVM_VERSION_MAJOR >= 22
     const auto bits = static_cast<unsigned>(type->getPrimitiveSizeInBits().getFixedValue());
-    if (bits != 32 && bits != 64 && bits != 128) return nullptr;
-    llvm::Type* words = b.getInt32Ty();
+    if (bits != 32 && bits != 64 && bits != 128 && !(bits == 16 && is_gfx9_)) return nullptr;
+    llvm::Type* words = bits == 16 ? b.getInt16Ty() : b.getInt32Ty();
     if (bits > 32) words = llvm::FixedVectorType::get(words, bits / 32);
+    llvm::Value *of_item = at.of_item, *of_all = at.of_all;
+    if (at.constant < (is_gfx12_ ? kLongOffsets : bits == 16 ? kShortOffsets : 0))
+      of_item = b.CreateAdd(of_item, of_all), of_all = b.getInt32(0);
+    of_item = b.CreateAdd(of_item, b.getInt32(at.constant));
     return b.CreateIntrinsic(llvm::Intrinsic::amdgcn_raw_ptr_buffer_load, {words},
                              {buffer_of(slot), of_item, of_all, b.getInt32(0)});
 #else
@@ -168,7 +178,7 @@ class AmdFrame final : public GpuFrame {
                            llvm::MDNode::get(function_->getContext(), sizes));
   }
 
-  const bool is_gfx9_, is_gfx10_;
+  const bool is_gfx9_, is_gfx10_, is_gfx12_;
   std::vector<llvm::Value*> buffers_;  // by slot of a Param
 };
 

@@ -80,34 +80,50 @@ llvm::Instruction* FunctionBuilder::load_in_step(UOp index, llvm::Type* type) {
   const i64 limit = INT32_MAX / bytes;
   if (!memory.is(Op::Param) || at.range_mask() == 0 || at.vmin() < 0 || at.vmax() >= limit)
     return nullptr;
-  absl::InlinedVector<UOp, 8> open{at}, item, shared;
-  i64 lowest = 0, highest = 0, lowest_shared = 0;
+  struct Term {
+    UOp value;
+    i64 factor;
+  };
+  absl::InlinedVector<Term, 8> open{{at, 1}}, item, shared;
+  i64 lowest = 0, highest = 0, lowest_shared = 0, constant = 0;
   while (!open.empty()) {
-    UOp u = open.back();
+    const auto [u, factor] = open.back();
     open.pop_back();
+    const bool scales = u.is(Op::Mul) && u.src(1).is_const() && u.range_mask() == 0;
     if (u.is(Op::Add)) {
-      open.insert(open.end(), {u.src(1), u.src(0)});
+      open.insert(open.end(), {{u.src(1), factor}, {u.src(0), factor}});
+    } else if (u.is_const()) {
+      constant += u.const_int() * factor;
+    } else if (scales && u.src(1).const_int() > 0 && u.src(1).const_int() < limit / factor) {
+      open.push_back({u.src(0), factor * u.src(1).const_int()});
+    } else if (u.vmin() < -limit / factor || u.vmax() > limit / factor) {
+      return nullptr;
     } else if (u.range_mask() != 0) {
       if (varies_with_item(u, &varies_)) return nullptr;
-      shared.push_back(u);
-      lowest_shared += u.vmin();
+      shared.push_back({u, factor});
+      lowest_shared += u.vmin() * factor;
     } else {
-      item.push_back(u);
-      lowest += u.vmin(), highest += u.vmax();
+      item.push_back({u, factor});
+      lowest += u.vmin() * factor, highest += u.vmax() * factor;
     }
   }
-  // Both are unsigned.
-  if (item.empty() || lowest < 0 || lowest_shared < 0 || highest >= limit) return nullptr;
-  auto sum = [&](std::span<const UOp> terms) {
+  // All are unsigned.
+  if (item.empty() || shared.empty() || constant < 0 || lowest < 0 || lowest_shared < 0 ||
+      highest + constant >= limit) {
+    return nullptr;
+  }
+  auto sum = [&](std::span<const Term> terms) {
     llvm::Value* made = nullptr;
-    for (UOp u : terms) {
-      llvm::Value* term = b_.CreateZExtOrTrunc(value(u), b_.getInt32Ty());
+    for (const Term& t : terms) {
+      llvm::Value* term = b_.CreateZExtOrTrunc(value(t.value), b_.getInt32Ty());
+      if (t.factor != 1) term = b_.CreateMul(term, b_.getInt32(static_cast<u32>(t.factor)));
       made = made ? b_.CreateAdd(made, term) : term;
     }
     return b_.CreateShl(made, static_cast<u64>(std::countr_zero(static_cast<u64>(bytes))));
   };
   llvm::Value *of_item = sum(item), *of_all = sum(shared);
-  return frame_.load_in_step(b_, type, static_cast<usize>(memory.arg(0)), of_item, of_all);
+  return frame_.load_in_step(b_, type, static_cast<usize>(memory.arg(0)),
+                             {of_item, of_all, static_cast<u32>(constant * bytes)});
 }
 
 // With a gate: the address of the memory's beginning if it is false. `inside`: the element is in
@@ -153,7 +169,10 @@ bool FunctionBuilder::is_masked(UOp index, DType access) const {
 llvm::Value* FunctionBuilder::load(UOp u) {
   DType t = u.dtype();
   UOp index = u.src(0), memory = memory_of(index);
-  if (memory.is(Op::DefineReg)) return b_.CreateLoad(value_type(t), value(index));
+  if (memory.is(Op::DefineReg)) {
+    llvm::Value* held = b_.CreateLoad(value_type(t), value(index));
+    return is_finished_load(u) ? frame_.finish_matrix(b_, held) : held;
+  }
   if (is_matrix_load(u))
     return frame_.load_matrix(b_, value_type(t), address(index, nullptr, true),
                               (u.arg(0) & kMatrixTransposed) != 0);
@@ -184,8 +203,10 @@ bool FunctionBuilder::copy_async(UOp store) {
   UOp to = store.src(0), load = store.src(1), from = load.src(0);
   if (std::min(alignment(to, load.dtype()), alignment(from, load.dtype())).value() < kAsyncBytes)
     return false;
-  llvm::Value* gate = gate_of(from);
-  frame_.copy_async(b_, address(to, nullptr, true), address(from, nullptr, gate == nullptr), gate);
+  UOp source_gate = async_source_gate(store);
+  llvm::Value* gate = source_gate ? value(source_gate) : nullptr;
+  const bool inside = from.nsrc() < 3;
+  frame_.copy_async(b_, address(to, nullptr, true), address(from, nullptr, inside), gate);
   return true;
 }
 

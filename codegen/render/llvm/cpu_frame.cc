@@ -46,7 +46,7 @@ class CpuFrame final : public KernelFrame {
     return function_->getArg(2);
   }
 
-  llvm::Value* local_array(llvm::Module&, llvm::Type*, i64) override {
+  llvm::Value* local_array(llvm::Module&, llvm::Type*, core::UOp) override {
     UNREACHABLE("memory of a work group on a CPU");
   }
   void barrier(llvm::IRBuilder<>&) override { UNREACHABLE("a barrier on a CPU"); }

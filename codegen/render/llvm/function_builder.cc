@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "base/util/check.h"
+#include "codegen/linear/ring.h"
 #include "codegen/render/constants.h"
 
 namespace doorbell::codegen {
@@ -36,7 +37,7 @@ llvm::Function* FunctionBuilder::build() {
     for (UOp s : u.srcs()) ids = std::max(ids, s.id() + 1);
   }
   values_.assign(ids, nullptr);
-  for (UOp u : program_.ops) add_op(u);
+  for (position_ = 0; position_ < program_.ops.size(); ++position_) add_op(program_.ops[position_]);
   CHECK(loops_.empty() && if_exits_.empty(), "{} loops and {} blocks left open in {}",
         loops_.size(), if_exits_.size(), program_.name);
   b_.CreateRetVoid();
@@ -61,8 +62,7 @@ void FunctionBuilder::add_op(UOp u) {
     case Op::Variable: return add_variable(u);
     case Op::Special: return add_special(u);
     case Op::DefinePrivate: return set(u, add_alloca(memory_type(u.dtype()), u.arg(1), 64));
-    case Op::DefineLocal:
-      return set(u, frame_.local_array(module_, memory_type(u.dtype()), u.arg(1)));
+    case Op::DefineLocal: return set(u, frame_.local_array(module_, memory_type(u.dtype()), u));
     case Op::Barrier: return barrier(u);
     case Op::DefineReg: return set(u, add_alloca(value_type(u.dtype()), 1, 0));
     case Op::Range: return begin_range(u);
@@ -79,13 +79,11 @@ void FunctionBuilder::add_op(UOp u) {
     case Op::Splat: return set(u, b_.CreateVectorSplat(u.dtype().lanes, value(u.src(0))));
     case Op::Lane: return set(u, lane(u));
     case Op::Ramp: return set(u, ramp(u));
-    case Op::Wmma: {
-      llvm::Value *x = value(u.src(0)), *y = value(u.src(1)), *sum = value(u.src(2));
-      return set(u, frame_.matrix(b_, tensor_core(u.arg(0)), x, y, sum));
-    }
+    case Op::Wmma: return set(u, matrix(u));
     default:
       CHECK(core::is_elementwise(u.op()), "op {} in a linear program", core::name_of(u.op()));
-      return set(u, elementwise(u));
+      llvm::Value* number = buffer_number(u);
+      return set(u, number ? number : elementwise(u));
   }
 }
 
@@ -125,22 +123,48 @@ void FunctionBuilder::begin_range(UOp u) {
   b_.SetInsertPoint(body);
   llvm::PHINode* index = b_.CreatePHI(type, 2, "i" + std::to_string(u.arg(0)));
   index->addIncoming(llvm::ConstantInt::get(type, 0), before);
-  loops_.push_back({u, index, size, body, exit, false});
+  const std::span<const UOp> ops = std::span(program_.ops).subspan(position_);
+  const i64 buffers = frame_.traits().unrolls_rings ? buffers_of_loop(u, ops) : 1;
+  loops_.push_back({.range = u,
+                    .index = index,
+                    .size = size,
+                    .body = body,
+                    .exit = exit,
+                    .buffers = buffers,
+                    .begin = position_});
   set(u, index);
 }
 
 void FunctionBuilder::end_range(UOp u) {
   CHECK(!loops_.empty() && u.src(u.nsrc() - 1) == loops_.back().range,
         "End does not close the innermost loop");
+  auto later = [&](const Loop& loop, i64 iterations) {
+    llvm::Type* type = loop.index->getType();
+    llvm::Value* step = llvm::ConstantInt::get(type, static_cast<u64>(iterations));
+    return b_.CreateAdd(loop.index, step, "", /*HasNUW=*/true, /*HasNSW=*/true);
+  };
+  if (Loop& open = loops_.back(); ++open.buffer < open.buffers) {
+    set(open.range, later(open, open.buffer));
+    position_ = open.begin;
+    return;
+  }
   Loop loop = loops_.back();
   loops_.pop_back();
-  llvm::Value* next = b_.CreateAdd(loop.index, llvm::ConstantInt::get(loop.index->getType(), 1), "",
-                                   /*HasNUW=*/true, /*HasNSW=*/true);
+  llvm::Value* next = later(loop, loop.buffers);
   loop.index->addIncoming(next, b_.GetInsertBlock());
   llvm::Instruction* branch =
       b_.CreateCondBr(b_.CreateICmpSLT(next, loop.size), loop.body, loop.exit);
   if (loop.has_barrier && frame_.traits().keeps_loops) keep_loop(branch);
   b_.SetInsertPoint(loop.exit);
+}
+
+// Of an unrolled loop; otherwise null.
+llvm::Value* FunctionBuilder::buffer_number(UOp u) {
+  for (const Loop& loop : loops_) {
+    if (loop.buffers > 1 && is_buffer_number(u, loop.range))
+      return llvm::ConstantInt::get(value_type(u.dtype()), static_cast<u64>(loop.buffer));
+  }
+  return nullptr;
 }
 
 void FunctionBuilder::keep_loop(llvm::Instruction* branch) {
@@ -151,9 +175,20 @@ void FunctionBuilder::keep_loop(llvm::Instruction* branch) {
   branch->setMetadata(llvm::LLVMContext::MD_loop, node);
 }
 
+llvm::Value* FunctionBuilder::matrix(UOp u) {
+  llvm::Value* sum = value(u.src(2));
+  if (reads_local(u)) {
+    llvm::Value *x = address(u.src(0), nullptr, true), *y = address(u.src(1), nullptr, true);
+    return frame_.local_matrix(b_, u, x, y, sum);
+  }
+  llvm::Value *x = value(u.src(0)), *y = value(u.src(1));
+  return frame_.matrix(b_, tensor_core(u.arg(0)), x, y, sum);
+}
+
 void FunctionBuilder::barrier(UOp u) {
   for (Loop& loop : loops_) loop.has_barrier = true;
   if (u.narg() > 0) frame_.wait_async(b_, u.arg(0));
+  if (u.narg() > 1) frame_.show_matrix(b_);
   frame_.barrier(b_);
 }
 

@@ -30,6 +30,9 @@ class FunctionBuilder {
     llvm::Value* size;
     llvm::BasicBlock *body, *exit;
     bool has_barrier = false;
+    // A loop over a ring is unrolled, so that each copy of its body has a constant buffer.
+    i64 buffers = 1, buffer = 0;
+    usize begin = 0;  // of the body, in the program
   };
 
   // function_builder.cc: the walk, arguments, blocks
@@ -40,7 +43,9 @@ class FunctionBuilder {
   void add_special(core::UOp u);
   void begin_range(core::UOp u);
   void end_range(core::UOp u);
+  llvm::Value* buffer_number(core::UOp u);
   void keep_loop(llvm::Instruction* branch);
+  llvm::Value* matrix(core::UOp u);
   void barrier(core::UOp u);
   void begin_if(core::UOp u);
   void end_if();
@@ -104,6 +109,7 @@ class FunctionBuilder {
   std::vector<llvm::Value*> values_;  // by UOp id
   std::vector<i8> varies_;            // the same: with the item of a group; -1: not known yet
   std::vector<Loop> loops_;
+  usize position_ = 0;  // in the program, of the op that is added
   std::vector<llvm::BasicBlock*> if_exits_;
   std::vector<llvm::MDNode*> own_scope_, other_scopes_;  // by param slot; empty: nothing to say
 };

@@ -3,13 +3,6 @@
 
 namespace doorbell::codegen {
 
-namespace {
-
-// The same numbers on both. [LLVM AMDGPUUsage, "Address Spaces"; LLVM NVPTXUsage, "Address Spaces"]
-constexpr unsigned kGlobalSpace = 1, kLocalSpace = 3;
-
-}  // namespace
-
 void GpuFrame::add_function(llvm::Module& module, llvm::CallingConv::ID convention) {
   llvm::LLVMContext& context = module.getContext();
   std::vector<llvm::Type*> types(program_.params.size(),
@@ -40,12 +33,12 @@ llvm::Value* GpuFrame::special(llvm::IRBuilder<>& entry, core::SpecialKind kind,
   return call;
 }
 
-llvm::Value* GpuFrame::local_array(llvm::Module& module, llvm::Type* element, i64 count) {
-  auto* type = llvm::ArrayType::get(element, static_cast<u64>(count));
+llvm::Value* GpuFrame::local_array(llvm::Module& module, llvm::Type* element, core::UOp u) {
+  auto* type = llvm::ArrayType::get(element, static_cast<u64>(u.arg(1)));
   auto* array = new llvm::GlobalVariable(module, type, false, llvm::GlobalValue::InternalLinkage,
                                          llvm::PoisonValue::get(type), "local", nullptr,
                                          llvm::GlobalValue::NotThreadLocal, kLocalSpace);
-  array->setAlignment(llvm::Align(64));
+  array->setAlignment(llvm::Align(static_cast<u64>(local_array_alignment(u))));
   return array;
 }
 

@@ -11,6 +11,9 @@
 
 namespace doorbell::codegen {
 
+// The same numbers on both. [LLVM AMDGPUUsage, "Address Spaces"; LLVM NVPTXUsage, "Address Spaces"]
+inline constexpr unsigned kGlobalSpace = 1, kLocalSpace = 3;
+
 class GpuFrame : public KernelFrame {
  public:
   llvm::Value* param(llvm::IRBuilder<>&, usize slot) override {
@@ -21,7 +24,7 @@ class GpuFrame : public KernelFrame {
   }
   llvm::Value* special(llvm::IRBuilder<>& entry, core::SpecialKind kind, i64 axis,
                        i64 extent) override;
-  llvm::Value* local_array(llvm::Module& module, llvm::Type* element, i64 count) override;
+  llvm::Value* local_array(llvm::Module& module, llvm::Type* element, core::UOp array) override;
 
  protected:
   using KernelFrame::KernelFrame;

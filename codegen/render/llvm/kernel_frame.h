@@ -22,6 +22,14 @@ struct FrameTraits {
   bool offset_addresses = false;  // base in scalar registers + 32-bit unsigned bytes is a form
   bool byte_permutes = false;     // any bytes of two words are put together by one instruction
   bool keeps_loops = false;       // loops with barriers are not unrolled
+  bool unrolls_rings = false;     // loops over a ring are unrolled by its buffers: see ring.h
+};
+
+// A byte in a loop's access: the sum of three parts. Values are i32.
+struct StepAddress {
+  llvm::Value* of_item;  // does not change in the loop
+  llvm::Value* of_all;   // the same for all items of a wave
+  u32 constant;
 };
 
 class KernelFrame {
@@ -36,12 +44,21 @@ class KernelFrame {
   virtual llvm::Value* variable(llvm::IRBuilder<>& entry, usize position) = 0;
   virtual llvm::Value* special(llvm::IRBuilder<>& entry, core::SpecialKind kind, i64 axis,
                                i64 extent) = 0;
-  // `count` elements shared by a work group, 64-byte aligned.
-  virtual llvm::Value* local_array(llvm::Module& module, llvm::Type* element, i64 count) = 0;
+  // A DefineLocal, of elements of the type.
+  virtual llvm::Value* local_array(llvm::Module& module, llvm::Type* element, core::UOp array) = 0;
   virtual void barrier(llvm::IRBuilder<>& b) = 0;
   // a * b + c by a tensor core; vectors of an item's elements.
   virtual llvm::Value* matrix(llvm::IRBuilder<>& b, const TensorCore& core, llvm::Value* x,
                               llvm::Value* y, llvm::Value* sum) = 0;
+  // A Wmma of a tensor core that reads local memory, from the addresses of A and B; and the wait
+  // for all of them before `sum` is read. Only where there is one.
+  virtual llvm::Value* local_matrix(llvm::IRBuilder<>&, core::UOp /*wmma*/, llvm::Value* /*a*/,
+                                    llvm::Value* /*b*/, llvm::Value* /*sum*/) {
+    return nullptr;
+  }
+  virtual llvm::Value* finish_matrix(llvm::IRBuilder<>&, llvm::Value* /*sum*/) { return nullptr; }
+  // Before a barrier: what was stored is seen by matrix instructions that read local memory.
+  virtual void show_matrix(llvm::IRBuilder<>&) {}
   // A Load with kMatrix. Only where a tensor core loads matrices.
   virtual llvm::Value* load_matrix(llvm::IRBuilder<>&, llvm::Type*, llvm::Value* /*address*/,
                                    bool /*transposed*/) {
@@ -53,10 +70,9 @@ class KernelFrame {
                           llvm::Value* /*gate*/) {}
   virtual void commit_async(llvm::IRBuilder<>&) {}
   virtual void wait_async(llvm::IRBuilder<>&, i64 /*pending*/) {}
-  // Loads from byte `of_item` + `of_all` of a Param, the latter the same for all items of a wave;
-  // both are i32. Null where the target has no such form for the type.
+  // Loads from a place in a Param. Null where the target has no such form for the type.
   virtual llvm::Instruction* load_in_step(llvm::IRBuilder<>&, llvm::Type*, usize /*slot*/,
-                                          llvm::Value* /*of_item*/, llvm::Value* /*of_all*/) {
+                                          const StepAddress&) {
     return nullptr;
   }
   // With byte_permutes: the word of the bytes so numbered, 0 to 3 of `low`, 4 to 7 of `high`.

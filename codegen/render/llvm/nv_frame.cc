@@ -1,7 +1,7 @@
 // NVIDIA's kernels, for nvptx64-nvidia-cuda. What launches one may rely on:
 //   arguments   8 bytes a slot: the address of each Param by slot, then each variable as i64
 //   groups      of exactly LinearProgram::group_items items, all of them full (.reqntid)
-//   shared      arrays of a size that the code says; none is asked for at the launch
+//   shared      arrays of a size that the code says, or LinearProgram::dynamic_shared_bytes
 #include <llvm/Config/llvm-config.h>
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
@@ -33,6 +33,26 @@ class NvFrame final : public GpuFrame {
     return function_;
   }
 
+  // Dynamic shared memory is one external array without a size. [PTX ISA 9.0, "Kernel and Function
+  // Directives", ".shared"; CUDA Programming Guide 13, "Dynamic Allocation of Shared Memory"]
+  llvm::Value* local_array(llvm::Module& module, llvm::Type* element, core::UOp array) override {
+    if (program_.dynamic_shared_bytes == 0) return GpuFrame::local_array(module, element, array);
+    llvm::Type* byte = llvm::Type::getInt8Ty(module.getContext());
+    if (dynamic_shared_ == nullptr) {
+      dynamic_shared_ = new llvm::GlobalVariable(
+          module, llvm::ArrayType::get(byte, 0), false, llvm::GlobalValue::ExternalLinkage, nullptr,
+          "dynamic_shared", nullptr, llvm::GlobalValue::NotThreadLocal, kLocalSpace);
+    }
+    const llvm::Align alignment(static_cast<u64>(local_array_alignment(array)));
+    if (dynamic_shared_->getAlign().valueOrOne() < alignment)
+      dynamic_shared_->setAlignment(alignment);
+    const i64 start = local_array_start(array, next_shared_);
+    next_shared_ = start + local_array_bytes(array);
+    llvm::Constant* at = llvm::ConstantInt::get(llvm::Type::getInt64Ty(module.getContext()),
+                                                static_cast<u64>(start));
+    return llvm::ConstantExpr::getInBoundsGetElementPtr(byte, dynamic_shared_, at);
+  }
+
   // bar.sync 0: also orders the memory of those who meet. [PTX ISA, "bar"]
   void barrier(llvm::IRBuilder<>& b) override {
 #if LLVM_VERSION_MAJOR >= 21
@@ -47,6 +67,7 @@ class NvFrame final : public GpuFrame {
   llvm::Value* matrix(llvm::IRBuilder<>& b, const TensorCore& core, llvm::Value* x, llvm::Value* y,
                       llvm::Value* sum) override {
     const auto words = [&](llvm::Value* v) {
+      if (core.operand == core::Scalar::F32) return round_to_tf32(b, v);
       const auto bits = static_cast<unsigned>(v->getType()->getPrimitiveSizeInBits());
       return b.CreateBitCast(v, llvm::FixedVectorType::get(b.getInt32Ty(), bits / 32));
     };
@@ -77,6 +98,68 @@ class NvFrame final : public GpuFrame {
       }
     }
     return sum;
+  }
+
+  // Sums go through the instructions, and through their wait, so that nobody reads them before.
+  llvm::Value* through_sums(llvm::IRBuilder<>& b, const std::string& text, llvm::Value* sums,
+                            llvm::ArrayRef<llvm::Value*> others) {
+    auto* vector = llvm::cast<llvm::FixedVectorType>(sums->getType());
+    llvm::Type* element = vector->getElementType();
+    const unsigned count = vector->getNumElements();
+    const std::string_view output = element->isFloatTy() ? "=f" : "=r";
+    llvm::SmallVector<llvm::Value*, 130> inputs(others);
+    std::string constraints;
+    for (unsigned i = 0; i < count; ++i) constraints += fmt::format("{}{}", i ? "," : "", output);
+    for (usize i = 0; i < others.size(); ++i) constraints += ",r";
+    for (unsigned i = 0; i < count; ++i) {
+      inputs.push_back(b.CreateExtractElement(sums, u64{i}));
+      constraints += fmt::format(",{}", i);
+    }
+    llvm::SmallVector<llvm::Type*, 130> types;
+    for (llvm::Value* input : inputs) types.push_back(input->getType());
+    const llvm::SmallVector<llvm::Type*, 128> elements(count, element);
+    auto* type =
+        llvm::FunctionType::get(llvm::StructType::get(b.getContext(), elements), types, false);
+    llvm::CallInst* call =
+        b.CreateCall(llvm::InlineAsm::get(type, text, constraints + ",~{memory}", true), inputs);
+    call->setConvergent();
+    llvm::Value* made = llvm::PoisonValue::get(vector);
+    for (unsigned i = 0; i < count; ++i)
+      made = b.CreateInsertElement(made, b.CreateExtractValue(call, i), u64{i});
+    return made;
+  }
+
+  llvm::Value* local_matrix(llvm::IRBuilder<>& b, core::UOp wmma, llvm::Value* x, llvm::Value* y,
+                            llvm::Value* sum) override {
+    const auto descriptor = [&](llvm::Value* address, usize operand) {
+      llvm::Value* low = b.CreateLShr(b.CreatePtrToInt(address, b.getInt32Ty()), 4);
+      return b.CreateOr(low, nv_descriptor(wmma, operand));
+    };
+    llvm::Value *a = descriptor(x, 0), *c = descriptor(y, 1);
+    return through_sums(b, nv_warpgroup_text(wmma, '$'), sum, {a, c});
+  }
+  llvm::Value* finish_matrix(llvm::IRBuilder<>& b, llvm::Value* sum) override {
+    return through_sums(b, nv_warpgroup_wait(), sum, {});
+  }
+  // [PTX ISA 9.0, "Async proxy"; "membar/fence"]
+  void show_matrix(llvm::IRBuilder<>& b) override {
+    auto* type = llvm::FunctionType::get(b.getVoidTy(), false);
+    llvm::CallInst* call = b.CreateCall(
+        llvm::InlineAsm::get(type, "fence.proxy.async.shared::cta;", "~{memory}", true));
+    call->setConvergent();
+  }
+
+  // Words of a vector of f32.
+  static llvm::Value* round_to_tf32(llvm::IRBuilder<>& b, llvm::Value* v) {
+    const auto lanes = llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements();
+    auto* type = llvm::FunctionType::get(b.getInt32Ty(), {b.getFloatTy()}, false);
+    auto* round = llvm::InlineAsm::get(type, nv_tf32_text('$'), "=r,f", false);
+    llvm::Value* made = llvm::PoisonValue::get(llvm::FixedVectorType::get(b.getInt32Ty(), lanes));
+    for (unsigned i = 0; i < lanes; ++i) {
+      llvm::Value* one = b.CreateExtractElement(v, u64{i});
+      made = b.CreateInsertElement(made, b.CreateCall(round, {one}), u64{i});
+    }
+    return made;
   }
 
   llvm::Value* load_matrix(llvm::IRBuilder<>& b, llvm::Type* type, llvm::Value* address,
@@ -120,6 +203,9 @@ class NvFrame final : public GpuFrame {
   }
 
  private:
+  llvm::GlobalVariable* dynamic_shared_ = nullptr;
+  i64 next_shared_ = 0;  // where the next array may begin in it
+
   const Indices& indices() const override {
     using namespace llvm::Intrinsic;
     static constexpr Indices kIndices = {

@@ -223,6 +223,10 @@ inline constexpr Bits kStatePrivBarrierComplete = word(0, 2, 2), kStatePrivScc =
 // SQ_WAVE_EXCP_FLAG_PRIV_*]
 inline constexpr Bits kTrapstsMemViol = word(0, 8, 8), kTrapstsIllegalInst = word(0, 11, 11),
                       kExcpMemViol = word(0, 4, 4), kExcpIllegalInst = word(0, 6, 6);
+// The kernel's trap handler halts a wave that an exception stopped, unless a client has installed a
+// second handler, and moves its PC so many bytes back: saving would fail at an S_ENDPGM.
+// [Linux 6.12 cwsr_trap_handler_gfx9.asm, _gfx10.asm, _gfx12.asm, L_NO_NEXT_TRAP: "Rewind the PC"]
+inline constexpr u64 kHaltedPcRewind = 8;
 
 // ---- sizes --------------------------------------------------------------------------------------
 

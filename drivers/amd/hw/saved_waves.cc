@@ -82,15 +82,22 @@ void take_common(SavedWave& wave, const T& registers) {
   wave.m0 = registers.m0;
 }
 
+// Waves that halted themselves (S_SETHALT) have no exception and stay where they are.
+void undo_rewind(SavedWave& wave) {
+  if (wave.halted && (wave.memory_violation || wave.illegal_instruction))
+    wave.pc += kHaltedPcRewind;
+}
+
 void read_registers(Generation generation, std::span<const u8> area, usize at, SavedWave& wave) {
   if (generation == Generation::Gfx12) {
     const auto registers = record_at<SavedRegistersGfx12>(area, at);
     take_common(wave, registers);
     wave.status = registers.state_priv;
     wave.trapsts = registers.excp_flag_priv;
+    wave.halted = bit(wave.status, kStatePrivHalt);
     wave.memory_violation = bit(wave.trapsts, kExcpMemViol);
     wave.illegal_instruction = bit(wave.trapsts, kExcpIllegalInst);
-    return;
+    return undo_rewind(wave);
   }
   const auto take = [&](const auto& registers) {
     take_common(wave, registers);
@@ -101,9 +108,11 @@ void read_registers(Generation generation, std::span<const u8> area, usize at, S
     take(record_at<SavedRegistersGfx9>(area, at));
   else
     take(record_at<SavedRegisters>(area, at));
+  wave.halted = bit(wave.status, kStatusHalt);
   wave.in_barrier = bit(wave.status, kStatusInBarrier);
   wave.memory_violation = bit(wave.trapsts, kTrapstsMemViol);
   wave.illegal_instruction = bit(wave.trapsts, kTrapstsIllegalInst);
+  undo_rewind(wave);
 }
 
 // The state of one wave lies below `end`; returns where it begins.

@@ -14,13 +14,14 @@
 namespace doorbell::amd::hw {
 
 struct SavedWave {
-  u64 pc = 0;  // what it executes next
+  u64 pc = 0;  // what it executes next; of a halted wave where the exception stopped it
   u32 lanes = 64;
   u64 exec = 0;
   u32 status = 0;   // gfx12: STATE_PRIV
   u32 trapsts = 0;  // gfx12: EXCP_FLAG_PRIV
   u32 mode = 0, m0 = 0;
   bool in_barrier = false;  // gfx12 does not say
+  bool halted = false;      // by the kernel's trap handler
   bool memory_violation = false, illegal_instruction = false;
   bool first_of_group = false, last_of_group = false;
   std::array<u32, 16> trap_registers{};

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 
 #include "base/util/try.h"
 #include "drivers/amd/kernel/kfd.h"
@@ -90,30 +89,17 @@ void KfdEvents::remove_listener(Listener& listener) {
 }
 
 Result<void> KfdEvents::block(const hcq::Signal& signal, u64 seen, u64 timeout_ns) {
-  {
-    std::unique_lock lock(mutex_);
-    // Under the lock: a thread that waits in the kernel now reports after this, not before.
-    if (signal.value() != seen) return {};
-    if (waiting_) {
-      returned_.wait_for(lock, std::chrono::nanoseconds(timeout_ns));
-      return {};
-    }
-    waiting_ = true;
-  }
   constexpr u64 kMillisecond_ns = 1'000'000;
   // Less than a millisecond is one: the caller looks at its clock afterwards.
   const u64 timeout_ms = std::min<u64>((timeout_ns + kMillisecond_ns - 1) / kMillisecond_ns, 1000);
-  Result<void> waited = wait_once(static_cast<u32>(timeout_ms));
-  std::lock_guard lock(mutex_);
-  waiting_ = false;
-  returned_.notify_all();
-  return waited;
+  return waiter_.block(signal, seen, timeout_ns,
+                       [&] { return wait_once(static_cast<u32>(timeout_ms)); });
 }
 
 void KfdEvents::notify(const hcq::Signal&) {
+  const bool is_waiting = waiter_.notify();
   std::lock_guard lock(mutex_);
-  returned_.notify_all();
-  if (!waiting_ || signal_events_.empty()) return;
+  if (!is_waiting || signal_events_.empty()) return;
   hw::KfdSetEvent arguments;
   arguments.event_id = signal_events_.front();
   (void)kfd_.call(arguments);

@@ -1,5 +1,5 @@
-// KfdEvents: how the host sleeps until a GPU interrupts, and learns of faults. One thread at a time
-// waits in the kernel, for the events of all queues and for faults; the others wait for it.
+// KfdEvents: how the host sleeps until a GPU interrupts, and learns of faults. One thread waits in
+// the kernel, for the events of all queues and for faults.
 //
 // A queue raises its event by writing the event's number into its mailbox and interrupting with
 // that number. [Linux kfd_events.c, kfd_signal_event_interrupt()]
@@ -7,7 +7,6 @@
 // Thread safety: all functions may be called from any thread.
 #pragma once
 
-#include <condition_variable>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "core/device/allocator.h"
 #include "drivers/amd/hw/kfd.h"
 #include "hcq/signal/event.h"
+#include "hcq/signal/single_waiter.h"
 
 namespace doorbell::amd {
 
@@ -68,9 +68,9 @@ class KfdEvents final : public hcq::Event {
   void tell(std::span<const hw::KfdEventData> events);
 
   Kfd& kfd_;
-  std::mutex mutex_;                  // guards what follows
-  std::condition_variable returned_;  // of the thread that waits in the kernel
-  bool is_open_ = false, waiting_ = false;
+  hcq::SingleWaiter waiter_;
+  std::mutex mutex_;  // guards what follows
+  bool is_open_ = false;
   core::Allocation page_;
   u32 memory_event_ = 0, hw_event_ = 0;
   std::vector<u32> signal_events_;

@@ -44,11 +44,18 @@ class NvkGpu {
   u32 device() const { return device_.handle(); }
   u32 subdevice() const { return subdevice_.handle(); }
   u32 va_space() const { return va_space_.handle(); }
+  // Whether all its memory lies below 2^40: semaphores of channels before Hopper's have 40 bits of
+  // address.
+  bool needs_low_addresses() const { return classes_.channel < hw::ClassId::HopperChannelGpfifoA; }
   // A write of a channel's token tells the GPU to look at the channel.
   const os::Mmio& doorbells() const { return doorbells_.mmio; }
 
   // Mapped on this GPU. A refusal says whether memory lacks.
   Result<std::unique_ptr<NvkMemory>> allocate(const MemoryRequest& request);
+  // Memory of another process, device or driver, by the descriptor of its dma-buf, which stays the
+  // caller's; mapped on this GPU. `bytes` are the dma-buf's, below 4 GiB: its size is what RM does
+  // not tell. Memory of another GPU is reached through PCIe, whatever links the GPUs have.
+  Result<std::unique_ptr<NvkMemory>> import_dmabuf(int descriptor, u64 bytes, std::string what);
 
  private:
   NvkGpu(Nvk& nvk, const hw::CardInfo& card);

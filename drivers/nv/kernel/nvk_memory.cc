@@ -1,4 +1,4 @@
-// Allocating by RM, mapping by UVM.
+// Allocating by RM, mapping by UVM. nvk_dmabuf.cc shares memory.
 #include "drivers/nv/kernel/nvk_memory.h"
 
 #include <fmt/format.h>
@@ -75,6 +75,7 @@ Result<void> NvkMemory::allocate_video(const NvkGpu& gpu, u64 alignment) {
   };
   TRY(object_,
       make_object(nvk_.client(), gpu.device(), hw::kMemoryLocalUser, parameters, "video memory"));
+  owner_ = &gpu;
   return {};
 }
 

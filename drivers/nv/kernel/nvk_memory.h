@@ -48,6 +48,9 @@ class NvkMemory {
   u32 handle() const { return object_.handle(); }
   // Lets another GPU use it, at the same address. Costs nothing where it may already.
   Result<void> map_to(const NvkGpu& gpu);
+  // A descriptor of a dma-buf by which others import it; the caller closes it. Of video memory
+  // only: the kernel modules share nothing else.
+  Result<int> export_dmabuf();
 
  private:
   friend class NvkGpu;
@@ -55,6 +58,7 @@ class NvkMemory {
   Result<void> allocate_video(const NvkGpu& gpu, u64 alignment);
   Result<void> allocate_host(const NvkGpu& gpu, const MemoryRequest& request);
   Result<void> allocate_notifier(const NvkGpu& gpu);
+  Result<void> describe_dmabuf(const NvkGpu& gpu, int descriptor);
   Result<void> map_for_host(const NvkGpu& gpu, const MemoryRequest& request);
   Result<void> map_for_gpus(const NvkGpu& gpu);
 
@@ -63,6 +67,7 @@ class NvkMemory {
   std::unique_ptr<os::File> file_;  // of the host's mapping: the kernel has one of each file
   os::Mapping mapping_;
   RmObject object_;
+  const NvkGpu* owner_ = nullptr;  // whose video memory it is; null: it is none
   bool has_range_ = false, is_noted_ = false;
   std::mutex mutex_;                 // guards gpus_
   std::vector<const NvkGpu*> gpus_;  // those it is mapped on

@@ -149,6 +149,7 @@ Result<std::unique_ptr<os::File>> RmClient::open_node(const std::string& path) {
 
 Result<void> RmClient::call(os::File& file, u8 escape, std::span<std::byte> bytes,
                             const char* name) {
+  TRY(process_.check("NVIDIA's devices"));
   Result<int> answer = file.ioctl(request_of(escape, bytes.size()), bytes.data());
   if (answer) [[likely]]
     return {};

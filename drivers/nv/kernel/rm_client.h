@@ -1,6 +1,7 @@
 // RmClient: the process's client of NVIDIA's resource manager (RM), which the kernel module nvidia
 // offers at /dev/nvidiactl: objects are allocated, controlled and freed by handles. See hw/rm for
-// the ioctls and their parameters, uvm.h for the other kernel module.
+// the ioctls and their parameters, uvm.h for the other kernel module. A forked child makes no
+// calls: they would free what is its parent's.
 //
 // Thread safety: all functions may be called from any thread.
 #pragma once
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "base/os/files.h"
+#include "base/os/fork.h"
 #include "base/util/try.h"
 #include "drivers/nv/hw/rm/control.h"
 #include "drivers/nv/hw/rm/escape.h"
@@ -52,7 +54,10 @@ class RmClient {
   template <class T>
   Result<void> escape_checked(os::File& file, T& record, const std::string& what) {
     TRY(escape(file, record));
-    return check(record.params.status, T::kName, what);
+    if constexpr (requires { record.params.status; })
+      return check(record.params.status, T::kName, what);
+    else
+      return check(record.status, T::kName, what);
   }
   template <class T>
   Result<void> escape_checked(T& record, const std::string& what) {
@@ -97,6 +102,7 @@ class RmClient {
                            const char* name);
 
   os::Files& files_;
+  const os::ForkGuard process_;
   const std::unique_ptr<os::File> file_;
   // What is asked before the version is known is the same in all releases.
   hw::DriverAbi abi_ = hw::DriverAbi::R570;

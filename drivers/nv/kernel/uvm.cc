@@ -38,6 +38,7 @@ Result<std::unique_ptr<Uvm>> Uvm::open(os::Files& files, hw::DriverAbi abi) {
 }
 
 Result<void> Uvm::send(os::File& file, u32 request, std::span<std::byte> bytes, const char* name) {
+  TRY(process_.check("NVIDIA's devices"));
   Result<int> answer = file.ioctl(request, bytes.data());
   if (answer) [[likely]]
     return {};

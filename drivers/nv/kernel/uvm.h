@@ -1,5 +1,6 @@
 // Uvm: /dev/nvidia-uvm, NVIDIA's unified memory driver, which owns the page tables of our address
-// spaces. One file is one set of addresses for all GPUs of the process. See hw/uvm/ioctl.h.
+// spaces. One file is one set of addresses for all GPUs of the process. A forked child makes no
+// calls: the addresses are its parent's. See hw/uvm/ioctl.h.
 //
 // Thread safety: all functions may be called from any thread.
 #pragma once
@@ -7,6 +8,7 @@
 #include <memory>
 
 #include "base/os/files.h"
+#include "base/os/fork.h"
 #include "base/util/try.h"
 #include "drivers/nv/hw/uvm/ioctl.h"
 
@@ -32,11 +34,11 @@ class Uvm {
     TRY(record, hw::unpack<T>(bytes, abi_));
     return check(record.rm_status, T::kName);
   }
-  static Result<void> send(os::File& file, u32 request, std::span<std::byte> bytes,
-                           const char* name);
+  Result<void> send(os::File& file, u32 request, std::span<std::byte> bytes, const char* name);
   static Result<void> check(u32 status, const char* name);
 
   const hw::DriverAbi abi_;
+  const os::ForkGuard process_;
   const std::unique_ptr<os::File> file_;
   const std::unique_ptr<os::File> second_;  // keeps memory alive when the process ends
 };

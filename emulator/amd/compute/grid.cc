@@ -52,7 +52,11 @@ Grid::Grid(const Chip& chip, CodeCache& code, Memory& memory, Dispatch dispatch,
   breaks_ = options.breaks;
   code_.end_blocks_before(breaks_);
   look_at_ = look_after_ = kSeededLook;
-  if (options_.undefined != nullptr) {
+  if (options_.counts != nullptr) {
+    // Of a dispatch that several XCCs run, the first one counts the launch.
+    const u64 launches = dispatch_.xcc % dispatch_.xcc_count == 0 ? 1 : 0;
+    counter_ = std::make_unique<WaveCounter>(chip_, memory_, launches);
+  } else if (options_.undefined != nullptr) {
     twins_ = std::make_unique<TwinMemories>(memory_, *options_.undefined->space,
                                             *options_.undefined->memory);
   }
@@ -97,6 +101,7 @@ GridStop Grid::run(u64 instructions) {
   if (next_group_ < groups_ && !fits(why)) return why;
   stuck_ = false;
   why = options_.seed != 0 ? run_seeded(instructions) : run_plain(instructions);
+  if (counter_) options_.counts->add(options_.counted_as, counter_->take());
   if (why.kind == GridStop::Kind::Running) {
     why.spinning = spinning_;
     why.waiting = stuck_ || (!has_room() && instructions_ - awake_at_ > kPolling);
@@ -151,7 +156,9 @@ bool Grid::admit() {
   spare_.pop_back();
   const u64 poison = options_.poison ? options_.seed * 2 + 1 : 0;
   if (twins_ && scratch) undefine_scratch(place);
-  resident_.back()->start(dispatch_, resources_, place, memory_, poison, twins_ != nullptr);
+  resident_.back()->start(
+      dispatch_, resources_, place, memory_, poison,
+      {.undefined = twins_ != nullptr, .waits = options_.missing_wait != nullptr});
   return true;
 }
 
@@ -170,37 +177,6 @@ void Grid::undefine_scratch(const GroupPlace& place) {
   }
 }
 
-void Grid::tell_break(WorkGroup& group, usize index) {
-  WorkGroup::Member& member = group.member(index);
-  const u64 pc = member.wave->pc;
-  if (member.told_at == member.wave->clock || !std::ranges::count(breaks_, pc)) return;
-  member.told_at = member.wave->clock;
-  if (!options_.at_break(group, index)) std::erase(breaks_, pc);
-}
-
-bool Grid::report_undefined(const UndefinedUse& use, const GridStop& stop) {
-  if (!reported_.emplace(use.pc, use.kind).second) return false;
-  return options_.undefined->report(use.kind, stop.what);
-}
-
-// Hardware continues after such an access, so each limit is reported once. An atomic operation at
-// an unaligned address is a memory violation. [RDNA3 ISA 3.3.3, "Atomics"]
-bool Grid::stops_at(const GridStop& bounds) {
-  const u8 limit = static_cast<u8>(1u << static_cast<u8>(bounds.exit.limit));
-  if (!options_.broken || (unjudged_ & limit) != 0) return true;
-  const bool error = options_.broken(bounds);
-  if (error || bounds.exit.limit == Exit::Limit::Alignment) return true;
-  unjudged_ |= limit;
-  return false;
-}
-
-// Hardware hangs there until the queue is reset.
-GridStop Grid::deadlock(const WorkGroup& group, const std::string& where) const {
-  GridStop result = stop(GridStop::Kind::Deadlock, group, 0, {}, "deadlock at barriers: " + where);
-  if (options_.broken) options_.broken(result);
-  return result;
-}
-
 void Grid::retire_ended() {
   for (usize i = 0; i < resident_.size();) {
     if (!resident_[i]->ended()) {
@@ -213,6 +189,14 @@ void Grid::retire_ended() {
     spare_.push_back(std::move(resident_[i]));
     resident_.erase(resident_.begin() + static_cast<std::ptrdiff_t>(i));
   }
+}
+
+Exit Grid::run_wave(WorkGroup::Member& member, u64 budget, std::optional<UndefinedUse>& use) {
+  if (counter_) return run_counted(*member.wave, memory_, code_, budget, *counter_);
+  PendingLoads* const loads = member.loads.get();
+  if (twins_) return run_with_twin(*member.wave, *member.twin, *twins_, code_, budget, loads, use);
+  if (loads != nullptr) return run_judging_waits(*member.wave, memory_, code_, budget, *loads);
+  return amdgpu::run(*member.wave, memory_, code_, budget);
 }
 
 // Runs one wave until it waits, ends, stops or has used its budget.
@@ -229,8 +213,13 @@ GridStop Grid::step(WorkGroup& group, usize index, u64 budget) {
     wave.unjudged = unjudged_;
     if (twin != nullptr) twin->wave.unjudged = unjudged_;
     std::optional<UndefinedUse> use;
-    const Exit exit = twins_ ? run_with_twin(wave, *twin, *twins_, code_, most, use)
-                             : amdgpu::run(wave, memory_, code_, most);
+    const Exit exit = run_wave(group.member(index), most, use);
+    if (group.member(index).loads) {
+      if (std::optional<GridStop> early = missing_wait(group, index)) {
+        result = std::move(*early);
+        break;
+      }
+    }
     if (use) {
       const Exit where{.pc = use->pc, .lane = use->lane};
       result = stop(GridStop::Kind::Undefined, group, index, where, use->what);

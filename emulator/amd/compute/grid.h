@@ -13,6 +13,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -23,9 +24,11 @@
 #include "emulator/amd/compute/random.h"
 #include "emulator/amd/compute/saved_context.h"
 #include "emulator/amd/compute/work_group.h"
+#include "emulator/amd/isa/count/wave_counter.h"
 #include "emulator/amd/isa/decode/code_cache.h"
 #include "emulator/amd/isa/memory/memory.h"
 #include "emulator/amd/isa/shadow/twin.h"
+#include "emulator/core/counts.h"
 
 namespace doorbell::emu::amdgpu {
 
@@ -45,6 +48,13 @@ struct GridOptions {
   u32 cache_units = 8;  // units with their own caches
   ComputeUnits compute_units;              // determine how many groups are resident
   UndefinedTracking* undefined = nullptr;  // null: off, at no cost
+  // Called once per address in the code where a load is used before it was waited for; true: the
+  // grid stops there. Null: waits are not judged, at no cost.
+  std::function<bool(const std::string&)> missing_wait;
+  // Gets what waves execute, under this name; borrowed. Null: off, at no cost. Undefined values are
+  // not tracked and waits not judged meanwhile.
+  Counts* counts = nullptr;
+  std::string counted_as;
   // Called for the first Bounds of each limit, and for a Deadlock. True: the grid stops; otherwise
   // waves continue as on hardware, if it continues. Empty: the grid stops.
   std::function<bool(const GridStop&)> broken;
@@ -67,6 +77,7 @@ struct GridStop {
     Scratch,    // too few slots for a group's waves: it never starts
     Size,       // a group that the chip cannot hold
     Undefined,  // an undefined value is used, and UndefinedTracking::report returned true
+    Wait,       // a load is used before it was waited for, and missing_wait returned true
   };
   Kind kind = Kind::Running;
   bool waiting = false;        // Running: all waves wait, or have only polled with s_sleep for long
@@ -103,6 +114,8 @@ class Grid {
   // Starts the next group, if there is one and room for it.
   bool admit();
   GridStop step(WorkGroup& group, usize wave, u64 budget);
+  // A wave, by the loop that the options ask for.
+  Exit run_wave(WorkGroup::Member& member, u64 budget, std::optional<UndefinedUse>& use);
   // Handles a wave's exit; true: the wave may continue at once. Otherwise `result` says whether the
   // grid stops.
   bool obey(const Exit& exit, WorkGroup& group, usize wave, GridStop& result);
@@ -131,6 +144,8 @@ class Grid {
   // Reports a wave that is at a breakpoint, once.
   void tell_break(WorkGroup& group, usize wave);
   bool report_undefined(const UndefinedUse& use, const GridStop& stop);
+  // The stop of a wave that used a load too early, if the grid is to stop.
+  std::optional<GridStop> missing_wait(const WorkGroup& group, usize wave);
   GridStop deadlock(const WorkGroup& group, const std::string& where) const;
 
   const Chip& chip_;
@@ -153,14 +168,16 @@ class Grid {
     bool all_poll = false;
     bool none_ready = false;
   };
-  Round round_;                          // without a seed: waves that had their turn
-  bool spinning_ = false;                // without a seed: in the last round all waves polled
-  bool stuck_ = false;                   // every wave waits for another group's
-  u64 under_way_;                        // with a seed: groups that run at once
-  u64 look_at_ = 0, look_after_ = 0;     // with a seed: when to check for polling
-  GridStop stopped_;                     // of the last run, unless it can continue
-  std::unique_ptr<TwinMemories> twins_;  // null unless undefined values are tracked
+  Round round_;                           // without a seed: waves that had their turn
+  bool spinning_ = false;                 // without a seed: in the last round all waves polled
+  bool stuck_ = false;                    // every wave waits for another group's
+  u64 under_way_;                         // with a seed: groups that run at once
+  u64 look_at_ = 0, look_after_ = 0;      // with a seed: when to check for polling
+  GridStop stopped_;                      // of the last run, unless it can continue
+  std::unique_ptr<TwinMemories> twins_;   // null unless undefined values are tracked
+  std::unique_ptr<WaveCounter> counter_;  // null unless instructions are counted
   std::set<std::pair<u64, Use>> reported_;
+  std::set<u64> reported_waits_;
   std::vector<u64> breaks_;
   u8 unjudged_ = 0;   // the waves': Wave::unjudged
   u64 awake_at_ = 0;  // instructions_, when a wave last stopped for anything but s_sleep

@@ -70,11 +70,12 @@ u32 flag(Bits place, bool set) {
   return words[0];
 }
 
+// A wave that the trap handler halted has been moved back.
 template <class T>
-T common(const Wave& wave) {
+T common(const Wave& wave, bool halted) {
   T registers;
   registers.m0 = wave.s[kM0];
-  registers.pc = wave.pc & ((u64{1} << 48) - 1);
+  registers.pc = (wave.pc - (halted ? hw::kHaltedPcRewind : 0)) & ((u64{1} << 48) - 1);
   registers.exec = wave.exec();
   registers.mode = wave.mode_bits();
   return registers;
@@ -97,7 +98,7 @@ void save_registers(const WorkGroup::Member& member, const StoppedWave* stopped,
     append(bytes, words.data(), sizeof words);
   };
   if (wave.chip->generation == Generation::Gfx12) {
-    auto registers = common<hw::SavedRegistersGfx12>(wave);
+    auto registers = common<hw::SavedRegistersGfx12>(wave, stopped != nullptr);
     registers.state_priv = flag(hw::kStatePrivBarrierComplete, member.barrier_complete) |
                            flag(hw::kStatePrivScc, wave.scc != 0) |
                            flag(hw::kStatePrivHalt, stopped != nullptr);
@@ -109,12 +110,12 @@ void save_registers(const WorkGroup::Member& member, const StoppedWave* stopped,
   const u32 status = status_of(wave, at_barrier, stopped != nullptr);
   const u32 trapsts = flag(hw::kTrapstsMemViol, violation) | flag(hw::kTrapstsIllegalInst, illegal);
   if (wave.chip->generation == Generation::Gfx9) {
-    auto registers = common<hw::SavedRegistersGfx9>(wave);
+    auto registers = common<hw::SavedRegistersGfx9>(wave, stopped != nullptr);
     registers.status = status;
     registers.trapsts = trapsts;
     return put(registers);
   }
-  auto registers = common<hw::SavedRegisters>(wave);
+  auto registers = common<hw::SavedRegisters>(wave, stopped != nullptr);
   registers.status = status;
   registers.trapsts = trapsts;
   registers.flat_scratch = wave.flat_scratch;

@@ -23,7 +23,7 @@ void fill_random(u32* words, usize count, Random& random) {
 }  // namespace
 
 void WorkGroup::start(const Dispatch& dispatch, const Resources& resources, const GroupPlace& place,
-                      Memory& memory, u64 poison_seed, bool twins) {
+                      Memory& memory, u64 poison_seed, Judged judged) {
   place_ = place;
   const usize items = usize{place.size[0]} * place.size[1] * place.size[2];
   count_ = live_ = (items + lanes_ - 1) / lanes_;
@@ -39,7 +39,7 @@ void WorkGroup::start(const Dispatch& dispatch, const Resources& resources, cons
   }
   lds_bytes_ = dispatch.lds_bytes;
   if (poison_seed != 0) poison(dispatch, memory, poison_seed);
-  if (twins) {
+  if (judged.undefined) {
     twin_lds_ = std::make_unique<u8[]>(lds_capacity_ + 64);
     for (u32 i = 0; i < lds_bytes_; ++i) twin_lds_[i] = static_cast<u8>(~lds_[i]);
   }
@@ -61,7 +61,11 @@ void WorkGroup::start(const Dispatch& dispatch, const Resources& resources, cons
                           .waves = static_cast<u32>(count_),
                           .scratch_slot = place.scratch_slot + static_cast<u32>(i),
                           .compute_unit = place.compute_unit};
-    if (!twins) {
+    if (judged.waits) {
+      if (!member.loads) member.loads = std::make_unique<PendingLoads>(*chip_, lanes_);
+      member.loads->clear();
+    }
+    if (!judged.undefined) {
       start_wave(wave, dispatch, resources, start);
       continue;
     }

@@ -31,7 +31,8 @@ class WorkGroup {
   enum class State : u8 { Ready, AtBarrier, AtWaveSync, Ended };
   struct Member {
     std::unique_ptr<Wave> wave;
-    std::unique_ptr<Twin> twin;  // null unless undefined values are tracked
+    std::unique_ptr<Twin> twin;           // null unless undefined values are tracked
+    std::unique_ptr<PendingLoads> loads;  // null unless waits are judged
     State state = State::Ended;
     bool barrier_complete = false;  // split barrier: all have signalled, not yet waited for
     u64 barrier_pc = 0;             // of the barrier where it waits
@@ -45,9 +46,12 @@ class WorkGroup {
 
   // Starts a group on this compute unit in place of the last one. `poison` is a seed from which
   // registers and LDS that the launch leaves undefined are filled; 0: they keep their contents.
-  // `twins`: the waves have twins.
+  struct Judged {
+    bool undefined = false;  // uses of undefined values: the waves have twins
+    bool waits = false;      // uses of loads
+  };
   void start(const Dispatch& dispatch, const Resources& resources, const GroupPlace& place,
-             Memory& memory, u64 poison, bool twins = false);
+             Memory& memory, u64 poison, Judged judged);
 
   const GroupPlace& place() const { return place_; }
   usize waves() const { return count_; }

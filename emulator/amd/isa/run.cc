@@ -84,14 +84,64 @@ Flow run_indexed(Wave& wave, const Operation& op) {
                                                 : run_beyond_registers(wave, moved);
 }
 
+// Who is told of each operation: nobody.
+struct NoCounter {
+  void begin_block() {}
+  void begin(const Operation&) {}
+  void end() {}
+};
+
 // Of a block; `op` ends where it stopped.
-Flow run_beyond_registers(Wave& wave, const Operation*& op, const Operation* end) {
+template <class Counter>
+Flow run_beyond_registers(Wave& wave, const Operation*& op, const Operation* end,
+                          Counter& counter) {
   Flow flow = Flow::Next;
   for (; op != end; ++op) {
+    counter.begin(*op);
     flow = wave.index_mode == 0 ? run_beyond_registers(wave, *op) : run_indexed(wave, *op);
+    counter.end();
     if (flow != Flow::Next) break;
   }
   return flow;
+}
+
+// See run(); wave.memory is set.
+template <class Counter>
+Exit run_blocks(Wave& wave, Memory& memory, CodeCache& cache, u64 budget, Counter& counter) {
+  HostFloatMode mode(wave);
+  u64 executed = 0;
+  do {
+    const Block* block = cache.find(wave.pc, wave.lanes, memory);
+    if (block == nullptr) {
+      Exit exit{.kind = Exit::Kind::Fault, .pc = wave.pc, .address = wave.pc};
+      exit.name = "instruction fetch";
+      return exit;
+    }
+    const bool within = block->needs.within(wave);
+    if (!within && wave.is_judged(Exit::Limit::Registers)) [[unlikely]]
+      return beyond_registers(wave, *block);
+    const Operation* op = block->operations.data();
+    const Operation* const end = op + block->operations.size();
+    Flow flow = Flow::Next;
+    counter.begin_block();
+    if (!within) [[unlikely]] {
+      flow = run_beyond_registers(wave, op, end, counter);
+    } else {
+      for (; op != end; ++op) {
+        counter.begin(*op);
+        flow = wave.index_mode == 0 ? op->handler(wave, *op) : run_indexed(wave, *op);
+        counter.end();
+        if (flow != Flow::Next) [[unlikely]]
+          break;
+      }
+    }
+    const u64 done = static_cast<u64>(op - block->operations.data()) + (op != end ? 1 : 0);
+    executed += done;
+    wave.clock += done;
+    if (flow == Flow::Stop) return wave.exit;
+    if (flow == Flow::Next) wave.pc = block->end;
+  } while (executed < budget);
+  return {.kind = Exit::Kind::Budget, .pc = wave.pc};
 }
 
 }  // namespace
@@ -114,37 +164,20 @@ Flow run_one(Wave& wave, const Operation& op) {
 
 Exit run(Wave& wave, Memory& memory, CodeCache& cache, u64 budget) {
   wave.memory = &memory;
-  HostFloatMode mode(wave);
-  u64 executed = 0;
-  do {
-    const Block* block = cache.find(wave.pc, wave.lanes, memory);
-    if (block == nullptr) {
-      Exit exit{.kind = Exit::Kind::Fault, .pc = wave.pc, .address = wave.pc};
-      exit.name = "instruction fetch";
-      return exit;
-    }
-    const bool within = block->needs.within(wave);
-    if (!within && wave.is_judged(Exit::Limit::Registers)) [[unlikely]]
-      return beyond_registers(wave, *block);
-    const Operation* op = block->operations.data();
-    const Operation* const end = op + block->operations.size();
-    Flow flow = Flow::Next;
-    if (!within) [[unlikely]] {
-      flow = run_beyond_registers(wave, op, end);
-    } else {
-      for (; op != end; ++op) {
-        flow = wave.index_mode == 0 ? op->handler(wave, *op) : run_indexed(wave, *op);
-        if (flow != Flow::Next) [[unlikely]]
-          break;
-      }
-    }
-    const u64 done = static_cast<u64>(op - block->operations.data()) + (op != end ? 1 : 0);
-    executed += done;
-    wave.clock += done;
-    if (flow == Flow::Stop) return wave.exit;
-    if (flow == Flow::Next) wave.pc = block->end;
-  } while (executed < budget);
-  return {.kind = Exit::Kind::Budget, .pc = wave.pc};
+  NoCounter nobody;
+  return run_blocks(wave, memory, cache, budget, nobody);
+}
+
+Exit run_counted(Wave& wave, Memory& memory, CodeCache& cache, u64 budget, WaveCounter& counter) {
+  wave.memory = &counter.begin(wave);
+  return run_blocks(wave, memory, cache, budget, counter);
+}
+
+Exit run_judging_waits(Wave& wave, Memory& memory, CodeCache& cache, u64 budget,
+                       PendingLoads& loads) {
+  wave.memory = &memory;
+  WaitJudge judge(loads);
+  return run_blocks(wave, memory, cache, budget, judge);
 }
 
 }  // namespace doorbell::emu::amdgpu

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "base/os/host.h"
 #include "base/util/try.h"
 
 namespace doorbell::emu::amdgpu {
@@ -57,8 +58,6 @@ class DoorbellTrap final : public os::MmioTrap {
   u32 gpu_;
 };
 
-void unmap(void*, u8* data, usize size) { munmap(data, size); }
-
 class DeviceFile final : public os::File {
  public:
   // `gpu` < 0: /dev/kfd.
@@ -93,16 +92,7 @@ class DeviceFile final : public os::File {
         !request.shared && (request.readable || request.writable || request.executable);
     if (int why = kfd_.judge_map(gpu_, {request.offset, request.size, is_copy}))
       return fail_errno(why, "map {:#x} bytes of {} at {:#x}", request.size, path_, request.offset);
-    int protection = (request.readable ? PROT_READ : 0) | (request.writable ? PROT_WRITE : 0) |
-                     (request.executable ? PROT_EXEC : 0);
-    int flags = (request.shared ? MAP_SHARED : MAP_PRIVATE) | (request.at ? MAP_FIXED : 0) |
-                (request.populate ? MAP_POPULATE : 0);
-    void* data = mmap(request.at, request.size, protection, flags, descriptor_,
-                      static_cast<off_t>(request.offset));
-    if (data == MAP_FAILED) return fail_errno(errno, "map {:#x} bytes of {}", request.size, path_);
-    os::Mapping mapping(static_cast<u8*>(data), request.size, unmap, nullptr);
-    if (!request.inherited) TRY(os::set_inherited(mapping.data(), mapping.size(), false));
-    return mapping;
+    return os::map_descriptor(descriptor_, request, path_);
   }
 
   Result<os::MappedRegisters> map_registers(const os::MapRequest& request) override {
@@ -218,11 +208,11 @@ SystemTree make_system_tree(std::span<const Slot> slots) {
 }
 
 KfdFiles::KfdFiles(Kfd& kfd, os::Files& host)
-    : kfd_(kfd), host_(host), tree_(make_system_tree(kfd.slots())) {}
+    : ForwardedFiles(host), kfd_(kfd), tree_(make_system_tree(kfd.slots())) {}
 
 Result<std::unique_ptr<os::File>> KfdFiles::open(const std::string& path, os::Access access) {
   std::string resolved = tree_.resolve(path);
-  if (!tree_.owns(resolved)) return host_.open(path, access);
+  if (!tree_.owns(resolved)) return ForwardedFiles::open(path, access);
   const std::string* text = tree_.find(resolved);
   if (!text) return fail_errno(tree_.is_folder(resolved) ? EISDIR : ENOENT, "open {}", path);
   if (resolved == "/dev/kfd") return std::make_unique<DeviceFile>(kfd_, -1, path);
@@ -234,21 +224,9 @@ Result<std::unique_ptr<os::File>> KfdFiles::open(const std::string& path, os::Ac
   return std::make_unique<TextFile>(path, *text);
 }
 
-Result<os::Mapping> KfdFiles::map_anonymous(const os::MapRequest& request) {
-  return host_.map_anonymous(request);
-}
-
-Result<void> KfdFiles::rename(const std::string& from, const std::string& to) {
-  return host_.rename(from, to);
-}
-
-Result<void> KfdFiles::remove(const std::string& path) { return host_.remove(path); }
-
-Result<void> KfdFiles::make_folders(const std::string& path) { return host_.make_folders(path); }
-
 Result<std::vector<std::string>> KfdFiles::list(const std::string& path) {
   std::string resolved = tree_.resolve(path);
-  if (!tree_.owns(resolved)) return host_.list(path);
+  if (!tree_.owns(resolved)) return ForwardedFiles::list(path);
   if (!tree_.is_folder(resolved))
     return fail_errno(tree_.find(resolved) ? ENOTDIR : ENOENT, "list {}", path);
   return tree_.list(resolved);
@@ -256,7 +234,7 @@ Result<std::vector<std::string>> KfdFiles::list(const std::string& path) {
 
 bool KfdFiles::exists(const std::string& path) {
   std::string resolved = tree_.resolve(path);
-  if (!tree_.owns(resolved)) return host_.exists(path);
+  if (!tree_.owns(resolved)) return ForwardedFiles::exists(path);
   return tree_.find(resolved) || tree_.is_folder(resolved);
 }
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "base/os/files.h"
+#include "base/os/forwarded_files.h"
 #include "emulator/amd/kfd/kfd.h"
 #include "emulator/amd/kfd/topology.h"
 
@@ -32,22 +32,17 @@ class SystemTree {
   SystemFiles files_;
 };
 
-class KfdFiles final : public os::Files {
+class KfdFiles final : public os::ForwardedFiles {
  public:
   // Both are borrowed and outlive every opened file.
   KfdFiles(Kfd& kfd, os::Files& host);
 
   Result<std::unique_ptr<os::File>> open(const std::string& path, os::Access access) override;
-  Result<os::Mapping> map_anonymous(const os::MapRequest& request) override;
-  Result<void> rename(const std::string& from, const std::string& to) override;
-  Result<void> remove(const std::string& path) override;
-  Result<void> make_folders(const std::string& path) override;
   Result<std::vector<std::string>> list(const std::string& path) override;
   bool exists(const std::string& path) override;
 
  private:
   Kfd& kfd_;
-  os::Files& host_;
   SystemTree tree_;
 };
 

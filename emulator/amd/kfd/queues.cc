@@ -289,7 +289,7 @@ void Queues::judge_end(const Queue& queue) const {
     return host ? std::atomic_ref(*reinterpret_cast<u64*>(host)).load() : 0;
   };
   u64 read = load(description.read_pointer), written = load(description.write_pointer);
-  // A PM4 queue's read pointer goes round with the ring. [Linux gfx_v11_0.c, rptr_mask]
+  // A PM4 queue's read pointer goes round with the ring. [kfdtest PM4Queue.cpp, RptrWhenConsumed()]
   const u64 ring = description.ring_bytes / 4;
   const bool goes_round = description.kind == QueueKind::Pm4 && ring > 0;
   const bool empty = goes_round ? (read - written) % ring == 0 : read == written;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "emulator/nv/compute/rules.h"
+#include "emulator/nv/isa/instruction_class.h"
 
 namespace doorbell::emu::nvgpu {
 
@@ -25,7 +26,8 @@ Flow stop(Warp& warp, const Check& rule, u32 lane, u64 address, std::string mess
   return Flow::Stop;
 }
 
-Block::Block(const Grid& grid, std::array<u32, 3> index) : grid_(grid), index_(index) {
+Block::Block(const Grid& grid, std::array<u32, 3> index, InstructionCounter* counter)
+    : grid_(grid), index_(index), counter_(counter) {
   const auto& size = grid.launch.block;
   const u32 threads = size[0] * size[1] * size[2];
   for (u32 first = 0; first < threads; first += kLanes) {
@@ -39,6 +41,7 @@ Block::Block(const Grid& grid, std::array<u32, 3> index) : grid_(grid), index_(i
     warp->predicates[kTrue] = warp->predicates[kUniformPredicates + kTrue] = kAllLanes;
     warps_.push_back(std::move(warp));
   }
+  if (grid.data_caches != nullptr) cache_ = &grid.data_caches->for_block(grid.memory);
   shared_.resize(grid.kernel.shared_bytes + grid.launch.dynamic_shared);
   local_.resize((usize{grid.local_bytes} + grid.local_high_bytes) * warps_.size() * kLanes);
   if (!grid.uses.empty()) rules_.resize(warps_.size());
@@ -85,6 +88,7 @@ bool Block::run() {
 
 // From `op` until the flow changes; `op` ends behind the last one executed.
 Flow Block::run_operations(Warp& warp, const Operation*& op) {
+  if (counter_ != nullptr) return run_counted(warp, op);
   Flow flow = Flow::Next;
   if (rules_.empty()) {
     for (; flow == Flow::Next; ++op) flow = op->handler(warp, *op);
@@ -95,6 +99,19 @@ Flow Block::run_operations(Warp& warp, const Operation*& op) {
   for (; flow == Flow::Next; ++op) {
     const bool good = rules.check(warp, *op, grid_.uses[static_cast<usize>(op - first)]);
     flow = good ? op->handler(warp, *op) : Flow::Stop;
+  }
+  return flow;
+}
+
+Flow Block::run_counted(Warp& warp, const Operation*& op) {
+  const Operation* const first = grid_.operations.data();
+  Flow flow = Flow::Next;
+  for (; flow == Flow::Next; ++op) {
+    counter_->begin(class_of(op->opcode));
+    const bool good = rules_.empty() || rules_[warp.index].check(
+                                            warp, *op, grid_.uses[static_cast<usize>(op - first)]);
+    flow = good ? op->handler(warp, *op) : Flow::Stop;
+    counter_->end();
   }
   return flow;
 }

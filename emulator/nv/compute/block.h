@@ -7,6 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "emulator/core/instruction_counter.h"
+#include "emulator/nv/compute/data_cache.h"
 #include "emulator/nv/compute/launch.h"
 #include "emulator/nv/isa/register_rules.h"
 #include "emulator/nv/isa/warp.h"
@@ -34,13 +36,17 @@ struct Grid {
   std::vector<Operation> changed_operations;
   std::vector<Row> constants;  // of the operations
   Banks banks;
+  u32 barriers = 16;         // of a block
   u32 local_bytes = 0;       // of a thread, from local address 0
   u32 local_high_bytes = 0;  // of a thread, up to kLocalEnd
   u64 shared_window = kSharedWindow, local_window = kLocalWindow;
   std::span<const RegisterUses> uses;  // of the operations; empty: registers are not judged
+  DataCaches* data_caches = nullptr;   // null: memory is always read
 
   // `program` lives longer; the banks are complete.
   void set_program(const Program& program);
+  // Operations that use more registers of a thread stop their warp; of the program that was set.
+  void limit_registers(std::span<const RegisterUses> uses, u32 count);
 };
 
 // All blocks, one after the other, until one stops; `instructions` counts them unless it is null.
@@ -50,7 +56,8 @@ class Block {
  public:
   static constexpr u32 kBarriers = 16;
 
-  Block(const Grid& grid, std::array<u32, 3> index);
+  // `counter` is borrowed; null: nothing is counted.
+  Block(const Grid& grid, std::array<u32, 3> index, InstructionCounter* counter = nullptr);
 
   // True when all threads ended; false: fault() is set.
   bool run();
@@ -68,6 +75,14 @@ class Block {
   u8* copy_target(Warp& warp, u32 lane, u64 address, u32 bytes);
   // The warp waited for its first `groups` groups of copies.
   void finish_copies(Warp& warp, u32 groups);
+
+  // The next read of the bytes, or of any, sees memory.
+  void drop_cached(u64 address) {
+    if (cache_ != nullptr) cache_->drop(address);
+  }
+  void drop_all_cached() {
+    if (cache_ != nullptr) cache_->drop_all();
+  }
 
   // What threads accessed before is ordered with what they access from now on.
   void order_accesses() { ++epoch_; }
@@ -105,6 +120,7 @@ class Block {
 
   void run_warp(Warp& warp);
   Flow run_operations(Warp& warp, const Operation*& op);
+  Flow run_counted(Warp& warp, const Operation*& op);
   bool choose_lanes(Warp& warp, u32 except = 0);
   void end_turn(Warp& warp);
   void release_yielded(Warp& warp);
@@ -131,8 +147,10 @@ class Block {
   u32 epoch_ = 1;
   bool judges_shared_ = false;
   std::array<BarrierState, kBarriers> barriers_;
+  InstructionCounter* const counter_;
   const Range* last_range_ = nullptr;
   u64 generation_ = 0;
+  DataCache* cache_ = nullptr;
   Fault fault_;
 };
 

@@ -28,7 +28,13 @@ u8* Block::global(Warp& warp, u32 lane, u64 address, u32 bytes, bool write) {
                      address, inside ? "which is read-only" : grid_.memory.describe(address)));
     return nullptr;
   }
-  return last_range_->host + (address - last_range_->start);
+  if (counter_ != nullptr) [[unlikely]]
+    counter_->note_global(address, bytes, write);
+  u8* const host = last_range_->host + (address - last_range_->start);
+  if (cache_ == nullptr) return host;
+  if (!write) return cache_->read(address, host);
+  cache_->drop(address);
+  return host;
 }
 
 u8* Block::shared(Warp& warp, u32 lane, u64 address, u32 bytes, bool write, bool atomic) {
@@ -47,6 +53,8 @@ u8* Block::shared(Warp& warp, u32 lane, u64 address, u32 bytes, bool write, bool
       !is_noted(static_cast<u16>(warp.index + 1), address, bytes, write))
     note_shared(warp, lane, address, bytes, write, atomic);
   if (warp.fault.rule != nullptr) return nullptr;
+  if (counter_ != nullptr) [[unlikely]]
+    counter_->note_shared(lane, address, bytes, write);
   return shared_.data() + address;
 }
 

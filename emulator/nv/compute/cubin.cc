@@ -33,10 +33,11 @@ enum Attribute : u8 {
 enum Relocation : u32 {
   kR32 = 1,        // the address's low 32 bits
   kR64 = 2,        // all of it
+  kG64 = 4,        // "generic": the same for global memory
   kLow32 = 0x38,   // the low 32 bits, in bits 32 to 63 of an instruction
   kHigh32 = 0x39,  // the high 32 bits, there
   kAbs47 = 0x3a,   // words, in bits 34 to 80
-  kAbs56 = 0x4b,   // words: the low byte in bits 16 to 23, the rest from bit 34 (sm_90)
+  kAbs55 = 0x4b,   // words: the low byte in bits 16 to 23, 47 more from bit 34 (sm_90)
 };
 
 u32 load_u32(std::span<const u8> bytes, usize at) {
@@ -237,11 +238,11 @@ class CubinReader {
 
   Result<void> add_fix(const Start& where, u64 offset, u32 type, const elf::Symbol& symbol,
                        u64 addend) {
-    constexpr std::array<u32, 6> kKnown = {kR32, kR64, kLow32, kHigh32, kAbs47, kAbs56};
+    constexpr std::array<u32, 7> kKnown = {kR32, kR64, kG64, kLow32, kHigh32, kAbs47, kAbs55};
     if (std::ranges::find(kKnown, type) == kKnown.end())
       return fail(ErrorKind::Unsupported, "relocation type {:#x} of symbol {} is not known", type,
                   std::string(symbol.name));
-    const u64 bytes = type == kR32 ? 4 : type == kR64 ? 8 : 16;
+    const u64 bytes = type == kR32 ? 4 : type == kR64 || type == kG64 ? 8 : 16;
     if (where.offset + offset + bytes > where.bytes->size())
       return fail(ErrorKind::Corrupt, "a relocation of {} at {:#x} is beyond its section",
                   std::string(symbol.name), offset);
@@ -286,13 +287,14 @@ void Cubin::apply(const Fix& fix, u64 globals) {
   std::vector<u8>& bytes = *fix.bytes;
   switch (fix.type) {
     case kR32: return put_bits(bytes, fix.offset, 0, 32, value);
-    case kR64: return put_bits(bytes, fix.offset, 0, 64, value);
+    case kR64:
+    case kG64: return put_bits(bytes, fix.offset, 0, 64, value);
     case kLow32: return put_bits(bytes, fix.offset, 32, 32, value);
     case kHigh32: return put_bits(bytes, fix.offset, 32, 32, value >> 32);
     case kAbs47: return put_bits(bytes, fix.offset, 34, 47, value >> 2);
     default:
       put_bits(bytes, fix.offset, 16, 8, value >> 2);
-      put_bits(bytes, fix.offset, 34, 48, value >> 10);
+      put_bits(bytes, fix.offset, 34, 47, value >> 10);
   }
 }
 

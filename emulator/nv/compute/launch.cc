@@ -94,6 +94,24 @@ void Grid::set_program(const Program& program) {
   operations = changed_operations;
 }
 
+// Registers are allocated to a warp in units of 256. [CUDA Programming Guide, "Compute
+// Capabilities"; NVIDIA's occupancy calculator, "Register allocation unit size"]
+void Grid::limit_registers(std::span<const RegisterUses> uses, u32 count) {
+  constexpr u32 kUnit = 8;
+  const u32 limit = (count + kUnit - 1) / kUnit * kUnit;
+  const auto is_beyond = [&](const RegisterRange& range) {
+    return range.row < kZero && range.count != 0 && range.row + range.count > limit;
+  };
+  for (usize i = 0; i < uses.size(); ++i) {
+    if (!std::ranges::any_of(uses[i].reads, is_beyond) &&
+        !std::ranges::any_of(uses[i].writes, is_beyond))
+      continue;
+    if (changed_operations.empty()) changed_operations.assign(operations.begin(), operations.end());
+    changed_operations[i].handler = register_beyond_count;
+  }
+  if (!changed_operations.empty()) operations = changed_operations;
+}
+
 Result<LaunchResult> launch(const Cubin& cubin, const CubinKernel& kernel, const Launch& launch,
                             AddressSpace& memory, Checks& checks) {
   TRY(check_launch(kernel, launch));
@@ -107,6 +125,7 @@ Result<LaunchResult> launch(const Cubin& cubin, const CubinKernel& kernel, const
   for (const auto& [number, bytes] : kernel.banks) grid.banks[number] = bytes;
   grid.banks[0] = bank0;
   grid.set_program(cubin.program());
+  if (kernel.registers != 0) grid.limit_registers(cubin.register_uses(), kernel.registers);
   if (checks.level(kUndefinedRegister) != Level::Off || checks.level(kMissingWait) != Level::Off)
     grid.uses = cubin.register_uses();
   LaunchResult result;
@@ -116,15 +135,22 @@ Result<LaunchResult> launch(const Cubin& cubin, const CubinKernel& kernel, const
 
 std::optional<Fault> run_blocks(const Grid& grid, u64* instructions) {
   const std::array<u32, 3>& size = grid.launch.grid;
-  for (u32 z = 0; z < size[2]; ++z)
-    for (u32 y = 0; y < size[1]; ++y)
-      for (u32 x = 0; x < size[0]; ++x) {
-        Block block(grid, {x, y, z});
-        const bool good = block.run();
-        if (instructions != nullptr) *instructions += block.instructions();
-        if (!good) return block.fault();
-      }
-  return std::nullopt;
+  Counts* const counts = grid.launch.counts;
+  KernelCounts counted{.launches = 1};
+  InstructionCounter counter(counted, neighbours_cycle);
+  std::optional<Fault> fault;
+  const u64 blocks = u64{size[0]} * size[1] * size[2];
+  for (u64 i = 0; i < blocks && !fault; ++i) {
+    const u64 row = i / size[0];
+    Block block(grid,
+                {static_cast<u32>(i % size[0]), static_cast<u32>(row % size[1]),
+                 static_cast<u32>(row / size[1])},
+                counts != nullptr ? &counter : nullptr);
+    if (!block.run()) fault = block.fault();
+    if (instructions != nullptr) *instructions += block.instructions();
+  }
+  if (counts != nullptr) counts->add(grid.kernel.name, counted);
+  return fault;
 }
 
 }  // namespace doorbell::emu::nvgpu

@@ -13,6 +13,7 @@
 #include "base/util/types.h"
 #include "emulator/core/address_space.h"
 #include "emulator/core/checks.h"
+#include "emulator/core/counts.h"
 #include "emulator/nv/compute/cubin.h"
 
 namespace doorbell::emu::nvgpu {
@@ -28,6 +29,8 @@ struct Launch {
   u32 stack_bytes = 1024;
   // A warp that executes more instructions is taken for one that never ends. Zero: no limit.
   u64 most_instructions = 0;
+  // Gets what the kernel executes, under its name; borrowed. Null: off, at no cost.
+  Counts* counts = nullptr;
 };
 
 // Why a kernel stopped before its end.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "emulator/nv/compute/qmd_grid.h"
+#include "emulator/nv/compute/qmd_unused.h"
 #include "emulator/nv/rules.h"
 
 namespace doorbell::emu::nvgpu {
@@ -32,6 +33,8 @@ class QmdChecker {
   void check_all() {
     check_version();
     check_reserved();
+    check_unused();
+    check_dependences();
     check_sizes();
     check_shared();
     check_constants();
@@ -69,6 +72,22 @@ class QmdChecker {
         judge(kQmdReserved, fmt::format("{} is {:#x}", hw::Qmd::name(field), get(field)));
   }
 
+  void check_unused() {
+    for (const std::string& field : unused_fields(qmd_)) judge(kQmdUnused, field);
+    for (const std::string& field : unknown_fields(qmd_)) judge(kQmdUnknown, field);
+    for (const std::string& field : fields_not_emulated(qmd_))
+      judge(kQmdVersion, field + ", which is not emulated");
+  }
+
+  // A grid with dependences waits until other descriptors have counted them down.
+  void check_dependences() {
+    if (get(DependenceCounter) != 0)
+      judge(kQmdReserved,
+            fmt::format("DEPENDENCE_COUNTER is {}, which is not emulated", get(DependenceCounter)));
+    // [clc7c0qmd.h, clcbc0qmd.h CWD_MEMBAR_TYPE: L1_NONE, L1_SYSMEMBAR, L1_MEMBAR]
+    if (get(CwdMembarType) == 2) judge(kQmdReserved, "CWD_MEMBAR_TYPE 2 does not exist");
+  }
+
   void check_sizes() {
     constexpr u64 kMostThreads = 1024, kMostDepth = 64;
     const u64 x = get(CtaThreadDimension0), y = get(CtaThreadDimension1),
@@ -95,9 +114,20 @@ class QmdChecker {
       judge(kQmdShared,
             fmt::format("configurations of shared memory from {} over {} to {}, the chip has {}",
                         least, target, most, limit / 4096 + 1));
+    else if (!is_configuration(least) || !is_configuration(target) || !is_configuration(most))
+      judge(kQmdShared, fmt::format("configurations of shared memory {}, {} and {}, of which the "
+                                    "chip does not have all",
+                                    least, target, most));
     else if (bytes > (least - 1) * 4096)
       judge(kQmdShared, fmt::format("{} bytes of shared memory, the least configuration has {}",
                                     bytes, (least - 1) * 4096));
+  }
+
+  // [CUDA Programming Guide, "Shared Memory" of compute capability 8.x and 9.0]
+  bool is_configuration(u64 value) const {
+    constexpr u64 kKib[] = {0, 8, 16, 32, 64, 100, 132, 164, 196, 228};
+    return std::ranges::any_of(
+        kKib, [&](u64 kib) { return kib <= grid_.model.shared_kib && value == kib / 4 + 1; });
   }
 
   void check_constants() {
@@ -138,6 +168,11 @@ class QmdChecker {
     // nvk_slm_area_ensure()]
     const Model& model = grid_.model;
     const u64 of_warp = ((low + high) * 32 + 0x1ff) / 0x200 * 0x200;
+    // [the same: what SET_SHADER_LOCAL_MEMORY_NON_THROTTLED_B is aligned to]
+    if (grid_.local_bytes_of_tpc % 0x8000 != 0)
+      judge(kQmdLocal,
+            fmt::format("{:#x} bytes of local memory for a TPC, not a multiple of 0x8000",
+                        grid_.local_bytes_of_tpc));
     const u64 of_tpc = of_warp * model.warps_per_sm * model.sms_per_tpc;
     const u64 all = grid_.local_bytes_of_tpc * model.tpcs_per_gpc * model.gpcs;
     const Range* range = grid_.space.find(grid_.local_memory);
@@ -153,6 +188,18 @@ class QmdChecker {
     const u64 address = get(ProgramAddress), version = get(SassVersion);
     const u32 expected = (grid_.model.sm_version & 0xf00) >> 4 | (grid_.model.sm_version & 0xf);
     if (address % 128 != 0) judge(kQmdProgram, fmt::format("code at {:#x}", address));
+    // Units of 256 bytes, as the names say: *_SHIFTED. [clc7c0qmd.h PROGRAM_PREFETCH_*]
+    const u64 prefetched =
+        get(ProgramPrefetchAddrUpperShifted) << 40 | get(ProgramPrefetchAddrLowerShifted) << 8;
+    const u64 bytes = get(ProgramPrefetchSize) << 8;
+    const Range* range = grid_.space.find(prefetched);
+    const bool is_of_program = prefetched <= address && address < prefetched + bytes;
+    if (get(ProgramPrefetchType) > 1)
+      judge(kQmdProgram,
+            fmt::format("PROGRAM_PREFETCH_TYPE {} does not exist", get(ProgramPrefetchType)));
+    if (bytes != 0 && (!is_of_program || range == nullptr || !range->contains(prefetched, bytes)))
+      judge(kQmdProgram, fmt::format("{:#x} bytes at {:#x} are prefetched, the code is at {:#x}",
+                                     bytes, prefetched, address));
     if (version != expected)
       judge(kQmdProgram, fmt::format("SASS_VERSION {:#x}, the chip's is {:#x}", version, expected));
   }

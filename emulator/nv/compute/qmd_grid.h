@@ -3,6 +3,7 @@
 // grid, is host/gpu.h's.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "drivers/nv/hw/qmd/qmd.h"
 #include "emulator/core/address_space.h"
 #include "emulator/core/checks.h"
+#include "emulator/nv/compute/data_cache.h"
 #include "emulator/nv/compute/launch.h"
 #include "emulator/nv/isa/register_rules.h"
 #include "emulator/nv/model.h"
@@ -25,15 +27,18 @@ namespace doorbell::emu::nvgpu {
 class GridCaches {
  public:
   struct Code {
-    std::vector<u8> bytes;
+    std::vector<u8> bytes;   // from the address on
+    std::vector<u8> before;  // of what lies before it, as much as the code may jump to
     Program program;
     std::vector<RegisterUses> uses;
     bool is_current = true;  // not invalidated
   };
-  // The code at an address, decoded for a chip (86 of sm_86); `is_stale`: memory has changed, and
+  // The code at an address, decoded for a chip (86 of sm_86). `before`: what is mapped before it,
+  // of which functions may be part that the code calls. `is_stale`: memory has changed, and
   // the cache was not invalidated since. `serve_stale`: then the old code.
-  std::shared_ptr<const Code> code(u64 address, std::span<const u8> bytes, u32 chip,
-                                   bool serve_stale, bool* is_stale);
+  std::shared_ptr<const Code> code(u64 address, std::span<const u8> before,
+                                   std::span<const u8> bytes, u32 chip, bool serve_stale,
+                                   bool* is_stale);
   void invalidate_code();
 
   // The same of a constant buffer's bytes.
@@ -53,12 +58,16 @@ struct QmdGrid {
   AddressSpace& space;
   Checks& checks;
   GridCaches& caches;
+  DataCaches* data_caches;  // null: none
   // As the methods of the compute class set them.
   u64 shared_window, local_window;
   u64 local_memory, local_bytes_of_tpc;
   u64 most_instructions;  // of a warp; 0: no limit
+  Counts* counts;         // Launch::counts
   bool adversarial;
   std::string who;  // "GPU 0, channel 1": for reports
+  // Sees a constant buffer as the grid reads it, and may change it; null: nobody.
+  std::function<void(u32 number, std::vector<u8>* bytes)> show_bank;
 };
 
 // Reports what is wrong with the descriptor; fails with the message where a rule says that the grid

@@ -99,6 +99,23 @@ inline constexpr Check kWholeWarp{"NV-CODE-007",
                                   "all lanes of a warp execute its matrix instructions",
                                   "PTX ISA, \"mma\", \"ldmatrix\": .aligned"};
 
+inline constexpr Check kRegisterCount{
+    "NV-CODE-008",
+    "an instruction uses registers that the launch allocates",
+    "Linux drivers/gpu/drm/nouveau/nvkm/engine/gr/gf100.c gf100_mp_warp_error, OOR_REG",
+    Power::Full,
+    Power::Full,
+    false,
+    true};
+inline constexpr Check kBarrierCount{
+    "NV-SYNC-004",
+    "a barrier is one of those that the launch counts",
+    "clc7c0qmd.h BARRIER_COUNT; PTX ISA, \"Parallel synchronization: bar\"",
+    Power::Full,
+    Power::Full,
+    false,
+    true};
+
 inline constexpr Check kMbarrier{
     "NV-SYNC-003",
     "an mbarrier is initialised, and gets the arrivals and bytes that it expects",
@@ -120,7 +137,7 @@ inline constexpr const Check* kAllRules[] = {
     &kUnknownInstruction, &kCodeFetch,  &kEndlessKernel, &kUndefinedRegister, &kMissingWait,
     &kGlobalAccess,       &kMisaligned, &kSharedAccess,  &kLocalAccess,       &kConstantAccess,
     &kUndefinedShared,    &kSharedRace, &kBarrier,       &kConvergence,       &kTrap,
-    &kPendingCopy,        &kWholeWarp,  &kMbarrier,
+    &kPendingCopy,        &kWholeWarp,  &kMbarrier,      &kRegisterCount,     &kBarrierCount,
 };
 
 }  // namespace doorbell::emu::nvgpu

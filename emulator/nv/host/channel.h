@@ -5,6 +5,7 @@
 #include <array>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -23,6 +24,7 @@ namespace hw = nv::hw;
 // The page tables that channels use; UVM fills them.
 struct VaSpace {
   u32 gpu = 0;
+  u64 base = 0, end = 0;  // the addresses that may be mapped
   AddressSpace space;
   u32 users = 0;  // channels
 };
@@ -38,6 +40,7 @@ struct ChannelGroup {
 struct ChannelFault {
   std::string message;
   bool is_mmu = false;
+  bool is_sm = false;  // a multiprocessor stopped
   bool is_write = false;
   u64 address = 0;  // that was accessed, or the instruction's
 };
@@ -71,10 +74,24 @@ struct Channel {
   std::array<std::vector<u32>, hw::kSubchannels> methods;
   std::vector<u32> inline_data;  // LOAD_INLINE_DATA
   std::deque<u64> grids;         // descriptors that wait to run
-  hw::StreamReader reader;       // for the trace
+  // LAUNCH_DMA, with the values of the other methods at that time.
+  struct Copy {
+    std::vector<u32> methods;
+    u32 launch = 0;
+  };
+  std::deque<Copy> copies;    // that wait to run
+  bool is_unflushed = false;  // a copy was not flushed yet
+  hw::StreamReader reader;    // for the trace
+  // What a FetchHook asks to be done after the next method.
+  struct Method {
+    u32 subchannel = 0, method = 0, value = 0;
+  };
+  std::optional<Method> later;
 
   AddressSpace& space() const { return va_space->space; }
-  bool is_idle() const { return get == put && words == 0 && data == 0 && !waits && grids.empty(); }
+  bool is_idle() const {
+    return get == put && words == 0 && data == 0 && !waits && grids.empty() && copies.empty();
+  }
 };
 
 }  // namespace doorbell::emu::nvgpu

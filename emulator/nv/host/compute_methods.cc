@@ -21,16 +21,17 @@ constexpr u32 kInvalidateShaderCaches = 0x021c;
 
 void Gpu::run_compute(Channel& channel, std::span<const u32> methods, u32 method, u32 value) {
   switch (method) {
-    case hw::WaitForIdle::kMethod: drain(channel); break;
+    case hw::WaitForIdle::kMethod: drain_grids(channel); break;
     case kInvalidateShaderCaches:
     case hw::InvalidateShaderCachesNoWfi::kMethod: {
-      if (method == kInvalidateShaderCaches) drain(channel);
+      if (method == kInvalidateShaderCaches) drain_grids(channel);
       const auto caches = record_of_word<hw::InvalidateShaderCachesNoWfi>(value);
       if (caches.instruction) caches_.invalidate_code();
       if (caches.constant) caches_.invalidate_constants();
+      if (caches.global_data) data_caches_.invalidate();
       break;
     }
-    case hw::InlineLaunch::kMethod: channel.inline_data.clear(); break;
+    case hw::InlineLaunch::kMethod: launch_inline(channel, methods, value); break;
     case hw::InlineData::kMethod: load_inline(channel, methods, value); break;
     case hw::SendSignalingPcasB::kMethod: {
       const auto action = record_of_word<hw::SendSignalingPcasB>(value);
@@ -38,8 +39,14 @@ void Gpu::run_compute(Channel& channel, std::span<const u32> methods, u32 method
       break;
     }
     case hw::SendSignalingPcas2B::kMethod: {
-      const auto action = record_of_word<hw::SendSignalingPcas2B>(value).action;
-      switch (action) {
+      const auto given = record_of_word<hw::SendSignalingPcas2B>(value);
+      if ((given.select != 0 || given.offset_minus_one != 0) &&
+          breaks(channel, ChannelError::ClassError, kHostMethod,
+                 fmt::format("{}: SEND_SIGNALING_PCAS2_B {:#x}: SELECT and OFFSET_MINUS_ONE are "
+                             "not emulated",
+                             name(channel), value)))
+        break;
+      switch (given.action) {
         case hw::PcasAction::Nop:
         case hw::PcasAction::Invalidate:
         case hw::PcasAction::Prefetch: break;
@@ -61,13 +68,28 @@ void Gpu::run_compute(Channel& channel, std::span<const u32> methods, u32 method
   }
 }
 
+void Gpu::launch_inline(Channel& channel, std::span<const u32> methods, u32 value) {
+  const auto launch = record_of_word<hw::InlineLaunch>(value);
+  const auto target = record_of<hw::InlineTarget>(methods);
+  channel.inline_data.clear();
+  std::string_view why;
+  if (!launch.dst_pitch) why = "block-linear surfaces are not emulated";
+  if (target.line_count != 1) why = "it is not one line, and several are not emulated";
+  if (launch.reduction_enable) why = "reductions are not emulated";
+  if (launch.completion > hw::InlineCompletion::FlushOnly) why = "semaphores are not emulated";
+  if (!why.empty())
+    breaks(channel, ChannelError::ClassError, kHostMethod,
+           fmt::format("{}: LAUNCH_DMA {:#x} of {} lines of inline data: {}", name(channel), value,
+                       target.line_count, why));
+}
+
 void Gpu::load_inline(Channel& channel, std::span<const u32> methods, u32 value) {
   const auto target = record_of<hw::InlineTarget>(methods);
   const u64 bytes = u64{target.line_length} * target.line_count;
   channel.inline_data.push_back(value);
   if (channel.inline_data.size() * 4 < bytes) return;
   // Ordered after the grids ahead of it, as a launch of the same class.
-  drain(channel);
+  drain_grids(channel);
   if (channel.group->error != 0) return;
   u8* host = at(channel, target.addr(), bytes, true, "inline data");
   if (host != nullptr) std::memcpy(host, channel.inline_data.data(), bytes);
@@ -76,11 +98,21 @@ void Gpu::load_inline(Channel& channel, std::span<const u32> methods, u32 value)
 
 void Gpu::launch(Channel& channel, u64 qmd) {
   channel.grids.push_back(qmd);
-  if (!options_.adversarial) drain(channel);
+  if (!options_.adversarial) drain_grids(channel);
+}
+
+void Gpu::drain_grids(Channel& channel) {
+  while (!channel.grids.empty() && channel.group->error == 0) run_grid(channel);
 }
 
 void Gpu::drain(Channel& channel) {
-  while (!channel.grids.empty() && channel.group->error == 0) run_grid(channel);
+  drain_grids(channel);
+  drain_copies(channel);
+}
+
+void Gpu::run_late(Channel& channel) {
+  const bool is_copy = channel.grids.empty() || (!channel.copies.empty() && random_() % 2 == 0);
+  return is_copy ? run_copy(channel) : run_grid(channel);
 }
 
 void Gpu::run_grid(Channel& channel) {
@@ -92,24 +124,31 @@ void Gpu::run_grid(Channel& channel) {
   if (host == nullptr) return;
   std::vector<u32> words(bytes / 4);
   std::memcpy(words.data(), host, bytes);
+  const FetchHook::Verdict verdict = show({Fetched::Kind::Descriptor, channel.id}, words);
+  if (verdict == FetchHook::Verdict::Skip) return;
+  if (verdict == FetchHook::Verdict::Again) channel.grids.push_front(address);
   std::span<const u32> methods;
   for (u32 i = 0; i < hw::kSubchannels; ++i)
     if (hw::kind_of(channel.bound[i]) == hw::ClassKind::Compute) methods = channel.methods[i];
   const auto window = record_of<hw::SharedMemoryWindow>(methods);
   const auto local = record_of<hw::LocalMemoryWindow>(methods);
-  const QmdGrid grid{.model = *options_.model,
-                     .address = address,
-                     .words = words,
-                     .space = channel.space(),
-                     .checks = *options_.checks,
-                     .caches = caches_,
-                     .shared_window = window.addr(),
-                     .local_window = local.addr(),
-                     .local_memory = record_of<hw::LocalMemory>(methods).addr(),
-                     .local_bytes_of_tpc = record_of<hw::LocalMemorySize>(methods).size(),
-                     .most_instructions = options_.hang_after,
-                     .adversarial = options_.adversarial,
-                     .who = name(channel)};
+  const QmdGrid grid{
+      .model = *options_.model,
+      .address = address,
+      .words = words,
+      .space = channel.space(),
+      .checks = *options_.checks,
+      .caches = caches_,
+      .data_caches = options_.adversarial ? &data_caches_ : nullptr,
+      .shared_window = window.addr(),
+      .local_window = local.addr(),
+      .local_memory = record_of<hw::LocalMemory>(methods).addr(),
+      .local_bytes_of_tpc = record_of<hw::LocalMemorySize>(methods).size(),
+      .most_instructions = options_.hang_after,
+      .counts = options_.counts,
+      .adversarial = options_.adversarial,
+      .who = name(channel),
+      .show_bank = [&](u32 number, std::vector<u8>* bytes) { show_bank(channel, number, bytes); }};
   Result<hw::Qmd> qmd = check_qmd(grid);
   if (!qmd) return stop_reported(channel, ChannelError::GraphicsException, qmd.error().message);
   if (options_.trace->enabled()) {
@@ -136,6 +175,14 @@ void Gpu::run_grid(Channel& channel) {
       return;
     channel.grids.push_front(qmd->get(pointer) << 8);
   }
+}
+
+void Gpu::show_bank(const Channel& channel, u32 number, std::vector<u8>* bytes) {
+  if (options_.hook == nullptr) return;
+  std::vector<u32> words(bytes->size() / sizeof(u32));
+  std::memcpy(words.data(), bytes->data(), words.size() * sizeof(u32));
+  show({.kind = Fetched::Kind::Constants, .channel = channel.id, .method = number}, words);
+  std::memcpy(bytes->data(), words.data(), words.size() * sizeof(u32));
 }
 
 bool Gpu::release_grid(Channel& channel, const hw::Qmd& qmd, u32 number) {
@@ -181,7 +228,9 @@ bool Gpu::release_grid(Channel& channel, const hw::Qmd& qmd, u32 number) {
 
 // [okm src/nvidia/src/kernel/gpu/gr: exceptions of multiprocessors are Xid 13, MMU faults Xid 31]
 void Gpu::stop_for(Channel& channel, const Fault& fault) {
-  channel.fault = {{}, fault.rule == &kGlobalAccess, false, fault.address};
+  channel.fault.is_mmu = fault.rule == &kGlobalAccess;
+  channel.fault.is_sm = !channel.fault.is_mmu;
+  channel.fault.address = channel.fault.is_mmu ? fault.address : fault.pc;
   const std::string message = fmt::format("{}: {}", name(channel), to_string(fault));
   stop(channel, channel.fault.is_mmu ? ChannelError::MmuFault : ChannelError::GraphicsException,
        fault.rule != nullptr ? *fault.rule : kGlobalAccess, message);

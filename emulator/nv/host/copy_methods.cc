@@ -92,6 +92,24 @@ bool Gpu::copy_lines(Channel& channel, std::span<const u32> methods, u32 value) 
   return true;
 }
 
+// Transfers begin in order, but host semaphores and grids need not wait for them.
+// [clc7b5.h NVC7B5_LAUNCH_DMA_DATA_TRANSFER_TYPE]
+void Gpu::launch_copy(Channel& channel, std::span<const u32> methods, u32 value) {
+  constexpr usize kLast = 0x70c / 4;  // behind SET_REMAP_COMPONENTS
+  channel.copies.push_back({{methods.begin(), methods.begin() + kLast}, value});
+  if (!options_.adversarial) drain_copies(channel);
+}
+
+void Gpu::drain_copies(Channel& channel) {
+  while (!channel.copies.empty() && channel.group->error == 0) run_copy(channel);
+}
+
+void Gpu::run_copy(Channel& channel) {
+  const Channel::Copy copy = std::move(channel.copies.front());
+  channel.copies.pop_front();
+  run_copy(channel, copy.methods, copy.launch);
+}
+
 void Gpu::run_copy(Channel& channel, std::span<const u32> methods, u32 value) {
   const auto launch = record_of_word<hw::CopyLaunch>(value);
   const bool is_hopper = model().qmd_major >= 4;
@@ -100,33 +118,63 @@ void Gpu::run_copy(Channel& channel, std::span<const u32> methods, u32 value) {
   const bool has_transfer = launch.transfer != hw::CopyTransfer::None;
   if (has_transfer && (!launch.src_pitch || !launch.dst_pitch))
     why = "block-linear surfaces are not emulated";
+  const bool has_semaphore = launch.semaphore != hw::CopySemaphoreType::None;
   if (launch.transfer > hw::CopyTransfer::NonPipelined) why = "no such transfer";
-  if (!is_hopper && (launch.copy_type != 0 || launch.memory_scrub || launch.payload_64bit))
+  // [clc7b5.h and clc8b5.h: LAUNCH_DMA 22:20, VPRMODE; *_UPPER is 16:0 before Hopper, then 24:0]
+  const auto extent = record_of<hw::CopyExtent>(methods);
+  const auto semaphore = record_of<hw::CopySemaphore>(methods);
+  const u32 uppers = (has_transfer ? extent.in_upper | extent.out_upper : 0) |
+                     (has_semaphore ? semaphore.addr_upper : 0);
+  if (!is_hopper && (launch.copy_type != 0 || uppers >> 17 != 0))
     why = "bits of a later class are set";
+  if (is_hopper && launch.copy_type != 0)
+    why = "copies of confidential computing are not emulated, or reserved";
+  if (launch.reserved_start_of_copy || launch.reserved_err_code != 0) why = "reserved bits are set";
+  if (has_transfer && launch.remap && methods[0x708 / 4] == 0)
+    why = "it remaps, and no components were set";
+  if (launch.memory_scrub || launch.vpr_vid2vid)
+    why = "scrubbing and protected memory are not emulated";
+  if (launch.interrupt > hw::CopyInterrupt::NonBlocking) why = "no such interrupt";
   if (launch.semaphore == hw::CopySemaphoreType::ConditionalIntr ||
       launch.semaphore_reduction_enable)
     why = "that kind of semaphore is not emulated";
+  if (launch.semaphore_reduction != 0 || launch.semaphore_reduction_unsigned)
+    why = "a reduction without SEMAPHORE_REDUCTION_ENABLE";
   if (!why.empty() && breaks(channel, ChannelError::Copy, kCopyLaunch,
                              fmt::format("{}: LAUNCH_DMA {:#x}: {}", name(channel), value, why)))
     return;
   if (has_transfer && !copy_lines(channel, methods, value)) return;
+  if (has_transfer) channel.is_unflushed = true;
+  if (launch.flush_enable) channel.is_unflushed = false;
+  if (has_semaphore && !release_copy(channel, methods, launch, value)) return;
+  // Behind the semaphore: who is woken by it finds the semaphore released.
   if (launch.interrupt != hw::CopyInterrupt::None) options_.interrupt();
-  if (launch.semaphore == hw::CopySemaphoreType::None) return;
+}
+
+bool Gpu::release_copy(Channel& channel, std::span<const u32> methods, const hw::CopyLaunch& launch,
+                       u32 value) {
   const auto semaphore = record_of<hw::CopySemaphore>(methods);
   const bool has_time = launch.semaphore == hw::CopySemaphoreType::WithTimestamp;
   const u64 bytes = has_time ? 16 : launch.payload_64bit ? 8 : 4;
-  if (has_transfer && !launch.flush_enable &&
+  if (channel.is_unflushed &&
       breaks(channel, ChannelError::Copy, kCopyLaunch,
-             fmt::format("{}: LAUNCH_DMA {:#x} releases a semaphore without FLUSH_ENABLE, which "
-                         "makes the data visible before it",
+             fmt::format("{}: LAUNCH_DMA {:#x} releases a semaphore, and no FLUSH_ENABLE made the "
+                         "data that was copied visible before it",
                          name(channel), value)))
-    return;
+    return false;
   if (semaphore.addr() % bytes != 0 && breaks(channel, ChannelError::Copy, kCopyLaunch,
                                               fmt::format("{}: a semaphore of {} bytes at {:#x}",
                                                           name(channel), bytes, semaphore.addr())))
-    return;
+    return false;
   u8* host = at(channel, semaphore.addr(), bytes, true, "a semaphore", kCopyFault);
-  if (host == nullptr) return;
+  if (host == nullptr) return false;
+  const Range* range = channel.space().find(semaphore.addr());
+  if (launch.flush_enable && launch.flush_gl && range->type.place == Place::Host &&
+      breaks(channel, ChannelError::Copy, kCopyLaunch,
+             fmt::format("{}: LAUNCH_DMA {:#x}: FLUSH_TYPE GL does not reach system memory, where "
+                         "the semaphore at {:#x} is",
+                         name(channel), value, semaphore.addr())))
+    return false;
   if (has_time) {
     const u64 now = options_.now_ns();
     std::memcpy(host + 8, &now, sizeof now);
@@ -137,6 +185,7 @@ void Gpu::run_copy(Channel& channel, std::span<const u32> methods, u32 value) {
     __atomic_store_n(reinterpret_cast<u32*>(host), semaphore.payload, __ATOMIC_RELEASE);
   else
     __atomic_store_n(reinterpret_cast<u64*>(host), payload, __ATOMIC_RELEASE);
+  return true;
 }
 
 }  // namespace doorbell::emu::nvgpu

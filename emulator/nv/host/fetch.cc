@@ -1,7 +1,9 @@
 // From entries of the ring to methods.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "drivers/nv/hw/host/gp_entry.h"
 #include "drivers/nv/hw/methods.h"
@@ -11,13 +13,59 @@
 
 namespace doorbell::emu::nvgpu {
 
+namespace {
+
+// Bits that classes before Hopper do not have. [clc7c0.h, clc7b5.h against clcbc0.h, clc8b5.h]
+u32 bits_of_hopper(hw::ClassKind kind, u32 method) {
+  constexpr u32 kUpper = 0xffff'ffff << 17;  // of an address
+  if (kind != hw::ClassKind::Compute) return 0;
+  switch (method) {
+    case hw::LocalMemory::kMethod:
+    case hw::InlineTarget::kMethod + 8: return kUpper;
+    case hw::SendSignalingPcas2B::kMethod: return 0x00ff'ff00;  // SELECT, OFFSET_MINUS_ONE
+    default: return 0;
+  }
+}
+
+// Fields that are not emulated: MAX_PLURAL_TPC_GPC_COUNT, MAX_SINGLETON_TPC_GPC_COUNT. [clcbc0.h
+// SET_SHADER_LOCAL_MEMORY_NON_THROTTLED_C]
+u32 bits_not_emulated(hw::ClassKind kind, u32 method) {
+  const bool is_it = kind == hw::ClassKind::Compute && method == hw::LocalMemorySize::kMethod + 8;
+  return is_it ? 0xffff'0000 : 0;
+}
+
+// Bits that are set although no field of the method has them, or one that is not emulated.
+u32 stray_bits(hw::ClassKind kind, u32 method, u32 value, bool is_hopper) {
+  u32 strays = value & bits_not_emulated(kind, method);
+  if (!is_hopper) strays |= value & bits_of_hopper(kind, method);
+  hw::visit_method(kind, method, [&]<class Record>(std::type_identity<Record>) {
+    strays |= value & ~fields_mask<Record>()[(method - Record::kMethod) / 4];
+  });
+  return strays;
+}
+
+}  // namespace
+
+FetchHook::Verdict Gpu::show(const Fetched& what, std::span<u32> words) {
+  return options_.hook == nullptr ? FetchHook::Verdict::Take : options_.hook->fetched(what, words);
+}
+
 void Gpu::fetch_entry(Channel& channel) {
-  const u32 index = channel.get;
-  channel.get = (channel.get + 1) % channel.entries;
-  const u8* host = at(channel, channel.ring + u64{8} * index, 8, false, "the ring");
+  const u32 index = channel.get, next = (index + 1) % channel.entries;
+  channel.get = next;
+  u8* host = at(channel, channel.ring + u64{8} * index, 8, false, "the ring");
   if (host == nullptr) return;
   std::array<u32, 2> words;
   std::memcpy(words.data(), host, sizeof words);
+  const FetchHook::Verdict verdict = show(
+      {.kind = Fetched::Kind::Entry, .channel = channel.id, .is_last = next == channel.put}, words);
+  if (verdict == FetchHook::Verdict::Skip) return;
+  if (verdict == FetchHook::Verdict::Again) channel.get = index;
+  if (verdict == FetchHook::Verdict::Later && next != channel.put) {
+    u8* other = at(channel, channel.ring + u64{8} * next, 8, false, "the ring");
+    if (other == nullptr) return;
+    std::swap_ranges(other, other + sizeof words, reinterpret_cast<u8*>(words.data()));
+  }
   const auto entry = doorbell::decode<hw::GpEntry>(words);
   const auto control = doorbell::decode<hw::GpControlEntry>(words);
   write_trace(channel, "packet", to_text(channel.reader.read(hw::StreamKind::Gpfifo, words)));
@@ -40,6 +88,9 @@ void Gpu::read_header(Channel& channel) {
   std::memcpy(&word, host, sizeof word);
   channel.at += 4;
   --channel.words;
+  show({Fetched::Kind::Header, channel.id,
+        channel.bound[record_of_word<hw::MethodHeader>(word).subchannel]},
+       {&word, 1});
   if (word == 0) return;
   const auto header = record_of_word<hw::MethodHeader>(word);
   const auto refuse = [&](std::string_view why) {
@@ -89,6 +140,20 @@ void Gpu::run_data(Channel& channel) {
 }
 
 void Gpu::run_method(Channel& channel, u32 subchannel, u32 method, u32 value) {
+  const FetchHook::Verdict verdict =
+      show({Fetched::Kind::Data, channel.id, channel.bound[subchannel], method}, {&value, 1});
+  if (verdict == FetchHook::Verdict::Skip) return;
+  if (verdict == FetchHook::Verdict::Later && !channel.later) {
+    channel.later = Channel::Method{subchannel, method, value};
+    return;
+  }
+  perform(channel, subchannel, method, value);
+  if (verdict == FetchHook::Verdict::Again) run_method(channel, subchannel, method, value);
+  if (const auto later = std::exchange(channel.later, std::nullopt))
+    perform(channel, later->subchannel, later->method, later->value);
+}
+
+void Gpu::perform(Channel& channel, u32 subchannel, u32 method, u32 value) {
   if (method < hw::kEngineMethods) return run_host_method(channel, subchannel, method, value);
   const hw::ClassId bound = channel.bound[subchannel];
   const hw::ClassKind kind = hw::kind_of(bound);
@@ -101,11 +166,18 @@ void Gpu::run_method(Channel& channel, u32 subchannel, u32 method, u32 value) {
              fmt::format("{}: {} has no method {:#x}, or none that is emulated", name(channel),
                          hw::name_of(bound), method)))
     return;
+  if (const u32 strays = stray_bits(kind, method, value, model().qmd_major >= 4);
+      strays != 0 &&
+      breaks(channel, ChannelError::ClassError, kHostMethod,
+             fmt::format("{}: {} {:#x}: bits {:#x} belong to no field, or to one that is not "
+                         "emulated",
+                         name(channel), hw::method_name(kind, method), value, strays)))
+    return;
   std::vector<u32>& methods = channel.methods[subchannel];
   if (methods.empty()) methods.resize(Channel::kMethods);
   methods[method / 4] = value;
   if (kind == hw::ClassKind::Copy) {
-    if (method == hw::CopyLaunch::kMethod) run_copy(channel, methods, value);
+    if (method == hw::CopyLaunch::kMethod) launch_copy(channel, methods, value);
   } else {
     run_compute(channel, methods, method, value);
   }

@@ -47,6 +47,12 @@ void Gpu::remove_channel(const Channel& channel) {
   const auto found = std::ranges::find_if(
       channels_, [&](const auto& candidate) { return candidate.get() == &channel; });
   if (found == channels_.end()) return;
+  if (options_.polled) poll_doorbell();
+  const u32 put = __atomic_load_n(userd_word(channel, hw::kUserdGpPut), __ATOMIC_ACQUIRE);
+  if (put != channel.put && channel.group->scheduled && channel.group->error == 0)
+    options_.checks->report(
+        kHostUnrung, fmt::format("{} is freed with GP_PUT at {}; when it was rung last it was {}",
+                                 name(channel), put, channel.put));
   --channel.va_space->users;
   channels_.erase(found);
 }
@@ -69,6 +75,8 @@ void Gpu::read_put(Channel& channel, bool is_rung) {
 }
 
 void Gpu::ring(u32 token) {
+  const FetchHook::Verdict verdict = show({Fetched::Kind::Doorbell}, {&token, 1});
+  if (verdict == FetchHook::Verdict::Skip) return;
   const auto found =
       std::ranges::find_if(channels_, [&](const auto& channel) { return channel->token == token; });
   if (found == channels_.end()) {
@@ -83,6 +91,7 @@ void Gpu::ring(u32 token) {
              fmt::format("{} was rung before GPFIFO_SCHEDULE enabled it", name(channel))))
     return;
   read_put(channel, true);
+  if (verdict == FetchHook::Verdict::Again) ring(token);
 }
 
 void Gpu::poll_doorbell() {
@@ -91,8 +100,15 @@ void Gpu::poll_doorbell() {
   const u32 token = __atomic_exchange_n(word, kNotRung, __ATOMIC_ACQ_REL);
   ring(token);
   // Another token may have been overwritten before it was seen.
-  for (const auto& channel : channels_)
-    if (channel->token != token && channel->group->error == 0) read_put(*channel, false);
+  for (const auto& channel : channels_) {
+    if (channel->token == token || channel->group->error != 0) continue;
+    const u32 before = channel->put;
+    read_put(*channel, false);
+    if (channel->put != before)
+      write_trace(
+          *channel, "packet",
+          fmt::format("DOORBELL assumed: its token was not seen, GP_PUT is {}", channel->put));
+  }
 }
 
 bool Gpu::step() {
@@ -111,15 +127,17 @@ bool Gpu::step() {
 
 bool Gpu::step(Channel& channel) {
   if (channel.group->error != 0 || !channel.group->scheduled) return false;
-  constexpr u32 kLate = 8;  // a grid that may wait goes on so seldom
+  constexpr u32 kLate = 8;  // a grid or a copy that may wait goes on so seldom
   if (!channel.grids.empty() && random_() % kLate == 0) {
     run_grid(channel);
+  } else if (!channel.copies.empty() && random_() % kLate == 0) {
+    run_copy(channel);
   } else if (channel.waits && is_acquired(channel)) {
     channel.waits = false;
-  } else if (channel.waits && channel.grids.empty()) {
+  } else if (channel.waits && channel.grids.empty() && channel.copies.empty()) {
     return channel.group->error != 0;
   } else if (channel.waits) {
-    run_grid(channel);
+    run_late(channel);
   } else if (channel.data > 0) {
     run_data(channel);
   } else if (channel.words > 0) {
@@ -127,8 +145,8 @@ bool Gpu::step(Channel& channel) {
   } else if (channel.get != channel.put) {
     fetch_entry(channel);
     __atomic_store_n(userd_word(channel, hw::kUserdGpGet), channel.get, __ATOMIC_RELEASE);
-  } else if (!channel.grids.empty()) {
-    run_grid(channel);
+  } else if (!channel.grids.empty() || !channel.copies.empty()) {
+    run_late(channel);
   } else {
     return false;
   }
@@ -166,7 +184,7 @@ u8* Gpu::at(Channel& channel, u64 address, u64 bytes, bool write, std::string_vi
             const Check& check) {
   u8* host = channel.space().at(address, bytes, write);
   if (host != nullptr) return host;
-  channel.fault = {{}, true, write, address};
+  channel.fault = {.is_mmu = true, .is_write = write, .address = address};
   stop(channel, ChannelError::MmuFault, check,
        fmt::format("{}: {} at {:#x} ({} of {} bytes): {}", name(channel), what, address,
                    write ? "write" : "read", bytes, channel.space().describe(address)));
@@ -188,7 +206,9 @@ void Gpu::stop_reported(Channel& channel, ChannelError error, const std::string&
     if (member->group != channel.group || !member->notifier) continue;
     auto* written = reinterpret_cast<hw::Notification*>(member->notifier->host());
     constexpr u16 kHappened = 0xffff;
-    written->timestamp = options_.now_ns();
+    const u64 now_ns = options_.now_ns();
+    written->time_upper = static_cast<u32>(now_ns >> 32);
+    written->time_lower = static_cast<u32>(now_ns);
     written->info32 = static_cast<u32>(error);
     __atomic_store_n(&written->status, kHappened, __ATOMIC_RELEASE);
   }

@@ -12,10 +12,12 @@
 #include <string>
 #include <vector>
 
+#include "drivers/nv/hw/copy/methods.h"
 #include "emulator/core/checks.h"
 #include "emulator/core/trace.h"
 #include "emulator/nv/compute/qmd_grid.h"
 #include "emulator/nv/host/channel.h"
+#include "emulator/nv/host/fetch_hook.h"
 #include "emulator/nv/model.h"
 
 namespace doorbell::emu::nvgpu {
@@ -35,10 +37,12 @@ class Gpu {
     const Model* model;  // all borrowed
     Checks* checks;
     Trace* trace;
+    FetchHook* hook = nullptr;
     u32 index = 0;
-    bool adversarial = false;  // grids run as late as the methods allow
+    bool adversarial = false;  // grids and copies run as late as the methods allow
     bool polled = false;       // doorbells are words in memory, of which some may be missed
     u64 seed = 0, hang_after = 0;
+    Counts* counts = nullptr;  // null: nothing is counted
     std::function<u64()> now_ns;
     std::function<void()> interrupt;  // NON_STALL_INTERRUPT
   };
@@ -66,9 +70,12 @@ class Gpu {
   const std::string& last_fault() const { return last_fault_; }
 
  private:
-  explicit Gpu(Options options) : options_(std::move(options)), random_(options_.seed) {}
+  explicit Gpu(Options options)
+      : options_(std::move(options)), random_(options_.seed), data_caches_(options_.seed) {}
 
   bool step(Channel& channel);
+  // Shows the words to the hook, which may change them.
+  FetchHook::Verdict show(const Fetched& what, std::span<u32> words);
   void read_put(Channel& channel, bool is_rung);
 
   // ---- fetch.cc
@@ -76,6 +83,7 @@ class Gpu {
   void read_header(Channel& channel);
   void run_data(Channel& channel);
   void run_method(Channel& channel, u32 subchannel, u32 method, u32 value);
+  void perform(Channel& channel, u32 subchannel, u32 method, u32 value);
 
   // ---- host_methods.cc
   void run_host_method(Channel& channel, u32 subchannel, u32 method, u32 value);
@@ -85,17 +93,30 @@ class Gpu {
   bool is_acquired(Channel& channel);
 
   // ---- copy_methods.cc
+  void launch_copy(Channel& channel, std::span<const u32> methods, u32 value);
+  // Runs the oldest copy that waits.
+  void run_copy(Channel& channel);
   void run_copy(Channel& channel, std::span<const u32> methods, u32 value);
+  // The semaphore of a LAUNCH_DMA; false: the channel has stopped.
+  bool release_copy(Channel& channel, std::span<const u32> methods, const hw::CopyLaunch& launch,
+                    u32 value);
   bool copy_lines(Channel& channel, std::span<const u32> methods, u32 value);
   bool copy_bytes(Channel& channel, u64 to, u64 from, u64 bytes);
 
   // ---- compute_methods.cc
   void run_compute(Channel& channel, std::span<const u32> methods, u32 method, u32 value);
+  void launch_inline(Channel& channel, std::span<const u32> methods, u32 value);
   void load_inline(Channel& channel, std::span<const u32> methods, u32 value);
   void launch(Channel& channel, u64 qmd);
-  // Runs grids that wait until there are none, or the oldest one.
+  // Runs all that waits, or all grids that do, or the oldest one.
   void drain(Channel& channel);
+  void drain_grids(Channel& channel);
+  void drain_copies(Channel& channel);
   void run_grid(Channel& channel);
+  // Shows a constant buffer to the hook, which may change it.
+  void show_bank(const Channel& channel, u32 number, std::vector<u8>* bytes);
+  // A grid or a copy that waits, of which there is one.
+  void run_late(Channel& channel);
   bool release_grid(Channel& channel, const hw::Qmd& qmd, u32 number);
   void stop_for(Channel& channel, const Fault& fault);
 
@@ -120,6 +141,7 @@ class Gpu {
   usize turn_ = 0;
   std::string last_fault_;
   GridCaches caches_;
+  DataCaches data_caches_;
 };
 
 }  // namespace doorbell::emu::nvgpu

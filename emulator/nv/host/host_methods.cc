@@ -42,6 +42,17 @@ u64 reduce(const hw::Semaphore& semaphore, u64 old, u64 given) {
   }
 }
 
+// [dev_pbdma.ref.txt, "Semaphore signedness option": the table]
+bool has_reduction(const hw::Semaphore& semaphore) {
+  const bool is_signed = !semaphore.reduction_unsigned;
+  switch (semaphore.reduction) {
+    case kAdd: return !(semaphore.payload_64bit && is_signed);
+    case kInc:
+    case kDec: return !semaphore.payload_64bit && !is_signed;
+    default: return true;
+  }
+}
+
 u64 load(const u8* host, bool is_64bit) {
   if (is_64bit) return __atomic_load_n(reinterpret_cast<const u64*>(host), __ATOMIC_ACQUIRE);
   return __atomic_load_n(reinterpret_cast<const u32*>(host), __ATOMIC_ACQUIRE);
@@ -56,6 +67,17 @@ void store(u8* host, u64 value, bool is_64bit) {
 
 bool is_acquire(hw::SemOperation operation) {
   return operation != hw::SemOperation::Release && operation != hw::SemOperation::Reduction;
+}
+
+// A bit that is set and not for the operation.
+std::string_view unused_bits(const hw::Semaphore& semaphore) {
+  const bool acquires = is_acquire(semaphore.operation);
+  const bool reduces = semaphore.operation == hw::SemOperation::Reduction;
+  if (!acquires && semaphore.acquire_switch_tsg) return "ACQUIRE_SWITCH_TSG";
+  if (acquires && semaphore.release_wfi) return "RELEASE_WFI";
+  if (acquires && semaphore.release_timestamp) return "RELEASE_TIMESTAMP";
+  if (!reduces && (semaphore.reduction != 0 || semaphore.reduction_unsigned)) return "REDUCTION";
+  return {};
 }
 
 }  // namespace
@@ -93,6 +115,12 @@ void Gpu::run_host_method(Channel& channel, u32 subchannel, u32 method, u32 valu
 
 void Gpu::bind(Channel& channel, u32 subchannel, u32 value) {
   const auto object = record_of_word<hw::SetObject>(value);
+  if (value >> 16 != 0 &&
+      breaks(channel, ChannelError::Pbdma, kHostMethod,
+             fmt::format("{}: SET_OBJECT {:#x}: bits beside the class are set; an engine in 20:16 "
+                         "is for software methods",
+                         name(channel), value)))
+    return;
   if (!channel.classes.contains(object.class_id))
     return stop(channel, ChannelError::ClassError, kHostSubchannel,
                 fmt::format("{}: SET_OBJECT of class {:#06x}, of which the channel has no object",
@@ -115,6 +143,14 @@ void Gpu::run_semaphore(Channel& channel) {
     return refuse("reserved bits are set");
   if (semaphore.operation > hw::SemOperation::Reduction || semaphore.reduction > kDec)
     return refuse("no such operation");
+  if (semaphore.operation == hw::SemOperation::Reduction && !has_reduction(semaphore))
+    return refuse("the reduction does not exist for that size and sign");
+  if (const std::string_view unused = unused_bits(semaphore);
+      !unused.empty() &&
+      breaks(channel, ChannelError::Pbdma, kHostUnused,
+             fmt::format("{}: SEM_EXECUTE {:#x} at {:#x}: {} does not use {}", name(channel),
+                         words[4], semaphore.addr, hw::name_of(semaphore.operation), unused)))
+    return;
   const bool has_time = semaphore.release_timestamp && !is_acquire(semaphore.operation);
   const u64 bytes = has_time ? 16 : semaphore.payload_64bit ? 8 : 4;
   if (semaphore.addr % bytes != 0)
@@ -130,11 +166,14 @@ void Gpu::release(Channel& channel, const hw::Semaphore& semaphore) {
   const u64 bytes = semaphore.release_timestamp ? 16 : semaphore.payload_64bit ? 8 : 4;
   u8* host = at(channel, semaphore.addr, bytes, true, "a semaphore");
   if (host == nullptr) return;
-  u64 value = semaphore.payload;
+  const bool is_64bit = semaphore.payload_64bit;
+  u64 value = is_64bit ? semaphore.payload : semaphore.payload & 0xffff'ffff;
   if (semaphore.operation == hw::SemOperation::Reduction)
-    value = reduce(semaphore, load(host, semaphore.payload_64bit), value);
-  if (semaphore.release_timestamp) store(host + 8, options_.now_ns(), true);
-  store(host, value, semaphore.payload_64bit);
+    value = reduce(semaphore, load(host, is_64bit), value);
+  if (!semaphore.release_timestamp) return store(host, value, is_64bit);
+  // The time first; behind a payload of 32 bits there are zeros.
+  store(host + 8, options_.now_ns(), true);
+  store(host, is_64bit ? value : value & 0xffff'ffff, true);
 }
 
 bool Gpu::is_acquired(Channel& channel) {

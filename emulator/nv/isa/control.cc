@@ -8,6 +8,7 @@
 #include "emulator/nv/compute/block.h"
 #include "emulator/nv/compute/rules.h"
 #include "emulator/nv/isa/handlers.h"
+#include "emulator/nv/isa/lanes.h"
 
 namespace doorbell::emu::nvgpu {
 
@@ -76,7 +77,30 @@ Flow park(Warp& warp, const Operation& op, u32 lanes, Warp::Wait kind, u32 what)
 
 }  // namespace
 
+std::optional<u64> jump_target(const Operation& op, u64 pc) {
+  constexpr u32 kCallAbsolute = 0x143, kCallRelative = 0x144, kBranch = 0x147, kIndexed = 0x149;
+  const u32 number = op.opcode == nullptr ? 0 : op.opcode->number;
+  const bool is_call = number == kCallAbsolute || number == kCallRelative;
+  if (number == kIndexed || (is_call && op.form == 1)) return 0;
+  if (number == kCallAbsolute) return target_of(op);
+  if (number == kCallRelative || number == kBranch) return pc + sizeof(Words) + target_of(op);
+  return std::nullopt;
+}
+
 Flow no_operation(Warp&, const Operation&) { return Flow::Next; }
+
+Flow register_beyond_count(Warp& warp, const Operation& op) {
+  const u32 lanes = warp.mask_of(op);
+  if (lanes == 0) return Flow::Next;
+  return stop(warp, kRegisterCount, Warp::first_lane(lanes), 0,
+              fmt::format("it uses registers beyond the {} that a thread has",
+                          warp.block->grid().kernel.registers));
+}
+
+Flow drop_cached(Warp& warp, const Operation&) {
+  warp.block->drop_all_cached();
+  return Flow::Next;
+}
 
 Flow branch(Warp& warp, const Operation& op) {
   u32 lanes = warp.mask_of(op);
@@ -95,6 +119,16 @@ Flow branch_indexed(Warp& warp, const Operation& op) {
   const u64 base = next_pc(warp, op) + target_of(op);
   return jump_each(warp, op, warp.mask_of(op),
                    [&](u32 lane) { return base + pair_at(warp, op.a, lane); });
+}
+
+// RPCMOV.32 Rpc.HI, R3; RPCMOV.32 R3, Rpc.LO.
+Flow move_return_address(Warp& warp, const Operation& op) {
+  const u32 half = kRpc + op.field(31, 1);
+  const bool writes = op.opcode->number == 0x152;
+  if (op.form != 1) return unknown_instruction(warp, op);
+  store_row(warp, writes ? half : op.dst, warp.rows[writes ? op.field(32, 8) : half].data(),
+            warp.mask_of(op));
+  return Flow::Next;
 }
 
 Flow call_relative(Warp& warp, const Operation& op) {
@@ -211,6 +245,9 @@ Flow block_barrier(Warp& warp, const Operation& op) {
   if (!immediate || mode == 3)
     return stop(warp, kUnknownInstruction, Warp::first_lane(lanes), 0,
                 "a barrier whose number is in a register is not executed");
+  if (const u32 barriers = warp.block->grid().barriers; arrival.barrier >= barriers)
+    return stop(warp, kBarrierCount, Warp::first_lane(lanes), 0,
+                fmt::format("barrier {}, the block has {}", arrival.barrier, barriers));
   for (u32 lane = 0; lane < kLanes; ++lane)
     if (warp.active >> lane & 1) warp.lane_pc[lane] = next_pc(warp, op);
   warp.active = 0;

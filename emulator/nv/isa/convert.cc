@@ -15,7 +15,7 @@ namespace doorbell::emu::nvgpu {
 
 namespace {
 
-constexpr u32 kHalf = 1, kSingle = 2, kDoubleSize = 3;
+constexpr u32 kHalf = 1, kSingle = 2, kDoubleSize = 3, kBfloat = 4;
 
 // Modes of number.h: 1 is up, 2 down.
 HalfRounding half_rounding(u32 mode) { return {mode == 1 ? 2u : mode == 2 ? 1u : mode, false}; }
@@ -29,13 +29,14 @@ f64 source_at(const Warp& warp, const Operation& op, u32 lane, u32 size) {
     return std::bit_cast<f32>(bits);
   }
   const u32 half = op.field(60, 2) == 1 || op.field(60, 2) == 3 ? low >> 16 : low & 0xffff;
-  f64 value = half_to_float(half);
+  f64 value = size == kBfloat ? bfloat_to_float(half) : half_to_float(half);
   if (op.x.keep != ~0u) value = std::fabs(value);
   return op.x.flip != 0 ? -value : value;
 }
 
 u64 result_bits(f64 value, u32 size, u32 mode, bool flush) {
   if (size == kDoubleSize) return std::bit_cast<u64>(value);
+  if (size == kBfloat) return value != value ? 0x7fff : float_to_bfloat(static_cast<f32>(value));
   if (size == kHalf)
     return value != value ? 0x7fff : float_to_half(double_to_odd(value), half_rounding(mode));
   if (value != value) return 0x7fff'ffff;
@@ -94,8 +95,8 @@ Flow float_to_float(Warp& warp, const Operation& op) {
 }
 
 Flow round_float(Warp& warp, const Operation& op) {
-  const u32 from = op.field(84, 2), to = op.field(75, 2);
-  if (from == 0 || to == 0) return unknown_instruction(warp, op);
+  const u32 from = op.field(84, 3), to = op.field(75, 3);  // bits 86 and 77: bfloat16
+  if (from == 0 || to == 0 || from > kBfloat || to > kBfloat) return unknown_instruction(warp, op);
   u64 out[kLanes];
   for (u32 i = 0; i < kLanes; ++i)
     out[i] =
@@ -105,8 +106,8 @@ Flow round_float(Warp& warp, const Operation& op) {
 }
 
 Flow float_to_integer(Warp& warp, const Operation& op) {
-  const u32 from = op.field(84, 2), bits = 8u << op.field(75, 2);
-  if (from == 0) return unknown_instruction(warp, op);
+  const u32 from = op.field(84, 3), bits = 8u << op.field(75, 2);  // bit 86: bfloat16
+  if (from == 0 || from > kBfloat) return unknown_instruction(warp, op);
   const bool wide = from == kDoubleSize || bits == 64;
   u64 out[kLanes];
   for (u32 i = 0; i < kLanes; ++i) {
@@ -118,9 +119,10 @@ Flow float_to_integer(Warp& warp, const Operation& op) {
 }
 
 Flow integer_to_float(Warp& warp, const Operation& op) {
-  const u32 from = op.field(84, 2), to = op.field(75, 2), mode = op.field(78, 2);
-  const bool is_signed = op.bit(74);
-  if (to == 0) return unknown_instruction(warp, op);
+  const u32 from = op.field(84, 2), mode = op.field(78, 2);
+  const u32 to = op.field(75, op.form == 1 ? 3 : 2);  // bit 77: bfloat16
+  const bool is_signed = op.bit(74), is_half = to == kHalf || to == kBfloat;
+  if (to == 0 || to > kBfloat) return unknown_instruction(warp, op);
   const u32 bits = 8u << from, shift = bits < 32 && op.form == 1 ? op.field(60, 2) * bits : 0;
   u64 out[kLanes];
   for (u32 i = 0; i < kLanes; ++i) {
@@ -131,8 +133,8 @@ Flow integer_to_float(Warp& warp, const Operation& op) {
         is_signed ? static_cast<u64>(static_cast<i64>(value) >> (64 - bits)) : value >> (64 - bits);
     const bool negative = is_signed && static_cast<i64>(value) < 0;
     const u64 size = negative ? 0 - value : value;
-    // To f16 through an f32 whose last bit says whether something was lost.
-    const u32 way = to == kHalf ? 3 : negative && mode != 0 && mode != 3 ? mode ^ 3 : mode;
+    // To 16 bits through an f32 whose last bit says whether something was lost.
+    const u32 way = is_half ? 3 : negative && mode != 0 && mode != 3 ? mode ^ 3 : mode;
     const Rounding rounding(way);
     volatile u64 exact = size;
     if (to == kDoubleSize) {
@@ -141,9 +143,11 @@ Flow integer_to_float(Warp& warp, const Operation& op) {
       continue;
     }
     u32 single = std::bit_cast<u32>(static_cast<f32>(u64{exact}));
-    if (to == kHalf && static_cast<u64>(std::bit_cast<f32>(single)) != size) single |= 1;
+    if (is_half && static_cast<u64>(std::bit_cast<f32>(single)) != size) single |= 1;
     const f32 result = std::bit_cast<f32>(negative ? single | 0x8000'0000 : single);
-    out[i] = to == kHalf ? float_to_half(result, half_rounding(mode)) : std::bit_cast<u32>(result);
+    out[i] = to == kHalf     ? float_to_half(result, half_rounding(mode))
+             : to == kBfloat ? float_to_bfloat(result)
+                             : std::bit_cast<u32>(result);
   }
   store_bits(warp, op, out, to == kDoubleSize);
   return Flow::Next;
@@ -153,7 +157,7 @@ namespace {
 
 // How F2FP names formats: of the result by bits 76, 86 and 87, of the source by 73 and 74. What it
 // does with them, by bits 78, 89 and 90 [nvdisasm].
-enum class Packing : u8 { Pack, PackAndMerge, Unpack, UnpackAndMerge, Round };
+enum class Packing : u8 { Pack, PackOneAndMerge, PackAndMerge, Unpack, UnpackAndMerge, Round };
 struct FloatPacking {
   Packing packing = Packing::Pack;
   const SmallFormat* small = nullptr;  // of 8 bits, where there is one
@@ -164,6 +168,8 @@ std::optional<FloatPacking> packing_of(const Operation& op) {
   const bool to_small = result >= 4 && result <= 5;
   const SmallFormat* small = (to_small ? result == 5 : source == 3) ? &kFp8 : &kBf8;
   if (kind == 0 && result <= 1) return FloatPacking{Packing::Pack, nullptr};
+  if (kind == 1 && result <= 1 && source == 0)
+    return FloatPacking{Packing::PackOneAndMerge, nullptr};
   if (kind == 5 && to_small && source == 0) return FloatPacking{Packing::PackAndMerge, small};
   if (kind == 4 && to_small && source == 1) return FloatPacking{Packing::UnpackAndMerge, small};
   if (kind == 2 && result <= 1 && source >= 2) return FloatPacking{Packing::Unpack, small};
@@ -230,6 +236,9 @@ Flow pack_floats(Warp& warp, const Operation& op) {
     switch (form->packing) {
       case Packing::Pack:
         out[i] = half_of(as_float(a[i], op.a), op) << 16 | half_of(as_float(b[i], op.x), op);
+        break;
+      case Packing::PackOneAndMerge:
+        out[i] = merged(half_of(as_float(b[i], op.x), op), c[i]);
         break;
       case Packing::PackAndMerge:
         out[i] = merged(small_of(std::bit_cast<f32>(a[i]), *form->small, op) << 8 |

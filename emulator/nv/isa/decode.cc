@@ -31,7 +31,8 @@ class Decoder {
   bool decode() {
     const bool uniform = op_.opcode->flags & kUniform;
     op_.has_uniform_dst = uniform || op_.opcode->number == 0x0ca || op_.opcode->number == 0x1c2 ||
-                          op_.opcode->number == 0x1c3 || op_.opcode->number == 0x1c4;
+                          op_.opcode->number == 0x1c3 || op_.opcode->number == 0x1c4 ||
+                          op_.opcode->number == 0x02f;
     op_.dst = register_at(16, op_.has_uniform_dst);
     op_.guard = predicate_at(12, uniform);
     op_.guard_not = words_.bit(15);

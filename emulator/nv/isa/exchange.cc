@@ -71,6 +71,20 @@ Flow match_lanes(Warp& warp, const Operation& op) {
   return Flow::Next;
 }
 
+// One of the lanes whose source predicate holds: the lowest. Its number is uniform, and the
+// predicate is true for it alone. [PTX ISA, "elect.sync"]
+Flow elect_lane(Warp& warp, const Operation& op) {
+  const u32 lanes = warp.mask_of(op), among = lanes & predicate_of(warp, op.in_p, op.not_p);
+  if (op.form != 4) return unknown_instruction(warp, op);
+  if (lanes == 0) return Flow::Next;
+  const u32 leader = among == 0 ? 0 : Warp::first_lane(among);
+  Row number;
+  number.fill(leader);
+  store_row(warp, op.dst, number.data(), kAllLanes);
+  set_predicate(warp, op.p, among == 0 ? 0 : 1u << leader, lanes);
+  return Flow::Next;
+}
+
 // Bits 78 to 80: and, or, xor, sum, min, max; 73: signed. The result is uniform.
 Flow reduce_lanes(Warp& warp, const Operation& op) {
   const u32 mask = warp.mask_of(op), kind = op.field(78, 3);

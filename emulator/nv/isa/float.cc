@@ -8,6 +8,7 @@
 #include <bit>
 #include <cmath>
 
+#include "emulator/core/number/number.h"
 #include "emulator/nv/isa/handlers.h"
 #include "emulator/nv/isa/lanes.h"
 #include "emulator/nv/isa/rounding.h"
@@ -149,7 +150,9 @@ Flow fused_float(Warp& warp, const Operation& op) {
   return on_floats<[](f32 a, f32 b, f32 c) { return std::fma(a, b, c); }, Second::B>(warp, op);
 }
 
-// Of a number and NaN the number, unless bit 81 (.NAN); -0 is less than 0.
+// Of a number and NaN the number, unless bit 81 (.NAN); -0 is less than 0. Bit 82 (.XORSIGN): the
+// sign of a number is that of the product of the sources, as they were without |x|. [PTX ISA,
+// "min": .xorsign.abs]
 Flow minimum_float(Warp& warp, const Operation& op) {
   Lanes a, b, out;
   load(warp, op.a, op.bit(80), a);
@@ -164,6 +167,10 @@ Flow minimum_float(Warp& warp, const Operation& op) {
       out.value[i] = std::signbit(x) == least ? x : y;
     } else {
       out.value[i] = (x < y) == least ? x : y;
+    }
+    if (op.bit(82) && out.value[i] == out.value[i]) {
+      const u32 sign = (row_of(warp, op.a)[i] ^ row_of(warp, op.x)[i]) & 0x8000'0000;
+      out.value[i] = std::copysign(out.value[i], sign != 0 ? -1.0f : 1.0f);
     }
   }
   store(warp, op, out, false, false);
@@ -204,6 +211,7 @@ Flow check_division(Warp& warp, const Operation& op) {
 
 namespace {
 
+constexpr u32 kExp2 = 2, kTanh = 9;
 // Bits 74 to 79. Of the 64-bit ones the source and the result are the high word.
 f32 approximation(u32 kind, f32 x) {
   constexpr f64 kTurn = 6.283185307179586476925;  // sin and cos take turns
@@ -226,11 +234,31 @@ u32 approximation_of_double(u32 kind, u32 high) {
   return static_cast<u32>(std::bit_cast<u64>(result) >> 32);
 }
 
+// Of a half, rounded once more. Bits 60 and 61: which half of the register.
+Flow approximate_half(Warp& warp, const Operation& op, bool bfloat) {
+  const u32 kind = op.field(74, 6), shift = 16 * op.field(60, 1);
+  const Row& from = row_of(warp, op.x);
+  alignas(64) u32 out[kLanes];
+  for (u32 i = 0; i < kLanes; ++i) {
+    const u32 bits = ((from[i] & op.x.keep) ^ op.x.flip) >> shift & 0xffff;
+    const f32 result = approximation(kind, bfloat ? bfloat_to_float(bits) : half_to_float(bits));
+    out[i] = result != result ? 0x7fff : bfloat ? float_to_bfloat(result) : float_to_half(result);
+    // PTX has EX2 of bfloat16 only with .ftz.
+    if (bfloat && kind == kExp2 && (out[i] & 0x7f80) == 0) out[i] &= 0x8000;
+  }
+  store_row(warp, op.dst, out, warp.mask_of(op));
+  return Flow::Next;
+}
+
 }  // namespace
 
+// Bits 72 and 73: of f16 (1; before sm_90 2) or bfloat16 (2) [nvdisasm].
 Flow approximate(Warp& warp, const Operation& op) {
-  const u32 kind = op.field(74, 6);
-  if (kind > 9) return unknown_instruction(warp, op);
+  const u32 kind = op.field(74, 6), format = op.field(72, 2), f16 = op.chip >= 90 ? 1 : 2;
+  if (kind > 9 || format == 3 || (format != 0 && (kind == 6 || kind == 7)))
+    return unknown_instruction(warp, op);
+  if (format == 1 && f16 != 1) return unknown_instruction(warp, op);
+  if (format != 0) return approximate_half(warp, op, format != f16);
   const Row& from = row_of(warp, op.x);
   alignas(64) u32 out[kLanes];
   for (u32 i = 0; i < kLanes; ++i) {
@@ -239,10 +267,11 @@ Flow approximate(Warp& warp, const Operation& op) {
       out[i] = approximation_of_double(kind, bits);
       continue;
     }
-    if ((bits & 0x7f80'0000) == 0) bits &= 0x8000'0000;
+    // .TANH keeps subnormal numbers [PTX ISA, "tanh"].
+    if (kind != kTanh && (bits & 0x7f80'0000) == 0) bits &= 0x8000'0000;
     const f32 result = approximation(kind, std::bit_cast<f32>(bits));
     out[i] = result != result ? kNan : std::bit_cast<u32>(result);
-    if ((out[i] & 0x7f80'0000) == 0) out[i] &= 0x8000'0000;
+    if (kind != kTanh && (out[i] & 0x7f80'0000) == 0) out[i] &= 0x8000'0000;
   }
   store_row(warp, op.dst, out, warp.mask_of(op));
   return Flow::Next;

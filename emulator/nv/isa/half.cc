@@ -12,12 +12,19 @@ namespace {
 
 constexpr unsigned kBfloatBit = 85, kCompareBfloatBit = 65;
 
-// Half `which` of a word, by the source's swizzle.
-f64 half_at(u32 word, const Source& source, u32 which, bool bfloat) {
+// Half `which` of a word, by the source's swizzle. Bit 80 (.FTZ): subnormal ones are zero.
+f64 half_at(u32 word, const Source& source, u32 which, bool bfloat, const Operation& op) {
   word = (word & source.keep) ^ source.flip;
   if (source.swizzle >= 2) which = source.swizzle - 2u;
-  const u32 bits = word >> (16 * which) & 0xffff;
+  u32 bits = word >> (16 * which) & 0xffff;
+  if (op.bit(80) && (bits & (bfloat ? 0x7f80 : 0x7c00)) == 0) bits &= 0x8000;
   return bfloat ? bfloat_to_float(bits) : half_to_float(bits);
+}
+
+// The sign of half `which` as the register has it, without |x|.
+u32 sign_at(u32 word, const Source& source, u32 which) {
+  if (source.swizzle >= 2) which = source.swizzle - 2u;
+  return word >> (16 * which + 15) & 1;
 }
 
 u32 half_bits(f64 value, bool bfloat) {
@@ -43,8 +50,8 @@ Flow compute(Warp& warp, const Operation& op, const Source& second, F f) {
   for (u32 i = 0; i < kLanes; ++i) {
     out[i] = 0;
     for (u32 half = 0; half < 2; ++half)
-      out[i] |= f(half_at(a[i], op.a, half, bfloat), half_at(b[i], second, half, bfloat),
-                  half_at(c[i], op.c, half, bfloat))
+      out[i] |= f(half_at(a[i], op.a, half, bfloat, op), half_at(b[i], second, half, bfloat, op),
+                  half_at(c[i], op.c, half, bfloat, op))
                 << (16 * half);
   }
   store_row(warp, op.dst, out, warp.mask_of(op));
@@ -61,7 +68,8 @@ Compared compare(const Warp& warp, const Operation& op) {
   Compared out;
   for (u32 i = 0; i < kLanes; ++i)
     for (u32 half = 0; half < 2; ++half) {
-      const f64 x = half_at(a[i], op.a, half, bfloat), y = half_at(b[i], op.x, half, bfloat);
+      const f64 x = half_at(a[i], op.a, half, bfloat, op),
+                y = half_at(b[i], op.x, half, bfloat, op);
       const u32 relation = x < y ? 1 : x == y ? 2 : x > y ? 4 : 8;
       out.half[half] |= static_cast<u32>((op.field(76, 4) & relation) != 0) << i;
     }
@@ -79,7 +87,7 @@ Flow add_halves(Warp& warp, const Operation& op) {
   const Row &a = row_of(warp, op.a), &b = row_of(warp, op.x);
   alignas(64) u32 out[kLanes];
   for (u32 i = 0; i < kLanes; ++i) {
-    const f64 sum = half_at(a[i], op.a, 0, bfloat) + half_at(b[i], op.x, 0, bfloat);
+    const f64 sum = half_at(a[i], op.a, 0, bfloat, op) + half_at(b[i], op.x, 0, bfloat, op);
     out[i] = sum != sum ? 0x7fff'ffff : std::bit_cast<u32>(static_cast<f32>(sum));
   }
   store_row(warp, op.dst, out, warp.mask_of(op));
@@ -92,18 +100,33 @@ Flow multiply_halves(Warp& warp, const Operation& op) {
                  [&](f64 a, f64 b, f64) { return finish(a * b, op, op.bit(kBfloatBit)); });
 }
 
+namespace {
+
+// a * b + c, where its last bit is one if it is not exact: so a second rounding, to 16 bits, gives
+// what one rounding would. The product of two halves is exact.
+f64 fused_to_odd(f64 a, f64 b, f64 c) {
+  const f64 product = a * b, sum = product + c;
+  const f64 part = sum - product, error = (product - (sum - part)) + (c - part);  // Knuth, TwoSum
+  u64 bits = std::bit_cast<u64>(sum);
+  if (!std::isfinite(sum) || !(error != 0) || (bits & 1) != 0) return sum;
+  bits = std::signbit(error) == std::signbit(sum) ? bits + 1 : bits - 1;
+  return std::bit_cast<f64>(bits);
+}
+
+}  // namespace
+
 // .RELU (bit 79): negative results become 0.
 Flow fused_halves(Warp& warp, const Operation& op) {
   if (op.bit(78)) return unknown_instruction(warp, op);
   return compute(warp, op, op.b, [&](f64 a, f64 b, f64 c) {
-    const f64 value = std::fma(a, b, c);
+    const f64 value = fused_to_odd(a, b, c);
     return finish(op.bit(79) && value < 0 ? 0 : value, op, op.bit(kBfloatBit));
   });
 }
 
-// Bit 81 (.NAN): NaN if one is; otherwise the number.
+// Bit 81 (.NAN): NaN if one is; otherwise the number. Bit 82 (.XORSIGN): see minimum_float.
 Flow minimum_halves(Warp& warp, const Operation& op) {
-  if (op.bit(78) || op.bit(82)) return unknown_instruction(warp, op);
+  if (op.bit(78)) return unknown_instruction(warp, op);
   const u32 minimum = predicate_of(warp, op.in_p, op.not_p);
   const bool bfloat = op.bit(kBfloatBit);
   const Row &a = row_of(warp, op.a), &b = row_of(warp, op.x);
@@ -111,11 +134,15 @@ Flow minimum_halves(Warp& warp, const Operation& op) {
   for (u32 i = 0; i < kLanes; ++i) {
     out[i] = 0;
     for (u32 half = 0; half < 2; ++half) {
-      const f64 x = half_at(a[i], op.a, half, bfloat), y = half_at(b[i], op.x, half, bfloat);
+      const f64 x = half_at(a[i], op.a, half, bfloat, op),
+                y = half_at(b[i], op.x, half, bfloat, op);
       const bool least = minimum >> i & 1;
       f64 value = x == y ? (std::signbit(x) == least ? x : y) : (x < y) == least ? x : y;
       if (x != x || y != y) value = op.bit(81) || (x != x && y != y) ? x + y : x != x ? y : x;
-      out[i] |= half_bits(value, bfloat) << (16 * half);
+      u32 bits = half_bits(value, bfloat);
+      if (op.bit(82) && value == value)
+        bits = (bits & 0x7fff) | (sign_at(a[i], op.a, half) ^ sign_at(b[i], op.x, half)) << 15;
+      out[i] |= bits << (16 * half);
     }
   }
   store_row(warp, op.dst, out, warp.mask_of(op));

@@ -2,6 +2,8 @@
 // lanes of a warp.
 #pragma once
 
+#include <optional>
+
 #include "emulator/nv/isa/opcode.h"
 
 namespace doorbell::emu::nvgpu {
@@ -78,11 +80,20 @@ Flow compare_exchange_shared(Warp& warp, const Operation& op);
 Flow reduce_global(Warp& warp, const Operation& op);
 Flow atomic_global(Warp& warp, const Operation& op);
 Flow compare_exchange_global(Warp& warp, const Operation& op);
+// Where a branch or a call at `pc` goes; 0: where a register says. Nothing for other instructions,
+// and for those that return.
+std::optional<u64> jump_target(const Operation& op, u64 pc);
+Flow register_beyond_count(Warp& warp, const Operation& op);  // in place of the instruction
 Flow no_operation(Warp& warp, const Operation& op);
+Flow drop_cached(Warp& warp, const Operation& op);  // the L1 forgets what it holds
 Flow multiply_matrices(Warp& warp, const Operation& op);
 Flow multiply_warpgroup(Warp& warp, const Operation& op);
 Flow load_matrix(Warp& warp, const Operation& op);
 Flow transpose_matrix(Warp& warp, const Operation& op);
+Flow store_matrix(Warp& warp, const Operation& op);
+Flow copy_block(Warp& warp, const Operation& op);
+Flow copy_box(Warp& warp, const Operation& op);
+Flow elect_lane(Warp& warp, const Operation& op);
 Flow copy_to_shared(Warp& warp, const Operation& op);
 Flow commit_copies(Warp& warp, const Operation& op);
 Flow wait_for_scoreboard(Warp& warp, const Operation& op);
@@ -107,6 +118,7 @@ Flow exit_lanes(Warp& warp, const Operation& op);
 Flow return_lanes(Warp& warp, const Operation& op);
 Flow convergence_to_register(Warp& warp, const Operation& op);
 Flow register_to_convergence(Warp& warp, const Operation& op);
+Flow move_return_address(Warp& warp, const Operation& op);
 Flow trap(Warp& warp, const Operation& op);
 
 // Of whatever has no other handler: stops the warp.

@@ -104,7 +104,9 @@ Flow add2(Warp& warp, const Operation& op) {
 
 // Of pairs of uniform registers, without carries.
 Flow add3_64(Warp& warp, const Operation& op) {
-  if (op.form != 1 || op.bit(74) || (op.p & op.q & 7) != kTrue)
+  // How a negative immediate is extended is not known: compilers have other code for it.
+  const bool immediate = op.form == 4 && !op.bit(63);
+  if ((op.form != 1 && !immediate) || op.bit(74) || (op.p & op.q & 7) != kTrue)
     return unknown_instruction(warp, op);
   const u32 mask = warp.mask_of(op) != 0 ? kAllLanes : 0;
   const auto pair = [&](const Source& source, u32 lane) {
@@ -381,10 +383,26 @@ Flow multiply_wide(Warp& warp, const Operation& op) {
 Flow multiply_add_wide(Warp& warp, const Operation& op) { return multiply_wide<false>(warp, op); }
 Flow multiply_add_high(Warp& warp, const Operation& op) { return multiply_wide<true>(warp, op); }
 
-// .4A: four products of bytes; .2A: two of halves with the low or high two bytes. Bits 73 and 74:
-// the first and second source are signed.
+// Bit 76 (.2A): the products of two halves with two bytes, the high ones with bit 77.
+Flow dot_product_of_halves(Warp& warp, const Operation& op) {
+  constexpr auto kLane = [](u32 a, u32 b, u32 c, const Operation& o) {
+    const bool signed_a = o.bit(73), signed_b = o.bit(74);
+    if (o.bit(77)) b >>= 16;
+    u32 sum = c;
+    for (u32 i = 0; i < 2; ++i) {
+      const u32 x = a >> (16 * i) & 0xffff, y = b >> (8 * i) & 0xff;
+      const i32 p = signed_a ? static_cast<i16>(x) : static_cast<i32>(x);
+      const i32 q = signed_b ? static_cast<i8>(y) : static_cast<i32>(y);
+      sum += static_cast<u32>(p * q);
+    }
+    return sum;
+  };
+  return on_words<kLane, Second::B>(warp, op);
+}
+
+// .4A: four products of bytes. Bits 73 and 74: the first and second source are signed.
 Flow dot_product(Warp& warp, const Operation& op) {
-  if (op.bit(76)) return unknown_instruction(warp, op);  // .2A
+  if (op.bit(76)) return dot_product_of_halves(warp, op);
   constexpr auto kLane = [](u32 a, u32 b, u32 c, const Operation& o) {
     const bool signed_a = o.bit(73), signed_b = o.bit(74);
     u32 sum = c;

@@ -1,7 +1,9 @@
-// Loads of matrices from shared memory, their transposition, and copies from global to shared
-// memory that a warp waits for by groups. [PTX ISA, "ldmatrix", "movmatrix", "cp.async",
-// "cp.async.commit_group", "cp.async.wait_group"; fields: Mesa's NAK, OpLdsm, OpMovm; nvdisasm]
+// Loads and stores of matrices in shared memory, their transposition, and copies from global to
+// shared memory that a warp waits for by groups. [PTX ISA, "ldmatrix", "stmatrix", "movmatrix",
+// "cp.async", "cp.async.commit_group", "cp.async.wait_group"; fields: Mesa's NAK, OpLdsm, OpMovm;
+// nvdisasm]
 #include <cstring>
+#include <optional>
 
 #include "emulator/nv/compute/rules.h"
 #include "emulator/nv/isa/handlers.h"
@@ -21,7 +23,32 @@ struct Tile {
     const u16 high = transposed ? at[column + 1][row] : at[row][column + 1];
     return low | u32{high} << 16;
   }
+  void set_lane(u32 lane, bool transposed, u32 value) {
+    const u32 row = lane / 4, column = 2 * (lane % 4);
+    (transposed ? at[column][row] : at[row][column]) = static_cast<u16>(value);
+    (transposed ? at[column + 1][row] : at[row][column + 1]) = static_cast<u16>(value >> 16);
+  }
 };
+
+// LDSM and STSM: bits 72 and 73: how many matrices; 78 and 79: transposed. Lane 8 m + r has the
+// address of row r of matrix m.
+struct MatrixAccess {
+  u32 count = 1;
+  bool transposed = false;
+
+  static std::optional<MatrixAccess> of(const Operation& op) {
+    const u32 size = op.field(72, 2), kind = op.field(78, 2);
+    if (size == 3 || kind > 1 || op.field(74, 4) != 0 || op.field(80, 11) != 0) return std::nullopt;
+    return MatrixAccess{1u << size, kind == 1};
+  }
+};
+
+// The address has no scale: bits 78 and 79 are something else. `uniform_at`: see address_of().
+u32 row_address(const Warp& warp, const Operation& op, u32 lane, unsigned uniform_at) {
+  u32 address = row_of(warp, op.a)[lane] + static_cast<u32>(op.words.signed_at(40, 24));
+  if (op.bit(91)) address += warp.rows[kUniformStart + op.field(uniform_at, 6)][lane];
+  return address;
+}
 
 }  // namespace
 
@@ -35,29 +62,42 @@ bool check_whole_warp(Warp& warp, const Operation& op) {
   return false;
 }
 
-// Lane 8 m + r has the address of row r of matrix m. Bits 72 and 73: how many matrices; 78 and 79:
-// transposed.
 Flow load_matrix(Warp& warp, const Operation& op) {
-  const u32 size = op.field(72, 2), kind = op.field(78, 2);
-  if (size == 3 || kind > 1 || op.field(74, 4) != 0 || op.field(80, 11) != 0)
-    return unknown_instruction(warp, op);
+  const std::optional<MatrixAccess> access = MatrixAccess::of(op);
+  if (!access) return unknown_instruction(warp, op);
   if (warp.mask_of(op) == 0) return Flow::Next;
   if (!check_whole_warp(warp, op)) return Flow::Stop;
-  const u32 count = 1u << size;
   Tile tiles[4];
-  for (u32 lane = 0; lane < 8 * count; ++lane) {
-    // The address has no scale: bits 78 and 79 are something else.
-    u32 address = row_of(warp, op.a)[lane] + static_cast<u32>(op.words.signed_at(40, 24));
-    if (op.bit(91)) address += warp.rows[kUniformStart + op.field(32, 6)][lane];
-    const u8* from = locate(warp, Space::Shared, lane, address, 16, false);
+  for (u32 lane = 0; lane < 8 * access->count; ++lane) {
+    const u8* from = locate(warp, Space::Shared, lane, row_address(warp, op, lane, 32), 16, false);
     if (from == nullptr) return Flow::Stop;
     std::memcpy(tiles[lane / 8].at[lane % 8], from, 16);
   }
   u32 dst = op.dst;
-  for (u32 tile = 0; tile < count; ++tile, dst = next_row(dst)) {
+  for (u32 tile = 0; tile < access->count; ++tile, dst = next_row(dst)) {
     alignas(64) u32 out[kLanes];
-    for (u32 lane = 0; lane < kLanes; ++lane) out[lane] = tiles[tile].of_lane(lane, kind == 1);
+    for (u32 lane = 0; lane < kLanes; ++lane)
+      out[lane] = tiles[tile].of_lane(lane, access->transposed);
     store_row(warp, dst, out, kAllLanes);
+  }
+  return Flow::Next;
+}
+
+// STSM: the reverse of LDSM.
+Flow store_matrix(Warp& warp, const Operation& op) {
+  const std::optional<MatrixAccess> access = MatrixAccess::of(op);
+  if (!access) return unknown_instruction(warp, op);
+  if (warp.mask_of(op) == 0) return Flow::Next;
+  if (!check_whole_warp(warp, op)) return Flow::Stop;
+  Tile tiles[4];
+  u32 row = op.field(32, 8);
+  for (u32 tile = 0; tile < access->count; ++tile, row = next_row(row))
+    for (u32 lane = 0; lane < kLanes; ++lane)
+      tiles[tile].set_lane(lane, access->transposed, warp.rows[row][lane]);
+  for (u32 lane = 0; lane < 8 * access->count; ++lane) {
+    u8* to = locate(warp, Space::Shared, lane, row_address(warp, op, lane, 64), 16, true);
+    if (to == nullptr) return Flow::Stop;
+    std::memcpy(to, tiles[lane / 8].at[lane % 8], 16);
   }
   return Flow::Next;
 }
@@ -94,6 +134,7 @@ Flow copy_to_shared(Warp& warp, const Operation& op) {
     u8 data[16] = {};
     if (zeros != bytes) {
       if (fills) global -= global % bytes;
+      warp.block->drop_cached(global);  // most of them pass the L1
       const u8* from = locate(warp, Space::Global, lane, global, bytes, false);
       if (from == nullptr) return Flow::Stop;
       std::memcpy(data, from, bytes - zeros);

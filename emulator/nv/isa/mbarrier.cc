@@ -8,6 +8,8 @@
 //   21 to 41   bytes (tx-count) that the current phase still expects, signed
 //   43 to 62   2^20 less the arrivals that the current phase still expects
 //   63         parity of the current phase
+#include "emulator/nv/isa/mbarrier.h"
+
 #include "emulator/nv/compute/rules.h"
 #include "emulator/nv/isa/handlers.h"
 #include "emulator/nv/isa/memory_access.h"
@@ -44,12 +46,11 @@ u32 address_at(const Warp& warp, const Operation& op, u32 lane) {
 }
 
 // Null after stop().
-u8* object_at(Warp& warp, const Operation& op, u32 lane) {
-  return locate(warp, Space::Shared, lane, address_at(warp, op, lane), 8, true, true);
+u8* object_at(Warp& warp, u32 lane, u32 address) {
+  return locate(warp, Space::Shared, lane, address, 8, true, true);
 }
 
-Flow break_rule(Warp& warp, const Operation& op, u32 lane, const char* what) {
-  const u32 address = address_at(warp, op, lane);
+Flow break_rule(Warp& warp, u32 lane, u32 address, const char* what) {
   return stop(warp, kMbarrier, lane, address,
               fmt::format("the mbarrier at shared address {:#x} {}", address, what));
 }
@@ -57,12 +58,13 @@ Flow break_rule(Warp& warp, const Operation& op, u32 lane, const char* what) {
 // What one thread does at once: it expects `bytes` more, and arrives `arrivals` times.
 struct Arrival {
   i64 arrivals = 0, bytes = 0;
-  bool leaves = false;  // the phases that follow expect one arrival less
+  bool leaves = false;       // the phases that follow expect one arrival less
+  bool no_complete = false;  // it must not be the last of its phase
 };
 
 // False: a rule was broken, and the warp is stopped. `before`: the object before; may be null.
-bool arrive(Warp& warp, const Operation& op, u32 lane, const Arrival& arrival, u64* before) {
-  u8* at = object_at(warp, op, lane);
+bool arrive(Warp& warp, u32 lane, u32 address, const Arrival& arrival, u64* before) {
+  u8* at = object_at(warp, lane, address);
   if (at == nullptr) return false;
   u64 word = 0;
   std::memcpy(&word, at, 8);
@@ -71,18 +73,21 @@ bool arrive(Warp& warp, const Operation& op, u32 lane, const Arrival& arrival, u
   const char* wrong = nullptr;
   object.pending -= arrival.arrivals;
   object.bytes += arrival.bytes;
+  const bool completes = object.pending == 0 && object.bytes == 0;
   if (!object.is_initialised())
     wrong = "is not initialised";
   else if (object.pending < 0)
     wrong = "gets more arrivals than its phase expects";
   else if (object.bytes <= -kMost || object.bytes >= kMost)
     wrong = "expects more than 2^20 - 1 bytes";
+  else if (completes && arrival.no_complete)
+    wrong = "completes its phase by an arrival that must not (.noComplete)";
   if (wrong != nullptr) {
-    break_rule(warp, op, lane, wrong);
+    break_rule(warp, lane, address, wrong);
     return false;
   }
   if (arrival.leaves) --object.expected;
-  if (object.pending == 0 && object.bytes == 0) {
+  if (completes) {
     object.pending = object.expected;
     object.odd = !object.odd;
     warp.block->order_accesses();
@@ -94,7 +99,7 @@ bool arrive(Warp& warp, const Operation& op, u32 lane, const Arrival& arrival, u
 
 // Bits 84 to 86: how often it arrives, and which bytes. A1 once, AR as often as the register says;
 // TR expects the register's bytes, TX says that they came, T1 expects a copy (LDGSTS), which
-// counts as a byte.
+// counts as a byte. Bit 75, .OPTOUT, is PTX's arrive_drop.
 std::optional<Arrival> arrival_of(const Operation& op, u32 value) {
   const bool leaves = op.bit(75);
   switch (op.field(84, 3)) {
@@ -108,18 +113,26 @@ std::optional<Arrival> arrival_of(const Operation& op, u32 value) {
   }
 }
 
+// Bit 73, .TMASK, of PTX's .noComplete: every lane gets the mask of the lanes that arrive and the
+// upper half of the state before all of them. The code behind it makes of these the lane's state,
+// as if the lanes below it had arrived before. [NVRTC's code for mbarrier.arrive.noComplete]
 Flow arrive_lanes(Warp& warp, const Operation& op) {
-  if (op.field(70, 2) != 0 || op.bit(73)) return unknown_instruction(warp, op);  // TMASK
+  if (op.field(70, 2) != 0) return unknown_instruction(warp, op);
   const u32 lanes = warp.mask_of(op);
+  if (lanes == 0) return Flow::Next;
+  const bool together = op.bit(73);
   const Row& values = warp.rows[op.field(32, 8)];
   alignas(64) u32 low[kLanes] = {}, high[kLanes] = {};
   for (u32 lane = 0; lane < kLanes; ++lane) {
     if (!(lanes >> lane & 1)) continue;
-    const std::optional<Arrival> arrival = arrival_of(op, values[lane]);
+    std::optional<Arrival> arrival = arrival_of(op, values[lane]);
     if (!arrival) return unknown_instruction(warp, op);
+    arrival->no_complete = together;
     u64 before = 0;
-    if (!arrive(warp, op, lane, *arrival, &before)) return Flow::Stop;
-    low[lane] = static_cast<u32>(before), high[lane] = static_cast<u32>(before >> 32);
+    if (!arrive(warp, lane, address_at(warp, op, lane), *arrival, &before)) return Flow::Stop;
+    low[lane] = together ? lanes : static_cast<u32>(before);
+    high[lane] = static_cast<u32>(before >> 32);
+    if (together) high[lane] = high[Warp::first_lane(lanes)];
   }
   store_row(warp, op.dst, low, lanes);
   store_row(warp, next_row(op.dst), high, lanes);
@@ -135,12 +148,13 @@ Flow check_phase(Warp& warp, const Operation& op) {
   u32 complete = 0;
   for (u32 lane = 0; lane < kLanes; ++lane) {
     if (!(lanes >> lane & 1)) continue;
-    const u8* at = object_at(warp, op, lane);
+    const u8* at = object_at(warp, lane, address_at(warp, op, lane));
     if (at == nullptr) return Flow::Stop;
     u64 word = 0;
     std::memcpy(&word, at, 8);
     const Mbarrier object = Mbarrier::of(word);
-    if (!object.is_initialised()) return break_rule(warp, op, lane, "is not initialised");
+    if (!object.is_initialised())
+      return break_rule(warp, lane, address_at(warp, op, lane), "is not initialised");
     complete |= static_cast<u32>(object.odd != (states[lane] >> 31)) << lane;
   }
   set_predicate(warp, op.p, complete, lanes);
@@ -152,6 +166,10 @@ Flow check_phase(Warp& warp, const Operation& op) {
 
 }  // namespace
 
+bool complete_bytes(Warp& warp, u32 lane, u32 address, i64 bytes) {
+  return arrive(warp, lane, address, {.bytes = -bytes}, nullptr);
+}
+
 Flow synchronize(Warp& warp, const Operation& op) {
   if (op.form == 4) return arrive_lanes(warp, op);
   return op.form == 2 ? check_phase(warp, op) : unknown_instruction(warp, op);
@@ -162,7 +180,7 @@ Flow exchange_mbarrier(Warp& warp, const Operation& op) {
   if (op.form != 2 || op.field(72, 2) != 1) return unknown_instruction(warp, op);
   if (warp.mask_of(op) == 0 || warp.active == 0) return Flow::Next;
   const u32 lane = Warp::first_lane(warp.active), value = kUniformStart + op.field(32, 6);
-  u8* at = object_at(warp, op, lane);
+  u8* at = object_at(warp, lane, address_at(warp, op, lane));
   if (at == nullptr) return Flow::Stop;
   u64 before = 0;
   const u64 word = warp.rows[value][lane] | u64{warp.rows[next_row(value)][lane]} << 32;
@@ -181,7 +199,7 @@ Flow invalidate_mbarrier(Warp& warp, const Operation& op) {
   if (op.form != 4) return unknown_instruction(warp, op);
   for (u32 lane = 0; lane < kLanes; ++lane) {
     if (!(lanes >> lane & 1)) continue;
-    u8* at = object_at(warp, op, lane);
+    u8* at = object_at(warp, lane, address_at(warp, op, lane));
     if (at == nullptr) return Flow::Stop;
     std::memset(at, 0, 8);
   }
@@ -196,7 +214,8 @@ Flow arrive_after_copies(Warp& warp, const Operation& op) {
   if (lanes != 0) warp.block->finish_copies(warp, warp.copies_committed + 1);
   const Arrival arrival = kind == 1 ? Arrival{.arrivals = 1} : Arrival{.bytes = -1};
   for (u32 lane = 0; lane < kLanes; ++lane)
-    if ((lanes >> lane & 1) && !arrive(warp, op, lane, arrival, nullptr)) return Flow::Stop;
+    if ((lanes >> lane & 1) && !arrive(warp, lane, address_at(warp, op, lane), arrival, nullptr))
+      return Flow::Stop;
   return Flow::Next;
 }
 

@@ -16,6 +16,13 @@ bool is_unknown_address(const Operation& op, Space space) {
   return (space == Space::Global || space == Space::Generic) && op.bit(91) && !op.bit(90);
 }
 
+// Bits 77 to 80: weak loads may find what an L1 holds, as may those that are strong within a block
+// (5). [Mesa's NAK, sm70_encode.rs set_mem_order()]
+bool passes_l1(const Operation& op, Space space) {
+  const u32 order = op.field(77, 4);
+  return (space == Space::Global || space == Space::Generic) && order > 5;
+}
+
 Flow load(Warp& warp, const Operation& op, Space space) {
   if (is_unknown_address(op, space)) return unknown_instruction(warp, op);
   const AccessSize size = access_size(op);
@@ -25,6 +32,7 @@ Flow load(Warp& warp, const Operation& op, Space space) {
   for (u32 lane = 0; lane < kLanes; ++lane) {
     if (!(mask >> lane & 1)) continue;
     const u64 address = address_of(warp, op, space, lane, 32);
+    if (passes_l1(op, space)) warp.block->drop_cached(address);
     const u8* from = locate(warp, space, lane, address, size.bytes, false);
     if (from == nullptr) return Flow::Stop;
     u32 value[4] = {};

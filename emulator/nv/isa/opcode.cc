@@ -121,7 +121,7 @@ constexpr Opcode kOpcodes[] = {
   {0x1a6, "REDG",      "g vm",               kVariable, reduce_global},
   {0x1a8, "ATOMG",     "p dm g vm",          kVariable, atomic_global},
   {0x1a9, "ATOMG",     "p dm g vm wm",       kVariable, compare_exchange_global},
-  {0x18f, "CCTL",      "",                   kVariable, no_operation},
+  {0x18f, "CCTL",      "",                   kVariable, drop_cached},
   {0x192, "MEMBAR",    "",                   kVariable, no_operation},
   {0x1ab, "ERRBAR",    "",                   kVariable, no_operation},
   {0x1ae, "LDGSTS",    "G H P?",             kVariable, copy_to_shared},
@@ -133,7 +133,13 @@ constexpr Opcode kOpcodes[] = {
   {0x1b1, "SYNCS.CCTL", "Y",                 kVariable, invalidate_mbarrier},
   {0x1b2, "SYNCS.EXCH", "d2 Y U",            kUniform | kVariable, exchange_mbarrier},
   {0x1c6, "FENCE.VIEW.ASYNC", "",            kVariable, no_operation},
+  // copies of blocks and boxes: bulk_copy.cc, tensor_copy.cc
+  {0x1b4, "UTMALDG",   "V R",                kUniform | kVariable, copy_box},
+  {0x1b5, "UTMASTG",   "V R",                kUniform | kVariable, copy_box},
+  {0x1ba, "UBLKCP",    "V R Z",              kUniform | kVariable, copy_block},
+  {0x1b7, "UTMACMDFLUSH", "",                kVariable, no_operation},
   // between lanes: exchange.cc
+  {0x02f, "ELECT",     "p d P",              0, elect_lane},
   {0x189, "SHFL",      "p d a y z",              kVariable, shuffle},
   {0x1a1, "MATCH",     "u d a",              kVariable, match_lanes},
   // control: control.cc
@@ -151,6 +157,8 @@ constexpr Opcode kOpcodes[] = {
   {0x149, "BRX",       "",                   0, branch_indexed},
   {0x14d, "EXIT",      "P?",                 0, exit_lanes},
   {0x150, "RET",       "a t",                  0, return_lanes},
+  {0x152, "RPCMOV.32", "F v",                0, move_return_address},
+  {0x153, "RPCMOV.32", "d F",                0, move_return_address},
   {0x155, "BMOV.32",   "d C",                   kVariable, convergence_to_register},
   {0x156, "BMOV.32",   "C v",                   kVariable, register_to_convergence},
   {0x15c, "BPT",       "",                   0, trap},
@@ -160,6 +168,7 @@ constexpr Opcode kOpcodes[] = {
   {0x03a, "MOVM",      "d a",                kVariable, transpose_matrix},
   {0x03b, "LDSM",      "d s",                kVariable, load_matrix},
   {0x03c, "HMMA",      "d a x e",            0, multiply_matrices},
+  {0x044, "STSM",      "s v",                kVariable, store_matrix},
   {0x07a, "QMMA",      "d a x e",            0, multiply_matrices},
   // of four warps: warpgroup.cc
   {0x1c5, "WARPGROUP", "X",                  kVariable, no_operation},

@@ -41,9 +41,12 @@ using Handler = Flow (*)(Warp&, const Operation&);
 //   G, H      shared and global address of a copy (16 and 44, 24 and 32)
 //   D, E      scoreboard (44) and count (38)
 //   Y, U      address of an mbarrier (24, uniform 64), and the uniform registers that it gets (32)
+//   V, R, Z   of a bulk copy: where it writes (uniform 32) and reads (uniform 24), and its size
+//             (64); of a tensor's, V is shared memory and coordinates, R the tensor map
 //   I         what SYNCS returns: a state (16), or a predicate (81)
 //   K, J, O   factors of a warp group's product; whether it adds (87) and what waits for it (84)
 //   X         what WARPGROUP.DEPBAR waits for
+//   F         half of Rpc, by bit 31
 //   W, T      mask of WARPSYNC, and its target where it has one
 // Behind it: 2, 4: as many registers; m: as many as the access has; f, n, h: modifiers of
 // floats, of integers, of pairs of halves; ?: printed unless it is PT or RZ; x: printed with .X.

@@ -16,7 +16,10 @@ namespace doorbell::emu::nvgpu {
 constexpr u32 kLanes = 32;
 constexpr u32 kAllLanes = ~u32{0};
 // Rows of a warp: registers, of which 255 (RZ) is zero, and uniform registers, of which 63 is zero.
-constexpr u32 kZero = 255, kUniformStart = 256, kUniformZero = 256 + 63, kRows = 256 + 64;
+// Behind them the two halves of the register of return addresses (Rpc), which compilers also use
+// for other values.
+constexpr u32 kZero = 255, kUniformStart = 256, kUniformZero = 256 + 63, kRpc = 256 + 64,
+              kRows = kRpc + 2;
 // Masks of predicates: 7 (PT) is true; uniform ones from 8, of which 15 is true.
 constexpr u32 kTrue = 7, kUniformPredicates = 8, kPredicates = 16;
 

@@ -36,7 +36,8 @@ u32 registers_of(const Operation& op, const OperandSpec& spec) {
     return op.field(spec.role == 'd' ? 75 : 84, 2) == 3 ? 2 : 1;
   if (number == 0x005) return op.bit(80) ? 2 : 1;
   if (number == 0x1a1) return spec.role == 'a' && op.bit(73) ? 2 : 1;  // MATCH.U64
-  if (number == 0x03b) return spec.role == 'd' ? 1u << op.field(72, 2) : 1;
+  if (number == 0x03b || number == 0x044)                              // LDSM, STSM
+    return spec.role == 'd' || spec.role == 'v' ? 1u << op.field(72, 2) : 1;
   if (is_matrix_product(number)) {
     const std::optional<MatrixForm> form = matrix_form(op);
     if (!form) return 1;
@@ -64,6 +65,13 @@ Unit unit_of(const Operation& op) {
   return number == 0x189 ? Unit::Address : Unit::Other;  // SHFL
 }
 
+// Of UBLKCP, UTMALDG and UTMASTG: what [UR] stands for, see bulk_copy.cc and tensor_copy.cc.
+bool is_block_from_shared(const Operation& op) { return op.opcode->number == 0x1ba && op.bit(74); }
+u32 copied_registers(const Operation& op) {
+  if (op.opcode->number == 0x1ba) return 2;
+  return op.field(79, 3) + (op.opcode->number == 0x1b4 ? 3 : 2);
+}
+
 bool overlap(const RegisterRange& a, const RegisterRange& b) {
   return a.row < b.row + b.count && b.row < a.row + a.count;
 }
@@ -89,6 +97,28 @@ void add(Ranges& ranges, u32 row, u32 count) {
 
 void add_predicate(RegisterUses& uses, u32 predicate) {
   if ((predicate & 7) != kTrue) uses.predicates.push_back(predicate);
+}
+
+// RPCMOV reads or writes half of Rpc.
+void add_rpc(RegisterUses& uses, const Operation& op) {
+  const u32 row = kRpc + op.field(31, 1);
+  if (op.opcode->number == 0x152)
+    add(uses.writes, row, 1);
+  else
+    add(uses.reads, row, 1);
+}
+
+// Operands of single instructions.
+void add_special(RegisterUses& uses, const Operation& op, const OperandSpec& spec) {
+  switch (spec.role) {
+    case 'F': add_rpc(uses, op); break;
+    case 'V': add(uses.reads, kUniformStart + op.field(32, 6), copied_registers(op)); break;
+    case 'R':
+      uses.address = {kUniformStart + op.field(24, 6), is_block_from_shared(op) ? 1u : 2u};
+      break;
+    case 'Z': add(uses.reads, kUniformStart + op.field(64, 6), 1); break;
+    default: break;
+  }
 }
 
 }  // namespace
@@ -153,7 +183,7 @@ RegisterUses register_uses(const Operation& op) {
       case 'w': add(uses.reads, op.field(64, 8), count); break;
       case 'p': add_predicate(uses, op.p); break;
       case 'q': add_predicate(uses, op.q); break;
-      default: break;
+      default: add_special(uses, op, spec); break;
     }
   }
   if (is_zero(uses.address.row)) uses.address.count = 0;
@@ -179,7 +209,8 @@ RegisterRules::RegisterRules() {
 }
 
 bool RegisterRules::check(Warp& warp, const Operation& op, const RegisterUses& uses) {
-  return op.opcode == nullptr || (check_waits(warp, op, uses) && check_undefined(warp, op, uses));
+  return op.opcode == nullptr || (check_waits(warp, op, uses) && products_.check(warp, op, uses) &&
+                                  check_undefined(warp, op, uses));
 }
 
 // Lanes that took different ways share scoreboards, but not registers.

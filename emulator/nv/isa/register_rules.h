@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "emulator/nv/isa/operation.h"
+#include "emulator/nv/isa/warpgroup_rules.h"
 
 namespace doorbell::emu::nvgpu {
 
@@ -63,6 +64,7 @@ class RegisterRules {
   // The lanes of `lanes` whose result has undefined bits, which are noted.
   u32 note_bits(const Warp& warp, const Operation& op, const RegisterUses& uses, u32 lanes);
 
+  WarpgroupRules products_;
   std::array<u32, kRows> undefined_{};                   // lanes with undefined bits
   std::vector<Row> bits_;                                // which, where they are not all
   std::array<u32, kPredicates> undefined_predicates_{};  // lanes

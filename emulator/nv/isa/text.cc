@@ -83,7 +83,8 @@ std::string offset_text(i64 offset) {
 std::string address_text(const Operation& op, char role) {
   std::string base = op.a.index == kZero ? "" : register_name(op.a.index);
   if (role == 'g' && op.bit(91)) base += ".64";
-  const bool scales = op.opcode->number != 0x03b;  // LDSM has .MT88 there
+  // LDSM and STSM have .MT88 there.
+  const bool scales = op.opcode->number != 0x03b && op.opcode->number != 0x044;
   if (role == 's' && scales && op.field(78, 2) != 0)
     base += fmt::format(".X{}", 2 << op.field(78, 2));
   if (role == 's' && op.bit(91)) {
@@ -197,6 +198,10 @@ std::string operand_text(const Operation& op, const OperandSpec& spec) {
     case 'I': return op.form == 2 ? predicate_name(op.p, false) : register_name(op.dst);
     case 'Y': return mbarrier_text(op);
     case 'U': return register_name(kUniformStart + op.field(32, 6));
+    case 'F': return op.bit(31) ? "Rpc.HI" : "Rpc.LO";
+    case 'V': return fmt::format("[{}]", register_name(kUniformStart + op.field(32, 6)));
+    case 'R': return fmt::format("[{}]", register_name(kUniformStart + op.field(24, 6)));
+    case 'Z': return register_name(kUniformStart + op.field(64, 6));
     case 'W':
       if (op.form == 1) return register_name(op.a.index);
       return op.chip >= 90 ? "" : fmt::format("{:#x}", op.field(32, 32));

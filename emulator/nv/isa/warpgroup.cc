@@ -161,6 +161,16 @@ std::optional<Layout> layout_at(const Warp& warp, u32 row) {
   return Layout::of(warp.rows[row][0] | u64{warp.rows[next_row(row)][0]} << 32);
 }
 
+// IGMMA has not every multiple of 8 columns, and counts those that it has in threes. [PTX ISA,
+// "wgmma.mma_async", shapes of .s32; the code of NVRTC 13.2 for each of them]
+std::optional<u32> columns_of(const Operation& op) {
+  if (op.opcode->number != kIgmma) return 8 * (op.field(53, 5) + 1);
+  constexpr u32 kShapes = 18;
+  const u32 code = op.field(53, 6), shape = code / 3;
+  if (code % 3 != 0 || shape >= kShapes) return std::nullopt;
+  return shape < 4 ? 8 * (shape + 1) : 16 * (shape - 1);
+}
+
 }  // namespace
 
 bool is_warpgroup_product(u32 opcode) {
@@ -171,10 +181,11 @@ std::optional<WarpgroupForm> warpgroup_form(const Operation& op) {
   const u32 number = op.opcode->number;
   if (op.bit(73) || (op.form != 4 && op.form != 6)) return std::nullopt;
   WarpgroupForm form;
-  form.columns = 8 * (op.field(53, 5) + 1);
+  const std::optional<u32> columns = columns_of(op);
+  if (!columns) return std::nullopt;
+  form.columns = *columns;
   form.left_in_registers = op.form == 6;
   form.left_descriptor = kUniformStart + op.field(24, 6);
-  // gdesc names four registers, also where A needs none of them.
   // gdesc names four registers, also where A needs none of them.
   form.right_descriptor = kUniformStart + op.field(form.left_in_registers ? 32 : 24, 6) + 2;
   form.left_by_column = op.bit(61) && !form.left_in_registers, form.right_by_row = op.bit(62);

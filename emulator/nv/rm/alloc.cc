@@ -27,6 +27,7 @@ constexpr ClassRow kClasses[] = {
     {hw::VirtualMemoryParameters::kClass, ObjectKind::VirtualMemory, below(ObjectKind::Device)},
     {hw::kMemorySystem, ObjectKind::Memory, below(ObjectKind::Device)},
     {hw::kMemoryLocalUser, ObjectKind::Memory, below(ObjectKind::Device)},
+    {hw::kMemorySystemOsDescriptor, ObjectKind::Memory, below(ObjectKind::Device)},
     {hw::VaSpaceParameters::kClass, ObjectKind::VaSpace, below(ObjectKind::Device)},
     {hw::ChannelGroupParameters::kClass, ObjectKind::ChannelGroup, below(ObjectKind::Device)},
     {hw::ContextShareParameters::kClass, ObjectKind::ContextShare, below(ObjectKind::ChannelGroup)},
@@ -108,6 +109,11 @@ Object* Rm::add(nvgpu::Client& client, Object object, u32 handle) {
 }
 
 u32 Rm::alloc(OpenFile& file, hw::RmAlloc& given) {
+  // [okm src/nvidia/src/kernel/rmapi/param_copy.c rmapiParamsAcquire()]
+  if (given.params == 0 && given.params_size != 0)
+    return refuse(RmStatus::InvalidArgument, kRmParameters,
+                  fmt::format("RM_ALLOC of class {:#x}: {} bytes of parameters at 0",
+                              given.class_id, given.params_size));
   if (given.class_id == hw::kRootClient || given.class_id == 0) return alloc_client(file, given);
   auto* client = find_client(given.root, "RM_ALLOC");
   if (client == nullptr) return static_cast<u32>(RmStatus::InvalidClient);
@@ -135,40 +141,26 @@ u32 Rm::alloc(OpenFile& file, hw::RmAlloc& given) {
   const Object* made = add(*client, std::move(object), given.object_new);
   if (made == nullptr) return static_cast<u32>(RmStatus::InsertDuplicateName);
   if (made->kind == ObjectKind::Channel) gpu(made->gpu).add_channel(made->channel);
+  if (!made->interrupt_file.expired())
+    interrupt_events_.push_back({given.root, made->handle, made->gpu, made->interrupt_file});
   given.object_new = made->handle;
-  return 0;
-}
-
-template <class Parameters>
-u32 Rm::read(const hw::RmAlloc& given, Parameters* parameters) {
-  const usize size = hw::packed_size<Parameters>(abi());
-  if (given.params_size != 0 && given.params_size != size)
-    return refuse(
-        RmStatus::InvalidParamStruct, kRmParameters,
-        fmt::format("RM_ALLOC of class {:#06x}: {} of {} bytes, of release {} it has {}",
-                    given.class_id, Parameters::kName, given.params_size, options_.driver, size));
-  if (given.params == 0)
-    return refuse(RmStatus::InvalidArgument, kRmParameters,
-                  fmt::format("RM_ALLOC of class {:#06x} without parameters", given.class_id));
-  if (!copy_record_in(given.params, abi(), parameters))
-    return refuse(RmStatus::InvalidAddress, kRmParameters,
-                  fmt::format("RM_ALLOC of class {:#06x}: its parameters are not memory of the "
-                              "process",
-                              given.class_id));
   return 0;
 }
 
 u32 Rm::fill(Object& object, nvgpu::Client& client, const hw::RmAlloc& given) {
   switch (object.kind) {
     case ObjectKind::Device: return fill_device(object, given);
-    case ObjectKind::Memory: return fill_memory(object, given);
-    case ObjectKind::Usermode: object.memory = gpu(object.gpu).usermode(); return 0;
+    case ObjectKind::Subdevice: return fill_subdevice(given);
+    case ObjectKind::Memory:
+      return object.class_id == hw::kMemorySystemOsDescriptor ? fill_os_descriptor(object, given)
+                                                              : fill_memory(object, given);
+    case ObjectKind::Usermode: return fill_usermode(object, given);
     case ObjectKind::VaSpace: return fill_va_space(object, given);
     case ObjectKind::ChannelGroup: return fill_group(object, client, given);
     case ObjectKind::ContextShare: return fill_context_share(object, client, given);
     case ObjectKind::Channel: return fill_channel(object, client, given);
     case ObjectKind::Debugger: return fill_debugger(object, client, given);
-    case ObjectKind::Event: return fill_event(given);
+    case ObjectKind::Event: return fill_event(object, client, given);
     case ObjectKind::Engine:
       object.channel = client.find(object.parent)->channel;
       object.channel->classes.insert(static_cast<hw::ClassId>(object.class_id));
@@ -177,6 +169,15 @@ u32 Rm::fill(Object& object, nvgpu::Client& client, const hw::RmAlloc& given) {
   }
 }
 
+// Classes before Hopper's take no parameters.
+u32 Rm::fill_usermode(Object& object, const hw::RmAlloc& given) {
+  object.memory = gpu(object.gpu).usermode();
+  if (given.params == 0) return 0;
+  hw::HopperUsermodeParameters parameters;
+  return read(given, &parameters);
+}
+
+// [okm src/nvidia/src/kernel/gpu/device/device.c deviceConstruct_IMPL(): hClientShare]
 u32 Rm::fill_device(Object& object, const hw::RmAlloc& given) {
   hw::DeviceParameters parameters;
   if (given.params != 0)
@@ -185,8 +186,24 @@ u32 Rm::fill_device(Object& object, const hw::RmAlloc& given) {
     return refuse(RmStatus::InvalidArgument, kRmParameters,
                   fmt::format("RM_ALLOC of a device: there is no GPU {}, there are {}",
                               parameters.device_id, gpu_count()));
+  if (parameters.client_share != 0 && parameters.client_share != given.root)
+    return refuse(RmStatus::NotSupported, kRmValues,
+                  fmt::format("RM_ALLOC of a device that shares with client {:#x}: only with its "
+                              "own, {:#x}, is emulated",
+                              parameters.client_share, given.root));
   object.gpu = parameters.device_id;
   return 0;
+}
+
+// [okm src/nvidia/src/kernel/gpu/subdevice/subdevice.c subdeviceConstruct_IMPL()]
+u32 Rm::fill_subdevice(const hw::RmAlloc& given) {
+  if (given.params == 0) return 0;
+  hw::SubdeviceParameters parameters;
+  if (const u32 status = read(given, &parameters); status != 0) return status;
+  if (parameters.sub_device_id == 0) return 0;
+  return refuse(
+      RmStatus::InvalidClass, kRmParameters,
+      fmt::format("RM_ALLOC of subdevice {}: a device has one", parameters.sub_device_id));
 }
 
 // Writes back what RM chose, as it does.
@@ -204,10 +221,19 @@ u32 Rm::fill_memory(Object& object, const hw::RmAlloc& given) {
                   fmt::format("RM_ALLOC of class {:#x} with attr {:#x}: the location is the other "
                               "class's",
                               object.class_id, parameters.attr));
+  const bool is_range = parameters.limit == 0 || parameters.limit == parameters.size - 1;
+  const bool is_owned = parameters.owner == 0 || parameters.owner == given.root;
+  if (!is_range || !is_owned || (parameters.alignment & (parameters.alignment - 1)) != 0)
+    return refuse(
+        RmStatus::InvalidArgument, kRmValues,
+        fmt::format("RM_ALLOC of {:#x} bytes of memory for {:#x}, up to {:#x}, aligned "
+                    "to {:#x}",
+                    parameters.size, parameters.owner, parameters.limit, parameters.alignment));
   auto memory = Memory::allocate(is_system ? Memory::Kind::System : Memory::Kind::Video, object.gpu,
                                  parameters.size, (parameters.attr2 & kReadOnly) != 0);
   if (!memory) return static_cast<u32>(RmStatus::NoMemory);
   object.memory = *memory;
+  if (options_.poison && !is_system) object.memory->poison();
   parameters.size = object.memory->bytes();
   return copy_record_out(given.params, abi(), parameters)
              ? 0
@@ -220,14 +246,35 @@ u32 Rm::fill_va_space(Object& object, const hw::RmAlloc& given) {
   if ((parameters.flags & hw::VaSpaceParameters::kExternallyOwned) == 0)
     return refuse(RmStatus::NotSupported, kRmParameters,
                   "RM_ALLOC of an address space that RM owns: only those of UVM are emulated");
+  // NV_VASPACE_ALLOCATION_INDEX_GPU_NEW; the others are address spaces that exist.
+  if (parameters.index != 0)
+    return refuse(RmStatus::InvalidArgument, kRmParameters,
+                  fmt::format("RM_ALLOC of the address space of index {}: only new ones are "
+                              "emulated",
+                              parameters.index));
+  constexpr u64 kPage = 0x1000, kMost = u64{1} << 49;
+  const u64 base = parameters.va_base, bytes = parameters.va_size;
+  if (base % kPage != 0 || bytes % kPage != 0 || base >= kMost || bytes > kMost - base)
+    return refuse(RmStatus::InvalidArgument, kRmValues,
+                  fmt::format("RM_ALLOC of an address space of {:#x} bytes from {:#x}: the GPU has "
+                              "{:#x}, in whole pages",
+                              bytes, base, kMost));
   object.va_space = std::make_shared<nvgpu::VaSpace>();
   object.va_space->gpu = object.gpu;
+  object.va_space->base = base;
+  object.va_space->end = bytes == 0 ? kMost : base + bytes;
   return 0;
 }
 
 u32 Rm::fill_group(Object& object, nvgpu::Client& client, const hw::RmAlloc& given) {
   hw::ChannelGroupParameters parameters;
   if (const u32 status = read(given, &parameters); status != 0) return status;
+  // [okm kernel_channel_group_api.c kchangrpapiConstruct_IMPL(): RM_ENGINE_TYPE_IS_VALID]
+  if (parameters.engine_type != hw::ChannelGroupParameters::kGraphics)
+    return refuse(RmStatus::InvalidArgument, kRmParameters,
+                  fmt::format("RM_ALLOC of a channel group of engine {:#x}: it does not exist, or "
+                              "is not emulated",
+                              parameters.engine_type));
   object.group = std::make_shared<nvgpu::ChannelGroup>();
   if (parameters.va_space == 0) return 0;
   const Object* space =
@@ -278,6 +325,7 @@ u32 Rm::fill_channel(Object& object, nvgpu::Client& client, const hw::RmAlloc& g
     return refuse(RmStatus::InvalidArgument, kRmParameters,
                   fmt::format("{}: {} entries at {:#x}, USERD at {:#x}: {}", kCall, entries,
                               parameters.gp_fifo_offset, at, why));
+  if (const u32 status = judge_channel(client, parameters); status != 0) return status;
   channel->ring = parameters.gp_fifo_offset;
   channel->entries = entries;
   channel->userd_memory = userd->memory;
@@ -293,6 +341,21 @@ u32 Rm::fill_channel(Object& object, nvgpu::Client& client, const hw::RmAlloc& g
   return 0;
 }
 
+// Memory of other subdevices does not exist, and the ring's object does.
+u32 Rm::judge_channel(nvgpu::Client& client, const hw::ChannelParameters& parameters) {
+  if (parameters.object_buffer != 0 && client.find(parameters.object_buffer) == nullptr)
+    return refuse(RmStatus::InvalidObjectHandle, kRmHandle,
+                  fmt::format("RM_ALLOC of a channel: hObjectBuffer {:#x} is no object",
+                              parameters.object_buffer));
+  for (usize i = 1; i < hw::ChannelParameters::kMaxSubdevices; ++i)
+    if (parameters.userd_memory[i] != 0 || parameters.userd_offset[i] != 0)
+      return refuse(RmStatus::NotSupported, kRmValues,
+                    fmt::format("RM_ALLOC of a channel: USERD {:#x} of subdevice {}, a device has "
+                                "one",
+                                parameters.userd_memory[i], i));
+  return 0;
+}
+
 // Tells of the channel that has the object named.
 u32 Rm::fill_debugger(Object& object, nvgpu::Client& client, const hw::RmAlloc& given) {
   hw::DebuggerParameters parameters;
@@ -305,17 +368,45 @@ u32 Rm::fill_debugger(Object& object, nvgpu::Client& client, const hw::RmAlloc& 
   return 0;
 }
 
-u32 Rm::fill_event(const hw::RmAlloc& given) {
+// [okm src/nvidia/src/kernel/rmapi/event_api.c eventConstruct_IMPL(); event_notification.c
+// registerEventNotification()]
+u32 Rm::fill_event(Object& object, const nvgpu::Client& client, const hw::RmAlloc& given) {
   hw::EventParameters parameters;
   if (const u32 status = read(given, &parameters); status != 0) return status;
   if (parameters.event_class != hw::kEventOsEvent)
     return refuse(RmStatus::NotSupported, kRmParameters,
                   fmt::format("RM_ALLOC of an event of class {:#x}", parameters.event_class));
-  const int file = static_cast<int>(parameters.data);
-  if (!nodes().find(file))
-    return refuse(RmStatus::InvalidArgument, kRmHandle,
-                  fmt::format("RM_ALLOC of an event: {} is no file of a node", file));
+  if (parameters.parent_client != 0 && parameters.parent_client != client.handle)
+    return refuse(RmStatus::NotSupported, kRmValues,
+                  fmt::format("RM_ALLOC of an event of client {:#x} for {:#x}",
+                              parameters.parent_client, client.handle));
+  const auto file = event_files_.find({client.handle, static_cast<u32>(parameters.data)});
+  if (file == event_files_.end() || file->second.expired())
+    return refuse(RmStatus::ObjectNotFound, kRmHandle,
+                  fmt::format("RM_ALLOC of an event: {} is no file of NV_ESC_ALLOC_OS_EVENT",
+                              parameters.data));
+  if ((parameters.notify_index & hw::EventParameters::kNonStallInterrupt) == 0) return 0;
+  const auto source = client.objects.find(parameters.src_resource);
+  if (source == client.objects.end() || source->second.kind != ObjectKind::Subdevice)
+    return refuse(RmStatus::InvalidArgument, kRmParameters,
+                  fmt::format("RM_ALLOC of an event of interrupts: {:#x} is no subdevice",
+                              parameters.src_resource));
+  constexpr u32 kIndex = 0xffff;
+  if ((parameters.notify_index & kIndex) != hw::EventParameters::kFifoEvent ||
+      (parameters.notify_index & hw::EventParameters::kWithoutData) == 0)
+    return refuse(RmStatus::NotSupported, kRmParameters,
+                  fmt::format("RM_ALLOC of an event of interrupts {:#x}: only FIFO_EVENT_MTHD "
+                              "without data is emulated",
+                              parameters.notify_index));
+  object.gpu = source->second.gpu;
+  object.interrupt_file = file->second;
   return 0;
+}
+
+void Rm::interrupt(u32 gpu) {
+  for (const InterruptEvent& event : interrupt_events_)
+    if (const std::shared_ptr<OpenFile> file = event.file.lock(); event.gpu == gpu && file)
+      Nodes::post_event(*file);
 }
 
 // ---- the end ------------------------------------------------------------------------------------
@@ -337,19 +428,31 @@ void Rm::free(nvgpu::Client& client, u32 handle) {
     free(client, client.objects.at(handle).children.back());
   const Object& object = client.objects.at(handle);
   if (object.kind == ObjectKind::Channel) gpu(object.gpu).remove_channel(*object.channel);
+  if (object.kind == ObjectKind::Event)
+    std::erase_if(interrupt_events_, [&](const InterruptEvent& event) {
+      return event.client == client.handle && event.object == handle;
+    });
   if (Object* parent = client.find(object.parent); parent != nullptr)
     std::erase(parent->children, handle);
   client.objects.erase(handle);
 }
 
+// Its names for files go with a client, and a file's names with the file. [okm osapi.c
+// rm_client_free_os_events(), RmFreeUnusedClients()]
+void Rm::free_client(u32 handle) {
+  free(clients_.at(handle), handle);
+  clients_.erase(handle);
+  std::erase_if(event_files_, [&](const auto& entry) { return entry.first.first == handle; });
+}
+
 void Rm::closed(OpenFile& file) {
-  for (const u32 handle : file.clients) {
-    const auto found = clients_.find(handle);
-    if (found == clients_.end()) continue;
-    free(found->second, handle);
-    clients_.erase(found);
-  }
+  for (const u32 handle : file.clients)
+    if (clients_.contains(handle)) free_client(handle);
   file.clients.clear();
+  std::erase_if(event_files_, [&](const auto& entry) {
+    const std::shared_ptr<OpenFile> named = entry.second.lock();
+    return !named || named.get() == &file;
+  });
 }
 
 usize Rm::left() const {

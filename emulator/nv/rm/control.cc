@@ -28,6 +28,7 @@ u32 Rm::with(const hw::RmControl& given, const F& f) {
     return refuse(
         RmStatus::InvalidAddress, kRmParameters,
         fmt::format("RM_CONTROL {:#x}: its parameters are not memory of the process", given.cmd));
+  if (const u32 status = judge_values(parameters); status != 0) return status;
   const u32 status = f(parameters);
   write_trace(parameters);
   if (status == 0 && !copy_record_out(given.params, abi(), parameters))
@@ -38,6 +39,10 @@ u32 Rm::with(const hw::RmControl& given, const F& f) {
 u32 Rm::control(OpenFile&, hw::RmControl& given) {
   Client* client = find_client(given.client, "RM_CONTROL");
   if (client == nullptr) return static_cast<u32>(RmStatus::InvalidClient);
+  constexpr u32 kIrqlRaised = 1;  // NVOS54_FLAGS_IRQL_RAISED [okm control.c _rmapiRmControl()]
+  if ((given.flags & kIrqlRaised) != 0)
+    return refuse(RmStatus::InvalidArgument, kRmParameters,
+                  fmt::format("RM_CONTROL {:#x} with NVOS54_FLAGS_IRQL_RAISED", given.cmd));
   Object* object = client->find(given.object);
   if (object == nullptr)
     return refuse(
@@ -171,7 +176,7 @@ u32 Rm::read_sm_errors(const Object& object, const hw::RmControl& given) {
     const bool has_stopped = object.channel->group->error != 0;
     parameters.mmu_fault_valid = has_stopped && fault.is_mmu;
     // The multiprocessor that ran the block is not known: the first.
-    if (has_stopped && !fault.is_mmu && parameters.starting_sm == 0 && parameters.num_sms != 0) {
+    if (has_stopped && fault.is_sm && parameters.starting_sm == 0 && parameters.num_sms != 0) {
       parameters.states[0].warp_esr = 1;
       parameters.states[0].warp_esr_pc64 = fault.address;
     }

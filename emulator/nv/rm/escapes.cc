@@ -14,6 +14,15 @@ namespace doorbell::emu::nvgpu {
 namespace {
 
 constexpr u64 kPage = 4096;
+// [escape.c RmCreateOsDescriptor(); nvos.h NVOS02_FLAGS_LOCATION 11:8, COHERENCY 15:12, MAPPING
+// 31:30]
+bool has_flags_of_process_memory(u32 flags) {
+  constexpr u32 kUncached = 0, kCached = 1, kWriteBack = 5, kNoMap = 1;
+  const u32 coherency = flags >> 12 & 0xf;
+  return (flags >> 8 & 0xf) == 0 && flags >> 30 == kNoMap &&
+         (coherency == kUncached || coherency == kCached || coherency == kWriteBack);
+}
+
 constexpr u8 kSysParams = 0xd6, kCheckVersion = 0xd2;  // NV_ESC_SYS_PARAMS, CHECK_VERSION_STR
 
 }  // namespace
@@ -36,7 +45,8 @@ int Rm::run(OpenFile& file, u32 bytes, u64 argument, u32 (Rm::*run)(OpenFile&, E
   }
   Escape given;
   if (!copy_record_in(argument, abi(), &given)) return EFAULT;
-  const u32 status = (this->*run)(file, given);
+  u32 status = judge_values(given);
+  if (status == 0) status = (this->*run)(file, given);
   if constexpr (requires { given.params.status; })
     given.params.status = status;
   else if constexpr (requires { given.status; })
@@ -53,6 +63,10 @@ int Rm::escape(OpenFile& file, u32 number, u32 bytes, u64 argument) {
     case hw::CardInfo::kEscape: return card_info(bytes, argument);
     case hw::RegisterFd::kEscape: return run(file, bytes, argument, &Rm::register_fd);
     case hw::AllocOsEvent::kEscape: return run(file, bytes, argument, &Rm::alloc_os_event);
+    case hw::ExportDmabuf::kEscape:
+      if (file.kind == NodeKind::Gpu) return run(file, bytes, argument, &Rm::export_dmabuf);
+      checks().report(kRmCall, "NV_ESC_EXPORT_TO_DMABUF_FD takes a file of a GPU");
+      return EINVAL;
     case hw::RmFree::kEscape: return run<hw::RmFree>(file, bytes, argument, &Rm::free);
     case hw::RmAlloc::kEscape: return run(file, bytes, argument, &Rm::alloc);
     case hw::RmControl::kEscape: return run<hw::RmControl>(file, bytes, argument, &Rm::control);
@@ -107,10 +121,25 @@ u32 Rm::register_fd(OpenFile& file, hw::RegisterFd& given) {
   return 0;
 }
 
-u32 Rm::alloc_os_event(OpenFile&, hw::AllocOsEvent& given) {
-  if (!nodes().find(static_cast<int>(given.fd)))
-    return refuse(RmStatus::InvalidArgument, kRmCall,
-                  fmt::format("NV_ESC_ALLOC_OS_EVENT: {} is no file of a node", given.fd));
+// The kernel takes any number for a name of the file; here it is the file's own.
+// [okm src/nvidia/arch/nvalloc/unix/src/osapi.c allocate_os_event()]
+u32 Rm::alloc_os_event(OpenFile& file, hw::AllocOsEvent& given) {
+  const int descriptor = static_cast<int>(given.fd);
+  if (nodes().find(descriptor).get() != &file)
+    return refuse(RmStatus::NotSupported, kRmCall,
+                  fmt::format("NV_ESC_ALLOC_OS_EVENT of a file by the name {}: only its own "
+                              "descriptor is emulated",
+                              descriptor));
+  if (given.device != 0 &&
+      find(given.client, given.device, ObjectKind::Device, "NV_ESC_ALLOC_OS_EVENT") == nullptr)
+    return static_cast<u32>(RmStatus::InvalidDevice);
+  std::weak_ptr<OpenFile>& named = event_files_[{given.client, given.fd}];
+  if (!named.expired())
+    return refuse(RmStatus::InsufficientResources, kRmCall,
+                  fmt::format("NV_ESC_ALLOC_OS_EVENT: client {:#x} has an event of file {}",
+                              given.client, descriptor));
+  if (!nodes().make_pollable(descriptor)) return static_cast<u32>(RmStatus::InsufficientResources);
+  named = file.weak_from_this();
   return 0;
 }
 
@@ -124,8 +153,10 @@ u32 Rm::free(OpenFile&, hw::RmFree& given) {
   if (is_in_use(*client, *object))
     checks().report(kRmInUse, fmt::format("RM_FREE: the {} {:#x} is in use by a channel",
                                           name_of(object->kind), object->handle));
-  free(*client, given.object_old);
-  if (given.object_old == given.root) clients_.erase(given.root);
+  if (given.object_old == given.root)
+    free_client(given.root);
+  else
+    free(*client, given.object_old);
   return 0;
 }
 
@@ -136,6 +167,9 @@ u32 Rm::alloc_memory(OpenFile& file, hw::RmAllocMemory& given) {
   if (file.kind != NodeKind::Gpu || !file.is_registered)
     return refuse(RmStatus::InvalidArgument, kRmCall,
                   "NV_ESC_RM_ALLOC_MEMORY takes a file of a GPU that is registered");
+  if (given.fd != -1)
+    return refuse(RmStatus::NotSupported, kRmValues,
+                  fmt::format("NV_ESC_RM_ALLOC_MEMORY that maps by descriptor {}", given.fd));
   Client* client = find_client(params.root, "RM_ALLOC_MEMORY");
   if (client == nullptr) return static_cast<u32>(RmStatus::InvalidClient);
   Object* parent = find(params.root, params.object_parent, ObjectKind::Device, "RM_ALLOC_MEMORY");
@@ -143,6 +177,12 @@ u32 Rm::alloc_memory(OpenFile& file, hw::RmAllocMemory& given) {
   if (params.class_id != hw::kMemorySystemOsDescriptor)
     return refuse(RmStatus::InvalidClass, kRmClass,
                   fmt::format("RM_ALLOC_MEMORY of class {:#x}", params.class_id));
+  if (!has_flags_of_process_memory(params.flags))
+    return refuse(
+        RmStatus::InvalidFlags, kRmParameters,
+        fmt::format("RM_ALLOC_MEMORY with flags {:#x}: memory of the process is in system "
+                    "memory, cached, written back or uncached, and not mapped",
+                    params.flags));
   const u64 bytes = params.limit + 1;
   if (params.memory % kPage != 0 || bytes % kPage != 0 || bytes == 0)
     return refuse(RmStatus::InvalidArgument, kRmParameters,
@@ -170,6 +210,11 @@ u32 Rm::map_memory(OpenFile&, hw::RmMapMemory& given) {
   auto& params = given.params;
   Client* client = find_client(params.client, "RM_MAP_MEMORY");
   if (client == nullptr) return static_cast<u32>(RmStatus::InvalidClient);
+  const Object* device = client->find(params.device);
+  if (device == nullptr ||
+      (device->kind != ObjectKind::Device && device->kind != ObjectKind::Subdevice))
+    return refuse(RmStatus::InvalidDevice, kRmHandle,
+                  fmt::format("RM_MAP_MEMORY: {:#x} is no device", params.device));
   Object* object = client->find(params.memory);
   if (object == nullptr || !object->memory)
     return refuse(RmStatus::InvalidObjectHandle, kRmHandle,

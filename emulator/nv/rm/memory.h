@@ -22,6 +22,9 @@ class Memory {
   // Zeroed; bytes are rounded up to pages.
   static Result<std::shared_ptr<Memory>> allocate(Kind kind, u32 gpu, u64 bytes, bool read_only);
   static std::shared_ptr<Memory> of_process(u32 gpu, u8* host, u64 bytes);
+  // The memory of somebody's descriptor(), of this process or another, as the system's; the
+  // descriptor stays the caller's.
+  static Result<std::shared_ptr<Memory>> of_descriptor(u32 gpu, int descriptor);
   ~Memory();
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
@@ -31,6 +34,9 @@ class Memory {
   u64 bytes() const { return bytes_; }
   u8* host() const { return host_; }
   bool read_only() const { return read_only_; }  // for the process
+
+  // Fills its first bytes with what no client can rely on; the rest stays zero, untouched.
+  void poison();
 
   // A file whose bytes are the memory's, which stays this object's. Nothing else may write the
   // memory during the first call.

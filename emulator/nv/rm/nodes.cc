@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +12,10 @@
 #include "base/util/try.h"
 
 namespace doorbell::emu::nvgpu {
+
+OpenFile::~OpenFile() {
+  if (event_end >= 0) close(event_end);
+}
 
 Nodes::FileId Nodes::id_of(int descriptor) {
   struct stat status;
@@ -33,14 +38,45 @@ std::shared_ptr<OpenFile> Nodes::find(int descriptor) const {
   return found == files_.end() ? nullptr : found->second;
 }
 
-Result<void> Nodes::replace(int descriptor, Memory& memory) {
+Result<void> Nodes::become(int descriptor, int other) {
   const std::shared_ptr<OpenFile> file = find(descriptor);
-  TRY(const int mapped, memory.descriptor());
   files_.erase(id_of(descriptor));
-  if (dup3(mapped, descriptor, O_CLOEXEC) < 0)
-    return fail_errno(errno, "give descriptor {} memory", descriptor);
+  if (dup3(other, descriptor, O_CLOEXEC) < 0)
+    return fail_errno(errno, "replace descriptor {}", descriptor);
   files_[id_of(descriptor)] = file;
   return {};
+}
+
+Result<void> Nodes::replace(int descriptor, Memory& memory) {
+  TRY(const int mapped, memory.descriptor());
+  return become(descriptor, mapped);
+}
+
+// A socket has an inode of its own, which an eventfd has not.
+Result<void> Nodes::make_pollable(int descriptor) {
+  const std::shared_ptr<OpenFile> file = find(descriptor);
+  if (file->event_end >= 0) return {};
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return fail_errno(errno, "make descriptor {} one to poll", descriptor);
+  file->event_end = ends[1];
+  Result<void> done = become(descriptor, ends[0]);
+  close(ends[0]);
+  return done;
+}
+
+void Nodes::post_event(OpenFile& file) {
+  if (file.has_event || file.event_end < 0) return;
+  constexpr char kEvent = 0;
+  file.has_event = send(file.event_end, &kEvent, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
+}
+
+bool Nodes::take_event(int descriptor) const {
+  const std::shared_ptr<OpenFile> file = find(descriptor);
+  if (!file || !file->has_event) return false;
+  char event;
+  file->has_event = false;
+  return recv(descriptor, &event, 1, MSG_DONTWAIT) == 1;
 }
 
 void Nodes::forget(int descriptor) { files_.erase(id_of(descriptor)); }

@@ -20,7 +20,12 @@ enum class NodeKind : u8 {
   Uvm,      // /dev/nvidia-uvm
 };
 
-struct OpenFile {
+struct OpenFile : std::enable_shared_from_this<OpenFile> {
+  OpenFile() = default;
+  ~OpenFile();
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+
   NodeKind kind = NodeKind::Control;
   u32 gpu = 0;
   bool is_registered = false;  // with /dev/nvidiactl
@@ -29,6 +34,9 @@ struct OpenFile {
   std::shared_ptr<Memory> memory;
   u64 offset = 0, bytes = 0;
   std::shared_ptr<UvmSpace> uvm;  // null before UVM_INITIALIZE
+  // Makes the file ready; -1: it is no file of NV_ESC_ALLOC_OS_EVENT.
+  int event_end = -1;
+  bool has_event = false;  // since it was polled
 };
 
 // Thread safety: none, the machine's mutex guards it.
@@ -40,10 +48,19 @@ class Nodes {
   std::shared_ptr<OpenFile> find(int descriptor) const;
   // Makes the descriptor one of the memory's file, so that whoever maps it gets the memory.
   Result<void> replace(int descriptor, Memory& memory);
+  // Makes the descriptor one that poll() can wait for.
+  Result<void> make_pollable(int descriptor);
+  // The next poll() of the file reports an event.
+  static void post_event(OpenFile& file);
+  // What poll() does when it has waited: true if there was an event, which is gone then.
+  // [nv.c nvidia_poll(): of events without data]
+  bool take_event(int descriptor) const;
   void forget(int descriptor);
 
  private:
   using FileId = std::pair<u64, u64>;  // device and inode
+  // `file` becomes the descriptor's, as the kernel would have made it so.
+  Result<void> become(int descriptor, int other);
   static FileId id_of(int descriptor);
   std::map<FileId, std::shared_ptr<OpenFile>> files_;
 };

@@ -12,6 +12,8 @@
 
 namespace doorbell::emu::nvgpu {
 
+struct OpenFile;
+
 enum class ObjectKind : u8 {
   Client,
   Device,
@@ -42,10 +44,10 @@ struct Object {
   std::vector<u32> children;  // in order of allocation
   // Depending on the kind; null otherwise.
   std::shared_ptr<Memory> memory;
-  std::shared_ptr<VaSpace> va_space;    // of a context share, a group and a channel too
-  std::shared_ptr<ChannelGroup> group;  // of a channel too
-  std::shared_ptr<Channel> channel;     // of a debugger too
-  int event_file = -1;                  // descriptor, the emulator's own
+  std::shared_ptr<VaSpace> va_space;       // of a context share, a group and a channel too
+  std::shared_ptr<ChannelGroup> group;     // of a channel too
+  std::shared_ptr<Channel> channel;        // of a debugger too
+  std::weak_ptr<OpenFile> interrupt_file;  // of an event of non-stall interrupts
 };
 
 // The objects of a client; the client itself is one.

@@ -24,6 +24,7 @@
 #include "emulator/nv/host/gpu.h"
 #include "emulator/nv/rm/nodes.h"
 #include "emulator/nv/rm/object.h"
+#include "emulator/nv/rm/values.h"
 #include "emulator/nv/rules.h"
 
 namespace doorbell::emu::nvgpu {
@@ -42,6 +43,7 @@ class Rm {
     Trace* trace;           // borrowed
     Checks* checks;         // borrowed
     Nodes* nodes;           // borrowed
+    bool poison = false;    // fresh video memory has anything in it
     bool replaces = false;  // RM_MAP_MEMORY makes the file one of the memory: preload
     std::vector<std::unique_ptr<Gpu>>* gpus;  // borrowed
   };
@@ -49,8 +51,10 @@ class Rm {
 
   // 0 or an errno; the argument is in the client's memory.
   int escape(OpenFile& file, u32 number, u32 bytes, u64 argument);
-  // The file was closed for the last time: frees its clients.
+  // The file was closed for the last time: frees its clients, and the events that it gets.
   void closed(OpenFile& file);
+  // A non-stall interrupt of an engine of this GPU: makes the files of its events ready.
+  void interrupt(u32 gpu);
   // How many objects there are, clients not counted.
   usize left() const;
 
@@ -72,6 +76,7 @@ class Rm {
   Nodes& nodes() { return *options_.nodes; }
   Gpu& gpu(u32 index) { return *(*options_.gpus)[index]; }
   usize gpu_count() const { return options_.gpus->size(); }
+  bool has_client(u32 handle) const { return clients_.contains(handle); }
   // The object, if it is of this kind; else null, which was reported.
   Object* find(u32 client, u32 handle, ObjectKind kind, std::string_view call);
 
@@ -81,6 +86,12 @@ class Rm {
   u32 refuse(RmStatus status, const Check& check, std::string message) {
     checks().report(check, std::move(message));
     return static_cast<u32>(status);
+  }
+  // A status: whether the record asks for what is emulated.
+  template <class Record>
+  u32 judge_values(const Record& record) {
+    std::string why = refusal_of(record, abi());
+    return why.empty() ? 0 : refuse(RmStatus::NotSupported, kRmValues, std::move(why));
   }
   Client* find_client(u32 handle, std::string_view call);
 
@@ -95,17 +106,26 @@ class Rm {
   u32 map_memory_dma(OpenFile& file, hw::RmMapMemoryDma& given);
   u32 unmap_memory_dma(OpenFile& file, hw::RmUnmapMemoryDma& given);
 
+  // ---- dma_bufs.cc
+  u32 export_dmabuf(OpenFile& file, hw::ExportDmabuf& given);
+  u32 create_dmabuf(const OpenFile& file, hw::ExportDmabuf& given);
+  u32 check_exported(const OpenFile& file, const hw::ExportDmabuf& given);
+  u32 fill_os_descriptor(Object& object, const hw::RmAlloc& given);
+
   // ---- alloc.cc
   u32 alloc(OpenFile& file, hw::RmAlloc& given);
   u32 alloc_client(OpenFile& file, hw::RmAlloc& given);
   u32 fill(Object& object, Client& client, const hw::RmAlloc& given);
+  u32 fill_usermode(Object& object, const hw::RmAlloc& given);
   u32 fill_device(Object& object, const hw::RmAlloc& given);
+  u32 fill_subdevice(const hw::RmAlloc& given);
   u32 fill_memory(Object& object, const hw::RmAlloc& given);
   u32 fill_va_space(Object& object, const hw::RmAlloc& given);
   u32 fill_group(Object& object, Client& client, const hw::RmAlloc& given);
   u32 fill_context_share(Object& object, Client& client, const hw::RmAlloc& given);
   u32 fill_channel(Object& object, Client& client, const hw::RmAlloc& given);
-  u32 fill_event(const hw::RmAlloc& given);
+  u32 judge_channel(Client& client, const hw::ChannelParameters& parameters);
+  u32 fill_event(Object& object, const Client& client, const hw::RmAlloc& given);
   u32 fill_debugger(Object& object, Client& client, const hw::RmAlloc& given);
   Object* add(Client& client, Object object, u32 handle);
   // Reads the parameters of a class; a status.
@@ -113,6 +133,7 @@ class Rm {
   u32 read(const hw::RmAlloc& given, Parameters* parameters);
   bool is_in_use(const Client& client, const Object& object) const;
   void free(Client& client, u32 handle);
+  void free_client(u32 handle);
 
   // ---- control.cc
   u32 control(OpenFile& file, hw::RmControl& given);
@@ -128,8 +149,17 @@ class Rm {
   u32 read_sm_errors(const Object& object, const hw::RmControl& given);
   u32 read_mmu_faults(const Object& object, const hw::RmControl& given);
 
+  // An object of a client that has the non-stall interrupts of a GPU posted to a file.
+  struct InterruptEvent {
+    u32 client, object, gpu;
+    std::weak_ptr<OpenFile> file;
+  };
+
   const Options options_;
   std::map<u32, Client> clients_;
+  // NV_ESC_ALLOC_OS_EVENT: a client's name for a file, and the file.
+  std::map<std::pair<u32, u32>, std::weak_ptr<OpenFile>> event_files_;
+  std::vector<InterruptEvent> interrupt_events_;
   u32 next_client_ = 0xc1d0'0001;
 };
 
@@ -145,6 +175,25 @@ template <class Record>
 bool copy_record_out(u64 user, hw::DriverAbi abi, const Record& record) {
   const std::vector<std::byte> bytes = hw::pack(record, abi);
   return copy_out(user, bytes.data(), bytes.size());
+}
+
+template <class Parameters>
+u32 Rm::read(const hw::RmAlloc& given, Parameters* parameters) {
+  const usize size = hw::packed_size<Parameters>(abi());
+  if (given.params_size != 0 && given.params_size != size)
+    return refuse(
+        RmStatus::InvalidParamStruct, kRmParameters,
+        fmt::format("RM_ALLOC of class {:#06x}: {} of {} bytes, of release {} it has {}",
+                    given.class_id, Parameters::kName, given.params_size, options_.driver, size));
+  if (given.params == 0)
+    return refuse(RmStatus::InvalidArgument, kRmParameters,
+                  fmt::format("RM_ALLOC of class {:#06x} without parameters", given.class_id));
+  if (!copy_record_in(given.params, abi(), parameters))
+    return refuse(RmStatus::InvalidAddress, kRmParameters,
+                  fmt::format("RM_ALLOC of class {:#06x}: its parameters are not memory of the "
+                              "process",
+                              given.class_id));
+  return judge_values(*parameters);
 }
 
 }  // namespace doorbell::emu::nvgpu

@@ -27,6 +27,15 @@ MemoryType type_of(const Memory& memory, u32 gpu) {
   }
 }
 
+// [okm uvm_map_external.c uvm_api_caching_type_invalid(), uvm_api_kind_type_invalid()]
+bool are_valid(const hw::UvmMappingAttributes& how) {
+  constexpr u32 kForceCached = 2, kBlockLinear = 1, kBits24 = 3, kBits128 = 6, kCompressions = 2;
+  return how.mapping_type <= hw::kUvmMappingReadOnly && how.caching_type <= kForceCached &&
+         how.format_type <= kBlockLinear && how.element_bits <= kBits128 &&
+         how.element_bits != kBits24 && how.compression_type < kCompressions &&
+         (how.format_type == 0) == (how.element_bits == 0);
+}
+
 std::string kind_of(const Memory& memory) {
   switch (memory.kind()) {
     case Memory::Kind::Video: return "video memory";
@@ -109,9 +118,18 @@ u32 Uvm::map_for(UvmSpace& space, UvmSpace::ExternalRange& range,
   if (va_space == space.va_spaces.end())
     return refuse(RmStatus::InvalidDevice, kUvmGpu,
                   "UVM_MAP_EXTERNAL_ALLOCATION for a GPU without a registered address space");
-  if (how.mapping_type > hw::kUvmMappingReadOnly)
+  if (given.base < va_space->second->base || given.base + given.length > va_space->second->end)
+    return refuse(
+        RmStatus::InvalidAddress, kUvmMap,
+        fmt::format("UVM_MAP_EXTERNAL_ALLOCATION of {:#x} bytes at {:#x}: the address "
+                    "space has {:#x} to {:#x}",
+                    given.length, given.base, va_space->second->base, va_space->second->end));
+  if (!are_valid(how))
     return refuse(RmStatus::InvalidArgument, kUvmMap,
-                  fmt::format("UVM_MAP_EXTERNAL_ALLOCATION of type {}", how.mapping_type));
+                  fmt::format("UVM_MAP_EXTERNAL_ALLOCATION of mapping type {}, caching {}, format "
+                              "{} of element {}, compression {}: not all of them exist",
+                              how.mapping_type, how.caching_type, how.format_type, how.element_bits,
+                              how.compression_type));
   // What was mapped there before is replaced.
   std::erase_if(range.mappings, [&](const UvmSpace::Mapping& old) {
     const bool is_same = old.gpu == *gpu && old.base < given.base + given.length &&

@@ -32,9 +32,36 @@ int Uvm::run(OpenFile& file, u64 argument, u32 (Uvm::*run)(OpenFile&, Parameters
   Parameters given;
   if (!copy_record_in(argument, rm_.abi(), &given)) return EFAULT;
   if (file.uvm) ++file.uvm->calls;
-  given.rm_status = (this->*run)(file, given);
+  given.rm_status = judge_arguments(given);
+  if (given.rm_status == 0) given.rm_status = (this->*run)(file, given);
   rm_.write_trace(given);
   return copy_record_out(argument, rm_.abi(), given) ? 0 : EFAULT;
+}
+
+// The kernel ignores the file, and the client of a GPU without MIG: these rules refuse a call only
+// at error. [okm kernel-open/nvidia-uvm/uvm_va_space.c and uvm_user_channel.c, where rm_control_fd
+// is cast to void; uvm_gpu.c uvm_api_register_gpu()]
+template <class Parameters>
+u32 Uvm::judge_arguments(const Parameters& given) {
+  if (std::string why = refusal_of(given, rm_.abi()); !why.empty())
+    return refuse(RmStatus::NotSupported, kRmValues, std::move(why));
+  if constexpr (requires { given.rm_ctrl_fd; }) {
+    const std::shared_ptr<OpenFile> control = rm_.nodes().find(given.rm_ctrl_fd);
+    const bool is_control = control && control->kind == NodeKind::Control;
+    if (given.rm_ctrl_fd != -1 && !is_control &&
+        rm_.checks().report(kRmValues, fmt::format("{}: descriptor {} is no file of "
+                                                   "/dev/nvidiactl",
+                                                   Parameters::kName, given.rm_ctrl_fd)) ==
+            Level::Error)
+      return static_cast<u32>(RmStatus::InvalidArgument);
+  }
+  if constexpr (std::is_same_v<Parameters, hw::UvmRegisterGpu>)
+    if (given.client != 0 && !rm_.has_client(given.client) &&
+        rm_.checks().report(kRmHandle, fmt::format("{}: there is no client {:#x}",
+                                                   Parameters::kName, given.client)) ==
+            Level::Error)
+      return static_cast<u32>(RmStatus::InvalidClient);
+  return 0;
 }
 
 int Uvm::ioctl(OpenFile& file, u32 request, u64 argument) {
@@ -148,6 +175,10 @@ u32 Uvm::register_channel(OpenFile& file, hw::UvmRegisterChannel& given) {
   const Object* channel =
       rm_.find(given.client, given.channel, ObjectKind::Channel, "UVM_REGISTER_CHANNEL");
   if (channel == nullptr) return static_cast<u32>(RmStatus::InvalidObjectHandle);
+  if (find_gpu(given.gpu_uuid) != channel->gpu)
+    return refuse(
+        RmStatus::InvalidDevice, kUvmGpu,
+        fmt::format("UVM_REGISTER_CHANNEL: {:#x} is a channel of another GPU", given.channel));
   const auto space = file.uvm->va_spaces.find(channel->gpu);
   if (space == file.uvm->va_spaces.end() || space->second != channel->channel->va_space)
     return refuse(RmStatus::InvalidDevice, kUvmGpu,
@@ -166,6 +197,9 @@ u32 Uvm::unregister_channel(OpenFile& file, hw::UvmUnregisterChannel& given) {
   if (found == file.uvm->channels.end())
     return refuse(RmStatus::InvalidChannel, kUvmGpu,
                   fmt::format("UVM_UNREGISTER_CHANNEL: {:#x} is not registered", given.channel));
+  if (rm_.abi() < hw::DriverAbi::R590 && !find_gpu(given.gpu_uuid))
+    return refuse(RmStatus::GpuUuidNotFound, kUvmGpu,
+                  "UVM_UNREGISTER_CHANNEL: no GPU has that UUID");
   file.uvm->ranges.erase(found->second);
   file.uvm->channels.erase(found);
   return 0;

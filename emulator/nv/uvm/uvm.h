@@ -54,6 +54,8 @@ class Uvm {
  private:
   template <class Parameters>
   int run(OpenFile& file, u64 argument, u32 (Uvm::*run)(OpenFile&, Parameters&));
+  template <class Parameters>
+  u32 judge_arguments(const Parameters& given);
   u32 refuse(hw::RmStatus status, const Check& check, std::string message) {
     rm_.checks().report(check, std::move(message));
     return static_cast<u32>(status);

@@ -1,7 +1,11 @@
 // The small doors: clock, randomness, MMIO, environment, libraries and processes.
 #include "base/os/system.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <array>
+#include <cstdlib>
 #include <thread>
 #include <vector>
 
@@ -30,6 +34,21 @@ TEST(HostClock, LongWaitsGiveTheProcessorAway) {
   u64 before = clock.now_ns();
   clock.relax(1'000'000);
   EXPECT_GE(clock.now_ns() - before, 50'000u);
+}
+
+TEST(HostFile, IsReadyWhenItHasSomethingToRead) {
+  std::string folder = "/tmp/doorbell-ready-XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const std::string path = folder + "/fifo";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  Result<std::unique_ptr<File>> file = host_files().open(path, Access::ReadWrite);
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_FALSE(*(*file)->wait_ready(1));
+  ASSERT_EQ(write((*file)->descriptor(), "x", 1), 1);
+  EXPECT_TRUE(*(*file)->wait_ready(1));
+  EXPECT_TRUE(*(*file)->wait_ready(~u64{0}));
+  unlink(path.c_str());
+  rmdir(folder.c_str());
 }
 
 TEST(HostRandom, DoesNotRepeat) {

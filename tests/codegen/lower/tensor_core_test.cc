@@ -15,6 +15,7 @@
 #include "core/eval/eval.h"
 #include "tests/codegen/support/kernels.h"
 #include "tests/codegen/support/run_linear.h"
+#include "tests/codegen/support/shared_memory.h"
 
 namespace doorbell::codegen {
 namespace {
@@ -126,6 +127,58 @@ TEST(TensorCores, OnlyOfTheChipsFormats) {
   }
 }
 
+// f32 as tf32 where it is allowed, from sm_80 on.
+void expect_convolution(std::string_view chip, i64 pad) {
+  SCOPED_TRACE(fmt::format("{} padded by {}", chip, pad));
+  constexpr i64 kIn = 32, kOut = 16, kResult = 16, kKernel = 3;
+  const i64 size = kResult + kKernel - 1 - 2 * pad;
+  const core::KernelAst kernel = conv_kernel(1, kIn, kOut, size, kKernel, pad, dt::f16);
+  core::Arena arena;
+  const LinearProgram program = lower(kernel, caps_of(chip), arena);
+  EXPECT_GT(count(program, Op::Wmma), 0);
+  std::vector<u8> x = numbers(dt::f16, kIn * size * size, 1);
+  std::vector<u8> w = numbers(dt::f16, kOut * kIn * kKernel * kKernel, 2);
+  std::vector<u8> out(static_cast<usize>(kOut * kResult * kResult * 4), 0xff);
+  void* params[] = {out.data(), x.data(), w.data()};
+  run_linear(program, params);
+  auto pixel = [&](i64 plane, i64 row, i64 column) {
+    const bool inside = row >= 0 && row < size && column >= 0 && column < size;
+    return inside ? number(dt::f16, x, (plane * size + row) * size + column) : 0;
+  };
+  for (i64 at = 0; at < kOut * kResult * kResult; ++at) {
+    const i64 column = at % kResult, row = at / kResult % kResult;
+    const i64 o = at / (kResult * kResult);
+    f64 want = 0;
+    for (i64 d = 0; d < kIn * kKernel * kKernel; ++d) {
+      const i64 kx = d % kKernel, ky = d / kKernel % kKernel, i = d / (kKernel * kKernel);
+      want += pixel(i, row + ky - pad, column + kx - pad) *
+              number(dt::f16, w, o * kIn * kKernel * kKernel + d);
+    }
+    ASSERT_EQ(number(dt::f32, out, at), want) << "result " << at;
+  }
+}
+
+TEST(TensorCores, Convolve) {
+  for (const char* chip : {"gfx1100", "gfx942", "sm_80"}) {
+    for (const i64 pad : {0, 1}) expect_convolution(chip, pad);
+  }
+}
+
+TEST(TensorCores, MultiplyFloatsWhereAllowed) {
+  for (const auto& [chip, allowed] :
+       {std::pair{"sm_75", true}, {"sm_80", false}, {"sm_80", true}, {"sm_90", true}}) {
+    for (const bool transposed : {false, true}) {
+      SCOPED_TRACE(fmt::format("{}{}", chip, transposed ? ", transposed" : ""));
+      core::Arena arena;
+      const Caps caps = nv_caps(*nv::hw::find_chip(chip), {.allow_tf32 = allowed});
+      const LinearProgram program =
+          lower(narrow_product_kernel(dt::f32, {1, 64, 32, 64}, transposed), caps, arena);
+      EXPECT_EQ(count(program, Op::Wmma) > 0, allowed && chip != std::string_view("sm_75"));
+      expect_product(program, dt::f32, {1, 64, 32, 64}, transposed);
+    }
+  }
+}
+
 TEST(TensorCores, BlocksMayRunPastTheEnd) {
   for (const char* chip : {"gfx1100", "gfx1201", "gfx942"})
     check(chip, dt::f16, {3, 80, 48, 48}, false);
@@ -198,14 +251,163 @@ TEST(TensorCores, RingsOfStages) {
       EXPECT_EQ(std::ranges::count_if(program.ops, is_async_batch), used);
       EXPECT_GT(std::ranges::count_if(program.ops, is_async_store), 0);
       EXPECT_EQ(count(program, Op::Barrier), 1);
+      // What is copied after the barrier, in the loop, may be behind the last tile.
+      bool in_loop = false;
       for (UOp u : program.ops) {
         if (u.is(Op::Barrier)) {
           EXPECT_EQ(u.arg(0), used - 2);
+          in_loop = true;
+        }
+        if (is_async_store(u)) {
+          EXPECT_EQ(u.src(0).nsrc(), in_loop ? 3u : 2u);
         }
       }
       expect_product(program, dt::f16, s, transposed);
     }
   }
+}
+
+// Waves with the same results, of parts of the depth, which are added at the end.
+TEST(TensorCores, WavesShareTheDepth) {
+  const ProductSizes s{1, 32, 64, 256};
+  struct Target {
+    const char* chip;
+    i64 core, depth, items;
+  };
+  for (const auto& [chip, core, depth, items] :
+       {Target{"gfx1100", 0, 16, 32}, {"gfx942", 22, 32, 64}, {"sm_80", 28, 32, 32}}) {
+    for (const i64 buffers : {1, 2, 3}) {
+      for (const bool transposed : {false, true}) {
+        SCOPED_TRACE(
+            fmt::format("{} {} buffers{}", chip, buffers, transposed ? ", transposed" : ""));
+        const Plan plan{{OptOp::Rows, 0, core},     {OptOp::Columns, 1, core},
+                        {OptOp::Depth, 2, core},    {OptOp::Local, 1, 2},
+                        {OptOp::Group, 2, 2},       {OptOp::Upcast, 0, 2},
+                        {OptOp::Upcast, 1, 2},      {OptOp::Tile, 2, 2 * depth},
+                        {OptOp::Stage, 1, buffers}, {OptOp::Stage, 2, buffers}};
+        core::Arena arena;
+        const LinearProgram program = lower(narrow_product_kernel(dt::f16, s, transposed),
+                                            caps_of(chip), arena, {.plan = &plan});
+        EXPECT_EQ(program.group_items[0], items);
+        EXPECT_EQ(program.group_items[1] * program.group_items[2], 4);
+        EXPECT_EQ(count(program, Op::DefineLocal), 3);  // the operands' and the partial sums'
+        expect_product(program, dt::f16, s, transposed);
+      }
+    }
+  }
+}
+
+// A product with few rows, and so few groups: waves share the depth, in a ring of several tiles.
+TEST(TensorCores, FewRowsShareTheDepth) {
+  const Caps warps_only = nv_caps(*nv::hw::find_chip("sm_90"), {.warp_groups = false});
+  for (const auto& [caps, group] :
+       {std::pair{warps_only, "GROUP(2,4)"}, {caps_of("sm_90"), "GROUP(2,2)"}}) {
+    core::Arena arena;
+    const LinearProgram program =
+        lower(narrow_product_kernel(dt::f16, {1, 64, 4096, 4096}, false), caps, arena);
+    EXPECT_NE(program.plan.find(group), std::string::npos) << program.plan;
+    EXPECT_NE(program.plan.find("STAGE(1,4)"), std::string::npos) << program.plan;
+    EXPECT_GT(program.dynamic_shared_bytes, 48 << 10);
+    EXPECT_LE(program.dynamic_shared_bytes, 227 << 10);
+  }
+}
+
+// Where sizes are multiples of an instruction's, and operands lie as it reads them.
+TEST(TensorCores, WarpGroupsWhereTheyFit) {
+  struct Case {
+    DType t;
+    ProductSizes sizes;
+    bool transposed, fits;
+  };
+  for (const Case& c : {Case{dt::f16, {1, 256, 256, 256}, false, true},
+                        {dt::bf16, {4, 320, 192, 64}, true, true},
+                        {dt::f16, {1, 64, 64, 64}, false, true},
+                        {dt::f16, {1, 256, 256, 32}, false, false},  // more than half of 64 deep
+                        {dt::f16, {1, 128, 192, 40}, false, true},
+                        {dt::f16, {1, 128, 192, 200}, true, true},
+                        {dt::i8, {1, 100, 192, 80}, true, true},
+                        {dt::f16, {1, 128, 192, 100}, false, false},  // copies of 16 bytes
+                        {dt::f16, {1, 32, 256, 256}, false, false},   // more than half of 64 rows
+                        {dt::f16, {1, 256, 32, 256}, false, false},   // and of 64 columns
+                        {dt::f16, {1, 100, 72, 128}, false, true},
+                        {dt::bf16, {3, 33, 77, 128}, true, true},
+                        {dt::i8, {1, 65, 130, 128}, true, true},
+                        {dt::i8, {1, 256, 256, 256}, true, true},
+                        {dt::i8, {1, 256, 256, 256}, false, false},  // bytes along the output
+                        {dt::f8e4m3, {1, 256, 256, 256}, true, true}}) {
+    SCOPED_TRACE(
+        fmt::format("{} {}x{}x{}x{}", c.t.str(), c.sizes.batch, c.sizes.m, c.sizes.n, c.sizes.k));
+    core::Arena arena;
+    const LinearProgram program =
+        lower(narrow_product_kernel(c.t, c.sizes, c.transposed), caps_of("sm_90"), arena);
+    EXPECT_EQ(count(program, Op::Wmma) > 0, c.fits || c.sizes.k % 32 == 0) << program.plan;
+    EXPECT_EQ(std::ranges::any_of(program.ops, reads_local), c.fits) << program.plan;
+    expect_product(program, c.t, c.sizes, c.transposed);
+  }
+}
+
+// Of a warp group: a plan by hand, of rings of several stages, of waves that share the depth, of
+// several instructions of each, in both orders of memory.
+TEST(TensorCores, ReadLocalMemory) {
+  struct Case {
+    DType t;
+    i64 core, columns;  // the first of the dtype is of 64 columns
+    ProductSizes sizes;
+    Plan more;
+    i64 tile, stages;
+  };
+  const Plan one, waves{{OptOp::Local, 0, 2}}, tiles{{OptOp::Upcast, 1, 2}, {OptOp::Upcast, 0, 2}},
+      depth{{OptOp::Group, 2, 2}};
+  for (const Case& c : {Case{dt::f16, 35, 64, {1, 64, 64, 320}, one, 64, 4},
+                        {dt::bf16, 38, 64, {1, 64, 64, 128}, one, 64, 3},
+                        {dt::f16, 36, 128, {1, 128, 128, 192}, waves, 64, 2},
+                        {dt::f16, 35, 64, {1, 128, 128, 256}, tiles, 64, 3},
+                        {dt::f16, 35, 64, {1, 64, 64, 512}, depth, 128, 3},
+                        {dt::f16, 35, 64, {2, 192, 64, 64}, waves, 64, 1},
+                        {dt::i8, 41, 64, {1, 64, 64, 512}, one, 128, 4},
+                        {dt::u8, 44, 64, {1, 64, 64, 256}, one, 256, 2},
+                        {dt::f8e4m3, 47, 64, {1, 64, 64, 512}, one, 128, 3},
+                        {dt::f8e5m2, 50, 64, {1, 64, 64, 256}, waves, 256, 1}}) {
+    for (const bool transposed : {false, true}) {
+      if (!transposed && c.t.bytes() == 1) continue;
+      const i64 batched = c.sizes.batch > 1 ? 1 : 0;
+      Plan plan{{OptOp::Rows, 0, c.core}, {OptOp::Columns, 1, c.core}, {OptOp::Depth, 2, c.core}};
+      plan.insert(plan.end(), c.more.begin(), c.more.end());
+      if (!has_opt(plan, OptOp::Group) && c.tile > 128 / c.t.bytes())
+        plan.push_back({OptOp::Unroll, 2, c.tile * c.t.bytes() / 128});
+      plan.push_back({OptOp::Tile, 2, c.tile});
+      for (Opt& o : plan) o.axis += batched;
+      for (const i64 slot : {1, 2}) plan.push_back({OptOp::Stage, slot, c.stages});
+      SCOPED_TRACE(c.t.str() + (transposed ? " transposed " : " ") + print(plan));
+      core::Arena arena;
+      const LinearProgram program = lower(narrow_product_kernel(c.t, c.sizes, transposed),
+                                          caps_of("sm_90"), arena, {.plan = &plan});
+      EXPECT_EQ(program.group_items[0], 128);
+      EXPECT_EQ(std::ranges::count_if(program.ops, is_matrix_load), 0);
+      expect_product(program, c.t, c.sizes, transposed);
+    }
+  }
+}
+
+// What a matrix instruction may still read is not stored to, until its batch is done.
+TEST(TensorCores, BuffersAreFreeWhenTheirProductsAreDone) {
+  core::Arena arena;
+  const UOp memory = arena.make(Op::DefineLocal, dt::f16, {}, {0, 16});
+  SharedMemory shared;
+  const auto store = [&](i64 at) { shared.at(memory, at, 0, true) = {core::Scalar::F16, 0}; };
+  for (const i64 at : {0, 1}) store(at);
+  for (const i64 at : {0, 1}) {
+    shared.barrier();
+    shared.read_later(memory, at, 0);
+    shared.end_batch();
+  }
+  shared.barrier();
+  EXPECT_THROW(store(0), InternalError);
+  shared.finish(1);
+  store(0);
+  EXPECT_THROW(store(1), InternalError);
+  shared.finish(0);
+  store(1);
 }
 
 // Every instruction's layout names each element of the result, and of the operands, the same
@@ -221,7 +423,7 @@ TEST(TensorCores, LayoutsAreWhole) {
         const i64 row = core.result_row.of(l, e), column = core.result_column.of(l, e);
         ++results.at(static_cast<usize>(row * core.columns + column));
       }
-      for (i64 e = 0; e < core.operand_elements; ++e) {
+      for (i64 e = 0; e < core.operand_elements && !core.reads_local; ++e) {
         const i64 depth = core.operand_depth.of(l, e);
         ++a.at(static_cast<usize>(core.operand_row.of(l, e) * core.depth + depth));
         ++b.at(static_cast<usize>(core.operand_column.of(l, e) * core.depth + depth));
@@ -231,8 +433,8 @@ TEST(TensorCores, LayoutsAreWhole) {
     for (const auto& operand : {a, b}) {
       for (int n : operand) EXPECT_EQ(n, operand[0]);
     }
-    EXPECT_EQ(core.items(),
-              std::string_view(core.name).find("mfma") != std::string::npos ? 64 : 32);
+    const bool of_64 = std::string_view(core.name).find("mfma") != std::string::npos;
+    EXPECT_EQ(core.items(), core.reads_local ? 128 : of_64 ? 64 : 32);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <ostream>
 
 #include "codegen/compile/llvm_build.h"
 #include "codegen/compile/llvm_compiler.h"
@@ -21,21 +22,51 @@ namespace {
 using core::DType;
 namespace dt = core::dtypes;
 
+enum class Kind : u8 { Square, Transposed, Skinny, Batched, Scores, Values, Convolution, Padded };
+
+// Of one Kind.
+struct Shape {
+  const char* name;
+  ProductSizes sizes;
+  bool transposed = false;
+};
+
+// By Kind. Scores and Values are the two products of attention over 64 heads.
+constexpr Shape kShapes[] = {{"square", {1, 4096, 4096, 4096}},
+                             {"transposed", {1, 4096, 4096, 4096}, true},
+                             {"skinny", {1, 64, 4096, 4096}},
+                             {"batched", {16, 512, 512, 512}},
+                             {"scores", {64, 512, 512, 128}, true},
+                             {"values", {64, 512, 128, 512}},
+                             {"3x3 convolution", {}},
+                             {"padded 3x3 convolution", {}}};
+
 // Bounds on what a loop has: they only get tighter. PRINT_LOOPS=1 prints the counts, PRINT_LOOPS=2
-// the loops too.
+// the loops too, PRINT_LOOPS=3 all code of AMD's kernels.
 struct Bound {
   const char* chip;
   DType dtype;
-  ProductSizes sizes;
-  bool transposed;
-  int others;  // for a hundred matrix instructions, or multiply-adds if there are none
+  Kind kind;
+  int others;               // for a hundred matrix instructions, or multiply-adds if there are none
+  bool warps_only = false;  // not of warp groups, whose instructions do as much as up to 128 others
+
+  const Shape& shape() const { return kShapes[static_cast<usize>(kind)]; }
 };
 
+std::ostream& operator<<(std::ostream& out, const Bound& b) {
+  return out << b.chip << " " << b.dtype.str() << " " << b.shape().name;
+}
+
+core::KernelAst kernel_of(const Bound& b) {
+  const Shape& s = b.shape();
+  if (b.kind == Kind::Convolution) return conv_kernel(8, 64, 128, 66, 3, 0, b.dtype);
+  if (b.kind == Kind::Padded) return conv_kernel(8, 64, 128, 64, 3, 1, b.dtype);
+  if (b.dtype != dt::f32) return narrow_product_kernel(b.dtype, s.sizes, s.transposed);
+  return matmul_kernel(s.sizes.m, s.sizes.n, s.sizes.k, s.transposed);
+}
+
 LinearProgram lower_product(const Bound& b, const Caps& caps, core::Arena& arena) {
-  const core::KernelAst kernel = b.dtype == dt::f32
-                                     ? matmul_kernel(b.sizes.m, b.sizes.n, b.sizes.k, b.transposed)
-                                     : narrow_product_kernel(b.dtype, b.sizes, b.transposed);
-  return lower(kernel, caps, arena);
+  return lower(kernel_of(b), caps, arena);
 }
 
 LoopCount count_amd(const Bound& b) {
@@ -48,6 +79,7 @@ LoopCount count_amd(const Bound& b) {
   Result<std::string> text = compiler->disassemble(*object);
   EXPECT_TRUE(text);
   if (std::getenv("PRINT_LOOPS")) fmt::print("{}\n", program.plan);
+  if (std::getenv("PRINT_LOOPS") && *std::getenv("PRINT_LOOPS") == '3') fmt::print("{}\n", *text);
   return text ? count_inner_loop(*text) : LoopCount();
 }
 
@@ -55,7 +87,10 @@ LoopCount count_nv(const Bound& b, std::string_view renderer, std::string* absen
   const NvToolchain nv = make_nv_toolchain(renderer, b.chip);
   if (!nv.compiler) return *absent = nv.compiler.error().message, LoopCount();
   core::Arena arena;
-  const LinearProgram program = lower_product(b, nv.renderer->caps(), arena);
+  Caps caps = nv.renderer->caps();
+  for (usize i = 0; i < kTensorCoreCount; ++i)
+    if (b.warps_only && tensor_cores()[i].reads_local) caps.tensor_cores.reset(i);
+  const LinearProgram program = lower_product(b, caps, arena);
   Result<std::vector<u8>> cubin = (*nv.compiler)->compile(program, nv.renderer->render(program));
   EXPECT_TRUE(cubin) << to_string(cubin.error());
   if (!cubin) return {};
@@ -67,13 +102,9 @@ LoopCount count_nv(const Bound& b, std::string_view renderer, std::string* absen
   return text ? count_inner_loop(*text) : LoopCount();
 }
 
-constexpr ProductSizes kSquare{1, 4096, 4096, 4096}, kSkinny{1, 64, 4096, 4096},
-    kBatched{16, 512, 512, 512};
-
 void check(const Bound& b, std::string_view renderer, const LoopCount& n) {
   if (const char* how = std::getenv("PRINT_LOOPS"))
-    fmt::print("{} {} {} {}x{}x{}x{}{}: {:.2f}: {}\n{}", b.chip, renderer, b.dtype.str(),
-               b.sizes.batch, b.sizes.m, b.sizes.n, b.sizes.k, b.transposed ? " transposed" : "",
+    fmt::print("{} {} {} {}: {:.2f}: {}\n{}", b.chip, renderer, b.dtype.str(), b.shape().name,
                n.others() / static_cast<f64>(std::max(n.work(), 1)), print(n),
                *how == '2' ? n.text : "");
   ASSERT_GT(n.work(), 0);
@@ -105,45 +136,115 @@ TEST_P(NvContractionCode, Counts) {
 
 // clang-format off
 INSTANTIATE_TEST_SUITE_P(Amd, ContractionCode, ::testing::Values(
-    Bound{"gfx1100", dt::f16,    kSquare,  false, 275},
-    Bound{"gfx1100", dt::f16,    kSquare,  true,  257},
-    Bound{"gfx1100", dt::f16,    kSkinny,  false, 1175},
-    Bound{"gfx1100", dt::f16,    kBatched, false, 275},
-    Bound{"gfx1100", dt::bf16,   kSquare,  false, 275},
-    Bound{"gfx1100", dt::i8,     kSquare,  false, 188},
-    Bound{"gfx1100", dt::f32,    kSquare,  false, 16},
-    Bound{"gfx1201", dt::f16,    kSquare,  false, 247},
-    Bound{"gfx1201", dt::f16,    kSquare,  true,  219},
-    Bound{"gfx1201", dt::f16,    kSkinny,  false, 663},
-    Bound{"gfx1201", dt::f16,    kBatched, false, 241},
-    Bound{"gfx1201", dt::bf16,   kSquare,  false, 247},
-    Bound{"gfx1201", dt::f8e4m3, kSquare,  false, 149},
-    Bound{"gfx1201", dt::f32,    kSquare,  false, 16},
-    Bound{"gfx942",  dt::f16,    kSquare,  false, 96},
-    Bound{"gfx942",  dt::f16,    kSquare,  true,  82},
-    Bound{"gfx942",  dt::f16,    kSkinny,  false, 1175},
-    Bound{"gfx942",  dt::f16,    kBatched, false, 96},
-    Bound{"gfx942",  dt::bf16,   kSquare,  false, 96},
-    Bound{"gfx942",  dt::i8,     kSquare,  false, 115},
-    Bound{"gfx942",  dt::f32,    kSquare,  false, 29}));
+    Bound{"gfx1100", dt::f16, Kind::Square, 255},
+    Bound{"gfx1100", dt::f16, Kind::Transposed, 225},
+    Bound{"gfx1100", dt::f16, Kind::Skinny, 763},
+    Bound{"gfx1100", dt::f16, Kind::Batched, 255},
+    Bound{"gfx1100", dt::f16, Kind::Scores, 225},
+    Bound{"gfx1100", dt::f16, Kind::Values, 252},
+    Bound{"gfx1100", dt::f16, Kind::Convolution, 975},
+    Bound{"gfx1100", dt::f16, Kind::Padded, 1532},
+    Bound{"gfx1100", dt::bf16, Kind::Square, 255},
+    Bound{"gfx1100", dt::bf16, Kind::Transposed, 225},
+    Bound{"gfx1100", dt::i8, Kind::Square, 169},
+    Bound{"gfx1100", dt::i8, Kind::Transposed, 134},
+    Bound{"gfx1100", dt::i8, Kind::Skinny, 529},
+    Bound{"gfx1100", dt::i8, Kind::Batched, 169},
+    Bound{"gfx1100", dt::i8, Kind::Scores, 127},
+    Bound{"gfx1100", dt::i8, Kind::Values, 169},
+    Bound{"gfx1100", dt::f32, Kind::Square, 16},
+    Bound{"gfx1100", dt::f32, Kind::Transposed, 16},
+    Bound{"gfx1100", dt::f32, Kind::Skinny, 70},
+    Bound{"gfx1100", dt::f32, Kind::Convolution, 16},
+    Bound{"gfx1201", dt::f16, Kind::Square, 194},
+    Bound{"gfx1201", dt::f16, Kind::Transposed, 161},
+    Bound{"gfx1201", dt::f16, Kind::Skinny, 457},
+    Bound{"gfx1201", dt::f16, Kind::Batched, 193},
+    Bound{"gfx1201", dt::f16, Kind::Scores, 161},
+    Bound{"gfx1201", dt::f16, Kind::Values, 194},
+    Bound{"gfx1201", dt::f16, Kind::Convolution, 860},
+    Bound{"gfx1201", dt::f16, Kind::Padded, 1444},
+    Bound{"gfx1201", dt::bf16, Kind::Square, 194},
+    Bound{"gfx1201", dt::bf16, Kind::Transposed, 161},
+    Bound{"gfx1201", dt::i8, Kind::Square, 122},
+    Bound{"gfx1201", dt::i8, Kind::Transposed, 85},
+    Bound{"gfx1201", dt::i8, Kind::Skinny, 325},
+    Bound{"gfx1201", dt::i8, Kind::Batched, 122},
+    Bound{"gfx1201", dt::i8, Kind::Scores, 102},
+    Bound{"gfx1201", dt::i8, Kind::Values, 123},
+    Bound{"gfx1201", dt::f8e4m3, Kind::Square, 122},
+    Bound{"gfx1201", dt::f8e4m3, Kind::Transposed, 85},
+    Bound{"gfx1201", dt::f8e4m3, Kind::Skinny, 325},
+    Bound{"gfx1201", dt::f8e4m3, Kind::Batched, 122},
+    Bound{"gfx1201", dt::f8e4m3, Kind::Scores, 102},
+    Bound{"gfx1201", dt::f8e4m3, Kind::Values, 123},
+    Bound{"gfx1201", dt::f32, Kind::Square, 16},
+    Bound{"gfx1201", dt::f32, Kind::Transposed, 16},
+    Bound{"gfx1201", dt::f32, Kind::Skinny, 42},
+    Bound{"gfx1201", dt::f32, Kind::Convolution, 16},
+    Bound{"gfx942", dt::f16, Kind::Square, 77},
+    Bound{"gfx942", dt::f16, Kind::Transposed, 65},
+    Bound{"gfx942", dt::f16, Kind::Skinny, 369},
+    Bound{"gfx942", dt::f16, Kind::Batched, 77},
+    Bound{"gfx942", dt::f16, Kind::Scores, 65},
+    Bound{"gfx942", dt::f16, Kind::Values, 77},
+    Bound{"gfx942", dt::f16, Kind::Convolution, 347},
+    Bound{"gfx942", dt::f16, Kind::Padded, 568},
+    Bound{"gfx942", dt::bf16, Kind::Square, 77},
+    Bound{"gfx942", dt::bf16, Kind::Transposed, 65},
+    Bound{"gfx942", dt::i8, Kind::Square, 99},
+    Bound{"gfx942", dt::i8, Kind::Transposed, 65},
+    Bound{"gfx942", dt::i8, Kind::Skinny, 457},
+    Bound{"gfx942", dt::i8, Kind::Batched, 100},
+    Bound{"gfx942", dt::i8, Kind::Scores, 74},
+    Bound{"gfx942", dt::i8, Kind::Values, 100},
+    Bound{"gfx942", dt::f8e4m3fnuz, Kind::Square, 100},
+    Bound{"gfx942", dt::f8e4m3fnuz, Kind::Transposed, 65},
+    Bound{"gfx942", dt::f8e4m3fnuz, Kind::Skinny, 457},
+    Bound{"gfx942", dt::f8e4m3fnuz, Kind::Batched, 100},
+    Bound{"gfx942", dt::f8e4m3fnuz, Kind::Scores, 74},
+    Bound{"gfx942", dt::f8e4m3fnuz, Kind::Values, 100},
+    Bound{"gfx942", dt::f32, Kind::Square, 29},
+    Bound{"gfx942", dt::f32, Kind::Transposed, 29},
+    Bound{"gfx942", dt::f32, Kind::Skinny, 225},
+    Bound{"gfx942", dt::f32, Kind::Convolution, 46}));
 
 INSTANTIATE_TEST_SUITE_P(Nv, NvContractionCode, ::testing::Values(
-    Bound{"sm_80", dt::f16,   kSquare,  false, 97},
-    Bound{"sm_80", dt::f16,   kSquare,  true,  96},
-    Bound{"sm_80", dt::f16,   kSkinny,  false, 188},
-    Bound{"sm_80", dt::f16,   kBatched, false, 97},
-    Bound{"sm_80", dt::bf16,  kSquare,  false, 97},
-    Bound{"sm_80", dt::i8,    kSquare,  false, 147},
-    Bound{"sm_80", dt::i8,    kSquare,  true,  93},
-    Bound{"sm_80", dt::f32,   kSquare,  false, 12},
-    Bound{"sm_90", dt::f16,   kSquare,  false, 99},
-    Bound{"sm_90", dt::f16,   kSquare,  true,  100},
-    Bound{"sm_90", dt::f16,   kSkinny,  false, 344},
-    Bound{"sm_90", dt::f16,   kBatched, false, 99},
-    Bound{"sm_90", dt::bf16,  kSquare,  false, 99},
-    Bound{"sm_90", dt::i8,    kSquare,  false, 158},
-    Bound{"sm_90", dt::i8,    kSquare,  true,  99},
-    Bound{"sm_90", dt::f32,   kSquare,  false, 9}));
+    Bound{"sm_80", dt::f16, Kind::Square, 72},
+    Bound{"sm_80", dt::f16, Kind::Transposed, 74},
+    Bound{"sm_80", dt::f16, Kind::Skinny, 160},
+    Bound{"sm_80", dt::f16, Kind::Batched, 80},
+    Bound{"sm_80", dt::f16, Kind::Scores, 72},
+    Bound{"sm_80", dt::f16, Kind::Values, 79},
+    Bound{"sm_80", dt::f16, Kind::Convolution, 522},
+    Bound{"sm_80", dt::f16, Kind::Padded, 872},
+    Bound{"sm_80", dt::bf16, Kind::Square, 72},
+    Bound{"sm_80", dt::i8, Kind::Square, 147},
+    Bound{"sm_80", dt::i8, Kind::Transposed, 82},
+    Bound{"sm_80", dt::i8, Kind::Skinny, 363},
+    Bound{"sm_80", dt::f32, Kind::Square, 12},
+    Bound{"sm_90", dt::f16, Kind::Square, 75, true},
+    Bound{"sm_90", dt::f16, Kind::Transposed, 78, true},
+    Bound{"sm_90", dt::f16, Kind::Skinny, 225, true},
+    Bound{"sm_90", dt::f16, Kind::Batched, 75, true},
+    Bound{"sm_90", dt::f16, Kind::Scores, 76, true},
+    Bound{"sm_90", dt::f16, Kind::Values, 75, true},
+    Bound{"sm_90", dt::f16, Kind::Convolution, 544},
+    Bound{"sm_90", dt::f16, Kind::Padded, 869},
+    Bound{"sm_90", dt::bf16, Kind::Square, 75, true},
+    Bound{"sm_90", dt::i8, Kind::Square, 158},
+    Bound{"sm_90", dt::i8, Kind::Transposed, 84, true},
+    Bound{"sm_90", dt::i8, Kind::Skinny, 407},
+    Bound{"sm_90", dt::f16, Kind::Square, 2575},
+    Bound{"sm_90", dt::f16, Kind::Transposed, 2525},
+    Bound{"sm_90", dt::f16, Kind::Skinny, 2025},
+    Bound{"sm_90", dt::f16, Kind::Batched, 2575},
+    Bound{"sm_90", dt::f16, Kind::Scores, 2575},
+    Bound{"sm_90", dt::f16, Kind::Values, 2600},
+    Bound{"sm_90", dt::bf16, Kind::Square, 2575},
+    Bound{"sm_90", dt::i8, Kind::Transposed, 2750},
+    Bound{"sm_90", dt::f8e4m3, Kind::Transposed, 3850},
+    Bound{"sm_90", dt::f32, Kind::Square, 9}));
 // clang-format on
 
 }  // namespace

@@ -59,16 +59,17 @@ bool is_nv_target(const std::string& name) {
 
 NvToolchain make_nv_toolchain(std::string_view renderer, std::string_view chip) {
   const nv::hw::Chip& row = *nv::hw::find_chip(chip);
+  const std::string architecture(row.architecture);
   const auto reads = [](const Result<int>& ptx) { return ptx ? *ptx : NvTarget::kAnyPtx; };
   if (renderer == "CUDA") {
     const NvTarget target{.ptx = reads(ptx_of_nvrtc(nv_folders()))};
     return {make_cuda_renderer(cuda_caps(row, target)),
-            make_nvrtc_compiler(std::string(chip), nv_folders())};
+            make_nvrtc_compiler(architecture, nv_folders())};
   }
   const int ptx = reads(ptx_of_nvjitlink(nv_folders()));
-  const LlvmTarget target{LlvmTarget::Family::Nv, std::string(chip), std::min(row.ptx, ptx)};
+  const LlvmTarget target{LlvmTarget::Family::Nv, architecture, std::min(row.ptx, ptx)};
   return {make_llvm_renderer(nv_caps(row, {.ptx = ptx}), target),
-          make_nvjitlink_compiler(std::string(chip), nv_folders(), make_llvm_compiler(target))};
+          make_nvjitlink_compiler(architecture, nv_folders(), make_llvm_compiler(target))};
 }
 
 NvToolchain make_nv_toolchain(const std::string& target) {
@@ -94,6 +95,7 @@ void NvKernel::run(const std::vector<void*>& args, const std::vector<i64>& varia
     launch.grid[axis] = static_cast<u32>(program.grid_groups[axis]);
     launch.block[axis] = static_cast<u32>(program.group_items[axis]);
   }
+  launch.dynamic_shared = static_cast<u32>(program.dynamic_shared_bytes);
   launch.parameters = parameters;
   launch.most_instructions = 200'000'000;
   emu::Checks checks(emu::Level::Error);

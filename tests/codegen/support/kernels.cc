@@ -35,18 +35,21 @@ KernelAst narrow_product_kernel(core::DType t, ProductSizes s, bool transposed) 
   UOp at_y = transposed ? k.add(k.mul(k.add(k.mul(b, s.n), j), s.k), d)
                         : k.add(k.mul(k.add(k.mul(b, s.k), d), s.n), j);
   UOp left = k.load(x, at_x), right = k.load(y, at_y);
-  auto widen = [&](UOp value) { return k.arena().make(Op::Cast, wide, {value}); };
+  auto widen = [&](UOp value) {
+    return t == wide ? value : k.arena().make(Op::Cast, wide, {value});
+  };
   if (!t.is_float()) left = widen(left), right = widen(right);
   UOp product = k.op(Op::Mul, left, right);
   UOp sum = k.reduce(Op::Add, t.is_float() ? widen(product) : product, {d});
   return k.store(out, k.add(k.mul(row, s.n), j), sum, {b, i, j});
 }
 
-KernelAst conv_kernel(i64 batch, i64 in, i64 out, i64 size, i64 kernel, i64 pad) {
+KernelAst conv_kernel(i64 batch, i64 in, i64 out, i64 size, i64 kernel, i64 pad, core::DType t) {
   KernelBuilder k;
+  const core::DType wide = core::dtypes::f32;
   i64 result = size + 2 * pad - kernel + 1;
-  UOp dst = k.param(0, batch * out * result * result), src = k.param(1, batch * in * size * size);
-  UOp w = k.param(2, out * in * kernel * kernel);
+  UOp dst = k.param(0, batch * out * result * result);
+  UOp src = k.param(1, batch * in * size * size, t), w = k.param(2, out * in * kernel * kernel, t);
   UOp b = k.loop(batch), o = k.loop(out), y = k.loop(result), x = k.loop(result);
   UOp i = k.reduced(in), ky = k.reduced(kernel), kx = k.reduced(kernel);
   UOp sy = k.add(k.add(y, ky), -pad), sx = k.add(k.add(x, kx), -pad);
@@ -59,7 +62,9 @@ KernelAst conv_kernel(i64 batch, i64 in, i64 out, i64 size, i64 kernel, i64 pad)
   UOp plane = k.add(k.mul(b, in), i);
   UOp s_at = k.add(k.mul(k.add(k.mul(plane, size), sy), size), sx);
   UOp w_at = k.add(k.mul(k.add(k.mul(k.add(k.mul(o, in), i), kernel), ky), kernel), kx);
-  UOp product = k.mul(k.load(src, s_at, gate), k.load(w, w_at));
+  UOp left = k.load(src, s_at, gate), right = k.load(w, w_at);
+  UOp product = k.op(Op::Mul, left, right);
+  if (t != wide) product = k.arena().make(Op::Cast, wide, {product});
   UOp d_plane = k.add(k.mul(b, out), o);
   UOp d_at = k.add(k.mul(k.add(k.mul(d_plane, result), y), result), x);
   return k.store(dst, d_at, k.reduce(Op::Add, product, {i, ky, kx}), {b, o, y, x});

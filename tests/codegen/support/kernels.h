@@ -75,8 +75,10 @@ struct ProductSizes {
   i64 batch, m, n, k;
 };
 core::KernelAst narrow_product_kernel(core::DType t, ProductSizes s, bool transposed = false);
-// out[b, o, y, x] = sum over i, ky, kx of in[b, i, y+ky-pad, x+kx-pad] * w[o, i, ky, kx]
-core::KernelAst conv_kernel(i64 batch, i64 in, i64 out, i64 size, i64 kernel, i64 pad);
+// out[b, o, y, x] = sum over i, ky, kx of in[b, i, y+ky-pad, x+kx-pad] * w[o, i, ky, kx]; of narrow
+// floats, as narrow_product_kernel
+core::KernelAst conv_kernel(i64 batch, i64 in, i64 out, i64 size, i64 kernel, i64 pad,
+                            core::DType t = core::dtypes::f32);
 // out[o, i, ky, kx] = sum over b, y, x of in[b, i, y+ky, x+kx] * g[b, o, y, x]
 core::KernelAst conv_weights_kernel(i64 batch, i64 in, i64 out, i64 size, i64 kernel);
 // out[r] = op over c of x[r, c]

@@ -143,7 +143,8 @@ void add_nv(std::string_view t, LoopCount* n) {
     ++n->global_stores;
   else if (starts_any(t, {"LDL", "STL"}))
     ++n->scratch;
-  else if (starts_any(t, {"DEPBAR", "LDGDEPBAR", "NOP", "WARPSYNC", "YIELD"}))
+  else if (starts_any(t, {"DEPBAR", "LDGDEPBAR", "NOP", "WARPSYNC", "YIELD", "WARPGROUP", "FENCE",
+                          "MEMBAR"}))
     ++n->waits;
   else if (starts(t, "BAR"))
     ++n->barriers;

@@ -3,7 +3,6 @@
 // which finds races: hardware would run them in any order.
 #include "tests/codegen/support/run_linear.h"
 
-#include <absl/container/flat_hash_map.h>
 #include <absl/container/inlined_vector.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include "base/util/check.h"
 #include "codegen/tensor_core.h"
 #include "core/eval/eval.h"
+#include "tests/codegen/support/shared_memory.h"
 
 namespace doorbell::codegen {
 
@@ -21,59 +21,6 @@ using core::UOp;
 using Value = absl::InlinedVector<ScalarValue, 2>;
 
 namespace {
-
-constexpr i64 kNobody = -1, kSeveral = -2;
-
-// The shared memory of a group's work items, and, for the whole grid, which item stored each
-// element.
-class SharedMemory {
- public:
-  // A read or write of element `at` of `memory`, by `item` of the group, between two barriers.
-  ScalarValue& at(UOp memory, i64 at, i64 item, bool writes);
-  void next_group() { arrays_.clear(); }
-  void barrier() { ++phase_; }
-  // Two work items that store one element of a buffer do so in any order.
-  void stores(UOp param, i64 at, i64 item_of_grid);
-
- private:
-  struct Cell {
-    ScalarValue value;
-    i64 write_phase = -1, read_phase = -1;
-    i64 writer = kNobody, reader = kNobody;
-  };
-  absl::flat_hash_map<const core::Node*, std::vector<Cell>> arrays_;
-  absl::flat_hash_map<const core::Node*, std::vector<i64>> stored_by_;
-  i64 phase_ = 0;
-};
-
-ScalarValue& SharedMemory::at(UOp memory, i64 at, i64 item, bool writes) {
-  std::vector<Cell>& cells = arrays_[memory.node()];
-  if (cells.empty()) cells.resize(static_cast<usize>(memory.arg(1)));
-  CHECK(at >= 0 && at < memory.arg(1), "element {} of {}", at, memory.arg(1));
-  Cell& cell = cells[static_cast<usize>(at)];
-  bool written = cell.write_phase == phase_, read = cell.read_phase == phase_;
-  CHECK(!written || cell.writer == item, "items {} and {} race for local element {}", item,
-        cell.writer, at);
-  if (writes) {
-    CHECK(!read || cell.reader == item, "item {} stores local element {} that {} reads", item, at,
-          cell.reader);
-    cell.write_phase = phase_, cell.writer = item;
-  } else {
-    CHECK(cell.writer != kNobody, "item {} reads local element {}, which nobody stored", item, at);
-    cell.reader = read && cell.reader != item ? kSeveral : item;
-    cell.read_phase = phase_;
-  }
-  return cell.value;
-}
-
-void SharedMemory::stores(UOp param, i64 at, i64 item_of_grid) {
-  std::vector<i64>& by = stored_by_[param.node()];
-  if (by.empty()) by.resize(static_cast<usize>(param.arg(1)), kNobody);
-  i64& writer = by[static_cast<usize>(at)];
-  CHECK(writer == kNobody || writer == item_of_grid, "two work items store element {} of slot {}",
-        at, param.arg(0));
-  writer = item_of_grid;
-}
 
 // By node id: the node's position in the program.
 using Slots = std::vector<u32>;
@@ -96,7 +43,8 @@ class Machine {
         shared_(shared),
         slots_(slots),
         values_(program.ops.size()) {}
-  // To the next barrier, tensor core or load of matrices, which it returns, or to the end: null.
+  // To the next barrier, tensor core, load of matrices or wait for tensor cores, which it returns,
+  // or to the end: null.
   UOp run();
   const Value& value(UOp u) { return slot(u); }
   Value load(UOp u);
@@ -288,6 +236,10 @@ UOp Machine::run() {
     usize pc = pc_++;
     UOp u = program_.ops[pc];
     if (u.is(Op::Barrier) || u.is(Op::Wmma) || is_matrix_load(u)) return u;
+    if (is_finished_load(u)) {
+      step(u);
+      return u;
+    }
     if (u.is(Op::Range)) {
       if (of(u.src(0))[0].as_int() <= 0) {
         pc_ = static_cast<usize>(find_end(pc)) + 1;
@@ -321,21 +273,50 @@ void each_of(const i64 (&sizes)[3], auto&& f) {
   }
 }
 
+f64 number(const ScalarValue& v) {
+  return v.is_float() ? v.as_float() : static_cast<f64>(v.as_int());
+}
+
+using Matrix = std::vector<std::vector<f64>>;
+Matrix make_matrix(i64 rows, i64 columns) {
+  return Matrix(static_cast<usize>(rows), std::vector<f64>(static_cast<usize>(columns)));
+}
+
+// The operand that begins at a place in local memory (LocalMatrix): rows of it by the depth.
+Matrix read_matrix(Machine& item, SharedMemory& shared, UOp u, usize operand, i64 number_of_item) {
+  const TensorCore& core = tensor_core(u.arg(0));
+  UOp place = u.src(operand), memory = place.src(0);
+  while (memory.is(Op::After)) memory = memory.src(0);
+  const LocalMatrix layout = local_matrix(u, operand);
+  const i64 start = item.value(place.src(1))[0].as_int(), bytes = core.operand_bytes();
+  CHECK_EQ(start * bytes % 1024, 0);
+  const i64 of_row = 128 / bytes, unit = 16 / bytes;
+  Matrix made = make_matrix(operand == 0 ? core.rows : core.columns, core.depth);
+  for (usize r = 0; r < made.size(); ++r) {
+    for (usize d = 0; d < made[r].size(); ++d) {
+      i64 row = static_cast<i64>(r), along = static_cast<i64>(d);
+      if (layout.along_output) std::swap(row, along);
+      const i64 in_row = along % of_row;
+      const i64 at = start + along / of_row * layout.pitch + row * of_row +
+                     (in_row / unit ^ row % 8) * unit + in_row % unit;
+      made[r][d] = number(shared.read_later(memory, at, number_of_item));
+    }
+  }
+  return made;
+}
+
 // What the items of each wave have, as matrices (codegen/tensor_core.h), multiplied and added.
-void run_tensor_core(std::vector<Machine>& items, UOp u) {
+void run_tensor_core(std::vector<Machine>& items, SharedMemory& shared, UOp u) {
   const TensorCore& core = tensor_core(u.arg(0));
   const usize wave = static_cast<usize>(core.items());
   CHECK(items.size() % wave == 0, "{} items in waves of {}", items.size(), wave);
-  auto number = [](const ScalarValue& v) {
-    return v.is_float() ? v.as_float() : static_cast<f64>(v.as_int());
-  };
-  auto matrix = [](i64 rows, i64 columns) {
-    return std::vector<std::vector<f64>>(static_cast<usize>(rows),
-                                         std::vector<f64>(static_cast<usize>(columns)));
-  };
   for (usize first = 0; first < items.size(); first += wave) {
-    auto a = matrix(core.rows, core.depth), b = matrix(core.depth, core.columns);
-    for (usize l = 0; l < wave; ++l) {
+    Matrix a = make_matrix(core.rows, core.depth), b = make_matrix(core.columns, core.depth);
+    if (core.reads_local) {
+      a = read_matrix(items[first], shared, u, 0, static_cast<i64>(first));
+      b = read_matrix(items[first], shared, u, 1, static_cast<i64>(first));
+    }
+    for (usize l = 0; l < wave && !core.reads_local; ++l) {
       const Value &x = items[first + l].value(u.src(0)), &y = items[first + l].value(u.src(1));
       const i64 item = static_cast<i64>(l);
       for (i64 e = 0; e < core.operand_elements; ++e) {
@@ -344,7 +325,7 @@ void run_tensor_core(std::vector<Machine>& items, UOp u) {
         const auto column = static_cast<usize>(core.operand_column.of(item, e));
         const auto depth = static_cast<usize>(core.operand_depth.of(item, e));
         a[row][depth] = number(x[element]);
-        b[depth][column] = number(y[element]);
+        b[column][depth] = number(y[element]);
       }
     }
     for (usize l = 0; l < wave; ++l) {
@@ -354,7 +335,7 @@ void run_tensor_core(std::vector<Machine>& items, UOp u) {
         const auto row = static_cast<usize>(core.result_row.of(item, e));
         const auto column = static_cast<usize>(core.result_column.of(item, e));
         f64 sum = number(result[static_cast<usize>(e)]);
-        for (usize k = 0; k < static_cast<usize>(core.depth); ++k) sum += a[row][k] * b[k][column];
+        for (usize k = 0; k < static_cast<usize>(core.depth); ++k) sum += a[row][k] * b[column][k];
         const core::DType made = u.dtype().element();
         result[static_cast<usize>(e)] = made.is_float()
                                             ? ScalarValue::of_float(made, sum)
@@ -363,6 +344,9 @@ void run_tensor_core(std::vector<Machine>& items, UOp u) {
       items[first + l].set(u, std::move(result));
     }
   }
+  if (!core.reads_local || batches_left(u) == kSameBatch) return;
+  shared.end_batch();
+  shared.finish(static_cast<usize>(batches_left(u)));
 }
 
 // Words of what each eight of a wave's items name (codegen/linear/program.h).
@@ -394,9 +378,11 @@ void run_group(std::vector<Machine>& items, SharedMemory& shared) {
       CHECK(other == barrier, "work items wait at different barriers");
     }
     if (barrier && barrier.is(Op::Wmma))
-      run_tensor_core(items, barrier);
+      run_tensor_core(items, shared, barrier);
     else if (barrier && is_matrix_load(barrier))
       run_matrix_load(items, barrier);
+    else if (barrier && is_finished_load(barrier))
+      shared.finish(0);
     else
       shared.barrier();
   } while (barrier);

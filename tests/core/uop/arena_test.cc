@@ -37,6 +37,10 @@ TEST(Arena, BoundsFollowTheArithmetic) {
   EXPECT_EQ(a.make(Op::CDiv, dtypes::index, {scaled, a.index(4)}).vmin(), -6);
   UOp less = a.make(Op::CmpLt, dtypes::bool_, {r, a.index(10)});
   EXPECT_EQ(less.vmin(), 1);
+  UOp mixed = a.make(Op::Xor, dtypes::index, {r, a.index(17)});  // below 32
+  EXPECT_EQ(mixed.vmin(), 0);
+  EXPECT_EQ(mixed.vmax(), 31);
+  EXPECT_EQ(a.make(Op::Xor, dtypes::index, {r, a.index(-2)}).vmin(), kMinusInf);
 }
 
 TEST(Arena, WrappingIntsThatMayOverflowAreUnbounded) {

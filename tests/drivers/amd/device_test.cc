@@ -286,8 +286,8 @@ TEST_F(DeviceTest, TellsWhereTheWavesOfAHangStandAndPutsTheQueueBack) {
   std::memcpy(saved, area.data(), area.size());
   // The lone wave's state is the last, and its registers are 128 bytes before its end.
   const u64 entry = amd.code().allocate(256, 256, "other", 0x40)->address + 0x40;
-  const u64 pc = entry + 0x24;
-  std::memcpy(saved + area.size() - 128 + 4, &pc, sizeof pc);
+  const u64 pc = entry + 0x24, rewound = pc - 8;  // as the kernel's trap handler leaves it
+  std::memcpy(saved + area.size() - 128 + 4, &rewound, sizeof rewound);
 
   Result<void> waited = amd.synchronize();
   ASSERT_FALSE(waited);

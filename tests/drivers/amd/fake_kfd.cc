@@ -44,7 +44,7 @@ class FakeNode final : public os::File {
 
 }  // namespace
 
-FakeKfd::FakeKfd() {
+FakeKfd::FakeKfd() : ForwardedFiles(files) {
   const std::string nodes = "/sys/devices/virtual/kfd/kfd/topology/nodes/";
   files.add(nodes + "0/gpu_id", "0\n");
   files.add(nodes + "0/properties", "cpu_cores_count 8\nsimd_count 0\n");

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/os/forwarded_files.h"
 #include "base/os/mmio.h"
 #include "drivers/amd/hw/aql.h"
 #include "drivers/amd/hw/kfd.h"
@@ -16,7 +17,7 @@
 
 namespace doorbell::testing {
 
-class FakeKfd final : public os::Files, private os::MmioTrap {
+class FakeKfd final : public os::ForwardedFiles, private os::MmioTrap {
  public:
   static constexpr u32 kGpuId = 0x4d5a;
 
@@ -68,18 +69,6 @@ class FakeKfd final : public os::Files, private os::MmioTrap {
   std::vector<u32> take_words(u32 queue);
 
   Result<std::unique_ptr<os::File>> open(const std::string& path, os::Access access) override;
-  Result<os::Mapping> map_anonymous(const os::MapRequest& request) override {
-    return files.map_anonymous(request);
-  }
-  Result<void> rename(const std::string& from, const std::string& to) override {
-    return files.rename(from, to);
-  }
-  Result<void> remove(const std::string& path) override { return files.remove(path); }
-  Result<void> make_folders(const std::string& path) override { return files.make_folders(path); }
-  Result<std::vector<std::string>> list(const std::string& path) override {
-    return files.list(path);
-  }
-  bool exists(const std::string& path) override { return files.exists(path); }
 
   Result<int> ioctl(unsigned long request, void* argument);
   Result<os::Mapping> map(const os::MapRequest& request);

@@ -80,7 +80,7 @@ struct WavesTest : EmulatedTest, ::testing::WithParamInterface<Case> {
     return open_chip(0);
   }
   std::unique_ptr<AmdDevice> open_chip(int ordinal) {
-    return open(ordinal, {.packets = std::get<1>(GetParam()), .timeout_ns = 60'000'000});
+    return open(ordinal, {.packets = std::get<1>(GetParam()), .timeout_ns = 150'000'000});
   }
 
   std::unique_ptr<core::Program> load(const std::string& body, i64 groups) {

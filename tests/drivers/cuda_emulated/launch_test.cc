@@ -14,6 +14,8 @@ using emu::cuda::KernelFacts;
 // append(u64* log, i64 value): log[++log[0]] = value, for each block.
 class AppendCode final : public Code {
  public:
+  static inline u32 last_shared = 0;  // dynamic bytes of the last launch
+
   AppendCode() {
     KernelFacts kernel{.name = "append", .parameter_bytes = 16};
     kernel.parameters = {{0, 8}, {8, 8}};
@@ -28,6 +30,7 @@ class AppendCode final : public Code {
     u64 log = 0, value = 0;
     std::memcpy(&log, grid.parameters.data(), 8);
     std::memcpy(&value, grid.parameters.data() + 8, 8);
+    last_shared = grid.shared_bytes;
     for (u32 block = 0; block < grid.grid[0]; ++block) {
       auto* count = reinterpret_cast<u64*>(memory.at(log, 8, true));
       if (count == nullptr) return fmt::format("append: {:#x} is not mapped", log);
@@ -224,6 +227,42 @@ TEST_F(LaunchTest, AFaultNamesTheCallAndWhatTheEmulatorSaw) {
       << done.error().message;
   EXPECT_TRUE(contains(done.error().message, "append: 0x1000 is not mapped"))
       << done.error().message;
+}
+
+// With and without a graph, beyond the 48 KiB that need no attribute.
+TEST_F(LaunchTest, LaunchesHaveTheirSharedMemory) {
+  const auto device = open(0);
+  for (const i64 bytes : {0, 100'000, 227 << 10}) {
+    core::Binary made = binary();
+    made.dynamic_shared_bytes = bytes;
+    const auto program = device->load(made);
+    ASSERT_TRUE(program) << program.error().message;
+    const Ref<Buffer> log = make_log(*device);
+    const core::BufferView views[] = {{log.get(), 0}};
+    const i64 variables[] = {7};
+    ASSERT_TRUE((*program)->launch(views, variables));
+    EXPECT_EQ(values(*log), std::vector<u64>{7});
+    EXPECT_EQ(AppendCode::last_shared, bytes);
+    hcq::Queue& queue = device->compute_queue();
+    const auto commands = appends(queue, **program, 4, true);
+    const auto bound = *hcq::ResidentCommands::bind(queue, *commands, 1);
+    const u64 slots[] = {log->memory().address, 1};
+    for (int i = 0; i < 3; ++i) run(queue, *bound, slots);
+    EXPECT_EQ(graphs(), 1u);
+    EXPECT_EQ(AppendCode::last_shared, bytes);
+  }
+}
+
+TEST_F(LaunchTest, MoreSharedMemoryThanTheChipHasIsRefused) {
+  boot_with({.checks = "off"});
+  const auto device = open(0);
+  core::Binary large = binary();
+  large.dynamic_shared_bytes = (227 << 10) + 1;
+  const auto program = device->load(large);
+  ASSERT_FALSE(program);
+  EXPECT_TRUE(contains(program.error().message,
+                       "cuFuncSetAttribute of kernel append, for 232449 bytes of shared memory"))
+      << program.error().message;
 }
 
 TEST_F(LaunchTest, BlocksLargerThanTheKernelTakesAreRefused) {

@@ -33,6 +33,9 @@ class Node final : public os::File {
   Result<int> ioctl(unsigned long request, void* argument) override {
     return is_uvm_ ? fake_.uvm(request, argument) : fake_.rm(request, argument);
   }
+  Result<bool> wait_ready(u64 timeout_ns) override {
+    return fake_.wait_ready(descriptor_, timeout_ns);
+  }
   int descriptor() const override { return descriptor_; }
 
  private:
@@ -44,7 +47,7 @@ class Node final : public os::File {
 }  // namespace
 
 FakeNvk::FakeNvk(std::string_view chip, std::string version)
-    : version(std::move(version)), chip_(*hw::find_classes(chip)) {
+    : ForwardedFiles(files), version(std::move(version)), chip_(*hw::find_classes(chip)) {
   for (const char* node : {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia0"})
     files.add(node, "");
 }
@@ -101,9 +104,14 @@ void FakeNvk::allocate(hw::RmAlloc& request) {
   made = {request.object_parent, request.class_id, {}};
   const auto* bytes = reinterpret_cast<const std::byte*>(request.params);
   made.parameters.assign(bytes, bytes + request.params_size);
-  if (request.class_id != hw::kMemoryLocalUser && request.class_id != hw::kMemorySystem) return;
+  const bool is_described = request.class_id == hw::OsDescriptorParameters::kClass;
+  if (!is_described && request.class_id != hw::kMemoryLocalUser &&
+      request.class_id != hw::kMemorySystem)
+    return;
   Memory& one = memory[request.object_new];
-  one.bytes = hw::unpack<hw::MemoryParameters>(made.parameters, abi())->size;
+  one.bytes = is_described
+                  ? hw::unpack<hw::OsDescriptorParameters>(made.parameters, abi())->limit + 1
+                  : hw::unpack<hw::MemoryParameters>(made.parameters, abi())->size;
   one.storage.resize(one.bytes / 8 + 512);
   one.host =
       reinterpret_cast<u8*>((reinterpret_cast<u64>(one.storage.data()) + 4095) / 4096 * 4096);
@@ -186,9 +194,31 @@ Result<int> FakeNvk::rm(unsigned long request, void* argument) {
       give(record, argument);
       break;
     }
+    case hw::AllocOsEvent::kEscape: {
+      auto record = take<hw::AllocOsEvent>(argument);
+      record.status = status_of("ALLOC_OS_EVENT");
+      event_file = static_cast<int>(record.fd);
+      give(record, argument);
+      break;
+    }
+    case hw::ExportDmabuf::kEscape: {
+      exported = take<hw::ExportDmabuf>(argument);
+      auto answer = exported;
+      answer.status = status_of("EXPORT_DMABUF");
+      if (answer.status == 0) answer.fd = kExported;
+      give(answer, argument);
+      break;
+    }
     default: break;
   }
   return 0;
+}
+
+Result<bool> FakeNvk::wait_ready(int descriptor, u64 timeout_ns) {
+  EXPECT_EQ(descriptor, event_file);
+  ++waits;
+  if (on_wait) on_wait(timeout_ns);
+  return true;
 }
 
 Result<int> FakeNvk::uvm(unsigned long request, void* argument) {

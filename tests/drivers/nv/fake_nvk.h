@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/os/forwarded_files.h"
 #include "base/os/mmio.h"
 #include "drivers/nv/hw/class_id.h"
 #include "drivers/nv/hw/rm/control.h"
@@ -20,7 +21,7 @@
 
 namespace doorbell::testing {
 
-class FakeNvk final : public os::Files, private os::MmioTrap {
+class FakeNvk final : public os::ForwardedFiles, private os::MmioTrap {
  public:
   struct Object {
     u32 parent = 0, class_id = 0;
@@ -44,6 +45,11 @@ class FakeNvk final : public os::Files, private os::MmioTrap {
   std::map<u32, Object> objects;   // by handle
   std::map<u32, Memory> memory;    // by handle
   std::vector<u32> rings;          // tokens that the doorbell got
+  nv::hw::ExportDmabuf exported;   // the last call, which got this descriptor
+  static constexpr int kExported = 1077;
+  // The file of NV_ESC_ALLOC_OS_EVENT, and the waits for it, each of which calls on_wait.
+  int event_file = -1, waits = 0;
+  std::function<void(u64 timeout_ns)> on_wait;
 
   // Where the host sees an address of the GPU; fails the test where nothing is.
   u8* at(u64 va);
@@ -56,23 +62,12 @@ class FakeNvk final : public os::Files, private os::MmioTrap {
   nv::hw::DriverAbi abi() const;
 
   Result<std::unique_ptr<os::File>> open(const std::string& path, os::Access access) override;
-  Result<os::Mapping> map_anonymous(const os::MapRequest& request) override {
-    return files.map_anonymous(request);
-  }
-  Result<void> rename(const std::string& from, const std::string& to) override {
-    return files.rename(from, to);
-  }
-  Result<void> remove(const std::string& path) override { return files.remove(path); }
-  Result<void> make_folders(const std::string& path) override { return files.make_folders(path); }
-  Result<std::vector<std::string>> list(const std::string& path) override {
-    return files.list(path);
-  }
-  bool exists(const std::string& path) override { return files.exists(path); }
 
   // ---- for its files ----------------------------------------------------------------------------
   Result<int> rm(unsigned long request, void* argument);
   Result<int> uvm(unsigned long request, void* argument);
   Result<os::Mapping> map(int descriptor, const os::MapRequest& request);
+  Result<bool> wait_ready(int descriptor, u64 timeout_ns);
   os::MappedRegisters registers(u64 size) { return {{}, os::Mmio(*this, size)}; }
 
  private:

@@ -127,6 +127,81 @@ TEST_F(NvkGpuTest, MemoryThatIsRefusedLeavesNothing) {
   EXPECT_TRUE(fake.memory.empty());
 }
 
+TEST_F(NvkGpuTest, ExportsVideoMemory) {
+  NvkGpu& gpu = **nvk->gpu(0);
+  std::unique_ptr<NvkMemory> memory = *gpu.allocate({.bytes = 100, .what = "a frame"});
+  EXPECT_EQ(*memory->export_dmabuf(), FakeNvk::kExported);
+  const hw::ExportDmabuf& call = fake.exported;
+  EXPECT_EQ(call.fd, -1);
+  EXPECT_EQ(call.client, nvk->client().handle());
+  EXPECT_EQ(call.total_objects, 1u);
+  EXPECT_EQ(call.num_objects, 1u);
+  EXPECT_EQ(call.total_size, 65536u);
+  EXPECT_EQ(call.mapping_type, 0);
+  EXPECT_EQ(call.handles[0], memory->handle());
+  EXPECT_EQ(call.offsets[0], 0u);
+  EXPECT_EQ(call.sizes[0], 65536u);
+  fake.refuse["EXPORT_DMABUF"] = hw::RmStatus::NotSupported;
+  const Result<int> refused = memory->export_dmabuf();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::Unsupported);
+  EXPECT_EQ(refused.error().message,
+            "nv_ioctl_export_to_dma_buf_fd_t of 65536 bytes to share is refused: "
+            "NV_ERR_NOT_SUPPORTED (0x56) by driver 580.105.08 for /dev/nvidia0: the kernel has no "
+            "dma-bufs (CONFIG_DMA_SHARED_BUFFER), or the GPU cannot share memory (as in SLI)");
+}
+
+TEST_F(NvkGpuTest, ExportsNoMemoryOfTheHost) {
+  NvkGpu& gpu = **nvk->gpu(0);
+  std::unique_ptr<NvkMemory> memory =
+      *gpu.allocate({.bytes = 100, .kind = MemoryKind::Host, .what = "staging"});
+  fake.calls.clear();
+  const Result<int> refused = memory->export_dmabuf();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::Unsupported);
+  EXPECT_NE(refused.error().message.find("the 4096 bytes at 0x"), std::string::npos);
+  EXPECT_NE(refused.error().message.find("share video memory only"), std::string::npos);
+  EXPECT_TRUE(fake.calls.empty());
+}
+
+TEST_F(NvkGpuTest, ImportsByDescriptor) {
+  NvkGpu& gpu = **nvk->gpu(0);
+  std::unique_ptr<NvkMemory> memory = *gpu.import_dmabuf(5, 5000, "somebody's frame");
+  EXPECT_EQ(memory->bytes(), 8192u);
+  EXPECT_EQ(memory->host(), nullptr);
+  EXPECT_LT(memory->address(), u64{1} << 40);  // an Ampere
+  const auto made = fake.parameters_of<hw::OsDescriptorParameters>(0x71);
+  EXPECT_EQ(made.descriptor, 5u);
+  EXPECT_EQ(made.descriptor_type, 4u);
+  EXPECT_EQ(made.limit, 8191u);
+  // Of the host's bus, in pieces, cached by the host but not by the GPU. [nvos.h NVOS32_ATTR_*]
+  EXPECT_EQ(made.attr >> 25 & 3, 1u);
+  EXPECT_EQ(made.attr >> 27 & 3, 1u);
+  EXPECT_EQ(made.attr >> 29, 5u);
+  EXPECT_EQ(made.attr2 >> 2 & 3, 2u);
+  const Result<int> again = memory->export_dmabuf();
+  EXPECT_FALSE(again);
+  memory.reset();
+  EXPECT_TRUE(fake.memory.empty());
+}
+
+TEST_F(NvkGpuTest, SaysWhyAnImportFails) {
+  NvkGpu& gpu = **nvk->gpu(0);
+  fake.refuse["RM_ALLOC class=0x71"] = hw::RmStatus::OperatingSystem;
+  const auto refused = gpu.import_dmabuf(5, 4096, "a frame");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "a dma-buf of 4096 bytes of a frame, descriptor 5: NV_ESC_RM_ALLOC of a dma-buf (class "
+            "0x71, parent 0xc1d00001) is refused: NV_ERR_OPERATING_SYSTEM (0x59)");
+  fake.calls.clear();
+  EXPECT_EQ(gpu.import_dmabuf(0, 4096, "a frame").error().message,
+            "descriptor 0 of a frame: RM imports descriptors from 1 on: dup() it");
+  EXPECT_EQ(gpu.import_dmabuf(5, u64{1} << 32, "a frame").error().message,
+            "a dma-buf of 4294967296 bytes of a frame: RM imports 1 to 4294963200 bytes");
+  EXPECT_FALSE(gpu.import_dmabuf(5, 0, "a frame"));
+  EXPECT_TRUE(fake.calls.empty());
+}
+
 struct NvkChannelTest : NvkGpuTest {
   NvkGpu& gpu = **nvk->gpu(0);
   std::unique_ptr<ChannelGroup> group = *ChannelGroup::make(gpu);

@@ -22,6 +22,10 @@ struct DeviceTest : ::testing::Test {
 
   NvDevice& open(std::string_view chip = "sm_86") {
     fake = std::make_unique<testing::FakeNvk>(chip);
+    return open_fake();
+  }
+  // The device of `fake`.
+  NvDevice& open_fake() {
     nvk = *Nvk::open(*fake);
     core::DeviceSpec spec;
     spec.name = "NV";

@@ -1,10 +1,15 @@
 // The driver of NVIDIA's kernel modules on emulated ones.
 #include "drivers/nv/device.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <bit>
+#include <cstring>
 #include <numeric>
+#include <thread>
 
 #include "base/os/host.h"
 #include "emulator/nv/machine.h"
@@ -25,11 +30,10 @@ struct EmulatedNvTest : ::testing::Test {
   std::unique_ptr<NvDevice> device;
 
   NvDevice& open(const std::string& chip = "sm_86", const std::string& driver = "580.95.05") {
-    emu::nvgpu::MachineOptions options;
-    options.gpus = chip;
-    options.driver = driver;
-    options.lockstep = true;
-    machine = *emu::nvgpu::Machine::create(options);
+    return open_on({.gpus = chip, .driver = driver, .lockstep = true});
+  }
+  NvDevice& open_on(emu::nvgpu::MachineOptions options, u64 timeout_ns = hcq::Queue::kTimeout_ns) {
+    machine = *emu::nvgpu::Machine::create(std::move(options));
     files = machine->files(os::host_files());
     clock = machine->clock(os::host_clock());
     Result<std::unique_ptr<Nvk>> opened = Nvk::open(*files, *clock);
@@ -38,7 +42,11 @@ struct EmulatedNvTest : ::testing::Test {
     core::DeviceSpec spec;
     spec.name = "NV";
     Options device_options;
-    device_options.explain = [this] { return machine->last_fault(0); };
+    device_options.timeout_ns = timeout_ns;
+    device_options.explain = [this] {
+      const std::string fault = machine->last_fault(0);
+      return fault.empty() ? machine->waits(0) : fault;
+    };
     Result<std::unique_ptr<NvDevice>> made = NvDevice::open(spec, nvk, device_options);
     EXPECT_TRUE(made) << made.error().message;
     device = std::move(*made);
@@ -161,6 +169,107 @@ TEST_F(EmulatedNvTest, NamesTheKernelThatFaults) {
   EXPECT_EQ(done.error().kind, ErrorKind::DeviceLost);
   EXPECT_NE(done.error().message.find("Xid"), std::string::npos) << done.error().message;
   EXPECT_NE(done.error().message.find("0x3000000000"), std::string::npos) << done.error().message;
+}
+
+// Its EXIT is taken out, so that it runs into the branch to itself behind the code.
+TEST_F(EmulatedNvTest, NamesTheKernelThatNeverEnds) {
+  open_on({.gpus = "sm_86", .lockstep = true, .hang_after = 100'000});
+  core::Binary binary = scale("sm_86");
+  constexpr u64 kExit = 0x794d, kNop = 0x7918;
+  usize exits = 0;
+  for (usize at = 0; at + 16 <= binary.image.size(); at += 16) {
+    u64 word;
+    std::memcpy(&word, binary.image.data() + at, sizeof word);
+    if (word != kExit) continue;
+    std::memcpy(binary.image.data() + at, &kNop, sizeof kNop);
+    ++exits;
+  }
+  ASSERT_NE(exits, 0u);
+  const Ref<Buffer> in = make(counting()), out = make(std::vector<float>(192));
+  std::unique_ptr<core::Program> program = *device->load(binary);
+  const core::BufferView views[] = {{out.get(), 0}, {in.get(), 0}};
+  const i64 k[] = {0};
+  ASSERT_TRUE(program->launch(views, k));
+  const Result<void> done = device->synchronize();
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().kind, ErrorKind::DeviceLost);
+  EXPECT_NE(done.error().message.find("Xid 13 (graphics engine exception), kernel scale"),
+            std::string::npos)
+      << done.error().message;
+  EXPECT_NE(done.error().message.find("instructions were executed"), std::string::npos)
+      << done.error().message;
+}
+
+TEST_F(EmulatedNvTest, TellsWhatAHangingQueueWaitsFor) {
+  open_on({.gpus = "sm_86", .lockstep = true}, 50'000'000);
+  const hcq::Signal never = *nvk->signals().make();
+  hcq::Queue& queue = device->compute_queue();
+  auto commands = queue.make_commands();
+  commands->wait(never.address(), u64{5});
+  ASSERT_TRUE(queue.submit(*commands));
+  Result<void> done = queue.synchronize();
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().kind, ErrorKind::Timeout);
+  EXPECT_NE(done.error().message.find("NV compute queue hangs: position 2 of 2 not reached"),
+            std::string::npos)
+      << done.error().message;
+  EXPECT_NE(done.error().message.find(
+                fmt::format("waits for [{:#x}] AcqCircGeq 0x5, it is 0x0", never.address().value)),
+            std::string::npos)
+      << done.error().message;
+  never.store(5);
+  EXPECT_TRUE(queue.synchronize());
+}
+
+// With the emulator's own thread the host blocks until a channel interrupts.
+TEST_F(EmulatedNvTest, BlocksUntilWorkIsDone) {
+  open_on({.gpus = "sm_86"});
+  const hcq::Signal gate = *nvk->signals().make();
+  for (hcq::Queue* queue : {&device->compute_queue(), &device->copy_queue()})
+    for (u64 turn = 1; turn <= 3; ++turn) {
+      gate.store(0);
+      auto commands = queue->make_commands();
+      commands->wait(gate.address(), turn);
+      ASSERT_TRUE(queue->submit(*commands));
+      std::thread opener([&] {
+        os::host_clock().sleep_until(os::host_clock().now_ns() + 2'000'000);
+        gate.store(turn);
+      });
+      const Result<void> done = queue->synchronize();
+      opener.join();
+      EXPECT_TRUE(done) << done.error().message;
+    }
+}
+
+// The kernel modules give a child nothing of its parent's.
+TEST_F(EmulatedNvTest, RefusesForkedChildren) {
+  open();
+  const Ref<Buffer> in = make(counting()), out = make(std::vector<float>(192));
+  std::unique_ptr<core::Program> program = *device->load(scale("sm_86"));
+  const core::BufferView views[] = {{out.get(), 0}, {in.get(), 0}};
+  const i64 k[] = {std::bit_cast<i32>(2.0f)};
+  const hcq::Signal gate = *nvk->signals().make();
+  auto commands = device->compute_queue().make_commands();
+  commands->wait(gate.address(), u64{1});
+  const hcq::Point waits = *device->compute_queue().submit(*commands);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(30);
+    const auto is_refused = [](const Result<void>& result) {
+      return !result && result.error().message.find("forked") != std::string::npos;
+    };
+    float value = 0;
+    const bool right = is_refused(program->launch(views, k)) && is_refused(device->synchronize()) &&
+                       is_refused(waits.queue->wait(waits.position)) &&
+                       is_refused(in->copy_out(&value, 4));
+    _exit(right ? 7 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << status;
+  gate.store(1);
+  ASSERT_TRUE(program->launch(views, k));
+  EXPECT_EQ(read(*out, 192), scaled(counting(), 2.0f));
 }
 
 TEST_F(EmulatedNvTest, LeavesNothing) {

@@ -149,6 +149,30 @@ TEST_F(ChannelTest, HeadersHaveTheirDataInTheSegment) {
   EXPECT_TRUE(has_stopped());
 }
 
+// A multiprocessor stops for what it executes only.
+TEST_F(ChannelTest, ErrorsOfAPushbufferAreNoneOfAMultiprocessor) {
+  const u32 engine = client_.alloc(client_.channel, static_cast<u32>(hw::ClassId::AmpereComputeB));
+  const u32 debugger =
+      client_.alloc(client_.device, hw::DebuggerParameters::kClass,
+                    hw::DebuggerParameters{.app_client = client_.root, .class3d_object = engine});
+  ASSERT_NE(debugger, 0u);
+  extent(0, 0, 0);
+  client_.submit();
+  EXPECT_TRUE(has_stopped());
+  hw::ReadSmErrorStates states{.target_channel = client_.channel, .num_sms = 1};
+  ASSERT_EQ(client_.control(debugger, states), 0u);
+  EXPECT_EQ(states.states[0].warp_esr, 0u);
+  EXPECT_FALSE(states.mmu_fault_valid);
+}
+
+TEST_F(ChannelTest, AChannelIsRungForItsLastEntry) {
+  const u32 words[] = {0, 0};
+  client_.push(words);
+  client_.ring_memory.words()[(64 * 8 + hw::kUserdGpPut) / 4] = 1;
+  client_.free(client_.channel);
+  EXPECT_EQ(client_.count("NV-HOST-009"), 1u) << client_.reports();
+}
+
 TEST_F(ChannelTest, MethodsGoToBoundSubchannels) {
   extent(0, 0, 0);
   client_.submit();
@@ -169,6 +193,18 @@ TEST_F(ChannelTest, MethodsAreOnesOfTheClass) {
   client_.submit();
   EXPECT_EQ(client_.count("NV-HOST-007"), 1u) << client_.reports();
   EXPECT_FALSE(has_stopped());
+}
+
+// [clc7b5.h: the fields of each method]
+TEST_F(ChannelTest, MethodsHaveNoBitsBesideTheirFields) {
+  const u32 words[] = {
+      encode(hw::MethodHeader{
+          .method = hw::CopyExtent::kMethod, .subchannel = kCopySubchannel, .count = 1})[0],
+      1u << 25};  // OFFSET_IN_UPPER is 24:0 at most
+  bind_copy();
+  client_.push(words);
+  client_.submit();
+  EXPECT_EQ(client_.count("NV-HOST-007"), 1u) << client_.reports();
 }
 
 TEST_F(ChannelTest, SemaphoresAreAligned) {

@@ -61,7 +61,8 @@ CudaRun run_cuda(const Cubin& cubin, std::vector<u32> words, const CudaLaunch& l
                     .block = launch.block,
                     .dynamic_shared = launch.dynamic_shared,
                     .parameters = parameters,
-                    .most_instructions = launch.most_instructions};
+                    .most_instructions = launch.most_instructions,
+                    .counts = launch.counts};
   Checks checks(Level::Error);
   if (!launch.levels.empty()) {
     const auto configured = checks.configure(launch.levels, kAllRules);

@@ -36,6 +36,7 @@ struct CudaLaunch {
   std::vector<u32> more;
   std::string levels;  // of rules, as Checks::configure takes them
   u64 most_instructions = 10'000'000;
+  Counts* counts = nullptr;  // borrowed
 };
 CudaRun run_cuda(const Cubin& cubin, std::vector<u32> words, const CudaLaunch& launch);
 

@@ -111,10 +111,11 @@ class Client {
   Buffer ring_memory, pushbuffer, data;  // data: for the test
   os::File& control_file() { return *control_; }
   os::File& gpu_file() { return *gpu_; }
+  // Another file of the GPU's node, registered.
+  std::unique_ptr<os::File> open_gpu();
 
  private:
   std::unique_ptr<os::File> open(const std::string& path);
-  std::unique_ptr<os::File> open_gpu();
 
   hw::DriverAbi abi_;
   std::unique_ptr<Machine> machine_;

@@ -171,6 +171,120 @@ TEST_P(NvMbarrier, CopiesArrive) {
   for (u32 t = 0; t < 32; ++t) EXPECT_EQ(run.words[32 + t], 2 * (31 - t));
 }
 
+// An arrival that must not end its phase.
+TEST_P(NvMbarrier, ArrivalsWithoutCompletion) {
+  compile(kFunctions + R"(extern "C" __global__ void test(unsigned* o, unsigned count) {
+    __shared__ u64 b;
+    if (threadIdx.x != 0) return;
+    init(&b, 4);
+    u64 state;
+    asm volatile("mbarrier.arrive.noComplete.shared::cta.b64 %0, [%1], %2;"
+                 : "=l"(state) : "r"(at(&b)), "r"(count) : "memory");
+    *o++ = pending(state);
+    asm volatile("mbarrier.arrive_drop.noComplete.shared::cta.b64 %0, [%1], 1;"
+                 : "=l"(state) : "r"(at(&b)) : "memory");
+    *o++ = pending(state); *o++ = test(&b, state);
+    state = arrive(&b);
+    *o++ = pending(state); *o++ = test(&b, state); *o++ = pending(arrive(&b));
+  })");
+  if (!cubin_) return;
+  const CudaRun run = this->run(std::vector<u32>(6, 99), {.more = {2}});
+  ASSERT_FALSE(run.result.fault) << to_string(*run.result.fault);
+  // One thread left: the second phase expects three arrivals.
+  EXPECT_EQ(run.words, (std::vector<u32>{4, 2, 0, 1, 1, 3}));
+  const CudaRun wrong = this->run(std::vector<u32>(6, 99), {.more = {3}});
+  ASSERT_TRUE(wrong.result.fault);
+  EXPECT_EQ(wrong.result.fault->rule, &kMbarrier) << to_string(*wrong.result.fault);
+  EXPECT_NE(wrong.result.fault->message.find(".noComplete"), std::string::npos);
+}
+
+// Lanes that arrive together: the state of each has the arrivals of those before it.
+TEST_P(NvMbarrier, LanesArriveWithoutCompletion) {
+  compile(kFunctions + R"(extern "C" __global__ void test(unsigned* o) {
+    __shared__ u64 b;
+    if (threadIdx.x == 0) init(&b, 100);
+    __syncwarp();
+    u64 state;
+    if (threadIdx.x % 3 == 0) {
+      asm volatile("mbarrier.arrive.noComplete.shared::cta.b64 %0, [%1], 2;"
+                   : "=l"(state) : "r"(at(&b)) : "memory");
+      o[threadIdx.x] = pending(state);
+    }
+    __syncwarp();
+    if (threadIdx.x == 0) o[32] = pending(arrive(&b));
+  })");
+  if (!cubin_) return;
+  const CudaRun run = this->run(std::vector<u32>(33, 7));
+  ASSERT_FALSE(run.result.fault) << to_string(*run.result.fault);
+  for (u32 t = 0; t < 32; ++t) EXPECT_EQ(run.words[t], t % 3 == 0 ? 100 - 2 * (t / 3) : 7) << t;
+  EXPECT_EQ(run.words[32], 100 - 2 * 11u);
+}
+
+// A block of bytes from global memory, of which an mbarrier tells, and back, as a group.
+const std::string kBulkCopies = R"(extern "C" __global__ void test(unsigned* o, unsigned bytes,
+                                                                   unsigned expected) {
+    __shared__ __align__(128) unsigned in[64], out[64];
+    __shared__ u64 b;
+    const unsigned t = threadIdx.x;
+    if (t == 0) {
+      init(&b, 1);
+      asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+      arrive_expect(&b, expected);
+      asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], "
+                   "%2, [%3];" :: "r"(at(in)), "l"(o), "r"(bytes), "r"(at(&b)) : "memory");
+    }
+    __syncthreads();
+    while (!try_parity(&b, 0)) {}
+    out[t] = t < bytes / 4 ? 3 * in[63 - t - (64 - bytes / 4)] : 0;
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    if (t == 0) {
+      asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
+                   :: "l"(o + 64), "r"(at(out)), "r"(bytes) : "memory");
+      asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+      asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+    }
+  })";
+
+TEST_P(NvMbarrier, BulkCopies) {
+  compile(kFunctions + kBulkCopies);
+  if (!cubin_) return;
+  for (const u32 count : {4u, 20u, 64u}) {
+    std::vector<u32> words(128, 7);
+    for (u32 i = 0; i < 64; ++i) words[i] = 100 + i;
+    std::vector<u32> expected = words;
+    for (u32 i = 0; i < count; ++i) expected[64 + i] = 3 * (100 + count - 1 - i);
+    const CudaRun run = this->run(words, {.block = {64, 1, 1}, .more = {4 * count, 4 * count}});
+    ASSERT_FALSE(run.result.fault) << to_string(*run.result.fault);
+    EXPECT_EQ(run.words, expected) << count;
+  }
+}
+
+// A phase that expects more bytes than the copy has does not end; addresses are multiples of 16.
+TEST_P(NvMbarrier, BulkCopiesThatAreWrong) {
+  compile(kFunctions + kBulkCopies);
+  if (!cubin_) return;
+  const CudaRun endless =
+      this->run(std::vector<u32>(128),
+                {.block = {64, 1, 1}, .more = {64, 128}, .most_instructions = 100'000});
+  ASSERT_TRUE(endless.result.fault);
+  EXPECT_EQ(endless.result.fault->rule, &kEndlessKernel) << to_string(*endless.result.fault);
+  const CudaRun beyond =
+      this->run(std::vector<u32>(128), {.block = {64, 1, 1}, .more = {1 << 14, 1 << 14}});
+  ASSERT_TRUE(beyond.result.fault);
+  EXPECT_EQ(beyond.result.fault->rule, &kSharedAccess) << to_string(*beyond.result.fault);
+  compile(R"(extern "C" __global__ void test(unsigned* o) {
+    __shared__ __align__(128) unsigned s[64];
+    s[threadIdx.x] = 1;
+    if (threadIdx.x == 0)
+      asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 16;"
+                   :: "l"(o + 1), "r"((unsigned)__cvta_generic_to_shared(s)) : "memory");
+  })");
+  const CudaRun aligned = this->run(std::vector<u32>(128));
+  ASSERT_TRUE(aligned.result.fault);
+  EXPECT_EQ(aligned.result.fault->rule, &kMisaligned) << to_string(*aligned.result.fault);
+}
+
 TEST_P(NvMbarrier, BrokenRulesAreNamed) {
   compile(kFunctions + R"(extern "C" __global__ void test(unsigned* o, unsigned count) {
     __shared__ u64 b;

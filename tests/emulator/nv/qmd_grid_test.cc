@@ -89,6 +89,17 @@ TEST_F(QmdGridTest, ADependentDescriptorFollows) {
   EXPECT_EQ(client_.reports(), "");
 }
 
+// `BRA` to the instruction before the first one, as NVRTC 13 writes it for sm_86.
+TEST_F(QmdGridTest, CodeLiesBeforeItsEntryToo) {
+  constexpr u32 kBack[] = {0x00007947, 0xffffffe0, 0x0383ffff, 0x000fc000};
+  u32* const entry = client_.data.words() + kCode / 4;
+  std::copy(std::begin(kExit), std::end(kExit), entry - 4);
+  std::copy(std::begin(kBack), std::end(kBack), entry);
+  launch();
+  EXPECT_EQ(released(), 7u);
+  EXPECT_EQ(client_.reports(), "");
+}
+
 TEST_P(QmdGridTest, AMistakeBreaksItsRule) {
   const Mistake& mistake = GetParam();
   qmd_.set(mistake.field, mistake.value);
@@ -97,20 +108,40 @@ TEST_P(QmdGridTest, AMistakeBreaksItsRule) {
                                              << client_.reports();
 }
 
-INSTANTIATE_TEST_SUITE_P(Fields, QmdGridTest,
-                         ::testing::Values(Mistake{"NV-QMD-001", QmdMajorVersion, 4},
-                                           Mistake{"NV-QMD-001", IsQueue, 1},
-                                           Mistake{"NV-QMD-002", HwOnlyInnerPut, 1},
-                                           Mistake{"NV-QMD-003", GridHeight, 0},
-                                           Mistake{"NV-QMD-003", CtaThreadDimension1, 64},
-                                           Mistake{"NV-QMD-004", SharedMemorySize, 0x1010},
-                                           Mistake{"NV-QMD-004", SharedMemorySize, 0x4000},
-                                           Mistake{"NV-QMD-004", MaxSmConfigSharedMemSize, 27},
-                                           Mistake{"NV-QMD-005", ConstantBufferAddr, 0x40},
-                                           Mistake{"NV-QMD-006", RegisterCount, 0},
-                                           Mistake{"NV-QMD-007", ShaderLocalMemoryHighSize, 0x40},
-                                           Mistake{"NV-QMD-008", SassVersion, 0x89},
-                                           Mistake{"NV-QMD-009", Release0StructureSize, 3}));
+INSTANTIATE_TEST_SUITE_P(
+    Fields, QmdGridTest,
+    ::testing::Values(
+        Mistake{"NV-QMD-001", QmdMajorVersion, 4}, Mistake{"NV-QMD-001", IsQueue, 1},
+        Mistake{"NV-QMD-002", HwOnlyInnerPut, 1}, Mistake{"NV-QMD-002", DependenceCounter, 1},
+        Mistake{"NV-QMD-002", CwdMembarType, 2}, Mistake{"NV-QMD-003", GridHeight, 0},
+        Mistake{"NV-QMD-003", CtaThreadDimension1, 64},
+        Mistake{"NV-QMD-004", SharedMemorySize, 0x1010},
+        Mistake{"NV-QMD-004", SharedMemorySize, 0x4000},
+        Mistake{"NV-QMD-004", MaxSmConfigSharedMemSize, 27},
+        Mistake{"NV-QMD-004", TargetSmConfigSharedMemSize, 4},
+        Mistake{"NV-QMD-005", ConstantBufferAddr, 0x40}, Mistake{"NV-QMD-006", RegisterCount, 0},
+        Mistake{"NV-QMD-007", ShaderLocalMemoryHighSize, 0x40},
+        Mistake{"NV-QMD-008", SassVersion, 0x89}, Mistake{"NV-QMD-008", ProgramPrefetchSize, 1},
+        Mistake{"NV-QMD-009", Release0StructureSize, 3}, Mistake{"NV-QMD-010", Release1Payload, 1},
+        Mistake{"NV-QMD-010", DependentQmd0Pointer, 1}, Mistake{"NV-QMD-010", CircularQueueSize, 1},
+        Mistake{"NV-QMD-011", OccupancyMaxWarp, 1}, Mistake{"NV-QMD-001", GridWidthResume, 1},
+        Mistake{"NV-QMD-001", SmDisableMask, 1}));
+
+// Buffers are turned on one by one.
+TEST_F(QmdGridTest, ABufferThatIsOffHasNoAddress) {
+  qmd_.set(ConstantBufferAddr, client_.data.address, 3);
+  launch();
+  EXPECT_EQ(client_.count("NV-QMD-010"), 1u) << client_.reports();
+}
+
+TEST_F(QmdGridTest, CodeOfTheProgramIsPrefetched) {
+  const u64 address = client_.data.address + kCode;
+  qmd_.set(ProgramPrefetchSize, 1)
+      .set(ProgramPrefetchAddrLowerShifted, address >> 8 & ~u32{0})
+      .set(ProgramPrefetchAddrUpperShifted, address >> 40);
+  launch();
+  EXPECT_EQ(client_.reports(), "");
+}
 
 // What is late may still be in an old cache.
 TEST_F(QmdGridTest, CodeThatChangedNeedsAnInvalidation) {

@@ -107,6 +107,41 @@ TEST(Rm, AMappingHasAFileOfItsOwn) {
   EXPECT_TRUE(client.gpu_file().map({.size = 0x2000, .writable = true}));
 }
 
+TEST(Rm, EnginesAndSubdevicesExist) {
+  Client client;
+  EXPECT_EQ(client.alloc(client.device, hw::ChannelGroupParameters::kClass,
+                         hw::ChannelGroupParameters{.engine_type = 0x7f}),
+            0u);
+  EXPECT_EQ(client.status(), value(hw::RmStatus::InvalidArgument));
+  EXPECT_EQ(client.alloc(client.device, hw::SubdeviceParameters::kClass,
+                         hw::SubdeviceParameters{.sub_device_id = 1}),
+            0u);
+  EXPECT_EQ(client.status(), value(hw::RmStatus::InvalidClass));
+  EXPECT_EQ(client.count("NV-RM-005"), 2u) << client.reports();
+}
+
+// What the emulated RM does not know it refuses, so that no client relies on it.
+TEST(Rm, ParametersAskForWhatIsEmulated) {
+  Client client;
+  const auto refuses = [&](u32 parent, u32 class_id, const auto& parameters) {
+    return client.alloc(parent, class_id, parameters) == 0;
+  };
+  EXPECT_TRUE(refuses(client.root, hw::DeviceParameters::kClass,
+                      hw::DeviceParameters{.client_share = 0x1234}));
+  EXPECT_TRUE(refuses(client.root, hw::DeviceParameters::kClass, hw::DeviceParameters{.flags = 1}));
+  for (const hw::MemoryParameters& parameters :
+       {hw::MemoryParameters{.owner = 0x1234, .size = 0x1000},
+        hw::MemoryParameters{.width = 16, .size = 0x1000},
+        hw::MemoryParameters{.size = 0x1000, .alignment = 0x1800},
+        hw::MemoryParameters{.size = 0x1000, .limit = 0x1fff}})
+    EXPECT_TRUE(refuses(client.device, hw::kMemoryLocalUser, parameters));
+  EXPECT_TRUE(refuses(
+      client.device, hw::VaSpaceParameters::kClass,
+      hw::VaSpaceParameters{.flags = hw::VaSpaceParameters::kExternallyOwned, .va_base = 0x2800}));
+  EXPECT_EQ(client.count("NV-RM-011"), 7u) << client.reports();
+  EXPECT_NE(client.reports().find("flags is 0x1"), std::string::npos) << client.reports();
+}
+
 TEST(Rm, WhatIsLeftIsTold) {
   Client client;
   client.machine().tell_leaks();

@@ -40,7 +40,45 @@ TEST(Uvm, MappingsLieWithinTheirRangeAndMemory) {
   EXPECT_EQ(map(0x10000, 0x8000, 0), value(hw::RmStatus::InvalidOffset));
   EXPECT_EQ(map(0x10000, 0x2000, 0x3000), value(hw::RmStatus::InvalidOffset));
   EXPECT_EQ(map(0x10000, 0x2000, 0x2000), 0u);
-  EXPECT_EQ(client.count("NV-UVM-004"), 3u) << client.reports();
+  // The client's address space has 0x1000 to 0x1ffffff1000.
+  constexpr u64 kBeyond = 0x200'0000'0000;
+  client.uvm(hw::UvmCreateExternalRange{.base = kBeyond, .length = 0x1000});
+  EXPECT_EQ(map(kBeyond, 0x1000, 0), value(hw::RmStatus::InvalidAddress));
+  EXPECT_EQ(client.count("NV-UVM-004"), 4u) << client.reports();
+}
+
+hw::UvmRegisterChannel channel_of(Client& client) {
+  return {.rm_ctrl_fd = client.control_file().descriptor(),
+          .client = client.root,
+          .channel = client.channel,
+          .base = 0x1000'0000,
+          .length = 0x20'0000};
+}
+
+TEST(Uvm, AChannelIsRegisteredForItsGpu) {
+  Client client;
+  client.make_channel({hw::ClassId::AmpereComputeB});
+  hw::UvmRegisterChannel call = channel_of(client);
+  EXPECT_EQ(client.uvm(call), value(hw::RmStatus::InvalidDevice));
+  call.gpu_uuid = client.uuid;
+  EXPECT_EQ(client.uvm(call), 0u);
+  EXPECT_EQ(client.uvm(hw::UvmUnregisterChannel{.client = client.root, .channel = client.channel}),
+            value(hw::RmStatus::GpuUuidNotFound));
+  EXPECT_EQ(client.count("NV-UVM-002"), 2u) << client.reports();
+}
+
+// The kernel does not look at the file: it is judged, and refused at error only.
+TEST(Uvm, AChannelNamesTheControlFile) {
+  for (const char* level : {"warn", "error"}) {
+    Client client({.checks = level});
+    client.make_channel({hw::ClassId::AmpereComputeB});
+    hw::UvmRegisterChannel call = channel_of(client);
+    call.gpu_uuid = client.uuid;
+    call.rm_ctrl_fd = client.gpu_file().descriptor();
+    const bool is_error = std::string_view(level) == "error";
+    EXPECT_EQ(client.uvm(call), is_error ? value(hw::RmStatus::InvalidArgument) : 0u) << level;
+    EXPECT_EQ(client.count("NV-RM-011"), 1u) << client.reports();
+  }
 }
 
 TEST(Uvm, WhatIsFreedBeginsARange) {

@@ -3,9 +3,12 @@
 // How matrices lie in shared memory: the canonical layouts of CUTLASS,
 // include/cute/atom/mma_traits_sm90_gmma.hpp, in units of 16 bytes. How they lie in registers: PTX
 // ISA, "Register Fragments for wgmma.mma_async.m64nNk16".
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <limits>
 
+#include "emulator/nv/compute/rules.h"
 #include "tests/emulator/nv/cuda_kernel.h"
 
 namespace doorbell::emu::nvgpu::testing {
@@ -16,6 +19,10 @@ struct Type {
   u32 bytes;
   u32 codes[4];  // of 0, 1, 2 and 3
   u32 sign;      // bit of the sign; 0: two's complement
+  bool is_unsigned = false;
+
+  // The value of the bits that stand for `value`: those of -1 are 255 in u8.
+  i32 read(i32 value) const { return is_unsigned && value < 0 ? value + 256 : value; }
 };
 constexpr Type kF16{"f16", 2, {0, 0x3c00, 0x4000, 0x4200}, 0x8000};
 constexpr Type kBf16{"bf16", 2, {0, 0x3f80, 0x4000, 0x4040}, 0x8000};
@@ -23,6 +30,7 @@ constexpr Type kTf32{"tf32", 4, {0, 0x3f80'0000, 0x4000'0000, 0x4040'0000}, 0x80
 constexpr Type kE4m3{"e4m3", 1, {0, 0x38, 0x40, 0x44}, 0x80};
 constexpr Type kE5m2{"e5m2", 1, {0, 0x3c, 0x40, 0x42}, 0x80};
 constexpr Type kS8{"s8", 1, {0, 1, 2, 3}, 0};
+constexpr Type kU8{"u8", 1, {0, 1, 2, 3}, 0, true};
 
 // How A, or B transposed, lies: rows of `depth` elements.
 struct Place {
@@ -64,6 +72,7 @@ struct Product {
   bool left_in_registers = false;
   i32 left_sign = 1, right_sign = 1;
   u32 adds = 1;
+  bool saturates = false;  // sums begin near the ends of s32
 
   u32 depth() const { return 32 / left.bytes; }
   bool halves() const { return std::strcmp(sum, "f16") == 0; }
@@ -78,7 +87,12 @@ u32 code_of(const Type& type, i32 value) {
 }
 i32 left_value(u32 row, u32 k) { return static_cast<i32>((row * 5 + k * 3 + row / 8) % 7) - 3; }
 i32 right_value(u32 k, u32 column) { return static_cast<i32>((column * 3 + k * k) % 7) - 3; }
-i32 sum_before(u32 row, u32 column) { return static_cast<i32>((row + 2 * column) % 5); }
+i32 sum_before(const Product& p, u32 row, u32 column) {
+  const i32 sum = static_cast<i32>((row + 2 * column) % 5);
+  if (!p.saturates) return sum;
+  using Limits = std::numeric_limits<i32>;
+  return (row + column) % 2 == 0 ? Limits::min() + sum : Limits::max() - sum;
+}
 
 std::string source_of(const Product& p) {
   const u32 registers = p.registers();
@@ -106,8 +120,9 @@ std::string source_of(const Product& p) {
   }
   if (p.integers()) last = "";
   const std::string instruction = "wgmma.mma_async.sync.aligned.m64n" + std::to_string(p.columns) +
-                                  "k" + std::to_string(p.depth()) + "." + p.sum + "." +
-                                  p.left.name + "." + p.right.name;
+                                  "k" + std::to_string(p.depth()) +
+                                  (p.saturates ? ".satfinite." : ".") + p.sum + "." + p.left.name +
+                                  "." + p.right.name;
   return R"(extern "C" __global__ void __launch_bounds__(128)
   test(unsigned* o, unsigned al, unsigned ah, unsigned bl, unsigned bh, unsigned adds,
        unsigned words) {
@@ -201,11 +216,12 @@ class NvWarpgroup : public CudaTest {
         const Element at = element_of(t, i);
         i32 sum = 0;
         for (u32 k = 0; k < p.depth(); ++k)
-          sum += left_value(at.row, k) * right_value(k, at.column);
+          sum += p.left.read(left_value(at.row, k)) * p.right.read(right_value(k, at.column));
         sum *= p.left_sign * p.right_sign;
-        const i32 before = sum_before(at.row, at.column);
+        const i32 before = sum_before(p, at.row, at.column);
+        const i64 after = i64{sum} + (p.adds != 0 ? before : 0);
         put_sum(p, words, t, i, before);
-        put_sum(p, expected, t, i, sum + (p.adds != 0 ? before : 0));
+        put_sum(p, expected, t, i, static_cast<i32>(std::clamp<i64>(after, INT32_MIN, INT32_MAX)));
       }
     const u64 a = p.left_place.descriptor(0), b = p.right_place.descriptor(kRightAt);
     const CudaRun run = this->run(
@@ -245,6 +261,77 @@ TEST_P(NvWarpgroup, Types) {
   check({.left = kE4m3, .right = kE5m2, .columns = 16, .right_place = {4}});
   check({.left = kE5m2, .right = kE4m3, .sum = "f16", .columns = 8});
   check({.left = kS8, .right = kS8, .sum = "s32", .columns = 32, .left_place = {8}});
+  for (const u32 columns : {48u, 144u})
+    check({.left = kS8, .right = kS8, .sum = "s32", .columns = columns});
+}
+
+TEST_P(NvWarpgroup, BytesWithAndWithoutSign) {
+  for (const Type& left : {kS8, kU8})
+    for (const Type& right : {kS8, kU8}) {
+      check({.left = left, .right = right, .sum = "s32", .columns = 16, .right_place = {8}});
+      check({.left = left, .right = right, .sum = "s32", .left_in_registers = true});
+      check({.left = left, .right = right, .sum = "s32", .saturates = true});
+    }
+}
+
+// The sums of the kernel below, which waits for `left` of its two groups before it stores the
+// first's.
+std::string two_groups(u32 left) {
+  return R"(extern "C" __global__ void __launch_bounds__(128) test(unsigned* o) {
+    __shared__ __align__(1024) unsigned s[2048];
+    const unsigned t = threadIdx.x;
+    for (unsigned i = t; i < 2048; i += 128) s[i] = 0;
+    asm volatile("fence.proxy.async;" ::: "memory");
+    __syncthreads();
+    const unsigned long long a =
+        (((unsigned)__cvta_generic_to_shared(s) & 0x3ffff) >> 4) | 8ull << 16 | 16ull << 32;
+    float d[4] = {1, 2, 3, 4}, e[4] = {5, 6, 7, 8};
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0,%1,%2,%3}, %4, %4, 1, 1, "
+                 "1, 0, 0;" : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(a));
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+    asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0,%1,%2,%3}, %4, %4, 1, 1, "
+                 "1, 0, 0;" : "+f"(e[0]), "+f"(e[1]), "+f"(e[2]), "+f"(e[3]) : "l"(a));
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+    asm volatile("wgmma.wait_group.sync.aligned )" +
+         std::to_string(left) + R"(;" ::: "memory");
+    for (int i = 0; i < 4; ++i) o[t * 8 + i] = (unsigned)d[i];
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+    for (int i = 0; i < 4; ++i) o[t * 8 + 4 + i] = (unsigned)e[i];
+  })";
+}
+
+TEST_P(NvWarpgroup, SumsOfGroupsThatWereWaitedForAreRead) {
+  for (const u32 left : {0u, 1u}) {
+    compile(two_groups(left));
+    if (!cubin_) return;
+    const CudaRun run = this->run(std::vector<u32>(1024), {.block = {128, 1, 1}});
+    ASSERT_FALSE(run.result.fault) << to_string(*run.result.fault);
+    EXPECT_TRUE(run.reports.empty());
+    for (u32 i = 0; i < 1024; ++i) ASSERT_EQ(run.words[i], i % 8 + 1);
+  }
+}
+
+// Without their waits (WARPGROUP.DEPBAR, bit 80), or with waits that leave one group more.
+TEST_P(NvWarpgroup, SumsThatNobodyWaitedForAreNot) {
+  for (const bool drops : {true, false}) {
+    u32 changed = 0;
+    compile(two_groups(0), [&](Words& words) {
+      if (words.field(0, 9) != 0x1c5 || !words.bit(80)) return;
+      ++changed;
+      if (drops)
+        words = {0x0000000000007918, words.high & ~u64{0x1ff'ffff'ffff}};  // NOP
+      else
+        words.high += 1 << 8;  // bits 72 to 74: the groups that are left
+    });
+    if (!cubin_) return;
+    ASSERT_GT(changed, 0u);
+    const CudaRun run = this->run(std::vector<u32>(1024), {.block = {128, 1, 1}});
+    ASSERT_TRUE(run.result.fault) << drops;
+    EXPECT_EQ(run.result.fault->rule, &kMissingWait) << to_string(*run.result.fault);
+    EXPECT_NE(run.result.fault->message.find("until WARPGROUP.DEPBAR"), std::string::npos)
+        << to_string(*run.result.fault);
+  }
 }
 
 TEST_P(NvWarpgroup, FactorsInRegistersSignsAndFirstProducts) {

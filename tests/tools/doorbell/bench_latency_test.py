@@ -1,7 +1,9 @@
 """Runs `doorbell bench latency` as a user does: the table, the JSON's shape, the picture, and what it refuses. How long
 anything takes is not a test.
 
-usage: bench_latency_test.py PATH_OF_DOORBELL PATH_OF_ABACUS_DOORBELL    the second knows a device without queues
+usage: bench_latency_test.py PATH_OF_DOORBELL PATH_OF_ABACUS_DOORBELL EMULATED,...
+
+The second program knows a device without queues; EMULATED are devices of emulated GPUs, as DEV has them.
 """
 
 import json
@@ -12,7 +14,11 @@ import tempfile
 import unittest
 import xml.etree.ElementTree
 
-TOOL, ABACUS_TOOL = sys.argv.pop(1), sys.argv.pop(1)
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
+
+from nvidia_compilers import use_compiler  # noqa: E402 (found by the line above)
+
+TOOL, ABACUS_TOOL, EMULATED = sys.argv.pop(1), sys.argv.pop(1), sys.argv.pop(1).split(",")
 GROUPS = ["enqueue", "signal", "gap", "graph", "jit", "copy"]
 QUICK = ("--runs", "20", "--seconds", "0.02", "--largest", "64KiB")
 
@@ -111,6 +117,16 @@ class Latency(unittest.TestCase):
         report = self.report(run("--device", "ABACUS", "--json", *QUICK, tool=ABACUS_TOOL))
         self.assertTrue(any("one in software" in note for note in report["notes"]))
         self.assertEqual([one["id"] for one in report["series"] if not one["available"]], [])
+
+    def test_the_queues_of_emulated_gpus(self):
+        for device in EMULATED:
+            environment = {**os.environ, "EMU_GPU": "gfx1100" if "AMD" in device else "sm_86"}
+            with self.subTest(device=device):
+                if "AMD" not in device and not use_compiler(TOOL, "NV_PTX", environment):
+                    self.skipTest(f"there is no compiler for {device}")
+                report = self.report(run("--device", device, "--json", "--runs", "2", "--seconds", "0.02", "--largest",
+                                         "4KiB", **environment))
+                self.assertEqual([one["id"] for one in report["series"] if not one["available"]], [])
 
     def test_table_and_histograms(self):
         result = run("--device", "NULL", "--only", "enqueue,gap", "--histograms", *QUICK)

@@ -52,6 +52,50 @@ class Conformance(unittest.TestCase):
             file.flush()
             self.assertIn(f"{file.name}:3: no case has", run("--list", "--except", file.name).stderr)
 
+    def test_two_runs_hold_the_same_bits(self):
+        with tempfile.TemporaryDirectory() as folder:
+            one, other = (os.path.join(folder, name) for name in ("one", "other"))
+            for path in (one, other):
+                result = run("--device", "CPU", "--filter", "^elementwise/f32/odd/", "--outputs", path)
+                self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+            with open(one, encoding="utf-8") as file:
+                lines = [json.loads(line) for line in file]
+            self.assertEqual((lines[0]["device"], lines[0]["seed"]), ("CPU", 1))
+            held = {line["case"]: line for line in lines[1:] if line["what"] == "value"}
+            self.assertEqual(held["elementwise/f32/odd/exp"]["approximate"], "Exp2")
+            self.assertNotIn("approximate", held["elementwise/f32/odd/square"])
+            result = run("--compare", one, other)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn(f"{len(lines) - 1} tensors compared: 0 of exact arithmetic differ", result.stdout)
+            # The last bit of the first element of a product, and of an exponential.
+            for case, count, status in (("exp", "approximate", 0), ("square", "exact", 1)):
+                self.change_first_bit(other, "elementwise/f32/odd/" + case)
+                result = run("--compare", one, other, "--json")
+                report = json.loads(result.stdout)
+                self.assertEqual((result.returncode, report[count]), (status, 1), report)
+            self.assertEqual(report["first"]["device"], "CPU")
+            found, = [one for one in report["differences"] if one["kind"] == "exact"]
+            self.assertTrue(found["name"].startswith("elementwise/f32/odd/square "), found)
+            self.assertEqual((found["differ"], found["most_ulps"], found["dtype"]), (1, 1, "f32"))
+            self.assertIn(", 1 ulps", found["first"])
+
+    def change_first_bit(self, path, case):
+        with open(path, encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        at, = [i for i, line in enumerate(lines[1:], 1) if json.loads(line)["case"] == case
+               and json.loads(line)["what"] == "value"]
+        line = json.loads(lines[at])
+        line["bytes"] = "%02x" % (int(line["bytes"][:2], 16) ^ 1) + line["bytes"][2:]
+        lines[at] = json.dumps(line)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")
+
+    def test_what_is_no_record_is_refused(self):
+        with tempfile.NamedTemporaryFile("w") as file:
+            result = run("--compare", file.name, file.name)
+            self.assertIn(f"{file.name} is empty, expected a record", result.stderr)
+        self.assertIn("/nowhere", run("--compare", "/nowhere", "/nowhere").stderr)
+
     def test_bad_requests_are_one_line(self):
         for args, message in (
             (("--filter", "("), "'(' is no regular expression"),

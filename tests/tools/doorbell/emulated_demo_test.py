@@ -64,6 +64,6 @@ class EmulatedDemo(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if "CUDA" in DEVICE and not use_compiler(TOOL, "NV_" + DEVICE.split(":")[-1], ENVIRONMENT):
+    if "AMD" not in DEVICE and not use_compiler(TOOL, "NV_" + DEVICE.split(":")[-1], ENVIRONMENT):
         sys.exit(SKIPPED)
     unittest.main()

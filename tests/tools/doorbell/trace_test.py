@@ -61,6 +61,9 @@ print('fence', cells[4])
 call(kfd, 3, 'II', queue[9], 0)
 """
 
+# Cases of the conformance suite that launch no kernel, so that no compiler is needed.
+COPIES = "^memory/bytes/odd$"
+
 
 def run(*args):
     return subprocess.run([TOOL, *args], capture_output=True, text=True, timeout=100)
@@ -120,6 +123,34 @@ class Trace(unittest.TestCase):
             self.assertEqual([name for name in ("ACQUIRE_VM", "FENCE") if name in found], names)
             self.assertEqual(any("the trace ends here" in name for name in found), "--limit" in options)
         self.assertIn("no line of a trace is of kind", run("trace", "--only", "x", "--", "true").stderr)
+
+    def test_a_client_of_an_emulated_nvidia_gpu(self):
+        folder = os.path.join(self.folder.name, "capture")
+        result = run("emu", "--gpu", "sm_86", "--", TOOL, "trace", "-o", self.path, "--capture", folder, "--", TOOL,
+                     "conformance", "--device", "NV", "--filter", COPIES)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        with open(self.path, encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn("UVM_REGISTER_GPU_VASPACE_PARAMS", text)
+        channel = r"ioctl +NVOS21_PARAMETERS .*hClass=0xc56f .*\| NV_CHANNEL_ALLOC_PARAMS .*gpFifoEntries=0x1000 "
+        self.assertRegex(text, channel)
+        self.assertRegex(text, r"\| NV0000_CTRL_SYSTEM_GET_BUILD_VERSION_V2_PARAMS driverVersionBuffer='580\.95\.05' ")
+        kept = sorted(os.listdir(folder))
+        self.assertGreater(len(kept), 1)
+        copies = 0
+        for name in kept:
+            here = os.path.join(folder, name)
+            with open(os.path.join(here, "decode"), encoding="utf-8") as file:
+                words = file.read().split()
+            decoded = subprocess.run([TOOL, *words[1:]], cwd=here, capture_output=True, text=True, timeout=60)
+            self.assertEqual(decoded.returncode, 0, decoded.stdout + decoded.stderr)
+            self.assertIn("GP_ENTRY addr=", decoded.stdout)
+            # Without the numbers of words. A chip's name says the class where an earlier submission bound it.
+            printed = [line.split(None, 1)[1] for line in decoded.stdout.splitlines()]
+            with open(os.path.join(here, "packets.txt"), encoding="utf-8") as file:
+                self.assertEqual([line.strip() for line in file.read().splitlines()], printed)
+            copies += decoded.stdout.count("LAUNCH_DMA")
+        self.assertGreater(copies, 0)
 
     def test_a_file_that_cannot_be_written(self):
         for path, why in ((self.folder.name, "Is a directory"), ("/nowhere/lines", "No such file or directory")):

@@ -26,14 +26,17 @@ std::unique_ptr<hcq::CommandBuffer> one_launch(hcq::Device& device, const TestKe
 class Stamps {
  public:
   Stamps(hcq::Queue& queue, usize count)
-      : queue_(queue), memory_(must(queue.memory().allocate(static_cast<i64>(count * 8)))) {}
+      : queue_(queue),
+        memory_(must(queue.memory().allocate(static_cast<i64>(count * queue.timestamp_bytes())))) {}
   ~Stamps() { queue_.memory().release(memory_); }
   Stamps(const Stamps&) = delete;
   Stamps& operator=(const Stamps&) = delete;
 
-  hcq::GpuAddr address(usize i) const { return {memory_.address + 8 * i}; }
+  hcq::GpuAddr address(usize i) const { return {memory_.address + i * queue_.timestamp_bytes()}; }
   f64 ns(usize i) const {
-    return static_cast<f64>(queue_.to_ns(static_cast<const u64*>(memory_.host)[i]));
+    const usize words = queue_.timestamp_bytes() / sizeof(u64);
+    return static_cast<f64>(
+        queue_.to_ns(static_cast<const u64*>(memory_.host)[(i + 1) * words - 1]));
   }
   f64 between(usize first, usize second) const { return ns(second) - ns(first); }
 

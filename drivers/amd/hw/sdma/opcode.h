@@ -43,9 +43,8 @@ constexpr u8 sdma_sub_op_of(u32 header) {
   return static_cast<u8>(extract(std::array<u32, 1>{header}, kSdmaSubOp));
 }
 
-// The greatest count of bytes of a copy or fill. The field has 22 bits up to 4.2 and 30 from 4.4.2
-// and 5.0 on, of which 4.4's are left unused here. [copy_max_bytes of torvalds/linux sdma_v4_4_2.c,
-// sdma_v5_0.c, sdma_v6_0.c; tinygrad ops_amd.py max_copy_size]
+// The greatest count of bytes of a copy or fill: what other clients send. Which headers state how
+// many bits the field has, and what the clients send: docs/hw/amd-facts.md, "Decisions".
 inline constexpr u64 kSdmaMaxCopy4 = 0x40'0000, kSdmaMaxCopy6 = 0x4000'0000;
 
 // A submission of the ring, and an indirect buffer, is a multiple of this many words.

@@ -7,9 +7,9 @@
 
 namespace doorbell::nv::hw {
 
-// The semaphore that LAUNCH_DMA releases. payload_upper is from Hopper on; before, the method does
-// not exist and payloads have 32 bits. [clc6b5.h NVC6B5_SET_SEMAPHORE_A .. PAYLOAD, clc8b5.h
-// NVC8B5_SET_SEMAPHORE_PAYLOAD_UPPER]
+// The semaphore that LAUNCH_DMA releases. AMPERE_DMA_COPY_A (GA100) lacks payload_upper: its
+// payloads have 32 bits. [clc6b5.h NVC6B5_SET_SEMAPHORE_A .. PAYLOAD, clc7b5.h
+// NVC7B5_SET_SEMAPHORE_PAYLOAD_UPPER]
 struct CopySemaphore {
   static constexpr u32 kMethod = 0x0240, kWords = 4;
   static constexpr std::array<std::string_view, kWords> kNames{
@@ -86,7 +86,7 @@ struct CopyLaunch {
   bool reserved_start_of_copy = false;
   bool flush_gl = false;  // the flush reaches this GPU's memory only, not the system's
   bool disable_plc = false;
-  bool payload_64bit = false;  // from Hopper on
+  bool payload_64bit = false;  // not of AMPERE_DMA_COPY_A
   u8 reserved_err_code = 0;
 
   static constexpr void fields(auto& p, auto f) {

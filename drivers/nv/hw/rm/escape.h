@@ -55,7 +55,8 @@ struct RegisterFd {
   static constexpr void fields(auto& p, DriverAbi, auto f) { f("ctl_fd", p.ctl_fd); }
 };
 
-// A file that becomes readable when RM signals events. [nv-ioctl.h nv_ioctl_alloc_os_event_t]
+// Makes the file that it is called on one that is ready when RM signals events; events name it by
+// `fd`. [nv-ioctl.h nv_ioctl_alloc_os_event_t; osapi.c allocate_os_event()]
 struct AllocOsEvent {
   static constexpr auto kName = "nv_ioctl_alloc_os_event_t";
   static constexpr u8 kEscape = 0xce;  // NV_ESC_ALLOC_OS_EVENT
@@ -154,6 +155,42 @@ struct RmAllocMemory {
 };
 // [nvos.h NVOS02_FLAGS_PHYSICALITY 7:4, COHERENCY 15:12, MAPPING 31:30]
 inline constexpr u32 kOs02Noncontiguous = 1u << 4, kOs02Cached = 1u << 12, kOs02NoMap = 1u << 30;
+
+// Makes a dma-buf of memory objects of one GPU, called on a file of that GPU: a new one where `fd`
+// is -1, which then gets its descriptor; else the objects are added to that of `fd`. The client is
+// not that of the file. [nv-ioctl.h nv_ioctl_export_to_dma_buf_fd_t; kernel-open/nvidia/nv-dmabuf.c
+// nv_dma_buf_export(); gVisor pkg/abi/nvgpu/frontend.go IoctlExportToDMABufFD_V570, _V580]
+struct ExportDmabuf {
+  static constexpr auto kName = "nv_ioctl_export_to_dma_buf_fd_t";
+  static constexpr u8 kEscape = 0xd9;  // NV_ESC_EXPORT_TO_DMABUF_FD
+  static constexpr u32 kMaxHandles = 128;
+  // NV_DMABUF_EXPORT_MAPPING_TYPE_*: importers map it as the kernel likes, or through PCIe.
+  static constexpr u8 kDefault = 0, kForcePcie = 1;
+  i32 fd = -1;
+  u32 client = 0;
+  // Of the dma-buf in all calls together, of this call, and the place of its first.
+  u32 total_objects = 0, num_objects = 0, index = 0;
+  u64 total_size = 0;
+  u8 mapping_type = kDefault;
+  bool allow_mmap = false;
+  std::array<u32, kMaxHandles> handles{};
+  std::array<u64, kMaxHandles> offsets{}, sizes{};
+  u32 status = 0;
+  static constexpr void fields(auto& p, DriverAbi abi, auto f) {
+    f("fd", p.fd);
+    f("hClient", p.client);
+    f("totalObjects", p.total_objects);
+    f("numObjects", p.num_objects);
+    f("index", p.index);
+    f("totalSize", p.total_size);
+    f("mappingType", p.mapping_type);
+    if (abi >= DriverAbi::R580) f("bAllowMmap", p.allow_mmap);
+    f("handles", p.handles);
+    f("offsets", p.offsets);
+    f("sizes", p.sizes);
+    f("status", p.status);
+  }
+};
 
 // Prepares a mapping of an object for the CPU: mmap() of `fd`, a fresh file of /dev/nvidiaN, makes
 // it. [nv-ioctl.h nv_ioctl_nvos33_parameters_with_fd, nvos.h NVOS33_PARAMETERS]

@@ -10,12 +10,14 @@
 
 namespace doorbell::nv::hw {
 
-// RM writes the fields in this order.
+// RM writes the status last. The time is nanoseconds since 1970, of which nvgputypes.h does not say
+// the order of the halves: RM writes the upper one first.
+// [method_notification.c notifyFillNvNotification()]
 struct Notification {
-  u64 timestamp = 0;  // nanoseconds since 1970
-  u32 info32 = 0;     // of errors: the Xid
-  u16 info16 = 0;     // of errors: the engine's type
-  u16 status = 0;     // 0: nothing has happened yet
+  u32 time_upper = 0, time_lower = 0;
+  u32 info32 = 0;  // of errors: the Xid
+  u16 info16 = 0;  // of errors: the engine's type
+  u16 status = 0;  // 0: nothing has happened yet; 0xffff: an error
 };
 static_assert(sizeof(Notification) == 16);
 

@@ -87,10 +87,33 @@ inline constexpr u32 kOs32PageSize4K = 1u << 23, kOs32PageSizeBig = 2u << 23,
                      kOs32PageSizeHuge = 3u << 23, kOs32LocationPci = 1u << 25,
                      kOs32Noncontiguous = 1u << 27, kOs32Contiguous = 2u << 27,
                      kOs32AllowNoncontiguous = 3u << 27, kOs32Cached = 1u << 29,
-                     kOs32WriteCombine = 2u << 29;
+                     kOs32WriteCombine = 2u << 29, kOs32WriteBack = 5u << 29;
 // [nvos.h NVOS32_ATTR2_GPU_CACHEABLE 3:2, ZBC 1:0, PAGE_SIZE_HUGE 21:20]
 inline constexpr u32 kOs32PreferNoZbc = 1, kOs32GpuCacheable = 1u << 2, kOs32GpuUncached = 2u << 2,
                      kOs32Huge2M = 1u << 20;
+
+// NV01_MEMORY_SYSTEM_OS_DESCRIPTOR by RM_ALLOC: memory that the kernel describes. A process may
+// describe it by the descriptor of a dma-buf; its own pages need NV_ESC_RM_ALLOC_MEMORY.
+// [nvos.h NV_OS_DESC_MEMORY_ALLOCATION_PARAMS; osmemdesc.c osCreateMemFromOsDescriptor()]
+struct OsDescriptorParameters {
+  static constexpr auto kName = "NV_OS_DESC_MEMORY_ALLOCATION_PARAMS";
+  static constexpr u32 kClass = kMemorySystemOsDescriptor;
+  static constexpr u32 kFileHandle = 4;  // NVOS32_DESCRIPTOR_TYPE_OS_FILE_HANDLE
+  u32 type = 0, flags = 0, attr = 0, attr2 = 0;
+  u64 descriptor = 0;
+  u64 limit = 0;  // bytes - 1; a dma-buf has its own size
+  u32 descriptor_type = 0, tag = 0;
+  static constexpr void fields(auto& p, DriverAbi, auto f) {
+    f("type", p.type);
+    f("flags", p.flags);
+    f("attr", p.attr);
+    f("attr2", p.attr2);
+    f("descriptor", p.descriptor);
+    f("limit", p.limit);
+    f("descriptorType", p.descriptor_type);
+    f("tag", p.tag);
+  }
+};
 
 // FERMI_VASPACE_A. [nvos.h NV_VASPACE_ALLOCATION_PARAMETERS]
 struct VaSpaceParameters {
@@ -222,16 +245,23 @@ struct HopperUsermodeParameters {
   }
 };
 
-// NV01_EVENT_OS_EVENT: RM makes a file readable when a notification of an object's comes; the file
-// is one of NV_ESC_ALLOC_OS_EVENT. [class/cl0005.h; cl2080_notification.h]
+// NV01_EVENT_OS_EVENT: RM makes a file ready when an object is notified; the file was named in
+// NV_ESC_ALLOC_OS_EVENT. An event without data is gone once poll() has reported it.
+// [class/cl0005.h; cl2080_notification.h; nvos.h NV01_EVENT_*; kernel-open/nvidia/nv.c
+// nvidia_poll(), nv_post_event(); a client: Mesa NVK on nvrm, nvkmd_nvrm_exec_ctx.c]
 struct EventParameters {
   static constexpr auto kName = "NV0005_ALLOC_PARAMETERS";
-  // NV2080_NOTIFIERS_FIFO_EVENT_MTHD: a channel's NON_STALL_INTERRUPT.
+  // NV2080_NOTIFIERS_FIFO_EVENT_MTHD of a subdevice: with kNonStallInterrupt, the non-stall
+  // interrupts of all engines that channels feed: NON_STALL_INTERRUPT of the host engine, and of
+  // copies. [okm src/nvidia/src/kernel/gpu/intr/intr.c, bDefaultNonstallNotify]
   static constexpr u32 kFifoEvent = 35;
-  u32 parent_client = 0, src_resource = 0;
-  u32 event_class = 0;  // kEventOsEvent
+  // In notify_index, above its index in 15:0. [nvos.h NV01_EVENT_NONSTALL_INTR,
+  // NV01_EVENT_WITHOUT_EVENT_DATA]
+  static constexpr u32 kNonStallInterrupt = 1u << 27, kWithoutData = 1u << 28;
+  u32 parent_client = 0, src_resource = 0;  // the object that is notified
+  u32 event_class = 0;                      // kEventOsEvent
   u32 notify_index = 0;
-  u64 data = 0;  // the file
+  u64 data = 0;  // the file's descriptor
   static constexpr void fields(auto& p, DriverAbi, auto f) {
     f("hParentClient", p.parent_client);
     f("hSrcResource", p.src_resource);

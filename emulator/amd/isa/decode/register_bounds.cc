@@ -54,6 +54,9 @@ void add_scalars(RegisterNeeds& needs, u32 index, u32 count) {
 
 bool is_scalar(std::string_view name) { return name.starts_with("S_"); }
 
+// Comparisons, whose result is SCC. [RDNA3 ISA, "SOPC"]
+bool is_sopc(const Operation& op) { return field(op.words[0], 31, 23) == 0x17e; }
+
 // The data registers of SMEM instructions, from their names; 0: not one of them.
 u32 scalar_data_registers(std::string_view name) {
   if (name == "S_MEMTIME" || name == "S_MEMREALTIME") return 2;
@@ -120,15 +123,20 @@ u32 scalar_result_registers(const Operation& op) {
   const Shape& shape = op.entry->shape;
   if (is_scalar(op.entry->name)) {
     if (const u32 data = scalar_data_registers(op.entry->name)) return data;
+    if (is_sopc(op)) return 0;
     return shape.dst == Type::None ? 0 : shape.dst == Type::Mask ? 2 : registers_of(shape.dst);
   }
   if ((shape.flags & kCompare) != 0) return 2;
   return (shape.flags & kScalarDst) != 0 ? registers_of(shape.dst) : 0;
 }
 
-RegisterNeeds register_needs(const Operation& op) {
-  RegisterNeeds needs;
-  if (op.entry == nullptr) return needs;
+RegisterRanges register_ranges(const Operation& op, u32 lanes) {
+  RegisterRanges ranges;
+  if (op.entry == nullptr) return ranges;
+  const auto add = [&](bool scalar, bool written, u32 first, u32 count) {
+    if (count == 0 || (!scalar && first >= kSpareRegister)) return;
+    ranges.add({static_cast<u16>(first), static_cast<u16>(count), scalar, written});
+  };
   const Shape& shape = op.entry->shape;
   // The words say which of MFMA's operands are accumulation registers: see matrix.cc.
   const bool matrix = (shape.flags & kAccumulators) != 0;
@@ -139,21 +147,36 @@ RegisterNeeds register_needs(const Operation& op) {
   const u32 sparse = matrix && (shape.flags & kReadsDst) != 0 ? 1 : 0;
   const u32 banks[] = {source ? 1 : acc & 1, acc >> 1 & 1, sparse ? 0 : acc_cd, acc_cd};
   const u32 dst_bank = (shape.flags & kAccumulatorDst) != 0 ? 1 : acc_cd;
+  const u32 mask = lanes / 32;
+  const auto scalars = [&](Type type, u32 count) { return type == Type::Mask ? mask : count; };
   for (usize i = 0; i < op.src.size(); ++i) {
-    add_scalars(needs, op.src[i].index, scalar_source_registers(op, i));
+    if (const u32 count = scalar_source_registers(op, i))
+      add(true, false, op.src[i].index, scalars(shape.src[i], count));
     if (op.src[i].kind != Source::Kind::Vector) continue;
-    add(needs, op.src[i].index + banks[i] * kFirstAccumulator, source_registers(op, i));
+    add(false, false, op.src[i].index + banks[i] * kFirstAccumulator, source_registers(op, i));
   }
   if (matrix && op.size == kScaledBytes) {
     for (u32 code : scale_operands(op)) {
-      if (code >= kFirstVector) add(needs, code - kFirstVector, 1);
+      if (code >= kFirstVector) add(false, false, code - kFirstVector, 1);
     }
   }
-  add_scalars(needs, op.dst, scalar_result_registers(op));
-  if ((shape.flags & kCarryOut) != 0) add_scalars(needs, op.sdst, 2);
+  if (const u32 count = scalar_result_registers(op))
+    add(true, true, op.dst, (shape.flags & kCompare) != 0 ? mask : scalars(shape.dst, count));
+  if ((shape.flags & kCarryOut) != 0) add(true, true, op.sdst, mask);
   // Scalar destinations have no row, and no operand ends at register 0.
-  if (op.dst_row != 0 || (shape.flags & kMemory) != 0) {
-    add(needs, op.dst + dst_bank * kFirstAccumulator, result_registers(op));
+  if (op.dst_row != 0 || (shape.flags & kMemory) != 0)
+    add(false, true, op.dst + dst_bank * kFirstAccumulator, result_registers(op));
+  return ranges;
+}
+
+RegisterNeeds register_needs(const Operation& op) {
+  RegisterNeeds needs;
+  constexpr u32 kMostLanes = 64;
+  for (const RegisterRange& range : register_ranges(op, kMostLanes)) {
+    if (range.scalar)
+      add_scalars(needs, range.first, range.count);
+    else
+      add(needs, range.first, range.count);
   }
   return needs;
 }

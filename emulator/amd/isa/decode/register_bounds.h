@@ -2,6 +2,7 @@
 // compares the count with the wave's once per block.
 #pragma once
 
+#include <array>
 #include <span>
 
 #include "emulator/amd/isa/operation.h"
@@ -12,6 +13,30 @@ namespace doorbell::emu::amdgpu {
 // Scalar registers that are allocated: from here on the codes are FLAT_SCRATCH, XNACK_MASK and VCC
 // of gfx9, the only generation here whose waves have fewer than all. [CDNA3 ISA, "SGPR allocation"]
 inline constexpr u32 kAllocatedScalars = 102;
+
+// Registers that an operand names, by their index; vector register 256 + n is accumulation register
+// n.
+struct RegisterRange {
+  u16 first = 0, count = 0;
+  bool scalar = false, written = false;
+};
+inline constexpr usize kRegisterRows = 512, kScalarRows = 128;
+
+// Those of one instruction.
+class RegisterRanges {
+ public:
+  void add(const RegisterRange& range) { ranges_[count_++] = range; }
+  bool empty() const { return count_ == 0; }
+  const RegisterRange* begin() const { return ranges_.data(); }
+  const RegisterRange* end() const { return ranges_.data() + count_; }
+
+ private:
+  std::array<RegisterRange, 16> ranges_;  // sources, scales of a matrix instruction, results
+  usize count_ = 0;
+};
+// Without EXEC, M0 and SCC, where no operand names them. `lanes` of the wave: masks have a scalar
+// register for each 32.
+RegisterRanges register_ranges(const Operation& op, u32 lanes);
 
 struct RegisterNeeds {
   u32 vgprs = 0, accumulators = 0;  // one more than the highest index

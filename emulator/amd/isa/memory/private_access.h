@@ -40,10 +40,16 @@ inline u32 first_beyond(u64 active, const u32* address, u32 lanes, u32 bytes, u3
 [[gnu::cold]] void read_beyond_lds(const Wave& wave, u32 address, u32 bytes, u8* value);
 [[gnu::cold]] void write_beyond_lds(Wave& wave, u32 address, u32 bytes, const u8* value);
 
+// Tells wave.counter of the active lanes' access.
+[[gnu::cold]] void note_lds(const Wave& wave, u64 active, const u32* address, u32 bytes,
+                            bool write);
+
 // Stop if a lane's access is beyond the group's LDS or the lane's scratch; otherwise Next. In a
 // wave without checks, lanes beyond LDS are removed from `active`.
 inline Flow check_lds(Wave& wave, const Operation& op, u64& active, const u32* address, u32 bytes,
                       bool write) {
+  if (wave.counter != nullptr) [[unlikely]]
+    note_lds(wave, active, address, bytes, write);
   const u32 lane = first_beyond(active, address, wave.lanes, bytes, wave.lds_bytes);
   if (lane == 64) [[likely]]
     return Flow::Next;

@@ -19,6 +19,7 @@
 #include "emulator/amd/isa/decode/code_cache.h"
 #include "emulator/amd/isa/shadow/twin_memory.h"
 #include "emulator/amd/isa/shadow/twin_uses.h"
+#include "emulator/amd/isa/waits/pending_loads.h"
 #include "emulator/amd/isa/wave.h"
 
 namespace doorbell::emu::amdgpu {
@@ -61,8 +62,9 @@ struct UndefinedUse {
   std::string what;  // a sentence
 };
 
-// As run() of isa/run.h, but also stops, as for the budget, at a use: the wave can continue.
+// As run() of isa/run.h, but also stops, as for the budget, at a use: the wave can continue. Judges
+// waits as run_judging_waits() does, unless `loads` is null.
 Exit run_with_twin(Wave& wave, Twin& twin, TwinMemories& memories, CodeCache& cache, u64 budget,
-                   std::optional<UndefinedUse>& use);
+                   PendingLoads* loads, std::optional<UndefinedUse>& use);
 
 }  // namespace doorbell::emu::amdgpu

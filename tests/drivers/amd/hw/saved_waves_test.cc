@@ -1,4 +1,5 @@
-// Save areas that make_saved_waves.py laid out by ROCdbgapi's reading, and such as nothing wrote.
+// Save areas that make_saved_waves.py laid out by ROCdbgapi's reading and by the kernel's trap
+// handlers, and such as nothing wrote.
 #include "drivers/amd/hw/saved_waves.h"
 
 #include <gtest/gtest.h>
@@ -44,6 +45,7 @@ TEST(SavedWaves, StandWhereTheyWereSaved) {
     EXPECT_EQ(alone.lanes, expected.small_lanes);
     EXPECT_EQ(alone.vector_count, expected.small_vectors);
     EXPECT_TRUE(alone.first_of_group && alone.last_of_group && alone.memory_violation);
+    EXPECT_TRUE(alone.halted && !first.halted);
     EXPECT_FALSE(alone.illegal_instruction);
     EXPECT_EQ(alone.group(expected.generation), (std::array<u32, 3>{9, 8, 7}));
     EXPECT_TRUE(alone.lds.empty());

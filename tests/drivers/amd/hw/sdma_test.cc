@@ -49,7 +49,8 @@ static_assert(encode(SdmaConstFill{.dst = kTo, .data = 7, .count = 3})[0] == (11
 
 // The kernel's invalidation: SDMA_PKT_HEADER_OP(SDMA_OP_GCR_REQ), base 0, GCR_CONTROL of GL2_INV |
 // GL2_WB | GLM_INV | GL1_INV | GLV_INV | GLK_INV | GLI_INV(1) in 31:16, then 0 and 0.
-// [torvalds/linux sdma_v5_2.c sdma_v5_2_ring_emit_mem_sync(), SDMA_GCR_*, worked out by hand]
+// [torvalds/linux sdma_v5_2.c sdma_v5_2_ring_emit_mem_sync(), SDMA_GCR_*, worked out by hand; the
+// same in sdma_v7_0.c sdma_v7_0_ring_emit_mem_sync()]
 static_assert(encode(SdmaGcr{.sub_op = SdmaGcr::kKernel,
                              .gli_inv = 1,
                              .glm_inv = true,

@@ -1,9 +1,12 @@
-// Records of methods against the words that tinygrad emits for the same, see words.h.
+// Records of methods against the words that tinygrad emits for the same, see words.h; those of
+// Hopper, which it does not drive without CUDA, against what NVIDIA's own unified memory driver
+// pushes there, evaluated by hand (open-gpu-kernel-modules 595.45.04 kernel-open/nvidia-uvm).
 #include "drivers/nv/hw/methods.h"
 
 #include <gtest/gtest.h>
 
 #include "drivers/nv/hw/host/gp_entry.h"
+#include "drivers/nv/hw/host/user_control.h"
 #include "tests/drivers/nv/hw/words.h"
 
 namespace doorbell::nv::hw {
@@ -93,6 +96,52 @@ TEST(Methods, EntriesOfARing) {
             (std::vector<u32>{encode(entry)[0], encode(entry)[1]}));
 }
 
+// uvm_hal_hopper_host_set_gpfifo_entry(): 8 words at 0x1040000000, which wait for those before.
+TEST(Methods, EntriesOfARingAreUvmsOnHopper) {
+  EXPECT_EQ(encode(GpEntry{.addr = 0x1040000000, .length = 8, .sync = GpSync::Wait}),
+            (Words<GpEntry>{0x40000000, 0x80002010}));
+  // uvm_hal_hopper_host_set_gpfifo_pushbuffer_segment_base(): bits 56:40 of an address, of 0x2...
+  EXPECT_EQ(encode(GpControlEntry{.operand = 0x2 << 8, .opcode = GpOpcode::SetExtendedBase}),
+            (Words<GpControlEntry>{0x200, 4}));
+}
+
+// uvm_hal_hopper_host_semaphore_acquire(), _timestamp().
+TEST(Methods, SemaphoresAreUvmsOnHopper) {
+  std::vector<u32> words;
+  append(&words, 0,
+         Semaphore{.addr = 0x1'23'4567'8900,
+                   .payload = 7,
+                   .operation = SemOperation::AcqCircGeq,
+                   .acquire_switch_tsg = true});
+  append(&words, 0,
+         Semaphore{.addr = 0x1'23'4567'8900,
+                   .payload = 0xdeadbeef,
+                   .operation = SemOperation::Release,
+                   .release_timestamp = true});
+  EXPECT_EQ(words, (std::vector<u32>{0x20050017, 0x45678900, 0x123, 7, 0, 0x1003, 0x20050017,
+                                     0x45678900, 0x123, 0xdeadbeef, 0, 0x02000001}));
+}
+
+// uvm_hal_hopper_ce_semaphore_release() behind a membar of the system, and _timestamp().
+TEST(Methods, SemaphoresOfCopiesAreUvmsOnHopper) {
+  const CopySemaphore semaphore{.addr_upper = 0x123, .addr_lower = 0x45678900, .payload = 7};
+  std::vector<u32> words;
+  append_some(&words, 4, CopySemaphore::kMethod, 3, semaphore);
+  append(&words, 4,
+         CopyLaunch{.flush_enable = true,
+                    .semaphore = CopySemaphoreType::Release,
+                    .src_pitch = false,
+                    .dst_pitch = false,
+                    .disable_plc = true});
+  append(&words, 4,
+         CopyLaunch{.semaphore = CopySemaphoreType::WithTimestamp,
+                    .src_pitch = false,
+                    .dst_pitch = false,
+                    .disable_plc = true});
+  EXPECT_EQ(words, (std::vector<u32>{0x20038090, 0x123, 0x45678900, 7, 0x200180c0, 0x0400000c,
+                                     0x200180c0, 0x04000010}));
+}
+
 // Two runs of one class never share a method, so that a method means one thing.
 TEST(Methods, NoTwoRecordsShareAMethod) {
   struct Run {
@@ -110,6 +159,15 @@ TEST(Methods, NoTwoRecordsShareAMethod) {
           one.first + one.words * 4 <= other.first || other.first + other.words * 4 <= one.first;
       EXPECT_TRUE(apart) << fmt::format("{:#x} and {:#x}", one.first, other.first);
     }
+}
+
+// What no method reaches: clc56f.h Nvc56fControl GPGet and GPPut; clc361.h
+// NVC361_NOTIFY_CHANNEL_PENDING in a mapping of NVC361_NV_USERMODE__SIZE.
+TEST(UserControl, LiesWhereNvidiasHeadersSay) {
+  EXPECT_EQ(kUserdGpGet, 0x88u);
+  EXPECT_EQ(kUserdGpPut, 0x8cu);
+  EXPECT_EQ(kDoorbell, 0x90u);
+  EXPECT_EQ(kUsermodeBytes, 65536u);
 }
 
 TEST(Methods, NamesAreNvidias) {

@@ -3,6 +3,8 @@
 // (open-gpu-kernel-modules 570.86.16, 575.64.05, 580.105.08, 595.45.04; 590.44.01 is the same as
 // the last), as gdb prints them; R610 is tinygrad 0.14.0's runtime/autogen/nv_610.py, whose tables
 // of 570 and 580 agree with NVIDIA's. NV0005_ALLOC_PARAMETERS is not in them: its R610 is 595's.
+// That of dma-bufs is also gVisor's (pkg/abi/nvgpu/frontend.go IoctlExportToDMABufFD_V570, _V580).
+#include <cstring>
 #include <map>
 #include <sstream>
 
@@ -11,7 +13,9 @@
 
 #include "drivers/nv/hw/rm/control.h"
 #include "drivers/nv/hw/rm/escape.h"
+#include "drivers/nv/hw/rm/notification.h"
 #include "drivers/nv/hw/rm/object.h"
+#include "drivers/nv/hw/rm/other_calls.h"
 #include "drivers/nv/hw/rm/status.h"
 #include "drivers/nv/hw/uvm/ioctl.h"
 #include "tests/support/golden.h"
@@ -77,12 +81,12 @@ class RmLayouts : public ::testing::Test {
 };
 
 TEST_F(RmLayouts, AreNvidias) {
-  compare<CardInfo, RegisterFd, AllocOsEvent, RmFree, RmAlloc, RmControl, RmAllocMemory,
-          RmMapMemory, RmUnmapMemory, RmMapMemoryDma, RmUnmapMemoryDma>();
+  compare<CardInfo, RegisterFd, AllocOsEvent, ExportDmabuf, RmFree, RmAlloc, RmControl,
+          RmAllocMemory, RmMapMemory, RmUnmapMemory, RmMapMemoryDma, RmUnmapMemoryDma>();
   compare<PerfBoost, FlushGpuCache, VirtualMemoryParameters>();
   compare<DeviceParameters, SubdeviceParameters, MemoryParameters, VaSpaceParameters,
           ChannelGroupParameters, ContextShareParameters, ChannelParameters,
-          HopperUsermodeParameters, DebuggerParameters, EventParameters>();
+          HopperUsermodeParameters, DebuggerParameters, EventParameters, OsDescriptorParameters>();
   compare<GetBuildVersion, GetIdInfo, GetClasslist, GetGidInfo, GetGrInfo, GetWorkSubmitToken,
           GpfifoSchedule, SmErrorState, ReadSmErrorStates, MmuFault, ReadMmuFaults>();
   compare<UvmInitialize, UvmMmInitialize, UvmRegisterGpu, UvmUnregisterGpu, UvmRegisterGpuVaSpace,
@@ -90,6 +94,17 @@ TEST_F(RmLayouts, AreNvidias) {
           UvmMappingAttributes, UvmMapExternalAllocation, UvmUnmapExternal, UvmFree,
           UvmEnablePeerAccess, UvmDisablePeerAccess>();
   EXPECT_EQ(left(), 0u) << "structs that no record stands for";
+}
+
+// Those of calls that Doorbell's driver does not make, from the structs of open-gpu-kernel-modules,
+// the same at all releases.
+TEST(RmSizes, OfOtherCalls) {
+  for (const auto& [abi, name] : kAbis) {
+    EXPECT_EQ(packed_size<RmAllocWithRights>(abi), 48u) << name;
+    EXPECT_EQ(packed_size<TransferEscape>(abi), 16u) << name;
+    EXPECT_EQ(packed_size<GetFbInfo>(abi), 16u) << name;
+    EXPECT_EQ(packed_size<UvmPageableMemAccess>(abi), 8u) << name;
+  }
 }
 
 // data/rm_numbers.txt: tinygrad 0.14.0's, the same in its tables of 570, 580 and 610.
@@ -103,6 +118,8 @@ TEST(RmNumbers, AreNvidias) {
       {"NV_ESC_CARD_INFO", CardInfo::kEscape},
       {"NV_ESC_REGISTER_FD", RegisterFd::kEscape},
       {"NV_ESC_ALLOC_OS_EVENT", AllocOsEvent::kEscape},
+      {"NV_ESC_EXPORT_TO_DMABUF_FD", ExportDmabuf::kEscape},
+      {"NVOS32_DESCRIPTOR_TYPE_OS_FILE_HANDLE", OsDescriptorParameters::kFileHandle},
       {"NV_ESC_RM_ALLOC_MEMORY", RmAllocMemory::kEscape},
       {"NV_ESC_RM_ALLOC", RmAlloc::kEscape},
       {"NV_ESC_RM_FREE", RmFree::kEscape},
@@ -152,11 +169,27 @@ TEST(RmNumbers, AreNvidias) {
   EXPECT_EQ(ours, expected);
 }
 
-// Numbers: NVIDIA's nvstatuscodes.h.
+// What RM leaves of an error: nanoseconds[0] is TimeHi, [1] TimeLo, then info32, info16 and status.
+// [open-gpu-kernel-modules 595.45.04 method_notification.c notifyFillNvNotification();
+// nvgputypes.h NvNotification]
+TEST(RmNotification, HasTheUpperHalfOfTheTimeFirst) {
+  const Notification written{.time_upper = 0x11223344,
+                             .time_lower = 0x55667788,
+                             .info32 = 31,
+                             .info16 = 0x84,
+                             .status = 0xffff};
+  std::array<u32, 4> words;
+  std::memcpy(words.data(), &written, sizeof words);
+  EXPECT_EQ(words, (std::array<u32, 4>{0x11223344, 0x55667788, 31, 0xffff0084}));
+}
+
+// Numbers: NVIDIA's nvstatuscodes.h. 0x8b is another status in 580.105.08 than in 595.45.04.
 TEST(RmStatus, HasNvidiasNames) {
   EXPECT_EQ(describe_status(0), "NV_OK (0)");
   EXPECT_EQ(describe_status(0x1f), "NV_ERR_INVALID_ARGUMENT (0x1f)");
   EXPECT_EQ(describe_status(0x51), "NV_ERR_NO_MEMORY (0x51)");
+  EXPECT_EQ(describe_status(0x8b), "NV_ERR_OPERATION_ABORTED, 580: NV_ERR_DMA_XFER_FAILED (0x8b)");
+  EXPECT_EQ(describe_status(0x8c), "NV_ERR_DMA_XFER_FAILED (0x8c)");
   EXPECT_EQ(describe_status(0x10009), "NV_WARN_THRESHOLD_CROSSED (0x10009)");
   EXPECT_EQ(describe_status(0x4711), "an unknown status (0x4711)");
 }

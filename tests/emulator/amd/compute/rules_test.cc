@@ -1,5 +1,6 @@
 // The rules that are checked while waves run: a kernel's resources (AMD-RES), barriers (AMD-BAR),
-// undefined values (AMD-INI). Each by name: broken, kept, and the behaviour at each level.
+// undefined values (AMD-INI) and waits (AMD-LOAD). Each by name: broken, kept, and the behaviour at
+// each level.
 #include <gtest/gtest.h>
 
 #include "emulator/amd/all_checks.h"
@@ -271,6 +272,24 @@ TEST(UndefinedRules, EachUseHasItsName) {
   EXPECT_EQ(kept.run("s_mov_b32 s30, 7\ns_cmp_eq_u32 s30, 7\ns_cbranch_scc1 end\n"
                      "v_readlane_b32 s4, v0, s30\nend:\ns_endpgm"),
             GridState::Done);
+  EXPECT_EQ(kept.broken(), Ids{});
+}
+
+// ---- waits for loads
+
+TEST(LoadRules, UsesBeforeTheWaitHaveAName) {
+  const std::string body = "s_load_b32 s8, s[0:1], 0x0\n{}s_mov_b32 s9, s8\ns_endpgm";
+  Rules judged("gfx1100", "off,AMD-LOAD=error");
+  EXPECT_EQ(judged.run(fmt::format(fmt::runtime(body), "")), GridState::Failed);
+  EXPECT_EQ(judged.broken(), Ids{"AMD-LOAD-001"});
+  Rules warned("gfx1100", "off,AMD-LOAD=warn");
+  EXPECT_EQ(warned.run(fmt::format(fmt::runtime(body), "")), GridState::Done);
+  EXPECT_EQ(warned.broken(), Ids{"AMD-LOAD-001"});
+  Rules off("gfx1100", "error");
+  EXPECT_EQ(off.run(fmt::format(fmt::runtime(body), "")), GridState::Done);
+  EXPECT_EQ(off.broken(), Ids{});
+  Rules kept("gfx1100", "off,AMD-LOAD=error");
+  EXPECT_EQ(kept.run(fmt::format(fmt::runtime(body), "s_waitcnt lgkmcnt(0)\n")), GridState::Done);
   EXPECT_EQ(kept.broken(), Ids{});
 }
 

@@ -10,6 +10,7 @@
 
 #include "emulator/amd/all_checks.h"
 #include "emulator/amd/machine_text.h"
+#include "emulator/core/number.h"
 #include "tests/emulator/amd/kfd/client.h"
 
 namespace doorbell::emu::amdgpu::testing {
@@ -241,6 +242,9 @@ TEST(Machine, IsDescribedInWords) {
               fmt::format("seed {:?} is no number", wrong));
   EXPECT_EQ(parse_number("seed", "18446744073709551616").error().message,
             "seed \"18446744073709551616\" is not below 2^64");
+  EXPECT_EQ(*parse_number("seed", "", 7), 7u);
+  EXPECT_EQ(*parse_number("seed", "5", 7), 5u);
+  EXPECT_FALSE(parse_number("seed", "five", 7));
 }
 
 TEST(Machine, TracesIoctls) {

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <set>
 
-#include "base/util/try.h"
 #include "drivers/amd/hw/aql.h"
 #include "drivers/amd/hw/kfd.h"
 
@@ -16,60 +15,6 @@ namespace doorbell::testing {
 namespace hw = amd::hw;
 
 namespace {
-
-class DoorFile final : public os::File {
- public:
-  DoorFile(std::unique_ptr<os::File> file, Door& door) : file_(std::move(file)), door_(door) {}
-  Result<usize> read_at(u64 offset, std::span<u8> into) override {
-    return file_->read_at(offset, into);
-  }
-  Result<void> write_at(u64 offset, std::span<const u8> bytes) override {
-    return file_->write_at(offset, bytes);
-  }
-  Result<u64> size() override { return file_->size(); }
-  Result<os::Mapping> map(const os::MapRequest& request) override {
-    Result<os::Mapping> mapping = file_->map(request);
-    if (mapping) door_.mapped(request.offset, mapping->data());
-    return mapping;
-  }
-  Result<os::MappedRegisters> map_registers(const os::MapRequest& request) override {
-    return file_->map_registers(request);
-  }
-  Result<int> ioctl(unsigned long request, void* argument) override {
-    return door_.ioctl(*file_, request, argument);
-  }
-  int descriptor() const override { return file_->descriptor(); }
-
- private:
-  std::unique_ptr<os::File> file_;
-  Door& door_;
-};
-
-class DoorFiles final : public os::Files {
- public:
-  DoorFiles(std::unique_ptr<os::Files> files, Door& door) : files_(std::move(files)), door_(door) {}
-  Result<std::unique_ptr<os::File>> open(const std::string& path, os::Access access) override {
-    TRY(std::unique_ptr<os::File> file, files_->open(path, access));
-    if (!path.starts_with("/dev/")) return file;
-    return std::unique_ptr<os::File>(std::make_unique<DoorFile>(std::move(file), door_));
-  }
-  Result<os::Mapping> map_anonymous(const os::MapRequest& request) override {
-    return files_->map_anonymous(request);
-  }
-  Result<void> rename(const std::string& from, const std::string& to) override {
-    return files_->rename(from, to);
-  }
-  Result<void> remove(const std::string& path) override { return files_->remove(path); }
-  Result<void> make_folders(const std::string& path) override { return files_->make_folders(path); }
-  Result<std::vector<std::string>> list(const std::string& path) override {
-    return files_->list(path);
-  }
-  bool exists(const std::string& path) override { return files_->exists(path); }
-
- private:
-  std::unique_ptr<os::Files> files_;
-  Door& door_;
-};
 
 template <class T>
 std::string role_of(const T& arguments) {
@@ -142,7 +87,7 @@ std::string DoorMutant::name() const {
 }
 
 std::unique_ptr<os::Files> Door::wrap(std::unique_ptr<os::Files> files) {
-  return std::make_unique<DoorFiles>(std::move(files), *this);
+  return watch_files(std::move(files), *this);
 }
 
 template <class T>

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/os/files.h"
+#include "tests/emulator/mutation/watched_files.h"
 
 namespace doorbell::testing {
 
@@ -22,7 +22,7 @@ struct DoorMutant {
   std::string name() const;
 };
 
-class Door {
+class Door final : public FileWatcher {
  public:
   // Null: records.
   explicit Door(const DoorMutant* mutant) : mutant_(mutant) {}
@@ -35,8 +35,8 @@ class Door {
   bool happened() const { return happened_; }
 
   // For the files.
-  Result<int> ioctl(os::File& file, unsigned long request, void* argument);
-  void mapped(u64 offset, u8* host) { hosts_[offset] = host; }
+  Result<int> ioctl(os::File& file, unsigned long request, void* argument) override;
+  void mapped(u64 offset, u8* host) override { hosts_[offset] = host; }
 
  private:
   // amd_queue_t is changed before each call that puts the queue on the hardware, where the driver

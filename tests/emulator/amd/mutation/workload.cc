@@ -363,11 +363,6 @@ Result<std::string> open_and_run(const Workload& workload, const WorkloadCode& c
 
 }  // namespace
 
-std::string Outcome::why() const {
-  if (!broken.empty()) return broken.front();
-  return error.empty() ? wrong : error;
-}
-
 Result<WorkloadCode> compile_workload(const std::string& chip) {
   WorkloadCode code;
   TRY(code.before, compile_ir(std::string(kCommon) + kBefore, chip));

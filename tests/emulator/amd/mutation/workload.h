@@ -14,6 +14,7 @@
 #include "base/util/types.h"
 #include "emulator/amd/cp/packet_hook.h"
 #include "emulator/core/trace.h"
+#include "tests/emulator/mutation/outcome.h"
 
 namespace doorbell::testing {
 
@@ -25,16 +26,6 @@ struct Workload {
   emu::Trace::Sink trace;  // may be null
   // Puts something between the driver and the machine's files; may be null.
   std::function<std::unique_ptr<os::Files>(std::unique_ptr<os::Files>)> wrap;
-};
-
-struct Outcome {
-  std::string error;                // of the driver: a refusal, a fault, a hang; empty: none
-  std::vector<std::string> broken;  // ids of the rules that the emulator saw broken
-  std::string wrong;                // what the results got wrong, or empty
-
-  bool clean() const { return error.empty() && broken.empty() && wrong.empty(); }
-  // "AMD-CP-004", "fault ...", "wrong result ...".
-  std::string why() const;
 };
 
 // Kernels of the workload for a chip; compiled once.

@@ -36,6 +36,8 @@ static_assert(static_cast<int>(PointerAttribute::DeviceOrdinal) ==
 static_assert(kMemoryTypeDevice == CU_MEMORYTYPE_DEVICE);
 static_assert(static_cast<int>(FunctionAttribute::MaxThreadsPerBlock) ==
               CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+static_assert(static_cast<int>(FunctionAttribute::MaxDynamicSharedSizeBytes) ==
+              CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
 static_assert(kStreamNonBlocking == CU_STREAM_NON_BLOCKING && kEventDefault == CU_EVENT_DEFAULT &&
               kEventDisableTiming == CU_EVENT_DISABLE_TIMING);
 static_assert(kHostPortable == CU_MEMHOSTALLOC_PORTABLE &&

@@ -1,5 +1,7 @@
-"""Writes save areas as a preempted queue leaves them, from ROCdbgapi's reading of them alone
-(src/architecture.cpp and src/queue.cpp at 61dfa5620c98): python3 make_saved_waves.py FOLDER.
+"""Writes save areas as a preempted queue leaves them, from ROCdbgapi's reading of them
+(src/architecture.cpp and src/queue.cpp at 61dfa5620c98) and from the handlers that write the waves'
+state (Linux 6.12, cwsr_trap_handler_gfx9.asm, _gfx10.asm, _gfx12.asm): python3
+make_saved_waves.py FOLDER.
 
 Two groups: one of two waves with LDS, one of one wave. saved_waves_test.cc knows the values. In
 front of each area stands the byte by which the fuzzer knows its generation.
@@ -99,11 +101,15 @@ def main(folder):
             ('gfx1201', 12, 3, {'lanes': 32, 'vgprs': 24, 'sgprs': 128, 'lds': 512},
              {'lanes': 32, 'vgprs': 8, 'sgprs': 128, 'lds': 0})):
         fault = 1 << 4 if gfx == 12 else 1 << 8
-        halted = barrier if gfx != 12 else 0
+        at_barrier = barrier if gfx != 12 else 0
+        halt = 1 << 14 if gfx == 12 else 1 << 13
         all_lanes = (1 << big['lanes']) - 1
         groups = [
-            (small, [wave(7, 0x7f0000001234, 1, (9, 8, 7), 0, True, True, trapsts=fault)]),
-            (big, [wave(1, 0x7f0000002000, all_lanes, (1, 2, 3), 0, True, False, status=halted),
+            # Halted at 0x7f0000001234: the handler moves the PC back by 8 (L_NO_NEXT_TRAP).
+            (small, [wave(7, 0x7f0000001234 - 8, 1, (9, 8, 7), 0, True, True, status=halt,
+                          trapsts=fault)]),
+            (big, [wave(1, 0x7f0000002000, all_lanes, (1, 2, 3), 0, True, False,
+                        status=at_barrier),
                    wave(2, 0x7f0000002040, 0xf0, (1, 2, 3), 1, False, True)])]
         with open(f'{folder}/{name}', 'wb') as file:
             file.write(bytes([code]) + area(gfx, groups))

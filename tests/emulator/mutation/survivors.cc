@@ -1,5 +1,5 @@
 // Reading lists, and matching (survivors.h).
-#include "tests/emulator/amd/mutation/survivors.h"
+#include "tests/emulator/mutation/survivors.h"
 
 #include <sstream>
 
@@ -11,7 +11,7 @@
 namespace doorbell::testing {
 
 Survivors::Survivors(const std::string& file) {
-  std::istringstream text(read_source("tests/emulator/amd/mutation/" + file));
+  std::istringstream text(read_source("tests/emulator/" + file));
   for (std::string line; std::getline(text, line);) {
     if (line.empty() || line[0] == '#') continue;
     const auto bar = line.find(" | ");

@@ -1,5 +1,5 @@
-// Lists of mutants that are not detected, each with the reason (survivors.txt, door_survivors.txt):
-// a line names mutants by an fnmatch(3) pattern.
+// Lists of mutants that are not detected, each with the reason (amd/mutation/survivors.txt): a line
+// names mutants by an fnmatch(3) pattern.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace doorbell::testing {
 
 class Survivors {
  public:
-  // A file of this folder.
+  // A file below tests/emulator.
   explicit Survivors(const std::string& file);
   // Whether some line names the mutant, with or without `where` before it.
   bool name(const std::string& where, const std::string& mutant);
