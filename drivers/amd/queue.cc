@@ -71,8 +71,7 @@ void AmdQueue::close() {
   const auto is_read = [&] {
     return (hardware_->read_pointer() - hardware_->write_pointer()) % ring == 0;
   };
-  const bool healthy =
-      device_.kfd().check_process() && idle() && !dead_.load(std::memory_order_acquire);
+  const bool healthy = device_.kfd().check_process() && idle() && !has_failed();
   for (u32 turn = 0; healthy && turn < kMaxTurns && !is_read(); ++turn) clock().relax(turn);
 }
 
@@ -91,7 +90,7 @@ Result<void> AmdQueue::launch(const KernelLaunch& launch, const hcq::Fence& afte
     skip();
     return placed;
   }
-  note_launch(end, launch.program.name());
+  launches_.note(end, launch.program.name());
   const u64 pointer = commit({});
   hardware_->ring_doorbell(pointer, pointer - format_.doorbell_lag);
   return {};
@@ -152,14 +151,7 @@ std::span<const u32> AmdQueue::words_of(const hcq::Segment& segment) {
 // ---- what goes wrong ----------------------------------------------------------------------------
 
 void AmdQueue::die(const Error& why) {
-  {
-    std::lock_guard lock(failure_mutex_);
-    if (failure_ != nullptr) return;
-    failure_ = std::make_unique<Error>(why);
-    failure_->device = device_name();
-  }
-  dead_.store(true, std::memory_order_release);
-  died(why);
+  if (!fail_with(why)) return;
   timeline().signal_at(timeline().last()).signal.store(hcq::Signal::kDead);
 }
 
@@ -171,34 +163,9 @@ void AmdQueue::drop(hcq::Position last) {
   end.signal.store(end.value);
 }
 
-Result<void> AmdQueue::failure() {
-  if (!dead_.load(std::memory_order_acquire)) [[likely]]
-    return {};
-  std::lock_guard lock(failure_mutex_);
-  return *failure_;
-}
-
-void AmdQueue::note_launch(hcq::Position position, const std::string& name) {
-  Launched& launched = launches_[position % kRemembered];
-  launched.name.store(&name, std::memory_order_relaxed);
-  launched.position.store(position, std::memory_order_release);
-}
-
-const std::string* AmdQueue::first_kernel(hcq::Position* position) const {
-  const std::string* first = nullptr;
-  for (const Launched& launched : launches_) {
-    const hcq::Position at = launched.position.load(std::memory_order_acquire);
-    if (at == 0 || done(at) || (first != nullptr && at > *position)) continue;
-    first = launched.name.load(std::memory_order_relaxed);
-    *position = at;
-  }
-  return first;
-}
-
 std::string AmdQueue::busy_with() {
-  hcq::Position position = 0;
-  const std::string* kernel = first_kernel(&position);
-  const std::string what = kernel == nullptr ? "" : fmt::format(", kernel {}", *kernel);
+  const auto kernel = launches_.first(timeline());
+  const std::string what = kernel ? fmt::format(", kernel {}", *kernel->name) : "";
   const hcq::Position last = timeline().last();
   const hcq::Timeline::SignalValue target = timeline().signal_at(last);
   const u64 left = target.value - std::min(target.value, target.signal.value());
@@ -217,11 +184,10 @@ std::string AmdQueue::waves(bool is_running) {
 }
 
 std::string AmdQueue::running() {
-  hcq::Position position = 0;
-  const std::string* kernel = first_kernel(&position);
-  const std::string text = kernel == nullptr
-                               ? std::string("unknown work")
-                               : fmt::format("kernel {} of position {}", *kernel, position);
+  const auto first = launches_.first(timeline());
+  const std::string text =
+      first ? fmt::format("kernel {} of position {}", *first->name, first->position)
+            : std::string("unknown work");
   return text + describe_hang(*hardware_, device_.kfd(), device_.caps().generation) + waves(true) +
          device_.explanation();
 }

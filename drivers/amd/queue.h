@@ -5,15 +5,16 @@
 // Thread safety: that of Queue; die() from any thread.
 #pragma once
 
-#include <array>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "drivers/amd/kernel/kfd_events.h"
 #include "drivers/amd/kernel/kfd_queue.h"
 #include "drivers/amd/packet_ring.h"
 #include "hcq/memory/argument_ring.h"
+#include "hcq/queue/launch_log.h"
 #include "hcq/queue/queue.h"
 
 namespace doorbell::amd {
@@ -71,7 +72,6 @@ class AmdQueue : public hcq::Queue {
   Result<hcq::GpuAddr> place_data(const hcq::Segment& segment);
 
   Result<void> write(std::span<const hcq::Segment> segments, hcq::Position end) final;
-  Result<void> failure() override;
   bool can_drop() const override { return true; }
   void drop(hcq::Position last) override;
   std::string running() override;
@@ -96,22 +96,10 @@ class AmdQueue : public hcq::Queue {
   Result<void> check_alive();
   // Ends what was placed, and logs it where asked to. The write pointer to announce.
   u64 commit(std::span<const hcq::Segment> segments);
-  void note_launch(hcq::Position position, const std::string& name);
   std::string waves(bool is_running);
 
-  std::mutex waves_mutex_;    // one report at a time
-  std::mutex failure_mutex_;  // guards failure_
-  std::unique_ptr<Error> failure_;
-  std::atomic<bool> dead_{false};  // failure_ is set
-
-  struct Launched {
-    std::atomic<hcq::Position> position{0};
-    std::atomic<const std::string*> name{nullptr};  // lives as long as the device
-  };
-  static constexpr usize kRemembered = 64;
-  // The first launch that is not done, as far as it is remembered.
-  const std::string* first_kernel(hcq::Position* position) const;
-  std::array<Launched, kRemembered> launches_;
+  std::mutex waves_mutex_;  // one report at a time
+  hcq::LaunchLog launches_;
 };
 
 }  // namespace doorbell::amd

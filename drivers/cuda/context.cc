@@ -29,21 +29,14 @@ Error Context::refused(CUresult result, std::string_view call) {
   if (!is_sticky(result)) return error;
   const std::string more = explain_ ? explain_() : "";
   if (!more.empty()) error.message += "; the emulator: " + more;
-  {
-    std::lock_guard lock(mutex_);
-    if (why_lost_) return *why_lost_;
-    why_lost_ = error;
-    lost_.store(true, std::memory_order_release);
-  }
+  if (!lost_.set(error)) return lost_.check().error();
   if (lost_listener_) lost_listener_(error);
   return error;
 }
 
 Result<void> Context::failure() const {
   TRY(api_.check_process());
-  if (!lost_.load(std::memory_order_acquire)) [[likely]]
-    return {};
-  return *why_lost_;
+  return lost_.check();
 }
 
 }  // namespace doorbell::cuda

@@ -5,13 +5,11 @@
 // Thread safety: all functions may be called from any thread.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <string_view>
 
+#include "base/util/first_error.h"
 #include "drivers/cuda/api.h"
 
 namespace doorbell::cuda {
@@ -56,9 +54,7 @@ class Context {
   const CUcontext context_;
   const Explain explain_;
   std::function<void(const Error&)> lost_listener_;
-  std::atomic<bool> lost_{false};  // why_lost_ is set
-  std::mutex mutex_;               // guards the setting of what follows
-  std::optional<Error> why_lost_;
+  FirstError lost_;
 };
 
 // Makes a context the thread's current one, and restores the one before.

@@ -106,7 +106,7 @@ Result<void> NvQueue::launch(const KernelLaunch& launch, const hcq::Fence& after
     skip();
     return placed;
   }
-  note_launch(end, launch.program.name());
+  launches_.note(end, launch.program.name());
   commit(end);
   return {};
 }
@@ -224,14 +224,7 @@ void NvQueue::log_submission() {
 // ---- what goes wrong ----------------------------------------------------------------------------
 
 void NvQueue::die(const Error& why) {
-  {
-    std::lock_guard lock(failure_mutex_);
-    if (failure_ != nullptr) return;
-    failure_ = std::make_unique<Error>(why);
-    failure_->device = device_name();
-  }
-  dead_.store(true, std::memory_order_release);
-  died(why);
+  if (!fail_with(why)) return;
   timeline().signal_at(timeline().last()).signal.store(hcq::Signal::kDead);
 }
 
@@ -245,7 +238,7 @@ Error NvQueue::error_of(const hw::Notification& notification) const {
 }
 
 void NvQueue::look() {
-  if (dead_.load(std::memory_order_acquire)) return;
+  if (has_failed()) return;
   if (const std::optional<hw::Notification> error = channel_->error()) die(error_of(*error));
 }
 
@@ -253,28 +246,12 @@ void NvQueue::look() {
 Result<void> NvQueue::failure() {
   TRY(device_.nvk().check_process());
   look();
-  if (!dead_.load(std::memory_order_acquire)) [[likely]]
-    return {};
-  std::lock_guard lock(failure_mutex_);
-  return *failure_;
-}
-
-void NvQueue::note_launch(hcq::Position position, const std::string& name) {
-  Launched& launched = launches_[position % kRemembered];
-  launched.name.store(&name, std::memory_order_relaxed);
-  launched.position.store(position, std::memory_order_release);
+  return Queue::failure();
 }
 
 std::string NvQueue::first_kernel() const {
-  const std::string* first = nullptr;
-  hcq::Position position = 0;
-  for (const Launched& launched : launches_) {
-    const hcq::Position at = launched.position.load(std::memory_order_acquire);
-    if (at == 0 || done(at) || (first != nullptr && at > position)) continue;
-    first = launched.name.load(std::memory_order_relaxed);
-    position = at;
-  }
-  return first == nullptr ? "" : fmt::format("kernel {} of position {}", *first, position);
+  const auto first = launches_.first(timeline());
+  return first ? fmt::format("kernel {} of position {}", *first->name, first->position) : "";
 }
 
 std::string NvQueue::running() {

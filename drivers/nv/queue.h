@@ -5,16 +5,14 @@
 // Thread safety: that of Queue; die() and look() from any thread.
 #pragma once
 
-#include <array>
-#include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "drivers/nv/commands.h"
 #include "drivers/nv/gp_ring.h"
 #include "drivers/nv/kernel/nvk_channel.h"
 #include "hcq/memory/argument_ring.h"
+#include "hcq/queue/launch_log.h"
 #include "hcq/queue/queue.h"
 
 namespace doorbell::nv {
@@ -71,7 +69,6 @@ class NvQueue final : public hcq::Queue {
   Result<void> place_words(std::span<const hcq::Segment> segments);
   void push(u64 address, u64 words);
   void log_submission();
-  void note_launch(hcq::Position position, const std::string& name);
   // "kernel r_16 of position 3": the first launch that is not done, as far as it is remembered.
   std::string first_kernel() const;
   Error error_of(const hw::Notification& notification) const;
@@ -84,16 +81,7 @@ class NvQueue final : public hcq::Queue {
   std::unique_ptr<ComputeCommands> launch_;  // of a compute queue; under the lock of the queue
   u32 launch_words_ = 0, wait_words_ = 0;    // a launch without waits, a wait
 
-  mutable std::mutex failure_mutex_;  // guards failure_
-  std::unique_ptr<Error> failure_;
-  std::atomic<bool> dead_{false};  // failure_ is set
-
-  struct Launched {
-    std::atomic<hcq::Position> position{0};
-    std::atomic<const std::string*> name{nullptr};  // lives as long as the device
-  };
-  static constexpr usize kRemembered = 64;
-  std::array<Launched, kRemembered> launches_;
+  hcq::LaunchLog launches_;
 };
 
 }  // namespace doorbell::nv

@@ -35,6 +35,13 @@ Queue::~Queue() {
   for (const Retired& retired : retired_) memory().release(retired.memory);
 }
 
+bool Queue::fail_with(Error why) {
+  why.device = device_name();
+  if (!failure_.set(why)) return false;
+  died(why);
+  return true;
+}
+
 std::string Queue::title() const { return fmt::format("{} {} queue", parts_.device, parts_.name); }
 
 Result<Position> Queue::reserve(u64 count) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/os/clock.h"
+#include "base/util/first_error.h"
 #include "hcq/queue/command_buffer.h"
 #include "hcq/queue/waits.h"
 #include "hcq/signal/event.h"
@@ -176,7 +177,11 @@ class Queue {
 
  protected:
   // Why the queue is dead; asked before each submission and each wait that blocks.
-  virtual Result<void> failure() { return {}; }
+  virtual Result<void> failure() { return failure_.check(); }
+  // The queue runs nothing any more, because of `why`, to which the device's name is added. The
+  // first call counts, and returns true; then the caller stores Signal::kDead.
+  bool fail_with(Error why);
+  bool has_failed() const { return failure_.is_set(); }
   // Whether drop() does something.
   virtual bool can_drop() const { return false; }
   // Skips work that was submitted up to `last`, and raises its signals soon. The queue is locked.
@@ -193,7 +198,8 @@ class Queue {
   // that is being made. Fails if a queue of `after` died before it reached its position.
   Result<void> add_waits(const Fence& after, CommandBuffer& commands);
 
-  // The queue runs nothing any more. Vendors call this before they store Signal::kDead.
+  // The queue runs nothing any more. Vendors call this before they store Signal::kDead; fail_with()
+  // does so.
   void died(const Error& why) { waits_->died(timeline_.now(), why); }
 
   // Where words are read before their work is done: they were, up to this position.
@@ -237,6 +243,7 @@ class Queue {
   std::atomic<Position> read_until_{0};
   // shared_ptr: queues that wait for this one may outlive it.
   const std::shared_ptr<Waits> waits_;
+  FirstError failure_;
   std::unique_ptr<CommandBuffer> prefix_, suffix_;  // made at first use
 
   std::mutex retired_mutex_;  // guards what follows

@@ -156,25 +156,24 @@ void SoftwareQueue::wake_thread() {
 Result<void> SoftwareQueue::failure() {
   if (process_.load(std::memory_order_acquire) != os::fork_depth()) [[unlikely]]
     leave_parent();
-  if (!dead_.load(std::memory_order_acquire)) [[likely]]
-    return executor_->usable();
-  std::lock_guard lock(failure_mutex_);
-  return *failure_;
+  TRY(Queue::failure());
+  return executor_->usable();
 }
 
 void SoftwareQueue::leave_parent() {
   bool had_work = false;
   {
-    std::lock_guard lock(failure_mutex_);
+    std::lock_guard lock(process_mutex_);
     if (process_.load(std::memory_order_relaxed) == os::fork_depth()) return;
     (void)thread_.release();  // it can neither be joined nor detached here
     has_thread_.store(false, std::memory_order_relaxed);
     sleeping_.store(false, std::memory_order_relaxed);
-    had_work = head_.load() != tail_.load() && !dead_.load();
+    had_work = head_.load() != tail_.load() && !has_failed();
     process_.store(os::fork_depth(), std::memory_order_release);
   }
   if (had_work)
-    die(fail(ErrorKind::DeviceLost,
+    fail_with(
+        fail(ErrorKind::DeviceLost,
              "the {} had work in flight when this process was forked, which a forked process "
              "cannot wait for; synchronize before fork(), or start the process with spawn or exec",
              title()));

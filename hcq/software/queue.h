@@ -82,7 +82,6 @@ class SoftwareQueue final : public Queue {
   // Runs commands from `at`, which moves on. What a kernel throws is the death of the queue: false.
   bool survive(Position position, const u64** at, const u64* end, Executor::Caller caller);
   void die(Position position, const char* what);
-  void die(Error why);
 
   const u64 inline_ns_;
   const std::unique_ptr<Executor> executor_;
@@ -99,9 +98,7 @@ class SoftwareQueue final : public Queue {
   std::atomic<Position> watched_until_{0};
 
   std::atomic<u32> process_ = os::fork_depth();  // the process whose thread this is
-  std::mutex failure_mutex_;                     // guards failure_
-  std::unique_ptr<Error> failure_;
-  std::atomic<bool> dead_{false};  // failure_ is set
+  std::mutex process_mutex_;                     // guards leaving the parent's
 
   std::mutex thread_mutex_;  // guards starting thread_
   std::atomic<bool> has_thread_{false};

@@ -102,21 +102,11 @@ bool SoftwareQueue::survive(Position position, const u64** at, const u64* end,
 void SoftwareQueue::die(Position position, const char* what) {
   const Signal signal = timeline().signal_at(position).signal;
   const std::string kernel = executor_->running();
-  die(fail(ErrorKind::DeviceLost,
-           "{} died in kernel {} before position {} of {}: {}; its signal at {:#x} was {}", title(),
-           kernel.empty() ? "-" : kernel, position, timeline().last(), what, signal.address().value,
-           signal.value()));
+  fail_with(fail(ErrorKind::DeviceLost,
+                 "{} died in kernel {} before position {} of {}: {}; its signal at {:#x} was {}",
+                 title(), kernel.empty() ? "-" : kernel, position, timeline().last(), what,
+                 signal.address().value, signal.value()));
   raise(signal.cell(), Signal::kDead);
-}
-
-void SoftwareQueue::die(Error why) {
-  why.device = device_name();
-  {
-    std::lock_guard lock(failure_mutex_);
-    failure_ = std::make_unique<Error>(why);
-  }
-  dead_.store(true, std::memory_order_release);
-  died(why);
 }
 
 }  // namespace doorbell::hcq
