@@ -10,6 +10,7 @@
 #include "base/util/check.h"
 #include "base/util/try.h"
 #include "codegen/compile/nvjitlink_compiler.h"
+#include "drivers/nv/hw/isa/chip.h"
 #include "emulator/nv/compute/launch.h"
 #include "emulator/nv/compute/rules.h"
 #include "tests/codegen/render/nv_emulated.h"
@@ -45,8 +46,10 @@ std::string missing_compiler() {
 }
 
 Result<std::unique_ptr<Cubin>> assemble(const std::string& text, const std::string& chip) {
-  TRY(const auto compiler, codegen::make_nvjitlink_compiler(chip, codegen::testing::nv_folders(),
-                                                            std::make_unique<GivenPtx>(text)));
+  const std::string architecture(nv::hw::find_chip(chip)->architecture);
+  TRY(const auto compiler,
+      codegen::make_nvjitlink_compiler(architecture, codegen::testing::nv_folders(),
+                                       std::make_unique<GivenPtx>(text)));
   codegen::LinearProgram program;
   program.name = "ptx";
   TRY(const std::vector<u8> image, compiler->compile(program, ""));
@@ -57,7 +60,10 @@ Result<std::unique_ptr<Cubin>> assemble(const std::string& text, const std::stri
 
 Done run_text(const Kernel& kernel, const Work& work) {
   Done done{.buffers = work.buffers};
-  Grid grid{.grid = work.grid, .block = work.block, .parameters = parameters_of(work)};
+  Grid grid{.grid = work.grid,
+            .block = work.block,
+            .parameters = parameters_of(work),
+            .dynamic_shared = work.dynamic_shared};
   // LLVM loads all 16 bytes where an aligned vector of them begins in the buffer.
   constexpr usize kVector = 16;
   for (usize i = 0; i < done.buffers.size(); ++i) {
@@ -89,6 +95,7 @@ Done run_code(const Cubin& cubin, const Work& work) {
   const std::vector<u8> parameters = parameters_of(work);
   const emu::nvgpu::Launch launch{.grid = work.grid,
                                   .block = work.block,
+                                  .dynamic_shared = work.dynamic_shared,
                                   .parameters = parameters,
                                   .most_instructions = 100'000'000};
   emu::Checks checks(emu::Level::Error);

@@ -39,6 +39,7 @@ struct Work {
   std::array<u32, 3> grid{1, 1, 1}, block{1, 1, 1};
   std::vector<std::vector<u8>> buffers;
   std::vector<i64> variables;
+  u32 dynamic_shared = 0;     // bytes
   u64 most_instructions = 0;  // of the interpreter of PTX; 0: no limit
 };
 struct Done {

@@ -104,6 +104,7 @@ Work work_of(const codegen::LinearProgram& program, bool has_matrices) {
       seed() ^ hash_bytes({reinterpret_cast<const u8*>(program.name.data()), program.name.size()}));
   const Floats kind = has_matrices ? Floats::Small : static_cast<Floats>(random() % 3);
   Work work;
+  work.dynamic_shared = static_cast<u32>(program.dynamic_shared_bytes);
   for (usize axis = 0; axis < 3; ++axis) {
     work.grid[axis] = static_cast<u32>(program.grid_groups[axis]);
     work.block[axis] = static_cast<u32>(program.group_items[axis]);
@@ -177,7 +178,8 @@ class ComparingCompiler final : public codegen::Compiler {
       counts_.unknown += program.name + ": " + kernel.error().message + "\n";
       return;
     }
-    const bool has_matrices = text.find("mma.sync") != std::string::npos;
+    const bool has_matrices = text.find("mma.sync") != std::string::npos ||
+                              text.find("wgmma.mma_async") != std::string::npos;
     Work work = work_of(program, has_matrices);
     work.most_instructions = takes_all() ? 20'000'000 : 1'500'000;
     const Done by_text = run_text(*kernel, work);
@@ -252,9 +254,10 @@ TEST(PtxKernels, OfTheConformanceSuiteDoWhatTheirMachineCodeDoes) {
   const std::string chip = seed() % 2 == 0 ? "sm_86" : "sm_90";
   const codegen::testing::NvToolchain toolchain = codegen::testing::make_nv_toolchain("PTX", chip);
   const int ptx = *codegen::ptx_of_nvjitlink(codegen::testing::nv_folders());
+  const nv::hw::Chip& row = *nv::hw::find_chip(chip);
   const ComparingCompiler compiler(
       codegen::make_llvm_compiler(
-          {codegen::LlvmTarget::Family::Nv, chip, std::min(nv::hw::find_chip(chip)->ptx, ptx)}),
+          {codegen::LlvmTarget::Family::Nv, std::string(row.architecture), std::min(row.ptx, ptx)}),
       chip);
   const ComparingKernels kernels(*toolchain.renderer, compiler);
   SCOPED_TRACE(fmt::format("{}, DOORBELL_SEED={}", chip, seed()));

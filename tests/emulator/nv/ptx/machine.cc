@@ -238,7 +238,7 @@ Outcome run(const Kernel& kernel, const Grid& grid) {
     for (u32 y = 0; y < grid.grid[1]; ++y) {
       for (u32 x = 0; x < grid.grid[0]; ++x) {
         Block block{kernel, grid, {x, y, z}};
-        block.shared.resize(kernel.shared_bytes);
+        block.shared.resize(usize{kernel.shared_bytes} + grid.dynamic_shared);
         Run(block, outcome).to_end();
         if (!outcome.fault.empty() || outcome.too_long) return outcome;
       }

@@ -29,6 +29,7 @@ struct Region {
 struct Grid {
   std::array<u32, 3> grid{1, 1, 1}, block{1, 1, 1};  // blocks; threads of a block
   std::vector<u8> parameters;
+  u32 dynamic_shared = 0;  // bytes of shared memory besides those that the kernel declares
   std::vector<Region> memory;
   u64 most_instructions = 0;  // of all threads together; 0: no limit
 };

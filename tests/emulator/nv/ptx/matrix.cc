@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "tests/emulator/nv/ptx/machine.h"
+#include "tests/emulator/nv/ptx/matrix.h"
 
 namespace doorbell::ptx {
 
@@ -27,30 +28,6 @@ Place place_in_b(u32 lane, u32 word, u32 element, u32 per_word) {
 Place place_in_c(u32 lane, u32 element) {
   return {lane / 4 + 8 * (element / 2), lane % 4 * 2 + element % 2};
 }
-
-f64 float_value(u64 bits, const Type& type) {
-  if (type.format == &kTf32) bits = bits >> 13;
-  const Number number = decode(bits & mask_of(type.bits), *type.format);
-  return std::bit_cast<f64>(encode(number, kF64, Rounding::Nearest));
-}
-f64 value_of(u64 bits, const Type& type) {
-  if (type.is_float()) return float_value(bits, type);
-  return static_cast<f64>(integer_of(bits, type));
-}
-
-// Elements of sums in registers: f16 are two a register.
-struct Sums {
-  const Type& type;
-  u32 per_word() const { return type.bits == 16 ? 2 : 1; }
-  f64 read(Thread& t, const Operand& operand, u32 element) const {
-    const u64 word = t.read(operand.parts[element / per_word()]);
-    return value_of(word >> (16 * (element % per_word())), type);
-  }
-  u64 encoded(f64 value) const {
-    if (!type.is_float()) return static_cast<u64>(static_cast<i64>(value)) & mask_of(32);
-    return encode(decode(std::bit_cast<u64>(value), kF64), *type.format, Rounding::Nearest);
-  }
-};
 
 // mma.sync.aligned.m16nNkK.row.col.d.a.b.c d, a, b, c;
 void mma(Group& group, const Instruction& op) {

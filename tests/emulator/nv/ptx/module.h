@@ -125,5 +125,6 @@ std::vector<HandlerEntry> convert_handlers();
 std::vector<HandlerEntry> memory_handlers();
 std::vector<HandlerEntry> warp_handlers();
 std::vector<HandlerEntry> matrix_handlers();
+std::vector<HandlerEntry> warpgroup_handlers();
 
 }  // namespace doorbell::ptx

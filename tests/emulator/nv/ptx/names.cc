@@ -73,7 +73,7 @@ const std::vector<HandlerEntry>& all_handlers() {
   static const std::vector<HandlerEntry> kAll = [] {
     std::vector<HandlerEntry> all;
     for (const auto make : {integer_handlers, bit_handlers, float_handlers, convert_handlers,
-                            memory_handlers, warp_handlers, matrix_handlers})
+                            memory_handlers, warp_handlers, matrix_handlers, warpgroup_handlers})
       std::ranges::move(make(), std::back_inserter(all));
     return all;
   }();

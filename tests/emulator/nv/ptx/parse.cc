@@ -90,6 +90,9 @@ class Parser {
         while (skip(","));
       } else if (word == ".shared") {
         TRY(variable(&kernel_.shared_bytes));
+      } else if (word == ".extern") {
+        TRY(expect(".shared"));
+        TRY(variable(&kernel_.shared_bytes));
       } else if (word == ".entry") {
         TRY(entry());
       } else if (word != ".visible" && word != ".weak") {
@@ -173,7 +176,7 @@ class Parser {
     return at;
   }
 
-  // .align 64 .b8 name[1024];
+  // .align 64 .b8 name[1024];  or, of what a launch adds, name[];
   Result<void> variable(u32* used) {
     u32 alignment = 0;
     std::string type = take();
@@ -185,8 +188,13 @@ class Parser {
     const std::string name = take();
     u32 count = 1;
     if (skip("[")) {
-      count = static_cast<u32>(std::atoi(take().c_str()));
+      count = is_next("]") ? 0 : static_cast<u32>(std::atoi(take().c_str()));
       TRY(expect("]"));
+    }
+    if (used == &kernel_.shared_bytes) {
+      if (has_dynamic_shared_)
+        return fail(ErrorKind::Unsupported, "{} after an array whose size a launch says", name);
+      has_dynamic_shared_ = count == 0;
     }
     names_.back()[name] = {false, place(used, element * count, std::max(alignment, element))};
     return expect(";");
@@ -345,6 +353,7 @@ class Parser {
   std::map<std::string, u32> labels_;
   std::map<u32, std::string> branches_;  // labels by instruction
   u32 used_bytes_ = ~u32{0};             // of the next instruction
+  bool has_dynamic_shared_ = false;
 };
 
 }  // namespace
