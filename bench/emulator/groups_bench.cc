@@ -1,6 +1,6 @@
 // The time of a grid on one core, from the first group to the last: a tiled product of two 256 x
-// 256 matrices of f32 on gfx1100, plain, with a seed, with undefined values tracked, and with waits
-// for loads judged. By Google Benchmark; items are wave-instructions.
+// 256 matrices of f32 on gfx1100, plain, with a seed, with undefined values tracked, with waits for
+// loads judged, and with races in LDS. By Google Benchmark; items are wave-instructions.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -63,6 +63,7 @@ void matmul(benchmark::State& state) {
   GridOptions options{.seed = static_cast<u64>(state.range(0)),
                       .undefined = state.range(1) != 0 ? &tracking : nullptr};
   if (state.range(2) != 0) options.missing_wait = [](const std::string&) { return true; };
+  if (state.range(3) != 0) options.race = [](const std::string&) { return true; };
   u64 executed = 0;
   for (auto _ : state) {
     std::fill(machine.matrices[0].begin(), machine.matrices[0].end(), 0.0f);
@@ -76,11 +77,13 @@ void matmul(benchmark::State& state) {
 }
 
 BENCHMARK(matmul)
-    ->ArgNames({"seed", "undefined", "waits"})
-    ->Args({0, 0, 0})
-    ->Args({1, 0, 0})
-    ->Args({0, 1, 0})
-    ->Args({0, 0, 1})
+    ->ArgNames({"seed", "undefined", "waits", "races"})
+    ->Args({0, 0, 0, 0})
+    ->Args({1, 0, 0, 0})
+    ->Args({0, 1, 0, 0})
+    ->Args({0, 0, 1, 0})
+    ->Args({0, 0, 0, 1})
+    ->Args({0, 0, 1, 1})
     ->Unit(benchmark::kMillisecond);
 
 }  // namespace

@@ -80,12 +80,16 @@ class LaunchedGrid final : public RunningGrid {
   }
 
  private:
-  // `broken`, `undefined` and `missing_wait` have reported these, and at which level.
+  // `broken`, `undefined`, `missing_wait` and `race` have reported these, and at which level.
   bool is_judged() const {
-    if (stop_.kind == GridStop::Kind::Undefined || stop_.kind == GridStop::Kind::Wait) return true;
-    const bool by_rule =
-        stop_.kind == GridStop::Kind::Deadlock || stop_.kind == GridStop::Kind::Bounds;
-    return by_rule && launcher_.checks->level(rule_of(stop_)) == Level::Error;
+    switch (stop_.kind) {
+      case GridStop::Kind::Undefined:
+      case GridStop::Kind::Wait:
+      case GridStop::Kind::Race: return true;
+      case GridStop::Kind::Deadlock:
+      case GridStop::Kind::Bounds: return launcher_.checks->level(rule_of(stop_)) == Level::Error;
+      default: return false;
+    }
   }
 
   const GridLauncherOptions& launcher_;  // borrowed
@@ -146,6 +150,10 @@ std::unique_ptr<RunningGrid> GridLauncher::launch(const Dispatch& dispatch, Cach
   if (options_.checks->level(kLoadWait) != Level::Off && options_.counts == nullptr)
     options.missing_wait = [checks = options_.checks](const std::string& what) {
       return checks->report(kLoadWait, what) == Level::Error;
+    };
+  if (options_.checks->level(kLdsRace) != Level::Off && options_.counts == nullptr)
+    options.race = [checks = options_.checks](const std::string& what) {
+      return checks->report(kLdsRace, what) == Level::Error;
     };
   if (options_.counts != nullptr) {
     options.counts = options_.counts;

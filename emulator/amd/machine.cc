@@ -155,10 +155,11 @@ Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
   kfd.checks = &state->checks;
   UndefinedMemory* undefined = asks_for_undefined(state->checks) ? &state->undefined : nullptr;
   const bool waits = state->checks.level(kLoadWait) != Level::Off;
-  if ((undefined != nullptr || waits) && state->options.counts != nullptr)
+  const bool races = state->checks.level(kLdsRace) != Level::Off;
+  if ((undefined != nullptr || waits || races) && state->options.counts != nullptr)
     return fail(ErrorKind::Unsupported,
-                "instructions are not counted while undefined values or waits are judged: set "
-                "AMD-INI=off,AMD-LOAD-001=off");
+                "instructions are not counted while undefined values, waits or races are judged: "
+                "set AMD-INI=off,AMD-LOAD=off,AMD-RACE=off");
   kfd.undefined = undefined;
   kfd.trace = trace;
   kfd.polled_doorbells = state->options.polled_doorbells;

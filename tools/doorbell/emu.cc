@@ -42,6 +42,7 @@ struct Options {
   TraceOptions trace;
   bool break_lds = false;
   bool adversarial = false, leaks = false, rules = false, count = false, json = false;
+  bool races = false;
   std::vector<std::string> command;
 };
 
@@ -132,8 +133,9 @@ void make_nvidia_nodes(const Root& root, usize gpus) {
 int run_nvidia(const Options& options) {
   or_throw(emu::Checks().configure(options.checks, emu::cuda::all_checks()));
   const usize gpus = or_throw(emu::cuda::parse_gpus(options.gpus)).size();
-  for (const auto& [option, is_given] : {std::pair("--dump-waves", !options.dump_waves.empty()),
-                                         std::pair("--break", !options.breaks.empty())})
+  for (const auto& [option, is_given] :
+       {std::pair("--dump-waves", !options.dump_waves.empty()),
+        std::pair("--break", !options.breaks.empty()), std::pair("--races", options.races)})
     if (is_given)
       throw fail(ErrorKind::Unsupported, "{} is for AMD's GPUs, {} is NVIDIA's", option,
                  options.gpus);
@@ -163,7 +165,13 @@ void set_breakpoints(const Options& options) {
     setenv("EMU_BREAK_FILE", or_throw(emu::TraceFile::create(options.break_file)).c_str(), 1);
 }
 
-int run(const Options& options) {
+// What the list of --check says of the rules' levels goes first.
+std::string with_races(const Options& options) {
+  return options.races ? "AMD-RACE=error," + options.checks : options.checks;
+}
+
+int run(const Options& given) {
+  Options options = given;
   if (options.rules) return print_rules();
   if (options.json && !options.count) throw fail(ErrorKind::Invalid, "--json needs --count");
   if (options.command.empty()) throw fail(ErrorKind::Invalid, "no program is named");
@@ -172,6 +180,7 @@ int run(const Options& options) {
         std::pair("--break-count", &options.break_count)})
     if (!text->empty()) or_throw(emu::parse_number(what, *text));
   if (options.gpus.starts_with("sm_")) return run_nvidia(options);
+  options.checks = with_races(options);
   or_throw(emu::Checks().configure(options.checks, emu::amdgpu::all_checks()));
   // Checked here: the program would fail only when it opens a GPU.
   const std::vector<std::string> gpus = or_throw(emu::amdgpu::parse_gpus(options.gpus));
@@ -230,6 +239,9 @@ void add_emu(CLI::App* app, int* status) {
   command->add_flag("--json", options->json, "Print the counts as JSON");
   command->add_flag("--leaks", options->leaks,
                     "Tell what the program leaves when it ends (AMD-QUE-005, NV-RM-009)");
+  command->add_flag(
+      "--races", options->races,
+      "Judge whether barriers order what waves do in LDS (AMD-RACE at error); slower");
   command->add_flag("--rules", options->rules,
                     "List the rules, and whether each door sees them broken");
   command->add_option("command", options->command, "The program and its arguments, after --");

@@ -156,9 +156,10 @@ bool Grid::admit() {
   spare_.pop_back();
   const u64 poison = options_.poison ? options_.seed * 2 + 1 : 0;
   if (twins_ && scratch) undefine_scratch(place);
-  resident_.back()->start(
-      dispatch_, resources_, place, memory_, poison,
-      {.undefined = twins_ != nullptr, .waits = options_.missing_wait != nullptr});
+  resident_.back()->start(dispatch_, resources_, place, memory_, poison,
+                          {.undefined = twins_ != nullptr,
+                           .waits = options_.missing_wait != nullptr,
+                           .races = options_.race != nullptr && !counter_});
   return true;
 }
 
@@ -214,7 +215,13 @@ GridStop Grid::step(WorkGroup& group, usize index, u64 budget) {
     if (twin != nullptr) twin->wave.unjudged = unjudged_;
     std::optional<UndefinedUse> use;
     const Exit exit = run_wave(group.member(index), most, use);
-    if (group.member(index).loads) {
+    if (group.races() != nullptr) {
+      if (std::optional<GridStop> found = race(group, index)) {
+        result = std::move(*found);
+        break;
+      }
+    }
+    if (options_.missing_wait) {
       if (std::optional<GridStop> early = missing_wait(group, index)) {
         result = std::move(*early);
         break;
@@ -276,6 +283,7 @@ bool Grid::obey(const Exit& exit, WorkGroup& group, usize index, GridStop& resul
         return false;
       }
       const auto wait = dispatch_.wave_sync->ask(exit.sync);
+      group.note_sync(index);
       if (wait) group.wait_for_sync(index, *wait);
       return !wait;
     }

@@ -51,8 +51,11 @@ struct GridOptions {
   // Called once per address in the code where a load is used before it was waited for; true: the
   // grid stops there. Null: waits are not judged, at no cost.
   std::function<bool(const std::string&)> missing_wait;
+  // Called once per pair of instructions that access the same bytes of a group's LDS without an
+  // order (isa/races); true: the grid stops there. Null: not judged, at no cost.
+  std::function<bool(const std::string&)> race;
   // Gets what waves execute, under this name; borrowed. Null: off, at no cost. Undefined values are
-  // not tracked and waits not judged meanwhile.
+  // not tracked, waits and races not judged meanwhile.
   Counts* counts = nullptr;
   std::string counted_as;
   // Called for the first Bounds of each limit, and for a Deadlock. True: the grid stops; otherwise
@@ -78,6 +81,7 @@ struct GridStop {
     Size,       // a group that the chip cannot hold
     Undefined,  // an undefined value is used, and UndefinedTracking::report returned true
     Wait,       // a load is used before it was waited for, and missing_wait returned true
+    Race,       // two waves access LDS without an order, and GridOptions::race returned true
   };
   Kind kind = Kind::Running;
   bool waiting = false;        // Running: all waves wait, or have only polled with s_sleep for long
@@ -146,6 +150,8 @@ class Grid {
   bool report_undefined(const UndefinedUse& use, const GridStop& stop);
   // The stop of a wave that used a load too early, if the grid is to stop.
   std::optional<GridStop> missing_wait(const WorkGroup& group, usize wave);
+  // The stop of a wave that raced, if the grid is to stop.
+  std::optional<GridStop> race(WorkGroup& group, usize wave);
   GridStop deadlock(const WorkGroup& group, const std::string& where) const;
 
   const Chip& chip_;
@@ -178,6 +184,7 @@ class Grid {
   std::unique_ptr<WaveCounter> counter_;  // null unless instructions are counted
   std::set<std::pair<u64, Use>> reported_;
   std::set<u64> reported_waits_;
+  std::set<std::pair<u64, u64>> reported_races_;
   std::vector<u64> breaks_;
   u8 unjudged_ = 0;   // the waves': Wave::unjudged
   u64 awake_at_ = 0;  // instructions_, when a wave last stopped for anything but s_sleep

@@ -27,6 +27,16 @@ std::optional<GridStop> Grid::missing_wait(const WorkGroup& group, usize index) 
   return result;
 }
 
+std::optional<GridStop> Grid::race(WorkGroup& group, usize index) {
+  for (const LdsRace& race : group.races()->take()) {
+    if (!reported_races_.emplace(race.pc, race.other_pc).second) continue;
+    const Exit where{.pc = race.pc, .lane = race.lane};
+    GridStop result = stop(GridStop::Kind::Race, group, index, where, race.what);
+    if (options_.race(result.what)) return result;
+  }
+  return std::nullopt;
+}
+
 // Hardware continues after such an access, so each limit is reported once. An atomic operation at
 // an unaligned address is a memory violation. [RDNA3 ISA 3.3.3, "Atomics"]
 bool Grid::stops_at(const GridStop& bounds) {

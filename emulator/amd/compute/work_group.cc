@@ -43,6 +43,8 @@ void WorkGroup::start(const Dispatch& dispatch, const Resources& resources, cons
     twin_lds_ = std::make_unique<u8[]>(lds_capacity_ + 64);
     for (u32 i = 0; i < lds_bytes_; ++i) twin_lds_[i] = static_cast<u8>(~lds_[i]);
   }
+  // Later chips have no loads from memory to LDS.
+  const bool follows_copies = judged.races && chip_->generation < Generation::Gfx11;
   for (usize i = 0; i < count_; ++i) {
     Member& member = members_[i];
     member.state = State::Ready;
@@ -55,14 +57,16 @@ void WorkGroup::start(const Dispatch& dispatch, const Resources& resources, cons
     wave.group = this;
     wave.lds = lds_.get();
     wave.lds_bytes = dispatch.lds_bytes;
+    wave.lds_observer = nullptr;
     const WaveStart start{.group = place.id,
                           .group_size = place.size,
                           .wave = static_cast<u32>(i),
                           .waves = static_cast<u32>(count_),
                           .scratch_slot = place.scratch_slot + static_cast<u32>(i),
                           .compute_unit = place.compute_unit};
-    if (judged.waits) {
-      if (!member.loads) member.loads = std::make_unique<PendingLoads>(*chip_, lanes_);
+    if (judged.waits || follows_copies) {
+      if (!member.loads)
+        member.loads = std::make_unique<PendingLoads>(*chip_, lanes_, judged.waits);
       member.loads->clear();
     }
     if (!judged.undefined) {
@@ -77,6 +81,19 @@ void WorkGroup::start(const Dispatch& dispatch, const Resources& resources, cons
     start_wave(wave, dispatch, resources, start);
     start_wave(twin, dispatch, resources, start);
     member.twin->begin(wave);
+  }
+  if (judged.races && (count_ > 1 || follows_copies))
+    start_races();
+  else
+    races_.reset();
+}
+
+void WorkGroup::start_races() {
+  if (!races_) races_ = std::make_unique<LdsRaces>();
+  races_->start(static_cast<u32>(count_), lds_bytes_);
+  for (usize i = 0; i < count_; ++i) {
+    members_[i].wave->lds_observer = races_.get();
+    if (members_[i].loads) races_->follow(static_cast<u32>(i), *members_[i].loads);
   }
 }
 
@@ -107,6 +124,7 @@ void WorkGroup::wait_at_barrier(usize i, u64 pc) {
   members_[i].state = State::AtBarrier;
   members_[i].barrier_pc = pc;
   ++signalled_;
+  if (races_) races_->arrive(static_cast<u32>(i));
   release();
 }
 
@@ -114,6 +132,7 @@ bool WorkGroup::signal_barrier(usize i) {
   CHECK_LT(i, count_);
   split_ = true;
   const bool first = signalled_++ == 0;
+  if (races_) races_->arrive(static_cast<u32>(i));
   release();
   return first;
 }
@@ -123,6 +142,7 @@ void WorkGroup::wait_for_barrier(usize i, u64 pc) {
   split_ = true;
   if (member.barrier_complete) {
     member.barrier_complete = false;
+    if (races_) races_->pass(static_cast<u32>(i));
     return;
   }
   member.state = State::AtBarrier;
@@ -139,24 +159,33 @@ void WorkGroup::wait_for_sync(usize i, const GlobalWaveSync::Wait& wait) {
 void WorkGroup::wake(GlobalWaveSync& sync) {
   for (usize i = 0; i < count_; ++i) {
     Member& member = members_[i];
-    if (member.state == State::AtWaveSync && sync.over(member.sync_wait))
+    if (member.state == State::AtWaveSync && sync.over(member.sync_wait)) {
       member.state = State::Ready;
+      note_sync(i);
+    }
   }
+}
+
+void WorkGroup::note_sync(usize i) {
+  if (races_) races_->sync(static_cast<u32>(i));
 }
 
 void WorkGroup::end(usize i) {
   members_[i].state = State::Ended;
   --live_;
+  if (races_) races_->end(static_cast<u32>(i));
   release();
 }
 
 void WorkGroup::release() {
   if (signalled_ == 0 || signalled_ < live_) return;
   signalled_ = 0;
+  if (races_) races_->complete();
   for (usize i = 0; i < count_; ++i) {
     Member& member = members_[i];
     if (member.state == State::AtBarrier) {
       member.state = State::Ready;
+      if (races_) races_->pass(static_cast<u32>(i));
     } else if (member.state == State::Ready && split_) {
       member.barrier_complete = true;
     }

@@ -12,6 +12,7 @@
 #include "emulator/amd/compute/wave_start.h"
 #include "emulator/amd/compute/wave_sync.h"
 #include "emulator/amd/isa/memory/memory.h"
+#include "emulator/amd/isa/races/lds_races.h"
 #include "emulator/amd/isa/shadow/twin.h"
 #include "emulator/amd/isa/wave.h"
 
@@ -32,7 +33,7 @@ class WorkGroup {
   struct Member {
     std::unique_ptr<Wave> wave;
     std::unique_ptr<Twin> twin;           // null unless undefined values are tracked
-    std::unique_ptr<PendingLoads> loads;  // null unless waits are judged
+    std::unique_ptr<PendingLoads> loads;  // null unless waits are judged, or races with copies
     State state = State::Ended;
     bool barrier_complete = false;  // split barrier: all have signalled, not yet waited for
     u64 barrier_pc = 0;             // of the barrier where it waits
@@ -49,6 +50,7 @@ class WorkGroup {
   struct Judged {
     bool undefined = false;  // uses of undefined values: the waves have twins
     bool waits = false;      // uses of loads
+    bool races = false;      // accesses of LDS that nothing orders
   };
   void start(const Dispatch& dispatch, const Resources& resources, const GroupPlace& place,
              Memory& memory, u64 poison, Judged judged);
@@ -67,12 +69,17 @@ class WorkGroup {
   void wait_for_sync(usize i, const GlobalWaveSync::Wait& wait);
   // Resumes waves whose waits for global wave sync are over.
   void wake(GlobalWaveSync& sync);
+  // The wave performed an operation of global wave sync.
+  void note_sync(usize i);
   void end(usize i);
+  // Null unless races are judged.
+  LdsRaces* races() { return races_.get(); }
   // If no live wave can continue, whatever other groups do: where they wait. Otherwise empty.
   std::string deadlock() const;
 
  private:
   void release();
+  void start_races();
   void poison(const Dispatch& dispatch, Memory& memory, u64 seed);
 
   const Chip* chip_;
@@ -84,6 +91,7 @@ class WorkGroup {
   std::unique_ptr<u8[]> lds_;
   std::unique_ptr<u8[]> twin_lds_;
   u32 lds_capacity_ = 0, lds_bytes_ = 0;
+  std::unique_ptr<LdsRaces> races_;
 };
 
 }  // namespace doorbell::emu::amdgpu

@@ -85,6 +85,7 @@ enum ShapeFlag : u32 {
   kM0Selects = 1 << 20,      // M0 says which registers
   kNoLaneAddress = 1 << 21,  // lanes have none
   kLowerLanes = 1 << 22,     // only lanes 0 to 31 have one
+  kCopiesToLds = 1 << 23,    // what is loaded goes to LDS
 };
 
 // The source in LDS of a bit of a load's result: `offset` bytes behind the address of `lane`.

@@ -14,11 +14,9 @@
 #include "emulator/amd/isa/exit.h"
 #include "emulator/core/number/number.h"
 
-namespace doorbell::emu {
-class InstructionCounter;
-}
 namespace doorbell::emu::amdgpu {
 
+class LdsObserver;
 class Memory;
 
 // Indices in Wave::s. They are the codes of scalar operands, except for M0 and NULL, whose codes
@@ -79,10 +77,10 @@ struct Wave {
   u64 flat_scratch = 0;  // the base that SCRATCH and FLAT use on every chip
   u64 clock = 0;         // instructions executed; what s_memtime and the like read
   u32 wave_in_group = 0;
-  u32 compute_unit = 0, xcc = 0;          // where it runs
-  Memory* memory = nullptr;               // borrowed from the caller of run()
-  void* group = nullptr;                  // the work group of amd/compute, for its own use
-  InstructionCounter* counter = nullptr;  // accesses of LDS are noted; null: nothing is; borrowed
+  u32 compute_unit = 0, xcc = 0;        // where it runs
+  Memory* memory = nullptr;             // borrowed from the caller of run()
+  void* group = nullptr;                // the work group of amd/compute, for its own use
+  LdsObserver* lds_observer = nullptr;  // is told of accesses of LDS; null: nobody is; borrowed
 
   // Bits 1 << Exit::Limit: at these limits the wave does not stop, but behaves as on hardware.
   u8 unjudged = 0;

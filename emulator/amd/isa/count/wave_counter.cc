@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "emulator/amd/isa/count/instruction_class.h"
+#include "emulator/amd/isa/memory/lane_access.h"
 
 namespace doorbell::emu::amdgpu {
 
@@ -63,7 +64,7 @@ bool CountingMemory::fetch(u64 va, u32 bytes, void* out) {
 }
 
 CountingMemory& WaveCounter::begin(Wave& wave) {
-  wave.counter = &counter_;
+  wave.lds_observer = this;
   memory_.set_wave(wave);
   return memory_;
 }
@@ -71,6 +72,14 @@ CountingMemory& WaveCounter::begin(Wave& wave) {
 void WaveCounter::begin(const Operation& op) {
   if (op.pc != last_pc_) counter_.begin(class_of(op));
   last_pc_ = op.pc;
+}
+
+void WaveCounter::accessed(const Wave&, const Operation&, u64 active, const u32* address, u32 bytes,
+                           LdsAccess access) {
+  const bool is_write = access != LdsAccess::Load;
+  for_each_lane(active,
+                [&](u32 lane) { counter_.note_shared(lane, address[lane], bytes, is_write); });
+  counter_.end_shared();
 }
 
 KernelCounts WaveCounter::take() { return std::exchange(counts_, {}); }

@@ -1,8 +1,9 @@
 // Counts what waves execute and access. Memory is counted by a Memory between the handlers and the
-// real one, LDS by check_lds() (isa/memory/private_access.h), which asks Wave::counter.
+// real one, LDS by check_lds() (isa/memory/private_access.h), which tells Wave::lds_observer.
 #pragma once
 
 #include "emulator/amd/isa/chip.h"
+#include "emulator/amd/isa/memory/lds_observer.h"
 #include "emulator/amd/isa/memory/memory.h"
 #include "emulator/amd/isa/operation.h"
 #include "emulator/amd/isa/wave.h"
@@ -43,7 +44,7 @@ class CountingMemory final : public Memory {
 };
 
 // Thread safety: one thread at a time.
-class WaveCounter {
+class WaveCounter final : public LdsObserver {
  public:
   // `memory` is borrowed. The first take() has the launches.
   WaveCounter(const Chip& chip, Memory& memory, u64 launches)
@@ -56,6 +57,8 @@ class WaveCounter {
   void begin_block() { last_pc_ = ~u64{0}; }
   void begin(const Operation& op);
   void end() { counter_.end(); }
+  void accessed(const Wave& wave, const Operation& op, u64 active, const u32* address, u32 bytes,
+                LdsAccess access) override;
 
   // Since the last call.
   KernelCounts take();

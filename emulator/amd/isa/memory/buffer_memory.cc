@@ -106,7 +106,7 @@ Flow cache(Wave& wave, const Operation& op) {
 }
 
 constexpr Shape kShape{.flags = kMemory};  // of those without data
-constexpr Shape kToLds{.flags = kMemory | kM0Address};
+constexpr Shape kToLds{.flags = kMemory | kM0Address | kCopiesToLds};
 
 // clang-format off
 constexpr Entry kTable[] = {

@@ -23,7 +23,9 @@ bool update_lane(Wave& wave, const Operation& op, u32 lane, u64 va, u32 bytes, A
   u64 only = u64{1} << lane;
   if ((op.flags & kMemoryFlat) != 0) {
     if (va >> 32 == wave.shared_aperture >> 32) {
-      if (check_lds(wave, op, only, offsets, bytes, true) == Flow::Stop) return false;
+      const LdsAccess access =
+          (op.flags & kMemoryReturns) != 0 ? LdsAccess::AtomicResult : LdsAccess::Atomic;
+      if (check_lds(wave, op, only, offsets, bytes, access) == Flow::Stop) return false;
       if (va % bytes != 0) {
         stop_unaligned_atomic(wave, op, va, lane, bytes);
         return false;

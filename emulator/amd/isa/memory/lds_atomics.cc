@@ -22,7 +22,8 @@ Flow atomic(Wave& wave, const Operation& op, const LdsAtomic& what, u32 offset, 
   u64 within = active;
   alignas(64) u32 at[64];
   for (u32 lane = 0; lane < wave.lanes; ++lane) at[lane] = address[lane] + offset;
-  if (check_lds(wave, op, within, at, what.bytes, true) == Flow::Stop) return Flow::Stop;
+  const LdsAccess access = what.returns ? LdsAccess::AtomicResult : LdsAccess::Atomic;
+  if (check_lds(wave, op, within, at, what.bytes, access) == Flow::Stop) return Flow::Stop;
   const u32* data1 = wave.v + op.src[kData1].row;
   const usize pitch = wave.lanes;
   const auto answer = [&](u32 lane, u64 before) {
@@ -82,7 +83,7 @@ Flow exchange_marked(Wave& wave, const Operation& op) {
     at[lane] = (address[lane] + static_cast<u32>(op.immediate)) & 0xfff8;
   }
   u64 within = active;
-  if (check_lds(wave, op, within, at, 8, true) == Flow::Stop) return Flow::Stop;
+  if (check_lds(wave, op, within, at, 8, LdsAccess::AtomicResult) == Flow::Stop) return Flow::Stop;
   for_each_lane(active & ~within, [&](u32 lane) {
     for (u32 i = 0; i < 2; ++i) wave.v[op.dst_row + i * wave.lanes + lane] = 0;
   });

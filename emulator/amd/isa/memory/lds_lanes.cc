@@ -92,7 +92,8 @@ Flow count_lanes(Wave& wave, const Operation& op) {
   u32 addresses[64];
   std::fill_n(addresses, 64, address);
   u64 within = active;
-  if (check_lds(wave, op, within, addresses, 4, true) == Flow::Stop) return Flow::Stop;
+  if (check_lds(wave, op, within, addresses, 4, LdsAccess::AtomicResult) == Flow::Stop)
+    return Flow::Stop;
   const u32 before = within != 0 ? read_as<u32>(wave.lds + address) : 0;
   const u32 count = static_cast<u32>(std::popcount(active));
   const u32 after = kAppend ? before + count : before - count;

@@ -3,15 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "emulator/core/instruction_counter.h"
-
 namespace doorbell::emu::amdgpu {
-
-void note_lds(const Wave& wave, u64 active, const u32* address, u32 bytes, bool write) {
-  for_each_lane(active,
-                [&](u32 lane) { wave.counter->note_shared(lane, address[lane], bytes, write); });
-  wave.counter->end_shared();
-}
 
 Flow stop_beyond_lds(Wave& wave, const Operation& op, u32 address, u32 lane, u32 bytes,
                      bool write) {

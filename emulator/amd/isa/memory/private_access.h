@@ -6,6 +6,7 @@
 #pragma once
 
 #include "emulator/amd/isa/memory/lane_access.h"
+#include "emulator/amd/isa/memory/lds_observer.h"
 
 namespace doorbell::emu::amdgpu {
 
@@ -40,21 +41,17 @@ inline u32 first_beyond(u64 active, const u32* address, u32 lanes, u32 bytes, u3
 [[gnu::cold]] void read_beyond_lds(const Wave& wave, u32 address, u32 bytes, u8* value);
 [[gnu::cold]] void write_beyond_lds(Wave& wave, u32 address, u32 bytes, const u8* value);
 
-// Tells wave.counter of the active lanes' access.
-[[gnu::cold]] void note_lds(const Wave& wave, u64 active, const u32* address, u32 bytes,
-                            bool write);
-
 // Stop if a lane's access is beyond the group's LDS or the lane's scratch; otherwise Next. In a
-// wave without checks, lanes beyond LDS are removed from `active`.
+// wave without checks, lanes beyond LDS are removed from `active`. The wave's observer is told.
 inline Flow check_lds(Wave& wave, const Operation& op, u64& active, const u32* address, u32 bytes,
-                      bool write) {
-  if (wave.counter != nullptr) [[unlikely]]
-    note_lds(wave, active, address, bytes, write);
+                      LdsAccess access) {
+  if (wave.lds_observer != nullptr) [[unlikely]]
+    wave.lds_observer->accessed(wave, op, active, address, bytes, access);
   const u32 lane = first_beyond(active, address, wave.lanes, bytes, wave.lds_bytes);
   if (lane == 64) [[likely]]
     return Flow::Next;
   if (wave.is_judged(Exit::Limit::Lds))
-    return stop_beyond_lds(wave, op, address[lane], lane, bytes, write);
+    return stop_beyond_lds(wave, op, address[lane], lane, bytes, access != LdsAccess::Load);
   active = lanes_within(active, address, bytes, wave.lds_bytes);
   return Flow::Next;
 }
@@ -69,7 +66,8 @@ inline Flow check_scratch(Wave& wave, const Operation& op, u64 active, const u32
 template <Element e>
 Flow load_lds(Wave& wave, const Operation& op, u64 active, const u32* address, u32* dst) {
   u64 within = active;
-  if (check_lds(wave, op, within, address, bytes_of(e), false) == Flow::Stop) return Flow::Stop;
+  if (check_lds(wave, op, within, address, bytes_of(e), LdsAccess::Load) == Flow::Stop)
+    return Flow::Stop;
   if (within != active) [[unlikely]] {
     for_each_lane(active & ~within, [&](u32 lane) {
       u8 value[bytes_of(e)];
@@ -82,9 +80,10 @@ Flow load_lds(Wave& wave, const Operation& op, u64 active, const u32* address, u
 }
 
 template <Element e>
-Flow store_lds(Wave& wave, const Operation& op, u64 active, const u32* address, const u32* src) {
+Flow store_lds(Wave& wave, const Operation& op, u64 active, const u32* address, const u32* src,
+               LdsAccess access = LdsAccess::Store) {
   u64 within = active;
-  if (check_lds(wave, op, within, address, bytes_of(e), true) == Flow::Stop) return Flow::Stop;
+  if (check_lds(wave, op, within, address, bytes_of(e), access) == Flow::Stop) return Flow::Stop;
   if (within != active) [[unlikely]] {
     for_each_lane(active & ~within, [&](u32 lane) {
       u8 value[bytes_of(e)];
@@ -105,7 +104,7 @@ Flow store_to_lds(Wave& wave, const Operation& op, const u32* values) {
   alignas(64) u32 at[64];
   const u32 base = (wave.s[kM0] & 0xffff) + static_cast<u32>(op.immediate);
   for (u32 lane = 0; lane < wave.lanes; ++lane) at[lane] = base + lane * kPitch;
-  return store_lds<kStored>(wave, op, wave.exec(), at, values);
+  return store_lds<kStored>(wave, op, wave.exec(), at, values, LdsAccess::Copy);
 }
 
 // The addresses of the dword (or a part of it) at `offset` in each lane's scratch, plus `more`

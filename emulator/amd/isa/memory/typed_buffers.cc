@@ -240,7 +240,7 @@ constexpr Entry store_entry(std::string_view name) {
 constexpr Entry kTable[] = {
     DOORBELL_TYPED("BUFFER", false),
     DOORBELL_TYPED("TBUFFER", true),
-    {"BUFFER_LOAD_FORMAT_X_LDS", {.flags = kMemory | kM0Address}, &load_to_lds},
+    {"BUFFER_LOAD_FORMAT_X_LDS", {.flags = kMemory | kM0Address | kCopiesToLds}, &load_to_lds},
     load_entry<false, 1, Packing::HighHalf>("BUFFER_LOAD_FORMAT_D16_HI_X"),
     store_entry<false, 1, Packing::HighHalf>("BUFFER_STORE_FORMAT_D16_HI_X"),
 };

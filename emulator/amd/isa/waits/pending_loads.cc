@@ -54,6 +54,7 @@ bool is_cache(std::string_view name) {
 
 void PendingLoads::clear() {
   loads_.clear();
+  copies_issued_ = copies_back_ = 0;
   unmark();
   found_.reset();
 }
@@ -72,6 +73,7 @@ std::optional<PendingLoads::Load> PendingLoads::load_of(const Operation& op,
                                                         const RegisterRanges& ranges) const {
   const std::string_view name = op.entry->name;
   Load load{.pc = op.pc, .name = op.name};
+  load.copies = (op.entry->shape.flags & kCopiesToLds) != 0;
   for (const RegisterRange& range : ranges)
     if (range.written) load.results.add(range);
   if (name.starts_with("DS_")) {
@@ -80,7 +82,7 @@ std::optional<PendingLoads::Load> PendingLoads::load_of(const Operation& op,
   } else if (is_vector_memory(name) || name.starts_with("FLAT_")) {
     const bool flat = (op.flags & kMemoryFlat) != 0;
     if (is_cache(name)) return std::nullopt;
-    if (load.results.empty() && chip_->generation != Generation::Gfx9 && !has(name, "_LDS_"))
+    if (load.results.empty() && chip_->generation != Generation::Gfx9 && !load.copies)
       return std::nullopt;
     load.order = flat ? Order::Flat : Order::Vector;
     load.counters = flat ? kVector | kLds : kVector;
@@ -103,10 +105,12 @@ const char* PendingLoads::counter_name(u8 counters) const {
 
 void PendingLoads::begin(const Operation& op) {
   if (op.entry == nullptr) return;
+  if ((op.entry->shape.flags & kCopiesToLds) != 0) ++copies_issued_;
+  if (!judges_ && copies_issued_ == copies_back_) return;
   const bool is_scalar = op.entry->name.starts_with("S_");
   if (is_scalar && waits(op)) return;
   const bool may_load = is_scalar || (op.entry->shape.flags & kMemory) != 0;
-  const bool is_judged = has_results_ && !found_;
+  const bool is_judged = judges_ && has_results_ && !found_;
   if (!may_load && !is_judged) return;
   const RegisterRanges ranges = register_ranges(op, lanes_);
   if (is_judged) judge(op, ranges);
@@ -183,6 +187,7 @@ void PendingLoads::wait(u8 counters, u32 left) {
                                               : nullptr;
     const bool is_back = behind != nullptr ? (*behind)++ >= left : left == 0;
     if (!is_back) continue;
+    if (load.copies) ++copies_back_;
     loads_.erase(loads_.begin() + static_cast<std::ptrdiff_t>(i));
     changed = true;
   }

@@ -26,14 +26,18 @@ struct MissingWait {
 // Of one wave. Thread safety: one thread at a time.
 class PendingLoads {
  public:
-  // `chip` is static; `lanes` of the wave.
-  PendingLoads(const Chip& chip, u32 lanes) : chip_(&chip), lanes_(lanes) {}
+  // `chip` is static; `lanes` of the wave. Without judging, only copies are followed.
+  PendingLoads(const Chip& chip, u32 lanes, bool judges = true)
+      : chip_(&chip), lanes_(lanes), judges_(judges) {}
 
   // Call before each instruction that the wave executes: judges it, then notes what it loads or
   // waits for.
   void begin(const Operation& op);
   // The first that was found since the last call.
   std::optional<MissingWait> take();
+  // Loads from memory to LDS, which come back in their order.
+  u32 copies_issued() const { return copies_issued_; }
+  u32 copies_back() const { return copies_back_; }  // for which the wave has waited
   // The wave starts anew.
   void clear();
 
@@ -47,7 +51,8 @@ class PendingLoads {
     u64 pc = 0;
     std::string_view name;
     Order order = Order::None;
-    u8 counters = 0;  // any of them says when it is back
+    u8 counters = 0;      // any of them says when it is back
+    bool copies = false;  // to LDS
     RegisterRanges results;
   };
 
@@ -62,6 +67,8 @@ class PendingLoads {
 
   const Chip* chip_;
   u32 lanes_;
+  bool judges_;
+  u32 copies_issued_ = 0, copies_back_ = 0;
   std::vector<Load> loads_;  // in the order of issue
   // The registers of all results.
   bool has_results_ = false;

@@ -1,6 +1,6 @@
 // The rules that are checked while waves run: a kernel's resources (AMD-RES), barriers (AMD-BAR),
-// undefined values (AMD-INI) and waits (AMD-LOAD). Each by name: broken, kept, and the behaviour at
-// each level.
+// undefined values (AMD-INI), waits (AMD-LOAD) and races (AMD-RACE). Each by name: broken, kept,
+// and the behaviour at each level.
 #include <gtest/gtest.h>
 
 #include "emulator/amd/all_checks.h"
@@ -25,8 +25,8 @@ class Rules {
     out = gpu.allocate(4096);
   }
 
-  // One group of one wave. The address of `out` is its argument.
-  GridState run(std::string_view body, const AssemblyOptions& options = {}) {
+  // One group of one wave, or of `waves`. The address of `out` is its argument.
+  GridState run(std::string_view body, const AssemblyOptions& options = {}, u32 waves = 1) {
     GridLauncher launcher({.chip = &gpu.chip(),
                            .space = &gpu.space(),
                            .checks = &checks_,
@@ -34,7 +34,7 @@ class Rules {
     const TestKernel kernel = gpu.assemble(body, options);
     const u32 lanes = gpu.chip().wave32 ? 32 : 64;
     const Dispatch dispatch =
-        gpu.dispatch(kernel, {.group_size = {lanes, 1, 1}}, Arguments().add(out));
+        gpu.dispatch(kernel, {.group_size = {waves * lanes, 1, 1}}, Arguments().add(out));
     auto grid = launcher.launch(dispatch, nullptr);
     const GridState state = grid->run(~u64{0});
     what = state == GridState::Failed && grid->exception() ? grid->exception()->what : "";
@@ -291,6 +291,33 @@ TEST(LoadRules, UsesBeforeTheWaitHaveAName) {
   Rules kept("gfx1100", "off,AMD-LOAD=error");
   EXPECT_EQ(kept.run(fmt::format(fmt::runtime(body), "s_waitcnt lgkmcnt(0)\n")), GridState::Done);
   EXPECT_EQ(kept.broken(), Ids{});
+}
+
+// ---- races in LDS
+
+TEST(RaceRules, UnorderedAccessesHaveAName) {
+  constexpr const char* kBody =
+      "v_mov_b32 v1, 0\nds_store_b32 v1, v0\n{}ds_load_b32 v2, v1\ns_endpgm";
+  const AssemblyOptions options{.lds_bytes = 64};
+  const std::string race = fmt::format(fmt::runtime(kBody), "");
+  Rules judged("gfx1100", "off,AMD-RACE=error");
+  EXPECT_EQ(judged.run(race, options, 2), GridState::Failed);
+  EXPECT_EQ(judged.broken(), Ids{"AMD-RACE-001"});
+  Rules warned("gfx1100", "off,AMD-RACE=warn");
+  EXPECT_EQ(warned.run(race, options, 2), GridState::Done);
+  EXPECT_EQ(warned.broken(), (Ids{"AMD-RACE-001", "AMD-RACE-001"}));
+  Rules off("gfx1100", "error");
+  EXPECT_EQ(off.run(race, options, 2), GridState::Done);
+  EXPECT_EQ(off.broken(), Ids{});
+  Rules kept("gfx1100", "off,AMD-RACE=error");
+  EXPECT_EQ(kept.run("v_lshl_add_u32 v1, v0, 2, 0\nds_store_b32 v1, v0\n"
+                     "s_barrier\nds_load_b32 v2, v1\ns_endpgm",
+                     {.lds_bytes = 256}, 2),
+            GridState::Done);
+  EXPECT_EQ(kept.broken(), Ids{});
+  Rules alone("gfx1100", "off,AMD-RACE=error");
+  EXPECT_EQ(alone.run(race, options, 1), GridState::Done);
+  EXPECT_EQ(alone.broken(), Ids{});
 }
 
 }  // namespace
