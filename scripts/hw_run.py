@@ -143,10 +143,12 @@ class Runner:
         if name == "capture":
             return self.capture(device, seconds)
         if name == "probe":
+            if kind_of(device) == "AMD" and not device.startswith("EMU"):
+                return self.json_of("amd", "probe", seconds=seconds)
             if kind_of(device) not in OF_NVIDIA or device.startswith("EMU") or self.probed:
-                return {"unsupported": "NVIDIA's kernel modules are asked, once"}
+                return {"unsupported": "NVIDIA's kernel modules are asked, once, and AMD's GPUs tried"}
             self.probed = True
-            return self.json_of("probe", seconds=seconds)
+            return self.json_of("nv", "probe", seconds=seconds)
         quick = {"latency": ("--runs", "5", "--seconds", "0.01", "--largest", "64KiB"),
                  "gemm": ("--runs", "2", "--sizes", "64"), "bandwidth": ("--runs", "2", "--sizes", "64KiB"),
                  "attention": ("--runs", "2", "--sizes", "64"), "convolution": ("--runs", "2", "--sizes", "1")}
@@ -295,6 +297,8 @@ def lines_of(part, result):
         return ["%s: %s" % (part, result["error"])]
     if "unsupported" in result:
         return ["%s: not run: %s" % (part, result["unsupported"])]
+    if part == "probe" and "steps" in result:
+        return ["probe: %s: %s" % (one["step"], one["verdict"]) for one in result["steps"]]
     if part == "probe":
         return ["probe: driver %s, %d GPUs" % (result["driver"], len(result["gpus"]))]
     if part == "silicon":

@@ -19,7 +19,7 @@ RENAMED = {("nv_ioctl_card_info_t", name): f"pci_info.{name}"
            for name in ("domain", "bus", "slot", "function", "vendor_id", "device_id")}
 
 GOLDENS = {
-    "drivers/nv/hw/class_id.h": "methods_test.cc, qmd_test.cc; RM lists the classes that it has (doorbell probe)",
+    "drivers/nv/hw/class_id.h": "methods_test.cc, qmd_test.cc; RM lists the classes that it has (doorbell nv probe)",
     "drivers/nv/hw/compute/methods.h": "methods_test.cc, commands_test.cc",
     "drivers/nv/hw/copy/methods.h": "methods_test.cc, commands_test.cc",
     "drivers/nv/hw/host/gp_entry.h": "methods_test.cc",

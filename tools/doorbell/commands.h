@@ -7,6 +7,7 @@
 namespace doorbell::tools {
 
 // Each returns the exit status through `status` when its subcommand is run.
+void add_amd(CLI::App* app, int* status);
 void add_bench(CLI::App* app, int* status);
 void add_completion(CLI::App* app, int* status);
 void add_conformance(CLI::App* app, int* status);
@@ -19,7 +20,7 @@ void add_export(CLI::App* app, int* status);
 void add_graph(CLI::App* app, int* status);
 void add_help(CLI::App* app, int* status);
 void add_manual(CLI::App* app, int* status);
-void add_probe(CLI::App* app, int* status);
+void add_nv(CLI::App* app, int* status);
 void add_profile(CLI::App* app, int* status);
 void add_trace(CLI::App* app, int* status);
 

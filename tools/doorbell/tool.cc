@@ -12,6 +12,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", "doorbell " DOORBELL_VERSION, "Print the version");
   int status = 0;
+  add_amd(&app, &status);
   add_bench(&app, &status);
   add_completion(&app, &status);
   add_conformance(&app, &status);
@@ -24,7 +25,7 @@ int run(int argc, char** argv) {
   add_graph(&app, &status);
   add_help(&app, &status);
   add_manual(&app, &status);
-  add_probe(&app, &status);
+  add_nv(&app, &status);
   add_profile(&app, &status);
   add_trace(&app, &status);
   return parse(app, argc, argv, status);

@@ -24,8 +24,8 @@ def commands():
     """The names in `doorbell --help`, with those below them."""
     def listed(text):
         return re.findall(r"^  ([a-z]+) {2,}", re.split("(?i)subcommands:", text)[1], re.MULTILINE)
-    return [(name,) for name in listed(run("--help").stdout)] + [("bench", name) for name in
-                                                                listed(run("bench", "--help").stdout)]
+    return [(name,) for name in listed(run("--help").stdout)] + [
+        (group, name) for group in ("amd", "bench", "nv") for name in listed(run(group, "--help").stdout)]
 
 
 class Help(unittest.TestCase):
@@ -72,6 +72,7 @@ class Completion(unittest.TestCase):
     def test_bash_completes_commands_options_and_values(self):
         self.assertEqual(self.bash("doorbell", ""), [path[0] for path in commands() if len(path) == 1])
         self.assertEqual(self.bash("doorbell", "de"), ["decode", "demo", "devices"])
+        self.assertEqual(self.bash("doorbell", "amd", ""), ["probe"])
         self.assertEqual(self.bash("doorbell", "bench", ""),
                          ["latency", "gemm", "bandwidth", "attention", "convolution"])
         self.assertIn("--adversarial", self.bash("doorbell", "emu", "--"))

@@ -203,7 +203,7 @@ print('shared', status, one[0:5])
         self.assertEqual(len(lines), 7, lines)
 
     def test_the_kernel_modules_are_asked(self):
-        done = subprocess.run([TOOL, "emu", "--gpu", "sm_90", "--check", "off", "--", TOOL, "probe", "--json"],
+        done = subprocess.run([TOOL, "emu", "--gpu", "sm_90", "--check", "off", "--", TOOL, "nv", "probe", "--json"],
                               capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 0, done.stderr)
         answers = json.loads(done.stdout)
@@ -216,13 +216,13 @@ print('shared', status, one[0:5])
         self.assertEqual(gpu["channels"]["AMPERE_CHANNEL_GPFIFO_A"], "works")
         self.assertEqual(answers["uvm"]["a range of one page"], "works")
         self.assertIn("NV_ERR_UVM_ADDRESS_IN_USE", answers["uvm"]["a range that overlaps"]["refused"])
-        lines = subprocess.run([TOOL, "emu", "--gpu", "sm_86", "--check", "off", "--", TOOL, "probe"],
+        lines = subprocess.run([TOOL, "emu", "--gpu", "sm_86", "--check", "off", "--", TOOL, "nv", "probe"],
                                capture_output=True, text=True, timeout=60).stdout.splitlines()
         self.assertIn("gpus/0/doorbell/BAR1/refused: the class has no parameters before Hopper", lines)
 
     @unittest.skipIf(os.path.exists("/dev/nvidiactl"), "there are kernel modules here")
     def test_without_kernel_modules_nobody_answers(self):
-        done = subprocess.run([TOOL, "probe"], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([TOOL, "nv", "probe"], capture_output=True, text=True, timeout=60)
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("/dev/nvidiactl does not exist", done.stderr)
 

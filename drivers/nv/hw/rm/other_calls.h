@@ -1,5 +1,5 @@
 // Calls that Doorbell's driver does not make: those of other clients, for `doorbell trace`, and
-// questions of `doorbell probe`.
+// questions of `doorbell nv probe`.
 // [NVIDIA/open-gpu-kernel-modules src/common/sdk/nvidia/inc/nvos.h, ctrl/ctrl2080/ctrl2080fb.h,
 // src/nvidia/arch/nvalloc/unix/include/nv-ioctl.h, kernel-open/nvidia-uvm/uvm_ioctl.h]
 #pragma once

@@ -1,4 +1,4 @@
-// `doorbell probe`: asks NVIDIA's kernel modules what this machine's GPUs are and do, as far as
+// `doorbell nv probe`: asks NVIDIA's kernel modules what this machine's GPUs are and do, as far as
 // calls and mapped memory can tell, for docs/hw/nv.md: each question with its answer, or the
 // refusal. It launches nothing. What `doorbell trace --capture` and the conformance suite tell is
 // left to them.
@@ -251,8 +251,10 @@ int run(bool as_json) {
 
 }  // namespace
 
-void add_probe(CLI::App* app, int* status) {
-  CLI::App* command = app->add_subcommand(
+void add_nv(CLI::App* app, int* status) {
+  CLI::App* nv = app->add_subcommand("nv", "Look at NVIDIA's GPUs");
+  nv->require_subcommand(1);
+  CLI::App* command = nv->add_subcommand(
       "probe", "Ask NVIDIA's kernel modules what this machine's GPUs are and do");
   auto json = std::make_shared<bool>(false);  // owned by the parser and the callback
   command->add_flag("--json", *json, "Print JSON");
