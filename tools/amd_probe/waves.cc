@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <set>
 
 #include "base/util/try.h"
@@ -84,6 +85,12 @@ Result<Outcome> spill(Card& card) {
   const i64 variables[] = {waves};
   TRY(launcher.run("scratch", {.params = 2, .variables = 1, .groups = groups}, views, variables));
   TRY(launcher.read(*out, std::span(kept)));
+  if (xccs == 1)
+    TRY(launcher.read(*meeting, std::span(&arrived, 1)));
+  else
+    std::memcpy(&arrived, host->host(), sizeof arrived);
+  if (arrived != waves)
+    return not_tried(fmt::format("{} of {} waves met, by atomics: see those", arrived, waves));
   for (u32 i = 0; i < kept.size(); ++i)
     if (kept[i][0] != i || kept[i][1] != ~i)
       return differs(xccs > 1 ? Fact::ScratchOfXcc : Fact::ScratchWaves,

@@ -98,6 +98,20 @@ TEST(Probe, RecordsAreGoldensForOtherRuns) {
                 "copies: recorded ok, here differs"}));
 }
 
+TEST(Probe, LeavesOutAtomicsThatTheLinkToTheHostLacks) {
+  Seeded seeded;
+  seeded.scale_property("flags", 13);  // 1: enabled; 4 and 8: no atomics of 32 and of 64 bits
+  EmulatedCard card("gfx1100", &seeded);
+  const std::vector<StepReport> steps = *run_probe(card.kfd, {});
+  for (const StepReport& step : steps) {
+    if (step.name == "host atomics") {
+      EXPECT_EQ(step.outcome.text, "the link to the host has no atomics (flags 0xd)");
+    } else {
+      EXPECT_NE(step.outcome.verdict, Verdict::Differs) << to_line(step);
+    }
+  }
+}
+
 struct FaultsTest : ::testing::TestWithParam<const char*> {};
 
 TEST_P(FaultsTest, AreReportedAndWorkGoesOn) {
