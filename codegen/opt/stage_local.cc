@@ -105,8 +105,7 @@ bool Staging::can_hold() const {
   for (UOp r : around_) {
     if (!r.src(0).is_const()) return false;
   }
-  return std::all_of(tiles_.begin(), tiles_.end(),
-                     [](const Stager& s) { return s.copies() <= kMaxUnrolledCopies; });
+  return std::ranges::all_of(tiles_, &Stager::can_hold);
 }
 
 i64 Staging::trips() const {

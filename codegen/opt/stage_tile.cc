@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/util/check.h"
+#include "codegen/opt/windows.h"
 
 namespace doorbell::codegen::detail {
 
@@ -25,24 +26,65 @@ void Stager::find_dims() {
     if (p.block == 1) continue;
     i64 stride = std::abs(address.coefficient(axis).value_or(INT32_MAX));
     bool reduced = loops_.info.ranges[static_cast<usize>(axis)].reduce;
-    dims_.push_back({axis, p.block, stride, reduced});
+    dims_.push_back({axis, p.block, stride, reduced, 1, p.block});
   }
   CHECK(!dims_.empty(), "an operand to be staged does not vary with any tile");
   std::stable_sort(dims_.begin(), dims_.end(),
                    [](const Dim& a, const Dim& b) { return a.stride < b.stride; });
+  merge_windows();
   loops_.reads_local ? lay_out_swizzled() : lay_out();
   find_block();
 }
 
+// Of operands of matrix instructions, whose addresses have no lanes of their own.
+void Stager::merge_windows() {
+  UOp index = load_.src(0).src(1), gate = load_.src(0).nsrc() > 2 ? load_.src(0).src(2) : UOp();
+  const bool is_operand =
+      std::ranges::any_of(dims_, [&](const Dim& d) { return d.reduced && parts(d).matrix > 1; });
+  if (!is_operand || loops_.reads_local) return;
+  for (usize tap = 0; tap < dims_.size();) {
+    const Dim t = dims_[tap];
+    auto along = std::ranges::find_if(dims_, [&](const Dim& d) {
+      return !d.reduced && d.tap < 0 && size(d.axis) > 0 && size(d.axis) % d.block == 0 &&
+             varies_with_sum(index, t.axis, d.axis) &&
+             (!gate || varies_with_sum(gate, t.axis, d.axis));
+    });
+    if (!t.reduced || t.block != size(t.axis) || along == dims_.end()) {
+      ++tap;
+      continue;
+    }
+    along->extent += t.extent - 1;
+    along->tap = t.axis;
+    dims_.erase(dims_.begin() + static_cast<std::ptrdiff_t>(tap));
+  }
+}
+
+// Taps that lie side by side, followed by the next of the depth.
+void Stager::find_whole() {
+  if (!transposes() || gates() != 0 || parts(dims_[rows_.back()]).matrix == 1) return;
+  i64 elements = 1;
+  for (usize i = 0; i <= rows_.back(); ++i) {
+    const Dim& d = dims_[i];
+    if (!d.reduced || d.stride != elements) return;
+    if (i < rows_.back() && d.block != size(d.axis)) return;
+    elements *= d.extent;
+  }
+  whole_ = rows_.back();
+}
+
 // Whole vectors, where the address and the gates allow.
 void Stager::find_block() {
+  find_whole();
   const Dim &first = dims_[0], &last = dims_[rows_.back()];
-  i64 size = loops_.info.ranges[static_cast<usize>(first.axis)].size, tile = 1;
-  for (const Dim& d : dims_) tile *= d.extent;
+  i64 tile = 1;
+  for (usize i = whole_; i < dims_.size(); ++i) tile *= dims_[i].extent;
   const i64 bytes = load_.dtype().bytes(), items = loops_.all_items();
-  const bool vectors = first.stride == 1 && size > 0 && !(gates() >> first.axis & 1);
+  const i64 end = size(first.axis);
+  // A window's rows would begin at any element.
+  const bool vectors =
+      first.stride == 1 && end > 0 && first.tap < 0 && !(gates() >> first.axis & 1);
   auto fits = [&](i64 wide) {
-    return wide == 1 || (vectors && first.extent % wide == 0 && size % wide == 0);
+    return wide == 1 || (vectors && whole_ == 0 && first.extent % wide == 0 && end % wide == 0);
   };
   lanes_ = std::clamp<i64>(loops_.caps.vector_bytes / bytes, 1, 16);
   // Neighbours in the tile are not neighbours in global memory.
@@ -131,7 +173,10 @@ UOp Stager::place(UOp memory, UOp base, const std::vector<UOp>& at, UOp gate) {
 
 UOp Stager::read(UOp memory, UOp base, i64 left) {
   std::vector<UOp> at;
-  for (const Dim& d : dims_) at.push_back(parts(d).inner);
+  for (const Dim& d : dims_) {
+    UOp inner = parts(d).inner;
+    at.push_back(d.tap < 0 ? inner : rw_.add(inner, parts(d.tap).inner));
+  }
   UOp address = place(memory, base, at, UOp());
   if (loops_.reads_local) {
     const i64 pitch = dims_[1].extent * row_elements();
@@ -154,7 +199,7 @@ bool Stager::loads_matrices() const {
 
 i64 Stager::copies() const {
   i64 blocks = 1, items = loops_.all_items();
-  for (const Dim& d : dims_) blocks *= d.extent;
+  for (usize i = whole_; i < dims_.size(); ++i) blocks *= dims_[i].extent;
   blocks /= lanes_ * down_;
   return (blocks + items - 1) / items;
 }
@@ -180,9 +225,15 @@ std::vector<Stager::Digit> Stager::digits() const {
     }
     return list;
   }
-  for (usize i = 0; i < dims_.size(); ++i) {
+  for (usize i = whole_; i < dims_.size(); ++i) {
     const i64 step = (i == 0 ? lanes_ : 1) * (i == last ? down_ : 1);
     list.push_back({i, dims_[i].extent / step, step});
+  }
+  // Parts of one row would be as many banks apart as those of a few rows.
+  if (whole_ > 0 && list.size() == 2 && list[1].extent % 8 == 0) {
+    const Digit of_row = list[0], rows = list[1];
+    list = {{rows.dim, 8, 1}, of_row};
+    if (rows.extent > 8) list.push_back({rows.dim, rows.extent / 8, 8});
   }
   return list;
 }
@@ -202,6 +253,8 @@ Stager::Block Stager::block(AxisType lanes, AxisType rows) {
   if (down_ > 1) b.made.push_back(b.row = loops_.range(rows, down_));
   if (lanes_ > 1) b.made.push_back(b.lane = loops_.range(lanes, lanes_));
   b.at.assign(dims_.size(), rw_.index(0));
+  for (usize i = 0; i < whole_; ++i)
+    b.made.push_back(b.at[i] = loops_.range(AxisType::Upcast, dims_[i].extent));
   const std::vector<Digit> list = digits();
   for (const Digit& d : list) blocks *= d.extent;
   if (copies() * items > blocks) b.inside = rw_.lt(number, blocks);
@@ -232,10 +285,10 @@ UOp Stager::value(const Block& b, LoopValues loops, UOp gate) {
   for (usize i = 0; i < dims_.size(); ++i) {
     const Dim& d = dims_[i];
     RangeImage image;
-    image.value = loops_.mul_add(at_loops(parts(d).outer), d.extent, b.at[i]);
-    i64 size = loops_.info.ranges[static_cast<usize>(d.axis)].size;
+    image.value = loops_.mul_add(at_loops(parts(d).outer), d.block, b.at[i]);
+    const i64 size = this->size(d.axis);
     if (i == 0) image.gate = gate;
-    if (size == 0 || size % d.extent) {
+    if (size == 0 || size % d.block) {
       UOp limit = loops_.info.ranges[static_cast<usize>(d.axis)].range.src(0);
       // A vector is inside or outside as a whole.
       const i64 step = i == 0 ? lanes_ : 1;
@@ -244,6 +297,10 @@ UOp Stager::value(const Block& b, LoopValues loops, UOp gate) {
       image.gate = image.gate ? rw_.land(image.gate, within) : within;
     }
     rebuild.set(d.axis, image);
+    if (d.tap < 0) continue;
+    RangeImage first;
+    first.value = rw_.index(0);
+    rebuild.set(d.tap, first);
   }
   return rebuild(load_);
 }

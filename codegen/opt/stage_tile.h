@@ -5,6 +5,9 @@
 // avoid bank conflicts, or, where matrix instructions read the tile themselves, swizzled
 // (LocalMatrix in codegen/linear/program.h). An operand whose depth is not contiguous in global
 // memory is transposed in registers: an item copies a block of it, with vectors on both sides.
+// Of a window that slides over the operand (windows.h), the tile holds each element once: its axis
+// and the one it slides along are one dimension. Of the window's weights, which lie side by side in
+// global memory, an item copies all, for as many values of the depth as fill a vector.
 #pragma once
 
 #include <span>
@@ -39,6 +42,8 @@ class Stager {
   core::UOp fill_async(core::UOp memory, core::UOp base, LoopValues loops, core::UOp gate) {
     return copy(memory, base, loops, true, gate);
   }
+  // Whether an item's copies are single loads and stores; those of whole windows are more.
+  bool can_hold() const { return whole_ == 0 && copies() <= kMaxUnrolledCopies; }
   bool copies_async() const {
     return loops_.caps.async_copies && !transposes() &&
            lanes_ * load_.dtype().bytes() == kAsyncBytes &&
@@ -57,7 +62,8 @@ class Stager {
     i64 axis;
     i64 extent, stride;  // in global memory; a large number if it is not constant
     bool reduced;
-    i64 pitch = 1;  // in the tile
+    i64 pitch = 1;            // in the tile
+    i64 block = 1, tap = -1;  // of the axis; the axis of a window, or -1
   };
   // Part of a block's place: digit * step of a dim, the fastest first.
   struct Digit {
@@ -72,9 +78,11 @@ class Stager {
     core::UOp inside;           // null: all blocks are
   };
   void find_dims();
+  void merge_windows();
   void lay_out();
   void lay_out_swizzled();
   void find_block();
+  void find_whole();
   std::vector<Digit> digits() const;
   Block block(core::AxisType lanes, core::AxisType rows);
   core::UOp place(core::UOp memory, core::UOp base, const std::vector<core::UOp>& at,
@@ -93,7 +101,9 @@ class Stager {
   bool is_matrix_axis(const Dim& d) const {
     return d.axis == loops_.matrix_rows || d.axis == loops_.matrix_columns;
   }
-  const GroupParts& parts(const Dim& d) const { return loops_.parts[static_cast<usize>(d.axis)]; }
+  const GroupParts& parts(i64 axis) const { return loops_.parts[static_cast<usize>(axis)]; }
+  const GroupParts& parts(const Dim& d) const { return parts(d.axis); }
+  i64 size(i64 axis) const { return loops_.info.size(axis); }
 
   GroupLoops& loops_;
   core::Rewriter& rw_;
@@ -103,6 +113,7 @@ class Stager {
   // An item copies blocks: `lanes_` neighbours in global memory by `down_` neighbours in the tile,
   // if those are others. Where the tile's neighbours are apart in global memory, lanes_ is 1.
   i64 lanes_ = 1, down_ = 1;
+  usize whole_ = 0;            // so many of dims_, the fastest, are in each block as a whole
   bool along_output_ = false;  // the tile's rows: matrix loads transpose them
 };
 

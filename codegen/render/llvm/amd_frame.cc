@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include <map>
+
 #include "codegen/render/llvm/amd_matrix.h"
 #include "codegen/render/llvm/gpu_frame.h"
 #include "drivers/amd/hw/abi/buffer_resource.h"
@@ -23,6 +25,8 @@ namespace {
 // Offsets of buffer instructions: gfx12's have 24 bits and are not negative, others' have 12 bits.
 // [LLVM, AMDGPU/SIInstrInfo.cpp: SIInstrInfo::getMaxMUBUFImmOffset]
 [[maybe_unused]] constexpr u32 kLongOffsets = 1 << 23, kShortOffsets = 1 << 12;
+// More than gated buffers have, and no more than a sum with their constants has room for.
+[[maybe_unused]] constexpr u32 kBehindEnd = 1u << 31;
 // [LLVM AMDGPUUsage, "Code Object V5"]
 constexpr u32 kCodeObjectVersion = 500;
 
@@ -82,23 +86,33 @@ class AmdFrame final : public GpuFrame {
   }
 
   // A buffer load: the addresses of its items in a vector register, what is the same for all in a
-  // scalar one. Where the constant fits the instruction, one vector register serves all loads of an
-  // operand: LLVM finds the constant only beside what changes in the loop, so all of the sum is in
-  // that register. Of 16 bits only on gfx9: later chips load both halves of a register in place.
+  // scalar one, which constants that do not fit the instruction are added to. Where they do, one
+  // vector register serves all loads of an operand: LLVM finds the constant only beside what
+  // changes in the loop, so all of the sum is in that register. Wide loads have few constants, and
+  // a register for each. Behind the buffer's end, zeros are loaded: there is the address of an item
+  // whose gate is false. A negative constant is one of a buffer that begins earlier, where no gate
+  // is true.
   llvm::Instruction* load_in_step([[maybe_unused]] llvm::IRBuilder<>& b,
                                   [[maybe_unused]] llvm::Type* type, [[maybe_unused]] usize slot,
                                   [[maybe_unused]] const StepAddress& at) override {
 #if LLVM_VERSION_MAJOR >= 22
     const auto bits = static_cast<unsigned>(type->getPrimitiveSizeInBits().getFixedValue());
-    if (bits != 32 && bits != 64 && bits != 128 && !(bits == 16 && is_gfx9_)) return nullptr;
+    if (bits != 16 && bits != 32 && bits != 64 && bits != 128) return nullptr;
+    const ProgramParam& p = program_.params[slot];
+    const i64 before =
+        at.constant < 0 ? (-at.constant + kShortOffsets - 1) & -i64{kShortOffsets} : 0;
+    if (at.gate && (p.count <= 0 || p.count * p.dtype.bytes() + before > INT32_MAX)) return nullptr;
     llvm::Type* words = bits == 16 ? b.getInt16Ty() : b.getInt32Ty();
     if (bits > 32) words = llvm::FixedVectorType::get(words, bits / 32);
     llvm::Value *of_item = at.of_item, *of_all = at.of_all;
-    if (at.constant < (is_gfx12_ ? kLongOffsets : bits == 16 ? kShortOffsets : 0))
-      of_item = b.CreateAdd(of_item, of_all), of_all = b.getInt32(0);
-    of_item = b.CreateAdd(of_item, b.getInt32(at.constant));
+    if (at.gate) of_item = b.CreateSelect(at.gate, of_item, b.getInt32(kBehindEnd));
+    const u32 constant = static_cast<u32>(at.constant + before);
+    const bool fits = constant < (is_gfx12_ ? kLongOffsets : bits == 16 ? kShortOffsets : 0);
+    if (fits) of_item = b.CreateAdd(of_item, of_all), of_all = b.getInt32(0);
+    llvm::Value*& sum = bits == 16 && !fits ? of_all : of_item;
+    sum = b.CreateAdd(sum, b.getInt32(constant));
     return b.CreateIntrinsic(llvm::Intrinsic::amdgcn_raw_ptr_buffer_load, {words},
-                             {buffer_of(slot), of_item, of_all, b.getInt32(0)});
+                             {buffer_of(slot, before), of_item, of_all, b.getInt32(0)});
 #else
     return nullptr;
 #endif
@@ -129,18 +143,19 @@ class AmdFrame final : public GpuFrame {
     return encode(amd::hw::BufferWord3Gfx10{.resource_level = is_gfx10_, .oob_select = 3})[0];
   }
 
-  // A raw buffer over a Param.
-  llvm::Value* buffer_of(usize slot) {
-    buffers_.resize(program_.params.size());
-    if (buffers_[slot] != nullptr) return buffers_[slot];
+  // A raw buffer over a Param and some bytes before it.
+  llvm::Value* buffer_of(usize slot, i64 before) {
+    llvm::Value*& made = buffers_[{slot, before}];
+    if (made != nullptr) return made;
     llvm::IRBuilder<> entry(&function_->getEntryBlock());
     const ProgramParam& p = program_.params[slot];
-    const i64 bytes = p.count > 0 ? p.count * p.dtype.bytes() : UINT32_MAX;
-    llvm::Argument* argument = function_->getArg(static_cast<unsigned>(slot));
+    const i64 bytes = p.count > 0 ? p.count * p.dtype.bytes() + before : UINT32_MAX;
+    llvm::Value* begin = function_->getArg(static_cast<unsigned>(slot));
+    if (before > 0) begin = entry.CreatePtrAdd(begin, entry.getInt64(static_cast<u64>(-before)));
     llvm::Type* buffer = llvm::PointerType::get(function_->getContext(), kBufferSpace);
-    return buffers_[slot] = entry.CreateIntrinsic(
-               llvm::Intrinsic::amdgcn_make_buffer_rsrc, {buffer, argument->getType()},
-               {argument, entry.getInt16(0),
+    return made = entry.CreateIntrinsic(
+               llvm::Intrinsic::amdgcn_make_buffer_rsrc, {buffer, begin->getType()},
+               {begin, entry.getInt16(0),
                 entry.getInt64(static_cast<u64>(std::min<i64>(bytes, UINT32_MAX))),
                 entry.getInt32(buffer_word3())});
   }
@@ -179,7 +194,7 @@ class AmdFrame final : public GpuFrame {
   }
 
   const bool is_gfx9_, is_gfx10_, is_gfx12_;
-  std::vector<llvm::Value*> buffers_;  // by slot of a Param
+  std::map<std::pair<usize, i64>, llvm::Value*> buffers_;  // by slot, and bytes before it
 };
 
 }  // namespace

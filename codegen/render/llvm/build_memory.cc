@@ -2,7 +2,7 @@
 //
 // Gates: a gate per lane, and on targets that have masked vectors one gate of a vector access, is a
 // masked load or store. Any other load reads the memory's beginning where its gate is false, so
-// that no branch is taken; a store branches.
+// that no branch is taken, or behind a buffer's end, where the target knows it; a store branches.
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/MDBuilder.h>
@@ -74,12 +74,13 @@ bool varies_with_item(UOp u, std::vector<i8>* known) {
 // A load in a loop that moves all items' addresses together: what moves is an operand apart from
 // what differs between items, so that the loop has one addition for many loads. Null if it is of
 // another kind, or the target has no such form.
-llvm::Instruction* FunctionBuilder::load_in_step(UOp index, llvm::Type* type) {
-  UOp memory = memory_of(index), at = index.src(1);
+llvm::Instruction* FunctionBuilder::load_in_step(UOp load, llvm::Type* type, llvm::Value* gate) {
+  UOp index = load.src(0), memory = memory_of(index), at = index.src(1);
   const i64 bytes = memory.dtype().element().bytes();
   const i64 limit = INT32_MAX / bytes;
-  if (!memory.is(Op::Param) || at.range_mask() == 0 || at.vmin() < 0 || at.vmax() >= limit)
-    return nullptr;
+  if (!memory.is(Op::Param) || at.range_mask() == 0 || at.vmax() >= limit) return nullptr;
+  const bool is_zero = gate && load.src(1).is_const() && load.src(1).arg(0) == 0;  // +0.0 too
+  if (gate ? index.src(2).range_mask() != 0 || !is_zero : at.vmin() < 0) return nullptr;
   struct Term {
     UOp value;
     i64 factor;
@@ -108,10 +109,8 @@ llvm::Instruction* FunctionBuilder::load_in_step(UOp index, llvm::Type* type) {
     }
   }
   // All are unsigned.
-  if (item.empty() || shared.empty() || constant < 0 || lowest < 0 || lowest_shared < 0 ||
-      highest + constant >= limit) {
-    return nullptr;
-  }
+  const bool is_negative = lowest < 0 || lowest_shared < 0 || (constant < 0 && !gate);
+  if (item.empty() || shared.empty() || is_negative || highest + constant >= limit) return nullptr;
   auto sum = [&](std::span<const Term> terms) {
     llvm::Value* made = nullptr;
     for (const Term& t : terms) {
@@ -123,7 +122,7 @@ llvm::Instruction* FunctionBuilder::load_in_step(UOp index, llvm::Type* type) {
   };
   llvm::Value *of_item = sum(item), *of_all = sum(shared);
   return frame_.load_in_step(b_, type, static_cast<usize>(memory.arg(0)),
-                             {of_item, of_all, static_cast<u32>(constant * bytes)});
+                             {of_item, of_all, constant * bytes, gate});
 }
 
 // With a gate: the address of the memory's beginning if it is false. `inside`: the element is in
@@ -188,10 +187,11 @@ llvm::Value* FunctionBuilder::load(UOp u) {
     llvm::Value* pointer = address(index, nullptr, false);
     result = access = b_.CreateMaskedLoad(type, pointer, align, gate, otherwise);
   } else {
-    access = gate ? nullptr : load_in_step(index, type);
+    access = load_in_step(u, type, gate);
+    const bool is_gated = access != nullptr;
     if (!access) access = b_.CreateAlignedLoad(type, address(index, gate, true), align);
     result = access->getType() == type ? access : b_.CreateBitCast(access, type);
-    if (gate) result = b_.CreateSelect(gate, result, otherwise);
+    if (gate && !is_gated) result = b_.CreateSelect(gate, result, otherwise);
   }
   mark_access(access, memory);
   return t.is_bool() ? b_.CreateTrunc(result, value_type(t)) : result;

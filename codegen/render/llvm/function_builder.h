@@ -62,7 +62,7 @@ class FunctionBuilder {
   // build_memory.cc
   llvm::AllocaInst* add_alloca(llvm::Type* type, i64 count, u64 align);
   llvm::Value* address(core::UOp index, llvm::Value* gate, bool inside);
-  llvm::Instruction* load_in_step(core::UOp index, llvm::Type* type);
+  llvm::Instruction* load_in_step(core::UOp load, llvm::Type* type, llvm::Value* gate);
   llvm::Align alignment(core::UOp index, core::DType access) const;
   llvm::Value* gate_of(core::UOp index);
   bool is_masked(core::UOp index, core::DType access) const;

@@ -29,7 +29,9 @@ struct FrameTraits {
 struct StepAddress {
   llvm::Value* of_item;  // does not change in the loop
   llvm::Value* of_all;   // the same for all items of a wave
-  u32 constant;
+  i64 constant;          // negative only with a gate
+  llvm::Value* gate;     // does not change in the loop either; where it is false, zeros are loaded.
+                         // Null: true
 };
 
 class KernelFrame {

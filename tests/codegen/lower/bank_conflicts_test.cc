@@ -93,15 +93,12 @@ struct Product {
   i64 loads = 1;  // the most in a bank, of loads; of stores 1
 };
 
-class BankConflicts : public ::testing::TestWithParam<Product> {};
+Caps caps_of(std::string_view chip) {
+  return chip.starts_with("gfx") ? amd_caps(*amd::hw::find_chip(chip))
+                                 : nv_caps(*nv::hw::find_chip(chip));
+}
 
-TEST_P(BankConflicts, None) {
-  const auto& [chip, t, transposed, most_of_loads] = GetParam();
-  core::Arena arena;
-  const Caps caps = std::string_view(chip).starts_with("gfx") ? amd_caps(*amd::hw::find_chip(chip))
-                                                              : nv_caps(*nv::hw::find_chip(chip));
-  const LinearProgram program =
-      lower(narrow_product_kernel(t, {1, 4096, 4096, 4096}, transposed), caps, arena);
+void expect_few_conflicts(const LinearProgram& program, i64 most_of_loads, i64 most_of_stores) {
   int loads = 0, stores = 0;
   for (UOp u : program.ops) {
     // By its definition: the units at one place of eight rows lie in different banks.
@@ -113,11 +110,36 @@ TEST_P(BankConflicts, None) {
     // The renderer makes accesses of 16 bytes of longer ones.
     const i64 most = std::max<i64>(1, 16 / access.element().bytes());
     const core::DType one = access.with_lanes(static_cast<u16>(std::min<i64>(access.lanes, most)));
-    EXPECT_LE(most_in_a_bank(program, u.src(0), one), u.is(Op::Load) ? most_of_loads : 1)
+    EXPECT_LE(most_in_a_bank(program, u.src(0), one),
+              u.is(Op::Load) ? most_of_loads : most_of_stores)
         << core::name_of(u.op()) << " of " << access.str() << " in " << program.plan;
   }
   EXPECT_GT(loads, 0);
   EXPECT_GT(stores, 0);
+}
+
+class BankConflicts : public ::testing::TestWithParam<Product> {};
+
+TEST_P(BankConflicts, None) {
+  const auto& [chip, t, transposed, most_of_loads] = GetParam();
+  core::Arena arena;
+  const LinearProgram program =
+      lower(narrow_product_kernel(t, {1, 4096, 4096, 4096}, transposed), caps_of(chip), arena);
+  expect_few_conflicts(program, most_of_loads, 1);
+}
+
+// The items that copy the last of the image's first channels, and the first of the next, are among
+// the eight that are served at once.
+TEST(BankConflictsOfWindows, OneWhereChannelsEnd) {
+  for (const char* chip : {"gfx1100", "gfx1201", "gfx942"}) {
+    SCOPED_TRACE(chip);
+    for (const i64 pad : {0, 1}) {
+      core::Arena arena;
+      expect_few_conflicts(
+          lower(conv_kernel(8, 64, 128, 66 - 2 * pad, 3, pad, dt::f16), caps_of(chip), arena), 1,
+          2);
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(

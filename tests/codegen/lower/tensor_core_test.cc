@@ -128,13 +128,13 @@ TEST(TensorCores, OnlyOfTheChipsFormats) {
 }
 
 // f32 as tf32 where it is allowed, from sm_80 on.
-void expect_convolution(std::string_view chip, i64 pad) {
-  SCOPED_TRACE(fmt::format("{} padded by {}", chip, pad));
+void expect_convolution(std::string_view chip, i64 pad, const Plan* plan = nullptr) {
+  SCOPED_TRACE(fmt::format("{} padded by {}: {}", chip, pad, plan ? print(*plan) : ""));
   constexpr i64 kIn = 32, kOut = 16, kResult = 16, kKernel = 3;
   const i64 size = kResult + kKernel - 1 - 2 * pad;
   const core::KernelAst kernel = conv_kernel(1, kIn, kOut, size, kKernel, pad, dt::f16);
   core::Arena arena;
-  const LinearProgram program = lower(kernel, caps_of(chip), arena);
+  const LinearProgram program = lower(kernel, caps_of(chip), arena, {.plan = plan});
   EXPECT_GT(count(program, Op::Wmma), 0);
   std::vector<u8> x = numbers(dt::f16, kIn * size * size, 1);
   std::vector<u8> w = numbers(dt::f16, kOut * kIn * kKernel * kKernel, 2);
@@ -161,6 +161,41 @@ void expect_convolution(std::string_view chip, i64 pad) {
 TEST(TensorCores, Convolve) {
   for (const char* chip : {"gfx1100", "gfx942", "sm_80"}) {
     for (const i64 pad : {0, 1}) expect_convolution(chip, pad);
+  }
+}
+
+// Of 16 x 4 results, 16 channels of an image of 18 x 6, in rows of 24 halves; and of all weights.
+// Rows of results are of two groups, a wave each, or in registers.
+TEST(TensorCores, ConvolveWithWholeWindows) {
+  constexpr i64 kRowHalves = 24;
+  const Plan blocks = {{OptOp::Rows, 2, 2},   {OptOp::Columns, 0, 2}, {OptOp::Depth, 3, 2},
+                       {OptOp::Unroll, 4, 3}, {OptOp::Tile, 4, 3},    {OptOp::Unroll, 5, 3},
+                       {OptOp::Tile, 5, 3},   {OptOp::Tile, 3, 16},   {OptOp::Stage, 1, 1},
+                       {OptOp::Stage, 2, 1}};
+  for (const OptOp op : {OptOp::Local, OptOp::Upcast}) {
+    Plan plan = blocks;
+    plan.push_back({op, 1, 4});
+    for (const i64 pad : {0, 1}) expect_convolution("gfx1201", pad, &plan);
+    core::Arena arena;
+    const LinearProgram program = lower(conv_kernel(1, 32, 16, 18, 3, 0, dt::f16),
+                                        caps_of("gfx1201"), arena, {.plan = &plan});
+    std::vector<i64> counts;
+    for (UOp u : program.ops)
+      if (u.is(Op::DefineLocal)) counts.push_back(u.arg(1));
+    std::ranges::sort(counts);
+    EXPECT_EQ(counts, (std::vector<i64>{18 * 6 * kRowHalves, 16 * 9 * kRowHalves}));
+  }
+}
+
+TEST(TensorCores, WholeWindowsAreChosen) {
+  for (const char* chip : {"gfx1100", "gfx1201", "gfx942"}) {
+    for (const i64 pad : {0, 1}) {
+      core::Arena arena;
+      const LinearProgram program =
+          lower(conv_kernel(8, 64, 128, 66 - 2 * pad, 3, pad, dt::f16), caps_of(chip), arena);
+      EXPECT_NE(program.plan.find("UNROLL(5,3) TILE(5,3) UNROLL(6,3) TILE(6,3)"), std::string::npos)
+          << program.plan;
+    }
   }
 }
 

@@ -1,7 +1,10 @@
 // What LLVM makes of kernels for AMD's chips: relocatable objects as the driver expects them, read
 // here by base/elf and by the layout of the kernel descriptor, and instructions by disassembly.
 // That the code computes the right thing is the conformance suite's to show, on the emulator.
+#include <fmt/format.h>
+
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 
@@ -170,6 +173,40 @@ TEST(AmdCode, LoadsInStepAreBufferLoads) {
                         "gfx1100");
     EXPECT_EQ(contains(c, "buffer_load_b32"), !backwards) << c.text;
     EXPECT_EQ(contains(c, "global_load_b32"), backwards) << c.text;
+  }
+}
+
+// out[i] = the sum of row i - 1, or of nothing. The gate varies with the item, or with the loop
+// too; behind it is the alternative.
+core::KernelAst gated_row_sums(bool in_loop, f32 alternative) {
+  constexpr i64 kRows = 64, kColumns = 4096;
+  KernelBuilder k;
+  UOp out = k.param(0, kRows), x = k.param(1, kRows * kColumns);
+  UOp i = k.loop(kRows), d = k.reduced(kColumns);
+  UOp at = k.add(k.add(k.mul(i, kColumns), d), -kColumns);
+  UOp gate = in_loop ? k.ge(k.add(i, d), 1) : k.ge(i, 1);
+  UOp place = k.arena().make(core::Op::Index, core::dtypes::f32, {x, at, gate});
+  UOp otherwise = k.arena().const_float(core::dtypes::f32, alternative);
+  UOp value = k.arena().make(core::Op::Load, core::dtypes::f32, {place, otherwise});
+  return k.store(out, i, k.reduce(core::Op::Add, value, {d}), {i});
+}
+
+// Behind a buffer's end are zeros.
+TEST(AmdCode, GatesOfLoadsInStepAreAddresses) {
+  if (std::atoi(kLlvmVersion) < 22) GTEST_SKIP() << "LLVM 22 and later";
+  const Plan plan{{OptOp::Local, 0, 64}};
+  for (const bool in_loop : {false, true}) {
+    for (const f32 alternative : {0.0f, -0.0f, 1.0f}) {
+      SCOPED_TRACE(fmt::format("in the loop: {}, otherwise {}", in_loop, alternative));
+      core::Arena arena;
+      const Code c =
+          compile_program(lower(gated_row_sums(in_loop, alternative),
+                                amd_caps(*amd::hw::find_chip("gfx1100")), arena, {.plan = &plan}),
+                          "gfx1100");
+      const bool by_buffer = !in_loop && alternative == 0 && !std::signbit(alternative);
+      EXPECT_EQ(contains(c, "buffer_load_b32"), by_buffer) << c.text;
+      EXPECT_EQ(contains(c, "global_load_b32"), !by_buffer) << c.text;
+    }
   }
 }
 
