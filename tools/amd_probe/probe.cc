@@ -40,7 +40,7 @@ Outcome run_step(const Step& step, Card& card, const std::vector<StepReport>& be
 
 Result<Card> open_card(const std::shared_ptr<amd::Kfd>& kfd, const ProbeOptions& options) {
   if (options.gpu >= kfd->nodes().size())
-    return fail(ErrorKind::NotFound, "GPU {} of {} in the kernel's topology", options.gpu,
+    return fail(ErrorKind::NotFound, "GPU index {} out of range ({} present)", options.gpu,
                 kfd->nodes().size());
   const u64 target = kfd->nodes()[options.gpu].properties.gfx_target_version;
   const amd::Caps* caps = amd::find_caps(target);

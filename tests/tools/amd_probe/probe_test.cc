@@ -76,7 +76,7 @@ TEST(Probe, SaysWhichGpuThereIsNot) {
   EmulatedCard card("gfx1100");
   const auto steps = run_probe(card.kfd, {.gpu = 1});
   ASSERT_FALSE(steps);
-  EXPECT_EQ(steps.error().message, "GPU 1 of 1 in the kernel's topology");
+  EXPECT_EQ(steps.error().message, "GPU index 1 out of range (1 present)");
 }
 
 // A record of one run is a golden for others, and a difference in what packets do shows.

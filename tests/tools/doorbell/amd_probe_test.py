@@ -79,7 +79,7 @@ class Probe(unittest.TestCase):
                       run("amd", "probe", "--device", "CPU").stderr)
         done = run("amd", "probe", "--device", "EMUKFD+AMD", "--gpu", "3")
         self.assertEqual((done.returncode, done.stdout, done.stderr),
-                         (1, "", "doorbell: GPU 3 of 1 in the kernel's topology\n"))
+                         (1, "", "doorbell: GPU index 3 out of range (1 present)\n"))
         if not os.path.exists("/dev/kfd"):
             done = run("amd", "probe")
             self.assertEqual((done.returncode, done.stdout), (1, ""))
