@@ -121,6 +121,22 @@ TEST_P(Races, AWriteIsBehindTheReadByABarrier) {
   expect_none(fmt::format("{} {{lds 0}}\n {{barrier}}\n ds_write_b32 v1, v3", kInit));
 }
 
+// Also when the wave that writes was the last to read.
+TEST_P(Races, AWriteIsBehindAllReads) {
+  constexpr const char* kBody = R"(
+    v_mov_b32 v3, 0
+    ds_read_b32 v4, v3
+    {{lds 0}}
+    {}
+    s_cmp_eq_u32 s4, 0
+    s_cbranch_scc1 end
+    ds_write_b32 v3, v0
+   end:
+  )";
+  expect_race(fmt::format(kBody, "s_nop 0"), "writes LDS at 0x0, which wave 0 read by DS_");
+  expect_none(fmt::format(kBody, "{barrier}"));
+}
+
 TEST_P(Races, TwoWritesHaveABarrierBetweenThem) {
   expect_race("v_mov_b32 v3, 64\n ds_write_b32 v3, v0", "writes LDS at 0x40, which wave 0 wrote");
   expect_none(R"(
