@@ -93,8 +93,8 @@ void Stager::find_block() {
     lanes_ = gathers ? 1 : std::min<i64>(lanes_, 4);
     while (!fits(lanes_)) lanes_ /= 2;
     down_ = std::clamp<i64>(loops_.caps.vector_bytes / bytes, 1, 16);
-    while (down_ > 1 &&
-           (last.extent % down_ || (down_ * bytes > 4 && tile / (lanes_ * down_) < items))) {
+    while (down_ > 1 && (last.extent % down_ ||
+                         (whole_ == 0 && down_ * bytes > 4 && tile / (lanes_ * down_) < items))) {
       down_ /= 2;
     }
     return;
@@ -107,13 +107,13 @@ void Stager::lay_out() {
   along_output_ = loops_.caps.async_copies && dims_.size() == 2 && load_.dtype().bytes() == 2 &&
                   dims_[0].stride == 1 && !(gates() >> dims_[0].axis & 1) &&
                   is_matrix_axis(dims_[0]) && dims_[1].reduced && parts(dims_[1]).matrix > 1;
-  // Output axes run inside reduced axes; among them, those with lanes or registers of an item are
-  // innermost.
+  // Output axes run inside reduced axes; among them, those with lanes or registers of an item, or
+  // with rows of instructions, are innermost.
   auto rank = [&](usize i) {
     const GroupParts& p = parts(dims_[i]);
     // A whole operand of an instruction.
     if (dims_[i].reduced) return p.matrix > 1 && !along_output_ ? 4 : 0;
-    return p.lanes > 1 ? 3 : p.unrolled > 1 ? 2 : 1;
+    return p.lanes > 1 || p.matrix > 1 ? 3 : p.unrolled > 1 ? 2 : 1;
   };
   std::stable_sort(rows_.begin(), rows_.end(), [&](usize a, usize b) { return rank(a) < rank(b); });
   i64 pitch = 1;

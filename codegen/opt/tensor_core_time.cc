@@ -233,7 +233,12 @@ f64 TensorCorePlan::copy_instructions(const Block& b) const {
   f64 count = 0;
   for (const Access& a : info_.accesses) {
     if (a.store || !(a.mask >> depth_ & 1)) continue;
-    const f64 elements = static_cast<f64>(extent(a, b) * tile_depth(b)) / items;
+    f64 elements = static_cast<f64>(extent(a, b) * tile_depth(b)) / items;
+    const bool is_whole = b.taps > 1 && a.affine.coefficient(depth_).value_or(0) == b.taps;
+    if (b.taps > 1) {  // an item copies whole blocks, or none
+      const f64 block = static_cast<f64>(16 / core_->operand_bytes() * (is_whole ? b.taps : 1));
+      elements = std::ceil(elements / block) * block;
+    }
     const f64 bytes = elements * static_cast<f64>(core_->operand_bytes());
     if (async) {
       count += bytes / 16 * kAsyncInstructions;
@@ -244,7 +249,6 @@ f64 TensorCorePlan::copy_instructions(const Block& b) const {
       continue;
     }
     const i64 axis = a.mask >> rows_ & 1 ? rows_ : columns_;
-    const bool is_whole = b.taps > 1 && a.affine.coefficient(depth_).value_or(0) == b.taps;
     const bool wide = is_whole || (axes_.contiguous(a, axis) && &a != windows_.over);
     count += (wide ? bytes / 8 : elements) + bytes / 4 + bytes / 16;
   }

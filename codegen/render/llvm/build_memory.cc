@@ -79,7 +79,9 @@ llvm::Instruction* FunctionBuilder::load_in_step(UOp load, llvm::Type* type, llv
   const i64 bytes = memory.dtype().element().bytes();
   const i64 limit = INT32_MAX / bytes;
   if (!memory.is(Op::Param) || at.range_mask() == 0 || at.vmax() >= limit) return nullptr;
-  const bool is_zero = gate && load.src(1).is_const() && load.src(1).arg(0) == 0;  // +0.0 too
+  UOp otherwise = gate ? load.src(1) : UOp();
+  if (otherwise && otherwise.is(Op::Splat)) otherwise = otherwise.src(0);
+  const bool is_zero = otherwise && otherwise.is_const() && otherwise.arg(0) == 0;  // +0.0 too
   if (gate ? index.src(2).range_mask() != 0 || !is_zero : at.vmin() < 0) return nullptr;
   struct Term {
     UOp value;

@@ -4,6 +4,8 @@
 // "Shared Memory", "Bank Conflicts"]
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <vector>
@@ -132,12 +134,13 @@ TEST_P(BankConflicts, None) {
 // the eight that are served at once.
 TEST(BankConflictsOfWindows, OneWhereChannelsEnd) {
   for (const char* chip : {"gfx1100", "gfx1201", "gfx942"}) {
-    SCOPED_TRACE(chip);
-    for (const i64 pad : {0, 1}) {
-      core::Arena arena;
-      expect_few_conflicts(
-          lower(conv_kernel(8, 64, 128, 66 - 2 * pad, 3, pad, dt::f16), caps_of(chip), arena), 1,
-          2);
+    for (const i64 images : {1, 8}) {
+      for (const i64 pad : {0, 1}) {
+        SCOPED_TRACE(fmt::format("{}, {} images padded by {}", chip, images, pad));
+        core::Arena arena;
+        const core::KernelAst kernel = conv_kernel(images, 64, 64, 66 - 2 * pad, 3, pad, dt::f16);
+        expect_few_conflicts(lower(kernel, caps_of(chip), arena), 1, 2);
+      }
     }
   }
 }
