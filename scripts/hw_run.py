@@ -298,7 +298,9 @@ def lines_of(part, result):
     if "unsupported" in result:
         return ["%s: not run: %s" % (part, result["unsupported"])]
     if part == "probe" and "steps" in result:
-        return ["probe: %s: %s" % (one["step"], one["verdict"]) for one in result["steps"]]
+        return ["probe: %(step)s: %(verdict)s" % one +
+                (": expected %(expected)s, seen %(seen)s" % one if "expected" in one else "")
+                for one in result["steps"]]
     if part == "probe":
         return ["probe: driver %s, %d GPUs" % (result["driver"], len(result["gpus"]))]
     if part == "silicon":
