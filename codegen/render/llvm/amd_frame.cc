@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <bit>
 #include <map>
 
 #include "codegen/render/llvm/amd_matrix.h"
@@ -97,19 +99,19 @@ class AmdFrame final : public GpuFrame {
                                   [[maybe_unused]] const StepAddress& at) override {
 #if LLVM_VERSION_MAJOR >= 22
     const auto bits = static_cast<unsigned>(type->getPrimitiveSizeInBits().getFixedValue());
-    if (bits != 16 && bits != 32 && bits != 64 && bits != 128) return nullptr;
+    if (!std::has_single_bit(bits) || bits < 8 || bits > 128) return nullptr;
     const ProgramParam& p = program_.params[slot];
     const i64 before =
         at.constant < 0 ? (-at.constant + kShortOffsets - 1) & -i64{kShortOffsets} : 0;
     if (at.gate && (p.count <= 0 || p.count * p.dtype.bytes() + before > INT32_MAX)) return nullptr;
-    llvm::Type* words = bits == 16 ? b.getInt16Ty() : b.getInt32Ty();
+    llvm::Type* words = b.getIntNTy(std::min(bits, 32u));
     if (bits > 32) words = llvm::FixedVectorType::get(words, bits / 32);
     llvm::Value *of_item = at.of_item, *of_all = at.of_all;
     if (at.gate) of_item = b.CreateSelect(at.gate, of_item, b.getInt32(kBehindEnd));
     const u32 constant = static_cast<u32>(at.constant + before);
-    const bool fits = constant < (is_gfx12_ ? kLongOffsets : bits == 16 ? kShortOffsets : 0);
+    const bool fits = constant < (is_gfx12_ ? kLongOffsets : bits <= 16 ? kShortOffsets : 0);
     if (fits) of_item = b.CreateAdd(of_item, of_all), of_all = b.getInt32(0);
-    llvm::Value*& sum = bits == 16 && !fits ? of_all : of_item;
+    llvm::Value*& sum = bits <= 16 && !fits ? of_all : of_item;
     sum = b.CreateAdd(sum, b.getInt32(constant));
     return b.CreateIntrinsic(llvm::Intrinsic::amdgcn_raw_ptr_buffer_load, {words},
                              {buffer_of(slot, before), of_item, of_all, b.getInt32(0)});
