@@ -192,13 +192,17 @@ Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
 Machine::Machine(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 Machine::~Machine() {
-  Kfd& kfd = *state_->kfd;
-  usize queues = kfd.queues().destroy_all();
-  usize buffers = kfd.buffers().count();
+  tell_leaks();
+  state_->kfd->queues().destroy_all();
+  state_->kfd->events().shut_down();
+}
+
+void Machine::tell_leaks() {
+  const usize queues = state_->kfd->queues().left().size();
+  const usize buffers = state_->kfd->buffers().count();
   if (queues || buffers)
     state_->checks.report(
         kQueueLeft, fmt::format("the process ends with {} queues and {} buffers", queues, buffers));
-  kfd.events().shut_down();
 }
 
 std::unique_ptr<os::Files> Machine::files(os::Files& host) {

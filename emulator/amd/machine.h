@@ -65,6 +65,8 @@ class Machine {
 
   Checks& checks();
   Kfd& kfd();
+  // Reports what the process leaves, as its end would.
+  void tell_leaks();
   // Lockstep: until no queue of any GPU can go on, or waves have run for so long that they may be
   // waiting for the host. True if any moved.
   bool run_until_idle();

@@ -7,6 +7,7 @@
 
 #include "drivers/amd/hw/program_registers.h"
 #include "emulator/amd/cp/aql_packet.h"
+#include "emulator/amd/cp/reserved_bits.h"
 
 namespace doorbell::emu::amdgpu {
 
@@ -52,7 +53,22 @@ bool AqlQueue::connect() {
     return false;
   }
   connected_ = now;
-  return true;
+  return check_queue(now.queue);
+}
+
+// Bits that the structure and the register in it do not have. [amd_hsa_queue.h
+// AMD_QUEUE_PROPERTIES_RESERVED1: 31:5]
+bool AqlQueue::check_queue(const hw::AmdQueue& queue) {
+  constexpr u32 kProperties = 0x1f;
+  const u32 tmpring = hw::kComputeTmpringSize.at(gpu_.generation);
+  if (queue.queue_properties > kProperties &&
+      report_violation(kReservedBits,
+                       fmt::format("amd_queue_t has queue_properties {:#x}, of which {:#x} are",
+                                   queue.queue_properties, kProperties)))
+    return false;
+  return (queue.compute_tmpring_size & reserved_bits(gpu_.generation, tmpring)) == 0 ||
+         !report_violation(kRegisterBits, fmt::format("amd_queue_t has COMPUTE_TMPRING_SIZE {:#x}",
+                                                      queue.compute_tmpring_size));
 }
 
 // The processor goes on with what it has: a client that counts on anything else is wrong.
@@ -148,6 +164,15 @@ bool AqlQueue::check_dispatch(const hw::KernelDispatchPacket& packet,
 // False: the queue has stopped, because its waves have less memory than COMPUTE_TMPRING_SIZE says.
 bool AqlQueue::check_scratch_area(const ScratchRing& ring, const hw::AmdQueue& queue) {
   const u64 base = queue.scratch_backing_memory_location, share = scratch_share(queue);
+  const auto& words = queue.scratch_resource_descriptor;
+  const u64 described =
+      decode<hw::ScratchResource>(std::array<u32, 4>{words[0], words[1], words[2], words[3]}).base;
+  // Some leave it 0, for kernels that have no use for it.
+  if (described != 0 && described != base &&
+      report_violation(
+          kDispatchScratch,
+          fmt::format("scratch lies at {:#x}, its buffer descriptor says {:#x}", base, described)))
+    return false;
   if (gpu_.xccs > 1 && share != buffer_bytes(queue) &&
       report_violation(
           kDispatchScratch,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "emulator/amd/cp/aql_packet.h"
 
@@ -39,9 +40,13 @@ Step AqlQueue::advance_ring() {
       return stop(std::move(*fault));
     fetched_ = true, begun_ = false;
     trace_packet(hw::StreamKind::Aql, packet_);
-    if (gpu_.hook && !gpu_.hook->packet(id_, QueueKind::Aql, 0, packet_)) {
-      packet_done();
-      return Step::Moved;
+    if (gpu_.hook) {
+      const HookVerdict verdict = gpu_.hook->packet(id_, QueueKind::Aql, 0, packet_);
+      repeats_ = verdict == HookVerdict::Again;
+      if (verdict == HookVerdict::Skip) {
+        packet_done();
+        return Step::Moved;
+      }
     }
     if (!check_header()) return Step::Stopped;
   }
@@ -158,6 +163,7 @@ void AqlQueue::packet_done() {
     });
   completion_ = 0, release_ = hw::FenceScope::None;
   fetched_ = begun_ = false;
+  if (std::exchange(repeats_, false)) return;
   u16 invalid = static_cast<u16>(hw::AqlType::Invalid);
   auto fault = gpu_.memory.write(Client::CommandProcessor, slot(),
                                  std::span(reinterpret_cast<const u8*>(&invalid), sizeof invalid));

@@ -20,6 +20,7 @@ class AqlQueue final : public ComputeQueue {
   // Executes the packet of the ring, which is no PM4 itself; a vendor's packet injects its jump.
   std::optional<Step> fetch(std::vector<u32>& packet) override;
   void packet_done() override;
+  void resize(std::vector<u32>&, u32) override {}  // PM4 is in buffers only
   bool look_at_ring() override;
   bool is_within_packet() const override { return fetched_ || ComputeQueue::is_within_packet(); }
   u64 end_of(u64 doorbell) const override { return doorbell + 1; }
@@ -74,6 +75,7 @@ class AqlQueue final : public ComputeQueue {
   // of amd_queue_ (scratch_copy) on queue_connect"]
   bool connect();
   bool check_unchanged();
+  bool check_queue(const amd::hw::AmdQueue& queue);
   // Tells the client why the queue does not go on, and for scratch waits until it may again.
   bool report_inactive(const amd::hw::AmdQueue& queue, amd::hw::QueueError error);
   void acquire(amd::hw::FenceScope scope);
@@ -93,6 +95,7 @@ class AqlQueue final : public ComputeQueue {
   std::vector<u32> packet_;  // the AQL packet at hand
   bool begun_ = false;       // its fences and barrier are behind it
   bool fetched_ = false;     // packet_ holds it
+  bool repeats_ = false;     // it is read again, as a test's hook wants
   bool short_of_scratch_ = false;
   bool reporting_ = false;  // something was told, or could not be: the client is asked no more
   std::optional<Connected> connected_;

@@ -20,4 +20,12 @@ inline bool holds(amd::hw::Compare function, u64 value, u64 reference) {
   return true;  // 7 is reserved, and refused before
 }
 
+// Whether numbers are compared by order of which some bit in the middle does not count.
+inline bool skips_bits(amd::hw::Compare function, u64 mask) {
+  using amd::hw::Compare;
+  const bool by_order = function == Compare::Less || function == Compare::LessEqual ||
+                        function == Compare::GreaterEqual || function == Compare::Greater;
+  return by_order && (mask & (mask + 1)) != 0;
+}
+
 }  // namespace doorbell::emu::amdgpu

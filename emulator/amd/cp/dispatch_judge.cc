@@ -16,17 +16,15 @@ namespace {
 // What a driver may add to the compiler's RSRC1 and RSRC2: PRIV, which keeps a debugger's context
 // save away (tinygrad ops_amd.py), the LDS of the launch, and the trap handler's bit.
 u32 compilers_rsrc1(u32 rsrc1) {
-  auto record = decode<hw::ComputePgmRsrc1>(std::array<u32, 1>{rsrc1});
-  record.priv = false;
-  record.priority = 0;
-  return encode(record)[0];
+  constexpr u32 kDrivers = encode(hw::ComputePgmRsrc1{.priority = 3, .priv = true})[0] &
+                           ~encode(hw::ComputePgmRsrc1{})[0];
+  return rsrc1 & ~kDrivers;
 }
 
 u32 compilers_rsrc2(u32 rsrc2) {
-  auto record = decode<hw::ComputePgmRsrc2>(std::array<u32, 1>{rsrc2});
-  record.lds_size = 0;
-  record.trap_present = false;
-  return encode(record)[0];
+  constexpr u32 kDrivers = encode(hw::ComputePgmRsrc2{.trap_present = true, .lds_size = 0x1ff})[0] &
+                           ~encode(hw::ComputePgmRsrc2{})[0];
+  return rsrc2 & ~kDrivers;
 }
 
 // Where the kernel is told that its private memory lies, or 0: gfx10 has no register for it, and
@@ -93,6 +91,15 @@ bool DispatchJudge::check_written(const ShRegisters& registers) {
 // more user SGPRs than it has values for. [LLVM AMDGPU.td FeatureUserSGPRInit16Bug]
 bool DispatchJudge::check_user_data(const Dispatch& dispatch, const ShRegisters& registers,
                                     const std::optional<hw::KernelDescriptor>& descriptor) {
+  const u32 first = hw::kComputeUserData0.at(gpu_.generation);
+  for (u32 i = descriptor ? values_of(*descriptor) : hw::kUserDataRegisters;
+       i < hw::kUserDataRegisters; ++i)
+    if (registers.is_fresh(first + i) && registers.read(first + i) != 0 &&
+        report_violation(kDispatchUnread,
+                         fmt::format("COMPUTE_USER_DATA_{} is {:#x}, of which the descriptor knows "
+                                     "nothing",
+                                     i, registers.read(first + i))))
+      return false;
   if (last_entry_[dispatch.xcc] == dispatch.code) return true;
   u32 read = static_cast<u32>(dispatch.user_sgprs.size());
   if (descriptor) read = std::min(read, values_of(*descriptor));

@@ -127,9 +127,12 @@ class Gpu::Impl {
       std::optional<Visit> visit;
       if (caches_) visit.emplace(*this);
       std::lock_guard doors(doors_);
-      if (options_.hook && !options_.hook->doorbell(id, value)) return;
+      HookVerdict verdict = HookVerdict::Take;
+      if (options_.hook) verdict = options_.hook->doorbell(id, value);
+      if (verdict == HookVerdict::Skip) return;
       if (Queue* queue = runlist_.find(id)) {
         queue->announce(value, bytes);
+        if (verdict == HookVerdict::Again) queue->announce(value, bytes);
         if (caches_) queue->look_ahead();
       } else
         options_.checks->report(kDoorbellOfNobody,

@@ -66,9 +66,39 @@ Outcome Pm4Interpreter::dispatch(std::array<u32, 3> size, u32 initiator_word) {
   return Outcome::Done;
 }
 
+// False: the queue has stopped. Of what the dispatch before has left nobody is told.
+bool Pm4Interpreter::check_unread(const ShRegisters& registers,
+                                  const hw::DispatchInitiator& initiator) {
+  struct Unread {
+    const hw::Register& first;
+    u32 count, mask;
+    bool is_read;
+  };
+  constexpr u32 kPartial = 0xffff0000;
+  const Unread kUnread[] = {
+      {hw::kComputeStartX, 3, ~u32{0}, !initiator.force_start_at_000},
+      {hw::kComputeRestartX, 3, ~u32{0}, initiator.restore},
+      // gfx12 has other fields there. [gc_12_0_0_sh_mask.h COMPUTE_NUM_THREAD_X]
+      {hw::kComputeNumThreadX, 3, kPartial,
+       initiator.partial_tg_en || gpu_.generation == hw::Generation::Gfx12},
+  };
+  for (const Unread& unread : kUnread)
+    for (u32 i = 0; i < unread.count && !unread.is_read; ++i) {
+      const u32 address = unread.first.at(gpu_.generation) + i;
+      const u32 value = registers.read(address);
+      if ((value & unread.mask) == 0 || !registers.is_fresh(address)) continue;
+      if (report_violation(
+              kDispatchUnread,
+              fmt::format("{} is {:#x}", hw::register_name(gpu_.generation, address), value)))
+        return false;
+    }
+  return true;
+}
+
 Outcome Pm4Interpreter::dispatch_xcc(u32 xcc, u32 xccs, std::array<u32, 3> size,
                                      const hw::DispatchInitiator& initiator) {
   ShRegisters& registers = sh_[xcc];
+  if (!check_unread(registers, initiator)) return Outcome::Stop;
   hw::Generation generation = gpu_.generation;
   Dispatch dispatch;
   dispatch.code = read_record<hw::ComputePgm>(registers, generation).entry;

@@ -2,6 +2,7 @@
 #include "emulator/amd/cp/pm4_interpreter.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "emulator/amd/cp/rules.h"
 
@@ -33,18 +34,32 @@ Pm4Interpreter::Pm4Interpreter(Queue& queue, Pm4Ring& ring, GpuContext& gpu, Par
 // The loop of the command processor. A packet that waits is kept: nothing between its fetch and the
 // end of its wait is read again.
 Step Pm4Interpreter::step() {
-  bool executes = true;
+  HookVerdict verdict = HookVerdict::Take;
   if (!waits_) {
     if (const std::optional<Step> without = fetch()) return *without;
-    executes = passes_hook();
+    verdict = show_hook();
+    if (queue_.stopped()) return Step::Stopped;
+    if (verdict == HookVerdict::Later) {
+      late_ = std::move(words_);
+      return Step::Moved;
+    }
   }
-  const Outcome outcome = executes ? execute() : Outcome::Done;
+  Outcome outcome = verdict == HookVerdict::Skip ? Outcome::Done : execute();
+  if (outcome == Outcome::Done && late_) {
+    words_ = *std::exchange(late_, std::nullopt);
+    outcome = execute();
+  }
   waits_ = outcome == Outcome::Wait;
   if (outcome == Outcome::Stop) return Step::Stopped;
   if (waits_) return Step::Waiting;
   // What calls a buffer is done when the buffer is.
-  if (depth_ == 0 && buffers_.empty()) ring_.packet_done();
+  if (depth_ == 0 && buffers_.empty()) done_with_ring();
   return Step::Moved;
+}
+
+// A packet that a test wants twice is not done yet: it is fetched again.
+void Pm4Interpreter::done_with_ring() {
+  if (!std::exchange(repeats_, false)) ring_.packet_done();
 }
 
 std::optional<Step> Pm4Interpreter::fetch() {
@@ -57,7 +72,7 @@ std::optional<Step> Pm4Interpreter::fetch() {
 std::optional<Step> Pm4Interpreter::fetch_from(IbStack::Buffer& buffer) {
   if (buffer.left() == 0) {
     buffers_.pop();
-    if (buffers_.empty()) ring_.packet_done();
+    if (buffers_.empty()) done_with_ring();
     return Step::Moved;
   }
   queue_.set_place({"IB {1:#x} word {0}", buffer.next, buffer.base});
@@ -89,10 +104,42 @@ std::optional<Step> Pm4Interpreter::fetch_from(IbStack::Buffer& buffer) {
   return std::nullopt;
 }
 
-bool Pm4Interpreter::passes_hook() {
+HookVerdict Pm4Interpreter::show_hook() {
   queue_.trace_packet(hw::StreamKind::Pm4, words_);
-  return !gpu_.hook ||
-         gpu_.hook->packet(queue_.id(), QueueKind::Pm4, static_cast<unsigned>(depth_), words_);
+  if (!gpu_.hook) return HookVerdict::Take;
+  const u32 size = static_cast<u32>(words_.size());
+  const auto verdict =
+      gpu_.hook->packet(queue_.id(), QueueKind::Pm4, static_cast<unsigned>(depth_), words_);
+  if (verdict == HookVerdict::Again) {
+    if (depth_ == 0)
+      repeats_ = true;
+    else
+      buffers_.innermost().next -= size;
+  }
+  const bool is_followed = depth_ > 0 && buffers_.innermost().left() > 0;
+  if (verdict == HookVerdict::Later && (late_ || !is_followed)) return HookVerdict::Take;
+  if (verdict == HookVerdict::Take) follow_header(size);
+  return verdict;
+}
+
+void Pm4Interpreter::follow_header(u32 size) {
+  const u32 words = hw::pm4_words(words_[0]);
+  if (words == 0) {
+    queue_.stop(no_packet(words_[0]));
+    return;
+  }
+  if (depth_ == 0) return ring_.resize(words_, words);
+  IbStack::Buffer& buffer = buffers_.innermost();
+  if (words > size + buffer.left()) {
+    report_violation(kPacketCut, fmt::format("a packet of {} words, {} left in the indirect buffer",
+                                             words, size + buffer.left()));
+    queue_.stop("a packet is cut by the end of its indirect buffer");
+    return;
+  }
+  const u32 start = buffer.next - size;
+  words_.resize(std::min<usize>(words, words_.size()));
+  while (words_.size() < words) words_.push_back(buffer.words[start + words_.size()]);
+  buffer.next = start + words;
 }
 
 Outcome Pm4Interpreter::inject(std::span<const u32> packet) {
@@ -105,9 +152,7 @@ Outcome Pm4Interpreter::inject(std::span<const u32> packet) {
 
 // Decodes the packet at hand and runs the handler of its record.
 Outcome Pm4Interpreter::execute() {
-  // Nothing of a filler is read.
-  if (words_[0] == hw::kPacket2 || hw::is_pm4<hw::Nop>(gpu_.generation, words_))
-    return Outcome::Done;
+  if (words_[0] == hw::kPacket2) return Outcome::Done;
   Outcome outcome = Outcome::Stop;
   const bool known =
       hw::visit_pm4(gpu_.generation, words_, [&]<class Packet>(std::type_identity<Packet>) {

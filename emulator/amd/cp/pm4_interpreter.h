@@ -31,6 +31,9 @@ class Pm4Ring {
   virtual std::optional<Step> fetch(std::vector<u32>& packet) = 0;
   // The packet that was fetched last, and all that it called, have been executed.
   virtual void packet_done() = 0;
+  // A test has changed the packet that was fetched last: it has `words` words now, those that
+  // `packet` lacks from the ring. May stop the queue.
+  virtual void resize(std::vector<u32>& packet, u32 words) = 0;
   // The XCCs that execute the ring.
   virtual u32 xccs() const = 0;
 };
@@ -61,8 +64,11 @@ class Pm4Interpreter : private QueuePart {
   // The next packet into words_. Else what the step comes to without one.
   std::optional<Step> fetch();
   std::optional<Step> fetch_from(IbStack::Buffer& buffer);
-  // What the test's hook may keep from being executed.
-  bool passes_hook();
+  void done_with_ring();
+  // The test's hook sees words_, and may change them.
+  HookVerdict show_hook();
+  // As many words as the hook's header says of a packet that had `size`. May stop the queue.
+  void follow_header(u32 size);
   Outcome execute();
   // The record of words_; nothing when the queue has stopped over it.
   template <class Packet>
@@ -80,12 +86,16 @@ class Pm4Interpreter : private QueuePart {
   bool check_jump(const amd::hw::IndirectBuffer& packet);
   // dispatches
   Outcome dispatch(std::array<u32, 3> size, u32 initiator);
+  bool check_unread(const ShRegisters& registers, const amd::hw::DispatchInitiator& initiator);
   Outcome dispatch_xcc(u32 xcc, u32 xccs, std::array<u32, 3> size,
                        const amd::hw::DispatchInitiator& initiator);
   // memory
   // A packet's bytes to memory: before anything else happens if they are confirmed.
   std::optional<MemoryFault> write_memory(u64 va, std::span<const u8> bytes, bool confirmed);
   std::optional<MemoryFault> copy_bytes(const amd::hw::DmaData& packet);
+  // False: the queue has stopped.
+  bool check_mask(amd::hw::Compare function, u64 mask);
+  bool check_register(u32 address, u32 value);
   std::optional<u32> read_register(u32 xcc, u32 address);
   bool write_register(u32 xcc, u32 address, u32 value);
   // sync
@@ -94,6 +104,7 @@ class Pm4Interpreter : private QueuePart {
   Outcome release(const Release& release);
   std::optional<MemoryFault> end_of_pipe(const Release& release, u32 xcc);
   bool check_release(const Release& release);
+  bool check_range(u64 base, u64 size);
 
   Pm4Ring& ring_;  // borrowed from the queue, as all parts
   Pipeline& pipeline_;
@@ -105,6 +116,8 @@ class Pm4Interpreter : private QueuePart {
   usize depth_ = 0;         // of the indirect buffer that it comes from; 0: the ring
   u32 mask_ = 1;            // the XCCs that execute it
   bool waits_ = false;      // it is executed again
+  bool repeats_ = false;    // the ring's packet at hand is read again, as the hook wants
+  std::optional<std::vector<u32>> late_;  // comes behind the packet at hand, as the hook wants
   IbStack buffers_;
   std::vector<ShRegisters> sh_;
 };

@@ -7,6 +7,7 @@
 
 #include "emulator/amd/cp/compare.h"
 #include "emulator/amd/cp/pm4_interpreter.h"
+#include "emulator/amd/cp/reserved_bits.h"
 #include "emulator/amd/cp/rules.h"
 #include "emulator/amd/isa/memory/atomic_updates.h"
 
@@ -50,7 +51,23 @@ std::optional<u32> Pm4Interpreter::read_register(u32 xcc, u32 address) {
   return std::nullopt;
 }
 
+bool Pm4Interpreter::check_register(u32 address, u32 value) {
+  const u32 reserved = value & reserved_bits(gpu_.generation, address);
+  return reserved == 0 ||
+         !report_violation(
+             kRegisterBits,
+             fmt::format("{} gets {:#x}, of which it does not have {:#x}",
+                         hw::register_name(gpu_.generation, address), value, reserved));
+}
+
+bool Pm4Interpreter::check_mask(hw::Compare function, u64 mask) {
+  return !skips_bits(function, mask) ||
+         !report_violation(kWaitMask,
+                           fmt::format("{} by order, with the mask {:#x}", describe(), mask));
+}
+
 bool Pm4Interpreter::write_register(u32 xcc, u32 address, u32 value) {
+  if (!check_register(address, value)) return false;
   if (address >= hw::kShRegStart && address < hw::kShRegEnd)
     sh_[xcc].write(address, value);
   else if (address >= hw::kUconfigRegStart && address < hw::kUconfigRegEnd)
@@ -63,11 +80,20 @@ bool Pm4Interpreter::write_register(u32 xcc, u32 address, u32 value) {
 }
 
 Outcome Pm4Interpreter::execute(const hw::SetShReg& packet) {
+  // Of SET_SH_REG_INDEX, and of the kernel's own rings. [soc15d.h PACKET3_SET_SH_REG__INDEX,
+  // __VMID_SHIFT; tinygrad ops_amd.py AMDComputeQueue.wreg: the offset only]
+  if ((packet.vmid_shift != 0 || packet.index != 0) &&
+      report_violation(kReservedBits,
+                       fmt::format("SET_SH_REG with VMID_SHIFT {} and INDEX {}",
+                                   unsigned{packet.vmid_shift}, unsigned{packet.index})))
+    return Outcome::Stop;
   u32 first = hw::kShRegStart + packet.offset;
   u32 count = static_cast<u32>(words_.size()) - hw::SetShReg::kWords;
   if (first + count > hw::kShRegEnd)
     return stopped(fmt::format("SET_SH_REG of {} registers at {:#x}, beyond {:#x}", count, first,
                                hw::kShRegEnd));
+  for (u32 i = 0; i < count; ++i)
+    if (!check_register(first + i, words_[hw::SetShReg::kWords + i])) return Outcome::Stop;
   for (u32 xcc = 0; xcc < gpu_.xccs; ++xcc) {
     if (!(mask_ >> xcc & 1)) continue;
     for (u32 i = 0; i < count; ++i) sh_[xcc].write(first + i, words_[hw::SetShReg::kWords + i]);
@@ -90,6 +116,7 @@ Outcome Pm4Interpreter::execute(const hw::WaitRegMem& packet) {
                packet.operation == hw::WaitOperation::WaitPreemptable;
   if (!known(packet.function) || !waits || packet.space != hw::WaitSpace::Memory)
     return stopped(describe() + ": its function, operation or space is reserved");
+  if (!check_mask(packet.function, packet.mask)) return Outcome::Stop;
   u32 value = 0;
   if (auto fault = gpu_.memory.load(Client::CommandProcessor, packet.addr, value))
     return stopped(std::move(*fault));
@@ -125,6 +152,7 @@ Outcome Pm4Interpreter::execute(const hw::WaitRegMem64& packet) {
   if (packet.space != hw::WaitSpace::Memory || !known(packet.function) ||
       packet.operation != hw::WaitOperation::Wait)
     return stopped(describe() + ": only a wait on memory is defined for compute");
+  if (!check_mask(packet.function, packet.mask)) return Outcome::Stop;
   u64 value = 0;
   if (auto fault = gpu_.memory.load(Client::CommandProcessor, packet.addr, value))
     return stopped(std::move(*fault));

@@ -75,6 +75,21 @@ bool Pm4Queue::look_at_ring() {
   return false;
 }
 
+void Pm4Queue::resize(std::vector<u32>& packet, u32 words) {
+  if (const u64 left = announced() - read_; words > left) {
+    report_violation(
+        kPacketCut, fmt::format("{:#010x} begins a packet of {} words, {} are announced", packet[0],
+                                words, left));
+    stop("a packet is cut by what the doorbell announced");
+    return;
+  }
+  const usize kept = std::min<usize>(words, packet.size());
+  packet.resize(words);
+  packet_end_ = read_ + words;
+  if (auto fault = read_ring(read_ + kept, std::span(packet).subspan(kept)))
+    stop(std::move(*fault));
+}
+
 void Pm4Queue::packet_done() {
   read_up_to(packet_end_);
   report_read(read_);

@@ -19,6 +19,7 @@ class Pm4Queue final : public ComputeQueue {
   u32 xccs() const override { return u32{1} << description_.target_xcc; }
   std::optional<Step> fetch(std::vector<u32>& packet) override;
   void packet_done() override;
+  void resize(std::vector<u32>& packet, u32 words) override;
   bool look_at_ring() override;
   // A full ring would look like an empty one. [kfdtest BaseQueue::PlacePacket]
   u64 capacity() const override { return description_.ring_bytes / 4 - 1; }

@@ -63,7 +63,21 @@ void Pm4Interpreter::act_on_caches(const CacheActions& l2, const CacheActions& u
   }
 }
 
+// False: the queue has stopped. `base` and `size` are in units of 256 bytes.
+bool Pm4Interpreter::check_range(u64 base, u64 size) {
+  // Of what addresses can be: 48 bits.
+  constexpr u64 kEverything = (u64{1} << 40) - 1;
+  if (base == 0 && size >= kEverything && (size & (size + 1)) == 0) return true;
+  constexpr u64 kUnits = u64{1} << 40;
+  if (base < kUnits && size < kUnits && size > 0 &&
+      gpu_.memory.in_one_mapping(base << 8, size << 8))
+    return true;
+  return !report_violation(kAcquireRange, fmt::format("{} of {:#x} from {:#x} on, in 256 bytes",
+                                                      describe(), size, base));
+}
+
 Outcome Pm4Interpreter::execute(const hw::AcquireMemGfx9& packet) {
+  if (!check_range(packet.base, packet.size)) return Outcome::Stop;
   CacheActions upper{.vector = packet.tcl1_action_ena,
                      .scalar = packet.sh_kcache_action_ena,
                      .instructions = packet.sh_icache_action_ena};
@@ -76,6 +90,12 @@ Outcome Pm4Interpreter::execute(const hw::AcquireMemGfx9& packet) {
 
 Outcome Pm4Interpreter::execute(const hw::AcquireMem& packet) {
   if (packet.gl2_discard) return stopped(describe() + ": GL2_DISCARD is not emulated");
+  // Caches are named by GCR_CNTL. [linux gfx_v10_0_mem_sync: CP_COHER_CNTL 0]
+  if (packet.coher_cntl != 0 &&
+      report_violation(kReservedBits,
+                       fmt::format("{} has COHER_CNTL {:#x}", describe(), u32{packet.coher_cntl})))
+    return Outcome::Stop;
+  if (!check_range(packet.base, packet.size)) return Outcome::Stop;
   CacheActions upper{.vector = packet.glv_inv,
                      .scalar = packet.glk_inv,
                      .instructions = packet.gli_inv != 0,

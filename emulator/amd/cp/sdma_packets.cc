@@ -53,8 +53,6 @@ std::optional<Packet> SdmaQueue::decode_packet() {
 }
 
 Outcome SdmaQueue::execute() {
-  // Nothing of a filler is read.
-  if (hw::is_sdma<hw::SdmaNop>(words_[0])) return Outcome::Done;
   Outcome outcome = Outcome::Stop;
   hw::visit_sdma(words_[0], [&]<class Packet>(std::type_identity<Packet>) {
     if (const auto packet = decode_packet<Packet>()) outcome = execute(*packet);
@@ -186,6 +184,10 @@ Outcome SdmaQueue::execute(const hw::SdmaPollRegmem& packet) {
     return Outcome::Stop;
   if (packet.function > hw::Compare::Greater)
     return stopped(describe() + ": this function is reserved");
+  if (skips_bits(packet.function, packet.mask) &&
+      report_violation(
+          kWaitMask, fmt::format("{} by order, with the mask {:#x}", describe(), u32{packet.mask})))
+    return Outcome::Stop;
   u32 value = 0;
   if (auto fault = gpu_.memory.load(Client::Sdma, packet.addr, value))
     return stopped(std::move(*fault));

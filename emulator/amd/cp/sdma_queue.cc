@@ -3,6 +3,7 @@
 #include "emulator/amd/cp/sdma_queue.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "emulator/amd/cp/rules.h"
 
@@ -75,11 +76,55 @@ Step SdmaQueue::advance_ring() {
   if (auto fault = fetch(read_, words_)) return stop(std::move(*fault));
   packet_end_ = read_ + u64{words} * 4;
   trace_packet(hw::StreamKind::Sdma, words_);
-  if (gpu_.hook && !gpu_.hook->packet(id_, QueueKind::Sdma, 0, words_)) {
+  const HookVerdict verdict = show_hook();
+  if (Queue::stopped()) return Step::Stopped;
+  if (verdict == HookVerdict::Skip) {
     packet_done();
     return Step::Moved;
   }
   return run_packet();
+}
+
+HookVerdict SdmaQueue::show_hook() {
+  if (!gpu_.hook) return HookVerdict::Take;
+  const u32 size = static_cast<u32>(words_.size());
+  const auto verdict = gpu_.hook->packet(id_, QueueKind::Sdma, buffer_ ? 1 : 0, words_);
+  if (verdict == HookVerdict::Again) {
+    if (buffer_)
+      buffer_->next -= size;
+    else
+      repeats_ = true;
+  }
+  const bool is_followed = buffer_ && buffer_->next < buffer_->words.size();
+  if (verdict == HookVerdict::Later && (late_ || !is_followed)) return HookVerdict::Take;
+  if (verdict == HookVerdict::Take) follow_header(size);
+  return verdict;
+}
+
+void SdmaQueue::follow_header(u32 size) {
+  const u32 words = words_of(words_);
+  if (words == 0) {
+    stop(fmt::format("the copy engine does not execute packet {:#010x}", words_[0]));
+    return;
+  }
+  const u32 start = buffer_ ? buffer_->next - size : 0;
+  const u64 left = buffer_ ? buffer_->words.size() - start : (announced() - read_) / 4;
+  if (words > left) {
+    report_violation(kPacketCut, fmt::format("{:#010x} begins a packet of {} words, {} are there",
+                                             words_[0], words, left));
+    stop("a packet is cut by the end of what was submitted");
+    return;
+  }
+  const u32 kept = std::min(words, static_cast<u32>(words_.size()));
+  words_.resize(words);
+  if (buffer_) {
+    for (u32 i = kept; i < words; ++i) words_[i] = buffer_->words[start + i];
+    buffer_->next = start + words;
+    return;
+  }
+  packet_end_ = read_ + u64{words} * 4;
+  if (auto fault = fetch(read_ + u64{kept} * 4, std::span(words_).subspan(kept)))
+    stop(std::move(*fault));
 }
 
 Step SdmaQueue::run_packet() {
@@ -91,6 +136,10 @@ Step SdmaQueue::run_packet() {
     return advance_copies() == Outcome::Stop ? Step::Stopped : Step::Moved;
   }
   Outcome outcome = execute();
+  if (outcome == Outcome::Done && late_) {
+    words_ = *std::exchange(late_, std::nullopt);
+    outcome = execute();
+  }
   pending_ = outcome == Outcome::Wait;
   if (outcome == Outcome::Stop) return Step::Stopped;
   if (pending_) return Step::Waiting;
@@ -99,6 +148,7 @@ Step SdmaQueue::run_packet() {
 }
 
 void SdmaQueue::packet_done() {
+  if (std::exchange(repeats_, false)) return;
   read_up_to(packet_end_);
   if (auto fault = gpu_.memory.store(Client::Sdma, description_.read_pointer, read_))
     stop(std::move(*fault));
@@ -135,7 +185,10 @@ Step SdmaQueue::advance_buffer() {
     return Step::Stopped;
   buffer.next += words;
   trace_packet(hw::StreamKind::Sdma, words_);
-  if (gpu_.hook && !gpu_.hook->packet(id_, QueueKind::Sdma, 1, words_)) return Step::Moved;
+  const HookVerdict verdict = show_hook();
+  if (Queue::stopped()) return Step::Stopped;
+  if (verdict == HookVerdict::Later) late_ = std::move(words_);
+  if (verdict == HookVerdict::Later || verdict == HookVerdict::Skip) return Step::Moved;
   return run_packet();
 }
 

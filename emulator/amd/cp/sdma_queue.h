@@ -31,6 +31,10 @@ class SdmaQueue final : public Queue {
   Step advance_buffer();
   Step run_packet();
   void packet_done();
+  // The test's hook sees words_, and may change them.
+  HookVerdict show_hook();
+  // As many words as the hook's header says of a packet that had `size`. May stop the queue.
+  void follow_header(u32 size);
   Outcome execute();
   bool is_copy() const;  // the packet at hand
   std::optional<MemoryFault> fetch(u64 at, std::span<u32> words) const;
@@ -62,6 +66,8 @@ class SdmaQueue final : public Queue {
   std::vector<u32> words_;  // the packet at hand
   u64 packet_end_ = 0;      // in the ring
   bool pending_ = false;    // words_ waits to be executed again
+  bool repeats_ = false;    // the ring's packet at hand is read again, as the hook wants
+  std::optional<std::vector<u32>> late_;  // comes behind the packet at hand, as the hook wants
   u64 cut_ = 0;
 
   // Copies under way, in any order: what follows them waits for them, but for other copies. In

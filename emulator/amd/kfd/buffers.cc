@@ -21,6 +21,10 @@ constexpr u64 kDoorbellBytes = 8192;  // kfd_doorbell_process_slice(): 1024 of 8
 constexpr u32 kPlaces =
     kKfdMemVram | kKfdMemGtt | kKfdMemUserptr | kKfdMemDoorbell | kKfdMemMmioRemap;
 
+constexpr u32 kAllFlags = kPlaces | kKfdMemWritable | kKfdMemExecutable | kKfdMemPublic |
+                          kKfdMemNoSubstitute | kKfdMemAqlQueue | kKfdMemCoherent |
+                          kKfdMemUncached | kKfdMemExtCoherent | kKfdMemContiguous;
+
 const char* kind(u32 flags) {
   if (flags & kKfdMemVram) return "VRAM";
   if (flags & kKfdMemGtt) return "GTT";
@@ -159,6 +163,11 @@ int Buffers::allocate(const AllocateRequest& request, u64& handle, u64& mmap_off
         fmt::format("remapped registers of {:#x} bytes, expected {:#x}", request.bytes, kPage));
   if (!(flags & kPlaces))
     return refuse(kVmAlloc, EINVAL, fmt::format("flags {:#x} name no kind of memory", flags));
+  if ((flags & ~kAllFlags) != 0 &&
+      checks_.report(kUnknownFlags,
+                     Calling::tell(fmt::format("flags {:#x}, of which {:#x} are none", flags,
+                                               flags & ~kAllFlags))) == Level::Error)
+    return EINVAL;
   if (flags & kKfdMemAqlQueue)
     return refuse(kVmAlloc, EINVAL, "rings that are mapped twice are for gfx8, which is not here");
   if ((flags & kKfdMemUserptr) && request.user_va == 0)

@@ -3,6 +3,7 @@
 // drivers/gpu/drm/amd/amdkfd/kfd_chardev.c.
 #include <algorithm>
 #include <cerrno>
+#include <type_traits>
 #include <vector>
 
 #include <fmt/format.h>
@@ -57,6 +58,16 @@ class Handlers {
   }
 
   int operator()(KfdRuntimeEnable& a) {
+    constexpr u32 kModes = kKfdRuntimeEnable | kKfdRuntimeTtmpSave;
+    if ((a.mode_mask & ~kModes) != 0 &&
+        judge(kUnknownFlags,
+              fmt::format("mode mask {:#x}, of which {:#x} are modes", a.mode_mask, kModes)))
+      return EINVAL;
+    u64 word = 0;
+    if (a.r_debug != 0 && !copy_in(&word, a.r_debug, sizeof word) &&
+        judge(kUnknownFlags,
+              fmt::format("r_debug at {:#x} is no memory of the process", a.r_debug)))
+      return EFAULT;
     bool enable = (a.mode_mask & kKfdRuntimeEnable) != 0;
     if (!enable) {
       kfd_.runtime_enabled = kfd_.queues().trap_registers = false;
@@ -101,6 +112,9 @@ class Handlers {
   }
 
   int operator()(KfdGetClockCounters& a) {
+    if (a.gpu_id != 0 && kfd_.gpu_index(a.gpu_id) < 0 &&
+        judge(kUnknownFlags, fmt::format("no GPU has id {:#x}", a.gpu_id)))
+      return EINVAL;
     u64 now = kfd_.now_ns();
     a.gpu_clock_counter = kfd_.gpu_index(a.gpu_id) < 0 ? 0 : now / 10;  // 100 MHz
     a.cpu_clock_counter = a.system_clock_counter = now;
@@ -210,6 +224,7 @@ class Handlers {
 
   int operator()(KfdCreateQueue& a) {
     if (int why = kfd_.queues().judge(a)) return why;
+    if (int why = judge_unread(a)) return why;
     if (int why = bound(a.gpu_id, ESRCH)) return why;
     return kfd_.queues().create(static_cast<u32>(kfd_.gpu_index(a.gpu_id)), a);
   }
@@ -228,6 +243,15 @@ class Handlers {
   // ---- events ----
 
   int operator()(KfdCreateEvent& a) {
+    if (a.event_type > kKfdEventMemory &&
+        judge(kUnknownFlags,
+              fmt::format("event type {}, the last is {}", a.event_type, kKfdEventMemory)))
+      return EINVAL;
+    // Node 0 is the processor's.
+    if (a.node_id > kfd_.devices().size() &&
+        judge(kUnknownFlags, fmt::format("node {} of {}", a.node_id, kfd_.devices().size() + 1)))
+      return EINVAL;
+    if (int why = judge_truth("auto_reset", a.auto_reset)) return why;
     if (a.event_page_offset) {
       u8* host = nullptr;
       u64 bytes = 0;
@@ -251,6 +275,7 @@ class Handlers {
   int operator()(KfdWaitEvents& a) {
     constexpr u32 kMax = 1 << 16;
     a.wait_result = kKfdWaitFail;
+    if (int why = judge_truth("wait_for_all", a.wait_for_all)) return why;
     if (a.num_events > kMax)
       return refuse(ENOMEM, fmt::format("{} events, at most {}", a.num_events, kMax));
     std::vector<KfdEventData> data(a.num_events);
@@ -274,6 +299,26 @@ class Handlers {
   int refuse(int why, std::string message) {
     kfd_.checks().report(kProcess, Calling::tell(std::move(message)));
     return why;
+  }
+  // True: the call is to fail, although the kernel lets it pass.
+  bool judge(const Check& check, std::string message) {
+    return kfd_.checks().report(check, Calling::tell(std::move(message))) == Level::Error;
+  }
+  int judge_truth(const char* name, u32 value) {
+    return value > 1 && judge(kUnreadArgument, fmt::format("{} is {}", name, value)) ? EINVAL : 0;
+  }
+  int judge_unread(const KfdCreateQueue& a) {
+    if (a.queue_type != kKfdQueueSdmaByEngine && a.sdma_engine_id != 0 &&
+        judge(kUnreadArgument, fmt::format("sdma_engine_id {} of a queue of type {}",
+                                           a.sdma_engine_id, a.queue_type)))
+      return EINVAL;
+    const bool has_none = a.queue_type == kKfdQueueSdma || a.queue_type == kKfdQueueSdmaXgmi;
+    const u64 given = a.eop_buffer_address | a.eop_buffer_size | a.ctx_save_restore_address |
+                      a.ctx_save_restore_size | a.ctl_stack_size;
+    return has_none && given != 0 &&
+                   judge(kUnreadArgument, "a copy queue with an end-of-pipe buffer or a save area")
+               ? EINVAL
+               : 0;
   }
   int early_or_late(int why, const char* when) {
     kfd_.checks().report(kRuntimeOrder, Calling::tell(fmt::format("it comes {}", when)));
@@ -360,6 +405,20 @@ class Handlers {
   Kfd& kfd_;
 };
 
+// Whether the call is to fail for its padding.
+template <class T>
+bool judge_padding(Kfd& kfd, const T& arguments) {
+  bool fails = false;
+  T::fields(arguments, [&](const char* field, const auto& value) {
+    if constexpr (std::is_integral_v<std::remove_cvref_t<decltype(value)>>)
+      if (std::string_view(field) == "pad" && value != 0)
+        fails |=
+            kfd.checks().report(kUnreadArgument,
+                                Calling::tell(fmt::format("pad is {:#x}", value))) == Level::Error;
+  });
+  return fails;
+}
+
 template <class T>
 void trace_call(Kfd& kfd, const T& arguments, int why, u64 began_ns) {
   if (!kfd.trace() || !kfd.trace()->enabled()) return;
@@ -381,7 +440,7 @@ int run(Kfd& kfd, u32 request, u64 user) {
   int why = EFAULT;
   if (!kIn || copy_in(&arguments, user, size)) {
     const u64 began_ns = kfd.trace() && kfd.trace()->enabled() ? kfd.trace()->now_ns() : 0;
-    why = Handlers(kfd)(arguments);
+    why = kIn && judge_padding(kfd, arguments) ? EINVAL : Handlers(kfd)(arguments);
     trace_call(kfd, arguments, why, began_ns);
     if (kOut && !copy_out(user, &arguments, size)) why = EFAULT;
   }

@@ -125,6 +125,36 @@ int Queues::judge(const KfdCreateQueue& arguments) const {
   return 0;
 }
 
+// Which XCC a queue runs on is asked for PM4 only. [kfd_mqd_manager_v9.c init_mqd_v9_4_3():
+// pm4_target_xcc]
+int Queues::judge_target(u32 gpu, QueueKind kind, u32 percentage) const {
+  const u32 asked = percentage >> 8, xccs = devices_[gpu]->slot.node->xccs;
+  if (asked == 0 || (kind == QueueKind::Pm4 && asked < xccs)) return 0;
+  return checks_.report(kUnreadArgument, Calling::tell(fmt::format(
+                                             "queue_percentage is {:#x}: bits 15:8 name one of "
+                                             "{} XCCs, for PM4; 31:16 nothing",
+                                             percentage, xccs))) == Level::Error
+             ? EINVAL
+             : 0;
+}
+
+// What the kernel and the registers drop of an address.
+int Queues::judge_alignment(const KfdCreateQueue& arguments) const {
+  const std::pair<const char*, u64> kParts[] = {
+      {"ring", arguments.ring_base_address},
+      {"end-of-pipe buffer", arguments.eop_buffer_address},
+      {"save area", arguments.ctx_save_restore_address},
+      {"end of the save area's part", arguments.ctx_save_restore_size},
+      {"control stack's end", arguments.ctl_stack_size},
+  };
+  for (const auto& [what, value] : kParts)
+    if (value % kPage != 0 &&
+        checks_.report(kQueueAlignment, Calling::tell(fmt::format("{} at {:#x}", what, value))) ==
+            Level::Error)
+      return EINVAL;
+  return 0;
+}
+
 // [kfd_queue_acquire_buffers(): sizes]. Off stands for kernels before 6.12, which did not check.
 int Queues::judge_sizes(u32 gpu, const KfdCreateQueue& arguments) const {
   if (!is_compute(arguments.queue_type) || checks_.level(kQueueSizes) == Level::Off) return 0;
@@ -249,7 +279,9 @@ int Queues::create(u32 gpu, KfdCreateQueue& arguments) {
   // [create_queue_cpsch(): is_evicted = !!qpd->evicted]
   description.percentage = bells_[gpu]->evicted ? 0 : arguments.queue_percentage & 0xff;
   description.target_xcc = target_xcc(gpu, arguments.queue_percentage);
-  int why = judge_sizes(gpu, arguments);
+  int why = judge_target(gpu, description.kind, arguments.queue_percentage);
+  if (!why) why = judge_alignment(arguments);
+  if (!why) why = judge_sizes(gpu, arguments);
   if (!why) why = hold_buffers(queue, arguments);
   if (!why && !is_compute(arguments.queue_type)) why = choose_sdma(queue, arguments);
   if (!why) why = choose_doorbell(queue);
@@ -332,6 +364,8 @@ int Queues::update(const KfdUpdateQueue& arguments) {
     return refuse(kQueueLife, EFAULT,
                   fmt::format("queue {} to update does not exist", arguments.queue_id));
   Queue& queue = *found->second;
+  if (int why = judge_target(queue.gpu, queue.description.kind, arguments.queue_percentage))
+    return why;
   QueueDescription changed = queue.description;
   bool disabled = arguments.ring_base_address == 0 || arguments.ring_size == 0;
   if (!disabled) {

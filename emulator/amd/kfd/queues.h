@@ -79,6 +79,8 @@ class Queues {
 
   int refuse(const Check& check, int why, std::string message) const;
   u32 target_xcc(u32 gpu, u32 percentage) const;
+  int judge_target(u32 gpu, QueueKind kind, u32 percentage) const;
+  int judge_alignment(const amd::hw::KfdCreateQueue& arguments) const;
   int judge_sizes(u32 gpu, const amd::hw::KfdCreateQueue& arguments) const;
   int hold(Queue& queue, u64 va, u64 bytes, const char* what);
   int hold_buffers(Queue& queue, const amd::hw::KfdCreateQueue& arguments);

@@ -6,6 +6,7 @@
 
 #include "base/util/types.h"
 #include "drivers/nv/hw/class_id.h"
+#include "emulator/core/hook_verdict.h"
 
 namespace doorbell::emu::nvgpu {
 
@@ -27,13 +28,8 @@ struct Fetched {
 
 class FetchHook {
  public:
-  // What the GPU does with what it has read. Headers are always taken.
-  enum class Verdict : u8 {
-    Take,
-    Skip,   // goes on as if it had not been there
-    Again,  // takes it, and then reads it again, which the hook sees
-    Later,  // entries and data: takes the next one of the channel first, if there is one
-  };
+  // Headers are always taken; of the kinds only entries and data come later.
+  using Verdict = HookVerdict;
 
   virtual ~FetchHook() = default;
   virtual Verdict fetched(const Fetched& what, std::span<u32> words) = 0;

@@ -26,13 +26,13 @@ attributes #0 = { "amdgpu-flat-work-group-size"="1,1" "amdgpu-no-implicitarg-ptr
 // Takes GL2_WB out of every packet.
 class NoWriteBack final : public emu::amdgpu::PacketHook {
  public:
-  bool packet(emu::amdgpu::QueueId, emu::amdgpu::QueueKind kind, unsigned,
-              std::vector<u32>& words) override {
-    if (kind == emu::amdgpu::QueueKind::Sdma) return true;
+  Verdict packet(emu::amdgpu::QueueId, emu::amdgpu::QueueKind kind, unsigned,
+                 std::vector<u32>& words) override {
+    if (kind == emu::amdgpu::QueueKind::Sdma) return Verdict::Take;
     const StreamPacket packet = hw::read_packet(hw::StreamKind::Pm4, hw::Generation::Gfx11, words);
     for (const PacketField& field : packet.fields)
       if (field.name == "gl2_wb") deposit(words, *field.place, 0);
-    return true;
+    return Verdict::Take;
   }
 };
 

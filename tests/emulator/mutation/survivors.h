@@ -1,5 +1,5 @@
-// Lists of mutants that are not detected, each with the reason (amd/mutation/survivors.txt): a line
-// names mutants by an fnmatch(3) pattern.
+// Lists of mutants that are not detected, each with the reason (amd/mutation/packet_survivors.txt):
+// a line names mutants by an fnmatch(3) pattern.
 #pragma once
 
 #include <string>

@@ -277,6 +277,37 @@ TEST_F(AqlTest, AsksForScratchAndGoesOnWhenItIsThere) {
 // in, in scratch_backing_memory_byte_size. [Writes: ROCR-Runtime c7785a6 amd_aql_queue.cpp#1627,
 // #1883, main_size / num_xcc; tinygrad ops_amd.py _ensure_has_local_memory(), size_per_xcc. Reads:
 // ROCdbgapi 61dfa56 queue.cpp#874]
+// Offsets in amd_queue_t: compute_tmpring_size 140, scratch_resource_descriptor 144,
+// scratch_backing_memory_location 160, queue_properties 180. [amd_hsa_queue.h]
+TEST_F(AqlTest, ScratchIsWhereItsDescriptorSays) {
+  for (u64 described : {kData, kData + 0x100}) {
+    open_aql({.generation = hw::Generation::Gfx11, .engines = 4});
+    poke<u32>(kQueue + 140, 8 | 8 << 12);
+    poke<u64>(kQueue + 144, described | u64{1} << 62);
+    poke<u32>(kQueue + 152, 0x10000);
+    poke<u64>(kQueue + 160, kData);
+    auto packet = dispatch(0);
+    packet[6] = 64;
+    put(packet);
+    ring();
+    EXPECT_EQ(count("AMD-DISP-007"), described == kData ? 0u : 1u) << stopped();
+  }
+}
+
+TEST_F(AqlTest, TheQueueHasNoReservedBits) {
+  open_aql();
+  poke<u32>(kQueue + 180, 1 << 5);
+  put(dispatch(0));
+  ring();
+  EXPECT_EQ(count("AMD-RING-003"), 1u) << stopped();
+  open_aql({.generation = hw::Generation::Gfx11});
+  poke<u32>(kQueue + 180, 0);
+  poke<u32>(kQueue + 140, 1 << 27);
+  put(dispatch(0));
+  ring();
+  EXPECT_EQ(count("AMD-REG-001"), 1u) << stopped();
+}
+
 TEST_F(AqlTest, ScratchCoversItsWaves) {
   struct {
     hw::Generation generation;

@@ -1,5 +1,6 @@
 // Every rule that the command processors judge, broken by hand: the report carries its id, and at
 // level error the queue stops. Packets as in pm4_test.cc, registers from gc_11_0_0_offset.h.
+// Long because each rule has a test, and all share what is set up here.
 #include "emulator/amd/cp/rules.h"
 
 #include <thread>
@@ -186,6 +187,58 @@ TEST_F(RulesTest, IndirectBuffersAreTheUsersAndComeBack) {
   expect_broken("AMD-IB-007", {packet3(0x3f, 3), lo(kIb), hi(kIb), 1 | 1 << 23 | 1 << 20});
 }
 
+// ---- barriers, waits and registers
+
+std::vector<u32> acquire(u64 size, u64 base, u32 coher_cntl = 0) {
+  return {packet3(0x58, 7), coher_cntl, lo(size), hi(size), lo(base), hi(base), 10, 1 << 14};
+}
+
+// [radv_emit_acquire_mem: 0xffffff ffffffff; tinygrad acquire_mem: 2^64 - 1]
+TEST_F(RulesTest, BarriersAreOfEverythingOrOfOneMapping) {
+  constexpr u64 kMesa = 0xffffffffffffff, kTinygrad = ~u64{0};
+  expect_broken("AMD-ACQ-001", acquire(kMesa, 1));
+  expect_broken("AMD-ACQ-001", acquire(kMesa ^ 1 << 3, 0));
+  expect_broken("AMD-ACQ-001", acquire(0, 0));
+  expect_broken("AMD-ACQ-001", acquire(kBytes / 256 + 1, kBase / 256));
+  expect_broken("AMD-RING-003", acquire(kMesa, 0, 1));
+  open_pm4();
+  put_ = 0;
+  for (u64 size : {kMesa, kTinygrad}) submit(acquire(size, 0));
+  submit(acquire(2, kData / 256));
+  EXPECT_TRUE(checks_->reports().empty()) << stopped();
+}
+
+TEST_F(RulesTest, WaitsByOrderCompareAllBits) {
+  poke<u32>(kData, 9);
+  const auto wait = [&](u32 function, u32 mask) {
+    return std::vector<u32>{packet3(0x3c, 6), function | 1 << 4, lo(kData), hi(kData), 1, mask, 4};
+  };
+  constexpr u32 kNotEqual = 4, kGreaterEqual = 5;
+  expect_broken("AMD-WAIT-002", wait(kGreaterEqual, ~u32{4}));
+  open_pm4();
+  put_ = 0;
+  submit(wait(kGreaterEqual, 0xff) + wait(kNotEqual, ~u32{4}));
+  EXPECT_TRUE(checks_->reports().empty()) << stopped();
+}
+
+// Register offsets from 0x2c00: COMPUTE_PGM_LO, _HI 0x20c; COMPUTE_RESOURCE_LIMITS 0x215, whose
+// bits 30:27 only gfx9 has; COMPUTE_TMPRING_SIZE 0x218 with bits 24:12 on gfx9 and 26:12 on gfx11.
+TEST_F(RulesTest, RegistersHaveTheirBits) {
+  expect_broken("AMD-REG-001", {packet3(0x76, 3), 0x20c, 0, 0x100});
+  expect_broken("AMD-REG-001", {packet3(0x76, 2), 0x215, 1 << 27});
+  expect_broken("AMD-REG-001", {packet3(0x76, 2), 0x218, 1 << 27});
+  expect_broken("AMD-REG-001", {packet3(0x76, 2), 0x218, 1 << 25},
+                {.generation = hw::Generation::Gfx9});
+  open({.generation = hw::Generation::Gfx9}, QueueKind::Pm4);
+  put_ = 0;
+  submit({packet3(0x76, 2), 0x215, 1 << 27, packet3(0x76, 3), 0x20c, ~u32{0}, 0xff});
+  EXPECT_TRUE(checks_->reports().empty()) << stopped();
+}
+
+TEST_F(RulesTest, FillersHaveNoReservedBits) {
+  expect_broken("AMD-RING-003", {packet3(0x10, 1) | 1, 0});
+}
+
 // ---- end of pipe
 
 TEST_F(RulesTest, EndOfPipeNeedsItsBuffer) {
@@ -349,6 +402,25 @@ TEST_F(DispatchRulesTest, TheShaderIsEnabled) {
   expect_broken("AMD-DISP-008", State{.initiator = 1 << 2 | 1 << 15}.dispatch());
 }
 
+// Offsets from 0x2c00: COMPUTE_START_X 0x204, COMPUTE_NUM_THREAD_X 0x207, COMPUTE_RESTART_X 0x21b.
+TEST_F(DispatchRulesTest, WhatALaunchDoesNotReadIsZero) {
+  const std::vector<u32> sound = State{}.dispatch();
+  const auto with = [&](std::vector<u32> more, u32 initiator) {
+    std::vector<u32> words = sound;
+    words.resize(words.size() - 5);
+    return words + more + State{.initiator = initiator}.go();
+  };
+  constexpr u32 kSound = 1 | 1 << 2 | 1 << 15;
+  expect_broken("AMD-DISP-011", with({packet3(0x76, 4), 0x204, 0, 1, 0}, kSound));
+  expect_broken("AMD-DISP-011", with({packet3(0x76, 4), 0x21b, 0, 0, 1}, kSound));
+  expect_broken("AMD-DISP-011", with({packet3(0x76, 4), 0x207, 32 | 8 << 16, 1, 1}, kSound));
+  open_pm4();
+  put_ = 0;
+  submit(with({packet3(0x76, 4), 0x207, 32 | 8 << 16, 1, 1}, kSound | 1 << 1));
+  submit(with({packet3(0x76, 4), 0x204, 0, 0, 0}, kSound ^ 1 << 2));
+  EXPECT_TRUE(checks_->reports().empty()) << stopped();
+}
+
 TEST_F(DispatchRulesTest, LdsCoversTheDescriptors) {
   poke<u32>(kDescriptor, 1024);
   expect_broken("AMD-DISP-009", State{.rsrc2 = 2 << 1 | 1 << 15}.dispatch());
@@ -397,14 +469,14 @@ TEST_F(DispatchRulesTest, ArgumentsStayUntilTheDispatchRetires) {
 
 class DropEvents final : public PacketHook {
  public:
-  bool packet(QueueId, QueueKind, unsigned depth, std::vector<u32>& words) override {
+  Verdict packet(QueueId, QueueKind, unsigned depth, std::vector<u32>& words) override {
     ++seen;
     deepest = std::max(deepest, depth);
-    if ((words[0] >> 8 & 0xff) == 0x46) return false;
+    if ((words[0] >> 8 & 0xff) == 0x46) return Verdict::Skip;
     if ((words[0] >> 8 & 0xff) == 0x37) words[4] ^= 1;
-    return true;
+    return Verdict::Take;
   }
-  bool doorbell(QueueId, u64&) override { return !deaf; }
+  Verdict doorbell(QueueId, u64&) override { return deaf ? Verdict::Skip : Verdict::Take; }
   int seen = 0;
   unsigned deepest = 0;
   bool deaf = false;
@@ -422,6 +494,64 @@ TEST_F(DispatchRulesTest, HooksDropAndCorruptPackets) {
   hook.deaf = true;
   submit({0xffff1000});
   EXPECT_EQ(peek<u32>(kReadPointer), 4u);
+}
+
+// WRITE_DATA of 1 and 2 to one place, an atomic add behind them.
+class Reorder final : public PacketHook {
+ public:
+  explicit Reorder(Verdict verdict) : verdict_(verdict) {}
+  Verdict packet(QueueId, QueueKind, unsigned, std::vector<u32>& words) override {
+    const bool is_it = words.size() > 4 && words[4] == 1 && (words[0] >> 8 & 0xff) != 0x3f;
+    return is_it && seen_++ == 0 ? verdict_ : Verdict::Take;
+  }
+
+ private:
+  const Verdict verdict_;
+  int seen_ = 0;
+};
+
+TEST_F(DispatchRulesTest, HooksRepeatAndReorderPackets) {
+  const auto write = [&](u32 value) {
+    return std::vector<u32>{packet3(0x37, 4), 5 << 8 | 1 << 20, lo(kData), hi(kData), value};
+  };
+  // An add of 64 bits (0x2f) of 1.
+  const std::vector<u32> add{packet3(0x1e, 8), 0x2f, lo(kData), hi(kData), 1, 0, 0, 0, 0};
+  for (const auto& [verdict, is_add, wanted] : {std::tuple{HookVerdict::Take, false, 2u},
+                                                {HookVerdict::Later, false, 1u},
+                                                {HookVerdict::Skip, false, 2u},
+                                                {HookVerdict::Again, true, 4u}}) {
+    Reorder hook(verdict);
+    put_words(kIb, is_add ? write(2) + add : write(1) + write(2));
+    poke<u64>(kData, 0), put_ = 0, poke<u32>(kReadPointer, 0);
+    open({.generation = hw::Generation::Gfx11, .hook = &hook}, QueueKind::Pm4);
+    submit({packet3(0x3f, 3), lo(kIb), hi(kIb), (is_add ? 14u : 10u) | 1 << 23});
+    EXPECT_EQ(peek<u32>(kData), wanted) << static_cast<int>(verdict) << stopped();
+  }
+}
+
+// A filler of two words becomes one of three, which takes the next packet along.
+class Longer final : public PacketHook {
+ public:
+  Verdict packet(QueueId, QueueKind, unsigned, std::vector<u32>& words) override {
+    if ((words[0] >> 8 & 0xff) == 0x10 && words.size() == 2) words[0] += 1 << 16;
+    return Verdict::Take;
+  }
+};
+
+TEST_F(DispatchRulesTest, HooksChangeHowLongAPacketIs) {
+  Longer hook;
+  for (const bool in_buffer : {false, true}) {
+    put_ = 0, poke<u32>(kReadPointer, 0);
+    open({.generation = hw::Generation::Gfx11, .hook = &hook}, QueueKind::Pm4);
+    const std::vector<u32> words{packet3(0x10, 1), 0, 0xdead, 0xffff1000};
+    put_words(kIb, words);
+    if (in_buffer)
+      submit({packet3(0x3f, 3), lo(kIb), hi(kIb), 4 | 1 << 23});
+    else
+      submit(words);
+    EXPECT_EQ(stopped(), "");
+    EXPECT_EQ(peek<u32>(kReadPointer), 4u);
+  }
 }
 
 // ---- the GPU's own thread

@@ -34,6 +34,23 @@ std::vector<u32> operator+(std::vector<u32> a, const std::vector<u32>& b) {
   return a;
 }
 
+// [SDMA_PKT_NOP_HEADER: op 7:0, sub_op 15:8, count 29:16]
+TEST_F(SdmaTest, FillersHaveNoReservedBits) {
+  open_sdma();
+  submit_bytes({1 << 16, 0});
+  EXPECT_TRUE(checks_->reports().empty()) << stopped();
+  submit_bytes({1u << 30});
+  EXPECT_EQ(count("AMD-RING-003"), 1u);
+}
+
+// POLL_REGMEM of memory, >=, with a bit of the mask missing.
+TEST_F(SdmaTest, PollsByOrderCompareAllBits) {
+  open_sdma();
+  poke<u32>(kData, 9);
+  submit_bytes({8 | 1u << 31 | 5u << 28, lo(kData), hi(kData), 5, ~u32{4}, 0xfffu << 16 | 4});
+  EXPECT_EQ(count("AMD-WAIT-002"), 1u);
+}
+
 TEST_F(SdmaTest, CopiesExactlyItsCount) {
   open_sdma();
   for (u32 i = 0; i < 16; ++i) poke<u8>(kData + i, static_cast<u8>(i + 1));

@@ -64,6 +64,40 @@ TEST_F(ProcessTest, TheFirstOpenOfANodeIsTheOneThatCounts) {
   EXPECT_EQ(call(KfdAcquireVm{.drm_fd = ~0u, .gpu_id = id(0)}), EINVAL);
 }
 
+TEST_F(ProcessTest, ArgumentsAreOnesThatThereAre) {
+  acquire(0);
+  EXPECT_EQ(call(KfdGetClockCounters{.gpu_id = id()}), 0);
+  EXPECT_EQ(call(KfdGetClockCounters{}), 0) << "of the processor";
+  u64 word = 0;
+  EXPECT_EQ(call(KfdRuntimeEnable{.r_debug = reinterpret_cast<u64>(&word), .mode_mask = 3}), 0);
+  EXPECT_EQ(call(KfdRuntimeEnable{}), 0);
+  EXPECT_TRUE(checks().reports().empty());
+  EXPECT_EQ(call(KfdGetClockCounters{.gpu_id = 3}), 0) << "a warning here, as all of these";
+  EXPECT_EQ(checks().count(kUnknownFlags), 1u);
+  EXPECT_EQ(call(KfdRuntimeEnable{.mode_mask = 4}), 0);
+  EXPECT_EQ(call(KfdRuntimeEnable{.r_debug = 8}), 0);
+  EXPECT_EQ(checks().count(kUnknownFlags), 3u);
+  EXPECT_EQ(call(KfdGetClockCounters{.gpu_id = id(), .pad = 1}), 0);
+  EXPECT_EQ(checks().count(kUnreadArgument), 1u);
+}
+
+TEST_F(ProcessTest, AtErrorArgumentsThatAreNoneFail) {
+  ASSERT_TRUE(checks().configure("error", all_checks()));
+  acquire(0);
+  EXPECT_EQ(call(KfdGetClockCounters{.gpu_id = id(), .pad = 1}), EINVAL);
+  EXPECT_EQ(call(KfdGetClockCounters{.gpu_id = 3}), EINVAL);
+  EXPECT_EQ(
+      call(KfdAllocMemory{
+          .va_addr = 0x10000, .size = 4096, .gpu_id = id(), .flags = kAll | kKfdMemVram | 1 << 10}),
+      EINVAL);
+  EXPECT_EQ(call(KfdCreateEvent{.event_type = kKfdEventMemory + 1}), EINVAL);
+  EXPECT_EQ(call(KfdCreateEvent{.auto_reset = 2}), EINVAL);
+  EXPECT_EQ(call(KfdCreateEvent{.node_id = 3}), EINVAL) << "two GPUs and the processor";
+  EXPECT_EQ(call(KfdWaitEvents{.wait_for_all = 2}), EINVAL);
+  EXPECT_EQ(checks().count(kUnknownFlags), 4u);
+  EXPECT_EQ(checks().count(kUnreadArgument), 3u);
+}
+
 // An emulator's own limit: the kernel keeps the file, not a descriptor.
 TEST_F(ProcessTest, AVmThatCannotBeKeptOpenIsNotAcquired) {
   rlimit before;

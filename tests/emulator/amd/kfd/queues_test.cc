@@ -1,6 +1,7 @@
 // CREATE_QUEUE and its rules; doorbells.
 #include <cerrno>
 
+#include "emulator/amd/all_checks.h"
 #include "emulator/amd/cp/rules.h"
 #include "tests/emulator/amd/kfd/client.h"
 
@@ -40,6 +41,32 @@ TEST_F(QueuesTest, APm4QueueReachesItsEngine) {
   EXPECT_TRUE(engine(1).queues.empty());
   EXPECT_EQ(call(KfdRuntimeEnable{.mode_mask = 1}), EEXIST);
   EXPECT_EQ(checks().count(kRuntimeOrder), 1u) << "too late";
+}
+
+TEST_F(QueuesTest, WhatAQueueDoesNotHaveIsZero) {
+  QueueMemory memory = queue_memory();
+  ASSERT_TRUE(checks().configure("error", all_checks()));
+  const auto expect = [&](const Check& check, auto change) {
+    const u64 before = checks().count(check);
+    EXPECT_EQ(refused(memory, change), EINVAL);
+    EXPECT_EQ(checks().count(check), before + 1) << check.id;
+  };
+  expect(kUnreadArgument, [](KfdCreateQueue& a) { a.pad = 1; });
+  expect(kUnreadArgument, [](KfdCreateQueue& a) { a.sdma_engine_id = 1; });
+  expect(kUnreadArgument, [](KfdCreateQueue& a) { a.queue_percentage |= 1 << 16; });
+  expect(kUnreadArgument, [](KfdCreateQueue& a) { a.queue_percentage |= 1 << 8; });
+  expect(kUnreadArgument, [](KfdCreateQueue& a) { a.queue_type = kKfdQueueSdma; });
+  expect(kQueueAlignment, [](KfdCreateQueue& a) { a.ring_base_address += 16; });
+  expect(kQueueAlignment, [](KfdCreateQueue& a) { a.eop_buffer_address += 16; });
+  expect(kQueueAlignment, [](KfdCreateQueue& a) { a.ctx_save_restore_address += 16; });
+  expect(kQueueAlignment, [](KfdCreateQueue& a) { a.ctx_save_restore_size += 16; });
+  KfdCreateQueue sound = memory.arguments;
+  EXPECT_EQ(call(sound), 0);
+  EXPECT_EQ(call(KfdUpdateQueue{.ring_base_address = sound.ring_base_address,
+                                .queue_id = sound.queue_id,
+                                .ring_size = sound.ring_size,
+                                .queue_percentage = 100 | 1 << 16}),
+            EINVAL);
 }
 
 TEST_F(QueuesTest, DoorbellsAreTrapped) {

@@ -10,9 +10,10 @@ namespace {
 // No wait for waves: whether it shows, and how, is chance.
 class NoWaits final : public emu::amdgpu::PacketHook {
  public:
-  bool packet(emu::amdgpu::QueueId, emu::amdgpu::QueueKind kind, unsigned,
-              std::vector<u32>& words) override {
-    return kind == emu::amdgpu::QueueKind::Sdma || (words[0] >> 8 & 0xff) != 0x46;
+  Verdict packet(emu::amdgpu::QueueId, emu::amdgpu::QueueKind kind, unsigned,
+                 std::vector<u32>& words) override {
+    const bool taken = kind == emu::amdgpu::QueueKind::Sdma || (words[0] >> 8 & 0xff) != 0x46;
+    return taken ? Verdict::Take : Verdict::Skip;
   }
 };
 

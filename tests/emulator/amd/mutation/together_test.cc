@@ -1,11 +1,11 @@
-// Fields that several packets have: removing one of them is not detected, and survivors.txt says
-// "again" of it; taken from all of them it is missed.
+// Fields that several packets have: removing one of them is not detected, and packet_survivors.txt
+// says "again" of it; taken from all of them it is missed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "drivers/amd/hw/stream/stream.h"
-#include "tests/emulator/amd/mutation/field_mutants.h"
+#include "tests/emulator/amd/mutation/packet_mutants.h"
 #include "tests/emulator/amd/mutation/workload.h"
 
 namespace doorbell::testing {
@@ -30,16 +30,16 @@ class Without final : public emu::amdgpu::PacketHook {
  public:
   explicit Without(const Together& together)
       : together_(together), found_(together.parts.size(), false) {}
-  bool packet(emu::amdgpu::QueueId, emu::amdgpu::QueueKind kind, unsigned,
-              std::vector<u32>& words) override {
-    if (kind == emu::amdgpu::QueueKind::Sdma) return true;
+  Verdict packet(emu::amdgpu::QueueId, emu::amdgpu::QueueKind kind, unsigned,
+                 std::vector<u32>& words) override {
+    if (kind == emu::amdgpu::QueueKind::Sdma) return Verdict::Take;
     const StreamPacket packet = hw::read_packet(stream_kind(kind), together_.generation, words);
     for (usize i = 0; i < together_.parts.size(); ++i) {
       const Part& part = together_.parts[i];
       if (packet.name != part.packet) continue;
       if (part.field == nullptr) {
         found_[i] = true;
-        return false;
+        return Verdict::Skip;
       }
       for (const PacketField& field : packet.fields)
         if (field.name == part.field && field.value != 0) {
@@ -47,7 +47,7 @@ class Without final : public emu::amdgpu::PacketHook {
           deposit(words, *field.place, 0);
         }
     }
-    return true;
+    return Verdict::Take;
   }
   bool found_all() const { return std::ranges::count(found_, false) == 0; }
 

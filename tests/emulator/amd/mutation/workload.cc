@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <numeric>
 
 #include "base/os/host.h"
@@ -25,6 +26,8 @@ constexpr u32 kUntouched = 0xdb000000;
 constexpr int kPairs = 3;
 // What one kernel leaves in the registers must not do for the other.
 constexpr i64 kAddItems = 128, kTurnItems = 64;
+// Wave instructions: a grid of the kernels' has a few hundred.
+constexpr u64 kLongestGrid = 20'000;
 // Virtual time: a run takes well under a millisecond of it, unless a wait ends by its timeout.
 constexpr u64 kTimeout_ns = 50'000'000, kLongest_ns = 20'000'000;
 
@@ -243,9 +246,13 @@ class Run {
       TRY(in_->copy_in(numbers.data(), kBytes));
       TRY(launch(add_, middle_, in_, std::array<i64, 1>{round + 5}));
       TRY(launch(turn_, out_, middle_));
+      // In place: a group that runs twice shows.
+      TRY(launch(add_, out_, out_, std::array<i64, 1>{3}));
+      TRY(launch(turn_, out_, out_));
       Numbers got;
       TRY(out_->copy_out(got.data(), kBytes));
-      std::string wrong = difference("launches", round, got, add_and_turn(numbers, round + 5));
+      std::string wrong =
+          difference("launches", round, got, add_and_turn(add_and_turn(numbers, round + 5), 3));
       if (!wrong.empty()) return wrong;
     }
     return std::string();
@@ -381,6 +388,7 @@ Outcome run_workload(const Workload& workload, const WorkloadCode& code,
                                                .checks = "error",
                                                .adversarial = workload.adversarial,
                                                .lockstep = true,
+                                               .hang_after = kLongestGrid,
                                                .seed = workload.seed,
                                                .hook = hook,
                                                .trace = workload.trace});
@@ -388,11 +396,16 @@ Outcome run_workload(const Workload& workload, const WorkloadCode& code,
     outcome.error = to_string(machine.error());
     return outcome;
   }
-  Result<std::string> wrong = open_and_run(workload, code, **machine);
-  if (wrong)
-    outcome.wrong = *wrong;
-  else
-    outcome.error = to_string(wrong.error());
+  try {
+    Result<std::string> wrong = open_and_run(workload, code, **machine);
+    if (wrong)
+      outcome.wrong = *wrong;
+    else
+      outcome.error = to_string(wrong.error());
+  } catch (const std::exception& error) {  // an answer that no kernel gives
+    outcome.error = error.what();
+  }
+  (*machine)->tell_leaks();
   for (const emu::Report& report : (*machine)->checks().reports())
     outcome.broken.push_back(emu::to_string(report));
   return outcome;

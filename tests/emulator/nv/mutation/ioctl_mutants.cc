@@ -3,8 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstring>
+#include <map>
 #include <set>
 
 #include "drivers/nv/hw/class_id.h"
@@ -113,16 +112,11 @@ void visit_uvm(unsigned long request, const F& f) {
 
 }  // namespace
 
-std::string name_of(IoctlMutant::Change change) {
-  if (change == IoctlMutant::Change::Bit) return "bit";
-  return change == IoctlMutant::Change::Drop ? "drop" : "twice";
-}
-
 template <class Record>
-void IoctlDoor::add_part(std::vector<Part>& parts, const std::string& role,
-                         std::span<std::byte> bytes) {
+void NvDoor::add_part(std::vector<Part>& parts, const std::string& role,
+                      std::span<std::byte> bytes) {
   parts.push_back({role, bytes});
-  if (mutant_ != nullptr || !seen_.emplace(role, true).second) return;
+  if (!is_new(role)) return;
   Record record;
   std::map<std::string, u32> counts;
   hw::for_each_field(record, kAbi, [&](const char* field, const auto& value, usize offset) {
@@ -131,33 +125,18 @@ void IoctlDoor::add_part(std::vector<Part>& parts, const std::string& role,
     if (kNotSaid.contains(field) || is_out || element >= most_elements<Record>(sizeof value))
       return;
     const std::string number = element == 0 ? "" : fmt::format("({})", element);
-    for (u32 bit = 0; bit < 8 * sizeof value; ++bit)
-      mutants_.push_back({.role = role,
-                          .offset = offset + bit / 8,
-                          .bit = bit % 8,
-                          .name = fmt::format("{}: {}{} bit {}", role, field, number, bit)});
+    add_bits(role, field + number, offset, sizeof value);
   });
 }
 
-// The first part of a call stands for the whole of it.
-void IoctlDoor::add_call(const std::string& role) {
-  using Change = IoctlMutant::Change;
-  if (mutant_ != nullptr || !seen_.emplace("call " + role, true).second) return;
-  for (const Change change : {Change::Drop, Change::Twice}) {
-    // Whoever asks twice is told the same.
-    if (change == Change::Twice && role.starts_with("RM_CONTROL")) continue;
-    mutants_.push_back(
-        {.role = role, .change = change, .name = fmt::format("{}: {}", role, name_of(change))});
-  }
-}
-
-std::vector<IoctlDoor::Part> IoctlDoor::parts_of(unsigned long request, std::byte* argument) {
+std::vector<IoctlDoor::Part> NvDoor::parts_of(unsigned long request, std::byte* argument) {
   std::vector<Part> parts;
   // [asm-generic/ioctl.h: number 7:0, type 15:8, size 29:16; UVM's requests are plain numbers]
   if ((request >> 8 & 0xff) != static_cast<unsigned char>(hw::kEscapeType)) {
     visit_uvm(request, [&]<class Record>(std::type_identity<Record>) {
       add_part<Record>(parts, Record::kName, {argument, hw::packed_size<Record>(kAbi)});
     });
+    if (parts.empty()) note_unknown(fmt::format("request {:#x}", request));
     return parts;
   }
   visit_escape(request & 0xff, [&]<class Record>(std::type_identity<Record>) {
@@ -178,45 +157,12 @@ std::vector<IoctlDoor::Part> IoctlDoor::parts_of(unsigned long request, std::byt
     if constexpr (std::is_same_v<Record, hw::RmAlloc>) visit_class(call.class_id, add_parameters);
     if constexpr (std::is_same_v<Record, hw::RmControl>) visit_command(call.cmd, add_parameters);
     if constexpr (requires { call.params_size; })
-      if (call.params != 0 && parts.size() == 1) unknown_.insert("parameters of " + role);
+      if (call.params != 0 && parts.size() == 1) note_unknown("parameters of " + role);
   });
-  return parts;
-}
-
-Result<int> IoctlDoor::ioctl(os::File& file, unsigned long request, void* argument) {
-  const std::vector<Part> parts = parts_of(request, static_cast<std::byte*>(argument));
   // Of NV_ESC_CARD_INFO the kernel writes all.
-  const bool is_answer = (request & 0xff) == hw::CardInfo::kEscape;
-  if (parts.empty() && !is_answer)
-    unknown_.insert(fmt::format("request {:#x}", request));
-  else if (!parts.empty())
-    add_call(parts.front().role);
-  const Part* changed = nullptr;
-  for (const Part& part : parts)
-    if (mutant_ != nullptr && part.role == mutant_->role) changed = &part;
-  if (changed == nullptr) return file.ioctl(request, argument);
-  happened_ = true;
-  if (mutant_->change == IoctlMutant::Change::Drop) return 0;
-  if (mutant_->change == IoctlMutant::Change::Twice)
-    return repeat(file, request, *changed, argument);
-  std::byte& byte = changed->bytes[mutant_->offset];
-  const std::byte said = byte;
-  byte ^= std::byte{1} << mutant_->bit;
-  const std::byte sent = byte;
-  Result<int> result = file.ioctl(request, argument);
-  // The driver's own copy is as it was, but for what the kernel has written.
-  if (byte == sent) byte = said;
-  return result;
-}
-
-// The second call has the arguments that the first one had; the driver sees what it answers.
-Result<int> IoctlDoor::repeat(os::File& file, unsigned long request, const Part& part,
-                              void* argument) {
-  const std::vector<std::byte> said(part.bytes.begin(), part.bytes.end());
-  Result<int> first = file.ioctl(request, argument);
-  if (!first) return first;
-  std::ranges::copy(said, part.bytes.begin());
-  return file.ioctl(request, argument);
+  if (parts.empty() && (request & 0xff) != hw::CardInfo::kEscape)
+    note_unknown(fmt::format("request {:#x}", request));
+  return parts;
 }
 
 }  // namespace doorbell::testing

@@ -1,16 +1,9 @@
 // Each mutant is caught: by the kernel's refusal, a broken rule, a fault, a hang or a wrong result;
 // or is in a list of survivors with the reason. A run tries a sample (mutation/score.h).
-#include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <functional>
-
-#include "base/util/check.h"
 #include "tests/emulator/mutation/score.h"
+#include "tests/emulator/mutation/trial.h"
 #include "tests/emulator/nv/mutation/fetch_mutants.h"
 #include "tests/emulator/nv/mutation/ioctl_mutants.h"
 #include "tests/emulator/nv/mutation/workload.h"
@@ -30,30 +23,6 @@ constexpr unsigned kLeastPercent = 95;
 // Whether what is late or stale shows is a matter of luck.
 u64 seeds() { return number_in("DOORBELL_MUTANT_SEEDS", 12); }
 
-enum class End : u8 { Clean, Caught, Absent };
-
-// In a process of its own: a GPU that writes where it was not told to may end the process.
-End run_apart(const std::function<End()>& run) {
-  const pid_t child = fork();
-  CHECK(child >= 0, "cannot fork: errno {}", errno);
-  if (child == 0) _exit(static_cast<int>(run()));
-  int status = 0;
-  CHECK(waitpid(child, &status, 0) == child, "cannot wait for a child: errno {}", errno);
-  return WIFEXITED(status) ? static_cast<End>(WEXITSTATUS(status)) : End::Caught;
-}
-
-// `run` runs a mutant under a seed, or, with 0, on a GPU that is not adversarial.
-bool is_caught(const MutantName& mutant, bool listed, const std::function<End(u64 seed)>& run) {
-  const End end = run_apart([&] {
-    const u64 last = listed ? std::min<u64>(1, seeds()) : seeds();
-    for (u64 seed = 0; seed <= last; ++seed)
-      if (const End one = run(seed); one != End::Clean) return one;
-    return End::Clean;
-  });
-  EXPECT_NE(end, End::Absent) << mutant.where << ' ' << mutant.name << " is nowhere in the run";
-  return end == End::Caught;
-}
-
 TEST(NvMutants, TheRunItselfIsClean) {
   for (const Chip& chip : kChips)
     for (u64 seed = 0; seed <= seeds(); ++seed) {
@@ -71,7 +40,7 @@ TEST(NvMutants, OfSubmissionsAreCaught) {
     for (const FetchMutant& mutant : recording.mutants()) {
       const MutantName name{name_of(mutant.change), chip.name, mutant.name};
       score.take(name, [&](bool listed) {
-        return is_caught(name, listed, [&](u64 seed) {
+        return is_caught(name, listed, seeds(), [&](u64 seed) {
           FetchMutation mutation(mutant);
           const Outcome outcome = run_nv_workload(
               {.chip = chip.name, .adversarial = seed != 0, .seed = seed, .hook = &mutation});
@@ -87,7 +56,7 @@ TEST(NvMutants, OfSubmissionsAreCaught) {
 TEST(NvMutants, OfArgumentsAreCaught) {
   Score score("NV's calls", "nv/mutation/ioctl_survivors.txt", kSample);
   for (const Chip& chip : kChips) {
-    IoctlDoor recording(nullptr);
+    NvDoor recording(nullptr);
     NvWorkload workload{.chip = chip.name};
     workload.wrap = [&](auto files) { return recording.wrap(std::move(files)); };
     ASSERT_TRUE(run_nv_workload(workload).clean());
@@ -96,9 +65,9 @@ TEST(NvMutants, OfArgumentsAreCaught) {
     for (const IoctlMutant& mutant : recording.mutants()) {
       const MutantName name{name_of(mutant.change), chip.name, mutant.name};
       score.take(name, [&](bool listed) {
-        return is_caught(name, listed, [&](u64 seed) {
+        return is_caught(name, listed, seeds(), [&](u64 seed) {
           if (seed > 1) return End::Clean;  // nothing of it is late
-          IoctlDoor door(&mutant);
+          NvDoor door(&mutant);
           NvWorkload changed{.chip = chip.name, .adversarial = seed != 0, .seed = seed};
           changed.wrap = [&](auto files) { return door.wrap(std::move(files)); };
           if (!run_nv_workload(changed).clean()) return End::Caught;
