@@ -257,8 +257,10 @@ void Seeded::note(unsigned long request, const void* argument) {
   }
 }
 
-bool Seeded::packet(emu::amdgpu::QueueId, QueueKind kind, unsigned, std::vector<u32>& words) {
-  return change_packet_ == nullptr || change_packet_(kind, words);
+Seeded::Verdict Seeded::packet(emu::amdgpu::QueueId, QueueKind kind, unsigned,
+                               std::vector<u32>& words) {
+  const bool is_taken = change_packet_ == nullptr || change_packet_(kind, words);
+  return is_taken ? Verdict::Take : Verdict::Skip;
 }
 
 Result<int> Seeded::ioctl(os::File& file, unsigned long request, void* argument) {

@@ -40,8 +40,8 @@ class Seeded final : public emu::amdgpu::PacketHook, public testing::FileWatcher
   std::unique_ptr<os::Files> wrap(std::unique_ptr<os::Files> files);
   std::unique_ptr<os::Clock> wrap(std::unique_ptr<os::Clock> clock);
 
-  bool packet(emu::amdgpu::QueueId queue, emu::amdgpu::QueueKind kind, unsigned ib_depth,
-              std::vector<u32>& words) override;
+  Verdict packet(emu::amdgpu::QueueId queue, emu::amdgpu::QueueKind kind, unsigned ib_depth,
+                 std::vector<u32>& words) override;
   Result<int> ioctl(os::File& file, unsigned long request, void* argument) override;
   void mapped(u64 offset, u8* host) override { hosts_[offset] = host; }
   // Of a file of the topology.
