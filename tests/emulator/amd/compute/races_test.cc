@@ -286,7 +286,8 @@ TEST_P(Races, WhatIsStoredBehindTheAtomicOperationIsNotHandedOver) {
 // A sum: all waves add, and all read it.
 TEST_P(Races, AReadIsBehindAtomicOperationsByABarrier) {
   constexpr const char* kAdd = "v_mov_b32 v3, 0\n v_mov_b32 v4, 1\n ds_add_u32 v3, v4\n";
-  expect_race(fmt::format("{} ds_read_b32 v5, v3\n {{lds 0}}", kAdd), "LDS at 0x0, which wave 0 ");
+  expect_race(fmt::format("{} ds_read_b32 v5, v3\n {{lds 0}}", kAdd),
+              "updates LDS at 0x0, which wave 0 read");
   expect_none(fmt::format("{} {{lds 0}}\n {{barrier}}\n ds_read_b32 v5, v3\n {{lds 0}}", kAdd));
   // Also when the last to add was the wave that reads.
   expect_none(fmt::format("{} ds_add_u32 v3, v4", kAdd));
