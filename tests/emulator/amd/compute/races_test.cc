@@ -307,6 +307,30 @@ TEST_P(Races, AReadIsBehindAtomicOperationsByABarrier) {
   expect_one(told, "reads LDS at 0x0, which wave 0 updated");
 }
 
+// A counter that one wave sets to zero, and another counts.
+TEST_P(Races, AnAtomicOperationIsBehindAStoreByABarrier) {
+  const auto set_and_counted = [](const char* between) {
+    return fmt::format(R"(
+    v_mov_b32 v3, 0
+    v_mov_b32 v4, 1
+    s_cmp_eq_u32 s4, 0
+    s_cbranch_scc0 second
+    ds_write_b32 v3, v3
+    {0}
+    s_branch end
+   second:
+    {0}
+    ds_add_u32 v3, v4
+   end:
+    {{lds 0}}
+  )",
+                       between);
+  };
+  const Texts told = run(set_and_counted("s_nop 0"), "error,AMD-RACE=error", 0, 2);
+  expect_one(told, "updates LDS at 0x0, which wave 0 wrote");
+  expect_none(set_and_counted("{barrier}"));
+}
+
 // ---- waves that end
 
 // A barrier does not wait for waves that have ended, and comes behind all that they did.
