@@ -43,15 +43,15 @@ static inline float fma(float a, float b, float c) { return __builtin_fmaf(a, b,
 static inline double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
 )";
 
-// An instruction of the GPU, and the host's words for it.
+// An instruction of the GPU, and the host's words for it; clang has _Float16 from 15 on.
 struct Inline {
   std::string_view text, host;
 };
 constexpr Inline kInline[] = {
     {R"(asm("cvt.rn.f16.f32 %0, %1;" : "=h"(r) : "f"(f));)",
-     "_Float16 h = (_Float16)f; memcpy(&r, &h, 2);"},
+     "__fp16 h = (__fp16)f; memcpy(&r, &h, 2);"},
     {R"(asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(a));)",
-     "_Float16 h; memcpy(&h, &a, 2); f = (float)h;"},
+     "__fp16 h; memcpy(&h, &a, 2); f = (float)h;"},
 };
 
 void replace_all(std::string& text, std::string_view what, std::string_view by) {

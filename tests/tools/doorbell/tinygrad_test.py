@@ -38,6 +38,12 @@ def nvidia_libraries():
     return [folder for path in found.stdout.split() for folder in glob.glob(path + "/**/lib", recursive=True)]
 
 
+def newest_llvm():
+    """Debian's, by version. tinygrad itself takes those before 15, which do not read what it writes, and not the newest."""
+    found = glob.glob("/usr/lib/llvm-*/lib/libLLVM.so")
+    return max(found, key=lambda path: int(path.split("/")[3].removeprefix("llvm-")), default="")
+
+
 @unittest.skipUnless(has_tinygrad(), "tinygrad is not installed: scripts/test --torch brings it")
 class Tinygrad(unittest.TestCase):
     def run_on(self, gpus, device, broken, more=()):
@@ -45,6 +51,7 @@ class Tinygrad(unittest.TestCase):
         with tempfile.TemporaryDirectory() as cache:
             path = os.pathsep.join([*nvidia_libraries(), os.environ.get("LD_LIBRARY_PATH", "")])
             environment = {**os.environ, "DEV": device, "LD_LIBRARY_PATH": path, "XDG_CACHE_HOME": cache}
+            environment.setdefault("LLVM_PATH", newest_llvm())
             checks = ",".join(["error", *(rule + "=warn" for rule in broken)])
             done = subprocess.run(
                 [TOOL, "emu", "--gpu", ",".join(gpus), "--check", checks, *more, "--", PYTHON, "-c",
