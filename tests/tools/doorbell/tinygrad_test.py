@@ -39,7 +39,7 @@ def nvidia_libraries():
 
 
 def newest_llvm():
-    """Debian's, by version. tinygrad itself takes those before 15, which do not read what it writes, and not the newest."""
+    """Debian's, by version: tinygrad would take one before 15, which does not read what it writes."""
     found = glob.glob("/usr/lib/llvm-*/lib/libLLVM.so")
     return max(found, key=lambda path: int(path.split("/")[3].removeprefix("llvm-")), default="")
 
