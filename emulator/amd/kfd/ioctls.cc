@@ -249,7 +249,8 @@ class Handlers {
       return EINVAL;
     // Node 0 is the processor's.
     if (a.node_id > kfd_.devices().size() &&
-        judge(kUnknownFlags, fmt::format("node {} of {}", a.node_id, kfd_.devices().size() + 1)))
+        judge(kUnknownFlags, fmt::format("node {} out of range ({} present)", a.node_id,
+                                         kfd_.devices().size() + 1)))
       return EINVAL;
     if (int why = judge_truth("auto_reset", a.auto_reset)) return why;
     if (a.event_page_offset) {
