@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <exception>
 #include <numeric>
 
 #include "base/os/host.h"
@@ -381,7 +380,6 @@ Result<WorkloadCode> compile_workload(const std::string& chip) {
 
 Outcome run_workload(const Workload& workload, const WorkloadCode& code,
                      emu::amdgpu::PacketHook* hook) {
-  Outcome outcome;
   // PM4 is for one XCC.
   const bool part = !workload.aql && workload.chip == "gfx942";
   auto machine = emu::amdgpu::Machine::create({.gpus = {workload.chip + (part ? ":CPX:1" : "")},
@@ -392,23 +390,8 @@ Outcome run_workload(const Workload& workload, const WorkloadCode& code,
                                                .seed = workload.seed,
                                                .hook = hook,
                                                .trace = workload.trace});
-  if (!machine) {
-    outcome.error = to_string(machine.error());
-    return outcome;
-  }
-  try {
-    Result<std::string> wrong = open_and_run(workload, code, **machine);
-    if (wrong)
-      outcome.wrong = *wrong;
-    else
-      outcome.error = to_string(wrong.error());
-  } catch (const std::exception& error) {  // an answer that no kernel gives
-    outcome.error = error.what();
-  }
-  (*machine)->tell_leaks();
-  for (const emu::Report& report : (*machine)->checks().reports())
-    outcome.broken.push_back(emu::to_string(report));
-  return outcome;
+  return outcome_of(std::move(machine),
+                    [&](emu::amdgpu::Machine& made) { return open_and_run(workload, code, made); });
 }
 
 }  // namespace doorbell::testing

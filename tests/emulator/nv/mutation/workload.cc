@@ -27,7 +27,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <exception>
 #include <numeric>
 
 #include "base/os/host.h"
@@ -225,7 +224,6 @@ Result<std::string> open_and_run(const NvWorkload& workload, emu::nvgpu::Machine
 }  // namespace
 
 Outcome run_nv_workload(const NvWorkload& workload) {
-  Outcome outcome;
   auto machine = emu::nvgpu::Machine::create({.gpus = workload.chip,
                                               .checks = "error",
                                               .adversarial = workload.adversarial,
@@ -234,20 +232,8 @@ Outcome run_nv_workload(const NvWorkload& workload) {
                                               .seed = workload.seed,
                                               .hook = workload.hook,
                                               .trace = workload.trace});
-  if (!machine) return {.error = to_string(machine.error())};
-  try {
-    Result<std::string> wrong = open_and_run(workload, **machine);
-    if (wrong)
-      outcome.wrong = *wrong;
-    else
-      outcome.error = to_string(wrong.error());
-  } catch (const std::exception& error) {  // an answer that no kernel gives
-    outcome.error = error.what();
-  }
-  (*machine)->tell_leaks();
-  for (const emu::Report& report : (*machine)->checks().reports())
-    outcome.broken.push_back(emu::to_string(report));
-  return outcome;
+  return outcome_of(std::move(machine),
+                    [&](emu::nvgpu::Machine& made) { return open_and_run(workload, made); });
 }
 
 }  // namespace doorbell::testing
