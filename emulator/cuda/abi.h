@@ -114,6 +114,16 @@ struct KernelNodeParams {  // CUDA_KERNEL_NODE_PARAMS_v2
 };
 static_assert(sizeof(KernelNodeParams) == 72 && offsetof(KernelNodeParams, kernel_params) == 40);
 
+struct LaunchConfig {  // CUlaunchConfig
+  u32 grid[3];
+  u32 block[3];
+  u32 shared_bytes;
+  Handle stream;
+  const void* attributes;
+  u32 attribute_count;
+};
+static_assert(sizeof(LaunchConfig) == 56 && offsetof(LaunchConfig, attribute_count) == 48);
+
 struct Uuid {  // CUuuid
   char bytes[16];
 };

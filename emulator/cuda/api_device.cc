@@ -108,6 +108,7 @@ int cuGetErrorString(int result, const char** text) {
 }
 
 int cuInit(u32 flags) {
+  if (!ensure_installed()) return kUnknown;
   Call call("cuInit", Call::Needs::Nothing);
   if (!call.ok()) return call.status();
   if (flags != 0) return kInvalidValue;

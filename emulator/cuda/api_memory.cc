@@ -23,6 +23,10 @@ int free_memory(Call& call, u64 address, Allocation::Kind kind) {
       return call.broken(kFreedInUse, kInvalidValue, what);
     (void)call.broken(kFreedInUse, kSuccess, what);
   }
+  // Which device memory kernels use is not known: it waits for all of the context's. [CUDA
+  // Programming Guide 13, "Stream Ordered Memory Allocator": cudaFree "causes the GPU to synchronize
+  // across all executing CUDA streams"]
+  if (kind == Allocation::Kind::Device) (void)call.wait_for_context();
   driver.wait(call.lock(),
               [&] { return find() == driver.allocations.end() || find()->second.uses == 0; });
   if (find() != driver.allocations.end()) driver.free(address);

@@ -27,10 +27,7 @@ bool is_launched(const Driver& driver, Handle module) {
 
 }  // namespace
 
-int cuModuleLoadData(Handle* module, const void* image) {
-  Call call("cuModuleLoadData");
-  if (!call.ok()) return call.status();
-  if (module == nullptr || image == nullptr) return kInvalidValue;
+int load_module(const Call& call, const void* image, Handle* module) {
   Driver& driver = call.driver();
   const Chip& chip = *driver.gpus[static_cast<usize>(call.gpu())]->chip;
   Result<std::unique_ptr<Code>> code = driver.load_code(image, chip);
@@ -53,37 +50,26 @@ int cuModuleLoadData(Handle* module, const void* image) {
   return kSuccess;
 }
 
-int cuModuleLoadDataEx(Handle* module, const void* image, u32 /*count*/, int* /*options*/,
-                       void** /*values*/) {
-  return cuModuleLoadData(module, image);
-}
-
-int cuModuleUnload(Handle module) {
-  Call call("cuModuleUnload");
-  if (!call.ok()) return call.status();
+int unload_module(Call& call, Handle module) {
   Driver& driver = call.driver();
-  const auto found = driver.modules.find(module);
-  if (found == driver.modules.end()) return call.no_handle("module", module);
   if (is_launched(driver, module)) {
     const int status =
         call.broken(kModuleInUse, kInvalidValue, fmt::format("kernels of {:#x} still run", module));
     if (driver.checks.level(kModuleInUse) == Level::Error) return status;
     driver.wait(call.lock(), [&] { return !is_launched(driver, module); });
   }
-  if (found->second.globals != 0) driver.free(found->second.globals);
+  if (const u64 globals = driver.modules.at(module).globals; globals != 0) driver.free(globals);
   std::erase_if(driver.functions,
                 [module](const auto& entry) { return entry.second.module == module; });
+  for (auto& [handle, library] : driver.libraries)
+    std::erase_if(library.modules, [module](const auto& entry) { return entry.second == module; });
   driver.modules.erase(module);
   return kSuccess;
 }
 
-int cuModuleGetFunction(Handle* function, Handle module, const char* name) {
-  Call call("cuModuleGetFunction");
-  if (!call.ok()) return call.status();
+int function_of(const Call& call, Handle module, std::string_view name, Handle* function) {
   Driver& driver = call.driver();
-  const auto found = driver.modules.find(module);
-  if (found == driver.modules.end()) return call.no_handle("module", module);
-  Module& owner = found->second;
+  Module& owner = driver.modules.at(module);
   if (const auto known = owner.functions.find(name); known != owner.functions.end()) {
     *function = known->second;
     return kSuccess;
@@ -98,12 +84,8 @@ int cuModuleGetFunction(Handle* function, Handle module, const char* name) {
   return kNotFound;
 }
 
-int cuFuncGetAttribute(int* value, int attribute, Handle function) {
-  Call call("cuFuncGetAttribute");
-  if (!call.ok()) return call.status();
-  const auto found = call.driver().functions.find(function);
-  if (found == call.driver().functions.end()) return call.no_handle("function", function);
-  const KernelFacts& kernel = *found->second.kernel;
+int function_attribute(const Function& function, int attribute, int* value) {
+  const KernelFacts& kernel = *function.kernel;
   constexpr int kMaxThreads = 1024;
   switch (attribute) {
     case kFunctionMaxThreadsPerBlock:
@@ -114,20 +96,15 @@ int cuFuncGetAttribute(int* value, int attribute, Handle function) {
     case kFunctionLocalBytes: *value = static_cast<int>(kernel.local_bytes); return kSuccess;
     case kFunctionRegisters: *value = static_cast<int>(kernel.registers); return kSuccess;
     case kFunctionMaxDynamicSharedBytes:
-      *value = static_cast<int>(found->second.max_dynamic_shared);
+      *value = static_cast<int>(function.max_dynamic_shared);
       return kSuccess;
     default: return kNotSupported;
   }
 }
 
-int cuFuncSetAttribute(Handle handle, int attribute, int value) {
-  Call call("cuFuncSetAttribute");
-  if (!call.ok()) return call.status();
-  Driver& driver = call.driver();
-  const auto found = driver.functions.find(handle);
-  if (found == driver.functions.end()) return call.no_handle("function", handle);
+int set_function_attribute(const Call& call, Function& function, int attribute, int value) {
   if (attribute != kFunctionMaxDynamicSharedBytes) return kNotSupported;
-  Function& function = found->second;
+  Driver& driver = call.driver();
   const int gpu = driver.contexts.at(driver.modules.at(function.module).context).gpu;
   const i64 most = i64{driver.gpus[static_cast<usize>(gpu)]->chip->shared_of_block} -
                    i64{function.kernel->shared_bytes};
@@ -140,22 +117,12 @@ int cuFuncSetAttribute(Handle handle, int attribute, int value) {
   return kSuccess;
 }
 
-int cuLaunchKernel(Handle function, u32 grid_x, u32 grid_y, u32 grid_z, u32 block_x, u32 block_y,
-                   u32 block_z, u32 shared_bytes, Handle handle, void** parameters, void** extra) {
-  Call call("cuLaunchKernel");
-  if (!call.ok()) return call.status();
+int submit_launch(const Call& call, const LaunchRequest& request, Handle handle) {
   Stream* stream = call.stream(handle);
   if (stream == nullptr) return kInvalidHandle;
   int status = kSuccess;
   Operation operation{.kind = Operation::Kind::Kernel};
-  operation.launch = make_launch(call,
-                                 {function,
-                                  {grid_x, grid_y, grid_z},
-                                  {block_x, block_y, block_z},
-                                  shared_bytes,
-                                  parameters,
-                                  extra},
-                                 &status);
+  operation.launch = make_launch(call, request, &status);
   if (operation.launch == nullptr) return status;
   const Handle context = call.driver().modules.at(operation.launch->module).context;
   if (context != stream->context)
@@ -164,6 +131,78 @@ int cuLaunchKernel(Handle function, u32 grid_x, u32 grid_y, u32 grid_z, u32 bloc
                                    operation.launch->kernel->name, context, stream->context));
   call.driver().submit(*stream, std::move(operation));
   return kSuccess;
+}
+
+int cuModuleLoadData(Handle* module, const void* image) {
+  Call call("cuModuleLoadData");
+  if (!call.ok()) return call.status();
+  return module == nullptr || image == nullptr ? kInvalidValue : load_module(call, image, module);
+}
+
+int cuModuleLoadDataEx(Handle* module, const void* image, u32 /*count*/, int* /*options*/,
+                       void** /*values*/) {
+  return cuModuleLoadData(module, image);
+}
+
+int cuModuleUnload(Handle module) {
+  Call call("cuModuleUnload");
+  if (!call.ok()) return call.status();
+  if (!call.driver().modules.contains(module)) return call.no_handle("module", module);
+  return unload_module(call, module);
+}
+
+int cuModuleGetFunction(Handle* function, Handle module, const char* name) {
+  Call call("cuModuleGetFunction");
+  if (!call.ok()) return call.status();
+  if (!call.driver().modules.contains(module)) return call.no_handle("module", module);
+  return function_of(call, module, name, function);
+}
+
+int cuFuncGetAttribute(int* value, int attribute, Handle handle) {
+  Call call("cuFuncGetAttribute");
+  if (!call.ok()) return call.status();
+  int status = kSuccess;
+  const Handle function = find_function(call, handle, &status);
+  return function == 0 ? status
+                       : function_attribute(call.driver().functions.at(function), attribute, value);
+}
+
+int cuFuncSetAttribute(Handle handle, int attribute, int value) {
+  Call call("cuFuncSetAttribute");
+  if (!call.ok()) return call.status();
+  int status = kSuccess;
+  const Handle function = find_function(call, handle, &status);
+  if (function == 0) return status;
+  return set_function_attribute(call, call.driver().functions.at(function), attribute, value);
+}
+
+int cuLaunchKernel(Handle function, u32 grid_x, u32 grid_y, u32 grid_z, u32 block_x, u32 block_y,
+                   u32 block_z, u32 shared_bytes, Handle stream, void** parameters, void** extra) {
+  Call call("cuLaunchKernel");
+  if (!call.ok()) return call.status();
+  return submit_launch(call,
+                       {function,
+                        {grid_x, grid_y, grid_z},
+                        {block_x, block_y, block_z},
+                        shared_bytes,
+                        parameters,
+                        extra},
+                       stream);
+}
+
+int cuLaunchKernelEx(const LaunchConfig* config, Handle function, void** parameters, void** extra) {
+  Call call("cuLaunchKernelEx");
+  if (!call.ok()) return call.status();
+  if (config == nullptr) return kInvalidValue;
+  if (config->attribute_count != 0) return kNotSupported;
+  return submit_launch(call,
+                       {function,
+                        {config->grid[0], config->grid[1], config->grid[2]},
+                        {config->block[0], config->block[1], config->block[2]},
+                        config->shared_bytes,
+                        parameters,
+                        extra},
+                       config->stream);
 }
 
 }  // namespace doorbell::emu::cuda

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -26,10 +27,20 @@ std::unique_ptr<Driver>& installed() {
   return driver;
 }
 
+std::atomic<InstallDriver> at_init;
+
 }  // namespace
 
 Driver* driver() { return installed().get(); }
 void install(std::unique_ptr<Driver> driver) { installed() = std::move(driver); }
+void install_at_init(InstallDriver install) { at_init = install; }
+
+bool ensure_installed() {
+  const InstallDriver install = at_init;
+  if (install == nullptr) return driver() != nullptr;
+  static const bool is_installed = install();
+  return is_installed;
+}
 
 Result<std::unique_ptr<Driver>> Driver::create(DriverOptions options) {
   std::unique_ptr<Driver> driver(new Driver(std::move(options)));
@@ -85,6 +96,7 @@ void Driver::destroy_context(Handle context) {
     return modules.at(entry.second.module).context == context;
   });
   std::erase_if(modules, is_its);
+  for (auto& [handle, library] : libraries) library.modules.erase(context);
   contexts.erase(context);
 }
 

@@ -1,5 +1,5 @@
 // Driver: the state behind the emulated CUDA driver API, one for the process, because the API has
-// no handle for it: GPUs, contexts, memory, streams, events, modules, graphs. The functions
+// no handle for it: GPUs, contexts, memory, streams, events, modules, libraries, graphs. The functions
 // (functions.def, api_*.cc) check and queue; one thread runs what streams hold, each in its order
 // and, in adversarial mode, in the worst order among them. Kernels are run by kernels.h.
 //
@@ -115,6 +115,20 @@ struct Function {
   u32 max_dynamic_shared;     // bytes: CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 };
 
+// An image that every context loads when it first needs it: as a module, made by library_module()
+// (api_library.cc).
+struct Library {
+  std::vector<u8> image;
+  std::map<Handle, Handle> modules;  // by context
+  std::map<std::string, Handle, std::less<>> kernels;
+};
+// A function of whatever context is current.
+struct LibraryKernel {
+  Handle library;
+  std::string name;
+  std::map<int, u32> max_dynamic_shared;  // by GPU, where an attribute was set
+};
+
 struct GraphNode {
   Handle graph;
   std::vector<Handle> after;
@@ -177,6 +191,8 @@ class Driver {
   std::map<Handle, Event> events;
   std::map<Handle, Module> modules;
   std::map<Handle, Function> functions;
+  std::map<Handle, Library> libraries;
+  std::map<Handle, LibraryKernel> kernels;  // of libraries
   std::map<Handle, Graph> graphs;
   std::map<Handle, GraphNode> nodes;
   std::map<Handle, Executable> executables;
@@ -214,5 +230,11 @@ class Driver {
 Driver* driver();
 // Replaces it; tests take it away again with null.
 void install(std::unique_ptr<Driver> driver);
+// What the first cuInit() calls to have a driver installed, by whichever way the client found
+// cuInit(); false: there will be none.
+using InstallDriver = bool (*)();
+void install_at_init(InstallDriver install);
+// Whether a driver is installed, after that call where there is one.
+bool ensure_installed();
 
 }  // namespace doorbell::emu::cuda

@@ -14,20 +14,6 @@
 namespace doorbell::emu::cuda {
 namespace {
 
-// cuModuleLoadData is told no size: the section headers, or the program headers, end the file.
-Result<usize> size_of(const void* image) {
-  Elf64_Ehdr header;
-  std::memcpy(&header, image, sizeof header);
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
-    return fail(ErrorKind::Corrupt,
-                "an image that begins with {:02x} {:02x} {:02x} {:02x} is no cubin; PTX and fat "
-                "binaries are not emulated",
-                header.e_ident[0], header.e_ident[1], header.e_ident[2], header.e_ident[3]);
-  const usize sections = header.e_shoff + usize{header.e_shnum} * header.e_shentsize;
-  const usize programs = header.e_phoff + usize{header.e_phnum} * header.e_phentsize;
-  return std::max(sections, programs);
-}
-
 // Cubins from sm_90 on count what the system reserves of a block's shared memory; limits of CUDA do
 // not. [NVIDIA's compilers: .nv.shared.KERNEL of a kernel without shared memory has 1 KiB; CUDA
 // Programming Guide 13, "Technical Specifications per Compute Capability": 227 of 228 KiB]
@@ -82,8 +68,23 @@ class CubinCode final : public Code {
 
 }  // namespace
 
+// cuModuleLoadData is told no size: the section headers, or the program headers, end the file.
+Result<usize> image_bytes(const void* image) {
+  Elf64_Ehdr header;
+  std::memcpy(&header, image, SELFMAG);  // what is no ELF file may be shorter than a header
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+    return fail(ErrorKind::Corrupt,
+                "an image that begins with {:02x} {:02x} {:02x} {:02x} is no cubin; PTX and fat "
+                "binaries are not emulated",
+                header.e_ident[0], header.e_ident[1], header.e_ident[2], header.e_ident[3]);
+  std::memcpy(&header, image, sizeof header);
+  const usize sections = header.e_shoff + usize{header.e_shnum} * header.e_shentsize;
+  const usize programs = header.e_phoff + usize{header.e_phnum} * header.e_phentsize;
+  return std::max({sections, programs, sizeof header});
+}
+
 Result<std::unique_ptr<Code>> Code::load(const void* image, const Chip& chip) {
-  TRY(const usize bytes, size_of(image));
+  TRY(const usize bytes, image_bytes(image));
   TRY(std::unique_ptr<nvgpu::Cubin> cubin,
       nvgpu::Cubin::parse({static_cast<const u8*>(image), bytes}));
   // A cubin runs on later chips of its major version. [CUDA Programming Guide, "Binary

@@ -32,10 +32,13 @@ struct KernelFacts {
   std::array<u32, 3> required_block{};  // 0: any
 };
 
+// Of a cubin, as its ELF header tells. Corrupt for what is none.
+Result<usize> image_bytes(const void* image);
+
 class Code {
  public:
   virtual ~Code() = default;
-  // Of a cubin for `chip`, whose end its ELF header tells. Corrupt for what is no cubin,
+  // Of a cubin for `chip`, image_bytes() long. Corrupt for what is no cubin,
   // Unsupported for another chip's.
   static Result<std::unique_ptr<Code>> load(const void* image, const Chip& chip);
 

@@ -68,20 +68,18 @@ bool copy_parameters(const Call& call, const LaunchRequest& request, const Kerne
 std::shared_ptr<const KernelLaunch> make_launch(const Call& call, const LaunchRequest& request,
                                                 int* status) {
   Driver& driver = call.driver();
-  const auto function = driver.functions.find(request.function);
-  if (function == driver.functions.end()) {
-    *status = call.no_handle("function", request.function);
-    return nullptr;
-  }
-  const Module& module = driver.modules.at(function->second.module);
-  const KernelFacts& kernel = *function->second.kernel;
+  const Handle handle = find_function(call, request.function, status);
+  if (handle == 0) return nullptr;
+  const Function* function = &driver.functions.at(handle);
+  const Module& module = driver.modules.at(function->module);
+  const KernelFacts& kernel = *function->kernel;
   const std::string problem = size_problem(request, kernel);
   if (!problem.empty()) {
     *status =
         call.broken(kLaunchSize, kInvalidValue, fmt::format("kernel {}: {}", kernel.name, problem));
     return nullptr;
   }
-  if (const u32 most = function->second.max_dynamic_shared; request.shared_bytes > most) {
+  if (const u32 most = function->max_dynamic_shared; request.shared_bytes > most) {
     *status = call.broken(
         kDynamicShared, kInvalidValue,
         fmt::format("kernel {}: {} bytes of dynamic shared memory, cuFuncSetAttribute allows {}",
@@ -89,8 +87,8 @@ std::shared_ptr<const KernelLaunch> make_launch(const Call& call, const LaunchRe
     return nullptr;
   }
   auto launch = std::make_shared<KernelLaunch>();
-  launch->function = request.function;
-  launch->module = function->second.module;
+  launch->function = handle;
+  launch->module = function->module;
   launch->code = module.code.get();
   launch->kernel = &kernel;
   for (usize axis = 0; axis < 3; ++axis) {

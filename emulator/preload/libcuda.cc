@@ -60,11 +60,8 @@ bool start() {
   return made.has_value();
 }
 
-// Once for the process.
-bool ensure_started() {
-  static const bool started = start();
-  return started;
-}
+// Clients that ask cuGetProcAddress() for cuInit() never call the one that is exported here.
+__attribute__((constructor)) void on_load() { install_at_init(start); }
 
 }  // namespace
 
@@ -72,11 +69,8 @@ namespace exported {
 
 extern "C" {
 
-#define FUNCTION(name, parameters, arguments)                                      \
-  __attribute__((visibility("default"))) int name parameters {                     \
-    if (std::string_view(#name) == "cuInit" && !ensure_started()) return kUnknown; \
-    return cuda::name arguments;                                                   \
-  }
+#define FUNCTION(name, parameters, arguments) \
+  __attribute__((visibility("default"))) int name parameters { return cuda::name arguments; }
 #include "emulator/cuda/functions.def"
 #undef FUNCTION
 

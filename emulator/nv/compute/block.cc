@@ -156,6 +156,8 @@ void Block::run_warp(Warp& warp) {
   };
   for (u32 lane = 0; lane < kLanes; ++lane)
     if (waits_for_block(lane)) return;
+  if (release_missed_sync(warp)) return run_warp(warp);
+  if (fault_.rule != nullptr) return;
   const u32 lane = Warp::first_lane(warp.alive);
   warp.pc = warp.lane_pc[lane];
   set_deadlock(warp, kConvergence,
@@ -194,7 +196,41 @@ void Block::release_yielded(Warp& warp) {
   }
 }
 
-// Lets lanes go whose convergence barrier, or __syncwarp's mask, is complete.
+// Where no lane of the warp can run and some wait at a __syncwarp: what happens is undefined. They go
+// on, unless the rule is an error.
+bool Block::release_missed_sync(Warp& warp) {
+  u32 waiting = 0;
+  for (u32 lane = 0; lane < kLanes; ++lane)
+    if ((warp.alive >> lane & 1) && warp.wait[lane] == Warp::Wait::WarpSync) waiting |= 1u << lane;
+  if (waiting == 0) return false;
+  const u32 first = Warp::first_lane(waiting);
+  const u32 missing = warp.wait_for[first] & warp.alive & ~waiting;
+  warp.pc = warp.lane_pc[first] - sizeof(Words);
+  const std::string message =
+      fmt::format("lanes {:#x} wait for lanes {:#x}, which execute no such __syncwarp()", waiting,
+                  missing == 0 ? warp.wait_for[first] : missing);
+  if (grid_.checks.report(kWarpSync, fmt::format("{}+{:#x}: {}", grid_.kernel.name,
+                                                 warp.pc - grid_.kernel.entry, message)) ==
+      Level::Error) {
+    set_deadlock(warp, kWarpSync, message);
+    return false;
+  }
+  for (u32 lane = 0; lane < kLanes; ++lane)
+    if (waiting >> lane & 1) warp.wait[lane] = Warp::Wait::None;
+  return true;
+}
+
+// Whether another lane waits for what `lane` waits for: at a convergence barrier at the same place,
+// at a __syncwarp of the same mask at any. [PTX ISA, "bar.warp.sync": "with the same membermask"]
+bool Block::meets(const Warp& warp, u32 lane, u32 other) {
+  if (warp.wait[other] != warp.wait[lane]) return false;
+  if (warp.wait[lane] == Warp::Wait::Convergence) return warp.lane_pc[other] == warp.lane_pc[lane];
+  return warp.wait_for[other] == warp.wait_for[lane] &&
+         (warp.collective_return[other] == 0) == (warp.collective_return[lane] == 0);
+}
+
+// Lets lanes go whose convergence barrier, or __syncwarp's mask, is complete. Where a body follows,
+// all execute the same one.
 void Block::release_lanes(Warp& warp) {
   for (u32 lane = 0; lane < kLanes; ++lane) {
     if (!(warp.alive >> lane & 1)) continue;
@@ -205,11 +241,14 @@ void Block::release_lanes(Warp& warp) {
         (kind == Warp::Wait::Convergence ? warp.convergence[what][lane] : what) & warp.alive;
     bool complete = true;
     for (u32 other = 0; other < kLanes && complete; ++other)
-      if (needed >> other & 1)
-        complete = warp.wait[other] == kind && warp.lane_pc[other] == warp.lane_pc[lane];
+      if (needed >> other & 1) complete = meets(warp, lane, other);
     if (!complete) continue;
-    for (u32 other = 0; other < kLanes; ++other)
-      if ((needed | 1u << lane) >> other & 1) warp.wait[other] = Warp::Wait::None;
+    const bool has_body = kind == Warp::Wait::WarpSync && warp.collective_return[lane] != 0;
+    for (u32 other = 0; other < kLanes; ++other) {
+      if (!((needed | 1u << lane) >> other & 1)) continue;
+      warp.wait[other] = Warp::Wait::None;
+      if (has_body) warp.lane_pc[other] = warp.lane_pc[lane];
+    }
   }
 }
 

@@ -124,6 +124,8 @@ class Block {
   bool choose_lanes(Warp& warp, u32 except = 0);
   void end_turn(Warp& warp);
   void release_yielded(Warp& warp);
+  bool release_missed_sync(Warp& warp);
+  static bool meets(const Warp& warp, u32 lane, u32 other);
   void release_lanes(Warp& warp);
   void release_barriers();
   bool release_barrier(u32 number);

@@ -63,7 +63,8 @@ u32 local_bytes(const CubinKernel& kernel, const Launch& launch) {
 std::vector<u8> make_bank0(const CubinKernel& kernel, const Launch& launch) {
   const auto own = kernel.banks.find(0);
   std::vector<u8> bank = own == kernel.banks.end() ? std::vector<u8>() : own->second;
-  const usize end = usize{kernel.parameter_base} + launch.parameters.size();
+  // Compilers read a parameter of one or two bytes by the word.
+  const usize end = (usize{kernel.parameter_base} + launch.parameters.size() + 3) / 4 * 4;
   bank.resize(std::max<usize>({bank.size(), end, 0x210}));
   const auto put = [&](u32 offset, u32 value) { std::memcpy(bank.data() + offset, &value, 4); };
   for (u32 axis = 0; axis < 3; ++axis) {

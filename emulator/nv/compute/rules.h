@@ -91,6 +91,10 @@ inline constexpr Check kConvergence{
     false,
     true};
 
+inline constexpr Check kWarpSync{
+    "NV-SYNC-005", "the threads of a warp that a __syncwarp() names execute it, unless they ended",
+    "CUDA Programming Guide 13, \"Synchronization Functions\": __syncwarp() (\"or the result is "
+    "undefined\"); PTX ISA, \"bar.warp.sync\""};
 inline constexpr Check kPendingCopy{
     "NV-MEM-008",
     "shared memory that LDGSTS writes is accessed after the warp waited for its group",
@@ -134,10 +138,11 @@ inline constexpr Check kTrap{"NV-CODE-006",
                              true};
 
 inline constexpr const Check* kAllRules[] = {
-    &kUnknownInstruction, &kCodeFetch,  &kEndlessKernel, &kUndefinedRegister, &kMissingWait,
-    &kGlobalAccess,       &kMisaligned, &kSharedAccess,  &kLocalAccess,       &kConstantAccess,
-    &kUndefinedShared,    &kSharedRace, &kBarrier,       &kConvergence,       &kTrap,
-    &kPendingCopy,        &kWholeWarp,  &kMbarrier,      &kRegisterCount,     &kBarrierCount,
+    &kUnknownInstruction, &kCodeFetch,   &kEndlessKernel, &kUndefinedRegister, &kMissingWait,
+    &kGlobalAccess,       &kMisaligned,  &kSharedAccess,  &kLocalAccess,       &kConstantAccess,
+    &kUndefinedShared,    &kSharedRace,  &kBarrier,       &kConvergence,       &kTrap,
+    &kWarpSync,           &kPendingCopy, &kWholeWarp,     &kMbarrier,          &kRegisterCount,
+    &kBarrierCount,
 };
 
 }  // namespace doorbell::emu::nvgpu

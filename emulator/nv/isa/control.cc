@@ -202,16 +202,27 @@ Flow register_to_convergence(Warp& warp, const Operation& op) {
   return Flow::Next;
 }
 
-// With a register or an immediate as its mask; that of sm_90 has no immediate (.ALL). What a target
-// (.COLLECTIVE) is for is not known: the lanes that met go on behind the instruction.
+// With a register or an immediate as its mask; that of sm_90 has no immediate (.ALL). With a target
+// (.COLLECTIVE) the lanes, which may come from several places, execute one body together, up to
+// ENDCOLLECTIVE, and each goes on at its own target. [The code of NVIDIA's compilers: the target is
+// behind ENDCOLLECTIVE, and the bodies of all places that may meet use the same registers]
 Flow warp_sync(Warp& warp, const Operation& op) {
   const u32 lanes = warp.mask_of(op);
   if (lanes == 0) return Flow::Next;
+  const bool collective = op.chip >= 90 && op.bit(86);
+  for (u32 lane = 0; lane < kLanes; ++lane)
+    if (lanes >> lane & 1)
+      warp.collective_return[lane] = collective ? next_pc(warp, op) + target_of(op) : 0;
   u32 mask = kAllLanes;
   if (op.form == 1) mask = warp.rows[op.a.index][Warp::first_lane(lanes)];
   if (op.form == 4 && op.chip < 90) mask = op.field(32, 32);
   if ((mask & warp.alive) == lanes && lanes == warp.active) return Flow::Next;
   return park(warp, op, lanes, Warp::Wait::WarpSync, mask);
+}
+
+Flow end_collective(Warp& warp, const Operation& op) {
+  return jump_each(warp, op, warp.mask_of(op),
+                   [&](u32 lane) { return warp.collective_return[lane]; });
 }
 
 // Others may run first: Block::end_turn() says when.

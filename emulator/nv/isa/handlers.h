@@ -112,6 +112,7 @@ Flow call_relative(Warp& warp, const Operation& op);
 Flow convergence_set(Warp& warp, const Operation& op);
 Flow yield_lanes(Warp& warp, const Operation& op);
 Flow branch(Warp& warp, const Operation& op);
+Flow end_collective(Warp& warp, const Operation& op);
 Flow warp_sync(Warp& warp, const Operation& op);
 Flow branch_indexed(Warp& warp, const Operation& op);
 Flow exit_lanes(Warp& warp, const Operation& op);

@@ -53,6 +53,7 @@ constexpr Name kNames[] = {
     {"BRX", InstructionClass::Branch},
     {"RET", InstructionClass::Branch},
     {"EXIT", InstructionClass::Branch},
+    {"ENDCOLLECTIVE", InstructionClass::Branch},
     {"WARPSYNC", InstructionClass::Branch},
     {"YIELD", InstructionClass::Branch},
     {"BPT", InstructionClass::Branch},

@@ -144,6 +144,7 @@ constexpr Opcode kOpcodes[] = {
   {0x1a1, "MATCH",     "u d a",              kVariable, match_lanes},
   // control: control.cc
   {0x118, "NOP",       "",                   0, no_operation},
+  {0x11b, "ENDCOLLECTIVE", "",               0, end_collective},
   {0x11c, "B2R",       "d? p?",              kVariable, barrier_to_register},
   {0x11d, "BAR",       "n j",                    kVariable, block_barrier},
   {0x141, "BSYNC",     "B",                  0, convergence_wait},

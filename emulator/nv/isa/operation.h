@@ -56,6 +56,9 @@ struct Operation {
   bool has_split_target() const { return chip >= 90; }
 };
 
+// Of ATOMS: .POPC.INC, with bit 87 where the address has a uniform register [nvdisasm].
+inline bool is_popc_inc(const Operation& op) { return op.field(88, 3) == 5; }
+
 // The constant banks of a launch, by number; borrowed.
 using Banks = std::map<u32, std::span<const u8>>;
 

@@ -88,9 +88,9 @@ std::string address_text(const Operation& op, char role) {
   if (role == 's' && scales && op.field(78, 2) != 0)
     base += fmt::format(".X{}", 2 << op.field(78, 2));
   if (role == 's' && op.bit(91)) {
-    const bool stores = op.opcode->name.starts_with("STS");
+    const bool has_value = !op.opcode->name.starts_with("LDS");  // in bits 32 to 39
     base += fmt::format("{}{}", base.empty() ? "" : "+",
-                        register_name(kUniformStart + op.field(stores ? 64 : 32, 6)));
+                        register_name(kUniformStart + op.field(has_value ? 64 : 32, 6)));
   }
   const i64 offset = op.words.signed_at(40, 24);
   if (base.empty() && offset != 0) return fmt::format("[{:#x}]", offset);
@@ -172,7 +172,9 @@ std::string operand_text(const Operation& op, const OperandSpec& spec) {
     case 's':
     case 'l': return address_text(op, spec.role);
     case 'k': return bank_text(op);
-    case 'v': return register_name(op.field(32, 8));
+    case 'v':  // ATOMS.POPC.INC has none
+      if (op.opcode->number == 0x18c && is_popc_inc(op)) return "";
+      return register_name(op.field(32, 8));
     case 'w': return register_name(op.field(64, 8));
     case 'r': return fmt::format("SR{:#x}", op.field(72, 8));
     case 'B': return fmt::format("B{}", op.field(16, 4));

@@ -31,6 +31,10 @@ struct Warp {
   std::array<Wait, kLanes> wait{};
   std::array<u32, kLanes> wait_for{};  // number of the barrier, or the mask of lanes
 
+  // Where a lane goes behind the body of the WARPSYNC.COLLECTIVE that it executed last; 0: behind a
+  // WARPSYNC without a body.
+  std::array<u64, kLanes> collective_return{};
+
   // A convergence barrier is a register of each lane: the mask of the lanes that meet.
   std::array<std::array<u32, kLanes>, kConvergenceBarriers> convergence{};
 

@@ -208,6 +208,25 @@ TEST_P(NvRules, OperandsBeyondTheirBank) {
   expect_fault(this->run(std::vector<u32>(32), {.more = {0}}), kConstantAccess, "0xfff0", 0);
 }
 
+// The compiler's code of a loop in each branch, behind which the threads of the branch meet; here
+// they wait for those of the other branch, too, which never come to that place.
+TEST_P(NvRules, ThreadsThatWaitElsewhere) {
+  compile(R"(extern "C" __global__ void test(volatile int* o) {
+    int sum = o[threadIdx.x];
+    if (threadIdx.x & 1) { for (int i = 0; i < o[threadIdx.x]; ++i) sum = sum * 3 + o[i]; sum ^= o[5]; }
+    else { for (int i = 0; i < o[threadIdx.x]; ++i) sum = sum * 5 + o[i + 3]; sum += o[6]; }
+    o[32 + threadIdx.x] = sum; })",
+          [](Words& words) {
+            if (words.field(0, 12) == 0x941) words.low &= ~(u64{0xf} << 16);  // BSYNC: of B0
+          });
+  if (!cubin_) return;
+  std::vector<u32> turns(64);
+  for (u32 i = 0; i < 32; ++i) turns[i] = i % 7;
+  const CudaRun run = this->run(turns);
+  ASSERT_TRUE(run.result.fault);
+  EXPECT_EQ(run.result.fault->rule, &kConvergence) << to_string(*run.result.fault);
+}
+
 // Each half of the warp waits for a thread of the other one, at another place.
 TEST_P(NvRules, ThreadsThatDoNotMeet) {
   compile(R"(extern "C" __global__ void test(int* o) {
@@ -216,7 +235,11 @@ TEST_P(NvRules, ThreadsThatDoNotMeet) {
   if (!cubin_) return;
   const CudaRun run = this->run(std::vector<u32>(32));
   ASSERT_TRUE(run.result.fault);
-  EXPECT_EQ(run.result.fault->rule, &kConvergence) << to_string(*run.result.fault);
+  EXPECT_EQ(run.result.fault->rule, &kWarpSync) << to_string(*run.result.fault);
+  // What they do then is undefined: where the rule is no error, they go on.
+  const CudaRun warned = this->run(std::vector<u32>(32), {.levels = "NV-SYNC-005=warn"});
+  EXPECT_FALSE(warned.result.fault) << to_string(*warned.result.fault);
+  for (usize i = 0; i < 32; ++i) EXPECT_EQ(warned.words[i], i < 16 ? 1u : 2u) << i;
 }
 
 // The compiler's code, in which no instruction waits for a scoreboard (bits 116 to 121).

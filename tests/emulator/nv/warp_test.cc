@@ -74,6 +74,46 @@ TEST_P(CudaTest, LanesThatTakeDifferentWays) {
     EXPECT_TRUE(i == 38 || static_cast<i32>(run.words[i]) == expected[i]) << i;
 }
 
+// Threads that took different ways meet where their masks are the same, and shuffle together.
+TEST_P(CudaTest, ThreadsThatMeetAtSeveralPlaces) {
+  compile(R"(extern "C" __global__ void test(int* o) {
+    const int t = threadIdx.x;
+    int v = o[t];
+    __shared__ int s[32];
+    if (t & 1) {
+      for (int i = 0; i < v % 5; ++i) v = v * 3 + i;
+      s[t] = v;
+      __syncwarp();
+      v = s[t ^ 1];
+    } else {
+      for (int i = 0; i < v % 3; ++i) v = v * 5 + i;
+      s[t] = v;
+      __syncwarp();
+      v = s[t ^ 1] + 1;
+    }
+    o[32 + t] = v;
+    if (v & 1) v = __shfl_xor_sync(~0u, v, 7);
+    else v = 2 + __shfl_xor_sync(~0u, v, 7);
+    o[64 + t] = v;
+  })");
+  if (!cubin_) return;
+  std::vector<u32> words(96);
+  for (u32 t = 0; t < 32; ++t) words[t] = t * t % 23;
+  const CudaRun run = this->run(words);
+  ASSERT_FALSE(run.result.fault) << to_string(*run.result.fault);
+  std::array<u32, 32> shared{}, met{};
+  for (u32 t = 0; t < 32; ++t) {
+    u32 v = words[t];
+    for (u32 i = 0; i < v % (t & 1 ? 5 : 3); ++i) v = v * (t & 1 ? 3 : 5) + i;
+    shared[t] = v;
+  }
+  for (u32 t = 0; t < 32; ++t) met[t] = shared[t ^ 1] + (t & 1 ? 0 : 1);
+  for (u32 t = 0; t < 32; ++t) {
+    EXPECT_EQ(run.words[32 + t], met[t]) << t;
+    EXPECT_EQ(run.words[64 + t], met[t ^ 7] + (met[t] & 1 ? 0 : 2)) << t;
+  }
+}
+
 TEST_P(CudaTest, BarriersBetweenWarps) {
   compile(R"(extern "C" __global__ void test(unsigned* o) {
     __shared__ unsigned s[256];
@@ -102,10 +142,12 @@ TEST_P(CudaTest, BarriersBetweenWarps) {
 
 TEST_P(CudaTest, AtomicOperations) {
   compile(R"(extern "C" __global__ void test(unsigned* o) {
-    __shared__ unsigned s[2];
+    __shared__ unsigned s[2], times[4];
     const unsigned t = threadIdx.x;
     if (t < 2) s[t] = 0;
+    if (t < 4) times[t] = 0;
     __syncthreads();
+    atomicAdd(&times[o[16 + t] % 4], 1u);
     atomicAdd(&s[0], t);
     atomicMax(&s[1], t * 7 % 64);
     atomicAdd(&o[0], 1u);
@@ -123,11 +165,15 @@ TEST_P(CudaTest, AtomicOperations) {
     }
     __syncthreads();
     if (t == 0) { o[7] = s[0]; o[8] = s[1]; }
+    if (t < 4) o[9 + t] = times[t];
   })");
   if (!cubin_) return;
-  const CudaRun run = this->run(std::vector<u32>(16), {.block = {64, 1, 1}});
+  std::vector<u32> words(80);
+  for (u32 t = 0; t < 64; ++t) words[16 + t] = t * t;  // 0 or 1 mod 4
+  const CudaRun run = this->run(words, {.block = {64, 1, 1}});
   ASSERT_FALSE(run.result.fault) << to_string(*run.result.fault);
-  const u32 expected[] = {64, static_cast<u32>(-63), 0x4200'0000, 4, 0, 0, 2016, 2016, 63};
+  const u32 expected[] = {
+      64, static_cast<u32>(-63), 0x4200'0000, 4, 0, 0, 2016, 2016, 63, 32, 32, 0, 0};
   for (usize i = 0; i < std::size(expected); ++i) EXPECT_EQ(run.words[i], expected[i]) << i;
 }
 

@@ -20,6 +20,11 @@ static_assert(offsetof(CUDA_KERNEL_NODE_PARAMS_v2, blockDimX) == offsetof(Kernel
 static_assert(offsetof(CUDA_KERNEL_NODE_PARAMS_v2, sharedMemBytes) ==
               offsetof(KernelNodeParams, shared_bytes));
 static_assert(offsetof(CUDA_KERNEL_NODE_PARAMS_v2, ctx) == offsetof(KernelNodeParams, ctx));
+static_assert(sizeof(CUlaunchConfig) == sizeof(LaunchConfig));
+static_assert(offsetof(CUlaunchConfig, blockDimX) == offsetof(LaunchConfig, block));
+static_assert(offsetof(CUlaunchConfig, sharedMemBytes) == offsetof(LaunchConfig, shared_bytes));
+static_assert(offsetof(CUlaunchConfig, hStream) == offsetof(LaunchConfig, stream));
+static_assert(offsetof(CUlaunchConfig, numAttrs) == offsetof(LaunchConfig, attribute_count));
 
 #define SAME(ours, theirs) static_assert(static_cast<long>(ours) == static_cast<long>(theirs))
 SAME(kInvalidValue, CUDA_ERROR_INVALID_VALUE);
