@@ -185,16 +185,20 @@ UOp Stager::read(UOp memory, UOp base, i64 left) {
   }
   if (!loads_matrices()) return rw_.make(Op::Load, load_.dtype(), {address});
   i64 how = along_output_ ? kMatrix | kMatrixTransposed : kMatrix;
-  const Dim& row = dims_[along_output_ ? rows_.back() : rows_.front()];
-  if (row.axis == loops_.matrix_rows) how |= kMatrixSwapped;
+  if (std::ranges::any_of(dims_, [&](const Dim& d) { return d.axis == loops_.matrix_rows; }))
+    how |= kMatrixSwapped;
   return rw_.make(Op::Load, load_.dtype(), {address}, {how});
 }
 
 // Rows of whole units of 16 bytes.
 bool Stager::loads_matrices() const {
-  const Dim &front = dims_[rows_.front()], &last = dims_[rows_.back()];
-  if (dims_.size() != 2 || front.pitch * load_.dtype().bytes() % 16 != 0) return false;
-  return along_output_ || (is_matrix_axis(front) && last.reduced && parts(last).matrix > 1);
+  const Dim& last = dims_[rows_.back()];
+  const auto is_whole = [&](const Dim& d) {
+    return &d == &last || d.pitch * load_.dtype().bytes() % 16 == 0;
+  };
+  const bool by_depth = last.reduced && parts(last).matrix > 1 &&
+                        std::ranges::any_of(dims_, [&](const Dim& d) { return is_matrix_axis(d); });
+  return (along_output_ || by_depth) && std::ranges::all_of(dims_, is_whole);
 }
 
 i64 Stager::copies() const {

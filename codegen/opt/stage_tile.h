@@ -47,7 +47,7 @@ class Stager {
   bool copies_async() const {
     return loops_.caps.async_copies && !transposes() &&
            lanes_ * load_.dtype().bytes() == kAsyncBytes &&
-           (load_.nsrc() < 2 || load_.src(1).is_const(0));
+           (load_.nsrc() < 2 || (load_.src(1).is_const() && load_.src(1).arg(0) == 0));  // or +0.0
   }
   // The elements that a work item reads, of the tile at element `base`. `left`: so many batches of
   // matrix instructions that read local memory may be done later.

@@ -41,12 +41,16 @@ class TensorCorePlan {
   bool is_aligned(const Access& a, i64 along) const;
   bool copies_async(const Access& a) const;
   bool copies_all_async() const;
+  bool fills_async(const Block& b) const { return b.taps == 1 && copies_all_async(); }
   i64 rows_of(const Block& b) const { return b.row_waves * b.row_tiles * core_->rows; }
   i64 columns_of(const Block& b) const { return b.column_waves * b.column_tiles * core_->columns; }
   i64 extent(const Access& a, const Block& b) const;
   i64 bytes(const Block& b) const;
-  i64 max_bytes() const;
+  i64 max_bytes(const Block& b) const;
   i64 copies_of_item(const Block& b) const;
+  bool copies_whole(const Access& a, const Block& b) const;
+  f64 elements_of_item(const Access& a, const Block& b) const;
+  i64 registers_beside(const Block& b) const;
   f64 simds() const;
   f64 tile_instructions(const Block& b) const;
   f64 sum_instructions(const Block& b) const;

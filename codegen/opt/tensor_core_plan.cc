@@ -110,7 +110,7 @@ bool TensorCorePlan::find_axes(const Product& product) {
 void TensorCorePlan::find_window_axes(const Product& product) {
   taps_ = 1, along_ = -1;
   windows_ = {};
-  if (caps_.async_copies || core_->reads_local) return;
+  if (core_->reads_local) return;
   Windows found = find_windows(info_, product.reduce->closed & ~(u64{1} << depth_));
   for (const Window& w : found.list) {
     if (info_.size(w.tap) <= 0 || info_.size(w.along) <= 0) return;

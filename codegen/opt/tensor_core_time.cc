@@ -74,10 +74,11 @@ i64 TensorCorePlan::bytes(const Block& b) const {
   return tiles + (b.depth_waves > 1 ? b.depth_waves * rows_of(b) * columns_of(b) * 4 : 0);
 }
 
-// More than a kernel has by itself pays for rings of several tiles.
-i64 TensorCorePlan::max_bytes() const {
-  return copies_all_async() ? std::max(caps_.max_shared_bytes, caps_.max_dynamic_shared_bytes)
-                            : caps_.max_shared_bytes;
+// More than a kernel has by itself pays for rings of several tiles and for whole windows.
+i64 TensorCorePlan::max_bytes(const Block& b) const {
+  return b.taps > 1 || fills_async(b)
+             ? std::max(caps_.max_shared_bytes, caps_.max_dynamic_shared_bytes)
+             : caps_.max_shared_bytes;
 }
 
 // Of 16 bytes, of the larger operand's tile.
@@ -104,7 +105,7 @@ f64 TensorCorePlan::local_time(const Block& b) const {
   const bool fits = depth % of_step == 0 && items <= axes_.all_items() &&
                     registers <= std::min(simd.max_registers, kMaxRegisters) &&
                     registers * items <= simd.registers * simd.sharing * simd.wave_items &&
-                    bytes(b) <= max_bytes() && copies_all_async() &&
+                    bytes(b) <= max_bytes(b) && copies_all_async() &&
                     copies_of_item(b) <= kMaxUnrolledCopies;
   if (!fits) return 1e300;
   const f64 high = static_cast<f64>(rows_of(b)), wide = static_cast<f64>(columns_of(b));
@@ -148,17 +149,11 @@ f64 TensorCorePlan::time(const Block& b) const {
   const i64 steps = tile_depth(b) / (core_->depth * b.depth_waves) * b.taps;
   if (steps == 0 || tile_depth(b) % (core_->depth * b.depth_waves)) return 1e300;
   const i64 operands = b.row_tiles + b.column_tiles;
-  const i64 registers = tiles * core_->result_elements +
-                        operands * core_->operand_elements * core_->operand_bytes() / 4;
-  const bool async = copies_all_async();
-  const i64 copied = async || b.taps > 1
-                         ? 0
-                         : (rows_of(b) + columns_of(b)) * tile_depth(b) * core_->operand_bytes() /
-                               4 / (waves * core_->items());
-  const i64 all_registers = registers + copied + kOtherRegisters;
+  const bool async = fills_async(b);
+  const i64 all_registers = kOtherRegisters + tiles * core_->result_elements + registers_beside(b);
   if (all_registers > std::min(caps_.simd.max_registers, kMaxRegisters)) return 1e300;
   if (waves * core_->items() > axes_.all_items()) return 1e300;
-  if (caps_.max_shared_bytes > 0 && bytes(b) > max_bytes()) return 1e300;
+  if (caps_.max_shared_bytes > 0 && bytes(b) > max_bytes(b)) return 1e300;
   if (async && copies_of_item(b) > kMaxUnrolledCopies) return 1e300;
   const f64 high = static_cast<f64>(rows_of(b)), wide = static_cast<f64>(columns_of(b));
   const f64 down = std::ceil(static_cast<f64>(info_.size(rows_)) / high);
@@ -198,25 +193,26 @@ f64 TensorCorePlan::time(const Block& b) const {
   return waste * (compute + memory);
 }
 
-// Whether blocks of 16 bytes along the axis begin at multiples of 16 bytes, and have one gate.
+// Whether blocks of 16 bytes along the axis begin at multiples of 16 bytes.
 bool TensorCorePlan::is_aligned(const Access& a, i64 along) const {
   const i64 block = kAsyncBytes / core_->operand_bytes();
   const auto is_multiple = [&](const Affine::Term& t) {
     const bool is_along = t.value.is(Op::Range) && t.value.range_id() == along;
     return is_along || t.coefficient * known_multiple(t.value) % block == 0;
   };
-  return a.affine.constant % block == 0 && !(a.gate_mask >> along & 1) &&
-         std::ranges::all_of(a.affine.ranges, is_multiple) &&
+  return a.affine.constant % block == 0 && std::ranges::all_of(a.affine.ranges, is_multiple) &&
          std::ranges::all_of(a.affine.others, is_multiple);
 }
 
-// Blocks of 16 bytes, along the depth or, transposed by matrix loads, along the other axis.
+// Blocks of 16 bytes with one gate each, along the depth or, transposed by matrix loads, along the
+// other axis.
 bool TensorCorePlan::copies_async(const Access& a) const {
   if (!caps_.async_copies || !(core_->loads_matrices || core_->reads_local)) return false;
   const i64 other = a.mask >> rows_ & 1 ? rows_ : columns_;
   const bool by_depth = axes_.contiguous(a, depth_);
   if (!by_depth && (core_->operand_bytes() != 2 || !axes_.contiguous(a, other))) return false;
-  return !core_->reads_local || is_aligned(a, by_depth ? depth_ : other);
+  const i64 along = by_depth ? depth_ : other;
+  return !(a.gate_mask >> along & 1) && (!core_->reads_local || is_aligned(a, along));
 }
 
 bool TensorCorePlan::copies_all_async() const {
@@ -225,20 +221,42 @@ bool TensorCorePlan::copies_all_async() const {
   });
 }
 
+// Whether an item copies all of a window, for as many values of the depth as fill a vector.
+bool TensorCorePlan::copies_whole(const Access& a, const Block& b) const {
+  return b.taps > 1 && a.affine.coefficient(depth_).value_or(0) == b.taps;
+}
+
+// Of an operand's tile. Of windows an item copies whole blocks, or none.
+f64 TensorCorePlan::elements_of_item(const Access& a, const Block& b) const {
+  const f64 items = static_cast<f64>(b.waves() * core_->items());
+  const f64 elements = static_cast<f64>(extent(a, b) * tile_depth(b)) / items;
+  if (b.taps == 1) return elements;
+  const i64 block = 16 / core_->operand_bytes() * (copies_whole(a, b) ? b.taps : 1);
+  return std::ceil(elements / static_cast<f64>(block)) * static_cast<f64>(block);
+}
+
+// Of an item, beside its results: operands, and what is on its way to local memory. Of windows that
+// is nothing while products are computed; each narrow load has a register of its own.
+i64 TensorCorePlan::registers_beside(const Block& b) const {
+  const i64 operands = (b.row_tiles + b.column_tiles) * core_->operand_elements;
+  f64 copied = 0;
+  for (const Access& a : info_.accesses) {
+    if (a.store || !(a.mask >> depth_ & 1) || fills_async(b)) continue;
+    const bool narrow = b.taps > 1 && !copies_whole(a, b);
+    copied += elements_of_item(a, b) * static_cast<f64>(narrow ? 4 : core_->operand_bytes()) / 4;
+  }
+  const i64 of_operands = operands * core_->operand_bytes() / 4, of_copy = static_cast<i64>(copied);
+  return b.taps > 1 ? std::max(of_operands, of_copy) : of_operands + of_copy;
+}
+
 // Of an item, for a tile of both operands: asynchronous copies; else loads and stores of 16 bytes,
 // or, where the depth is not contiguous in memory, narrower loads, permutations and stores.
 f64 TensorCorePlan::copy_instructions(const Block& b) const {
-  const bool async = copies_all_async();
-  const f64 items = static_cast<f64>(b.waves() * core_->items());
+  const bool async = fills_async(b);
   f64 count = 0;
   for (const Access& a : info_.accesses) {
     if (a.store || !(a.mask >> depth_ & 1)) continue;
-    f64 elements = static_cast<f64>(extent(a, b) * tile_depth(b)) / items;
-    const bool is_whole = b.taps > 1 && a.affine.coefficient(depth_).value_or(0) == b.taps;
-    if (b.taps > 1) {  // an item copies whole blocks, or none
-      const f64 block = static_cast<f64>(16 / core_->operand_bytes() * (is_whole ? b.taps : 1));
-      elements = std::ceil(elements / block) * block;
-    }
+    const f64 elements = elements_of_item(a, b);
     const f64 bytes = elements * static_cast<f64>(core_->operand_bytes());
     if (async) {
       count += bytes / 16 * kAsyncInstructions;
@@ -249,7 +267,7 @@ f64 TensorCorePlan::copy_instructions(const Block& b) const {
       continue;
     }
     const i64 axis = a.mask >> rows_ & 1 ? rows_ : columns_;
-    const bool wide = is_whole || (axes_.contiguous(a, axis) && &a != windows_.over);
+    const bool wide = copies_whole(a, b) || (axes_.contiguous(a, axis) && &a != windows_.over);
     count += (wide ? bytes / 8 : elements) + bytes / 4 + bytes / 16;
   }
   return count;

@@ -133,7 +133,7 @@ TEST_P(BankConflicts, None) {
 // The items that copy the last of the image's first channels, and the first of the next, are among
 // the eight that are served at once.
 TEST(BankConflictsOfWindows, OneWhereChannelsEnd) {
-  for (const char* chip : {"gfx1100", "gfx1201", "gfx942"}) {
+  for (const char* chip : {"gfx1100", "gfx1201", "gfx942", "sm_75", "sm_80", "sm_90"}) {
     for (const i64 images : {1, 8}) {
       for (const i64 pad : {0, 1}) {
         SCOPED_TRACE(fmt::format("{}, {} images padded by {}", chip, images, pad));

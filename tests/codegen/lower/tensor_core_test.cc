@@ -1,5 +1,6 @@
 // Contractions by matrix instructions, run by the definition of linear programs: the right numbers,
 // whichever tensor core, layout and plan; and which kernels get one at all.
+// Long because all of them compare with products that the same few functions compute.
 #include "codegen/tensor_core.h"
 
 #include <gtest/gtest.h>
@@ -159,7 +160,7 @@ void expect_convolution(std::string_view chip, i64 pad, const Plan* plan = nullp
 }
 
 TEST(TensorCores, Convolve) {
-  for (const char* chip : {"gfx1100", "gfx942", "sm_80"}) {
+  for (const char* chip : {"gfx1100", "gfx942", "sm_75", "sm_80", "sm_90"}) {
     for (const i64 pad : {0, 1}) expect_convolution(chip, pad);
   }
 }
@@ -188,7 +189,7 @@ TEST(TensorCores, ConvolveWithWholeWindows) {
 }
 
 TEST(TensorCores, WholeWindowsAreChosen) {
-  for (const char* chip : {"gfx1100", "gfx1201", "gfx942"}) {
+  for (const char* chip : {"gfx1100", "gfx1201", "gfx942", "sm_75", "sm_80", "sm_90"}) {
     for (const i64 pad : {0, 1}) {
       core::Arena arena;
       const LinearProgram program =
@@ -299,6 +300,41 @@ TEST(TensorCores, RingsOfStages) {
       }
       expect_product(program, dt::f16, s, transposed);
     }
+  }
+}
+
+// out[i, j] = sum of x[i - 1, k] * y[j, k], rows before the first being zeros, as those that pad an
+// image: whole blocks are copied, or zeros in their place.
+TEST(TensorCores, GatedRowsAreCopiedAsynchronously) {
+  constexpr i64 kSize = 64, kDepth = 512;
+  KernelBuilder k;
+  const UOp out = k.param(0, kSize * kSize), x = k.param(1, kSize * kDepth, dt::f16);
+  const UOp y = k.param(2, kSize * kDepth, dt::f16);
+  const UOp i = k.loop(kSize), j = k.loop(kSize), d = k.reduced(kDepth);
+  const UOp row = k.add(i, -1);
+  const UOp left = k.load(x, k.add(k.mul(row, kDepth), d), k.ge(row, 0));
+  const UOp right = k.load(y, k.add(k.mul(j, kDepth), d));
+  const UOp product = k.arena().make(Op::Cast, dt::f32, {k.mul(left, right)});
+  const core::KernelAst kernel =
+      k.store(out, k.add(k.mul(i, kSize), j), k.reduce(Op::Add, product, {d}), {i, j});
+  core::Arena arena;
+  const LinearProgram program = lower(kernel, caps_of("sm_80"), arena);
+  EXPECT_TRUE(std::ranges::any_of(program.ops, [](UOp u) {
+    return is_async_store(u) && u.src(1).src(0).nsrc() > 2;
+  })) << program.plan;
+  std::vector<u8> xs = numbers(dt::f16, kSize * kDepth, 1);
+  std::vector<u8> ys = numbers(dt::f16, kSize * kDepth, 2);
+  std::vector<u8> outs(kSize * kSize * 4, 0xff);
+  void* params[] = {outs.data(), xs.data(), ys.data()};
+  run_linear(program, params);
+  for (i64 at = 0; at < kSize * kSize; ++at) {
+    const i64 row_of_x = at / kSize - 1;
+    f64 want = 0;
+    for (i64 n = 0; row_of_x >= 0 && n < kDepth; ++n) {
+      want +=
+          number(dt::f16, xs, row_of_x * kDepth + n) * number(dt::f16, ys, at % kSize * kDepth + n);
+    }
+    ASSERT_EQ(number(dt::f32, outs, at), want) << "result " << at;
   }
 }
 
