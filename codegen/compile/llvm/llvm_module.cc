@@ -23,6 +23,7 @@
 #include "base/util/try.h"
 #include "codegen/compile/llvm/disassemble.h"
 #include "codegen/compile/llvm/llvm_api.h"
+#include "codegen/compile/llvm/order_matrices.h"
 #include "codegen/compile/llvm/target_machine.h"
 #include "codegen/render/llvm/function_builder.h"
 
@@ -100,6 +101,7 @@ class Api : public LlvmApi {
     CHECK(!llvm::verifyFunction(*function, &complaints), "LLVM IR of {}: {}", program.name, errors);
 #endif
     optimise(*function, *machine);
+    if (target.family == LlvmTarget::Family::Amd) order_matrices(*function);
     llvm::SmallVector<char, 0> object;
     llvm::raw_svector_ostream stream(object);
     llvm::legacy::PassManager emit;

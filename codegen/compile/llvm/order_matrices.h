@@ -1,0 +1,14 @@
+// The order of matrix instructions and of the loads that feed them, for AMD's scheduler: it has
+// loads wait behind each other for few registers, and multiplications for each of them.
+#pragma once
+
+#include <llvm/IR/Function.h>
+
+namespace doorbell::codegen {
+
+// All operands of a step along the depth are loaded from local memory at once, and, where registers
+// are left, a step ahead: its instructions wait once. What the next tile is stored from waits for
+// its loads once. Needs: registers are values. Guarantees: the same values.
+void order_matrices(llvm::Function& function);
+
+}  // namespace doorbell::codegen
