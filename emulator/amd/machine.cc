@@ -51,6 +51,8 @@ class GpuEngine final : public Engine {
         gpu_({.generation = static_cast<amd::hw::Generation>(chip.generation),
               .xccs = kfd.devices()[index]->slot.node->xccs,
               .engines = engines(*kfd.devices()[index]->slot.node),
+              .compute_units = kfd.devices()[index]->slot.node->compute_units,
+              .waves_per_unit = waves_per_unit(*kfd.devices()[index]->slot.node),
               .lds_unit = chip.lds_granule,
               .lds_bytes = chip.lds_bytes,
               .compute_slots = kfd.devices()[index]->slot.node->cp_queues,
@@ -92,6 +94,7 @@ class GpuEngine final : public Engine {
             .waves_per_simd = node.waves_per_simd,
             .vgpr_bytes = static_cast<u32>(vgpr_bytes_per_cu(node) / node.simds_per_cu)};
   }
+  static u32 waves_per_unit(const Node& node) { return node.waves_per_simd * node.simds_per_cu; }
   static u64 hang_after(const MachineOptions& options) {
     constexpr u64 kLockstep = u64{1} << 28;
     return options.hang_after == 0 && options.lockstep ? kLockstep : options.hang_after;

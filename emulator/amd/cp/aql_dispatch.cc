@@ -66,9 +66,18 @@ bool AqlQueue::check_queue(const hw::AmdQueue& queue) {
                        fmt::format("amd_queue_t has queue_properties {:#x}, of which {:#x} are",
                                    queue.queue_properties, kProperties)))
     return false;
+  if (!check_waves(queue)) return false;
   return (queue.compute_tmpring_size & reserved_bits(gpu_.generation, tmpring)) == 0 ||
          !report_violation(kRegisterBits, fmt::format("amd_queue_t has COMPUTE_TMPRING_SIZE {:#x}",
                                                       queue.compute_tmpring_size));
+}
+
+bool AqlQueue::check_waves(const hw::AmdQueue& queue) {
+  const u32 unit = gpu_.compute_units - 1, wave = gpu_.waves_per_unit - 1;
+  return gpu_.compute_units == 0 || (queue.max_cu_id == unit && queue.max_wave_id == wave) ||
+         !report_violation(kAqlQueueWaves,
+                           fmt::format("max_cu_id {} and max_wave_id {}, the GPU's are {} and {}",
+                                       queue.max_cu_id, queue.max_wave_id, unit, wave));
 }
 
 // The processor goes on with what it has: a client that counts on anything else is wrong.
@@ -161,6 +170,34 @@ bool AqlQueue::check_dispatch(const hw::KernelDispatchPacket& packet,
          judge_.check_arguments(packet.kernarg_address, descriptor.kernarg_size);
 }
 
+// What is beside the base and the bounds of the scratch's buffer descriptor. [ROCr
+// amd_aql_queue.cpp FillBufRsrcWord1(), _Gfx11(), FillBufRsrcWord3(), _Gfx10(), _Gfx11(), _Gfx12();
+// tinygrad ops_amd.py _ensure_has_local_memory(), rsrc]
+bool AqlQueue::check_scratch_words(const ScratchRing& ring, const hw::AmdQueue& queue) {
+  constexpr u32 kSwizzle = 1u << 31, kSwizzleGfx11 = 1u << 30, kAddress = 0xffff;
+  constexpr u32 kFormatGfx9 = 0x00ea4fac, kFormatGfx10 = 0x21814fac, kFormatGfx11 = 0x20814fac;
+  constexpr u32 kLanes = 64;
+  const auto& words = queue.scratch_resource_descriptor;
+  const bool gfx11 = gpu_.generation >= hw::Generation::Gfx11;
+  const u32 swizzle = gfx11 ? kSwizzleGfx11 : kSwizzle;
+  const u32 format = gpu_.generation == hw::Generation::Gfx9 ? kFormatGfx9
+                     : gfx11                                 ? kFormatGfx11
+                                                             : kFormatGfx10;
+  // Some leave it 0, for kernels that have no use for it.
+  const bool described = (words[0] | words[1] | words[2] | words[3]) != 0;
+  if (described && ((words[1] & ~kAddress) != swizzle || words[3] != format) &&
+      report_violation(kAqlQueueScratch,
+                       fmt::format("the buffer's words 1 and 3 are {:#x} and {:#x}, expected {:#x} "
+                                   "and {:#x} beside the address",
+                                   words[1], words[3], swizzle, format)))
+    return false;
+  const u64 bytes = u64{queue.scratch_wave64_lane_byte_size} * kLanes;
+  return (bytes <= ring.wave_bytes && ring.wave_bytes - bytes < ring.unit) ||
+         !report_violation(kAqlQueueScratch,
+                           fmt::format("scratch_wave64_lane_byte_size is {}, a wave has {} bytes",
+                                       queue.scratch_wave64_lane_byte_size, ring.wave_bytes));
+}
+
 // False: the queue has stopped, because its waves have less memory than COMPUTE_TMPRING_SIZE says.
 bool AqlQueue::check_scratch_area(const ScratchRing& ring, const hw::AmdQueue& queue) {
   const u64 base = queue.scratch_backing_memory_location, share = scratch_share(queue);
@@ -173,7 +210,7 @@ bool AqlQueue::check_scratch_area(const ScratchRing& ring, const hw::AmdQueue& q
           kDispatchScratch,
           fmt::format("scratch lies at {:#x}, its buffer descriptor says {:#x}", base, described)))
     return false;
-  if (gpu_.xccs > 1 && share != buffer_bytes(queue) &&
+  if ((gpu_.xccs > 1 || described != 0) && share != buffer_bytes(queue) &&
       report_violation(
           kDispatchScratch,
           fmt::format("scratch_backing_memory_byte_size gives each of {} XCCs {:#x} bytes, the "
@@ -199,7 +236,8 @@ Outcome AqlQueue::find_scratch(const hw::KernelDispatchPacket& packet, const hw:
   u64 needed = (dispatch.wave32 ? u64{32} : u64{64}) * packet.private_segment_size;
   if (needed == 0) return Outcome::Done;
   if (ring.waves != 0 && ring.wave_bytes >= needed) {
-    return check_scratch_area(ring, queue) ? Outcome::Done : Outcome::Stop;
+    return check_scratch_area(ring, queue) && check_scratch_words(ring, queue) ? Outcome::Done
+                                                                               : Outcome::Stop;
   }
   // The client allocates, updates its structure, and lets the queue go on.
   if (report_inactive(

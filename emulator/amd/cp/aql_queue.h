@@ -54,6 +54,7 @@ class AqlQueue final : public ComputeQueue {
   Dispatch describe_dispatch(const amd::hw::KernelDispatchPacket& packet,
                              const amd::hw::KernelDescriptor& descriptor) const;
   bool check_scratch_area(const ScratchRing& ring, const amd::hw::AmdQueue& queue);
+  bool check_scratch_words(const ScratchRing& ring, const amd::hw::AmdQueue& queue);
   Outcome find_scratch(const amd::hw::KernelDispatchPacket& packet, const amd::hw::AmdQueue& queue,
                        Dispatch& dispatch);
 
@@ -76,6 +77,7 @@ class AqlQueue final : public ComputeQueue {
   bool connect();
   bool check_unchanged();
   bool check_queue(const amd::hw::AmdQueue& queue);
+  bool check_waves(const amd::hw::AmdQueue& queue);
   // Tells the client why the queue does not go on, and for scratch waits until it may again.
   bool report_inactive(const amd::hw::AmdQueue& queue, amd::hw::QueueError error);
   void acquire(amd::hw::FenceScope scope);

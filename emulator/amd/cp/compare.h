@@ -28,4 +28,9 @@ inline bool skips_bits(amd::hw::Compare function, u64 mask) {
   return by_order && (mask & (mask + 1)) != 0;
 }
 
+// How long waits rest between two looks, in 16 clocks. [rules.def AMD-WAIT-003]
+constexpr bool is_wait_interval(u32 interval) { return interval == 4; }
+constexpr bool is_copy_engine_interval(u32 interval) { return interval == 4 || interval == 10; }
+constexpr bool is_acquire_interval(u32 interval) { return interval == 0 || interval == 10; }
+
 }  // namespace doorbell::emu::amdgpu

@@ -32,8 +32,10 @@ class PacketHook;
 
 struct GpuOptions {
   amd::hw::Generation generation = amd::hw::Generation::Gfx11;
-  u32 xccs = 1;                          // of the partition
-  u32 engines = 1;                       // shader engines of each XCC
+  u32 xccs = 1;           // of the partition
+  u32 engines = 1;        // shader engines of each XCC
+  u32 compute_units = 0;  // of all XCCs, and the waves of each; 0: not judged
+  u32 waves_per_unit = 0;
   u32 lds_unit = 512;                    // bytes per unit of RSRC2's LDS_SIZE
   u32 lds_bytes = 65536;                 // that a work group may have
   u32 compute_slots = ~u32{0};           // compute queues that are mapped at a time

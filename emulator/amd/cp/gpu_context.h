@@ -35,6 +35,8 @@ struct GpuContext {
   u32 xcc_mask() const { return (u32{1} << xccs) - 1; }
   bool wave32_possible() const { return generation != amd::hw::Generation::Gfx9; }
   u32 engines = 1;        // shader engines of each
+  u32 compute_units = 0;  // of all XCCs; 0: not known
+  u32 waves_per_unit = 0;
   u32 lds_unit = 512;     // bytes per unit of RSRC2's LDS_SIZE
   u32 lds_bytes = 65536;  // that a work group may have
   int index = 0;          // for the trace

@@ -92,7 +92,8 @@ bool Pm4Interpreter::check_unread(const ShRegisters& registers,
               fmt::format("{} is {:#x}", hw::register_name(gpu_.generation, address), value)))
         return false;
     }
-  return true;
+  return !initiator.ordered_append_mode || initiator.ordered_append_enbl ||
+         !report_violation(kDispatchUnread, "ORDERED_APPEND_MODE without ORDERED_APPEND_ENBL");
 }
 
 Outcome Pm4Interpreter::dispatch_xcc(u32 xcc, u32 xccs, std::array<u32, 3> size,

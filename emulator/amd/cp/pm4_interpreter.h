@@ -95,6 +95,8 @@ class Pm4Interpreter : private QueuePart {
   std::optional<MemoryFault> copy_bytes(const amd::hw::DmaData& packet);
   // False: the queue has stopped.
   bool check_mask(amd::hw::Compare function, u64 mask);
+  bool check_interval(bool known, u32 interval);
+  bool check_graphics(const char* part, bool named);
   bool check_register(u32 address, u32 value);
   std::optional<u32> read_register(u32 xcc, u32 address);
   bool write_register(u32 xcc, u32 address, u32 value);

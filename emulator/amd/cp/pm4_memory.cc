@@ -52,6 +52,12 @@ std::optional<u32> Pm4Interpreter::read_register(u32 xcc, u32 address) {
 }
 
 bool Pm4Interpreter::check_register(u32 address, u32 value) {
+  if (address >= hw::kShRegStart && address < hw::kShRegEnd &&
+      !is_client_register(gpu_.generation, address) &&
+      report_violation(kForeignRegister,
+                       fmt::format("{:#x} goes to {}, {:#x}", value,
+                                   hw::register_name(gpu_.generation, address), address)))
+    return false;
   const u32 reserved = value & reserved_bits(gpu_.generation, address);
   return reserved == 0 ||
          !report_violation(
@@ -64,6 +70,15 @@ bool Pm4Interpreter::check_mask(hw::Compare function, u64 mask) {
   return !skips_bits(function, mask) ||
          !report_violation(kWaitMask,
                            fmt::format("{} by order, with the mask {:#x}", describe(), mask));
+}
+
+bool Pm4Interpreter::check_interval(bool known, u32 interval) {
+  return known || !report_violation(kPollInterval, fmt::format("{} rests {} times 16 clocks",
+                                                               describe(), interval));
+}
+
+bool Pm4Interpreter::check_graphics(const char* part, bool named) {
+  return !named || !report_violation(kGraphicsPart, fmt::format("{} names {}", describe(), part));
 }
 
 bool Pm4Interpreter::write_register(u32 xcc, u32 address, u32 value) {
@@ -116,7 +131,10 @@ Outcome Pm4Interpreter::execute(const hw::WaitRegMem& packet) {
                packet.operation == hw::WaitOperation::WaitPreemptable;
   if (!known(packet.function) || !waits || packet.space != hw::WaitSpace::Memory)
     return stopped(describe() + ": its function, operation or space is reserved");
-  if (!check_mask(packet.function, packet.mask)) return Outcome::Stop;
+  if (!check_mask(packet.function, packet.mask) ||
+      !check_interval(is_wait_interval(packet.poll_interval), packet.poll_interval) ||
+      !check_graphics("the PFP", packet.engine_pfp))
+    return Outcome::Stop;
   u32 value = 0;
   if (auto fault = gpu_.memory.load(Client::CommandProcessor, packet.addr, value))
     return stopped(std::move(*fault));
@@ -152,7 +170,9 @@ Outcome Pm4Interpreter::execute(const hw::WaitRegMem64& packet) {
   if (packet.space != hw::WaitSpace::Memory || !known(packet.function) ||
       packet.operation != hw::WaitOperation::Wait)
     return stopped(describe() + ": only a wait on memory is defined for compute");
-  if (!check_mask(packet.function, packet.mask)) return Outcome::Stop;
+  if (!check_mask(packet.function, packet.mask) ||
+      !check_interval(is_wait_interval(packet.poll_interval), packet.poll_interval))
+    return Outcome::Stop;
   u64 value = 0;
   if (auto fault = gpu_.memory.load(Client::CommandProcessor, packet.addr, value))
     return stopped(std::move(*fault));
@@ -262,6 +282,7 @@ Outcome Pm4Interpreter::execute(const hw::WriteData& packet) {
   std::span<const u32> payload = std::span<const u32>(words_).subspan(hw::WriteData::kWords);
   if (payload.empty() && report_violation(kPacketSize, "WRITE_DATA without data"))
     return Outcome::Stop;
+  if (!check_graphics("a graphics engine", packet.engine_sel != 0)) return Outcome::Stop;
   if (packet.dst_sel == hw::WriteTarget::Register) {
     for (u32 xcc = 0; xcc < gpu_.xccs; ++xcc)
       for (usize i = 0; i < payload.size() && (mask_ >> xcc & 1); ++i)

@@ -1,6 +1,7 @@
 // PM4 packets that order a queue's work and move its caches: ACQUIRE_MEM, RELEASE_MEM, EVENT_WRITE
 // (pm4_interpreter.h). [nvd.h, soc15d.h; kfd_pm4_headers_ai.h pm4_mec_release_mem; Mesa
 // src/amd/common/ac_cmdbuf* ac_emit_cp_release_mem, ac_emit_cp_acquire_mem]
+#include "emulator/amd/cp/compare.h"
 #include "emulator/amd/cp/pm4_interpreter.h"
 #include "emulator/amd/cp/rules.h"
 
@@ -77,6 +78,10 @@ bool Pm4Interpreter::check_range(u64 base, u64 size) {
 }
 
 Outcome Pm4Interpreter::execute(const hw::AcquireMemGfx9& packet) {
+  if (!check_interval(is_acquire_interval(packet.poll_interval), packet.poll_interval) ||
+      !check_graphics("the PFP", packet.engine_pfp) ||
+      !check_graphics("caches of colour or depth", packet.cb_action_ena || packet.db_action_ena))
+    return Outcome::Stop;
   if (!check_range(packet.base, packet.size)) return Outcome::Stop;
   CacheActions upper{.vector = packet.tcl1_action_ena,
                      .scalar = packet.sh_kcache_action_ena,
@@ -95,7 +100,11 @@ Outcome Pm4Interpreter::execute(const hw::AcquireMem& packet) {
       report_violation(kReservedBits,
                        fmt::format("{} has COHER_CNTL {:#x}", describe(), u32{packet.coher_cntl})))
     return Outcome::Stop;
-  if (!check_range(packet.base, packet.size)) return Outcome::Stop;
+  if (!check_interval(is_acquire_interval(packet.poll_interval), packet.poll_interval) ||
+      !check_range(packet.base, packet.size) ||
+      (packet.range_is_pa &&
+       report_violation(kAcquireRange, describe() + " of a range of physical addresses")))
+    return Outcome::Stop;
   CacheActions upper{.vector = packet.glv_inv,
                      .scalar = packet.glk_inv,
                      .instructions = packet.gli_inv != 0,

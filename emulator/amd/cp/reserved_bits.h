@@ -1,5 +1,5 @@
-// Which bits of the COMPUTE_* registers a chip does not have. RSRC1 to RSRC3, which the kernel's
-// descriptor has too, are judged with it (dispatch_judge.h).
+// Which COMPUTE_* registers a chip does not have, and which bits of those that it has. RSRC1 to
+// RSRC3, which the kernel's descriptor has too, are judged with it (dispatch_judge.h).
 // [torvalds/linux asic_reg/gc/gc_9_4_3_sh_mask.h, gc_10_3_0_sh_mask.h, gc_11_0_0_sh_mask.h,
 // gc_12_0_0_sh_mask.h; of gfx11 Mesa src/amd/registers/gfx11.json has the same fields]
 #pragma once
@@ -7,6 +7,22 @@
 #include "drivers/amd/hw/compute_registers.h"
 
 namespace doorbell::emu::amdgpu {
+
+// Whether SET_SH_REG names a register of compute, which a client may set: COMPUTE_VMID is the
+// kernel's, as the queue's own CP_HQD_VMID is. [the same headers, COMPUTE_* in *_offset.h; linux
+// kfd_mqd_manager_v11.c cp_hqd_vmid]
+constexpr bool is_client_register(amd::hw::Generation generation, u32 address) {
+  using amd::hw::Generation;
+  constexpr u32 kFirst = 0x2e00, kUserData0 = 0x2e40, kUserData15 = 0x2e4f;
+  constexpr u32 kDispatchTunnel = 0x2e7d, kNowhere = 0x2e7f;
+  const u32 last = generation == Generation::Gfx9    ? 0x2e2d
+                   : generation == Generation::Gfx12 ? 0x2e37
+                                                     : 0x2e33;
+  const auto within = [&](u32 from, u32 to) { return from <= address && address <= to; };
+  return address != amd::hw::kComputeVmid.at(generation) &&
+         (within(kFirst, last) || within(kUserData0, kUserData15) ||
+          within(kDispatchTunnel, kNowhere));
+}
 
 struct RegisterBits {
   amd::hw::Register reg;

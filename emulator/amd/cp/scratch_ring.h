@@ -11,6 +11,7 @@ namespace doorbell::emu::amdgpu {
 
 struct ScratchRing {
   u32 waves = 0, wave_bytes = 0;  // of an XCC
+  u32 unit = 0;                   // of wave_bytes
   u64 bytes() const { return u64{waves} * wave_bytes; }
 };
 
@@ -19,8 +20,8 @@ inline ScratchRing scratch_ring(amd::hw::Generation generation, u32 engines, u32
   namespace hw = amd::hw;
   std::array<u32, 1> words{tmpring_size};
   auto ring = [](const auto& record, u32 counts) {
-    return ScratchRing{record.waves * counts,
-                       record.wave_size * std::decay_t<decltype(record)>::kUnit};
+    constexpr u32 kUnit = std::decay_t<decltype(record)>::kUnit;
+    return ScratchRing{record.waves * counts, record.wave_size * kUnit, kUnit};
   };
   switch (generation) {
     case hw::Generation::Gfx11: return ring(decode<hw::ComputeTmpringSizeGfx11>(words), engines);

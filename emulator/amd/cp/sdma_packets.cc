@@ -18,6 +18,14 @@ constexpr u64 kPiece = 1024;
 // Of the host's memory at a time, however long the copy or fill.
 constexpr u64 kBlock = u64{1} << 20;
 
+// What engines 4.x do not have of the records, which are those of 6.0: types of memory, policies of
+// caches. [vega10_sdma_pkt_open.h SDMA_PKT_COPY_LINEAR_*, SDMA_PKT_POLL_REGMEM_*,
+// SDMA_PKT_FENCE_HEADER_*, against sdma_v6_0_0_pkt_open.h]
+bool is_of_newer_engines(std::string_view field) {
+  constexpr std::string_view kWhole[] = {"cpv", "mtype", "gcc", "sys", "snp", "gpa"};
+  return field.ends_with("_policy") || std::ranges::find(kWhole, field) != std::end(kWhole);
+}
+
 }  // namespace
 
 u64 SdmaQueue::max_bytes() const {
@@ -49,7 +57,17 @@ std::optional<Packet> SdmaQueue::decode_packet() {
     if (stray[i] != 0 && report_violation(kReservedBits, fmt::format("{} has {:#x} in word {}",
                                                                      describe(), stray[i], i)))
       return std::nullopt;
-  return decode<Packet>(words);
+  const Packet packet = decode<Packet>(words);
+  if (gpu_.generation != hw::Generation::Gfx9) return packet;
+  std::string_view newer;
+  Packet::fields(packet, [&]<class T>(const char* field, Bits, const T& value, Shift = {}) {
+    if (value != T{} && is_of_newer_engines(field)) newer = field;
+  });
+  if (!newer.empty() &&
+      report_violation(kReservedBits,
+                       fmt::format("{} has {}, which 4.x does not have", describe(), newer)))
+    return std::nullopt;
+  return packet;
 }
 
 Outcome SdmaQueue::execute() {
@@ -149,12 +167,6 @@ Outcome SdmaQueue::execute(const hw::SdmaConstFill& packet) {
 }
 
 Outcome SdmaQueue::execute(const hw::SdmaFence& packet) {
-  // 4.x has no memory type in its fence. [vega10_sdma_pkt_open.h SDMA_PKT_FENCE_HEADER]
-  bool newer = packet.mtype != 0 || packet.gcc || packet.sys || packet.snp || packet.gpa ||
-               packet.l2_policy != 0 || packet.llc_policy || packet.cpv;
-  if (gpu_.generation == hw::Generation::Gfx9 && newer &&
-      report_violation(kReservedBits, describe()))
-    return Outcome::Stop;
   if (packet.gpa && report_violation(kSdmaPhysical, describe())) return Outcome::Stop;
   if (auto fault = gpu_.memory.store(Client::Sdma, packet.addr, packet.data))
     return stopped(std::move(*fault));
@@ -181,6 +193,10 @@ Outcome SdmaQueue::execute(const hw::SdmaPollRegmem& packet) {
   if (packet.retry_count != hw::SdmaPollRegmem::kForEver &&
       report_violation(kSdmaPoll,
                        fmt::format("{}: {} looks", describe(), unsigned{packet.retry_count})))
+    return Outcome::Stop;
+  if (!is_copy_engine_interval(packet.interval) &&
+      report_violation(kPollInterval, fmt::format("{} rests {} times 16 clocks", describe(),
+                                                  unsigned{packet.interval})))
     return Outcome::Stop;
   if (packet.function > hw::Compare::Greater)
     return stopped(describe() + ": this function is reserved");

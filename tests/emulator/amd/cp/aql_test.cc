@@ -44,6 +44,15 @@ class AqlTest : public TestGpu {
     ++put_;
     poke<u64>(kQueue + 56, put_);
   }
+  // Words 1 and 3 of the scratch's buffer, as clients write them. [ROCr amd_aql_queue.cpp
+  // FillBufRsrcWord1(), _Gfx11(), FillBufRsrcWord3(), _Gfx10(), _Gfx11()]
+  void tell_buffer(hw::Generation generation) {
+    const bool gfx11 = generation >= hw::Generation::Gfx11;
+    poke<u32>(kQueue + 148, gfx11 ? 1u << 30 : 1u << 31);
+    poke<u32>(kQueue + 156, generation == hw::Generation::Gfx9 ? 0x00ea4fac
+                            : gfx11                            ? 0x20814fac
+                                                               : 0x21814fac);
+  }
   // A packet of the vendor's that jumps to these words.
   void put_pm4(const std::vector<u32>& words, u64 signal = 0) {
     put_words(kIb, words);
@@ -264,6 +273,7 @@ TEST_F(AqlTest, AsksForScratchAndGoesOnWhenItIsThere) {
   poke<u32>(kQueue + 140, 32 | 2 << 12);  // compute_tmpring_size: 32 waves of 2 KiB
   poke<u64>(kQueue + 160, kData);         // scratch_backing_memory_location
   poke<u64>(kQueue + 168, 64 << 10);      // scratch_backing_memory_byte_size
+  poke<u32>(kQueue + 176, 32);            // scratch_wave64_lane_byte_size
   poke<i64>(kInactive + 8, 0);
   gpu_->run_until_idle();
   ASSERT_EQ(launcher_.dispatches.size(), 1u) << stopped();
@@ -285,13 +295,53 @@ TEST_F(AqlTest, ScratchIsWhereItsDescriptorSays) {
     poke<u32>(kQueue + 140, 8 | 8 << 12);
     poke<u64>(kQueue + 144, described | u64{1} << 62);
     poke<u32>(kQueue + 152, 0x10000);
+    poke<u32>(kQueue + 156, 0x20814fac);
     poke<u64>(kQueue + 160, kData);
+    poke<u32>(kQueue + 176, 32);
     auto packet = dispatch(0);
     packet[6] = 64;
     put(packet);
     ring();
     EXPECT_EQ(count("AMD-DISP-007"), described == kData ? 0u : 1u) << stopped();
   }
+}
+
+// scratch_wave64_lane_byte_size 176 counts as COMPUTE_TMPRING_SIZE does, here waves of 2 KiB; the
+// format is FORMAT 32_UINT with ADD_TID_ENABLE, swizzled by bit 62. [ROCr amd_aql_queue.cpp
+// FillBufRsrcWord1_Gfx11(), FillBufRsrcWord3_Gfx11(); tinygrad ops_amd.py
+// _ensure_has_local_memory()]
+TEST_F(AqlTest, ScratchIsToldAlike) {
+  const auto broken = [&](u32 lane, u64 swizzle, u32 format) {
+    open_aql({.generation = hw::Generation::Gfx11, .engines = 4});
+    poke<u32>(kQueue + 140, 8 | 8 << 12);
+    poke<u64>(kQueue + 144, kData | swizzle);
+    poke<u32>(kQueue + 152, 0x10000), poke<u32>(kQueue + 156, format);
+    poke<u64>(kQueue + 160, kData), poke<u32>(kQueue + 176, lane);
+    auto packet = dispatch(0);
+    packet[6] = 32;
+    put(packet);
+    ring();
+    return count("AMD-AQL-009");
+  };
+  constexpr u64 kSwizzled = u64{1} << 62;
+  EXPECT_EQ(broken(16, kSwizzled, 0x20814fac), 1u);
+  EXPECT_EQ(broken(64, kSwizzled, 0x20814fac), 1u);
+  EXPECT_EQ(broken(32, u64{1} << 63, 0x20814fac), 1u);
+  EXPECT_EQ(broken(32, kSwizzled, 0x20014fac), 1u);
+  EXPECT_EQ(broken(32, kSwizzled, 0x20814fac), 0u) << stopped();
+  EXPECT_EQ(broken(31, kSwizzled, 0x20814fac), 0u) << "rounded up to 256 bytes: " << stopped();
+}
+
+// max_cu_id 72, max_wave_id 76. [ROCr amd_aql_queue.cpp AqlQueue()]
+TEST_F(AqlTest, TheQueueKnowsItsGpu) {
+  for (u32 unit : {94, 95, 96})
+    for (u32 wave : {31, 32}) {
+      open_aql({.generation = hw::Generation::Gfx11, .compute_units = 96, .waves_per_unit = 32});
+      poke<u32>(kQueue + 72, unit), poke<u32>(kQueue + 76, wave);
+      put(dispatch(0));
+      ring();
+      EXPECT_EQ(count("AMD-AQL-008"), unit == 95 && wave == 31 ? 0u : 1u) << stopped();
+    }
 }
 
 TEST_F(AqlTest, TheQueueHasNoReservedBits) {
@@ -333,6 +383,8 @@ TEST_F(AqlTest, ScratchCoversItsWaves) {
     if (test.generation == hw::Generation::Gfx9) poke<u16>(kDescriptor + 56, 1 << 3);
     poke<u32>(kQueue + 140, test.tmpring);
     poke<u32>(kQueue + 152, test.records);  // scratch_resource_descriptor[2]
+    tell_buffer(test.generation);
+    poke<u32>(kQueue + 176, test.generation == hw::Generation::Gfx9 ? 64 : 32);
     poke<u64>(kQueue + 160, kData);
     poke<u64>(kQueue + 168, test.byte_size);
     auto packet = dispatch(0);
@@ -360,6 +412,7 @@ TEST_F(AqlTest, ScratchChangesWhileTheQueueIsOff) {
     open_aql();
     launcher_.dispatches.clear();
     poke<u32>(kQueue + 140, 0), poke<u64>(kQueue + 160, 0), poke<u64>(kQueue + 168, 0);
+    poke<u32>(kQueue + 176, 0);
     put(dispatch(0));
     ring();
     ASSERT_EQ(launcher_.dispatches.size(), 1u) << stopped();
@@ -374,6 +427,7 @@ TEST_F(AqlTest, ScratchChangesWhileTheQueueIsOff) {
     poke<u32>(kQueue + 140, 32 | 2 << 12);  // compute_tmpring_size: 32 waves of 2 KiB
     poke<u64>(kQueue + 160, kData);         // scratch_backing_memory_location, _byte_size
     poke<u64>(kQueue + 168, 32 * 2048);
+    poke<u32>(kQueue + 176, 32);  // scratch_wave64_lane_byte_size
     if (remapped) gpu_->update_queue(queue_, description_).value();
     ring();
     EXPECT_EQ(launcher_.dispatches.size(), remapped ? 2u : 1u) << stopped();
@@ -392,6 +446,7 @@ TEST_F(AqlTest, ScratchMayComeBeforeTheFirstDoorbell) {
     poke<u32>(kQueue + 140, 32 | 2 << 12);
     poke<u64>(kQueue + 160, kData);
     poke<u64>(kQueue + 168, 32 * 2048);
+    poke<u32>(kQueue + 176, 32);  // scratch_wave64_lane_byte_size
     auto packet = dispatch(0);
     packet[6] = 64;
     put(packet);

@@ -221,6 +221,43 @@ TEST_F(RulesTest, WaitsByOrderCompareAllBits) {
   EXPECT_TRUE(checks_->reports().empty()) << stopped();
 }
 
+TEST_F(RulesTest, WaitsRestAsClientsLetThem) {
+  for (u32 interval : {0, 5, 8, 32, 0x8004})
+    expect_broken("AMD-WAIT-003",
+                  {packet3(0x3c, 6), 3 | 1 << 4, lo(kData), hi(kData), 0, ~0u, interval});
+  for (u32 interval : {4, 11})
+    expect_broken("AMD-WAIT-003", {packet3(0x58, 7), 0, ~0u, 0xffffff, 0, 0, interval, 0});
+  open_pm4();
+  put_ = 0;
+  for (u32 interval : {0, 10}) submit({packet3(0x58, 7), 0, ~0u, 0xffffff, 0, 0, interval, 0});
+  EXPECT_TRUE(checks_->reports().empty()) << stopped();
+}
+
+// WRITE_DATA's ENGINE_SEL 31:30, WAIT_REG_MEM's ENGINE 8; of gfx9's COHER_CNTL CB 25, DB 26, PFP
+// 31.
+TEST_F(RulesTest, GraphicsIsNotNamed) {
+  for (u32 engine : {1, 2})
+    expect_broken("AMD-RING-005",
+                  {packet3(0x37, 4), 5 << 8 | engine << 30, lo(kData), hi(kData), 0});
+  expect_broken("AMD-RING-005",
+                {packet3(0x3c, 6), 3 | 1 << 4 | 1 << 8, lo(kData), hi(kData), 0, ~0u, 4});
+  for (u32 bit : {25, 26, 31})
+    expect_broken("AMD-RING-005", {packet3(0x58, 6), 1u << bit, ~0u, 0xffffff, 0, 0, 10},
+                  {.generation = hw::Generation::Gfx9});
+}
+
+// From 0x2c00: SPI_SHADER_PGM_LO_PS 0x08; COMPUTE_VMID 0x214; 0x250 is nothing, 0x22f is
+// COMPUTE_DISPATCH_INTERLEAVE but on gfx9; COMPUTE_NOWHERE 0x27f is the last.
+TEST_F(RulesTest, RegistersAreOfComputeAndTheChip) {
+  for (u32 offset : {0x08, 0x1ff, 0x214, 0x250, 0x280, 0x3ff})
+    expect_broken("AMD-REG-002", {packet3(0x76, 2), offset, 0});
+  expect_broken("AMD-REG-002", {packet3(0x76, 2), 0x22f, 0}, {.generation = hw::Generation::Gfx9});
+  open_pm4();
+  put_ = 0;
+  for (u32 offset : {0x200, 0x22f, 0x240, 0x24f, 0x27f}) submit({packet3(0x76, 2), offset, 0});
+  EXPECT_TRUE(checks_->reports().empty()) << stopped();
+}
+
 // Register offsets from 0x2c00: COMPUTE_PGM_LO, _HI 0x20c; COMPUTE_RESOURCE_LIMITS 0x215, whose
 // bits 30:27 only gfx9 has; COMPUTE_TMPRING_SIZE 0x218 with bits 24:12 on gfx9 and 26:12 on gfx11.
 TEST_F(RulesTest, RegistersHaveTheirBits) {

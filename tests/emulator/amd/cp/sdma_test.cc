@@ -51,6 +51,33 @@ TEST_F(SdmaTest, PollsByOrderCompareAllBits) {
   EXPECT_EQ(count("AMD-WAIT-002"), 1u);
 }
 
+TEST_F(SdmaTest, PollsRestAsClientsLetThem) {
+  poke<u32>(kData, 9);
+  for (u32 interval : {0, 4, 5, 10, 32}) {
+    open_sdma();
+    put_ = 0;
+    submit_bytes({8 | 1u << 31 | 5u << 28, lo(kData), hi(kData), 5, ~0u, 0xfffu << 16 | interval});
+    EXPECT_EQ(count("AMD-WAIT-003"), interval == 4 || interval == 10 ? 0u : 1u) << interval;
+  }
+}
+
+// CPV 19, cache policies of COPY_LINEAR's third word, CACHE_POLICY of POLL_REGMEM 20.
+TEST_F(SdmaTest, EnginesOf4HaveNoCachePolicies) {
+  auto words = copy(kData + 0x100, kData, 7);
+  std::vector<std::vector<u32>> packets(3, words);
+  packets[0][0] |= 1 << 19, packets[1][2] |= 1 << 18, packets[2][2] |= 1 << 26;
+  packets.push_back(
+      {8 | 1u << 31 | 5u << 28 | 1 << 20, lo(kData), hi(kData), 0, ~0u, 0xfffu << 16 | 4});
+  for (const auto& packet : packets) {
+    for (const auto generation : {hw::Generation::Gfx9, hw::Generation::Gfx11}) {
+      open({.generation = generation}, QueueKind::Sdma);
+      put_ = 0;
+      submit_bytes(packet);
+      EXPECT_EQ(count("AMD-RING-003"), generation == hw::Generation::Gfx9 ? 1u : 0u) << stopped();
+    }
+  }
+}
+
 TEST_F(SdmaTest, CopiesExactlyItsCount) {
   open_sdma();
   for (u32 i = 0; i < 16; ++i) poke<u8>(kData + i, static_cast<u8>(i + 1));

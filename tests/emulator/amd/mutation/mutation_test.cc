@@ -39,7 +39,7 @@ constexpr Configuration kDoors[] = {{"gfx1100", Generation::Gfx11, false},
                                     {"gfx1030", Generation::Gfx10, true}};
 
 constexpr u64 kSample = 200;
-constexpr unsigned kLeastPackets = 92, kLeastArguments = 94;
+constexpr unsigned kLeastPackets = 95, kLeastArguments = 95;
 
 // Whether what is late or stale shows is a matter of luck.
 u64 seeds() { return number_in("DOORBELL_MUTANT_SEEDS", 12); }

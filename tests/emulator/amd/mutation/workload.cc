@@ -1,6 +1,7 @@
 // The kernels, and the order of things.
 #include "tests/emulator/amd/mutation/workload.h"
 
+#include <absl/strings/str_replace.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,12 +20,18 @@ namespace doorbell::testing {
 namespace {
 
 // What is behind the numbers of a kernel shows whether it stays within its bounds.
-constexpr i64 kCount = 256, kPlaces = 320, kBytes = kPlaces * 4;
+constexpr i64 kCount = 512, kPlaces = 576, kBytes = kPlaces * 4;
 constexpr u32 kUntouched = 0xdb000000;
 // Pairs of kernels in a graph: the third reads what the first two have read before it changed.
 constexpr int kPairs = 3;
 // What one kernel leaves in the registers must not do for the other.
 constexpr i64 kAddItems = 128, kTurnItems = 64;
+struct Shape {
+  std::array<i64, 3> groups, items;
+};
+constexpr Shape kAddShape{{4, 1, 1}, {kAddItems, 1, 1}}, kTurnShape{{2, 2, 2}, {16, 2, 2}};
+// A buffer's, behind the numbers of kernels: nobody writes there.
+constexpr i64 kRoomBytes = 8192;
 // Wave instructions: a grid of the kernels' has a few hundred.
 constexpr u64 kLongestGrid = 20'000;
 // Virtual time: a run takes well under a millisecond of it, unless a wait ends by its timeout.
@@ -33,23 +40,30 @@ constexpr u64 kTimeout_ns = 50'000'000, kLongest_ns = 20'000'000;
 // before: out[i] = 5 * in[i], through a private array, and then gives its place in memory to
 // others. add: out[i] = in[i] + x, through a private array. turn: out[i] = 3 * in[i'] with i'
 // counted from the group's end, through local memory and a larger private array. It wants more
-// registers, is longer, and has other modes than the others.
+// registers, is longer, has other modes than the others and three dimensions, and adds 1000 for
+// each unit of local memory that its group has more than it wants.
 constexpr const char* kCommon = R"(
 target triple = "amdgcn-amd-amdhsa"
 declare i32 @llvm.amdgcn.workitem.id.x()
+declare i32 @llvm.amdgcn.workitem.id.y()
+declare i32 @llvm.amdgcn.workitem.id.z()
 declare i32 @llvm.amdgcn.workgroup.id.x()
+declare i32 @llvm.amdgcn.workgroup.id.y()
+declare i32 @llvm.amdgcn.workgroup.id.z()
+declare i32 @llvm.amdgcn.s.getreg(i32 immarg)
 declare void @llvm.amdgcn.s.barrier()
 attributes #0 = { "amdgpu-flat-work-group-size"="128,128" }
 attributes #1 = { "amdgpu-flat-work-group-size"="64,64" "denormal-fp-math-f32"="preserve-sign" }
 attributes #2 = { "amdgpu-no-implicitarg-ptr" "amdgpu-no-dispatch-ptr" "amdgpu-no-queue-ptr"
-  "amdgpu-no-dispatch-id" "amdgpu-no-workgroup-id-y" "amdgpu-no-workgroup-id-z"
-  "amdgpu-no-workitem-id-y" "amdgpu-no-workitem-id-z" "amdgpu-no-hostcall-ptr"
-  "amdgpu-no-heap-ptr" "amdgpu-no-completion-action" "amdgpu-no-default-queue"
-  "amdgpu-no-multigrid-sync-arg" "amdgpu-no-lds-kernel-id" }
+  "amdgpu-no-dispatch-id" "amdgpu-no-hostcall-ptr" "amdgpu-no-heap-ptr"
+  "amdgpu-no-completion-action" "amdgpu-no-default-queue" "amdgpu-no-multigrid-sync-arg"
+  "amdgpu-no-lds-kernel-id" }
+attributes #3 = { "amdgpu-no-workgroup-id-y" "amdgpu-no-workgroup-id-z"
+  "amdgpu-no-workitem-id-y" "amdgpu-no-workitem-id-z" }
 )";
 
 constexpr const char* kBefore = R"(
-define amdgpu_kernel void @before(ptr addrspace(1) %out, ptr addrspace(1) %in) #0 #2 {
+define amdgpu_kernel void @before(ptr addrspace(1) %out, ptr addrspace(1) %in) #0 #2 #3 {
   %array = alloca [16 x i32], addrspace(5)
   call void asm sideeffect "", "~{v20}"()
   %item = call i32 @llvm.amdgcn.workitem.id.x()
@@ -72,7 +86,7 @@ define amdgpu_kernel void @before(ptr addrspace(1) %out, ptr addrspace(1) %in) #
 constexpr const char* kKernels = R"(
 @local = internal addrspace(3) global [64 x i64] poison
 
-define amdgpu_kernel void @add(ptr addrspace(1) %out, ptr addrspace(1) %in, i64 %x) #0 #2 {
+define amdgpu_kernel void @add(ptr addrspace(1) %out, ptr addrspace(1) %in, i64 %x) #0 #2 #3 {
   %array = alloca [16 x i32], addrspace(5)
   %item = call i32 @llvm.amdgcn.workitem.id.x()
   %group = call i32 @llvm.amdgcn.workgroup.id.x()
@@ -94,8 +108,20 @@ define amdgpu_kernel void @add(ptr addrspace(1) %out, ptr addrspace(1) %in, i64 
 define amdgpu_kernel void @turn(ptr addrspace(1) %out, ptr addrspace(1) %in) #1 #2 {
   %array = alloca [64 x i32], addrspace(5)
   call void asm sideeffect "", "~{v40}"()
-  %item = call i32 @llvm.amdgcn.workitem.id.x()
-  %group = call i32 @llvm.amdgcn.workgroup.id.x()
+  %item.x = call i32 @llvm.amdgcn.workitem.id.x()
+  %item.y = call i32 @llvm.amdgcn.workitem.id.y()
+  %item.z = call i32 @llvm.amdgcn.workitem.id.z()
+  %row = mul i32 %item.y, 16
+  %plane = mul i32 %item.z, 32
+  %in.plane = add i32 %item.x, %row
+  %item = add i32 %in.plane, %plane
+  %group.x = call i32 @llvm.amdgcn.workgroup.id.x()
+  %group.y = call i32 @llvm.amdgcn.workgroup.id.y()
+  %group.z = call i32 @llvm.amdgcn.workgroup.id.z()
+  %group.plane = mul i32 %group.z, 4
+  %group.line = mul i32 %group.y, 2
+  %group.row = add i32 %group.x, %group.line
+  %group = add i32 %group.row, %group.plane
   %base = mul i32 %group, 64
   %i = add i32 %base, %item
   %from = getelementptr i32, ptr addrspace(1) %in, i32 %i
@@ -120,7 +146,11 @@ constexpr const char* kAfterStores = R"(
   %there = getelementptr [64 x i64], ptr addrspace(3) @local, i32 0, i32 %other
   %theirs = load i64, ptr addrspace(3) %there
   %low = trunc i64 %theirs to i32
-  %result = mul i32 %low, 3
+  %tripled = mul i32 %low, 3
+  %units = call i32 @llvm.amdgcn.s.getreg(i32 17158)
+  %more = sub i32 %units, UNITS
+  %much = mul i32 %more, 1000
+  %result = add i32 %tripled, %much
   %to = getelementptr i32, ptr addrspace(1) %out, i32 %i
   store i32 %result, ptr addrspace(1) %to
   ret void
@@ -128,6 +158,23 @@ constexpr const char* kAfterStores = R"(
 )";
 
 using Numbers = std::array<u32, kPlaces>;
+
+// Of HW_REG_LDS_ALLOC, 9 bits from bit 12 on, of a group of 512 bytes: it counts 256 bytes, on
+// gfx12 512; gfx950 gives 1280 at a time. [linux cwsr_trap_handler_gfx9.asm, _gfx12.asm
+// get_lds_size_bytes; LLVM AMDGPUUsage GRANULATED_LDS_SIZE]
+const char* local_units(const std::string& chip) {
+  if (chip == "gfx950") return "5";
+  return chip.starts_with("gfx12") ? "1" : "2";
+}
+
+using Room = std::array<u32, kRoomBytes / sizeof(u32)>;
+
+// Each buffer's is its own.
+Room untouched_room(u32 buffer) {
+  Room room;
+  room.fill(kUntouched + 1 + buffer);
+  return room;
+}
 
 Numbers numbers_of(u32 round) {
   Numbers numbers;
@@ -191,8 +238,10 @@ class Run {
     Numbers nothing;
     nothing.fill(kUntouched);
     clock_.sleeps = true;
-    for (Memory* memory : {&in_, &middle_, &out_, &far_, &hop_}) {
-      TRY(*memory, core::Buffer::allocate(device_, kBytes));
+    for (u32 i = 0; i < kBuffers; ++i) {
+      TRY(*buffers_[i], core::Buffer::allocate(device_, kRoomBytes));
+      const Room room = untouched_room(i);
+      TRY((*buffers_[i])->copy_in(room.data(), kRoomBytes));
     }
     TRY(out_->copy_in(nothing.data(), kBytes));
     using Phase = Result<std::string> (Run::*)();
@@ -202,15 +251,20 @@ class Run {
       TRY(wrong, (this->*phase)());
     }
     TRY(device_.synchronize());
+    if (wrong.empty()) {
+      TRY(wrong, find_touched());
+    }
     if (wrong.empty() && clock_.now_ns() - start > kLongest_ns)
       wrong = "a wait ended by its timeout";
     return wrong;
   }
 
  private:
-  Result<KernelPtr> load(const std::vector<u8>& image, const char* name, i64 items, u32 variables) {
-    core::Binary binary{
-        .image = image, .grid_groups = {kCount / items, 1, 1}, .group_items = {items, 1, 1}};
+  Result<KernelPtr> load(const std::vector<u8>& image, const char* name, const Shape& shape,
+                         u32 variables) {
+    core::Binary binary{.image = image};
+    std::ranges::copy(shape.groups, std::begin(binary.grid_groups));
+    std::ranges::copy(shape.items, std::begin(binary.group_items));
     binary.name = name;
     binary.param_count = 2;
     binary.variable_count = variables;
@@ -222,9 +276,24 @@ class Run {
                           variables);
   }
 
+  // What lies behind the numbers. The copies' own interrupts end them.
+  Result<std::string> find_touched() {
+    clock_.sleeps = true;
+    for (u32 i = 0; i < kBuffers; ++i) {
+      Room got;
+      TRY((*buffers_[i])->copy_out(got.data(), kRoomBytes));
+      const Room wanted = untouched_room(i);
+      for (u32 at = kPlaces; at < got.size(); ++at)
+        if (got[at] != wanted[at])
+          return fmt::format("behind buffer {}: number {} is {:#x}, not {:#x}", i, at, got[at],
+                             wanted[at]);
+    }
+    return std::string();
+  }
+
   // A kernel that goes again; others will be in its place.
   Result<std::string> before() {
-    TRY(const KernelPtr kernel, load(code_.before, "before", kAddItems, 0));
+    TRY(const KernelPtr kernel, load(code_.before, "before", kAddShape, 0));
     const Numbers numbers = numbers_of(9);
     TRY(in_->copy_in(numbers.data(), kBytes));
     TRY(launch(kernel, out_, in_));
@@ -238,8 +307,8 @@ class Run {
 
   // Launch by launch.
   Result<std::string> eager() {
-    TRY(add_, load(code_.kernels, "add", kAddItems, 1));
-    TRY(turn_, load(code_.kernels, "turn", kTurnItems, 0));
+    TRY(add_, load(code_.kernels, "add", kAddShape, 1));
+    TRY(turn_, load(code_.kernels, "turn", kTurnShape, 0));
     for (u32 round = 0; round < 2; ++round) {
       const Numbers numbers = numbers_of(round);
       TRY(in_->copy_in(numbers.data(), kBytes));
@@ -346,7 +415,9 @@ class Run {
   amd::AmdDevice& device_;
   const WorkloadCode& code_;
   WorkloadClock& clock_;
+  static constexpr u32 kBuffers = 5;
   Memory in_, middle_, out_, far_, hop_;
+  const std::array<Memory*, kBuffers> buffers_{&in_, &middle_, &out_, &far_, &hop_};
   KernelPtr add_, turn_;
 };
 
@@ -374,7 +445,8 @@ Result<WorkloadCode> compile_workload(const std::string& chip) {
   TRY(code.before, compile_ir(std::string(kCommon) + kBefore, chip));
   std::string kernels = std::string(kCommon) + kKernels;
   for (int i = 0; i < kStores; ++i) kernels += kStore;
-  TRY(code.kernels, compile_ir(kernels + kAfterStores, chip));
+  const std::string after = absl::StrReplaceAll(kAfterStores, {{"UNITS", local_units(chip)}});
+  TRY(code.kernels, compile_ir(kernels + after, chip));
   return code;
 }
 
