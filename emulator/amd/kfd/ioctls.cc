@@ -309,7 +309,11 @@ class Handlers {
     return value > 1 && judge(kUnreadArgument, fmt::format("{} is {}", name, value)) ? EINVAL : 0;
   }
   int judge_unread(const KfdCreateQueue& a) {
+    // ROCr 6.4 sets all ones where it asks for no engine of its own. [libhsakmt queues.c
+    // hsaKmtCreateQueueExt(): sdma_engine_id = SdmaEngineId, whatever the type]
+    constexpr u32 kAnyEngine = ~u32{0};
     if (a.queue_type != kKfdQueueSdmaByEngine && a.sdma_engine_id != 0 &&
+        a.sdma_engine_id != kAnyEngine &&
         judge(kUnreadArgument, fmt::format("sdma_engine_id {} of a queue of type {}",
                                            a.sdma_engine_id, a.queue_type)))
       return EINVAL;

@@ -38,7 +38,10 @@ DrmDeviceInfo device_info(const Device& device) {
   info.gpu_counter_freq = 100'000;
   info.max_engine_clock = u64{node.clock_mhz} * 1000;
   info.max_memory_clock = u64{node.memory_clock_mhz} * 1000;
-  info.cu_active_number = node.compute_units / node.xccs;
+  // Of all XCCs of the package, whose one device it is, for a partition too. [gfx_v9_4_3.c
+  // gfx_v9_4_3_get_cu_info(): active_cu_number counts on over xcc_id; amdgpu_kms.c
+  // amdgpu_info_ioctl(): adev->gfx.cu_info.number]
+  info.cu_active_number = find_node(node.name)->compute_units;
   // Engines beyond the fourth share the rows of the first, two columns on.
   for (u32 engine = 0; engine < info.num_shader_engines; ++engine)
     for (u32 array = 0; array < node.arrays_per_engine; ++array)

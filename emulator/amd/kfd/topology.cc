@@ -161,13 +161,18 @@ std::string gpu_properties(const Slot& slot, usize caches, LinkCounts links) {
   return out.take();
 }
 
-// A render node and its device.
+// A render node and its device, which has a primary node too: libdrm knows devices apart by it.
+// [drivers/gpu/drm/drm_drv.c drm_dev_init(); libdrm amdgpu_device.c fd_compare()]
 void add_render_node(SystemFiles& out, const Slot& slot, const std::string& device) {
+  const auto add = [&](const std::string& name, u32 number) {
+    const std::string folder = fmt::format("{}/drm/{}/", device, name);
+    out.files[folder + "dev"] = fmt::format("226:{}\n", number);
+    out.files[folder + "uevent"] =
+        fmt::format("MAJOR=226\nMINOR={}\nDEVNAME=dri/{}\nDEVTYPE=drm_minor\n", number, name);
+  };
   const std::string minor = fmt::format("renderD{}", slot.render_minor());
-  const std::string folder = fmt::format("{}/drm/{}/", device, minor);
-  out.files[folder + "dev"] = fmt::format("226:{}\n", slot.render_minor());
-  out.files[folder + "uevent"] = fmt::format(
-      "MAJOR=226\nMINOR={}\nDEVNAME=dri/{}\nDEVTYPE=drm_minor\n", slot.render_minor(), minor);
+  add(minor, slot.render_minor());
+  add(fmt::format("card{}", slot.index), slot.index);
   out.links["/sys/class/drm/" + minor + "/device"] = device;
   out.links[fmt::format("/sys/dev/char/226:{}/device", slot.render_minor())] = device;
 }

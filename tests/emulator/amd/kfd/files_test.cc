@@ -24,6 +24,15 @@ TEST_F(FilesTest, TopologyIsRead) {
       "11\n");
 }
 
+// libdrm takes two descriptors for one device's unless both have a primary node, of another name.
+// [libdrm amdgpu_device.c fd_compare(), xf86drm.c drmGetMinorNameForFD()]
+TEST_F(FilesTest, EachDeviceHasItsPrimaryNode) {
+  for (u32 index : {0, 1})
+    EXPECT_EQ(*files_->list(fmt::format("/sys/dev/char/226:{}/device/drm", 128 + index)),
+              (std::vector<std::string>{fmt::format("card{}", index),
+                                        fmt::format("renderD{}", 128 + index)}));
+}
+
 TEST_F(FilesTest, OurFoldersHoldNothingOfTheHosts) {
   EXPECT_EQ(files_->open("/dev/dri/renderD140", os::Access::ReadWrite).error().os_errno, ENOENT);
   EXPECT_FALSE(files_->exists("/dev/dri/card0"));
@@ -87,6 +96,23 @@ TEST_F(FilesTest, DrmSaysWhoItIs) {
   EXPECT_EQ(info.cu_bitmap[1][3], 0xffu) << "engine 5, array 1";
   query.query = 0x7777;
   EXPECT_EQ(render_[0]->ioctl(kRequest<DrmAmdgpuInfo>, &query).error().os_errno, EINVAL);
+}
+
+class PackageFilesTest : public ClientTest {
+ protected:
+  PackageFilesTest() : ClientTest({.gpus = {"gfx942:CPX:1", "gfx942"}, .checks = "warn"}) {}
+};
+
+// 304, whether the package is one GPU or eight. [linux gfx_v9_4_3.c gfx_v9_4_3_get_cu_info()]
+TEST_F(PackageFilesTest, DrmCountsTheComputeUnitsOfAllXccs) {
+  for (const auto& node : render_) {
+    DrmDeviceInfo info;
+    DrmAmdgpuInfo query{.return_pointer = reinterpret_cast<u64>(&info),
+                        .return_size = sizeof info,
+                        .query = kDrmInfoDevInfo};
+    ASSERT_TRUE(node->ioctl(kRequest<DrmAmdgpuInfo>, &query));
+    EXPECT_EQ(info.cu_active_number, 304u);
+  }
 }
 
 }  // namespace
