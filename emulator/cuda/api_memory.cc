@@ -24,8 +24,8 @@ int free_memory(Call& call, u64 address, Allocation::Kind kind) {
     (void)call.broken(kFreedInUse, kSuccess, what);
   }
   // Which device memory kernels use is not known: it waits for all of the context's. [CUDA
-  // Programming Guide 13, "Stream Ordered Memory Allocator": cudaFree "causes the GPU to synchronize
-  // across all executing CUDA streams"]
+  // Programming Guide 13, "Stream Ordered Memory Allocator": cudaFree "causes the GPU to
+  // synchronize across all executing CUDA streams"]
   if (kind == Allocation::Kind::Device) (void)call.wait_for_context();
   driver.wait(call.lock(),
               [&] { return find() == driver.allocations.end() || find()->second.uses == 0; });

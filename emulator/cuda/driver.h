@@ -1,7 +1,7 @@
 // Driver: the state behind the emulated CUDA driver API, one for the process, because the API has
-// no handle for it: GPUs, contexts, memory, streams, events, modules, libraries, graphs. The functions
-// (functions.def, api_*.cc) check and queue; one thread runs what streams hold, each in its order
-// and, in adversarial mode, in the worst order among them. Kernels are run by kernels.h.
+// no handle for it: GPUs, contexts, memory, streams, events, modules, libraries, graphs. The
+// functions (functions.def, api_*.cc) check and queue; one thread runs what streams hold, each in
+// its order and, in adversarial mode, in the worst order among them. Kernels are run by kernels.h.
 //
 // Thread safety: what follows a mutex in a struct is guarded by Driver::mutex unless said
 // otherwise; the API's functions take it (call.h).

@@ -196,8 +196,8 @@ void Block::release_yielded(Warp& warp) {
   }
 }
 
-// Where no lane of the warp can run and some wait at a __syncwarp: what happens is undefined. They go
-// on, unless the rule is an error.
+// Where no lane of the warp can run and some wait at a __syncwarp: what happens is undefined. They
+// go on, unless the rule is an error.
 bool Block::release_missed_sync(Warp& warp) {
   u32 waiting = 0;
   for (u32 lane = 0; lane < kLanes; ++lane)

@@ -104,8 +104,8 @@ Flow update_memory(Warp& warp, const Operation& op, Space space, bool returns) {
   const Type type = type_of(op);
   const u32 bytes = bytes_of(type), kind = op.field(87, returns ? 4 : 3);
   if (type == Type::Unknown) return unknown_instruction(warp, op);
-  // Compilers take it for an atomicAdd of 1 whose result nobody reads: it adds the number of lanes at
-  // an address. What it returns is not known.
+  // Compilers take it for an atomicAdd of 1 whose result nobody reads: it adds the number of lanes
+  // at an address. What it returns is not known.
   if (space == Space::Shared && is_popc_inc(op) && type == Type::U32 && op.dst == kZero)
     return atomic(warp, op, space, bytes, false, [](u32, u64 old, u64& result, u64&) {
       result = static_cast<u32>(old + 1);

@@ -213,8 +213,13 @@ TEST_P(NvRules, OperandsBeyondTheirBank) {
 TEST_P(NvRules, ThreadsThatWaitElsewhere) {
   compile(R"(extern "C" __global__ void test(volatile int* o) {
     int sum = o[threadIdx.x];
-    if (threadIdx.x & 1) { for (int i = 0; i < o[threadIdx.x]; ++i) sum = sum * 3 + o[i]; sum ^= o[5]; }
-    else { for (int i = 0; i < o[threadIdx.x]; ++i) sum = sum * 5 + o[i + 3]; sum += o[6]; }
+    if (threadIdx.x & 1) {
+      for (int i = 0; i < o[threadIdx.x]; ++i) sum = sum * 3 + o[i];
+      sum ^= o[5];
+    } else {
+      for (int i = 0; i < o[threadIdx.x]; ++i) sum = sum * 5 + o[i + 3];
+      sum += o[6];
+    }
     o[32 + threadIdx.x] = sum; })",
           [](Words& words) {
             if (words.field(0, 12) == 0x941) words.low &= ~(u64{0xf} << 16);  // BSYNC: of B0

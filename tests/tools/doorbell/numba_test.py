@@ -1,6 +1,6 @@
 """Runs kernels of Numba, unchanged, on emulated NVIDIA GPUs through the CUDA driver API: code of a compiler that is not
-ours, loaded and launched by a client that is not ours. Rules at `error` but for the one that Numba breaks. Expected values
-are NumPy's and Python's.
+ours, loaded and launched by a client that is not ours. Rules at `error` but for the one that Numba breaks. Expected
+values are NumPy's and Python's.
 
 usage: numba_test.py PATH_OF_DOORBELL PYTHON
 """
