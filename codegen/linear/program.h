@@ -35,7 +35,8 @@
 //                    With args {kFinished}, of a register: all batches of Wmma are done
 //   Store            Store(Index, value) (gate as above: masked lanes are not written);
 //                    Store(DefineReg, value). With args {kAsync}, of a Load of a Param to local
-//                    memory: it may be done later, until a Barrier waits for its batch
+//                    memory: it may be done later, until a Barrier waits for its batch. Stores
+//                    with other args copy boxes of tensors: tensor_copy.h
 //   After, Group     order only; After is its src[0]. A Group with args {kAsync} ends a batch of
 //                    asynchronous Stores: those since the last one
 //   Vec, Splat, Lane, Ramp, Cast, Bitcast and the elementwise ops, scalar or vector
@@ -45,6 +46,7 @@
 #include <string>
 #include <vector>
 
+#include "core/device/tensor_map.h"
 #include "core/uop/arena.h"
 
 namespace doorbell::codegen {
@@ -68,7 +70,9 @@ inline bool is_finished_load(core::UOp u) {
 }
 // The arg of a Store, which stores so many bytes, and of the Group of a batch of them.
 inline constexpr i64 kAsync = 1, kAsyncBytes = 16;
-inline bool is_async_store(core::UOp u) { return u.is(core::Op::Store) && u.narg() > 0; }
+inline bool is_async_store(core::UOp u) {
+  return u.is(core::Op::Store) && u.narg() > 0 && u.arg(0) == kAsync;
+}
 inline bool is_async_batch(core::UOp u) { return u.is(core::Op::Group) && u.narg() > 0; }
 
 // An operand in local memory, rows of 128 bytes (kLocalRowBytes): `depth` elements of a row of A or
@@ -124,6 +128,7 @@ struct LinearProgram {
   // If not 0: the launch asks for so many bytes of local memory, in which the DefineLocal arrays
   // follow each other in the order of the list (local_array_start).
   i64 dynamic_shared_bytes = 0;
+  std::vector<core::TensorMap> tensor_maps;  // of the copies of boxes (tensor_copy.h)
   // Estimates for DEBUG=2 and the profiler: arithmetic, and bytes touched at least once.
   f64 flops = 0, bytes = 0;
 };

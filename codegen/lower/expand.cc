@@ -9,7 +9,7 @@
 #include <bit>
 
 #include "base/util/check.h"
-#include "codegen/linear/program.h"
+#include "codegen/linear/tensor_copy.h"
 #include "codegen/lower/lanes.h"
 #include "core/eval/eval.h"
 
@@ -59,6 +59,8 @@ class Expander {
   UOp load_matrix(UOp memory, DType element, UOp index, i64 how, UOp v);
   Instances expand_store(UOp u);
   UOp make_async(UOp store);
+  UOp indexed(UOp place, i64 n, u64 from);
+  Instances expand_tensor_copy(UOp u);
   Instances expand_end(UOp u);
   Instances expand_order(UOp u);
   Instances expand_reduce(UOp u);
@@ -245,7 +247,27 @@ Expander::Instances Expander::expand_load(UOp u) {
   return x;
 }
 
+// The Index of an instance.
+UOp Expander::indexed(UOp place, i64 n, u64 from) {
+  absl::InlinedVector<UOp, 3> srcs{of(place.src(0)).values[0], symbolic(place.src(1), n, from)};
+  if (place.nsrc() > 2) srcs.push_back(symbolic(place.src(2), n, from));
+  return arena_.make(Op::Index, srcs[0].dtype(), srcs);
+}
+
+// A copy of a box, or the wait for its phase.
+Expander::Instances Expander::expand_tensor_copy(UOp u) {
+  Instances x{{}, unrolled(u.range_mask())};
+  for (i64 i = 0, n = count(x.mask); i < n; ++i) {
+    UOps srcs;
+    for (UOp s : u.srcs())
+      srcs.push_back(s.is(Op::Index) ? indexed(s, i, x.mask) : symbolic(s, i, x.mask));
+    x.values.push_back(arena_.make(Op::Store, u.dtype(), srcs, u.args()));
+  }
+  return x;
+}
+
 Expander::Instances Expander::expand_store(UOp u) {
+  if (is_tensor_copy(u) || is_phase_wait(u)) return expand_tensor_copy(u);
   UOp place = u.src(0), gate = place.nsrc() > 2 ? place.src(2) : UOp();
   Instances x{{}, unrolled(u.range_mask())};
   UOp memory = of(place.src(0)).values[0];

@@ -8,6 +8,7 @@
 #include "base/util/check.h"
 #include "base/util/log.h"
 #include "codegen/linear/linearize.h"
+#include "codegen/linear/tensor_copy.h"
 #include "codegen/lower/decompose.h"
 #include "codegen/lower/expand.h"
 #include "codegen/lower/kernel_name.h"
@@ -146,6 +147,7 @@ LinearProgram run_pipeline(const core::KernelAst& ast, const Caps& caps, Arena& 
   core::validate(arena, sink, Stage::Lowered, "lower_index");
   program.ops = linearize(arena, sink);
   program.dynamic_shared_bytes = dynamic_shared_bytes(program, caps);
+  program.tensor_maps = tensor_maps_of(program.ops);
   mark_images(caps, &program);
   return program;
 }
@@ -155,7 +157,10 @@ LinearProgram run_pipeline(const core::KernelAst& ast, const Caps& caps, Arena& 
 LinearProgram lower(const core::KernelAst& ast, const Caps& caps, Arena& arena,
                     const LowerOptions& options) {
   try {
-    return run_pipeline(ast, caps, arena, options);
+    // Maps need aligned memory.
+    Caps fitting = caps;
+    fitting.tensor_copies &= options.aligned;
+    return run_pipeline(ast, fitting, arena, options);
   } catch (InternalError& error) {
     error.message += "\nin the kernel\n" + core::print_tensor_graph(ast.sink);
     throw;

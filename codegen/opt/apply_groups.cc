@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "base/util/check.h"
-#include "codegen/linear/program.h"
+#include "codegen/linear/tensor_copy.h"
 #include "codegen/opt/group_ids.h"
 #include "codegen/opt/group_loops.h"
 #include "codegen/opt/tensor_core_plan.h"
@@ -42,6 +42,15 @@ UOp GroupLoops::item_number(i64 but) {
 UOp GroupLoops::define_local(core::DType t, i64 count, i64 alignment) {
   absl::InlinedVector<i64, 3> args{next_local++, count};
   if (alignment > 0) args.push_back(alignment);
+  return add_local(t, args);
+}
+
+UOp GroupLoops::define_mbarriers(i64 count) {
+  const i64 args[] = {next_local++, count, kMbarrierAlignment, 1};
+  return add_local(core::dtypes::u64, args);
+}
+
+UOp GroupLoops::add_local(core::DType t, std::span<const i64> args) {
   UOp made = rw.make(Op::DefineLocal, t, {}, args);
   local_bytes = local_array_start(made, local_bytes) + local_array_bytes(made);
   const i64 most = std::max(caps.max_shared_bytes, caps.max_dynamic_shared_bytes);

@@ -56,10 +56,15 @@ struct GroupLoops {
   core::UOp item_number(i64 but = -1);
   // Aligned to 64 bytes, or to more.
   core::UOp define_local(core::DType t, i64 count, i64 alignment = 0);
+  // Barriers of phases of copies (linear/tensor_copy.h).
+  core::UOp define_mbarriers(i64 count);
   core::UOp after(core::UOp memory, std::initializer_list<core::UOp> effects);
   // Where `pending` is not negative: also waits for asynchronous stores, but for as many batches.
   core::UOp barrier(std::span<const core::UOp> after, i64 pending = -1);
   core::UOp mul_add(core::UOp a, i64 b, core::UOp c) { return rw.add(rw.mul(a, b), c); }
+
+ private:
+  core::UOp add_local(core::DType t, std::span<const i64> args);
 };
 
 // Combines `partial` over all items of item axis `axis`; every item gets the result. Takes one

@@ -28,11 +28,14 @@
 // on while the next tile's begin, so that the copy of tile t + n - 2 is started then, into the
 // buffer of tile t - 2.
 //
+// Where it copies whole boxes of tensors, one item starts the copies, all wait for their phase on a
+// buffer's mbarrier (codegen/linear/tensor_copy.h), and meet at the barrier then.
+//
 // For a tile's layout and its copy see stage_tile.h.
 #include <algorithm>
 #include <bit>
 
-#include "codegen/linear/program.h"
+#include "codegen/linear/tensor_copy.h"
 #include "codegen/opt/stage_tile.h"
 
 namespace doorbell::codegen::detail {
@@ -57,6 +60,8 @@ class Staging {
   std::vector<std::pair<UOp, UOp>> later_tile(i64 ahead, UOp gate);
   UOp hold_first(usize i);
   UOp copy_async(LoopValues values, UOp buffer, UOp done, UOp gate);
+  UOp copy_boxes(LoopValues values, UOp buffer, UOp done, UOp gate);
+  UOp wait_for_boxes(UOp number, i64 buffers, std::span<const UOp> after);
   UOp make_ring(i64 buffers);
   void hold_ring();
   void copy_ring(i64 buffers);
@@ -68,6 +73,7 @@ class Staging {
   std::vector<Stager> tiles_;
   std::vector<UOp> memories_, bases_;  // by load
   std::vector<i64> counts_;            // elements of a buffer of the ring, by load
+  UOp mbarriers_;                      // of the ring's buffers, for copies of boxes
   i64 left_ = 0;                       // batches of matrix instructions that may be done later
   std::vector<UOp> after_;             // the effects that reads of tiles come after
 };
@@ -167,6 +173,33 @@ UOp Staging::copy_async(LoopValues values, UOp buffer, UOp done, UOp gate) {
   return rw_.make(Op::Group, core::dtypes::void_, stores, args);
 }
 
+// The same by boxes, which one item copies.
+UOp Staging::copy_boxes(LoopValues values, UOp buffer, UOp done, UOp gate) {
+  const auto at = [&](UOp memory) { return done ? loops_.after(memory, {done}) : memory; };
+  UOp first = rw_.eq(loops_.item_number(), rw_.index(0));
+  if (gate) first = rw_.land(first, gate);
+  BoxPhase phase{at(mbarriers_), buffer};
+  for (usize i = 0; i < loads_.size(); ++i)
+    phase.bytes += tiles_[i].count() * loads_[i].dtype().bytes();
+  std::vector<UOp> copies;
+  for (usize i = 0; i < loads_.size(); ++i)
+    tiles_[i].copy_boxes(at(memories_[i]), rw_.mul(buffer, counts_[i]), phase, values, first,
+                         &copies);
+  return rw_.make(Op::Group, core::dtypes::void_, copies);
+}
+
+// The barrier that stands where all copies of the tile are done. Each buffer's phases take turns.
+UOp Staging::wait_for_boxes(UOp number, i64 buffers, std::span<const UOp> after) {
+  absl::InlinedVector<UOp, 4> srcs{mbarriers_};
+  srcs.insert(srcs.end(), after.begin(), after.end());
+  UOp memory = rw_.make(Op::After, mbarriers_.dtype(), srcs);
+  UOp turn = rw_.floordiv(number, buffers), which = rw_.floormod(number, buffers);
+  UOp place = rw_.make(Op::Index, memory.dtype(), {memory, which});
+  UOp parity = rw_.floormod(turn, 2);
+  UOp waited = rw_.make(Op::Store, core::dtypes::void_, {place, parity}, {kPhaseWait});
+  return rw_.make(Op::Barrier, core::dtypes::void_, {waited});
+}
+
 // The number of the tile, and memory for the ring.
 UOp Staging::make_ring(i64 buffers) {
   UOp number = rw_.index(0);
@@ -200,13 +233,20 @@ void Staging::copy_ring(i64 buffers) {
   UOp number = make_ring(buffers), copied;
   left_ = loops_.overlaps_products && buffers > 2 ? 1 : 0;
   const i64 ahead = buffers - 1 - left_;  // tiles on their way
-  for (i64 i = 0; i < ahead; ++i) copied = copy_async(tile(i), rw_.index(i), copied, UOp());
+  const bool boxes =
+      std::ranges::all_of(tiles_, [](const Stager& t) { return t.fit_boxes().has_value(); });
+  if (boxes) mbarriers_ = loops_.define_mbarriers(buffers);
+  const auto start = [&](LoopValues values, UOp buffer, UOp done, UOp gate) {
+    return boxes ? copy_boxes(values, buffer, done, gate) : copy_async(values, buffer, done, gate);
+  };
+  for (i64 i = 0; i < ahead; ++i) copied = start(tile(i), rw_.index(i), copied, UOp());
   std::vector<UOp> effects{copied};
   effects.insert(effects.end(), around_.begin(), around_.end());
-  UOp filled = loops_.barrier(effects, ahead - 1);
+  UOp filled =
+      boxes ? wait_for_boxes(number, buffers, effects) : loops_.barrier(effects, ahead - 1);
   UOp later = rw_.add(number, ahead), free = rw_.floormod(later, buffers);
   UOp is_left = rw_.lt(later, trips());
-  after_ = {filled, copy_async(later_tile(ahead, is_left), free, filled, is_left)};
+  after_ = {filled, start(later_tile(ahead, is_left), free, filled, is_left)};
 }
 
 void Staging::run(Rebuilder& rebuild, i64 buffers) {

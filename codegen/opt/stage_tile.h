@@ -16,6 +16,7 @@
 
 #include "codegen/linear/program.h"
 #include "codegen/opt/group_loops.h"
+#include "codegen/opt/tensor_map_fit.h"
 #include "codegen/tensor_core.h"
 
 namespace doorbell::codegen::detail {
@@ -24,6 +25,12 @@ inline constexpr i64 kMaxUnrolledCopies = 8;  // of an item
 
 // Other values of loops.
 using LoopValues = std::span<const std::pair<core::UOp, core::UOp>>;
+
+// The phase of a ring's buffer that copies of boxes end, and the bytes of all of them.
+struct BoxPhase {
+  core::UOp mbarriers, number;
+  i64 bytes = 0;
+};
 
 // One operand's tile.
 class Stager {
@@ -49,6 +56,11 @@ class Stager {
            lanes_ * load_.dtype().bytes() == kAsyncBytes &&
            (load_.nsrc() < 2 || (load_.src(1).is_const() && load_.src(1).arg(0) == 0));  // or +0.0
   }
+  // The same by copies of boxes, if fit_boxes() says a map for them (stage_boxes.cc): adds them to
+  // those of the phase. The gate, which is not null, is true for one item.
+  std::optional<TensorMapFit> fit_boxes() const;
+  void copy_boxes(core::UOp memory, core::UOp base, const BoxPhase& phase, LoopValues loops,
+                  core::UOp gate, std::vector<core::UOp>* copies);
   // The elements that a work item reads, of the tile at element `base`. `left`: so many batches of
   // matrix instructions that read local memory may be done later.
   core::UOp read(core::UOp memory, core::UOp base, i64 left);
@@ -90,6 +102,7 @@ class Stager {
   core::UOp value(const Block& b, LoopValues loops, core::UOp gate);
   core::UOp swizzled_index(core::UOp base, const std::vector<core::UOp>& at);
   i64 row_elements() const { return kLocalRowBytes / load_.dtype().bytes(); }
+  core::UOp tile_start(i64 axis, LoopValues loops);
   core::UOp held_place(core::UOp held, const Block& b);
   core::UOp effect(core::UOp place, core::UOp value, const RangeList& made);
   core::UOp close(core::UOp store, const RangeList& made);

@@ -44,6 +44,9 @@ class CStyleWriter {
   virtual std::string local_array(core::UOp u, const std::string& name);  // a declaration
   virtual std::string barrier(core::UOp u);
   virtual std::string commit();  // of asynchronous stores: a statement
+  // Statements, without the gate (linear/tensor_copy.h).
+  virtual std::string tensor_copy(core::UOp u);
+  virtual std::string phase_wait(core::UOp u);
   // A line, or nothing.
   virtual std::string before_loop(core::UOp /*range*/) { return ""; }
   virtual std::string matrix(core::UOp u);    // of a Wmma

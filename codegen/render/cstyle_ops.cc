@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/util/check.h"
+#include "codegen/linear/tensor_copy.h"
 #include "codegen/render/constants.h"
 #include "codegen/render/cstyle.h"
 
@@ -199,8 +200,11 @@ std::string CStyleWriter::store(UOp u) {
   UOp index = u.src(0);
   DType t = u.src(1).dtype();
   bool gated = index.nsrc() > 2;
+  if (is_phase_wait(u)) return phase_wait(u);
   std::string statement;
-  if (t.lanes > 1) {
+  if (is_tensor_copy(u)) {
+    statement = tensor_copy(u);
+  } else if (t.lanes > 1) {
     statement = store_vector(u);
     if (gated && index.src(2).dtype().lanes > 1) return statement;
   } else {
@@ -223,6 +227,14 @@ std::string CStyleWriter::finished(UOp) {
 
 std::string CStyleWriter::commit() {
   UNREACHABLE("asynchronous stores in {}, where there are none", program_.name);
+}
+
+std::string CStyleWriter::tensor_copy(UOp) {
+  UNREACHABLE("copies of boxes in {}, where there are none", program_.name);
+}
+
+std::string CStyleWriter::phase_wait(UOp) {
+  UNREACHABLE("phases of copies in {}, where there are none", program_.name);
 }
 
 std::string CStyleWriter::barrier(UOp) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "codegen/render/nv_matrix.h"
+#include "codegen/render/nv_tensor_copy.h"
 
 namespace doorbell::codegen {
 
@@ -172,6 +173,46 @@ std::string CudaHelpers::warpgroup_wait(DType t) {
   define(fmt::format(
       "FN {0} {1}({0} c) {{\n  asm volatile(\"{2}\" : {3} :: \"memory\");\n  return c;\n}}\n", sums,
       name, nv_warpgroup_wait(), in_and_out(t)));
+  return name;
+}
+
+std::string CudaHelpers::tensor_copy(core::UOp copy) {
+  const usize rank = coordinates_of(copy).size();
+  std::string name = fmt::format("tensor_copy_{}_{}", rank, phase_bytes_of(copy));
+  if (!begin(name)) return name;
+  std::string parameters, operands;
+  for (usize i = 0; i < rank; ++i) {
+    parameters += fmt::format(", i32 at{}", i);
+    operands += fmt::format(", \"r\"(at{})", i);
+  }
+  define(fmt::format(
+      "FN void {}(void* to, const TensorMap* map, u64* mbarrier{}) {{\n  asm volatile(\"{}\"\n"
+      "      :: \"r\"((u32)__cvta_generic_to_shared(to)), \"l\"(map),\n"
+      "         \"r\"((u32)__cvta_generic_to_shared(mbarrier)){} : \"memory\");\n}}\n",
+      name, parameters, nv_tensor_copy(copy, '%'), operands));
+  return name;
+}
+
+std::string CudaHelpers::phase_wait() {
+  std::string name = "phase_wait";
+  if (!begin(name)) return name;
+  define(fmt::format(
+      "FN void {}(u64* mbarrier, u32 parity) {{\n  asm volatile(\"{}\"\n"
+      "      :: \"r\"((u32)__cvta_generic_to_shared(mbarrier)), \"r\"(parity) : \"memory\");\n}}\n",
+      name, nv_phase_wait('%')));
+  return name;
+}
+
+std::string CudaHelpers::init_mbarriers(i64 count) {
+  std::string name = fmt::format("init_mbarriers_{}", count);
+  if (!begin(name)) return name;
+  define(
+      fmt::format("FN void {}(u64* first) {{\n"
+                  "  const bool is_first = (threadIdx.x | threadIdx.y | threadIdx.z) == 0;\n"
+                  "  asm volatile(\"{}\"\n"
+                  "      :: \"r\"(is_first ? 1 : 0), \"r\"((u32)__cvta_generic_to_shared(first)) : "
+                  "\"memory\");\n  __syncthreads();\n}}\n",
+                  name, nv_mbarrier_init(count, '%')));
   return name;
 }
 

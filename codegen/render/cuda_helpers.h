@@ -28,6 +28,11 @@ class CudaHelpers final : public ClangHelpers {
   // f(address of a, address of b, sums): a Wmma of a warp group; and f(sums): the wait for all.
   std::string warpgroup_matrix(core::UOp wmma);
   std::string warpgroup_wait(core::DType sums);
+  // f(address, map, mbarrier, coordinates...), f(mbarrier, parity): see nv_tensor_copy.h. And f(the
+  // first mbarrier), with the barrier of the block behind it.
+  std::string tensor_copy(core::UOp copy);
+  std::string phase_wait();
+  std::string init_mbarriers(i64 count);
   // Whether a vector's lanes are in words.
   static bool in_words(core::DType t) { return t.element().bytes() < 4; }
 

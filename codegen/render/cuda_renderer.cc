@@ -13,6 +13,7 @@
 #include "codegen/render/byte_gather.h"
 #include "codegen/render/cuda_helpers.h"
 #include "codegen/render/memory.h"
+#include "codegen/render/nv_tensor_copy.h"
 #include "codegen/render/wrapping_writer.h"
 
 namespace doorbell::codegen {
@@ -101,6 +102,16 @@ class CudaWriter final : public WrappingWriter {
     return fmt::format("{}({}, {}{});", helpers_.copy_async(static_cast<bool>(gate)),
                        address(store.src(0)), address(from), gate ? ", " + text(gate) : "");
   }
+  std::string tensor_copy(UOp u) override {
+    std::string coordinates;
+    for (UOp c : coordinates_of(u)) coordinates += fmt::format(", (i32){}", text(c));
+    return fmt::format("{}({}, &m{}, {}{});", helpers_.tensor_copy(u), address(u.src(0)),
+                       tensor_map_number(program_, u), address(u.src(1)), coordinates);
+  }
+  std::string phase_wait(UOp u) override {
+    return fmt::format("{}({}, (u32){});", helpers_.phase_wait(), address(u.src(0)),
+                       text(u.src(1)));
+  }
   std::string lane(UOp u, i64 number);
   std::string word(UOp u, i64 number);
 
@@ -124,6 +135,11 @@ class CudaWriter final : public WrappingWriter {
   }
   std::string private_array(UOp u, const std::string& name) override { return array("", u, name); }
   std::string local_array(UOp u, const std::string& name) override {
+    if (!is_mbarriers(u)) return shared_array(u, name);
+    return fmt::format("{} {}({});", shared_array(u, name), helpers_.init_mbarriers(u.arg(1)),
+                       name);
+  }
+  std::string shared_array(UOp u, const std::string& name) {
     if (program_.dynamic_shared_bytes == 0) return array("__shared__ ", u, name);
     const std::string type(memory_type(u.dtype()));
     const i64 start = local_array_start(u, next_shared_);
@@ -219,15 +235,23 @@ std::string CudaWriter::vector(UOp u) {
 }
 
 std::string CudaWriter::frame(const std::string& body) {
-  const std::string signature = parameters();  // before the helpers that its types need
+  std::string signature = parameters();  // before the helpers that its types need
+  for (usize i = 0; i < program_.tensor_maps.size(); ++i)
+    signature += fmt::format(", const __grid_constant__ TensorMap m{}", i);
+  const std::string map_type =
+      program_.tensor_maps.empty()
+          ? ""
+          : fmt::format("struct __align__({}) TensorMap {{ u64 words[{}]; }};\n",
+                        kNvTensorMapAlignment, kNvTensorMapBytes / 8);
   const i64(&items)[3] = program_.group_items;
   const std::string shared =
       program_.dynamic_shared_bytes > 0
           ? fmt::format("extern __shared__ __align__({}) u8 dynamic_shared[];\n", shared_alignment_)
           : "";
-  return fmt::format("{}{}{}extern \"C\" __global__ void __launch_bounds__({})\n{}({}) {{\n{}}}\n",
-                     kPrelude, helpers_.source(), shared, items[0] * items[1] * items[2],
-                     program_.name, signature, body);
+  return fmt::format(
+      "{}{}{}{}extern \"C\" __global__ void __launch_bounds__({})\n{}({}) {{\n{}}}\n", kPrelude,
+      map_type, helpers_.source(), shared, items[0] * items[1] * items[2], program_.name, signature,
+      body);
 }
 
 class CudaRenderer final : public Renderer {

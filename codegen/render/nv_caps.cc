@@ -62,6 +62,9 @@ Caps nv_caps(const nv::hw::Chip& chip, NvTarget target) {
     caps.tensor_cores[i] = allowed && has_instruction(chip, core, target.ptx);
   }
   caps.async_copies = chip.matrix >= nv::hw::Matrix::Ampere;  // [PTX ISA 9.0, "cp.async"]
+  // Boxes feed warp groups. Their PTX is as old (8.0). [PTX ISA 9.0, "cp.async.bulk.tensor"]
+  caps.tensor_copies = target.tensor_maps && target.warp_groups && chip.warpgroup_ptx > 0 &&
+                       chip.warpgroup_ptx <= target.ptx;
   caps.simd = {.waves = chip.warps / kPartitions,
                .wave_items = kWarp,
                .lanes_per_cycle = chip.f32_lanes,

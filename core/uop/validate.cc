@@ -99,6 +99,8 @@ std::string load_or_store(UOp u) {
     return same ? "" : fmt::format("register of {}", place.dtype().str());
   }
   if (!place.is(Op::Index)) return fmt::format("place is {}", name_of(place.op()));
+  // Copies of whole boxes, and waits for them, have sources of their own.
+  if (u.is(Op::Store) && u.narg() > 0 && u.arg(0) > 1) return {};
   DType value = u.is(Op::Load) ? u.dtype() : u.nsrc() > 1 ? u.src(1).dtype() : DType{};
   if (value.element() != place.dtype().element()) {
     return fmt::format("{} at memory of {}", value.str(), place.dtype().str());

@@ -212,8 +212,38 @@ bool FunctionBuilder::copy_async(UOp store) {
   return true;
 }
 
+void FunctionBuilder::copy_tensor(UOp u) {
+  llvm::SmallVector<llvm::Value*, 5> coordinates;
+  for (UOp c : coordinates_of(u)) coordinates.push_back(value(c));
+  frame_.copy_tensor(b_, u, address(u.src(0), nullptr, true), address(u.src(1), nullptr, true),
+                     coordinates);
+}
+
+// The block to go on in, where there is a gate: what follows is done where it is true.
+llvm::BasicBlock* FunctionBuilder::begin_gated(llvm::Value* gate) {
+  if (!gate) return nullptr;
+  auto* then = llvm::BasicBlock::Create(context_, "store", function_);
+  auto* exit = llvm::BasicBlock::Create(context_, "stored", function_);
+  b_.CreateCondBr(gate, then, exit);
+  b_.SetInsertPoint(then);
+  return exit;
+}
+
+void FunctionBuilder::end_gated(llvm::BasicBlock* exit) {
+  if (!exit) return;
+  b_.CreateBr(exit);
+  b_.SetInsertPoint(exit);
+}
+
 void FunctionBuilder::store(UOp u) {
   UOp index = u.src(0), memory = memory_of(index);
+  if (is_phase_wait(u))
+    return frame_.wait_for_phase(b_, address(index, nullptr, true), value(u.src(1)));
+  if (is_tensor_copy(u)) {
+    llvm::BasicBlock* exit = begin_gated(gate_of(index));
+    copy_tensor(u);
+    return end_gated(exit);
+  }
   llvm::Value* v = value(u.src(1));
   if (memory.is(Op::DefineReg)) {
     b_.CreateStore(v, value(index));
@@ -228,18 +258,10 @@ void FunctionBuilder::store(UOp u) {
     mark_access(b_.CreateMaskedStore(v, address(index, nullptr, false), align, gate), memory);
     return;
   }
-  llvm::BasicBlock* exit = nullptr;
-  if (gate) {
-    auto* then = llvm::BasicBlock::Create(context_, "store", function_);
-    exit = llvm::BasicBlock::Create(context_, "stored", function_);
-    b_.CreateCondBr(gate, then, exit);
-    b_.SetInsertPoint(then);
-  }
+  llvm::BasicBlock* exit = begin_gated(gate);
   if (!is_async_store(u) || !copy_async(u))
     mark_access(b_.CreateAlignedStore(v, address(index, nullptr, true), align), memory);
-  if (!exit) return;
-  b_.CreateBr(exit);
-  b_.SetInsertPoint(exit);
+  end_gated(exit);
 }
 
 }  // namespace doorbell::codegen

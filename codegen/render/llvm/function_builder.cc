@@ -62,7 +62,7 @@ void FunctionBuilder::add_op(UOp u) {
     case Op::Variable: return add_variable(u);
     case Op::Special: return add_special(u);
     case Op::DefinePrivate: return set(u, add_alloca(memory_type(u.dtype()), u.arg(1), 64));
-    case Op::DefineLocal: return set(u, frame_.local_array(module_, memory_type(u.dtype()), u));
+    case Op::DefineLocal: return define_local(u);
     case Op::Barrier: return barrier(u);
     case Op::DefineReg: return set(u, add_alloca(value_type(u.dtype()), 1, 0));
     case Op::Range: return begin_range(u);
@@ -99,6 +99,13 @@ void FunctionBuilder::add_variable(UOp u) {
   llvm::IRBuilder<> entry(entry_);
   llvm::Value* wide = frame_.variable(entry, static_cast<usize>(it - program_.variables.begin()));
   set(u, entry.CreateTrunc(wide, value_type(u.dtype())));
+}
+
+void FunctionBuilder::define_local(UOp u) {
+  set(u, frame_.local_array(module_, memory_type(u.dtype()), u));
+  if (!is_mbarriers(u)) return;
+  llvm::IRBuilder<> entry(entry_);
+  frame_.init_mbarriers(entry, values_[u.id()], u.arg(1));
 }
 
 void FunctionBuilder::add_special(UOp u) {

@@ -41,6 +41,7 @@ class FunctionBuilder {
   void add_param(core::UOp u);
   void add_variable(core::UOp u);
   void add_special(core::UOp u);
+  void define_local(core::UOp u);
   void begin_range(core::UOp u);
   void end_range(core::UOp u);
   llvm::Value* buffer_number(core::UOp u);
@@ -68,6 +69,9 @@ class FunctionBuilder {
   bool is_masked(core::UOp index, core::DType access) const;
   llvm::Value* load(core::UOp u);
   void store(core::UOp u);
+  void copy_tensor(core::UOp u);
+  llvm::BasicBlock* begin_gated(llvm::Value* gate);
+  void end_gated(llvm::BasicBlock* exit);
   bool copy_async(core::UOp store);
   void mark_access(llvm::Instruction* access, core::UOp memory);
   void make_alias_scopes();

@@ -8,6 +8,7 @@ void GpuFrame::add_function(llvm::Module& module, llvm::CallingConv::ID conventi
   std::vector<llvm::Type*> types(program_.params.size(),
                                  llvm::PointerType::get(context, kGlobalSpace));
   types.resize(types.size() + program_.variables.size(), llvm::Type::getInt64Ty(context));
+  types.resize(types.size() + program_.tensor_maps.size(), llvm::PointerType::get(context, 0));
   auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), types, false);
   function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, program_.name, module);
   function_->setCallingConv(convention);

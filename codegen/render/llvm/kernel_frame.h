@@ -9,7 +9,7 @@
 #include <array>
 #include <memory>
 
-#include "codegen/linear/program.h"
+#include "codegen/linear/tensor_copy.h"
 #include "codegen/tensor_core.h"
 
 namespace doorbell::codegen {
@@ -72,6 +72,14 @@ class KernelFrame {
                           llvm::Value* /*gate*/) {}
   virtual void commit_async(llvm::IRBuilder<>&) {}
   virtual void wait_async(llvm::IRBuilder<>&, i64 /*pending*/) {}
+  // Of linear/tensor_copy.h, only where there are maps: mbarriers that are ready for all items; a
+  // copy of a box to `to`, by the item that comes here; the wait for a phase.
+  virtual void init_mbarriers(llvm::IRBuilder<>&, llvm::Value* /*first*/, i64 /*count*/) {}
+  virtual void copy_tensor(llvm::IRBuilder<>&, core::UOp /*copy*/, llvm::Value* /*to*/,
+                           llvm::Value* /*mbarrier*/,
+                           llvm::ArrayRef<llvm::Value*> /*coordinates*/) {}
+  virtual void wait_for_phase(llvm::IRBuilder<>&, llvm::Value* /*mbarrier*/,
+                              llvm::Value* /*parity*/) {}
   // Loads from a place in a Param. Null where the target has no such form for the type.
   virtual llvm::Instruction* load_in_step(llvm::IRBuilder<>&, llvm::Type*, usize /*slot*/,
                                           const StepAddress&) {

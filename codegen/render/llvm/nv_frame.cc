@@ -10,6 +10,7 @@
 
 #include "codegen/render/llvm/gpu_frame.h"
 #include "codegen/render/nv_matrix.h"
+#include "codegen/render/nv_tensor_copy.h"
 
 namespace doorbell::codegen {
 namespace {
@@ -29,6 +30,7 @@ class NvFrame final : public GpuFrame {
     // Every Param is memory of its own as far as this kernel is concerned: loads of what is also
     // ReadOnly go through the cache that is not coherent. [LLVM NVPTXUsage, "Kernel Metadata"]
     for (unsigned i = 0; is_param(i); ++i) function_->getArg(i)->addAttr(llvm::Attribute::NoAlias);
+    pass_maps(module);
     say_group_size(module);
     return function_;
   }
@@ -193,6 +195,30 @@ class NvFrame final : public GpuFrame {
                       {b.getInt32(static_cast<u32>(pending))});
   }
 
+  void init_mbarriers(llvm::IRBuilder<>& b, llvm::Value* first, i64 count) override {
+    llvm::Value* item = b.getInt32(0);
+    for (const auto id : indices().item) item = b.CreateOr(item, call_intrinsic(b, id));
+    llvm::Value* is_first = b.CreateZExt(b.CreateICmpEQ(item, b.getInt32(0)), b.getInt32Ty());
+    call_text(b, nv_mbarrier_init(count, '$'), "r,r", {is_first, shared_address(b, first)});
+    barrier(b);
+  }
+  void copy_tensor(llvm::IRBuilder<>& b, core::UOp copy, llvm::Value* to, llvm::Value* mbarrier,
+                   llvm::ArrayRef<llvm::Value*> coordinates) override {
+    llvm::SmallVector<llvm::Value*, 8> operands{shared_address(b, to),
+                                                map_address(b, tensor_map_number(program_, copy)),
+                                                shared_address(b, mbarrier)};
+    std::string constraints = "r,l,r";
+    for (llvm::Value* c : coordinates) {
+      operands.push_back(b.CreateSExtOrTrunc(c, b.getInt32Ty()));
+      constraints += ",r";
+    }
+    call_text(b, nv_tensor_copy(copy, '$'), constraints, operands);
+  }
+  void wait_for_phase(llvm::IRBuilder<>& b, llvm::Value* mbarrier, llvm::Value* parity) override {
+    call_text(b, nv_phase_wait('$'), "r,r",
+              {shared_address(b, mbarrier), b.CreateZExtOrTrunc(parity, b.getInt32Ty())});
+  }
+
   // PRMT takes bytes 0 to 3 from its first source. [PTX ISA, "prmt"]
   llvm::Value* permute(llvm::IRBuilder<>& b, llvm::Value* low, llvm::Value* high,
                        std::array<u8, 4> bytes) override {
@@ -203,6 +229,39 @@ class NvFrame final : public GpuFrame {
   }
 
  private:
+  static void call_text(llvm::IRBuilder<>& b, const std::string& text, std::string constraints,
+                        llvm::ArrayRef<llvm::Value*> operands) {
+    llvm::SmallVector<llvm::Type*, 8> types;
+    for (llvm::Value* operand : operands) types.push_back(operand->getType());
+    auto* type = llvm::FunctionType::get(b.getVoidTy(), types, false);
+    b.CreateCall(llvm::InlineAsm::get(type, text, constraints + ",~{memory}", true), operands);
+  }
+  static llvm::Value* shared_address(llvm::IRBuilder<>& b, llvm::Value* pointer) {
+    return b.CreatePtrToInt(pointer, b.getInt32Ty());
+  }
+
+  // Maps are the last arguments.
+  unsigned map_argument(usize number) const {
+    return static_cast<unsigned>(program_.params.size() + program_.variables.size() + number);
+  }
+  void pass_maps(llvm::Module& module) {
+    llvm::LLVMContext& context = module.getContext();
+    auto* type = llvm::ArrayType::get(llvm::Type::getInt8Ty(context), kNvTensorMapBytes);
+    for (usize i = 0; i < program_.tensor_maps.size(); ++i) {
+      llvm::Argument* map = function_->getArg(map_argument(i));
+      map->addAttr(llvm::Attribute::getWithByValType(context, type));
+      map->addAttr(llvm::Attribute::getWithAlignment(context, llvm::Align(kNvTensorMapAlignment)));
+    }
+  }
+  // By the name that LLVM gives the parameter: a copy of it would not do. [PTX ISA 9.0, "cvta"]
+  llvm::Value* map_address(llvm::IRBuilder<>& b, usize number) {
+    const std::string text =
+        fmt::format("{{ .reg .b64 at; mov.b64 at, {}_param_{}; cvta.param.u64 $0, at; }}",
+                    program_.name, map_argument(number));
+    auto* type = llvm::FunctionType::get(b.getInt64Ty(), false);
+    return b.CreateCall(llvm::InlineAsm::get(type, text, "=l", false));
+  }
+
   llvm::GlobalVariable* dynamic_shared_ = nullptr;
   i64 next_shared_ = 0;  // where the next array may begin in it
 

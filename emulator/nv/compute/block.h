@@ -20,6 +20,8 @@ namespace doorbell::emu::nvgpu {
 // lies there.
 constexpr u64 kSharedWindow = u64{1} << 48, kLocalWindow = kSharedWindow + (u64{1} << 32);
 constexpr u64 kWindowBytes = u64{1} << 32;
+// Where generic addresses of parameters begin, if no driver places constant bank 0 in memory.
+constexpr u64 kParameterWindow = kLocalWindow + kWindowBytes;
 // Local addresses have 24 bits; a second part of a thread's local memory ends there.
 // [clc7c0qmd.h SHADER_LOCAL_MEMORY_HIGH_SIZE; NVRTC's code takes the start of its stack, which
 // grows down, from constants]

@@ -55,6 +55,8 @@ namespace {
 // them].
 constexpr u32 kBlockSize = 0x0, kGridSize = 0xc, kSharedWindowAt = 0x18, kLocalWindowAt = 0x20,
               kStackAt = 0x28;
+// On Hopper, the generic address of the parameters, for tensor maps among them.
+constexpr u32 kParametersAt = 0x198, kHopperParameters = 0x210;
 
 u32 local_bytes(const CubinKernel& kernel, const Launch& launch) {
   return kernel.local_bytes == 0 ? 0 : std::max(kernel.local_bytes, launch.stack_bytes);
@@ -65,7 +67,7 @@ std::vector<u8> make_bank0(const CubinKernel& kernel, const Launch& launch) {
   std::vector<u8> bank = own == kernel.banks.end() ? std::vector<u8>() : own->second;
   // Compilers read a parameter of one or two bytes by the word.
   const usize end = (usize{kernel.parameter_base} + launch.parameters.size() + 3) / 4 * 4;
-  bank.resize(std::max<usize>({bank.size(), end, 0x210}));
+  bank.resize(std::max<usize>({bank.size(), end, kHopperParameters}));
   const auto put = [&](u32 offset, u32 value) { std::memcpy(bank.data() + offset, &value, 4); };
   for (u32 axis = 0; axis < 3; ++axis) {
     put(kBlockSize + 4 * axis, launch.block[axis]);
@@ -77,6 +79,7 @@ std::vector<u8> make_bank0(const CubinKernel& kernel, const Launch& launch) {
   };
   put_pair(kSharedWindowAt, kSharedWindow);
   put_pair(kLocalWindowAt, kLocalWindow);
+  if (kernel.parameter_base == kHopperParameters) put_pair(kParametersAt, kParameterWindow);
   put(kStackAt, local_bytes(kernel, launch));  // it grows down
   std::ranges::copy(launch.parameters, bank.begin() + kernel.parameter_base);
   return bank;

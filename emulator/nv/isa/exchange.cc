@@ -112,8 +112,13 @@ Flow reduce_lanes(Warp& warp, const Operation& op) {
 // The value of the first running lane.
 Flow register_to_uniform(Warp& warp, const Operation& op) {
   const u32 mask = warp.mask_of(op);
-  if (mask == 0 || op.dst == kUniformZero) return Flow::Next;
-  warp.rows[op.dst].fill(row_of(warp, op.a)[Warp::first_lane(mask)]);
+  if (mask == 0) return Flow::Next;
+  const Row& values = row_of(warp, op.a);
+  const u32 taken = values[Warp::first_lane(mask)];
+  u32 others = 0;
+  for (u32 lane = 0; lane < kLanes; ++lane) others |= u32{values[lane] != taken} << lane;
+  set_predicate(warp, op.p, others, mask);
+  if (op.dst != kUniformZero) warp.rows[op.dst].fill(taken);
   return Flow::Next;
 }
 

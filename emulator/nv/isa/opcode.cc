@@ -99,8 +99,8 @@ constexpr Opcode kOpcodes[] = {
   {0x0bd, "UFLO",      "d p? xn",            kUniform, find_leading_one},
   {0x0be, "UBREV",     "d x",                kUniform, reverse_bits},
   {0x0bf, "UPOPC",     "d xn",               kUniform, count_ones},
-  {0x0ca, "R2UR",      "d a",                kVariable, register_to_uniform},
-  {0x1c2, "R2UR",      "d a",                kVariable, register_to_uniform},
+  {0x0ca, "R2UR",      "p? d a",               kVariable, register_to_uniform},
+  {0x1c2, "R2UR",      "p? d a",               kVariable, register_to_uniform},
   {0x1c3, "S2UR",      "d r",                kVariable, special_to_register},
   {0x1c4, "REDUX",     "d a",                kVariable, reduce_lanes},
   // memory: memory.cc, atomics.cc

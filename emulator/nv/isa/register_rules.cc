@@ -280,8 +280,14 @@ bool RegisterRules::check_waits(Warp& warp, const Operation& op, const RegisterU
     if (uses.writes.empty())  // predicates, which are not followed
       add_pending(control.write_barrier, {kRows, 0}, true);
   }
+  // SYNCS has its uniform registers when it is issued. [NVRTC 13's code, which changes them behind]
+  constexpr u32 kSyncs = 0x1a7;
+  const auto is_read_later = [&](const RegisterRange& range) {
+    return op.opcode->number != kSyncs || range.row < kUniformStart;
+  };
   if (control.read_barrier < kScoreboards)
-    for (const RegisterRange& range : uses.reads) add_pending(control.read_barrier, range, false);
+    for (const RegisterRange& range : uses.reads)
+      if (is_read_later(range)) add_pending(control.read_barrier, range, false);
   return true;
 }
 
@@ -335,7 +341,7 @@ bool RegisterRules::check_undefined(Warp& warp, const Operation& op, const Regis
   const u32 written = op.has_uniform_dst && lanes != 0 ? kAllLanes : lanes;
   if (sources & lanes && !op.has_uniform_dst)
     sources = (sources & ~lanes) | note_bits(warp, op, uses, sources & lanes);
-  if (op.has_uniform_dst) sources = (sources & warp.active) != 0 ? kAllLanes : 0;
+  if (op.has_uniform_dst) sources = (sources & lanes) != 0 ? kAllLanes : 0;
   for (const RegisterRange& range : uses.writes)
     for (u32 i = 0; i < range.count; ++i) {
       u32& undefined = undefined_[(range.row + i) % kRows];

@@ -23,6 +23,19 @@ constexpr u32 kLoad = 0x1b4, kAlignment = 128;
 std::optional<TensorMap> map_at(Warp& warp, u32 lane, u64 address) {
   constexpr u32 kPart = 16;
   u8 bytes[TensorMap::kBytes];
+  const Grid& grid = warp.block->grid();
+  if (address - kParameterWindow < kWindowBytes) {
+    const u64 first = address - kParameterWindow + grid.kernel.parameter_base;
+    const std::span<const u8> bank = grid.banks.at(0);
+    if (first + sizeof bytes > bank.size()) {
+      stop(warp, kConstantAccess, lane, first,
+           fmt::format("a tensor map at {:#x} of constant bank 0, which has {:#x} bytes", first,
+                       bank.size()));
+      return std::nullopt;
+    }
+    std::memcpy(bytes, bank.data() + first, sizeof bytes);
+    return read_tensor_map(bytes);
+  }
   for (u32 at = 0; at < sizeof bytes; at += kPart) {
     const u8* from = locate(warp, Space::Generic, lane, address + at, kPart, false);
     if (from == nullptr) return std::nullopt;

@@ -12,6 +12,7 @@
 //   byte 0x38   bytes: the boxes of dimensions 1 to 4, - 1
 #include "emulator/nv/isa/tensor_map.h"
 
+#include <bit>
 #include <cstring>
 
 namespace doorbell::emu::nvgpu {
@@ -61,6 +62,28 @@ std::optional<TensorMap> read_tensor_map(std::span<const u8, TensorMap::kBytes> 
     map.box[i] = (box + map.every[i] - 1) / map.every[i];
   }
   return map;
+}
+
+std::array<u8, TensorMap::kBytes> write_tensor_map(const TensorMap& map, u32 type) {
+  std::array<u8, TensorMap::kBytes> bytes{};
+  const auto put = [&](u32 at, u64 value, u32 count) {
+    std::memcpy(bytes.data() + at, &value, count);
+  };
+  const u32 swizzle = static_cast<u32>(std::countr_zero(map.swizzle_units));
+  u32 strides_high = 0, every = 0;
+  put(0, map.address, 8);
+  put(0x08, (map.rank - 1) << 4 | type << 7 | swizzle << 13, 4);
+  for (u32 i = 0; i < map.rank; ++i) {
+    put(0x20 + 4 * i, map.size[i] - 1, 4);
+    every |= (map.every[i] - 1) << 3 * i;
+    if (i == 0) continue;
+    put(0x0c + 4 * (i - 1), map.stride[i] / kUnit, 4);
+    strides_high |= static_cast<u32>(map.stride[i] / kUnit >> 32) << 4 * (i - 1);
+    put(0x38 + i - 1, map.box[i] * map.every[i] - 1, 1);
+  }
+  put(0x1c, strides_high, 4);
+  put(0x34, every | (map.box[0] - 1) << 24, 4);
+  return bytes;
 }
 
 }  // namespace doorbell::emu::nvgpu

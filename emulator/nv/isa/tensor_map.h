@@ -31,5 +31,7 @@ struct TensorMap {
 // Nothing where what it says is not executed: interleaved layouts, elements that are converted,
 // NaN for elements outside, a rank above five.
 std::optional<TensorMap> read_tensor_map(std::span<const u8, TensorMap::kBytes> bytes);
+// Its 128 bytes; `type` is the number of the elements' type, as tensormap.replace takes it.
+std::array<u8, TensorMap::kBytes> write_tensor_map(const TensorMap& map, u32 type);
 
 }  // namespace doorbell::emu::nvgpu

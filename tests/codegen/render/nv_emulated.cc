@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "base/os/host.h"
@@ -13,6 +14,7 @@
 #include "codegen/render/cuda_renderer.h"
 #include "emulator/nv/compute/launch.h"
 #include "emulator/nv/compute/rules.h"
+#include "emulator/nv/isa/tensor_map.h"
 
 namespace doorbell::codegen::testing {
 
@@ -57,18 +59,18 @@ bool is_nv_target(const std::string& name) {
   return std::ranges::find(nv_targets(), name) != nv_targets().end();
 }
 
-NvToolchain make_nv_toolchain(std::string_view renderer, std::string_view chip) {
+NvToolchain make_nv_toolchain(std::string_view renderer, std::string_view chip, bool tensor_maps) {
   const nv::hw::Chip& row = *nv::hw::find_chip(chip);
   const std::string architecture(row.architecture);
   const auto reads = [](const Result<int>& ptx) { return ptx ? *ptx : NvTarget::kAnyPtx; };
   if (renderer == "CUDA") {
-    const NvTarget target{.ptx = reads(ptx_of_nvrtc(nv_folders()))};
+    const NvTarget target{.ptx = reads(ptx_of_nvrtc(nv_folders())), .tensor_maps = tensor_maps};
     return {make_cuda_renderer(cuda_caps(row, target)),
             make_nvrtc_compiler(architecture, nv_folders())};
   }
   const int ptx = reads(ptx_of_nvjitlink(nv_folders()));
   const LlvmTarget target{LlvmTarget::Family::Nv, architecture, std::min(row.ptx, ptx)};
-  return {make_llvm_renderer(nv_caps(row, {.ptx = ptx}), target),
+  return {make_llvm_renderer(nv_caps(row, {.ptx = ptx, .tensor_maps = tensor_maps}), target),
           make_nvjitlink_compiler(architecture, nv_folders(), make_llvm_compiler(target))};
 }
 
@@ -76,6 +78,28 @@ NvToolchain make_nv_toolchain(const std::string& target) {
   const usize line = target.find('_');
   return make_nv_toolchain(std::string_view(target).substr(0, line),
                            std::string_view(target).substr(line + 1));
+}
+
+void append_tensor_maps(std::span<const core::TensorMap> maps, std::span<const u64> addresses,
+                        u32 base, std::vector<u8>* parameters) {
+  for (const core::TensorMap& map : maps) {
+    emu::nvgpu::TensorMap made{
+        .address = addresses[static_cast<usize>(map.slot)] + static_cast<u64>(map.offset),
+        .rank = static_cast<u32>(map.dimensions.size()),
+        .element_bytes = static_cast<u32>(map.element_bytes),
+        .swizzle_units = 8};
+    for (usize i = 0; i < map.dimensions.size(); ++i) {
+      made.size[i] = static_cast<u64>(map.dimensions[i].size);
+      made.stride[i] = static_cast<u64>(map.dimensions[i].stride);
+      made.box[i] = static_cast<u32>(map.dimensions[i].box);
+      made.every[i] = 1;
+    }
+    // u8, u16, u32. Addresses in the constant bank are aligned, not offsets of parameters.
+    const u32 type = static_cast<u32>(std::countr_zero(made.element_bytes));
+    const auto bytes = emu::nvgpu::write_tensor_map(made, type);
+    while ((base + parameters->size()) % 128 != 0) parameters->push_back(0);
+    parameters->insert(parameters->end(), bytes.begin(), bytes.end());
+  }
 }
 
 void NvKernel::run(const std::vector<void*>& args, const std::vector<i64>& variables) const {
@@ -90,6 +114,9 @@ void NvKernel::run(const std::vector<void*>& args, const std::vector<i64>& varia
   for (const i64& variable : variables) append(&variable);
   const emu::nvgpu::CubinKernel* kernel = cubin->find_kernel(program.name);
   ASSERT_NE(kernel, nullptr) << program.name;
+  std::vector<u64> addresses;
+  for (void* const arg : args) addresses.push_back(reinterpret_cast<u64>(arg));
+  append_tensor_maps(program.tensor_maps, addresses, kernel->parameter_base, &parameters);
   emu::nvgpu::Launch launch;
   for (usize axis = 0; axis < 3; ++axis) {
     launch.grid[axis] = static_cast<u32>(program.grid_groups[axis]);

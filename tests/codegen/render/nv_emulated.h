@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,9 +25,15 @@ struct NvToolchain {
   std::unique_ptr<Renderer> renderer;
   Result<std::unique_ptr<Compiler>> compiler;
 };
-NvToolchain make_nv_toolchain(std::string_view renderer, std::string_view chip);
+NvToolchain make_nv_toolchain(std::string_view renderer, std::string_view chip,
+                              bool tensor_maps = false);
 // Of a target's name.
 NvToolchain make_nv_toolchain(const std::string& target);
+
+// Adds tensor maps to a launch's parameters, which begin at `base` of the constant bank;
+// `addresses` are those of its buffers, by slot.
+void append_tensor_maps(std::span<const core::TensorMap> maps, std::span<const u64> addresses,
+                        u32 base, std::vector<u8>* parameters);
 
 // A cubin with a linear program's kernel.
 struct NvKernel {

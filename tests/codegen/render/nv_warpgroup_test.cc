@@ -1,6 +1,6 @@
 // Matrix products of warp groups (wgmma) by NVIDIA's compilers, on the interpreter of their machine
-// code: every dtype, both orders of memory, several warp groups, rings of several stages. All sums
-// are exact in any order.
+// code: every dtype, both orders of memory, several warp groups, rings of several stages, filled by
+// each thread or by boxes of tensor maps. All sums are exact in any order.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -59,8 +59,12 @@ void expect_product(const NvKernel& made, DType t, ProductSizes s, bool transpos
 class NvWarpgroupProduct : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    if (std::string_view(GetParam()) == "PTX" && !has_llvm()) GTEST_SKIP() << "needs LLVM";
-    nv_ = std::make_unique<NvToolchain>(make_nv_toolchain(GetParam(), "sm_90"));
+    if (std::string_view(GetParam()).starts_with("PTX") && !has_llvm())
+      GTEST_SKIP() << "needs LLVM";
+    const std::string_view name(GetParam());
+    const bool maps = name.ends_with("Maps");
+    nv_ = std::make_unique<NvToolchain>(
+        make_nv_toolchain(name.starts_with("PTX") ? "PTX" : "CUDA", "sm_90", maps));
     if (!nv_->compiler) GTEST_SKIP() << nv_->compiler.error().message;
   }
   // By `plan`, or, where it is empty, by the one that is chosen, which must be of warp groups too.
@@ -134,7 +138,8 @@ TEST_P(NvWarpgroupProduct, OfChosenPlans) {
   check(dt::i8, {1, 256, 256, 256}, true);
 }
 
-INSTANTIATE_TEST_SUITE_P(Renderers, NvWarpgroupProduct, ::testing::Values("CUDA", "PTX"),
+INSTANTIATE_TEST_SUITE_P(Renderers, NvWarpgroupProduct,
+                         ::testing::Values("CUDA", "PTX", "CUDAMaps", "PTXMaps"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

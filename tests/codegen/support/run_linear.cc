@@ -9,9 +9,11 @@
 #include <array>
 
 #include "base/util/check.h"
+#include "codegen/linear/tensor_copy.h"
 #include "codegen/tensor_core.h"
 #include "core/eval/eval.h"
 #include "tests/codegen/support/shared_memory.h"
+#include "tests/codegen/support/tensor_copies.h"
 
 namespace doorbell::codegen {
 
@@ -35,12 +37,13 @@ class Machine {
  public:
   Machine(const LinearProgram& program, std::span<void* const> params,
           std::span<const i64> variables, const Slots& slots, const Place& place,
-          SharedMemory& shared)
+          SharedMemory& shared, TensorCopies& copies)
       : program_(program),
         params_(params),
         variables_(variables),
         place_(place),
         shared_(shared),
+        copies_(copies),
         slots_(slots),
         values_(program.ops.size()) {}
   // To the next barrier, tensor core, load of matrices or wait for tensor cores, which it returns,
@@ -64,6 +67,8 @@ class Machine {
   i64 find_end(usize at) const;
   void step(UOp u);
   void store(UOp u);
+  void copy_box(UOp u);
+  ScalarValue element_of(const core::TensorMap& map, UOp copy, i64 number);
   Value elementwise(UOp u);
   ScalarValue read(UOp memory, core::DType t, i64 element);
   void write(UOp memory, core::DType t, i64 element, ScalarValue value);
@@ -73,6 +78,7 @@ class Machine {
   std::span<const i64> variables_;
   Place place_;
   SharedMemory& shared_;
+  TensorCopies& copies_;
   usize pc_ = 0;
   std::vector<Loop> loops_;
   const Slots& slots_;
@@ -126,7 +132,51 @@ Value Machine::load(UOp u) {
   return result;
 }
 
+// Element `number` of the box at the copy's coordinates; outside of the tensor it is zero.
+ScalarValue Machine::element_of(const core::TensorMap& map, UOp copy, i64 number) {
+  const core::DType t = copy.src(0).dtype();
+  CHECK_EQ(t.bytes(), map.element_bytes);
+  i64 place = map.offset;
+  bool inside = true;
+  for (usize d = 0; d < map.dimensions.size(); ++d) {
+    const core::TensorMap::Dimension& dimension = map.dimensions[d];
+    const i64 at = of(copy.src(d + 2))[0].as_int() + number % dimension.box;
+    number /= dimension.box;
+    inside = inside && at >= 0 && at < dimension.size;
+    place += at * dimension.stride;
+  }
+  if (!inside) return {t.scalar, 0};
+  const i64 bytes = program_.params[static_cast<usize>(map.slot)].count * map.element_bytes;
+  CHECK(place >= 0 && place < bytes, "byte {} of {}", place, bytes);
+  return core::load_scalar(t,
+                           static_cast<const char*>(params_[static_cast<usize>(map.slot)]) + place);
+}
+
+// Until its phase is over the box has other values: zeros, or a NaN.
+void Machine::copy_box(UOp u) {
+  const UOp place = u.src(0), memory = memory_of(place.src(0));
+  if (!of(place.src(2))[0].as_bool()) return;
+  const core::TensorMap map = tensor_map_of(u);
+  CHECK_EQ(coordinates_of(u).size(), map.dimensions.size());
+  const i64 first = of(place.src(1))[0].as_int();
+  const i64 row = map.dimensions[0].box, unit = 16 / map.element_bytes;
+  CHECK_EQ(row * map.element_bytes, 128);
+  CHECK_EQ(first * map.element_bytes % 1024, 0);
+  std::vector<TensorCopies::Element> elements;
+  for (i64 i = 0; i < map.box_bytes() / map.element_bytes; ++i) {
+    const i64 in_row = i % row, r = i / row;
+    const i64 at = first + r * row + (in_row / unit ^ r % 8) * unit + in_row % unit;
+    shared_.at(memory, at, place_.item, true) = {place.dtype().scalar, -1};
+    elements.push_back({memory, at, place_.item, element_of(map, u, i)});
+  }
+  copies_.start(of(u.src(1).src(1))[0].as_int(), phase_bytes_of(u), map.box_bytes(),
+                std::move(elements));
+}
+
 void Machine::store(UOp u) {
+  if (is_tensor_copy(u)) return copy_box(u);
+  if (is_phase_wait(u))
+    return copies_.wait(of(u.src(0).src(1))[0].as_int(), of(u.src(1))[0].as_int(), shared_);
   Value value = of(u.src(1));
   if (!u.src(0).is(Op::Index)) {
     slot(memory_of(u.src(0))) = value;
@@ -369,7 +419,7 @@ void run_matrix_load(std::vector<Machine>& items, UOp u) {
   for (usize l = 0; l < items.size(); ++l) items[l].set(u, std::move(made[l]));
 }
 
-void run_group(std::vector<Machine>& items, SharedMemory& shared) {
+void run_group(std::vector<Machine>& items, SharedMemory& shared, TensorCopies& copies) {
   UOp barrier;
   do {
     barrier = items[0].run();
@@ -387,6 +437,7 @@ void run_group(std::vector<Machine>& items, SharedMemory& shared) {
       shared.barrier();
   } while (barrier);
   shared.next_group();
+  copies.next_group();
 }
 
 }  // namespace
@@ -400,6 +451,7 @@ void run_linear(const LinearProgram& program, std::span<void* const> params,
     slots[id] = static_cast<u32>(i);
   }
   SharedMemory shared;
+  TensorCopies copies;
   Place place;
   for (place.thread = 0; place.thread < program.threads; ++place.thread) {
     each_of(program.grid_groups, [&](i64 gx, i64 gy, i64 gz) {
@@ -408,11 +460,11 @@ void run_linear(const LinearProgram& program, std::span<void* const> params,
       each_of(program.group_items, [&](i64 x, i64 y, i64 z) {
         std::copy_n(std::array{gx, gy, gz}.data(), 3, place.group);
         std::copy_n(std::array{x, y, z}.data(), 3, place.local);
-        items.emplace_back(program, params, variables, slots, place, shared);
+        items.emplace_back(program, params, variables, slots, place, shared, copies);
         ++place.item;
         ++place.item_of_grid;
       });
-      run_group(items, shared);
+      run_group(items, shared, copies);
     });
   }
 }

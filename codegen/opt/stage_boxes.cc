@@ -1,0 +1,49 @@
+// The tile of an operand as boxes that the target copies by itself: one for each run of rows of 128
+// bytes, in parts of as many rows as a box may have.
+#include "codegen/linear/tensor_copy.h"
+#include "codegen/opt/stage_tile.h"
+
+namespace doorbell::codegen::detail {
+
+using core::Op;
+using core::UOp;
+
+std::optional<TensorMapFit> Stager::fit_boxes() const {
+  const UOp place = load_.src(0);
+  const bool is_plain = loops_.caps.tensor_copies && loops_.reads_local && place.nsrc() == 2;
+  if (!is_plain || !place.src(0).is(Op::Param)) return std::nullopt;
+  const Affine address = to_affine(place.src(1));
+  return fit_tensor_map(loops_.info, {address, place.src(0).arg(0), load_.dtype().bytes(),
+                                      dims_[0].axis, dims_[1].axis, dims_[1].extent});
+}
+
+// The first coordinate of the tile along an axis.
+UOp Stager::tile_start(i64 axis, LoopValues loops) {
+  UOp start;
+  for (const Dim& d : dims_)
+    if (d.axis == axis) start = rw_.mul(parts(d).outer, d.block);
+  if (!start) start = loops_.images[static_cast<usize>(axis)].value;
+  return loops.empty() ? start : rw_.substitute(start, loops);
+}
+
+void Stager::copy_boxes(UOp memory, UOp base, const BoxPhase& phase, LoopValues loops, UOp gate,
+                        std::vector<UOp>* copies) {
+  const TensorMapFit fit = *fit_boxes();
+  const i64 row = fit.map.dimensions[0].box, rows = fit.map.dimensions[1].box;
+  UOp barrier = rw_.make(Op::Index, core::dtypes::u64, {phase.mbarriers, phase.number});
+  for (i64 run = 0; run < dims_[0].extent / row; ++run) {
+    for (i64 first = 0; first < dims_[1].extent; first += rows) {
+      UOp at = rw_.add(base, (run * dims_[1].extent + first) * row);
+      absl::InlinedVector<UOp, 8> srcs{rw_.make(Op::Index, memory.dtype(), {memory, at, gate}),
+                                       barrier};
+      for (const i64 axis : fit.axes) {
+        const i64 inside = axis == fit.axes[0] ? run * row : axis == fit.axes[1] ? first : 0;
+        srcs.push_back(rw_.add(tile_start(axis, loops), inside));
+      }
+      const std::vector<i64> args = tensor_copy_args(fit.map, copies->empty() ? phase.bytes : 0);
+      copies->push_back(rw_.make(Op::Store, core::dtypes::void_, srcs, args));
+    }
+  }
+}
+
+}  // namespace doorbell::codegen::detail

@@ -1,0 +1,29 @@
+// Whether an operand's tile is a box of a tensor that a TensorMap describes: its address is a sum
+// of axes of known sizes, aligned as copies of boxes need it, and its only bounds are those of the
+// axes.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "codegen/opt/kernel_info.h"
+#include "core/device/tensor_map.h"
+
+namespace doorbell::codegen::detail {
+
+struct TensorMapFit {
+  core::TensorMap map;
+  std::vector<i64> axes;  // by dimension of the map: range ids
+};
+
+// The operand is elements of `element_bytes` bytes at `address` of the buffer at Param `slot`. The
+// box has rows along the axis `along`, which is contiguous in memory, and `rows` of them along
+// `across`.
+struct BoxedOperand {
+  const Affine& address;
+  i64 slot, element_bytes;
+  i64 along, across, rows;
+};
+std::optional<TensorMapFit> fit_tensor_map(const KernelInfo& info, const BoxedOperand& operand);
+
+}  // namespace doorbell::codegen::detail
