@@ -1,6 +1,7 @@
 // The time of a grid on one core, from the first group to the last: a tiled product of two 256 x
 // 256 matrices of f32 on gfx1100, plain, with a seed, with undefined values tracked, with waits for
-// loads judged, and with races in LDS. By Google Benchmark; items are wave-instructions.
+// loads judged, and with races in LDS or in memory. By Google Benchmark; items are
+// wave-instructions.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -63,10 +64,14 @@ void matmul(benchmark::State& state) {
   GridOptions options{.seed = static_cast<u64>(state.range(0)),
                       .undefined = state.range(1) != 0 ? &tracking : nullptr};
   if (state.range(2) != 0) options.missing_wait = [](const std::string&) { return true; };
-  if (state.range(3) != 0) options.race = [](const std::string&) { return true; };
+  if (state.range(3) == 1) options.race = [](const std::string&) { return true; };
   u64 executed = 0;
   for (auto _ : state) {
     std::fill(machine.matrices[0].begin(), machine.matrices[0].end(), 0.0f);
+    if (state.range(3) == 2) {
+      options.races = std::make_shared<GlobalRaces>(chip, waves_per_group(dispatch));
+      options.memory_race = [](const std::string&) { return true; };
+    }
     Grid grid(chip, **cache, memory, dispatch, options);
     const GridStop stop = grid.run();
     if (stop.kind != GridStop::Kind::Done) state.SkipWithError(stop.what.c_str());
@@ -83,6 +88,7 @@ BENCHMARK(matmul)
     ->Args({0, 1, 0, 0})
     ->Args({0, 0, 1, 0})
     ->Args({0, 0, 0, 1})
+    ->Args({0, 0, 0, 2})
     ->Args({0, 0, 1, 1})
     ->Unit(benchmark::kMillisecond);
 

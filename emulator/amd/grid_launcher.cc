@@ -133,6 +133,25 @@ void GridLauncher::set_breaks(const Dispatch& dispatch, GridOptions* grid) const
   };
 }
 
+void GridLauncher::judge_races(const Dispatch& dispatch, GridOptions* grid) {
+  const auto judged_by = [checks = options_.checks](const Check& rule) {
+    return [checks, &rule](const std::string& what) {
+      return checks->report(rule, what) == Level::Error;
+    };
+  };
+  if (options_.checks->level(kLdsRace) != Level::Off) grid->race = judged_by(kLdsRace);
+  if (options_.checks->level(kMemoryRace) == Level::Off) return;
+  grid->memory_race = judged_by(kMemoryRace);
+  // A command processor launches on one XCC after the other.
+  grid->races = races_.lock();
+  if (!grid->races || dispatch.code != races_code_ || dispatch.xcc <= races_xcc_ ||
+      dispatch.xcc_count == 1)
+    grid->races = std::make_shared<GlobalRaces>(*options_.chip, waves_per_group(dispatch));
+  races_ = grid->races;
+  races_code_ = dispatch.code;
+  races_xcc_ = dispatch.xcc;
+}
+
 std::unique_ptr<RunningGrid> GridLauncher::launch(const Dispatch& dispatch, Caches* caches) {
   if (!code_) {
     auto code = CodeCache::create(*options_.chip, handler_set());
@@ -151,10 +170,7 @@ std::unique_ptr<RunningGrid> GridLauncher::launch(const Dispatch& dispatch, Cach
     options.missing_wait = [checks = options_.checks](const std::string& what) {
       return checks->report(kLoadWait, what) == Level::Error;
     };
-  if (options_.checks->level(kLdsRace) != Level::Off && options_.counts == nullptr)
-    options.race = [checks = options_.checks](const std::string& what) {
-      return checks->report(kLdsRace, what) == Level::Error;
-    };
+  if (options_.counts == nullptr) judge_races(dispatch, &options);
   if (options_.counts != nullptr) {
     options.counts = options_.counts;
     options.counted_as = kernel_name_at(*options_.space, dispatch.code);
@@ -165,12 +181,10 @@ std::unique_ptr<RunningGrid> GridLauncher::launch(const Dispatch& dispatch, Cach
   set_breaks(dispatch, &options);
   std::unique_ptr<AdversarialMemory> own;
   if (caches) {
-    // Both name the generations in their order.
-    auto generation = static_cast<amd::hw::Generation>(options_.chip->generation);
     std::string kernel =
         dispatch.kernel.empty() ? fmt::format("at {:#x}", dispatch.code) : dispatch.kernel;
-    own = std::make_unique<AdversarialMemory>(*options_.space, *caches, generation, dispatch.xcc,
-                                              std::move(kernel));
+    own = std::make_unique<AdversarialMemory>(*options_.space, *caches, options_.chip->generation,
+                                              dispatch.xcc, std::move(kernel));
   }
   return std::make_unique<LaunchedGrid>(*options_.chip, *code_, memory_, std::move(own), dispatch,
                                         options, options_);

@@ -41,9 +41,14 @@ class GridLauncher final : public Launcher {
   std::unique_ptr<CodeCache> code_;  // made at the first launch, when the decoder is opened
   DirectMemory memory_;
   void set_breaks(const Dispatch& dispatch, GridOptions* grid) const;
+  void judge_races(const Dispatch& dispatch, GridOptions* grid);
 
   UndefinedTracking undefined_;
   u64 launches_ = 0;
+  // Of the last launch whose races in memory are judged: its other XCCs share them.
+  std::weak_ptr<GlobalRaces> races_;
+  u64 races_code_ = 0;
+  u32 races_xcc_ = 0;
 };
 
 }  // namespace doorbell::emu::amdgpu

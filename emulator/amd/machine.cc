@@ -158,7 +158,8 @@ Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
   kfd.checks = &state->checks;
   UndefinedMemory* undefined = asks_for_undefined(state->checks) ? &state->undefined : nullptr;
   const bool waits = state->checks.level(kLoadWait) != Level::Off;
-  const bool races = state->checks.level(kLdsRace) != Level::Off;
+  const bool races =
+      state->checks.level(kLdsRace) != Level::Off || state->checks.level(kMemoryRace) != Level::Off;
   if ((undefined != nullptr || waits || races) && state->options.counts != nullptr)
     return fail(ErrorKind::Unsupported,
                 "instructions are not counted while undefined values, waits or races are judged: "

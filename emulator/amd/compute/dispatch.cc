@@ -26,4 +26,10 @@ std::vector<u32> user_sgprs(u16 kernel_code_properties, const UserSgprSources& s
   return words;
 }
 
+u32 waves_per_group(const Dispatch& dispatch) {
+  const std::array<u32, 3>& size = dispatch.group_size;
+  const u64 items = u64{size[0]} * size[1] * size[2], lanes = dispatch.wave32 ? 32 : 64;
+  return static_cast<u32>((items + lanes - 1) / lanes);
+}
+
 }  // namespace doorbell::emu::amdgpu

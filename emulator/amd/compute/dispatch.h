@@ -43,6 +43,8 @@ struct Dispatch {
   GlobalWaveSync* wave_sync = nullptr;  // of the process, borrowed; null: none
 };
 
+u32 waves_per_group(const Dispatch& dispatch);
+
 // The values that a kernel descriptor may request in user SGPRs.
 struct UserSgprSources {
   std::array<u32, 4> private_segment_buffer{};  // the scratch buffer's resource descriptor

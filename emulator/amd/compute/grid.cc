@@ -56,15 +56,16 @@ Grid::Grid(const Chip& chip, CodeCache& code, Memory& memory, Dispatch dispatch,
     // Of a dispatch that several XCCs run, the first one counts the launch.
     const u64 launches = dispatch_.xcc % dispatch_.xcc_count == 0 ? 1 : 0;
     counter_ = std::make_unique<WaveCounter>(chip_, memory_, launches);
-  } else if (options_.undefined != nullptr) {
-    twins_ = std::make_unique<TwinMemories>(memory_, *options_.undefined->space,
-                                            *options_.undefined->memory);
+  } else {
+    if (options_.races) races_ = std::make_unique<RaceMemory>(memory_, *options_.races);
+    Memory& seen = races_ ? static_cast<Memory&>(*races_) : memory_;
+    if (options_.undefined != nullptr)
+      twins_ = std::make_unique<TwinMemories>(seen, *options_.undefined->space,
+                                              *options_.undefined->memory);
   }
   groups_ = u64{dispatch_.groups[0]} * dispatch_.groups[1] * dispatch_.groups[2];
   next_group_ = dispatch_.xcc % dispatch_.xcc_count;
-  const std::array<u32, 3>& size = dispatch_.group_size;
-  const u64 items = u64{size[0]} * size[1] * size[2];
-  waves_per_group_ = static_cast<u32>((items + lanes_ - 1) / lanes_);
+  waves_per_group_ = waves_per_group(dispatch_);
   if (dispatch_.scratch_wave_bytes == 0 || waves_per_group_ == 0) return;
   // Slots of whole groups, the first on top of the stack.
   for (u32 runs = dispatch_.scratch_waves / waves_per_group_; runs > 0; --runs) {
@@ -159,7 +160,8 @@ bool Grid::admit() {
   resident_.back()->start(dispatch_, resources_, place, memory_, poison,
                           {.undefined = twins_ != nullptr,
                            .waits = options_.missing_wait != nullptr,
-                           .races = options_.race != nullptr && !counter_});
+                           .races = options_.race != nullptr && !counter_,
+                           .global = races_ ? options_.races.get() : nullptr});
   return true;
 }
 
@@ -194,9 +196,10 @@ void Grid::retire_ended() {
 
 Exit Grid::run_wave(WorkGroup::Member& member, u64 budget, std::optional<UndefinedUse>& use) {
   if (counter_) return run_counted(*member.wave, memory_, code_, budget, *counter_);
-  PendingLoads* const loads = member.loads.get();
-  if (twins_) return run_with_twin(*member.wave, *member.twin, *twins_, code_, budget, loads, use);
-  if (loads != nullptr) return run_judging_waits(*member.wave, memory_, code_, budget, *loads);
+  const Judges judges{.loads = member.loads.get(), .races = races_.get()};
+  if (twins_) return run_with_twin(*member.wave, *member.twin, *twins_, code_, budget, judges, use);
+  if (races_) return run_judged(*member.wave, *races_, code_, budget, judges);
+  if (judges.any()) return run_judged(*member.wave, memory_, code_, budget, judges);
   return amdgpu::run(*member.wave, memory_, code_, budget);
 }
 
@@ -204,6 +207,7 @@ Exit Grid::run_wave(WorkGroup::Member& member, u64 budget, std::optional<Undefin
 GridStop Grid::step(WorkGroup& group, usize index, u64 budget) {
   Wave& wave = *group.member(index).wave;
   memory_.select(group.place().compute_unit);
+  if (races_) races_->begin(group.place().number, wave);
   const u64 before = wave.clock;
   GridStop result;
   for (u64 used = 0; used < budget; used = wave.clock - before) {
@@ -215,7 +219,7 @@ GridStop Grid::step(WorkGroup& group, usize index, u64 budget) {
     if (twin != nullptr) twin->wave.unjudged = unjudged_;
     std::optional<UndefinedUse> use;
     const Exit exit = run_wave(group.member(index), most, use);
-    if (group.races() != nullptr) {
+    if (group.races() != nullptr || races_) {
       if (std::optional<GridStop> found = race(group, index)) {
         result = std::move(*found);
         break;
@@ -473,8 +477,10 @@ GridStop Grid::stop(GridStop::Kind kind, const WorkGroup& group, usize wave, con
   GridStop result{.kind = kind, .group = id, .wave = static_cast<u32>(wave), .exit = exit};
   if (kind == GridStop::Kind::Fault) result.fault = memory_.fault();
   const std::string kernel = dispatch_.kernel.empty() ? "the kernel" : dispatch_.kernel;
-  result.what = fmt::format("{} at {:#x}, group {},{},{}, wave {}, pc {:#x}, lane {}: {}", kernel,
-                            dispatch_.code, id[0], id[1], id[2], wave, exit.pc, exit.lane, what);
+  const std::string lane =
+      exit.lane == kNoLane ? std::string() : fmt::format(", lane {}", exit.lane);
+  result.what = fmt::format("{} at {:#x}, group {},{},{}, wave {}, pc {:#x}{}: {}", kernel,
+                            dispatch_.code, id[0], id[1], id[2], wave, exit.pc, lane, what);
   return result;
 }
 

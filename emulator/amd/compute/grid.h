@@ -54,6 +54,9 @@ struct GridOptions {
   // Called once per pair of instructions that access the same bytes of a group's LDS without an
   // order (isa/races); true: the grid stops there. Null: not judged, at no cost.
   std::function<bool(const std::string&)> race;
+  // The same of memory, by two waves of the dispatch, whose XCCs share `races`.
+  std::shared_ptr<GlobalRaces> races;
+  std::function<bool(const std::string&)> memory_race;
   // Gets what waves execute, under this name; borrowed. Null: off, at no cost. Undefined values are
   // not tracked, waits and races not judged meanwhile.
   Counts* counts = nullptr;
@@ -81,7 +84,8 @@ struct GridStop {
     Size,       // a group that the chip cannot hold
     Undefined,  // an undefined value is used, and UndefinedTracking::report returned true
     Wait,       // a load is used before it was waited for, and missing_wait returned true
-    Race,       // two waves access LDS without an order, and GridOptions::race returned true
+    Race,       // two waves access LDS or memory without an order, and `race` or `memory_race` of
+                // GridOptions returned true
   };
   Kind kind = Kind::Running;
   bool waiting = false;        // Running: all waves wait, or have only polled with s_sleep for long
@@ -152,6 +156,9 @@ class Grid {
   std::optional<GridStop> missing_wait(const WorkGroup& group, usize wave);
   // The stop of a wave that raced, if the grid is to stop.
   std::optional<GridStop> race(WorkGroup& group, usize wave);
+  std::optional<GridStop> report_races(const std::vector<Race>& found,
+                                       const std::function<bool(const std::string&)>& report,
+                                       const WorkGroup& group, usize wave);
   GridStop deadlock(const WorkGroup& group, const std::string& where) const;
 
   const Chip& chip_;
@@ -180,6 +187,7 @@ class Grid {
   u64 under_way_;                         // with a seed: groups that run at once
   u64 look_at_ = 0, look_after_ = 0;      // with a seed: when to check for polling
   GridStop stopped_;                      // of the last run, unless it can continue
+  std::unique_ptr<RaceMemory> races_;     // null unless races in memory are judged
   std::unique_ptr<TwinMemories> twins_;   // null unless undefined values are tracked
   std::unique_ptr<WaveCounter> counter_;  // null unless instructions are counted
   std::set<std::pair<u64, Use>> reported_;

@@ -28,11 +28,22 @@ std::optional<GridStop> Grid::missing_wait(const WorkGroup& group, usize index) 
 }
 
 std::optional<GridStop> Grid::race(WorkGroup& group, usize index) {
-  for (const LdsRace& race : group.races()->take()) {
+  std::optional<GridStop> result;
+  if (group.races() != nullptr)
+    result = report_races(group.races()->take(), options_.race, group, index);
+  if (!result && races_)
+    result = report_races(options_.races->take(), options_.memory_race, group, index);
+  return result;
+}
+
+std::optional<GridStop> Grid::report_races(const std::vector<Race>& found,
+                                           const std::function<bool(const std::string&)>& report,
+                                           const WorkGroup& group, usize index) {
+  for (const Race& race : found) {
     if (!reported_races_.emplace(race.pc, race.other_pc).second) continue;
     const Exit where{.pc = race.pc, .lane = race.lane};
     GridStop result = stop(GridStop::Kind::Race, group, index, where, race.what);
-    if (options_.race(result.what)) return result;
+    if (report(result.what)) return result;
   }
   return std::nullopt;
 }

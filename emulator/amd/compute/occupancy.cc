@@ -15,8 +15,7 @@ u64 max_resident_groups(const Chip& chip, const ComputeUnits& units, const Dispa
   const u64 registers = (needs.vgprs + needs.accumulators + granule - 1) / granule * granule;
   const u64 waves_per_simd =
       std::min<u64>(units.waves_per_simd, units.vgpr_bytes / (registers * lanes * sizeof(u32)));
-  const auto& size = dispatch.group_size;
-  const u64 waves = (u64{size[0]} * size[1] * size[2] + lanes - 1) / lanes;
+  const u64 waves = waves_per_group(dispatch);
   // Resources that the waves of a group share.
   const bool pairs = chip.generation != Generation::Gfx9 && (dispatch.rsrc1 & kWgpMode) != 0;
   const u64 together = pairs ? 2 : 1;

@@ -82,15 +82,18 @@ void WorkGroup::start(const Dispatch& dispatch, const Resources& resources, cons
     start_wave(twin, dispatch, resources, start);
     member.twin->begin(wave);
   }
+  orders_.clear();
   if (judged.races && (count_ > 1 || follows_copies))
     start_races();
   else
     races_.reset();
+  if (judged.global != nullptr) orders_.push_back(judged.global->start(place.number, place.id));
 }
 
 void WorkGroup::start_races() {
   if (!races_) races_ = std::make_unique<LdsRaces>();
   races_->start(static_cast<u32>(count_), lds_bytes_);
+  orders_.push_back(races_.get());
   for (usize i = 0; i < count_; ++i) {
     members_[i].wave->lds_observer = races_.get();
     if (members_[i].loads) races_->follow(static_cast<u32>(i), *members_[i].loads);
@@ -124,7 +127,7 @@ void WorkGroup::wait_at_barrier(usize i, u64 pc) {
   members_[i].state = State::AtBarrier;
   members_[i].barrier_pc = pc;
   ++signalled_;
-  if (races_) races_->arrive(static_cast<u32>(i));
+  tell(&GroupOrder::arrive, static_cast<u32>(i));
   release();
 }
 
@@ -132,7 +135,7 @@ bool WorkGroup::signal_barrier(usize i) {
   CHECK_LT(i, count_);
   split_ = true;
   const bool first = signalled_++ == 0;
-  if (races_) races_->arrive(static_cast<u32>(i));
+  tell(&GroupOrder::arrive, static_cast<u32>(i));
   release();
   return first;
 }
@@ -142,7 +145,7 @@ void WorkGroup::wait_for_barrier(usize i, u64 pc) {
   split_ = true;
   if (member.barrier_complete) {
     member.barrier_complete = false;
-    if (races_) races_->pass(static_cast<u32>(i));
+    tell(&GroupOrder::pass, static_cast<u32>(i));
     return;
   }
   member.state = State::AtBarrier;
@@ -166,26 +169,24 @@ void WorkGroup::wake(GlobalWaveSync& sync) {
   }
 }
 
-void WorkGroup::note_sync(usize i) {
-  if (races_) races_->sync(static_cast<u32>(i));
-}
+void WorkGroup::note_sync(usize i) { tell(&GroupOrder::sync, static_cast<u32>(i)); }
 
 void WorkGroup::end(usize i) {
   members_[i].state = State::Ended;
   --live_;
-  if (races_) races_->end(static_cast<u32>(i));
+  tell(&GroupOrder::end, static_cast<u32>(i));
   release();
 }
 
 void WorkGroup::release() {
   if (signalled_ == 0 || signalled_ < live_) return;
   signalled_ = 0;
-  if (races_) races_->complete();
+  tell(&GroupOrder::complete);
   for (usize i = 0; i < count_; ++i) {
     Member& member = members_[i];
     if (member.state == State::AtBarrier) {
       member.state = State::Ready;
-      if (races_) races_->pass(static_cast<u32>(i));
+      tell(&GroupOrder::pass, static_cast<u32>(i));
     } else if (member.state == State::Ready && split_) {
       member.barrier_complete = true;
     }

@@ -12,6 +12,7 @@
 #include "emulator/amd/compute/wave_start.h"
 #include "emulator/amd/compute/wave_sync.h"
 #include "emulator/amd/isa/memory/memory.h"
+#include "emulator/amd/isa/races/global_races.h"
 #include "emulator/amd/isa/races/lds_races.h"
 #include "emulator/amd/isa/shadow/twin.h"
 #include "emulator/amd/isa/wave.h"
@@ -48,9 +49,10 @@ class WorkGroup {
   // Starts a group on this compute unit in place of the last one. `poison` is a seed from which
   // registers and LDS that the launch leaves undefined are filled; 0: they keep their contents.
   struct Judged {
-    bool undefined = false;  // uses of undefined values: the waves have twins
-    bool waits = false;      // uses of loads
-    bool races = false;      // accesses of LDS that nothing orders
+    bool undefined = false;         // uses of undefined values: the waves have twins
+    bool waits = false;             // uses of loads
+    bool races = false;             // accesses of LDS that nothing orders
+    GlobalRaces* global = nullptr;  // the same of memory; null: not judged; borrowed
   };
   void start(const Dispatch& dispatch, const Resources& resources, const GroupPlace& place,
              Memory& memory, u64 poison, Judged judged);
@@ -79,6 +81,10 @@ class WorkGroup {
 
  private:
   void release();
+  template <class... Wave>
+  void tell(void (GroupOrder::*event)(Wave...), Wave... wave) {
+    for (GroupOrder* order : orders_) (order->*event)(wave...);
+  }
   void start_races();
   void poison(const Dispatch& dispatch, Memory& memory, u64 seed);
 
@@ -92,6 +98,7 @@ class WorkGroup {
   std::unique_ptr<u8[]> twin_lds_;
   u32 lds_capacity_ = 0, lds_bytes_ = 0;
   std::unique_ptr<LdsRaces> races_;
+  std::vector<GroupOrder*> orders_;  // the detectors of races that judge this group
 };
 
 }  // namespace doorbell::emu::amdgpu

@@ -6,40 +6,12 @@
 
 namespace doorbell::emu::amdgpu {
 
-namespace hw = amd::hw;
-
-namespace {
-
-// [LLVM SIDefines.h, namespace CPol]
-constexpr CachePolicy kGlc = 1, kDlc = 4, kSc0 = 1, kSc1 = 16;
-constexpr unsigned kScopeShift = 3, kScopeMask = 3, kGroup = 1, kDevice = 2, kSystem = 3;
-
-}  // namespace
-
 AdversarialMemory::AdversarialMemory(const AddressSpace& space, Caches& caches,
-                                     hw::Generation generation, u32 xcc, std::string kernel)
+                                     Generation generation, u32 xcc, std::string kernel)
     : space_(space), caches_(caches), generation_(generation) {
   reader_ = {.xcc = xcc,
              .dispatch = caches.begin_dispatch(),
              .kernel = caches.remember(std::move(kernel))};
-}
-
-Reach AdversarialMemory::reach_of(CachePolicy policy) const {
-  switch (generation_) {
-    case hw::Generation::Gfx9:
-      if (!(policy & kSc1)) return Reach::Unit;
-      return policy & kSc0 ? Reach::System : Reach::Device;
-    case hw::Generation::Gfx10:
-      if (!(policy & kGlc)) return Reach::Unit;
-      return policy & kDlc ? Reach::Device : Reach::Array;
-    case hw::Generation::Gfx11: return policy & kGlc ? Reach::Device : Reach::Unit;
-    case hw::Generation::Gfx12: {
-      unsigned scope = policy >> kScopeShift & kScopeMask;
-      // A unit is a WGP here: a group lies within it.
-      return scope <= kGroup ? Reach::Unit : scope == kDevice ? Reach::Device : Reach::System;
-    }
-  }
-  return Reach::Unit;
 }
 
 const Range* AdversarialMemory::find(u64 va, Access access) {
@@ -70,11 +42,11 @@ bool AdversarialMemory::read(u64 va, u32 bytes, void* out, Door door, Reach reac
 }
 
 bool AdversarialMemory::load(u64 va, u32 bytes, void* out, CachePolicy policy) {
-  return read(va, bytes, out, Door::Vector, reach_of(policy), Access::Read);
+  return read(va, bytes, out, Door::Vector, reach_of(generation_, policy), Access::Read);
 }
 
 bool AdversarialMemory::scalar_load(u64 va, u32 bytes, void* out, CachePolicy policy) {
-  return read(va, bytes, out, Door::Scalar, reach_of(policy), Access::Read);
+  return read(va, bytes, out, Door::Scalar, reach_of(generation_, policy), Access::Read);
 }
 
 bool AdversarialMemory::fetch(u64 va, u32 bytes, void* out) {
@@ -82,7 +54,7 @@ bool AdversarialMemory::fetch(u64 va, u32 bytes, void* out) {
 }
 
 bool AdversarialMemory::store(u64 va, u32 bytes, const void* in, CachePolicy policy) {
-  reader_.door = Door::Vector, reader_.reach = reach_of(policy);
+  reader_.door = Door::Vector, reader_.reach = reach_of(generation_, policy);
   const u8* from = static_cast<const u8*>(in);
   while (bytes > 0) {
     const Range* range = find(va, Access::Write);
@@ -103,9 +75,10 @@ bool AdversarialMemory::atomic(u64 va, u32 bytes, AtomicUpdate update, u64 opera
     return false;
   }
   // An atomic acts in the L2 at least; the lowest bit asks for the value before, not for a scope.
-  bool system = generation_ == hw::Generation::Gfx9
-                    ? (policy & kSc1) != 0
-                    : generation_ == hw::Generation::Gfx12 && reach_of(policy) == Reach::System;
+  bool system =
+      generation_ == Generation::Gfx9
+          ? (policy & kSc1) != 0
+          : generation_ == Generation::Gfx12 && reach_of(generation_, policy) == Reach::System;
   reader_.door = Door::Vector;
   reader_.reach = system ? Reach::System : Reach::Device;
   caches_.atomic(reader_, *range, va, bytes, [&](u8* host) {
@@ -128,10 +101,10 @@ bool AdversarialMemory::atomic(u64 va, u32 bytes, AtomicUpdate update, u64 opera
 }
 
 void AdversarialMemory::cache(CacheOperation operation, CachePolicy policy) {
-  bool gfx9 = generation_ == hw::Generation::Gfx9;
-  unsigned scope = policy >> kScopeShift & kScopeMask;
-  bool device = gfx9 ? policy & kSc1 : scope >= kDevice;
-  bool system = gfx9 ? (policy & kSc1) && (policy & kSc0) : scope == kSystem;
+  bool gfx9 = generation_ == Generation::Gfx9;
+  unsigned scope = scope_of(policy);
+  bool device = gfx9 ? policy & kSc1 : scope >= kDeviceScope;
+  bool system = gfx9 ? (policy & kSc1) && (policy & kSc0) : scope == kSystemScope;
   // Where a device has several L2s, its scope reaches past them.
   bool past_l2 = system || (device && caches_.shape().xccs > 1);
   CacheActions actions;

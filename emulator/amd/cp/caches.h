@@ -29,6 +29,7 @@
 #include "emulator/amd/cp/announcements.h"
 #include "emulator/amd/cp/guest_memory.h"
 #include "emulator/amd/cp/posted_writes.h"
+#include "emulator/amd/isa/memory/reach.h"
 #include "emulator/core/address_space.h"
 #include "emulator/core/checks.h"
 
@@ -64,9 +65,6 @@ struct CacheActions {
 
 // Which cache a wave's access enters.
 enum class Door : u8 { Vector, Scalar, Instructions };
-// How far an access goes to see, or be seen: the unit's caches, past them to GL1, past that to the
-// L2, past all.
-enum class Reach : u8 { Unit, Array, Device, System };
 
 // Thread safety: none; the GPU's thread.
 class Caches {

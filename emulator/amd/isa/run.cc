@@ -173,11 +173,9 @@ Exit run_counted(Wave& wave, Memory& memory, CodeCache& cache, u64 budget, WaveC
   return run_blocks(wave, memory, cache, budget, counter);
 }
 
-Exit run_judging_waits(Wave& wave, Memory& memory, CodeCache& cache, u64 budget,
-                       PendingLoads& loads) {
+Exit run_judged(Wave& wave, Memory& memory, CodeCache& cache, u64 budget, const Judges& judges) {
   wave.memory = &memory;
-  WaitJudge judge(loads);
-  return run_blocks(wave, memory, cache, budget, judge);
+  return run_blocks(wave, memory, cache, budget, judges);
 }
 
 }  // namespace doorbell::emu::amdgpu

@@ -3,8 +3,8 @@
 
 #include "emulator/amd/isa/count/wave_counter.h"
 #include "emulator/amd/isa/decode/code_cache.h"
+#include "emulator/amd/isa/judges.h"
 #include "emulator/amd/isa/memory/memory.h"
-#include "emulator/amd/isa/waits/pending_loads.h"
 #include "emulator/amd/isa/wave.h"
 
 namespace doorbell::emu::amdgpu {
@@ -16,9 +16,8 @@ namespace doorbell::emu::amdgpu {
 Exit run(Wave& wave, Memory& memory, CodeCache& cache, u64 budget);
 // The same, and counts.
 Exit run_counted(Wave& wave, Memory& memory, CodeCache& cache, u64 budget, WaveCounter& counter);
-// The same, and judges whether loads were waited for.
-Exit run_judging_waits(Wave& wave, Memory& memory, CodeCache& cache, u64 budget,
-                       PendingLoads& loads);
+// The same, and is judged.
+Exit run_judged(Wave& wave, Memory& memory, CodeCache& cache, u64 budget, const Judges& judges);
 
 // Parts of run() that the loop of isa/shadow/twin.h shares: one instruction, and the exit of a
 // block that names registers which the wave does not have.

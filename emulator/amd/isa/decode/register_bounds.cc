@@ -71,6 +71,11 @@ u32 scalar_data_registers(std::string_view name) {
   return (name.ends_with("_X2") ? 2 : 1) * (name.find("CMPSWAP") != name.npos ? 2 : 1);
 }
 
+// An atomic operation of vector memory has a destination field, whether it returns anything or not.
+bool returns_nothing(const Operation& op) {
+  return (op.flags & kMemoryReturns) == 0 && op.entry->name.find("_ATOMIC_") != op.name.npos;
+}
+
 void add(RegisterNeeds& needs, u32 index, u32 count) {
   if (count == 0 || index >= kSpareRegister) return;
   u32& limit = index < kFirstAccumulator ? needs.vgprs : needs.accumulators;
@@ -164,7 +169,8 @@ RegisterRanges register_ranges(const Operation& op, u32 lanes) {
     add(true, true, op.dst, (shape.flags & kCompare) != 0 ? mask : scalars(shape.dst, count));
   if ((shape.flags & kCarryOut) != 0) add(true, true, op.sdst, mask);
   // Scalar destinations have no row, and no operand ends at register 0.
-  if (op.dst_row != 0 || (shape.flags & kMemory) != 0)
+  const bool is_load = (shape.flags & kMemory) != 0 && !returns_nothing(op);
+  if (is_load || (op.dst_row != 0 && (shape.flags & kMemory) == 0))
     add(false, true, op.dst + dst_bank * kFirstAccumulator, result_registers(op));
   return ranges;
 }

@@ -255,7 +255,6 @@ void LdsRaces::report(const Access& before, u32 address) {
   found_.push_back(
       {.pc = site.pc,
        .other_pc = other.pc,
-       .wave = wave,
        .lane = lane_,
        .what = fmt::format("{} {} LDS at {:#x}, which wave {} {} by {} at pc {:#x}; {}", site.name,
                            does(site.access), address, other_wave, did(other.access), other.name,

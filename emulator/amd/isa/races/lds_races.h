@@ -21,19 +21,14 @@
 
 #include "base/util/types.h"
 #include "emulator/amd/isa/memory/lds_observer.h"
+#include "emulator/amd/isa/races/race.h"
 
 namespace doorbell::emu::amdgpu {
 
 class PendingLoads;
 
-struct LdsRace {
-  u64 pc = 0, other_pc = 0;  // of the later and of the earlier access
-  u32 wave = 0, lane = 0;    // of the later one
-  std::string what;          // a sentence
-};
-
 // Of one group at a time. Thread safety: one thread at a time.
-class LdsRaces final : public LdsObserver {
+class LdsRaces final : public LdsObserver, public GroupOrder {
  public:
   // A group of as many waves starts: nothing has happened.
   void start(u32 waves, u32 lds_bytes);
@@ -44,19 +39,14 @@ class LdsRaces final : public LdsObserver {
   void accessed(const Wave& wave, const Operation& op, u64 active, const u32* address, u32 bytes,
                 LdsAccess access) override;
 
-  // A wave comes to a barrier, or ends, which is waiting for all of its instructions. [RDNA3 ISA,
-  // S_ENDPGM]
-  void arrive(u32 wave);
-  void end(u32 wave);
-  // All have come to the barrier.
-  void complete();
-  // A wave goes on behind the barrier that was complete last.
-  void pass(u32 wave);
-  // Global wave sync, which is taken to order the wave with all that came to it before.
-  void sync(u32 wave);
+  void arrive(u32 wave) override;
+  void end(u32 wave) override;
+  void complete() override;
+  void pass(u32 wave) override;
+  void sync(u32 wave) override;
 
   // What was found since the last call; each pair of instructions once.
-  std::vector<LdsRace> take() { return std::exchange(found_, {}); }
+  std::vector<Race> take() { return std::exchange(found_, {}); }
 
  private:
   // Of all agents: a wave, or a wave's loads to LDS, which follow the waves. For each, the time of
@@ -144,7 +134,7 @@ class LdsRaces final : public LdsObserver {
   u32 lane_ = 0;
 
   std::set<std::pair<u64, u64>> known_;
-  std::vector<LdsRace> found_;
+  std::vector<Race> found_;
 };
 
 }  // namespace doorbell::emu::amdgpu

@@ -335,7 +335,7 @@ void Twin::begin(const Wave& real) {
 }
 
 Exit run_with_twin(Wave& wave, Twin& twin, TwinMemories& memories, CodeCache& cache, u64 budget,
-                   PendingLoads* loads, std::optional<UndefinedUse>& use) {
+                   const Judges& judges, std::optional<UndefinedUse>& use) {
   use.reset();
   wave.memory = &memories.record;
   twin.wave.memory = &memories.twin;
@@ -363,7 +363,7 @@ Exit run_with_twin(Wave& wave, Twin& twin, TwinMemories& memories, CodeCache& ca
         wave.pc = op.pc;
         return {.kind = Exit::Kind::Budget, .pc = wave.pc};
       }
-      if (loads != nullptr) loads->begin(op);
+      judges.begin(op);
       flow = step.execute(use);
       ++executed;
       twin.wave.clock = ++wave.clock;

@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "emulator/amd/isa/decode/code_cache.h"
+#include "emulator/amd/isa/judges.h"
 #include "emulator/amd/isa/shadow/twin_memory.h"
 #include "emulator/amd/isa/shadow/twin_uses.h"
-#include "emulator/amd/isa/waits/pending_loads.h"
 #include "emulator/amd/isa/wave.h"
 
 namespace doorbell::emu::amdgpu {
@@ -62,9 +62,8 @@ struct UndefinedUse {
   std::string what;  // a sentence
 };
 
-// As run() of isa/run.h, but also stops, as for the budget, at a use: the wave can continue. Judges
-// waits as run_judging_waits() does, unless `loads` is null.
+// As run_judged() of isa/run.h, but also stops, as for the budget, at a use: the wave can continue.
 Exit run_with_twin(Wave& wave, Twin& twin, TwinMemories& memories, CodeCache& cache, u64 budget,
-                   PendingLoads* loads, std::optional<UndefinedUse>& use);
+                   const Judges& judges, std::optional<UndefinedUse>& use);
 
 }  // namespace doorbell::emu::amdgpu

@@ -77,16 +77,4 @@ class PendingLoads {
   std::optional<MissingWait> found_;
 };
 
-// The loop of run() in isa/run.h calls these.
-class WaitJudge {
- public:
-  explicit WaitJudge(PendingLoads& loads) : loads_(loads) {}
-  void begin_block() {}
-  void begin(const Operation& op) { loads_.begin(op); }
-  void end() {}
-
- private:
-  PendingLoads& loads_;
-};
-
 }  // namespace doorbell::emu::amdgpu

@@ -136,6 +136,26 @@ TEST_P(Waits, WritesBehindALoadWait) {
   expect_one("writes v2, which DS_");
 }
 
+// Its word has a field for the destination all the same: 0, which is a register.
+TEST_P(Waits, AtomicOperationsWithoutAResultLoadNothing) {
+  constexpr const char* kBody = R"(
+    s_load_dwordx2 s[0:1], s[0:1], 0x0
+    v_lshlrev_b32 v1, 2, v0
+    {{scalar 0}}
+    global_atomic_add {}
+    v_mov_b32 v3, v0
+    s_endpgm
+  )";
+  run(fmt::format(kBody, "v1, v1, s[0:1]"));
+  expect_none();
+  told.clear();
+  run(fmt::format(fmt::runtime(kBody), gfx12() ? "v0, v1, v1, s[0:1] th:TH_ATOMIC_RETURN"
+                                       : GetParam() == std::string_view("gfx942")
+                                           ? "v0, v1, v1, s[0:1] sc0"
+                                           : "v0, v1, v1, s[0:1] glc"));
+  expect_one("reads v0, which GLOBAL_ATOMIC_ADD");
+}
+
 TEST_P(Waits, LoadsIntoTheSameRegisterNeedNot) {
   run(R"(
     v_mov_b32 v1, 0

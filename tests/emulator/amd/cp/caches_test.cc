@@ -31,8 +31,8 @@ class CachesTest : public TestGpu {
          Level::Warn);
   }
   std::unique_ptr<AdversarialMemory> kernel(u32 unit = 0, u32 xcc = 0) {
-    auto memory =
-        std::make_unique<AdversarialMemory>(space_, *gpu_->caches(), generation_, xcc, "k");
+    auto memory = std::make_unique<AdversarialMemory>(
+        space_, *gpu_->caches(), static_cast<Generation>(generation_), xcc, "k");
     memory->select(unit);
     return memory;
   }

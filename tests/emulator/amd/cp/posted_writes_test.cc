@@ -46,7 +46,7 @@ class LoadingLauncher final : public Launcher {
   explicit LoadingLauncher(const AddressSpace& space) : space_(space) {}
   std::unique_ptr<RunningGrid> launch(const Dispatch&, Caches* caches) override {
     auto memory =
-        std::make_shared<AdversarialMemory>(space_, *caches, hw::Generation::Gfx11, 0, "loader");
+        std::make_shared<AdversarialMemory>(space_, *caches, Generation::Gfx11, 0, "loader");
     auto effect = [this, memory] { EXPECT_TRUE(memory->load(watched, 4, &seen, 1)); };
     return std::make_unique<FakeGrid>(2, effect, nullptr);
   }

@@ -1,0 +1,40 @@
+// Passes accesses on, and tells of them (race_memory.h).
+#include "emulator/amd/isa/races/race_memory.h"
+
+namespace doorbell::emu::amdgpu {
+
+bool RaceMemory::is_shared(u64 va) const {
+  const u64 bytes = u64{wave_->scratch_bytes_per_lane} * wave_->lanes;
+  return !private_ && va - wave_->scratch_base >= bytes && va - wave_->flat_scratch >= bytes;
+}
+
+bool RaceMemory::load(u64 va, u32 bytes, void* out, CachePolicy policy) {
+  if (!memory_.load(va, bytes, out, policy)) return failed();
+  if (is_shared(va)) races_.load(va, bytes, policy);
+  return true;
+}
+
+bool RaceMemory::store(u64 va, u32 bytes, const void* in, CachePolicy policy) {
+  if (!memory_.store(va, bytes, in, policy)) return failed();
+  if (is_shared(va)) races_.store(va, bytes, policy);
+  return true;
+}
+
+bool RaceMemory::atomic(u64 va, u32 bytes, AtomicUpdate update, u64 operand, u64 compare,
+                        u64& before, CachePolicy policy) {
+  if (!memory_.atomic(va, bytes, update, operand, compare, before, policy)) return failed();
+  if (is_shared(va)) races_.atomic(va, bytes, policy);
+  return true;
+}
+
+bool RaceMemory::scalar_load(u64 va, u32 bytes, void* out, CachePolicy policy) {
+  if (!memory_.scalar_load(va, bytes, out, policy)) return failed();
+  races_.load(va, bytes, policy);
+  return true;
+}
+
+bool RaceMemory::fetch(u64 va, u32 bytes, void* out) {
+  return memory_.fetch(va, bytes, out) || failed();
+}
+
+}  // namespace doorbell::emu::amdgpu

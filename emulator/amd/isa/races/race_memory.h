@@ -1,0 +1,51 @@
+// RaceMemory: a Memory between the handlers and the real one, which tells GlobalRaces of each
+// access. A wave's scratch is its own, and not told of. Not direct: handlers ask for each lane's
+// bytes.
+#pragma once
+
+#include "emulator/amd/isa/memory/memory.h"
+#include "emulator/amd/isa/races/global_races.h"
+#include "emulator/amd/isa/wave.h"
+
+namespace doorbell::emu::amdgpu {
+
+class RaceMemory final : public Memory {
+ public:
+  // Both are borrowed.
+  RaceMemory(Memory& memory, GlobalRaces& races) : memory_(memory), races_(races) {}
+
+  // Whose accesses follow; and of which operation.
+  void begin(u64 group, const Wave& wave) {
+    wave_ = &wave;
+    races_.begin(group, wave.wave_in_group);
+  }
+  void begin(const Operation& op) {
+    private_ = op.name.starts_with("SCRATCH_");
+    races_.begin(op);
+  }
+
+  bool load(u64 va, u32 bytes, void* out, CachePolicy policy) override;
+  bool store(u64 va, u32 bytes, const void* in, CachePolicy policy) override;
+  bool atomic(u64 va, u32 bytes, AtomicUpdate update, u64 operand, u64 compare, u64& before,
+              CachePolicy policy) override;
+  bool scalar_load(u64 va, u32 bytes, void* out, CachePolicy policy) override;
+  bool fetch(u64 va, u32 bytes, void* out) override;
+  void cache(CacheOperation operation, CachePolicy policy) override {
+    memory_.cache(operation, policy);
+  }
+  void select(u32 compute_unit) override { memory_.select(compute_unit); }
+
+ private:
+  bool is_shared(u64 va) const;
+  bool failed() {
+    fault_ = memory_.fault();
+    return false;
+  }
+
+  Memory& memory_;
+  GlobalRaces& races_;
+  const Wave* wave_ = nullptr;
+  bool private_ = false;
+};
+
+}  // namespace doorbell::emu::amdgpu
