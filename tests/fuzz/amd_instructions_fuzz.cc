@@ -225,9 +225,10 @@ int LLVMFuzzerTestOneInput(const u8* data, std::size_t size) {
   TwinMemories memories(memory, world.space, world.undefined);
   std::optional<UndefinedUse> use;
   PendingLoads loads(chip, lanes);
+  const Judges judges{.loads = &loads};
   run_on(
       wave,
-      [&](u64 budget) { return run_with_twin(wave, twin, memories, cache, budget, &loads, use); },
+      [&](u64 budget) { return run_with_twin(wave, twin, memories, cache, budget, judges, use); },
       refill_both);
   judge(wave, world.lds);
   judge(twin.wave, world.twin_lds);
