@@ -1,7 +1,20 @@
 // Passes accesses on, and tells of them (race_memory.h).
 #include "emulator/amd/isa/races/race_memory.h"
 
+#include "emulator/amd/isa/decode/decode_memory.h"
+#include "emulator/amd/isa/memory/buffer_address.h"
+
 namespace doorbell::emu::amdgpu {
+
+// By its name, or by a descriptor that adds the lane's number: dispatches of PM4 on gfx10 do not say
+// where scratch is.
+bool RaceMemory::is_scratch(const Operation& op) const {
+  if (op.name.starts_with("SCRATCH_")) return true;
+  const bool is_buffer =
+      op.name.starts_with("BUFFER_LOAD_") || op.name.starts_with("BUFFER_STORE_");
+  return is_buffer &&
+         read_resource(*wave_->chip, &wave_->s[op.src[kScalarAddress].index]).add_thread_id;
+}
 
 bool RaceMemory::is_shared(u64 va) const {
   const u64 bytes = u64{wave_->scratch_bytes_per_lane} * wave_->lanes;

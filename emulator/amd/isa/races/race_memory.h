@@ -20,7 +20,7 @@ class RaceMemory final : public Memory {
     races_.begin(group, wave.wave_in_group);
   }
   void begin(const Operation& op) {
-    private_ = op.name.starts_with("SCRATCH_");
+    private_ = is_scratch(op);
     races_.begin(op);
   }
 
@@ -36,6 +36,7 @@ class RaceMemory final : public Memory {
   void select(u32 compute_unit) override { memory_.select(compute_unit); }
 
  private:
+  bool is_scratch(const Operation& op) const;
   bool is_shared(u64 va) const;
   bool failed() {
     fault_ = memory_.fault();

@@ -118,6 +118,33 @@ TEST_P(GlobalRacesTest, AGroupReadsWhatAnotherWrote) {
   expect_none(from("%own"));
 }
 
+// In the order of the groups: the one that reads is the last, and nobody writes behind it.
+TEST_P(GlobalRacesTest, AGroupReadsPlainlyWhatAnotherCounted) {
+  const auto body = [](const char* load) {
+    return fmt::format(R"(
+  br i1 %first, label %count, label %others
+count:
+  %before = atomicrmw add ptr addrspace(1) %flag, i32 1 syncscope("agent") monotonic
+  br label %end
+others:
+  %last = icmp eq i32 %group, 3
+  br i1 %last, label %read, label %end
+read:
+  %value = {}
+  store i32 %value, ptr addrspace(1) %own
+  br label %end
+end:
+  ret void
+)",
+                       load);
+  };
+  const Texts told = run(body("load i32, ptr addrspace(1) %flag"), "error,AMD-RACE=error", 0, 1);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_NE(told[0].find(kNothingOrders), told[0].npos) << told[0];
+  expect_none(
+      body("load atomic i32, ptr addrspace(1) %flag syncscope(\"agent\") monotonic, align 4"), 1);
+}
+
 // The report names both instructions, the other wave and its group.
 TEST_P(GlobalRacesTest, AReportNamesBothAccesses) {
   const Texts told =
