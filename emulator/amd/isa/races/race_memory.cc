@@ -6,8 +6,8 @@
 
 namespace doorbell::emu::amdgpu {
 
-// By its name, or by a descriptor that adds the lane's number: dispatches of PM4 on gfx10 do not say
-// where scratch is.
+// By its name, or by a descriptor that adds the lane's number: dispatches of PM4 on gfx10 do not
+// say where scratch is.
 bool RaceMemory::is_scratch(const Operation& op) const {
   if (op.name.starts_with("SCRATCH_")) return true;
   const bool is_buffer =
