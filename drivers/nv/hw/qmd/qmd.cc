@@ -30,21 +30,26 @@ constexpr Row kRows[] = {
 
 const Row& row_of(QmdField field) { return kRows[static_cast<usize>(field)]; }
 
-// No two fields of a version may claim the same bit.
-constexpr bool apart(usize version, u32 words) {
-  std::array<u32, kQmdMaxWords> taken{};
+struct Taken {
+  std::array<u32, kQmdMaxWords> bits{};  // of any field
+  bool apart = true;                     // none is of two, or beyond the version's words
+};
+
+constexpr Taken take(usize version, u32 words) {
+  Taken taken;
   for (const Row& row : kRows) {
     const Place& place = row.versions[version];
     if (place.hi == 0) continue;
     for (u32 i = 0; i < row.elements; ++i) {
       const Bits bits(place.hi + i * place.stride, place.lo + i * place.stride);
-      if (bits.hi >= words * 32 || extract(taken, bits) != 0) return false;
-      deposit(taken, bits, bits.max());
+      taken.apart = taken.apart && bits.hi < words * 32 && extract(taken.bits, bits) == 0;
+      if (taken.apart) deposit(taken.bits, bits, bits.max());
     }
   }
-  return true;
+  return taken;
 }
-static_assert(apart(0, 64) && apart(1, 96) && apart(2, 96));
+constexpr Taken kTaken[] = {take(0, 64), take(1, 96), take(2, 96)};
+static_assert(kTaken[0].apart && kTaken[1].apart && kTaken[2].apart);
 
 }  // namespace
 
@@ -109,10 +114,8 @@ u64 Qmd::get(QmdField field, u32 element) const {
 
 std::array<u32, kQmdMaxWords> Qmd::stray_bits() const {
   std::array<u32, kQmdMaxWords> stray = words_;
-  for (usize i = 0; i < kQmdFields; ++i)
-    for (u32 element = 0; element < kRows[i].elements; ++element)
-      if (const auto at = position(version_, static_cast<QmdField>(i), element))
-        deposit(stray, at->bits, 0);
+  const auto& taken = kTaken[static_cast<usize>(version_)].bits;
+  for (usize i = 0; i < stray.size(); ++i) stray[i] &= ~taken[i];
   return stray;
 }
 
