@@ -9,6 +9,24 @@
 
 namespace doorbell::emu::cuda {
 
+// Of one kernel, `idle`, which has static shared memory and does nothing.
+class IdleCode final : public Code {
+ public:
+  explicit IdleCode(u32 shared_bytes, usize global_bytes = 0)
+      : kernels_{{.name = "idle", .shared_bytes = shared_bytes}}, values_(global_bytes) {}
+
+  const std::vector<KernelFacts>& kernels() const override { return kernels_; }
+  u64 global_bytes() const override { return values_.size(); }
+  std::span<const u8> place(u64) override { return values_; }
+  Result<std::string> run(const KernelFacts&, const Grid&, AddressSpace&, Checks&) const override {
+    return std::string();
+  }
+
+ private:
+  const std::vector<KernelFacts> kernels_;
+  const std::vector<u8> values_;
+};
+
 struct ApiTest : ::testing::Test {
   Handle context = 0;
 

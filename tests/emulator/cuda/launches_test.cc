@@ -6,26 +6,13 @@ namespace {
 
 constexpr u32 kStatic = 4 << 10, kMost = 48 << 10;
 
-class IdleCode final : public Code {
- public:
-  const std::vector<KernelFacts>& kernels() const override { return kernels_; }
-  u64 global_bytes() const override { return 0; }
-  std::span<const u8> place(u64) override { return {}; }
-  Result<std::string> run(const KernelFacts&, const Grid&, AddressSpace&, Checks&) const override {
-    return std::string();
-  }
-
- private:
-  const std::vector<KernelFacts> kernels_ = {{.name = "idle", .shared_bytes = kStatic}};
-};
-
 struct LaunchesTest : ApiTest {
   Handle function = 0, queue = 0;
 
   // With the chip's largest block, as the CUDA Programming Guide's table has it.
   void open(const char* gpu) {
     boot({.gpus = gpu, .load = [](const void*, const Chip&) -> Result<std::unique_ptr<Code>> {
-            return std::unique_ptr<Code>(std::make_unique<IdleCode>());
+            return std::unique_ptr<Code>(std::make_unique<IdleCode>(kStatic));
           }});
     Handle module = 0;
     ASSERT_EQ(cuModuleLoadData(&module, "image"), kSuccess);

@@ -11,27 +11,13 @@ namespace {
 
 constexpr u32 kStatic = 1 << 10, kMost = 48 << 10;
 
-class IdleCode final : public Code {
- public:
-  const std::vector<KernelFacts>& kernels() const override { return kernels_; }
-  u64 global_bytes() const override { return 16; }
-  std::span<const u8> place(u64) override { return values_; }
-  Result<std::string> run(const KernelFacts&, const Grid&, AddressSpace&, Checks&) const override {
-    return std::string();
-  }
-
- private:
-  const std::vector<KernelFacts> kernels_ = {{.name = "idle", .shared_bytes = kStatic}};
-  const std::vector<u8> values_ = std::vector<u8>(16);
-};
-
 struct LibrariesTest : ApiTest {
   Elf64_Ehdr image{};
   Handle library = 0, kernel = 0;
 
   LibrariesTest() {
     boot({.gpus = "sm_90,sm_90", .load = [](const void*, const Chip&) {
-            return Result<std::unique_ptr<Code>>(std::make_unique<IdleCode>());
+            return Result<std::unique_ptr<Code>>(std::make_unique<IdleCode>(kStatic, 16));
           }});
     std::memcpy(image.e_ident, ELFMAG, SELFMAG);
     EXPECT_EQ(load(&image), kSuccess);
