@@ -3,7 +3,8 @@ those of pytest.
 
 usage: count_tests.py testlog.json
 
-Any other test counts as one. A program that dies counts as failed even when all the cases it reached passed, and the
+The tests that failed are named before it, with their failed cases, a line each: `failed: TEST CASE...`. Any other test
+counts as one. A program that dies counts as failed even when all the cases it reached passed, and the
 cases it never reached count as failed too. Exits 1 when something failed or nothing ran.
 """
 import json
@@ -12,6 +13,7 @@ import sys
 
 CASE = re.compile(r"\[\s*(OK|FAILED|SKIPPED)\s*\] .*\(\d+ ms\)")
 ANNOUNCED = re.compile(r"\[==========\] Running (\d+) tests? from")
+FAILED_CASE = re.compile(r"\[\s*FAILED\s*\] (\S+?),? .*\(\d+ ms\)|^FAILED (\S+)", re.MULTILINE)
 # The last line of pytest: "== 3 failed, 12 passed, 1 skipped in 0.12s ==", with or without the frame.
 PYTEST = re.compile(r"^(?:=+ )?((?:\d+ \w+(?:, )?)+) in \d[\d.]*s", re.MULTILINE)
 
@@ -55,9 +57,22 @@ def count(lines):
     return passed, failed, skipped
 
 
+def failures(lines):
+    """A text for each test that failed: its name, how it ended, its failed cases."""
+    tests = [json.loads(line) for line in lines if line.strip()]
+    return [
+        " ".join([test["name"], test["result"], *(a or b for a, b in FAILED_CASE.findall(test.get("stdout", "")))])
+        for test in tests
+        if test["result"] not in ("OK", "EXPECTEDFAIL", "SKIP")
+    ]
+
+
 def main():
     with open(sys.argv[1], encoding="utf-8") as log:
-        passed, failed, skipped = count(log)
+        lines = list(log)
+    for failure in failures(lines):
+        print(f"failed: {failure}")
+    passed, failed, skipped = count(lines)
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return 1 if failed or passed == 0 else 0
 

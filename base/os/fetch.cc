@@ -5,6 +5,7 @@
 #if DOORBELL_CURL
 #include <curl/curl.h>
 
+#include <memory>
 #include <mutex>
 
 #include "base/os/library.h"
@@ -32,14 +33,12 @@ struct Curl {
 
 Result<const Curl*> open_curl() {
   const std::string names[] = {"libcurl.so.4", "libcurl-gnutls.so.4", "libcurl.so"};
-  Result<Library> opened = Library::open(names);
-  if (!opened)
-    return fail(ErrorKind::NotFound, "no libcurl ({}); install libcurl4", opened.error().message);
-  // Never freed: other threads may be in it when the process ends.
-  Library& library = *new Library(std::move(*opened));
-  auto* curl = new Curl;
+  Result<const Library*> library = Library::open_for_good(names);
+  if (!library)
+    return fail(ErrorKind::NotFound, "no libcurl ({}); install libcurl4", library.error().message);
+  auto curl = std::make_unique<Curl>();
 #define FIND(field, symbol) \
-  TRY(curl->field, library.function<std::remove_pointer_t<decltype(curl->field)>>(symbol));
+  TRY(curl->field, (*library)->function<std::remove_pointer_t<decltype(curl->field)>>(symbol));
   FIND(global_init, "curl_global_init")
   FIND(easy_init, "curl_easy_init")
   FIND(setopt, "curl_easy_setopt")
@@ -50,7 +49,7 @@ Result<const Curl*> open_curl() {
 #undef FIND
   if (const CURLcode code = curl->global_init(CURL_GLOBAL_DEFAULT); code != CURLE_OK)
     return fail(ErrorKind::Internal, "libcurl does not start: {}", curl->strerror(code));
-  return curl;
+  return curl.release();
 }
 
 Result<const Curl*> load_curl() {

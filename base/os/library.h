@@ -15,6 +15,8 @@ class Library {
  public:
   // Loads the first of the names that the system's loader finds; the error lists all of them.
   static Result<Library> open(std::span<const std::string> names);
+  // The same, never closed: for a library whose threads may run when the process ends.
+  static Result<const Library*> open_for_good(std::span<const std::string> names);
 
   Library(Library&& other) noexcept
       : handle_(std::exchange(other.handle_, nullptr)), name_(std::move(other.name_)) {}

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <mutex>
 
 #include "base/os/library.h"
@@ -13,18 +14,17 @@ namespace {
 
 Result<const Api*> open_loader() {
   const std::string names[] = {"libOpenCL.so.1", "libOpenCL.so"};
-  Result<os::Library> opened = os::Library::open(names);
-  if (!opened)
+  Result<const os::Library*> library = os::Library::open_for_good(names);
+  if (!library)
     return fail(ErrorKind::NotFound,
                 "no OpenCL ICD loader ({}); install ocl-icd-libopencl1 and the driver of a device",
-                opened.error().message);
-  // Never freed: see api.h.
-  os::Library& library = *new os::Library(std::move(*opened));
-  auto* api = new Api;
-#define F(name) TRY(api->name, library.function<std::remove_pointer_t<decltype(api->name)>>(#name));
+                library.error().message);
+  auto api = std::make_unique<Api>();
+#define F(name) \
+  TRY(api->name, (*library)->function<std::remove_pointer_t<decltype(api->name)>>(#name));
   DOORBELL_CL_FUNCTIONS(F)
 #undef F
-  return api;
+  return api.release();
 }
 
 }  // namespace

@@ -106,17 +106,15 @@ Result<const Api*> load_api() {
   std::lock_guard lock(mutex);
   if (api == nullptr) {
     const std::string names[] = {"libcuda.so.1"};
-    Result<os::Library> opened = os::Library::open(names);
-    if (!opened)
+    Result<const os::Library*> library = os::Library::open_for_good(names);
+    if (!library)
       return fail(ErrorKind::NotFound, "no CUDA driver ({}); libcuda.so.1 comes with NVIDIA's",
-                  opened.error().message);
-    // Never closed: libcuda has threads of its own.
-    const os::Library& library = *new os::Library(std::move(*opened));
+                  library.error().message);
     const FindSymbol find = [&library](const char* symbol) {
-      Result<void (*)()> found = library.function<void()>(symbol);
+      Result<void (*)()> found = (*library)->function<void()>(symbol);
       return found ? reinterpret_cast<void*>(*found) : nullptr;
     };
-    TRY(api, load_api(find, library.name()));
+    TRY(api, load_api(find, (*library)->name()));
   }
   TRY(api->check_process());
   return api;
