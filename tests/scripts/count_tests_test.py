@@ -49,8 +49,9 @@ class CountTest(unittest.TestCase):
         self.assertEqual(count_tests.count([log("FAIL", "....")]), (0, 1, 0))
 
     def test_failures_are_named(self):
-        lines = [log("OK", gtest(1, "ok")), log("FAIL", gtest(3, "ok", "failed", "failed")), log("SKIP"), log("TIMEOUT"),
-                 log("FAIL", "FAILED test_x.py::test_y - AssertionError\n1 failed in 1.20s")]
+        program = log("FAIL", gtest(3, "ok", "failed", "failed"))
+        module = log("FAIL", "FAILED test_x.py::test_y - AssertionError\n1 failed in 1.20s")
+        lines = [log("OK", gtest(1, "ok")), program, log("SKIP"), log("TIMEOUT"), module]
         self.assertEqual(count_tests.failures(lines),
                          ["x FAIL Suite.Case1 Suite.Case2", "x TIMEOUT", "x FAIL test_x.py::test_y"])
 

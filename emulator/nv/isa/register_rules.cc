@@ -200,8 +200,6 @@ std::vector<RegisterUses> register_uses(const Program& program) {
 }
 
 RegisterRules::RegisterRules() {
-  bits_.resize(kRows);
-  for (Row& row : bits_) row.fill(~u32{0});
   undefined_.fill(kAllLanes);
   undefined_[kZero] = undefined_[kUniformZero] = 0;
   undefined_predicates_.fill(kAllLanes);
@@ -297,7 +295,7 @@ u32 RegisterRules::note_bits(const Warp& warp, const Operation& op, const Regist
   const u32 first = Warp::first_lane(lanes);
   if (undefined_result(warp, op, first, [](const Source&) { return 0u; }) != 0) {
     for (const RegisterRange& range : uses.writes)
-      for (u32 i = 0; i < range.count; ++i) bits_[(range.row + i) % kRows].fill(~u32{0});
+      for (u32 i = 0; i < range.count; ++i) partly_[(range.row + i) % kRows] &= ~lanes;
     return lanes;
   }
   u32 undefined = 0;
@@ -307,14 +305,18 @@ u32 RegisterRules::note_bits(const Warp& warp, const Operation& op, const Regist
     if (!(lanes >> lane & 1)) continue;
     result[lane] = undefined_result(warp, op, lane, [&](const Source& source) {
       if (source.constant != 0 || !(undefined_[source.index] >> lane & 1)) return 0u;
-      return bits_[source.index][lane];
+      return partly_[source.index] >> lane & 1 ? bits_[source.index][lane] : ~u32{0};
     });
     if (result[lane] != 0) undefined |= 1u << lane;
   }
+  if (bits_.empty()) bits_.resize(kRows);
   for (const RegisterRange& range : uses.writes)
-    for (u32 i = 0; i < range.count; ++i)
+    for (u32 i = 0; i < range.count; ++i) {
+      const u32 row = (range.row + i) % kRows;
+      partly_[row] |= lanes;
       for (u32 lane = 0; lane < kLanes; ++lane)
-        if (lanes >> lane & 1) bits_[(range.row + i) % kRows][lane] = result[lane];
+        if (lanes >> lane & 1) bits_[row][lane] = result[lane];
+    }
   return undefined;
 }
 

@@ -65,8 +65,9 @@ class RegisterRules {
   u32 note_bits(const Warp& warp, const Operation& op, const RegisterUses& uses, u32 lanes);
 
   WarpgroupRules products_;
-  std::array<u32, kRows> undefined_{};                   // lanes with undefined bits
-  std::vector<Row> bits_;                                // which, where they are not all
+  std::array<u32, kRows> undefined_{};  // lanes with undefined bits
+  std::array<u32, kRows> partly_{};     // of these, where not all bits are
+  std::vector<Row> bits_;               // which bits, of lanes in partly_; empty until one is
   std::array<u32, kPredicates> undefined_predicates_{};  // lanes
   std::array<std::vector<Pending>, kScoreboards> pending_;
   u32 scoreboards_ = 0;                           // a bit for each that has some pending
