@@ -86,7 +86,8 @@ Result<std::vector<StepReport>> run_probe(const std::shared_ptr<amd::Kfd>& kfd,
   for (const Step& step : all_steps()) {
     card.trace.clear();
     Outcome outcome = run_step(step, card, reports);
-    reports.push_back({std::string(step.name), std::move(outcome), std::move(card.trace)});
+    reports.push_back(
+        {std::string(step.name), std::move(outcome), step.facts, std::move(card.trace)});
     if (options.tell) options.tell(reports.back());
   }
   return reports;

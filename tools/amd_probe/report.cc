@@ -32,11 +32,27 @@ std::string first_difference(const std::vector<std::string>& there,
   return {};
 }
 
+std::string text_of(std::string_view heading, std::string_view beginning) {
+  return fmt::format("docs/hw/amd-facts.md, \"{}\": {}", heading, beginning);
+}
+
+// What a step went otherwise for: the fact that one of the runs names, or those that it tests.
+std::string contradicted(const nlohmann::json& recorded, const StepReport& here) {
+  if (here.outcome.difference)
+    return "; this contradicts " + text_of(here.outcome.difference->fact);
+  if (const auto fact = recorded.find("fact"); fact != recorded.end())
+    return "; this contradicts " + text_of(fact->at("heading").get<std::string>(),
+                                           fact->at("beginning").get<std::string>());
+  std::string texts;
+  for (const Fact fact : here.facts) texts += (texts.empty() ? "" : "; ") + text_of(fact);
+  return texts.empty() ? "" : "; it tests " + texts;
+}
+
 }  // namespace
 
 std::string text_of(Fact fact) {
   const FactPlace& place = place_of(fact);
-  return fmt::format("docs/hw/amd-facts.md, \"{}\": {}", place.heading, place.beginning);
+  return text_of(place.heading, place.beginning);
 }
 
 std::string to_line(const StepReport& step) {
@@ -80,12 +96,13 @@ std::vector<std::string> compare(const nlohmann::json& recorded,
     const std::string_view here = name_of(step->outcome.verdict);
     if (verdict == left_out || here == left_out) continue;
     if (verdict != here) {
-      lines.push_back(fmt::format("{}: recorded {}, here {}", name, verdict, here));
+      lines.push_back(
+          fmt::format("{}: recorded {}, here {}{}", name, verdict, here, contradicted(one, *step)));
       continue;
     }
     const auto trace = one.value("trace", std::vector<std::string>());
     if (const std::string difference = first_difference(trace, step->trace); !difference.empty())
-      lines.push_back(fmt::format("{}: {}", name, difference));
+      lines.push_back(fmt::format("{}: {}{}", name, difference, contradicted(one, *step)));
   }
   return lines;
 }

@@ -37,6 +37,7 @@ inline bool is_ok(const Outcome& outcome) { return outcome.verdict == Verdict::O
 struct StepReport {
   std::string name;
   Outcome outcome;
+  std::span<const Fact> facts = {};  // that it tests; of the step, which lives for ever
   // The packets that it gave to bare queues and what it saw of them, which is the same in each run.
   std::vector<std::string> trace = {};
 };
@@ -45,7 +46,7 @@ struct StepReport {
 std::string to_line(const StepReport& step);
 nlohmann::json to_json(std::span<const StepReport> steps);
 // How the steps differ from those of another run, which to_json() wrote: a line for each step that
-// went otherwise. Steps that one of them could not try are left out. Throws where it is not JSON of
+// went otherwise, with the facts of which one is wrong. Steps that one of them could not try are left out. Throws where it is not JSON of
 // steps.
 std::vector<std::string> compare(const nlohmann::json& recorded, std::span<const StepReport> steps);
 // Whether none differs.

@@ -2,6 +2,7 @@
 // that is put between it and the driver is found by its step, with the fact that it contradicts.
 #include "tools/amd_probe/probe.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -18,6 +19,8 @@
 
 namespace doorbell::tools {
 namespace {
+
+using ::testing::StartsWith;
 
 struct EmulatedCard {
   std::unique_ptr<emu::amdgpu::Machine> machine;
@@ -92,10 +95,18 @@ TEST(Probe, RecordsAreGoldensForOtherRuns) {
       differs(Fact::SdmaCounts, "1", "2");
   std::ranges::find(steps, "queues", &StepReport::name)->outcome = not_tried("why");
   std::ranges::find(steps, "PM4 signals", &StepReport::name)->trace.back() = "cell 4 is 0x2";
-  EXPECT_EQ(compare(record, steps),
-            (std::vector<std::string>{
-                "PM4 signals: line 10 of its trace: recorded cell 4 is 0x1, here cell 4 is 0x2",
-                "copies: recorded ok, here differs"}));
+  const std::vector<std::string> differences = compare(record, steps);
+  ASSERT_EQ(differences.size(), 2u);
+  EXPECT_THAT(differences[0],
+              StartsWith("PM4 signals: line 10 of its trace: recorded cell 4 is 0x1, here cell 4 "
+                         "is 0x2; it tests docs/hw/amd-facts.md, \"Packets of compute: PM4\": "));
+  EXPECT_EQ(differences[1],
+            "copies: recorded ok, here differs; this contradicts docs/hw/amd-facts.md, \"SDMA\": "
+            "counts of bytes of copies and fills are less one");
+  // The fact that the other run found wrong.
+  EXPECT_EQ(compare(to_json(steps), *run_probe(first.kfd, {})).back(),
+            "copies: recorded differs, here ok; this contradicts docs/hw/amd-facts.md, \"SDMA\": "
+            "counts of bytes of copies and fills are less one");
 }
 
 TEST(Probe, LeavesOutAtomicsThatTheLinkToTheHostLacks) {
