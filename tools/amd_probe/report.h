@@ -46,8 +46,8 @@ struct StepReport {
 std::string to_line(const StepReport& step);
 nlohmann::json to_json(std::span<const StepReport> steps);
 // How the steps differ from those of another run, which to_json() wrote: a line for each step that
-// went otherwise, with the facts of which one is wrong. Steps that one of them could not try are left out. Throws where it is not JSON of
-// steps.
+// went otherwise, with the facts of which one is wrong. Steps that one of them could not try are
+// left out. Throws where it is not JSON of steps.
 std::vector<std::string> compare(const nlohmann::json& recorded, std::span<const StepReport> steps);
 // Whether none differs.
 bool all_as_expected(std::span<const StepReport> steps);

@@ -48,8 +48,7 @@ Block::Block(const Grid& grid, std::array<u32, 3> index, InstructionCounter* cou
   judges_shared_ = grid.checks.level(kSharedRace) != Level::Off ||
                    grid.checks.level(kUndefinedShared) != Level::Off;
   if (judges_shared_) {
-    accesses_.resize(shared_.size());
-    written_.resize(shared_.size());
+    notes_.resize(shared_.size());
     copiers_.resize(shared_.size());
   }
 }
@@ -306,7 +305,7 @@ bool Block::release_barrier(u32 number) {
         warp->wait[lane] = Warp::Wait::None;
   }
   state = {};
-  ++epoch_;
+  notes_.order();
   return true;
 }
 

@@ -10,6 +10,7 @@
 #include "emulator/core/instruction_counter.h"
 #include "emulator/nv/compute/data_cache.h"
 #include "emulator/nv/compute/launch.h"
+#include "emulator/nv/compute/shared_notes.h"
 #include "emulator/nv/isa/register_rules.h"
 #include "emulator/nv/isa/warp.h"
 
@@ -66,6 +67,9 @@ class Block {
   const Fault& fault() const { return fault_; }
   u64 instructions() const;
 
+  // Whether each lane's access is counted.
+  bool counts() const { return counter_ != nullptr; }
+
   const Grid& grid() const { return grid_; }
   const std::array<u32, 3>& index() const { return index_; }
 
@@ -87,7 +91,7 @@ class Block {
   }
 
   // What threads accessed before is ordered with what they access from now on.
-  void order_accesses() { ++epoch_; }
+  void order_accesses() { notes_.order(); }
 
   // The lanes arrive at a barrier and wait, unless they only `arrive`. `threads`: how many it waits
   // for, zero: all that have not ended.
@@ -107,19 +111,12 @@ class Block {
     u32 arrived = 0, threads = 0, count = 0;
     Reduce reduce = Reduce::None;
   };
-  // Who accessed a byte of shared memory since the last barrier: warps, from 1; kMany: several.
-  struct Access {
-    u32 epoch = 0;
-    u16 writer = 0, reader = 0;
-  };
   // A copy that its warp has not waited for.
   struct Copy {
     u32 warp = 0, group = 0;
     u64 address = 0;
     u32 bytes = 0;
   };
-  static constexpr u16 kMany = 0xffff;
-
   void run_warp(Warp& warp);
   Flow run_operations(Warp& warp, const Operation*& op);
   Flow run_counted(Warp& warp, const Operation*& op);
@@ -132,7 +129,6 @@ class Block {
   void release_barriers();
   bool release_barrier(u32 number);
   u32 threads_alive() const;
-  bool is_noted(u16 self, u64 address, u32 bytes, bool write) const;
   void note_shared(Warp& warp, u32 lane, u64 address, u32 bytes, bool write, bool atomic);
   bool check_copies(Warp& warp, u32 lane, u64 address, u32 bytes);
   void set_fault(const Warp& warp);
@@ -143,13 +139,11 @@ class Block {
   std::vector<std::unique_ptr<Warp>> warps_;
   std::vector<RegisterRules> rules_;  // of each warp, if registers are judged
   std::vector<u8> shared_, local_;
-  // Of each byte of shared memory, where they are judged.
-  std::vector<Access> accesses_;
-  std::vector<u8> written_;   // 1: ever
-  std::vector<u16> copiers_;  // the warp whose copy is pending, from 1
-  std::vector<Copy> copies_;
-  u32 epoch_ = 1;
+  // Of shared memory, where it is judged.
   bool judges_shared_ = false;
+  SharedNotes notes_;
+  std::vector<u16> copiers_;  // of each byte: the warp whose copy is pending, from 1
+  std::vector<Copy> copies_;
   std::array<BarrierState, kBarriers> barriers_;
   InstructionCounter* const counter_;
   const Range* last_range_ = nullptr;

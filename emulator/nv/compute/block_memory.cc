@@ -49,8 +49,7 @@ u8* Block::shared(Warp& warp, u32 lane, u64 address, u32 bytes, bool write, bool
                      write ? "write" : "read", bytes, address, shared_.size()));
     return nullptr;
   }
-  if (judges_shared_ && check_copies(warp, lane, address, bytes) &&
-      !is_noted(static_cast<u16>(warp.index + 1), address, bytes, write))
+  if (judges_shared_ && check_copies(warp, lane, address, bytes))
     note_shared(warp, lane, address, bytes, write, atomic);
   if (warp.fault.rule != nullptr) return nullptr;
   if (counter_ != nullptr) [[unlikely]]
@@ -58,58 +57,23 @@ u8* Block::shared(Warp& warp, u32 lane, u64 address, u32 bytes, bool write, bool
   return shared_.data() + address;
 }
 
-// Whether the access is in order and changes nothing of what is noted, which is the case for most.
-bool Block::is_noted(u16 self, u64 address, u32 bytes, bool write) const {
-  const Access first = accesses_[address];
-  if (first.epoch != epoch_) return false;
-  const bool same = write ? first.writer == self && (first.reader == 0 || first.reader == self)
-                          : (first.writer == 0 || first.writer == self) &&
-                                (first.reader == self || first.reader == kMany);
-  if (!same) return false;
-  u64 differ = 0, all_written = 1;
-  for (u64 at = address; at < address + bytes; ++at) {
-    differ |= std::bit_cast<u64>(accesses_[at]) ^ std::bit_cast<u64>(first);
-    all_written &= written_[at];
-  }
-  return differ == 0 && all_written != 0;
-}
-
-// Two warps that access a byte between two barriers, one of them writing, race: neither their order
-// nor which value is read is defined. Atomic operations do not race with each other.
 void Block::note_shared(Warp& warp, u32 lane, u64 address, u32 bytes, bool write, bool atomic) {
-  const u16 self = static_cast<u16>(warp.index + 1);
-  for (u64 at = address; at < address + bytes; ++at) {
-    Access& access = accesses_[at];
-    if (access.epoch != epoch_) {
-      access.epoch = epoch_;
-      access.writer = access.reader = 0;
-    }
-    const bool by_other = access.writer != 0 && access.writer != self;
-    const bool read_by_other = access.reader != 0 && access.reader != self;
-    if (!atomic && (by_other || (write && read_by_other))) {
-      const Level level = grid_.checks.report(
-          kSharedRace, fmt::format("{}: warps {} and {} access shared address {:#x} without a "
-                                   "barrier between them",
-                                   grid_.kernel.name,
-                                   (by_other ? access.writer : access.reader) - 1, warp.index, at));
-      if (level == Level::Error) {
-        stop(warp, kSharedRace, lane, at, fmt::format("shared address {:#x} is not ordered", at));
-        return;
-      }
-    }
-    if (!write && written_[at] == 0 &&
-        grid_.checks.report(kUndefinedShared,
-                            fmt::format("{}: warp {} reads shared address {:#x}, which was never "
-                                        "written",
-                                        grid_.kernel.name, warp.index, at)) == Level::Error) {
-      stop(warp, kUndefinedShared, lane, at, fmt::format("shared address {:#x} is undefined", at));
-      return;
-    }
-    if (atomic) continue;
-    u16& who = write ? access.writer : access.reader;
-    who = who == 0 || who == self ? self : kMany;
-    if (write) written_[at] = 1;
-  }
+  const SharedNotes::Access access{address, bytes, static_cast<u16>(warp.index), write, atomic};
+  notes_.note(access, [&](const SharedNotes::Finding& finding) {
+    const bool race = finding.kind == SharedNotes::Finding::Kind::Race;
+    const Check& rule = race ? kSharedRace : kUndefinedShared;
+    const std::string message =
+        race ? fmt::format(
+                   "{}: warps {} and {} access shared address {:#x} without a barrier "
+                   "between them",
+                   grid_.kernel.name, finding.other, warp.index, finding.at)
+             : fmt::format("{}: warp {} reads shared address {:#x}, which was never written",
+                           grid_.kernel.name, warp.index, finding.at);
+    if (grid_.checks.report(rule, message) != Level::Error) return true;
+    stop(warp, rule, lane, finding.at,
+         fmt::format("shared address {:#x} is {}", finding.at, race ? "not ordered" : "undefined"));
+    return false;
+  });
 }
 
 // False: the rule was broken, and the warp is stopped.
@@ -142,10 +106,8 @@ u8* Block::copy_target(Warp& warp, u32 lane, u64 address, u32 bytes) {
 void Block::finish_copies(Warp& warp, u32 groups) {
   std::erase_if(copies_, [&](const Copy& copy) {
     if (copy.warp != warp.index || copy.group >= groups) return false;
-    for (u64 at = copy.address; at < copy.address + copy.bytes; ++at) {
-      copiers_[at] = 0;
-      accesses_[at] = {epoch_, static_cast<u16>(warp.index + 1), 0};
-    }
+    for (u64 at = copy.address; at < copy.address + copy.bytes; ++at) copiers_[at] = 0;
+    notes_.note_copy(copy.address, copy.bytes, static_cast<u16>(warp.index));
     return true;
   });
 }

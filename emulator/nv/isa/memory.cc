@@ -1,6 +1,8 @@
 // Loads and stores. [PTX ISA, "ld", "st"; fields: Mesa's NAK, OpLd, OpSt, OpLdc]
 #include <fmt/format.h>
 
+#include <array>
+#include <bit>
 #include <cstring>
 
 #include "emulator/nv/compute/rules.h"
@@ -23,16 +25,43 @@ bool passes_l1(const Operation& op, Space space) {
   return (space == Space::Global || space == Space::Generic) && order > 5;
 }
 
+// The lanes of an instruction by what they read of shared memory: most read what another one does.
+class SharedReads {
+ public:
+  // A lane that reads the same, or `lane` itself, which is noted.
+  u32 lane_that_reads(u64 address, u32 bytes, u32 lane) {
+    const u32 slot = static_cast<u32>(address >> std::countr_zero(bytes)) % kLanes;
+    if (!(taken_ >> slot & 1) || addresses_[slot] != address) {
+      taken_ |= 1u << slot;
+      addresses_[slot] = address;
+      lanes_[slot] = lane;
+    }
+    return lanes_[slot];
+  }
+
+ private:
+  u32 taken_ = 0;
+  std::array<u64, kLanes> addresses_;
+  std::array<u32, kLanes> lanes_;
+};
+
 Flow load(Warp& warp, const Operation& op, Space space) {
   if (is_unknown_address(op, space)) return unknown_instruction(warp, op);
   const AccessSize size = access_size(op);
   const u32 mask = warp.mask_of(op);
   const u32 words = size.bytes <= 4 ? 1 : size.bytes / 4;
+  const bool fresh = passes_l1(op, space), shares = space == Space::Shared && !warp.block->counts();
+  SharedReads reads;
   alignas(64) u32 out[4][kLanes];
   for (u32 lane = 0; lane < kLanes; ++lane) {
     if (!(mask >> lane & 1)) continue;
     const u64 address = address_of(warp, op, space, lane, 32);
-    if (passes_l1(op, space)) warp.block->drop_cached(address);
+    if (fresh) warp.block->drop_cached(address);
+    if (const u32 other = shares ? reads.lane_that_reads(address, size.bytes, lane) : lane;
+        other != lane) {
+      for (u32 word = 0; word < words; ++word) out[word][lane] = out[word][other];
+      continue;
+    }
     const u8* from = locate(warp, space, lane, address, size.bytes, false);
     if (from == nullptr) return Flow::Stop;
     u32 value[4] = {};
