@@ -14,6 +14,7 @@ namespace doorbell::emu {
 namespace {
 
 constexpr usize kKept = 1000;
+constexpr u64 kToldWarnings = 100;  // of a rule
 constexpr std::array<std::string_view, 3> kNames = {"off", "warn", "error"};
 
 Result<Level> parse_level(std::string_view text) {
@@ -79,13 +80,17 @@ Level Checks::report(const Check& check, std::string message, Level at_most) {
   Level found = std::min(level(check), at_most);
   if (found == Level::Off) return found;
   Report report{&check, found, std::move(message)};
+  bool is_told = true;
   {
     std::lock_guard lock(mutex_);
-    ++counts_[check.id];
+    const u64 count = ++counts_[check.id];
+    if (found == Level::Warn) is_told = count <= kToldWarnings;
+    if (found == Level::Warn && count == kToldWarnings)
+      report.message += " (further warnings of this rule are counted, and not told)";
     if (found == Level::Error) ++errors_;
     if (reports_.size() < kKept) reports_.push_back(report);
   }
-  if (listener_) listener_(report);
+  if (listener_ && is_told) listener_(report);
   return found;
 }
 

@@ -57,9 +57,10 @@ class Checks {
   Result<void> configure(std::string_view text, std::span<const Check* const> all);
   Level level(const Check& check) const;
 
-  // Reports a violation: counts it, keeps the report, calls the listener; Off does nothing. The
-  // caller acts on the returned level: at Error the queue stops or the call fails, even if hardware
-  // would continue. `at_most` limits the level of violations that the program does not cause.
+  // Reports a violation: counts it, keeps the report, calls the listener, unless 100 warnings of
+  // the rule were told; Off does nothing. The caller acts on the returned level: at Error the queue
+  // stops or the call fails, even if hardware would continue. `at_most` limits the level of
+  // violations that the program does not cause.
   Level report(const Check& check, std::string message, Level at_most = Level::Error);
 
   // Called with each report, from the thread that found it; set it before other threads start.

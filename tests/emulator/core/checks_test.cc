@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace doorbell::emu {
 namespace {
 
@@ -73,6 +75,24 @@ TEST(Checks, CountsAndTellsWhatIsNotOff) {
   EXPECT_EQ(checks.reports().size(), 4u);
   checks.clear();
   EXPECT_EQ(checks.errors() + checks.count(kOther) + checks.reports().size(), 0u);
+}
+
+TEST(Checks, TellsAHundredWarningsOfARuleAndEachError) {
+  Checks checks;
+  ASSERT_TRUE(checks.configure("AMD-VM-002=error", kAll));
+  std::vector<std::string> heard;
+  checks.listen([&](const Report& report) { heard.push_back(report.message); });
+  for (int i = 0; i < 250; ++i) {
+    checks.report(kFirst, "again");
+    checks.report(kSecond, "wrong");
+  }
+  EXPECT_EQ(std::ranges::count(heard, "wrong"), 250);
+  EXPECT_EQ(std::ranges::count(heard, "again"), 99);
+  EXPECT_EQ(
+      std::ranges::count(heard, "again (further warnings of this rule are counted, and not told)"),
+      1);
+  EXPECT_EQ(heard.size(), 350u);
+  EXPECT_EQ(checks.count(kFirst), 250u);
 }
 
 }  // namespace
