@@ -1,6 +1,6 @@
 // The time of a grid on one core, from the first group to the last: a tiled product of two 256 x
 // 256 matrices of f32 on gfx1100, plain, with a seed, with undefined values tracked, with waits for
-// loads judged, and with races in LDS or in memory. By Google Benchmark; items are
+// loads judged, and with races in LDS, in memory, or between grids. By Google Benchmark; items are
 // wave-instructions.
 #include <benchmark/benchmark.h>
 
@@ -12,6 +12,7 @@
 #include "bench/emulator/matmul_words.h"
 #include "emulator/amd/compute/grid.h"
 #include "emulator/amd/isa/handlers.h"
+#include "emulator/amd/races/queue_races.h"
 
 namespace doorbell::emu::amdgpu {
 namespace {
@@ -49,15 +50,15 @@ void matmul(benchmark::State& state) {
     return;
   }
   DirectMemory memory(machine.space);
-  const Dispatch dispatch{.code = kCode,
-                          .rsrc1 = bench::kMatmulRsrc1,
-                          .rsrc2 = bench::kMatmulRsrc2,
-                          .rsrc3 = bench::kMatmulRsrc3,
-                          .wave32 = true,
-                          .user_sgprs = {static_cast<u32>(kArguments), 0},
-                          .groups = {8, 8, 1},
-                          .group_size = {64, 1, 1},
-                          .lds_bytes = bench::kMatmulLdsBytes};
+  Dispatch dispatch{.code = kCode,
+                    .rsrc1 = bench::kMatmulRsrc1,
+                    .rsrc2 = bench::kMatmulRsrc2,
+                    .rsrc3 = bench::kMatmulRsrc3,
+                    .wave32 = true,
+                    .user_sgprs = {static_cast<u32>(kArguments), 0},
+                    .groups = {8, 8, 1},
+                    .group_size = {64, 1, 1},
+                    .lds_bytes = bench::kMatmulLdsBytes};
   UndefinedMemory undefined;
   UndefinedTracking tracking{&undefined, &machine.space,
                              [](Use, const std::string&) { return true; }};
@@ -65,6 +66,10 @@ void matmul(benchmark::State& state) {
                       .undefined = state.range(1) != 0 ? &tracking : nullptr};
   if (state.range(2) != 0) options.missing_wait = [](const std::string&) { return true; };
   if (state.range(3) == 1) options.race = [](const std::string&) { return true; };
+  AgentRaces agents;
+  QueueRaces queue(agents);
+  options.space = &machine.space;
+  options.agent_race = [](const std::string&) { return true; };
   u64 executed = 0;
   for (auto _ : state) {
     std::fill(machine.matrices[0].begin(), machine.matrices[0].end(), 0.0f);
@@ -72,10 +77,14 @@ void matmul(benchmark::State& state) {
       options.races = std::make_shared<GlobalRaces>(chip, waves_per_group(dispatch));
       options.memory_race = [](const std::string&) { return true; };
     }
+    if (state.range(3) == 3) dispatch.task = queue.launch("the product", 1);
     Grid grid(chip, **cache, memory, dispatch, options);
     const GridStop stop = grid.run();
     if (stop.kind != GridStop::Kind::Done) state.SkipWithError(stop.what.c_str());
     executed += grid.instructions();
+    if (!dispatch.task) continue;
+    dispatch.task->end_part();
+    queue.join_grids();
   }
   if (machine.matrices[0][kElements - 1] != 256.0f) state.SkipWithError("a wrong product");
   state.SetItemsProcessed(static_cast<i64>(executed));
@@ -89,6 +98,7 @@ BENCHMARK(matmul)
     ->Args({0, 0, 1, 0})
     ->Args({0, 0, 0, 1})
     ->Args({0, 0, 0, 2})
+    ->Args({0, 0, 0, 3})
     ->Args({0, 0, 1, 1})
     ->Unit(benchmark::kMillisecond);
 

@@ -140,6 +140,8 @@ void GridLauncher::judge_races(const Dispatch& dispatch, GridOptions* grid) {
     };
   };
   if (options_.checks->level(kLdsRace) != Level::Off) grid->race = judged_by(kLdsRace);
+  grid->space = options_.space;
+  grid->agent_race = judged_by(kAgentRace);
   if (options_.checks->level(kMemoryRace) == Level::Off) return;
   grid->memory_race = judged_by(kMemoryRace);
   // A command processor launches on one XCC after the other.

@@ -22,6 +22,7 @@
 #include "emulator/amd/kfd/kfd.h"
 #include "emulator/amd/kfd/kfd_checks.h"
 #include "emulator/amd/kfd/kfd_files.h"
+#include "emulator/amd/races/agent_races.h"
 #include "emulator/core/machine_clock.h"
 
 namespace doorbell::emu::amdgpu {
@@ -35,9 +36,8 @@ constexpr u64 kPatience = 1 << 20, kGlance = 1 << 15;
 class GpuEngine final : public Engine {
  public:
   GpuEngine(const Chip& chip, Kfd& kfd, u32 index, const MachineOptions& options,
-            UndefinedMemory* undefined, std::function<void()> rung)
-      : lockstep_(options.lockstep),
-        rung_(std::move(rung)),
+            UndefinedMemory* undefined, AgentRaces* races, std::function<void()> rung)
+      : rung_(moves_with_doorbells(options, races) ? std::move(rung) : nullptr),
         launcher_({.chip = &chip,
                    .space = &kfd.devices()[index]->space,
                    .compute_units = compute_units(*kfd.devices()[index]->slot.node),
@@ -64,6 +64,7 @@ class GpuEngine final : public Engine {
               .trace = kfd.trace(),
               .hook = options.hook,
               .undefined = undefined,
+              .races = races,
               .lockstep = options.lockstep,
               .adversarial = options.adversarial,
               .hang_after = hang_after(options),
@@ -81,7 +82,7 @@ class GpuEngine final : public Engine {
   }
   void ring(QueueId id, u64 value, unsigned bytes) override {
     gpu_.ring(id, value, bytes);
-    if (lockstep_) rung_();
+    if (rung_) rung_();
   }
   void unmapped(u64 start, u64 end) override { gpu_.unmapped(start, end); }
 
@@ -103,8 +104,13 @@ class GpuEngine final : public Engine {
     return hash_combine(options.seed + 1, index) | 1;
   }
 
-  bool lockstep_;
-  std::function<void()> rung_;  // a doorbell moves the machine
+  // In lockstep a doorbell moves the machine. Where races are judged, only a host that waits or
+  // asks for the time does: the next doorbell would come behind all work, and order it.
+  static bool moves_with_doorbells(const MachineOptions& options, const AgentRaces* races) {
+    return options.lockstep && (races == nullptr || options.adversarial);
+  }
+
+  std::function<void()> rung_;  // or null
   GridLauncher launcher_;
   Gpu gpu_;
 };
@@ -130,6 +136,7 @@ struct Machine::State {
   Checks checks{Level::Error};
   Trace trace;
   UndefinedMemory undefined;
+  std::unique_ptr<AgentRaces> races;       // null: not judged
   std::atomic<u64> now_ns{1'000'000'000};  // lockstep
   std::unique_ptr<Kfd> kfd;
   std::vector<std::unique_ptr<GpuEngine>> engines;  // go before the Kfd that they interrupt
@@ -158,13 +165,15 @@ Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
   kfd.checks = &state->checks;
   UndefinedMemory* undefined = asks_for_undefined(state->checks) ? &state->undefined : nullptr;
   const bool waits = state->checks.level(kLoadWait) != Level::Off;
-  const bool races =
-      state->checks.level(kLdsRace) != Level::Off || state->checks.level(kMemoryRace) != Level::Off;
+  if (state->checks.level(kAgentRace) != Level::Off) state->races = std::make_unique<AgentRaces>();
+  const bool races = state->checks.level(kLdsRace) != Level::Off ||
+                     state->checks.level(kMemoryRace) != Level::Off || state->races != nullptr;
   if ((undefined != nullptr || waits || races) && state->options.counts != nullptr)
     return fail(ErrorKind::Unsupported,
                 "instructions are not counted while undefined values, waits or races are judged: "
                 "set AMD-INI=off,AMD-LOAD=off,AMD-RACE=off");
   kfd.undefined = undefined;
+  kfd.races = state->races.get();
   kfd.trace = trace;
   kfd.polled_doorbells = state->options.polled_doorbells;
   kfd.silent_waves = state->options.silent_waves;
@@ -175,7 +184,7 @@ Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
   for (const auto& device : parts.kfd->devices()) {
     parts.engines.push_back(std::make_unique<GpuEngine>(
         *find_chip(device->slot.node->name), *parts.kfd, device->slot.index, parts.options,
-        undefined, [m = machine.get()] { m->run_some(); }));
+        undefined, parts.races.get(), [m = machine.get()] { m->run_some(); }));
     device->engine = parts.engines.back().get();
   }
   if (parts.options.lockstep)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 namespace doorbell::emu::amdgpu {
 
 class GlobalWaveSync;
+class RaceTask;
 
 struct Dispatch {
   std::string kernel;                   // for reports: a name, or empty
@@ -41,6 +43,9 @@ struct Dispatch {
   u32 xcc = 0, xcc_count = 1;
 
   GlobalWaveSync* wave_sync = nullptr;  // of the process, borrowed; null: none
+
+  // What it is among other agents (amd/races), on all of its XCCs; null: races are not judged.
+  std::shared_ptr<RaceTask> task{};
 };
 
 u32 waves_per_group(const Dispatch& dispatch);

@@ -57,7 +57,10 @@ Grid::Grid(const Chip& chip, CodeCache& code, Memory& memory, Dispatch dispatch,
     const u64 launches = dispatch_.xcc % dispatch_.xcc_count == 0 ? 1 : 0;
     counter_ = std::make_unique<WaveCounter>(chip_, memory_, launches);
   } else {
-    if (options_.races) races_ = std::make_unique<RaceMemory>(memory_, *options_.races);
+    if (dispatch_.task)
+      accesses_ = std::make_unique<GridAccesses>(*dispatch_.task, *options_.space, chip_);
+    if (options_.races || accesses_)
+      races_ = std::make_unique<RaceMemory>(memory_, options_.races.get(), accesses_.get());
     Memory& seen = races_ ? static_cast<Memory&>(*races_) : memory_;
     if (options_.undefined != nullptr)
       twins_ = std::make_unique<TwinMemories>(seen, *options_.undefined->space,

@@ -57,6 +57,9 @@ struct GridOptions {
   // The same of memory, by two waves of the dispatch, whose XCCs share `races`.
   std::shared_ptr<GlobalRaces> races;
   std::function<bool(const std::string&)> memory_race;
+  // The same of memory, with other grids, queues and copy engines, if the dispatch has a task.
+  std::function<bool(const std::string&)> agent_race;
+  const AddressSpace* space = nullptr;  // where the grid's memory is, for `agent_race`; borrowed
   // Gets what waves execute, under this name; borrowed. Null: off, at no cost. Undefined values are
   // not tracked, waits and races not judged meanwhile.
   Counts* counts = nullptr;
@@ -84,8 +87,8 @@ struct GridStop {
     Size,       // a group that the chip cannot hold
     Undefined,  // an undefined value is used, and UndefinedTracking::report returned true
     Wait,       // a load is used before it was waited for, and missing_wait returned true
-    Race,       // two waves access LDS or memory without an order, and `race` or `memory_race` of
-                // GridOptions returned true
+    Race,       // accesses of LDS or memory without an order, and `race`, `memory_race` or
+                // `agent_race` of GridOptions returned true
   };
   Kind kind = Kind::Running;
   bool waiting = false;        // Running: all waves wait, or have only polled with s_sleep for long
@@ -181,15 +184,16 @@ class Grid {
     bool all_poll = false;
     bool none_ready = false;
   };
-  Round round_;                           // without a seed: waves that had their turn
-  bool spinning_ = false;                 // without a seed: in the last round all waves polled
-  bool stuck_ = false;                    // every wave waits for another group's
-  u64 under_way_;                         // with a seed: groups that run at once
-  u64 look_at_ = 0, look_after_ = 0;      // with a seed: when to check for polling
-  GridStop stopped_;                      // of the last run, unless it can continue
-  std::unique_ptr<RaceMemory> races_;     // null unless races in memory are judged
-  std::unique_ptr<TwinMemories> twins_;   // null unless undefined values are tracked
-  std::unique_ptr<WaveCounter> counter_;  // null unless instructions are counted
+  Round round_;                             // without a seed: waves that had their turn
+  bool spinning_ = false;                   // without a seed: in the last round all waves polled
+  bool stuck_ = false;                      // every wave waits for another group's
+  u64 under_way_;                           // with a seed: groups that run at once
+  u64 look_at_ = 0, look_after_ = 0;        // with a seed: when to check for polling
+  GridStop stopped_;                        // of the last run, unless it can continue
+  std::unique_ptr<GridAccesses> accesses_;  // null unless races with other agents are judged
+  std::unique_ptr<RaceMemory> races_;       // null unless races in memory are judged
+  std::unique_ptr<TwinMemories> twins_;     // null unless undefined values are tracked
+  std::unique_ptr<WaveCounter> counter_;    // null unless instructions are counted
   std::set<std::pair<u64, Use>> reported_;
   std::set<u64> reported_waits_;
   std::set<std::pair<u64, u64>> reported_races_;

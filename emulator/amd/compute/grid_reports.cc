@@ -31,8 +31,10 @@ std::optional<GridStop> Grid::race(WorkGroup& group, usize index) {
   std::optional<GridStop> result;
   if (group.races() != nullptr)
     result = report_races(group.races()->take(), options_.race, group, index);
-  if (!result && races_)
+  if (!result && options_.races && races_)
     result = report_races(options_.races->take(), options_.memory_race, group, index);
+  if (!result && accesses_)
+    result = report_races(accesses_->take(), options_.agent_race, group, index);
   return result;
 }
 

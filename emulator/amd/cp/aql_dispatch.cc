@@ -122,10 +122,7 @@ bool AqlQueue::report_inactive(const hw::AmdQueue& queue, hw::QueueError error) 
   u64 signal = queue.queue_inactive_signal;
   hw::AmdSignal now;
   reporting_ = true;
-  if (signal == 0 || !check_signal(signal) ||
-      gpu_.memory.read(Client::CommandProcessor, signal,
-                       std::span(reinterpret_cast<u8*>(&now), sizeof now)))
-    return false;
+  if (signal == 0 || !check_signal(signal) || read_signal(signal, now)) return false;
   if (gpu_.memory.store(Client::CommandProcessor, signal + offsetof(hw::AmdSignal, value),
                         static_cast<u64>(error)))
     return false;
@@ -335,6 +332,7 @@ Outcome AqlQueue::launch_parts(const hw::KernelDispatchPacket& packet,
   if (gpu_.generation != hw::Generation::Gfx9)
     sources.private_segment_buffer[3] |= (dispatch.wave32 ? 2u : 3u) << 21;
 
+  const std::shared_ptr<RaceTask> task = dispatcher_.begin_dispatch(gpu_.xccs, dispatch.code);
   u64 start = gpu_.clock();
   usize before = pipeline_.grids();
   const u64 share = scratch_share(queue);
@@ -361,6 +359,7 @@ Outcome AqlQueue::launch_parts(const hw::KernelDispatchPacket& packet,
     dispatcher_.launch(dispatch, std::move(snapshots));
   }
   pipeline_.when_done(pipeline_.grids() - before, [=, this] {
+    const ActingAs as(gpu_.memory, task.get());
     return complete(packet.release, packet.completion_signal, start);
   });
   return Outcome::Done;

@@ -31,6 +31,7 @@ Step AqlQueue::advance_ring() {
     if (type == hw::AqlType::Invalid) {
       const u64 of_type = 0xff;
       note_wait({slot(), hw::Compare::NotEqual, of_type, static_cast<u64>(type), header});
+      late_ = true;
       return Step::Waiting;
     }
     packet_.resize(hw::kAqlPacketBytes / 4);
@@ -39,6 +40,8 @@ Step AqlQueue::advance_ring() {
                              std::span(reinterpret_cast<u8*>(packet_.data()), hw::kAqlPacketBytes)))
       return stop(std::move(*fault));
     fetched_ = true, begun_ = false;
+    if (races() != nullptr) begin_race_packet("an AQL packet");
+    if (std::exchange(late_, false) && races() != nullptr) races()->learn_from_host();
     trace_packet(hw::StreamKind::Aql, packet_);
     if (gpu_.hook) {
       const HookVerdict verdict = gpu_.hook->packet(id_, QueueKind::Aql, 0, packet_);
@@ -52,6 +55,7 @@ Step AqlQueue::advance_ring() {
   }
   auto header = decode<hw::AqlHeader>(std::array<u32, 1>{packet_[0] & 0xffff});
   if (header.barrier && !begun_ && !pipeline_.empty()) return Step::Waiting;
+  if (header.barrier && !begun_ && races() != nullptr) races()->join_all();
   if (!begun_) acquire(header.acquire);
   begun_ = true;
   return execute_packet();
@@ -158,9 +162,10 @@ Step AqlQueue::execute_packet() {
 // [HSA Runtime 1.2, 2.9.1 and 2.9.2]
 void AqlQueue::packet_done() {
   if (completion_ != 0 || release_ != hw::FenceScope::None)
-    pipeline_.at_end([this, release = release_, signal = completion_, start = gpu_.clock()] {
-      return complete(release, signal, start);
-    });
+    pipeline_.at_end(
+        behind_all([this, release = release_, signal = completion_, start = gpu_.clock()] {
+          return complete(release, signal, start);
+        }));
   completion_ = 0, release_ = hw::FenceScope::None;
   fetched_ = begun_ = false;
   if (std::exchange(repeats_, false)) return;
@@ -168,6 +173,7 @@ void AqlQueue::packet_done() {
   auto fault = gpu_.memory.write(Client::CommandProcessor, slot(),
                                  std::span(reinterpret_cast<const u8*>(&invalid), sizeof invalid));
   read_up_to(read_ + 1);
+  const ActingAs nobody(gpu_.memory, nullptr);
   if (!fault) fault = gpu_.memory.store(Client::CommandProcessor, description_.read_pointer, read_);
   if (fault) stop(std::move(*fault));
 }
@@ -184,6 +190,13 @@ void AqlQueue::acquire(hw::FenceScope scope) {
                   {.vector = true, .scalar = true, .gl1 = true, .l2_invalidate = past_l2});
 }
 
+// What is in it others may change meanwhile, word by word.
+std::optional<MemoryFault> AqlQueue::read_signal(u64 va, hw::AmdSignal& signal) {
+  const ActingAs nobody(gpu_.memory, nullptr);
+  return gpu_.memory.read(Client::CommandProcessor, va,
+                          std::span(reinterpret_cast<u8*>(&signal), sizeof signal));
+}
+
 std::optional<MemoryFault> AqlQueue::complete(hw::FenceScope release, u64 signal, u64 start) {
   bool past_l2 =
       release == hw::FenceScope::System || (release == hw::FenceScope::Agent && gpu_.xccs > 1);
@@ -194,9 +207,7 @@ std::optional<MemoryFault> AqlQueue::complete(hw::FenceScope release, u64 signal
 
   constexpr Client kCp = Client::CommandProcessor;
   hw::AmdSignal now;
-  if (auto fault =
-          gpu_.memory.read(kCp, signal, std::span(reinterpret_cast<u8*>(&now), sizeof now)))
-    return fault;
+  if (auto fault = read_signal(signal, now)) return fault;
   if (auto fault = gpu_.memory.store(kCp, signal + offsetof(hw::AmdSignal, start_ts), start))
     return fault;
   if (auto fault = gpu_.memory.store(kCp, signal + offsetof(hw::AmdSignal, end_ts), gpu_.clock()))
@@ -212,6 +223,13 @@ std::optional<MemoryFault> AqlQueue::complete(hw::FenceScope release, u64 signal
   return std::nullopt;
 }
 
+void AqlQueue::note_dependency(u64 signal) {
+  const u64 va = signal + offsetof(hw::AmdSignal, value);
+  u64 value = 0;
+  if (!gpu_.memory.load(Client::CommandProcessor, va, value) && value == 0)
+    note_wait_over({.va = va}, sizeof value);
+}
+
 Outcome AqlQueue::barrier(const hw::BarrierPacket& packet) {
   bool all = packet.type == hw::AqlType::BarrierAnd;
   bool any_done = false, any_open = false;
@@ -225,6 +243,8 @@ Outcome AqlQueue::barrier(const hw::BarrierPacket& packet) {
     if (value != 0) note_wait({.va = signal + offsetof(hw::AmdSignal, value), .value = value});
   }
   if (all ? any_open : any_open && !any_done) return Outcome::Wait;
+  for (u64 signal : packet.dep)
+    if (signal != 0) note_dependency(signal);
   acquire(packet.acquire);  // of what the signals announced
   if (auto fault = complete(packet.release, packet.completion_signal, gpu_.clock()))
     return stopped(std::move(*fault));

@@ -83,6 +83,9 @@ class AqlQueue final : public ComputeQueue {
   void acquire(amd::hw::FenceScope scope);
   // Release fence and completion signal.
   std::optional<MemoryFault> complete(amd::hw::FenceScope release, u64 signal, u64 start);
+  std::optional<MemoryFault> read_signal(u64 va, amd::hw::AmdSignal& signal);
+  // A barrier packet is behind what this signal announces, if it is 0.
+  void note_dependency(u64 signal);
 
   template <class Packet>
   std::optional<Packet> take_aql();
@@ -98,6 +101,7 @@ class AqlQueue final : public ComputeQueue {
   bool begun_ = false;       // its fences and barrier are behind it
   bool fetched_ = false;     // packet_ holds it
   bool repeats_ = false;     // it is read again, as a test's hook wants
+  bool late_ = false;        // its doorbell came before it
   bool short_of_scratch_ = false;
   bool reporting_ = false;  // something was told, or could not be: the client is asked no more
   std::optional<Connected> connected_;

@@ -4,10 +4,21 @@
 #include <algorithm>
 
 #include "drivers/amd/hw/program_registers.h"
+#include "emulator/amd/kernel_names.h"
 
 namespace doorbell::emu::amdgpu {
 
 namespace hw = amd::hw;
+
+std::shared_ptr<RaceTask> Dispatcher::begin_dispatch(u32 parts, u64 code) {
+  task_.reset();
+  if (queue_.races() == nullptr) return nullptr;
+  const std::string name = kernel_name_at(gpu_.memory.space(), code);
+  task_ = queue_.races()->launch(
+      queue_.race_place(name.empty() ? fmt::format("the kernel at {:#x}", code) : "kernel " + name),
+      parts);
+  return task_;
+}
 
 void Dispatcher::launch(const Dispatch& dispatch, std::vector<Snapshot> snapshots) {
   if (gpu_.trace && gpu_.trace->enabled())
@@ -16,7 +27,10 @@ void Dispatcher::launch(const Dispatch& dispatch, std::vector<Snapshot> snapshot
                              dispatch.groups[0], dispatch.groups[1], dispatch.groups[2],
                              dispatch.group_size[0], dispatch.group_size[1], dispatch.group_size[2],
                              dispatch.xcc));
-  if (dispatch.groups[0] == 0 || dispatch.groups[1] == 0 || dispatch.groups[2] == 0) return;
+  if (dispatch.groups[0] == 0 || dispatch.groups[1] == 0 || dispatch.groups[2] == 0) {
+    if (task_) task_->end_part();
+    return;
+  }
   std::vector<Use> uses{{"its code", dispatch.code, hw::kCodeAlignment}};
   for (const Snapshot& taken : snapshots)
     uses.push_back({taken.what, taken.va, taken.bytes.size()});
@@ -25,8 +39,9 @@ void Dispatcher::launch(const Dispatch& dispatch, std::vector<Snapshot> snapshot
     uses.push_back({"its scratch", dispatch.scratch_base, bytes});
   Dispatch launched = dispatch;
   if (gpu_.has_wave_sync) launched.wave_sync = &gpu_.wave_sync;
+  launched.task = task_;
   pipeline_.launch(gpu_.launcher->launch(launched, gpu_.caches), std::move(snapshots),
-                   std::move(uses));
+                   std::move(uses), task_);
   if (gpu_.caches) gpu_.caches->posted().launched(queue_.id(), gpu_.caches->last_dispatch());
 }
 
@@ -38,6 +53,7 @@ std::optional<Snapshot> Dispatcher::snapshot(const char* what, u64 va, u64 bytes
 
 std::optional<hw::KernelDescriptor> Dispatcher::read_descriptor(u64 va) const {
   std::array<u32, hw::KernelDescriptor::kWords> words{};
+  const ActingAs nobody(gpu_.memory, nullptr);
   if (gpu_.memory.read(Client::CommandProcessor, va,
                        std::span(reinterpret_cast<u8*>(words.data()), sizeof words)))
     return std::nullopt;

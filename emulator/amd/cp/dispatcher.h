@@ -2,6 +2,7 @@
 // kernel descriptors of those that came by registers.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -24,6 +25,8 @@ class Dispatcher : private QueuePart {
   Dispatcher(Queue& queue, GpuContext& gpu, Pipeline& pipeline)
       : QueuePart(queue, gpu), pipeline_(pipeline) {}
 
+  // The packet at hand launches a grid on so many XCCs; where races are judged, their task.
+  std::shared_ptr<RaceTask> begin_dispatch(u32 parts, u64 code);
   // A grid that was judged goes into the pipeline.
   void launch(const Dispatch& dispatch, std::vector<Snapshot> snapshots);
   // Nothing where the memory is not mapped.
@@ -44,6 +47,7 @@ class Dispatcher : private QueuePart {
 
   Pipeline& pipeline_;  // borrowed from the queue
   std::unordered_map<u64, Descriptor> descriptors_;
+  std::shared_ptr<RaceTask> task_;  // of the dispatch at hand
 };
 
 }  // namespace doorbell::emu::amdgpu

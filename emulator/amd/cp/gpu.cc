@@ -49,6 +49,7 @@ class Gpu::Impl {
     context_.checks = options.checks;
     context_.trace = options.trace;
     context_.hook = options.hook;
+    context_.races = options.races;
     context_.adversarial = options.adversarial;
     context_.hang_after = options.hang_after;
     context_.random.seed(options.seed);

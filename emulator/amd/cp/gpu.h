@@ -26,6 +26,7 @@ class UndefinedMemory;
 
 namespace doorbell::emu::amdgpu {
 
+class AgentRaces;
 class Caches;
 class Launcher;
 class PacketHook;
@@ -47,6 +48,7 @@ struct GpuOptions {
   Trace* trace = nullptr;                // or null: no trace
   PacketHook* hook = nullptr;            // or null: packets run as written
   UndefinedMemory* undefined = nullptr;  // or null: not followed
+  AgentRaces* races = nullptr;           // of the machine; or null: not judged
   bool lockstep = false;                 // no thread; run_until_idle() does the work
   bool adversarial = false;              // the weakest legal hardware: see caches.h, pipeline.h
   // A grid that has run so many wave instructions hangs, as the kernel sees it when a queue cannot

@@ -15,6 +15,7 @@
 #include "emulator/amd/cp/launcher.h"
 #include "emulator/amd/cp/packet_hook.h"
 #include "emulator/amd/cp/register_file.h"
+#include "emulator/amd/races/agent_races.h"
 #include "emulator/core/checks.h"
 #include "emulator/core/trace.h"
 
@@ -45,8 +46,9 @@ struct GpuContext {
   Caches* caches;  // borrowed; null unless adversarial
   Launcher* launcher = nullptr;
   Checks* checks = nullptr;
-  Trace* trace = nullptr;      // or null
-  PacketHook* hook = nullptr;  // or null
+  Trace* trace = nullptr;       // or null
+  PacketHook* hook = nullptr;   // or null
+  AgentRaces* races = nullptr;  // or null: not judged
   UconfigRegisters uconfig;
   GlobalWaveSync wave_sync;
   bool has_wave_sync = false;  // some queue has brought it

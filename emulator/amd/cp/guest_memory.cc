@@ -6,6 +6,7 @@
 
 #include "base/util/format.h"
 #include "emulator/amd/cp/caches.h"
+#include "emulator/amd/races/agent_races.h"
 
 namespace doorbell::emu::amdgpu {
 
@@ -32,11 +33,34 @@ std::optional<MemoryFault> GuestMemory::translate(u64 va, u64 bytes, bool write,
   return fault;
 }
 
+void GuestMemory::judge(const Range& range, u64 va, u64 bytes, AgentAccess access) const {
+  if (task_ == nullptr) return;
+  const u8* host = range.host + (va - range.start);
+  const auto conflict = task_->access(host, bytes, access);
+  if (!conflict) return;
+  const u64 where = va + static_cast<u64>(conflict->at - host);
+  races_.push_back(fmt::format("{} {} memory at {:#x}, {}, {}", task_->who(),
+                               access == AgentAccess::Read ? "reads" : "writes", where,
+                               space_.describe(where), task_->describe(*conflict)));
+}
+
+// Before the word is there: who sees it is behind this.
+void GuestMemory::release(const Range& range, u64 va, std::span<const u8> word) {
+  if (task_ == nullptr) return;
+  judge(range, va, word.size(), AgentAccess::AtomicWrite);
+  task_->release(range.host + (va - range.start), word);
+}
+
+void GuestMemory::release_to_host() {
+  if (task_ != nullptr) task_->release_to_host();
+}
+
 std::optional<MemoryFault> GuestMemory::read(Client client, u64 va, std::span<u8> to) const {
   while (!to.empty()) {
     const Range* range = nullptr;
     if (auto fault = translate(va, to.size(), false, range)) return fault;
     u64 bytes = std::min<u64>(to.size(), range->end - va);
+    judge(*range, va, bytes, AgentAccess::Read);
     if (caches_) {
       caches_->posted().judge_packet(queue_, va, bytes);
       caches_->client_read(client, *range, va, to.first(bytes));
@@ -54,6 +78,7 @@ std::optional<MemoryFault> GuestMemory::write(Client client, u64 va, std::span<c
     const Range* range = nullptr;
     if (auto fault = translate(va, from.size(), true, range)) return fault;
     u64 bytes = std::min<u64>(from.size(), range->end - va);
+    judge(*range, va, bytes, AgentAccess::Write);
     if (caches_) {
       land_in(va, va + bytes);
       caches_->client_write(client, *range, va, from.first(bytes));
@@ -109,6 +134,7 @@ std::optional<MemoryFault> GuestMemory::store_word(Client client, u64 va, unsign
   }
   u8* host = range->host + (va - range->start);
   if (undefined_) undefined_->define(host, bytes);
+  release(*range, va, std::span(reinterpret_cast<const u8*>(&value), bytes));
   if (bytes == 8)
     __atomic_store_n(reinterpret_cast<u64*>(host), value, __ATOMIC_RELEASE);
   else
@@ -135,6 +161,12 @@ std::optional<MemoryFault> GuestMemory::atomic(u64 va, unsigned bytes, Update up
     }
     before = old;
   };
+  if (task_ != nullptr) {
+    u64 old = 0;
+    std::memcpy(&old, host, bytes);
+    const u64 updated = update(old, operand, compare);
+    release(*range, va, std::span(reinterpret_cast<const u8*>(&updated), bytes));
+  }
   if (bytes == 8)
     exchange(reinterpret_cast<u64*>(host));
   else
@@ -153,6 +185,10 @@ std::optional<MemoryFault> GuestMemory::post(u64 va, std::span<const u8> from, u
     const Range* range = nullptr;
     if (auto fault = translate(va, from.size(), true, range)) return fault;
     const u64 bytes = std::min<u64>(from.size(), range->end - va);
+    if (bytes == sizeof(u32) && va % sizeof(u32) == 0)
+      release(*range, va, from.first(bytes));
+    else
+      judge(*range, va, bytes, AgentAccess::Write);
     caches_->posted().add({.queue = queue_,
                            .range = range,
                            .va = va,

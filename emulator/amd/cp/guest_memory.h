@@ -6,15 +6,19 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "emulator/amd/cp/posted_writes.h"
 #include "emulator/amd/cp/queue_description.h"
+#include "emulator/amd/races/access_map.h"
 #include "emulator/core/address_space.h"
 #include "emulator/core/undefined_memory.h"
 
 namespace doorbell::emu::amdgpu {
 
 class Caches;
+class RaceTask;
 
 // Whose access it is: the L2 serves some of them and not others, by chip (caches.h).
 enum class Client : u8 { CommandProcessor, Sdma };
@@ -56,6 +60,14 @@ class GuestMemory {
   // Whose accesses follow.
   void serve(QueueId queue) { queue_ = queue; }
 
+  // Whose races with others are judged, of all accesses that follow but polls; null: of nobody.
+  // Returns who was before. The task is borrowed.
+  RaceTask* act_as(RaceTask* task) { return std::exchange(task_, task); }
+  // The host hears of what this one did.
+  void release_to_host();
+  // Sentences about races that were found since the last call.
+  std::vector<std::string> take_races() { return std::exchange(races_, {}); }
+
   // *va = update(*va, operand, compare), as one, of 4 or 8 bytes at a multiple of their number, to
   // which the address is rounded down; `before` is what was there.
   using Update = u64 (*)(u64 before, u64 operand, u64 compare);
@@ -83,11 +95,29 @@ class GuestMemory {
   void put(const PostedWrites::Write& write);
   // The host's bytes from `va` on, at most `bytes` of them, or what is wrong.
   std::optional<MemoryFault> translate(u64 va, u64 bytes, bool write, const Range*& range) const;
+  void judge(const Range& range, u64 va, u64 bytes, AgentAccess access) const;
+  // A word is about to be written, which others may wait for.
+  void release(const Range& range, u64 va, std::span<const u8> word);
 
   const AddressSpace& space_;
   Caches* caches_;
   UndefinedMemory* undefined_ = nullptr;
   QueueId queue_ = 0;
+  RaceTask* task_ = nullptr;
+  mutable std::vector<std::string> races_;
+};
+
+// Accesses are this task's while it lives.
+class ActingAs {
+ public:
+  ActingAs(GuestMemory& memory, RaceTask* task) : memory_(memory), before_(memory.act_as(task)) {}
+  ~ActingAs() { memory_.act_as(before_); }
+  ActingAs(const ActingAs&) = delete;
+  ActingAs& operator=(const ActingAs&) = delete;
+
+ private:
+  GuestMemory& memory_;
+  RaceTask* before_;
 };
 
 }  // namespace doorbell::emu::amdgpu

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/util/check.h"
+#include "emulator/amd/races/agent_races.h"
 
 namespace doorbell::emu::amdgpu {
 
@@ -17,9 +18,11 @@ constexpr u64 kAdversarialSlice = 64;
 }  // namespace
 
 void Pipeline::launch(std::unique_ptr<RunningGrid> grid, std::vector<Snapshot> snapshots,
-                      std::vector<Use> uses) {
-  items_.push_back(
-      {.grid = std::move(grid), .snapshots = std::move(snapshots), .uses = std::move(uses)});
+                      std::vector<Use> uses, std::shared_ptr<RaceTask> task) {
+  items_.push_back({.grid = std::move(grid),
+                    .snapshots = std::move(snapshots),
+                    .uses = std::move(uses),
+                    .task = std::move(task)});
   ++grids_;
 }
 
@@ -111,6 +114,7 @@ Pipeline::State Pipeline::step() {
   all_their_turn();
   for (Snapshot& snapshot : item.snapshots)
     if (!changed_ && !still_same(snapshot)) changed_ = std::move(snapshot);
+  if (item.task) item.task->end_part();
   std::shared_ptr<Completion> completion = std::move(item.completion);
   items_.erase(items_.begin() + static_cast<std::ptrdiff_t>(index));
   --grids_;

@@ -43,8 +43,9 @@ class Pipeline {
 
   explicit Pipeline(GpuContext& gpu) : gpu_(gpu) {}
 
+  // `task`: what ends with it, of races; or null.
   void launch(std::unique_ptr<RunningGrid> grid, std::vector<Snapshot> snapshots,
-              std::vector<Use> uses);
+              std::vector<Use> uses, std::shared_ptr<RaceTask> task = nullptr);
   // Acts when the `grids` that were launched last, and are all in flight, have retired; what was
   // launched before them may still run.
   void when_done(usize grids, EndOfPipe event);
@@ -80,6 +81,7 @@ class Pipeline {
     std::vector<Use> uses;
     u64 spent = 0;                           // wave instructions, about
     bool gives_way = false;                  // it polls: others first
+    std::shared_ptr<RaceTask> task;          // or null
     std::shared_ptr<Completion> completion;  // of all grids of a dispatch, one on each XCC; or null
   };
 

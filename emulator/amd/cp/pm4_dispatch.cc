@@ -3,6 +3,7 @@
 // AMDGPUUsage "Kernel Dispatch"]
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "drivers/amd/hw/program_registers.h"
 #include "emulator/amd/cp/pm4_interpreter.h"
@@ -57,8 +58,12 @@ Outcome Pm4Interpreter::dispatch(std::array<u32, 3> size, u32 initiator_word) {
   }
   if (initiator.ordered_append_enbl || initiator.restore || initiator.amp_shader_en)
     return stopped(fmt::format("DISPATCH_INITIATOR {:#x} is not emulated", initiator_word));
+  bool is_first = true;
   for (u32 xcc = 0; xcc < gpu_.xccs; ++xcc) {
     if (!(mask_ >> xcc & 1)) continue;
+    if (std::exchange(is_first, false))
+      dispatcher_.begin_dispatch(static_cast<u32>(std::popcount(mask_ & gpu_.xcc_mask())),
+                                 read_record<hw::ComputePgm>(sh_[xcc], gpu_.generation).entry);
     Outcome outcome =
         dispatch_xcc(xcc, static_cast<u32>(std::popcount(ring_.xccs())), size, initiator);
     if (outcome != Outcome::Done) return outcome;

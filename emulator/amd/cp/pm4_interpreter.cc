@@ -37,6 +37,7 @@ Step Pm4Interpreter::step() {
   HookVerdict verdict = HookVerdict::Take;
   if (!waits_) {
     if (const std::optional<Step> without = fetch()) return *without;
+    if (queue_.races() != nullptr) queue_.begin_race_packet(describe());
     verdict = show_hook();
     if (queue_.stopped()) return Step::Stopped;
     if (verdict == HookVerdict::Later) {

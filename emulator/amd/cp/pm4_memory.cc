@@ -138,9 +138,12 @@ Outcome Pm4Interpreter::execute(const hw::WaitRegMem& packet) {
   u32 value = 0;
   if (auto fault = gpu_.memory.load(Client::CommandProcessor, packet.addr, value))
     return stopped(std::move(*fault));
-  if (holds(packet.function, value & packet.mask, packet.reference)) return Outcome::Done;
-  queue_.note_narrow_wait(Client::CommandProcessor,
-                          {packet.addr, packet.function, packet.mask, packet.reference, value});
+  const Queue::Wait wait{packet.addr, packet.function, packet.mask, packet.reference, value};
+  if (holds(packet.function, value & packet.mask, packet.reference)) {
+    queue_.note_wait_over(wait, sizeof value);
+    return Outcome::Done;
+  }
+  queue_.note_narrow_wait(Client::CommandProcessor, wait);
   return Outcome::Wait;
 }
 
@@ -176,8 +179,12 @@ Outcome Pm4Interpreter::execute(const hw::WaitRegMem64& packet) {
   u64 value = 0;
   if (auto fault = gpu_.memory.load(Client::CommandProcessor, packet.addr, value))
     return stopped(std::move(*fault));
-  if (holds(packet.function, value & packet.mask, packet.reference)) return Outcome::Done;
-  queue_.note_wait({packet.addr, packet.function, packet.mask, packet.reference, value});
+  const Queue::Wait wait{packet.addr, packet.function, packet.mask, packet.reference, value};
+  if (holds(packet.function, value & packet.mask, packet.reference)) {
+    queue_.note_wait_over(wait, sizeof value);
+    return Outcome::Done;
+  }
+  queue_.note_wait(wait);
   return Outcome::Wait;
 }
 
@@ -321,8 +328,13 @@ Outcome Pm4Interpreter::execute(const hw::AtomicMem& packet) {
             gpu_.memory.atomic(packet.addr, bytes, apply, packet.data, packet.compare, before))
       return stopped(std::move(*fault));
     const u64 mask = wide ? ~u64{0} : ~u32{0};
-    if (!loops || before == (packet.compare & mask)) continue;
-    queue_.note_wait({packet.addr, hw::Compare::Equal, mask, packet.compare & mask, before});
+    const Queue::Wait wait{packet.addr, hw::Compare::Equal, mask, packet.compare & mask, before};
+    if (!loops) continue;
+    if (before == wait.reference) {
+      queue_.note_wait_over(wait, bytes);
+      continue;
+    }
+    queue_.note_wait(wait);
     return Outcome::Wait;
   }
   return Outcome::Done;

@@ -24,6 +24,7 @@ std::optional<MemoryFault> Pm4Queue::read_ring(u64 at, std::span<u32> words) con
 }
 
 void Pm4Queue::report_read(u64 at) {
+  const ActingAs nobody(gpu_.memory, nullptr);
   u32 wrapped = static_cast<u32>(at % (description_.ring_bytes / 4));
   if (auto fault = gpu_.memory.store(Client::CommandProcessor, description_.read_pointer, wrapped))
     stop(std::move(*fault));

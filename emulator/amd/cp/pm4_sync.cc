@@ -177,11 +177,12 @@ Outcome Pm4Interpreter::release(const Release& release) {
     return stopped(describe() + ": this selection is not emulated");
   for (u32 xcc = 0; xcc < gpu_.xccs; ++xcc) {
     if (!(mask_ >> xcc & 1)) continue;
+    auto event = queue_.behind_all([this, release, xcc] { return end_of_pipe(release, xcc); });
     if (pipeline_.empty() && !gpu_.adversarial) {
-      if (auto fault = end_of_pipe(release, xcc)) return stopped(std::move(*fault));
+      if (auto fault = event()) return stopped(std::move(*fault));
     } else {
       // The command processor goes on.
-      pipeline_.at_end([this, release, xcc] { return end_of_pipe(release, xcc); });
+      pipeline_.at_end(std::move(event));
     }
   }
   return Outcome::Done;
@@ -204,8 +205,9 @@ std::optional<MemoryFault> Pm4Interpreter::end_of_pipe(const Release& release, u
     default: break;
   }
   if (gpu_.caches && release.interrupts()) gpu_.caches->judge_host(where());
-  if (!fault && release.interrupts())
-    gpu_.interrupts.emplace_back(EventInterrupt{release.context_id, 32});
+  if (fault || !release.interrupts()) return fault;
+  gpu_.memory.release_to_host();
+  gpu_.interrupts.emplace_back(EventInterrupt{release.context_id, 32});
   return fault;
 }
 
@@ -214,7 +216,9 @@ Outcome Pm4Interpreter::execute(const hw::EventWrite& packet) {
   if (flush != (packet.index == hw::EventIndex::PartialFlush) &&
       report_violation(kEventIndex, describe()))
     return Outcome::Stop;
-  if (flush) return pipeline_.has_grids() ? Outcome::Wait : Outcome::Done;
+  if (flush && pipeline_.has_grids()) return Outcome::Wait;
+  if (flush && queue_.races() != nullptr) queue_.races()->join_grids();
+  if (flush) return Outcome::Done;
   if (name_of(packet.event).empty()) return stopped(describe() + ": this event is not emulated");
   // Counters and thread traces: nothing here counts.
   return Outcome::Done;

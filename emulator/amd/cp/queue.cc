@@ -2,6 +2,7 @@
 #include "emulator/amd/cp/queue.h"
 
 #include "base/util/error.h"
+#include "emulator/amd/cp/compare.h"
 #include "emulator/amd/cp/rules.h"
 
 namespace doorbell::emu::amdgpu {
@@ -130,13 +131,56 @@ Step Queue::step() {
   // nothing above this thread would catch it.
   wait_.reset();
   gpu_.memory.serve(id_);
+  const ActingAs processor(gpu_.memory, races_ ? &races_->processor() : nullptr);
   try {
     look_ahead();
     Step step = advance();
+    if (races_) judge_races();
     return stopped_ ? Step::Stopped : step;
   } catch (const InternalError& error) {
     return stop(fmt::format("the emulator failed: {}", error.what()));
   }
+}
+
+void Queue::judge_races() {
+  for (std::string& what : gpu_.memory.take_races())
+    if (gpu_.checks->report(kAgentRace, what) == Level::Error)
+      stop(HwException{.what = std::move(what), .judged = true});
+}
+
+std::string Queue::race_place(std::string_view what) const {
+  return fmt::format("{} of GPU {} {}", what, gpu_.index, where());
+}
+
+void Queue::begin_race_packet(std::string_view name) {
+  if (races_) races_->begin_packet(read_, race_place(name));
+}
+
+void Queue::note_wait_over(const Wait& wait, unsigned bytes) {
+  const u8* host = races_ ? gpu_.memory.space().at(wait.va, bytes, false) : nullptr;
+  if (host == nullptr) return;
+  const bool rises =
+      (wait.function == hw::Compare::GreaterEqual || wait.function == hw::Compare::Greater) &&
+      !skips_bits(wait.function, wait.mask);
+  const u8* cell = host - reinterpret_cast<u64>(host) % SignalClocks::kCell;
+  races_->processor().acquire(
+      {.host = host,
+       .bytes = bytes,
+       .cell = __atomic_load_n(reinterpret_cast<const u64*>(cell), __ATOMIC_RELAXED),
+       .holds = [&](u64 word) { return holds(wait.function, word & wait.mask, wait.reference); },
+       .rises = rises});
+}
+
+Queue::EndOfPipe Queue::behind_all(EndOfPipe act) {
+  if (!races_) return act;
+  auto event = std::make_shared<QueueRaces::Event>(races_->add_event());
+  return [this, event, act = std::move(act)] {
+    races_->begin(*event);
+    const ActingAs as(gpu_.memory, event->task.get());
+    auto fault = act();
+    races_->end(*event);
+    return fault;
+  };
 }
 
 void Queue::break_doorbell(const Check& check, std::string message) {
@@ -159,6 +203,7 @@ void Queue::announce(u64 value, unsigned bytes) {
   }
   check_doorbell(value, end);
   rung_.store(end, std::memory_order_relaxed);
+  if (races_) races_->rung(end);
   raise(end);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -12,6 +13,7 @@
 #include "drivers/amd/hw/stream/stream.h"
 #include "emulator/amd/cp/gpu_context.h"
 #include "emulator/amd/cp/queue_description.h"
+#include "emulator/amd/races/queue_races.h"
 
 namespace doorbell::emu::amdgpu {
 
@@ -33,7 +35,9 @@ enum class Outcome : u8 {
 class Queue {
  public:
   Queue(QueueId id, const QueueDescription& description, GpuContext& gpu)
-      : id_(id), description_(as_registers(description)), gpu_(gpu) {}
+      : id_(id), description_(as_registers(description)), gpu_(gpu) {
+    if (gpu.races) races_.emplace(*gpu.races);
+  }
   virtual ~Queue() = default;
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
@@ -115,6 +119,18 @@ class Queue {
   // The same of 32 bits, which may be too few; told once for each packet of the ring.
   void note_narrow_wait(Client client, const Wait& wait);
 
+  // ---- races with others (amd/races), where they are judged
+  QueueRaces* races() { return races_ ? &*races_ : nullptr; }
+  // Another packet is executed, of the ring or of a buffer.
+  void begin_race_packet(std::string_view name);
+  // "WRITE_DATA of GPU 0 queue 3 (PM4), ring word 5".
+  std::string race_place(std::string_view what) const;
+  // The packet's wait for a word of `bytes` is over.
+  void note_wait_over(const Wait& wait, unsigned bytes);
+  // `act` as what comes behind all that is in flight now.
+  using EndOfPipe = std::function<std::optional<MemoryFault>()>;
+  EndOfPipe behind_all(EndOfPipe act);
+
   std::string where() const;  // the same and its place
   void trace(std::string_view kind, std::string_view text, std::string_view fields = {}) const;
   // A packet by name and fields, if there is a trace; `what` becomes of it.
@@ -170,6 +186,7 @@ class Queue {
   u64 written() const;
   // As report_violation(), from any thread: the queue stops at its next step.
   void break_doorbell(const Check& check, std::string message);
+  void judge_races();
 
   std::atomic<u64> announced_{0};
   std::atomic<u64> rung_{0};         // the last doorbell, in the same units
@@ -179,6 +196,7 @@ class Queue {
   std::string broken_why_;
   u64 polled_ = 0;
   std::optional<Wait> wait_;
+  std::optional<QueueRaces> races_;
   u64 narrow_told_ = 0;  // one past the position of the packet whose wait was reported
   bool stopped_ = false;
 };

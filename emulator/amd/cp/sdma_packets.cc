@@ -175,6 +175,7 @@ Outcome SdmaQueue::execute(const hw::SdmaFence& packet) {
 
 Outcome SdmaQueue::execute(const hw::SdmaTrap& packet) {
   if (gpu_.caches) gpu_.caches->judge_host(where());
+  gpu_.memory.release_to_host();
   // [kfd_int_process_v11.c: 28 bits of SDMA's context id]
   gpu_.interrupts.emplace_back(EventInterrupt{packet.int_context, 28});
   return Outcome::Done;
@@ -207,8 +208,12 @@ Outcome SdmaQueue::execute(const hw::SdmaPollRegmem& packet) {
   u32 value = 0;
   if (auto fault = gpu_.memory.load(Client::Sdma, packet.addr, value))
     return stopped(std::move(*fault));
-  if (holds(packet.function, value & packet.mask, packet.value)) return Outcome::Done;
-  note_narrow_wait(Client::Sdma, {packet.addr, packet.function, packet.mask, packet.value, value});
+  const Wait wait{packet.addr, packet.function, packet.mask, packet.value, value};
+  if (holds(packet.function, value & packet.mask, packet.value)) {
+    note_wait_over(wait, sizeof value);
+    return Outcome::Done;
+  }
+  note_narrow_wait(Client::Sdma, wait);
   return Outcome::Wait;
 }
 

@@ -76,6 +76,7 @@ Step SdmaQueue::advance_ring() {
   if (auto fault = fetch(read_, words_)) return stop(std::move(*fault));
   packet_end_ = read_ + u64{words} * 4;
   trace_packet(hw::StreamKind::Sdma, words_);
+  if (races() != nullptr) begin_race_packet(describe());
   const HookVerdict verdict = show_hook();
   if (Queue::stopped()) return Step::Stopped;
   if (verdict == HookVerdict::Skip) {
@@ -150,6 +151,7 @@ Step SdmaQueue::run_packet() {
 void SdmaQueue::packet_done() {
   if (std::exchange(repeats_, false)) return;
   read_up_to(packet_end_);
+  const ActingAs nobody(gpu_.memory, nullptr);
   if (auto fault = gpu_.memory.store(Client::Sdma, description_.read_pointer, read_))
     stop(std::move(*fault));
 }
@@ -185,6 +187,7 @@ Step SdmaQueue::advance_buffer() {
     return Step::Stopped;
   buffer.next += words;
   trace_packet(hw::StreamKind::Sdma, words_);
+  if (races() != nullptr) begin_race_packet(describe());
   const HookVerdict verdict = show_hook();
   if (Queue::stopped()) return Step::Stopped;
   if (verdict == HookVerdict::Later) late_ = std::move(words_);

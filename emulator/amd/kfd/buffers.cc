@@ -191,8 +191,11 @@ int Buffers::allocate(const AllocateRequest& request, u64& handle, u64& mmap_off
 }
 
 void Buffers::give_back(Buffer& buffer) {
-  if (!buffer.host || (buffer.flags & kKfdMemUserptr)) return;
-  drop_share(buffer.origin_gpu, buffer.offset, buffer.bytes, buffer.flags);
+  if (!buffer.host) return;
+  if (!(buffer.flags & kKfdMemUserptr))
+    drop_share(buffer.origin_gpu, buffer.offset, buffer.bytes, buffer.flags);
+  else if (races_)
+    races_->forget(buffer.host, buffer.bytes);
 }
 
 void Buffers::drop_share(u32 gpu, u64 offset, u64 bytes, u32 flags) {
@@ -202,6 +205,7 @@ void Buffers::drop_share(u32 gpu, u64 offset, u64 bytes, u32 flags) {
   shares_.erase(share);
   Device& origin = *devices_[gpu];
   if (undefined_) undefined_->define(origin.memory->at(offset), bytes);
+  if (races_) races_->forget(origin.memory->at(offset), bytes);
   ((flags & kKfdMemVram) ? origin.vram_used : origin.gtt_used) -= bytes;
   origin.memory->free(offset);
 }

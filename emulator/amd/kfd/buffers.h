@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "emulator/amd/kfd/device.h"
+#include "emulator/amd/races/agent_races.h"
 #include "emulator/core/checks.h"
 #include "emulator/core/undefined_memory.h"
 
@@ -46,10 +47,10 @@ struct Buffer {
 class Buffers {
  public:
   // `devices` is borrowed, and of a fixed size.
-  // `undefined` may be null: undefined values are not tracked.
+  // `undefined` may be null: undefined values are not tracked; and `races`: they are not judged.
   Buffers(std::span<const std::unique_ptr<Device>> devices, Checks& checks,
-          UndefinedMemory* undefined = nullptr)
-      : devices_(devices), checks_(checks), undefined_(undefined) {}
+          UndefinedMemory* undefined = nullptr, AgentRaces* races = nullptr)
+      : devices_(devices), checks_(checks), undefined_(undefined), races_(races) {}
   ~Buffers();
 
   int allocate(const AllocateRequest& request, u64& handle, u64& mmap_offset);
@@ -103,6 +104,7 @@ class Buffers {
   std::span<const std::unique_ptr<Device>> devices_;
   Checks& checks_;
   UndefinedMemory* undefined_;
+  AgentRaces* races_;
   mutable std::mutex mutex_;                        // guards the members below
   std::map<u64, std::unique_ptr<Buffer>> buffers_;  // by handle
   std::atomic<u32> userptrs_{0};                    // number of userptrs; read without the lock

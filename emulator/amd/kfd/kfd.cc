@@ -149,7 +149,8 @@ Result<std::unique_ptr<Kfd>> Kfd::create(KfdOptions options) {
   }
   kfd->files_.push_back(file_id(kfd->doorbell_memory_->descriptor()));
   kfd->events_ = std::make_unique<Events>(kfd->checks());
-  kfd->buffers_ = std::make_unique<Buffers>(kfd->devices_, kfd->checks(), kfd->options_.undefined);
+  kfd->buffers_ = std::make_unique<Buffers>(kfd->devices_, kfd->checks(), kfd->options_.undefined,
+                                            kfd->options_.races);
   kfd->queues_ = std::make_unique<Queues>(kfd->devices_, *kfd->buffers_, kfd->checks(),
                                           *kfd->doorbell_memory_, kfd->options_.polled_doorbells);
   for (u32 gpu = 0; gpu < kfd->devices_.size(); ++gpu)

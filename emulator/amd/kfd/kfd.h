@@ -22,6 +22,7 @@ struct KfdOptions {
   Checks* checks = nullptr;              // borrowed: outlives the Kfd
   Trace* trace = nullptr;                // borrowed, or null
   UndefinedMemory* undefined = nullptr;  // borrowed, or null: not tracked
+  AgentRaces* races = nullptr;           // borrowed, or null: not judged
   bool polled_doorbells = false;         // stores to doorbells cannot be trapped: preload
   bool silent_waves = false;             // see MachineOptions
   std::function<u64()> now_ns;           // null: the machine's clock

@@ -21,28 +21,39 @@ bool RaceMemory::is_shared(u64 va) const {
   return !private_ && va - wave_->scratch_base >= bytes && va - wave_->flat_scratch >= bytes;
 }
 
+void RaceMemory::tell_load(u64 va, u32 bytes, CachePolicy policy) {
+  if (races_ != nullptr) races_->load(va, bytes, policy);
+  if (accesses_ != nullptr) accesses_->load(va, bytes, policy);
+}
+
 bool RaceMemory::load(u64 va, u32 bytes, void* out, CachePolicy policy) {
   if (!memory_.load(va, bytes, out, policy)) return failed();
-  if (is_shared(va)) races_.load(va, bytes, policy);
+  if (is_shared(va)) tell_load(va, bytes, policy);
   return true;
 }
 
 bool RaceMemory::store(u64 va, u32 bytes, const void* in, CachePolicy policy) {
+  const bool is_told = is_shared(va);
+  if (is_told && accesses_ != nullptr)
+    accesses_->store(va, std::span(static_cast<const u8*>(in), bytes), policy);
   if (!memory_.store(va, bytes, in, policy)) return failed();
-  if (is_shared(va)) races_.store(va, bytes, policy);
+  if (is_told && races_ != nullptr) races_->store(va, bytes, policy);
   return true;
 }
 
 bool RaceMemory::atomic(u64 va, u32 bytes, AtomicUpdate update, u64 operand, u64 compare,
                         u64& before, CachePolicy policy) {
+  const bool is_told = is_shared(va);
+  if (is_told && accesses_ != nullptr) accesses_->atomic(va, bytes, update, operand, compare);
   if (!memory_.atomic(va, bytes, update, operand, compare, before, policy)) return failed();
-  if (is_shared(va)) races_.atomic(va, bytes, policy);
+  if (is_told && races_ != nullptr) races_->atomic(va, bytes, policy);
+  if (is_told && accesses_ != nullptr) accesses_->updated(va, bytes);
   return true;
 }
 
 bool RaceMemory::scalar_load(u64 va, u32 bytes, void* out, CachePolicy policy) {
   if (!memory_.scalar_load(va, bytes, out, policy)) return failed();
-  races_.load(va, bytes, policy);
+  tell_load(va, bytes, policy);
   return true;
 }
 

@@ -1,27 +1,30 @@
 // RaceMemory: a Memory between the handlers and the real one, which tells GlobalRaces of each
-// access. A wave's scratch is its own, and not told of. Not direct: handlers ask for each lane's
-// bytes.
+// access, and GridAccesses, for races with other grids, queues and copy engines. A wave's scratch
+// is its own, and not told of. Not direct: handlers ask for each lane's bytes.
 #pragma once
 
 #include "emulator/amd/isa/memory/memory.h"
 #include "emulator/amd/isa/races/global_races.h"
 #include "emulator/amd/isa/wave.h"
+#include "emulator/amd/races/grid_accesses.h"
 
 namespace doorbell::emu::amdgpu {
 
 class RaceMemory final : public Memory {
  public:
-  // Both are borrowed.
-  RaceMemory(Memory& memory, GlobalRaces& races) : memory_(memory), races_(races) {}
+  // All are borrowed; null: those are not judged.
+  RaceMemory(Memory& memory, GlobalRaces* races, GridAccesses* accesses)
+      : memory_(memory), races_(races), accesses_(accesses) {}
 
   // Whose accesses follow; and of which operation.
   void begin(u64 group, const Wave& wave) {
     wave_ = &wave;
-    races_.begin(group, wave.wave_in_group);
+    if (races_ != nullptr) races_->begin(group, wave.wave_in_group);
   }
   void begin(const Operation& op) {
     private_ = is_scratch(op);
-    races_.begin(op);
+    if (races_ != nullptr) races_->begin(op);
+    if (accesses_ != nullptr) accesses_->begin(op);
   }
 
   bool load(u64 va, u32 bytes, void* out, CachePolicy policy) override;
@@ -38,13 +41,15 @@ class RaceMemory final : public Memory {
  private:
   bool is_scratch(const Operation& op) const;
   bool is_shared(u64 va) const;
+  void tell_load(u64 va, u32 bytes, CachePolicy policy);
   bool failed() {
     fault_ = memory_.fault();
     return false;
   }
 
   Memory& memory_;
-  GlobalRaces& races_;
+  GlobalRaces* const races_;
+  GridAccesses* const accesses_;
   const Wave* wave_ = nullptr;
   bool private_ = false;
 };

@@ -408,6 +408,24 @@ TEST_P(GlobalRacesTest, ALockOrdersItsHolders) {
   expect_race(locked(kTake, "", kGive), kNothingOrders);
 }
 
+// While others try to take it: the store that gives it back does not race with their attempts, a
+// plain one on gfx10 and gfx11 neither.
+TEST_P(GlobalRacesTest, ALockIsGivenBackWhileOthersTryToTakeIt) {
+  expect_none(locked(R"(
+  %pair = cmpxchg ptr addrspace(1) %flag, i32 0, i32 1 syncscope("agent") acquire monotonic
+  %won = extractvalue { i32, i1 } %pair, 1
+  br i1 %won, label %hold, label %lock
+hold:
+  %turn = phi i32 [ 0, %lock ], [ %turned, %hold ]
+  %turned = add i32 %turn, 1
+  call void asm sideeffect "s_nop 0", ""()
+  %held = icmp eq i32 %turned, 300
+  br i1 %held, label %critical, label %hold
+)",
+                     "store atomic i32 0, ptr addrspace(1) %flag syncscope(\"agent\") release, "
+                     "align 4"));
+}
+
 std::string chip_name(const ::testing::TestParamInfo<const char*>& info) { return info.param; }
 INSTANTIATE_TEST_SUITE_P(Chips, GlobalRacesTest,
                          ::testing::Values("gfx1030", "gfx1100", "gfx1201", "gfx942", "gfx950"),

@@ -2,6 +2,8 @@
 //
 // AQL packets: words by hand from the HSA runtime specification 1.2 (2.9) and hsa.h; the queue's
 // and the signals' structures from ROCr's amd_hsa_queue.h and amd_hsa_signal.h.
+#include "emulator/amd/all_checks.h"
+#include "emulator/amd/races/agent_races.h"
 #include "tests/emulator/amd/cp/test_gpu.h"
 
 namespace doorbell::emu::amdgpu {
@@ -707,6 +709,59 @@ TEST_F(AqlTest, ArgumentsThatChangeBeforeTheyAreReadAreFound) {
     EXPECT_EQ(count("AMD-ARG-003"), broken ? 1u : 0u) << front;
     EXPECT_EQ(checks_->errors(), broken ? 1u : 0u) << stopped();
   }
+}
+
+// The first kernel writes what the second reads. What is between them waits, or does not.
+TEST_F(AqlTest, KernelsOverlapUnlessAPacketWaits) {
+  const u32 barrier_and = 3;
+  const struct {
+    std::vector<u32> between;
+    bool barrier_bit, races;
+  } kCases[] = {{{}, false, true},
+                {{}, true, false},
+                {barrier(barrier_and, kSignal, 0, 0), false, false},
+                {barrier(barrier_and | 1 << 8, 0, 0, 0), false, false}};
+  for (const auto& test : kCases) {
+    AgentRaces races;
+    launcher_.dispatches.clear();
+    u64 found = 0;
+    launcher_.look = [&](usize index) {
+      const AgentAccess access = index == 0 ? AgentAccess::Write : AgentAccess::Read;
+      found += launcher_.dispatches[index].task->access(host(kData), 64, access).has_value();
+      return GridState::Running;
+    };
+    open_aql({.generation = hw::Generation::Gfx10, .races = &races});
+    ASSERT_TRUE(checks_->configure("error,AMD-RACE-003=warn", all_checks()));
+    poke<u64>(kSignal + 8, 1);
+    put(dispatch(kSignal));
+    if (!test.between.empty()) put(test.between);
+    put(dispatch(0, test.barrier_bit));
+    ring();
+    EXPECT_EQ(launcher_.dispatches.size(), 2u);
+    EXPECT_EQ(found, test.races ? 1u : 0u) << &test - kCases;
+    EXPECT_EQ(checks_->reports().size(), 0u);
+    gpu_.reset();
+    launcher_.dispatches.clear();
+  }
+}
+
+// Of gfx942, which has a grid on each XCC: they are one kernel's.
+TEST_F(AqlTest, GridsOfOneDispatchAreOneAgent) {
+  AgentRaces races;
+  u64 found = 0;
+  launcher_.look = [&](usize index) {
+    found +=
+        launcher_.dispatches[index].task->access(host(kData), 64, AgentAccess::Write).has_value();
+    return GridState::Running;
+  };
+  open_aql({.generation = hw::Generation::Gfx9, .xccs = 4, .races = &races});
+  put(dispatch(0));
+  put(dispatch(0, true));
+  ring();
+  EXPECT_EQ(launcher_.dispatches.size(), 8u);
+  EXPECT_EQ(found, 0u);
+  gpu_.reset();
+  launcher_.dispatches.clear();
 }
 
 }  // namespace

@@ -45,12 +45,15 @@ class KernelTestGpu : public TestGpu {
     poke<u64>(kWritePointer, put_);
     gpu_->ring(queue_, put_);
   }
-  void open_with_kernel(GpuOptions options = {}, Level level = Level::Error) {
+  void put_kernel() {
     poke<u32>(kDescriptor + 8, 16);
     poke<u64>(kDescriptor + 16, 0x40);
     poke<u32>(kDescriptor + 48, 0x600f0000);
     poke<u32>(kDescriptor + 52, 2 << 1);
     poke<u16>(kDescriptor + 56, 1 << 3 | 1 << 10);
+  }
+  void open_with_kernel(GpuOptions options = {}, Level level = Level::Error) {
+    put_kernel();
     put_ = 0;
     open(options, QueueKind::Pm4, level);
   }
