@@ -39,6 +39,7 @@ Result<CompiledKernel> finish(KernelBinary made, const Backend& backend, bool al
   std::copy(made.grid_groups, made.grid_groups + 3, k.binary.grid_groups);
   std::copy(made.group_items, made.group_items + 3, k.binary.group_items);
   k.binary.dynamic_shared_bytes = made.dynamic_shared_bytes;
+  k.binary.tensor_maps = made.tensor_maps;
   if (backend.compiler != nullptr && backend.load) {
     TRY(k.binary.code, load_object(made.image, made.name));
   } else {

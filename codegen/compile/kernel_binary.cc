@@ -13,7 +13,7 @@ namespace doorbell::codegen {
 namespace {
 
 constexpr u64 kMagic = 0x31'4c'45'4e'52'45'4b'44;  // "DKERNEL1"
-constexpr u64 kVersion = 3;
+constexpr u64 kVersion = 4;
 constexpr usize kHeaderBytes = 4 * sizeof(u64);
 
 class Writer {
@@ -92,6 +92,25 @@ Result<ProgramParam> get_param(Reader* in) {
   return param;
 }
 
+Result<core::TensorMap> get_tensor_map(Reader* in, usize params) {
+  core::TensorMap map;
+  TRY(map.slot, in->get<i64>("a map's slot"));
+  TRY(map.offset, in->get<i64>("a map's offset"));
+  TRY(map.element_bytes, in->get<i64>("bytes of an element"));
+  TRY(const u64 rank, in->get_count("dimensions", 24));
+  const bool fits = map.slot >= 0 && static_cast<u64>(map.slot) < params && map.offset >= 0;
+  if (!fits || rank == 0 || rank > core::TensorMap::kMostDimensions)
+    return fail(ErrorKind::Corrupt, "a map of {} dimensions at byte {} of slot {}, of {} slots",
+                rank, map.offset, map.slot, params);
+  map.dimensions.resize(rank);
+  for (core::TensorMap::Dimension& d : map.dimensions) {
+    TRY(d.size, in->get<i64>("a size"));
+    TRY(d.stride, in->get<i64>("a stride"));
+    TRY(d.box, in->get<i64>("a box"));
+  }
+  return map;
+}
+
 Result<KernelBinary> get_payload(Reader in) {
   KernelBinary k;
   TRY(k.name, in.get_text("name"));
@@ -113,6 +132,11 @@ Result<KernelBinary> get_payload(Reader in) {
     TRY(extent, in.get<i64>("local size"));
   }
   TRY(k.dynamic_shared_bytes, in.get<i64>("shared memory"));
+  TRY(const u64 maps, in.get_count("maps", 56));
+  for (u64 i = 0; i < maps; ++i) {
+    TRY(core::TensorMap map, get_tensor_map(&in, k.params.size()));
+    k.tensor_maps.push_back(std::move(map));
+  }
   TRY(k.flops, in.get<f64>("operations"));
   TRY(k.bytes, in.get<f64>("bytes"));
   TRY(u64 image, in.get_count("code bytes", 1));
@@ -136,6 +160,7 @@ KernelBinary describe(const LinearProgram& program) {
   std::memcpy(k.grid_groups, program.grid_groups, sizeof k.grid_groups);
   std::memcpy(k.group_items, program.group_items, sizeof k.group_items);
   k.dynamic_shared_bytes = program.dynamic_shared_bytes;
+  k.tensor_maps = program.tensor_maps;
   k.flops = program.flops;
   k.bytes = program.bytes;
   return k;
@@ -158,6 +183,13 @@ std::vector<u8> encode(const KernelBinary& k) {
   for (i64 size : k.grid_groups) payload.put(size);
   for (i64 size : k.group_items) payload.put(size);
   payload.put(k.dynamic_shared_bytes);
+  payload.put<u64>(k.tensor_maps.size());
+  for (const core::TensorMap& map : k.tensor_maps) {
+    for (const i64 value : {map.slot, map.offset, map.element_bytes}) payload.put(value);
+    payload.put<u64>(map.dimensions.size());
+    for (const core::TensorMap::Dimension& d : map.dimensions)
+      for (const i64 value : {d.size, d.stride, d.box}) payload.put(value);
+  }
   payload.put(k.flops);
   payload.put(k.bytes);
   payload.put<u64>(k.image.size());

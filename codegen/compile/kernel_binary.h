@@ -18,6 +18,7 @@ struct KernelBinary {
   i64 threads = 1;
   i64 grid_groups[3] = {1, 1, 1}, group_items[3] = {1, 1, 1};
   i64 dynamic_shared_bytes = 0;  // that a launch asks for
+  std::vector<core::TensorMap> tensor_maps;
   f64 flops = 0, bytes = 0;
   std::vector<u8> image;  // the compiler's output
 };

@@ -34,7 +34,10 @@ inline bool is_phase_wait(core::UOp u) {
 std::vector<i64> tensor_copy_args(const core::TensorMap& map, i64 phase_bytes);
 core::TensorMap tensor_map_of(core::UOp copy);
 inline i64 phase_bytes_of(core::UOp copy) { return copy.arg(1); }
-inline std::span<const core::UOp> coordinates_of(core::UOp copy) { return copy.srcs().subspan(2); }
+inline constexpr usize kCoordinates = 2;  // where they begin among the sources
+inline std::span<const core::UOp> coordinates_of(core::UOp copy) {
+  return copy.srcs().subspan(kCoordinates);
+}
 
 // The maps of a program's copies, each once; and the number of a copy's map among them.
 std::vector<core::TensorMap> tensor_maps_of(std::span<const core::UOp> ops);

@@ -1,5 +1,5 @@
-// The tile of an operand as boxes that the target copies by itself: one for each run of rows of 128
-// bytes, in parts of as many rows as a box may have.
+// The tile of an operand as boxes that the target copies by itself: one of all runs of rows of 128
+// bytes, or one for each run, in parts of as many rows as a box may have.
 #include "codegen/linear/tensor_copy.h"
 #include "codegen/opt/stage_tile.h"
 
@@ -13,8 +13,9 @@ std::optional<TensorMapFit> Stager::fit_boxes() const {
   const bool is_plain = loops_.caps.tensor_copies && loops_.reads_local && place.nsrc() == 2;
   if (!is_plain || !place.src(0).is(Op::Param)) return std::nullopt;
   const Affine address = to_affine(place.src(1));
-  return fit_tensor_map(loops_.info, {address, place.src(0).arg(0), load_.dtype().bytes(),
-                                      dims_[0].axis, dims_[1].axis, dims_[1].extent});
+  return fit_tensor_map(loops_.info,
+                        {address, place.src(0).arg(0), load_.dtype().bytes(), dims_[0].axis,
+                         dims_[1].axis, dims_[1].extent, dims_[0].extent / row_elements()});
 }
 
 // The first coordinate of the tile along an axis.
@@ -30,15 +31,21 @@ void Stager::copy_boxes(UOp memory, UOp base, const BoxPhase& phase, LoopValues 
                         std::vector<UOp>* copies) {
   const TensorMapFit fit = *fit_boxes();
   const i64 row = fit.map.dimensions[0].box, rows = fit.map.dimensions[1].box;
+  const i64 runs = fit.has_runs ? 1 : dims_[0].extent / row;
   UOp barrier = rw_.make(Op::Index, core::dtypes::u64, {phase.mbarriers, phase.number});
-  for (i64 run = 0; run < dims_[0].extent / row; ++run) {
+  for (i64 run = 0; run < runs; ++run) {
     for (i64 first = 0; first < dims_[1].extent; first += rows) {
       UOp at = rw_.add(base, (run * dims_[1].extent + first) * row);
       absl::InlinedVector<UOp, 8> srcs{rw_.make(Op::Index, memory.dtype(), {memory, at, gate}),
                                        barrier};
-      for (const i64 axis : fit.axes) {
-        const i64 inside = axis == fit.axes[0] ? run * row : axis == fit.axes[1] ? first : 0;
-        srcs.push_back(rw_.add(tile_start(axis, loops), inside));
+      const i64 inside[] = {run * row, first};
+      for (usize i = 0; i < fit.axes.size(); ++i) {
+        UOp start = tile_start(fit.axes[i], loops);
+        srcs.push_back(i < std::size(inside) ? rw_.add(start, inside[i]) : start);
+      }
+      if (fit.has_runs) {
+        srcs.back() = rw_.floordiv(srcs.back(), row);
+        srcs[kCoordinates] = rw_.index(0);
       }
       const std::vector<i64> args = tensor_copy_args(fit.map, copies->empty() ? phase.bytes : 0);
       copies->push_back(rw_.make(Op::Store, core::dtypes::void_, srcs, args));

@@ -12,6 +12,19 @@ namespace {
 constexpr i64 kUnit = 16;  // bytes: addresses and strides are multiples
 constexpr i64 kMostSize = i64{1} << 32, kMostStride = i64{1} << 40, kMostBox = 256;
 
+// Makes one box of all runs, where rows end with the tensor's.
+void add_runs(const BoxedOperand& operand, TensorMapFit* fit) {
+  std::vector<core::TensorMap::Dimension>& dimensions = fit->map.dimensions;
+  const i64 row = dimensions[0].box, size = dimensions[0].size;
+  const bool fits = operand.runs > 1 && operand.runs <= kMostBox && operand.rows <= kMostBox &&
+                    size % row == 0 && dimensions.size() < core::TensorMap::kMostDimensions;
+  if (!fits) return;
+  dimensions[0].size = row;
+  dimensions.push_back({size / row, row * operand.element_bytes, operand.runs});
+  fit->axes.push_back(operand.along);
+  fit->has_runs = true;
+}
+
 }  // namespace
 
 std::optional<TensorMapFit> fit_tensor_map(const KernelInfo& info, const BoxedOperand& operand) {
@@ -34,6 +47,7 @@ std::optional<TensorMapFit> fit_tensor_map(const KernelInfo& info, const BoxedOp
                                              : 1;
     fit.map.dimensions.push_back({size, stride, box});
   }
+  add_runs(operand, &fit);
   return fit;
 }
 

@@ -14,15 +14,17 @@ namespace doorbell::codegen::detail {
 struct TensorMapFit {
   core::TensorMap map;
   std::vector<i64> axes;  // by dimension of the map: range ids
+  // The last dimension is of whole rows of the first one, so that a box has all runs of rows.
+  bool has_runs = false;
 };
 
-// The operand is elements of `element_bytes` bytes at `address` of the buffer at Param `slot`. The
-// box has rows along the axis `along`, which is contiguous in memory, and `rows` of them along
-// `across`.
+// The operand is elements of `element_bytes` bytes at `address` of the buffer at Param `slot`. Its
+// tile is `runs` runs, one behind the other along the axis `along`, which is contiguous in memory,
+// of `rows` rows along `across`.
 struct BoxedOperand {
   const Affine& address;
   i64 slot, element_bytes;
-  i64 along, across, rows;
+  i64 along, across, rows, runs;
 };
 std::optional<TensorMapFit> fit_tensor_map(const KernelInfo& info, const BoxedOperand& operand);
 

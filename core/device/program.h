@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/device/buffer.h"
+#include "core/device/tensor_map.h"
 
 namespace doorbell::core {
 
@@ -31,6 +32,7 @@ struct Binary {
   i64 grid_groups[3] = {1, 1, 1}, group_items[3] = {1, 1, 1};
   i64 dynamic_shared_bytes =
       0;  // of local memory that a launch gives each group, beside the code's
+  std::vector<TensorMap> tensor_maps;  // each an argument behind all others, for such devices
   // What the addresses of buffers must be aligned to, in bytes, if it is more than their elements;
   // and what makes the same kernel without that: from any thread; compiles. Null: there is none.
   i64 param_alignment = 1;

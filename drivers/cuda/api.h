@@ -53,6 +53,9 @@ inline constexpr u32 kHostPortable = 1, kHostDeviceMap = 2;           // CU_MEMH
 inline constexpr u32 kWaitAtLeast = 0, kWaitEqual = 1, kWaitAny = 2;  // CU_STREAM_WAIT_VALUE_...
 inline constexpr u32 kWriteDefault = 0;                               // CU_STREAM_WRITE_VALUE_...
 
+// CUtensorMap.
+inline constexpr usize kTensorMapBytes = 128, kTensorMapAlignment = 128;
+
 // Keys of the `extra` array of a launch: CU_LAUNCH_PARAM_...
 inline void* const kParamEnd = nullptr;
 inline void* const kParamBufferPointer = reinterpret_cast<void*>(u64{1});
@@ -116,6 +119,9 @@ struct Api {
   F(cuLaunchKernel, "",                                                                            \
     (CUfunction, u32 grid_x, u32 grid_y, u32 grid_z, u32 block_x, u32 block_y, u32 block_z,        \
      u32 shared_bytes, CUstream, void** params, void** extra))                                     \
+  F(cuTensorMapEncodeTiled, "",                                                                    \
+    (void* map, int type, u32 rank, void* address, const u64* sizes, const u64* strides,           \
+     const u32* box, const u32* steps, int interleave, int swizzle, int promotion, int fill))      \
   F(cuGraphCreate, "", (CUgraph*, u32 flags))                                                      \
   F(cuGraphDestroy, "", (CUgraph))                                                                 \
   F(cuGraphAddEmptyNode, "", (CUgraphNode*, CUgraph, const CUgraphNode* after, usize count))       \

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstring>
+#include <span>
 
 #include "hcq/software/command.h"
 
@@ -25,7 +26,7 @@ struct Command {
   }
   // Of Exec.
   const u32* arguments() const { return words + usize{hcq::kExecCells} * 2; }
-  usize argument_bytes() const { return (header().cells - hcq::kExecCells) * sizeof(u64); }
+  std::span<const u32> argument_words() const { return {arguments(), next()}; }
   const u32* next() const { return words + usize{header().cells} * 2; }
 };
 

@@ -5,7 +5,7 @@
 
 #include "base/util/check.h"
 #include "base/util/try.h"
-#include "drivers/cuda/program.h"
+#include "drivers/cuda/launch_arguments.h"
 
 namespace doorbell::cuda {
 namespace {
@@ -14,24 +14,12 @@ const CudaProgram& program_of(Command command) {
   return *reinterpret_cast<const CudaProgram*>(command.operand(0));
 }
 
-// A launch's arguments in the form that the API takes. It points into itself.
-struct NodeArguments {
-  usize bytes;
-  void* extra[5];
-  KernelNodeParams params;
-
-  NodeArguments(Command command, const KernelNodeParams& shape)
-      : bytes(command.argument_bytes()),
-        extra{kParamBufferPointer, const_cast<u32*>(command.arguments()), kParamBufferSize, &bytes,
-              kParamEnd},
-        params(shape) {
-    params.extra = extra;
-  }
-  NodeArguments(const NodeArguments&) = delete;
-  NodeArguments& operator=(const NodeArguments&) = delete;
-};
-
-std::span<const u32> arguments_of(Command command) { return {command.arguments(), command.next()}; }
+KernelNodeParams node_params(const CudaProgram& form, LaunchArguments& arguments) {
+  KernelNodeParams params = form.shape();
+  params.kernel_params = arguments.values();
+  params.extra = arguments.extra();
+  return params;
+}
 
 }  // namespace
 
@@ -72,13 +60,15 @@ Result<void> LaunchGraph::add_nodes(const u32* begin, const u32* end) {
 }
 
 Result<void> LaunchGraph::add_node(Command command, const std::vector<CUgraphNode>& after) {
-  TRY(const KernelNodeParams* shape, program_of(command).shape_for(command.arguments()));
-  const NodeArguments arguments(command, *shape);
+  TRY(const CudaProgram* form, program_of(command).form_for(command.arguments()));
+  LaunchArguments arguments(command.argument_words());
+  TRY(arguments.set(*form));
+  const KernelNodeParams params = node_params(*form, arguments);
   CUgraphNode node = nullptr;
-  TRY(context_->check(context_->api().cuGraphAddKernelNode(&node, graph_, after.data(),
-                                                           after.size(), &arguments.params),
-                      "cuGraphAddKernelNode of kernel " + program_of(command).name()));
-  const std::span<const u32> words = arguments_of(command);
+  TRY(context_->check(
+      context_->api().cuGraphAddKernelNode(&node, graph_, after.data(), after.size(), &params),
+      "cuGraphAddKernelNode of kernel " + program_of(command).name()));
+  const std::span<const u32> words = command.argument_words();
   nodes_.push_back({node, command, {words.begin(), words.end()}});
   return {};
 }
@@ -95,13 +85,14 @@ Result<std::vector<CUgraphNode>> LaunchGraph::join(std::vector<CUgraphNode> node
 Result<void> LaunchGraph::launch(CUstream stream) {
   const Api& api = context_->api();
   for (Node& node : nodes_) {
-    const std::span<const u32> words = arguments_of(node.command);
+    const std::span<const u32> words = node.command.argument_words();
     if (std::ranges::equal(words, node.applied)) continue;
-    TRY(const KernelNodeParams* shape,
-        program_of(node.command).shape_for(node.command.arguments()));
-    const NodeArguments arguments(node.command, *shape);
+    TRY(const CudaProgram* form, program_of(node.command).form_for(node.command.arguments()));
+    LaunchArguments arguments(words);
+    TRY(arguments.set(*form));
+    const KernelNodeParams params = node_params(*form, arguments);
     TRY(context_->check(
-        api.cuGraphExecKernelNodeSetParams(executable_, node.node, &arguments.params),
+        api.cuGraphExecKernelNodeSetParams(executable_, node.node, &params),
         "cuGraphExecKernelNodeSetParams of kernel " + program_of(node.command).name()));
     std::ranges::copy(words, node.applied.begin());
   }

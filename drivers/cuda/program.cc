@@ -24,6 +24,7 @@ CudaProgram::CudaProgram(const core::Binary& binary, CudaDevice& device)
       name_(binary.name),
       params_(binary.param_count),
       variables_(binary.variable_count),
+      tensor_maps_(binary.tensor_maps),
       unaligned_(binary) {
   shape_.grid_x = static_cast<u32>(binary.grid_groups[0]);
   shape_.grid_y = static_cast<u32>(binary.grid_groups[1]);
@@ -73,13 +74,17 @@ void CudaProgram::check_arguments(usize buffers, usize variables) const {
         params_, variables_);
 }
 
-Result<const KernelNodeParams*> CudaProgram::shape_for(const u32* arguments) const {
+Result<const CudaProgram*> CudaProgram::form_for(const u32* arguments) const {
   u64 bits = 0;
   for (usize i = 0; i < params_; ++i) bits |= arguments[2 * i];
   if (!unaligned_.is_needed(bits)) [[likely]]
-    return &shape_;
+    return this;
   TRY(core::Program * form, unaligned_.get(device_));
-  return &static_cast<CudaProgram*>(form)->shape_;
+  return static_cast<const CudaProgram*>(form);
+}
+
+Result<EncodedMap> CudaProgram::tensor_map(usize number, u64 address) const {
+  return tensor_maps_.get(number, address, device_.context(), name_);
 }
 
 Result<void> CudaProgram::launch(std::span<const core::BufferView> buffers,

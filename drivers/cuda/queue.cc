@@ -5,7 +5,7 @@
 #include "base/util/try.h"
 #include "drivers/cuda/command_buffer.h"
 #include "drivers/cuda/device.h"
-#include "drivers/cuda/program.h"
+#include "drivers/cuda/launch_arguments.h"
 
 namespace doorbell::cuda {
 namespace {
@@ -150,14 +150,13 @@ Result<void> CudaQueue::run(Command command) {
 
 Result<void> CudaQueue::launch(Command command) {
   const auto& program = *reinterpret_cast<const CudaProgram*>(command.operand(0));
-  TRY(const KernelNodeParams* found, program.shape_for(command.arguments()));
-  const KernelNodeParams& shape = *found;
-  usize bytes = command.argument_bytes();
-  void* extra[] = {kParamBufferPointer, const_cast<u32*>(command.arguments()), kParamBufferSize,
-                   &bytes, kParamEnd};
+  TRY(const CudaProgram* form, program.form_for(command.arguments()));
+  const KernelNodeParams& shape = form->shape();
+  LaunchArguments arguments(command.argument_words());
+  TRY(arguments.set(*form));
   const CUresult result = context_->api().cuLaunchKernel(
       shape.func, shape.grid_x, shape.grid_y, shape.grid_z, shape.block_x, shape.block_y,
-      shape.block_z, shape.shared_bytes, stream_, nullptr, extra);
+      shape.block_z, shape.shared_bytes, stream_, arguments.values(), arguments.extra());
   if (result == kSuccess) [[likely]]
     return {};
   return context_->check(result, "cuLaunchKernel of kernel " + program.name());

@@ -1,7 +1,8 @@
 // The fields of a tensor map. NVIDIA calls its bytes opaque, but compilers make of PTX's
 // tensormap.replace instructions that change one field each: this layout has their addresses,
 // shifts and masks. [PTX ISA, "tensormap.replace" and "Tensors"; nvdisasm's text of what NVRTC 13
-// compiles for each field]
+// compiles for each field] It is that of libcuda's words, too, in which more bits are set, whose
+// readers are not known. [cicuvc/nvidia-sass-document, notes/sm90/arch/cutensormap.md]
 //   byte 0x00   u64   global address
 //   byte 0x08   bits 4 to 6 rank - 1; 7 to 10 type of elements; 11 and 12 interleaved layout;
 //               13 and 14 swizzle: none, 32, 64, 128 bytes; 15 elements outside are NaN

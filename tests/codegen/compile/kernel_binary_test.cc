@@ -15,6 +15,7 @@ KernelBinary sample() {
   k.grid_groups[1] = 5;
   k.group_items[2] = 6;
   k.dynamic_shared_bytes = 98304;
+  k.tensor_maps = {{1, 64, 2, {{100, 2, 64}, {40, 208, 8}}}};
   k.flops = 1e9;
   k.bytes = 2.5;
   k.image = {1, 2, 3, 0, 255};
@@ -43,7 +44,7 @@ TEST(KernelBinary, SaysWhatIsWrong) {
   auto decoded = decode(bytes);
   ASSERT_FALSE(decoded);
   EXPECT_EQ(decoded.error().message,
-            "magic 0x314c454e52454b44 version 9, expected 0x314c454e52454b44 version 3");
+            "magic 0x314c454e52454b44 version 9, expected 0x314c454e52454b44 version 4");
 }
 
 TEST(KernelBinary, ComesBackAsItWas) {
@@ -64,6 +65,7 @@ TEST(KernelBinary, ComesBackAsItWas) {
   EXPECT_EQ(decoded->grid_groups[1], 5);
   EXPECT_EQ(decoded->group_items[2], 6);
   EXPECT_EQ(decoded->dynamic_shared_bytes, 98304);
+  EXPECT_EQ(decoded->tensor_maps, expected.tensor_maps);
   EXPECT_EQ(decoded->flops, 1e9);
   EXPECT_EQ(decoded->bytes, 2.5);
   EXPECT_EQ(decoded->image, expected.image);

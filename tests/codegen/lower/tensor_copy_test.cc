@@ -32,11 +32,35 @@ TEST(TensorCopies, BoxesAreCopiedByMaps) {
     const i64 rows = map.slot == 1 ? 100 : 200;
     EXPECT_EQ(map.offset, 0);
     EXPECT_EQ(map.element_bytes, 2);
-    ASSERT_EQ(map.dimensions.size(), 3u);
-    EXPECT_EQ(map.dimensions[0], (core::TensorMap::Dimension{192, 2, 64}));
+    ASSERT_EQ(map.dimensions.size(), 4u);
+    EXPECT_EQ(map.dimensions[0], (core::TensorMap::Dimension{64, 2, 64}));
     EXPECT_EQ(map.dimensions[1].size, rows);
     EXPECT_EQ(map.dimensions[1].stride, 384);
     EXPECT_EQ(map.dimensions[2], (core::TensorMap::Dimension{3, rows * 384, 1}));
+    EXPECT_EQ(map.dimensions[3].size, 3);  // runs of 64 elements
+    EXPECT_EQ(map.dimensions[3].stride, 128);
+  }
+}
+
+// Rows along the output: a box has all runs of 128 bytes of a tile where the tensor's rows end with
+// one; else each run is a box.
+TEST(TensorCopies, BoxesHaveSeveralRuns) {
+  using Dimension = core::TensorMap::Dimension;
+  for (const i64 n : {512, 520}) {
+    core::Arena arena;
+    const core::KernelAst kernel = narrow_product_kernel(dt::f16, {1, 256, n, 512}, false);
+    const Plan plan{{OptOp::Rows, 0, 37}, {OptOp::Columns, 1, 37}, {OptOp::Depth, 2, 37},
+                    {OptOp::Local, 0, 2}, {OptOp::Tile, 2, 64},    {OptOp::Stage, 1, 3},
+                    {OptOp::Stage, 2, 3}};
+    const LinearProgram program = lower(kernel, with_maps(), arena, {.plan = &plan});
+    const auto map = std::ranges::find(program.tensor_maps, 2, &core::TensorMap::slot);
+    ASSERT_NE(map, program.tensor_maps.end()) << n;
+    const std::vector<Dimension> runs{{64, 2, 64}, {512, 1024, 64}, {8, 128, 4}},
+        rows{{520, 2, 64}, {512, 1040, 64}};
+    EXPECT_EQ(map->dimensions, n == 512 ? runs : rows);
+    const auto copies = std::ranges::count_if(
+        program.ops, [&](core::UOp u) { return is_tensor_copy(u) && tensor_map_of(u) == *map; });
+    EXPECT_EQ(copies, n == 512 ? 2 : 8);  // before the loop, and in it
   }
 }
 

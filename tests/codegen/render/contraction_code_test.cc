@@ -41,20 +41,24 @@ constexpr Shape kShapes[] = {{"square", {1, 4096, 4096, 4096}},
                              {"3x3 convolution", {}},
                              {"padded 3x3 convolution", {}}};
 
+// Of NVIDIA's code. The instructions of warp groups do as much as up to 128 of warps.
+enum class By : u8 { Chosen, Warps, Boxes };  // Boxes: warp groups, fed by tensor maps
+
 // Bounds on what a loop has: they only get tighter. PRINT_LOOPS=1 prints the counts, PRINT_LOOPS=2
 // the loops too, PRINT_LOOPS=3 all code of AMD's kernels.
 struct Bound {
   const char* chip;
   DType dtype;
   Kind kind;
-  int others;               // for a hundred matrix instructions, or multiply-adds if there are none
-  bool warps_only = false;  // not of warp groups, whose instructions do as much as up to 128 others
+  int others;  // for a hundred matrix instructions, or multiply-adds if there are none
+  By by = By::Chosen;
 
   const Shape& shape() const { return kShapes[static_cast<usize>(kind)]; }
 };
 
 std::ostream& operator<<(std::ostream& out, const Bound& b) {
-  return out << b.chip << " " << b.dtype.str() << " " << b.shape().name;
+  return out << b.chip << " " << b.dtype.str() << " " << b.shape().name
+             << (b.by == By::Boxes ? " by boxes" : "");
 }
 
 core::KernelAst kernel_of(const Bound& b) {
@@ -84,12 +88,12 @@ LoopCount count_amd(const Bound& b) {
 }
 
 LoopCount count_nv(const Bound& b, std::string_view renderer, std::string* absent) {
-  const NvToolchain nv = make_nv_toolchain(renderer, b.chip);
+  const NvToolchain nv = make_nv_toolchain(renderer, b.chip, b.by == By::Boxes);
   if (!nv.compiler) return *absent = nv.compiler.error().message, LoopCount();
   core::Arena arena;
   Caps caps = nv.renderer->caps();
   for (usize i = 0; i < kTensorCoreCount; ++i)
-    if (b.warps_only && tensor_cores()[i].reads_local) caps.tensor_cores.reset(i);
+    if (b.by == By::Warps && tensor_cores()[i].reads_local) caps.tensor_cores.reset(i);
   const LinearProgram program = lower_product(b, caps, arena);
   Result<std::vector<u8>> cubin = (*nv.compiler)->compile(program, nv.renderer->render(program));
   EXPECT_TRUE(cubin) << to_string(cubin.error());
@@ -227,17 +231,17 @@ INSTANTIATE_TEST_SUITE_P(Nv, NvContractionCode, ::testing::Values(
     Bound{"sm_80", dt::i8, Kind::Transposed, 82},
     Bound{"sm_80", dt::i8, Kind::Skinny, 363},
     Bound{"sm_80", dt::f32, Kind::Square, 12},
-    Bound{"sm_90", dt::f16, Kind::Square, 75, true},
-    Bound{"sm_90", dt::f16, Kind::Transposed, 78, true},
-    Bound{"sm_90", dt::f16, Kind::Skinny, 225, true},
-    Bound{"sm_90", dt::f16, Kind::Batched, 75, true},
-    Bound{"sm_90", dt::f16, Kind::Scores, 76, true},
-    Bound{"sm_90", dt::f16, Kind::Values, 75, true},
+    Bound{"sm_90", dt::f16, Kind::Square, 75, By::Warps},
+    Bound{"sm_90", dt::f16, Kind::Transposed, 78, By::Warps},
+    Bound{"sm_90", dt::f16, Kind::Skinny, 225, By::Warps},
+    Bound{"sm_90", dt::f16, Kind::Batched, 75, By::Warps},
+    Bound{"sm_90", dt::f16, Kind::Scores, 76, By::Warps},
+    Bound{"sm_90", dt::f16, Kind::Values, 75, By::Warps},
     Bound{"sm_90", dt::f16, Kind::Convolution, 113},
     Bound{"sm_90", dt::f16, Kind::Padded, 186},
-    Bound{"sm_90", dt::bf16, Kind::Square, 75, true},
+    Bound{"sm_90", dt::bf16, Kind::Square, 75, By::Warps},
     Bound{"sm_90", dt::i8, Kind::Square, 158},
-    Bound{"sm_90", dt::i8, Kind::Transposed, 84, true},
+    Bound{"sm_90", dt::i8, Kind::Transposed, 84, By::Warps},
     Bound{"sm_90", dt::i8, Kind::Skinny, 407},
     Bound{"sm_90", dt::f16, Kind::Square, 2575},
     Bound{"sm_90", dt::f16, Kind::Transposed, 2525},
@@ -248,6 +252,15 @@ INSTANTIATE_TEST_SUITE_P(Nv, NvContractionCode, ::testing::Values(
     Bound{"sm_90", dt::bf16, Kind::Square, 2575},
     Bound{"sm_90", dt::i8, Kind::Transposed, 2750},
     Bound{"sm_90", dt::f8e4m3, Kind::Transposed, 3850},
+    Bound{"sm_90", dt::f16, Kind::Square, 2300, By::Boxes},
+    Bound{"sm_90", dt::f16, Kind::Transposed, 2275, By::Boxes},
+    Bound{"sm_90", dt::f16, Kind::Skinny, 2375, By::Boxes},
+    Bound{"sm_90", dt::f16, Kind::Batched, 2300, By::Boxes},
+    Bound{"sm_90", dt::f16, Kind::Scores, 1900, By::Boxes},
+    Bound{"sm_90", dt::f16, Kind::Values, 2225, By::Boxes},
+    Bound{"sm_90", dt::bf16, Kind::Square, 2300, By::Boxes},
+    Bound{"sm_90", dt::i8, Kind::Transposed, 2225, By::Boxes},
+    Bound{"sm_90", dt::f8e4m3, Kind::Transposed, 3800, By::Boxes},
     Bound{"sm_90", dt::f32, Kind::Square, 9}));
 // clang-format on
 

@@ -168,21 +168,30 @@ LoopCount count_all(std::span<const Instruction> loop) {
   return n;
 }
 
+bool ends_loop(const Instruction& i) { return i.target && *i.target <= i.at; }
+
+// The loop whose last instruction is number `end`.
+std::span<const Instruction> loop_of(std::span<const Instruction> list, usize end) {
+  usize begin = end;
+  while (begin > 0 && list[begin].at > *list[end].target) --begin;
+  return list.subspan(begin, end + 1 - begin);
+}
+
 }  // namespace
 
+// Loops without work, which elect a lane or try again, are part of the one around them.
 LoopCount count_inner_loop(std::string_view disassembly) {
   const std::vector<Instruction> list = read(disassembly);
   LoopCount best;
   for (usize end = 0; end < list.size(); ++end) {
-    if (!list[end].target || *list[end].target > list[end].at) continue;
-    usize begin = end;
-    bool inner = list[end].at != *list[end].target;
-    while (begin > 0 && list[begin].at > *list[end].target) {
-      --begin;
-      inner &= !list[begin].target || *list[begin].target > list[begin].at;
-    }
+    if (!ends_loop(list[end]) || list[end].at == *list[end].target) continue;
+    const std::span<const Instruction> loop = loop_of(list, end);
+    const usize first = end + 1 - loop.size();
+    bool inner = true;
+    for (usize i = first; i < end && inner; ++i)
+      inner = !ends_loop(list[i]) || count_all(loop_of(list, i)).work() == 0;
     if (!inner) continue;
-    LoopCount n = count_all(std::span(list).subspan(begin, end + 1 - begin));
+    LoopCount n = count_all(loop);
     if (n.matrix > best.matrix || (n.matrix == best.matrix && n.multiply_adds > best.multiply_adds))
       best = std::move(n);
   }

@@ -7,6 +7,7 @@
 #include "drivers/cuda/device.h"
 #include "emulator/cuda/driver.h"
 #include "emulator/cuda/functions.h"
+#include "hcq/queue/resident_commands.h"
 
 namespace doorbell::cuda {
 
@@ -41,6 +42,22 @@ struct EmulatedTest : ::testing::Test {
     Result<std::unique_ptr<CudaDevice>> device = CudaDevice::open(spec, *api, options);
     EXPECT_TRUE(device) << (device ? "" : device.error().message);
     return device ? std::move(*device) : nullptr;
+  }
+  // Runs the commands once, with the slots.
+  static void run(hcq::Queue& queue, hcq::ResidentCommands& bound, std::span<const u64> slots) {
+    hcq::ResidentCommands::Instance& instance = **bound.next();
+    bound.patch(instance, slots);
+    std::unique_lock lock(queue.mutex());
+    instance.last = *queue.reserve(1) + 1;
+    const auto end = queue.make_commands();
+    const auto target = queue.timeline().signal_at(instance.last);
+    end->signal(target.signal.address(), target.value);
+    const hcq::Segment segments[] = {{{}, instance.words.get()}, hcq::Segment::of(*end)};
+    const Result<void> pushed = queue.write(segments, instance.last);
+    ASSERT_TRUE(pushed) << pushed.error().message;
+    lock.unlock();
+    const Result<void> waited = queue.wait(instance.last);
+    ASSERT_TRUE(waited) << waited.error().message;
   }
 };
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "hcq/queue/resident_commands.h"
+#include "emulator/nv/isa/tensor_map.h"
 #include "tests/drivers/cuda_emulated/emulated_test.h"
 
 namespace doorbell::cuda {
@@ -44,10 +44,41 @@ class AppendCode final : public Code {
   std::vector<KernelFacts> kernels_;
 };
 
+// append_map(u64* log, i64 value, map): appends the address that the map says, and the value.
+constexpr u32 kMapAt = 0x70;  // no multiple of its alignment: where the bank begins counts too
+class AppendMapCode final : public Code {
+ public:
+  AppendMapCode() {
+    KernelFacts kernel{.name = "append", .parameter_bytes = kMapAt + 128};
+    kernel.parameters = {{0, 8}, {8, 8}, {kMapAt, 128}};
+    kernels_ = {kernel};
+  }
+  const std::vector<KernelFacts>& kernels() const override { return kernels_; }
+  u64 global_bytes() const override { return 0; }
+  std::span<const u8> place(u64) override { return {}; }
+  Result<std::string> run(const KernelFacts&, const Grid& grid, emu::AddressSpace& memory,
+                          emu::Checks&) const override {
+    u64 log = 0, value = 0;
+    std::memcpy(&log, grid.parameters.data(), 8);
+    std::memcpy(&value, grid.parameters.data() + 8, 8);
+    last_map = emu::nvgpu::read_tensor_map(
+        std::span(grid.parameters).subspan<kMapAt, emu::nvgpu::TensorMap::kBytes>());
+    auto* words = reinterpret_cast<u64*>(memory.at(log, 512, true));
+    if (words == nullptr || !last_map) return std::string("append: no memory, or no map");
+    for (const u64 one : {last_map->address, value}) words[++words[0]] = one;
+    return std::string();
+  }
+  static inline std::optional<emu::nvgpu::TensorMap> last_map;
+
+ private:
+  std::vector<KernelFacts> kernels_;
+};
+
 struct LaunchTest : EmulatedTest {
+  template <class Kernels = AppendCode>
   void boot_with(emu::cuda::DriverOptions options) {
     options.load = [](const void*, const emu::cuda::Chip&) -> Result<std::unique_ptr<Code>> {
-      return std::unique_ptr<Code>(std::make_unique<AppendCode>());
+      return std::unique_ptr<Code>(std::make_unique<Kernels>());
     };
     boot(std::move(options));
   }
@@ -73,22 +104,6 @@ struct LaunchTest : EmulatedTest {
     const Result<void> read = log.copy_out(words.data(), 512);
     EXPECT_TRUE(read) << (read ? "" : read.error().message);
     return {words.begin() + 1, words.begin() + 1 + static_cast<i64>(words[0])};
-  }
-  // Runs the commands once, with the slots.
-  static void run(hcq::Queue& queue, hcq::ResidentCommands& bound, std::span<const u64> slots) {
-    hcq::ResidentCommands::Instance& instance = **bound.next();
-    bound.patch(instance, slots);
-    std::unique_lock lock(queue.mutex());
-    instance.last = *queue.reserve(1) + 1;
-    const auto end = queue.make_commands();
-    const auto target = queue.timeline().signal_at(instance.last);
-    end->signal(target.signal.address(), target.value);
-    const hcq::Segment segments[] = {{{}, instance.words.get()}, hcq::Segment::of(*end)};
-    const Result<void> pushed = queue.write(segments, instance.last);
-    ASSERT_TRUE(pushed) << pushed.error().message;
-    lock.unlock();
-    const Result<void> waited = queue.wait(instance.last);
-    ASSERT_TRUE(waited) << waited.error().message;
   }
   // Appends slot 1, slot 1 + 1, ... to the log in slot 0.
   static std::unique_ptr<hcq::CommandBuffer> appends(hcq::Queue& queue, core::Program& program,
@@ -250,6 +265,118 @@ TEST_F(LaunchTest, LaunchesHaveTheirSharedMemory) {
     for (int i = 0; i < 3; ++i) run(queue, *bound, slots);
     EXPECT_EQ(graphs(), 1u);
     EXPECT_EQ(AppendCode::last_shared, bytes);
+  }
+}
+
+// A map of rows of 128 bytes, of a tensor of 100 x 40 halves that begins at byte 64 of slot 0.
+core::Binary binary_with_map() {
+  core::Binary made = LaunchTest::binary();
+  made.tensor_maps = {{0, 64, 2, {{100, 2, 64}, {40, 208, 8}}}};
+  return made;
+}
+
+TEST_F(LaunchTest, MapsAreEncodedForTheBuffersOfALaunch) {
+  boot_with<AppendMapCode>({});
+  const auto device = open(0);
+  const auto program = device->load(binary_with_map());
+  ASSERT_TRUE(program) << program.error().message;
+  const Ref<Buffer> log = make_log(*device);
+  const core::BufferView views[] = {{log.get(), 0}};
+  const i64 variables[] = {7};
+  ASSERT_TRUE((*program)->launch(views, variables));
+  EXPECT_EQ(values(*log), (std::vector<u64>{log->memory().address + 64, 7}));
+  const emu::nvgpu::TensorMap& map = *AppendMapCode::last_map;
+  EXPECT_EQ(map.rank, 2u);
+  EXPECT_EQ(map.element_bytes, 2u);
+  EXPECT_EQ(map.swizzle_units, 8u);
+  EXPECT_EQ((std::vector<u64>{map.size[0], map.size[1]}), (std::vector<u64>{100, 40}));
+  EXPECT_EQ(map.stride[1], 208u);
+  EXPECT_EQ((std::vector<u32>{map.box[0], map.box[1]}), (std::vector<u32>{64, 8}));
+  EXPECT_EQ((std::vector<u32>{map.every[0], map.every[1]}), (std::vector<u32>{1, 1}));
+}
+
+// libcuda whose calls of cuTensorMapEncodeTiled are counted.
+struct CountedMaps {
+  Api api;
+  static inline decltype(Api::cuTensorMapEncodeTiled) encode = nullptr;
+  static inline usize count = 0;
+  explicit CountedMaps(const Api& real) : api(real) {
+    encode = real.cuTensorMapEncodeTiled;
+    count = 0;
+    api.cuTensorMapEncodeTiled = [](auto... arguments) { return ++count, encode(arguments...); };
+  }
+};
+
+TEST_F(LaunchTest, MapsOfKnownBuffersAreNotEncodedAgain) {
+  boot_with<AppendMapCode>({});
+  const CountedMaps counted(*api);
+  api = &counted.api;
+  const auto device = open(0);
+  const auto program = *device->load(binary_with_map());
+  std::vector<Ref<Buffer>> logs;
+  for (usize i = 0; i < 6; ++i) logs.push_back(make_log(*device));
+  const auto launch = [&](usize log, i64 value) {
+    const core::BufferView views[] = {{logs[log].get(), 0}};
+    ASSERT_TRUE(program->launch(views, std::span(&value, 1)));
+  };
+  for (const i64 value : {1, 2, 3})
+    for (const usize log : {0, 1, 2, 3}) launch(log, value);
+  EXPECT_EQ(CountedMaps::count, 4u);
+  // Two more take the places of the first two.
+  for (const usize log : {4, 5, 4, 5, 2, 3}) launch(log, 4);
+  EXPECT_EQ(CountedMaps::count, 6u);
+  launch(0, 5);
+  EXPECT_EQ(CountedMaps::count, 7u);
+  const u64 first = logs[0]->memory().address + 64;
+  EXPECT_EQ(values(*logs[0]), (std::vector<u64>{first, 1, first, 2, first, 3, first, 5}));
+}
+
+TEST_F(LaunchTest, AGraphsMapsFollowItsSlots) {
+  boot_with<AppendMapCode>({});
+  const CountedMaps counted(*api);
+  api = &counted.api;
+  const auto device = open(0);
+  const auto program = *device->load(binary_with_map());
+  const Ref<Buffer> log = make_log(*device), other = make_log(*device);
+  hcq::Queue& queue = device->compute_queue();
+  const auto commands = appends(queue, *program, 4, true);
+  const auto bound = *hcq::ResidentCommands::bind(queue, *commands, 1);
+  for (const auto& [to, first] : {std::pair{&log, u64{0}}, {&log, 4}, {&other, 8}, {&log, 12}}) {
+    const u64 slots[] = {(*to)->memory().address, first};
+    run(queue, *bound, slots);
+  }
+  EXPECT_EQ(graphs(), 1u);
+  EXPECT_EQ(CountedMaps::count, 2u);
+  const auto expected = [](const Ref<Buffer>& to, std::initializer_list<u64> starts) {
+    std::vector<u64> words;
+    for (const u64 start : starts)
+      for (u64 i = 0; i < 4; ++i) words.insert(words.end(), {to->memory().address + 64, start + i});
+    return words;
+  };
+  EXPECT_EQ(values(*log), expected(log, {0, 4, 12}));
+  EXPECT_EQ(values(*other), expected(other, {8}));
+}
+
+TEST_F(LaunchTest, MapsThatNoTensorHasAreRefused) {
+  boot_with<AppendMapCode>({.checks = "off"});
+  const auto device = open(0);
+  const Ref<Buffer> log = make_log(*device);
+  const core::BufferView views[] = {{log.get(), 0}};
+  const i64 variables[] = {7};
+  using Dimensions = std::vector<core::TensorMap::Dimension>;
+  const Dimensions stride{{100, 2, 64}, {40, 200, 8}}, box{{100, 2, 64}, {400, 208, 257}},
+      row{{200, 2, 128}, {40, 416, 8}}, size{{0, 2, 64}};
+  for (const auto& [offset, dimensions] : {std::pair{i64{0}, stride},
+                                           {0, box},
+                                           {0, row},
+                                           {0, size},
+                                           {8, Dimensions{{100, 2, 64}, {40, 208, 8}}}}) {
+    core::Binary made = binary();
+    made.tensor_maps = {{0, offset, 2, dimensions}};
+    const auto launched = (*device->load(made))->launch(views, variables);
+    ASSERT_FALSE(launched);
+    EXPECT_TRUE(contains(launched.error().message, "cuTensorMapEncodeTiled of kernel append: "))
+        << launched.error().message;
   }
 }
 
