@@ -220,8 +220,12 @@ void add_kernel_cases(Suite& suite) {
     }
   }
   suite.add_alone("kernel/grid/reductions", ints, many_reductions);
-  for (const std::vector<i64>& s :
-       {std::vector<i64>{1, 1, 1}, {1, 129, 1}, {33, 65, 17}, {128, 64, 96}, {7, 300, 130}})
+  for (const std::vector<i64>& s : {std::vector<i64>{1, 1, 1},
+                                    {1, 129, 1},
+                                    {33, 65, 17},
+                                    {128, 64, 96},
+                                    {7, 300, 130},
+                                    {67, 1033, 97}})
     suite.add_alone(fmt::format("kernel/matmul/{}", fmt::join(s, "x")), {},
                     [=](Trial& t) { odd_matmul(t, s[0], s[1], s[2]); });
   for (const DType dtype : {dtypes::f16, dtypes::bf16, dtypes::f8e4m3, dtypes::f8e5m2,

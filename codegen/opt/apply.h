@@ -18,7 +18,8 @@ struct Applied {
 };
 
 // Needs: a plan whose amounts divide the sizes, but for Vector, whose last vectors may be masked
-// (where caps.masked_access). Guarantees: range ids are the nesting order, a lower
+// (where caps.masked_access), and for contractions with Tile on their reduced axis (tile.cc).
+// Guarantees: range ids are the nesting order, a lower
 // id is an outer loop; every node varies with at most one Vector range; ThreadId replaces the
 // Thread part. Tiles over a reduced axis accumulate in private memory (see tile.h).
 Applied apply(core::Rewriter& rewriter, const KernelInfo& info, core::UOp sink, const Plan& plan);
@@ -52,7 +53,7 @@ void append_part(core::Rewriter& rewriter, RangeImage& image, core::UOp part, i6
 // The thread part of an axis: Special ThreadId of `amount` values.
 core::UOp thread_part(core::Rewriter& rewriter, i64 amount);
 
-// A contraction with Tile on its reduced axis and Stage on both operands (tile.cc).
+// A contraction with Tile on its reduced axis (tile.cc).
 Applied apply_tiled(core::Rewriter& rewriter, const KernelInfo& info, core::UOp sink,
                     const Plan& plan);
 

@@ -1,5 +1,6 @@
-// Recognises a contraction of two operands and picks its blocks: register tile by issue slots,
-// KC x lanes of B for L1, MT x KC of A and MT x NT of sums for L2.
+// Recognises a contraction of two operands and picks its blocks: a register tile that wastes little
+// at the ends of the axes, KC x lanes of B for L1, MT x KC of A for L2, and as many blocks as
+// threads have work with. Blocks are of equal size, so that the last one is nearly full.
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -20,6 +21,7 @@ constexpr f64 kWorthStopping = 1 << 27;
 struct Contraction {
   i64 i = -1, j = -1, k = -1;
   i64 a_slot = -1, b_slot = -1;
+  bool b_along_k = false;  // B is not contiguous along j
 };
 
 bool all_sizes_constant(const KernelInfo& info) {
@@ -64,9 +66,170 @@ bool recognise(const KernelInfo& info, Contraction* c) {
   if (std::popcount(own0) != 1 && std::popcount(own1) != 1) return false;
   c->i = second ? axis0 : axis1;
   c->j = second ? axis1 : axis0;
-  c->a_slot = operands[second ? 0 : 1]->memory.arg(0);
-  c->b_slot = operands[second ? 1 : 0]->memory.arg(0);
+  const Access &a = *operands[second ? 0 : 1], &b = *operands[second ? 1 : 0];
+  c->a_slot = a.memory.arg(0), c->b_slot = b.memory.arg(0);
+  c->b_along_k = b.affine.coefficient(c->j) != 1;
   return true;
+}
+
+i64 divide_up(i64 n, i64 by) { return (n + by - 1) / by; }
+
+// What things take, in multiply-adds of one vector register.
+constexpr f64 kLatency = 8;             // of one, in those that could begin meanwhile
+constexpr f64 kStep = 1;                // of the innermost loop, beside its multiply-adds
+constexpr f64 kPackedRow = 6;           // a register of A packed: it lies in long rows
+constexpr f64 kPackedColumn = 12;       // and of B, which is read a few lines at a time
+constexpr f64 kTransposed = 1;          // an element packed where the order changes
+constexpr f64 kAccumulated = 6;         // a register of sums added to those of earlier blocks
+constexpr f64 kPart = 500;              // a part of the work, whoever runs it
+constexpr f64 kWake = 10e3;             // other threads
+constexpr i64 kMostSums = 512 << 10;    // bytes of a block: they lie on the stack of any thread
+constexpr i64 kMostPacked = 448 << 10;  // and so do these
+constexpr i64 kMoreBlocks = 8;          // than are needed, to try along an axis
+constexpr f64 kWorthTrying = 1.06;      // register tiles: cycles as a multiple of the best's
+
+struct RegisterTile {
+  i64 rows, lanes;
+};
+
+// The sizes of blocks.
+class Blocking {
+ public:
+  Blocking(const KernelInfo& info, const Caps& caps, const Contraction& c);
+  // Empty if the axes are too short for vectors.
+  Plan choose();
+
+ private:
+  void choose_registers();
+  void choose_depth();
+  void try_blocks();
+  Plan plan() const;
+  i64 row_blocks() const { return divide_up(m_, mt_); }
+  i64 column_blocks() const { return divide_up(n_, nt_); }
+  f64 cycles_of_step(const RegisterTile& t) const;
+  f64 cycles_of_block() const;  // of i and j
+  f64 cycles() const;           // of all, on all threads
+  bool is_threaded() const {
+    return caps_.host_threads && (caps_.threads > 1 || macs_ >= kWorthStopping);
+  }
+
+  const Caps& caps_;
+  const Contraction c_;
+  const i64 m_, n_, k_, bytes_, width_;
+  f64 macs_ = 1;
+  i64 outer_axis_ = -1, outer_parts_ = 1, outer_ = 1;  // the longest other axis; all others
+  std::vector<RegisterTile> tiles_;
+  i64 rows_ = 0, lanes_ = 0, kc_ = 0, mt_ = 0, nt_ = 0;  // what is tried
+  f64 best_ = 0;
+  Plan best_plan_;
+};
+
+Blocking::Blocking(const KernelInfo& info, const Caps& caps, const Contraction& c)
+    : caps_(caps),
+      c_(c),
+      m_(info.size(c.i)),
+      n_(info.size(c.j)),
+      k_(info.size(c.k)),
+      bytes_(info.reduces[0].reduce.dtype().bytes()),
+      width_(std::max<i64>(1, caps.vector_bytes / bytes_)) {
+  for (u64 m = info.output_mask & ~(u64{1} << c.i | u64{1} << c.j); m; m &= m - 1) {
+    const i64 id = std::countr_zero(m);
+    outer_ *= info.size(id);
+    if (outer_axis_ < 0 || info.size(id) > info.size(outer_axis_)) outer_axis_ = id;
+  }
+  for (i64 size : {m_, n_, k_, outer_}) macs_ *= static_cast<f64>(size);
+  if (is_threaded() && outer_ > 1)
+    outer_parts_ = largest_divisor(info.size(outer_axis_), 64 * caps.threads, 1);
+}
+
+f64 Blocking::cycles_of_step(const RegisterTile& t) const {
+  const i64 vectors = divide_up(t.lanes, width_);
+  const f64 issued = static_cast<f64>(std::max(t.rows * vectors, t.rows + vectors));
+  return std::max(issued, kLatency) + kStep;
+}
+
+// `rows` broadcasts and `vectors` loads feed rows * vectors multiply-adds. Those are kept that
+// waste little at the ends of the axes.
+void Blocking::choose_registers() {
+  f64 best = 0;
+  auto cycles = [&](const RegisterTile& t) {
+    return static_cast<f64>(divide_up(m_, t.rows) * divide_up(n_, t.lanes)) * cycles_of_step(t);
+  };
+  for (i64 lanes = std::max<i64>(2, width_ / 2); lanes <= 4 * width_ && lanes < 2 * n_;
+       lanes *= 2) {
+    if (!caps_.masked_access && n_ % lanes != 0) continue;
+    const i64 vectors = divide_up(lanes, width_);
+    for (i64 rows = 1; rows <= m_ && (rows + 1) * vectors < caps_.vector_registers; ++rows) {
+      tiles_.push_back({rows, lanes});
+      if (best == 0 || cycles(tiles_.back()) < best) best = cycles(tiles_.back());
+    }
+  }
+  std::erase_if(tiles_, [&](const RegisterTile& t) { return cycles(t) > best * kWorthTrying; });
+}
+
+// A panel of B stays in L1. Twice as deep is better than a second block, which adds to sums.
+void Blocking::choose_depth() {
+  const i64 most = std::clamp<i64>(caps_.l1_bytes / (lanes_ * bytes_), 16, 320);
+  kc_ = k_ <= 2 * most ? k_ : divide_up(k_, divide_up(k_, most));
+  if (c_.b_along_k) kc_ = divide_up(kc_, 8) * 8;  // so many are transposed at once
+}
+
+f64 Blocking::cycles_of_block() const {
+  const f64 rows = static_cast<f64>(mt_), columns = static_cast<f64>(nt_);
+  const i64 blocks = divide_up(k_, kc_);
+  const f64 depth = static_cast<f64>(kc_ * blocks), width = static_cast<f64>(width_);
+  f64 all =
+      static_cast<f64>((mt_ / rows_) * (nt_ / lanes_)) * depth * cycles_of_step({rows_, lanes_});
+  all += rows * depth * kPackedRow / width;
+  all += columns * depth * (c_.b_along_k ? kTransposed : kPackedColumn / width);
+  if (blocks > 1) all += rows * columns / width * kAccumulated * static_cast<f64>(blocks);
+  return all;
+}
+
+f64 Blocking::cycles() const {
+  const i64 parts = row_blocks() * column_blocks() * outer_parts_;
+  const f64 of_part = cycles_of_block() * static_cast<f64>(outer_ / outer_parts_);
+  if (parts == 1 || !is_threaded()) return of_part * static_cast<f64>(parts);
+  const f64 turns = static_cast<f64>(divide_up(parts, std::max(caps_.threads, 1)));
+  return turns * (of_part + kPart) + (caps_.threads > 1 ? kWake : 0);
+}
+
+void Blocking::try_blocks() {
+  const i64 row_tiles = divide_up(m_, rows_), column_tiles = divide_up(n_, lanes_);
+  const i64 packed = std::clamp<i64>(caps_.l2_bytes / 2, 32 << 10, kMostPacked);
+  const i64 fewest = divide_up(row_tiles * rows_ * kc_ * bytes_, packed);
+  for (i64 r = fewest; r < fewest + kMoreBlocks && r <= row_tiles; ++r) {
+    mt_ = divide_up(row_tiles, r) * rows_;
+    const i64 sums = k_ > kc_ ? divide_up(mt_ * column_tiles * lanes_ * bytes_, kMostSums) : 1;
+    for (i64 c = sums; c < sums + kMoreBlocks && c <= column_tiles; ++c) {
+      nt_ = divide_up(column_tiles, c) * lanes_;
+      const f64 all = cycles();
+      if (best_plan_.empty() || all < best_ * 0.998) best_ = all, best_plan_ = plan();
+    }
+  }
+}
+
+Plan Blocking::choose() {
+  choose_registers();
+  for (const RegisterTile& tile : tiles_) {
+    rows_ = tile.rows, lanes_ = tile.lanes;
+    choose_depth();
+    try_blocks();
+  }
+  return best_plan_;
+}
+
+Plan Blocking::plan() const {
+  Plan made{{OptOp::Tile, c_.k, kc_},     {OptOp::Tile, c_.i, mt_},
+            {OptOp::Tile, c_.j, nt_},     {OptOp::Stage, c_.a_slot, 1},
+            {OptOp::Stage, c_.b_slot, 1}, {OptOp::Upcast, c_.i, rows_},
+            {OptOp::Vector, c_.j, lanes_}};
+  if (!is_threaded()) return made;
+  const std::pair<i64, i64> parts[] = {
+      {outer_axis_, outer_parts_}, {c_.i, row_blocks()}, {c_.j, column_blocks()}};
+  for (const auto& [axis, count] : parts)
+    if (count > 1) made.push_back({OptOp::Thread, axis, count});
+  return made;
 }
 
 }  // namespace
@@ -75,43 +238,10 @@ Plan tile_plan(const KernelInfo& info, const Caps& caps) {
   Contraction c;
   if (caps.vector_bytes == 0 || !caps.private_arrays || caps.has_local || !recognise(info, &c))
     return {};
-  i64 m = info.size(c.i), n = info.size(c.j), k = info.size(c.k);
-  f64 macs = static_cast<f64>(m) * static_cast<f64>(n) * static_cast<f64>(k);
+  const i64 m = info.size(c.i), n = info.size(c.j), k = info.size(c.k);
+  const f64 macs = static_cast<f64>(m) * static_cast<f64>(n) * static_cast<f64>(k);
   if (m < 8 || n < 16 || k < 16 || macs < kWorthTiling) return {};
-  i64 bytes = info.reduces[0].reduce.dtype().bytes(), width = caps.vector_bytes / bytes;
-  // Register tile: `rows` broadcasts and `vectors` loads feed rows * vectors multiply-adds.
-  i64 rows = 0, lanes = 0;
-  f64 best = 0;
-  for (i64 l : lane_counts(n, 4 * width, false)) {
-    i64 vectors = (l + width - 1) / width;
-    f64 filled = static_cast<f64>(l) / static_cast<f64>(vectors * width);
-    for (i64 r : divisors(m, 16)) {
-      if (r * vectors + vectors + 1 > caps.vector_registers) continue;
-      f64 issue = std::max<f64>(static_cast<f64>(r * vectors), static_cast<f64>(r + vectors));
-      f64 chain = 2 * 4;  // latency of one multiply-add, in issue slots
-      f64 speed = filled * static_cast<f64>(r * vectors) / (std::max(issue, chain) + 1);
-      if (speed > best * 1.001) best = speed, rows = r, lanes = l;
-    }
-  }
-  if (rows == 0 || lanes < 2) return {};
-  i64 kc = largest_divisor(k, std::max<i64>(16, caps.l1_bytes * 3 / 4 / (lanes * bytes)), 1);
-  kc = std::min<i64>(kc, 256 < k ? largest_divisor(k, 256, 1) : kc);
-  if (kc < 8) return {};
-  i64 mt = largest_divisor(m, std::max<i64>(rows, caps.l2_bytes / 8 / (kc * bytes)), rows);
-  i64 nt = largest_divisor(n, std::max<i64>(lanes, caps.l2_bytes / 4 / (mt * bytes)), lanes);
-  Plan plan{{OptOp::Tile, c.k, kc},      {OptOp::Tile, c.i, mt},      {OptOp::Tile, c.j, nt},
-            {OptOp::Stage, c.a_slot, 1}, {OptOp::Stage, c.b_slot, 1}, {OptOp::Upcast, c.i, rows},
-            {OptOp::Vector, c.j, lanes}};
-  if (!caps.host_threads || (caps.threads < 2 && macs < kWorthStopping)) return plan;
-  // Threads get blocks of i and j; blocks of i are made smaller until there are enough. Many parts
-  // also help beside other programs: a delayed thread delays only one part.
-  while ((m / mt) * (n / nt) < caps.threads && mt > rows && largest_divisor(m, mt / 2, rows) > 0) {
-    mt = largest_divisor(m, mt / 2, rows);
-  }
-  plan[1].amount = mt;
-  for (const auto& [axis, blocks] : {std::pair(c.i, m / mt), std::pair(c.j, n / nt)})
-    if (blocks > 1) plan.push_back({OptOp::Thread, axis, blocks});
-  return plan;
+  return Blocking(info, caps, c).choose();
 }
 
 }  // namespace doorbell::codegen::detail
