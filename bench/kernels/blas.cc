@@ -20,9 +20,10 @@ Result<Blas> Blas::open(int threads) {
   return Blas(std::move(library), sgemm);
 }
 
-void Blas::multiply(i64 n, const float* a, const float* b, float* c) const {
-  const int size = static_cast<int>(n);
-  sgemm_(kRowMajor, kPlain, kPlain, size, size, size, 1, a, size, b, size, 0, c, size);
+void Blas::multiply(const Product& product, const float* a, const float* b, float* c) const {
+  const int m = static_cast<int>(product.m), n = static_cast<int>(product.n);
+  const int k = static_cast<int>(product.k);
+  sgemm_(kRowMajor, kPlain, kPlain, m, n, k, 1, a, k, b, n, 0, c, n);
 }
 
 std::string Blas::description() const {

@@ -11,13 +11,18 @@
 
 namespace doorbell::bench {
 
+// Of an m x k by a k x n matrix.
+struct Product {
+  i64 m = 0, n = 0, k = 0;  // m: 0 if there is none
+};
+
 class Blas {
  public:
   // For this many threads. Fails if OpenBLAS is not found.
   static Result<Blas> open(int threads);
 
-  // c = a * b, all n x n and row-major.
-  void multiply(i64 n, const float* a, const float* b, float* c) const;
+  // c = a * b, all row-major.
+  void multiply(const Product& product, const float* a, const float* b, float* c) const;
   // "OpenBLAS 0.3.21, kernels for SkylakeX".
   std::string description() const;
 

@@ -5,11 +5,13 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -32,31 +34,52 @@ namespace {
 
 using nlohmann::json;
 
+constexpr u32 kShapeSeed = 18, kLargest = 4096;
+constexpr std::chrono::milliseconds kSpinning(20);
+
 struct Options {
   bool as_json = false, smoke = false;
+  int random_shapes = 0;
   std::string device = "CPU:LLVM", only;
   int threads = 0;  // of a child; 0: the parent
 };
 
 // ---- the child: all workloads with one number of threads ----
 
-json measure_blas(int threads, bool smoke) {
-  Result<Blas> blas = Blas::open(threads);
-  if (!blas) return {{"what", blas.error().message}};
-  json result{{"what", blas->description()}};
-  for (i64 n : {512, 1024, 2048}) {
-    if (smoke) continue;
-    const usize count = static_cast<usize>(n * n);
-    const std::vector<float> a(count, 1.0f), b(count, 0.5f);
-    std::vector<float> c(count);
-    const Timing timing = measure([&] { blas->multiply(n, a.data(), b.data(), c.data()); });
-    const f64 side = static_cast<f64>(n);
-    result[std::to_string(n)] = 2 * side * side * side / timing.median * 1e-9;
-  }
-  return result;
+// Beside each other: one sample of each in turn. OpenBLAS's threads spin for a while after a call.
+struct Pair {
+  Timing ours, blas;
+  f64 ratio = 0;  // of BLAS's time to ours, the median of the pairs
+};
+
+f64 median(std::vector<f64> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
 }
 
-json measure_workload(const KernelWorkload& workload, bool smoke) {
+Pair measure_pair(const std::function<void()>& body, const Blas& blas, const Product& p,
+                  MeasureOptions options) {
+  const auto count = [](i64 rows, i64 columns) { return static_cast<usize>(rows * columns); };
+  const std::vector<f32> a(count(p.m, p.k), 1.0f), b(count(p.k, p.n), 0.5f);
+  std::vector<f32> c(count(p.m, p.n));
+  const auto theirs = [&] { blas.multiply(p, a.data(), b.data(), c.data()); };
+  std::vector<f64> times[2], ratios;
+  const usize pairs = options.samples;
+  const f64 start = now();
+  options.samples = 1;
+  for (usize i = 0; i < pairs && (i < 3 || now() - start < options.limit_seconds); ++i) {
+    times[0].push_back(measure(body, options).best);
+    times[1].push_back(measure(theirs, options).best);
+    ratios.push_back(times[1].back() / times[0].back());
+    std::this_thread::sleep_for(kSpinning);
+  }
+  const auto timing = [](const std::vector<f64>& all) {
+    return Timing{median(all), *std::min_element(all.begin(), all.end()), all.size()};
+  };
+  return {timing(times[0]), timing(times[1]), median(ratios)};
+}
+
+json measure_workload(const KernelWorkload& workload, const Result<Blas>& blas, bool smoke) {
   const KernelRun run = workload.prepare(smoke);
   const auto body = [&] {
     run.body();
@@ -69,15 +92,46 @@ json measure_workload(const KernelWorkload& workload, bool smoke) {
   MeasureOptions options;
   options.sample_seconds = 0.05;
   if (smoke) options = {.warmup = 0, .samples = 1, .sample_seconds = 0};
-  const Timing timing = measure(body, options);
-  return {{"name", std::string(workload.name)},
-          {"kernels", kernels},
-          {"seconds", timing.median},
-          {"best_seconds", timing.best},
-          {"flops", run.work.flops},
-          {"bytes", run.work.bytes},
-          {"reads_only", run.work.reads_only},
-          {"blas_size", workload.blas_size}};
+  json row{{"name", std::string(workload.name)},
+           {"kernels", kernels},
+           {"flops", run.work.flops},
+           {"bytes", run.work.bytes},
+           {"reads_only", run.work.reads_only}};
+  Timing timing;
+  if (blas && workload.product.m > 0 && !smoke) {
+    options.warmup = 1;
+    const Pair pair = measure_pair(body, *blas, workload.product, options);
+    timing = pair.ours;
+    row["blas"] = run.work.flops / pair.blas.median * 1e-9;
+    row["ratio"] = pair.ratio;
+  } else {
+    timing = measure(body, options);
+  }
+  row["seconds"] = timing.median, row["best_seconds"] = timing.best;
+  return row;
+}
+
+std::string shape_name(const Product& p) { return fmt::format("{}x{}x{}", p.m, p.k, p.n); }
+
+// Shapes of any sizes up to kLargest, each equally likely.
+json measure_random(const Blas& blas, int shapes) {
+  std::mt19937 random(kShapeSeed);
+  const auto size = [&] { return 1 + static_cast<i64>(random() % kLargest); };
+  f64 log_sum = 0, worst = 1e30;
+  std::string worst_name;
+  for (int i = 0; i < shapes; ++i) {
+    Product p;
+    p.m = size(), p.n = size(), p.k = size();
+    const KernelRun run = product_run(p);
+    const auto body = [&] {
+      run.body();
+      engine::synchronize();
+    };
+    const f64 ratio = measure_pair(body, blas, p, {.warmup = 1, .samples = 3}).ratio;
+    log_sum += std::log(ratio);
+    if (ratio < worst) worst = ratio, worst_name = shape_name(p);
+  }
+  return {{"mean", std::exp(log_sum / shapes)}, {"worst", worst}, {"worst_name", worst_name}};
 }
 
 int run_child(const Options& options) {
@@ -92,12 +146,14 @@ int run_child(const Options& options) {
   json result{
       {"gflops", peak.gflops}, {"read_gbps", peak.read_gbps}, {"copy_gbps", peak.copy_gbps}};
   result["rows"] = json::array();
+  const Result<Blas> blas = Blas::open(options.threads);
+  result["blas"] = blas ? blas->description() : blas.error().message;
   for (const KernelWorkload& workload : kernel_workloads()) {
     if (workload.name.find(options.only) == std::string_view::npos) continue;
-    result["rows"].push_back(measure_workload(workload, options.smoke));
+    result["rows"].push_back(measure_workload(workload, blas, options.smoke));
   }
-  // Last: its threads spin for a while after each call.
-  result["blas"] = measure_blas(options.threads, options.smoke);
+  if (blas && options.random_shapes > 0)
+    result["random"] = measure_random(*blas, options.random_shapes);
   fmt::print("{}\n", result.dump());
   return 0;
 }
@@ -123,8 +179,7 @@ void add_rows(const json& child, int threads, Table* table) {
     const f64 seconds = number(row, "seconds");
     const Bound bound = bound_of(row, child);
     const f64 gflops = number(row, "flops") / seconds * 1e-9;
-    const std::string blas_size = std::to_string(row["blas_size"].get<i64>());
-    const f64 blas = number(child["blas"], blas_size.c_str());
+    const f64 blas = number(row, "blas");
     const bool is_arithmetic = std::string_view(bound.name) == "arithmetic";
     table->rows.push_back({
         row["name"].get<std::string>(),
@@ -136,7 +191,7 @@ void add_rows(const json& child, int threads, Table* table) {
         std::string(bound.name),
         100 * bound.seconds / seconds,
         std::isnan(blas) ? Cell() : Cell(blas),
-        std::isnan(blas) ? Cell() : Cell(100 * gflops / blas),
+        std::isnan(blas) ? Cell() : Cell(100 * number(row, "ratio")),
     });
   }
 }
@@ -151,6 +206,8 @@ std::vector<std::string> child_command(const Options& options, int threads) {
   command.insert(command.end(),
                  {own_path(), "--threads", std::to_string(threads), "--device", options.device});
   if (!options.only.empty()) command.insert(command.end(), {"--only", options.only});
+  if (options.random_shapes > 0)
+    command.insert(command.end(), {"--random", std::to_string(options.random_shapes)});
   if (options.smoke) command.push_back("--smoke");
   return command;
 }
@@ -177,11 +234,22 @@ int run_parent(const Options& options) {
         "peak of {} thread{}: {:.0f} GFLOPS of f32 multiply-adds, reading {:.1f} GB/s, copying "
         "{:.1f} GB/s; sgemm: {}",
         threads, threads == 1 ? "" : "s", number(*child, "gflops"), number(*child, "read_gbps"),
-        number(*child, "copy_gbps"), (*child)["blas"]["what"].get<std::string>()));
+        number(*child, "copy_gbps"), (*child)["blas"].get<std::string>()));
+    if (child->contains("random")) {
+      const json& shapes = (*child)["random"];
+      table.facts.push_back(
+          fmt::format("{} random products of sizes from 1 to {}, {} thread{}: {:.1f} % of sgemm's "
+                      "speed (geometric "
+                      "mean), {:.1f} % the worst, {}",
+                      options.random_shapes, kLargest, threads, threads == 1 ? "" : "s",
+                      100 * number(shapes, "mean"), 100 * number(shapes, "worst"),
+                      shapes["worst_name"].get<std::string>()));
+    }
   }
   table.notes = {
       "bound: which of the machine's peaks gives the longer time for the work that cannot be "
       "avoided; % peak: that time over the measured one.",
+      "% sgemm: our speed as a share of OpenBLAS's, the median of pairs of samples taken in turn.",
       "What is below 100 % is work beyond it: operands read again, instructions beside the "
       "multiply-adds, calls, and launches of more than one kernel.",
       "Milliseconds are medians and include building the lazy graph, finding its schedule and "
@@ -203,6 +271,7 @@ int main(int argc, char** argv) {
   app.add_flag("--smoke", options.smoke, "Once, small: does it run at all");
   app.add_option("--device", options.device, "As DEV says it");
   app.add_option("--only", options.only, "Expressions whose name has this in it");
+  app.add_option("--random", options.random_shapes, "So many random products beside sgemm");
   app.add_option("--threads", options.threads)->group("");
   try {
     app.parse(argc, argv);

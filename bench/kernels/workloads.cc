@@ -16,12 +16,9 @@ f64 bytes_of(std::initializer_list<Tensor> tensors) {
   return static_cast<f64>(bytes);
 }
 
-template <i64 size>
+template <i64 m, i64 k = m, i64 n = m>
 KernelRun matmul(bool smoke) {
-  const i64 n = smoke ? 32 : size;
-  const Tensor a = input({n, n}), b = input({n, n});
-  const f64 cube = static_cast<f64>(n) * static_cast<f64>(n) * static_cast<f64>(n);
-  return {{2 * cube, 1.5 * bytes_of({a, b})}, [a, b] { a.matmul(b).realize(); }};
+  return product_run(smoke ? Product{32, 32, 32} : Product{m, n, k});
 }
 
 template <i64 batch>
@@ -83,10 +80,22 @@ KernelRun mnist(bool smoke) {
           [step] { Tensor::realize(step->build()); }};
 }
 
+// Products are named rows x depth x columns.
 constexpr KernelWorkload kWorkloads[] = {
-    {"matmul 512", matmul<512>, 512},
-    {"matmul 1024", matmul<1024>, 1024},
-    {"matmul 2048", matmul<2048>, 2048},
+    {"matmul 512", matmul<512>, {512, 512, 512}},
+    {"matmul 1024", matmul<1024>, {1024, 1024, 1024}},
+    {"matmul 2048", matmul<2048>, {2048, 2048, 2048}},
+    {"matmul 4096", matmul<4096>, {4096, 4096, 4096}},
+    {"matmul 777", matmul<777>, {777, 777, 777}},
+    {"matmul 1000", matmul<1000>, {1000, 1000, 1000}},
+    {"matmul 1500", matmul<1500>, {1500, 1500, 1500}},
+    {"matmul 2500", matmul<2500>, {2500, 2500, 2500}},
+    {"matmul 3000", matmul<3000>, {3000, 3000, 3000}},
+    {"matmul 513x511x509", matmul<513, 511, 509>, {513, 509, 511}},
+    {"matmul 1x4096x4096", matmul<1, 4096, 4096>, {1, 4096, 4096}},
+    {"matmul 64x4096x4096", matmul<64, 4096, 4096>, {64, 4096, 4096}},
+    {"matmul 128x768x3072", matmul<128, 768, 3072>, {128, 3072, 768}},
+    {"matmul 4096x64x4096", matmul<4096, 64, 4096>, {4096, 4096, 64}},
     {"conv 3x3 64->64 56x56 bs 1", conv<1>},
     {"conv 3x3 64->64 56x56 bs 8", conv<8>},
     {"add 64 MiB", add},
@@ -101,5 +110,12 @@ constexpr KernelWorkload kWorkloads[] = {
 }  // namespace
 
 std::span<const KernelWorkload> kernel_workloads() { return kWorkloads; }
+
+KernelRun product_run(const Product& p) {
+  const Tensor a = input({p.m, p.k}), b = input({p.k, p.n});
+  const f64 multiply_adds = static_cast<f64>(p.m) * static_cast<f64>(p.n) * static_cast<f64>(p.k);
+  const f64 result = 4 * static_cast<f64>(p.m * p.n);
+  return {{2 * multiply_adds, bytes_of({a, b}) + result}, [a, b] { a.matmul(b).realize(); }};
+}
 
 }  // namespace doorbell::bench

@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "bench/kernels/blas.h"
 #include "tensor/api/tensor.h"
 
 namespace doorbell::bench {
@@ -24,9 +25,10 @@ struct KernelRun {
 struct KernelWorkload {
   std::string_view name;
   KernelRun (*prepare)(bool smoke);
-  i64 blas_size = 0;  // > 0: compared with sgemm of this size
+  Product product = {};  // compared with sgemm
 };
 
 std::span<const KernelWorkload> kernel_workloads();
+KernelRun product_run(const Product& product);
 
 }  // namespace doorbell::bench

@@ -13,7 +13,8 @@
 //     out = epilogue(acc)
 //
 // With a single block of k the epilogue follows each register tile and there is no acc. An operand
-// without Stage is read where it lies.
+// without Stage is read where it lies: where A has few rows, B streams through a few rows of it at
+// a time (KC = Unroll = 8), and acc is small enough to be added to as often.
 //
 // Sizes need not be multiples of their blocks: the last blocks run past the axis. There staged
 // tiles hold zeros, so that the innermost loop has no masks, and accesses to arguments are gated.
@@ -63,13 +64,13 @@ struct Tiled {
   RangeMaker range;
 
   UOp reduce;
-  i64 i = -1, j = -1, k = -1;  // range ids of the three axes
+  i64 i = -1, j = -1, k = -1;  // range ids of the three axes; i: -1 if A is a single row
   i64 mt = 1, nt = 1, kc = 1;  // block sizes
   i64 upcast = 1, lanes = 1, unroll = 1, threads = 1;
   std::vector<RangeImage> outer;  // by range id: the part outside the blocks
   RangeList outer_loops;
-  UOp ko;  // the loop over blocks of k
-  Operand a, b;
+  UOp ko;        // the loop over blocks of k
+  Operand a, b;  // a has no value without i
   i64 next_private = 0;
 
   void find_axes();
@@ -116,9 +117,9 @@ void Tiled::find_axes() {
     if (o.op == OptOp::Unroll) unroll = o.amount;
     if (o.op == OptOp::Thread) threads *= o.amount;
   }
-  CHECK(i >= 0 && j >= 0 && k >= 0, "a tiled reduction needs UPCAST, VECTOR and TILE axes");
+  CHECK(j >= 0 && k >= 0, "a tiled reduction needs VECTOR and TILE axes");
   CHECK(reduce.reduce_op() == Op::Add, "tiled reduction of {}", core::name_of(reduce.reduce_op()));
-  mt = std::max(amount_of(plan, OptOp::Tile, i), upcast);
+  mt = i < 0 ? 1 : std::max(amount_of(plan, OptOp::Tile, i), upcast);
   nt = std::max(amount_of(plan, OptOp::Tile, j), lanes);
   CHECK(mt % upcast == 0 && nt % lanes == 0, "tile {} x {} of {} x {}", mt, nt, upcast, lanes);
   CHECK(kc % unroll == 0, "tile {} of {}", kc, unroll);
@@ -188,7 +189,7 @@ Rebuilder Tiled::mapping(UOp in_i, UOp in_j, UOp in_k) {
 // The largest expression inside the reduction that varies with `axis` and not with `other`, if
 // there is one; else the one Load of these axes.
 Operand Tiled::find_operand(i64 axis, i64 other) const {
-  const u64 own = u64{1} << axis, foreign = u64{1} << other;
+  const u64 own = u64{1} << axis, foreign = other < 0 ? 0 : u64{1} << other;
   std::vector<UOp> open{reduce.src(0)}, seen, found;
   while (!open.empty()) {
     UOp u = open.back();
@@ -313,7 +314,7 @@ UOp Tiled::product(UOp in_i, UOp in_j, UOp in_k, UOp a_element, UOp b_element) {
   Rebuilder outside = mapping(in_i, in_j, in_k);
   UOp zero = rw.arena().const_of(reduce.dtype(), 0);
   for (const Operand* o : {&a, &b})
-    outside.replace(o->value, rw.arena().const_of(o->value.dtype(), 0));
+    if (o->value) outside.replace(o->value, rw.arena().const_of(o->value.dtype(), 0));
   UOp beyond = outside(reduce.src(0));
   return beyond == zero ? made : rw.where(gate, made, zero);
 }
@@ -363,7 +364,8 @@ UOp Tiled::accumulate(const Registers& r, UOp acc, UOp cleared, UOp sums) {
 
 UOp Tiled::run() {
   find_axes();
-  a = find_operand(i, j), b = find_operand(j, i);
+  if (i >= 0) a = find_operand(i, j);
+  b = find_operand(j, i);
   make_outer();
   const i64 k_blocks = divide_up(info.size(k), kc);
   const bool direct = k_blocks == 1 && light_epilogue();

@@ -31,7 +31,7 @@ bool all_sizes_constant(const KernelInfo& info) {
   return true;
 }
 
-// Fills in the axes: i is only in A, j only in B, k in both.
+// Fills in the axes: i is only in A, j only in B, k in both. Without i, A is a single row.
 bool recognise(const KernelInfo& info, Contraction* c) {
   if (info.reduces.size() != 1 || !all_sizes_constant(info)) return false;
   const ReduceInfo& r = info.reduces[0];
@@ -57,11 +57,11 @@ bool recognise(const KernelInfo& info, Contraction* c) {
     return best;
   };
   i64 axis0 = longest(own0), axis1 = longest(own1);
-  if (axis0 < 0 || axis1 < 0) return false;
   // The lane axis is the one along which the result is contiguous.
-  bool second = true;
-  for (const Access& a : info.accesses) {
-    if (a.store) second = a.affine.coefficient(axis1).value_or(0) == 1;
+  bool second = axis0 < 0;
+  if (axis0 >= 0 && axis1 >= 0) {
+    for (const Access& a : info.accesses)
+      if (a.store) second = a.affine.coefficient(axis1).value_or(0) == 1;
   }
   if (std::popcount(own0) != 1 && std::popcount(own1) != 1) return false;
   c->i = second ? axis0 : axis1;
@@ -77,16 +77,21 @@ i64 divide_up(i64 n, i64 by) { return (n + by - 1) / by; }
 // What things take, in multiply-adds of one vector register.
 constexpr f64 kLatency = 8;             // of one, in those that could begin meanwhile
 constexpr f64 kStep = 1;                // of the innermost loop, beside its multiply-adds
-constexpr f64 kPackedRow = 6;           // a register of A packed: it lies in long rows
-constexpr f64 kPackedColumn = 12;       // and of B, which is read a few lines at a time
+constexpr f64 kPacked = 6;              // a register of an operand packed
+constexpr f64 kPackedFromFar = 12;      // the same of B from beyond L2: it comes line by line
+constexpr f64 kSumInL1 = 1.5;           // a register of sums added to while B streams
+constexpr f64 kGated = 1.15;            // where B streams with masks, a factor
 constexpr f64 kTransposed = 1;          // an element packed where the order changes
 constexpr f64 kAccumulated = 6;         // a register of sums added to those of earlier blocks
 constexpr f64 kPart = 500;              // a part of the work, whoever runs it
 constexpr f64 kWake = 10e3;             // other threads
 constexpr i64 kMostSums = 512 << 10;    // bytes of a block: they lie on the stack of any thread
 constexpr i64 kMostPacked = 448 << 10;  // and so do these
-constexpr i64 kMoreBlocks = 8;          // than are needed, to try along an axis
-constexpr f64 kWorthTrying = 1.06;      // register tiles: cycles as a multiple of the best's
+constexpr i64 kFewRows = 8;             // fewer are not worth packing for
+constexpr i64 kMostRowsOfStreams = 128;
+constexpr i64 kMostStreams = 8;     // rows of B at a time
+constexpr i64 kMoreBlocks = 8;      // than are needed, to try along an axis
+constexpr f64 kWorthTrying = 1.06;  // register tiles: cycles as a multiple of the best's
 
 struct RegisterTile {
   i64 rows, lanes;
@@ -103,6 +108,7 @@ class Blocking {
   void choose_registers();
   void choose_depth();
   void try_blocks();
+  void try_streams();
   Plan plan() const;
   i64 row_blocks() const { return divide_up(m_, mt_); }
   i64 column_blocks() const { return divide_up(n_, nt_); }
@@ -119,7 +125,9 @@ class Blocking {
   f64 macs_ = 1;
   i64 outer_axis_ = -1, outer_parts_ = 1, outer_ = 1;  // the longest other axis; all others
   std::vector<RegisterTile> tiles_;
-  i64 rows_ = 0, lanes_ = 0, kc_ = 0, mt_ = 0, nt_ = 0;  // what is tried
+  // What is tried.
+  bool streams_ = false;  // B, a few rows at a time; nothing is packed
+  i64 rows_ = 0, lanes_ = 0, kc_ = 0, mt_ = 0, nt_ = 0;
   f64 best_ = 0;
   Plan best_plan_;
 };
@@ -127,12 +135,13 @@ class Blocking {
 Blocking::Blocking(const KernelInfo& info, const Caps& caps, const Contraction& c)
     : caps_(caps),
       c_(c),
-      m_(info.size(c.i)),
+      m_(c.i < 0 ? 1 : info.size(c.i)),
       n_(info.size(c.j)),
       k_(info.size(c.k)),
       bytes_(info.reduces[0].reduce.dtype().bytes()),
       width_(std::max<i64>(1, caps.vector_bytes / bytes_)) {
-  for (u64 m = info.output_mask & ~(u64{1} << c.i | u64{1} << c.j); m; m &= m - 1) {
+  const u64 own = u64{1} << c.j | (c.i < 0 ? 0 : u64{1} << c.i);
+  for (u64 m = info.output_mask & ~own; m; m &= m - 1) {
     const i64 id = std::countr_zero(m);
     outer_ *= info.size(id);
     if (outer_axis_ < 0 || info.size(id) > info.size(outer_axis_)) outer_axis_ = id;
@@ -178,10 +187,19 @@ f64 Blocking::cycles_of_block() const {
   const f64 rows = static_cast<f64>(mt_), columns = static_cast<f64>(nt_);
   const i64 blocks = divide_up(k_, kc_);
   const f64 depth = static_cast<f64>(kc_ * blocks), width = static_cast<f64>(width_);
-  f64 all =
-      static_cast<f64>((mt_ / rows_) * (nt_ / lanes_)) * depth * cycles_of_step({rows_, lanes_});
-  all += rows * depth * kPackedRow / width;
-  all += columns * depth * (c_.b_along_k ? kTransposed : kPackedColumn / width);
+  const f64 tiles = static_cast<f64>((mt_ / rows_) * (nt_ / lanes_));
+  if (streams_) {
+    // Register tiles follow each other without a loop between them, which hides latencies.
+    const i64 vectors = divide_up(lanes_, width_);
+    const f64 issued = static_cast<f64>(std::max(rows_ * vectors, rows_ + vectors));
+    const bool gated = k_ % kc_ != 0 || n_ % lanes_ != 0;
+    const f64 sums = static_cast<f64>(rows_ * vectors) * kSumInL1 * static_cast<f64>(blocks);
+    return tiles * (issued * depth * (gated ? kGated : 1) + sums);
+  }
+  const bool far = static_cast<f64>(n_ * k_ * bytes_) > 4 * static_cast<f64>(caps_.l2_bytes);
+  const f64 panel = c_.b_along_k ? kTransposed * width : far ? kPackedFromFar : kPacked;
+  f64 all = tiles * depth * cycles_of_step({rows_, lanes_});
+  all += (rows * kPacked + columns * panel) * depth / width;
   if (blocks > 1) all += rows * columns / width * kAccumulated * static_cast<f64>(blocks);
   return all;
 }
@@ -197,7 +215,7 @@ f64 Blocking::cycles() const {
 void Blocking::try_blocks() {
   const i64 row_tiles = divide_up(m_, rows_), column_tiles = divide_up(n_, lanes_);
   const i64 packed = std::clamp<i64>(caps_.l2_bytes / 2, 32 << 10, kMostPacked);
-  const i64 fewest = divide_up(row_tiles * rows_ * kc_ * bytes_, packed);
+  const i64 fewest = streams_ ? 1 : divide_up(row_tiles * rows_ * kc_ * bytes_, packed);
   for (i64 r = fewest; r < fewest + kMoreBlocks && r <= row_tiles; ++r) {
     mt_ = divide_up(row_tiles, r) * rows_;
     const i64 sums = k_ > kc_ ? divide_up(mt_ * column_tiles * lanes_ * bytes_, kMostSums) : 1;
@@ -209,21 +227,36 @@ void Blocking::try_blocks() {
   }
 }
 
+// Few rows: packing B would take longer than using it.
+void Blocking::try_streams() {
+  streams_ = true;
+  for (kc_ = kMostStreams; kc_ > kMostStreams / 2 && k_ % kc_ != 0; --kc_) {
+  }
+  if (k_ % kc_ != 0) kc_ = kMostStreams;
+  for (lanes_ = width_; lanes_ <= 2 * width_; lanes_ *= 2)
+    for (rows_ = std::min<i64>(m_, 4); rows_ <= std::min<i64>(m_, 8); ++rows_) try_blocks();
+  streams_ = false;
+}
+
 Plan Blocking::choose() {
-  choose_registers();
+  if (m_ >= kFewRows) choose_registers();
   for (const RegisterTile& tile : tiles_) {
     rows_ = tile.rows, lanes_ = tile.lanes;
     choose_depth();
     try_blocks();
   }
+  if (!c_.b_along_k && m_ <= kMostRowsOfStreams && caps_.masked_access) try_streams();
   return best_plan_;
 }
 
 Plan Blocking::plan() const {
-  Plan made{{OptOp::Tile, c_.k, kc_},     {OptOp::Tile, c_.i, mt_},
-            {OptOp::Tile, c_.j, nt_},     {OptOp::Stage, c_.a_slot, 1},
-            {OptOp::Stage, c_.b_slot, 1}, {OptOp::Upcast, c_.i, rows_},
-            {OptOp::Vector, c_.j, lanes_}};
+  Plan made{{OptOp::Tile, c_.k, kc_}, {OptOp::Tile, c_.j, nt_}};
+  if (c_.i >= 0) made.insert(made.end(), {{OptOp::Tile, c_.i, mt_}, {OptOp::Upcast, c_.i, rows_}});
+  made.push_back({OptOp::Vector, c_.j, lanes_});
+  if (streams_)
+    made.push_back({OptOp::Unroll, c_.k, kc_});
+  else
+    made.insert(made.end(), {{OptOp::Stage, c_.a_slot, 1}, {OptOp::Stage, c_.b_slot, 1}});
   if (!is_threaded()) return made;
   const std::pair<i64, i64> parts[] = {
       {outer_axis_, outer_parts_}, {c_.i, row_blocks()}, {c_.j, column_blocks()}};
@@ -238,9 +271,9 @@ Plan tile_plan(const KernelInfo& info, const Caps& caps) {
   Contraction c;
   if (caps.vector_bytes == 0 || !caps.private_arrays || caps.has_local || !recognise(info, &c))
     return {};
-  const i64 m = info.size(c.i), n = info.size(c.j), k = info.size(c.k);
+  const i64 m = c.i < 0 ? 1 : info.size(c.i), n = info.size(c.j), k = info.size(c.k);
   const f64 macs = static_cast<f64>(m) * static_cast<f64>(n) * static_cast<f64>(k);
-  if (m < 8 || n < 16 || k < 16 || macs < kWorthTiling) return {};
+  if (n < 16 || k < 16 || macs < kWorthTiling) return {};
   return Blocking(info, caps, c).choose();
 }
 

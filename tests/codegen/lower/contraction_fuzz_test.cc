@@ -36,7 +36,8 @@ class RandomContraction {
   explicit RandomContraction(u32 seed) : random_(seed) {}
 
   KernelAst make() {
-    const i64 batch = 1 + pick(3), m = 2 + pick(30), n = 2 + pick(30), depth = 2 + pick(40);
+    const i64 batch = 1 + pick(3), m = pick(6) ? 2 + pick(30) : 1, n = 2 + pick(30);
+    const i64 depth = 2 + pick(40);
     UOp b = k_.loop(batch), i = k_.loop(m), j = k_.loop(n), k = k_.reduced(depth);
     UOp out = k_.param(0, batch * m * n), left = k_.param(kLeft, batch * m * depth);
     UOp right = k_.param(kRight, batch * depth * n), bias = k_.param(3, n);
@@ -65,13 +66,17 @@ class RandomContraction {
     const i64 rows = 1 + pick(5), lanes = i64{2} << pick(3), unroll = 1 + pick(3);
     const i64 mt = rows * (1 + pick(4)), nt = lanes * (1 + pick(3));
     const i64 kc = unroll * (1 + pick(info.size(axes[2])));
-    Plan p{{OptOp::Tile, axes[2], kc},      {OptOp::Tile, axes[0], mt},
-           {OptOp::Tile, axes[1], nt},      {OptOp::Upcast, axes[0], rows},
-           {OptOp::Vector, axes[1], lanes}, {OptOp::Unroll, axes[2], unroll}};
+    const bool single_row = axes[0] < 0;
+    Plan p{{OptOp::Tile, axes[2], kc},
+           {OptOp::Tile, axes[1], nt},
+           {OptOp::Vector, axes[1], lanes},
+           {OptOp::Unroll, axes[2], unroll}};
+    if (!single_row) p.push_back({OptOp::Tile, axes[0], mt});
+    if (!single_row) p.push_back({OptOp::Upcast, axes[0], rows});
     for (i64 slot : {kLeft, kRight})
-      if (pick(3)) p.push_back({OptOp::Stage, slot, 1});
+      if (pick(3) && !(single_row && slot == kLeft)) p.push_back({OptOp::Stage, slot, 1});
     for (int operand : {0, 1})
-      if (pick(2)) p.push_back({OptOp::Thread, axes[operand], 1 + pick(4)});
+      if (pick(2) && axes[operand] >= 0) p.push_back({OptOp::Thread, axes[operand], 1 + pick(4)});
     return p;
   }
 

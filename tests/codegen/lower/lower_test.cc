@@ -8,6 +8,7 @@
 #include <functional>
 #include <random>
 
+#include "codegen/opt/heuristic.h"
 #include "tests/codegen/support/group_caps.h"
 #include "tests/codegen/support/kernels.h"
 #include "tests/codegen/support/run_linear.h"
@@ -387,14 +388,35 @@ TEST(Lower, ForcedPlansOfWorkGroups) {
   }
 }
 
-TEST(Lower, LargeMatmulIsTiledByTheHeuristic) {
-  KernelAst ast = matmul_kernel(512, 512, 512);
+int private_arrays(i64 m, i64 n, i64 k) {
+  KernelAst ast = matmul_kernel(m, n, k);
   core::Arena arena;
-  LinearProgram program = lower(ast, test_caps(), arena, {});
   int arrays = 0;
-  for (core::UOp u : program.ops) arrays += u.is(Op::DefinePrivate);
-  EXPECT_EQ(arrays, 3);  // sums, and a tile of each operand
-  EXPECT_GT(program.threads, 1);
+  for (core::UOp u : lower(ast, test_caps(), arena, {}).ops) arrays += u.is(Op::DefinePrivate);
+  return arrays;
+}
+
+TEST(Lower, LargeMatmulIsTiledByTheHeuristic) {
+  EXPECT_EQ(private_arrays(512, 512, 2048), 3);  // sums, and a tile of each operand
+  EXPECT_EQ(private_arrays(512, 512, 512), 2);   // sums stay in registers
+  EXPECT_EQ(private_arrays(4, 512, 2048), 1);    // sums: the large operand is read once, in order
+}
+
+// Axes that no block of a useful size divides are computed in blocks all the same, with at most one
+// value in twenty beyond their ends.
+TEST(Lower, BlocksOfAnySizeAreNearlyFull) {
+  for (const i64 n : {777, 1000, 1009, 1500, 2500, 3000}) {
+    core::Arena arena;
+    const KernelInfo info = merged_info(matmul_kernel(n, n, n), arena);
+    const Plan plan = choose_plan(info, test_caps());
+    for (const i64 axis : {0, 1, 2}) {
+      const i64 block = amount_of(plan, OptOp::Tile, axis);
+      EXPECT_GE(block, 64) << n << ": " << print(plan);
+      EXPECT_LE((n + block - 1) / block * block, n + n / 20) << n << ": " << print(plan);
+    }
+    const i64 vectors = amount_of(plan, OptOp::Vector, 1) / 16;
+    EXPECT_GE(amount_of(plan, OptOp::Upcast, 0) * vectors, 18) << n << ": " << print(plan);
+  }
 }
 
 TEST(Lower, ContiguousElementwiseIsOneLoop) {
