@@ -54,6 +54,25 @@ Caps cpu_caps() {
   return caps;
 }
 
+Result<Caps> cpu_caps_of(std::string_view level) {
+  struct Level {
+    std::string_view name;
+    int vector_bytes, vector_registers;
+  };
+  constexpr Level kLevels[] = {{"x86-64-v2", 16, 16}, {"x86-64-v3", 32, 16}, {"x86-64-v4", 64, 32}};
+  Caps caps = cpu_caps();
+  if (level.empty()) return caps;
+  for (const Level& known : kLevels) {
+    if (known.name != level) continue;
+    if (known.vector_bytes > caps.vector_bytes)
+      return fail(ErrorKind::Unsupported, "{} has vectors of {} bytes, this CPU of {}", level,
+                  known.vector_bytes, caps.vector_bytes);
+    caps.vector_bytes = known.vector_bytes, caps.vector_registers = known.vector_registers;
+    return caps;
+  }
+  return fail(ErrorKind::Invalid, "no CPU architecture {}; there are x86-64-v2, -v3 and -v4", level);
+}
+
 std::string cpu_identity() {
 #if defined(__x86_64__)
   // Model and feature words of leaves 1 and 7, and which registers the system saves (XCR0). Bits

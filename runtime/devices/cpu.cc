@@ -16,12 +16,15 @@ namespace doorbell::runtime {
 namespace {
 
 Result<codegen::Caps> caps_of(const CodeTarget& target) {
-  codegen::Caps caps = codegen::cpu_caps();
+  TRY(codegen::Caps caps, codegen::cpu_caps_of(target.arch));
   if (target.device != nullptr) caps.threads = target.device->threads();
   return caps;
 }
 
 Result<Toolchain> make_clang(const CodeTarget& target) {
+  if (!target.arch.empty())
+    return fail(ErrorKind::Unsupported, "CLANG compiles for this CPU, not for {}; LLVM does",
+                target.arch);
   TRY(const codegen::Caps caps, caps_of(target));
   Toolchain made{.renderer = codegen::make_clang_renderer(caps), .loads_here = true};
   TRY(made.compiler, codegen::make_clang_compiler());
@@ -30,8 +33,9 @@ Result<Toolchain> make_clang(const CodeTarget& target) {
 
 Result<Toolchain> make_llvm(const CodeTarget& target) {
   TRY(const codegen::Caps caps, caps_of(target));
-  return Toolchain{.renderer = codegen::make_llvm_renderer(caps),
-                   .compiler = codegen::make_llvm_compiler(),
+  const codegen::LlvmTarget code{codegen::LlvmTarget::Family::Host, target.arch};
+  return Toolchain{.renderer = codegen::make_llvm_renderer(caps, code),
+                   .compiler = codegen::make_llvm_compiler(code),
                    .loads_here = true};
 }
 

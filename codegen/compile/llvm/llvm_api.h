@@ -16,7 +16,7 @@ namespace doorbell::codegen {
 struct LlvmTarget {
   enum class Family : u8 { Host, Amd, Nv };
   Family family = Family::Host;
-  std::string chip;  // as LLVM calls it: "gfx1100", "sm_90"; of the host: empty, this machine's CPU
+  std::string chip;  // as LLVM calls it: "gfx1100", "sm_90"; "x86-64-v3"; empty: this CPU
   int ptx = 0;       // of the family Nv: the version to write, 84 for PTX 8.4; 0: the chip's first
 };
 

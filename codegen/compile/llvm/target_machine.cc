@@ -69,7 +69,8 @@ void start_nv() {
 }  // namespace
 
 TargetNames target_names(const LlvmTarget& target) {
-  if (target.family == LlvmTarget::Family::Host) return host();
+  if (target.family == LlvmTarget::Family::Host)
+    return target.chip.empty() ? host() : TargetNames{host().triple, target.chip, ""};
   if (target.family == LlvmTarget::Family::Nv) {
     start_nv();
     return {"nvptx64-nvidia-cuda", target.chip,
