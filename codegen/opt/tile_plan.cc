@@ -21,7 +21,8 @@ constexpr f64 kWorthStopping = 1 << 27;
 struct Contraction {
   i64 i = -1, j = -1, k = -1;
   i64 a_slot = -1, b_slot = -1;
-  bool b_along_k = false;  // B is not contiguous along j
+  bool b_along_k = false;     // B is not contiguous along j
+  bool rows_of_dots = false;  // both operands are contiguous along k
 };
 
 bool all_sizes_constant(const KernelInfo& info) {
@@ -69,6 +70,7 @@ bool recognise(const KernelInfo& info, Contraction* c) {
   const Access &a = *operands[second ? 0 : 1], &b = *operands[second ? 1 : 0];
   c->a_slot = a.memory.arg(0), c->b_slot = b.memory.arg(0);
   c->b_along_k = b.affine.coefficient(c->j) != 1;
+  c->rows_of_dots = a.affine.coefficient(c->k) == 1 && b.affine.coefficient(c->k) == 1;
   return true;
 }
 
@@ -89,6 +91,7 @@ constexpr i64 kMostSums = 512 << 10;    // bytes of a block: they lie on the sta
 constexpr i64 kMostPacked = 448 << 10;  // and so do these
 constexpr i64 kFewRows = 8;             // fewer are not worth packing for
 constexpr i64 kMostRowsOfStreams = 128;
+constexpr i64 kMostRowsOfDots = 32, kFewRowsOfDots = 12;
 constexpr i64 kMostStreams = 8;     // rows of B at a time
 constexpr i64 kMoreBlocks = 8;      // than are needed, to try along an axis
 constexpr f64 kWorthTrying = 1.06;  // register tiles: cycles as a multiple of the best's
@@ -265,6 +268,31 @@ Plan Blocking::plan() const {
   return made;
 }
 
+// Few rows, both operands contiguous along k: lanes along k need no packing, which would change the
+// order of B element by element. Empty where the axes do not split into rows * columns sums that
+// load few operands for each multiply-add.
+Plan dot_plan(const KernelInfo& info, const Caps& caps, const Contraction& c) {
+  if (c.i < 0) return {};
+  const i64 n = info.size(c.j), k = info.size(c.k);
+  const i64 width = caps.vector_bytes / info.reduces[0].reduce.dtype().bytes();
+  i64 rows = 0, columns = 0;
+  f64 best = 1.4;  // multiply-adds for each load
+  for (i64 r : divisors(info.size(c.i), 6)) {
+    for (i64 l : divisors(n, 6)) {
+      const f64 reuse = static_cast<f64>(r * l) / static_cast<f64>(r + l);
+      if (r * l + std::max(r, l) + 1 <= caps.vector_registers * 3 / 4 && reuse > best)
+        best = reuse, rows = r, columns = l;
+    }
+  }
+  if (rows == 0 || k < 4 * width || (k % width != 0 && !caps.masked_access)) return {};
+  Plan made{{OptOp::Vector, c.k, width}, {OptOp::Upcast, c.i, rows}, {OptOp::Upcast, c.j, columns}};
+  const i64 loops = n / columns;
+  const i64 parts = largest_divisor(loops, std::min<i64>(loops, 8 * caps.threads), 1);
+  if (caps.host_threads && caps.threads > 1 && parts > 1)
+    made.push_back({OptOp::Thread, c.j, parts});
+  return made;
+}
+
 }  // namespace
 
 Plan tile_plan(const KernelInfo& info, const Caps& caps) {
@@ -274,6 +302,11 @@ Plan tile_plan(const KernelInfo& info, const Caps& caps) {
   const i64 m = c.i < 0 ? 1 : info.size(c.i), n = info.size(c.j), k = info.size(c.k);
   const f64 macs = static_cast<f64>(m) * static_cast<f64>(n) * static_cast<f64>(k);
   if (n < 16 || k < 16 || macs < kWorthTiling) return {};
+  if (c.rows_of_dots && m <= kMostRowsOfDots) {
+    Plan dots = dot_plan(info, caps, c);
+    // With very few rows any plan along k is better than packing, and choose_plan() finds one.
+    if (!dots.empty() || m <= kFewRowsOfDots) return dots;
+  }
   return Blocking(info, caps, c).choose();
 }
 

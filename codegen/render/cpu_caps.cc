@@ -70,7 +70,8 @@ Result<Caps> cpu_caps_of(std::string_view level) {
     caps.vector_bytes = known.vector_bytes, caps.vector_registers = known.vector_registers;
     return caps;
   }
-  return fail(ErrorKind::Invalid, "no CPU architecture {}; there are x86-64-v2, -v3 and -v4", level);
+  return fail(ErrorKind::Invalid, "no CPU architecture {}; there are x86-64-v2, -v3 and -v4",
+              level);
 }
 
 std::string cpu_identity() {

@@ -121,8 +121,24 @@ Floats conv_weights(const std::vector<Floats>& p, usize batch, usize in, usize o
   return dst;
 }
 
-std::vector<Case> cases() {
+// Products whose axes no block divides, and of few rows. Behind the others, which plans name.
+std::vector<Case> odd_products() {
   return {
+      {"matmul of odd sizes", [] { return matmul_kernel(71, 67, 131); },
+       [](const auto& p) { return matmul(p, 71, 67, 131, false); }},
+      {"transposed matmul of odd sizes", [] { return matmul_kernel(71, 67, 131, true); },
+       [](const auto& p) { return matmul(p, 71, 67, 131, true); }},
+      {"dot products", [] { return matmul_kernel(16, 132, 300, true); },
+       [](const auto& p) { return matmul(p, 16, 132, 300, true); }},
+      {"few rows", [] { return matmul_kernel(5, 259, 517); },
+       [](const auto& p) { return matmul(p, 5, 259, 517, false); }},
+      {"one row", [] { return matmul_kernel(1, 1031, 517); },
+       [](const auto& p) { return matmul(p, 1, 1031, 517, false); }},
+  };
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> all{
       {"add", [] { return add_kernel(96); },
        [](const auto& p) {
          Floats out;
@@ -184,6 +200,8 @@ std::vector<Case> cases() {
       {"conv weights", [] { return conv_weights_kernel(2, 3, 4, 12, 3); },
        [](const auto& p) { return conv_weights(p, 2, 3, 4, 12, 3); }},
   };
+  for (Case& c : odd_products()) all.push_back(std::move(c));
+  return all;
 }
 
 TEST(Lower, WithoutOpts) {
@@ -400,6 +418,18 @@ TEST(Lower, LargeMatmulIsTiledByTheHeuristic) {
   EXPECT_EQ(private_arrays(512, 512, 2048), 3);  // sums, and a tile of each operand
   EXPECT_EQ(private_arrays(512, 512, 512), 2);   // sums stay in registers
   EXPECT_EQ(private_arrays(4, 512, 2048), 1);    // sums: the large operand is read once, in order
+}
+
+// Few rows times a transposed operand: both are contiguous along the reduced axis, so nothing is
+// packed and lanes run along it.
+TEST(Lower, FewRowsOfDotProductsArePackedNowhere) {
+  core::Arena arena;
+  const KernelInfo info = merged_info(matmul_kernel(16, 512, 512, true), arena);
+  const Plan plan = choose_plan(info, test_caps());
+  EXPECT_EQ(amount_of(plan, OptOp::Vector, 2), 16) << print(plan);
+  EXPECT_EQ(amount_of(plan, OptOp::Upcast, 0), 4) << print(plan);
+  EXPECT_EQ(amount_of(plan, OptOp::Upcast, 1), 4) << print(plan);
+  EXPECT_FALSE(has_opt(plan, OptOp::Stage)) << print(plan);
 }
 
 // Axes that no block of a useful size divides are computed in blocks all the same, with at most one
