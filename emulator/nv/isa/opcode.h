@@ -49,7 +49,7 @@ using Handler = Flow (*)(Warp&, const Operation&);
 //   F         half of Rpc, by bit 31
 //   W, T      mask of WARPSYNC, and its target where it has one
 // Behind it: 2, 4: as many registers; m: as many as the access has; f, n, h: modifiers of
-// floats, of integers, of pairs of halves; ?: printed unless it is PT or RZ; x: printed with .X.
+// floats, of integers, of pairs of halves; ?: printed unless it is PT, RZ or URZ; x: with .X.
 struct OperandSpec {
   char role = 0;
   char modifier = 0;

@@ -11,6 +11,8 @@ namespace doorbell::emu::nvgpu {
 
 namespace {
 
+bool is_zero(u32 row) { return row == kZero || row == kUniformZero; }
+
 std::string register_name(u32 row) {
   if (row >= kUniformStart)
     return row == kUniformZero ? "URZ" : fmt::format("UR{}", row - kUniformStart);
@@ -154,7 +156,7 @@ std::string operand_text(const Operation& op, const OperandSpec& spec) {
     return predicate_name(index, complement);
   };
   switch (spec.role) {
-    case 'd': return spec.optional && (op.dst == kZero) ? "" : register_name(op.dst);
+    case 'd': return spec.optional && is_zero(op.dst) ? "" : register_name(op.dst);
     case 'A': return "PR";
     case 'a':
     case 'x':
