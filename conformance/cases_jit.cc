@@ -27,6 +27,39 @@ void arguments(Trial& trial) {
   }
 }
 
+// A chain of products, of other memory in each call: a permutation's matrix moves the columns,
+// exactly.
+void products(Trial& trial) {
+  constexpr i64 kRows = 64, kColumns = 128, kProducts = 5;
+  const auto place = [](i64 column) { return (column * 5 + 3) % kColumns; };
+  const Tensor turn =
+      trial
+          .tensor(Array::make(dtypes::f16, {kColumns, kColumns},
+                              [&](const Place& at) { return Real(at[1] == place(at[0]) ? 1 : 0); }))
+          .realize();
+  auto f = jit([&](const Tensor& x, const Tensor& by) {
+    Tensor y = x;
+    for (i64 i = 0; i < kProducts; ++i) y = y.matmul(by);
+    return y;
+  });
+  std::vector<Tensor> kept;  // so that memory is not used again
+  for (int call = 0; call < kCalls; ++call) {
+    const auto value = [&](i64 row, i64 column) { return Real((row * 7 + column + call) % 61); };
+    const Array x = Array::make(dtypes::f16, {kRows, kColumns},
+                                [&](const Place& at) { return value(at[0], at[1]); });
+    Array want = x;
+    for (i64 row = 0; row < kRows; ++row) {
+      for (i64 column = 0; column < kColumns; ++column) {
+        i64 to = column;
+        for (i64 i = 0; i < kProducts; ++i) to = place(to);
+        want.values[static_cast<usize>(row * kColumns + to)] = value(row, column);
+      }
+    }
+    kept.push_back(trial.tensor(x).realize());
+    trial.check(fmt::format("call {}", call), f(kept.back(), turn), want);
+  }
+}
+
 void state(Trial& trial) {
   Tensor total = trial.tensor(row({0, 0})), scale = trial.tensor(row({1, 1}));
   auto add = jit([&](const Tensor& x) {
@@ -125,6 +158,7 @@ void training(Trial& trial) {
 void add_jit_cases(Suite& suite) {
   const Needs values{.runs = true};
   suite.add_alone("jit/arguments/replayed", values, arguments);
+  suite.add_alone("jit/products/replayed", {.dtypes = {dtypes::f16}, .runs = true}, products);
   suite.add_alone("jit/state/live", values, state);
   suite.add_alone("jit/random/drawn", {.dtypes = {dtypes::u64}, .runs = true}, random_draws);
   suite.add_alone("jit/sizes/captured", values, sizes);

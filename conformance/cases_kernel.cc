@@ -125,6 +125,33 @@ void odd_matmul(Trial& trial, i64 m, i64 k, i64 n) {
               want);
 }
 
+// Products of parts of larger tensors, in memory at multiples of 16 bytes and not; exact. The right
+// operand is transposed where it is of integers.
+void product_of_parts(Trial& trial, DType dtype) {
+  constexpr i64 kM = 96, kK = 256, kN = 128, kRow = 288;  // elements; of a row of what is sliced
+  const bool turned = dtype.is_int();
+  const DType wide = turned ? dtypes::i32 : dtypes::f32;
+  Random random(seed_of(trial.seed(), "product of parts"));
+  const auto whole = [&](std::vector<i64> shape) {
+    return Array::make(dtype, std::move(shape),
+                       [&](const Place&) { return Real(random.below(9)) - 4; });
+  };
+  const Array a = whole({kM + 40, kRow}), b = whole({kN + 40, kRow});
+  const Tensor x = trial.tensor(a), y = trial.tensor(turned ? b : permute(b, {1, 0}));
+  for (const auto& [row, column] : {std::pair<i64, i64>{0, 0}, {40, 32}, {8, 3}, {1, 8}}) {
+    const Array want = Array::make(wide, {kM, kN}, [&](const Place& at) {
+      Real sum = 0;
+      for (i64 i = 0; i < kK; ++i)
+        sum += a.at({row + at[0], column + i}) * b.at({row + at[1], column + i});
+      return sum;
+    });
+    const Slice rows(row, row + kN), columns(column, column + kK);
+    const Tensor left = x[{Slice(row, row + kM), columns}].cast(wide),
+                 right = turned ? y[{rows, columns}].t() : y[{columns, rows}];
+    trial.check(fmt::format("from {}, {}", row, column), left.matmul(right.cast(wide)), want);
+  }
+}
+
 // Products of narrow floats summed in f32, of narrow integers in i32, exact, in batches and sizes
 // that matrix instructions take whole.
 void narrow_matmul(Trial& trial, DType dtype, i64 batch, i64 m, i64 k, i64 n) {
@@ -240,6 +267,9 @@ void add_kernel_cases(Suite& suite) {
       suite.add_alone(fmt::format("kernel/convolution/{}/padding_{}", dtype.str(), padding), {},
                       [=](Trial& t) { narrow_convolution(t, dtype, padding); });
   }
+  for (const DType dtype : {dtypes::f16, dtypes::i8})
+    suite.add_alone(fmt::format("kernel/matmul/{}/parts", dtype.str()), {},
+                    [=](Trial& t) { product_of_parts(t, dtype); });
   suite.add_alone("kernel/determinism/bits", {.runs = true}, same_bits_again);
 }
 

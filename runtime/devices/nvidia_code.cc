@@ -71,10 +71,13 @@ i64 multiprocessors(const CodeTarget& target) {
 
 Result<codegen::NvTarget> code_target(const CodeTarget& target, int ptx) {
   TRY(const nv::Settings settings, read_settings<nv::Settings>(setting_values(core::config())));
-  return codegen::NvTarget{.multiprocessors = multiprocessors(target),
-                           .ptx = ptx,
-                           .allow_tf32 = settings.allow_tf32,
-                           .warp_groups = settings.warp_groups};
+  return codegen::NvTarget{
+      .multiprocessors = multiprocessors(target),
+      .ptx = ptx,
+      .allow_tf32 = settings.allow_tf32,
+      .warp_groups = settings.warp_groups,
+      // NV does not write maps.
+      .tensor_maps = dynamic_cast<const nv::NvDevice*>(target.device) == nullptr};
 }
 
 Result<codegen::Caps> cuda_caps(const CodeTarget& target, int ptx) {
