@@ -4,7 +4,7 @@
 #include <map>
 
 #include "emulator/amd/all_checks.h"
-#include "emulator/amd/races/agent_races.h"
+#include "emulator/amd/races/queue_races.h"
 #include "tests/emulator/amd/cp/pm4_words.h"
 #include "tests/emulator/amd/cp/test_kernel.h"
 
@@ -352,6 +352,71 @@ TEST_F(AgentRacesTest, AgentsAreUsedAgain) {
   }
   EXPECT_LE(races_->agents(), 5u);
   expect_none();
+}
+
+// Two grids in flight on queues of their own, which hand over by a word in memory.
+struct HandOverTest : ::testing::Test {
+  void release(RaceTask& task, u32 value) {
+    const auto* bytes = reinterpret_cast<const u8*>(&value);
+    EXPECT_FALSE(task.access(flag, 4, AgentAccess::AtomicWrite));
+    task.release(flag, std::span(bytes, sizeof value));
+    std::memcpy(flag, &value, sizeof value);
+  }
+  void acquire(RaceTask& task) {
+    u64 cell = 0;
+    std::memcpy(&cell, flag, sizeof cell);
+    task.acquire({.host = flag, .bytes = 4, .cell = cell, .holds = {}});
+    EXPECT_FALSE(task.access(flag, 4, AgentAccess::AtomicRead));
+  }
+
+  AgentRaces races;
+  QueueRaces one{races}, two{races};
+  std::shared_ptr<RaceTask> writer = one.launch("kernel a", 1), reader = two.launch("kernel b", 1);
+  alignas(4096) u8 memory[4096] = {};
+  u8* const flag = memory + 1024;
+};
+
+TEST_F(HandOverTest, ByAnAtomicOperation) {
+  EXPECT_FALSE(writer->access(memory, 4, AgentAccess::Write));
+  release(*writer, 1);
+  acquire(*reader);
+  EXPECT_FALSE(reader->access(memory, 4, AgentAccess::Read));
+}
+
+TEST_F(HandOverTest, WhoDoesNotLookIsBehindNothing) {
+  EXPECT_FALSE(writer->access(memory, 4, AgentAccess::Write));
+  release(*writer, 1);
+  const auto conflict = reader->access(memory, 4, AgentAccess::Read);
+  ASSERT_TRUE(conflict);
+  EXPECT_EQ(*conflict->other->who, "kernel a");
+  EXPECT_EQ(conflict->at, memory);
+  // Each pair is told once.
+  EXPECT_FALSE(reader->access(memory + 2, 2, AgentAccess::Read));
+}
+
+TEST_F(HandOverTest, WhatIsWrittenBehindItIsNotHandedOver) {
+  release(*writer, 1);
+  acquire(*reader);
+  EXPECT_FALSE(writer->access(memory, 4, AgentAccess::Write));
+  EXPECT_TRUE(reader->access(memory, 4, AgentAccess::Read));
+}
+
+// An atomic store of gfx10 and gfx11 is a plain one.
+TEST_F(HandOverTest, ByAPlainStoreThatAnAtomicLoadMeets) {
+  EXPECT_FALSE(writer->access(memory, 4, AgentAccess::LooseWrite));
+  EXPECT_FALSE(writer->access(flag, 4, AgentAccess::LooseWrite));
+  acquire(*reader);
+  EXPECT_FALSE(reader->access(memory, 4, AgentAccess::Read));
+}
+
+// Bytes of one dword, and of neighbouring pages.
+TEST_F(HandOverTest, BytesAreApart) {
+  EXPECT_FALSE(writer->access(memory + 62, 4, AgentAccess::Write));
+  EXPECT_FALSE(reader->access(memory + 60, 2, AgentAccess::Read));
+  EXPECT_FALSE(reader->access(memory + 66, 2, AgentAccess::Read));
+  const auto conflict = reader->access(memory + 65, 1, AgentAccess::Read);
+  ASSERT_TRUE(conflict);
+  EXPECT_EQ(conflict->at, memory + 65);
 }
 
 }  // namespace
