@@ -59,7 +59,7 @@ class Hip(EmulatedCase):
 
     def test_two_gpus_copy_to_each_other(self):
         for gpus, chip in (("gfx1100,gfx1100", "gfx1100"), ("gfx942:CPX:2", "gfx942")):
-            lines = self.run_hip(gpus, chip)
+            lines = self.run_hip(gpus, chip, "--races")
             self.assertEqual(lines, [f"device {n} wrong 0 counted 705" for n in (0, 1)] + ["copied True"], gpus)
 
 
