@@ -46,7 +46,8 @@ class Stream {
     must(device.synchronize());  // the kernel's memory is filled by a queue
     const Arguments first = arguments(0);
     const auto words = std::bit_cast<std::array<u32, 2 * kSlots>>(first.addresses);
-    shape_ = must(static_cast<const cuda::CudaProgram&>(kernel_.program()).shape_for(words.data()));
+    shape_ = &must(static_cast<const cuda::CudaProgram&>(kernel_.program()).form_for(words.data()))
+                  ->shape();
     check(api().cuStreamCreate(&stream_, cuda::kStreamNonBlocking), "cuStreamCreate");
   }
   ~Stream() {
