@@ -241,7 +241,8 @@ void add_emu(CLI::App* app, int* status) {
                     "Tell what the program leaves when it ends (AMD-QUE-005, NV-RM-009)");
   command->add_flag(
       "--races", options->races,
-      "Judge whether anything orders what waves do in LDS and memory (AMD-RACE at error); slower");
+      "Judge whether anything orders what waves, kernels, queues and GPUs do in LDS and memory "
+      "(AMD-RACE at error); slower");
   command->add_flag("--rules", options->rules,
                     "List the rules, and whether each door sees them broken");
   command->add_option("command", options->command, "The program and its arguments, after --");
