@@ -6,7 +6,6 @@
 #include <random>
 
 #include "codegen/lower/lower.h"
-#include "core/eval/interpret.h"
 #include "core/uop/print.h"
 #include "tests/codegen/support/kernels.h"
 #include "tests/codegen/support/run_linear.h"
@@ -106,24 +105,12 @@ class RandomContraction {
 void run_one(u32 seed) {
   RandomContraction contraction(seed);
   KernelAst ast = contraction.make();
-  std::mt19937 random(seed);
-  std::vector<std::vector<f32>> buffers;
-  for (i64 n : contraction.counts) {
-    std::vector<f32> b(static_cast<usize>(n));
-    for (f32& v : b) v = static_cast<f32>(static_cast<int>(random() % 7) - 3);
-    buffers.push_back(std::move(b));
-  }
-  std::vector<std::vector<f32>> expected = buffers;
-  std::vector<void*> got_params, expected_params;
-  for (auto& b : buffers) got_params.push_back(b.data());
-  for (auto& b : expected) expected_params.push_back(b.data());
-  core::interpret(ast, expected_params, {});
-
   core::Arena arena, merged_arena;
   const Plan plan = contraction.plan(merged_info(ast, merged_arena));
-  run_linear(lower(ast, contraction_caps(), arena, {.plan = &plan}), got_params);
-  ASSERT_EQ(buffers[0], expected[0]) << "seed " << seed << " plan " << print(plan) << "\n"
-                                     << core::print(*ast.arena, ast.sink);
+  const LinearProgram program = lower(ast, contraction_caps(), arena, {.plan = &plan});
+  const BothOutputs outputs = run_both(ast, program, contraction.counts, seed);
+  ASSERT_EQ(outputs.got, outputs.expected) << "seed " << seed << " plan " << print(plan) << "\n"
+                                           << core::print(*ast.arena, ast.sink);
 }
 
 TEST(ContractionFuzz, RandomBlockings) {

@@ -7,7 +7,6 @@
 #include <random>
 
 #include "codegen/lower/lower.h"
-#include "core/eval/interpret.h"
 #include "core/uop/print.h"
 #include "tests/codegen/support/group_caps.h"
 #include "tests/codegen/support/kernels.h"
@@ -233,19 +232,6 @@ class RandomKernel {
 void run_one(u32 seed, bool groups) {
   RandomKernel kernel(seed);
   KernelAst ast = kernel.make();
-  std::mt19937 random(seed);
-  std::vector<std::vector<f32>> buffers;
-  for (i64 n : kernel.counts) {
-    std::vector<f32> b(static_cast<usize>(n));
-    for (f32& v : b) v = static_cast<f32>(static_cast<int>(random() % 7) - 3);
-    buffers.push_back(std::move(b));
-  }
-  std::vector<std::vector<f32>> expected = buffers;
-  std::vector<void*> got_params, expected_params;
-  for (auto& b : buffers) got_params.push_back(b.data());
-  for (auto& b : expected) expected_params.push_back(b.data());
-  core::interpret(ast, expected_params, {});
-
   bool masked = seed % 2;
   core::Arena arena, merged_arena;
   KernelInfo info = merged_info(ast, merged_arena);
@@ -254,9 +240,9 @@ void run_one(u32 seed, bool groups) {
   if (seed % 4) options.plan = &plan;
   LinearProgram program =
       lower(ast, groups ? fuzz_group_caps(masked) : fuzz_caps(masked), arena, options);
-  run_linear(program, got_params);
-  ASSERT_EQ(buffers[0], expected[0]) << "seed " << seed << " plan " << print(plan) << "\n"
-                                     << core::print(*ast.arena, ast.sink);
+  const BothOutputs outputs = run_both(ast, program, kernel.counts, seed);
+  ASSERT_EQ(outputs.got, outputs.expected) << "seed " << seed << " plan " << print(plan) << "\n"
+                                           << core::print(*ast.arena, ast.sink);
 }
 
 void run_all(u32 seeds, bool groups) {

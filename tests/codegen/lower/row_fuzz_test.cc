@@ -7,7 +7,6 @@
 
 #include "codegen/lower/lower.h"
 #include "codegen/opt/heuristic.h"
-#include "core/eval/interpret.h"
 #include "tests/codegen/support/group_caps.h"
 #include "tests/codegen/support/kernels.h"
 #include "tests/codegen/support/run_linear.h"
@@ -95,22 +94,11 @@ void run_one(u32 seed) {
   RowKernel kernel(seed);
   KernelAst ast = kernel.make();
   Caps caps = kernel.caps();
-  std::mt19937 random(seed);
-  std::vector<std::vector<f32>> buffers;
-  for (i64 n : kernel.counts) {
-    std::vector<f32>& b = buffers.emplace_back(static_cast<usize>(n));
-    for (f32& v : b) v = static_cast<f32>(static_cast<int>(random() % 7) - 3);
-  }
-  std::vector<std::vector<f32>> expected = buffers;
-  std::vector<void*> got_params, expected_params;
-  for (auto& b : buffers) got_params.push_back(b.data());
-  for (auto& b : expected) expected_params.push_back(b.data());
-  core::interpret(ast, expected_params, {});
   core::Arena arena, merged_arena;
   KernelInfo info = merged_info(ast, merged_arena);
   LinearProgram program = lower(ast, caps, arena, {});
-  run_linear(program, got_params);
-  ASSERT_EQ(buffers[0], expected[0])
+  const BothOutputs outputs = run_both(ast, program, kernel.counts, seed);
+  ASSERT_EQ(outputs.got, outputs.expected)
       << "seed " << seed << " plan " << print(choose_group_plan(info, caps));
 }
 

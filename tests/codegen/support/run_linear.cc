@@ -7,11 +7,14 @@
 
 #include <algorithm>
 #include <array>
+#include <random>
+#include <utility>
 
 #include "base/util/check.h"
 #include "codegen/linear/tensor_copy.h"
 #include "codegen/tensor_core.h"
 #include "core/eval/eval.h"
+#include "core/eval/interpret.h"
 #include "tests/codegen/support/shared_memory.h"
 #include "tests/codegen/support/tensor_copies.h"
 
@@ -467,6 +470,23 @@ void run_linear(const LinearProgram& program, std::span<void* const> params,
       run_group(items, shared, copies);
     });
   }
+}
+
+BothOutputs run_both(const core::KernelAst& ast, const LinearProgram& program,
+                     std::span<const i64> counts, u32 seed) {
+  std::mt19937 random(seed);
+  std::vector<std::vector<f32>> buffers;
+  for (const i64 count : counts) {
+    std::vector<f32>& buffer = buffers.emplace_back(static_cast<usize>(count));
+    for (f32& value : buffer) value = static_cast<f32>(static_cast<int>(random() % 7) - 3);
+  }
+  std::vector<std::vector<f32>> expected = buffers;
+  std::vector<void*> got_params, expected_params;
+  for (auto& buffer : buffers) got_params.push_back(buffer.data());
+  for (auto& buffer : expected) expected_params.push_back(buffer.data());
+  core::interpret(ast, expected_params, {});
+  run_linear(program, got_params);
+  return {std::move(expected[0]), std::move(buffers[0])};
 }
 
 }  // namespace doorbell::codegen

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "codegen/linear/program.h"
+#include "core/schedule/kernel.h"
 
 namespace doorbell::codegen {
 
@@ -12,5 +14,14 @@ namespace doorbell::codegen {
 // where two work items race for memory or do not meet at the same barriers.
 void run_linear(const LinearProgram& program, std::span<void* const> params,
                 std::span<const i64> variables = {});
+
+// The output, Param 0, of a kernel of f32 buffers that hold small random whole numbers: as
+// core/eval/interpret.h has it, and as `program` does, which the kernel was lowered to. `counts`:
+// elements by slot.
+struct BothOutputs {
+  std::vector<f32> expected, got;
+};
+BothOutputs run_both(const core::KernelAst& ast, const LinearProgram& program,
+                     std::span<const i64> counts, u32 seed);
 
 }  // namespace doorbell::codegen

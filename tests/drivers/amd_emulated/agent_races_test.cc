@@ -169,10 +169,7 @@ INSTANTIATE_TEST_SUITE_P(Chips, AgentRacesTest,
                                            Case{"gfx1100", Options::Packets::Aql},
                                            Case{"gfx1201", Options::Packets::Pm4},
                                            Case{"gfx942", Options::Packets::Aql}),
-                         [](const auto& info) {
-                           return std::string(info.param.gpu) +
-                                  (info.param.packets == Options::Packets::Aql ? "Aql" : "Pm4");
-                         });
+                         name_of_packets);
 
 }  // namespace
 }  // namespace doorbell::amd

@@ -78,10 +78,7 @@ INSTANTIATE_TEST_SUITE_P(Queues, CopiesTest,
                                            Case{"gfx1100", Options::Packets::Aql},
                                            Case{"gfx942", Options::Packets::Pm4},
                                            Case{"gfx942", Options::Packets::Aql}),
-                         [](const auto& info) {
-                           return std::string(info.param.gpu) +
-                                  (info.param.packets == Options::Packets::Aql ? "Aql" : "Pm4");
-                         });
+                         name_of_packets);
 
 }  // namespace
 }  // namespace doorbell::amd

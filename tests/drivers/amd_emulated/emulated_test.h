@@ -50,6 +50,12 @@ inline std::string gpu_for(std::string chip, Options::Packets packets) {
   return chip + (part ? ":CPX:1" : "");
 }
 
+// "gfx1100Aql", for a case with these members.
+inline constexpr auto name_of_packets = [](const auto& info) {
+  const bool aql = info.param.packets == Options::Packets::Aql;
+  return std::string(info.param.gpu) + (aql ? "Aql" : "Pm4");
+};
+
 // One GPU, as quick or as weak hardware.
 struct OneGpu {
   const char* gpu;

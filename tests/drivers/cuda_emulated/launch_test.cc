@@ -11,25 +11,38 @@ namespace {
 using emu::cuda::Code;
 using emu::cuda::KernelFacts;
 
-// append(u64* log, i64 value): log[++log[0]] = value, for each block.
-class AppendCode final : public Code {
+// Of a kernel whose first two arguments are u64* log and i64 value.
+class LogCode : public Code {
  public:
-  static inline u32 last_shared = 0;  // dynamic bytes of the last launch
-
-  AppendCode() {
-    KernelFacts kernel{.name = "append", .parameter_bytes = 16};
-    kernel.parameters = {{0, 8}, {8, 8}};
-    kernel.required_block = {32, 1, 1};
-    kernels_ = {kernel};
-  }
+  explicit LogCode(KernelFacts kernel) : kernels_{std::move(kernel)} {}
   const std::vector<KernelFacts>& kernels() const override { return kernels_; }
   u64 global_bytes() const override { return 0; }
   std::span<const u8> place(u64) override { return {}; }
+
+ protected:
+  static u64 argument(const Grid& grid, usize number) {
+    u64 value = 0;
+    std::memcpy(&value, grid.parameters.data() + number * sizeof value, sizeof value);
+    return value;
+  }
+
+ private:
+  std::vector<KernelFacts> kernels_;
+};
+
+// append(u64* log, i64 value): log[++log[0]] = value, for each block.
+class AppendCode final : public LogCode {
+ public:
+  static inline u32 last_shared = 0;  // dynamic bytes of the last launch
+
+  AppendCode()
+      : LogCode({.name = "append",
+                 .parameter_bytes = 16,
+                 .parameters = {{0, 8}, {8, 8}},
+                 .required_block = {32, 1, 1}}) {}
   Result<std::string> run(const KernelFacts&, const Grid& grid, emu::AddressSpace& memory,
                           emu::Checks&) const override {
-    u64 log = 0, value = 0;
-    std::memcpy(&log, grid.parameters.data(), 8);
-    std::memcpy(&value, grid.parameters.data() + 8, 8);
+    const u64 log = argument(grid, 0), value = argument(grid, 1);
     last_shared = grid.shared_bytes;
     for (u32 block = 0; block < grid.grid[0]; ++block) {
       auto* count = reinterpret_cast<u64*>(memory.at(log, 8, true));
@@ -39,28 +52,19 @@ class AppendCode final : public Code {
     }
     return std::string();
   }
-
- private:
-  std::vector<KernelFacts> kernels_;
 };
 
 // append_map(u64* log, i64 value, map): appends the address that the map says, and the value.
 constexpr u32 kMapAt = 0x70;  // no multiple of its alignment: where the bank begins counts too
-class AppendMapCode final : public Code {
+class AppendMapCode final : public LogCode {
  public:
-  AppendMapCode() {
-    KernelFacts kernel{.name = "append", .parameter_bytes = kMapAt + 128};
-    kernel.parameters = {{0, 8}, {8, 8}, {kMapAt, 128}};
-    kernels_ = {kernel};
-  }
-  const std::vector<KernelFacts>& kernels() const override { return kernels_; }
-  u64 global_bytes() const override { return 0; }
-  std::span<const u8> place(u64) override { return {}; }
+  AppendMapCode()
+      : LogCode({.name = "append",
+                 .parameter_bytes = kMapAt + 128,
+                 .parameters = {{0, 8}, {8, 8}, {kMapAt, 128}}}) {}
   Result<std::string> run(const KernelFacts&, const Grid& grid, emu::AddressSpace& memory,
                           emu::Checks&) const override {
-    u64 log = 0, value = 0;
-    std::memcpy(&log, grid.parameters.data(), 8);
-    std::memcpy(&value, grid.parameters.data() + 8, 8);
+    const u64 log = argument(grid, 0), value = argument(grid, 1);
     last_map = emu::nvgpu::read_tensor_map(
         std::span(grid.parameters).subspan<kMapAt, emu::nvgpu::TensorMap::kBytes>());
     auto* words = reinterpret_cast<u64*>(memory.at(log, 512, true));
@@ -69,9 +73,6 @@ class AppendMapCode final : public Code {
     return std::string();
   }
   static inline std::optional<emu::nvgpu::TensorMap> last_map;
-
- private:
-  std::vector<KernelFacts> kernels_;
 };
 
 struct LaunchTest : EmulatedTest {

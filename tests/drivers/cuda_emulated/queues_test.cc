@@ -1,4 +1,5 @@
 // Streams as queues: order within and between them, times, a device that is lost.
+#include <array>
 #include <thread>
 
 #include "base/os/host.h"
@@ -60,18 +61,7 @@ TEST_F(QueuesTest, ResidentCommandsRunAgainWithOtherNumbers) {
   {
     const auto bound = *hcq::ResidentCommands::bind(queue, *commands, 2);
     for (u64 value : {5, 6, 7, 8}) {
-      hcq::ResidentCommands::Instance& instance = **bound->next();
-      const u64 slots[] = {value};
-      bound->patch(instance, slots);
-      std::unique_lock lock(queue.mutex());
-      instance.last = *queue.reserve(1) + 1;
-      const auto end = queue.make_commands();
-      const auto target = queue.timeline().signal_at(instance.last);
-      end->signal(target.signal.address(), target.value);
-      const hcq::Segment segments[] = {{{}, instance.words.get()}, hcq::Segment::of(*end)};
-      ASSERT_TRUE(queue.write(segments, instance.last));
-      lock.unlock();
-      ASSERT_TRUE(queue.wait(instance.last));
+      run(queue, *bound, std::array{value});
       EXPECT_EQ(load(cell), value);
     }
   }
