@@ -19,9 +19,9 @@ struct Applied {
 
 // Needs: a plan whose amounts divide the sizes, but for Vector, whose last vectors may be masked
 // (where caps.masked_access), and for contractions with Tile on their reduced axis (tile.cc).
-// Guarantees: range ids are the nesting order, a lower
-// id is an outer loop; every node varies with at most one Vector range; ThreadId replaces the
-// Thread part. Tiles over a reduced axis accumulate in private memory (see tile.h).
+// Guarantees: range ids are the nesting order, a lower id is an outer loop; every node varies with
+// at most one Vector range; ThreadId replaces the Thread part. Tiles over a reduced axis accumulate
+// in private memory (tile.cc).
 Applied apply(core::Rewriter& rewriter, const KernelInfo& info, core::UOp sink, const Plan& plan);
 
 // The same for targets with work groups (caps.has_local). An output axis stays a loop only with a

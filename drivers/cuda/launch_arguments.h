@@ -1,5 +1,6 @@
-// LaunchArguments: what a launch passes to libcuda. Kernels without tensor maps take their words as
-// they are in the command. Behind those of the others come the maps for this launch's addresses.
+// LaunchArguments: what a launch passes to libcuda. A kernel without tensor maps gets the words of
+// the command as they are. A kernel with maps gets them behind its words, encoded for this launch's
+// addresses.
 #pragma once
 
 #include <absl/container/inlined_vector.h>

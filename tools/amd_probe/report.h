@@ -37,7 +37,7 @@ inline bool is_ok(const Outcome& outcome) { return outcome.verdict == Verdict::O
 struct StepReport {
   std::string name;
   Outcome outcome;
-  std::span<const Fact> facts = {};  // that it tests; of the step, which lives for ever
+  std::span<const Fact> facts = {};  // that it tests, static
   // The packets that it gave to bare queues and what it saw of them, which is the same in each run.
   std::vector<std::string> trace = {};
 };

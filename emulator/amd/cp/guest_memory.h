@@ -60,8 +60,8 @@ class GuestMemory {
   // Whose accesses follow.
   void serve(QueueId queue) { queue_ = queue; }
 
-  // Whose races with others are judged, of all accesses that follow but polls; null: of nobody.
-  // Returns who was before. The task is borrowed.
+  // Judges the accesses that follow, except polls, as this task's; null: judges none. Returns the
+  // task of before. Tasks are borrowed.
   RaceTask* act_as(RaceTask* task) { return std::exchange(task_, task); }
   // The host hears of what this one did.
   void release_to_host();

@@ -1,6 +1,6 @@
-// AccessMap: who accessed which bytes of an emulated machine's memory since somebody behind them
-// did. Bytes are identified by the host's address, so that all GPUs that map a byte agree. What
-// orders two accesses is in their clocks, which agent_races.h joins.
+// AccessMap: for each byte of an emulated machine's memory, the past accesses that a coming one may
+// race with. Bytes are identified by the host's address, so that all GPUs that map a byte agree.
+// What orders two accesses is in their clocks, which agent_races.h joins.
 //
 // Each page that was accessed has records: of one agent at one time of its own, and one kind of
 // access, a bit for each byte. An access that is behind another one takes its bytes over where

@@ -37,8 +37,8 @@ class RaceTask {
   std::optional<AccessMap::Conflict> access(const u8* host, u64 bytes, AgentAccess access);
   // It has read the word at `host` by an atomic load or operation, or a wait that is over.
   void acquire(const SignalClocks::Wait& wait);
-  // It is about to write these bytes, at most 8 of one cell, by an atomic store or operation: so
-  // that nobody sees them who could not know whose they are.
+  // It is about to write these bytes, at most 8 of one cell, by an atomic store or operation. Call
+  // this before they are in memory: whoever reads them must find their writer's clock.
   void release(const u8* host, std::span<const u8> bytes);
   // The host hears of it, and of what it is behind.
   void release_to_host();

@@ -1,7 +1,6 @@
-// SignalClocks: what those learn who wait for a value in memory. Each packet and each atomic
-// operation that writes a word leaves its value there with the clock of its writer; who waits for a
-// value is behind the write that made the condition true, not behind the later ones which it
-// happened to meet.
+// SignalClocks: what a wait for a value in memory learns. Each packet and each atomic operation
+// that writes a word leaves its value here with its writer's clock. A wait is behind the write that
+// made its condition true, not behind later writes that it happened to read.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
