@@ -34,6 +34,7 @@ class Descriptor {
     if (number_ >= 0) ::close(std::exchange(number_, -1));
   }
   int number() const { return number_; }
+  int release() { return std::exchange(number_, -1); }
 
  private:
   int number_ = -1;
@@ -191,6 +192,55 @@ Result<int> run_attached(std::span<const std::string> command) {
   posix_spawnattr_setflags(&list.attributes, POSIX_SPAWN_SETSIGDEF);
   TRY(pid_t process, spawn(command, list));
   return wait_for(process, command[0]);
+}
+
+Result<LineProcess> LineProcess::start(std::span<const std::string> command) {
+  CHECK(!command.empty(), "no program named");
+  TRY(Pipe in, make_pipe());
+  TRY(Pipe out, make_pipe());
+  SpawnActions list;
+  posix_spawn_file_actions_adddup2(&list.actions, in.read_end.number(), 0);
+  posix_spawn_file_actions_adddup2(&list.actions, out.write_end.number(), 1);
+  LineProcess made;
+  TRY(made.process_, spawn(command, list));
+  made.to_ = in.write_end.release(), made.from_ = out.read_end.release();
+  made.name_ = command[0];
+  return made;
+}
+
+LineProcess& LineProcess::operator=(LineProcess&& other) noexcept {
+  std::swap(process_, other.process_), std::swap(to_, other.to_), std::swap(from_, other.from_);
+  name_.swap(other.name_), read_.swap(other.read_);
+  return *this;
+}
+
+LineProcess::~LineProcess() {
+  if (process_ < 0) return;
+  ::close(to_), ::close(from_);
+  (void)wait_for(process_, name_);
+}
+
+Result<std::string> LineProcess::ask(std::string_view line) {
+  const HoldPipeSignal hold;
+  const std::string all = std::string(line) + '\n';
+  for (std::string_view left = all; !left.empty();) {
+    const ssize_t put = ::write(to_, left.data(), left.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return fail_errno(errno, "write to {}", name_);
+    left.remove_prefix(static_cast<usize>(put));
+  }
+  usize end;
+  while ((end = read_.find('\n')) == std::string::npos) {
+    std::array<char, 4096> buffer;
+    const ssize_t got = ::read(from_, buffer.data(), buffer.size());
+    if (got > 0)
+      read_.append(buffer.data(), static_cast<usize>(got));
+    else if (got == 0 || errno != EINTR)
+      return fail(ErrorKind::Os, "{} ended without an answer to \"{}\"", name_, line);
+  }
+  std::string answer = read_.substr(0, end);
+  read_.erase(0, end + 1);
+  return answer;
 }
 
 }  // namespace doorbell::os

@@ -13,7 +13,7 @@ namespace doorbell::bench {
 
 // Of an m x k by a k x n matrix.
 struct Product {
-  i64 m = 0, n = 0, k = 0;  // m: 0 if there is none
+  i64 m = 0, n = 0, k = 0;
 };
 
 class Blas {

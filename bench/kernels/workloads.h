@@ -1,9 +1,11 @@
-// The kernels that bench/kernels times, each with the least work that it must do.
+// What bench/kernels times, each with the least work that it must do and with the task that others
+// run beside it (rivals.h). Inputs are normal random numbers on the device.
 #pragma once
 
 #include <functional>
-#include <span>
-#include <string_view>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "bench/kernels/blas.h"
 #include "tensor/api/tensor.h"
@@ -23,12 +25,21 @@ struct KernelRun {
 };
 
 struct KernelWorkload {
-  std::string_view name;
-  KernelRun (*prepare)(bool smoke);
-  Product product = {};  // compared with sgemm
+  std::string name;
+  nlohmann::json task;
+  std::function<KernelRun()> prepare;
 };
 
-std::span<const KernelWorkload> kernel_workloads();
-KernelRun product_run(const Product& product);
+KernelWorkload product_workload(std::string name, const Product& product, DType dtype);
+
+// `smoke`: small ones.
+std::vector<KernelWorkload> kernel_workloads(bool smoke);
+
+// Parts of that list.
+void add_convolutions(bool smoke, std::vector<KernelWorkload>* list);
+void add_models(bool smoke, std::vector<KernelWorkload>* list);
+
+Tensor random_input(const Shape& shape);
+f64 bytes_of(std::initializer_list<Tensor> tensors);
 
 }  // namespace doorbell::bench

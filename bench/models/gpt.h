@@ -1,5 +1,5 @@
-// GPT-2 for inference: `small` is 12 layers of width 768. Weights are the layers' initial ones;
-// tokens are numbers.
+// GPT-2: `small` is 12 layers of width 768. Weights are the layers' initial ones; tokens are
+// numbers.
 #pragma once
 
 #include <vector>
@@ -67,12 +67,19 @@ struct Gpt {
   // layer, have the positions before them, or are empty.
   Tensor operator()(const Tensor& numbers, const std::vector<GptCache>& caches = {},
                     i64 first_position = 0) {
+    const Tensor last = features(numbers, caches, first_position).at({{Index(Slice()), Index(-1)}});
+    return last.matmul(tokens.weight.t());
+  }
+  // The logits of the token after each, for training.
+  Tensor all_logits(const Tensor& numbers) {
+    return features(numbers, {}, 0).matmul(tokens.weight.t());
+  }
+  Tensor features(const Tensor& numbers, const std::vector<GptCache>& caches, i64 first_position) {
     const i64 length = numbers.size(1).value();
     Tensor x = tokens(numbers) + positions(Tensor::arange(first_position, first_position + length));
     for (usize i = 0; i < blocks.size(); ++i)
       x = blocks[i](x, caches.empty() ? nullptr : &caches[i]);
-    const Tensor last = norm(x);
-    return last.at({{Index(Slice()), Index(-1)}}).matmul(tokens.weight.t());
+    return norm(x);
   }
   void visit(nn::Visitor& visitor) {
     visitor("wte", tokens), visitor("wpe", positions);

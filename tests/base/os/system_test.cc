@@ -169,5 +169,27 @@ TEST(Process, SurvivesAProgramThatDoesNotRead) {
   EXPECT_EQ(run_process(command, input)->exit_status, 0);
 }
 
+TEST(LineProcess, MissingProgramIsAnError) {
+  std::vector<std::string> command{"/no/such/program"};
+  EXPECT_EQ(LineProcess::start(command).error().kind, ErrorKind::NotFound);
+}
+
+TEST(LineProcess, AnswersLineByLine) {
+  std::vector<std::string> command{"cat"};
+  LineProcess cat = *LineProcess::start(command);
+  EXPECT_EQ(*cat.ask("one"), "one");
+  EXPECT_EQ(*cat.ask(""), "");
+  EXPECT_EQ(*cat.ask("two\nthree"), "two");
+  EXPECT_EQ(*cat.ask("four"), "three");
+  EXPECT_EQ(*cat.ask(std::string(10'000, 'x')), "four");
+}
+
+TEST(LineProcess, EndWithoutAnAnswerIsAnError) {
+  std::vector<std::string> command{"/bin/sh", "-c", "read line"};
+  LineProcess shell = *LineProcess::start(command);
+  EXPECT_FALSE(shell.ask("hello"));
+  EXPECT_FALSE(shell.ask("hello"));
+}
+
 }  // namespace
 }  // namespace doorbell::os
