@@ -21,13 +21,19 @@ std::string own_folder() {
   return slash == std::string::npos ? "." : path.substr(0, slash);
 }
 
+// Never closed: LLVM's statics cannot be initialised twice.
+struct Opened {
+  os::Library library;
+  const InstructionSources* sources;
+};
+
 }  // namespace
 
 Result<const InstructionSources*> instruction_sources() {
   static std::mutex mutex;
-  static const InstructionSources* opened = nullptr;
+  static const Opened* opened = nullptr;
   std::lock_guard lock(mutex);
-  if (opened != nullptr) return opened;
+  if (opened != nullptr) return opened->sources;
   if (kLlvmVersion[0] == '\0') {
     return fail(ErrorKind::Unsupported, "this build has no LLVM, which decodes AMD's instructions");
   }
@@ -37,10 +43,8 @@ Result<const InstructionSources*> instruction_sources() {
                                     std::string(kPrefix) + "/" + kLibraryFolder + name};
   TRY(os::Library library, os::Library::open(candidates));
   TRY(auto* function, library.function<const InstructionSources*()>(kInstructionSourcesSymbol));
-  // Never closed: LLVM's statics cannot be initialised twice.
-  static auto& kept = *new os::Library(std::move(library));
-  static_cast<void>(kept);
-  return opened = function();
+  opened = new Opened{std::move(library), function()};
+  return opened->sources;
 }
 
 }  // namespace doorbell::emu::amdgpu

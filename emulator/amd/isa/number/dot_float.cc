@@ -34,6 +34,7 @@ struct Term {
   }
   // In units of 2^grid, the rest cut off.
   u64 units(i32 grid) const {
+    if (significand == 0) return 0;  // whose exponent may be far above the grid
     const i32 shift = exponent - grid;
     return shift >= 0 ? significand << shift : shift > -64 ? significand >> -shift : 0;
   }
