@@ -1,16 +1,19 @@
 // One pass over the graph in topological order. A node that varies with unrolled ranges becomes one
 // instance for each combination of their values, in mixed radix of the ranges it varies with, so
-// the number of new nodes is the number of distinct values and nothing is made twice.
+// the number of new nodes is the number of distinct values and nothing is made twice. Reductions
+// over the same loops are expanded together, into one nest of loops with all their registers.
 #include "codegen/lower/expand.h"
 
 #include <absl/container/inlined_vector.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "base/util/check.h"
 #include "codegen/linear/tensor_copy.h"
 #include "codegen/lower/lanes.h"
+#include "codegen/lower/shared_loops.h"
 #include "core/eval/eval.h"
 
 namespace doorbell::codegen {
@@ -63,7 +66,21 @@ class Expander {
   Instances expand_tensor_copy(UOp u);
   Instances expand_end(UOp u);
   Instances expand_order(UOp u);
-  Instances expand_reduce(UOp u);
+  // One of the reductions that share a nest of loops.
+  struct Accumulation {
+    UOp reduce;
+    u64 closed, mask;         // ranges that it closes; unrolled ranges of its value
+    std::vector<UOps> parts;  // for each instance what one iteration adds to it
+    UOps registers;           // for each instance
+  };
+  Accumulation begin_reduce(UOp u);
+  void accumulate(std::span<const UOp> around, std::span<const UOp> loops, Accumulation* a,
+                  UOps* updates);
+  void expand_reduces(std::span<const UOp> reduces);
+  void add(UOp u, Instances x) {
+    slots_[u.id()] = static_cast<u32>(table_.size());
+    table_.push_back(std::move(x));
+  }
   Instances expand_elementwise(UOp u);
   Instances expand_wmma(UOp u);
   UOps closed_values(UOp reduce, i64 n, u64 mask, u64 closed);
@@ -359,72 +376,72 @@ UOp Expander::combine(UOp reduce, UOp start, const UOps& values, bool ends) {
   return start;
 }
 
-Expander::Instances Expander::expand_reduce(UOp u) {
-  u64 closed = 0;
-  UOps loops;
-  for (usize i = 1; i < u.nsrc(); ++i) {
-    u64 bit = u64{1} << u.src(i).range_id();
-    closed |= bit;
-    if (!(bit & (unrolled_mask_ | vector_mask_))) loops.push_back(u.src(i));
-  }
-  Op op = u.reduce_op();
-  Instances x{{}, unrolled(u.range_mask())};
-  i64 n = count(x.mask);
-  std::vector<UOps> parts;
-  for (i64 i = 0; i < n; ++i) parts.push_back(closed_values(u, i, x.mask, unrolled(closed)));
+Expander::Accumulation Expander::begin_reduce(UOp u) {
+  Accumulation a{u, 0, unrolled(u.range_mask()), {}, {}};
+  for (UOp r : u.srcs().subspan(1)) a.closed |= u64{1} << r.range_id();
+  for (i64 i = 0, n = count(a.mask); i < n; ++i)
+    a.parts.push_back(closed_values(u, i, a.mask, unrolled(a.closed)));
   // A value that does not vary with the reduced Vector range still counts once for each lane.
-  bool across = closed & vector_mask_;
-  u16 width = across ? static_cast<u16>(vector_range(closed).range_size()) : u16{1};
-  if (across) {
-    for (UOps& p : parts) {
-      for (UOp& v : p) v = lanes_.splat(v, width);
-    }
+  if (!(a.closed & vector_mask_)) return a;
+  const u16 width = static_cast<u16>(vector_range(a.closed).range_size());
+  for (UOps& part : a.parts)
+    for (UOp& v : part) v = lanes_.splat(v, width);
+  return a;
+}
+
+// Registers: set before the loops, once in each iteration of the loops around them.
+void Expander::accumulate(std::span<const UOp> around, std::span<const UOp> loops, Accumulation* a,
+                          UOps* updates) {
+  const UOp u = a->reduce;
+  for (const UOps& values : a->parts) {
+    u16 lanes = 1;
+    for (UOp v : values) lanes = std::max(lanes, v.dtype().lanes);
+    const DType t = u.dtype().with_lanes(lanes);
+    UOps here{arena_.make(Op::DefineReg, t, {}, {next_register_++})};
+    here.insert(here.end(), around.begin(), around.end());
+    UOp before = here.size() == 1 ? here[0] : arena_.make(Op::After, t, here);
+    const core::ScalarValue identity = core::reduce_identity(u.reduce_op(), u.dtype());
+    UOp start = lanes_.splat(rw_.constant(u.dtype(), identity), lanes);
+    UOps inside{before, arena_.make(Op::Store, core::dtypes::void_, {before, start})};
+    inside.insert(inside.end(), loops.begin(), loops.end());
+    UOp held = arena_.make(Op::After, t, inside), old = arena_.make(Op::Load, t, {held});
+    UOp sum = combine(u, old, values, &values == &a->parts.back());
+    updates->push_back(arena_.make(Op::Store, core::dtypes::void_, {held, sum}));
+    a->registers.push_back(before);
   }
-  UOps results;
-  if (!loops.empty()) {
-    // Registers: set before the loops, once in each iteration of the loops around them.
-    UOps registers, updates;
-    UOps around;
-    for (u64 m = u.range_mask() & ~(unrolled_mask_ | vector_mask_); m; m &= m - 1) {
-      around.push_back(ranges_[std::countr_zero(m)]);
-    }
-    for (const UOps& values : parts) {
-      u16 lanes = 1;
-      for (UOp v : values) lanes = std::max(lanes, v.dtype().lanes);
-      DType t = u.dtype().with_lanes(lanes);
-      UOp reg = arena_.make(Op::DefineReg, t, {}, {next_register_++});
-      UOps here{reg};
-      here.insert(here.end(), around.begin(), around.end());
-      UOp before = here.size() == 1 ? reg : arena_.make(Op::After, t, here);
-      UOp identity =
-          lanes_.splat(rw_.constant(u.dtype(), core::reduce_identity(op, u.dtype())), lanes);
-      UOp init = arena_.make(Op::Store, core::dtypes::void_, {before, identity});
-      UOps inside{before, init};
-      inside.insert(inside.end(), loops.begin(), loops.end());
-      UOp held = arena_.make(Op::After, t, inside);
-      UOp old = arena_.make(Op::Load, t, {held});
-      const bool last = &values == &parts.back();
-      updates.push_back(
-          arena_.make(Op::Store, core::dtypes::void_, {held, combine(u, old, values, last)}));
-      registers.push_back(before);
-    }
-    UOp effect =
-        updates.size() == 1 ? updates[0] : arena_.make(Op::Group, core::dtypes::void_, updates);
-    UOps srcs{effect};
+}
+
+// Reductions over the same loops, none of which needs the result of another.
+void Expander::expand_reduces(std::span<const UOp> reduces) {
+  const std::vector<UOp> loops = loops_of(reduces[0], unrolled_mask_ | vector_mask_);
+  std::vector<Accumulation> all;
+  for (UOp u : reduces) all.push_back(begin_reduce(u));
+  UOp end;
+  if (u64 outside = 0; !loops.empty()) {
+    UOps around, updates;
+    for (UOp u : reduces) outside |= u.range_mask() & ~(unrolled_mask_ | vector_mask_);
+    for (; outside; outside &= outside - 1) around.push_back(ranges_[std::countr_zero(outside)]);
+    for (Accumulation& a : all) accumulate(around, loops, &a, &updates);
+    UOps srcs{updates[0]};
+    if (updates.size() > 1) srcs[0] = arena_.make(Op::Group, core::dtypes::void_, updates);
     srcs.insert(srcs.end(), loops.begin(), loops.end());
-    UOp end = arena_.make(Op::End, core::dtypes::void_, srcs);
-    absl::InlinedVector<i64, 1> how;
-    if (reads_local(parts[0][0])) how.push_back(kFinished);
-    for (UOp reg : registers) {
-      UOp done = arena_.make(Op::After, reg.dtype(), {reg, end});
-      const UOp place[] = {done};
-      results.push_back(arena_.make(Op::Load, reg.dtype(), place, how));
-    }
-  } else {
-    for (const UOps& values : parts) results.push_back(combine(u, UOp(), values, true));
+    end = arena_.make(Op::End, core::dtypes::void_, srcs);
   }
-  for (UOp p : results) x.values.push_back(across ? lanes_.horizontal(op, p) : p);
-  return x;
+  for (const Accumulation& a : all) {
+    absl::InlinedVector<i64, 1> how;
+    if (reads_local(a.parts[0][0])) how.push_back(kFinished);
+    Instances x{{}, a.mask};
+    for (usize i = 0; i < a.parts.size(); ++i) {
+      UOp result = end ? UOp() : combine(a.reduce, UOp(), a.parts[i], true);
+      if (end) {
+        const UOp reg = a.registers[i], done = arena_.make(Op::After, reg.dtype(), {reg, end});
+        result = arena_.make(Op::Load, reg.dtype(), std::array{done}, how);
+      }
+      if (a.closed & vector_mask_) result = lanes_.horizontal(a.reduce.reduce_op(), result);
+      x.values.push_back(result);
+    }
+    add(a.reduce, std::move(x));
+  }
 }
 
 Expander::Instances Expander::expand_node(UOp u) {
@@ -442,7 +459,6 @@ Expander::Instances Expander::expand_node(UOp u) {
     case Op::Load: return expand_load(u);
     case Op::Store: return expand_store(u);
     case Op::End: return expand_end(u);
-    case Op::Reduce: return expand_reduce(u);
     case Op::Wmma: return expand_wmma(u);
     case Op::After:
     case Op::Group:
@@ -460,11 +476,17 @@ Expander::Instances Expander::expand_node(UOp u) {
 UOp Expander::run(UOp sink) {
   std::vector<UOp> order = core::topological_order(arena_, {&sink, 1});
   collect_ranges(order);
+  const SharedLoops shared(order, unrolled_mask_ | vector_mask_);
+  order = shared.put_together(std::move(order));
   table_.reserve(order.size());
-  for (UOp u : order) {
-    Instances x = expand_node(u);
-    slots_[u.id()] = static_cast<u32>(table_.size());
-    table_.push_back(std::move(x));
+  for (usize i = 0; i < order.size();) {
+    const UOp u = order[i];
+    const usize together = std::max<usize>(1, shared.group_of(u).size());
+    if (u.is(Op::Reduce))
+      expand_reduces({&order[i], together});
+    else
+      add(u, expand_node(u));
+    i += together;
   }
   return of(sink).values[0];
 }

@@ -285,6 +285,7 @@ void GroupChooser::rows() {
   items = std::min(items, max_grouped());
   for (const ReduceInfo* r : outer_) {
     i64 axis = grouped_axis(*r), lanes = lanes_along(axis);
+    if (amount_of(plan_, OptOp::Group, axis) > 1) continue;  // it shares another's loops
     bool simple = info_.reduces.size() == outer_.size();
     while (lanes > 1 && info_.size(axis) / lanes < items) lanes /= 2;
     if (lanes > 1 && simple) plan_.push_back({OptOp::Vector, axis, lanes});

@@ -1,6 +1,8 @@
 // Finds runs of ranges, each run closed by the same End or Reduce, whose strides nest.
 #include "codegen/opt/merge_ranges.h"
 
+#include <algorithm>
+
 #include "codegen/opt/rebuild.h"
 
 namespace doorbell::codegen {
@@ -27,12 +29,20 @@ u64 pinned_ranges(const KernelInfo& info) {
   return pinned;
 }
 
-// The number of effects that close each range; a range closed twice is left alone.
+// The number of effects that close each range; a range closed twice is left alone. Reductions over
+// the same ranges count as one: they are in the same loops.
 std::vector<int> closers(const KernelInfo& info) {
   std::vector<int> n(info.ranges.size(), 0);
+  std::vector<UOp> seen;
   for (UOp u : info.order) {
     if (!u.is(Op::End) && !u.is(Op::Reduce)) continue;
-    for (usize i = 1; i < u.nsrc(); ++i) ++n[static_cast<usize>(u.src(i).range_id())];
+    const auto closed = u.srcs().subspan(1);
+    const bool again = u.is(Op::Reduce) && std::ranges::any_of(seen, [&](UOp other) {
+                         return std::ranges::equal(closed, other.srcs().subspan(1));
+                       });
+    if (again) continue;
+    if (u.is(Op::Reduce)) seen.push_back(u);
+    for (UOp r : closed) ++n[static_cast<usize>(r.range_id())];
   }
   return n;
 }

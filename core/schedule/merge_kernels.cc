@@ -13,6 +13,15 @@ namespace {
 constexpr u32 kNobody = ~u32{0};
 // With more stores in one loop, registers and write streams run out.
 constexpr usize kMaxStores = 8;
+// Kernels that read one buffer and are looked at as hosts, the latest.
+constexpr usize kMaxReaders = 8;
+
+// What kernels with equal forms and Ranges have in common: their loops.
+struct Form {
+  bool merges = false;
+  std::vector<UOp> reduced;  // the Ranges that each of its reductions closes; empty: elementwise
+  usize ops = 0;             // nodes of its values
+};
 
 class Merger {
  public:
@@ -23,44 +32,68 @@ class Merger {
         options_(options),
         kernels_(*kernels),
         writer_(schedule.buffers.size(), kNobody),
-        reader_(schedule.buffers.size(), kNobody),
+        readers_(schedule.buffers.size()),
         read_count_(schedule.buffers.size(), 0),
-        elementwise_(kernels->size(), false),
-        ops_(kernels->size(), 0) {}
+        forms_(kernels->size()) {}
 
   void run();
 
  private:
   void look_at(u32 number);
+  void add_reader(u32 buffer, u32 number);
   u32 find_host(u32 number);
+  bool loops_agree(u32 host, u32 guest);
   bool can_host(u32 host, u32 guest);
   void merge(u32 host, u32 guest);
   UOp moved(UOp value, const PlannedKernel& host, const PlannedKernel& guest);
   void drop_unread(PlannedKernel* kernel);
-  std::vector<UOp> loads_of(const PlannedKernel& kernel);
+  std::vector<UOp> loads_of(const PlannedKernel& kernel, bool in_reductions);
+  u32 buffer_of(UOp load, const PlannedKernel& kernel) const {
+    return kernel.reads[static_cast<usize>(load.src(0).src(0).arg(0)) - 1];
+  }
   const PlannedStore* store_of(const PlannedKernel& kernel, u32 buffer) const;
 
   Rewriter& rewriter_;
   const Schedule& schedule_;
   const ScheduleOptions& options_;
   std::vector<PlannedKernel>& kernels_;
-  std::vector<u32> writer_;        // by buffer: the kernel that stores it
-  std::vector<u32> reader_;        // by buffer: the last elementwise kernel that reads it
-  std::vector<u32> read_count_;    // by buffer: kernels that read it
-  std::vector<bool> elementwise_;  // by kernel
-  std::vector<usize> ops_;         // by kernel: nodes of its values
+  std::vector<u32> writer_;                // by buffer: the kernel that stores it
+  std::vector<std::vector<u32>> readers_;  // by buffer: kernels that merge and read it, ascending
+  std::vector<u32> read_count_;            // by buffer: kernels that read it
+  std::vector<Form> forms_;                // by kernel
   std::vector<std::pair<UOp, UOp>> replacements_;  // of the current merge
 };
+
+u64 mask_of(std::span<const UOp> ranges) {
+  u64 mask = 0;
+  for (UOp r : ranges) mask |= r.range_mask();
+  return mask;
+}
 
 void Merger::look_at(u32 number) {
   const PlannedKernel& kernel = kernels_[number];
   if (kernel.kind != ScheduleItem::Kind::Kernel) return;
+  Form& form = forms_[number];
   UOp value = kernel.stores[0].value;
-  elementwise_[number] = true;
-  for (UOp u : topological_order(rewriter_.arena(), {&value, 1})) {
-    if (u.is(Op::Reduce)) elementwise_[number] = false;
-    ops_[number] += is_elementwise(u.op()) && !u.dtype().is_index();
+  const std::vector<UOp> order = topological_order(rewriter_.arena(), {&value, 1});
+  bool alike = true, streams = false;
+  for (UOp u : order) {
+    form.ops += is_elementwise(u.op()) && !u.dtype().is_index();
+    if (!u.is(Op::Reduce)) continue;
+    const auto closed = u.srcs().subspan(1);
+    if (form.reduced.empty()) form.reduced.assign(closed.begin(), closed.end());
+    alike &= std::ranges::equal(form.reduced, closed);
   }
+  const u64 all = mask_of(kernel.ranges) | mask_of(form.reduced);
+  for (UOp u : order) streams |= u.is(Op::Load) && (all & ~u.range_mask()) == 0;
+  form.merges = form.reduced.empty() || (alike && streams);
+}
+
+void Merger::add_reader(u32 buffer, u32 number) {
+  std::vector<u32>& readers = readers_[buffer];
+  auto at = std::ranges::lower_bound(readers, number);
+  if (at == readers.end() || *at != number) readers.insert(at, number);
+  if (readers.size() > kMaxReaders) readers.erase(readers.begin());
 }
 
 const PlannedStore* Merger::store_of(const PlannedKernel& kernel, u32 buffer) const {
@@ -70,18 +103,45 @@ const PlannedStore* Merger::store_of(const PlannedKernel& kernel, u32 buffer) co
   return nullptr;
 }
 
-std::vector<UOp> Merger::loads_of(const PlannedKernel& kernel) {
-  UOp value = kernel.stores[0].value;
-  std::vector<UOp> order = topological_order(rewriter_.arena(), {&value, 1});
+// Of all stores, or where `in_reductions` only those that a reduction closes a loop around.
+std::vector<UOp> Merger::loads_of(const PlannedKernel& kernel, bool in_reductions) {
+  Arena& arena = rewriter_.arena();
+  std::vector<UOp> roots;
+  for (const PlannedStore& store : kernel.stores) roots.push_back(store.value);
+  std::vector<UOp> order = topological_order(arena, roots);
+  if (in_reductions) {
+    std::erase_if(order, [](UOp u) { return !u.is(Op::Reduce); });
+    order = topological_order(arena, order);
+  }
   std::erase_if(order, [](UOp u) { return !u.is(Op::Load); });
   return order;
+}
+
+// Two reductions must run in the same loops, over elements that both read. That the one need not
+// wait for the other is can_host's to see.
+bool Merger::loops_agree(u32 number, u32 guest_number) {
+  const PlannedKernel &host = kernels_[number], &guest = kernels_[guest_number];
+  if (host.device != guest.device || host.ranges != guest.ranges) return false;
+  const std::vector<UOp>& reduced = forms_[guest_number].reduced;
+  if (reduced.empty() || forms_[number].reduced.empty()) return true;
+  if (forms_[number].reduced != reduced) return false;
+  const u64 all = mask_of(guest.ranges) | mask_of(reduced);
+  const std::vector<UOp> theirs = loads_of(host, true);
+  return std::ranges::any_of(loads_of(guest, true), [&](UOp load) {
+    return (all & ~load.range_mask()) == 0 && std::ranges::any_of(theirs, [&](UOp other) {
+             return buffer_of(load, guest) == buffer_of(other, host) &&
+                    std::ranges::equal(load.src(0).srcs().subspan(1),
+                                       other.src(0).srcs().subspan(1));
+           });
+  });
 }
 
 bool Merger::can_host(u32 number, u32 guest_number) {
   const PlannedKernel& guest = kernels_[guest_number];
   const PlannedKernel& host = kernels_[number];
-  if (!elementwise_[number] || host.device != guest.device || host.ranges != guest.ranges ||
-      host.stores.size() == kMaxStores || ops_[number] + ops_[guest_number] > options_.max_ops) {
+  if (!forms_[number].merges || host.stores.size() == kMaxStores ||
+      forms_[number].ops + forms_[guest_number].ops > options_.max_ops ||
+      !loops_agree(number, guest_number)) {
     return false;
   }
   usize buffers = host.stores.size() + 1 + host.reads.size();
@@ -95,12 +155,16 @@ bool Merger::can_host(u32 number, u32 guest_number) {
   }
   if (buffers > options_.max_buffers) return false;
   if (!reads_host) return true;
+  // A reduction of the guest cannot begin before those of the host have ended.
+  if (!forms_[number].reduced.empty() && std::ranges::any_of(loads_of(guest, true), [&](UOp load) {
+        return store_of(host, buffer_of(load, guest));
+      })) {
+    return false;
+  }
   // The guest must read each element that the host stores in the iteration that stores it.
-  return std::ranges::all_of(loads_of(guest), [&](UOp load) {
-    UOp index = load.src(0);
-    u32 buffer = guest.reads[static_cast<usize>(index.src(0).arg(0)) - 1];
-    const PlannedStore* store = store_of(host, buffer);
-    return !store || (index.nsrc() == 2 && index.src(1) == store->at);
+  return std::ranges::all_of(loads_of(guest, false), [&](UOp load) {
+    const PlannedStore* store = store_of(host, buffer_of(load, guest));
+    return !store || (load.src(0).nsrc() == 2 && load.src(0).src(1) == store->at);
   });
 }
 
@@ -109,9 +173,8 @@ u32 Merger::find_host(u32 number) {
   const PlannedKernel& guest = kernels_[number];
   std::vector<u32> hosts;
   for (u32 buffer : guest.reads) {
-    for (u32 host : {writer_[buffer], reader_[buffer]}) {
-      if (host != kNobody) hosts.push_back(host);
-    }
+    if (writer_[buffer] != kNobody) hosts.push_back(writer_[buffer]);
+    hosts.insert(hosts.end(), readers_[buffer].begin(), readers_[buffer].end());
   }
   std::ranges::sort(hosts, std::greater());
   hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
@@ -128,8 +191,7 @@ UOp Merger::moved(UOp value, const PlannedKernel& host, const PlannedKernel& gue
   replacements_.clear();
   for (UOp u : topological_order(arena, {&value, 1})) {
     if (u.is(Op::Load)) {
-      u32 buffer = guest.reads[static_cast<usize>(u.src(0).src(0).arg(0)) - 1];
-      if (const PlannedStore* store = store_of(host, buffer)) {
+      if (const PlannedStore* store = store_of(host, buffer_of(u, guest))) {
         replacements_.emplace_back(u, store->value);
       }
     }
@@ -159,9 +221,11 @@ void Merger::merge(u32 host_number, u32 guest_number) {
   PlannedStore store = guest.stores[0];
   store.value = moved(store.value, host, guest);
   writer_[store.buffer] = host_number;
-  for (u32 buffer : host.reads) reader_[buffer] = host_number;
+  for (u32 buffer : host.reads) add_reader(buffer, host_number);
   host.stores.push_back(store);
-  ops_[host_number] += ops_[guest_number];
+  Form& form = forms_[host_number];
+  form.ops += forms_[guest_number].ops;
+  if (form.reduced.empty()) form.reduced = forms_[guest_number].reduced;
   guest.stores.clear();
 }
 
@@ -180,14 +244,14 @@ void Merger::run() {
   }
   for (u32 number = 0; number < kernels_.size(); ++number) {
     look_at(number);
-    u32 host = elementwise_[number] ? find_host(number) : kNobody;
+    u32 host = forms_[number].merges ? find_host(number) : kNobody;
     if (host != kNobody) {
       merge(host, number);
       continue;
     }
     for (const PlannedStore& store : kernels_[number].stores) writer_[store.buffer] = number;
-    if (!elementwise_[number]) continue;
-    for (u32 buffer : kernels_[number].reads) reader_[buffer] = number;
+    if (!forms_[number].merges) continue;
+    for (u32 buffer : kernels_[number].reads) add_reader(buffer, number);
   }
   for (PlannedKernel& kernel : kernels_) drop_unread(&kernel);
 }

@@ -26,7 +26,7 @@ struct ScheduleOptions {
   // CPU), or once for a work group that has the row (a GPU): softmax and its like are then one
   // kernel. Not for targets that spread all output axes over parallel work items.
   bool fuse_rows = false;
-  bool merge_kernels = true;  // elementwise kernels over the same memory become one
+  bool merge_kernels = true;  // kernels over the same memory become one
 };
 
 // Root i of `roots` is in buffer results[i] afterwards, an Output (of one of the roots, where

@@ -60,10 +60,9 @@ class RandomKernel {
     visible.insert(visible.end(), closed.begin(), closed.end());
     UOp value = expression(visible, 3);
     if (!closed.empty()) {
-      std::vector<UOp> srcs{value};
-      srcs.insert(srcs.end(), closed.begin(), closed.end());
-      i64 args[2] = {static_cast<i64>(pick(2) ? Op::Add : Op::Max), 0};
-      value = k_.arena().make(Op::Reduce, value.dtype(), srcs, args);
+      value = reduce(value, closed);
+      // Another one in the same loops, of some other elements.
+      if (pick(3) == 0) value = k_.mul(value, reduce(expression(visible, 2), closed));
       value = k_.add(value, expression(outputs_, 1));
     }
     return finish(count, at, value);
@@ -193,6 +192,12 @@ class RandomKernel {
     UOp memory = k_.param(next_param_++, count);
     counts.push_back(count);
     return k_.load(memory, at, gate);
+  }
+  UOp reduce(UOp value, std::span<const UOp> closed) {
+    std::vector<UOp> srcs{value};
+    srcs.insert(srcs.end(), closed.begin(), closed.end());
+    i64 args[2] = {static_cast<i64>(pick(2) ? Op::Add : Op::Max), 0};
+    return k_.arena().make(Op::Reduce, value.dtype(), srcs, args);
   }
   UOp expression(const std::vector<UOp>& ranges, int depth) {
     if (depth == 0 || pick(4) == 0) return leaf(ranges);

@@ -170,6 +170,25 @@ TEST(Schedule, ElementwiseKernelsOverTheSameMemoryMerge) {
   expect_matches({m1, mul(m1, sum(m1, 3))}, 3);
 }
 
+// The sums that a norm's gradients need, and what is made of them.
+TEST(Schedule, ReductionsOfTheSameElementsMerge) {
+  ScheduleOptions apart;
+  apart.merge_kernels = false;
+  UOpRef x = buffer({6, 10}), g = buffer({6, 10});
+  UOpRef bias = sum(g, 2), weight = sum(mul(x, g), 2);
+  expect_matches({bias, weight}, 1);
+  expect_matches({bias, weight}, 2, apart);
+  expect_matches({bias, weight, mul(bias, weight)}, 1);
+  // One needs the other's result; they run over other loops, or over other elements.
+  UOpRef centred = binary(Op::Sub, x, sum(x, 2));
+  expect_matches({sum(x, 2), sum(mul(centred, centred), 2)}, 2);
+  expect_matches({sum(x, 1), sum(x, 2)}, 2);
+  expect_matches({sum(x, 2), sum(mul(g, buffer({6, 10})), 2)}, 2);
+  // Products have plans of their own.
+  UOpRef b = buffer({10, 7});
+  expect_matches({matmul(x, b), matmul(g, b)}, 2);
+}
+
 // What only the merged kernel would read is not stored.
 TEST(Schedule, MergedTemporariesAreNotStored) {
   UOpRef inputs[4];
