@@ -104,7 +104,10 @@ bool Fuser::is_alias(LazyId id, const BuiltValue& built) {
 
 namespace {
 constexpr f64 kGatherWork = 2;  // extra work of a load whose index was loaded
-}
+// A value that one kernel reads more often, for each of its elements, is an operand of a
+// contraction.
+constexpr f64 kOperandReads = 4;
+}  // namespace
 
 Fuser::Cost Fuser::cost_of(UOp value, usize buffers) {
   Cost cost;
@@ -127,6 +130,8 @@ Fuser::Cost Fuser::cost_of(UOp value, usize buffers) {
     marks[i].loads |= u.is(Op::Load);
     arena_.set_scratch(u, &marks[i]);
   }
+  cost.loads =
+      static_cast<usize>(std::ranges::count_if(order, [](UOp u) { return u.is(Op::Load); }));
   marks.back().times = 1;
   for (usize i = order.size(); i-- > 0;) {
     UOp u = order[i];
@@ -147,13 +152,18 @@ Fuser::Cost Fuser::cost_of(UOp value, usize buffers) {
 }
 
 // Each consumer takes over its share of the work that the value would have been on its own. Every
-// kernel does at most twice its unfused work then, and so do all together.
+// kernel does at most twice its unfused work then, and so do all together. An operand of a
+// contraction is of one load, so that the code generator can pack it, and load it once.
 bool Fuser::is_cheap(LazyId id, const Cost& cost) {
   if (cost.buffers > options_.max_inline_buffers || cost.reduces_memory) return false;
   f64 users = 0;
-  for (u32 use = sweep_.first_use[id]; use != kNoUse; use = sweep_.uses[use].next) ++users;
+  const f64 count = static_cast<f64>(graph_.max_count(id));
+  for (u32 use = sweep_.first_use[id]; use != kNoUse; use = sweep_.uses[use].next) {
+    ++users;
+    if (cost.loads > 1 && sweep_.uses[use].reads > kOperandReads * count) return false;
+  }
   // The sweep's estimate includes loops that were simplified away since.
-  f64 alone = std::min(unfused_[id], cost.work * static_cast<f64>(graph_.max_count(id)));
+  f64 alone = std::min(unfused_[id], cost.work * count);
   f64 share = alone / users;
   // Where the value is stored, it costs a load.
   f64 extra = cost.work - work_of(Op::Load);

@@ -35,7 +35,7 @@ class Fuser {
   // The cost of computing one element of a value.
   struct Cost {
     f64 work = 0;
-    usize buffers = 0;
+    usize buffers = 0, loads = 0;
     bool reduces_memory = false;
   };
 

@@ -41,6 +41,11 @@ constexpr int kMaxUses = 16;
 constexpr u16 kMaxMoves = 64;
 // Rows that a kernel with row reductions must have, to keep threads busy; unless it is this small.
 constexpr f64 kMinRows = 16, kSmallKernel = 16384;
+// A reduction of so many times the elements of a row is a kernel of its own.
+constexpr f64 kLongInRow = 8;
+// Of a reduction's elements: how often its kernel may compute them, because a movement op pads or
+// repeats them, unless what that wastes is little.
+constexpr f64 kMaxRepeats = 1.5;
 
 class Sweeper {
  public:
@@ -89,6 +94,7 @@ class Sweeper {
   };
 
   void link_consumers();
+  void find_reductions();
   ConsumerSummary ask_consumers(LazyId id);
   void ask_consumer(LazyId id, LazyId consumer, ConsumerSummary* consumers);
   void ask_pattern(LazyId id, LazyId consumer, u32 tuple, ConsumerSummary* consumers);
@@ -97,7 +103,12 @@ class Sweeper {
   // Decides about a node with consumers that need not be stored. False where it must be.
   bool stays_in_kernel(LazyId id, const ConsumerSummary& consumers, bool recomputed_in_loop);
   f64 rows_of(const ConsumerSummary& consumers) const;
+  f64 reduced_count(LazyId id) const;
   bool is_nested_work(LazyId id, const ConsumerSummary& consumers) const;
+  bool is_repeated_work(LazyId id, const ConsumerSummary& consumers) const;
+  bool is_long_in_row(LazyId id, f64 rows, const ConsumerSummary& consumers) const;
+  bool changes_axes(LazyId id) const;
+  bool is_other_layout(LazyId id) const;
   void pass_on(LazyId id, bool broadcast_recomputed);
   u32 pass_way_on(LazyId id, u32 tuple);
   bool has_ranges(UOp index) const { return index.range_mask() != 0; }
@@ -110,6 +121,8 @@ class Sweeper {
   std::vector<Visit> visits_;
   std::vector<u32> consumer_starts_;
   std::vector<LazyId> consumers_;
+  std::vector<bool>
+      reduces_;  // by node: whether its value needs a reduction that need not be stored
   Sweep result_;
 };
 
@@ -124,6 +137,15 @@ void Sweeper::link_consumers() {
   std::vector<u32> next(consumer_starts_.begin(), consumer_starts_.end() - 1);
   for (LazyId id = graph_.size(); id-- > 0;) {
     for (LazyId s : graph_.sources(id)) consumers_[next[s]++] = id;
+  }
+}
+
+void Sweeper::find_reductions() {
+  reduces_.assign(graph_.size(), false);
+  for (LazyId id = 0; id < graph_.size(); ++id) {
+    bool below = graph_[id].op == Op::Reduce;
+    for (LazyId s : graph_.sources(id)) below |= reduces_[s] && !graph_[s].forced;
+    reduces_[id] = below;
   }
 }
 
@@ -249,19 +271,42 @@ f64 Sweeper::rows_of(const ConsumerSummary& consumers) const {
   return prefix && (rows >= kMinRows || all <= kSmallKernel) ? rows : 0;
 }
 
+// Elements that one element of a Reduce is made of.
+f64 Sweeper::reduced_count(LazyId id) const {
+  f64 count = 1;
+  for (usize i = 0; i < graph_[id].rank; ++i) {
+    if (graph_.number(id, 0) >> i & 1)
+      count *= static_cast<f64>(graph_.shape(graph_.src(id))[i].vmax());
+  }
+  return count;
+}
+
+// Whether the reduction is much longer than the row that its result serves: the plan of a kernel of
+// rows is made for the row.
+bool Sweeper::is_long_in_row(LazyId id, f64 rows, const ConsumerSummary& consumers) const {
+  f64 all = 1;
+  for (UOp at : graph_.tuples[visits_[consumers.owner].out.tuples[0]])
+    if (at.is(Op::Range)) all *= static_cast<f64>(at.src(0).vmax());
+  const f64 length = reduced_count(id);
+  return length > kLongInRow * all / rows && length * rows > kSmallKernel;
+}
+
+// Whether a reduction would be computed at many places where it has no element, as where several
+// are concatenated.
+bool Sweeper::is_repeated_work(LazyId id, const ConsumerSummary& consumers) const {
+  const f64 wasted = consumers.evaluations - static_cast<f64>(graph_.max_count(id));
+  return consumers.evaluations > kMaxRepeats * static_cast<f64>(graph_.max_count(id)) &&
+         wasted * reduced_count(id) > kSmallKernel;
+}
+
 // A reduction inside the loop of another has only the outer one's results to run in parallel, and
 // its loops cannot be tiled. Where there is much to do, it is better stored.
 bool Sweeper::is_nested_work(LazyId id, const ConsumerSummary& consumers) const {
   u64 outputs = (u64{1} << visits_[consumers.owner].outputs) - 1;
-  f64 work = consumers.evaluations;
   bool nested = false;
   for (UOp at : graph_.tuples[consumers.patterns.tuples[0]])
     nested |= (at.range_mask() & ~outputs) != 0;
-  for (usize i = 0; i < graph_[id].rank; ++i) {
-    if (graph_.number(id, 0) >> i & 1) {
-      work *= static_cast<f64>(graph_.shape(graph_.src(id))[i].vmax());
-    }
-  }
+  const f64 work = consumers.evaluations * reduced_count(id);
   return nested && work > options_.max_nested_work;
 }
 
@@ -276,11 +321,17 @@ bool Sweeper::stays_in_kernel(LazyId id, const ConsumerSummary& consumers,
     Visit& kernel = visits_[consumers.owner];
     if (rows == 0 && (recomputed_in_loop || !consumers.agreed() || kernel.has_rows)) return false;
     if (is_nested_work(id, consumers)) return false;
+    if (rows > 0 && is_long_in_row(id, rows, consumers)) return false;
+    if (rows == 0 && is_repeated_work(id, consumers)) return false;
     if (rows > 0 && kernel.has_loops) return false;
     (rows > 0 ? kernel.has_rows : kernel.has_loops) = true;
   } else if (is_elementwise(node.op)) {
     bool twice = consumers.one_kernel && consumers.row;
     if ((recomputed_in_loop && rows == 0) || !(consumers.agreed() || twice)) return false;
+    // What a reduction is made into is stored before a border is added: its loops keep their sizes.
+    const bool padded = consumers.agreed() && !consumers.broadcast_recomputed &&
+                        consumers.evaluations > static_cast<f64>(graph_.max_count(id));
+    if (padded && rows == 0 && reduces_[id]) return false;
   }
   visit.out = consumers.patterns;
   visit.evaluations = rows > 0 ? rows : consumers.evaluations;
@@ -290,6 +341,32 @@ bool Sweeper::stays_in_kernel(LazyId id, const ConsumerSummary& consumers,
   visit.row = consumers.row || (reduces && rows > 0);
   result_.owner[id] = consumers.owner;
   return !reduces || fits_ranges(id);
+}
+
+// Whether a Reshape splits or joins axes, beyond those of one element.
+bool Sweeper::changes_axes(LazyId id) const {
+  std::vector<UOp> to, from;
+  for (UOp size : graph_.shape(id))
+    if (!size.is_const(1)) to.push_back(size);
+  for (UOp size : graph_.shape(graph_.src(id)))
+    if (!size.is_const(1)) from.push_back(size);
+  return to != from;
+}
+
+// Whether the node permutes a computed value, and is the only one that reads it: several kernels
+// will, and find it in the order in which they go over it if it is stored so. A reduction keeps its
+// axes, which its plan is made for.
+bool Sweeper::is_other_layout(LazyId id) const {
+  if (graph_[id].op != Op::Permute) return false;
+  bool changed = false;
+  for (; graph_[id].op == Op::Permute || graph_[id].op == Op::Reshape; id = graph_.src(id)) {
+    changed |= graph_[id].op == Op::Reshape && changes_axes(id);
+    const LazyId source = graph_.src(id);
+    if (consumer_starts_[source + 1] - consumer_starts_[source] != 1 || graph_[source].forced)
+      return false;
+  }
+  return (is_elementwise(graph_[id].op) || graph_[id].op == Op::Reduce) &&
+         !(changed && reduces_[id]);
 }
 
 // How the node's sources are indexed, given how the node is.
@@ -334,6 +411,7 @@ u32 Sweeper::pass_way_on(LazyId id, u32 tuple) {
 
 Sweep Sweeper::run() {
   link_consumers();
+  find_reductions();
   for (LazyId id = graph_.size(); id-- > 0;) {
     const LazyNode& node = graph_[id];
     ConsumerSummary consumers = ask_consumers(id);
@@ -348,6 +426,8 @@ Sweep Sweeper::run() {
       bool read_together = consumers.agreed() || (consumers.one_kernel && consumers.row);
       if (node.forced || consumers.moves >= kMaxMoves) {
         store(id, Stored::Must);
+      } else if (!computes && !read_together && is_other_layout(id)) {
+        store(id, Stored::Candidate);
       } else if (!computes && !read_together) {
         visit.mixed = true;
         visit.moves = consumers.moves + 1;

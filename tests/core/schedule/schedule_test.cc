@@ -108,6 +108,49 @@ TEST(Schedule, LargeNestedReductionsAreStored) {
   expect_matches({pooled}, 2, apart);
 }
 
+// A border around what is made of a reduction, and reductions side by side: none is computed where
+// it has no elements.
+TEST(Schedule, PaddedReductionsAreStored) {
+  UOpRef a = buffer({8, 40}), b = buffer({40, 8}), c = buffer({40, 8});
+  UOpRef activation = binary(Op::Max, matmul(a, b), constant(0));
+  expect_matches({pad(activation, {{1, 1}, {1, 1}})}, 2);
+  UOpRef left = pad(matmul(a, b), {{0, 0}, {0, 8}}), right = pad(matmul(a, c), {{0, 0}, {8, 0}});
+  expect_matches({add(left, right)}, 1);  // they are small
+  UOpRef d = buffer({64, 64}), e = buffer({64, 64}), f = buffer({64, 64});
+  left = pad(matmul(d, e), {{0, 0}, {0, 64}}), right = pad(matmul(d, f), {{0, 0}, {64, 0}});
+  expect_matches({add(left, right)}, 3);
+}
+
+// A contraction reads an operand again and again: it is made once, unless it is of one value.
+TEST(Schedule, OperandsOfContractionsAreOfOneValue) {
+  UOpRef a = buffer({8, 9}), b = buffer({8, 9}), w = buffer({9, 7});
+  expect_matches({matmul(binary(Op::Max, a, constant(0)), w)}, 1);
+  expect_matches({matmul(mul(a, b), w)}, 2);
+}
+
+// Two products read a value in another order than it is made in: it is stored in theirs.
+TEST(Schedule, ValuesAreStoredInTheOrderOfTheirReaders) {
+  UOpRef x = buffer({3, 4, 5}), y = buffer({3, 4, 5}), z = buffer({3, 4, 5}), w = buffer({3, 4, 5});
+  UOpRef all = add(mul(x, y), mul(z, w));
+  UOpRef moved = reshape(permute(all, {1, 0, 2}), {4, 15});
+  UOpRef v = buffer({15, 6}), u = buffer({6, 4});
+  Scheduled got = schedule_and_run({matmul(moved, v), matmul(u, moved)});
+  ASSERT_EQ(got.kernels, 3u);
+  expect_equal(got.outputs[0], reference(*matmul(moved, v)));
+  const std::string text =
+      print(*got.schedule.items[1].ast->arena, got.schedule.items[1].ast->sink);
+  EXPECT_EQ(text.find("FloorDiv"), std::string::npos) << text;
+}
+
+// The sums of a row that are far longer than the row are a kernel of their own.
+TEST(Schedule, LongReductionsAreNotOfARow) {
+  ScheduleOptions rows;
+  rows.fuse_rows = true;
+  UOpRef x = buffer({64, 4}), long_rows = buffer({64, 4096}), short_rows = buffer({64, 32});
+  expect_matches({mul(x, sum(short_rows, 2))}, 1, rows);
+  expect_matches({mul(x, sum(long_rows, 2))}, 2, rows);
+}
+
 TEST(Schedule, MovesFuse) {
   UOpRef a = buffer({4, 6});
   expect_matches({shrink(flip(permute(a, {1, 0}), 1), {{1, 5}, {0, 3}})}, 1);
