@@ -83,7 +83,12 @@ Places places_of(const PoolPlan& plan, const Shape& shape) {
   const Amounts inner(both.end() - static_cast<i64>(spatial), both.end());
   Places places;
   for (const Size& size : sizes) places.count *= size.value();
-  places.windows = windows_of(plan, Tensor::arange(places.count, 0, -1).reshape(sizes).pad(inner));
+  Tensor numbers = Tensor::arange(places.count, 0, -1).reshape(sizes);
+  // The sum of an arange collapses only where its index is known to be in bounds.
+  const bool is_padded = std::any_of(inner.begin(), inner.end(),
+                                     [](auto ends) { return ends.first > 0 || ends.second > 0; });
+  if (is_padded) numbers = numbers.contiguous();
+  places.windows = windows_of(plan, numbers.pad(inner));
   return places;
 }
 
