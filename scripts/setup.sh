@@ -73,6 +73,12 @@ has_opencl() {
     compgen -G "${OPENCL_FOLDER:-/usr/lib/*-linux-gnu}/libOpenCL.so.1" >/dev/null
 }
 
+# Mesa's Vulkan on the CPU (lavapipe), and the loader.
+has_lavapipe() {
+  compgen -G "${VULKAN_ICD_FOLDER:-/usr/share/vulkan/icd.d}/lvp_icd*.json" >/dev/null &&
+    compgen -G "${VULKAN_FOLDER:-/usr/lib/*-linux-gnu}/libvulkan.so.1" >/dev/null
+}
+
 # AMD's compiler as a library.
 has_comgr() {
   compgen -G "${COMGR_FOLDER:-/usr/lib/*-linux-gnu}/libamd_comgr.so.*" >/dev/null ||
@@ -118,7 +124,7 @@ setup_doorbell() {
     missing+=("$package")
   done < <(needs)
 
-  if [ ${#missing[@]} -gt 0 ] || ! any_llvm || ! has_opencl || ! has_comgr; then
+  if [ ${#missing[@]} -gt 0 ] || ! any_llvm || ! has_opencl || ! has_lavapipe || ! has_comgr; then
     if has_command apt-get; then as_root apt-get update -qq >&2 && updated=1; fi
   fi
   if [ ${#missing[@]} -gt 0 ]; then install_packages "${missing[@]}" || return 1; fi
@@ -127,6 +133,12 @@ setup_doorbell() {
   if ! has_opencl && [ -n "$updated" ]; then
     echo "setup: installing pocl-opencl-icd, ocl-icd-libopencl1: an OpenCL device for the tests" >&2
     install_packages pocl-opencl-icd ocl-icd-libopencl1 || echo "setup: the tests of OpenCL will be skipped" >&2
+  fi
+
+  # So for WebGPU's, which take wgpu-native from PyPI.
+  if ! has_lavapipe && [ -n "$updated" ]; then
+    echo "setup: installing mesa-vulkan-drivers, libvulkan1: a WebGPU adapter for the tests" >&2
+    install_packages mesa-vulkan-drivers libvulkan1 || echo "setup: the tests of WebGPU will be skipped" >&2
   fi
 
   # So for the HIP renderer's.

@@ -185,6 +185,36 @@ std::string CStyleWriter::binary(UOp u) {
   }
 }
 
+std::string CStyleWriter::address(UOp index) {
+  return fmt::format("{} + {}", text(index.src(0)), text(index.src(1)));
+}
+
+std::string CStyleWriter::whole(const std::string& shared, const std::string& body) {
+  std::string declarations = shared.empty() ? "" : "  ";
+  for (usize i = 0; i < shared.size(); ++i) {
+    declarations += shared[i];
+    if (shared[i] == '\n' && i + 1 < shared.size()) declarations += "  ";
+  }
+  return frame(declarations + body);
+}
+
+std::string CStyleWriter::value(DType t, const std::string& name, const std::string& expression) {
+  return fmt::format("{} {} = {};", type_name(t), name, expression);
+}
+
+std::string CStyleWriter::reg(DType t, const std::string& name) {
+  return fmt::format("{} {};", type_name(t), name);
+}
+
+std::string CStyleWriter::loop(UOp range, const std::string& name) {
+  return fmt::format("for ({0} {1} = 0; {1} < {2}; ++{1}) {{", type_name(range.dtype()), name,
+                     text(range.src(0)));
+}
+
+std::string CStyleWriter::variable(DType t, usize position) {
+  return fmt::format("(({})n{})", type_name(t), position);
+}
+
 std::string CStyleWriter::load(UOp u) {
   DType t = u.dtype();
   UOp index = u.src(0);
@@ -213,32 +243,17 @@ std::string CStyleWriter::store(UOp u) {
   return gated ? fmt::format("if ({}) {}", text(index.src(2)), statement) : statement;
 }
 
-std::string CStyleWriter::local_array(UOp, const std::string& name) {
-  UNREACHABLE("memory {} of a work group, where there are none", name);
-}
-
-std::string CStyleWriter::matrix(UOp) {
-  UNREACHABLE("a matrix instruction in {}, where there are none", program_.name);
-}
-
-std::string CStyleWriter::finished(UOp) {
-  UNREACHABLE("matrix instructions that are done later in {}, where there are none", program_.name);
-}
-
-std::string CStyleWriter::commit() {
-  UNREACHABLE("asynchronous stores in {}, where there are none", program_.name);
-}
-
-std::string CStyleWriter::tensor_copy(UOp) {
-  UNREACHABLE("copies of boxes in {}, where there are none", program_.name);
-}
-
-std::string CStyleWriter::phase_wait(UOp) {
-  UNREACHABLE("phases of copies in {}, where there are none", program_.name);
-}
-
-std::string CStyleWriter::barrier(UOp) {
-  UNREACHABLE("a barrier in {}, where there are no work groups", program_.name);
+std::string CStyleWriter::parameters() {
+  std::string all;
+  for (usize i = 0; i < program_.params.size(); ++i) {
+    const ProgramParam& p = program_.params[i];
+    all +=
+        fmt::format("{}{}{}* __restrict__ {}", all.empty() ? "" : ", ", p.written ? "" : "const ",
+                    memory_type(p.dtype.element()), param_name(static_cast<i64>(i)));
+  }
+  for (usize i = 0; i < program_.variables.size(); ++i)
+    all += fmt::format("{}i64 n{}", all.empty() ? "" : ", ", i);
+  return all;
 }
 
 }  // namespace doorbell::codegen

@@ -56,6 +56,8 @@ class LaunchDevice : public Device {
   virtual Result<void> usable() { return {}; }
   // Whether the driver adds its kernels and copies to the process's trace itself.
   virtual bool adds_spans() const { return false; }
+  // Hands the device what launches have collected: called behind those of a submission.
+  virtual void submit_launches() {}
 
  protected:
   // Waits for launches and ends the queue's thread, which uses the device: call it first in the

@@ -85,6 +85,7 @@ void LaunchExecutor::write(Command command) {
 
 void LaunchExecutor::signal(Command command) {
   SignalCell& cell = *command.pointer<SignalCell>(0);
+  device_.submit_launches();
   const u64 value = command.operand(1), launch = device_.last_launch();
   if (launch == 0) {
     note(device_.finish());

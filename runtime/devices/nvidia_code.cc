@@ -1,8 +1,6 @@
 // NVIDIA's compilers: NVRTC for CUDA C++, nvJitLink for PTX. They need no GPU.
 #include "runtime/devices/nvidia_code.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 
 #include "base/os/host.h"
@@ -16,35 +14,17 @@
 #include "drivers/cuda/device.h"
 #include "drivers/nv/device.h"
 #include "drivers/nv/settings.h"
-#include "runtime/environment.h"
+#include "runtime/wheels.h"
 
 namespace doorbell::runtime {
 namespace {
-
-// Where the file lies that holds this very function: the Python module, or a program.
-std::string own_folder() {
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<void*>(&own_folder), &info) == 0 || !info.dli_fname) return ".";
-  const std::string path = info.dli_fname;
-  const usize slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, slash);
-}
 
 // CUDA_PATH, the wheels beside the Python module, those of the virtual environment.
 codegen::CudaFolders cuda_folders() {
   codegen::CudaFolders where{&os::host_files(), {}};
   const auto settings = read_settings<nv::Settings>(setting_values(core::config()));
   if (settings && !settings->cuda_path.empty()) where.folders.push_back(settings->cuda_path);
-  const std::string wheels = own_folder() + "/../nvidia";
-  if (where.files->exists(wheels)) where.folders.push_back(wheels);
-  const std::string venv(process_environment().get("VIRTUAL_ENV"));
-  if (venv.empty()) return where;
-  Result<std::vector<std::string>> versions = where.files->list(venv + "/lib");
-  if (!versions) return where;
-  for (const std::string& python : *versions) {
-    const std::string folder = venv + "/lib/" + python + "/site-packages/nvidia";
-    if (where.files->exists(folder)) where.folders.push_back(folder);
-  }
+  for (std::string& folder : wheel_folders("nvidia")) where.folders.push_back(std::move(folder));
   return where;
 }
 

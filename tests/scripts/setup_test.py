@@ -30,6 +30,8 @@ for package in "$@"; do
     libfmt-dev) : > "$world/libraries/fmt" ;;
     pocl-opencl-icd) : > "$world/vendors/pocl.icd" ;;
     ocl-icd-libopencl1) : > "$world/vendors/libOpenCL.so.1" ;;
+    mesa-vulkan-drivers) : > "$world/vendors/lvp_icd.json" ;;
+    libvulkan1) : > "$world/vendors/libvulkan.so.1" ;;
     libamd-comgr*) : > "$world/vendors/libamd_comgr.so.2" ;;
     llvm-*-dev)
       version=${package#llvm-}
@@ -51,7 +53,7 @@ class Machine:
         self.root = root
         for folder in ("bin", "libraries", "vendors"):
             os.mkdir(os.path.join(root, folder))
-        for name in ("mesa.icd", "libOpenCL.so.1", "libamd_comgr.so.2"):
+        for name in ("mesa.icd", "libOpenCL.so.1", "libamd_comgr.so.2", "lvp_icd.json", "libvulkan.so.1"):
             open(os.path.join(root, "vendors", name), "w", encoding="utf-8").close()
         for name in BASICS:
             os.symlink(shutil.which(name), os.path.join(root, "bin", name))
@@ -93,6 +95,8 @@ class Machine:
                                                    "OCL_ICD_VENDORS": os.path.join(self.root, "vendors"),
                                                    "INCLUDE_FOLDER": os.path.join(self.root, "include"),
                                                    "OPENCL_FOLDER": os.path.join(self.root, "vendors"),
+                                                   "VULKAN_ICD_FOLDER": os.path.join(self.root, "vendors"),
+                                                   "VULKAN_FOLDER": os.path.join(self.root, "vendors"),
                                                    "COMGR_FOLDER": os.path.join(self.root, "vendors")})
         log = os.path.join(self.root, "apt.log")
         calls = []
@@ -147,6 +151,17 @@ class SetupTest(unittest.TestCase):
             self.assertEqual(status, 0)
             self.assertIn("installing pocl-opencl-icd, ocl-icd-libopencl1: an OpenCL device for the tests", said)
             self.assertTrue(calls[1].endswith(" pocl-opencl-icd ocl-icd-libopencl1"), calls)
+            self.assertEqual(machine.setup()[1], "")
+
+    def test_lavapipe_is_installed_where_there_is_none(self):
+        for lacking in ("lvp_icd.json", "libvulkan.so.1"):
+            machine = self.machine()
+            machine.install_llvm(22)
+            os.remove(os.path.join(machine.root, "vendors", lacking))
+            status, said, _, calls = machine.setup()
+            self.assertEqual(status, 0)
+            self.assertIn("installing mesa-vulkan-drivers, libvulkan1: a WebGPU adapter for the tests", said)
+            self.assertTrue(calls[1].endswith(" mesa-vulkan-drivers libvulkan1"), calls)
             self.assertEqual(machine.setup()[1], "")
 
     def test_comgr_is_installed_where_it_is_offered(self):

@@ -1,11 +1,12 @@
-// The walk that all C-like renderers share.
-#include "codegen/render/cstyle.h"
+// The walk that all renderers of text share.
+#include "codegen/render/source_writer.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/util/check.h"
+#include "codegen/linear/tensor_copy.h"
 #include "codegen/render/memory.h"
 
 namespace doorbell::codegen {
@@ -23,9 +24,9 @@ bool closes_block(UOp u) { return u.is(Op::End) || u.is(Op::EndIf); }
 
 }  // namespace
 
-CStyleWriter::CStyleWriter(const LinearProgram& program) : program_(program) {}
+SourceWriter::SourceWriter(const LinearProgram& program) : program_(program) {}
 
-std::string CStyleWriter::write() {
+std::string SourceWriter::write() {
   u32 ids = 0;
   for (UOp u : program_.ops) {
     ids = std::max(ids, u.id() + 1);
@@ -37,10 +38,10 @@ std::string CStyleWriter::write() {
   count_uses();
   for (UOp u : program_.ops) add_op(u);
   CHECK(blocks_.size() == 1, "{} blocks left open in {}", blocks_.size() - 1, program_.name);
-  return frame(locals_ + body_);
+  return whole(locals_, body_);
 }
 
-void CStyleWriter::count_uses() {
+void SourceWriter::count_uses() {
   std::vector<int> open = {0};
   int count = 1;
   auto use = [&](UOp s) {
@@ -62,75 +63,68 @@ void CStyleWriter::count_uses() {
   }
 }
 
-bool CStyleWriter::may_inline(UOp u) const {
+bool SourceWriter::may_inline(UOp u) const {
   return core::is_elementwise(u.op()) && uses_[u.id()] <= 1 && use_block_[u.id()] == blocks_.back();
 }
 
-void CStyleWriter::line(const std::string& statement) {
+void SourceWriter::line(const std::string& statement) {
   body_ += std::string(static_cast<usize>(indent_) * 2, ' ') + statement + "\n";
 }
 
-std::string CStyleWriter::text(UOp u) {
+std::string SourceWriter::text(UOp u) {
   if (u.is_const()) return constant(u);
   CHECK(u.id() < text_.size() && !text_[u.id()].empty(), "op {} is used before it is listed",
         core::name_of(u.op()));
   return text_[u.id()];
 }
 
-std::string CStyleWriter::address(UOp index) {
-  return fmt::format("{} + {}", text(index.src(0)), text(index.src(1)));
-}
-
-usize CStyleWriter::variable_position(UOp u) const {
+usize SourceWriter::variable_position(UOp u) const {
   auto it = std::find(program_.variables.begin(), program_.variables.end(), u.arg(0));
   CHECK(it != program_.variables.end(), "variable {} is not an argument",
         core::interned_name(u.arg(0)));
   return static_cast<usize>(it - program_.variables.begin());
 }
 
-void CStyleWriter::add_value(UOp u, std::string expression) {
+void SourceWriter::add_value(UOp u, std::string expression) {
   std::string& text = text_[u.id()];
   if (may_inline(u) && expression.size() <= kInlineLimit) {
     text = std::move(expression);
     return;
   }
   text = fmt::format("v{}", names_++);
-  line(fmt::format("{} {} = {};", type_name(u.dtype()), text, expression));
+  line(value(u.dtype(), text, expression));
 }
 
-void CStyleWriter::begin_range(UOp u) {
+void SourceWriter::begin_range(UOp u) {
   std::string name = fmt::format("i{}", u.arg(0));
   if (const std::string before = before_loop(u); !before.empty()) line(before);
-  line(fmt::format("for ({0} {1} = 0; {1} < {2}; ++{1}) {{", type_name(u.dtype()), name,
-                   text(u.src(0))));
+  line(loop(u, name));
   text_[u.id()] = name;
   ++indent_;
   blocks_.push_back(block_count_++);
 }
 
-void CStyleWriter::add_op(UOp u) {
+void SourceWriter::add_op(UOp u) {
   switch (u.op()) {
     case Op::Const:
     case Op::Index:
     case Op::Sink: return;
     case Op::Group: return is_async_batch(u) ? line(commit()) : void();
     case Op::Param: text_[u.id()] = param_name(u.arg(0)); return;
-    case Op::Variable:
-      text_[u.id()] = fmt::format("(({})n{})", type_name(u.dtype()), variable_position(u));
-      return;
+    case Op::Variable: text_[u.id()] = variable(u.dtype(), variable_position(u)); return;
     case Op::Special: return add_value(u, special(u));
     case Op::DefinePrivate:
       text_[u.id()] = fmt::format("a{}", u.arg(0));
       return line(private_array(u, text_[u.id()]));
     case Op::DefineLocal:
       text_[u.id()] = fmt::format("l{}", u.arg(0));
-      // Declares shared memory for the whole function, wherever the list mentions it.
-      locals_ += "  " + local_array(u, text_[u.id()]) + "\n";
+      // Shared memory is declared before the body, wherever the list mentions it.
+      locals_ += local_array(u, text_[u.id()]) + "\n";
       return;
     case Op::Barrier: return line(barrier(u));
     case Op::DefineReg:
       text_[u.id()] = fmt::format("r{}", u.arg(0));
-      return line(fmt::format("{} {};", type_name(u.dtype()), text_[u.id()]));
+      return line(reg(u.dtype(), text_[u.id()]));
     case Op::Range: return begin_range(u);
     case Op::If:
       line(fmt::format("if ({}) {{", text(u.src(0))));
@@ -160,22 +154,41 @@ void CStyleWriter::add_op(UOp u) {
     case Op::Lane:
     case Op::Ramp: return add_value(u, vector(u));
     default:
-      CHECK(core::is_elementwise(u.op()), "op {} in a program for C", core::name_of(u.op()));
+      CHECK(core::is_elementwise(u.op()), "op {} in a program as text", core::name_of(u.op()));
       return add_value(u, elementwise(u));
   }
 }
 
-std::string CStyleWriter::parameters() {
-  std::string all;
-  for (usize i = 0; i < program_.params.size(); ++i) {
-    const ProgramParam& p = program_.params[i];
-    all +=
-        fmt::format("{}{}{}* __restrict__ {}", all.empty() ? "" : ", ", p.written ? "" : "const ",
-                    memory_type(p.dtype.element()), param_name(static_cast<i64>(i)));
-  }
-  for (usize i = 0; i < program_.variables.size(); ++i)
-    all += fmt::format("{}i64 n{}", all.empty() ? "" : ", ", i);
-  return all;
+std::string SourceWriter::vector(UOp u) {
+  UNREACHABLE("vectors ({}) in {}, where there are none", core::name_of(u.op()), program_.name);
+}
+
+std::string SourceWriter::local_array(UOp, const std::string& name) {
+  UNREACHABLE("memory {} of a work group, where there are none", name);
+}
+
+std::string SourceWriter::matrix(UOp) {
+  UNREACHABLE("a matrix instruction in {}, where there are none", program_.name);
+}
+
+std::string SourceWriter::finished(UOp) {
+  UNREACHABLE("matrix instructions that are done later in {}, where there are none", program_.name);
+}
+
+std::string SourceWriter::commit() {
+  UNREACHABLE("asynchronous stores in {}, where there are none", program_.name);
+}
+
+std::string SourceWriter::tensor_copy(UOp) {
+  UNREACHABLE("copies of boxes in {}, where there are none", program_.name);
+}
+
+std::string SourceWriter::phase_wait(UOp) {
+  UNREACHABLE("phases of copies in {}, where there are none", program_.name);
+}
+
+std::string SourceWriter::barrier(UOp) {
+  UNREACHABLE("a barrier in {}, where there are no work groups", program_.name);
 }
 
 }  // namespace doorbell::codegen

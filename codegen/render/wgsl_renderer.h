@@ -1,0 +1,26 @@
+// The WGSL renderer, and the Caps of WebGPU devices. drivers/webgpu compiles the text; runtime/
+// queries the device.
+#pragma once
+
+#include <memory>
+
+#include "codegen/render/renderer.h"
+
+namespace doorbell::codegen {
+
+// The properties that a device reports; what WebGPU guarantees everywhere [WebGPU 3.6.2 "Limits"].
+struct WgslTraits {
+  bool f16 = false;       // shader-f16
+  i64 group_items = 256;  // maxComputeInvocationsPerWorkgroup, and by axis
+  i64 group_axis[3] = {256, 256, 64};
+  i64 groups = 65535;       // maxComputeWorkgroupsPerDimension
+  i64 local_bytes = 16384;  // maxComputeWorkgroupStorageSize
+  i64 storage_buffers = 8;  // maxStorageBuffersPerShaderStage
+};
+Caps wgsl_caps(const WgslTraits& traits);
+
+// How kernels take their arguments: drivers/webgpu/hw/abi/bindings.h. Groups and items are
+// LinearProgram::grid_groups and group_items.
+std::unique_ptr<Renderer> make_wgsl_renderer(Caps caps);
+
+}  // namespace doorbell::codegen

@@ -1,0 +1,117 @@
+// The WGSL of small kernels, as people see it with DEBUG=4. That a compiler takes it is tested by
+// the conformance suite on a WebGPU device, where the library checks each kernel.
+#include <cmath>
+
+#include "codegen/render/wgsl_renderer.h"
+#include "drivers/webgpu/hw/abi/bindings.h"
+#include "tests/codegen/render/cpu_kernel.h"
+#include "tests/support/golden.h"
+
+namespace doorbell::codegen::testing {
+namespace {
+
+using core::DType;
+using core::Op;
+using core::SpecialKind;
+using core::UOp;
+namespace dt = core::dtypes;
+namespace hw = webgpu::hw;
+
+std::string source_of(const ProgramBuilder& b, bool f16 = false) {
+  WgslTraits traits;
+  traits.f16 = f16;
+  return make_wgsl_renderer(wgsl_caps(traits))->render(b.program);
+}
+
+UOp special(ProgramBuilder& b, SpecialKind kind, i64 axis, i64 extent) {
+  return b.op(Op::Special, dt::i32, {}, {static_cast<i64>(kind), axis, extent});
+}
+
+// A group reverses its eight bytes through shared memory; out of bounds is 1.
+TEST(WgslSource, GroupsShareMemory) {
+  ProgramBuilder b("reverse");
+  b.program.grid_groups[0] = 3;
+  b.program.group_items[0] = 8;
+  UOp out = b.param(dt::i8, 24, true), in = b.param(dt::i8, 20);
+  UOp group = special(b, SpecialKind::GroupId, 0, 3), item = special(b, SpecialKind::LocalId, 0, 8);
+  UOp first = b.op(Op::Mul, dt::i32, {group, b.number(8, dt::i32)});
+  UOp at = b.op(Op::Add, dt::i32, {first, item});
+  UOp inside = b.op(Op::CmpLt, dt::bool_, {at, b.number(20, dt::i32)});
+  UOp x = b.op(Op::Load, dt::i8, {b.gated(in, at, inside), b.number(1, dt::i8)});
+  UOp shared = b.op(Op::DefineLocal, dt::i8, {}, {0, 8});
+  UOp filled = b.store(b.index(shared, item), x);
+  UOp met = b.op(Op::Barrier, dt::void_, {filled});
+  UOp ready = b.op(Op::After, dt::i8, {shared, met});
+  UOp back = b.op(Op::Sub, dt::i32, {b.number(7, dt::i32), item});
+  b.store(b.index(out, at), b.load(b.index(ready, back)));
+  EXPECT_GOLDEN("tests/golden/codegen/wgsl_group.txt", source_of(b));
+}
+
+// out[0] = sum over j < n of in[j] / j in 64 bits, as pairs of words.
+TEST(WgslSource, WideIntegersArePairs) {
+  ProgramBuilder b("sum");
+  const i64 name = core::intern_name("n");
+  b.program.variables = {name};
+  UOp out = b.param(dt::i64, 1, true), in = b.param(dt::u32, 16);
+  UOp n = b.op(Op::Variable, dt::i64, {}, {name, 1, 16});
+  UOp reg = b.op(Op::DefineReg, dt::i64, {}, {0});
+  UOp start = b.store(reg, b.number(-1));
+  UOp j = b.range(0, n);
+  UOp x = b.op(Op::Cast, dt::i64, {b.load(b.index(in, j))});
+  UOp before = b.op(Op::Load, dt::i64, {b.op(Op::After, dt::i64, {reg, start})});
+  UOp quotient = b.op(Op::CDiv, dt::i64, {x, j});
+  UOp inner = b.end(b.store(reg, b.op(Op::Add, dt::i64, {before, quotient})), j);
+  UOp sum = b.op(Op::Load, dt::i64, {b.op(Op::After, dt::i64, {reg, inner})});
+  b.store(b.index(out, b.number(0)), sum);
+  EXPECT_GOLDEN("tests/golden/codegen/wgsl_wide.txt", source_of(b));
+}
+
+// Constants that are no numbers, comparisons with NaN, f16.
+TEST(WgslSource, SpecialFloats) {
+  ProgramBuilder b("floats");
+  UOp floats = b.param(dt::f32, 8, true), halves = b.param(dt::f16, 2, true);
+  UOp flags = b.param(dt::bool_, 2, true);
+  UOp x = b.load(b.index(floats, b.number(0))), y = b.load(b.index(floats, b.number(1)));
+  b.store(b.index(floats, b.number(2)), b.real(-INFINITY));
+  b.store(b.index(floats, b.number(3)), b.real(std::nan("")));
+  b.store(b.index(floats, b.number(4)), b.op(Op::Max, dt::f32, {x, y}));
+  b.store(b.index(flags, b.number(0)), b.op(Op::CmpNe, dt::bool_, {x, x}));
+  b.store(b.index(flags, b.number(1)), b.op(Op::CmpNe, dt::bool_, {x, y}));
+  UOp half = b.load(b.index(halves, b.number(0)));
+  UOp scaled = b.op(Op::Mul, dt::f16, {half, b.real(1.5, dt::f16)});
+  b.store(b.index(halves, b.number(1)), b.op(Op::Add, dt::f16, {scaled, b.real(0x1p-24, dt::f16)}));
+  UOp number = b.op(Op::Cast, dt::i32, {x});
+  b.store(b.index(floats, b.number(5)), b.op(Op::Cast, dt::f32, {number}));
+  EXPECT_GOLDEN("tests/golden/codegen/wgsl_floats.txt", source_of(b, true));
+}
+
+// A launch with both params in one buffer gets one binding, all of whose accesses are atomic, since
+// bytes of it are stored.
+TEST(WgslBindings, ParamsOfOneBufferShareABinding) {
+  const hw::KernelAbi abi{{{1, true, 16}, {4, false, 4}}, 1};
+  const std::string text = hw::bindings(abi, {0, 0});
+  EXPECT_EQ(text.find("@binding(2)"), std::string::npos) << text;
+  EXPECT_NE(text.find("@binding(1) var<storage, read_write> b0: array<atomic<u32>>;"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("fn load1(i: u32) -> u32 { return atomicLoad(&b0[i + args[1].y]); }"),
+            std::string::npos)
+      << text;
+  // Apart, the second is read only.
+  EXPECT_NE(hw::bindings(abi, {0, 1}).find("@binding(2) var<storage, read> b1: array<u32>;"),
+            std::string::npos);
+}
+
+TEST(WgslBindings, HeadersAreRead) {
+  hw::KernelAbi abi;
+  ASSERT_TRUE(hw::parse_header("// params 4x1024 1wx16, variables 2\nrest", &abi));
+  EXPECT_EQ(abi, (hw::KernelAbi{{{4, false, 1024}, {1, true, 16}}, 2}));
+  EXPECT_EQ(hw::header(abi), "// params 4x1024 1wx16, variables 2\n");
+  for (const char* broken :
+       {"", "// params", "// params 3x1, variables 0\n", "// params 4, variables 0\n",
+        "// params 4x1, variables \n", "// params 4x1, variables 0"})
+    EXPECT_FALSE(hw::parse_header(broken, &abi)) << broken;
+}
+
+}  // namespace
+}  // namespace doorbell::codegen::testing
