@@ -43,6 +43,8 @@ constexpr u16 kMaxMoves = 64;
 constexpr f64 kMinRows = 16, kSmallKernel = 16384;
 // A reduction of so many times the elements of a row is a kernel of its own.
 constexpr f64 kLongInRow = 8;
+// Additions of a reduction that is worth a plan of its own, and compiling it.
+constexpr f64 kWorthAPlan = 1 << 25;
 // Of a reduction's elements: how often its kernel may compute them, because a movement op pads or
 // repeats them, unless what that wastes is little.
 constexpr f64 kMaxRepeats = 1.5;
@@ -79,7 +81,8 @@ class Sweeper {
     bool recomputed_in_loop = false;  // a loop that the node does not vary with is around it
     bool row = false;                 // below a row reduction
     bool once_per_row = false;
-    bool has_rows = false, has_loops = false;  // of a stored node's kernel: row reductions, others
+    bool has_rows = false, has_loops = false;  // of a stored node's kernel: row reductions, others,
+    bool has_large = false;                    // of the others one that is worth a plan
   };
   // The decisions of all consumers of the current node, combined.
   struct ConsumerSummary {
@@ -323,8 +326,12 @@ bool Sweeper::stays_in_kernel(LazyId id, const ConsumerSummary& consumers,
     if (is_nested_work(id, consumers)) return false;
     if (rows > 0 && is_long_in_row(id, rows, consumers)) return false;
     if (rows == 0 && is_repeated_work(id, consumers)) return false;
+    // A kernel has one plan of tiles.
+    const bool large = consumers.evaluations * reduced_count(id) > kWorthAPlan;
+    if (rows == 0 && large && kernel.has_large) return false;
     if (rows > 0 && kernel.has_loops) return false;
     (rows > 0 ? kernel.has_rows : kernel.has_loops) = true;
+    kernel.has_large |= rows == 0 && large;
   } else if (is_elementwise(node.op)) {
     bool twice = consumers.one_kernel && consumers.row;
     if ((recomputed_in_loop && rows == 0) || !(consumers.agreed() || twice)) return false;

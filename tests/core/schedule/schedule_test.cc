@@ -128,6 +128,17 @@ TEST(Schedule, OperandsOfContractionsAreOfOneValue) {
   expect_matches({matmul(mul(a, b), w)}, 2);
 }
 
+// A kernel has one plan of tiles: large products that are added are a kernel each.
+TEST(Schedule, LargeProductsAreKernelsOfTheirOwn) {
+  const auto sum_of_products = [](i64 n, i64 depth) {
+    return add(matmul(buffer({n, n}), buffer({n, n})),
+               matmul(buffer({n, depth}), buffer({depth, n})));
+  };
+  expect_matches({sum_of_products(8, 8)}, 1);
+  EXPECT_EQ(kernel_count({sum_of_products(512, 512)}, {}), 2u);
+  EXPECT_EQ(kernel_count({sum_of_products(512, 8)}, {}), 1u);
+}
+
 // Two products read a value in another order than it is made in: it is stored in theirs.
 TEST(Schedule, ValuesAreStoredInTheOrderOfTheirReaders) {
   UOpRef x = buffer({3, 4, 5}), y = buffer({3, 4, 5}), z = buffer({3, 4, 5}), w = buffer({3, 4, 5});
