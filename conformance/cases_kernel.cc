@@ -262,6 +262,9 @@ void add_kernel_cases(Suite& suite) {
       suite.add_alone(fmt::format("kernel/matmul/{}/{}", dtype.str(), fmt::join(s, "x")), {},
                       [=](Trial& t) { narrow_matmul(t, dtype, s[0], s[1], s[2], s[3]); });
   }
+  // More blocks than the few multiprocessors that an emulated GPU may have.
+  suite.add_alone("kernel/matmul/f16/many_blocks", {},
+                  [](Trial& t) { narrow_matmul(t, dtypes::f16, 1, 384, 320, 512); });
   for (const DType dtype : {dtypes::f16, dtypes::bf16}) {
     for (const i64 padding : {0, 1})
       suite.add_alone(fmt::format("kernel/convolution/{}/padding_{}", dtype.str(), padding), {},

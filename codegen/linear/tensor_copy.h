@@ -6,7 +6,10 @@
 //   Store            src {Index of local memory, Index of an mbarrier, coordinates}, args
 //                    {kTensorCopy, bytes, ...}, the rest a TensorMap: copies the box that begins
 //                    at the coordinates. With bytes > 0 it is the first of a phase, whose copies
-//                    have so many bytes together. It may be done later, until its phase is over
+//                    have so many bytes together. It may be done later, until its phase is over.
+//                    The gate is the same for all items of a wave; one of them copies
+//   Special          args {LocalId, kWaveAxis, waves}: the number of an item's wave, by which the
+//                    target's compiler knows that a gate is the same for all of its items
 //   Store            src {Index of an mbarrier, parity}, args {kPhaseWait}: waits until the phase
 //                    of that parity is over; the first one's is 0. Its bytes are then in memory
 #pragma once
@@ -19,6 +22,7 @@
 namespace doorbell::codegen {
 
 inline constexpr i64 kTensorCopy = 2, kPhaseWait = 3, kMbarrierAlignment = 64;
+inline constexpr i64 kWaveAxis = 3;  // behind those of items
 
 inline bool is_mbarriers(core::UOp array) {
   return array.is(core::Op::DefineLocal) && array.narg() > 3;

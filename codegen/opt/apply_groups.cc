@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "base/util/check.h"
-#include "codegen/linear/tensor_copy.h"
+#include "codegen/linear/program.h"
 #include "codegen/opt/group_ids.h"
 #include "codegen/opt/group_loops.h"
 #include "codegen/opt/tensor_core_plan.h"
@@ -16,64 +16,6 @@ using core::Op;
 using core::Rewriter;
 using core::UOp;
 using detail::GroupParts;
-
-namespace detail {
-
-UOp GroupLoops::range(AxisType type, UOp size) {
-  UOp r = make_range(type, size);
-  if (r.is(Op::Range)) ranges.push_back(r);
-  return r;
-}
-
-UOp GroupLoops::item(i64 axis) {
-  if (item_count[axis] == 1) return rw.index(0);
-  return rw.make(Op::Special, core::dtypes::index, {},
-                 {static_cast<i64>(core::SpecialKind::LocalId), axis, item_count[axis]});
-}
-
-UOp GroupLoops::item_number(i64 but) {
-  UOp number = rw.index(0);
-  for (i64 axis = 3; axis-- > 0;) {
-    if (axis != but) number = mul_add(number, item_count[axis], item(axis));
-  }
-  return number;
-}
-
-UOp GroupLoops::define_local(core::DType t, i64 count, i64 alignment) {
-  absl::InlinedVector<i64, 3> args{next_local++, count};
-  if (alignment > 0) args.push_back(alignment);
-  return add_local(t, args);
-}
-
-UOp GroupLoops::define_mbarriers(i64 count) {
-  const i64 args[] = {next_local++, count, kMbarrierAlignment, 1};
-  return add_local(core::dtypes::u64, args);
-}
-
-UOp GroupLoops::add_local(core::DType t, std::span<const i64> args) {
-  UOp made = rw.make(Op::DefineLocal, t, {}, args);
-  local_bytes = local_array_start(made, local_bytes) + local_array_bytes(made);
-  const i64 most = std::max(caps.max_shared_bytes, caps.max_dynamic_shared_bytes);
-  CHECK(caps.max_shared_bytes == 0 || local_bytes <= most, "{} bytes of local memory, at most {}",
-        local_bytes, most);
-  return made;
-}
-
-UOp GroupLoops::after(UOp memory, std::initializer_list<UOp> effects) {
-  absl::InlinedVector<UOp, 4> srcs{memory};
-  srcs.insert(srcs.end(), effects);
-  return rw.make(Op::After, memory.dtype(), srcs);
-}
-
-// Matrix instructions that read local memory see what is stored before any barrier of the kernel.
-UOp GroupLoops::barrier(std::span<const UOp> after, i64 pending) {
-  absl::InlinedVector<i64, 2> args;
-  if (pending >= 0 || reads_local) args.push_back(std::max<i64>(pending, 0));
-  if (reads_local) args.push_back(1);
-  return rw.make(Op::Barrier, core::dtypes::void_, after, args);
-}
-
-}  // namespace detail
 
 namespace {
 
@@ -92,6 +34,7 @@ class GroupApplier {
   void place_items();
   bool may_share(i64 output_axis) const;
   void add_groups();
+  GroupIds persistent_ids(std::span<const i64> extents, i64 groups);
   void add_loops(bool reduced);
   void add_inner();
   void add_matrix();
@@ -215,7 +158,7 @@ void GroupApplier::find_matrix() {
 void GroupApplier::place_items() {
   for (const Opt& o : plan_) {
     if (o.op == OptOp::Group && o.amount > 1) grouped_ |= u64{1} << o.axis;
-    if (o.op == OptOp::Stage) continue;
+    if (o.op == OptOp::Stage || o.op == OptOp::Persistent) continue;
     bool of_reduced = o.op == OptOp::Group || o.op == OptOp::Unroll || o.op == OptOp::Depth;
     bool either = o.op == OptOp::Vector || o.op == OptOp::Tile;
     CHECK(either || info_.ranges[static_cast<usize>(o.axis)].reduce == of_reduced,
@@ -294,22 +237,45 @@ void GroupApplier::append(usize id, UOp part, i64 size, bool in_block) {
   p.padded = false;
 }
 
+// Group g of n computes what the groups g, g + n, ... of the whole grid would.
+GroupIds GroupApplier::persistent_ids(std::span<const i64> extents, i64 groups) {
+  i64 total = 1;
+  for (i64 extent : extents) total *= extent;
+  if (total <= groups) return make_group_ids(rw_, extents, loops_.caps.max_global);
+  CHECK(grouped_ == 0, "a Group of persistent groups");
+  GroupIds ids;
+  ids.size[0] = groups;
+  UOp group = groups == 1 ? rw_.index(0)
+                          : rw_.make(Op::Special, core::dtypes::index, {},
+                                     {static_cast<i64>(core::SpecialKind::GroupId), 0, groups});
+  UOp left = rw_.sub(rw_.index(total + groups - 1), group);
+  loops_.walk = loops_.range(AxisType::Loop, rw_.floordiv(left, groups));
+  ids.values = split_group_number(rw_, loops_.mul_add(loops_.walk, groups, group), extents);
+  return ids;
+}
+
 void GroupApplier::add_groups() {
   std::vector<i64> extents;
   each([&](usize, GroupParts& p) { extents.push_back(p.group); });
-  GroupIds ids = make_group_ids(rw_, extents, loops_.caps.max_global);
+  const Opt* persistent = find_opt(plan_, OptOp::Persistent);
+  GroupIds ids = persistent ? persistent_ids(extents, persistent->amount)
+                            : make_group_ids(rw_, extents, loops_.caps.max_global);
   std::copy_n(ids.size, 3, result_.groups);
   usize next = 0;
+  bool walks = false;
   each([&](usize id, GroupParts& p) {
     UOp part = ids.values[next++];
     p.outer = rw_.index(0);
     // An axis that has only a gate needs a value too.
     bool alone = p.rest == 1 && p.padded;
     if (p.group == 1 && !alone) return;
-    // Stores vary with every output axis: one gate is enough.
+    // Stores vary with every output axis: one gate is enough, and one that closes the walk.
     loops_.images[id].gate = ids.gate;
     ids.gate = UOp();
     append(id, part, p.group, false);
+    RangeList& closed = loops_.images[id].ranges;
+    if (loops_.walk && !walks && closed.empty()) closed.push_back(loops_.walk);
+    walks |= !closed.empty();
   });
 }
 

@@ -23,16 +23,17 @@ UOp group_id(Rewriter& rewriter, GroupIds& ids, i64 axis, i64 extent) {
                        {static_cast<i64>(core::SpecialKind::GroupId), axis, extent});
 }
 
-// The digits of `number` in the mixed radix of the parts [begin, end).
-void split(Rewriter& rewriter, GroupIds& ids, UOp number, std::span<const i64> extents, usize begin,
-           usize end) {
-  for (usize i = end; i-- > begin;) {
-    ids.values[i] = rewriter.floormod(number, extents[i]);
+}  // namespace
+
+// Its digits in the mixed radix of the parts.
+std::vector<UOp> split_group_number(Rewriter& rewriter, UOp number, std::span<const i64> extents) {
+  std::vector<UOp> values(extents.size());
+  for (usize i = extents.size(); i-- > 0;) {
+    values[i] = rewriter.floormod(number, extents[i]);
     number = rewriter.floordiv(number, extents[i]);
   }
+  return values;
 }
-
-}  // namespace
 
 GroupIds make_group_ids(Rewriter& rewriter, std::span<const i64> extents, const i64 (&limits)[3]) {
   GroupIds ids;
@@ -76,7 +77,7 @@ GroupIds make_group_ids(Rewriter& rewriter, std::span<const i64> extents, const 
   }
   CHECK(rest == 1, "{} work groups are more than the grid of the target has", total);
   if (scale > total) ids.gate = rewriter.lt(number, total);
-  split(rewriter, ids, number, extents, 0, extents.size());
+  ids.values = split_group_number(rewriter, number, extents);
   return ids;
 }
 

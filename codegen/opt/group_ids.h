@@ -21,4 +21,8 @@ struct GroupIds {
 GroupIds make_group_ids(core::Rewriter& rewriter, std::span<const i64> extents,
                         const i64 (&limits)[3]);
 
+// The numbers of the parts of one group among all of them, which `number` says.
+std::vector<core::UOp> split_group_number(core::Rewriter& rewriter, core::UOp number,
+                                          std::span<const i64> extents);
+
 }  // namespace doorbell::codegen

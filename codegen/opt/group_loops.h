@@ -40,6 +40,7 @@ struct GroupLoops {
   std::vector<GroupParts> parts;   // by range id
   std::vector<RangeImage> images;  // the same
   RangeList ranges;                // all new ranges
+  core::UOp walk;                  // over what a persistent group computes, or null
   i64 item_count[3] = {1, 1, 1};
   i64 next_local = 0, local_bytes = 0, next_private = 0;
   // Axes, with TensorCore::loads_matrices or reads_local.
@@ -54,6 +55,8 @@ struct GroupLoops {
   // The number of a work item in its group, leaving out the axis `but`: 0 .. all_items / items of
   // `but` - 1.
   core::UOp item_number(i64 but = -1);
+  // The number of an item's wave.
+  core::UOp wave();
   // Aligned to 64 bytes, or to more.
   core::UOp define_local(core::DType t, i64 count, i64 alignment = 0);
   // Barriers of phases of copies (linear/tensor_copy.h).

@@ -6,15 +6,15 @@
 namespace doorbell::codegen {
 
 std::string print(const Plan& plan) {
-  constexpr const char* kNames[] = {"VECTOR", "UPCAST", "UNROLL", "THREAD",  "TILE", "STAGE",
-                                    "LOCAL",  "GROUP",  "ROWS",   "COLUMNS", "DEPTH"};
+  constexpr const char* kNames[] = {"VECTOR", "UPCAST", "UNROLL", "THREAD",  "TILE",  "STAGE",
+                                    "LOCAL",  "GROUP",  "ROWS",   "COLUMNS", "DEPTH", "PERSISTENT"};
   std::string text;
   for (const Opt& o : plan) {
     if (!text.empty()) text += ' ';
     const char* name = kNames[static_cast<usize>(o.op)];
-    text += o.op == OptOp::Stage && o.amount == 1
-                ? fmt::format("{}({})", name, o.axis)
-                : fmt::format("{}({},{})", name, o.axis, o.amount);
+    text += o.op == OptOp::Stage && o.amount == 1 ? fmt::format("{}({})", name, o.axis)
+            : o.op == OptOp::Persistent           ? fmt::format("{}({})", name, o.amount)
+                                        : fmt::format("{}({},{})", name, o.axis, o.amount);
   }
   return text;
 }

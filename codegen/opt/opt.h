@@ -33,6 +33,9 @@ enum class OptOp : u8 {
   Rows,
   Columns,  // the output axes of operands A and B
   Depth,    // the reduced axis
+  // The grid is of `amount` groups; each computes what it would compute as one group after the
+  // other of the whole grid, in a loop around all others. The axis is 0.
+  Persistent,
 };
 
 struct Opt {

@@ -1,5 +1,7 @@
 // The tile of an operand as boxes that the target copies by itself: one of all runs of rows of 128
 // bytes, or one for each run, in parts of as many rows as a box may have.
+#include <algorithm>
+
 #include "codegen/linear/tensor_copy.h"
 #include "codegen/opt/stage_tile.h"
 
@@ -24,7 +26,18 @@ UOp Stager::tile_start(i64 axis, LoopValues loops) {
   for (const Dim& d : dims_)
     if (d.axis == axis) start = rw_.mul(parts(d).outer, d.block);
   if (!start) start = loops_.images[static_cast<usize>(axis)].value;
-  return loops.empty() ? start : rw_.substitute(start, loops);
+  if (loops.empty()) return start;
+  // Where the loops may be at what a persistent group computes next, both starts are computed
+  // outside of the loops over tiles.
+  std::vector<std::pair<UOp, UOp>> now(loops.begin(), loops.end());
+  const auto walk = std::ranges::find(now, loops_.walk, &std::pair<UOp, UOp>::first);
+  if (walk == now.end() || !walk->second.is(Op::Where)) return rw_.substitute(start, now);
+  const UOp steps = walk->second;
+  walk->second = steps.src(2);
+  UOp same = rw_.substitute(start, now);
+  walk->second = steps.src(1);
+  UOp next = rw_.substitute(start, now);
+  return same == next ? same : rw_.where(steps.src(0), next, same);
 }
 
 void Stager::copy_boxes(UOp memory, UOp base, const BoxPhase& phase, LoopValues loops, UOp gate,

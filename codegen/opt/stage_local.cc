@@ -29,7 +29,9 @@
 // buffer of tile t - 2.
 //
 // Where it copies whole boxes of tensors, one item starts the copies, all wait for their phase on a
-// buffer's mbarrier (codegen/linear/tensor_copy.h), and meet at the barrier then.
+// buffer's mbarrier (codegen/linear/tensor_copy.h), and meet at the barrier then. Of a persistent
+// group the ring goes on: t counts the tiles of all that it computes, one after the other, and the
+// first tiles of the next are copied while the last ones of this are used.
 //
 // For a tile's layout and its copy see stage_tile.h.
 #include <algorithm>
@@ -54,7 +56,8 @@ class Staging {
 
  private:
   void find_loads(const ReduceInfo& reduce, std::span<const i64> slots, u64 tiled);
-  bool can_hold() const;
+  bool can_ring(i64 buffers) const;
+  bool walks() const { return static_cast<bool>(loops_.walk); }
   i64 trips() const;
   std::vector<std::pair<UOp, UOp>> tile(i64 number);
   std::vector<std::pair<UOp, UOp>> later_tile(i64 ahead, UOp gate);
@@ -73,6 +76,7 @@ class Staging {
   std::vector<Stager> tiles_;
   std::vector<UOp> memories_, bases_;  // by load
   std::vector<i64> counts_;            // elements of a buffer of the ring, by load
+  bool boxes_ = false;                 // copies of boxes can fill the tiles
   UOp mbarriers_;                      // of the ring's buffers, for copies of boxes
   i64 left_ = 0;                       // batches of matrix instructions that may be done later
   std::vector<UOp> after_;             // the effects that reads of tiles come after
@@ -88,6 +92,7 @@ Staging::Staging(GroupLoops& loops, const ReduceInfo& reduce, std::span<const i6
   }
   std::sort(around_.begin(), around_.end(),
             [](UOp a, UOp b) { return a.range_id() < b.range_id(); });
+  if (loops.walk) around_.insert(around_.begin(), loops.walk);
   find_loads(reduce, slots, tiled);
 }
 
@@ -101,30 +106,42 @@ void Staging::find_loads(const ReduceInfo& reduce, std::span<const i64> slots, u
   }
 }
 
-// Whether an item's part of the tiles can be in registers, and the loops over tiles are all that
-// there is around them.
-bool Staging::can_hold() const {
-  if (!loops_.caps.private_arrays || around_.empty()) return false;
+// Whether an item's part of the tiles can be in registers, or boxes fill them, and the loops over
+// tiles are all that there is around them, but for a walk, whose first step has the ring's first
+// copies.
+bool Staging::can_ring(i64 buffers) const {
+  const usize first = walks() ? 1 : 0;
+  if (!loops_.caps.private_arrays || around_.size() <= first || buffers == 1) return false;
   for (UOp r : loops_.ranges) {
-    if (r.axis_type() == AxisType::Loop) return false;
+    if (r.axis_type() == AxisType::Loop && r != loops_.walk) return false;
   }
-  for (UOp r : around_) {
-    if (!r.src(0).is_const()) return false;
+  for (usize i = first; i < around_.size(); ++i) {
+    if (!around_[i].src(0).is_const()) return false;
   }
-  return std::ranges::all_of(tiles_, &Stager::can_hold);
+  if (walks() && (!boxes_ || trips() < buffers)) return false;
+  return boxes_ || std::ranges::all_of(tiles_, &Stager::can_hold);
 }
 
+// Of the loops over tiles, but for a walk.
 i64 Staging::trips() const {
   i64 product = 1;
-  for (UOp loop : around_) product *= loop.src(0).const_int();
+  for (UOp loop : around_)
+    if (loop != loops_.walk) product *= loop.src(0).const_int();
   return product;
 }
 
-// The loops' values at tile `number`.
+// The loops' values at tile `number`, of the walk's first step.
 std::vector<std::pair<UOp, UOp>> Staging::tile(i64 number) {
   std::vector<std::pair<UOp, UOp>> values;
-  for (usize i = around_.size(); i-- > 0; number /= around_[i].src(0).const_int())
-    values.push_back({around_[i], rw_.index(number % around_[i].src(0).const_int())});
+  for (usize i = around_.size(); i-- > 0;) {
+    if (around_[i] == loops_.walk) {
+      values.push_back({around_[i], rw_.index(0)});
+      continue;
+    }
+    const i64 size = around_[i].src(0).const_int();
+    values.push_back({around_[i], rw_.index(number % size)});
+    number /= size;
+  }
   return values;
 }
 
@@ -134,6 +151,13 @@ std::vector<std::pair<UOp, UOp>> Staging::later_tile(i64 ahead, UOp gate) {
   std::vector<std::pair<UOp, UOp>> later;
   if (around_.size() == 1 && gate) {
     later.push_back({around_[0], rw_.add(around_[0], ahead)});
+    return later;
+  }
+  if (around_.size() == 2 && walks() && gate) {
+    UOp more = rw_.add(around_[1], ahead), step = rw_.add(around_[0], 1);
+    UOp wraps = rw_.lt(rw_.index(trips() - 1), more), over = rw_.sub(more, rw_.index(trips()));
+    later.push_back({around_[0], rw_.where(wraps, step, around_[0])});
+    later.push_back({around_[1], rw_.where(wraps, over, more)});
     return later;
   }
   for (UOp loop : around_) later.push_back({loop, loop});
@@ -173,10 +197,10 @@ UOp Staging::copy_async(LoopValues values, UOp buffer, UOp done, UOp gate) {
   return rw_.make(Op::Group, core::dtypes::void_, stores, args);
 }
 
-// The same by boxes, which one item copies.
+// The same by boxes, which one item of the first wave copies.
 UOp Staging::copy_boxes(LoopValues values, UOp buffer, UOp done, UOp gate) {
   const auto at = [&](UOp memory) { return done ? loops_.after(memory, {done}) : memory; };
-  UOp first = rw_.eq(loops_.item_number(), rw_.index(0));
+  UOp first = rw_.eq(loops_.wave(), rw_.index(0));
   if (gate) first = rw_.land(first, gate);
   BoxPhase phase{at(mbarriers_), buffer};
   for (usize i = 0; i < loads_.size(); ++i)
@@ -203,7 +227,8 @@ UOp Staging::wait_for_boxes(UOp number, i64 buffers, std::span<const UOp> after)
 // The number of the tile, and memory for the ring.
 UOp Staging::make_ring(i64 buffers) {
   UOp number = rw_.index(0);
-  for (UOp loop : around_) number = rw_.add(rw_.mul(number, loop.src(0)), loop);
+  for (UOp loop : around_)
+    number = loop == loops_.walk ? loop : rw_.add(rw_.mul(number, loop.src(0)), loop);
   UOp buffer = rw_.floormod(number, buffers);
   for (usize i = 0; i < loads_.size(); ++i) {
     const i64 granule = std::max<i64>(1, 64 / loads_[i].dtype().bytes());
@@ -233,26 +258,27 @@ void Staging::copy_ring(i64 buffers) {
   UOp number = make_ring(buffers), copied;
   left_ = loops_.overlaps_products && buffers > 2 ? 1 : 0;
   const i64 ahead = buffers - 1 - left_;  // tiles on their way
-  const bool boxes =
-      std::ranges::all_of(tiles_, [](const Stager& t) { return t.fit_boxes().has_value(); });
-  if (boxes) mbarriers_ = loops_.define_mbarriers(buffers);
+  if (boxes_) mbarriers_ = loops_.define_mbarriers(buffers);
   const auto start = [&](LoopValues values, UOp buffer, UOp done, UOp gate) {
-    return boxes ? copy_boxes(values, buffer, done, gate) : copy_async(values, buffer, done, gate);
+    return boxes_ ? copy_boxes(values, buffer, done, gate) : copy_async(values, buffer, done, gate);
   };
   for (i64 i = 0; i < ahead; ++i) copied = start(tile(i), rw_.index(i), copied, UOp());
   std::vector<UOp> effects{copied};
   effects.insert(effects.end(), around_.begin(), around_.end());
   UOp filled =
-      boxes ? wait_for_boxes(number, buffers, effects) : loops_.barrier(effects, ahead - 1);
+      boxes_ ? wait_for_boxes(number, buffers, effects) : loops_.barrier(effects, ahead - 1);
   UOp later = rw_.add(number, ahead), free = rw_.floormod(later, buffers);
-  UOp is_left = rw_.lt(later, trips());
+  UOp tiles = rw_.index(trips());
+  if (walks()) tiles = rw_.mul(loops_.walk.src(0), tiles);
+  UOp is_left = rw_.lt(later, tiles);
   after_ = {filled, start(later_tile(ahead, is_left), free, filled, is_left)};
 }
 
 void Staging::run(Rebuilder& rebuild, i64 buffers) {
   if (loads_.empty()) return;
   for (UOp load : loads_) tiles_.emplace_back(loops_, load);
-  const bool rings = buffers > 1 && can_hold();
+  boxes_ = std::ranges::all_of(tiles_, [](const Stager& t) { return t.fit_boxes().has_value(); });
+  const bool rings = can_ring(buffers);
   if (rings && std::ranges::all_of(tiles_, &Stager::copies_async)) {
     copy_ring(std::min(buffers, trips()));
   } else if (rings) {

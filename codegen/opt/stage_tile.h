@@ -57,7 +57,7 @@ class Stager {
            (load_.nsrc() < 2 || (load_.src(1).is_const() && load_.src(1).arg(0) == 0));  // or +0.0
   }
   // The same by copies of boxes, if fit_boxes() says a map for them (stage_boxes.cc): adds them to
-  // those of the phase. The gate, which is not null, is true for one item.
+  // those of the phase. The gate, which is not null, is true for one wave.
   std::optional<TensorMapFit> fit_boxes() const;
   void copy_boxes(core::UOp memory, core::UOp base, const BoxPhase& phase, LoopValues loops,
                   core::UOp gate, std::vector<core::UOp>* copies);

@@ -19,8 +19,9 @@ struct Block {
   i64 row_waves, column_waves, row_tiles, column_tiles;
   i64 depth_waves = 1;  // with the same results, of parts of the depth: they are added at the end
   i64 tile_bytes = kTileBytes, buffers = kBuffers;
-  i64 taps = 1;         // more: a tile has whole windows, of as many elements
-  i64 along_waves = 1;  // along the axis that windows slide over besides
+  i64 taps = 1;             // more: a tile has whole windows, of as many elements
+  i64 along_waves = 1;      // along the axis that windows slide over besides
+  bool persistent = false;  // as many groups as the target has room for walk over all blocks
   i64 waves() const { return row_waves * column_waves * depth_waves * along_waves; }
 };
 
@@ -48,10 +49,14 @@ class TensorCorePlan {
   i64 bytes(const Block& b) const;
   i64 max_bytes(const Block& b) const;
   i64 copies_of_item(const Block& b) const;
+  bool copies_boxes(const Block& b) const;
   bool copies_whole(const Access& a, const Block& b) const;
   f64 elements_of_item(const Access& a, const Block& b) const;
   i64 registers_beside(const Block& b) const;
   f64 simds() const;
+  f64 cores_of_target() const;
+  i64 local_registers(const Block& b) const;
+  i64 groups_of_core(const Block& b) const;
   f64 tile_instructions(const Block& b) const;
   f64 sum_instructions(const Block& b) const;
   f64 copy_instructions(const Block& b) const;

@@ -143,6 +143,10 @@ Plan TensorCorePlan::build(const Block& b) const {
     add(OptOp::Tile, w.tap, info_.size(w.tap));
   }
   if (!caps_.fast_shared) return plan;
+  if (b.persistent) {
+    const i64 groups = static_cast<i64>(cores_of_target()) * groups_of_core(b);
+    plan.push_back({OptOp::Persistent, 0, groups});
+  }
   plan.push_back({OptOp::Tile, depth_, tile});
   for (const Access& a : info_.accesses) {
     if (a.store || !(a.mask >> depth_ & 1) || !a.memory.is(Op::Param)) continue;
@@ -187,7 +191,10 @@ void TensorCorePlan::consider_depths(Block b) {
   const i64 depth_waves = b.row_waves > 1 && b.column_waves > 1 ? 1 : kMaxDepthWaves;
   for (b.depth_waves = 1; b.depth_waves <= depth_waves; b.depth_waves *= 2) {
     for (b.tile_bytes = kTileBytes; b.tile_bytes <= longest_row; b.tile_bytes *= 2) {
-      for (b.buffers = kBuffers; b.buffers <= most_buffers; ++b.buffers) consider(b);
+      for (b.buffers = kBuffers; b.buffers <= most_buffers; ++b.buffers) {
+        for (const bool persistent : {false, true})
+          if (!persistent || caps_.tensor_copies) b.persistent = persistent, consider(b);
+      }
     }
   }
 }

@@ -33,6 +33,9 @@ constexpr f64 kLocalCost = 0.62, kLocalMacs = 2048, kLocalBytes = 128;
 constexpr f64 kUnfinished = 1.15;  // the slowdown where one tile's must be done before the next's
 constexpr f64 kAlone = 1.1;        // that of one wave, with nobody to fill its waits
 constexpr f64 kRemainder = 1.01;   // that of a ring whose place is no mask of a tile's number
+constexpr f64 kWalk = 1.003;       // that of a persistent group, for the place of the next block
+constexpr f64 kStartCycles =
+    1000;  // of a group that follows another, until its first tile is there
 
 }  // namespace
 
@@ -93,20 +96,38 @@ f64 TensorCorePlan::simds() const {
   return static_cast<f64>(axes_.busy_items()) / static_cast<f64>(kBusyWaves * core_->items());
 }
 
+// Those that share local memory.
+f64 TensorCorePlan::cores_of_target() const {
+  const Caps::Simd& simd = caps_.simd;
+  return std::max(1.0, std::floor(axes_.busy_items() /
+                                  static_cast<f64>(kBusyWaves * simd.wave_items * simd.sharing)));
+}
+
+i64 TensorCorePlan::local_registers(const Block& b) const {
+  const i64 tiles = b.row_tiles * b.column_tiles;
+  return tiles * core_->result_elements * (core_->short_sums ? 2 : 1) + 2 * kOtherRegisters;
+}
+
+// That are resident at once.
+i64 TensorCorePlan::groups_of_core(const Block& b) const {
+  const i64 items = b.waves() * core_->items();
+  const f64 items_of_core = waves_of_simd(caps_, {local_registers(b), bytes(b), items}) *
+                            static_cast<f64>(caps_.simd.wave_items * caps_.simd.sharing);
+  return std::max<i64>(1, static_cast<i64>(items_of_core) / items);
+}
+
 // In units of what an instruction of a wave would take for the same work on a full target. One
 // block of each core of the target computes at a time, whatever the occupancy: its matrix units are
 // busy then.
 f64 TensorCorePlan::local_time(const Block& b) const {
-  const i64 tiles = b.row_tiles * b.column_tiles, items = b.waves() * core_->items();
+  const i64 items = b.waves() * core_->items(), registers = local_registers(b);
   const i64 depth = tile_depth(b), of_step = core_->depth * b.depth_waves;
-  const i64 sums = tiles * core_->result_elements * (core_->short_sums ? 2 : 1);
-  const i64 registers = sums + 2 * kOtherRegisters;
   const Caps::Simd& simd = caps_.simd;
   const bool fits = depth % of_step == 0 && items <= axes_.all_items() &&
                     registers <= std::min(simd.max_registers, kMaxRegisters) &&
                     registers * items <= simd.registers * simd.sharing * simd.wave_items &&
                     bytes(b) <= max_bytes(b) && copies_all_async() &&
-                    copies_of_item(b) <= kMaxUnrolledCopies;
+                    (copies_of_item(b) <= kMaxUnrolledCopies || copies_boxes(b));
   if (!fits) return 1e300;
   const f64 high = static_cast<f64>(rows_of(b)), wide = static_cast<f64>(columns_of(b));
   const f64 rows = static_cast<f64>(info_.size(rows_));
@@ -117,9 +138,15 @@ f64 TensorCorePlan::local_time(const Block& b) const {
   const f64 waste = down * high / rows * across * wide / columns * tiles_of_depth * deep / of_depth;
   const u64 both = u64{1} << rows_ | u64{1} << columns_;
   const f64 groups = down * across * axes_.values(info_.output_mask & ~both);
-  const f64 at_a_time =
-      axes_.busy_items() / static_cast<f64>(kBusyWaves * simd.wave_items * simd.sharing);
-  const f64 busy = groups / at_a_time / std::ceil(groups / at_a_time);
+  const f64 at_a_time = cores_of_target(), together = static_cast<f64>(groups_of_core(b));
+  // Cores take groups as they finish others; a persistent group has its part from the start.
+  const f64 walkers = at_a_time * together;
+  if (b.persistent && (groups <= walkers || tiles_of_depth < static_cast<f64>(b.buffers) ||
+                       b.depth_waves > 1 || !copies_boxes(b)))
+    return 1e300;
+  const f64 turns =
+      b.persistent ? std::ceil(groups / walkers) * together : std::ceil(groups / at_a_time);
+  const f64 busy = groups / at_a_time / turns;
   // Cycles of a tile: of its products, and of what they read and copies write.
   const f64 bytes_of_row = static_cast<f64>(depth * core_->operand_bytes());
   const f64 products = high * wide * bytes_of_row / 2 / kLocalMacs;
@@ -128,17 +155,19 @@ f64 TensorCorePlan::local_time(const Block& b) const {
   const f64 local = bytes_of_row * (high * (of_column + 1) + wide * (of_row + 1)) / kLocalBytes;
   // Until a tile's copy is there, those before it are computed.
   const i64 left = b.buffers > 2 && !core_->short_sums ? 1 : 0, ahead = b.buffers - 1 - left;
-  const f64 together = waves_of_simd(caps_, {registers, bytes(b), items}) *
-                       static_cast<f64>(simd.wave_items * simd.sharing) / static_cast<f64>(items);
   const f64 at_once = std::max(1.0, std::min(together, groups / at_a_time));
   const f64 stall = stall_factor(caps_, at_once + 1, products * static_cast<f64>(ahead));
   const f64 alone = at_once * static_cast<f64>(b.waves()) < 2 ? kAlone : 1;
   const f64 done = left == 0 && at_once < 2 ? kUnfinished : 1;
   const f64 place = std::has_single_bit(static_cast<u64>(b.buffers)) ? 1 : kRemainder;
   const f64 of_tiles = products * tiles_of_depth;
-  const f64 end = sum_instructions(b) * static_cast<f64>(b.waves()) / of_tiles;
+  const f64 later = at_once < 2 && !b.persistent ? 1 - 1 / turns : 0;
+  const f64 started = later * kStartCycles;
+  const f64 end = (sum_instructions(b) * static_cast<f64>(b.waves()) + started) / of_tiles;
+  const f64 walk = b.persistent ? kWalk : 1;
   const f64 compute =
-      kLocalCost * (std::max(1.0, local / products) * stall * alone * done * place + end) / busy;
+      kLocalCost * (std::max(1.0, local / products) * stall * alone * done * place * walk + end) /
+      busy;
   return waste * (compute + 32 * (1 / high + 1 / wide) / std::sqrt(busy));
 }
 
@@ -219,6 +248,22 @@ bool TensorCorePlan::copies_all_async() const {
   return std::ranges::all_of(info_.accesses, [&](const Access& a) {
     return a.store || !(a.mask >> depth_ & 1) || copies_async(a);
   });
+}
+
+// Whether the tiles of all operands are boxes of tensors (Stager::fit_boxes).
+bool TensorCorePlan::copies_boxes(const Block& b) const {
+  const i64 bytes = core_->operand_bytes(), deep = tile_depth(b);
+  return caps_.tensor_copies && std::ranges::all_of(info_.accesses, [&](const Access& a) {
+           if (a.store || !(a.mask >> depth_ & 1)) return true;
+           const i64 other = a.mask >> rows_ & 1 ? rows_ : columns_;
+           const bool by_depth = axes_.contiguous(a, depth_);
+           const i64 along = by_depth ? depth_ : other, across = by_depth ? other : depth_;
+           const i64 wide = other == rows_ ? rows_of(b) : columns_of(b);
+           return a.gate_mask == 0 && a.memory.is(Op::Param) &&
+                  fit_tensor_map(info_, {a.affine, a.memory.arg(0), bytes, along, across,
+                                         by_depth ? wide : deep,
+                                         (by_depth ? deep : wide) * bytes / kLocalRowBytes});
+         });
 }
 
 // Whether an item copies all of a window, for as many values of the depth as fill a vector.

@@ -118,9 +118,16 @@ class CudaWriter final : public WrappingWriter {
   std::string special(UOp u) override {
     const auto kind = static_cast<core::SpecialKind>(u.arg(0));
     CHECK(kind != core::SpecialKind::ThreadId, "a worker thread's number in CUDA C++");
-    // The same in all lanes of a warp, which the compiler cannot know: descriptors of matrices are
-    // in registers of the whole warp.
+    // What is the same in all lanes of a warp goes through lane 0, so that the compiler knows.
+    // Descriptors of matrices are in registers of the whole warp.
     const bool local = kind == core::SpecialKind::LocalId;
+    if (local && u.arg(1) == kWaveAxis) {
+      const i64(&items)[3] = program_.group_items;
+      return fmt::format(
+          "({})__shfl_sync(0xffffffffu, (threadIdx.x + {} * (threadIdx.y + {} * threadIdx.z)) / "
+          "{}, 0)",
+          type_name(u.dtype()), items[0], items[1], kNvWarp);
+    }
     if (local && u.arg(1) > 0 && std::ranges::any_of(program_.ops, reads_local))
       return fmt::format("({})__shfl_sync(0xffffffffu, threadIdx.{}, 0)", type_name(u.dtype()),
                          static_cast<char>('x' + u.arg(1)));

@@ -11,12 +11,13 @@
 namespace doorbell::codegen {
 
 inline constexpr i64 kNvTensorMapBytes = 128, kNvTensorMapAlignment = 128;
+inline constexpr i64 kNvWarp = 32;
 
 // Operands: not 0 in the one item that does it; the address of the first mbarrier in shared memory.
 // A barrier of the group has to follow.
 std::string nv_mbarrier_init(i64 count, char sign);
 // Operands: the box's address in shared memory, the map's address, the mbarrier's address in shared
-// memory, then the coordinates, i32. One item does it.
+// memory, then the coordinates, i32. All items of a warp execute it, and one does it.
 std::string nv_tensor_copy(core::UOp copy, char sign);
 // Operands: the mbarrier's address in shared memory, the parity of the phase.
 std::string nv_phase_wait(char sign);

@@ -147,7 +147,7 @@ int cuDeviceGetName(char* name, int bytes, int device) {
   if (!call.ok()) return call.status();
   if (!is_device(call, device)) return kInvalidDevice;
   if (bytes <= 0) return kInvalidValue;
-  const std::string_view gpu = call.driver().gpus[static_cast<usize>(device)]->chip->gpu;
+  const std::string_view gpu = call.driver().gpus[static_cast<usize>(device)]->chip.gpu;
   const usize length = std::min(gpu.size(), static_cast<usize>(bytes) - 1);
   std::memcpy(name, gpu.data(), length);
   name[length] = 0;
@@ -167,7 +167,7 @@ int cuDeviceTotalMem_v2(usize* bytes, int device) {
   Call call("cuDeviceTotalMem", Call::Needs::Init);
   if (!call.ok()) return call.status();
   if (!is_device(call, device)) return kInvalidDevice;
-  *bytes = call.driver().gpus[static_cast<usize>(device)]->chip->memory_bytes;
+  *bytes = call.driver().gpus[static_cast<usize>(device)]->chip.memory_bytes;
   return kSuccess;
 }
 
@@ -175,7 +175,7 @@ int cuDeviceGetAttribute(int* value, int attribute, int device) {
   Call call("cuDeviceGetAttribute", Call::Needs::Init);
   if (!call.ok()) return call.status();
   if (!is_device(call, device)) return kInvalidDevice;
-  *value = attribute_of(*call.driver().gpus[static_cast<usize>(device)]->chip, device, attribute);
+  *value = attribute_of(call.driver().gpus[static_cast<usize>(device)]->chip, device, attribute);
   return kSuccess;
 }
 

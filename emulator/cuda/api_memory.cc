@@ -47,7 +47,7 @@ int cuMemGetInfo_v2(usize* free, usize* total) {
   Call call("cuMemGetInfo");
   if (!call.ok()) return call.status();
   const Gpu& gpu = *call.driver().gpus[static_cast<usize>(call.gpu())];
-  *total = gpu.chip->memory_bytes;
+  *total = gpu.chip.memory_bytes;
   *free = *total - gpu.used_bytes;
   return kSuccess;
 }

@@ -29,7 +29,7 @@ bool is_launched(const Driver& driver, Handle module) {
 
 int load_module(const Call& call, const void* image, Handle* module) {
   Driver& driver = call.driver();
-  const Chip& chip = *driver.gpus[static_cast<usize>(call.gpu())]->chip;
+  const Chip& chip = driver.gpus[static_cast<usize>(call.gpu())]->chip;
   Result<std::unique_ptr<Code>> code = driver.load_code(image, chip);
   if (!code) {
     driver.last_fault = code.error().message;
@@ -106,7 +106,7 @@ int set_function_attribute(const Call& call, Function& function, int attribute, 
   if (attribute != kFunctionMaxDynamicSharedBytes) return kNotSupported;
   Driver& driver = call.driver();
   const int gpu = driver.contexts.at(driver.modules.at(function.module).context).gpu;
-  const i64 most = i64{driver.gpus[static_cast<usize>(gpu)]->chip->shared_of_block} -
+  const i64 most = i64{driver.gpus[static_cast<usize>(gpu)]->chip.shared_of_block} -
                    i64{function.kernel->shared_bytes};
   if (value < 0 || value > most)
     return call.broken(kDynamicShared, kInvalidValue,

@@ -5,6 +5,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
+
 namespace doorbell::emu::cuda {
 namespace {
 
@@ -28,25 +31,40 @@ constexpr Chip kChips[] = {
 };
 // clang-format on
 
+Result<Chip> parse_gpu(std::string_view text) {
+  const std::string_view name = text.substr(0, text.find(':'));
+  const auto row = std::ranges::find(kChips, name, &Chip::name);
+  if (row == std::end(kChips)) {
+    std::string known;
+    for (const Chip& chip : kChips)
+      known += fmt::format("{}{}", known.empty() ? "" : ", ", chip.name);
+    return fail(ErrorKind::Invalid, "no emulated CUDA GPU is a {}; there are {}", name, known);
+  }
+  Chip chip = *row;
+  if (name.size() == text.size()) return chip;
+  const std::string_view count = text.substr(name.size() + 1);
+  int parsed = 0;
+  const auto [end, error] = std::from_chars(count.data(), count.data() + count.size(), parsed);
+  const bool is_number = error == std::errc() && end == count.data() + count.size();
+  if (!is_number || parsed < 1 || parsed > chip.multiprocessors)
+    return fail(ErrorKind::Invalid, "{} multiprocessors of an emulated {}, which has {}", count,
+                name, chip.multiprocessors);
+  chip.multiprocessors = parsed;
+  return chip;
+}
+
 }  // namespace
 
 std::span<const Chip> chips() { return kChips; }
 
-Result<std::vector<const Chip*>> parse_gpus(std::string_view text) {
-  std::vector<const Chip*> found;
+Result<std::vector<Chip>> parse_gpus(std::string_view text) {
+  std::vector<Chip> found;
   while (true) {
-    const std::string_view name = text.substr(0, text.find(','));
-    const Chip* chip = nullptr;
-    std::string known;
-    for (const Chip& row : kChips) {
-      if (row.name == name) chip = &row;
-      known += fmt::format("{}{}", known.empty() ? "" : ", ", row.name);
-    }
-    if (chip == nullptr)
-      return fail(ErrorKind::Invalid, "no emulated CUDA GPU is a {}; there are {}", name, known);
+    const std::string_view gpu = text.substr(0, text.find(','));
+    TRY(const Chip chip, parse_gpu(gpu));
     found.push_back(chip);
-    if (name.size() == text.size()) return found;
-    text.remove_prefix(name.size() + 1);
+    if (gpu.size() == text.size()) return found;
+    text.remove_prefix(gpu.size() + 1);
   }
 }
 

@@ -25,7 +25,8 @@ struct Chip {
 };
 
 std::span<const Chip> chips();
-// "sm_90,sm_86". Invalid for a name that is not in the table, with those that are.
-Result<std::vector<const Chip*>> parse_gpus(std::string_view text);
+// "sm_90,sm_86"; "sm_90:16" has 16 multiprocessors, as a partition of a GPU has fewer. Invalid for
+// a name that is not in the table, with those that are, and for more multiprocessors than its.
+Result<std::vector<Chip>> parse_gpus(std::string_view text);
 
 }  // namespace doorbell::emu::cuda

@@ -49,8 +49,8 @@ Result<std::unique_ptr<Driver>> Driver::create(DriverOptions options) {
 }
 
 Result<void> Driver::start() {
-  TRY(const std::vector<const Chip*> chips, parse_gpus(options_.gpus));
-  for (const Chip* chip : chips) {
+  TRY(const std::vector<Chip> chips, parse_gpus(options_.gpus));
+  for (const Chip& chip : chips) {
     gpus.push_back(std::make_unique<Gpu>());
     gpus.back()->chip = chip;
   }
@@ -134,7 +134,7 @@ Allocation* Driver::allocate(Allocation::Kind kind, int gpu, u64 bytes) {
                   .ranges = {}};
   if (kind == Allocation::Kind::Device) {
     Gpu& owner = *gpus[static_cast<usize>(gpu)];
-    if (made.mapped_bytes > owner.chip->memory_bytes - owner.used_bytes) return nullptr;
+    if (made.mapped_bytes > owner.chip.memory_bytes - owner.used_bytes) return nullptr;
     // A page behind it stays unmapped.
     Result<u64> offset = backing_->allocate(made.mapped_bytes + kPage);
     if (!offset) return nullptr;

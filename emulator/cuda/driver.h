@@ -45,7 +45,7 @@ struct DriverOptions {
 };
 
 struct Gpu {
-  const Chip* chip;
+  Chip chip;
   AddressSpace space;  // what its kernels reach
   u64 used_bytes = 0;
   std::vector<int> peers;  // whose memory it sees

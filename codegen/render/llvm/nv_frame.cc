@@ -35,6 +35,22 @@ class NvFrame final : public GpuFrame {
     return function_;
   }
 
+  // Through lane 0, so that ptxas knows that all lanes have the same. [PTX ISA 9.0, "shfl.sync"]
+  llvm::Value* special(llvm::IRBuilder<>& entry, core::SpecialKind kind, i64 axis,
+                       i64 extent) override {
+    if (axis != kWaveAxis) return GpuFrame::special(entry, kind, axis, extent);
+    llvm::Value* item = entry.getInt32(0);
+    for (usize i = 3; i-- > 0;) {
+      llvm::Value* before =
+          entry.CreateMul(item, entry.getInt32(static_cast<u32>(program_.group_items[i])));
+      item = entry.CreateAdd(before, call_intrinsic(entry, indices().item[i]));
+    }
+    llvm::Value* wave = entry.CreateUDiv(item, entry.getInt32(kNvWarp));
+    return entry.CreateIntrinsic(
+        llvm::Intrinsic::nvvm_shfl_sync_idx_i32, llvm::ArrayRef<llvm::Type*>(),
+        {entry.getInt32(~0u), wave, entry.getInt32(0), entry.getInt32(31)});
+  }
+
   // Dynamic shared memory is one external array without a size. [PTX ISA 9.0, "Kernel and Function
   // Directives", ".shared"; CUDA Programming Guide 13, "Dynamic Allocation of Shared Memory"]
   llvm::Value* local_array(llvm::Module& module, llvm::Type* element, core::UOp array) override {
@@ -234,7 +250,8 @@ class NvFrame final : public GpuFrame {
     llvm::SmallVector<llvm::Type*, 8> types;
     for (llvm::Value* operand : operands) types.push_back(operand->getType());
     auto* type = llvm::FunctionType::get(b.getVoidTy(), types, false);
-    b.CreateCall(llvm::InlineAsm::get(type, text, constraints + ",~{memory}", true), operands);
+    b.CreateCall(llvm::InlineAsm::get(type, text, constraints + ",~{memory}", true), operands)
+        ->setConvergent();
   }
   static llvm::Value* shared_address(llvm::IRBuilder<>& b, llvm::Value* pointer) {
     return b.CreatePtrToInt(pointer, b.getInt32Ty());

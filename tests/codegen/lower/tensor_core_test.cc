@@ -13,8 +13,8 @@
 #include "codegen/lower/lower.h"
 #include "codegen/render/amd_caps.h"
 #include "codegen/render/nv_caps.h"
-#include "core/eval/eval.h"
 #include "tests/codegen/support/kernels.h"
+#include "tests/codegen/support/products.h"
 #include "tests/codegen/support/run_linear.h"
 #include "tests/codegen/support/shared_memory.h"
 
@@ -30,45 +30,6 @@ int count(const LinearProgram& program, Op op) {
   int n = 0;
   for (UOp u : program.ops) n += u.is(op);
   return n;
-}
-
-// Small whole numbers are exact in every dtype, and so are their sums.
-std::vector<u8> numbers(DType t, i64 count, i64 seed) {
-  std::vector<u8> values(static_cast<usize>(count * t.bytes()));
-  for (i64 i = 0; i < count; ++i) {
-    const i64 value = (i * 7 + i / 16 * 5 + seed) % 9 - (t.is_unsigned() ? 0 : 4);
-    const core::ScalarValue scalar = t.is_float()
-                                         ? core::ScalarValue::of_float(t, static_cast<f64>(value))
-                                         : core::ScalarValue::of_int(t, value);
-    core::store_scalar(scalar, &values[static_cast<usize>(i * t.bytes())]);
-  }
-  return values;
-}
-
-f64 number(DType t, const std::vector<u8>& values, i64 at) {
-  const core::ScalarValue scalar =
-      core::load_scalar(t, &values[static_cast<usize>(at * t.bytes())]);
-  return t.is_float() ? scalar.as_float() : static_cast<f64>(scalar.as_int());
-}
-
-void expect_product(const LinearProgram& program, DType t, ProductSizes s, bool transposed) {
-  std::vector<u8> x = numbers(t, s.batch * s.m * s.k, 1), y = numbers(t, s.batch * s.k * s.n, 2);
-  const DType wide = t.is_float() ? dt::f32 : dt::i32;
-  std::vector<u8> out(static_cast<usize>(s.batch * s.m * s.n * 4), 0xff);
-  void* params[] = {out.data(), x.data(), y.data()};
-  run_linear(program, params);
-  for (i64 b = 0; b < s.batch; ++b) {
-    for (i64 i = 0; i < s.m; ++i) {
-      for (i64 j = 0; j < s.n; ++j) {
-        f64 want = 0;
-        for (i64 d = 0; d < s.k; ++d) {
-          const i64 at_y = transposed ? (b * s.n + j) * s.k + d : (b * s.k + d) * s.n + j;
-          want += number(t, x, (b * s.m + i) * s.k + d) * number(t, y, at_y);
-        }
-        ASSERT_EQ(number(wide, out, (b * s.m + i) * s.n + j), want) << b << ", " << i << ", " << j;
-      }
-    }
-  }
 }
 
 Caps caps_of(std::string_view chip) {

@@ -252,15 +252,15 @@ INSTANTIATE_TEST_SUITE_P(Nv, NvContractionCode, ::testing::Values(
     Bound{"sm_90", dt::bf16, Kind::Square, 2575},
     Bound{"sm_90", dt::i8, Kind::Transposed, 2750},
     Bound{"sm_90", dt::f8e4m3, Kind::Transposed, 3850},
-    Bound{"sm_90", dt::f16, Kind::Square, 2300, By::Boxes},
-    Bound{"sm_90", dt::f16, Kind::Transposed, 2275, By::Boxes},
-    Bound{"sm_90", dt::f16, Kind::Skinny, 2375, By::Boxes},
-    Bound{"sm_90", dt::f16, Kind::Batched, 2300, By::Boxes},
+    Bound{"sm_90", dt::f16, Kind::Square, 2200, By::Boxes},
+    Bound{"sm_90", dt::f16, Kind::Transposed, 2150, By::Boxes},
+    Bound{"sm_90", dt::f16, Kind::Skinny, 1800, By::Boxes},
+    Bound{"sm_90", dt::f16, Kind::Batched, 1900, By::Boxes},
     Bound{"sm_90", dt::f16, Kind::Scores, 1900, By::Boxes},
-    Bound{"sm_90", dt::f16, Kind::Values, 2225, By::Boxes},
-    Bound{"sm_90", dt::bf16, Kind::Square, 2300, By::Boxes},
-    Bound{"sm_90", dt::i8, Kind::Transposed, 2225, By::Boxes},
-    Bound{"sm_90", dt::f8e4m3, Kind::Transposed, 3800, By::Boxes},
+    Bound{"sm_90", dt::f16, Kind::Values, 1925, By::Boxes},
+    Bound{"sm_90", dt::bf16, Kind::Square, 2200, By::Boxes},
+    Bound{"sm_90", dt::i8, Kind::Transposed, 2125, By::Boxes},
+    Bound{"sm_90", dt::f8e4m3, Kind::Transposed, 3625, By::Boxes},
     Bound{"sm_90", dt::f32, Kind::Square, 9}));
 // clang-format on
 

@@ -125,6 +125,17 @@ TEST_P(NvWarpgroupProduct, OfSharedDepths) {
   }
 }
 
+// Two groups compute 6 blocks, and one of them all, by a ring that goes on.
+TEST_P(NvWarpgroupProduct, OfPersistentGroups) {
+  const ProductSizes s{1, 128, 192, 256};
+  for (const bool transposed : {false, true}) {
+    for (const i64 stages : {2, 4})
+      check(dt::f16, s, transposed, plan_of(kF16, 64, stages, {{OptOp::Persistent, 0, stages}}));
+  }
+  check(dt::i8, {1, 128, 192, 512}, true, plan_of(kI8, 128, 3, {{OptOp::Persistent, 0, 1}}));
+  check(dt::f16, {1, 100, 136, 320}, false, plan_of(kF16, 64, 3, {{OptOp::Persistent, 0, 4}}));
+}
+
 // Blocks that run past the end, in whole instructions and inside of one, batches, few rows.
 TEST_P(NvWarpgroupProduct, OfChosenPlans) {
   check(dt::f16, {1, 100, 72, 128}, false);

@@ -27,6 +27,8 @@ using Value = absl::InlinedVector<ScalarValue, 2>;
 
 namespace {
 
+constexpr i64 kWarp = 32;
+
 // By node id: the node's position in the program.
 using Slots = std::vector<u32>;
 
@@ -155,10 +157,10 @@ ScalarValue Machine::element_of(const core::TensorMap& map, UOp copy, i64 number
                            static_cast<const char*>(params_[static_cast<usize>(map.slot)]) + place);
 }
 
-// Until its phase is over the box has other values: zeros, or a NaN.
+// Until its phase is over the box has other values: zeros, or a NaN. A warp's first item copies.
 void Machine::copy_box(UOp u) {
   const UOp place = u.src(0), memory = memory_of(place.src(0));
-  if (!of(place.src(2))[0].as_bool()) return;
+  if (place_.item % kWarp != 0 || !of(place.src(2))[0].as_bool()) return;
   const core::TensorMap map = tensor_map_of(u);
   CHECK_EQ(coordinates_of(u).size(), map.dimensions.size());
   const i64 first = of(place.src(1))[0].as_int();
@@ -218,6 +220,7 @@ void Machine::step(UOp u) {
       auto kind = static_cast<core::SpecialKind>(u.arg(0));
       usize axis = static_cast<usize>(u.arg(1));
       i64 number = kind == core::SpecialKind::ThreadId  ? place_.thread
+                   : axis == kWaveAxis                  ? place_.item / kWarp
                    : kind == core::SpecialKind::GroupId ? place_.group[axis]
                                                         : place_.local[axis];
       CHECK(number < u.arg(2), "{} of {}", number, u.arg(2));

@@ -102,5 +102,14 @@ TEST(ChipNames, UnknownOnesAreRefused) {
   EXPECT_NE(made.error().message.find("sm_33"), std::string::npos) << made.error().message;
 }
 
+TEST(ChipNames, PartitionsHaveFewerMultiprocessors) {
+  const auto chips = parse_gpus("sm_90:16,sm_90");
+  ASSERT_TRUE(chips);
+  EXPECT_EQ((*chips)[0].multiprocessors, 16);
+  EXPECT_EQ((*chips)[1].multiprocessors, 132);
+  for (const char* wrong : {"sm_90:0", "sm_90:133", "sm_90:", "sm_90:4x", "sm_90:-1", ""})
+    EXPECT_FALSE(parse_gpus(wrong)) << wrong;
+}
+
 }  // namespace
 }  // namespace doorbell::emu::cuda
