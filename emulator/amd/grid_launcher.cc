@@ -164,6 +164,7 @@ std::unique_ptr<RunningGrid> GridLauncher::launch(const Dispatch& dispatch, Cach
   }
   GridOptions options{.poison = options_.poison, .compute_units = options_.compute_units};
   options.broken = [checks = options_.checks](const GridStop& stop) {
+  options.returns_from_traps = options_.returns_from_traps;
     return checks->report(rule_of(stop), stop.what) == Level::Error;
   };
   if (caches) options.cache_units = caches->shape().units;

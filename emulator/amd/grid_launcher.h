@@ -26,6 +26,7 @@ struct GridLauncherOptions {
   std::function<void(std::string_view)> dump;  // of the waves of a grid that stops; or null
   Breakpoints* breakpoints = nullptr;          // borrowed; null: there are none
   Counts* counts = nullptr;                    // borrowed; null: nothing is counted
+  bool returns_from_traps = false;             // GridOptions has it
 };
 
 // Thread safety: used by the GPU's thread only.

@@ -32,8 +32,8 @@ struct MachineOptions {
   u64 seed = 0;                   // for lockstep and adversarial
   bool polled_doorbells = false;  // stores cannot be trapped: preload
   // A wave that met an illegal instruction stands still, unreported, as a kernel's does for which
-  // no client installed a trap handler. Else the GPU is reset at once, so that the developer before
-  // the emulator need not wait for a timeout.
+  // no client installed a trap handler, and one that executes s_trap goes on. Else the GPU is reset
+  // at once, so that the developer before the emulator need not wait for a timeout.
   bool silent_waves = false;
   PacketHook* hook = nullptr;  // tests that drop and corrupt packets (cp/packet_hook.h); borrowed
   std::function<void(const Report&)> report;  // each broken rule; null: only the log has them

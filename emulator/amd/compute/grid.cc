@@ -312,6 +312,7 @@ bool Grid::obey(const Exit& exit, WorkGroup& group, usize index, GridStop& resul
       return false;
     case Exit::Kind::Trap:
       result = stop(GridStop::Kind::Trap, group, index, exit, fmt::format("trap {}", exit.value));
+      if (options_.returns_from_traps) return true;
       return false;
   }
   return false;

@@ -67,6 +67,8 @@ struct GridOptions {
   // Called for the first Bounds of each limit, and for a Deadlock. True: the grid stops; otherwise
   // waves continue as on hardware, if it continues. Empty: the grid stops.
   std::function<bool(const GridStop&)> broken;
+  // No client installed a trap handler: a wave goes on behind s_trap. Else the grid stops there.
+  bool returns_from_traps = false;
   // Addresses of instructions before which `at_break` is called with a wave, which then continues.
   // False: the breakpoint is removed.
   std::vector<u64> breaks;

@@ -336,6 +336,15 @@ wrong:
   EXPECT_EQ(device->compute_queue().synchronize().error().kind, ErrorKind::Timeout);
 }
 
+// The kernel's handler returns behind it. [cwsr_trap_handler_gfx10.asm L_TRAP_CASE]
+TEST_P(SilentWavesTest, GoOnBehindATrap) {
+  auto program = load("  s_trap 2\n" + std::string(kEnd), 1);
+  Ref<Buffer> out = *Buffer::allocate(*device, kItems * 4);
+  launch(*program, out);
+  const Result<void> done = device->synchronize();
+  EXPECT_TRUE(done) << done.error().message;
+}
+
 // Of the same GPU and of another one.
 TEST_P(WavesTest, LetOtherQueuesGoOn) {
   auto program = load(kSpin + std::string(kEnd), 1);
