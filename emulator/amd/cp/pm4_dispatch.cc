@@ -58,6 +58,10 @@ Outcome Pm4Interpreter::dispatch(std::array<u32, 3> size, u32 initiator_word) {
   }
   if (initiator.ordered_append_enbl || initiator.restore || initiator.amp_shader_en)
     return stopped(fmt::format("DISPATCH_INITIATOR {:#x} is not emulated", initiator_word));
+  if (!check_unusual("SCALAR_L1_INV_VOL or VECTOR_L1_INV_VOL",
+                     initiator.scalar_l1_inv_vol || initiator.vector_l1_inv_vol) ||
+      !check_unusual("DISABLE_DISP_PREMPT_EN", initiator.disable_disp_prempt_en))
+    return Outcome::Stop;
   bool is_first = true;
   for (u32 xcc = 0; xcc < gpu_.xccs; ++xcc) {
     if (!(mask_ >> xcc & 1)) continue;

@@ -245,7 +245,8 @@ Outcome Pm4Interpreter::execute(const hw::IndirectBuffer& packet) {
                                              u32{packet.words}, u64{packet.addr})))
     return Outcome::Stop;
   if (!packet.valid) return Outcome::Done;
-  if (!check_jump(packet)) return Outcome::Stop;
+  if (!check_jump(packet) || !check_unusual("OFFLOAD_POLLING", packet.offload_polling))
+    return Outcome::Stop;
   IbStack::Buffer buffer{.base = packet.addr, .words = std::vector<u32>(packet.words)};
   if (auto fault = gpu_.memory.read(
           Client::CommandProcessor, packet.addr,

@@ -97,6 +97,7 @@ class Pm4Interpreter : private QueuePart {
   bool check_mask(amd::hw::Compare function, u64 mask);
   bool check_interval(bool known, u32 interval);
   bool check_graphics(const char* part, bool named);
+  bool check_unusual(const char* field, bool is_set);
   bool check_register(u32 address, u32 value);
   std::optional<u32> read_register(u32 xcc, u32 address);
   bool write_register(u32 xcc, u32 address, u32 value);

@@ -81,6 +81,10 @@ bool Pm4Interpreter::check_graphics(const char* part, bool named) {
   return !named || !report_violation(kGraphicsPart, fmt::format("{} names {}", describe(), part));
 }
 
+bool Pm4Interpreter::check_unusual(const char* field, bool is_set) {
+  return !is_set || !report_violation(kUnusualField, fmt::format("{} has {}", describe(), field));
+}
+
 bool Pm4Interpreter::write_register(u32 xcc, u32 address, u32 value) {
   if (!check_register(address, value)) return false;
   if (address >= hw::kShRegStart && address < hw::kShRegEnd)
@@ -133,7 +137,9 @@ Outcome Pm4Interpreter::execute(const hw::WaitRegMem& packet) {
     return stopped(describe() + ": its function, operation or space is reserved");
   if (!check_mask(packet.function, packet.mask) ||
       !check_interval(is_wait_interval(packet.poll_interval), packet.poll_interval) ||
-      !check_graphics("the PFP", packet.engine_pfp))
+      !check_graphics("the PFP", packet.engine_pfp) ||
+      !check_unusual("a cache policy", packet.cache_policy != hw::CachePolicy::Lru) ||
+      !check_unusual("OPTIMIZE_ACE_OFFLOAD_MODE", packet.optimize_ace_offload_mode))
     return Outcome::Stop;
   u32 value = 0;
   if (auto fault = gpu_.memory.load(Client::CommandProcessor, packet.addr, value))

@@ -103,7 +103,8 @@ Outcome Pm4Interpreter::execute(const hw::AcquireMem& packet) {
   if (!check_interval(is_acquire_interval(packet.poll_interval), packet.poll_interval) ||
       !check_range(packet.base, packet.size) ||
       (packet.range_is_pa &&
-       report_violation(kAcquireRange, describe() + " of a range of physical addresses")))
+       report_violation(kAcquireRange, describe() + " of a range of physical addresses")) ||
+      !check_unusual("GL2_US", packet.gl2_us))
     return Outcome::Stop;
   CacheActions upper{.vector = packet.glv_inv,
                      .scalar = packet.glk_inv,
@@ -133,6 +134,7 @@ Outcome Pm4Interpreter::execute(const hw::ReleaseMem& packet) {
     return Outcome::Stop;
   if (packet.gl2_discard || packet.pws_enable)
     return stopped(describe() + ": GL2_DISCARD and PWS are not emulated");
+  if (!check_unusual("GL2_US", packet.gl2_us)) return Outcome::Stop;
   auto normal = common<Release>(packet);
   normal.caches = {.vector = packet.glv_inv,
                    .scalar = packet.glk_inv,
@@ -216,6 +218,7 @@ Outcome Pm4Interpreter::execute(const hw::EventWrite& packet) {
   if (flush != (packet.index == hw::EventIndex::PartialFlush) &&
       report_violation(kEventIndex, describe()))
     return Outcome::Stop;
+  if (!check_unusual("OFFLOAD_ENABLE", packet.offload_enable)) return Outcome::Stop;
   if (flush && pipeline_.has_grids()) return Outcome::Wait;
   if (flush && queue_.races() != nullptr) queue_.races()->join_grids();
   if (flush) return Outcome::Done;

@@ -91,8 +91,15 @@ bool SdmaQueue::check_count(u64 bytes) {
                                                    describe(), bytes, max_bytes()));
 }
 
+bool SdmaQueue::check_unusual(const char* field, bool is_set) {
+  return !is_set || !report_violation(kUnusualField, fmt::format("{} has {}", describe(), field));
+}
+
 Outcome SdmaQueue::execute(const hw::SdmaCopyLinear& packet) {
   u64 bytes = u64{packet.count} + 1;
+  if (!check_unusual("a cache policy",
+                     packet.src_cache_policy != 0 || packet.dst_cache_policy != 0))
+    return Outcome::Stop;
   if (packet.broadcast || packet.encrypt || packet.tmz || packet.backwards)
     return stopped(describe() + ": broadcast, encryption and backwards copies are not emulated");
   if (packet.src_sw != 0 || packet.dst_sw != 0)
@@ -168,6 +175,12 @@ Outcome SdmaQueue::execute(const hw::SdmaConstFill& packet) {
 
 Outcome SdmaQueue::execute(const hw::SdmaFence& packet) {
   if (packet.gpa && report_violation(kSdmaPhysical, describe())) return Outcome::Stop;
+  constexpr u8 kUncached = 3;
+  const bool has_type = gpu_.generation != hw::Generation::Gfx9;
+  if (!check_unusual("another memory type than 3", has_type && packet.mtype != kUncached) ||
+      !check_unusual("GCC, SYS or SNP", packet.gcc || packet.sys || packet.snp) ||
+      !check_unusual("a cache policy", packet.l2_policy != 0 || packet.llc_policy || packet.cpv))
+    return Outcome::Stop;
   if (auto fault = gpu_.memory.store(Client::Sdma, packet.addr, packet.data))
     return stopped(std::move(*fault));
   return Outcome::Done;
@@ -201,6 +214,8 @@ Outcome SdmaQueue::execute(const hw::SdmaPollRegmem& packet) {
     return Outcome::Stop;
   if (packet.function > hw::Compare::Greater)
     return stopped(describe() + ": this function is reserved");
+  if (!check_unusual("a cache policy", packet.cache_policy != 0 || packet.cpv))
+    return Outcome::Stop;
   if (skips_bits(packet.function, packet.mask) &&
       report_violation(
           kWaitMask, fmt::format("{} by order, with the mask {:#x}", describe(), u32{packet.mask})))

@@ -53,6 +53,7 @@ class SdmaQueue final : public Queue {
   // A piece of a copy that is under way: Done, or Stop.
   Outcome advance_copies();
   bool check_count(u64 bytes);
+  bool check_unusual(const char* field, bool is_set);
   Outcome stopped(MemoryFault fault) {
     stop(std::move(fault));
     return Outcome::Stop;

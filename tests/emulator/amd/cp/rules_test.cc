@@ -221,6 +221,20 @@ TEST_F(RulesTest, WaitsByOrderCompareAllBits) {
   EXPECT_TRUE(checks_->reports().empty()) << stopped();
 }
 
+// Nobody sends a wait with a cache policy, or with OPTIMIZE_ACE_OFFLOAD_MODE. [soc15d.h
+// PACKET3_WAIT_REG_MEM__CACHE_POLICY, bits 26:25; __OPTIMIZE_ACE_OFFLOAD_MODE, bit 31 of the last]
+TEST_F(RulesTest, FieldsAreThoseThatClientsSet) {
+  for (u32 policy : {1, 2, 3})
+    expect_broken("AMD-RING-006",
+                  {packet3(0x3c, 6), 3 | 1 << 4 | policy << 25, lo(kData), hi(kData), 0, ~0u, 4});
+  expect_broken("AMD-RING-006",
+                {packet3(0x3c, 6), 3 | 1 << 4, lo(kData), hi(kData), 0, ~0u, 4 | 1u << 31});
+  // OFFLOAD_ENABLE of EVENT_WRITE, GL2_US (bit 10 of GCR_CNTL) of ACQUIRE_MEM. [soc15d.h
+  // PACKET3_EVENT_WRITE__OFFLOAD_ENABLE; nvd.h PACKET3_ACQUIRE_MEM_GCR_CNTL_GL2_US]
+  expect_broken("AMD-RING-006", {packet3(0x46, 1), 7 | 4 << 8 | 1u << 31});
+  expect_broken("AMD-RING-006", {packet3(0x58, 7), 0, ~0u, 0xffffff, 0, 0, 10, 1 << 10});
+}
+
 TEST_F(RulesTest, WaitsRestAsClientsLetThem) {
   for (u32 interval : {0, 5, 8, 32, 0x8004})
     expect_broken("AMD-WAIT-003",
@@ -487,6 +501,13 @@ TEST_F(DispatchRulesTest, LdsIsWhatAComputeUnitHas) {
     EXPECT_EQ(checks_->reports().size(), sound ? 0u : 1u) << units << ": " << stopped();
     EXPECT_EQ(count(id), sound ? 0u : 1u) << units << ": " << stopped();
   }
+}
+
+// SCALAR_L1_INV_VOL, VECTOR_L1_INV_VOL, DISABLE_DISP_PREMPT_EN. [gc_11_0_0_sh_mask.h
+// COMPUTE_DISPATCH_INITIATOR]
+TEST_F(DispatchRulesTest, LaunchesInvalidateNothingThemselves) {
+  for (u32 bit : {10, 11, 17})
+    expect_broken("AMD-RING-006", State{.initiator = 1 | 1 << 2 | 1 << 15 | 1u << bit}.dispatch());
 }
 
 TEST_F(DispatchRulesTest, ArgumentsAreAlignedAndMapped) {

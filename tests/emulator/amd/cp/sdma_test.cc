@@ -296,7 +296,15 @@ TEST_F(SdmaTest, BreaksOfItsRulesAreNamed) {
       {"AMD-IB-003", {4, lo(kIb), hi(kIb), 8, 0, 0}},             // ends at word 6
       {"AMD-IB-003", {0, 0, 4, lo(kIb), hi(kIb), 7, 0, 0}},       // 7 words
       {"AMD-RING-003", {5 | 1u << 31, lo(kData), hi(kData), 0}},  // a bit that no fence has
-      {"AMD-RING-001", {1, 3, 0}},                                // a copy without its end
+      // Another memory type than 3, GCC, SYS, SNP, policies of the L2 and the LLC; of copies and
+      // polls. [sdma_v6_0_0_pkt_open.h SDMA_PKT_FENCE_HEADER_*, SDMA_PKT_COPY_LINEAR_PARAMETER_*]
+      {"AMD-RING-006", {5 | 1 << 16, lo(kData), hi(kData), 0}},
+      {"AMD-RING-006", {5 | 3 << 16 | 1 << 19, lo(kData), hi(kData), 0}},
+      {"AMD-RING-006", {5 | 3 << 16 | 1 << 24, lo(kData), hi(kData), 0}},
+      {"AMD-RING-006", {1, 3, 1 << 18, lo(kData), hi(kData), lo(kData + 64), hi(kData + 64)}},
+      {"AMD-RING-006",
+       {8 | 1u << 24 | 5u << 28 | 1u << 31, lo(kData), hi(kData), 0, 0, 4 | 0xfff << 16}},
+      {"AMD-RING-001", {1, 3, 0}},  // a copy without its end
   };
   for (const auto& test : kCases) {
     open_sdma();
