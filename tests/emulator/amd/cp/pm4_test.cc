@@ -45,7 +45,9 @@ TEST_F(Pm4Test, PointersLoseTheirLowBits) {
 TEST_F(Pm4Test, NopsOfOneWordAndOfMany) {
   open_pm4();
   // 0xffff1000: count 0x3fff, no payload. [gfx_v10_0.c .nop = PACKET3(PACKET3_NOP, 0x3FFF)]
-  submit(std::vector<u32>{0xffff1000, packet3(0x10, 3), 1, 2, 3} + write_data(kData, {7}));
+  // 0x80000000: of type 2. [nvd.h CP_PACKET2]
+  submit(std::vector<u32>{0xffff1000, 0x80000000, packet3(0x10, 3), 1, 2, 3} +
+         write_data(kData, {7}));
   EXPECT_EQ(peek<u32>(kData), 7u);
 }
 
