@@ -12,7 +12,7 @@
 #include "bench/emulator/matmul_words.h"
 #include "emulator/amd/compute/grid.h"
 #include "emulator/amd/isa/handlers.h"
-#include "emulator/amd/races/queue_races.h"
+#include "emulator/core/races/queue_races.h"
 
 namespace doorbell::emu::amdgpu {
 namespace {
@@ -74,7 +74,7 @@ void matmul(benchmark::State& state) {
   for (auto _ : state) {
     std::fill(machine.matrices[0].begin(), machine.matrices[0].end(), 0.0f);
     if (state.range(3) == 2) {
-      options.races = std::make_shared<GlobalRaces>(chip, waves_per_group(dispatch));
+      options.races = std::make_shared<GlobalRaces>(race_rules(chip), waves_per_group(dispatch));
       options.memory_race = [](const std::string&) { return true; };
     }
     if (state.range(3) == 3) dispatch.task = queue.launch("the product", 1);

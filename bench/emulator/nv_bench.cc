@@ -1,12 +1,15 @@
 // How fast the interpreter of NVIDIA's machine code runs one warp's loop of FFMA, and the inner
-// loop of a product by matrix instructions, on one core, with the registers judged and without. By
-// Google Benchmark; items are warp-instructions.
+// loop of a product by matrix instructions, on one core, with the registers judged and without; and
+// a loop of loads and stores of a grid, with races in memory judged and without. By Google
+// Benchmark; items are warp-instructions.
 #include <benchmark/benchmark.h>
 
 #include <cstring>
 
 #include "base/util/check.h"
+#include "emulator/core/races/queue_races.h"
 #include "emulator/nv/compute/block.h"
+#include "emulator/nv/compute/rules.h"
 
 namespace doorbell::emu::nvgpu {
 namespace {
@@ -69,6 +72,52 @@ void run_loop(benchmark::State& state, std::vector<Words> body) {
   }
   state.SetItemsProcessed(static_cast<i64>(instructions));
 }
+// S2R R0, SR_TID.X; IMAD.SHL.U32 R2, R0, 0x4, RZ; 4 times LDG.E R4, [R2.64+n]; FFMA R4, -R5, R5,
+// R4; STG.E [R2.64+m], R4: the address's upper half, R3, is zero.
+constexpr u64 kFrom = 0x10000, kTo = 0x20000;
+std::vector<Words> loads_and_stores() {
+  std::vector<Words> words{{0x0000000000007919, 0x000e280000002100},
+                           {0x0000000400027824, 0x001fca00078e00ff}};
+  for (u64 i = 0; i < 4; ++i) {
+    const u64 offset = i * 0x1000;
+    words.push_back({0x0000000402047981 | (kFrom + offset) << 40, 0x000ea8000c1e1900});
+    words.push_back({0x0000000505047223, 0x000fc80000000104});
+    words.push_back({0x0000000402007986 | (kTo + offset) << 40, 0x000fe2000c101904});
+  }
+  return words;
+}
+
+// A block of two warps.
+void memory_loop(benchmark::State& state) {
+  CubinKernel kernel;
+  kernel.name = "loop";
+  kernel.entry = Cubin::kCodeStart;
+  const Launch launch{.block = {64, 1, 1}};
+  AddressSpace memory;
+  std::vector<u8> bytes(kTo);
+  CHECK(memory.map(kFrom, bytes.size(), bytes.data(), true, false, {}, memory.add_buffer({})), "");
+  Checks checks(Level::Off);
+  const Check* const rules[] = {&kGlobalRace};
+  CHECK(checks.configure(state.range(0) == 1 ? "off,NV-RACE-002=error" : "off", rules), "");
+  const Program program = decode(make_loop(loads_and_stores()), Cubin::kCodeStart, 86);
+  Grid grid{.kernel = kernel, .launch = launch, .memory = memory, .checks = checks};
+  grid.set_program(program);
+  AgentRaces agents;
+  QueueRaces queue(agents);
+  u64 instructions = 0;
+  for (auto _ : state) {
+    std::shared_ptr<RaceTask> task;
+    if (state.range(0) == 2) task = queue.launch("the loop", 1);
+    grid.task = task.get();
+    const auto fault = run_blocks(grid, &instructions);
+    CHECK(!fault, "{}", to_string(*fault));
+    if (task) task->end_part();
+    queue.join_grids();
+  }
+  state.SetItemsProcessed(static_cast<i64>(instructions));
+}
+BENCHMARK(memory_loop)->Arg(0)->Arg(1)->Arg(2)->ArgName("races")->Unit(benchmark::kMillisecond);
+
 void ffma_loop(benchmark::State& state) { run_loop(state, products()); }
 void hmma_loop(benchmark::State& state) { run_loop(state, matrix_products()); }
 BENCHMARK(ffma_loop)->Arg(0)->Arg(1)->ArgName("judged")->Unit(benchmark::kMillisecond);

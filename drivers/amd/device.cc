@@ -101,8 +101,9 @@ AmdDevice::AmdDevice(core::DeviceSpec spec, std::shared_ptr<Kfd> kfd, KfdGpu& gp
       queue_memory_(queue_memory_blocks(gpu)),
       code_(gpu),
       scratch_(gpu, caps),
-      vram_(new hcq::DeviceAllocator(*this, buffer_blocks(gpu, options.sdma),
-                                     [this] { return kfd_->check_process(); })),
+      vram_(new hcq::DeviceAllocator(
+          *this, buffer_blocks(gpu, options.sdma), [this] { return kfd_->check_process(); },
+          options.host_accesses)),
       allocator_(name(), std::unique_ptr<core::Allocator>(vram_), options.max_cached) {}
 
 Result<void> AmdDevice::start(const Options& options) {

@@ -40,6 +40,8 @@ struct Options {
   // More about the death of the GPU with this id than the kernel reports: an emulator knows. Null:
   // nothing.
   std::function<std::string(u32 gpu_id)> explain;
+  // Is told what the host copies in and out of buffers; borrowed. Null: nobody asks.
+  os::HostAccesses* host_accesses = nullptr;
 };
 
 class AmdDevice final : public hcq::Device, private KfdEvents::Listener {

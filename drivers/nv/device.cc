@@ -89,8 +89,9 @@ NvDevice::NvDevice(core::DeviceSpec spec, std::shared_ptr<Nvk> nvk, NvkGpu& gpu,
                            kQueueBlock)),
       code_memory_(
           blocks(gpu, {.kind = MemoryKind::VisibleVideo, .low = true, .what = "code"}, kCodeBlock)),
-      memory_(new hcq::DeviceAllocator(*this, blocks(gpu, buffer_request(gpu), 0),
-                                       [this] { return nvk_->check_process(); })),
+      memory_(new hcq::DeviceAllocator(
+          *this, blocks(gpu, buffer_request(gpu), 0), [this] { return nvk_->check_process(); },
+          options.host_accesses)),
       allocator_(name(), std::unique_ptr<core::Allocator>(memory_), options.max_cached) {}
 
 Result<void> NvDevice::start(const Options& options) {

@@ -31,6 +31,8 @@ struct Options {
   // More about what stopped the GPU than the kernel modules report: an emulator knows. Null:
   // nothing.
   std::function<std::string()> explain;
+  // Is told what the host copies in and out of buffers; borrowed. Null: nobody asks.
+  os::HostAccesses* host_accesses = nullptr;
 };
 
 class NvDevice final : public hcq::Device {

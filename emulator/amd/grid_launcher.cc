@@ -148,7 +148,8 @@ void GridLauncher::judge_races(const Dispatch& dispatch, GridOptions* grid) {
   grid->races = races_.lock();
   if (!grid->races || dispatch.code != races_code_ || dispatch.xcc <= races_xcc_ ||
       dispatch.xcc_count == 1)
-    grid->races = std::make_shared<GlobalRaces>(*options_.chip, waves_per_group(dispatch));
+    grid->races =
+        std::make_shared<GlobalRaces>(race_rules(*options_.chip), waves_per_group(dispatch));
   races_ = grid->races;
   races_code_ = dispatch.code;
   races_xcc_ = dispatch.xcc;
@@ -163,8 +164,8 @@ std::unique_ptr<RunningGrid> GridLauncher::launch(const Dispatch& dispatch, Cach
     code_ = std::move(*code);
   }
   GridOptions options{.poison = options_.poison, .compute_units = options_.compute_units};
-  options.broken = [checks = options_.checks](const GridStop& stop) {
   options.returns_from_traps = options_.returns_from_traps;
+  options.broken = [checks = options_.checks](const GridStop& stop) {
     return checks->report(rule_of(stop), stop.what) == Level::Error;
   };
   if (caches) options.cache_units = caches->shape().units;

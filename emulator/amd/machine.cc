@@ -22,8 +22,9 @@
 #include "emulator/amd/kfd/kfd.h"
 #include "emulator/amd/kfd/kfd_checks.h"
 #include "emulator/amd/kfd/kfd_files.h"
-#include "emulator/amd/races/agent_races.h"
 #include "emulator/core/machine_clock.h"
+#include "emulator/core/races/agent_races.h"
+#include "emulator/core/races/host_races.h"
 
 namespace doorbell::emu::amdgpu {
 namespace {
@@ -138,6 +139,7 @@ struct Machine::State {
   Trace trace;
   UndefinedMemory undefined;
   std::unique_ptr<AgentRaces> races;       // null: not judged
+  std::unique_ptr<HostRaces> host;         // the same
   std::atomic<u64> now_ns{1'000'000'000};  // lockstep
   std::unique_ptr<Kfd> kfd;
   std::vector<std::unique_ptr<GpuEngine>> engines;  // go before the Kfd that they interrupt
@@ -166,7 +168,10 @@ Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
   kfd.checks = &state->checks;
   UndefinedMemory* undefined = asks_for_undefined(state->checks) ? &state->undefined : nullptr;
   const bool waits = state->checks.level(kLoadWait) != Level::Off;
-  if (state->checks.level(kAgentRace) != Level::Off) state->races = std::make_unique<AgentRaces>();
+  if (state->checks.level(kAgentRace) != Level::Off) {
+    state->races = std::make_unique<AgentRaces>();
+    state->host = std::make_unique<HostRaces>(*state->races, state->checks, kAgentRace);
+  }
   const bool races = state->checks.level(kLdsRace) != Level::Off ||
                      state->checks.level(kMemoryRace) != Level::Off || state->races != nullptr;
   if ((undefined != nullptr || waits || races) && state->options.counts != nullptr)
@@ -229,6 +234,7 @@ std::unique_ptr<os::Clock> Machine::clock(os::Clock& host) {
 }
 
 Checks& Machine::checks() { return state_->checks; }
+os::HostAccesses* Machine::host_accesses() { return state_->host.get(); }
 Kfd& Machine::kfd() { return *state_->kfd; }
 
 // Does nothing if another thread runs the machine, or if it is called from an interrupt.

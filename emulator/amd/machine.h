@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/os/host_accesses.h"
 #include "base/os/system.h"
 #include "base/util/result.h"
 #include "emulator/core/checks.h"
@@ -64,6 +65,8 @@ class Machine {
   std::unique_ptr<os::Clock> clock(os::Clock& host);
 
   Checks& checks();
+  // For drivers in this process: is told what the host accesses; null: races are not judged.
+  os::HostAccesses* host_accesses();
   Kfd& kfd();
   // Reports what the process leaves, as its end would.
   void tell_leaks();

@@ -18,6 +18,9 @@
 #include "base/util/log.h"
 #include "base/util/try.h"
 #include "emulator/core/machine_clock.h"
+#include "emulator/core/races/agent_races.h"
+#include "emulator/core/races/host_races.h"
+#include "emulator/nv/compute/rules.h"
 #include "emulator/nv/nv_files.h"
 #include "emulator/nv/rm/rm.h"
 #include "emulator/nv/uvm/uvm.h"
@@ -55,6 +58,8 @@ struct Machine::State {
   Checks checks{Level::Error};
   Trace trace;
   std::atomic<u64> now_ns{1'000'000'000};  // lockstep
+  std::unique_ptr<AgentRaces> races;       // null: not judged
+  std::unique_ptr<HostRaces> host;         // the same
   mutable std::mutex mutex;                // guards the members below, but the thread
   Nodes nodes;
   std::vector<std::unique_ptr<Gpu>> gpus;
@@ -77,6 +82,11 @@ Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
     if (told) told(report);
     trace->write({.kind = "check", .text = text});
   });
+  if (parts.checks.level(kAgentRace) != Level::Off) {
+    parts.races = std::make_unique<AgentRaces>(OrderNames{
+        "WAIT_FOR_IDLE, RELEASE_WFI", "SEM_EXECUTE, LAUNCH_DMA, a descriptor's release"});
+    parts.host = std::make_unique<HostRaces>(*parts.races, parts.checks, kAgentRace);
+  }
   TRY(const hw::DriverAbi abi, parse_driver(parts.options.driver));
   TRY(const std::vector<const Model*> models, parse_models(parts.options.gpus));
   for (const Model* model : models) {
@@ -92,6 +102,7 @@ Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
                      .seed = parts.options.seed + index,
                      .hang_after = parts.options.hang_after,
                      .counts = parts.options.counts.get(),
+                     .races = parts.races.get(),
                      .now_ns = [s = &parts] { return s->now(); },
                      .interrupt = [s = &parts, index] { s->rm->interrupt(index); }}));
     parts.gpus.push_back(std::move(gpu));
@@ -103,7 +114,8 @@ Result<std::unique_ptr<Machine>> Machine::create(MachineOptions options) {
                                               .nodes = &parts.nodes,
                                               .poison = parts.options.adversarial,
                                               .replaces = parts.options.preload,
-                                              .gpus = &parts.gpus});
+                                              .gpus = &parts.gpus,
+                                              .races = parts.races.get()});
   parts.uvm = std::make_unique<Uvm>(*parts.rm);
   if (!parts.options.lockstep) parts.thread = std::thread([&parts] { parts.work(); });
   return std::unique_ptr<Machine>(new Machine(std::move(state)));
@@ -184,6 +196,7 @@ std::unique_ptr<os::Clock> Machine::clock(os::Clock& host) {
 }
 
 Checks& Machine::checks() { return state_->checks; }
+os::HostAccesses* Machine::host_accesses() { return state_->host.get(); }
 usize Machine::gpu_count() const { return state_->gpus.size(); }
 
 std::string Machine::last_fault(u32 gpu) const {
@@ -270,8 +283,13 @@ Machine::Mapped Machine::mapped(int descriptor) const {
     errno = memory.error().os_errno;
     return {};
   }
-  return {*memory, file->offset, file->bytes, file->memory->kind() == Memory::Kind::Usermode,
-          file->gpu};
+  return {*memory,     file->offset,
+          file->bytes, file->memory->kind() == Memory::Kind::Usermode,
+          file->gpu,   file->memory->host() + file->offset};
+}
+
+void Machine::note_mapping(const Mapped& mapped, const u8* at, u64 bytes) {
+  if (state_->races != nullptr) state_->races->alias(at, mapped.host, bytes);
 }
 
 void Machine::ring(u32 gpu, u32 token) {
@@ -279,7 +297,10 @@ void Machine::ring(u32 gpu, u32 token) {
     std::lock_guard lock(state_->mutex);
     state_->gpus[gpu]->ring(token);
   }
-  if (state_->options.lockstep) run_some();
+  // Where races are judged, only a host that waits or asks for the time moves the machine: a
+  // doorbell would order all work.
+  const bool moves = state_->races == nullptr || state_->options.adversarial;
+  if (state_->options.lockstep && moves) run_some();
 }
 
 }  // namespace doorbell::emu::nvgpu

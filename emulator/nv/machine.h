@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/os/host_accesses.h"
 #include "base/os/system.h"
 #include "base/util/result.h"
 #include "emulator/core/checks.h"
@@ -59,6 +60,8 @@ class Machine {
   std::unique_ptr<os::Clock> clock(os::Clock& host);
 
   Checks& checks();
+  // For drivers in this process: is told what the host accesses; null: races are not judged.
+  os::HostAccesses* host_accesses();
   usize gpu_count() const;
   // Reports what the process leaves, as its end would.
   void tell_leaks();
@@ -91,8 +94,11 @@ class Machine {
     u64 offset = 0, bytes = 0;
     bool is_doorbell = false;
     u32 gpu = 0;
+    const u8* host = nullptr;  // the bytes as the GPUs have them
   };
   Mapped mapped(int descriptor) const;
+  // The process has mapped what mapped() says.
+  void note_mapping(const Mapped& mapped, const u8* at, u64 bytes);
   // A store to the doorbell, in process.
   void ring(u32 gpu, u32 token);
 

@@ -61,7 +61,9 @@ class DeviceFile final : public os::File {
     os::MapRequest prepared = request;
     prepared.offset = mapped.offset;
     prepared.executable = false;
-    return os::map_descriptor(mapped.file, prepared, path_);
+    TRY(os::Mapping mapping, os::map_descriptor(mapped.file, prepared, path_));
+    machine_.note_mapping(mapped, mapping.data(), request.size);
+    return mapping;
   }
 
   Result<os::MappedRegisters> map_registers(const os::MapRequest& request) override {

@@ -68,7 +68,7 @@ Result<StagingRing*> DeviceAllocator::staging() {
   TRY(check_());
   std::lock_guard lock(mutex_);
   if (staging_ == nullptr) {
-    TRY(staging_, StagingRing::make(device_.copy_queue(), kStagingBytes));
+    TRY(staging_, StagingRing::make(device_.copy_queue(), kStagingBytes, accesses_));
   }
   return staging_.get();
 }
@@ -86,6 +86,7 @@ Result<void> DeviceAllocator::copy_in(const core::Allocation& to, i64 offset, co
   if (host == nullptr) return write(address(to, offset).value, from, static_cast<u64>(bytes));
   TRY(check_());
   TRY(device_.fence().wait());
+  tell(host, bytes, true);
   std::memcpy(host, from, static_cast<usize>(bytes));
   return {};
 }
@@ -100,6 +101,7 @@ Result<void> DeviceAllocator::copy_out(void* to, const core::Allocation& from, i
   }
   TRY(check_());
   TRY(device_.fence().wait());
+  tell(host, bytes, false);
   std::memcpy(to, host, static_cast<usize>(bytes));
   return {};
 }
@@ -112,6 +114,8 @@ Result<void> DeviceAllocator::copy(const core::Allocation& to, i64 to_offset,
   if (into != nullptr && out_of != nullptr) {
     TRY(check_());
     TRY(device_.fence().wait());
+    tell(out_of, bytes, false);
+    tell(into, bytes, true);
     std::memmove(into, out_of, static_cast<usize>(bytes));
     return {};
   }

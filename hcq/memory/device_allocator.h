@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 
+#include "base/os/host_accesses.h"
 #include "core/device/allocator.h"
 #include "hcq/device.h"
 #include "hcq/memory/block_allocator.h"
@@ -24,8 +25,13 @@ class DeviceAllocator final : public core::Allocator {
   // Fails where this process may not use the device, after a fork.
   using Check = std::function<Result<void>()>;
 
-  DeviceAllocator(Device& device, MakeBlock make_block, Check check)
-      : device_(device), make_block_(std::move(make_block)), check_(std::move(check)) {}
+  // `accesses` is told what the host copies, and is borrowed; null: nobody asks.
+  DeviceAllocator(Device& device, MakeBlock make_block, Check check,
+                  os::HostAccesses* accesses = nullptr)
+      : device_(device),
+        make_block_(std::move(make_block)),
+        check_(std::move(check)),
+        accesses_(accesses) {}
 
   Result<core::Allocation> allocate(i64 bytes) override;
   void release(const core::Allocation& allocation) override;
@@ -48,11 +54,16 @@ class DeviceAllocator final : public core::Allocator {
     Fence until;
   };
   Result<StagingRing*> staging();
+  // The host is about to copy.
+  void tell(const void* at, i64 bytes, bool is_write) const {
+    if (accesses_ != nullptr) accesses_->access(at, static_cast<u64>(bytes), is_write);
+  }
   void sweep();
 
   Device& device_;
   const MakeBlock make_block_;
   const Check check_;
+  os::HostAccesses* const accesses_;
   std::atomic<i64> in_use_{0};
   std::mutex mutex_;  // guards what follows
   std::list<Retired> retired_;

@@ -16,11 +16,12 @@ constexpr u64 kPieces = 4, kAlignment = 256;
 
 }  // namespace
 
-Result<std::unique_ptr<StagingRing>> StagingRing::make(Queue& queue, i64 bytes) {
+Result<std::unique_ptr<StagingRing>> StagingRing::make(Queue& queue, i64 bytes,
+                                                       os::HostAccesses* accesses) {
   CHECK(bytes > 0 && static_cast<u64>(bytes) % (kPieces * kAlignment) == 0, "staging of {} bytes",
         bytes);
   TRY(std::unique_ptr<ArgumentRing> ring, ArgumentRing::make(queue, bytes));
-  return std::unique_ptr<StagingRing>(new StagingRing(queue, std::move(ring)));
+  return std::unique_ptr<StagingRing>(new StagingRing(queue, std::move(ring), accesses));
 }
 
 Result<Point> StagingRing::submit_copy(GpuAddr to, GpuAddr from, u64 bytes, const Fence& after) {
@@ -37,6 +38,7 @@ Result<Point> StagingRing::copy_in(GpuAddr to, const void* from, u64 bytes, cons
   for (u64 done = 0; done < bytes; done += piece) {
     const u64 now = std::min(piece, bytes - done);
     TRY(const ArgumentRing::Location location, ring_->allocate(now, kAlignment));
+    if (accesses_ != nullptr) accesses_->access(location.host, now, true);
     std::memcpy(location.host, static_cast<const u8*>(from) + done, now);
     // Later pieces follow the first on the queue.
     Result<Point> point =
@@ -75,6 +77,7 @@ Result<void> StagingRing::copy_out_through(const ArgumentRing::Location& whole, 
     const u64 place = received % kPieces, offset = received * piece;
     TRY(queue_.wait(positions[place]));
     const u64 now = std::min(piece, bytes - offset);
+    if (accesses_ != nullptr) accesses_->access(whole.host + place * piece, now, false);
     std::memcpy(to + offset, whole.host + place * piece, now);
     work.advance(static_cast<i64>(now));
     ++received;

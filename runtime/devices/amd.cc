@@ -84,6 +84,7 @@ Result<std::unique_ptr<core::Device>> AmdBackend::open(core::DeviceSpec spec) {
     options.explain = [machine = state.emulated.get()](u32 gpu_id) {
       return machine->last_fault(gpu_id);
     };
+    options.host_accesses = state.emulated->host_accesses();
     // What takes a GPU a moment takes it minutes.
     constexpr u64 kHour_ns = 3'600'000'000'000;
     options.timeout_ns = kHour_ns;

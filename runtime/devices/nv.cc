@@ -60,6 +60,7 @@ Result<std::unique_ptr<core::Device>> open(core::DeviceSpec spec, const core::Co
     TRY(EmulatedNv * machine, emulated_machine(config, spec.arch));
     nvk = machine->nvk();
     options.explain = [machine] { return machine->explanation(); };
+    options.host_accesses = machine->host_accesses();
     // What takes a GPU a moment takes it minutes.
     constexpr u64 kHour_ns = 3'600'000'000'000;
     options.timeout_ns = kHour_ns;

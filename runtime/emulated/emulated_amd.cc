@@ -29,6 +29,7 @@ class Emulated : public EmulatedAmd {
  public:
   std::shared_ptr<amd::Kfd> kfd() override { return kfd_; }
   std::string last_fault(u32 gpu_id) override { return machine_->kfd().last_fault(gpu_id); }
+  os::HostAccesses* host_accesses() override { return machine_->host_accesses(); }
 
   Result<void> open(emu::amdgpu::MachineOptions options) {
     TRY(machine_, emu::amdgpu::Machine::create(std::move(options)));

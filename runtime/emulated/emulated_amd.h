@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "base/os/host_accesses.h"
 #include "base/util/result.h"
 #include "drivers/amd/kernel/kfd.h"
 #include "runtime/emulated/emulator_settings.h"
@@ -19,6 +20,8 @@ class EmulatedAmd {
   virtual std::shared_ptr<amd::Kfd> kfd() = 0;
   // What stopped this GPU last; empty: nothing did.
   virtual std::string last_fault(u32 gpu_id) = 0;
+  // Is told what drivers copy by the host; null: nobody asks.
+  virtual os::HostAccesses* host_accesses() = 0;
 };
 
 // `arch`: the GPU that DEV asks for, or empty.

@@ -23,6 +23,7 @@ emu::nvgpu::MachineOptions machine_options(const EmulatorSettings& settings,
 class Emulated : public EmulatedNv {
  public:
   std::shared_ptr<nv::Nvk> nvk() override { return nvk_; }
+  os::HostAccesses* host_accesses() override { return machine_->host_accesses(); }
   std::string explanation() override {
     std::string text;
     for (u32 gpu = 0; gpu < machine_->gpu_count() && text.empty(); ++gpu)

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "base/os/host_accesses.h"
 #include "base/util/result.h"
 #include "drivers/nv/kernel/nvk.h"
 #include "runtime/emulated/emulator_settings.h"
@@ -19,6 +20,8 @@ class EmulatedNv {
   virtual std::shared_ptr<nv::Nvk> nvk() = 0;
   // What stopped a channel of some GPU last, or what its channels wait for; empty: nothing.
   virtual std::string explanation() = 0;
+  // Is told what drivers copy by the host; null: nobody asks.
+  virtual os::HostAccesses* host_accesses() = 0;
 };
 
 // `arch`: the GPU that DEV asks for, or empty.

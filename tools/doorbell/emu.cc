@@ -128,14 +128,19 @@ void make_nvidia_nodes(const Root& root, usize gpus) {
     std::ofstream(folder / fmt::format("nvidia{}", gpu)).flush();
 }
 
+// The list of --check, which comes behind what --races asks for.
+std::string with_races(const Options& options, std::string_view rules) {
+  return options.races ? fmt::format("{}=error,{}", rules, options.checks) : options.checks;
+}
+
 // A client of NVIDIA's kernel modules, or of the CUDA driver API: it finds the modules' nodes, and
 // loads the emulated libcuda.
-int run_nvidia(const Options& options) {
+int run_nvidia(Options options) {
+  options.checks = with_races(options, "NV-RACE");
   or_throw(emu::Checks().configure(options.checks, emu::cuda::all_checks()));
   const usize gpus = or_throw(emu::cuda::parse_gpus(options.gpus)).size();
-  for (const auto& [option, is_given] :
-       {std::pair("--dump-waves", !options.dump_waves.empty()),
-        std::pair("--break", !options.breaks.empty()), std::pair("--races", options.races)})
+  for (const auto& [option, is_given] : {std::pair("--dump-waves", !options.dump_waves.empty()),
+                                         std::pair("--break", !options.breaks.empty())})
     if (is_given)
       throw fail(ErrorKind::Unsupported, "{} is for AMD's GPUs, {} is NVIDIA's", option,
                  options.gpus);
@@ -165,11 +170,6 @@ void set_breakpoints(const Options& options) {
     setenv("EMU_BREAK_FILE", or_throw(emu::TraceFile::create(options.break_file)).c_str(), 1);
 }
 
-// What the list of --check says of the rules' levels goes first.
-std::string with_races(const Options& options) {
-  return options.races ? "AMD-RACE=error," + options.checks : options.checks;
-}
-
 int run(const Options& given) {
   Options options = given;
   if (options.rules) return print_rules();
@@ -180,7 +180,7 @@ int run(const Options& given) {
         std::pair("--break-count", &options.break_count)})
     if (!text->empty()) or_throw(emu::parse_number(what, *text));
   if (options.gpus.starts_with("sm_")) return run_nvidia(options);
-  options.checks = with_races(options);
+  options.checks = with_races(options, "AMD-RACE");
   or_throw(emu::Checks().configure(options.checks, emu::amdgpu::all_checks()));
   // Checked here: the program would fail only when it opens a GPU.
   const std::vector<std::string> gpus = or_throw(emu::amdgpu::parse_gpus(options.gpus));
@@ -242,7 +242,7 @@ void add_emu(CLI::App* app, int* status) {
   command->add_flag(
       "--races", options->races,
       "Judge whether anything orders what waves, kernels, queues and GPUs do in LDS and memory "
-      "(AMD-RACE at error); slower");
+      "(AMD-RACE, NV-RACE at error); slower");
   command->add_flag("--rules", options->rules,
                     "List the rules, and whether each door sees them broken");
   command->add_option("command", options->command, "The program and its arguments, after --");

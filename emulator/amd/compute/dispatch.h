@@ -10,10 +10,13 @@
 
 #include "base/util/types.h"
 
+namespace doorbell::emu {
+class RaceTask;
+}
+
 namespace doorbell::emu::amdgpu {
 
 class GlobalWaveSync;
-class RaceTask;
 
 struct Dispatch {
   std::string kernel;                   // for reports: a name, or empty

@@ -58,9 +58,10 @@ Grid::Grid(const Chip& chip, CodeCache& code, Memory& memory, Dispatch dispatch,
     counter_ = std::make_unique<WaveCounter>(chip_, memory_, launches);
   } else {
     if (dispatch_.task)
-      accesses_ = std::make_unique<GridAccesses>(*dispatch_.task, *options_.space, chip_);
+      accesses_ = std::make_unique<GridAccesses>(*dispatch_.task, *options_.space);
     if (options_.races || accesses_)
-      races_ = std::make_unique<RaceMemory>(memory_, options_.races.get(), accesses_.get());
+      races_ = std::make_unique<RaceMemory>(memory_, chip_, *options_.space, options_.races.get(),
+                                            accesses_.get());
     Memory& seen = races_ ? static_cast<Memory&>(*races_) : memory_;
     if (options_.undefined != nullptr)
       twins_ = std::make_unique<TwinMemories>(seen, *options_.undefined->space,
@@ -311,8 +312,8 @@ bool Grid::obey(const Exit& exit, WorkGroup& group, usize index, GridStop& resul
       result = illegal(exit, group, index, fmt::format("illegal instruction {}", exit.name));
       return false;
     case Exit::Kind::Trap:
-      result = stop(GridStop::Kind::Trap, group, index, exit, fmt::format("trap {}", exit.value));
       if (options_.returns_from_traps) return true;
+      result = stop(GridStop::Kind::Trap, group, index, exit, fmt::format("trap {}", exit.value));
       return false;
   }
   return false;

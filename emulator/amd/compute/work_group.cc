@@ -16,6 +16,9 @@ namespace doorbell::emu::amdgpu {
 
 namespace {
 
+// A group's only one.
+constexpr u32 kBarrier = 0;
+
 void fill_random(u32* words, usize count, Random& random) {
   for (usize i = 0; i < count; ++i) words[i] = static_cast<u32>(random.next());
 }
@@ -127,7 +130,7 @@ void WorkGroup::wait_at_barrier(usize i, u64 pc) {
   members_[i].state = State::AtBarrier;
   members_[i].barrier_pc = pc;
   ++signalled_;
-  tell(&GroupOrder::arrive, static_cast<u32>(i));
+  tell(&GroupOrder::arrive, static_cast<u32>(i), kBarrier);
   release();
 }
 
@@ -135,7 +138,7 @@ bool WorkGroup::signal_barrier(usize i) {
   CHECK_LT(i, count_);
   split_ = true;
   const bool first = signalled_++ == 0;
-  tell(&GroupOrder::arrive, static_cast<u32>(i));
+  tell(&GroupOrder::arrive, static_cast<u32>(i), kBarrier);
   release();
   return first;
 }
@@ -145,7 +148,7 @@ void WorkGroup::wait_for_barrier(usize i, u64 pc) {
   split_ = true;
   if (member.barrier_complete) {
     member.barrier_complete = false;
-    tell(&GroupOrder::pass, static_cast<u32>(i));
+    tell(&GroupOrder::pass, static_cast<u32>(i), kBarrier);
     return;
   }
   member.state = State::AtBarrier;
@@ -181,12 +184,12 @@ void WorkGroup::end(usize i) {
 void WorkGroup::release() {
   if (signalled_ == 0 || signalled_ < live_) return;
   signalled_ = 0;
-  tell(&GroupOrder::complete);
+  tell(&GroupOrder::complete, kBarrier);
   for (usize i = 0; i < count_; ++i) {
     Member& member = members_[i];
     if (member.state == State::AtBarrier) {
       member.state = State::Ready;
-      tell(&GroupOrder::pass, static_cast<u32>(i));
+      tell(&GroupOrder::pass, static_cast<u32>(i), kBarrier);
     } else if (member.state == State::Ready && split_) {
       member.barrier_complete = true;
     }

@@ -12,10 +12,10 @@
 #include "emulator/amd/compute/wave_start.h"
 #include "emulator/amd/compute/wave_sync.h"
 #include "emulator/amd/isa/memory/memory.h"
-#include "emulator/amd/isa/races/global_races.h"
 #include "emulator/amd/isa/races/lds_races.h"
 #include "emulator/amd/isa/shadow/twin.h"
 #include "emulator/amd/isa/wave.h"
+#include "emulator/core/races/global_races.h"
 
 namespace doorbell::emu::amdgpu {
 

@@ -19,6 +19,7 @@
 
 namespace doorbell::emu {
 class AddressSpace;
+class AgentRaces;
 class Checks;
 class Trace;
 class UndefinedMemory;
@@ -26,7 +27,6 @@ class UndefinedMemory;
 
 namespace doorbell::emu::amdgpu {
 
-class AgentRaces;
 class Caches;
 class Launcher;
 class PacketHook;

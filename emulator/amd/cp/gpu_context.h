@@ -15,8 +15,8 @@
 #include "emulator/amd/cp/launcher.h"
 #include "emulator/amd/cp/packet_hook.h"
 #include "emulator/amd/cp/register_file.h"
-#include "emulator/amd/races/agent_races.h"
 #include "emulator/core/checks.h"
+#include "emulator/core/races/agent_races.h"
 #include "emulator/core/trace.h"
 
 namespace doorbell::emu::amdgpu {

@@ -6,7 +6,7 @@
 
 #include "base/util/format.h"
 #include "emulator/amd/cp/caches.h"
-#include "emulator/amd/races/agent_races.h"
+#include "emulator/core/races/agent_races.h"
 
 namespace doorbell::emu::amdgpu {
 

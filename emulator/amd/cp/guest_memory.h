@@ -11,14 +11,17 @@
 
 #include "emulator/amd/cp/posted_writes.h"
 #include "emulator/amd/cp/queue_description.h"
-#include "emulator/amd/races/access_map.h"
 #include "emulator/core/address_space.h"
+#include "emulator/core/races/access_map.h"
 #include "emulator/core/undefined_memory.h"
+
+namespace doorbell::emu {
+class RaceTask;
+}
 
 namespace doorbell::emu::amdgpu {
 
 class Caches;
-class RaceTask;
 
 // Whose access it is: the L2 serves some of them and not others, by chip (caches.h).
 enum class Client : u8 { CommandProcessor, Sdma };

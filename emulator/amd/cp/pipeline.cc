@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/util/check.h"
-#include "emulator/amd/races/agent_races.h"
+#include "emulator/core/races/agent_races.h"
 
 namespace doorbell::emu::amdgpu {
 

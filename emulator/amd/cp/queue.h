@@ -13,7 +13,7 @@
 #include "drivers/amd/hw/stream/stream.h"
 #include "emulator/amd/cp/gpu_context.h"
 #include "emulator/amd/cp/queue_description.h"
-#include "emulator/amd/races/queue_races.h"
+#include "emulator/core/races/queue_races.h"
 
 namespace doorbell::emu::amdgpu {
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "emulator/amd/kfd/device.h"
-#include "emulator/amd/races/agent_races.h"
 #include "emulator/core/checks.h"
+#include "emulator/core/races/agent_races.h"
 #include "emulator/core/undefined_memory.h"
 
 namespace doorbell::emu::amdgpu {

@@ -52,6 +52,7 @@ class Kfd {
   Events& events() { return *events_; }
   Checks& checks() { return *options_.checks; }
   Trace* trace() { return options_.trace; }
+  AgentRaces* races() { return options_.races; }
   u64 now_ns() const;
   // In lockstep a trace is the same in every run: it omits what differs.
   amd::hw::ClientPointers traced_pointers() const {

@@ -92,7 +92,10 @@ class DeviceFile final : public os::File {
         !request.shared && (request.readable || request.writable || request.executable);
     if (int why = kfd_.judge_map(gpu_, {request.offset, request.size, is_copy}))
       return fail_errno(why, "map {:#x} bytes of {} at {:#x}", request.size, path_, request.offset);
-    return os::map_descriptor(descriptor_, request, path_);
+    TRY(os::Mapping mapping, os::map_descriptor(descriptor_, request, path_));
+    if (AgentRaces* races = kfd_.races(); races != nullptr && request.shared)
+      races->alias(mapping.data(), memory().at(request.offset), request.size);
+    return mapping;
   }
 
   Result<os::MappedRegisters> map_registers(const os::MapRequest& request) override {

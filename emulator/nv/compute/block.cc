@@ -26,8 +26,8 @@ Flow stop(Warp& warp, const Check& rule, u32 lane, u64 address, std::string mess
   return Flow::Stop;
 }
 
-Block::Block(const Grid& grid, std::array<u32, 3> index, InstructionCounter* counter)
-    : grid_(grid), index_(index), counter_(counter) {
+Block::Block(const Grid& grid, std::array<u32, 3> index, InstructionCounter* counter, u64 number)
+    : grid_(grid), index_(index), number_(number), counter_(counter) {
   const auto& size = grid.launch.block;
   const u32 threads = size[0] * size[1] * size[2];
   for (u32 first = 0; first < threads; first += kLanes) {
@@ -41,6 +41,7 @@ Block::Block(const Grid& grid, std::array<u32, 3> index, InstructionCounter* cou
     warp->predicates[kTrue] = warp->predicates[kUniformPredicates + kTrue] = kAllLanes;
     warps_.push_back(std::move(warp));
   }
+  if (grid.judge != nullptr) order_ = grid.judge->start(number, index);
   if (grid.data_caches != nullptr) cache_ = &grid.data_caches->for_block(grid.memory);
   shared_.resize(grid.kernel.shared_bytes + grid.launch.dynamic_shared);
   local_.resize((usize{grid.local_bytes} + grid.local_high_bytes) * warps_.size() * kLanes);
@@ -67,6 +68,7 @@ bool Block::run() {
       const u64 before = warp->instructions;
       run_warp(*warp);
       if (fault_.rule != nullptr) return false;
+      if (warp->alive == 0 && order_ != nullptr) order_->end(warp->index);
       progress |= warp->instructions != before || warp->alive == 0;
       alive |= warp->alive != 0;
     }
@@ -87,7 +89,7 @@ bool Block::run() {
 
 // From `op` until the flow changes; `op` ends behind the last one executed.
 Flow Block::run_operations(Warp& warp, const Operation*& op) {
-  if (counter_ != nullptr) return run_counted(warp, op);
+  if (counter_ != nullptr || grid_.judge != nullptr) return run_watched(warp, op);
   Flow flow = Flow::Next;
   if (rules_.empty()) {
     for (; flow == Flow::Next; ++op) flow = op->handler(warp, *op);
@@ -102,17 +104,45 @@ Flow Block::run_operations(Warp& warp, const Operation*& op) {
   return flow;
 }
 
-Flow Block::run_counted(Warp& warp, const Operation*& op) {
+Flow Block::run_watched(Warp& warp, const Operation*& op) {
   const Operation* const first = grid_.operations.data();
   Flow flow = Flow::Next;
   for (; flow == Flow::Next; ++op) {
-    counter_->begin(class_of(op->opcode));
+    if (counter_ != nullptr) counter_->begin(class_of(op->opcode));
+    if (grid_.judge != nullptr)
+      grid_.judge->begin(number_, warp.index, *op, grid_.start + op->offset);
     const bool good = rules_.empty() || rules_[warp.index].check(
                                             warp, *op, grid_.uses[static_cast<usize>(op - first)]);
     flow = good ? op->handler(warp, *op) : Flow::Stop;
-    counter_->end();
+    if (counter_ != nullptr) counter_->end();
+    if (grid_.judge != nullptr && grid_.judge->has_found() && !tell_races(warp)) flow = Flow::Stop;
   }
   return flow;
+}
+
+// False: the warp is stopped.
+bool Block::tell_races(Warp& warp) {
+  const auto tell = [&](const std::vector<Race>& races, const Check& rule) {
+    for (const Race& race : races) {
+      const std::string message =
+          fmt::format("{}+{:#x}, block ({}, {}, {}), warp {}: {}", grid_.kernel.name, race.pc,
+                      index_[0], index_[1], index_[2], warp.index, race.what);
+      if (grid_.checks.report(rule, message) == Level::Error && warp.fault.rule == nullptr)
+        stop(warp, rule, 0, 0, race.what);
+    }
+  };
+  tell(grid_.judge->take(), kGlobalRace);
+  tell(grid_.judge->take_with_others(), kAgentRace);
+  return warp.fault.rule == nullptr;
+}
+
+// By a barrier of its own number, at which all warps meet.
+void Block::order_accesses() {
+  notes_.order();
+  if (order_ == nullptr) return;
+  for (const auto& warp : warps_) order_->arrive(warp->index, kBarriers);
+  order_->complete(kBarriers);
+  for (const auto& warp : warps_) order_->pass(warp->index, kBarriers);
 }
 
 // The warp's lanes that are not kept waiting, until they have had their turn or all wait.
@@ -279,6 +309,7 @@ u32 Block::threads_alive() const {
 void Block::arrive(Warp& warp, u32 lanes, const Arrival& arrival) {
   BarrierState& state = barriers_[arrival.barrier % kBarriers];
   const u32 count = static_cast<u32>(std::popcount(lanes));
+  if (order_ != nullptr) order_->arrive(warp.index, arrival.barrier % kBarriers);
   state.arrived += count;
   state.threads = arrival.threads;
   state.reduce = arrival.reduce;
@@ -298,11 +329,16 @@ bool Block::release_barrier(u32 number) {
   u32 result = state.count;
   if (state.reduce == Reduce::And) result = state.count == state.arrived ? kAllLanes : 0;
   if (state.reduce == Reduce::Or) result = state.count != 0 ? kAllLanes : 0;
+  if (order_ != nullptr) order_->complete(number);
   for (const auto& warp : warps_) {
     if (state.reduce != Reduce::None) warp->barrier_result = result;
-    for (u32 lane = 0; lane < kLanes; ++lane)
-      if (warp->wait[lane] == Warp::Wait::BlockBarrier && warp->wait_for[lane] == number)
-        warp->wait[lane] = Warp::Wait::None;
+    bool passes = false;
+    for (u32 lane = 0; lane < kLanes; ++lane) {
+      if (warp->wait[lane] != Warp::Wait::BlockBarrier || warp->wait_for[lane] != number) continue;
+      warp->wait[lane] = Warp::Wait::None;
+      passes = true;
+    }
+    if (passes && order_ != nullptr) order_->pass(warp->index, number);
   }
   state = {};
   notes_.order();

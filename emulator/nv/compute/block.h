@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "emulator/core/instruction_counter.h"
+#include "emulator/nv/compute/access_judge.h"
 #include "emulator/nv/compute/data_cache.h"
 #include "emulator/nv/compute/launch.h"
 #include "emulator/nv/compute/shared_notes.h"
@@ -45,6 +46,10 @@ struct Grid {
   u64 shared_window = kSharedWindow, local_window = kLocalWindow;
   std::span<const RegisterUses> uses;  // of the operations; empty: registers are not judged
   DataCaches* data_caches = nullptr;   // null: memory is always read
+  // What it is among others that run (core/races), and what judges its accesses of global memory;
+  // borrowed; null: they are not judged.
+  RaceTask* task = nullptr;
+  AccessJudge* judge = nullptr;
 
   // `program` lives longer; the banks are complete.
   void set_program(const Program& program);
@@ -53,14 +58,15 @@ struct Grid {
 };
 
 // All blocks, one after the other, until one stops; `instructions` counts them unless it is null.
-std::optional<Fault> run_blocks(const Grid& grid, u64* instructions);
+std::optional<Fault> run_blocks(Grid& grid, u64* instructions);
 
 class Block {
  public:
   static constexpr u32 kBarriers = 16;
 
-  // `counter` is borrowed; null: nothing is counted.
-  Block(const Grid& grid, std::array<u32, 3> index, InstructionCounter* counter = nullptr);
+  // `counter` is borrowed; null: nothing is counted. `number`: of the block in its grid.
+  Block(const Grid& grid, std::array<u32, 3> index, InstructionCounter* counter = nullptr,
+        u64 number = 0);
 
   // True when all threads ended; false: fault() is set.
   bool run();
@@ -74,9 +80,14 @@ class Block {
   const std::array<u32, 3>& index() const { return index_; }
 
   // Where an access of `lane` is; null after stop(): the rule was broken.
-  u8* global(Warp& warp, u32 lane, u64 address, u32 bytes, bool write);
+  u8* global(Warp& warp, u32 lane, u64 address, u32 bytes, bool write, bool atomic = false);
   u8* shared(Warp& warp, u32 lane, u64 address, u32 bytes, bool write, bool atomic = false);
   u8* local(Warp& warp, u32 lane, u64 address, u32 bytes);
+  // A store, or an atomic operation, is about to write these bytes where `to` points.
+  void hand_over(const u8* to, const void* from, u32 bytes, bool atomic) {
+    if (grid_.judge != nullptr) [[unlikely]]
+      grid_.judge->hand_over(to, from, bytes, atomic);
+  }
   // Where LDGSTS writes: nobody may access it until the warp waited for the group.
   u8* copy_target(Warp& warp, u32 lane, u64 address, u32 bytes);
   // The warp waited for its first `groups` groups of copies.
@@ -91,7 +102,7 @@ class Block {
   }
 
   // What threads accessed before is ordered with what they access from now on.
-  void order_accesses() { notes_.order(); }
+  void order_accesses();
 
   // The lanes arrive at a barrier and wait, unless they only `arrive`. `threads`: how many it waits
   // for, zero: all that have not ended.
@@ -119,7 +130,8 @@ class Block {
   };
   void run_warp(Warp& warp);
   Flow run_operations(Warp& warp, const Operation*& op);
-  Flow run_counted(Warp& warp, const Operation*& op);
+  Flow run_watched(Warp& warp, const Operation*& op);
+  bool tell_races(Warp& warp);
   bool choose_lanes(Warp& warp, u32 except = 0);
   void end_turn(Warp& warp);
   void release_yielded(Warp& warp);
@@ -136,6 +148,8 @@ class Block {
 
   const Grid& grid_;
   std::array<u32, 3> index_;
+  const u64 number_;
+  GroupOrder* order_ = nullptr;  // null: races of warps are not judged
   std::vector<std::unique_ptr<Warp>> warps_;
   std::vector<RegisterRules> rules_;  // of each warp, if registers are judged
   std::vector<u8> shared_, local_;

@@ -9,7 +9,7 @@
 
 namespace doorbell::emu::nvgpu {
 
-u8* Block::global(Warp& warp, u32 lane, u64 address, u32 bytes, bool write) {
+u8* Block::global(Warp& warp, u32 lane, u64 address, u32 bytes, bool write, bool atomic) {
   if (address % bytes != 0) {
     stop(warp, kMisaligned, lane, address,
          fmt::format("{} bytes at global address {:#x}", bytes, address));
@@ -31,6 +31,8 @@ u8* Block::global(Warp& warp, u32 lane, u64 address, u32 bytes, bool write) {
   if (counter_ != nullptr) [[unlikely]]
     counter_->note_global(address, bytes, write);
   u8* const host = last_range_->host + (address - last_range_->start);
+  if (grid_.judge != nullptr) [[unlikely]]
+    grid_.judge->access(address, host, bytes, write, atomic);
   if (cache_ == nullptr) return host;
   if (!write) return cache_->read(address, host);
   cache_->drop(address);

@@ -137,8 +137,18 @@ Result<LaunchResult> launch(const Cubin& cubin, const CubinKernel& kernel, const
   return result;
 }
 
-std::optional<Fault> run_blocks(const Grid& grid, u64* instructions) {
+std::optional<Fault> run_blocks(Grid& grid, u64* instructions) {
   const std::array<u32, 3>& size = grid.launch.grid;
+  std::optional<AccessJudge> judge;
+  const bool judges_warps = grid.checks.level(kGlobalRace) != Level::Off;
+  if (judges_warps || grid.task != nullptr) {
+    const u32 threads = grid.launch.block[0] * grid.launch.block[1] * grid.launch.block[2];
+    judge.emplace(
+        grid.memory, grid.kernel.entry,
+        judges_warps ? AccessJudge::between_warps((threads + kLanes - 1) / kLanes) : nullptr,
+        grid.task);
+    grid.judge = &*judge;
+  }
   Counts* const counts = grid.launch.counts;
   KernelCounts counted{.launches = 1};
   InstructionCounter counter(counted, neighbours_cycle);
@@ -149,10 +159,11 @@ std::optional<Fault> run_blocks(const Grid& grid, u64* instructions) {
     Block block(grid,
                 {static_cast<u32>(i % size[0]), static_cast<u32>(row % size[1]),
                  static_cast<u32>(row / size[1])},
-                counts != nullptr ? &counter : nullptr);
+                counts != nullptr ? &counter : nullptr, i);
     if (!block.run()) fault = block.fault();
     if (instructions != nullptr) *instructions += block.instructions();
   }
+  grid.judge = nullptr;
   if (counts != nullptr) counts->add(grid.kernel.name, counted);
   return fault;
 }

@@ -150,6 +150,19 @@ std::string describe_grid(const QmdGrid&, const hw::Qmd& qmd) {
 
 namespace {
 
+// The grid reads a constant buffer.
+Result<void> judge_race(const QmdGrid& grid, u32 number, u64 address, const u8* host, u64 bytes) {
+  if (grid.task == nullptr) return {};
+  const auto conflict = grid.task->access(host, bytes, AgentAccess::Read);
+  if (!conflict) return {};
+  const std::string message =
+      fmt::format("{} reads constant buffer {} at {:#x}, {}, {}", grid.task->who(), number, address,
+                  grid.space.describe(address), grid.task->describe(*conflict));
+  if (grid.checks.report(kAgentRace, message) == Level::Error)
+    return fail(ErrorKind::Corrupt, "{}", message);
+  return {};
+}
+
 // The descriptor's constant buffers, as the caches have them.
 Result<void> bind_banks(const QmdGrid& given, const hw::Qmd& qmd,
                         std::map<u32, std::vector<u8>>* banks, Grid* grid) {
@@ -160,10 +173,12 @@ Result<void> bind_banks(const QmdGrid& given, const hw::Qmd& qmd,
     const Range* bank = given.space.find(address);
     if (bank == nullptr || bank->host == nullptr) continue;  // a rule has told it
     const u64 bytes = std::min({qmd.get(ConstantBufferSize, i), bank->end - address, u64{0x10000}});
+    const u8* const host = bank->host + (address - bank->start);
+    if (auto good = judge_race(given, i, address, host, bytes); !good) return good;
     const bool is_invalidated =
         qmd.get(ConstantBufferInvalidate, i) != 0 || qmd.get(InvalidateShaderConstantCache) != 0;
-    (*banks)[i] = given.caches.constants(address, {bank->host + (address - bank->start), bytes},
-                                         is_invalidated, given.adversarial, &is_stale);
+    (*banks)[i] = given.caches.constants(address, {host, bytes}, is_invalidated, given.adversarial,
+                                         &is_stale);
     if (given.show_bank) given.show_bank(i, &(*banks)[i]);
     grid->banks[i] = (*banks)[i];
     if (auto good = judge_stale(given, kStaleConstants, is_stale,
@@ -211,7 +226,8 @@ Result<std::optional<Fault>> run_qmd(const QmdGrid& given, const hw::Qmd& qmd) {
             .local_high_bytes = static_cast<u32>(qmd.get(ShaderLocalMemoryHighSize)),
             .shared_window = given.shared_window,
             .local_window = given.local_window,
-            .data_caches = given.data_caches};
+            .data_caches = given.data_caches,
+            .task = given.task};
   if (given.data_caches != nullptr && qmd.get(InvalidateShaderDataCache) != 0)
     given.data_caches->invalidate();
   std::map<u32, std::vector<u8>> banks;

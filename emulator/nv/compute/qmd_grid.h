@@ -15,6 +15,7 @@
 #include "drivers/nv/hw/qmd/qmd.h"
 #include "emulator/core/address_space.h"
 #include "emulator/core/checks.h"
+#include "emulator/core/races/agent_races.h"
 #include "emulator/nv/compute/data_cache.h"
 #include "emulator/nv/compute/launch.h"
 #include "emulator/nv/isa/register_rules.h"
@@ -66,6 +67,8 @@ struct QmdGrid {
   Counts* counts;         // Launch::counts
   bool adversarial;
   std::string who;  // "GPU 0, channel 1": for reports
+  // What the grid is among others that run; null: races are not judged. Borrowed.
+  RaceTask* task = nullptr;
   // Sees a constant buffer as the grid reads it, and may change it; null: nobody.
   std::function<void(u32 number, std::vector<u8>* bytes)> show_bank;
 };

@@ -137,12 +137,31 @@ inline constexpr Check kTrap{"NV-CODE-006",
                              false,
                              true};
 
+inline constexpr Check kGlobalRace{
+    "NV-RACE-002",
+    "two warps do not access the same bytes of memory, one of them writing, unless a barrier, or "
+    "an "
+    "atomic operation behind a fence, orders them",
+    "PTX ISA, \"Memory Consistency Model\", \"Data races\", \"Causality order\"",
+    Power::Full,
+    Power::Full,
+    true};
+inline constexpr Check kAgentRace{
+    "NV-RACE-003",
+    "two of a machine's grids, channels and copies do not access the same bytes, one of them "
+    "writing, unless a wait for idle, a semaphore or a doorbell orders them",
+    "doc manuals/ampere/ga100/dev_pbdma.ref.txt, \"Semaphore wait-for-idle option\"; "
+    "clc7b5.h NVC7B5_LAUNCH_DMA_DATA_TRANSFER_TYPE; clc7c0.h NVC7C0_WAIT_FOR_IDLE",
+    Power::Full,
+    Power::Partial,
+    true};
+
 inline constexpr const Check* kAllRules[] = {
     &kUnknownInstruction, &kCodeFetch,   &kEndlessKernel, &kUndefinedRegister, &kMissingWait,
     &kGlobalAccess,       &kMisaligned,  &kSharedAccess,  &kLocalAccess,       &kConstantAccess,
     &kUndefinedShared,    &kSharedRace,  &kBarrier,       &kConvergence,       &kTrap,
     &kWarpSync,           &kPendingCopy, &kWholeWarp,     &kMbarrier,          &kRegisterCount,
-    &kBarrierCount,
+    &kBarrierCount,       &kGlobalRace,  &kAgentRace,
 };
 
 }  // namespace doorbell::emu::nvgpu

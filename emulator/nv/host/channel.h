@@ -15,6 +15,7 @@
 #include "drivers/nv/hw/host/methods.h"
 #include "drivers/nv/hw/stream/stream.h"
 #include "emulator/core/address_space.h"
+#include "emulator/core/races/queue_races.h"
 #include "emulator/nv/rm/memory.h"
 
 namespace doorbell::emu::nvgpu {
@@ -73,11 +74,17 @@ struct Channel {
   // Of each subchannel, the values that its class's methods were given; empty before the first.
   std::array<std::vector<u32>, hw::kSubchannels> methods;
   std::vector<u32> inline_data;  // LOAD_INLINE_DATA
-  std::deque<u64> grids;         // descriptors that wait to run
+  // A descriptor that waits to run.
+  struct Grid {
+    u64 qmd = 0;
+    std::shared_ptr<RaceTask> task;  // null: races are not judged
+  };
+  std::deque<Grid> grids;
   // LAUNCH_DMA, with the values of the other methods at that time.
   struct Copy {
     std::vector<u32> methods;
     u32 launch = 0;
+    QueueRaces::Event races;  // empty: races are not judged
   };
   std::deque<Copy> copies;    // that wait to run
   bool is_unflushed = false;  // a copy was not flushed yet
@@ -87,6 +94,10 @@ struct Channel {
     u32 subchannel = 0, method = 0, value = 0;
   };
   std::optional<Method> later;
+
+  // ---- races (core/races); null: they are not judged
+  std::unique_ptr<QueueRaces> races;
+  u64 fetched = 0, announced = 0;  // entries, all in all
 
   AddressSpace& space() const { return va_space->space; }
   bool is_idle() const {

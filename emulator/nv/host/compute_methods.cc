@@ -92,22 +92,31 @@ void Gpu::load_inline(Channel& channel, std::span<const u32> methods, u32 value)
   drain_grids(channel);
   if (channel.group->error != 0) return;
   u8* host = at(channel, target.addr(), bytes, true, "inline data");
+  if (host != nullptr && channel.races)
+    judge(channel, &channel.races->processor(), target.addr(), host, bytes, AgentAccess::Write);
   if (host != nullptr) std::memcpy(host, channel.inline_data.data(), bytes);
   channel.inline_data.clear();
 }
 
 void Gpu::launch(Channel& channel, u64 qmd) {
-  channel.grids.push_back(qmd);
-  if (!options_.adversarial) drain_grids(channel);
+  Channel::Grid grid{.qmd = qmd, .task = nullptr};
+  if (channel.races)
+    grid.task =
+        channel.races->launch(race_place(channel, fmt::format("the grid of {:#x}", qmd)), 1);
+  channel.grids.push_back(std::move(grid));
+  while (!options_.adversarial && !channel.grids.empty() && channel.group->error == 0)
+    run_grid(channel);
 }
 
 void Gpu::drain_grids(Channel& channel) {
   while (!channel.grids.empty() && channel.group->error == 0) run_grid(channel);
+  if (channel.races) channel.races->join_grids();
 }
 
 void Gpu::drain(Channel& channel) {
   drain_grids(channel);
   drain_copies(channel);
+  if (channel.races) channel.races->join_all();
 }
 
 void Gpu::run_late(Channel& channel) {
@@ -116,8 +125,15 @@ void Gpu::run_late(Channel& channel) {
 }
 
 void Gpu::run_grid(Channel& channel) {
-  const u64 address = channel.grids.front();
+  const Channel::Grid launched = channel.grids.front();
+  const u64 address = launched.qmd;
   channel.grids.pop_front();
+  struct End {
+    RaceTask* task;
+    ~End() {
+      if (task != nullptr) task->end_part();
+    }
+  } end{launched.task.get()};
   const u32 bytes =
       4 * hw::qmd_words(model().qmd_major >= 4 ? hw::QmdVersion::V4_0 : hw::QmdVersion::V3_0);
   const u8* host = at(channel, address, bytes, false, "a descriptor");
@@ -126,7 +142,18 @@ void Gpu::run_grid(Channel& channel) {
   std::memcpy(words.data(), host, bytes);
   const FetchHook::Verdict verdict = show({Fetched::Kind::Descriptor, channel.id}, words);
   if (verdict == FetchHook::Verdict::Skip) return;
-  if (verdict == FetchHook::Verdict::Again) channel.grids.push_front(address);
+  if (verdict == FetchHook::Verdict::Again) {
+    channel.grids.push_front(launched);
+    end.task = nullptr;
+  }
+  if (judge(channel, launched.task.get(), address, host, bytes, AgentAccess::Read))
+    run_descriptor(channel, launched, words);
+}
+
+void Gpu::run_descriptor(Channel& channel, const Channel::Grid& launched,
+                         std::span<const u32> words) {
+  const u64 address = launched.qmd;
+  RaceTask* const task = launched.task.get();
   std::span<const u32> methods;
   for (u32 i = 0; i < hw::kSubchannels; ++i)
     if (hw::kind_of(channel.bound[i]) == hw::ClassKind::Compute) methods = channel.methods[i];
@@ -148,6 +175,7 @@ void Gpu::run_grid(Channel& channel) {
       .counts = options_.counts,
       .adversarial = options_.adversarial,
       .who = name(channel),
+      .task = task,
       .show_bank = [&](u32 number, std::vector<u8>* bytes) { show_bank(channel, number, bytes); }};
   Result<hw::Qmd> qmd = check_qmd(grid);
   if (!qmd) return stop_reported(channel, ChannelError::GraphicsException, qmd.error().message);
@@ -159,7 +187,7 @@ void Gpu::run_grid(Channel& channel) {
   if (!ran) return stop_reported(channel, ChannelError::GraphicsException, ran.error().message);
   if (*ran) return stop_for(channel, **ran);
   for (u32 number = 0; number < 3; ++number)
-    if (!release_grid(channel, *qmd, number)) return;
+    if (!release_grid(channel, *qmd, task, number)) return;
   constexpr u32 kSchedule = 1;  // DEPENDENT_QMD0_ACTION_QMD_SCHEDULE
   for (const auto& [enable, action, pointer] :
        {std::tuple(hw::QmdField::DependentQmd0Enable, hw::QmdField::DependentQmd0Action,
@@ -173,7 +201,13 @@ void Gpu::run_grid(Channel& channel) {
                            "which is not emulated",
                            name(channel), address, qmd->get(action))))
       return;
-    channel.grids.push_front(qmd->get(pointer) << 8);
+    const u64 next = qmd->get(pointer) << 8;
+    channel.grids.push_front(
+        {.qmd = next,
+         .task = task == nullptr
+                     ? nullptr
+                     : channel.races->launch_behind(
+                           *task, race_place(channel, fmt::format("the grid of {:#x}", next)))});
   }
 }
 
@@ -185,7 +219,7 @@ void Gpu::show_bank(const Channel& channel, u32 number, std::vector<u8>* bytes) 
   std::memcpy(bytes->data(), words.data(), words.size() * sizeof(u32));
 }
 
-bool Gpu::release_grid(Channel& channel, const hw::Qmd& qmd, u32 number) {
+bool Gpu::release_grid(Channel& channel, const hw::Qmd& qmd, RaceTask* task, u32 number) {
   using enum hw::QmdField;
   struct Fields {
     hw::QmdField enable, size, reduction, wide, addr, payload;
@@ -214,6 +248,9 @@ bool Gpu::release_grid(Channel& channel, const hw::Qmd& qmd, u32 number) {
     return false;
   u8* host = at(channel, address, bytes == 0 ? 4 : bytes, true, "a descriptor's semaphore");
   if (host == nullptr) return false;
+  if (!hand_over(channel, task, address, host, is_wide ? payload : payload & 0xffff'ffff,
+                 bytes == 4 ? 4 : 8))
+    return false;
   if (bytes == 16) {
     const u64 now = options_.now_ns();
     std::memcpy(host + 8, &now, sizeof now);

@@ -35,7 +35,7 @@ struct Remap {
 }  // namespace
 
 // Copies range by range: neighbours in the address space need not be so in the host.
-bool Gpu::copy_bytes(Channel& channel, u64 to, u64 from, u64 bytes) {
+bool Gpu::copy_bytes(Channel& channel, RaceTask* task, u64 to, u64 from, u64 bytes) {
   while (bytes != 0) {
     const Range* source = channel.space().find(from);
     const Range* target = channel.space().find(to);
@@ -46,23 +46,33 @@ bool Gpu::copy_bytes(Channel& channel, u64 to, u64 from, u64 bytes) {
     if (read == nullptr) return false;
     u8* written = at(channel, to, step, true, "the target of a copy", kCopyFault);
     if (written == nullptr) return false;
+    if (!judge(channel, task, from, read, step, AgentAccess::Read) ||
+        !judge(channel, task, to, written, step, AgentAccess::Write))
+      return false;
     std::memmove(written, read, step);
     from += step, to += step, bytes -= step;
   }
   return true;
 }
 
-bool Gpu::copy_lines(Channel& channel, std::span<const u32> methods, u32 value) {
-  const auto launch = record_of_word<hw::CopyLaunch>(value);
-  const auto extent = record_of<hw::CopyExtent>(methods);
+bool Gpu::copy_lines(Channel& channel, const Channel::Copy& copy) {
+  const auto launch = record_of_word<hw::CopyLaunch>(copy.launch);
+  if (launch.remap) return copy_elements(channel, copy);
+  const auto extent = record_of<hw::CopyExtent>(copy.methods);
   const u32 lines = launch.multi_line ? extent.line_count : 1;
-  if (!launch.remap) {
-    for (u32 line = 0; line < lines; ++line)
-      if (!copy_bytes(channel, extent.out() + u64{line} * extent.pitch_out,
-                      extent.in() + u64{line} * extent.pitch_in, extent.line_length))
-        return false;
-    return true;
-  }
+  for (u32 line = 0; line < lines; ++line)
+    if (!copy_bytes(channel, copy.races.task.get(), extent.out() + u64{line} * extent.pitch_out,
+                    extent.in() + u64{line} * extent.pitch_in, extent.line_length))
+      return false;
+  return true;
+}
+
+bool Gpu::copy_elements(Channel& channel, const Channel::Copy& copy) {
+  const std::span<const u32> methods = copy.methods;
+  const auto extent = record_of<hw::CopyExtent>(methods);
+  const bool has_lines = record_of_word<hw::CopyLaunch>(copy.launch).multi_line;
+  const u32 lines = has_lines ? extent.line_count : 1;
+  RaceTask* const task = copy.races.task.get();
   const Remap remap(methods[0x708 / 4]);
   const u32 constants[2] = {methods[0x700 / 4], methods[0x704 / 4]};
   const bool reads = std::any_of(remap.from.begin(), remap.from.begin() + remap.targets,
@@ -79,6 +89,10 @@ bool Gpu::copy_lines(Channel& channel, std::span<const u32> methods, u32 value) 
       u8* written = at(channel, out, u64{remap.targets} * remap.bytes, true, "the target of a copy",
                        kCopyFault);
       if (written == nullptr || (reads && read == nullptr)) return false;
+      if ((reads &&
+           !judge(channel, task, in, read, u64{remap.sources} * remap.bytes, AgentAccess::Read)) ||
+          !judge(channel, task, out, written, u64{remap.targets} * remap.bytes, AgentAccess::Write))
+        return false;
       for (u32 target = 0; target < remap.targets; ++target) {
         const u32 from = remap.from[target];
         u8* component = written + usize{target} * remap.bytes;
@@ -96,7 +110,12 @@ bool Gpu::copy_lines(Channel& channel, std::span<const u32> methods, u32 value) 
 // [clc7b5.h NVC7B5_LAUNCH_DMA_DATA_TRANSFER_TYPE]
 void Gpu::launch_copy(Channel& channel, std::span<const u32> methods, u32 value) {
   constexpr usize kLast = 0x70c / 4;  // behind SET_REMAP_COMPONENTS
-  channel.copies.push_back({{methods.begin(), methods.begin() + kLast}, value});
+  Channel::Copy copy{{methods.begin(), methods.begin() + kLast}, value, {}};
+  if (channel.races) {
+    copy.races = channel.races->add_event(false);
+    copy.races.task->call(race_place(channel, "a copy"));
+  }
+  channel.copies.push_back(std::move(copy));
   if (!options_.adversarial) drain_copies(channel);
 }
 
@@ -105,12 +124,15 @@ void Gpu::drain_copies(Channel& channel) {
 }
 
 void Gpu::run_copy(Channel& channel) {
-  const Channel::Copy copy = std::move(channel.copies.front());
+  Channel::Copy copy = std::move(channel.copies.front());
   channel.copies.pop_front();
-  run_copy(channel, copy.methods, copy.launch);
+  run_copy(channel, copy);
+  if (copy.races.task) channel.races->end(copy.races);
 }
 
-void Gpu::run_copy(Channel& channel, std::span<const u32> methods, u32 value) {
+void Gpu::run_copy(Channel& channel, Channel::Copy& copy) {
+  const std::span<const u32> methods = copy.methods;
+  const u32 value = copy.launch;
   const auto launch = record_of_word<hw::CopyLaunch>(value);
   const bool is_hopper = model().qmd_major >= 4;
   std::string_view why;
@@ -143,17 +165,21 @@ void Gpu::run_copy(Channel& channel, std::span<const u32> methods, u32 value) {
   if (!why.empty() && breaks(channel, ChannelError::Copy, kCopyLaunch,
                              fmt::format("{}: LAUNCH_DMA {:#x}: {}", name(channel), value, why)))
     return;
-  if (has_transfer && !copy_lines(channel, methods, value)) return;
+  // A pipelined transfer may begin before those ahead of it are done.
+  const bool overlaps = launch.transfer == hw::CopyTransfer::Pipelined;
+  if (copy.races.task && !overlaps) channel.races->begin(copy.races);
+  if (has_transfer && !copy_lines(channel, copy)) return;
+  if (copy.races.task && overlaps) channel.races->begin(copy.races);
   if (has_transfer) channel.is_unflushed = true;
   if (launch.flush_enable) channel.is_unflushed = false;
-  if (has_semaphore && !release_copy(channel, methods, launch, value)) return;
+  if (has_semaphore && !release_copy(channel, copy, launch)) return;
   // Behind the semaphore: who is woken by it finds the semaphore released.
   if (launch.interrupt != hw::CopyInterrupt::None) options_.interrupt();
 }
 
-bool Gpu::release_copy(Channel& channel, std::span<const u32> methods, const hw::CopyLaunch& launch,
-                       u32 value) {
-  const auto semaphore = record_of<hw::CopySemaphore>(methods);
+bool Gpu::release_copy(Channel& channel, const Channel::Copy& copy, const hw::CopyLaunch& launch) {
+  const u32 value = copy.launch;
+  const auto semaphore = record_of<hw::CopySemaphore>(copy.methods);
   const bool has_time = launch.semaphore == hw::CopySemaphoreType::WithTimestamp;
   const u64 bytes = has_time ? 16 : launch.payload_64bit ? 8 : 4;
   if (channel.is_unflushed &&
@@ -175,12 +201,15 @@ bool Gpu::release_copy(Channel& channel, std::span<const u32> methods, const hw:
                          "the semaphore at {:#x} is",
                          name(channel), value, semaphore.addr())))
     return false;
+  const u64 payload =
+      u64{launch.payload_64bit ? semaphore.payload_upper : 0} << 32 | semaphore.payload;
+  if (!hand_over(channel, copy.races.task.get(), semaphore.addr(), host, payload,
+                 bytes == 4 ? 4 : 8))
+    return false;
   if (has_time) {
     const u64 now = options_.now_ns();
     std::memcpy(host + 8, &now, sizeof now);
   }
-  const u64 payload =
-      u64{launch.payload_64bit ? semaphore.payload_upper : 0} << 32 | semaphore.payload;
   if (bytes == 4)
     __atomic_store_n(reinterpret_cast<u32*>(host), semaphore.payload, __ATOMIC_RELEASE);
   else

@@ -53,6 +53,8 @@ FetchHook::Verdict Gpu::show(const Fetched& what, std::span<u32> words) {
 void Gpu::fetch_entry(Channel& channel) {
   const u32 index = channel.get, next = (index + 1) % channel.entries;
   channel.get = next;
+  if (channel.races) begin_race_packet(channel);
+  ++channel.fetched;
   u8* host = at(channel, channel.ring + u64{8} * index, 8, false, "the ring");
   if (host == nullptr) return;
   std::array<u32, 2> words;

@@ -40,6 +40,7 @@ void Gpu::add_channel(const std::shared_ptr<Channel>& channel) {
   channel->id = next_id_++;
   channel->token = kRunlist << 16 | channel->id;
   ++channel->va_space->users;
+  if (options_.races != nullptr) channel->races = std::make_unique<QueueRaces>(*options_.races);
   channels_.push_back(channel);
 }
 
@@ -54,6 +55,9 @@ void Gpu::remove_channel(const Channel& channel) {
         kHostUnrung, fmt::format("{} is freed with GP_PUT at {}; when it was rung last it was {}",
                                  name(channel), put, channel.put));
   --channel.va_space->users;
+  (*found)->races.reset();
+  (*found)->grids.clear();
+  (*found)->copies.clear();
   channels_.erase(found);
 }
 
@@ -71,7 +75,9 @@ void Gpu::read_put(Channel& channel, bool is_rung) {
                        channel.entries));
     return;
   }
+  channel.announced += (put + channel.entries - channel.put) % channel.entries;
   channel.put = put;
+  if (channel.races) channel.races->rung(channel.announced);
 }
 
 void Gpu::ring(u32 token) {

@@ -42,7 +42,8 @@ class Gpu {
     bool adversarial = false;  // grids and copies run as late as the methods allow
     bool polled = false;       // doorbells are words in memory, of which some may be missed
     u64 seed = 0, hang_after = 0;
-    Counts* counts = nullptr;  // null: nothing is counted
+    Counts* counts = nullptr;     // null: nothing is counted
+    AgentRaces* races = nullptr;  // of the machine; null: not judged
     std::function<u64()> now_ns;
     std::function<void()> interrupt;  // NON_STALL_INTERRUPT
   };
@@ -91,23 +92,27 @@ class Gpu {
   void run_semaphore(Channel& channel);
   void release(Channel& channel, const hw::Semaphore& semaphore);
   bool is_acquired(Channel& channel);
+  // Whether a wait ends by this value.
+  static bool passes(const hw::Semaphore& semaphore, u64 memory);
 
   // ---- copy_methods.cc
   void launch_copy(Channel& channel, std::span<const u32> methods, u32 value);
   // Runs the oldest copy that waits.
   void run_copy(Channel& channel);
-  void run_copy(Channel& channel, std::span<const u32> methods, u32 value);
+  void run_copy(Channel& channel, Channel::Copy& copy);
   // The semaphore of a LAUNCH_DMA; false: the channel has stopped.
-  bool release_copy(Channel& channel, std::span<const u32> methods, const hw::CopyLaunch& launch,
-                    u32 value);
-  bool copy_lines(Channel& channel, std::span<const u32> methods, u32 value);
-  bool copy_bytes(Channel& channel, u64 to, u64 from, u64 bytes);
+  bool release_copy(Channel& channel, const Channel::Copy& copy, const hw::CopyLaunch& launch);
+  bool copy_lines(Channel& channel, const Channel::Copy& copy);
+  bool copy_elements(Channel& channel, const Channel::Copy& copy);
+  bool copy_bytes(Channel& channel, RaceTask* task, u64 to, u64 from, u64 bytes);
 
   // ---- compute_methods.cc
   void run_compute(Channel& channel, std::span<const u32> methods, u32 method, u32 value);
   void launch_inline(Channel& channel, std::span<const u32> methods, u32 value);
   void load_inline(Channel& channel, std::span<const u32> methods, u32 value);
   void launch(Channel& channel, u64 qmd);
+  // Runs a grid whose descriptor was read.
+  void run_descriptor(Channel& channel, const Channel::Grid& launched, std::span<const u32> words);
   // Runs all that waits, or all grids that do, or the oldest one.
   void drain(Channel& channel);
   void drain_grids(Channel& channel);
@@ -117,8 +122,20 @@ class Gpu {
   void show_bank(const Channel& channel, u32 number, std::vector<u8>* bytes);
   // A grid or a copy that waits, of which there is one.
   void run_late(Channel& channel);
-  bool release_grid(Channel& channel, const hw::Qmd& qmd, u32 number);
+  bool release_grid(Channel& channel, const hw::Qmd& qmd, RaceTask* task, u32 number);
   void stop_for(Channel& channel, const Fault& fault);
+
+  // ---- races.cc
+  std::string race_place(const Channel& channel, std::string_view what) const;
+  // Of a channel whose races are judged.
+  void begin_race_packet(Channel& channel);
+  // The task accesses these bytes; false: the channel has stopped. Null: it is not judged.
+  bool judge(Channel& channel, RaceTask* task, u64 address, const u8* host, u64 bytes,
+             AgentAccess access);
+  // It is about to write a semaphore's value: 4 or 8 bytes.
+  bool hand_over(Channel& channel, RaceTask* task, u64 address, const u8* host, u64 value,
+                 u64 bytes);
+  void note_acquired(Channel& channel, const u8* host);
 
   // ---- faults
   // The bytes at an address of the channel; null where it faults, which stops the channel.

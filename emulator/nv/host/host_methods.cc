@@ -170,6 +170,10 @@ void Gpu::release(Channel& channel, const hw::Semaphore& semaphore) {
   u64 value = is_64bit ? semaphore.payload : semaphore.payload & 0xffff'ffff;
   if (semaphore.operation == hw::SemOperation::Reduction)
     value = reduce(semaphore, load(host, is_64bit), value);
+  const bool writes_8 = is_64bit || semaphore.release_timestamp;
+  if (!hand_over(channel, channel.races ? &channel.races->processor() : nullptr, semaphore.addr,
+                 host, is_64bit ? value : value & 0xffff'ffff, writes_8 ? 8 : 4))
+    return;
   if (!semaphore.release_timestamp) return store(host, value, is_64bit);
   // The time first; behind a payload of 32 bits there are zeros.
   store(host + 8, options_.now_ns(), true);
@@ -180,8 +184,12 @@ bool Gpu::is_acquired(Channel& channel) {
   const hw::Semaphore& semaphore = channel.acquire;
   const u8* host =
       at(channel, semaphore.addr, semaphore.payload_64bit ? 8 : 4, false, "a semaphore");
-  if (host == nullptr) return false;
-  const u64 memory = load(host, semaphore.payload_64bit);
+  if (host == nullptr || !passes(semaphore, load(host, semaphore.payload_64bit))) return false;
+  note_acquired(channel, host);
+  return true;
+}
+
+bool Gpu::passes(const hw::Semaphore& semaphore, u64 memory) {
   const u64 mask = semaphore.payload_64bit ? ~u64{0} : 0xffff'ffff;
   const u64 payload = semaphore.payload & mask;
   const unsigned drop = semaphore.payload_64bit ? 0 : 32;

@@ -90,6 +90,7 @@ Flow atomic(Warp& warp, const Operation& op, Space space, u32 bytes, bool return
     std::memcpy(&old, at, bytes);
     u64 returned = old;
     if (!new_value(lane, old, result, returned)) return unknown_instruction(warp, op);
+    warp.block->hand_over(at, &result, bytes, true);
     std::memcpy(at, &result, bytes);
     out[0][lane] = static_cast<u32>(returned);
     out[1][lane] = static_cast<u32>(returned >> 32);

@@ -93,6 +93,7 @@ Flow store(Warp& warp, const Operation& op, Space space) {
       word = warp.rows[row][lane];
       row = next_row(row);
     }
+    warp.block->hand_over(to, value, size.bytes, false);
     std::memcpy(to, value, size.bytes);
   }
   return Flow::Next;

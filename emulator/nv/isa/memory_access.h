@@ -53,7 +53,7 @@ inline u8* locate(Warp& warp, Space space, u32 lane, u64 address, u32 bytes, boo
       space = Space::Global;
     }
   }
-  if (space == Space::Global) return block.global(warp, lane, address, bytes, write);
+  if (space == Space::Global) return block.global(warp, lane, address, bytes, write, atomic);
   if (space == Space::Local) return block.local(warp, lane, address, bytes);
   return block.shared(warp, lane, address & 0xffff'ffff, bytes, write, atomic);
 }

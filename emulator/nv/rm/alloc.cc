@@ -233,6 +233,7 @@ u32 Rm::fill_memory(Object& object, const hw::RmAlloc& given) {
                                  parameters.size, (parameters.attr2 & kReadOnly) != 0);
   if (!memory) return static_cast<u32>(RmStatus::NoMemory);
   object.memory = *memory;
+  object.memory->judge_races(options_.races);
   if (options_.poison && !is_system) object.memory->poison();
   parameters.size = object.memory->bytes();
   return copy_record_out(given.params, abi(), parameters)

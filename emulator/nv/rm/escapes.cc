@@ -199,6 +199,7 @@ u32 Rm::alloc_memory(OpenFile& file, hw::RmAllocMemory& given) {
   object.kind = ObjectKind::Memory;
   object.gpu = parent->gpu;
   object.memory = Memory::of_process(parent->gpu, reinterpret_cast<u8*>(params.memory), bytes);
+  object.memory->judge_races(options_.races);
   const Object* made = add(*client, std::move(object), params.object_new);
   if (made == nullptr) return static_cast<u32>(RmStatus::InsertDuplicateName);
   params.object_new = made->handle;

@@ -12,6 +12,8 @@
 #include <cerrno>
 #include <string_view>
 
+#include "emulator/core/races/agent_races.h"
+
 namespace doorbell::emu::nvgpu {
 
 namespace {
@@ -64,6 +66,7 @@ Result<std::shared_ptr<Memory>> Memory::of_descriptor(u32 gpu, int descriptor) {
 }
 
 Memory::~Memory() {
+  if (races_ != nullptr) races_->forget(host_, bytes_);
   if (descriptor_ >= 0) close(descriptor_);
   if (kind_ != Kind::User) munmap(host_, bytes_);
 }

@@ -7,6 +7,10 @@
 #include "base/util/result.h"
 #include "base/util/types.h"
 
+namespace doorbell::emu {
+class AgentRaces;
+}
+
 namespace doorbell::emu::nvgpu {
 
 // Thread safety: descriptor() from one thread at a time; the rest is constant.
@@ -35,6 +39,9 @@ class Memory {
   u8* host() const { return host_; }
   bool read_only() const { return read_only_; }  // for the process
 
+  // When it is freed, these forget it; borrowed, or null.
+  void judge_races(AgentRaces* races) { races_ = races; }
+
   // Fills its first bytes with what no client can rely on; the rest stays zero, untouched.
   void poison();
 
@@ -52,6 +59,7 @@ class Memory {
   const u64 bytes_;
   const bool read_only_;
   int descriptor_ = -1;
+  AgentRaces* races_ = nullptr;
 };
 
 }  // namespace doorbell::emu::nvgpu

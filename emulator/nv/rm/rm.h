@@ -46,6 +46,7 @@ class Rm {
     bool poison = false;    // fresh video memory has anything in it
     bool replaces = false;  // RM_MAP_MEMORY makes the file one of the memory: preload
     std::vector<std::unique_ptr<Gpu>>* gpus;  // borrowed
+    AgentRaces* races = nullptr;              // borrowed; null: not judged
   };
   explicit Rm(Options options) : options_(std::move(options)) {}
 

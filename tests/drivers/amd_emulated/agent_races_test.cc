@@ -1,6 +1,9 @@
-// Clients of the driver that leave out a wait between kernels, queues and GPUs, where the right
-// bytes come out all the same: AMD-RACE-003 finds each, no other rule does, and the twin that waits
-// is silent. In lockstep, so that work is in flight together.
+// Clients of the driver that leave out a wait between kernels, queues, GPUs and the host, where the
+// right bytes come out all the same: AMD-RACE-003 finds each, no other rule does, and the twin that
+// waits is silent. In lockstep, so that work is in flight together.
+#include <array>
+#include <cstring>
+
 #include "emulator/amd/cp/rules.h"
 #include "tests/drivers/amd_emulated/emulated_test.h"
 #include "tests/emulator/support/compile_amdgpu.h"
@@ -47,7 +50,8 @@ struct AgentRacesTest : EmulatedTest, ::testing::WithParamInterface<Case> {
     binary.group_items[0] = 32;
     program = *first->load(binary);
     for (std::unique_ptr<KfdMemory>& one : memory) {
-      one = *first->gpu().allocate({.bytes = 4096, .what = "some bytes"});
+      const MemoryKind kind = &one == &memory[2] ? MemoryKind::Host : MemoryKind::Vram;
+      one = *first->gpu().allocate({.bytes = 4096, .kind = kind, .what = "some bytes"});
       ASSERT_TRUE(one->map_to(second->gpu()));
     }
     // Defined by a copy, which the host waits for.
@@ -72,6 +76,13 @@ struct AgentRacesTest : EmulatedTest, ::testing::WithParamInterface<Case> {
   static void submit(hcq::Queue& queue, hcq::CommandBuffer& commands) {
     const auto done = queue.submit(commands);
     ASSERT_TRUE(done) << done.error().message;
+  }
+  // The host accesses memory[2], as a driver tells it.
+  void access_by_host(bool is_write) {
+    if (os::HostAccesses* accesses = machine->host_accesses())
+      accesses->access(memory[2]->host(), kBytes, is_write);
+    u8 byte = 0;
+    std::memcpy(is_write ? memory[2]->host() : &byte, is_write ? &byte : memory[2]->host(), 1);
   }
   // `work(waits)` races only if it does not wait.
   template <class Work>
@@ -160,6 +171,60 @@ TEST_P(AgentRacesTest, WorkThatTheHostOrders) {
     auto copy = first->copy_queue().make_commands();
     copy->copy(memory[2]->address(), memory[1]->address(), kBytes);
     submit(first->copy_queue(), *copy);
+  });
+}
+
+TEST_P(AgentRacesTest, TheHostReadsWhatAKernelWrites) {
+  expect_race_unless_it_waits([&](bool waits) {
+    auto kernel = first->compute_queue().make_commands();
+    exec(*kernel, 0, 2);
+    submit(first->compute_queue(), *kernel);
+    if (waits) {
+      ASSERT_TRUE(first->synchronize());
+    }
+    access_by_host(false);
+  });
+}
+
+TEST_P(AgentRacesTest, TheHostWritesWhatACopyReads) {
+  expect_race_unless_it_waits([&](bool waits) {
+    auto copy = second->copy_queue().make_commands();
+    copy->copy(memory[0]->address(), memory[2]->address(), kBytes);
+    submit(second->copy_queue(), *copy);
+    if (waits) {
+      ASSERT_TRUE(second->synchronize());
+    }
+    access_by_host(true);
+  });
+}
+
+// Before the doorbell, or behind it.
+TEST_P(AgentRacesTest, ADoorbellIsBehindWhatTheHostHasWritten) {
+  expect_race_unless_it_waits([&](bool waits) {
+    auto kernel = first->compute_queue().make_commands();
+    exec(*kernel, 2, 1);
+    if (waits) access_by_host(true);
+    submit(first->compute_queue(), *kernel);
+    if (!waits) access_by_host(true);
+  });
+}
+
+// A copy to the host by one device waits for its own work, not for another device's.
+TEST_P(AgentRacesTest, ACopyOutWhileAnotherDeviceWrites) {
+  expect_race_unless_it_waits([&](bool waits) {
+    std::unique_ptr<AmdDevice> third = open(0, {.packets = GetParam().packets, .sdma = false});
+    const Ref<Buffer> buffer = *Buffer::allocate(*third, 4096);
+    const Result<hcq::GpuAddr> address = second->address_of(*buffer);
+    ASSERT_TRUE(address) << address.error().message;
+    auto copy = second->copy_queue().make_commands();
+    copy->copy(*address, memory[0]->address(), kBytes);
+    submit(second->copy_queue(), *copy);
+    if (waits) {
+      ASSERT_TRUE(second->synchronize());
+    }
+    std::array<u8, kBytes> bytes;
+    ASSERT_TRUE(buffer->copy_out(bytes.data(), kBytes));
+    ASSERT_TRUE(second->synchronize());
   });
 }
 

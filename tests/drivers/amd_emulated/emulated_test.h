@@ -40,6 +40,7 @@ struct EmulatedTest : ::testing::Test {
     spec.ordinal = ordinal;
     options.report_waves = true;
     options.explain = [&](u32 gpu_id) { return machine->kfd().last_fault(gpu_id); };
+    options.host_accesses = machine->host_accesses();
     return *AmdDevice::open(spec, kfd, options);
   }
 };

@@ -33,34 +33,26 @@ void CountingMemory::set_wave(const Wave& wave) {
 }
 
 bool CountingMemory::note(bool succeeded, u64 va, u32 bytes, bool is_write) {
-  if (!succeeded)
-    fault_ = memory_.fault();
-  else if (va - scratch_ >= scratch_bytes_)
-    counter_.note_global(va, bytes, is_write);
+  if (succeeded && va - scratch_ >= scratch_bytes_) counter_.note_global(va, bytes, is_write);
   return succeeded;
 }
 
 bool CountingMemory::load(u64 va, u32 bytes, void* out, CachePolicy policy) {
-  return note(memory_.load(va, bytes, out, policy), va, bytes, false);
+  return note(PassingMemory::load(va, bytes, out, policy), va, bytes, false);
 }
 
 bool CountingMemory::store(u64 va, u32 bytes, const void* in, CachePolicy policy) {
-  return note(memory_.store(va, bytes, in, policy), va, bytes, true);
+  return note(PassingMemory::store(va, bytes, in, policy), va, bytes, true);
 }
 
 bool CountingMemory::atomic(u64 va, u32 bytes, AtomicUpdate update, u64 operand, u64 compare,
                             u64& before, CachePolicy policy) {
-  return note(memory_.atomic(va, bytes, update, operand, compare, before, policy), va, bytes, true);
+  return note(PassingMemory::atomic(va, bytes, update, operand, compare, before, policy), va, bytes,
+              true);
 }
 
 bool CountingMemory::scalar_load(u64 va, u32 bytes, void* out, CachePolicy policy) {
-  return note(memory_.scalar_load(va, bytes, out, policy), va, bytes, false);
-}
-
-bool CountingMemory::fetch(u64 va, u32 bytes, void* out) {
-  const bool succeeded = memory_.fetch(va, bytes, out);
-  if (!succeeded) fault_ = memory_.fault();
-  return succeeded;
+  return note(PassingMemory::scalar_load(va, bytes, out, policy), va, bytes, false);
 }
 
 CountingMemory& WaveCounter::begin(Wave& wave) {

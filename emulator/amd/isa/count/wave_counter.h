@@ -4,7 +4,7 @@
 
 #include "emulator/amd/isa/chip.h"
 #include "emulator/amd/isa/memory/lds_observer.h"
-#include "emulator/amd/isa/memory/memory.h"
+#include "emulator/amd/isa/memory/passing_memory.h"
 #include "emulator/amd/isa/operation.h"
 #include "emulator/amd/isa/wave.h"
 #include "emulator/core/instruction_counter.h"
@@ -14,12 +14,11 @@ namespace doorbell::emu::amdgpu {
 // In which cycle LDS serves a lane, for bank_conflicts().
 SharedCycle lds_cycle(const Chip& chip);
 
-// Not direct: handlers ask for each lane's bytes.
-class CountingMemory final : public Memory {
+class CountingMemory final : public PassingMemory {
  public:
   // Both are borrowed.
   CountingMemory(Memory& memory, InstructionCounter& counter)
-      : memory_(memory), counter_(counter) {}
+      : PassingMemory(memory), counter_(counter) {}
 
   // Accesses of this wave's scratch are not counted: it is not the kernel's memory.
   void set_wave(const Wave& wave);
@@ -29,16 +28,10 @@ class CountingMemory final : public Memory {
   bool atomic(u64 va, u32 bytes, AtomicUpdate update, u64 operand, u64 compare, u64& before,
               CachePolicy policy) override;
   bool scalar_load(u64 va, u32 bytes, void* out, CachePolicy policy) override;
-  bool fetch(u64 va, u32 bytes, void* out) override;
-  void cache(CacheOperation operation, CachePolicy policy) override {
-    memory_.cache(operation, policy);
-  }
-  void select(u32 compute_unit) override { memory_.select(compute_unit); }
 
  private:
   bool note(bool succeeded, u64 va, u32 bytes, bool is_write);
 
-  Memory& memory_;
   InstructionCounter& counter_;
   u64 scratch_ = 0, scratch_bytes_ = 0;
 };

@@ -69,7 +69,7 @@ void LdsRaces::settle(u32 wave) {
   if (loads != nullptr) clocks_[wave][count_ + wave] = loads->copies_back();
 }
 
-void LdsRaces::arrive(u32 wave) {
+void LdsRaces::arrive(u32 wave, u32) {
   settle(wave);
   join(arrived_, clocks_[wave]);
   ++clocks_[wave][wave];
@@ -82,12 +82,12 @@ void LdsRaces::end(u32 wave) {
   join(arrived_, clocks_[wave]);
 }
 
-void LdsRaces::complete() {
+void LdsRaces::complete(u32) {
   passed_.swap(arrived_);
   std::ranges::fill(arrived_, 0);
 }
 
-void LdsRaces::pass(u32 wave) {
+void LdsRaces::pass(u32 wave, u32) {
   join(clocks_[wave], passed_);
   ++waves_[wave].barriers;
 }

@@ -21,7 +21,7 @@
 
 #include "base/util/types.h"
 #include "emulator/amd/isa/memory/lds_observer.h"
-#include "emulator/amd/isa/races/race.h"
+#include "emulator/core/races/race.h"
 
 namespace doorbell::emu::amdgpu {
 
@@ -39,10 +39,10 @@ class LdsRaces final : public LdsObserver, public GroupOrder {
   void accessed(const Wave& wave, const Operation& op, u64 active, const u32* address, u32 bytes,
                 LdsAccess access) override;
 
-  void arrive(u32 wave) override;
+  void arrive(u32 wave, u32 barrier) override;
   void end(u32 wave) override;
-  void complete() override;
-  void pass(u32 wave) override;
+  void complete(u32 barrier) override;
+  void pass(u32 wave, u32 barrier) override;
   void sync(u32 wave) override;
 
   // What was found since the last call; each pair of instructions once.

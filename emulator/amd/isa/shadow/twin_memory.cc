@@ -9,10 +9,7 @@ namespace doorbell::emu::amdgpu {
 
 bool RecordingMemory::note(bool succeeded, NotedAccess::Kind kind, u64 va, u32 bytes,
                            const void* data) {
-  if (!succeeded) {
-    fault_ = memory_.fault();
-    return false;
-  }
+  if (!succeeded) return false;
   if (count_ == accesses_.size()) accesses_.emplace_back();
   NotedAccess& access = accesses_[count_++];
   CHECK_LE(bytes, access.data.size());
@@ -24,17 +21,18 @@ bool RecordingMemory::note(bool succeeded, NotedAccess::Kind kind, u64 va, u32 b
 }
 
 bool RecordingMemory::load(u64 va, u32 bytes, void* out, CachePolicy policy) {
-  return note(memory_.load(va, bytes, out, policy), NotedAccess::Kind::Load, va, bytes, out);
+  return note(PassingMemory::load(va, bytes, out, policy), NotedAccess::Kind::Load, va, bytes, out);
 }
 bool RecordingMemory::store(u64 va, u32 bytes, const void* in, CachePolicy policy) {
-  return note(memory_.store(va, bytes, in, policy), NotedAccess::Kind::Store, va, bytes, in);
+  return note(PassingMemory::store(va, bytes, in, policy), NotedAccess::Kind::Store, va, bytes, in);
 }
 bool RecordingMemory::scalar_load(u64 va, u32 bytes, void* out, CachePolicy policy) {
-  return note(memory_.scalar_load(va, bytes, out, policy), NotedAccess::Kind::Load, va, bytes, out);
+  return note(PassingMemory::scalar_load(va, bytes, out, policy), NotedAccess::Kind::Load, va,
+              bytes, out);
 }
 bool RecordingMemory::atomic(u64 va, u32 bytes, AtomicUpdate update, u64 operand, u64 compare,
                              u64& before, CachePolicy policy) {
-  const bool succeeded = memory_.atomic(va, bytes, update, operand, compare, before, policy);
+  const bool succeeded = PassingMemory::atomic(va, bytes, update, operand, compare, before, policy);
   if (!note(succeeded, NotedAccess::Kind::Atomic, va, bytes, &before)) return false;
   accesses_[count_ - 1].after = update(before, operand, compare);
   return true;

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "emulator/amd/isa/memory/memory.h"
+#include "emulator/amd/isa/memory/passing_memory.h"
 #include "emulator/core/undefined_memory.h"
 
 namespace doorbell::emu::amdgpu {
@@ -22,9 +22,9 @@ struct NotedAccess {
   u64 after = 0;              // the atomic operation
 };
 
-class RecordingMemory final : public Memory {
+class RecordingMemory final : public PassingMemory {
  public:
-  explicit RecordingMemory(Memory& memory) : memory_(memory) {}
+  explicit RecordingMemory(Memory& memory) : PassingMemory(memory) {}
 
   void begin() { count_ = 0; }
   usize count() const { return count_; }
@@ -35,16 +35,10 @@ class RecordingMemory final : public Memory {
   bool atomic(u64 va, u32 bytes, AtomicUpdate update, u64 operand, u64 compare, u64& before,
               CachePolicy policy) override;
   bool scalar_load(u64 va, u32 bytes, void* out, CachePolicy policy) override;
-  bool fetch(u64 va, u32 bytes, void* out) override { return memory_.fetch(va, bytes, out); }
-  void cache(CacheOperation operation, CachePolicy policy) override {
-    memory_.cache(operation, policy);
-  }
-  void select(u32 compute_unit) override { memory_.select(compute_unit); }
 
  private:
   bool note(bool succeeded, NotedAccess::Kind kind, u64 va, u32 bytes, const void* data);
 
-  Memory& memory_;
   std::vector<NotedAccess> accesses_;
   usize count_ = 0;
 };

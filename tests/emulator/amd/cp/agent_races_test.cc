@@ -4,7 +4,7 @@
 #include <map>
 
 #include "emulator/amd/all_checks.h"
-#include "emulator/amd/races/queue_races.h"
+#include "emulator/core/races/queue_races.h"
 #include "tests/emulator/amd/cp/pm4_words.h"
 #include "tests/emulator/amd/cp/test_kernel.h"
 

@@ -3,7 +3,7 @@
 // AQL packets: words by hand from the HSA runtime specification 1.2 (2.9) and hsa.h; the queue's
 // and the signals' structures from ROCr's amd_hsa_queue.h and amd_hsa_signal.h.
 #include "emulator/amd/all_checks.h"
-#include "emulator/amd/races/agent_races.h"
+#include "emulator/core/races/agent_races.h"
 #include "tests/emulator/amd/cp/test_gpu.h"
 
 namespace doorbell::emu::amdgpu {

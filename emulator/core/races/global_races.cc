@@ -1,13 +1,12 @@
 // The judge of global_races.h, cell by cell. A wave's time moves on behind each operation that
 // others may learn from: stores, atomic operations, barriers.
-#include "emulator/amd/isa/races/global_races.h"
+#include "emulator/core/races/global_races.h"
 
 #include <fmt/format.h>
 
 #include "base/util/check.h"
-#include "emulator/amd/isa/decode/decode_memory.h"
 
-namespace doorbell::emu::amdgpu {
+namespace doorbell::emu {
 
 namespace {
 
@@ -39,16 +38,19 @@ class GlobalRaces::Group final : public GroupOrder {
     for (u32 wave = 0; wave < races.waves_per_group_; ++wave) step(wave);
   }
 
-  void arrive(u32 wave) override {
-    arrived_.join(clocks[wave]);
+  void arrive(u32 wave, u32 barrier) override {
+    if (barrier >= barriers_.size()) barriers_.resize(barrier + 1);
+    barriers_[barrier].arrived.join(clocks[wave]);
     step(wave);
   }
-  void end(u32 wave) override { arrived_.join(clocks[wave]); }
-  void complete() override {
-    passed_ = std::move(arrived_);
-    arrived_.clear();
+  void end(u32 wave) override { ended_.join(clocks[wave]); }
+  void complete(u32 barrier) override {
+    if (barrier >= barriers_.size()) barriers_.resize(barrier + 1);
+    Barrier& completed = barriers_[barrier];
+    completed.passed = std::exchange(completed.arrived, {});
+    completed.passed.join(ended_);
   }
-  void pass(u32 wave) override { clocks[wave].join(passed_); }
+  void pass(u32 wave, u32 barrier) override { clocks[wave].join(barriers_[barrier].passed); }
   void sync(u32 wave) override {
     clocks[wave].join(races_.sync_);
     races_.sync_.join(clocks[wave]);
@@ -57,6 +59,16 @@ class GlobalRaces::Group final : public GroupOrder {
 
   // The wave's next accesses are behind those that others have learnt of.
   void step(u32 wave) { clocks[wave].raise(first_ + wave, clocks[wave].of(first_ + wave) + 1); }
+
+  void fence(u32 wave) {
+    if (fenced_.empty()) fenced_.resize(clocks.size());
+    fenced_[wave] = clocks[wave];
+    step(wave);
+  }
+  const SparseClock& fenced(u32 wave) {
+    if (fenced_.empty()) fenced_.resize(clocks.size());
+    return fenced_[wave];
+  }
 
   // Of the last addresses on which a wave did an atomic operation that returned a value.
   void note_update(u32 wave, u64 va) {
@@ -79,12 +91,17 @@ class GlobalRaces::Group final : public GroupOrder {
 
   GlobalRaces& races_;
   const u32 first_;  // agent
-  SparseClock arrived_, passed_;
+  struct Barrier {
+    SparseClock arrived, passed;  // of who is at it, and of who was when it completed last
+  };
+  std::vector<Barrier> barriers_;
+  SparseClock ended_;
+  std::vector<SparseClock> fenced_;
   std::vector<Updated> updated_;
 };
 
-GlobalRaces::GlobalRaces(const Chip& chip, u32 waves_per_group)
-    : generation_(chip.generation), waves_per_group_(waves_per_group) {}
+GlobalRaces::GlobalRaces(const Rules& rules, u32 waves_per_group)
+    : rules_(rules), waves_per_group_(waves_per_group) {}
 GlobalRaces::~GlobalRaces() = default;
 
 GroupOrder* GlobalRaces::start(u64 group, const std::array<u32, 3>& id) {
@@ -113,28 +130,16 @@ void GlobalRaces::begin(u64 group, u32 wave) {
   agent_ = static_cast<u32>(group) * waves_per_group_ + wave;
 }
 
-void GlobalRaces::begin(const Operation& op) {
+void GlobalRaces::begin(u64 pc, std::string_view name) {
   finish();
-  op_ = &op;
+  pc_ = pc;
+  name_ = name;
 }
 
-void GlobalRaces::load(u64 va, u32 bytes, CachePolicy policy) {
-  const bool wide = reach_of(generation_, policy) >= Reach::Device;
-  access(va, bytes, wide ? GlobalAccess::AtomicLoad : GlobalAccess::Load, wide);
-}
+void GlobalRaces::fence(u64 group, u32 wave) { groups_.at(group)->fence(wave); }
 
-void GlobalRaces::store(u64 va, u32 bytes, CachePolicy policy) {
-  const bool wide = stores_have_scope() && reach_of(generation_, policy) >= Reach::Device;
-  access(va, bytes, wide ? GlobalAccess::AtomicStore : GlobalAccess::Store, wide);
-}
-
-// Atomic operations act in the L2 at least; only gfx12's have bits of their scope.
-void GlobalRaces::atomic(u64 va, u32 bytes, CachePolicy policy) {
-  const bool wide =
-      generation_ != Generation::Gfx12 || reach_of(generation_, policy) >= Reach::Device;
-  // Scalar ones say it in other bits, and are taken to return it.
-  const bool returns = (op_->flags & kMemoryReturns) != 0 || op_->name.starts_with("S_");
-  access(va, bytes, returns ? GlobalAccess::AtomicResult : GlobalAccess::Atomic, wide);
+const SparseClock& GlobalRaces::handed_over() const {
+  return rules_.fences_count ? group_of(agent_).fenced(agent_ % waves_per_group_) : *clock_;
 }
 
 void GlobalRaces::access(u64 va, u32 bytes, GlobalAccess kind, bool wide) {
@@ -150,8 +155,8 @@ void GlobalRaces::note(GlobalAccess kind) {
   clock_ = &clock_of(agent_);
   ordered_list_ = 0, with_list_ = ~0u, acquired_ = 0;
   const u32 time = clock_->of(agent_);
-  const auto [at, is_new] = site_numbers_.try_emplace(op_->pc, static_cast<u32>(sites_.size()));
-  if (is_new) sites_.push_back({.pc = op_->pc, .name = std::string(op_->name), .access = kind});
+  const auto [at, is_new] = site_numbers_.try_emplace(pc_, static_cast<u32>(sites_.size()));
+  if (is_new) sites_.push_back({.pc = pc_, .name = std::string(name_), .access = kind});
   u32& last = sites_[at->second].last;
   if (is_load(kind) && accesses_[last].agent == agent_ && accesses_[last].time == time) {
     now_ = last;
@@ -296,11 +301,12 @@ void GlobalRaces::judge_store(Cell& cell, u64 va) {
   judge_list(cell.reads, va);
   cell.write = now_;
   cell.reads = 0;
+  if (rules_.fences_count && kind_ == GlobalAccess::AtomicStore) atomics_of(cell);
   if (cell.atomics == 0) return;
   judge_users_of_store(cell, va);
-  if (kind_ == GlobalAccess::AtomicStore || !stores_have_scope()) {
+  if (kind_ == GlobalAccess::AtomicStore || !rules_.stores_have_scope) {
     Atomics& atomics = atomics_[cell.atomics];
-    atomics.wide = *clock_;
+    atomics.wide = handed_over();
     atomics.narrow.clear();
     atomics.released = now_;
     return;
@@ -311,10 +317,11 @@ void GlobalRaces::judge_store(Cell& cell, u64 va) {
 void GlobalRaces::judge_users_of_store(const Cell& cell, u64 va) {
   if (kind_ == GlobalAccess::AtomicStore) return;
   // A store of gfx10 and gfx11 that gives back a lock, or sets a flag for which others wait.
-  if (!stores_have_scope() && group_of(agent_).has_updated(agent_ % waves_per_group_, va)) return;
+  if (!rules_.stores_have_scope && group_of(agent_).has_updated(agent_ % waves_per_group_, va))
+    return;
   for (u32 at = atomics_[cell.atomics].users; at != 0; at = lists_[at].rest) {
     const u32 user = lists_[at].access;
-    if (stores_have_scope() || is_update(kind_of(accesses_[user]))) judge(user, va);
+    if (rules_.stores_have_scope || is_update(kind_of(accesses_[user]))) judge(user, va);
   }
 }
 
@@ -322,7 +329,7 @@ void GlobalRaces::judge_atomic(Cell& cell, u64 va) {
   if (kind_ == GlobalAccess::AtomicResult) {
     acquire(cell);
     judge_or_acquire(cell.write, va);
-    if (!stores_have_scope()) group_of(agent_).note_update(agent_ % waves_per_group_, va);
+    if (!rules_.stores_have_scope) group_of(agent_).note_update(agent_ % waves_per_group_, va);
   } else {
     judge(cell.write, va);
   }
@@ -336,9 +343,10 @@ void GlobalRaces::judge_or_acquire(u32 write, u64 va) {
   if (write == 0 || is_ordered(accesses_[write])) return;
   const Access& before = accesses_[write];
   const GlobalAccess kind = kind_of(before);
-  const bool releases =
-      kind == GlobalAccess::AtomicStore || (kind == GlobalAccess::Store && !stores_have_scope());
+  const bool releases = kind == GlobalAccess::AtomicStore ||
+                        (kind == GlobalAccess::Store && !rules_.stores_have_scope);
   if (!wide_ || !releases) return report(before, va);
+  if (rules_.fences_count) return;  // acquire() has told
   clock_->join_before(clock_of(before.agent), before.agent, before.time);
 }
 
@@ -357,24 +365,26 @@ void GlobalRaces::acquire(const Cell& cell) {
 
 void GlobalRaces::release(Atomics& atomics) {
   if (atomics.released == now_) return;
-  (wide_ ? atomics.wide : atomics.narrow).join(*clock_);
+  (wide_ ? atomics.wide : atomics.narrow).join(handed_over());
   atomics.released = now_;
 }
 
 void GlobalRaces::report(const Access& before, u64 va) {
   const Site& other = sites_[before.site];
-  if (!known_.emplace(op_->pc, other.pc).second) return;
+  if (!known_.emplace(pc_, other.pc).second) return;
   const std::array<u32, 3>& id = group_of(before.agent).id;
   const bool same_group = before.agent / waves_per_group_ == agent_ / waves_per_group_;
   found_.push_back(
-      {.pc = op_->pc,
+      {.pc = pc_,
        .other_pc = other.pc,
-       .what = fmt::format("{} {} memory at {:#x}, which wave {} of group {},{},{} {} by {} at pc "
-                           "{:#x}; {}",
-                           op_->name, does(kind_), va, before.agent % waves_per_group_, id[0],
-                           id[1], id[2], did(other.access), other.name, other.pc,
-                           same_group ? "neither a barrier nor an atomic operation orders them"
-                                      : "no atomic operation at agent scope orders the groups")});
+       .what = fmt::format(
+           "{} {} memory at {:#x}, which {} {} of {} {},{},{} {} by {} at pc {:#x}; {}", name_,
+           does(kind_), va, rules_.wave, before.agent % waves_per_group_, rules_.group, id[0],
+           id[1], id[2], did(other.access), other.name, other.pc,
+           same_group ? "neither a barrier nor an atomic operation orders them"
+                      : fmt::format("no atomic operation at {} orders the {}s{}", rules_.scope,
+                                    rules_.group,
+                                    rules_.fences_count ? ", or no fence is before it" : ""))});
 }
 
-}  // namespace doorbell::emu::amdgpu
+}  // namespace doorbell::emu

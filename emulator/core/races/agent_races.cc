@@ -1,5 +1,5 @@
 // Tasks, their clocks and what they access (agent_races.h).
-#include "emulator/amd/races/agent_races.h"
+#include "emulator/core/races/agent_races.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 #include "base/util/check.h"
 #include "base/util/format.h"
 
-namespace doorbell::emu::amdgpu {
+namespace doorbell::emu {
 
 // Bytes that a grid has accessed at this time of its own, of the pages at hand: what was judged
 // once need not be again, for whoever accesses them meanwhile is judged against it.
@@ -89,7 +89,7 @@ void RaceTask::release(const u8* host, std::span<const u8> bytes) {
   std::lock_guard lock(races_.mutex_);
   SparseClock clock = clock_;
   clock.raise(agent_, time_);
-  races_.signals_.release(host, before, std::bit_cast<u64>(cell), clock, races_.released_);
+  races_.signals_.release(host, before, std::bit_cast<u64>(cell), clock, races_.hand_on());
   races_.released_.join(clock);
   if (is_processor_) {
     ++time_;
@@ -120,16 +120,16 @@ const std::string& RaceTask::who() { return *who_; }
 
 std::string RaceTask::describe(const AccessMap::Conflict& conflict) const {
   constexpr const char* kDid[] = {"read", "wrote", "read", "updated", "wrote"};
-  constexpr const char* kSameQueue =
-      "no packet between them waits for the first: a barrier (CS_PARTIAL_FLUSH, AQL's barrier "
-      "bit), "
-      "or a wait for its signal";
-  constexpr const char* kQueues =
-      "nothing orders their queues: a wait for a signal that is written behind the first "
-      "(RELEASE_MEM, FENCE, a completion signal), or a doorbell that rings after it";
-  return fmt::format("which {} {}; {}", *conflict.other->who,
-                     kDid[static_cast<usize>(conflict.access)],
-                     conflict.other->queue == queue_ ? kSameQueue : kQueues);
+  const OrderNames& names = races_.names_;
+  return fmt::format(
+      "which {} {}; {}", *conflict.other->who, kDid[static_cast<usize>(conflict.access)],
+      conflict.other->queue == queue_
+          ? fmt::format("no packet between them waits for the first: a barrier ({}), or a wait for "
+                        "its signal",
+                        names.barriers)
+          : fmt::format("nothing orders their queues: a wait for a signal that is written behind "
+                        "the first ({}), or a doorbell that rings after it",
+                        names.signals));
 }
 
 void AgentRaces::forget(const u8* host, u64 bytes) {
@@ -137,6 +137,25 @@ void AgentRaces::forget(const u8* host, u64 bytes) {
   std::lock_guard lock(mutex_);
   accesses_.forget(host, bytes);
   signals_.forget(host, bytes);
+  std::erase_if(aliases_, [&](const auto& alias) {
+    return alias.second.host < host + bytes && host < alias.second.host + alias.second.bytes;
+  });
+}
+
+void AgentRaces::alias(const u8* mapped, const u8* host, u64 bytes) {
+  std::lock_guard lock(mutex_);
+  std::erase_if(aliases_, [&](const auto& alias) {
+    return alias.first < mapped + bytes && mapped < alias.first + alias.second.bytes;
+  });
+  aliases_[mapped] = {host, bytes};
+}
+
+const u8* AgentRaces::host_of(const u8* mapped) const {
+  const auto after = aliases_.upper_bound(mapped);
+  if (after == aliases_.begin()) return mapped;
+  const auto& [start, alias] = *std::prev(after);
+  const u64 offset = static_cast<u64>(mapped - start);
+  return offset < alias.bytes ? alias.host + offset : mapped;
 }
 
 SparseClock AgentRaces::known_to_host() {
@@ -149,9 +168,11 @@ usize AgentRaces::agents() {
   return agents_.size();
 }
 
-// Whoever gets it is behind what has happened, not behind what the same grids do from now on.
+// Whoever gets it is behind what has happened, and behind what the host has done, not behind what
+// the same grids and the host do from now on.
 SparseClock AgentRaces::hand_on() {
   part_from(released_);
+  if (host_ != nullptr) released_.raise(host_->agent_, host_->time_++);
   return released_;
 }
 
@@ -188,4 +209,4 @@ void AgentRaces::end(RaceTask& task) {
   task.seen_.reset();
 }
 
-}  // namespace doorbell::emu::amdgpu
+}  // namespace doorbell::emu

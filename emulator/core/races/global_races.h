@@ -1,14 +1,15 @@
-// GlobalRaces: accesses of global memory by two waves of one dispatch to the same byte, at least
-// one of which writes, that nothing orders: hardware may run groups and waves in any order. LDS has
-// a detector of its own (lds_races.h).
+// GlobalRaces: accesses of global memory by two waves of one grid to the same byte, at least one of
+// which writes, that nothing orders: hardware may run groups and waves in any order. Who executes
+// instructions says what each access is (amd/isa/races/race_memory.h, nv/compute/access_judge.h);
+// NVIDIA's warps and blocks are waves and groups here.
 //
-// Happens-before by vector clocks, as there; an agent is a wave. What orders two waves: barriers
-// and global wave sync; and atomic operations at agent scope or wider on the same address, of which
-// one that returns a value, or a load, comes behind all those before it. An atomic load is a plain
-// one with the cache bits of its scope, and so is an atomic store on chips whose stores have such
-// bits. On gfx10 and gfx11 they have none: there a store counts as atomic if an atomic load or an
-// atomic operation that returns a value meets it, or if the wave did an atomic operation on the
-// address before. [LLVM AMDGPUUsage, "Memory Model": the code sequences of the scopes]
+// Happens-before by vector clocks; an agent is a wave. What orders two waves: barriers and global
+// wave sync; and atomic operations at the GPU's scope or wider on the same address, of which one
+// that returns a value, or a load, comes behind all those before it. Where stores have no scope
+// (gfx10, gfx11), one counts as atomic if an atomic load or an atomic operation that returns a
+// value meets it, or if the wave did an atomic operation on the address before. Where fences count
+// (NVIDIA), atomic operations and stores hand over only what came before the last one of their own
+// wave.
 //
 // Each dword of a page that is accessed has its last write and the reads since (each byte, once an
 // instruction has accessed a part of it). Many waves read the same dwords: sets of accesses are
@@ -18,28 +19,33 @@
 #include <bitset>
 #include <memory>
 #include <set>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 
-#include "emulator/amd/isa/chip.h"
-#include "emulator/amd/isa/memory/reach.h"
-#include "emulator/amd/isa/operation.h"
-#include "emulator/amd/isa/races/race.h"
+#include "emulator/core/races/race.h"
 
-namespace doorbell::emu::amdgpu {
+namespace doorbell::emu {
 
 enum class GlobalAccess : u8 {
   Load,
   Store,
-  AtomicLoad,    // at agent scope or wider
+  AtomicLoad,    // at the GPU's scope or wider
   AtomicStore,   // the same
   Atomic,        // an atomic operation
   AtomicResult,  // one that returns the value before
 };
 
-// Of one dispatch, on all of its XCCs. Thread safety: one thread at a time.
+// Of one grid, on all parts of a GPU. Thread safety: one thread at a time.
 class GlobalRaces {
  public:
-  GlobalRaces(const Chip& chip, u32 waves_per_group);
+  struct Rules {
+    bool stores_have_scope = false;
+    bool fences_count = false;
+    // How the vendor calls them.
+    const char *wave = "wave", *group = "group", *scope = "agent scope";
+  };
+  GlobalRaces(const Rules& rules, u32 waves_per_group);
   ~GlobalRaces();
 
   // A group starts; what the group tells of its waves' order. Lives as long as this.
@@ -47,11 +53,11 @@ class GlobalRaces {
 
   // What the wave executes next.
   void begin(u64 group, u32 wave);
-  void begin(const Operation& op);
-  // The operation accesses these bytes.
-  void load(u64 va, u32 bytes, CachePolicy policy);
-  void store(u64 va, u32 bytes, CachePolicy policy);
-  void atomic(u64 va, u32 bytes, CachePolicy policy);
+  void begin(u64 pc, std::string_view name);
+  // The operation accesses these bytes; `wide`: at the GPU's scope, or wider.
+  void access(u64 va, u32 bytes, GlobalAccess kind, bool wide);
+  // The wave's accesses so far are before what it hands over from now on.
+  void fence(u64 group, u32 wave);
 
   // What was found since the last call; each pair of instructions once.
   std::vector<Race> take() { return std::exchange(found_, {}); }
@@ -92,12 +98,8 @@ class GlobalRaces {
 
   Group& group_of(u32 agent) const;
   SparseClock& clock_of(u32 agent) const;
-  // Stores have the bits of their scope.
-  bool stores_have_scope() const {
-    return generation_ == Generation::Gfx9 || generation_ == Generation::Gfx12;
-  }
   void finish();
-  void access(u64 va, u32 bytes, GlobalAccess kind, bool wide);
+  const SparseClock& handed_over() const;
   void note(GlobalAccess kind);
   GlobalAccess kind_of(const Access& access) const { return sites_[access.site].access; }
   bool is_ordered(const Access& before) const {
@@ -125,7 +127,7 @@ class GlobalRaces {
   void judge_list(u32 list, u64 va);
   void report(const Access& before, u64 va);
 
-  const Generation generation_;
+  const Rules rules_;
   const u32 waves_per_group_;
   std::unordered_map<u64, std::unique_ptr<Group>> groups_;
   std::unordered_map<u64, std::unique_ptr<Page>> pages_;
@@ -142,7 +144,8 @@ class GlobalRaces {
 
   // Of what is judged.
   u32 agent_ = 0;
-  const Operation* op_ = nullptr;
+  u64 pc_ = 0;
+  std::string_view name_;
   SparseClock* clock_ = nullptr;
   GlobalAccess kind_ = GlobalAccess::Load;
   bool wide_ = false;
@@ -155,4 +158,4 @@ class GlobalRaces {
   std::vector<Race> found_;
 };
 
-}  // namespace doorbell::emu::amdgpu
+}  // namespace doorbell::emu

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "emulator/amd/races/agent_races.h"
+#include "emulator/core/races/agent_races.h"
 
-namespace doorbell::emu::amdgpu {
+namespace doorbell::emu {
 
 // Thread safety: rung() from any thread, all else from the GPU's.
 class QueueRaces {
@@ -33,12 +33,14 @@ class QueueRaces {
 
   // A grid of the packet at hand, which ends when `parts` of it have (RaceTask::end_part()).
   std::shared_ptr<RaceTask> launch(std::string who, u32 parts);
-  // What acts when all that is in flight has ended.
+  // A grid that begins when another one has ended.
+  std::shared_ptr<RaceTask> launch_behind(const RaceTask& before, std::string who);
+  // What acts when all that is in flight has ended; or all but grids.
   struct Event {
     std::shared_ptr<RaceTask> task;
     std::vector<std::shared_ptr<RaceTask>> behind;
   };
-  Event add_event();
+  Event add_event(bool is_behind_grids = true);
   void begin(Event& event);
   void end(Event& event);
 
@@ -51,7 +53,7 @@ class QueueRaces {
     std::shared_ptr<RaceTask> task;
     bool is_grid = false;
   };
-  std::shared_ptr<RaceTask> add(bool is_grid);
+  std::shared_ptr<RaceTask> add(bool is_grid, const RaceTask* before = nullptr);
   void join(bool grids_only);
 
   AgentRaces& races_;  // borrowed
@@ -62,4 +64,4 @@ class QueueRaces {
   std::deque<std::pair<u64, SparseClock>> doorbells_;
 };
 
-}  // namespace doorbell::emu::amdgpu
+}  // namespace doorbell::emu

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/util/types.h"
-#include "emulator/amd/isa/races/race.h"
+#include "emulator/core/races/race.h"
 
-namespace doorbell::emu::amdgpu {
+namespace doorbell::emu {
 
 // Thread safety: one thread at a time.
 class SignalClocks {
@@ -52,4 +52,4 @@ class SignalClocks {
   absl::flat_hash_map<u64, Signal> signals_;
 };
 
-}  // namespace doorbell::emu::amdgpu
+}  // namespace doorbell::emu

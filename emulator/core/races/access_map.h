@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "base/util/types.h"
-#include "emulator/amd/isa/races/race.h"
+#include "emulator/core/races/race.h"
 
-namespace doorbell::emu::amdgpu {
+namespace doorbell::emu {
 
 enum class AgentAccess : u8 {
   Read,
@@ -84,4 +84,4 @@ class AccessMap {
   absl::flat_hash_map<u64, std::unique_ptr<Page>> pages_;
 };
 
-}  // namespace doorbell::emu::amdgpu
+}  // namespace doorbell::emu

@@ -1,5 +1,5 @@
-// What the detectors of races (lds_races.h, global_races.h) have in common: what they find, who
-// tells them of barriers, and the clocks of those in global memory.
+// What the detectors of races have in common (global_races.h, agent_races.h, and LDS's of
+// amd/isa/races): what they find, who tells them of barriers, and sparse clocks.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 #include "base/util/types.h"
 
-namespace doorbell::emu::amdgpu {
+namespace doorbell::emu {
 
 // In an Exit, where it is not known which lane it was.
 inline constexpr u32 kNoLane = ~u32{0};
@@ -20,17 +20,18 @@ struct Race {
   std::string what;          // a sentence
 };
 
-// Is told what orders the waves of a group, by amd/compute/work_group.h.
+// Is told what orders the waves of a group, by amd/compute/work_group.h; warps of a block by
+// nv/compute/block.h. A group has barriers by number, from 0 on.
 class GroupOrder {
  public:
   // A wave comes to a barrier, or ends, which is waiting for all of its instructions. [RDNA3 ISA,
   // S_ENDPGM]
-  virtual void arrive(u32 wave) = 0;
+  virtual void arrive(u32 wave, u32 barrier) = 0;
   virtual void end(u32 wave) = 0;
   // All have come to the barrier.
-  virtual void complete() = 0;
+  virtual void complete(u32 barrier) = 0;
   // A wave goes on behind the barrier that was complete last.
-  virtual void pass(u32 wave) = 0;
+  virtual void pass(u32 wave, u32 barrier) = 0;
   // Global wave sync, which is taken to order the wave with all that came to it before.
   virtual void sync(u32 wave) = 0;
 
@@ -87,4 +88,4 @@ class SparseClock {
   std::vector<Entry> entries_;
 };
 
-}  // namespace doorbell::emu::amdgpu
+}  // namespace doorbell::emu

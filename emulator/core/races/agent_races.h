@@ -1,7 +1,8 @@
 // AgentRaces: accesses of two agents of an emulated machine to the same byte, at least one of which
 // writes, that nothing orders. An agent is whatever runs beside others: the processor of a queue
 // (of commands, or a copy engine's), a grid in flight, an event at the end of the pipe. Waves of
-// one grid are not judged here (isa/races/global_races.h), and of the host only what doorbells say.
+// one grid are not judged here (global_races.h). Of the host doorbells are known, and what drivers
+// tell (host_races.h).
 //
 // Happens-before by vector clocks. What orders: a grid is behind all that its queue's processor had
 // waited for; the processor is behind grids and events where a packet waits for them
@@ -11,6 +12,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -19,10 +21,10 @@
 #include <vector>
 
 #include "base/util/types.h"
-#include "emulator/amd/races/access_map.h"
-#include "emulator/amd/races/signal_clocks.h"
+#include "emulator/core/races/access_map.h"
+#include "emulator/core/races/signal_clocks.h"
 
-namespace doorbell::emu::amdgpu {
+namespace doorbell::emu {
 
 class AgentRaces;
 
@@ -56,6 +58,7 @@ class RaceTask {
 
  private:
   friend class AgentRaces;
+  friend class HostRaces;
   friend class QueueRaces;
   struct Seen;
   std::shared_ptr<const AccessSite> site();
@@ -75,11 +78,21 @@ class RaceTask {
   std::unique_ptr<Seen> seen_;  // bytes that were judged already
 };
 
+// How a vendor calls what would have ordered two accesses, for reports.
+struct OrderNames {
+  const char* barriers = "CS_PARTIAL_FLUSH, AQL's barrier bit";
+  const char* signals = "RELEASE_MEM, FENCE, a completion signal";
+};
+
 // Of a machine. Thread safety: from any thread.
 class AgentRaces {
  public:
+  explicit AgentRaces(const OrderNames& names = {}) : names_(names) {}
+
   // The bytes are freed.
   void forget(const u8* host, u64 bytes);
+  // The process has mapped these bytes of a device's memory once more.
+  void alias(const u8* mapped, const u8* host, u64 bytes);
   // What the host may know now: all that was released in memory.
   SparseClock known_to_host();
 
@@ -88,6 +101,7 @@ class AgentRaces {
 
  private:
   friend class RaceTask;
+  friend class HostRaces;
   friend class QueueRaces;
   struct Agent {
     u64 queue = 0;
@@ -99,8 +113,11 @@ class AgentRaces {
   std::shared_ptr<RaceTask> begin(u64 queue, const SparseClock& clock);
   void end(RaceTask& task);
   SparseClock hand_on();
+  // Where the devices have the byte.
+  const u8* host_of(const u8* mapped) const;
   void part_from(const SparseClock& learnt);
 
+  const OrderNames names_;
   std::mutex mutex_;  // guards all below, and the tasks
   u64 queues_ = 0;
   std::vector<Agent> agents_;
@@ -108,6 +125,12 @@ class AgentRaces {
   SignalClocks signals_;
   SparseClock released_;
   std::vector<u32> published_;  // agents of grids whose time has been released
+  RaceTask* host_ = nullptr;    // host_races.h; null: its accesses are not known
+  struct Alias {
+    const u8* host = nullptr;
+    u64 bytes = 0;
+  };
+  std::map<const u8*, Alias> aliases_;  // by where the process maps them
 };
 
-}  // namespace doorbell::emu::amdgpu
+}  // namespace doorbell::emu

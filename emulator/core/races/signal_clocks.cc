@@ -1,7 +1,7 @@
 // Values of signals, and the clocks of their writers (signal_clocks.h).
-#include "emulator/amd/races/signal_clocks.h"
+#include "emulator/core/races/signal_clocks.h"
 
-namespace doorbell::emu::amdgpu {
+namespace doorbell::emu {
 
 namespace {
 
@@ -56,4 +56,4 @@ void SignalClocks::forget(const u8* host, u64 bytes) {
                  [&](const auto& signal) { return signal.first >= first && signal.first <= last; });
 }
 
-}  // namespace doorbell::emu::amdgpu
+}  // namespace doorbell::emu

@@ -1,11 +1,11 @@
 // The order within a queue (queue_races.h).
-#include "emulator/amd/races/queue_races.h"
+#include "emulator/core/races/queue_races.h"
 
 #include <utility>
 
 #include "base/util/check.h"
 
-namespace doorbell::emu::amdgpu {
+namespace doorbell::emu {
 
 namespace {
 
@@ -55,13 +55,14 @@ void QueueRaces::learn_from_host() {
 }
 
 // Those that the processor has come behind by another way are forgotten.
-std::shared_ptr<RaceTask> QueueRaces::add(bool is_grid) {
+std::shared_ptr<RaceTask> QueueRaces::add(bool is_grid, const RaceTask* before) {
   std::erase_if(open_, [&](const InFlight& one) {
     return one.task->done_ && processor_->clock_.of(one.task->agent_) >= one.task->time_;
   });
   SparseClock clock = processor_->clock_;
   clock.raise(processor_->agent_, processor_->time_);
   ++processor_->time_;
+  if (before != nullptr) join_task(clock, before->clock_, before->agent_, before->time_);
   std::shared_ptr<RaceTask> task = races_.begin(queue_, clock);
   open_.push_back({task, is_grid});
   return task;
@@ -75,10 +76,18 @@ std::shared_ptr<RaceTask> QueueRaces::launch(std::string who, u32 parts) {
   return task;
 }
 
-QueueRaces::Event QueueRaces::add_event() {
+std::shared_ptr<RaceTask> QueueRaces::launch_behind(const RaceTask& before, std::string who) {
+  std::lock_guard lock(races_.mutex_);
+  std::shared_ptr<RaceTask> task = add(true, &before);
+  task->call(std::move(who));
+  return task;
+}
+
+QueueRaces::Event QueueRaces::add_event(bool is_behind_grids) {
   std::lock_guard lock(races_.mutex_);
   Event event;
-  for (const InFlight& one : open_) event.behind.push_back(one.task);
+  for (const InFlight& one : open_)
+    if (is_behind_grids || !one.is_grid) event.behind.push_back(one.task);
   event.task = add(false);
   event.task->who_ = processor_->who_;
   return event;
@@ -105,4 +114,4 @@ void QueueRaces::join(bool grids_only) {
   });
 }
 
-}  // namespace doorbell::emu::amdgpu
+}  // namespace doorbell::emu

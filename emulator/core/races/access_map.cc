@@ -1,10 +1,10 @@
 // Records of accesses, compared by their clocks (access_map.h).
-#include "emulator/amd/races/access_map.h"
+#include "emulator/core/races/access_map.h"
 
 #include <algorithm>
 #include <bit>
 
-namespace doorbell::emu::amdgpu {
+namespace doorbell::emu {
 
 namespace {
 
@@ -154,4 +154,4 @@ usize AccessMap::records() const {
   return count;
 }
 
-}  // namespace doorbell::emu::amdgpu
+}  // namespace doorbell::emu
