@@ -43,6 +43,7 @@ struct EmulatedNvTest : ::testing::Test {
     spec.name = "NV";
     Options device_options;
     device_options.timeout_ns = timeout_ns;
+    device_options.host_accesses = machine->host_accesses();
     device_options.explain = [this] {
       const std::string fault = machine->last_fault(0);
       return fault.empty() ? machine->waits(0) : fault;
@@ -99,9 +100,12 @@ TEST_F(EmulatedNvTest, CopiesThereAndBack) {
   EXPECT_EQ(read(*make(counting()), 192), counting());
 }
 
+// Races are judged, too, and there are none.
+constexpr const char* kRaces = "error,NV-RACE=error";
+
 struct KernelTest : EmulatedNvTest {
   void run(const std::string& chip) {
-    open(chip);
+    open_on({.gpus = chip, .checks = kRaces, .lockstep = true});
     const Ref<Buffer> in = make(counting()), out = make(std::vector<float>(192));
     Result<std::unique_ptr<core::Program>> program = device->load(scale(chip));
     ASSERT_TRUE(program) << program.error().message;
@@ -109,6 +113,7 @@ struct KernelTest : EmulatedNvTest {
     const i64 k[] = {std::bit_cast<i32>(2.5f)};
     ASSERT_TRUE((*program)->launch(views, k));
     EXPECT_EQ(read(*out, 192), scaled(counting(), 2.5f)) << chip;
+    EXPECT_EQ(machine->checks().errors(), 0u);
   }
 };
 // Descriptors V03_00 and V04_00; no emulated GPU takes V05_00.
@@ -127,7 +132,7 @@ TEST_F(EmulatedNvTest, OpensWithEachReleaseOfTheDriver) {
 
 // Kernels of a graph are chained by their descriptors.
 TEST_F(EmulatedNvTest, RunsGraphs) {
-  open();
+  open_on({.checks = kRaces, .lockstep = true});
   const Ref<Buffer> a = make(counting()), b = make(std::vector<float>(192));
   std::unique_ptr<core::Program> program = *device->load(scale("sm_86"));
   hcq::Graph graph;
