@@ -11,7 +11,7 @@ from kfd_client import CLIENT, COMPUTE, QUEUE, EmulatedCase
 # s_mov_b32 s5, 0x12345678; v_mov_b32_e32 v3, 0x55; s_endpgm. [RDNA3 ISA, SOP1, VOP1, SOPP]
 WORDS = "0xbe8500ff, 0x12345678, 0x7e0602ff, 0x55, 0xbfb00000"
 PROGRAM = (CLIENT + QUEUE + COMPUTE + f"code[0:20] = struct.pack('5I', {WORDS})\nprint(hex(code_va))\n"
-           "submit(dispatch)\nwait(300)")
+           "run(dispatch)")
 
 
 class Count(EmulatedCase):

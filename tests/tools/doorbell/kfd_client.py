@@ -38,9 +38,9 @@ view[0:5] = b'bytes'
 print('memory', view[0:5])
 """
 
-# Behind CLIENT: a copy queue of a gfx1100. Packets as Linux's navi10_sdma_pkt_open.h has them: COPY_LINEAR, FENCE.
+# Behind CLIENT: a copy queue of a gfx1100, and the events of a queue that stops, HW_EXCEPTION and MEMORY. Packets as
+# Linux's navi10_sdma_pkt_open.h has them: COPY_LINEAR, FENCE.
 QUEUE = """
-import time
 next_va = 0x7e0000100000
 def gtt(size):
     global next_va
@@ -63,6 +63,16 @@ to_va, to = gtt(0x1000)
 queue = call(kfd, 0x02, 'QQQQIIIIIIQQQIIII', ring_va, pointers_va, pointers_va + 8, 0, 0x1000, gpu, 1, 100, 7, 0,
              0, 0, 0, 0, 0, 0, 0)
 bells = mmap.mmap(kfd, 0x2000, offset=queue[3] & ~0x1fff)
+stops = [call(kfd, 0x08, 'QIIIIII', 0, 0, kind, 1, 0, 0, 0)[5] for kind in (3, 8)]
+def stops_within(milliseconds):
+    waited = ctypes.create_string_buffer(96)
+    struct.pack_into('I44xI', waited, 40, *stops)
+    return call(kfd, 0x0c, 'QIIII', ctypes.addressof(waited), 2, 0, milliseconds, 0)[4] == 0
+def is_written(memory, at, value):
+    # Waits until the GPU has written it. False if the queue stops instead.
+    while struct.unpack('I', memory[at:at + 4])[0] != value:
+        if stops_within(1): return False
+    return True
 put = 0
 def copies(source, fence):
     global put
@@ -73,13 +83,11 @@ def copies(source, fence):
     pointers[0:8] = struct.pack('Q', put)
     at = queue[3] & 0x1fff
     bells[at:at + 8] = struct.pack('Q', put)
-    until = time.monotonic() + (10 if fence == 1 else 1)
-    while time.monotonic() < until:
-        if struct.unpack('I', to[256:260])[0] == fence: return True
-    return False
+    return is_written(to, 256, fence)
 """
 
-# Behind QUEUE: a compute queue of a gfx1100, a dispatch of one wave, and the event of hangs.
+# Behind QUEUE: a compute queue of a gfx1100, and a dispatch of one wave. RELEASE_MEM as Linux's soc21d.h has it: after
+# the work before it (CACHE_FLUSH_AND_INV_TS_EVENT, EVENT_INDEX 5), 32 bits of data (DATA_SEL 1).
 COMPUTE = """
 props = dict(line.split() for line in open(NODES + '/1/properties'))
 cwsr, stack = int(props['cwsr_size']), int(props['ctl_stack_size'])
@@ -90,7 +98,7 @@ next_va += 0x4000000
 words_va, words_of = gtt(0x1000)
 pointers2_va, pointers2 = gtt(0x1000)
 code_va, code = gtt(0x1000)
-hang = call(kfd, 0x08, 'QIIIIII', 0, 0, 3, 1, 0, 0, 0)[5]
+end_va, end = gtt(0x1000)
 compute = call(kfd, 0x02, 'QQQQIIIIIIQQQIIII', words_va, pointers2_va, pointers2_va + 8, 0, 0x1000, gpu, 0, 100, 7, 0,
                eop_va, 0x1000, waves_va, cwsr, stack, 0, 0)
 dispatch = [0xc0037600, 0x207, 32, 1, 1, 0xc0027600, 0x20c, code_va >> 8 & 0xffffffff, code_va >> 40,
@@ -105,10 +113,10 @@ def copy_engine(words):
     pointers[0:8] = struct.pack('Q', len(words) * 4)
     at = queue[3] & 0x1fff
     bells[at:at + 8] = struct.pack('Q', len(words) * 4)
-def wait(milliseconds):
-    waited = ctypes.create_string_buffer(48)
-    struct.pack_into('I', waited, 40, hang)
-    print('waited', call(kfd, 0x0c, 'QIIII', ctypes.addressof(waited), 1, 1, milliseconds, 0)[4])
+def wait(milliseconds): print('waited', 0 if stops_within(milliseconds) else 1)
+def run(words):
+    submit(words + [0xc0064900, 0x14 | 5 << 8, 1 << 29, end_va & 0xffffffff, end_va >> 32, 1, 0, 0])
+    print('ended' if is_written(end, 0, 1) else 'stopped')
 """
 
 

@@ -11,7 +11,7 @@ from kfd_client import CLIENT, COMPUTE, QUEUE, EmulatedCase
 # SOPP; COMPUTE_PGM_RSRC2.LDS_SIZE in LLVM AMDGPUUsage]
 PROGRAM = (CLIENT + QUEUE + COMPUTE + "code[0:16] = struct.pack('4I', 0x7e020280, 0xd8340000, 0x00000001, 0xbfb00000)\n"
            "dispatch[2] = 64\ndispatch[dispatch.index(0x600f0000) + 1] |= 1 << 15\nprint(hex(code_va))\n"
-           "submit(dispatch)\nwait(300)")
+           "run(dispatch)")
 
 
 class Races(EmulatedCase):
