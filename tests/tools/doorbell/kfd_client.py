@@ -128,7 +128,7 @@ class EmulatedCase(unittest.TestCase):
         self.folder.cleanup()
 
     def emu(self, *arguments):
-        clean = {k: v for k, v in os.environ.items() if not k.startswith("EMU_") and k != "LD_PRELOAD"}
+        clean = {k: v for k, v in os.environ.items() if not k.startswith("EMU_")}
         return subprocess.run([TOOL, "emu", *arguments], env=clean, capture_output=True, text=True, timeout=100,
                               cwd=self.folder.name)
 

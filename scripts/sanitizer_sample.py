@@ -1,0 +1,92 @@
+"""Chooses by a seed what a sample of a sanitizer watches and which tests it runs.
+
+usage: sanitizer_sample.py address|thread SEED           prints the folders to watch: meson's option `sanitized`
+       sanitizer_sample.py address|thread SEED FOLDER    prints the names of tests, a line each; FOLDER is the build's
+
+A sample watches one part of the sources, and runs all of that part's own tests and one of the longer tests that use it.
+The rest is what the compiler cache has of the plain build, so that a sample builds soon. The thread sanitizer must also
+see whatever orders accesses, so that its parts have all below them.
+"""
+import fnmatch
+import json
+import os
+import random
+import sys
+
+AMD = ["emulator/core", "emulator/amd/isa", "emulator/amd/compute", "emulator/amd/cp", "emulator/amd/kfd"]
+QUEUES = ["base", "core", "hcq", "drivers/cpu", "drivers/null", "drivers/cl", "drivers/disk", "drivers/webgpu"]
+
+# watched folders, patterns of the tests that run, patterns of those of which one runs
+ADDRESS = [
+    (["base", "tests/base"], ["base", "bits_fuzz"], []),
+    (["core", "tests/core"], ["core", "graph_text_fuzz"], ["e2e", "shared_cache", "language_model"]),
+    (["codegen", "tests/codegen"], ["elf_fuzz", "kernel_binary_fuzz"],
+     ["codegen", "conformance compiles *", "doorbell-export", "doorbell-disasm", "abacus_example"]),
+    (["hcq", "drivers/cpu", "drivers/null", "drivers/disk", "drivers/cl", "drivers/webgpu", "tests/hcq",
+      "tests/drivers"], ["hcq", "drivers", "tlsf_fuzz"],
+     ["conformance CL*", "conformance CPU*", "conformance NULL", "conformance WEBGPU"]),
+    (["drivers/amd", "drivers/amd/hw", "tests/drivers/amd", "tests/drivers/amd/hw"],
+     ["drivers/amd", "drivers/amd/hw", "amd_*_fuzz"],
+     ["drivers/amd_emulated", "tools/amd_probe", "conformance on emulated *", "e2e on an emulated *"]),
+    (["drivers/nv", "drivers/nv/hw", "drivers/cuda", "tests/drivers/nv", "tests/drivers/nv/hw"],
+     ["drivers/nv", "drivers/nv/hw", "nv_*_fuzz"],
+     ["drivers/nv_emulated", "drivers/cuda_emulated", "conformance of NV *", "doorbell-demo on an emulated sm_*"]),
+    (["emulator/amd/isa"], ["amd_instructions_fuzz"],
+     ["emulator/amd/isa", "emulator/amd/compute", "conformance on an emulated gfx*"]),
+    (["emulator/core", "emulator/amd/compute", "emulator/amd/cp", "emulator/amd/kfd"],
+     ["emulator/core", "emulator/amd/cp", "emulator/amd/kfd", "amd_rings_fuzz", "kfd_ioctls_fuzz"],
+     ["emulator/amd/mutation", "doorbell-emu", "doorbell-emu-break", "doorbell-emu-count", "doorbell-emu-hip",
+      "doorbell-emu-races", "doorbell-amd-probe", "doorbell-trace", "doorbell-demo on an emulated gfx*"]),
+    (["emulator/nv", "emulator/cuda"], ["emulator/cuda"],
+     ["emulator/nv", "emulator/nv/ptx", "emulator/nv/mutation", "conformance on an emulated sm_*",
+      "conformance of persistent groups *", "opcodes of NVIDIA",
+      "doorbell-emu-cuda", "doorbell-emu-numba", "doorbell-emu-nv", "doorbell-emu-tinygrad"]),
+    (["tensor", "tests/tensor"], ["archive_fuzz", "idx_fuzz", "safetensors_fuzz", "torch_file_fuzz"],
+     ["tensor", "tensor_clang", "examples"]),
+    (["runtime", "runtime/emulated", "tools", "conformance", "examples"],
+     ["runtime", "conformance", "doorbell-devices", "doorbell-command-line", "doorbell-decode", "tools/trace"],
+     ["conformance ABACUS", "doorbell-bench-*", "doorbell-conformance", "doorbell-demo", "doorbell_demo",
+      "doorbell-graph", "doorbell-profile", "doorbell-progress", "hw_run"]),
+    (["python"], [], ["python", "python_[!w]*"]),
+]
+THREAD = [
+    (["base", "tests/base"], ["base"], []),
+    (["base", "core", "tests/core"], ["core"], []),
+    ([*QUEUES, "tests/hcq", "tests/drivers"], ["hcq", "drivers"], []),
+    (["base", "drivers/amd/hw", *AMD, "tests/emulator/core", "tests/emulator/amd/cp", "tests/emulator/amd/isa",
+      "tests/emulator/amd/kfd"], ["emulator/core"], ["emulator/amd/cp", "emulator/amd/isa", "emulator/amd/kfd"]),
+    (["base", "core", "codegen", "hcq", "drivers/cuda", "drivers/nv/hw", "emulator/core", "emulator/nv",
+      "emulator/cuda", "tests/emulator/cuda", "tests/drivers/cuda_emulated"],
+     ["emulator/cuda", "drivers/cuda_emulated"], []),
+    ([*QUEUES, "codegen", "tensor", "runtime", "conformance", "python", "tests/runtime", "tests/conformance"],
+     ["runtime"], ["tensor", "conformance", "python_threads"]),
+]
+SAMPLES = {"address": ADDRESS, "thread": THREAD}
+
+
+def chosen(sanitizer, seed, names):
+    """(watched folders, names of the tests to run) of a seed."""
+    choose = random.Random(f"{sanitizer} {seed}")  # other choices that the seed makes are by its remainders
+    folders, always, one_of = choose.choice(SAMPLES[sanitizer])
+    run = [name for name in names if any(fnmatch.fnmatchcase(name, pattern) for pattern in always)]
+    longer = [name for name in names if any(fnmatch.fnmatchcase(name, pattern) for pattern in one_of)]
+    if longer:
+        run.append(choose.choice(longer))
+    return folders, run
+
+
+def test_names(folder):
+    with open(os.path.join(folder, "meson-info", "intro-tests.json"), encoding="utf-8") as file:
+        return [test["name"] for test in json.load(file)]
+
+
+def main():
+    sanitizer, seed = sys.argv[1], int(sys.argv[2])
+    if len(sys.argv) < 4:
+        print(",".join(chosen(sanitizer, seed, [])[0]))
+    else:
+        print(*chosen(sanitizer, seed, test_names(sys.argv[3]))[1], sep="\n")
+
+
+if __name__ == "__main__":
+    main()
