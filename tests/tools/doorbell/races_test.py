@@ -33,7 +33,7 @@ class Races(EmulatedCase):
     def test_counts_and_races_do_not_fit(self):
         self.assertIn("AMD-RACE=off", self.python(PROGRAM, "--races", "--count").stderr)
         done = self.emu("--gpu", "sm_86", "--races", "--", "true")
-        self.assertIn("--races is for AMD's GPUs", done.stderr)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
 
 if __name__ == "__main__":
